@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cudatrace.h - the wire contract: what the kernel side, the agent and the user side agree on.
+ *
+ * The only header that all three share. It includes nothing: each side defines the __uNN types before it
+ * includes this file (vmlinux.h in *.bpf.c, <linux/types.h> elsewhere). Fixed-width types only, every
+ * struct's size is asserted, every record's size is a multiple of 8. Record kinds are append-only because
+ * they are stored on disk. Nothing here may be trusted on arrival: a record's lengths are checked by
+ * record_check() (user/event) before anything else looks at it.
+ */
+#ifndef CUDATRACE_H
+#define CUDATRACE_H
+
+#define CT_COMM_LEN 16
+
+/* Limits of the in-kernel capture. CT_DATA_MAX bounds what one call's reads may take together. */
+#define CT_MAX_WORDS 16   /* argument words: registers first, then stack words */
+#define CT_MAX_READS 6    /* pieces of user memory read for one call */
+#define CT_DATA_MAX 640   /* bytes of words[] and reads of one record */
+#define CT_MAX_FRAMES 8   /* probed calls in flight in one thread */
+#define CT_MAX_FUNCS 2048 /* rows in the table of functions */
+
+enum ct_kind {
+	CT_CALL = 1,	  /* struct ct_call: a completed call (or one that never returned) */
+	CT_ENTER = 2,	  /* struct ct_call: the entry of a call; ret is 0, end_ns is start_ns */
+	CT_KERNEL = 3,	  /* device work, from the agent */
+	CT_COPY = 4,
+	CT_SET = 5,
+	CT_SYNC = 6,
+	CT_GRAPH = 7,
+	CT_OVERHEAD = 8,
+	CT_MEMORY = 9,
+	CT_MANAGED = 10,
+	CT_MARKER = 11,
+	CT_COUNTER = 12,
+	CT_EVENT = 13,
+	CT_CLOCK = 14,
+	CT_DEVICE = 15,
+	CT_CONTEXT = 16,
+	CT_STREAM = 17,
+	CT_NAME = 18,
+	CT_STACK = 19,
+	CT_PROCESS = 20,  /* struct ct_process: sent once, before the process's first call */
+	CT_EXEC = 21,	  /* struct ct_process: the same process id, a new program */
+	CT_FORK = 22,	  /* struct ct_fork */
+	CT_EXIT = 23,	  /* struct ct_exit: the last thread of a known process is gone */
+	CT_MAP = 24,
+	CT_LOST = 25,	  /* struct ct_lost: made in user space of hdr.lost and of the counters */
+	CT_KIND_END
+};
+
+/* hdr.flags of CT_CALL and CT_ENTER */
+#define CT_F_UNFINISHED 0x0001 /* did not return: thread ended, exec'd, or jumped over it (longjmp, exception) */
+#define CT_F_NO_RETURN	0x0002 /* entry only by choice: ret, end_ns and outputs are not known */
+#define CT_F_PER_THREAD 0x0004 /* the _ptsz/_ptds twin: stream 0 is the per-thread default stream */
+#define CT_F_HIDDEN	0x0008 /* captured for others (names, handles); not asked for by the user */
+
+struct ct_hdr {
+	__u16 size;   /* of the whole record, a multiple of 8 */
+	__u16 kind;   /* enum ct_kind */
+	__u16 flags;  /* by kind */
+	__u16 lost;   /* records this CPU failed to reserve since its previous one (saturates; the rest follows) */
+	__u32 pid;    /* thread group id in the initial pid namespace */
+	__u32 tid;    /* thread id in the initial pid namespace */
+	__u64 start_ns; /* CLOCK_MONOTONIC */
+	__u64 end_ns;	/* equal to start_ns for an instant */
+};
+
+/*
+ * A call. words[] holds nwords argument words as the ABI passes them: first the argument registers
+ * (6 on x86-64, 8 on aarch64), then 8-byte words of the stack. After them come the reads of the row's
+ * capture spec that succeeded, in the order of the spec: bit i of `got` says that read i is there. A read
+ * of kind CT_READ_BYTES takes its length rounded up to 8. A CT_READ_STR or CT_READ_ARRAY starts with a
+ * __u64 holding the number of bytes that follow (before rounding); CT_STR_CUT is or'ed in when there was more.
+ */
+struct ct_call {
+	struct ct_hdr h;
+	__u16 func;   /* row of the table of functions; meaningful within one run, files carry a dictionary */
+	__u8 nwords;
+	__u8 depth;   /* number of probed calls in the same thread around this one; 0: called by the program */
+	__u32 got;
+	__s64 ret;    /* the return register, unnarrowed */
+	__u64 words[];
+};
+#define CT_STR_CUT (1ULL << 32)
+
+struct ct_process {
+	struct ct_hdr h;
+	__u64 start_boottime_ns; /* with pid: identifies the process, since a pid alone is reused */
+	__u64 cgroup_id;	 /* of cgroup v2; 0 if unknown */
+	__u32 uid, gid;		 /* in the initial user namespace */
+	__u32 ns_pid;		 /* the pid in the tracer's pid namespace; 0 if not visible there */
+	__u32 ppid;		 /* in the initial pid namespace */
+	char comm[CT_COMM_LEN];	 /* of the thread group leader; NUL-terminated */
+};
+
+struct ct_fork {
+	struct ct_hdr h; /* pid, tid: the parent */
+	__u32 child_pid, pad;
+};
+
+struct ct_exit {
+	struct ct_hdr h;
+	__s32 status; /* as wait(2) has it */
+	__u32 pad;
+};
+
+/* Why a record is missing. Append-only. */
+enum ct_loss {
+	CT_LOSS_RING = 0,     /* the ring buffer was full */
+	CT_LOSS_DEPTH = 1,    /* more than CT_MAX_FRAMES probed calls in flight in one thread */
+	CT_LOSS_STORAGE = 2,  /* the kernel had no memory for a thread's in-flight store */
+	CT_LOSS_FUNCTION = 3, /* no cookie and the address could not be attributed to a function (below 6.6) */
+	CT_LOSS_READ = 4,     /* a record arrived malformed and was dropped */
+	CT_LOSS_ORPHAN = 5,   /* a return without an entry: the call began before the attach, or in a parent before fork */
+	CT_LOSS_END
+};
+
+struct ct_lost {
+	struct ct_hdr h; /* start_ns..end_ns: between which two times */
+	__u32 cause;	 /* enum ct_loss */
+	__u32 cpu;	 /* ~0: not known */
+	__u64 count;
+};
+
+/* ---- what user space tells the kernel side: not records, never on disk ---------------------------- */
+
+enum ct_read_kind {
+	CT_READ_BYTES = 1, /* len bytes */
+	CT_READ_STR = 2,   /* NUL-terminated, at most len bytes with the NUL */
+	CT_READ_ARRAY = 3, /* count * elem bytes, at most len */
+};
+enum ct_read_when { CT_AT_ENTRY = 1, CT_AT_RETURN = 2 };
+#define CT_FROM_READ 0x80 /* in `from`: the low bits are the index of an earlier read of the same record */
+#define CT_COUNT_NONE 0xff
+
+/* One piece of user memory to read. Outputs (CT_AT_RETURN) are skipped when the call failed. */
+struct ct_read {
+	__u8 when;	 /* enum ct_read_when; all entry reads precede all return reads */
+	__u8 kind;	 /* enum ct_read_kind */
+	__u8 from;	 /* the word that holds the pointer, or CT_FROM_READ | index of a CT_READ_BYTES read */
+	__u8 count_from; /* CT_READ_ARRAY: the word that holds the count (u32), or CT_FROM_READ | index */
+	__u16 off;	 /* with CT_FROM_READ: offset of the pointer in those bytes */
+	__u16 count_off; /* with CT_FROM_READ in count_from: offset of the u32 count in those bytes */
+	__u16 len;	 /* bytes, a multiple of 8 for CT_READ_BYTES is not required */
+	__u16 elem;	 /* CT_READ_ARRAY: bytes per element */
+};
+
+/* spec.flags */
+#define CT_S_ERROR	0x01 /* returns cudaError_t or CUresult: a non-zero low 32 bits is a failure */
+#define CT_S_CALLBACK	0x02 /* calls the program back on the same thread: entry probe only */
+#define CT_S_INTERNAL	0x04 /* does not fold the calls made inside it */
+#define CT_S_ALWAYS	0x08 /* captured also inside another call (names, handles) */
+#define CT_S_SHOWN	0x10 /* asked for by the user; without it the record carries CT_F_HIDDEN */
+#define CT_S_NOT_READY	0x20 /* cudaErrorNotReady / CUDA_ERROR_NOT_READY (600) is an answer, not a failure */
+#define CT_S_MATCH_SIZE 0x40 /* size_word is the whole truth: the kernel may apply --min-size */
+
+struct ct_spec {
+	__u8 nwords;	/* words to copy; <= CT_MAX_WORDS */
+	__u8 nreads;	/* all reads */
+	__u8 nentry;	/* how many of them at entry */
+	__u8 flags;	/* CT_S_* */
+	__u8 size_word; /* the word with the size in bytes; CT_COUNT_NONE: none */
+	__u8 pad[3];
+	struct ct_read reads[CT_MAX_READS];
+};
+
+/* The attach cookie of a probe: row | flags << 16. */
+#define CT_COOKIE(func, per_thread) ((__u64)(func) | ((per_thread) ? 1ULL << 16 : 0))
+#define CT_COOKIE_FUNC(c) ((__u16)(c))
+#define CT_COOKIE_PER_THREAD(c) (((c) >> 16) & 1)
+
+/* What the kernel side counts, per CPU; user space adds up. */
+struct ct_counters {
+	__u64 calls;	/* calls seen after the process filter, folded ones not included */
+	__u64 folded;	/* calls inside other calls, not reported */
+	__u64 filtered; /* completed calls dropped by duration, size, failure or cgroup */
+	__u64 sent;	/* records that reached the ring */
+	__u64 unfinished; /* records sent with CT_F_UNFINISHED */
+	__u64 lost[CT_LOSS_END];
+	__u64 lost_unsent; /* of lost[CT_LOSS_RING], not yet carried by a record's hdr.lost */
+};
+
+#define CT_ASSERT_SIZE(type, n) _Static_assert(sizeof(type) == (n), "size of " #type)
+CT_ASSERT_SIZE(struct ct_hdr, 32);
+CT_ASSERT_SIZE(struct ct_call, 48);
+CT_ASSERT_SIZE(struct ct_process, 80);
+CT_ASSERT_SIZE(struct ct_fork, 40);
+CT_ASSERT_SIZE(struct ct_exit, 40);
+CT_ASSERT_SIZE(struct ct_lost, 48);
+CT_ASSERT_SIZE(struct ct_read, 12);
+CT_ASSERT_SIZE(struct ct_spec, 80);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * api.h - what CUDA's functions are: the table of functions and everything that follows from a row.
+ *
+ * runtime.def and driver.def hold one row per function (and per changed signature), xlat.def the enums,
+ * flags and error names, struct.def the layouts of the structs that are decoded. A row names its arguments
+ * in the order of CUDA's header. From it follow the symbols to attach, the capture spec of the kernel side,
+ * the class filter, and the names and types in every sink. Nothing else in the project names a function.
+ *
+ * This room knows CUDA's interface and the two ABIs (x86-64 System V, AAPCS64); it knows no source, no sink
+ * and no process.
+ */
+#ifndef CT_API_H
+#define CT_API_H
+
+#include "../util/types.h"
+#include "field.h"
+
+enum api_domain { API_RUNTIME = 0, API_DRIVER = 1, API_DOMAIN_END };
+
+/* Classes, in the order in which `list` and --help name them. */
+enum api_class {
+	API_MEMORY, API_COPY, API_SET, API_LAUNCH, API_STREAM, API_EVENT, API_SYNC, API_GRAPH, API_DEVICE,
+	API_CONTEXT, API_MODULE, API_QUERY, API_PEER, API_TEXTURE, API_PROFILER, API_INTERNAL,
+	API_CLASS_END
+};
+
+enum api_ret { API_RET_CUDA_ERR, API_RET_CU_RESULT, API_RET_STR, API_RET_INT, API_RET_PTR, API_RET_VOID };
+
+#define API_MAX_ARGS 16
+
+/* How an argument is passed: decides its word(s). */
+enum api_abi {
+	API_ABI_WORD,	/* one integer register or stack word */
+	API_ABI_PAIR,	/* an aggregate of 9..16 bytes (dim3): two registers, or both words on the stack */
+	API_ABI_MEMORY, /* a larger aggregate: x86-64: on the stack; aarch64: a pointer to a copy */
+	API_ABI_FLOAT,	/* a floating-point register: its value cannot be seen */
+};
+
+enum api_dir { API_IN, API_OUT, API_INOUT };
+
+struct api_struct; /* the layout of a struct, from struct.def */
+
+struct api_arg {
+	const char *name;  /* as CUDA's header names it */
+	const char *label; /* as the table prints it (cudaMemcpy's `count` is `size`); often the same string */
+	uint8_t type;	   /* enum field_type: of the value, or of what an output pointer points to */
+	uint8_t abi;	   /* enum api_abi */
+	uint8_t dir;	   /* API_OUT, API_INOUT: a pointer to the value, read at return */
+	uint8_t width;	   /* bytes of the value: 1, 2, 4, 8; of a by-value aggregate its size */
+	bool is_signed;
+	bool brief;	   /* shown in the entry row of --enter-exit (no argument marked: all are) */
+	bool deref;	   /* API_IN: a pointer to the value (string, struct, array), read at entry */
+	uint8_t count_arg; /* FIELD_LIST: index of the argument with the element count; 0xff: none */
+	uint16_t max;	   /* bytes read at most, for strings, structs and lists */
+	const struct xlat *xlat;
+	const struct api_struct *layout;
+};
+
+struct api_func {
+	const char *name; /* the symbol, without _ptsz/_ptds, with _vN */
+	uint8_t domain, class, ret, nargs;
+	uint16_t flags;	       /* CT_S_CALLBACK, CT_S_INTERNAL, CT_S_ALWAYS, CT_S_NOT_READY */
+	uint16_t since, until; /* CUDA version / 10 (1180, 1300): first and first no longer; 0: no bound */
+	uint8_t size_arg;      /* the argument that holds the bytes moved or allocated; 0xff: none or computed */
+	struct api_arg args[API_MAX_ARGS];
+};
+
+extern const struct api_func api_funcs[];
+extern const int api_nfuncs;
+
+enum api_arch { API_X86_64, API_AARCH64 };
+#if defined(__aarch64__)
+#define API_ARCH_HERE API_AARCH64
+#else
+#define API_ARCH_HERE API_X86_64
+#endif
+
+/*
+ * Finds the row for a symbol of a library. `version` is the CUDA version of that library as 10*major*100+...
+ * in CUDA's own form (13000, 12040, 11080), or 0 if unknown (then the newest row is taken). A _ptsz or _ptds
+ * suffix is stripped and reported in *per_thread. Returns the row, or -1 when the table has no such function.
+ */
+int api_lookup(const char *symbol, int version, bool *per_thread);
+
+/* All rows whose name is `name` exactly, starting the search after row `prev` (-1 at first); -1 at the end. */
+int api_next(const char *name, int prev);
+
+const char *api_class_name(enum api_class);	 /* "memory" */
+int api_class_parse(const char *name);		 /* the class, or -1 */
+const char *api_domain_name(enum api_domain);	 /* "runtime", "driver" */
+
+/* Compiles a row into what the kernel side needs. `shown`: the user asked for it. Returns 0, or -E2BIG when a
+ * row needs more than the wire allows (a unit test runs it over every row). */
+int api_spec(int func, enum api_arch arch, bool shown, struct ct_spec *out);
+
+/* The name of an error code: "cudaErrorInvalidValue"; NULL when the headers know no such code. */
+const char *api_error_name(enum api_ret kind, int64_t code);
+
+/* True when the call's return value says that it failed (an answer of NotReady where that is one is no failure;
+ * an unfinished call and one without a return value did not fail). */
+bool api_failed(const struct ct_call *);
+
+/* Bytes that the call moves or allocates, computed where it takes several arguments (width * height);
+ * -1 when the function has no size. */
+int64_t api_size(const struct ct_call *, enum api_arch);
+
+/*
+ * Decodes a call's arguments and outputs into fields, inputs in the order of the header, then outputs, then
+ * (unless CT_ENTER, unfinished, or entry only) the return value as the last field, named "returned".
+ * The record must have passed record_check(). Strings point into the record. Returns the number of fields
+ * written, at most max (64 always suffices; structs take two more than their members).
+ */
+int api_decode(const struct ct_call *, enum api_arch, struct field *out, int max);
+
+#endif

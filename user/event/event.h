@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * event.h - what flows: records, and records with what belongs to them.
+ *
+ * record -> resolve -> join -> filter -> sink. A source hands in records; resolve makes records of what only
+ * the live machine knows; join keeps the tables that give a record its process (later: its cause, its kernel's
+ * name, its stack); filter decides what is shown. Sinks see struct event, nothing else.
+ */
+#ifndef CT_EVENT_H
+#define CT_EVENT_H
+
+#include "../api/api.h"
+
+/* A stage's or source's outlet. Returns 0, or -errno to stop (the sink cannot be written, or -n is reached: -ECANCELED). */
+typedef int (*emit_fn)(void *ctx, const struct ct_hdr *rec);
+
+/* A process as records told of it. Owned by the process table; valid during the call that hands it out. */
+struct process {
+	uint32_t pid;	     /* initial namespace: the key */
+	uint32_t shown_pid;  /* in the tracer's namespace; what users see; pid if it has none there */
+	uint64_t start_boottime_ns, cgroup_id;
+	uint32_t uid, gid, ppid;
+	char comm[CT_COMM_LEN];
+	bool exited;
+};
+
+struct event {
+	const struct ct_hdr *rec;
+	const struct process *proc; /* never NULL: an unknown process gets an entry with comm "?" */
+};
+
+#define EVENT_MAX_FIELDS 64
+
+/* The fields of any record, kind by kind; calls go to api_decode(). Returns their number. */
+int event_fields(const struct event *, struct field *out, int max);
+
+/* Checks one record that claims to be at `rec` with `avail` bytes: its size, that its kind's fixed part and all
+ * announced words and reads fit. Returns 0, or -EBADMSG. Nothing may look at a record that was not checked. */
+int record_check(const void *rec, size_t avail);
+
+/* ---- the process table (event/process.c) ---- */
+struct process_table;
+struct process_table *process_table_open(void); /* NULL: no memory */
+void process_table_close(struct process_table *);
+/* Updates the table from CT_PROCESS, CT_EXEC, CT_EXIT, CT_FORK records; others are ignored. */
+int process_table_record(struct process_table *, const struct ct_hdr *);
+/* The process of a pid; makes an entry with comm "?" for an unknown one. NULL: no memory. */
+const struct process *process_table_find(struct process_table *, uint32_t pid);
+
+/* ---- the filter (event/filter.c): what the user asked to see ---- */
+struct filter {
+	const uint64_t *shown;	  /* bitmap over the rows of api_funcs; NULL: all */
+	bool failed_only;
+	int64_t min_duration_ns;  /* 0: off */
+	int64_t min_size_bytes;	  /* 0: off; functions without a size are not shown then */
+	const char *comm_glob;	  /* NULL: off; fnmatch(3) on the process's name */
+	uint32_t tid;		  /* 0: off (initial namespace) */
+	bool nested;		  /* show calls inside calls */
+};
+bool filter_match(const struct filter *, const struct event *);
+
+/* What was lost and dropped, by cause; part of every sink's end. */
+struct losses {
+	uint64_t lost[CT_LOSS_END];
+	uint64_t calls;		/* calls seen by the kernel side */
+	uint64_t folded, filtered, sent, unfinished;
+	uint64_t received;	/* records that arrived */
+	uint64_t shown;		/* rows that the sink printed */
+};
+uint64_t losses_total(const struct losses *); /* all causes but CT_LOSS_ORPHAN */
+const char *loss_name(enum ct_loss);	      /* "ring_full", as JSON has it */
+const char *loss_text(enum ct_loss);	      /* "ring buffer full (raise --ring-size)" */
+
+#endif

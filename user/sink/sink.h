@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sink.h - a sink consumes events: prints them, stores them, or adds them up. It knows no source and no other sink.
+ */
+#ifndef CT_SINK_H
+#define CT_SINK_H
+
+#include "../event/event.h"
+#include "../util/out.h"
+
+enum sink_time { SINK_TIME_MS, SINK_TIME_US, SINK_TIME_ISO };
+
+struct sink_opts {
+	struct out *out;	 /* where to; owned by the session */
+	enum sink_time time;
+	bool tid;		 /* a TID column */
+	bool color;
+	bool enter_exit;	 /* two rows a call */
+	bool nested;		 /* indent by depth */
+	bool counts, counts_only; /* -C, -c */
+	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
+	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
+	const char *version;	 /* of cudatrace */
+};
+
+/* What every sink is told at the end, beside the losses. */
+struct sink_end {
+	struct losses losses;
+	uint64_t uptime_ns;
+	const char *const *muted; /* names of muted functions, NULL-terminated */
+	const char *reason;	  /* "finished", "interrupted", "duration", "count", "output error" */
+};
+
+struct sink;
+struct sink_ops {
+	const char *name, *help;
+	int (*open)(struct sink *, const struct sink_opts *);
+	/* Returns 1 when a row came of it, 0 when not (a kind it does not print), or -errno of the output. */
+	int (*event)(struct sink *, const struct event *);
+	int (*close)(struct sink *, const struct sink_end *);
+};
+struct sink {
+	const struct sink_ops *ops;
+	const struct sink_opts *opts;
+	void *priv;
+};
+
+extern const struct sink_ops sink_table, sink_json, sink_count;
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * links.h - inside attach: how each kind puts programs on a set of offsets of one file. attach.c decides what goes into
+ * a set (one per file and group); these functions only make and break the links of one set.
+ */
+#ifndef CT_LINKS_H
+#define CT_LINKS_H
+
+#include "attach.h"
+
+struct link_set {
+	int *fds; /* links and perf events: closing them detaches */
+	int nfds;
+	char event[64]; /* tracefs: the event's name, to be removed after the descriptors are closed; "" else */
+};
+
+struct link_target {
+	int file_fd;		 /* the ELF file */
+	const struct elf_probe *probes;
+	int nprobes;
+	pid_t pid;		 /* 0: all processes (and all later ones) that map the file */
+	bool entry_only;	 /* no return probes at all */
+};
+
+/*
+ * Each makes all links of the set or none. On failure returns -errno and, where one probe is to blame and it is known, its
+ * index in *bad (else -1). Cookies are CT_COOKIE() where the kind has them; tracefs has none (the kernel side then finds
+ * the function by address, see ct_config.by_address).
+ */
+int links_session(const struct attach_progs *, const struct link_target *, struct link_set *, int *bad);
+int links_multi(const struct attach_progs *, const struct link_target *, struct link_set *, int *bad);
+int links_tracefs(const struct attach_progs *, const struct link_target *, struct link_set *, int *bad);
+int links_perf(const struct attach_progs *, const struct link_target *, struct link_set *, int *bad);
+
+/* Gives the descriptors up for closing: attach.c closes those of all sets in parallel, then calls links_removed(). */
+void links_removed(struct link_set *); /* removes the tracefs event; frees */
+
+#endif

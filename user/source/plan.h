@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * plan.h - the capture plan: all that sources see of what the user asked for.
+ *
+ * The session joins the user's filter with the needs of the stages and the sink into one plan.
+ */
+#ifndef CT_PLAN_H
+#define CT_PLAN_H
+
+#include "../util/types.h"
+
+#define PLAN_WORDS (CT_MAX_FUNCS / 64)
+
+struct capture_plan {
+	uint64_t capture[PLAN_WORDS]; /* rows to attach */
+	uint64_t shown[PLAN_WORDS];   /* rows the user asked for; a subset of capture */
+	uint64_t named[PLAN_WORDS];   /* rows that -e names one by one: never muted */
+
+	const pid_t *pids; /* as the user gave them (the tracer's own namespace); npids 0: the whole machine */
+	int npids;
+	bool follow;	   /* children of the traced processes too */
+	uint64_t cgroup_id; /* 0: off; the cgroup and all below it */
+	char *const *cmd;  /* a program to start; NULL: none */
+	const char *user;  /* run cmd as this user; NULL: as we are */
+	char *const *env;  /* changes to cmd's environment, "VAR=VAL" or "VAR" to unset; NULL-terminated or NULL */
+
+	bool enter;	   /* entry records too */
+	bool nested;	   /* calls inside calls too */
+	bool no_return;	   /* entry probes only */
+	bool failed_only;  /* may be applied in the kernel */
+	uint64_t min_duration_ns;
+	uint64_t min_size_bytes;
+	bool keep_chatty;  /* never mute */
+
+	const char *library;	 /* probe this file only; NULL: whatever is mapped */
+	uint32_t ring_bytes;	 /* a power of two */
+	const char *probe_kind;	 /* NULL: the best the kernel has; "session", "multi", "tracefs", "perf" */
+};
+
+static inline bool plan_has(const uint64_t *set, int func)
+{
+	return set[func / 64] >> (func % 64) & 1;
+}
+static inline void plan_add(uint64_t *set, int func)
+{
+	set[func / 64] |= 1ULL << (func % 64);
+}
+static inline void plan_del(uint64_t *set, int func)
+{
+	set[func / 64] &= ~(1ULL << (func % 64));
+}
+
+#endif

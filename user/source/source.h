@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * source.h - a source makes records. It knows the capture plan and nothing of stages, sinks or commands.
+ */
+#ifndef CT_SOURCE_H
+#define CT_SOURCE_H
+
+#include "../event/event.h"
+#include "plan.h"
+
+struct source;
+
+struct source_ops {
+	const char *name;
+	/* Prepares the source; the program of plan->cmd is started but has not run an instruction of its own.
+	 * Returns 0 or -errno after one message. */
+	int (*open)(struct source *, const struct capture_plan *);
+	/* From here on records may come; a started program runs. Returns 0 or -errno after one message. */
+	int (*start)(struct source *);
+	/* What the loop waits on: readable means drain(). Returns the number of descriptors. */
+	int (*fds)(struct source *, int *fd, int max);
+	/* Hands out what is there. Returns 0 idle, 1 finished (all targets ended), or -errno (also emit's). */
+	int (*drain)(struct source *, emit_fn, void *ctx);
+	/* No record with an earlier end_ns will come: the session merges sources below the smallest. */
+	uint64_t (*safe_until_ns)(struct source *);
+	/* Stop making records (detach); what is already there can still be drained. */
+	void (*stop)(struct source *);
+	void (*losses)(struct source *, struct losses *);
+	void (*close)(struct source *); /* safe after a failed open */
+};
+
+struct source {
+	const struct source_ops *ops;
+	void *priv;
+};
+
+extern const struct source_ops source_bpf;
+
+#endif

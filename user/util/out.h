@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * out.h - a buffered writer: files get large writes, terminals and pipes whole lines at each out_sync().
+ *
+ * Errors are sticky: after the first failed write everything is discarded, and out_error() gives its -errno.
+ * SIGPIPE is expected to be ignored. Not thread-safe.
+ */
+#ifndef CT_OUT_H
+#define CT_OUT_H
+
+#include "types.h"
+
+struct out {
+	char *buf;
+	size_t len, cap;
+	int fd;
+	int error;	   /* -errno of the first failed write; 0 */
+	bool owned;	   /* out_close() closes fd */
+	bool is_file;	   /* a regular file: no flush at out_sync() while the buffer is small and young */
+	bool is_tty;
+	uint64_t written;  /* bytes that reached fd */
+	uint64_t flushed_ns;
+	const char *name;  /* for messages */
+};
+
+/* Opens `path` (NULL or "-": stdout). append: add to it. Created with mode 0600 & ~umask... see the .c. Returns 0 or -errno. */
+int out_open(struct out *, const char *path, bool append);
+/* Flushes and closes; returns the sticky error or that of close(2). */
+int out_close(struct out *);
+
+/* Room for n more bytes at the end of the buffer (n <= 64 KiB); never NULL: after an error the bytes go nowhere. */
+char *out_reserve(struct out *, size_t n);
+static inline void out_commit(struct out *o, size_t n) { o->len += n; }
+
+void out_mem(struct out *, const void *, size_t n);
+void out_str(struct out *, const char *);
+void out_char(struct out *, char);
+void out_u64(struct out *, uint64_t);
+void out_i64(struct out *, int64_t);
+void out_hex(struct out *, uint64_t); /* 0x... without leading zeros */
+void out_pad(struct out *, size_t from_len, int width); /* spaces up to width since the buffer had from_len bytes */
+void out_fmt(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* End of a batch: lines reach terminals and pipes now, files when the buffer is full or a second old. Returns the sticky error. */
+int out_sync(struct out *);
+int out_flush(struct out *); /* now, in any case */
+static inline int out_error(const struct out *o) { return o->error; }
+
+#endif
