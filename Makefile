@@ -35,7 +35,7 @@ $(OUTPUT)/user/source/bpf.o: $(OUTPUT)/cudatrace.skel.h
 $(OUTPUT)/cudatrace.bpf.o: bpf/cudatrace.bpf.c bpf/cudatrace.h vmlinux/$(ARCH)/vmlinux.h
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) -g -O2 -Wall -Wextra -Werror -target bpf -D__TARGET_ARCH_$(BPFARCH) -mcpu=v3 -Ivmlinux/$(ARCH) -c -o $@ $<
+	$(Q)$(CLANG) -g -O2 -Wall -Wextra -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end -Werror -target bpf -D__TARGET_ARCH_$(BPFARCH) -mcpu=v3 -Ivmlinux/$(ARCH) -c -o $@ $<
 
 $(OUTPUT)/cudatrace.skel.h: $(OUTPUT)/cudatrace.bpf.o
 	$(call say,SKEL,$@)

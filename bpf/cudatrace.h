@@ -17,6 +17,7 @@
 #define CT_MAX_WORDS 16   /* argument words: registers first, then stack words */
 #define CT_MAX_READS 6    /* pieces of user memory read for one call */
 #define CT_DATA_MAX 640   /* bytes of words[] and reads of one record */
+#define CT_READ_MAX 256   /* bytes of one read */
 #define CT_MAX_FRAMES 8   /* probed calls in flight in one thread */
 #define CT_MAX_FUNCS 2048 /* rows in the table of functions */
 
@@ -170,6 +171,43 @@ struct ct_spec {
 #define CT_COOKIE_FUNC(c) ((__u16)(c))
 #define CT_COOKIE_PER_THREAD(c) (((c) >> 16) & 1)
 
+/* What the run is about: read-only to the programs, so that the verifier drops what is not wanted. */
+struct ct_config {
+	__u8 filter_pids;	/* only the processes in the map `pids` */
+	__u8 follow;		/* a child of a process in `pids` joins it */
+	__u8 enter;		/* CT_ENTER records too */
+	__u8 nested;		/* calls inside calls too */
+	__u8 no_return;		/* entry probes only */
+	__u8 failed_only;
+	__u8 by_address;	/* no cookies: the function is found by its address */
+	__u8 sleepable;		/* bpf_copy_from_user may be called */
+	__u8 stop_on_map;	/* ct_dl_state sends SIGURG */
+	__u8 pad[7];
+	__u64 min_duration_ns, min_size_bytes;
+	__u64 cgroup_id;	/* 0: off */
+	__u32 ns_inum; /* the tracer's pid namespace */
+	__u32 pad2;
+};
+
+/* Where a function's address belongs, for kernels without cookies: key of the map `by_offset`. */
+struct ct_where {
+	__u64 dev, ino, offset;
+};
+
+/* One task, as the iterator ct_tasks writes it. */
+struct ct_task {
+	__u32 tgid, tid;       /* initial namespace */
+	__u32 ns_tgid, ns_tid; /* the tracer's; 0: not visible there */
+	__u32 ppid, pad;       /* parent's tgid, initial namespace */
+};
+
+/* One executable mapping of a file, as the iterator ct_maps writes it. */
+struct ct_vma {
+	__u32 pid, ns_pid; /* thread group: initial namespace; the tracer's (0: not visible there) */
+	__u64 dev, ino;	   /* of the real inode; dev as the kernel has it: major << 20 | minor */
+	__u64 start, end, pgoff;
+};
+
 /* What the kernel side counts, per CPU; user space adds up. */
 struct ct_counters {
 	__u64 calls;	/* calls seen after the process filter, folded ones not included */
@@ -190,5 +228,9 @@ CT_ASSERT_SIZE(struct ct_exit, 40);
 CT_ASSERT_SIZE(struct ct_lost, 48);
 CT_ASSERT_SIZE(struct ct_read, 12);
 CT_ASSERT_SIZE(struct ct_spec, 80);
+CT_ASSERT_SIZE(struct ct_config, 48);
+CT_ASSERT_SIZE(struct ct_where, 24);
+CT_ASSERT_SIZE(struct ct_task, 24);
+CT_ASSERT_SIZE(struct ct_vma, 48);
 
 #endif

@@ -22,8 +22,12 @@ struct attach;
 /* Tries the kinds in order (or only `want`, by name) on this very program. Returns the kind, or -errno. */
 int attach_probe_kind(const char *want);
 const char *attach_kind_name(enum attach_kind);
+/* May programs of this kind sleep (bpf_copy_from_user)? From 6.0 on. */
+bool attach_sleepable(enum attach_kind);
+/* Does a link for one process report all its threads? (See attach.c; session and multi only.) */
+bool attach_pid_links_work(enum attach_kind);
 
-/* Program descriptors for a kind: entry and return; for session only entry. */
+/* Program descriptors for a kind: entry and return; for session only entry. They stay the caller's. */
 struct attach_progs {
 	int entry_fd, return_fd;
 };
@@ -34,7 +38,8 @@ int attach_open(struct attach **, enum attach_kind, const struct attach_progs *,
  * A function that cannot carry a probe is left out and named in one warning. Returns 0 or -errno. */
 int attach_file(struct attach *, struct probe_file *f, pid_t pid);
 
-/* Takes one QUERY function off a file (all its offsets), re-linking only that group. */
+/* Takes one QUERY function off a file (all its offsets), re-linking only that group. Returns the number of probes
+ * taken off. */
 int attach_mute(struct attach *, struct probe_file *f, int func);
 
 /* Number of links and of functions attached, over all files. */

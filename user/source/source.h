@@ -17,15 +17,25 @@ struct source_ops {
 	int (*open)(struct source *, const struct capture_plan *);
 	/* From here on records may come; a started program runs. Returns 0 or -errno after one message. */
 	int (*start)(struct source *);
-	/* What the loop waits on: readable means drain(). Returns the number of descriptors. */
+	/* What the loop waits on: readable means drain(). The first is the record stream's own, which the loop also looks
+	 * at by a timer and leaves alone in between when little comes. Returns the number of descriptors. */
 	int (*fds)(struct source *, int *fd, int max);
-	/* Hands out what is there. Returns 0 idle, 1 finished (all targets ended), or -errno (also emit's). */
+	/* Hands out what is there; a record's hdr.size is what arrived, nothing else in it was checked, and hdr.lost is as it
+	 * came (the session checks the record and makes the gap's CT_LOST). Returns 0 idle, 1
+	 * finished (all targets ended), or -errno (also emit's: after it the record counts as consumed, and a later call
+	 * goes on with the next). */
 	int (*drain)(struct source *, emit_fn, void *ctx);
 	/* No record with an earlier end_ns will come: the session merges sources below the smallest. */
 	uint64_t (*safe_until_ns)(struct source *);
 	/* Stop making records (detach); what is already there can still be drained. */
 	void (*stop)(struct source *);
 	void (*losses)(struct source *, struct losses *);
+	/* Each of the next three may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
+	int (*status)(struct source *);
+	/* Sends a signal to the program of plan->cmd. */
+	void (*signal)(struct source *, int sig);
+	/* Names of the functions muted so far, NULL-terminated; owned by the source, valid until close. */
+	const char *const *(*muted)(struct source *);
 	void (*close)(struct source *); /* safe after a failed open */
 };
 

@@ -21,9 +21,10 @@ struct out {
 	uint64_t written;  /* bytes that reached fd */
 	uint64_t flushed_ns;
 	const char *name;  /* for messages */
+	const volatile int *stop; /* may be NULL; once non-zero, a reader that takes nothing for a second is an error */
 };
 
-/* Opens `path` (NULL or "-": stdout). append: add to it. Created with mode 0600 & ~umask... see the .c. Returns 0 or -errno. */
+/* Opens `path` (NULL or "-": stdout). append: add to it. Created with 0666 & ~umask. Returns 0 or -errno. */
 int out_open(struct out *, const char *path, bool append);
 /* Flushes and closes; returns the sticky error or that of close(2). */
 int out_close(struct out *);

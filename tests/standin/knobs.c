@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* knobs.c - the stand-in's failures, delays and blocked calls on demand: see standin.h. Part of both libraries. */
+#include "standin.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+int knobs_state;
+
+static void sleep_us(long us)
+{
+	struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
+
+	while (nanosleep(&ts, &ts))
+		;
+}
+
+/* Finds NAME in "NAME:VALUE,NAME:VALUE"; copies VALUE. */
+static bool knob(const char *env, const char *name, char *value, size_t size)
+{
+	const char *s = getenv(env);
+	size_t len = strlen(name);
+
+	while (s && *s) {
+		size_t n = strcspn(s, ",");
+
+		if (n > len + 1 && !strncmp(s, name, len) && s[len] == ':' && n - len - 1 < size) {
+			memcpy(value, s + len + 1, n - len - 1);
+			value[n - len - 1] = 0;
+			return true;
+		}
+		s += n;
+		s += *s == ',';
+	}
+	return false;
+}
+
+int knobs_slow(const char *name)
+{
+	char value[512];
+
+	if (!knobs_state)
+		knobs_state = getenv("STANDIN_FAIL") || getenv("STANDIN_DELAY_US") || getenv("STANDIN_BLOCK") ? 2 : 1;
+	if (knobs_state == 1)
+		return 0;
+	if (knob("STANDIN_DELAY_US", name, value, sizeof(value)))
+		sleep_us(atol(value));
+	if (knob("STANDIN_BLOCK", name, value, sizeof(value)))
+		while (access(value, F_OK))
+			sleep_us(2000);
+	return knob("STANDIN_FAIL", name, value, sizeof(value)) ? atoi(value) : 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cmd.h - the commands. Each gets its parsed options and returns the exit status. */
+#ifndef CT_CMD_H
+#define CT_CMD_H
+
+#include "opts.h"
+
+int cmd_trace(const struct opts *);
+int cmd_list(const struct opts *);
+int cmd_doctor(const struct opts *);
+int cmd_schema(const struct opts *);
+
+/* Ends a command that printed to `out`: closes it; 0, or 1 after one message. */
+int cmd_finish(struct out *out);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* losses.c - what is missing from a trace and why, in the words of the formats and of people. */
+#include "event.h"
+
+static const struct {
+	const char *name, *text;
+} causes[CT_LOSS_END] = {
+	[CT_LOSS_RING] = { "ring_full", "ring buffer full (raise --ring-size)" },
+	[CT_LOSS_DEPTH] = { "too_deep", "calls nested too deeply" },
+	[CT_LOSS_STORAGE] = { "no_memory", "no kernel memory for a thread's calls in flight" },
+	[CT_LOSS_FUNCTION] = { "unknown_function", "address not attributed to a function" },
+	[CT_LOSS_READ] = { "malformed", "record arrived malformed" },
+	[CT_LOSS_ORPHAN] = { "orphan_return", "call began before the trace, or before a fork" },
+};
+
+const char *loss_name(enum ct_loss cause)
+{
+	return (unsigned int)cause < CT_LOSS_END ? causes[cause].name : "unknown";
+}
+
+const char *loss_text(enum ct_loss cause)
+{
+	return (unsigned int)cause < CT_LOSS_END ? causes[cause].text : "unknown cause";
+}
+
+uint64_t losses_total(const struct losses *l)
+{
+	uint64_t n = 0;
+
+	/* An orphan return is the end of a call that was never ours. */
+	for (int i = 0; i < CT_LOSS_END; i++)
+		if (i != CT_LOSS_ORPHAN)
+			n += l->lost[i];
+	return n;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* select.c - see select.h. Knows the table of functions; no options, no source. */
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "../util/parse.h"
+#include "select.h"
+
+#define WORD_MAX 128
+
+/* Copies a function's name without its _vN; false when it has none. */
+static bool without_version(const char *name, char *buf, size_t size)
+{
+	size_t n = strlen(name);
+
+	while (n && isdigit((unsigned char)name[n - 1]))
+		n--;
+	if (n < 3 || n == strlen(name) || n > size || strncmp(name + n - 2, "_v", 2))
+		return false;
+	memcpy(buf, name, n - 2);
+	buf[n - 2] = '\0';
+	return true;
+}
+
+bool select_glob(const char *glob, const struct api_func *f)
+{
+	char base[WORD_MAX];
+
+	if (!fnmatch(glob, f->name, 0))
+		return true;
+	return without_version(f->name, base, sizeof(base)) && !fnmatch(glob, base, 0);
+}
+
+static void set(struct selection *s, int func, bool in, bool named)
+{
+	uint64_t bit = 1ULL << (func % 64);
+
+	if (in) {
+		s->shown[func / 64] |= bit;
+		if (named)
+			s->named[func / 64] |= bit;
+	} else {
+		s->shown[func / 64] &= ~bit;
+		s->named[func / 64] &= ~bit;
+	}
+}
+
+static int class_of(const char *word)
+{
+	char lower[WORD_MAX];
+	size_t n = strlen(word);
+
+	for (size_t i = 0; i <= n; i++)
+		lower[i] = (char)tolower((unsigned char)word[i]);
+	return api_class_parse(lower);
+}
+
+/* Names the nearest functions and classes. */
+static int unknown(const char *word, char *msg, size_t size)
+{
+	struct parse_nearest near = { .n = 0 };
+	char text[3 * WORD_MAX], base[WORD_MAX];
+
+	for (int c = 0; c < API_CLASS_END; c++)
+		parse_nearest_add(&near, word, api_class_name((enum api_class)c));
+	parse_nearest_add(&near, word, "all");
+	parse_nearest_add(&near, word, "default");
+	for (int i = 0; i < api_nfuncs; i++) {
+		/* people type names without _vN: offer them so */
+		bool cut = without_version(api_funcs[i].name, base, sizeof(base));
+
+		parse_nearest_add(&near, word, cut ? base : api_funcs[i].name);
+	}
+	snprintf(msg, size, "-e: no function or class is named '%s'%s", word, parse_nearest_text(&near, text, sizeof(text)));
+	if (!near.n)
+		snprintf(msg, size, "-e: no function or class is named '%s'; see 'cudatrace list'", word);
+	return -EINVAL;
+}
+
+static int add_word(struct selection *s, const char *word, char *msg, size_t size)
+{
+	bool in = *word != '!', glob, hit = false;
+	int class;
+
+	if (!in)
+		word++;
+	if (!*word) {
+		snprintf(msg, size, "-e: an empty word; give classes, names and globs, separated by commas");
+		return -EINVAL;
+	}
+	if (!s->any && !in)
+		for (int i = 0; i < api_nfuncs; i++)
+			set(s, i, api_funcs[i].class != API_INTERNAL, false);
+	s->any = true;
+	glob = strpbrk(word, "*?[") != NULL;
+	class = class_of(word);
+	for (int i = 0; i < api_nfuncs; i++) {
+		const struct api_func *f = &api_funcs[i];
+		bool all = !strcasecmp(word, "all"), usual = !strcasecmp(word, "default");
+		bool match, named = false;
+
+		if (all || usual) {
+			match = all || f->class != API_INTERNAL;
+		} else if (class >= 0) {
+			match = f->class == class;
+		} else {
+			match = select_glob(word, f);
+			named = !glob;
+		}
+		if (!match)
+			continue;
+		hit = true;
+		set(s, i, in, named);
+	}
+	if (hit)
+		return 0;
+	if (!glob)
+		return unknown(word, msg, size);
+	snprintf(msg, size, "-e: no function matches '%s'; see 'cudatrace list'", word);
+	return -EINVAL;
+}
+
+int select_add(struct selection *s, const char *list, char *msg, size_t size)
+{
+	const char *end;
+
+	for (;; list = end + 1) {
+		char word[WORD_MAX];
+		size_t n;
+		int err;
+
+		end = strchrnul(list, ',');
+		while (isspace((unsigned char)*list))
+			list++;
+		n = (size_t)(end > list ? end - list : 0);
+		while (n && isspace((unsigned char)list[n - 1]))
+			n--;
+		if (n >= sizeof(word)) {
+			snprintf(msg, size, "-e: a word of %zu characters is no function's name", n);
+			return -EINVAL;
+		}
+		memcpy(word, list, n);
+		word[n] = '\0';
+		err = add_word(s, word, msg, size);
+		if (err || !*end)
+			return err;
+	}
+}
+
+int select_finish(struct selection *s, enum api_domain domain, char *msg, size_t size)
+{
+	bool left = false, said = s->any;
+
+	if (!said)
+		select_add(s, "default", msg, size);
+	for (int i = 0; i < api_nfuncs; i++) {
+		if (domain != API_DOMAIN_END && api_funcs[i].domain != domain)
+			set(s, i, false, false);
+		left |= s->shown[i / 64] >> (i % 64) & 1;
+	}
+	if (left)
+		return 0;
+	snprintf(msg, size, "-e%s leaves no function to trace; see 'cudatrace list'",
+		 domain != API_DOMAIN_END ? " together with --domain" : "");
+	return -EINVAL;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* select.h - which functions -e asks for. */
+#ifndef CT_SELECT_H
+#define CT_SELECT_H
+
+#include "event.h"
+
+struct selection {
+	uint64_t shown[CT_MAX_FUNCS / 64];
+	uint64_t named[CT_MAX_FUNCS / 64]; /* by their own name: the governor leaves them alone */
+	bool any;			   /* something was said; until then nothing is in it */
+};
+
+/*
+ * Adds one comma list to the selection. A word is a class ("memory"), a function's name with or without its _vN, a glob,
+ * "all", or "default" (all but INTERNAL); '!' before it takes it out instead. If the very first word takes out, the
+ * selection begins with "default". Returns 0, or -EINVAL with one sentence in msg.
+ */
+int select_add(struct selection *, const char *list, char *msg, size_t size);
+
+/* Call after the last list: without any, the selection is "default". domain: API_DOMAIN_END for both. Returns 0, or
+ * -EINVAL when nothing is left, with one sentence in msg. */
+int select_finish(struct selection *, enum api_domain domain, char *msg, size_t size);
+
+/* True when `glob` (or plain name) means this row: its name, or its name without _vN. */
+bool select_glob(const char *glob, const struct api_func *);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* loop.c - see loop.h. Knows nothing but libevent. */
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+
+#include "loop.h"
+
+#define MAX_WATCHES 24
+
+struct loop_watch {
+	struct event *ev;
+	loop_fn fn;
+	void *ctx;
+};
+
+struct loop {
+	struct event_base *base;
+	struct loop_watch watches[MAX_WATCHES];
+	int n;
+};
+
+struct loop *loop_open(void)
+{
+	struct loop *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->base = event_base_new();
+	if (!l->base) {
+		free(l);
+		return NULL;
+	}
+	return l;
+}
+
+void loop_close(struct loop *l)
+{
+	if (!l)
+		return;
+	for (int i = 0; i < l->n; i++)
+		event_free(l->watches[i].ev);
+	event_base_free(l->base);
+	free(l);
+}
+
+static void fired(evutil_socket_t fd, short what, void *arg)
+{
+	struct loop_watch *w = arg;
+
+	(void)fd, (void)what;
+	w->fn(w->ctx);
+}
+
+static struct loop_watch *watch(struct loop *l, int fd, short what, loop_fn fn, void *ctx)
+{
+	struct loop_watch *w = &l->watches[l->n];
+
+	if (l->n == MAX_WATCHES)
+		return NULL;
+	w->fn = fn;
+	w->ctx = ctx;
+	w->ev = event_new(l->base, fd, what, fired, w);
+	if (!w->ev)
+		return NULL;
+	l->n++;
+	return w;
+}
+
+struct loop_watch *loop_fd(struct loop *l, int fd, loop_fn fn, void *ctx)
+{
+	struct loop_watch *w = watch(l, fd, EV_READ | EV_PERSIST, fn, ctx);
+
+	return w && !event_add(w->ev, NULL) ? w : NULL;
+}
+
+struct loop_watch *loop_timer(struct loop *l, loop_fn fn, void *ctx)
+{
+	return watch(l, -1, 0, fn, ctx);
+}
+
+void loop_pause(struct loop_watch *w)
+{
+	event_del(w->ev);
+}
+
+void loop_resume(struct loop_watch *w)
+{
+	event_add(w->ev, NULL);
+}
+
+void loop_timer_set(struct loop_watch *w, uint64_t ns)
+{
+	struct timeval tv = { .tv_sec = (time_t)(ns / 1000000000), .tv_usec = (suseconds_t)(ns % 1000000000 / 1000) };
+
+	event_add(w->ev, &tv);
+}
+
+int loop_run(struct loop *l)
+{
+	return event_base_dispatch(l->base) < 0 ? -EIO : 0;
+}
+
+void loop_stop(struct loop *l)
+{
+	event_base_loopbreak(l->base);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* main.c - which command: the table of them, and nothing else. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "util/msg.h"
+#include "util/parse.h"
+
+static const struct command {
+	const char *name; /* NULL: what runs without a word */
+	enum opts_cmd opts;
+	int (*run)(const struct opts *);
+} commands[] = {
+	{ NULL, OPTS_TRACE, cmd_trace },
+	{ "list", OPTS_LIST, cmd_list },
+	{ "doctor", OPTS_DOCTOR, cmd_doctor },
+	{ "schema", OPTS_SCHEMA, cmd_schema },
+};
+
+static const struct command *command_of(const char *word)
+{
+	struct parse_nearest near = { .n = 0 };
+	char text[128];
+
+	for (size_t i = 1; i < ARRAY_LEN(commands); i++) {
+		if (!strcmp(commands[i].name, word))
+			return &commands[i];
+		parse_nearest_add(&near, word, commands[i].name);
+	}
+	if (near.n)
+		msg_error("there is no command '%s'%s", word, parse_nearest_text(&near, text, sizeof(text)));
+	else
+		msg_error("there is no command '%s' (list, doctor, schema); to start a program, write -- before it: "
+			  "cudatrace -- %s",
+			  word, word);
+	return NULL;
+}
+
+/* --help and --version: the only options that do something by themselves. */
+static int print_text(const struct opts *o, enum opts_cmd cmd)
+{
+	struct out out;
+
+	if (out_open(&out, NULL, false)) {
+		msg_error("cannot write to standard output");
+		return 1;
+	}
+	if (o->help)
+		opts_help(&out, cmd);
+	else
+		out_str(&out, "cudatrace " CT_VERSION "\n");
+	return cmd_finish(&out);
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command = &commands[0];
+	struct opts opts;
+	int status = 2;
+
+	if (argc > 1 && argv[1][0] != '-') {
+		command = command_of(argv[1]);
+		if (!command)
+			return 2;
+		argc--;
+		argv++;
+	}
+	if (!opts_parse(&opts, command->opts, argc, argv)) {
+		msg_verbose = opts.verbose;
+		status = opts.help || opts.version ? print_text(&opts, command->opts) : command->run(&opts);
+	}
+	opts_free(&opts);
+	return status;
+}

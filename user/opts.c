@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * opts.c - the command line. One row of options[] is all there is about an option: parsing, its default and --help come
+ * from it. To add an option: a member of struct opts, a setter, a row. Knows no source and no sink.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "opts.h"
+#include "util/msg.h"
+#include "util/parse.h"
+
+#define LONG_ONLY 256
+#define RING_MIN (64u << 10)
+#define RING_MAX (1u << 30)
+
+/* A setter: 0, or -EINVAL after one message. `name` is the option as it is called in messages. */
+typedef int (*opt_set)(struct opts *, const char *name, const char *val);
+
+/* ---- setters ------------------------------------------------------------------------------------------ */
+
+static int add_pid(struct opts *o, const char *name, uint64_t pid)
+{
+	pid_t *pids;
+
+	for (int i = 0; i < o->npids; i++)
+		if (o->pids[i] == (pid_t)pid)
+			return 0;
+	pids = realloc(o->pids, ((size_t)o->npids + 1) * sizeof(*pids));
+	if (!pids) {
+		msg_error("%s: no memory", name);
+		return -EINVAL;
+	}
+	o->pids = pids;
+	pids[o->npids++] = (pid_t)pid;
+	return 0;
+}
+
+static int set_pid(struct opts *o, const char *name, const char *val)
+{
+	/* as `pidof` and `pgrep` print them: commas, spaces, newlines */
+	static const char seps[] = ", \t\n";
+	const char *at = val + strspn(val, seps);
+
+	do {
+		size_t n = strcspn(at, seps);
+		char word[16];
+		uint64_t pid;
+
+		snprintf(word, sizeof(word), "%.*s", (int)(n < 15 ? n : 15), at);
+		if (parse_u64(word, 1, INT32_MAX, &pid)) {
+			msg_error("%s: '%s' is no process id; give numbers, separated by commas", name, word);
+			return -EINVAL;
+		}
+		if (add_pid(o, name, pid))
+			return -EINVAL;
+		at += n;
+		at += strspn(at, seps);
+	} while (*at);
+	return 0;
+}
+
+static int set_tid(struct opts *o, const char *name, const char *val)
+{
+	uint64_t tid;
+
+	if (parse_u64(val, 1, INT32_MAX, &tid)) {
+		msg_error("%s: '%s' is no thread id", name, val);
+		return -EINVAL;
+	}
+	o->tid = (pid_t)tid;
+	return 0;
+}
+
+static int set_events(struct opts *o, const char *name, const char *val)
+{
+	char msg[512];
+
+	(void)name;
+	if (!select_add(&o->select, val, msg, sizeof(msg)))
+		return 0;
+	msg_error("%s", msg);
+	return -EINVAL;
+}
+
+static int one_of(const char *name, const char *val, const char *const *words)
+{
+	char known[128] = "";
+	size_t n = 0;
+
+	for (int i = 0; words[i]; i++)
+		if (!strcmp(words[i], val))
+			return i;
+	for (int i = 0; words[i] && n < sizeof(known); i++)
+		n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", !i ? "" : words[i + 1] ? ", " : " or ", words[i]);
+	msg_error("%s: '%s' is not one of %s", name, val, known);
+	return -EINVAL;
+}
+
+#define ONE_OF(fn, member, type, stmt, ...)                                                                            \
+	static int fn(struct opts *o, const char *name, const char *val)                                               \
+	{                                                                                                              \
+		static const char *const words[] = { __VA_ARGS__, NULL };                                              \
+		int i = one_of(name, val, words);                                                                      \
+                                                                                                                       \
+		if (i < 0)                                                                                             \
+			return i;                                                                                      \
+		o->member = (type)i;                                                                                   \
+		stmt;                                                                                                  \
+		return 0;                                                                                              \
+	}
+ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
+ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json")
+ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
+ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
+
+static int set_probe_kind(struct opts *o, const char *name, const char *val)
+{
+	static const char *const words[] = { "session", "multi", "tracefs", "perf", NULL };
+
+	if (one_of(name, val, words) < 0)
+		return -EINVAL;
+	o->probe_kind = val;
+	return 0;
+}
+
+static int set_duration(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->duration_ns) && o->duration_ns)
+		return 0;
+	msg_error("%s: '%s' is no time to trace for; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_min_duration(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 0, &o->min_duration_ns) && o->min_duration_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 2s", name, val);
+	return -EINVAL;
+}
+
+static int set_min_size(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_size(val, &o->min_size_bytes) && o->min_size_bytes <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no size; give bytes, or 1MB (10^6), 1MiB (2^20)", name, val);
+	return -EINVAL;
+}
+
+static int set_ring(struct opts *o, const char *name, const char *val)
+{
+	uint64_t v, bytes = RING_MIN;
+
+	if (parse_size(val, &v) || v < RING_MIN || v > RING_MAX) {
+		msg_error("%s: '%s' is no size from 64KiB to 1GiB", name, val);
+		return -EINVAL;
+	}
+	while (bytes < v)
+		bytes *= 2;
+	o->ring_bytes = (uint32_t)bytes;
+	return 0;
+}
+
+static int set_count(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_u64(val, 1, UINT64_MAX, &o->count))
+		return 0;
+	msg_error("%s: '%s' is no number of rows", name, val);
+	return -EINVAL;
+}
+
+static int set_env(struct opts *o, const char *name, const char *val)
+{
+	const char **env;
+
+	if (!*val || *val == '=') {
+		msg_error("%s: '%s' names no variable; give VAR=VAL to set it, VAR to remove it", name, val);
+		return -EINVAL;
+	}
+	env = realloc(o->env, ((size_t)o->nenv + 2) * sizeof(*env));
+	if (!env) {
+		msg_error("%s: no memory", name);
+		return -EINVAL;
+	}
+	o->env = env;
+	env[o->nenv++] = val;
+	env[o->nenv] = NULL;
+	return 0;
+}
+
+static int set_verbose(struct opts *o, const char *name, const char *val)
+{
+	(void)name, (void)val;
+	o->verbose++;
+	return 0;
+}
+
+#define TEXT(fn, member)                                                                                               \
+	static int fn(struct opts *o, const char *name, const char *val)                                               \
+	{                                                                                                              \
+		if (!*val) {                                                                                           \
+			msg_error("%s: an empty value", name);                                                         \
+			return -EINVAL;                                                                                \
+		}                                                                                                      \
+		o->member = val;                                                                                       \
+		return 0;                                                                                              \
+	}
+TEXT(set_output, output)
+TEXT(set_comm, comm)
+TEXT(set_cgroup, cgroup)
+TEXT(set_library, library)
+TEXT(set_user, user)
+
+#define SWITCH(fn, member)                                                                                             \
+	static int fn(struct opts *o, const char *name, const char *val)                                               \
+	{                                                                                                              \
+		(void)name, (void)val;                                                                                 \
+		o->member = true;                                                                                      \
+		return 0;                                                                                              \
+	}
+SWITCH(set_follow, follow)
+SWITCH(set_append, append)
+SWITCH(set_tid_column, tid_column)
+SWITCH(set_failed, failed)
+SWITCH(set_nested, nested)
+SWITCH(set_enter_exit, enter_exit)
+SWITCH(set_keep_chatty, keep_chatty)
+SWITCH(set_counts, counts)
+SWITCH(set_counts_only, counts_only)
+SWITCH(set_no_return, no_return)
+SWITCH(set_strict, strict)
+SWITCH(set_help, help)
+SWITCH(set_version, version)
+
+/* ---- the rows ----------------------------------------------------------------------------------------- */
+
+struct option_row {
+	int letter; /* 0: none */
+	const char *name, *arg;
+	opt_set set;
+	int cmds;
+	const char *def; /* set before anything is parsed, shown in --help */
+	const char *help; /* a newline begins a line of its own */
+};
+
+/* A row without a setter is a heading. */
+static const struct option_row options[] = {
+	{ .name = "What to trace", .cmds = OPTS_TRACE },
+	{ 'p', "pid", "PID", set_pid, OPTS_TRACE | OPTS_DOCTOR, NULL,
+	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
+	{ 'f', "follow", NULL, set_follow, OPTS_TRACE, NULL, "the children of the traced processes too" },
+	{ 't', "thread", "TID", set_tid, OPTS_TRACE, NULL, "one thread only" },
+	{ 0, "cgroup", "PATH", set_cgroup, OPTS_TRACE, NULL,
+	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
+	{ 0, "comm", "GLOB", set_comm, OPTS_TRACE, NULL, "processes of this name" },
+	{ 0, "library", "PATH", set_library, OPTS_TRACE, NULL, "functions of this file only" },
+	{ 0, "domain", "NAME", set_domain, OPTS_TRACE | OPTS_LIST, NULL, "one API only: runtime or driver" },
+	{ 'u', "user", "USER", set_user, OPTS_TRACE, NULL, "run CMD as this user (a name or a number)" },
+	{ 'E', "env", "VAR[=VAL]", set_env, OPTS_TRACE, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
+
+	{ .name = "What to show", .cmds = OPTS_TRACE },
+	{ 'e', "events", "LIST", set_events, OPTS_TRACE | OPTS_LIST, NULL,
+	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
+	  "'default' is everything but internal, 'all' is everything; a list that begins with ! begins with default" },
+	{ 0, "failed", NULL, set_failed, OPTS_TRACE, NULL, "calls that returned an error" },
+	{ 0, "min-duration", "TIME", set_min_duration, OPTS_TRACE, NULL, "calls that took at least this long: 1ms, 50us" },
+	{ 0, "min-size", "SIZE", set_min_size, OPTS_TRACE, NULL,
+	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
+	{ 0, "nested", NULL, set_nested, OPTS_TRACE, NULL,
+	  "driver calls made inside runtime calls too, indented below them" },
+	{ 0, "enter-exit", NULL, set_enter_exit, OPTS_TRACE, NULL, "two rows a call, the first at its entry" },
+	{ 0, "keep-chatty", NULL, set_keep_chatty, OPTS_TRACE, NULL,
+	  "never mute a query (cudaGetDevice and its like) that is called very often" },
+
+	{ .name = "Output", .cmds = OPTS_TRACE },
+	{ 'o', "output", "FILE", set_output, OPTS_TRACE, NULL, "write to FILE" },
+	{ 'A', "append", NULL, set_append, OPTS_TRACE, NULL, "add to FILE" },
+	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table", "table or json" },
+	{ 0, "time", "UNIT", set_time, OPTS_TRACE, "ms", "ms or us since the start, or iso: the time of day (UTC)" },
+	{ 0, "tid", NULL, set_tid_column, OPTS_TRACE, NULL, "a column with the thread" },
+	{ 'c', "count-only", NULL, set_counts_only, OPTS_TRACE, NULL, "no rows: counts and times by function at the end" },
+	{ 'C', "counts", NULL, set_counts, OPTS_TRACE, NULL, "counts and times by function after the rows" },
+	{ 0, "color", "WHEN", set_color, OPTS_TRACE, "auto", "auto, always or never" },
+
+	{ .name = "Until when", .cmds = OPTS_TRACE },
+	{ 'd', "duration", "TIME", set_duration, OPTS_TRACE, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
+	{ 'n', "count", "N", set_count, OPTS_TRACE, NULL, "stop after N rows" },
+
+	{ .name = "How to trace", .cmds = OPTS_TRACE },
+	{ 0, "no-return", NULL, set_no_return, OPTS_TRACE, NULL,
+	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
+	  "exceptions through calls; results, durations and outputs are not known then" },
+	{ 0, "ring-size", "SIZE", set_ring, OPTS_TRACE, "16MiB", "of the buffer between kernel and tracer" },
+	{ 0, "probe-kind", "KIND", set_probe_kind, OPTS_TRACE | OPTS_DOCTOR, NULL,
+	  "session, multi, tracefs or perf instead of the best that this kernel has" },
+	{ 0, "strict", NULL, set_strict, OPTS_TRACE, NULL, "exit with status 3 if anything was lost" },
+
+	{ .name = "Other", .cmds = OPTS_TRACE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA },
+	{ 'v', "verbose", NULL, set_verbose, OPTS_TRACE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA, NULL,
+	  "say more; twice: libbpf's words too" },
+	{ 'V', "version", NULL, set_version, OPTS_TRACE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA, NULL, "print the version" },
+	{ 'h', "help", NULL, set_help, OPTS_TRACE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA, NULL, "print this text" },
+};
+
+/* ---- parsing ------------------------------------------------------------------------------------------ */
+
+/* getopt's view of the rows; returns the number of long options. */
+static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
+{
+	*shorts++ = '+'; /* what comes after the first word is CMD's */
+	*shorts++ = ':';
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		const struct option_row *r = &options[i];
+
+		if (!r->set || !(r->cmds & (int)cmd))
+			continue;
+		*longs++ = (struct option){ r->name, r->arg ? required_argument : no_argument, NULL, LONG_ONLY + (int)i };
+		if (!r->letter)
+			continue;
+		*shorts++ = (char)r->letter;
+		if (r->arg)
+			*shorts++ = ':';
+	}
+	*longs = (struct option){ 0 };
+	*shorts = '\0';
+}
+
+static const struct option_row *row_of(int c)
+{
+	if (c >= LONG_ONLY && c < LONG_ONLY + (int)ARRAY_LEN(options))
+		return &options[c - LONG_ONLY];
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		if (options[i].set && options[i].letter == c)
+			return &options[i];
+	return NULL;
+}
+
+static const char *spelled(const struct option_row *r, const char *word, char *buf, size_t size)
+{
+	if (word && word[0] == '-' && word[1] != '-' && r->letter)
+		snprintf(buf, size, "-%c", r->letter);
+	else
+		snprintf(buf, size, "--%s", r->name);
+	return buf;
+}
+
+static int bad_option(enum opts_cmd cmd, int c, const char *word)
+{
+	const struct option_row *r = c == ':' && optopt ? row_of(optopt) : NULL;
+	struct parse_nearest near = { .n = 0 };
+	char name[64], text[256];
+
+	if (r) {
+		msg_error("%s needs a value (%s); see 'cudatrace --help'", spelled(r, word, name, sizeof(name)), r->arg);
+		return -EINVAL;
+	}
+	if (strncmp(word, "--", 2)) {
+		msg_error("there is no option -%c; see 'cudatrace --help'", optopt);
+		return -EINVAL;
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+	r = row_of(optopt);
+	if (r && optopt >= LONG_ONLY) {
+		msg_error("--%s takes no value", r->name);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		char candidate[64];
+
+		if (!options[i].set || !(options[i].cmds & (int)cmd))
+			continue;
+		snprintf(candidate, sizeof(candidate), "--%s", options[i].name);
+		parse_nearest_add(&near, name, candidate);
+	}
+	if (near.n)
+		msg_error("there is no option %s%s", name, parse_nearest_text(&near, text, sizeof(text)));
+	else
+		msg_error("there is no option %s; see 'cudatrace --help'", name);
+	return -EINVAL;
+}
+
+/* What contradicts what, and why: { both true } is an error. */
+static int contradictions(const struct opts *o)
+{
+	const struct {
+		bool first, second;
+		const char *text;
+	} rules[] = {
+		{ o->npids, o->cmd, "-p traces processes that run already and CMD starts one: give one of the two" },
+		{ o->tid, o->cmd, "-t traces a thread that runs already and CMD starts a program: give one of the two" },
+		{ o->user, !o->cmd, "-u says as whom CMD runs: give a CMD after --" },
+		{ o->env, !o->cmd, "-E changes CMD's environment: give a CMD after --" },
+		{ o->append, !o->output, "-A adds to the FILE of -o: give -o FILE" },
+		{ o->counts, o->counts_only, "-C prints counts after the rows and -c instead of them: give one of the two" },
+		{ o->counts || o->counts_only, o->format == OPTS_JSON,
+		  "-c and -C print a table: leave out --format json, or count the rows of a JSON file afterwards" },
+		{ o->counts_only, o->enter_exit, "-c prints no rows: leave out --enter-exit" },
+		{ o->no_return, o->failed, "--no-return knows no results: leave out --failed" },
+		{ o->no_return, o->min_duration_ns, "--no-return knows no durations: leave out --min-duration" },
+		{ o->no_return, o->counts || o->counts_only, "--no-return knows no durations: leave out -c and -C" },
+		{ o->no_return, o->enter_exit, "--no-return sees no returns: leave out --enter-exit" },
+		{ o->no_return, o->nested, "--no-return cannot tell which call is inside which: leave out --nested" },
+		{ o->enter_exit, o->failed, "--enter-exit prints calls before their results are known: leave out --failed" },
+		{ o->enter_exit, o->min_duration_ns,
+		  "--enter-exit prints calls before their durations are known: leave out --min-duration" },
+		{ o->format == OPTS_JSON, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
+		{ o->format == OPTS_JSON, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+		if (!rules[i].first || !rules[i].second)
+			continue;
+		msg_error("%s", rules[i].text);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What is left after the options: CMD after --, or the words of a command that takes any. */
+static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
+{
+	bool dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
+
+	if (cmd == OPTS_TRACE) {
+		if (optind < argc && !dashes) {
+			msg_error("what is '%s'? To start a program, write -- before it: cudatrace [OPTIONS] -- %s", argv[optind],
+				  argv[optind]);
+			return -EINVAL;
+		}
+		if (dashes && optind == argc) {
+			msg_error("-- without a command to start after it");
+			return -EINVAL;
+		}
+		if (optind < argc)
+			o->cmd = argv + optind;
+		return contradictions(o);
+	}
+	o->args = (const char *const *)(argv + optind);
+	o->nargs = argc - optind;
+	if (cmd != OPTS_LIST && o->nargs) {
+		msg_error("'%s' is one word too many; see 'cudatrace --help'", argv[optind]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
+{
+	struct option longs[ARRAY_LEN(options) + 1];
+	char shorts[ARRAY_LEN(options) * 2 + 3], msg[512];
+	int c;
+
+	memset(o, 0, sizeof(*o));
+	o->domain = API_DOMAIN_END;
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		if (options[i].def)
+			options[i].set(o, options[i].name, options[i].def);
+	o->time_given = false;
+	getopt_tables(cmd, longs, shorts);
+	opterr = 0;
+	optind = 0; /* glibc: start afresh */
+	for (;;) {
+		int at = optind ? optind : 1;
+		const struct option_row *r;
+		char name[64];
+
+		c = getopt_long(argc, argv, shorts, longs, NULL);
+		if (c < 0)
+			break;
+		if (c == '?' || c == ':')
+			return bad_option(cmd, c, argv[at]);
+		r = row_of(c);
+		if (r->set(o, spelled(r, argv[at], name, sizeof(name)), optarg))
+			return -EINVAL;
+	}
+	if (o->help || o->version)
+		return 0;
+	if (select_finish(&o->select, o->domain, msg, sizeof(msg))) {
+		msg_error("%s", msg);
+		return -EINVAL;
+	}
+	return rest(o, cmd, argc, argv);
+}
+
+void opts_free(struct opts *o)
+{
+	free(o->pids);
+	free(o->env);
+	o->pids = NULL;
+	o->env = NULL;
+}
+
+/* ---- help --------------------------------------------------------------------------------------------- */
+
+#define HELP_COLUMN 28
+
+static const struct {
+	enum opts_cmd cmd;
+	const char *usage, *after;
+} texts[] = {
+	{ OPTS_TRACE,
+	  "Usage: cudatrace [OPTIONS]                      every process of this machine\n"
+	  "       cudatrace [OPTIONS] -p PID[,PID...]      processes that run already\n"
+	  "       cudatrace [OPTIONS] -- CMD [ARG...]      start a program and trace it from its first call\n"
+	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
+	  "       cudatrace doctor [-p PID]                what can be traced here, what cannot, and why\n"
+	  "       cudatrace schema                         the JSON Schema of --format json\n"
+	  "\nPrints the calls that programs make to CUDA's runtime and driver, with arguments, results and durations.\n",
+	  "\nExamples:\n"
+	  "  cudatrace -p 1234 -e memory,launch            what process 1234 allocates and launches\n"
+	  "  cudatrace -p $(pidof python3) -d 10 -c        ten seconds of it, counted by function\n"
+	  "  cudatrace --failed                            every failing call of the machine\n"
+	  "  cudatrace -e '!query' -o trace.txt -- ./app   a program from its first call, without queries\n"
+	  "  cudatrace -e 'cudaMemcpy*' --min-size 1MB     large copies\n"
+	  "  cudatrace --format json -- ./app | jq .api    one JSON object a line\n"
+	  "\nExit status: that of CMD (128 + signal if one ended it); without CMD 0; 1 after an error, 2 for a wrong command\n"
+	  "line, 3 with --strict when records were lost. SIGINT goes to CMD, and tracing goes on until CMD ends; a second\n"
+	  "SIGINT within a second, or SIGTERM, detaches and leaves CMD running, as the end of -d and -n does.\n" },
+	{ OPTS_LIST,
+	  "Usage: cudatrace list [OPTIONS] [GLOB...]\n"
+	  "\nPrints the functions known: domain, class, name, arguments. Several GLOBs: what any of them matches.\n",
+	  "\nExamples:\n"
+	  "  cudatrace list 'cuMem*'\n"
+	  "  cudatrace list -e launch --domain driver\n" },
+	{ OPTS_DOCTOR,
+	  "Usage: cudatrace doctor [OPTIONS]\n"
+	  "\nSays what this kernel and these privileges allow, and, for a process, which CUDA libraries it has, which functions\n"
+	  "can be traced, by what route, and what cannot be seen and why.\n",
+	  "" },
+	{ OPTS_SCHEMA,
+	  "Usage: cudatrace schema\n"
+	  "\nPrints the JSON Schema (draft 2020-12) of the lines of --format json.\n",
+	  "" },
+};
+
+static void help_row(struct out *out, const struct option_row *r)
+{
+	const char *line = r->help;
+	char head[64];
+	int n;
+
+	n = snprintf(head, sizeof(head), "  %s%c%s--%s%s%s", r->letter ? "-" : " ", r->letter ? r->letter : ' ',
+		     r->letter ? ", " : "  ", r->name, r->arg ? " " : "", r->arg ? r->arg : "");
+	out_str(out, head);
+	if (n >= HELP_COLUMN) {
+		out_char(out, '\n');
+		n = 0;
+	}
+	for (; n < HELP_COLUMN; n++)
+		out_char(out, ' ');
+	while (*line) {
+		size_t len = strcspn(line, "\n");
+
+		out_mem(out, line, len);
+		line += len;
+		if (*line) {
+			line++;
+			out_fmt(out, "\n%*s", HELP_COLUMN, "");
+		}
+	}
+	if (r->def)
+		out_fmt(out, " [%s]", r->def);
+	out_char(out, '\n');
+}
+
+void opts_help(struct out *out, enum opts_cmd cmd)
+{
+	for (size_t t = 0; t < ARRAY_LEN(texts); t++) {
+		if (texts[t].cmd != cmd)
+			continue;
+		out_str(out, texts[t].usage);
+		if (cmd != OPTS_TRACE)
+			out_str(out, "\nOptions:\n");
+		for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+			if (!(options[i].cmds & (int)cmd))
+				continue;
+			if (options[i].set)
+				help_row(out, &options[i]);
+			else if (cmd == OPTS_TRACE)
+				out_fmt(out, "\n%s:\n", options[i].name);
+		}
+		out_str(out, texts[t].after);
+		if (cmd != OPTS_TRACE)
+			continue;
+		out_str(out, "\nClasses:");
+		for (int c = 0; c < API_CLASS_END; c++)
+			out_fmt(out, " %s", api_class_name((enum api_class)c));
+		out_char(out, '\n');
+	}
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * opts.h - what the user asked for, from the command line. Only opts, the session and the commands know struct opts.
+ */
+#ifndef CT_OPTS_H
+#define CT_OPTS_H
+
+#include "event/select.h"
+#include "sink/sink.h"
+
+enum opts_format { OPTS_TABLE, OPTS_JSON };
+enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
+
+/* The commands, as bits: which options each has. */
+enum opts_cmd { OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8 };
+
+struct opts {
+	/* what to trace */
+	pid_t *pids;
+	int npids;
+	pid_t tid;	     /* 0: off */
+	bool follow;
+	const char *cgroup;  /* a path; NULL: off */
+	const char *library;
+	enum api_domain domain; /* API_DOMAIN_END: both */
+	const char *user;
+	const char **env;    /* VAR=VAL or VAR; NULL-terminated; NULL: none */
+	int nenv;
+	char *const *cmd;    /* NULL: none */
+
+	/* what to show */
+	struct selection select;
+	bool failed;
+	uint64_t min_duration_ns, min_size_bytes;
+	const char *comm;
+	bool nested, enter_exit, keep_chatty;
+
+	/* how */
+	const char *output; /* NULL: stdout */
+	bool append;
+	enum opts_format format;
+	enum sink_time time;
+	bool time_given;
+	bool tid_column;
+	enum opts_color color;
+	bool counts, counts_only;
+
+	/* until when */
+	uint64_t duration_ns; /* 0: no limit */
+	uint64_t count;	      /* 0: no limit */
+
+	/* the machinery */
+	bool no_return, strict;
+	uint32_t ring_bytes;
+	const char *probe_kind;
+	int verbose;
+
+	bool help, version;	/* print that and do nothing else */
+	const char *const *args; /* list: what stands after the options */
+	int nargs;
+};
+
+/*
+ * Parses what comes after the command's name: argv[0] is skipped. Returns 0, or -EINVAL after one message. The strings
+ * of argv are kept by pointer. opts_free() is safe after a failure.
+ */
+int opts_parse(struct opts *, enum opts_cmd, int argc, char **argv);
+void opts_free(struct opts *);
+
+/* The help text of a command. */
+void opts_help(struct out *, enum opts_cmd);
+
+#endif

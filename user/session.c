@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session.c - see session.h.
+ *
+ * The loop waits on the source's descriptors, on signals and on a timer: the ring buffer's wake-ups are batched, so the
+ * timer drains what is too little for one, every 20 ms while something comes, every 100 ms when nothing does. A drain is
+ * left after 20 ms so that signals and limits are seen while a target calls in a tight loop.
+ * Knows the source only by source_ops, sinks only by sink_ops.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "event/nest.h"
+#include "loop.h"
+#include "session.h"
+#include "signals.h"
+#include "source/cgroup.h"
+#include "source/priv.h"
+#include "util/msg.h"
+
+#define TICK_NS 20000000ULL
+#define IDLE_TICK_NS 100000000ULL
+#define IDLE_AFTER_NS 1000000000ULL
+#define FEW_RECORDS 512		/* less than this in one drain: leave the stream's descriptor alone until the next tick */
+#define TWICE_NS 1000000000ULL	/* a second SIGINT within this detaches */
+#define MAX_FDS 16
+
+struct session {
+	const struct opts *o;
+	struct source source;
+	struct capture_plan plan;
+	struct filter filter;
+	pid_t tid_owner; /* the process of -t */
+
+	struct out out;
+	struct sink_opts sink_opts;
+	struct sink sinks[2];
+	int nsinks;
+
+	struct process_table *procs;
+	struct nest *nest; /* NULL: rows in the order of completion */
+
+	struct loop *loop;
+	struct loop_watch *stream, *tick, *limit;
+	bool stream_paused;
+
+	struct losses losses;	     /* received, shown; lost[] of what this side drops */
+	uint64_t told[CT_LOSS_END];  /* of the losses, how many have their place in the rows */
+	uint64_t started_ns, last_record_ns, last_end_ns, slice_end_ns, sigint_ns;
+	const char *reason; /* NULL: running */
+	int error;	    /* -errno of source or output */
+	bool ending;	    /* the last drain: no more pauses */
+	bool said;	    /* the error was told by whoever met it */
+};
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+static void finish(struct session *s, const char *reason, int error)
+{
+	if (s->reason)
+		return;
+	s->reason = reason;
+	s->error = error;
+	loop_stop(s->loop);
+}
+
+/* ---- the stages --------------------------------------------------------------------------------------- */
+
+/* The last stage: filter and sinks. */
+static int show(void *ctx, const struct ct_hdr *rec)
+{
+	struct session *s = ctx;
+	struct event ev = { .rec = rec, .proc = process_table_find(s->procs, rec->pid) };
+	int rows = 0;
+
+	if (!ev.proc)
+		return -ENOMEM;
+	if (!filter_match(&s->filter, &ev))
+		return 0;
+	for (int i = 0; i < s->nsinks; i++) {
+		int n = s->sinks[i].ops->event(&s->sinks[i], &ev);
+
+		if (n < 0)
+			return n;
+		rows |= n;
+	}
+	s->losses.shown += (uint64_t)rows;
+	if (s->o->count && rows && s->losses.shown >= s->o->count)
+		return -ECANCELED;
+	return 0;
+}
+
+/* A gap, where it happened. */
+static int show_lost(struct session *s, enum ct_loss cause, uint64_t count, uint64_t until_ns)
+{
+	struct ct_lost lost = {
+		.h = { .size = sizeof(lost), .kind = CT_LOST, .start_ns = s->last_end_ns, .end_ns = until_ns },
+		.cause = cause,
+		.cpu = ~0u,
+		.count = count,
+	};
+
+	s->told[cause] += count;
+	return show(s, &lost.h);
+}
+
+/* Every 1024 records: has this drain had its time? */
+static bool slice_over(struct session *s)
+{
+	if (s->ending || s->losses.received % 1024)
+		return false;
+	return clock_ns(CLOCK_MONOTONIC_COARSE) > s->slice_end_ns;
+}
+
+/* The first stage: what the source hands in. */
+static int take(void *ctx, const struct ct_hdr *rec)
+{
+	struct session *s = ctx;
+	int err = 0;
+
+	s->losses.received++;
+	if (record_check(rec, rec->size)) {
+		s->losses.lost[CT_LOSS_READ]++;
+		return 0;
+	}
+	if (rec->lost)
+		err = show_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
+	s->last_end_ns = rec->end_ns;
+	if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
+		s->told[((const struct ct_lost *)rec)->cause] += ((const struct ct_lost *)rec)->count;
+	if (!err)
+		err = process_table_record(s->procs, rec);
+	if (!err)
+		err = s->nest ? nest_record(s->nest, rec) : show(s, rec);
+	if (!err && ((signals_pending && !s->ending) || slice_over(s)))
+		err = -EINTR;
+	return err;
+}
+
+/* ---- the loop ----------------------------------------------------------------------------------------- */
+
+/* What an error of the stages or the source means for the session. */
+static void end_by(struct session *s, int err)
+{
+	if (err == -ECANCELED)
+		finish(s, "count", 0);
+	else if (out_error(&s->out))
+		finish(s, "output error", out_error(&s->out));
+	else
+		finish(s, "error", err);
+}
+
+static void drain(struct session *s)
+{
+	uint64_t before = s->losses.received, now = clock_ns(CLOCK_MONOTONIC);
+	int err;
+
+	s->slice_end_ns = now + TICK_NS;
+	err = s->source.ops->drain(&s->source, take, s);
+	if (s->losses.received != before)
+		s->last_record_ns = now;
+	if (s->nest && (err == 0 || err == 1)) {
+		int e = nest_flush(s->nest, now);
+
+		err = e ? e : err;
+	}
+	if (err < 0 && err != -EINTR) {
+		end_by(s, err);
+		return;
+	}
+	if (out_sync(&s->out)) {
+		end_by(s, out_error(&s->out));
+		return;
+	}
+	if (err == 1) {
+		finish(s, "finished", 0);
+		return;
+	}
+	if (err == -EINTR)
+		loop_timer_set(s->tick, 0);
+	else
+		loop_timer_set(s->tick, now - s->last_record_ns < IDLE_AFTER_NS ? TICK_NS : IDLE_TICK_NS);
+}
+
+static void on_tick(void *ctx)
+{
+	struct session *s = ctx;
+
+	drain(s);
+	if (s->stream_paused && !s->reason) {
+		loop_resume(s->stream);
+		s->stream_paused = false;
+	}
+}
+
+/*
+ * The stream's descriptor stays readable while there is anything in the ring: a target that makes a call every few
+ * microseconds would wake the tracer for each. So after a small harvest it is left alone until the next tick.
+ */
+static void on_stream(void *ctx)
+{
+	struct session *s = ctx;
+	uint64_t before = s->losses.received;
+
+	drain(s);
+	if (s->losses.received - before < FEW_RECORDS && !s->reason) {
+		loop_pause(s->stream);
+		s->stream_paused = true;
+	}
+}
+
+static void on_other(void *ctx)
+{
+	drain(ctx);
+}
+
+static void on_limit(void *ctx)
+{
+	finish(ctx, "duration", 0);
+}
+
+static void on_sigint(struct session *s, const struct signals_got *got)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	bool twice = s->sigint_ns && now - s->sigint_ns < TWICE_NS;
+
+	if (!s->o->cmd || twice) {
+		finish(s, "interrupted", 0);
+		return;
+	}
+	s->sigint_ns = now;
+	/* one typed at the terminal has reached CMD already: it is in the same process group */
+	if (!got->from_kernel && s->source.ops->signal)
+		s->source.ops->signal(&s->source, SIGINT);
+}
+
+static void on_signals(void *ctx)
+{
+	struct signals_got got;
+	struct session *s = ctx;
+
+	while (signals_next(&got)) {
+		if (got.sig == SIGCHLD)
+			drain(s);
+		else if (got.sig == SIGINT)
+			on_sigint(s, &got);
+		else
+			finish(s, "interrupted", 0);
+	}
+	if (s->reason && !strcmp(s->reason, "interrupted"))
+		signals_pending = 1; /* out: do not wait for a stalled reader any more */
+}
+
+/* ---- beginning and end -------------------------------------------------------------------------------- */
+
+static int plan_pids(struct session *s)
+{
+	const struct opts *o = s->o;
+	struct priv_task task;
+
+	for (int i = 0; i < o->npids; i++) {
+		if (priv_task(o->pids[i], &task)) {
+			msg_error("there is no process %d; see 'ps' for those that are", (int)o->pids[i]);
+			return -ESRCH;
+		}
+		if (task.tgid != o->pids[i]) {
+			msg_error("%d is a thread of process %d: give -p %d -t %d", (int)o->pids[i], (int)task.tgid,
+				  (int)task.tgid, (int)o->pids[i]);
+			return -ESRCH;
+		}
+	}
+	s->plan.pids = o->pids;
+	s->plan.npids = o->npids;
+	if (!o->tid)
+		return 0;
+	if (!priv_initial_pid_ns()) {
+		msg_error("-t: thread ids of a pid namespace are not translated; run cudatrace outside of the container");
+		return -EINVAL;
+	}
+	if (priv_task(o->tid, &task)) {
+		msg_error("-t: there is no thread %d; see 'ps -T'", (int)o->tid);
+		return -ESRCH;
+	}
+	for (int i = 0; i < o->npids; i++)
+		if (o->pids[i] == task.tgid)
+			return 0;
+	if (o->npids) {
+		msg_error("-t: thread %d belongs to process %d, which -p does not name", (int)o->tid, (int)task.tgid);
+		return -EINVAL;
+	}
+	s->tid_owner = task.tgid;
+	s->plan.pids = &s->tid_owner;
+	s->plan.npids = 1;
+	return 0;
+}
+
+/* The options as the sources, the filter and the sinks see them. */
+static int plan(struct session *s)
+{
+	const struct opts *o = s->o;
+	struct capture_plan *p = &s->plan;
+	int err;
+
+	err = plan_pids(s);
+	if (err)
+		return err;
+	if (o->cgroup) {
+		err = cgroup_id(o->cgroup, &p->cgroup_id);
+		if (err)
+			return err;
+	}
+	/* No stage needs more than what is shown so far: what one needs is or'ed into capture alone. */
+	memcpy(p->shown, o->select.shown, sizeof(p->shown));
+	memcpy(p->capture, o->select.shown, sizeof(p->capture));
+	memcpy(p->named, o->select.named, sizeof(p->named));
+	p->follow = o->follow;
+	p->cmd = o->cmd;
+	p->user = o->user;
+	p->env = (char *const *)o->env;
+	p->enter = o->enter_exit;
+	p->nested = o->nested;
+	p->no_return = o->no_return;
+	p->failed_only = o->failed;
+	p->min_duration_ns = o->min_duration_ns;
+	p->min_size_bytes = o->min_size_bytes;
+	p->keep_chatty = o->keep_chatty || o->failed;
+	p->library = o->library;
+	p->ring_bytes = o->ring_bytes;
+	p->probe_kind = o->probe_kind;
+
+	s->filter = (struct filter){
+		.shown = p->shown,
+		.failed_only = o->failed,
+		.min_duration_ns = (int64_t)o->min_duration_ns,
+		.min_size_bytes = (int64_t)o->min_size_bytes,
+		.comm_glob = o->comm,
+		.tid = (uint32_t)o->tid,
+		.nested = o->nested,
+	};
+	return 0;
+}
+
+static bool want_color(const struct session *s)
+{
+	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+
+	if (s->o->color != OPTS_COLOR_AUTO)
+		return s->o->color == OPTS_COLOR_ALWAYS;
+	return s->out.is_tty && !(no && *no) && term && strcmp(term, "dumb");
+}
+
+static int open_sinks(struct session *s)
+{
+	const struct opts *o = s->o;
+	const struct sink_ops *ops[2];
+	int n = 0, err;
+
+	s->started_ns = clock_ns(CLOCK_MONOTONIC);
+	s->last_record_ns = s->last_end_ns = s->started_ns;
+	s->sink_opts = (struct sink_opts){
+		.out = &s->out,
+		.time = o->time,
+		.tid = o->tid_column,
+		.color = want_color(s),
+		.enter_exit = o->enter_exit,
+		.nested = o->nested,
+		.counts = o->counts || o->counts_only,
+		.counts_only = o->counts_only,
+		.start_ns = s->started_ns,
+		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
+		.version = CT_VERSION,
+	};
+	if (!o->counts_only)
+		ops[n++] = o->format == OPTS_JSON ? &sink_json : &sink_table;
+	if (o->counts || o->counts_only)
+		ops[n++] = &sink_count;
+	for (int i = 0; i < n; i++) {
+		s->sinks[i].ops = ops[i];
+		err = ops[i]->open(&s->sinks[i], &s->sink_opts);
+		if (err) {
+			msg_error("cannot start the %s output: %s", ops[i]->name, strerror(-err));
+			return err;
+		}
+		s->nsinks++;
+	}
+	return 0;
+}
+
+static int open_all(struct session *s)
+{
+	int err, fd;
+
+	err = plan(s);
+	if (err)
+		return err;
+	err = out_open(&s->out, s->o->output, s->o->append);
+	if (err) {
+		msg_error("cannot write to %s: %s", s->o->output ? s->o->output : "standard output", strerror(-err));
+		return err;
+	}
+	s->out.stop = &signals_pending;
+	s->procs = process_table_open();
+	s->loop = loop_open();
+	if (s->o->nested && !s->o->enter_exit)
+		s->nest = nest_open(show, s);
+	if (!s->procs || !s->loop || (s->o->nested && !s->o->enter_exit && !s->nest))
+		goto no_memory;
+	fd = signals_open();
+	if (fd < 0 || !loop_fd(s->loop, fd, on_signals, s))
+		goto no_memory;
+	err = s->source.ops->open(&s->source, &s->plan);
+	return err ? err : open_sinks(s);
+no_memory:
+	msg_error("no memory to start with");
+	return -ENOMEM;
+}
+
+static int run(struct session *s)
+{
+	int fds[MAX_FDS], n, err;
+
+	s->tick = loop_timer(s->loop, on_tick, s);
+	s->limit = loop_timer(s->loop, on_limit, s);
+	if (!s->tick || !s->limit)
+		return -ENOMEM;
+	err = s->source.ops->start(&s->source);
+	s->said = err != 0;
+	if (err)
+		return err;
+	n = s->source.ops->fds(&s->source, fds, MAX_FDS);
+	for (int i = 0; i < n; i++) {
+		struct loop_watch *w = loop_fd(s->loop, fds[i], i ? on_other : on_stream, s);
+
+		if (!w)
+			return -ENOMEM;
+		if (!i)
+			s->stream = w;
+	}
+	/* whoever waits for the trace to begin sees the head now */
+	if (out_flush(&s->out)) {
+		end_by(s, out_error(&s->out));
+		return 0;
+	}
+	loop_timer_set(s->tick, TICK_NS);
+	if (s->o->duration_ns)
+		loop_timer_set(s->limit, s->o->duration_ns);
+	return loop_run(s->loop);
+}
+
+/* What is still on the way when the source has stopped. */
+static void last_drain(struct session *s)
+{
+	bool enough = !strcmp(s->reason, "count") || !strcmp(s->reason, "output error");
+	int err;
+
+	s->ending = true;
+	s->source.ops->stop(&s->source);
+	if (enough)
+		return;
+	do {
+		err = s->source.ops->drain(&s->source, take, s);
+	} while (err == -EINTR);
+	if (err >= 0 && s->nest)
+		err = nest_flush(s->nest, UINT64_MAX);
+	if (err == -ECANCELED)
+		s->reason = "count";
+	else if (err < 0 && !s->error)
+		s->error = err;
+}
+
+/* The counters of the kernel side and of this one, and the gaps that no record carried. */
+static void gather_losses(struct session *s)
+{
+	struct losses all = { 0 };
+
+	s->source.ops->losses(&s->source, &all);
+	all.received = s->losses.received;
+	all.shown = s->losses.shown;
+	for (int i = 0; i < CT_LOSS_END; i++) {
+		all.lost[i] += s->losses.lost[i];
+		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && strcmp(s->reason, "count"))
+			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i], clock_ns(CLOCK_MONOTONIC));
+	}
+	s->losses = all;
+}
+
+static void say_totals(const struct session *s, const char *const *muted)
+{
+	const struct losses *l = &s->losses;
+	char text[1024];
+	size_t n;
+
+	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)l->shown,
+			     s->o->enter_exit ? (l->shown == 1 ? "row" : "rows") : (l->shown == 1 ? "call" : "calls"));
+	if (l->unfinished && n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished", (unsigned long long)l->unfinished);
+	if (n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu lost", (unsigned long long)losses_total(l));
+	for (int i = 0, any = 0; i < CT_LOSS_END && n < sizeof(text); i++) {
+		if (!l->lost[i] || i == CT_LOSS_ORPHAN)
+			continue;
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%llu %s", any++ ? ", " : ": ",
+				      (unsigned long long)l->lost[i], loss_text((enum ct_loss)i));
+	}
+	for (int i = 0; muted && muted[i] && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? ", " : "; muted: ", muted[i]);
+	msg_note("%s", text);
+}
+
+static void close_sinks(struct session *s)
+{
+	const struct source_ops *ops = s->source.ops;
+	struct sink_end end = {
+		.muted = ops->muted ? ops->muted(&s->source) : NULL,
+		.reason = s->reason,
+	};
+	int err = 0;
+
+	gather_losses(s);
+	end.losses = s->losses;
+	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
+	for (int i = 0; i < s->nsinks; i++)
+		s->sinks[i].ops->close(&s->sinks[i], &end);
+	err = out_close(&s->out);
+	if (err == -EPIPE)
+		msg_error("%s was closed by its reader after %llu bytes: tracing stopped", s->out.name,
+			  (unsigned long long)s->out.written);
+	else if (err)
+		msg_error("writing to %s failed after %llu bytes: %s; tracing stopped", s->out.name,
+			  (unsigned long long)s->out.written, strerror(-err));
+	if (err)
+		s->error = err;
+	else if (s->error && !s->said)
+		msg_error("tracing stopped: %s", strerror(-s->error));
+	say_totals(s, end.muted);
+}
+
+static int exit_status(struct session *s)
+{
+	int status = -1;
+
+	if (s->error)
+		return 1;
+	if (s->o->strict && losses_total(&s->losses))
+		return 3;
+	if (s->o->cmd && !strcmp(s->reason, "finished") && s->source.ops->status)
+		status = s->source.ops->status(&s->source);
+	if (status < 0)
+		return 0;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int session_run(const struct opts *o, const struct source_ops *ops)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int status = 1, err;
+
+	if (!s) {
+		msg_error("no memory to start with");
+		return 1;
+	}
+	s->o = o;
+	s->source.ops = ops;
+	err = open_all(s);
+	if (err)
+		goto out;
+	err = run(s);
+	if (err && !s->reason) {
+		s->reason = "error";
+		s->error = err;
+	}
+	last_drain(s);
+	close_sinks(s);
+	status = exit_status(s);
+out:
+	if (s->source.priv || !err)
+		ops->close(&s->source);
+	out_close(&s->out);
+	signals_close();
+	nest_close(s->nest);
+	process_table_close(s->procs);
+	loop_close(s->loop);
+	free(s);
+	return status;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session.h - one trace from beginning to end: options become a capture plan, a source makes records of it, the stages
+ * record -> process table -> nest -> filter pass them on, sinks print them.
+ */
+#ifndef CT_SESSION_H
+#define CT_SESSION_H
+
+#include "opts.h"
+#include "source/source.h"
+
+/* Runs until the targets end, or -d, -n, a signal or the output's end stops it. Returns the exit status of cudatrace. */
+int session_run(const struct opts *, const struct source_ops *);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* signals.h - signals as readable bytes for the loop, with their origin. */
+#ifndef CT_SIGNALS_H
+#define CT_SIGNALS_H
+
+#include <signal.h>
+
+#include "util/types.h"
+
+struct signals_got {
+	int sig;
+	bool from_kernel; /* typed at the terminal, where the whole process group gets it; else sent by kill(2) */
+};
+
+extern volatile int signals_pending; /* something is to be read: long work should come to a pause */
+
+/* Catches SIGINT, SIGTERM, SIGHUP (unless ignored, as nohup has it) and SIGCHLD, and survives SIGPIPE. Handlers, not
+ * masks or SIG_IGN: a program that is started from here begins with the usual dispositions. Returns the descriptor to
+ * wait on, or -errno. */
+int signals_open(void);
+/* The next one; false when there is none. Clears signals_pending. */
+bool signals_next(struct signals_got *);
+void signals_close(void);
+
+#endif

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * json.c - one JSON object a line, as docs/schema.json describes it.
+ *
+ * Numbers are written by hand and what repeats is kept ready: the text of a process, and of a function. Strings of the
+ * target are untrusted bytes: what is no UTF-8 becomes U+FFFD, controls become \u escapes. 64-bit integers stay integers.
+ * Knows no function and no kind by name beyond the word for "type".
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../util/utf8.h"
+#include "row.h"
+#include "sink.h"
+
+#define FIELD_ROOM 512 /* anything but strings and flags: a name, a value, punctuation */
+#define STR_MAX 2048   /* bytes shown of one string; the capture brings less */
+#define PROC_CACHE 64  /* a power of two */
+#define MAX_OPEN 16    /* structs in structs */
+
+struct proc_text {
+	uint32_t pid, shown_pid;
+	char comm[CT_COMM_LEN];
+	uint8_t pid_len, comm_len;
+	char pid_text[32];
+	char comm_text[CT_COMM_LEN * 6 + 16];
+};
+
+struct func_text {
+	char *text; /* ,"domain":"runtime","api":"cudaMalloc","args":{ */
+	size_t len;
+};
+
+struct json {
+	struct row w;
+	uint64_t rows[CT_KIND_END];
+	struct proc_text procs[PROC_CACHE];
+	struct func_text funcs[CT_MAX_FUNCS];
+};
+
+/* The letters and escapes of a string without its quotes; 6 bytes of room for each byte. */
+static char *put_escaped(char *p, const char *s, size_t n)
+{
+	while (n) {
+		unsigned char c = (unsigned char)*s;
+		uint32_t code;
+		int len;
+
+		if (c >= ' ' && c < 0x7f) {
+			if (c == '"' || c == '\\')
+				*p++ = '\\';
+			*p++ = (char)c;
+			s++, n--;
+			continue;
+		}
+		len = utf8_next(s, n, &code);
+		if (!len) {
+			p = put_lit(p, "\\ufffd");
+			len = 1;
+		} else if (code == '\n') {
+			p = put_lit(p, "\\n");
+		} else if (code == '\t') {
+			p = put_lit(p, "\\t");
+		} else if (!utf8_is_safe(code) && code < 0x10000) {
+			/* valid JSON as it is, but this may be read on a terminal */
+			p = put_lit(p, "\\u");
+			for (int shift = 12; shift >= 0; shift -= 4)
+				*p++ = "0123456789abcdef"[code >> shift & 15];
+		} else {
+			p = put_mem(p, s, (size_t)len);
+		}
+		s += len;
+		n -= (size_t)len;
+	}
+	return p;
+}
+
+static void put_string(struct row *w, const char *s, size_t n)
+{
+	if (n > STR_MAX)
+		n = STR_MAX;
+	row_room(w, n * 6 + FIELD_ROOM);
+	*w->p++ = '"';
+	w->p = put_escaped(w->p, s, n);
+	*w->p++ = '"';
+}
+
+static char *put_quoted_hex(char *p, uint64_t v)
+{
+	*p++ = '"';
+	p = put_hex(p, v);
+	*p++ = '"';
+	return p;
+}
+
+static char *put_name(char *p, const char *name)
+{
+	*p++ = '"';
+	p = put_str(p, name);
+	*p++ = '"';
+	return p;
+}
+
+/* The names of the bits that are set; what has no name as one hex string. */
+static void put_flags(struct row *w, const struct field *f)
+{
+	uint64_t left = f->u;
+	bool first = true;
+
+	*w->p++ = '[';
+	for (int i = 0; left && f->xlat && i < f->xlat->nrows; i++) {
+		uint64_t bits = (uint64_t)f->xlat->rows[i].value;
+
+		if (!bits || (f->u & bits) != bits || !(left & bits))
+			continue;
+		row_room(w, FIELD_ROOM);
+		if (!first)
+			*w->p++ = ',';
+		w->p = put_name(w->p, f->xlat->rows[i].name);
+		left &= ~bits;
+		first = false;
+	}
+	row_room(w, FIELD_ROOM);
+	if (left) {
+		if (!first)
+			*w->p++ = ',';
+		w->p = put_quoted_hex(w->p, left);
+	}
+	*w->p++ = ']';
+}
+
+static void put_float(struct row *w, double v)
+{
+	if (!isfinite(v)) {
+		w->p = put_lit(w->p, "null");
+		return;
+	}
+	w->p += snprintf(w->p, 40, "%.9g", v);
+}
+
+static void put_bytes(struct row *w, const char *s, size_t n)
+{
+	if (n > STR_MAX)
+		n = STR_MAX;
+	row_room(w, n * 2 + FIELD_ROOM);
+	*w->p++ = '"';
+	for (size_t i = 0; i < n; i++) {
+		*w->p++ = "0123456789abcdef"[(unsigned char)s[i] >> 4];
+		*w->p++ = "0123456789abcdef"[s[i] & 15];
+	}
+	*w->p++ = '"';
+}
+
+static void put_value(struct row *w, const struct field *f)
+{
+	const char *name;
+
+	if (f->absent) {
+		/* an output that was not there; of an input at least the pointer is known */
+		w->p = f->out || !f->u ? put_lit(w->p, "null") : put_quoted_hex(w->p, f->u);
+		return;
+	}
+	switch (f->type) {
+	case FIELD_INT:
+		w->p = put_i64(w->p, f->i);
+		break;
+	case FIELD_UINT:
+	case FIELD_SIZE:
+		w->p = put_u64(w->p, f->u);
+		break;
+	case FIELD_PTR:
+	case FIELD_STREAM:
+	case FIELD_FUNC:
+		w->p = put_quoted_hex(w->p, f->u);
+		break;
+	case FIELD_ENUM:
+	case FIELD_ERROR:
+		name = f->xlat ? xlat_name(f->xlat, f->i) : NULL;
+		w->p = name ? put_name(w->p, name) : put_i64(w->p, f->i);
+		break;
+	case FIELD_FLAGS:
+		put_flags(w, f);
+		break;
+	case FIELD_BOOL:
+		w->p = f->u ? put_lit(w->p, "true") : put_lit(w->p, "false");
+		break;
+	case FIELD_FLOAT:
+		put_float(w, f->f);
+		break;
+	case FIELD_DIM3:
+		*w->p++ = '[';
+		w->p = put_u64(w->p, f->dim[0]);
+		*w->p++ = ',';
+		w->p = put_u64(w->p, f->dim[1]);
+		*w->p++ = ',';
+		w->p = put_u64(w->p, f->dim[2]);
+		*w->p++ = ']';
+		break;
+	case FIELD_STR:
+		put_string(w, f->str, f->str_len);
+		break;
+	case FIELD_BYTES:
+		put_bytes(w, f->str, f->str_len);
+		break;
+	default:
+		w->p = put_lit(w->p, "null");
+		break;
+	}
+}
+
+/* The members of an object, without its braces. */
+static void put_fields(struct row *w, const struct field *f, int n)
+{
+	bool list[MAX_OPEN] = { false };
+	int open = 0, skip = 0;
+	bool first = true;
+
+	for (int i = 0; i < n; i++, f++) {
+		row_room(w, FIELD_ROOM);
+		if (f->type == FIELD_CLOSE) {
+			if (skip)
+				skip--;
+			else if (open)
+				*w->p++ = list[open--] ? ']' : '}';
+			first = false;
+			continue;
+		}
+		if (skip || open == MAX_OPEN - 1) {
+			skip += f->type == FIELD_OPEN && !f->absent;
+			continue;
+		}
+		if (!first)
+			*w->p++ = ',';
+		if (!list[open]) {
+			w->p = put_name(w->p, f->name ? f->name : "");
+			*w->p++ = ':';
+		}
+		first = false;
+		if (f->type != FIELD_OPEN || f->absent) {
+			put_value(w, f);
+		} else {
+			list[++open] = f->is_list;
+			*w->p++ = f->is_list ? '[' : '{';
+			first = true;
+		}
+	}
+	for (; open; open--)
+		*w->p++ = list[open] ? ']' : '}';
+}
+
+static const struct proc_text *proc_text(struct json *j, const struct process *proc)
+{
+	struct proc_text *t = &j->procs[proc->pid & (PROC_CACHE - 1)];
+	char *p;
+
+	if (t->pid_len && t->pid == proc->pid && t->shown_pid == proc->shown_pid &&
+	    !memcmp(t->comm, proc->comm, CT_COMM_LEN))
+		return t;
+	t->pid = proc->pid;
+	t->shown_pid = proc->shown_pid;
+	memcpy(t->comm, proc->comm, CT_COMM_LEN);
+	p = put_u64(put_lit(t->pid_text, ",\"pid\":"), proc->shown_pid);
+	t->pid_len = (uint8_t)(p - t->pid_text);
+	p = put_lit(t->comm_text, ",\"comm\":\"");
+	p = put_escaped(p, proc->comm, strnlen(proc->comm, CT_COMM_LEN));
+	*p++ = '"';
+	t->comm_len = (uint8_t)(p - t->comm_text);
+	return t;
+}
+
+static const struct func_text *func_text(struct json *j, unsigned int func)
+{
+	static const struct func_text none = { (char *)",\"args\":{", 9 };
+	struct func_text *t = &j->funcs[func];
+	const struct api_func *f = &api_funcs[func];
+	int n;
+
+	if (t->text)
+		return t;
+	n = asprintf(&t->text, ",\"domain\":\"%s\",\"api\":\"%s\",\"args\":{", api_domain_name(f->domain), f->name);
+	if (n < 0) {
+		t->text = NULL;
+		return &none;
+	}
+	t->len = (size_t)n;
+	return t;
+}
+
+/* {"type":"call","ts_ns":1,"dur_ns":2,"pid":3,"tid":4,"comm":"x" */
+static void put_head(struct json *j, const char *type, const struct event *ev, bool dur)
+{
+	const struct proc_text *t = proc_text(j, ev->proc);
+	char *p = j->w.p;
+
+	p = put_str(put_lit(p, "{\"type\":\""), type);
+	p = put_u64(put_lit(p, "\",\"ts_ns\":"), ev->rec->start_ns);
+	if (dur)
+		p = put_u64(put_lit(p, ",\"dur_ns\":"), ev->rec->end_ns - ev->rec->start_ns);
+	p = put_mem(p, t->pid_text, t->pid_len);
+	/* outside the initial pid namespace the leader's thread id is known, others' are not translated */
+	p = put_u64(put_lit(p, ",\"tid\":"), ev->rec->tid == ev->proc->pid ? ev->proc->shown_pid : ev->rec->tid);
+	j->w.p = put_mem(p, t->comm_text, t->comm_len);
+}
+
+static void put_result(struct row *w, const struct field *ret)
+{
+	const char *name;
+
+	w->p = put_lit(w->p, ",\"ret\":");
+	if (ret->type != FIELD_ERROR) {
+		put_value(w, ret);
+		return;
+	}
+	w->p = put_i64(w->p, ret->i);
+	name = ret->xlat ? xlat_name(ret->xlat, ret->i) : NULL;
+	w->p = put_lit(w->p, ",\"ret_name\":");
+	w->p = name ? put_name(w->p, name) : put_lit(w->p, "null");
+}
+
+/* Names the arguments of which there was more than could be captured. */
+static void put_cut(struct row *w, const struct field *f, int n)
+{
+	bool first = true;
+
+	for (int i = 0; i < n; i++) {
+		if (!f[i].cut || !f[i].name)
+			continue;
+		row_room(w, FIELD_ROOM);
+		w->p = first ? put_lit(w->p, ",\"cut\":[") : put_lit(w->p, ",");
+		w->p = put_name(w->p, f[i].name);
+		first = false;
+	}
+	if (!first)
+		*w->p++ = ']';
+}
+
+static void call_line(struct json *j, const struct event *ev)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	const struct func_text *t = func_text(j, c->func);
+	bool entry = c->h.kind == CT_ENTER, open_end = c->h.flags & CT_F_NO_RETURN;
+	struct field f[EVENT_MAX_FIELDS];
+	struct row *w = &j->w;
+	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
+	const struct field *ret = NULL;
+
+	if (n && f[n - 1].name && !entry && !open_end && !(c->h.flags & CT_F_UNFINISHED) &&
+	    !strcmp(f[n - 1].name, "returned"))
+		ret = &f[--n];
+	put_head(j, entry ? "enter" : "call", ev, !entry && !open_end);
+	w->p = put_mem(w->p, t->text, t->len);
+	put_fields(w, f, n);
+	row_room(w, FIELD_ROOM);
+	*w->p++ = '}';
+	if (ret)
+		put_result(w, ret);
+	put_cut(w, f, n);
+	row_room(w, FIELD_ROOM);
+	if (c->h.flags & CT_F_UNFINISHED)
+		w->p = put_lit(w->p, ",\"unfinished\":true");
+	if (c->h.flags & CT_F_PER_THREAD)
+		w->p = put_lit(w->p, ",\"per_thread\":true");
+	if (c->depth)
+		w->p = put_u64(put_lit(w->p, ",\"depth\":"), c->depth);
+}
+
+static int json_event(struct sink *s, const struct event *ev)
+{
+	static const char *const names[CT_KIND_END] = {
+		[CT_CALL] = "call", [CT_ENTER] = "enter", [CT_PROCESS] = "process", [CT_EXEC] = "exec",
+		[CT_FORK] = "fork", [CT_EXIT] = "exit",	  [CT_LOST] = "lost",
+	};
+	struct json *j = s->priv;
+	uint16_t kind = ev->rec->kind;
+	bool call = kind == CT_CALL || kind == CT_ENTER;
+
+	if (kind >= CT_KIND_END || !names[kind])
+		return 0;
+	row_begin(&j->w, s->opts->out);
+	if (call) {
+		call_line(j, ev);
+	} else {
+		struct field f[EVENT_MAX_FIELDS];
+		int n = event_fields(ev, f, EVENT_MAX_FIELDS);
+
+		if (kind == CT_LOST)
+			j->w.p = put_u64(put_lit(put_str(put_lit(j->w.p, "{\"type\":\""), names[kind]), "\",\"ts_ns\":"),
+					 ev->rec->end_ns);
+		else
+			put_head(j, names[kind], ev, false);
+		*j->w.p++ = ',';
+		put_fields(&j->w, f, n);
+	}
+	row_room(&j->w, 2);
+	j->w.p = put_lit(j->w.p, "}\n");
+	row_end(&j->w);
+	j->rows[kind]++;
+	if (s->opts->out->error)
+		return s->opts->out->error;
+	return call;
+}
+
+static int json_open(struct sink *s, const struct sink_opts *opts)
+{
+	s->opts = opts;
+	s->priv = calloc(1, sizeof(struct json));
+	return s->priv ? 0 : -ENOMEM;
+}
+
+static void end_line(struct json *j, struct row *w, const struct sink_end *end)
+{
+	const struct losses *l = &end->losses;
+
+	w->p = put_lit(w->p, "{\"type\":\"end\",\"reason\":");
+	put_string(w, end->reason, strlen(end->reason));
+	w->p = put_u64(put_lit(w->p, ",\"calls\":"), j->rows[CT_CALL]);
+	w->p = put_u64(put_lit(w->p, ",\"seen\":"), l->calls);
+	w->p = put_u64(put_lit(w->p, ",\"folded\":"), l->folded);
+	w->p = put_u64(put_lit(w->p, ",\"filtered\":"), l->filtered);
+	w->p = put_u64(put_lit(w->p, ",\"unfinished\":"), l->unfinished);
+	w->p = put_lit(w->p, ",\"lost\":{");
+	for (int i = 0; i < CT_LOSS_END; i++) {
+		w->p = put_str(put_char(w->p, '"'), loss_name((enum ct_loss)i));
+		w->p = put_u64(put_lit(w->p, "\":"), l->lost[i]);
+		*w->p++ = i + 1 < CT_LOSS_END ? ',' : '}';
+	}
+	w->p = put_lit(w->p, ",\"muted\":[");
+	for (int i = 0; end->muted && end->muted[i]; i++) {
+		row_room(w, FIELD_ROOM);
+		if (i)
+			*w->p++ = ',';
+		w->p = put_name(w->p, end->muted[i]);
+	}
+	row_room(w, FIELD_ROOM);
+	w->p = put_u64(put_lit(w->p, "],\"uptime_ns\":"), end->uptime_ns);
+	w->p = put_lit(w->p, "}\n");
+}
+
+static int json_close(struct sink *s, const struct sink_end *end)
+{
+	struct json *j = s->priv;
+
+	if (!j)
+		return 0;
+	row_begin(&j->w, s->opts->out);
+	end_line(j, &j->w, end);
+	row_end(&j->w);
+	for (int i = 0; i < CT_MAX_FUNCS; i++)
+		free(j->funcs[i].text);
+	free(j);
+	s->priv = NULL;
+	return s->opts->out->error;
+}
+
+const struct sink_ops sink_json = {
+	.name = "json",
+	.help = "one JSON object a line ('cudatrace schema' describes it)",
+	.open = json_open,
+	.event = json_event,
+	.close = json_close,
+};

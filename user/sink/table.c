@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * table.c - one row for a completed call, for people:
+ *
+ *   TIME(ms)   PROCESS         PID        EVENT                DETAILS
+ *   1234.018   my_cuda_app     12345      cudaMalloc           size=1048576 bytes, devPtr=0x7f81dc800000, returned=0 (success), 112.4us
+ *
+ * With --enter-exit two rows a call, in the words of the original script: `cudaMalloc size=1048576 bytes`, then
+ * `cudaMalloc returned=0 (success)`. Nothing that the target wrote reaches the terminal raw. Knows no function by name.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../util/utf8.h"
+#include "row.h"
+#include "sink.h"
+
+#define TIME_WIDTH 10
+#define TIME_US_WIDTH 14
+#define TIME_ISO_WIDTH 27
+#define COMM_WIDTH 15
+#define PID_WIDTH 10
+#define EVENT_WIDTH 20
+
+#define FIELD_ROOM 512 /* anything but strings and flags: a label, a value, punctuation */
+#define STR_MAX 2048
+#define PROC_CACHE 64 /* a power of two */
+#define MAX_OPEN 16   /* structs in structs */
+
+#define RED "\033[31m"
+#define PLAIN "\033[0m"
+
+struct proc_text {
+	uint32_t pid, shown_pid;
+	char comm[CT_COMM_LEN];
+	uint8_t len; /* 0: nothing there yet */
+	char text[CT_COMM_LEN * 4 + 32];
+};
+
+struct table {
+	struct row w;
+	time_t iso_s; /* the second that iso_text names */
+	char iso_text[24];
+	struct proc_text procs[PROC_CACHE];
+};
+
+/* ---- values ------------------------------------------------------------------------------------------- */
+
+/* C's escapes; everything beyond ASCII in octal, which cannot run into a digit that follows. 4 bytes of room a byte. */
+static char *put_escaped(char *p, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c >= ' ' && c < 0x7f) {
+			if (c == '"' || c == '\\')
+				*p++ = '\\';
+			*p++ = (char)c;
+		} else if (c == '\n') {
+			p = put_lit(p, "\\n");
+		} else if (c == '\t') {
+			p = put_lit(p, "\\t");
+		} else if (c == '\r') {
+			p = put_lit(p, "\\r");
+		} else {
+			*p++ = '\\';
+			*p++ = (char)('0' + (c >> 6));
+			*p++ = (char)('0' + (c >> 3 & 7));
+			*p++ = (char)('0' + (c & 7));
+		}
+	}
+	return p;
+}
+
+static void put_string(struct row *w, const struct field *f)
+{
+	size_t n = f->str_len < STR_MAX ? f->str_len : STR_MAX;
+
+	row_room(w, n * 4 + FIELD_ROOM);
+	*w->p++ = '"';
+	w->p = put_escaped(w->p, f->str, n);
+	*w->p++ = '"';
+	if (f->cut || n < f->str_len)
+		w->p = put_lit(w->p, "...");
+}
+
+static void put_bytes(struct row *w, const struct field *f)
+{
+	size_t n = f->str_len < STR_MAX ? f->str_len : STR_MAX;
+
+	row_room(w, n * 2 + FIELD_ROOM);
+	for (size_t i = 0; i < n; i++) {
+		*w->p++ = "0123456789abcdef"[(unsigned char)f->str[i] >> 4];
+		*w->p++ = "0123456789abcdef"[f->str[i] & 15];
+	}
+	if (f->cut || n < f->str_len)
+		w->p = put_lit(w->p, "...");
+}
+
+/* 0x5 (cudaStreamNonBlocking|0x4): bits that have no name are never dropped. */
+static void put_flags(struct row *w, const struct field *f)
+{
+	uint64_t left = f->u;
+	const char *sep = " (";
+
+	w->p = put_hex(w->p, f->u);
+	for (int i = 0; left && f->xlat && i < f->xlat->nrows; i++) {
+		uint64_t bits = (uint64_t)f->xlat->rows[i].value;
+
+		if (!bits || (f->u & bits) != bits || !(left & bits))
+			continue;
+		row_room(w, FIELD_ROOM);
+		w->p = put_str(put_str(w->p, sep), f->xlat->rows[i].name);
+		left &= ~bits;
+		sep = "|";
+	}
+	if (*sep != '|')
+		return;
+	row_room(w, FIELD_ROOM);
+	if (left)
+		w->p = put_hex(put_char(w->p, '|'), left);
+	*w->p++ = ')';
+}
+
+static char *put_enum(char *p, const struct field *f, bool bare)
+{
+	const char *name = f->xlat && !bare ? xlat_name(f->xlat, f->i) : NULL;
+
+	p = put_i64(p, f->i);
+	if (!name)
+		return p;
+	p = put_str(put_lit(p, " ("), xlat_short(f->xlat, name));
+	return put_char(p, ')');
+}
+
+static char *put_error(char *p, const struct field *f)
+{
+	const char *name;
+
+	if (!f->i)
+		return put_lit(p, "0 (success)");
+	p = put_i64(p, f->i);
+	name = f->xlat ? xlat_name(f->xlat, f->i) : NULL;
+	return name ? put_char(put_str(put_lit(p, " ("), name), ')') : p;
+}
+
+static char *put_stream(char *p, uint64_t v, bool per_thread)
+{
+	p = put_hex(p, v);
+	if (v == 1)
+		return put_lit(p, " (legacy)");
+	if (v == 2 || (!v && per_thread))
+		return put_lit(p, " (per-thread)");
+	return p;
+}
+
+static char *put_dim3(char *p, const uint32_t dim[3])
+{
+	p = put_u64(put_char(p, '('), dim[0]);
+	p = put_u64(put_char(p, ','), dim[1]);
+	p = put_u64(put_char(p, ','), dim[2]);
+	return put_char(p, ')');
+}
+
+static void put_value(struct row *w, const struct field *f, bool per_thread, bool bare)
+{
+	switch (f->absent ? FIELD_PTR : f->type) {
+	case FIELD_INT:
+		w->p = put_i64(w->p, f->i);
+		break;
+	case FIELD_UINT:
+		w->p = put_u64(w->p, f->u);
+		break;
+	case FIELD_SIZE:
+		w->p = put_lit(put_u64(w->p, f->u), " bytes");
+		break;
+	case FIELD_PTR:
+	case FIELD_FUNC:
+		w->p = put_hex(w->p, f->u);
+		break;
+	case FIELD_STREAM:
+		w->p = put_stream(w->p, f->u, per_thread);
+		break;
+	case FIELD_ENUM:
+		w->p = put_enum(w->p, f, bare);
+		break;
+	case FIELD_ERROR:
+		w->p = put_error(w->p, f);
+		break;
+	case FIELD_FLAGS:
+		put_flags(w, f);
+		break;
+	case FIELD_BOOL:
+		w->p = f->u ? put_lit(w->p, "true") : put_lit(w->p, "false");
+		break;
+	case FIELD_FLOAT:
+		w->p += snprintf(w->p, 40, "%.7g", f->f);
+		break;
+	case FIELD_DIM3:
+		w->p = put_dim3(w->p, f->dim);
+		break;
+	case FIELD_STR:
+		put_string(w, f);
+		break;
+	case FIELD_BYTES:
+		put_bytes(w, f);
+		break;
+	default:
+		*w->p++ = '?';
+		break;
+	}
+}
+
+/* 820ns, 7.1us, 112.4us, 310us, 1.42ms, 2.05s */
+static char *put_duration(char *p, uint64_t ns)
+{
+	uint64_t tenths = (ns + 50) / 100, hundredths;
+	const char *unit = "ms";
+
+	if (ns < 1000)
+		return put_lit(put_u64(p, ns), "ns");
+	if (tenths < 10000) {
+		p = put_u64(p, tenths / 10);
+		if (tenths % 10)
+			p = put_char(put_char(p, '.'), (char)('0' + tenths % 10));
+		return put_lit(p, "us");
+	}
+	hundredths = (ns + 5000) / 10000;
+	if (hundredths >= 100000) {
+		hundredths = (ns + 5000000) / 10000000;
+		unit = "s";
+	}
+	p = put_u64(p, hundredths / 100);
+	if (hundredths % 100) {
+		*p++ = '.';
+		*p++ = (char)('0' + hundredths % 100 / 10);
+		if (hundredths % 10)
+			*p++ = (char)('0' + hundredths % 10);
+	}
+	return put_str(p, unit);
+}
+
+/* ---- columns ------------------------------------------------------------------------------------------ */
+
+static char *put_iso(struct table *t, char *p, uint64_t ns)
+{
+	time_t s = (time_t)(ns / 1000000000);
+	unsigned int us = (unsigned int)(ns % 1000000000 / 1000);
+
+	if (s != t->iso_s) {
+		struct tm tm;
+
+		gmtime_r(&s, &tm);
+		if (!strftime(t->iso_text, sizeof(t->iso_text), "%Y-%m-%dT%H:%M:%S", &tm))
+			t->iso_text[0] = '\0';
+		t->iso_s = s;
+	}
+	p = put_char(put_str(p, t->iso_text), '.');
+	p = put_3digits(p, us / 1000);
+	return put_char(put_3digits(p, us % 1000), 'Z');
+}
+
+static int time_width(const struct sink_opts *o)
+{
+	return o->time == SINK_TIME_MS ? TIME_WIDTH : o->time == SINK_TIME_US ? TIME_US_WIDTH : TIME_ISO_WIDTH;
+}
+
+static char *put_time(struct table *t, const struct sink_opts *o, char *p, uint64_t at_ns)
+{
+	/* a call that was under way when the trace began */
+	uint64_t ns = at_ns > o->start_ns ? at_ns - o->start_ns : 0;
+	char *begin = p;
+
+	if (o->time == SINK_TIME_ISO) {
+		p = put_iso(t, p, at_ns + o->realtime_offset_ns);
+	} else {
+		if (o->time == SINK_TIME_MS)
+			ns /= 1000;
+		p = put_char(put_u64(p, ns / 1000), '.');
+		p = put_3digits(p, (unsigned int)(ns % 1000));
+	}
+	return put_char(put_pad(p, begin, time_width(o)), ' ');
+}
+
+/* A process's name as it may stand in a column: what could steer a terminal becomes '?'. Width in characters. */
+static char *put_comm(char *p, const char *comm)
+{
+	size_t n = strnlen(comm, CT_COMM_LEN);
+	int width = 0;
+
+	while (n) {
+		uint32_t code;
+		int len = utf8_next(comm, n, &code);
+
+		if (len && utf8_is_safe(code)) {
+			p = put_mem(p, comm, (size_t)len);
+		} else {
+			*p++ = '?';
+			len = len ? len : 1;
+		}
+		comm += len;
+		n -= (size_t)len;
+		width++;
+	}
+	for (; width < COMM_WIDTH; width++)
+		*p++ = ' ';
+	return put_char(p, ' ');
+}
+
+static const struct proc_text *proc_text(struct table *t, const struct process *proc)
+{
+	struct proc_text *e = &t->procs[proc->pid & (PROC_CACHE - 1)];
+	char *p, *begin;
+
+	if (e->len && e->pid == proc->pid && e->shown_pid == proc->shown_pid &&
+	    !memcmp(e->comm, proc->comm, CT_COMM_LEN))
+		return e;
+	e->pid = proc->pid;
+	e->shown_pid = proc->shown_pid;
+	memcpy(e->comm, proc->comm, CT_COMM_LEN);
+	begin = put_comm(e->text, proc->comm);
+	p = put_char(put_pad(put_u64(begin, proc->shown_pid), begin, PID_WIDTH), ' ');
+	e->len = (uint8_t)(p - e->text);
+	return e;
+}
+
+/* Everything before DETAILS. */
+static void put_columns(struct table *t, const struct sink_opts *o, const struct event *ev, uint64_t at_ns)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	const struct proc_text *proc = proc_text(t, ev->proc);
+	char *p = put_time(t, o, t->w.p, at_ns), *begin;
+
+	p = put_mem(p, proc->text, proc->len);
+	if (o->tid) {
+		begin = p;
+		p = put_u64(p, ev->rec->tid == ev->proc->pid ? ev->proc->shown_pid : ev->rec->tid);
+		p = put_char(put_pad(p, begin, PID_WIDTH), ' ');
+	}
+	begin = p;
+	for (int i = 0; o->nested && i < c->depth && i < 16; i++)
+		p = put_lit(p, "  ");
+	p = put_str(p, api_funcs[c->func].name);
+	t->w.p = put_char(put_pad(p, begin, EVENT_WIDTH), ' ');
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------- */
+
+/*
+ * Arguments and outputs, separated by commas. An output that is not there, and what the table gives no label to, is left
+ * out. entry: of the short entry row, those marked as brief only (if any is) and numbers without names.
+ */
+static bool put_fields(struct row *w, const struct field *f, int n, bool per_thread, bool entry)
+{
+	bool brief = false, any = false, first = true;
+	bool list[MAX_OPEN] = { false };
+	int skip = 0;
+
+	for (int i = 0; entry && i < n; i++)
+		brief |= f[i].brief;
+	for (int i = 0, open = 0; i < n; i++, f++) {
+		if (f->type == FIELD_CLOSE) {
+			if (skip) {
+				skip--;
+			} else if (open) {
+				row_room(w, FIELD_ROOM);
+				*w->p++ = list[open--] ? ']' : '}';
+				first = false;
+			}
+			continue;
+		}
+		if (skip || (f->absent && f->out) || (f->label && !*f->label) ||
+		    (entry && !open && (f->out || (brief && !f->brief))) || open == MAX_OPEN - 1) {
+			skip += f->type == FIELD_OPEN && !f->absent;
+			continue;
+		}
+		row_room(w, FIELD_ROOM);
+		if (!first)
+			w->p = put_lit(w->p, ", ");
+		if (f->name)
+			w->p = put_char(put_str(w->p, f->label ? f->label : f->name), '=');
+		first = false;
+		any = true;
+		if (f->type == FIELD_OPEN && !f->absent) {
+			*w->p++ = f->is_list ? '[' : '{';
+			list[++open] = f->is_list;
+			first = true;
+		} else {
+			put_value(w, f, per_thread, entry);
+		}
+	}
+	return any;
+}
+
+static void put_result(struct table *t, const struct sink_opts *o, const struct ct_call *c, const struct field *ret)
+{
+	bool red = o->color && api_failed(c);
+	struct row *w = &t->w;
+
+	row_room(w, FIELD_ROOM);
+	if (red)
+		w->p = put_lit(w->p, RED);
+	w->p = put_lit(w->p, "returned=");
+	put_value(w, ret, false, false);
+	row_room(w, FIELD_ROOM);
+	if (red)
+		w->p = put_lit(w->p, PLAIN);
+}
+
+static void call_row(struct table *t, const struct sink_opts *o, const struct event *ev)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	bool entry = c->h.kind == CT_ENTER, unfinished = c->h.flags & CT_F_UNFINISHED;
+	bool open_end = entry || (c->h.flags & CT_F_NO_RETURN), exit_row = o->enter_exit && !open_end;
+	bool per_thread = c->h.flags & CT_F_PER_THREAD;
+	struct field f[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
+	const struct field *ret = NULL;
+	bool any = false;
+
+	put_columns(t, o, ev, exit_row ? c->h.end_ns : c->h.start_ns);
+	if (n && !open_end && !unfinished && f[n - 1].name && !strcmp(f[n - 1].name, "returned"))
+		ret = &f[--n];
+	if (!exit_row)
+		any = put_fields(&t->w, f, n, per_thread, entry);
+	row_room(&t->w, FIELD_ROOM);
+	if (any && (ret || unfinished))
+		t->w.p = put_lit(t->w.p, ", ");
+	if (ret)
+		put_result(t, o, c, ret);
+	if (unfinished)
+		t->w.p = put_lit(t->w.p, "<unfinished ...>");
+	else if (!open_end && !exit_row)
+		t->w.p = put_duration(any || ret ? put_lit(t->w.p, ", ") : t->w.p, c->h.end_ns - c->h.start_ns);
+	/* no row ends in spaces */
+	while (t->w.p > t->w.begin && t->w.p[-1] == ' ')
+		t->w.p--;
+}
+
+static int table_event(struct sink *s, const struct event *ev)
+{
+	struct table *t = s->priv;
+	const struct ct_hdr *h = ev->rec;
+	bool call = h->kind == CT_CALL || h->kind == CT_ENTER;
+
+	if (!call && h->kind != CT_LOST)
+		return 0;
+	row_begin(&t->w, s->opts->out);
+	if (call) {
+		call_row(t, s->opts, ev);
+	} else {
+		const struct ct_lost *l = (const struct ct_lost *)h;
+
+		t->w.p = put_u64(put_lit(t->w.p, "--- "), l->count);
+		t->w.p = put_str(t->w.p, l->count == 1 ? " record lost: " : " records lost: ");
+		t->w.p = put_lit(put_str(t->w.p, loss_text((enum ct_loss)l->cause)), " ---");
+	}
+	*t->w.p++ = '\n';
+	row_end(&t->w);
+	if (s->opts->out->error)
+		return s->opts->out->error;
+	return call;
+}
+
+static int table_open(struct sink *s, const struct sink_opts *opts)
+{
+	static const char *const time_name[] = { "TIME(ms)", "TIME(us)", "TIME" };
+	struct table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->iso_s = -1;
+	s->priv = t;
+	s->opts = opts;
+	out_fmt(opts->out, "%-*s %-*s %-*s ", time_width(opts), time_name[opts->time], COMM_WIDTH, "PROCESS", PID_WIDTH,
+		"PID");
+	if (opts->tid)
+		out_fmt(opts->out, "%-*s ", PID_WIDTH, "TID");
+	out_fmt(opts->out, "%-*s DETAILS\n", EVENT_WIDTH, "EVENT");
+	return 0;
+}
+
+static int table_close(struct sink *s, const struct sink_end *end)
+{
+	(void)end;
+	free(s->priv);
+	s->priv = NULL;
+	return s->opts ? s->opts->out->error : 0;
+}
+
+const struct sink_ops sink_table = {
+	.name = "table",
+	.help = "one row for a completed call",
+	.open = table_open,
+	.event = table_event,
+	.close = table_close,
+};

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bpf.c - the source of calls: loads the kernel side, has files found and attached, and reads the ring buffer.
+ *
+ * Order of events: choose the kind of probe, load, tell the kernel whom to trace, watch processes begin and end, find
+ * and attach what is mapped, and only then set `ready`, so that all functions begin to be seen at the same moment. A
+ * program that is started here waits before its execve(2) until then.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "../util/msg.h"
+#include "../util/types.h"
+#include "cudatrace.skel.h"
+#include "attach.h"
+#include "bpf_maps.h"
+#include "chatty.h"
+#include "launch.h"
+#include "ring.h"
+#include "source.h"
+
+#define DRAIN_MAX 200000 /* records in one drain(): the loop has other things to do too */
+#define PID_LINKS_MAX 8
+#define MUTED_MAX 256
+#define LD_SO_MAX 16
+
+struct ld_so {
+	uint64_t dev, ino;
+	struct bpf_link *link;
+};
+
+struct bpf_source {
+	const struct capture_plan *plan;
+	struct cudatrace_bpf *skel;
+	enum attach_kind kind;
+	struct attach *attach;
+	struct discover *discover;
+	struct launch *launch;
+	struct ring ring;
+	struct chatty *chatty;
+	pid_t *pids; /* thread groups, in our namespace */
+	int npids;
+	bool per_process; /* links for single processes */
+	bool stopped, launch_ended, saw_exit;
+	struct ld_so ld_so[LD_SO_MAX];
+	int nld_so;
+	uint64_t received, malformed, safe_ns;
+	const char *muted[MUTED_MAX + 1];
+	int nmuted;
+	/* during drain() */
+	emit_fn emit;
+	void *emit_ctx;
+};
+
+static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	if (msg_verbose < 2 || (level == LIBBPF_DEBUG && msg_verbose < 3))
+		return 0;
+	return vfprintf(stderr, fmt, args);
+}
+
+/* ---- loading --------------------------------------------------------------------------------------------- */
+
+static int set_specs(struct bpf_source *b)
+{
+	const struct capture_plan *plan = b->plan;
+	int i, err;
+
+	for (i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
+		if (!plan_has(plan->capture, i))
+			continue;
+		err = api_spec(i, API_ARCH_HERE, plan_has(plan->shown, i), &b->skel->rodata->specs[i]);
+		if (err) {
+			msg_error("the table's row for %s does not fit the capture limits", api_funcs[i].name);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static uint32_t pid_ns_inum(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+}
+
+static int load(struct bpf_source *b)
+{
+	const struct capture_plan *plan = b->plan;
+	struct cudatrace_bpf *skel = cudatrace_bpf__open();
+	struct ct_config *config;
+	bool session = b->kind == ATTACH_SESSION;
+	int err;
+
+	if (!skel) {
+		err = -errno;
+		msg_error("the BPF object cannot be opened: %s", strerror(-err));
+		return err;
+	}
+	b->skel = skel;
+	config = &skel->rodata->config;
+	config->filter_pids = b->npids || plan->cmd;
+	config->follow = plan->follow || plan->cmd;
+	config->enter = plan->enter;
+	config->nested = plan->nested;
+	config->no_return = plan->no_return;
+	config->failed_only = plan->failed_only;
+	config->min_duration_ns = plan->min_duration_ns;
+	config->min_size_bytes = plan->min_size_bytes;
+	config->cgroup_id = plan->cgroup_id;
+	config->by_address = b->kind == ATTACH_TRACEFS;
+	config->sleepable = attach_sleepable(b->kind);
+	config->stop_on_map = plan->cmd != NULL;
+	config->ns_inum = pid_ns_inum();
+	err = set_specs(b);
+	if (err)
+		return err;
+	bpf_program__set_autoload(skel->progs.ct_session, session);
+	bpf_program__set_autoload(skel->progs.ct_enter, !session);
+	bpf_program__set_autoload(skel->progs.ct_exit, !session);
+	bpf_program__set_autoload(skel->progs.ct_dl_state, plan->cmd != NULL);
+	if (session)
+		bpf_program__set_expected_attach_type(skel->progs.ct_session, ATTACH_TYPE_SESSION);
+	if (b->kind == ATTACH_MULTI) {
+		bpf_program__set_expected_attach_type(skel->progs.ct_enter, ATTACH_TYPE_MULTI);
+		bpf_program__set_expected_attach_type(skel->progs.ct_exit, ATTACH_TYPE_MULTI);
+	}
+	if (!config->sleepable) {
+		bpf_program__set_flags(skel->progs.ct_enter, 0);
+		bpf_program__set_flags(skel->progs.ct_exit, 0);
+		bpf_program__set_flags(skel->progs.ct_dl_state, 0);
+	}
+	bpf_map__set_max_entries(skel->maps.ring, plan->ring_bytes);
+	if (!config->by_address) {
+		bpf_map__set_max_entries(skel->maps.by_offset, 1);
+		bpf_map__set_max_entries(skel->maps.by_address, 1);
+	}
+	err = cudatrace_bpf__load(skel);
+	if (err) {
+		msg_error("the kernel refused the BPF programs (%s): run `cudatrace doctor` to see what is missing, or -vv for the kernel's own words",
+			  strerror(-err));
+		return err;
+	}
+	/* Processes that begin and end. The links live as long as the skeleton. */
+	err = cudatrace_bpf__attach(skel);
+	if (err)
+		msg_error("the kernel's process tracepoints cannot be attached (%s): run `cudatrace doctor`", strerror(-err));
+	return err;
+}
+
+/* ---- finding and attaching --------------------------------------------------------------------------------- */
+
+static int attach_found(void *ctx, struct probe_file *f, pid_t pid)
+{
+	struct bpf_source *b = ctx;
+	int i, err = 0;
+
+	if (b->stopped)
+		return 0;
+	if (b->kind == ATTACH_TRACEFS) {
+		err = bpf_maps_add_offsets(bpf_map__fd(b->skel->maps.by_offset), f);
+		b->skel->bss->address_gen++;
+	}
+	if (err)
+		goto out;
+	if (!b->per_process)
+		err = attach_file(b->attach, f, 0);
+	for (i = 0; b->per_process && i < b->npids && !err; i++) {
+		err = attach_file(b->attach, f, b->pids[i]);
+		if (err == -ESRCH)
+			err = 0; /* gone meanwhile */
+	}
+out:
+	if (err)
+		msg_warn("%s: cannot be probed (%s): its calls will not be seen", f->path, strerror(-err));
+	else
+		msg_verb("%s: %d functions probed (CUDA %d.%d%s)", f->path, f->attached, f->scan.version / 1000,
+			 f->scan.version % 1000 / 10, f->scan.role == ELF_STATIC ? ", linked statically" : "");
+	(void)pid;
+	return 0;
+}
+
+static struct attach_progs progs_of(struct bpf_source *b)
+{
+	struct attach_progs p;
+
+	if (b->kind == ATTACH_SESSION) {
+		p.entry_fd = p.return_fd = bpf_program__fd(b->skel->progs.ct_session);
+	} else {
+		p.entry_fd = bpf_program__fd(b->skel->progs.ct_enter);
+		p.return_fd = bpf_program__fd(b->skel->progs.ct_exit);
+	}
+	return p;
+}
+
+/* The thread groups of what the user gave: a thread's id stands for its process. */
+static int check_pids(struct bpf_source *b)
+{
+	int i, err;
+
+	if (!b->plan->npids)
+		return 0;
+	b->pids = calloc(b->plan->npids, sizeof(*b->pids));
+	if (!b->pids)
+		return -ENOMEM;
+	for (i = 0; i < b->plan->npids; i++) {
+		pid_t tgid = bpf_maps_tgid(b->plan->pids[i]);
+
+		if (tgid < 0) {
+			err = tgid;
+			msg_error("there is no process %d here: give a pid that `ps` shows in this pid namespace",
+				  b->plan->pids[i]);
+			return err;
+		}
+		b->pids[b->npids++] = tgid;
+	}
+	return 0;
+}
+
+static int trace_pids(struct bpf_source *b)
+{
+	int i, err;
+
+	for (i = 0; i < b->npids; i++) {
+		err = bpf_maps_add_pid(b->skel, b->pids[i], b->plan->follow);
+		if (err) {
+			msg_error("process %d cannot be traced: %s", b->pids[i], strerror(-err));
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* ---- a program that is started here --------------------------------------------------------------------------- */
+
+/* Probes _dl_debug_state of the dynamic loaders that the stopped process maps. */
+static void watch_ld_so(struct bpf_source *b, pid_t pid)
+{
+	uint64_t dev, ino, offset;
+	char path[64];
+	int i, fd;
+
+	fd = bpf_maps_open_ld_so(pid, &dev, &ino, &offset);
+	if (fd < 0)
+		return;
+	for (i = 0; i < b->nld_so; i++)
+		if (b->ld_so[i].dev == dev && b->ld_so[i].ino == ino)
+			goto out;
+	if (b->nld_so < LD_SO_MAX) {
+		struct bpf_link *link;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		link = bpf_program__attach_uprobe(b->skel->progs.ct_dl_state, false, -1, path, offset);
+		if (link)
+			b->ld_so[b->nld_so++] = (struct ld_so){ .dev = dev, .ino = ino, .link = link };
+		else
+			msg_warn("the dynamic loader of process %d cannot be watched (%s): the first calls into a library loaded later may be missed",
+				 pid, strerror(errno));
+	}
+out:
+	close(fd);
+}
+
+static void on_stop(void *ctx, pid_t pid, pid_t tid, bool exec)
+{
+	struct bpf_source *b = ctx;
+
+	(void)tid;
+	if (b->stopped)
+		return;
+	if (exec)
+		watch_ld_so(b, pid);
+	discover_scan_pid(b->discover, pid);
+}
+
+static void on_fork(void *ctx, pid_t parent, pid_t child)
+{
+	struct bpf_source *b = ctx;
+
+	(void)parent;
+	if (!b->stopped)
+		discover_add_pid(b->discover, child);
+}
+
+static const struct launch_ops launch_ops = { .on_stop = on_stop, .on_fork = on_fork };
+
+/* ---- the source's operations ----------------------------------------------------------------------------------- */
+
+static int choose_kind(struct bpf_source *b)
+{
+	const char *want = b->plan->probe_kind;
+	int kind;
+
+	/* A session program's return cannot be left out from the start; plain links can. */
+	if (b->plan->no_return && !want)
+		want = "multi";
+	kind = attach_probe_kind(want);
+	if (kind < 0 && want && !b->plan->probe_kind)
+		kind = attach_probe_kind(NULL);
+	if (kind == ATTACH_SESSION && b->plan->no_return) {
+		msg_error("--probe-kind session has return probes: with --no-return use multi");
+		return -EINVAL;
+	}
+	if (kind < 0) {
+		msg_error("this kernel offers no %s probes to us (%s): run `cudatrace doctor`", want ? want : "user-space",
+			  strerror(-kind));
+		return kind;
+	}
+	b->kind = kind;
+	return 0;
+}
+
+static void open_notes(struct bpf_source *b)
+{
+	struct probe_file **files;
+	int links, functions, n = discover_files(b->discover, &files), i;
+
+	attach_totals(b->attach, &links, &functions);
+	msg_verb("%d functions of %d files probed by %d %s links", functions, n, links, attach_kind_name(b->kind));
+	if (!functions && b->npids)
+		for (i = 0; i < b->npids; i++)
+			msg_note("process %d has not loaded CUDA yet: waiting for it", b->pids[i]);
+}
+
+static int source_open(struct source *s, const struct capture_plan *plan)
+{
+	struct bpf_source *b = calloc(1, sizeof(*b));
+	struct attach_progs progs;
+	int err;
+
+	if (!b)
+		return -ENOMEM;
+	s->priv = b;
+	b->plan = plan;
+	b->chatty = chatty_open(plan);
+	if (!b->chatty)
+		return -ENOMEM;
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	libbpf_set_print(print_libbpf);
+	attach_sweep_stale();
+	err = check_pids(b);
+	if (err)
+		return err;
+	err = choose_kind(b);
+	if (err)
+		return err;
+	b->per_process = b->npids && b->npids <= PID_LINKS_MAX && !plan->follow && attach_pid_links_work(b->kind);
+	err = load(b);
+	if (err)
+		return err;
+	err = ring_open(&b->ring, bpf_map__fd(b->skel->maps.ring), plan->ring_bytes);
+	if (err) {
+		msg_error("the ring buffer of %u bytes cannot be mapped: %s", plan->ring_bytes, strerror(-err));
+		return err;
+	}
+	err = trace_pids(b);
+	if (err)
+		return err;
+	progs = progs_of(b);
+	err = attach_open(&b->attach, b->kind, &progs, plan);
+	if (err)
+		return err;
+	err = discover_open(&b->discover, plan, bpf_program__fd(b->skel->progs.ct_maps), attach_found, b);
+	if (err)
+		return err;
+	if (plan->cmd) {
+		err = launch_open(&b->launch, plan->cmd, plan->user, plan->env, &launch_ops, b);
+		if (err)
+			return err;
+		err = bpf_maps_add_pid(b->skel, launch_pid(b->launch), false);
+		if (!err)
+			err = discover_add_pid(b->discover, launch_pid(b->launch));
+		if (err) {
+			msg_error("the started program cannot be traced: %s", strerror(-err));
+			return err;
+		}
+	}
+	err = discover_scan(b->discover);
+	if (err < 0) {
+		msg_error("the mapped files cannot be listed: %s", strerror(-err));
+		return err;
+	}
+	open_notes(b);
+	return 0;
+}
+
+static int source_start(struct source *s)
+{
+	struct bpf_source *b = s->priv;
+
+	b->skel->bss->ready = true;
+	msg_verb("ready");
+	return b->launch ? launch_start(b->launch) : 0;
+}
+
+static int source_fds(struct source *s, int *fd, int max)
+{
+	struct bpf_source *b = s->priv;
+	int n = 0;
+
+	if (max > 0)
+		fd[n++] = b->ring.map_fd;
+	return n + discover_fds(b->discover, fd + n, max - n);
+}
+
+static void mute(struct bpf_source *b, int func, uint32_t pid)
+{
+	struct probe_file **files;
+	int i, n = discover_files(b->discover, &files), muted = 0;
+
+	for (i = 0; i < n; i++)
+		muted += attach_mute(b->attach, files[i], func);
+	if (!muted)
+		return;
+	if (b->nmuted < MUTED_MAX)
+		b->muted[b->nmuted++] = api_funcs[func].name;
+	msg_note("%s muted for %s from here on: process %u calls it %llu times a second (-e %s or --keep-chatty keeps it)",
+		 api_funcs[func].name, b->per_process ? "the traced processes" : "all processes of its library", pid,
+		 (unsigned long long)chatty_rate(b->chatty), api_funcs[func].name);
+}
+
+static int one_record(void *ctx, const void *data, size_t size)
+{
+	struct bpf_source *b = ctx;
+	const struct ct_hdr *h = data;
+
+	b->received++;
+	if (record_check(data, size)) {
+		b->malformed++;
+		return 0;
+	}
+	b->safe_ns = h->end_ns;
+	if (h->kind == CT_EXIT)
+		b->saw_exit = true;
+	else if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)
+		discover_add_pid(b->discover, ((const struct ct_fork *)data)->child_pid);
+	else if (h->kind == CT_CALL && !b->stopped && chatty_call(b->chatty, data))
+		mute(b, ((const struct ct_call *)data)->func, h->pid);
+	return b->emit(b->emit_ctx, h);
+}
+
+/* All processes that were to be traced have ended. The kernel side keeps the set. */
+static bool targets_ended(struct bpf_source *b)
+{
+	__u32 next;
+
+	if (b->launch)
+		return b->launch_ended;
+	if (!b->npids)
+		return false;
+	return bpf_map_get_next_key(bpf_map__fd(b->skel->maps.pids), NULL, &next) != 0;
+}
+
+static int source_drain(struct source *s, emit_fn emit, void *ctx)
+{
+	struct bpf_source *b = s->priv;
+	bool ended;
+	long n;
+
+	if (!b->stopped) {
+		if (b->launch && !b->launch_ended)
+			b->launch_ended = launch_poll(b->launch) == 1;
+		discover_drain(b->discover);
+	}
+	/* Asked before reading: what the last process sent is then in the ring already. */
+	ended = targets_ended(b);
+	b->emit = emit;
+	b->emit_ctx = ctx;
+	n = ring_read(&b->ring, DRAIN_MAX, one_record, b);
+	if (n < 0)
+		return n;
+	return ended && n < DRAIN_MAX;
+}
+
+static uint64_t source_safe(struct source *s)
+{
+	return ((struct bpf_source *)s->priv)->safe_ns;
+}
+
+static void source_stop(struct source *s)
+{
+	struct bpf_source *b = s->priv;
+	int i;
+
+	if (!b || b->stopped)
+		return;
+	b->stopped = true;
+	if (b->launch)
+		launch_close(b->launch);
+	b->launch = NULL;
+	if (b->skel && b->skel->bss)
+		b->skel->bss->ready = false;
+	attach_close(b->attach);
+	b->attach = NULL;
+	for (i = 0; i < b->nld_so; i++)
+		bpf_link__destroy(b->ld_so[i].link);
+	b->nld_so = 0;
+}
+
+static void source_losses(struct source *s, struct losses *l)
+{
+	struct bpf_source *b = s->priv;
+
+	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), l);
+	l->lost[CT_LOSS_READ] += b->malformed;
+	l->received = b->received;
+}
+
+static int source_status(struct source *s)
+{
+	struct bpf_source *b = s->priv;
+
+	return b->launch && b->launch_ended ? launch_status(b->launch) : -1;
+}
+
+static void source_signal(struct source *s, int sig)
+{
+	struct bpf_source *b = s->priv;
+
+	if (b->launch)
+		launch_signal(b->launch, sig);
+}
+
+static const char *const *source_muted(struct source *s)
+{
+	return ((struct bpf_source *)s->priv)->muted;
+}
+
+static void source_close(struct source *s)
+{
+	struct bpf_source *b = s->priv;
+
+	if (!b)
+		return;
+	source_stop(s);
+	discover_close(b->discover);
+	ring_close(&b->ring);
+	cudatrace_bpf__destroy(b->skel);
+	chatty_close(b->chatty);
+	free(b->pids);
+	free(b);
+	s->priv = NULL;
+}
+
+const struct source_ops source_bpf = {
+	.name = "bpf",
+	.open = source_open,
+	.start = source_start,
+	.fds = source_fds,
+	.drain = source_drain,
+	.safe_until_ns = source_safe,
+	.stop = source_stop,
+	.losses = source_losses,
+	.status = source_status,
+	.signal = source_signal,
+	.muted = source_muted,
+	.close = source_close,
+};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bpf_maps.h - inside the bpf source: what it tells the kernel side through maps, and asks it through iterators.
+ */
+#ifndef CT_BPF_MAPS_H
+#define CT_BPF_MAPS_H
+
+#include "discover.h"
+#include "../event/event.h"
+
+#define ATTACH_TYPE_MULTI 48   /* BPF_TRACE_UPROBE_MULTI, Linux 6.6 */
+#define ATTACH_TYPE_SESSION 57 /* BPF_TRACE_UPROBE_SESSION, Linux 6.13 */
+
+struct cudatrace_bpf;
+
+/* The thread group of a pid or tid of our namespace, from /proc; -ESRCH. */
+pid_t bpf_maps_tgid(pid_t pid);
+
+/* Has a process (our namespace) traced; with_children: those that it has already, too. Returns 0, -ESRCH, or -errno. */
+int bpf_maps_add_pid(struct cudatrace_bpf *, pid_t pid, bool with_children);
+
+/* Tells where the file's functions lie, for kernels without cookies. Returns 0 or -errno. */
+int bpf_maps_add_offsets(int map_fd, const struct probe_file *);
+
+/* Adds up the kernel side's counters. */
+void bpf_maps_counters(int map_fd, struct losses *);
+
+/* Opens the dynamic loader that a process maps: the one mapped file that defines _dl_debug_state at *offset.
+ * Returns a descriptor, or -errno. */
+int bpf_maps_open_ld_so(pid_t pid, uint64_t *dev, uint64_t *ino, uint64_t *offset);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cgroup.c - see cgroup.h. The id is the file handle of the directory (kernfs: kernfs_encode_fh), the number that
+ * bpf_get_current_ancestor_cgroup_id() gives.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "../util/msg.h"
+#include "cgroup.h"
+
+static int open_cgroup(const char *path)
+{
+	static const char *const roots[] = { "", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/" };
+	int seen = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
+		char full[PATH_MAX];
+		struct statfs fs;
+		int fd;
+
+		if ((size_t)snprintf(full, sizeof(full), "%s%s", roots[i], path) >= sizeof(full))
+			return -ENAMETOOLONG;
+		fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		if (!fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC)
+			return fd;
+		seen = -ENOTDIR;
+		close(fd);
+	}
+	return seen;
+}
+
+int cgroup_id(const char *path, uint64_t *id)
+{
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + sizeof(uint64_t)];
+	} h = { .handle.handle_bytes = sizeof(uint64_t) };
+	int fd = open_cgroup(path), mount_id;
+	struct stat st;
+
+	if (fd < 0) {
+		msg_error("--cgroup: '%s' is no cgroup (v2); give a directory below /sys/fs/cgroup, or what /proc/PID/cgroup shows",
+			  path);
+		return fd;
+	}
+	if (!name_to_handle_at(fd, "", &h.handle, &mount_id, AT_EMPTY_PATH))
+		memcpy(id, h.handle.f_handle, sizeof(*id));
+	else if (!fstat(fd, &st))
+		*id = st.st_ino; /* the same number on 64-bit kernels */
+	close(fd);
+	return 0;
+}

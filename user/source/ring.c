@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ring.c - reads a BPF ring buffer. See ring.h. */
+#include <errno.h>
+#include <linux/bpf.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ring.h"
+
+#define PUBLISH_BYTES (64 * 1024)
+
+int ring_open(struct ring *r, int map_fd, uint32_t size)
+{
+	void *p;
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	r->map_fd = map_fd;
+	r->size = size;
+	r->mask = size - 1;
+	r->page = sysconf(_SC_PAGESIZE);
+	p = mmap(NULL, r->page, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
+	if (p == MAP_FAILED) {
+		err = -errno;
+		return err;
+	}
+	r->consumer = p;
+	p = mmap(NULL, r->page + 2 * (size_t)size, PROT_READ, MAP_SHARED, map_fd, r->page);
+	if (p == MAP_FAILED) {
+		err = -errno;
+		ring_close(r);
+		return err;
+	}
+	r->producer = p;
+	r->data = (const uint8_t *)p + r->page;
+	r->pos = *r->consumer;
+	return 0;
+}
+
+static unsigned long load_acquire(const volatile unsigned long *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static void publish(struct ring *r)
+{
+	__atomic_store_n(r->consumer, r->pos, __ATOMIC_RELEASE);
+}
+
+long ring_read(struct ring *r, long max, int (*fn)(void *ctx, const void *rec, size_t size), void *ctx)
+{
+	unsigned long end = load_acquire(r->producer), published = r->pos;
+	uint32_t batch = r->size / 4 < PUBLISH_BYTES ? r->size / 4 : PUBLISH_BYTES;
+	long n = 0;
+	int err = 0;
+
+	while (n < max && !err) {
+		const uint32_t *head;
+		uint32_t len;
+
+		if (r->pos == end) {
+			end = load_acquire(r->producer);
+			if (r->pos == end)
+				break;
+		}
+		head = (const uint32_t *)(r->data + (r->pos & r->mask));
+		len = __atomic_load_n(head, __ATOMIC_ACQUIRE);
+		if (len & BPF_RINGBUF_BUSY_BIT)
+			break;
+		r->pos += ((len & ~(BPF_RINGBUF_DISCARD_BIT)) + BPF_RINGBUF_HDR_SZ + 7) & ~7UL;
+		if (!(len & BPF_RINGBUF_DISCARD_BIT)) {
+			err = fn(ctx, (const uint8_t *)head + BPF_RINGBUF_HDR_SZ, len);
+			n++;
+		}
+		if (r->pos - published >= batch) {
+			publish(r);
+			published = r->pos;
+		}
+	}
+	publish(r);
+	return err < 0 ? err : n;
+}
+
+bool ring_empty(const struct ring *r)
+{
+	return r->pos == load_acquire(r->producer);
+}
+
+void ring_close(struct ring *r)
+{
+	if (r->consumer)
+		munmap((void *)r->consumer, r->page);
+	if (r->producer)
+		munmap((void *)r->producer, r->page + 2 * (size_t)r->size);
+	memset(r, 0, sizeof(*r));
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * msg.c - one-sentence messages to stderr, each in one write(2) so that they do not mix with those of a traced program
+ * that shares the terminal. Knows nothing of what is said.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "msg.h"
+
+int msg_verbose;
+const char *msg_program = "cudatrace";
+
+/* A message may quote a path, a name or another program's text: nothing of it may steer the terminal. */
+static void sanitize(char *s)
+{
+	for (; *s; s++)
+		if (((unsigned char)*s < ' ' && *s != '\n' && *s != '\t') || *s == 0x7f)
+			*s = '?';
+}
+
+static void say(const char *kind, const char *fmt, va_list ap)
+{
+	char text[2048];
+	int saved = errno;
+	size_t n;
+
+	n = (size_t)snprintf(text, sizeof(text), "%s: %s", msg_program, kind);
+	if (n < sizeof(text) - 2)
+		vsnprintf(text + n, sizeof(text) - n - 1, fmt, ap);
+	sanitize(text);
+	n = strlen(text);
+	text[n++] = '\n';
+	while (write(STDERR_FILENO, text, n) < 0 && errno == EINTR)
+		;
+	errno = saved;
+}
+
+void msg_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("error: ", fmt, ap);
+	va_end(ap);
+}
+
+void msg_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("warning: ", fmt, ap);
+	va_end(ap);
+}
+
+void msg_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("", fmt, ap);
+	va_end(ap);
+}
+
+void msg_verb(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (msg_verbose < 1)
+		return;
+	va_start(ap, fmt);
+	say("", fmt, ap);
+	va_end(ap);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * out.c - the buffered writer of out.h.
+ *
+ * The buffer never grows: it is OUT_BUF bytes, a reserve that does not fit flushes first. A slow reader of a pipe blocks
+ * the tracer in write(2), as it does strace; the ring buffer then fills and what is lost is counted. After an error
+ * out_reserve() hands out the start of the buffer again and again, so that callers need no error path of their own.
+ * Knows nothing of rows.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "out.h"
+#include "put.h"
+
+#define OUT_BUF (256 * 1024)
+#define OUT_RESERVE_MAX (64 * 1024)
+#define OUT_FILE_AGE_NS 1000000000ULL
+#define STALL_MS 1000
+
+const char put_digits[201] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+			     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+			     "8081828384858687888990919293949596979899";
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+int out_open(struct out *o, const char *path, bool append)
+{
+	struct stat st;
+	int err = 0;
+
+	memset(o, 0, sizeof(*o));
+	o->fd = -1;
+	o->buf = malloc(OUT_BUF);
+	if (!o->buf)
+		return -ENOMEM;
+	o->cap = OUT_BUF;
+	if (!path || !strcmp(path, "-")) {
+		o->fd = STDOUT_FILENO;
+		o->name = "standard output";
+	} else {
+		/* 0666 as every program's output has it: the umask of whoever started us decides. */
+		o->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : O_TRUNC), 0666);
+		if (o->fd < 0) {
+			err = -errno;
+			goto out;
+		}
+		o->owned = true;
+		o->name = path;
+	}
+	if (fstat(o->fd, &st) < 0) {
+		err = -errno;
+		goto out;
+	}
+	o->is_file = S_ISREG(st.st_mode);
+	o->is_tty = isatty(o->fd);
+	o->flushed_ns = now_ns();
+out:
+	if (err) {
+		if (o->owned)
+			close(o->fd);
+		free(o->buf);
+		o->buf = NULL;
+		o->owned = false;
+	}
+	return err;
+}
+
+/* Waits until the descriptor takes something. False: it does not, and the tracer is to end. */
+static bool wait_writable(const struct out *o)
+{
+	struct pollfd pfd = { .fd = o->fd, .events = POLLOUT };
+	int n;
+
+	do {
+		n = poll(&pfd, 1, STALL_MS);
+	} while (n <= 0 && !(o->stop && *o->stop));
+	return n > 0;
+}
+
+int out_flush(struct out *o)
+{
+	size_t at = 0;
+
+	while (at < o->len && !o->error) {
+		size_t want = o->len - at;
+		bool stopping = o->stop && *o->stop;
+		ssize_t n;
+
+		/* a write of PIPE_BUF after poll(2) does not block, so that a stalled reader cannot keep us here */
+		if (stopping && !o->is_file) {
+			if (!wait_writable(o)) {
+				o->error = -ETIMEDOUT;
+				break;
+			}
+			if (want > PIPE_BUF)
+				want = PIPE_BUF;
+		}
+		n = write(o->fd, o->buf + at, want);
+		if (n > 0) {
+			at += (size_t)n;
+			o->written += (uint64_t)n;
+		} else if (n < 0 && errno == EAGAIN) {
+			/* somebody made our stdout non-blocking */
+			if (!wait_writable(o))
+				o->error = -ETIMEDOUT;
+		} else if (n < 0 && errno != EINTR) {
+			o->error = -errno;
+		} else if (n == 0) {
+			o->error = -EIO;
+		}
+	}
+	o->len = 0;
+	o->flushed_ns = now_ns();
+	return o->error;
+}
+
+int out_sync(struct out *o)
+{
+	if (!o->len || o->error)
+		return o->error;
+	if (o->is_file && o->len < o->cap / 2 && now_ns() - o->flushed_ns < OUT_FILE_AGE_NS)
+		return 0;
+	return out_flush(o);
+}
+
+int out_close(struct out *o)
+{
+	int err;
+
+	if (!o->buf)
+		return 0;
+	err = out_flush(o);
+	if (o->owned && close(o->fd) < 0 && !err)
+		err = -errno;
+	free(o->buf);
+	o->buf = NULL;
+	o->fd = -1;
+	return err;
+}
+
+char *out_reserve(struct out *o, size_t n)
+{
+	if (n > OUT_RESERVE_MAX)
+		abort(); /* a caller's mistake, not input's */
+	if (o->cap - o->len < n)
+		out_flush(o);
+	if (o->error)
+		o->len = 0;
+	return o->buf + o->len;
+}
+
+void out_mem(struct out *o, const void *data, size_t n)
+{
+	const char *s = data;
+
+	while (n) {
+		size_t part = n < OUT_RESERVE_MAX ? n : OUT_RESERVE_MAX;
+
+		memcpy(out_reserve(o, part), s, part);
+		out_commit(o, part);
+		s += part;
+		n -= part;
+	}
+}
+
+void out_str(struct out *o, const char *s)
+{
+	out_mem(o, s, strlen(s));
+}
+
+void out_char(struct out *o, char c)
+{
+	*out_reserve(o, 1) = c;
+	out_commit(o, 1);
+}
+
+void out_u64(struct out *o, uint64_t v)
+{
+	char *p = out_reserve(o, PUT_U64_MAX);
+
+	out_commit(o, (size_t)(put_u64(p, v) - p));
+}
+
+void out_i64(struct out *o, int64_t v)
+{
+	char *p = out_reserve(o, PUT_U64_MAX + 1);
+
+	out_commit(o, (size_t)(put_i64(p, v) - p));
+}
+
+void out_hex(struct out *o, uint64_t v)
+{
+	char *p = out_reserve(o, PUT_HEX_MAX);
+
+	out_commit(o, (size_t)(put_hex(p, v) - p));
+}
+
+void out_pad(struct out *o, size_t from_len, int width)
+{
+	size_t have = o->len - from_len;
+
+	for (; have < (size_t)width; have++)
+		out_char(o, ' ');
+}
+
+void out_fmt(struct out *o, const char *fmt, ...)
+{
+	char text[4096];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	out_mem(o, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* types.h - the part of vmlinux.h that is the same on every architecture. Included by <arch>/vmlinux.h alone. */
+#ifndef CT_VMLINUX_TYPES_H
+#define CT_VMLINUX_TYPES_H
+
+typedef signed char __s8;
+typedef unsigned char __u8;
+typedef short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u64 __be64;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+/* <linux/bpf.h> */
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { BPF_F_NO_PREALLOC = 1 };
+enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct ns_common {
+	unsigned int inum;
+};
+struct pid_namespace {
+	struct ns_common ns;
+	unsigned int level;
+};
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+typedef struct {
+	__u32 val;
+} kuid_t;
+typedef struct {
+	__u32 val;
+} kgid_t;
+struct cred {
+	kuid_t uid;
+	kgid_t gid;
+};
+typedef struct {
+	int counter;
+} atomic_t;
+struct signal_struct {
+	atomic_t live;
+	int group_exit_code;
+};
+struct kernfs_node {
+	__u64 id;
+};
+struct cgroup {
+	struct kernfs_node *kn;
+};
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+struct task_struct {
+	unsigned int flags;
+	int pid, tgid;
+	int exit_code;
+	__u64 start_boottime;
+	char comm[16];
+	struct task_struct *group_leader;
+	struct task_struct *real_parent;
+	struct pid *thread_pid;
+	const struct cred *cred;
+	struct signal_struct *signal;
+	struct css_set *cgroups;
+} __attribute__((preserve_access_index));
+
+struct super_block {
+	__u32 s_dev;
+};
+struct inode {
+	unsigned long i_ino;
+	struct super_block *i_sb;
+};
+struct file {
+	struct inode *f_inode;
+};
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
+	struct file *vm_file;
+};
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session_id, seq_num;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+struct bpf_iter__task_vma {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	struct vm_area_struct *vma;
+};
+struct linux_binprm;
+
+#pragma clang attribute pop
+
+#endif
