@@ -7,43 +7,125 @@ CC      ?= gcc
 ARCH    := $(shell uname -m)
 BPFARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 VERSION := 0.1.0
+DESTDIR ?=
+PREFIX  ?= /usr/local
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
 
-CPPFLAGS += -D_GNU_SOURCE -DCT_VERSION='"$(VERSION)"' -I$(OUTPUT)
 CFLAGS   ?= -O2 -g
-CFLAGS   += -std=gnu11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
-LDLIBS   := -lbpf -lelf -lz -levent_core
+WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
+CT_CPPFLAGS := -D_GNU_SOURCE -DCT_VERSION='"$(VERSION)"' -I$(OUTPUT)
+CT_CFLAGS := -std=gnu11 $(WARN) -pthread
+LDLIBS   := -lbpf -lelf -lz -levent_core -pthread
+LDLIBS_STATIC := -lbpf -lelf -lz -levent_core -pthread
 
 SRCS := $(wildcard user/*.c user/*/*.c)
 OBJS := $(SRCS:%.c=$(OUTPUT)/%.o)
+LIB  := $(filter-out $(OUTPUT)/user/main.o,$(OBJS))
+SKEL := $(OUTPUT)/cudatrace.skel.h
 
 all: cudatrace
+
+help:
+	@echo 'make                 ./cudatrace'
+	@echo 'make static          .output/static/cudatrace: one file to copy to another machine'
+	@echo 'make test            every test (as root); the last line counts them'
+	@echo 'make unit            the tests that need no root'
+	@echo 'make bench           speed, as ratios in one run (as root)'
+	@echo 'make demo            a trace of the sample program (as root)'
+	@echo 'make standin         libcudart and libcuda that need no GPU'
+	@echo 'make install         to $$(DESTDIR)$$(PREFIX), /usr/local by default'
+
+include tests/standin/Makefile.inc
+include $(wildcard tests/cases/Makefile.inc)
 
 cudatrace: $(OBJS)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+static: $(OUTPUT)/static/cudatrace
+$(OUTPUT)/static/cudatrace: $(OBJS)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -static -o $@ $^ $(LDLIBS_STATIC)
+
 $(OUTPUT)/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CT_CPPFLAGS) $(CPPFLAGS) $(CT_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(OUTPUT)/user/source/bpf.o: $(OUTPUT)/cudatrace.skel.h
+$(OUTPUT)/user/source/bpf.o $(OUTPUT)/user/source/bpf_maps.o: $(SKEL)
+$(OUTPUT)/user/cmd_schema.o: docs/schema.json
 
-$(OUTPUT)/cudatrace.bpf.o: bpf/cudatrace.bpf.c bpf/cudatrace.h vmlinux/$(ARCH)/vmlinux.h
+BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPFARCH) -Wall -Wextra -Wno-unused-parameter \
+	-Wno-gnu-variable-sized-type-not-at-end -Werror -Ivmlinux/$(ARCH) -Ibpf
+$(OUTPUT)/%.bpf.o: bpf/%.bpf.c bpf/cudatrace.h vmlinux/types.h vmlinux/$(ARCH)/vmlinux.h
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) -g -O2 -Wall -Wextra -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end -Werror -target bpf -D__TARGET_ARCH_$(BPFARCH) -mcpu=v3 -Ivmlinux/$(ARCH) -c -o $@ $<
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
 
-$(OUTPUT)/cudatrace.skel.h: $(OUTPUT)/cudatrace.bpf.o
+$(SKEL): $(OUTPUT)/cudatrace.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name cudatrace_bpf > $@
+
+# ---- tests and benchmarks ----------------------------------------------------------------------------------
+
+UNIT_SRCS := $(wildcard tests/unit/test_*.c)
+UNIT := $(UNIT_SRCS:tests/unit/%.c=$(OUTPUT)/unit/%)
+$(OUTPUT)/unit/%: $(OUTPUT)/tests/unit/%.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+unit-programs: $(UNIT)
+unit: $(UNIT)
+	$(Q)for t in $(UNIT); do $$t || exit 1; done
+
+# The user side with AddressSanitizer and UndefinedBehaviorSanitizer, in a folder of its own.
+SAN_FLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+sanitized:
+	$(Q)$(MAKE) --no-print-directory OUTPUT=$(OUTPUT)/san CFLAGS='$(SAN_FLAGS)' unit-programs
+
+BENCH := $(OUTPUT)/bench
+$(BENCH)/empty.bpf.o: tests/bench/empty.bpf.c vmlinux/$(ARCH)/vmlinux.h
+	$(call say,BPF,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
+$(BENCH)/empty.skel.h: $(BENCH)/empty.bpf.o
+	$(Q)$(BPFTOOL) gen skeleton $< name empty_bpf > $@
+$(BENCH)/empty: tests/bench/empty.c $(BENCH)/empty.skel.h $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CT_CPPFLAGS) -I$(BENCH) $(CT_CFLAGS) $(CFLAGS) -o $@ $< $(LIB) $(LDLIBS)
+$(BENCH)/target: tests/bench/target.c
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CT_CPPFLAGS) $(CT_CFLAGS) -O2 -o $@ $< -ldl
+$(BENCH)/bench_sinks: $(OUTPUT)/tests/bench/bench_sinks.o $(LIB)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+bench-programs: $(BENCH)/empty $(BENCH)/target $(BENCH)/bench_sinks
+bench: cudatrace standin bench-programs
+	$(Q)tests/bench/run.sh
+
+check-api:
+	$(Q)scripts/check_api.py
+
+test:
+	$(Q)scripts/test.sh
+
+demo:
+	$(Q)scripts/demo.sh
+
+install: cudatrace
+	install -D -m 0755 cudatrace $(DESTDIR)$(PREFIX)/sbin/cudatrace
+	install -D -m 0644 docs/cudatrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/cudatrace.1
+	install -D -m 0644 scripts/completions/cudatrace.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cudatrace
+	install -D -m 0644 scripts/completions/_cudatrace $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cudatrace
+	install -D -m 0644 scripts/completions/cudatrace.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cudatrace.fish
 
 clean:
 	$(Q)rm -rf $(OUTPUT) cudatrace cuda_events_test
 
--include $(OBJS:.o=.d)
-.PHONY: all clean
+-include $(OBJS:.o=.d) $(UNIT_SRCS:%.c=$(OUTPUT)/%.d)
+.PHONY: all help static unit unit-programs sanitized bench bench-programs check-api test demo install clean
 .DELETE_ON_ERROR:
+.SECONDARY:

@@ -41,8 +41,8 @@ struct frame {
 };
 
 struct thread {
+	__u64 id; /* as bpf_get_current_pid_tgid() has it; 0: the process filter has not let it pass (yet) */
 	__u32 depth;
-	bool known;	/* the process filter let it pass */
 	bool announced; /* its CT_PROCESS record was sent */
 	struct frame frames[CT_MAX_FRAMES];
 };
@@ -167,7 +167,6 @@ static __always_inline long send(struct ct_hdr *h, __u32 size, bool call)
 		}
 		return err;
 	}
-	__sync_fetch_and_add(&c->sent, 1);
 	return 0;
 }
 
@@ -274,7 +273,7 @@ static __always_inline struct thread *thread_get(void)
 	struct thread *t = bpf_task_storage_get(&threads, task, 0, 0);
 	__u32 tgid;
 
-	if (t && t->known)
+	if (t && t->id)
 		return t;
 	if (config.filter_pids) {
 		tgid = bpf_get_current_pid_tgid() >> 32;
@@ -288,7 +287,7 @@ static __always_inline struct thread *thread_get(void)
 	if (!t)
 		COUNT(lost[CT_LOSS_STORAGE]);
 	else
-		t->known = true;
+		t->id = bpf_get_current_pid_tgid();
 	return t;
 }
 
@@ -471,7 +470,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 {
 	__u32 func = CT_COOKIE_FUNC(cookie), d, depth = 0, nwords;
 	const volatile struct ct_spec *spec;
-	__u64 sp = ENTRY_SP(ctx), ip = PT_REGS_IP(ctx), id;
+	__u64 sp = ENTRY_SP(ctx), ip = PT_REGS_IP(ctx);
 	struct frame *f, *top;
 	struct thread *t;
 	__u8 flags;
@@ -519,15 +518,14 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	}
 	if (!t->announced)
 		announce(t);
-	id = bpf_get_current_pid_tgid();
 	f->sp = sp;
 	f->ip = ip;
 	f->spec_flags = flags;
 	f->rec.h.kind = CT_CALL;
 	f->rec.h.flags = (CT_COOKIE_PER_THREAD(cookie) ? CT_F_PER_THREAD : 0) |
 			 ((flags & CT_S_SHOWN) && (!depth || config.nested) ? 0 : CT_F_HIDDEN);
-	f->rec.h.pid = id >> 32;
-	f->rec.h.tid = id;
+	f->rec.h.pid = t->id >> 32;
+	f->rec.h.tid = t->id;
 	f->rec.func = func;
 	f->rec.nwords = nwords;
 	f->rec.depth = depth;
@@ -551,9 +549,9 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	return 0;
 }
 
-/* `by_cookie`: cookie is known; else the top frame with the right stack pointer is taken: the kernel runs chained
- * return handlers newest first. */
-static __always_inline int leave(struct pt_regs *ctx, __u64 cookie, bool by_cookie)
+/* The frame is told by the stack pointer alone: of functions that tail-call each other, which share it, the kernel runs
+ * the return handlers newest first. */
+static __always_inline int leave(struct pt_regs *ctx)
 {
 	__u64 sp = RETURN_SP(ctx), now = bpf_ktime_get_ns();
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -573,7 +571,7 @@ static __always_inline int leave(struct pt_regs *ctx, __u64 cookie, bool by_cook
 	}
 	d = t->depth - 1;
 	if (d >= CT_MAX_FRAMES) {
-		if (t->known)
+		if (t->id)
 			COUNT(lost[CT_LOSS_ORPHAN]);
 		return 0;
 	}
@@ -590,8 +588,6 @@ static __always_inline int leave(struct pt_regs *ctx, __u64 cookie, bool by_cook
 	if (f->sp != sp)
 		return 0; /* inside another call and folded, or the stack was full */
 	func = f->rec.func;
-	if (by_cookie && func != CT_COOKIE_FUNC(cookie))
-		return 0;
 	if (func >= CT_MAX_FUNCS)
 		return 0;
 	t->depth = d;
@@ -678,9 +674,7 @@ int ct_enter(struct pt_regs *ctx)
 SEC("uretprobe.s")
 int ct_exit(struct pt_regs *ctx)
 {
-	if (config.by_address)
-		return leave(ctx, 0, false);
-	return leave(ctx, bpf_get_attach_cookie(ctx), true);
+	return leave(ctx);
 }
 
 extern bool bpf_session_is_return(void) __ksym __weak;
@@ -689,11 +683,9 @@ extern bool bpf_session_is_return(void) __ksym __weak;
 SEC("uprobe.s")
 int ct_session(struct pt_regs *ctx)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
-
 	if (bpf_session_is_return())
-		return leave(ctx, cookie, true);
-	return enter(ctx, cookie);
+		return leave(ctx);
+	return enter(ctx, bpf_get_attach_cookie(ctx));
 }
 
 /* On ld.so's _dl_debug_state: stops the thread that maps a library, before that library's code runs. The signal never
@@ -737,7 +729,8 @@ static __always_inline void abandon(struct task_struct *task)
 	if (!t)
 		return;
 	sweep(t, ~0ULL);
-	t->known = t->announced = false;
+	t->id = 0;
+	t->announced = false;
 }
 
 SEC("tp_btf/sched_process_exec")

@@ -210,10 +210,9 @@ struct ct_vma {
 
 /* What the kernel side counts, per CPU; user space adds up. */
 struct ct_counters {
-	__u64 calls;	/* calls seen after the process filter, folded ones not included */
+	__u64 calls;	/* call and entry records made; those that reached the ring are calls - lost[CT_LOSS_RING] */
 	__u64 folded;	/* calls inside other calls, not reported */
 	__u64 filtered; /* completed calls dropped by duration, size, failure or cgroup */
-	__u64 sent;	/* records that reached the ring */
 	__u64 unfinished; /* records sent with CT_F_UNFINISHED */
 	__u64 lost[CT_LOSS_END];
 	__u64 lost_unsent; /* of lost[CT_LOSS_RING], not yet carried by a record's hdr.lost */

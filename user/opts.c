@@ -265,7 +265,8 @@ static const struct option_row options[] = {
 	{ .name = "What to show", .cmds = OPTS_TRACE },
 	{ 'e', "events", "LIST", set_events, OPTS_TRACE | OPTS_LIST, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
-	  "'default' is everything but internal, 'all' is everything; a list that begins with ! begins with default" },
+	  "'default' is everything but internal, 'all' is everything\n"
+	  "a list that begins with ! takes out of default" },
 	{ 0, "failed", NULL, set_failed, OPTS_TRACE, NULL, "calls that returned an error" },
 	{ 0, "min-duration", "TIME", set_min_duration, OPTS_TRACE, NULL, "calls that took at least this long: 1ms, 50us" },
 	{ 0, "min-size", "SIZE", set_min_size, OPTS_TRACE, NULL,

@@ -19,7 +19,7 @@
 #include "session.h"
 #include "signals.h"
 #include "source/cgroup.h"
-#include "source/priv.h"
+#include "source/host.h"
 #include "util/msg.h"
 
 #define TICK_NS 20000000ULL
@@ -48,11 +48,12 @@ struct session {
 	struct loop_watch *stream, *tick, *limit;
 	bool stream_paused;
 
-	struct losses losses;	     /* received, shown; lost[] of what this side drops */
+	struct losses losses;	     /* received and shown; at the end all of it */
 	uint64_t told[CT_LOSS_END];  /* of the losses, how many have their place in the rows */
 	uint64_t started_ns, last_record_ns, last_end_ns, slice_end_ns, sigint_ns;
 	const char *reason; /* NULL: running */
 	int error;	    /* -errno of source or output */
+	int cmd_status;	    /* of wait(2); -1: CMD has not ended */
 	bool ending;	    /* the last drain: no more pauses */
 	bool said;	    /* the error was told by whoever met it */
 };
@@ -129,10 +130,6 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	int err = 0;
 
 	s->losses.received++;
-	if (record_check(rec, rec->size)) {
-		s->losses.lost[CT_LOSS_READ]++;
-		return 0;
-	}
 	if (rec->lost)
 		err = show_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
 	s->last_end_ns = rec->end_ns;
@@ -183,6 +180,8 @@ static void drain(struct session *s)
 		return;
 	}
 	if (err == 1) {
+		if (s->o->cmd && s->source.ops->status)
+			s->cmd_status = s->source.ops->status(&s->source);
 		finish(s, "finished", 0);
 		return;
 	}
@@ -266,10 +265,10 @@ static void on_signals(void *ctx)
 static int plan_pids(struct session *s)
 {
 	const struct opts *o = s->o;
-	struct priv_task task;
+	struct host_task task;
 
 	for (int i = 0; i < o->npids; i++) {
-		if (priv_task(o->pids[i], &task)) {
+		if (host_task(o->pids[i], &task)) {
 			msg_error("there is no process %d; see 'ps' for those that are", (int)o->pids[i]);
 			return -ESRCH;
 		}
@@ -283,11 +282,11 @@ static int plan_pids(struct session *s)
 	s->plan.npids = o->npids;
 	if (!o->tid)
 		return 0;
-	if (!priv_initial_pid_ns()) {
+	if (!host_initial_pid_ns()) {
 		msg_error("-t: thread ids of a pid namespace are not translated; run cudatrace outside of the container");
 		return -EINVAL;
 	}
-	if (priv_task(o->tid, &task)) {
+	if (host_task(o->tid, &task)) {
 		msg_error("-t: there is no thread %d; see 'ps -T'", (int)o->tid);
 		return -ESRCH;
 	}
@@ -333,7 +332,8 @@ static int plan(struct session *s)
 	p->failed_only = o->failed;
 	p->min_duration_ns = o->min_duration_ns;
 	p->min_size_bytes = o->min_size_bytes;
-	p->keep_chatty = o->keep_chatty || o->failed;
+	/* a muted function's failures and counts would be missing */
+	p->keep_chatty = o->keep_chatty || o->failed || o->counts_only;
 	p->library = o->library;
 	p->ring_bytes = o->ring_bytes;
 	p->probe_kind = o->probe_kind;
@@ -461,15 +461,18 @@ static int run(struct session *s)
 static void last_drain(struct session *s)
 {
 	bool enough = !strcmp(s->reason, "count") || !strcmp(s->reason, "output error");
+	uint64_t before;
 	int err;
 
 	s->ending = true;
 	s->source.ops->stop(&s->source);
 	if (enough)
 		return;
+	/* one drain need not be all */
 	do {
+		before = s->losses.received;
 		err = s->source.ops->drain(&s->source, take, s);
-	} while (err == -EINTR);
+	} while (err == -EINTR || (err >= 0 && s->losses.received != before));
 	if (err >= 0 && s->nest)
 		err = nest_flush(s->nest, UINT64_MAX);
 	if (err == -ECANCELED)
@@ -487,7 +490,6 @@ static void gather_losses(struct session *s)
 	all.received = s->losses.received;
 	all.shown = s->losses.shown;
 	for (int i = 0; i < CT_LOSS_END; i++) {
-		all.lost[i] += s->losses.lost[i];
 		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && strcmp(s->reason, "count"))
 			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i], clock_ns(CLOCK_MONOTONIC));
 	}
@@ -535,6 +537,9 @@ static void close_sinks(struct session *s)
 	if (err == -EPIPE)
 		msg_error("%s was closed by its reader after %llu bytes: tracing stopped", s->out.name,
 			  (unsigned long long)s->out.written);
+	else if (err == -ETIMEDOUT)
+		msg_error("the reader of %s takes nothing: tracing stopped after %llu bytes, what was left is dropped",
+			  s->out.name, (unsigned long long)s->out.written);
 	else if (err)
 		msg_error("writing to %s failed after %llu bytes: %s; tracing stopped", s->out.name,
 			  (unsigned long long)s->out.written, strerror(-err));
@@ -545,16 +550,14 @@ static void close_sinks(struct session *s)
 	say_totals(s, end.muted);
 }
 
-static int exit_status(struct session *s)
+static int exit_status(const struct session *s)
 {
-	int status = -1;
+	int status = s->cmd_status;
 
 	if (s->error)
 		return 1;
 	if (s->o->strict && losses_total(&s->losses))
 		return 3;
-	if (s->o->cmd && !strcmp(s->reason, "finished") && s->source.ops->status)
-		status = s->source.ops->status(&s->source);
 	if (status < 0)
 		return 0;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -571,6 +574,7 @@ int session_run(const struct opts *o, const struct source_ops *ops)
 	}
 	s->o = o;
 	s->source.ops = ops;
+	s->cmd_status = -1;
 	err = open_all(s);
 	if (err)
 		goto out;

@@ -119,7 +119,7 @@ static inline void make_reads(struct made_call *m, const struct ct_spec *spec, b
 static inline struct ct_call *make_callv(struct made_call *m, int func, int kind, int flags, int64_t ret, va_list ap)
 {
 	const struct api_func *f = &api_funcs[func];
-	int reg = 0, stack = MAKE_REGS;
+	int reg = (f->flags & API_SRET) && API_ARCH_HERE == API_X86_64, stack = MAKE_REGS;
 	struct ct_spec spec;
 
 	memset(m, 0, sizeof(*m));

@@ -28,6 +28,7 @@ enum api_class {
 enum api_ret { API_RET_CUDA_ERR, API_RET_CU_RESULT, API_RET_STR, API_RET_INT, API_RET_PTR, API_RET_VOID };
 
 #define API_MAX_ARGS 16
+#define API_SRET 0x100 /* a row's flag: returns a struct in memory, whose address x86-64 passes as a hidden first word */
 
 /* How an argument is passed: decides its word(s). */
 enum api_abi {
@@ -51,18 +52,27 @@ struct api_arg {
 	bool is_signed;
 	bool brief;	   /* shown in the entry row of --enter-exit (no argument marked: all are) */
 	bool deref;	   /* API_IN: a pointer to the value (string, struct, array), read at entry */
-	uint8_t count_arg; /* FIELD_LIST: index of the argument with the element count; 0xff: none */
-	uint16_t max;	   /* bytes read at most, for strings, structs and lists */
+	uint8_t unit;	   /* API_UNIT_*: what the argument says about the call's size in bytes; 0: nothing */
+	uint16_t max;	   /* bytes read at most, for strings and lists; otherwise 0 */
+	const char *count; /* a list: the name of the argument with the number of its elements; otherwise NULL */
+	const char *by;	   /* a union: the name of the argument that selects its member; otherwise NULL */
 	const struct xlat *xlat;
-	const struct api_struct *layout;
+	const struct api_struct *layout; /* of a struct, or of a list's elements; NULL otherwise */
 };
+
+/*
+ * struct api_arg's `unit`. The size of a call is the product of the values of all arguments with a unit, each times
+ * its unit (cuMemsetD32's N counts words of 4 bytes). A list with a unit adds up, a struct computes its own size.
+ */
+#define API_UNIT_MASK 0x3f	  /* bytes per count */
+#define API_UNIT_ZERO_IS_ONE 0x41 /* a height or depth of 0 means that there is no such dimension */
+#define API_UNIT_VOID 0x80	  /* if not 0, the size is not known (cudaMemcpy3D with an array counts elements) */
 
 struct api_func {
 	const char *name; /* the symbol, without _ptsz/_ptds, with _vN */
 	uint8_t domain, class, ret, nargs;
-	uint16_t flags;	       /* CT_S_CALLBACK, CT_S_INTERNAL, CT_S_ALWAYS, CT_S_NOT_READY */
+	uint16_t flags;	       /* CT_S_CALLBACK, CT_S_INTERNAL, CT_S_ALWAYS, CT_S_NOT_READY, API_SRET */
 	uint16_t since, until; /* CUDA version / 10 (1180, 1300): first and first no longer; 0: no bound */
-	uint8_t size_arg;      /* the argument that holds the bytes moved or allocated; 0xff: none or computed */
 	struct api_arg args[API_MAX_ARGS];
 };
 

@@ -140,7 +140,7 @@ void bpf_maps_counters(int map_fd, struct losses *l)
 		l->calls += c[i].calls;
 		l->folded += c[i].folded;
 		l->filtered += c[i].filtered;
-		l->sent += c[i].sent;
+		l->sent += c[i].calls - c[i].lost[CT_LOSS_RING];
 		l->unfinished += c[i].unfinished;
 		for (j = 0; j < CT_LOSS_END; j++)
 			l->lost[j] += c[i].lost[j];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * elf.h - reads an ELF file for the functions of the table. The file is untrusted: every offset and length is
- * checked; a corrupt file gives an error, never a crash. Uses libelf.
+ * checked; a corrupt file gives an error, never a crash.
  */
 #ifndef CT_ELF_H
 #define CT_ELF_H
@@ -11,8 +11,8 @@
 enum elf_role {
 	ELF_NONE = 0,	 /* defines nothing of the table */
 	ELF_CUDART,	 /* a shared libcudart */
-	ELF_DRIVER,	 /* libcuda */
-	ELF_STATIC,	 /* an executable or shared object with libcudart linked into it */
+	ELF_DRIVER,	 /* libcuda, or what stands in for it */
+	ELF_STATIC,	 /* an executable or shared object that holds runtime functions itself: static libcudart */
 };
 
 struct elf_probe {
@@ -24,7 +24,7 @@ struct elf_probe {
 
 struct elf_scan {
 	enum elf_role role;
-	int version;		 /* CUDA version (13000); 0: not known */
+	int version;		 /* CUDA version (13000), at least this: 12.6 defines what 12.5 does; 0: not known */
 	const char *version_from; /* "soname", "symbols", "" */
 	struct elf_probe *probes; /* sorted by offset, one per offset (aliases: the first row in the table wins) */
 	int nprobes;
@@ -35,8 +35,8 @@ struct elf_scan {
 };
 
 /*
- * Scans the file behind fd (read with pread/mmap from offset 0; the descriptor stays open). `capture` is the plan's
- * bitmap: probes outside of it are left out. Takes FUNC symbols, LOCAL and HIDDEN too, with a defined section and a
+ * Scans the file behind fd (read with pread; the descriptor stays open, its position is not used). `capture` is the
+ * plan's bitmap: probes outside of it are left out; NULL: all. Takes FUNC symbols, LOCAL and HIDDEN too, with a defined section and a
  * value inside a PF_X PT_LOAD segment; never undefined ones; IFUNCs are skipped. Returns 0, or -ENOEXEC (not ELF, or
  * another machine's), -EBADMSG (corrupt), -EIO, -ENOMEM. The caller frees with elf_scan_free().
  */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../util/msg.h"
+#include "host.h"
 #include "priv.h"
 
 #ifndef CAP_PERFMON
@@ -20,45 +21,14 @@
 #define CAP_BPF 39
 #endif
 
-/* The value of a line of a status file, without leading blanks; NULL: no such line. */
-static char *status_line(char *text, const char *key)
-{
-	size_t n = strlen(key);
-
-	for (char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, key, n) && line[n] == ':')
-			return line + n + 1 + strspn(line + n + 1, " \t");
-	}
-	return NULL;
-}
-
-static int read_status(pid_t tid, char *buf, size_t size)
-{
-	char path[64];
-	size_t n;
-	FILE *f;
-
-	if (tid)
-		snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	else
-		snprintf(path, sizeof(path), "/proc/self/status");
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	n = fread(buf, 1, size - 1, f);
-	buf[n] = '\0';
-	fclose(f);
-	return 0;
-}
-
 static uint64_t effective(void)
 {
-	char text[4096], *val;
+	const char *val;
+	char text[4096];
 
-	if (read_status(0, text, sizeof(text)))
+	if (host_status(0, text, sizeof(text)))
 		return geteuid() ? 0 : ~0ULL;
-	val = status_line(text, "CapEff");
+	val = host_status_line(text, "CapEff");
 	return val ? strtoull(val, NULL, 16) : 0;
 }
 
@@ -102,34 +72,4 @@ int priv_check(bool others)
 			  "start it with --cap-add for each (docker), or run %s on the host",
 			  missing, program_invocation_short_name);
 	return -EPERM;
-}
-
-int priv_task(pid_t tid, struct priv_task *out)
-{
-	char text[4096], *val;
-
-	memset(out, 0, sizeof(*out));
-	if (read_status(tid, text, sizeof(text)))
-		return -ESRCH;
-	val = status_line(text, "Tgid");
-	out->tgid = val ? (pid_t)strtol(val, NULL, 10) : 0;
-	val = status_line(text, "Seccomp");
-	out->seccomp = val ? (int)strtol(val, NULL, 10) : 0;
-	val = status_line(text, "Name");
-	if (val)
-		snprintf(out->comm, sizeof(out->comm), "%.*s", (int)strcspn(val, "\n"), val);
-	return out->tgid > 0 ? 0 : -ESRCH;
-}
-
-bool priv_initial_pid_ns(void)
-{
-	/* PROC_PID_INIT_INO of include/linux/proc_ns.h */
-	static const char initial[] = "pid:[4026531836]";
-	char link[64];
-	ssize_t n = readlink("/proc/self/ns/pid", link, sizeof(link) - 1);
-
-	if (n < 0)
-		return true;
-	link[n] = '\0';
-	return !strcmp(link, initial);
 }

@@ -20,10 +20,9 @@ struct source_ops {
 	/* What the loop waits on: readable means drain(). The first is the record stream's own, which the loop also looks
 	 * at by a timer and leaves alone in between when little comes. Returns the number of descriptors. */
 	int (*fds)(struct source *, int *fd, int max);
-	/* Hands out what is there; a record's hdr.size is what arrived, nothing else in it was checked, and hdr.lost is as it
-	 * came (the session checks the record and makes the gap's CT_LOST). Returns 0 idle, 1
-	 * finished (all targets ended), or -errno (also emit's: after it the record counts as consumed, and a later call
-	 * goes on with the next). */
+	/* Hands out what is there, or a good part of it: records that have passed record_check(), with hdr.lost as it came
+	 * (the session makes the gap's CT_LOST of it). Returns 0 idle, 1 finished (all targets ended), or -errno (also
+	 * emit's: after it the record counts as consumed, and a later call goes on with the next). */
 	int (*drain)(struct source *, emit_fn, void *ctx);
 	/* No record with an earlier end_ns will come: the session merges sources below the smallest. */
 	uint64_t (*safe_until_ns)(struct source *);

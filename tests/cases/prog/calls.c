@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * calls.c - the target of the real-BPF tests: one program with a mode for each thing that a traced program can do.
+ *
+ *	calls [--wait] MODE [ARGS...]
+ *
+ * --wait: makes one cudaFree(0), so that everything is loaded; prints "ready PID ADDRESS-OF-cudaMalloc"; goes on when a
+ * line comes on stdin, and ends when another does. Modes print what a test needs to know on stdout. Built against the
+ * stand-in's headers; linked shared, static, or for the per-thread default stream.
+ */
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t fn, void *data, unsigned int flags);
+
+static char **args;
+static int nargs;
+
+static long arg(int i)
+{
+	return i < nargs ? atol(args[i]) : 0;
+}
+
+static void queries(long n)
+{
+	for (long i = 0; i < n; i++)
+		cudaStreamQuery(0);
+}
+
+static void mode_queries(void)
+{
+	queries(arg(0));
+}
+
+/* A mallocs and frees, B copies, C memsets. */
+static void mode_mix(void)
+{
+	char host[64] = "x";
+	void *p = NULL;
+
+	for (long i = 0; i < arg(0); i++) {
+		cudaMalloc(&p, 256);
+		cudaFree(p);
+	}
+	cudaMalloc(&p, sizeof(host));
+	for (long i = 0; i < arg(1); i++)
+		cudaMemcpy(p, host, sizeof(host), cudaMemcpyHostToDevice);
+	for (long i = 0; i < arg(2); i++)
+		cudaMemset(p, 0, sizeof(host));
+	cudaFree(p);
+}
+
+/* The sizes given, one cudaMalloc each. */
+static void mode_sizes(void)
+{
+	void *p;
+
+	for (int i = 0; i < nargs; i++)
+		cudaMalloc(&p, (size_t)atol(args[i]));
+}
+
+/* A calls that succeed, B that fail. */
+static void mode_failing(void)
+{
+	queries(arg(0));
+	for (long i = 0; i < arg(1); i++)
+		cudaSetDevice(4711);
+}
+
+static void mode_driver(void)
+{
+	CUdeviceptr p;
+
+	cuInit(0);
+	for (long i = 0; i < arg(0); i++) {
+		cuMemAlloc(&p, 512);
+		cuMemFree(p);
+	}
+}
+
+/* ---- threads -------------------------------------------------------------------------------------- */
+
+static pthread_barrier_t barrier;
+
+static void *thread_queries(void *n)
+{
+	pthread_barrier_wait(&barrier);
+	queries((long)n);
+	printf("thread %ld %ld\n", (long)syscall(SYS_gettid), (long)n);
+	return NULL;
+}
+
+/* T threads, each with a random number of calls up to MAX, all at once. */
+static void mode_threads(void)
+{
+	long t = arg(0), max = arg(1);
+	pthread_t ids[64];
+
+	pthread_barrier_init(&barrier, NULL, (unsigned)t);
+	srandom((unsigned)getpid());
+	for (long i = 0; i < t && i < 64; i++)
+		pthread_create(&ids[i], NULL, thread_queries, (void *)(random() % max + 1));
+	for (long i = 0; i < t && i < 64; i++)
+		pthread_join(ids[i], NULL);
+}
+
+static void *thread_after_main(void *main_thread)
+{
+	pthread_join(*(pthread_t *)main_thread, NULL);
+	queries(arg(0));
+	exit(0);
+}
+
+static void mode_main_gone(void)
+{
+	static pthread_t self;
+	pthread_t t;
+
+	self = pthread_self();
+	pthread_create(&t, NULL, thread_after_main, &self);
+	pthread_exit(NULL);
+}
+
+/* ---- processes ------------------------------------------------------------------------------------ */
+
+static void mode_fork(void)
+{
+	pid_t child;
+	int status;
+
+	queries(1);
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		queries(arg(1));
+		_exit(0);
+	}
+	printf("child %d\n", (int)child);
+	queries(arg(0) - 1);
+	waitpid(child, &status, 0);
+}
+
+/* A calls, then this program again with B calls. */
+static void mode_exec(void)
+{
+	char *argv[] = { "calls", "queries", nargs > 1 ? args[1] : "0", NULL };
+
+	queries(arg(0));
+	fflush(stdout);
+	execv("/proc/self/exe", argv);
+	exit(1);
+}
+
+static void mode_status(void)
+{
+	queries(1);
+	exit((int)arg(0));
+}
+
+static void mode_kill(void)
+{
+	queries(1);
+	kill(getpid(), (int)arg(0));
+	pause();
+}
+
+static volatile sig_atomic_t got;
+
+static void on_signal(int sig)
+{
+	got = sig;
+}
+
+/* Waits for a signal and says which one came. */
+static void mode_signal(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	sigset_t all, old;
+
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	sigaction(SIGUSR1, &sa, NULL);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old);
+	queries(1);
+	puts("waiting");
+	fflush(stdout);
+	while (!got)
+		sigsuspend(&old);
+	queries(2);
+	printf("signal %d\n", (int)got);
+	exit(40 + got);
+}
+
+/* ---- control flow through a call ------------------------------------------------------------------ */
+
+static void call_two(cudaStream_t s, cudaError_t err, void *data)
+{
+	(void)s, (void)err, (void)data;
+	queries(2);
+}
+
+/* N calls that call the program back, which makes two calls each time. */
+static void mode_callback(void)
+{
+	for (long i = 0; i < arg(0); i++)
+		cudaStreamAddCallback(0, call_two, NULL, 0);
+}
+
+static size_t size_of_block(int block)
+{
+	queries(1);
+	return (size_t)block * 4;
+}
+
+static void mode_occupancy(void)
+{
+	int grid, block;
+
+	for (long i = 0; i < arg(0); i++)
+		cuOccupancyMaxPotentialBlockSize(&grid, &block, NULL, size_of_block, 0, 0);
+}
+
+static void deeper(cudaStream_t s, cudaError_t err, void *left)
+{
+	(void)s, (void)err;
+	if ((long)left > 0)
+		cudaStreamAddCallback(0, deeper, (void *)((long)left - 1), 0);
+}
+
+/* Calls inside calls, DEPTH of them, N times; then M plain calls. */
+static void mode_depth(void)
+{
+	for (long i = 0; i < arg(1); i++)
+		cudaStreamAddCallback(0, deeper, (void *)(arg(0) - 1), 0);
+	queries(arg(2));
+}
+
+static jmp_buf out;
+
+static void jump(cudaStream_t s, cudaError_t err, void *data)
+{
+	(void)s, (void)err, (void)data;
+	longjmp(out, 1);
+}
+
+/* N times: out of a call by longjmp, then one plain call. */
+static void mode_longjmp(void)
+{
+	static volatile long i;
+
+	for (i = 0; i < arg(0); i++) {
+		if (!setjmp(out))
+			cudaStreamAddCallback(0, jump, NULL, 0);
+		queries(1);
+	}
+}
+
+static void leave(cudaStream_t s, cudaError_t err, void *data)
+{
+	(void)s, (void)err, (void)data;
+	pthread_exit((void *)42);
+}
+
+static void cleanup(void *flag)
+{
+	*(int *)flag = 1;
+}
+
+static void *thread_leaves(void *flag)
+{
+	pthread_cleanup_push(cleanup, flag);
+	cudaStreamAddCallback(0, leave, NULL, 0);
+	pthread_cleanup_pop(0);
+	return NULL;
+}
+
+/* N threads end inside a call; their clean-up must run. Then M plain calls. */
+static void mode_thread_exit(void)
+{
+	int cleaned = 0;
+
+	for (long i = 0; i < arg(0); i++) {
+		int flag = 0;
+		pthread_t t;
+
+		pthread_create(&t, NULL, thread_leaves, &flag);
+		pthread_join(t, NULL);
+		cleaned += flag;
+	}
+	queries(arg(1));
+	printf("cleaned %d\n", cleaned);
+}
+
+/* ---- arguments ------------------------------------------------------------------------------------ */
+
+static void mode_stack(void)
+{
+	static char host[4096];
+	dim3 grid = { 11, 12, 13 }, block = { 14, 15, 16 };
+	CUlibrary lib = NULL;
+	CUkernel kernel = NULL;
+	cudaStream_t stream = NULL;
+	void *p, *none[1] = { NULL };
+
+	cudaStreamCreate(&stream);
+	cudaMalloc(&p, 8192);
+	cuLibraryLoadData(&lib, "x", NULL, NULL, 0, NULL, NULL, 0);
+	cuLibraryGetKernel(&kernel, lib, "nothing");
+	cudaLaunchKernel(kernel, grid, block, none, 768, stream);
+	cudaMemcpy2DAsync(p, 128, host, 64, 32, 16, cudaMemcpyHostToDevice, stream);
+	cuLaunchKernel((CUfunction)kernel, 21, 22, 23, 24, 25, 26, 4096, stream, none, NULL);
+	printf("stream %p kernel %p args %p dst %p src %p\n", (void *)stream, (void *)kernel, (void *)none, p, (void *)host);
+}
+
+/* Pointers to nowhere, strings without an end, counts beyond reason: what must not hurt the tracer. Refused calls only. */
+static void mode_hostile(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char *edge = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static char escape[] = "\033[31m\"\\\n\xff\xfe\x01%s%n";
+	cudaLibrary_t lib = NULL;
+	cudaKernel_t kernel;
+	char *huge;
+
+	munmap(edge + page, page);
+	memset(edge + page - 8, 'A', 8); /* runs into memory that is not there */
+	huge = malloc(1 << 20);
+	memset(huge, 'B', (1 << 20) - 1);
+	huge[(1 << 20) - 1] = 0;
+
+	cudaMalloc((void **)8, 0);
+	cudaFree((void *)0xdeadbeefdeadbeef);
+	cudaFree((void *)1);
+	cudaMemcpy((void *)0x10, (void *)0x20, ~0UL, cudaMemcpyHostToDevice);
+	cudaMemcpy((void *)-1L, (void *)-1L, ~0UL, (enum cudaMemcpyKind)77);
+	cudaStreamSynchronize((cudaStream_t)0x1234);
+	cudaEventRecord((cudaEvent_t)-8L, (cudaStream_t)-8L);
+	cudaLibraryLoadFromFile(&lib, (const char *)0x40, NULL, NULL, 0, NULL, NULL, 0);
+	cudaLibraryLoadFromFile(&lib, (const char *)-1L, (void *)0x30, (void *)0x30, ~0U, (void *)0x30, (void *)0x30, ~0U);
+	cudaLibraryLoadFromFile(&lib, edge + page - 8, NULL, NULL, 0, NULL, NULL, 0);
+	cudaLibraryLoadFromFile(&lib, huge, NULL, NULL, 0, NULL, NULL, 0);
+	cudaLibraryLoadFromFile(&lib, escape, NULL, NULL, 0, NULL, NULL, 0);
+	cudaLibraryGetKernel(&kernel, (cudaLibrary_t)0x99, (const char *)0x77);
+	cudaLaunchKernel((void *)0x55, (dim3){ ~0U, ~0U, ~0U }, (dim3){ ~0U, ~0U, ~0U }, (void **)0x66, ~0UL,
+			 (cudaStream_t)0x77);
+	cudaMemGetInfo(NULL, (size_t *)8);
+	prctl(PR_SET_NAME, "\033[2J\"\\\xff\xc3(");
+	queries(1);
+	puts("survived");
+}
+
+/* ---- libraries ------------------------------------------------------------------------------------ */
+
+static void *need(void *p, const char *what)
+{
+	if (p)
+		return p;
+	printf("cannot find %s: %s\n", what, dlerror());
+	exit(1);
+}
+
+/* PATH N [PATH N ...]: loads each library and calls it N times at once, without looking back. */
+static void mode_dlopen(void)
+{
+	for (int i = 0; i + 1 < nargs; i += 2) {
+		void *lib = need(dlopen(args[i], RTLD_NOW | RTLD_LOCAL), args[i]);
+		cudaError_t (*query)(cudaStream_t) = need(dlsym(lib, "cudaStreamQuery"), "cudaStreamQuery");
+
+		for (long n = atol(args[i + 1]); n > 0; n--)
+			query(0);
+	}
+}
+
+/* PATH N: a shared object with a static cudart inside; it makes N calls. */
+static void mode_inner(void)
+{
+	void *lib = need(dlopen(args[0], RTLD_NOW | RTLD_LOCAL), args[0]);
+	void (*inner_calls)(long) = need(dlsym(lib, "inner_calls"), "inner_calls");
+
+	inner_calls(arg(1));
+}
+
+/* ---- a sandbox ------------------------------------------------------------------------------------ */
+
+/* Kills on any system call but those that follow: on uretprobe(2) and uprobe(2), too. */
+static void mode_seccomp(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_write, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_read, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit_group, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_futex, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	queries(1); /* loads the driver while it still may */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog)) {
+		perror("seccomp");
+		exit(1);
+	}
+	queries(arg(0));
+	if (write(1, "survived\n", 9) != 9)
+		_exit(1);
+	_exit(0);
+}
+
+/* ---- main ----------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} modes[] = {
+	{ "queries", mode_queries }, { "mix", mode_mix }, { "sizes", mode_sizes }, { "failing", mode_failing },
+	{ "driver", mode_driver }, { "threads", mode_threads }, { "main-gone", mode_main_gone },
+	{ "fork", mode_fork }, { "exec", mode_exec }, { "status", mode_status }, { "kill", mode_kill },
+	{ "signal", mode_signal }, { "callback", mode_callback }, { "occupancy", mode_occupancy },
+	{ "depth", mode_depth }, { "longjmp", mode_longjmp }, { "thread-exit", mode_thread_exit },
+	{ "stack", mode_stack }, { "hostile", mode_hostile }, { "dlopen", mode_dlopen }, { "inner", mode_inner },
+	{ "seccomp", mode_seccomp },
+};
+
+static void wait_line(void)
+{
+	char c;
+
+	while (read(0, &c, 1) == 1 && c != '\n')
+		;
+}
+
+int main(int argc, char **argv)
+{
+	int wait = argc > 1 && !strcmp(argv[1], "--wait");
+
+	argv += wait;
+	argc -= wait;
+	args = argv + 2;
+	nargs = argc > 2 ? argc - 2 : 0;
+	for (size_t i = 0; argc > 1 && i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (strcmp(modes[i].name, argv[1]))
+			continue;
+		if (wait) {
+			cudaFree(0);
+			printf("ready %d %p\n", (int)getpid(), dlsym(RTLD_DEFAULT, "cudaMalloc"));
+			fflush(stdout);
+			wait_line();
+		}
+		modes[i].run();
+		fflush(stdout);
+		if (wait) {
+			puts("done");
+			fflush(stdout);
+			wait_line();
+		}
+		return 0;
+	}
+	fprintf(stderr, "calls: no such mode\n");
+	return 2;
+}

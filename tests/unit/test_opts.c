@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_opts.c - the command line: values, exact error texts, and what -e selects. */
+#include <unistd.h>
+
+#include "../../user/opts.h"
+#include "../../user/util/msg.h"
+#include "../../user/util/parse.h"
+#include "unit.h"
+
+#define MAX_WORDS 24
+
+static struct opts o;
+static char said[4096]; /* what went to stderr */
+
+/* Parses a command line of words separated by spaces ("+" in a word stands for a space). */
+static int parse(enum opts_cmd cmd, const char *line)
+{
+	static char text[512];
+	char *argv[MAX_WORDS] = { (char *)"cudatrace" }, path[] = "/tmp/ct_test_opts.XXXXXX", *got;
+	int argc = 1, saved = dup(STDERR_FILENO), fd = mkstemp(path), err;
+
+	snprintf(text, sizeof(text), "%s", line);
+	for (char *w = strtok(text, " "); w && argc < MAX_WORDS - 1; w = strtok(NULL, " ")) {
+		for (char *p = w; *p; p++)
+			*p = *p == '+' ? ' ' : *p;
+		argv[argc++] = w;
+	}
+	opts_free(&o);
+	dup2(fd, STDERR_FILENO);
+	err = opts_parse(&o, cmd, argc, argv);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(fd);
+	got = unit_read(path);
+	snprintf(said, sizeof(said), "%s", got ? got : "");
+	free(got);
+	unlink(path);
+	return err;
+}
+
+static int good(const char *line)
+{
+	int err = parse(OPTS_TRACE, line);
+
+	if (err)
+		printf("  '%s': %s", line, said);
+	return !err;
+}
+
+static void bad(const char *line, const char *want)
+{
+	char text[512];
+
+	CHECK(parse(OPTS_TRACE, line) != 0);
+	snprintf(text, sizeof(text), "cudatrace: error: %s\n", want);
+	if (strcmp(text, said))
+		printf("  of '%s':\n", line);
+	CHECK_TEXT(text, said);
+}
+
+/* ---- -e ------------------------------------------------------------------------------------------------- */
+
+static bool shows(const char *name)
+{
+	int func = api_next(name, -1);
+
+	return func >= 0 && o.select.shown[func / 64] >> (func % 64) & 1;
+}
+
+static bool named(const char *name)
+{
+	int func = api_next(name, -1);
+
+	return func >= 0 && o.select.named[func / 64] >> (func % 64) & 1;
+}
+
+static void test_select(void)
+{
+	CHECK(good(""));
+	CHECK(shows("cudaMalloc") && shows("cuMemAlloc_v2") && shows("cudaGetDevice") && !shows("__cudaLaunchKernel"));
+	CHECK(!named("cudaMalloc"));
+	CHECK(good("-e all"));
+	CHECK(shows("cudaMalloc") && shows("__cudaLaunchKernel"));
+	CHECK(good("-e memory"));
+	CHECK(shows("cudaMalloc") && shows("cuMemAlloc_v2") && !shows("cudaMemcpy") && !named("cudaMalloc"));
+	CHECK(good("-e MEMORY,launch"));
+	CHECK(shows("cudaMalloc") && shows("cudaLaunchKernel") && !shows("cudaMemcpy"));
+	CHECK(good("-e memory -e launch"));
+	CHECK(shows("cudaMalloc") && shows("cudaLaunchKernel") && !shows("cudaMemcpy"));
+	CHECK(good("-e memory,!cudaFree"));
+	CHECK(shows("cudaMalloc") && !shows("cudaFree"));
+	CHECK(good("-e !query"));
+	CHECK(shows("cudaMalloc") && !shows("cudaGetDevice") && !shows("__cudaLaunchKernel"));
+	CHECK(good("-e !query -e !memory"));
+	CHECK(!shows("cudaMalloc") && !shows("cudaGetDevice") && shows("cudaMemcpy"));
+	CHECK(good("-e default,internal"));
+	CHECK(shows("cudaMalloc") && shows("__cudaLaunchKernel"));
+	CHECK(good("-e cuMemAlloc"));
+	CHECK(shows("cuMemAlloc_v2") && shows("cuMemAlloc") && named("cuMemAlloc_v2") && !shows("cudaMalloc"));
+	CHECK(good("-e cuMemAlloc_v2"));
+	CHECK(shows("cuMemAlloc_v2") && !shows("cuMemAlloc"));
+	CHECK(good("-e cudaMem*"));
+	CHECK(shows("cudaMemcpy") && !named("cudaMemcpy") && !shows("cudaMalloc"));
+	CHECK(good("-e cudaM*,!cudaMemcpy"));
+	CHECK(shows("cudaMalloc") && !shows("cudaMemcpy"));
+	CHECK(good("-e cudaGetDevice"));
+	CHECK(named("cudaGetDevice"));
+	CHECK(good("--domain driver"));
+	CHECK(!shows("cudaMalloc") && shows("cuMemAlloc_v2"));
+	CHECK(good("-e memory --domain runtime"));
+	CHECK(shows("cudaMalloc") && !shows("cuMemAlloc_v2"));
+
+	CHECK(parse(OPTS_TRACE, "-e cudaMaloc") && strstr(said, "no function or class is named 'cudaMaloc'; did you mean cudaMalloc"));
+	CHECK(parse(OPTS_TRACE, "-e memry") && strstr(said, "did you mean memory"));
+	CHECK(parse(OPTS_TRACE, "-e cuMemAloc") && strstr(said, "did you mean cuMemAlloc"));
+	bad("-e xyzzyplugh", "-e: no function or class is named 'xyzzyplugh'; see 'cudatrace list'");
+	bad("-e xyzzy*", "-e: no function matches 'xyzzy*'; see 'cudatrace list'");
+	bad("-e memory,", "-e: an empty word; give classes, names and globs, separated by commas");
+	bad("-e memory,!memory", "-e leaves no function to trace; see 'cudatrace list'");
+	bad("-e cudaMalloc --domain driver", "-e together with --domain leaves no function to trace; see 'cudatrace list'");
+}
+
+/* ---- values --------------------------------------------------------------------------------------------- */
+
+static void test_values(void)
+{
+	CHECK(good(""));
+	CHECK(o.ring_bytes == 16u << 20 && o.format == OPTS_TABLE && o.time == SINK_TIME_MS && !o.npids && !o.cmd);
+	CHECK(good("-p 1,2 -p 3 -p 2"));
+	CHECK(o.npids == 3 && o.pids[0] == 1 && o.pids[1] == 2 && o.pids[2] == 3);
+	CHECK(good("-p 1+2,3+")); /* as pidof and pgrep print them */
+	CHECK(o.npids == 3);
+	CHECK(good("-d 1.5") && o.duration_ns == 1500000000);
+	CHECK(good("-d 500ms") && o.duration_ns == 500000000);
+	CHECK(good("--min-duration 1ms") && o.min_duration_ns == 1000000);
+	CHECK(good("--min-duration=2.5us") && o.min_duration_ns == 2500);
+	CHECK(good("--min-size 1MB") && o.min_size_bytes == 1000000);
+	CHECK(good("--min-size 1MiB") && o.min_size_bytes == 1048576);
+	CHECK(good("--min-size 1.5K") && o.min_size_bytes == 1536);
+	CHECK(good("--min-size 4096") && o.min_size_bytes == 4096);
+	CHECK(good("--ring-size 3MiB") && o.ring_bytes == 4u << 20);
+	CHECK(good("-n 5 -fcv --strict") && o.count == 5 && o.follow && o.counts_only && o.verbose == 1 && o.strict);
+	CHECK(good("--time iso --tid --color never -o out.txt -A") && o.time == SINK_TIME_ISO && o.tid_column && o.append);
+	CHECK(good("--format json") && o.format == OPTS_JSON);
+	CHECK(good("-E A=1 -E B -u nobody -- ./app -p 7 --strict"));
+	CHECK(o.cmd && !strcmp(o.cmd[0], "./app") && !strcmp(o.cmd[3], "--strict") && !o.strict && !o.npids);
+	CHECK(o.nenv == 2 && !strcmp(o.env[1], "B") && !o.env[2]);
+	CHECK(good("-t 7") && o.tid == 7);
+	CHECK(good("--probe-kind tracefs") && !strcmp(o.probe_kind, "tracefs"));
+	CHECK(good("--enter-exit --nested --keep-chatty --comm py* --cgroup /x --library /y -C"));
+	CHECK(good("-h") && o.help);
+	CHECK(good("-V") && o.version);
+	CHECK(!parse(OPTS_LIST, "cuda*") && o.nargs == 1);
+	CHECK(parse(OPTS_SCHEMA, "-p 1"));
+	CHECK(!parse(OPTS_DOCTOR, "-p 1") && o.npids == 1);
+}
+
+static void test_errors(void)
+{
+	bad("-p x", "-p: 'x' is no process id; give numbers, separated by commas");
+	bad("--pid=0", "--pid: '0' is no process id; give numbers, separated by commas");
+	bad("-p 1;2", "-p: '1;2' is no process id; give numbers, separated by commas");
+	bad("-t -1", "-t: '-1' is no thread id");
+	bad("-p", "-p needs a value (PID); see 'cudatrace --help'");
+	bad("--pid", "--pid needs a value (PID); see 'cudatrace --help'");
+	bad("-x", "there is no option -x; see 'cudatrace --help'");
+	bad("--formt json", "there is no option --formt; did you mean --format?");
+	bad("--failed=yes", "--failed takes no value");
+	bad("--format xml", "--format: 'xml' is not one of table or json");
+	bad("--time s", "--time: 's' is not one of ms, us or iso");
+	bad("--min-duration 5", "--min-duration: '5' is no duration; give a number and its unit, as 1ms, 50us, 2s");
+	bad("--min-size 5XB", "--min-size: '5XB' is no size; give bytes, or 1MB (10^6), 1MiB (2^20)");
+	bad("--min-size 99999999TB", "--min-size: '99999999TB' is no size; give bytes, or 1MB (10^6), 1MiB (2^20)");
+	bad("-d 0", "-d: '0' is no time to trace for; give seconds, or 500ms, 2m");
+	bad("-n 0", "-n: '0' is no number of rows");
+	bad("--ring-size 1K", "--ring-size: '1K' is no size from 64KiB to 1GiB");
+	bad("-E =x -- a", "-E: '=x' names no variable; give VAR=VAL to set it, VAR to remove it");
+	bad("./app", "what is './app'? To start a program, write -- before it: cudatrace [OPTIONS] -- ./app");
+	bad("--", "-- without a command to start after it");
+
+	bad("-p 1 -- a", "-p traces processes that run already and CMD starts one: give one of the two");
+	bad("-t 1 -- a", "-t traces a thread that runs already and CMD starts a program: give one of the two");
+	bad("-u x", "-u says as whom CMD runs: give a CMD after --");
+	bad("-E x", "-E changes CMD's environment: give a CMD after --");
+	bad("-A", "-A adds to the FILE of -o: give -o FILE");
+	bad("-c -C", "-C prints counts after the rows and -c instead of them: give one of the two");
+	bad("-c --format json",
+	    "-c and -C print a table: leave out --format json, or count the rows of a JSON file afterwards");
+	bad("-c --enter-exit", "-c prints no rows: leave out --enter-exit");
+	bad("--no-return --failed", "--no-return knows no results: leave out --failed");
+	bad("--no-return --min-duration 1ms", "--no-return knows no durations: leave out --min-duration");
+	bad("--no-return -c", "--no-return knows no durations: leave out -c and -C");
+	bad("--no-return --enter-exit", "--no-return sees no returns: leave out --enter-exit");
+	bad("--no-return --nested", "--no-return cannot tell which call is inside which: leave out --nested");
+	bad("--enter-exit --failed", "--enter-exit prints calls before their results are known: leave out --failed");
+	bad("--format json --time us", "--time is for the table: JSON has ts_ns and dur_ns");
+}
+
+/* Every option of the help text is accepted. */
+static void test_help(void)
+{
+	char path[] = "/tmp/ct_test_help.XXXXXX", *text, *line, *rest;
+	int fd = mkstemp(path), n = 0;
+	struct out out;
+
+	close(fd);
+	CHECK(!out_open(&out, path, false));
+	opts_help(&out, OPTS_TRACE);
+	CHECK(!out_close(&out));
+	text = unit_read(path);
+	unlink(path);
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		char *at = strstr(line, "--"), word[64] = "";
+
+		CHECK(strlen(line) <= 120);
+		if (strncmp(line, "  -", 3) && strncmp(line, "      --", 8))
+			continue;
+		sscanf(at, "%63[a-z-]", word);
+		/* a wrong or missing value is another error than an unknown option */
+		parse(OPTS_TRACE, word);
+		if (strstr(said, "there is no option"))
+			printf("  %s", said);
+		CHECK(!strstr(said, "there is no option"));
+		n++;
+	}
+	CHECK(n >= 33);
+	free(text);
+}
+
+static void test_nearest(void)
+{
+	struct parse_nearest near = { .n = 0 };
+	char text[128];
+
+	parse_nearest_add(&near, "lst", "list");
+	parse_nearest_add(&near, "lst", "schema");
+	CHECK_TEXT("; did you mean list?", parse_nearest_text(&near, text, sizeof(text)));
+	near.n = 0;
+	parse_nearest_add(&near, "cudaMalc", "cudaMallocX");
+	parse_nearest_add(&near, "cudaMalc", "cudaMalloc");
+	parse_nearest_add(&near, "cudaMalc", "cudaMalloc");
+	CHECK_TEXT("; did you mean cudaMalloc or cudaMallocX?", parse_nearest_text(&near, text, sizeof(text)));
+}
+
+int main(void)
+{
+	test_select();
+	test_values();
+	test_errors();
+	test_help();
+	test_nearest();
+	opts_free(&o);
+	return unit_end();
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * table.c - the rows of runtime.def and driver.def as data. Each argument macro says how a value is passed, how wide
+ * it is, whether a pointer is followed, when, and what is found there. scripts/check_api.py compares what comes of it
+ * with CUDA's headers.
+ *
+ *   IN       a value; FUNC, STREAM, ENUM and the like say how it is shown
+ *   OUT_     a pointer to a value that the call writes, read at return
+ *   INOUT_   the same, but the call reads it too; shown as it is at return
+ *   LIST_    a pointer to elements; the argument named as its count says how many
+ *
+ * Modifiers may follow any of them: AS(label), HIDE, BRIEF, UNIT(n), ZERO_IS_ONE, BY(arg).
+ */
+#include "layout.h"
+#include "xlat.h"
+
+/* clang-format off */
+#define ARG(n, t, w, ...) { .name = #n, .label = #n, .type = t, .width = w, ##__VA_ARGS__ }
+
+/* values */
+#define INT(n, ...)		ARG(n, FIELD_INT, 4, .is_signed = true, ##__VA_ARGS__)
+#define UINT(n, ...)		ARG(n, FIELD_UINT, 4, ##__VA_ARGS__)
+#define U8(n, ...)		ARG(n, FIELD_UINT, 1, ##__VA_ARGS__)
+#define U16(n, ...)		ARG(n, FIELD_UINT, 2, ##__VA_ARGS__)
+#define U64(n, ...)		ARG(n, FIELD_UINT, 8, ##__VA_ARGS__)
+#define COUNT(n, ...)		ARG(n, FIELD_UINT, 8, ##__VA_ARGS__)
+#define SIZE(n, ...)		ARG(n, FIELD_SIZE, 8, ##__VA_ARGS__)
+#define SIZE32(n, ...)		ARG(n, FIELD_SIZE, 4, ##__VA_ARGS__)
+#define PTR(n, ...)		ARG(n, FIELD_PTR, 8, ##__VA_ARGS__)
+#define PTR32(n, ...)		ARG(n, FIELD_PTR, 4, ##__VA_ARGS__)
+#define STREAM(n, ...)		ARG(n, FIELD_STREAM, 8, ##__VA_ARGS__)
+#define FUNC(n, ...)		ARG(n, FIELD_FUNC, 8, ##__VA_ARGS__)
+#define BOOL(n, ...)		ARG(n, FIELD_BOOL, 4, ##__VA_ARGS__)
+#define ENUM(n, x, ...)		ARG(n, FIELD_ENUM, 4, .is_signed = true, .xlat = &xlat_##x, ##__VA_ARGS__)
+#define FLAGS(n, x, ...)	ARG(n, FIELD_FLAGS, 4, .xlat = &xlat_##x, ##__VA_ARGS__)
+#define FLAGS64(n, x, ...)	ARG(n, FIELD_FLAGS, 8, .xlat = &xlat_##x, ##__VA_ARGS__)
+#define FLOAT(n, ...)		ARG(n, FIELD_UNKNOWN, 4, .abi = API_ABI_FLOAT, ##__VA_ARGS__)
+#define DOUBLE(n, ...)		ARG(n, FIELD_UNKNOWN, 8, .abi = API_ABI_FLOAT, ##__VA_ARGS__)
+#define DIM3(n, ...)		ARG(n, FIELD_DIM3, 12, .abi = API_ABI_PAIR, ##__VA_ARGS__)
+#define STR(n, ...)		ARG(n, FIELD_STR, 8, .deref = true, .max = 128, ##__VA_ARGS__)
+#define NAME(n, ...)		ARG(n, FIELD_STR, 8, .deref = true, .max = 248, ##__VA_ARGS__)
+
+/* structs: behind a pointer, and by value in one register, in memory, or in memory and not looked at */
+#define STRUCT(n, T, ...)	ARG(n, FIELD_OPEN, 8, .deref = true, .layout = &layout_##T, ##__VA_ARGS__)
+#define BYTES(n, w, ...)	ARG(n, FIELD_BYTES, w, .deref = true, ##__VA_ARGS__)
+#define IN_INT(n, ...)		ARG(n, FIELD_INT, 4, .is_signed = true, .deref = true, ##__VA_ARGS__)
+#define VALUE(n, T, ...)	ARG(n, FIELD_OPEN, 8, .layout = &layout_##T, ##__VA_ARGS__)
+#define MEM(n, T, w, ...)	ARG(n, FIELD_OPEN, w, .abi = API_ABI_MEMORY, .layout = &layout_##T, ##__VA_ARGS__)
+#define MEM_BYTES(n, w, ...)	ARG(n, FIELD_BYTES, w, .abi = API_ABI_MEMORY, ##__VA_ARGS__)
+#define MEM_UNSEEN(n, w, ...)	ARG(n, FIELD_UNKNOWN, w, .abi = API_ABI_MEMORY, ##__VA_ARGS__)
+
+/* lists */
+#define LIST(n, c, t, w, k, ...) ARG(n, t, w, .deref = true, .count = #c, .max = (k) * (w), ##__VA_ARGS__)
+#define LIST_PTR(n, c, k, ...)	LIST(n, c, FIELD_PTR, 8, k, ##__VA_ARGS__)
+#define LIST_SIZE(n, c, k, ...)	LIST(n, c, FIELD_SIZE, 8, k, ##__VA_ARGS__)
+#define LIST_COUNT(n, c, k, ...) LIST(n, c, FIELD_UINT, 8, k, ##__VA_ARGS__)
+#define LIST_INT(n, c, k, ...)	LIST(n, c, FIELD_INT, 4, k, .is_signed = true, ##__VA_ARGS__)
+#define LIST_UINT(n, c, k, ...)	LIST(n, c, FIELD_UINT, 4, k, ##__VA_ARGS__)
+#define LIST_ENUM(n, x, c, k, ...) LIST(n, c, FIELD_ENUM, 4, k, .is_signed = true, .xlat = &xlat_##x, ##__VA_ARGS__)
+#define LIST_STRUCT(n, T, w, c, k, ...) LIST(n, c, FIELD_OPEN, w, k, .layout = &layout_##T, ##__VA_ARGS__)
+
+/* outputs */
+#define OUT(n, t, w, ...)	ARG(n, t, w, .dir = API_OUT, ##__VA_ARGS__)
+#define OUT_INT(n, ...)		OUT(n, FIELD_INT, 4, .is_signed = true, ##__VA_ARGS__)
+#define OUT_UINT(n, ...)	OUT(n, FIELD_UINT, 4, ##__VA_ARGS__)
+#define OUT_U64(n, ...)		OUT(n, FIELD_UINT, 8, ##__VA_ARGS__)
+#define OUT_COUNT(n, ...)	OUT(n, FIELD_UINT, 8, ##__VA_ARGS__)
+#define OUT_SIZE(n, ...)	OUT(n, FIELD_SIZE, 8, ##__VA_ARGS__)
+#define OUT_SIZE32(n, ...)	OUT(n, FIELD_SIZE, 4, ##__VA_ARGS__)
+#define OUT_PTR(n, ...)		OUT(n, FIELD_PTR, 8, ##__VA_ARGS__)
+#define OUT_PTR32(n, ...)	OUT(n, FIELD_PTR, 4, ##__VA_ARGS__)
+#define OUT_STREAM(n, ...)	OUT(n, FIELD_STREAM, 8, ##__VA_ARGS__)
+#define OUT_FUNC(n, ...)	OUT(n, FIELD_FUNC, 8, ##__VA_ARGS__)
+#define OUT_BOOL(n, ...)	OUT(n, FIELD_BOOL, 4, ##__VA_ARGS__)
+#define OUT_ENUM(n, x, ...)	OUT(n, FIELD_ENUM, 4, .is_signed = true, .xlat = &xlat_##x, ##__VA_ARGS__)
+#define OUT_FLAGS(n, x, ...)	OUT(n, FIELD_FLAGS, 4, .xlat = &xlat_##x, ##__VA_ARGS__)
+#define OUT_FLAGS64(n, x, ...)	OUT(n, FIELD_FLAGS, 8, .xlat = &xlat_##x, ##__VA_ARGS__)
+#define OUT_FLOAT(n, ...)	OUT(n, FIELD_FLOAT, 4, ##__VA_ARGS__)
+#define OUT_DOUBLE(n, ...)	OUT(n, FIELD_FLOAT, 8, ##__VA_ARGS__)
+#define OUT_DIM3(n, ...)	OUT(n, FIELD_DIM3, 12, ##__VA_ARGS__)
+#define OUT_BYTES(n, w, ...)	OUT(n, FIELD_BYTES, w, ##__VA_ARGS__)
+#define OUT_STRUCT(n, T, ...)	OUT(n, FIELD_OPEN, 8, .layout = &layout_##T, ##__VA_ARGS__)
+/* a buffer that the call fills with a string; a pointer that it sets to one */
+#define OUT_STR(n, ...)		OUT(n, FIELD_STR, 1, .max = 96, ##__VA_ARGS__)
+#define OUT_NAME(n, ...)	OUT(n, FIELD_STR, 8, .max = 248, .deref = true, ##__VA_ARGS__)
+#define OUT_LIST(n, c, t, w, k, ...) OUT(n, t, w, .count = #c, .max = (k) * (w), ##__VA_ARGS__)
+#define OUT_LIST_PTR(n, c, k, ...) OUT_LIST(n, c, FIELD_PTR, 8, k, ##__VA_ARGS__)
+#define OUT_LIST_FUNC(n, c, k, ...) OUT_LIST(n, c, FIELD_FUNC, 8, k, ##__VA_ARGS__)
+#define OUT_LIST_INT(n, c, k, ...) OUT_LIST(n, c, FIELD_INT, 4, k, .is_signed = true, ##__VA_ARGS__)
+#define OUT_LIST_UINT(n, c, k, ...) OUT_LIST(n, c, FIELD_UINT, 4, k, ##__VA_ARGS__)
+#define OUT_LIST_STRUCT(n, T, w, c, k, ...) OUT_LIST(n, c, FIELD_OPEN, w, k, .layout = &layout_##T, ##__VA_ARGS__)
+#define INOUT(n, t, w, ...)	ARG(n, t, w, .dir = API_INOUT, ##__VA_ARGS__)
+#define INOUT_INT(n, ...)	INOUT(n, FIELD_INT, 4, .is_signed = true, ##__VA_ARGS__)
+#define INOUT_UINT(n, ...)	INOUT(n, FIELD_UINT, 4, ##__VA_ARGS__)
+#define INOUT_COUNT(n, ...)	INOUT(n, FIELD_UINT, 8, ##__VA_ARGS__)
+#define INOUT_SIZE(n, ...)	INOUT(n, FIELD_SIZE, 8, ##__VA_ARGS__)
+#define INOUT_PTR(n, ...)	INOUT(n, FIELD_PTR, 8, ##__VA_ARGS__)
+#define INOUT_FLOAT(n, ...)	INOUT(n, FIELD_FLOAT, 4, ##__VA_ARGS__)
+#define INOUT_DOUBLE(n, ...)	INOUT(n, FIELD_FLOAT, 8, ##__VA_ARGS__)
+#define INOUT_ENUM(n, x, ...)	INOUT(n, FIELD_ENUM, 4, .is_signed = true, .xlat = &xlat_##x, ##__VA_ARGS__)
+#define INOUT_STRUCT(n, T, ...)	INOUT(n, FIELD_OPEN, 8, .layout = &layout_##T, ##__VA_ARGS__)
+
+/* modifiers */
+#define AS(l) .label = #l
+#define HIDE .label = ""
+#define BRIEF .brief = true
+#define UNIT(k) .unit = k
+#define ZERO_IS_ONE .unit = API_UNIT_ZERO_IS_ONE
+#define BY(a) .by = #a
+#define MOST(bytes) .max = bytes
+
+/* rows: plain, with flags, for some versions only (since, until: CUDA version / 10) */
+#define NARGS(...) (sizeof((struct api_arg[]){ __VA_ARGS__ }) / sizeof(struct api_arg))
+#define ROW(s, c, r, f, from, to, ...) \
+	{ #s, DOMAIN, API_##c, API_RET_##r, NARGS(__VA_ARGS__), f, from, to, { __VA_ARGS__ } },
+#define API(s, c, r, ...)		  ROW(s, c, r, 0, 0, 0, ##__VA_ARGS__)
+#define API_F(s, c, r, f, ...)		  ROW(s, c, r, f, 0, 0, ##__VA_ARGS__)
+#define API_V(s, c, r, from, to, ...)	  ROW(s, c, r, 0, from, to, ##__VA_ARGS__)
+#define API_FV(s, c, r, f, from, to, ...) ROW(s, c, r, f, from, to, ##__VA_ARGS__)
+/* clang-format on */
+
+#define CALLBACK  CT_S_CALLBACK
+#define INTERN	  CT_S_INTERNAL
+#define ALWAYS	  CT_S_ALWAYS
+#define NOT_READY CT_S_NOT_READY
+#define SRET	  API_SRET
+
+/* A modifier's second word on a member is meant: AS() over the label that ARG gave. */
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Winitializer-overrides"
+#else
+#pragma GCC diagnostic ignored "-Woverride-init"
+#endif
+
+const struct api_func api_funcs[] = {
+#define DOMAIN API_RUNTIME
+#include "runtime.def"
+#undef DOMAIN
+#define DOMAIN API_DRIVER
+#include "driver.def"
+#undef DOMAIN
+};
+
+const int api_nfuncs = ARRAY_LEN(api_funcs);
+
+_Static_assert(ARRAY_LEN(api_funcs) <= CT_MAX_FUNCS, "more rows than the wire allows");

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cmd_doctor.c - `cudatrace doctor [-p PID]`: what can be traced here, what cannot, and why. Attaches nothing to any
+ * program. Exit status 1 when tracing is not possible.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "source/attach.h"
+#include "source/host.h"
+#include "source/priv.h"
+#include "util/msg.h"
+
+struct doctor {
+	const struct opts *o;
+	struct out out;
+	int nfiles, ndriver, nruntime;
+};
+
+static void line(struct doctor *d, const char *what, const char *value)
+{
+	out_fmt(&d->out, "%-14s %s\n", what, value);
+}
+
+/* ---- the machine ---------------------------------------------------------------------------------------- */
+
+/* The kinds of probes, the best first. Returns the one that would be taken, or -errno. */
+static int kinds(struct doctor *d)
+{
+	static const char *const names[] = { "session", "multi", "tracefs", "perf" };
+	int best = attach_probe_kind(d->o->probe_kind);
+
+	out_fmt(&d->out, "%-14s ", "probes");
+	if (best > ATTACH_NONE)
+		out_fmt(&d->out, "%s", attach_kind_name((enum attach_kind)best));
+	else
+		out_fmt(&d->out, "none possible%s%s (%s)", d->o->probe_kind ? " of kind " : "",
+			d->o->probe_kind ? d->o->probe_kind : "", strerror(best < 0 ? -best : ENOTSUP));
+	out_str(&d->out, "; this kernel and these privileges allow:");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (attach_probe_kind(names[i]) > ATTACH_NONE)
+			out_fmt(&d->out, " %s", names[i]);
+	out_char(&d->out, '\n');
+	return best;
+}
+
+static bool machine(struct doctor *d)
+{
+	char text[256], missing[128];
+	int ring = host_has_ringbuf(), kind;
+	bool btf = host_has_btf();
+
+	line(d, "kernel", host_kernel(text, sizeof(text)));
+	line(d, "BTF", btf ? "yes" : "no: /sys/kernel/btf/vmlinux is missing; a kernel with CONFIG_DEBUG_INFO_BTF=y is needed");
+	line(d, "ring buffer", ring > 0 ? "yes" : ring == -EPERM ? "not known: not permitted" : "no: Linux 5.8 or newer is needed");
+	priv_missing(true, missing, sizeof(missing));
+	if (!*missing)
+		line(d, "privileges", "all that is needed");
+	else
+		out_fmt(&d->out, "%-14s missing: %s; type: sudo cudatrace doctor\n", "privileges", missing);
+	kind = kinds(d);
+	line(d, "pid namespace", host_initial_pid_ns() ? "the initial one" :
+							 "one of its own: only processes that are visible in it can be named");
+	return btf && ring > 0 && !*missing && kind > ATTACH_NONE;
+}
+
+/* ---- files ---------------------------------------------------------------------------------------------- */
+
+static const char *role_text(const struct elf_scan *scan)
+{
+	switch (scan->role) {
+	case ELF_CUDART:
+		return "shared CUDA runtime, by its exported symbols";
+	case ELF_DRIVER:
+		return "CUDA driver, by its exported symbols";
+	case ELF_STATIC:
+		return "static CUDA runtime inside, by the symbol table";
+	default:
+		return "no function of CUDA's";
+	}
+}
+
+static int found(void *ctx, struct probe_file *f, pid_t pid)
+{
+	struct doctor *d = ctx;
+	const struct elf_scan *scan = &f->scan;
+	int can = 0, entry_only = 0;
+
+	(void)pid;
+	d->nfiles++;
+	d->ndriver += scan->role == ELF_DRIVER;
+	d->nruntime += scan->role == ELF_CUDART || scan->role == ELF_STATIC;
+	out_fmt(&d->out, "  %s\n", f->path);
+	out_fmt(&d->out, "    %-10s %s\n", "route", role_text(scan));
+	if (scan->version)
+		out_fmt(&d->out, "    %-10s %d.%d (from its %s)\n", "CUDA", scan->version / 1000, scan->version % 1000 / 10,
+			scan->version_from);
+	else
+		out_fmt(&d->out, "    %-10s version not known: the newest form of each function is taken\n", "CUDA");
+	for (int i = 0; i < scan->nprobes; i++) {
+		can += elf_can_probe(f->fd, scan->probes[i].offset) == 1;
+		entry_only += (api_funcs[scan->probes[i].func].flags & CT_S_CALLBACK) != 0;
+	}
+	out_fmt(&d->out, "    %-10s %d defined, %d selected, %d can carry a probe\n", "functions", scan->ndefined,
+		scan->nprobes, can);
+	if (entry_only)
+		out_fmt(&d->out, "    %-10s %d that call the program back: no results and durations of them\n", "entry only",
+			entry_only);
+	for (int i = 0; i < scan->nprobes; i++)
+		if (elf_can_probe(f->fd, scan->probes[i].offset) != 1)
+			out_fmt(&d->out, "    %-10s %s: its first instruction cannot carry a probe\n", "not seen",
+				api_funcs[scan->probes[i].func].name);
+	return 0;
+}
+
+/* Looks for CUDA's files: of one process, or of the whole machine (pid 0). */
+static int files(struct doctor *d, pid_t pid)
+{
+	struct capture_plan *plan = calloc(1, sizeof(*plan));
+	struct discover *discover = NULL;
+	int err;
+
+	if (!plan)
+		return -ENOMEM;
+	memcpy(plan->capture, d->o->select.shown, sizeof(plan->capture));
+	memcpy(plan->shown, d->o->select.shown, sizeof(plan->shown));
+	plan->pids = &pid;
+	plan->npids = pid ? 1 : 0;
+	d->nfiles = d->ndriver = d->nruntime = 0;
+	err = discover_open(&discover, plan, -1, found, d);
+	if (!err)
+		err = discover_scan(discover);
+	discover_close(discover);
+	free(plan);
+	return err < 0 ? err : 0;
+}
+
+/* ---- a process ------------------------------------------------------------------------------------------ */
+
+static void gap(struct doctor *d, const char *text)
+{
+	out_fmt(&d->out, "  not seen: %s\n", text);
+}
+
+/* A statically linked runtime without symbols leaves only its device code as a trace. */
+static bool stripped_runtime(pid_t pid)
+{
+	uint64_t nothing[PLAN_WORDS] = { 0 };
+	struct elf_scan scan = { 0 };
+	int fd = host_open_exe(pid);
+	bool is = false;
+
+	if (fd < 0)
+		return false;
+	if (!elf_scan(fd, nothing, &scan)) {
+		is = scan.has_device_code && !scan.ndefined && !scan.imports_cuda;
+		elf_scan_free(&scan);
+	}
+	close(fd);
+	return is;
+}
+
+static int process(struct doctor *d, pid_t pid)
+{
+	struct host_task task;
+	int err;
+
+	if (host_task(pid, &task)) {
+		msg_error("there is no process %d; see 'ps' for those that are", (int)pid);
+		return -ESRCH;
+	}
+	out_fmt(&d->out, "\nprocess %d (", (int)pid);
+	for (const char *c = task.comm; *c; c++)
+		out_char(&d->out, *c >= ' ' && *c < 0x7f ? *c : '?');
+	out_str(&d->out, ")\n");
+	out_flush(&d->out);
+	err = files(d, pid);
+	if (err) {
+		out_fmt(&d->out, "  its mapped files cannot be listed: %s\n", strerror(-err));
+		return err;
+	}
+	if (!d->nfiles)
+		out_str(&d->out, "  it has not loaded CUDA: 'cudatrace -p' waits until it does\n");
+	if (stripped_runtime(pid))
+		gap(d, "runtime calls of the executable: a CUDA runtime is linked into it and its symbols are stripped; the\n"
+		       "            driver calls that they make are seen");
+	if (d->nruntime && !d->ndriver)
+		gap(d, "driver calls: libcuda is not loaded (no call has needed it yet, or no driver is installed)");
+	if (task.seccomp)
+		out_str(&d->out, "  sandboxed (seccomp): from Linux 6.11 on a return probe is a system call, which the sandbox may\n"
+				 "            answer by killing the process: trace it with --no-return\n");
+	return 0;
+}
+
+int cmd_doctor(const struct opts *o)
+{
+	struct doctor d = { .o = o };
+	bool good;
+	int err = 0;
+
+	if (out_open(&d.out, NULL, false)) {
+		msg_error("cannot write to standard output");
+		return 1;
+	}
+	good = machine(&d);
+	for (int i = 0; i < o->npids && !err; i++)
+		err = process(&d, o->pids[i]);
+	if (!o->npids) {
+		out_str(&d.out, "\nlibraries of all processes, and installed ones\n");
+		out_flush(&d.out);
+		err = files(&d, 0);
+		if (!err && !d.nfiles)
+			out_str(&d.out, "  none: they are probed as soon as a program loads one\n");
+	}
+	out_str(&d.out, "\na return probe replaces the return address: a C++ exception, or a thread's cancellation, that unwinds through\n"
+			"a traced call ends the program; trace programs that do so with --no-return\n");
+	if (cmd_finish(&d.out) || err)
+		return 1;
+	return good ? 0 : 1;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * elf_read.c - the parts of an ELF file, read with bounded copies.
+ *
+ * The file is untrusted and may change while it is read. It is therefore never mapped (a truncated mapping is a
+ * SIGBUS), and nothing is looked at twice: each piece is copied with pread(2), checked against the size of the file,
+ * and used from the copy. A large symbol table is walked with little memory: what is needed of its symbols is kept, then
+ * the string table passes by in pieces of 4 MiB. libtorch_cuda.so has 200 000 symbols and 60 MB of names, so comparing
+ * the first letters comes before everything else.
+ *
+ * Knows ELF and nothing of CUDA.
+ */
+#include "elf_read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Bounds of what a sane file has; above them a file is taken for corrupt, so that none can tie the tracer up. */
+#define MAX_PHDRS 1024
+#define MAX_SHDRS (1 << 20)
+#define MAX_SYMS (16 << 20)
+#define MAX_STRTAB (1ULL << 31)
+#define STR_CHUNK (4ULL << 20)
+#define SYM_CHUNK 4096
+#define NAME_MAX_LEN 256 /* no name of the table is longer */
+
+#if defined(__aarch64__)
+#define MACHINE EM_AARCH64
+#else
+#define MACHINE EM_X86_64
+#endif
+
+static int read_at(int fd, void *buf, uint64_t len, uint64_t off)
+{
+	char *p = buf;
+
+	while (len) {
+		ssize_t n = pread(fd, p, len, off);
+
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return errno == EINVAL || errno == EOVERFLOW ? -EBADMSG : -EIO;
+		}
+		if (!n)
+			return -EBADMSG;
+		p += n;
+		off += n;
+		len -= n;
+	}
+	return 0;
+}
+
+static bool in_file(const struct elf_file *f, uint64_t off, uint64_t len)
+{
+	return off <= f->size && len <= f->size - off;
+}
+
+static int read_alloc(const struct elf_file *f, uint64_t off, uint64_t len, size_t extra, void *out)
+{
+	int err;
+	char *p;
+
+	if (!in_file(f, off, len))
+		return -EBADMSG;
+	p = malloc(len + extra + 1);
+	if (!p)
+		return -ENOMEM;
+	err = read_at(f->fd, p, len, off);
+	if (err) {
+		free(p);
+		return err;
+	}
+	memset(p + len, 0, extra + 1);
+	*(void **)out = p;
+	return 0;
+}
+
+static int read_ehdr(struct elf_file *f)
+{
+	const unsigned char *id = f->ehdr.e_ident;
+	struct stat st;
+	int err;
+
+	if (fstat(f->fd, &st))
+		return -EIO;
+	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(f->ehdr))
+		return -ENOEXEC;
+	f->size = st.st_size;
+	err = read_at(f->fd, &f->ehdr, sizeof(f->ehdr), 0);
+	if (err)
+		return err;
+	if (memcmp(id, ELFMAG, SELFMAG) || id[EI_CLASS] != ELFCLASS64 || id[EI_DATA] != ELFDATA2LSB)
+		return -ENOEXEC;
+	if (f->ehdr.e_machine != MACHINE || (f->ehdr.e_type != ET_EXEC && f->ehdr.e_type != ET_DYN))
+		return -ENOEXEC;
+	return 0;
+}
+
+static int read_sections(struct elf_file *f)
+{
+	uint64_t n = f->ehdr.e_shnum;
+	uint32_t strndx = f->ehdr.e_shstrndx;
+	Elf64_Shdr first;
+	int err;
+
+	if (!f->ehdr.e_shoff)
+		return 0;
+	if (f->ehdr.e_shentsize != sizeof(Elf64_Shdr))
+		return -EBADMSG;
+	/* Section 0 holds the numbers that do not fit the header's 16 bits. */
+	err = in_file(f, f->ehdr.e_shoff, sizeof(first)) ? read_at(f->fd, &first, sizeof(first), f->ehdr.e_shoff) : -EBADMSG;
+	if (err)
+		return err;
+	if (!n)
+		n = first.sh_size;
+	if (strndx == SHN_XINDEX)
+		strndx = first.sh_link;
+	if (!n || n > MAX_SHDRS)
+		return -EBADMSG;
+	err = read_alloc(f, f->ehdr.e_shoff, n * sizeof(Elf64_Shdr), 0, &f->shdr);
+	if (err)
+		return err;
+	f->nshdr = n;
+	if (strndx && strndx < n && f->shdr[strndx].sh_type == SHT_STRTAB && f->shdr[strndx].sh_size < (16 << 20)) {
+		err = read_alloc(f, f->shdr[strndx].sh_offset, f->shdr[strndx].sh_size, 0, &f->shstr);
+		if (err)
+			return err;
+		f->shstr_len = f->shdr[strndx].sh_size;
+	}
+	return 0;
+}
+
+int elf_file_open(struct elf_file *f, int fd)
+{
+	int err;
+
+	memset(f, 0, sizeof(*f));
+	f->fd = fd;
+	err = read_ehdr(f);
+	if (err)
+		return err;
+	if (f->ehdr.e_phentsize != sizeof(Elf64_Phdr) || !f->ehdr.e_phnum || f->ehdr.e_phnum > MAX_PHDRS)
+		return -EBADMSG;
+	err = read_alloc(f, f->ehdr.e_phoff, f->ehdr.e_phnum * sizeof(Elf64_Phdr), 0, &f->phdr);
+	if (err)
+		return err;
+	f->nphdr = f->ehdr.e_phnum;
+	return read_sections(f);
+}
+
+void elf_file_close(struct elf_file *f)
+{
+	free(f->phdr);
+	free(f->shdr);
+	free(f->shstr);
+	memset(f, 0, sizeof(*f));
+}
+
+const char *elf_section_name(const struct elf_file *f, uint32_t index)
+{
+	if (!f->shstr || index >= f->nshdr || f->shdr[index].sh_name >= f->shstr_len)
+		return "";
+	return f->shstr + f->shdr[index].sh_name;
+}
+
+bool elf_has_section(const struct elf_file *f, uint32_t sh_type)
+{
+	for (uint32_t i = 0; i < f->nshdr; i++)
+		if (f->shdr[i].sh_type == sh_type)
+			return true;
+	return false;
+}
+
+uint64_t elf_code_offset(const struct elf_file *f, uint64_t vaddr)
+{
+	for (int i = 0; i < f->nphdr; i++) {
+		const Elf64_Phdr *p = &f->phdr[i];
+		uint64_t in;
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || vaddr < p->p_vaddr)
+			continue;
+		in = vaddr - p->p_vaddr;
+		if (in < p->p_filesz && p->p_offset < f->size && in < f->size - p->p_offset)
+			return p->p_offset + in;
+	}
+	return 0;
+}
+
+/* ---- symbols -------------------------------------------------------------------------------------- */
+
+/* What a symbol needs until its name comes by. */
+struct want {
+	uint64_t value;
+	uint32_t name;
+	uint8_t type;
+	bool defined;
+};
+
+/* Keeps the functions of one symbol table. Everything else (objects, sections, files) is dropped at once. */
+static int collect(const struct elf_file *f, const Elf64_Shdr *sh, uint64_t strsz, struct want **out, size_t *nout)
+{
+	uint64_t left = sh->sh_size / sizeof(Elf64_Sym), off = sh->sh_offset;
+	Elf64_Sym *syms = malloc(SYM_CHUNK * sizeof(*syms));
+	struct want *w = NULL;
+	size_t n = 0, cap = 0;
+	int err = syms ? 0 : -ENOMEM;
+
+	while (!err && left) {
+		size_t now = left < SYM_CHUNK ? left : SYM_CHUNK;
+
+		if (n + now > cap) {
+			struct want *more = realloc(w, (cap = (n + now) * 2) * sizeof(*w));
+
+			if (!more) {
+				err = -ENOMEM;
+				break;
+			}
+			w = more;
+		}
+		err = read_at(f->fd, syms, now * sizeof(*syms), off);
+		for (size_t i = 0; !err && i < now; i++) {
+			uint8_t type = ELF64_ST_TYPE(syms[i].st_info);
+
+			if ((type != STT_FUNC && type != STT_NOTYPE) || !syms[i].st_name || syms[i].st_name >= strsz)
+				continue;
+			/* An absolute or common symbol is no code; a defined NOTYPE one is a label. */
+			if (syms[i].st_shndx == SHN_ABS || syms[i].st_shndx == SHN_COMMON)
+				continue;
+			w[n++] = (struct want){ .value = syms[i].st_value, .name = syms[i].st_name, .type = type,
+						.defined = syms[i].st_shndx != SHN_UNDEF };
+		}
+		left -= now;
+		off += now * sizeof(*syms);
+	}
+	free(syms);
+	if (err) {
+		free(w);
+		return err;
+	}
+	*out = w;
+	*nout = n;
+	return 0;
+}
+
+static bool begins(const char *s, const char *prefix, size_t len)
+{
+	return *s == *prefix && !memcmp(s, prefix, len);
+}
+
+static int table(const struct elf_file *f, const Elf64_Shdr *sh, const char *p1, const char *p2, elf_sym_fn fn, void *ctx)
+{
+	size_t len1 = strlen(p1), len2 = p2 ? strlen(p2) : 0, n = 0;
+	struct elf_sym sym = { .dynamic = sh->sh_type == SHT_DYNSYM };
+	const Elf64_Shdr *strs;
+	struct want *w = NULL;
+	char *chunk = NULL;
+	uint64_t strsz;
+	int err;
+
+	if (!sh->sh_link || sh->sh_link >= f->nshdr || f->shdr[sh->sh_link].sh_type != SHT_STRTAB)
+		return -EBADMSG;
+	strs = &f->shdr[sh->sh_link];
+	strsz = strs->sh_size;
+	if (sh->sh_entsize != sizeof(Elf64_Sym) || !in_file(f, sh->sh_offset, sh->sh_size) ||
+	    !in_file(f, strs->sh_offset, strsz) || strsz > MAX_STRTAB || sh->sh_size / sizeof(Elf64_Sym) > MAX_SYMS)
+		return -EBADMSG;
+	err = collect(f, sh, strsz, &w, &n);
+	/* The names pass by in pieces; a piece overlaps the next by the longest name, and 8 zero bytes end the last. */
+	for (uint64_t at = 0; !err && n && at < strsz; at += STR_CHUNK) {
+		uint64_t len = strsz - at, own = len < STR_CHUNK ? len : STR_CHUNK;
+
+		if (len > STR_CHUNK + NAME_MAX_LEN)
+			len = STR_CHUNK + NAME_MAX_LEN;
+		free(chunk);
+		chunk = NULL;
+		err = read_alloc(f, strs->sh_offset + at, len, NAME_MAX_LEN, &chunk);
+		for (size_t i = 0; !err && i < n; i++) {
+			const char *name;
+
+			if (w[i].name < at || w[i].name - at >= own)
+				continue;
+			name = chunk + (w[i].name - at);
+			if (!begins(name, p1, len1) && !(p2 && begins(name, p2, len2)))
+				continue;
+			sym.name = name;
+			sym.value = w[i].value;
+			sym.type = w[i].type;
+			sym.defined = w[i].defined;
+			err = fn(ctx, &sym);
+		}
+	}
+	free(chunk);
+	free(w);
+	return err;
+}
+
+int elf_symbols(const struct elf_file *f, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn fn, void *ctx)
+{
+	for (uint32_t i = 0; i < f->nshdr; i++) {
+		int err = f->shdr[i].sh_type == sh_type ? table(f, &f->shdr[i], prefix, prefix2, fn, ctx) : 0;
+
+		if (err)
+			return err;
+		/* gABI: one table of each type. A file that claims a thousand is not worth a thousand reads. */
+		if (f->shdr[i].sh_type == sh_type)
+			return 0;
+	}
+	return 0;
+}
+
+void elf_soname(const struct elf_file *f, char *buf, size_t len)
+{
+	const Elf64_Shdr *dyn = NULL, *strs;
+	uint64_t name = 0, n;
+	Elf64_Dyn *d = NULL;
+
+	buf[0] = 0;
+	for (uint32_t i = 0; i < f->nshdr && !dyn; i++)
+		if (f->shdr[i].sh_type == SHT_DYNAMIC)
+			dyn = &f->shdr[i];
+	if (!dyn || !dyn->sh_link || dyn->sh_link >= f->nshdr || dyn->sh_size > (1 << 20) ||
+	    read_alloc(f, dyn->sh_offset, dyn->sh_size, 0, &d))
+		return;
+	n = dyn->sh_size / sizeof(*d);
+	for (uint64_t i = 0; i < n && d[i].d_tag != DT_NULL; i++)
+		if (d[i].d_tag == DT_SONAME)
+			name = d[i].d_un.d_val;
+	free(d);
+	strs = &f->shdr[dyn->sh_link];
+	if (!name || name >= strs->sh_size || !in_file(f, strs->sh_offset, strs->sh_size))
+		return;
+	n = strs->sh_size - name < len - 1 ? strs->sh_size - name : len - 1;
+	if (read_at(f->fd, buf, n, strs->sh_offset + name))
+		n = 0;
+	buf[n] = 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * elf_read.h - inside elf: the parts of an ELF file, read with bounded copies. Knows nothing of CUDA.
+ */
+#ifndef CT_ELF_READ_H
+#define CT_ELF_READ_H
+
+#include <elf.h>
+
+#include "../util/types.h"
+
+struct elf_file {
+	int fd;
+	uint64_t size; /* of the file when it was opened; reads past a later end fail */
+	Elf64_Ehdr ehdr;
+	Elf64_Phdr *phdr;
+	int nphdr;
+	Elf64_Shdr *shdr;
+	uint32_t nshdr;
+	char *shstr; /* names of the sections, NUL-terminated; NULL: none */
+	uint64_t shstr_len;
+};
+
+/* A symbol as elf_symbols() hands it out. `name` is valid during the call. */
+struct elf_sym {
+	const char *name;
+	uint64_t value;
+	uint8_t type;	 /* STT_ */
+	bool defined;
+	bool dynamic;	 /* from .dynsym */
+};
+typedef int (*elf_sym_fn)(void *ctx, const struct elf_sym *);
+
+/* Reads and checks the headers: 64-bit, this machine's order and architecture, executable or shared object.
+ * Returns 0, -ENOEXEC, -EBADMSG, -EIO or -ENOMEM. Close it in any case. */
+int elf_file_open(struct elf_file *, int fd);
+void elf_file_close(struct elf_file *);
+
+/* Calls fn for the FUNC and NOTYPE symbols of all symbol tables of type `sh_type` (SHT_DYNSYM, SHT_SYMTAB) whose names
+ * begin with `prefix` or, where prefix2 is not NULL, with that. fn's negative return stops. Returns 0 or -errno. */
+int elf_symbols(const struct elf_file *, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn, void *ctx);
+
+const char *elf_section_name(const struct elf_file *, uint32_t index); /* "" when there is none */
+bool elf_has_section(const struct elf_file *, uint32_t sh_type);
+/* The file offset of an address in an executable segment; 0: it is in none. */
+uint64_t elf_code_offset(const struct elf_file *, uint64_t vaddr);
+/* Copies DT_SONAME into buf ("" when there is none). */
+void elf_soname(const struct elf_file *, char *buf, size_t len);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* host.h - what this machine's kernel offers, and what a process is like: facts for messages and for doctor. */
+#ifndef CT_HOST_H
+#define CT_HOST_H
+
+#include "../util/types.h"
+
+/* A thread's process and how it is confined: from /proc/TID/status. */
+struct host_task {
+	pid_t tgid;
+	int seccomp; /* 0 off, 1 strict, 2 filter */
+	char comm[16];
+};
+/* Returns 0, or -ESRCH. */
+int host_task(pid_t tid, struct host_task *out);
+
+/* The executable of a process, opened for reading, or -errno. */
+int host_open_exe(pid_t pid);
+
+/* True when we are in the initial pid namespace, where our ids are those of the records. */
+bool host_initial_pid_ns(void);
+
+/* "6.18.0 x86_64" */
+const char *host_kernel(char *buf, size_t size);
+bool host_has_btf(void);
+/* Makes a ring buffer and gives it up again: 1, 0 (this kernel has none), or -EPERM. */
+int host_has_ringbuf(void);
+
+/* The whole of /proc/TID/status (0: our own), and the value of one of its lines; NULL: no such line. */
+int host_status(pid_t tid, char *buf, size_t size);
+const char *host_status_line(const char *text, const char *key);
+
+#endif
