@@ -17,7 +17,7 @@ CLASSES = [(re.compile(p), c) for p, c in [
      r'DeviceGet(Limit|CacheConfig|SharedMemConfig|StreamPriorityRange)|DeviceGet$|DeviceGetCount|DevicePrimaryCtxGetState|'
      r'CtxGet|GreenCtxGet|HostGetFlags|MemHostGetFlags|MemGetAddressRange|MemGetAccess|MemGetAllocation|'
      r'MemRangeGet|MemPoolGet|MulticastGet|ThreadGet|LibraryGetKernelCount|ModuleGetFunctionCount|ModuleGetLoadingMode|'
-     r'GraphNodeGetType|GraphNodeGetEnabled|GraphExecGetFlags|EventQueryNever|CheckpointProcessGet|LinkNever)', 'QUERY'),
+     r'GraphNodeGetType|GraphNodeGetEnabled|GraphExecGetFlags|CheckpointProcessGet)', 'QUERY'),
     (r'^(Tex|Surf|TensorMap|BindTexture|BindSurface|UnbindTexture|CreateTexture|CreateSurface|DestroyTexture|'
      r'DestroySurface|GetTexture|GetSurface|GetChannelDesc|CreateChannelDesc|ModuleGetTexRef|ModuleGetSurfRef|'
      r'DeviceGetTexture)', 'TEXTURE'),
@@ -109,11 +109,11 @@ FLAG_SETS = {
 }
 # Enums that are sets of bits.
 FLAG_ENUMS = re.compile(r'_flags$|Flags$|FlagBits|^CUmemAllocationHandleType|^cudaMemAllocationHandleType|CUdevSmResource')
-NOT_FLAG_ENUMS = re.compile(r'CUmemAccess_flags|cudaMemAccessFlags|Granularity_flags|StreamWaitValue|cudaMemcpyFlagsNever')
+NOT_FLAG_ENUMS = re.compile(r'CUmemAccess_flags|cudaMemAccessFlags|Granularity_flags|StreamWaitValue')
 
 # An argument with a size in bytes that the call works on: by class and name; value: modifier.
 SIZE_ARGS = re.compile(r'^(size|count|ByteCount|bytesize|bytes|length|N|sizes|width|WidthInBytes|height|Height|extent|desc|'
-                       r'pCopy|p|Width|pAllocateArray|pMipmappedArrayDesc|dataSizeNever)$')
+                       r'pCopy|p|Width|pAllocateArray|pMipmappedArrayDesc)$')
 NO_SIZE = re.compile(r'(TrimTo|GetInfo|GetAddressRange|cudaArrayGetInfo|MapResources|BatchDecompress|MemMapArray|SetAccess|'
                      r'cuMemExport|GetSymbol|Get\w*Descriptor|MemPool(Import|Export|[GS]et)|HostNode|MemRangeGet|'
                      r'cuMulticastCreate)')
@@ -151,17 +151,17 @@ OUT_LISTS = [(re.compile(p), c) for p, c in [
 ]]
 # Scalars behind pointers that the call reads as well as writes.
 INOUT = re.compile(r'\.(numDependencies|numEdges|numNodes|pNumRootNodes|numRootNodes|numDependentNodes|pNumDependencies|'
-                   r'pNumDependentNodes|instantiateParams|ThreadNever)$|ThreadExchangeStreamCaptureMode\.mode$|'
+                   r'pNumDependentNodes|instantiateParams)$|ThreadExchangeStreamCaptureMode\.mode$|'
                    r'SetDoubleFor\w+\.d$|DumpToMemory\.size$|Coredump\w*\.size$|cuDevSmResourceSplitByCount\.nbGroups$|'
-                   r'LogsDump\w+\.iterator$|DeviceGetLuid\.Never')
+                   r'LogsDump\w+\.iterator$')
 # Pointers that are only shown as addresses.
 PLAIN = re.compile(r'\.(args|kernelParams|extra|optionValues|jitOptionsValues|libraryOptionValues|data|value_ptr|conn|'
-                   r'globalStrides|pixelBox\w+|vdpGetProcAddress|image|fatCubin|dataSizesNever|userData|log|'
+                   r'globalStrides|pixelBox\w+|vdpGetProcAddress|image|fatCubin|userData|log|'
                    r'prop_never)$|CheckpointProcess\w+\.args|PointerGetAttributes\.data|tensorMap$|luid$|nvSciSyncAttrList|'
-                   r'GetExportTable\.|\.texref$|\.surfref$|AsyncNotification\.never|\.remaining$|\.resource$|\.result$|\.input$')
+                   r'GetExportTable\.|\.texref$|\.surfref$|\.remaining$|\.resource$|\.result$|\.input$')
 PLAIN_OVERRIDE = re.compile(r'(GetTextureReference|GetSurfaceReference|GetExportTable)|DevResource\.resource$|cuda?Graphics|'
                             r'cuGraphicsSub|cuGraphics|cudaGraphics|cuDeviceGetDevResource|ModuleLoadData')
-FUNC_ARGS = re.compile(r'^(func|hostFunNever|entryFuncAddr|f|hfunc|function)$')
+FUNC_ARGS = re.compile(r'^(func|entryFuncAddr|f|hfunc|function)$')
 BOOLS = re.compile(r'^(isEnabled|canAccessPeer|active)$')
 
 # Structs: member that selects a union, and the union's members by its values.

@@ -17,9 +17,8 @@
 #include "event/nest.h"
 #include "loop.h"
 #include "session.h"
+#include "session_plan.h"
 #include "signals.h"
-#include "source/cgroup.h"
-#include "source/host.h"
 #include "util/msg.h"
 
 #define TICK_NS 20000000ULL
@@ -32,9 +31,7 @@
 struct session {
 	const struct opts *o;
 	struct source source;
-	struct capture_plan plan;
-	struct filter filter;
-	pid_t tid_owner; /* the process of -t */
+	struct session_plan plan;
 
 	struct out out;
 	struct sink_opts sink_opts;
@@ -86,7 +83,7 @@ static int show(void *ctx, const struct ct_hdr *rec)
 
 	if (!ev.proc)
 		return -ENOMEM;
-	if (!filter_match(&s->filter, &ev))
+	if (!filter_match(&s->plan.filter, &ev))
 		return 0;
 	for (int i = 0; i < s->nsinks; i++) {
 		int n = s->sinks[i].ops->event(&s->sinks[i], &ev);
@@ -262,94 +259,6 @@ static void on_signals(void *ctx)
 
 /* ---- beginning and end -------------------------------------------------------------------------------- */
 
-static int plan_pids(struct session *s)
-{
-	const struct opts *o = s->o;
-	struct host_task task;
-
-	for (int i = 0; i < o->npids; i++) {
-		if (host_task(o->pids[i], &task)) {
-			msg_error("there is no process %d; see 'ps' for those that are", (int)o->pids[i]);
-			return -ESRCH;
-		}
-		if (task.tgid != o->pids[i]) {
-			msg_error("%d is a thread of process %d: give -p %d -t %d", (int)o->pids[i], (int)task.tgid,
-				  (int)task.tgid, (int)o->pids[i]);
-			return -ESRCH;
-		}
-	}
-	s->plan.pids = o->pids;
-	s->plan.npids = o->npids;
-	if (!o->tid)
-		return 0;
-	if (!host_initial_pid_ns()) {
-		msg_error("-t: thread ids of a pid namespace are not translated; run cudatrace outside of the container");
-		return -EINVAL;
-	}
-	if (host_task(o->tid, &task)) {
-		msg_error("-t: there is no thread %d; see 'ps -T'", (int)o->tid);
-		return -ESRCH;
-	}
-	for (int i = 0; i < o->npids; i++)
-		if (o->pids[i] == task.tgid)
-			return 0;
-	if (o->npids) {
-		msg_error("-t: thread %d belongs to process %d, which -p does not name", (int)o->tid, (int)task.tgid);
-		return -EINVAL;
-	}
-	s->tid_owner = task.tgid;
-	s->plan.pids = &s->tid_owner;
-	s->plan.npids = 1;
-	return 0;
-}
-
-/* The options as the sources, the filter and the sinks see them. */
-static int plan(struct session *s)
-{
-	const struct opts *o = s->o;
-	struct capture_plan *p = &s->plan;
-	int err;
-
-	err = plan_pids(s);
-	if (err)
-		return err;
-	if (o->cgroup) {
-		err = cgroup_id(o->cgroup, &p->cgroup_id);
-		if (err)
-			return err;
-	}
-	/* No stage needs more than what is shown so far: what one needs is or'ed into capture alone. */
-	memcpy(p->shown, o->select.shown, sizeof(p->shown));
-	memcpy(p->capture, o->select.shown, sizeof(p->capture));
-	memcpy(p->named, o->select.named, sizeof(p->named));
-	p->follow = o->follow;
-	p->cmd = o->cmd;
-	p->user = o->user;
-	p->env = (char *const *)o->env;
-	p->enter = o->enter_exit;
-	p->nested = o->nested;
-	p->no_return = o->no_return;
-	p->failed_only = o->failed;
-	p->min_duration_ns = o->min_duration_ns;
-	p->min_size_bytes = o->min_size_bytes;
-	/* a muted function's failures and counts would be missing */
-	p->keep_chatty = o->keep_chatty || o->failed || o->counts_only;
-	p->library = o->library;
-	p->ring_bytes = o->ring_bytes;
-	p->probe_kind = o->probe_kind;
-
-	s->filter = (struct filter){
-		.shown = p->shown,
-		.failed_only = o->failed,
-		.min_duration_ns = (int64_t)o->min_duration_ns,
-		.min_size_bytes = (int64_t)o->min_size_bytes,
-		.comm_glob = o->comm,
-		.tid = (uint32_t)o->tid,
-		.nested = o->nested,
-	};
-	return 0;
-}
-
 static bool want_color(const struct session *s)
 {
 	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
@@ -400,7 +309,7 @@ static int open_all(struct session *s)
 {
 	int err, fd;
 
-	err = plan(s);
+	err = session_plan(&s->plan, s->o);
 	if (err)
 		return err;
 	err = out_open(&s->out, s->o->output, s->o->append);
@@ -418,7 +327,7 @@ static int open_all(struct session *s)
 	fd = signals_open();
 	if (fd < 0 || !loop_fd(s->loop, fd, on_signals, s))
 		goto no_memory;
-	err = s->source.ops->open(&s->source, &s->plan);
+	err = s->source.ops->open(&s->source, &s->plan.capture);
 	return err ? err : open_sinks(s);
 no_memory:
 	msg_error("no memory to start with");

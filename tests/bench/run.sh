@@ -31,12 +31,13 @@ ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
 one() { "$out/bench/target" "$lib" "$1" "$calls" | tail -n 1; }
 
 with_empty() { # FUNCTION PROBED...
-	local fn=$1 line
+	local fn=$1 fd
 	shift
 	coproc EMPTY { exec "$out/bench/empty" "$lib" "$@"; }
-	read -r line <&"${EMPTY[0]}"
+	fd=${EMPTY[1]}
+	read -r _ <&"${EMPTY[0]}"
 	one "$fn"
-	exec {EMPTY[1]}>&-
+	exec {fd}>&-
 	wait "$EMPTY_PID" 2>/dev/null || true
 }
 

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* session_plan.c - see session_plan.h. Knows no source beyond the plan. */
+#include <errno.h>
+#include <string.h>
+
+#include "session_plan.h"
+#include "source/cgroup.h"
+#include "source/host.h"
+#include "util/msg.h"
+
+static int plan_pids(struct session_plan *p, const struct opts *o)
+{
+	struct host_task task;
+
+	for (int i = 0; i < o->npids; i++) {
+		if (host_task(o->pids[i], &task)) {
+			msg_error("there is no process %d; see 'ps' for those that are", (int)o->pids[i]);
+			return -ESRCH;
+		}
+		if (task.tgid != o->pids[i]) {
+			msg_error("%d is a thread of process %d: give -p %d -t %d", (int)o->pids[i], (int)task.tgid,
+				  (int)task.tgid, (int)o->pids[i]);
+			return -ESRCH;
+		}
+	}
+	p->capture.pids = o->pids;
+	p->capture.npids = o->npids;
+	return 0;
+}
+
+static int plan_tid(struct session_plan *p, const struct opts *o)
+{
+	struct host_task task;
+
+	if (!o->tid)
+		return 0;
+	if (!host_initial_pid_ns()) {
+		msg_error("-t: thread ids of a pid namespace are not translated; run cudatrace outside of the container");
+		return -EINVAL;
+	}
+	if (host_task(o->tid, &task)) {
+		msg_error("-t: there is no thread %d; see 'ps -T'", (int)o->tid);
+		return -ESRCH;
+	}
+	for (int i = 0; i < o->npids; i++)
+		if (o->pids[i] == task.tgid)
+			return 0;
+	if (o->npids) {
+		msg_error("-t: thread %d belongs to process %d, which -p does not name", (int)o->tid, (int)task.tgid);
+		return -EINVAL;
+	}
+	p->tid_owner = task.tgid;
+	p->capture.pids = &p->tid_owner;
+	p->capture.npids = 1;
+	return 0;
+}
+
+int session_plan(struct session_plan *p, const struct opts *o)
+{
+	struct capture_plan *c = &p->capture;
+	int err;
+
+	memset(p, 0, sizeof(*p));
+	err = plan_pids(p, o);
+	if (!err)
+		err = plan_tid(p, o);
+	if (!err && o->cgroup)
+		err = cgroup_id(o->cgroup, &c->cgroup_id);
+	if (err)
+		return err;
+	/* No stage needs more than what is shown so far: what one needs is or'ed into capture alone. */
+	memcpy(c->shown, o->select.shown, sizeof(c->shown));
+	memcpy(c->capture, o->select.shown, sizeof(c->capture));
+	memcpy(c->named, o->select.named, sizeof(c->named));
+	c->follow = o->follow;
+	c->cmd = o->cmd;
+	c->user = o->user;
+	c->env = (char *const *)o->env;
+	c->enter = o->enter_exit;
+	c->nested = o->nested;
+	c->no_return = o->no_return;
+	c->failed_only = o->failed;
+	c->min_duration_ns = o->min_duration_ns;
+	c->min_size_bytes = o->min_size_bytes;
+	/* a muted function's failures and counts would be missing */
+	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only;
+	c->library = o->library;
+	c->ring_bytes = o->ring_bytes;
+	c->probe_kind = o->probe_kind;
+	p->filter = (struct filter){
+		.shown = c->shown,
+		.failed_only = o->failed,
+		.min_duration_ns = (int64_t)o->min_duration_ns,
+		.min_size_bytes = (int64_t)o->min_size_bytes,
+		.comm_glob = o->comm,
+		.tid = (uint32_t)o->tid,
+		.nested = o->nested,
+	};
+	return 0;
+}

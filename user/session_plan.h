@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* session_plan.h - the options as the sources (capture plan) and the filter see them. */
+#ifndef CT_SESSION_PLAN_H
+#define CT_SESSION_PLAN_H
+
+#include "opts.h"
+#include "source/plan.h"
+
+struct session_plan {
+	struct capture_plan capture;
+	struct filter filter;
+	pid_t tid_owner; /* the process of -t */
+};
+
+/* Also checks that what the options name exists: processes, the thread, the cgroup. The plan points into the options and
+ * into itself: it must not be copied. Returns 0, or -errno after one message. */
+int session_plan(struct session_plan *, const struct opts *);
+
+#endif
