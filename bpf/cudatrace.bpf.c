@@ -717,6 +717,7 @@ int BPF_PROG(ct_fork, struct task_struct *parent, struct task_struct *child)
 	r.h.tid = parent->pid;
 	r.h.start_ns = r.h.end_ns = bpf_ktime_get_ns();
 	r.child_pid = pid;
+	r.child_ns_pid = pid_in_ns(child);
 	send(&r.h, sizeof(r), false);
 	return 0;
 }
@@ -785,7 +786,10 @@ int ct_maps(struct bpf_iter__task_vma *ctx)
 	struct inode *inode;
 	struct ct_vma v = {};
 
-	if (!task || !vma || task->pid != task->tgid || !(vma->vm_flags & VM_EXEC) || !vma->vm_file)
+	/* Once for each process: by its leader, or by every thread when the leader has ended. */
+	if (!task || !vma || (task->pid != task->tgid && BPF_CORE_READ(task, group_leader, mm)))
+		return 0;
+	if (!(vma->vm_flags & VM_EXEC) || !vma->vm_file)
 		return 0;
 	inode = BPF_CORE_READ(vma, vm_file, f_inode);
 	v.pid = task->tgid;

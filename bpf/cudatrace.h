@@ -97,7 +97,8 @@ struct ct_process {
 
 struct ct_fork {
 	struct ct_hdr h; /* pid, tid: the parent */
-	__u32 child_pid, pad;
+	__u32 child_pid;    /* initial namespace */
+	__u32 child_ns_pid; /* the tracer's; 0: not visible there */
 };
 
 struct ct_exit {

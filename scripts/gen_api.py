@@ -60,7 +60,19 @@ def ok_cut(name, n):
     return name[n].isupper() or name[n].isdigit() and not name[n - 1].isdigit()
 
 
-SKIP_VALUE = re.compile(r'(_MAX|_FORCE_ENUM|_FORCE_UINT|_MAX_ENUM|_ENUM_MAX|Max|_COUNT)$')
+# Not values of their own: ends of enums, masks over several bits.
+NO_VALUE = {
+    'CU_ATOMIC_OPERATION_MAX', 'CU_COREDUMP_MAX', 'CU_CTX_FLAGS_MASK', 'CU_CTX_SCHED_MASK', 'CU_DEVICE_ATTRIBUTE_MAX',
+    'CU_DEV_RESOURCE_TYPE_MAX', 'CU_EXEC_AFFINITY_TYPE_MAX', 'CU_FUNCTION_LOADING_STATE_MAX', 'CU_FUNC_ATTRIBUTE_MAX',
+    'CU_JIT_NUM_OPTIONS', 'CU_LAUNCH_ATTRIBUTE_MAX', 'CU_LIBRARY_NUM_OPTIONS', 'CU_LIMIT_MAX', 'cudaDevAttrMax',
+    'cudaFuncAttributeMax', 'cudaGraphNodeTypeCount',
+}
+
+
+def is_value(name, value):
+    return name not in NO_VALUE and value != 0x7fffffff
+
+
 
 
 class Generator:
@@ -81,9 +93,8 @@ class Generator:
         rows = {}
         for v in self.versions:
             for name, value in self.h[v].enums.get(tag, []):
-                if tag not in ('cudaError', 'cudaError_enum') and SKIP_VALUE.search(name):
-                    continue
-                rows.setdefault(value, name)
+                if is_value(name, value):
+                    rows.setdefault(value, name)
         return sorted(rows.items())
 
     def flag_rows(self, pattern):
@@ -199,7 +210,7 @@ class Generator:
             if m == 'attrs' and 'unchConfig' in lname:
                 cnt = h.evaluate(['offsetof(%s, numAttrs)' % ctype])[0]
                 e = self.want_struct('', t.real if t.kind == 'record' else '')
-                return 8, 'M_LIST(%s, %d, %s, %d, 5)' % (m, off, e, cnt)
+                return 8, 'M_LIST(%s, %d, %s, %d, 3)' % (m, off, e, cnt)
             return 8 * t.dim, 'M_PTR(%s, %d%s)' % (m, off, ', ARRAY(%d)' % t.dim if t.dim > 1 else '')
         arr = ', ARRAY(%d)' % t.dim if t.dim > 1 else ''
         if t.kind == 'enum':
@@ -276,6 +287,8 @@ class Generator:
         return self.pointer(h, f, n, t, params, names, key, mod)
 
     def unit(self, f, n):
+        if n == 'count' and 'Batch' in f:
+            return ''
         if n == 'N':
             m = re.search(r'D(8|16|32|2D8|2D16|2D32)', f)
             return ', UNIT(%d)' % {'8': 1, '16': 2, '32': 4}[m.group(1).replace('2D', '')]

@@ -61,6 +61,8 @@ class Headers:
         self.enums = {}     # tag or typedef -> [(name, value)], in the order of the header
         self.records = {}   # tag -> [(member, type text or None for anonymous, nested record or None)]
         self.typedefs = {}  # name -> type text
+        self.ctypes = {}    # tag of a record -> how C writes the type
+        self._sizes = None
         self._parse()
 
     def _args(self, tmp):
@@ -83,8 +85,18 @@ class Headers:
             if p.returncode:
                 raise SystemExit('clang cannot parse the headers in %s:\n%s' % (self.include, p.stderr[:2000]))
             tree = json.loads(p.stdout)
+        last = None
         for node in tree['inner']:
             kind, name = node['kind'], node.get('name')
+            if kind == 'TypedefDecl' and last and not last.get('name'):
+                # typedef enum { ... } name: the tag is the typedef's name.
+                last['name'] = name
+                if last['kind'] == 'EnumDecl':
+                    self._enum(last)
+                else:
+                    self.records[name] = self._members(last)
+                    self.ctypes[name] = name
+            last = node if kind in ('EnumDecl', 'RecordDecl') else None
             if kind == 'FunctionDecl' and name.startswith(('cu', '__cu')):
                 params = [(c.get('name', ''), c['type']['qualType']) for c in node.get('inner', [])
                           if c['kind'] == 'ParmVarDecl']
@@ -95,6 +107,7 @@ class Headers:
                 self._enum(node)
             elif kind == 'RecordDecl' and node.get('completeDefinition') and name:
                 self.records[name] = self._members(node)
+                self.ctypes[name] = node['tagUsed'] + ' ' + name
 
     def _enum(self, node):
         rows, value = [], -1
@@ -144,6 +157,13 @@ class Headers:
         if t in INTS:
             return 'int', t, False
         return 'opaque', t, False
+
+    def size_of(self, tag):
+        """sizeof a record."""
+        if self._sizes is None:
+            tags = list(self.records)
+            self._sizes = dict(zip(tags, self.evaluate(['sizeof(%s)' % self.ctypes[t] for t in tags])))
+        return self._sizes[tag]
 
     def evaluate(self, expressions):
         """Values of C integer expressions in these headers: a list with None where one does not compile."""

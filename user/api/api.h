@@ -48,7 +48,7 @@ struct api_arg {
 	uint8_t type;	   /* enum field_type: of the value, or of what an output pointer points to */
 	uint8_t abi;	   /* enum api_abi */
 	uint8_t dir;	   /* API_OUT, API_INOUT: a pointer to the value, read at return */
-	uint8_t width;	   /* bytes of the value: 1, 2, 4, 8; of a by-value aggregate its size */
+	uint16_t width;	   /* bytes of the value: 1, 2, 4, 8; of an aggregate or of a list's element its size */
 	bool is_signed;
 	bool brief;	   /* shown in the entry row of --enter-exit (no argument marked: all are) */
 	bool deref;	   /* API_IN: a pointer to the value (string, struct, array), read at entry */
@@ -73,7 +73,7 @@ struct api_func {
 	uint8_t domain, class, ret, nargs;
 	uint16_t flags;	       /* CT_S_CALLBACK, CT_S_INTERNAL, CT_S_ALWAYS, CT_S_NOT_READY, API_SRET */
 	uint16_t since, until; /* CUDA version / 10 (1180, 1300): first and first no longer; 0: no bound */
-	struct api_arg args[API_MAX_ARGS];
+	const struct api_arg *args;
 };
 
 extern const struct api_func api_funcs[];

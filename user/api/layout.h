@@ -24,6 +24,7 @@ struct api_member {
 	uint16_t count_off;
 	uint16_t max;	   /* list: elements read at most */
 	uint32_t cases;	   /* bit v: shown when the selector is v; 0: always */
+	uint8_t selector;  /* a nested union: offset in this struct of its own 32-bit selector; 0: this struct's */
 	const struct xlat *xlat;
 	const struct api_struct *layout;
 };

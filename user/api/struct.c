@@ -37,6 +37,7 @@
 #define ARRAY(k) .n = k
 #define CASES(mask) .cases = mask
 #define CASE(v) .cases = 1U << (v)
+#define SELECTOR(o) .selector = o
 #define UNIT(k) .unit = k
 #define ZERO_IS_ONE .unit = API_UNIT_ZERO_IS_ONE
 #define VOIDS_SIZE .unit = API_UNIT_VOID

@@ -43,7 +43,7 @@
 /* structs: behind a pointer, and by value in one register, in memory, or in memory and not looked at */
 #define STRUCT(n, T, ...)	ARG(n, FIELD_OPEN, 8, .deref = true, .layout = &layout_##T, ##__VA_ARGS__)
 #define BYTES(n, w, ...)	ARG(n, FIELD_BYTES, w, .deref = true, ##__VA_ARGS__)
-#define IN_INT(n, ...)		ARG(n, FIELD_INT, 4, .is_signed = true, .deref = true, ##__VA_ARGS__)
+#define IN_U64(n, ...)		ARG(n, FIELD_UINT, 8, .deref = true, ##__VA_ARGS__)
 #define VALUE(n, T, ...)	ARG(n, FIELD_OPEN, 8, .layout = &layout_##T, ##__VA_ARGS__)
 #define MEM(n, T, w, ...)	ARG(n, FIELD_OPEN, w, .abi = API_ABI_MEMORY, .layout = &layout_##T, ##__VA_ARGS__)
 #define MEM_BYTES(n, w, ...)	ARG(n, FIELD_BYTES, w, .abi = API_ABI_MEMORY, ##__VA_ARGS__)
@@ -112,7 +112,8 @@
 /* rows: plain, with flags, for some versions only (since, until: CUDA version / 10) */
 #define NARGS(...) (sizeof((struct api_arg[]){ __VA_ARGS__ }) / sizeof(struct api_arg))
 #define ROW(s, c, r, f, from, to, ...) \
-	{ #s, DOMAIN, API_##c, API_RET_##r, NARGS(__VA_ARGS__), f, from, to, { __VA_ARGS__ } },
+	{ #s, DOMAIN, API_##c, API_RET_##r, NARGS(__VA_ARGS__), f, from, to, \
+	  (const struct api_arg[]){ __VA_ARGS__ } },
 #define API(s, c, r, ...)		  ROW(s, c, r, 0, 0, 0, ##__VA_ARGS__)
 #define API_F(s, c, r, f, ...)		  ROW(s, c, r, f, 0, 0, ##__VA_ARGS__)
 #define API_V(s, c, r, from, to, ...)	  ROW(s, c, r, 0, from, to, ##__VA_ARGS__)

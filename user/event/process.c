@@ -147,7 +147,10 @@ int process_table_record(struct process_table *t, const struct ct_hdr *rec)
 		if (!child)
 			return -ENOMEM;
 		*child = parent;
-		child->pid = child->shown_pid = child_pid;
+		child->pid = child_pid;
+		child->shown_pid = ((const struct ct_fork *)rec)->child_ns_pid;
+		if (!child->shown_pid)
+			child->shown_pid = child_pid;
 		child->ppid = parent.pid;
 		child->start_boottime_ns = 0;
 		child->exited = false;

@@ -144,6 +144,21 @@ static void set_close(struct link_set *set)
 	links_removed(set);
 }
 
+int attach_single(enum attach_kind kind, int prog_fd, int file_fd, uint64_t offset, struct link_set *set)
+{
+	struct elf_probe probe = { .offset = offset };
+	struct link_target t = { .file_fd = file_fd, .probes = &probe, .nprobes = 1, .entry_only = true };
+	struct attach_progs progs = { prog_fd, -1 };
+	int bad;
+
+	return make_links(kind == ATTACH_SESSION ? ATTACH_MULTI : kind, &progs, &t, set, &bad);
+}
+
+void attach_single_close(struct link_set *set)
+{
+	set_close(set);
+}
+
 static int try_kind(enum attach_kind kind)
 {
 	static const struct bpf_insn nothing[] = { { .code = 0xb7 }, { .code = 0x95 } };

@@ -42,6 +42,12 @@ int attach_file(struct attach *, struct probe_file *f, pid_t pid);
  * taken off. */
 int attach_mute(struct attach *, struct probe_file *f, int func);
 
+struct link_set;
+/* Puts one program of the source's own on one place of a file, for all processes, by a plain link of the kind's family (for
+ * session and multi: loaded for uprobe_multi). Returns 0 or -errno. */
+int attach_single(enum attach_kind, int prog_fd, int file_fd, uint64_t offset, struct link_set *);
+void attach_single_close(struct link_set *);
+
 /* Number of links and of functions attached, over all files. */
 void attach_totals(const struct attach *, int *links, int *functions);
 

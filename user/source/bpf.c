@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #include "bpf_maps.h"
 #include "chatty.h"
 #include "launch.h"
+#include "links.h"
 #include "ring.h"
 #include "source.h"
 
@@ -33,7 +35,7 @@
 
 struct ld_so {
 	uint64_t dev, ino;
-	struct bpf_link *link;
+	struct link_set links;
 };
 
 struct bpf_source {
@@ -129,6 +131,8 @@ static int load(struct bpf_source *b)
 	bpf_program__set_autoload(skel->progs.ct_dl_state, plan->cmd != NULL);
 	if (session)
 		bpf_program__set_expected_attach_type(skel->progs.ct_session, ATTACH_TYPE_SESSION);
+	if (session || b->kind == ATTACH_MULTI)
+		bpf_program__set_expected_attach_type(skel->progs.ct_dl_state, ATTACH_TYPE_MULTI);
 	if (b->kind == ATTACH_MULTI) {
 		bpf_program__set_expected_attach_type(skel->progs.ct_enter, ATTACH_TYPE_MULTI);
 		bpf_program__set_expected_attach_type(skel->progs.ct_exit, ATTACH_TYPE_MULTI);
@@ -245,7 +249,6 @@ static int trace_pids(struct bpf_source *b)
 static void watch_ld_so(struct bpf_source *b, pid_t pid)
 {
 	uint64_t dev, ino, offset;
-	char path[64];
 	int i, fd;
 
 	fd = bpf_maps_open_ld_so(pid, &dev, &ino, &offset);
@@ -255,15 +258,17 @@ static void watch_ld_so(struct bpf_source *b, pid_t pid)
 		if (b->ld_so[i].dev == dev && b->ld_so[i].ino == ino)
 			goto out;
 	if (b->nld_so < LD_SO_MAX) {
-		struct bpf_link *link;
+		struct ld_so *l = &b->ld_so[b->nld_so];
+		int err = attach_single(b->kind, bpf_program__fd(b->skel->progs.ct_dl_state), fd, offset, &l->links);
 
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		link = bpf_program__attach_uprobe(b->skel->progs.ct_dl_state, false, -1, path, offset);
-		if (link)
-			b->ld_so[b->nld_so++] = (struct ld_so){ .dev = dev, .ino = ino, .link = link };
-		else
+		if (err) {
 			msg_warn("the dynamic loader of process %d cannot be watched (%s): the first calls into a library loaded later may be missed",
-				 pid, strerror(errno));
+				 pid, strerror(-err));
+			goto out;
+		}
+		l->dev = dev;
+		l->ino = ino;
+		b->nld_so++;
 	}
 out:
 	close(fd);
@@ -291,6 +296,17 @@ static void on_fork(void *ctx, pid_t parent, pid_t child)
 }
 
 static const struct launch_ops launch_ops = { .on_stop = on_stop, .on_fork = on_fork };
+
+/* Every probed file keeps a descriptor, and every CPU takes one. */
+static void raise_nofile(void)
+{
+	struct rlimit rl;
+
+	if (!getrlimit(RLIMIT_NOFILE, &rl) && rl.rlim_cur < rl.rlim_max) {
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+}
 
 /* ---- the source's operations ----------------------------------------------------------------------------------- */
 
@@ -345,13 +361,16 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		return -ENOMEM;
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(print_libbpf);
-	attach_sweep_stale();
+	raise_nofile();
 	err = check_pids(b);
 	if (err)
 		return err;
 	err = choose_kind(b);
 	if (err)
 		return err;
+	/* Only where tracefs is used at all: its locks are the whole machine's. */
+	if (b->kind == ATTACH_TRACEFS)
+		attach_sweep_stale();
 	b->per_process = b->npids && b->npids <= PID_LINKS_MAX && !plan->follow && attach_pid_links_work(b->kind);
 	err = load(b);
 	if (err)
@@ -385,7 +404,8 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	}
 	err = discover_scan(b->discover);
 	if (err < 0) {
-		msg_error("the mapped files cannot be listed: %s", strerror(-err));
+		if (!plan->library)
+			msg_error("the mapped files cannot be listed: %s", strerror(-err));
 		return err;
 	}
 	open_notes(b);
@@ -441,7 +461,7 @@ static int one_record(void *ctx, const void *data, size_t size)
 	if (h->kind == CT_EXIT)
 		b->saw_exit = true;
 	else if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)
-		discover_add_pid(b->discover, ((const struct ct_fork *)data)->child_pid);
+		discover_add_pid(b->discover, ((const struct ct_fork *)data)->child_ns_pid);
 	else if (h->kind == CT_CALL && !b->stopped && chatty_call(b->chatty, data))
 		mute(b, ((const struct ct_call *)data)->func, h->pid);
 	return b->emit(b->emit_ctx, h);
@@ -493,16 +513,17 @@ static void source_stop(struct source *s)
 	if (!b || b->stopped)
 		return;
 	b->stopped = true;
+	if (b->skel && b->skel->bss)
+		b->skel->bss->ready = false;
+	/* The loaders first: nobody is stopped then when the tracer lets the processes go. */
+	for (i = 0; i < b->nld_so; i++)
+		attach_single_close(&b->ld_so[i].links);
+	b->nld_so = 0;
 	if (b->launch)
 		launch_close(b->launch);
 	b->launch = NULL;
-	if (b->skel && b->skel->bss)
-		b->skel->bss->ready = false;
 	attach_close(b->attach);
 	b->attach = NULL;
-	for (i = 0; i < b->nld_so; i++)
-		bpf_link__destroy(b->ld_so[i].link);
-	b->nld_so = 0;
 }
 
 static void source_losses(struct source *s, struct losses *l)

@@ -33,7 +33,8 @@ int discover_open(struct discover **, const struct capture_plan *, int maps_prog
 
 /* Looks at all processes of the plan (all of the machine without pids), and, for the whole machine, at the places where
  * CUDA's libraries are installed, so that programs that start later are seen from their first call.
- * Calls found() for every new file. Returns the number of files known, or -errno. */
+ * Calls found() once for every new file, whichever and however many processes map it. Returns the number of files
+ * known, or -errno. With plan->library only that file is looked at, and a failure is returned after one message. */
 int discover_scan(struct discover *);
 
 /* Looks at one process now (it is stopped, or has just mapped something). */
@@ -43,7 +44,8 @@ int discover_scan_pid(struct discover *, pid_t pid);
 int discover_fds(struct discover *, int *fd, int max);
 int discover_drain(struct discover *);
 
-/* Adds a process to watch (a child, with --follow). */
+/* Adds a process to watch (a child, with --follow); pid is in our namespace. Looks at it at once if it is known to have
+ * mapped something already. */
 int discover_add_pid(struct discover *, pid_t pid);
 
 /* All known files. */

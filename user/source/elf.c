@@ -2,9 +2,9 @@
 /*
  * elf.c - which functions of the table an ELF file defines, where they are, and of which CUDA they come.
  *
- * All symbols that begin with "cu" or "__cu" are looked up in the table: those of .dynsym (shared libraries) and those
- * of .symtab, where static libcudart lives, LOCAL and HIDDEN. The version decides which row a symbol gets, and is itself
- * told by the symbols (see since[]), so the names are kept until all have been seen.
+ * All symbols that begin with "cu" or "__cu" are looked up in the table: those of .dynsym (shared libraries) and
+ * those of .symtab, where static libcudart lives, LOCAL and HIDDEN. The version decides which row a symbol gets, and
+ * is itself told by the symbols (see since[]), so the names are kept until all have been seen.
  *
  * Must not know processes, paths or probes.
  */

@@ -36,9 +36,9 @@ struct elf_scan {
 
 /*
  * Scans the file behind fd (read with pread; the descriptor stays open, its position is not used). `capture` is the
- * plan's bitmap: probes outside of it are left out; NULL: all. Takes FUNC symbols, LOCAL and HIDDEN too, with a defined section and a
- * value inside a PF_X PT_LOAD segment; never undefined ones; IFUNCs are skipped. Returns 0, or -ENOEXEC (not ELF, or
- * another machine's), -EBADMSG (corrupt), -EIO, -ENOMEM. The caller frees with elf_scan_free().
+ * plan's bitmap: probes outside of it are left out; NULL: all. Takes FUNC symbols, LOCAL and HIDDEN too, with a defined
+ * section and a value inside a PF_X PT_LOAD segment; never undefined ones; IFUNCs are skipped. Returns 0, or -ENOEXEC
+ * (not ELF, or another machine's), -EBADMSG (corrupt), -EIO, -ENOMEM. The caller frees with elf_scan_free().
  */
 int elf_scan(int fd, const uint64_t *capture, struct elf_scan *out);
 void elf_scan_free(struct elf_scan *);

@@ -4,9 +4,9 @@
  *
  * The file is untrusted and may change while it is read. It is therefore never mapped (a truncated mapping is a
  * SIGBUS), and nothing is looked at twice: each piece is copied with pread(2), checked against the size of the file,
- * and used from the copy. A large symbol table is walked with little memory: what is needed of its symbols is kept, then
- * the string table passes by in pieces of 4 MiB. libtorch_cuda.so has 200 000 symbols and 60 MB of names, so comparing
- * the first letters comes before everything else.
+ * and used from the copy. A large symbol table is walked with little memory: what is needed of its symbols is kept,
+ * then the string table passes by in pieces of 4 MiB. libtorch_cuda.so has 200 000 symbols and 60 MB of names, so
+ * comparing the first letters comes before everything else.
  *
  * Knows ELF and nothing of CUDA.
  */
@@ -251,7 +251,8 @@ static bool begins(const char *s, const char *prefix, size_t len)
 	return *s == *prefix && !memcmp(s, prefix, len);
 }
 
-static int table(const struct elf_file *f, const Elf64_Shdr *sh, const char *p1, const char *p2, elf_sym_fn fn, void *ctx)
+static int table(const struct elf_file *f, const Elf64_Shdr *sh, const char *p1, const char *p2, elf_sym_fn fn,
+		 void *ctx)
 {
 	size_t len1 = strlen(p1), len2 = p2 ? strlen(p2) : 0, n = 0;
 	struct elf_sym sym = { .dynamic = sh->sh_type == SHT_DYNSYM };
@@ -298,7 +299,8 @@ static int table(const struct elf_file *f, const Elf64_Shdr *sh, const char *p1,
 	return err;
 }
 
-int elf_symbols(const struct elf_file *f, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn fn, void *ctx)
+int elf_symbols(const struct elf_file *f, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn fn,
+		void *ctx)
 {
 	for (uint32_t i = 0; i < f->nshdr; i++) {
 		int err = f->shdr[i].sh_type == sh_type ? table(f, &f->shdr[i], prefix, prefix2, fn, ctx) : 0;

@@ -38,7 +38,8 @@ void elf_file_close(struct elf_file *);
 
 /* Calls fn for the FUNC and NOTYPE symbols of all symbol tables of type `sh_type` (SHT_DYNSYM, SHT_SYMTAB) whose names
  * begin with `prefix` or, where prefix2 is not NULL, with that. fn's negative return stops. Returns 0 or -errno. */
-int elf_symbols(const struct elf_file *, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn, void *ctx);
+int elf_symbols(const struct elf_file *, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn,
+		void *ctx);
 
 const char *elf_section_name(const struct elf_file *, uint32_t index); /* "" when there is none */
 bool elf_has_section(const struct elf_file *, uint32_t sh_type);

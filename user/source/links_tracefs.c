@@ -2,39 +2,41 @@
 /*
  * links_tracefs.c - uprobes through tracefs, for kernels before 6.6, which have no uprobe_multi.
  *
- * A set becomes two uprobe events, cudatrace/e_<pid>_<n> for the entries and cudatrace/r_<pid>_<n> for the returns. Each
- * event holds all offsets of the set: a definition that is written again under the same name with another offset is
- * appended (kernel 5.5 on). One perf event on one CPU then turns all of them on, and a program set on it runs for every
- * process on every CPU, because the kernel hangs it on the trace event and not on the perf event (uprobe_perf_func). So a
- * set costs two descriptors however many functions it has, and closing them takes the probes off in one go; a link for
- * each function costs 86 ms apiece to close on 6.1.
+ * A set becomes two uprobe events, cudatrace/e_<pid>_<ns>_<n> for the entries and cudatrace/r_<pid>_<ns>_<n> for the
+ * returns. Each event holds all offsets of the set: a definition that is written again under the same name with another
+ * offset is appended (kernel 5.5 on). One perf event on one CPU then turns all of them on, and a program set on it runs
+ * for every process on every CPU, because the kernel hangs it on the trace event and not on the perf event
+ * (uprobe_perf_func). So a set costs two descriptors however many functions it has, and closing them takes the probes
+ * off in one go; a link for each function costs 86 ms apiece to close on 6.1.
  *
- * The events outlive a tracer that is killed. The lock on uprobe_events (flock) is held by a tracer from an event's first
- * line until its perf event is open, and from then on the kernel refuses to remove the event (EBUSY). Under that lock, an
- * event of ours that can be removed is one that nobody uses: that is how attach_sweep_stale() tells, and why it need
- * not know who is alive in which pid namespace.
+ * An event must never be removed while it is on. The kernel (unregister_trace_uprobe) looks whether an event is busy only
+ * when it comes to the last of its offsets; the others it has freed by then, though their breakpoints are in place, and
+ * the next uprobe on that file is a crash of the kernel: seen on 6.1. So links_removed() wants all descriptors
+ * closed, and an event that a killed tracer left behind cannot be told by trying. It is told by the pid in its name: a
+ * process that is gone has no descriptor open. A pid means something only in its pid namespace, the <ns> of the name, and
+ * events of others are left alone. They cost nothing: what has no perf event has no breakpoint.
  *
  * Knows nothing of functions, files found, or the capture plan. Per-process probing is not offered: the kernel would
  * take the probes off when the process's first thread ends.
  */
-#include <errno.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <linux/bpf.h>
 #include <linux/magic.h>
 #include <linux/mount.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../util/msg.h"
 #include "links.h"
 #include "links_util.h"
 
@@ -68,22 +70,12 @@ static int tracefs_open(void)
 	return err;
 }
 
-/* Opens uprobe_events and waits for the lock. Never with O_TRUNC: that removes everybody's events. */
-static int events_lock(int tracefs)
+/* Never with O_TRUNC: that removes everybody's events. */
+static int events_open(int tracefs)
 {
 	int fd = openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
-	int err;
 
-	if (fd < 0)
-		return -errno;
-	while (flock(fd, LOCK_EX)) {
-		err = -errno;
-		if (err == -EINTR)
-			continue;
-		close(fd);
-		return err;
-	}
-	return fd;
+	return fd < 0 ? -errno : fd;
 }
 
 /* Writes one command. One at a time: of several in one write(2) the kernel does not say which one it refused. */
@@ -102,27 +94,13 @@ static int events_write(int events, const char *fmt, ...)
 	return write(events, line, n) < 0 ? -errno : 0;
 }
 
-/* Removes an event. One that is gone already is fine. Just after its descriptors were closed it can be busy for a
- * moment; `patient` waits for that, up to a second. */
-static int events_remove(int events, const char *name, bool patient)
+/* Removes an event that is off. It need not be there. */
+static void events_remove(int events, const char *name)
 {
-	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
-	int err;
+	int err = events_write(events, "-:" GROUP "/%s\n", name);
 
-	for (int i = 0; ; i++) {
-		err = events_write(events, "-:" GROUP "/%s\n", name);
-		if (err != -EBUSY || !patient || i == 100)
-			return err == -ENOENT ? 0 : err;
-		nanosleep(&pause, NULL);
-	}
-}
-
-static bool event_exists(int tracefs, const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "events/" GROUP "/%s", name);
-	return !faccessat(tracefs, path, F_OK, 0);
+	if (err && err != -ENOENT)
+		msg_verb("the trace event %s/%s could not be removed: %s", GROUP, name, strerror(-err));
 }
 
 /* The number by which perf_event_open(2) knows the event, or -errno. */
@@ -185,14 +163,20 @@ static int event_enable(int tracefs, const char *name, int prog_fd)
 	return fd;
 }
 
-/* A name that no event has. The pid is there for people; a tracer in another pid namespace may have the same one. */
-static void event_name(int tracefs, char *name, size_t size)
+/* The inode number that tells pid namespaces apart; 0 if it cannot be had. */
+static unsigned int pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+}
+
+/* The name of a set's entry event; the return event's begins with an r. */
+static void event_name(char *name, size_t size)
 {
 	static unsigned int next;
 
-	do
-		snprintf(name, size, "e_%d_%u", (int)getpid(), next++);
-	while (event_exists(tracefs, name));
+	snprintf(name, size, "e_%d_%x_%u", (int)getpid(), pid_namespace(), next++);
 }
 
 int links_tracefs(const struct attach_progs *progs, const struct link_target *t, struct link_set *set, int *bad)
@@ -205,7 +189,7 @@ int links_tracefs(const struct attach_progs *progs, const struct link_target *t,
 	tracefs = tracefs_open();
 	if (tracefs < 0)
 		return tracefs;
-	events = events_lock(tracefs);
+	events = events_open(tracefs);
 	if (events < 0) {
 		err = events;
 		goto out;
@@ -215,7 +199,7 @@ int links_tracefs(const struct attach_progs *progs, const struct link_target *t,
 		err = -ENOMEM;
 		goto out;
 	}
-	event_name(tracefs, set->event, sizeof(set->event));
+	event_name(set->event, sizeof(set->event));
 
 	/* Returns first: a call that is entered in between then is an orphan return, which is counted, and not
 	 * an entry that seems never to end. */
@@ -252,12 +236,12 @@ void links_removed(struct link_set *set)
 	if (!set->event[0])
 		return;
 	tracefs = tracefs_open();
-	events = tracefs < 0 ? -1 : events_lock(tracefs);
+	events = tracefs < 0 ? -1 : events_open(tracefs);
 	if (events >= 0) {
-		set->event[0] = 'e';
-		events_remove(events, set->event, true);
-		set->event[0] = 'r';
-		events_remove(events, set->event, true);
+		for (const char *c = "er"; *c; c++) {
+			set->event[0] = *c;
+			events_remove(events, set->event);
+		}
 		close(events);
 	}
 	if (tracefs >= 0)
@@ -265,43 +249,40 @@ void links_removed(struct link_set *set)
 	set->event[0] = '\0';
 }
 
-/* Is this one of our names: e_<pid>_<n> or r_<pid>_<n>? */
-static bool event_is_ours(const char *name)
+/* Is this an event of ours whose process is gone? A zombie is not gone: its other threads may hold descriptors. */
+static bool event_is_stale(const char *name)
 {
-	unsigned int n;
+	unsigned int ns, n;
 	int pid, end = 0;
 
-	return (name[0] == 'e' || name[0] == 'r') && sscanf(name + 1, "_%d_%u%n", &pid, &n, &end) == 2 && !name[1 + end];
+	if (name[0] != 'e' && name[0] != 'r')
+		return false;
+	if (sscanf(name + 1, "_%d_%x_%u%n", &pid, &ns, &n, &end) != 3 || name[1 + end] || pid <= 0)
+		return false;
+	return ns && ns == pid_namespace() && kill(pid, 0) && errno == ESRCH;
 }
 
 void attach_sweep_stale(void)
 {
-	int tracefs, events = -1, fd;
+	int tracefs, events, fd;
 	struct dirent *e;
-	DIR *dir = NULL;
+	DIR *dir;
 
 	tracefs = tracefs_open();
 	if (tracefs < 0)
 		return;
-	/* No directory, no event: the common case, which takes no lock. */
+	/* There is no directory when there are no events. */
 	fd = openat(tracefs, "events/" GROUP, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		goto out;
-	dir = fdopendir(fd);
-	if (!dir) {
-		close(fd);
-		goto out;
-	}
-	events = events_lock(tracefs);
-	if (events < 0)
-		goto out;
-	while ((e = readdir(dir)))
-		if (event_is_ours(e->d_name))
-			events_remove(events, e->d_name, false);
-out:
-	if (dir)
-		closedir(dir);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	events = dir ? events_open(tracefs) : -1;
+	while (events >= 0 && (e = readdir(dir)))
+		if (event_is_stale(e->d_name))
+			events_remove(events, e->d_name);
 	if (events >= 0)
 		close(events);
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
 	close(tracefs);
 }

@@ -3,12 +3,12 @@
  * maps.c - which files processes have mapped for execution.
  *
  * The BPF iterator program ct_maps sees the vma itself and so the real inode; /proc/PID/maps shows overlayfs's own
- * numbers and, on btrfs, a device that stat(2) does not know. The file is opened through /proc/PID/map_files, which leads
- * to what is mapped whatever has become of the name; where that is not allowed (it wants CAP_CHECKPOINT_RESTORE) by name
- * through the process's root, if the inode there is still the same.
+ * numbers and, on btrfs, a device that stat(2) does not know. The file is opened through /proc/PID/map_files, which
+ * leads to what is mapped whatever has become of the name; where that is not allowed (it wants
+ * CAP_CHECKPOINT_RESTORE) by name through the process's root, if the inode there is still the same.
  *
- * A process whose main thread has ended keeps its memory but shows none of it under its own number: any other thread's
- * number is as good.
+ * A process whose main thread has ended keeps its memory but shows none of it under its own number: any other
+ * thread's number is as good.
  */
 #include "maps.h"
 
@@ -275,10 +275,12 @@ static int path_by_name(const struct ct_vma *v, char *path, size_t len, struct s
 		return -ENOENT;
 	if ((size_t)snprintf(path, len, "/proc/%u/root%s", v->pid, name) >= len)
 		return -ENAMETOOLONG;
-	/* Without the right to enter the root: our own, which is the same for a process outside of containers. */
-	if (stat(path, st) && ((errno != EACCES && errno != EPERM) || stat(strcpy(path, name), st)))
+	if (!stat(path, st))
+		return st->st_ino == n.vma.ino ? 0 : -ENOENT;
+	/* The root is closed to us, or went with the main thread: perhaps it is our own. */
+	if (stat(strcpy(path, name), st))
 		return -errno;
-	return st->st_ino == n.vma.ino ? 0 : -ENOENT;
+	return st->st_ino == n.vma.ino && maps_dev(st->st_dev) == n.vma.dev ? 0 : -ENOENT;
 }
 
 int maps_stat(const struct ct_vma *v, struct stat *st)

@@ -3,9 +3,9 @@
  * watch.c - the kernel's mmap records.
  *
  * A software event that never counts (PERF_COUNT_SW_DUMMY) with attr.mmap makes the kernel write a record for each
- * mapping with PROT_EXEC, in whatever process. Per CPU and not per process: an event for a process is one for a thread, and
- * an inherited one must be opened on each CPU again, so that a process of 200 threads on 128 CPUs would take 25 600 of
- * them. The caller picks out the processes it wants.
+ * mapping with PROT_EXEC, in whatever process. Per CPU and not per process: an event for a process is one for a
+ * thread, and an inherited one must be opened on each CPU again, so that a process of 200 threads on 128 CPUs would
+ * take 25 600 of them. The caller picks out the processes it wants.
  *
  * All events hang in one epoll descriptor, for the loop to wait on. Which one is ready is not asked of it, because
  * polling an event clears its readiness; an idle ring is told by two words of memory.
@@ -56,8 +56,8 @@ static int ring_add(struct watch *w, int cpu)
 		.mmap = 1,
 		.mmap2 = 1,
 		.exclude_kernel = 1,
-		.watermark = 0,
-		.wakeup_events = 1,
+		.watermark = 1, /* wakeup_events would count samples only, and there are none */
+		.wakeup_watermark = 1,
 	};
 	struct epoll_event ev = { .events = EPOLLIN };
 	struct ring *r = &w->rings[w->nrings];

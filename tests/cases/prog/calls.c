@@ -51,6 +51,15 @@ static void mode_queries(void)
 	queries(arg(0));
 }
 
+/* The chattiest of queries. */
+static void mode_devices(void)
+{
+	int device;
+
+	for (long i = 0; i < arg(0); i++)
+		cudaGetDevice(&device);
+}
+
 /* A mallocs and frees, B copies, C memsets. */
 static void mode_mix(void)
 {
@@ -434,7 +443,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } modes[] = {
-	{ "queries", mode_queries }, { "mix", mode_mix }, { "sizes", mode_sizes }, { "failing", mode_failing },
+	{ "queries", mode_queries }, { "devices", mode_devices }, { "mix", mode_mix }, { "sizes", mode_sizes }, { "failing", mode_failing },
 	{ "driver", mode_driver }, { "threads", mode_threads }, { "main-gone", mode_main_gone },
 	{ "fork", mode_fork }, { "exec", mode_exec }, { "status", mode_status }, { "kill", mode_kill },
 	{ "signal", mode_signal }, { "callback", mode_callback }, { "occupancy", mode_occupancy },

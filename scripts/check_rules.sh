@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# check_rules.sh - holds the rules of docs/ARCHITECTURE.md: who may include what, who may write where.
+cd "$(dirname "$0")/.." || exit 1
+failed=0
+
+# rule NAME PATTERN FILES...: no line of the files may match
+rule() {
+	local name=$1 pattern=$2 hits
+	shift 2
+	hits=$(grep -nE "$pattern" "$@" 2>/dev/null)
+	if [ -z "$hits" ]; then
+		echo "ok rule: $name"
+	else
+		echo "not ok rule: $name: $(echo "$hits" | head -n 5 | tr '\n' ' ')"
+		failed=1
+	fi
+}
+mapfile -t api < <(find user/api -name '*.[ch]')
+mapfile -t event < <(find user/event -name '*.[ch]')
+mapfile -t source < <(find user/source -name '*.[ch]')
+mapfile -t sink < <(find user/sink -name '*.[ch]')
+mapfile -t util < <(find user/util -name '*.[ch]')
+mapfile -t all < <(find user -name '*.[ch]')
+mapfile -t not_source < <(find user -name '*.[ch]' -not -path 'user/source/*')
+mapfile -t quiet < <(find user -name '*.[ch]' -not -path 'user/sink/*' -not -path 'user/util/*' -not -name 'cmd_*' -not -name 'opts.c' -not -name main.c)
+mapfile -t not_main < <(find user -name '*.[ch]' -not -name main.c -not -name launch.c)
+
+rule "util knows no room" '#include ".*(api|event|source|sink)/' "${util[@]}"
+rule "api knows no source, sink or event" '#include ".*(event|source|sink)/' "${api[@]}"
+rule "event knows no source and no sink" '#include ".*(source|sink)/' "${event[@]}"
+rule "sinks know no source" '#include ".*source/' "${sink[@]}"
+rule "sources know no sink" '#include ".*sink/' "${source[@]}"
+rule "nobody below includes session, opts or a command" '#include ".*(session|opts|cmd)\.h"' "${api[@]}" "${event[@]}" "${source[@]}" "${sink[@]}" "${util[@]}"
+rule "libbpf stays in source" '#include <bpf/' "${not_source[@]}"
+rule "libelf stays in source" '#include <(libelf|gelf|elf)\.h>' "${not_source[@]}"
+rule "vmlinux.h stays in BPF programs" '#include .*vmlinux\.h' "${all[@]}"
+rule "only commands and sinks write to stdout" '\b(printf|puts|putchar)\(|fprintf\(stdout' "${quiet[@]}"
+rule "only main exits" '\b_?exit\(' "${not_main[@]}"
+exit $failed

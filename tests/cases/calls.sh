@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# calls.sh - cases about calls: that each is seen once, with its arguments, however it nests and however it ends.
+
+# A trace as the sample prints it: EVENT DETAILS, without times, processes and durations.
+normalise() {
+	sed -n -E 's/^[0-9.]+ +[^ ]+ +[0-9]+ +([A-Za-z_0-9]+) +(.*)$/\1 \2/; t dur; d; :dur; s/[0-9.]+(ns|us|ms|s)$/DUR/; p' "$1"
+}
+
+case_golden_sample() {
+	ct -o "$T/rows" -- "$SAMPLE" --expect "$T/want"
+	ok_rc
+	normalise "$T/rows" > "$T/got"
+	[ -s "$T/want" ] || fail "the sample expects nothing"
+	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
+}
+
+case_golden_sample_loop() {
+	ct -o "$T/rows" -- "$SAMPLE" --expect "$T/want" --loop 20
+	ok_rc
+	normalise "$T/rows" > "$T/got"
+	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
+}
+
+# What the original script printed: an entry row and an exit row a call.
+case_enter_exit_wording() {
+	ct --enter-exit -e cudaMalloc,cudaMemcpy -- "$CALLS" mix 1 1 0
+	ok_rc
+	grep -q -E ' cudaMalloc +size=256 bytes$' "$T/out" || fail "no entry row: $(grep cudaMalloc "$T/out" | head -n 2)"
+	grep -q -E ' cudaMalloc +returned=0 \(success\)$' "$T/out" || fail "no exit row: $(grep cudaMalloc "$T/out" | head -n 2)"
+	grep -q -E ' cudaMemcpy +size=64 bytes, kind=1$' "$T/out" || fail "no entry row: $(grep cudaMemcpy "$T/out" | head -n 2)"
+}
+
+case_exact_counts() {
+	local a b c
+	a=$(random 500 3000) b=$(random 500 3000) c=$(random 500 3000)
+	ct_json -- "$CALLS" mix "$a" "$b" "$c"
+	ok_rc
+	expect_rows cudaMalloc $((a + 1))
+	expect_rows cudaFree $((a + 1))
+	expect_rows cudaMemcpy "$b"
+	expect_rows cudaMemset "$c"
+	no_loss
+}
+
+# The driver's call inside the runtime's is part of it...
+case_nested_folded() {
+	ct_json -- "$CALLS" mix 5 7 0
+	ok_rc
+	expect_rows cuMemAlloc_v2 0
+	expect_rows cuMemcpyHtoD_v2 0
+	expect_rows cudaMemcpy 7
+	no_loss
+}
+
+# ...and shown with --nested, below it and indented.
+case_nested_shown() {
+	ct --nested -e cudaMalloc,cuMemAlloc_v2 -- "$CALLS" mix 2 0 0
+	ok_rc
+	expect "rows of both" "$(grep -c -E 'cudaMalloc |cuMemAlloc_v2 ' "$T/out")" 6
+	expect "indented rows" "$(grep -c -E '[0-9] +  cuMemAlloc_v2 ' "$T/out")" 3
+	expect "the parent first" "$(grep -o -E 'cudaMalloc |cuMemAlloc_v2 ' "$T/out" | tr -d '\n')" \
+		"cudaMalloc cuMemAlloc_v2 cudaMalloc cuMemAlloc_v2 cudaMalloc cuMemAlloc_v2 "
+}
+
+case_driver_direct() {
+	ct_json -- "$CALLS" driver 9
+	ok_rc
+	expect_rows cuMemAlloc_v2 9 '"bytesize":512'
+	expect_rows cuMemFree_v2 9
+}
+
+case_domain() {
+	ct_json --domain driver -- "$CALLS" mix 3 0 0
+	ok_rc
+	expect_rows cudaMalloc 0
+	expect_rows cuMemAlloc_v2 4
+}
+
+# A library that wraps CUDA's functions, by a call and by a jump: one call of the program is one row.
+case_wrapper_and_tail_call() {
+	ct_json -E LD_PRELOAD="$BIN/libwrap.so" -- "$CALLS" mix 6 0 0
+	ok_rc
+	expect_rows cudaMalloc 7 '"ret":0'
+	expect_rows cudaFree 7 '"ret":0'
+	no_loss
+}
+
+case_tail_call_loop() {
+	local n
+	n=$(random 1000 3000)
+	ct_json -E LD_PRELOAD="$BIN/libwrap.so" -- "$CALLS" queries "$n"
+	ok_rc
+	expect_rows cudaStreamQuery "$n" '"ret":0'
+	no_loss
+}
+
+# The program, called back inside a call, calls CUDA again: its calls belong to the call that it is in.
+case_callback_folded() {
+	ct_json -- "$CALLS" callback 4
+	ok_rc
+	expect_rows cudaStreamAddCallback 4
+}
+
+# A function that calls back by contract has an entry probe only: it must not break, nor hide what it calls.
+case_callback_entry_only() {
+	ct_json -- "$CALLS" occupancy 3
+	ok_rc
+	grep -F '"api":"cuOccupancyMaxPotentialBlockSize"' "$T/out" > "$T/occ" || fail "no row of it"
+	expect "rows of it" "$(wc -l < "$T/occ")" 3
+	expect "calls of the callback" "$(rows cudaStreamQuery)" 9
+}
+
+case_longjmp() {
+	ct_json -- "$CALLS" longjmp 5
+	ok_rc
+	expect_rows cudaStreamQuery 5 '"ret":0'
+	expect_rows cudaStreamAddCallback 5 '"unfinished":true'
+}
+
+case_longjmp_no_return() {
+	ct_json --no-return -- "$CALLS" longjmp 5
+	ok_rc
+	expect "rows" "$(grep -c -F '"api":"cudaStreamAddCallback"' "$T/out")" 5
+}
+
+# An exception that unwinds through a call needs the true return address: --no-return leaves it alone.
+case_exception_no_return() {
+	ct_json --no-return -- "$BIN/throw" 4 6
+	ok_rc
+	expect "the program's own count" "$(cat "$T/prog.out")" "destroyed 4 caught 4"
+	expect "rows" "$(grep -c -F '"api":"cudaStreamQuery"' "$T/out")" 6
+}
+
+case_thread_exit_no_return() {
+	ct_json --no-return -- "$CALLS" thread-exit 3 5
+	ok_rc
+	expect "clean-up handlers run" "$(cat "$T/prog.out")" "cleaned 3"
+	expect "rows" "$(grep -c -F '"api":"cudaStreamQuery"' "$T/out")" 5
+}
+
+# With return probes the program may die of such an unwinding; the tracer reports its end and is well.
+case_exception_with_return() {
+	ct_json -- "$BIN/throw" 1 1
+	[ "$rc" = 0 ] || [ "$rc" = 134 ] || fail "status $rc"
+	grep -q '^{"type":"end"' "$T/out" || fail "no end record"
+}
+
+case_threads() {
+	local bad
+	ct_json -- "$CALLS" threads 32 400
+	ok_rc
+	expect "threads" "$(grep -c '^thread' "$T/prog.out")" 32
+	grep -F '"api":"cudaStreamQuery"' "$T/out" | grep -o '"tid":[0-9]*' | sort | uniq -c |
+		sed -E 's/ *([0-9]+) "tid":([0-9]+)/thread \2 \1/' | sort > "$T/seen"
+	bad=$(sort "$T/prog.out" | diff - "$T/seen" | head -n 3)
+	[ -z "$bad" ] || fail "calls by thread differ: $bad"
+	no_loss
+}
+
+case_main_thread_gone() {
+	ct_json -- "$CALLS" main-gone 12
+	ok_rc
+	expect_rows cudaStreamQuery 12
+	no_loss
+}
+
+case_main_thread_gone_attached() {
+	target a main-gone 300
+	attach -p "$PID_a"
+	go a nowait
+	finish
+	expect_rows cudaStreamQuery 300
+}
+
+# Arguments beyond the registers.
+case_stack_arguments() {
+	local stream
+	ct -o "$T/rows" -- "$CALLS" stack
+	ok_rc
+	read -r _ stream _ < "$T/out" || fail "the program said nothing"
+	grep -q -E "cudaLaunchKernel .*grid=\(11,12,13\), block=\(14,15,16\), .*sharedMem=768 bytes, stream=$stream" "$T/rows" ||
+		fail "$(grep cudaLaunchKernel "$T/rows")"
+	grep -q -E "cudaMemcpy2DAsync .*dpitch=128.*spitch=64.*width=32.*height=16.*stream=$stream" "$T/rows" ||
+		fail "$(grep cudaMemcpy2DAsync "$T/rows")"
+	grep 'cuLaunchKernel ' "$T/rows" | grep -E '21.*22.*23.*24.*25.*26.*4096' | grep -q "tream=$stream" ||
+		fail "$(grep 'cuLaunchKernel ' "$T/rows")"
+}
+
+# More calls in flight in a thread than are kept: counted, and what comes after is right.
+case_depth_overflow() {
+	ct_json -- "$CALLS" depth 12 3 50
+	ok_rc
+	expect_rows cudaStreamQuery 50 '"ret":0'
+	expect_rows cudaStreamAddCallback 3
+	grep '^{"type":"end"' "$T/out" | grep -q -E '"too_deep":[1-9]' ||
+		fail "the overflow is not counted: $(tail -n 1 "$T/out")"
+}
+
+case_strict() {
+	ct --strict -o "$T/rows" -- "$CALLS" depth 12 1 1
+	ok_rc 3
+	ct --strict -o "$T/rows" -- "$CALLS" queries 5
+	ok_rc 0
+}
+
+# A ring of the smallest size: what is lost is counted, to the last call.
+case_tiny_ring_exact() {
+	local got lost
+	ct_json --ring-size 64K --keep-chatty -e cudaStreamQuery -- "$CALLS" threads 2 60000
+	ok_rc
+	want=$(awk '/^thread/ { n += $3 } END { print n }' "$T/prog.out")
+	got=$(rows cudaStreamQuery)
+	lost=$(grep '^{"type":"end"' "$T/out" | grep -o '"ring_full":[0-9]*' | cut -d: -f2)
+	expect "received + lost" $((got + ${lost:-0})) "$want"
+}
+
+case_hostile_arguments() {
+	ct_json -- "$CALLS" hostile
+	ok_rc
+	expect "the program" "$(cat "$T/prog.out")" "survived"
+	grep -q '^{"type":"end"' "$T/out" || fail "no end record"
+	command -v python3 > /dev/null || return 0
+	python3 -c 'import json, sys
+for line in open(sys.argv[1], encoding="utf-8"): json.loads(line)' "$T/out" || fail "not JSON"
+	ct -o "$T/rows" -- "$CALLS" hostile
+	ok_rc
+	! grep -q -P '[\x00-\x08\x0b-\x1f\x7f]' "$T/rows" || fail "control characters in the table"
+}
+
+case_per_thread_build() {
+	ct_json -- "$BIN/calls-ptsz" mix 2 5 3
+	ok_rc
+	expect_rows cudaMemcpy 5 '"per_thread":true'
+	expect_rows cudaMemset 3 '"per_thread":true'
+	no_loss
+}

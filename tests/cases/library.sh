@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# library.sh - cases about where the code to probe is: static, late, twice, in another namespace, the real one.
+
+# Probes on the stand-in are only cheap, and only right, if its functions are made as CUDA's are.
+case_standin_entries() {
+	command -v objdump > /dev/null || skip "no objdump"
+	"$ROOT/tests/standin/check.sh" "$STANDIN/libcuda.so.1" "$STANDIN/libcudart.so.13" "$STANDIN/12/libcudart.so.12" \
+		> "$T/out" 2> "$T/err" || fail "$(tail -n 1 "$T/err")"
+}
+
+case_static() {
+	ct_json -- "$BIN/calls-static" mix 6 4 0
+	ok_rc
+	expect_rows cudaMalloc 7
+	expect_rows cudaMemcpy 4
+	expect_rows cuMemAlloc_v2 0
+	no_loss
+}
+
+# Stripped, the runtime inside cannot be found: the driver's calls show.
+case_static_stripped() {
+	ct_json -- "$BIN/calls-stripped" mix 6 4 0
+	ok_rc
+	expect_rows cudaMalloc 0
+	expect_rows cuMemAlloc_v2 7
+	expect_rows cuMemcpyHtoD_v2 4
+}
+
+case_static_in_shared_object() {
+	ct_json -- "$CALLS" inner "$BIN/libinner.so" 23
+	ok_rc
+	expect_rows cudaStreamQuery 23
+	no_loss
+}
+
+# Loaded late and called at once: not one call may be missed.
+case_dlopen_at_once() {
+	local i n
+	for i in 1 2 3; do
+		n=$(random 1 300)
+		ct_json -- "$BIN/late" "$STANDIN/12/libcudart.so.12" "$n" "$STANDIN/libcudart.so.13" 7
+		n=$((n + 7))
+		ok_rc
+		expect "round $i: calls" "$(rows cudaStreamQuery)" "$n"
+	done
+}
+
+case_dlopen_while_attached() {
+	target a dlopen "$STANDIN/12/libcudart.so.12" 5000000
+	attach -p "$PID_a" -n 100
+	go a nowait
+	finish
+	expect_rows cudaStreamQuery 100
+	kill -KILL "$PID_a"
+}
+
+case_two_versions() {
+	ct_json -- "$CALLS" dlopen "$STANDIN/12/libcudart.so.12" 31 libcudart.so.13 47
+	ok_rc
+	expect_rows cudaStreamQuery 78
+	no_loss
+}
+
+case_library_option() {
+	ct_json --library "$STANDIN/12/libcudart.so.12" -- "$CALLS" dlopen "$STANDIN/12/libcudart.so.12" 31 libcudart.so.13 47
+	ok_rc
+	expect_rows cudaStreamQuery 31
+}
+
+# A copy of the libraries that only the target's mount namespace has.
+case_mount_namespace() {
+	unshare -m true 2> /dev/null || skip "no mount namespaces here"
+	mkdir "$T/private"
+	cat > "$T/inside.sh" <<-END
+		mount -t tmpfs none "$T/private" && cp -L "$STANDIN"/libcuda*.so.* "$T/private" || exit 9
+		export LD_LIBRARY_PATH=$T/private
+		exec "$BIN/calls-dl" --wait queries 40
+	END
+	mkfifo "$T/in"
+	unshare -m bash "$T/inside.sh" < "$T/in" > "$T/prog.out" 2> "$T/prog.err" &
+	exec 9> "$T/in"
+	wait_for 5 grep -q '^ready' "$T/prog.out"
+	local pid
+	pid=$(awk '/^ready/ { print $2 }' "$T/prog.out")
+	grep -q "$T/private/libcudart" "/proc/$pid/maps" || fail "the target has not loaded its own copy"
+	[ ! -e "$T/private/libcudart.so.13" ] || fail "the copy is not private"
+	attach -p "$pid"
+	echo >&9
+	wait_for 5 grep -q '^done' "$T/prog.out"
+	echo >&9
+	finish
+	expect_rows cudaStreamQuery 40
+}
+
+case_mount_namespace_started() {
+	unshare -m true 2> /dev/null || skip "no mount namespaces here"
+	mkdir "$T/private"
+	cat > "$T/inside.sh" <<-END
+		mount -t tmpfs none "$T/private" && cp -L "$STANDIN"/libcuda*.so.* "$T/private" || exit 9
+		LD_LIBRARY_PATH=$T/private "$BIN/calls-dl" queries 41
+	END
+	ct_json -f -- unshare -m bash "$T/inside.sh"
+	ok_rc
+	expect_rows cudaStreamQuery 41
+}
+
+# One file seen through two overlays is one file: one call, one row.
+case_overlay_twice() {
+	unshare -m true 2> /dev/null || skip "no mount namespaces here"
+	mkdir -p "$T/tmp"
+	cat > "$T/inside.sh" <<-END
+		mount -t tmpfs none "$T/tmp" || exit 8
+		cd "$T/tmp" && mkdir low u1 w1 m1 u2 w2 m2 && cp -L "$STANDIN"/libcuda*.so.* low || exit 8
+		mount -t overlay -o lowerdir=low,upperdir=u1,workdir=w1 none m1 &&
+		mount -t overlay -o lowerdir=low,upperdir=u2,workdir=w2 none m2 || exit 8
+		LD_LIBRARY_PATH=$T/tmp/m1 "$BIN/calls-dl" queries 12 &&
+		LD_LIBRARY_PATH=$T/tmp/m2 "$BIN/calls-dl" queries 13
+	END
+	ct_json -f -- unshare -m bash "$T/inside.sh"
+	[ "$rc" != 8 ] || skip "no overlayfs here"
+	ok_rc
+	expect_rows cudaStreamQuery 25
+}
+
+no_driver() {
+	! ldconfig -p | grep -q 'libcuda\.so\.1' || skip "this machine has a driver"
+}
+
+# NVIDIA's own library without a driver: every call returns 35, cudaErrorInsufficientDriver.
+case_real_libcudart_13() {
+	local lib=${CUDA_HOME:-/usr/local/cuda}/lib64/libcudart.so.13 n
+	[ -e "$lib" ] || skip "no libcudart.so.13 of NVIDIA's here"
+	no_driver
+	n=$(random 5 200)
+	ct_json -- "$BIN/late" "$(readlink -f "$lib")" "$n"
+	ok_rc
+	expect_rows cudaStreamQuery "$n" '"ret":35,"ret_name":"cudaErrorInsufficientDriver"'
+	no_loss
+}
+
+case_real_sample_without_driver() {
+	local dir=${CUDA_HOME:-/usr/local/cuda}/lib64
+	[ -e "$dir/libcudart.so.13" ] || skip "no libcudart.so.13 of NVIDIA's here"
+	no_driver
+	ct_json -E LD_LIBRARY_PATH="$dir" -- "$SAMPLE"
+	ok_rc 77
+	expect_rows cudaGetDeviceCount 1 '"ret":35,"ret_name":"cudaErrorInsufficientDriver"'
+}
+
+# Older runtimes, as their Python wheels carry them; fetched by tests/wheels.sh.
+case_real_libcudart_wheels() {
+	local lib n=0
+	no_driver
+	for lib in "$OUT"/wheels/*/libcudart.so.1[12]* "$OUT"/wheels/libcudart.so.1[12]*; do
+		[ -f "$lib" ] || continue
+		n=$((n + 1))
+		ct_json -- "$BIN/late" "$(readlink -f "$lib")" 19
+		ok_rc
+		expect "calls of $lib" "$(rows cudaStreamQuery '"ret":35')" 19
+	done
+	[ "$n" != 0 ] || skip "no wheels in $OUT/wheels: tests/wheels.sh fetches them"
+}

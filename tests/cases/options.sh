@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# options.sh - cases about options, outputs, and bad input.
+
+# Names of the functions in a JSON trace.
+apis() {
+	grep '^{"type":"call"' "$T/out" | grep -o '"api":"[^"]*"' | cut -d'"' -f4 | sort -u | paste -sd' '
+}
+
+case_events() {
+	ct_json -e memory -- "$CALLS" mix 1 1 1
+	expect "-e memory" "$(apis)" "cudaFree cudaMalloc"
+	ct_json -e 'cudaMem*' -- "$CALLS" mix 1 1 1
+	expect "-e cudaMem*" "$(apis)" "cudaMemcpy cudaMemset"
+	ct_json -e copy,cudaFree -- "$CALLS" mix 1 1 1
+	expect "-e copy,cudaFree" "$(apis)" "cudaFree cudaMemcpy"
+	ct_json -e '!memory' -- "$CALLS" mix 1 1 1
+	expect "-e !memory" "$(apis)" "cudaMemcpy cudaMemset"
+	ct_json -e 'memory,!cudaFree' -e set -- "$CALLS" mix 1 1 1
+	expect "-e memory,!cudaFree -e set" "$(apis)" "cudaMalloc cudaMemset"
+}
+
+case_events_unknown() {
+	ct -e cudaMalocc -- "$CALLS" queries 1
+	[ "$rc" != 0 ] || fail "an unknown name is accepted"
+	says 'cudaMalloc'
+}
+
+case_failed() {
+	ct_json --failed -- "$CALLS" failing 20 3
+	expect "all rows" "$(grep -c '^{"type":"call"' "$T/out")" 3
+	expect_rows cudaSetDevice 3 '"ret":101,"ret_name":"cudaErrorInvalidDevice"'
+}
+
+case_failing_knob() {
+	STANDIN_FAIL=cudaMalloc:700 ct -o "$T/rows" -e cudaMalloc -- "$CALLS" sizes 64
+	grep -q -E 'cudaMalloc +size=64 bytes, returned=700 \(cudaErrorIllegalAddress\), ' "$T/rows" ||
+		fail "$(tail -n 1 "$T/rows")"
+}
+
+case_min_size() {
+	ct_json --min-size 1MB -- "$CALLS" sizes 5 999999 1000000 2000000 70
+	expect "all rows" "$(grep -c '^{"type":"call"' "$T/out")" 2
+}
+
+case_min_duration() {
+	STANDIN_DELAY_US=cudaMalloc:5000 ct_json --min-duration 4ms -- "$CALLS" sizes 8 16
+	expect_rows cudaMalloc 2
+	ct_json --min-duration 10s -- "$CALLS" sizes 8 16
+	expect "all rows" "$(grep -c '^{"type":"call"' "$T/out")" 0
+}
+
+case_comm() {
+	ct_json -f --comm 'call?' -- sh -c "'$CALLS' queries 5; '$BIN/calls-ptsz' driver 4"
+	ok_rc
+	expect_rows cudaStreamQuery 5
+	expect_rows cuMemAlloc_v2 0
+}
+
+case_cgroup() {
+	local cg=/sys/fs/cgroup/cudatrace-case.$$
+	[ -e /sys/fs/cgroup/cgroup.procs ] || skip "no cgroup v2 at /sys/fs/cgroup"
+	mkdir "$cg" 2> /dev/null || skip "cgroups cannot be made here"
+	target a queries 11
+	target b queries 12
+	if ! echo "$PID_a" > "$cg/cgroup.procs" 2> /dev/null; then
+		rmdir "$cg"
+		skip "processes cannot be moved between cgroups here"
+	fi
+	attach --cgroup "$cg"
+	go a
+	go b
+	stop a
+	stop b
+	finish TERM
+	rmdir "$cg"
+	expect_rows cudaStreamQuery 11
+}
+
+case_thread_option() {
+	target a threads 4 50
+	attach -t "$PID_a"
+	go a
+	stop a
+	finish TERM
+	expect "rows of other threads" "$(grep '^{"type":"call"' "$T/out" | grep -v -c "\"tid\":$PID_a,")" 0
+}
+
+case_tid_column() {
+	ct --tid -o "$T/rows" -- "$CALLS" queries 1
+	head -n 1 "$T/rows" | grep -q -E 'PID +TID +EVENT' || fail "$(head -n 1 "$T/rows")"
+}
+
+case_duration_option() {
+	local start=${EPOCHREALTIME/./} took
+	target a queries 1
+	attach -d 0.4 -p "$PID_a"
+	finish
+	ok_rc
+	took=$(((${EPOCHREALTIME/./} - start) / 1000))
+	((took >= 400 && took < 5000)) || fail "ended after $took ms"
+	stop a
+}
+
+case_count_option() {
+	ct_json -n 7 -- "$CALLS" queries 500
+	expect "rows" "$(grep -c '^{"type":"call"' "$T/out")" 7
+}
+
+case_append() {
+	echo first > "$T/rows"
+	ct -A -o "$T/rows" -- "$CALLS" queries 1
+	ok_rc
+	expect "the first line" "$(head -n 1 "$T/rows")" first
+	ct -o "$T/rows" -- "$CALLS" queries 1
+	! grep -q first "$T/rows" || fail "-o without -A keeps what was there"
+}
+
+case_time_formats() {
+	ct --time iso -o "$T/rows" -- "$CALLS" queries 1
+	tail -n 1 "$T/rows" | grep -q -E "^$(date -u +%Y-%m-%d)T[0-9:]{8}\.[0-9]{6}Z " || fail "$(tail -n 1 "$T/rows")"
+	ct --time us -o "$T/rows" -- "$CALLS" queries 1
+	head -n 1 "$T/rows" | grep -q 'TIME(us)' || fail "$(head -n 1 "$T/rows")"
+	ct -o "$T/rows" -- "$CALLS" queries 1
+	head -n 1 "$T/rows" | grep -q -E '^TIME\(ms\) +PROCESS +PID +EVENT +DETAILS$' || fail "$(head -n 1 "$T/rows")"
+}
+
+case_counts() {
+	ct -c -o "$T/rows" -- "$CALLS" mix 21 13 0
+	ok_rc
+	grep -q -E ' 22 .*cudaMalloc$' "$T/rows" || fail "$(head -n 5 "$T/rows")"
+	! grep -q 'returned=' "$T/rows" || fail "-c prints rows"
+	ct -C -o "$T/rows" -- "$CALLS" mix 21 13 0
+	grep -q -E ' 13 .*cudaMemcpy$' "$T/rows" || fail "$(tail -n 5 "$T/rows")"
+	expect "rows" "$(grep -c 'cudaMemcpy .*returned=' "$T/rows")" 13
+}
+
+case_contradictions() {
+	ct -p 1 -- /bin/true
+	[ "$rc" != 0 ] || fail "-p and CMD together are accepted"
+	expect "sentences" "$(grep -c . "$T/err")" 1
+	ct --format yaml -- /bin/true
+	[ "$rc" != 0 ] || fail "an unknown format is accepted"
+	ct --no-such-option
+	[ "$rc" != 0 ] || fail "an unknown option is accepted"
+}
+
+case_no_such_pid() {
+	ct -p 4194303
+	[ "$rc" != 0 ] || fail "a pid that is not there is accepted"
+	says '4194303'
+	expect "sentences" "$(grep -c . "$T/err")" 1
+}
+
+# A process without CUDA is waited for, and that is said.
+case_pid_without_cuda() {
+	sleep 30 &
+	local pid=$!
+	attach -p "$pid"
+	says 'not loaded|no CUDA|yet|wait'
+	kill "$pid"
+	finish
+	ok_rc
+}
+
+case_no_root() {
+	id nobody > /dev/null 2>&1 || skip "no user nobody"
+	command -v setpriv > /dev/null || skip "no setpriv"
+	cp "$CUDATRACE" "$T/cudatrace" && chmod 755 "$T/cudatrace"
+	rc=0
+	setpriv --reuid nobody --clear-groups "$T/cudatrace" -d 1 > "$T/out" 2> "$T/err" || rc=$?
+	[ "$rc" != 0 ] || fail "status 0 without any privilege"
+	says 'sudo|CAP_BPF'
+	expect "sentences" "$(grep -c . "$T/err")" 1
+}
+
+case_unwritable_output() {
+	ct -o /nonexistent/dir/file -- "$CALLS" queries 1
+	[ "$rc" != 0 ] || fail "an output that cannot be made is accepted"
+	says '/nonexistent/dir/file'
+}
+
+case_full_disk() {
+	ct -o /dev/full -- "$CALLS" queries 200000
+	[ "$rc" != 0 ] || fail "status 0 although nothing could be written"
+	says 'no space left'
+	says 'bytes'
+	unshare -m true 2> /dev/null || return 0
+	mkdir "$T/small"
+	rc=0
+	unshare -m bash -c "mount -t tmpfs -o size=64k none '$T/small' && exec timeout 15 '$CUDATRACE' --keep-chatty \
+		-o '$T/small/rows' -- '$CALLS' queries 20000" > "$T/out" 2> "$T/err" || rc=$?
+	check_alive
+	[ "$rc" != 0 ] || fail "status 0 on a full disk"
+	says 'no space left'
+}
+
+# A reader that has seen enough: an end, not an endless run nor a crash.
+case_stdout_closed() {
+	timeout 15 "$CUDATRACE" --keep-chatty -- "$CALLS" queries 100000 2> "$T/err" | head -n 1 > "$T/out"
+	rc=${PIPESTATUS[0]}
+	check_alive
+	grep -q '^TIME' "$T/out" || fail "$(cat "$T/out")"
+}
+
+case_list() {
+	ct list 'cudaMalloc*'
+	ok_rc
+	grep -q -w cudaMalloc "$T/out" || fail "no cudaMalloc"
+	grep -q -i memory "$T/out" || fail "no class"
+	! grep -q -w cudaFree "$T/out" || fail "the glob is not heeded"
+}
+
+case_schema() {
+	ct schema
+	ok_rc
+	command -v python3 > /dev/null || skip "no python3"
+	python3 -m json.tool < "$T/out" > /dev/null || fail "not JSON"
+}
+
+case_doctor() {
+	target a queries 1
+	ct doctor -p "$PID_a"
+	ok_rc
+	grep -q libcudart "$T/out" || fail "the library is not named: $(tail -n 3 "$T/out")"
+	stop a
+}
+
+# A query that is called in a tight loop is muted, and that is said; kept on request.
+case_chatty_muted() {
+	ct_json -- "$CALLS" devices 2000000
+	ok_rc
+	grep -q '"muted":\["cudaGetDevice' "$T/out" || fail "not muted: $(tail -n 1 "$T/out" | head -c 600)"
+	says 'keep-chatty'
+}
+
+case_chatty_kept() {
+	local n
+	n=$(random 40000 60000)
+	ct_json --keep-chatty -- "$CALLS" devices "$n"
+	expect_rows cudaGetDevice "$n"
+	ct_json -e cudaGetDevice -- "$CALLS" devices "$n"
+	expect_rows cudaGetDevice "$n"
+}

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# run.sh - runs the real-BPF cases: tests/cases/run.sh [-l] [NAME-GLOB...]
+#
+# Needs root, ./cudatrace and the programs of `make cases-progs`. Prints `ok NAME`, `not ok NAME: why` or `skip NAME: why`
+# for each case, and at last `N passed, N failed, N skipped`; the status is 1 when one failed. -l lists the cases.
+set -uo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/lib.sh disable=SC1091
+. "$here/../lib.sh"
+for file in "$here"/[a-z]*.sh; do
+	[ "$file" = "$here/run.sh" ] && continue
+	# shellcheck disable=SC1090
+	. "$file"
+done
+
+one() {
+	# shellcheck disable=SC2034
+	T=$2
+	cd "$ROOT" || exit 1
+	# shellcheck disable=SC2154
+	trap 'for p in $(jobs -p); do kill -KILL "$p"; done 2> /dev/null' EXIT
+	"case_$1"
+}
+
+if [ "${1:-}" = --one ]; then
+	one "$2" "$3"
+	exit 0
+fi
+
+# In the order in which they stand in the files.
+mapfile -t names < <(cat "$here"/[a-z]*.sh | sed -n 's/^case_\([a-z0-9_]*\)() {.*/\1/p')
+if [ "${1:-}" = -l ]; then
+	printf '%s\n' "${names[@]}"
+	exit 0
+fi
+if [ "$(id -u)" != 0 ]; then
+	echo "run.sh: the cases load BPF programs: run them as root" >&2
+	exit 2
+fi
+for need in "$CUDATRACE" "$CALLS" "$SAMPLE"; do
+	if [ ! -x "$need" ]; then
+		echo "run.sh: $need is missing: run make first" >&2
+		exit 2
+	fi
+done
+
+wanted() {
+	local glob
+	[ $# -gt 1 ] || return 0
+	for glob in "${@:2}"; do
+		# shellcheck disable=SC2053
+		[[ $1 = $glob ]] && return 0
+	done
+	return 1
+}
+
+passed=0 failed=0 skipped=0
+for name in "${names[@]}"; do
+	wanted "$name" "$@" || continue
+	dir=$(mktemp -d "${TMPDIR:-/tmp}/cudatrace-case.XXXXXX")
+	chmod 755 "$dir"
+	timeout -k 2 "${CASE_TIMEOUT:-40}" "$BASH" "$0" --one "$name" "$dir" > "$dir/log" 2>&1
+	status=$?
+	why=$(cat "$dir/why" 2> /dev/null || tail -n 1 "$dir/log")
+	case $status in
+	0) echo "ok $name" && passed=$((passed + 1)) ;;
+	77) echo "skip $name: $why" && skipped=$((skipped + 1)) ;;
+	124 | 137) echo "not ok $name: took too long; $why" && failed=$((failed + 1)) ;;
+	*) echo "not ok $name: $why" && failed=$((failed + 1)) ;;
+	esac
+	if [ -n "${KEEP:-}" ] && [ $status != 0 ]; then
+		echo "   kept $dir"
+	else
+		rm -rf "$dir"
+	fi
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

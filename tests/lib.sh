@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2034
+# lib.sh - what the real-BPF cases share: how to run cudatrace and its targets, how to wait, how to fail.
+#
+# A case is a function case_NAME. It runs in a shell of its own, in a directory of its own ($T, removed afterwards), and
+# ends by returning, or with `fail WHY` or `skip WHY`. It waits for conditions, never for a time. What it starts is ended
+# with it. Sourced by tests/cases/run.sh, which runs the cases.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+OUT=${OUTPUT:-$ROOT/.output}
+[[ $OUT = /* ]] || OUT=$ROOT/$OUT
+STANDIN=$OUT/standin
+BIN=$OUT/cases
+CUDATRACE=${CUDATRACE:-$ROOT/cudatrace}
+CALLS=$BIN/calls
+SAMPLE=$ROOT/cuda_events_test
+# A shell's background jobs ignore SIGINT unless they are told not to.
+BACKGROUND=(env --default-signal=INT)
+export LC_ALL=C
+
+fail() {
+	echo "${*//$'\n'/ | }" > "$T/why"
+	exit 1
+}
+
+skip() {
+	echo "$*" > "$T/why"
+	exit 77
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds; fails the case when it does not in time.
+wait_for() {
+	local until=$((${EPOCHREALTIME/./} + $1 * 1000000))
+	shift
+	until "$@" 2> /dev/null; do
+		((${EPOCHREALTIME/./} < until)) || fail "waited in vain for: $*; stderr: $(tail -n 3 "$T/err" 2> /dev/null)"
+		sleep 0.02
+	done
+}
+
+# ct ARGS...: cudatrace to its end; stdout in $T/out, stderr in $T/err, status in $rc.
+ct() {
+	rc=0
+	timeout -k 1 15 "$CUDATRACE" "$@" > "$T/out" 2> "$T/err" < /dev/null || rc=$?
+	check_alive
+}
+
+# ct_json ARGS...: the same with JSON in $T/out.
+ct_json() {
+	ct --format json -o "$T/json" "$@"
+	cp "$T/out" "$T/prog.out"
+	mv "$T/json" "$T/out" 2> /dev/null || fail "no output file; status $rc: $(tail -n 2 "$T/err")"
+}
+
+check_alive() {
+	case $rc in
+	124 | 137) fail "cudatrace did not end: $(tail -n 2 "$T/err")" ;;
+	132 | 134 | 135 | 136 | 139) fail "cudatrace crashed with status $rc: $(tail -n 2 "$T/err")" ;;
+	esac
+}
+
+ok_rc() {
+	[ "$rc" = "${1:-0}" ] || fail "status $rc, not ${1:-0}: $(tail -n 3 "$T/err")"
+}
+
+# attach ARGS...: cudatrace in the background, JSON in $T/out unless another --format is given; returns once it traces.
+attach() {
+	local fmt=(--format json)
+	[[ " $* " != *" --format "* && " $* " != *" -c "* && " $* " != *" -C "* ]] || fmt=()
+	"${BACKGROUND[@]}" "$CUDATRACE" -v "${fmt[@]}" -o "$T/out" "$@" > "$T/ct.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 ready_or_gone
+	grep -q 'cudatrace: ready' "$T/err" || fail "cudatrace ended at once: $(tail -n 3 "$T/err")"
+}
+
+ready_or_gone() {
+	grep -q 'cudatrace: ready' "$T/err" || ! kill -0 "$CT"
+}
+
+# finish [SIGNAL]: waits for the cudatrace of attach; its status in $rc.
+finish() {
+	[ $# = 0 ] || kill -s "$1" "$CT"
+	wait_for 10 ended "$CT"
+	rc=0
+	wait "$CT" || rc=$?
+	check_alive
+}
+
+ended() {
+	! kill -0 "$1"
+}
+
+# target NAME MODE ARGS...: starts `calls --wait MODE ARGS...` of $PROG (default calls); returns once it is initialised.
+# PID_NAME is its pid, ADDR_NAME its cudaMalloc. `go NAME` lets it work (and waits until it has), `stop NAME` ends it.
+target() {
+	local name=$1 fifo=$T/$1.in line fd
+	shift
+	mkfifo "$fifo"
+	"${PROG:-$CALLS}" --wait "$@" < "$fifo" > "$T/$name.out" 2> "$T/$name.err" &
+	exec {fd}> "$fifo"
+	declare -g "FD_$name=$fd" "PID_$name=$!"
+	wait_for 5 grep -q '^ready' "$T/$name.out"
+	line=$(grep '^ready' "$T/$name.out")
+	declare -g "PID_$name=$(cut -d' ' -f2 <<< "$line")" "ADDR_$name=$(cut -d' ' -f3 <<< "$line")"
+}
+
+go() {
+	local fd=FD_$1
+	echo >&"${!fd}"
+	[ "${2:-}" = nowait ] || wait_for 10 grep -q '^done' "$T/$1.out"
+}
+
+stop() {
+	local fd=FD_$1 pid=PID_$1
+	{ echo >&"${!fd}"; } 2> /dev/null || true
+	wait_for 5 ended "${!pid}"
+}
+
+# rows NAME [FILTER]: how many completed calls of NAME the JSON in $T/out has.
+rows() {
+	grep '^{"type":"call"' "$T/out" | grep -F "\"api\":\"$1\"" | grep -c -E -- "${2:-.}" || true
+}
+
+# expect WHAT GOT WANT
+expect() {
+	[ "$2" = "$3" ] || fail "$1: $2, not $3; stderr: $(tail -n 2 "$T/err" 2> /dev/null)"
+}
+
+# expect_rows NAME COUNT [FILTER]
+expect_rows() {
+	expect "calls of $1" "$(rows "$1" "${3:-}")" "$2"
+}
+
+# The end record's counts: lost 0 unless said otherwise.
+no_loss() {
+	grep -q '^{"type":"end"' "$T/out" || fail "no end record: $(tail -n 1 "$T/out")"
+	! grep '^{"type":"end"' "$T/out" | grep -q '"lost":{[^}]*:[1-9]' ||
+		fail "lost: $(grep -o '"lost":{[^}]*}' "$T/out" | tail -n 1)"
+}
+
+# says WORDS: the message on stderr has them (an extended regular expression, any case).
+says() {
+	grep -q -i -E -- "$1" "$T/err" || fail "stderr does not say '$1': $(tail -n 3 "$T/err")"
+}
+
+# first_byte PID ADDRESS: the byte there in the process's memory, in hex.
+first_byte() {
+	dd if="/proc/$1/mem" bs=1 skip=$(($2)) count=1 status=none | od -An -tx1 | tr -d ' '
+}
+
+random() {
+	echo $((RANDOM % $2 + $1))
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_discover.c - finding files to probe, without BPF: mappings come from /proc here. This program defines a
+ * function by one of CUDA's names; copies of it, and children that map them, are what is to be found. Without root
+ * the same is tried by name instead of map_files, and once a second instead of at the kernel's word.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../user/source/discover.h"
+#include "../../user/source/files.h"
+#include "../../user/source/places.h"
+#include "unit.h"
+
+int cudaMalloc(void **p, size_t n);
+__attribute__((noinline, used)) int cudaMalloc(void **p, size_t n) { *p = NULL; return n != 0; }
+
+static char dir[] = "/tmp/test_discover.XXXXXX";
+static struct capture_plan plan;
+
+struct seen {
+	int n;
+	char path[512];
+	pid_t pid;
+};
+
+static int on_found(void *ctx, struct probe_file *f, pid_t pid)
+{
+	struct seen *s = ctx;
+
+	if (strncmp(f->path, dir, strlen(dir)))
+		return 0;
+	s->n++;
+	snprintf(s->path, sizeof(s->path), "%s", f->path);
+	s->pid = pid;
+	CHECK(f->scan.nprobes == 1 && f->scan.probes[0].offset && f->fd >= 0 && f->ino);
+	return 0;
+}
+
+static const char *copy_self(const char *name)
+{
+	static char path[256];
+	char cmd[512];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	snprintf(cmd, sizeof(cmd), "cp /proc/%d/exe %s", getpid(), path);
+	if (system(cmd))
+		abort();
+	return path;
+}
+
+static void *map(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+	close(fd);
+	if (p == MAP_FAILED)
+		abort();
+	return p;
+}
+
+/* A child that maps `path`, now or at the first byte from the returned pipe, and waits to be killed. */
+static pid_t child(const char *path, int *go)
+{
+	int ready[2], start[2];
+	pid_t pid;
+	char c;
+
+	if (pipe2(ready, O_CLOEXEC) || pipe2(start, O_CLOEXEC))
+		abort();
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!go)
+			map(path);
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		if (go && read(start[0], &c, 1) == 1)
+			map(path);
+		pause();
+		_exit(0);
+	}
+	if (read(ready[0], &c, 1) != 1)
+		abort();
+	close(ready[0]);
+	close(ready[1]);
+	close(start[0]);
+	if (go)
+		*go = start[1];
+	else
+		close(start[1]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static bool wait_for(struct discover *d, const struct seen *s, int n)
+{
+	struct pollfd p = { .events = POLLIN };
+
+	if (discover_fds(d, &p.fd, 1) != 1)
+		return false;
+	for (int i = 0; i < 300 && s->n < n; i++) {
+		poll(&p, 1, 10);
+		discover_drain(d);
+	}
+	return s->n == n;
+}
+
+static struct discover *start(struct seen *s, const pid_t *pids, int npids)
+{
+	struct discover *d;
+
+	memset(s, 0, sizeof(*s));
+	plan.pids = pids;
+	plan.npids = npids;
+	CHECK(discover_open(&d, &plan, -1, on_found, s) == 0);
+	return d;
+}
+
+static void test_running(void)
+{
+	const char *path = copy_self("running.so");
+	pid_t pid = child(path, NULL), other;
+	struct probe_file **files;
+	struct discover *d;
+	struct seen s;
+
+	d = start(&s, &pid, 1);
+	CHECK(discover_scan(d) >= 1 && s.n == 1 && s.pid == pid && !strcmp(s.path, path));
+	CHECK(discover_scan(d) >= 1 && s.n == 1);
+	CHECK(discover_scan_pid(d, pid) >= 1 && s.n == 1);
+	CHECK(discover_files(d, &files) >= 1 && files[0]->fd >= 0);
+	/* The same file in another process is no news. */
+	other = child(path, NULL);
+	CHECK(discover_scan_pid(d, other) >= 1 && s.n == 1);
+	end(other);
+	end(pid);
+	CHECK(discover_scan(d) >= 1 && s.n == 1); /* gone: no error */
+	discover_close(d);
+}
+
+/* Deleted files and processes in which another mapping has the name. */
+static void test_deleted(void)
+{
+	const char *path = copy_self("deleted.so");
+	pid_t pid = child(path, NULL);
+	struct discover *d;
+	struct seen s;
+
+	unlink(path);
+	d = start(&s, &pid, 1);
+	CHECK(discover_scan(d) >= 0);
+	CHECK(s.n == (geteuid() == 0)); /* map_files takes privilege; by name it cannot be had any more */
+	discover_close(d);
+	end(pid);
+}
+
+/* An inode number is given away again once its file is gone: the new file must not get the old one's verdict. */
+static void test_reused(void)
+{
+	struct timespec pause_ns = { .tv_nsec = 60000000 };
+	struct discover *d;
+	char path[256], cmd[600];
+	struct stat a, b;
+	struct seen s;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/reused.so", dir);
+	snprintf(cmd, sizeof(cmd), "cp /bin/true %s", path);
+	CHECK(system(cmd) == 0 && stat(path, &a) == 0);
+	pid = child(path, NULL);
+	d = start(&s, NULL, 0);
+	CHECK(discover_scan_pid(d, pid) >= 0 && s.n == 0);
+	end(pid);
+	nanosleep(&pause_ns, NULL);
+	/* In place: the same number for certain. */
+	snprintf(cmd, sizeof(cmd), "cat /proc/%d/exe > %s", getpid(), path);
+	CHECK(system(cmd) == 0 && stat(path, &b) == 0 && a.st_ino == b.st_ino);
+	pid = child(path, NULL);
+	CHECK(discover_scan_pid(d, pid) >= 0 && s.n == 1);
+	discover_close(d);
+	end(pid);
+}
+
+static void test_later(void)
+{
+	const char *path = copy_self("later.so");
+	pid_t pid, unrelated;
+	struct discover *d;
+	int go, go2;
+	struct seen s;
+
+	pid = child(path, &go);
+	d = start(&s, &pid, 1);
+	CHECK(discover_scan(d) >= 0 && s.n == 0);
+	CHECK(write(go, "", 1) == 1);
+	CHECK(wait_for(d, &s, 1) && s.pid == pid);
+	/* A process that is not ours is left alone, until it is. */
+	path = copy_self("stray.so");
+	unrelated = child(path, &go2);
+	CHECK(write(go2, "", 1) == 1);
+	for (int i = 0; i < 10; i++) {
+		poll(NULL, 0, 10);
+		discover_drain(d);
+	}
+	CHECK(s.n == 1);
+	CHECK(discover_add_pid(d, unrelated) >= 0 && s.n == 2);
+	discover_close(d);
+	close(go);
+	close(go2);
+	end(pid);
+	end(unrelated);
+}
+
+static void *map_and_stay(void *arg)
+{
+	int *ready = arg;
+
+	/* As long as the main thread ends first, in whatever order the two get here. */
+	map(getenv("TEST_MAP"));
+	poll(NULL, 0, 50);
+	if (write(*ready, "", 1) == 1)
+		pause();
+	return NULL;
+}
+
+/* The main thread has ended: /proc shows the process's memory under the other thread's number only. */
+static void test_headless(void)
+{
+	const char *path = copy_self("headless.so");
+	struct discover *d;
+	struct seen s;
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	setenv("TEST_MAP", path, 1);
+	if (pipe2(ready, O_CLOEXEC))
+		abort();
+	pid = fork();
+	if (!pid) {
+		pthread_t t;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pthread_create(&t, NULL, map_and_stay, &ready[1]);
+		pthread_exit(NULL);
+	}
+	CHECK(read(ready[0], &c, 1) == 1);
+	d = start(&s, &pid, 1);
+	CHECK(discover_scan(d) >= 0 && s.n == 1);
+	discover_close(d);
+	close(ready[0]);
+	close(ready[1]);
+	end(pid);
+}
+
+static void test_library(void)
+{
+	const char *path = copy_self("library.so");
+	struct discover *d;
+	struct seen s;
+
+	plan.library = path;
+	d = start(&s, NULL, 0);
+	CHECK(discover_scan(d) == 1 && s.n == 1 && s.pid == 0);
+	CHECK(discover_scan(d) == 1 && s.n == 1);
+	CHECK(discover_fds(d, &(int){ 0 }, 1) == 0 && discover_drain(d) == 1);
+	discover_close(d);
+	plan.library = NULL;
+}
+
+static void test_verdicts(void)
+{
+	struct verdicts t = { 0 };
+	int bad = 0;
+
+	for (uint64_t i = 1; i <= 70000; i++) {
+		struct verdict *v = verdicts_get(&t, i % 7, i);
+
+		bad += !v || v->checked_ns;
+		if (v)
+			v->checked_ns = i;
+		if (v && i % 1000 == 0)
+			v->probed = true;
+	}
+	for (uint64_t i = 1; i <= 70000; i++)
+		bad += verdicts_get(&t, i % 7, i)->checked_ns != i;
+	verdicts_trim(&t);
+	CHECK(!bad && t.used == 70);
+	for (uint64_t i = 1000; i <= 70000; i += 1000)
+		bad += verdicts_get(&t, i % 7, i)->checked_ns != i;
+	CHECK(!bad && t.used == 70);
+	verdicts_free(&t);
+}
+
+static void count_place(void *ctx, const char *path)
+{
+	CHECK(path && strlen(path) < 100000);
+	++*(int *)ctx;
+}
+
+/* The loader's cache: a made one, the same cut off anywhere, and with bytes changed. */
+static void test_cache(void)
+{
+	static const char strings[] = "libc.so.6\0/lib/libc.so.6\0libcuda.so.1\0/x/libcuda.so.1\0"
+				      "libcudart.so.13\0/y/libcudart.so.13";
+	static const uint32_t keys[3][2] = { { 0, 10 }, { 25, 38 }, { 54, 70 } };
+	unsigned char buf[48 + 3 * 24 + sizeof(strings)] = "glibc-ld.so.cache1.1";
+	uint32_t n = 3, at, base = 48 + 3 * 24;
+	char path[256];
+	int count = 0, fd;
+
+	memcpy(buf + 20, &n, 4);
+	for (int i = 0; i < 3; i++)
+		for (int k = 0; k < 2; k++) {
+			at = base + keys[i][k];
+			memcpy(buf + 48 + i * 24 + 4 + k * 4, &at, 4);
+		}
+	memcpy(buf + base, strings, sizeof(strings));
+	snprintf(path, sizeof(path), "%s/cache", dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	CHECK(write(fd, buf, sizeof(buf)) == sizeof(buf));
+	places_cache(path, count_place, &count);
+	CHECK(count == 2);
+	for (size_t i = 0; i < base; i++) {
+		unsigned char byte = i % 2 ? 0xff : 0x7f;
+
+		CHECK(pwrite(fd, &byte, 1, i) == 1);
+		places_cache(path, count_place, &count);
+		CHECK(pwrite(fd, buf + i, 1, i) == 1);
+	}
+	for (size_t i = sizeof(buf); i-- > 0;) {
+		CHECK(ftruncate(fd, i) == 0);
+		places_cache(path, count_place, &count);
+	}
+	close(fd);
+}
+
+int main(void)
+{
+	char cmd[300];
+	void *p;
+
+	if (!mkdtemp(dir) || !cudaMalloc(&p, 1))
+		abort();
+	memset(plan.capture, 0xff, sizeof(plan.capture));
+	test_running();
+	test_deleted();
+	test_reused();
+	test_later();
+	test_headless();
+	test_library();
+	test_verdicts();
+	test_cache();
+	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
+	CHECK(system(cmd) == 0);
+	return unit_end();
+}

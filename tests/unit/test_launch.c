@@ -1,0 +1,724 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_launch.c - programs that are started under the tracer, and must not notice. The programs are this file's own
+ * modes (`test_launch MODE FD`); they exit 0 when all was as without a tracer. What needs root is left out without it.
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../user/source/launch.h"
+#include "../../user/util/msg.h"
+#include "unit.h"
+
+#define STORM 500
+#define LOADS 40
+#define SIGNALS 200
+#define LIMIT_S 60 /* the whole program: a hang is a failure */
+
+static char self[4096];
+
+/* ---- the programs ------------------------------------------------------------------------------------------- */
+
+static volatile int interrupted, urgent, ending;
+static int out_fd = -1;
+
+static void sleep_ms(int ms)
+{
+	struct timespec left = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+
+	while (nanosleep(&left, &left) < 0 && errno == EINTR)
+		;
+}
+
+static void say_byte(int sig)
+{
+	if (write(out_fd, "x", 1) != 1)
+		_exit(99);
+	(void)sig;
+}
+
+static void count_urgent(int sig)
+{
+	(void)sig;
+	urgent++;
+}
+
+static void *in_epoll(void *arg)
+{
+	struct epoll_event ev;
+	int fd = epoll_create1(0);
+
+	while (!ending)
+		if (epoll_wait(fd, &ev, 1, 20) < 0)
+			interrupted++;
+	return arg;
+}
+
+static void *in_recv(void *arg)
+{
+	struct timeval tv = { .tv_usec = 20000 };
+	int fds[2];
+	char c;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+		return arg;
+	setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	while (!ending)
+		if (recv(fds[0], &c, 1, 0) < 0 && errno == EINTR)
+			interrupted++;
+	return arg;
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static void *exec_exit7(void *arg)
+{
+	execl(self, self, "exit7", (char *)NULL);
+	return arg;
+}
+
+static int mode_signals(void)
+{
+	struct sigaction sa;
+	sigset_t mask;
+
+	sigprocmask(SIG_SETMASK, NULL, &mask);
+	for (int sig = 1; sig < 32; sig++)
+		if (sigismember(&mask, sig) || (sigaction(sig, NULL, &sa), sa.sa_handler != SIG_DFL))
+			return sig;
+	for (int fd = 3; fd < 64; fd++)
+		if (fcntl(fd, F_GETFD) >= 0 && fd != out_fd)
+			return 100 + fd;
+	return 0;
+}
+
+static int mode_storm(void)
+{
+	pthread_t t;
+	int status, sum = 0;
+
+	for (int i = 0; i < STORM; i++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(i % 5);
+		if (i % 10 == 0 && (pthread_create(&t, NULL, nothing, NULL) || pthread_join(t, NULL)))
+			return 2;
+		if (i % 2 == 0 && waitpid(pid, &status, 0) == pid)
+			sum++;
+	}
+	while (wait(&status) > 0)
+		sum++;
+	return sum != STORM;
+}
+
+static int mode_spawn(void)
+{
+	char *argv[] = { (char *)"true", NULL };
+	int status, bad = 0;
+	pid_t pid = vfork();
+
+	if (!pid) {
+		execve("/bin/true", argv, environ);
+		_exit(1);
+	}
+	bad += waitpid(pid, &status, 0) != pid || status;
+	bad += posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ) != 0;
+	bad += waitpid(pid, &status, 0) != pid || status;
+	return bad;
+}
+
+/* Loads a library again and again while two threads wait in system calls that a stop would interrupt. */
+static int mode_load(void)
+{
+	pthread_t a, b;
+
+	signal(SIGURG, count_urgent);
+	pthread_create(&a, NULL, in_epoll, NULL);
+	pthread_create(&b, NULL, in_recv, NULL);
+	for (int i = 0; i < LOADS; i++) {
+		void *lib = dlopen("libanl.so.1", RTLD_NOW);
+
+		if (lib)
+			dlclose(lib);
+		sleep_ms(5);
+	}
+	ending = 1;
+	pthread_join(a, NULL);
+	pthread_join(b, NULL);
+	return interrupted ? 1 : urgent ? 2 : 0;
+}
+
+/* Says that it runs, waits until it may end, and leaves a thread in epoll_wait meanwhile. */
+static int mode_wait(void)
+{
+	pthread_t a, b;
+
+	pthread_create(&a, NULL, in_epoll, NULL);
+	pthread_create(&b, NULL, in_recv, NULL);
+	say_byte(0);
+	sleep_ms(300);
+	ending = 1;
+	pthread_join(a, NULL);
+	pthread_join(b, NULL);
+	say_byte(0);
+	return interrupted != 0;
+}
+
+static int mode_tick(void)
+{
+	while (!ending) {
+		say_byte(0);
+		sleep_ms(2);
+	}
+	return 0;
+}
+
+static int mode_count(void)
+{
+	signal(SIGUSR1, say_byte);
+	signal(SIGURG, count_urgent);
+	for (int i = 0; i < 3; i++)
+		kill(getpid(), SIGURG);
+	say_byte(0);
+	while (!ending)
+		pause();
+	return 0;
+}
+
+/* Urgent data on a socket: the kernel sends this SIGURG with the same siginfo as a BPF program's. */
+static int mode_oob(void)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(sa);
+	int l = socket(AF_INET, SOCK_STREAM, 0), a = socket(AF_INET, SOCK_STREAM, 0), b;
+
+	signal(SIGURG, count_urgent);
+	if (bind(l, (void *)&sa, len) || listen(l, 1) || getsockname(l, (void *)&sa, &len) ||
+	    connect(a, (void *)&sa, len))
+		return 3;
+	b = accept(l, NULL, NULL);
+	fcntl(b, F_SETOWN, getpid());
+	send(a, "!", 1, MSG_OOB);
+	for (int i = 0; i < 500 && !urgent; i++)
+		sleep_ms(2);
+	return urgent != 1;
+}
+
+static int mode_user(void)
+{
+	gid_t groups[8];
+	int n = getgroups(8, groups);
+
+	return getuid() != 65534 || geteuid() != 65534 || getegid() != 65534 || n != 1 || groups[0] != 65534 ||
+	       strcmp(getenv("USER"), "nobody") || strcmp(getenv("LOGNAME"), "nobody") || !getenv("HOME");
+}
+
+static int mode_env(void)
+{
+	const char *a = getenv("CT_SET"), *same = getenv("CT_SAME");
+
+	return !a || strcmp(a, "two") || getenv("CT_UNSET") || getenv("CT_BARE") || !same || strcmp(same, "3=4");
+}
+
+static int program(const char *mode)
+{
+	pthread_t t;
+
+	if (!strcmp(mode, "exit7"))
+		return 7;
+	if (!strcmp(mode, "term")) {
+		kill(getpid(), SIGTERM);
+		return 1;
+	}
+	if (!strcmp(mode, "threadexec")) {
+		pthread_create(&t, NULL, nothing, NULL);
+		pthread_create(&t, NULL, exec_exit7, NULL);
+		for (;;)
+			pause();
+	}
+	return !strcmp(mode, "signals") ? mode_signals() :
+	       !strcmp(mode, "storm")	? mode_storm() :
+	       !strcmp(mode, "spawn")	? mode_spawn() :
+	       !strcmp(mode, "load")	? mode_load() :
+	       !strcmp(mode, "wait")	? mode_wait() :
+	       !strcmp(mode, "tick")	? mode_tick() :
+	       !strcmp(mode, "count")	? mode_count() :
+	       !strcmp(mode, "oob")	? mode_oob() :
+	       !strcmp(mode, "user")	? mode_user() :
+	       !strcmp(mode, "env")	? mode_env() :
+					  98;
+}
+
+/* ---- the tracer's side ----------------------------------------------------------------------------------------- */
+
+struct seen {
+	int forks, execs, loads, bad;
+	bool watch_loads, kill_at_exec;
+	int probe_fd;
+};
+
+/* SIGURG to the thread that is at _dl_debug_state of this process. The memory to probe is that of the new image. */
+static int watch_loads(pid_t pid)
+{
+	struct bpf_insn prog[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1, .imm = SIGURG },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_send_signal_thread },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	struct perf_event_attr attr = { .size = sizeof(attr), .sample_period = 1, .wakeup_events = 1 };
+	void *at = dlvsym(RTLD_DEFAULT, "_dl_debug_state", "GLIBC_PRIVATE");
+	char *type = unit_read("/sys/bus/event_source/devices/uprobe/type");
+	int prog_fd, fd = -1;
+	Dl_info info;
+
+	prog_fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "test", "GPL", prog, ARRAY_LEN(prog), NULL);
+	if (at && type && prog_fd >= 0 && dladdr(at, &info)) {
+		attr.type = (unsigned)atoi(type);
+		attr.uprobe_path = (uintptr_t)info.dli_fname;
+		attr.probe_offset = (uintptr_t)at - (uintptr_t)info.dli_fbase;
+		fd = (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	}
+	if (fd >= 0 && (ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog_fd) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))) {
+		close(fd);
+		fd = -1;
+	}
+	if (prog_fd >= 0)
+		close(prog_fd);
+	free(type);
+	return fd;
+}
+
+static void on_stop(void *ctx, pid_t pid, pid_t tid, bool exec)
+{
+	struct seen *s = ctx;
+
+	if (exec)
+		s->execs++;
+	else
+		s->loads++;
+	if (exec && pid != tid)
+		s->bad++;
+	if (exec && s->watch_loads)
+		s->probe_fd = watch_loads(pid);
+	if (exec && s->kill_at_exec)
+		kill(pid, SIGKILL);
+}
+
+static void on_fork(void *ctx, pid_t parent, pid_t child)
+{
+	struct seen *s = ctx;
+
+	s->forks++;
+	if (parent <= 0 || child <= 0 || parent == child)
+		s->bad++;
+}
+
+static const struct launch_ops ops = { .on_stop = on_stop, .on_fork = on_fork };
+
+static void on_child(int sig)
+{
+	(void)sig;
+}
+
+/* Until it ends, for at most ms; true when it has ended. */
+static bool poll_for(struct launch *l, int ms)
+{
+	for (int i = 0; i < ms / 2; i++) {
+		if (launch_poll(l))
+			return true;
+		usleep(2000);
+	}
+	return launch_poll(l);
+}
+
+/* The next byte of the program, which must not have ended. */
+static bool next_byte(struct launch *l, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char c;
+
+	for (int i = 0; i < 2500; i++) {
+		launch_poll(l);
+		if (poll(&p, 1, 2) == 1)
+			return read(fd, &c, 1) == 1;
+	}
+	return false;
+}
+
+static char *no_leaks[] = { (char *)"ASAN_OPTIONS=detect_leaks=0", NULL }; /* that check needs ptrace itself */
+
+static struct launch *start(const char *mode, int fd, struct seen *s)
+{
+	char num[16], *cmd[] = { self, (char *)mode, num, NULL };
+	struct launch *l;
+
+	s->probe_fd = -1;
+	snprintf(num, sizeof(num), "%d", fd);
+	if (launch_open(&l, cmd, NULL, no_leaks, &ops, s))
+		return NULL;
+	if (launch_start(l)) {
+		launch_close(l);
+		return NULL;
+	}
+	return l;
+}
+
+/* The wait status of a whole run; -1: it could not be run, or went on for too long. */
+static int run_cmd(char *const cmd[], const char *user, char *const env[], struct seen *s)
+{
+	struct launch *l;
+	int status = -1;
+
+	s->probe_fd = -1;
+	if (launch_open(&l, cmd, user, env, &ops, s))
+		return -1;
+	if (!launch_start(l) && poll_for(l, 10000))
+		status = launch_status(l);
+	launch_close(l);
+	if (s->probe_fd >= 0)
+		close(s->probe_fd);
+	CHECK(!s->bad);
+	return status;
+}
+
+static int run(const char *mode, struct seen *s)
+{
+	char *cmd[] = { self, (char *)mode, NULL };
+
+	return run_cmd(cmd, NULL, no_leaks, s);
+}
+
+/* ---- cases --------------------------------------------------------------------------------------------------------- */
+
+static void test_status(void)
+{
+	struct seen s = {};
+	int status;
+
+	CHECK(run("exit7", &s) == W_EXITCODE(7, 0));
+	CHECK(s.execs == 1 && s.forks == 0);
+	status = run("term", &s);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	s.kill_at_exec = true; /* killed while it is stopped */
+	status = run("exit7", &s);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void test_surroundings(void)
+{
+	char *env[] = { (char *)"CT_SET=one", (char *)"CT_SET=two", (char *)"CT_UNSET", (char *)"CT_BARE", no_leaks[0],
+			NULL };
+	char *cmd[] = { self, (char *)"env", NULL };
+	struct seen s = {};
+	sigset_t some, old;
+
+	setenv("CT_UNSET", "1", 1);
+	setenv("CT_SAME", "3=4", 1);
+	CHECK(run_cmd(cmd, NULL, env, &s) == 0);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&some);
+	sigaddset(&some, SIGTERM);
+	sigprocmask(SIG_BLOCK, &some, &old);
+	CHECK(run("signals", &s) == 0);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGCHLD, SIG_IGN);
+	CHECK(run("exit7", &s) == W_EXITCODE(7, 0));
+	signal(SIGCHLD, on_child);
+}
+
+static char said[1024];
+
+/* What one launch_open() answers that must fail; its words go to said. */
+static int refused(const char *name, const char *user)
+{
+	char *cmd[] = { (char *)name, NULL }, path[] = "/tmp/ct_test_launch.XXXXXX", *got;
+	int saved = dup(STDERR_FILENO), fd = mkstemp(path), err;
+	struct launch *l = NULL;
+	struct seen s = {};
+
+	dup2(fd, STDERR_FILENO);
+	err = launch_open(&l, cmd, user, NULL, &ops, &s);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(fd);
+	got = unit_read(path);
+	snprintf(said, sizeof(said), "%s", got ? got : "");
+	free(got);
+	unlink(path);
+	launch_close(l);
+	return err;
+}
+
+static void test_refused(void)
+{
+	CHECK(refused("ct-no-such-program", NULL) == -ENOENT);
+	CHECK_TEXT("cudatrace: error: cannot run 'ct-no-such-program': No such file or directory\n", said);
+	CHECK(refused("", NULL) == -ENOENT);
+	CHECK(refused("/etc/passwd", NULL) == -EACCES);
+	CHECK_TEXT("cudatrace: error: cannot run '/etc/passwd': Permission denied\n", said);
+	CHECK(refused("/tmp", NULL) == -EACCES);
+	CHECK(refused("true", "ct-no-such-user") == -ENOENT);
+	CHECK_TEXT("cudatrace: error: there is no user 'ct-no-such-user' in /etc/passwd: give a name or a uid that is there\n",
+		   said);
+	CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+}
+
+static void write_script(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+
+	CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+static void test_scripts(void)
+{
+	char dir[] = "/tmp/ct_test_launch.XXXXXX", path[64], *cmd[] = { path, (char *)"5", NULL };
+	char var[96], *env[] = { var, NULL }, *by_name[] = { (char *)"ct-script", (char *)"6", NULL };
+	struct seen s = {};
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), saved = dup(STDERR_FILENO);
+
+	CHECK(mkdtemp(dir) != NULL);
+	snprintf(path, sizeof(path), "%s/ct-script", dir);
+	snprintf(var, sizeof(var), "PATH=/nonexistent:%s:/bin", dir);
+	write_script(path, "exit $1\n");
+	CHECK(run_cmd(cmd, NULL, NULL, &s) == W_EXITCODE(5, 0));
+	CHECK(run_cmd(by_name, NULL, env, &s) == W_EXITCODE(6, 0));
+	write_script(path, "#!/nonexistent\n");
+	dup2(null, STDERR_FILENO);
+	CHECK(run_cmd(cmd, NULL, NULL, &s) == W_EXITCODE(127, 0));
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(null);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void test_user(void)
+{
+	char dir[] = "/tmp/ct_test_launch.XXXXXX", path[64], *cmd[] = { path, (char *)"user", NULL };
+	struct seen s = {};
+	FILE *in, *out;
+	int c;
+
+	/* a copy that everybody may read: the build folder may be private */
+	CHECK(mkdtemp(dir) != NULL);
+	snprintf(path, sizeof(path), "%s/program", dir);
+	in = fopen(self, "re");
+	out = fopen(path, "we");
+	while (in && out && (c = getc(in)) != EOF)
+		putc(c, out);
+	if (in)
+		fclose(in);
+	if (out)
+		fclose(out);
+	chmod(dir, 0755);
+	chmod(path, 0755);
+	CHECK(run_cmd(cmd, "nobody", no_leaks, &s) == 0);
+	CHECK(run_cmd(cmd, "65534", no_leaks, &s) == 0);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void test_tree(void)
+{
+	struct seen s = {};
+
+	CHECK(run("storm", &s) == 0);
+	CHECK(s.forks == STORM && s.execs == 1);
+	s = (struct seen){};
+	CHECK(run("threadexec", &s) == W_EXITCODE(7, 0));
+	CHECK(s.forks == 0 && s.execs == 2);
+	s = (struct seen){};
+	CHECK(run("spawn", &s) == 0);
+	CHECK(s.forks == 2 && s.execs == 3);
+}
+
+static void test_stop_and_go(void)
+{
+	struct pollfd p;
+	struct seen s = {};
+	struct launch *l;
+	int fds[2], status;
+	char drain[4096];
+
+	CHECK(!pipe(fds));
+	fcntl(fds[0], F_SETFD, FD_CLOEXEC);
+	l = start("tick", fds[1], &s);
+	CHECK(l && next_byte(l, fds[0]));
+	launch_signal(l, SIGSTOP);
+	poll_for(l, 50);
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	while (read(fds[0], drain, sizeof(drain)) > 0)
+		;
+	p = (struct pollfd){ .fd = fds[0], .events = POLLIN };
+	poll_for(l, 50);
+	CHECK(poll(&p, 1, 0) == 0);
+	launch_signal(l, SIGCONT);
+	CHECK(next_byte(l, fds[0]));
+	launch_signal(l, SIGTERM);
+	CHECK(poll_for(l, 5000));
+	status = launch_status(l);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	launch_close(l);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void test_signals(void)
+{
+	struct seen s = {};
+	struct launch *l;
+	int fds[2], got = 0;
+
+	CHECK(!pipe(fds));
+	fcntl(fds[0], F_SETFD, FD_CLOEXEC);
+	l = start("count", fds[1], &s);
+	CHECK(l && next_byte(l, fds[0]));
+	for (int i = 0; i < SIGNALS; i++) {
+		launch_signal(l, SIGUSR1);
+		got += next_byte(l, fds[0]);
+	}
+	CHECK(got == SIGNALS);
+	poll_for(l, 20);
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	CHECK(read(fds[0], &got, 1) < 0); /* none too many */
+	launch_signal(l, SIGKILL);
+	CHECK(poll_for(l, 5000) && s.loads == 0);
+	launch_close(l);
+	close(fds[0]);
+	close(fds[1]);
+	CHECK(run("oob", &s) == 0);
+	CHECK(s.loads == 0);
+}
+
+static void test_loads(void)
+{
+	struct seen s = { .watch_loads = true };
+	int status = run("load", &s);
+
+	CHECK(status == 0);
+	CHECK(s.loads >= 2 * LOADS);
+	if (status || s.loads < 2 * LOADS)
+		printf("  status 0x%x, %d stops, probe %d\n", status, s.loads, s.probe_fd);
+}
+
+static void test_detach(void)
+{
+	char *cmd[] = { self, (char *)"exit7", NULL };
+	struct seen s = {};
+	struct launch *l = NULL;
+	int fds[2], status = -1;
+	pid_t pid;
+
+	CHECK(!pipe(fds));
+	fcntl(fds[0], F_SETFD, FD_CLOEXEC);
+	l = start("wait", fds[1], &s);
+	CHECK(l && next_byte(l, fds[0]));
+	poll_for(l, 50);
+	pid = launch_pid(l);
+	launch_close(l);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+
+	/* a stopped one stays so */
+	l = start("tick", fds[1], &s);
+	CHECK(l && next_byte(l, fds[0]));
+	pid = launch_pid(l);
+	launch_signal(l, SIGSTOP);
+	poll_for(l, 50);
+	launch_close(l);
+	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+	kill(pid, SIGKILL);
+	CHECK(waitpid(pid, &status, 0) == pid);
+
+	/* one that was not started is ended */
+	CHECK(!launch_open(&l, cmd, NULL, NULL, &ops, &s));
+	launch_close(l);
+	CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* The tracer is killed: the program goes on to its end. */
+static void test_orphan(void)
+{
+	struct pollfd p;
+	struct seen s = {};
+	int fds[2], status;
+	pid_t tracer;
+	char c;
+
+	CHECK(!pipe(fds));
+	fcntl(fds[0], F_SETFD, FD_CLOEXEC);
+	tracer = fork();
+	if (!tracer) {
+		struct launch *l = start("wait", fds[1], &s);
+
+		if (l)
+			poll_for(l, 10000);
+		_exit(0);
+	}
+	p = (struct pollfd){ .fd = fds[0], .events = POLLIN };
+	CHECK(poll(&p, 1, 5000) == 1 && read(fds[0], &c, 1) == 1);
+	kill(tracer, SIGKILL);
+	CHECK(waitpid(tracer, &status, 0) == tracer && WIFSIGNALED(status));
+	CHECK(poll(&p, 1, 5000) == 1 && read(fds[0], &c, 1) == 1);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+int main(int argc, char **argv)
+{
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n < 0)
+		return 1;
+	if (argc > 1) {
+		out_fd = argc > 2 ? atoi(argv[2]) : -1;
+		return program(argv[1]);
+	}
+	alarm(LIMIT_S);
+	signal(SIGCHLD, on_child);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	test_status();
+	test_surroundings();
+	test_refused();
+	test_scripts();
+	test_tree();
+	test_stop_and_go();
+	test_signals();
+	test_detach();
+	test_orphan();
+	if (!geteuid()) {
+		test_user();
+		test_loads();
+	} else {
+		printf("not root: -u and the stops at the dynamic loader are left out\n");
+	}
+	return unit_end();
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * abi.c - which word an argument is in, and what memory is to be read, for x86-64 System V and AAPCS64.
+ *
+ * words[] of a record begins with the argument registers (6 on x86-64, 8 on aarch64); the stack's 8-byte words follow.
+ *   WORD    the next register; none left: the next stack word.
+ *   PAIR    two registers; too few left: both words on the stack. On x86-64 later arguments may still use the
+ *           remaining register (psABI 3.2.3), on aarch64 they may not (AAPCS64 C.13: NGRN becomes 8).
+ *   MEMORY  x86-64: copied to the stack in its turn; aarch64: a pointer to a copy, in a WORD (AAPCS64 B.4).
+ *   FLOAT   a vector register, in neither sequence.
+ * CUDA's functions have no argument with an alignment above 8.
+ */
+#include "abi.h"
+#include "layout.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct abi_plan plans[2][CT_MAX_FUNCS];
+
+static const int nregs[2] = { [API_X86_64] = 6, [API_AARCH64] = 8 };
+
+static void assign_words(const struct api_func *f, enum api_arch arch, struct abi_plan *p)
+{
+	int nreg = nregs[arch], reg = 0, stack = nreg, word, need = 0;
+
+	if (f->flags & API_SRET && arch == API_X86_64)
+		reg = 1;
+	for (int i = 0; i < f->nargs; i++) {
+		const struct api_arg *a = &f->args[i];
+		int n = 1;
+
+		if (a->abi == API_ABI_FLOAT) {
+			p->args[i].word = ABI_NONE;
+			continue;
+		}
+		if (a->abi == API_ABI_PAIR)
+			n = 2;
+		else if (a->abi == API_ABI_MEMORY && arch == API_X86_64)
+			n = (a->width + 7) / 8;
+		if (n == 1 && a->abi != API_ABI_MEMORY) {
+			word = reg < nreg ? reg++ : stack++;
+		} else if (a->abi == API_ABI_MEMORY && arch == API_AARCH64) {
+			word = reg < nreg ? reg++ : stack++;
+		} else if (a->abi == API_ABI_PAIR && reg + 2 <= nreg) {
+			word = reg;
+			reg += 2;
+		} else {
+			if (arch == API_AARCH64)
+				reg = nreg;
+			word = stack;
+			stack += n;
+		}
+		if (a->type == FIELD_UNKNOWN) {
+			p->args[i].word = ABI_NONE;
+			continue;
+		}
+		p->args[i].word = (uint8_t)word;
+		if (word + n > need)
+			need = word + n;
+	}
+	if (need > CT_MAX_WORDS)
+		p->err = -E2BIG;
+	else
+		p->spec.nwords = (uint8_t)need;
+}
+
+static uint8_t find_arg(const struct api_func *f, const char *name)
+{
+	for (int i = 0; name && i < f->nargs; i++)
+		if (!strcmp(f->args[i].name, name))
+			return (uint8_t)i;
+	return ABI_NONE;
+}
+
+/* Adds a read and returns it; NULL when there is no room. */
+static struct ct_read *add_read(struct abi_plan *p, int when, int kind, uint8_t from, int len)
+{
+	struct ct_read *r;
+
+	if (p->spec.nreads >= CT_MAX_READS || len > CT_READ_MAX) {
+		p->err = -E2BIG;
+		return NULL;
+	}
+	r = &p->spec.reads[p->spec.nreads++];
+	r->when = (uint8_t)when;
+	r->kind = (uint8_t)kind;
+	r->from = from;
+	r->count_from = CT_COUNT_NONE;
+	r->len = (uint16_t)len;
+	return r;
+}
+
+static int bytes_of(const struct api_arg *a)
+{
+	return a->layout ? a->layout->used : a->width;
+}
+
+/* Reads a value, a struct or a string, and what it points to in turn. */
+static void read_value(const struct api_arg *a, struct abi_arg *w, struct abi_plan *p, int when)
+{
+	struct ct_read *r;
+	bool str = a->type == FIELD_STR;
+	bool via = str && a->dir != API_IN && a->deref; /* a pointer to a pointer to a string */
+
+	w->read = p->spec.nreads;
+	r = add_read(p, when, str && !via ? CT_READ_STR : CT_READ_BYTES, w->word,
+		     via ? 8 : str ? a->max : bytes_of(a));
+	if (!r)
+		return;
+	if (via) {
+		w->read2 = p->spec.nreads;
+		add_read(p, when, CT_READ_STR, CT_FROM_READ | w->read, a->max);
+		return;
+	}
+	for (int i = 0; a->layout && i < a->layout->nmembers; i++) {
+		const struct api_member *m = &a->layout->members[i];
+
+		if (!m->list || when != CT_AT_ENTRY)
+			continue;
+		w->read2 = p->spec.nreads;
+		r = add_read(p, when, CT_READ_ARRAY, CT_FROM_READ | w->read, m->max * m->layout->size);
+		if (!r)
+			return;
+		r->off = m->off;
+		r->elem = m->layout->size;
+		r->count_from = CT_FROM_READ | w->read;
+		r->count_off = m->count_off;
+	}
+}
+
+static void read_list(const struct api_func *f, const struct api_arg *a, struct abi_arg *w, struct abi_plan *p, int when)
+{
+	const struct abi_arg *count;
+	struct ct_read *r;
+
+	if (w->count == ABI_NONE) {
+		p->err = -EINVAL;
+		return;
+	}
+	w->read = p->spec.nreads;
+	r = add_read(p, when, CT_READ_ARRAY, w->word, a->max);
+	if (!r)
+		return;
+	r->elem = a->width;
+	count = &p->args[w->count];
+	r->count_from = f->args[w->count].dir == API_IN ? count->word : CT_FROM_READ | count->read;
+}
+
+/* Is there memory to read for this argument, and when? 0: none. */
+static int when_read(const struct api_arg *a, enum api_arch arch)
+{
+	if (a->dir != API_IN)
+		return CT_AT_RETURN;
+	if (a->deref || (a->abi == API_ABI_MEMORY && arch == API_AARCH64 && a->type != FIELD_UNKNOWN))
+		return CT_AT_ENTRY;
+	return 0;
+}
+
+/* Values come before lists, because a list's length may be among the values. */
+static void plan_reads(const struct api_func *f, enum api_arch arch, struct abi_plan *p, int when)
+{
+	for (int lists = 0; lists < 2; lists++) {
+		for (int i = 0; i < f->nargs && !p->err; i++) {
+			const struct api_arg *a = &f->args[i];
+
+			if (when_read(a, arch) != when || (a->count != NULL) != lists)
+				continue;
+			if (lists)
+				read_list(f, a, &p->args[i], p, when);
+			else
+				read_value(a, &p->args[i], p, when);
+		}
+	}
+}
+
+static void plan_size(const struct api_func *f, struct abi_plan *p)
+{
+	int n = 0;
+
+	for (int i = 0; i < f->nargs; i++) {
+		const struct api_arg *a = &f->args[i];
+
+		if (!a->unit)
+			continue;
+		n++;
+		if (a->unit == 1 && a->abi == API_ABI_WORD && a->dir == API_IN && !a->deref && a->width == 8)
+			p->spec.size_word = p->args[i].word;
+	}
+	if (n != 1)
+		p->spec.size_word = CT_COUNT_NONE;
+	else if (p->spec.size_word != CT_COUNT_NONE)
+		p->spec.flags |= CT_S_MATCH_SIZE;
+}
+
+static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_plan *p)
+{
+	size_t total;
+
+	for (int i = 0; i < f->nargs; i++) {
+		p->args[i].read = p->args[i].read2 = ABI_NONE;
+		p->args[i].count = find_arg(f, f->args[i].count);
+		p->args[i].by = find_arg(f, f->args[i].by);
+	}
+	p->spec.flags = (uint8_t)f->flags;
+	if (f->ret == API_RET_CUDA_ERR || f->ret == API_RET_CU_RESULT)
+		p->spec.flags |= CT_S_ERROR;
+	p->spec.size_word = CT_COUNT_NONE;
+	assign_words(f, arch, p);
+	if (!p->err)
+		plan_reads(f, arch, p, CT_AT_ENTRY);
+	p->spec.nentry = p->spec.nreads;
+	if (!p->err)
+		plan_reads(f, arch, p, CT_AT_RETURN);
+	plan_size(f, p);
+	total = p->spec.nwords * 8u;
+	for (int i = 0; i < p->spec.nreads; i++)
+		total += (p->spec.reads[i].kind == CT_READ_BYTES ? 0 : 8) + ((p->spec.reads[i].len + 7u) & ~7u);
+	if (total > CT_DATA_MAX)
+		p->err = -E2BIG;
+	p->known = true;
+}
+
+const struct abi_plan *abi_plan(int func, enum api_arch arch)
+{
+	struct abi_plan *p = &plans[arch][func];
+
+	if (!p->known)
+		make_plan(&api_funcs[func], arch, p);
+	return p;
+}
+
+int api_spec(int func, enum api_arch arch, bool shown, struct ct_spec *out)
+{
+	const struct abi_plan *p;
+
+	if (func < 0 || func >= api_nfuncs)
+		return -EINVAL;
+	p = abi_plan(func, arch);
+	if (p->err)
+		return p->err;
+	*out = p->spec;
+	if (shown)
+		out->flags |= CT_S_SHOWN;
+	return 0;
+}
+
+void abi_reads_find(const struct ct_call *c, const struct abi_plan *p, struct abi_reads *r)
+{
+	const uint8_t *at = (const uint8_t *)&c->words[c->nwords], *end = (const uint8_t *)c + c->h.size;
+
+	for (int i = 0; i < p->spec.nreads; i++) {
+		const struct ct_read *spec = &p->spec.reads[i];
+		uint64_t head;
+
+		r->at[i] = NULL;
+		if (!(c->got >> i & 1) || at >= end)
+			continue;
+		r->len[i] = spec->len;
+		r->cut[i] = false;
+		if (spec->kind != CT_READ_BYTES) {
+			if (end - at < 8)
+				continue;
+			memcpy(&head, at, sizeof(head));
+			at += 8;
+			r->cut[i] = head & CT_STR_CUT;
+			head &= ~CT_STR_CUT;
+			if (head > spec->len)
+				head = spec->len;
+			r->len[i] = (uint32_t)head;
+		}
+		if (end - at < (ptrdiff_t)r->len[i]) {
+			at = end;
+			continue;
+		}
+		r->at[i] = at;
+		at += (r->len[i] + 7) & ~7u;
+	}
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * abi.h - inside the api room: where a row's arguments are in a call's record. A plan is made once for each row and
+ * architecture; the capture spec of the kernel side and the decoder both follow it, so they cannot disagree.
+ */
+#ifndef CT_ABI_H
+#define CT_ABI_H
+
+#include "api.h"
+
+#define ABI_NONE 0xff
+
+struct abi_arg {
+	uint8_t word;  /* index of its (first) word; ABI_NONE: passed where it cannot be seen */
+	uint8_t read;  /* index of the read with what it points to; ABI_NONE: none */
+	uint8_t read2; /* of the list or string that this read points to; ABI_NONE: none */
+	uint8_t count; /* a list: index of the argument with its length; ABI_NONE: no list */
+	uint8_t by;    /* a union: index of the argument that selects its member; ABI_NONE: none */
+};
+
+struct abi_plan {
+	bool known;
+	int err;	     /* 0, or -E2BIG: needs more than a record may hold */
+	struct ct_spec spec; /* without CT_S_SHOWN */
+	struct abi_arg args[API_MAX_ARGS];
+};
+
+/* The plan of a row. func must be a row. The caller must be the only thread that uses the api room. */
+const struct abi_plan *abi_plan(int func, enum api_arch arch);
+
+/* The reads of a record. */
+struct abi_reads {
+	const uint8_t *at[CT_MAX_READS]; /* NULL: not there */
+	uint32_t len[CT_MAX_READS];	 /* bytes */
+	bool cut[CT_MAX_READS];		 /* there was more */
+};
+
+/* Finds the reads in a record. A record that passed record_check() yields all that it announces; any other yields what
+ * lies within its size. */
+void abi_reads_find(const struct ct_call *, const struct abi_plan *, struct abi_reads *);
+
+#endif

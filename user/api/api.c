@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * api.c - finding rows by name and version, the names of classes and domains, and what a return value means.
+ *
+ * A symbol table of a large library is looked up name by name: most names are refused by their first letters, the rest
+ * by one probe of a hash table that is made at the first use.
+ */
+#include "api.h"
+#include "xlat.h"
+
+#include <string.h>
+
+#define HASH_SIZE 4096 /* a power of two, at least twice CT_MAX_FUNCS */
+
+static uint16_t slots[HASH_SIZE]; /* row + 1 of the first row with a name; 0: free */
+static bool hashed;
+
+static const char *const class_names[API_CLASS_END] = {
+	[API_MEMORY] = "memory",   [API_COPY] = "copy",	      [API_SET] = "set",
+	[API_LAUNCH] = "launch",   [API_STREAM] = "stream",   [API_EVENT] = "event",
+	[API_SYNC] = "sync",	   [API_GRAPH] = "graph",     [API_DEVICE] = "device",
+	[API_CONTEXT] = "context", [API_MODULE] = "module",   [API_QUERY] = "query",
+	[API_PEER] = "peer",	   [API_TEXTURE] = "texture", [API_PROFILER] = "profiler",
+	[API_INTERNAL] = "internal",
+};
+
+static uint32_t hash(const char *name, size_t len)
+{
+	uint32_t h = 2166136261u;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (uint8_t)name[i]) * 16777619u;
+	return h ^ h >> 15;
+}
+
+static bool same_name(int row, const char *name, size_t len)
+{
+	return !strncmp(api_funcs[row].name, name, len) && !api_funcs[row].name[len];
+}
+
+static void make_hash(void)
+{
+	for (int i = 0; i < api_nfuncs; i++) {
+		size_t len = strlen(api_funcs[i].name);
+		uint32_t at = hash(api_funcs[i].name, len) % HASH_SIZE;
+
+		while (slots[at] && !same_name(slots[at] - 1, api_funcs[i].name, len))
+			at = (at + 1) % HASH_SIZE;
+		if (!slots[at])
+			slots[at] = (uint16_t)(i + 1);
+	}
+	hashed = true;
+}
+
+/* The first row with this name, or -1. */
+static int first_row(const char *name, size_t len)
+{
+	uint32_t at;
+
+	if (!hashed)
+		make_hash();
+	for (at = hash(name, len) % HASH_SIZE; slots[at]; at = (at + 1) % HASH_SIZE)
+		if (same_name(slots[at] - 1, name, len))
+			return slots[at] - 1;
+	return -1;
+}
+
+int api_next(const char *name, int prev)
+{
+	size_t len = strlen(name);
+
+	if (prev < 0)
+		return first_row(name, len);
+	/* Rows of one name stand together. */
+	return prev + 1 < api_nfuncs && same_name(prev + 1, name, len) ? prev + 1 : -1;
+}
+
+/* Of the rows of one name the one for this version; the newest when none is or when the version is not known. */
+static int row_for_version(int row, int version)
+{
+	const char *name = api_funcs[row].name;
+	int newest = row;
+
+	version /= 10;
+	for (int i = row; i >= 0; i = api_next(name, i)) {
+		const struct api_func *f = &api_funcs[i];
+
+		newest = i;
+		if (version && version >= f->since && (!f->until || version < f->until))
+			return i;
+	}
+	return newest;
+}
+
+int api_lookup(const char *symbol, int version, bool *per_thread)
+{
+	size_t len;
+	int row;
+
+	*per_thread = false;
+	if (strncmp(symbol, "cu", 2) && strncmp(symbol, "__cuda", 6))
+		return -1;
+	len = strlen(symbol);
+	row = first_row(symbol, len);
+	if (row < 0 && len > 5 && (!strcmp(symbol + len - 5, "_ptsz") || !strcmp(symbol + len - 5, "_ptds"))) {
+		row = first_row(symbol, len - 5);
+		*per_thread = row >= 0;
+	}
+	return row < 0 ? -1 : row_for_version(row, version);
+}
+
+const char *api_class_name(enum api_class class)
+{
+	return class < API_CLASS_END ? class_names[class] : "?";
+}
+
+int api_class_parse(const char *name)
+{
+	for (int i = 0; i < API_CLASS_END; i++)
+		if (!strcmp(name, class_names[i]))
+			return i;
+	return !strcmp(name, "ipc") ? API_PEER : -1;
+}
+
+const char *api_domain_name(enum api_domain domain)
+{
+	return domain == API_RUNTIME ? "runtime" : "driver";
+}
+
+const char *api_error_name(enum api_ret kind, int64_t code)
+{
+	switch (kind) {
+	case API_RET_CUDA_ERR:
+		return xlat_name(&xlat_cuda_error, code);
+	case API_RET_CU_RESULT:
+		return xlat_name(&xlat_cu_result, code);
+	default:
+		return NULL;
+	}
+}
+
+bool api_failed(const struct ct_call *c)
+{
+	const struct api_func *f;
+	int32_t code = (int32_t)c->ret;
+
+	if (c->h.kind == CT_ENTER || c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN) || c->func >= api_nfuncs)
+		return false;
+	f = &api_funcs[c->func];
+	if (f->ret != API_RET_CUDA_ERR && f->ret != API_RET_CU_RESULT)
+		return false;
+	if (code == 600 && f->flags & CT_S_NOT_READY) /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
+		return false;
+	return code != 0;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * files.c - which files are worth probing.
+ *
+ * A scan lists mappings (maps.c), drops those whose inode has a verdict already, and reads the rest (elf.c), the
+ * files that are called libcuda* first, since a process may be stopped until its probes stand.
+ *
+ * Three numbers could name a file, and only the vma's own inode is the same for two overlay mounts of one file. A
+ * file that no process has mapped yet (an installed library, --library) is therefore mapped for a moment by
+ * ourselves, and our own mappings are read as everybody else's are.
+ */
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../util/msg.h"
+#include "maps.h"
+
+#define RECHECK_NS 50000000ULL /* a verdict this young is not compared with the file's generation again */
+#define SCAN_AGAIN 3	       /* times, when a process vanished with a file half looked at */
+
+/* A file that a scan has to read. */
+struct candidate {
+	struct ct_vma vma;
+	int fd; /* -1: to be opened through the mapping */
+	bool likely;
+	char *path;
+};
+
+int files_grow(void *array, size_t n, size_t *cap, size_t size)
+{
+	void *more;
+	size_t want = *cap ? *cap * 2 : 64;
+
+	if (n < *cap)
+		return 0;
+	more = realloc(*(void **)array, want * size);
+	if (!more)
+		return -ENOMEM;
+	*(void **)array = more;
+	*cap = want;
+	return 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+/* ---- one file ------------------------------------------------------------------------------------- */
+
+static uint64_t generation(const struct stat *st)
+{
+	uint64_t g = st->st_mtim.tv_sec * 1000000000ULL + st->st_mtim.tv_nsec;
+
+	return (g ^ (uint64_t)st->st_size * 0x9e3779b97f4a7c15ULL) | 1;
+}
+
+static bool is_likely(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	base = base ? base + 1 : path;
+	return !strncmp(base, "libcuda", 7);
+}
+
+static int remember(struct files *f, const struct ct_vma *vma, int fd, const char *path)
+{
+	char name[PATH_MAX];
+	struct candidate c = { .vma = *vma, .fd = fd };
+
+	if (files_grow(&f->cands, f->ncands, &f->cands_cap, sizeof(*f->cands)))
+		return -ENOMEM;
+	if (!path) {
+		maps_name(vma, name, sizeof(name));
+		path = name;
+	}
+	c.path = strdup(path);
+	if (!c.path)
+		return -ENOMEM;
+	c.likely = is_likely(c.path);
+	f->cands[f->ncands++] = c;
+	return 0;
+}
+
+/* A mapping passes by: is its file news? */
+static int on_vma(void *ctx, const struct ct_vma *vma)
+{
+	struct files *f = ctx;
+	struct verdict *v;
+	struct stat st;
+	uint64_t gen = 1, now;
+	int err;
+
+	if (f->met)
+		f->met(f->met_ctx, vma);
+	v = verdicts_get(&f->verdicts, vma->dev, vma->ino);
+	if (!v)
+		return -ENOMEM;
+	if (v->round == f->round && v->checked_ns)
+		return 0;
+	now = now_ns();
+	if (v->checked_ns && now - v->checked_ns < RECHECK_NS) {
+		v->round = f->round;
+		return 0;
+	}
+	err = maps_stat(vma, &st);
+	if (err == -ENOMEM)
+		return err;
+	if (!err)
+		gen = generation(&st);
+	else if (err != -EPERM && err != -EACCES)
+		return 0; /* gone with its process, or replaced: another process that maps it will be asked */
+	if (v->checked_ns && v->generation == gen) {
+		v->checked_ns = now;
+		v->round = f->round;
+		return 0;
+	}
+	v->round = f->round;
+	v->checked_ns = now;
+	v->generation = gen;
+	v->probed = false;
+	return remember(f, vma, -1, NULL);
+}
+
+static int add_file(struct files *f, struct candidate *c, struct elf_scan *scan)
+{
+	struct probe_file *p = calloc(1, sizeof(*p)), **more;
+	struct verdict *v;
+
+	more = p ? realloc(f->list, (f->n + 1) * sizeof(*more)) : NULL;
+	if (!more) {
+		free(p);
+		elf_scan_free(scan);
+		return -ENOMEM;
+	}
+	f->list = more;
+	p->dev = c->vma.dev;
+	p->ino = c->vma.ino;
+	p->fd = c->fd;
+	p->path = c->path;
+	p->scan = *scan;
+	c->fd = -1;
+	c->path = NULL;
+	f->list[f->n++] = p;
+	v = verdicts_get(&f->verdicts, p->dev, p->ino);
+	if (v)
+		v->probed = true;
+	msg_verb("%s: %d functions%s", p->path, p->scan.nprobes, p->scan.role == ELF_STATIC ? ", static libcudart" : "");
+	f->found(f->ctx, p, c->vma.pid);
+	return 0;
+}
+
+static int examine(struct files *f, struct candidate *c)
+{
+	struct elf_scan scan;
+	int err;
+
+	if (c->fd < 0)
+		c->fd = maps_open(&c->vma);
+	if (c->fd == -EINVAL || c->fd == -EPERM || c->fd == -EACCES)
+		return 0; /* a device, or not for us */
+	if (c->fd < 0) {
+		struct verdict *v = verdicts_get(&f->verdicts, c->vma.dev, c->vma.ino);
+
+		if (v)
+			v->checked_ns = 0;
+		if (c->fd == -EMFILE || c->fd == -ENFILE) {
+			msg_warn("%s is not probed: too many open files (raise `ulimit -n`)", c->path);
+			return 0;
+		}
+		f->again = true;
+		return 0;
+	}
+	err = elf_scan(c->fd, f->capture, &scan);
+	if (err == -ENOMEM)
+		return err;
+	if (err) {
+		if (err != -ENOEXEC)
+			msg_verb("%s cannot be searched for functions: %s", c->path, strerror(-err));
+		return 0;
+	}
+	if (scan.role != ELF_NONE && scan.nprobes)
+		return add_file(f, c, &scan);
+	elf_scan_free(&scan);
+	return 0;
+}
+
+/* Reads what a listing left behind, the likely files first. */
+static int examine_all(struct files *f)
+{
+	int err = 0;
+
+	for (int likely = 1; likely >= 0; likely--) {
+		for (size_t i = 0; i < f->ncands; i++) {
+			struct candidate *c = &f->cands[i];
+
+			if (c->likely != likely)
+				continue;
+			if (!err)
+				err = examine(f, c);
+			if (c->fd >= 0)
+				close(c->fd);
+			free(c->path);
+		}
+	}
+	f->ncands = 0;
+	return err;
+}
+
+/* Lists mappings by the iterator, or, when it turns out not to work here, by /proc from then on. */
+static int list(struct files *f, pid_t pid, maps_fn fn, void *ctx)
+{
+	int n = maps_read(f->prog_fd, pid, fn, ctx);
+
+	if (n < 0 && n != -ENOMEM && f->prog_fd >= 0) {
+		msg_verb("mappings cannot be listed by BPF iterator (%s): reading /proc instead", strerror(-n));
+		f->prog_fd = -1;
+		n = maps_read(-1, pid, fn, ctx);
+	}
+	return n;
+}
+
+static void next_round(struct files *f)
+{
+	if (!++f->round)
+		f->round = 1;
+	f->again = false;
+}
+
+int files_scan(struct files *f, pid_t pid)
+{
+	int n, err, tries = 0;
+
+	do {
+		next_round(f);
+		n = list(f, pid, on_vma, f);
+		err = examine_all(f);
+		if (n < 0)
+			err = n;
+	} while (!err && f->again && ++tries < SCAN_AGAIN);
+	verdicts_trim(&f->verdicts);
+	return err;
+}
+
+/* ---- files that nobody has mapped yet --------------------------------------------------------------- */
+
+void files_own_add(struct files_own *o, const char *path)
+{
+	struct stat st, known;
+	int fd;
+
+	if (o->n == FILES_OWN_MAX || stat(path, &st) || !S_ISREG(st.st_mode))
+		return;
+	for (int i = 0; i < o->n; i++)
+		if (!fstat(o->files[i].fd, &known) && known.st_dev == st.st_dev && known.st_ino == st.st_ino)
+			return;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return;
+	o->files[o->n].fd = fd;
+	o->files[o->n].met = false;
+	o->files[o->n].path = strdup(path);
+	/* Never touched, so that a file that shrinks does no harm. */
+	o->files[o->n].addr = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	o->n++;
+}
+
+/* One of our files, with the identity that the mapping has. */
+static int own_take(struct files *f, struct files_own *o, int i, const struct ct_vma *vma)
+{
+	struct verdict *v = verdicts_get(&f->verdicts, vma->dev, vma->ino);
+	struct stat st;
+	int err;
+
+	o->files[i].met = true;
+	if (!v || !o->files[i].path)
+		return -ENOMEM;
+	if (fstat(o->files[i].fd, &st) || (v->checked_ns && v->generation == generation(&st)))
+		return 0;
+	v->checked_ns = now_ns();
+	v->generation = generation(&st);
+	v->probed = false;
+	v->round = f->round;
+	err = remember(f, vma, o->files[i].fd, o->files[i].path);
+	if (!err)
+		o->files[i].fd = -1;
+	return err;
+}
+
+struct own_list {
+	struct files *f;
+	struct files_own *o;
+};
+
+static int own_vma(void *ctx, const struct ct_vma *vma)
+{
+	struct own_list *l = ctx;
+	struct ct_vma v = *vma;
+
+	v.pid = 0; /* found on disk */
+	for (int i = 0; i < l->o->n; i++)
+		if (!l->o->files[i].met && (uintptr_t)l->o->files[i].addr == vma->start)
+			return own_take(l->f, l->o, i, &v);
+	return 0;
+}
+
+int files_own_scan(struct files *f, struct files_own *o)
+{
+	struct own_list l = { f, o };
+	int err, read_err;
+
+	next_round(f);
+	err = list(f, getpid(), own_vma, &l);
+	/* A file that could not be mapped (noexec) goes by what stat(2) says. */
+	for (int i = 0; i < o->n && err >= 0; i++) {
+		struct ct_vma v = { 0 };
+		struct stat st;
+
+		if (o->files[i].met || fstat(o->files[i].fd, &st))
+			continue;
+		v.dev = maps_dev(st.st_dev);
+		v.ino = st.st_ino;
+		err = own_take(f, o, i, &v);
+	}
+	for (int i = 0; i < o->n; i++) {
+		if (o->files[i].addr != MAP_FAILED)
+			munmap(o->files[i].addr, 1);
+		if (o->files[i].fd >= 0)
+			close(o->files[i].fd);
+		free(o->files[i].path);
+	}
+	o->n = 0;
+	read_err = examine_all(f);
+	return err < 0 ? err : read_err;
+}
+
+void files_close(struct files *f)
+{
+	for (int i = 0; i < f->n; i++) {
+		close(f->list[i]->fd);
+		free(f->list[i]->path);
+		elf_scan_free(&f->list[i]->scan);
+		free(f->list[i]);
+	}
+	free(f->list);
+	verdicts_free(&f->verdicts);
+	free(f->cands);
+}
