@@ -22,8 +22,9 @@ import subprocess
 import sys
 import tempfile
 
-from gen_api import is_value
-from gen_api_headers import INTS, Headers, Type, base_name
+sys.dont_write_bytecode = True
+from gen_api import is_value  # noqa: E402
+from gen_api_headers import INTS, Headers, Type, base_name  # noqa: E402
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
 DIR_IN = 0

@@ -18,8 +18,9 @@ import os
 import re
 import sys
 
-import gen_api_hints as hints
-from gen_api_headers import INTS, Headers, Type, base_name
+sys.dont_write_bytecode = True
+import gen_api_hints as hints  # noqa: E402
+from gen_api_headers import INTS, Headers, Type, base_name  # noqa: E402
 
 API = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'user', 'api')
 
@@ -135,19 +136,6 @@ class Generator:
 
     # ---- structs ----------------------------------------------------------------------------------------
 
-    def size_of(self, text):
-        if text not in self.sizes:
-            got = None
-            for v in self.versions:
-                for t in (text, 'struct ' + text, 'union ' + text):
-                    got = self.h[v].evaluate(['sizeof(%s)' % t])[0]
-                    if got:
-                        break
-                if got:
-                    break
-            self.sizes[text] = got
-        return self.sizes[text]
-
     def owner(self, tag):
         return next(self.h[v] for v in self.versions if tag in self.h[v].records)
 
@@ -157,12 +145,9 @@ class Generator:
         if lname in self.structs:
             return lname
         h = self.owner(tag)
-        ctype = lname if h.classify(lname)[0] == 'record' and lname in h.typedefs else ('struct ' + tag)
+        ctype = h.ctypes[tag]
         self.structs[lname] = None
-        size = h.evaluate(['sizeof(%s)' % ctype])[0]
-        if size is None:
-            ctype = 'union ' + tag
-            size = h.evaluate(['sizeof(%s)' % ctype])[0]
+        size = h.size_of(tag)
         self.sizes[lname] = size
         rows = self.members(h, ctype, lname, h.records[tag], '')
         sel = hints.SELECT.get(tag)
@@ -174,7 +159,7 @@ class Generator:
         offs = h.evaluate(['offsetof(%s, %s)' % (ctype, path + m[0]) if m[0] else '0' for m in records])
         rows = []
         for (m, text, nested), off in zip(records, offs):
-            if off is None or re.match(r'(reserved|unused|pad|_|Reserved)', m) and m != 'reserved_never':
+            if off is None or re.match(r'(reserved|unused|pad|_|Reserved)', m):
                 continue
             if nested is not None:
                 if not m:
@@ -274,7 +259,7 @@ class Generator:
         key = '%s.%s' % (f, n)
         names = [p[0] for p in params]
         mod = ''
-        if cls in ('MEMORY', 'COPY', 'SET', 'GRAPH', 'MODULENEVER') and hints.SIZE_ARGS.match(n) and not hints.NO_SIZE.search(f):
+        if cls in ('MEMORY', 'COPY', 'SET', 'GRAPH') and hints.SIZE_ARGS.match(n) and not hints.NO_SIZE.search(f):
             mod = self.unit(f, n)
         if t.is_func or (t.handle and not t.ptr):
             if t.real.startswith('CUstream_st'):
@@ -396,7 +381,7 @@ class Generator:
             if 'AttributeValue' in s or 'AttrValue' in s:
                 by = ', BY(%s)' % next(x for x in names if x.startswith('attr'))
             if t.const or re.search(r'(NodeSetParams|AddNode\w*|AddMemAllocNode|ExecNodeSetParams)$', f) and n == 'nodeParams' \
-               or n in ('location', 'ptrExportDataNever') or re.search(r'MemPoolImportPointer|MemPoolGetAccess|CreateTexture|CreateSurface', f):
+               or n == 'location' or re.search(r'MemPoolImportPointer|MemPoolGetAccess|CreateTexture|CreateSurface', f):
                 if 'AddMemAlloc' in f:
                     return 'INOUT_STRUCT(%s, %s%s)' % (n, s, by)
                 return 'STRUCT(%s, %s%s%s)' % (n, s, by, mod)

@@ -192,6 +192,42 @@ static void test_all_rows(void)
 	CHECK(api_class_parse("no such class") == -1);
 }
 
+/* The most fields that a struct can give: all members outside of unions, and the widest of those inside. */
+static int struct_fields(const struct api_struct *s)
+{
+	int n = 2, widest = 0;
+
+	for (int i = 0; i < s->nmembers; i++) {
+		const struct api_member *m = &s->members[i];
+		int k = m->n ? m->n + 2 : 1;
+
+		if (m->layout)
+			k = m->list ? 2 + m->max * struct_fields(m->layout) : struct_fields(m->layout);
+		if (m->cases)
+			widest = k > widest ? k : widest;
+		else
+			n += k;
+	}
+	return n + widest;
+}
+
+static void test_field_counts(void)
+{
+	for (int i = 0; i < api_nfuncs; i++) {
+		int n = 1;
+
+		for (int a = 0; a < api_funcs[i].nargs; a++) {
+			const struct api_arg *arg = &api_funcs[i].args[a];
+			int one = arg->layout ? struct_fields(arg->layout) : 1;
+
+			n += arg->count ? 2 + arg->max / arg->width * one : one;
+		}
+		if (n > 64)
+			printf("%s may take %d fields\n", api_funcs[i].name, n);
+		CHECK(n <= 64);
+	}
+}
+
 static void test_lookup(void)
 {
 	bool twin;
@@ -583,6 +619,7 @@ static void test_rubbish(void)
 int main(void)
 {
 	test_all_rows();
+	test_field_counts();
 	test_lookup();
 	test_words();
 	test_outputs();

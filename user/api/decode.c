@@ -204,7 +204,7 @@ static void add_struct(struct decoder *d, const struct label *l, const struct ap
 		       uint32_t len, uint32_t selector, const struct api_arg *top)
 {
 	/* A value whose width another argument selects is no struct: the member goes by the argument's name. */
-	bool flat = top && top->by && s->nested;
+	bool flat = top && top->by && s->nested, none = flat;
 
 	if (len < s->used) {
 		add_absent(d, l, FIELD_PTR, 0);
@@ -220,8 +220,11 @@ static void add_struct(struct decoder *d, const struct label *l, const struct ap
 
 		if (m->cases && !(selector < 32 && m->cases >> selector & 1))
 			continue;
+		none = false;
 		add_member(d, flat ? l : &ml, m, p, len, selector, top);
 	}
+	if (none)
+		add_absent(d, l, FIELD_PTR, d->call->words[d->plan->args[top - d->f->args].word]);
 	if (!flat)
 		close_group(d);
 }
