@@ -174,8 +174,8 @@ static __always_inline void send_call(struct frame *f)
 {
 	__u32 len = f->len;
 
-	if (len > CT_DATA_MAX)
-		return;
+	if (len > CT_DATA_MAX || (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS))))
+		return; /* there only so that the calls inside it fold */
 	send(&f->rec.h, sizeof(f->rec) + len, true);
 }
 
@@ -800,6 +800,39 @@ int ct_maps(struct bpf_iter__task_vma *ctx)
 	v.end = vma->vm_end;
 	v.pgoff = vma->vm_pgoff;
 	bpf_seq_write(ctx->meta->seq, &v, sizeof(v));
+	return 0;
+}
+
+/* The calls that threads are inside of, as unfinished records. Asked when tracing ends: `ready` is false then, and the
+ * frames stay as they are. */
+SEC("iter/task")
+int ct_inflight(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread *t;
+	__u64 now = bpf_ktime_get_ns();
+	__u32 i;
+
+	if (!task)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!t)
+		return 0;
+	for (i = 0; i < CT_MAX_FRAMES; i++) {
+		struct frame *f = &t->frames[i];
+		__u64 len = f->len;
+
+		if (i >= t->depth)
+			break;
+		if (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS)))
+			continue;
+		f->rec.h.flags |= CT_F_UNFINISHED;
+		f->rec.h.end_ns = now;
+		f->rec.h.lost = 0;
+		BOUND(len, CT_DATA_MAX);
+		f->rec.h.size = sizeof(f->rec) + len;
+		bpf_seq_write(ctx->meta->seq, &f->rec, sizeof(f->rec) + len);
+	}
 	return 0;
 }
 

@@ -68,10 +68,15 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		err = cgroup_id(o->cgroup, &c->cgroup_id);
 	if (err)
 		return err;
-	/* No stage needs more than what is shown so far: what one needs is or'ed into capture alone. */
 	memcpy(c->shown, o->select.shown, sizeof(c->shown));
 	memcpy(c->capture, o->select.shown, sizeof(c->capture));
 	memcpy(c->named, o->select.named, sizeof(c->named));
+	/* A function taken out of -e takes the driver calls made inside it along: it is probed, so that they fold into it.
+	 * Not the queries: they are taken out for what their probes cost. */
+	for (int i = 0; i < api_nfuncs && o->domain == API_DOMAIN_END && !o->nested; i++)
+		if (plan_has(o->select.removed, i) && api_funcs[i].domain == API_RUNTIME &&
+		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
+			plan_add(c->capture, i);
 	c->follow = o->follow;
 	c->cmd = o->cmd;
 	c->user = o->user;

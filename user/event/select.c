@@ -115,6 +115,10 @@ static int add_word(struct selection *s, const char *word, char *msg, size_t siz
 			continue;
 		hit = true;
 		set(s, i, in, named);
+		if (in)
+			s->removed[i / 64] &= ~(1ULL << (i % 64));
+		else
+			s->removed[i / 64] |= 1ULL << (i % 64);
 	}
 	if (hit)
 		return 0;

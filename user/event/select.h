@@ -8,6 +8,7 @@
 struct selection {
 	uint64_t shown[CT_MAX_FUNCS / 64];
 	uint64_t named[CT_MAX_FUNCS / 64]; /* by their own name: the governor leaves them alone */
+	uint64_t removed[CT_MAX_FUNCS / 64]; /* taken out with '!': what is called inside of these goes with them */
 	bool any;			   /* something was said; until then nothing is in it */
 };
 

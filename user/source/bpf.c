@@ -56,6 +56,8 @@ struct bpf_source {
 	uint64_t received, malformed, safe_ns;
 	const char *muted[MUTED_MAX + 1];
 	int nmuted;
+	void *inflight; /* records of the calls that had not returned when tracing ended */
+	size_t inflight_len;
 	/* during drain() */
 	emit_fn emit;
 	void *emit_ctx;
@@ -397,7 +399,7 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		err = bpf_maps_add_pid(b->skel, launch_pid(b->launch), false);
 		if (!err)
 			err = discover_add_pid(b->discover, launch_pid(b->launch));
-		if (err) {
+		if (err < 0) {
 			msg_error("the started program cannot be traced: %s", strerror(-err));
 			return err;
 		}
@@ -467,6 +469,25 @@ static int one_record(void *ctx, const void *data, size_t size)
 	return b->emit(b->emit_ctx, h);
 }
 
+/* What was under way when tracing ended, after everything else. */
+static int drain_inflight(struct bpf_source *b)
+{
+	const char *at = b->inflight, *end = at + b->inflight_len;
+	int err = 0;
+
+	while (!err && end - at >= (ssize_t)sizeof(struct ct_hdr)) {
+		const struct ct_hdr *h = (const void *)at;
+
+		if (record_check(h, end - at))
+			break;
+		at += h->size;
+		b->received++;
+		err = b->emit(b->emit_ctx, h);
+	}
+	b->inflight_len = 0;
+	return err;
+}
+
 /* All processes that were to be traced have ended. The kernel side keeps the set. */
 static bool targets_ended(struct bpf_source *b)
 {
@@ -497,6 +518,12 @@ static int source_drain(struct source *s, emit_fn emit, void *ctx)
 	n = ring_read(&b->ring, DRAIN_MAX, one_record, b);
 	if (n < 0)
 		return n;
+	if (b->inflight_len && n < DRAIN_MAX) {
+		int err = drain_inflight(b);
+
+		if (err)
+			return err;
+	}
 	return ended && n < DRAIN_MAX;
 }
 
@@ -508,13 +535,17 @@ static uint64_t source_safe(struct source *s)
 static void source_stop(struct source *s)
 {
 	struct bpf_source *b = s->priv;
+	ssize_t n;
 	int i;
 
 	if (!b || b->stopped)
 		return;
 	b->stopped = true;
-	if (b->skel && b->skel->bss)
+	if (b->skel && b->skel->bss) {
 		b->skel->bss->ready = false;
+		n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_inflight), &b->inflight);
+		b->inflight_len = n > 0 ? n : 0;
+	}
 	/* The loaders first: nobody is stopped then when the tracer lets the processes go. */
 	for (i = 0; i < b->nld_so; i++)
 		attach_single_close(&b->ld_so[i].links);
@@ -566,6 +597,7 @@ static void source_close(struct source *s)
 	ring_close(&b->ring);
 	cudatrace_bpf__destroy(b->skel);
 	chatty_close(b->chatty);
+	free(b->inflight);
 	free(b->pids);
 	free(b);
 	s->priv = NULL;

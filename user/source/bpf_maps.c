@@ -32,11 +32,11 @@ pid_t bpf_maps_tgid(pid_t pid)
 	return tgid;
 }
 
-/* Reads the whole of an iterator of fixed-size rows. *rows is the caller's to free. Returns their number or -errno. */
-static int iter_read(int prog_fd, size_t row, void **rows)
+ssize_t bpf_maps_read_iter(int prog_fd, void **rows)
 {
 	size_t len = 0, cap = 0;
-	int link, fd = -1, err;
+	int link, fd = -1;
+	ssize_t err;
 	char *buf = NULL, *bigger;
 	ssize_t n;
 
@@ -70,7 +70,7 @@ static int iter_read(int prog_fd, size_t row, void **rows)
 	}
 	*rows = buf;
 	buf = NULL;
-	err = len / row;
+	err = len;
 out:
 	free(buf);
 	if (fd >= 0)
@@ -87,9 +87,10 @@ int bpf_maps_add_pid(struct cudatrace_bpf *skel, pid_t pid, bool with_children)
 	bool grew = true;
 	void *rows = NULL;
 
-	n = iter_read(bpf_program__fd(skel->progs.ct_tasks), sizeof(*tasks), &rows);
+	n = bpf_maps_read_iter(bpf_program__fd(skel->progs.ct_tasks), &rows);
 	if (n < 0)
 		return n;
+	n /= sizeof(*tasks);
 	tasks = rows;
 	for (i = 0; i < n; i++)
 		if (tasks[i].ns_tgid == (__u32)pid) {

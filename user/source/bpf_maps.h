@@ -25,6 +25,9 @@ int bpf_maps_add_offsets(int map_fd, const struct probe_file *);
 /* Adds up the kernel side's counters. */
 void bpf_maps_counters(int map_fd, struct losses *);
 
+/* Reads the whole of an iterator. *rows is the caller's to free. Returns the bytes read, or -errno. */
+ssize_t bpf_maps_read_iter(int prog_fd, void **rows);
+
 /* Opens the dynamic loader that a process maps: the one mapped file that defines _dl_debug_state at *offset.
  * Returns a descriptor, or -errno. */
 int bpf_maps_open_ld_so(pid_t pid, uint64_t *dev, uint64_t *ino, uint64_t *offset);
