@@ -32,7 +32,7 @@ const volatile struct ct_spec specs[CT_MAX_FUNCS];
 bool ready; /* set once everything is attached, so that all functions begin at the same moment */
 
 struct frame {
-	__u64 sp, ip;
+	__u64 sp, ip, cookie;
 	__u32 len; /* bytes used of data[] */
 	__u8 spec_flags;
 	__u8 pad[3];
@@ -408,11 +408,13 @@ static __noinline int do_reads(struct frame *f, __u32 func, __u32 when)
 
 #if defined(__TARGET_ARCH_x86)
 #define REG_WORDS 6
+#define RETURN_ADDRESS(ctx, sp, out) bpf_probe_read_user(out, 8, (void *)(sp))
 #define ENTRY_SP(ctx) PT_REGS_SP(ctx)
 #define RETURN_SP(ctx) (PT_REGS_SP(ctx) - 8) /* ret has popped the return address */
 #define STACK_ARGS(sp) ((sp) + 8)
 #else
 #define REG_WORDS 8
+#define RETURN_ADDRESS(ctx, sp, out) (*(out) = PT_REGS_RET(ctx), 0)
 #define ENTRY_SP(ctx) PT_REGS_SP(ctx)
 #define RETURN_SP(ctx) PT_REGS_SP(ctx)
 #define STACK_ARGS(sp) (sp)
@@ -438,6 +440,26 @@ static __noinline int sweep(struct thread *t, __u64 sp)
 		send_unfinished(f, now);
 	}
 	return 0;
+}
+
+static long has_no_file(struct task_struct *task, struct vm_area_struct *vma, __u32 *no_file)
+{
+	*no_file = !vma->vm_file;
+	return 0;
+}
+
+/*
+ * An entry at the stack pointer of the call in flight, in another function: a tail call, or a new call from where the
+ * first one was left by longjmp? In a tail call the return address is the pending return probe's trampoline, which lies
+ * in a mapping of no file; a new call's lies in the caller's code.
+ */
+static __noinline int is_tail_call(__u64 return_address)
+{
+	__u32 no_file = 0;
+
+	if (bpf_find_vma(bpf_get_current_task_btf(), return_address, has_no_file, &no_file, 0))
+		return 1;
+	return no_file;
 }
 
 static __always_inline void copy_words(struct pt_regs *ctx, struct frame *f, __u32 nwords, __u64 sp)
@@ -494,8 +516,21 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		}
 	}
 	if (d) {
-		if (top->sp == sp && top->ip == ip)
-			return 1; /* a second link on the same function */
+		if (top->sp == sp) {
+			__u64 to = 0;
+
+			/* While a file's links are being replaced both are on the same function. */
+			if (top->ip == ip && (top->cookie != cookie || config.by_address))
+				return 1;
+			RETURN_ADDRESS(ctx, sp, &to);
+			if (top->ip == ip || !is_tail_call(to)) {
+				sweep(t, sp + 1);
+				d = t->depth;
+				top = &t->frames[(d - 1) & (CT_MAX_FRAMES - 1)];
+			}
+		}
+	}
+	if (d && d <= CT_MAX_FRAMES) {
 		depth = top->rec.depth + !(top->spec_flags & CT_S_INTERNAL);
 		if (depth && !config.nested && !(flags & CT_S_ALWAYS)) {
 			COUNT(folded);
@@ -520,6 +555,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		announce(t);
 	f->sp = sp;
 	f->ip = ip;
+	f->cookie = cookie;
 	f->spec_flags = flags;
 	f->rec.h.kind = CT_CALL;
 	f->rec.h.flags = (CT_COOKIE_PER_THREAD(cookie) ? CT_F_PER_THREAD : 0) |

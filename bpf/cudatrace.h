@@ -167,7 +167,8 @@ struct ct_spec {
 	struct ct_read reads[CT_MAX_READS];
 };
 
-/* The attach cookie of a probe: row | flags << 16. */
+/* The attach cookie of a probe: row | flags << 16. Bit 17 tells a file's new links from those that they replace. */
+#define CT_COOKIE_GENERATION(g) ((__u64)((g) & 1) << 17)
 #define CT_COOKIE(func, per_thread) ((__u64)(func) | ((per_thread) ? 1ULL << 16 : 0))
 #define CT_COOKIE_FUNC(c) ((__u16)(c))
 #define CT_COOKIE_PER_THREAD(c) (((c) >> 16) & 1)

@@ -30,6 +30,7 @@ struct file_set {
 	struct elf_probe *probes;
 	int nprobes;
 	pid_t pid;
+	unsigned generation;
 	bool query;
 };
 
@@ -416,6 +417,7 @@ int attach_mute(struct attach *a, struct probe_file *f, int func)
 		muted += set->nprobes - n;
 		f->attached -= set->nprobes - n;
 		set->nprobes = t.nprobes = n;
+		t.generation = ++set->generation;
 		memset(&set->links, 0, sizeof(set->links));
 		/* The new link first, then the old one goes: no call of the others is missed. */
 		if (n) {

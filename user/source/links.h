@@ -19,6 +19,7 @@ struct link_target {
 	const struct elf_probe *probes;
 	int nprobes;
 	pid_t pid;		 /* 0: all processes (and all later ones) that map the file */
+	unsigned generation;	 /* goes into the cookies: differs from that of links that these replace */
 	bool entry_only;	 /* no return probes at all */
 };
 

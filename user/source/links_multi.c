@@ -62,7 +62,7 @@ static int links_make(const struct attach_progs *progs, const struct link_target
 	}
 	for (i = 0; i < t->nprobes; i++) {
 		offsets[i] = t->probes[i].offset;
-		cookies[i] = CT_COOKIE(t->probes[i].func, t->probes[i].per_thread);
+		cookies[i] = CT_COOKIE(t->probes[i].func, t->probes[i].per_thread) | CT_COOKIE_GENERATION(t->generation);
 	}
 	/* The return link first: an entry that is seen then always has its return probe. */
 	if (!session && !t->entry_only) {

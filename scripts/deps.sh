@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# deps.sh - installs what building and testing need and is not here yet: scripts/deps.sh [build|test]
+#
+#   build   a compiler, clang for the BPF programs, libbpf, libelf, zlib, libevent
+#   test    that, and what the tests use (the default)
+#
+# What is there is recognised by its command or its header, however it came here: when nothing is missing nothing is
+# done, without network and without root. apt (Debian, Ubuntu) is what the tests run with; dnf (Fedora) is a best effort.
+# It knows packages, and nothing of how anything is built.
+set -uo pipefail
+
+die() {
+	echo "deps.sh: $*" >&2
+	exit 1
+}
+
+# What shows that it is there | apt's name | dnf's name. What ends in .h is a header, the rest is a command.
+build="
+gcc gcc gcc
+clang clang clang
+make make make
+ld binutils binutils
+bpftool bpftool bpftool
+stdio.h libc6-dev glibc-devel
+bpf/libbpf.h libbpf-dev libbpf-devel
+libelf.h libelf-dev elfutils-libelf-devel
+zlib.h zlib1g-dev zlib-devel
+event2/event.h libevent-dev libevent-devel
+"
+test="
+g++ g++ gcc-c++
+git git git-core
+python3 python3 python3
+pip3 python3-pip python3-pip
+shellcheck shellcheck ShellCheck
+mandoc mandoc mandoc
+pgrep procps procps-ng
+mount mount util-linux
+bpftrace bpftrace bpftrace
+qemu-system-x86_64 qemu-system-x86 qemu-system-x86-core
+busybox busybox-static busybox
+cpio cpio cpio
+"
+
+case ${1:-test} in
+build) table=$build ;;
+test) table=$build$test ;;
+*) die "'$1' is neither build nor test" ;;
+esac
+
+PATH=$PATH:/usr/sbin:/sbin:/usr/local/sbin
+found() {
+	case $1 in
+	stdio.h) echo '#include <stdio.h>' | ${CC:-gcc} -E -x c - > /dev/null 2>&1 ;;
+	*.h) [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] ;;
+	*) command -v "$1" > /dev/null ;;
+	esac
+}
+
+apt=() dnf=()
+while read -r what apt_name dnf_name; do
+	if [ -z "$what" ] || found "$what"; then
+		continue
+	fi
+	apt+=("$apt_name")
+	dnf+=("$dnf_name")
+done <<< "$table"
+[ ${#apt[@]} -gt 0 ] || exit 0
+
+[ "$(id -u)" = 0 ] || die "not installed: ${apt[*]}; run this as root, or install them yourself"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if command -v apt-get > /dev/null; then
+	echo "deps.sh: installing ${apt[*]}"
+	export DEBIAN_FRONTEND=noninteractive
+	get=(apt-get -q -y -o DPkg::Lock::Timeout=120 -o Acquire::Retries=2)
+	{
+		"${get[@]}" update && "${get[@]}" install --no-install-recommends "${apt[@]}"
+	} > "$log" 2>&1 < /dev/null || die "apt-get could not install ${apt[*]}: $(grep '^[EW]:' "$log" | head -n 1)"
+elif command -v dnf > /dev/null; then
+	echo "deps.sh: installing ${dnf[*]}"
+	dnf -q -y install "${dnf[@]}" > "$log" 2>&1 < /dev/null ||
+		die "dnf could not install ${dnf[*]}: $(tail -n 1 "$log")"
+else
+	die "not installed: ${apt[*]} (Debian's names), and neither apt-get nor dnf is here to install them"
+fi

@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# test.sh - installs what is missing, builds, runs every suite and adds up. Needs root. Asks nothing.
+#
+# A suite is a command that prints `ok NAME`, `not ok NAME: why` or `skip NAME: why` for each test; one without such lines
+# may end with `N passed, N failed`. For each suite one line is printed with its counts, and every failed or skipped test;
+# all that a suite prints is in .output/test/SUITE.log. A suite that ends with an error, or without a result, or not in
+# time, is a failure. The last line is `N passed, N failed, N skipped`; the status is 1 when anything failed.
+#
+# Suites run in a process group of their own with their output in files, and are never waited for beyond their limit:
+# a process that the kernel cannot kill does not hold this up.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+TOTAL_LIMIT=1500 # seconds for everything; what would begin later is not run and counts as failed
+LOGS=.output/test
+passed=0 failed=0 skipped=0
+finish() {
+	echo "$passed passed, $failed failed, $skipped skipped"
+	[ "$failed" = 0 ]
+	exit
+}
+
+# A failure outside a suite.
+broken() {
+	echo "not ok $1: $2"
+	failed=$((failed + 1))
+}
+
+if [ "$(id -u)" != 0 ]; then
+	broken root "the tests load BPF programs: run them as root"
+	finish
+fi
+mkdir -p "$LOGS"
+rm -f "$LOGS"/*
+
+# bounded NAME SECONDS COMMAND...: its output in NAME.log. Sets status; 124 when the time was up.
+bounded() {
+	local log=$LOGS/$1.log rc=$LOGS/$1.rc left=$(($2 < TOTAL_LIMIT - SECONDS ? $2 : TOTAL_LIMIT - SECONDS)) pid until
+	shift 2
+	until=$((SECONDS + left))
+	set -m
+	{
+		"$@"
+		echo $? > "$rc"
+	} > "$log" 2>&1 < /dev/null &
+	pid=$!
+	disown "$pid"
+	set +m
+	while [ ! -s "$rc" ] && kill -0 "$pid" 2> /dev/null && [ $SECONDS -lt $until ]; do
+		sleep 0.1
+	done
+	if [ -s "$rc" ]; then
+		status=$(cat "$rc")
+	elif kill -0 "$pid" 2> /dev/null; then
+		status=124
+		kill -TERM -- "-$pid" 2> /dev/null
+		sleep 2
+		kill -KILL -- "-$pid" 2> /dev/null
+		echo "test.sh: not done after $left s" >> "$log"
+	else
+		status=$(cat "$rc" 2> /dev/null || echo 137)
+	fi
+	rm -f "$rc"
+}
+
+# suite NAME SECONDS COMMAND...
+suite() {
+	local name=$1 log=$LOGS/$1.log began=$SECONDS p f s why=
+	bounded "$@"
+	p=$(grep -c '^ok ' "$log") f=$(grep -c '^not ok ' "$log") s=$(grep -c '^skip ' "$log")
+	if [ $((p + f + s)) = 0 ]; then
+		read -r p f s < <(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?$/\1 \2 0\4/p' "$log" | tail -n 1)
+		p=${p:-0} f=${f:-0} s=$((10#${s:-0}))
+	fi
+	case $status in
+	0) [ $((p + f + s)) != 0 ] || why="no result" ;;
+	124) why="not done in time" ;;
+	*) [ "$f" != 0 ] || why="ended with status $status" ;;
+	esac
+	[ -z "$why" ] || f=$((f + 1))
+	echo "$name: $p passed, $f failed, $s skipped ($((SECONDS - began)) s)"
+	grep -E '^(not ok|skip) ' "$log" | cut -c1-400 | sed 's/^/    /'
+	grep -A 2 'FAILED: ' "$log" | cut -c1-400 | head -n 60 | sed 's/^/    /'
+	if [ -n "$why" ]; then
+		echo "    not ok $name: $why; the end of $log:"
+		tail -n 12 "$log" | cut -c1-400 | sed 's/^/        /'
+	fi
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}
+
+# shellcheck disable=SC2317 # called by suite
+# as_test NAME COMMAND...: one test out of a command's status; 77 is a skip.
+as_test() {
+	local name=$1 out code
+	shift
+	out=$("$@" 2>&1)
+	code=$?
+	[ -z "$out" ] || echo "$out"
+	out=$(tr '\n' ' ' <<< "$out" | tail -c 300)
+	case $code in
+	0) echo "ok $name" ;;
+	77) echo "skip $name: $out" ;;
+	*) echo "not ok $name: $out" ;;
+	esac
+}
+
+# build NAME SECONDS TARGET...: make, counted only when it fails.
+build() {
+	local name=$1 began=$SECONDS
+	bounded "$name" "$2" make -j "$(nproc)" "${@:3}"
+	if [ "$status" != 0 ]; then
+		broken "$name" "make ${*:3} failed with status $status:"
+		grep -E 'error|Error|warning' "$LOGS/$name.log" | head -n 10 | sed 's/^/    /'
+		return 1
+	fi
+	echo "$name: built ($((SECONDS - began)) s)"
+}
+
+# shellcheck disable=SC2317
+shell_scripts() {
+	local file
+	while read -r file; do
+		as_test "shellcheck $file" shellcheck -x "$file"
+	done < <(find . -path ./.output -prune -o -path ./.git -prune -o -name '*.sh' -print | sort; echo .ci/run)
+}
+
+# shellcheck disable=SC2317
+standin_checks() {
+	local lib
+	for lib in .output/standin/libcuda.so.1 .output/standin/libcudart.so.13 .output/standin/12/libcudart.so.12; do
+		as_test "standin ${lib##*/}" tests/standin/check.sh "$lib"
+	done
+}
+
+bounded deps 600 scripts/deps.sh test
+if [ "$status" != 0 ]; then
+	broken deps "$(tail -n 1 "$LOGS/deps.log")"
+	finish
+fi
+targets=(cudatrace standin cases-progs unit-programs)
+build build 600 "${targets[@]}" || finish
+# Older runtimes for the cases that probe them; what cannot be fetched is skipped there.
+PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=10 bounded wheels 90 tests/wheels.sh
+
+suite rules 60 scripts/check_rules.sh
+for program in .output/unit/test_*; do
+	[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "unit-${program##*/test_}" 120 "$program"
+done
+if build build-san 600 sanitized; then
+	for program in .output/san/unit/test_*; do
+		[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "san-${program##*/test_}" 240 "$program"
+	done
+fi
+suite api 120 as_test "tables agree with CUDA's headers" scripts/check_api.py
+suite standin 60 standin_checks
+suite shellcheck 180 shell_scripts
+suite docs 60 tests/docs.sh
+suite install 120 tests/install.sh
+suite cases 600 tests/cases/run.sh
+for other in tests/bpftrace/run.sh tests/vm/run.sh; do
+	[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 600 "$other"
+done
+# Last, for it compiles everything a second time.
+suite tree 600 tests/tree.sh
+finish
