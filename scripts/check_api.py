@@ -13,6 +13,7 @@ member's offset and width. Every enum, flag and error name: its value, and that 
 
 Exit status: 0 all agree, 1 they do not, 77 no headers or no clang to read them with.
 """
+
 import argparse
 import json
 import os
@@ -48,8 +49,9 @@ class Checker:
     def load(self):
         with tempfile.TemporaryDirectory() as tmp:
             exe = os.path.join(tmp, 'dump')
-            src = [os.path.join(TOP, 'scripts/check_api_dump.c')] + \
-                  [os.path.join(TOP, 'user/api', f) for f in ('table.c', 'struct.c', 'xlat.c')]
+            src = [os.path.join(TOP, 'scripts/check_api_dump.c')] + [
+                os.path.join(TOP, 'user/api', f) for f in ('table.c', 'struct.c', 'xlat.c')
+            ]
             subprocess.run([os.environ.get('CC', 'cc'), '-std=gnu11', '-O0', '-o', exe] + src, check=True)
             lines = subprocess.run([exe], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
         for line in lines:
@@ -202,7 +204,7 @@ class Checker:
         values = dict(map(tuple, x['rows']))
         names = set(values.values())
         for n, v in self.h.enums[t.real]:
-            if n not in names and (v & 0xffffffff if x['flags'] else v) not in values and is_value(n, v):
+            if n not in names and (v & 0xFFFFFFFF if x['flags'] else v) not in values and is_value(n, v):
                 return '%s lacks %s = %d' % (x['xlat'], n, v)
         if not names & {n for n, _ in self.h.enums[t.real]}:
             return '%s is another enum' % x['xlat']
@@ -235,8 +237,14 @@ class Checker:
 
     def used_structs(self):
         """Names of the layouts that rows of this version need."""
-        todo = {a['layout'] for rows in self.funcs.values() for r in rows if self.in_range(r) for a in r['args']
-                if 'layout' in a}
+        todo = {
+            a['layout']
+            for rows in self.funcs.values()
+            for r in rows
+            if self.in_range(r)
+            for a in r['args']
+            if 'layout' in a
+        }
         seen = set()
         while todo:
             s = todo.pop()
@@ -257,8 +265,13 @@ class Checker:
             else:
                 out.append(('sizeof(((%s *)0)->%s)' % (ctype, p), width, 'width of ' + p))
             if m['list']:
-                out.append(('offsetof(%s, num%s)' % (ctype, m['name'][0].upper() + m['name'][1:]), m['count_off'],
-                            'length of ' + p))
+                out.append(
+                    (
+                        'offsetof(%s, num%s)' % (ctype, m['name'][0].upper() + m['name'][1:]),
+                        m['count_off'],
+                        'length of ' + p,
+                    )
+                )
         return out
 
     def check_structs(self):
@@ -295,14 +308,14 @@ class Checker:
                 self.error('%s is not sorted by value' % x['xlat'])
             for v, n in rows:
                 if n in known:
-                    got = known[n] & 0xffffffff if x['flags'] else known[n]
+                    got = known[n] & 0xFFFFFFFF if x['flags'] else known[n]
                     # 12.0 gave two device attributes new values and added _V1 to the old ones' names.
                     if got != v and [got, n + '_V1'] not in rows:
                         self.error('%s: %s is %d, not %d' % (x['xlat'], n, known[n], v))
                 else:
                     todo.append((x['xlat'], n, v))
         for (xid, n, v), got in zip(todo, self.h.evaluate([n for _, n, _ in todo])):
-            if got is not None and got & 0xffffffff != v:
+            if got is not None and got & 0xFFFFFFFF != v:
                 self.error('%s: %s is %d, not %d' % (xid, n, got, v))
         self.check_complete()
         return len(self.xlats)
@@ -316,7 +329,7 @@ class Checker:
             if not names & {n for n, _ in self.h.enums[tag]}:
                 continue
             for n, v in self.h.enums[tag]:
-                if n not in names and (v & 0xffffffff if x['flags'] else v) not in values and is_value(n, v):
+                if n not in names and (v & 0xFFFFFFFF if x['flags'] else v) not in values and is_value(n, v):
                     self.error('%s lacks %s = %d' % (x['xlat'], n, v))
                 elif n in names and not is_value(n, v):
                     self.error('%s: %s is no value' % (x['xlat'], n))
@@ -340,8 +353,10 @@ def main():
     names = c.check_names()
     for e in c.errors:
         print('check_api: ' + e)
-    print('check_api: CUDA %d: %d functions, %d offsets and widths, %d enums compared, %d rows of other versions: %s' %
-          (o.version, c.rows, offsets, names, c.skipped, '%d errors' % len(c.errors) if c.errors else 'all agree'))
+    print(
+        'check_api: CUDA %d: %d functions, %d offsets and widths, %d enums compared, %d rows of other versions: %s'
+        % (o.version, c.rows, offsets, names, c.skipped, '%d errors' % len(c.errors) if c.errors else 'all agree')
+    )
     return 1 if c.errors else 0
 
 

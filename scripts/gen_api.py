@@ -13,6 +13,7 @@ proposal against CUDA's manual before it goes in.
 More than one --include gives the union: the newest header's names win, and a function whose signature differs gets a
 row for each with SINCE and UNTIL.
 """
+
 import argparse
 import os
 import re
@@ -47,7 +48,7 @@ def xlat_id(tag):
 def common_prefix(names):
     p = os.path.commonprefix(names)
     if len(names) == 1:
-        p = re.sub(r'[A-Z][a-z0-9]*$', '', p) if '_' not in p else p[:p.rindex('_') + 1]
+        p = re.sub(r'[A-Z][a-z0-9]*$', '', p) if '_' not in p else p[: p.rindex('_') + 1]
     while p and not all(ok_cut(n, len(p)) for n in names):
         p = p[:-1]
     return p
@@ -63,17 +64,27 @@ def ok_cut(name, n):
 
 # Not values of their own: ends of enums, masks over several bits.
 NO_VALUE = {
-    'CU_ATOMIC_OPERATION_MAX', 'CU_COREDUMP_MAX', 'CU_CTX_FLAGS_MASK', 'CU_CTX_SCHED_MASK', 'CU_DEVICE_ATTRIBUTE_MAX',
-    'CU_DEV_RESOURCE_TYPE_MAX', 'CU_EXEC_AFFINITY_TYPE_MAX', 'CU_FUNCTION_LOADING_STATE_MAX', 'CU_FUNC_ATTRIBUTE_MAX',
-    'CU_JIT_NUM_OPTIONS', 'CU_LAUNCH_ATTRIBUTE_MAX', 'CU_LIBRARY_NUM_OPTIONS', 'CU_LIMIT_MAX', 'cudaDevAttrMax',
-    'cudaFuncAttributeMax', 'cudaGraphNodeTypeCount',
+    'CU_ATOMIC_OPERATION_MAX',
+    'CU_COREDUMP_MAX',
+    'CU_CTX_FLAGS_MASK',
+    'CU_CTX_SCHED_MASK',
+    'CU_DEVICE_ATTRIBUTE_MAX',
+    'CU_DEV_RESOURCE_TYPE_MAX',
+    'CU_EXEC_AFFINITY_TYPE_MAX',
+    'CU_FUNCTION_LOADING_STATE_MAX',
+    'CU_FUNC_ATTRIBUTE_MAX',
+    'CU_JIT_NUM_OPTIONS',
+    'CU_LAUNCH_ATTRIBUTE_MAX',
+    'CU_LIBRARY_NUM_OPTIONS',
+    'CU_LIMIT_MAX',
+    'cudaDevAttrMax',
+    'cudaFuncAttributeMax',
+    'cudaGraphNodeTypeCount',
 }
 
 
 def is_value(name, value):
-    return name not in NO_VALUE and value != 0x7fffffff
-
-
+    return name not in NO_VALUE and value != 0x7FFFFFFF
 
 
 class Generator:
@@ -105,8 +116,9 @@ class Generator:
             for f in os.listdir(self.h[v].include):
                 if f in ('cuda.h', 'driver_types.h', 'cuda_runtime_api.h'):
                     with open(os.path.join(self.h[v].include, f), errors='replace') as fd:
-                        names |= {n for n in re.findall(r'^\s*#\s*define\s+(\w+)\s', fd.read(), re.M)
-                                  if re.match(pattern, n)}
+                        names |= {
+                            n for n in re.findall(r'^\s*#\s*define\s+(\w+)\s', fd.read(), re.M) if re.match(pattern, n)
+                        }
             names = sorted(names)
             for n, value in zip(names, self.h[v].evaluate(names)):
                 if value is not None:
@@ -120,8 +132,9 @@ class Generator:
                 continue
             rows = self.enum_rows(tag)
             flags = hints.FLAG_ENUMS.search(tag.replace('_enum', '')) and not hints.NOT_FLAG_ENUMS.search(tag)
-            prefix = {'cuda_error': 'cudaError', 'cu_result': 'CUDA_ERROR_'}.get(xid) or \
-                common_prefix([n for _, n in rows])
+            prefix = {'cuda_error': 'cudaError', 'cu_result': 'CUDA_ERROR_'}.get(xid) or common_prefix(
+                [n for _, n in rows]
+            )
             out.append((xid, 'FLAGS' if flags else 'ENUM', prefix, rows))
         for xid, (prefix, pattern) in hints.FLAG_SETS.items():
             if xid not in have:
@@ -130,7 +143,7 @@ class Generator:
             print('\n%s(%s, "%s",' % (kind, xid, prefix))
             for value, name in rows:
                 if flagsy(kind, value):
-                    value &= 0xffffffff
+                    value &= 0xFFFFFFFF
                 print('\tV(%s, %s)' % (hex(value) if flagsy(kind, value) and value > 9 else value, name))
             print(')')
 
@@ -171,8 +184,10 @@ class Generator:
                 if keys == ['x', 'y', 'z']:
                     rows.append((off, 12, 'M_DIM3(%s, %d)' % (m, off)))
                     continue
-                inner = [(o - base, w, re.sub(r'^(\w+\(\w+, )(\d+)', lambda k: k.group(1) + str(int(k.group(2)) - base), r))
-                         for o, w, r in self.members(h, ctype, sub, nested, path + m + '.')]
+                inner = [
+                    (o - base, w, re.sub(r'^(\w+\(\w+, )(\d+)', lambda k: k.group(1) + str(int(k.group(2)) - base), r))
+                    for o, w, r in self.members(h, ctype, sub, nested, path + m + '.')
+                ]
                 if not inner:
                     continue
                 end = max(o + w for o, w, r in inner)
@@ -200,7 +215,11 @@ class Generator:
         arr = ', ARRAY(%d)' % t.dim if t.dim > 1 else ''
         if t.kind == 'enum':
             x = self.want_enum(t.real)
-            macro = 'M_FLAGS' if hints.FLAG_ENUMS.search(t.real.replace('_enum', '')) and not hints.NOT_FLAG_ENUMS.search(t.real) else 'M_ENUM'
+            macro = (
+                'M_FLAGS'
+                if hints.FLAG_ENUMS.search(t.real.replace('_enum', '')) and not hints.NOT_FLAG_ENUMS.search(t.real)
+                else 'M_ENUM'
+            )
             return 4 * t.dim, '%s(%s, %d, %s%s)' % (macro, m, off, x, arr)
         if t.kind == 'record':
             if t.real == 'dim3' or t.real == 'uint3':
@@ -219,10 +238,20 @@ class Generator:
                 return 12, 'M_DIM3(%s, %d)' % (m, off)
             if t.name in ('CUdeviceptr', 'CUdeviceptr_v2', 'CUdeviceptr_v1'):
                 return w, '%s(%s, %d)' % ('M_PTR' if w == 8 else 'M_PTR32', m, off)
-            if t.name == 'size_t' and not re.match(r'(num|count|height|depth|Height|Depth|srcY|srcZ|dstY|dstZ|srcLOD|dstLOD|y|z|x)', m):
+            if t.name == 'size_t' and not re.match(
+                r'(num|count|height|depth|Height|Depth|srcY|srcZ|dstY|dstZ|srcLOD|dstLOD|y|z|x)', m
+            ):
                 return 8 * t.dim, 'M_SIZE(%s, %d%s)' % (m, off, arr)
-            macro = {(1, True): 'M_I8', (1, False): 'M_U8', (2, False): 'M_U16', (2, True): 'M_U16', (4, True): 'M_INT',
-                     (4, False): 'M_UINT', (8, True): 'M_I64', (8, False): 'M_U64'}[(w, s)]
+            macro = {
+                (1, True): 'M_I8',
+                (1, False): 'M_U8',
+                (2, False): 'M_U16',
+                (2, True): 'M_U16',
+                (4, True): 'M_INT',
+                (4, False): 'M_UINT',
+                (8, True): 'M_I64',
+                (8, False): 'M_U64',
+            }[(w, s)]
             return w * t.dim, '%s(%s, %d%s)' % (macro, m, off, arr)
         return None
 
@@ -304,8 +333,17 @@ class Generator:
             if size > 48:
                 return 'MEM_UNSEEN(%s, %d)' % (n, size)
             return 'MEM(%s, %s, %d%s)' % (n, s, size, mod)
-        if t.name in ('CUdeviceptr', 'CUdeviceptr_v2', 'CUdeviceptr_v1', 'CUmemGenericAllocationHandle', 'CUtexObject',
-                      'CUsurfObject', 'cudaTextureObject_t', 'cudaSurfaceObject_t', 'cudaGraphConditionalHandle'):
+        if t.name in (
+            'CUdeviceptr',
+            'CUdeviceptr_v2',
+            'CUdeviceptr_v1',
+            'CUmemGenericAllocationHandle',
+            'CUtexObject',
+            'CUsurfObject',
+            'cudaTextureObject_t',
+            'cudaSurfaceObject_t',
+            'cudaGraphConditionalHandle',
+        ):
             return 'PTR32(%s)' % n if t.name == 'CUdeviceptr_v1' else 'PTR(%s)' % n
         w, signed = INTS[t.real]
         x = self.flags_for(f, n)
@@ -315,18 +353,30 @@ class Generator:
                 self.want_enum(tag)
             return '%s(%s, %s)' % ('FLAGS' if w == 4 else 'FLAGS64', n, x)
         if w == 8 and t.name == 'size_t':
-            if re.match(r'(num|count$|height|depth|hOffset|attrsIdx|reqSz)', n) and not (n == 'count' and not re.search(r'Batch|SetAccess', f)) \
-               or n in ('Height', 'N', 'depth', 'paramIndex') or n == 'Width' and 'Memset' in f:
+            if (
+                re.match(r'(num|count$|height|depth|hOffset|attrsIdx|reqSz)', n)
+                and not (n == 'count' and not re.search(r'Batch|SetAccess', f))
+                or n in ('Height', 'N', 'depth', 'paramIndex')
+                or n == 'Width'
+                and 'Memset' in f
+            ):
                 return 'COUNT(%s%s)' % (n, mod)
             return 'SIZE(%s%s)' % (n, mod)
         if w == 8:
             return 'U64(%s)' % n
         if w == 4 and not signed and mod and n not in ('Height', 'Width', 'N', 'desc'):
-            return 'SIZE32(%s%s)' % (n, mod) if n in ('ByteCount', 'bytesize', 'WidthInBytes', 'bytes') else 'UINT(%s)' % n
-        if w == 4 and re.match(r'(bytes|Pitch|dstPitch|ByteCount|srcOffset|dstOffset|sharedMemBytes|dynamicSMem)', n) and not signed:
+            return (
+                'SIZE32(%s%s)' % (n, mod) if n in ('ByteCount', 'bytesize', 'WidthInBytes', 'bytes') else 'UINT(%s)' % n
+            )
+        if (
+            w == 4
+            and re.match(r'(bytes|Pitch|dstPitch|ByteCount|srcOffset|dstOffset|sharedMemBytes|dynamicSMem)', n)
+            and not signed
+        ):
             return 'SIZE32(%s)' % n
-        return {(1, False): 'U8', (1, True): 'U8', (2, False): 'U16', (4, True): 'INT', (4, False): 'UINT'}[(w, signed)] + \
-            '(%s%s)' % (n, mod if w == 4 and not signed and n in ('Height', 'Width', 'N') else '')
+        return {(1, False): 'U8', (1, True): 'U8', (2, False): 'U16', (4, True): 'INT', (4, False): 'UINT'}[
+            (w, signed)
+        ] + '(%s%s)' % (n, mod if w == 4 and not signed and n in ('Height', 'Width', 'N') else '')
 
     def all_enums(self):
         out = []
@@ -348,7 +398,9 @@ class Generator:
             return 'PTR(%s)' % n
         for p, c in hints.OUT_LISTS:
             if p.search(key):
-                return self.list(f, n, t, c or next((x for x in names if re.match(r'(p?[nN]um|pNum)', x)), 'count'), True, '')
+                return self.list(
+                    f, n, t, c or next((x for x in names if re.match(r'(p?[nN]um|pNum)', x)), 'count'), True, ''
+                )
         if not ('Get' in f and not t.const and re.search(r'ependencies|Edges', n)):
             for p, c in hints.LISTS:
                 if p.search(key) and c in names and not n.endswith('_out'):
@@ -374,14 +426,23 @@ class Generator:
                 return 'OUT_BYTES(%s, 16)' % n if not t.const else 'BYTES(%s, 16)' % n
             if 'Ipc' in t.real:
                 return 'OUT_BYTES(%s, 64)' % n
-            if re.match(r'(texture|surface)Reference|CUdevprop|CUeglFrame|cudaEglFrame|CUctxCreateParams', t.real) or 'DevResource' in t.real or 'devResource' in t.real:
+            if (
+                re.match(r'(texture|surface)Reference|CUdevprop|CUeglFrame|cudaEglFrame|CUctxCreateParams', t.real)
+                or 'DevResource' in t.real
+                or 'devResource' in t.real
+            ):
                 return 'PTR(%s)' % n
             s = self.want_struct(t.name, t.real)
             by = ''
             if 'AttributeValue' in s or 'AttrValue' in s:
                 by = ', BY(%s)' % next(x for x in names if x.startswith('attr'))
-            if t.const or re.search(r'(NodeSetParams|AddNode\w*|AddMemAllocNode|ExecNodeSetParams)$', f) and n == 'nodeParams' \
-               or n == 'location' or re.search(r'MemPoolImportPointer|MemPoolGetAccess|CreateTexture|CreateSurface', f):
+            if (
+                t.const
+                or re.search(r'(NodeSetParams|AddNode\w*|AddMemAllocNode|ExecNodeSetParams)$', f)
+                and n == 'nodeParams'
+                or n == 'location'
+                or re.search(r'MemPoolImportPointer|MemPoolGetAccess|CreateTexture|CreateSurface', f)
+            ):
                 if 'AddMemAlloc' in f:
                     return 'INOUT_STRUCT(%s, %s%s)' % (n, s, by)
                 return 'STRUCT(%s, %s%s%s)' % (n, s, by, mod)
@@ -393,8 +454,17 @@ class Generator:
             return '%s_%s(%s)' % (d, 'DOUBLE' if t.real == 'double' else 'FLOAT', n)
         if t.kind != 'int':
             return 'PTR(%s)' % n
-        if t.name in ('CUdeviceptr', 'CUdeviceptr_v2', 'CUmemGenericAllocationHandle', 'CUtexObject', 'CUsurfObject',
-                      'cudaTextureObject_t', 'cudaSurfaceObject_t', 'cudaGraphConditionalHandle', 'CUgraphConditionalHandle'):
+        if t.name in (
+            'CUdeviceptr',
+            'CUdeviceptr_v2',
+            'CUmemGenericAllocationHandle',
+            'CUtexObject',
+            'CUsurfObject',
+            'cudaTextureObject_t',
+            'cudaSurfaceObject_t',
+            'cudaGraphConditionalHandle',
+            'CUgraphConditionalHandle',
+        ):
             return '%s_PTR(%s)' % (d, n)
         if t.name == 'CUdeviceptr_v1':
             return 'OUT_PTR32(%s)' % n
@@ -410,12 +480,20 @@ class Generator:
         if n in ('isEnabled', 'canAccessPeer', 'active'):
             return 'OUT_BOOL(%s)' % n
         if t.name == 'size_t':
-            return '%s_%s(%s)' % (d, 'COUNT' if re.match(r'(p?[nN]um|failIdx|errorIndex|maxWidthInEl|hOffset)', n) else 'SIZE', n)
+            return '%s_%s(%s)' % (
+                d,
+                'COUNT' if re.match(r'(p?[nN]um|failIdx|errorIndex|maxWidthInEl|hOffset)', n) else 'SIZE',
+                n,
+            )
         if w == 8:
             return '%s_U64(%s)' % (d, n)
         if w == 4 and not signed and n in ('bytes', 'free', 'total', 'psize', 'pSize', 'pPitch', 'ByteOffset'):
             return 'OUT_SIZE32(%s)' % n
-        return {(4, True): '%s_INT', (4, False): '%s_UINT'}.get((w, signed), 'PTR') % d + '(%s)' % n if w == 4 else 'PTR(%s)' % n
+        return (
+            {(4, True): '%s_INT', (4, False): '%s_UINT'}.get((w, signed), 'PTR') % d + '(%s)' % n
+            if w == 4
+            else 'PTR(%s)' % n
+        )
 
     def list(self, f, n, t, count, out, mod):
         o = 'OUT_' if out else ''
@@ -430,7 +508,13 @@ class Generator:
             return '%sLIST_STRUCT(%s, %s, %d, %s, %d)' % (o, n, s, self.sizes[s], count, k)
         w, signed = INTS[t.real]
         if w == 8:
-            return '%sLIST_%s(%s, %s, 8%s)' % (o, 'SIZE' if n.endswith('sizes') else 'COUNT', n, count, mod if n == 'sizes' else '')
+            return '%sLIST_%s(%s, %s, 8%s)' % (
+                o,
+                'SIZE' if n.endswith('sizes') else 'COUNT',
+                n,
+                count,
+                mod if n == 'sizes' else '',
+            )
         return '%sLIST_%s(%s, %s, 4)' % (o, 'INT' if signed else 'UINT', n, count)
 
     def rows(self, f):
@@ -453,23 +537,53 @@ class Generator:
 
     def emit_functions(self, have, domain):
         names = {base_name(f) for v in self.versions for f in self.h[v].funcs}
-        names = [f for f in names if f.startswith('cuda' if domain == 'runtime' else 'cu')
-                 and (domain == 'runtime') == f.startswith('cuda') and f not in have]
-        order = ['DEVICE', 'MEMORY', 'COPY', 'SET', 'LAUNCH', 'STREAM', 'EVENT', 'SYNC', 'GRAPH', 'CONTEXT', 'MODULE', 'QUERY',
-                 'PEER', 'TEXTURE', 'PROFILER', 'INTERNAL']
+        names = [
+            f
+            for f in names
+            if f.startswith('cuda' if domain == 'runtime' else 'cu')
+            and (domain == 'runtime') == f.startswith('cuda')
+            and f not in have
+        ]
+        order = [
+            'DEVICE',
+            'MEMORY',
+            'COPY',
+            'SET',
+            'LAUNCH',
+            'STREAM',
+            'EVENT',
+            'SYNC',
+            'GRAPH',
+            'CONTEXT',
+            'MODULE',
+            'QUERY',
+            'PEER',
+            'TEXTURE',
+            'PROFILER',
+            'INTERNAL',
+        ]
         last = None
         for f in sorted(names, key=lambda n: (order.index(self.klass(n)), n)):
             for since, until, ret, args, cls, _ in self.rows(f):
                 if cls != last:
                     print('\n/* ---- %s ---- */\n' % cls.lower())
                     last = cls
-                flags = [w for w, p in (('CALLBACK', hints.CALLBACK), ('ALWAYS', hints.ALWAYS), ('NOT_READY', hints.NOT_READY))
-                         if p.search(f)]
+                flags = [
+                    w
+                    for w, p in (('CALLBACK', hints.CALLBACK), ('ALWAYS', hints.ALWAYS), ('NOT_READY', hints.NOT_READY))
+                    if p.search(f)
+                ]
                 r = {'cudaError_t': 'CUDA_ERR', 'CUresult': 'CU_RESULT', 'const char *': 'STR'}.get(ret, 'VOID')
                 if r == 'VOID':
                     flags.append('SRET')
-                head = ['API_FV' if flags and (since or until) else 'API_F' if flags else 'API_V' if since or until else 'API',
-                        [f, cls, r] + flags[:1] + ([str(since), str(until)] if since or until else [])]
+                head = [
+                    (
+                        'API_FV'
+                        if flags and (since or until)
+                        else 'API_F' if flags else 'API_V' if since or until else 'API'
+                    ),
+                    [f, cls, r] + flags[:1] + ([str(since), str(until)] if since or until else []),
+                ]
                 text = '%s(%s' % (head[0], ', '.join(head[1]))
                 print(row_wrap(text, args))
 
@@ -480,12 +594,21 @@ def flagsy(kind, value):
 
 def same(h1, h2, f):
     """True when two headers declare f with the same machine-level signature."""
+
     def shape(h):
         out = []
         for n, t in h.funcs[f][1]:
             ty = Type(t, h)
-            out.append((ty.ptr, ty.handle, ty.kind, re.sub(r'_v1(_st)?$', '_v1', ty.real) if ty.kind in ('record', 'int', 'float') else ''))
+            out.append(
+                (
+                    ty.ptr,
+                    ty.handle,
+                    ty.kind,
+                    re.sub(r'_v1(_st)?$', '_v1', ty.real) if ty.kind in ('record', 'int', 'float') else '',
+                )
+            )
         return out
+
     return shape(h1) == shape(h2)
 
 
@@ -518,8 +641,12 @@ def known(path, pattern):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('what', choices=['runtime', 'driver', 'functions', 'struct', 'xlat'])
-    p.add_argument('--include', action='append', metavar='VERSION:DIR',
-                   help='CUDA version as CUDART_VERSION has it, and its headers; default 13000:/usr/local/cuda/include')
+    p.add_argument(
+        '--include',
+        action='append',
+        metavar='VERSION:DIR',
+        help='CUDA version as CUDART_VERSION has it, and its headers; default 13000:/usr/local/cuda/include',
+    )
     p.add_argument('--all', action='store_true', help='propose everything, not only what is missing')
     o = p.parse_args()
     includes = dict(i.split(':', 1) for i in o.include or ['13000:/usr/local/cuda/include'])

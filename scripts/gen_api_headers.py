@@ -7,14 +7,25 @@ exported version of a function under its symbol's name. Sizes, offsets and value
 program that is compiled and run. OpenGL, EGL and VDPAU headers are replaced by a few typedefs, because only the
 widths of their types matter. Knows nothing of the tables.
 """
+
 import json
 import os
 import re
 import subprocess
 import tempfile
 
-FILES = ['cuda.h', 'cudaProfiler.h', 'cudaGL.h', 'cudaEGL.h', 'cudaVDPAU.h', 'cuda_runtime_api.h',
-         'cuda_profiler_api.h', 'cuda_gl_interop.h', 'cuda_egl_interop.h', 'cuda_vdpau_interop.h']
+FILES = [
+    'cuda.h',
+    'cudaProfiler.h',
+    'cudaGL.h',
+    'cudaEGL.h',
+    'cudaVDPAU.h',
+    'cuda_runtime_api.h',
+    'cuda_profiler_api.h',
+    'cuda_gl_interop.h',
+    'cuda_egl_interop.h',
+    'cuda_vdpau_interop.h',
+]
 
 # What the interop headers need of other people's headers.
 STUBS = {
@@ -22,8 +33,8 @@ STUBS = {
     'EGL/egl.h': 'typedef void *EGLDisplay; typedef int EGLint; typedef unsigned int EGLBoolean;\n',
     'EGL/eglext.h': 'typedef void *EGLImageKHR, *EGLStreamKHR, *EGLSyncKHR;\n',
     'vdpau/vdpau.h': '#include <stdint.h>\n'
-                     'typedef uint32_t VdpDevice, VdpVideoSurface, VdpOutputSurface, VdpStatus, VdpFuncId;\n'
-                     'typedef VdpStatus VdpGetProcAddress(VdpDevice, VdpFuncId, void **);\n',
+    'typedef uint32_t VdpDevice, VdpVideoSurface, VdpOutputSurface, VdpStatus, VdpFuncId;\n'
+    'typedef VdpStatus VdpGetProcAddress(VdpDevice, VdpFuncId, void **);\n',
 }
 
 HANDLE_BITS = re.compile(r'^(const )?(struct |union |enum )?')
@@ -57,11 +68,11 @@ class Type:
 class Headers:
     def __init__(self, include):
         self.include = include
-        self.funcs = {}     # symbol -> (return type text, [(name, type text)])
-        self.enums = {}     # tag or typedef -> [(name, value)], in the order of the header
-        self.records = {}   # tag -> [(member, type text or None for anonymous, nested record or None)]
+        self.funcs = {}  # symbol -> (return type text, [(name, type text)])
+        self.enums = {}  # tag or typedef -> [(name, value)], in the order of the header
+        self.records = {}  # tag -> [(member, type text or None for anonymous, nested record or None)]
         self.typedefs = {}  # name -> type text
-        self.ctypes = {}    # tag of a record -> how C writes the type
+        self.ctypes = {}  # tag of a record -> how C writes the type
         self._sizes = None
         self._parse()
 
@@ -80,8 +91,14 @@ class Headers:
     def _parse(self):
         with tempfile.TemporaryDirectory() as tmp:
             args = self._args(tmp)
-            p = subprocess.run(['clang', '-x', 'c', '-fsyntax-only', '-Xclang', '-ast-dump=json'] + args +
-                               [os.path.join(tmp, 'all.h')], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            p = subprocess.run(
+                ['clang', '-x', 'c', '-fsyntax-only', '-Xclang', '-ast-dump=json']
+                + args
+                + [os.path.join(tmp, 'all.h')],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
             if p.returncode:
                 raise SystemExit('clang cannot parse the headers in %s:\n%s' % (self.include, p.stderr[:2000]))
             tree = json.loads(p.stdout)
@@ -98,8 +115,11 @@ class Headers:
                     self.ctypes[name] = name
             last = node if kind in ('EnumDecl', 'RecordDecl') else None
             if kind == 'FunctionDecl' and name.startswith(('cu', '__cu')):
-                params = [(c.get('name', ''), c['type']['qualType']) for c in node.get('inner', [])
-                          if c['kind'] == 'ParmVarDecl']
+                params = [
+                    (c.get('name', ''), c['type']['qualType'])
+                    for c in node.get('inner', [])
+                    if c['kind'] == 'ParmVarDecl'
+                ]
                 self.funcs.setdefault(name, (node['type']['qualType'].split('(')[0].strip(), params))
             elif kind == 'TypedefDecl':
                 self.typedefs[name] = node['type']['qualType']
@@ -179,8 +199,12 @@ class Headers:
                         f.write('printf("%d %%lld\\n", (long long)(%s)); // %d\n' % (i, expressions[i], i))
                     f.write('return 0;\n}\n')
                 exe = os.path.join(tmp, 'e')
-                p = subprocess.run(['clang', '-x', 'c', '-ferror-limit=0', '-O0', '-I', tmp, '-o', exe] + args + [src],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                p = subprocess.run(
+                    ['clang', '-x', 'c', '-ferror-limit=0', '-O0', '-I', tmp, '-o', exe] + args + [src],
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
                 if p.returncode == 0:
                     out = subprocess.run([exe], stdout=subprocess.PIPE, text=True).stdout
                     for line in out.splitlines():
@@ -197,10 +221,28 @@ class Headers:
 
 # bytes, signed
 INTS = {
-    'char': (1, True), 'signed char': (1, True), 'unsigned char': (1, False), 'short': (2, True),
-    'unsigned short': (2, False), 'int': (4, True), 'unsigned int': (4, False), 'long': (8, True),
-    'unsigned long': (8, False), 'long long': (8, True), 'unsigned long long': (8, False), 'size_t': (8, False),
-    'uint8_t': (1, False), 'uint16_t': (2, False), 'uint32_t': (4, False), 'uint64_t': (8, False),
-    'int32_t': (4, True), 'int64_t': (8, True), '__uint8_t': (1, False), '__uint16_t': (2, False),
-    '__uint32_t': (4, False), '__uint64_t': (8, False), '__int32_t': (4, True), '__int64_t': (8, True),
+    'char': (1, True),
+    'signed char': (1, True),
+    'unsigned char': (1, False),
+    'short': (2, True),
+    'unsigned short': (2, False),
+    'int': (4, True),
+    'unsigned int': (4, False),
+    'long': (8, True),
+    'unsigned long': (8, False),
+    'long long': (8, True),
+    'unsigned long long': (8, False),
+    'size_t': (8, False),
+    'uint8_t': (1, False),
+    'uint16_t': (2, False),
+    'uint32_t': (4, False),
+    'uint64_t': (8, False),
+    'int32_t': (4, True),
+    'int64_t': (8, True),
+    '__uint8_t': (1, False),
+    '__uint16_t': (2, False),
+    '__uint32_t': (4, False),
+    '__uint64_t': (8, False),
+    '__int32_t': (4, True),
+    '__int64_t': (8, True),
 }

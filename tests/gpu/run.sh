@@ -38,6 +38,8 @@ golden() { # NAME PROGRAM
 		return
 	fi
 	normalise "$tmp/rows" >"$tmp/got"
+	# The real runtime lets its context go after main() has ended.
+	sed -i -e '${/^cuDevicePrimaryCtxRelease/d}' "$tmp/got"
 	if diff -u "$tmp/expect" "$tmp/got" >"$tmp/diff"; then
 		ok "$1"
 	else

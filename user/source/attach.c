@@ -160,6 +160,32 @@ void attach_single_close(struct link_set *set)
 	set_close(set);
 }
 
+/* Closing a link waits for the kernel's grace periods (40 ms and more): a trial's is closed on the side. */
+static void *close_trial(void *arg)
+{
+	struct link_set *set = arg;
+
+	set_close(set);
+	free(set);
+	return NULL;
+}
+
+static void set_close_later(const struct link_set *set)
+{
+	struct link_set *copy = malloc(sizeof(*copy)), here = *set;
+	pthread_t thread;
+
+	if (copy) {
+		*copy = *set;
+		if (!pthread_create(&thread, NULL, close_trial, copy)) {
+			pthread_detach(thread);
+			return;
+		}
+		free(copy);
+	}
+	set_close(&here);
+}
+
 static int try_kind(enum attach_kind kind)
 {
 	static const struct bpf_insn nothing[] = { { .code = 0xb7 }, { .code = 0x95 } };
@@ -178,7 +204,7 @@ static int try_kind(enum attach_kind kind)
 		goto out;
 	err = make_links(kind, &progs, &t, &set, &bad);
 	if (!err)
-		set_close(&set);
+		set_close_later(&set);
 out:
 	if (progs.entry_fd >= 0)
 		close(progs.entry_fd);
@@ -216,7 +242,7 @@ static void *call_trial(void *arg)
 bool attach_pid_links_work(enum attach_kind kind)
 {
 	struct elf_probe probe = { .offset = trial_offset() };
-	struct link_target t = { .probes = &probe, .nprobes = 1, .pid = getpid(), .entry_only = kind == ATTACH_MULTI };
+	struct link_target t = { .probes = &probe, .nprobes = 1, .pid = getpid(), .entry_only = true };
 	struct attach_progs progs = { -1, -1 };
 	struct link_set set;
 	__u64 hits = 0;
@@ -224,8 +250,9 @@ bool attach_pid_links_work(enum attach_kind kind)
 	pthread_t thread;
 	int map, bad;
 
-	if (kind != ATTACH_SESSION && kind != ATTACH_MULTI)
-		return false;
+	/* Kernels with session links are younger than the fault. */
+	if (kind != ATTACH_MULTI)
+		return kind == ATTACH_SESSION;
 	map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ct_trial", 4, 8, 1, NULL);
 	t.file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	if (map >= 0 && t.file_fd >= 0) {
@@ -244,7 +271,7 @@ bool attach_pid_links_work(enum attach_kind kind)
 		if (!pthread_create(&thread, NULL, call_trial, NULL))
 			pthread_join(thread, NULL);
 		bpf_map_lookup_elem(map, &zero, &hits);
-		set_close(&set);
+		set_close_later(&set);
 	}
 	if (progs.entry_fd >= 0)
 		close(progs.entry_fd);

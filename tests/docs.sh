@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# docs.sh - what is written in several places says the same: --help (the rows of user/opts.c) is compared with the manual page
+# and with the completions of bash, zsh and fish, in both directions. Each of these must be free of syntax errors, as far as
+# their programs are installed. Prints `ok`, `not ok` and `skip` lines.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+export LC_ALL=C
+
+ct=${CUDATRACE:-./cudatrace}
+page=docs/cudatrace.1
+bash=scripts/completions/cudatrace.bash
+zsh=scripts/completions/_cudatrace
+fish=scripts/completions/cudatrace.fish
+failed=0
+not_ok() {
+	echo "not ok $1: $2"
+	failed=1
+}
+
+# same NAME WHAT: two lists of words, one a line, are the same set.
+same() { # NAME WANT GOT
+	local missing extra
+	missing=$(comm -23 <(sort -u <<< "$2") <(sort -u <<< "$3") | tr '\n' ' ')
+	extra=$(comm -13 <(sort -u <<< "$2") <(sort -u <<< "$3") | tr '\n' ' ')
+	if [ -z "$2" ]; then
+		not_ok "$1" "--help has nothing to compare with"
+	elif [ -n "$missing$extra" ]; then
+		not_ok "$1" "missing: ${missing:-none}; not in --help: ${extra:-none}"
+	else
+		echo "ok $1"
+	fi
+}
+
+# Checks by a program that may not be installed.
+syntax() { # NAME PROGRAM ARGS...
+	local out
+	if ! command -v "$2" > /dev/null; then
+		echo "skip $1: $2 is not installed"
+	elif out=$("${@:2}" 2>&1); then
+		echo "ok $1"
+	else
+		not_ok "$1" "$(head -n 3 <<< "$out" | tr '\n' ' ')"
+	fi
+}
+
+# The options of a --help, one a line: -x and --name.
+options() {
+	"$ct" "$@" --help | sed -nE 's/^  (    |(-[A-Za-z]), )(--[a-z-]+).*/\2 \3/p' | tr ' ' '\n' | grep .
+}
+help=$("$ct" --help) || not_ok help "$ct --help fails"
+want=$(options)
+classes=$(sed -n 's/^Classes: //p' <<< "$help" | tr ' ' '\n')
+commands=$(sed -nE 's/^       cudatrace ([a-z]+) .*/\1/p' <<< "$help")
+
+syntax man-lint mandoc -T lint -W warning "$page"
+# .It Fl p , Fl -pid Ar pid
+same man-options "$want" "$(grep '^\.It Fl' "$page" | grep -oE 'Fl -?[A-Za-z][a-z-]*' | sed 's/^Fl /-/')"
+same man-classes "$classes" "$(sed -n '/^The classes:/,/^\.It /p' "$page" | sed -nE 's/^\.Cm ([a-z]+).*/\1/p')"
+same man-commands "$commands" "$(sed -nE 's/^\.It Cm ([a-z]+).*/\1/p' "$page")"
+
+syntax bash-syntax bash -n "$bash"
+# complete WORDS...: what bash offers for the last of them.
+complete_words() {
+	# shellcheck disable=SC2016
+	bash --norc -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _cudatrace; printf "%s\n" "${COMPREPLY[@]}"' \
+		complete "$bash" "$ct" "$@" 2> /dev/null
+}
+same bash-options "$want" "$(complete_words - | grep -vx -e --)"
+for command in $commands; do
+	same "bash-options-$command" "$(options "$command")" "$(complete_words "$command" - | grep -vx -e --)"
+done
+same bash-commands "$commands" "$(complete_words '')"
+same bash-classes "$classes" "$(complete_words -e '' | grep -vxE 'default|all')"
+same bash-list-head "memory,!copy memory,!context" "$(complete_words -e 'memory,!co' | tr '\n' ' ' | sed 's/ $//')"
+same bash-functions "cudaMallocHost" "$(complete_words -e 'cudaMallocHos')"
+same bash-value "json" "$(complete_words --format = j)"
+
+syntax zsh-syntax zsh -n "$zsh"
+same zsh-options "$want" "$(grep -oE "(^|[^a-z])(--?[A-Za-z][a-z-]*[[,}]|-[A-Za-z],)" "$zsh" | grep -oE -e '--?[A-Za-z][a-z-]*')"
+same zsh-classes "$classes" "$(sed -n '/_values -s/,/^}/p' "$zsh" | sed 1d | grep -oE '[a-z]+' | grep -vxE 'default|all')"
+same zsh-commands "$commands" "$(grep -oE '1:command:\([a-z]+ [a-z ]*' "$zsh" | sed 's/.*(//' | tr ' ' '\n')"
+
+syntax fish-syntax fish -n "$fish"
+same fish-options "$want" "$(grep '^complete' "$fish" | grep -oE ' -(s [A-Za-z]|l [a-z-]+) ' | sed -E 's/ -s (.) /-\1/; s/ -l (.*) /--\1/')
+$(grep '^complete' "$fish" | grep -oE ' -l [a-z-]+' | sed 's/ -l /--/')"
+same fish-classes "$classes" "$(sed -n 's/^set -l classes //p' "$fish" | tr ' ' '\n' | grep -vxE 'default|all')"
+same fish-commands "$commands" "$(sed -n 's/^set -l commands //p' "$fish" | tr ' ' '\n')"
+exit $failed
