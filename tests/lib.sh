@@ -112,7 +112,7 @@ go() {
 
 stop() {
 	local fd=FD_$1 pid=PID_$1
-	{ echo >&"${!fd}"; } 2> /dev/null || true
+	{ printf '\n\n' >&"${!fd}"; } 2> /dev/null || true
 	wait_for 5 ended "${!pid}"
 }
 

@@ -33,6 +33,7 @@ cd "$tmp/tree" || exit 1
 "${git[@]}" init -q . && "${git[@]}" add -A && "${git[@]}" commit -q -m tree || exit 1
 
 check tree-clang-build "make CC=clang fails" make -j "$(nproc)" CC=clang CFLAGS=-O1 cudatrace unit-programs standin cuda_events_test
+[ $failed = 0 ] || exit 1
 check tree-runs "the program that clang built does not run" ./cudatrace --version
 check tree-sample-on-own-headers "the sample does not build without a toolkit" \
 	make CC=clang CUDA_HOME=/nonexistent -B cuda_events_test -o .output/standin/libcudart.so.13

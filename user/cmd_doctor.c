@@ -27,10 +27,10 @@ static void line(struct doctor *d, const char *what, const char *value)
 
 /* ---- the machine ---------------------------------------------------------------------------------------- */
 
-/* The kinds of probes, the best first. Returns the one that would be taken, or -errno. */
+/* The kind of probes that would be taken. The others are not tried: tracefs's locks are the whole machine's. Returns it,
+ * or -errno. */
 static int kinds(struct doctor *d)
 {
-	static const char *const names[] = { "session", "multi", "tracefs", "perf" };
 	int best = attach_probe_kind(d->o->probe_kind);
 
 	out_fmt(&d->out, "%-14s ", "probes");
@@ -39,10 +39,6 @@ static int kinds(struct doctor *d)
 	else
 		out_fmt(&d->out, "none possible%s%s (%s)", d->o->probe_kind ? " of kind " : "",
 			d->o->probe_kind ? d->o->probe_kind : "", strerror(best < 0 ? -best : ENOTSUP));
-	out_str(&d->out, "; this kernel and these privileges allow:");
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (attach_probe_kind(names[i]) > ATTACH_NONE)
-			out_fmt(&d->out, " %s", names[i]);
 	out_char(&d->out, '\n');
 	return best;
 }

@@ -520,7 +520,8 @@ static const struct {
 	  "  cudatrace --format json -- ./app | jq .api    one JSON object a line\n"
 	  "\nExit status: that of CMD (128 + signal if one ended it); without CMD 0; 1 after an error, 2 for a wrong command\n"
 	  "line, 3 with --strict when records were lost. SIGINT goes to CMD, and tracing goes on until CMD ends; a second\n"
-	  "SIGINT within a second, or SIGTERM, detaches and leaves CMD running, as the end of -d and -n does.\n" },
+	  "SIGINT within a second detaches and leaves CMD running, as the end of -d and -n does. SIGTERM and SIGHUP are passed\n"
+	  "on to CMD and end the trace when it ends, or after a second.\n" },
 	{ OPTS_LIST,
 	  "Usage: cudatrace list [OPTIONS] [GLOB...]\n"
 	  "\nPrints the functions known: domain, class, name, arguments. Several GLOBs: what any of them matches.\n",

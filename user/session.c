@@ -26,6 +26,7 @@
 #define IDLE_AFTER_NS 1000000000ULL
 #define FEW_RECORDS 512		/* less than this in one drain: leave the stream's descriptor alone until the next tick */
 #define TWICE_NS 1000000000ULL	/* a second SIGINT within this detaches */
+#define GRACE_NS 1000000000ULL	/* after SIGTERM, for CMD to end */
 #define MAX_FDS 16
 
 struct session {
@@ -52,6 +53,7 @@ struct session {
 	int error;	    /* -errno of source or output */
 	int cmd_status;	    /* of wait(2); -1: CMD has not ended */
 	bool ending;	    /* the last drain: no more pauses */
+	bool terminated;    /* SIGTERM was passed on */
 	bool said;	    /* the error was told by whoever met it */
 };
 
@@ -159,6 +161,8 @@ static void drain(struct session *s)
 	uint64_t before = s->losses.received, now = clock_ns(CLOCK_MONOTONIC);
 	int err;
 
+	if (s->reason)
+		return; /* it is over: after -n not one row more */
 	s->slice_end_ns = now + TICK_NS;
 	err = s->source.ops->drain(&s->source, take, s);
 	if (s->losses.received != before)
@@ -240,6 +244,28 @@ static void on_sigint(struct session *s, const struct signals_got *got)
 		s->source.ops->signal(&s->source, SIGINT);
 }
 
+static void on_grace(void *ctx)
+{
+	finish(ctx, "interrupted", 0);
+}
+
+/* SIGTERM, SIGHUP: whoever sends it means the whole of `cudatrace -- CMD`. The program gets the signal and a second to
+ * clean up; then, or at a second signal, the trace ends whatever it does. */
+static void on_sigterm(struct session *s, const struct signals_got *got)
+{
+	struct loop_watch *grace = NULL;
+
+	if (s->plan.capture.cmd && s->source.ops->signal && !s->terminated)
+		grace = loop_timer(s->loop, on_grace, s);
+	s->terminated = true;
+	if (!grace) {
+		finish(s, "interrupted", 0);
+		return;
+	}
+	s->source.ops->signal(&s->source, got->sig);
+	loop_timer_set(grace, GRACE_NS);
+}
+
 static void on_signals(void *ctx)
 {
 	struct signals_got got;
@@ -251,7 +277,7 @@ static void on_signals(void *ctx)
 		else if (got.sig == SIGINT)
 			on_sigint(s, &got);
 		else
-			finish(s, "interrupted", 0);
+			on_sigterm(s, &got);
 	}
 	if (s->reason && !strcmp(s->reason, "interrupted"))
 		signals_pending = 1; /* out: do not wait for a stalled reader any more */

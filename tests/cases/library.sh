@@ -48,7 +48,7 @@ case_dlopen_at_once() {
 
 case_dlopen_while_attached() {
 	target a dlopen "$STANDIN/12/libcudart.so.12" 5000000
-	attach -p "$PID_a" -n 100
+	attach -e cudaStreamQuery -p "$PID_a" -n 100
 	go a nowait
 	finish
 	expect_rows cudaStreamQuery 100
