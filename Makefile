@@ -48,7 +48,7 @@ static: $(OUTPUT)/static/cudatrace
 $(OUTPUT)/static/cudatrace: $(OBJS)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -static -o $@ $^ $(LDLIBS_STATIC)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>$@.log || { cat $@.log; exit 1; }
 
 $(OUTPUT)/%.o: %.c
 	$(call say,CC,$<)
@@ -87,6 +87,7 @@ sanitized:
 	$(Q)$(MAKE) --no-print-directory OUTPUT=$(OUTPUT)/san CFLAGS='$(SAN_FLAGS)' unit-programs
 
 BENCH := $(OUTPUT)/bench
+# Static, as they are run on GPU machines too; ld's warnings about getaddrinfo concern nothing that is called.
 $(BENCH)/empty.bpf.o: tests/bench/empty.bpf.c vmlinux/$(ARCH)/vmlinux.h
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D)
@@ -95,13 +96,13 @@ $(BENCH)/empty.skel.h: $(BENCH)/empty.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name empty_bpf > $@
 $(BENCH)/empty: tests/bench/empty.c $(BENCH)/empty.skel.h $(LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CT_CPPFLAGS) -I$(BENCH) $(CT_CFLAGS) $(CFLAGS) -o $@ $< $(LIB) $(LDLIBS)
+	$(Q)$(CC) $(CT_CPPFLAGS) -I$(BENCH) $(CT_CFLAGS) $(CFLAGS) -static -o $@ $< $(LIB) $(LDLIBS_STATIC) 2>/dev/null
 $(BENCH)/target: tests/bench/target.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CT_CFLAGS) -O2 -o $@ $< -ldl
 $(BENCH)/bench_sinks: $(OUTPUT)/tests/bench/bench_sinks.o $(LIB)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
 bench-programs: $(BENCH)/empty $(BENCH)/target $(BENCH)/bench_sinks
 bench: cudatrace standin bench-programs
 	$(Q)tests/bench/run.sh

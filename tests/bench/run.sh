@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # run.sh - `make bench`: what tracing costs, each figure a ratio within this one run.
 #
-#     tests/bench/run.sh [ROUNDS]
+#     tests/bench/run.sh [ROUNDS]        CUDATRACE: the program to measure; CALLS: calls a round
 #
 # Cost to the target: the same call of real libcudart (no driver needed: it answers at once) with an empty uprobe and
 # uretprobe, and under cudatrace; rounds are interleaved and the medians compared. Where no real libcudart is found the
@@ -11,6 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 rounds=${1:-9}
 calls=${CALLS:-300000}
+ct=${CUDATRACE:-./cudatrace}
 out=.output
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"; kill $(jobs -p) 2>/dev/null || true' EXIT
@@ -42,7 +43,7 @@ with_empty() { # FUNCTION PROBED...
 }
 
 start_tracer() { # ARGS: in the background, ready when this returns
-	./cudatrace -v "$@" 2>"$tmp/err" &
+	"$ct" -v "$@" 2>"$tmp/err" &
 	tracer=$!
 	until grep -q 'ready' "$tmp/err"; do
 		kill -0 "$tracer" 2>/dev/null || { cat "$tmp/err" >&2; exit 1; }
@@ -72,6 +73,27 @@ cost "cudaMemcpy, table to a file" 1.25 cudaMemcpy
 cost "cudaMemcpy, JSON to a file" 1.25 cudaMemcpy --format json
 cost "cudaLaunchKernel (stack words), table to a file" 1.35 cudaLaunchKernel
 cost "cudaGetDevice, two rows a call" - cudaGetDevice --keep-chatty --enter-exit
+
+echo "== a launch with the driver call inside it (stand-in), against two empty pairs"
+: >"$tmp/a"; : >"$tmp/b"
+rt=$(readlink -f $out/standin/libcudart.so.13) drv=$(readlink -f $out/standin/libcuda.so.1)
+for ((i = 0; i < rounds; i++)); do
+	coproc EMPTY { exec "$out/bench/empty" "$rt" cudaLaunchKernel; }
+	fd=${EMPTY[1]}
+	read -r _ <&"${EMPTY[0]}"
+	"$out/bench/empty" "$drv" cuLaunchKernel < <(sleep 60) >"$tmp/drv" &
+	second=$!
+	until grep -q ready "$tmp/drv"; do sleep 0.02; done
+	"$out/bench/target" "$rt" cudaLaunchKernel "$calls" | tail -n 1 >>"$tmp/a"
+	exec {fd}>&-
+	kill $second
+	wait "$EMPTY_PID" $second 2>/dev/null || true
+	start_tracer -o "$tmp/rows"
+	"$out/bench/target" "$rt" cudaLaunchKernel "$calls" | tail -n 1 >>"$tmp/b"
+	stop_tracer
+done
+printf '%-58s empty pairs %6.0f, traced %6.0f: ratio %s (goal 1.30)\n' "cudaLaunchKernel > cuLaunchKernel" \
+	"$(median <"$tmp/a")" "$(median <"$tmp/b")" "$(ratio "$(median <"$tmp/b")" "$(median <"$tmp/a")")"
 
 echo "== a thread in a tight loop, 5 million calls"
 for format in table json; do

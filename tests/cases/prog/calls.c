@@ -456,8 +456,12 @@ static void wait_line(void)
 {
 	char c;
 
-	while (read(0, &c, 1) == 1 && c != '\n')
+	ssize_t n;
+
+	while ((n = read(0, &c, 1)) == 1 && c != '\n')
 		;
+	if (n != 1)
+		fprintf(stderr, "calls: stdin ended: %s\n", n ? strerror(errno) : "end of file");
 }
 
 int main(int argc, char **argv)
