@@ -113,7 +113,8 @@ go() {
 
 stop() {
 	local fd=FD_$1 pid=PID_$1
-	{ printf '\n\n' >&"${!fd}"; } 2> /dev/null || true
+	# a target that was let go needs one line only, and may be gone before the second
+	(trap '' PIPE && printf '\n\n' >&"${!fd}") 2> /dev/null || true
 	wait_for 5 ended "${!pid}"
 }
 

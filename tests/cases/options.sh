@@ -78,11 +78,12 @@ case_cgroup() {
 }
 
 case_thread_option() {
-	target a threads 4 50
+	target a threads 4 50 27
 	attach -t "$PID_a"
 	go a
 	stop a
-	finish TERM
+	finish
+	expect "rows of the thread" "$(rows cudaStreamQuery "\"tid\":$PID_a,")" 27
 	expect "rows of other threads" "$(grep '^{"type":"call"' "$T/out" | grep -v -c "\"tid\":$PID_a,")" 0
 }
 

@@ -118,7 +118,7 @@ static void *thread_queries(void *n)
 	return NULL;
 }
 
-/* T threads, each with a random number of calls up to MAX, all at once. */
+/* T threads, each with a random number of calls up to MAX, all at once; then M calls of the main thread. */
 static void mode_threads(void)
 {
 	long t = arg(0), max = arg(1);
@@ -130,6 +130,7 @@ static void mode_threads(void)
 		pthread_create(&ids[i], NULL, thread_queries, (void *)(random() % max + 1));
 	for (long i = 0; i < t && i < 64; i++)
 		pthread_join(ids[i], NULL);
+	queries(arg(2));
 }
 
 static void *thread_after_main(void *main_thread)
