@@ -69,6 +69,11 @@ $(SKEL): $(OUTPUT)/cudatrace.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name cudatrace_bpf > $@
 
+# The other architecture's BPF object: compiled, so that it stays compilable.
+bpf-arm64:
+	$(Q)$(CLANG) $(subst -D__TARGET_ARCH_$(BPFARCH),-D__TARGET_ARCH_arm64,$(subst vmlinux/$(ARCH),vmlinux/aarch64,$(BPF_CFLAGS))) \
+		-c -o $(OUTPUT)/cudatrace-arm64.bpf.o bpf/cudatrace.bpf.c
+
 # ---- tests and benchmarks ----------------------------------------------------------------------------------
 
 UNIT_SRCS := $(wildcard tests/unit/test_*.c)
@@ -127,6 +132,6 @@ clean:
 	$(Q)rm -rf $(OUTPUT) cudatrace cuda_events_test
 
 -include $(OBJS:.o=.d) $(UNIT_SRCS:%.c=$(OUTPUT)/%.d)
-.PHONY: all help static unit unit-programs sanitized bench bench-programs check-api test demo install clean
+.PHONY: all help static unit unit-programs sanitized bench bench-programs bpf-arm64 check-api test demo install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -472,9 +472,9 @@ static __always_inline void copy_words(struct pt_regs *ctx, struct frame *f, __u
 #if defined(__TARGET_ARCH_x86)
 	f->data[5] = ctx->r9;
 #else
-	f->data[5] = PT_REGS_PARM6(ctx);
-	f->data[6] = PT_REGS_PARM7(ctx);
-	f->data[7] = PT_REGS_PARM8(ctx);
+	f->data[5] = ctx->regs[5];
+	f->data[6] = ctx->regs[6];
+	f->data[7] = ctx->regs[7];
 #endif
 	if (nwords > REG_WORDS) {
 		__u64 n = (nwords - REG_WORDS) * 8;

@@ -57,9 +57,22 @@ case_comm() {
 	expect_rows cuMemAlloc_v2 0
 }
 
+# A cgroup2 tree: the machine's, or one mounted for the case alone.
+cgroup_root() {
+	if [ -e /sys/fs/cgroup/cgroup.procs ]; then
+		CGROOT=/sys/fs/cgroup
+		return
+	fi
+	CGROOT=$T/cgroup
+	mkdir "$CGROOT"
+	mount -t cgroup2 none "$CGROOT" 2> /dev/null || skip "no cgroup v2 here"
+	trap 'umount -l "$CGROOT"' EXIT
+}
+
 case_cgroup() {
-	local cg=/sys/fs/cgroup/cudatrace-case.$$
-	[ -e /sys/fs/cgroup/cgroup.procs ] || skip "no cgroup v2 at /sys/fs/cgroup"
+	local cg
+	cgroup_root
+	cg=$CGROOT/cudatrace-case.$$
 	mkdir "$cg" 2> /dev/null || skip "cgroups cannot be made here"
 	target a queries 11
 	target b queries 12
