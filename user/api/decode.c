@@ -102,8 +102,6 @@ static void add_number(struct decoder *d, const struct label *l, uint8_t type, u
 	if (!f)
 		return;
 	f->xlat = x;
-	if (type == FIELD_STREAM && !v && d->call->h.flags & CT_F_PER_THREAD)
-		v = 2; /* cudaStreamPerThread */
 	f->u = v;
 }
 
