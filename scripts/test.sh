@@ -12,6 +12,12 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
+# Whoever started this in the background left SIGINT ignored, which a shell cannot undo and the tests of signals would see.
+if [ -z "${TEST_SIGNALS_RESET:-}" ]; then
+	TEST_SIGNALS_RESET=1 exec env --default-signal scripts/test.sh
+fi
+unset TEST_SIGNALS_RESET
+
 TOTAL_LIMIT=1500 # seconds for everything; what would begin later is not run and counts as failed
 LOGS=.output/test
 passed=0 failed=0 skipped=0

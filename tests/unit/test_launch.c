@@ -112,7 +112,7 @@ static int mode_signals(void)
 
 	sigprocmask(SIG_SETMASK, NULL, &mask);
 	for (int sig = 1; sig < 32; sig++)
-		if (sigismember(&mask, sig) || (sigaction(sig, NULL, &sa), sa.sa_handler != SIG_DFL))
+		if (sigismember(&mask, sig) || (sigaction(sig, NULL, &sa), sa.sa_handler == SIG_IGN))
 			return sig;
 	return 100 + inherited();
 }

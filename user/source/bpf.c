@@ -363,7 +363,6 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		return -ENOMEM;
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(print_libbpf);
-	raise_nofile();
 	err = check_pids(b);
 	if (err)
 		return err;
@@ -404,6 +403,8 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 			return err;
 		}
 	}
+	/* Not before the fork: the program keeps the limits that it was given. */
+	raise_nofile();
 	err = discover_scan(b->discover);
 	if (err < 0) {
 		if (!plan->library)

@@ -163,7 +163,7 @@ static int can_run(const char *path)
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
-/* As execvp(3) with the new environment's PATH. */
+/* As execvp(3) with the new environment's PATH, but a folder that we may not search counts as empty. */
 static int find_file(struct plan *p, const char *name)
 {
 	const char *path = DEFAULT_PATH, *next;
@@ -185,7 +185,7 @@ static int find_file(struct plan *p, const char *name)
 		one = can_run(p->path);
 		if (!one)
 			return 0;
-		if (one == -EACCES)
+		if (one == -EACCES && !faccessat(AT_FDCWD, p->path, F_OK, AT_EACCESS))
 			err = one;
 		free(p->path);
 		p->path = NULL;

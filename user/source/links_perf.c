@@ -14,7 +14,6 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -42,18 +41,6 @@ int links_perf_event(struct perf_event_attr *attr)
 	int fd = syscall(SYS_perf_event_open, attr, -1, cpu < 0 ? 0 : cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
-}
-
-/* The usual soft limit of 1024 descriptors does not hold two for each function of libcuda. The hard limit is ours to use;
- * a program that cudatrace starts was forked before and keeps its own. */
-static void raise_limit(void)
-{
-	struct rlimit lim;
-
-	if (getrlimit(RLIMIT_NOFILE, &lim))
-		return;
-	lim.rlim_cur = lim.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &lim);
 }
 
 /* One probe. Returns the link's descriptor or -errno. */
@@ -89,7 +76,6 @@ int links_perf(const struct attach_progs *progs, const struct link_target *t, st
 	set->fds = calloc(2 * (size_t)t->nprobes + 1, sizeof(*set->fds));
 	if (!set->fds)
 		return -ENOMEM;
-	raise_limit();
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", t->file_fd);
 	attr.type = type;

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=dash disable=SC3045
+# guest.sh - the tests inside the virtual machine, for busybox's sh. Started by its init as root, in the root of what
+# tests/vm/run.sh copied. Prints a line a test, and times as lines that begin with #: they are those of an emulated
+# machine and judge nothing.
+T=/tmp
+CT=/cudatrace
+CALLS=.output/cases/calls
+EVENTS=/mnt/uprobe_events
+
+# check NAME WHY-NOT-COMMAND...: the test passes when the command prints nothing.
+check() {
+	name=$1
+	shift
+	why=$("$@" 2>&1)
+	if [ -z "$why" ]; then
+		echo "ok $name"
+	else
+		echo "not ok $name: $(echo "$why" | head -n 5 | tr '\n' '|')"
+	fi
+}
+
+now() {
+	cut -d' ' -f1 /proc/uptime
+}
+
+since() {
+	awk -v a="$1" -v b="$(now)" 'BEGIN { printf "%.2f s", b - a }'
+}
+
+# The rows of a trace as the sample prints them: no times, no process.
+normalise() {
+	sed -n -E 's/^[0-9.]+ +[^ ]+ +[0-9]+ +([A-Za-z_0-9]+) +(.*)$/\1 \2/; t dur; d; :dur; s/[0-9.]+(ns|us|ms|s)$/DUR/; p' "$1"
+}
+
+# How many completed calls of a function the JSON has.
+rows() {
+	grep -c "\"type\":\"call\".*\"api\":\"$1\"" $T/out
+}
+
+# equal WHAT GOT WANT
+equal() {
+	[ "$2" = "$3" ] || echo "$1: $2, not $3"
+}
+
+wait_for() {
+	i=0
+	until "$@" > /dev/null 2>&1; do
+		i=$((i + 1))
+		[ $i -lt 600 ] || return 1
+		usleep 50000
+	done
+}
+
+gone() {
+	! kill -0 "$1" 2> /dev/null
+}
+
+no_events() {
+	grep ':cudatrace/' $EVENTS
+}
+
+links() {
+	/test_links > $T/links 2>&1 || cat $T/links
+	sed -n 's/^  /# links: /p' $T/links > /dev/console
+}
+
+# golden KIND OPTIONS...: the sample's trace is what the sample says, and the links were of this kind.
+golden() {
+	kind=$1
+	shift
+	$CT -v "$@" -o $T/rows -- ./cuda_events_test --expect $T/want > $T/prog 2> $T/err || echo "status $?: $(tail -n 2 $T/err)"
+	grep -q " probed by [0-9]* $kind links" $T/err || echo "not by $kind: $(grep ' probed by ' $T/err)"
+	[ -s $T/want ] || echo "the sample expects nothing"
+	normalise $T/rows > $T/got
+	diff -u $T/want $T/got | grep '^[-+][^-+]'
+	no_events
+}
+
+# exact KIND OPTIONS...: each call of the program has its row, and nothing was lost.
+exact() {
+	kind=$1
+	shift
+	$CT -v "$@" --format json -o $T/out -- $CALLS mix 700 1100 900 > $T/prog 2> $T/err || echo "status $?: $(tail -n 2 $T/err)"
+	grep -q " probed by [0-9]* $kind links" $T/err || echo "not by $kind: $(grep ' probed by ' $T/err)"
+	equal cudaMalloc "$(rows cudaMalloc)" 701
+	equal cudaFree "$(rows cudaFree)" 701
+	equal cudaMemcpy "$(rows cudaMemcpy)" 1100
+	equal cudaMemset "$(rows cudaMemset)" 900
+	equal "folded driver calls" "$(rows cuMemAlloc_v2)" 0
+	tail -n 1 $T/out | grep -q '"type":"end"' || echo "no end: $(tail -n 1 $T/out)"
+	no_events
+}
+
+# Four threads on two CPUs, entry and return of each call paired by thread.
+threads() {
+	$CT --keep-chatty -e cudaStreamQuery --format json -o $T/out -- $CALLS threads 4 500 0 > $T/prog 2> $T/err || echo "status $?: $(tail -n 2 $T/err)"
+	equal "rows of 4 threads" "$(grep -c '"type":"call"' $T/out)" "$(awk '/^thread / { n += $3 } END { print n }' $T/prog)"
+}
+
+# One row a call too for a libcudart that is linked in.
+static() {
+	$CT --format json -o $T/out -- .output/cases/calls-static mix 50 60 70 > $T/prog 2> $T/err || echo "status $?: $(tail -n 2 $T/err)"
+	equal cudaMalloc "$(rows cudaMalloc)" 51
+	equal cudaMemcpy "$(rows cudaMemcpy)" 60
+	no_events
+}
+
+# A program that runs already: attach, see its calls, detach while it lives.
+running() {
+	mkfifo $T/in
+	$CALLS --wait mix 30 40 50 < $T/in > $T/prog &
+	exec 3> $T/in
+	wait_for grep -q '^ready' $T/prog || echo "the program did not start"
+	pid=$(sed -n 's/^ready \([0-9]*\).*/\1/p' $T/prog)
+	began=$(now)
+	$CT -v -p "$pid" --format json -o $T/out 2> $T/err &
+	ct=$!
+	wait_for grep -q ready $T/err || echo "did not attach: $(tail -n 1 $T/err)"
+	echo "# attach to a process, all functions: $(since "$began")" > /dev/console
+	grep -q ':cudatrace/' $EVENTS || echo "there are no trace events"
+	echo >&3
+	wait_for grep -q '^done' $T/prog
+	began=$(now)
+	kill -INT $ct
+	wait_for gone $ct || echo "did not end"
+	echo "# detach: $(since "$began")" > /dev/console
+	equal cudaMemcpy "$(rows cudaMemcpy)" 40
+	gone "$pid" && echo "the program is gone"
+	no_events
+	echo >&3
+	exec 3>&-
+	wait_for gone "$pid" || echo "the program did not end"
+}
+
+# A tracer that is killed leaves events; the program goes on, and the next tracer removes them.
+killed() {
+	$CT -v -d 60 -o $T/out 2> $T/err -- sleep 50 &
+	ct=$!
+	$CALLS mix 1 1 1 > /dev/null
+	wait_for grep -q ready $T/err || echo "did not attach: $(tail -n 1 $T/err)"
+	$CALLS mix 1 1 1 > /dev/null || echo "the traced program failed"
+	kill -KILL $ct
+	wait $ct 2> /dev/null
+	$CALLS mix 1 1 1 > /dev/null || echo "the program failed after the tracer was killed"
+	$CT -d 1 -o $T/out 2> $T/err
+	no_events
+	killall sleep 2> /dev/null
+}
+
+doctor() {
+	timeout 20 $CT doctor > $T/out 2>&1 || echo "status $?: $(tail -n 1 $T/out)"
+	grep -q tracefs $T/out || cat $T/out
+}
+
+echo
+echo "# $(uname -sr)"
+mkdir -p /mnt
+mount -t tracefs tracefs /mnt 2> /dev/null || echo "not ok tracefs: cannot be mounted"
+check links links
+case $(uname -r) in
+6.1.*) best=tracefs ;;
+*) best=multi ;;
+esac
+check "golden $best" golden $best
+check "exact $best" exact $best
+[ $best = tracefs ] || check "exact tracefs" exact tracefs --probe-kind tracefs
+check threads threads
+check static static
+check running running
+check killed killed
+# A few functions only: each of these links takes long to close.
+check "exact perf" exact perf --probe-kind perf -e 'cudaMalloc,cudaFree,cudaMemcpy,cudaMemset'
+check doctor doctor
+dmesg | grep -E 'BUG|WARNING|Oops' | sed 's/^/not ok kernel: /'
