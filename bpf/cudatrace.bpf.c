@@ -839,8 +839,10 @@ int ct_maps(struct bpf_iter__task_vma *ctx)
 	return 0;
 }
 
-/* The calls that threads are inside of, as unfinished records. Asked when tracing ends: `ready` is false then, and the
- * frames stay as they are. */
+/* The calls that threads have been inside of for inflight_min_ns, as unfinished records. Frames are read while their
+ * threads run: what is younger than that is left out, and what is older is not being written. */
+__u64 inflight_min_ns;
+
 SEC("iter/task")
 int ct_inflight(struct bpf_iter__task *ctx)
 {
@@ -856,18 +858,21 @@ int ct_inflight(struct bpf_iter__task *ctx)
 		return 0;
 	for (i = 0; i < CT_MAX_FRAMES; i++) {
 		struct frame *f = &t->frames[i];
+		struct ct_call head;
 		__u64 len = f->len;
 
 		if (i >= t->depth)
 			break;
-		if (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS)))
+		if (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS)) || now - f->rec.h.start_ns < inflight_min_ns)
 			continue;
-		f->rec.h.flags |= CT_F_UNFINISHED;
-		f->rec.h.end_ns = now;
-		f->rec.h.lost = 0;
+		__builtin_memcpy(&head, &f->rec, sizeof(head));
 		BOUND(len, CT_DATA_MAX);
-		f->rec.h.size = sizeof(f->rec) + len;
-		bpf_seq_write(ctx->meta->seq, &f->rec, sizeof(f->rec) + len);
+		head.h.flags |= CT_F_UNFINISHED | (ready ? CT_F_PENDING : 0);
+		head.h.end_ns = now;
+		head.h.lost = 0;
+		head.h.size = sizeof(head) + len;
+		bpf_seq_write(ctx->meta->seq, &head, sizeof(head));
+		bpf_seq_write(ctx->meta->seq, f->data, len);
 	}
 	return 0;
 }

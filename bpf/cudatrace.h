@@ -54,6 +54,7 @@ enum ct_kind {
 #define CT_F_UNFINISHED 0x0001 /* did not return: thread ended, exec'd, or jumped over it (longjmp, exception) */
 #define CT_F_NO_RETURN	0x0002 /* entry only by choice: ret, end_ns and outputs are not known */
 #define CT_F_PER_THREAD 0x0004 /* the _ptsz/_ptds twin: stream 0 is the per-thread default stream */
+#define CT_F_PENDING	0x0010 /* with CT_F_UNFINISHED: has not returned yet; the call's own record comes when it does */
 #define CT_F_HIDDEN	0x0008 /* captured for others (names, handles); not asked for by the user */
 
 struct ct_hdr {

@@ -24,7 +24,7 @@ mapfile -t util < <(find user/util -name '*.[ch]')
 mapfile -t all < <(find user -name '*.[ch]')
 mapfile -t not_source < <(find user -name '*.[ch]' -not -path 'user/source/*')
 mapfile -t quiet < <(find user -name '*.[ch]' -not -path 'user/sink/*' -not -path 'user/util/*' -not -name 'cmd_*' -not -name 'opts.c' -not -name main.c)
-mapfile -t not_main < <(find user -name '*.[ch]' -not -name main.c -not -name launch.c)
+mapfile -t not_main < <(find user -name '*.[ch]' -not -name main.c -not -name launch_child.c)
 
 rule "util knows no room" '#include ".*(api|event|source|sink)/' "${util[@]}"
 rule "api knows no source, sink or event" '#include ".*(event|source|sink)/' "${api[@]}"

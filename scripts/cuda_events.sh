@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # cuda_events.sh - runs cuda_events.bt on the libcudart of this machine, wherever that is.
 #
-# It puts the path of the library and the filter by process into a copy of the script and gives that to bpftrace. A path
+# It puts the path of the library and the filter by process into a copy of the script and gives that to bpftrace; the
+# copy is in a directory that is only root's. A path
 # of anything but plain characters (a space, a quote, a glob) goes through a symbolic link in a private directory, for
 # bpftrace's grammar cannot say it. bpftrace's own -p is not used: it looks for the path in the mount namespace of the
 # process, and the path here leads there already.
@@ -67,7 +68,7 @@ newest() {
 
 of_any_process() {
 	local pid
-	for pid in $(cd /proc && printf '%s\n' [0-9]*  | sort -rn); do
+	for pid in $(cd /proc && printf '%s\n' [0-9]* | sort -rn); do
 		of_process "$pid" && return 0
 	done
 	return 1
@@ -148,26 +149,26 @@ fi
 grep -q -a -F cudaLaunchKernel -- "$library" || die "$library has no cudaLaunchKernel, so it is not a CUDA runtime: give" \
 	"--library the path of libcudart.so.N"
 
-source=$(dirname "$(readlink -f "$0")")/cuda_events.bt
-[ -r "$source" ] || die "$source cannot be read: keep cuda_events.bt beside cuda_events.sh"
+script=$(dirname "$(readlink -f "$0")")/cuda_events.bt
+[ -r "$script" ] || die "$script cannot be read: keep cuda_events.bt beside cuda_events.sh"
+text=$(sed -E "${pid:+"/^u(ret)?probe:/s|\$| /pid == $pid/|"}" "$script")
 target=$library
-if [[ ! $library =~ ^[A-Za-z0-9_./+@-]+$ ]] || [ -z "$print" ]; then
-	private=$(mktemp -d) || die "no temporary directory could be made: set TMPDIR to one that can be written"
-	trap 'rm -rf "$private"' EXIT
-	if [ "$target" != "${target//[^A-Za-z0-9_.\/+@-]/}" ]; then
-		target=$private/libcudart.so
-		ln -s "$library" "$target" || die "$target could not be made"
-	fi
-fi
-# Neither a path of plain characters nor a number can end or change sed's command.
-edit="s|LIBCUDART:|$target:|"
-[ -z "$pid" ] || edit="$edit; /^u(ret)?probe:/s|\$| /pid == $pid/|"
+plain='^[A-Za-z0-9_./-]+$'
 if [ -n "$print" ]; then
-	echo "// library: ${library//$'\n'/?} ($where)"
-	sed -E "$edit" "$source"
+	[[ $target =~ $plain ]] || target="\"$target\""
+	printf '// library: %s (%s)\n' "${library//$'\n'/?}" "$where"
+	printf '%s\n' "${text//LIBCUDART:/"$target":}"
 	exit
 fi
-sed -E "$edit" "$source" > "$private/cuda_events.bt" || die "$private/cuda_events.bt could not be written"
+private=$(mktemp -d) || die "no temporary directory could be made: set TMPDIR to one that can be written"
+trap 'rm -rf "$private"' EXIT
+if [[ ! $target =~ $plain ]]; then
+	target=$private/libcudart.so
+	[[ $target =~ $plain ]] || die "$private has characters that bpftrace cannot read: set TMPDIR to a plain path"
+	ln -s "$library" "$target" || die "$target could not be made: see whether the disk is full"
+fi
+printf '%s\n' "${text//LIBCUDART:/"$target":}" > "$private/cuda_events.bt" ||
+	die "$private/cuda_events.bt could not be written: see whether the disk is full"
 note "tracing $library ($where)"
 
 # More room for rows than bpftrace's default: a burst of calls is lost otherwise. A shell's background jobs ignore SIGINT
@@ -176,19 +177,19 @@ BPFTRACE_PERF_RB_PAGES=${BPFTRACE_PERF_RB_PAGES:-512} \
 	env --default-signal=INT bpftrace -q "$private/cuda_events.bt" < /dev/null &
 child=$!
 trap 'kill -INT "$child" 2> /dev/null' INT TERM HUP
-while kill -0 "$child" 2> /dev/null; do
-	if [ -n "$pid" ] && [ ! -d "/proc/$pid" ]; then
+while kill -0 "$child" 2> /dev/null && [ -n "$pid" ]; do
+	if [ ! -d "/proc/$pid" ]; then
 		kill -INT "$child" 2> /dev/null
 		break
 	fi
-	[ -n "$pid" ] || break
 	sleep 0.3
 done
 # wait returns early when a signal is handled: again, until it is bpftrace's own status.
-status=130
 while :; do
 	wait "$child"
 	status=$?
 	kill -0 "$child" 2> /dev/null || break
 done
+# Interrupted while it ended: bpftrace has no trouble of its own to tell.
+[ "$status" -lt 128 ] || status=0
 exit "$status"

@@ -143,6 +143,14 @@ static int set_min_duration(struct opts *o, const char *name, const char *val)
 	return -EINVAL;
 }
 
+static int set_unfinished(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->unfinished_ns) && o->unfinished_ns && o->unfinished_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no time to wait; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
 static int set_min_size(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_size(val, &o->min_size_bytes) && o->min_size_bytes <= INT64_MAX)
@@ -271,6 +279,8 @@ static const struct option_row options[] = {
 	{ 0, "min-duration", "TIME", set_min_duration, OPTS_TRACE, NULL, "calls that took at least this long: 1ms, 50us" },
 	{ 0, "min-size", "SIZE", set_min_size, OPTS_TRACE, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
+	{ 0, "unfinished", "TIME", set_unfinished, OPTS_TRACE, NULL,
+	  "show a call that has not returned after so many seconds (also 500ms) at once, and again when it does" },
 	{ 0, "nested", NULL, set_nested, OPTS_TRACE, NULL,
 	  "driver calls made inside runtime calls too, indented below them" },
 	{ 0, "enter-exit", NULL, set_enter_exit, OPTS_TRACE, NULL, "two rows a call, the first at its entry" },
@@ -404,6 +414,8 @@ static int contradictions(const struct opts *o)
 		{ o->no_return, o->min_duration_ns, "--no-return knows no durations: leave out --min-duration" },
 		{ o->no_return, o->counts || o->counts_only, "--no-return knows no durations: leave out -c and -C" },
 		{ o->no_return, o->enter_exit, "--no-return sees no returns: leave out --enter-exit" },
+		{ o->no_return, o->unfinished_ns, "--no-return sees no call under way: leave out --unfinished" },
+		{ o->counts_only, o->unfinished_ns, "-c prints no rows: leave out --unfinished" },
 		{ o->no_return, o->nested, "--no-return cannot tell which call is inside which: leave out --nested" },
 		{ o->enter_exit, o->failed, "--enter-exit prints calls before their results are known: leave out --failed" },
 		{ o->enter_exit, o->min_duration_ns,

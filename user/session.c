@@ -16,6 +16,7 @@
 
 #include "event/nest.h"
 #include "loop.h"
+#include "pending.h"
 #include "session.h"
 #include "session_plan.h"
 #include "signals.h"
@@ -43,7 +44,8 @@ struct session {
 	struct nest *nest; /* NULL: rows in the order of completion */
 
 	struct loop *loop;
-	struct loop_watch *stream, *tick, *limit;
+	struct loop_watch *stream, *tick, *limit, *look;
+	struct pending pending;
 	bool stream_paused;
 
 	struct losses losses;	     /* received and shown; at the end all of it */
@@ -190,6 +192,31 @@ static void drain(struct session *s)
 		loop_timer_set(s->tick, 0);
 	else
 		loop_timer_set(s->tick, now - s->last_record_ns < IDLE_AFTER_NS ? TICK_NS : IDLE_TICK_NS);
+}
+
+static int show_pending(void *ctx, const struct ct_hdr *rec)
+{
+	struct session *s = ctx;
+
+	return pending_is_new(&s->pending, (const struct ct_call *)rec) ? show(s, rec) : 0;
+}
+
+/* --unfinished: which calls have not returned for so long? */
+static void on_look(void *ctx)
+{
+	struct session *s = ctx;
+	int err;
+
+	if (s->reason)
+		return;
+	pending_begin(&s->pending);
+	err = s->source.ops->pending(&s->source, s->o->unfinished_ns, show_pending, s);
+	if (!err)
+		err = out_sync(&s->out);
+	if (err)
+		end_by(s, err);
+	else
+		loop_timer_set(s->look, s->o->unfinished_ns / 4 < TICK_NS ? TICK_NS : s->o->unfinished_ns / 4);
 }
 
 static void on_tick(void *ctx)
@@ -366,7 +393,8 @@ static int run(struct session *s)
 
 	s->tick = loop_timer(s->loop, on_tick, s);
 	s->limit = loop_timer(s->loop, on_limit, s);
-	if (!s->tick || !s->limit)
+	s->look = loop_timer(s->loop, on_look, s);
+	if (!s->tick || !s->limit || !s->look)
 		return -ENOMEM;
 	err = s->source.ops->start(&s->source);
 	s->said = err != 0;
@@ -387,6 +415,8 @@ static int run(struct session *s)
 		return 0;
 	}
 	loop_timer_set(s->tick, TICK_NS);
+	if (s->o->unfinished_ns && s->source.ops->pending)
+		loop_timer_set(s->look, s->o->unfinished_ns);
 	if (s->o->duration_ns)
 		loop_timer_set(s->limit, s->o->duration_ns);
 	return loop_run(s->loop);
@@ -527,6 +557,7 @@ out:
 	out_close(&s->out);
 	signals_close();
 	nest_close(s->nest);
+	pending_close(&s->pending);
 	process_table_close(s->procs);
 	loop_close(s->loop);
 	free(s);

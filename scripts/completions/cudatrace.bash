@@ -5,7 +5,7 @@
 _cudatrace() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} cmd=trace i head words opts
 	local trace="-p --pid -f --follow -t --thread --cgroup --comm --library --domain -u --user -E --env
-		-e --events --failed --min-duration --min-size --nested --enter-exit --keep-chatty
+		-e --events --failed --min-duration --min-size --unfinished --nested --enter-exit --keep-chatty
 		-o --output -A --append --format --time --tid -c --count-only -C --counts --color
 		-d --duration -n --count --no-return --ring-size --probe-kind --strict
 		-v --verbose -V --version -h --help"
@@ -35,7 +35,7 @@ _cudatrace() {
 			return
 			;;
 		-[ptueEodn] | --pid | --thread | --cgroup | --comm | --library | --domain | --user | --env | --events | \
-			--min-duration | --min-size | --output | --format | --time | --color | --duration | --count | \
+			--min-duration | --min-size | --unfinished | --output | --format | --time | --color | --duration | --count | \
 			--ring-size | --probe-kind)
 			i=$((i + 1))
 			if [[ ${COMP_WORDS[i]} == = ]]; then
@@ -79,7 +79,7 @@ _cudatrace() {
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
 		;;
-	--min-duration | --min-size | -d | --duration | -n | --count | --ring-size) return ;;
+	--min-duration | --min-size | --unfinished | -d | --duration | -n | --count | --ring-size) return ;;
 	*)
 		case $cmd in
 		list) opts="-e --events --domain -v --verbose -V --version -h --help" ;;

@@ -30,6 +30,7 @@ complete -c cudatrace -n "$trace" -l library -rF -d 'Functions of this file only
 complete -c cudatrace -n "$trace" -s u -l user -xa '(__fish_complete_users)' -d 'Run the command as this user'
 complete -c cudatrace -n "$trace" -s E -l env -x -d 'Set or remove a variable'
 complete -c cudatrace -n "$trace" -l failed -d 'Calls that returned an error'
+complete -c cudatrace -n "$trace" -l unfinished -x -d 'Show a call that has not returned for so long'
 complete -c cudatrace -n "$trace" -l min-duration -x -d 'Calls that took at least this long'
 complete -c cudatrace -n "$trace" -l min-size -x -d 'Calls that move at least this much'
 complete -c cudatrace -n "$trace" -l nested -d 'Driver calls inside runtime calls too'

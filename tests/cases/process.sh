@@ -204,6 +204,21 @@ case_unfinished_at_end() {
 	expect "unfinished rows" "$(grep -c -E 'cudaStreamQuery .*<unfinished \.\.\.>' "$T/rows")" 1
 }
 
+# A call that hangs has its row while it hangs, once, and another one when it returns.
+case_unfinished_live() {
+	STANDIN_BLOCK=cudaStreamQuery:$T/go "$CUDATRACE" -v --format json --unfinished 0.3 -o "$T/out" -- "$CALLS" queries 2 \
+		> "$T/prog.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 8 grep -q '"type":"pending"' "$T/out"
+	grep '"type":"pending"' "$T/out" | grep -q '"api":"cudaStreamQuery"' || fail "another call is pending: $(cat "$T/out")"
+	sleep 0.5
+	touch "$T/go"
+	finish
+	expect "pending rows" "$(grep -c '"type":"pending"' "$T/out")" 1
+	expect_rows cudaStreamQuery 2
+	expect "finished rows of it" "$(grep '"type":"call"' "$T/out" | grep -c "$(grep '"type":"pending"' "$T/out" | grep -o '"ts_ns":[0-9]*')")" 1
+}
+
 # A sandbox that knows no uretprobe(2) kills the program at the return of a probed call, on kernels that ask it.
 case_seccomp_no_return() {
 	ct_json --no-return -- "$CALLS" seccomp 20

@@ -35,7 +35,7 @@ static int count_event(struct sink *s, const struct event *ev)
 	struct counts *counts = s->priv;
 	struct count *n;
 
-	if (c->h.kind != CT_CALL)
+	if (c->h.kind != CT_CALL || c->h.flags & CT_F_PENDING)
 		return 0;
 	n = &counts->of[c->func];
 	n->calls++;

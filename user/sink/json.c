@@ -350,7 +350,7 @@ static void call_line(struct json *j, const struct event *ev)
 	if (n && f[n - 1].name && !entry && !open_end && !(c->h.flags & CT_F_UNFINISHED) &&
 	    !strcmp(f[n - 1].name, "returned"))
 		ret = &f[--n];
-	put_head(j, entry ? "enter" : "call", ev, !entry && !open_end);
+	put_head(j, entry ? "enter" : c->h.flags & CT_F_PENDING ? "pending" : "call", ev, !entry && !open_end);
 	w->p = put_mem(w->p, t->text, t->len);
 	put_fields(w, f, n);
 	row_room(w, FIELD_ROOM);
@@ -359,7 +359,7 @@ static void call_line(struct json *j, const struct event *ev)
 		put_result(w, ret);
 	put_cut(w, f, n);
 	row_room(w, FIELD_ROOM);
-	if (c->h.flags & CT_F_UNFINISHED)
+	if ((c->h.flags & (CT_F_UNFINISHED | CT_F_PENDING)) == CT_F_UNFINISHED)
 		w->p = put_lit(w->p, ",\"unfinished\":true");
 	if (c->h.flags & CT_F_PER_THREAD)
 		w->p = put_lit(w->p, ",\"per_thread\":true");
@@ -397,7 +397,8 @@ static int json_event(struct sink *s, const struct event *ev)
 	row_room(&j->w, 2);
 	j->w.p = put_lit(j->w.p, "}\n");
 	row_end(&j->w);
-	j->rows[kind]++;
+	if (!call || !(ev->rec->flags & CT_F_PENDING))
+		j->rows[kind]++;
 	if (s->opts->out->error)
 		return s->opts->out->error;
 	return call;

@@ -74,7 +74,7 @@ static int make_links(enum attach_kind kind, const struct attach_progs *progs, c
 /* ---- which kind does this kernel have? ------------------------------------------------------------------ */
 
 /* What the trial links sit on. Never called but by the trial itself. */
-__attribute__((noinline, noclone)) static void trial_function(void)
+__attribute__((noinline)) static void trial_function(void)
 {
 	__asm__ volatile("" ::: "memory");
 }

@@ -470,10 +470,10 @@ static int one_record(void *ctx, const void *data, size_t size)
 	return b->emit(b->emit_ctx, h);
 }
 
-/* What was under way when tracing ended, after everything else. */
-static int drain_inflight(struct bpf_source *b)
+/* Hands out the records of ct_inflight. */
+static int emit_inflight(const void *records, size_t len, emit_fn emit, void *ctx)
 {
-	const char *at = b->inflight, *end = at + b->inflight_len;
+	const char *at = records, *end = at + len;
 	int err = 0;
 
 	while (!err && end - at >= (ssize_t)sizeof(struct ct_hdr)) {
@@ -482,10 +482,26 @@ static int drain_inflight(struct bpf_source *b)
 		if (record_check(h, end - at))
 			break;
 		at += h->size;
-		b->received++;
-		err = b->emit(b->emit_ctx, h);
+		err = emit(ctx, h);
 	}
-	b->inflight_len = 0;
+	return err;
+}
+
+static int source_pending(struct source *s, uint64_t min_age_ns, emit_fn emit, void *ctx)
+{
+	struct bpf_source *b = s->priv;
+	void *records = NULL;
+	ssize_t n;
+	int err;
+
+	if (b->stopped)
+		return 0;
+	b->skel->bss->inflight_min_ns = min_age_ns;
+	n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_inflight), &records);
+	if (n < 0)
+		return n;
+	err = emit_inflight(records, n, emit, ctx);
+	free(records);
 	return err;
 }
 
@@ -520,8 +536,9 @@ static int source_drain(struct source *s, emit_fn emit, void *ctx)
 	if (n < 0)
 		return n;
 	if (b->inflight_len && n < DRAIN_MAX) {
-		int err = drain_inflight(b);
+		int err = emit_inflight(b->inflight, b->inflight_len, emit, ctx);
 
+		b->inflight_len = 0;
 		if (err)
 			return err;
 	}
@@ -544,6 +561,7 @@ static void source_stop(struct source *s)
 	b->stopped = true;
 	if (b->skel && b->skel->bss) {
 		b->skel->bss->ready = false;
+		b->skel->bss->inflight_min_ns = 0;
 		n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_inflight), &b->inflight);
 		b->inflight_len = n > 0 ? n : 0;
 	}
@@ -615,6 +633,7 @@ const struct source_ops source_bpf = {
 	.losses = source_losses,
 	.status = source_status,
 	.signal = source_signal,
+	.pending = source_pending,
 	.muted = source_muted,
 	.close = source_close,
 };
