@@ -29,6 +29,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct ct_config config;
 const volatile struct ct_spec specs[CT_MAX_FUNCS];
+bool muted[CT_MAX_FUNCS]; /* no longer wanted: their probes are about to go */
 bool ready; /* set once everything is attached, so that all functions begin at the same moment */
 
 struct frame {
@@ -519,8 +520,12 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		if (top->sp == sp) {
 			__u64 to = 0;
 
-			/* While a file's links are being replaced both are on the same function. */
-			if (top->ip == ip && (top->cookie != cookie || config.by_address))
+			/*
+			 * While a file's links are being replaced both are on the same function, and the newer
+			 * one's program runs first (consumer_add() in kernel/events/uprobes.c adds at the head).
+			 * An older one's frame under a newer entry is of a call whose return went with its link.
+			 */
+			if (top->ip == ip && (top->cookie > cookie || config.by_address))
 				return 1;
 			RETURN_ADDRESS(ctx, sp, &to);
 			if (top->ip == ip || !is_tail_call(to)) {
@@ -545,9 +550,16 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	if (nwords > CT_MAX_WORDS)
 		return 1;
 	f = &t->frames[d & (CT_MAX_FRAMES - 1)];
+	if (muted[func]) {
+		f->sp = sp;
+		f->ip = 0;
+		return 1;
+	}
 	copy_words(ctx, f, nwords, sp);
 	if (config.min_size_bytes && (flags & CT_S_MATCH_SIZE) &&
 	    f->data[spec->size_word & (CT_MAX_WORDS - 1)] < config.min_size_bytes) {
+		f->sp = sp;
+		f->ip = 0;
 		COUNT(filtered);
 		return 1;
 	}
@@ -577,6 +589,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	}
 	if (config.no_return || (flags & CT_S_CALLBACK)) {
 		f->rec.h.flags |= CT_F_NO_RETURN;
+		f->ip = 0;
 		if (!config.enter)
 			send_call(f);
 		return 1;
@@ -607,7 +620,10 @@ static __always_inline int leave(struct pt_regs *ctx)
 	}
 	d = t->depth - 1;
 	if (d >= CT_MAX_FRAMES) {
-		if (t->id)
+		/* A frame with ip 0 is done with; where the entry cannot call its return off, its return may follow,
+		 * or a second one: of a tail call, or of a link that is being replaced. */
+		f = &t->frames[0];
+		if (t->id && (f->sp != sp || f->ip))
 			COUNT(lost[CT_LOSS_ORPHAN]);
 		return 0;
 	}
@@ -766,6 +782,7 @@ static __always_inline void abandon(struct task_struct *task)
 	if (!t)
 		return;
 	sweep(t, ~0ULL);
+	t->frames[0].sp = 0;
 	t->id = 0;
 	t->announced = false;
 }
@@ -789,17 +806,17 @@ int BPF_PROG(ct_gone, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 	struct ct_exit r = {};
-	bool traced;
+	bool known;
 
 	abandon(task);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
-	traced = config.filter_pids && bpf_map_lookup_elem(&pids, &tgid);
-	if (!traced && !bpf_map_lookup_elem(&procs, &tgid))
+	/* Threads that end together all find that none is left: the one that deletes speaks. */
+	known = !bpf_map_delete_elem(&procs, &tgid);
+	if (config.filter_pids)
+		known = !bpf_map_delete_elem(&pids, &tgid);
+	if (!known)
 		return 0;
-	bpf_map_delete_elem(&procs, &tgid);
-	if (traced)
-		bpf_map_delete_elem(&pids, &tgid);
 	r.h.kind = CT_EXIT;
 	r.h.pid = tgid;
 	r.h.tid = task->pid;
@@ -890,6 +907,7 @@ int ct_tasks(struct bpf_iter__task *ctx)
 	t.ns_tid = pid_in_ns(task);
 	t.ns_tgid = pid_in_ns(BPF_CORE_READ(task, group_leader));
 	t.ppid = BPF_CORE_READ(task, real_parent, tgid);
+	t.ended = BPF_CORE_READ(task, signal, live.counter) <= 0;
 	bpf_seq_write(ctx->meta->seq, &t, sizeof(t));
 	return 0;
 }

@@ -168,8 +168,8 @@ struct ct_spec {
 	struct ct_read reads[CT_MAX_READS];
 };
 
-/* The attach cookie of a probe: row | flags << 16. Bit 17 tells a file's new links from those that they replace. */
-#define CT_COOKIE_GENERATION(g) ((__u64)((g) & 1) << 17)
+/* The attach cookie of a probe: row | flags << 16 | generation << 32. Links that replace others have a higher one. */
+#define CT_COOKIE_GENERATION(g) ((__u64)(g) << 32)
 #define CT_COOKIE(func, per_thread) ((__u64)(func) | ((per_thread) ? 1ULL << 16 : 0))
 #define CT_COOKIE_FUNC(c) ((__u16)(c))
 #define CT_COOKIE_PER_THREAD(c) (((c) >> 16) & 1)
@@ -201,7 +201,8 @@ struct ct_where {
 struct ct_task {
 	__u32 tgid, tid;       /* initial namespace */
 	__u32 ns_tgid, ns_tid; /* the tracer's; 0: not visible there */
-	__u32 ppid, pad;       /* parent's tgid, initial namespace */
+	__u32 ppid;	       /* parent's tgid, initial namespace */
+	__u32 ended;	       /* the process has no living thread: a zombie */
 };
 
 /* One executable mapping of a file, as the iterator ct_maps writes it. */

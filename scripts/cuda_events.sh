@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # cuda_events.sh - runs cuda_events.bt on the libcudart of this machine, wherever that is.
 #
-# It puts the path of the library and the filter by process into a copy of the script and gives that to bpftrace; the
-# copy is in a directory that is only root's. A path
-# of anything but plain characters (a space, a quote, a glob) goes through a symbolic link in a private directory, for
-# bpftrace's grammar cannot say it. bpftrace's own -p is not used: it looks for the path in the mount namespace of the
-# process, and the path here leads there already.
+# It puts the path of the library and the filter by process into a copy of the script, in a directory that only the user
+# can read, and gives that to bpftrace. A path with other than plain characters (a quote, a glob) goes through a symbolic
+# link in that directory, for bpftrace's grammar cannot say it. bpftrace's own -p is not used: it looks for the path in
+# the mount namespace of the process, and the path here leads there already.
 set -uo pipefail
 export LC_ALL=C
 PATH=$PATH:/usr/sbin:/sbin
@@ -176,10 +175,15 @@ note "tracing $library ($where)"
 BPFTRACE_PERF_RB_PAGES=${BPFTRACE_PERF_RB_PAGES:-512} \
 	env --default-signal=INT bpftrace -q "$private/cuda_events.bt" < /dev/null &
 child=$!
-trap 'kill -INT "$child" 2> /dev/null' INT TERM HUP
+stopped=
+stop() {
+	stopped=1
+	kill -INT "$child" 2> /dev/null
+}
+trap stop INT TERM HUP
 while kill -0 "$child" 2> /dev/null && [ -n "$pid" ]; do
 	if [ ! -d "/proc/$pid" ]; then
-		kill -INT "$child" 2> /dev/null
+		stop
 		break
 	fi
 	sleep 0.3
@@ -190,6 +194,6 @@ while :; do
 	status=$?
 	kill -0 "$child" 2> /dev/null || break
 done
-# Interrupted while it ended: bpftrace has no trouble of its own to tell.
-[ "$status" -lt 128 ] || status=0
+# A second SIGINT, while it detached, ends bpftrace by the signal: no failure.
+[ -z "$stopped" ] || [ "$status" != 130 ] || status=0
 exit "$status"

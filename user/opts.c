@@ -280,7 +280,7 @@ static const struct option_row options[] = {
 	{ 0, "min-size", "SIZE", set_min_size, OPTS_TRACE, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
 	{ 0, "unfinished", "TIME", set_unfinished, OPTS_TRACE, NULL,
-	  "show a call that has not returned after so many seconds (also 500ms) at once, and again when it does" },
+	  "calls that have not returned after so long (5, 500ms) too, at once; and again when they do" },
 	{ 0, "nested", NULL, set_nested, OPTS_TRACE, NULL,
 	  "driver calls made inside runtime calls too, indented below them" },
 	{ 0, "enter-exit", NULL, set_enter_exit, OPTS_TRACE, NULL, "two rows a call, the first at its entry" },

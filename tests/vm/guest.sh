@@ -118,7 +118,7 @@ running() {
 	ct=$!
 	wait_for grep -q ready $T/err || echo "did not attach: $(tail -n 1 $T/err)"
 	echo "# attach to a process, all functions: $(since "$began")" > /dev/console
-	grep -q ':cudatrace/' $EVENTS || echo "there are no trace events"
+	[ $best != tracefs ] || grep -q ':cudatrace/' $EVENTS || echo "there are no trace events"
 	echo >&3
 	wait_for grep -q '^done' $T/prog
 	began=$(now)
@@ -150,7 +150,7 @@ killed() {
 
 doctor() {
 	timeout 20 $CT doctor > $T/out 2>&1 || echo "status $?: $(tail -n 1 $T/out)"
-	grep -q tracefs $T/out || cat $T/out
+	grep -q "^probes .*$best" $T/out || cat $T/out
 }
 
 echo

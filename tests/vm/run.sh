@@ -117,7 +117,7 @@ timeout -k 5 "$LIMIT" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 768 -nogr
 grep -a -E '^(ok|not ok|skip|#) ' "$VM/console.log"
 if ! grep -a -q '^vm: end$' "$VM/console.log"; then
 	grep -a -m 3 -E 'BUG|Oops|panic|RIP' "$VM/console.log" | sed 's/^/# /'
-	echo "not ok vm: the guest did not reach its end in $LIMIT s; see $VM/console.log"
+	echo "not ok vm: the guest did not reach its end (limit: $LIMIT s); see $VM/console.log"
 	echo "not ok vm-end" >> "$VM/console.log"
 fi
 passed=$(grep -a -c '^ok ' "$VM/console.log")

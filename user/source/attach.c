@@ -24,6 +24,7 @@
 
 #define CLOSE_THREADS 128
 #define CLOSE_STACK (64 * 1024)
+#define LINGER_US 200000 /* of replaced links, for the calls in flight */
 
 struct file_set {
 	struct link_set links;
@@ -31,7 +32,7 @@ struct file_set {
 	int nprobes;
 	pid_t pid;
 	unsigned generation;
-	bool query;
+	bool query, entry_only;
 };
 
 struct attach_file {
@@ -45,6 +46,7 @@ struct attach {
 	const struct capture_plan *plan;
 	struct probe_file **files;
 	int nfiles;
+	uint64_t muted[PLAN_WORDS]; /* functions taken off again */
 };
 
 static const char *const kind_names[] = { "none", "session", "multi", "tracefs", "perf" };
@@ -160,24 +162,33 @@ void attach_single_close(struct link_set *set)
 	set_close(set);
 }
 
-/* Closing a link waits for the kernel's grace periods (40 ms and more): a trial's is closed on the side. */
-static void *close_trial(void *arg)
-{
-	struct link_set *set = arg;
+struct later {
+	struct link_set set;
+	unsigned delay_us;
+};
 
-	set_close(set);
-	free(set);
+static void *close_later(void *arg)
+{
+	struct later *later = arg;
+
+	if (later->delay_us)
+		usleep(later->delay_us);
+	set_close(&later->set);
+	free(later);
 	return NULL;
 }
 
-static void set_close_later(const struct link_set *set)
+/* Closing a link waits for the kernel's grace periods (40 ms and more): done on the side. */
+static void set_close_later(const struct link_set *set, unsigned delay_us)
 {
-	struct link_set *copy = malloc(sizeof(*copy)), here = *set;
+	struct later *copy = malloc(sizeof(*copy));
+	struct link_set here = *set;
 	pthread_t thread;
 
 	if (copy) {
-		*copy = *set;
-		if (!pthread_create(&thread, NULL, close_trial, copy)) {
+		copy->set = *set;
+		copy->delay_us = delay_us;
+		if (!pthread_create(&thread, NULL, close_later, copy)) {
 			pthread_detach(thread);
 			return;
 		}
@@ -204,7 +215,7 @@ static int try_kind(enum attach_kind kind)
 		goto out;
 	err = make_links(kind, &progs, &t, &set, &bad);
 	if (!err)
-		set_close_later(&set);
+		set_close_later(&set, 0);
 out:
 	if (progs.entry_fd >= 0)
 		close(progs.entry_fd);
@@ -271,7 +282,7 @@ bool attach_pid_links_work(enum attach_kind kind)
 		if (!pthread_create(&thread, NULL, call_trial, NULL))
 			pthread_join(thread, NULL);
 		bpf_map_lookup_elem(map, &zero, &hits);
-		set_close_later(&set);
+		set_close_later(&set, 0);
 	}
 	if (progs.entry_fd >= 0)
 		close(progs.entry_fd);
@@ -314,7 +325,7 @@ struct group {
 	struct attach_file *af;
 	struct probe_file *f;
 	pid_t pid;
-	bool query;
+	bool query, entry_only;
 	int nbad;
 	const char *bad_name;
 	int bad_err;
@@ -324,7 +335,7 @@ struct group {
 static int attach_range(struct group *g, struct elf_probe *probes, int n)
 {
 	struct link_target t = { .file_fd = g->f->fd, .probes = probes, .nprobes = n, .pid = g->pid,
-				 .entry_only = g->a->plan->no_return };
+				 .entry_only = g->entry_only };
 	struct file_set *set;
 	struct link_set links;
 	int err, bad;
@@ -341,6 +352,7 @@ static int attach_range(struct group *g, struct elf_probe *probes, int n)
 		set->links = links;
 		set->pid = g->pid;
 		set->query = g->query;
+		set->entry_only = g->entry_only;
 		set->probes = calloc(n, sizeof(*probes));
 		if (!set->probes)
 			return -ENOMEM;
@@ -367,9 +379,16 @@ static int attach_range(struct group *g, struct elf_probe *probes, int n)
 	return err ? err : attach_range(g, probes + bad, n - bad);
 }
 
-static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool query)
+/* Must be spared a return probe. A session's entry program sees to that itself. */
+static bool wants_no_return(const struct attach *a, const struct elf_probe *p)
 {
-	struct group g = { .a = a, .f = f, .af = f->attach, .pid = pid, .query = query };
+	return a->kind != ATTACH_SESSION && (api_funcs[p->func].flags & CT_S_CALLBACK);
+}
+
+static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool query, bool calls_back)
+{
+	struct group g = { .a = a, .f = f, .af = f->attach, .pid = pid, .query = query,
+			   .entry_only = a->plan->no_return || calls_back };
 	struct elf_probe *probes = calloc(f->scan.nprobes + 1, sizeof(*probes));
 	int i, n = 0, can, err;
 
@@ -378,7 +397,7 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 	for (i = 0; i < f->scan.nprobes; i++) {
 		const struct elf_probe *p = &f->scan.probes[i];
 
-		if (p->query != query)
+		if (p->query != query || wants_no_return(a, p) != calls_back || plan_has(a->muted, p->func))
 			continue;
 		if (a->kind == ATTACH_PERF && (query || api_funcs[p->func].class == API_INTERNAL))
 			continue;
@@ -403,7 +422,7 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 int attach_file(struct attach *a, struct probe_file *f, pid_t pid)
 {
 	struct probe_file **files;
-	int err;
+	int group, err = 0;
 
 	if (!f->attach) {
 		files = realloc(a->files, (a->nfiles + 1) * sizeof(*files));
@@ -415,9 +434,8 @@ int attach_file(struct attach *a, struct probe_file *f, pid_t pid)
 			return -ENOMEM;
 		files[a->nfiles++] = f;
 	}
-	err = attach_group(a, f, pid, false);
-	if (!err)
-		err = attach_group(a, f, pid, true);
+	for (group = 0; group < 4 && !err; group++)
+		err = attach_group(a, f, pid, group & 1, group & 2);
 	if (err && f->attached <= 0)
 		f->attached = err;
 	return err;
@@ -428,10 +446,11 @@ int attach_mute(struct attach *a, struct probe_file *f, int func)
 	struct attach_file *af = f->attach;
 	int i, j, n, muted = 0, err, bad;
 
+	plan_add(a->muted, func);
 	for (i = 0; af && i < af->nsets; i++) {
 		struct file_set *set = &af->sets[i];
 		struct link_target t = { .file_fd = f->fd, .probes = set->probes, .pid = set->pid,
-					 .entry_only = a->plan->no_return };
+					 .entry_only = set->entry_only };
 		struct link_set old = set->links;
 
 		if (!set->query)
@@ -446,13 +465,17 @@ int attach_mute(struct attach *a, struct probe_file *f, int func)
 		set->nprobes = t.nprobes = n;
 		t.generation = ++set->generation;
 		memset(&set->links, 0, sizeof(set->links));
-		/* The new link first, then the old one goes: no call of the others is missed. */
+		/* The new link first, then the old one goes, once the calls that it saw begin have returned (a session's
+		 * return is lost with its link): no call of the others is missed. */
 		if (n) {
 			err = make_links(a->kind, &a->progs, &t, &set->links, &bad);
 			if (err)
 				msg_warn("%s: class query is no longer seen: re-linking failed (%s)", f->path, strerror(-err));
 		}
-		set_close(&old);
+		if (a->kind == ATTACH_SESSION || a->kind == ATTACH_MULTI)
+			set_close_later(&old, LINGER_US);
+		else
+			set_close(&old);
 	}
 	return muted;
 }

@@ -210,7 +210,7 @@ static struct attach_progs progs_of(struct bpf_source *b)
 /* The thread groups of what the user gave: a thread's id stands for its process. */
 static int check_pids(struct bpf_source *b)
 {
-	int i, err;
+	int i, known, err;
 
 	if (!b->plan->npids)
 		return 0;
@@ -226,7 +226,11 @@ static int check_pids(struct bpf_source *b)
 				  b->plan->pids[i]);
 			return err;
 		}
-		b->pids[b->npids++] = tgid;
+		/* Two threads of one process would make two links. */
+		for (known = 0; known < b->npids && b->pids[known] != tgid; known++)
+			;
+		b->pids[known] = tgid;
+		b->npids += known == b->npids;
 	}
 	return 0;
 }
@@ -237,6 +241,10 @@ static int trace_pids(struct bpf_source *b)
 
 	for (i = 0; i < b->npids; i++) {
 		err = bpf_maps_add_pid(b->skel, b->pids[i], b->plan->follow);
+		if (err == -ESRCH) {
+			msg_error("process %d cannot be traced: it has ended", b->pids[i]);
+			return err;
+		}
 		if (err) {
 			msg_error("process %d cannot be traced: %s", b->pids[i], strerror(-err));
 			return err;
@@ -299,13 +307,13 @@ static void on_fork(void *ctx, pid_t parent, pid_t child)
 
 static const struct launch_ops launch_ops = { .on_stop = on_stop, .on_fork = on_fork };
 
-/* Every probed file keeps a descriptor, and every CPU takes one. */
-static void raise_nofile(void)
+/* Every probed file keeps a descriptor, and every CPU takes one. The user's own limit stays in *was, for the program. */
+static void raise_nofile(struct rlimit *was)
 {
 	struct rlimit rl;
 
-	if (!getrlimit(RLIMIT_NOFILE, &rl) && rl.rlim_cur < rl.rlim_max) {
-		rl.rlim_cur = rl.rlim_max;
+	if (!getrlimit(RLIMIT_NOFILE, was) && was->rlim_cur < was->rlim_max) {
+		rl.rlim_cur = rl.rlim_max = was->rlim_max;
 		setrlimit(RLIMIT_NOFILE, &rl);
 	}
 }
@@ -352,6 +360,7 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 {
 	struct bpf_source *b = calloc(1, sizeof(*b));
 	struct attach_progs progs;
+	struct rlimit nofile;
 	int err;
 
 	if (!b)
@@ -395,6 +404,7 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		err = launch_open(&b->launch, plan->cmd, plan->user, plan->env, &launch_ops, b);
 		if (err)
 			return err;
+		prlimit(launch_pid(b->launch), RLIMIT_NOFILE, &nofile, NULL);
 		err = bpf_maps_add_pid(b->skel, launch_pid(b->launch), false);
 		if (!err)
 			err = discover_add_pid(b->discover, launch_pid(b->launch));
@@ -404,7 +414,7 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		}
 	}
 	/* Not before the fork: the program keeps the limits that it was given. */
-	raise_nofile();
+	raise_nofile(&nofile);
 	err = discover_scan(b->discover);
 	if (err < 0) {
 		if (!plan->library)
@@ -439,6 +449,8 @@ static void mute(struct bpf_source *b, int func, uint32_t pid)
 	struct probe_file **files;
 	int i, n = discover_files(b->discover, &files), muted = 0;
 
+	/* No call of it may be in flight when its links go: its return, and the end of its frame, would go with them. */
+	b->skel->bss->muted[func] = true;
 	for (i = 0; i < n; i++)
 		muted += attach_mute(b->attach, files[i], func);
 	if (!muted)

@@ -79,36 +79,64 @@ out:
 	return err;
 }
 
-int bpf_maps_add_pid(struct cudatrace_bpf *skel, pid_t pid, bool with_children)
+/* Adds the living process, and with_children all descendants of what is in the map. Returns the number of processes
+ * added, or -ESRCH, or -errno. */
+static int add_from(int map, const struct ct_task *tasks, int n, pid_t pid, bool with_children)
 {
-	int map = bpf_map__fd(skel->maps.pids), n, i, err = -ESRCH;
-	struct ct_task *tasks;
 	__u32 one = 1, unused;
-	bool grew = true;
-	void *rows = NULL;
+	int i, added = 0, before, err = -ESRCH;
 
-	n = bpf_maps_read_iter(bpf_program__fd(skel->progs.ct_tasks), &rows);
-	if (n < 0)
-		return n;
-	n /= sizeof(*tasks);
-	tasks = rows;
-	for (i = 0; i < n; i++)
-		if (tasks[i].ns_tgid == (__u32)pid) {
+	for (i = 0; i < n; i++) {
+		if (tasks[i].ns_tgid != (__u32)pid || tasks[i].ended)
+			continue;
+		err = 0;
+		if (bpf_map_lookup_elem(map, &tasks[i].tgid, &unused)) {
 			err = bpf_map_update_elem(map, &tasks[i].tgid, &one, BPF_ANY);
-			break;
+			added++;
 		}
-	/* A child that is born meanwhile is added by the kernel side: its parent is in the set already. */
-	while (with_children && !err && grew) {
-		grew = false;
-		for (i = 0; i < n; i++) {
-			if (tasks[i].tid != tasks[i].tgid || bpf_map_lookup_elem(map, &tasks[i].ppid, &unused) ||
+		break;
+	}
+	do {
+		before = added;
+		for (i = 0; with_children && !err && i < n; i++) {
+			if (tasks[i].tid != tasks[i].tgid || tasks[i].ended ||
+			    bpf_map_lookup_elem(map, &tasks[i].ppid, &unused) ||
 			    !bpf_map_lookup_elem(map, &tasks[i].tgid, &unused))
 				continue;
 			err = bpf_map_update_elem(map, &tasks[i].tgid, &one, BPF_ANY);
-			grew = true;
+			added++;
 		}
-	}
-	free(rows);
+	} while (added != before && !err);
+	return err ? err : added;
+}
+
+/* A process that ended meanwhile would stay in the map: nobody tells of it any more. */
+static void drop_ended(int map, const struct ct_task *tasks, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (tasks[i].ended)
+			bpf_map_delete_elem(map, &tasks[i].tgid);
+}
+
+int bpf_maps_add_pid(struct cudatrace_bpf *skel, pid_t pid, bool with_children)
+{
+	int map = bpf_map__fd(skel->maps.pids), n, err;
+	void *rows;
+
+	/* Until a look at the tasks finds nothing new: a child that was born after the look and before its parent was in
+	 * the set has been told of by nobody. */
+	do {
+		rows = NULL;
+		n = bpf_maps_read_iter(bpf_program__fd(skel->progs.ct_tasks), &rows);
+		if (n < 0)
+			return n;
+		n /= sizeof(struct ct_task);
+		err = add_from(map, rows, n, pid, with_children);
+		drop_ended(map, rows, n);
+		free(rows);
+	} while (err > 0);
 	return err;
 }
 

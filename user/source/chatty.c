@@ -66,7 +66,8 @@ bool chatty_call(struct chatty *c, const struct ct_call *call)
 	if (++s->calls != CHATTY_RATE / (1000000000 / CHATTY_WINDOW_NS))
 		return false;
 	c->query[call->func] = false;
-	c->rate = s->calls * 1000000000ULL / (now - c->window_start_ns + 1);
+	/* Calls arrive in the order of their return on each CPU only: this one may be older than the window. */
+	c->rate = now > c->window_start_ns ? s->calls * 1000000000ULL / (now - c->window_start_ns) : CHATTY_RATE;
 	return true;
 }
 
