@@ -109,6 +109,21 @@ python_case torch-step tests/gpu/torch_step.py torch
 python_case cupy tests/gpu/cupy_launch.py cupy
 python_case jax tests/gpu/jax_step.py jax
 
+# ---- a program traced from its first call, and a call that hangs for two seconds -----------------------------------
+if python3 -c 'import torch, cupy' 2>/dev/null; then
+	python3 tests/gpu/from_start.py 2>"$tmp/plain"
+	"$ct" --format json --unfinished 0.5 -o "$tmp/start.json" -- python3 tests/gpu/from_start.py 2>"$tmp/traced"
+	want=$(sed -n 's/^launches \([0-9]*\).*/\1/p' "$tmp/traced")
+	got=$(grep -c '"sharedMemBytes":1048,' "$tmp/start.json")
+	echo "# from-start: untraced $(cat "$tmp/plain"); traced $(grep launches "$tmp/traced")"
+	check from-start-every-launch "$got launches seen of $want" test "$got" = "$want"
+	check from-start-result "$(cat "$tmp/traced")" grep -q "sum $((32 * ${want:-0}))" "$tmp/traced"
+	check hang-is-shown "$(grep pending "$tmp/start.json" | head -n 3)" \
+		grep -qE '"type":"pending".*"api":"cu[a-z]*(Device|Ctx|Stream)Synchronize' "$tmp/start.json"
+else
+	skip from-start "python3 has no torch or no cupy"
+fi
+
 # ---- what it costs ------------------------------------------------------------------------------------------------
 if python3 -c 'import torch' 2>/dev/null; then
 	python3 tests/gpu/torch_cost.py "$ct" "$tmp" 2>&1 | sed 's/^/# /'

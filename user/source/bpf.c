@@ -307,13 +307,13 @@ static void on_fork(void *ctx, pid_t parent, pid_t child)
 
 static const struct launch_ops launch_ops = { .on_stop = on_stop, .on_fork = on_fork };
 
-/* Every probed file keeps a descriptor, and every CPU takes one. The user's own limit stays in *was, for the program. */
-static void raise_nofile(struct rlimit *was)
+/* Every probed file keeps a descriptor, and every CPU takes one. */
+static void raise_nofile(void)
 {
 	struct rlimit rl;
 
-	if (!getrlimit(RLIMIT_NOFILE, was) && was->rlim_cur < was->rlim_max) {
-		rl.rlim_cur = rl.rlim_max = was->rlim_max;
+	if (!getrlimit(RLIMIT_NOFILE, &rl) && rl.rlim_cur < rl.rlim_max) {
+		rl.rlim_cur = rl.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &rl);
 	}
 }
@@ -360,7 +360,6 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 {
 	struct bpf_source *b = calloc(1, sizeof(*b));
 	struct attach_progs progs;
-	struct rlimit nofile;
 	int err;
 
 	if (!b)
@@ -404,7 +403,6 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		err = launch_open(&b->launch, plan->cmd, plan->user, plan->env, &launch_ops, b);
 		if (err)
 			return err;
-		prlimit(launch_pid(b->launch), RLIMIT_NOFILE, &nofile, NULL);
 		err = bpf_maps_add_pid(b->skel, launch_pid(b->launch), false);
 		if (!err)
 			err = discover_add_pid(b->discover, launch_pid(b->launch));
@@ -414,7 +412,7 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		}
 	}
 	/* Not before the fork: the program keeps the limits that it was given. */
-	raise_nofile(&nofile);
+	raise_nofile();
 	err = discover_scan(b->discover);
 	if (err < 0) {
 		if (!plan->library)

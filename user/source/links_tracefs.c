@@ -11,7 +11,7 @@
  *
  * An event must never be removed while it is on. The kernel (unregister_trace_uprobe) looks whether an event is busy only
  * when it comes to the last of its offsets; the others it has freed by then, though their breakpoints are in place, and
- * the next uprobe on that file is a crash of the kernel: seen on 6.1. So links_removed() wants all descriptors
+ * the next uprobe on that file is a crash of the kernel: seen on 6.1 and on 6.18. So links_removed() wants all descriptors
  * closed, and an event that a killed tracer left behind cannot be told by trying. It is told by the pid in its name: a
  * process that is gone has no descriptor open. A pid means something only in its pid namespace, the <ns> of the name, and
  * events of others are left alone. They cost nothing: what has no perf event has no breakpoint.
