@@ -238,6 +238,14 @@ case_user() {
 	says 'no-such-user-here'
 }
 
+# The program gets the limits, the signal mask and the descriptors that it would have had without the tracer.
+case_program_as_without() {
+	local show='ulimit -S -a; grep -E "^Sig(Blk|Ign|Cgt)" /proc/self/status; ls /proc/self/fd | wc -l'
+	(ulimit -S -n 512; exec bash -c "$show") > "$T/want" < /dev/null
+	(ulimit -S -n 512; exec "$CUDATRACE" -o "$T/rows" -- bash -c "$show") > "$T/got" 2> "$T/err" < /dev/null
+	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
+}
+
 case_environment() {
 	FOO=1 ct -o "$T/rows" -E BAR=2 -E FOO -- sh -c 'echo "${FOO-unset} $BAR"'
 	ok_rc

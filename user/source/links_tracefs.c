@@ -3,18 +3,19 @@
  * links_tracefs.c - uprobes through tracefs, for kernels before 6.6, which have no uprobe_multi.
  *
  * A set becomes two uprobe events, cudatrace/e_<pid>_<ns>_<n> for the entries and cudatrace/r_<pid>_<ns>_<n> for the
- * returns. Each event holds all offsets of the set: a definition that is written again under the same name with another
- * offset is appended (kernel 5.5 on). One perf event on one CPU then turns all of them on, and a program set on it runs
- * for every process on every CPU, because the kernel hangs it on the trace event and not on the perf event
+ * returns. Each event holds all offsets of the set: a definition that is written again under the same name with
+ * another offset is appended (kernel 5.5 on). One perf event on one CPU then turns all of them on, and a program set
+ * on it runs for every process on every CPU, because the kernel hangs it on the trace event and not on the perf event
  * (uprobe_perf_func). So a set costs two descriptors however many functions it has, and closing them takes the probes
  * off in one go; a link for each function costs 86 ms apiece to close on 6.1.
  *
- * An event must never be removed while it is on. The kernel (unregister_trace_uprobe) looks whether an event is busy only
- * when it comes to the last of its offsets; the others it has freed by then, though their breakpoints are in place, and
- * the next uprobe on that file is a crash of the kernel: seen on 6.1 and on 6.18. So links_removed() wants all descriptors
- * closed, and an event that a killed tracer left behind cannot be told by trying. It is told by the pid in its name: a
- * process that is gone has no descriptor open. A pid means something only in its pid namespace, the <ns> of the name, and
- * events of others are left alone. They cost nothing: what has no perf event has no breakpoint.
+ * An event must never be removed while it is on. The kernel (unregister_trace_uprobe) looks whether an event is busy
+ * only when it comes to the last of its offsets; the others it has freed by then, though their breakpoints are in
+ * place, and the next uprobe on that file is a crash of the kernel: seen on 6.1 and on 6.18. So links_removed() wants
+ * all descriptors closed, and an event that a killed tracer left behind cannot be told by trying. It is told by the
+ * pid in its name: a process that is gone has no descriptor open. A pid means something only in its pid namespace,
+ * the <ns> of the name, and events of others are left alone. They cost nothing: what has no perf event has no
+ * breakpoint.
  *
  * Knows nothing of functions, files found, or the capture plan. Per-process probing is not offered: the kernel would
  * take the probes off when the process's first thread ends.
