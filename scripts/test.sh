@@ -170,6 +170,7 @@ main() {
 	suite docs 60 tests/docs.sh
 	suite install 120 tests/install.sh
 	suite cases 600 tests/cases/run.sh
+	suite cases-multi 600 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh
 	for other in tests/bpftrace/run.sh tests/vm/run.sh; do
 		[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 600 "$other"
 	done
