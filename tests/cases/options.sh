@@ -248,6 +248,18 @@ case_chatty_muted() {
 	says 'keep-chatty'
 }
 
+# Muting re-links only the group of the queries, and loses no call of any other function, not even of one that is in it.
+case_chatty_mute_loses_nothing() {
+	local name want
+	ct_json -E STANDIN_DELAY_US=cudaGetDeviceCount:300 -- "$BIN/mute" 1500
+	ok_rc
+	grep -q '"muted":\["cudaGetDevice' "$T/out" || fail "not muted: $(tail -n 1 "$T/out" | head -c 600)"
+	while read -r name want; do
+		expect_rows "$name" "$want" '"ret":0'
+	done < "$T/prog.out"
+	no_loss
+}
+
 case_chatty_kept() {
 	local n
 	n=$(random 40000 60000)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mute.c - makes the governor mute cudaGetDevice while other threads are inside of other calls, and says how many of those
+ * there were.
+ *
+ *     mute MILLISECONDS
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cuda_runtime_api.h>
+
+static volatile int stop;
+static long counts[2], allocations, devices;
+
+static void *count_devices(void *arg)
+{
+	long *calls = arg;
+	int n;
+
+	while (!stop) {
+		cudaGetDeviceCount(&n);
+		++*calls;
+	}
+	return NULL;
+}
+
+static void *allocate(void *arg)
+{
+	void *p;
+
+	while (!stop) {
+		cudaMalloc(&p, 64);
+		cudaFree(p);
+		allocations++;
+		usleep(100);
+	}
+	return arg;
+}
+
+static void *ask_device(void *arg)
+{
+	int device;
+
+	while (!stop) {
+		cudaGetDevice(&device);
+		devices++;
+	}
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t t[4];
+
+	if (argc != 2)
+		return 2;
+	pthread_create(&t[0], NULL, count_devices, &counts[0]);
+	pthread_create(&t[1], NULL, count_devices, &counts[1]);
+	pthread_create(&t[2], NULL, allocate, NULL);
+	usleep(200000);
+	pthread_create(&t[3], NULL, ask_device, NULL);
+	usleep(atoi(argv[1]) * 1000);
+	stop = 1;
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	printf("cudaGetDeviceCount %ld\ncudaMalloc %ld\n", counts[0] + counts[1], allocations);
+	return 0;
+}
