@@ -25,7 +25,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define VM_EXEC 0x4
 #define MAX_PID_NS_LEVEL 32 /* <linux/pid_namespace.h> */
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
-#define WAKE_EVERY 1024 /* records of one CPU; the reader's timer sees to the rest */
+#define WAKE_EVERY 1024 /* records of one thread; the reader's timer sees to the rest */
 
 const volatile struct ct_config config;
 const volatile struct ct_spec specs[CT_MAX_FUNCS];
@@ -44,6 +44,7 @@ struct frame {
 struct thread {
 	__u64 id; /* as bpf_get_current_pid_tgid() has it; 0: the process filter has not let it pass (yet) */
 	__u32 depth;
+	__u32 sent; /* records; wraps */
 	bool announced; /* its CT_PROCESS record was sent */
 	struct frame frames[CT_MAX_FRAMES];
 };
@@ -131,62 +132,56 @@ static __always_inline struct ct_counters *cpu_counters(void)
 
 /* ---- sending ---------------------------------------------------------------------------------------- */
 
-/* The loss of this CPU since its last record, to ride in the next one's header. */
-static __always_inline __u16 take_lost(struct ct_counters *c)
+__u64 lost_unsent; /* records that found no room and that no record's hdr.lost has told of yet */
+
+/* The loss since the last record, to ride in the next one's header. Read for every record, written only when something is
+ * lost. */
+static __always_inline __u16 take_lost(void)
 {
-	__u64 unsent = c->lost_unsent;
+	__u64 unsent = lost_unsent;
 
 	if (!unsent)
 		return 0;
-	unsent = __sync_lock_test_and_set(&c->lost_unsent, 0);
+	unsent = __sync_lock_test_and_set(&lost_unsent, 0);
 	if (unsent > 0xffff) {
-		__sync_fetch_and_add(&c->lost_unsent, unsent - 0xffff);
+		__sync_fetch_and_add(&lost_unsent, unsent - 0xffff);
 		unsent = 0xffff;
 	}
 	return unsent;
 }
 
-static __always_inline long send(struct ct_hdr *h, __u32 size, bool call)
+static __always_inline long send(struct ct_hdr *h, __u32 size, bool call, __u64 flags)
 {
-	struct ct_counters *c = cpu_counters();
-	__u64 flags = BPF_RB_NO_WAKEUP;
 	long err;
 
-	if (!c)
-		return -1;
 	h->size = size;
-	h->lost = take_lost(c);
-	if (call && !(__sync_fetch_and_add(&c->calls, 1) % WAKE_EVERY))
-		flags = BPF_RB_FORCE_WAKEUP;
+	h->lost = take_lost();
 	err = bpf_ringbuf_output(&ring, h, size, flags);
 	if (err) {
-		if (h->lost)
-			__sync_fetch_and_add(&c->lost_unsent, h->lost);
-		if (call) {
-			__sync_fetch_and_add(&c->lost[CT_LOSS_RING], 1);
-			__sync_fetch_and_add(&c->lost_unsent, 1);
-		}
-		return err;
+		if (h->lost || call)
+			__sync_fetch_and_add(&lost_unsent, h->lost + call);
+		if (call)
+			COUNT(lost[CT_LOSS_RING]);
 	}
-	return 0;
+	return err;
 }
 
-static __always_inline void send_call(struct frame *f)
+static __always_inline void send_call(struct thread *t, struct frame *f)
 {
 	__u32 len = f->len;
 
 	if (len > CT_DATA_MAX || (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS))))
 		return; /* there only so that the calls inside it fold */
-	send(&f->rec.h, sizeof(f->rec) + len, true);
+	send(&f->rec.h, sizeof(f->rec) + len, true, ++t->sent % WAKE_EVERY ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
 }
 
 /* A call that will not return. */
-static __always_inline void send_unfinished(struct frame *f, __u64 now)
+static __always_inline void send_unfinished(struct thread *t, struct frame *f, __u64 now)
 {
 	f->rec.h.flags |= CT_F_UNFINISHED;
 	f->rec.h.end_ns = now;
 	COUNT(unfinished);
-	send_call(f);
+	send_call(t, f);
 }
 
 /* ---- processes -------------------------------------------------------------------------------------- */
@@ -228,7 +223,7 @@ static __always_inline long send_process(struct task_struct *task, __u16 kind)
 	p.ns_pid = pid_in_ns(leader);
 	p.ppid = BPF_CORE_READ(leader, real_parent, tgid);
 	BPF_CORE_READ_STR_INTO(&p.comm, leader, comm);
-	return send(&p.h, sizeof(p), false);
+	return send(&p.h, sizeof(p), false, BPF_RB_NO_WAKEUP);
 }
 
 /* Sends CT_PROCESS at the first call of a process. Marked as sent only when it was. */
@@ -438,7 +433,7 @@ static __noinline int sweep(struct thread *t, __u64 sp)
 		if (f->sp >= sp)
 			break;
 		t->depth = d;
-		send_unfinished(f, now);
+		send_unfinished(t, f, now);
 	}
 	return 0;
 }
@@ -584,14 +579,14 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	f->rec.h.start_ns = f->rec.h.end_ns = bpf_ktime_get_ns();
 	if (config.enter) {
 		f->rec.h.kind = CT_ENTER;
-		send_call(f);
+		send_call(t, f);
 		f->rec.h.kind = CT_CALL;
 	}
 	if (config.no_return || (flags & CT_S_CALLBACK)) {
 		f->rec.h.flags |= CT_F_NO_RETURN;
 		f->ip = 0;
 		if (!config.enter)
-			send_call(f);
+			send_call(t, f);
 		return 1;
 	}
 	t->depth = d + 1;
@@ -659,7 +654,7 @@ static __always_inline int leave(struct pt_regs *ctx)
 	}
 	if (!failed && spec->nreads > spec->nentry)
 		do_reads(f, func, CT_AT_RETURN);
-	send_call(f);
+	send_call(t, f);
 	return 0;
 }
 
@@ -770,7 +765,7 @@ int BPF_PROG(ct_fork, struct task_struct *parent, struct task_struct *child)
 	r.h.start_ns = r.h.end_ns = bpf_ktime_get_ns();
 	r.child_pid = pid;
 	r.child_ns_pid = pid_in_ns(child);
-	send(&r.h, sizeof(r), false);
+	send(&r.h, sizeof(r), false, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -824,7 +819,7 @@ int BPF_PROG(ct_gone, struct task_struct *task)
 	r.status = BPF_CORE_READ(task, signal, group_exit_code);
 	if (!r.status)
 		r.status = task->exit_code;
-	send(&r.h, sizeof(r), false);
+	send(&r.h, sizeof(r), false, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

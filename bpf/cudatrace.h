@@ -61,7 +61,7 @@ struct ct_hdr {
 	__u16 size;   /* of the whole record, a multiple of 8 */
 	__u16 kind;   /* enum ct_kind */
 	__u16 flags;  /* by kind */
-	__u16 lost;   /* records this CPU failed to reserve since its previous one (saturates; the rest follows) */
+	__u16 lost;   /* records that found no room in the ring since the previous one (saturates; the rest follows) */
 	__u32 pid;    /* thread group id in the initial pid namespace */
 	__u32 tid;    /* thread id in the initial pid namespace */
 	__u64 start_ns; /* CLOCK_MONOTONIC */
@@ -214,12 +214,10 @@ struct ct_vma {
 
 /* What the kernel side counts, per CPU; user space adds up. */
 struct ct_counters {
-	__u64 calls;	/* call and entry records made; those that reached the ring are calls - lost[CT_LOSS_RING] */
 	__u64 folded;	/* calls inside other calls, not reported */
 	__u64 filtered; /* completed calls dropped by duration, size, failure or cgroup */
 	__u64 unfinished; /* records sent with CT_F_UNFINISHED */
 	__u64 lost[CT_LOSS_END];
-	__u64 lost_unsent; /* of lost[CT_LOSS_RING], not yet carried by a record's hdr.lost */
 };
 
 #define CT_ASSERT_SIZE(type, n) _Static_assert(sizeof(type) == (n), "size of " #type)

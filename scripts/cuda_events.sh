@@ -21,8 +21,8 @@ Shows eleven calls of the CUDA runtime, an entry and a return row each, by bpftr
   -h, --help          this text
 
 The library is, in this order: the one of --library; with -p, the one that the process has mapped; the one that the
-youngest process with a libcudart has mapped; that of $CUDA_HOME; of the ld cache; of /usr/local/cuda; of $CONDA_PREFIX;
-of python3's packages. Processes that use another libcudart, or have it linked in statically, are not seen.
+youngest process with a libcudart has mapped; that of $CUDA_HOME; of the ld cache; of $CONDA_PREFIX; of python3's
+packages; of /usr/local/cuda. Processes that use another libcudart, or have it linked in statically, are not seen.
 END
 }
 
@@ -84,9 +84,6 @@ of_folders() {
 	mapfile -t cache < <(ldconfig -p 2> /dev/null | sed -nE 's|^\tlibcudart\.so.* => (/.*)$|\1|p')
 	library=$(newest "${cache[@]}")
 	[ -z "$library" ] || return 0
-	where="found by its usual place"
-	library=$(newest /usr/local/cuda/lib64/libcudart.so*)
-	[ -z "$library" ] || return 0
 	where="found in \$CONDA_PREFIX"
 	if [ -n "${CONDA_PREFIX:-}" ]; then
 		library=$(newest "$CONDA_PREFIX"/lib/libcudart.so* "$CONDA_PREFIX"/targets/*/lib/libcudart.so*)
@@ -100,7 +97,9 @@ of_folders() {
 	done < <(python3 -I -c 'import sysconfig, site
 for path in dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")] + site.getsitepackages()):
     print(path)' 2> /dev/null)
-	return 1
+	where="found by its usual place"
+	library=$(newest /usr/local/cuda/lib64/libcudart.so*)
+	[ -n "$library" ]
 }
 
 library='' where='' pid='' print=''

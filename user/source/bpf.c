@@ -53,7 +53,7 @@ struct bpf_source {
 	bool stopped, launch_ended, saw_exit;
 	struct ld_so ld_so[LD_SO_MAX];
 	int nld_so;
-	uint64_t received, malformed, safe_ns;
+	uint64_t received, calls, malformed, safe_ns;
 	const char *muted[MUTED_MAX + 1];
 	int nmuted;
 	void *inflight; /* records of the calls that had not returned when tracing ended */
@@ -471,6 +471,7 @@ static int one_record(void *ctx, const void *data, size_t size)
 		return 0;
 	}
 	b->safe_ns = h->end_ns;
+	b->calls += h->kind == CT_CALL || h->kind == CT_ENTER;
 	if (h->kind == CT_EXIT)
 		b->saw_exit = true;
 	else if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)
@@ -593,6 +594,9 @@ static void source_losses(struct source *s, struct losses *l)
 	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), l);
 	l->lost[CT_LOSS_READ] += b->malformed;
 	l->received = b->received;
+	/* Whatever reached the ring was read. */
+	l->sent = b->calls;
+	l->calls = b->calls + l->lost[CT_LOSS_RING];
 }
 
 static int source_status(struct source *s)

@@ -166,10 +166,8 @@ void bpf_maps_counters(int map_fd, struct losses *l)
 	if (!c || bpf_map_lookup_elem(map_fd, &zero, c))
 		goto out;
 	for (i = 0; i < ncpus; i++) {
-		l->calls += c[i].calls;
 		l->folded += c[i].folded;
 		l->filtered += c[i].filtered;
-		l->sent += c[i].calls - c[i].lost[CT_LOSS_RING];
 		l->unfinished += c[i].unfinished;
 		for (j = 0; j < CT_LOSS_END; j++)
 			l->lost[j] += c[i].lost[j];
