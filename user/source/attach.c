@@ -31,6 +31,7 @@ struct file_set {
 	struct elf_probe *probes;
 	int nprobes;
 	pid_t pid;
+	enum attach_kind kind;
 	unsigned generation;
 	bool query, entry_only;
 };
@@ -151,7 +152,7 @@ int attach_single(enum attach_kind kind, int prog_fd, int file_fd, uint64_t offs
 {
 	struct elf_probe probe = { .offset = offset };
 	struct link_target t = { .file_fd = file_fd, .probes = &probe, .nprobes = 1, .entry_only = true };
-	struct attach_progs progs = { prog_fd, -1 };
+	struct attach_progs progs = { prog_fd, -1, -1 };
 	int bad;
 
 	return make_links(kind == ATTACH_SESSION ? ATTACH_MULTI : kind, &progs, &t, set, &bad);
@@ -202,14 +203,14 @@ static int try_kind(enum attach_kind kind)
 	static const struct bpf_insn nothing[] = { { .code = 0xb7 }, { .code = 0x95 } };
 	struct elf_probe probe = { .offset = trial_offset() };
 	struct link_target t = { .probes = &probe, .nprobes = 1 };
-	struct attach_progs progs = { -1, -1 };
+	struct attach_progs progs = { -1, -1, -1 };
 	struct link_set set;
 	int err, bad;
 
 	t.file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	if (t.file_fd < 0)
 		return -errno;
-	progs.entry_fd = progs.return_fd = err =
+	progs.entry_fd = progs.return_fd = progs.session_fd = err =
 		trial_prog(expected_type(kind), false, nothing, ARRAY_LEN(nothing));
 	if (err < 0)
 		goto out;
@@ -254,7 +255,7 @@ bool attach_pid_links_work(enum attach_kind kind)
 {
 	struct elf_probe probe = { .offset = trial_offset() };
 	struct link_target t = { .probes = &probe, .nprobes = 1, .pid = getpid(), .entry_only = true };
-	struct attach_progs progs = { -1, -1 };
+	struct attach_progs progs = { -1, -1, -1 };
 	struct link_set set;
 	__u64 hits = 0;
 	__u32 zero = 0;
@@ -276,7 +277,7 @@ bool attach_pid_links_work(enum attach_kind kind)
 			{ .code = 0x95 },
 		};
 
-		progs.entry_fd = progs.return_fd = trial_prog(expected_type(kind), false, count, ARRAY_LEN(count));
+		progs.entry_fd = progs.return_fd = progs.session_fd = trial_prog(expected_type(kind), false, count, ARRAY_LEN(count));
 	}
 	if (progs.entry_fd >= 0 && !make_links(kind, &progs, &t, &set, &bad)) {
 		if (!pthread_create(&thread, NULL, call_trial, NULL))
@@ -325,6 +326,7 @@ struct group {
 	struct attach_file *af;
 	struct probe_file *f;
 	pid_t pid;
+	enum attach_kind kind;
 	bool query, entry_only;
 	int nbad;
 	const char *bad_name;
@@ -342,7 +344,7 @@ static int attach_range(struct group *g, struct elf_probe *probes, int n)
 
 	if (!n)
 		return 0;
-	err = make_links(g->a->kind, &g->a->progs, &t, &links, &bad);
+	err = make_links(g->kind, &g->a->progs, &t, &links, &bad);
 	if (!err) {
 		set = add_set(g->af);
 		if (!set) {
@@ -352,6 +354,7 @@ static int attach_range(struct group *g, struct elf_probe *probes, int n)
 		set->links = links;
 		set->pid = g->pid;
 		set->query = g->query;
+		set->kind = g->kind;
 		set->entry_only = g->entry_only;
 		set->probes = calloc(n, sizeof(*probes));
 		if (!set->probes)
@@ -379,15 +382,30 @@ static int attach_range(struct group *g, struct elf_probe *probes, int n)
 	return err ? err : attach_range(g, probes + bad, n - bad);
 }
 
-/* Must be spared a return probe. A session's entry program sees to that itself. */
-static bool wants_no_return(const struct attach *a, const struct elf_probe *p)
+/*
+ * Where session links are to be had, are they the better ones for this file? A session spares a call the return probe that
+ * it does not need: a driver call inside a runtime call, and any call of a process that is not traced. For a call that does
+ * need it, a plain pair is a tenth cheaper (docs/benchmarks.md).
+ */
+static enum attach_kind kind_for(const struct attach *a, const struct probe_file *f, pid_t pid)
 {
-	return a->kind != ATTACH_SESSION && (api_funcs[p->func].flags & CT_S_CALLBACK);
+	const struct capture_plan *plan = a->plan;
+	bool others = !pid && (plan->npids || plan->cmd || plan->cgroup_id);
+
+	if (a->kind != ATTACH_SESSION || a->progs.entry_fd < 0 || others || f->scan.role == ELF_DRIVER)
+		return a->kind;
+	return ATTACH_MULTI;
+}
+
+/* Must be spared a return probe. A session's entry program sees to that itself. */
+static bool wants_no_return(enum attach_kind kind, const struct elf_probe *p)
+{
+	return kind != ATTACH_SESSION && (api_funcs[p->func].flags & CT_S_CALLBACK);
 }
 
 static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool query, bool calls_back)
 {
-	struct group g = { .a = a, .f = f, .af = f->attach, .pid = pid, .query = query,
+	struct group g = { .a = a, .f = f, .af = f->attach, .pid = pid, .query = query, .kind = kind_for(a, f, pid),
 			   .entry_only = a->plan->no_return || calls_back };
 	struct elf_probe *probes = calloc(f->scan.nprobes + 1, sizeof(*probes));
 	int i, n = 0, can, err;
@@ -397,7 +415,7 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 	for (i = 0; i < f->scan.nprobes; i++) {
 		const struct elf_probe *p = &f->scan.probes[i];
 
-		if (p->query != query || wants_no_return(a, p) != calls_back || plan_has(a->muted, p->func))
+		if (p->query != query || wants_no_return(g.kind, p) != calls_back || plan_has(a->muted, p->func))
 			continue;
 		if (a->kind == ATTACH_PERF && (query || api_funcs[p->func].class == API_INTERNAL))
 			continue;
@@ -468,11 +486,11 @@ int attach_mute(struct attach *a, struct probe_file *f, int func)
 		/* The new link first, then the old one goes, once the calls that it saw begin have returned (a session's
 		 * return is lost with its link): no call of the others is missed. */
 		if (n) {
-			err = make_links(a->kind, &a->progs, &t, &set->links, &bad);
+			err = make_links(set->kind, &a->progs, &t, &set->links, &bad);
 			if (err)
 				msg_warn("%s: class query is no longer seen: re-linking failed (%s)", f->path, strerror(-err));
 		}
-		if (a->kind == ATTACH_SESSION || a->kind == ATTACH_MULTI)
+		if (set->kind == ATTACH_SESSION || set->kind == ATTACH_MULTI)
 			set_close_later(&old, LINGER_US);
 		else
 			set_close(&old);

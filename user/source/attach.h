@@ -27,9 +27,10 @@ bool attach_sleepable(enum attach_kind);
 /* Does a link for one process report all its threads? (See attach.c; session and multi only.) */
 bool attach_pid_links_work(enum attach_kind);
 
-/* Program descriptors for a kind: entry and return; for session only entry. They stay the caller's. */
+/* Program descriptors; they stay the caller's. */
 struct attach_progs {
-	int entry_fd, return_fd;
+	int entry_fd, return_fd; /* loaded for multi, tracefs or perf; with a session kind -1 where all links shall be sessions */
+	int session_fd;
 };
 
 int attach_open(struct attach **, enum attach_kind, const struct attach_progs *, const struct capture_plan *);

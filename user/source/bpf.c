@@ -102,6 +102,8 @@ static int load(struct bpf_source *b)
 	struct cudatrace_bpf *skel = cudatrace_bpf__open();
 	struct ct_config *config;
 	bool session = b->kind == ATTACH_SESSION;
+	/* Plain pairs beside sessions (attach.c says for which files), unless only one of them is asked for or of use. */
+	bool pair = !session || (!plan->probe_kind && !plan->cmd && !plan->cgroup_id && (b->per_process || !b->npids));
 	int err;
 
 	if (!skel) {
@@ -128,14 +130,14 @@ static int load(struct bpf_source *b)
 	if (err)
 		return err;
 	bpf_program__set_autoload(skel->progs.ct_session, session);
-	bpf_program__set_autoload(skel->progs.ct_enter, !session);
-	bpf_program__set_autoload(skel->progs.ct_exit, !session);
+	bpf_program__set_autoload(skel->progs.ct_enter, pair);
+	bpf_program__set_autoload(skel->progs.ct_exit, pair);
 	bpf_program__set_autoload(skel->progs.ct_dl_state, plan->cmd != NULL);
 	if (session)
 		bpf_program__set_expected_attach_type(skel->progs.ct_session, ATTACH_TYPE_SESSION);
 	if (session || b->kind == ATTACH_MULTI)
 		bpf_program__set_expected_attach_type(skel->progs.ct_dl_state, ATTACH_TYPE_MULTI);
-	if (b->kind == ATTACH_MULTI) {
+	if (session || b->kind == ATTACH_MULTI) {
 		bpf_program__set_expected_attach_type(skel->progs.ct_enter, ATTACH_TYPE_MULTI);
 		bpf_program__set_expected_attach_type(skel->progs.ct_exit, ATTACH_TYPE_MULTI);
 	}
@@ -198,12 +200,10 @@ static struct attach_progs progs_of(struct bpf_source *b)
 {
 	struct attach_progs p;
 
-	if (b->kind == ATTACH_SESSION) {
-		p.entry_fd = p.return_fd = bpf_program__fd(b->skel->progs.ct_session);
-	} else {
-		p.entry_fd = bpf_program__fd(b->skel->progs.ct_enter);
-		p.return_fd = bpf_program__fd(b->skel->progs.ct_exit);
-	}
+	/* -1 for what was not loaded. */
+	p.session_fd = bpf_program__fd(b->skel->progs.ct_session);
+	p.entry_fd = bpf_program__fd(b->skel->progs.ct_enter);
+	p.return_fd = bpf_program__fd(b->skel->progs.ct_exit);
 	return p;
 }
 

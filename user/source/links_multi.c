@@ -72,7 +72,7 @@ static int links_make(const struct attach_progs *progs, const struct link_target
 			goto out;
 		set->fds[set->nfds++] = err;
 	}
-	err = link_create(progs->entry_fd, entry_type, 0, path, offsets, cookies, t->nprobes, t->pid);
+	err = link_create(session ? progs->session_fd : progs->entry_fd, entry_type, 0, path, offsets, cookies, t->nprobes, t->pid);
 	if (err < 0)
 		goto out;
 	set->fds[set->nfds++] = err;
