@@ -160,7 +160,8 @@ perf_events() {
 attached() {
 	local tracer count
 	ended "$EVENTS_PID" && return 0
-	read -r tracer _ < "/proc/$EVENTS_PID/task/$EVENTS_PID/children" || return 1
+	tracer=$(cut -d ' ' -f 1 "/proc/$EVENTS_PID/task/$EVENTS_PID/children")
+	[ -n "$tracer" ] || return 1
 	count=$(perf_events "$tracer")
 	[ "$count" -ge $((22 + $(grep -c '^processor' /proc/cpuinfo))) ] || return 1
 	sleep 1

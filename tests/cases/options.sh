@@ -180,7 +180,7 @@ case_pid_without_cuda() {
 case_no_root() {
 	id nobody > /dev/null 2>&1 || skip "no user nobody"
 	command -v setpriv > /dev/null || skip "no setpriv"
-	cp "$CUDATRACE" "$T/cudatrace" && chmod 755 "$T/cudatrace"
+	cp "$ROOT/cudatrace" "$T/cudatrace" && chmod 755 "$T/cudatrace"
 	rc=0
 	setpriv --reuid nobody --clear-groups "$T/cudatrace" -d 1 > "$T/out" 2> "$T/err" || rc=$?
 	[ "$rc" != 0 ] || fail "status 0 without any privilege"
