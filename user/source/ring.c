@@ -82,11 +82,6 @@ long ring_read(struct ring *r, long max, int (*fn)(void *ctx, const void *rec, s
 	return err < 0 ? err : n;
 }
 
-bool ring_empty(const struct ring *r)
-{
-	return r->pos == load_acquire(r->producer);
-}
-
 void ring_close(struct ring *r)
 {
 	if (r->consumer)

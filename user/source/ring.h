@@ -25,7 +25,6 @@ int ring_open(struct ring *, int map_fd, uint32_t size);
 /* Hands out at most `max` records, each once. A record that fn() answers with a non-zero value still counts as read.
  * Returns the number of records handed out, or fn's non-zero value when it is negative. */
 long ring_read(struct ring *, long max, int (*fn)(void *ctx, const void *rec, size_t size), void *ctx);
-bool ring_empty(const struct ring *);
 void ring_close(struct ring *); /* safe when zeroed */
 
 #endif

@@ -190,35 +190,6 @@ void out_char(struct out *o, char c)
 	out_commit(o, 1);
 }
 
-void out_u64(struct out *o, uint64_t v)
-{
-	char *p = out_reserve(o, PUT_U64_MAX);
-
-	out_commit(o, (size_t)(put_u64(p, v) - p));
-}
-
-void out_i64(struct out *o, int64_t v)
-{
-	char *p = out_reserve(o, PUT_U64_MAX + 1);
-
-	out_commit(o, (size_t)(put_i64(p, v) - p));
-}
-
-void out_hex(struct out *o, uint64_t v)
-{
-	char *p = out_reserve(o, PUT_HEX_MAX);
-
-	out_commit(o, (size_t)(put_hex(p, v) - p));
-}
-
-void out_pad(struct out *o, size_t from_len, int width)
-{
-	size_t have = o->len - from_len;
-
-	for (; have < (size_t)width; have++)
-		out_char(o, ' ');
-}
-
 void out_fmt(struct out *o, const char *fmt, ...)
 {
 	char text[4096];

@@ -36,10 +36,6 @@ static inline void out_commit(struct out *o, size_t n) { o->len += n; }
 void out_mem(struct out *, const void *, size_t n);
 void out_str(struct out *, const char *);
 void out_char(struct out *, char);
-void out_u64(struct out *, uint64_t);
-void out_i64(struct out *, int64_t);
-void out_hex(struct out *, uint64_t); /* 0x... without leading zeros */
-void out_pad(struct out *, size_t from_len, int width); /* spaces up to width since the buffer had from_len bytes */
 void out_fmt(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* End of a batch: lines reach terminals and pipes now, files when the buffer is full or a second old. Returns the sticky error. */
