@@ -39,14 +39,19 @@ enum ct_kind {
 	CT_DEVICE = 15,
 	CT_CONTEXT = 16,
 	CT_STREAM = 17,
-	CT_NAME = 18,
-	CT_STACK = 19,
+	CT_NAME = 18,	  /* struct ct_name: before the first call that needs it */
+	CT_STACK = 19,	  /* struct ct_stack: before the first call that has it */
 	CT_PROCESS = 20,  /* struct ct_process: sent once, before the process's first call */
 	CT_EXEC = 21,	  /* struct ct_process: the same process id, a new program */
 	CT_FORK = 22,	  /* struct ct_fork */
 	CT_EXIT = 23,	  /* struct ct_exit: the last thread of a known process is gone */
 	CT_MAP = 24,
 	CT_LOST = 25,	  /* struct ct_lost: made in user space of hdr.lost and of the counters */
+	CT_MORE = 26,	  /* struct ct_more: the rest of a string that did not fit into a call's record, before that record */
+	CT_USER_STACK = 27, /* struct ct_user_stack: raw, before the record of the call that it belongs to; never stored */
+	CT_PY_STACK = 28, /* struct ct_py_stack: raw, before the CT_USER_STACK that it belongs to; never stored */
+	CT_PY_CODE = 29,  /* struct ct_py_code: a code object, before the first CT_PY_STACK with it; never stored */
+	CT_FRAME = 30,	  /* struct ct_frame: before the first CT_STACK with it */
 	CT_KIND_END
 };
 
@@ -55,6 +60,8 @@ enum ct_kind {
 #define CT_F_NO_RETURN	0x0002 /* entry only by choice: ret, end_ns and outputs are not known */
 #define CT_F_PER_THREAD 0x0004 /* the _ptsz/_ptds twin: stream 0 is the per-thread default stream */
 #define CT_F_PENDING	0x0010 /* with CT_F_UNFINISHED: has not returned yet; the call's own record comes when it does */
+#define CT_F_STACK	0x0020 /* the record's last word is the id of its CT_STACK, put there by the resolve stage */
+#define CT_F_BEFORE	0x0040 /* with CT_F_UNFINISHED: began before the trace: start, words and reads are not known (zero, none) */
 #define CT_F_HIDDEN	0x0008 /* captured for others (names, handles); not asked for by the user */
 
 struct ct_hdr {
@@ -116,6 +123,7 @@ enum ct_loss {
 	CT_LOSS_FUNCTION = 3, /* no cookie and the address could not be attributed to a function (below 6.6) */
 	CT_LOSS_READ = 4,     /* a record arrived malformed and was dropped */
 	CT_LOSS_ORPHAN = 5,   /* a return without an entry: the call began before the attach, or in a parent before fork */
+	CT_LOSS_STACK = 6,  /* a call's stack did not fit into the ring: the call was shown without */
 	CT_LOSS_END
 };
 
@@ -124,6 +132,142 @@ struct ct_lost {
 	__u32 cause;	 /* enum ct_loss */
 	__u32 cpu;	 /* ~0: not known */
 	__u64 count;
+};
+
+/* ---- names and stacks ------------------------------------------------------------------------------ */
+
+/*
+ * What a read of kind CT_READ_STR cut off: piece after piece, each before the record of its call, which is the next
+ * record of that function in the same thread. The string is the read's bytes (without the NUL) followed by the pieces in
+ * order of `offset`; a missing piece leaves it cut. Sent only for rows with CT_S_WHOLE_NAME.
+ */
+#define CT_MORE_PIECE 1000 /* bytes of a piece at most */
+#define CT_NAME_MAX 16384  /* bytes of a name at most; what is longer stays cut */
+struct ct_more {
+	struct ct_hdr h;
+	__u16 func;
+	__u8 read;   /* index of the read */
+	__u8 last;   /* no more follows: the string ends here */
+	__u32 offset; /* of the first byte in the whole string */
+	__u32 len;   /* of bytes[], at most CT_MORE_PIECE */
+	__u32 pad;
+	char bytes[]; /* not NUL-terminated */
+};
+
+/* How a kernel's name is known. Append-only. */
+enum ct_name_source {
+	CT_NAME_NONE = 0,
+	CT_NAME_REGISTERED = 1, /* the program registered or looked it up under this name while being traced */
+	CT_NAME_SYMBOL = 2,	/* symbol table of a mapped file: of a host stub, or of the variable that holds the handle */
+	CT_NAME_DRIVER = 3,	/* read from the driver's own description of the function, in the process's memory */
+	CT_NAME_INNER = 4,	/* that of the driver's launch inside this runtime launch */
+	CT_NAME_FATBIN = 5,	/* the only kernel in the process's device code */
+	CT_NAME_END
+};
+
+/* From h.start_ns on, `handle` names this kernel in process h.pid. No name (len 0): it names nothing any more. */
+struct ct_name {
+	struct ct_hdr h;
+	__u64 handle; /* as calls pass it: the address of a host stub, cudaKernel_t, cudaFunction_t, CUfunction, CUkernel */
+	__u32 len;    /* of name[], at most CT_NAME_MAX */
+	__u8 source;  /* enum ct_name_source */
+	__u8 cut;     /* the name is longer than that */
+	__u8 pad[2];
+	char name[];  /* as the compiler made it, mangled; not NUL-terminated; padded with zeros */
+};
+
+/*
+ * The stack of the thread h.tid at its call that began at h.start_ns, as it was at that call's return (or entry): from
+ * the caller's frame on. ip is the return address of the call, sp what it is after the return, bp and regs the
+ * callee-saved registers. On the stack return addresses that a pending return probe replaced are to be repaired: where
+ * the word at saved[i].sp is not saved[i].ip, take the latter.
+ */
+#define CT_STACK_MAX 16384 /* bytes of user stack copied at most */
+#define CT_ADDRESSES_MAX 127
+struct ct_saved {
+	__u64 sp; /* where the return address lies (aarch64: sp at entry) */
+	__u64 ip; /* the return address */
+};
+enum ct_user_stack_how {
+	CT_STACK_COPY = 0,	/* len bytes of memory from sp on */
+	CT_STACK_ADDRESSES = 1, /* len bytes: __u64 addresses, innermost first, the caller's own first (frame pointers) */
+	CT_STACK_LIVE = 2,	/* nothing copied (len 0): the thread is still inside the call, its memory can be read */
+};
+struct ct_user_stack {
+	struct ct_hdr h;
+	__u64 ip, sp, bp;
+	__u64 regs[10]; /* x86-64: rbx, r12, r13, r14, r15, 0...; aarch64: x19 to x28 */
+	__u32 len;
+	__u8 how;	/* enum ct_user_stack_how */
+	__u8 nsaved;
+	__u8 cut;	/* the stack goes on beyond what was copied */
+	__u8 pad;
+	struct ct_saved saved[CT_MAX_FRAMES]; /* outermost first; nsaved of them */
+	__u8 bytes[];
+};
+
+/* Python frames of the thread, innermost first, in pieces: a frame's position is first + its index. */
+#define CT_PY_PIECE 64
+#define CT_PY_MAX 1024 /* frames at most */
+#define CT_PY_ENTRY 0x1 /* called from C: the evaluation loop that runs it is a native frame of its own */
+#define CT_PY_SHIM 0x2	/* no Python code: the interpreter's own frame at the bottom of an evaluation loop */
+struct ct_py_frame {
+	__u64 code;  /* address of the code object */
+	__u64 check; /* what tells it from another one at the same address */
+	__u32 instr; /* offset in bytes of the current instruction from the first */
+	__u32 flags; /* CT_PY_* */
+};
+struct ct_py_stack {
+	struct ct_hdr h;
+	__u16 first, n;
+	__u8 last; /* the last piece */
+	__u8 cut;  /* there were more than CT_PY_MAX, or one could not be read */
+	__u8 pad[2];
+	struct ct_py_frame frames[];
+};
+
+/* A code object's strings, as PyUnicode keeps them: `kind` 0: ASCII, 1, 2, 4: bytes a character. */
+#define CT_PY_STR 256
+#define CT_PY_TABLE 4096
+struct ct_py_code {
+	struct ct_hdr h;
+	__u64 code, check;
+	__u32 first_line;
+	__u32 version; /* of the interpreter: 0x030b00f0 and so on (Py_Version) */
+	__u16 name_len, file_len, table_len; /* bytes of each in bytes[], in this order, each rounded up to 8 */
+	__u8 name_kind, file_kind;
+	char bytes[]; /* co_qualname, co_filename, co_linetable */
+};
+
+/* A place in a program, sent once. Strings follow each other without NUL, in the order of their lengths. */
+enum ct_frame_kind {
+	CT_FRAME_NATIVE = 0,
+	CT_FRAME_INLINED = 1, /* a function that the compiler put into the next outer frame's */
+	CT_FRAME_PYTHON = 2,
+	CT_FRAME_UNKNOWN = 3, /* address is all that is known */
+};
+struct ct_frame {
+	struct ct_hdr h; /* pid 0: true for every process */
+	__u32 id;	 /* from 1 on, not reused within a trace */
+	__u32 line;	 /* 0: not known */
+	__u64 address;	 /* in the object as it was linked; without an object, in the process */
+	__u64 offset;	 /* of the address in the function, bytes */
+	__u16 function_len, file_len, object_len;
+	__u8 kind;	 /* enum ct_frame_kind */
+	__u8 pad;
+	char strings[]; /* function (as it is in the symbol table: mangled), source file, object's path */
+};
+
+/* A stack: frames innermost first. */
+#define CT_STACK_CUT 0x1	 /* goes on beyond what was captured */
+#define CT_STACK_BROKEN 0x2	 /* the unwinder found no way further */
+struct ct_stack {
+	struct ct_hdr h; /* pid: the process that had it first */
+	__u32 id;	 /* from 1 on, not reused within a trace */
+	__u32 nframes;
+	__u32 flags; /* CT_STACK_* */
+	__u32 pad;
+	__u32 frames[]; /* ids of CT_FRAME */
 };
 
 /* ---- what user space tells the kernel side: not records, never on disk ---------------------------- */
@@ -157,6 +301,13 @@ struct ct_read {
 #define CT_S_SHOWN	0x10 /* asked for by the user; without it the record carries CT_F_HIDDEN */
 #define CT_S_NOT_READY	0x20 /* cudaErrorNotReady / CUDA_ERROR_NOT_READY (600) is an answer, not a failure */
 #define CT_S_MATCH_SIZE 0x40 /* size_word is the whole truth: the kernel may apply --min-size */
+#define CT_S_INNER	0x80 /* captured also inside another call while `want_inner` is set (the driver's launches) */
+
+/* spec.more */
+#define CT_S_WHOLE_NAME 0x01 /* what a string read cuts off follows as CT_MORE */
+#define CT_S_STACK	0x02 /* with the user stack */
+#define CT_S_FORGETS	0x04 /* unloads kernels: counted in `forgets` at its entry, so that a name read from the process's
+			       memory is known to be no older than what was unloaded */
 
 struct ct_spec {
 	__u8 nwords;	/* words to copy; <= CT_MAX_WORDS */
@@ -164,7 +315,8 @@ struct ct_spec {
 	__u8 nentry;	/* how many of them at entry */
 	__u8 flags;	/* CT_S_* */
 	__u8 size_word; /* the word with the size in bytes; CT_COUNT_NONE: none */
-	__u8 pad[3];
+	__u8 more;	/* CT_S_WHOLE_NAME and on */
+	__u8 pad[2];
 	struct ct_read reads[CT_MAX_READS];
 };
 
@@ -185,7 +337,10 @@ struct ct_config {
 	__u8 by_address;	/* no cookies: the function is found by its address */
 	__u8 sleepable;		/* bpf_copy_from_user may be called */
 	__u8 stop_on_map;	/* ct_dl_state sends SIGURG */
-	__u8 pad[7];
+	__u8 stacks;		/* some rows have CT_S_STACK */
+	__u8 frame_pointers;	/* stacks by bpf_get_stack */
+	__u8 python;		/* Python frames too, of the processes in the map `pythons` */
+	__u8 pad[4];
 	__u64 min_duration_ns, min_size_bytes;
 	__u64 cgroup_id;	/* 0: off */
 	__u32 ns_inum; /* the tracer's pid namespace */
@@ -195,6 +350,27 @@ struct ct_config {
 /* Where a function's address belongs, for kernels without cookies: key of the map `by_offset`. */
 struct ct_where {
 	__u64 dev, ino, offset;
+};
+
+/*
+ * Where CPython keeps what a walk of its frames needs, in bytes from the start of each struct: value of the map `pythons`,
+ * by thread group id. From the interpreter's own _Py_DebugOffsets where it has one (3.13), else from a table by version.
+ */
+struct ct_python {
+	__u64 runtime; /* address of _PyRuntime in this process */
+	__u32 version; /* Py_Version */
+	__u16 runtime_interpreters_head;
+	__u16 interp_next, interp_threads_head;
+	__u16 thread_next, thread_native_id, thread_frame;
+	__u16 thread_frame_indirect; /* 1: thread_frame points to a struct whose first word is the frame (3.11, 3.12: cframe) */
+	__u16 frame_previous, frame_code, frame_instr, frame_owner;
+	__u16 frame_entry; /* 3.11: byte that says that C called this frame; 0xffff: owner says it */
+	__u16 code_check; /* first of the words of the code object of which the check is made */
+	__u16 code_qualname, code_filename, code_first_line, code_linetable, code_instrs;
+	__u16 str_state, str_length, str_ascii_data, str_compact_data; /* PyASCIIObject, PyCompactUnicodeObject */
+	__u16 bytes_size, bytes_data;
+	__u16 owner_cstack; /* value of frame_owner of the interpreter's own frames; 0xffff: there are none */
+	__u16 pad;
 };
 
 /* One task, as the iterator ct_tasks writes it. */
@@ -227,6 +403,16 @@ CT_ASSERT_SIZE(struct ct_process, 80);
 CT_ASSERT_SIZE(struct ct_fork, 40);
 CT_ASSERT_SIZE(struct ct_exit, 40);
 CT_ASSERT_SIZE(struct ct_lost, 48);
+CT_ASSERT_SIZE(struct ct_more, 48);
+CT_ASSERT_SIZE(struct ct_name, 48);
+CT_ASSERT_SIZE(struct ct_saved, 16);
+CT_ASSERT_SIZE(struct ct_user_stack, 272);
+CT_ASSERT_SIZE(struct ct_py_frame, 24);
+CT_ASSERT_SIZE(struct ct_py_stack, 40);
+CT_ASSERT_SIZE(struct ct_py_code, 64);
+CT_ASSERT_SIZE(struct ct_frame, 64);
+CT_ASSERT_SIZE(struct ct_stack, 48);
+CT_ASSERT_SIZE(struct ct_python, 64);
 CT_ASSERT_SIZE(struct ct_read, 12);
 CT_ASSERT_SIZE(struct ct_spec, 80);
 CT_ASSERT_SIZE(struct ct_config, 48);

@@ -115,6 +115,10 @@ bool api_failed(const struct ct_call *);
  * -1 when the function has no size. */
 int64_t api_size(const struct ct_call *, enum api_arch);
 
+/* The kernel that a call is about: the value of its first argument of type FIELD_FUNC, in a struct or a read too. False:
+ * it has none, or it could not be read. */
+bool api_kernel(const struct ct_call *, enum api_arch, uint64_t *handle);
+
 /*
  * Decodes a call's arguments and outputs into fields, inputs in the order of the header, then outputs, then
  * (unless CT_ENTER, unfinished, or entry only) the return value as the last field, named "returned".

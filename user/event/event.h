@@ -24,9 +24,39 @@ struct process {
 	bool exited;
 };
 
+/* A kernel's name. Owned by the name table; valid during the call that hands it out. */
+struct kernel_name {
+	const char *mangled; /* as the compiler made it, or a C name; NUL-terminated; untrusted bytes */
+	const char *full;    /* demangled; the same as `mangled` when there is nothing to demangle */
+	const char *brief;   /* demangled, without template arguments and parameters where it is wide */
+	uint8_t source;	     /* enum ct_name_source */
+	bool cut;	     /* `mangled` is only the beginning of it; full and brief are the same then */
+};
+const char *kernel_name_source(uint8_t source); /* "registered", "symbol", "driver", "inner", "fatbin" */
+
+/* A place in a program. Owned by the stack table, as its strings are: NUL-terminated, untrusted bytes. */
+struct stack_frame {
+	uint8_t kind;	      /* enum ct_frame_kind */
+	uint32_t line;	      /* 0: not known */
+	uint64_t address;     /* in the object; without an object, in the process */
+	uint64_t offset;      /* in the function */
+	const char *function; /* demangled; NULL: not known */
+	const char *file;     /* source file; NULL: not known */
+	const char *object;   /* path of the mapped file; NULL: none */
+};
+
+/* A call's stack, innermost frame (the caller of the function) first. */
+struct stack {
+	uint32_t id, nframes;
+	uint32_t flags; /* CT_STACK_* */
+	const struct stack_frame *const *frames;
+};
+
 struct event {
 	const struct ct_hdr *rec;
 	const struct process *proc; /* never NULL: an unknown process gets an entry with comm "?" */
+	const struct kernel_name *kernel; /* of the kernel that the call launches or asks about; NULL: none, or not known */
+	const struct stack *stack;	  /* NULL: none */
 };
 
 #define EVENT_MAX_FIELDS 64
@@ -46,6 +76,24 @@ void process_table_close(struct process_table *);
 int process_table_record(struct process_table *, const struct ct_hdr *);
 /* The process of a pid; makes an entry with comm "?" for an unknown one. NULL: no memory. */
 const struct process *process_table_find(struct process_table *, uint32_t pid);
+
+/* ---- the names of kernels (event/names.c), as CT_NAME records tell them ---- */
+struct name_table;
+struct name_table *name_table_open(void); /* NULL: no memory */
+void name_table_close(struct name_table *);
+/* Learns from CT_NAME, CT_EXEC and CT_EXIT records; others are ignored. Returns 0 or -ENOMEM. */
+int name_table_record(struct name_table *, const struct ct_hdr *);
+/* The kernel that a call's record names; NULL: it names none, or one that is not known. */
+const struct kernel_name *name_table_find(struct name_table *, const struct ct_call *);
+
+/* ---- stacks (event/stacks.c), as CT_FRAME and CT_STACK records tell them ---- */
+struct stack_table;
+struct stack_table *stack_table_open(void); /* NULL: no memory */
+void stack_table_close(struct stack_table *);
+/* Learns from CT_FRAME and CT_STACK records; others are ignored. Returns 0 or -ENOMEM. */
+int stack_table_record(struct stack_table *, const struct ct_hdr *);
+/* The stack of a call's record (CT_F_STACK); NULL: it has none, or one that is not known. */
+const struct stack *stack_table_find(struct stack_table *, const struct ct_call *);
 
 /* ---- the filter (event/filter.c): what the user asked to see ---- */
 struct filter {

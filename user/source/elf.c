@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "../api/api.h"
-#include "elf_read.h"
+#include "../proc/elf_read.h"
 #include "plan.h"
 
 #define MAX_FOUND 65536 /* definitions of one file: CUDA's own have fewer than a thousand */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * elf_read.h - inside elf: the parts of an ELF file, read with bounded copies. Knows nothing of CUDA.
+ * elf_read.h - the parts of an ELF file, read with bounded copies. Knows nothing of CUDA.
  */
 #ifndef CT_ELF_READ_H
 #define CT_ELF_READ_H
