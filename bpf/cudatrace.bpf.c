@@ -906,3 +906,5 @@ int ct_tasks(struct bpf_iter__task *ctx)
 	bpf_seq_write(ctx->meta->seq, &t, sizeof(t));
 	return 0;
 }
+
+#include "snapshot.bpf.h"

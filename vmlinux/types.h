@@ -84,6 +84,8 @@ struct mm_struct;
 struct task_struct {
 	struct mm_struct *mm;
 	unsigned int flags;
+	int on_cpu;
+	unsigned long nvcsw, nivcsw;
 	int pid, tgid;
 	int exit_code;
 	__u64 start_boottime;

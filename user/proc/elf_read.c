@@ -194,7 +194,7 @@ uint64_t elf_code_offset(const struct elf_file *f, uint64_t vaddr)
 
 /* What a symbol needs until its name comes by. */
 struct want {
-	uint64_t value;
+	uint64_t value, size;
 	uint32_t name;
 	uint8_t type;
 	bool defined;
@@ -230,7 +230,8 @@ static int collect(const struct elf_file *f, const Elf64_Shdr *sh, uint64_t strs
 			/* An absolute or common symbol is no code; a defined NOTYPE one is a label. */
 			if (syms[i].st_shndx == SHN_ABS || syms[i].st_shndx == SHN_COMMON)
 				continue;
-			w[n++] = (struct want){ .value = syms[i].st_value, .name = syms[i].st_name, .type = type,
+			w[n++] = (struct want){ .value = syms[i].st_value, .size = syms[i].st_size,
+						.name = syms[i].st_name, .type = type,
 						.defined = syms[i].st_shndx != SHN_UNDEF };
 		}
 		left -= now;
@@ -289,6 +290,7 @@ static int table(const struct elf_file *f, const Elf64_Shdr *sh, const char *p1,
 				continue;
 			sym.name = name;
 			sym.value = w[i].value;
+			sym.size = w[i].size;
 			sym.type = w[i].type;
 			sym.defined = w[i].defined;
 			err = fn(ctx, &sym);

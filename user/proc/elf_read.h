@@ -24,7 +24,7 @@ struct elf_file {
 /* A symbol as elf_symbols() hands it out. `name` is valid during the call. */
 struct elf_sym {
 	const char *name;
-	uint64_t value;
+	uint64_t value, size; /* size 0: not known */
 	uint8_t type;	 /* STT_ */
 	bool defined;
 	bool dynamic;	 /* from .dynsym */

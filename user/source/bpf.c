@@ -26,6 +26,7 @@
 #include "launch.h"
 #include "links.h"
 #include "ring.h"
+#include "snapshot.h"
 #include "source.h"
 
 #define DRAIN_MAX 200000 /* records in one drain(): the loop has other things to do too */
@@ -133,6 +134,7 @@ static int load(struct bpf_source *b)
 	bpf_program__set_autoload(skel->progs.ct_enter, pair);
 	bpf_program__set_autoload(skel->progs.ct_exit, pair);
 	bpf_program__set_autoload(skel->progs.ct_dl_state, plan->cmd != NULL);
+	bpf_program__set_autoload(skel->progs.ct_threads, plan->threads);
 	if (session)
 		bpf_program__set_expected_attach_type(skel->progs.ct_session, ATTACH_TYPE_SESSION);
 	if (session || b->kind == ATTACH_MULTI)
@@ -516,6 +518,24 @@ static int source_pending(struct source *s, uint64_t min_age_ns, emit_fn emit, v
 	return err;
 }
 
+static int source_threads(struct source *s, struct snapshot *snap, bool (*wanted)(void *ctx, uint32_t tid), void *ctx)
+{
+	struct bpf_source *b = s->priv;
+	struct snapshot_from from = {
+		.threads_fd = bpf_program__fd(b->skel->progs.ct_threads),
+		.maps_fd = bpf_program__fd(b->skel->progs.ct_maps),
+		.pids = b->pids,
+		.npids = b->npids,
+		.wanted = wanted,
+		.ctx = ctx,
+	};
+	struct probe_file **files;
+
+	from.nfiles = discover_files(b->discover, &files);
+	from.files = files;
+	return snapshot_take(snap, &from);
+}
+
 /* All processes that were to be traced have ended. The kernel side keeps the set. */
 static bool targets_ended(struct bpf_source *b)
 {
@@ -648,6 +668,7 @@ const struct source_ops source_bpf = {
 	.status = source_status,
 	.signal = source_signal,
 	.pending = source_pending,
+	.threads = source_threads,
 	.muted = source_muted,
 	.close = source_close,
 };

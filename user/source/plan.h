@@ -30,6 +30,7 @@ struct capture_plan {
 	bool failed_only;  /* may be applied in the kernel */
 	uint64_t min_duration_ns;
 	uint64_t min_size_bytes;
+	bool threads;	   /* threads() will be asked for */
 	bool keep_chatty;  /* never mute */
 
 	const char *library;	 /* probe this file only; NULL: whatever is mapped */
