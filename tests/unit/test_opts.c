@@ -125,7 +125,7 @@ static void test_select(void)
 static void test_values(void)
 {
 	CHECK(good(""));
-	CHECK(o.ring_bytes == 16u << 20 && o.format == OPTS_TABLE && o.time == SINK_TIME_MS && !o.npids && !o.cmd);
+	CHECK(o.ring_bytes == 16u << 20 && o.format == OPTS_FORMAT_TABLE && o.time == SINK_TIME_MS && !o.npids && !o.cmd);
 	CHECK(good("-p 1,2 -p 3 -p 2"));
 	CHECK(o.npids == 3 && o.pids[0] == 1 && o.pids[1] == 2 && o.pids[2] == 3);
 	CHECK(good("-p 1+2,3+")); /* as pidof and pgrep print them */
@@ -141,7 +141,7 @@ static void test_values(void)
 	CHECK(good("--ring-size 3MiB") && o.ring_bytes == 4u << 20);
 	CHECK(good("-n 5 -fcv --strict") && o.count == 5 && o.follow && o.counts_only && o.verbose == 1 && o.strict);
 	CHECK(good("--time iso --tid --color never -o out.txt -A") && o.time == SINK_TIME_ISO && o.tid_column && o.append);
-	CHECK(good("--format json") && o.format == OPTS_JSON);
+	CHECK(good("--format json") && o.format == OPTS_FORMAT_JSON);
 	CHECK(good("-E A=1 -E B -u nobody -- ./app -p 7 --strict"));
 	CHECK(o.cmd && !strcmp(o.cmd[0], "./app") && !strcmp(o.cmd[3], "--strict") && !o.strict && !o.npids);
 	CHECK(o.nenv == 2 && !strcmp(o.env[1], "B") && !o.env[2]);
