@@ -355,7 +355,9 @@ static void open_notes(struct bpf_source *b)
 	msg_verb("%d functions of %d files probed by %d %s links", functions, n, links, attach_kind_name(b->kind));
 	if (!functions && b->npids)
 		for (i = 0; i < b->npids; i++)
-			msg_note("process %d has not loaded CUDA yet: waiting for it", b->pids[i]);
+			msg_note(b->plan->threads ? "process %d has not loaded CUDA: no thread of it can be in a call" :
+						    "process %d has not loaded CUDA yet: waiting for it",
+				 b->pids[i]);
 }
 
 static int source_open(struct source *s, const struct capture_plan *plan)

@@ -177,11 +177,20 @@ static bool is_done(const struct work *w, uint32_t tid)
 	return false;
 }
 
-/* Keeps what was found out about a thread, if it matters. Takes t->stack over. */
-static int finish(struct work *w, struct snapshot_thread *t)
+static int keep(struct work *w, const struct snapshot_thread *t)
 {
 	struct snapshot *s = w->snap;
 
+	if (grow(&s->threads, s->nthreads, &w->threads_cap, sizeof(*s->threads)))
+		return -ENOMEM;
+	s->threads[s->nthreads++] = *t;
+	w->stacks += t->len;
+	return 0;
+}
+
+/* Keeps what was found out about a thread, if it matters. Takes t->stack over. */
+static int finish(struct work *w, struct snapshot_thread *t)
+{
 	if (grow(&w->done, w->ndone, &w->done_cap, sizeof(*w->done)))
 		goto no_memory;
 	w->done[w->ndone++] = t->tid;
@@ -189,11 +198,8 @@ static int finish(struct work *w, struct snapshot_thread *t)
 		free(t->stack);
 		return 0;
 	}
-	if (grow(&s->threads, s->nthreads, &w->threads_cap, sizeof(*s->threads)))
-		goto no_memory;
-	s->threads[s->nthreads++] = *t;
-	w->stacks += t->len;
-	return 0;
+	if (!keep(w, t))
+		return 0;
 no_memory:
 	free(t->stack);
 	return -ENOMEM;
@@ -255,7 +261,6 @@ static void read_stack(struct work *w, struct snapshot_thread *t, struct target 
 
 static void take_regs(struct snapshot_thread *t, const struct ct_thread *r)
 {
-	t->tid = r->tid;
 	t->switches = r->switches;
 	t->ip = r->ip;
 	t->sp = r->sp;
@@ -269,7 +274,6 @@ static int sample(struct work *w, struct snapshot_thread *t, const struct ct_thr
 	uint64_t begin = now_ns();
 	int err;
 
-	t->tid = r->tid;
 	if (w->sampled_ns >= SAMPLING_MAX_NS)
 		return 0;
 	err = snapshot_sample(t, (pid_t)r->ns_tid, SAMPLE_WAIT_MS);
@@ -327,8 +331,8 @@ static int confirm(struct work *w, struct snapshot_thread *read, size_t nread)
 	return err;
 }
 
-/* One round. Returns how many threads are still to do, or -errno. */
-static int look(struct work *w)
+/* One round. Returns how many threads were still to do, or -errno. With `last` those that still are count as missed. */
+static int look(struct work *w, bool last)
 {
 	struct snapshot_thread *read = NULL;
 	size_t nread = 0, cap = 0;
@@ -339,12 +343,17 @@ static int look(struct work *w)
 	for (ssize_t i = 0; i < n && !err; i++) {
 		const struct ct_thread *r = &rows[i];
 		struct snapshot_process *p = r->ns_tid ? find_process(w->snap, r) : NULL;
-		struct snapshot_thread t = { .process = p };
+		struct snapshot_thread t = { .process = p, .tid = r->tid, .shown_tid = (pid_t)r->ns_tid };
 
 		if (!p || is_done(w, r->tid) || (w->from->wanted && !w->from->wanted(w->from->ctx, r->tid)) ||
 		    !introduce(w, p, r))
 			continue;
 		todo++;
+		if (last) {
+			t.missed = true;
+			err = keep(w, &t);
+			continue;
+		}
 		if (r->running) {
 			err = sample(w, &t, r);
 			continue;
@@ -370,8 +379,7 @@ static int look(struct work *w)
 int snapshot_take(struct snapshot *s, const struct snapshot_from *from)
 {
 	struct work w = { .snap = s, .from = from };
-	size_t before = 0;
-	int err, todo = 0;
+	int err;
 
 	memset(s, 0, sizeof(*s));
 	s->at_ns = now_ns();
@@ -382,17 +390,14 @@ int snapshot_take(struct snapshot *s, const struct snapshot_from *from)
 	w.stack = malloc(STACK_MAX);
 	if (!w.targets || !w.stack)
 		err = -ENOMEM;
-	for (int round = 0; round < ROUNDS && !err; round++) {
-		before = w.ndone;
-		todo = look(&w);
+	for (int round = 0, todo = 1; round <= ROUNDS && todo > 0 && !err; round++) {
+		size_t before = w.ndone;
+
+		todo = look(&w, round == ROUNDS);
 		if (todo < 0)
 			err = todo;
-		else if ((size_t)todo == w.ndone - before)
-			break;
-	}
-	if (!err) {
-		s->missed = (size_t)todo - (w.ndone - before);
-		s->looked_at = w.ndone + s->missed;
+		else
+			todo -= (int)(w.ndone - before);
 	}
 	for (size_t i = 0; w.targets && i < s->nprocs; i++)
 		target_close(w.targets[i]);

@@ -38,6 +38,8 @@ struct snapshot_process {
 struct snapshot_thread {
 	const struct snapshot_process *process;
 	uint32_t tid;	   /* initial namespace */
+	pid_t shown_tid;   /* ours */
+	bool missed;	   /* it could not be looked at: nothing below is known */
 	bool sampled;	   /* by a perf event; else it was off the CPU */
 	uint64_t switches; /* not sampled: as long as it keeps them it is where it was */
 	uint64_t ip, sp, bp, lr;
@@ -52,7 +54,6 @@ struct snapshot {
 	size_t nprocs;
 	struct snapshot_thread *threads;
 	size_t nthreads;
-	size_t looked_at, missed; /* threads of these processes; those that could not be read */
 };
 
 struct snapshot_from {
