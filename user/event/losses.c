@@ -11,6 +11,7 @@ static const struct {
 	[CT_LOSS_FUNCTION] = { "unknown_function", "address not attributed to a function" },
 	[CT_LOSS_READ] = { "malformed", "record arrived malformed" },
 	[CT_LOSS_ORPHAN] = { "orphan_return", "call began before the trace, or before a fork" },
+	[CT_LOSS_STACK] = { "stack_ring_full", "stacks, for which the ring buffer had no room (raise --ring-size)" },
 };
 
 const char *loss_name(enum ct_loss cause)

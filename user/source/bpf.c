@@ -85,6 +85,8 @@ static int set_specs(struct bpf_source *b)
 			msg_error("the table's row for %s does not fit the capture limits", api_funcs[i].name);
 			return err;
 		}
+		if (plan->stack && plan_has(plan->shown, i))
+			b->skel->rodata->specs[i].more |= CT_S_STACK;
 	}
 	return 0;
 }
@@ -119,6 +121,9 @@ static int load(struct bpf_source *b)
 	config->nested = plan->nested;
 	config->no_return = plan->no_return;
 	config->failed_only = plan->failed_only;
+	config->stacks = plan->stack != PLAN_STACK_NONE;
+	config->frame_pointers = plan->stack == PLAN_STACK_ADDRESSES;
+	config->python = plan->stack && plan->python;
 	config->min_duration_ns = plan->min_duration_ns;
 	config->min_size_bytes = plan->min_size_bytes;
 	config->cgroup_id = plan->cgroup_id;
@@ -614,6 +619,16 @@ static void source_signal(struct source *s, int sig)
 		launch_signal(b->launch, sig);
 }
 
+static void source_inner(struct source *s, bool on)
+{
+	((struct bpf_source *)s->priv)->skel->bss->want_inner = on;
+}
+
+static uint64_t source_forgets(struct source *s)
+{
+	return ((struct bpf_source *)s->priv)->skel->bss->forgets;
+}
+
 static const char *const *source_muted(struct source *s)
 {
 	return ((struct bpf_source *)s->priv)->muted;
@@ -648,6 +663,8 @@ const struct source_ops source_bpf = {
 	.status = source_status,
 	.signal = source_signal,
 	.pending = source_pending,
+	.inner = source_inner,
+	.forgets = source_forgets,
 	.muted = source_muted,
 	.close = source_close,
 };
