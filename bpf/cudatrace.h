@@ -309,6 +309,7 @@ struct ct_read {
 #define CT_S_STACK	0x02 /* with the user stack */
 #define CT_S_FORGETS	0x04 /* unloads kernels: counted in `forgets` at its entry, so that a name read from the process's
 			       memory is known to be no older than what was unloaded */
+#define CT_S_ENTRY_ONLY 0x08 /* its entry tells everything: no return probe is put on it, as with CT_S_CALLBACK */
 
 struct ct_spec {
 	__u8 nwords;	/* words to copy; <= CT_MAX_WORDS */
