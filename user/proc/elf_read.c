@@ -200,8 +200,9 @@ struct want {
 	bool defined;
 };
 
-/* Keeps the functions of one symbol table. Everything else (objects, sections, files) is dropped at once. */
-static int collect(const struct elf_file *f, const Elf64_Shdr *sh, uint64_t strsz, struct want **out, size_t *nout)
+/* Keeps the functions (or the variables) of one symbol table. Everything else (sections, files) is dropped at once. */
+static int collect(const struct elf_file *f, const Elf64_Shdr *sh, uint64_t strsz, uint8_t kind, struct want **out,
+		   size_t *nout)
 {
 	uint64_t left = sh->sh_size / sizeof(Elf64_Sym), off = sh->sh_offset;
 	Elf64_Sym *syms = malloc(SYM_CHUNK * sizeof(*syms));
@@ -225,7 +226,7 @@ static int collect(const struct elf_file *f, const Elf64_Shdr *sh, uint64_t strs
 		for (size_t i = 0; !err && i < now; i++) {
 			uint8_t type = ELF64_ST_TYPE(syms[i].st_info);
 
-			if ((type != STT_FUNC && type != STT_NOTYPE) || !syms[i].st_name || syms[i].st_name >= strsz)
+			if ((type != kind && type != STT_NOTYPE) || !syms[i].st_name || syms[i].st_name >= strsz)
 				continue;
 			/* An absolute or common symbol is no code; a defined NOTYPE one is a label. */
 			if (syms[i].st_shndx == SHN_ABS || syms[i].st_shndx == SHN_COMMON)
@@ -251,8 +252,8 @@ static bool begins(const char *s, const char *prefix, size_t len)
 	return *s == *prefix && !memcmp(s, prefix, len);
 }
 
-static int table(const struct elf_file *f, const Elf64_Shdr *sh, const char *p1, const char *p2, elf_sym_fn fn,
-		 void *ctx)
+static int table(const struct elf_file *f, const Elf64_Shdr *sh, uint8_t kind, const char *p1, const char *p2,
+		 elf_sym_fn fn, void *ctx)
 {
 	size_t len1 = strlen(p1), len2 = p2 ? strlen(p2) : 0, n = 0;
 	struct elf_sym sym = { .dynamic = sh->sh_type == SHT_DYNSYM };
@@ -269,7 +270,7 @@ static int table(const struct elf_file *f, const Elf64_Shdr *sh, const char *p1,
 	if (sh->sh_entsize != sizeof(Elf64_Sym) || !in_file(f, sh->sh_offset, sh->sh_size) ||
 	    !in_file(f, strs->sh_offset, strsz) || strsz > MAX_STRTAB || sh->sh_size / sizeof(Elf64_Sym) > MAX_SYMS)
 		return -EBADMSG;
-	err = collect(f, sh, strsz, &w, &n);
+	err = collect(f, sh, strsz, kind, &w, &n);
 	/* The names pass by in pieces; a piece overlaps the next by the longest name, and 8 zero bytes end the last. */
 	for (uint64_t at = 0; !err && n && at < strsz; at += STR_CHUNK) {
 		uint64_t len = strsz - at, own = len < STR_CHUNK ? len : STR_CHUNK;
@@ -299,11 +300,11 @@ static int table(const struct elf_file *f, const Elf64_Shdr *sh, const char *p1,
 	return err;
 }
 
-int elf_symbols(const struct elf_file *f, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn fn,
-		void *ctx)
+static int symbols(const struct elf_file *f, uint32_t sh_type, uint8_t kind, const char *prefix, const char *prefix2,
+		   elf_sym_fn fn, void *ctx)
 {
 	for (uint32_t i = 0; i < f->nshdr; i++) {
-		int err = f->shdr[i].sh_type == sh_type ? table(f, &f->shdr[i], prefix, prefix2, fn, ctx) : 0;
+		int err = f->shdr[i].sh_type == sh_type ? table(f, &f->shdr[i], kind, prefix, prefix2, fn, ctx) : 0;
 
 		if (err)
 			return err;
@@ -312,6 +313,18 @@ int elf_symbols(const struct elf_file *f, uint32_t sh_type, const char *prefix, 
 			return 0;
 	}
 	return 0;
+}
+
+int elf_symbols(const struct elf_file *f, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn fn,
+		void *ctx)
+{
+	return symbols(f, sh_type, STT_FUNC, prefix, prefix2, fn, ctx);
+}
+
+int elf_variables(const struct elf_file *f, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn fn,
+		  void *ctx)
+{
+	return symbols(f, sh_type, STT_OBJECT, prefix, prefix2, fn, ctx);
 }
 
 void elf_soname(const struct elf_file *f, char *buf, size_t len)

@@ -40,6 +40,9 @@ void elf_file_close(struct elf_file *);
  * begin with `prefix` or, where prefix2 is not NULL, with that. fn's negative return stops. Returns 0 or -errno. */
 int elf_symbols(const struct elf_file *, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn,
 		void *ctx);
+/* The same for OBJECT and NOTYPE symbols. */
+int elf_variables(const struct elf_file *, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn,
+		  void *ctx);
 
 const char *elf_section_name(const struct elf_file *, uint32_t index); /* "" when there is none */
 bool elf_has_section(const struct elf_file *, uint32_t sh_type);
