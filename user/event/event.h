@@ -41,6 +41,7 @@ struct stack_frame {
 	uint64_t address;     /* in the object; without an object, in the process */
 	uint64_t offset;      /* in the function */
 	const char *function; /* demangled; NULL: not known */
+	const char *mangled;  /* as the symbol table has it; NULL: `function` was not mangled */
 	const char *file;     /* source file; NULL: not known */
 	const char *object;   /* path of the mapped file; NULL: none */
 };
