@@ -355,7 +355,7 @@ int stuck_look_now(struct stuck_look *l, struct stuck_row **rows)
 	memset(&snap, 0, sizeof(snap));
 	err = l->source->ops->pending(l->source, 0, on_inflight, &early);
 	if (!err)
-		err = l->source->ops->threads(l->source, &snap, NULL, NULL);
+		err = l->source->ops->threads(l->source, &snap);
 	if (!err)
 		err = l->source->ops->pending(l->source, 0, on_inflight, &late);
 	if (!err)

@@ -101,7 +101,7 @@ struct debug_offsets {
 		uint64_t size, filename, name, qualname, linetable, firstlineno, argcount, localsplusnames, localspluskinds,
 			code_adaptive;
 	} code;
-	uint64_t others[19]; /* object, type, tuple, list, dict, float, long */
+	uint64_t others[20]; /* object, type, tuple, list, dict, float, long */
 	struct {
 		uint64_t size, ob_size, ob_sval;
 	} bytes;

@@ -107,7 +107,7 @@ static int put_data(struct row *w, const struct sink_opts *o, const struct fold 
 	struct text t = { 0 }, title = { 0 };
 	int err;
 
-	fold_clean(&title, o->title ? o->title : "", TITLE_BYTES);
+	fold_clean(&title, o->title ? o->title : "", TITLE_BYTES, false);
 	text_mem(&title, "", 1);
 
 	w->p = put_lit(w->p, "{\"version\":");

@@ -65,7 +65,7 @@ static uint64_t hash_name(const struct fold_name *n)
 	return hash_bytes(n->text, strlen(n->text), n->kind);
 }
 
-void fold_clean(struct text *t, const char *s, size_t max)
+void fold_clean(struct text *t, const char *s, size_t max, bool in_line)
 {
 	size_t all = strnlen(s, max + 1), n = all > max ? text_cut(s, max) : all;
 	bool cut = n < all;
@@ -79,7 +79,7 @@ void fold_clean(struct text *t, const char *s, size_t max)
 
 		if (!len || !utf8_is_safe(code)) {
 			*p++ = len && (code == '\n' || code == '\t') ? ' ' : '?';
-		} else if (code == ';') {
+		} else if (code == ';' && in_line) {
 			*p++ = ':';
 		} else {
 			memcpy(p, s, (size_t)len);
@@ -166,7 +166,7 @@ static size_t name_cut(const struct fold *f)
 static uint32_t intern_text(struct fold *f, const char *s, enum fold_kind kind)
 {
 	f->index->scratch.len = 0;
-	fold_clean(&f->index->scratch, s, name_cut(f));
+	fold_clean(&f->index->scratch, s, name_cut(f), true);
 	return intern(f, kind);
 }
 
@@ -186,17 +186,17 @@ static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 
 	t->len = 0;
 	if (fr->function) {
-		fold_clean(t, f->opts->mangled && fr->mangled ? fr->mangled : fr->function, name_cut(f));
+		fold_clean(t, f->opts->mangled && fr->mangled ? fr->mangled : fr->function, name_cut(f), true);
 		if (kind == FOLD_PYTHON && fr->file) {
 			text_str(t, " (");
-			fold_clean(t, base(fr->file), name_cut(f));
+			fold_clean(t, base(fr->file), name_cut(f), true);
 			text_str(t, ")");
 		}
 	} else {
 		kind = FOLD_UNKNOWN;
 		if (fr->object) {
 			text_str(t, "[");
-			fold_clean(t, base(fr->object), name_cut(f));
+			fold_clean(t, base(fr->object), name_cut(f), true);
 			text_str(t, "]");
 		}
 	}
@@ -206,7 +206,7 @@ static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 static uint32_t intern_kernel(struct fold *f, const struct kernel_name *k)
 {
 	f->index->scratch.len = 0;
-	fold_clean(&f->index->scratch, f->opts->mangled ? k->mangled : f->opts->full_names ? k->full : k->brief, name_cut(f));
+	fold_clean(&f->index->scratch, f->opts->mangled ? k->mangled : f->opts->full_names ? k->full : k->brief, name_cut(f), true);
 	if (k->cut)
 		text_str(&f->index->scratch, "...");
 	return intern(f, FOLD_KERNEL);

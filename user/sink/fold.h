@@ -49,8 +49,9 @@ int fold_finish(struct fold *);
 uint32_t fold_next(const struct fold *, uint32_t at, uint32_t *depth);
 /* The node's own weight in the unit that is printed: calls, microseconds (at least 1 for what took any time) or bytes. */
 uint64_t fold_weight(const struct fold *, const struct fold_node *);
-/* Appends the first `max` bytes of s as they may stand in a name: ';' becomes ':', what no terminal shows '?'. */
-void fold_clean(struct text *, const char *s, size_t max);
+/* Appends the first `max` bytes of s as they may stand in a name: what no terminal shows becomes '?', and, where it is to
+ * stand in a line of frames, ';' becomes ':'. */
+void fold_clean(struct text *, const char *s, size_t max, bool in_line);
 /* What is not in the graph, as a sentence each, to stderr. */
 void fold_notes(const struct fold *);
 

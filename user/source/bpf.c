@@ -86,6 +86,8 @@ static int set_specs(struct bpf_source *b)
 			msg_error("the table's row for %s does not fit the capture limits", api_funcs[i].name);
 			return err;
 		}
+		if (plan->stack && plan_has(plan->shown, i))
+			b->skel->rodata->specs[i].more |= CT_S_STACK;
 	}
 	return 0;
 }
@@ -120,6 +122,9 @@ static int load(struct bpf_source *b)
 	config->nested = plan->nested;
 	config->no_return = plan->no_return;
 	config->failed_only = plan->failed_only;
+	config->stacks = plan->stack != PLAN_STACK_NONE;
+	config->frame_pointers = plan->stack == PLAN_STACK_ADDRESSES;
+	config->python = plan->stack && plan->python;
 	config->min_duration_ns = plan->min_duration_ns;
 	config->min_size_bytes = plan->min_size_bytes;
 	config->cgroup_id = plan->cgroup_id;
@@ -520,7 +525,7 @@ static int source_pending(struct source *s, uint64_t min_age_ns, emit_fn emit, v
 	return err;
 }
 
-static int source_threads(struct source *s, struct snapshot *snap, bool (*wanted)(void *ctx, uint32_t tid), void *ctx)
+static int source_threads(struct source *s, struct snapshot *snap)
 {
 	struct bpf_source *b = s->priv;
 	struct snapshot_from from = {
@@ -528,8 +533,6 @@ static int source_threads(struct source *s, struct snapshot *snap, bool (*wanted
 		.maps_fd = bpf_program__fd(b->skel->progs.ct_maps),
 		.pids = b->pids,
 		.npids = b->npids,
-		.wanted = wanted,
-		.ctx = ctx,
 	};
 	struct probe_file **files;
 
@@ -636,6 +639,16 @@ static void source_signal(struct source *s, int sig)
 		launch_signal(b->launch, sig);
 }
 
+static void source_inner(struct source *s, bool on)
+{
+	((struct bpf_source *)s->priv)->skel->bss->want_inner = on;
+}
+
+static uint64_t source_forgets(struct source *s)
+{
+	return ((struct bpf_source *)s->priv)->skel->bss->forgets;
+}
+
 static const char *const *source_muted(struct source *s)
 {
 	return ((struct bpf_source *)s->priv)->muted;
@@ -671,6 +684,8 @@ const struct source_ops source_bpf = {
 	.signal = source_signal,
 	.pending = source_pending,
 	.threads = source_threads,
+	.inner = source_inner,
+	.forgets = source_forgets,
 	.muted = source_muted,
 	.close = source_close,
 };

@@ -345,8 +345,7 @@ static int look(struct work *w, bool last)
 		struct snapshot_process *p = r->ns_tid ? find_process(w->snap, r) : NULL;
 		struct snapshot_thread t = { .process = p, .tid = r->tid, .shown_tid = (pid_t)r->ns_tid };
 
-		if (!p || is_done(w, r->tid) || (w->from->wanted && !w->from->wanted(w->from->ctx, r->tid)) ||
-		    !introduce(w, p, r))
+		if (!p || is_done(w, r->tid) || !introduce(w, p, r))
 			continue;
 		todo++;
 		if (last) {

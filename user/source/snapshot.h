@@ -63,9 +63,6 @@ struct snapshot_from {
 	int nfiles;
 	const pid_t *pids; /* in our namespace; npids 0: every process */
 	int npids;
-	/* Only these threads; NULL: all. */
-	bool (*wanted)(void *ctx, uint32_t tid);
-	void *ctx;
 };
 
 /* Returns 0 or -errno. A process or thread that ends meanwhile is left out. snapshot_free() in any case. */
