@@ -45,7 +45,7 @@ enum ct_kind {
 	CT_EXEC = 21,	  /* struct ct_process: the same process id, a new program */
 	CT_FORK = 22,	  /* struct ct_fork */
 	CT_EXIT = 23,	  /* struct ct_exit: the last thread of a known process is gone */
-	CT_MAP = 24,
+	CT_MAP = 24,	  /* struct ct_hdr alone: process h.pid maps other files than before; never stored */
 	CT_LOST = 25,	  /* struct ct_lost: made in user space of hdr.lost and of the counters */
 	CT_MORE = 26,	  /* struct ct_more: the rest of a string that did not fit into a call's record, before that record */
 	CT_USER_STACK = 27, /* struct ct_user_stack: raw, before the record of the call that it belongs to; never stored */

@@ -207,7 +207,7 @@ def far():
     source = "def f():\n" + "\n" * 5000 + "  x = 1\n" + "  y = (x,\n" * 1 + "   2)\n" + "\n" * 70000 + \
         "  say(), CALL()\n" + "f()\n"
     exec(compile(source, "far.py", "exec"), globals())
-    long = "if 0:\n" + "".join("  v%d = %d + v%d\n" % (i, i, i) for i in range(2000)) + "say(), CALL()\n"
+    long = "if not say:\n" + "".join("  v%d = v%d + v%d\n" % (i, i, i) for i in range(1000)) + "say(), CALL()\n"
     exec(compile(long, "long.py", "exec"), dict(globals()))
     name = "n" * 400
     exec(compile("def %s():\n  say(), CALL()\n%s()\n" % (name, name), "x" * 600, "exec"), globals())

@@ -62,6 +62,7 @@ struct bpf_source {
 	/* during drain() */
 	emit_fn emit;
 	void *emit_ctx;
+	int emit_err; /* of a record that was made while processes were looked at */
 };
 
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
@@ -260,6 +261,8 @@ static int trace_pids(struct bpf_source *b)
 	return 0;
 }
 
+static int one_record(void *ctx, const void *data, size_t size);
+
 /* ---- a program that is started here --------------------------------------------------------------------------- */
 
 /* Probes _dl_debug_state of the dynamic loaders that the stopped process maps. */
@@ -291,6 +294,28 @@ out:
 	close(fd);
 }
 
+/* Its mappings are worth a look, for stacks, now: a launched process is stopped meanwhile. */
+static void on_mapped(void *ctx, pid_t pid)
+{
+	struct bpf_source *b = ctx;
+	struct ct_hdr map = { .size = sizeof(map), .kind = CT_MAP };
+
+	long n;
+
+	if (!b->plan->stack || !b->emit || b->stopped)
+		return;
+	/* What was sent before belongs to the mappings of before. */
+	do
+		n = ring_read(&b->ring, DRAIN_MAX, one_record, b);
+	while (n == -EINTR || n == DRAIN_MAX);
+	if (n < 0 && !b->emit_err)
+		b->emit_err = n;
+	map.pid = map.tid = bpf_maps_initial_pid(b->skel, pid);
+	map.start_ns = map.end_ns = b->safe_ns;
+	if (map.pid && !b->emit_err)
+		b->emit_err = b->emit(b->emit_ctx, &map);
+}
+
 static void on_stop(void *ctx, pid_t pid, pid_t tid, bool exec)
 {
 	struct bpf_source *b = ctx;
@@ -301,6 +326,7 @@ static void on_stop(void *ctx, pid_t pid, pid_t tid, bool exec)
 	if (exec)
 		watch_ld_so(b, pid);
 	discover_scan_pid(b->discover, pid);
+	on_mapped(b, pid);
 }
 
 static void on_fork(void *ctx, pid_t parent, pid_t child)
@@ -408,6 +434,7 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	err = discover_open(&b->discover, plan, bpf_program__fd(b->skel->progs.ct_maps), attach_found, b);
 	if (err)
 		return err;
+	discover_on_mapped(b->discover, on_mapped);
 	if (plan->cmd) {
 		err = launch_open(&b->launch, plan->cmd, plan->user, plan->env, &launch_ops, b);
 		if (err)
@@ -559,15 +586,21 @@ static int source_drain(struct source *s, emit_fn emit, void *ctx)
 	bool ended;
 	long n;
 
+	b->emit = emit;
+	b->emit_ctx = ctx;
 	if (!b->stopped) {
 		if (b->launch && !b->launch_ended)
 			b->launch_ended = launch_poll(b->launch) == 1;
 		discover_drain(b->discover);
 	}
+	if (b->emit_err) {
+		int err = b->emit_err;
+
+		b->emit_err = 0;
+		return err;
+	}
 	/* Asked before reading: what the last process sent is then in the ring already. */
 	ended = targets_ended(b);
-	b->emit = emit;
-	b->emit_ctx = ctx;
 	n = ring_read(&b->ring, DRAIN_MAX, one_record, b);
 	if (n < 0)
 		return n;
