@@ -1,24 +1,93 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* stuck_stack.c - see stuck_stack.h. */
+/*
+ * stuck_stack.c - see stuck_stack.h.
+ *
+ * What the unwinder found is believed. Only where it lost its way before the thread's first frame is the rest of the stack
+ * searched, and only if no frame has shown a call.
+ */
 #include "stuck_stack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "proc/target.h"
+#include "resolve/unwind.h"
+
+#define PROCESSES 16 /* whose address spaces are kept */
+#define SCAN_MAX (64u << 10)
+
+struct process {
+	pid_t pid;
+	uint64_t start_boottime_ns;
+	struct target *target;
+	struct space *space;
+	uint64_t used;
+};
 
 struct stuck_stacks {
-	int none;
+	struct objects *objects;
+	struct process procs[PROCESSES];
+	uint64_t clock;
+	struct unwind_regs regs[UNWIND_MAX];
+	struct stuck_frame frames[UNWIND_MAX];
 };
 
 struct stuck_stacks *stuck_stacks_open(void)
 {
-	return calloc(1, sizeof(struct stuck_stacks));
+	struct stuck_stacks *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->objects = objects_open();
+	if (s->objects)
+		return s;
+	free(s);
+	return NULL;
+}
+
+static void forget(struct process *p)
+{
+	space_close(p->space);
+	target_close(p->target);
+	*p = (struct process){ .space = NULL };
 }
 
 void stuck_stacks_close(struct stuck_stacks *s)
 {
+	if (!s)
+		return;
+	for (int i = 0; i < PROCESSES; i++)
+		forget(&s->procs[i]);
+	objects_close(s->objects);
 	free(s);
+}
+
+/* Opens a process, in the place of the one that was used least recently. NULL: it is gone, or there is no memory. */
+static struct process *process_of(struct stuck_stacks *s, const struct snapshot_process *about)
+{
+	struct process *p = &s->procs[0];
+
+	for (int i = 0; i < PROCESSES; i++) {
+		if (s->procs[i].space && s->procs[i].pid == about->pid &&
+		    s->procs[i].start_boottime_ns == about->about.start_boottime_ns) {
+			s->procs[i].used = ++s->clock;
+			return &s->procs[i];
+		}
+		if (s->procs[i].used < p->used)
+			p = &s->procs[i];
+	}
+	forget(p);
+	if (target_open(&p->target, about->pid, about->about.start_boottime_ns))
+		return NULL;
+	p->space = space_open(s->objects);
+	if (!p->space || space_refresh(p->space, p->target)) {
+		forget(p);
+		return NULL;
+	}
+	p->pid = about->pid;
+	p->start_boottime_ns = about->about.start_boottime_ns;
+	p->used = ++s->clock;
+	return p;
 }
 
 static int read_code(void *ctx, uint64_t addr, void *buf, size_t len)
@@ -26,18 +95,52 @@ static int read_code(void *ctx, uint64_t addr, void *buf, size_t len)
 	return target_read(ctx, addr, buf, len);
 }
 
+/* Searches what the unwinder did not get to: from the stack pointer of the last frame that it found on. */
+static bool scan(const struct snapshot_thread *t, uint64_t sp, struct target *target, struct stuck_call *call)
+{
+	uint64_t skip = (sp - t->sp + 7) & ~7ULL;
+
+	if (sp < t->sp || skip >= t->len)
+		return false;
+	return stuck_call_by_scan(call, t->process, t->sp + skip, t->stack + skip,
+				  t->len - skip < SCAN_MAX ? t->len - skip : SCAN_MAX, read_code, target);
+}
+
+/* The caller's frame, for resolving its stack while the call lasts. */
+static void caller(const struct unwind_regs *r, const struct ct_saved *saved, int nsaved, struct ct_user_stack *out)
+{
+	*out = (struct ct_user_stack){
+		.h = { .size = sizeof(*out), .kind = CT_USER_STACK },
+		.ip = r->ip,
+		.sp = r->sp,
+		.bp = r->bp,
+		.how = CT_STACK_LIVE,
+	};
+	memcpy(out->regs, r->regs, sizeof(out->regs));
+	for (int i = 0; i < nsaved; i++)
+		if (saved[i].sp >= r->sp)
+			out->saved[out->nsaved++] = saved[i];
+}
+
 bool stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t, const struct ct_saved *saved, int nsaved,
 		       struct stuck_call *call, struct ct_user_stack *stack)
 {
-	const struct snapshot_process *p = t->process;
-	struct target *target;
-	bool found;
+	struct unwind_regs now = { .ip = t->ip, .sp = t->sp, .bp = t->bp, .lr = t->lr, .exact = true };
+	struct process *p = process_of(s, t->process);
+	uint32_t flags;
+	int n;
 
-	(void)s, (void)saved, (void)nsaved;
-	memset(stack, 0, sizeof(*stack));
-	if (target_open(&target, p->pid, p->about.start_boottime_ns))
+	stack->h.size = 0;
+	if (!p)
 		return false;
-	found = stuck_call_by_scan(call, p, t->sp, t->stack, t->len, read_code, target);
-	target_close(target);
-	return found;
+	memcpy(now.regs, t->regs, sizeof(now.regs));
+	n = unwind_thread(p->space, p->target, &now, t->stack, t->len, saved, nsaved, s->regs, UNWIND_MAX, &flags);
+	for (int i = 0; i < n; i++)
+		s->frames[i] = (struct stuck_frame){ .ip = s->regs[i].ip, .sp = s->regs[i].sp, .exact = s->regs[i].exact };
+	if (stuck_call_of_frames(call, t->process, s->frames, n, read_code, p->target)) {
+		if (call->caller >= 0)
+			caller(&s->regs[call->caller], saved, nsaved, stack);
+		return true;
+	}
+	return flags && scan(t, n ? s->regs[n - 1].sp : t->sp, p->target, call);
 }
