@@ -24,6 +24,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "state.bpf.h"
 #include "process.bpf.h"
 #include "read.bpf.h"
+#include "python.bpf.h"
 #include "stack.bpf.h"
 #include "capture.bpf.h"
 #include "life.bpf.h"

@@ -14,6 +14,8 @@ int BPF_PROG(ct_fork, struct task_struct *parent, struct task_struct *child)
 	if (ppid == pid || !config.follow || !bpf_map_lookup_elem(&pids, &ppid))
 		return 0;
 	bpf_map_update_elem(&pids, &pid, &one, BPF_ANY);
+	if (config.python)
+		python_fork(ppid, pid);
 	r.h.kind = CT_FORK;
 	r.h.pid = ppid;
 	r.h.tid = parent->pid;
@@ -43,6 +45,8 @@ int BPF_PROG(ct_exec, struct task_struct *task)
 	__u32 tgid = task->tgid;
 
 	abandon(task);
+	if (config.python)
+		python_gone(tgid);
 	if (!bpf_map_lookup_elem(&procs, &tgid) && !(config.filter_pids && bpf_map_lookup_elem(&pids, &tgid)))
 		return 0;
 	bpf_map_delete_elem(&procs, &tgid);
@@ -61,6 +65,8 @@ int BPF_PROG(ct_gone, struct task_struct *task)
 	abandon(task);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
+	if (config.python)
+		python_gone(tgid);
 	/* Threads that end together all find that none is left: the one that deletes speaks. */
 	known = !bpf_map_delete_elem(&procs, &tgid);
 	if (config.filter_pids)

@@ -97,6 +97,8 @@ static __noinline int send_stack(struct pt_regs *ctx, struct thread *t, struct f
 
 	if (!t || !f)
 		return 0;
+	if (config.python)
+		python_stack(f->rec.h.start_ns);
 	sp = CALLER_SP(f->sp);
 	len = config.frame_pointers ? CT_ADDRESSES_MAX * 8 : stack_bytes(t, sp);
 	if (len > CT_STACK_MAX) {

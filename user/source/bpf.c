@@ -24,6 +24,7 @@
 #include "bpf_maps.h"
 #include "chatty.h"
 #include "launch.h"
+#include "pythons.h"
 #include "links.h"
 #include "ring.h"
 #include "snapshot.h"
@@ -48,6 +49,7 @@ struct bpf_source {
 	struct launch *launch;
 	struct ring ring;
 	struct chatty *chatty;
+	struct pythons *pythons; /* NULL: no Python frames are wanted */
 	pid_t *pids; /* thread groups, in our namespace */
 	int npids;
 	bool per_process; /* links for single processes */
@@ -158,6 +160,11 @@ static int load(struct bpf_source *b)
 	if (!config->by_address) {
 		bpf_map__set_max_entries(skel->maps.by_offset, 1);
 		bpf_map__set_max_entries(skel->maps.by_address, 1);
+	}
+	if (!config->python) {
+		bpf_map__set_max_entries(skel->maps.pythons, 1);
+		bpf_map__set_max_entries(skel->maps.py_sent, 1);
+		bpf_map__set_max_entries(skel->maps.py_buffers, 1);
 	}
 	err = cudatrace_bpf__load(skel);
 	if (err) {
@@ -300,9 +307,15 @@ static void on_mapped(void *ctx, pid_t pid)
 	struct bpf_source *b = ctx;
 	struct ct_hdr map = { .size = sizeof(map), .kind = CT_MAP };
 
+	uint32_t initial;
 	long n;
 
-	if (!b->plan->stack || !b->emit || b->stopped)
+	if (!b->plan->stack || b->stopped)
+		return;
+	initial = bpf_maps_initial_pid(b->skel, pid);
+	if (b->pythons && initial)
+		pythons_look(b->pythons, pid, initial);
+	if (!b->emit || !initial)
 		return;
 	/* What was sent before belongs to the mappings of before. */
 	do
@@ -310,9 +323,9 @@ static void on_mapped(void *ctx, pid_t pid)
 	while (n == -EINTR || n == DRAIN_MAX);
 	if (n < 0 && !b->emit_err)
 		b->emit_err = n;
-	map.pid = map.tid = bpf_maps_initial_pid(b->skel, pid);
+	map.pid = map.tid = initial;
 	map.start_ns = map.end_ns = b->safe_ns;
-	if (map.pid && !b->emit_err)
+	if (!b->emit_err)
 		b->emit_err = b->emit(b->emit_ctx, &map);
 }
 
@@ -374,6 +387,35 @@ static int choose_kind(struct bpf_source *b)
 		return kind;
 	}
 	b->kind = kind;
+	return 0;
+}
+
+/* Python among what runs already: of the processes that are named, or of all. */
+static int look_for_pythons(struct bpf_source *b)
+{
+	const struct ct_task *tasks;
+	void *rows = NULL;
+	ssize_t n;
+
+	if (!b->plan->stack || !b->plan->python)
+		return 0;
+	b->pythons = pythons_open(bpf_map__fd(b->skel->maps.pythons));
+	if (!b->pythons)
+		return -ENOMEM;
+	n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_tasks), &rows);
+	if (n < 0)
+		return n;
+	tasks = rows;
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(*tasks); i++) {
+		__u32 unused;
+
+		if (tasks[i].tid != tasks[i].tgid || !tasks[i].ns_tgid || tasks[i].ended)
+			continue;
+		if (!(b->npids || b->plan->cmd) ||
+		    !bpf_map_lookup_elem(bpf_map__fd(b->skel->maps.pids), &tasks[i].tgid, &unused))
+			pythons_look(b->pythons, tasks[i].ns_tgid, tasks[i].tgid);
+	}
+	free(rows);
 	return 0;
 }
 
@@ -455,6 +497,9 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 			msg_error("the mapped files cannot be listed: %s", strerror(-err));
 		return err;
 	}
+	err = look_for_pythons(b);
+	if (err)
+		return err;
 	open_notes(b);
 	return 0;
 }
@@ -508,6 +553,10 @@ static int one_record(void *ctx, const void *data, size_t size)
 	}
 	b->safe_ns = h->end_ns;
 	b->calls += h->kind == CT_CALL || h->kind == CT_ENTER;
+	if (b->pythons && (h->kind == CT_EXEC || h->kind == CT_EXIT))
+		pythons_gone(b->pythons, h->pid);
+	if (b->pythons && (h->kind == CT_EXEC || h->kind == CT_PROCESS) && !b->stopped)
+		pythons_look(b->pythons, ((const struct ct_process *)data)->ns_pid, h->pid);
 	if (h->kind == CT_EXIT)
 		b->saw_exit = true;
 	else if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)
@@ -698,6 +747,7 @@ static void source_close(struct source *s)
 	ring_close(&b->ring);
 	cudatrace_bpf__destroy(b->skel);
 	chatty_close(b->chatty);
+	pythons_close(b->pythons);
 	free(b->inflight);
 	free(b->pids);
 	free(b);
