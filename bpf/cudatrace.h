@@ -403,8 +403,8 @@ struct ct_task {
 	__u32 ended;	       /* the process has no living thread: a zombie */
 };
 
-/* One thread that has user memory, as the iterator ct_threads writes it: where it is in its program. */
-struct ct_thread {
+/* One thread that has user memory, as the iterator ct_threads writes it: where it is in its program... */
+struct ct_thread_head {
 	__u32 tgid, tid;       /* initial namespace */
 	__u32 ns_tgid, ns_tid; /* the tracer's; 0: not visible there */
 	__u64 switches;	       /* how often it has been taken off a CPU */
@@ -414,6 +414,17 @@ struct ct_thread {
 	char comm[CT_COMM_LEN];
 	__u64 ip, sp, bp, lr;  /* lr: aarch64 */
 	__u64 regs[10];	       /* as in struct ct_user_stack */
+};
+/* ...and what probes have to do with that. */
+struct ct_thread_probed {
+	__u64 begun_ns;		      /* of the last call that a probe of ours saw begin, not inside another such; 0: none */
+	__u64 calls[CT_MAX_FRAMES];   /* the caller's stack pointer of that call, and of those under way inside it; 0: none */
+	struct ct_saved saved[CT_MAX_FRAMES]; /* return addresses that anybody's return probe replaced, innermost first */
+	__u32 nsaved, pad;
+};
+struct ct_thread {
+	struct ct_thread_head h;
+	struct ct_thread_probed p;
 };
 
 /* One executable mapping of a file, as the iterator ct_maps writes it. */
@@ -453,7 +464,9 @@ CT_ASSERT_SIZE(struct ct_spec, 80);
 CT_ASSERT_SIZE(struct ct_config, 48);
 CT_ASSERT_SIZE(struct ct_where, 24);
 CT_ASSERT_SIZE(struct ct_task, 24);
-CT_ASSERT_SIZE(struct ct_thread, 184);
+CT_ASSERT_SIZE(struct ct_thread_head, 184);
+CT_ASSERT_SIZE(struct ct_thread_probed, 208);
+CT_ASSERT_SIZE(struct ct_thread, 392);
 CT_ASSERT_SIZE(struct ct_vma, 48);
 
 #endif

@@ -16,7 +16,7 @@
 #define USER_MODE(r) (!((r)->pstate & 0x1f)) /* PSR_MODE_EL0t, not AArch32's */
 #endif
 
-static __always_inline void copy_user_regs(struct ct_thread *t, const struct pt_regs *r)
+static __always_inline void copy_user_regs(struct ct_thread_head *t, const struct pt_regs *r)
 {
 #if defined(__TARGET_ARCH_x86)
 	t->ip = r->ip;
@@ -36,15 +36,14 @@ static __always_inline void copy_user_regs(struct ct_thread *t, const struct pt_
 #endif
 }
 
-/* Not loaded unless it is asked for: bpf_task_pt_regs() came with Linux 5.15. */
-SEC("?iter/task")
-int ct_threads(struct bpf_iter__task *ctx)
+/* Where the thread is, and of which process it is. */
+static __noinline int write_thread(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task, *leader;
-	struct ct_thread t = {};
+	struct ct_thread_head t = {};
 	struct pt_regs r;
 
-	if (!task || !task->mm || (task->flags & 0x200000 /* PF_KTHREAD */))
+	if (!task)
 		return 0;
 	t.switches = task->nvcsw + task->nivcsw;
 	t.running = 1;
@@ -67,7 +66,48 @@ int ct_threads(struct bpf_iter__task *ctx)
 	t.gid = BPF_CORE_READ(leader, cred, gid.val);
 	t.ppid = BPF_CORE_READ(leader, real_parent, tgid);
 	BPF_CORE_READ_STR_INTO(&t.comm, leader, comm);
-	bpf_seq_write(ctx->meta->seq, &t, sizeof(t));
+	return !bpf_seq_write(ctx->meta->seq, &t, sizeof(t));
+}
+
+/* The calls that our probes saw it begin, and the return addresses that any return probe has replaced on its stack. */
+static __noinline int write_probed(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct ct_thread_probed p = {};
+	struct return_instance *ri;
+	struct thread *t;
+	__u32 i;
+
+	if (!task)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (t) {
+		/* the first also when it has returned: the next that begins takes its place */
+		p.begun_ns = t->frames[0].rec.h.start_ns;
+		for (i = 0; i < CT_MAX_FRAMES; i++)
+			if (!i || i < t->depth)
+				p.calls[i] = CALLER_SP(t->frames[i].sp);
+	}
+	ri = BPF_CORE_READ(task, utask, return_instances);
+	for (i = 0; i < CT_MAX_FRAMES && ri; i++) {
+		p.saved[i].sp = BPF_CORE_READ(ri, stack);
+		p.saved[i].ip = BPF_CORE_READ(ri, orig_ret_vaddr);
+		p.nsaved = i + 1;
+		ri = BPF_CORE_READ(ri, next);
+	}
+	return bpf_seq_write(ctx->meta->seq, &p, sizeof(p));
+}
+
+/* Not loaded unless it is asked for: bpf_task_pt_regs() came with Linux 5.15. */
+SEC("?iter/task")
+int ct_threads(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	if (!task || !task->mm || (task->flags & 0x200000 /* PF_KTHREAD */))
+		return 0;
+	if (write_thread(ctx))
+		write_probed(ctx);
 	return 0;
 }
 

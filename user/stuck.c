@@ -136,7 +136,7 @@ static int report(struct stuck *s, struct stuck_row *rows, int n)
 
 		if (r->gone)
 			err = r->shown ? show_gone(s, r) : 0;
-		else if (age_ns(r) >= s->o->over_ns)
+		else if (age_ns(r) >= s->o->over_ns && (!r->unsure || r->shown))
 			sorted[stuck++] = r;
 	}
 	if (!err && stuck)

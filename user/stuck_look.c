@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * stuck_look.c - see stuck_look.h.
- *
- * The order within a look matters. The store is read before the stacks for the return addresses that pending return probes
- * replaced, and after them for what is in flight: a thread that left its call before its stack was read, and began a new
- * one, has that in the store by then.
- */
+/* stuck_look.c - see stuck_look.h. */
 #include "stuck_look.h"
 
 #include <errno.h>
@@ -125,28 +119,12 @@ static void free_inflights(struct inflights *in)
 	*in = (struct inflights){ 0 };
 }
 
-/* The return addresses that a thread's stack has no more; outermost first. */
-static int saved_of(const struct inflights *in, uint32_t tid, struct ct_saved saved[CT_MAX_FRAMES])
+/* Did a probe see the call begin that the thread's stack shows? Where the frame is not known, any call is taken for it. */
+static bool began_since(const struct snapshot_thread *t, const struct stuck_call *c)
 {
-	int n = 0;
-
-	for (size_t i = 0; i < in->n && n < CT_MAX_FRAMES; i++)
-		if (in->list[i].stack && in->list[i].call->h.tid == tid)
-			saved[n++] = (struct ct_saved){ STUCK_RETURN_SLOT(in->list[i].stack->sp), in->list[i].stack->ip };
-	return n;
-}
-
-/* Is the call that a stack shows one that a probe saw begin? */
-static bool is_inflight(const struct inflights *in, uint32_t tid, const struct stuck_call *c)
-{
-	for (size_t i = 0; i < in->n; i++) {
-		const struct inflight *f = &in->list[i];
-
-		if (f->call->h.tid != tid)
-			continue;
-		if (f->stack && c->ip ? f->stack->sp == c->sp : f->call->func == c->func)
+	for (int i = 0; i < CT_MAX_FRAMES; i++)
+		if (t->calls[i] && (!c->ip || t->calls[i] == c->sp))
 			return true;
-	}
 	return false;
 }
 
@@ -236,6 +214,7 @@ static int keep_row(struct stuck_look *l, struct stuck_row *old, uint64_t now)
 	*r = *old;
 	old->call = NULL;
 	old->stack = NULL;
+	r->unsure = false;
 	r->call->h.end_ns = now;
 	if (r->stack)
 		r->stack->h.end_ns = now;
@@ -249,29 +228,29 @@ static struct stuck_row *same_call(struct stuck_row *old, const struct stuck_cal
 }
 
 /* The calls that no probe saw begin. */
-static int from_stacks(struct stuck_look *l, const struct snapshot *snap, const struct inflights *early,
-		       const struct inflights *late, struct stuck_row *old, size_t nold)
+static int from_stacks(struct stuck_look *l, const struct snapshot *snap, struct stuck_row *old, size_t nold)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < snap->nthreads && !err; i++) {
 		const struct snapshot_thread *t = &snap->threads[i];
 		struct stuck_row *o = row_of(old, nold, t->tid);
-		struct ct_saved saved[CT_MAX_FRAMES];
 		struct ct_user_stack stack;
 		struct stuck_call c;
-		int nsaved;
+		int found;
 
-		if (o && is_before(o) && (t->missed || (!t->sampled && t->switches == o->switches))) {
+		if (o && is_before(o) && !t->missed && !t->sampled && t->switches == o->switches) {
 			err = keep_row(l, o, snap->at_ns);
 			continue;
 		}
-		if (t->missed)
-			continue;
-		nsaved = saved_of(early, t->tid, saved);
-		if (!stuck_stacks_call(l->stacks, t, saved, nsaved, &c, &stack) || is_inflight(late, t->tid, &c))
-			continue;
-		err = add_before(l, t, &c, &stack, same_call(o, &c), snap->at_ns);
+		found = t->missed ? -EAGAIN : stuck_stacks_call(l->stacks, t, &c, &stack);
+		if (found == -EAGAIN && o && is_before(o)) {
+			err = keep_row(l, o, snap->at_ns);
+			if (!err)
+				l->rows[l->nrows - 1].unsure = true;
+		}
+		if (found > 0 && !began_since(t, &c))
+			err = add_before(l, t, &c, &stack, same_call(o, &c), snap->at_ns);
 	}
 	return err;
 }
@@ -285,13 +264,13 @@ static bool outweighs(const struct ct_call *a, const struct ct_call *b)
 }
 
 /* The calls that a probe saw begin, of threads that are not inside of an older one. */
-static int from_store(struct stuck_look *l, const struct snapshot *snap, struct inflights *late, struct stuck_row *old,
+static int from_store(struct stuck_look *l, const struct snapshot *snap, struct inflights *in, struct stuck_row *old,
 		      size_t nold, uint64_t now)
 {
 	size_t from = l->nrows;
 
-	for (size_t i = 0; i < late->n; i++) {
-		struct inflight *f = &late->list[i];
+	for (size_t i = 0; i < in->n; i++) {
+		struct inflight *f = &in->list[i];
 		struct stuck_row *r = row_of(l->rows, l->nrows, f->call->h.tid), *o;
 
 		if (r && (is_before(r) || !outweighs(f->call, r->call)))
@@ -344,7 +323,7 @@ static int add_gone(struct stuck_look *l, struct stuck_row *old, size_t nold, ui
 
 int stuck_look_now(struct stuck_look *l, struct stuck_row **rows)
 {
-	struct inflights early = { 0 }, late = { 0 };
+	struct inflights in = { 0 };
 	struct stuck_row *old = l->rows;
 	size_t nold = l->nrows;
 	struct snapshot snap;
@@ -353,22 +332,19 @@ int stuck_look_now(struct stuck_look *l, struct stuck_row **rows)
 	l->rows = NULL;
 	l->nrows = l->cap = 0;
 	memset(&snap, 0, sizeof(snap));
-	err = l->source->ops->pending(l->source, 0, on_inflight, &early);
+	err = l->source->ops->threads(l->source, &snap);
 	if (!err)
-		err = l->source->ops->threads(l->source, &snap);
+		err = l->source->ops->pending(l->source, 0, on_inflight, &in);
 	if (!err)
-		err = l->source->ops->pending(l->source, 0, on_inflight, &late);
+		err = from_stacks(l, &snap, old, nold);
 	if (!err)
-		err = from_stacks(l, &snap, &early, &late, old, nold);
-	if (!err)
-		err = from_store(l, &snap, &late, old, nold, now_ns());
+		err = from_store(l, &snap, &in, old, nold, now_ns());
 	if (!err)
 		err = add_gone(l, old, nold, snap.at_ns);
 	for (size_t i = 0; i < nold; i++)
 		free_row(&old[i]);
 	free(old);
-	free_inflights(&early);
-	free_inflights(&late);
+	free_inflights(&in);
 	snapshot_free(&snap);
 	*rows = l->rows;
 	return err ? err : (int)l->nrows;

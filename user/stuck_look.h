@@ -3,8 +3,8 @@
  * stuck_look.h - which threads are inside a call of CUDA's, look after look.
  *
  * Calls that a probe saw begin are in the source's in-flight store. Any other call that a thread's stack shows began
- * before the probes were there; that it is still the same one at the next look is told by its frame, and by the store,
- * which would hold it had the thread left and come again. Knows the source by source_ops; prints nothing.
+ * before the probes were there, and that it is the same one at the next look is told by its frame: had the thread left
+ * the call and come again, a probe would have seen it. Knows the source by source_ops; prints nothing.
  */
 #ifndef CT_STUCK_LOOK_H
 #define CT_STUCK_LOOK_H
@@ -20,6 +20,7 @@ struct stuck_row {
 	uint64_t sp;		      /* of a call that began before: what tells it from another one */
 	uint64_t switches;	      /* the thread has not run while it has these; 0: not known */
 	bool shown;		      /* for the caller: has been told of */
+	bool unsure;		      /* the last look could not tell: it may be gone */
 	bool gone;		      /* the last look did not find it any more */
 };
 

@@ -7,6 +7,7 @@
  */
 #include "stuck_stack.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,17 +123,40 @@ static void caller(const struct unwind_regs *r, const struct ct_saved *saved, in
 			out->saved[out->nsaved++] = saved[i];
 }
 
-bool stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t, const struct ct_saved *saved, int nsaved,
-		       struct stuck_call *call, struct ct_user_stack *stack)
+/* The return addresses that are missing on the stack as it was read. What the kernel knows may be of a moment before. */
+static int missing(const struct snapshot_thread *t, struct process *p, struct ct_saved out[CT_MAX_FRAMES])
+{
+	int n = 0;
+
+	for (int i = 0; i < t->nsaved; i++) {
+		uint64_t at = t->saved[i].sp - t->sp, word;
+
+		if (at < t->len && t->len - at >= 8)
+			memcpy(&word, t->stack + at, 8);
+		else if (target_read(p->target, t->saved[i].sp, &word, 8))
+			continue;
+		if (space_find(p->space, p->target, word).kind == SPACE_UPROBES)
+			out[n++] = t->saved[i];
+	}
+	return n;
+}
+
+int stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t, struct stuck_call *call,
+		      struct ct_user_stack *stack)
 {
 	struct unwind_regs now = { .ip = t->ip, .sp = t->sp, .bp = t->bp, .lr = t->lr, .exact = true };
 	struct process *p = process_of(s, t->process);
+	struct ct_saved saved[CT_MAX_FRAMES];
 	uint32_t flags;
-	int n;
+	int n, nsaved;
 
 	stack->h.size = 0;
 	if (!p)
-		return false;
+		return 0;
+	/* in a return probe, on its way out of a call: the frames are not what they were */
+	if (space_find(p->space, p->target, t->ip).kind == SPACE_UPROBES)
+		return -EAGAIN;
+	nsaved = missing(t, p, saved);
 	memcpy(now.regs, t->regs, sizeof(now.regs));
 	n = unwind_thread(p->space, p->target, &now, t->stack, t->len, saved, nsaved, s->regs, UNWIND_MAX, &flags);
 	for (int i = 0; i < n; i++)
@@ -140,7 +164,7 @@ bool stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t, 
 	if (stuck_call_of_frames(call, t->process, s->frames, n, read_code, p->target)) {
 		if (call->caller >= 0)
 			caller(&s->regs[call->caller], saved, nsaved, stack);
-		return true;
+		return 1;
 	}
 	return flags && scan(t, n ? s->regs[n - 1].sp : t->sp, p->target, call);
 }

@@ -8,21 +8,14 @@
 
 #include "stuck_call.h"
 
-/* Where the return address of a call lies, by the caller's stack pointer after it. */
-#if defined(__aarch64__)
-#define STUCK_RETURN_SLOT(sp) (sp)
-#else
-#define STUCK_RETURN_SLOT(sp) ((sp) - 8)
-#endif
-
 struct stuck_stacks;
 
 struct stuck_stacks *stuck_stacks_open(void); /* NULL: no memory */
 void stuck_stacks_close(struct stuck_stacks *); /* takes NULL */
 
-/* saved: return addresses that pending return probes replaced, outermost first. Fills in *call, and *stack, the caller's
- * frame without times and ids, as a record of how CT_STACK_LIVE; its h.size is 0 where that is not known. */
-bool stuck_stacks_call(struct stuck_stacks *, const struct snapshot_thread *, const struct ct_saved *saved, int nsaved,
-		       struct stuck_call *call, struct ct_user_stack *stack);
+/* Fills in *call, and *stack, the caller's frame without times and ids, as a record of how CT_STACK_LIVE; its h.size is 0
+ * where that is not known. Returns 1, 0 (it is in none), or -EAGAIN (it cannot be told now). */
+int stuck_stacks_call(struct stuck_stacks *, const struct snapshot_thread *, struct stuck_call *call,
+		      struct ct_user_stack *stack);
 
 #endif

@@ -81,6 +81,13 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 struct mm_struct;
+struct return_instance {
+	unsigned long stack, orig_ret_vaddr;
+	struct return_instance *next;
+};
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
 struct task_struct {
 	struct mm_struct *mm;
 	unsigned int flags;
@@ -96,6 +103,7 @@ struct task_struct {
 	const struct cred *cred;
 	struct signal_struct *signal;
 	struct css_set *cgroups;
+	struct uprobe_task *utask;
 } __attribute__((preserve_access_index));
 
 struct super_block {

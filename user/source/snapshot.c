@@ -2,9 +2,9 @@
 /*
  * snapshot.c - see snapshot.h.
  *
- * A round reads the registers of all threads, then the stacks of those that do not run, then the registers again. Who
- * was off the CPU both times and has not been switched in between has not run: its stack was read in peace. The others
- * go through the next round, those that ran when seen are sampled first.
+ * A round reads the registers of all threads, then the stacks of those that do not run, then the registers again. Who was
+ * off the CPU both times and has not been switched in between has not run: its stack was read in peace. The next round
+ * takes samples of those of whom that is not certain, and so on in turns.
  */
 #include "snapshot.h"
 
@@ -17,10 +17,10 @@
 #include "bpf_maps.h"
 #include "maps.h"
 
-#define ROUNDS 4
+#define ROUNDS 10
 #define STACK_MAX (256u << 10) /* bytes read of one thread's stack */
 #define STACKS_MAX (256u << 20) /* bytes kept of all */
-#define SAMPLE_WAIT_MS 20
+#define SAMPLE_WAIT_MS 50
 #define SAMPLING_MAX_NS 2000000000ULL /* for all threads of a snapshot together */
 
 struct work {
@@ -208,7 +208,7 @@ no_memory:
 static struct snapshot_process *find_process(struct snapshot *s, const struct ct_thread *r)
 {
 	for (size_t i = 0; i < s->nprocs; i++)
-		if (s->procs[i].pid == (pid_t)r->ns_tgid)
+		if (s->procs[i].pid == (pid_t)r->h.ns_tgid)
 			return &s->procs[i];
 	return NULL;
 }
@@ -220,20 +220,20 @@ static bool introduce(struct work *w, struct snapshot_process *p, const struct c
 	size_t i = (size_t)(p - w->snap->procs);
 
 	if (a->h.size)
-		return a->start_boottime_ns == r->start_boottime_ns && w->targets[i];
+		return a->start_boottime_ns == r->h.start_boottime_ns && w->targets[i];
 	*a = (struct ct_process){
-		.h = { .size = sizeof(*a), .kind = CT_PROCESS, .pid = r->tgid, .tid = r->tgid,
+		.h = { .size = sizeof(*a), .kind = CT_PROCESS, .pid = r->h.tgid, .tid = r->h.tgid,
 		       .start_ns = w->snap->at_ns, .end_ns = w->snap->at_ns },
-		.start_boottime_ns = r->start_boottime_ns,
-		.cgroup_id = r->cgroup_id,
-		.uid = r->uid,
-		.gid = r->gid,
-		.ns_pid = r->ns_tgid,
-		.ppid = r->ppid,
+		.start_boottime_ns = r->h.start_boottime_ns,
+		.cgroup_id = r->h.cgroup_id,
+		.uid = r->h.uid,
+		.gid = r->h.gid,
+		.ns_pid = r->h.ns_tgid,
+		.ppid = r->h.ppid,
 	};
-	memcpy(a->comm, r->comm, sizeof(a->comm));
+	memcpy(a->comm, r->h.comm, sizeof(a->comm));
 	a->comm[sizeof(a->comm) - 1] = '\0';
-	return !target_open(&w->targets[i], p->pid, r->start_boottime_ns);
+	return !target_open(&w->targets[i], p->pid, r->h.start_boottime_ns);
 }
 
 /* The stack from sp on, as far as its mapping goes. */
@@ -259,41 +259,50 @@ static void read_stack(struct work *w, struct snapshot_thread *t, struct target 
 	t->len = len;
 }
 
-static void take_regs(struct snapshot_thread *t, const struct ct_thread *r)
+static void take_probed(struct snapshot_thread *t, const struct ct_thread *r)
 {
-	t->switches = r->switches;
-	t->ip = r->ip;
-	t->sp = r->sp;
-	t->bp = r->bp;
-	t->lr = r->lr;
-	memcpy(t->regs, r->regs, sizeof(t->regs));
+	uint32_t n = r->p.nsaved < CT_MAX_FRAMES ? r->p.nsaved : CT_MAX_FRAMES;
+
+	t->begun_ns = r->p.begun_ns;
+	memcpy(t->calls, r->p.calls, sizeof(t->calls));
+	for (uint32_t i = 0; i < n; i++)
+		t->saved[i] = r->p.saved[n - 1 - i];
+	t->nsaved = (int)n;
 }
 
-static int sample(struct work *w, struct snapshot_thread *t, const struct ct_thread *r)
+static void take_regs(struct snapshot_thread *t, const struct ct_thread *r)
+{
+	t->switches = r->h.switches;
+	t->ip = r->h.ip;
+	t->sp = r->h.sp;
+	t->bp = r->h.bp;
+	t->lr = r->h.lr;
+	memcpy(t->regs, r->h.regs, sizeof(t->regs));
+}
+
+/* False: it did not run, or has ended. */
+static bool sample(struct work *w, struct snapshot_thread *t, const struct ct_thread *r)
 {
 	uint64_t begin = now_ns();
 	int err;
 
 	if (w->sampled_ns >= SAMPLING_MAX_NS)
-		return 0;
-	err = snapshot_sample(t, (pid_t)r->ns_tid, SAMPLE_WAIT_MS);
+		return false;
+	err = snapshot_sample(t, (pid_t)r->h.ns_tid, SAMPLE_WAIT_MS);
 	w->sampled_ns += now_ns() - begin;
-	if (!err)
-		return finish(w, t);
-	free(t->stack);
-	return err == -ENOMEM ? err : 0;
+	return !err;
 }
 
 static int by_tid(const void *key, const void *row)
 {
-	uint32_t tid = *(const uint32_t *)key, other = ((const struct ct_thread *)row)->tid;
+	uint32_t tid = *(const uint32_t *)key, other = ((const struct ct_thread *)row)->h.tid;
 
 	return tid < other ? -1 : tid > other;
 }
 
 static int order_by_tid(const void *a, const void *b)
 {
-	return by_tid(&((const struct ct_thread *)a)->tid, b);
+	return by_tid(&((const struct ct_thread *)a)->h.tid, b);
 }
 
 /* All threads, by tid. */
@@ -310,7 +319,15 @@ static ssize_t read_threads(struct work *w, struct ct_thread **rows)
 	return n;
 }
 
-/* What is known of the threads that were off the CPU, now that their stacks were read: who has not run since? */
+/* Does what was read of a thread belong together? What was read of one off the CPU does if it has not run since; a sample
+ * is of one moment, and what is known of the calls was true then if it was before and is after. */
+static bool still(const struct snapshot_thread *t, const struct ct_thread *r)
+{
+	if (t->sampled)
+		return r->p.begun_ns == t->begun_ns && r->p.calls[0] == t->calls[0];
+	return !r->h.running && r->h.switches == t->switches;
+}
+
 static int confirm(struct work *w, struct snapshot_thread *read, size_t nread)
 {
 	struct ct_thread *rows = NULL;
@@ -322,7 +339,7 @@ static int confirm(struct work *w, struct snapshot_thread *read, size_t nread)
 		const struct ct_thread *r =
 			err ? NULL : bsearch(&t->tid, rows, (size_t)n, sizeof(*rows), by_tid);
 
-		if (r && !r->running && r->switches == t->switches)
+		if (r && still(t, r))
 			err = finish(w, t);
 		else
 			free(t->stack);
@@ -331,8 +348,8 @@ static int confirm(struct work *w, struct snapshot_thread *read, size_t nread)
 	return err;
 }
 
-/* One round. Returns how many threads were still to do, or -errno. With `last` those that still are count as missed. */
-static int look(struct work *w, bool last)
+/* One round. Returns how many threads were still to do, or -errno. The last one counts those that still are as missed. */
+static int look(struct work *w, int round)
 {
 	struct snapshot_thread *read = NULL;
 	size_t nread = 0, cap = 0;
@@ -342,23 +359,24 @@ static int look(struct work *w, bool last)
 
 	for (ssize_t i = 0; i < n && !err; i++) {
 		const struct ct_thread *r = &rows[i];
-		struct snapshot_process *p = r->ns_tid ? find_process(w->snap, r) : NULL;
-		struct snapshot_thread t = { .process = p, .tid = r->tid, .shown_tid = (pid_t)r->ns_tid };
+		struct snapshot_process *p = r->h.ns_tid ? find_process(w->snap, r) : NULL;
+		struct snapshot_thread t = { .process = p, .tid = r->h.tid, .shown_tid = (pid_t)r->h.ns_tid };
 
-		if (!p || is_done(w, r->tid) || !introduce(w, p, r))
+		if (!p || is_done(w, r->h.tid) || !introduce(w, p, r))
 			continue;
 		todo++;
-		if (last) {
+		if (round == ROUNDS) {
 			t.missed = true;
 			err = keep(w, &t);
 			continue;
 		}
-		if (r->running) {
-			err = sample(w, &t, r);
+		take_probed(&t, r);
+		if (round % 2 ? !sample(w, &t, r) : r->h.running)
 			continue;
+		if (!t.sampled) {
+			take_regs(&t, r);
+			read_stack(w, &t, w->targets[p - w->snap->procs]);
 		}
-		take_regs(&t, r);
-		read_stack(w, &t, w->targets[p - w->snap->procs]);
 		err = grow(&read, nread, &cap, sizeof(*read));
 		if (err)
 			free(t.stack);
@@ -392,7 +410,7 @@ int snapshot_take(struct snapshot *s, const struct snapshot_from *from)
 	for (int round = 0, todo = 1; round <= ROUNDS && todo > 0 && !err; round++) {
 		size_t before = w.ndone;
 
-		todo = look(&w, round == ROUNDS);
+		todo = look(&w, round);
 		if (todo < 0)
 			err = todo;
 		else

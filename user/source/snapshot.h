@@ -3,6 +3,8 @@
  * snapshot.h - where the threads of running processes are at this moment, without stopping any: their registers and the
  * stack that they use. Nothing is put into a process and nothing in it notices: no signal, no EINTR.
  *
+ * Whether a thread is inside a call that our probes saw begin can be told for that very moment: see calls.
+ *
  * Two ways to a thread. One that is off the CPU has its registers in the kernel, where the iterator ct_threads reads
  * them; what is then read of its memory is good if it has not run until all was read, which its switches tell. One that
  * runs is asked by a perf event for a sample: an interrupt copies registers and stack.
@@ -46,6 +48,11 @@ struct snapshot_thread {
 	uint64_t regs[10]; /* as in struct ct_user_stack */
 	uint8_t *stack;	   /* memory from sp on */
 	size_t len;
+	/* of the calls that a probe of ours saw begin, the last one not inside another such, and those under way inside
+	 * it: the caller's stack pointer after the return; 0: none */
+	uint64_t begun_ns, calls[CT_MAX_FRAMES];
+	struct ct_saved saved[CT_MAX_FRAMES]; /* return addresses that anybody's return probe replaced, outermost first */
+	int nsaved;
 };
 
 struct snapshot {

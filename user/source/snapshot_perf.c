@@ -67,7 +67,6 @@ static int take_sample(struct snapshot_thread *t, const uint8_t *at, size_t len)
 	memcpy(&copied, at + before + size, 8);
 	if (copied > size)
 		return -EBADMSG;
-	free(t->stack);
 	t->stack = malloc(copied ? copied : 1);
 	if (!t->stack)
 		return -ENOMEM;
