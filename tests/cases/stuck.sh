@@ -27,8 +27,7 @@ in_wait() {
 # unhang: lets the calls return and ends the program; what it noticed is nothing.
 unhang() {
 	printf 1 1<> "$T/spin" # not truncated: it is mapped
-	: > "$T/wait"
-	: > "$T/wait-driver"
+	: 1<> "$T/wait" 1<> "$T/wait-driver" # opened for both, which waits for nobody
 	exec {FD_h}>&-
 	wait_for 5 ended "$PID_h"
 	expect "waits that ended too soon" "$(sed -n 's/^disturbed //p' "$T/h.out")" 0
@@ -100,9 +99,9 @@ case_stuck_watch() {
 	echo >&"$FD_h"
 	wait_for 10 grep -q "\"tid\":$TID_late,.*cudaEventSynchronize" "$T/out"
 	sleep 0.7
-	: > "$T/wait-late"
+	: 1<> "$T/wait-late"
 	wait_for 5 grep -q '"type":"call".*cudaEventSynchronize' "$T/out"
-	: > "$T/wait"
+	: 1<> "$T/wait"
 	wait_for 5 grep -q '"type":"call".*cudaStreamSynchronize' "$T/out"
 	finish INT
 	ok_rc 4

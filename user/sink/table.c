@@ -511,6 +511,21 @@ static void put_result(struct table *t, const struct sink_opts *o, const struct 
 		w->p = put_lit(w->p, PLAIN);
 }
 
+/* Of a call that was under way when it was shown last. */
+static void put_news(struct table *t, const struct ct_hdr *h, bool comma)
+{
+	bool before = h->flags & CT_F_BEFORE;
+	char *p = comma ? put_lit(t->w.p, ", ") : t->w.p;
+
+	if (!(h->flags & CT_F_UNFINISHED))
+		p = put_lit(p, "resumed after ");
+	else
+		p = before ? put_lit(p, "thread ended after ") : put_lit(p, "left without a return after ");
+	if (h->flags & (CT_F_BEFORE | CT_F_NO_RETURN))
+		p = put_lit(p, "more than ");
+	t->w.p = put_age(p, h->end_ns - h->start_ns, false);
+}
+
 /* A call that began before the trace: nothing is known of it but that it is there, and perhaps what it launches. */
 static void before_row(struct table *t, const struct sink_opts *o, const struct event *ev)
 {
@@ -524,26 +539,12 @@ static void before_row(struct table *t, const struct sink_opts *o, const struct 
 	}
 	if (!o->stuck)
 		t->w.p = put_lit(t->w.p, "<unfinished ...> ");
-	else if (!(ev->rec->flags & CT_F_UNFINISHED))
-		t->w.p = put_lit(t->w.p, "resumed; ");
-	else if (!(ev->rec->flags & CT_F_PENDING))
-		t->w.p = put_lit(t->w.p, "ended inside; ");
-	t->w.p = put_lit(t->w.p, "began before the trace");
+	if (!o->stuck || ev->rec->flags & CT_F_PENDING)
+		t->w.p = put_lit(t->w.p, "began before the trace");
+	else
+		put_news(t, ev->rec, false);
 	if (ev->rec->flags & CT_F_BY_SCAN)
 		t->w.p = put_lit(t->w.p, " [by scan]");
-}
-
-/* Of a call that was under way when it was shown last. */
-static void put_news(struct table *t, const struct ct_call *c, bool comma)
-{
-	char *p = t->w.p;
-
-	if (c->h.flags & CT_F_PENDING)
-		return;
-	if (comma)
-		p = put_lit(p, ", ");
-	p = put_str(p, c->h.flags & CT_F_UNFINISHED ? "ended inside after " : "resumed after ");
-	t->w.p = put_age(p, c->h.end_ns - c->h.start_ns, c->h.flags & CT_F_NO_RETURN);
 }
 
 static void call_row(struct table *t, const struct sink_opts *o, const struct event *ev)
@@ -574,12 +575,14 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 		t->w.p = put_lit(t->w.p, ", ");
 	if (ret)
 		put_result(t, o, c, ret);
-	if (o->stuck)
-		put_news(t, c, any || ret);
-	else if (unfinished)
+	if (o->stuck) {
+		if (!(c->h.flags & CT_F_PENDING))
+			put_news(t, &c->h, any || ret);
+	} else if (unfinished) {
 		t->w.p = put_lit(t->w.p, "<unfinished ...>");
-	else if (!open_end && !exit_row)
+	} else if (!open_end && !exit_row) {
 		t->w.p = put_duration(any || ret ? put_lit(t->w.p, ", ") : t->w.p, c->h.end_ns - c->h.start_ns);
+	}
 	/* no row ends in spaces */
 	while (t->w.p > t->w.begin && t->w.p[-1] == ' ')
 		t->w.p--;
