@@ -41,6 +41,7 @@ struct stack_frame {
 	uint64_t address;     /* in the object; without an object, in the process */
 	uint64_t offset;      /* in the function */
 	const char *function; /* demangled; NULL: not known */
+	const char *mangled;  /* as the symbol table has it; NULL: `function` was not mangled */
 	const char *file;     /* source file; NULL: not known */
 	const char *object;   /* path of the mapped file; NULL: none */
 };
@@ -87,6 +88,9 @@ int name_table_record(struct name_table *, const struct ct_hdr *);
 const struct kernel_name *name_table_find(struct name_table *, const struct ct_call *);
 
 /* ---- stacks (event/stacks.c), as CT_FRAME and CT_STACK records tell them ---- */
+/* Remembered at least, the newest ones; whoever makes the records uses no older ids. */
+#define STACK_TABLE_STACKS 65536
+#define STACK_TABLE_FRAMES 262144
 struct stack_table;
 struct stack_table *stack_table_open(void); /* NULL: no memory */
 void stack_table_close(struct stack_table *);

@@ -158,7 +158,7 @@ static size_t round_up8(size_t n)
 
 static int check_py_code(const struct ct_py_code *c)
 {
-	if (c->name_len > CT_PY_STR || c->file_len > CT_PY_STR || c->table_len > CT_PY_TABLE ||
+	if (c->name_len > CT_PY_NAME || c->file_len > CT_PY_FILE || c->table_len > CT_PY_TABLE ||
 	    !py_kind(c->name_kind) || !py_kind(c->file_kind))
 		return -EBADMSG;
 	return check_tail(&c->h, sizeof(*c),
