@@ -162,7 +162,7 @@ struct gone {
 struct handles {
 	struct pool *pool;
 	struct table *t;
-	uint64_t context_ended_ns, runtime_unloaded_ns, driver_unloaded_ns;
+	uint64_t context_ended_ns, runtime_unloaded_ns, driver_unloaded_ns, doubted_ns;
 	struct gone *gone; /* GONE_SLOTS; NULL: none yet */
 	uint32_t ngone;
 };
@@ -263,6 +263,8 @@ static struct gone *gone_slot(const struct handles *h, uint64_t owner)
 static bool alive(const struct handles *h, const struct handle *e)
 {
 	if (e->flags & HANDLE_IN_CONTEXT && e->learned_ns < h->context_ended_ns)
+		return false;
+	if (!(e->flags & HANDLE_RUNTIME) && e->learned_ns < h->doubted_ns)
 		return false;
 	if (e->owner) {
 		const struct gone *g = h->gone ? gone_slot(h, e->owner) : NULL;
@@ -378,4 +380,10 @@ void handles_context_ended(struct handles *h, uint64_t from_ns)
 {
 	if (from_ns > h->context_ended_ns)
 		h->context_ended_ns = from_ns;
+}
+
+void handles_doubt(struct handles *h, uint64_t at_ns)
+{
+	h->doubted_ns = at_ns;
+	handles_context_ended(h, at_ns);
 }

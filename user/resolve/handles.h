@@ -59,5 +59,7 @@ int handles_put(struct handles *, const struct handle *);
 int handles_unloaded(struct handles *, uint64_t owner, uint64_t from_ns, bool runtime);
 /* At from_ns a context began to be ended. */
 void handles_context_ended(struct handles *, uint64_t from_ns);
+/* Before at_ns anything of the driver's may have been unloaded, unnoticed. */
+void handles_doubt(struct handles *, uint64_t at_ns);
 
 #endif

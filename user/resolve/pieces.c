@@ -81,6 +81,12 @@ static struct string *begin(struct pieces *p, const struct ct_more *m)
 	return s;
 }
 
+void pieces_drop(struct pieces *p)
+{
+	for (int i = 0; i < THREADS && p->nused; i++)
+		drop(p, &p->strings[i]);
+}
+
 void pieces_add(struct pieces *p, const struct ct_more *m)
 {
 	struct string *s = find(p, m->h.pid, m->h.tid);

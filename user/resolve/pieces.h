@@ -11,6 +11,8 @@
 struct pieces;
 struct pieces *pieces_open(void); /* NULL: no memory */
 void pieces_close(struct pieces *);
+/* Records were lost: what is there may belong to a call that is never coming. */
+void pieces_drop(struct pieces *);
 /* One piece. A piece for which there is no memory is as one that got lost. */
 void pieces_add(struct pieces *, const struct ct_more *);
 /*
