@@ -303,7 +303,7 @@ static struct owner *owner_get(struct name_table *t, uint32_t pid)
 
 	if (o)
 		return o;
-	if (t->nowners == t->cap_owners && (!forget_exited(t) || t->nowners > t->cap_owners / 2)) {
+	if (t->nowners == t->cap_owners && (!forget_exited(t) || t->nowners >= t->cap_owners / 2)) {
 		uint32_t cap = t->cap_owners ? t->cap_owners * 2 : 64;
 		struct owner *owners = realloc(t->owners, cap * sizeof(*owners));
 
