@@ -516,10 +516,11 @@ static void test_others(void)
 
 /* ---- records and tables ----------------------------------------------------------------------------------- */
 
-static struct {
+static union {
 	struct ct_py_code c;
-	char bytes[65536];
+	char all[65536];
 } made;
+#define MADE (made.all + sizeof(struct ct_py_code))
 
 static void make(uint64_t code, const void *name, size_t name_len, int kind, const void *file, size_t file_len, int file_kind,
 		 const void *table, size_t table_len)
@@ -537,11 +538,11 @@ static void make(uint64_t code, const void *name, size_t name_len, int kind, con
 	made.c.file_len = (uint16_t)file_len;
 	made.c.file_kind = (uint8_t)file_kind;
 	made.c.table_len = (uint16_t)table_len;
-	memcpy(made.bytes + at, name, name_len);
+	memcpy(MADE + at, name, name_len);
 	at += (name_len + 7) & ~(size_t)7;
-	memcpy(made.bytes + at, file, file_len);
+	memcpy(MADE + at, file, file_len);
 	at += (file_len + 7) & ~(size_t)7;
-	memcpy(made.bytes + at, table, table_len);
+	memcpy(MADE + at, table, table_len);
 	at += (table_len + 7) & ~(size_t)7;
 	made.c.h.size = (uint16_t)(sizeof(made.c) + at);
 }
@@ -591,7 +592,7 @@ static void test_tables(void)
 	make(2, "f", 1, 0, "a.py", 4, 0, "", 0);
 	CHECK(!python_code(known, &made.c) && line_of(known, 2, 0) == 100);
 	/* a table that was cut says nothing of what comes after */
-	memset(made.bytes + 16, 0x80 | 10 << 3, CT_PY_TABLE);
+	memset(MADE + 16, 0x80 | 10 << 3, CT_PY_TABLE);
 	made.c.table_len = CT_PY_TABLE;
 	made.c.h.size = (uint16_t)(sizeof(made.c) + 16 + CT_PY_TABLE);
 	CHECK(!python_code(known, &made.c));
