@@ -45,7 +45,7 @@ enum ct_kind {
 	CT_EXEC = 21,	  /* struct ct_process: the same process id, a new program */
 	CT_FORK = 22,	  /* struct ct_fork */
 	CT_EXIT = 23,	  /* struct ct_exit: the last thread of a known process is gone */
-	CT_MAP = 24,
+	CT_MAP = 24,	  /* struct ct_hdr alone: process h.pid maps other files than before; never stored */
 	CT_LOST = 25,	  /* struct ct_lost: made in user space of hdr.lost and of the counters */
 	CT_MORE = 26,	  /* struct ct_more: the rest of a string that did not fit into a call's record, before that record */
 	CT_USER_STACK = 27, /* struct ct_user_stack: raw, before the record of the call that it belongs to; never stored */
@@ -321,9 +321,11 @@ struct ct_read {
 
 /* spec.more */
 #define CT_S_WHOLE_NAME 0x01 /* what a string read cuts off follows as CT_MORE */
+#define CT_S_ENTRY_ONLY	0x08 /* its return says nothing: entry probe only */
 #define CT_S_STACK	0x02 /* with the user stack */
 #define CT_S_FORGETS	0x04 /* unloads kernels: counted in `forgets` at its entry, so that a name read from the process's
 			       memory is known to be no older than what was unloaded */
+#define CT_S_ENTRY_ONLY 0x08 /* its entry tells everything: no return probe is put on it, as with CT_S_CALLBACK */
 
 struct ct_spec {
 	__u8 nwords;	/* words to copy; <= CT_MAX_WORDS */

@@ -37,6 +37,7 @@ struct session {
 
 	struct out out;
 	struct sink_opts sink_opts;
+	char title[512];
 	struct sink sinks[2];
 	int nsinks;
 
@@ -323,6 +324,12 @@ static bool want_color(const struct session *s)
 
 static int open_sinks(struct session *s)
 {
+	static const struct sink_ops *const formats[] = {
+		[OPTS_FORMAT_TABLE] = &sink_table,
+		[OPTS_FORMAT_JSON] = &sink_json,
+		[OPTS_FORMAT_FOLDED] = &sink_folded,
+		[OPTS_FORMAT_FLAME] = &sink_flame,
+	};
 	const struct opts *o = s->o;
 	const struct sink_ops *ops[2];
 	int n = 0, err;
@@ -338,12 +345,16 @@ static int open_sinks(struct session *s)
 		.nested = o->nested,
 		.counts = o->counts || o->counts_only,
 		.counts_only = o->counts_only,
+		.mangled = o->mangled,
+		.full_names = o->full_names,
+		.weight = o->weight,
+		.title = opts_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
 		.version = CT_VERSION,
 	};
 	if (!o->counts_only)
-		ops[n++] = o->format == OPTS_JSON ? &sink_json : &sink_table;
+		ops[n++] = formats[o->format];
 	if (o->counts || o->counts_only)
 		ops[n++] = &sink_count;
 	for (int i = 0; i < n; i++) {

@@ -81,6 +81,10 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	c->cmd = o->cmd;
 	c->user = o->user;
 	c->env = (char *const *)o->env;
+	c->stack = o->stack == OPTS_STACK_DWARF ? PLAN_STACK_COPY :
+		   o->stack == OPTS_STACK_FP	? PLAN_STACK_ADDRESSES :
+						  PLAN_STACK_NONE;
+	c->python = c->stack && !o->no_python;
 	c->enter = o->enter_exit;
 	c->nested = o->nested;
 	c->no_return = o->no_return;
