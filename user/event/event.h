@@ -82,12 +82,15 @@ const struct process *process_table_find(struct process_table *, uint32_t pid);
 struct name_table;
 struct name_table *name_table_open(void); /* NULL: no memory */
 void name_table_close(struct name_table *);
-/* Learns from CT_NAME, CT_EXEC and CT_EXIT records; others are ignored. Returns 0 or -ENOMEM. */
+/* Learns from CT_NAME, CT_PROCESS, CT_EXEC and CT_EXIT records; others are ignored. Returns 0 or -ENOMEM. */
 int name_table_record(struct name_table *, const struct ct_hdr *);
 /* The kernel that a call's record names; NULL: it names none, or one that is not known. */
 const struct kernel_name *name_table_find(struct name_table *, const struct ct_call *);
 
 /* ---- stacks (event/stacks.c), as CT_FRAME and CT_STACK records tell them ---- */
+/* Remembered at least, the newest ones; whoever makes the records uses no older ids. */
+#define STACK_TABLE_STACKS 65536
+#define STACK_TABLE_FRAMES 262144
 struct stack_table;
 struct stack_table *stack_table_open(void); /* NULL: no memory */
 void stack_table_close(struct stack_table *);
@@ -105,6 +108,7 @@ struct filter {
 	const char *comm_glob;	  /* NULL: off; fnmatch(3) on the process's name */
 	uint32_t tid;		  /* 0: off (initial namespace) */
 	bool nested;		  /* show calls inside calls */
+	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
 };
 bool filter_match(const struct filter *, const struct event *);
 

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stacks.c - the table of stacks: what the id at a call's end stands for, as CT_FRAME and CT_STACK records told.
+ *
+ * Ids are given in order, so each table is a window on the newest ones. Half as many again as STACK_TABLE_STACKS and
+ * STACK_TABLE_FRAMES are kept before the oldest go. A stack goes with the first of its frames that goes. Records may come
+ * from a file: no id, length or string in them is believed.
+ */
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event.h"
+
+#define DEMANGLED_MAX 16384 /* bytes; a name that would take more is shown as it is */
+#define MANGLED_MAX 4096
+
+/* The newest `n` of what has ids from `base` on; a gap is a NULL. */
+struct window {
+	void **at;
+	uint32_t base, n, cap;
+};
+
+struct kept_frame {
+	struct stack_frame f;
+	char strings[];
+};
+
+struct kept_stack {
+	struct stack s;
+	uint32_t smallest; /* of its frames' ids */
+	const struct stack_frame *frames[];
+};
+
+struct stack_table {
+	struct window frames, stacks;
+};
+
+struct stack_table *stack_table_open(void)
+{
+	return calloc(1, sizeof(struct stack_table));
+}
+
+static void window_clear(struct window *w)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		free(w->at[i]);
+	w->n = 0;
+}
+
+void stack_table_close(struct stack_table *t)
+{
+	if (!t)
+		return;
+	window_clear(&t->frames);
+	window_clear(&t->stacks);
+	free(t->frames.at);
+	free(t->stacks.at);
+	free(t);
+}
+
+static void *window_find(const struct window *w, uint32_t id)
+{
+	return id >= w->base && id - w->base < w->n ? w->at[id - w->base] : NULL;
+}
+
+/* Drops the oldest so that `keep` remain. */
+static void window_shrink(struct window *w, uint32_t keep)
+{
+	uint32_t drop = w->n > keep ? w->n - keep : 0;
+
+	for (uint32_t i = 0; i < drop; i++)
+		free(w->at[i]);
+	w->n -= drop;
+	w->base += drop;
+	if (w->n)
+		memmove(w->at, w->at + drop, w->n * sizeof(*w->at));
+}
+
+/* Takes `what` for an id. An id that is not the next one is a file's own way: a small gap stays a gap, everything else
+ * begins anew. -EEXIST: it is known already. */
+static int window_put(struct window *w, uint32_t id, void *what, uint32_t limit)
+{
+	if (window_find(w, id))
+		return -EEXIST;
+	if (w->n && (id < w->base || id - w->base >= limit + limit / 2))
+		window_clear(w);
+	if (!w->n)
+		w->base = id;
+	while (id - w->base >= w->cap) {
+		uint32_t cap = w->cap ? 2 * w->cap : 256;
+		void **more = realloc(w->at, cap * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		w->at = more;
+		w->cap = cap;
+	}
+	while (w->n <= id - w->base)
+		w->at[w->n++] = NULL;
+	w->at[id - w->base] = what;
+	return 0;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------------- */
+
+struct demangling {
+	char *buf;
+	size_t len;
+	jmp_buf enough;
+};
+
+static void demangled(const char *piece, size_t len, void *ctx)
+{
+	struct demangling *d = ctx;
+
+	if (len >= DEMANGLED_MAX - d->len)
+		longjmp(d->enough, 1); /* a short name can stand for an endless one */
+	memcpy(d->buf + d->len, piece, len);
+	d->len += len;
+}
+
+/* NULL: there is nothing to demangle. The caller frees. */
+static char *demangle(const char *name)
+{
+	struct demangling *d;
+	char *out = NULL;
+
+	if (name[0] != '_' || name[1] != 'Z' || strlen(name) > MANGLED_MAX)
+		return NULL;
+	d = malloc(sizeof(*d));
+	if (!d)
+		return NULL;
+	d->len = 0;
+	d->buf = malloc(DEMANGLED_MAX);
+	if (d->buf && !setjmp(d->enough) && cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, demangled, d))
+		out = strndup(d->buf, d->len);
+	free(d->buf);
+	free(d);
+	return out;
+}
+
+static const char *take(char **to, const char *from, size_t len)
+{
+	const char *s = *to;
+
+	if (!len)
+		return NULL;
+	memcpy(*to, from, len);
+	(*to)[len] = '\0';
+	*to += len + 1;
+	return s;
+}
+
+static struct kept_frame *make_frame(const struct ct_frame *r)
+{
+	size_t sum = (size_t)r->function_len + r->file_len + r->object_len, len;
+	const char *from = r->strings;
+	char *function, *to, *plain = NULL;
+	struct kept_frame *k;
+
+	function = strndup(from, r->function_len);
+	if (!function)
+		return NULL;
+	if (r->kind != CT_FRAME_PYTHON)
+		plain = demangle(function);
+	len = strlen(plain ? plain : function);
+	k = malloc(sizeof(*k) + len + sum + 3);
+	if (k) {
+		to = k->strings;
+		k->f = (struct stack_frame){ .kind = r->kind, .line = r->line, .address = r->address, .offset = r->offset };
+		k->f.function = take(&to, plain ? plain : function, len);
+		k->f.file = take(&to, from + r->function_len, r->file_len);
+		k->f.object = take(&to, from + r->function_len + r->file_len, r->object_len);
+	}
+	free(plain);
+	free(function);
+	return k;
+}
+
+/* Frames go, and with them the stacks that have them. */
+static void shrink_frames(struct stack_table *t)
+{
+	window_shrink(&t->frames, STACK_TABLE_FRAMES);
+	for (uint32_t i = 0; i < t->stacks.n; i++) {
+		struct kept_stack *s = t->stacks.at[i];
+
+		if (s && s->smallest < t->frames.base) {
+			free(s);
+			t->stacks.at[i] = NULL;
+		}
+	}
+}
+
+static int learn_frame(struct stack_table *t, const struct ct_frame *r)
+{
+	size_t room = r->h.size - sizeof(*r);
+	struct kept_frame *k;
+	int err;
+
+	if (r->h.size < sizeof(*r) || (size_t)r->function_len + r->file_len + r->object_len > room || !r->id)
+		return 0;
+	k = make_frame(r);
+	if (!k)
+		return -ENOMEM;
+	/* a file that begins anew takes its stacks along: they point into the frames */
+	if (t->frames.n && (r->id < t->frames.base || r->id - t->frames.base >= STACK_TABLE_FRAMES / 2 * 3))
+		window_clear(&t->stacks);
+	err = window_put(&t->frames, r->id, k, STACK_TABLE_FRAMES);
+	if (err)
+		free(k);
+	if (t->frames.n >= STACK_TABLE_FRAMES / 2 * 3)
+		shrink_frames(t);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* ---- stacks ------------------------------------------------------------------------------------------- */
+
+static int learn_stack(struct stack_table *t, const struct ct_stack *r)
+{
+	static const struct stack_frame unknown = { .kind = CT_FRAME_UNKNOWN };
+	struct kept_stack *k;
+	int err;
+
+	if (r->h.size < sizeof(*r) || r->nframes > (r->h.size - sizeof(*r)) / sizeof(r->frames[0]) || !r->id)
+		return 0;
+	k = malloc(sizeof(*k) + r->nframes * sizeof(k->frames[0]));
+	if (!k)
+		return -ENOMEM;
+	k->s = (struct stack){ .id = r->id, .nframes = r->nframes, .flags = r->flags, .frames = k->frames };
+	k->smallest = UINT32_MAX;
+	for (uint32_t i = 0; i < r->nframes; i++) {
+		const struct kept_frame *f = window_find(&t->frames, r->frames[i]);
+
+		k->frames[i] = f ? &f->f : &unknown;
+		if (f && r->frames[i] < k->smallest)
+			k->smallest = r->frames[i];
+	}
+	err = window_put(&t->stacks, r->id, k, STACK_TABLE_STACKS);
+	if (err)
+		free(k);
+	if (t->stacks.n >= STACK_TABLE_STACKS / 2 * 3)
+		window_shrink(&t->stacks, STACK_TABLE_STACKS);
+	return err == -ENOMEM ? err : 0;
+}
+
+int stack_table_record(struct stack_table *t, const struct ct_hdr *h)
+{
+	if (h->kind == CT_FRAME)
+		return learn_frame(t, (const struct ct_frame *)h);
+	if (h->kind == CT_STACK)
+		return learn_stack(t, (const struct ct_stack *)h);
+	return 0;
+}
+
+const struct stack *stack_table_find(struct stack_table *t, const struct ct_call *c)
+{
+	const struct kept_stack *k;
+	uint64_t id;
+
+	if (!(c->h.flags & CT_F_STACK) || c->h.size < sizeof(*c) + sizeof(id))
+		return NULL;
+	memcpy(&id, (const char *)c + c->h.size - sizeof(id), sizeof(id));
+	k = id <= UINT32_MAX ? window_find(&t->stacks, (uint32_t)id) : NULL;
+	return k ? &k->s : NULL;
+}

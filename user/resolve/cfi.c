@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cfi.c - see cfi.h. */
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cfi.h"
+
+#define FIRST_SLOTS 64	 /* a power of two */
+#define ROWS_MAX 16384	 /* rows of one object; above, all are forgotten */
+#define OPS_MAX 64	 /* operations of a row's expressions */
+
+struct slot {
+	uint64_t address;
+	struct cfi_row *row; /* NULL with used: there is no row */
+	bool used;
+};
+
+struct cfi_rows {
+	struct slot *slots;
+	uint32_t nslots, used;
+	bool looked;
+	Dwarf_CFI *eh, *debug;
+	Dwarf_Addr eh_bias, debug_bias;
+};
+
+static void free_row(struct cfi_row *row)
+{
+	if (row)
+		free(row->ops);
+	free(row);
+}
+
+static void forget(struct cfi_rows *r)
+{
+	for (uint32_t i = 0; i < r->nslots; i++)
+		free_row(r->slots[i].row);
+	free(r->slots);
+	r->slots = NULL;
+	r->nslots = r->used = 0;
+}
+
+void cfi_close(struct cfi_rows *r)
+{
+	if (!r)
+		return;
+	forget(r);
+	free(r);
+}
+
+/* ---- from libdw's form to rows ------------------------------------------------------------------------ */
+
+/* Branches name bytes of the encoded expression: find the operation that stands there. */
+static int branch_to(const Dwarf_Op *ops, size_t n, size_t at)
+{
+	/* number is the signed 16-bit distance from the end of the operation, which is 3 bytes long */
+	uint64_t want = ops[at].offset + 3 + (uint64_t)(int64_t)(int16_t)ops[at].number;
+
+	for (size_t i = 0; i < n; i++)
+		if (ops[i].offset == want && ops[i].atom != DW_OP_call_frame_cfa)
+			return (int)i;
+	/* the end of the expression */
+	return want > ops[n - 1].offset ? (int)n : -1;
+}
+
+/* Copies an expression behind those that the row has. */
+static bool keep_ops(struct cfi_row *row, struct cfi_rule *rule, const Dwarf_Op *ops, size_t n)
+{
+	struct cfi_op *more;
+
+	if (!n || n + row->nops > OPS_MAX)
+		return false;
+	more = realloc(row->ops, (row->nops + n) * sizeof(*more));
+	if (!more)
+		return false;
+	row->ops = more;
+	rule->first = row->nops;
+	rule->nops = (uint16_t)n;
+	for (size_t i = 0; i < n; i++) {
+		struct cfi_op *op = &row->ops[row->nops + i];
+
+		*op = (struct cfi_op){ .op = ops[i].atom, .arg = ops[i].number, .arg2 = ops[i].number2, .to = -1 };
+		if (op->op != DW_OP_skip && op->op != DW_OP_bra)
+			continue;
+		op->to = branch_to(ops, n, i);
+		if (op->to < 0)
+			return false;
+	}
+	row->nops = (uint16_t)(row->nops + n);
+	return true;
+}
+
+static bool cfa_rule(struct cfi_row *row, const Dwarf_Op *ops, size_t n)
+{
+	struct cfi_rule *rule = &row->cfa;
+	bool breg = n == 1 && ops->atom >= DW_OP_breg0 && ops->atom <= DW_OP_breg31;
+
+	if (breg || (n == 1 && ops->atom == DW_OP_bregx)) {
+		uint64_t reg = breg ? (uint64_t)(ops->atom - DW_OP_breg0) : ops->number;
+
+		rule->how = CFI_REGISTER;
+		rule->reg = (uint8_t)reg;
+		rule->offset = (int64_t)(breg ? ops->number : ops->number2);
+		return reg < CFI_REGS;
+	}
+	rule->how = CFI_VALUE_EXPR;
+	return keep_ops(row, rule, ops, n);
+}
+
+static bool reg_rule(struct cfi_row *row, struct cfi_rule *rule, const Dwarf_Op *ops, size_t n, const Dwarf_Op *mem)
+{
+	bool value = n && ops[n - 1].atom == DW_OP_stack_value;
+	size_t len = n - value;
+
+	if (!n) {
+		rule->how = ops == mem ? CFI_UNDEFINED : CFI_SAME;
+		return true;
+	}
+	if (n == 1 && ((ops->atom >= DW_OP_reg0 && ops->atom <= DW_OP_reg31) || ops->atom == DW_OP_regx)) {
+		uint64_t reg = ops->atom == DW_OP_regx ? ops->number : (uint64_t)(ops->atom - DW_OP_reg0);
+
+		rule->how = CFI_REGISTER;
+		rule->reg = (uint8_t)reg;
+		return reg < CFI_REGS;
+	}
+	if (len && ops[0].atom == DW_OP_call_frame_cfa && (len == 1 || (len == 2 && ops[1].atom == DW_OP_plus_uconst))) {
+		rule->how = value ? CFI_VALUE : CFI_SAVED;
+		rule->offset = len == 2 ? (int64_t)ops[1].number : 0;
+		return true;
+	}
+	rule->how = value ? CFI_VALUE_EXPR : CFI_SAVED_EXPR;
+	return keep_ops(row, rule, ops, len);
+}
+
+static struct cfi_row *row_of(Dwarf_Frame *frame)
+{
+	struct cfi_row *row = calloc(1, sizeof(*row));
+	Dwarf_Op mem[3], *ops;
+	size_t n;
+	int ra;
+
+	if (!row)
+		return NULL;
+	ra = dwarf_frame_info(frame, NULL, NULL, &row->signal);
+	if (ra < 0 || ra >= CFI_REGS || dwarf_frame_cfa(frame, &ops, &n) || !n || !cfa_rule(row, ops, n))
+		goto bad;
+	row->ra = (uint8_t)ra;
+	for (int reg = 0; reg < CFI_REGS; reg++)
+		if (dwarf_frame_register(frame, reg, mem, &ops, &n))
+			row->regs[reg].how = CFI_UNDEFINED;
+		else if (!reg_rule(row, &row->regs[reg], ops, n, mem))
+			goto bad;
+	return row;
+bad:
+	free_row(row);
+	return NULL;
+}
+
+static struct cfi_row *ask(Dwarf_CFI *cfi, uint64_t address)
+{
+	Dwarf_Frame *frame = NULL;
+	struct cfi_row *row;
+
+	if (!cfi || dwarf_cfi_addrframe(cfi, address, &frame))
+		return NULL;
+	row = row_of(frame);
+	free(frame);
+	return row;
+}
+
+/* ---- the rows that are known -------------------------------------------------------------------------- */
+
+static struct slot *slot_of(struct slot *slots, uint32_t nslots, uint64_t address)
+{
+	uint32_t i = (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 32) & (nslots - 1);
+
+	while (slots[i].used && slots[i].address != address)
+		i = (i + 1) & (nslots - 1);
+	return &slots[i];
+}
+
+static bool make_room(struct cfi_rows *r)
+{
+	uint32_t nslots = r->nslots ? 2 * r->nslots : FIRST_SLOTS;
+	struct slot *slots;
+
+	if (r->used >= ROWS_MAX) {
+		forget(r);
+		nslots = FIRST_SLOTS;
+	}
+	if (r->nslots && r->used < r->nslots / 2)
+		return true;
+	slots = calloc(nslots, sizeof(*slots));
+	if (!slots)
+		return false;
+	for (uint32_t i = 0; i < r->nslots; i++)
+		if (r->slots[i].used)
+			*slot_of(slots, nslots, r->slots[i].address) = r->slots[i];
+	free(r->slots);
+	r->slots = slots;
+	r->nslots = nslots;
+	return true;
+}
+
+static void look(struct cfi_rows *r, Dwfl_Module *mod)
+{
+	r->looked = true;
+	if (mod)
+		r->eh = dwfl_module_eh_cfi(mod, &r->eh_bias);
+}
+
+const struct cfi_row *cfi_find(struct object *o, uint64_t address)
+{
+	struct cfi_rows **home = object_rows(o), *r = *home;
+	Dwfl_Module *mod;
+	struct slot *slot;
+
+	if (!r) {
+		r = *home = calloc(1, sizeof(*r));
+		if (!r)
+			return NULL;
+	}
+	if (r->nslots) {
+		slot = slot_of(r->slots, r->nslots, address);
+		if (slot->used)
+			return slot->row;
+	}
+	mod = object_module(o);
+	if (!r->looked)
+		look(r, mod);
+	if (!make_room(r))
+		return NULL;
+	slot = slot_of(r->slots, r->nslots, address);
+	slot->address = address;
+	slot->used = true;
+	r->used++;
+	slot->row = ask(r->eh, address - r->eh_bias);
+	/* .debug_frame only where .eh_frame says nothing: it costs a look for separate debug files */
+	if (!slot->row && mod && object_has_dwarf(o)) {
+		if (!r->debug)
+			r->debug = dwfl_module_dwarf_cfi(mod, &r->debug_bias);
+		slot->row = ask(r->debug, address - r->debug_bias);
+	}
+	return slot->row;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cfi.h - call frame information: how a function's caller is found from a place in it, as .eh_frame or .debug_frame says.
+ *
+ * libdw interprets the tables; what it finds for an address is kept as a row, so that the next stack through that address
+ * costs a look-up. Knows objects; knows no process and no stack.
+ */
+#ifndef CT_CFI_H
+#define CT_CFI_H
+
+#include "object.h"
+
+/* Numbers of registers as DWARF has them for the architecture. */
+#if defined(__aarch64__)
+#define CFI_REGS 33
+#define CFI_SP 31
+#define CFI_BP 29
+#else
+#define CFI_REGS 17
+#define CFI_SP 7
+#define CFI_BP 6
+#endif
+
+enum cfi_how {
+	CFI_UNDEFINED, /* cannot be known; of the return address: there is no caller */
+	CFI_SAME,
+	CFI_SAVED,	 /* at CFA + offset */
+	CFI_VALUE,	 /* is CFA + offset */
+	CFI_REGISTER,	 /* is in register reg, plus offset */
+	CFI_SAVED_EXPR,	 /* at the address that the expression gives */
+	CFI_VALUE_EXPR,	 /* is what the expression gives */
+};
+
+/* One operation of an expression. */
+struct cfi_op {
+	uint8_t op; /* DW_OP_ */
+	uint64_t arg, arg2;
+	int to; /* of a branch: the index that it goes to */
+};
+
+struct cfi_rule {
+	uint8_t how, reg;
+	uint16_t nops, first; /* of the row's ops */
+	int64_t offset;
+};
+
+struct cfi_row {
+	bool signal; /* the frame of a signal: its caller was interrupted, it did not call */
+	uint8_t ra;  /* the column of the return address */
+	uint16_t nops;
+	struct cfi_rule cfa, regs[CFI_REGS];
+	struct cfi_op *ops;
+};
+
+/* The row for an address in an object; NULL: there is none. Valid until the next call for the same object. */
+const struct cfi_row *cfi_find(struct object *, uint64_t address);
+void cfi_close(struct cfi_rows *); /* takes NULL */
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * symbols.c - see symbols.h.
+ *
+ * libdwfl searches a symbol table from one end to the other for each address; libtorch_cuda.so has 200 000 symbols. So the
+ * table is read once into an index that is sorted by address.
+ */
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols.h"
+
+#define SYMBOLS_INDEX_MAX (16 << 20)
+#define BACK_MAX 64	     /* symbols before an address that are looked at for one that is big enough */
+#define SIZELESS_MAX 0x10000 /* bytes that a symbol without a size is believed to stand for */
+#define NAME_LEN_MAX 16384
+
+struct symbol {
+	uint64_t address, size;
+	const char *name;
+	uint8_t rank; /* of several at one address the highest is shown */
+};
+
+struct symbol_index {
+	struct symbol *symbols;
+	size_t n;
+	bool looked; /* for DWARF */
+};
+
+void symbols_close(struct symbol_index *x)
+{
+	if (!x)
+		return;
+	free(x->symbols);
+	free(x);
+}
+
+/* ---- symbol tables ------------------------------------------------------------------------------------ */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	/* any order that is the same each time */
+	return -strcmp(x->name, y->name);
+}
+
+static uint8_t rank_of(const GElf_Sym *sym)
+{
+	uint8_t bind = GELF_ST_BIND(sym->st_info);
+
+	return (uint8_t)((GELF_ST_TYPE(sym->st_info) != STT_NOTYPE) * 8 + (sym->st_size != 0) * 4 +
+			 (bind == STB_GLOBAL ? 2 : bind != STB_LOCAL));
+}
+
+static void read_index(struct symbol_index *x, Dwfl_Module *mod)
+{
+	int n = dwfl_module_getsymtab(mod);
+
+	if (n <= 0 || n > SYMBOLS_INDEX_MAX)
+		return;
+	x->symbols = malloc((size_t)n * sizeof(*x->symbols));
+	for (int i = 0; x->symbols && i < n; i++) {
+		GElf_Sym sym;
+		GElf_Addr address;
+		GElf_Word shndx;
+		const char *name = dwfl_module_getsym_info(mod, i, &sym, &address, &shndx, NULL, NULL);
+		uint8_t type = name ? GELF_ST_TYPE(sym.st_info) : STT_FILE;
+
+		if ((type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC) || !*name)
+			continue;
+		if (shndx == SHN_UNDEF || shndx == SHN_ABS || shndx == SHN_COMMON || strnlen(name, NAME_LEN_MAX) == NAME_LEN_MAX)
+			continue;
+		/* the assembler's marks for data in code */
+		if (type == STT_NOTYPE && name[0] == '$')
+			continue;
+		x->symbols[x->n++] = (struct symbol){ .address = address, .size = sym.st_size, .name = name,
+						      .rank = rank_of(&sym) };
+	}
+	if (x->n)
+		qsort(x->symbols, x->n, sizeof(*x->symbols), by_address);
+}
+
+static struct symbol_index *index_of(struct object *o)
+{
+	struct symbol_index **home = object_symbols(o);
+	Dwfl_Module *mod;
+
+	if (*home)
+		return *home;
+	*home = calloc(1, sizeof(**home));
+	if (!*home)
+		return NULL;
+	mod = object_module(o);
+	if (mod)
+		read_index(*home, mod);
+	return *home;
+}
+
+/* The nearest symbol before an address that holds it; without a size, if no other one comes between. */
+static const struct symbol *lookup(const struct symbol_index *x, uint64_t address)
+{
+	const struct symbol *sizeless = NULL;
+	size_t lo = 0, hi = x->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (x->symbols[mid].address <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (size_t back = 0; back < BACK_MAX && back < lo; back++) {
+		const struct symbol *s = &x->symbols[lo - 1 - back];
+
+		if (s->size && address - s->address < s->size)
+			return s;
+		if (!s->size && !back && address - s->address < SIZELESS_MAX)
+			sizeless = s;
+	}
+	return sizeless;
+}
+
+bool symbols_function(struct object *o, uint64_t address, bool exact, struct symbols_function *out)
+{
+	const struct symbol_index *x = index_of(o);
+	const struct symbol *s = x ? lookup(x, address - !exact) : NULL;
+
+	if (!s)
+		return false;
+	out->name = s->name;
+	out->offset = address - s->address;
+	return true;
+}
+
+/* ---- DWARF -------------------------------------------------------------------------------------------- */
+
+static const char *die_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
+
+	if (!name)
+		name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr));
+	return name ? name : dwarf_diename(die);
+}
+
+/* Where an inlined function was called. */
+static void call_place(Dwarf_Die *cu, Dwarf_Die *die, struct symbols_place *p)
+{
+	Dwarf_Files *files;
+	Dwarf_Attribute attr;
+	Dwarf_Word v;
+	size_t n;
+
+	p->file = NULL;
+	p->line = 0;
+	if (!dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attr), &v) && !dwarf_getsrcfiles(cu, &files, &n) && v < n)
+		p->file = dwarf_filesrc(files, v, NULL, NULL);
+	if (!dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attr), &v) && v <= INT32_MAX)
+		p->line = (uint32_t)v;
+}
+
+/* The chain of inlined functions at pc: out[0] has the line already. Returns the number of places, or -1 when the DWARF
+ * there is damaged: libdw then leaks what it had. */
+static int inlined(Dwarf_Die *cu, Dwarf_Addr pc, struct symbols_place *out, int max)
+{
+	Dwarf_Die *scopes = NULL, *around = NULL;
+	int n = dwarf_getscopes(cu, pc, &scopes), found = -1, at = 0, naround = 0;
+
+	if (n < 0)
+		return -1;
+	for (int i = 0; i < n && found < 0; i++) {
+		int tag = dwarf_tag(&scopes[i]);
+
+		if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_entry_point)
+			found = i;
+	}
+	/* getscopes goes on where an inlined function was written; the scopes that hold its code are asked for anew */
+	if (found >= 0)
+		naround = dwarf_getscopes_die(&scopes[found], &around);
+	for (int i = 0; i < naround && at < max - 1; i++) {
+		int tag = dwarf_tag(&around[i]);
+
+		if (tag == DW_TAG_subprogram || tag == DW_TAG_entry_point) {
+			if (!out[at].function)
+				out[at].function = die_name(&around[i]);
+			break;
+		}
+		if (tag != DW_TAG_inlined_subroutine)
+			continue;
+		out[at + 1] = out[at];
+		out[at].function = die_name(&around[i]);
+		out[at].inlined = true;
+		out[at].offset = 0;
+		call_place(cu, &around[i], &out[++at]);
+	}
+	free(around);
+	free(scopes);
+	return at + 1;
+}
+
+static bool has_debug_info(Dwfl_Module *mod)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(mod, &bias);
+	Elf_Scn *scn = NULL;
+	size_t strings;
+
+	if (!elf || elf_getshdrstrndx(elf, &strings))
+		return false;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+		const char *name = gelf_getshdr(scn, &shdr) ? elf_strptr(elf, strings, shdr.sh_name) : NULL;
+
+		if (name && !strcmp(name, ".debug_info"))
+			return true;
+	}
+	return false;
+}
+
+/* The module, if it has DWARF that can be read. */
+static Dwfl_Module *dwarf_of(struct object *o, struct symbol_index *x)
+{
+	Dwfl_Module *mod = object_has_dwarf(o) ? object_module(o) : NULL;
+	Dwarf_Addr bias;
+
+	if (!mod || x->looked)
+		return mod;
+	x->looked = true;
+	if (dwfl_module_getdwarf(mod, &bias))
+		return mod;
+	if (has_debug_info(mod))
+		object_complain(o, "its debug information cannot be read");
+	object_drop_dwarf(o);
+	return NULL;
+}
+
+int symbols_find(struct object *o, uint64_t address, bool exact, struct symbols_place *out, int max)
+{
+	struct symbol_index *x = index_of(o);
+	uint64_t lookup_at = address - !exact;
+	struct symbols_function f;
+	Dwarf_Addr bias;
+	Dwfl_Module *mod;
+	Dwfl_Line *line;
+	Dwarf_Die *cu;
+	int n = 0;
+
+	memset(&out[0], 0, sizeof(out[0]));
+	if (symbols_function(o, address, exact, &f)) {
+		out[0].function = f.name;
+		out[0].offset = f.offset;
+	}
+	mod = x ? dwarf_of(o, x) : NULL;
+	if (!mod)
+		return 1;
+	line = dwfl_module_getsrc(mod, lookup_at);
+	if (line) {
+		out[0].file = dwfl_lineinfo(line, NULL, &n, NULL, NULL, NULL);
+		out[0].line = n > 0 ? (uint32_t)n : 0;
+	}
+	cu = dwfl_module_addrdie(mod, lookup_at, &bias);
+	n = cu ? inlined(cu, lookup_at - bias, out, max) : 1;
+	if (n > 0)
+		return n;
+	object_complain(o, "its debug information is damaged");
+	object_drop_dwarf(o);
+	return 1;
+}
