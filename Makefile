@@ -39,6 +39,7 @@ help:
 
 include tests/standin/Makefile.inc
 include $(wildcard tests/cases/Makefile.inc)
+include $(wildcard tests/programs/Makefile.inc)
 
 cudatrace: $(OBJS)
 	$(call say,LINK,$@)

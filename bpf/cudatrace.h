@@ -322,7 +322,6 @@ struct ct_read {
 
 /* spec.more */
 #define CT_S_WHOLE_NAME 0x01 /* what a string read cuts off follows as CT_MORE */
-#define CT_S_ENTRY_ONLY	0x08 /* its return says nothing: entry probe only */
 #define CT_S_STACK	0x02 /* with the user stack */
 #define CT_S_FORGETS	0x04 /* unloads kernels: counted in `forgets` at its entry, so that a name read from the process's
 			       memory is known to be no older than what was unloaded */

@@ -3,7 +3,7 @@
 # Completion of cudatrace in bash. Needs nothing but bash; what follows -- is completed as a command.
 
 _cudatrace() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} cmd=trace eq= i head words opts
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} cmd=trace eq="" i head words opts
 	local folded="-p --pid -f --follow -t --thread --cgroup --comm --library --domain -u --user -E --env
 		-e --events --failed --min-duration --min-size --keep-chatty
 		-k --stack --no-python --mangled --full-names -o --output -A --append --format --weight

@@ -239,12 +239,13 @@ def test_program(b, folder):
     b.key("/", "/")
     check("flame-slash", b.js('document.activeElement.id') == "search" and not b.js('document.getElementById("search").value'),
           "/ does not go to the search")
-    b.type("CUDA")
-    hit = sum(w for way, w in lines if any("cuda" in n.lower() for n in way))
+    b.type("AT::native")
+    hit = sum(w for way, w in lines if any("at::native" in n for n in way))
+    check("flame-search-sample", 0 < hit < total and any(sum("at::native" in n for n in way) > 1 for way, _ in lines), hit)
     found = b.js('document.getElementById("found").textContent')
     check("flame-search-share", found.startswith(f"{100 * hit / total:.2f}% matched: {hit} calls in "), f"{found}, not {hit} of {total}")
     shown = b.js(SHOWN)
-    check("flame-search-highlights", all(f["hit"] == ("cuda" in f["text"].lower()) for f in shown) and any(f["hit"] for f in shown),
+    check("flame-search-highlights", all(f["hit"] == ("at::native" in f["text"]) for f in shown) and any(f["hit"] for f in shown),
           [f["text"] for f in shown if f["hit"]])
     b.picture(f"{folder}/search.png")
     b.type("xyz")
@@ -273,8 +274,8 @@ def test_program(b, folder):
 
     # another size, upside down, dark
     b.size(700, 500)
-    width = b.js("document.documentElement.clientWidth")
-    check("flame-resize", 660 < width <= 700 and abs(frame(b, "all")["w"] - (width - 24)) < 1.5, frame(b, "all"))
+    width = b.js('document.getElementById("graph").clientWidth')
+    check("flame-resize", 650 < width < 700 and abs(frame(b, "all")["w"] - width) < 1.5, frame(b, "all"))
     b.size(1280, 720)
     y = frame(b, "all")["y"]
     b.js('document.getElementById("flip").click()')

@@ -238,6 +238,21 @@ def threads(n):
         t.join()
 
 
+def on_foreign(arg):
+    say(), CALL()
+    return 0
+
+
+def foreign():
+    """Threads that Python did not make: each gets a state for the time of its calls."""
+    libc = ctypes.CDLL(None)
+    call = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(on_foreign)
+    for _ in range(3):
+        thread = ctypes.c_ulong()
+        libc.pthread_create(ctypes.byref(thread), None, call, None)
+        libc.pthread_join(thread, None)
+
+
 def forked():
     pid = os.fork()
     if pid == 0:
@@ -248,7 +263,7 @@ def forked():
 
 SCENARIOS = [plain, nested, Model.make, Model(), comprehensions, generators, lambda: asyncio.run(root()), from_c, dies,
              lambda: fancy(1, b=2), 名前, 𝐟𝑛, far, lambda: deep(900), lambda: threads(5),
-             forked]
+             foreign, forked]
 
 if __name__ == "__main__":
     sys.setrecursionlimit(3000)

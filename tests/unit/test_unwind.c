@@ -133,8 +133,8 @@ static void expect(const struct build *b, const char *shape, int n, const char *
 static void test_shapes(const struct build *b)
 {
 	static const int depths[] = { 1, 2, 3, 10, 50, 200 };
-	bool clang = !strcmp(b->name, "clang"), lines = !strcmp(b->name, "debug") || !strcmp(b->name, "debug4") ||
-							 !strcmp(b->name, "split") || !strcmp(b->name, "no-eh");
+	bool lines = !strcmp(b->name, "debug") || !strcmp(b->name, "debug4") || !strcmp(b->name, "split") ||
+		     !strcmp(b->name, "no-eh");
 
 	for (size_t i = 0; i < ARRAY_LEN(depths); i++)
 		expect(b, "level", depths[i], repeat("level", depths[i], "main"));
@@ -145,7 +145,132 @@ static void test_shapes(const struct build *b)
 		expect(b, "inlined", 1, "[inner_inlined] [outer_inlined] holds_inlined main");
 	else if (!strcmp(b->name, "frames"))
 		expect(b, "inlined", 1, "holds_inlined main");
-	(void)clang;
+}
+
+/* Through libc's sort, with whatever functions of its own, which a stripped libc does not name. */
+static void test_sort(const struct build *b)
+{
+	struct glass g = glass_open(b->name, "sort", 1, SHOT_MAX);
+	uint32_t flags;
+	const char *text, *end;
+	int n = unwind(&g, &flags);
+
+	text = names(&g, n);
+	end = strstr(text, " sort main");
+	CHECK(!flags && !strncmp(text, "compare ", 8) && end && !end[10]);
+	CHECK(strlen(text) > strlen("compare  sort main"));
+	glass_close(&g);
+}
+
+/* The handler, the frame that the kernel made, what libc was interrupted in. */
+static void test_signals(const struct build *b)
+{
+	struct glass g = glass_open(b->name, "signal", 1, SHOT_MAX);
+	uint32_t flags;
+	const char *text, *end;
+	int n = unwind(&g, &flags);
+
+	text = names(&g, n);
+	end = strstr(text, " interrupted main");
+	CHECK(!flags && !strncmp(text, "level level on_signal ", 22) && end && !end[17]);
+	CHECK(frames[3].exact && frames[4].exact && !frames[5].exact);
+	glass_close(&g);
+	/* the frame under a signal is where it was interrupted, which may be a function's first byte */
+	g = glass_open(b->name, "fault", 1, SHOT_MAX);
+	n = unwind(&g, &flags);
+	text = names(&g, n);
+	end = strstr(text, " first_instruction faulting main");
+	CHECK(!flags && !strncmp(text, "level skip ", 11) && end && !end[32]);
+	glass_close(&g);
+}
+
+static void test_jit(const struct build *b)
+{
+	expect(b, "jit", 2, "level level ?code jit main");
+}
+
+static void test_cxx(const struct build *b)
+{
+	struct glass g;
+	uint32_t flags;
+	const char *text;
+	int n;
+
+	expect(b, "cxx", 1, "_ZN5shape6SquareIdE4drawEi cxx_run main");
+	g = glass_open(b->name, "cxx", 2, SHOT_MAX);
+	n = unwind(&g, &flags);
+	text = names(&g, n);
+	CHECK(!flags && strstr(text, "_ZN5shape5applyERKSt8functionIFiiEEi cxx_run main") && strstr(text, "cxx_runEUliE_"));
+	glass_close(&g);
+	/* unwinding runs the destructor: the frames of the thrower are gone, the handler's is still there */
+	g = glass_open(b->name, "cxx", 3, SHOT_MAX);
+	n = unwind(&g, &flags);
+	text = names(&g, n);
+	CHECK(!flags && !strncmp(text, "_ZN5shape5GuardD", 16) && strstr(text, " _ZN5shape7handlerEi cxx_run main"));
+	CHECK(!strstr(text, "thrower"));
+	shots_go(&g.shots);
+	CHECK(shots_next(&g.shots, &shot));
+	n = unwind(&g, &flags);
+	CHECK(!flags);
+	text = names(&g, n);
+	CHECK(!strcmp(text, "_ZN5shape7handlerEi cxx_run main") || !strcmp(text, "_ZN5shape7handlerEi.cold cxx_run main"));
+	glass_close(&g);
+}
+
+/* Without symbols the addresses are the same as with them. */
+static void test_stripped(void)
+{
+	struct glass g = glass_open("debug", "level", 20, SHOT_MAX);
+	uint64_t with[UNWIND_MAX];
+	uint32_t flags;
+	int n = unwind(&g, &flags), same = 0, m;
+
+	for (int i = 0; i < n; i++)
+		with[i] = space_find(g.space, NULL, frames[i].ip - 1).address;
+	glass_close(&g);
+	g = glass_open("stripped", "level", 20, SHOT_MAX);
+	m = unwind(&g, &flags);
+	CHECK(m == n && !flags);
+	for (int i = 0; i < n && i < m; i++)
+		same += with[i] == space_find(g.space, NULL, frames[i].ip - 1).address;
+	CHECK(same == n);
+	CHECK(!strncmp(names(&g, m), "- - - ", 6));
+	glass_close(&g);
+}
+
+/* The line of a comment in the program's source. */
+static uint32_t line_of(const char *mark)
+{
+	char *text = unit_read("tests/unit/prog/stacks.c"), *at = text ? strstr(text, mark) : NULL;
+	uint32_t line = 1;
+
+	for (char *p = text; at && p < at; p++)
+		line += *p == '\n';
+	free(text);
+	return at ? line : 0;
+}
+
+static void test_lines(const char *build)
+{
+	static const char *const marks[] = { "/* line \"inner\" */", "/* line \"outer\" */", "/* line \"holder\" */" };
+	struct glass g = glass_open(build, "inlined", 1, SHOT_MAX);
+	struct symbols_place places[SYMBOLS_MAX];
+	struct space_place p;
+	uint32_t flags;
+	int n = unwind(&g, &flags);
+
+	CHECK(n > 2);
+	p = space_find(g.space, NULL, frames[0].ip - 1);
+	CHECK(symbols_find(p.object, p.address + 1, false, places, SYMBOLS_MAX) == 3);
+	for (int i = 0; i < 3; i++) {
+		CHECK(places[i].line == line_of(marks[i]) && places[i].line);
+		CHECK(places[i].file && strlen(places[i].file) > 8 &&
+		      !strcmp(places[i].file + strlen(places[i].file) - 8, "stacks.c"));
+		CHECK(places[i].inlined == (i < 2));
+	}
+	/* no room for more than the innermost */
+	CHECK(symbols_find(p.object, p.address + 1, false, places, 1) == 1 && places[0].line == line_of(marks[0]));
+	glass_close(&g);
 }
 
 static const char *last_name(struct glass *g, int n)
@@ -171,8 +296,325 @@ static void test_outermost(const struct build *b)
 	glass_close(&g);
 }
 
+/* ---- cut, replaced, live ------------------------------------------------------------------------------- */
+
+static void test_cut(void)
+{
+	static const int limits[] = { 0, 8, 48, 800, 4096, 16384 };
+	int before = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		struct glass g = glass_open("pie", "level", 5000, limits[i]);
+		uint32_t flags;
+		int n = unwind(&g, &flags);
+
+		CHECK(flags == CT_STACK_CUT);
+		CHECK(n > before || (n == 1 && limits[i] < 48));
+		before = n;
+		CHECK(!strncmp(names(&g, n), repeat("level", n - 1, "level"), (size_t)n * 6 - 1));
+		/* the rest of it can be read while the thread waits */
+		buf[offsetof(struct ct_user_stack, how)] = CT_STACK_LIVE;
+		n = unwind_record(g.space, g.target, (struct ct_user_stack *)buf, frames, UNWIND_MAX, &flags);
+		CHECK(limits[i] || (n == UNWIND_MAX && flags == CT_STACK_CUT));
+		glass_close(&g);
+	}
+	CHECK(before > 400);
+}
+
+static void test_live(void)
+{
+	struct glass g = glass_open("pie", "level", 100, SHOT_MAX);
+	struct ct_user_stack *us = shots_record(&shot, g.shots.pid, 1, buf);
+	struct unwind_regs regs = { .ip = us->ip, .sp = us->sp, .bp = us->bp };
+	uint32_t flags;
+	char line[256];
+	int n, fd;
+
+	us->how = CT_STACK_LIVE;
+	us->len = 0;
+	us->h.size = sizeof(*us);
+	n = unwind_record(g.space, g.target, us, frames, UNWIND_MAX, &flags);
+	CHECK(!flags);
+	CHECK_TEXT(repeat("level", 100, "main"), names(&g, n));
+	memcpy(regs.regs, us->regs, sizeof(regs.regs));
+	n = unwind_live(g.space, g.target, &regs, NULL, 0, frames, UNWIND_MAX, &flags);
+	CHECK(!flags);
+	CHECK_TEXT(repeat("level", 100, "main"), names(&g, n));
+	n = unwind_live(g.space, g.target, &regs, NULL, 0, frames, 7, &flags);
+	CHECK(n == 7 && flags == CT_STACK_CUT);
+	n = unwind_record(g.space, NULL, us, frames, UNWIND_MAX, &flags);
+	CHECK(n == 1 && flags == CT_STACK_BROKEN);
+
+	/* from the system call that it waits in, with no register but ip and sp */
+	snprintf(line, sizeof(line), "/proc/%d/syscall", g.shots.pid);
+	fd = open(line, O_RDONLY | O_CLOEXEC);
+	usleep(20000);
+	memset(line, 0, sizeof(line));
+	CHECK(fd >= 0 && read(fd, line, sizeof(line) - 1) > 0);
+	close(fd);
+	regs = (struct unwind_regs){ .exact = true, .only_ip_sp = true };
+	CHECK(sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %lx %lx", &regs.sp, &regs.ip) == 2);
+	n = unwind_live(g.space, g.target, &regs, NULL, 0, frames, UNWIND_MAX, &flags);
+	CHECK(!flags && strstr(names(&g, n), " shoot_now shoot level level "));
+	CHECK(!strcmp(names(&g, n) + strlen(names(&g, n)) - 11, " level main"));
+	glass_close(&g);
+}
+
+/* Return addresses that point to the trampoline of pending return probes. */
+static void test_replaced(void)
+{
+	struct glass g = glass_open("pie", "level", 30, SHOT_MAX);
+	struct ct_user_stack *us = shots_record(&shot, g.shots.pid, 1, buf);
+	struct ct_saved saved[CT_MAX_FRAMES];
+	uint32_t flags, at = 0;
+	int n;
+
+	/* of frames 1, 4, 7...: each return address lies further up than the one before */
+	n = unwind(&g, &flags);
+	CHECK(n > 30 && !flags);
+	us = (struct ct_user_stack *)buf;
+	for (int i = 0; i < CT_MAX_FRAMES; i++) {
+		uint64_t word = 0, trampoline = 0x7ffff000;
+
+		for (int times = 0; times < (i ? 3 : 1); times++)
+			for (at += times || i ? 8 : 0; at + 8 <= us->len; at += 8) {
+				memcpy(&word, us->bytes + at, 8);
+				if (word == frames[1].ip)
+					break;
+			}
+		CHECK(word == frames[1].ip);
+		saved[i] = (struct ct_saved){ .sp = us->sp + at, .ip = word };
+		memcpy(us->bytes + at, &trampoline, 8);
+	}
+	n = unwind_record(g.space, g.target, us, frames, UNWIND_MAX, &flags);
+	CHECK(n == 1 && flags == CT_STACK_BROKEN); /* what points to no mapping is no frame */
+	us->nsaved = CT_MAX_FRAMES;
+	for (int i = 0; i < CT_MAX_FRAMES; i++)
+		us->saved[i] = saved[CT_MAX_FRAMES - 1 - i];
+	n = unwind_record(g.space, g.target, us, frames, UNWIND_MAX, &flags);
+	CHECK(!flags);
+	CHECK_TEXT(repeat("level", 30, "main"), names(&g, n));
+	/* more than there can be */
+	us->nsaved = CT_MAX_FRAMES + 1;
+	CHECK(!unwind_record(g.space, g.target, us, frames, UNWIND_MAX, &flags) && flags == CT_STACK_BROKEN);
+	glass_close(&g);
+}
+
+static void test_addresses(void)
+{
+	struct glass g = glass_open("pie", "level", 10, SHOT_MAX);
+	struct ct_user_stack *us = (struct ct_user_stack *)buf;
+	uint32_t flags;
+	int n = unwind(&g, &flags), m;
+
+	for (int i = 0; i < n; i++)
+		memcpy(us->bytes + 8 * i, &frames[i].ip, 8);
+	us->how = CT_STACK_ADDRESSES;
+	us->len = 8 * (uint32_t)n;
+	us->h.size = (uint16_t)(sizeof(*us) + us->len);
+	m = unwind_record(g.space, g.target, us, frames, UNWIND_MAX, &flags);
+	CHECK(m == n && !flags);
+	CHECK_TEXT(repeat("level", 10, "main"), names(&g, m));
+	us->cut = 1;
+	CHECK(unwind_record(g.space, g.target, us, frames, 5, &flags) == 5 && flags == CT_STACK_CUT);
+	us->len = 65000;
+	CHECK(unwind_record(g.space, g.target, us, frames, UNWIND_MAX, &flags) == 0 && flags == CT_STACK_BROKEN);
+	glass_close(&g);
+}
+
+/* ---- the process is gone ------------------------------------------------------------------------------- */
+
+static void test_gone(void)
+{
+	struct glass g = glass_open("debug", "aligned", 5, SHOT_MAX);
+	struct space *never = space_open(g.objects), *child;
+	char path[64], away[64];
+	uint32_t flags;
+	int n;
+
+	CHECK(!space_refresh(g.space, g.target));
+	child = space_copy(g.space);
+	shots_record(&shot, g.shots.pid, 1, buf);
+	/* its file too: replaced by another one */
+	snprintf(path, sizeof(path), "%s/debug", shots_dir);
+	snprintf(away, sizeof(away), "%s/away", shots_dir);
+	CHECK(!rename(path, away));
+	shots_end(&g.shots);
+	n = unwind_record(g.space, NULL, (struct ct_user_stack *)buf, frames, UNWIND_MAX, &flags);
+	CHECK(!flags);
+	CHECK_TEXT("level level level level level aligned main", names(&g, n));
+	n = unwind_record(g.space, g.target, (struct ct_user_stack *)buf, frames, UNWIND_MAX, &flags);
+	CHECK(!flags && n > 8);
+	n = unwind_record(child, NULL, (struct ct_user_stack *)buf, frames, UNWIND_MAX, &flags);
+	CHECK(!flags && n > 8);
+	/* nothing was ever seen of it: the caller's address is all that there is */
+	n = unwind_record(never, g.target, (struct ct_user_stack *)buf, frames, UNWIND_MAX, &flags);
+	CHECK(n == 1 && flags == CT_STACK_BROKEN && frames[0].ip == shot.regs[0]);
+	CHECK(!rename(away, path));
+	space_close(never);
+	space_close(child);
+	target_close(g.target);
+	space_close(g.space);
+	objects_close(g.objects);
+}
+
+/* A program that is deleted while it runs, and a library that is another file by now. */
+static void test_deleted(void)
+{
+	struct glass g;
+	uint32_t flags;
+	char cmd[256];
+	int n;
+
+	snprintf(cmd, sizeof(cmd), "cp %s/pie %s/short-lived", shots_dir, shots_dir);
+	CHECK(!system(cmd));
+	g = glass_open("short-lived", "level", 3, SHOT_MAX);
+	snprintf(cmd, sizeof(cmd), "%s/short-lived", shots_dir);
+	CHECK(!unlink(cmd));
+	n = unwind(&g, &flags);
+	CHECK(!flags);
+	CHECK_TEXT("level level level main", names(&g, n));
+	CHECK_TEXT(cmd, object_path(space_find(g.space, NULL, frames[0].ip - 1).object));
+	glass_close(&g);
+}
+
+/* ---- damage -------------------------------------------------------------------------------------------- */
+
+static uint32_t seed = 12345;
+static uint32_t dice(uint32_t n)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (uint32_t)((uint64_t)seed * n >> 32);
+}
+
+static void test_random_bytes(void)
+{
+	struct glass g = glass_open("pie", "mixed", 8, SHOT_MAX);
+	struct ct_user_stack *us = (struct ct_user_stack *)buf;
+	int ended = 0, broken = 0;
+
+	for (int round = 0; round < 8; round++) {
+		uint32_t flags;
+
+		for (int i = 0; i < 2000; i++) {
+			int n, bytes = 1 + (int)dice(64);
+
+			shots_record(&shot, g.shots.pid, 1, buf);
+			for (int k = 0; k < bytes && us->len; k++)
+				us->bytes[dice(us->len < 2048 ? us->len : 2048)] = (uint8_t)dice(256);
+			if (i % 3 == 0)
+				us->bp = us->sp + 8 * dice(64) * dice(64);
+			if (i % 50 == 0)
+				us->ip += dice(4096);
+			if (i % 51 == 0)
+				us->sp = (uint64_t)dice(UINT32_MAX) << 32 | dice(UINT32_MAX);
+			if (i % 52 == 0)
+				us->regs[dice(5)] = us->sp + dice(4096);
+			n = unwind_record(g.space, i % 2 ? g.target : NULL, us, frames, UNWIND_MAX, &flags);
+			if (n < 1 || n > UNWIND_MAX || frames[0].ip != us->ip)
+				CHECK(!"the first frame is what the record says");
+			ended += !flags;
+			broken += !!(flags & CT_STACK_BROKEN);
+		}
+		shots_go(&g.shots);
+		CHECK(round == 7 || shots_next(&g.shots, &shot));
+	}
+	/* damage is seen, and what lies behind the stack's last frame does no harm */
+	CHECK(ended > 500 && broken > 4000);
+	glass_close(&g);
+}
+
+static int memory_file(const void *bytes, size_t len)
+{
+	int fd = memfd_create("damaged", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, bytes, len) != (ssize_t)len)
+		abort();
+	return fd;
+}
+
+/* Everything that is asked of a file, at many of its addresses. Returns how many functions had names. */
+static int ask(int fd, const char *path, uint64_t begin, uint64_t end)
+{
+	struct objects *objects = objects_open();
+	struct object *o = objects_file(objects, fd, path);
+	int named = 0;
+
+	for (uint64_t at = begin; o && at < end; at += 1 + (end - begin) / 40) {
+		struct symbols_place places[SYMBOLS_MAX];
+		uint64_t address;
+		const struct cfi_row *row;
+		uint8_t code[8];
+		int n;
+
+		if (!object_address(o, at, &address))
+			continue;
+		object_read(o, address, code, sizeof(code));
+		row = cfi_find(o, address);
+		if (row && row->cfa.how == CFI_REGISTER && row->cfa.reg >= CFI_REGS)
+			CHECK(!"a register that there is");
+		n = symbols_find(o, address, true, places, SYMBOLS_MAX);
+		for (int i = 0; i < n; i++) {
+			named += places[i].function && strlen(places[i].function) > 0;
+			named += places[i].file && strlen(places[i].file) > 1000000;
+		}
+	}
+	object_release(o);
+	objects_close(objects);
+	return named;
+}
+
+/* libdw and libelf lose some bytes for good when they give up on a file; everything else is checked for leaks. */
+void __lsan_disable(void) __attribute__((weak));
+void __lsan_enable(void) __attribute__((weak));
+
+static void test_damaged_file(const char *build, int times)
+{
+	char path[64];
+	char *bytes;
+	struct stat st;
+	int fd, whole, some = 0, more = getenv("CT_FUZZ") ? atoi(getenv("CT_FUZZ")) : 1;
+	uint64_t begin = 0x1000, end;
+
+	snprintf(path, sizeof(path), "%s/%s", shots_dir, build);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		return;
+	bytes = malloc((size_t)st.st_size);
+	CHECK(pread(fd, bytes, (size_t)st.st_size, 0) == st.st_size);
+	end = 0x2000;
+	whole = ask(fd, path, begin, end);
+	CHECK(whole > 10);
+	if (more > 1)
+		seed = (uint32_t)getpid();
+	times *= more;
+	if (__lsan_disable)
+		__lsan_disable();
+	for (int i = 0; i < times; i++) {
+		size_t len = (size_t)st.st_size;
+		int flips = 1 + (int)dice(i % 4 ? 8 : 400);
+		char *copy = malloc(len);
+
+		memcpy(copy, bytes, len);
+		for (int k = 0; k < flips; k++)
+			copy[dice(4) ? dice((uint32_t)len) : dice(1024)] ^= (char)(1u << dice(8));
+		if (i % 5 == 0)
+			len = dice((uint32_t)len);
+		if (i % 7 == 0)
+			memset(copy + dice((uint32_t)len + 1) / 2, (int)dice(2) * 255, len / 8);
+		some += ask(memory_file(copy, len), path, begin, end) > 0;
+		free(copy);
+	}
+	if (__lsan_enable)
+		__lsan_enable();
+	CHECK(some > times / 4);
+	free(bytes);
+}
+
 int main(void)
 {
+	char cmd[64];
+
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!mkdtemp(shots_dir))
 		abort();
@@ -188,6 +630,27 @@ int main(void)
 			continue;
 		test_shapes(b);
 		test_outermost(b);
+		test_sort(b);
+		test_signals(b);
+		test_jit(b);
+		if (!strncmp(b->name, "cxx", 3))
+			test_cxx(b);
 	}
+	test_stripped();
+	test_lines("debug");
+	test_lines("debug4");
+	test_lines("split");
+	test_cut();
+	test_live();
+	test_replaced();
+	test_addresses();
+	test_gone();
+	test_deleted();
+	test_random_bytes();
+	test_damaged_file("pie", 300);
+	test_damaged_file("debug", 600);
+	test_damaged_file("debug4", 300);
+	snprintf(cmd, sizeof(cmd), "rm -r %s", shots_dir);
+	CHECK(system(cmd) == 0);
 	return unit_end();
 }

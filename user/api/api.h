@@ -133,8 +133,10 @@ int64_t api_size(const struct ct_call *, enum api_arch);
 /* The kernel that a call is about: the value of its first argument of type FIELD_FUNC, in a struct too, inputs before
  * outputs. False: it has none, it is NULL, or it could not be read. */
 bool api_kernel(const struct ct_call *, enum api_arch, uint64_t *handle);
-/* Can calls of the row be about a kernel? */
+/* Can calls of the row be about a kernel? Does an argument say its name? Do they unload kernels? */
 bool api_has_kernel(int func);
+bool api_says_name(int func);
+bool api_forgets(int func);
 
 /* What a call teaches about the names of kernels. */
 enum api_lesson_kind {

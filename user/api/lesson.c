@@ -66,6 +66,16 @@ bool api_has_kernel(int func)
 	return abi_plan(func, API_ARCH_HERE)->nspots > 0;
 }
 
+bool api_says_name(int func)
+{
+	return abi_plan(func, API_ARCH_HERE)->lesson.name != ABI_NONE;
+}
+
+bool api_forgets(int func)
+{
+	return abi_plan(func, API_ARCH_HERE)->spec.more & CT_S_FORGETS;
+}
+
 void api_teaching(uint64_t *set)
 {
 	for (int i = 0; i < api_nfuncs; i++)

@@ -38,7 +38,7 @@ struct entry {
 /* A process that names are known of. */
 struct owner {
 	uint32_t pid; /* 0: a free slot */
-	bool exited;
+	bool exited, named;
 	uint64_t start_boottime_ns; /* 0: not known */
 };
 
@@ -303,7 +303,7 @@ static struct owner *owner_get(struct name_table *t, uint32_t pid)
 
 	if (o)
 		return o;
-	if (t->nowners == t->cap_owners && (!forget_exited(t) || t->nowners > t->cap_owners / 2)) {
+	if (t->nowners == t->cap_owners && (!forget_exited(t) || t->nowners >= t->cap_owners / 2)) {
 		uint32_t cap = t->cap_owners ? t->cap_owners * 2 : 64;
 		struct owner *owners = realloc(t->owners, cap * sizeof(*owners));
 
@@ -320,8 +320,10 @@ static struct owner *owner_get(struct name_table *t, uint32_t pid)
 /* The process has become another one. */
 static int forget_process(struct name_table *t, struct owner *o)
 {
+	bool named = o->named;
+
 	*o = (struct owner){ .pid = o->pid };
-	return rebuild(t, t->nslots, of_other, o->pid);
+	return named ? rebuild(t, t->nslots, of_other, o->pid) : 0;
 }
 
 static size_t room(const struct name_table *t)
@@ -345,6 +347,7 @@ static int learn(struct name_table *t, const struct ct_name *n)
 {
 	size_t len = strnlen(n->name, n->len);
 	struct entry *e = slot_of(t->slots, t->nslots, n->h.pid, n->handle);
+	struct owner *o;
 	struct text *x;
 	int err;
 
@@ -354,8 +357,10 @@ static int learn(struct name_table *t, const struct ct_name *n)
 			drop_slot(t, e);
 		return 0;
 	}
-	if (!owner_get(t, n->h.pid))
+	o = owner_get(t, n->h.pid);
+	if (!o)
 		return -ENOMEM;
+	o->named = true;
 	e = slot_of(t->slots, t->nslots, n->h.pid, n->handle); /* exited processes may have been dropped */
 	x = text_get(t, n->name, len, n->cut);
 	if (!x)

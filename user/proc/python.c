@@ -171,10 +171,25 @@ static int refuse(const char **why, uint32_t version, const char *what)
 	return -ENOTSUP;
 }
 
-static int layout_of(struct target *t, uint64_t runtime, uint32_t version, struct ct_python *out, const char **why)
+/* What the file has at an address as linked. Versions and offsets are constants: they are there before the loader has
+ * mapped all of the file, and whatever the process did to its memory since. */
+static int read_linked(const struct elf_file *f, uint64_t addr, void *buf, size_t len)
+{
+	for (int i = 0; i < f->nphdr; i++) {
+		const Elf64_Phdr *p = &f->phdr[i];
+		uint64_t in = addr - p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && addr >= p->p_vaddr && in < p->p_filesz && len <= p->p_filesz - in &&
+		    p->p_offset <= INT64_MAX - in)
+			return pread(f->fd, buf, len, (off_t)(p->p_offset + in)) == (ssize_t)len ? 0 : -EIO;
+	}
+	return -ENOENT;
+}
+
+/* runtime: as linked. */
+static int layout_of(const struct elf_file *f, uint64_t runtime, uint32_t version, struct ct_python *out, const char **why)
 {
 	struct debug_offsets o;
-	int err;
 
 	if (MAJOR_MINOR(version) < 0x030b)
 		return refuse(why, version, "is older than 3.11");
@@ -184,29 +199,30 @@ static int layout_of(struct target *t, uint64_t runtime, uint32_t version, struc
 		return refuse(why, version, "is an alpha or beta, whose layout no release has");
 	memset(out, 0, sizeof(*out));
 	if (MAJOR_MINOR(version) == 0x030d) {
-		err = target_read(t, runtime, &o, sizeof(o));
-		if (err)
-			return err;
-		if (memcmp(o.cookie, "xdebugpy", sizeof(o.cookie)) || o.version != version)
+		if (read_linked(f, runtime, &o, sizeof(o)) || memcmp(o.cookie, "xdebugpy", sizeof(o.cookie)) ||
+		    o.version != version)
 			return refuse(why, version, "does not begin _PyRuntime with its debug offsets");
 		if (o.free_threaded)
-			return refuse(why, version, "is the free-threaded build, whose threads share code objects' indexes");
+			return refuse(why, version, "is the free-threaded build");
 		if (!from_debug_offsets(out, &o))
 			return refuse(why, version, "has debug offsets that cannot be");
 	} else {
 		*out = MAJOR_MINOR(version) == 0x030b ? python_311 : python_312;
 	}
 	out->version = version;
-	out->runtime = runtime;
 	return 0;
 }
 
-/* Does the first thread of the first interpreter say that it belongs there? An interpreter that has not begun has none. */
+/* Does the first thread of the first interpreter say that it belongs there? Before the interpreter has begun there is
+ * none, and while the file is being mapped other bytes are in its place. */
 static int layout_holds(struct target *t, const struct ct_python *p, const char **why)
 {
+	const struct target_map *m = target_map_at(t, p->runtime);
 	uint64_t interp, thread, back;
 	int err = 0;
 
+	if (!m || !m->write)
+		return 0;
 	/* a thread that ends meanwhile is not a wrong layout: look again */
 	for (int i = 0; i < 5; i++) {
 		if (i)
@@ -259,43 +275,61 @@ static bool bias_of(const struct elf_file *f, const struct target_map *m, uint64
 	return false;
 }
 
-/* The interpreter in one mapped file. named: its name says that it is Python, so it is worth a full search. */
+/* Finds the variables. named: the file's name says that it is Python, so it is worth a full search. */
+static void find_variables(const struct elf_file *file, bool named, struct found *f)
+{
+	elf_variables(file, SHT_DYNSYM, "_PyRuntime", "Py_Version", on_variable, f);
+	if (!f->runtime && named)
+		elf_variables(file, SHT_SYMTAB, "_PyRuntime", "Py_Version", on_variable, f);
+	for (uint32_t i = 0; !f->runtime && i < file->nshdr; i++)
+		if (!strcmp(elf_section_name(file, i), ".PyRuntime"))
+			f->runtime = file->shdr[i].sh_addr;
+}
+
+static int version_of(const struct elf_file *file, const struct found *f, uint32_t *version)
+{
+	struct debug_offsets o;
+	uint64_t v = 0;
+
+	if (f->version && !read_linked(file, f->version, &v, sizeof(v))) {
+		*version = (uint32_t)v;
+		return 0;
+	}
+	if (read_linked(file, f->runtime, &o, sizeof(o)) || memcmp(o.cookie, "xdebugpy", sizeof(o.cookie)))
+		return -ENOENT;
+	*version = (uint32_t)o.version;
+	return 0;
+}
+
+/* The interpreter in one mapped file. */
 static int look_into(struct target *t, const struct target_map *m, bool named, struct ct_python *out, const char **why)
 {
 	struct found f = { 0 };
 	struct elf_file file;
-	uint64_t bias = 0, version = 0;
+	uint64_t bias = 0;
+	uint32_t version;
 	int fd = target_open_map(t, m), err;
 
 	if (fd < 0)
 		return fd == -ESRCH ? fd : -ENOENT;
 	err = elf_file_open(&file, fd);
-	if (!err && !bias_of(&file, m, &bias))
+	if (!err && bias_of(&file, m, &bias))
+		find_variables(&file, named, &f);
+	if (err || !f.runtime) {
 		err = -ENOENT;
-	if (!err)
-		elf_variables(&file, SHT_DYNSYM, "_PyRuntime", "Py_Version", on_variable, &f);
-	if (!err && !f.runtime && named)
-		elf_variables(&file, SHT_SYMTAB, "_PyRuntime", "Py_Version", on_variable, &f);
-	for (uint32_t i = 0; !err && !f.runtime && i < file.nshdr; i++)
-		if (!strcmp(elf_section_name(&file, i), ".PyRuntime"))
-			f.runtime = file.shdr[i].sh_addr;
+	} else if (version_of(&file, &f, &version)) {
+		if (why)
+			*why = "its Python has no Py_Version: it is older than 3.11";
+		err = -ENOTSUP;
+	} else {
+		err = layout_of(&file, f.runtime, version, out, why);
+	}
 	elf_file_close(&file);
 	close(fd);
-	if (err || !f.runtime)
-		return -ENOENT;
-	if (f.version)
-		err = target_read(t, bias + f.version, &version, sizeof(version));
-	else /* stripped, with the section; else so old that it has no such variable */
-		err = target_read(t, bias + f.runtime + offsetof(struct debug_offsets, version), &version, sizeof(version));
 	if (err)
 		return err;
-	if (!f.version && (MAJOR_MINOR(version) < 0x030d || MAJOR_MINOR(version) > 0x03ff)) {
-		if (why)
-			*why = "the Python in it is older than 3.11";
-		return -ENOTSUP;
-	}
-	err = layout_of(t, bias + f.runtime, (uint32_t)version, out, why);
-	return err ? err : layout_holds(t, out, why);
+	out->runtime = bias + f.runtime;
+	return layout_holds(t, out, why);
 }
 
 /* python3.11, libpython3.11.so.1.0; not libtorch_python.so, nor a module such as x.cpython-311-x86_64-linux-gnu.so */

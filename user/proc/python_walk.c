@@ -12,7 +12,7 @@
 #include "python.h"
 
 #define MAX_INTERPS 64
-#define MAX_THREADS 16384
+#define MAX_THREADS 4096
 #define MAX_STEPS (2 * CT_PY_MAX) /* frames of the walk with the interpreter's own */
 
 /* The thread's number as the program itself sees it: the last of "NSpid:\t123\t7". */
@@ -63,7 +63,7 @@ static int find_frame(struct target *t, const struct ct_python *p, uint64_t tid,
 	*frame = 0;
 	for (int i = 0; !err && interp && i < MAX_INTERPS; i++) {
 		err = read_word(t, interp + p->interp_threads_head, &thread);
-		while (!err && thread && left--) {
+		while (!err && thread && left-- > 0) {
 			err = read_word(t, thread + p->thread_native_id, &id);
 			if (!err && id == tid)
 				err = current_frame(t, p, thread, frame);

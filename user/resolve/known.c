@@ -446,8 +446,10 @@ const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t
 		name = NULL;
 	else if (!name && (p->values_ns == now || (m && m->exec)))
 		miss(p, handle, now);
-	if (!name)
+	if (!name) {
 		*source = CT_NAME_NONE;
+		*len = 0;
+	}
 	return name;
 }
 

@@ -168,12 +168,15 @@ static void call_place(Dwarf_Die *cu, Dwarf_Die *die, struct symbols_place *p)
 		p->line = (uint32_t)v;
 }
 
-/* The chain of inlined functions at pc: out[0] has the line already. Returns the number of places. */
+/* The chain of inlined functions at pc: out[0] has the line already. Returns the number of places, or -1 when the DWARF
+ * there is damaged: libdw then leaks what it had. */
 static int inlined(Dwarf_Die *cu, Dwarf_Addr pc, struct symbols_place *out, int max)
 {
 	Dwarf_Die *scopes = NULL, *around = NULL;
 	int n = dwarf_getscopes(cu, pc, &scopes), found = -1, at = 0, naround = 0;
 
+	if (n < 0)
+		return -1;
 	for (int i = 0; i < n && found < 0; i++) {
 		int tag = dwarf_tag(&scopes[i]);
 
@@ -265,5 +268,10 @@ int symbols_find(struct object *o, uint64_t address, bool exact, struct symbols_
 		out[0].line = n > 0 ? (uint32_t)n : 0;
 	}
 	cu = dwfl_module_addrdie(mod, lookup_at, &bias);
-	return cu ? inlined(cu, lookup_at - bias, out, max) : 1;
+	n = cu ? inlined(cu, lookup_at - bias, out, max) : 1;
+	if (n > 0)
+		return n;
+	object_complain(o, "its debug information is damaged");
+	object_drop_dwarf(o);
+	return 1;
 }

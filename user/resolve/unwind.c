@@ -424,8 +424,10 @@ static int walk(struct walk *w, struct unwind_frame *out, int max, uint32_t *fla
 
 		repair(w, &repaired);
 		p = place_of(w);
-		/* a word that points to no code is no frame; the first one is the caller by what the kernel says */
-		if (n && (p.kind == SPACE_DATA || p.kind == SPACE_UPROBES || w->ip < 4096 || w->ip >> 56)) {
+		/* A word that points to no code is no frame; of a process that is gone the mappings may not be all known.
+		 * The first one is the caller by what the kernel says. */
+		if (n && (p.kind == SPACE_DATA || p.kind == SPACE_UPROBES || (p.kind == SPACE_NONE && w->target) ||
+			  w->ip < 4096 || w->ip >> 56)) {
 			*flags |= CT_STACK_BROKEN;
 			return n;
 		}

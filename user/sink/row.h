@@ -35,6 +35,8 @@ static inline void row_room(struct row *w, size_t n)
 /* Bytes of any number. */
 static inline void row_mem(struct row *w, const void *s, size_t n)
 {
+	if (!n)
+		return;
 	if (n <= ROW_ROOM / 2) {
 		row_room(w, n);
 		w->p = put_mem(w->p, s, n);

@@ -224,6 +224,19 @@ NOINLINE int holds_inlined(int n)
 	return n;
 }
 
+/* The shape of an interpreter that is called back by the libraries that it calls. */
+NOINLINE int _PyEval_EvalFrameDefault(int n, int (*f)(int))
+{
+	n = f(n);
+	AFTER();
+	return n;
+}
+
+#define NATIVE(name, what) NOINLINE int name(int n) { what; AFTER(); return n + 1; }
+NATIVE(native_a, shoot())
+NATIVE(native_b, _PyEval_EvalFrameDefault(n, native_a))
+NATIVE(native_c, _PyEval_EvalFrameDefault(n, native_b))
+
 static const struct {
 	const char *name;
 	int (*run)(int);
@@ -243,6 +256,10 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
 		if (!strcmp(argv[1], shapes[i].name))
 			shapes[i].run(n);
+	if (!strcmp(argv[1], "python")) {
+		_PyEval_EvalFrameDefault(n, native_c);
+		AFTER();
+	}
 	if (!strcmp(argv[1], "sort"))
 		sort();
 	if (!strcmp(argv[1], "thread"))
