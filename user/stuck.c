@@ -19,7 +19,9 @@
 #include "loop.h"
 #include "session_plan.h"
 #include "signals.h"
+#include "stages.h"
 #include "stuck_look.h"
+#include "stuck_python.h"
 #include "util/msg.h"
 
 #define TICK_NS 50000000ULL
@@ -34,7 +36,8 @@ struct stuck {
 	struct out out;
 	struct sink_opts sink_opts;
 	struct sink sink;
-	struct process_table *procs;
+	struct filter filter; /* lets everything pass */
+	struct stages stages;
 	struct stuck_look *look;
 	struct loop *loop;
 	struct loop_watch *tick, *next;
@@ -66,25 +69,33 @@ static void finish(struct stuck *s, int error)
 
 /* ---- rows --------------------------------------------------------------------------------------------- */
 
-static int show(struct stuck *s, const struct ct_hdr *rec)
+static int record(void *ctx, const struct ct_hdr *rec)
 {
-	struct event ev = { .rec = rec, .proc = process_table_find(s->procs, rec->pid) };
-	int n;
+	return stages_record(&((struct stuck *)ctx)->stages, rec);
+}
 
-	if (!ev.proc)
+/* Tells of the process, unless the source has. */
+static int introduce(struct stuck *s, const struct ct_process *about)
+{
+	const struct process *p;
+
+	if (!about->h.size)
+		return 0;
+	p = process_table_find(s->stages.procs, about->h.pid);
+	if (!p)
 		return -ENOMEM;
-	n = s->sink.ops->event(&s->sink, &ev);
-	if (n < 0)
-		return n;
-	s->losses.shown += (uint64_t)n;
-	return 0;
+	return p->start_boottime_ns == about->start_boottime_ns ? 0 : record(s, &about->h);
 }
 
 static int show_row(struct stuck *s, const struct stuck_row *r)
 {
-	int err = r->about.h.size ? process_table_record(s->procs, &r->about.h) : 0;
+	int err = introduce(s, &r->about);
 
-	return err ? err : show(s, &r->call->h);
+	if (!err && r->stack && !s->o->no_python)
+		err = stuck_python(r, record, s);
+	if (!err && r->stack)
+		err = record(s, &r->stack->h);
+	return err ? err : record(s, &r->call->h);
 }
 
 static uint64_t age_ns(const struct stuck_row *r)
@@ -109,6 +120,8 @@ static int show_gone(struct stuck *s, struct stuck_row *r)
 
 	r->call->h.flags &= (uint16_t)~(CT_F_UNFINISHED | CT_F_PENDING);
 	r->call->h.flags |= alive ? CT_F_NO_RETURN : CT_F_UNFINISHED;
+	free(r->stack); /* of a call that is over */
+	r->stack = NULL;
 	return show_row(s, r);
 }
 
@@ -186,17 +199,27 @@ static void say_sum(struct stuck *s)
 
 /* ---- the loop ----------------------------------------------------------------------------------------- */
 
+/* A call that has returned is news if its row was shown. Others may still teach names. */
 static int take(void *ctx, const struct ct_hdr *rec)
 {
+	union {
+		struct ct_hdr h;
+		char room[sizeof(struct ct_call) + CT_DATA_MAX];
+	} hidden;
 	struct stuck *s = ctx;
-	int err = process_table_record(s->procs, rec);
 	struct stuck_row *r;
 
 	s->losses.received++;
-	if (err || rec->kind != CT_CALL || !s->o->watch)
-		return err;
-	r = stuck_look_returned(s->look, (const struct ct_call *)rec);
-	return r && r->shown ? show(s, rec) : 0;
+	if (rec->kind != CT_CALL)
+		return record(s, rec);
+	r = s->o->watch ? stuck_look_returned(s->look, (const struct ct_call *)rec) : NULL;
+	if (r && r->shown)
+		return record(s, rec);
+	if (rec->size > sizeof(hidden))
+		return 0;
+	memcpy(&hidden, rec, rec->size);
+	hidden.h.flags |= CT_F_HIDDEN;
+	return record(s, &hidden.h);
 }
 
 static void drain(struct stuck *s)
@@ -284,6 +307,7 @@ static int open_plan(struct stuck *s)
 	}
 	c->keep_chatty = true;
 	c->threads = true;
+	c->stack = PLAN_STACK_COPY;
 	c->min_duration_ns = s->o->over_ns;
 	return 0;
 }
@@ -307,7 +331,28 @@ static int open_sink(struct stuck *s)
 	err = s->sink.ops->open(&s->sink, &s->sink_opts);
 	if (err)
 		msg_error("cannot start the %s output: %s", s->sink.ops->name, strerror(-err));
+	else
+		s->stages.nsinks = 1;
 	return err;
+}
+
+static uint64_t count_forgets(void *ctx)
+{
+	struct stuck *s = ctx;
+
+	return s->source.ops->forgets(&s->source);
+}
+
+static int open_stages(struct stuck *s)
+{
+	struct resolve_opts opts = {
+		.names = true,
+		.stacks = true,
+		.forgets = s->source.ops->forgets ? count_forgets : NULL,
+		.forgets_ctx = s,
+	};
+
+	return stages_open(&s->stages, &opts, false, &s->filter, &s->sink, 0);
 }
 
 static int open_all(struct stuck *s)
@@ -322,9 +367,8 @@ static int open_all(struct stuck *s)
 		return err;
 	}
 	s->out.stop = &signals_pending;
-	s->procs = process_table_open();
 	s->loop = loop_open();
-	if (!s->procs || !s->loop)
+	if (open_stages(s) || !s->loop)
 		goto no_memory;
 	fd = signals_open();
 	if (fd < 0 || !loop_fd(s->loop, fd, on_signals, s))
@@ -368,6 +412,7 @@ static int close_all(struct stuck *s, int err)
 	if (s->sink.ops && s->sink.priv) {
 		s->source.ops->stop(&s->source);
 		s->source.ops->losses(&s->source, &s->losses);
+		s->losses.shown = s->stages.shown;
 		end.losses = s->losses;
 		end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
 		if (!err && s->o->format == OPTS_FORMAT_TABLE && (!s->interrupted || s->o->watch))
@@ -405,7 +450,7 @@ int stuck_run(const struct opts *o, const struct source_ops *ops)
 	s->source.ops->close(&s->source);
 	signals_close();
 	stuck_look_close(s->look);
-	process_table_close(s->procs);
+	stages_close(&s->stages);
 	loop_close(s->loop);
 	free(s);
 	return err;

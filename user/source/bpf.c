@@ -89,7 +89,7 @@ static int set_specs(struct bpf_source *b)
 			msg_error("the table's row for %s does not fit the capture limits", api_funcs[i].name);
 			return err;
 		}
-		if (plan->stack && plan_has(plan->shown, i))
+		if (plan->stack && !plan->threads && plan_has(plan->shown, i))
 			b->skel->rodata->specs[i].more |= CT_S_STACK;
 	}
 	return 0;
