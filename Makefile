@@ -39,6 +39,7 @@ help:
 
 include tests/standin/Makefile.inc
 include $(wildcard tests/cases/Makefile.inc)
+include $(wildcard tests/programs/Makefile.inc)
 
 cudatrace: $(OBJS)
 	$(call say,LINK,$@)
@@ -57,10 +58,11 @@ $(OUTPUT)/%.o: %.c
 
 $(OUTPUT)/user/source/bpf.o $(OUTPUT)/user/source/bpf_maps.o: $(SKEL)
 $(OUTPUT)/user/cmd_schema.o: docs/schema.json
+$(OUTPUT)/user/sink/flame.o: user/sink/flame.html
 
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPFARCH) -Wall -Wextra -Wno-unused-parameter \
 	-Wno-gnu-variable-sized-type-not-at-end -Werror -Ivmlinux/$(ARCH) -Ibpf
-$(OUTPUT)/%.bpf.o: bpf/%.bpf.c bpf/cudatrace.h vmlinux/types.h vmlinux/$(ARCH)/vmlinux.h
+$(OUTPUT)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) vmlinux/types.h vmlinux/$(ARCH)/vmlinux.h
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<

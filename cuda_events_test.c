@@ -135,7 +135,7 @@ static void launch(void **args, cudaStream_t stream)
 	dim3 grid = { GRID, 1, 1 }, block = { BLOCK, 1, 1 };
 
 	must(row(cudaLaunchKernel((const void *)kernel, grid, block, args, 0, stream), "cudaLaunchKernel",
-		 "function=" PTR ", grid=(%d,1,1), block=(%d,1,1), sharedMem=0 bytes, stream=" PTR,
+		 "vec_add, grid=(%d,1,1), block=(%d,1,1), sharedMem=0 bytes, stream=" PTR,
 		 hex((const void *)kernel), GRID, BLOCK, hex(stream)),
 	     "cudaLaunchKernel");
 }

@@ -45,7 +45,7 @@ enum ct_kind {
 	CT_EXEC = 21,	  /* struct ct_process: the same process id, a new program */
 	CT_FORK = 22,	  /* struct ct_fork */
 	CT_EXIT = 23,	  /* struct ct_exit: the last thread of a known process is gone */
-	CT_MAP = 24,
+	CT_MAP = 24,	  /* struct ct_hdr alone: process h.pid maps other files than before; never stored */
 	CT_LOST = 25,	  /* struct ct_lost: made in user space of hdr.lost and of the counters */
 	CT_MORE = 26,	  /* struct ct_more: the rest of a string that did not fit into a call's record, before that record */
 	CT_USER_STACK = 27, /* struct ct_user_stack: raw, before the record of the call that it belongs to; never stored */
@@ -209,8 +209,10 @@ struct ct_user_stack {
 /* Python frames of the thread, innermost first, in pieces: a frame's position is first + its index. */
 #define CT_PY_PIECE 64
 #define CT_PY_MAX 1024 /* frames at most */
-#define CT_PY_ENTRY 0x1 /* called from C: the evaluation loop that runs it is a native frame of its own */
-#define CT_PY_SHIM 0x2	/* no Python code: the interpreter's own frame at the bottom of an evaluation loop */
+/* Each evaluation loop, which is one native frame of _PyEval_EvalFrameDefault, has exactly one frame with CT_PY_ENTRY: its
+ * outermost. A loop that has left its last Python frame but not returned has one with CT_PY_SHIM | CT_PY_ENTRY alone. */
+#define CT_PY_ENTRY 0x1 /* called from C: the next frame belongs to the next outer evaluation loop */
+#define CT_PY_SHIM 0x2	/* no Python code: code, check and instr are 0 */
 struct ct_py_frame {
 	__u64 code;  /* address of the code object */
 	__u64 check; /* what tells it from another one at the same address */
@@ -227,8 +229,9 @@ struct ct_py_stack {
 };
 
 /* A code object's strings, as PyUnicode keeps them: `kind` 0: ASCII, 1, 2, 4: bytes a character. */
-#define CT_PY_STR 256
-#define CT_PY_TABLE 4096
+#define CT_PY_NAME 256	  /* bytes of co_qualname at most; what is longer is cut */
+#define CT_PY_FILE 512	  /* of co_filename */
+#define CT_PY_TABLE 32768 /* of co_linetable; instructions beyond have no line */
 struct ct_py_code {
 	struct ct_hdr h;
 	__u64 code, check;
@@ -238,6 +241,19 @@ struct ct_py_code {
 	__u8 name_kind, file_kind;
 	char bytes[]; /* co_qualname, co_filename, co_linetable */
 };
+
+/* The check of a code object: of the words that end with co_linetable. They hold, on all versions, the pointers to its
+ * names, co_filename, co_qualname and co_linetable and some counts; from 3.12 on co_version too, which no other has. */
+#define CT_PY_CHECK_WORDS 9
+static inline __u64 ct_py_check(const __u64 *words)
+{
+	__u64 sum = 0;
+	int i;
+
+	for (i = 0; i < CT_PY_CHECK_WORDS; i++)
+		sum = (sum ^ words[i]) * 0x9e3779b97f4a7c15ULL;
+	return sum ^ sum >> 32;
+}
 
 /* A place in a program, sent once. Strings follow each other without NUL, in the order of their lengths. */
 enum ct_frame_kind {
@@ -308,6 +324,7 @@ struct ct_read {
 #define CT_S_STACK	0x02 /* with the user stack */
 #define CT_S_FORGETS	0x04 /* unloads kernels: counted in `forgets` at its entry, so that a name read from the process's
 			       memory is known to be no older than what was unloaded */
+#define CT_S_ENTRY_ONLY 0x08 /* its entry tells everything: no return probe is put on it, as with CT_S_CALLBACK */
 
 struct ct_spec {
 	__u8 nwords;	/* words to copy; <= CT_MAX_WORDS */
@@ -356,20 +373,23 @@ struct ct_where {
  * Where CPython keeps what a walk of its frames needs, in bytes from the start of each struct: value of the map `pythons`,
  * by thread group id. From the interpreter's own _Py_DebugOffsets where it has one (3.13), else from a table by version.
  */
+#define CT_PY_NONE 0xffff
+#define CT_PY_FRAME_BYTES 80 /* of a frame that are read; the frame_* offsets lie within */
 struct ct_python {
 	__u64 runtime; /* address of _PyRuntime in this process */
 	__u32 version; /* Py_Version */
+	__u32 generation; /* never the same again for the same process id: what was sent under another one is forgotten */
 	__u16 runtime_interpreters_head;
 	__u16 interp_next, interp_threads_head;
-	__u16 thread_next, thread_native_id, thread_frame;
-	__u16 thread_frame_indirect; /* 1: thread_frame points to a struct whose first word is the frame (3.11, 3.12: cframe) */
+	__u16 thread_prev, thread_next, thread_interp, thread_native_id, thread_frame;
+	__u16 cframe_frame; /* 3.11, 3.12: thread_frame leads to a struct that has the frame here; CT_PY_NONE: to the frame */
 	__u16 frame_previous, frame_code, frame_instr, frame_owner;
-	__u16 frame_entry; /* 3.11: byte that says that C called this frame; 0xffff: owner says it */
-	__u16 code_check; /* first of the words of the code object of which the check is made */
+	__u16 frame_entry; /* 3.11: byte that says that C called this frame; CT_PY_NONE: a shim lies below such a frame */
+	__u16 owner_shim;  /* value of frame_owner of the interpreter's own frames; CT_PY_NONE: there are none */
+	__u16 code_check;  /* of the CT_PY_CHECK_WORDS words */
 	__u16 code_qualname, code_filename, code_first_line, code_linetable, code_instrs;
 	__u16 str_state, str_length, str_ascii_data, str_compact_data; /* PyASCIIObject, PyCompactUnicodeObject */
 	__u16 bytes_size, bytes_data;
-	__u16 owner_cstack; /* value of frame_owner of the interpreter's own frames; 0xffff: there are none */
 	__u16 pad;
 };
 
@@ -412,7 +432,7 @@ CT_ASSERT_SIZE(struct ct_py_stack, 40);
 CT_ASSERT_SIZE(struct ct_py_code, 64);
 CT_ASSERT_SIZE(struct ct_frame, 64);
 CT_ASSERT_SIZE(struct ct_stack, 48);
-CT_ASSERT_SIZE(struct ct_python, 64);
+CT_ASSERT_SIZE(struct ct_python, 72);
 CT_ASSERT_SIZE(struct ct_read, 12);
 CT_ASSERT_SIZE(struct ct_spec, 80);
 CT_ASSERT_SIZE(struct ct_config, 48);

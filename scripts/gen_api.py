@@ -570,7 +570,7 @@ class Generator:
                     last = cls
                 flags = [
                     w
-                    for w, p in (('CALLBACK', hints.CALLBACK), ('ALWAYS', hints.ALWAYS), ('NOT_READY', hints.NOT_READY))
+                    for w, p in (('CALLBACK', hints.CALLBACK), ('NOT_READY', hints.NOT_READY))
                     if p.search(f)
                 ]
                 r = {'cudaError_t': 'CUDA_ERR', 'CUresult': 'CU_RESULT', 'const char *': 'STR'}.get(ret, 'VOID')

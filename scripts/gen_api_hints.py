@@ -60,11 +60,6 @@ CLASSES = [
 
 # Calls the program back before it returns, on the same thread.
 CALLBACK = re.compile(r'OccupancyMaxPotentialBlockSize')
-# Carries names or handles of kernels and modules: captured inside other calls too.
-ALWAYS = re.compile(
-    r'^(cuModuleGetFunction|cuLibraryGetKernel|cuKernelGetFunction|cudaLibraryGetKernel|cudaGetKernel|'
-    r'cudaGetFuncBySymbol)$'
-)
 NOT_READY = re.compile(r'^(cuda|cu)(Stream|Event)Query')
 
 # (function, argument) -> flags table

@@ -77,7 +77,7 @@ same bash-functions "cudaMallocHost" "$(complete_words -e 'cudaMallocHos')"
 same bash-value "json" "$(complete_words --format = j)"
 
 syntax zsh-syntax zsh -n "$zsh"
-same zsh-options "$want" "$(grep -oE "(^|[^a-z])(--?[A-Za-z][a-z-]*[[,}]|-[A-Za-z],)" "$zsh" | grep -oE -e '--?[A-Za-z][a-z-]*')"
+same zsh-options "$want" "$(grep -oE "(^|[^a-z])(--?[A-Za-z][a-z-]*[[,}=]|-[A-Za-z],)" "$zsh" | grep -oE -e '--?[A-Za-z][a-z-]*')"
 same zsh-classes "$classes" "$(sed -n '/_values -s/,/^}/p' "$zsh" | sed 1d | grep -oE '[a-z]+' | grep -vxE 'default|all')"
 same zsh-commands "$commands" "$(grep -oE '1:command:\([a-z]+ [a-z ]*' "$zsh" | sed 's/.*(//' | tr ' ' '\n')"
 

@@ -6,6 +6,7 @@
 #include "opts.h"
 
 int cmd_trace(const struct opts *);
+int cmd_folded(const struct opts *);
 int cmd_list(const struct opts *);
 int cmd_doctor(const struct opts *);
 int cmd_schema(const struct opts *);

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "proc/target.h"
+#include "resolve/known.h"
 #include "source/attach.h"
 #include "source/host.h"
 #include "source/priv.h"
@@ -159,6 +161,58 @@ static bool stripped_runtime(pid_t pid)
 	return is;
 }
 
+/* Which launches of kernels in one file will be named when the program runs already, and why others will not. */
+static void name_file(struct doctor *d, const struct known_file *f, bool driver)
+{
+	out_str(&d->out, "  ");
+	for (const char *c = f->path; *c; c++)
+		out_char(&d->out, *c >= ' ' && *c < 0x7f ? *c : '?');
+	out_fmt(&d->out, "\n    %-10s ", "names");
+	if (f->facts.nhandles)
+		out_fmt(&d->out, "from its symbols: %u host stubs, %u variables with handles", f->facts.nstubs, f->facts.nhandles);
+	else if (f->facts.nstubs)
+		out_fmt(&d->out, "from its symbols: %u host stubs", f->facts.nstubs);
+	else if (f->index_err && f->index_err != -ENOENT)
+		out_fmt(&d->out, "its symbols cannot be read: %s", strerror(-f->index_err));
+	else
+		out_fmt(&d->out, "%s", f->facts.symtab ? "its symbol table has no host stubs" : "its symbol table is stripped");
+	if (!f->facts.nstubs && f->kernels == 1)
+		out_str(&d->out, "; its device code holds one kernel, which any host stub in it must be");
+	else if (!f->facts.nstubs && f->kernels < 0)
+		out_str(&d->out, "; its device code cannot be read either");
+	if (!f->facts.nstubs && driver)
+		out_str(&d->out, "; launches by handle are named from the driver's memory");
+	else if (!f->facts.nstubs && f->kernels != 1)
+		out_str(&d->out, "; its launches print as function=0x... unless the program starts under cudatrace");
+	out_char(&d->out, '\n');
+}
+
+/* Names of the kernels of a program that was not started by cudatrace. */
+static void names(struct doctor *d, pid_t pid)
+{
+	struct known_survey s = { 0 };
+	struct target *t;
+	int err = target_open(&t, pid, 0);
+
+	if (!err)
+		err = known_survey(t, &s);
+	if (err) {
+		out_fmt(&d->out, "  its device code cannot be looked at: %s\n", strerror(-err));
+	} else if (s.nfiles || s.driver) {
+		out_str(&d->out, "names of kernels, when traced from now on\n");
+		for (int i = 0; i < s.nfiles; i++)
+			name_file(d, &s.files[i], s.measured);
+		if (s.driver)
+			out_fmt(&d->out, "  %-12s %s\n", "driver",
+				s.measured ? "its descriptions of kernels can be read: handles of CUDA's libraries, Triton and JAX "
+					     "are named" :
+					     "not a release whose descriptions of kernels are known: they are read once a kernel "
+					     "that is looked up while tracing has shown that they can be");
+	}
+	known_survey_free(&s);
+	target_close(t);
+}
+
 static int process(struct doctor *d, pid_t pid)
 {
 	struct host_task task;
@@ -180,6 +234,7 @@ static int process(struct doctor *d, pid_t pid)
 	}
 	if (!d->nfiles)
 		out_str(&d->out, "  it has not loaded CUDA: 'cudatrace -p' waits until it does\n");
+	names(d, pid);
 	if (stripped_runtime(pid))
 		gap(d, "runtime calls of the executable: a CUDA runtime is linked into it and its symbols are stripped; the\n"
 		       "            driver calls that they make are seen");

@@ -13,6 +13,7 @@ static const struct command {
 	int (*run)(const struct opts *);
 } commands[] = {
 	{ NULL, OPTS_TRACE, cmd_trace },
+	{ "folded", OPTS_FOLDED, cmd_folded },
 	{ "list", OPTS_LIST, cmd_list },
 	{ "doctor", OPTS_DOCTOR, cmd_doctor },
 	{ "schema", OPTS_SCHEMA, cmd_schema },
@@ -31,7 +32,7 @@ static const struct command *command_of(const char *word)
 	if (near.n)
 		msg_error("there is no command '%s'%s", word, parse_nearest_text(&near, text, sizeof(text)));
 	else
-		msg_error("there is no command '%s' (list, doctor, schema); to start a program, write -- before it: "
+		msg_error("there is no command '%s' (folded, list, doctor, schema); to start a program, write -- before it: "
 			  "cudatrace -- %s",
 			  word, word);
 	return NULL;

@@ -113,9 +113,21 @@ static int one_of(const char *name, const char *val, const char *const *words)
 		return 0;                                                                                              \
 	}
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
-ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json")
+ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame")
+ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
+
+static int set_stack(struct opts *o, const char *name, const char *val)
+{
+	static const char *const words[] = { "dwarf", "fp", NULL };
+	int i = val ? one_of(name, val, words) : 0;
+
+	if (i < 0)
+		return i;
+	o->stack = i ? OPTS_STACK_FP : OPTS_STACK_DWARF;
+	return 0;
+}
 
 static int set_probe_kind(struct opts *o, const char *name, const char *val)
 {
@@ -238,6 +250,9 @@ SWITCH(set_nested, nested)
 SWITCH(set_enter_exit, enter_exit)
 SWITCH(set_keep_chatty, keep_chatty)
 SWITCH(set_counts, counts)
+SWITCH(set_mangled, mangled)
+SWITCH(set_full_names, full_names)
+SWITCH(set_no_python, no_python)
 SWITCH(set_counts_only, counts_only)
 SWITCH(set_no_return, no_return)
 SWITCH(set_strict, strict)
@@ -248,73 +263,89 @@ SWITCH(set_version, version)
 
 struct option_row {
 	int letter; /* 0: none */
-	const char *name, *arg;
+	const char *name, *arg; /* arg begins with '[': may be left out, and then the setter gets NULL */
 	opt_set set;
 	int cmds;
 	const char *def; /* set before anything is parsed, shown in --help */
 	const char *help; /* a newline begins a line of its own */
 };
 
-/* A row without a setter is a heading. */
+/* A row without a setter is a heading. What the format leaves no room for, such as columns, `folded` has no option for. */
+#define TRACES (OPTS_TRACE | OPTS_FOLDED)
+#define ALL (TRACES | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA)
 static const struct option_row options[] = {
-	{ .name = "What to trace", .cmds = OPTS_TRACE },
-	{ 'p', "pid", "PID", set_pid, OPTS_TRACE | OPTS_DOCTOR, NULL,
+	{ .name = "What to trace", .cmds = TRACES },
+	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_DOCTOR, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
-	{ 'f', "follow", NULL, set_follow, OPTS_TRACE, NULL, "the children of the traced processes too" },
-	{ 't', "thread", "TID", set_tid, OPTS_TRACE, NULL, "one thread only" },
-	{ 0, "cgroup", "PATH", set_cgroup, OPTS_TRACE, NULL,
+	{ 'f', "follow", NULL, set_follow, TRACES, NULL, "the children of the traced processes too" },
+	{ 't', "thread", "TID", set_tid, TRACES, NULL, "one thread only" },
+	{ 0, "cgroup", "PATH", set_cgroup, TRACES, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
-	{ 0, "comm", "GLOB", set_comm, OPTS_TRACE, NULL, "processes of this name" },
-	{ 0, "library", "PATH", set_library, OPTS_TRACE, NULL, "functions of this file only" },
-	{ 0, "domain", "NAME", set_domain, OPTS_TRACE | OPTS_LIST, NULL, "one API only: runtime or driver" },
-	{ 'u', "user", "USER", set_user, OPTS_TRACE, NULL, "run CMD as this user (a name or a number)" },
-	{ 'E', "env", "VAR[=VAL]", set_env, OPTS_TRACE, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
+	{ 0, "comm", "GLOB", set_comm, TRACES, NULL, "processes of this name" },
+	{ 0, "library", "PATH", set_library, TRACES, NULL, "functions of this file only" },
+	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_LIST, NULL, "one API only: runtime or driver" },
+	{ 'u', "user", "USER", set_user, TRACES, NULL, "run CMD as this user (a name or a number)" },
+	{ 'E', "env", "VAR[=VAL]", set_env, TRACES, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
 
-	{ .name = "What to show", .cmds = OPTS_TRACE },
-	{ 'e', "events", "LIST", set_events, OPTS_TRACE | OPTS_LIST, NULL,
+	{ .name = "What to show", .cmds = TRACES },
+	{ 'e', "events", "LIST", set_events, TRACES | OPTS_LIST, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default" },
-	{ 0, "failed", NULL, set_failed, OPTS_TRACE, NULL, "calls that returned an error" },
-	{ 0, "min-duration", "TIME", set_min_duration, OPTS_TRACE, NULL, "calls that took at least this long: 1ms, 50us" },
-	{ 0, "min-size", "SIZE", set_min_size, OPTS_TRACE, NULL,
+	{ 0, "failed", NULL, set_failed, TRACES, NULL, "calls that returned an error" },
+	{ 0, "min-duration", "TIME", set_min_duration, TRACES, NULL, "calls that took at least this long: 1ms, 50us" },
+	{ 0, "min-size", "SIZE", set_min_size, TRACES, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
 	{ 0, "unfinished", "TIME", set_unfinished, OPTS_TRACE, NULL,
 	  "calls that have not returned after so long (5, 500ms) too, at once; and again when they do" },
 	{ 0, "nested", NULL, set_nested, OPTS_TRACE, NULL,
 	  "driver calls made inside runtime calls too, indented below them" },
 	{ 0, "enter-exit", NULL, set_enter_exit, OPTS_TRACE, NULL, "two rows a call, the first at its entry" },
-	{ 0, "keep-chatty", NULL, set_keep_chatty, OPTS_TRACE, NULL,
+	{ 0, "keep-chatty", NULL, set_keep_chatty, TRACES, NULL,
 	  "never mute a query (cudaGetDevice and its like) that is called very often" },
 
-	{ .name = "Output", .cmds = OPTS_TRACE },
-	{ 'o', "output", "FILE", set_output, OPTS_TRACE, NULL, "write to FILE" },
-	{ 'A', "append", NULL, set_append, OPTS_TRACE, NULL, "add to FILE" },
-	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table", "table or json" },
+	{ 'k', "stack", "[=HOW]", set_stack, TRACES, NULL,
+	  "the user stack under each row: dwarf (what -k alone means), unwound by .eh_frame from a\n"
+	  "copy of up to 16 KiB of it, or fp: frame pointers, cheaper, for programs built with them" },
+	{ 0, "no-python", NULL, set_no_python, TRACES, NULL, "stacks of native frames only, without Python's" },
+	{ 0, "mangled", NULL, set_mangled, TRACES, NULL, "names of kernels and functions as the compiler made them" },
+	{ 0, "full-names", NULL, set_full_names, TRACES, NULL,
+	  "names of kernels with all template arguments and parameters" },
+
+	{ .name = "Output", .cmds = TRACES },
+	{ 'o', "output", "FILE", set_output, TRACES, NULL, "write to FILE" },
+	{ 'A', "append", NULL, set_append, TRACES, NULL, "add to FILE" },
+	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
+	  "table, json, folded (a line for each stack with its weight, at the end) or flame (a flame\n"
+	  "graph of them as one HTML page); the latter two imply -k" },
+	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, or flame: a flame graph as one HTML page" },
+	{ 0, "weight", "UNIT", set_weight, TRACES, "calls",
+	  "what a stack weighs in folded and flame: calls, time (in the calls, in microseconds), or\n"
+	  "bytes (that they move or allocate)" },
 	{ 0, "time", "UNIT", set_time, OPTS_TRACE, "ms", "ms or us since the start, or iso: the time of day (UTC)" },
 	{ 0, "tid", NULL, set_tid_column, OPTS_TRACE, NULL, "a column with the thread" },
 	{ 'c', "count-only", NULL, set_counts_only, OPTS_TRACE, NULL, "no rows: counts and times by function at the end" },
 	{ 'C', "counts", NULL, set_counts, OPTS_TRACE, NULL, "counts and times by function after the rows" },
 	{ 0, "color", "WHEN", set_color, OPTS_TRACE, "auto", "auto, always or never" },
 
-	{ .name = "Until when", .cmds = OPTS_TRACE },
-	{ 'd', "duration", "TIME", set_duration, OPTS_TRACE, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
-	{ 'n', "count", "N", set_count, OPTS_TRACE, NULL, "stop after N rows" },
+	{ .name = "Until when", .cmds = TRACES },
+	{ 'd', "duration", "TIME", set_duration, TRACES, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
+	{ 'n', "count", "N", set_count, TRACES, NULL, "stop after N rows" },
 
-	{ .name = "How to trace", .cmds = OPTS_TRACE },
-	{ 0, "no-return", NULL, set_no_return, OPTS_TRACE, NULL,
+	{ .name = "How to trace", .cmds = TRACES },
+	{ 0, "no-return", NULL, set_no_return, TRACES, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
-	{ 0, "ring-size", "SIZE", set_ring, OPTS_TRACE, "16MiB", "of the buffer between kernel and tracer" },
-	{ 0, "probe-kind", "KIND", set_probe_kind, OPTS_TRACE | OPTS_DOCTOR, NULL,
+	{ 0, "ring-size", "SIZE", set_ring, TRACES, "16MiB", "of the buffer between kernel and tracer" },
+	{ 0, "probe-kind", "KIND", set_probe_kind, TRACES | OPTS_DOCTOR, NULL,
 	  "session, multi, tracefs or perf instead of the best that this kernel has" },
-	{ 0, "strict", NULL, set_strict, OPTS_TRACE, NULL, "exit with status 3 if anything was lost" },
+	{ 0, "strict", NULL, set_strict, TRACES, NULL, "exit with status 3 if anything was lost" },
 
-	{ .name = "Other", .cmds = OPTS_TRACE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA },
-	{ 'v', "verbose", NULL, set_verbose, OPTS_TRACE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA, NULL,
+	{ .name = "Other", .cmds = ALL },
+	{ 'v', "verbose", NULL, set_verbose, ALL, NULL,
 	  "say more; twice: libbpf's words too" },
-	{ 'V', "version", NULL, set_version, OPTS_TRACE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA, NULL, "print the version" },
-	{ 'h', "help", NULL, set_help, OPTS_TRACE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA, NULL, "print this text" },
+	{ 'V', "version", NULL, set_version, ALL, NULL, "print the version" },
+	{ 'h', "help", NULL, set_help, ALL, NULL, "print this text" },
 };
 
 /* ---- parsing ------------------------------------------------------------------------------------------ */
@@ -329,11 +360,14 @@ static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
 
 		if (!r->set || !(r->cmds & (int)cmd))
 			continue;
-		*longs++ = (struct option){ r->name, r->arg ? required_argument : no_argument, NULL, LONG_ONLY + (int)i };
+		*longs++ = (struct option){ r->name,
+					    !r->arg ? no_argument : *r->arg == '[' ? optional_argument : required_argument,
+					    NULL, LONG_ONLY + (int)i };
 		if (!r->letter)
 			continue;
 		*shorts++ = (char)r->letter;
-		if (r->arg)
+		/* -k takes none: -kfp would be three letters */
+		if (r->arg && *r->arg != '[')
 			*shorts++ = ':';
 	}
 	*longs = (struct option){ 0 };
@@ -397,6 +431,7 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 /* What contradicts what, and why: { both true } is an error. */
 static int contradictions(const struct opts *o)
 {
+	bool folds = o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME;
 	const struct {
 		bool first, second;
 		const char *text;
@@ -407,7 +442,7 @@ static int contradictions(const struct opts *o)
 		{ o->env, !o->cmd, "-E changes CMD's environment: give a CMD after --" },
 		{ o->append, !o->output, "-A adds to the FILE of -o: give -o FILE" },
 		{ o->counts, o->counts_only, "-C prints counts after the rows and -c instead of them: give one of the two" },
-		{ o->counts || o->counts_only, o->format == OPTS_JSON,
+		{ o->counts || o->counts_only, o->format == OPTS_FORMAT_JSON,
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON file afterwards" },
 		{ o->counts_only, o->enter_exit, "-c prints no rows: leave out --enter-exit" },
 		{ o->no_return, o->failed, "--no-return knows no results: leave out --failed" },
@@ -420,8 +455,22 @@ static int contradictions(const struct opts *o)
 		{ o->enter_exit, o->failed, "--enter-exit prints calls before their results are known: leave out --failed" },
 		{ o->enter_exit, o->min_duration_ns,
 		  "--enter-exit prints calls before their durations are known: leave out --min-duration" },
-		{ o->format == OPTS_JSON, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
-		{ o->format == OPTS_JSON, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
+		{ o->format == OPTS_FORMAT_JSON, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
+		{ o->format == OPTS_FORMAT_JSON, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
+		{ o->mangled, o->full_names,
+		  "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two" },
+		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
+		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
+		{ o->weight_given, !folds, "--weight is what a stack weighs: give --format folded or --format flame" },
+		{ folds, o->counts || o->counts_only, "--format folded and flame print stacks, not counts: leave out -c and -C" },
+		{ folds, o->enter_exit, "--format folded and flame print no rows: leave out --enter-exit" },
+		{ folds, o->unfinished_ns, "--format folded and flame print no rows: leave out --unfinished" },
+		{ folds, o->nested, "--format folded and flame would count a call and the calls inside it: leave out --nested" },
+		{ folds, o->time_given, "--format folded and flame print no times: leave out --time" },
+		{ folds, o->tid_column, "--format folded and flame print no rows: leave out --tid" },
+		{ folds, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
+		{ o->weight == SINK_WEIGHT_TIME, o->no_return, "--no-return knows no durations: leave out --weight time" },
+		{ o->format == OPTS_FORMAT_FLAME, o->append, "--format flame writes a whole page: leave out -A" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
@@ -438,10 +487,10 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
 	bool dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
 
-	if (cmd == OPTS_TRACE) {
+	if (cmd & TRACES) {
 		if (optind < argc && !dashes) {
-			msg_error("what is '%s'? To start a program, write -- before it: cudatrace [OPTIONS] -- %s", argv[optind],
-				  argv[optind]);
+			msg_error("what is '%s'? To start a program, write -- before it: cudatrace%s [OPTIONS] -- %s",
+				  argv[optind], cmd == OPTS_FOLDED ? " folded" : "", argv[optind]);
 			return -EINVAL;
 		}
 		if (dashes && optind == argc) {
@@ -450,6 +499,10 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		}
 		if (optind < argc)
 			o->cmd = argv + optind;
+		if (cmd == OPTS_FOLDED && o->format < OPTS_FORMAT_FOLDED) {
+			msg_error("'cudatrace folded' adds up stacks: give --format folded or flame, or leave out 'folded'");
+			return -EINVAL;
+		}
 		return contradictions(o);
 	}
 	o->args = (const char *const *)(argv + optind);
@@ -470,9 +523,9 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	memset(o, 0, sizeof(*o));
 	o->domain = API_DOMAIN_END;
 	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		if (options[i].def)
+		if (options[i].def && options[i].cmds & (int)cmd)
 			options[i].set(o, options[i].name, options[i].def);
-	o->time_given = false;
+	o->time_given = o->weight_given = false;
 	getopt_tables(cmd, longs, shorts);
 	opterr = 0;
 	optind = 0; /* glibc: start afresh */
@@ -496,7 +549,24 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
-	return rest(o, cmd, argc, argv);
+	if (rest(o, cmd, argc, argv))
+		return -EINVAL;
+	if (o->format >= OPTS_FORMAT_FOLDED && !o->stack)
+		o->stack = OPTS_STACK_DWARF;
+	return 0;
+}
+
+const char *opts_title(const struct opts *o, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	snprintf(buf, size, "%s", o->cmd ? "" : o->npids ? "process" : "all processes");
+	n = strlen(buf);
+	for (int i = 0; o->cmd && o->cmd[i] && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? " " : "", o->cmd[i]);
+	for (int i = 0; i < o->npids && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%d", i ? ", " : o->npids > 1 ? "es " : " ", (int)o->pids[i]);
+	return buf;
 }
 
 void opts_free(struct opts *o)
@@ -519,6 +589,7 @@ static const struct {
 	  "Usage: cudatrace [OPTIONS]                      every process of this machine\n"
 	  "       cudatrace [OPTIONS] -p PID[,PID...]      processes that run already\n"
 	  "       cudatrace [OPTIONS] -- CMD [ARG...]      start a program and trace it from its first call\n"
+	  "       cudatrace folded [OPTIONS] [-- CMD...]   the stacks of the calls, added up: for flame graphs\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
 	  "       cudatrace doctor [-p PID]                what can be traced here, what cannot, and why\n"
 	  "       cudatrace schema                         the JSON Schema of --format json\n"
@@ -529,11 +600,23 @@ static const struct {
 	  "  cudatrace --failed                            every failing call of the machine\n"
 	  "  cudatrace -e '!query' -o trace.txt -- ./app   a program from its first call, without queries\n"
 	  "  cudatrace -e 'cudaMemcpy*' --min-size 1MB     large copies\n"
+	  "  cudatrace -k -e sync -p 1234                  where it waits, and who makes it wait\n"
 	  "  cudatrace --format json -- ./app | jq .api    one JSON object a line\n"
+	  "  cudatrace --format flame -o f.html -- ./app   a flame graph to open in a browser\n"
 	  "\nExit status: that of CMD (128 + signal if one ended it); without CMD 0; 1 after an error, 2 for a wrong command\n"
 	  "line, 3 with --strict when records were lost. SIGINT goes to CMD, and tracing goes on until CMD ends; a second\n"
 	  "SIGINT within a second detaches and leaves CMD running, as the end of -d and -n does. SIGTERM and SIGHUP are passed\n"
 	  "on to CMD and end the trace when it ends, or after a second.\n" },
+	{ OPTS_FOLDED,
+	  "Usage: cudatrace folded [OPTIONS]                   every process of this machine\n"
+	  "       cudatrace folded [OPTIONS] -p PID[,PID...]   processes that run already\n"
+	  "       cudatrace folded [OPTIONS] -- CMD [ARG...]   start a program and trace it from its first call\n"
+	  "\nAdds up the calls by the stacks they are made from, and prints at the end a line for each, outermost function first,\n"
+	  "with its weight: what flame graph programs read. With --format flame the flame graph itself, as a page for a browser.\n",
+	  "\nExamples:\n"
+	  "  cudatrace folded -p 1234 -d 10 -o stacks.txt\n"
+	  "  cudatrace folded -e sync --weight time --format flame -o waits.html -- ./app\n"
+	  "  cudatrace folded -e memory --weight bytes -- ./app\n" },
 	{ OPTS_LIST,
 	  "Usage: cudatrace list [OPTIONS] [GLOB...]\n"
 	  "\nPrints the functions known: domain, class, name, arguments. Several GLOBs: what any of them matches.\n",
@@ -558,7 +641,7 @@ static void help_row(struct out *out, const struct option_row *r)
 	int n;
 
 	n = snprintf(head, sizeof(head), "  %s%c%s--%s%s%s", r->letter ? "-" : " ", r->letter ? r->letter : ' ',
-		     r->letter ? ", " : "  ", r->name, r->arg ? " " : "", r->arg ? r->arg : "");
+		     r->letter ? ", " : "  ", r->name, r->arg && *r->arg != '[' ? " " : "", r->arg ? r->arg : "");
 	out_str(out, head);
 	if (n >= HELP_COLUMN) {
 		out_char(out, '\n');
@@ -587,18 +670,18 @@ void opts_help(struct out *out, enum opts_cmd cmd)
 		if (texts[t].cmd != cmd)
 			continue;
 		out_str(out, texts[t].usage);
-		if (cmd != OPTS_TRACE)
+		if (!(cmd & TRACES))
 			out_str(out, "\nOptions:\n");
 		for (size_t i = 0; i < ARRAY_LEN(options); i++) {
 			if (!(options[i].cmds & (int)cmd))
 				continue;
 			if (options[i].set)
 				help_row(out, &options[i]);
-			else if (cmd == OPTS_TRACE)
+			else if (cmd & TRACES)
 				out_fmt(out, "\n%s:\n", options[i].name);
 		}
 		out_str(out, texts[t].after);
-		if (cmd != OPTS_TRACE)
+		if (!(cmd & TRACES))
 			continue;
 		out_str(out, "\nClasses:");
 		for (int c = 0; c < API_CLASS_END; c++)

@@ -8,11 +8,12 @@
 #include "event/select.h"
 #include "sink/sink.h"
 
-enum opts_format { OPTS_TABLE, OPTS_JSON };
+enum opts_format { OPTS_FORMAT_TABLE, OPTS_FORMAT_JSON, OPTS_FORMAT_FOLDED, OPTS_FORMAT_FLAME };
+enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
 /* The commands, as bits: which options each has. */
-enum opts_cmd { OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8 };
+enum opts_cmd { OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16 };
 
 struct opts {
 	/* what to trace */
@@ -35,6 +36,9 @@ struct opts {
 	uint64_t unfinished_ns; /* show a call that has not returned for so long; 0: off */
 	const char *comm;
 	bool nested, enter_exit, keep_chatty;
+	enum opts_stack stack; /* how the user stack of each call is taken */
+	bool no_python;	       /* native frames only */
+	bool mangled, full_names;
 
 	/* how */
 	const char *output; /* NULL: stdout */
@@ -42,6 +46,8 @@ struct opts {
 	enum opts_format format;
 	enum sink_time time;
 	bool time_given;
+	enum sink_weight weight;
+	bool weight_given;
 	bool tid_column;
 	enum opts_color color;
 	bool counts, counts_only;
@@ -67,6 +73,9 @@ struct opts {
  */
 int opts_parse(struct opts *, enum opts_cmd, int argc, char **argv);
 void opts_free(struct opts *);
+
+/* What is traced, in a few words for a heading: CMD and its arguments, or the processes. Returns buf. */
+const char *opts_title(const struct opts *, char *buf, size_t size);
 
 /* The help text of a command. */
 void opts_help(struct out *, enum opts_cmd);

@@ -14,12 +14,12 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "event/nest.h"
 #include "loop.h"
 #include "pending.h"
 #include "session.h"
 #include "session_plan.h"
 #include "signals.h"
+#include "stages.h"
 #include "util/msg.h"
 
 #define TICK_NS 20000000ULL
@@ -37,18 +37,19 @@ struct session {
 
 	struct out out;
 	struct sink_opts sink_opts;
+	char title[512];
 	struct sink sinks[2];
 	int nsinks;
 
-	struct process_table *procs;
-	struct nest *nest; /* NULL: rows in the order of completion */
+	struct stages stages;
+	bool inner; /* the source was asked for inner launches */
 
 	struct loop *loop;
 	struct loop_watch *stream, *tick, *limit, *look;
 	struct pending pending;
 	bool stream_paused;
 
-	struct losses losses;	     /* received and shown; at the end all of it */
+	struct losses losses;	     /* received; at the end all of it */
 	uint64_t told[CT_LOSS_END];  /* of the losses, how many have their place in the rows */
 	uint64_t started_ns, last_record_ns, last_end_ns, slice_end_ns, sigint_ns;
 	const char *reason; /* NULL: running */
@@ -78,30 +79,6 @@ static void finish(struct session *s, const char *reason, int error)
 
 /* ---- the stages --------------------------------------------------------------------------------------- */
 
-/* The last stage: filter and sinks. */
-static int show(void *ctx, const struct ct_hdr *rec)
-{
-	struct session *s = ctx;
-	struct event ev = { .rec = rec, .proc = process_table_find(s->procs, rec->pid) };
-	int rows = 0;
-
-	if (!ev.proc)
-		return -ENOMEM;
-	if (!filter_match(&s->plan.filter, &ev))
-		return 0;
-	for (int i = 0; i < s->nsinks; i++) {
-		int n = s->sinks[i].ops->event(&s->sinks[i], &ev);
-
-		if (n < 0)
-			return n;
-		rows |= n;
-	}
-	s->losses.shown += (uint64_t)rows;
-	if (s->o->count && rows && s->losses.shown >= s->o->count)
-		return -ECANCELED;
-	return 0;
-}
-
 /* A gap, where it happened. */
 static int show_lost(struct session *s, enum ct_loss cause, uint64_t count, uint64_t until_ns)
 {
@@ -113,7 +90,7 @@ static int show_lost(struct session *s, enum ct_loss cause, uint64_t count, uint
 	};
 
 	s->told[cause] += count;
-	return show(s, &lost.h);
+	return stages_show(&s->stages, &lost.h);
 }
 
 /* Every 1024 records: has this drain had its time? */
@@ -137,9 +114,7 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
 		s->told[((const struct ct_lost *)rec)->cause] += ((const struct ct_lost *)rec)->count;
 	if (!err)
-		err = process_table_record(s->procs, rec);
-	if (!err)
-		err = s->nest ? nest_record(s->nest, rec) : show(s, rec);
+		err = stages_record(&s->stages, rec);
 	if (!err && ((signals_pending && !s->ending) || slice_over(s)))
 		err = -EINTR;
 	return err;
@@ -158,6 +133,17 @@ static void end_by(struct session *s, int err)
 		finish(s, "error", err);
 }
 
+/* Kernels that nothing else names are named by the driver's launches inside: these are captured as long as it takes. */
+static void want_inner(struct session *s)
+{
+	bool want = resolve_wants_inner(s->stages.resolve);
+
+	if (want == s->inner)
+		return;
+	s->inner = want;
+	s->source.ops->inner(&s->source, want);
+}
+
 static void drain(struct session *s)
 {
 	uint64_t before = s->losses.received, now = clock_ns(CLOCK_MONOTONIC);
@@ -169,11 +155,12 @@ static void drain(struct session *s)
 	err = s->source.ops->drain(&s->source, take, s);
 	if (s->losses.received != before)
 		s->last_record_ns = now;
-	if (s->nest && (err == 0 || err == 1)) {
-		int e = nest_flush(s->nest, now);
+	if (err == 0 || err == 1) {
+		int e = stages_flush(&s->stages, now);
 
 		err = e ? e : err;
 	}
+	want_inner(s);
 	if (err < 0 && err != -EINTR) {
 		end_by(s, err);
 		return;
@@ -198,7 +185,7 @@ static int show_pending(void *ctx, const struct ct_hdr *rec)
 {
 	struct session *s = ctx;
 
-	return pending_is_new(&s->pending, (const struct ct_call *)rec) ? show(s, rec) : 0;
+	return pending_is_new(&s->pending, (const struct ct_call *)rec) ? stages_record(&s->stages, rec) : 0;
 }
 
 /* --unfinished: which calls have not returned for so long? */
@@ -323,6 +310,12 @@ static bool want_color(const struct session *s)
 
 static int open_sinks(struct session *s)
 {
+	static const struct sink_ops *const formats[] = {
+		[OPTS_FORMAT_TABLE] = &sink_table,
+		[OPTS_FORMAT_JSON] = &sink_json,
+		[OPTS_FORMAT_FOLDED] = &sink_folded,
+		[OPTS_FORMAT_FLAME] = &sink_flame,
+	};
 	const struct opts *o = s->o;
 	const struct sink_ops *ops[2];
 	int n = 0, err;
@@ -338,12 +331,16 @@ static int open_sinks(struct session *s)
 		.nested = o->nested,
 		.counts = o->counts || o->counts_only,
 		.counts_only = o->counts_only,
+		.mangled = o->mangled,
+		.full_names = o->full_names,
+		.weight = o->weight,
+		.title = opts_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
 		.version = CT_VERSION,
 	};
 	if (!o->counts_only)
-		ops[n++] = o->format == OPTS_JSON ? &sink_json : &sink_table;
+		ops[n++] = formats[o->format];
 	if (o->counts || o->counts_only)
 		ops[n++] = &sink_count;
 	for (int i = 0; i < n; i++) {
@@ -353,9 +350,30 @@ static int open_sinks(struct session *s)
 			msg_error("cannot start the %s output: %s", ops[i]->name, strerror(-err));
 			return err;
 		}
-		s->nsinks++;
+		s->stages.nsinks = ++s->nsinks;
 	}
 	return 0;
+}
+
+static uint64_t count_forgets(void *ctx)
+{
+	struct session *s = ctx;
+
+	return s->source.ops->forgets(&s->source);
+}
+
+static int open_stages(struct session *s)
+{
+	struct resolve_opts opts = {
+		.names = s->plan.names,
+		.stacks = s->plan.capture.stack != PLAN_STACK_NONE,
+		/* entry probes alone tell of the outer launch first */
+		.inner = s->source.ops->inner && !s->o->no_return,
+		.forgets = s->source.ops->forgets ? count_forgets : NULL,
+		.forgets_ctx = s,
+	};
+
+	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit, &s->plan.filter, s->sinks, s->o->count);
 }
 
 static int open_all(struct session *s)
@@ -371,11 +389,8 @@ static int open_all(struct session *s)
 		return err;
 	}
 	s->out.stop = &signals_pending;
-	s->procs = process_table_open();
 	s->loop = loop_open();
-	if (s->o->nested && !s->o->enter_exit)
-		s->nest = nest_open(show, s);
-	if (!s->procs || !s->loop || (s->o->nested && !s->o->enter_exit && !s->nest))
+	if (open_stages(s) || !s->loop)
 		goto no_memory;
 	fd = signals_open();
 	if (fd < 0 || !loop_fd(s->loop, fd, on_signals, s))
@@ -438,8 +453,8 @@ static void last_drain(struct session *s)
 		before = s->losses.received;
 		err = s->source.ops->drain(&s->source, take, s);
 	} while (err == -EINTR || (err >= 0 && s->losses.received != before));
-	if (err >= 0 && s->nest)
-		err = nest_flush(s->nest, UINT64_MAX);
+	if (err >= 0)
+		err = stages_flush(&s->stages, UINT64_MAX);
 	if (err == -ECANCELED)
 		s->reason = "count";
 	else if (err < 0 && !s->error)
@@ -453,7 +468,7 @@ static void gather_losses(struct session *s)
 
 	s->source.ops->losses(&s->source, &all);
 	all.received = s->losses.received;
-	all.shown = s->losses.shown;
+	all.shown = s->stages.shown;
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && strcmp(s->reason, "count"))
 			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i], clock_ns(CLOCK_MONOTONIC));
@@ -556,9 +571,8 @@ out:
 		ops->close(&s->source);
 	out_close(&s->out);
 	signals_close();
-	nest_close(s->nest);
+	stages_close(&s->stages);
 	pending_close(&s->pending);
-	process_table_close(s->procs);
 	loop_close(s->loop);
 	free(s);
 	return status;

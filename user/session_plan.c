@@ -55,6 +55,24 @@ static int plan_tid(struct session_plan *p, const struct opts *o)
 	return 0;
 }
 
+/*
+ * Calls that teach kernels' names are captured, not shown, when one is shown that has a kernel. The driver's launches name
+ * those that a program registered before the trace began.
+ */
+static void plan_names(struct session_plan *p, const struct opts *o)
+{
+	struct capture_plan *c = &p->capture;
+
+	for (int i = 0; i < api_nfuncs && !o->counts_only; i++)
+		p->names |= plan_has(c->shown, i) && api_has_kernel(i);
+	if (!p->names)
+		return;
+	api_teaching(c->capture);
+	for (int i = 0; i < api_nfuncs && !o->cmd; i++)
+		if (api_funcs[i].class == API_LAUNCH && api_funcs[i].domain == API_DRIVER && api_has_kernel(i))
+			plan_add(c->capture, i);
+}
+
 int session_plan(struct session_plan *p, const struct opts *o)
 {
 	struct capture_plan *c = &p->capture;
@@ -77,10 +95,15 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		if (plan_has(o->select.removed, i) && api_funcs[i].domain == API_RUNTIME &&
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
+	plan_names(p, o);
 	c->follow = o->follow;
 	c->cmd = o->cmd;
 	c->user = o->user;
 	c->env = (char *const *)o->env;
+	c->stack = o->stack == OPTS_STACK_DWARF ? PLAN_STACK_COPY :
+		   o->stack == OPTS_STACK_FP	? PLAN_STACK_ADDRESSES :
+						  PLAN_STACK_NONE;
+	c->python = c->stack && !o->no_python;
 	c->enter = o->enter_exit;
 	c->nested = o->nested;
 	c->no_return = o->no_return;
@@ -88,7 +111,7 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	c->min_duration_ns = o->min_duration_ns;
 	c->min_size_bytes = o->min_size_bytes;
 	/* a muted function's failures and counts would be missing */
-	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only;
+	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format >= OPTS_FORMAT_FOLDED;
 	c->library = o->library;
 	c->ring_bytes = o->ring_bytes;
 	c->probe_kind = o->probe_kind;

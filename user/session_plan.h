@@ -9,6 +9,7 @@
 struct session_plan {
 	struct capture_plan capture;
 	struct filter filter;
+	bool names; /* some rows are about kernels */
 	pid_t tid_owner; /* the process of -t */
 };
 

@@ -3,12 +3,13 @@
 # Completion of cudatrace in bash. Needs nothing but bash; what follows -- is completed as a command.
 
 _cudatrace() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} cmd=trace i head words opts
-	local trace="-p --pid -f --follow -t --thread --cgroup --comm --library --domain -u --user -E --env
-		-e --events --failed --min-duration --min-size --unfinished --nested --enter-exit --keep-chatty
-		-o --output -A --append --format --time --tid -c --count-only -C --counts --color
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} cmd=trace eq="" i head words opts
+	local folded="-p --pid -f --follow -t --thread --cgroup --comm --library --domain -u --user -E --env
+		-e --events --failed --min-duration --min-size --keep-chatty
+		-k --stack --no-python --mangled --full-names -o --output -A --append --format --weight
 		-d --duration -n --count --no-return --ring-size --probe-kind --strict
 		-v --verbose -V --version -h --help"
+	local trace="$folded --unfinished --nested --enter-exit --time --tid -c --count-only -C --counts --color"
 	local classes="memory copy set launch stream event sync graph device context module query peer texture profiler
 		internal default all"
 	COMPREPLY=()
@@ -16,7 +17,9 @@ _cudatrace() {
 	# --name=value is three words to bash.
 	if [[ $cur == = ]]; then
 		cur=
+		eq=1
 	elif [[ $prev == = && $COMP_CWORD -gt 1 ]]; then
+		eq=1
 		prev=${COMP_WORDS[COMP_CWORD - 2]}
 	fi
 
@@ -35,14 +38,14 @@ _cudatrace() {
 			return
 			;;
 		-[ptueEodn] | --pid | --thread | --cgroup | --comm | --library | --domain | --user | --env | --events | \
-			--min-duration | --min-size | --unfinished | --output | --format | --time | --color | --duration | --count | \
+			--min-duration | --min-size | --unfinished | --output | --format | --weight | --time | --color | --duration | --count | \
 			--ring-size | --probe-kind)
 			i=$((i + 1))
 			if [[ ${COMP_WORDS[i]} == = ]]; then
 				i=$((i + 1))
 			fi
 			;;
-		list | doctor | schema)
+		folded | list | doctor | schema)
 			cmd=${COMP_WORDS[i]}
 			break
 			;;
@@ -62,7 +65,11 @@ _cudatrace() {
 		fi
 		;;
 	--domain) words="runtime driver" ;;
-	--format) words="table json" ;;
+	--format)
+		words="table json folded flame"
+		[[ $cmd != folded ]] || words="folded flame"
+		;;
+	--weight) words="calls time bytes" ;;
 	--time) words="ms us iso" ;;
 	--color) words="auto always never" ;;
 	--probe-kind) words="session multi tracefs perf" ;;
@@ -81,7 +88,12 @@ _cudatrace() {
 		;;
 	--min-duration | --min-size | --unfinished | -d | --duration | -n | --count | --ring-size) return ;;
 	*)
+		if [[ $prev == --stack && $eq ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "dwarf fp" -- "$cur")
+			return
+		fi
 		case $cmd in
+		folded) opts="$folded" ;;
 		list) opts="-e --events --domain -v --verbose -V --version -h --help" ;;
 		doctor) opts="-p --pid --probe-kind -v --verbose -V --version -h --help" ;;
 		schema) opts="-v --verbose -V --version -h --help" ;;
@@ -90,7 +102,7 @@ _cudatrace() {
 		if [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "$opts --" -- "$cur")
 		elif [[ $cmd == trace && $COMP_CWORD == 1 ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "list doctor schema" -- "$cur")
+			mapfile -t COMPREPLY < <(compgen -W "folded list doctor schema" -- "$cur")
 		fi
 		return
 		;;

@@ -73,6 +73,10 @@ cost "cudaMemcpy, table to a file" 1.25 cudaMemcpy
 cost "cudaMemcpy, JSON to a file" 1.25 cudaMemcpy --format json
 cost "cudaLaunchKernel (stack words), table to a file" 1.35 cudaLaunchKernel
 cost "cudaGetDevice, two rows a call" - cudaGetDevice --keep-chatty --enter-exit
+calls=$((calls / 10))
+cost "cudaMemcpy with its stack (-k)" - cudaMemcpy -k
+cost "cudaMemcpy with its stack by frame pointers" - cudaMemcpy --stack=fp
+calls=$((calls * 10))
 
 echo "== a launch with the driver call inside it (stand-in), against two empty pairs"
 : >"$tmp/a"; : >"$tmp/b"

@@ -6,6 +6,8 @@ import time
 
 
 def wait_go():
+    if "--go-file" not in sys.argv:
+        return
     path = sys.argv[sys.argv.index("--go-file") + 1]
     print("warmed", flush=True)
     while not os.path.exists(path):

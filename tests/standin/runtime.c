@@ -325,7 +325,7 @@ RT(cudaLaunchKernel, const void *f, dim3 grid, dim3 block, void **args, size_t s
 	RT_ENTER(cudaLaunchKernel);
 	if (!f)
 		return rt_result(cudaErrorInvalidDeviceFunction);
-	return launch_result(CALL(cuLaunchKernel)((CUfunction)f, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+	return launch_result(CALL(cuLaunchKernel)(rt_function(f), grid.x, grid.y, grid.z, block.x, block.y, block.z,
 						  (unsigned int)shared, stream, args, NULL));
 }
 
@@ -334,7 +334,7 @@ RT(cudaLaunchCooperativeKernel, const void *f, dim3 grid, dim3 block, void **arg
 	RT_ENTER(cudaLaunchCooperativeKernel);
 	if (!f)
 		return rt_result(cudaErrorInvalidDeviceFunction);
-	return launch_result(CALL(cuLaunchKernel)((CUfunction)f, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+	return launch_result(CALL(cuLaunchKernel)(rt_function(f), grid.x, grid.y, grid.z, block.x, block.y, block.z,
 						  (unsigned int)shared, stream, args, NULL));
 }
 
@@ -348,24 +348,10 @@ RT(cudaLaunchKernelExC, const cudaLaunchConfig_t *c, const void *f, void **args)
 	d = (CUlaunchConfig){ c->gridDim.x, c->gridDim.y, c->gridDim.z, c->blockDim.x, c->blockDim.y, c->blockDim.z,
 			      (unsigned int)c->dynamicSmemBytes, c->stream, (CUlaunchAttribute *)c->attrs,
 			      c->numAttrs };
-	return launch_result(CALL(cuLaunchKernelEx)(&d, (CUfunction)f, args, NULL));
+	return launch_result(CALL(cuLaunchKernelEx)(&d, rt_function(f), args, NULL));
 }
 
-/* What code compiled by nvcc calls around its launches. */
-FN(void **, __cudaRegisterFatBinary, void *fat)
-{
-	static void *handle[4];
-
-	handle[0] = fat;
-	return handle;
-}
-
-RT(__cudaGetKernel, cudaKernel_t *kernel, const void *stub)
-{
-	*kernel = (cudaKernel_t)stub;
-	return cudaSuccess;
-}
-
+/* What code compiled by nvcc calls around its launches; see registry.c for what it calls before. */
 static _Thread_local struct {
 	dim3 grid, block;
 	size_t shared;

@@ -12,6 +12,7 @@
  *   STANDIN_FAIL=NAME:CODE[,...]     the call returns CODE and does nothing else
  *   STANDIN_DELAY_US=NAME:N[,...]    the call takes N microseconds longer
  *   STANDIN_BLOCK=NAME:PATH[,...]    the call waits until the file PATH exists
+ *   STANDIN_LAUNCHES=PATH            the driver writes a line "PID HANDLE NAME" for every launch of a kernel it knows
  */
 #ifndef STANDIN_H
 #define STANDIN_H
@@ -53,17 +54,20 @@ static inline int knobs_enter(const char *name)
 
 enum handle_kind { H_FREE, H_CONTEXT, H_STREAM, H_EVENT, H_MODULE, H_KERNEL, H_GRAPH, H_GRAPH_EXEC, H_GRAPH_NODE, H_POOL };
 
-/* What every opaque pointer of the driver points to. Never given back to malloc: a stale handle can be told. */
+/* What every opaque pointer of the driver points to. Never given back to malloc: a stale handle can be told, and the next
+ * one made has the address of the one freed last. */
 struct handle {
 	uint32_t kind, flags;
+	char *name;    /* a kernel's; 8 bytes behind its handle, as in driver 580 */
 	int64_t value; /* an event's time in ns, a stream's priority, a graph's nodes */
 	uint64_t id;
-	char name[64]; /* a kernel's */
+	struct handle *owner; /* a kernel's module */
 	struct handle *next_free;
 };
 HIDDEN struct handle *handle_new(enum handle_kind);
 HIDDEN struct handle *handle_get(const void *p, enum handle_kind); /* NULL: not a live handle of the kind */
 HIDDEN void handle_free(struct handle *);
+HIDDEN void handle_free_owned(const struct handle *owner);
 /* A stream argument is valid when it is one of the default streams (0, 1, 2) or a live stream. */
 HIDDEN bool handle_stream_ok(const void *p);
 
@@ -88,6 +92,9 @@ HIDDEN uint64_t now_ns(void);
 HIDDEN int rt_begin(const char *name);
 /* Keeps a failure for cudaGetLastError, in the calling thread. Returns its argument. */
 HIDDEN cudaError_t rt_result(int err);
+/* What the driver is to launch for what the program passed: a registered host function's kernel, made at the first use, or
+ * the argument itself. */
+HIDDEN CUfunction rt_function(const void *func);
 
 /* Every driver function that the runtime calls. */
 #define RT_DRIVER_FUNCS(F)                                                                                             \

@@ -15,10 +15,12 @@ static char said[4096]; /* what went to stderr */
 /* Parses a command line of words separated by spaces ("+" in a word stands for a space). */
 static int parse(enum opts_cmd cmd, const char *line)
 {
-	static char text[512];
-	char *argv[MAX_WORDS] = { (char *)"cudatrace" }, path[] = "/tmp/ct_test_opts.XXXXXX", *got;
+	static char text[512], *argv[MAX_WORDS]; /* struct opts points into them */
+	char path[] = "/tmp/ct_test_opts.XXXXXX", *got;
 	int argc = 1, saved = dup(STDERR_FILENO), fd = mkstemp(path), err;
 
+	memset(argv, 0, sizeof(argv));
+	argv[0] = (char *)"cudatrace";
 	snprintf(text, sizeof(text), "%s", line);
 	for (char *w = strtok(text, " "); w && argc < MAX_WORDS - 1; w = strtok(NULL, " ")) {
 		for (char *p = w; *p; p++)
@@ -125,7 +127,7 @@ static void test_select(void)
 static void test_values(void)
 {
 	CHECK(good(""));
-	CHECK(o.ring_bytes == 16u << 20 && o.format == OPTS_TABLE && o.time == SINK_TIME_MS && !o.npids && !o.cmd);
+	CHECK(o.ring_bytes == 16u << 20 && o.format == OPTS_FORMAT_TABLE && o.time == SINK_TIME_MS && !o.npids && !o.cmd);
 	CHECK(good("-p 1,2 -p 3 -p 2"));
 	CHECK(o.npids == 3 && o.pids[0] == 1 && o.pids[1] == 2 && o.pids[2] == 3);
 	CHECK(good("-p 1+2,3+")); /* as pidof and pgrep print them */
@@ -141,7 +143,7 @@ static void test_values(void)
 	CHECK(good("--ring-size 3MiB") && o.ring_bytes == 4u << 20);
 	CHECK(good("-n 5 -fcv --strict") && o.count == 5 && o.follow && o.counts_only && o.verbose == 1 && o.strict);
 	CHECK(good("--time iso --tid --color never -o out.txt -A") && o.time == SINK_TIME_ISO && o.tid_column && o.append);
-	CHECK(good("--format json") && o.format == OPTS_JSON);
+	CHECK(good("--format json") && o.format == OPTS_FORMAT_JSON);
 	CHECK(good("-E A=1 -E B -u nobody -- ./app -p 7 --strict"));
 	CHECK(o.cmd && !strcmp(o.cmd[0], "./app") && !strcmp(o.cmd[3], "--strict") && !o.strict && !o.npids);
 	CHECK(o.nenv == 2 && !strcmp(o.env[1], "B") && !o.env[2]);
@@ -166,7 +168,7 @@ static void test_errors(void)
 	bad("-x", "there is no option -x; see 'cudatrace --help'");
 	bad("--formt json", "there is no option --formt; did you mean --format?");
 	bad("--failed=yes", "--failed takes no value");
-	bad("--format xml", "--format: 'xml' is not one of table or json");
+	bad("--format xml", "--format: 'xml' is not one of table, json, folded or flame");
 	bad("--time s", "--time: 's' is not one of ms, us or iso");
 	bad("--min-duration 5", "--min-duration: '5' is no duration; give a number and its unit, as 1ms, 50us, 2s");
 	bad("--min-size 5XB", "--min-size: '5XB' is no size; give bytes, or 1MB (10^6), 1MiB (2^20)");
@@ -196,8 +198,69 @@ static void test_errors(void)
 	bad("--format json --time us", "--time is for the table: JSON has ts_ns and dur_ns");
 }
 
+static int folded(const char *line)
+{
+	return !parse(OPTS_FOLDED, line);
+}
+
+static void test_stacks(void)
+{
+	char title[64];
+
+	CHECK(good("") && o.stack == OPTS_STACK_NONE && !o.mangled && !o.full_names && !o.no_python && !o.weight);
+	CHECK(good("-k") && o.stack == OPTS_STACK_DWARF);
+	CHECK(good("--stack") && o.stack == OPTS_STACK_DWARF);
+	CHECK(good("--stack=dwarf") && o.stack == OPTS_STACK_DWARF);
+	CHECK(good("--stack=fp --no-python") && o.stack == OPTS_STACK_FP && o.no_python);
+	/* -k takes no value: what is behind it are letters, or the next option */
+	CHECK(good("-kf -k -p 5") && o.stack == OPTS_STACK_DWARF && o.follow && o.npids == 1);
+	CHECK(good("-k -e sync") && shows("cudaStreamSynchronize") && !shows("cudaMalloc"));
+	CHECK(good("--mangled") && o.mangled && !o.full_names);
+	CHECK(good("--full-names") && o.full_names && !o.mangled);
+	bad("--stack=lbr", "--stack: 'lbr' is not one of dwarf or fp");
+	bad("-k fp", "what is 'fp'? To start a program, write -- before it: cudatrace [OPTIONS] -- fp");
+	bad("--mangled --full-names",
+	    "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two");
+	bad("-k -c", "-c prints no rows: leave out -k");
+	bad("--no-python", "--no-python is about stacks: give -k");
+	CHECK(good("-k -C"));
+
+	CHECK(good("--format folded") && o.format == OPTS_FORMAT_FOLDED && o.stack == OPTS_STACK_DWARF);
+	CHECK(o.weight == SINK_WEIGHT_CALLS);
+	CHECK(good("--format flame --stack=fp --weight bytes --no-python") && o.format == OPTS_FORMAT_FLAME);
+	CHECK(o.stack == OPTS_STACK_FP && o.weight == SINK_WEIGHT_BYTES && o.no_python);
+	CHECK(good("--format folded --weight time") && o.weight == SINK_WEIGHT_TIME);
+	CHECK(good("--format folded -o x -A") && o.append);
+	CHECK(folded("") && o.format == OPTS_FORMAT_FOLDED && o.stack == OPTS_STACK_DWARF);
+	CHECK(folded("--format flame -p 1 --weight time") && o.format == OPTS_FORMAT_FLAME && o.npids == 1);
+	CHECK(folded("--stack=fp -o f -- ./app --format json") && o.stack == OPTS_STACK_FP && o.cmd);
+	CHECK_TEXT("./app --format json", opts_title(&o, title, sizeof(title)));
+	CHECK_TEXT("./ap", opts_title(&o, title, 5));
+	CHECK(folded("-p 7") && !strcmp("process 7", opts_title(&o, title, sizeof(title))));
+	CHECK(folded("-p 7,8") && !strcmp("processes 7, 8", opts_title(&o, title, sizeof(title))));
+	CHECK(folded("") && !strcmp("all processes", opts_title(&o, title, sizeof(title))));
+
+	bad("--weight time", "--weight is what a stack weighs: give --format folded or --format flame");
+	bad("--weight cycles --format folded", "--weight: 'cycles' is not one of calls, time or bytes");
+	bad("--format folded -c", "--format folded and flame print stacks, not counts: leave out -c and -C");
+	bad("--format flame -C", "--format folded and flame print stacks, not counts: leave out -c and -C");
+	bad("--format folded --enter-exit", "--format folded and flame print no rows: leave out --enter-exit");
+	bad("--format folded --unfinished 5", "--format folded and flame print no rows: leave out --unfinished");
+	bad("--format folded --nested",
+	    "--format folded and flame would count a call and the calls inside it: leave out --nested");
+	bad("--format folded --time ms", "--format folded and flame print no times: leave out --time");
+	bad("--format folded --tid", "--format folded and flame print no rows: leave out --tid");
+	bad("--format folded --color always", "--color is for the table: leave it out");
+	bad("--format folded --weight time --no-return", "--no-return knows no durations: leave out --weight time");
+	bad("--format flame -o x -A", "--format flame writes a whole page: leave out -A");
+	CHECK(!folded("--format json"));
+	CHECK_TEXT("cudatrace: error: 'cudatrace folded' adds up stacks: give --format folded or flame, or leave out 'folded'\n", said);
+	CHECK(!folded("-c") && strstr(said, "there is no option -c"));
+	CHECK(!folded("./app") && strstr(said, "cudatrace folded [OPTIONS] -- ./app"));
+}
+
 /* Every option of the help text is accepted. */
-static void test_help(void)
+static void test_help(enum opts_cmd cmd, int least)
 {
 	char path[] = "/tmp/ct_test_help.XXXXXX", *text, *line, *rest;
 	int fd = mkstemp(path), n = 0;
@@ -205,7 +268,7 @@ static void test_help(void)
 
 	close(fd);
 	CHECK(!out_open(&out, path, false));
-	opts_help(&out, OPTS_TRACE);
+	opts_help(&out, cmd);
 	CHECK(!out_close(&out));
 	text = unit_read(path);
 	unlink(path);
@@ -217,13 +280,13 @@ static void test_help(void)
 			continue;
 		sscanf(at, "%63[a-z-]", word);
 		/* a wrong or missing value is another error than an unknown option */
-		parse(OPTS_TRACE, word);
+		parse(cmd, word);
 		if (strstr(said, "there is no option"))
 			printf("  %s", said);
 		CHECK(!strstr(said, "there is no option"));
 		n++;
 	}
-	CHECK(n >= 33);
+	CHECK(n >= least);
 	free(text);
 }
 
@@ -247,7 +310,9 @@ int main(void)
 	test_select();
 	test_values();
 	test_errors();
-	test_help();
+	test_stacks();
+	test_help(OPTS_TRACE, 38);
+	test_help(OPTS_FOLDED, 30);
 	test_nearest();
 	opts_free(&o);
 	return unit_end();

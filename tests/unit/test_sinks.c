@@ -21,6 +21,8 @@ struct test_sink {
 	struct sink_opts opts;
 	struct sink sink;
 	struct process_table *procs;
+	const struct kernel_name *kernel; /* of the calls that are given from now on */
+	const struct stack *stack;
 };
 
 static void begin(struct test_sink *b, const struct sink_ops *ops)
@@ -44,6 +46,8 @@ static int give(void *ctx, const struct ct_hdr *rec)
 	CHECK(!record_check(rec, rec->size));
 	process_table_record(b->procs, rec);
 	ev.proc = process_table_find(b->procs, rec->pid);
+	ev.kernel = b->kernel;
+	ev.stack = b->stack;
 	return b->sink.ops->event(&b->sink, &ev);
 }
 
@@ -198,6 +202,191 @@ static void test_formats(void)
 	golden("rows.jsonl", &sink_json, &plain);
 	golden("rows_enter.jsonl", &sink_json, &enter);
 	golden("count.txt", &sink_count, &plain);
+}
+
+/* ---- names and stacks ------------------------------------------------------------------------------------- */
+
+static const struct kernel_name vec_add = {
+	.mangled = "_Z6vecAddPKfS0_Pfi",
+	.full = "vecAdd(float const*, float const*, float*, int)",
+	.brief = "vecAdd(float const*, float const*, float*, int)",
+	.source = CT_NAME_REGISTERED,
+}, gemm = {
+	.mangled = "_ZN7cutlass6KernelI4GemmIfLi3EEEEvT_",
+	.full = "void cutlass::Kernel<Gemm<float, 3> >(Gemm<float, 3>)",
+	.brief = "cutlass::Kernel",
+	.source = CT_NAME_SYMBOL,
+}, cut = {
+	.mangled = "_ZN5torch9elementwiseI",
+	.full = "_ZN5torch9elementwiseI",
+	.brief = "_ZN5torch9elementwiseI",
+	.source = CT_NAME_DRIVER,
+	.cut = true,
+}, hostile = {
+	/* an escape sequence, a bidirectional override, a torn sequence, what ends strings and elements, and letters */
+	.mangled = "a\x1b[2J\xe2\x80\xae\xff\xc3\n\"\\</script>n\xc3\xaf",
+	.full = "a\x1b[2J\xe2\x80\xae\xff\xc3\n\"\\</script>n\xc3\xaf",
+	.brief = "a\x1b[2J\xe2\x80\xae\xff\xc3\n\"\\</script>n\xc3\xaf",
+	.source = CT_NAME_FATBIN,
+};
+
+static const struct stack_frame frames[] = {
+	{ .kind = CT_FRAME_INLINED, .line = 7, .address = 0x1234, .function = "helper", .file = "train.c", .object = "/bin/app" },
+	{ .kind = CT_FRAME_NATIVE, .line = 42, .address = 0x1234, .offset = 28, .function = "step(int)", .mangled = "_Z4stepi",
+	  .file = "train.c", .object = "/bin/app" },
+	{ .kind = CT_FRAME_PYTHON, .line = 88, .function = "Model.train_step", .file = "/src/train.py" },
+	{ .kind = CT_FRAME_PYTHON },
+	{ .kind = CT_FRAME_NATIVE, .address = 0x4321, .offset = 0, .function = "main", .object = "/bin/app" },
+	{ .kind = CT_FRAME_NATIVE, .line = 3, .address = 0x4322, .offset = 1, .function = "anon", .file = "x.c" },
+	{ .kind = CT_FRAME_NATIVE, .address = 0xbeef, .object = "/usr/lib/lib x.so" },
+	{ .kind = CT_FRAME_INLINED, .address = 0xbef0 },
+	{ .kind = CT_FRAME_UNKNOWN, .address = 0x7f1200000000 },
+	{ .kind = 77, .address = 0x10, .object = "(deleted)\n" },
+	{ .kind = CT_FRAME_NATIVE, .address = 1, .function = "f\x1b[31m;\xe2\x80\xae\xff", .file = "a\"b\n.c", .line = 1,
+	  .object = "/o\x07</script>" },
+};
+
+static void give_stacks(struct test_sink *b)
+{
+	const struct stack_frame *all[ARRAY_LEN(frames)];
+	struct stack stacks[] = {
+		{ .id = 1, .nframes = ARRAY_LEN(frames), .frames = all },
+		{ .id = 2, .nframes = 1, .flags = CT_STACK_CUT, .frames = all + 1 },
+		{ .id = 3, .nframes = 1, .flags = CT_STACK_BROKEN, .frames = all + 4 },
+		{ .id = 4, .nframes = 0, .flags = CT_STACK_CUT | CT_STACK_BROKEN, .frames = all },
+	};
+	struct made_call m;
+
+	for (size_t i = 0; i < ARRAY_LEN(frames); i++)
+		all[i] = &frames[i];
+	for (size_t i = 0; i < ARRAY_LEN(stacks); i++) {
+		/* twice: made, and from the store */
+		b->stack = &stacks[i];
+		give(b, rec_of(make_call(&m, "cudaDeviceSynchronize", CT_CALL, 0, 0)));
+		give(b, rec_of(make_call(&m, "cudaFree", CT_CALL, 0, 0, U(16))));
+	}
+	b->stack = NULL;
+}
+
+/* A call that began before the trace: no words, no reads. */
+static void give_before(struct test_sink *b, const char *name, int flags)
+{
+	struct made_call m;
+	struct ct_call *c = make_call(&m, name, CT_CALL, CT_F_UNFINISHED | CT_F_BEFORE | flags, 0, U(0), U(0), U(0), U(0), U(0), U(0),
+				      U(0), U(0));
+
+	c->nwords = 0;
+	c->got = 0;
+	c->h.size = sizeof(*c);
+	give(b, &c->h);
+}
+
+static void give_names(struct test_sink *b)
+{
+	static const struct kernel_name *const all[] = { &vec_add, &vec_add, &gemm, &cut, &hostile };
+	static const uint64_t handle = 0x55aa00, node[8] = { 0x1234, 1 | U(2) << 32, 3 | U(4) << 32, 5 | U(6) << 32 };
+	static const uint64_t config[8] = { 4096 | U(1) << 32, 1 | U(256) << 32, 1 | U(1) << 32 };
+	static struct kernel_name reused;
+	struct made_call m;
+
+	make_nmemory = 0;
+	make_mem(0x1000, &handle, sizeof(handle));
+	make_mem(0x2000, node, sizeof(node));
+	make_mem(0x3000, config, sizeof(config));
+#define GIVE(name, kind, flags, ret, ...) give(b, rec_of(make_call(&m, name, kind, flags, ret, ##__VA_ARGS__)))
+#define LAUNCH U(0x7f8b3c4d2a00), 4096 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0x7ffc0010), U(0), U(0)
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		b->kernel = all[i];
+		GIVE("cudaLaunchKernel", CT_CALL, 0, 0, LAUNCH);
+	}
+	/* another name comes to lie where one was */
+	reused = vec_add;
+	b->kernel = &reused;
+	GIVE("cudaLaunchKernel", CT_CALL, 0, 0, LAUNCH);
+	reused = gemm;
+	GIVE("cudaLaunchKernel", CT_CALL, 0, 0, LAUNCH);
+	b->kernel = &vec_add;
+	GIVE("cudaLaunchKernel", CT_ENTER, 0, 0, LAUNCH);
+	GIVE("cudaLaunchKernel", CT_CALL, CT_F_UNFINISHED, 0, LAUNCH);
+	give_before(b, "cudaLaunchKernel", CT_F_PENDING);
+	GIVE("cudaLaunchKernelExC", CT_CALL, 0, 0, U(0x3000), U(0x1234), U(0));
+	GIVE("cuLaunchKernel", CT_CALL, 0, 0, U(0x1234), U(1), U(2), U(3), U(4), U(5), U(6), U(7), U(0), U(0), U(0));
+	GIVE("cudaFuncSetCacheConfig", CT_CALL, 0, 0, U(0x1234), U(1));
+	GIVE("cudaGraphAddKernelNode", CT_CALL, 0, 0, U(0x1000), U(0x66), U(0), U(0), U(0x2000));
+	/* the handle that comes out is the kernel's, and is shown */
+	GIVE("cudaGetFuncBySymbol", CT_CALL, 0, 0, U(0x1000), U(0x1234));
+	/* a name and nothing that it could stand for */
+	GIVE("cudaDeviceSynchronize", CT_CALL, 0, 0);
+	b->kernel = NULL;
+	GIVE("cudaLaunchKernel", CT_CALL, 0, 0, LAUNCH);
+	give_before(b, "cudaStreamSynchronize", CT_F_PENDING);
+	give_before(b, "cudaStreamSynchronize", 0);
+#undef GIVE
+#undef LAUNCH
+}
+
+static void golden_names(const char *name, const struct sink_ops *ops, const struct sink_opts *opts)
+{
+	struct test_sink b = { .opts = *opts };
+	char *text;
+
+	begin(&b, ops);
+	give(&b, process(CT_PROCESS, 12345, "my_cuda_app"));
+	give_names(&b);
+	give_stacks(&b);
+	text = end(&b);
+	unit_golden(name, text);
+	free(text);
+}
+
+static void test_names(void)
+{
+	struct sink_opts brief = { 0 }, full = { .full_names = true }, mangled = { .mangled = true };
+
+	golden_names("table_names.txt", &sink_table, &brief);
+	golden_names("table_names_full.txt", &sink_table, &full);
+	golden_names("table_names_mangled.txt", &sink_table, &mangled);
+	golden_names("rows_names.jsonl", &sink_json, &brief);
+	golden_names("rows_names_mangled.jsonl", &sink_json, &mangled);
+}
+
+/* Names and stacks larger than any buffer, and more of them than are kept. */
+static void test_large(void)
+{
+	static const struct sink_ops *const all[] = { &sink_table, &sink_json };
+	static char name[40000], function[3000];
+	struct stack_frame frame = { .kind = CT_FRAME_NATIVE, .address = 1, .function = function, .object = "/bin/app" };
+	static const struct stack_frame *deep[400];
+	struct kernel_name k = { .mangled = name, .full = name, .brief = name, .source = CT_NAME_REGISTERED };
+	struct made_call m;
+
+	memset(name, '\x01', sizeof(name) - 1);
+	memset(function, 'f', sizeof(function) - 1);
+	for (size_t i = 0; i < ARRAY_LEN(deep); i++)
+		deep[i] = &frame;
+	for (size_t s = 0; s < ARRAY_LEN(all); s++) {
+		struct test_sink b = { .opts = { .full_names = true } };
+		size_t lines = 0;
+		char *text;
+
+		begin(&b, all[s]);
+		for (uint32_t id = 1; id <= 20; id++) {
+			struct stack stack = { .id = id, .nframes = ARRAY_LEN(deep), .frames = deep };
+
+			b.kernel = &k;
+			b.stack = &stack;
+			CHECK(give(&b, rec_of(make_call(&m, "cudaLaunchKernel", CT_CALL, 0, 0, U(1), U(1), U(1), U(1), U(1), U(1), U(1),
+							U(1)))) == 1);
+		}
+		text = end(&b);
+		for (char *p = text; *p; p++)
+			lines += *p == '\n';
+		CHECK(lines == (s ? 21u : 1 + 20 * 401u));
+		/* 16384 bytes of the name, four characters each, and that there is more */
+		CHECK(s || strstr(text, "\\001..., grid="));
+		CHECK(strlen(text) > 20u * 400 * 2999);
+		free(text);
+	}
 }
 
 static void test_durations(void)
@@ -452,13 +641,16 @@ static void rubbish(struct made_call *m)
 
 static void test_rubbish(void)
 {
-	static const struct sink_ops *const all[] = { &sink_table, &sink_json, &sink_count };
-	struct test_sink b[3] = { 0 };
+	static const struct sink_ops *const all[] = { &sink_table, &sink_json, &sink_count, &sink_folded, &sink_flame };
+	const struct stack_frame *in[ARRAY_LEN(frames)];
+	struct test_sink b[ARRAY_LEN(all)] = { 0 };
 	struct made_call *m;
 	int good = 0;
 	char *text;
 
-	for (int i = 0; i < 3; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(frames); i++)
+		in[i] = &frames[i];
+	for (int i = 0; i < (int)ARRAY_LEN(all); i++) {
 		b[i].opts.nested = true;
 		begin(&b[i], all[i]);
 		if (i < 2)
@@ -475,8 +667,12 @@ static void test_rubbish(void)
 		memcpy(m, whole.room, size);
 		if (!record_check(m, size)) {
 			good++;
-			for (int i = 0; i < 3; i++) {
+			for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+				struct stack stack = { .id = rnd() % 2000 + 1, .nframes = rnd() % ARRAY_LEN(frames), .frames = in };
 				struct event ev = { .rec = &m->c.h };
+
+				ev.kernel = rnd() % 2 ? &hostile : NULL;
+				ev.stack = rnd() % 2 ? &stack : NULL;
 
 				process_table_record(b[i].procs, &m->c.h);
 				ev.proc = process_table_find(b[i].procs, m->c.h.pid);
@@ -486,7 +682,7 @@ static void test_rubbish(void)
 		free(m);
 	}
 	CHECK(good > 10000);
-	for (int i = 0; i < 3; i++)
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		free(end(&b[i]));
 	text = unit_read("/tmp/ct_rubbish.txt");
 	for (char *p = text; p && *p; p++)
@@ -509,6 +705,8 @@ int main(void)
 	test_filter();
 	test_nest();
 	test_nested_rows();
+	test_names();
+	test_large();
 	test_checks();
 	test_rubbish();
 	return unit_end();

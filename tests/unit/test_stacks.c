@@ -442,6 +442,8 @@ static void test_table(void)
 	CHECK(s && s->nframes == 4);
 	if (s) {
 		CHECK_TEXT("shape::handler(int)", s->frames[0]->function);
+		CHECK_TEXT("_ZN5shape7handlerEi", s->frames[0]->mangled ? s->frames[0]->mangled : "");
+		CHECK(!s->frames[1]->mangled && !s->frames[2]->mangled);
 		CHECK_TEXT("a.cc", s->frames[0]->file);
 		CHECK_TEXT("_ZN5shape7handlerEi", s->frames[1]->function);
 		CHECK_TEXT("_Znot mangled", s->frames[2]->function);

@@ -193,6 +193,87 @@ static void plan_size(const struct api_func *f, struct abi_plan *p)
 		p->spec.flags |= CT_S_MATCH_SIZE;
 }
 
+static void add_spot(struct abi_plan *p, struct abi_spot spot)
+{
+	if (p->nspots < ABI_SPOTS)
+		p->spots[p->nspots++] = spot;
+}
+
+/* The handles of kernels in a struct that was read. */
+static void struct_spots(struct abi_plan *p, const struct api_struct *s, struct abi_spot at)
+{
+	for (int i = 0; i < s->nmembers; i++) {
+		const struct api_member *m = &s->members[i];
+		struct abi_spot spot = at;
+
+		if (m->list || m->n)
+			continue;
+		spot.off = (uint16_t)(at.off + m->off);
+		if (m->cases && s->selector >= 0) {
+			spot.selector = (uint16_t)(at.off + s->selector);
+			spot.cases = m->cases;
+		}
+		if (m->layout)
+			struct_spots(p, m->layout, spot);
+		else if (m->type == FIELD_FUNC)
+			add_spot(p, spot);
+	}
+}
+
+/* Where the kernel is that a call is about: in the first argument that has one, an output only when no input has. */
+static void plan_kernel(const struct api_func *f, struct abi_plan *p)
+{
+	for (int out = 0; out < 2; out++) {
+		for (int i = 0; i < f->nargs && !p->nspots; i++) {
+			const struct api_arg *a = &f->args[i];
+			struct abi_spot spot = { .word = ABI_NONE, .read = p->args[i].read };
+
+			if ((a->dir != API_IN) != out)
+				continue;
+			if (spot.read != ABI_NONE && a->layout)
+				struct_spots(p, a->layout, spot);
+			if (a->type != FIELD_FUNC || a->count)
+				continue;
+			if (spot.read == ABI_NONE)
+				spot.word = p->args[i].word;
+			add_spot(p, spot);
+		}
+	}
+}
+
+static void plan_lesson(const struct api_func *f, struct abi_plan *p)
+{
+	struct abi_lesson *l = &p->lesson;
+
+	*l = (struct abi_lesson){ ABI_NONE, ABI_NONE, ABI_NONE, ABI_NONE, ABI_NONE };
+	for (int i = 0; i < f->nargs; i++) {
+		const struct api_arg *a = &f->args[i];
+
+		if (a->role == API_ROLE_NAMES) {
+			l->name = (uint8_t)i;
+			l->handle = find_arg(f, a->of);
+		} else if (a->role == API_ROLE_SAME_AS) {
+			l->handle = (uint8_t)i;
+			l->of = find_arg(f, a->of);
+		} else if (a->role == API_ROLE_OWNER) {
+			l->owner = (uint8_t)i;
+		} else if (a->role == API_ROLE_UNLOADS) {
+			l->unloads = (uint8_t)i;
+		}
+	}
+	p->teaches = l->handle != ABI_NONE || l->unloads != ABI_NONE || f->flags & API_ENDS_CONTEXT;
+	if (p->teaches)
+		p->spec.flags |= CT_S_ALWAYS;
+	if (l->name != ABI_NONE)
+		p->spec.more |= CT_S_WHOLE_NAME;
+	if (l->unloads != ABI_NONE || f->flags & API_ENDS_CONTEXT)
+		p->spec.more |= CT_S_FORGETS;
+	if (f->flags & API_ENTRY_ONLY)
+		p->spec.more |= CT_S_ENTRY_ONLY;
+	if (f->domain == API_DRIVER && f->class == API_LAUNCH && p->nspots)
+		p->spec.flags |= CT_S_INNER;
+}
+
 static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_plan *p)
 {
 	size_t total;
@@ -213,6 +294,8 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 	if (!p->err)
 		plan_reads(f, arch, p, CT_AT_RETURN);
 	plan_size(f, p);
+	plan_kernel(f, p);
+	plan_lesson(f, p);
 	total = p->spec.nwords * 8u;
 	for (int i = 0; i < p->spec.nreads; i++)
 		total += (p->spec.reads[i].kind == CT_READ_BYTES ? 0 : 8) + ((p->spec.reads[i].len + 7u) & ~7u);

@@ -18,11 +18,30 @@ struct abi_arg {
 	uint8_t by;    /* a union: index of the argument that selects its member; ABI_NONE: none */
 };
 
+/* A place that a kernel's handle may be in. */
+struct abi_spot {
+	uint8_t word;	  /* the handle itself; ABI_NONE: in a read */
+	uint8_t read;
+	uint16_t off;	  /* in the read, or in the words of an argument that is passed in memory */
+	uint16_t selector; /* offset of the 32-bit selector of `cases` in the read */
+	uint32_t cases;	  /* bit v: the handle is there when the selector is v; 0: always */
+};
+#define ABI_SPOTS 2
+
+/* Indexes of the arguments that teach kernels' names; ABI_NONE: none. */
+struct abi_lesson {
+	uint8_t name, handle, of, owner, unloads;
+};
+
 struct abi_plan {
 	bool known;
 	int err;	     /* 0, or -E2BIG: needs more than a record may hold */
 	struct ct_spec spec; /* without CT_S_SHOWN */
 	struct abi_arg args[API_MAX_ARGS];
+	uint8_t nspots;
+	bool teaches;
+	struct abi_spot spots[ABI_SPOTS];
+	struct abi_lesson lesson;
 };
 
 /* The plan of a row. func must be a row. The caller must be the only thread that uses the api room. */

@@ -28,7 +28,10 @@ enum api_class {
 enum api_ret { API_RET_CUDA_ERR, API_RET_CU_RESULT, API_RET_STR, API_RET_INT, API_RET_PTR, API_RET_VOID };
 
 #define API_MAX_ARGS 16
-#define API_SRET 0x100 /* a row's flag: returns a struct in memory, whose address x86-64 passes as a hidden first word */
+/* A row's flags beyond those of CT_S_*. */
+#define API_SRET 0x100	       /* returns a struct in memory, whose address x86-64 passes as a hidden first word */
+#define API_ENTRY_ONLY 0x200   /* its arguments tell everything: no return probe */
+#define API_ENDS_CONTEXT 0x400 /* what was looked up in a context names nothing any more */
 
 /* How an argument is passed: decides its word(s). */
 enum api_abi {
@@ -39,6 +42,15 @@ enum api_abi {
 };
 
 enum api_dir { API_IN, API_OUT, API_INOUT };
+
+/* What an argument says about kernels' names. `of` names the argument that it speaks of. */
+enum api_role {
+	API_ROLE_NONE,
+	API_ROLE_NAMES,	  /* a string: the name of the kernel whose handle is in `of` */
+	API_ROLE_SAME_AS, /* a handle of the kernel that `of` is a handle of; on a module: it belongs to the library `of` */
+	API_ROLE_OWNER,	  /* the fat binary, module or library that the row's kernel belongs to */
+	API_ROLE_UNLOADS, /* its kernels are gone after the call */
+};
 
 struct api_struct; /* the layout of a struct, from struct.def */
 
@@ -53,8 +65,11 @@ struct api_arg {
 	bool brief;	   /* shown in the entry row of --enter-exit (no argument marked: all are) */
 	bool deref;	   /* API_IN: a pointer to the value (string, struct, array), read at entry */
 	uint8_t unit;	   /* API_UNIT_*: what the argument says about the call's size in bytes; 0: nothing */
+	uint8_t role;	   /* enum api_role */
+	bool in_context;   /* a handle that lives no longer than a context */
 	uint16_t max;	   /* bytes read at most, for strings and lists; otherwise 0 */
 	const char *count; /* a list: the name of the argument with the number of its elements; otherwise NULL */
+	const char *of;	   /* with a role: the name of the argument that it speaks of; otherwise NULL */
 	const char *by;	   /* a union: the name of the argument that selects its member; otherwise NULL */
 	const struct xlat *xlat;
 	const struct api_struct *layout; /* of a struct, or of a list's elements; NULL otherwise */
@@ -71,7 +86,7 @@ struct api_arg {
 struct api_func {
 	const char *name; /* the symbol, without _ptsz/_ptds, with _vN */
 	uint8_t domain, class, ret, nargs;
-	uint16_t flags;	       /* CT_S_CALLBACK, CT_S_INTERNAL, CT_S_ALWAYS, CT_S_NOT_READY, API_SRET */
+	uint16_t flags;	       /* CT_S_CALLBACK, CT_S_INTERNAL, CT_S_ALWAYS, CT_S_NOT_READY, API_SRET and on */
 	uint16_t since, until; /* CUDA version / 10 (1180, 1300): first and first no longer; 0: no bound */
 	const struct api_arg *args;
 };
@@ -115,9 +130,36 @@ bool api_failed(const struct ct_call *);
  * -1 when the function has no size. */
 int64_t api_size(const struct ct_call *, enum api_arch);
 
-/* The kernel that a call is about: the value of its first argument of type FIELD_FUNC, in a struct or a read too. False:
- * it has none, or it could not be read. */
+/* The kernel that a call is about: the value of its first argument of type FIELD_FUNC, in a struct too, inputs before
+ * outputs. False: it has none, it is NULL, or it could not be read. */
 bool api_kernel(const struct ct_call *, enum api_arch, uint64_t *handle);
+/* Can calls of the row be about a kernel? Does an argument say its name? Do they unload kernels? */
+bool api_has_kernel(int func);
+bool api_says_name(int func);
+bool api_forgets(int func);
+
+/* What a call teaches about the names of kernels. */
+enum api_lesson_kind {
+	API_LESSON_NONE,
+	API_LESSON_NAME,	  /* `handle` is the kernel `name`, which belongs to `owner` */
+	API_LESSON_SAME,	  /* `handle` is the kernel that `of` is a handle of */
+	API_LESSON_PART,	  /* what belongs to `handle` belongs to the library `of` */
+	API_LESSON_UNLOADED,	  /* what belongs to `owner` is gone */
+	API_LESSON_CONTEXT_ENDED, /* what was looked up in a context is gone */
+};
+struct api_lesson {
+	uint8_t kind;	   /* enum api_lesson_kind */
+	bool in_context;   /* NAME, SAME: `handle` lives no longer than a context */
+	bool cut;	   /* NAME: there was more; it may have come as CT_MORE pieces of the read `read` */
+	uint8_t read;
+	uint32_t len;	   /* of name */
+	const char *name;  /* in the record, not NUL-terminated, untrusted; NULL: could not be read */
+	uint64_t handle, of, owner; /* owner 0: not known */
+};
+/* Returns the kind. A call that failed, or whose outputs are not there, teaches nothing. */
+enum api_lesson_kind api_lesson(const struct ct_call *, enum api_arch, struct api_lesson *);
+/* Adds the rows whose calls teach to a bitmap over the rows. */
+void api_teaching(uint64_t *set);
 
 /*
  * Decodes a call's arguments and outputs into fields, inputs in the order of the header, then outputs, then

@@ -364,7 +364,7 @@ int api_decode(const struct ct_call *c, enum api_arch arch, struct field *out, i
 	struct decoder d = { .out = out, .max = max, .call = c };
 	bool entry = c->h.kind == CT_ENTER;
 
-	if (c->func >= api_nfuncs)
+	if (c->func >= api_nfuncs || c->h.flags & CT_F_BEFORE)
 		return 0;
 	d.f = &api_funcs[c->func];
 	d.plan = abi_plan(c->func, arch);

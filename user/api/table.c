@@ -10,6 +10,7 @@
  *   LIST_    a pointer to elements; the argument named as its count says how many
  *
  * Modifiers may follow any of them: AS(label), HIDE, BRIEF, UNIT(n), ZERO_IS_ONE, BY(arg).
+ * What a call teaches about kernels' names: NAMES(handle), SAME_AS(handle), OWNER, UNLOADS, IN_CONTEXT (enum api_role).
  */
 #include "layout.h"
 #include "xlat.h"
@@ -108,6 +109,11 @@
 #define ZERO_IS_ONE .unit = API_UNIT_ZERO_IS_ONE
 #define BY(a) .by = #a
 #define MOST(bytes) .max = bytes
+#define NAMES(a) .role = API_ROLE_NAMES, .of = #a
+#define SAME_AS(a) .role = API_ROLE_SAME_AS, .of = #a
+#define OWNER .role = API_ROLE_OWNER
+#define UNLOADS .role = API_ROLE_UNLOADS
+#define IN_CONTEXT .in_context = true
 
 /* rows: plain, with flags, for some versions only (since, until: CUDA version / 10) */
 #define NARGS(...) (sizeof((struct api_arg[]){ __VA_ARGS__ }) / sizeof(struct api_arg))
@@ -122,9 +128,10 @@
 
 #define CALLBACK  CT_S_CALLBACK
 #define INTERN	  CT_S_INTERNAL
-#define ALWAYS	  CT_S_ALWAYS
 #define NOT_READY CT_S_NOT_READY
 #define SRET	  API_SRET
+#define ENTRY_ONLY API_ENTRY_ONLY
+#define ENDS_CONTEXT API_ENDS_CONTEXT
 
 /* A modifier's second word on a member is meant: AS() over the label that ARG gave. */
 #ifdef __clang__

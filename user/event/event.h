@@ -41,6 +41,7 @@ struct stack_frame {
 	uint64_t address;     /* in the object; without an object, in the process */
 	uint64_t offset;      /* in the function */
 	const char *function; /* demangled; NULL: not known */
+	const char *mangled;  /* as the symbol table has it; NULL: `function` was not mangled */
 	const char *file;     /* source file; NULL: not known */
 	const char *object;   /* path of the mapped file; NULL: none */
 };
@@ -81,7 +82,7 @@ const struct process *process_table_find(struct process_table *, uint32_t pid);
 struct name_table;
 struct name_table *name_table_open(void); /* NULL: no memory */
 void name_table_close(struct name_table *);
-/* Learns from CT_NAME, CT_EXEC and CT_EXIT records; others are ignored. Returns 0 or -ENOMEM. */
+/* Learns from CT_NAME, CT_PROCESS, CT_EXEC and CT_EXIT records; others are ignored. Returns 0 or -ENOMEM. */
 int name_table_record(struct name_table *, const struct ct_hdr *);
 /* The kernel that a call's record names; NULL: it names none, or one that is not known. */
 const struct kernel_name *name_table_find(struct name_table *, const struct ct_call *);
@@ -107,6 +108,7 @@ struct filter {
 	const char *comm_glob;	  /* NULL: off; fnmatch(3) on the process's name */
 	uint32_t tid;		  /* 0: off (initial namespace) */
 	bool nested;		  /* show calls inside calls */
+	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
 };
 bool filter_match(const struct filter *, const struct event *);
 

@@ -54,6 +54,55 @@ static int lost_fields(const struct ct_lost *l, struct field *out)
 	return (int)(at - out);
 }
 
+static int name_fields(const struct ct_name *n, struct field *out)
+{
+	const char *source = kernel_name_source(n->source);
+	struct field *at = out;
+
+	add(&at, "handle", FIELD_FUNC)->u = n->handle;
+	add_str(&at, "name", n->name, strnlen(n->name, n->len));
+	at[-1].cut = n->cut;
+	at[-1].absent = !n->len;
+	add_str(&at, "source", source, strlen(source));
+	return (int)(at - out);
+}
+
+static int frame_fields(const struct ct_frame *f, struct field *out)
+{
+	static const char *const kinds[] = { "native", "inlined", "python", "unknown" };
+	const char *kind = f->kind < ARRAY_LEN(kinds) ? kinds[f->kind] : "unknown", *s = f->strings;
+	struct field *at = out;
+
+	add_u(&at, "id", f->id);
+	add_str(&at, "kind", kind, strlen(kind));
+	add(&at, "address", FIELD_PTR)->u = f->address;
+	add_str(&at, "function", s, f->function_len);
+	add_u(&at, "offset", f->offset);
+	add_str(&at, "file", s + f->function_len, f->file_len);
+	add_u(&at, "line", f->line);
+	add_str(&at, "object", s + f->function_len + f->file_len, f->object_len);
+	return (int)(at - out);
+}
+
+static int stack_fields(const struct ct_stack *s, struct field *out, int max)
+{
+	struct field *at = out, *list;
+
+	add_u(&at, "id", s->id);
+	add_u(&at, "flags", s->flags);
+	list = add(&at, "frames", FIELD_OPEN);
+	list->is_list = true;
+	for (uint32_t i = 0; i < s->nframes; i++) {
+		if (at - out >= max - 1) {
+			list->cut = true;
+			break;
+		}
+		add_u(&at, NULL, s->frames[i]);
+	}
+	add(&at, NULL, FIELD_CLOSE);
+	return (int)(at - out);
+}
+
 int event_fields(const struct event *ev, struct field *out, int max)
 {
 	struct field *at = out;
@@ -69,6 +118,12 @@ int event_fields(const struct event *ev, struct field *out, int max)
 	case CT_PROCESS:
 	case CT_EXEC:
 		return process_fields((const struct ct_process *)ev->rec, out);
+	case CT_NAME:
+		return name_fields((const struct ct_name *)ev->rec, out);
+	case CT_FRAME:
+		return frame_fields((const struct ct_frame *)ev->rec, out);
+	case CT_STACK:
+		return stack_fields((const struct ct_stack *)ev->rec, out, max);
 	case CT_LOST:
 		return lost_fields((const struct ct_lost *)ev->rec, out);
 	case CT_FORK:

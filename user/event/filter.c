@@ -35,6 +35,8 @@ bool filter_match(const struct filter *f, const struct event *ev)
 	/* A gap concerns everybody. */
 	if (kind == CT_LOST)
 		return true;
+	if (kind == CT_NAME || kind == CT_FRAME || kind == CT_STACK)
+		return f->definitions;
 	if ((kind == CT_CALL || kind == CT_ENTER) && !call_matches(f, (const struct ct_call *)ev->rec))
 		return false;
 	return !f->comm_glob || !fnmatch(f->comm_glob, ev->proc->comm, 0);

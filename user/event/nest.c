@@ -154,6 +154,12 @@ int nest_record(struct nest *n, const struct ct_hdr *rec)
 	struct held *h;
 	int err;
 
+	/* what is held may be about the kernel that goes by another name from here on */
+	if (rec->kind == CT_NAME && n->nheld && !((const struct ct_name *)rec)->len) {
+		err = nest_flush(n, UINT64_MAX);
+		if (err && err != -EINTR)
+			return err;
+	}
 	if (rec->kind != CT_CALL || !rec->tid)
 		return n->next(n->ctx, rec);
 	if (!depth_of(rec)) {

@@ -68,13 +68,18 @@ static int check_call(const struct ct_call *c)
 	const char *at;
 	size_t left;
 
-	if (c->h.size < sizeof(*c) || c->h.size > sizeof(*c) + CT_DATA_MAX || c->func >= api_nfuncs ||
-	    c->func >= CT_MAX_FUNCS)
+	size_t stack_id = c->h.flags & CT_F_STACK ? 8 : 0; /* the last word */
+
+	if (c->h.size < sizeof(*c) + stack_id || c->h.size > sizeof(*c) + CT_DATA_MAX + stack_id ||
+	    c->func >= api_nfuncs || c->func >= CT_MAX_FUNCS)
 		return -EBADMSG;
 	l = layout_of(c->func);
-	if (l->bad || c->nwords < l->nwords || c->nwords > CT_MAX_WORDS || c->got >> l->nreads)
+	if (l->bad || c->nwords > CT_MAX_WORDS || c->got >> l->nreads)
 		return -EBADMSG;
-	left = c->h.size - sizeof(*c);
+	/* Of a call that began before the trace nothing is known but that it is under way. */
+	if (c->h.flags & CT_F_BEFORE ? c->nwords || c->got : c->nwords < l->nwords)
+		return -EBADMSG;
+	left = c->h.size - sizeof(*c) - stack_id;
 	if (left < c->nwords * 8u)
 		return -EBADMSG;
 	if (!c->got)
@@ -93,6 +98,111 @@ static int check_call(const struct ct_call *c)
 		left -= n;
 	}
 	return 0;
+}
+
+/* A record of a fixed part and `bytes` that it announces. */
+static int check_tail(const struct ct_hdr *h, size_t fixed, size_t bytes)
+{
+	return fixed + bytes <= h->size ? 0 : -EBADMSG;
+}
+
+static int check_more(const struct ct_more *m)
+{
+	if (m->func >= api_nfuncs || m->read >= CT_MAX_READS || m->len > CT_MORE_PIECE || m->offset > CT_NAME_MAX)
+		return -EBADMSG;
+	return check_tail(&m->h, sizeof(*m), m->len);
+}
+
+static int check_name(const struct ct_name *n)
+{
+	return n->len > CT_NAME_MAX ? -EBADMSG : check_tail(&n->h, sizeof(*n), n->len);
+}
+
+static int check_user_stack(const struct ct_user_stack *s)
+{
+	if (s->len > CT_STACK_MAX || s->nsaved > CT_MAX_FRAMES)
+		return -EBADMSG;
+	switch (s->how) {
+	case CT_STACK_COPY:
+		break;
+	case CT_STACK_ADDRESSES:
+		if (s->len % 8 || s->len / 8 > CT_ADDRESSES_MAX)
+			return -EBADMSG;
+		break;
+	case CT_STACK_LIVE:
+		if (s->len)
+			return -EBADMSG;
+		break;
+	default:
+		return -EBADMSG;
+	}
+	return check_tail(&s->h, sizeof(*s), s->len);
+}
+
+static int check_py_stack(const struct ct_py_stack *s)
+{
+	if (s->n > CT_PY_PIECE || s->first + s->n > CT_PY_MAX)
+		return -EBADMSG;
+	return check_tail(&s->h, sizeof(*s), s->n * sizeof(s->frames[0]));
+}
+
+static bool py_kind(uint8_t kind)
+{
+	return kind == 0 || kind == 1 || kind == 2 || kind == 4;
+}
+
+static size_t round_up8(size_t n)
+{
+	return (n + 7) & ~(size_t)7;
+}
+
+static int check_py_code(const struct ct_py_code *c)
+{
+	if (c->name_len > CT_PY_NAME || c->file_len > CT_PY_FILE || c->table_len > CT_PY_TABLE ||
+	    !py_kind(c->name_kind) || !py_kind(c->file_kind))
+		return -EBADMSG;
+	return check_tail(&c->h, sizeof(*c),
+			  round_up8(c->name_len) + round_up8(c->file_len) + round_up8(c->table_len));
+}
+
+static int check_frame(const struct ct_frame *f)
+{
+	return check_tail(&f->h, sizeof(*f), (size_t)f->function_len + f->file_len + f->object_len);
+}
+
+static int check_stack(const struct ct_stack *s)
+{
+	return check_tail(&s->h, sizeof(*s), s->nframes * sizeof(s->frames[0]));
+}
+
+/* The records of names and stacks. The fixed part is there before anything of it is looked at. */
+static int check_definition(const struct ct_hdr *h)
+{
+	static const size_t fixed[CT_KIND_END] = {
+		[CT_MORE] = sizeof(struct ct_more),	  [CT_NAME] = sizeof(struct ct_name),
+		[CT_USER_STACK] = sizeof(struct ct_user_stack), [CT_PY_STACK] = sizeof(struct ct_py_stack),
+		[CT_PY_CODE] = sizeof(struct ct_py_code), [CT_FRAME] = sizeof(struct ct_frame),
+		[CT_STACK] = sizeof(struct ct_stack),
+	};
+
+	if (h->size < fixed[h->kind])
+		return -EBADMSG;
+	switch (h->kind) {
+	case CT_MORE:
+		return check_more((const struct ct_more *)h);
+	case CT_NAME:
+		return check_name((const struct ct_name *)h);
+	case CT_USER_STACK:
+		return check_user_stack((const struct ct_user_stack *)h);
+	case CT_PY_STACK:
+		return check_py_stack((const struct ct_py_stack *)h);
+	case CT_PY_CODE:
+		return check_py_code((const struct ct_py_code *)h);
+	case CT_FRAME:
+		return check_frame((const struct ct_frame *)h);
+	default:
+		return check_stack((const struct ct_stack *)h);
+	}
 }
 
 int record_check(const void *rec, size_t avail)
@@ -117,6 +227,14 @@ int record_check(const void *rec, size_t avail)
 		return h->size < sizeof(struct ct_exit) ? -EBADMSG : 0;
 	case CT_LOST:
 		return h->size < sizeof(struct ct_lost) ? -EBADMSG : 0;
+	case CT_MORE:
+	case CT_NAME:
+	case CT_USER_STACK:
+	case CT_PY_STACK:
+	case CT_PY_CODE:
+	case CT_FRAME:
+	case CT_STACK:
+		return check_definition(h);
 	default:
 		/* Kinds are append-only: one that is not known here has at least the head, and sinks pass it over. */
 		return 0;

@@ -25,7 +25,6 @@
 #define MAX_STRTAB (1ULL << 31)
 #define STR_CHUNK (4ULL << 20)
 #define SYM_CHUNK 4096
-#define NAME_MAX_LEN 256 /* no name of the table is longer */
 
 #if defined(__aarch64__)
 #define MACHINE EM_AARCH64
@@ -77,6 +76,11 @@ static int read_alloc(const struct elf_file *f, uint64_t off, uint64_t len, size
 	memset(p + len, 0, extra + 1);
 	*(void **)out = p;
 	return 0;
+}
+
+int elf_read(const struct elf_file *f, void *buf, uint64_t len, uint64_t off)
+{
+	return in_file(f, off, len) ? read_at(f->fd, buf, len, off) : -EBADMSG;
 }
 
 static int read_ehdr(struct elf_file *f)
@@ -200,8 +204,9 @@ struct want {
 	bool defined;
 };
 
-/* Keeps the functions of one symbol table. Everything else (objects, sections, files) is dropped at once. */
-static int collect(const struct elf_file *f, const Elf64_Shdr *sh, uint64_t strsz, struct want **out, size_t *nout)
+/* Keeps the symbols of one table that are of the wanted types. Everything else is dropped at once. */
+static int collect(const struct elf_file *f, const Elf64_Shdr *sh, uint64_t strsz, uint32_t types, struct want **out,
+		   size_t *nout)
 {
 	uint64_t left = sh->sh_size / sizeof(Elf64_Sym), off = sh->sh_offset;
 	Elf64_Sym *syms = malloc(SYM_CHUNK * sizeof(*syms));
@@ -225,7 +230,7 @@ static int collect(const struct elf_file *f, const Elf64_Shdr *sh, uint64_t strs
 		for (size_t i = 0; !err && i < now; i++) {
 			uint8_t type = ELF64_ST_TYPE(syms[i].st_info);
 
-			if ((type != STT_FUNC && type != STT_NOTYPE) || !syms[i].st_name || syms[i].st_name >= strsz)
+			if (!(types >> type & 1) || !syms[i].st_name || syms[i].st_name >= strsz)
 				continue;
 			/* An absolute or common symbol is no code; a defined NOTYPE one is a label. */
 			if (syms[i].st_shndx == SHN_ABS || syms[i].st_shndx == SHN_COMMON)
@@ -246,72 +251,139 @@ static int collect(const struct elf_file *f, const Elf64_Shdr *sh, uint64_t strs
 	return 0;
 }
 
+/* The symbols in the order in which their names pass by: order[first[c]] to order[first[c + 1]] are those of piece c. */
+static int by_chunk(const struct want *w, size_t n, uint32_t nchunks, uint32_t **order, uint32_t **first)
+{
+	uint32_t *o = malloc(n * sizeof(*o)), *at = calloc(nchunks + 2, sizeof(*at));
+
+	if (!o || !at) {
+		free(o);
+		free(at);
+		return -ENOMEM;
+	}
+	/* at[c + 2] counts piece c; its sum at[c + 1] is where c begins and, once all have been placed, where c ends */
+	for (size_t i = 0; i < n; i++)
+		at[w[i].name / STR_CHUNK + 2]++;
+	for (uint32_t c = 2; c < nchunks + 2; c++)
+		at[c] += at[c - 1];
+	for (size_t i = 0; i < n; i++)
+		o[at[w[i].name / STR_CHUNK + 1]++] = (uint32_t)i;
+	*order = o;
+	*first = at;
+	return 0;
+}
+
+/* Which symbols are wanted, and by whom. */
+struct query {
+	uint32_t types; /* 1 << STT_ */
+	const char *p1, *p2;
+	size_t len1, len2;
+	elf_sym_fn fn;
+	void *ctx;
+};
+
 static bool begins(const char *s, const char *prefix, size_t len)
 {
 	return *s == *prefix && !memcmp(s, prefix, len);
 }
 
-static int table(const struct elf_file *f, const Elf64_Shdr *sh, const char *p1, const char *p2, elf_sym_fn fn,
-		 void *ctx)
+static bool wanted(const struct query *q, const char *name)
 {
-	size_t len1 = strlen(p1), len2 = p2 ? strlen(p2) : 0, n = 0;
-	struct elf_sym sym = { .dynamic = sh->sh_type == SHT_DYNSYM };
+	return !q->p1 || begins(name, q->p1, q->len1) || (q->p2 && begins(name, q->p2, q->len2));
+}
+
+/* The names pass by in pieces; a piece overlaps the next by the longest name, and zero bytes end the last. */
+static int names(const struct elf_file *f, const Elf64_Shdr *strs, const struct want *w, size_t n, const struct query *q,
+		 bool dynamic)
+{
+	uint32_t nchunks = (uint32_t)((strs->sh_size + STR_CHUNK - 1) / STR_CHUNK), *order, *first;
+	int err = by_chunk(w, n, nchunks, &order, &first);
+
+	if (err)
+		return err;
+	for (uint32_t c = 0; !err && c < nchunks; c++) {
+		uint64_t at = c * STR_CHUNK, len = strs->sh_size - at;
+		char *chunk;
+
+		if (first[c] == first[c + 1])
+			continue;
+		if (len > STR_CHUNK + ELF_NAME_MAX)
+			len = STR_CHUNK + ELF_NAME_MAX;
+		err = read_alloc(f, strs->sh_offset + at, len, ELF_NAME_MAX, &chunk);
+		if (err)
+			break;
+		for (uint32_t i = first[c]; !err && i < first[c + 1]; i++) {
+			const struct want *s = &w[order[i]];
+			struct elf_sym sym = { .name = chunk + (s->name - at), .name_at = strs->sh_offset + s->name,
+					       .value = s->value, .type = s->type, .defined = s->defined,
+					       .dynamic = dynamic };
+
+			if (wanted(q, sym.name))
+				err = q->fn(q->ctx, &sym);
+		}
+		free(chunk);
+	}
+	free(order);
+	free(first);
+	return err;
+}
+
+static int table(const struct elf_file *f, const Elf64_Shdr *sh, const struct query *q)
+{
 	const Elf64_Shdr *strs;
 	struct want *w = NULL;
-	char *chunk = NULL;
-	uint64_t strsz;
+	size_t n = 0;
 	int err;
 
 	if (!sh->sh_link || sh->sh_link >= f->nshdr || f->shdr[sh->sh_link].sh_type != SHT_STRTAB)
 		return -EBADMSG;
 	strs = &f->shdr[sh->sh_link];
-	strsz = strs->sh_size;
 	if (sh->sh_entsize != sizeof(Elf64_Sym) || !in_file(f, sh->sh_offset, sh->sh_size) ||
-	    !in_file(f, strs->sh_offset, strsz) || strsz > MAX_STRTAB || sh->sh_size / sizeof(Elf64_Sym) > MAX_SYMS)
+	    !in_file(f, strs->sh_offset, strs->sh_size) || strs->sh_size > MAX_STRTAB ||
+	    sh->sh_size / sizeof(Elf64_Sym) > MAX_SYMS)
 		return -EBADMSG;
-	err = collect(f, sh, strsz, &w, &n);
-	/* The names pass by in pieces; a piece overlaps the next by the longest name, and 8 zero bytes end the last. */
-	for (uint64_t at = 0; !err && n && at < strsz; at += STR_CHUNK) {
-		uint64_t len = strsz - at, own = len < STR_CHUNK ? len : STR_CHUNK;
-
-		if (len > STR_CHUNK + NAME_MAX_LEN)
-			len = STR_CHUNK + NAME_MAX_LEN;
-		free(chunk);
-		chunk = NULL;
-		err = read_alloc(f, strs->sh_offset + at, len, NAME_MAX_LEN, &chunk);
-		for (size_t i = 0; !err && i < n; i++) {
-			const char *name;
-
-			if (w[i].name < at || w[i].name - at >= own)
-				continue;
-			name = chunk + (w[i].name - at);
-			if (!begins(name, p1, len1) && !(p2 && begins(name, p2, len2)))
-				continue;
-			sym.name = name;
-			sym.value = w[i].value;
-			sym.type = w[i].type;
-			sym.defined = w[i].defined;
-			err = fn(ctx, &sym);
-		}
-	}
-	free(chunk);
+	err = collect(f, sh, strs->sh_size, q->types, &w, &n);
+	if (!err && n)
+		err = names(f, strs, w, n, q, sh->sh_type == SHT_DYNSYM);
 	free(w);
 	return err;
+}
+
+/* gABI: one table of each type. A file that claims a thousand is not worth a thousand reads. */
+static int first_table(const struct elf_file *f, uint32_t sh_type, const struct query *q)
+{
+	for (uint32_t i = 0; i < f->nshdr; i++)
+		if (f->shdr[i].sh_type == sh_type)
+			return table(f, &f->shdr[i], q);
+	return 0;
+}
+
+static int prefixed(const struct elf_file *f, uint32_t sh_type, uint32_t types, const char *prefix, const char *prefix2,
+		    elf_sym_fn fn, void *ctx)
+{
+	struct query q = { .types = types, .p1 = prefix, .p2 = prefix2,
+			   .len1 = strlen(prefix), .len2 = prefix2 ? strlen(prefix2) : 0, .fn = fn, .ctx = ctx };
+
+	return first_table(f, sh_type, &q);
 }
 
 int elf_symbols(const struct elf_file *f, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn fn,
 		void *ctx)
 {
-	for (uint32_t i = 0; i < f->nshdr; i++) {
-		int err = f->shdr[i].sh_type == sh_type ? table(f, &f->shdr[i], prefix, prefix2, fn, ctx) : 0;
+	return prefixed(f, sh_type, 1 << STT_FUNC | 1 << STT_NOTYPE, prefix, prefix2, fn, ctx);
+}
 
-		if (err)
-			return err;
-		/* gABI: one table of each type. A file that claims a thousand is not worth a thousand reads. */
-		if (f->shdr[i].sh_type == sh_type)
-			return 0;
-	}
-	return 0;
+int elf_variables(const struct elf_file *f, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn fn,
+		  void *ctx)
+{
+	return prefixed(f, sh_type, 1 << STT_OBJECT | 1 << STT_NOTYPE, prefix, prefix2, fn, ctx);
+}
+
+int elf_symbols_of(const struct elf_file *f, uint32_t sh_type, uint32_t types, elf_sym_fn fn, void *ctx)
+{
+	struct query q = { .types = types, .fn = fn, .ctx = ctx };
+
+	return first_table(f, sh_type, &q);
 }
 
 void elf_soname(const struct elf_file *f, char *buf, size_t len)

@@ -31,7 +31,7 @@ int resolve_record(struct resolve *, const struct ct_hdr *);
 bool resolve_wants_inner(struct resolve *);
 /* What could not be resolved, one sentence each at most once, goes to stderr as it happens; this says the sums. */
 struct resolve_totals {
-	uint64_t launches, named; /* calls about a kernel that were passed on, and those whose kernel had a name */
+	uint64_t launches, named; /* launches that were passed on, and those whose kernel had a name */
 	uint64_t stacks, broken;  /* stacks resolved; of these, how many end before the thread's first frame */
 };
 void resolve_totals(const struct resolve *, struct resolve_totals *);

@@ -2,8 +2,8 @@
 /*
  * json.c - one JSON object a line, as docs/schema.json describes it.
  *
- * Numbers are written by hand and what repeats is kept ready: the text of a process, and of a function. Strings of the
- * target are untrusted bytes: what is no UTF-8 becomes U+FFFD, controls become \u escapes. 64-bit integers stay integers.
+ * Numbers are written by hand and what repeats is kept ready: the text of a process, a function, a kernel, a stack. Strings of the
+ * target are untrusted bytes: see escape_json(). 64-bit integers stay integers.
  * Knows no function and no kind by name beyond the word for "type".
  */
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/utf8.h"
+#include "json_text.h"
 #include "row.h"
 #include "sink.h"
 
@@ -39,44 +39,8 @@ struct json {
 	uint64_t rows[CT_KIND_END];
 	struct proc_text procs[PROC_CACHE];
 	struct func_text funcs[CT_MAX_FUNCS];
+	struct texts *kernels, *stacks;
 };
-
-/* The letters and escapes of a string without its quotes; 6 bytes of room for each byte. */
-static char *put_escaped(char *p, const char *s, size_t n)
-{
-	while (n) {
-		unsigned char c = (unsigned char)*s;
-		uint32_t code;
-		int len;
-
-		if (c >= ' ' && c < 0x7f) {
-			if (c == '"' || c == '\\')
-				*p++ = '\\';
-			*p++ = (char)c;
-			s++, n--;
-			continue;
-		}
-		len = utf8_next(s, n, &code);
-		if (!len) {
-			p = put_lit(p, "\\ufffd");
-			len = 1;
-		} else if (code == '\n') {
-			p = put_lit(p, "\\n");
-		} else if (code == '\t') {
-			p = put_lit(p, "\\t");
-		} else if (!utf8_is_safe(code) && code < 0x10000) {
-			/* valid JSON as it is, but this may be read on a terminal */
-			p = put_lit(p, "\\u");
-			for (int shift = 12; shift >= 0; shift -= 4)
-				*p++ = "0123456789abcdef"[code >> shift & 15];
-		} else {
-			p = put_mem(p, s, (size_t)len);
-		}
-		s += len;
-		n -= (size_t)len;
-	}
-	return p;
-}
 
 static void put_string(struct row *w, const char *s, size_t n)
 {
@@ -84,7 +48,7 @@ static void put_string(struct row *w, const char *s, size_t n)
 		n = STR_MAX;
 	row_room(w, n * 6 + FIELD_ROOM);
 	*w->p++ = '"';
-	w->p = put_escaped(w->p, s, n);
+	w->p = escape_json(w->p, s, n);
 	*w->p++ = '"';
 }
 
@@ -265,7 +229,7 @@ static const struct proc_text *proc_text(struct json *j, const struct process *p
 	p = put_u64(put_lit(t->pid_text, ",\"pid\":"), proc->shown_pid);
 	t->pid_len = (uint8_t)(p - t->pid_text);
 	p = put_lit(t->comm_text, ",\"comm\":\"");
-	p = put_escaped(p, proc->comm, strnlen(proc->comm, CT_COMM_LEN));
+	p = escape_json(p, proc->comm, strnlen(proc->comm, CT_COMM_LEN));
 	*p++ = '"';
 	t->comm_len = (uint8_t)(p - t->comm_text);
 	return t;
@@ -337,24 +301,61 @@ static void put_cut(struct row *w, const struct field *f, int n)
 		*w->p++ = ']';
 }
 
-static void call_line(struct json *j, const struct event *ev)
+static void put_kernel(struct json *j, const struct kernel_name *k)
+{
+	uint64_t key = texts_key(k, k->source << 1 | k->cut);
+	const struct text *text = texts_find(j->kernels, key, k->mangled);
+	struct text *made;
+
+	if (!text) {
+		made = texts_add(j->kernels, key, k->mangled);
+		if (!made)
+			return;
+		json_kernel(made, k);
+		text = made;
+	}
+	if (!text->bad)
+		row_mem(&j->w, text->s, text->len);
+}
+
+static void put_stack(struct json *j, const struct sink_opts *o, const struct stack *stack)
+{
+	const struct text *text = texts_find(j->stacks, stack->id, NULL);
+	struct text *made;
+
+	if (!text) {
+		made = texts_add(j->stacks, stack->id, NULL);
+		if (!made)
+			return;
+		json_stack(made, o, stack);
+		text = made;
+	}
+	if (!text->bad)
+		row_mem(&j->w, text->s, text->len);
+}
+
+static void call_line(struct json *j, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	const struct func_text *t = func_text(j, c->func);
-	bool entry = c->h.kind == CT_ENTER, open_end = c->h.flags & CT_F_NO_RETURN;
+	bool entry = c->h.kind == CT_ENTER, open_end = c->h.flags & CT_F_NO_RETURN, before = c->h.flags & CT_F_BEFORE;
 	struct field f[EVENT_MAX_FIELDS];
 	struct row *w = &j->w;
-	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
+	int n = before ? 0 : event_fields(ev, f, EVENT_MAX_FIELDS);
 	const struct field *ret = NULL;
 
 	if (n && f[n - 1].name && !entry && !open_end && !(c->h.flags & CT_F_UNFINISHED) &&
 	    !strcmp(f[n - 1].name, "returned"))
 		ret = &f[--n];
-	put_head(j, entry ? "enter" : c->h.flags & CT_F_PENDING ? "pending" : "call", ev, !entry && !open_end);
+	put_head(j, entry ? "enter" : c->h.flags & CT_F_PENDING ? "pending" : "call", ev,
+		 !entry && !open_end && !before);
 	w->p = put_mem(w->p, t->text, t->len);
 	put_fields(w, f, n);
 	row_room(w, FIELD_ROOM);
 	*w->p++ = '}';
+	if (ev->kernel)
+		put_kernel(j, ev->kernel);
+	row_room(w, FIELD_ROOM);
 	if (ret)
 		put_result(w, ret);
 	put_cut(w, f, n);
@@ -363,8 +364,12 @@ static void call_line(struct json *j, const struct event *ev)
 		w->p = put_lit(w->p, ",\"unfinished\":true");
 	if (c->h.flags & CT_F_PER_THREAD)
 		w->p = put_lit(w->p, ",\"per_thread\":true");
+	if (before)
+		w->p = put_lit(w->p, ",\"before\":true");
 	if (c->depth)
 		w->p = put_u64(put_lit(w->p, ",\"depth\":"), c->depth);
+	if (ev->stack)
+		put_stack(j, o, ev->stack);
 }
 
 static int json_event(struct sink *s, const struct event *ev)
@@ -381,7 +386,7 @@ static int json_event(struct sink *s, const struct event *ev)
 		return 0;
 	row_begin(&j->w, s->opts->out);
 	if (call) {
-		call_line(j, ev);
+		call_line(j, s->opts, ev);
 	} else {
 		struct field f[EVENT_MAX_FIELDS];
 		int n = event_fields(ev, f, EVENT_MAX_FIELDS);
@@ -406,9 +411,15 @@ static int json_event(struct sink *s, const struct event *ev)
 
 static int json_open(struct sink *s, const struct sink_opts *opts)
 {
+	struct json *j = calloc(1, sizeof(*j));
+
 	s->opts = opts;
-	s->priv = calloc(1, sizeof(struct json));
-	return s->priv ? 0 : -ENOMEM;
+	s->priv = j;
+	if (!j)
+		return -ENOMEM;
+	j->kernels = texts_open();
+	j->stacks = texts_open();
+	return j->kernels && j->stacks ? 0 : -ENOMEM;
 }
 
 static void end_line(struct json *j, struct row *w, const struct sink_end *end)
@@ -451,6 +462,8 @@ static int json_close(struct sink *s, const struct sink_end *end)
 	row_end(&j->w);
 	for (int i = 0; i < CT_MAX_FUNCS; i++)
 		free(j->funcs[i].text);
+	texts_close(j->kernels);
+	texts_close(j->stacks);
 	free(j);
 	s->priv = NULL;
 	return s->opts->out->error;

@@ -32,6 +32,21 @@ static inline void row_room(struct row *w, size_t n)
 	row_begin(w, w->out);
 }
 
+/* Bytes of any number. */
+static inline void row_mem(struct row *w, const void *s, size_t n)
+{
+	if (!n)
+		return;
+	if (n <= ROW_ROOM / 2) {
+		row_room(w, n);
+		w->p = put_mem(w->p, s, n);
+		return;
+	}
+	out_commit(w->out, (size_t)(w->p - w->begin));
+	out_mem(w->out, s, n);
+	row_begin(w, w->out);
+}
+
 static inline void row_end(struct row *w)
 {
 	out_commit(w->out, (size_t)(w->p - w->begin));

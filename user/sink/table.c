@@ -5,8 +5,10 @@
  *   TIME(ms)   PROCESS         PID        EVENT                DETAILS
  *   1234.018   my_cuda_app     12345      cudaMalloc           size=1048576 bytes, devPtr=0x7f81dc800000, returned=0 (success), 112.4us
  *
- * With --enter-exit two rows a call, in the words of the original script: `cudaMalloc size=1048576 bytes`, then
- * `cudaMalloc returned=0 (success)`. Nothing that the target wrote reaches the terminal raw. Knows no function by name.
+ * A launch has the kernel's name in place of its address, `cudaLaunchKernel  vecAdd(float const*, int), grid=(4096,1,1)`, and a
+ * call with a stack has its frames below it. With --enter-exit two rows a call, in the words of the original script:
+ * `cudaMalloc size=1048576 bytes`, then `cudaMalloc returned=0 (success)`. Nothing that the target wrote reaches the terminal
+ * raw. Knows no function by name.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,6 +20,7 @@
 #include "../util/utf8.h"
 #include "row.h"
 #include "sink.h"
+#include "table_text.h"
 
 #define TIME_WIDTH 10
 #define TIME_US_WIDTH 14
@@ -46,6 +49,7 @@ struct table {
 	time_t iso_s; /* the second that iso_text names */
 	char iso_text[24];
 	struct proc_text procs[PROC_CACHE];
+	struct texts *kernels, *stacks;
 };
 
 /* ---- values ------------------------------------------------------------------------------------------- */
@@ -351,15 +355,75 @@ static void put_columns(struct table *t, const struct sink_opts *o, const struct
 /* ---- rows --------------------------------------------------------------------------------------------- */
 
 /*
+ * The argument that the kernel's name stands for: the first input that is a function and not null. NULL: none. `bare`: the
+ * name comes first and without a label, as what is launched does.
+ */
+static const struct field *kernel_field(const struct ct_call *c, const struct field *f, int n, bool *bare)
+{
+	int open = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (f[i].type == FIELD_CLOSE)
+			open--;
+		else if (f[i].type == FIELD_OPEN && !f[i].absent)
+			open++;
+		else if (f[i].type == FIELD_FUNC && !f[i].out && !f[i].absent && f[i].u) {
+			*bare = !open && (api_funcs[c->func].class == API_LAUNCH || (f[i].label && !strcmp(f[i].label, "function")));
+			return &f[i];
+		}
+	}
+	return NULL;
+}
+
+/* NULL: no memory. */
+static const struct text *kernel_text(struct table *t, const struct sink_opts *o, const struct kernel_name *k)
+{
+	uint64_t key = texts_key(k, k->cut);
+	const struct text *text = texts_find(t->kernels, key, k->mangled);
+	struct text *made;
+
+	if (text)
+		return text;
+	made = texts_add(t->kernels, key, k->mangled);
+	if (made)
+		table_kernel(made, o, k);
+	return made;
+}
+
+static void put_stack(struct table *t, const struct sink_opts *o, const struct stack *stack)
+{
+	const struct text *text = texts_find(t->stacks, stack->id, NULL);
+	struct text *made;
+
+	if (!text) {
+		made = texts_add(t->stacks, stack->id, NULL);
+		if (!made)
+			return;
+		table_stack(made, o, stack);
+		text = made;
+	}
+	row_mem(&t->w, text->s, text->len);
+}
+
+/* The kernel's name in a row. */
+struct named {
+	const struct field *field; /* whose place it takes; NULL: there is no name */
+	const struct text *text;
+	bool bare;
+};
+
+/*
  * Arguments and outputs, separated by commas. An output that is not there, and what the table gives no label to, is left
  * out. entry: of the short entry row, those marked as brief only (if any is) and numbers without names.
  */
-static bool put_fields(struct row *w, const struct field *f, int n, bool per_thread, bool entry)
+static bool put_fields(struct row *w, const struct field *f, int n, const struct named *k, bool per_thread, bool entry)
 {
-	bool brief = false, any = false, first = true;
+	bool brief = false, any = k->field && k->bare, first = !any;
 	bool list[MAX_OPEN] = { false };
 	int skip = 0;
 
+	if (any)
+		row_mem(w, k->text->s, k->text->len);
 	for (int i = 0; entry && i < n; i++)
 		brief |= f[i].brief;
 	for (int i = 0, open = 0; i < n; i++, f++) {
@@ -373,7 +437,7 @@ static bool put_fields(struct row *w, const struct field *f, int n, bool per_thr
 			}
 			continue;
 		}
-		if (skip || (f->absent && f->out) || (f->label && !*f->label) ||
+		if (skip || (f->absent && f->out) || (f->label && !*f->label) || (f == k->field && k->bare) ||
 		    (entry && !open && (f->out || (brief && !f->brief))) || open == MAX_OPEN - 1) {
 			skip += f->type == FIELD_OPEN && !f->absent;
 			continue;
@@ -389,6 +453,8 @@ static bool put_fields(struct row *w, const struct field *f, int n, bool per_thr
 			*w->p++ = f->is_list ? '[' : '{';
 			list[++open] = f->is_list;
 			first = true;
+		} else if (f == k->field) {
+			row_mem(w, k->text->s, k->text->len);
 		} else {
 			put_value(w, f, per_thread, entry);
 		}
@@ -411,6 +477,20 @@ static void put_result(struct table *t, const struct sink_opts *o, const struct 
 		w->p = put_lit(w->p, PLAIN);
 }
 
+/* A call that began before the trace: nothing is known of it but that it is there, and perhaps what it launches. */
+static void before_row(struct table *t, const struct sink_opts *o, const struct event *ev)
+{
+	const struct text *kernel = ev->kernel ? kernel_text(t, o, ev->kernel) : NULL;
+
+	put_columns(t, o, ev, ev->rec->start_ns);
+	if (kernel) {
+		row_mem(&t->w, kernel->s, kernel->len);
+		row_room(&t->w, FIELD_ROOM);
+		t->w.p = put_lit(t->w.p, ", ");
+	}
+	t->w.p = put_lit(t->w.p, "<unfinished ...> began before the trace");
+}
+
 static void call_row(struct table *t, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -420,13 +500,20 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 	struct field f[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
 	const struct field *ret = NULL;
+	struct named named = { NULL };
 	bool any = false;
 
 	put_columns(t, o, ev, exit_row ? c->h.end_ns : c->h.start_ns);
 	if (n && !open_end && !unfinished && f[n - 1].name && !strcmp(f[n - 1].name, "returned"))
 		ret = &f[--n];
+	if (ev->kernel)
+		named.field = kernel_field(c, f, n, &named.bare);
+	if (named.field)
+		named.text = kernel_text(t, o, ev->kernel);
+	if (!named.text)
+		named.field = NULL;
 	if (!exit_row)
-		any = put_fields(&t->w, f, n, per_thread, entry);
+		any = put_fields(&t->w, f, n, &named, per_thread, entry);
 	row_room(&t->w, FIELD_ROOM);
 	if (any && (ret || unfinished))
 		t->w.p = put_lit(t->w.p, ", ");
@@ -450,7 +537,9 @@ static int table_event(struct sink *s, const struct event *ev)
 	if (!call && h->kind != CT_LOST)
 		return 0;
 	row_begin(&t->w, s->opts->out);
-	if (call) {
+	if (call && h->flags & CT_F_BEFORE) {
+		before_row(t, s->opts, ev);
+	} else if (call) {
 		call_row(t, s->opts, ev);
 	} else {
 		const struct ct_lost *l = (const struct ct_lost *)h;
@@ -459,7 +548,10 @@ static int table_event(struct sink *s, const struct event *ev)
 		t->w.p = put_str(t->w.p, l->count == 1 ? " record lost: " : " records lost: ");
 		t->w.p = put_lit(put_str(t->w.p, loss_text((enum ct_loss)l->cause)), " ---");
 	}
+	row_room(&t->w, FIELD_ROOM);
 	*t->w.p++ = '\n';
+	if (call && ev->stack)
+		put_stack(t, s->opts, ev->stack);
 	row_end(&t->w);
 	if (s->opts->out->error)
 		return s->opts->out->error;
@@ -476,6 +568,10 @@ static int table_open(struct sink *s, const struct sink_opts *opts)
 	t->iso_s = -1;
 	s->priv = t;
 	s->opts = opts;
+	t->kernels = texts_open();
+	t->stacks = texts_open();
+	if (!t->kernels || !t->stacks)
+		return -ENOMEM;
 	out_fmt(opts->out, "%-*s %-*s %-*s ", time_width(opts), time_name[opts->time], COMM_WIDTH, "PROCESS", PID_WIDTH,
 		"PID");
 	if (opts->tid)
@@ -486,10 +582,16 @@ static int table_open(struct sink *s, const struct sink_opts *opts)
 
 static int table_close(struct sink *s, const struct sink_end *end)
 {
+	struct table *t = s->priv;
+
 	(void)end;
-	free(s->priv);
+	if (!t)
+		return 0;
+	texts_close(t->kernels);
+	texts_close(t->stacks);
+	free(t);
 	s->priv = NULL;
-	return s->opts ? s->opts->out->error : 0;
+	return s->opts->out->error;
 }
 
 const struct sink_ops sink_table = {

@@ -24,6 +24,7 @@
 #include "bpf_maps.h"
 #include "chatty.h"
 #include "launch.h"
+#include "pythons.h"
 #include "links.h"
 #include "ring.h"
 #include "source.h"
@@ -47,6 +48,7 @@ struct bpf_source {
 	struct launch *launch;
 	struct ring ring;
 	struct chatty *chatty;
+	struct pythons *pythons; /* NULL: no Python frames are wanted */
 	pid_t *pids; /* thread groups, in our namespace */
 	int npids;
 	bool per_process; /* links for single processes */
@@ -61,6 +63,7 @@ struct bpf_source {
 	/* during drain() */
 	emit_fn emit;
 	void *emit_ctx;
+	int emit_err; /* of a record that was made while processes were looked at */
 };
 
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
@@ -85,6 +88,8 @@ static int set_specs(struct bpf_source *b)
 			msg_error("the table's row for %s does not fit the capture limits", api_funcs[i].name);
 			return err;
 		}
+		if (plan->stack && plan_has(plan->shown, i))
+			b->skel->rodata->specs[i].more |= CT_S_STACK;
 	}
 	return 0;
 }
@@ -119,6 +124,9 @@ static int load(struct bpf_source *b)
 	config->nested = plan->nested;
 	config->no_return = plan->no_return;
 	config->failed_only = plan->failed_only;
+	config->stacks = plan->stack != PLAN_STACK_NONE;
+	config->frame_pointers = plan->stack == PLAN_STACK_ADDRESSES;
+	config->python = plan->stack && plan->python;
 	config->min_duration_ns = plan->min_duration_ns;
 	config->min_size_bytes = plan->min_size_bytes;
 	config->cgroup_id = plan->cgroup_id;
@@ -150,6 +158,11 @@ static int load(struct bpf_source *b)
 	if (!config->by_address) {
 		bpf_map__set_max_entries(skel->maps.by_offset, 1);
 		bpf_map__set_max_entries(skel->maps.by_address, 1);
+	}
+	if (!config->python) {
+		bpf_map__set_max_entries(skel->maps.pythons, 1);
+		bpf_map__set_max_entries(skel->maps.py_sent, 1);
+		bpf_map__set_max_entries(skel->maps.py_buffers, 1);
 	}
 	err = cudatrace_bpf__load(skel);
 	if (err) {
@@ -253,6 +266,8 @@ static int trace_pids(struct bpf_source *b)
 	return 0;
 }
 
+static int one_record(void *ctx, const void *data, size_t size);
+
 /* ---- a program that is started here --------------------------------------------------------------------------- */
 
 /* Probes _dl_debug_state of the dynamic loaders that the stopped process maps. */
@@ -284,6 +299,34 @@ out:
 	close(fd);
 }
 
+/* Its mappings are worth a look, for stacks, now: a launched process is stopped meanwhile. */
+static void on_mapped(void *ctx, pid_t pid)
+{
+	struct bpf_source *b = ctx;
+	struct ct_hdr map = { .size = sizeof(map), .kind = CT_MAP };
+
+	uint32_t initial;
+	long n;
+
+	if (!b->plan->stack || b->stopped)
+		return;
+	initial = bpf_maps_initial_pid(b->skel, pid);
+	if (b->pythons && initial)
+		pythons_look(b->pythons, pid, initial);
+	if (!b->emit || !initial)
+		return;
+	/* What was sent before belongs to the mappings of before. */
+	do
+		n = ring_read(&b->ring, DRAIN_MAX, one_record, b);
+	while (n == -EINTR || n == DRAIN_MAX);
+	if (n < 0 && !b->emit_err)
+		b->emit_err = n;
+	map.pid = map.tid = initial;
+	map.start_ns = map.end_ns = b->safe_ns;
+	if (!b->emit_err)
+		b->emit_err = b->emit(b->emit_ctx, &map);
+}
+
 static void on_stop(void *ctx, pid_t pid, pid_t tid, bool exec)
 {
 	struct bpf_source *b = ctx;
@@ -294,6 +337,7 @@ static void on_stop(void *ctx, pid_t pid, pid_t tid, bool exec)
 	if (exec)
 		watch_ld_so(b, pid);
 	discover_scan_pid(b->discover, pid);
+	on_mapped(b, pid);
 }
 
 static void on_fork(void *ctx, pid_t parent, pid_t child)
@@ -341,6 +385,35 @@ static int choose_kind(struct bpf_source *b)
 		return kind;
 	}
 	b->kind = kind;
+	return 0;
+}
+
+/* Python among what runs already: of the processes that are named, or of all. */
+static int look_for_pythons(struct bpf_source *b)
+{
+	const struct ct_task *tasks;
+	void *rows = NULL;
+	ssize_t n;
+
+	if (!b->plan->stack || !b->plan->python)
+		return 0;
+	b->pythons = pythons_open(bpf_map__fd(b->skel->maps.pythons));
+	if (!b->pythons)
+		return -ENOMEM;
+	n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_tasks), &rows);
+	if (n < 0)
+		return n;
+	tasks = rows;
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(*tasks); i++) {
+		__u32 unused;
+
+		if (tasks[i].tid != tasks[i].tgid || !tasks[i].ns_tgid || tasks[i].ended)
+			continue;
+		if (!(b->npids || b->plan->cmd) ||
+		    !bpf_map_lookup_elem(bpf_map__fd(b->skel->maps.pids), &tasks[i].tgid, &unused))
+			pythons_look(b->pythons, tasks[i].ns_tgid, tasks[i].tgid);
+	}
+	free(rows);
 	return 0;
 }
 
@@ -399,6 +472,7 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	err = discover_open(&b->discover, plan, bpf_program__fd(b->skel->progs.ct_maps), attach_found, b);
 	if (err)
 		return err;
+	discover_on_mapped(b->discover, on_mapped);
 	if (plan->cmd) {
 		err = launch_open(&b->launch, plan->cmd, plan->user, plan->env, &launch_ops, b);
 		if (err)
@@ -419,6 +493,9 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 			msg_error("the mapped files cannot be listed: %s", strerror(-err));
 		return err;
 	}
+	err = look_for_pythons(b);
+	if (err)
+		return err;
 	open_notes(b);
 	return 0;
 }
@@ -472,6 +549,10 @@ static int one_record(void *ctx, const void *data, size_t size)
 	}
 	b->safe_ns = h->end_ns;
 	b->calls += h->kind == CT_CALL || h->kind == CT_ENTER;
+	if (b->pythons && (h->kind == CT_EXEC || h->kind == CT_EXIT))
+		pythons_gone(b->pythons, h->pid);
+	if (b->pythons && (h->kind == CT_EXEC || h->kind == CT_PROCESS) && !b->stopped)
+		pythons_look(b->pythons, ((const struct ct_process *)data)->ns_pid, h->pid);
 	if (h->kind == CT_EXIT)
 		b->saw_exit = true;
 	else if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)
@@ -534,15 +615,21 @@ static int source_drain(struct source *s, emit_fn emit, void *ctx)
 	bool ended;
 	long n;
 
+	b->emit = emit;
+	b->emit_ctx = ctx;
 	if (!b->stopped) {
 		if (b->launch && !b->launch_ended)
 			b->launch_ended = launch_poll(b->launch) == 1;
 		discover_drain(b->discover);
 	}
+	if (b->emit_err) {
+		int err = b->emit_err;
+
+		b->emit_err = 0;
+		return err;
+	}
 	/* Asked before reading: what the last process sent is then in the ring already. */
 	ended = targets_ended(b);
-	b->emit = emit;
-	b->emit_ctx = ctx;
 	n = ring_read(&b->ring, DRAIN_MAX, one_record, b);
 	if (n < 0)
 		return n;
@@ -614,6 +701,16 @@ static void source_signal(struct source *s, int sig)
 		launch_signal(b->launch, sig);
 }
 
+static void source_inner(struct source *s, bool on)
+{
+	((struct bpf_source *)s->priv)->skel->bss->want_inner = on;
+}
+
+static uint64_t source_forgets(struct source *s)
+{
+	return ((struct bpf_source *)s->priv)->skel->bss->forgets;
+}
+
 static const char *const *source_muted(struct source *s)
 {
 	return ((struct bpf_source *)s->priv)->muted;
@@ -630,6 +727,7 @@ static void source_close(struct source *s)
 	ring_close(&b->ring);
 	cudatrace_bpf__destroy(b->skel);
 	chatty_close(b->chatty);
+	pythons_close(b->pythons);
 	free(b->inflight);
 	free(b->pids);
 	free(b);
@@ -648,6 +746,8 @@ const struct source_ops source_bpf = {
 	.status = source_status,
 	.signal = source_signal,
 	.pending = source_pending,
+	.inner = source_inner,
+	.forgets = source_forgets,
 	.muted = source_muted,
 	.close = source_close,
 };

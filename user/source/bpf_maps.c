@@ -14,6 +14,7 @@
 #include "../util/types.h"
 #include "cudatrace.skel.h"
 #include "bpf_maps.h"
+#include "host.h"
 
 pid_t bpf_maps_tgid(pid_t pid)
 {
@@ -138,6 +139,24 @@ int bpf_maps_add_pid(struct cudatrace_bpf *skel, pid_t pid, bool with_children)
 		free(rows);
 	} while (err > 0);
 	return err;
+}
+
+uint32_t bpf_maps_initial_pid(struct cudatrace_bpf *skel, pid_t pid)
+{
+	const struct ct_task *tasks;
+	uint32_t initial = 0;
+	void *rows = NULL;
+	ssize_t n;
+
+	if (host_initial_pid_ns())
+		return (uint32_t)pid;
+	n = bpf_maps_read_iter(bpf_program__fd(skel->progs.ct_tasks), &rows) / (ssize_t)sizeof(*tasks);
+	tasks = rows;
+	for (ssize_t i = 0; i < n && !initial; i++)
+		if (tasks[i].ns_tgid == (__u32)pid)
+			initial = tasks[i].tgid;
+	free(rows);
+	return initial;
 }
 
 int bpf_maps_add_offsets(int map_fd, const struct probe_file *f)

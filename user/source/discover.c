@@ -50,6 +50,7 @@ struct discover {
 	size_t npending, pending_cap;
 	uint64_t handled[HANDLED]; /* keys of files that a scan has met: a cache, not a set */
 	bool places_done;
+	discover_mapped_fn mapped; /* NULL: nobody wants to know */
 };
 
 /* ---- what is on disk ---------------------------------------------------------------------------------- */
@@ -175,11 +176,19 @@ static int scan_pending(struct discover *d)
 		for (size_t i = 0; i < d->npending && !err; i++)
 			if (!i || d->pending[i].pid != d->pending[i - 1].pid)
 				err = files_scan(&d->files, d->pending[i].pid);
+	for (size_t i = 0; i < d->npending && d->mapped; i++)
+		if (!i || d->pending[i].pid != d->pending[i - 1].pid)
+			d->mapped(d->files.ctx, d->pending[i].pid);
 	for (size_t i = 0; i < d->npending; i++)
 		if (d->pending[i].seen && d->pending[i].key)
 			d->handled[d->pending[i].key >> 8 & (HANDLED - 1)] = d->pending[i].key;
 	d->npending = 0;
 	return err;
+}
+
+void discover_on_mapped(struct discover *d, discover_mapped_fn fn)
+{
+	d->mapped = fn;
 }
 
 static int scan_watched(struct discover *d)

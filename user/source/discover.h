@@ -23,6 +23,9 @@ struct probe_file {
  * stopped and waiting. Return 0 or -errno. */
 typedef int (*discover_found_fn)(void *ctx, struct probe_file *, pid_t pid);
 
+/* A process maps other files than before: told once its new files have been looked at. pid is in our namespace. */
+typedef void (*discover_mapped_fn)(void *ctx, pid_t pid);
+
 struct discover;
 
 /*
@@ -47,6 +50,9 @@ int discover_drain(struct discover *);
 /* Adds a process to watch (a child, with --follow); pid is in our namespace. Looks at it at once if it is known to have
  * mapped something already. */
 int discover_add_pid(struct discover *, pid_t pid);
+
+/* Whom to tell of processes with new mappings; the ctx is that of found(). */
+void discover_on_mapped(struct discover *, discover_mapped_fn);
 
 /* All known files. */
 int discover_files(struct discover *, struct probe_file ***files);

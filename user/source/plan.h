@@ -11,6 +11,12 @@
 
 #define PLAN_WORDS (CT_MAX_FUNCS / 64)
 
+enum plan_stack {
+	PLAN_STACK_NONE,
+	PLAN_STACK_COPY,     /* its memory, to be unwound */
+	PLAN_STACK_ADDRESSES, /* what frame pointers lead to */
+};
+
 struct capture_plan {
 	uint64_t capture[PLAN_WORDS]; /* rows to attach */
 	uint64_t shown[PLAN_WORDS];   /* rows the user asked for; a subset of capture */
@@ -24,6 +30,8 @@ struct capture_plan {
 	const char *user;  /* run cmd as this user; NULL: as we are */
 	char *const *env;  /* changes to cmd's environment, "VAR=VAL" or "VAR" to unset; NULL-terminated or NULL */
 
+	enum plan_stack stack; /* the user stack of every shown call */
+	bool python;	   /* with stack: Python frames too */
 	bool enter;	   /* entry records too */
 	bool nested;	   /* calls inside calls too */
 	bool no_return;	   /* entry probes only */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * iterators.bpf.h - what user space asks, once and not for each call: mappings, tasks, calls in flight.
+ */
+#ifndef CT_ITERATORS_BPF_H
+#define CT_ITERATORS_BPF_H
+
+/* Executable mappings of files, with the real inode: /proc/PID/maps shows overlayfs's own. */
+SEC("iter/task_vma")
+int ct_maps(struct bpf_iter__task_vma *ctx)
+{
+	struct vm_area_struct *vma = ctx->vma;
+	struct task_struct *task = ctx->task;
+	struct inode *inode;
+	struct ct_vma v = {};
+
+	/* Once for each process: by its leader, or by every thread when the leader has ended. */
+	if (!task || !vma || (task->pid != task->tgid && BPF_CORE_READ(task, group_leader, mm)))
+		return 0;
+	if (!(vma->vm_flags & VM_EXEC) || !vma->vm_file)
+		return 0;
+	inode = BPF_CORE_READ(vma, vm_file, f_inode);
+	v.pid = task->tgid;
+	v.ns_pid = pid_in_ns(task);
+	v.dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	v.ino = BPF_CORE_READ(inode, i_ino);
+	v.start = vma->vm_start;
+	v.end = vma->vm_end;
+	v.pgoff = vma->vm_pgoff;
+	bpf_seq_write(ctx->meta->seq, &v, sizeof(v));
+	return 0;
+}
+
+/* The calls that threads have been inside of for inflight_min_ns, as unfinished records. Frames are read while their
+ * threads run: what is younger than that is left out, and what is older is not being written. */
+__u64 inflight_min_ns;
+
+SEC("iter/task")
+int ct_inflight(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread *t;
+	__u64 now = bpf_ktime_get_ns();
+	__u32 i;
+
+	if (!task)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!t)
+		return 0;
+	for (i = 0; i < CT_MAX_FRAMES; i++) {
+		struct frame *f = &t->frames[i];
+		struct ct_call head;
+		__u64 len = f->len;
+
+		if (i >= t->depth)
+			break;
+		if (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS)) || now - f->rec.h.start_ns < inflight_min_ns)
+			continue;
+		if (config.stacks) {
+			struct ct_user_stack s;
+
+			stack_head(&s, t, f, i, now);
+			s.how = CT_STACK_LIVE;
+			bpf_seq_write(ctx->meta->seq, &s, sizeof(s));
+		}
+		__builtin_memcpy(&head, &f->rec, sizeof(head));
+		BOUND(len, CT_DATA_MAX);
+		head.h.flags |= CT_F_UNFINISHED | (ready ? CT_F_PENDING : 0);
+		head.h.end_ns = now;
+		head.h.lost = 0;
+		head.h.size = sizeof(head) + len;
+		bpf_seq_write(ctx->meta->seq, &head, sizeof(head));
+		bpf_seq_write(ctx->meta->seq, f->data, len);
+	}
+	return 0;
+}
+
+SEC("iter/task")
+int ct_tasks(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct ct_task t = {};
+
+	if (!task)
+		return 0;
+	t.tgid = task->tgid;
+	t.tid = task->pid;
+	t.ns_tid = pid_in_ns(task);
+	t.ns_tgid = pid_in_ns(BPF_CORE_READ(task, group_leader));
+	t.ppid = BPF_CORE_READ(task, real_parent, tgid);
+	t.ended = BPF_CORE_READ(task, signal, live.counter) <= 0;
+	bpf_seq_write(ctx->meta->seq, &t, sizeof(t));
+	return 0;
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * life.bpf.h - processes that fork, exec and end.
+ */
+#ifndef CT_LIFE_BPF_H
+#define CT_LIFE_BPF_H
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(ct_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 ppid = parent->tgid, pid = child->tgid, one = 1;
+	struct ct_fork r = {};
+
+	if (ppid == pid || !config.follow || !bpf_map_lookup_elem(&pids, &ppid))
+		return 0;
+	bpf_map_update_elem(&pids, &pid, &one, BPF_ANY);
+	if (config.python)
+		python_fork(ppid, pid);
+	r.h.kind = CT_FORK;
+	r.h.pid = ppid;
+	r.h.tid = parent->pid;
+	r.h.start_ns = r.h.end_ns = bpf_ktime_get_ns();
+	r.child_pid = pid;
+	r.child_ns_pid = pid_in_ns(child);
+	send(&r.h, sizeof(r), false, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* Sends what the thread is still inside of. */
+static __always_inline void abandon(struct task_struct *task)
+{
+	struct thread *t = bpf_task_storage_get(&threads, task, 0, 0);
+
+	if (!t)
+		return;
+	sweep(t, ~0ULL);
+	t->frames[0].sp = 0;
+	t->id = 0;
+	t->announced = false;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(ct_exec, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+
+	abandon(task);
+	if (config.python)
+		python_gone(tgid);
+	if (!bpf_map_lookup_elem(&procs, &tgid) && !(config.filter_pids && bpf_map_lookup_elem(&pids, &tgid)))
+		return 0;
+	bpf_map_delete_elem(&procs, &tgid);
+	if (ready)
+		send_process(task, CT_EXEC);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(ct_gone, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	struct ct_exit r = {};
+	bool known;
+
+	abandon(task);
+	if (BPF_CORE_READ(task, signal, live.counter) > 0)
+		return 0;
+	if (config.python)
+		python_gone(tgid);
+	/* Threads that end together all find that none is left: the one that deletes speaks. */
+	known = !bpf_map_delete_elem(&procs, &tgid);
+	if (config.filter_pids)
+		known = !bpf_map_delete_elem(&pids, &tgid);
+	if (!known)
+		return 0;
+	r.h.kind = CT_EXIT;
+	r.h.pid = tgid;
+	r.h.tid = task->pid;
+	r.h.start_ns = r.h.end_ns = bpf_ktime_get_ns();
+	r.status = BPF_CORE_READ(task, signal, group_exit_code);
+	if (!r.status)
+		r.status = task->exit_code;
+	send(&r.h, sizeof(r), false, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+#endif

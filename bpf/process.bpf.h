@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * process.bpf.h - who is traced: processes are announced, threads get their in-flight stack, cgroups are asked.
+ */
+#ifndef CT_PROCESS_BPF_H
+#define CT_PROCESS_BPF_H
+
+static __always_inline __u32 pid_in_ns(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	struct upid up = {};
+	__u32 i, level;
+
+	if (!pid)
+		return 0;
+	level = BPF_CORE_READ(pid, level);
+	for (i = 0; i < MAX_PID_NS_LEVEL; i++) {
+		if (i > level)
+			break;
+		if (bpf_core_read(&up, sizeof(up), &pid->numbers[i]))
+			break;
+		if (BPF_CORE_READ(up.ns, ns.inum) == config.ns_inum)
+			return up.nr;
+	}
+	return 0;
+}
+
+static __always_inline long send_process(struct task_struct *task, __u16 kind)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct ct_process p = {};
+
+	p.h.kind = kind;
+	p.h.pid = BPF_CORE_READ(task, tgid);
+	p.h.tid = BPF_CORE_READ(task, pid);
+	p.h.start_ns = p.h.end_ns = bpf_ktime_get_ns();
+	p.start_boottime_ns = BPF_CORE_READ(leader, start_boottime);
+	p.cgroup_id = BPF_CORE_READ(leader, cgroups, dfl_cgrp, kn, id);
+	p.uid = BPF_CORE_READ(leader, cred, uid.val);
+	p.gid = BPF_CORE_READ(leader, cred, gid.val);
+	p.ns_pid = pid_in_ns(leader);
+	p.ppid = BPF_CORE_READ(leader, real_parent, tgid);
+	BPF_CORE_READ_STR_INTO(&p.comm, leader, comm);
+	return send(&p.h, sizeof(p), false, BPF_RB_NO_WAKEUP);
+}
+
+/* Sends CT_PROCESS at the first call of a process. Marked as sent only when it was. */
+static __noinline int announce(struct thread *t)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 start = BPF_CORE_READ(task, group_leader, start_boottime);
+	__u32 tgid = BPF_CORE_READ(task, tgid);
+	__u64 *sent;
+
+	if (!t)
+		return 0;
+	sent = bpf_map_lookup_elem(&procs, &tgid);
+	if (!sent || *sent != start) {
+		if (send_process(task, CT_PROCESS))
+			return 0;
+		bpf_map_update_elem(&procs, &tgid, &start, BPF_ANY);
+	}
+	t->announced = true;
+	return 0;
+}
+
+/* Is the current task below the wanted cgroup? Asked once for each thread. */
+static __noinline int in_cgroup(void)
+{
+	__u64 id;
+	int level;
+
+	for (level = 0; level < 32; level++) {
+		id = bpf_get_current_ancestor_cgroup_id(level);
+		if (!id)
+			break;
+		if (id == config.cgroup_id)
+			return 1;
+	}
+	return 0;
+}
+
+/* The thread's in-flight stack, or NULL when this process is not traced (no storage is made for it). */
+static __always_inline struct thread *thread_get(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t = bpf_task_storage_get(&threads, task, 0, 0);
+	__u32 tgid;
+
+	if (t && t->id)
+		return t;
+	if (config.filter_pids) {
+		tgid = bpf_get_current_pid_tgid() >> 32;
+		if (!bpf_map_lookup_elem(&pids, &tgid))
+			return NULL;
+	}
+	if (config.cgroup_id && !in_cgroup())
+		return NULL;
+	if (!t)
+		t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t)
+		COUNT(lost[CT_LOSS_STORAGE]);
+	else
+		t->id = bpf_get_current_pid_tgid();
+	return t;
+}
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * state.bpf.h - what the kernel side keeps: the run's configuration, the thread's in-flight stack, the maps, the counters;
+ * and how a record is sent. Knows no program.
+ */
+#ifndef CT_STATE_BPF_H
+#define CT_STATE_BPF_H
+
+#define SIGURG 23
+#define VM_EXEC 0x4
+#define MAX_PID_NS_LEVEL 32 /* <linux/pid_namespace.h> */
+#define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
+#define WAKE_EVERY 1024 /* records of one thread; the reader's timer sees to the rest */
+
+#if defined(__TARGET_ARCH_x86)
+#define REG_WORDS 6
+#define SAVED_REGS 5 /* rbx, r12 to r15 */
+#define RETURN_ADDRESS(ctx, sp, out) bpf_probe_read_user(out, 8, (void *)(sp))
+#define ENTRY_SP(ctx) PT_REGS_SP(ctx)
+#define RETURN_SP(ctx) (PT_REGS_SP(ctx) - 8) /* ret has popped the return address */
+#define CALLER_SP(sp) ((sp) + 8)
+#define STACK_ARGS(sp) ((sp) + 8)
+#else
+#define REG_WORDS 8
+#define SAVED_REGS 10 /* x19 to x28 */
+#define RETURN_ADDRESS(ctx, sp, out) (*(out) = PT_REGS_RET(ctx), 0)
+#define ENTRY_SP(ctx) PT_REGS_SP(ctx)
+#define RETURN_SP(ctx) PT_REGS_SP(ctx)
+#define CALLER_SP(sp) (sp)
+#define STACK_ARGS(sp) (sp)
+#endif
+
+const volatile struct ct_config config;
+const volatile struct ct_spec specs[CT_MAX_FUNCS];
+bool muted[CT_MAX_FUNCS]; /* no longer wanted: their probes are about to go */
+bool want_inner; /* rows with CT_S_INNER are captured inside other calls too */
+__u64 forgets; /* entries of calls that unload kernels, ever */
+bool ready; /* set once everything is attached, so that all functions begin at the same moment */
+
+struct frame {
+	__u64 sp, ip, cookie;
+	__u64 ip_to; /* with config.stacks: the true return address, which a pending return probe hides... */
+	__u64 bp, regs[SAVED_REGS]; /* ...and the caller's callee-saved registers */
+	__u64 cut_at; /* where the string goes on that a read cut off last, of which cut_len bytes were read */
+	__u32 cut_len, cut_read;
+	__u32 len; /* bytes used of data[] */
+	__u8 spec_flags;
+	__u8 pad[3];
+	struct ct_call rec;
+	__u64 data[(CT_DATA_MAX + CT_READ_MAX) / 8]; /* continues rec.words; the slack is for the verifier */
+};
+
+struct thread {
+	__u64 id; /* as bpf_get_current_pid_tgid() has it; 0: the process filter has not let it pass (yet) */
+	__u32 depth;
+	__u32 sent; /* records; wraps */
+	bool announced; /* its CT_PROCESS record was sent */
+	__u64 stack_end; /* of the mapping that the thread's stack was last seen in; 0: not known */
+	struct frame frames[CT_MAX_FRAMES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 << 20);
+} ring SEC(".maps");
+
+/* The traced processes: tgid -> 1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u32);
+} pids SEC(".maps");
+
+/* Processes whose CT_PROCESS was sent: tgid -> start time. An evicted one is announced again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u64);
+} procs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ct_counters);
+} counters SEC(".maps");
+
+/* Kernels without cookies: the function at a place in a file, filled by user space as files are attached... */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct ct_where);
+	__type(value, __u64);
+} by_offset SEC(".maps");
+
+/* ...and the answers for the addresses seen so far, made stale by a new `gen` whenever a mapping may have changed. */
+struct at_address {
+	__u32 tgid, gen;
+	__u64 ip;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct at_address);
+	__type(value, __u64);
+} by_address SEC(".maps");
+__u32 address_gen;
+
+static __always_inline struct ct_counters *cpu_counters(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&counters, &zero);
+}
+
+/* Keeps the compiler from reasoning away, or folding into something the verifier cannot follow, an upper bound. */
+#define BOUND(x, max)                                                                                                  \
+	do {                                                                                                           \
+		barrier_var(x);                                                                                        \
+		if ((x) > (max))                                                                                       \
+			(x) = (max);                                                                                   \
+	} while (0)
+
+/* Programs run with migration off but may be preempted: hence the atomic. */
+#define COUNT(field)                                                                                                   \
+	do {                                                                                                           \
+		struct ct_counters *_c = cpu_counters();                                                               \
+		if (_c)                                                                                                \
+			__sync_fetch_and_add(&_c->field, 1);                                                           \
+	} while (0)
+
+/* ---- sending ---------------------------------------------------------------------------------------- */
+
+__u64 lost_unsent; /* records that found no room and that no record's hdr.lost has told of yet */
+
+/* The loss since the last record, to ride in the next one's header. Read for every record, written only when something is
+ * lost. */
+static __always_inline __u16 take_lost(void)
+{
+	__u64 unsent = lost_unsent;
+
+	if (!unsent)
+		return 0;
+	unsent = __sync_lock_test_and_set(&lost_unsent, 0);
+	if (unsent > 0xffff) {
+		__sync_fetch_and_add(&lost_unsent, unsent - 0xffff);
+		unsent = 0xffff;
+	}
+	return unsent;
+}
+
+static __always_inline long send(struct ct_hdr *h, __u32 size, bool call, __u64 flags)
+{
+	long err;
+
+	h->size = size;
+	h->lost = take_lost();
+	err = bpf_ringbuf_output(&ring, h, size, flags);
+	if (err) {
+		if (h->lost || call)
+			__sync_fetch_and_add(&lost_unsent, h->lost + call);
+		if (call)
+			COUNT(lost[CT_LOSS_RING]);
+	}
+	return err;
+}
+
+/* Rows that name kernels go to user space whatever the user asked for; the driver's launches inside others on demand. */
+static __always_inline bool is_sent(const struct frame *f)
+{
+	return f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS) || (f->rec.depth && (f->spec_flags & CT_S_INNER));
+}
+
+static __always_inline void send_call(struct thread *t, struct frame *f)
+{
+	__u32 len = f->len;
+
+	if (len > CT_DATA_MAX || !is_sent(f))
+		return; /* there only so that the calls inside it fold */
+	send(&f->rec.h, sizeof(f->rec) + len, true, ++t->sent % WAKE_EVERY ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
+}
+
+/* A call that will not return. */
+static __always_inline void send_unfinished(struct thread *t, struct frame *f, __u64 now)
+{
+	f->rec.h.flags |= CT_F_UNFINISHED;
+	f->rec.h.end_ns = now;
+	COUNT(unfinished);
+	send_call(t, f);
+}
+
+#endif

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# run.sh - `make bench`: what tracing costs, each figure a ratio within this one run.
+#
+#     tests/bench/run.sh [ROUNDS]        CUDATRACE: the program to measure; CALLS: calls a round
+#
+# Cost to the target: the same call of real libcudart (no driver needed: it answers at once) with an empty uprobe and
+# uretprobe, and under cudatrace; rounds are interleaved and the medians compared. Where no real libcudart is found the
+# stand-in serves and the output says so.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+rounds=${1:-9}
+calls=${CALLS:-300000}
+ct=${CUDATRACE:-./cudatrace}
+out=.output
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"; kill $(jobs -p) 2>/dev/null || true' EXIT
+
+lib=
+for f in "${CUDA_HOME:-/usr/local/cuda}"/lib64/libcudart.so.1[0-9]; do
+	[ -e "$f" ] && lib=$(readlink -f "$f")
+done
+if [ -z "$lib" ]; then
+	lib=$(readlink -f $out/standin/libcudart.so.13)
+	echo "no real libcudart here: measuring on the stand-in"
+fi
+
+median() { sort -n | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
+
+# one FUNCTION: prints ns a call
+one() { "$out/bench/target" "$lib" "$1" "$calls" | tail -n 1; }
+
+with_empty() { # FUNCTION PROBED...
+	local fn=$1 fd
+	shift
+	coproc EMPTY { exec "$out/bench/empty" "$lib" "$@"; }
+	fd=${EMPTY[1]}
+	read -r _ <&"${EMPTY[0]}"
+	one "$fn"
+	exec {fd}>&-
+	wait "$EMPTY_PID" 2>/dev/null || true
+}
+
+start_tracer() { # ARGS: in the background, ready when this returns
+	"$ct" -v "$@" 2>"$tmp/err" &
+	tracer=$!
+	until grep -q 'ready' "$tmp/err"; do
+		kill -0 "$tracer" 2>/dev/null || { cat "$tmp/err" >&2; exit 1; }
+		sleep 0.02
+	done
+}
+stop_tracer() { kill -INT "$tracer"; wait "$tracer" || true; }
+
+cost() { # TITLE GOAL FUNCTION OPTIONS...
+	local title=$1 goal=$2 fn=$3 i
+	shift 3
+	: >"$tmp/a"; : >"$tmp/b"; : >"$tmp/c"
+	for ((i = 0; i < rounds; i++)); do
+		one "$fn" >>"$tmp/c"
+		with_empty "$fn" "$fn" >>"$tmp/a"
+		start_tracer -o "$tmp/rows" "$@"
+		one "$fn" >>"$tmp/b"
+		stop_tracer
+	done
+	printf '%-58s bare %6.0f ns, empty pair %6.0f, traced %6.0f: ratio %s (goal %s)\n' "$title" "$(median <"$tmp/c")" \
+		"$(median <"$tmp/a")" "$(median <"$tmp/b")" "$(ratio "$(median <"$tmp/b")" "$(median <"$tmp/a")")" "$goal"
+}
+
+echo "== cost to the target, $rounds interleaved rounds of $calls calls, $(basename "$lib")"
+cost "cudaGetDevice, table to a file" 1.25 cudaGetDevice --keep-chatty
+cost "cudaMemcpy, table to a file" 1.25 cudaMemcpy
+cost "cudaMemcpy, JSON to a file" 1.25 cudaMemcpy --format json
+cost "cudaLaunchKernel (stack words), table to a file" 1.35 cudaLaunchKernel
+cost "cudaGetDevice, two rows a call" - cudaGetDevice --keep-chatty --enter-exit
+calls=$((calls / 10))
+cost "cudaMemcpy with its stack (-k)" - cudaMemcpy -k
+cost "cudaMemcpy with its stack by frame pointers" - cudaMemcpy --stack=fp
+calls=$((calls * 10))
+

@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Opens flame graph pages in headless Chromium and uses them: browser.py CHROMIUM FOLDER
+
+The browser is driven over its debugging pipe (descriptors 3 and 4, JSON messages that end in NUL). The expected numbers come
+from the page's data, added up here a second time, and from what tests/unit/test_fold.c puts in.
+"""
+import base64
+import json
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+LIMIT_S = 60
+failed = 0
+
+
+def check(name, good, why=""):
+    global failed
+    print(f"ok {name}" if good else f"not ok {name}: {why}", flush=True)
+    failed += not good
+
+
+class Gone(Exception):
+    pass
+
+
+class Browser:
+    def __init__(self, program, profile):
+        to_child, self.to = os.pipe()
+        self.back, from_child = os.pipe()
+
+        def take_pipes():
+            # by way of high numbers: what is to be closed may be 3 or 4 itself
+            os.dup2(to_child, 103)
+            os.dup2(from_child, 104)
+            os.dup2(103, 3)
+            os.dup2(104, 4)
+            os.closerange(5, 105)
+
+        self.process = subprocess.Popen(
+            [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+             f"--user-data-dir={profile}", "--remote-debugging-pipe", "--window-size=1280,720", "about:blank"],
+            close_fds=False, preexec_fn=take_pipes, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        os.close(to_child)
+        os.close(from_child)
+        self.buffer = b""
+        self.number = 0
+        self.session = None
+        self.events = []
+        self.until = time.monotonic() + LIMIT_S
+
+    def read(self):
+        while b"\0" not in self.buffer:
+            left = self.until - time.monotonic()
+            if left <= 0 or not select.select([self.back], [], [], left)[0]:
+                raise Gone(f"the browser did not answer within {LIMIT_S} s")
+            more = os.read(self.back, 1 << 16)
+            if not more:
+                raise Gone("the browser ended")
+            self.buffer += more
+        message, self.buffer = self.buffer.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, **params):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": params}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.to, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self.read()
+            if answer.get("id") == self.number:
+                if "error" in answer:
+                    raise Gone(f"{method}: {answer['error']}")
+                return answer["result"]
+            self.events.append(answer)
+
+    def open_page(self):
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def load(self, path):
+        self.events = []
+        self.call("Page.navigate", url="file://" + os.path.abspath(path))
+        while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
+            self.events.append(self.read())
+
+    def js(self, code):
+        result = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in result:
+            raise Gone(f"{code}: {result['exceptionDetails']}")
+        return result["result"].get("value")
+
+    def complaints(self):
+        """What the console has, exceptions, dialogs, and requests for anything but the page."""
+        self.js("1")
+        out = []
+        for e in self.events:
+            method, params = e.get("method"), e.get("params", {})
+            if method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Page.javascriptDialogOpening", "Log.entryAdded"):
+                out.append(json.dumps(params)[:300])
+            if method == "Network.requestWillBeSent" and not params["request"]["url"].startswith("file://"):
+                out.append("request: " + params["request"]["url"])
+        return out
+
+    def mouse(self, x, y, click=True):
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        for kind in ("mousePressed", "mouseReleased") if click else ():
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def key(self, key, text=None, modifiers=0):
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, modifiers=modifiers, **({"text": text} if text else {}))
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, modifiers=modifiers)
+
+    def type(self, text):
+        self.call("Input.insertText", text=text)
+
+    def size(self, width, height, dark=False):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.js("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+
+    def picture(self, path):
+        shot = self.call("Page.captureScreenshot", format="png")
+        with open(path, "wb") as f:
+            f.write(base64.b64decode(shot["data"]))
+
+    def close(self):
+        try:
+            self.session = None
+            self.call("Browser.close")
+        except (Gone, OSError):
+            pass
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def data_of(path):
+    text = open(path, encoding="utf-8").read()
+    return json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.S).group(1))
+
+
+def lines_of(data):
+    """The folded lines: (frames, weight)."""
+    way, out, nodes = [], [], data["nodes"]
+    for i in range(0, len(nodes), 3):
+        depth, name, self_weight = nodes[i:i + 3]
+        way[depth - 1:] = [data["names"][name]]
+        if self_weight:
+            out.append((tuple(way), self_weight))
+    return out
+
+
+SHOWN = """[...document.querySelectorAll("#graph div")].map(d => {
+	const r = d.getBoundingClientRect();
+	return { text: d.title.split("\\n")[0], title: d.title, label: d.textContent, x: r.x, y: r.y, w: r.width, h: r.height,
+		hit: d.classList.contains("hit"), role: d.getAttribute("role"), aria: d.getAttribute("aria-label") };
+})"""
+
+
+def frame(b, text):
+    return next((f for f in b.js(SHOWN) if f["text"] == text), None)
+
+
+def click(b, text):
+    f = frame(b, text)
+    b.mouse(f["x"] + f["w"] / 2, f["y"] + f["h"] / 2)
+
+
+def test_load(b, folder, kind, unit):
+    path = f"{folder}/{kind}.html"
+    b.load(path)
+    lines = lines_of(data_of(path))
+    total = sum(w for _, w in lines)
+    wrong = b.complaints()
+    check(f"flame-{kind}-no-errors", not wrong, wrong[:3])
+    root = b.js(SHOWN)[0]
+    want = {"calls": f"{total:,} calls", "us": f"{total / 1000:#.4g} ms", "bytes": f"{total / 1024:.3f} KiB ({total:,} bytes)"}[unit]
+    check(f"flame-{kind}-total", root["title"] == f"all\n{want}, 100.00% of all", f"{root['title']!r}, not {want!r}")
+    return lines
+
+
+def test_program(b, folder):
+    lines = test_load(b, folder, "program", "calls")
+    total = sum(w for _, w in lines)
+    shown = b.js(SHOWN)
+    names = {n for way, _ in lines for n in way} | {"all"}
+    check("flame-all-shown", {f["text"] for f in shown} == names, names ^ {f["text"] for f in shown})
+    check("flame-accessible", all(f["role"] == "treeitem" and f["aria"].startswith(f["text"] + ", ") for f in shown), shown[:2])
+    check("flame-title", b.js("document.title") == "cudatrace: calls of python3 train.py --epochs 3", b.js("document.title"))
+    check("flame-legend", b.js('document.getElementById("legend").textContent') == "nativepythonCUDA callkernel", "another legend")
+
+    # widths are shares: the layer's of the whole
+    mlp = sum(w for way, w in lines if "MLP.forward (model.py)" in way)
+    width = b.js('document.getElementById("graph").clientWidth')
+    f = frame(b, "MLP.forward (model.py)")
+    check("flame-width", abs(f["w"] - width * mlp / total) < 1.5, f"{f['w']} of {width}, not {mlp}/{total}")
+    check("flame-wide-enough", max(s["x"] + s["w"] for s in shown) <= 1280 and b.js("document.documentElement.scrollWidth") <= 1280,
+          "the page scrolls sideways")
+
+    # hover
+    b.mouse(f["x"] + 5, f["y"] + 5, click=False)
+    said = b.js('document.getElementById("details").innerText')
+    check("flame-details", said.split("\n")[0] == "MLP.forward (model.py) [python]" and
+          f"{mlp} calls, {100 * mlp / total:.2f}% of all" in said, said)
+
+    # zoom: the frame takes the whole width, others go, what is above stays
+    click(b, "MLP.forward (model.py)")
+    f = frame(b, "MLP.forward (model.py)")
+    shown = {s["text"] for s in b.js(SHOWN)}
+    check("flame-zoom-width", abs(f["w"] - width) < 1.5, f"{f['w']} of {width}")
+    check("flame-zoom-others", "Attention.forward (model.py)" not in shown and "train_step (train.py)" in shown and
+          "softmax_warp_forward" in shown, shown)
+    check("flame-zoom-share", f"of MLP.forward (model.py)" in frame(b, "softmax_warp_forward")["title"], "no share of the zoomed")
+    check("flame-reset-enabled", b.js('document.getElementById("reset").disabled') is False, "the button is off")
+    click(b, "train_step (train.py)")
+    check("flame-zoom-up", frame(b, "Attention.forward (model.py)") is not None, "a frame above does not zoom out")
+    click(b, "MLP.forward (model.py)")
+    b.key("Escape")
+    check("flame-escape-zoom", frame(b, "Attention.forward (model.py)") is not None and
+          b.js('document.getElementById("reset").disabled'), "Esc does not show everything")
+    click(b, "MLP.forward (model.py)")
+    b.js('document.getElementById("reset").click()')
+    check("flame-reset", frame(b, "Attention.forward (model.py)") is not None, "the button does not show everything")
+
+    # search: what matches inside a match is not counted twice
+    b.key("/", "/")
+    check("flame-slash", b.js('document.activeElement.id') == "search" and not b.js('document.getElementById("search").value'),
+          "/ does not go to the search")
+    b.type("AT::native")
+    hit = sum(w for way, w in lines if any("at::native" in n for n in way))
+    check("flame-search-sample", 0 < hit < total and any(sum("at::native" in n for n in way) > 1 for way, _ in lines), hit)
+    found = b.js('document.getElementById("found").textContent')
+    check("flame-search-share", found.startswith(f"{100 * hit / total:.2f}% matched: {hit} calls in "), f"{found}, not {hit} of {total}")
+    shown = b.js(SHOWN)
+    check("flame-search-highlights", all(f["hit"] == ("at::native" in f["text"]) for f in shown) and any(f["hit"] for f in shown),
+          [f["text"] for f in shown if f["hit"]])
+    b.picture(f"{folder}/search.png")
+    b.type("xyz")
+    check("flame-search-none", b.js('document.getElementById("found").textContent') == "no match" and
+          not any(f["hit"] for f in b.js(SHOWN)), "something matches")
+    b.key("Escape")
+    check("flame-escape-search", b.js('document.getElementById("found").textContent') == "" and
+          not b.js('document.getElementById("search").value'), "Esc does not end the search")
+    b.key("f", None, 2)
+    check("flame-ctrl-f", b.js('document.activeElement.id') == "search", "Ctrl-F does not go to the search")
+    b.key("Escape")
+
+    # the keyboard alone
+    b.js('document.querySelector("#graph [tabindex=\\"0\\"]").focus()')
+    for _ in range(7):
+        b.key("ArrowDown")
+    at = b.js('document.activeElement.title.split("\\n")[0]')
+    check("flame-arrows-down", at == "LayerNorm.forward (model.py)", at)
+    b.key("ArrowRight")
+    at = b.js('document.activeElement.title.split("\\n")[0]')
+    check("flame-arrows-right", at == "MLP.forward (model.py)", at)
+    b.key("Enter")
+    check("flame-enter", abs(frame(b, "MLP.forward (model.py)")["w"] - width) < 1.5 and
+          b.js('document.activeElement.title').startswith("MLP.forward"), "Enter does not zoom, or the focus is lost")
+    b.key("Escape")
+
+    # another size, upside down, dark
+    b.size(700, 500)
+    width = b.js('document.getElementById("graph").clientWidth')
+    check("flame-resize", 650 < width < 700 and abs(frame(b, "all")["w"] - width) < 1.5, frame(b, "all"))
+    b.size(1280, 720)
+    y = frame(b, "all")["y"]
+    b.js('document.getElementById("flip").click()')
+    check("flame-flip", frame(b, "all")["y"] > y + 100 and frame(b, "softmax_warp_forward")["y"] < frame(b, "all")["y"], "not upside down")
+    b.js('document.getElementById("flip").click()')
+    light = b.js('getComputedStyle(document.body).backgroundColor')
+    b.picture(f"{folder}/light.png")
+    b.size(1280, 720, dark=True)
+    dark = b.js('getComputedStyle(document.body).backgroundColor')
+    b.picture(f"{folder}/dark.png")
+    check("flame-dark", light == "rgb(255, 255, 255)" and dark != light, f"{light} and {dark}")
+    b.size(1280, 720)
+
+
+def test_hostile(b, folder):
+    lines = test_load(b, folder, "hostile", "calls")
+    names = {n for way, _ in lines for n in way}
+    bad = "</script><img src=x onerror=alert(1)>: ?[31m?\"'&amp:?..."
+    check("flame-hostile-data", bad in names, names)
+    f = frame(b, bad)
+    check("flame-hostile-text", f is not None and f["label"] == bad, f)
+    check("flame-hostile-elements", b.js('document.querySelectorAll("img, #graph b, bdi *").length') == 0 and
+          b.js("document.scripts.length") == 2, "a name became an element")
+    check("flame-hostile-title", b.js('document.getElementById("title").textContent') == "./app </script>?;x", "another title")
+    b.key("/", "/")
+    b.type("<img")
+    found = b.js('document.getElementById("found").textContent')
+    check("flame-hostile-search", found == f"{100 / sum(w for _, w in lines):.2f}% matched: 1 call in 1 frame", found)
+    b.key("Escape")
+    b.picture(f"{folder}/hostile.png")
+
+
+def test_many(b, folder):
+    began = time.monotonic()
+    lines = test_load(b, folder, "many", "calls")
+    took = time.monotonic() - began
+    check("flame-many-stacks", len(lines) == 100000, len(lines))
+    check("flame-many-loads", took < 20, f"{took:.1f} s")
+    shown = b.js("document.querySelectorAll('#graph div').length")
+    check("flame-many-drawn", 100 < shown < 20000, f"{shown} frames are drawn")
+    began = time.monotonic()
+    b.key("/", "/")
+    b.type("function_number_7")
+    hit = sum(w for way, w in lines if any("function_number_7" in n for n in way))
+    found = b.js('document.getElementById("found").textContent')
+    check("flame-many-search", found.startswith(f"{hit / 1000:.2f}% matched: {hit:,} calls in "), found)
+    b.key("Escape")
+    for text in ("some::function_number_42", "some::function_number_33", "some::function_number_21"):
+        click(b, text)
+    check("flame-many-zoom", {"some::function_number_3"} <= {f["text"] for f in b.js(SHOWN)}, "deep frames stay hidden")
+    took = time.monotonic() - began
+    check("flame-many-fast", took < 10, f"{took:.1f} s")
+    b.picture(f"{folder}/many.png")
+
+
+def test_rest(b, folder):
+    test_load(b, folder, "time", "us")
+    test_load(b, folder, "bytes", "bytes")
+    b.load(f"{folder}/empty.html")
+    wrong = b.complaints()
+    check("flame-empty-no-errors", not wrong, wrong[:3])
+    said = b.js('document.getElementById("details").innerText')
+    check("flame-empty-says-so", "Nothing was recorded." in said, said)
+
+
+def main():
+    program, folder = sys.argv[1:]
+    profile = tempfile.mkdtemp(prefix="ct_flame.")
+    b = Browser(program, profile)
+    try:
+        b.open_page()
+        b.size(1280, 720)
+        for test in (test_program, test_hostile, test_many, test_rest):
+            test(b, folder)
+    except (Gone, OSError, TypeError) as error:
+        check("flame-browser", False, error)
+    finally:
+        b.close()
+        shutil.rmtree(profile, ignore_errors=True)
+    sys.exit(1 if failed else 0)
+
+
+main()

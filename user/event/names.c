@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * names.c - the names of kernels, as CT_NAME records tell them: {process, handle} -> name.
+ *
+ * One hash of handles, asked for every launch that is shown, and one of texts: a name that eight processes use is kept
+ * and demangled once. Names outlive their process, whose last calls may still be on the way, until a new program takes
+ * the process's number or room is needed. Room is bounded: names of processes that ended go first, then those that were
+ * not asked for longest. Never looks at a process: a replayed trace gives the same names.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "demangle.h"
+#include "event.h"
+
+#define FIRST_SLOTS 1024 /* a power of two */
+#define BYTES_MAX ((size_t)64 << 20)
+
+/* A name, for all handles of all processes that have it. */
+struct text {
+	struct text *next; /* in its chain */
+	uint32_t hash, refs;
+	size_t bytes;
+	bool cut;
+	char *full, *brief; /* NULL: the same as mangled; the same as full */
+	char mangled[];
+};
+
+struct entry {
+	struct text *text; /* NULL: a free slot */
+	uint64_t handle;
+	uint32_t pid;
+	uint32_t used; /* when it was asked for, by the table's clock */
+	uint8_t source;
+};
+
+/* A process that names are known of. */
+struct owner {
+	uint32_t pid; /* 0: a free slot */
+	bool exited, named;
+	uint64_t start_boottime_ns; /* 0: not known */
+};
+
+struct name_table {
+	struct entry *slots;
+	uint32_t nslots, used;
+	struct text **chains;
+	uint32_t nchains, ntexts;
+	struct owner *owners;
+	uint32_t nowners, cap_owners;
+	size_t bytes; /* of texts */
+	uint32_t clock;
+	const struct entry *last;
+	struct kernel_name answer; /* of `last` */
+};
+
+static const char *const source_names[CT_NAME_END] = {
+	[CT_NAME_NONE] = "unknown", [CT_NAME_REGISTERED] = "registered", [CT_NAME_SYMBOL] = "symbol",
+	[CT_NAME_DRIVER] = "driver", [CT_NAME_INNER] = "inner",		 [CT_NAME_FATBIN] = "fatbin",
+};
+
+const char *kernel_name_source(uint8_t source)
+{
+	return source_names[source < CT_NAME_END ? source : CT_NAME_NONE];
+}
+
+struct name_table *name_table_open(void)
+{
+	struct name_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->nslots = t->nchains = FIRST_SLOTS;
+	t->slots = calloc(t->nslots, sizeof(*t->slots));
+	t->chains = calloc(t->nchains, sizeof(*t->chains));
+	if (!t->slots || !t->chains) {
+		name_table_close(t);
+		return NULL;
+	}
+	return t;
+}
+
+static void text_free(struct text *x)
+{
+	free(x->full);
+	free(x->brief);
+	free(x);
+}
+
+void name_table_close(struct name_table *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; t->chains && i < t->nchains; i++) {
+		struct text *next;
+
+		for (struct text *x = t->chains[i]; x; x = next) {
+			next = x->next;
+			text_free(x);
+		}
+	}
+	free(t->chains);
+	free(t->slots);
+	free(t->owners);
+	free(t);
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------------ */
+
+static uint32_t hash_text(const char *s, size_t len)
+{
+	uint32_t h = 2166136261u;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (uint8_t)s[i]) * 16777619u;
+	return h ^ h >> 15;
+}
+
+static void grow_chains(struct name_table *t)
+{
+	uint32_t n = t->nchains * 2;
+	struct text **chains = calloc(n, sizeof(*chains)), *next;
+
+	if (!chains)
+		return;
+	for (uint32_t i = 0; i < t->nchains; i++) {
+		for (struct text *x = t->chains[i]; x; x = next) {
+			next = x->next;
+			x->next = chains[x->hash & (n - 1)];
+			chains[x->hash & (n - 1)] = x;
+		}
+	}
+	free(t->chains);
+	t->chains = chains;
+	t->nchains = n;
+}
+
+static struct text *text_make(const char *name, size_t len, bool cut)
+{
+	struct text *x = calloc(1, sizeof(*x) + len + 1);
+
+	if (!x)
+		return NULL;
+	memcpy(x->mangled, name, len);
+	x->cut = cut;
+	/* half a mangled name cannot be read */
+	x->full = cut ? NULL : demangle_full(x->mangled);
+	x->brief = cut || !x->full ? NULL : demangle_brief(x->full);
+	x->bytes = sizeof(*x) + len + 1 + (x->full ? strlen(x->full) + 1 : 0) + (x->brief ? strlen(x->brief) + 1 : 0);
+	return x;
+}
+
+/* The text of a name, with a reference for the caller. NULL: no memory. */
+static struct text *text_get(struct name_table *t, const char *name, size_t len, bool cut)
+{
+	uint32_t hash = hash_text(name, len);
+	struct text *x = t->chains[hash & (t->nchains - 1)];
+
+	while (x && (x->hash != hash || x->cut != cut || strncmp(x->mangled, name, len) || x->mangled[len]))
+		x = x->next;
+	if (!x) {
+		x = text_make(name, len, cut);
+		if (!x)
+			return NULL;
+		if (t->ntexts++ >= t->nchains)
+			grow_chains(t);
+		x->hash = hash;
+		x->next = t->chains[hash & (t->nchains - 1)];
+		t->chains[hash & (t->nchains - 1)] = x;
+		t->bytes += x->bytes;
+	}
+	x->refs++;
+	return x;
+}
+
+static void text_put(struct name_table *t, struct text *x)
+{
+	struct text **at = &t->chains[x->hash & (t->nchains - 1)];
+
+	if (--x->refs)
+		return;
+	while (*at != x)
+		at = &(*at)->next;
+	*at = x->next;
+	t->bytes -= x->bytes;
+	t->ntexts--;
+	text_free(x);
+}
+
+/* ---- handles ---------------------------------------------------------------------------------------------- */
+
+static uint32_t hash_handle(uint32_t pid, uint64_t handle)
+{
+	uint64_t h = (handle ^ (uint64_t)pid << 40) * 0x9e3779b97f4a7c15ULL;
+
+	return (uint32_t)(h >> 32);
+}
+
+/* The slot of a handle, or the free one where it belongs. The table is never full. */
+static struct entry *slot_of(struct entry *slots, uint32_t nslots, uint32_t pid, uint64_t handle)
+{
+	uint32_t i = hash_handle(pid, handle) & (nslots - 1);
+
+	while (slots[i].text && (slots[i].handle != handle || slots[i].pid != pid))
+		i = (i + 1) & (nslots - 1);
+	return &slots[i];
+}
+
+/* Moves the entries for which keep() holds into a table of nslots; the others are dropped. */
+static int rebuild(struct name_table *t, uint32_t nslots, bool (*keep)(const struct name_table *, const struct entry *, uint32_t),
+		   uint32_t arg)
+{
+	struct entry *slots = calloc(nslots, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->nslots; i++) {
+		struct entry *e = &t->slots[i];
+
+		if (!e->text)
+			continue;
+		if (keep && !keep(t, e, arg)) {
+			text_put(t, e->text);
+			t->used--;
+		} else {
+			*slot_of(slots, nslots, e->pid, e->handle) = *e;
+		}
+	}
+	free(t->slots);
+	t->slots = slots;
+	t->nslots = nslots;
+	t->last = NULL;
+	return 0;
+}
+
+/* Frees a slot: the entries behind it that would no longer be found move up. */
+static void drop_slot(struct name_table *t, struct entry *e)
+{
+	uint32_t hole = (uint32_t)(e - t->slots), mask = t->nslots - 1;
+
+	text_put(t, e->text);
+	t->used--;
+	t->last = NULL;
+	for (uint32_t i = (hole + 1) & mask; t->slots[i].text; i = (i + 1) & mask) {
+		uint32_t home = hash_handle(t->slots[i].pid, t->slots[i].handle) & mask;
+
+		if (((i - home) & mask) >= ((i - hole) & mask)) {
+			t->slots[hole] = t->slots[i];
+			hole = i;
+		}
+	}
+	t->slots[hole].text = NULL;
+}
+
+/* ---- processes -------------------------------------------------------------------------------------------- */
+
+static struct owner *owner_of(const struct name_table *t, uint32_t pid)
+{
+	for (uint32_t i = 0; i < t->nowners; i++)
+		if (t->owners[i].pid == pid)
+			return &t->owners[i];
+	return NULL;
+}
+
+static bool of_other(const struct name_table *t, const struct entry *e, uint32_t pid)
+{
+	(void)t;
+	return e->pid != pid;
+}
+
+static bool of_living(const struct name_table *t, const struct entry *e, uint32_t arg)
+{
+	const struct owner *o = owner_of(t, e->pid);
+
+	(void)arg;
+	return o && !o->exited;
+}
+
+static bool used_since(const struct name_table *t, const struct entry *e, uint32_t since)
+{
+	(void)t;
+	return e->used >= since;
+}
+
+static bool forget_exited(struct name_table *t)
+{
+	uint32_t nliving = 0;
+
+	if (rebuild(t, t->nslots, of_living, 0))
+		return false;
+	for (uint32_t i = 0; i < t->nowners; i++)
+		if (!t->owners[i].exited)
+			t->owners[nliving++] = t->owners[i];
+	t->nowners = nliving;
+	return true;
+}
+
+/* The process, which may be new. NULL: no memory. */
+static struct owner *owner_get(struct name_table *t, uint32_t pid)
+{
+	struct owner *o = owner_of(t, pid);
+
+	if (o)
+		return o;
+	if (t->nowners == t->cap_owners && (!forget_exited(t) || t->nowners >= t->cap_owners / 2)) {
+		uint32_t cap = t->cap_owners ? t->cap_owners * 2 : 64;
+		struct owner *owners = realloc(t->owners, cap * sizeof(*owners));
+
+		if (!owners)
+			return NULL;
+		t->owners = owners;
+		t->cap_owners = cap;
+	}
+	o = &t->owners[t->nowners++];
+	*o = (struct owner){ .pid = pid };
+	return o;
+}
+
+/* The process has become another one. */
+static int forget_process(struct name_table *t, struct owner *o)
+{
+	bool named = o->named;
+
+	*o = (struct owner){ .pid = o->pid };
+	return named ? rebuild(t, t->nslots, of_other, o->pid) : 0;
+}
+
+static size_t room(const struct name_table *t)
+{
+	return t->bytes + t->used * 2 * sizeof(*t->slots);
+}
+
+/* Drops what is needed least until a quarter of the room is free. */
+static int make_room(struct name_table *t)
+{
+	int err = forget_exited(t) ? 0 : -ENOMEM;
+
+	for (uint64_t part = 2; !err && room(t) > BYTES_MAX / 4 * 3; part *= 2)
+		err = rebuild(t, t->nslots, used_since, t->clock - (uint32_t)(t->clock / part) + 1);
+	return err;
+}
+
+/* ---- records ---------------------------------------------------------------------------------------------- */
+
+static int learn(struct name_table *t, const struct ct_name *n)
+{
+	size_t len = strnlen(n->name, n->len);
+	struct entry *e = slot_of(t->slots, t->nslots, n->h.pid, n->handle);
+	struct owner *o;
+	struct text *x;
+	int err;
+
+	t->last = NULL;
+	if (!len) {
+		if (e->text)
+			drop_slot(t, e);
+		return 0;
+	}
+	o = owner_get(t, n->h.pid);
+	if (!o)
+		return -ENOMEM;
+	o->named = true;
+	e = slot_of(t->slots, t->nslots, n->h.pid, n->handle); /* exited processes may have been dropped */
+	x = text_get(t, n->name, len, n->cut);
+	if (!x)
+		return -ENOMEM;
+	if (e->text) {
+		text_put(t, e->text);
+	} else {
+		if (t->used >= t->nslots / 2) {
+			err = rebuild(t, t->nslots * 2, NULL, 0);
+			if (err) {
+				text_put(t, x);
+				return err;
+			}
+			e = slot_of(t->slots, t->nslots, n->h.pid, n->handle);
+		}
+		t->used++;
+	}
+	*e = (struct entry){ .text = x, .handle = n->handle, .pid = n->h.pid, .used = ++t->clock, .source = n->source };
+	return room(t) > BYTES_MAX ? make_room(t) : 0;
+}
+
+/* A process began, or was told of again, or became another program. */
+static int process_record(struct name_table *t, const struct ct_process *p)
+{
+	struct owner *o = owner_get(t, p->h.pid);
+	int err = 0;
+
+	if (!o)
+		return -ENOMEM;
+	if (p->h.kind == CT_EXEC || o->exited ||
+	    (o->start_boottime_ns && o->start_boottime_ns != p->start_boottime_ns))
+		err = forget_process(t, o);
+	o->start_boottime_ns = p->start_boottime_ns;
+	return err;
+}
+
+int name_table_record(struct name_table *t, const struct ct_hdr *rec)
+{
+	struct owner *o;
+
+	switch (rec->kind) {
+	case CT_NAME:
+		return learn(t, (const struct ct_name *)rec);
+	case CT_PROCESS:
+	case CT_EXEC:
+		return process_record(t, (const struct ct_process *)rec);
+	case CT_EXIT:
+		o = owner_of(t, rec->pid);
+		if (o)
+			o->exited = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+const struct kernel_name *name_table_find(struct name_table *t, const struct ct_call *c)
+{
+	uint64_t handle;
+	struct entry *e;
+
+	if (!api_kernel(c, API_ARCH_HERE, &handle))
+		return NULL;
+	if (t->last && t->last->handle == handle && t->last->pid == c->h.pid)
+		return &t->answer;
+	e = slot_of(t->slots, t->nslots, c->h.pid, handle);
+	if (!e->text)
+		return NULL;
+	e->used = ++t->clock;
+	t->last = e;
+	t->answer = (struct kernel_name){
+		.mangled = e->text->mangled,
+		.full = e->text->full ? e->text->full : e->text->mangled,
+		.brief = e->text->brief ? e->text->brief : e->text->full ? e->text->full : e->text->mangled,
+		.source = e->source,
+		.cut = e->text->cut,
+	};
+	return &t->answer;
+}

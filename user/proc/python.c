@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * python.c - see python.h: finds the interpreter and learns its layout. The walk is in python_walk.c.
+ *
+ * All hangs on one variable of the interpreter, _PyRuntime, and on its version, which is another, Py_Version (since 3.11).
+ * Both are exported by python and by libpython.so, since extension modules are linked against them. 3.13 has a section
+ * for _PyRuntime, so that it is found in a stripped program, and begins it with the offsets of what debuggers look for.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elf_read.h"
+#include "python.h"
+
+#define MAJOR_MINOR(version) ((version) >> 16)
+#define CANDIDATE 0xc /* release level in PY_VERSION_HEX: a, b, c, f; the layout is frozen from c on */
+
+/* From the headers of 3.11.2 and 3.11.7; tests/unit/test_python.c compares with those of the installed interpreters. */
+static const struct ct_python python_311 = {
+	.runtime_interpreters_head = 40, /* internal/pycore_runtime.h: struct pyruntimestate, interpreters.head */
+	.interp_next = 0,		 /* internal/pycore_interp.h: struct _is, next; threads.head */
+	.interp_threads_head = 16,
+	.thread_prev = 0, /* cpython/pystate.h: struct _ts, prev, next, interp, native_thread_id, cframe */
+	.thread_next = 8,
+	.thread_interp = 16,
+	.thread_native_id = 160,
+	.thread_frame = 56,
+	.cframe_frame = 8,  /* cpython/pystate.h: struct _PyCFrame, current_frame; use_tracing comes first */
+	.frame_code = 32,   /* internal/pycore_frame.h: struct _PyInterpreterFrame, f_code, previous, prev_instr, owner */
+	.frame_previous = 48,
+	.frame_instr = 56,
+	.frame_entry = 68, /* is_entry */
+	.frame_owner = 69,
+	.owner_shim = CT_PY_NONE, /* enum _frameowner ends with FRAME_OWNED_BY_FRAME_OBJECT */
+	.code_first_line = 72,	  /* cpython/code.h: struct PyCodeObject */
+	.code_check = 72,
+	.code_filename = 112,
+	.code_qualname = 128,
+	.code_linetable = 136,
+	.code_instrs = 184, /* co_code_adaptive */
+	.str_length = 16,   /* cpython/unicodeobject.h: PyASCIIObject */
+	.str_state = 32,
+	.str_ascii_data = 48,	/* sizeof(PyASCIIObject) */
+	.str_compact_data = 72, /* sizeof(PyCompactUnicodeObject) */
+	.bytes_size = 16,	/* cpython/bytesobject.h: PyBytesObject */
+	.bytes_data = 32,
+};
+
+/* From the headers of 3.12.1. It has no _Py_DebugOffsets: they came with 3.13. */
+static const struct ct_python python_312 = {
+	.runtime_interpreters_head = 40,
+	.interp_next = 0,
+	.interp_threads_head = 72,
+	.thread_prev = 0,
+	.thread_next = 8,
+	.thread_interp = 16,
+	.thread_native_id = 144,
+	.thread_frame = 56,
+	.cframe_frame = 0,
+	.frame_code = 0,
+	.frame_previous = 8,
+	.frame_instr = 56,
+	.frame_entry = CT_PY_NONE,
+	.frame_owner = 70,
+	.owner_shim = 3, /* FRAME_OWNED_BY_CSTACK */
+	.code_first_line = 68,
+	.code_check = 72,
+	.code_filename = 112,
+	.code_qualname = 128,
+	.code_linetable = 136,
+	.code_instrs = 192,
+	.str_length = 16,
+	.str_state = 32,
+	.str_ascii_data = 40,
+	.str_compact_data = 56,
+	.bytes_size = 16,
+	.bytes_data = 32,
+};
+
+/* internal/pycore_runtime.h of 3.13: struct _Py_DebugOffsets, up to what is used. "Only guaranteed to be stable between
+ * patch versions for a given minor version": 3.14 has others. */
+struct debug_offsets {
+	char cookie[8];
+	uint64_t version, free_threaded;
+	struct {
+		uint64_t size, finalizing, interpreters_head;
+	} runtime;
+	struct {
+		uint64_t size, id, next, threads_head, gc, imports_modules, sysdict, builtins, ceval_gil, gil, gil_enabled,
+			gil_locked, gil_holder;
+	} interp;
+	struct {
+		uint64_t size, prev, next, interp, current_frame, thread_id, native_thread_id, datastack_chunk, status;
+	} thread;
+	struct {
+		uint64_t size, previous, executable, instr_ptr, localsplus, owner;
+	} frame;
+	struct {
+		uint64_t size, filename, name, qualname, linetable, firstlineno, argcount, localsplusnames, localspluskinds,
+			code_adaptive;
+	} code;
+	uint64_t others[20]; /* object, type, tuple, list, dict, float, long */
+	struct {
+		uint64_t size, ob_size, ob_sval;
+	} bytes;
+	struct {
+		uint64_t size, state, length, asciiobject_size;
+	} unicode;
+};
+
+/* ---- what the interpreter says of itself ------------------------------------------------------------------ */
+
+/* Takes an offset of a field of `bytes` bytes over if it lies below `limit`; 0 of what follows is wrong when one does not. */
+static bool take(uint16_t *to, uint64_t offset, uint64_t bytes, uint64_t limit)
+{
+	*to = (uint16_t)offset;
+	return offset < limit && bytes <= limit - offset;
+}
+
+static bool from_debug_offsets(struct ct_python *p, const struct debug_offsets *o)
+{
+	const uint64_t any = CT_PY_NONE - 1, frame = CT_PY_FRAME_BYTES, object = 4096;
+	const uint64_t check = sizeof(uint64_t[CT_PY_CHECK_WORDS]);
+	uint64_t words = o->code.linetable + 8 - check;
+	bool good;
+
+	good = take(&p->runtime_interpreters_head, o->runtime.interpreters_head, 8, any);
+	good &= take(&p->interp_next, o->interp.next, 8, any);
+	good &= take(&p->interp_threads_head, o->interp.threads_head, 8, any);
+	good &= take(&p->thread_prev, o->thread.prev, 8, any);
+	good &= take(&p->thread_next, o->thread.next, 8, any);
+	good &= take(&p->thread_interp, o->thread.interp, 8, any);
+	good &= take(&p->thread_native_id, o->thread.native_thread_id, 8, any);
+	good &= take(&p->thread_frame, o->thread.current_frame, 8, any);
+	good &= take(&p->frame_previous, o->frame.previous, 8, frame);
+	good &= take(&p->frame_code, o->frame.executable, 8, frame);
+	good &= take(&p->frame_instr, o->frame.instr_ptr, 8, frame);
+	good &= take(&p->frame_owner, o->frame.owner, 1, frame) && o->frame.size >= frame;
+	good &= o->code.linetable + 8 >= check && take(&p->code_check, words, check, object);
+	good &= take(&p->code_linetable, o->code.linetable, 8, object);
+	good &= take(&p->code_filename, o->code.filename, 8, object);
+	good &= take(&p->code_qualname, o->code.qualname, 8, object);
+	good &= take(&p->code_first_line, o->code.firstlineno, 4, object);
+	good &= take(&p->code_instrs, o->code.code_adaptive, 2, object);
+	good &= take(&p->str_state, o->unicode.state, 4, object);
+	good &= take(&p->str_length, o->unicode.length, 8, object);
+	good &= take(&p->str_ascii_data, o->unicode.asciiobject_size, 1, object);
+	/* cpython/unicodeobject.h: PyCompactUnicodeObject is PyASCIIObject, utf8_length and utf8 */
+	good &= take(&p->str_compact_data, o->unicode.asciiobject_size + 16, 1, object);
+	good &= take(&p->bytes_size, o->bytes.ob_size, 8, object);
+	good &= take(&p->bytes_data, o->bytes.ob_sval, 1, object);
+	p->cframe_frame = CT_PY_NONE;
+	p->frame_entry = CT_PY_NONE;
+	p->owner_shim = 3; /* internal/pycore_frame.h: FRAME_OWNED_BY_CSTACK */
+	/* The check is made of the words that the pointers lie in: else they are not where this program looks. */
+	good &= p->code_filename >= p->code_check && p->code_qualname >= p->code_check &&
+		p->code_filename < p->code_linetable && p->code_qualname < p->code_linetable &&
+		!((p->code_filename - p->code_check) % 8) && !((p->code_qualname - p->code_check) % 8);
+	return good;
+}
+
+static char reason[128];
+
+static int refuse(const char **why, uint32_t version, const char *what)
+{
+	snprintf(reason, sizeof(reason), "Python %u.%u %s", version >> 24, version >> 16 & 0xff, what);
+	if (why)
+		*why = reason;
+	return -ENOTSUP;
+}
+
+/* What the file has at an address as linked. Versions and offsets are constants: they are there before the loader has
+ * mapped all of the file, and whatever the process did to its memory since. */
+static int read_linked(const struct elf_file *f, uint64_t addr, void *buf, size_t len)
+{
+	for (int i = 0; i < f->nphdr; i++) {
+		const Elf64_Phdr *p = &f->phdr[i];
+		uint64_t in = addr - p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && addr >= p->p_vaddr && in < p->p_filesz && len <= p->p_filesz - in &&
+		    p->p_offset <= INT64_MAX - in)
+			return pread(f->fd, buf, len, (off_t)(p->p_offset + in)) == (ssize_t)len ? 0 : -EIO;
+	}
+	return -ENOENT;
+}
+
+/* runtime: as linked. */
+static int layout_of(const struct elf_file *f, uint64_t runtime, uint32_t version, struct ct_python *out, const char **why)
+{
+	struct debug_offsets o;
+
+	if (MAJOR_MINOR(version) < 0x030b)
+		return refuse(why, version, "is older than 3.11");
+	if (MAJOR_MINOR(version) > 0x030d)
+		return refuse(why, version, "is newer than 3.13, the last one whose frames this program knows");
+	if ((version >> 4 & 0xf) < CANDIDATE)
+		return refuse(why, version, "is an alpha or beta, whose layout no release has");
+	memset(out, 0, sizeof(*out));
+	if (MAJOR_MINOR(version) == 0x030d) {
+		if (read_linked(f, runtime, &o, sizeof(o)) || memcmp(o.cookie, "xdebugpy", sizeof(o.cookie)) ||
+		    o.version != version)
+			return refuse(why, version, "does not begin _PyRuntime with its debug offsets");
+		if (o.free_threaded)
+			return refuse(why, version, "is the free-threaded build");
+		if (!from_debug_offsets(out, &o))
+			return refuse(why, version, "has debug offsets that cannot be");
+	} else {
+		*out = MAJOR_MINOR(version) == 0x030b ? python_311 : python_312;
+	}
+	out->version = version;
+	return 0;
+}
+
+/* Does the first thread of the first interpreter say that it belongs there? Before the interpreter has begun there is
+ * none, and while the file is being mapped other bytes are in its place. */
+static int layout_holds(struct target *t, const struct ct_python *p, const char **why)
+{
+	const struct target_map *m = target_map_at(t, p->runtime);
+	uint64_t interp, thread, back;
+	int err = 0;
+
+	if (!m || !m->write)
+		return 0;
+	/* a thread that ends meanwhile is not a wrong layout: look again */
+	for (int i = 0; i < 5; i++) {
+		if (i)
+			usleep(1000);
+		err = target_read(t, p->runtime + p->runtime_interpreters_head, &interp, sizeof(interp));
+		if (err || !interp)
+			return err;
+		err = target_read(t, interp + p->interp_threads_head, &thread, sizeof(thread));
+		if (!err && !thread)
+			return 0;
+		if (!err)
+			err = target_read(t, thread + p->thread_interp, &back, sizeof(back));
+		if (!err && back == interp)
+			return 0;
+		if (err && err != -EFAULT)
+			return err;
+	}
+	return refuse(why, p->version, "keeps its threads in a way of its own");
+}
+
+/* ---- which file it is in ---------------------------------------------------------------------------------- */
+
+struct found {
+	uint64_t runtime, version; /* as they are linked; 0: not there */
+};
+
+static int on_variable(void *ctx, const struct elf_sym *sym)
+{
+	struct found *f = ctx;
+
+	if (sym->defined && !strcmp(sym->name, "_PyRuntime"))
+		f->runtime = sym->value;
+	if (sym->defined && !strcmp(sym->name, "Py_Version"))
+		f->version = sym->value;
+	return 0;
+}
+
+/* Where the file's segment that a mapping is of would begin, were the file linked to lie at 0. */
+static bool bias_of(const struct elf_file *f, const struct target_map *m, uint64_t *bias)
+{
+	for (int i = 0; i < f->nphdr; i++) {
+		const Elf64_Phdr *p = &f->phdr[i];
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || m->offset < (p->p_offset & ~4095ULL) ||
+		    m->offset >= p->p_offset + p->p_filesz)
+			continue;
+		*bias = m->start - m->offset - (p->p_vaddr - p->p_offset);
+		return true;
+	}
+	return false;
+}
+
+/* Finds the variables. named: the file's name says that it is Python, so it is worth a full search. */
+static void find_variables(const struct elf_file *file, bool named, struct found *f)
+{
+	elf_variables(file, SHT_DYNSYM, "_PyRuntime", "Py_Version", on_variable, f);
+	if (!f->runtime && named)
+		elf_variables(file, SHT_SYMTAB, "_PyRuntime", "Py_Version", on_variable, f);
+	for (uint32_t i = 0; !f->runtime && i < file->nshdr; i++)
+		if (!strcmp(elf_section_name(file, i), ".PyRuntime"))
+			f->runtime = file->shdr[i].sh_addr;
+}
+
+static int version_of(const struct elf_file *file, const struct found *f, uint32_t *version)
+{
+	struct debug_offsets o;
+	uint64_t v = 0;
+
+	if (f->version && !read_linked(file, f->version, &v, sizeof(v))) {
+		*version = (uint32_t)v;
+		return 0;
+	}
+	if (read_linked(file, f->runtime, &o, sizeof(o)) || memcmp(o.cookie, "xdebugpy", sizeof(o.cookie)))
+		return -ENOENT;
+	*version = (uint32_t)o.version;
+	return 0;
+}
+
+/* The interpreter in one mapped file. */
+static int look_into(struct target *t, const struct target_map *m, bool named, struct ct_python *out, const char **why)
+{
+	struct found f = { 0 };
+	struct elf_file file;
+	uint64_t bias = 0;
+	uint32_t version;
+	int fd = target_open_map(t, m), err;
+
+	if (fd < 0)
+		return fd == -ESRCH ? fd : -ENOENT;
+	err = elf_file_open(&file, fd);
+	if (!err && bias_of(&file, m, &bias))
+		find_variables(&file, named, &f);
+	if (err || !f.runtime) {
+		err = -ENOENT;
+	} else if (version_of(&file, &f, &version)) {
+		if (why)
+			*why = "its Python has no Py_Version: it is older than 3.11";
+		err = -ENOTSUP;
+	} else {
+		err = layout_of(&file, f.runtime, version, out, why);
+	}
+	elf_file_close(&file);
+	close(fd);
+	if (err)
+		return err;
+	out->runtime = bias + f.runtime;
+	return layout_holds(t, out, why);
+}
+
+/* python3.11, libpython3.11.so.1.0; not libtorch_python.so, nor a module such as x.cpython-311-x86_64-linux-gnu.so */
+static bool named_python(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	base = base ? base + 1 : path;
+	return !strncmp(base, "python", 6) || !strncmp(base, "libpython", 9);
+}
+
+int python_find(struct target *t, struct ct_python *out, const char **why)
+{
+	const struct target_map *maps, *program = NULL;
+	int n = target_maps(t, &maps), refused = -ENOENT;
+
+	if (n < 0)
+		return n;
+	for (int i = 0; i < n; i++) {
+		int err;
+
+		if (!maps[i].exec || !maps[i].ino || maps[i].path[0] != '/')
+			continue;
+		if (!program)
+			program = &maps[i]; /* programs lie below what they load */
+		if (!named_python(maps[i].path))
+			continue;
+		err = look_into(t, &maps[i], true, out, why);
+		if (err != -ENOENT && err != -ENOTSUP)
+			return err;
+		if (err == -ENOTSUP)
+			refused = err;
+	}
+	/* Python inside another program (it exports the variables for the sake of extension modules) */
+	if (refused == -ENOENT && program && !named_python(program->path))
+		return look_into(t, program, false, out, why);
+	return refused;
+}

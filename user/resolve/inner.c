@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* inner.c - see inner.h. */
+#include <stdlib.h>
+
+#include "inner.h"
+
+#define THREADS 1024		 /* a power of two */
+#define WANTED_NS 2000000000ULL	 /* after the last launch of a kernel without a name */
+#define SETTLE_NS 200000000ULL	 /* until the source captures them */
+#define TRIES 3
+
+struct last {
+	uint32_t pid, tid; /* tid 0: none */
+	bool many;
+	uint64_t start_ns, handle; /* of the first since the thread's outermost call */
+};
+
+struct inner {
+	uint64_t wanted_ns; /* until when */
+	uint64_t since_ns;  /* since when without a break */
+	struct last threads[THREADS]; /* two threads may fall on one: then neither learns */
+};
+
+struct inner *inner_open(void)
+{
+	return calloc(1, sizeof(struct inner));
+}
+
+void inner_close(struct inner *i)
+{
+	free(i);
+}
+
+static struct last *last_of(struct inner *i, uint32_t tid)
+{
+	return &i->threads[tid * 2654435761u >> 22];
+}
+
+void inner_saw(struct inner *i, const struct ct_call *c, uint64_t handle)
+{
+	struct last *l = last_of(i, c->h.tid);
+
+	if (l->tid == c->h.tid && l->pid == c->h.pid) {
+		l->many |= l->handle != handle;
+		return;
+	}
+	*l = (struct last){ .pid = c->h.pid, .tid = c->h.tid, .start_ns = c->h.start_ns, .handle = handle };
+}
+
+bool inner_of(struct inner *i, const struct ct_call *outer, uint64_t *handle, uint8_t *tries)
+{
+	const struct last *l = last_of(i, outer->h.tid);
+	bool seen = l->tid == outer->h.tid && l->pid == outer->h.pid && !l->many && l->start_ns >= outer->h.start_ns;
+
+	if (*tries >= TRIES)
+		return false;
+	if (!inner_wanted(i, outer->h.end_ns))
+		i->since_ns = outer->h.end_ns;
+	if (seen || outer->h.start_ns > i->since_ns + SETTLE_NS)
+		++*tries;
+	if (*tries < TRIES && outer->h.end_ns + WANTED_NS > i->wanted_ns)
+		i->wanted_ns = outer->h.end_ns + WANTED_NS;
+	*handle = l->handle;
+	return seen;
+}
+
+void inner_done(struct inner *i, const struct ct_call *outer)
+{
+	struct last *l = last_of(i, outer->h.tid);
+
+	if (l->tid == outer->h.tid && l->pid == outer->h.pid)
+		l->tid = 0;
+}
+
+bool inner_wanted(const struct inner *i, uint64_t now_ns)
+{
+	return i->wanted_ns > now_ns;
+}

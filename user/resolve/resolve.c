@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * resolve.c - see resolve.h. Which record goes to whom: what calls teach of names (names), names of what ran before the trace
+ * (known), stacks (stacks); and the processes that these read, each opened once.
+ *
+ * The process is read when its records are looked at, up to some milliseconds after the call. That code was unloaded in
+ * between is known by two numbers: how many unloading calls have begun, as the source counts them, and how many have come
+ * by as records. While they are the same nothing is being unloaded.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "known.h"
+#include "names.h"
+#include "resolve.h"
+#include "stacks.h"
+#include "targets.h"
+
+#define LATE_NS 1000000000ULL /* a record of before a loss that has not come by then was lost */
+
+struct resolve {
+	struct resolve_opts opts;
+	emit_fn out;
+	void *ctx;
+	struct targets *targets;
+	struct names *names;   /* NULL: not wanted */
+	struct known *known;   /* NULL: not wanted */
+	struct stacks *stacks; /* NULL: not wanted */
+	uint64_t now_ns;       /* of the newest record */
+	uint64_t unloads;      /* calls that unload kernels, so far */
+	uint64_t lost_ns;      /* when records were lost; 0: none, or that is dealt with */
+	uint64_t begun_at_loss; /* what the source had counted then */
+	union {
+		struct ct_call call;
+		char room[sizeof(struct ct_call) + CT_DATA_MAX + 8];
+	};
+};
+
+static const char *ask(void *ctx, uint32_t pid, uint64_t handle, bool driver, enum ct_name_source *source, uint32_t *len)
+{
+	struct resolve *r = ctx;
+	struct target *t = targets_get(r->targets, pid, r->now_ns);
+
+	return t ? known_find(r->known, t, pid, handle, driver, source, len) : NULL;
+}
+
+static void teach(void *ctx, uint32_t pid, uint64_t handle, const char *name, uint32_t len)
+{
+	struct resolve *r = ctx;
+	struct target *t = targets_get(r->targets, pid, r->now_ns);
+
+	if (t)
+		known_teach(r->known, t, pid, handle, name, len);
+}
+
+static void forget(void *ctx, uint32_t pid)
+{
+	known_forget(((struct resolve *)ctx)->known, pid);
+}
+
+static int emit(void *ctx, const struct ct_hdr *rec)
+{
+	struct resolve *r = ctx;
+
+	return r->out(r->ctx, rec);
+}
+
+static void closing(void *ctx, uint32_t pid)
+{
+	struct resolve *r = ctx;
+
+	if (r->known)
+		known_forget(r->known, pid);
+}
+
+struct resolve *resolve_open(const struct resolve_opts *opts, struct process_table *procs, emit_fn out, void *ctx)
+{
+	static const struct names_ops ops = { .out = emit, .ask = ask, .teach = teach, .forget = forget };
+	struct resolve *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->opts = *opts;
+	r->out = out;
+	r->ctx = ctx;
+	r->targets = targets_open(procs, closing, r);
+	if (opts->names) {
+		r->names = names_open(&ops, r, opts->inner);
+		r->known = known_open(opts);
+	}
+	if (opts->stacks)
+		r->stacks = stacks_open(emit, r);
+	if (!r->targets || (opts->names && (!r->names || !r->known)) || (opts->stacks && !r->stacks)) {
+		resolve_close(r);
+		return NULL;
+	}
+	return r;
+}
+
+void resolve_close(struct resolve *r)
+{
+	if (!r)
+		return;
+	names_close(r->names);
+	known_close(r->known);
+	stacks_close(r->stacks);
+	targets_close(r->targets);
+	free(r);
+}
+
+/* -EINTR of `out` only asks for a pause: what is begun is done all the same. */
+static bool stops(int err)
+{
+	return err && err != -EINTR;
+}
+
+/* Records were lost. Was one among them that takes names away? */
+static int after_loss(struct resolve *r, const struct ct_hdr *rec)
+{
+	uint64_t begun;
+
+	if (!r->opts.forgets || !r->known)
+		return 0;
+	if (rec->lost) {
+		r->begun_at_loss = r->opts.forgets(r->opts.forgets_ctx);
+		r->lost_ns = rec->end_ns ? rec->end_ns : 1;
+		return r->begun_at_loss == r->unloads ? 0 : names_doubt(r->names, rec->end_ns);
+	}
+	if (!r->lost_ns || rec->start_ns < r->lost_ns + LATE_NS)
+		return 0;
+	r->lost_ns = 0;
+	if (r->unloads >= r->begun_at_loss)
+		return 0;
+	begun = r->begun_at_loss;
+	r->unloads = begun;
+	known_unloads(r->known, begun);
+	return names_doubt(r->names, rec->start_ns);
+}
+
+static void count_unload(struct resolve *r, const struct ct_call *c)
+{
+	uint64_t begun;
+
+	if (c->h.kind != CT_CALL || c->h.flags & (CT_F_PENDING | CT_F_BEFORE) || !api_forgets(c->func))
+		return;
+	r->unloads++;
+	/* one that was taken for lost has come after all */
+	begun = r->opts.forgets ? r->opts.forgets(r->opts.forgets_ctx) : r->unloads;
+	if (r->unloads > begun)
+		r->unloads = begun;
+	known_unloads(r->known, r->unloads);
+}
+
+/* A call and, where it has a stack, its id. */
+static int pass_call(struct resolve *r, const struct ct_call *c)
+{
+	struct target *t = NULL;
+	uint64_t id;
+	int err;
+
+	if (!r->stacks || c->h.flags & CT_F_STACK || c->h.size > sizeof(*c) + CT_DATA_MAX)
+		return r->out(r->ctx, &c->h);
+	t = targets_get(r->targets, c->h.pid, r->now_ns);
+	id = stacks_of_call(r->stacks, t, c);
+	err = stacks_error(r->stacks);
+	if (stops(err))
+		return err;
+	if (!id)
+		return r->out(r->ctx, &c->h);
+	memcpy(r->room, c, c->h.size);
+	memcpy(r->room + c->h.size, &id, sizeof(id));
+	r->call.h.size = (uint16_t)(c->h.size + sizeof(id));
+	r->call.h.flags |= CT_F_STACK;
+	return r->out(r->ctx, &r->call.h);
+}
+
+/* A process began, became another program, forked, ended, or maps other files. */
+static void process(struct resolve *r, const struct ct_hdr *h)
+{
+	struct target *t;
+
+	if (h->kind == CT_EXEC)
+		targets_drop(r->targets, h->pid);
+	t = r->stacks || h->kind == CT_MAP ? targets_get(r->targets, h->pid, r->now_ns) : NULL;
+	if (t && h->kind == CT_MAP)
+		target_refresh(t);
+	if (r->stacks)
+		stacks_process(r->stacks, t, h);
+	if (h->kind == CT_EXIT)
+		targets_exited(r->targets, h->pid, h->end_ns);
+}
+
+int resolve_record(struct resolve *r, const struct ct_hdr *h)
+{
+	int err = 0, e;
+
+	if (h->end_ns > r->now_ns)
+		r->now_ns = h->end_ns;
+	if (r->known)
+		err = after_loss(r, h);
+	switch (h->kind) {
+	case CT_USER_STACK:
+	case CT_PY_STACK:
+	case CT_PY_CODE:
+		e = r->stacks ? stacks_record(r->stacks, targets_get(r->targets, h->pid, r->now_ns), h) : 0;
+		return e == -EBADMSG ? err : e ? e : err;
+	case CT_CALL:
+	case CT_ENTER:
+		if (r->known)
+			count_unload(r, (const struct ct_call *)h);
+		break;
+	case CT_PROCESS:
+		/* another process under the number of one that ended */
+		if (!targets_same(r->targets, (const struct ct_process *)h))
+			targets_drop(r->targets, h->pid);
+		process(r, h);
+		break;
+	case CT_EXEC:
+	case CT_FORK:
+	case CT_EXIT:
+	case CT_MAP:
+		process(r, h);
+		break;
+	}
+	if (r->names && !stops(err)) {
+		e = names_record(r->names, h);
+		err = stops(e) || !err ? e : err;
+	}
+	if (stops(err) || h->kind == CT_MORE || h->kind == CT_MAP)
+		return err;
+	if (h->kind == CT_CALL || h->kind == CT_ENTER)
+		e = pass_call(r, (const struct ct_call *)h);
+	else
+		e = r->out(r->ctx, h);
+	return e ? e : err;
+}
+
+bool resolve_wants_inner(struct resolve *r)
+{
+	return r->names && names_wants_inner(r->names);
+}
+
+void resolve_totals(const struct resolve *r, struct resolve_totals *t)
+{
+	*t = (struct resolve_totals){ 0 };
+	if (r->names)
+		names_totals(r->names, &t->launches, &t->named);
+	if (r->stacks)
+		stacks_totals(r->stacks, &t->stacks, &t->broken);
+}

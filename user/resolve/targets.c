@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* targets.c - see targets.h. At most MOST are open: the one that was not needed for the longest time makes room. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "targets.h"
+
+#define MOST 256
+#define AGAIN_NS 1000000000ULL	/* so long a process that could not be opened is left alone */
+#define EXITED_NS 2000000000ULL /* so long an ended process stays open */
+
+struct slot {
+	uint32_t pid;
+	struct target *target; /* NULL: it could not be opened */
+	uint64_t until_ns;     /* of a failure, or of a process that ended; 0: for ever */
+	uint64_t used, start_boottime_ns;
+};
+
+struct targets {
+	struct process_table *procs;
+	void (*closing)(void *ctx, uint32_t pid);
+	void *ctx;
+	uint64_t clock;
+	int n, last;
+	struct slot slots[MOST];
+};
+
+struct targets *targets_open(struct process_table *procs, void (*closing)(void *ctx, uint32_t pid), void *ctx)
+{
+	struct targets *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->procs = procs;
+	t->closing = closing;
+	t->ctx = ctx;
+	return t;
+}
+
+void targets_close(struct targets *t)
+{
+	if (!t)
+		return;
+	for (int i = 0; i < t->n; i++)
+		target_close(t->slots[i].target);
+	free(t);
+}
+
+static void drop(struct targets *t, int i)
+{
+	struct slot s = t->slots[i];
+
+	if (s.target) {
+		t->closing(t->ctx, s.pid);
+		target_close(s.target);
+	}
+	t->slots[i] = t->slots[--t->n];
+}
+
+static int find(struct targets *t, uint32_t pid)
+{
+	if (t->last < t->n && t->slots[t->last].pid == pid)
+		return t->last;
+	for (int i = 0; i < t->n; i++)
+		if (t->slots[i].pid == pid)
+			return t->last = i;
+	return -1;
+}
+
+static void make_room(struct targets *t, uint64_t now_ns)
+{
+	int oldest = 0;
+
+	for (int i = t->n - 1; i >= 0; i--)
+		if (t->slots[i].until_ns && t->slots[i].until_ns < now_ns)
+			drop(t, i);
+	if (t->n < MOST)
+		return;
+	for (int i = 1; i < t->n; i++)
+		if (t->slots[i].used < t->slots[oldest].used)
+			oldest = i;
+	drop(t, oldest);
+}
+
+struct target *targets_get(struct targets *t, uint32_t pid, uint64_t now_ns)
+{
+	const struct process *p;
+	struct slot *s;
+	int i = find(t, pid);
+
+	if (i >= 0 && (t->slots[i].target || t->slots[i].until_ns > now_ns)) {
+		t->slots[i].used = ++t->clock;
+		return t->slots[i].target;
+	}
+	if (i >= 0)
+		drop(t, i);
+	/* Whoever is not known by its start may be anybody under this number. */
+	p = process_table_find(t->procs, pid);
+	if (!p || !p->start_boottime_ns || !p->shown_pid)
+		return NULL;
+	make_room(t, now_ns);
+	s = &t->slots[t->n++];
+	*s = (struct slot){ .pid = pid, .used = ++t->clock, .start_boottime_ns = p->start_boottime_ns };
+	if (target_open(&s->target, (pid_t)p->shown_pid, p->start_boottime_ns)) {
+		s->target = NULL;
+		s->until_ns = now_ns + AGAIN_NS;
+	}
+	return s->target;
+}
+
+bool targets_same(struct targets *t, const struct ct_process *r)
+{
+	int i = find(t, r->h.pid);
+
+	return i < 0 || t->slots[i].start_boottime_ns == r->start_boottime_ns;
+}
+
+void targets_drop(struct targets *t, uint32_t pid)
+{
+	int i = find(t, pid);
+
+	if (i >= 0)
+		drop(t, i);
+}
+
+void targets_exited(struct targets *t, uint32_t pid, uint64_t now_ns)
+{
+	int i = find(t, pid);
+
+	if (i >= 0)
+		t->slots[i].until_ns = now_ns + EXITED_NS;
+}

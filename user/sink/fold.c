@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fold.c - see fold.h.
+ *
+ * Names are kept once; a node is found by its parent and its name in a hash of all nodes. Stacks repeat: where the last call
+ * of a process, stack, function and kernel ended is remembered in a table of places, so that it costs no walk.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../util/msg.h"
+#include "../util/utf8.h"
+#include "fold.h"
+
+#define NODES_MAX (2u << 20)	/* of 24 bytes */
+#define NAMES_MAX (512u << 10)
+#define NAMES_BYTES (64u << 20) /* text of all names */
+#define NAME_CUT 4096		/* bytes of a name; NAME_CUT_FULL with full_names */
+#define NAME_CUT_FULL 16384
+#define PLACES 65536 /* a power of two */
+#define FIRST 1024   /* nodes and names to begin with, a power of two */
+
+#define NONE 0u
+
+struct place {
+	uint32_t comm, stack, func, kernel;
+	uint32_t node; /* NONE: nothing here yet */
+};
+
+struct fold_index {
+	uint32_t max_nodes, cap_nodes, cap_names;
+	uint32_t *by_edge, *by_name; /* twice the capacity; NONE: free */
+	size_t name_bytes;
+	struct text scratch;
+	struct place places[PLACES];
+};
+
+/* ---- names -------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_bytes(const char *s, size_t n, uint64_t h)
+{
+	uint64_t word;
+
+	for (; n >= 8; s += 8, n -= 8) {
+		memcpy(&word, s, 8);
+		h = (h ^ word) * 0x9e3779b97f4a7c15;
+		h ^= h >> 29;
+	}
+	word = 0;
+	memcpy(&word, s, n);
+	h = (h ^ word ^ (uint64_t)n << 56) * 0x9e3779b97f4a7c15;
+	return h ^ h >> 32;
+}
+
+static uint32_t hash_edge(uint32_t parent, uint32_t name)
+{
+	uint64_t h = ((uint64_t)parent << 32 | name) * 0x9e3779b97f4a7c15;
+
+	return (uint32_t)(h >> 32);
+}
+
+static uint64_t hash_name(const struct fold_name *n)
+{
+	return hash_bytes(n->text, strlen(n->text), n->kind);
+}
+
+void fold_clean(struct text *t, const char *s, size_t max, bool in_line)
+{
+	size_t all = strnlen(s, max + 1), n = all > max ? text_cut(s, max) : all;
+	bool cut = n < all;
+	char *p = text_room(t, n + 3);
+
+	if (!p)
+		return;
+	while (n) {
+		uint32_t code;
+		int len = utf8_next(s, n, &code);
+
+		if (!len || !utf8_is_safe(code)) {
+			*p++ = len && (code == '\n' || code == '\t') ? ' ' : '?';
+		} else if (code == ';' && in_line) {
+			*p++ = ':';
+		} else {
+			memcpy(p, s, (size_t)len);
+			p += len;
+		}
+		len = len ? len : 1;
+		s += len;
+		n -= (size_t)len;
+	}
+	t->len = (size_t)(p - t->s);
+	if (cut)
+		text_str(t, "...");
+}
+
+/* Both tables double together with what they index. */
+static int grow_names(struct fold *f)
+{
+	struct fold_index *ix = f->index;
+	uint32_t cap = ix->cap_names ? ix->cap_names * 2 : FIRST, *by;
+	struct fold_name *names = realloc(f->names, cap * sizeof(*names));
+
+	if (!names)
+		return -ENOMEM;
+	f->names = names;
+	by = calloc((size_t)cap * 2, sizeof(*by));
+	if (!by)
+		return -ENOMEM;
+	free(ix->by_name);
+	ix->by_name = by;
+	ix->cap_names = cap;
+	for (uint32_t i = 1; i < f->nnames; i++) {
+		uint32_t at = (uint32_t)hash_name(&names[i]) & (cap * 2 - 1);
+
+		while (by[at])
+			at = (at + 1) & (cap * 2 - 1);
+		by[at] = i;
+	}
+	return 0;
+}
+
+/* The number of the name in scratch; NONE: no room. */
+static uint32_t intern(struct fold *f, enum fold_kind kind)
+{
+	struct fold_index *ix = f->index;
+	struct fold_name name = { .kind = (uint8_t)kind };
+	uint32_t at;
+
+	if (!ix->scratch.len)
+		text_str(&ix->scratch, "[unknown]");
+	text_mem(&ix->scratch, "", 1);
+	if (ix->scratch.bad || !ix->scratch.len) {
+		ix->scratch.bad = false;
+		return NONE;
+	}
+	name.text = ix->scratch.s;
+	at = (uint32_t)hash_name(&name) & (ix->cap_names * 2 - 1);
+	for (; ix->by_name[at]; at = (at + 1) & (ix->cap_names * 2 - 1)) {
+		const struct fold_name *n = &f->names[ix->by_name[at]];
+
+		if (n->kind == name.kind && !strcmp(n->text, name.text))
+			return ix->by_name[at];
+	}
+	if (f->nnames >= NAMES_MAX || ix->name_bytes + ix->scratch.len > NAMES_BYTES)
+		return NONE;
+	if (f->nnames == ix->cap_names) {
+		if (grow_names(f))
+			return NONE;
+		return intern(f, kind);
+	}
+	name.text = strdup(name.text);
+	if (!name.text)
+		return NONE;
+	ix->name_bytes += ix->scratch.len;
+	f->names[f->nnames] = name;
+	ix->by_name[at] = f->nnames;
+	return f->nnames++;
+}
+
+static size_t name_cut(const struct fold *f)
+{
+	return f->opts->full_names || f->opts->mangled ? NAME_CUT_FULL : NAME_CUT;
+}
+
+static uint32_t intern_text(struct fold *f, const char *s, enum fold_kind kind)
+{
+	f->index->scratch.len = 0;
+	fold_clean(&f->index->scratch, s, name_cut(f), true);
+	return intern(f, kind);
+}
+
+static const char *base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* `train_step (train.py)`, `vecadd_step`, `[libfoo.so]`, `[unknown]`: no lines and no offsets, which would tell apart what
+ * belongs together. */
+static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
+{
+	struct text *t = &f->index->scratch;
+	enum fold_kind kind = fr->kind == CT_FRAME_PYTHON ? FOLD_PYTHON : FOLD_NATIVE;
+
+	t->len = 0;
+	if (fr->function) {
+		fold_clean(t, f->opts->mangled && fr->mangled ? fr->mangled : fr->function, name_cut(f), true);
+		if (kind == FOLD_PYTHON && fr->file) {
+			text_str(t, " (");
+			fold_clean(t, base(fr->file), name_cut(f), true);
+			text_str(t, ")");
+		}
+	} else {
+		kind = FOLD_UNKNOWN;
+		if (fr->object) {
+			text_str(t, "[");
+			fold_clean(t, base(fr->object), name_cut(f), true);
+			text_str(t, "]");
+		}
+	}
+	return intern(f, kind);
+}
+
+static uint32_t intern_kernel(struct fold *f, const struct kernel_name *k)
+{
+	f->index->scratch.len = 0;
+	fold_clean(&f->index->scratch, f->opts->mangled ? k->mangled : f->opts->full_names ? k->full : k->brief, name_cut(f), true);
+	if (k->cut)
+		text_str(&f->index->scratch, "...");
+	return intern(f, FOLD_KERNEL);
+}
+
+/* ---- nodes -------------------------------------------------------------------------------------------- */
+
+static int grow_nodes(struct fold *f)
+{
+	struct fold_index *ix = f->index;
+	uint32_t cap = ix->cap_nodes ? ix->cap_nodes * 2 : FIRST, *by;
+	struct fold_node *nodes = realloc(f->nodes, cap * sizeof(*nodes));
+
+	if (!nodes)
+		return -ENOMEM;
+	f->nodes = nodes;
+	by = calloc((size_t)cap * 2, sizeof(*by));
+	if (!by)
+		return -ENOMEM;
+	free(ix->by_edge);
+	ix->by_edge = by;
+	ix->cap_nodes = cap;
+	for (uint32_t i = 1; i < f->nnodes; i++) {
+		uint32_t at = hash_edge(nodes[i].parent, nodes[i].name) & (cap * 2 - 1);
+
+		while (by[at])
+			at = (at + 1) & (cap * 2 - 1);
+		by[at] = i;
+	}
+	return 0;
+}
+
+/* The child of that name; NONE: no room, or no parent or name to begin with. */
+static uint32_t child(struct fold *f, uint32_t parent, uint32_t name)
+{
+	struct fold_index *ix = f->index;
+	uint32_t mask = ix->cap_nodes * 2 - 1, at = hash_edge(parent, name) & mask;
+
+	if (!name)
+		return NONE;
+	for (; ix->by_edge[at]; at = (at + 1) & mask) {
+		const struct fold_node *n = &f->nodes[ix->by_edge[at]];
+
+		if (n->parent == parent && n->name == name)
+			return ix->by_edge[at];
+	}
+	if (f->nnodes >= ix->max_nodes)
+		return NONE;
+	if (f->nnodes == ix->cap_nodes) {
+		if (grow_nodes(f))
+			return NONE;
+		return child(f, parent, name);
+	}
+	f->nodes[f->nnodes] = (struct fold_node){ .parent = parent, .next = f->nodes[parent].child, .name = name };
+	f->nodes[parent].child = f->nnodes;
+	ix->by_edge[at] = f->nnodes;
+	return f->nnodes++;
+}
+
+/* From the process down to the caller. NONE: no room. */
+static uint32_t walk(struct fold *f, uint32_t comm, const struct stack *s)
+{
+	uint32_t at = child(f, 0, comm);
+
+	if (!at)
+		return NONE;
+	if (!s || !s->nframes)
+		return child(f, at, intern_text(f, "[no stack]", FOLD_UNKNOWN));
+	if (s->flags & (CT_STACK_CUT | CT_STACK_BROKEN))
+		at = child(f, at, intern_text(f, "[cut]", FOLD_UNKNOWN));
+	for (uint32_t i = s->nframes; i-- && at;)
+		at = child(f, at, intern_frame(f, s->frames[i]));
+	return at;
+}
+
+/* The node where the call ends. */
+static uint32_t place_of(struct fold *f, const struct event *ev)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	bool launch = ev->kernel && api_funcs[c->func].class == API_LAUNCH;
+	struct place key = { .stack = ev->stack ? ev->stack->id : 0, .func = c->func }, *p;
+	uint32_t at;
+
+	key.comm = intern_text(f, ev->proc->comm, FOLD_PROCESS);
+	key.kernel = launch ? intern_kernel(f, ev->kernel) : NONE;
+	if (!key.comm || (launch && !key.kernel))
+		return NONE;
+	p = &f->index->places[hash_edge(key.comm ^ key.func << 16, key.stack ^ key.kernel << 12) & (PLACES - 1)];
+	if (p->node && p->comm == key.comm && p->stack == key.stack && p->func == key.func && p->kernel == key.kernel)
+		return p->node;
+	at = walk(f, key.comm, ev->stack);
+	if (at)
+		at = child(f, at, intern_text(f, api_funcs[c->func].name, FOLD_CALL));
+	if (at && launch)
+		at = child(f, at, key.kernel);
+	key.node = at;
+	if (at)
+		*p = key;
+	return at;
+}
+
+/* ---- from outside ------------------------------------------------------------------------------------- */
+
+struct fold *fold_open(const struct sink_opts *opts, uint32_t max_nodes)
+{
+	struct fold *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->opts = opts;
+	f->index = calloc(1, sizeof(*f->index));
+	if (!f->index || grow_names(f) || grow_nodes(f)) {
+		fold_close(f);
+		return NULL;
+	}
+	f->index->max_nodes = max_nodes ? max_nodes : NODES_MAX;
+	f->nodes[0] = (struct fold_node){ 0 };
+	f->names[0] = (struct fold_name){ "", FOLD_OTHER };
+	f->nnodes = f->nnames = 1;
+	f->other = child(f, 0, intern_text(f, "[other]", FOLD_OTHER));
+	return f;
+}
+
+void fold_close(struct fold *f)
+{
+	if (!f)
+		return;
+	for (uint32_t i = 1; i < f->nnames; i++)
+		free((char *)f->names[i].text);
+	free(f->names);
+	free(f->nodes);
+	if (f->index) {
+		free(f->index->by_edge);
+		free(f->index->by_name);
+		text_free(&f->index->scratch);
+	}
+	free(f->index);
+	free(f);
+}
+
+/* 0 for bytes: the call moved none, or it is not known how many. */
+static uint64_t weight_of(const struct fold *f, const struct ct_call *c)
+{
+	int64_t bytes;
+
+	switch (f->opts->weight) {
+	case SINK_WEIGHT_TIME:
+		return c->h.flags & CT_F_BEFORE || c->h.end_ns < c->h.start_ns ? 0 : c->h.end_ns - c->h.start_ns;
+	case SINK_WEIGHT_BYTES:
+		bytes = c->h.flags & CT_F_BEFORE || api_failed(c) ? 0 : api_size(c, API_ARCH_HERE);
+		return bytes > 0 ? (uint64_t)bytes : 0;
+	default:
+		return 1;
+	}
+}
+
+int fold_event(struct fold *f, const struct event *ev)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	uint64_t weight, *self;
+	uint32_t at;
+
+	if (c->h.kind != CT_CALL || c->h.flags & CT_F_PENDING)
+		return 0;
+	weight = weight_of(f, c);
+	if (!weight && f->opts->weight == SINK_WEIGHT_BYTES) {
+		f->without_size++;
+		return 0;
+	}
+	at = place_of(f, ev);
+	f->no_room += !at;
+	self = &f->nodes[at ? at : f->other].self;
+	*self = *self + weight < *self ? UINT64_MAX : *self + weight;
+	return 1;
+}
+
+uint64_t fold_weight(const struct fold *f, const struct fold_node *n)
+{
+	if (f->opts->weight != SINK_WEIGHT_TIME)
+		return n->self;
+	return n->self && n->self < 1000 ? 1 : n->self / 1000 + (n->self % 1000 >= 500);
+}
+
+/* ---- the order ---------------------------------------------------------------------------------------- */
+
+static int by_name(const void *pa, const void *pb, void *ctx)
+{
+	const struct fold *f = ctx;
+	const struct fold_name *a = &f->names[f->nodes[*(const uint32_t *)pa].name];
+	const struct fold_name *b = &f->names[f->nodes[*(const uint32_t *)pb].name];
+	int order = strcmp(a->text, b->text);
+
+	return order ? order : (int)a->kind - (int)b->kind;
+}
+
+int fold_finish(struct fold *f)
+{
+	uint32_t *list = malloc(f->nnodes * sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < f->nnodes; i++) {
+		uint32_t n = 0, *link = &f->nodes[i].child;
+
+		for (uint32_t at = *link; at; at = f->nodes[at].next)
+			list[n++] = at;
+		qsort_r(list, n, sizeof(*list), by_name, f);
+		for (uint32_t k = 0; k < n; k++) {
+			*link = list[k];
+			link = &f->nodes[list[k]].next;
+		}
+		*link = NONE;
+	}
+	free(list);
+	return 0;
+}
+
+uint32_t fold_next(const struct fold *f, uint32_t at, uint32_t *depth)
+{
+	if (f->nodes[at].child) {
+		++*depth;
+		return f->nodes[at].child;
+	}
+	for (; at; at = f->nodes[at].parent, --*depth)
+		if (f->nodes[at].next)
+			return f->nodes[at].next;
+	return NONE;
+}
+
+void fold_notes(const struct fold *f)
+{
+	if (f->without_size)
+		msg_note("calls that failed or have no size in bytes are left out: %llu", (unsigned long long)f->without_size);
+	if (f->no_room)
+		msg_note("there were more distinct stacks than can be kept; calls added up as [other]: %llu",
+			 (unsigned long long)f->no_room);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* table_text.c - see table_text.h. Everything printed here is of the target's making: untrusted bytes. */
+#include "table_text.h"
+
+#define NAME_MAX_BYTES 16384
+#define FUNCTION_MAX_BYTES 512 /* of a function's name, where names are not asked for in full */
+#define PATH_MAX_BYTES 4096
+#define INDENT "             "
+
+void table_kernel(struct text *t, const struct sink_opts *o, const struct kernel_name *k)
+{
+	text_plain(t, o->mangled ? k->mangled : o->full_names ? k->full : k->brief, NAME_MAX_BYTES);
+	if (k->cut)
+		text_str(t, "...");
+}
+
+static void function(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
+{
+	text_plain(t, o->mangled && f->mangled ? f->mangled : f->function,
+		   o->full_names || o->mangled ? NAME_MAX_BYTES : FUNCTION_MAX_BYTES);
+}
+
+static void source(struct text *t, const struct stack_frame *f)
+{
+	if (!f->file)
+		return;
+	text_str(t, " (");
+	text_plain(t, f->file, PATH_MAX_BYTES);
+	if (f->line) {
+		text_str(t, ":");
+		text_u64(t, f->line);
+	}
+	text_str(t, ")");
+}
+
+static void native(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
+{
+	if (f->function) {
+		function(t, o, f);
+		text_str(t, "+");
+		text_hex(t, f->offset);
+		source(t, f);
+		if (f->object) {
+			text_str(t, " ");
+			text_plain(t, f->object, PATH_MAX_BYTES);
+		}
+	} else if (f->object) {
+		text_str(t, "?? (");
+		text_plain(t, f->object, PATH_MAX_BYTES);
+		text_str(t, "+");
+		text_hex(t, f->address);
+		text_str(t, ")");
+	} else {
+		text_hex(t, f->address);
+	}
+}
+
+static void frame(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
+{
+	text_str(t, INDENT);
+	if (f->kind == CT_FRAME_PYTHON || f->kind == CT_FRAME_INLINED) {
+		if (f->function)
+			function(t, o, f);
+		else
+			text_str(t, "??");
+		source(t, f);
+		text_str(t, f->kind == CT_FRAME_PYTHON ? " [python]" : " [inlined]");
+	} else {
+		native(t, o, f);
+	}
+	text_str(t, "\n");
+}
+
+void table_stack(struct text *t, const struct sink_opts *o, const struct stack *s)
+{
+	for (uint32_t i = 0; i < s->nframes; i++)
+		frame(t, o, s->frames[i]);
+	if (s->flags & CT_STACK_BROKEN)
+		text_str(t, INDENT "(the unwinder found no way further)\n");
+	else if (s->flags & CT_STACK_CUT)
+		text_str(t, INDENT "...\n");
+}

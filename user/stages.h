@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stages.h - what a record passes through: process table -> resolve -> nest -> names and stacks -> filter -> sinks.
+ */
+#ifndef CT_STAGES_H
+#define CT_STAGES_H
+
+#include "event/nest.h"
+#include "resolve/resolve.h"
+#include "sink/sink.h"
+
+struct stages {
+	struct process_table *procs;
+	struct resolve *resolve;
+	struct nest *nest; /* NULL: rows in the order of completion */
+	struct name_table *names;
+	struct stack_table *stacks;
+	const struct filter *filter;
+	struct sink *sinks;
+	int nsinks;
+	uint64_t shown; /* rows */
+	uint64_t most;	/* rows to show at most; 0: no limit */
+};
+
+/* filter and sinks stay the caller's. Returns 0 or -ENOMEM; stages_close() is safe then. */
+int stages_open(struct stages *, const struct resolve_opts *, bool nest, const struct filter *, struct sink *sinks,
+		uint64_t most);
+void stages_close(struct stages *);
+
+/* A record from the source. Returns 0 or -errno; -ECANCELED: `most` rows were shown. */
+int stages_record(struct stages *, const struct ct_hdr *);
+/* A record for the last stage alone: one that the session made. */
+int stages_show(struct stages *, const struct ct_hdr *);
+/* Shows what has been held back since before now_ns - NEST_HOLD_NS; UINT64_MAX: all. */
+int stages_flush(struct stages *, uint64_t now_ns);
+
+#endif
