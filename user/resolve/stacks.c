@@ -185,7 +185,7 @@ static void look_again(struct stacks *s, struct target *t, uint32_t pid)
 	struct space *space = t ? space_of(s, t, pid) : NULL;
 
 	if (space)
-		space_refresh(space, t);
+		space_changed(space, t);
 }
 
 void stacks_process(struct stacks *s, struct target *t, const struct ct_hdr *h)
@@ -388,6 +388,8 @@ static uint32_t resolve(struct stacks *s, struct target *t, const struct raw *r,
 	int n = 0;
 
 	objects_set_root(s->objects, t ? target_root(t) : -1);
+	if (j.space && t)
+		space_settle(j.space, t);
 	if (r->native && j.space)
 		n = unwind_record(j.space, t, r->native, s->native, UNWIND_MAX, &flags);
 	if (r->python_cut)
