@@ -80,13 +80,15 @@ struct cgroup {
 struct css_set {
 	struct cgroup *dfl_cgrp;
 };
-struct mm_struct;
 struct return_instance {
 	unsigned long stack, orig_ret_vaddr;
 	struct return_instance *next;
 };
 struct uprobe_task {
 	struct return_instance *return_instances;
+};
+struct mm_struct {
+	unsigned long start_stack;
 };
 struct task_struct {
 	struct mm_struct *mm;
