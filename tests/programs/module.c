@@ -2,7 +2,8 @@
 /*
  * module.c - module [--wait] [NAME...]: for each name loads a module, gets the function of that name, launches it twice and
  * unloads the module; the stand-in gives the next one the same address. With --wait the last one of the first time stays
- * loaded, and is launched once more before it goes. Prints "function ADDRESS NAME" for each.
+ * loaded; once a line has come in it is launched again, and after another line it goes. Prints "function ADDRESS NAME" for
+ * each.
  */
 #include <stdlib.h>
 
@@ -29,8 +30,11 @@ static int work(int argc, char **argv, int again)
 	}
 	if (!again && (cuInit(0) || cuDeviceGet(&dev, 0) || cuDevicePrimaryCtxRetain(&ctx, dev) || cuCtxSetCurrent(ctx)))
 		return 1;
-	if (again && launch())
-		return 1;
+	if (again) {
+		if (launch())
+			return 1;
+		phase_line();
+	}
 	for (int i = 1; i < argc; i++) {
 		if (module && cuModuleUnload(module))
 			return 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * reload.c - reload [--wait] LIBRARY...: opens each library, calls its run(), closes it. With --wait the first time the last
- * of them stays open until it goes on, so that the tracer, which is attached then, sees it closed and others put in its place.
+ * of them stays open; once a line has come in its run() is called again, and after another line it is closed and the others
+ * take its place: all of which a tracer sees that was attached in between.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ static int work(int argc, char **argv, int again)
 		int (*run)(void) = (int (*)(void))dlsym(open_one, "run");
 
 		err = run();
+		phase_line();
 	}
 	for (int i = 1; i < argc && !err; i++)
 		err = use(argv[i], !again && i == argc - 1);

@@ -6,7 +6,7 @@
  * have happened since: the code was unloaded and its addresses used again, the process exec'd, or it ended and its number
  * was used again. For the first there is opts->forgets(): it counts the calls that unload code at their entry, so while it
  * is what it was, and all of those calls have come by, nothing was unloaded in between; it is asked before and after. For
- * the others the struct target pins the address space.
+ * the others the struct target pins the address space. Once it is gone nothing is read any more.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -270,7 +270,7 @@ static const char *only_kernel(struct known *k, const struct proc *p, const stru
 }
 
 static const char *find_stub(struct known *k, struct proc *p, struct target *t, const struct target_map *m, uint64_t handle,
-			     enum ct_name_source *source, uint32_t *len)
+			     bool gone, enum ct_name_source *source, uint32_t *len)
 {
 	struct module *own = NULL;
 	uint64_t bias = 0;
@@ -278,7 +278,7 @@ static const char *find_stub(struct known *k, struct proc *p, struct target *t, 
 	size_t n;
 
 	/* the mappings are those of the program that runs now, the memory is that of the one which was opened */
-	if (target_read(t, handle, &byte, 1))
+	if (!gone && target_read(t, handle, &byte, 1))
 		return NULL;
 	for (int i = 0; i < p->nmodules && !own; i++)
 		if (p->modules[i].dev == m->dev && p->modules[i].ino == m->ino &&
@@ -375,7 +375,7 @@ static size_t name_of_value(struct known *k, const struct proc *p, uint64_t hand
 }
 
 /* A handle that is no address of code: what the variables say and what the driver's memory says, and whether they agree. */
-static const char *find_handle(struct known *k, struct proc *p, struct target *t, uint64_t handle, uint64_t now,
+static const char *find_handle(struct known *k, struct proc *p, struct target *t, uint64_t handle, uint64_t now, bool gone,
 			       enum ct_name_source *source, uint32_t *len)
 {
 	bool sure = false, trusted = driver_is_trusted(p->driver);
@@ -384,13 +384,12 @@ static const char *find_handle(struct known *k, struct proc *p, struct target *t
 
 	if (!k->opts.forgets)
 		return NULL;
-	if ((!p->values_ns || now - p->values_ns > REREAD_NS) && read_all_values(p, t, now) == -ESRCH)
+	if (!gone && (!p->values_ns || now - p->values_ns > REREAD_NS) && read_all_values(p, t, now) == -ESRCH)
 		return NULL;
 	n = name_of_value(k, p, handle, &sure);
-	if (p->driver && !driver_is_refuted(p->driver) && (n || trusted))
+	if (!gone && p->driver && !driver_is_refuted(p->driver) && (n || trusted))
 		said = driver_read_name(t, handle, k->other, sizeof(k->other));
-	if (said < 0)
-		return NULL;
+	said = said < 0 ? 0 : said;
 	if (n && said) {
 		enum stub_match match = stub_compare(k->name, k->other);
 
@@ -423,13 +422,16 @@ const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t
 	const struct target_map *m;
 	uint64_t now = now_ns(), before, after;
 	struct proc *p = handle && t ? proc_of(k, pid, t) : NULL;
+	bool gone = false;
 
 	*source = CT_NAME_NONE;
 	*len = 0;
 	if (!p || missed(p, handle, now) || !settled(k, &before))
 		return NULL;
 	if (!p->mapped || !k->opts.forgets || p->forgets != before || now - p->maps_ns > REREAD_NS) {
-		if (refresh(k, p, t, now) < 0) {
+		/* of a process that has ended, what was read before still tells what its last calls meant */
+		gone = refresh(k, p, t, now) < 0;
+		if (gone && (!p->mapped || !k->opts.forgets || p->forgets != before)) {
 			miss(p, handle, now);
 			return NULL;
 		}
@@ -439,9 +441,9 @@ const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t
 	}
 	m = target_map_at(t, handle);
 	if (!m || !m->ino || !m->exec)
-		name = find_handle(k, p, t, handle, now, source, len);
+		name = find_handle(k, p, t, handle, now, gone, source, len);
 	else if (!driver)
-		name = find_stub(k, p, t, m, handle, source, len);
+		name = find_stub(k, p, t, m, handle, gone, source, len);
 	if (!settled(k, &after) || after != before)
 		name = NULL;
 	else if (!name && (p->values_ns == now || (m && m->exec)))
