@@ -180,12 +180,13 @@ bool stuck_call_of_frames(struct stuck_call *out, const struct snapshot_process 
 
 	for (int i = n - 1; i >= 0 && best < 2; i--) {
 		const struct stuck_frame *caller = i + 1 < n ? &frames[i + 1] : NULL;
-		const struct snapshot_func *f = NULL;
+		const struct snapshot_func *f = func_at(p, frames[i].ip - !frames[i].exact), *by = NULL;
 
-		if (caller && !caller->exact)
-			f = called(p, caller->ip, read, ctx);
-		if (!worth(f))
-			f = func_at(p, frames[i].ip - !frames[i].exact);
+		/* __cudaLaunchKernel is called, and jumps to cudaLaunchKernel */
+		if (worth(f) < 2 && caller && !caller->exact)
+			by = called(p, caller->ip, read, ctx);
+		if (worth(by) > worth(f))
+			f = by;
 		if (worth(f) <= best)
 			continue;
 		best = worth(f);

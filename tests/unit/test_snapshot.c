@@ -177,6 +177,15 @@ static void by_instruction(void)
 	f[1].exact = true;
 	CHECK(!of_frames(&c, f, 2));
 	f[1].exact = false;
+	/* an internal function that has jumped on to another one, whose frame this is */
+	target = LIB + 0x300;
+	memcpy(&app[0x300], &target, 8);
+	f[0].ip = LIB + 0x110;
+	CHECK(of_frames(&c, f, 2) && c.func == sync_row && c.sp == STACK + 8);
+	f[0].ip = LIB + 0x800;
+	CHECK(of_frames(&c, f, 2) && c.func == internal_row);
+	target = LIB + 0x100;
+	memcpy(&app[0x300], &target, 8);
 	/* call *[rip + disp32] */
 	app[0x0a] = 0xff;
 	app[0x0b] = 0x15;
