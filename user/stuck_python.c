@@ -12,10 +12,10 @@ struct walk {
 	struct target *target;
 	struct ct_python python;
 	struct ct_py_frame frames[CT_PY_MAX];
-	struct {
-		struct ct_py_stack head;
-		struct ct_py_frame frames[CT_PY_PIECE];
-	} piece;
+	union {
+		struct ct_py_stack piece;
+		char piece_room[sizeof(struct ct_py_stack) + CT_PY_PIECE * sizeof(struct ct_py_frame)];
+	};
 	union {
 		struct ct_py_code code;
 		char room[PYTHON_CODE_BYTES];
@@ -54,8 +54,8 @@ static int emit_frames(struct walk *w, int n, bool cut, const struct ct_hdr *cal
 	for (int at = 0; at < n && !err; at += CT_PY_PIECE) {
 		int len = n - at < CT_PY_PIECE ? n - at : CT_PY_PIECE;
 
-		w->piece.head = (struct ct_py_stack){
-			.h = { .size = (uint16_t)(sizeof(w->piece.head) + (size_t)len * sizeof(w->frames[0])),
+		w->piece = (struct ct_py_stack){
+			.h = { .size = (uint16_t)(sizeof(w->piece) + (size_t)len * sizeof(w->frames[0])),
 			       .kind = CT_PY_STACK, .pid = call->pid, .tid = call->tid,
 			       .start_ns = call->start_ns, .end_ns = call->end_ns },
 			.first = (uint16_t)at,
@@ -64,7 +64,7 @@ static int emit_frames(struct walk *w, int n, bool cut, const struct ct_hdr *cal
 			.cut = at + len == n && cut,
 		};
 		memcpy(w->piece.frames, &w->frames[at], (size_t)len * sizeof(w->frames[0]));
-		err = emit(ctx, &w->piece.head.h);
+		err = emit(ctx, &w->piece.h);
 	}
 	return err;
 }

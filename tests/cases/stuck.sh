@@ -89,6 +89,48 @@ case_stuck_table() {
 	unhang
 }
 
+# Each row's own stack, from the caller on.
+case_stuck_stack() {
+	hang
+	ct stuck -p "$PID_h" --over 0.3
+	ok_rc 4
+	awk -v tid="$TID_blocked" '$3 == tid { on = 1; next } /^[^ ]/ { on = 0 } on' "$T/out" > "$T/stack"
+	grep -q '^ *wait_for_stream+0x[0-9a-f]* (tests/cases/prog/stuck.c:[0-9]*) ' "$T/stack" || fail "no caller: $(cat "$T/out")"
+	expect "the caller's place" "$(grep -n 'wait_for_stream' "$T/stack" | cut -d: -f1)" 1
+	expect "the second frame" "$(sed -n 2p "$T/stack" | grep -c '^ *blocked+0x')" 1
+	expect "stacks with other threads' frames" "$(grep -c -E '^ *(idle|short_calls|in_callback|late|sleeper)\+' "$T/out")" 0
+	unhang
+}
+
+case_stuck_python() {
+	python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null ||
+		skip "no Python from 3.11 to 3.13"
+	mkfifo "$T/wait"
+	cat > "$T/hang.py" <<- 'END'
+		import ctypes, sys
+		rt = ctypes.CDLL(sys.argv[1])
+		class Trainer:
+		    def step(self, n):
+		        if n: return self.step(n - 1)
+		        rt.cudaStreamSynchronize(0)
+		print("ready", flush=True)
+		Trainer().step(2)
+	END
+	STANDIN_WAIT="cuStreamSynchronize:$T/wait" python3 "$T/hang.py" "$STANDIN/libcudart.so.13" > "$T/h.out" &
+	PID_h=$!
+	wait_for 10 grep -q ready "$T/h.out"
+	wait_for 5 in_wait "$PID_h"
+	ct stuck -p "$PID_h" --over 0.3
+	ok_rc 4
+	expect "Python frames" "$(sed -n 's/^ *\([^ ]*\) (.*hang.py:\([0-9]*\)) \[python\]$/\1:\2/p' "$T/out" | tr '\n' ' ')" \
+		"Trainer.step:6 Trainer.step:5 Trainer.step:5 <module>:8 "
+	ct stuck -p "$PID_h" --over 0.3 --no-python
+	ok_rc 4
+	! grep -q '\[python\]' "$T/out" || fail "Python frames in spite of --no-python"
+	: 1<> "$T/wait"
+	wait_for 5 ended "$PID_h"
+}
+
 # A call that begins after the attach: known beginning and arguments; reported once; then it goes on.
 case_stuck_watch() {
 	hang
