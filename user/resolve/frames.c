@@ -112,6 +112,14 @@ static uint16_t put(char **at, const char *s, size_t max)
 	return (uint16_t)len;
 }
 
+/* Without the symbol's version: "memcpy@@GLIBC_2.14". No compiler's mangling has an @. */
+static uint16_t put_function(char **at, const char *s, uint8_t kind)
+{
+	size_t len = s && kind != CT_FRAME_PYTHON ? strcspn(s, "@") : FUNCTION_MAX;
+
+	return put(at, s, len && len < FUNCTION_MAX ? len : FUNCTION_MAX);
+}
+
 static uint32_t send(struct frames *f, const struct ct_frame *head, const char *function, const char *file,
 		     const char *object)
 {
@@ -119,7 +127,7 @@ static uint32_t send(struct frames *f, const struct ct_frame *head, const char *
 	char *at = rec->strings;
 
 	*rec = *head;
-	rec->function_len = put(&at, function, FUNCTION_MAX);
+	rec->function_len = put_function(&at, function, head->kind);
 	rec->file_len = put(&at, file, PATH_LEN_MAX);
 	rec->object_len = put(&at, object, PATH_LEN_MAX);
 	while ((at - f->rec) & 7)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "frames.h"
+#include "../proc/python.h"
 #include "python.h"
 #include "stacks.h"
 #include "unwind.h"
@@ -26,6 +27,8 @@ struct owner {
 	bool exited;
 	uint64_t used;
 	struct space *space;
+	bool looked; /* for an interpreter */
+	struct ct_python python; /* runtime 0: there is none */
 };
 
 /* What is known of the stack of one call. Once resolved only its id: the call's entry and its return are two records. */
@@ -311,11 +314,29 @@ static void add(struct join *j, uint32_t id)
 		j->s->ids[j->n++] = id;
 }
 
+/* The code object's record was lost, or forgotten: reads it from the process. */
+static bool learn_code(struct join *j, uint64_t code)
+{
+	struct owner *o = *owner_slot(j->s, j->r->pid);
+	_Alignas(8) char rec[PYTHON_CODE_BYTES];
+
+	if (!j->target || !o)
+		return false;
+	if (!o->looked && python_find(j->target, &o->python, NULL))
+		o->python.runtime = 0;
+	o->looked = true;
+	if (!o->python.runtime || python_read_code(j->target, &o->python, code, rec, sizeof(rec)) < 0)
+		return false;
+	((struct ct_py_code *)rec)->h.pid = j->r->pid;
+	return !python_code(j->s->python, (struct ct_py_code *)rec);
+}
+
 static void add_python(struct join *j, const struct ct_py_frame *f)
 {
 	struct python_place p;
 
-	if (python_frame(j->s->python, j->r->pid, f, &p)) {
+	if (python_frame(j->s->python, j->r->pid, f, &p) ||
+	    (learn_code(j, f->code) && python_frame(j->s->python, j->r->pid, f, &p))) {
 		add(j, frames_python(j->s->frames, p.function ? p.function : "", p.file, p.line, f->code));
 		return;
 	}

@@ -52,12 +52,13 @@ static int by_address(const void *a, const void *b)
 	return -strcmp(x->name, y->name);
 }
 
-static uint8_t rank_of(const GElf_Sym *sym)
+static uint8_t rank_of(const GElf_Sym *sym, const char *name)
 {
 	uint8_t bind = GELF_ST_BIND(sym->st_info);
 
-	return (uint8_t)((GELF_ST_TYPE(sym->st_info) != STT_NOTYPE) * 8 + (sym->st_size != 0) * 4 +
-			 (bind == STB_GLOBAL ? 2 : bind != STB_LOCAL));
+	/* .symtab has versions in its names: "memcpy@@GLIBC_2.14" */
+	return (uint8_t)((GELF_ST_TYPE(sym->st_info) != STT_NOTYPE) * 16 + (sym->st_size != 0) * 8 +
+			 (bind == STB_GLOBAL ? 2 : bind != STB_LOCAL) * 2 + !strchr(name, '@'));
 }
 
 static void read_index(struct symbol_index *x, Dwfl_Module *mod)
@@ -82,7 +83,7 @@ static void read_index(struct symbol_index *x, Dwfl_Module *mod)
 		if (type == STT_NOTYPE && name[0] == '$')
 			continue;
 		x->symbols[x->n++] = (struct symbol){ .address = address, .size = sym.st_size, .name = name,
-						      .rank = rank_of(&sym) };
+						      .rank = rank_of(&sym, name) };
 	}
 	if (x->n)
 		qsort(x->symbols, x->n, sizeof(*x->symbols), by_address);

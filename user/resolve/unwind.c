@@ -386,6 +386,13 @@ static bool is_beginning(struct walk *w, const struct space_place *p)
 	return false;
 }
 
+/* A word that points to no code is no frame. Of a process that is gone the mappings may not be all known. */
+static bool is_code(const struct walk *w, enum space_kind kind)
+{
+	return kind == SPACE_CODE || kind == SPACE_OBJECT ||
+	       (kind == SPACE_NONE && !w->target && w->ip >= 4096 && !(w->ip >> 56));
+}
+
 static struct space_place place_of(struct walk *w)
 {
 	struct space_place p = space_find(w->space, w->target, w->ip - !w->exact);
@@ -421,10 +428,8 @@ static int walk(struct walk *w, struct unwind_frame *out, int max, uint32_t *fla
 
 		repair(w, &repaired);
 		p = place_of(w);
-		/* A word that points to no code is no frame; of a process that is gone the mappings may not be all known.
-		 * The first one is the caller by what the kernel says. */
-		if (n && (p.kind == SPACE_DATA || p.kind == SPACE_UPROBES || (p.kind == SPACE_NONE && w->target) ||
-			  w->ip < 4096 || w->ip >> 56)) {
+		/* the first one is the caller by what the kernel says */
+		if (n && !is_code(w, p.kind)) {
 			*flags |= CT_STACK_BROKEN;
 			return n;
 		}
@@ -472,8 +477,12 @@ static int addresses(struct space *space, struct target *t, const struct ct_user
 	for (uint32_t i = 0; i < us->len / 8 && n < max; i++) {
 		memcpy(&w.ip, us->bytes + 8 * i, 8);
 		repair(&w, &repaired);
-		if (w.ip)
-			out[n++] = (struct unwind_frame){ .ip = w.ip };
+		/* where code without frame pointers was, something else follows */
+		if (n && !is_code(&w, place_of(&w).kind)) {
+			*flags |= w.ip ? CT_STACK_BROKEN : 0;
+			return n;
+		}
+		out[n++] = (struct unwind_frame){ .ip = w.ip };
 	}
 	if (us->cut)
 		*flags |= CT_STACK_CUT;
