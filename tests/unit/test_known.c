@@ -182,6 +182,13 @@ static uint8_t *section(const char *path, const char *name, size_t *len)
 	return data;
 }
 
+static int kernels_in(const void *data, size_t len, fatbin_fn fn, void *ctx)
+{
+	uint64_t budget = 1 << 20;
+
+	return fatbin_kernels(data, len, &budget, fn, ctx);
+}
+
 /* The same kernels come out of every way of packing. */
 static void test_fatbin_modes(void)
 {
@@ -197,7 +204,7 @@ static void test_fatbin_modes(void)
 			printf("skipped: no %s (make programs, with nvcc)\n", path);
 			return;
 		}
-		CHECK(!fatbin_kernels(data, len, collect, &names));
+		CHECK(!kernels_in(data, len, collect, &names));
 		CHECK(names.n == 14 - 1); /* two files have a kernel of the same name */
 		CHECK(has(&names, "unmangled") && has(&names, "_Z8internalPi") && has(&names, "_Z10plain_argsPKfS0_Pfi"));
 		CHECK(has(&names, "_Z9templatedIfLi4EEvPT_") && has(&names, "_ZN5space6nestedEPNS_5shapeE"));
@@ -257,28 +264,30 @@ static void test_containers(void)
 	struct names names = { 0 };
 	size_t len = pack(buf, 1, 0x11, ptx, sizeof(ptx));
 
-	CHECK(!fatbin_kernels(buf, len, collect, &names) && names.n == 1 && has(&names, "k"));
-	CHECK(fatbin_kernels(buf, len - 1, collect, &names) == -EBADMSG);
-	CHECK(!fatbin_kernels(buf, 0, collect, &names));
+	CHECK(!kernels_in(buf, len, collect, &names) && names.n == 1 && has(&names, "k"));
+	CHECK(kernels_in(buf, len - 1, collect, &names) == -EBADMSG);
+	CHECK(!kernels_in(buf, 0, collect, &names));
 	pack(buf, 8, 0x11, ptx, sizeof(ptx)); /* some other kind */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -ENOTSUP);
+	CHECK(kernels_in(buf, len, collect, &names) == -ENOTSUP);
 	pack(buf, 1, 0x2011, ptx, sizeof(ptx)); /* no LZ4, whatever it says */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
 	pack(buf, 1, 0xa011, ptx, sizeof(ptx)); /* both */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
 	pack(buf, 1, 0x8011, ptx, sizeof(ptx));
 	memcpy(buf + 16 + 56, (uint64_t[]){ UINT64_MAX }, 8); /* would become that large */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
+	memcpy(buf + 16 + 56, (uint64_t[]){ (1 << 20) + 1 }, 8); /* more than is allowed in all */
+	CHECK(kernels_in(buf, len, collect, &names) == -E2BIG);
 	pack(buf, 2, 0x11, ptx, sizeof(ptx)); /* no cubin */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
 	pack(buf, 1, 0x11, ptx, sizeof(ptx));
 	memcpy(buf + 20, (uint32_t[]){ 0xffffffff }, 4); /* the entry's header */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
 	memcpy(buf + 20, (uint32_t[]){ 0 }, 4);
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
 	pack(buf, 1, 0x11, ptx, sizeof(ptx));
 	memcpy(buf + 24, (uint64_t[]){ UINT64_MAX - 63 }, 8); /* header and payload add up to 0 */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
 	names_free(&names);
 }
 
@@ -314,7 +323,7 @@ static void test_fatbin_damaged(void)
 		memcpy(bad, good, n);
 		for (int flips = (int)any(8); n && flips >= 0; flips--)
 			bad[i % 2 ? any(n) : any(n < 2048 ? n : 2048)] ^= (uint8_t)(1 << any(8));
-		fatbin_kernels(bad, n, ignore, NULL);
+		kernels_in(bad, n, ignore, NULL);
 		free(bad);
 	}
 	free(good);
