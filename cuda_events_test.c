@@ -135,8 +135,7 @@ static void launch(void **args, cudaStream_t stream)
 	dim3 grid = { GRID, 1, 1 }, block = { BLOCK, 1, 1 };
 
 	must(row(cudaLaunchKernel((const void *)kernel, grid, block, args, 0, stream), "cudaLaunchKernel",
-		 "function=" PTR ", grid=(%d,1,1), block=(%d,1,1), sharedMem=0 bytes, stream=" PTR,
-		 hex((const void *)kernel), GRID, BLOCK, hex(stream)),
+		 "vec_add, grid=(%d,1,1), block=(%d,1,1), sharedMem=0 bytes, stream=" PTR, GRID, BLOCK, hex(stream)),
 	     "cudaLaunchKernel");
 }
 
@@ -184,8 +183,8 @@ static void load_kernel(void)
 static void launch(void **args, cudaStream_t stream)
 {
 	must(row(mod_launch(function, GRID, 1, 1, BLOCK, 1, 1, 0, stream, args, NULL), "cuLaunchKernel",
-		 "f=" PTR ", gridDimX=%d, gridDimY=1, gridDimZ=1, blockDimX=%d, blockDimY=1, blockDimZ=1, "
-		 "sharedMemBytes=0 bytes, hStream=" PTR, hex(function), GRID, BLOCK, hex(stream)), "cuLaunchKernel");
+		 "f=vec_add, gridDimX=%d, gridDimY=1, gridDimZ=1, blockDimX=%d, blockDimY=1, blockDimZ=1, "
+		 "sharedMemBytes=0 bytes, hStream=" PTR, GRID, BLOCK, hex(stream)), "cuLaunchKernel");
 }
 
 static void unload_kernel(void)

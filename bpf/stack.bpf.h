@@ -105,6 +105,18 @@ static __noinline int send_stack(struct pt_regs *ctx, struct thread *t, struct f
 		len = CT_STACK_MAX;
 		cut = true;
 	}
+	/* A page that lies within a large array of some frame may never have been touched: it is not there, and the copy
+	 * below waits for none. */
+	if (config.sleepable && !config.frame_pointers) {
+		__u64 page = sp;
+		__u32 i;
+		char c;
+
+		for (i = 0; i <= CT_STACK_MAX / 4096 && page < sp + len; i++) {
+			bpf_copy_from_user(&c, 1, (void *)page);
+			page = (page | 4095) + 1;
+		}
+	}
 	if (len <= 1024)
 		SEND_COPY(1024);
 	else if (len <= 4096)

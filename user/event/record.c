@@ -77,7 +77,7 @@ static int check_call(const struct ct_call *c)
 	if (l->bad || c->nwords > CT_MAX_WORDS || c->got >> l->nreads)
 		return -EBADMSG;
 	/* Of a call that began before the trace nothing is known but that it is under way. */
-	if (c->h.flags & CT_F_BEFORE ? c->nwords || c->got : c->nwords < l->nwords)
+	if (c->nwords < l->nwords && !(c->h.flags & CT_F_BEFORE && !c->nwords && !c->got))
 		return -EBADMSG;
 	left = c->h.size - sizeof(*c) - stack_id;
 	if (left < c->nwords * 8u)

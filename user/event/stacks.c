@@ -167,11 +167,12 @@ static struct kept_frame *make_frame(const struct ct_frame *r)
 	if (r->kind != CT_FRAME_PYTHON)
 		plain = demangle(function);
 	len = strlen(plain ? plain : function);
-	k = malloc(sizeof(*k) + len + sum + 3);
+	k = malloc(sizeof(*k) + len + sum + 4);
 	if (k) {
 		to = k->strings;
 		k->f = (struct stack_frame){ .kind = r->kind, .line = r->line, .address = r->address, .offset = r->offset };
 		k->f.function = take(&to, plain ? plain : function, len);
+		k->f.mangled = plain ? take(&to, function, strlen(function)) : NULL;
 		k->f.file = take(&to, from + r->function_len, r->file_len);
 		k->f.object = take(&to, from + r->function_len + r->file_len, r->object_len);
 	}

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -458,8 +459,8 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, D
 	}
 	if (ours >= 0)
 		close(ours);
-	/* asks the servers, after a look at paths that were tried above */
-	if (fd < 0 && urls && *urls && !o->image)
+	/* libdw loads libdebuginfod with dlopen(), which a static program (one without an interpreter) cannot do safely */
+	if (fd < 0 && urls && *urls && !o->image && getauxval(AT_BASE))
 		fd = dwfl_standard_find_debuginfo(mod, userdata, name, base, file, NULL, 0, debug_file);
 	return fd;
 }

@@ -22,6 +22,7 @@ struct space {
 	int nmaps;
 	uint64_t generation;
 	uint64_t read_ns, cost_ns; /* when the mappings were read last, and how long that took */
+	bool stale;
 };
 
 static uint64_t generations;
@@ -179,7 +180,27 @@ int space_refresh(struct space *s, struct target *t)
 	s->maps = maps;
 	s->nmaps = n;
 	s->cost_ns = now_ns() - began;
+	s->stale = false;
 	return 0;
+}
+
+/* Reading takes at most a twentieth of the time: a program that loads a thousand libraries is not read a thousand times. */
+static bool may_read(const struct space *s)
+{
+	return !s->nmaps || now_ns() - s->read_ns > 20 * s->cost_ns;
+}
+
+void space_changed(struct space *s, struct target *t)
+{
+	s->stale = true;
+	if (may_read(s))
+		space_refresh(s, t);
+}
+
+void space_settle(struct space *s, struct target *t)
+{
+	if (s->stale)
+		space_refresh(s, t);
 }
 
 struct space_place space_find(struct space *s, struct target *t, uint64_t addr)
@@ -187,7 +208,7 @@ struct space_place space_find(struct space *s, struct target *t, uint64_t addr)
 	struct space_place p = { .kind = SPACE_NONE };
 	struct map *m = map_at(s, addr);
 
-	if (!m && t && (!s->nmaps || now_ns() - s->read_ns > 20 * s->cost_ns)) {
+	if (!m && t && may_read(s)) {
 		space_refresh(s, t);
 		m = map_at(s, addr);
 	}

@@ -33,6 +33,10 @@ void space_close(struct space *); /* takes NULL */
 
 /* Reads the mappings now. Returns 0, or -errno: what was known stays. */
 int space_refresh(struct space *, struct target *);
+/* Something was mapped. Reads the mappings, or, where that was done just now, leaves it to space_settle(). */
+void space_changed(struct space *, struct target *);
+/* Before a stack: what space_changed() left. */
+void space_settle(struct space *, struct target *);
 /* Where an address is. target may be NULL: then what is known is all there is. */
 struct space_place space_find(struct space *, struct target *, uint64_t addr);
 /* The end of the mapping that holds an address; 0: none. */

@@ -185,7 +185,7 @@ static void look_again(struct stacks *s, struct target *t, uint32_t pid)
 	struct space *space = t ? space_of(s, t, pid) : NULL;
 
 	if (space)
-		space_refresh(space, t);
+		space_changed(space, t);
 }
 
 void stacks_process(struct stacks *s, struct target *t, const struct ct_hdr *h)
@@ -324,9 +324,9 @@ static void add_python(struct join *j, const struct ct_py_frame *f)
 }
 
 /*
- * The Python frames that one evaluation loop runs: up to the one that C called. The interpreter's own frame at the bottom
- * of a loop (3.12 and later) is none of the program's, but ends the loop where no frame said so before. Returns how many
- * were added.
+ * The Python frames that one evaluation loop runs: up to and with the one that C called. A loop that has left its last
+ * frame (what a frame held is destroyed at its end, by code that may be Python's again) has a shim alone, which is none of
+ * the program's. Returns how many were added.
  */
 static uint32_t add_run(struct join *j)
 {
@@ -337,13 +337,9 @@ static uint32_t add_run(struct join *j)
 
 		if (!(f->flags & CT_PY_SHIM))
 			add_python(j, f);
-		if (f->flags & CT_PY_ENTRY || (f->flags & CT_PY_SHIM && j->n > before))
+		if (f->flags & CT_PY_ENTRY)
 			break;
 	}
-	/* the shim behind an entry frame belongs to the same loop */
-	while (j->next_python < j->r->npython && j->r->python[j->next_python].flags & CT_PY_SHIM &&
-	       j->r->python[j->next_python - 1].flags & CT_PY_ENTRY && !(j->r->python[j->next_python - 1].flags & CT_PY_SHIM))
-		j->next_python++;
 	return j->n - before;
 }
 
@@ -388,6 +384,8 @@ static uint32_t resolve(struct stacks *s, struct target *t, const struct raw *r,
 	int n = 0;
 
 	objects_set_root(s->objects, t ? target_root(t) : -1);
+	if (j.space && t)
+		space_settle(j.space, t);
 	if (r->native && j.space)
 		n = unwind_record(j.space, t, r->native, s->native, UNWIND_MAX, &flags);
 	if (r->python_cut)

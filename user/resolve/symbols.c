@@ -27,6 +27,7 @@ struct symbol_index {
 	struct symbol *symbols;
 	size_t n;
 	bool looked; /* for DWARF */
+	const char *info, *info_end; /* .debug_info: some strings lie in it */
 };
 
 void symbols_close(struct symbol_index *x)
@@ -142,14 +143,28 @@ bool symbols_function(struct object *o, uint64_t address, bool exact, struct sym
 
 /* ---- DWARF -------------------------------------------------------------------------------------------- */
 
-static const char *die_name(Dwarf_Die *die)
+/* libdw hands a string out wherever it lies: one in the entry itself may have no end. The sections of strings were
+ * checked by sound(). */
+static const char *string_of(const struct symbol_index *x, Dwarf_Die *die, unsigned int what)
 {
-	Dwarf_Attribute attr;
-	const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
+	Dwarf_Attribute attr, *a = dwarf_attr_integrate(die, what, &attr);
+	const char *s = a ? dwarf_formstring(a) : NULL;
+
+	if (!s)
+		return NULL;
+	if (dwarf_whatform(a) == DW_FORM_string &&
+	    (s < x->info || s >= x->info_end || !memchr(s, '\0', (size_t)(x->info_end - s))))
+		return NULL;
+	return strnlen(s, NAME_LEN_MAX) < NAME_LEN_MAX ? s : NULL;
+}
+
+static const char *die_name(const struct symbol_index *x, Dwarf_Die *die)
+{
+	const char *name = string_of(x, die, DW_AT_linkage_name);
 
 	if (!name)
-		name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr));
-	return name ? name : dwarf_diename(die);
+		name = string_of(x, die, DW_AT_MIPS_linkage_name);
+	return name ? name : string_of(x, die, DW_AT_name);
 }
 
 /* Where an inlined function was called. */
@@ -170,7 +185,7 @@ static void call_place(Dwarf_Die *cu, Dwarf_Die *die, struct symbols_place *p)
 
 /* The chain of inlined functions at pc: out[0] has the line already. Returns the number of places, or -1 when the DWARF
  * there is damaged: libdw then leaks what it had. */
-static int inlined(Dwarf_Die *cu, Dwarf_Addr pc, struct symbols_place *out, int max)
+static int inlined(const struct symbol_index *x, Dwarf_Die *cu, Dwarf_Addr pc, struct symbols_place *out, int max)
 {
 	Dwarf_Die *scopes = NULL, *around = NULL;
 	int n = dwarf_getscopes(cu, pc, &scopes), found = -1, at = 0, naround = 0;
@@ -191,13 +206,13 @@ static int inlined(Dwarf_Die *cu, Dwarf_Addr pc, struct symbols_place *out, int 
 
 		if (tag == DW_TAG_subprogram || tag == DW_TAG_entry_point) {
 			if (!out[at].function)
-				out[at].function = die_name(&around[i]);
+				out[at].function = die_name(x, &around[i]);
 			break;
 		}
 		if (tag != DW_TAG_inlined_subroutine)
 			continue;
 		out[at + 1] = out[at];
-		out[at].function = die_name(&around[i]);
+		out[at].function = die_name(x, &around[i]);
 		out[at].inlined = true;
 		out[at].offset = 0;
 		call_place(cu, &around[i], &out[++at]);
@@ -207,23 +222,35 @@ static int inlined(Dwarf_Die *cu, Dwarf_Addr pc, struct symbols_place *out, int 
 	return at + 1;
 }
 
-static bool has_debug_info(Dwfl_Module *mod)
+static Elf_Data *section(Elf *elf, const char *want)
 {
-	GElf_Addr bias;
-	Elf *elf = dwfl_module_getelf(mod, &bias);
 	Elf_Scn *scn = NULL;
 	size_t strings;
 
 	if (!elf || elf_getshdrstrndx(elf, &strings))
-		return false;
+		return NULL;
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr shdr;
 		const char *name = gelf_getshdr(scn, &shdr) ? elf_strptr(elf, strings, shdr.sh_name) : NULL;
 
-		if (name && !strcmp(name, ".debug_info"))
-			return true;
+		if (name && !strcmp(name, want))
+			return elf_getdata(scn, NULL);
 	}
-	return false;
+	return NULL;
+}
+
+/* libdw trusts the last string of a section to have an end. By now the sections are unpacked. */
+static bool sound(Dwarf *dwarf)
+{
+	static const char *const names[] = { ".debug_str", ".debug_line_str" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		Elf_Data *d = section(dwarf_getelf(dwarf), names[i]);
+
+		if (d && d->d_size && (!d->d_buf || ((const char *)d->d_buf)[d->d_size - 1]))
+			return false;
+	}
+	return true;
 }
 
 /* The module, if it has DWARF that can be read. */
@@ -231,13 +258,23 @@ static Dwfl_Module *dwarf_of(struct object *o, struct symbol_index *x)
 {
 	Dwfl_Module *mod = object_has_dwarf(o) ? object_module(o) : NULL;
 	Dwarf_Addr bias;
+	Dwarf *dwarf, *alt;
+	Elf_Data *info;
 
 	if (!mod || x->looked)
 		return mod;
 	x->looked = true;
-	if (dwfl_module_getdwarf(mod, &bias))
+	dwarf = dwfl_module_getdwarf(mod, &bias);
+	alt = dwarf ? dwarf_getalt(dwarf) : NULL;
+	if (dwarf && sound(dwarf) && (!alt || sound(alt))) {
+		info = section(dwarf_getelf(dwarf), ".debug_info");
+		if (info && info->d_buf) {
+			x->info = info->d_buf;
+			x->info_end = x->info + info->d_size;
+		}
 		return mod;
-	if (has_debug_info(mod))
+	}
+	if (dwarf || section(dwfl_module_getelf(mod, &bias), ".debug_info"))
 		object_complain(o, "its debug information cannot be read");
 	object_drop_dwarf(o);
 	return NULL;
@@ -268,7 +305,7 @@ int symbols_find(struct object *o, uint64_t address, bool exact, struct symbols_
 		out[0].line = n > 0 ? (uint32_t)n : 0;
 	}
 	cu = dwfl_module_addrdie(mod, lookup_at, &bias);
-	n = cu ? inlined(cu, lookup_at - bias, out, max) : 1;
+	n = cu ? inlined(x, cu, lookup_at - bias, out, max) : 1;
 	if (n > 0)
 		return n;
 	object_complain(o, "its debug information is damaged");

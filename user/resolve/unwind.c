@@ -344,6 +344,15 @@ static bool after_call(struct walk *w, uint64_t ip)
 }
 #endif
 
+/* The kernel puts a signal's frame below what was interrupted, and its address for the handler's return. */
+static bool is_signal(struct walk *w, uint64_t ip)
+{
+	struct space_place p = space_find(w->space, w->target, ip - 1);
+	const struct cfi_row *row = p.kind == SPACE_OBJECT ? cfi_find(p.object, p.address) : NULL;
+
+	return row && row->signal;
+}
+
 /* By frame pointer, where no table tells: code made at run time, hand-written assembler. */
 static enum step step_pointer(struct walk *w)
 {
@@ -353,7 +362,7 @@ static enum step step_pointer(struct walk *w)
 		return STEP_BROKEN;
 	if (!ip)
 		return STEP_END;
-	if (!after_call(w, ip))
+	if (!after_call(w, ip) && !is_signal(w, ip))
 		return STEP_BROKEN;
 	w->known = 1ull << CFI_BP | 1ull << CFI_SP;
 	w->r[CFI_BP] = caller_bp;

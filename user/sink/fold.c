@@ -356,7 +356,7 @@ static uint64_t weight_of(const struct fold *f, const struct ct_call *c)
 	case SINK_WEIGHT_TIME:
 		return c->h.flags & CT_F_BEFORE || c->h.end_ns < c->h.start_ns ? 0 : c->h.end_ns - c->h.start_ns;
 	case SINK_WEIGHT_BYTES:
-		bytes = api_failed(c) || c->h.flags & CT_F_BEFORE ? 0 : api_size(c, API_ARCH_HERE);
+		bytes = c->h.flags & CT_F_BEFORE || api_failed(c) ? 0 : api_size(c, API_ARCH_HERE);
 		return bytes > 0 ? (uint64_t)bytes : 0;
 	default:
 		return 1;

@@ -21,6 +21,7 @@
 #include "../util/types.h"
 #include "cudatrace.skel.h"
 #include "attach.h"
+#include "backlog.h"
 #include "bpf_maps.h"
 #include "chatty.h"
 #include "launch.h"
@@ -30,6 +31,7 @@
 #include "source.h"
 
 #define DRAIN_MAX 200000 /* records in one drain(): the loop has other things to do too */
+#define BACKLOG_BYTES (512ULL << 20)
 #define PID_LINKS_MAX 8
 #define MUTED_MAX 256
 #define LD_SO_MAX 16
@@ -47,6 +49,7 @@ struct bpf_source {
 	struct discover *discover;
 	struct launch *launch;
 	struct ring ring;
+	struct backlog *backlog; /* with stacks; NULL: the ring is read directly */
 	struct chatty *chatty;
 	struct pythons *pythons; /* NULL: no Python frames are wanted */
 	pid_t *pids; /* thread groups, in our namespace */
@@ -268,6 +271,12 @@ static int trace_pids(struct bpf_source *b)
 
 static int one_record(void *ctx, const void *data, size_t size);
 
+static long read_records(struct bpf_source *b)
+{
+	return b->backlog ? backlog_read(b->backlog, DRAIN_MAX, one_record, b) :
+			    ring_read(&b->ring, DRAIN_MAX, one_record, b);
+}
+
 /* ---- a program that is started here --------------------------------------------------------------------------- */
 
 /* Probes _dl_debug_state of the dynamic loaders that the stopped process maps. */
@@ -317,7 +326,7 @@ static void on_mapped(void *ctx, pid_t pid)
 		return;
 	/* What was sent before belongs to the mappings of before. */
 	do
-		n = ring_read(&b->ring, DRAIN_MAX, one_record, b);
+		n = read_records(b);
 	while (n == -EINTR || n == DRAIN_MAX);
 	if (n < 0 && !b->emit_err)
 		b->emit_err = n;
@@ -461,6 +470,13 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	if (err) {
 		msg_error("the ring buffer of %u bytes cannot be mapped: %s", plan->ring_bytes, strerror(-err));
 		return err;
+	}
+	if (plan->stack) {
+		b->backlog = backlog_open(&b->ring, BACKLOG_BYTES);
+		if (!b->backlog) {
+			msg_error("no memory for the stacks to wait in");
+			return -ENOMEM;
+		}
 	}
 	err = trace_pids(b);
 	if (err)
@@ -630,7 +646,7 @@ static int source_drain(struct source *s, emit_fn emit, void *ctx)
 	}
 	/* Asked before reading: what the last process sent is then in the ring already. */
 	ended = targets_ended(b);
-	n = ring_read(&b->ring, DRAIN_MAX, one_record, b);
+	n = read_records(b);
 	if (n < 0)
 		return n;
 	if (b->inflight_len && n < DRAIN_MAX) {
@@ -724,6 +740,7 @@ static void source_close(struct source *s)
 		return;
 	source_stop(s);
 	discover_close(b->discover);
+	backlog_close(b->backlog);
 	ring_close(&b->ring);
 	cudatrace_bpf__destroy(b->skel);
 	chatty_close(b->chatty);
