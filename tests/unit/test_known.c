@@ -336,7 +336,7 @@ static char dir[] = "/tmp/test_known.XXXXXX";
 /* What nvcc and the driver would make, with names of our own: variables that hold handles, and blocks with a pointer to a
  * name 8 bytes behind their beginning. Prints "HANDLE WHAT" lines, then waits for its input to end. */
 static const char forged[] =
-	"#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n"
+	"#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
 	"__asm__(\".pushsection .nv_fatbin,\\\"a\\\",@progbits\\n.quad 0\\n.popsection\\n\");\n"
 	"struct desc { long other; const char *name; long more[4]; };\n"
 	"#define VAR(id, symbol) static void *id __asm__(symbol) __attribute__((used))\n"
@@ -366,6 +366,8 @@ static const char forged[] =
 	"		desc(\"1abc\"), desc(big), desc(NULL));\n"
 	"	printf(\"%p infile\\n%p odd\\n%p main\\n\", (void *)&in_file, (char *)desc(\"_Z3oddPi\") + 4, (void *)((char *)main + 1));\n"
 	"	printf(\"%p other\\n\", desc(\"_Z5otherPi\"));\n"
+	"	struct desc *ro = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n"
+	"	ro->name = strdup(\"_Z8readonlyPi\"); mprotect(ro, 4096, PROT_READ); printf(\"%p readonly\\n\", (void *)ro);\n"
 	"	puts(\"end\"); fflush(stdout);\n"
 	"	while (read(0, &c, 1) > 0)\n"
 	"		if (c == 'x') { strcpy((char *)((struct desc *)v_a)->name, \"_Z1zPi\"); v_a = 0; puts(\"ok\"); fflush(stdout); }\n"
@@ -564,9 +566,32 @@ static void test_driver_memory(void)
 	FIND(k, t, handle_of(&c, "none"), true, NULL, 0);
 	FIND(k, t, handle_of(&c, "infile"), true, NULL, 0);
 	FIND(k, t, handle_of(&c, "odd"), true, NULL, 0);
+	FIND(k, t, handle_of(&c, "readonly"), true, NULL, 0);
 	/* a handle that names another kernel than memory says: never again */
 	known_teach(k, t, (uint32_t)c.pid, handle_of(&c, "other"), "_Z5wrongPi", 10);
 	FIND(k, t, handle_of(&c, "other"), true, NULL, 0);
+	known_close(k);
+	target_close(t);
+	end(&c);
+}
+
+/* A driver that is believed contradicts a symbol: neither is believed then, and the driver never again. */
+static void test_contradiction(void)
+{
+	struct child c;
+	struct target *t = NULL;
+	struct known *k = open_known(true);
+	char *argv[] = { text("%s/libcuda.so.580.1", dir), "_Z1yPi", NULL };
+
+	if (!start(&c, "end", NULL, argv) || target_open(&t, c.pid, 0)) {
+		CHECK(!"the forged driver runs");
+		return;
+	}
+	FIND(k, t, handle_of(&c, "driver"), true, "_Z6driverPi", CT_NAME_DRIVER);
+	FIND(k, t, handle_of(&c, "a"), false, NULL, 0);
+	known_forget(k, (uint32_t)c.pid);
+	FIND(k, t, handle_of(&c, "driver"), true, NULL, 0);
+	FIND(k, t, handle_of(&c, "a"), false, "_Z1aPi", CT_NAME_SYMBOL);
 	known_close(k);
 	target_close(t);
 	end(&c);
@@ -871,7 +896,7 @@ static void check_program(const char *program, bool legacy, bool measured, enum 
 		free(made[i].name);
 }
 
-static void check_one(const char *program, const char *want, enum ct_name_source source)
+static void check_one(const char *program, const char *env, const char *want, enum ct_name_source source)
 {
 	char *argv[] = { text(PROGRAMS "/%s", program), "--wait", NULL };
 	struct known *k = open_known(true);
@@ -886,7 +911,7 @@ static void check_one(const char *program, const char *want, enum ct_name_source
 		known_close(k);
 		return;
 	}
-	if (!start(&c, "ready", NULL, argv) || target_open(&t, c.pid, 0)) {
+	if (!start(&c, "ready", env, argv) || target_open(&t, c.pid, 0)) {
 		CHECK(!"the program runs");
 		return;
 	}
@@ -919,9 +944,13 @@ static void test_programs(void)
 	check_program("kernels-stripped", false, true, CT_NAME_DRIVER);
 	check_program("kernels-static-stripped", false, true, CT_NAME_DRIVER);
 	check_program("kernels-legacy-stripped", true, true, CT_NAME_NONE);
-	check_one("one-legacy-stripped", "_Z4onlyPi", CT_NAME_FATBIN);
-	check_one("one-legacy-nosections", "_Z4onlyPi", CT_NAME_FATBIN);
-	check_one("kernels-legacy-stripped", NULL, 0);
+	check_one("one-legacy-stripped", NULL, "_Z4onlyPi", CT_NAME_FATBIN);
+	check_one("one-legacy-nosections", NULL, "_Z4onlyPi", CT_NAME_FATBIN);
+	check_one("kernels-legacy-stripped", NULL, NULL, 0);
+	/* another file's kernel is no matter, unless the program has an entry of its own for the other's functions */
+	check_one("one-legacy-stripped", "LD_PRELOAD=" PROGRAMS "/libalpha-legacy.so", "_Z4onlyPi", CT_NAME_FATBIN);
+	check_one("one-fixed-legacy-stripped", NULL, "_Z4onlyPi", CT_NAME_FATBIN);
+	check_one("one-fixed-legacy-stripped", "LD_PRELOAD=" PROGRAMS "/libalpha-legacy.so", NULL, 0);
 	unsetenv("STANDIN_LAUNCHES");
 }
 
@@ -960,6 +989,7 @@ int main(void)
 	if (mkdtemp(dir) && build()) {
 		test_forged();
 		test_driver_memory();
+		test_contradiction();
 		test_calibration();
 		test_vanishing();
 		test_damaged(text("%s/forged", dir), 1500);
