@@ -7,10 +7,16 @@
 #define CT_STACK_BPF_H
 
 #define BPF_F_USER_STACK 256 /* <linux/bpf.h> */
+#define START_BYTES 64 /* above mm->start_stack: argc and the first of argv, which _start's frame may be taken for */
 
+/* The main thread's stack begins below the program's arguments and environment. */
 static long find_end(struct task_struct *task, struct vm_area_struct *vma, __u64 *end)
 {
+	__u64 start = BPF_CORE_READ(task, mm, start_stack);
+
 	*end = vma->vm_end;
+	if (start >= vma->vm_start && start < *end)
+		*end = start + START_BYTES < *end ? start + START_BYTES : *end;
 	return 0;
 }
 
@@ -113,7 +119,8 @@ static __noinline int send_stack(struct pt_regs *ctx, struct thread *t, struct f
 		char c;
 
 		for (i = 0; i <= CT_STACK_MAX / 4096 && page < sp + len; i++) {
-			bpf_copy_from_user(&c, 1, (void *)page);
+			if (bpf_probe_read_user(&c, 1, (void *)page))
+				bpf_copy_from_user(&c, 1, (void *)page);
 			page = (page | 4095) + 1;
 		}
 	}

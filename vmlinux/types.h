@@ -80,7 +80,9 @@ struct cgroup {
 struct css_set {
 	struct cgroup *dfl_cgrp;
 };
-struct mm_struct;
+struct mm_struct {
+	unsigned long start_stack;
+};
 struct task_struct {
 	struct mm_struct *mm;
 	unsigned int flags;
