@@ -35,6 +35,7 @@ struct py_thread {
 	__u64 state;	 /* its PyThreadState; 0: not known */
 	__u64 absent_head; /* it had none while the first interpreter's list began here... */
 	__u64 absent_ns;   /* ...until then */
+	__u64 interp, at; /* the next of the search */
 	__u64 frame;	 /* the next of the walk; 0: at its end */
 	__u64 start_ns;	 /* of the call */
 	__u32 taken;	 /* frames in the pieces before */
@@ -236,6 +237,8 @@ static __always_inline __u8 py_raw_byte(struct py_thread *t, __u32 at)
 	return t->raw[at];
 }
 
+/* What bpf_loop() hands on: pointers and nothing else. A kernel before 6.7 verifies the function with what lies on the stack at
+ * the first turn, and throws away the code that is not for that turn; what changes lies in the map. */
 struct py_walk {
 	struct py_thread *t;
 	const struct ct_python *p;
@@ -330,50 +333,45 @@ static __always_inline bool py_is_state(const struct ct_python *p, __u64 state, 
 	return py_word(before + p->interp_threads_head) == state;
 }
 
-struct py_search {
-	const struct ct_python *p;
-	__u64 tid, interp, state;
-	__u64 found, frame;
-};
-
 /* The next thread state of the lists. With several interpreters a thread may have a state in each: the newest interpreter
  * in which it has frames comes first. */
-static long py_look(__u32 i, struct py_search *s)
+static long py_look(__u32 i, struct py_walk *w)
 {
-	const struct ct_python *p = s->p;
+	struct py_thread *t = w->t;
+	const struct ct_python *p = w->p;
 
-	if (!s->state) {
-		if (!s->interp)
+	if (!t->at) {
+		if (!t->interp)
 			return 1;
-		s->state = py_word(s->interp + p->interp_threads_head);
-		s->interp = py_word(s->interp + p->interp_next);
+		t->at = py_word(t->interp + p->interp_threads_head);
+		t->interp = py_word(t->interp + p->interp_next);
 		return 0;
 	}
-	if (py_word(s->state + p->thread_native_id) == s->tid) {
-		s->found = s->state;
-		s->frame = py_innermost(p, s->state);
-		if (s->frame)
+	if (py_word(t->at + p->thread_native_id) == t->own_tid) {
+		t->state = t->at;
+		t->frame = py_innermost(p, t->at);
+		if (t->frame)
 			return 1;
 	}
-	s->state = py_word(s->state + p->thread_next);
+	t->at = py_word(t->at + p->thread_next);
 	return 0;
 }
 
 /* Puts the thread's innermost frame into t->frame; 0: it runs no Python now. */
 static __noinline int py_find(struct py_thread *t, const struct ct_python *p)
 {
-	struct py_search s = {};
+	struct py_walk w = { .t = t, .p = p };
 	__u64 now, head;
 	bool one;
 
 	if (!t || !p)
 		return 0;
 	t->frame = 0;
-	s.interp = py_word(p->runtime + p->runtime_interpreters_head);
-	if (!s.interp)
+	t->interp = py_word(p->runtime + p->runtime_interpreters_head);
+	if (!t->interp)
 		return 0;
 	/* with several interpreters the thread may go from one to another */
-	one = !py_word(s.interp + p->interp_next);
+	one = !py_word(t->interp + p->interp_next);
 	if (one && t->state && py_is_state(p, t->state, t->own_tid)) {
 		t->frame = py_innermost(p, t->state);
 		if (t->frame)
@@ -382,15 +380,12 @@ static __noinline int py_find(struct py_thread *t, const struct ct_python *p)
 	/* Threads that never ran Python make calls too: they are not searched for each time. A new state is put at the
 	 * head of its list. */
 	now = bpf_ktime_get_ns();
-	head = py_word(s.interp + p->interp_threads_head);
+	head = py_word(t->interp + p->interp_threads_head);
 	if (one && head == t->absent_head && now < t->absent_ns)
 		return 0;
-	s.p = p;
-	s.tid = t->own_tid;
-	bpf_loop(PY_THREADS_MAX, py_look, &s, 0);
-	t->state = s.found;
-	t->frame = s.frame;
-	if (!s.frame) {
+	t->state = t->at = 0;
+	bpf_loop(PY_THREADS_MAX, py_look, &w, 0);
+	if (!t->frame) {
 		t->absent_head = head;
 		t->absent_ns = now + PY_ABSENT_NS;
 	}

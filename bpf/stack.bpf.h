@@ -79,7 +79,8 @@ static __always_inline void stack_head(struct ct_user_stack *s, struct thread *t
 			r->s.how = CT_STACK_ADDRESSES;                                                                 \
 			r->s.len = n < 0 ? 0 : n;                                                                      \
 			r->s.cut = n == CT_ADDRESSES_MAX * 8;                                                          \
-		} else if (!bpf_probe_read_user(r->bytes, len, (void *)sp)) {                                          \
+		} else if (!bpf_probe_read_user(r->bytes, len, (void *)sp) ||                                          \
+			   (config.sleepable && !bpf_copy_from_user(r->bytes, len, (void *)sp))) {                     \
 			r->s.len = len;                                                                                \
 			r->s.cut = cut;                                                                                \
 		} else if (len > 4096 - (sp & 4095)) {                                                                 \

@@ -150,7 +150,7 @@ main() {
 	# A kernel that oopsed while it registered a probe event hangs everybody who registers another one.
 	stuck=$(ps -eo stat=,wchan:32=,pid=,comm= | awk '$1 ~ /^D/ && $2 ~ /event|uprobe|perf/ { print $3 " (" $4 ")"; exit }')
 	[ -z "$stuck" ] || echo "note: process $stuck is stuck in the kernel while it registers a probe: tests that do the same will hang"
-	targets=(cudatrace standin cases-progs unit-programs)
+	targets=(cudatrace standin programs cases-progs unit-programs)
 	build build 600 "${targets[@]}" || finish
 	# Older runtimes for the cases that probe them; what cannot be fetched is skipped there.
 	PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=10 bounded wheels 90 tests/wheels.sh

@@ -181,7 +181,7 @@ static void name_file(struct doctor *d, const struct known_file *f, bool driver)
 	else if (!f->facts.nstubs && f->kernels < 0)
 		out_str(&d->out, "; its device code cannot be read either");
 	if (!f->facts.nstubs && driver)
-		out_str(&d->out, "; launches by handle are named from the driver's memory");
+		out_str(&d->out, "; launches by handle are named from the driver's memory, by host stub from the launch inside");
 	else if (!f->facts.nstubs && f->kernels != 1)
 		out_str(&d->out, "; its launches print as function=0x... unless the program starts under cudatrace");
 	out_char(&d->out, '\n');
@@ -204,10 +204,9 @@ static void names(struct doctor *d, pid_t pid)
 			name_file(d, &s.files[i], s.measured);
 		if (s.driver)
 			out_fmt(&d->out, "  %-12s %s\n", "driver",
-				s.measured ? "its descriptions of kernels can be read: handles of CUDA's libraries, Triton and JAX "
-					     "are named" :
-					     "not a release whose descriptions of kernels are known: they are read once a kernel "
-					     "that is looked up while tracing has shown that they can be");
+				s.measured ? "its memory tells the names of handles: CUDA's libraries, Triton and JAX included" :
+					     "of an unknown release: its memory is asked for the names of handles once it has "
+					     "the right one for a kernel whose name is certain");
 	}
 	known_survey_free(&s);
 	target_close(t);

@@ -12,15 +12,11 @@ struct walk {
 	struct target *target;
 	struct ct_python python;
 	struct ct_py_frame frames[CT_PY_MAX];
-	union {
-		struct ct_py_stack piece;
-		char piece_room[sizeof(struct ct_py_stack) + CT_PY_PIECE * sizeof(struct ct_py_frame)];
-	};
-	union {
-		struct ct_py_code code;
-		char room[PYTHON_CODE_BYTES];
-	};
+	/* a record */
+	uint64_t room[PYTHON_CODE_BYTES / 8 + 1];
 };
+
+_Static_assert(PYTHON_CODE_BYTES >= sizeof(struct ct_py_stack) + CT_PY_PIECE * sizeof(struct ct_py_frame), "room");
 
 static bool seen(const struct walk *w, int n)
 {
@@ -33,29 +29,31 @@ static bool seen(const struct walk *w, int n)
 /* The code objects that the frames run, each once. One that cannot be read leaves its frames without names. */
 static int emit_codes(struct walk *w, int n, const struct ct_hdr *call, emit_fn emit, void *ctx)
 {
+	struct ct_py_code *code = (void *)w->room;
 	int err = 0;
 
 	for (int i = 0; i < n && !err; i++) {
 		if (w->frames[i].flags & CT_PY_SHIM || seen(w, i) ||
-		    python_read_code(w->target, &w->python, w->frames[i].code, w->room, sizeof(w->room)) < 0)
+		    python_read_code(w->target, &w->python, w->frames[i].code, code, sizeof(w->room)) < 0)
 			continue;
-		w->code.h.pid = call->pid;
-		w->code.h.tid = call->tid;
-		w->code.h.start_ns = w->code.h.end_ns = call->start_ns;
-		err = emit(ctx, &w->code.h);
+		code->h.pid = call->pid;
+		code->h.tid = call->tid;
+		code->h.start_ns = code->h.end_ns = call->start_ns;
+		err = emit(ctx, &code->h);
 	}
 	return err;
 }
 
 static int emit_frames(struct walk *w, int n, bool cut, const struct ct_hdr *call, emit_fn emit, void *ctx)
 {
+	struct ct_py_stack *piece = (void *)w->room;
 	int err = 0;
 
 	for (int at = 0; at < n && !err; at += CT_PY_PIECE) {
 		int len = n - at < CT_PY_PIECE ? n - at : CT_PY_PIECE;
 
-		w->piece = (struct ct_py_stack){
-			.h = { .size = (uint16_t)(sizeof(w->piece) + (size_t)len * sizeof(w->frames[0])),
+		*piece = (struct ct_py_stack){
+			.h = { .size = (uint16_t)(sizeof(*piece) + (size_t)len * sizeof(w->frames[0])),
 			       .kind = CT_PY_STACK, .pid = call->pid, .tid = call->tid,
 			       .start_ns = call->start_ns, .end_ns = call->end_ns },
 			.first = (uint16_t)at,
@@ -63,8 +61,8 @@ static int emit_frames(struct walk *w, int n, bool cut, const struct ct_hdr *cal
 			.last = at + len == n,
 			.cut = at + len == n && cut,
 		};
-		memcpy(w->piece.frames, &w->frames[at], (size_t)len * sizeof(w->frames[0]));
-		err = emit(ctx, &w->piece.h);
+		memcpy(piece->frames, &w->frames[at], (size_t)len * sizeof(w->frames[0]));
+		err = emit(ctx, &piece->h);
 	}
 	return err;
 }

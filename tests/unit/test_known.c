@@ -182,6 +182,13 @@ static uint8_t *section(const char *path, const char *name, size_t *len)
 	return data;
 }
 
+static int kernels_in(const void *data, size_t len, fatbin_fn fn, void *ctx)
+{
+	uint64_t budget = 1 << 20;
+
+	return fatbin_kernels(data, len, &budget, fn, ctx);
+}
+
 /* The same kernels come out of every way of packing. */
 static void test_fatbin_modes(void)
 {
@@ -197,7 +204,7 @@ static void test_fatbin_modes(void)
 			printf("skipped: no %s (make programs, with nvcc)\n", path);
 			return;
 		}
-		CHECK(!fatbin_kernels(data, len, collect, &names));
+		CHECK(!kernels_in(data, len, collect, &names));
 		CHECK(names.n == 14 - 1); /* two files have a kernel of the same name */
 		CHECK(has(&names, "unmangled") && has(&names, "_Z8internalPi") && has(&names, "_Z10plain_argsPKfS0_Pfi"));
 		CHECK(has(&names, "_Z9templatedIfLi4EEvPT_") && has(&names, "_ZN5space6nestedEPNS_5shapeE"));
@@ -257,28 +264,30 @@ static void test_containers(void)
 	struct names names = { 0 };
 	size_t len = pack(buf, 1, 0x11, ptx, sizeof(ptx));
 
-	CHECK(!fatbin_kernels(buf, len, collect, &names) && names.n == 1 && has(&names, "k"));
-	CHECK(fatbin_kernels(buf, len - 1, collect, &names) == -EBADMSG);
-	CHECK(!fatbin_kernels(buf, 0, collect, &names));
+	CHECK(!kernels_in(buf, len, collect, &names) && names.n == 1 && has(&names, "k"));
+	CHECK(kernels_in(buf, len - 1, collect, &names) == -EBADMSG);
+	CHECK(!kernels_in(buf, 0, collect, &names));
 	pack(buf, 8, 0x11, ptx, sizeof(ptx)); /* some other kind */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -ENOTSUP);
+	CHECK(kernels_in(buf, len, collect, &names) == -ENOTSUP);
 	pack(buf, 1, 0x2011, ptx, sizeof(ptx)); /* no LZ4, whatever it says */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
 	pack(buf, 1, 0xa011, ptx, sizeof(ptx)); /* both */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
 	pack(buf, 1, 0x8011, ptx, sizeof(ptx));
 	memcpy(buf + 16 + 56, (uint64_t[]){ UINT64_MAX }, 8); /* would become that large */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
+	memcpy(buf + 16 + 56, (uint64_t[]){ (1 << 20) + 1 }, 8); /* more than is allowed in all */
+	CHECK(kernels_in(buf, len, collect, &names) == -E2BIG);
 	pack(buf, 2, 0x11, ptx, sizeof(ptx)); /* no cubin */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
 	pack(buf, 1, 0x11, ptx, sizeof(ptx));
 	memcpy(buf + 20, (uint32_t[]){ 0xffffffff }, 4); /* the entry's header */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
 	memcpy(buf + 20, (uint32_t[]){ 0 }, 4);
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
 	pack(buf, 1, 0x11, ptx, sizeof(ptx));
 	memcpy(buf + 24, (uint64_t[]){ UINT64_MAX - 63 }, 8); /* header and payload add up to 0 */
-	CHECK(fatbin_kernels(buf, len, collect, &names) == -EBADMSG);
+	CHECK(kernels_in(buf, len, collect, &names) == -EBADMSG);
 	names_free(&names);
 }
 
@@ -314,7 +323,7 @@ static void test_fatbin_damaged(void)
 		memcpy(bad, good, n);
 		for (int flips = (int)any(8); n && flips >= 0; flips--)
 			bad[i % 2 ? any(n) : any(n < 2048 ? n : 2048)] ^= (uint8_t)(1 << any(8));
-		fatbin_kernels(bad, n, ignore, NULL);
+		kernels_in(bad, n, ignore, NULL);
 		free(bad);
 	}
 	free(good);
@@ -327,7 +336,7 @@ static char dir[] = "/tmp/test_known.XXXXXX";
 /* What nvcc and the driver would make, with names of our own: variables that hold handles, and blocks with a pointer to a
  * name 8 bytes behind their beginning. Prints "HANDLE WHAT" lines, then waits for its input to end. */
 static const char forged[] =
-	"#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n"
+	"#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
 	"__asm__(\".pushsection .nv_fatbin,\\\"a\\\",@progbits\\n.quad 0\\n.popsection\\n\");\n"
 	"struct desc { long other; const char *name; long more[4]; };\n"
 	"#define VAR(id, symbol) static void *id __asm__(symbol) __attribute__((used))\n"
@@ -357,6 +366,8 @@ static const char forged[] =
 	"		desc(\"1abc\"), desc(big), desc(NULL));\n"
 	"	printf(\"%p infile\\n%p odd\\n%p main\\n\", (void *)&in_file, (char *)desc(\"_Z3oddPi\") + 4, (void *)((char *)main + 1));\n"
 	"	printf(\"%p other\\n\", desc(\"_Z5otherPi\"));\n"
+	"	struct desc *ro = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n"
+	"	ro->name = strdup(\"_Z8readonlyPi\"); mprotect(ro, 4096, PROT_READ); printf(\"%p readonly\\n\", (void *)ro);\n"
 	"	puts(\"end\"); fflush(stdout);\n"
 	"	while (read(0, &c, 1) > 0)\n"
 	"		if (c == 'x') { strcpy((char *)((struct desc *)v_a)->name, \"_Z1zPi\"); v_a = 0; puts(\"ok\"); fflush(stdout); }\n"
@@ -555,9 +566,32 @@ static void test_driver_memory(void)
 	FIND(k, t, handle_of(&c, "none"), true, NULL, 0);
 	FIND(k, t, handle_of(&c, "infile"), true, NULL, 0);
 	FIND(k, t, handle_of(&c, "odd"), true, NULL, 0);
+	FIND(k, t, handle_of(&c, "readonly"), true, NULL, 0);
 	/* a handle that names another kernel than memory says: never again */
 	known_teach(k, t, (uint32_t)c.pid, handle_of(&c, "other"), "_Z5wrongPi", 10);
 	FIND(k, t, handle_of(&c, "other"), true, NULL, 0);
+	known_close(k);
+	target_close(t);
+	end(&c);
+}
+
+/* A driver that is believed contradicts a symbol: neither is believed then, and the driver never again. */
+static void test_contradiction(void)
+{
+	struct child c;
+	struct target *t = NULL;
+	struct known *k = open_known(true);
+	char *argv[] = { text("%s/libcuda.so.580.1", dir), "_Z1yPi", NULL };
+
+	if (!start(&c, "end", NULL, argv) || target_open(&t, c.pid, 0)) {
+		CHECK(!"the forged driver runs");
+		return;
+	}
+	FIND(k, t, handle_of(&c, "driver"), true, "_Z6driverPi", CT_NAME_DRIVER);
+	FIND(k, t, handle_of(&c, "a"), false, NULL, 0);
+	known_forget(k, (uint32_t)c.pid);
+	FIND(k, t, handle_of(&c, "driver"), true, NULL, 0);
+	FIND(k, t, handle_of(&c, "a"), false, "_Z1aPi", CT_NAME_SYMBOL);
 	known_close(k);
 	target_close(t);
 	end(&c);
@@ -862,7 +896,7 @@ static void check_program(const char *program, bool legacy, bool measured, enum 
 		free(made[i].name);
 }
 
-static void check_one(const char *program, const char *want, enum ct_name_source source)
+static void check_one(const char *program, const char *env, const char *want, enum ct_name_source source)
 {
 	char *argv[] = { text(PROGRAMS "/%s", program), "--wait", NULL };
 	struct known *k = open_known(true);
@@ -877,7 +911,7 @@ static void check_one(const char *program, const char *want, enum ct_name_source
 		known_close(k);
 		return;
 	}
-	if (!start(&c, "ready", NULL, argv) || target_open(&t, c.pid, 0)) {
+	if (!start(&c, "ready", env, argv) || target_open(&t, c.pid, 0)) {
 		CHECK(!"the program runs");
 		return;
 	}
@@ -910,9 +944,13 @@ static void test_programs(void)
 	check_program("kernels-stripped", false, true, CT_NAME_DRIVER);
 	check_program("kernels-static-stripped", false, true, CT_NAME_DRIVER);
 	check_program("kernels-legacy-stripped", true, true, CT_NAME_NONE);
-	check_one("one-legacy-stripped", "_Z4onlyPi", CT_NAME_FATBIN);
-	check_one("one-legacy-nosections", "_Z4onlyPi", CT_NAME_FATBIN);
-	check_one("kernels-legacy-stripped", NULL, 0);
+	check_one("one-legacy-stripped", NULL, "_Z4onlyPi", CT_NAME_FATBIN);
+	check_one("one-legacy-nosections", NULL, "_Z4onlyPi", CT_NAME_FATBIN);
+	check_one("kernels-legacy-stripped", NULL, NULL, 0);
+	/* another file's kernel is no matter, unless the program has an entry of its own for the other's functions */
+	check_one("one-legacy-stripped", "LD_PRELOAD=" PROGRAMS "/libalpha-legacy.so", "_Z4onlyPi", CT_NAME_FATBIN);
+	check_one("one-fixed-legacy-stripped", NULL, "_Z4onlyPi", CT_NAME_FATBIN);
+	check_one("one-fixed-legacy-stripped", "LD_PRELOAD=" PROGRAMS "/libalpha-legacy.so", NULL, 0);
 	unsetenv("STANDIN_LAUNCHES");
 }
 
@@ -951,6 +989,7 @@ int main(void)
 	if (mkdtemp(dir) && build()) {
 		test_forged();
 		test_driver_memory();
+		test_contradiction();
 		test_calibration();
 		test_vanishing();
 		test_damaged(text("%s/forged", dir), 1500);

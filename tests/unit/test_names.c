@@ -412,14 +412,14 @@ static void test_table_room(void)
 
 	memset(name, 'a', 8000);
 	for (int i = 0; i < 3000; i++) {
-		snprintf(name, 16, "ended%08d", i);
+		sprintf(name, "ended%08d", i);
 		name[13] = 'a';
 		say(t, 5, 0x10000u + (uint64_t)i, name);
 	}
 	say(t, 6, 0x1, "used");
 	life(t, CT_EXIT, 5, 0);
 	for (int i = 0; i < 12000; i++) {
-		snprintf(name, 16, "alive%08d", i);
+		sprintf(name, "alive%08d", i);
 		name[13] = 'a';
 		say(t, 6, 0x10000u + (uint64_t)i, name);
 		if (i % 64 == 0)

@@ -171,6 +171,14 @@ killed() {
 	killall sleep 2> /dev/null
 }
 
+# Python's frames: the same walk as on newer kernels, judged by this one's verifier.
+python() {
+	export PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1
+	$CT -f -k -e cudaMalloc --format json -o $T/out -- /usr/bin/python3 tests/unit/python_stacks.py \
+		.output/standin/libcudart.so.13 cudaMalloc > $T/prog 2> $T/err || echo "status $?: $(tail -n 2 $T/err)"
+	equal python "$(/usr/bin/python3 tests/cases/check_python.py $T/prog $T/out 2>&1)" "39 stacks"
+}
+
 doctor() {
 	timeout 20 $CT doctor > $T/out 2>&1 || echo "status $?: $(tail -n 1 $T/out)"
 	grep -q "^probes .*$best" $T/out || cat $T/out
@@ -193,6 +201,7 @@ check static static
 check running running
 check hanging hanging
 check killed killed
+[ ! -e /usr/bin/python3 ] || check python python
 # A few functions only: each of these links takes long to close.
 check "exact perf" exact perf --probe-kind perf -e 'cudaMalloc,cudaFree,cudaMemcpy,cudaMemset'
 check doctor doctor

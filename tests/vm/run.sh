@@ -64,6 +64,21 @@ copy() {
 	done
 }
 
+# The distribution's Python with the modules that its case needs.
+copy_python() {
+	local python=/usr/bin/python3 file
+	"$python" -c 'import ctypes, sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null || return 0
+	copy "$python"
+	copy tests/unit/python_stacks.py tests/cases/check_python.py
+	for file in $("$python" -I -c '
+import asyncio, ctypes, encodings.utf_8, json, sys
+for module in list(sys.modules.values()):
+    if getattr(module, "__file__", None):
+        print(module.__file__)'); do
+		copy "$file"
+	done
+}
+
 # What the guest's init does; the rest is guest.sh.
 init() {
 	cat << 'END'
@@ -108,6 +123,7 @@ install -D .output/static/cudatrace "$ROOT/cudatrace"
 install -D "$VM/test_links" "$ROOT/test_links"
 copy cuda_events_test .output/cases/calls .output/cases/calls-static .output/cases/stuck tests/vm/guest.sh .output/standin/libcuda.so.1 \
 	.output/standin/libcudart.so.13
+copy_python
 (cd "$ROOT" && find . | busybox cpio -o -H newc 2> /dev/null | gzip -1) > "$VM/initramfs.gz" || exit 1
 
 timeout -k 5 "$LIMIT" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 768 -nographic -no-reboot -nic none \

@@ -25,6 +25,7 @@ enum { KIND_PTX = 1, KIND_CUBIN = 2 };
 #define CONTAINER_MIN 16
 #define ENTRY_MIN 64
 #define PAYLOAD_MAX (256u << 20) /* bytes of one payload, decompressed */
+#define SYMBOLS_MAX (256u << 10) /* of a cubin */
 #define CUDA_ENTRY 0x10		 /* in st_other: a function that can be launched */
 
 static uint16_t get16(const uint8_t *p)
@@ -65,6 +66,8 @@ static int cubin_symbols(const uint8_t *p, size_t len, const Elf64_Shdr *tab, co
 	if (tab->sh_entsize != sizeof(Elf64_Sym) || !inside(len, tab->sh_offset, tab->sh_size) ||
 	    !inside(len, strs->sh_offset, strs->sh_size))
 		return -EBADMSG;
+	if (tab->sh_size / sizeof(Elf64_Sym) > SYMBOLS_MAX)
+		return -E2BIG;
 	for (uint64_t i = 0; !err && i < tab->sh_size / sizeof(Elf64_Sym); i++) {
 		const char *name;
 		Elf64_Sym sym;
@@ -192,7 +195,8 @@ static int payload(uint16_t kind, const uint8_t *p, size_t len, fatbin_fn fn, vo
 }
 
 /* LZ4 and zstd say what they made; a payload that becomes larger or smaller than announced is damaged. */
-static int compressed(uint16_t kind, bool lz4, const uint8_t *p, size_t len, uint64_t want, fatbin_fn fn, void *ctx)
+static int compressed(uint16_t kind, bool lz4, const uint8_t *p, size_t len, uint64_t want, uint64_t *budget, fatbin_fn fn,
+		      void *ctx)
 {
 	uint8_t *plain;
 	size_t got;
@@ -200,6 +204,9 @@ static int compressed(uint16_t kind, bool lz4, const uint8_t *p, size_t len, uin
 
 	if (!want || want > PAYLOAD_MAX || len > INT_MAX)
 		return -EBADMSG;
+	if (want > *budget)
+		return -E2BIG;
+	*budget -= want;
 	plain = malloc(want + 1);
 	if (!plain)
 		return -ENOMEM;
@@ -217,7 +224,7 @@ static int compressed(uint16_t kind, bool lz4, const uint8_t *p, size_t len, uin
 }
 
 /* One entry at p. Returns its size in *size. */
-static int entry_at(const uint8_t *p, size_t len, uint64_t *size, fatbin_fn fn, void *ctx)
+static int entry_at(const uint8_t *p, size_t len, uint64_t *size, uint64_t *budget, fatbin_fn fn, void *ctx)
 {
 	uint64_t header, padded, flags;
 	uint16_t kind;
@@ -239,12 +246,12 @@ static int entry_at(const uint8_t *p, size_t len, uint64_t *size, fatbin_fn fn, 
 
 		if ((flags & FLAG_LZ4 && flags & FLAG_ZSTD) || packed > padded)
 			return -EBADMSG;
-		return compressed(kind, flags & FLAG_LZ4, p, packed, get64(p - header + 56), fn, ctx);
+		return compressed(kind, flags & FLAG_LZ4, p, packed, get64(p - header + 56), budget, fn, ctx);
 	}
 	return padded <= PAYLOAD_MAX ? payload(kind, p, padded, fn, ctx) : -EBADMSG;
 }
 
-int fatbin_kernels(const void *data, size_t len, fatbin_fn fn, void *ctx)
+int fatbin_kernels(const void *data, size_t len, uint64_t *budget, fatbin_fn fn, void *ctx)
 {
 	const uint8_t *p = data, *end = p + len;
 
@@ -266,7 +273,7 @@ int fatbin_kernels(const void *data, size_t len, fatbin_fn fn, void *ctx)
 		p += header;
 		for (const uint8_t *stop = p + body; p < stop;) {
 			uint64_t size = 0;
-			int err = entry_at(p, (size_t)(stop - p), &size, fn, ctx);
+			int err = entry_at(p, (size_t)(stop - p), &size, budget, fn, ctx);
 
 			if (err)
 				return err;

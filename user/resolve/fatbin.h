@@ -15,9 +15,10 @@
  * architecture that the code was compiled for. */
 typedef int (*fatbin_fn)(void *ctx, const char *name);
 
-/* Reads the containers that follow each other in `data`, with zero bytes between them. Returns 0: every entry was
- * understood; -ENOTSUP: one holds something else than a cubin or PTX; -EBADMSG, -ENOMEM, or fn's return. */
-int fatbin_kernels(const void *data, size_t len, fatbin_fn fn, void *ctx);
+/* Reads the containers that follow each other in `data`, with zero bytes between them. *budget: so many bytes may come out of
+ * compressed entries, counted down. Returns 0: every entry was understood; -ENOTSUP: one holds something else than a cubin or
+ * PTX; -E2BIG: over budget; -EBADMSG, -ENOMEM, or fn's return. */
+int fatbin_kernels(const void *data, size_t len, uint64_t *budget, fatbin_fn fn, void *ctx);
 
 /* The parts: a cubin, and a PTX text (which may hold anything behind its NUL). */
 int fatbin_cubin(const void *data, size_t len, fatbin_fn fn, void *ctx);

@@ -384,12 +384,16 @@ static const char *find_handle(struct known *k, struct proc *p, struct target *t
 
 	if (!k->opts.forgets)
 		return NULL;
-	if (!gone && (!p->values_ns || now - p->values_ns > REREAD_NS) && read_all_values(p, t, now) == -ESRCH)
-		return NULL;
-	n = name_of_value(k, p, handle, &sure);
-	if (!gone && p->driver && !driver_is_refuted(p->driver) && (n || trusted))
+	/* The driver's word first: to index the symbols of large files takes longer than some processes live. */
+	if (!gone && p->driver && !driver_is_refuted(p->driver))
 		said = driver_read_name(t, handle, k->other, sizeof(k->other));
 	said = said < 0 ? 0 : said;
+	if (!gone && (!p->values_ns || now - p->values_ns > REREAD_NS) && read_all_values(p, t, now) == -ESRCH &&
+	    !(said && trusted))
+		return NULL;
+	n = name_of_value(k, p, handle, &sure);
+	if (!n && !trusted)
+		said = 0;
 	if (n && said) {
 		enum stub_match match = stub_compare(k->name, k->other);
 

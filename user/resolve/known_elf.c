@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../proc/elf_read.h"
-#include "fatbin.h"
+#include "known_code.h"
 #include "known_elf.h"
 #include "stub.h"
 
@@ -21,9 +21,6 @@
 #define MAX_HANDLES (256u << 10)
 #define MAX_STUBS (1u << 20)
 #define MAX_NAME_BYTES (1ULL << 30)	/* all names of a file */
-#define MAX_CONTAINER (256u << 20)	/* bytes of one fat binary */
-#define MAX_SCAN (512ULL << 20)		/* bytes looked through for fat binaries where there are no section headers */
-#define SCAN_CHUNK (1u << 20)
 #define NOT_ASKED (-1000000)
 
 struct func {
@@ -60,85 +57,6 @@ static uint64_t hash_of(const char *s, size_t len)
 
 /* ---- the file ----------------------------------------------------------------------------------------- */
 
-static bool is_device_section(const char *name)
-{
-	return !strcmp(name, ".nv_fatbin") || !strcmp(name, "__nv_relfatbin");
-}
-
-/* A fat binary's head at p: the magic, version 1, a header of 16 bytes. */
-static bool is_container(const uint8_t *p)
-{
-	static const uint8_t head[8] = { 0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0 };
-
-	return !memcmp(p, head, sizeof(head));
-}
-
-typedef int (*place_fn)(struct known_elf *, uint64_t at, uint64_t len, void *ctx);
-
-/* Without section headers: every place in a segment that looks like the beginning of a fat binary. */
-static int scan_segments(struct known_elf *e, place_fn fn, void *ctx)
-{
-	uint64_t budget = MAX_SCAN;
-	uint8_t *buf = malloc(SCAN_CHUNK);
-	int err = buf ? 0 : -ENOMEM;
-
-	for (int i = 0; !err && i < e->file.nphdr; i++) {
-		const Elf64_Phdr *ph = &e->file.phdr[i];
-		uint64_t end = ph->p_offset + ph->p_filesz, at = (ph->p_offset + 7) & ~7ULL;
-
-		if (ph->p_type != PT_LOAD || end < ph->p_offset || end > e->file.size)
-			continue;
-		while (!err && at + 16 <= end) {
-			uint64_t len = end - at < SCAN_CHUNK ? end - at : SCAN_CHUNK, skip = 0;
-
-			if (len > budget) {
-				err = -E2BIG;
-				break;
-			}
-			budget -= len;
-			err = elf_read(&e->file, buf, len, at);
-			for (uint64_t o = 0; !err && !skip && o + 16 <= len; o += 8) {
-				uint64_t body;
-
-				if (!is_container(buf + o))
-					continue;
-				memcpy(&body, buf + o + 8, sizeof(body));
-				if (body > end - at - o - 16)
-					continue;
-				err = fn(e, at + o, body + 16, ctx);
-				skip = (o + body + 16 + 7) & ~7ULL;
-			}
-			at += skip ? skip : (len - 8) & ~7ULL;
-		}
-	}
-	free(buf);
-	return err;
-}
-
-static int each_device_code(struct known_elf *e, place_fn fn, void *ctx)
-{
-	if (!e->file.nshdr || !e->file.shstr)
-		return scan_segments(e, fn, ctx);
-	for (uint32_t i = 0; i < e->file.nshdr; i++) {
-		const Elf64_Shdr *sh = &e->file.shdr[i];
-		int err;
-
-		if (sh->sh_type == SHT_NOBITS || !is_device_section(elf_section_name(&e->file, i)))
-			continue;
-		err = fn(e, sh->sh_offset, sh->sh_size, ctx);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static int found_code(struct known_elf *e, uint64_t at, uint64_t len, void *ctx)
-{
-	(void)at, (void)len, (void)ctx;
-	e->device_code = true;
-	return -ECANCELED;
-}
-
 int known_elf_open(struct known_elf **out, int fd)
 {
 	struct known_elf *e = calloc(1, sizeof(*e));
@@ -156,7 +74,7 @@ int known_elf_open(struct known_elf **out, int fd)
 		known_elf_close(e);
 		return err;
 	}
-	each_device_code(e, found_code, NULL);
+	e->device_code = code_is_there(&e->file);
 	*out = e;
 	return 0;
 }
@@ -502,71 +420,14 @@ size_t known_elf_handle(struct known_elf *e, uint32_t i, char *out, size_t size,
 
 /* ---- device code -------------------------------------------------------------------------------------- */
 
-struct count {
-	int n;
-	char name[CT_NAME_MAX];
-};
-
-static int on_kernel(void *ctx, const char *name)
-{
-	struct count *c = ctx;
-
-	if (c->n && !strcmp(c->name, name))
-		return 0;
-	if (++c->n > 1)
-		return -ECANCELED;
-	memcpy(c->name, name, strlen(name) + 1);
-	return 0;
-}
-
-/* One fat binary after the other, so that a file with thousands is not read beyond the second kernel. */
-static int count_at(struct known_elf *e, uint64_t at, uint64_t len, void *ctx)
-{
-	int err = 0;
-
-	while (!err && len >= 16) {
-		uint64_t head[2], body;
-		uint8_t *data;
-
-		err = elf_read(&e->file, head, sizeof(head), at);
-		if (err)
-			break;
-		if (!head[0]) {
-			at += 8;
-			len -= 8;
-			continue;
-		}
-		body = head[1];
-		if (!is_container((const uint8_t *)head) || body > len - 16 || body > MAX_CONTAINER)
-			return -EBADMSG;
-		data = malloc(body + 16);
-		if (!data)
-			return -ENOMEM;
-		err = elf_read(&e->file, data, body + 16, at);
-		if (!err)
-			err = fatbin_kernels(data, body + 16, on_kernel, ctx);
-		free(data);
-		body = (body + 16 + 7) & ~7ULL;
-		at += body;
-		len -= body < len ? body : len;
-	}
-	return err;
-}
-
 int known_elf_kernels(struct known_elf *e, char *out, size_t size)
 {
-	struct count *c;
-	int err;
+	char name[CT_NAME_MAX];
 
 	if (e->kernels == NOT_ASKED) {
-		c = calloc(1, sizeof(*c));
-		if (!c)
-			return -ENOMEM;
-		err = each_device_code(e, count_at, c);
-		e->kernels = c->n > 1 ? 2 : err ? err : c->n;
+		e->kernels = code_kernels(&e->file, name);
 		if (e->kernels == 1)
-			e->kernel = strdup(c->name);
-		free(c);
+			e->kernel = strdup(name);
 	}
 	if (size)
 		out[0] = '\0';

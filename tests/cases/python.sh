@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# python.sh - cases of Python frames: each interpreter that is installed says what its stacks are, and cudatrace shows the same.
+
+STACKS=$ROOT/tests/unit/python_stacks.py
+
+# The interpreters of the versions that are supported.
+pythons() {
+	local p
+	for p in /usr/bin/python3 /usr/local/bin/python3 ~/.pyenv/versions/3.1[123].*/bin/python3; do
+		[ -x "$p" ] && "$p" -c 'import sys, ctypes; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null &&
+			echo "$p"
+	done
+}
+
+# said_is_seen PYTHON COUNT: the stacks that the script described are those of the trace.
+said_is_seen() {
+	local answer
+	answer=$(python3 "$ROOT/tests/cases/check_python.py" "$T/prog.out" "$T/out" 2>&1) || fail "$1: $answer"
+	expect "$1" "$answer" "$2 stacks"
+	no_loss
+}
+
+case_python_stacks() {
+	local p n=0
+	mkdir "$T/mädchen_日本"
+	cp "$STACKS" "$T/mädchen_日本/stäcks.py"
+	for p in $(pythons); do
+		PYTHONUTF8=1 ct_json -f -k -e cudaMalloc -- "$p" "$T/mädchen_日本/stäcks.py" "$STANDIN/libcudart.so" cudaMalloc
+		ok_rc
+		said_is_seen "$p" 39
+		n=$((n + 1))
+	done
+	[ "$n" -gt 0 ] || skip "no Python from 3.11 to 3.13 here"
+}
+
+# Attached while it runs.
+case_python_attach() {
+	local p
+	for p in $(pythons); do
+		rm -f "$T/in" "$T/prog.out"
+		mkfifo "$T/in"
+		# it waits for a byte, is attached to, and goes on
+		PYTHONUTF8=1 "$p" -c '
+import ctypes, os, runpy, sys
+ctypes.CDLL(sys.argv[2])
+os.write(1, b"ready\n")
+os.read(0, 1)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+' "$STACKS" "$STANDIN/libcudart.so" cudaMalloc < "$T/in" > "$T/prog.out" 2> "$T/prog.err" &
+		PID=$!
+		exec {fd}> "$T/in"
+		wait_for 10 grep -q ready "$T/prog.out"
+		attach -f -k -e cudaMalloc -p $PID
+		echo >&"$fd"
+		exec {fd}>&-
+		wait_for 20 grep -q bye "$T/prog.out"
+		finish
+		ok_rc
+		said_is_seen "$p" 39
+	done
+}
+
+# Python's frames stand among the native ones where their evaluation loop is: the lambda is called by sorted(), which is
+# called by the module. None of the interpreter's loops is left to be seen.
+case_python_joined() {
+	local p got
+	cat > "$T/joined.py" << 'EOF'
+import ctypes, sys
+malloc = ctypes.CDLL(sys.argv[1]).cudaMalloc
+place = ctypes.c_void_p()
+def inner(x):
+    return malloc(ctypes.byref(place), 64)
+def outer():
+    return sorted([1], key=lambda x: inner(x))
+outer()
+EOF
+	for p in $(pythons); do
+		ct_json -k -e cudaMalloc -- "$p" "$T/joined.py" "$STANDIN/libcudart.so"
+		ok_rc
+		got=$(python3 -c '
+import json, sys
+for row in map(json.loads, open(sys.argv[1])):
+    if row["type"] == "call":
+        kinds = "".join("p" if f["kind"] == "python" else "n" for f in row["stack"])
+        parts = [len(x) for x in kinds.replace("n", " ").split()]
+        print(parts, kinds[0], kinds[-1], [f["function"] for f in row["stack"] if f["kind"] == "python"],
+              sum("PyEval_EvalFrameDefault" in f.get("function", "") for f in row["stack"]))
+' "$T/out")
+		expect "$p" "$got" "[2, 2] n n ['inner', 'outer.<locals>.<lambda>', 'outer', '<module>'] 0"
+	done
+}
+
+# What cannot be read is said, once, and the rest goes on.
+case_python_old() {
+	local p n=0
+	for p in ~/.pyenv/versions/3.{8,9,10}.*/bin/python3; do
+		[ -x "$p" ] || continue
+		n=$((n + 1))
+		ct_json -k -e cudaMalloc -- "$p" -c 'import ctypes, sys
+for i in range(3): ctypes.CDLL(sys.argv[1]).cudaMalloc(ctypes.byref(ctypes.c_void_p()), 64)' "$STANDIN/libcudart.so"
+		ok_rc
+		expect_rows cudaMalloc 3
+		expect_rows cudaMalloc 0 '"kind":"python"'
+		expect "warnings" "$(grep -c 'no Python frames: .*older than 3.11' "$T/err")" 1
+	done
+	[ $n -gt 0 ] || skip "no older Python here"
+}
+
+# Without -k nothing is looked at.
+case_python_not_asked() {
+	local p
+	p=$(pythons | head -n 1)
+	[ -n "$p" ] || skip "no Python from 3.11 to 3.13 here"
+	ct_json -f -e cudaMalloc -- "$p" "$STACKS" "$STANDIN/libcudart.so" cudaMalloc
+	ok_rc
+	expect_rows cudaMalloc 39
+	expect_rows cudaMalloc 0 '"stack"'
+}
