@@ -25,8 +25,8 @@
 #include "util/msg.h"
 
 #define TICK_NS 50000000ULL
-#define WATCH_NS 1000000000ULL
-#define MARGIN_NS 20000000ULL /* between two looks beyond the time asked for: a look takes time itself */
+#define WATCH_NS 1000000000ULL /* between two looks of --watch at most... */
+#define OFTEN_NS 100000000ULL  /* ...and at least */
 #define MAX_FDS 16
 
 struct stuck {
@@ -42,7 +42,7 @@ struct stuck {
 	struct loop *loop;
 	struct loop_watch *tick, *next;
 	struct losses losses;
-	uint64_t started_ns;
+	uint64_t started_ns, looked_ns; /* the end of the last look */
 	int looks;
 	int nstuck, nprocs; /* at the last look */
 	bool over;
@@ -255,16 +255,26 @@ static void on_fd(void *ctx)
 static void on_next(void *ctx)
 {
 	struct stuck *s = ctx;
+	uint64_t pause_ns = s->o->over_ns, now;
 	struct stuck_row *rows;
 	int n;
 
 	if (s->over)
 		return;
+	if (s->o->watch)
+		pause_ns = pause_ns > WATCH_NS ? WATCH_NS : pause_ns < OFTEN_NS ? OFTEN_NS : pause_ns;
 	/* first what has returned, then what has not */
 	drain(s);
 	if (s->over)
 		return;
+	/* a timer runs from the moment that the loop woke up */
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (s->looks && now < s->looked_ns + pause_ns) {
+		loop_timer_set(s->next, s->looked_ns + pause_ns - now);
+		return;
+	}
 	n = stuck_look_now(s->look, &rows);
+	s->looked_ns = clock_ns(CLOCK_MONOTONIC);
 	if (n >= 0 && s->looks)
 		n = report(s, rows, n);
 	if (n < 0) {
@@ -274,7 +284,7 @@ static void on_next(void *ctx)
 	if (s->looks++ && !s->o->watch)
 		finish(s, 0);
 	else
-		loop_timer_set(s->next, s->o->watch && s->o->over_ns > WATCH_NS ? WATCH_NS : s->o->over_ns + MARGIN_NS);
+		loop_timer_set(s->next, pause_ns);
 }
 
 static void on_signals(void *ctx)

@@ -10,6 +10,7 @@
 #include "source/snapshot.h"
 #include "stuck_call.h"
 #include "stuck_stack.h"
+#include "util/msg.h"
 
 /* A call in the store. */
 struct inflight {
@@ -321,6 +322,18 @@ static int add_gone(struct stuck_look *l, struct stuck_row *old, size_t nold, ui
 	return 0;
 }
 
+static void say(const struct snapshot *snap, const struct stuck_look *l)
+{
+	size_t missed = 0, before = 0;
+
+	for (size_t i = 0; i < snap->nthreads; i++)
+		missed += snap->threads[i].missed;
+	for (size_t i = 0; i < l->nrows; i++)
+		before += is_before(&l->rows[i]);
+	msg_verb("%zu processes with CUDA, %zu threads with a sign of it (%zu could not be told), %zu calls, %zu of them from before",
+		 snap->nprocs, snap->nthreads, missed, l->nrows, before);
+}
+
 int stuck_look_now(struct stuck_look *l, struct stuck_row **rows)
 {
 	struct inflights in = { 0 };
@@ -339,6 +352,8 @@ int stuck_look_now(struct stuck_look *l, struct stuck_row **rows)
 		err = from_stacks(l, &snap, old, nold);
 	if (!err)
 		err = from_store(l, &snap, &in, old, nold, now_ns());
+	if (!err)
+		say(&snap, l);
 	if (!err)
 		err = add_gone(l, old, nold, snap.at_ns);
 	for (size_t i = 0; i < nold; i++)
