@@ -29,6 +29,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "capture.bpf.h"
 #include "life.bpf.h"
 #include "iterators.bpf.h"
+#include "snapshot.bpf.h"
 
 struct where_ctx {
 	__u64 ip;

@@ -62,6 +62,7 @@ enum ct_kind {
 #define CT_F_PENDING	0x0010 /* with CT_F_UNFINISHED: has not returned yet; the call's own record comes when it does */
 #define CT_F_STACK	0x0020 /* the record's last word is the id of its CT_STACK, put there by the resolve stage */
 #define CT_F_BEFORE	0x0040 /* with CT_F_UNFINISHED: began before the trace: start, words and reads are not known (zero, none) */
+#define CT_F_BY_SCAN	0x0080 /* with CT_F_BEFORE: told from an address on the stack that no unwinder vouches for */
 #define CT_F_HIDDEN	0x0008 /* captured for others (names, handles); not asked for by the user */
 
 struct ct_hdr {
@@ -401,6 +402,30 @@ struct ct_task {
 	__u32 ended;	       /* the process has no living thread: a zombie */
 };
 
+/* One thread that has user memory, as the iterator ct_threads writes it: where it is in its program... */
+struct ct_thread_head {
+	__u32 tgid, tid;       /* initial namespace */
+	__u32 ns_tgid, ns_tid; /* the tracer's; 0: not visible there */
+	__u64 switches;	       /* how often it has been taken off a CPU */
+	__u64 start_boottime_ns, cgroup_id; /* these and the next of the process, as struct ct_process has them */
+	__u32 uid, gid, ppid;
+	__u32 running;	       /* on a CPU, or 32-bit code: the registers are not known */
+	char comm[CT_COMM_LEN];
+	__u64 ip, sp, bp, lr;  /* lr: aarch64 */
+	__u64 regs[10];	       /* as in struct ct_user_stack */
+};
+/* ...and what probes have to do with that. */
+struct ct_thread_probed {
+	__u64 begun_ns;		      /* of the last call that a probe of ours saw begin, not inside another such; 0: none */
+	__u64 calls[CT_MAX_FRAMES];   /* the caller's stack pointer of that call, and of those under way inside it; 0: none */
+	struct ct_saved saved[CT_MAX_FRAMES]; /* return addresses that anybody's return probe replaced, innermost first */
+	__u32 nsaved, pad;
+};
+struct ct_thread {
+	struct ct_thread_head h;
+	struct ct_thread_probed p;
+};
+
 /* One executable mapping of a file, as the iterator ct_maps writes it. */
 struct ct_vma {
 	__u32 pid, ns_pid; /* thread group: initial namespace; the tracer's (0: not visible there) */
@@ -438,6 +463,9 @@ CT_ASSERT_SIZE(struct ct_spec, 80);
 CT_ASSERT_SIZE(struct ct_config, 48);
 CT_ASSERT_SIZE(struct ct_where, 24);
 CT_ASSERT_SIZE(struct ct_task, 24);
+CT_ASSERT_SIZE(struct ct_thread_head, 184);
+CT_ASSERT_SIZE(struct ct_thread_probed, 208);
+CT_ASSERT_SIZE(struct ct_thread, 392);
 CT_ASSERT_SIZE(struct ct_vma, 48);
 
 #endif

@@ -50,12 +50,13 @@ options() {
 }
 help=$("$ct" --help) || not_ok help "$ct --help fails"
 want=$(options)
+any=$(options && options stuck) # of all commands
 classes=$(sed -n 's/^Classes: //p' <<< "$help" | tr ' ' '\n')
 commands=$(sed -nE 's/^       cudatrace ([a-z]+) .*/\1/p' <<< "$help")
 
 syntax man-lint mandoc -T lint -W warning "$page"
 # .It Fl p , Fl -pid Ar pid
-same man-options "$want" "$(grep '^\.It Fl' "$page" | grep -oE 'Fl -?[A-Za-z][a-z-]*' | sed 's/^Fl /-/')"
+same man-options "$any" "$(grep '^\.It Fl' "$page" | grep -oE 'Fl -?[A-Za-z][a-z-]*' | sed 's/^Fl /-/')"
 same man-classes "$classes" "$(sed -n '/^The classes:/,/^\.It /p' "$page" | sed -nE 's/^\.Cm ([a-z]+).*/\1/p')"
 same man-commands "$commands" "$(sed -nE 's/^\.It Cm ([a-z]+).*/\1/p' "$page")"
 
@@ -77,12 +78,12 @@ same bash-functions "cudaMallocHost" "$(complete_words -e 'cudaMallocHos')"
 same bash-value "json" "$(complete_words --format = j)"
 
 syntax zsh-syntax zsh -n "$zsh"
-same zsh-options "$want" "$(grep -oE "(^|[^a-z])(--?[A-Za-z][a-z-]*[[,}=]|-[A-Za-z],)" "$zsh" | grep -oE -e '--?[A-Za-z][a-z-]*')"
+same zsh-options "$any" "$(grep -oE "(^|[^a-z])(--?[A-Za-z][a-z-]*[[,}=]|-[A-Za-z],)" "$zsh" | grep -oE -e '--?[A-Za-z][a-z-]*')"
 same zsh-classes "$classes" "$(sed -n '/_values -s/,/^}/p' "$zsh" | sed 1d | grep -oE '[a-z]+' | grep -vxE 'default|all')"
 same zsh-commands "$commands" "$(grep -oE '1:command:\([a-z]+ [a-z ]*' "$zsh" | sed 's/.*(//' | tr ' ' '\n')"
 
 syntax fish-syntax fish -n "$fish"
-same fish-options "$want" "$(grep '^complete' "$fish" | grep -oE ' -(s [A-Za-z]|l [a-z-]+) ' | sed -E 's/ -s (.) /-\1/; s/ -l (.*) /--\1/')
+same fish-options "$any" "$(grep '^complete' "$fish" | grep -oE ' -(s [A-Za-z]|l [a-z-]+) ' | sed -E 's/ -s (.) /-\1/; s/ -l (.*) /--\1/')
 $(grep '^complete' "$fish" | grep -oE ' -l [a-z-]+' | sed 's/ -l /--/')"
 same fish-classes "$classes" "$(sed -n 's/^set -l classes //p' "$fish" | tr ' ' '\n' | grep -vxE 'default|all')"
 same fish-commands "$commands" "$(sed -n 's/^set -l commands //p' "$fish" | tr ' ' '\n')"

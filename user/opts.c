@@ -163,6 +163,14 @@ static int set_unfinished(struct opts *o, const char *name, const char *val)
 	return -EINVAL;
 }
 
+static int set_over(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->over_ns) && o->over_ns >= 1000000 && o->over_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no time from 1ms on; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
 static int set_min_size(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_size(val, &o->min_size_bytes) && o->min_size_bytes <= INT64_MAX)
@@ -249,6 +257,7 @@ SWITCH(set_failed, failed)
 SWITCH(set_nested, nested)
 SWITCH(set_enter_exit, enter_exit)
 SWITCH(set_keep_chatty, keep_chatty)
+SWITCH(set_watch, watch)
 SWITCH(set_counts, counts)
 SWITCH(set_mangled, mangled)
 SWITCH(set_full_names, full_names)
@@ -272,22 +281,25 @@ struct option_row {
 
 /* A row without a setter is a heading. What the format leaves no room for, such as columns, `folded` has no option for. */
 #define TRACES (OPTS_TRACE | OPTS_FOLDED)
-#define ALL (TRACES | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA)
+#define ALL (TRACES | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK)
 static const struct option_row options[] = {
 	{ .name = "What to trace", .cmds = TRACES },
-	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_DOCTOR, NULL,
+	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
 	{ 'f', "follow", NULL, set_follow, TRACES, NULL, "the children of the traced processes too" },
 	{ 't', "thread", "TID", set_tid, TRACES, NULL, "one thread only" },
 	{ 0, "cgroup", "PATH", set_cgroup, TRACES, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
 	{ 0, "comm", "GLOB", set_comm, TRACES, NULL, "processes of this name" },
-	{ 0, "library", "PATH", set_library, TRACES, NULL, "functions of this file only" },
+	{ 0, "library", "PATH", set_library, TRACES | OPTS_STUCK, NULL, "functions of this file only" },
 	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_LIST, NULL, "one API only: runtime or driver" },
 	{ 'u', "user", "USER", set_user, TRACES, NULL, "run CMD as this user (a name or a number)" },
 	{ 'E', "env", "VAR[=VAL]", set_env, TRACES, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
 
 	{ .name = "What to show", .cmds = TRACES },
+	{ 0, "over", "TIME", set_over, OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
+	{ 0, "watch", NULL, set_watch, OPTS_STUCK, NULL,
+	  "look again every second, until SIGINT; print what is new, and what has gone on" },
 	{ 'e', "events", "LIST", set_events, TRACES | OPTS_LIST, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
@@ -307,18 +319,19 @@ static const struct option_row options[] = {
 	{ 'k', "stack", "[=HOW]", set_stack, TRACES, NULL,
 	  "the user stack under each row: dwarf (what -k alone means), unwound by .eh_frame from a\n"
 	  "copy of up to 16 KiB of it, or fp: frame pointers, cheaper, for programs built with them" },
-	{ 0, "no-python", NULL, set_no_python, TRACES, NULL, "stacks of native frames only, without Python's" },
-	{ 0, "mangled", NULL, set_mangled, TRACES, NULL, "names of kernels and functions as the compiler made them" },
-	{ 0, "full-names", NULL, set_full_names, TRACES, NULL,
+	{ 0, "no-python", NULL, set_no_python, TRACES | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
+	{ 0, "mangled", NULL, set_mangled, TRACES | OPTS_STUCK, NULL, "names of kernels and functions as the compiler made them" },
+	{ 0, "full-names", NULL, set_full_names, TRACES | OPTS_STUCK, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
 	{ .name = "Output", .cmds = TRACES },
-	{ 'o', "output", "FILE", set_output, TRACES, NULL, "write to FILE" },
+	{ 'o', "output", "FILE", set_output, TRACES | OPTS_STUCK, NULL, "write to FILE" },
 	{ 'A', "append", NULL, set_append, TRACES, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
 	  "table, json, folded (a line for each stack with its weight, at the end) or flame (a flame\n"
 	  "graph of them as one HTML page); the latter two imply -k" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, or flame: a flame graph as one HTML page" },
+	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", set_weight, TRACES, "calls",
 	  "what a stack weighs in folded and flame: calls, time (in the calls, in microseconds), or\n"
 	  "bytes (that they move or allocate)" },
@@ -336,8 +349,8 @@ static const struct option_row options[] = {
 	{ 0, "no-return", NULL, set_no_return, TRACES, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
-	{ 0, "ring-size", "SIZE", set_ring, TRACES, "16MiB", "of the buffer between kernel and tracer" },
-	{ 0, "probe-kind", "KIND", set_probe_kind, TRACES | OPTS_DOCTOR, NULL,
+	{ 0, "ring-size", "SIZE", set_ring, TRACES | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
+	{ 0, "probe-kind", "KIND", set_probe_kind, TRACES | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "session, multi, tracefs or perf instead of the best that this kernel has" },
 	{ 0, "strict", NULL, set_strict, TRACES, NULL, "exit with status 3 if anything was lost" },
 
@@ -507,6 +520,10 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	}
 	o->args = (const char *const *)(argv + optind);
 	o->nargs = argc - optind;
+	if (cmd == OPTS_STUCK && o->format > OPTS_FORMAT_JSON) {
+		msg_error("'cudatrace stuck' prints rows: give --format table or json");
+		return -EINVAL;
+	}
 	if (cmd != OPTS_LIST && o->nargs) {
 		msg_error("'%s' is one word too many; see 'cudatrace --help'", argv[optind]);
 		return -EINVAL;
@@ -590,6 +607,7 @@ static const struct {
 	  "       cudatrace [OPTIONS] -p PID[,PID...]      processes that run already\n"
 	  "       cudatrace [OPTIONS] -- CMD [ARG...]      start a program and trace it from its first call\n"
 	  "       cudatrace folded [OPTIONS] [-- CMD...]   the stacks of the calls, added up: for flame graphs\n"
+	  "       cudatrace stuck [-p PID]                 the threads that are inside a CUDA call now, and where\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
 	  "       cudatrace doctor [-p PID]                what can be traced here, what cannot, and why\n"
 	  "       cudatrace schema                         the JSON Schema of --format json\n"
@@ -628,6 +646,17 @@ static const struct {
 	  "\nSays what this kernel and these privileges allow, and, for a process, which CUDA libraries it has, which functions\n"
 	  "can be traced, by what route, and what cannot be seen and why.\n",
 	  "" },
+	{ OPTS_STUCK,
+	  "Usage: cudatrace stuck [OPTIONS]\n"
+	  "\nPrints the threads that are inside a CUDA call for longer than a second, or --over: which call, since when, its\n"
+	  "arguments and the stack that led to it. A call that began before cudatrace is told from the thread's own stack: FOR is\n"
+	  "then the least that it can be, as >1.0s, and the arguments are not known. No thread is stopped for it.\n",
+	  "\nExamples:\n"
+	  "  cudatrace stuck                               of every process of this machine\n"
+	  "  cudatrace stuck -p 1234 --over 10s\n"
+	  "  cudatrace stuck -p 1234 --watch               until SIGINT: what hangs, and when it goes on\n"
+	  "\nExit status: 4 when there are such threads (with --watch: at the last look), 0 when there are none, 1 after an error,\n"
+	  "2 for a wrong command line.\n" },
 	{ OPTS_SCHEMA,
 	  "Usage: cudatrace schema\n"
 	  "\nPrints the JSON Schema (draft 2020-12) of the lines of --format json.\n",

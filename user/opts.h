@@ -13,7 +13,7 @@ enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
 /* The commands, as bits: which options each has. */
-enum opts_cmd { OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16 };
+enum opts_cmd { OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32 };
 
 struct opts {
 	/* what to trace */
@@ -34,6 +34,8 @@ struct opts {
 	bool failed;
 	uint64_t min_duration_ns, min_size_bytes;
 	uint64_t unfinished_ns; /* show a call that has not returned for so long; 0: off */
+	uint64_t over_ns; /* stuck: inside a call for so long */
+	bool watch;	  /* stuck: again and again */
 	const char *comm;
 	bool nested, enter_exit, keep_chatty;
 	enum opts_stack stack; /* how the user stack of each call is taken */

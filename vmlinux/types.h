@@ -80,12 +80,21 @@ struct cgroup {
 struct css_set {
 	struct cgroup *dfl_cgrp;
 };
+struct return_instance {
+	unsigned long stack, orig_ret_vaddr;
+	struct return_instance *next;
+};
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
 struct mm_struct {
 	unsigned long start_stack;
 };
 struct task_struct {
 	struct mm_struct *mm;
 	unsigned int flags;
+	int on_cpu;
+	unsigned long nvcsw, nivcsw;
 	int pid, tgid;
 	int exit_code;
 	__u64 start_boottime;
@@ -96,6 +105,7 @@ struct task_struct {
 	const struct cred *cred;
 	struct signal_struct *signal;
 	struct css_set *cgroups;
+	struct uprobe_task *utask;
 } __attribute__((preserve_access_index));
 
 struct super_block {

@@ -10,6 +10,8 @@ _cudatrace() {
 		-d --duration -n --count --no-return --ring-size --probe-kind --strict
 		-v --verbose -V --version -h --help"
 	local trace="$folded --unfinished --nested --enter-exit --time --tid -c --count-only -C --counts --color"
+	local stuck="-p --pid --library --over --watch --no-python --mangled --full-names -o --output --format --ring-size
+		--probe-kind -v --verbose -V --version -h --help"
 	local classes="memory copy set launch stream event sync graph device context module query peer texture profiler
 		internal default all"
 	COMPREPLY=()
@@ -38,14 +40,14 @@ _cudatrace() {
 			return
 			;;
 		-[ptueEodn] | --pid | --thread | --cgroup | --comm | --library | --domain | --user | --env | --events | \
-			--min-duration | --min-size | --unfinished | --output | --format | --weight | --time | --color | --duration | --count | \
+			--min-duration | --min-size | --unfinished | --over | --output | --format | --weight | --time | --color | --duration | --count | \
 			--ring-size | --probe-kind)
 			i=$((i + 1))
 			if [[ ${COMP_WORDS[i]} == = ]]; then
 				i=$((i + 1))
 			fi
 			;;
-		folded | list | doctor | schema)
+		folded | stuck | list | doctor | schema)
 			cmd=${COMP_WORDS[i]}
 			break
 			;;
@@ -68,6 +70,7 @@ _cudatrace() {
 	--format)
 		words="table json folded flame"
 		[[ $cmd != folded ]] || words="folded flame"
+		[[ $cmd != stuck ]] || words="table json"
 		;;
 	--weight) words="calls time bytes" ;;
 	--time) words="ms us iso" ;;
@@ -86,7 +89,7 @@ _cudatrace() {
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
 		;;
-	--min-duration | --min-size | --unfinished | -d | --duration | -n | --count | --ring-size) return ;;
+	--min-duration | --min-size | --unfinished | --over | -d | --duration | -n | --count | --ring-size) return ;;
 	*)
 		if [[ $prev == --stack && $eq ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "dwarf fp" -- "$cur")
@@ -94,6 +97,7 @@ _cudatrace() {
 		fi
 		case $cmd in
 		folded) opts="$folded" ;;
+		stuck) opts="$stuck" ;;
 		list) opts="-e --events --domain -v --verbose -V --version -h --help" ;;
 		doctor) opts="-p --pid --probe-kind -v --verbose -V --version -h --help" ;;
 		schema) opts="-v --verbose -V --version -h --help" ;;
@@ -102,7 +106,7 @@ _cudatrace() {
 		if [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "$opts --" -- "$cur")
 		elif [[ $cmd == trace && $COMP_CWORD == 1 ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "folded list doctor schema" -- "$cur")
+			mapfile -t COMPREPLY < <(compgen -W "folded stuck list doctor schema" -- "$cur")
 		fi
 		return
 		;;

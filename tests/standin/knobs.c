@@ -2,7 +2,9 @@
 /* knobs.c - the stand-in's failures, delays and blocked calls on demand: see standin.h. Part of both libraries. */
 #include "standin.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +15,16 @@ static void sleep_us(long us)
 	struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
 
 	while (nanosleep(&ts, &ts))
+		;
+}
+
+static void spin(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	const volatile char *byte = mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0);
+
+	close(fd);
+	while (byte != MAP_FAILED && *byte == '0')
 		;
 }
 
@@ -41,7 +53,8 @@ int knobs_slow(const char *name)
 	char value[512];
 
 	if (!knobs_state)
-		knobs_state = getenv("STANDIN_FAIL") || getenv("STANDIN_DELAY_US") || getenv("STANDIN_BLOCK") ? 2 : 1;
+		knobs_state = getenv("STANDIN_FAIL") || getenv("STANDIN_DELAY_US") || getenv("STANDIN_BLOCK") ||
+			      getenv("STANDIN_WAIT") || getenv("STANDIN_SPIN") ? 2 : 1;
 	if (knobs_state == 1)
 		return 0;
 	if (knob("STANDIN_DELAY_US", name, value, sizeof(value)))
@@ -49,5 +62,9 @@ int knobs_slow(const char *name)
 	if (knob("STANDIN_BLOCK", name, value, sizeof(value)))
 		while (access(value, F_OK))
 			sleep_us(2000);
+	if (knob("STANDIN_WAIT", name, value, sizeof(value)))
+		close(open(value, O_RDONLY));
+	if (knob("STANDIN_SPIN", name, value, sizeof(value)))
+		spin(value);
 	return knob("STANDIN_FAIL", name, value, sizeof(value)) ? atoi(value) : 0;
 }

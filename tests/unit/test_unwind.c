@@ -324,6 +324,17 @@ static void test_cut(void)
 	CHECK(before > 400);
 }
 
+/* With nothing copied. */
+static int of_thread(struct glass *g, const struct unwind_regs *regs, int max, uint32_t *flags)
+{
+	static struct unwind_regs out[UNWIND_MAX];
+	int n = unwind_thread(g->space, g->target, regs, NULL, 0, NULL, 0, out, max, flags);
+
+	for (int i = 0; i < n; i++)
+		frames[i] = (struct unwind_frame){ .ip = out[i].ip, .exact = out[i].exact };
+	return n;
+}
+
 static void test_live(void)
 {
 	struct glass g = glass_open("pie", "level", 100, SHOT_MAX);
@@ -340,10 +351,10 @@ static void test_live(void)
 	CHECK(!flags);
 	CHECK_TEXT(repeat("level", 100, "main"), names(&g, n));
 	memcpy(regs.regs, us->regs, sizeof(regs.regs));
-	n = unwind_live(g.space, g.target, &regs, NULL, 0, frames, UNWIND_MAX, &flags);
+	n = of_thread(&g, &regs, UNWIND_MAX, &flags);
 	CHECK(!flags);
 	CHECK_TEXT(repeat("level", 100, "main"), names(&g, n));
-	n = unwind_live(g.space, g.target, &regs, NULL, 0, frames, 7, &flags);
+	n = of_thread(&g, &regs, 7, &flags);
 	CHECK(n == 7 && flags == CT_STACK_CUT);
 	n = unwind_record(g.space, NULL, us, frames, UNWIND_MAX, &flags);
 	CHECK(n == 1 && flags == CT_STACK_BROKEN);
@@ -355,9 +366,9 @@ static void test_live(void)
 	memset(line, 0, sizeof(line));
 	CHECK(fd >= 0 && read(fd, line, sizeof(line) - 1) > 0);
 	close(fd);
-	regs = (struct unwind_regs){ .exact = true, .only_ip_sp = true };
+	regs = (struct unwind_regs){ .exact = true };
 	CHECK(sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %lx %lx", &regs.sp, &regs.ip) == 2);
-	n = unwind_live(g.space, g.target, &regs, NULL, 0, frames, UNWIND_MAX, &flags);
+	n = of_thread(&g, &regs, UNWIND_MAX, &flags);
 	CHECK(!flags && strstr(names(&g, n), " shoot_now shoot level level "));
 	CHECK(!strcmp(names(&g, n) + strlen(names(&g, n)) - 11, " level main"));
 	glass_close(&g);

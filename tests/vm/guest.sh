@@ -133,6 +133,29 @@ running() {
 	wait_for gone "$pid" || echo "the program did not end"
 }
 
+# Threads that hang since before: one in a system call, one that spins, one in the driver.
+hanging() {
+	mkfifo $T/hin $T/wait $T/waitd
+	echo 0 > $T/spin
+	STANDIN_WAIT=cuStreamSynchronize:$T/wait,cuEventRecord:$T/waitd STANDIN_SPIN=cuCtxSynchronize:$T/spin \
+		.output/cases/stuck < $T/hin > $T/hout 2>&1 &
+	pid=$!
+	exec 4> $T/hin
+	wait_for grep -q '^ready' $T/hout || echo "the program did not start"
+	sleep 1
+	$CT stuck -p $pid --over 0.5 --format json > $T/out 2> $T/err
+	equal "status" $? 4
+	for row in "blocked cudaStreamSynchronize" "spinning cudaDeviceSynchronize" "driver cuEventRecord"; do
+		tid=$(sed -n "s/^${row% *} //p" $T/hout)
+		grep "\"tid\":$tid," $T/out | grep -q "\"api\":\"${row#* }\".*\"before\":true" || echo "no row of $row: $(tail -n 1 $T/err)"
+	done
+	equal rows "$(grep -c '"type":"pending"' $T/out)" 3
+	no_events
+	exec 4>&-
+	wait_for gone $pid || echo "the program did not end"
+	equal disturbed "$(sed -n 's/^disturbed //p' $T/hout)" 0
+}
+
 # A tracer that is killed leaves events; the program goes on, and the next tracer removes them.
 killed() {
 	$CT -v -d 60 -o $T/out 2> $T/err -- sleep 50 &
@@ -176,6 +199,7 @@ check "exact $best" exact $best
 check threads threads
 check static static
 check running running
+check hanging hanging
 check killed killed
 [ ! -e /usr/bin/python3 ] || check python python
 # A few functions only: each of these links takes long to close.

@@ -121,7 +121,7 @@ chmod 755 "$ROOT/init"
 install -D "$(command -v busybox)" "$ROOT/bin/busybox"
 install -D .output/static/cudatrace "$ROOT/cudatrace"
 install -D "$VM/test_links" "$ROOT/test_links"
-copy cuda_events_test .output/cases/calls .output/cases/calls-static tests/vm/guest.sh .output/standin/libcuda.so.1 \
+copy cuda_events_test .output/cases/calls .output/cases/calls-static .output/cases/stuck tests/vm/guest.sh .output/standin/libcuda.so.1 \
 	.output/standin/libcudart.so.13
 copy_python
 (cd "$ROOT" && find . | busybox cpio -o -H newc 2> /dev/null | gzip -1) > "$VM/initramfs.gz" || exit 1

@@ -198,7 +198,7 @@ uint64_t elf_code_offset(const struct elf_file *f, uint64_t vaddr)
 
 /* What a symbol needs until its name comes by. */
 struct want {
-	uint64_t value;
+	uint64_t value, size;
 	uint32_t name;
 	uint8_t type;
 	bool defined;
@@ -235,7 +235,8 @@ static int collect(const struct elf_file *f, const Elf64_Shdr *sh, uint64_t strs
 			/* An absolute or common symbol is no code; a defined NOTYPE one is a label. */
 			if (syms[i].st_shndx == SHN_ABS || syms[i].st_shndx == SHN_COMMON)
 				continue;
-			w[n++] = (struct want){ .value = syms[i].st_value, .name = syms[i].st_name, .type = type,
+			w[n++] = (struct want){ .value = syms[i].st_value, .size = syms[i].st_size,
+						.name = syms[i].st_name, .type = type,
 						.defined = syms[i].st_shndx != SHN_UNDEF };
 		}
 		left -= now;
@@ -315,7 +316,7 @@ static int names(const struct elf_file *f, const Elf64_Shdr *strs, const struct 
 		for (uint32_t i = first[c]; !err && i < first[c + 1]; i++) {
 			const struct want *s = &w[order[i]];
 			struct elf_sym sym = { .name = chunk + (s->name - at), .name_at = strs->sh_offset + s->name,
-					       .value = s->value, .type = s->type, .defined = s->defined,
+					       .value = s->value, .size = s->size, .type = s->type, .defined = s->defined,
 					       .dynamic = dynamic };
 
 			if (wanted(q, sym.name))

@@ -28,6 +28,7 @@ struct elf_sym {
 	const char *name;
 	uint64_t name_at; /* where it lies in the file */
 	uint64_t value;
+	uint64_t size; /* 0: not known */
 	uint8_t type;	 /* STT_ */
 	bool defined;
 	bool dynamic;	 /* from .dynsym */

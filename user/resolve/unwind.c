@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unwind.c - see unwind.h. */
 #include <dwarf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cfi.h"
@@ -37,6 +38,7 @@ struct walk {
 	uint64_t r[CFI_REGS], ip;
 	uint64_t known; /* bit: the register's value is known */
 	bool exact;
+	struct unwind_regs *full; /* where the frames' registers go; NULL: nowhere */
 };
 
 /* ---- memory ------------------------------------------------------------------------------------------- */
@@ -417,6 +419,16 @@ static void repair(struct walk *w, int *used)
 	}
 }
 
+static void get_regs(const struct walk *w, struct unwind_regs *out)
+{
+	*out = (struct unwind_regs){ .ip = w->ip, .sp = w->r[CFI_SP] };
+	if (w->known >> CFI_BP & 1)
+		out->bp = w->r[CFI_BP];
+	for (int i = 0; i < NCALLEE_SAVED; i++)
+		if (w->known >> callee_saved[i] & 1)
+			out->regs[i] = w->r[callee_saved[i]];
+}
+
 static int walk(struct walk *w, struct unwind_frame *out, int max, uint32_t *flags)
 {
 	enum step step = STEP_ON;
@@ -434,6 +446,8 @@ static int walk(struct walk *w, struct unwind_frame *out, int max, uint32_t *fla
 			return n;
 		}
 		out[n++] = (struct unwind_frame){ .ip = w->ip, .exact = w->exact };
+		if (w->full)
+			get_regs(w, &w->full[n - 1]);
 		row = p.kind == SPACE_OBJECT ? cfi_find(p.object, p.address - !w->exact) : NULL;
 		/* the handler returns to the first byte of the signal's frame, which no call precedes */
 		if (row && row->signal)
@@ -512,15 +526,30 @@ int unwind_record(struct space *space, struct target *t, const struct ct_user_st
 	return walk(&w, out, max, flags);
 }
 
-int unwind_live(struct space *space, struct target *t, const struct unwind_regs *regs, const struct ct_saved *saved,
-		int nsaved, struct unwind_frame *out, int max, uint32_t *flags)
+int unwind_thread(struct space *space, struct target *t, const struct unwind_regs *regs, const void *copy, size_t len,
+		  const struct ct_saved *saved, int nsaved, struct unwind_regs *out, int max, uint32_t *flags)
 {
-	struct walk w = { .space = space, .target = t, .live = t, .saved = saved, .nsaved = nsaved };
+	struct walk w = { .space = space, .target = t, .live = t, .saved = saved, .nsaved = nsaved, .full = out };
+	struct unwind_frame *frames = malloc((size_t)max * sizeof(*frames));
 	uint8_t window[WINDOW];
+	int n;
 
 	*flags = 0;
+	if (!frames)
+		return 0;
+	w.bytes = copy;
+	w.start = regs->sp;
+	w.len = len;
 	w.window = window;
-	set_regs(&w, regs->ip, regs->sp, regs->bp, regs->regs, !regs->only_ip_sp);
+	set_regs(&w, regs->ip, regs->sp, regs->bp, regs->regs, true);
+#if defined(__aarch64__)
+	w.r[30] = regs->lr;
+	w.known |= 1ull << 30;
+#endif
 	w.exact = regs->exact;
-	return walk(&w, out, max, flags);
+	n = walk(&w, frames, max, flags);
+	for (int i = 0; i < n; i++)
+		out[i].exact = frames[i].exact;
+	free(frames);
+	return n;
 }

@@ -17,22 +17,23 @@ struct unwind_frame {
 	bool exact; /* ip is where the frame is; else it is a return address, and the call stands before it */
 };
 
-/* A thread's registers. */
-struct unwind_regs {
-	uint64_t ip, sp, bp;
-	uint64_t regs[10]; /* as in struct ct_user_stack */
-	bool exact;	   /* of ip, as in struct unwind_frame */
-	bool only_ip_sp;   /* bp and regs are not known */
-};
-
 /* Frames of a raw stack, innermost first. target may be NULL: then only what is in the record and in the known mappings
  * is used. flags: CT_STACK_*. Returns their number, at most max. */
 int unwind_record(struct space *, struct target *, const struct ct_user_stack *, struct unwind_frame *out, int max,
 		  uint32_t *flags);
 
-/* The same of a thread that is not running now, with the stack read from its memory. saved, nsaved: return addresses that
- * pending return probes replaced, outermost first. */
-int unwind_live(struct space *, struct target *, const struct unwind_regs *, const struct ct_saved *saved, int nsaved,
-		struct unwind_frame *out, int max, uint32_t *flags);
+/* A frame with its registers. */
+struct unwind_regs {
+	uint64_t ip, sp, bp;
+	uint64_t lr;	   /* aarch64: of the innermost frame */
+	uint64_t regs[10]; /* as in struct ct_user_stack; 0: not known */
+	bool exact;	   /* of ip, as in struct unwind_frame */
+};
+
+/* The frames of a thread in full, from the registers that it has now, innermost first. copy: len bytes of its stack from
+ * regs->sp on; what is beyond is read from its memory. saved: return addresses that pending return probes replaced,
+ * outermost first. Returns their number, at most max. */
+int unwind_thread(struct space *, struct target *, const struct unwind_regs *regs, const void *copy, size_t len,
+		  const struct ct_saved *saved, int nsaved, struct unwind_regs *out, int max, uint32_t *flags);
 
 #endif

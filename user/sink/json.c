@@ -366,6 +366,10 @@ static void call_line(struct json *j, const struct sink_opts *o, const struct ev
 		w->p = put_lit(w->p, ",\"per_thread\":true");
 	if (before)
 		w->p = put_lit(w->p, ",\"before\":true");
+	if (c->h.flags & CT_F_BY_SCAN)
+		w->p = put_lit(w->p, ",\"by_scan\":true");
+	if (o->stuck)
+		w->p = put_u64(put_lit(w->p, ",\"for_ns\":"), c->h.end_ns - c->h.start_ns);
 	if (c->depth)
 		w->p = put_u64(put_lit(w->p, ",\"depth\":"), c->depth);
 	if (ev->stack)

@@ -18,6 +18,7 @@ struct sink_opts {
 	bool color;
 	bool enter_exit;	 /* two rows a call */
 	bool nested;		 /* indent by depth */
+	bool stuck;		 /* calls under way: since how long, instead of when */
 	bool counts, counts_only; /* -C, -c */
 	bool mangled;		 /* names of kernels and functions as the compiler made them */
 	bool full_names;	 /* names of kernels with template arguments and parameters, and nothing cut */

@@ -25,6 +25,7 @@
 #define TIME_WIDTH 10
 #define TIME_US_WIDTH 14
 #define TIME_ISO_WIDTH 27
+#define AGE_WIDTH 8
 #define COMM_WIDTH 15
 #define PID_WIDTH 10
 #define EVENT_WIDTH 20
@@ -290,6 +291,34 @@ static char *put_time(struct table *t, const struct sink_opts *o, char *p, uint6
 	return put_char(put_pad(p, begin, time_width(o)), ' ');
 }
 
+/* 250ms, 12.3s, 2m13s, 1h02m, 3d04h; with > when it is the least that it can be */
+static char *put_age(char *p, uint64_t ns, bool least)
+{
+	uint64_t s = ns / 1000000000, rest = s % 60;
+	const char *units = "ms";
+
+	if (least)
+		*p++ = '>';
+	if (!s)
+		return put_lit(put_u64(p, ns / 1000000), "ms");
+	if (s < 60)
+		return put_lit(put_u64(put_char(put_u64(p, s), '.'), ns / 100000000 % 10), "s");
+	s /= 60;
+	if (s >= 60) {
+		rest = s % 60;
+		s /= 60;
+		units = "hm";
+	}
+	if (s >= 24 && *units == 'h') {
+		rest = s % 24;
+		s /= 24;
+		units = "dh";
+	}
+	p = put_char(put_u64(p, s), units[0]);
+	p = put_char(put_char(p, (char)('0' + rest / 10)), (char)('0' + rest % 10));
+	return put_char(p, units[1]);
+}
+
 /* A process's name as it may stand in a column: what could steer a terminal becomes '?'. Width in characters. */
 static char *put_comm(char *p, const char *comm)
 {
@@ -337,13 +366,18 @@ static void put_columns(struct table *t, const struct sink_opts *o, const struct
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	const struct proc_text *proc = proc_text(t, ev->proc);
-	char *p = put_time(t, o, t->w.p, at_ns), *begin;
+	char *p = o->stuck ? t->w.p : put_time(t, o, t->w.p, at_ns), *begin;
 
 	p = put_mem(p, proc->text, proc->len);
 	if (o->tid) {
 		begin = p;
 		p = put_u64(p, ev->rec->tid == ev->proc->pid ? ev->proc->shown_pid : ev->rec->tid);
 		p = put_char(put_pad(p, begin, PID_WIDTH), ' ');
+	}
+	if (o->stuck) {
+		begin = p;
+		p = put_age(p, ev->rec->end_ns - ev->rec->start_ns, ev->rec->flags & CT_F_BEFORE);
+		p = put_char(put_pad(p, begin, AGE_WIDTH), ' ');
 	}
 	begin = p;
 	for (int i = 0; o->nested && i < c->depth && i < 16; i++)
@@ -477,6 +511,21 @@ static void put_result(struct table *t, const struct sink_opts *o, const struct 
 		w->p = put_lit(w->p, PLAIN);
 }
 
+/* Of a call that was under way when it was shown last. */
+static void put_news(struct table *t, const struct ct_hdr *h, bool comma)
+{
+	bool before = h->flags & CT_F_BEFORE;
+	char *p = comma ? put_lit(t->w.p, ", ") : t->w.p;
+
+	if (!(h->flags & CT_F_UNFINISHED))
+		p = put_lit(p, "resumed after ");
+	else
+		p = before ? put_lit(p, "thread ended after ") : put_lit(p, "left without a return after ");
+	if (h->flags & (CT_F_BEFORE | CT_F_NO_RETURN))
+		p = put_lit(p, "more than ");
+	t->w.p = put_age(p, h->end_ns - h->start_ns, false);
+}
+
 /* A call that began before the trace: nothing is known of it but that it is there, and perhaps what it launches. */
 static void before_row(struct table *t, const struct sink_opts *o, const struct event *ev)
 {
@@ -488,7 +537,14 @@ static void before_row(struct table *t, const struct sink_opts *o, const struct 
 		row_room(&t->w, FIELD_ROOM);
 		t->w.p = put_lit(t->w.p, ", ");
 	}
-	t->w.p = put_lit(t->w.p, "<unfinished ...> began before the trace");
+	if (!o->stuck)
+		t->w.p = put_lit(t->w.p, "<unfinished ...> ");
+	if (!o->stuck || ev->rec->flags & CT_F_PENDING)
+		t->w.p = put_lit(t->w.p, "began before the trace");
+	else
+		put_news(t, ev->rec, false);
+	if (ev->rec->flags & CT_F_BY_SCAN)
+		t->w.p = put_lit(t->w.p, " [by scan]");
 }
 
 static void call_row(struct table *t, const struct sink_opts *o, const struct event *ev)
@@ -515,14 +571,18 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 	if (!exit_row)
 		any = put_fields(&t->w, f, n, &named, per_thread, entry);
 	row_room(&t->w, FIELD_ROOM);
-	if (any && (ret || unfinished))
+	if (any && (ret || (unfinished && !o->stuck)))
 		t->w.p = put_lit(t->w.p, ", ");
 	if (ret)
 		put_result(t, o, c, ret);
-	if (unfinished)
+	if (o->stuck) {
+		if (!(c->h.flags & CT_F_PENDING))
+			put_news(t, &c->h, any || ret);
+	} else if (unfinished) {
 		t->w.p = put_lit(t->w.p, "<unfinished ...>");
-	else if (!open_end && !exit_row)
+	} else if (!open_end && !exit_row) {
 		t->w.p = put_duration(any || ret ? put_lit(t->w.p, ", ") : t->w.p, c->h.end_ns - c->h.start_ns);
+	}
 	/* no row ends in spaces */
 	while (t->w.p > t->w.begin && t->w.p[-1] == ' ')
 		t->w.p--;
@@ -572,10 +632,13 @@ static int table_open(struct sink *s, const struct sink_opts *opts)
 	t->stacks = texts_open();
 	if (!t->kernels || !t->stacks)
 		return -ENOMEM;
-	out_fmt(opts->out, "%-*s %-*s %-*s ", time_width(opts), time_name[opts->time], COMM_WIDTH, "PROCESS", PID_WIDTH,
-		"PID");
+	if (!opts->stuck)
+		out_fmt(opts->out, "%-*s ", time_width(opts), time_name[opts->time]);
+	out_fmt(opts->out, "%-*s %-*s ", COMM_WIDTH, "PROCESS", PID_WIDTH, "PID");
 	if (opts->tid)
 		out_fmt(opts->out, "%-*s ", PID_WIDTH, "TID");
+	if (opts->stuck)
+		out_fmt(opts->out, "%-*s ", AGE_WIDTH, "FOR");
 	out_fmt(opts->out, "%-*s DETAILS\n", EVENT_WIDTH, "EVENT");
 	return 0;
 }

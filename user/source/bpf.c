@@ -28,6 +28,7 @@
 #include "pythons.h"
 #include "links.h"
 #include "ring.h"
+#include "snapshot.h"
 #include "source.h"
 
 #define DRAIN_MAX 200000 /* records in one drain(): the loop has other things to do too */
@@ -91,7 +92,7 @@ static int set_specs(struct bpf_source *b)
 			msg_error("the table's row for %s does not fit the capture limits", api_funcs[i].name);
 			return err;
 		}
-		if (plan->stack && plan_has(plan->shown, i))
+		if (plan->stack && !plan->threads && plan_has(plan->shown, i))
 			b->skel->rodata->specs[i].more |= CT_S_STACK;
 	}
 	return 0;
@@ -144,6 +145,7 @@ static int load(struct bpf_source *b)
 	bpf_program__set_autoload(skel->progs.ct_enter, pair);
 	bpf_program__set_autoload(skel->progs.ct_exit, pair);
 	bpf_program__set_autoload(skel->progs.ct_dl_state, plan->cmd != NULL);
+	bpf_program__set_autoload(skel->progs.ct_threads, plan->threads);
 	if (session)
 		bpf_program__set_expected_attach_type(skel->progs.ct_session, ATTACH_TYPE_SESSION);
 	if (session || b->kind == ATTACH_MULTI)
@@ -435,7 +437,9 @@ static void open_notes(struct bpf_source *b)
 	msg_verb("%d functions of %d files probed by %d %s links", functions, n, links, attach_kind_name(b->kind));
 	if (!functions && b->npids)
 		for (i = 0; i < b->npids; i++)
-			msg_note("process %d has not loaded CUDA yet: waiting for it", b->pids[i]);
+			msg_note(b->plan->threads ? "process %d has not loaded CUDA: no thread of it can be in a call" :
+						    "process %d has not loaded CUDA yet: waiting for it",
+				 b->pids[i]);
 }
 
 static int source_open(struct source *s, const struct capture_plan *plan)
@@ -613,6 +617,22 @@ static int source_pending(struct source *s, uint64_t min_age_ns, emit_fn emit, v
 	return err;
 }
 
+static int source_threads(struct source *s, struct snapshot *snap)
+{
+	struct bpf_source *b = s->priv;
+	struct snapshot_from from = {
+		.threads_fd = bpf_program__fd(b->skel->progs.ct_threads),
+		.maps_fd = bpf_program__fd(b->skel->progs.ct_maps),
+		.pids = b->pids,
+		.npids = b->npids,
+	};
+	struct probe_file **files;
+
+	from.nfiles = discover_files(b->discover, &files);
+	from.files = files;
+	return snapshot_take(snap, &from);
+}
+
 /* All processes that were to be traced have ended. The kernel side keeps the set. */
 static bool targets_ended(struct bpf_source *b)
 {
@@ -763,6 +783,7 @@ const struct source_ops source_bpf = {
 	.status = source_status,
 	.signal = source_signal,
 	.pending = source_pending,
+	.threads = source_threads,
 	.inner = source_inner,
 	.forgets = source_forgets,
 	.muted = source_muted,

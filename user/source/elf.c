@@ -23,6 +23,7 @@
 
 struct found {
 	uint64_t offset;
+	uint32_t size;
 	uint32_t name; /* in scan.names */
 };
 
@@ -69,7 +70,7 @@ static void note_version(struct scan *s, const char *name, int domain)
 			s->symbols_version[domain] = since[i].version;
 }
 
-static int keep(struct scan *s, uint64_t offset, const char *name)
+static int keep(struct scan *s, uint64_t offset, uint64_t size, const char *name)
 {
 	size_t len = strlen(name) + 1;
 
@@ -94,7 +95,11 @@ static int keep(struct scan *s, uint64_t offset, const char *name)
 		s->names_cap = cap;
 	}
 	memcpy(s->names + s->names_len, name, len);
-	s->found[s->nfound++] = (struct found){ .offset = offset, .name = s->names_len };
+	s->found[s->nfound++] = (struct found){
+		.offset = offset,
+		.size = size <= UINT32_MAX ? size : 0,
+		.name = s->names_len,
+	};
 	s->names_len += len;
 	return 0;
 }
@@ -120,7 +125,7 @@ static int on_symbol(void *ctx, const struct elf_sym *sym)
 		return 0;
 	s->domain[api_funcs[func].domain] = true;
 	note_version(s, sym->name, api_funcs[func].domain);
-	return keep(s, offset, sym->name);
+	return keep(s, offset, sym->size, sym->name);
 }
 
 static int by_offset(const void *a, const void *b)
@@ -150,7 +155,8 @@ static int choose(struct scan *s, const uint64_t *capture)
 
 		if (func < 0)
 			continue;
-		out->probes[n++] = (struct elf_probe){ .offset = s->found[i].offset, .func = func,
+		out->probes[n++] = (struct elf_probe){ .offset = s->found[i].offset,
+						       .size = s->found[i].size, .func = func,
 						       .per_thread = per_thread,
 						       .query = api_funcs[func].class == API_QUERY };
 	}

@@ -17,6 +17,7 @@ enum elf_role {
 
 struct elf_probe {
 	uint64_t offset;   /* in the file: what a uprobe wants; never 0 */
+	uint32_t size;	   /* bytes of code from there on, as the symbol has it; 0: not known */
 	uint16_t func;	   /* row of the table */
 	bool per_thread;   /* the _ptsz/_ptds twin */
 	bool query;	   /* class QUERY: the group that can be muted */

@@ -30,7 +30,7 @@ struct capture_plan {
 	const char *user;  /* run cmd as this user; NULL: as we are */
 	char *const *env;  /* changes to cmd's environment, "VAR=VAL" or "VAR" to unset; NULL-terminated or NULL */
 
-	enum plan_stack stack; /* the user stack of every shown call */
+	enum plan_stack stack; /* the user stack of every shown call; with `threads` only of those that pending() hands out */
 	bool python;	   /* with stack: Python frames too */
 	bool enter;	   /* entry records too */
 	bool nested;	   /* calls inside calls too */
@@ -38,6 +38,7 @@ struct capture_plan {
 	bool failed_only;  /* may be applied in the kernel */
 	uint64_t min_duration_ns;
 	uint64_t min_size_bytes;
+	bool threads;	   /* threads() will be asked for, and what completes does not matter */
 	bool keep_chatty;  /* never mute */
 
 	const char *library;	 /* probe this file only; NULL: whatever is mapped */

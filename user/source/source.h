@@ -9,6 +9,7 @@
 #include "plan.h"
 
 struct source;
+struct snapshot;
 
 struct source_ops {
 	const char *name;
@@ -29,13 +30,16 @@ struct source_ops {
 	/* Stop making records (detach); what is already there can still be drained. */
 	void (*stop)(struct source *);
 	void (*losses)(struct source *, struct losses *);
-	/* Each of the next six may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
+	/* Each of the next seven may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
 	int (*status)(struct source *);
 	/* Sends a signal to the program of plan->cmd. */
 	void (*signal)(struct source *, int sig);
 	/* Hands out the calls that have not returned for min_age_ns, with CT_F_PENDING: each anew at each asking. Returns 0
 	 * or -errno. */
 	int (*pending)(struct source *, uint64_t min_age_ns, emit_fn, void *ctx);
+	/* Where the threads of the processes are that have CUDA's code mapped (plan->threads). Returns 0 or -errno;
+	 * snapshot_free() in any case. */
+	int (*threads)(struct source *, struct snapshot *);
 	/* From now on, the driver's launches inside runtime launches too (as hidden records), or no more. */
 	void (*inner)(struct source *, bool on);
 	/* How many calls that unload kernels have begun, ever. */

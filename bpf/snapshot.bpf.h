@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * snapshot.bpf.h - part of cudatrace.bpf.c: where threads are, asked without stopping any.
+ *
+ * The kernel keeps a thread's user registers at the top of its kernel stack while it is in the kernel: in a system call,
+ * in an interrupt, and so whenever it is not on a CPU. What stands there for a thread that runs is of its last visit and
+ * worth nothing: `running` says so. The switches are read first: a reader who finds the same number and no running later
+ * knows that the thread has not executed an instruction since.
+ */
+#ifndef CT_SNAPSHOT_BPF_H
+#define CT_SNAPSHOT_BPF_H
+
+#if defined(__TARGET_ARCH_x86)
+#define USER_MODE(r) ((r)->cs == 0x33) /* __USER_CS: 64-bit code */
+#else
+#define USER_MODE(r) (!((r)->pstate & 0x1f)) /* PSR_MODE_EL0t, not AArch32's */
+#endif
+
+static __always_inline void copy_user_regs(struct ct_thread_head *t, const struct pt_regs *r)
+{
+#if defined(__TARGET_ARCH_x86)
+	t->ip = r->ip;
+	t->sp = r->sp;
+	t->bp = r->bp;
+	t->regs[0] = r->bx;
+	t->regs[1] = r->r12;
+	t->regs[2] = r->r13;
+	t->regs[3] = r->r14;
+	t->regs[4] = r->r15;
+#else
+	t->ip = r->pc;
+	t->sp = r->sp;
+	t->bp = r->regs[29];
+	t->lr = r->regs[30];
+	__builtin_memcpy(t->regs, &r->regs[19], sizeof(t->regs));
+#endif
+}
+
+/* Where the thread is, and of which process it is. */
+static __noinline int write_thread(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task, *leader;
+	struct ct_thread_head t = {};
+	struct pt_regs r;
+
+	if (!task)
+		return 0;
+	t.switches = task->nvcsw + task->nivcsw;
+	t.running = 1;
+	if (bpf_core_field_exists(task->on_cpu))
+		t.running = task->on_cpu != 0;
+	if (bpf_probe_read_kernel(&r, sizeof(r), (void *)bpf_task_pt_regs(task)))
+		return 0;
+	if (USER_MODE(&r))
+		copy_user_regs(&t, &r);
+	else
+		t.running = 1;
+	leader = BPF_CORE_READ(task, group_leader);
+	t.tgid = task->tgid;
+	t.tid = task->pid;
+	t.ns_tid = pid_in_ns(task);
+	t.ns_tgid = pid_in_ns(leader);
+	t.start_boottime_ns = BPF_CORE_READ(leader, start_boottime);
+	t.cgroup_id = BPF_CORE_READ(leader, cgroups, dfl_cgrp, kn, id);
+	t.uid = BPF_CORE_READ(leader, cred, uid.val);
+	t.gid = BPF_CORE_READ(leader, cred, gid.val);
+	t.ppid = BPF_CORE_READ(leader, real_parent, tgid);
+	BPF_CORE_READ_STR_INTO(&t.comm, leader, comm);
+	return !bpf_seq_write(ctx->meta->seq, &t, sizeof(t));
+}
+
+/* The calls that our probes saw it begin, and the return addresses that any return probe has replaced on its stack. */
+static __noinline int write_probed(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct ct_thread_probed p = {};
+	struct return_instance *ri;
+	struct thread *t;
+	__u32 i;
+
+	if (!task)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (t) {
+		/* the first also when it has returned: the next that begins takes its place */
+		p.begun_ns = t->frames[0].rec.h.start_ns;
+		for (i = 0; i < CT_MAX_FRAMES; i++)
+			if (!i || i < t->depth)
+				p.calls[i] = CALLER_SP(t->frames[i].sp);
+	}
+	ri = BPF_CORE_READ(task, utask, return_instances);
+	for (i = 0; i < CT_MAX_FRAMES && ri; i++) {
+		p.saved[i].sp = BPF_CORE_READ(ri, stack);
+		p.saved[i].ip = BPF_CORE_READ(ri, orig_ret_vaddr);
+		p.nsaved = i + 1;
+		ri = BPF_CORE_READ(ri, next);
+	}
+	return bpf_seq_write(ctx->meta->seq, &p, sizeof(p));
+}
+
+/* Not loaded unless it is asked for: bpf_task_pt_regs() came with Linux 5.15. */
+SEC("?iter/task")
+int ct_threads(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	if (!task || !task->mm || (task->flags & 0x200000 /* PF_KTHREAD */))
+		return 0;
+	if (write_thread(ctx))
+		write_probed(ctx);
+	return 0;
+}
+
+#endif
