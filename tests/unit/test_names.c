@@ -386,7 +386,9 @@ static void test_table_random(void)
 		uint64_t h = (uint64_t)rand_r(&seed) % 2048;
 
 		now[pid][h] = rand_r(&seed) % 3 ? rand_r(&seed) % 5000 + 1 : 0;
-		snprintf(name, sizeof(name), now[pid][h] ? "_Z5k%04di" : "", now[pid][h]);
+		name[0] = '\0';
+		if (now[pid][h])
+			snprintf(name, sizeof(name), "_Z5k%04di", now[pid][h]);
 		say(t, pid + 1, h * 16 + 4096, name);
 		if (i % 20000 == 19999) {
 			life(t, CT_EXEC, pid + 1, 1);

@@ -400,7 +400,7 @@ static enum attach_kind kind_for(const struct attach *a, const struct probe_file
 /* Must be spared a return probe. A session's entry program sees to that itself. */
 static bool wants_no_return(enum attach_kind kind, const struct elf_probe *p)
 {
-	return kind != ATTACH_SESSION && (api_funcs[p->func].flags & CT_S_CALLBACK);
+	return kind != ATTACH_SESSION && (api_funcs[p->func].flags & (CT_S_CALLBACK | API_ENTRY_ONLY));
 }
 
 static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool query, bool calls_back)
