@@ -38,7 +38,7 @@ case_python_stacks() {
 case_python_attach() {
 	local p
 	for p in $(pythons); do
-		rm -f "$T/in" "$T/prog.out"
+		rm -f "$T/in" "$T/prog.out" "$T/out" "$T/err"
 		mkfifo "$T/in"
 		# it waits for a byte, is attached to, and goes on
 		PYTHONUTF8=1 "$p" -c '
