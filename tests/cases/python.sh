@@ -38,7 +38,7 @@ case_python_stacks() {
 case_python_attach() {
 	local p
 	for p in $(pythons); do
-		rm -f "$T/in" "$T/prog.out"
+		rm -f "$T/in" "$T/prog.out" "$T/out" "$T/err"
 		mkfifo "$T/in"
 		# it waits for a byte, is attached to, and goes on
 		PYTHONUTF8=1 "$p" -c '
@@ -67,7 +67,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 case_python_joined() {
 	local p got
 	cat > "$T/joined.py" << 'EOF'
-import ctypes, sys
+import ctypes, sys, time
 malloc = ctypes.CDLL(sys.argv[1]).cudaMalloc
 place = ctypes.c_void_p()
 def inner(x):
@@ -75,6 +75,7 @@ def inner(x):
 def outer():
     return sorted([1], key=lambda x: inner(x))
 outer()
+time.sleep(0.3)  # the files of a process that has ended cannot be looked at for the way up its native stack
 EOF
 	for p in $(pythons); do
 		ct_json -k -e cudaMalloc -- "$p" "$T/joined.py" "$STANDIN/libcudart.so"
