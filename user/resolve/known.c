@@ -47,6 +47,7 @@ struct proc {
 	struct module *modules;
 	int nmodules;
 	struct driver *driver;
+	bool looked; /* the modules are all there */
 	struct miss misses[MISSES];
 };
 
@@ -97,7 +98,7 @@ static void drop_modules(struct proc *p)
 	p->modules = NULL;
 	p->nmodules = 0;
 	p->driver = NULL;
-	p->mapped = false;
+	p->mapped = p->looked = false;
 }
 
 static void proc_drop(struct known *k, int i)
@@ -220,14 +221,23 @@ static int refresh(struct known *k, struct proc *p, struct target *t, uint64_t n
 	p->maps_hash = h;
 	p->mapped = true;
 	p->values_ns = 0;
-	for (int i = 0; i < n; i++) {
-		if (!maps[i].exec || !maps[i].ino)
-			continue;
-		if (!p->driver && driver_is(&maps[i]))
+	for (int i = 0; i < n && !p->driver; i++)
+		if (maps[i].exec && maps[i].ino && driver_is(&maps[i]))
 			p->driver = driver_of(k->drivers, t, &maps[i]);
-		add_module(k, p, t, &maps[i]);
-	}
 	return 0;
+}
+
+/* Opens what is mapped, once for each set of mappings, and not before it is needed: it takes longer than some processes
+ * live. */
+static void look_at_modules(struct known *k, struct proc *p, struct target *t)
+{
+	const struct target_map *maps;
+	int n = p->looked ? 0 : target_maps(t, &maps);
+
+	p->looked = true;
+	for (int i = 0; i < n; i++)
+		if (maps[i].exec && maps[i].ino)
+			add_module(k, p, t, &maps[i]);
 }
 
 static bool missed(const struct proc *p, uint64_t handle, uint64_t now)
@@ -388,6 +398,7 @@ static const char *find_handle(struct known *k, struct proc *p, struct target *t
 	if (!gone && p->driver && !driver_is_refuted(p->driver))
 		said = driver_read_name(t, handle, k->other, sizeof(k->other));
 	said = said < 0 ? 0 : said;
+	look_at_modules(k, p, t);
 	if (!gone && (!p->values_ns || now - p->values_ns > REREAD_NS) && read_all_values(p, t, now) == -ESRCH &&
 	    !(said && trusted))
 		return NULL;
@@ -446,8 +457,10 @@ const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t
 	m = target_map_at(t, handle);
 	if (!m || !m->ino || !m->exec)
 		name = find_handle(k, p, t, handle, now, gone, source, len);
-	else if (!driver)
+	else if (!driver) {
+		look_at_modules(k, p, t);
 		name = find_stub(k, p, t, m, handle, gone, source, len);
+	}
 	if (!settled(k, &after) || after != before)
 		name = NULL;
 	else if (!name && (p->values_ns == now || (m && m->exec)))
