@@ -64,6 +64,8 @@ attached() { # NAME GOAL SCRIPT...
 if has torch; then
 	launched torch-launched 100 $here/torch_names.py
 	attached torch-attached 99 $here/torch_names.py
+	# the same without the profiler, which asks the driver for names while the trace listens
+	attached torch-attached-alone 99 $here/torch_step.py
 	# the 21 504 kernels of libtorch: what registering them costs under the tracer
 	for i in 1 2 3 4 5; do
 		a=$(date +%s%N)

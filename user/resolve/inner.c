@@ -8,6 +8,7 @@
 #define WANTED_NS 2000000000ULL	 /* after the last launch of a kernel without a name */
 #define SETTLE_NS 200000000ULL	 /* until the source captures them */
 #define TRIES 3
+#define ASKED 0x80 /* in *tries: this kernel is among those that inner launches are wanted for */
 
 struct last {
 	uint32_t pid, tid; /* tid 0: none */
@@ -19,6 +20,7 @@ struct inner {
 	uint64_t wanted_ns; /* until when */
 	uint64_t since_ns;  /* since when without a break */
 	struct last threads[THREADS]; /* two threads may fall on one: then neither learns */
+	unsigned int asking; /* kernels that they are wanted for */
 };
 
 struct inner *inner_open(void)
@@ -52,13 +54,21 @@ bool inner_of(struct inner *i, const struct ct_call *outer, uint64_t *handle, ui
 	const struct last *l = last_of(i, outer->h.tid);
 	bool seen = l->tid == outer->h.tid && l->pid == outer->h.pid && !l->many && l->start_ns >= outer->h.start_ns;
 
-	if (*tries >= TRIES)
+	if ((*tries & ~ASKED) >= TRIES)
 		return false;
-	if (!inner_wanted(i, outer->h.end_ns))
+	if (!inner_wanted(i, outer->h.end_ns)) {
 		i->since_ns = outer->h.end_ns;
+		i->asking = 0;
+	}
+	if (!(*tries & ASKED)) {
+		*tries |= ASKED;
+		i->asking++;
+	}
 	if (seen || outer->h.start_ns > i->since_ns + SETTLE_NS)
 		++*tries;
-	if (*tries < TRIES && outer->h.end_ns + WANTED_NS > i->wanted_ns)
+	if ((*tries & ~ASKED) == TRIES)
+		inner_settled(i, tries);
+	if ((*tries & ~ASKED) < TRIES && outer->h.end_ns + WANTED_NS > i->wanted_ns)
 		i->wanted_ns = outer->h.end_ns + WANTED_NS;
 	*handle = l->handle;
 	return seen;
@@ -70,6 +80,15 @@ void inner_done(struct inner *i, const struct ct_call *outer)
 
 	if (l->tid == outer->h.tid && l->pid == outer->h.pid)
 		l->tid = 0;
+}
+
+void inner_settled(struct inner *i, uint8_t *tries)
+{
+	if (*tries & ASKED && i->asking)
+		i->asking--;
+	*tries &= (uint8_t)~ASKED;
+	if (!i->asking)
+		i->wanted_ns = 0;
 }
 
 bool inner_wanted(const struct inner *i, uint64_t now_ns)

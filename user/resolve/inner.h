@@ -22,6 +22,8 @@ void inner_saw(struct inner *, const struct ct_call *, uint64_t handle);
  * wanted for this kernel.
  */
 bool inner_of(struct inner *, const struct ct_call *outer, uint64_t *handle, uint8_t *tries);
+/* The kernel whose tries these are has a name now: when no other is left no more inner launches are wanted. */
+void inner_settled(struct inner *, uint8_t *tries);
 /* A thread's outermost call is over. */
 void inner_done(struct inner *, const struct ct_call *outer);
 bool inner_wanted(const struct inner *, uint64_t now_ns);

@@ -475,6 +475,7 @@ static const struct handle *learn_inner(struct names *n, struct proc *p, struct 
 	h.name = pool_ref(in->name);
 	h.owner = in->owner;
 	*err = both(*err, learn(n, p, &h));
+	inner_settled(n->inner, &t->tries);
 	return stops(*err) ? NULL : handles_find(p->handles, h.handle);
 }
 
