@@ -10,7 +10,7 @@
 #define VM_EXEC 0x4
 #define MAX_PID_NS_LEVEL 32 /* <linux/pid_namespace.h> */
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
-#define WAKE_EVERY 1024 /* records of one thread; the reader's timer sees to the rest */
+#define WAKE_EVERY 1024 /* records of one thread, the first included: who calls may be asked for names before it is gone */
 
 #if defined(__TARGET_ARCH_x86)
 #define REG_WORDS 6
@@ -188,7 +188,7 @@ static __always_inline void send_call(struct thread *t, struct frame *f)
 
 	if (len > CT_DATA_MAX || !is_sent(f))
 		return; /* there only so that the calls inside it fold */
-	send(&f->rec.h, sizeof(f->rec) + len, true, ++t->sent % WAKE_EVERY ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
+	send(&f->rec.h, sizeof(f->rec) + len, true, t->sent++ % WAKE_EVERY ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
 }
 
 /* A call that will not return. */

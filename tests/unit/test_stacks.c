@@ -57,11 +57,12 @@ static void rig_close(struct rig *r)
 /* The call's record, with the id as the resolve stage puts it. */
 static const struct stack *find(uint32_t id)
 {
-	struct {
+	union {
 		struct ct_call c;
-		uint64_t id;
-	} call = { .c.h = { .size = sizeof(call), .kind = CT_CALL, .flags = CT_F_STACK }, .id = id };
+		uint64_t words[sizeof(struct ct_call) / 8 + 1];
+	} call = { .c.h = { .size = sizeof(call), .kind = CT_CALL, .flags = CT_F_STACK } };
 
+	call.words[sizeof(struct ct_call) / 8] = id;
 	return stack_table_find(table, &call.c);
 }
 
@@ -394,9 +395,9 @@ static void test_speed(void)
 
 static void send_frame(uint32_t id, uint8_t kind, const char *function, const char *file, int lie)
 {
-	struct {
+	union {
 		struct ct_frame f;
-		char text[20000];
+		char text[sizeof(struct ct_frame) + 20000];
 	} r = { .f = { .id = id, .kind = kind, .line = 7 } };
 	size_t a = strlen(function), b = strlen(file);
 
@@ -410,9 +411,9 @@ static void send_frame(uint32_t id, uint8_t kind, const char *function, const ch
 
 static void send_stack(uint32_t id, uint32_t n, const uint32_t *ids, uint32_t claim)
 {
-	struct {
+	union {
 		struct ct_stack s;
-		uint32_t ids[16];
+		uint32_t room[sizeof(struct ct_stack) / 4 + 16];
 	} r = { .s = { .id = id, .nframes = claim } };
 
 	r.s.h = (struct ct_hdr){ .kind = CT_STACK, .size = (uint16_t)((sizeof(r.s) + 4 * n + 7) & ~7u) };
