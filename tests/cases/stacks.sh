@@ -172,6 +172,28 @@ case_stack_attached() {
 	stack_is "inner middle outer main|"
 }
 
+# The process shows its memory and its files no more under its own number.
+case_stack_main_thread_ended() {
+	local pid
+	mkfifo "$T/lines"
+	"$CHAIN" alone < "$T/lines" > "$T/prog.out" 2>&1 &
+	pid=$!
+	exec 9> "$T/lines"
+	wait_for 5 main_ended "$pid"
+	attach -k -p "$pid" -e cudaMalloc -n 2
+	printf '\n\n' >&9
+	finish
+	exec 9>&-
+	expect_rows cudaMalloc 2
+	functions "$T/out" cudaMalloc | sort -u > "$T/stacks"
+	grep -q -E '^inner middle outer alone start_thread .*\|$' "$T/stacks" || fail "$(cat "$T/stacks")"
+	expect "stacks" "$(wc -l < "$T/stacks")" 1
+}
+
+main_ended() {
+	grep -q '^State:.*Z' "/proc/$1/status" && [ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l)" = 2 ]
+}
+
 case_stack_frame_pointers() {
 	ct_json --stack=fp -e cudaMalloc -- "$CHAIN-fp" plain
 	ok_rc
