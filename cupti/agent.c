@@ -261,19 +261,22 @@ static void live(void)
 /* Talks with the user side and sets CUPTI up. 0: RUNNING. */
 static int begin(void)
 {
-	int err = link_connect(&how);
+	int err = link_connect(&how), none;
+	char why[700];
 
 	if (err) {
 		atomic_store(&agent.state, IDLE);
 		return err;
 	}
 	memset(&agent.want, 0, sizeof(agent.want));
-	err = library_find(&agent.cupti, how.cupti);
+	none = library_find(&agent.cupti, how.cupti, why, sizeof(why));
 	agent.faults = faults_of(agent.cupti.version);
-	if (!err)
-		err = link_hello(&how);
-	else
-		link_hello(&how);
+	err = link_hello(&how);
+	if (!err && none) {
+		link_say(AGENT_ERROR, "process %u: no libcupti that can be used: %s; install CUDA's CUPTI, or name one by --cupti PATH",
+			 agent.pid, why);
+		err = none;
+	}
 	if (!err)
 		err = link_begin();
 	if (!err)

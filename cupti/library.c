@@ -152,15 +152,15 @@ static bool try_major(struct cupti *c, const struct found *f, int major, char *w
 	return take(c, name, 0, why, size);
 }
 
-int library_find(struct cupti *c, const char *wanted)
+int library_find(struct cupti *c, const char *wanted, char *why, size_t size)
 {
-	char why[700] = "";
 	struct found *f;
 	int newest;
 	bool ok = false;
 
 	if (c->lib) /* of an earlier attach */
 		return 0;
+	*why = '\0';
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
@@ -169,19 +169,15 @@ int library_find(struct cupti *c, const char *wanted)
 	dl_iterate_phdr(look, f);
 	toolkit(f);
 	if (f->cupti[0])
-		ok = take(c, f->cupti, RTLD_NOLOAD, why, sizeof(why));
+		ok = take(c, f->cupti, RTLD_NOLOAD, why, size);
 	else if (*wanted)
-		ok = take(c, wanted, 0, why, sizeof(why));
+		ok = take(c, wanted, 0, why, size);
 	if (!ok && !f->cupti[0] && !*wanted) {
 		if (f->cudart >= OLDEST && f->cudart <= newest)
-			ok = try_major(c, f, f->cudart, why, sizeof(why));
+			ok = try_major(c, f, f->cudart, why, size);
 		for (int m = newest; m >= OLDEST && !ok; m--)
-			ok = try_major(c, f, m, why, sizeof(why));
+			ok = try_major(c, f, m, why, size);
 	}
 	free(f);
-	if (ok)
-		return 0;
-	link_say(AGENT_ERROR, "process %u: no libcupti that can be used: %s; install CUDA's CUPTI, or name one by --cupti PATH",
-		 agent.pid, why);
-	return -ENOENT;
+	return ok ? 0 : -ENOENT;
 }

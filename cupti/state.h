@@ -81,7 +81,7 @@ int link_asked(void); /* 1: to stop (or the peer is gone) */
 void link_bye(int err, int wait_ms);
 
 /* ---- library.c ---- */
-int library_find(struct cupti *, const char *wanted); /* 0, or -errno after a link_say() */
+int library_find(struct cupti *, const char *wanted, char *why, size_t size); /* 0, or -errno and why */
 const char *library_error(int result);
 
 /* ---- device.c, records.c ---- */

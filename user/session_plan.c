@@ -112,6 +112,15 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	c->min_size_bytes = o->min_size_bytes;
 	/* a muted function's failures and counts would be missing */
 	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format >= OPTS_FORMAT_FOLDED;
+	c->calls_by_agent = o->by_cupti;
+	c->device = (struct plan_device){
+		.kinds = o->gpu ? o->gpu_kinds : 0,
+		.graphs = o->gpu_graph,
+		.clock = o->gpu_clock,
+		.buffer_bytes = o->gpu_buffer_bytes,
+		.buffers = o->gpu_buffers,
+		.cupti = o->cupti,
+	};
 	c->library = o->library;
 	c->ring_bytes = o->ring_bytes;
 	c->probe_kind = o->probe_kind;

@@ -17,6 +17,15 @@ enum plan_stack {
 	PLAN_STACK_ADDRESSES, /* what frame pointers lead to */
 };
 
+/* What the agent in the target is to tell of the device (cupti/agent.h names the bits). */
+struct plan_device {
+	uint32_t kinds;		     /* enum agent_kind; 0: nothing */
+	bool graphs;		     /* whole graphs instead of their nodes */
+	uint32_t clock;		     /* enum agent_clock */
+	uint32_t buffer_bytes, buffers; /* CUPTI's buffers in host memory */
+	const char *cupti;	     /* path of the libcupti to use when the program has none loaded; NULL: found */
+};
+
 struct capture_plan {
 	uint64_t capture[PLAN_WORDS]; /* rows to attach */
 	uint64_t shown[PLAN_WORDS];   /* rows the user asked for; a subset of capture */
@@ -40,6 +49,9 @@ struct capture_plan {
 	uint64_t min_size_bytes;
 	bool threads;	   /* threads() will be asked for, and what completes does not matter */
 	bool keep_chatty;  /* never mute */
+
+	struct plan_device device;
+	bool calls_by_agent; /* no kernel side: the agents have the calls too */
 
 	const char *library;	 /* probe this file only; NULL: whatever is mapped */
 	uint32_t ring_bytes;	 /* a power of two */
