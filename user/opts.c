@@ -116,6 +116,8 @@ ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
 ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame")
 ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
+ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device", "cgroup")
+ONE_OF(set_stat, stat, enum sink_stat, (void)0, "table", "json", "csv")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
 
 static int set_stack(struct opts *o, const char *name, const char *val)
@@ -265,8 +267,21 @@ SWITCH(set_no_python, no_python)
 SWITCH(set_counts_only, counts_only)
 SWITCH(set_no_return, no_return)
 SWITCH(set_strict, strict)
+SWITCH(set_hist, hist)
 SWITCH(set_help, help)
 SWITCH(set_version, version)
+
+static int set_stat_json(struct opts *o, const char *name, const char *val)
+{
+	(void)val;
+	return set_stat(o, name, "json");
+}
+
+static int set_stat_csv(struct opts *o, const char *name, const char *val)
+{
+	(void)val;
+	return set_stat(o, name, "csv");
+}
 
 /* ---- the rows ----------------------------------------------------------------------------------------- */
 
@@ -281,32 +296,33 @@ struct option_row {
 
 /* A row without a setter is a heading. What the format leaves no room for, such as columns, `folded` has no option for. */
 #define TRACES (OPTS_TRACE | OPTS_FOLDED)
-#define ALL (TRACES | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK)
+#define RUNS (TRACES | OPTS_STAT) /* those that take a CMD */
+#define ALL (RUNS | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK)
 static const struct option_row options[] = {
-	{ .name = "What to trace", .cmds = TRACES },
-	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ .name = "What to trace", .cmds = RUNS },
+	{ 'p', "pid", "PID", set_pid, RUNS | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
-	{ 'f', "follow", NULL, set_follow, TRACES, NULL, "the children of the traced processes too" },
+	{ 'f', "follow", NULL, set_follow, RUNS, NULL, "the children of the traced processes too" },
 	{ 't', "thread", "TID", set_tid, TRACES, NULL, "one thread only" },
-	{ 0, "cgroup", "PATH", set_cgroup, TRACES, NULL,
+	{ 0, "cgroup", "PATH", set_cgroup, RUNS, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
-	{ 0, "comm", "GLOB", set_comm, TRACES, NULL, "processes of this name" },
-	{ 0, "library", "PATH", set_library, TRACES | OPTS_STUCK, NULL, "functions of this file only" },
-	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_LIST, NULL, "one API only: runtime or driver" },
-	{ 'u', "user", "USER", set_user, TRACES, NULL, "run CMD as this user (a name or a number)" },
-	{ 'E', "env", "VAR[=VAL]", set_env, TRACES, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
+	{ 0, "comm", "GLOB", set_comm, RUNS, NULL, "processes of this name" },
+	{ 0, "library", "PATH", set_library, RUNS | OPTS_STUCK, NULL, "functions of this file only" },
+	{ 0, "domain", "NAME", set_domain, RUNS | OPTS_LIST, NULL, "one API only: runtime or driver" },
+	{ 'u', "user", "USER", set_user, RUNS, NULL, "run CMD as this user (a name or a number)" },
+	{ 'E', "env", "VAR[=VAL]", set_env, RUNS, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
 
-	{ .name = "What to show", .cmds = TRACES },
+	{ .name = "What to show", .cmds = RUNS },
 	{ 0, "over", "TIME", set_over, OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
 	{ 0, "watch", NULL, set_watch, OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print what is new, and what has gone on" },
-	{ 'e', "events", "LIST", set_events, TRACES | OPTS_LIST, NULL,
+	{ 'e', "events", "LIST", set_events, RUNS | OPTS_LIST, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default" },
-	{ 0, "failed", NULL, set_failed, TRACES, NULL, "calls that returned an error" },
-	{ 0, "min-duration", "TIME", set_min_duration, TRACES, NULL, "calls that took at least this long: 1ms, 50us" },
-	{ 0, "min-size", "SIZE", set_min_size, TRACES, NULL,
+	{ 0, "failed", NULL, set_failed, RUNS, NULL, "calls that returned an error" },
+	{ 0, "min-duration", "TIME", set_min_duration, RUNS, NULL, "calls that took at least this long: 1ms, 50us" },
+	{ 0, "min-size", "SIZE", set_min_size, RUNS, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
 	{ 0, "unfinished", "TIME", set_unfinished, OPTS_TRACE, NULL,
 	  "calls that have not returned after so long (5, 500ms) too, at once; and again when they do" },
@@ -324,9 +340,9 @@ static const struct option_row options[] = {
 	{ 0, "full-names", NULL, set_full_names, TRACES | OPTS_STUCK, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
-	{ .name = "Output", .cmds = TRACES },
-	{ 'o', "output", "FILE", set_output, TRACES | OPTS_STUCK, NULL, "write to FILE" },
-	{ 'A', "append", NULL, set_append, TRACES, NULL, "add to FILE" },
+	{ .name = "Output", .cmds = RUNS },
+	{ 'o', "output", "FILE", set_output, RUNS | OPTS_STUCK, NULL, "write to FILE" },
+	{ 'A', "append", NULL, set_append, RUNS, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
 	  "table, json, folded (a line for each stack with its weight, at the end) or flame (a flame\n"
 	  "graph of them as one HTML page); the latter two imply -k" },
@@ -341,18 +357,26 @@ static const struct option_row options[] = {
 	{ 'C', "counts", NULL, set_counts, OPTS_TRACE, NULL, "counts and times by function after the rows" },
 	{ 0, "color", "WHEN", set_color, OPTS_TRACE, "auto", "auto, always or never" },
 
-	{ .name = "Until when", .cmds = TRACES },
-	{ 'd', "duration", "TIME", set_duration, TRACES, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
+	{ .name = "What to print", .cmds = OPTS_STAT },
+	{ 0, "by", "WHAT", set_by, OPTS_STAT, "function",
+	  "what calls are told apart by: function, process, thread, kernel, stream, device or cgroup" },
+	{ 0, "hist", NULL, set_hist, OPTS_STAT, NULL, "histograms of the durations, a column an octave" },
+	{ 0, "format", "NAME", set_stat, OPTS_STAT, "table", "table, json or csv" },
+	{ 0, "json", NULL, set_stat_json, OPTS_STAT, NULL, "the same as --format json" },
+	{ 0, "csv", NULL, set_stat_csv, OPTS_STAT, NULL, "the same as --format csv" },
+
+	{ .name = "Until when", .cmds = RUNS },
+	{ 'd', "duration", "TIME", set_duration, RUNS, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
 	{ 'n', "count", "N", set_count, TRACES, NULL, "stop after N rows" },
 
-	{ .name = "How to trace", .cmds = TRACES },
-	{ 0, "no-return", NULL, set_no_return, TRACES, NULL,
+	{ .name = "How to trace", .cmds = RUNS },
+	{ 0, "no-return", NULL, set_no_return, RUNS, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
-	{ 0, "ring-size", "SIZE", set_ring, TRACES | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
-	{ 0, "probe-kind", "KIND", set_probe_kind, TRACES | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ 0, "ring-size", "SIZE", set_ring, RUNS | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
+	{ 0, "probe-kind", "KIND", set_probe_kind, RUNS | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "session, multi, tracefs or perf instead of the best that this kernel has" },
-	{ 0, "strict", NULL, set_strict, TRACES, NULL, "exit with status 3 if anything was lost" },
+	{ 0, "strict", NULL, set_strict, RUNS, NULL, "exit with status 3 if anything was lost" },
 
 	{ .name = "Other", .cmds = ALL },
 	{ 'v', "verbose", NULL, set_verbose, ALL, NULL,
@@ -500,10 +524,10 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
 	bool dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
 
-	if (cmd & TRACES) {
+	if (cmd & RUNS) {
 		if (optind < argc && !dashes) {
 			msg_error("what is '%s'? To start a program, write -- before it: cudatrace%s [OPTIONS] -- %s",
-				  argv[optind], cmd == OPTS_FOLDED ? " folded" : "", argv[optind]);
+				  argv[optind], cmd == OPTS_FOLDED ? " folded" : cmd == OPTS_STAT ? " stat" : "", argv[optind]);
 			return -EINVAL;
 		}
 		if (dashes && optind == argc) {
@@ -568,7 +592,9 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	}
 	if (rest(o, cmd, argc, argv))
 		return -EINVAL;
-	if (o->format >= OPTS_FORMAT_FOLDED && !o->stack)
+	if (cmd == OPTS_STAT)
+		o->format = OPTS_FORMAT_STAT;
+	if ((o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME) && !o->stack)
 		o->stack = OPTS_STACK_DWARF;
 	return 0;
 }
@@ -608,6 +634,7 @@ static const struct {
 	  "       cudatrace [OPTIONS] -- CMD [ARG...]      start a program and trace it from its first call\n"
 	  "       cudatrace folded [OPTIONS] [-- CMD...]   the stacks of the calls, added up: for flame graphs\n"
 	  "       cudatrace stuck [-p PID]                 the threads that are inside a CUDA call now, and where\n"
+	  "       cudatrace stat [OPTIONS] [-- CMD...]     what the calls came to: counts, times, bytes\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
 	  "       cudatrace doctor [-p PID]                what can be traced here, what cannot, and why\n"
 	  "       cudatrace schema                         the JSON Schema of --format json\n"
@@ -635,6 +662,18 @@ static const struct {
 	  "  cudatrace folded -p 1234 -d 10 -o stacks.txt\n"
 	  "  cudatrace folded -e sync --weight time --format flame -o waits.html -- ./app\n"
 	  "  cudatrace folded -e memory --weight bytes -- ./app\n" },
+	{ OPTS_STAT,
+	  "Usage: cudatrace stat [OPTIONS]                   every process of this machine\n"
+	  "       cudatrace stat [OPTIONS] -p PID[,PID...]   processes that run already\n"
+	  "       cudatrace stat [OPTIONS] -- CMD [ARG...]   start a program and count from its first call\n"
+	  "\nCounts calls in the kernel, where nothing crosses to cudatrace call by call, and prints at the end what they came to:\n"
+	  "calls, failures, times, bytes by function; bytes by direction; launches; the time spent waiting.\n",
+	  "\nExamples:\n"
+	  "  cudatrace stat -p 1234 -d 10\n"
+	  "  cudatrace stat --by process -d 5                who calls what, of the whole machine\n"
+	  "  cudatrace stat --by kernel -e launch -- ./app\n"
+	  "  cudatrace stat --hist -e sync -p 1234\n"
+	  "  cudatrace stat --json -o base.json -- ./app     for programs, and to compare with later\n" },
 	{ OPTS_LIST,
 	  "Usage: cudatrace list [OPTIONS] [GLOB...]\n"
 	  "\nPrints the functions known: domain, class, name, arguments. Several GLOBs: what any of them matches.\n",

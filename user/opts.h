@@ -8,12 +8,15 @@
 #include "event/select.h"
 #include "sink/sink.h"
 
-enum opts_format { OPTS_FORMAT_TABLE, OPTS_FORMAT_JSON, OPTS_FORMAT_FOLDED, OPTS_FORMAT_FLAME };
+enum opts_format { OPTS_FORMAT_TABLE, OPTS_FORMAT_JSON, OPTS_FORMAT_FOLDED, OPTS_FORMAT_FLAME, OPTS_FORMAT_STAT };
 enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
 /* The commands, as bits: which options each has. */
-enum opts_cmd { OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32 };
+enum opts_cmd {
+	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32,
+	OPTS_STAT = 1 << 12,
+};
 
 struct opts {
 	/* what to trace */
@@ -41,6 +44,9 @@ struct opts {
 	enum opts_stack stack; /* how the user stack of each call is taken */
 	bool no_python;	       /* native frames only */
 	bool mangled, full_names;
+	uint8_t by;		  /* stat: enum book_by */
+	bool hist;		  /* stat: with histograms */
+	enum sink_stat stat;	  /* stat: how */
 
 	/* how */
 	const char *output; /* NULL: stdout */

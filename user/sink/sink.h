@@ -11,6 +11,8 @@
 enum sink_time { SINK_TIME_MS, SINK_TIME_US, SINK_TIME_ISO };
 enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES };
 
+enum sink_stat { SINK_STAT_TEXT, SINK_STAT_JSON, SINK_STAT_CSV };
+
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
 	enum sink_time time;
@@ -22,6 +24,9 @@ struct sink_opts {
 	bool counts, counts_only; /* -C, -c */
 	bool mangled;		 /* names of kernels and functions as the compiler made them */
 	bool full_names;	 /* names of kernels with template arguments and parameters, and nothing cut */
+	enum sink_stat stat;	 /* how stat prints */
+	uint8_t by;		 /* enum book_by: what stat tells apart */
+	bool hist;		 /* stat: with histograms */
 	enum sink_weight weight; /* what a stack weighs, in folded and flame */
 	const char *title;	 /* of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
@@ -51,6 +56,6 @@ struct sink {
 	void *priv;
 };
 
-extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame;
+extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_stat;
 
 #endif
