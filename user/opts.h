@@ -85,6 +85,13 @@ void opts_free(struct opts *);
 /* What is traced, in a few words for a heading: CMD and its arguments, or the processes. Returns buf. */
 const char *opts_title(const struct opts *, char *buf, size_t size);
 
+/*
+ * What may stand for the last of the n words after the program's (or the command's) name, one a line; a line that begins
+ * with ':' says what the shell completes by itself (:file, :directory, :user, and `:command N`: words[N] and on are
+ * another program's line). commands: their names, where one may stand; NULL: none may.
+ */
+void opts_complete(struct out *, enum opts_cmd, const char *const *commands, const char *const *words, int n);
+
 /* The help text of a command. */
 void opts_help(struct out *, enum opts_cmd);
 

@@ -147,6 +147,7 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		.comm_glob = o->comm,
 		.tid = (uint32_t)o->tid,
 		.nested = o->nested,
+		.counted = c->count,
 	};
 	return 0;
 }

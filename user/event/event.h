@@ -123,6 +123,7 @@ struct filter {
 	const char *comm_glob;	  /* NULL: off; fnmatch(3) on the process's name */
 	uint32_t tid;		  /* 0: off (initial namespace) */
 	bool nested;		  /* show calls inside calls */
+	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
 	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
 };
 bool filter_match(const struct filter *, const struct event *);
