@@ -87,7 +87,7 @@ const char *opts_title(const struct opts *, char *buf, size_t size);
 
 /*
  * What may stand for the last of the n words after the program's (or the command's) name, one a line; a line that begins
- * with ':' says what the shell completes by itself (:file, :directory, :user, and `:command N`: words[N] and on are
+ * with ':' says what the shell completes by itself (:file, :directory, :user, :pid, and `:command N`: words[N] and on are
  * another program's line). commands: their names, where one may stand; NULL: none may.
  */
 void opts_complete(struct out *, enum opts_cmd, const char *const *commands, const char *const *words, int n);

@@ -2,10 +2,8 @@
 /*
  * opts_complete.c - what may stand next on a command line: `cudatrace --complete WORD...` prints the candidates for the
  * last WORD, one a line. The shells' completions ask it, so that they know no option themselves. A line that begins with
- * ':' names what the shell itself completes: :file, :directory, :user, :command.
+ * ':' names what the shell itself completes: :file, :directory, :user, :pid, :command.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,18 +68,6 @@ static void offer_functions(struct complete *c)
 			offer(c, api_funcs[i].name);
 }
 
-static void offer_pids(struct complete *c)
-{
-	DIR *proc = opendir("/proc");
-	struct dirent *e;
-
-	while (proc && (e = readdir(proc)))
-		if (isdigit((unsigned char)e->d_name[0]))
-			offer(c, e->d_name);
-	if (proc)
-		closedir(proc);
-}
-
 /* A list: its last part is completed, what stands before it is kept. */
 static void split_list(struct complete *c, const char *seps)
 {
@@ -101,6 +87,7 @@ static void offer_values(struct complete *c, const struct option_row *r)
 		const char *arg, *what;
 	} shells[] = {
 		{ "FILE", ":file" }, { "PATH", ":file" }, { "DIR", ":directory" }, { "USER", ":user" },
+		{ "PID", ":pid" },
 	};
 
 	if (r->words) {
@@ -111,9 +98,6 @@ static void offer_values(struct complete *c, const struct option_row *r)
 	if (!strcmp(r->name, "events")) {
 		split_list(c, ",!");
 		offer_functions(c);
-	} else if (!strncmp(r->arg, "PID", 3)) {
-		split_list(c, ",");
-		offer_pids(c);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
 		if (!strcmp(r->arg, shells[i].arg))

@@ -16,6 +16,7 @@ _cudatrace() {
 			mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -d -- "${cur#=}")
 			;;
 		:user) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -u -- "${cur#=}") ;;
+		:pid) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -P "${cur%"${cur##*,}"}" -- "${cur##*,}") ;;
 		:command*)
 			line=$((${line#:command } + 1))
 			if declare -F _command_offset > /dev/null; then

@@ -9,6 +9,8 @@ function __cudatrace_complete
 				__fish_complete_path (commandline -ct)
 			case ':user'
 				__fish_complete_users
+			case ':pid'
+				__fish_complete_pids
 			case ':command*'
 				__fish_complete_subcommand --fcs-skip=(math (string replace ':command ' '' -- $line) + 1)
 			case '*'
