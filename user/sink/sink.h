@@ -8,6 +8,8 @@
 #include "../event/event.h"
 #include "../util/out.h"
 
+struct event_base;
+
 enum sink_time { SINK_TIME_MS, SINK_TIME_US, SINK_TIME_ISO };
 enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES };
 
@@ -32,6 +34,15 @@ struct sink_opts {
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
 	const char *version;	 /* of cudatrace */
+	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
+	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).
+	 * What it was asked for may have ended the session. */
+	struct event_base *base;
+	int (*refresh)(void *ctx);
+	void *refresh_ctx;
+	/* Adds up what was lost so far, and what the source knows beside. */
+	void (*losses)(void *ctx, struct losses *);
+	void (*quit)(void *ctx); /* ends the session, as SIGINT does */
 };
 
 /* What every sink is told at the end, beside the losses. */
