@@ -113,10 +113,20 @@ static int one_of(const char *name, const char *val, const char *const *words)
 		return 0;                                                                                              \
 	}
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
-ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame")
 ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
+
+static int set_format(struct opts *o, const char *name, const char *val)
+{
+	char known[256];
+
+	o->format = sinks_find(val);
+	if (o->format)
+		return 0;
+	msg_error("%s: '%s' is not one of %s", name, val, sinks_names(0, known, sizeof(known)));
+	return -EINVAL;
+}
 
 static int set_stack(struct opts *o, const char *name, const char *val)
 {
@@ -444,10 +454,12 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 /* What contradicts what, and why: { both true } is an error. */
 static int contradictions(const struct opts *o)
 {
-	bool folds = o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME;
+	const char *name = o->format->ops->name;
+	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
+	bool json = o->format->ops == &sink_json;
 	const struct {
 		bool first, second;
-		const char *text;
+		const char *text; /* %s: the name of the format */
 	} rules[] = {
 		{ o->npids, o->cmd, "-p traces processes that run already and CMD starts one: give one of the two" },
 		{ o->tid, o->cmd, "-t traces a thread that runs already and CMD starts a program: give one of the two" },
@@ -455,7 +467,7 @@ static int contradictions(const struct opts *o)
 		{ o->env, !o->cmd, "-E changes CMD's environment: give a CMD after --" },
 		{ o->append, !o->output, "-A adds to the FILE of -o: give -o FILE" },
 		{ o->counts, o->counts_only, "-C prints counts after the rows and -c instead of them: give one of the two" },
-		{ o->counts || o->counts_only, o->format == OPTS_FORMAT_JSON,
+		{ o->counts || o->counts_only, json,
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON file afterwards" },
 		{ o->counts_only, o->enter_exit, "-c prints no rows: leave out --enter-exit" },
 		{ o->no_return, o->failed, "--no-return knows no results: leave out --failed" },
@@ -468,28 +480,29 @@ static int contradictions(const struct opts *o)
 		{ o->enter_exit, o->failed, "--enter-exit prints calls before their results are known: leave out --failed" },
 		{ o->enter_exit, o->min_duration_ns,
 		  "--enter-exit prints calls before their durations are known: leave out --min-duration" },
-		{ o->format == OPTS_FORMAT_JSON, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
-		{ o->format == OPTS_FORMAT_JSON, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
+		{ json, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
+		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
 		{ o->mangled, o->full_names,
 		  "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two" },
 		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
-		{ o->weight_given, !folds, "--weight is what a stack weighs: give --format folded or --format flame" },
-		{ folds, o->counts || o->counts_only, "--format folded and flame print stacks, not counts: leave out -c and -C" },
-		{ folds, o->enter_exit, "--format folded and flame print no rows: leave out --enter-exit" },
-		{ folds, o->unfinished_ns, "--format folded and flame print no rows: leave out --unfinished" },
-		{ folds, o->nested, "--format folded and flame would count a call and the calls inside it: leave out --nested" },
-		{ folds, o->time_given, "--format folded and flame print no times: leave out --time" },
-		{ folds, o->tid_column, "--format folded and flame print no rows: leave out --tid" },
-		{ folds, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
+		{ o->weight_given, !folds, "--weight is what a stack weighs, and --format %s adds none up: give folded or flame" },
+		{ !rows, o->counts || o->counts_only, "-c and -C print a table: leave out --format %s" },
+		{ !rows, o->enter_exit, "--format %s has each call once: leave out --enter-exit" },
+		{ !rows, o->unfinished_ns, "--format %s has each call once: leave out --unfinished" },
+		{ folds, o->nested, "--format %s would count a call and the calls inside it: leave out --nested" },
+		{ !rows, o->time_given, "--time is for the table: --format %s has its own times, or none" },
+		{ !rows, o->tid_column, "--tid is for the table: leave it out" },
+		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
 		{ o->weight == SINK_WEIGHT_TIME, o->no_return, "--no-return knows no durations: leave out --weight time" },
-		{ o->format == OPTS_FORMAT_FLAME, o->append, "--format flame writes a whole page: leave out -A" },
+		{ o->format->flags & SINKS_WHOLE, o->append, "--format %s writes a whole file: leave out -A" },
+		{ o->format->flags & SINKS_PATH, !o->output, "--format %s writes a file: give -o FILE" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
 		if (!rules[i].first || !rules[i].second)
 			continue;
-		msg_error("%s", rules[i].text);
+		msg_error(rules[i].text, name);
 		return -EINVAL;
 	}
 	return 0;
@@ -499,6 +512,7 @@ static int contradictions(const struct opts *o)
 static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
 	bool dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
+	char known[256];
 
 	if (cmd & TRACES) {
 		if (optind < argc && !dashes) {
@@ -512,15 +526,16 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		}
 		if (optind < argc)
 			o->cmd = argv + optind;
-		if (cmd == OPTS_FOLDED && o->format < OPTS_FORMAT_FOLDED) {
-			msg_error("'cudatrace folded' adds up stacks: give --format folded or flame, or leave out 'folded'");
+		if (cmd == OPTS_FOLDED && !(o->format->flags & SINKS_FOLDS)) {
+			msg_error("'cudatrace folded' adds up stacks: give --format %s, or leave out 'folded'",
+				  sinks_names(SINKS_FOLDS, known, sizeof(known)));
 			return -EINVAL;
 		}
 		return contradictions(o);
 	}
 	o->args = (const char *const *)(argv + optind);
 	o->nargs = argc - optind;
-	if (cmd == OPTS_STUCK && o->format > OPTS_FORMAT_JSON) {
+	if (cmd == OPTS_STUCK && !(o->format->flags & SINKS_ROWS)) {
 		msg_error("'cudatrace stuck' prints rows: give --format table or json");
 		return -EINVAL;
 	}
@@ -568,7 +583,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	}
 	if (rest(o, cmd, argc, argv))
 		return -EINVAL;
-	if (o->format >= OPTS_FORMAT_FOLDED && !o->stack)
+	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
 		o->stack = OPTS_STACK_DWARF;
 	return 0;
 }

@@ -13,6 +13,7 @@ enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES };
 
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
+	const char *path;	 /* of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH) */
 	enum sink_time time;
 	bool tid;		 /* a TID column */
 	bool color;
