@@ -113,7 +113,7 @@ static int one_of(const char *name, const char *val, const char *const *words)
 		return 0;                                                                                              \
 	}
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
-ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes")
+ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes", "gpu")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
 
@@ -338,13 +338,14 @@ static const struct option_row options[] = {
 	{ 'o', "output", "FILE", set_output, TRACES | OPTS_STUCK, NULL, "write to FILE" },
 	{ 'A', "append", NULL, set_append, TRACES, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
-	  "table, json, folded (a line for each stack with its weight, at the end) or flame (a flame\n"
-	  "graph of them as one HTML page); the latter two imply -k" },
-	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, or flame: a flame graph as one HTML page" },
+	  "table, json, csv, html (a timeline as one page), or, which imply -k: folded (a line for each\n"
+	  "stack with its weight), flame (a flame graph of them as one page), speedscope (a file for it)" },
+	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope (a file for it)" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", set_weight, TRACES, "calls",
-	  "what a stack weighs in folded and flame: calls, time (in the calls, in microseconds), or\n"
-	  "bytes (that they move or allocate)" },
+	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
+	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
+	  "what the device did for them)" },
 	{ 0, "time", "UNIT", set_time, OPTS_TRACE, "ms", "ms or us since the start, or iso: the time of day (UTC)" },
 	{ 0, "tid", NULL, set_tid_column, OPTS_TRACE, NULL, "a column with the thread" },
 	{ 'c', "count-only", NULL, set_counts_only, OPTS_TRACE, NULL, "no rows: counts and times by function at the end" },

@@ -9,7 +9,7 @@
 #include "../util/out.h"
 
 enum sink_time { SINK_TIME_MS, SINK_TIME_US, SINK_TIME_ISO };
-enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES };
+enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_WEIGHT_GPU };
 
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
@@ -23,7 +23,7 @@ struct sink_opts {
 	bool counts, counts_only; /* -C, -c */
 	bool mangled;		 /* names of kernels and functions as the compiler made them */
 	bool full_names;	 /* names of kernels with template arguments and parameters, and nothing cut */
-	enum sink_weight weight; /* what a stack weighs, in folded and flame */
+	enum sink_weight weight; /* what a stack weighs, where stacks are added up */
 	const char *title;	 /* of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
@@ -52,6 +52,6 @@ struct sink {
 	void *priv;
 };
 
-extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame;
+extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope;
 
 #endif

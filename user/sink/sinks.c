@@ -10,6 +10,8 @@ static const struct sinks_row rows[] = {
 	{ &sink_json, ".jsonl", SINKS_ROWS | SINKS_EXPORT },
 	{ &sink_folded, ".folded", SINKS_FOLDS | SINKS_EVERY_CALL | SINKS_EXPORT },
 	{ &sink_flame, ".flame.html", SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
+	{ &sink_speedscope, ".speedscope.json", SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
+	{ &sink_csv, ".csv", SINKS_WHOLE | SINKS_EXPORT },
 };
 
 const struct sinks_row *sinks_at(unsigned int i)
