@@ -112,12 +112,22 @@ static int one_of(const char *name, const char *val, const char *const *words)
 		return 0;                                                                                              \
 	}
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
-ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame")
-ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes")
+ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes", "gpu")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
 ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device", "cgroup")
 ONE_OF(set_stat, stat, enum sink_stat, (void)0, "table", "json", "csv")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
+
+static int set_format(struct opts *o, const char *name, const char *val)
+{
+	char known[256];
+
+	o->format = sinks_find(val);
+	if (o->format && !(o->format->flags & SINKS_COMMAND))
+		return 0;
+	msg_error("%s: '%s' is not one of %s", name, val, sinks_names(0, known, sizeof(known)));
+	return -EINVAL;
+}
 
 static const char *const set_stack_words[] = { "dwarf", "fp", NULL };
 static int set_stack(struct opts *o, const char *name, const char *val)
@@ -333,13 +343,14 @@ const struct option_row opts_rows[] = {
 	{ 'o', "output", "FILE", set_output, RUNS | OPTS_STUCK, NULL, "write to FILE" },
 	{ 'A', "append", NULL, set_append, RUNS, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
-	  "table, json, folded (a line for each stack with its weight, at the end) or flame (a flame\n"
-	  "graph of them as one HTML page); the latter two imply -k", set_format_words },
-	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, or flame: a flame graph as one HTML page", set_format_words },
-	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json", set_format_words },
+	  "table, json, csv, html (a timeline as one page), or, which imply -k: folded (a line for each\n"
+	  "stack with its weight), flame (a flame graph of them as one page), speedscope (a file for it)" },
+	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope (a file for it)" },
+	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", set_weight, TRACES, "calls",
-	  "what a stack weighs in folded and flame: calls, time (in the calls, in microseconds), or\n"
-	  "bytes (that they move or allocate)", set_weight_words },
+	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
+	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
+	  "what the device did for them)", set_weight_words },
 	{ 0, "time", "UNIT", set_time, OPTS_TRACE, "ms", "ms or us since the start, or iso: the time of day (UTC)", set_time_words },
 	{ 0, "tid", NULL, set_tid_column, OPTS_TRACE, NULL, "a column with the thread" },
 	{ 'c', "count-only", NULL, set_counts_only, OPTS_TRACE, NULL, "no rows: counts and times by function at the end" },
@@ -458,10 +469,12 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 /* What contradicts what, and why: { both true } is an error. */
 static int contradictions(const struct opts *o)
 {
-	bool folds = o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME;
+	const char *name = o->format->ops->name;
+	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
+	bool json = o->format->ops == &sink_json;
 	const struct {
 		bool first, second;
-		const char *text;
+		const char *text; /* %s: the name of the format */
 	} rules[] = {
 		{ o->npids, o->cmd, "-p traces processes that run already and CMD starts one: give one of the two" },
 		{ o->tid, o->cmd, "-t traces a thread that runs already and CMD starts a program: give one of the two" },
@@ -469,7 +482,7 @@ static int contradictions(const struct opts *o)
 		{ o->env, !o->cmd, "-E changes CMD's environment: give a CMD after --" },
 		{ o->append, !o->output, "-A adds to the FILE of -o: give -o FILE" },
 		{ o->counts, o->counts_only, "-C prints counts after the rows and -c instead of them: give one of the two" },
-		{ o->counts || o->counts_only, o->format == OPTS_FORMAT_JSON,
+		{ o->counts || o->counts_only, json,
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON file afterwards" },
 		{ o->counts_only, o->enter_exit, "-c prints no rows: leave out --enter-exit" },
 		{ o->no_return, o->failed, "--no-return knows no results: leave out --failed" },
@@ -482,28 +495,29 @@ static int contradictions(const struct opts *o)
 		{ o->enter_exit, o->failed, "--enter-exit prints calls before their results are known: leave out --failed" },
 		{ o->enter_exit, o->min_duration_ns,
 		  "--enter-exit prints calls before their durations are known: leave out --min-duration" },
-		{ o->format == OPTS_FORMAT_JSON, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
-		{ o->format == OPTS_FORMAT_JSON, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
+		{ json, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
+		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
 		{ o->mangled, o->full_names,
 		  "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two" },
 		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
-		{ o->weight_given, !folds, "--weight is what a stack weighs: give --format folded or --format flame" },
-		{ folds, o->counts || o->counts_only, "--format folded and flame print stacks, not counts: leave out -c and -C" },
-		{ folds, o->enter_exit, "--format folded and flame print no rows: leave out --enter-exit" },
-		{ folds, o->unfinished_ns, "--format folded and flame print no rows: leave out --unfinished" },
-		{ folds, o->nested, "--format folded and flame would count a call and the calls inside it: leave out --nested" },
-		{ folds, o->time_given, "--format folded and flame print no times: leave out --time" },
-		{ folds, o->tid_column, "--format folded and flame print no rows: leave out --tid" },
-		{ folds, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
+		{ o->weight_given, !folds, "--weight is what a stack weighs, and --format %s adds none up: give folded or flame" },
+		{ !rows, o->counts || o->counts_only, "-c and -C print a table: leave out --format %s" },
+		{ !rows, o->enter_exit, "--format %s has each call once: leave out --enter-exit" },
+		{ !rows, o->unfinished_ns, "--format %s has each call once: leave out --unfinished" },
+		{ folds, o->nested, "--format %s would count a call and the calls inside it: leave out --nested" },
+		{ !rows, o->time_given, "--time is for the table: --format %s has its own times, or none" },
+		{ !rows, o->tid_column, "--tid is for the table: leave it out" },
+		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
 		{ o->weight == SINK_WEIGHT_TIME, o->no_return, "--no-return knows no durations: leave out --weight time" },
-		{ o->format == OPTS_FORMAT_FLAME, o->append, "--format flame writes a whole page: leave out -A" },
+		{ o->format->flags & SINKS_WHOLE, o->append, "--format %s writes a whole file: leave out -A" },
+		{ o->format->flags & SINKS_PATH, !o->output, "--format %s writes a file: give -o FILE" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
 		if (!rules[i].first || !rules[i].second)
 			continue;
-		msg_error("%s", rules[i].text);
+		msg_error(rules[i].text, name);
 		return -EINVAL;
 	}
 	return 0;
@@ -513,6 +527,7 @@ static int contradictions(const struct opts *o)
 static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
 	bool dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
+	char known[256];
 
 	if (cmd & RUNS) {
 		if (optind < argc && !dashes) {
@@ -526,15 +541,16 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		}
 		if (optind < argc)
 			o->cmd = argv + optind;
-		if (cmd == OPTS_FOLDED && o->format < OPTS_FORMAT_FOLDED) {
-			msg_error("'cudatrace folded' adds up stacks: give --format folded or flame, or leave out 'folded'");
+		if (cmd == OPTS_FOLDED && !(o->format->flags & SINKS_FOLDS)) {
+			msg_error("'cudatrace folded' adds up stacks: give --format %s, or leave out 'folded'",
+				  sinks_names(SINKS_FOLDS, known, sizeof(known)));
 			return -EINVAL;
 		}
 		return contradictions(o);
 	}
 	o->args = (const char *const *)(argv + optind);
 	o->nargs = argc - optind;
-	if (cmd == OPTS_STUCK && o->format > OPTS_FORMAT_JSON) {
+	if (cmd == OPTS_STUCK && !(o->format->flags & SINKS_ROWS)) {
 		msg_error("'cudatrace stuck' prints rows: give --format table or json");
 		return -EINVAL;
 	}
@@ -583,8 +599,8 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	if (rest(o, cmd, argc, argv))
 		return -EINVAL;
 	if (cmd == OPTS_STAT)
-		o->format = OPTS_FORMAT_STAT;
-	if ((o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME) && !o->stack)
+		o->format = sinks_find("stat");
+	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
 		o->stack = OPTS_STACK_DWARF;
 	return 0;
 }

@@ -6,9 +6,8 @@
 #define CT_OPTS_H
 
 #include "event/select.h"
-#include "sink/sink.h"
+#include "sink/sinks.h"
 
-enum opts_format { OPTS_FORMAT_TABLE, OPTS_FORMAT_JSON, OPTS_FORMAT_FOLDED, OPTS_FORMAT_FLAME, OPTS_FORMAT_STAT };
 enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
@@ -51,7 +50,7 @@ struct opts {
 	/* how */
 	const char *output; /* NULL: stdout */
 	bool append;
-	enum opts_format format;
+	const struct sinks_row *format;
 	enum sink_time time;
 	bool time_given;
 	enum sink_weight weight;

@@ -368,13 +368,6 @@ static void on_quit(void *ctx)
 
 static int open_sinks(struct session *s)
 {
-	static const struct sink_ops *const formats[] = {
-		[OPTS_FORMAT_TABLE] = &sink_table,
-		[OPTS_FORMAT_JSON] = &sink_json,
-		[OPTS_FORMAT_FOLDED] = &sink_folded,
-		[OPTS_FORMAT_FLAME] = &sink_flame,
-		[OPTS_FORMAT_STAT] = &sink_stat,
-	};
 	const struct opts *o = s->o;
 	const struct sink_ops *ops[2];
 	int n = 0, err;
@@ -383,6 +376,7 @@ static int open_sinks(struct session *s)
 	s->last_record_ns = s->last_end_ns = s->started_ns;
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
+		.path = o->output,
 		.time = o->time,
 		.tid = o->tid_column,
 		.color = want_color(s),
@@ -407,7 +401,7 @@ static int open_sinks(struct session *s)
 		.refresh_ctx = s,
 	};
 	if (!o->counts_only)
-		ops[n++] = formats[o->format];
+		ops[n++] = o->format->ops;
 	if (o->counts || o->counts_only)
 		ops[n++] = &sink_count;
 	for (int i = 0; i < n; i++) {
@@ -443,6 +437,27 @@ static int open_stages(struct session *s)
 	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit, &s->plan.filter, s->sinks, s->o->count);
 }
 
+/* Where the sinks write. One that opens its file by itself leaves it shut: nothing is ever put into it then. */
+static int open_output(struct session *s)
+{
+	const struct opts *o = s->o;
+	int err;
+
+	s->out.fd = -1;
+	if (o->format->flags & SINKS_PATH && !o->counts_only)
+		return 0;
+	err = out_open(&s->out, o->output, o->append);
+	if (err) {
+		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
+		return err;
+	}
+	if (s->out.is_tty && o->format->flags & SINKS_BINARY && !o->counts_only) {
+		msg_error("--format %s is nothing that a terminal can show: give -o FILE", o->format->ops->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int open_sources(struct session *s)
 {
 	int err = 0;
@@ -462,11 +477,9 @@ static int open_all(struct session *s)
 	err = session_plan(&s->plan, s->o);
 	if (err)
 		return err;
-	err = out_open(&s->out, s->o->output, s->o->append);
-	if (err) {
-		msg_error("cannot write to %s: %s", s->o->output ? s->o->output : "standard output", strerror(-err));
+	err = open_output(s);
+	if (err)
 		return err;
-	}
 	s->out.stop = &signals_pending;
 	s->loop = loop_open();
 	if (open_stages(s) || !s->loop)

@@ -64,7 +64,7 @@ static void plan_names(struct session_plan *p, const struct opts *o)
 {
 	struct capture_plan *c = &p->capture;
 
-	if (o->counts_only || (o->format == OPTS_FORMAT_STAT && o->by != BOOK_BY_KERNEL))
+	if (o->counts_only || (o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_KERNEL))
 		return;
 	for (int i = 0; i < api_nfuncs; i++)
 		p->names |= plan_has(c->shown, i) && api_has_kernel(i);
@@ -131,9 +131,9 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	c->min_duration_ns = o->min_duration_ns;
 	c->min_size_bytes = o->min_size_bytes;
 	/* a muted function's failures and counts would be missing */
-	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format >= OPTS_FORMAT_FOLDED;
+	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format->flags & SINKS_EVERY_CALL;
 	/* which device a call works on is told by the calls before it, one by one */
-	c->count = o->format == OPTS_FORMAT_STAT && o->by != BOOK_BY_DEVICE;
+	c->count = o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_DEVICE;
 	c->count_by = count_by(o->by);
 	c->hist = !o->no_return;
 	c->library = o->library;
@@ -148,6 +148,7 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		.tid = (uint32_t)o->tid,
 		.nested = o->nested,
 		.counted = c->count,
+		.definitions = o->format->flags & SINKS_DEFINITIONS,
 	};
 	return 0;
 }

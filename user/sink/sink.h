@@ -11,12 +11,13 @@
 struct event_base;
 
 enum sink_time { SINK_TIME_MS, SINK_TIME_US, SINK_TIME_ISO };
-enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES };
+enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_WEIGHT_GPU };
 
 enum sink_stat { SINK_STAT_TEXT, SINK_STAT_JSON, SINK_STAT_CSV };
 
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
+	const char *path;	 /* of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH) */
 	enum sink_time time;
 	bool tid;		 /* a TID column */
 	bool color;
@@ -29,7 +30,7 @@ struct sink_opts {
 	enum sink_stat stat;	 /* how stat prints */
 	uint8_t by;		 /* enum book_by: what stat tells apart */
 	bool hist;		 /* stat: with histograms */
-	enum sink_weight weight; /* what a stack weighs, in folded and flame */
+	enum sink_weight weight; /* what a stack weighs, where stacks are added up */
 	const char *title;	 /* of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
@@ -67,6 +68,6 @@ struct sink {
 	void *priv;
 };
 
-extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_stat;
+extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_stat;
 
 #endif
