@@ -345,7 +345,7 @@ const struct option_row opts_rows[] = {
 	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
 	  "table, json, csv, html (a timeline as one page), or, which imply -k: folded (a line for each\n"
 	  "stack with its weight), flame (a flame graph of them as one page), speedscope (a file for it)" },
-	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope (a file for it)" },
+	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", set_weight, TRACES, "calls",
 	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
@@ -596,10 +596,10 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
-	if (rest(o, cmd, argc, argv))
-		return -EINVAL;
 	if (cmd == OPTS_STAT)
 		o->format = sinks_find("stat");
+	if (rest(o, cmd, argc, argv))
+		return -EINVAL;
 	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
 		o->stack = OPTS_STACK_DWARF;
 	return 0;
