@@ -344,7 +344,7 @@ const struct option_row opts_rows[] = {
 	{ 'A', "append", NULL, set_append, RUNS, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
 	  "table, json, csv, html (a timeline as one page), or, which imply -k: folded (a line for each\n"
-	  "stack with its weight), flame (a flame graph of them as one page), speedscope (a file for it)" },
+	  "stack with its weight), flame (a flame graph of them as one page), speedscope" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", set_weight, TRACES, "calls",
@@ -359,7 +359,7 @@ const struct option_row opts_rows[] = {
 
 	{ .name = "What to print", .cmds = OPTS_STAT },
 	{ 0, "by", "WHAT", set_by, OPTS_STAT, "function",
-	  "what calls are told apart by: function, process, thread, kernel, stream, device or cgroup", set_by_words },
+	  "what calls are told apart by: function, process, thread, kernel, stream,\ndevice or cgroup", set_by_words },
 	{ 0, "hist", NULL, set_hist, OPTS_STAT, NULL, "histograms of the durations, a column an octave" },
 	{ 0, "format", "NAME", set_stat, OPTS_STAT, "table", "table, json or csv", set_stat_words },
 	{ 0, "json", NULL, set_stat_json, OPTS_STAT, NULL, "the same as --format json" },
