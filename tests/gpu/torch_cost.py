@@ -68,6 +68,7 @@ ways = {
     "everything (queries muted)": [],
     "everything, --keep-chatty": ["--keep-chatty"],
     "-e launch": ["-e", "launch"],
+    "-e launch -k": ["-e", "launch", "-k"],
     "after detach": None,
 }
 for name, work, unit in (("training step", steps, "ms"), ("launch-bound loop, a launch", launch_bound, "us")):

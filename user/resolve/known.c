@@ -384,10 +384,18 @@ static size_t name_of_value(struct known *k, const struct proc *p, uint64_t hand
 	return len;
 }
 
+/* Whether all that has begun to unload code has come by; *count for the second look. */
+static bool settled(const struct known *k, uint64_t *count)
+{
+	*count = k->opts.forgets ? k->opts.forgets(k->opts.forgets_ctx) : 0;
+	return !k->opts.forgets || *count == k->unloads;
+}
+
 /* A handle that is no address of code: what the variables say and what the driver's memory says, and whether they agree. */
 static const char *find_handle(struct known *k, struct proc *p, struct target *t, uint64_t handle, uint64_t now, bool gone,
-			       enum ct_name_source *source, uint32_t *len)
+			       bool *fresh, enum ct_name_source *source, uint32_t *len)
 {
+	uint64_t before = p->forgets, after;
 	bool sure = false, trusted = driver_is_trusted(p->driver);
 	ssize_t said = 0;
 	size_t n;
@@ -398,11 +406,15 @@ static const char *find_handle(struct known *k, struct proc *p, struct target *t
 	if (!gone && p->driver && !driver_is_refuted(p->driver))
 		said = driver_read_name(t, handle, k->other, sizeof(k->other));
 	said = said < 0 ? 0 : said;
+	*fresh = said && trusted && settled(k, &after) && after == before;
 	look_at_modules(k, p, t);
-	if (!gone && (!p->values_ns || now - p->values_ns > REREAD_NS) && read_all_values(p, t, now) == -ESRCH &&
-	    !(said && trusted))
+	if (!gone && (!p->values_ns || now - p->values_ns > REREAD_NS) && read_all_values(p, t, now) == -ESRCH && !*fresh)
 		return NULL;
-	n = name_of_value(k, p, handle, &sure);
+	/* The process may have gone on to unload its code, or to end, while its files were looked at: then they decide nothing. */
+	if (*fresh && (!settled(k, &after) || after != before))
+		n = 0;
+	else
+		n = name_of_value(k, p, handle, &sure);
 	if (!n && !trusted)
 		said = 0;
 	if (n && said) {
@@ -423,13 +435,6 @@ static const char *find_handle(struct known *k, struct proc *p, struct target *t
 
 /* ---- the whole ---------------------------------------------------------------------------------------- */
 
-/* Whether all that has begun to unload code has come by; *count for the second look. */
-static bool settled(const struct known *k, uint64_t *count)
-{
-	*count = k->opts.forgets ? k->opts.forgets(k->opts.forgets_ctx) : 0;
-	return !k->opts.forgets || *count == k->unloads;
-}
-
 const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t handle, bool driver,
 		       enum ct_name_source *source, uint32_t *len)
 {
@@ -437,7 +442,7 @@ const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t
 	const struct target_map *m;
 	uint64_t now = now_ns(), before, after;
 	struct proc *p = handle && t ? proc_of(k, pid, t) : NULL;
-	bool gone = false;
+	bool gone = false, fresh = false;
 
 	*source = CT_NAME_NONE;
 	*len = 0;
@@ -456,12 +461,12 @@ const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t
 	}
 	m = target_map_at(t, handle);
 	if (!m || !m->ino || !m->exec)
-		name = find_handle(k, p, t, handle, now, gone, source, len);
+		name = find_handle(k, p, t, handle, now, gone, &fresh, source, len);
 	else if (!driver) {
 		look_at_modules(k, p, t);
 		name = find_stub(k, p, t, m, handle, gone, source, len);
 	}
-	if (!settled(k, &after) || after != before)
+	if (!(name && fresh && *source == CT_NAME_DRIVER) && (!settled(k, &after) || after != before))
 		name = NULL;
 	else if (!name && (p->values_ns == now || (m && m->exec)))
 		miss(p, handle, now);
