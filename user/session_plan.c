@@ -79,8 +79,8 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	int err;
 
 	memset(p, 0, sizeof(*p));
-	err = plan_pids(p, o);
-	if (!err)
+	err = o->replay ? 0 : plan_pids(p, o);
+	if (!err && !o->replay)
 		err = plan_tid(p, o);
 	if (!err && o->cgroup)
 		err = cgroup_id(o->cgroup, &c->cgroup_id);
@@ -113,6 +113,9 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	/* a muted function's failures and counts would be missing */
 	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format >= OPTS_FORMAT_FOLDED;
 	c->library = o->library;
+	c->file = o->file;
+	c->from_ns = o->from_ns;
+	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
 	c->ring_bytes = o->ring_bytes;
 	c->probe_kind = o->probe_kind;
 	p->filter = (struct filter){
@@ -123,6 +126,9 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		.comm_glob = o->comm,
 		.tid = (uint32_t)o->tid,
 		.nested = o->nested,
+		.pids = o->replay ? o->pids : NULL,
+		.npids = o->replay ? o->npids : 0,
+		.definitions = o->record,
 	};
 	return 0;
 }

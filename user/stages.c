@@ -24,7 +24,8 @@ int stages_show(struct stages *st, const struct ct_hdr *rec)
 		return 0;
 	if (call) {
 		ev.kernel = name_table_find(st->names, (const struct ct_call *)rec);
-		ev.stack = stack_table_find(st->stacks, (const struct ct_call *)rec);
+		if (!st->no_stacks)
+			ev.stack = stack_table_find(st->stacks, (const struct ct_call *)rec);
 	}
 	for (int i = 0; i < st->nsinks; i++) {
 		int n = st->sinks[i].ops->event(&st->sinks[i], &ev);

@@ -11,6 +11,14 @@
 struct source;
 struct snapshot;
 
+/* How a stored trace was: its own begin, length and end, which a sink shows in the place of this run's. */
+struct source_recorded {
+	uint64_t start_ns;	     /* CLOCK_MONOTONIC of its host */
+	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC then */
+	uint64_t uptime_ns;
+	const char *reason; /* why it ended: "finished", "killed"... */
+};
+
 struct source_ops {
 	const char *name;
 	/* Prepares the source; the program of plan->cmd is started but has not run an instruction of its own.
@@ -30,7 +38,7 @@ struct source_ops {
 	/* Stop making records (detach); what is already there can still be drained. */
 	void (*stop)(struct source *);
 	void (*losses)(struct source *, struct losses *);
-	/* Each of the next seven may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
+	/* Each of the next eight may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
 	int (*status)(struct source *);
 	/* Sends a signal to the program of plan->cmd. */
 	void (*signal)(struct source *, int sig);
@@ -46,6 +54,8 @@ struct source_ops {
 	uint64_t (*forgets)(struct source *);
 	/* Names of the functions muted so far, NULL-terminated; owned by the source, valid until close. */
 	const char *const *(*muted)(struct source *);
+	/* Of a stored trace: from open() on the begin, once drain() returned 1 the rest. NULL: what it makes happens now. */
+	void (*recorded)(struct source *, struct source_recorded *);
 	void (*close)(struct source *); /* safe after a failed open */
 };
 
@@ -54,6 +64,6 @@ struct source {
 	void *priv;
 };
 
-extern const struct source_ops source_bpf;
+extern const struct source_ops source_bpf, source_replay;
 
 #endif

@@ -7,14 +7,20 @@
 
 #include "decode.h"
 
-#define COLUMN_MAX (4u << 20)
+#define COLUMN_MAX (1u << 20)
 #define PAD 8 /* bytes behind a column that may be read and mean nothing */
 
 struct slot {
 	struct trace_slot def;
-	struct trace_func *func;
-	uint32_t words; /* where its call's words are in `words` */
+	enum trace_shape shape;
+	struct trace_func *func; /* NULL: none */
+	uint32_t words; /* where its record's words are in `words` */
 	uint32_t nwords;
+};
+
+struct lane {
+	struct trace_lane def;
+	uint64_t end_ns, work[2];
 };
 
 struct decoder {
@@ -28,9 +34,8 @@ struct decoder {
 
 	struct slot slots[TRACE_SLOTS_MAX];
 	uint32_t nslots;
-	struct trace_thread threads[TRACE_THREADS_MAX];
-	uint64_t ends[TRACE_THREADS_MAX];
-	uint32_t nthreads;
+	struct lane lanes[TRACE_LANES_MAX];
+	uint32_t nlanes;
 	struct trace_func *block_funcs[CT_MAX_FUNCS];
 	uint32_t nfuncs;
 	uint64_t *words;
@@ -38,6 +43,7 @@ struct decoder {
 	uint64_t last_end;
 	union {
 		struct ct_call call;
+		struct ct_work work;
 		struct ct_hdr h;
 		uint64_t room[65536 / 8];
 	};
@@ -96,7 +102,7 @@ int decode_block(struct decoder *d, const void *body, size_t len)
 {
 	const uint8_t *head = (const uint8_t *)body + 1, *at, *end = (const uint8_t *)body + len;
 
-	d->nslots = d->nthreads = d->nfuncs = d->nwords = 0;
+	d->nslots = d->nlanes = d->nfuncs = d->nwords = 0;
 	d->last_end = 0;
 	for (int i = 0; i < COL_END; i++)
 		d->col[i].at = d->col[i].end = NULL;
@@ -165,11 +171,16 @@ static bool get_other(struct decoder *d, void *to, size_t n)
 	return true;
 }
 
-static bool new_thread(struct decoder *d)
+static bool new_lane(struct decoder *d)
 {
-	if (d->nthreads == TRACE_THREADS_MAX || !get_other(d, &d->threads[d->nthreads], sizeof(d->threads[0])))
+	struct lane *l = &d->lanes[d->nlanes];
+
+	if (d->nlanes == TRACE_LANES_MAX)
 		return false;
-	d->ends[d->nthreads++] = d->last_end;
+	*l = (struct lane){ .end_ns = d->last_end };
+	if (!get_other(d, &l->def, sizeof(l->def)))
+		return false;
+	d->nlanes++;
 	return true;
 }
 
@@ -186,19 +197,32 @@ static bool new_func(struct decoder *d)
 	return true;
 }
 
+static bool good_slot(const struct decoder *d, const struct trace_slot *def)
+{
+	static const size_t least[] = {
+		[TRACE_SHAPE_OTHER] = sizeof(struct ct_hdr),
+		[TRACE_SHAPE_CALL] = sizeof(struct ct_call),
+		[TRACE_SHAPE_WORK] = sizeof(struct ct_work),
+	};
+	enum trace_shape shape = trace_shape(def->kind);
+
+	if (def->lane >= d->nlanes || (def->func >= d->nfuncs && def->func != TRACE_NO_FUNC) || trace_is_raw(def->kind))
+		return false;
+	if (shape == TRACE_SHAPE_CALL && def->func == TRACE_NO_FUNC)
+		return false;
+	return def->size >= least[shape] && def->size <= TRACE_SLOT_MAX && !(def->size % 8);
+}
+
 static bool new_slot(struct decoder *d)
 {
 	struct slot *s = &d->slots[d->nslots];
-	const struct trace_slot *def = &s->def;
 
-	if (d->nslots == TRACE_SLOTS_MAX || !get_other(d, &s->def, sizeof(s->def)))
+	if (d->nslots == TRACE_SLOTS_MAX || !get_other(d, &s->def, sizeof(s->def)) || !good_slot(d, &s->def))
 		return false;
-	if (def->thread >= d->nthreads || def->func >= d->nfuncs || (def->kind != CT_CALL && def->kind != CT_ENTER) ||
-	    def->size < sizeof(struct ct_call) || def->size > TRACE_CALL_MAX || def->size % 8)
-		return false;
-	s->func = d->block_funcs[def->func];
+	s->shape = trace_shape(s->def.kind);
+	s->func = s->def.func == TRACE_NO_FUNC ? NULL : d->block_funcs[s->def.func];
 	s->words = d->nwords;
-	s->nwords = (def->size - 40u) / 8;
+	s->nwords = (s->def.size - (uint32_t)sizeof(struct ct_hdr)) / 8;
 	memset(d->words + s->words, 0, s->nwords * sizeof(*d->words));
 	d->nwords += s->nwords;
 	d->nslots++;
@@ -246,31 +270,35 @@ static inline bool get_words(struct decoder *d, uint64_t *words, uint32_t n)
 	return true;
 }
 
-static inline bool get_call(struct decoder *d, struct slot *s)
+static inline bool get_slot(struct decoder *d, struct slot *s)
 {
 	uint64_t times, gap, dur, *words = d->words + s->words;
-	const struct trace_slot *def = &s->def;
-	struct ct_call *c = &d->call;
+	struct lane *l = &d->lanes[s->def.lane];
 
+	if (s->shape == TRACE_SHAPE_WORK)
+		memcpy(words + 1, l->work, sizeof(l->work));
 	if (!get(d, COL_TIMES, 1, &times) || !get_time(d, (unsigned int)times >> 4, COL_GAP0, &gap) ||
 	    !get_time(d, (unsigned int)times & 15, COL_DUR0, &dur) || !get_words(d, words, s->nwords))
 		return false;
-	c->h = (struct ct_hdr){
-		.size = def->size,
-		.kind = def->kind,
-		.flags = def->flags,
-		.lost = def->lost,
-		.pid = d->threads[def->thread].pid,
-		.tid = d->threads[def->thread].tid,
-		.start_ns = d->ends[def->thread] + trace_unzigzag(gap),
+	d->h = (struct ct_hdr){
+		.size = s->def.size,
+		.kind = s->def.kind,
+		.flags = s->def.flags,
+		.pid = l->def.pid,
+		.tid = l->def.tid,
+		.start_ns = l->end_ns + trace_unzigzag(gap),
 	};
-	c->h.end_ns = c->h.start_ns + dur;
-	d->ends[def->thread] = d->last_end = c->h.end_ns;
-	c->func = (uint16_t)s->func->row; /* 0xffff: no row */
-	c->nwords = def->nwords;
-	c->depth = def->depth;
-	c->got = def->got;
-	memcpy(&c->ret, words, s->nwords * sizeof(*words));
+	d->h.end_ns = d->h.start_ns + dur;
+	l->end_ns = d->last_end = d->h.end_ns;
+	memcpy(&d->h + 1, words, s->nwords * sizeof(*words));
+	if (s->shape == TRACE_SHAPE_CALL) {
+		d->call.func = (uint16_t)s->func->row; /* 0xffff: no row */
+	} else if (s->shape == TRACE_SHAPE_WORK) {
+		memcpy(l->work, words + 1, sizeof(l->work));
+		words[1] = trace_swap(words[1]);
+		memcpy(&d->work.stream, &words[1], sizeof(words[1]));
+		d->work.func = s->func && s->func->row >= 0 ? (uint16_t)s->func->row : CT_NO_FUNC;
+	}
 	return true;
 }
 
@@ -281,8 +309,10 @@ static bool get_record(struct decoder *d)
 	if (left(d, COL_OTHER) < sizeof(struct ct_hdr))
 		return false;
 	memcpy(&size, d->col[COL_OTHER].at, sizeof(size));
-	return size >= sizeof(struct ct_hdr) && get_other(d, d->room, size) && d->h.kind != CT_CALL &&
-	       d->h.kind != CT_ENTER;
+	if (size < sizeof(struct ct_hdr) || !get_other(d, d->room, size))
+		return false;
+	d->h.lost = 0;
+	return trace_shape(d->h.kind) == TRACE_SHAPE_OTHER && !trace_is_raw(d->h.kind);
 }
 
 int decode_next(struct decoder *d, struct ct_hdr **rec, struct trace_func **func)
@@ -298,16 +328,16 @@ int decode_next(struct decoder *d, struct ct_hdr **rec, struct trace_func **func
 		if (op >= TRACE_OP_SLOT) {
 			struct slot *s = &d->slots[op - TRACE_OP_SLOT];
 
-			if (op - TRACE_OP_SLOT >= d->nslots || !get_call(d, s))
+			if (op - TRACE_OP_SLOT >= d->nslots || !get_slot(d, s))
 				return -EBADMSG;
-			*func = s->func;
+			*func = s->shape == TRACE_SHAPE_CALL ? s->func : NULL;
 			return 1;
 		}
 		if (op == TRACE_OP_RECORD) {
 			*func = NULL;
 			return get_record(d) ? 1 : -EBADMSG;
 		}
-		good = op == TRACE_OP_THREAD ? new_thread(d) : op == TRACE_OP_FUNC ? new_func(d) : new_slot(d);
+		good = op == TRACE_OP_LANE ? new_lane(d) : op == TRACE_OP_FUNC ? new_func(d) : new_slot(d);
 		if (!good)
 			return -EBADMSG;
 	}

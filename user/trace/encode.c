@@ -2,9 +2,9 @@
 /*
  * encode.c - see encode.h and format.h.
  *
- * A call of a loop is like the one before: the same thread, function, sizes and mostly the same words. What is the same
- * is in its slot; what differs goes by kind into columns, which compress far better than rows. Low bytes of times are
- * noise and have columns of their own, so that they do not spoil the rest.
+ * A call of a loop is like the one before: the same thread, function, sizes and mostly the same words; so is a kernel that
+ * runs again and again. What is the same is in its slot; what differs goes by kind into columns, which compress far
+ * better than rows. Low bytes of times are noise and have columns of their own, so that they do not spoil the rest.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,9 +20,16 @@
 #define SMALL 48 /* a column of so few bytes is not worth a frame */
 
 struct slot {
-	uint64_t key[3];
-	uint32_t thread;
-	uint32_t words; /* where its call's words are in `words` */
+	uint64_t key[4];
+	uint32_t lane;
+	uint32_t words; /* where its record's words are in `words` */
+};
+
+struct lane {
+	struct trace_lane def;
+	uint32_t stream; /* what tells lanes of one thread apart */
+	uint64_t end_ns; /* of its last record */
+	uint64_t work[2]; /* the words 1 and 2 of its last device work */
 };
 
 struct encoder {
@@ -34,17 +41,16 @@ struct encoder {
 	struct slot slots[TRACE_SLOTS_MAX];
 	uint16_t slot_hash[HASH_SIZE]; /* number + 1; 0: free */
 	uint32_t nslots, last_slot;
-	struct trace_thread threads[TRACE_THREADS_MAX];
-	uint64_t ends[TRACE_THREADS_MAX]; /* of the thread's last call */
-	uint16_t thread_hash[TRACE_THREADS_MAX * 2];
-	uint32_t nthreads;
+	struct lane lanes[TRACE_LANES_MAX];
+	uint16_t lane_hash[TRACE_LANES_MAX * 2];
+	uint32_t nlanes;
 	uint16_t funcs[CT_MAX_FUNCS]; /* number + 1 */
 	uint32_t nfuncs;
-	uint64_t *words; /* TRACE_SLOTS_MAX calls' at most */
+	uint64_t *words; /* TRACE_SLOTS_MAX records' at most */
 	uint32_t nwords;
 
 	uint64_t last_end, first_ns, last_ns;
-	uint32_t records, calls;
+	uint32_t records, calls, since_check;
 	bool definitions;
 };
 
@@ -54,11 +60,11 @@ static void reset(struct encoder *e)
 	memcpy(e->at, e->col, sizeof(e->at));
 	if (e->nslots)
 		memset(e->slot_hash, 0, sizeof(e->slot_hash));
-	if (e->nthreads)
-		memset(e->thread_hash, 0, sizeof(e->thread_hash));
+	if (e->nlanes)
+		memset(e->lane_hash, 0, sizeof(e->lane_hash));
 	if (e->nfuncs)
 		memset(e->funcs, 0, sizeof(e->funcs));
-	e->nslots = e->last_slot = e->nthreads = e->nfuncs = e->nwords = 0;
+	e->nslots = e->last_slot = e->nlanes = e->nfuncs = e->nwords = e->since_check = 0;
 	e->last_end = e->last_ns = 0;
 	e->first_ns = UINT64_MAX;
 	e->records = e->calls = 0;
@@ -132,30 +138,31 @@ static inline uint64_t mix(uint64_t v)
 	return v ^ v >> 32;
 }
 
-static uint32_t thread_of(struct encoder *e, uint32_t pid, uint32_t tid)
+/* The lane whose times a new slot's go on from. */
+static uint32_t lane_of(struct encoder *e, const struct ct_hdr *h, uint32_t stream)
 {
-	uint32_t at = (uint32_t)mix((uint64_t)pid << 32 | tid) % (TRACE_THREADS_MAX * 2);
-	struct trace_thread *t;
+	uint32_t at = (uint32_t)mix(((uint64_t)h->pid << 32 | h->tid) ^ mix(stream)) % (TRACE_LANES_MAX * 2);
+	struct lane *l;
 
-	for (; e->thread_hash[at]; at = (at + 1) % (TRACE_THREADS_MAX * 2)) {
-		t = &e->threads[e->thread_hash[at] - 1];
-		if (t->pid == pid && t->tid == tid)
-			return e->thread_hash[at] - 1u;
+	for (; e->lane_hash[at]; at = (at + 1) % (TRACE_LANES_MAX * 2)) {
+		l = &e->lanes[e->lane_hash[at] - 1];
+		if (l->def.pid == h->pid && l->def.tid == h->tid && l->stream == stream)
+			return e->lane_hash[at] - 1u;
 	}
-	t = &e->threads[e->nthreads];
-	t->pid = pid;
-	t->tid = tid;
-	e->ends[e->nthreads] = e->last_end;
-	e->thread_hash[at] = (uint16_t)++e->nthreads;
-	put_op(e, TRACE_OP_THREAD);
-	put_mem_at(e, COL_OTHER, t, sizeof(*t));
-	return e->nthreads - 1;
+	l = &e->lanes[e->nlanes];
+	*l = (struct lane){ .def = { h->pid, h->tid }, .stream = stream, .end_ns = e->last_end };
+	e->lane_hash[at] = (uint16_t)++e->nlanes;
+	put_op(e, TRACE_OP_LANE);
+	put_mem_at(e, COL_OTHER, &l->def, sizeof(l->def));
+	return e->nlanes - 1;
 }
 
 static uint32_t func_of(struct encoder *e, uint16_t func)
 {
 	char def[FUNCS_DEF_MAX];
 
+	if (func == CT_NO_FUNC)
+		return TRACE_NO_FUNC;
 	if (e->funcs[func])
 		return e->funcs[func] - 1u;
 	e->funcs[func] = (uint16_t)++e->nfuncs;
@@ -164,36 +171,51 @@ static uint32_t func_of(struct encoder *e, uint16_t func)
 	return e->nfuncs - 1;
 }
 
-static void call_key(const struct ct_call *c, uint64_t key[3])
+static uint64_t text_key(const struct ct_marker *m)
 {
-	key[0] = c->h.tid | (uint64_t)c->h.pid << 32;
-	key[1] = c->func | (uint64_t)c->h.flags << 16 | (uint64_t)c->h.size << 32 | (uint64_t)c->nwords << 48 |
-		 (uint64_t)c->depth << 56;
-	key[2] = c->got | (uint64_t)c->h.kind << 32 | (uint64_t)c->h.lost << 48;
+	uint64_t key = m->text_len | (uint64_t)m->domain_len << 16 | (uint64_t)m->what << 32, word;
+
+	for (size_t at = sizeof(*m); at + 8 <= m->h.size; at += 8) {
+		memcpy(&word, (const char *)m + at, sizeof(word));
+		key = mix(key ^ word);
+	}
+	return key;
+}
+
+/* What records of one slot share. What is beyond the head, the kind and the function only makes the words more alike. */
+static void slot_key(const struct ct_hdr *h, enum trace_shape shape, uint64_t key[4])
+{
+	const struct ct_work *w = (const struct ct_work *)h;
+
+	key[0] = h->tid | (uint64_t)h->pid << 32;
+	key[1] = h->kind | (uint64_t)h->flags << 16 | (uint64_t)h->size << 32;
+	memcpy(&key[2], h + 1, sizeof(key[2]));
+	key[3] = 0;
+	if (shape == TRACE_SHAPE_WORK)
+		key[3] = (uint64_t)w->func << 48 |
+			 mix(w->stream ^ mix(h->kind == CT_KERNEL ? ((const struct ct_kernel *)h)->name : 0)) >> 16;
+	else if (h->kind == CT_MARKER)
+		key[2] = text_key((const struct ct_marker *)h);
+	else if (h->kind == CT_OVERHEAD)
+		key[2] = ((const struct ct_overhead *)h)->type;
 }
 
 static inline bool same_key(const uint64_t *a, const uint64_t *b)
 {
-	return a[1] == b[1] && a[0] == b[0] && a[2] == b[2];
+	return a[1] == b[1] && a[0] == b[0] && a[2] == b[2] && a[3] == b[3];
 }
 
-static uint32_t new_slot(struct encoder *e, const struct ct_call *c, const uint64_t key[3])
+static uint32_t new_slot(struct encoder *e, const struct ct_hdr *h, enum trace_shape shape, const uint64_t key[4])
 {
+	const struct ct_work *w = (const struct ct_work *)h;
 	struct slot *s = &e->slots[e->nslots];
-	struct trace_slot def = {
-		.kind = c->h.kind,
-		.flags = c->h.flags,
-		.lost = c->h.lost,
-		.size = c->h.size,
-		.nwords = c->nwords,
-		.depth = c->depth,
-		.got = c->got,
-	};
-	uint32_t n = (c->h.size - 40u) / 8;
+	struct trace_slot def = { .func = TRACE_NO_FUNC, .kind = h->kind, .flags = h->flags, .size = h->size };
+	uint32_t n = (h->size - (uint32_t)sizeof(*h)) / 8;
 
-	s->thread = thread_of(e, c->h.pid, c->h.tid);
-	def.thread = (uint16_t)s->thread;
-	def.func = (uint16_t)func_of(e, c->func);
+	s->lane = lane_of(e, h, shape == TRACE_SHAPE_WORK ? 1 + w->stream + (w->device << 24) : 0);
+	def.lane = (uint16_t)s->lane;
+	if (shape != TRACE_SHAPE_OTHER)
+		def.func = (uint16_t)func_of(e, shape == TRACE_SHAPE_CALL ? ((const struct ct_call *)h)->func : w->func);
 	memcpy(s->key, key, sizeof(s->key));
 	s->words = e->nwords;
 	memset(e->words + s->words, 0, n * sizeof(*e->words));
@@ -203,16 +225,16 @@ static uint32_t new_slot(struct encoder *e, const struct ct_call *c, const uint6
 	return e->nslots++;
 }
 
-static inline struct slot *slot_of(struct encoder *e, const struct ct_call *c)
+static inline struct slot *slot_of(struct encoder *e, const struct ct_hdr *h, enum trace_shape shape)
 {
 	struct slot *s = &e->slots[e->last_slot];
-	uint64_t key[3];
+	uint64_t key[4];
 	uint32_t at;
 
-	call_key(c, key);
+	slot_key(h, shape, key);
 	if (e->nslots && same_key(s->key, key))
 		return s;
-	at = (uint32_t)mix(key[0] ^ mix(key[1] ^ mix(key[2]))) % HASH_SIZE;
+	at = (uint32_t)mix(key[0] ^ mix(key[1] ^ mix(key[2] ^ mix(key[3])))) % HASH_SIZE;
 	for (; e->slot_hash[at]; at = (at + 1) % HASH_SIZE) {
 		s = &e->slots[e->slot_hash[at] - 1];
 		if (!same_key(s->key, key))
@@ -220,7 +242,7 @@ static inline struct slot *slot_of(struct encoder *e, const struct ct_call *c)
 		e->last_slot = e->slot_hash[at] - 1u;
 		return s;
 	}
-	e->last_slot = new_slot(e, c, key);
+	e->last_slot = new_slot(e, h, shape, key);
 	e->slot_hash[at] = (uint16_t)(e->last_slot + 1);
 	return &e->slots[e->last_slot];
 }
@@ -271,16 +293,25 @@ static void span(struct encoder *e, const struct ct_hdr *h)
 		e->last_ns = h->start_ns;
 }
 
-static void put_call(struct encoder *e, const struct ct_call *c)
+static void put_slot(struct encoder *e, const struct ct_hdr *h, enum trace_shape shape)
 {
-	struct slot *s = slot_of(e, c);
+	struct slot *s = slot_of(e, h, shape);
+	struct lane *l = &e->lanes[s->lane];
+	uint64_t words[TRACE_WORDS_MAX], *before = e->words + s->words;
 
 	put_op(e, TRACE_OP_SLOT + e->last_slot);
-	put_times(e, trace_zigzag(c->h.start_ns - e->ends[s->thread]), c->h.end_ns - c->h.start_ns);
-	e->ends[s->thread] = e->last_end = c->h.end_ns;
-	put_words(e, (const uint64_t *)&c->ret, e->words + s->words, (c->h.size - 40u) / 8);
-	span(e, &c->h);
-	e->calls++;
+	put_times(e, trace_zigzag(h->start_ns - l->end_ns), h->end_ns - h->start_ns);
+	l->end_ns = e->last_end = h->end_ns;
+	memcpy(words, h + 1, h->size - sizeof(*h));
+	if (shape == TRACE_SHAPE_CALL) {
+		words[0] &= ~0xffffULL;
+	} else if (shape == TRACE_SHAPE_WORK) {
+		words[5] &= ~0xffffULL;
+		words[1] = trace_swap(words[1]);
+		memcpy(before + 1, l->work, sizeof(l->work));
+		memcpy(l->work, words + 1, sizeof(l->work));
+	}
+	put_words(e, words, before, (h->size - (uint32_t)sizeof(*h)) / 8);
 }
 
 static bool full(const struct encoder *e)
@@ -290,34 +321,46 @@ static bool full(const struct encoder *e)
 	for (int i = 0; i < COL_END; i++)
 		sum += (size_t)(e->at[i] - e->col[i]);
 	return sum >= ENCODE_FULL || e->nslots >= TRACE_SLOTS_MAX - CHECK_EVERY ||
-	       e->nthreads >= TRACE_THREADS_MAX - CHECK_EVERY;
+	       e->nlanes >= TRACE_LANES_MAX - CHECK_EVERY;
+}
+
+/* Which records have a slot: those that come in numbers and are like each other. */
+static bool has_slot(const struct ct_hdr *h, enum trace_shape shape)
+{
+	if (h->size > TRACE_SLOT_MAX)
+		return false;
+	return shape != TRACE_SHAPE_OTHER || h->kind == CT_COUNTER || h->kind == CT_OVERHEAD || h->kind == CT_MARKER;
+}
+
+/* Its row is one that a file can have. */
+static bool good_func(const struct ct_hdr *h, enum trace_shape shape)
+{
+	if (shape == TRACE_SHAPE_CALL)
+		return h->size >= sizeof(struct ct_call) && ((const struct ct_call *)h)->func < CT_MAX_FUNCS;
+	return h->size >= sizeof(struct ct_work) && (((const struct ct_work *)h)->func < CT_MAX_FUNCS ||
+						     ((const struct ct_work *)h)->func == CT_NO_FUNC);
 }
 
 int encode_record(struct encoder *e, const struct ct_hdr *h)
 {
-	switch (h->kind) {
-	case CT_CALL:
-	case CT_ENTER:
-		if (h->size < sizeof(struct ct_call) || h->size > TRACE_CALL_MAX ||
-		    ((const struct ct_call *)h)->func >= CT_MAX_FUNCS)
-			return -EINVAL;
-		put_call(e, (const struct ct_call *)h);
-		return ++e->records % CHECK_EVERY ? 0 : full(e);
-	case CT_MAP:
-	case CT_MORE:
-	case CT_USER_STACK:
-	case CT_PY_STACK:
-	case CT_PY_CODE:
+	enum trace_shape shape = trace_shape(h->kind);
+
+	if (trace_is_raw(h->kind) || (shape != TRACE_SHAPE_OTHER && (h->size > TRACE_SLOT_MAX || !good_func(h, shape))))
 		return -EINVAL;
-	case CT_LOST:
-		span(e, h);
-		break;
-	default:
-		e->definitions = true;
-	}
-	put_op(e, TRACE_OP_RECORD);
-	put_mem_at(e, COL_OTHER, h, h->size);
 	e->records++;
+	e->calls += h->kind == CT_CALL;
+	e->definitions |= trace_is_definition(h->kind);
+	if (h->start_ns && (h->pid || h->kind == CT_COUNTER || h->kind == CT_LOST))
+		span(e, h);
+	if (has_slot(h, shape)) {
+		put_slot(e, h, shape);
+		if (++e->since_check < CHECK_EVERY)
+			return 0;
+	} else {
+		put_op(e, TRACE_OP_RECORD);
+		put_mem_at(e, COL_OTHER, h, h->size);
+	}
+	e->since_check = 0;
 	return full(e);
 }
 
