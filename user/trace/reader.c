@@ -31,7 +31,7 @@ struct reader {
 	uint64_t from_ns, to_ns;
 	struct funcs *funcs;
 	struct decoder *decoder;
-	bool in_block, done;
+	bool head_damaged, in_block, done;
 	uint64_t block_left; /* records of this block that have not been handed out */
 	uint64_t last_ns;    /* latest end handed out */
 	struct ct_lost lost; /* to be told before anything else; count 0: nothing */
@@ -94,6 +94,7 @@ static char *keep_text(const struct reader *r, uint32_t len)
 	return len > TEXT_MAX ? NULL : strndup(r->body, len);
 }
 
+/* What is damaged in the head is known to be: the records behind it are read all the same. */
 static int open_head(struct reader *r)
 {
 	char magic[TRACE_MAGIC_LEN];
@@ -105,30 +106,30 @@ static int open_head(struct reader *r)
 		return err;
 	if (memcmp(magic, TRACE_MAGIC, sizeof(magic)))
 		return -EBADMSG;
+	r->first_at = sizeof(magic);
 	err = read_at(r, sizeof(magic), &b, sizeof(b));
-	if (err)
+	if (!err && good_head(&b) && b.type == TRACE_HEAD) {
+		r->first_at = sizeof(magic) + sizeof(b) + b.len;
+		err = read_body(r, sizeof(magic), &b);
+		if (!err)
+			r->head = keep_text(r, b.len);
+	}
+	if (err && err != -EBADMSG)
 		return err;
-	if (!good_head(&b) || b.type != TRACE_HEAD)
-		return -EBADMSG;
-	err = read_body(r, sizeof(magic), &b);
-	if (err)
-		return err;
-	r->head = keep_text(r, b.len);
-	if (!r->head)
-		return -EBADMSG;
-	r->first_at = sizeof(magic) + sizeof(b) + b.len;
-	return reader_number(r->head, "format") > TRACE_FORMAT ? -EPROTONOSUPPORT : 0;
+	if (r->head)
+		return reader_number(r->head, "format") > TRACE_FORMAT ? -EPROTONOSUPPORT : 0;
+	r->head_damaged = true;
+	r->head = strdup("");
+	return r->head ? 0 : -ENOMEM;
 }
 
-static int look_for_index(struct reader *r)
+static void look_for_index(struct reader *r)
 {
 	static const char magic[8] = TRACE_TAIL_MAGIC;
 	struct trace_tail tail;
 
-	if (r->size < sizeof(tail) || read_at(r, r->size - sizeof(tail), &tail, sizeof(tail)))
-		return 0;
-	r->stats.indexed = !memcmp(tail.magic, magic, sizeof(magic));
-	return 0;
+	if (r->size >= sizeof(tail) && !read_at(r, r->size - sizeof(tail), &tail, sizeof(tail)))
+		r->stats.indexed = !memcmp(tail.magic, magic, sizeof(magic));
 }
 
 int reader_open(struct reader **out, const char *path)
@@ -152,12 +153,11 @@ int reader_open(struct reader **out, const char *path)
 		r->decoder = r->funcs ? decode_open(r->funcs) : NULL;
 		err = r->decoder ? open_head(r) : -ENOMEM;
 	}
-	if (!err)
-		err = look_for_index(r);
 	if (err) {
 		reader_close(r);
 		return err;
 	}
+	look_for_index(r);
 	reader_rewind(r);
 	*out = r;
 	return 0;
@@ -179,7 +179,7 @@ void reader_close(struct reader *r)
 
 void reader_rewind(struct reader *r)
 {
-	struct reader_stats stats = { .bytes = r->size, .indexed = r->stats.indexed };
+	struct reader_stats stats = { .bytes = r->size, .indexed = r->stats.indexed, .damaged = r->head_damaged };
 
 	r->at = r->first_at;
 	r->seq = 1;
