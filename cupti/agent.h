@@ -235,7 +235,7 @@ CT_ASSERT_SIZE(struct agent_list, 16);
 CT_ASSERT_SIZE(struct agent_name, 4);
 CT_ASSERT_SIZE(struct agent_func, 8);
 CT_ASSERT_SIZE(struct agent_word, 4);
-CT_ASSERT_SIZE(struct agent_call, 148);
+CT_ASSERT_SIZE(struct agent_call, sizeof(struct ct_spec) + CT_MAX_WORDS * sizeof(struct agent_word) + 4);
 CT_ASSERT_SIZE(struct agent_start, 48);
 CT_ASSERT_SIZE(struct agent_started, 24);
 CT_ASSERT_SIZE(struct agent_say, 12);
