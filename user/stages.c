@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "event/device.h"
 #include "stages.h"
 
 /* The names and stacks that belong to an event. */
@@ -27,6 +28,9 @@ static void add_parts(struct stages *st, struct event *ev)
 	case CT_MANAGED:
 		ev->stack = stack_table_get(st->stacks, ((const struct ct_work *)h)->stack);
 		break;
+	case CT_COUNTER:
+		ev->metrics = st->metrics;
+		break;
 	}
 }
 
@@ -44,6 +48,8 @@ static int show(void *ctx, struct event *ev)
 		err = name_table_record(st->names, rec);
 		if (!err)
 			err = stack_table_record(st->stacks, rec);
+		if (!err)
+			err = metric_table_record(st->metrics, rec);
 		if (err)
 			return err;
 	}
@@ -106,6 +112,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->procs = process_table_open();
 	st->names = name_table_open();
 	st->stacks = stack_table_open();
+	st->metrics = metric_table_open();
 	if (nest)
 		st->nest = nest_open(nested, st);
 	st->join = join_open(&join, show, st);
@@ -114,7 +121,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->filter = filter;
 	st->sinks = sinks;
 	st->most = most;
-	return st->resolve && st->join && st->names && st->stacks && (st->nest || !nest) ? 0 : -ENOMEM;
+	return st->resolve && st->join && st->names && st->stacks && st->metrics && (st->nest || !nest) ? 0 : -ENOMEM;
 }
 
 void stages_close(struct stages *st)
@@ -122,6 +129,7 @@ void stages_close(struct stages *st)
 	resolve_close(st->resolve);
 	nest_close(st->nest);
 	join_close(st->join);
+	metric_table_close(st->metrics);
 	stack_table_close(st->stacks);
 	name_table_close(st->names);
 	process_table_close(st->procs);

@@ -17,6 +17,7 @@ struct stages {
 	struct join *join;
 	struct name_table *names;
 	struct stack_table *stacks;
+	struct metric_table *metrics;
 	const struct filter *filter;
 	struct sink *sinks;
 	int nsinks;

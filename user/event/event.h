@@ -61,6 +61,8 @@ struct cause {
 	uint16_t func; /* row */
 };
 
+struct metric_table;
+
 struct event {
 	const struct ct_hdr *rec;
 	const struct process *proc; /* never NULL: an unknown process gets an entry with comm "?" */
@@ -72,6 +74,7 @@ struct event {
 	uint32_t number;
 	/* Of a call: what it works on, as far as records told (CT_UNKNOWN). Of device work: as in its record. */
 	uint32_t device, context, stream;
+	const struct metric_table *metrics; /* names of metrics (event/device.h); NULL: none are known */
 };
 
 #define EVENT_MAX_FIELDS 64

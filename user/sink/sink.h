@@ -20,6 +20,7 @@ struct sink_opts {
 	bool nested;		 /* indent by depth */
 	bool stuck;		 /* calls under way: since how long, instead of when */
 	bool counts, counts_only; /* -C, -c */
+	bool gpu;		 /* device work comes too: calls that it can come of show their number */
 	bool mangled;		 /* names of kernels and functions as the compiler made them */
 	bool full_names;	 /* names of kernels with template arguments and parameters, and nothing cut */
 	enum sink_weight weight; /* what a stack weighs, in folded and flame */
