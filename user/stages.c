@@ -28,6 +28,10 @@ static void add_parts(struct stages *st, struct event *ev)
 	case CT_MANAGED:
 		ev->stack = stack_table_get(st->stacks, ((const struct ct_work *)h)->stack);
 		break;
+	case CT_TALLY:
+		if (((const struct ct_tally *)h)->how == CT_BY_KERNEL)
+			ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_tally *)h)->by);
+		break;
 	case CT_COUNTER:
 		ev->metrics = st->metrics;
 		break;
@@ -66,6 +70,7 @@ static int show(void *ctx, struct event *ev)
 	if (rec->flags & CT_F_HIDDEN && rec->kind == CT_CALL)
 		return 0;
 	st->shown += (uint64_t)rows;
+	st->work += rec->kind >= CT_KERNEL && rec->kind <= CT_EVENT ? (uint64_t)rows : 0;
 	return st->most && rows && st->shown >= st->most ? -ECANCELED : 0;
 }
 

@@ -22,6 +22,7 @@ struct stages {
 	struct sink *sinks;
 	int nsinks;
 	uint64_t shown; /* rows */
+	uint64_t work;	/* of them, what devices did */
 	uint64_t most;	/* rows to show at most; 0: no limit */
 };
 

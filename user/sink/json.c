@@ -480,6 +480,11 @@ static void end_line(struct json *j, struct row *w, const struct sink_end *end)
 	w->p = put_lit(w->p, "{\"type\":\"end\",\"reason\":");
 	put_string(w, end->reason, strlen(end->reason));
 	w->p = put_u64(put_lit(w->p, ",\"calls\":"), j->rows[CT_CALL]);
+	if (end->matched || end->unmatched) {
+		w->p = put_u64(put_lit(w->p, ",\"matched\":"), end->matched);
+		w->p = put_u64(put_lit(w->p, ",\"unmatched\":"), end->unmatched);
+		w->p = put_u64(put_lit(w->p, ",\"inferred\":"), end->inferred);
+	}
 	w->p = put_u64(put_lit(w->p, ",\"seen\":"), l->calls);
 	w->p = put_u64(put_lit(w->p, ",\"folded\":"), l->folded);
 	w->p = put_u64(put_lit(w->p, ",\"filtered\":"), l->filtered);
