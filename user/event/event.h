@@ -143,8 +143,7 @@ struct filter {
 	bool nested;		  /* show calls inside calls */
 	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
 	bool stores;		  /* for a recording: hidden calls too that later ones' devices are known by */
-	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given; and calls that are
-				     hidden but say what later ones work on */
+	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
 };
 bool filter_match(const struct filter *, const struct event *);
 
