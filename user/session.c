@@ -118,6 +118,8 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	int err = 0;
 
 	s->losses.received++;
+	if (rec->kind == CT_TALLY)
+		s->losses.counted += ((const struct ct_tally *)rec)->sums.calls;
 	if (rec->lost)
 		err = show_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
 	s->last_end_ns = rec->end_ns;
@@ -336,6 +338,34 @@ static bool want_color(const struct session *s)
 	return s->out.is_tty && !(no && *no) && term && strcmp(term, "dumb");
 }
 
+/* What sinks may ask for while the session runs. */
+static int on_refresh(void *ctx)
+{
+	struct session *s = ctx;
+	int err;
+
+	drain(s);
+	if (s->reason || !s->plan.capture.count || !first(s)->ops->tallies)
+		return 0;
+	err = first(s)->ops->tallies(first(s), take, s);
+	return err == -EINTR ? 0 : err;
+}
+
+static void on_losses(void *ctx, struct losses *l)
+{
+	struct session *s = ctx;
+
+	memset(l, 0, sizeof(*l));
+	for (int i = 0; i < s->nsources; i++)
+		s->sources[i].ops->losses(&s->sources[i], l);
+	l->shown = s->stages.shown;
+}
+
+static void on_quit(void *ctx)
+{
+	finish(ctx, "interrupted", 0);
+}
+
 static int open_sinks(struct session *s)
 {
 	const struct opts *o = s->o;
@@ -356,11 +386,19 @@ static int open_sinks(struct session *s)
 		.counts_only = o->counts_only,
 		.mangled = o->mangled,
 		.full_names = o->full_names,
+		.stat = o->stat,
+		.by = o->by,
+		.hist = o->hist,
 		.weight = o->weight,
 		.title = opts_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
 		.version = CT_VERSION,
+		.base = loop_base(s->loop),
+		.refresh = on_refresh,
+		.losses = on_losses,
+		.quit = on_quit,
+		.refresh_ctx = s,
 	};
 	if (!o->counts_only)
 		ops[n++] = o->format->ops;
@@ -543,6 +581,8 @@ static void last_drain(struct session *s)
 		err = drain_rest(s, &s->sources[i]);
 	if (err >= 0)
 		err = stages_flush(&s->stages, UINT64_MAX);
+	if (err >= 0 && s->plan.capture.count && first(s)->ops->tallies)
+		err = first(s)->ops->tallies(first(s), take, s);
 	if (err == -ECANCELED)
 		s->reason = "count";
 	else if (err < 0 && !s->error)
@@ -558,6 +598,7 @@ static void gather_losses(struct session *s)
 		s->sources[i].ops->losses(&s->sources[i], &all);
 	all.received = s->losses.received;
 	all.shown = s->stages.shown;
+	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && strcmp(s->reason, "count"))
 			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i], clock_ns(CLOCK_MONOTONIC));
@@ -568,11 +609,12 @@ static void gather_losses(struct session *s)
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
+	uint64_t shown = s->plan.capture.count ? l->counted : l->shown;
 	char text[1024];
 	size_t n;
 
-	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)l->shown,
-			     s->o->enter_exit ? (l->shown == 1 ? "row" : "rows") : (l->shown == 1 ? "call" : "calls"));
+	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)shown,
+			     s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
 	if (l->unfinished && n < sizeof(text))
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished", (unsigned long long)l->unfinished);
 	if (n < sizeof(text))

@@ -99,6 +99,8 @@ void name_table_close(struct name_table *);
 int name_table_record(struct name_table *, const struct ct_hdr *);
 /* The kernel that a call's record names; NULL: it names none, or one that is not known. */
 const struct kernel_name *name_table_find(struct name_table *, const struct ct_call *);
+/* That of a handle in a process; NULL: not known. */
+const struct kernel_name *name_table_handle(struct name_table *, uint32_t pid, uint64_t handle);
 
 /* ---- stacks (event/stacks.c), as CT_FRAME and CT_STACK records tell them ---- */
 /* Remembered at least, the newest ones; whoever makes the records uses no older ids. */
@@ -121,6 +123,7 @@ struct filter {
 	const char *comm_glob;	  /* NULL: off; fnmatch(3) on the process's name */
 	uint32_t tid;		  /* 0: off (initial namespace) */
 	bool nested;		  /* show calls inside calls */
+	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
 	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
 };
 bool filter_match(const struct filter *, const struct event *);
@@ -132,6 +135,7 @@ struct losses {
 	uint64_t folded, filtered, sent, unfinished;
 	uint64_t received;	/* records that arrived */
 	uint64_t shown;		/* rows that the sink printed */
+	uint64_t counted;	/* calls that the kernel side counted and did not send */
 };
 uint64_t losses_total(const struct losses *); /* all causes but CT_LOSS_ORPHAN */
 const char *loss_name(enum ct_loss);	      /* "ring_full", as JSON has it */

@@ -8,8 +8,12 @@
 #include "../event/event.h"
 #include "../util/out.h"
 
+struct event_base;
+
 enum sink_time { SINK_TIME_MS, SINK_TIME_US, SINK_TIME_ISO };
 enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_WEIGHT_GPU };
+
+enum sink_stat { SINK_STAT_TEXT, SINK_STAT_JSON, SINK_STAT_CSV };
 
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
@@ -23,11 +27,23 @@ struct sink_opts {
 	bool counts, counts_only; /* -C, -c */
 	bool mangled;		 /* names of kernels and functions as the compiler made them */
 	bool full_names;	 /* names of kernels with template arguments and parameters, and nothing cut */
+	enum sink_stat stat;	 /* how stat prints */
+	uint8_t by;		 /* enum book_by: what stat tells apart */
+	bool hist;		 /* stat: with histograms */
 	enum sink_weight weight; /* what a stack weighs, where stacks are added up */
 	const char *title;	 /* of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
 	const char *version;	 /* of cudatrace */
+	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
+	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).
+	 * What it was asked for may have ended the session. */
+	struct event_base *base;
+	int (*refresh)(void *ctx);
+	void *refresh_ctx;
+	/* Adds up what was lost so far, and what the source knows beside. */
+	void (*losses)(void *ctx, struct losses *);
+	void (*quit)(void *ctx); /* ends the session, as SIGINT does */
 };
 
 /* What every sink is told at the end, beside the losses. */
@@ -52,6 +68,7 @@ struct sink {
 	void *priv;
 };
 
-extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html;
+extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
+	sink_stat;
 
 #endif

@@ -13,6 +13,7 @@ static const struct sinks_row rows[] = {
 	{ &sink_speedscope, ".speedscope.json", SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
 	{ &sink_html, ".html", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT },
 	{ &sink_csv, ".csv", SINKS_WHOLE | SINKS_EXPORT },
+	{ &sink_stat, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL },
 };
 
 const struct sinks_row *sinks_at(unsigned int i)
@@ -28,16 +29,21 @@ const struct sinks_row *sinks_find(const char *name)
 	return NULL;
 }
 
+static bool is_named(size_t i, unsigned int flags)
+{
+	return (rows[i].flags & flags) == flags && !(rows[i].flags & SINKS_COMMAND);
+}
+
 const char *sinks_names(unsigned int flags, char *buf, size_t size)
 {
 	unsigned int all = 0, nth = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		all += (rows[i].flags & flags) == flags;
+		all += is_named(i, flags);
 	buf[0] = '\0';
 	for (size_t i = 0; i < ARRAY_LEN(rows) && n < size; i++) {
-		if ((rows[i].flags & flags) != flags)
+		if (!is_named(i, flags))
 			continue;
 		nth++;
 		n += (size_t)snprintf(buf + n, size - n, "%s%s", nth == 1 ? "" : nth == all ? " or " : ", ", rows[i].ops->name);

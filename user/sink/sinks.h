@@ -17,6 +17,8 @@
 #define SINKS_DEFINITIONS 0x10 /* is given names, frames, stacks and what else is sent once, not only what happened */
 #define SINKS_EVERY_CALL  0x20 /* no chatty query is muted for it */
 #define SINKS_EXPORT	  0x40 /* a file for another program: `cudatrace export --to` */
+#define SINKS_COUNTS	  0x100 /* what the kernel side counts is enough: calls need not be sent */
+#define SINKS_COMMAND	  0x200 /* of a command of its own: not for --format */
 
 struct sinks_row {
 	const struct sink_ops *ops; /* ops->name is the word */
