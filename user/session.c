@@ -630,15 +630,33 @@ static void gather_losses(struct session *s)
 	s->losses = all;
 }
 
+/* What devices did, if anything. Returns the bytes written. */
+static size_t say_work(const struct session *s, char *text, size_t size)
+{
+	struct join_counts c;
+	size_t n;
+
+	join_counts(s->stages.join, &c);
+	if (!s->stages.work && !c.matched && !c.unmatched)
+		return 0;
+	n = (size_t)snprintf(text, size, ", %llu on devices", (unsigned long long)s->stages.work);
+	if (c.unmatched)
+		n += (size_t)snprintf(text + n, size - n, ", %llu without their call", (unsigned long long)c.unmatched);
+	if (c.inferred)
+		n += (size_t)snprintf(text + n, size - n, ", %llu with one told by time alone", (unsigned long long)c.inferred);
+	return n;
+}
+
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
-	uint64_t shown = s->plan.capture.count ? l->counted : l->shown;
+	uint64_t shown = s->plan.capture.count ? l->counted : l->shown - s->stages.work;
 	char text[1024];
 	size_t n;
 
 	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)shown,
 			     s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
+	n += say_work(s, text + n, sizeof(text) - n);
 	if (l->unfinished && n < sizeof(text))
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished", (unsigned long long)l->unfinished);
 	if (n < sizeof(text))
@@ -661,9 +679,14 @@ static void close_sinks(struct session *s)
 		.muted = ops->muted ? ops->muted(first(s)) : NULL,
 		.reason = s->reason,
 	};
+	struct join_counts counts;
 	int err = 0;
 
 	gather_losses(s);
+	join_counts(s->stages.join, &counts);
+	end.matched = counts.matched;
+	end.unmatched = counts.unmatched;
+	end.inferred = counts.inferred;
 	end.losses = s->losses;
 	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
 	if (ops->recorded && !strcmp(s->reason, "finished")) {

@@ -162,6 +162,7 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		.counted = c->count,
 		.pids = o->replay ? o->pids : NULL,
 		.npids = o->replay ? o->npids : 0,
+		.stores = o->record,
 		.definitions = o->record || o->format->flags & SINKS_DEFINITIONS,
 	};
 	return 0;
