@@ -3,9 +3,10 @@
  * agent_funcs.c - see agent_funcs.h.
  *
  * CUPTI numbers its callbacks anew in every version, so they go by their names. A driver callback has the function's symbol
- * as its name. A runtime callback's name is the symbol followed by the version of CUDA that its parameters are of: of
- * cudaGraphInstantiate_v10000 and cudaGraphInstantiate_v12000 each has a row. Some carry the version of an earlier symbol
- * (cudaMemPrefetchAsync_v12020 is cudaMemPrefetchAsync as of 13.0), so the latest of several is the newest row.
+ * as its name. A runtime callback's name is the symbol followed by a version of CUDA. Where there are several, as
+ * cudaGraphInstantiate_v10000 and _v12000, the later has the newest parameters and the others have those of their version;
+ * where there is one its parameters are those of CUPTI's own CUDA, whatever it says (cudaGraphExecUpdate_v10020 has the three of
+ * 12.0 there). tests/agent/params.py compares all of that with CUDA's headers.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -76,17 +77,17 @@ static size_t without_version(const char *name, int *version)
 	return at - 2;
 }
 
-int agent_funcs_row(enum agent_domain domain, const char *name, int driver, bool newest, bool *per_thread)
+int agent_funcs_row(enum agent_domain domain, const char *name, int cuda, enum agent_funcs_which which, bool *per_thread)
 {
 	char symbol[NAME_MAX_LEN + 1];
 	size_t len = strlen(name);
-	int version = driver, row;
+	int version = cuda, own, row;
 
 	*per_thread = false;
 	if (domain == AGENT_RUNTIME) {
-		len = without_version(name, &version);
-		if (newest)
-			version = 0;
+		len = without_version(name, &own);
+		if (which != AGENT_FUNCS_ONLY)
+			version = which == AGENT_FUNCS_LATEST ? 0 : own;
 	}
 	if (len > NAME_MAX_LEN)
 		return -1;
@@ -98,24 +99,34 @@ int agent_funcs_row(enum agent_domain domain, const char *name, int driver, bool
 	return row;
 }
 
-/* Is this the latest of several callbacks of one function? */
-static bool is_newest(const struct agent_funcs *f, const struct entry *e)
+static enum agent_funcs_which which(const struct agent_funcs *f, const struct entry *e)
 {
 	int version, other, earlier = 0;
 	size_t len = without_version(e->name, &version);
 
 	if (e->domain != AGENT_RUNTIME || !version)
-		return false;
+		return AGENT_FUNCS_ONLY;
 	for (int i = 0; i < f->n; i++) {
 		const struct entry *x = &f->entries[i];
 
 		if (x->domain != AGENT_RUNTIME || strncmp(x->name, e->name, len) || without_version(x->name, &other) != len)
 			continue;
 		if (other > version)
-			return false;
+			return AGENT_FUNCS_EARLIER;
 		earlier += other < version;
 	}
-	return earlier;
+	return earlier ? AGENT_FUNCS_LATEST : AGENT_FUNCS_ONLY;
+}
+
+/* CUDA's version, as CUDA writes it, of a CUPTI: cupti_version.h. */
+static int cuda_of(uint32_t cupti)
+{
+	static const int by_number[] = { [18] = 11080, [19] = 12000, [20] = 12020, [21] = 12030, [22] = 12040, [23] = 12050,
+					 [24] = 12060, [25] = 12060, [26] = 12080, [27] = 12090, [28] = 12090 };
+
+	if (cupti < ARRAY_LEN(by_number))
+		return by_number[cupti];
+	return cupti >= 130000 && cupti < 1000000 ? (int)(cupti / 10000 * 1000 + cupti / 100 % 100 * 10) : 12090;
 }
 
 /* May device work refer to calls of it? */
@@ -155,7 +166,7 @@ static size_t put_call(char *to, const struct capture_plan *plan, int row)
 	return sizeof(call);
 }
 
-int agent_funcs_send(const struct agent_funcs *f, const struct capture_plan *plan, bool calls, int driver,
+int agent_funcs_send(const struct agent_funcs *f, const struct capture_plan *plan, bool calls, uint32_t cupti,
 		     int (*send)(void *ctx, const void *msg, size_t n), void *ctx)
 {
 	struct agent_list l = { .h.type = AGENT_FUNCS };
@@ -167,7 +178,7 @@ int agent_funcs_send(const struct agent_funcs *f, const struct capture_plan *pla
 		const struct entry *e = &f->entries[i];
 		struct agent_func out = { .cbid = e->cbid, .domain = e->domain };
 		bool per_thread;
-		int row = agent_funcs_row(e->domain, e->name, driver, is_newest(f, e), &per_thread);
+		int row = agent_funcs_row(e->domain, e->name, cuda_of(cupti), which(f, e), &per_thread);
 		size_t more = 0;
 
 		if (row < 0)

@@ -137,7 +137,7 @@ static int put_start(struct agent_peer *p)
 	};
 	int err = put(p, &s, sizeof(s));
 
-	return err ? err : agent_funcs_send(p->funcs, p->plan, p->calls, (int)p->driver_version, put, p);
+	return err ? err : agent_funcs_send(p->funcs, p->plan, p->calls, p->cupti_version, put, p);
 }
 
 void agent_peer_stop(struct agent_peer *p)
