@@ -358,6 +358,7 @@ static int enter(const char *text)
 	atomic_store(&agent.dropped, 0);
 	atomic_store(&agent.bad_time, 0);
 	atomic_store(&exit_asked, 0);
+	agent.early = false;
 	return 0;
 fail:
 	atomic_store(&agent.state, IDLE);
@@ -369,6 +370,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 {
 	if (enter(getenv(AGENT_ENV)))
 		return 1;
+	agent.early = true;
 	if (!begin() && make_thread(false)) {
 		leave();
 		finish(-EAGAIN);

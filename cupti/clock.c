@@ -18,6 +18,7 @@ static struct {
 	int64_t distance_ns; /* add to CUPTI's */
 } marks[KEPT];
 static _Atomic uint32_t nmarks;
+static _Atomic bool settled;
 
 uint64_t clock_now(void)
 {
@@ -30,6 +31,15 @@ uint64_t clock_now(void)
 void clock_reset(void)
 {
 	atomic_store(&nmarks, 0);
+	atomic_store(&settled, false);
+}
+
+static uint64_t realtime(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
 void clock_measure(void)
@@ -43,8 +53,9 @@ void clock_measure(void)
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t a = clock_now(), c = 0, b;
 
+		/* what it is on Linux, as long as CUPTI does not tell */
 		if (agent.cupti.cuptiGetTimestamp(&c) || !c)
-			return;
+			c = realtime();
 		b = clock_now();
 		if (b - a >= best)
 			continue;
@@ -56,6 +67,14 @@ void clock_measure(void)
 	marks[n % KEPT].cupti_ns = at;
 	marks[n % KEPT].distance_ns = distance;
 	atomic_store_explicit(&nmarks, n + 1, memory_order_release);
+}
+
+void clock_settle(void)
+{
+	if (agent.clock != AGENT_CLOCK_OFFSET || atomic_exchange(&settled, true))
+		return;
+	atomic_store(&nmarks, 0);
+	clock_measure();
 }
 
 uint64_t clock_ns(uint64_t cupti_ns)

@@ -65,6 +65,8 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	if (valid > size)
 		valid = size;
 	pthread_mutex_lock(&records_lock);
+	if (valid && live)
+		clock_settle();
 	while (valid && live && !agent.cupti.cuptiActivityGetNextRecord(buffer, valid, &record)) {
 		if (thrown_away)
 			atomic_fetch_add(&agent.dropped, 1);
@@ -211,7 +213,7 @@ static void enable_kinds(void)
 	const struct cupti *c = &agent.cupti;
 
 	for (size_t i = 0; i < NKINDS; i++) {
-		bool dump = kinds[i].dump && c->cuptiActivityEnableAndDump;
+		bool dump = kinds[i].dump && c->cuptiActivityEnableAndDump && !agent.early;
 		int kind = kinds[i].kind, r;
 
 		if (!wanted(i))

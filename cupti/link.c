@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define HOLES 64 /* ids in a row without a name: there are no more */
 #define SEND_BYTES (4 << 20) /* asked of the kernel, which may give less */
 
 static int fd = -1;
@@ -189,15 +190,17 @@ static int put_names(void)
 
 	*l = (struct agent_list){ .h.type = AGENT_NAMES };
 	for (int domain = AGENT_DRIVER; domain <= AGENT_RUNTIME; domain++) {
-		for (uint32_t id = 1; id < FUNCS_MAX; id++) {
+		for (uint32_t id = 1, holes = 0; id < FUNCS_MAX && holes < HOLES; id++) {
 			struct agent_name e = { .cbid = (uint16_t)id, .domain = (uint8_t)domain };
 			const char *name = NULL;
 			size_t len;
 			int err;
 
-			/* the ids have no holes; beyond the last there is an error, or "INVALID" */
-			if (agent.cupti.cuptiGetCallbackName(domain, id, &name) || !name)
-				break;
+			if (agent.cupti.cuptiGetCallbackName(domain, id, &name) || !name) {
+				holes++;
+				continue;
+			}
+			holes = 0;
 			len = strlen(name);
 			if (len > 255 || !len)
 				continue;

@@ -53,6 +53,12 @@ static void *work(unsigned int kind, size_t n, uint64_t start, uint64_t end, uin
 	return w;
 }
 
+/* The correlation of what may belong to a graph: 0 where it is not to be trusted, so that thread and time decide. */
+static uint32_t correlation(uint32_t id, uint32_t graph_id)
+{
+	return graph_id && agent.attached > 1 && agent.faults & FAULT_GRAPH_IDS ? 0 : id;
+}
+
 /* CUPTI's channel 0xffff... and those above 16 bits: not known. */
 static uint16_t channel(uint32_t id)
 {
@@ -69,7 +75,7 @@ static void kernel(const struct cupti_kernel *k)
 	r->w.device = known(k->device);
 	r->w.context = known(k->context);
 	r->w.stream = known(k->stream);
-	r->w.correlation = k->correlation;
+	r->w.correlation = correlation(k->correlation, k->graph);
 	r->w.graph_node = k->graph_node;
 	r->w.graph = k->graph;
 	r->w.channel = channel(k->channel);
@@ -101,7 +107,7 @@ static void copy(const struct cupti_memcpy *m)
 	r->w.device = r->src_device = r->dst_device = known(m->device);
 	r->w.context = r->src_context = r->dst_context = known(m->context);
 	r->w.stream = known(m->stream);
-	r->w.correlation = m->correlation;
+	r->w.correlation = correlation(m->correlation, m->graph);
 	r->w.graph_node = m->graph_node;
 	r->w.graph = m->graph;
 	r->w.channel = channel(m->channel);
@@ -129,7 +135,7 @@ static void copy_peer(const struct cupti_memcpy2 *m)
 	r->src_context = known(m->src_context);
 	r->dst_device = known(m->dst_device);
 	r->dst_context = known(m->dst_context);
-	r->w.correlation = m->correlation;
+	r->w.correlation = correlation(m->correlation, m->graph);
 	r->w.graph_node = m->graph_node;
 	r->w.graph = m->graph;
 	r->w.channel = channel(m->channel);
@@ -151,7 +157,7 @@ static void set(const struct cupti_memset *m)
 	r->w.device = known(m->device);
 	r->w.context = known(m->context);
 	r->w.stream = known(m->stream);
-	r->w.correlation = m->correlation;
+	r->w.correlation = correlation(m->correlation, m->graph);
 	r->w.graph_node = m->graph_node;
 	r->w.graph = m->graph;
 	r->w.channel = channel(m->channel);
@@ -186,7 +192,7 @@ static void graph(const struct cupti_graph *g)
 	r->device = known(g->device);
 	r->context = known(g->context);
 	r->stream = known(g->stream);
-	r->correlation = g->correlation;
+	r->correlation = correlation(g->correlation, g->graph ? g->graph : 1);
 	r->graph = g->graph;
 	ring_commit(r);
 }

@@ -41,6 +41,7 @@ struct agent {
 	_Atomic int finalize_err;
 	uint32_t pid;
 	int attached;		/* how often, in this process */
+	bool early;		/* the driver is being started: there is nothing yet to be dumped */
 	struct cupti cupti;
 	uint32_t faults;
 	void *subscriber;
@@ -99,6 +100,7 @@ uint64_t names_handle(const char *name); /* 0: none; sends its CT_NAME before th
 /* ---- clock.c ---- */
 uint64_t clock_now(void);  /* for CUPTI: CLOCK_MONOTONIC */
 void clock_measure(void);  /* the distance of CUPTI's own clock, if that is what is used */
+void clock_settle(void);   /* the same, once, at the first records: earlier ones may have been taken before it was right */
 void clock_reset(void);
 uint64_t clock_ns(uint64_t cupti_ns); /* on CLOCK_MONOTONIC */
 

@@ -540,7 +540,9 @@ static int enable(int kind, bool dump)
 	if (kind < 0 || kind >= 64)
 		return CUPTI_INVALID_PARAMETER;
 	kinds[kind] = 1;
-	if (kind == CUPTI_KIND_DEVICE && dump) {
+	/* when it is enabled in cuInit() they come as soon as there are any, which is at once here */
+	(void)dump;
+	if (kind == CUPTI_KIND_DEVICE) {
 		struct cupti_device d = { .kind = CUPTI_KIND_DEVICE, .bandwidth = 1000000, .memory = STANDIN_TOTAL_BYTES, .warp = 32,
 					  .clock = 1000000, .multiprocessors = 4, .max_warps = 64, .max_blocks = 32, .major = 9,
 					  .uuid = { 1, 2, 3, 4 }, .name = "Stand-in GPU" };
@@ -550,12 +552,12 @@ static int enable(int kind, bool dump)
 			add(&d, sizeof(d));
 		}
 	}
-	if (kind == CUPTI_KIND_CONTEXT && dump) {
+	if (kind == CUPTI_KIND_CONTEXT) {
 		struct cupti_context c = { .kind = CUPTI_KIND_CONTEXT, .id = 1, .api = 1, .null_stream = OLD_STREAM };
 
 		add(&c, sizeof(c));
 	}
-	if (kind == CUPTI_KIND_STREAM && dump) {
+	if (kind == CUPTI_KIND_STREAM) {
 		struct cupti_stream s = { .kind = CUPTI_KIND_STREAM, .context = 1, .id = OLD_STREAM, .flag = 3 };
 
 		add(&s, sizeof(s));
