@@ -327,6 +327,8 @@ static void on_signals(void *ctx)
 			drain(s);
 		else if (got.sig == SIGINT)
 			on_sigint(s, &got);
+		else if (got.sig == SIGHUP && s->o->format->flags & SINKS_DAEMON)
+			continue; /* there is nothing to read again: files are found as they are mapped */
 		else
 			on_sigterm(s, &got);
 	}
@@ -395,6 +397,7 @@ static int open_sinks(struct session *s)
 		.mangled = o->mangled,
 		.full_names = o->full_names,
 		.stat = o->stat,
+		.listen = o->listen,
 		.by = o->by,
 		.hist = o->hist,
 		.weight = o->weight,
