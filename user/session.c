@@ -388,6 +388,7 @@ static int open_stages(struct session *s)
 		/* what is stored was resolved when it was recorded */
 		.names = s->plan.names && !s->o->replay,
 		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
+		.info = s->o->record,
 		/* entry probes alone tell of the outer launch first */
 		.inner = s->source.ops->inner && !s->o->no_return,
 		.forgets = s->source.ops->forgets ? count_forgets : NULL,

@@ -284,7 +284,7 @@ static void same(const struct list *a, const struct list *b)
 	size_t at = 0;
 
 	CHECK(a->n == b->n);
-	CHECK(a->len == b->len && !memcmp(a->bytes, b->bytes, a->len));
+	CHECK(a->len == b->len && (!a->len || !memcmp(a->bytes, b->bytes, a->len)));
 	while (a->len == b->len && at < a->len) {
 		const struct ct_hdr *h = (const struct ct_hdr *)(a->bytes + at);
 
