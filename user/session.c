@@ -43,6 +43,7 @@ struct session {
 	struct sink sinks[2];
 	int nsinks;
 
+	struct window *window; /* NULL: all is shown */
 	struct stages stages;
 	bool inner; /* the source was asked for inner launches */
 
@@ -168,6 +169,10 @@ static void drain(struct session *s)
 		err = e ? e : err;
 	}
 	want_inner(s);
+	if (s->window && window_over(s->window) && (!err || err == -EINTR)) {
+		finish(s, "stopped", 0);
+		return;
+	}
 	if (err < 0 && err != -EINTR) {
 		end_by(s, err);
 		return;
@@ -287,6 +292,22 @@ static void on_sigterm(struct session *s, const struct signals_got *got)
 	loop_timer_set(grace, GRACE_NS);
 }
 
+/* SIGUSR1 and SIGUSR2: begin and end of what is shown; the flight recorder's time to write. */
+static void on_sigusr(struct session *s, int sig)
+{
+	int err = 0;
+
+	drain(s); /* what happened before it */
+	if (s->window)
+		window_signal(s->window, sig == SIGUSR1, clock_ns(CLOCK_MONOTONIC));
+	for (int i = 0; i < s->nsinks && sig == SIGUSR2 && !err; i++)
+		err = s->sinks[i].ops->dump ? s->sinks[i].ops->dump(&s->sinks[i]) : 0;
+	if (err && !s->reason)
+		end_by(s, err);
+	if (s->window && window_over(s->window))
+		finish(s, "stopped", 0);
+}
+
 static void on_signals(void *ctx)
 {
 	struct signals_got got;
@@ -295,6 +316,8 @@ static void on_signals(void *ctx)
 	while (signals_next(&got)) {
 		if (got.sig == SIGCHLD)
 			drain(s);
+		else if (got.sig == SIGUSR1 || got.sig == SIGUSR2)
+			on_sigusr(s, got.sig);
 		else if (got.sig == SIGINT)
 			on_sigint(s, &got);
 		else
@@ -395,15 +418,19 @@ static int open_stages(struct session *s)
 		.forgets_ctx = s,
 	};
 
+	s->stages.window = s->window;
 	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
 	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record, &s->plan.filter, s->sinks, s->o->count);
 }
 
 static int open_all(struct session *s)
 {
+	const struct window_opts window = { s->o->delay_ns, s->o->start_on, s->o->stop_on };
 	int err, fd;
 
-	err = session_plan(&s->plan, s->o);
+	err = window_open(&s->window, &window);
+	if (!err)
+		err = session_plan(&s->plan, s->o, s->window);
 	if (err)
 		return err;
 	err = out_open(&s->out, s->o->record ? "/dev/null" : s->o->output, s->o->append);
@@ -418,6 +445,10 @@ static int open_all(struct session *s)
 	fd = signals_open();
 	if (fd < 0 || !loop_fd(s->loop, fd, on_signals, s))
 		goto no_memory;
+	if (s->window && window_wants_signals(s->window))
+		signals_add(SIGUSR1);
+	if ((s->window && window_wants_signals(s->window)) || s->o->last_ns)
+		signals_add(SIGUSR2);
 	err = s->source.ops->open(&s->source, &s->plan.capture);
 	return err ? err : open_sinks(s);
 no_memory:
@@ -438,6 +469,8 @@ static int run(struct session *s)
 	s->said = err != 0;
 	if (err)
 		return err;
+	if (s->window)
+		window_begin(s->window, clock_ns(CLOCK_MONOTONIC));
 	n = s->source.ops->fds(&s->source, fds, MAX_FDS);
 	for (int i = 0; i < n; i++) {
 		struct loop_watch *w = loop_fd(s->loop, fds[i], i ? on_other : on_stream, s);
@@ -456,7 +489,7 @@ static int run(struct session *s)
 	if (s->o->unfinished_ns && s->source.ops->pending)
 		loop_timer_set(s->look, s->o->unfinished_ns);
 	if (s->o->duration_ns)
-		loop_timer_set(s->limit, s->o->duration_ns);
+		loop_timer_set(s->limit, s->o->delay_ns + s->o->duration_ns);
 	return loop_run(s->loop);
 }
 
@@ -611,6 +644,7 @@ out:
 	stages_close(&s->stages);
 	pending_close(&s->pending);
 	recording_close(&s->recording);
+	window_close(s->window);
 	loop_close(s->loop);
 	free(s);
 	return status;

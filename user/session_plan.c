@@ -73,7 +73,7 @@ static void plan_names(struct session_plan *p, const struct opts *o)
 			plan_add(c->capture, i);
 }
 
-int session_plan(struct session_plan *p, const struct opts *o)
+int session_plan(struct session_plan *p, const struct opts *o, const struct window *window)
 {
 	struct capture_plan *c = &p->capture;
 	int err;
@@ -96,6 +96,11 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
 	plan_names(p, o);
+	if (window) {
+		window_rows(window, c->capture);
+		window_rows(window, c->named);
+		window_rows(window, c->awaited);
+	}
 	c->follow = o->follow;
 	c->cmd = o->cmd;
 	c->user = o->user;
@@ -109,7 +114,7 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	c->no_return = o->no_return;
 	c->failed_only = o->failed;
 	c->min_duration_ns = o->min_duration_ns;
-	c->min_size_bytes = o->min_size_bytes;
+	c->min_size_bytes = window ? 0 : o->min_size_bytes; /* this one is applied to what is awaited too */
 	/* a muted function's failures and counts would be missing */
 	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format >= OPTS_FORMAT_FOLDED;
 	c->library = o->library;
@@ -128,6 +133,7 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		.nested = o->nested,
 		.pids = o->replay ? o->pids : NULL,
 		.npids = o->replay ? o->npids : 0,
+		.foreign = !o->events_given && o->domain == API_DOMAIN_END,
 		.definitions = o->record,
 	};
 	return 0;

@@ -20,6 +20,10 @@ int stages_show(struct stages *st, const struct ct_hdr *rec)
 		if (err)
 			return err;
 	}
+	if (st->window && call)
+		window_call(st->window, (const struct ct_call *)rec);
+	if (st->window && !window_has(st->window, rec))
+		return 0;
 	if (!filter_match(st->filter, &ev))
 		return 0;
 	if (call) {

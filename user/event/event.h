@@ -133,6 +133,7 @@ struct filter {
 	const pid_t *pids;	  /* as users see them; npids 0: all */
 	int npids;
 	bool nested;		  /* show calls inside calls */
+	bool foreign;		  /* show stored calls of functions that this version does not know */
 	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
 };
 bool filter_match(const struct filter *, const struct event *);

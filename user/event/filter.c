@@ -28,6 +28,14 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 	return true;
 }
 
+/* A call of a function that is not known here: it is in no class, and what its arguments and its result mean is not known. */
+static bool foreign_matches(const struct filter *f, const struct ct_foreign *c)
+{
+	if (!f->foreign || f->failed_only || f->min_size_bytes || (c->depth && !f->nested) || (f->tid && c->h.tid != f->tid))
+		return false;
+	return !f->min_duration_ns || (int64_t)(c->h.end_ns - c->h.start_ns) >= f->min_duration_ns;
+}
+
 static bool pid_matches(const struct filter *f, const struct process *p)
 {
 	for (int i = 0; i < f->npids; i++)
@@ -48,6 +56,8 @@ bool filter_match(const struct filter *f, const struct event *ev)
 	if (kind == CT_NAME || kind == CT_FRAME || kind == CT_STACK || kind == CT_PROCESS_INFO)
 		return f->definitions;
 	if ((kind == CT_CALL || kind == CT_ENTER) && !call_matches(f, (const struct ct_call *)ev->rec))
+		return false;
+	if (kind == CT_FOREIGN && !foreign_matches(f, (const struct ct_foreign *)ev->rec))
 		return false;
 	return !f->comm_glob || !ev->rec->pid || !fnmatch(f->comm_glob, ev->proc->comm, 0);
 }

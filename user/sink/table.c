@@ -362,8 +362,19 @@ static const struct proc_text *proc_text(struct table *t, const struct process *
 }
 
 /* Everything before DETAILS. */
+/* The name of a function that this version does not have, as a file has it: untrusted bytes. */
+static char *put_foreign_name(char *p, const struct ct_foreign *f)
+{
+	const char *name = (const char *)&f->words[f->nwords];
+
+	for (unsigned int i = 0; i < f->name_len; i++)
+		*p++ = name[i] > ' ' && name[i] < 0x7f ? name[i] : '?';
+	return p;
+}
+
 static void put_columns(struct table *t, const struct sink_opts *o, const struct event *ev, uint64_t at_ns)
 {
+	const struct ct_foreign *foreign = ev->rec->kind == CT_FOREIGN ? (const struct ct_foreign *)ev->rec : NULL;
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	const struct proc_text *proc = proc_text(t, ev->proc);
 	char *p = o->stuck ? t->w.p : put_time(t, o, t->w.p, at_ns), *begin;
@@ -380,9 +391,9 @@ static void put_columns(struct table *t, const struct sink_opts *o, const struct
 		p = put_char(put_pad(p, begin, AGE_WIDTH), ' ');
 	}
 	begin = p;
-	for (int i = 0; o->nested && i < c->depth && i < 16; i++)
+	for (int i = 0; o->nested && i < (foreign ? foreign->depth : c->depth) && i < 16; i++)
 		p = put_lit(p, "  ");
-	p = put_str(p, api_funcs[c->func].name);
+	p = foreign ? put_foreign_name(p, foreign) : put_str(p, api_funcs[c->func].name);
 	t->w.p = put_char(put_pad(p, begin, EVENT_WIDTH), ' ');
 }
 
@@ -588,19 +599,39 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 		t->w.p--;
 }
 
+/* A stored call of a function that this version does not know: its words, and nothing made of them. */
+static void foreign_row(struct table *t, const struct sink_opts *o, const struct event *ev)
+{
+	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
+
+	put_columns(t, o, ev, ev->rec->start_ns);
+	row_room(&t->w, FIELD_ROOM);
+	t->w.p = put_lit(t->w.p, "words=[");
+	for (int i = 0; i < f->nwords; i++)
+		t->w.p = put_hex(i ? put_lit(t->w.p, ", ") : t->w.p, f->words[i]);
+	t->w.p = put_char(t->w.p, ']');
+	if (f->kind == CT_CALL && f->h.flags & CT_F_UNFINISHED)
+		t->w.p = put_lit(t->w.p, ", <unfinished ...>");
+	else if (f->kind == CT_CALL && !(f->h.flags & CT_F_NO_RETURN))
+		t->w.p = put_duration(put_lit(put_hex(put_lit(t->w.p, ", returned="), (uint64_t)f->ret), ", "),
+				      f->h.end_ns - f->h.start_ns);
+}
+
 static int table_event(struct sink *s, const struct event *ev)
 {
 	struct table *t = s->priv;
 	const struct ct_hdr *h = ev->rec;
-	bool call = h->kind == CT_CALL || h->kind == CT_ENTER;
+	bool call = h->kind == CT_CALL || h->kind == CT_ENTER, foreign = h->kind == CT_FOREIGN;
 
-	if (!call && h->kind != CT_LOST)
+	if (!call && !foreign && h->kind != CT_LOST)
 		return 0;
 	row_begin(&t->w, s->opts->out);
 	if (call && h->flags & CT_F_BEFORE) {
 		before_row(t, s->opts, ev);
 	} else if (call) {
 		call_row(t, s->opts, ev);
+	} else if (foreign) {
+		foreign_row(t, s->opts, ev);
 	} else {
 		const struct ct_lost *l = (const struct ct_lost *)h;
 
@@ -615,7 +646,7 @@ static int table_event(struct sink *s, const struct event *ev)
 	row_end(&t->w);
 	if (s->opts->out->error)
 		return s->opts->out->error;
-	return call;
+	return call || foreign;
 }
 
 static int table_open(struct sink *s, const struct sink_opts *opts)

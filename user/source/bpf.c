@@ -92,6 +92,8 @@ static int set_specs(struct bpf_source *b)
 			msg_error("the table's row for %s does not fit the capture limits", api_funcs[i].name);
 			return err;
 		}
+		if (plan_has(plan->awaited, i))
+			b->skel->rodata->specs[i].flags |= CT_S_ALWAYS;
 		if (plan->stack && !plan->threads && plan_has(plan->shown, i))
 			b->skel->rodata->specs[i].more |= CT_S_STACK;
 	}
