@@ -170,6 +170,11 @@ static int take(struct info *in, const struct ct_hdr *h)
 		in->unknown_kinds++;
 	if (process_table_record(in->procs, h))
 		return -ENOMEM;
+	/* stored for what it says about others' devices */
+	if (h->kind == CT_CALL && h->flags & CT_F_HIDDEN) {
+		in->kinds[CT_CALL]--;
+		return 0;
+	}
 	switch (h->kind) {
 	case CT_PROCESS:
 	case CT_EXEC:

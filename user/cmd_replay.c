@@ -5,5 +5,7 @@
 
 int cmd_replay(const struct opts *o)
 {
-	return session_run(o, &source_replay);
+	static const struct source_ops *const sources[] = { &source_replay };
+
+	return session_run(o, sources, 1);
 }

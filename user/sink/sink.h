@@ -8,8 +8,12 @@
 #include "../event/event.h"
 #include "../util/out.h"
 
+struct event_base;
+
 enum sink_time { SINK_TIME_MS, SINK_TIME_US, SINK_TIME_ISO };
-enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES };
+enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_WEIGHT_GPU };
+
+enum sink_stat { SINK_STAT_TEXT, SINK_STAT_JSON, SINK_STAT_CSV };
 
 /* Where and how the recording sink stores. */
 struct sink_file {
@@ -25,6 +29,7 @@ struct sink_file {
 
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
+	const char *path;	 /* of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH) */
 	enum sink_time time;
 	bool tid;		 /* a TID column */
 	bool color;
@@ -32,13 +37,26 @@ struct sink_opts {
 	bool nested;		 /* indent by depth */
 	bool stuck;		 /* calls under way: since how long, instead of when */
 	bool counts, counts_only; /* -C, -c */
+	bool gpu;		 /* device work comes too: calls that it can come of show their number */
 	bool mangled;		 /* names of kernels and functions as the compiler made them */
 	bool full_names;	 /* names of kernels with template arguments and parameters, and nothing cut */
-	enum sink_weight weight; /* what a stack weighs, in folded and flame */
+	enum sink_stat stat;	 /* how stat prints */
+	uint8_t by;		 /* enum book_by: what stat tells apart */
+	bool hist;		 /* stat: with histograms */
+	enum sink_weight weight; /* what a stack weighs, where stacks are added up */
 	const char *title;	 /* of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
 	const char *version;	 /* of cudatrace */
+	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
+	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).
+	 * What it was asked for may have ended the session. */
+	struct event_base *base;
+	int (*refresh)(void *ctx);
+	void *refresh_ctx;
+	/* Adds up what was lost so far, and what the source knows beside. */
+	void (*losses)(void *ctx, struct losses *);
+	void (*quit)(void *ctx); /* ends the session, as SIGINT does */
 	const struct sink_file *file; /* of a recording; NULL otherwise */
 };
 
@@ -46,6 +64,7 @@ struct sink_opts {
 struct sink_end {
 	struct losses losses;
 	uint64_t uptime_ns;
+	uint64_t matched, unmatched, inferred; /* kernels, copies, sets and graphs: struct join_counts */
 	const char *const *muted; /* names of muted functions, NULL-terminated */
 	const char *reason;	  /* "finished", "interrupted", "duration", "count", "output error" */
 };
@@ -68,6 +87,7 @@ struct sink {
 	void *priv;
 };
 
-extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_trace;
+extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
+	sink_stat, sink_trace;
 
 #endif

@@ -3,9 +3,7 @@
  * trace.c - the sink that stores: every event goes into a recording (user/trace), with the clocks read now and then, so that
  * replay gives the sinks what they would have got. Three ways: one file; files of a size, the oldest dropped; the last
  * seconds in memory, written when something happens (the flight recorder).
- *
- * Numbers of calls (struct event) follow from the calls in the file where none is missing; where one is, and at the begin
- * of each block, a CT_NUMBER says the next. Knows no source and no format of text.
+ * Knows no source and no format of text.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +21,6 @@
 #define FLUSH_NS 1000000000ULL	/* what a SIGKILL loses at most */
 #define CLOCK_NS 10000000000ULL
 #define DUMP_NS 1000000000ULL	/* conditions that come closer together than this are one */
-#define PROCESSES 1024
 #define RING_BYTES (256ULL << 20)
 
 struct trace_sink {
@@ -38,10 +35,6 @@ struct trace_sink {
 	uint64_t dumped_ns;
 	unsigned int parts;    /* files begun */
 	bool progress_shown, said;
-	struct {
-		uint32_t pid, next; /* what a reader takes the next call's number for */
-		uint64_t block;
-	} numbers[PROCESSES];
 };
 
 static uint64_t clock_of(clockid_t id)
@@ -158,7 +151,6 @@ static int rotate(struct trace_sink *t)
 		err = put_clock(t);
 	if (!err)
 		err = defs_write(t->defs, put_one, t->writer);
-	memset(t->numbers, 0, sizeof(t->numbers));
 	return err;
 }
 
@@ -191,41 +183,13 @@ static int dump(struct trace_sink *t, const char *why)
 
 /* ---- events ------------------------------------------------------------------------------------------- */
 
-static uint64_t block_of(const struct trace_sink *t)
-{
-	return t->ring ? ring_buf_blocks(t->ring) + !ring_buf_pending(t->ring) :
-			 writer_blocks(t->writer) + !writer_pending(t->writer);
-}
-
-/* A reader counts a process's calls; it is told where that would be wrong, and at the begin of each block. */
-static int put_number(struct trace_sink *t, const struct event *ev)
-{
-	uint32_t i = ev->rec->pid % PROCESSES;
-	uint64_t block = block_of(t);
-
-	if (t->numbers[i].pid != ev->rec->pid || t->numbers[i].next != ev->number || t->numbers[i].block != block) {
-		struct ct_number n = {
-			.h = { .size = sizeof(n), .kind = CT_NUMBER, .pid = ev->rec->pid, .tid = ev->rec->tid },
-			.number = ev->number,
-		};
-		int err = store(t, &n.h);
-
-		if (err)
-			return err;
-		t->numbers[i].pid = ev->rec->pid;
-		t->numbers[i].block = block;
-	}
-	t->numbers[i].next = ev->number + 1;
-	return 0;
-}
-
 /* Does a call make the flight recorder write? */
 static bool triggers(struct trace_sink *t, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	const struct sink_file *f = t->file;
 
-	if (!t->ring || c->h.kind != CT_CALL || c->h.flags & CT_F_PENDING)
+	if (!t->ring || c->h.kind != CT_CALL || c->h.flags & (CT_F_PENDING | CT_F_HIDDEN))
 		return false;
 	if (!(f->dump_failed && api_failed(c)) && !(f->dump_rows && f->dump_rows[c->func / 64] >> (c->func % 64) & 1))
 		return false;
@@ -243,13 +207,10 @@ static bool is_full(const struct trace_sink *t)
 static int trace_event(struct sink *s, const struct event *ev)
 {
 	struct trace_sink *t = s->priv;
-	bool call = ev->rec->kind == CT_CALL;
-	int err = 0;
+	bool call = ev->rec->kind == CT_CALL && !(ev->rec->flags & CT_F_HIDDEN);
+	int err;
 
-	if (ev->number && call)
-		err = put_number(t, ev);
-	if (!err)
-		err = store(t, ev->rec);
+	err = store(t, ev->rec);
 	if (err)
 		return err;
 	t->calls += call;

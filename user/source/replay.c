@@ -66,7 +66,7 @@ static bool in_range(const struct replay *r, const struct ct_hdr *h)
 {
 	uint64_t at = h->kind == CT_LOST ? h->end_ns : h->start_ns;
 
-	return !r->ranged || trace_is_definition(h->kind) || h->kind == CT_NUMBER || (at >= r->from_ns && at < r->to_ns);
+	return !r->ranged || trace_is_definition(h->kind) || (at >= r->from_ns && at < r->to_ns);
 }
 
 static int replay_drain(struct source *s, emit_fn emit, void *ctx)
