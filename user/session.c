@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "clocks.h"
 #include "loop.h"
 #include "pending.h"
 #include "recording.h"
@@ -59,6 +60,7 @@ struct session {
 
 	struct losses losses;	     /* received; at the end all of it */
 	uint64_t told[CT_LOSS_END];  /* of the losses, how many have their place in the rows */
+	uint64_t clock_ns; /* when the clocks were last read */
 	uint64_t started_ns, last_record_ns, last_end_ns, slice_end_ns, sigint_ns;
 	const char *reason; /* NULL: running */
 	int error;	    /* -errno of source or output */
@@ -141,7 +143,7 @@ static int take(void *ctx, const struct ct_hdr *rec)
 static void end_by(struct session *s, int err)
 {
 	if (err == -ECANCELED)
-		finish(s, "count", 0);
+		finish(s, s->o->max_bytes && !s->o->count ? "size" : "count", 0);
 	else if (out_error(&s->out))
 		finish(s, "output error", out_error(&s->out));
 	else
@@ -177,6 +179,23 @@ static int drain_all(struct session *s)
 	return done;
 }
 
+/* Time goes on: the clocks are told of, and sinks do what they do by time. A stored trace has the clocks of its own. */
+static int pass_time(struct session *s, uint64_t now)
+{
+	int err = 0;
+
+	if (!first(s)->ops->recorded && now - s->clock_ns >= CLOCKS_EVERY_NS) {
+		struct ct_clock c;
+
+		clocks_read(&c);
+		s->clock_ns = now;
+		err = stages_show(&s->stages, &c.h);
+	}
+	for (int i = 0; i < s->nsinks && !err; i++)
+		err = s->sinks[i].ops->tick ? s->sinks[i].ops->tick(&s->sinks[i], now) : 0;
+	return err;
+}
+
 static void drain(struct session *s)
 {
 	uint64_t before = s->losses.received, now = clock_ns(CLOCK_MONOTONIC);
@@ -188,8 +207,8 @@ static void drain(struct session *s)
 	err = drain_all(s);
 	if (s->losses.received != before)
 		s->last_record_ns = now;
-	for (int i = 0; i < s->nsinks && err >= 0; i++) {
-		int e = s->sinks[i].ops->tick ? s->sinks[i].ops->tick(&s->sinks[i], now) : 0;
+	if (err >= 0 || err == -EINTR) {
+		int e = pass_time(s, now);
 
 		err = e ? e : err;
 	}
@@ -585,6 +604,9 @@ static int run(struct session *s)
 		return err;
 	if (s->window)
 		window_begin(s->window, clock_ns(CLOCK_MONOTONIC));
+	err = pass_time(s, clock_ns(CLOCK_MONOTONIC));
+	if (err)
+		return err;
 	/* whoever waits for the trace to begin sees the head now */
 	if (out_flush(&s->out)) {
 		end_by(s, out_error(&s->out));
@@ -617,10 +639,16 @@ static int drain_rest(struct session *s, struct source *src)
 	return err < 0 ? err : 0;
 }
 
+/* It has ended because what was asked for is there: not a row more. */
+static bool is_enough(const struct session *s)
+{
+	return !strcmp(s->reason, "count") || !strcmp(s->reason, "size");
+}
+
 /* What is still on the way when the sources have stopped. */
 static void last_drain(struct session *s)
 {
-	bool enough = !strcmp(s->reason, "count") || !strcmp(s->reason, "output error");
+	bool enough = is_enough(s) || !strcmp(s->reason, "output error");
 	uint64_t before;
 	int err;
 
@@ -640,8 +668,12 @@ static void last_drain(struct session *s)
 		err = stages_flush(&s->stages, UINT64_MAX);
 	if (err >= 0 && s->plan.capture.count && first(s)->ops->tallies)
 		err = first(s)->ops->tallies(first(s), take, s);
+	if (err >= 0 && !first(s)->ops->recorded) {
+		s->clock_ns = 0;
+		err = pass_time(s, clock_ns(CLOCK_MONOTONIC));
+	}
 	if (err == -ECANCELED)
-		s->reason = "count";
+		s->reason = s->o->max_bytes && !s->o->count ? "size" : "count";
 	else if (err < 0 && !s->error)
 		s->error = err;
 }
@@ -657,7 +689,7 @@ static void gather_losses(struct session *s)
 	all.shown = s->stages.shown;
 	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
-		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && strcmp(s->reason, "count"))
+		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && !is_enough(s))
 			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i],
 				  first(s)->ops->recorded ? s->last_end_ns : clock_ns(CLOCK_MONOTONIC));
 	}

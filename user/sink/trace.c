@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * trace.c - the sink that stores: every event goes into a recording (user/trace), with the clocks read now and then, so that
+ * trace.c - the sink that stores: every event goes into a recording (user/trace), so that
  * replay gives the sinks what they would have got. Three ways: one file; files of a size, the oldest dropped; the last
  * seconds in memory, written when something happens (the flight recorder).
  * Knows no source and no format of text.
@@ -19,7 +19,6 @@
 #include "sink.h"
 
 #define FLUSH_NS 1000000000ULL	/* what a SIGKILL loses at most */
-#define CLOCK_NS 10000000000ULL
 #define DUMP_NS 1000000000ULL	/* conditions that come closer together than this are one */
 #define RING_BYTES (256ULL << 20)
 
@@ -29,7 +28,7 @@ struct trace_sink {
 	struct ring_buf *ring;
 	struct defs *defs;     /* with rotation */
 	uint64_t begun_ns;     /* of the block */
-	uint64_t clock_ns;
+	struct ct_clock clock; /* the last one: each file has one at its begin */
 	uint64_t calls, lost, told_calls, told_ns; /* for the progress line */
 	uint64_t bytes;	       /* of files that are complete */
 	uint64_t dumped_ns;
@@ -69,27 +68,6 @@ static int store(struct trace_sink *t, const struct ct_hdr *h)
 	}
 	err = writer_record(t->writer, h);
 	return err ? failed(t, t->file->path, err) : 0;
-}
-
-static void read_clocks(struct ct_clock *c)
-{
-	uint64_t before = clock_of(CLOCK_MONOTONIC), after;
-
-	*c = (struct ct_clock){ .h = { .size = sizeof(*c), .kind = CT_CLOCK } };
-	c->realtime_ns = clock_of(CLOCK_REALTIME);
-	c->boottime_ns = clock_of(CLOCK_BOOTTIME);
-	after = clock_of(CLOCK_MONOTONIC);
-	c->h.start_ns = c->h.end_ns = before + (after - before) / 2;
-	c->error_ns = after - before;
-}
-
-static int put_clock(struct trace_sink *t)
-{
-	struct ct_clock c;
-
-	read_clocks(&c);
-	t->clock_ns = c.h.start_ns;
-	return store(t, &c.h);
 }
 
 static int put_one(void *ctx, const struct ct_hdr *h)
@@ -147,8 +125,8 @@ static int rotate(struct trace_sink *t)
 	if (err)
 		return failed(t, t->file->path, err);
 	err = open_writer(t, t->file->path);
-	if (!err)
-		err = put_clock(t);
+	if (!err && t->clock.h.size)
+		err = put_one(t->writer, &t->clock.h);
 	if (!err)
 		err = defs_write(t->defs, put_one, t->writer);
 	return err;
@@ -168,7 +146,10 @@ static int dump(struct trace_sink *t, const char *why)
 	err = open_writer(t, path);
 	if (err)
 		return err;
-	err = ring_buf_write(t->ring, t->writer);
+	if (t->clock.h.size)
+		err = put_one(t->writer, &t->clock.h);
+	if (!err)
+		err = ring_buf_write(t->ring, t->writer);
 	snprintf(end, sizeof(end), "reason %s\n", why);
 	if (!err)
 		err = writer_end(t->writer, end);
@@ -214,6 +195,8 @@ static int trace_event(struct sink *s, const struct event *ev)
 	if (err)
 		return err;
 	t->calls += call;
+	if (ev->rec->kind == CT_CLOCK && !ev->rec->pid && ev->rec->size == sizeof(t->clock))
+		memcpy(&t->clock, ev->rec, sizeof(t->clock));
 	if (ev->rec->kind == CT_LOST)
 		t->lost += ((const struct ct_lost *)ev->rec)->count;
 	if (is_full(t)) {
@@ -246,13 +229,11 @@ static void progress(struct trace_sink *t, uint64_t now_ns)
 static int trace_tick(struct sink *s, uint64_t now_ns)
 {
 	struct trace_sink *t = s->priv;
-	int err = 0;
+	int err;
 
-	if (now_ns - t->clock_ns >= CLOCK_NS)
-		err = put_clock(t);
 	progress(t, now_ns);
-	if (err || now_ns - t->begun_ns < FLUSH_NS)
-		return err;
+	if (now_ns - t->begun_ns < FLUSH_NS)
+		return 0;
 	t->begun_ns = now_ns;
 	if (t->ring)
 		return ring_buf_flush(t->ring, now_ns);
@@ -288,7 +269,7 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	if (!t->ring)
 		err = open_writer(t, t->file->path);
-	return err ? err : put_clock(t);
+	return err;
 }
 
 /* As replay_losses() and replay_recorded() read it. */
@@ -335,10 +316,8 @@ static int finish(struct trace_sink *t, const struct sink_end *end)
 	}
 	if (!t->writer)
 		return 0;
-	err = put_clock(t);
 	text = end_text(end);
-	if (!err)
-		err = text ? writer_end(t->writer, text) : -ENOMEM;
+	err = text ? writer_end(t->writer, text) : -ENOMEM;
 	free(text);
 	if (!err)
 		msg_note("%llu bytes in %s", (unsigned long long)writer_bytes(t->writer), t->file->path);
