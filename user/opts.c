@@ -79,6 +79,7 @@ static int set_events(struct opts *o, const char *name, const char *val)
 	char msg[512];
 
 	(void)name;
+	o->events_given = true;
 	if (!select_add(&o->select, val, msg, sizeof(msg)))
 		return 0;
 	msg_error("%s", msg);
