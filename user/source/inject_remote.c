@@ -33,6 +33,7 @@
 #endif
 
 #define SYSCALL_LIMIT_MS 2000
+#define CLOSE_LIMIT_NS 2000000000ull
 #define SPINS 200	/* looks at a thread before we sleep between them */
 #define PATIENCE 10	/* a function that works on, and waits for no lock, is given so many times its limit */
 #define FRAME_MAX (96u << 10)
@@ -71,6 +72,7 @@ static int wait_stop(struct inject_remote *r, int *sig, uint64_t until_ns)
 				return -ESRCH;
 			}
 			*sig = WSTOPSIG(status);
+			r->stands = true;
 			if (*sig == (SIGTRAP | 0x80))
 				return STOP_SYSCALL;
 			return status >> 16 == PTRACE_EVENT_STOP ? STOP_EVENT : STOP_SIGNAL;
@@ -87,6 +89,7 @@ static int wait_stop(struct inject_remote *r, int *sig, uint64_t until_ns)
 
 static int resume(struct inject_remote *r, int request, int sig)
 {
+	r->stands = false;
 	return ptrace((enum __ptrace_request)request, r->tid, 0, sig) < 0 ? -errno : 0;
 }
 
@@ -97,7 +100,8 @@ static int interrupt(struct inject_remote *r, uint64_t until_ns, bool deliver)
 
 	if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0)
 		return -errno;
-	resume(r, PTRACE_CONT, 0); /* if it stands in another kind of stop */
+	if (r->stands)
+		resume(r, PTRACE_CONT, 0);
 	for (;;) {
 		stop = wait_stop(r, &sig, until_ns);
 		if (stop < 0 || stop == STOP_EVENT)
@@ -130,6 +134,19 @@ static int set_mask(struct inject_remote *r, uint64_t mask)
 	return ptrace((enum __ptrace_request)PTRACE_SETSIGMASK, r->tid, 8, &mask) < 0 ? -errno : 0;
 }
 
+/* PTRACE_DETACH needs a stop, which was asked for. One that does not stop even now is let go when our thread ends. */
+static void let_go(struct inject_remote *r)
+{
+	int sig = 0, stop = STOP_EVENT;
+
+	if (!r->seized || r->gone)
+		return;
+	if (!r->stands)
+		stop = wait_stop(r, &sig, inject_now_ns() + CLOSE_LIMIT_NS);
+	if (stop >= 0)
+		ptrace(PTRACE_DETACH, r->tid, 0, stop == STOP_SIGNAL ? sig : 0);
+}
+
 int inject_remote_close(struct inject_remote *r)
 {
 	int err = 0;
@@ -137,14 +154,13 @@ int inject_remote_close(struct inject_remote *r)
 	if (r->seized && r->changed && !r->gone) {
 		/* for whoever kills us now */
 		inject_regs_restore_plain(r->tid, &r->saved);
-		err = interrupt(r, inject_now_ns() + 2000000000ull, false);
+		err = interrupt(r, inject_now_ns() + CLOSE_LIMIT_NS, false);
 		if (!err)
 			err = set_mask(r, r->mask);
 		if (!err)
 			err = inject_regs_restore(r->tid, &r->saved);
 	}
-	if (r->seized)
-		ptrace(PTRACE_DETACH, r->tid, 0, 0); /* one that does not stand is let go when our thread ends */
+	let_go(r);
 	for (int sig = 1; sig <= 64 && r->late; sig++)
 		if (r->late & SIGBIT(sig))
 			syscall(SYS_tgkill, r->pid, r->tid, sig);
@@ -296,5 +312,7 @@ int inject_remote_call(struct inject_remote *r, int64_t *result, uint64_t fn, ui
 		err = inject_regs_replace(r->tid, r->code.ret, r->sp);
 		return err ? err : step(r, until_ns);
 	}
+	if (err == -ETIME && !interrupt(r, inject_now_ns() + CLOSE_LIMIT_NS, false) && r->code.ret)
+		inject_regs_jump(r->tid, r->code.ret, r->sp);
 	return err;
 }

@@ -12,6 +12,7 @@
 struct inject_remote {
 	pid_t pid, tid;
 	bool seized;
+	bool stands;  /* in a stop */
 	bool changed; /* the thread is not where it was */
 	bool gone;    /* it has ended */
 	bool entered; /* the last stop was the entry of a system call */

@@ -46,6 +46,7 @@ static const short waits[] = {
 	SYS_poll, SYS_select, SYS_pause,
 #endif
 	SYS_ppoll, SYS_pselect6, SYS_nanosleep, SYS_clock_nanosleep, SYS_futex, SYS_rt_sigsuspend, SYS_wait4, SYS_waitid,
+	SYS_restart_syscall,
 };
 static const short reads[] = { SYS_read, SYS_readv, SYS_pread64 };
 /* Never restarted by the kernel, and not begun either when they return EINTR: can be made anew by us. */
