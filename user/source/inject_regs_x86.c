@@ -281,6 +281,7 @@ int inject_regs_jump(pid_t tid, uint64_t ip, uint64_t sp)
 	struct user_regs_struct u;
 	int err = get(tid, &u);
 
+	u.orig_rax = (unsigned long long)-1;
 	u.rip = ip;
 	u.rsp = sp;
 	return err ? err : set(tid, &u);
