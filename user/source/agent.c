@@ -99,10 +99,12 @@ static int cupti_word(const struct capture_plan *plan, char *out, size_t size)
 
 int agent_how(const struct capture_plan *plan, int fd, char *buf, size_t size)
 {
-	char cupti[1700];
+	char cupti[1700], number[16] = "N";
 	int err = cupti_word(plan, cupti, sizeof(cupti));
 
-	if (!err && (size_t)snprintf(buf, size, "v1 fd=%d%s", fd, cupti) >= size)
+	if (fd >= 0)
+		snprintf(number, sizeof(number), "%d", fd);
+	if (!err && (size_t)snprintf(buf, size, "v1 fd=%s%s", number, cupti) >= size)
 		err = -ENAMETOOLONG;
 	return err;
 }

@@ -20,7 +20,8 @@ extern const struct source_ops source_agent;
  */
 int agent_connect_fd(struct source *, int fd, pid_t pid);
 
-/* The text for cudatrace_agent_start(): "v1 fd=N [cupti=PATH]". fd: as the target numbers it. Returns 0 or -ENAMETOOLONG. */
+/* The text for cudatrace_agent_start(): "v1 fd=5 [cupti=PATH]". fd: as the target numbers it; -1: "fd=N" is written, for
+ * inject_run(). Returns 0 or -errno. */
 int agent_how(const struct capture_plan *, int fd, char *buf, size_t size);
 
 /* How many agents have started, ended, and are at work. */

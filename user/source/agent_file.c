@@ -26,6 +26,12 @@ static size_t file_size(void)
 	return (size_t)(agent_file_end - agent_file_begin);
 }
 
+const void *agent_file_bytes(size_t *n)
+{
+	*n = file_size();
+	return agent_file_begin;
+}
+
 static int write_all(int fd)
 {
 	size_t at = 0;

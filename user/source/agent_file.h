@@ -5,6 +5,9 @@
 
 #include "../util/types.h"
 
+/* Its bytes, n of them. */
+const void *agent_file_bytes(size_t *n);
+
 /* A descriptor of an anonymous file with it, to be loaded as /proc/PID/fd/N; -errno. The caller's. */
 int agent_file_memfd(void);
 
