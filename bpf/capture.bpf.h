@@ -106,6 +106,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	__u64 sp = ENTRY_SP(ctx), ip = PT_REGS_IP(ctx);
 	struct frame *f, *top;
 	struct thread *t;
+	bool entry_only;
 	__u8 flags;
 
 	if (!ready || func >= CT_MAX_FUNCS)
@@ -196,16 +197,17 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	if (spec->nentry)
 		do_reads_whole(f, func, CT_AT_ENTRY, spec->more);
 	f->rec.h.start_ns = f->rec.h.end_ns = bpf_ktime_get_ns();
+	entry_only = config.no_return || (flags & CT_S_CALLBACK) || (spec->more & CT_S_ENTRY_ONLY);
+	if (entry_only && config.stacks && (spec->more & CT_S_STACK) && !(f->rec.h.flags & CT_F_HIDDEN))
+		send_stack(ctx, t, f, d);
 	if (config.enter) {
 		f->rec.h.kind = CT_ENTER;
 		send_call(t, f);
 		f->rec.h.kind = CT_CALL;
 	}
-	if (config.no_return || (flags & CT_S_CALLBACK) || (spec->more & CT_S_ENTRY_ONLY)) {
+	if (entry_only) {
 		f->rec.h.flags |= CT_F_NO_RETURN;
 		f->ip = 0;
-		if (config.stacks && (spec->more & CT_S_STACK))
-			send_stack(ctx, t, f, d, true);
 		if (!config.enter)
 			send_call(t, f);
 		return 1;
@@ -280,7 +282,7 @@ send:
 	if (!failed && spec->nreads > spec->nentry)
 		do_reads_whole(f, func, CT_AT_RETURN, spec->more);
 	if (config.stacks && (spec->more & CT_S_STACK) && !(f->rec.h.flags & CT_F_HIDDEN))
-		send_stack(ctx, t, f, d, false);
+		send_stack(ctx, t, f, d);
 	send_call(t, f);
 	return 0;
 }

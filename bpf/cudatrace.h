@@ -24,21 +24,21 @@
 enum ct_kind {
 	CT_CALL = 1,	  /* struct ct_call: a completed call (or one that never returned) */
 	CT_ENTER = 2,	  /* struct ct_call: the entry of a call; ret is 0, end_ns is start_ns */
-	CT_KERNEL = 3,	  /* device work, from the agent */
-	CT_COPY = 4,
-	CT_SET = 5,
-	CT_SYNC = 6,
-	CT_GRAPH = 7,
-	CT_OVERHEAD = 8,
-	CT_MEMORY = 9,
-	CT_MANAGED = 10,
-	CT_MARKER = 11,
-	CT_COUNTER = 12,
-	CT_EVENT = 13,
-	CT_CLOCK = 14,
-	CT_DEVICE = 15,
-	CT_CONTEXT = 16,
-	CT_STREAM = 17,
+	CT_KERNEL = 3,	  /* struct ct_kernel: device work, as are the next four; from the agent, when it is done */
+	CT_COPY = 4,	  /* struct ct_copy */
+	CT_SET = 5,	  /* struct ct_set */
+	CT_SYNC = 6,	  /* struct ct_sync: a wait of the host or of a stream */
+	CT_GRAPH = 7,	  /* struct ct_work: a graph as a whole */
+	CT_OVERHEAD = 8,  /* struct ct_overhead: what the driver or CUPTI did beside the program's work */
+	CT_MEMORY = 9,	  /* struct ct_memory: device memory taken or given back, as the driver tells it */
+	CT_MANAGED = 10,  /* struct ct_managed: managed memory on the move */
+	CT_MARKER = 11,	  /* struct ct_marker: an NVTX range or mark */
+	CT_COUNTER = 12,  /* struct ct_counter: a sample of some metrics of a device */
+	CT_EVENT = 13,	  /* struct ct_event: something that befell a device */
+	CT_CLOCK = 14,	  /* struct ct_clock: the clocks, read together */
+	CT_DEVICE = 15,	  /* struct ct_device: sent once, before the first record with it */
+	CT_CONTEXT = 16,  /* struct ct_context: likewise */
+	CT_STREAM = 17,	  /* struct ct_stream: likewise */
 	CT_NAME = 18,	  /* struct ct_name: before the first call that needs it */
 	CT_STACK = 19,	  /* struct ct_stack: before the first call that has it */
 	CT_PROCESS = 20,  /* struct ct_process: sent once, before the process's first call */
@@ -52,6 +52,8 @@ enum ct_kind {
 	CT_PY_STACK = 28, /* struct ct_py_stack: raw, before the CT_USER_STACK that it belongs to; never stored */
 	CT_PY_CODE = 29,  /* struct ct_py_code: a code object, before the first CT_PY_STACK with it; never stored */
 	CT_FRAME = 30,	  /* struct ct_frame: before the first CT_STACK with it */
+	CT_CAUSE = 31,	  /* struct ct_cause: a call that device work refers to by its correlation; ends in join, never stored */
+	CT_METRIC = 32,	  /* struct ct_metric: sent once, before the first CT_COUNTER with it */
 	CT_KIND_END
 };
 
@@ -125,6 +127,10 @@ enum ct_loss {
 	CT_LOSS_READ = 4,     /* a record arrived malformed and was dropped */
 	CT_LOSS_ORPHAN = 5,   /* a return without an entry: the call began before the attach, or in a parent before fork */
 	CT_LOSS_STACK = 6,  /* a call's stack did not fit into the ring: the call was shown without */
+	CT_LOSS_DEVICE = 7, /* device records that CUPTI dropped */
+	CT_LOSS_AGENT = 8,  /* records that the agent could not send: the socket was full, or its memory was */
+	CT_LOSS_TIME = 9,   /* device records without a valid time (zero, or an end before the start) */
+	CT_LOSS_TAIL = 10,  /* launches whose device record had not come when the process ended or the agent left */
 	CT_LOSS_END
 };
 
@@ -163,8 +169,12 @@ enum ct_name_source {
 	CT_NAME_DRIVER = 3,	/* read from the driver's own description of the function, in the process's memory */
 	CT_NAME_INNER = 4,	/* that of the driver's launch inside this runtime launch */
 	CT_NAME_FATBIN = 5,	/* the only kernel in the process's device code */
+	CT_NAME_DEVICE = 6,	/* CUPTI's name of a kernel that ran; its handle has CT_HANDLE_DEVICE set */
 	CT_NAME_END
 };
+
+/* A handle that the agent made up for a kernel's name: no address of user space has this bit. */
+#define CT_HANDLE_DEVICE (1ULL << 63)
 
 /* From h.start_ns on, `handle` names this kernel in process h.pid. No name (len 0): it names nothing any more. */
 struct ct_name {
@@ -285,6 +295,210 @@ struct ct_stack {
 	__u32 flags; /* CT_STACK_* */
 	__u32 pad;
 	__u32 frames[]; /* ids of CT_FRAME */
+};
+
+/* ---- what the device did ----------------------------------------------------------------------------- */
+
+/*
+ * The head of device work. h.pid is the process; start_ns and end_ns are the device's own, on CLOCK_MONOTONIC. Numbers of
+ * devices, contexts and streams are CUPTI's, valid within the process; CT_UNKNOWN where not known.
+ *
+ * The agent sends `correlation`; h.tid, call_ns, func and stack are 0 (func: CT_NO_FUNC) until join has found the call that
+ * caused the work: then they are that call's, and stored so.
+ */
+#define CT_UNKNOWN (~0u)
+#define CT_NO_FUNC 0xffff
+
+/* hdr.flags of device work */
+#define CT_F_INFERRED 0x0001 /* the cause was found by thread and time, because the correlation id is not to be trusted */
+#define CT_F_NO_TIME  0x0002 /* start_ns and end_ns are not the device's: it gave none that can be true */
+
+struct ct_work {
+	struct ct_hdr h;
+	__u32 device, context, stream;
+	__u32 correlation; /* CUPTI's, of the call; 0: none */
+	__u64 call_ns;	   /* start_ns of the call's record; 0: not known */
+	__u64 graph_node;  /* 0: none */
+	__u32 graph;	   /* 0: none */
+	__u32 stack;	   /* id of the call's CT_STACK; 0: none */
+	__u16 func;	   /* row of the call; CT_NO_FUNC: not known */
+	__u16 channel;	   /* hardware queue; 0xffff: not known */
+	__u32 pad;
+};
+
+enum ct_launch_type { CT_LAUNCH_REGULAR = 0, CT_LAUNCH_COOPERATIVE = 1, CT_LAUNCH_COOPERATIVE_MULTI = 2, CT_LAUNCH_CDP = 3 };
+struct ct_kernel {
+	struct ct_work w;
+	__u64 name;	 /* handle of the CT_NAME that came before */
+	__u64 queued_ns, submitted_ns; /* 0: not known */
+	__u32 grid[3], block[3], cluster[3]; /* cluster 0: none */
+	__u32 registers; /* for each thread */
+	__u32 static_shared, dynamic_shared, executed_shared; /* bytes for each block; executed: what the hardware was set to, or CT_UNKNOWN */
+	__u32 local_per_thread; /* bytes */
+	__u64 local_total;	/* bytes */
+	__u64 grid_id;
+	__u8 launch; /* enum ct_launch_type */
+	__u8 pad[7];
+};
+
+/* As CUPTI numbers them: CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind. */
+enum ct_copy_kind {
+	CT_COPY_UNKNOWN = 0, CT_COPY_HTOD = 1, CT_COPY_DTOH = 2, CT_COPY_HTOA = 3, CT_COPY_ATOH = 4, CT_COPY_ATOA = 5,
+	CT_COPY_ATOD = 6, CT_COPY_DTOA = 7, CT_COPY_DTOD = 8, CT_COPY_HTOH = 9, CT_COPY_PTOP = 10,
+};
+enum ct_memory_kind {
+	CT_MEM_UNKNOWN = 0, CT_MEM_PAGEABLE = 1, CT_MEM_PINNED = 2, CT_MEM_DEVICE = 3, CT_MEM_ARRAY = 4, CT_MEM_MANAGED = 5,
+	CT_MEM_DEVICE_STATIC = 6, CT_MEM_MANAGED_STATIC = 7,
+};
+#define CT_W_ASYNC 0x1 /* asked for by an asynchronous call */
+struct ct_copy {
+	struct ct_work w;
+	__u64 bytes;
+	__u32 src_device, src_context, dst_device, dst_context; /* w.device's own unless peer to peer */
+	__u32 count; /* copies that this record stands for (batched); 1 otherwise */
+	__u8 kind;   /* enum ct_copy_kind */
+	__u8 src, dst; /* enum ct_memory_kind */
+	__u8 flags;  /* CT_W_* */
+};
+
+struct ct_set {
+	struct ct_work w;
+	__u64 bytes;
+	__u32 value;
+	__u8 memory; /* enum ct_memory_kind */
+	__u8 flags;  /* CT_W_* */
+	__u8 pad[2];
+};
+
+/* CUpti_ActivitySynchronizationType */
+enum ct_sync_type { CT_SYNC_UNKNOWN = 0, CT_SYNC_EVENT = 1, CT_SYNC_STREAM_WAIT = 2, CT_SYNC_STREAM = 3, CT_SYNC_CONTEXT = 4 };
+struct ct_sync {
+	struct ct_work w;
+	__u32 type;  /* enum ct_sync_type */
+	__u32 event; /* CUPTI's number of the event; CT_UNKNOWN: none */
+	__u64 event_sync; /* which record of that event; 0: not known */
+};
+
+/* The head of what is not device work but speaks of a device. h.tid: the thread, where it is one's. */
+struct ct_overhead {
+	struct ct_hdr h;
+	__u32 type;	   /* CUpti_ActivityOverheadKind */
+	__u32 correlation; /* 0: none */
+	__u32 device, context, stream;
+	__u32 pad;
+};
+
+enum ct_memory_op { CT_MEMORY_ALLOC = 1, CT_MEMORY_FREE = 2 }; /* CUpti_ActivityMemoryOperationType */
+struct ct_memory {
+	struct ct_work w; /* an instant */
+	__u64 address, bytes;
+	__u64 pool;	  /* address of the memory pool; 0: none */
+	__u64 pool_bytes, pool_used; /* of the pool then; 0: not known */
+	__u8 op;	  /* enum ct_memory_op */
+	__u8 memory;	  /* enum ct_memory_kind */
+	__u8 pad[6];
+};
+
+struct ct_managed {
+	struct ct_work w;
+	__u64 address, value; /* bytes, faults, by kind */
+	__u32 kind; /* CUpti_ActivityUnifiedMemoryCounterKind */
+	__u32 src_device, dst_device;
+	__u32 pad;
+};
+
+enum ct_marker_what { CT_MARKER_MARK = 0, CT_MARKER_PUSH_POP = 1, CT_MARKER_START_END = 2 };
+struct ct_marker {
+	struct ct_hdr h; /* of a range: from its begin to its end */
+	__u32 id;
+	__u32 color;	 /* ARGB; 0: none */
+	__u32 category;
+	__u16 text_len, domain_len; /* in text[], one after the other */
+	__u8 what;	 /* enum ct_marker_what */
+	__u8 pad[7];
+	char text[];
+};
+
+/* A metric's meaning. Metrics are numbered from 1 on within a trace. */
+struct ct_metric {
+	struct ct_hdr h; /* pid 0 */
+	__u32 id;
+	__u16 name_len, unit_len; /* in text[]: "sm_active", "%" */
+	__u32 source; /* enum ct_metric_source */
+	__u32 pad;
+	char text[];
+};
+enum ct_metric_source { CT_METRIC_PM = 1, CT_METRIC_GPM = 2, CT_METRIC_NVML = 3 };
+
+/* Over start_ns..end_ns. A metric that could not be read is not among them. */
+#define CT_VALUE_SUSPECT 0x1 /* cannot be true, as a share over 100 % */
+struct ct_value {
+	__u32 metric;
+	__u32 flags;  /* CT_VALUE_* */
+	__u64 bits;   /* an IEEE 754 double's */
+};
+struct ct_counter {
+	struct ct_hdr h; /* pid 0: the device as a whole */
+	__u32 device;	 /* number of NVML's order: `gpu` of a CT_DEVICE with pid 0 */
+	__u32 n;
+	struct ct_value values[];
+};
+
+enum ct_event_type { CT_EVENT_XID = 1, CT_EVENT_ECC = 2, CT_EVENT_CLOCK = 3, CT_EVENT_TRUNCATED = 4 /* CUPTI gave up: code */ };
+struct ct_event {
+	struct ct_hdr h;
+	__u32 device; /* as struct ct_counter's; CT_UNKNOWN: none in particular */
+	__u32 type;   /* enum ct_event_type */
+	__u64 code;   /* an XID, a bitmap of reasons */
+	__u32 text_len, pad;
+	char text[];
+};
+
+struct ct_clock {
+	struct ct_hdr h; /* start_ns: CLOCK_MONOTONIC; pid 0 */
+	__u64 realtime_ns, boottime_ns;
+	__u64 error_ns; /* how far apart the readings may lie */
+};
+
+/* A device as a process numbers it (pid not 0), or as the machine does (pid 0). The UUID joins them. */
+struct ct_device {
+	struct ct_hdr h;
+	__u32 id;  /* CUDA's ordinal in the process; with pid 0 NVML's index */
+	__u32 pad;
+	__u8 uuid[16]; /* all zero: not known */
+	__u64 memory_bytes, bandwidth; /* bytes; bytes/s; 0: not known */
+	__u32 major, minor; /* compute capability */
+	__u32 multiprocessors, clock_khz;
+	__u32 l2_bytes, max_threads, max_warps, max_blocks; /* of a multiprocessor; 0: not known, as below */
+	__u32 max_registers, max_shared; /* of a multiprocessor */
+	__u32 warp_size;
+	__u32 name_len;
+	char name[];
+};
+
+struct ct_context {
+	struct ct_hdr h;
+	__u32 id, device, null_stream;
+	__u32 parent; /* of a green context; CT_UNKNOWN: it is none */
+	__u64 handle; /* CUcontext; 0: not known */
+	__u32 api;    /* 1: CUDA (CUpti_ActivityComputeApiKind) */
+	__u32 pad;
+};
+
+struct ct_stream {
+	struct ct_hdr h;
+	__u32 id, context;
+	__u64 handle; /* as calls pass it; 0 with flags 3: the null stream; else 0: not known */
+	__s32 priority;
+	__u32 flags;  /* CUpti_ActivityStreamFlag: 1 default, 2 non-blocking, 3 null */
+};
+
+/* A call with a correlation id, as CUPTI's own records or callbacks tell it: lies within the call's own record. */
+struct ct_cause {
+	struct ct_hdr h;
+	__u32 correlation;
+	__u16 func; /* row; CT_NO_FUNC: not known */
+	__u16 pad;
 };
 
 /* ---- what user space tells the kernel side: not records, never on disk ---------------------------- */
@@ -457,6 +671,24 @@ CT_ASSERT_SIZE(struct ct_py_stack, 40);
 CT_ASSERT_SIZE(struct ct_py_code, 64);
 CT_ASSERT_SIZE(struct ct_frame, 64);
 CT_ASSERT_SIZE(struct ct_stack, 48);
+CT_ASSERT_SIZE(struct ct_work, 80);
+CT_ASSERT_SIZE(struct ct_kernel, 184);
+CT_ASSERT_SIZE(struct ct_copy, 112);
+CT_ASSERT_SIZE(struct ct_set, 96);
+CT_ASSERT_SIZE(struct ct_sync, 96);
+CT_ASSERT_SIZE(struct ct_overhead, 56);
+CT_ASSERT_SIZE(struct ct_memory, 128);
+CT_ASSERT_SIZE(struct ct_managed, 112);
+CT_ASSERT_SIZE(struct ct_marker, 56);
+CT_ASSERT_SIZE(struct ct_metric, 48);
+CT_ASSERT_SIZE(struct ct_value, 16);
+CT_ASSERT_SIZE(struct ct_counter, 40);
+CT_ASSERT_SIZE(struct ct_event, 56);
+CT_ASSERT_SIZE(struct ct_clock, 56);
+CT_ASSERT_SIZE(struct ct_device, 120);
+CT_ASSERT_SIZE(struct ct_context, 64);
+CT_ASSERT_SIZE(struct ct_stream, 56);
+CT_ASSERT_SIZE(struct ct_cause, 40);
 CT_ASSERT_SIZE(struct ct_python, 72);
 CT_ASSERT_SIZE(struct ct_read, 12);
 CT_ASSERT_SIZE(struct ct_spec, 80);

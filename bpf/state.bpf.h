@@ -55,7 +55,7 @@ struct thread {
 	__u32 depth;
 	__u32 sent; /* records; wraps */
 	bool announced; /* its CT_PROCESS record was sent */
-	__u64 stack_end; /* of the mapping that the thread's stack was last seen in; 0: not known */
+	__u64 stack_start, stack_end; /* of the mapping that the thread's stack was last seen in; 0: not known */
 	struct frame frames[CT_MAX_FRAMES];
 };
 

@@ -79,9 +79,17 @@ void stages_close(struct stages *st)
 
 int stages_record(struct stages *st, const struct ct_hdr *rec)
 {
-	int err = process_table_record(st->procs, rec);
+	int paused = 0, err;
 
-	return err ? err : resolve_record(st->resolve, rec);
+	/* what is held is of the program that was there before, under its name and with its kernels */
+	if (st->nest && (rec->kind == CT_EXEC || rec->kind == CT_PROCESS))
+		paused = nest_flush(st->nest, UINT64_MAX);
+	if (paused && paused != -EINTR)
+		return paused;
+	err = process_table_record(st->procs, rec);
+	if (!err)
+		err = resolve_record(st->resolve, rec);
+	return err ? err : paused;
 }
 
 int stages_flush(struct stages *st, uint64_t now_ns)

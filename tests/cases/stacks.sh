@@ -59,6 +59,31 @@ case_stack_stripped() {
 	grep -q '__libc_start_main' "$T/out" || fail "not unwound to the start"
 }
 
+# mini FROM: a stripped program whose other symbols are in .gnu_debugdata, made of the file FROM
+mini() {
+	xz -0 -c "$1" > "$T/mini.xz" && objcopy --add-section .gnu_debugdata="$T/mini.xz" "$CHAIN-stripped" "$T/chain-mini"
+}
+
+case_stack_mini_symbols() {
+	{ command -v xz && command -v objcopy; } > "$T/tools" || skip "xz or objcopy is missing"
+	objcopy --strip-debug --remove-section=.comment "$CHAIN" "$T/symbols"
+	mini "$T/symbols"
+	ct_json -k -e cudaMalloc -E LD_LIBRARY_PATH="$ROOT/.output/standin" -- "$T/chain-mini" plain
+	ok_rc
+	stack_is "inner middle outer main|"
+}
+
+# 60 kB that would be 400 MB: neither read nor in the way of the stack
+case_stack_mini_bomb() {
+	{ command -v xz && command -v objcopy; } > "$T/tools" || skip "xz or objcopy is missing"
+	head -c 400000000 /dev/zero > "$T/zeros"
+	mini "$T/zeros"
+	ct_json -k -e cudaMalloc -E LD_LIBRARY_PATH="$ROOT/.output/standin" -- "$T/chain-mini" plain
+	ok_rc
+	expect "warnings" "$(grep -c 'mini debug information is damaged, or unpacks to more than 64 MiB' "$T/err")" 1
+	grep -q '__libc_start_main' "$T/out" || fail "not unwound to the start"
+}
+
 case_stack_deep() {
 	local n
 	n=$(random 20 120)
@@ -145,6 +170,28 @@ case_stack_attached() {
 	kill "$pid" 2> /dev/null
 	expect_rows cudaMalloc 3
 	stack_is "inner middle outer main|"
+}
+
+# The process shows its memory and its files no more under its own number.
+case_stack_main_thread_ended() {
+	local pid
+	mkfifo "$T/lines"
+	"$CHAIN" alone < "$T/lines" > "$T/prog.out" 2>&1 &
+	pid=$!
+	exec 9> "$T/lines"
+	wait_for 5 main_ended "$pid"
+	attach -k -p "$pid" -e cudaMalloc -n 2
+	printf '\n\n' >&9
+	finish
+	exec 9>&-
+	expect_rows cudaMalloc 2
+	functions "$T/out" cudaMalloc | sort -u > "$T/stacks"
+	grep -q -E '^inner middle outer alone start_thread .*\|$' "$T/stacks" || fail "$(cat "$T/stacks")"
+	expect "stacks" "$(wc -l < "$T/stacks")" 1
+}
+
+main_ended() {
+	grep -q '^State:.*Z' "/proc/$1/status" && [ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l)" = 2 ]
 }
 
 case_stack_frame_pointers() {

@@ -255,10 +255,10 @@ static void test_marks(void)
 	CHECK_TEXT("cudaDeviceReset- cudaThreadExit- cudaGetFuncBySymbol cudaGetKernel cudaLibraryGetKernel= cudaLibraryUnload- "
 		   "cudaFuncGetName= __cudaGetKernel __cudaRegisterFunction=| __cudaUnregisterFatBinary- cuCtxDestroy- "
 		   "cuCtxDestroy_v2- cuCtxDetach- cuDevicePrimaryCtxRelease- cuDevicePrimaryCtxRelease_v2- "
-		   "cuDevicePrimaryCtxReset- cuDevicePrimaryCtxReset_v2- cuKernelGetFunction cuLibraryGetKernel= "
+		   "cuDevicePrimaryCtxReset- cuDevicePrimaryCtxReset_v2- cuGreenCtxDestroy- cuKernelGetFunction cuLibraryGetKernel= "
 		   "cuLibraryGetModule cuLibraryUnload- cuModuleGetFunction= cuModuleUnload- cuFuncGetName= cuKernelGetName= ",
 		   text);
-	CHECK(n == 25);
+	CHECK(n == 26);
 }
 
 /* ---- the table -------------------------------------------------------------------------------------------- */

@@ -701,6 +701,14 @@ static void test_asked(void)
 	unregister(0xf3);
 	CHECK_TEXT("-", launch(0x401000));
 	CHECK_TEXT("-", launch(0x502000));
+	/* a handle of a library that the driver loaded and the runtime launches: it goes when the driver unloads */
+	fix.known[0].handle = 0x506000;
+	fix.known[0].name = "_Z3oldv";
+	fix.known[0].source = CT_NAME_DRIVER;
+	CHECK_TEXT("_Z3oldv", launch(0x506000));
+	CALL("cuLibraryUnload", U(0x14));
+	fix.known[0].name = "_Z3newv";
+	CHECK_TEXT("_Z3newv", launch(0x506000));
 	/* what is registered beats what is read */
 	register_kernel(0xf0, 0x501000, "_Z3regv");
 	CHECK_TEXT("_Z3regv", cu_launch(0x501000));

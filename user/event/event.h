@@ -53,11 +53,24 @@ struct stack {
 	const struct stack_frame *const *frames;
 };
 
+/* The call that caused device work: what join remembers of its record. Owned by join. */
+struct cause {
+	uint64_t start_ns, end_ns;
+	uint32_t tid;
+	uint16_t func; /* row */
+};
+
 struct event {
 	const struct ct_hdr *rec;
 	const struct process *proc; /* never NULL: an unknown process gets an entry with comm "?" */
-	const struct kernel_name *kernel; /* of the kernel that the call launches or asks about; NULL: none, or not known */
-	const struct stack *stack;	  /* NULL: none */
+	const struct kernel_name *kernel; /* that the call launches or asks about, or that ran; NULL: none, or not known */
+	const struct stack *stack;	  /* of the call; of device work that of its cause; NULL: none */
+	const struct cause *cause;	  /* of device work; NULL: not known */
+	/* Of a call its number in its process, from 1 on in the order of the records; of device work that of its cause. 0: none.
+	 * The correlation id that formats write: the same live and on replay. */
+	uint32_t number;
+	/* Of a call: what it works on, as far as records told (CT_UNKNOWN). Of device work: as in its record. */
+	uint32_t device, context, stream;
 };
 
 #define EVENT_MAX_FIELDS 64

@@ -12,6 +12,10 @@ static const struct {
 	[CT_LOSS_READ] = { "malformed", "record arrived malformed" },
 	[CT_LOSS_ORPHAN] = { "orphan_return", "call began before the trace, or before a fork" },
 	[CT_LOSS_STACK] = { "no_stack", "stacks that found no room in the ring buffer: their calls were shown without (raise --ring-size)" },
+	[CT_LOSS_DEVICE] = { "device_dropped", "device records that CUPTI had no buffer for (raise --gpu-buffer)" },
+	[CT_LOSS_AGENT] = { "agent_full", "device records that came faster than they were taken" },
+	[CT_LOSS_TIME] = { "device_time", "device records without a time that can be true" },
+	[CT_LOSS_TAIL] = { "device_tail", "launches whose device record had not come by the end" },
 };
 
 const char *loss_name(enum ct_loss cause)

@@ -58,6 +58,7 @@ struct name_table {
 static const char *const source_names[CT_NAME_END] = {
 	[CT_NAME_NONE] = "unknown", [CT_NAME_REGISTERED] = "registered", [CT_NAME_SYMBOL] = "symbol",
 	[CT_NAME_DRIVER] = "driver", [CT_NAME_INNER] = "inner",		 [CT_NAME_FATBIN] = "fatbin",
+	[CT_NAME_DEVICE] = "device",
 };
 
 const char *kernel_name_source(uint8_t source)

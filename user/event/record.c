@@ -205,6 +205,59 @@ static int check_definition(const struct ct_hdr *h)
 	}
 }
 
+/* Device work and what belongs to it: a fixed part, and for some a tail that it announces. */
+static const uint16_t device_fixed[CT_KIND_END] = {
+	[CT_KERNEL] = sizeof(struct ct_kernel),	    [CT_COPY] = sizeof(struct ct_copy),
+	[CT_SET] = sizeof(struct ct_set),	    [CT_SYNC] = sizeof(struct ct_sync),
+	[CT_GRAPH] = sizeof(struct ct_work),	    [CT_OVERHEAD] = sizeof(struct ct_overhead),
+	[CT_MEMORY] = sizeof(struct ct_memory),	    [CT_MANAGED] = sizeof(struct ct_managed),
+	[CT_MARKER] = sizeof(struct ct_marker),	    [CT_COUNTER] = sizeof(struct ct_counter),
+	[CT_EVENT] = sizeof(struct ct_event),	    [CT_CLOCK] = sizeof(struct ct_clock),
+	[CT_DEVICE] = sizeof(struct ct_device),	    [CT_CONTEXT] = sizeof(struct ct_context),
+	[CT_STREAM] = sizeof(struct ct_stream),	    [CT_CAUSE] = sizeof(struct ct_cause),
+	[CT_METRIC] = sizeof(struct ct_metric),
+};
+
+static int check_device(const struct ct_hdr *h)
+{
+	size_t fixed = device_fixed[h->kind];
+
+	if (h->size < fixed)
+		return -EBADMSG;
+	switch (h->kind) {
+	case CT_GRAPH:
+	case CT_KERNEL:
+	case CT_COPY:
+	case CT_SET:
+	case CT_SYNC:
+	case CT_MEMORY:
+	case CT_MANAGED:
+		if (h->end_ns < h->start_ns)
+			return -EBADMSG;
+		return ((const struct ct_work *)h)->func < api_nfuncs || ((const struct ct_work *)h)->func == CT_NO_FUNC ?
+			       0 :
+			       -EBADMSG;
+	case CT_CAUSE:
+		return ((const struct ct_cause *)h)->func < api_nfuncs || ((const struct ct_cause *)h)->func == CT_NO_FUNC ?
+			       0 :
+			       -EBADMSG;
+	case CT_MARKER:
+		return check_tail(h, fixed,
+				  (size_t)((const struct ct_marker *)h)->text_len + ((const struct ct_marker *)h)->domain_len);
+	case CT_METRIC:
+		return check_tail(h, fixed,
+				  (size_t)((const struct ct_metric *)h)->name_len + ((const struct ct_metric *)h)->unit_len);
+	case CT_COUNTER:
+		return check_tail(h, fixed, (size_t)((const struct ct_counter *)h)->n * sizeof(struct ct_value));
+	case CT_EVENT:
+		return check_tail(h, fixed, ((const struct ct_event *)h)->text_len);
+	case CT_DEVICE:
+		return check_tail(h, fixed, ((const struct ct_device *)h)->name_len);
+	default:
+		return 0;
+	}
+}
+
 int record_check(const void *rec, size_t avail)
 {
 	const struct ct_hdr *h = rec;
@@ -236,6 +289,8 @@ int record_check(const void *rec, size_t avail)
 	case CT_STACK:
 		return check_definition(h);
 	default:
+		if (h->kind < CT_KIND_END && device_fixed[h->kind])
+			return check_device(h);
 		/* Kinds are append-only: one that is not known here has at least the head, and sinks pass it over. */
 		return 0;
 	}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* target.c - see target.h. Knows /proc; knows no record and no format of file. */
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,6 +20,7 @@
 struct target {
 	pid_t pid;
 	int dir, mem, root; /* of /proc/PID; -1: not opened yet */
+	int thread;	    /* /proc/TID of a thread in place of the main one, which has ended; -1: not needed */
 	struct target_map *maps;
 	int nmaps;
 	char *text; /* /proc/PID/maps; the paths point into it */
@@ -56,7 +59,7 @@ int target_open(struct target **out, pid_t pid, uint64_t start_boottime_ns)
 	if (!t)
 		return -ENOMEM;
 	t->pid = pid;
-	t->mem = t->root = -1;
+	t->mem = t->root = t->thread = -1;
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	t->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t->dir < 0) {
@@ -85,6 +88,8 @@ void target_close(struct target *t)
 		close(t->mem);
 	if (t->root >= 0)
 		close(t->root);
+	if (t->thread >= 0)
+		close(t->thread);
 	close(t->dir);
 	free(t->maps);
 	free(t->text);
@@ -96,25 +101,101 @@ pid_t target_pid(const struct target *t)
 	return t->pid;
 }
 
+/* ---- a process without its main thread -------------------------------------------------------------------- */
+
+/* The directory that shows the process's memory and files. */
+static int live(const struct target *t)
+{
+	return t->thread >= 0 ? t->thread : t->dir;
+}
+
+static bool shows_memory(int dir)
+{
+	int fd = openat(dir, "maps", O_RDONLY | O_CLOEXEC);
+	bool any;
+	char c;
+
+	if (fd < 0)
+		return false;
+	any = read(fd, &c, 1) == 1;
+	close(fd);
+	return any;
+}
+
+/* /proc/TID of a thread of the process; -1: it has ended. */
+static int open_thread(const struct target *t, const char *tid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%.16s", tid);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "task/%.16s", tid);
+	/* whoever has the number now is one of this process's threads */
+	if (fd >= 0 && (faccessat(t->dir, path, F_OK, 0) || !shows_memory(fd))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* A process keeps its memory when its main thread ends, but shows none of it under its own number. True: what has just
+ * failed may succeed now. */
+static bool find_thread(struct target *t)
+{
+	int fd, found = -1;
+	struct dirent *e;
+	DIR *tasks;
+
+	if (shows_memory(live(t)))
+		return false;
+	fd = openat(t->dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	tasks = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!tasks) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while (found < 0 && (e = readdir(tasks)))
+		if (isdigit((unsigned char)e->d_name[0]))
+			found = open_thread(t, e->d_name);
+	closedir(tasks);
+	if (found < 0)
+		return false;
+	if (t->thread >= 0)
+		close(t->thread);
+	t->thread = found;
+	return true;
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------- */
 
 static ssize_t read_some(struct target *t, uint64_t addr, void *buf, size_t len)
 {
+	bool opened = t->mem < 0;
 	ssize_t n;
 
-	if (t->mem < 0) {
-		t->mem = openat(t->dir, "mem", O_RDONLY | O_CLOEXEC);
-		if (t->mem < 0)
-			return errno == ENOENT ? -ESRCH : -errno;
-	}
 	if (addr > INT64_MAX)
 		return -EFAULT;
+	if (opened) {
+		t->mem = openat(live(t), "mem", O_RDONLY | O_CLOEXEC);
+		if (t->mem < 0 && errno != ENOENT && errno != ESRCH)
+			return -errno;
+	}
 	do
-		n = pread(t->mem, buf, len, (off_t)addr);
+		n = t->mem < 0 ? 0 : pread(t->mem, buf, len, (off_t)addr);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == EIO || errno == EOVERFLOW ? -EFAULT : -errno;
-	return n ? n : -ESRCH; /* the address space is gone: the process ended or exec'd */
+	if (n)
+		return n;
+	/* nothing there, or none any more: the process ended or exec'd; or its main thread ended */
+	if (!opened)
+		return -ESRCH;
+	if (t->mem >= 0)
+		close(t->mem);
+	t->mem = -1;
+	return find_thread(t) ? read_some(t, addr, buf, len) : -ESRCH;
 }
 
 int target_read(struct target *t, uint64_t addr, void *buf, size_t len)
@@ -159,7 +240,7 @@ ssize_t target_read_string(struct target *t, uint64_t addr, char *buf, size_t si
 static int read_text(struct target *t, char **text, size_t *len)
 {
 	size_t cap = 65536, have = 0;
-	int fd = openat(t->dir, "maps", O_RDONLY | O_CLOEXEC), err = 0;
+	int fd = openat(live(t), "maps", O_RDONLY | O_CLOEXEC), err = 0;
 	char *buf;
 
 	if (fd < 0)
@@ -190,7 +271,7 @@ static int read_text(struct target *t, char **text, size_t *len)
 	}
 	close(fd);
 	if (!err && !have)
-		err = -ESRCH; /* a zombie, or its main thread has ended */
+		err = -ESRCH; /* a zombie, or this thread has ended */
 	if (err) {
 		free(buf);
 		return err;
@@ -237,6 +318,8 @@ int target_refresh(struct target *t)
 	int n = 0, cap = 0, err = read_text(t, &text, &len);
 	bool changed;
 
+	if (err == -ESRCH && find_thread(t))
+		err = read_text(t, &text, &len);
 	if (err)
 		return err;
 	changed = !t->mapped || len != t->text_len;
@@ -320,14 +403,16 @@ int target_open_map(struct target *t, const struct target_map *m)
 		return -EINVAL;
 	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, m->start, m->end);
 	/* not O_RDONLY at once: opening a device or a FIFO may do something or wait */
-	fd = openat(t->dir, name, O_PATH | O_CLOEXEC);
+	fd = openat(live(t), name, O_PATH | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT && find_thread(t))
+		fd = openat(live(t), name, O_PATH | O_CLOEXEC);
 	if (fd >= 0 && !fstat(fd, &st) && !S_ISREG(st.st_mode)) {
 		close(fd);
 		return -EINVAL;
 	}
 	if (fd >= 0)
 		close(fd);
-	fd = openat(t->dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	fd = openat(live(t), name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
 	err = -errno;
@@ -347,6 +432,8 @@ int target_open_map(struct target *t, const struct target_map *m)
 int target_root(struct target *t)
 {
 	if (t->root < 0)
-		t->root = openat(t->dir, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		t->root = openat(live(t), "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t->root < 0 && errno == ENOENT && find_thread(t))
+		t->root = openat(live(t), "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return t->root >= 0 ? t->root : -errno;
 }

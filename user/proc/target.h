@@ -3,7 +3,8 @@
  * target.h - what can be read of a running process from outside: its memory, its mappings, the files behind them.
  *
  * A process may end, exec, or have its number reused at any moment: everything goes through a descriptor of /proc/PID
- * taken at the beginning, which never names another process. What is read is untrusted.
+ * taken at the beginning, which never names another process. What is read is untrusted. A process whose main thread has
+ * ended shows its memory and files under another thread's number: that one is found.
  */
 #ifndef CT_TARGET_H
 #define CT_TARGET_H

@@ -379,6 +379,9 @@ static const struct handle *ask(struct names *n, struct proc *p, uint64_t handle
 	if (!h.name)
 		return NULL;
 	h.source = (uint8_t)source;
+	/* the driver describes it: it may also be of a library that was loaded by the driver's own functions */
+	if (source == CT_NAME_DRIVER)
+		h.flags &= (uint8_t)~HANDLE_RUNTIME;
 	*err = learn(n, p, &h);
 	return handles_find(p->handles, handle);
 }

@@ -25,6 +25,7 @@
 #include "../util/msg.h"
 #include "cfi.h"
 #include "object.h"
+#include "packed.h"
 #include "symbols.h"
 
 #define IDLE_MAX 256		    /* objects of no living process that are kept */
@@ -194,6 +195,13 @@ struct object *objects_file(struct objects *home, int fd, const char *path)
 	return o;
 }
 
+bool object_changed(const struct object *o)
+{
+	struct stat st;
+
+	return o->fd >= 0 && (fstat(o->fd, &st) || !same_file(&o->st, &st));
+}
+
 struct object *objects_image(struct objects *home, const void *bytes, size_t len, const char *path)
 {
 	struct object *o;
@@ -257,25 +265,6 @@ bool object_has_dwarf(struct object *o)
 
 /* ---- headers ------------------------------------------------------------------------------------------ */
 
-/* Bytes that the debug sections take, compressed ones as they are when they have been unpacked. */
-static uint64_t dwarf_bytes(const struct elf_file *f)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < f->nshdr; i++) {
-		const Elf64_Shdr *sh = &f->shdr[i];
-		Elf64_Chdr chdr;
-
-		if (strncmp(elf_section_name(f, i), ".debug_", 7) || sh->sh_type == SHT_NOBITS)
-			continue;
-		if (!(sh->sh_flags & SHF_COMPRESSED))
-			sum += sh->sh_size < DWARF_MAX ? sh->sh_size : DWARF_MAX;
-		else if (pread(f->fd, &chdr, sizeof(chdr), (off_t)sh->sh_offset) == sizeof(chdr))
-			sum += chdr.ch_size < DWARF_MAX ? chdr.ch_size : DWARF_MAX;
-	}
-	return sum;
-}
-
 /* False: this is no file to look into. */
 static bool check(struct object *o)
 {
@@ -305,8 +294,15 @@ static bool check(struct object *o)
 			object_complain(o, "its ELF headers are damaged");
 		return false;
 	}
-	if (o->fd >= 0 && dwarf_bytes(&o->elf) >= DWARF_MAX) {
-		msg_note("%s has more than 2 GiB of debug information: it is not read", o->path);
+	if (packed_tables(&o->elf)) {
+		elf_file_close(&o->elf);
+		o->bad = true;
+		object_complain(o, "its symbol tables are compressed");
+		return false;
+	}
+	if (o->fd >= 0 && packed_dwarf_bytes(&o->elf) >= DWARF_MAX) {
+		msg_note("%s has more than 2 GiB of debug information, or it is packed in a way that no linker uses: it is not read",
+			 o->path);
 		o->no_dwarf = true;
 	}
 	return true;
@@ -351,6 +347,20 @@ bool object_read(struct object *o, uint64_t address, void *buf, size_t len)
 
 /* ---- libdwfl ------------------------------------------------------------------------------------------ */
 
+/* Takes the mini debug information's name away, so that libdwfl does not find it. */
+static void hide_symbols(const struct elf_file *f, Elf *elf)
+{
+	for (uint32_t i = 0; i < f->nshdr; i++) {
+		Elf_Scn *scn = packed_is_symbols(f, i) ? elf_getscn(elf, i) : NULL;
+		GElf_Shdr shdr;
+
+		if (!scn || !gelf_getshdr(scn, &shdr))
+			continue;
+		shdr.sh_name = 0;
+		gelf_update_shdr(scn, &shdr);
+	}
+}
+
 static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base, char **file, Elf **elf)
 {
 	struct object *o = *userdata;
@@ -366,6 +376,10 @@ static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_A
 	*elf = elf_begin(o->fd, ELF_C_READ, NULL);
 	if (!*elf)
 		return -1;
+	if (!packed_symbols_are_sane(&o->elf)) {
+		object_complain(o, "its mini debug information is damaged, or unpacks to more than 64 MiB");
+		hide_symbols(&o->elf, *elf);
+	}
 	/* libdwfl closes the descriptor that it is given; ours stays */
 	return fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
 }
@@ -384,7 +398,7 @@ static int open_debug(int root, const char *path, const struct stat *not_this)
 	good = !fstat(fd, &st) && S_ISREG(st.st_mode) && (st.st_dev != not_this->st_dev || st.st_ino != not_this->st_ino) &&
 	       (!st.st_uid || st.st_uid == geteuid()) && !(st.st_mode & (S_IWGRP | S_IWOTH));
 	if (good) {
-		good = !elf_file_open(&f, fd) && dwarf_bytes(&f) < DWARF_MAX;
+		good = !elf_file_open(&f, fd) && packed_dwarf_bytes(&f) < DWARF_MAX && !packed_tables(&f);
 		elf_file_close(&f);
 	}
 	if (good)

@@ -23,6 +23,7 @@ void objects_close(struct objects *); /* all spaces that use them are closed bef
 /* The object of an open file, with a reference. `path` is what users see: the same file under two paths is two objects.
  * The descriptor is consumed. NULL: no regular file, or no memory. */
 struct object *objects_file(struct objects *, int fd, const char *path);
+bool object_changed(const struct object *); /* the file was written since it was opened */
 /* The object of an image in memory: the vdso, which is no file. The bytes are copied. */
 struct object *objects_image(struct objects *, const void *bytes, size_t len, const char *path);
 struct object *object_keep(struct object *);

@@ -126,7 +126,8 @@ static void describe(struct space *s, struct target *t, const struct target_map 
 		return;
 	same = old && old->object && old->start == m->start && old->offset == m->offset && old->dev == m->dev &&
 	       old->ino == m->ino;
-	if (same && m->ino) {
+	/* the same file may have been written anew since, with no other number */
+	if (same && m->ino && !object_changed(old->object)) {
 		out->object = object_keep(old->object);
 	} else if (m->ino) {
 		fd = target_open_map(t, m);

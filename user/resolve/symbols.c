@@ -12,7 +12,7 @@
 
 #include "symbols.h"
 
-#define SYMBOLS_INDEX_MAX (16 << 20)
+#define SYMBOLS_INDEX_MAX (4 << 20) /* 128 MiB of index; the largest libraries have a million */
 #define BACK_MAX 64	     /* symbols before an address that are looked at for one that is big enough */
 #define SIZELESS_MAX 0x10000 /* bytes that a symbol without a size is believed to stand for */
 #define NAME_LEN_MAX 16384
@@ -300,12 +300,15 @@ int symbols_find(struct object *o, uint64_t address, bool exact, struct symbols_
 	mod = x ? dwarf_of(o, x) : NULL;
 	if (!mod)
 		return 1;
+	cu = dwfl_module_addrdie(mod, lookup_at, &bias);
+	/* libdwfl takes what lies between two pieces of a unit, like the C library's _start, for the unit's own */
+	if (cu && !dwarf_haspc(cu, lookup_at - bias))
+		return 1;
 	line = dwfl_module_getsrc(mod, lookup_at);
 	if (line) {
 		out[0].file = dwfl_lineinfo(line, NULL, &n, NULL, NULL, NULL);
 		out[0].line = n > 0 ? (uint32_t)n : 0;
 	}
-	cu = dwfl_module_addrdie(mod, lookup_at, &bias);
 	n = cu ? inlined(x, cu, lookup_at - bias, out, max) : 1;
 	if (n > 0)
 		return n;

@@ -9,6 +9,7 @@
  *     chain big          main > roomy (an array of 64 KiB on the stack) > cudaMalloc
  *     chain often N      main > outer > middle > inner > cudaMalloc, N times
  *     chain lines        for each line of input: main > outer > middle > inner > cudaMalloc
+ *     chain alone        the same in a thread, alone > outer, after the main thread has ended
  *     chain hang         main > outer > middle > inner > cudaMalloc, then main > wait_for_gpu > cudaDeviceSynchronize
  */
 #include <cuda_runtime_api.h>
@@ -79,6 +80,16 @@ static void *worker(void *arg)
 	return arg;
 }
 
+KEEP static void *alone(void *main_thread)
+{
+	char line[16];
+
+	pthread_join(*(pthread_t *)main_thread, NULL);
+	while (fgets(line, sizeof(line), stdin))
+		outer(128);
+	exit(0);
+}
+
 KEEP int wait_for_gpu(void)
 {
 	return cudaDeviceSynchronize() + never;
@@ -109,6 +120,13 @@ int main(int argc, char **argv)
 
 		while (fgets(line, sizeof(line), stdin))
 			err |= outer(128);
+	} else if (!strcmp(mode, "alone")) {
+		static pthread_t self;
+
+		self = pthread_self();
+		if (!pthread_create(&t, NULL, alone, &self))
+			pthread_exit(NULL);
+		err = 1;
 	} else if (!strcmp(mode, "hang")) {
 		err = outer(128);
 		err |= wait_for_gpu();
