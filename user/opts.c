@@ -113,7 +113,8 @@ static int one_of(const char *name, const char *val, const char *const *words)
 		return 0;                                                                                              \
 	}
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
-ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame")
+ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame",
+       "perfetto")
 ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")

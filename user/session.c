@@ -315,6 +315,7 @@ static int open_sinks(struct session *s)
 		[OPTS_FORMAT_JSON] = &sink_json,
 		[OPTS_FORMAT_FOLDED] = &sink_folded,
 		[OPTS_FORMAT_FLAME] = &sink_flame,
+		[OPTS_FORMAT_PERFETTO] = &sink_perfetto,
 	};
 	const struct opts *o = s->o;
 	const struct sink_ops *ops[2];
@@ -337,6 +338,7 @@ static int open_sinks(struct session *s)
 		.title = opts_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
+		.boottime_offset_ns = clock_ns(CLOCK_BOOTTIME) - s->started_ns,
 		.version = CT_VERSION,
 	};
 	if (!o->counts_only)

@@ -113,6 +113,8 @@
 #define SAME_AS(a) .role = API_ROLE_SAME_AS, .of = #a
 #define OWNER .role = API_ROLE_OWNER
 #define UNLOADS .role = API_ROLE_UNLOADS
+#define ALLOCATES .role = API_ROLE_ALLOCATES
+#define FREES .role = API_ROLE_FREES
 #define IN_CONTEXT .in_context = true
 
 /* rows: plain, with flags, for some versions only (since, until: CUDA version / 10) */

@@ -42,6 +42,7 @@ struct sink_end {
 struct sink;
 struct sink_ops {
 	const char *name, *help;
+	bool binary;   /* nothing for a terminal */
 	bool own_file; /* makes the file opts->path itself: `out` leads nowhere */
 	/* Returns 0 or -errno; -EINVAL after a message that says why. */
 	int (*open)(struct sink *, const struct sink_opts *);
@@ -55,8 +56,13 @@ struct sink {
 	void *priv;
 };
 
+/* The sink of a format's name; NULL: there is none (sinks.c, which has the names). */
+const struct sink_ops *sinks_find(const char *name);
+/* "table, json or perfetto": the names, for messages. Returns buf. */
+const char *sinks_names(char *buf, size_t size);
+
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame;
 /* What other programs read. */
-extern const struct sink_ops sink_perfetto, sink_chrome;
+extern const struct sink_ops sink_perfetto;
 
 #endif

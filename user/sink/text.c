@@ -125,10 +125,9 @@ void text_plain(struct text *t, const char *s, size_t max)
 	t->len = (size_t)(p - t->s);
 }
 
-void text_utf8(struct text *t, const char *s, size_t max)
+void text_utf8(struct text *t, const char *s, size_t n)
 {
-	size_t all = strnlen(s, max + 1), n = all > max ? text_cut(s, max) : all;
-	char *p = text_room(t, n * 3);
+	char *p = text_room(t, n * 3 + 1);
 
 	if (!p)
 		return;
