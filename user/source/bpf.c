@@ -21,6 +21,7 @@
 #include "../util/types.h"
 #include "cudatrace.skel.h"
 #include "attach.h"
+#include "host.h"
 #include "backlog.h"
 #include "bpf_maps.h"
 #include "chatty.h"
@@ -253,6 +254,20 @@ static int check_pids(struct bpf_source *b)
 	return 0;
 }
 
+/* Links for single processes: they find a process by its main thread's memory, which is gone when that thread has ended. */
+static bool want_pid_links(const struct bpf_source *b)
+{
+	char status[4096];
+
+	if (!b->npids || b->npids > PID_LINKS_MAX || b->plan->follow)
+		return false;
+	for (int i = 0; i < b->npids; i++) {
+		if (host_status(b->plan->pids[i], status, sizeof(status)) || !host_status_line(status, "VmSize"))
+			return false;
+	}
+	return attach_pid_links_work(b->kind);
+}
+
 static int trace_pids(struct bpf_source *b)
 {
 	int i, err;
@@ -466,7 +481,7 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	/* Only where tracefs is used at all: its locks are the whole machine's. */
 	if (b->kind == ATTACH_TRACEFS)
 		attach_sweep_stale();
-	b->per_process = b->npids && b->npids <= PID_LINKS_MAX && !plan->follow && attach_pid_links_work(b->kind);
+	b->per_process = want_pid_links(b);
 	err = load(b);
 	if (err)
 		return err;

@@ -13,6 +13,9 @@ struct snapshot;
 
 struct source_ops {
 	const char *name;
+	/* May be NULL. Before any source of the session opens: what this one needs in the plan, as variables in the program's
+	 * environment. Returns 0 or -errno after one message. close() follows if it set priv. */
+	int (*prepare)(struct source *, struct capture_plan *);
 	/* Prepares the source; the program of plan->cmd is started but has not run an instruction of its own.
 	 * Returns 0 or -errno after one message. */
 	int (*open)(struct source *, const struct capture_plan *);
@@ -27,8 +30,10 @@ struct source_ops {
 	int (*drain)(struct source *, emit_fn, void *ctx);
 	/* No record with an earlier end_ns will come: the session merges sources below the smallest. */
 	uint64_t (*safe_until_ns)(struct source *);
-	/* Stop making records (detach); what is already there can still be drained. */
+	/* Stop making records (detach); what is already there can still be drained. A source that is not the session's first
+	 * is drained until it says 1, at most for some seconds. */
 	void (*stop)(struct source *);
+	/* Adds to what is there. */
 	void (*losses)(struct source *, struct losses *);
 	/* Each of the next seven may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
 	int (*status)(struct source *);
