@@ -2,9 +2,9 @@
 /*
  * event.h - what flows: records, and records with what belongs to them.
  *
- * record -> resolve -> join -> filter -> sink. A source hands in records; resolve makes records of what only
- * the live machine knows; join keeps the tables that give a record its process (later: its cause, its kernel's
- * name, its stack); filter decides what is shown. Sinks see struct event, nothing else.
+ * record -> resolve -> nest -> join -> filter -> sink. A source hands in records; resolve makes records of what only
+ * the live machine knows; nest puts parents before their children; join gives device work its cause and calls their
+ * numbers; filter decides what is shown. Sinks see struct event, nothing else.
  */
 #ifndef CT_EVENT_H
 #define CT_EVENT_H
@@ -55,7 +55,8 @@ struct stack {
 
 /* The call that caused device work: what join remembers of its record. Owned by join. */
 struct cause {
-	uint64_t start_ns, end_ns;
+	uint64_t start_ns;
+	uint64_t end_ns; /* 0: not known, as of a call that is not shown */
 	uint32_t tid;
 	uint16_t func; /* row */
 };
@@ -99,6 +100,8 @@ void name_table_close(struct name_table *);
 int name_table_record(struct name_table *, const struct ct_hdr *);
 /* The kernel that a call's record names; NULL: it names none, or one that is not known. */
 const struct kernel_name *name_table_find(struct name_table *, const struct ct_call *);
+/* The kernel that a handle names in a process; NULL: not known. */
+const struct kernel_name *name_table_handle(struct name_table *, uint32_t pid, uint64_t handle);
 
 /* ---- stacks (event/stacks.c), as CT_FRAME and CT_STACK records tell them ---- */
 /* Remembered at least, the newest ones; whoever makes the records uses no older ids. */
@@ -111,6 +114,8 @@ void stack_table_close(struct stack_table *);
 int stack_table_record(struct stack_table *, const struct ct_hdr *);
 /* The stack of a call's record (CT_F_STACK); NULL: it has none, or one that is not known. */
 const struct stack *stack_table_find(struct stack_table *, const struct ct_call *);
+/* The stack with an id; NULL: not known. */
+const struct stack *stack_table_get(struct stack_table *, uint32_t id);
 
 /* ---- the filter (event/filter.c): what the user asked to see ---- */
 struct filter {
@@ -121,7 +126,8 @@ struct filter {
 	const char *comm_glob;	  /* NULL: off; fnmatch(3) on the process's name */
 	uint32_t tid;		  /* 0: off (initial namespace) */
 	bool nested;		  /* show calls inside calls */
-	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
+	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given; and calls that are
+				     hidden but say what later ones work on */
 };
 bool filter_match(const struct filter *, const struct event *);
 
