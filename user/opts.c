@@ -114,7 +114,7 @@ static int one_of(const char *name, const char *val, const char *const *words)
 	}
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
 ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame",
-       "perfetto")
+       "perfetto", "chrome")
 ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
@@ -326,11 +326,12 @@ static const struct option_row options[] = {
 	  "names of kernels with all template arguments and parameters" },
 
 	{ .name = "Output", .cmds = TRACES },
-	{ 'o', "output", "FILE", set_output, TRACES | OPTS_STUCK, NULL, "write to FILE" },
+	{ 'o', "output", "FILE", set_output, TRACES | OPTS_STUCK, NULL, "write to FILE; compressed when its name ends in .gz" },
 	{ 'A', "append", NULL, set_append, TRACES, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
 	  "table, json, folded (a line for each stack with its weight, at the end) or flame (a flame\n"
-	  "graph of them as one HTML page); the latter two imply -k" },
+	  "graph of them as one HTML page), which imply -k; perfetto (for ui.perfetto.dev) or chrome\n"
+	  "(JSON as PyTorch's profiler writes it; with %p in FILE a file for each process)" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, or flame: a flame graph as one HTML page" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", set_weight, TRACES, "calls",
@@ -446,6 +447,7 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 static int contradictions(const struct opts *o)
 {
 	bool folds = o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME;
+	bool timeline = o->format == OPTS_FORMAT_PERFETTO || o->format == OPTS_FORMAT_CHROME;
 	const struct {
 		bool first, second;
 		const char *text;
@@ -485,6 +487,13 @@ static int contradictions(const struct opts *o)
 		{ folds, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
 		{ o->weight == SINK_WEIGHT_TIME, o->no_return, "--no-return knows no durations: leave out --weight time" },
 		{ o->format == OPTS_FORMAT_FLAME, o->append, "--format flame writes a whole page: leave out -A" },
+		{ timeline, o->append, "--format perfetto and chrome write whole files: leave out -A" },
+		{ timeline, o->counts || o->counts_only, "--format perfetto and chrome have no counts: leave out -c and -C" },
+		{ timeline, o->enter_exit, "--format perfetto and chrome draw a call once: leave out --enter-exit" },
+		{ timeline, o->unfinished_ns, "--format perfetto and chrome draw calls that have ended: leave out --unfinished" },
+		{ timeline, o->time_given, "--time is for the table: --format perfetto and chrome keep nanoseconds" },
+		{ timeline, o->tid_column, "--tid is for the table: --format perfetto and chrome have a row for each thread" },
+		{ timeline, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
@@ -513,7 +522,7 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		}
 		if (optind < argc)
 			o->cmd = argv + optind;
-		if (cmd == OPTS_FOLDED && o->format < OPTS_FORMAT_FOLDED) {
+		if (cmd == OPTS_FOLDED && o->format != OPTS_FORMAT_FOLDED && o->format != OPTS_FORMAT_FLAME) {
 			msg_error("'cudatrace folded' adds up stacks: give --format folded or flame, or leave out 'folded'");
 			return -EINVAL;
 		}

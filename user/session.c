@@ -336,7 +336,7 @@ static bool want_color(const struct session *s)
 	return s->out.is_tty && !(no && *no) && term && strcmp(term, "dumb");
 }
 
-static int open_sinks(struct session *s)
+static const struct sink_ops *format_of(const struct opts *o)
 {
 	static const struct sink_ops *const formats[] = {
 		[OPTS_FORMAT_TABLE] = &sink_table,
@@ -345,6 +345,12 @@ static int open_sinks(struct session *s)
 		[OPTS_FORMAT_FLAME] = &sink_flame,
 		[OPTS_FORMAT_PERFETTO] = &sink_perfetto,
 	};
+
+	return formats[o->format];
+}
+
+static int open_sinks(struct session *s)
+{
 	const struct opts *o = s->o;
 	const struct sink_ops *ops[2];
 	int n = 0, err;
@@ -353,6 +359,7 @@ static int open_sinks(struct session *s)
 	s->last_record_ns = s->last_end_ns = s->started_ns;
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
+		.path = o->output,
 		.time = o->time,
 		.tid = o->tid_column,
 		.color = want_color(s),
@@ -370,7 +377,7 @@ static int open_sinks(struct session *s)
 		.version = CT_VERSION,
 	};
 	if (!o->counts_only)
-		ops[n++] = formats[o->format];
+		ops[n++] = format_of(o);
 	if (o->counts || o->counts_only)
 		ops[n++] = &sink_count;
 	for (int i = 0; i < n; i++) {
@@ -418,6 +425,26 @@ static int open_sources(struct session *s)
 	return err;
 }
 
+static int open_output(struct session *s)
+{
+	const struct opts *o = s->o;
+	const struct sink_ops *format = o->counts_only ? &sink_count : format_of(o);
+	bool splits = format->splits && o->output && strstr(o->output, "%p");
+	int err = out_open(&s->out, splits ? "/dev/null" : o->output, o->append);
+
+	if (!err && out_is_gzip(o->output) && !splits)
+		err = out_gzip(&s->out);
+	if (err) {
+		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
+		return err;
+	}
+	if (format->binary && s->out.is_tty) {
+		msg_error("--format %s is for programs to read, not for a terminal: give -o FILE", format->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int open_all(struct session *s)
 {
 	int err, fd;
@@ -425,11 +452,9 @@ static int open_all(struct session *s)
 	err = session_plan(&s->plan, s->o);
 	if (err)
 		return err;
-	err = out_open(&s->out, s->o->output, s->o->append);
-	if (err) {
-		msg_error("cannot write to %s: %s", s->o->output ? s->o->output : "standard output", strerror(-err));
+	err = open_output(s);
+	if (err)
 		return err;
-	}
 	s->out.stop = &signals_pending;
 	s->loop = loop_open();
 	if (open_stages(s) || !s->loop)

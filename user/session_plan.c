@@ -111,7 +111,8 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	c->min_duration_ns = o->min_duration_ns;
 	c->min_size_bytes = o->min_size_bytes;
 	/* a muted function's failures and counts would be missing */
-	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format >= OPTS_FORMAT_FOLDED;
+	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format == OPTS_FORMAT_FOLDED ||
+			 o->format == OPTS_FORMAT_FLAME;
 	c->library = o->library;
 	c->ring_bytes = o->ring_bytes;
 	c->probe_kind = o->probe_kind;

@@ -28,6 +28,9 @@ struct sink_opts {
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
 	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
+	/* A variable of a process's environment, as far as it is known; false: it is not. NULL: none is. */
+	bool (*environment)(void *ctx, uint32_t pid, const char *name, char *buf, size_t size);
+	void *environment_ctx;
 	const char *version;	 /* of cudatrace */
 };
 
@@ -43,6 +46,7 @@ struct sink;
 struct sink_ops {
 	const char *name, *help;
 	bool binary;   /* nothing for a terminal */
+	bool splits;   /* with %p in opts->path makes a file for each process itself: `out` leads nowhere then */
 	bool own_file; /* makes the file opts->path itself: `out` leads nowhere */
 	/* Returns 0 or -errno; -EINVAL after a message that says why. */
 	int (*open)(struct sink *, const struct sink_opts *);
@@ -63,6 +67,6 @@ const char *sinks_names(char *buf, size_t size);
 
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame;
 /* What other programs read. */
-extern const struct sink_ops sink_perfetto;
+extern const struct sink_ops sink_perfetto, sink_chrome;
 
 #endif

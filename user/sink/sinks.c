@@ -6,7 +6,7 @@
 #include "sink.h"
 
 static const struct sink_ops *const sinks[] = {
-	&sink_table, &sink_json, &sink_folded, &sink_flame, &sink_perfetto,
+	&sink_table, &sink_json, &sink_folded, &sink_flame, &sink_perfetto, &sink_chrome,
 };
 
 const struct sink_ops *sinks_find(const char *name)
