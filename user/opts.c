@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "opts.h"
+#include "opts_rows.h"
 #include "util/msg.h"
 #include "util/parse.h"
 
@@ -17,8 +18,6 @@
 #define RING_MIN (64u << 10)
 #define RING_MAX (1u << 30)
 
-/* A setter: 0, or -EINVAL after one message. `name` is the option as it is called in messages. */
-typedef int (*opt_set)(struct opts *, const char *name, const char *val);
 
 /* ---- setters ------------------------------------------------------------------------------------------ */
 
@@ -101,10 +100,10 @@ static int one_of(const char *name, const char *val, const char *const *words)
 }
 
 #define ONE_OF(fn, member, type, stmt, ...)                                                                            \
+	static const char *const fn##_words[] = { __VA_ARGS__, NULL };                                                 \
 	static int fn(struct opts *o, const char *name, const char *val)                                               \
 	{                                                                                                              \
-		static const char *const words[] = { __VA_ARGS__, NULL };                                              \
-		int i = one_of(name, val, words);                                                                      \
+		int i = one_of(name, val, fn##_words);                                                                 \
                                                                                                                        \
 		if (i < 0)                                                                                             \
 			return i;                                                                                      \
@@ -113,16 +112,27 @@ static int one_of(const char *name, const char *val, const char *const *words)
 		return 0;                                                                                              \
 	}
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
-ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame",
-       "perfetto", "chrome")
-ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes")
+ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes", "gpu")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
+ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device", "cgroup")
+ONE_OF(set_stat, stat, enum sink_stat, (void)0, "table", "json", "csv")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
 
+static int set_format(struct opts *o, const char *name, const char *val)
+{
+	char known[256];
+
+	o->format = sinks_find(val);
+	if (o->format && !(o->format->flags & SINKS_COMMAND))
+		return 0;
+	msg_error("%s: '%s' is not one of %s", name, val, sinks_names(0, known, sizeof(known)));
+	return -EINVAL;
+}
+
+static const char *const set_stack_words[] = { "dwarf", "fp", NULL };
 static int set_stack(struct opts *o, const char *name, const char *val)
 {
-	static const char *const words[] = { "dwarf", "fp", NULL };
-	int i = val ? one_of(name, val, words) : 0;
+	int i = val ? one_of(name, val, set_stack_words) : 0;
 
 	if (i < 0)
 		return i;
@@ -130,11 +140,10 @@ static int set_stack(struct opts *o, const char *name, const char *val)
 	return 0;
 }
 
+static const char *const set_probe_kind_words[] = { "session", "multi", "tracefs", "perf", NULL };
 static int set_probe_kind(struct opts *o, const char *name, const char *val)
 {
-	static const char *const words[] = { "session", "multi", "tracefs", "perf", NULL };
-
-	if (one_of(name, val, words) < 0)
+	if (one_of(name, val, set_probe_kind_words) < 0)
 		return -EINVAL;
 	o->probe_kind = val;
 	return 0;
@@ -266,48 +275,53 @@ SWITCH(set_no_python, no_python)
 SWITCH(set_counts_only, counts_only)
 SWITCH(set_no_return, no_return)
 SWITCH(set_strict, strict)
+SWITCH(set_hist, hist)
 SWITCH(set_help, help)
 SWITCH(set_version, version)
 
-/* ---- the rows ----------------------------------------------------------------------------------------- */
+static int set_stat_json(struct opts *o, const char *name, const char *val)
+{
+	(void)val;
+	return set_stat(o, name, "json");
+}
 
-struct option_row {
-	int letter; /* 0: none */
-	const char *name, *arg; /* arg begins with '[': may be left out, and then the setter gets NULL */
-	opt_set set;
-	int cmds;
-	const char *def; /* set before anything is parsed, shown in --help */
-	const char *help; /* a newline begins a line of its own */
-};
+static int set_stat_csv(struct opts *o, const char *name, const char *val)
+{
+	(void)val;
+	return set_stat(o, name, "csv");
+}
+
+/* ---- the rows ----------------------------------------------------------------------------------------- */
 
 /* A row without a setter is a heading. What the format leaves no room for, such as columns, `folded` has no option for. */
 #define TRACES (OPTS_TRACE | OPTS_FOLDED)
-#define ALL (TRACES | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK)
-static const struct option_row options[] = {
-	{ .name = "What to trace", .cmds = TRACES },
-	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_DOCTOR | OPTS_STUCK, NULL,
+#define RUNS (TRACES | OPTS_STAT) /* those that take a CMD */
+#define ALL (RUNS | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK)
+const struct option_row opts_rows[] = {
+	{ .name = "What to trace", .cmds = RUNS },
+	{ 'p', "pid", "PID", set_pid, RUNS | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
-	{ 'f', "follow", NULL, set_follow, TRACES, NULL, "the children of the traced processes too" },
+	{ 'f', "follow", NULL, set_follow, RUNS, NULL, "the children of the traced processes too" },
 	{ 't', "thread", "TID", set_tid, TRACES, NULL, "one thread only" },
-	{ 0, "cgroup", "PATH", set_cgroup, TRACES, NULL,
+	{ 0, "cgroup", "PATH", set_cgroup, RUNS, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
-	{ 0, "comm", "GLOB", set_comm, TRACES, NULL, "processes of this name" },
-	{ 0, "library", "PATH", set_library, TRACES | OPTS_STUCK, NULL, "functions of this file only" },
-	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_LIST, NULL, "one API only: runtime or driver" },
-	{ 'u', "user", "USER", set_user, TRACES, NULL, "run CMD as this user (a name or a number)" },
-	{ 'E', "env", "VAR[=VAL]", set_env, TRACES, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
+	{ 0, "comm", "GLOB", set_comm, RUNS, NULL, "processes of this name" },
+	{ 0, "library", "PATH", set_library, RUNS | OPTS_STUCK, NULL, "functions of this file only" },
+	{ 0, "domain", "NAME", set_domain, RUNS | OPTS_LIST, NULL, "one API only: runtime or driver", set_domain_words },
+	{ 'u', "user", "USER", set_user, RUNS, NULL, "run CMD as this user (a name or a number)" },
+	{ 'E', "env", "VAR[=VAL]", set_env, RUNS, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
 
-	{ .name = "What to show", .cmds = TRACES },
+	{ .name = "What to show", .cmds = RUNS },
 	{ 0, "over", "TIME", set_over, OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
 	{ 0, "watch", NULL, set_watch, OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print what is new, and what has gone on" },
-	{ 'e', "events", "LIST", set_events, TRACES | OPTS_LIST, NULL,
+	{ 'e', "events", "LIST", set_events, RUNS | OPTS_LIST, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default" },
-	{ 0, "failed", NULL, set_failed, TRACES, NULL, "calls that returned an error" },
-	{ 0, "min-duration", "TIME", set_min_duration, TRACES, NULL, "calls that took at least this long: 1ms, 50us" },
-	{ 0, "min-size", "SIZE", set_min_size, TRACES, NULL,
+	{ 0, "failed", NULL, set_failed, RUNS, NULL, "calls that returned an error" },
+	{ 0, "min-duration", "TIME", set_min_duration, RUNS, NULL, "calls that took at least this long: 1ms, 50us" },
+	{ 0, "min-size", "SIZE", set_min_size, RUNS, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
 	{ 0, "unfinished", "TIME", set_unfinished, OPTS_TRACE, NULL,
 	  "calls that have not returned after so long (5, 500ms) too, at once; and again when they do" },
@@ -319,42 +333,52 @@ static const struct option_row options[] = {
 
 	{ 'k', "stack", "[=HOW]", set_stack, TRACES, NULL,
 	  "the user stack under each row: dwarf (what -k alone means), unwound by .eh_frame from a\n"
-	  "copy of up to 16 KiB of it, or fp: frame pointers, cheaper, for programs built with them" },
+	  "copy of up to 16 KiB of it, or fp: frame pointers, cheaper, for programs built with them", set_stack_words },
 	{ 0, "no-python", NULL, set_no_python, TRACES | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
 	{ 0, "mangled", NULL, set_mangled, TRACES | OPTS_STUCK, NULL, "names of kernels and functions as the compiler made them" },
 	{ 0, "full-names", NULL, set_full_names, TRACES | OPTS_STUCK, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
-	{ .name = "Output", .cmds = TRACES },
-	{ 'o', "output", "FILE", set_output, TRACES | OPTS_STUCK, NULL, "write to FILE; compressed when its name ends in .gz" },
-	{ 'A', "append", NULL, set_append, TRACES, NULL, "add to FILE" },
+	{ .name = "Output", .cmds = RUNS },
+	{ 'o', "output", "FILE", set_output, RUNS | OPTS_STUCK, NULL, "write to FILE; compressed when its name ends in .gz" },
+	{ 'A', "append", NULL, set_append, RUNS, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
-	  "table, json, folded (a line for each stack with its weight, at the end) or flame (a flame\n"
-	  "graph of them as one HTML page), which imply -k; perfetto (for ui.perfetto.dev) or chrome\n"
-	  "(JSON as PyTorch's profiler writes it; with %p in FILE a file for each process)" },
-	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, or flame: a flame graph as one HTML page" },
+	  "table, json, csv, html (a timeline as one page), perfetto (for ui.perfetto.dev), chrome (JSON\n"
+	  "as PyTorch's profiler writes it; with %p in FILE a file for each process), or, which imply -k:\n"
+	  "folded (a line for each stack with its weight), flame (a flame graph of them as one page),\n"
+	  "speedscope" },
+	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", set_weight, TRACES, "calls",
-	  "what a stack weighs in folded and flame: calls, time (in the calls, in microseconds), or\n"
-	  "bytes (that they move or allocate)" },
-	{ 0, "time", "UNIT", set_time, OPTS_TRACE, "ms", "ms or us since the start, or iso: the time of day (UTC)" },
+	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
+	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
+	  "what the device did for them)", set_weight_words },
+	{ 0, "time", "UNIT", set_time, OPTS_TRACE, "ms", "ms or us since the start, or iso: the time of day (UTC)", set_time_words },
 	{ 0, "tid", NULL, set_tid_column, OPTS_TRACE, NULL, "a column with the thread" },
 	{ 'c', "count-only", NULL, set_counts_only, OPTS_TRACE, NULL, "no rows: counts and times by function at the end" },
 	{ 'C', "counts", NULL, set_counts, OPTS_TRACE, NULL, "counts and times by function after the rows" },
-	{ 0, "color", "WHEN", set_color, OPTS_TRACE, "auto", "auto, always or never" },
+	{ 0, "color", "WHEN", set_color, OPTS_TRACE, "auto", "auto, always or never", set_color_words },
 
-	{ .name = "Until when", .cmds = TRACES },
-	{ 'd', "duration", "TIME", set_duration, TRACES, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
+	{ .name = "What to print", .cmds = OPTS_STAT },
+	{ 0, "by", "WHAT", set_by, OPTS_STAT, "function",
+	  "what calls are told apart by: function, process, thread, kernel, stream,\ndevice or cgroup", set_by_words },
+	{ 0, "hist", NULL, set_hist, OPTS_STAT, NULL, "histograms of the durations, a column an octave" },
+	{ 0, "format", "NAME", set_stat, OPTS_STAT, "table", "table, json or csv", set_stat_words },
+	{ 0, "json", NULL, set_stat_json, OPTS_STAT, NULL, "the same as --format json" },
+	{ 0, "csv", NULL, set_stat_csv, OPTS_STAT, NULL, "the same as --format csv" },
+
+	{ .name = "Until when", .cmds = RUNS },
+	{ 'd', "duration", "TIME", set_duration, RUNS, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
 	{ 'n', "count", "N", set_count, TRACES, NULL, "stop after N rows" },
 
-	{ .name = "How to trace", .cmds = TRACES },
-	{ 0, "no-return", NULL, set_no_return, TRACES, NULL,
+	{ .name = "How to trace", .cmds = RUNS },
+	{ 0, "no-return", NULL, set_no_return, RUNS, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
-	{ 0, "ring-size", "SIZE", set_ring, TRACES | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
-	{ 0, "probe-kind", "KIND", set_probe_kind, TRACES | OPTS_DOCTOR | OPTS_STUCK, NULL,
-	  "session, multi, tracefs or perf instead of the best that this kernel has" },
-	{ 0, "strict", NULL, set_strict, TRACES, NULL, "exit with status 3 if anything was lost" },
+	{ 0, "ring-size", "SIZE", set_ring, RUNS | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
+	{ 0, "probe-kind", "KIND", set_probe_kind, RUNS | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	  "session, multi, tracefs or perf instead of the best that this kernel has", set_probe_kind_words },
+	{ 0, "strict", NULL, set_strict, RUNS, NULL, "exit with status 3 if anything was lost" },
 
 	{ .name = "Other", .cmds = ALL },
 	{ 'v', "verbose", NULL, set_verbose, ALL, NULL,
@@ -362,6 +386,7 @@ static const struct option_row options[] = {
 	{ 'V', "version", NULL, set_version, ALL, NULL, "print the version" },
 	{ 'h', "help", NULL, set_help, ALL, NULL, "print this text" },
 };
+const int opts_nrows = ARRAY_LEN(opts_rows);
 
 /* ---- parsing ------------------------------------------------------------------------------------------ */
 
@@ -370,8 +395,8 @@ static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
 {
 	*shorts++ = '+'; /* what comes after the first word is CMD's */
 	*shorts++ = ':';
-	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-		const struct option_row *r = &options[i];
+	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++) {
+		const struct option_row *r = &opts_rows[i];
 
 		if (!r->set || !(r->cmds & (int)cmd))
 			continue;
@@ -391,11 +416,11 @@ static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
 
 static const struct option_row *row_of(int c)
 {
-	if (c >= LONG_ONLY && c < LONG_ONLY + (int)ARRAY_LEN(options))
-		return &options[c - LONG_ONLY];
-	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		if (options[i].set && options[i].letter == c)
-			return &options[i];
+	if (c >= LONG_ONLY && c < LONG_ONLY + (int)ARRAY_LEN(opts_rows))
+		return &opts_rows[c - LONG_ONLY];
+	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++)
+		if (opts_rows[i].set && opts_rows[i].letter == c)
+			return &opts_rows[i];
 	return NULL;
 }
 
@@ -428,12 +453,12 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 		msg_error("--%s takes no value", r->name);
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++) {
 		char candidate[64];
 
-		if (!options[i].set || !(options[i].cmds & (int)cmd))
+		if (!opts_rows[i].set || !(opts_rows[i].cmds & (int)cmd))
 			continue;
-		snprintf(candidate, sizeof(candidate), "--%s", options[i].name);
+		snprintf(candidate, sizeof(candidate), "--%s", opts_rows[i].name);
 		parse_nearest_add(&near, name, candidate);
 	}
 	if (near.n)
@@ -446,11 +471,12 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 /* What contradicts what, and why: { both true } is an error. */
 static int contradictions(const struct opts *o)
 {
-	bool folds = o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME;
-	bool timeline = o->format == OPTS_FORMAT_PERFETTO || o->format == OPTS_FORMAT_CHROME;
+	const char *name = o->format->ops->name;
+	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
+	bool json = o->format->ops == &sink_json;
 	const struct {
 		bool first, second;
-		const char *text;
+		const char *text; /* %s: the name of the format */
 	} rules[] = {
 		{ o->npids, o->cmd, "-p traces processes that run already and CMD starts one: give one of the two" },
 		{ o->tid, o->cmd, "-t traces a thread that runs already and CMD starts a program: give one of the two" },
@@ -458,7 +484,7 @@ static int contradictions(const struct opts *o)
 		{ o->env, !o->cmd, "-E changes CMD's environment: give a CMD after --" },
 		{ o->append, !o->output, "-A adds to the FILE of -o: give -o FILE" },
 		{ o->counts, o->counts_only, "-C prints counts after the rows and -c instead of them: give one of the two" },
-		{ o->counts || o->counts_only, o->format == OPTS_FORMAT_JSON,
+		{ o->counts || o->counts_only, json,
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON file afterwards" },
 		{ o->counts_only, o->enter_exit, "-c prints no rows: leave out --enter-exit" },
 		{ o->no_return, o->failed, "--no-return knows no results: leave out --failed" },
@@ -471,35 +497,29 @@ static int contradictions(const struct opts *o)
 		{ o->enter_exit, o->failed, "--enter-exit prints calls before their results are known: leave out --failed" },
 		{ o->enter_exit, o->min_duration_ns,
 		  "--enter-exit prints calls before their durations are known: leave out --min-duration" },
-		{ o->format == OPTS_FORMAT_JSON, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
-		{ o->format == OPTS_FORMAT_JSON, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
+		{ json, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
+		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
 		{ o->mangled, o->full_names,
 		  "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two" },
 		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
-		{ o->weight_given, !folds, "--weight is what a stack weighs: give --format folded or --format flame" },
-		{ folds, o->counts || o->counts_only, "--format folded and flame print stacks, not counts: leave out -c and -C" },
-		{ folds, o->enter_exit, "--format folded and flame print no rows: leave out --enter-exit" },
-		{ folds, o->unfinished_ns, "--format folded and flame print no rows: leave out --unfinished" },
-		{ folds, o->nested, "--format folded and flame would count a call and the calls inside it: leave out --nested" },
-		{ folds, o->time_given, "--format folded and flame print no times: leave out --time" },
-		{ folds, o->tid_column, "--format folded and flame print no rows: leave out --tid" },
-		{ folds, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
+		{ o->weight_given, !folds, "--weight is what a stack weighs, and --format %s adds none up: give folded or flame" },
+		{ !rows, o->counts || o->counts_only, "-c and -C print a table: leave out --format %s" },
+		{ !rows, o->enter_exit, "--format %s has each call once: leave out --enter-exit" },
+		{ !rows, o->unfinished_ns, "--format %s has each call once: leave out --unfinished" },
+		{ folds, o->nested, "--format %s would count a call and the calls inside it: leave out --nested" },
+		{ !rows, o->time_given, "--time is for the table: --format %s has its own times, or none" },
+		{ !rows, o->tid_column, "--tid is for the table: leave it out" },
+		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
 		{ o->weight == SINK_WEIGHT_TIME, o->no_return, "--no-return knows no durations: leave out --weight time" },
-		{ o->format == OPTS_FORMAT_FLAME, o->append, "--format flame writes a whole page: leave out -A" },
-		{ timeline, o->append, "--format perfetto and chrome write whole files: leave out -A" },
-		{ timeline, o->counts || o->counts_only, "--format perfetto and chrome have no counts: leave out -c and -C" },
-		{ timeline, o->enter_exit, "--format perfetto and chrome draw a call once: leave out --enter-exit" },
-		{ timeline, o->unfinished_ns, "--format perfetto and chrome draw calls that have ended: leave out --unfinished" },
-		{ timeline, o->time_given, "--time is for the table: --format perfetto and chrome keep nanoseconds" },
-		{ timeline, o->tid_column, "--tid is for the table: --format perfetto and chrome have a row for each thread" },
-		{ timeline, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
+		{ o->format->flags & SINKS_WHOLE, o->append, "--format %s writes a whole file: leave out -A" },
+		{ o->format->flags & SINKS_PATH, !o->output, "--format %s writes a file: give -o FILE" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
 		if (!rules[i].first || !rules[i].second)
 			continue;
-		msg_error("%s", rules[i].text);
+		msg_error(rules[i].text, name);
 		return -EINVAL;
 	}
 	return 0;
@@ -509,11 +529,12 @@ static int contradictions(const struct opts *o)
 static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
 	bool dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
+	char known[256];
 
-	if (cmd & TRACES) {
+	if (cmd & RUNS) {
 		if (optind < argc && !dashes) {
 			msg_error("what is '%s'? To start a program, write -- before it: cudatrace%s [OPTIONS] -- %s",
-				  argv[optind], cmd == OPTS_FOLDED ? " folded" : "", argv[optind]);
+				  argv[optind], cmd == OPTS_FOLDED ? " folded" : cmd == OPTS_STAT ? " stat" : "", argv[optind]);
 			return -EINVAL;
 		}
 		if (dashes && optind == argc) {
@@ -522,15 +543,16 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		}
 		if (optind < argc)
 			o->cmd = argv + optind;
-		if (cmd == OPTS_FOLDED && o->format != OPTS_FORMAT_FOLDED && o->format != OPTS_FORMAT_FLAME) {
-			msg_error("'cudatrace folded' adds up stacks: give --format folded or flame, or leave out 'folded'");
+		if (cmd == OPTS_FOLDED && !(o->format->flags & SINKS_FOLDS)) {
+			msg_error("'cudatrace folded' adds up stacks: give --format %s, or leave out 'folded'",
+				  sinks_names(SINKS_FOLDS, known, sizeof(known)));
 			return -EINVAL;
 		}
 		return contradictions(o);
 	}
 	o->args = (const char *const *)(argv + optind);
 	o->nargs = argc - optind;
-	if (cmd == OPTS_STUCK && o->format > OPTS_FORMAT_JSON) {
+	if (cmd == OPTS_STUCK && !(o->format->flags & SINKS_ROWS)) {
 		msg_error("'cudatrace stuck' prints rows: give --format table or json");
 		return -EINVAL;
 	}
@@ -543,15 +565,15 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 
 int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
-	struct option longs[ARRAY_LEN(options) + 1];
-	char shorts[ARRAY_LEN(options) * 2 + 3], msg[512];
+	struct option longs[ARRAY_LEN(opts_rows) + 1];
+	char shorts[ARRAY_LEN(opts_rows) * 2 + 3], msg[512];
 	int c;
 
 	memset(o, 0, sizeof(*o));
 	o->domain = API_DOMAIN_END;
-	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		if (options[i].def && options[i].cmds & (int)cmd)
-			options[i].set(o, options[i].name, options[i].def);
+	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++)
+		if (opts_rows[i].def && opts_rows[i].cmds & (int)cmd)
+			opts_rows[i].set(o, opts_rows[i].name, opts_rows[i].def);
 	o->time_given = o->weight_given = false;
 	getopt_tables(cmd, longs, shorts);
 	opterr = 0;
@@ -576,9 +598,11 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
+	if (cmd == OPTS_STAT)
+		o->format = sinks_find("stat");
 	if (rest(o, cmd, argc, argv))
 		return -EINVAL;
-	if (o->format >= OPTS_FORMAT_FOLDED && !o->stack)
+	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
 		o->stack = OPTS_STACK_DWARF;
 	return 0;
 }
@@ -618,6 +642,7 @@ static const struct {
 	  "       cudatrace [OPTIONS] -- CMD [ARG...]      start a program and trace it from its first call\n"
 	  "       cudatrace folded [OPTIONS] [-- CMD...]   the stacks of the calls, added up: for flame graphs\n"
 	  "       cudatrace stuck [-p PID]                 the threads that are inside a CUDA call now, and where\n"
+	  "       cudatrace stat [OPTIONS] [-- CMD...]     what the calls came to: counts, times, bytes\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
 	  "       cudatrace doctor [-p PID]                what can be traced here, what cannot, and why\n"
 	  "       cudatrace schema                         the JSON Schema of --format json\n"
@@ -645,6 +670,18 @@ static const struct {
 	  "  cudatrace folded -p 1234 -d 10 -o stacks.txt\n"
 	  "  cudatrace folded -e sync --weight time --format flame -o waits.html -- ./app\n"
 	  "  cudatrace folded -e memory --weight bytes -- ./app\n" },
+	{ OPTS_STAT,
+	  "Usage: cudatrace stat [OPTIONS]                   every process of this machine\n"
+	  "       cudatrace stat [OPTIONS] -p PID[,PID...]   processes that run already\n"
+	  "       cudatrace stat [OPTIONS] -- CMD [ARG...]   start a program and count from its first call\n"
+	  "\nCounts calls in the kernel, where nothing crosses to cudatrace call by call, and prints at the end what they came to:\n"
+	  "calls, failures, times, bytes by function; bytes by direction; launches; the time spent waiting.\n",
+	  "\nExamples:\n"
+	  "  cudatrace stat -p 1234 -d 10\n"
+	  "  cudatrace stat --by process -d 5                who calls what, of the whole machine\n"
+	  "  cudatrace stat --by kernel -e launch -- ./app\n"
+	  "  cudatrace stat --hist -e sync -p 1234\n"
+	  "  cudatrace stat --json -o base.json -- ./app     for programs, and to compare with later\n" },
 	{ OPTS_LIST,
 	  "Usage: cudatrace list [OPTIONS] [GLOB...]\n"
 	  "\nPrints the functions known: domain, class, name, arguments. Several GLOBs: what any of them matches.\n",
@@ -711,13 +748,13 @@ void opts_help(struct out *out, enum opts_cmd cmd)
 		out_str(out, texts[t].usage);
 		if (!(cmd & TRACES))
 			out_str(out, "\nOptions:\n");
-		for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-			if (!(options[i].cmds & (int)cmd))
+		for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++) {
+			if (!(opts_rows[i].cmds & (int)cmd))
 				continue;
-			if (options[i].set)
-				help_row(out, &options[i]);
+			if (opts_rows[i].set)
+				help_row(out, &opts_rows[i]);
 			else if (cmd & TRACES)
-				out_fmt(out, "\n%s:\n", options[i].name);
+				out_fmt(out, "\n%s:\n", opts_rows[i].name);
 		}
 		out_str(out, texts[t].after);
 		if (!(cmd & TRACES))

@@ -6,15 +6,16 @@
 #define CT_OPTS_H
 
 #include "event/select.h"
-#include "sink/sink.h"
+#include "sink/sinks.h"
 
-enum opts_format { OPTS_FORMAT_TABLE, OPTS_FORMAT_JSON, OPTS_FORMAT_FOLDED, OPTS_FORMAT_FLAME,
-		   OPTS_FORMAT_PERFETTO, OPTS_FORMAT_CHROME };
 enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
 /* The commands, as bits: which options each has. */
-enum opts_cmd { OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32 };
+enum opts_cmd {
+	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32,
+	OPTS_STAT = 1 << 12,
+};
 
 struct opts {
 	/* what to trace */
@@ -42,11 +43,14 @@ struct opts {
 	enum opts_stack stack; /* how the user stack of each call is taken */
 	bool no_python;	       /* native frames only */
 	bool mangled, full_names;
+	uint8_t by;		  /* stat: enum book_by */
+	bool hist;		  /* stat: with histograms */
+	enum sink_stat stat;	  /* stat: how */
 
 	/* how */
 	const char *output; /* NULL: stdout */
 	bool append;
-	enum opts_format format;
+	const struct sinks_row *format;
 	enum sink_time time;
 	bool time_given;
 	enum sink_weight weight;
@@ -79,6 +83,13 @@ void opts_free(struct opts *);
 
 /* What is traced, in a few words for a heading: CMD and its arguments, or the processes. Returns buf. */
 const char *opts_title(const struct opts *, char *buf, size_t size);
+
+/*
+ * What may stand for the last of the n words after the program's (or the command's) name, one a line; a line that begins
+ * with ':' says what the shell completes by itself (:file, :directory, :user, :pid, and `:command N`: words[N] and on are
+ * another program's line). commands: their names, where one may stand; NULL: none may.
+ */
+void opts_complete(struct out *, enum opts_cmd, const char *const *commands, const char *const *words, int n);
 
 /* The help text of a command. */
 void opts_help(struct out *, enum opts_cmd);

@@ -118,6 +118,8 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	int err = 0;
 
 	s->losses.received++;
+	if (rec->kind == CT_TALLY)
+		s->losses.counted += ((const struct ct_tally *)rec)->sums.calls;
 	if (rec->lost)
 		err = show_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
 	s->last_end_ns = rec->end_ns;
@@ -336,17 +338,32 @@ static bool want_color(const struct session *s)
 	return s->out.is_tty && !(no && *no) && term && strcmp(term, "dumb");
 }
 
-static const struct sink_ops *format_of(const struct opts *o)
+/* What sinks may ask for while the session runs. */
+static int on_refresh(void *ctx)
 {
-	static const struct sink_ops *const formats[] = {
-		[OPTS_FORMAT_TABLE] = &sink_table,
-		[OPTS_FORMAT_JSON] = &sink_json,
-		[OPTS_FORMAT_FOLDED] = &sink_folded,
-		[OPTS_FORMAT_FLAME] = &sink_flame,
-		[OPTS_FORMAT_PERFETTO] = &sink_perfetto,
-	};
+	struct session *s = ctx;
+	int err;
 
-	return formats[o->format];
+	drain(s);
+	if (s->reason || !s->plan.capture.count || !first(s)->ops->tallies)
+		return 0;
+	err = first(s)->ops->tallies(first(s), take, s);
+	return err == -EINTR ? 0 : err;
+}
+
+static void on_losses(void *ctx, struct losses *l)
+{
+	struct session *s = ctx;
+
+	memset(l, 0, sizeof(*l));
+	for (int i = 0; i < s->nsources; i++)
+		s->sources[i].ops->losses(&s->sources[i], l);
+	l->shown = s->stages.shown;
+}
+
+static void on_quit(void *ctx)
+{
+	finish(ctx, "interrupted", 0);
 }
 
 static int open_sinks(struct session *s)
@@ -369,15 +386,23 @@ static int open_sinks(struct session *s)
 		.counts_only = o->counts_only,
 		.mangled = o->mangled,
 		.full_names = o->full_names,
+		.stat = o->stat,
+		.by = o->by,
+		.hist = o->hist,
 		.weight = o->weight,
 		.title = opts_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
 		.boottime_offset_ns = clock_ns(CLOCK_BOOTTIME) - s->started_ns,
 		.version = CT_VERSION,
+		.base = loop_base(s->loop),
+		.refresh = on_refresh,
+		.losses = on_losses,
+		.quit = on_quit,
+		.refresh_ctx = s,
 	};
 	if (!o->counts_only)
-		ops[n++] = format_of(o);
+		ops[n++] = o->format->ops;
 	if (o->counts || o->counts_only)
 		ops[n++] = &sink_count;
 	for (int i = 0; i < n; i++) {
@@ -413,6 +438,30 @@ static int open_stages(struct session *s)
 	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit, &s->plan.filter, s->sinks, s->o->count);
 }
 
+/* Where the sinks write. One that opens its file by itself leaves it shut: nothing is ever put into it then. */
+static int open_output(struct session *s)
+{
+	const struct opts *o = s->o;
+	int err;
+
+	s->out.fd = -1;
+	if (!o->counts_only && (o->format->flags & SINKS_PATH ||
+				(o->format->flags & SINKS_SPLITS && o->output && strstr(o->output, "%p"))))
+		return 0;
+	err = out_open(&s->out, o->output, o->append);
+	if (!err && out_is_gzip(o->output))
+		err = out_gzip(&s->out);
+	if (err) {
+		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
+		return err;
+	}
+	if (s->out.is_tty && o->format->flags & SINKS_BINARY && !o->counts_only) {
+		msg_error("--format %s is nothing that a terminal can show: give -o FILE", o->format->ops->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int open_sources(struct session *s)
 {
 	int err = 0;
@@ -423,26 +472,6 @@ static int open_sources(struct session *s)
 	for (; s->nopened < s->nsources && !err; s->nopened++)
 		err = s->sources[s->nopened].ops->open(&s->sources[s->nopened], &s->plan.capture);
 	return err;
-}
-
-static int open_output(struct session *s)
-{
-	const struct opts *o = s->o;
-	const struct sink_ops *format = o->counts_only ? &sink_count : format_of(o);
-	bool splits = format->splits && o->output && strstr(o->output, "%p");
-	int err = out_open(&s->out, splits ? "/dev/null" : o->output, o->append);
-
-	if (!err && out_is_gzip(o->output) && !splits)
-		err = out_gzip(&s->out);
-	if (err) {
-		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
-		return err;
-	}
-	if (format->binary && s->out.is_tty) {
-		msg_error("--format %s is for programs to read, not for a terminal: give -o FILE", format->name);
-		return -EINVAL;
-	}
-	return 0;
 }
 
 static int open_all(struct session *s)
@@ -556,6 +585,8 @@ static void last_drain(struct session *s)
 		err = drain_rest(s, &s->sources[i]);
 	if (err >= 0)
 		err = stages_flush(&s->stages, UINT64_MAX);
+	if (err >= 0 && s->plan.capture.count && first(s)->ops->tallies)
+		err = first(s)->ops->tallies(first(s), take, s);
 	if (err == -ECANCELED)
 		s->reason = "count";
 	else if (err < 0 && !s->error)
@@ -571,6 +602,7 @@ static void gather_losses(struct session *s)
 		s->sources[i].ops->losses(&s->sources[i], &all);
 	all.received = s->losses.received;
 	all.shown = s->stages.shown;
+	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && strcmp(s->reason, "count"))
 			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i], clock_ns(CLOCK_MONOTONIC));
@@ -581,11 +613,12 @@ static void gather_losses(struct session *s)
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
+	uint64_t shown = s->plan.capture.count ? l->counted : l->shown;
 	char text[1024];
 	size_t n;
 
-	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)l->shown,
-			     s->o->enter_exit ? (l->shown == 1 ? "row" : "rows") : (l->shown == 1 ? "call" : "calls"));
+	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)shown,
+			     s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
 	if (l->unfinished && n < sizeof(text))
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished", (unsigned long long)l->unfinished);
 	if (n < sizeof(text))

@@ -6,6 +6,7 @@
 #include "session_plan.h"
 #include "source/cgroup.h"
 #include "source/host.h"
+#include "stat/book.h"
 #include "util/msg.h"
 
 static int plan_pids(struct session_plan *p, const struct opts *o)
@@ -63,7 +64,9 @@ static void plan_names(struct session_plan *p, const struct opts *o)
 {
 	struct capture_plan *c = &p->capture;
 
-	for (int i = 0; i < api_nfuncs && !o->counts_only; i++)
+	if (o->counts_only || (o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_KERNEL))
+		return;
+	for (int i = 0; i < api_nfuncs; i++)
 		p->names |= plan_has(c->shown, i) && api_has_kernel(i);
 	if (!p->names)
 		return;
@@ -71,6 +74,23 @@ static void plan_names(struct session_plan *p, const struct opts *o)
 	for (int i = 0; i < api_nfuncs && !o->cmd; i++)
 		if (api_funcs[i].class == API_LAUNCH && api_funcs[i].domain == API_DRIVER && api_has_kernel(i))
 			plan_add(c->capture, i);
+}
+
+/* What the kernel side tells calls apart by, beside process and function. */
+static uint8_t count_by(uint8_t by)
+{
+	switch (by) {
+	case BOOK_BY_THREAD:
+		return CT_BY_THREAD;
+	case BOOK_BY_KERNEL:
+		return CT_BY_KERNEL;
+	case BOOK_BY_STREAM:
+		return CT_BY_STREAM;
+	case BOOK_BY_CGROUP:
+		return CT_BY_CGROUP;
+	default:
+		return CT_BY_FUNCTION;
+	}
 }
 
 int session_plan(struct session_plan *p, const struct opts *o)
@@ -111,8 +131,11 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	c->min_duration_ns = o->min_duration_ns;
 	c->min_size_bytes = o->min_size_bytes;
 	/* a muted function's failures and counts would be missing */
-	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format == OPTS_FORMAT_FOLDED ||
-			 o->format == OPTS_FORMAT_FLAME;
+	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format->flags & SINKS_EVERY_CALL;
+	/* which device a call works on is told by the calls before it, one by one */
+	c->count = o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_DEVICE;
+	c->count_by = count_by(o->by);
+	c->hist = !o->no_return;
 	c->library = o->library;
 	c->ring_bytes = o->ring_bytes;
 	c->probe_kind = o->probe_kind;
@@ -124,6 +147,8 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		.comm_glob = o->comm,
 		.tid = (uint32_t)o->tid,
 		.nested = o->nested,
+		.counted = c->count,
+		.definitions = o->format->flags & SINKS_DEFINITIONS,
 	};
 	return 0;
 }

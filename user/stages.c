@@ -16,6 +16,10 @@ static void add_parts(struct stages *st, struct event *ev)
 		ev->kernel = name_table_find(st->names, (const struct ct_call *)h);
 		ev->stack = stack_table_find(st->stacks, (const struct ct_call *)h);
 		break;
+	case CT_TALLY:
+		if (((const struct ct_tally *)h)->how == CT_BY_KERNEL)
+			ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_tally *)h)->by);
+		break;
 	case CT_KERNEL:
 		ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_kernel *)h)->name);
 		/* fall through */

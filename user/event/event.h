@@ -100,7 +100,7 @@ void name_table_close(struct name_table *);
 int name_table_record(struct name_table *, const struct ct_hdr *);
 /* The kernel that a call's record names; NULL: it names none, or one that is not known. */
 const struct kernel_name *name_table_find(struct name_table *, const struct ct_call *);
-/* The kernel that a handle names in a process; NULL: not known. */
+/* That of a handle in a process; NULL: not known. */
 const struct kernel_name *name_table_handle(struct name_table *, uint32_t pid, uint64_t handle);
 
 /* ---- stacks (event/stacks.c), as CT_FRAME and CT_STACK records tell them ---- */
@@ -128,6 +128,7 @@ struct filter {
 	bool nested;		  /* show calls inside calls */
 	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given; and calls that are
 				     hidden but say what later ones work on */
+	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
 };
 bool filter_match(const struct filter *, const struct event *);
 
@@ -138,6 +139,7 @@ struct losses {
 	uint64_t folded, filtered, sent, unfinished;
 	uint64_t received;	/* records that arrived */
 	uint64_t shown;		/* rows that the sink printed */
+	uint64_t counted;	/* calls that the kernel side counted and did not send */
 };
 uint64_t losses_total(const struct losses *); /* all causes but CT_LOSS_ORPHAN */
 const char *loss_name(enum ct_loss);	      /* "ring_full", as JSON has it */

@@ -11,7 +11,7 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 {
 	bool done = c->h.kind == CT_CALL && !(c->h.flags & CT_F_NO_RETURN);
 
-	if (c->h.flags & CT_F_HIDDEN)
+	if (c->h.flags & CT_F_HIDDEN || f->counted)
 		return false;
 	if (f->shown && !(f->shown[c->func / 64] >> (c->func % 64) & 1))
 		return false;

@@ -215,7 +215,7 @@ static const uint16_t device_fixed[CT_KIND_END] = {
 	[CT_EVENT] = sizeof(struct ct_event),	    [CT_CLOCK] = sizeof(struct ct_clock),
 	[CT_DEVICE] = sizeof(struct ct_device),	    [CT_CONTEXT] = sizeof(struct ct_context),
 	[CT_STREAM] = sizeof(struct ct_stream),	    [CT_CAUSE] = sizeof(struct ct_cause),
-	[CT_METRIC] = sizeof(struct ct_metric),
+	[CT_METRIC] = sizeof(struct ct_metric),	    [CT_TALLY] = sizeof(struct ct_tally),
 };
 
 static int check_device(const struct ct_hdr *h)
@@ -249,6 +249,10 @@ static int check_device(const struct ct_hdr *h)
 				  (size_t)((const struct ct_metric *)h)->name_len + ((const struct ct_metric *)h)->unit_len);
 	case CT_COUNTER:
 		return check_tail(h, fixed, (size_t)((const struct ct_counter *)h)->n * sizeof(struct ct_value));
+	case CT_TALLY:
+		if (((const struct ct_tally *)h)->func >= api_nfuncs || ((const struct ct_tally *)h)->nbuckets > CT_HIST_BUCKETS)
+			return -EBADMSG;
+		return check_tail(h, fixed, ((const struct ct_tally *)h)->nbuckets * sizeof(__u32));
 	case CT_EVENT:
 		return check_tail(h, fixed, ((const struct ct_event *)h)->text_len);
 	case CT_DEVICE:

@@ -603,7 +603,6 @@ static int perfetto_close(struct sink *s, const struct sink_end *end)
 const struct sink_ops sink_perfetto = {
 	.name = "perfetto",
 	.help = "a trace for Perfetto's viewer (ui.perfetto.dev)",
-	.binary = true,
 	.open = perfetto_open,
 	.event = perfetto_event,
 	.close = perfetto_close,

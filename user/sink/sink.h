@@ -8,12 +8,16 @@
 #include "../event/event.h"
 #include "../util/out.h"
 
+struct event_base;
+
 enum sink_time { SINK_TIME_MS, SINK_TIME_US, SINK_TIME_ISO };
-enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES };
+enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_WEIGHT_GPU };
+
+enum sink_stat { SINK_STAT_TEXT, SINK_STAT_JSON, SINK_STAT_CSV };
 
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
-	const char *path;	 /* of the file that `out` is, or that a sink with `own_file` is to make; NULL: standard output */
+	const char *path;	 /* of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH, SINKS_SPLITS) */
 	enum sink_time time;
 	bool tid;		 /* a TID column */
 	bool color;
@@ -23,7 +27,10 @@ struct sink_opts {
 	bool counts, counts_only; /* -C, -c */
 	bool mangled;		 /* names of kernels and functions as the compiler made them */
 	bool full_names;	 /* names of kernels with template arguments and parameters, and nothing cut */
-	enum sink_weight weight; /* what a stack weighs, in folded and flame */
+	enum sink_stat stat;	 /* how stat prints */
+	uint8_t by;		 /* enum book_by: what stat tells apart */
+	bool hist;		 /* stat: with histograms */
+	enum sink_weight weight; /* what a stack weighs, where stacks are added up */
 	const char *title;	 /* of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
@@ -32,6 +39,15 @@ struct sink_opts {
 	bool (*environment)(void *ctx, uint32_t pid, const char *name, char *buf, size_t size);
 	void *environment_ctx;
 	const char *version;	 /* of cudatrace */
+	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
+	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).
+	 * What it was asked for may have ended the session. */
+	struct event_base *base;
+	int (*refresh)(void *ctx);
+	void *refresh_ctx;
+	/* Adds up what was lost so far, and what the source knows beside. */
+	void (*losses)(void *ctx, struct losses *);
+	void (*quit)(void *ctx); /* ends the session, as SIGINT does */
 };
 
 /* What every sink is told at the end, beside the losses. */
@@ -45,9 +61,6 @@ struct sink_end {
 struct sink;
 struct sink_ops {
 	const char *name, *help;
-	bool binary;   /* nothing for a terminal */
-	bool splits;   /* with %p in opts->path makes a file for each process itself: `out` leads nowhere then */
-	bool own_file; /* makes the file opts->path itself: `out` leads nowhere */
 	/* Returns 0 or -errno; -EINVAL after a message that says why. */
 	int (*open)(struct sink *, const struct sink_opts *);
 	/* Returns 1 when a row came of it, 0 when not (a kind it does not print), or -errno of the output. */
@@ -60,13 +73,7 @@ struct sink {
 	void *priv;
 };
 
-/* The sink of a format's name; NULL: there is none (sinks.c, which has the names). */
-const struct sink_ops *sinks_find(const char *name);
-/* "table, json or perfetto": the names, for messages. Returns buf. */
-const char *sinks_names(char *buf, size_t size);
-
-extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame;
-/* What other programs read. */
+extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_stat;
 extern const struct sink_ops sink_perfetto, sink_chrome;
 
 #endif

@@ -35,7 +35,7 @@ struct source_ops {
 	void (*stop)(struct source *);
 	/* Adds to what is there. */
 	void (*losses)(struct source *, struct losses *);
-	/* Each of the next seven may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
+	/* Each of the next eight may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
 	int (*status)(struct source *);
 	/* Sends a signal to the program of plan->cmd. */
 	void (*signal)(struct source *, int sig);
@@ -45,6 +45,9 @@ struct source_ops {
 	/* Where the threads of the processes are that have CUDA's code mapped (plan->threads). Returns 0 or -errno;
 	 * snapshot_free() in any case. */
 	int (*threads)(struct source *, struct snapshot *);
+	/* Hands out what the kernel side has counted so far (plan->count) as CT_TALLY records, one for each entry; those of a
+	 * process that has ended for the last time, with CT_F_LAST. Returns 0 or -errno. */
+	int (*tallies)(struct source *, emit_fn, void *ctx);
 	/* From now on, the driver's launches inside runtime launches too (as hidden records), or no more. */
 	void (*inner)(struct source *, bool on);
 	/* How many calls that unload kernels have begun, ever. */
