@@ -36,7 +36,7 @@ struct chrome {
 	uint32_t nfiles;
 	bool split;	  /* a file for each process */
 	const struct process *proc; /* of the event that is made */
-	uint64_t no_time, no_file;
+	uint64_t no_time, no_file, ranges;
 	int error;	  /* of a file of our own */
 };
 
@@ -321,8 +321,12 @@ static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timelin
 	}
 	tid = tr->key.kind == T_STREAM && !lane ? take_tid(f, pid, stream) : take_tid(f, pid, f->next_tid++);
 	l->own = (uint64_t)tid + 1;
-	snprintf(name, sizeof(name), "%sstream %u%s", tr->key.kind == T_WAITS ? "waits for " : "", stream,
-		 lane ? " (beside)" : "");
+	if (tr->key.b == CT_UNKNOWN)
+		snprintf(name, sizeof(name), "%s%s", tr->key.kind == T_WAITS ? "waits for the context" : "no stream",
+			 lane ? " (beside)" : "");
+	else
+		snprintf(name, sizeof(name), "%sstream %u%s", tr->key.kind == T_WAITS ? "waits for " : "", stream,
+			 lane ? " (beside)" : "");
 	meta(c, f, pid, tid, "thread_name", "name", name);
 	return tid;
 }
@@ -401,6 +405,7 @@ static int add_call(struct chrome *c, struct chrome_file *f, const struct event 
 	struct timeline_track *process = process_of(c, f, ev->proc), *tr;
 	uint32_t device, tid;
 	int64_t delta;
+	int err;
 
 	if (!process)
 		return -ENOMEM;
@@ -418,7 +423,8 @@ static int add_call(struct chrome *c, struct chrome_file *f, const struct event 
 	if (!inuse_call(c->inuse, ev, &device, &delta))
 		return 1;
 	tr = track_of(c, T_IN_USE, ev->proc, device, ev->proc->shown_pid);
-	return tr ? timeline_add(c->timeline, tr, &s, &delta) : -ENOMEM;
+	err = tr ? timeline_add(c->timeline, tr, &s, &delta) : -ENOMEM;
+	return err ? err : 1;
 }
 
 static int add_work(struct chrome *c, struct chrome_file *f, const struct event *ev)
@@ -449,6 +455,22 @@ static int add_work(struct chrome *c, struct chrome_file *f, const struct event 
 	return tr ? timeline_add(c->timeline, tr, &s, c->body.s) : -ENOMEM;
 }
 
+/* A range that was started and ended by its number, perhaps in two threads: these overlap as they like. */
+static int add_range(struct chrome *c, struct chrome_file *f, const struct event *ev)
+{
+	uint32_t pid = ev->proc->shown_pid, tid = thread_of(c, f, ev->proc, ev->rec->tid);
+
+	c->ranges++;
+	for (int end = 0; end < 2; end++) {
+		event_begin(c, f, end ? 'e' : 'b', pid, tid, end ? ev->rec->end_ns : ev->rec->start_ns);
+		c->row.p = put_u64(put_lit(c->row.p, ",\"id\":"), c->ranges);
+		*c->row.p++ = ',';
+		row_mem(&c->row, c->body.s, c->body.len);
+		event_end(c);
+	}
+	return 0;
+}
+
 /* What belongs to a thread and is no call: overhead, NVTX. */
 static int add_other(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
@@ -466,6 +488,8 @@ static int add_other(struct chrome *c, struct chrome_file *f, const struct event
 	row_end(&c->row);
 	if (c->body.bad)
 		return -ENOMEM;
+	if (marker && ((const struct ct_marker *)ev->rec)->what == CT_MARKER_START_END)
+		return add_range(c, f, ev);
 	/* overhead is the driver's or CUPTI's own: in a thread's row it would overlap the calls */
 	tid = marker ? thread_of(c, f, ev->proc, ev->rec->tid) : FIRST_OTHER_TID;
 	slice(c, f, ev->proc->shown_pid, tid, ev->rec->start_ns, ev->rec->end_ns, c->body.s, c->body.len);

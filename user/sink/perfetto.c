@@ -125,6 +125,8 @@ static const char *track_name(const struct perfetto *pf, const struct timeline_k
 		snprintf(buf, size, "%s", m ? m->name : "metric");
 		return buf;
 	}
+	if (KEY_KIND(k) == T_WAITS && number == CT_UNKNOWN)
+		return "waits for the context";
 	if (!row->name || !strchr(row->name, '%'))
 		return row->name;
 	if (number != CT_UNKNOWN)
