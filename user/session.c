@@ -18,6 +18,7 @@
 
 #include "loop.h"
 #include "pending.h"
+#include "recording.h"
 #include "session.h"
 #include "session_plan.h"
 #include "signals.h"
@@ -42,6 +43,7 @@ struct session {
 
 	struct out out;
 	struct sink_opts sink_opts;
+	struct recording recording;
 	char title[512];
 	struct sink sinks[2];
 	int nsinks;
@@ -185,6 +187,11 @@ static void drain(struct session *s)
 	err = drain_all(s);
 	if (s->losses.received != before)
 		s->last_record_ns = now;
+	for (int i = 0; i < s->nsinks && err >= 0; i++) {
+		int e = s->sinks[i].ops->tick ? s->sinks[i].ops->tick(&s->sinks[i], now) : 0;
+
+		err = e ? e : err;
+	}
 	if (err == 0 || err == 1) {
 		int e = stages_flush(&s->stages, now);
 
@@ -369,6 +376,7 @@ static void on_quit(void *ctx)
 static int open_sinks(struct session *s)
 {
 	const struct opts *o = s->o;
+	struct source_recorded was;
 	const struct sink_ops *ops[2];
 	int n = 0, err;
 
@@ -401,8 +409,20 @@ static int open_sinks(struct session *s)
 		.quit = on_quit,
 		.refresh_ctx = s,
 	};
-	if (!o->counts_only)
+	if (first(s)->ops->recorded) {
+		first(s)->ops->recorded(first(s), &was);
+		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
+		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
+	}
+	if (o->record) {
+		err = recording_open(&s->recording, o, &s->sink_opts);
+		if (err)
+			return err;
+		s->sink_opts.file = &s->recording.file;
+		ops[n++] = &sink_trace;
+	} else if (!o->counts_only) {
 		ops[n++] = o->format->ops;
+	}
 	if (o->counts || o->counts_only)
 		ops[n++] = &sink_count;
 	for (int i = 0; i < n; i++) {
@@ -427,26 +447,29 @@ static uint64_t count_forgets(void *ctx)
 static int open_stages(struct session *s)
 {
 	struct resolve_opts opts = {
-		.names = s->plan.names,
-		.stacks = s->plan.capture.stack != PLAN_STACK_NONE,
+		/* what is stored was resolved when it was recorded */
+		.names = s->plan.names && !s->o->replay,
+		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
 		/* entry probes alone tell of the outer launch first */
 		.inner = first(s)->ops->inner && !s->o->no_return,
 		.forgets = first(s)->ops->forgets ? count_forgets : NULL,
 		.forgets_ctx = s,
 	};
 
-	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit, &s->plan.filter, s->sinks, s->o->count);
+	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
+	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record, &s->plan.filter, s->sinks, s->o->count);
 }
 
 /* Where the sinks write. One that opens its file by itself leaves it shut: nothing is ever put into it then. */
 static int open_output(struct session *s)
 {
 	const struct opts *o = s->o;
+	bool splits = o->format->flags & SINKS_SPLITS && o->output && strstr(o->output, "%p");
 	int err;
 
 	s->out.fd = -1;
-	if (!o->counts_only && (o->format->flags & SINKS_PATH ||
-				(o->format->flags & SINKS_SPLITS && o->output && strstr(o->output, "%p"))))
+	/* a recording has files of its own */
+	if (o->record || (!o->counts_only && (o->format->flags & SINKS_PATH || splits)))
 		return 0;
 	err = out_open(&s->out, o->output, o->append);
 	if (!err && out_is_gzip(o->output))
@@ -605,20 +628,39 @@ static void gather_losses(struct session *s)
 	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && strcmp(s->reason, "count"))
-			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i], clock_ns(CLOCK_MONOTONIC));
+			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i],
+				  first(s)->ops->recorded ? s->last_end_ns : clock_ns(CLOCK_MONOTONIC));
 	}
 	s->losses = all;
+}
+
+/* What devices did, if anything. Returns the bytes written. */
+static size_t say_work(const struct session *s, char *text, size_t size)
+{
+	struct join_counts c;
+	size_t n;
+
+	join_counts(s->stages.join, &c);
+	if (!s->stages.work && !c.matched && !c.unmatched)
+		return 0;
+	n = (size_t)snprintf(text, size, ", %llu on devices", (unsigned long long)s->stages.work);
+	if (c.unmatched)
+		n += (size_t)snprintf(text + n, size - n, ", %llu without their call", (unsigned long long)c.unmatched);
+	if (c.inferred)
+		n += (size_t)snprintf(text + n, size - n, ", %llu with one told by time alone", (unsigned long long)c.inferred);
+	return n;
 }
 
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
-	uint64_t shown = s->plan.capture.count ? l->counted : l->shown;
+	uint64_t shown = s->plan.capture.count ? l->counted : l->shown - s->stages.work;
 	char text[1024];
 	size_t n;
 
 	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)shown,
 			     s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
+	n += say_work(s, text + n, sizeof(text) - n);
 	if (l->unfinished && n < sizeof(text))
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished", (unsigned long long)l->unfinished);
 	if (n < sizeof(text))
@@ -641,13 +683,31 @@ static void close_sinks(struct session *s)
 		.muted = ops->muted ? ops->muted(first(s)) : NULL,
 		.reason = s->reason,
 	};
+	struct join_counts counts;
 	int err = 0;
 
 	gather_losses(s);
+	join_counts(s->stages.join, &counts);
+	end.matched = counts.matched;
+	end.unmatched = counts.unmatched;
+	end.inferred = counts.inferred;
 	end.losses = s->losses;
 	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
-	for (int i = 0; i < s->nsinks; i++)
-		s->sinks[i].ops->close(&s->sinks[i], &end);
+	if (ops->recorded && !strcmp(s->reason, "finished")) {
+		struct source_recorded was;
+
+		ops->recorded(first(s), &was);
+		end.uptime_ns = was.uptime_ns;
+		end.reason = was.reason;
+	}
+	for (int i = 0; i < s->nsinks; i++) {
+		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
+
+		if (e && !s->error && s->o->record) {
+			s->error = e;
+			s->said = true;
+		}
+	}
 	err = out_close(&s->out);
 	if (err == -EPIPE)
 		msg_error("%s was closed by its reader after %llu bytes: tracing stopped", s->out.name,
@@ -710,6 +770,7 @@ out:
 	signals_close();
 	stages_close(&s->stages);
 	pending_close(&s->pending);
+	recording_close(&s->recording);
 	loop_close(s->loop);
 	free(s);
 	return status;

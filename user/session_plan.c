@@ -99,8 +99,8 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	int err;
 
 	memset(p, 0, sizeof(*p));
-	err = plan_pids(p, o);
-	if (!err)
+	err = o->replay ? 0 : plan_pids(p, o);
+	if (!err && !o->replay)
 		err = plan_tid(p, o);
 	if (!err && o->cgroup)
 		err = cgroup_id(o->cgroup, &c->cgroup_id);
@@ -133,10 +133,13 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	/* a muted function's failures and counts would be missing */
 	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format->flags & SINKS_EVERY_CALL;
 	/* which device a call works on is told by the calls before it, one by one */
-	c->count = o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_DEVICE;
+	c->count = o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_DEVICE && !o->replay;
 	c->count_by = count_by(o->by);
 	c->hist = !o->no_return;
 	c->library = o->library;
+	c->file = o->file;
+	c->from_ns = o->from_ns;
+	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
 	c->ring_bytes = o->ring_bytes;
 	c->probe_kind = o->probe_kind;
 	p->filter = (struct filter){
@@ -148,7 +151,10 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		.tid = (uint32_t)o->tid,
 		.nested = o->nested,
 		.counted = c->count,
-		.definitions = o->format->flags & SINKS_DEFINITIONS,
+		.pids = o->replay ? o->pids : NULL,
+		.npids = o->replay ? o->npids : 0,
+		.stores = o->record,
+		.definitions = o->record || o->format->flags & SINKS_DEFINITIONS,
 	};
 	return 0;
 }

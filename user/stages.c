@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "event/device.h"
 #include "stages.h"
 
 /* The names and stacks that belong to an event. */
@@ -14,11 +15,8 @@ static void add_parts(struct stages *st, struct event *ev)
 	case CT_CALL:
 	case CT_ENTER:
 		ev->kernel = name_table_find(st->names, (const struct ct_call *)h);
-		ev->stack = stack_table_find(st->stacks, (const struct ct_call *)h);
-		break;
-	case CT_TALLY:
-		if (((const struct ct_tally *)h)->how == CT_BY_KERNEL)
-			ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_tally *)h)->by);
+		if (!st->no_stacks)
+			ev->stack = stack_table_find(st->stacks, (const struct ct_call *)h);
 		break;
 	case CT_KERNEL:
 		ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_kernel *)h)->name);
@@ -29,7 +27,15 @@ static void add_parts(struct stages *st, struct event *ev)
 	case CT_GRAPH:
 	case CT_MEMORY:
 	case CT_MANAGED:
-		ev->stack = stack_table_get(st->stacks, ((const struct ct_work *)h)->stack);
+		if (!st->no_stacks)
+			ev->stack = stack_table_get(st->stacks, ((const struct ct_work *)h)->stack);
+		break;
+	case CT_TALLY:
+		if (((const struct ct_tally *)h)->how == CT_BY_KERNEL)
+			ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_tally *)h)->by);
+		break;
+	case CT_COUNTER:
+		ev->metrics = st->metrics;
 		break;
 	}
 }
@@ -48,6 +54,8 @@ static int show(void *ctx, struct event *ev)
 		err = name_table_record(st->names, rec);
 		if (!err)
 			err = stack_table_record(st->stacks, rec);
+		if (!err)
+			err = metric_table_record(st->metrics, rec);
 		if (err)
 			return err;
 	}
@@ -64,6 +72,7 @@ static int show(void *ctx, struct event *ev)
 	if (rec->flags & CT_F_HIDDEN && rec->kind == CT_CALL)
 		return 0;
 	st->shown += (uint64_t)rows;
+	st->work += rec->kind >= CT_KERNEL && rec->kind <= CT_EVENT ? (uint64_t)rows : 0;
 	return st->most && rows && st->shown >= st->most ? -ECANCELED : 0;
 }
 
@@ -110,6 +119,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->procs = process_table_open();
 	st->names = name_table_open();
 	st->stacks = stack_table_open();
+	st->metrics = metric_table_open();
 	if (nest)
 		st->nest = nest_open(nested, st);
 	st->join = join_open(&join, show, st);
@@ -118,7 +128,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->filter = filter;
 	st->sinks = sinks;
 	st->most = most;
-	return st->resolve && st->join && st->names && st->stacks && (st->nest || !nest) ? 0 : -ENOMEM;
+	return st->resolve && st->join && st->names && st->stacks && st->metrics && (st->nest || !nest) ? 0 : -ENOMEM;
 }
 
 void stages_close(struct stages *st)
@@ -126,6 +136,7 @@ void stages_close(struct stages *st)
 	resolve_close(st->resolve);
 	nest_close(st->nest);
 	join_close(st->join);
+	metric_table_close(st->metrics);
 	stack_table_close(st->stacks);
 	name_table_close(st->names);
 	process_table_close(st->procs);

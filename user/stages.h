@@ -17,10 +17,13 @@ struct stages {
 	struct join *join;
 	struct name_table *names;
 	struct stack_table *stacks;
+	struct metric_table *metrics;
 	const struct filter *filter;
+	bool no_stacks; /* calls are shown without theirs, though they have them */
 	struct sink *sinks;
 	int nsinks;
 	uint64_t shown; /* rows */
+	uint64_t work;	/* of them, what devices did */
 	uint64_t most;	/* rows to show at most; 0: no limit */
 };
 

@@ -22,6 +22,16 @@ struct process {
 	uint32_t uid, gid, ppid;
 	char comm[CT_COMM_LEN];
 	bool exited;
+	const struct process_info *info; /* NULL: not known */
+};
+
+/* What a process is. The texts are NUL-terminated, untrusted bytes, "" where not known. */
+struct process_info {
+	uint32_t rank, world_size, local_rank; /* CT_UNKNOWN: it is none of several */
+	const char *exe, *container, *pod;
+	const char *host;    /* that it ran on, in merged recordings */
+	const char *cmdline; /* arguments with a NUL between them */
+	size_t cmdline_len;
 };
 
 /* A kernel's name. Owned by the name table; valid during the call that hands it out. */
@@ -61,6 +71,8 @@ struct cause {
 	uint16_t func; /* row */
 };
 
+struct metric_table;
+
 struct event {
 	const struct ct_hdr *rec;
 	const struct process *proc; /* never NULL: an unknown process gets an entry with comm "?" */
@@ -72,6 +84,7 @@ struct event {
 	uint32_t number;
 	/* Of a call: what it works on, as far as records told (CT_UNKNOWN). Of device work: as in its record. */
 	uint32_t device, context, stream;
+	const struct metric_table *metrics; /* names of metrics (event/device.h); NULL: none are known */
 };
 
 #define EVENT_MAX_FIELDS 64
@@ -87,7 +100,7 @@ int record_check(const void *rec, size_t avail);
 struct process_table;
 struct process_table *process_table_open(void); /* NULL: no memory */
 void process_table_close(struct process_table *);
-/* Updates the table from CT_PROCESS, CT_EXEC, CT_EXIT, CT_FORK records; others are ignored. */
+/* Updates the table from CT_PROCESS, CT_PROCESS_INFO, CT_EXEC, CT_EXIT, CT_FORK records; others are ignored. */
 int process_table_record(struct process_table *, const struct ct_hdr *);
 /* The process of a pid; makes an entry with comm "?" for an unknown one. NULL: no memory. */
 const struct process *process_table_find(struct process_table *, uint32_t pid);
@@ -125,10 +138,12 @@ struct filter {
 	int64_t min_size_bytes;	  /* 0: off; functions without a size are not shown then */
 	const char *comm_glob;	  /* NULL: off; fnmatch(3) on the process's name */
 	uint32_t tid;		  /* 0: off (initial namespace) */
+	const pid_t *pids;	  /* as users see them; npids 0: all */
+	int npids;
 	bool nested;		  /* show calls inside calls */
-	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given; and calls that are
-				     hidden but say what later ones work on */
 	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
+	bool stores;		  /* for a recording: hidden calls too that later ones' devices are known by */
+	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
 };
 bool filter_match(const struct filter *, const struct event *);
 

@@ -28,6 +28,14 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 	return true;
 }
 
+static bool pid_matches(const struct filter *f, const struct process *p)
+{
+	for (int i = 0; i < f->npids; i++)
+		if ((uint32_t)f->pids[i] == p->pid || (uint32_t)f->pids[i] == p->shown_pid)
+			return true;
+	return !f->npids;
+}
+
 /* The bytes that device work moves; -1: it has no size. */
 static int64_t work_size(const struct ct_hdr *h)
 {
@@ -67,6 +75,8 @@ bool filter_match(const struct filter *f, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
+	if (h->pid && h->kind != CT_LOST && !pid_matches(f, ev->proc))
+		return false;
 	switch (h->kind) {
 	case CT_LOST: /* a gap concerns everybody */
 	case CT_METRIC:
@@ -78,10 +88,11 @@ bool filter_match(const struct filter *f, const struct event *ev)
 	case CT_NAME:
 	case CT_FRAME:
 	case CT_STACK:
+	case CT_PROCESS_INFO:
 		return f->definitions;
 	case CT_CALL:
 	case CT_ENTER:
-		if (!call_matches(f, (const struct ct_call *)h) && !(f->definitions && places(h)))
+		if (!call_matches(f, (const struct ct_call *)h) && !(f->stores && places(h)))
 			return false;
 		break;
 	case CT_KERNEL:
@@ -101,5 +112,5 @@ bool filter_match(const struct filter *f, const struct event *ev)
 			return true;
 		break;
 	}
-	return !f->comm_glob || !fnmatch(f->comm_glob, ev->proc->comm, 0);
+	return !f->comm_glob || !h->pid || !fnmatch(f->comm_glob, ev->proc->comm, 0);
 }

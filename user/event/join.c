@@ -272,18 +272,20 @@ static void look_correlated(struct join *j, const struct proc *p, const struct c
 {
 	const struct join_cause *cause = join_causes_find(j->causes, p->id, w->correlation);
 	const struct join_call *call;
+	bool whole;
 
 	if (!cause)
 		return;
 	f->until_ns = cause->end_ns + JOIN_CALL_NS;
-	call = join_calls_at(j->calls, p->id, cause->tid, cause->start_ns + (cause->end_ns - cause->start_ns) / 2);
+	call = join_calls_at(j->calls, p->id, cause->tid, cause->start_ns + (cause->end_ns - cause->start_ns) / 2,
+			     &whole);
 	if (call) {
 		found_call(f, cause->tid, call);
 	} else {
 		f->any = true;
 		f->cause = (struct cause){ cause->start_ns, 0, cause->tid, cause->func };
 	}
-	f->final = j->opts.no_calls || (call && !call->depth);
+	f->final = j->opts.no_calls || whole;
 }
 
 /* Does the work say that its correlation id is not to be trusted, or has a graph's work none? */

@@ -189,12 +189,13 @@ static const struct join_call *outer(const struct join_call *a, const struct joi
 	return b->depth < a->depth ? b : a;
 }
 
-const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t at_ns)
+const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t at_ns, bool *whole)
 {
 	const struct thread *t = find(j, process, tid);
 	const struct join_call *found = NULL;
 	uint32_t i, first;
 
+	*whole = false;
 	if (!t)
 		return NULL;
 	first = first_ending(t, at_ns);
@@ -204,11 +205,13 @@ const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, ui
 
 		if (c->start_ns <= at_ns)
 			found = outer(found, c);
+		*whole = !c->depth && c->start_ns <= at_ns;
 		if (!c->depth)
 			break;
 	}
 	if (!found && first && call_at(t, first - 1)->open_end)
 		found = call_at(t, first - 1);
+	*whole |= found && found->open_end && !found->depth;
 	return found;
 }
 

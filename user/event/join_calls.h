@@ -24,8 +24,9 @@ struct join_calls *join_calls_open(void); /* NULL: no memory */
 void join_calls_close(struct join_calls *);
 /* `process` tells processes with the same pid apart. Returns 0 or -ENOMEM. */
 int join_calls_add(struct join_calls *, uint32_t process, uint32_t tid, const struct join_call *);
-/* The outermost call, of shown ones if there are any, that was under way then. NULL: none. Valid until the next add. */
-const struct join_call *join_calls_at(struct join_calls *, uint32_t process, uint32_t tid, uint64_t at_ns);
+/* The outermost call, of shown ones if there are any, that was under way then; *whole: no other can be, as the one that the
+ * program made is there. NULL: none. Valid until the next add. */
+const struct join_call *join_calls_at(struct join_calls *, uint32_t process, uint32_t tid, uint64_t at_ns, bool *whole);
 /* The call of a row that began exactly then. */
 const struct join_call *join_calls_begun(struct join_calls *, uint32_t process, uint32_t tid, uint64_t start_ns, uint16_t func);
 size_t join_calls_bytes(const struct join_calls *);

@@ -24,7 +24,8 @@ struct fact {
 	uint8_t what; /* enum what */
 	bool primary; /* THREAD: the context is the device's own, as after cudaSetDevice */
 	uint8_t nbelow;
-	uint32_t device, context, stream; /* numbers; CT_UNKNOWN: not known. DEVICE: of its only context */
+	/* Numbers; CT_UNKNOWN: not known. DEVICE: context, of its only one; stream is 0 once there was one */
+	uint32_t device, context, stream;
 	uint64_t handle; /* THREAD: of the current context; 0: not known */
 	uint64_t below[BELOW];
 };
@@ -185,12 +186,37 @@ static int told(struct where *w, const struct ct_call *c, const struct api_place
 	return 0;
 }
 
-/* Some contexts are gone: what is known of devices' own ones may be old. */
-static void ended(struct where *w, uint32_t pid)
+/* The thread's device lost its context. Of several it is not known which, nor of which device when that is not known. */
+static void ended(struct where *w, const struct ct_call *c)
 {
-	for (uint32_t i = 0; i < w->slots; i++)
-		if (w->facts[i].what == DEVICE && w->facts[i].pid == pid)
-			w->facts[i].stream = w->facts[i].context = CT_UNKNOWN;
+	const struct fact *t = find(w, c->h.pid, THREAD, c->h.tid);
+	bool known = t && t->device != CT_UNKNOWN;
+
+	for (uint32_t i = 0; i < w->slots; i++) {
+		struct fact *f = &w->facts[i];
+
+		if (f->what != DEVICE || f->pid != c->h.pid || f->context == CT_UNKNOWN)
+			continue;
+		if (!known)
+			f->context = CT_UNKNOWN;
+		else if (f->key == t->device)
+			f->context = f->stream = CT_UNKNOWN;
+	}
+}
+
+static void destroyed(struct where *w, const struct ct_call *c, uint64_t handle)
+{
+	struct fact *f = find(w, c->h.pid, CONTEXT, handle), *device;
+
+	if (f) {
+		device = find(w, c->h.pid, DEVICE, f->device);
+		if (device && device->context != CT_UNKNOWN && device->context == f->context)
+			device->context = device->stream = CT_UNKNOWN;
+		f->device = f->context = CT_UNKNOWN;
+	}
+	f = find(w, c->h.pid, THREAD, c->h.tid);
+	if (f && f->handle == handle)
+		pop(f);
 }
 
 static int learn_call(struct where *w, const struct ct_call *c)
@@ -204,7 +230,7 @@ static int learn_call(struct where *w, const struct ct_call *c)
 	case API_PLACE_TOLD:
 		return told(w, c, &place);
 	case API_PLACE_ENDED:
-		ended(w, c->h.pid);
+		ended(w, c);
 		return 0;
 	case API_PLACE_PUSHED:
 	case API_PLACE_CONTEXT:
@@ -218,13 +244,7 @@ static int learn_call(struct where *w, const struct ct_call *c)
 			return 0;
 		break;
 	case API_PLACE_DESTROYED:
-		f = find(w, c->h.pid, CONTEXT, place.value);
-		if (f)
-			f->device = f->context = CT_UNKNOWN;
-		ended(w, c->h.pid);
-		f = find(w, c->h.pid, THREAD, c->h.tid);
-		if (f && f->handle == place.value)
-			pop(f);
+		destroyed(w, c, place.value);
 		return 0;
 	default:
 		break;

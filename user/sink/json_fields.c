@@ -121,6 +121,16 @@ void json_value(struct row *w, const struct field *f)
 	case FIELD_FLOAT:
 		put_float(w, f->f);
 		break;
+	case FIELD_WORD:
+		name = xlat_name(f->xlat, f->i);
+		w->p = name ? json_word(w->p, name) : put_i64(w->p, f->i);
+		break;
+	case FIELD_DURATION:
+		w->p = put_u64(w->p, f->u);
+		break;
+	case FIELD_RATE:
+		w->p += snprintf(w->p, 40, "%.0f", isfinite(f->f) ? f->f : 0.0);
+		break;
 	case FIELD_DIM3:
 		*w->p++ = '[';
 		w->p = put_u64(w->p, f->dim[0]);

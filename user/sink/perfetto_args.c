@@ -117,6 +117,7 @@ static char *put_value(struct perfetto_writer *w, char *p, const struct field *f
 		return proto_u64(p, ARG_INT, (uint64_t)f->i);
 	case FIELD_UINT:
 	case FIELD_SIZE:
+	case FIELD_DURATION:
 		return proto_u64(p, ARG_UINT, f->u);
 	case FIELD_PTR:
 	case FIELD_STREAM:
@@ -124,6 +125,7 @@ static char *put_value(struct perfetto_writer *w, char *p, const struct field *f
 		return proto_u64(p, ARG_POINTER, f->u);
 	case FIELD_ENUM:
 	case FIELD_ERROR:
+	case FIELD_WORD:
 		name = f->xlat ? xlat_name(f->xlat, f->i) : NULL;
 		if (!name)
 			return proto_u64(p, ARG_INT, (uint64_t)f->i);
@@ -133,6 +135,7 @@ static char *put_value(struct perfetto_writer *w, char *p, const struct field *f
 	case FIELD_BOOL:
 		return proto_u64(p, ARG_BOOL, f->u != 0);
 	case FIELD_FLOAT:
+	case FIELD_RATE:
 		return proto_double(p, ARG_DOUBLE, f->f);
 	case FIELD_DIM3:
 		return put_dims(p, f->dim);

@@ -15,6 +15,18 @@ enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_
 
 enum sink_stat { SINK_STAT_TEXT, SINK_STAT_JSON, SINK_STAT_CSV };
 
+/* Where and how the recording sink stores. */
+struct sink_file {
+	const char *path;
+	const char *head;	   /* lines "key value" for the head of each file */
+	uint64_t max_bytes;	   /* of a file; with last_ns: of memory; 0: no limit */
+	unsigned int rotate;	   /* files kept beside the newest; 0: end at max_bytes */
+	uint64_t last_ns;	   /* keep so much in memory and write when a condition is met; 0: write all */
+	bool dump_failed, dump_end; /* conditions, beside sink_ops.dump */
+	const uint64_t *dump_rows; /* bitmap over api_funcs: calls of these; NULL: none */
+	bool progress;		   /* on stderr */
+};
+
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
 	const char *path;	 /* of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH, SINKS_SPLITS) */
@@ -25,6 +37,7 @@ struct sink_opts {
 	bool nested;		 /* indent by depth */
 	bool stuck;		 /* calls under way: since how long, instead of when */
 	bool counts, counts_only; /* -C, -c */
+	bool gpu;		 /* device work comes too: calls that it can come of show their number */
 	bool mangled;		 /* names of kernels and functions as the compiler made them */
 	bool full_names;	 /* names of kernels with template arguments and parameters, and nothing cut */
 	enum sink_stat stat;	 /* how stat prints */
@@ -48,12 +61,14 @@ struct sink_opts {
 	/* Adds up what was lost so far, and what the source knows beside. */
 	void (*losses)(void *ctx, struct losses *);
 	void (*quit)(void *ctx); /* ends the session, as SIGINT does */
+	const struct sink_file *file; /* of a recording; NULL otherwise */
 };
 
 /* What every sink is told at the end, beside the losses. */
 struct sink_end {
 	struct losses losses;
 	uint64_t uptime_ns;
+	uint64_t matched, unmatched, inferred; /* kernels, copies, sets and graphs: struct join_counts */
 	const char *const *muted; /* names of muted functions, NULL-terminated */
 	const char *reason;	  /* "finished", "interrupted", "duration", "count", "output error" */
 };
@@ -65,6 +80,10 @@ struct sink_ops {
 	int (*open)(struct sink *, const struct sink_opts *);
 	/* Returns 1 when a row came of it, 0 when not (a kind it does not print), or -errno of the output. */
 	int (*event)(struct sink *, const struct event *);
+	/* Now and then, at least every 100 ms; NULL: time does not matter to it. Returns 0 or -errno. */
+	int (*tick)(struct sink *, uint64_t now_ns);
+	/* The user's signal to write what is held back; NULL: nothing is. Returns 0 or -errno. */
+	int (*dump)(struct sink *);
 	int (*close)(struct sink *, const struct sink_end *);
 };
 struct sink {
@@ -73,7 +92,9 @@ struct sink {
 	void *priv;
 };
 
-extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_stat;
+extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_stat,
+	sink_trace;
+/* What other programs read. */
 extern const struct sink_ops sink_perfetto, sink_chrome;
 
 #endif

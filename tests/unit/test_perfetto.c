@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_export.c - the sinks for other programs, perfetto and chrome: one story with everything in it, the timeline that orders what
+ * test_perfetto.c - the sinks for other programs, perfetto and chrome: one story with everything in it, the timeline that orders what
  * comes late, memory in use. tests/export/run.sh looks at the same story through the eyes of the programs that read these formats:
  * EXPORT_DIR=DIR writes the files there.
  */
@@ -44,7 +44,7 @@ static void begin(struct test_sink *b, const struct sink_ops *ops, const char *n
 	if (dir)
 		snprintf(b->path, sizeof(b->path), "%s/%s", dir, name);
 	else
-		snprintf(b->path, sizeof(b->path), "/tmp/ct_test_export.%d.%s", (int)getpid(), name);
+		snprintf(b->path, sizeof(b->path), "/tmp/ct_test_perfetto.%d.%s", (int)getpid(), name);
 	if (!strstr(b->path, "%p"))
 		CHECK(!out_open(&b->out, b->path, false));
 	b->opts.out = &b->out;
@@ -228,7 +228,7 @@ static void test_chrome(void)
 	play(&b);
 	finish(&b);
 	text = unit_read(b.path);
-	unit_golden("export_chrome.json", text);
+	unit_golden("chrome.json", text);
 	free(text);
 	if (!getenv("EXPORT_DIR"))
 		unlink(b.path);
