@@ -60,6 +60,7 @@ $(OUTPUT)/%.o: %.c
 $(OUTPUT)/user/source/bpf.o $(OUTPUT)/user/source/bpf_maps.o: $(SKEL)
 $(OUTPUT)/user/cmd_schema.o: docs/schema.json
 $(OUTPUT)/user/sink/flame.o: user/sink/flame.html
+$(OUTPUT)/user/sink/html.o: user/sink/timeline.html
 
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPFARCH) -Wall -Wextra -Wno-unused-parameter \
 	-Wno-gnu-variable-sized-type-not-at-end -Werror -Ivmlinux/$(ARCH) -Ibpf

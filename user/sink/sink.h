@@ -92,8 +92,8 @@ struct sink {
 	void *priv;
 };
 
-extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_stat,
-	sink_trace;
+extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
+	sink_stat, sink_trace;
 /* What other programs read. */
 extern const struct sink_ops sink_perfetto, sink_chrome;
 

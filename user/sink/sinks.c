@@ -11,6 +11,7 @@ static const struct sinks_row rows[] = {
 	{ &sink_folded, ".folded", SINKS_FOLDS | SINKS_EVERY_CALL | SINKS_EXPORT },
 	{ &sink_flame, ".flame.html", SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
 	{ &sink_speedscope, ".speedscope.json", SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
+	{ &sink_html, ".html", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT },
 	{ &sink_csv, ".csv", SINKS_WHOLE | SINKS_EXPORT },
 	{ &sink_perfetto, ".pftrace", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT },
 	{ &sink_chrome, ".pt.trace.json", SINKS_WHOLE | SINKS_BINARY | SINKS_SPLITS | SINKS_EXPORT },
