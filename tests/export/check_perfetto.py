@@ -120,9 +120,9 @@ class Checker:
             if not stack:
                 self.fault(at, f"an end without a begin on {self.tracks.get(track)}")
             else:
-                began = stack.pop()
-                # what began at this very moment may end now; anything else had to end before it
-                if ts == last and last_kind in (BEGIN, INSTANT) and began[0] != ts:
+                stack.pop()
+                # nothing takes no time: such a call is an instant
+                if ts == last and last_kind != END:
                     self.fault(at, f"a begin comes before an end at {ts} on {self.tracks.get(track)}")
         elif kind == BEGIN:
             stack.append((ts, name))

@@ -278,6 +278,61 @@ static void test_perfetto(void)
 		unlink(b.path);
 }
 
+/*
+ * Two processes on two streams each for a while, with kernels of a few microseconds that overlap now and then: what a reader adds
+ * up is to be what it was. For EXPORT_DIR alone.
+ */
+static void play_busy(struct test_sink *b)
+{
+	static const struct kernel_name other = { .mangled = "ncclDevKernel_AllReduce", .full = "ncclDevKernel_AllReduce",
+						  .brief = "ncclDevKernel_AllReduce", .source = CT_NAME_DEVICE };
+	uint64_t x = 88172645463325252;
+	struct made_device m;
+
+	for (uint32_t pid = 1000; pid <= 2000; pid += 1000) {
+		give(b, process(CT_PROCESS, pid, "python3"));
+		give(b, &make_device(&m, pid, 0, T0, "NVIDIA H200")->h);
+	}
+	for (uint32_t i = 0; i < 4000; i++) {
+		uint32_t pid = i % 2 ? 1000 : 2000, number = i / 2 + 1;
+		uint64_t from = 10 + i * 20;
+		struct cause cause = cause_at(pid, from, from + 5);
+		struct made_call call;
+		struct ct_call *c = make_call(&call, i % 8 == 7 ? "cudaMemcpyAsync" : "cudaLaunchKernel", CT_CALL, 0, 0, LAUNCH_ARGS);
+		struct make_at where = at(pid, 0, i % 3 ? 7 : 20, from + 10, from + 10);
+
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		where.end_ns += 15000 + x % 60000;
+		c->h.pid = c->h.tid = pid;
+		c->h.start_ns = cause.start_ns;
+		c->h.end_ns = cause.end_ns;
+		give_all(b, &c->h, number, NULL, i % 8 == 7 ? NULL : &gemm, NULL);
+		if (i % 8 == 7)
+			give_all(b, &make_copy(&m, where, CT_COPY_HTOD, CT_MEM_PINNED, CT_MEM_DEVICE, 4096)->w.h, number, &cause, NULL,
+				 NULL);
+		else
+			give_all(b, &make_kernel(&m, where, 1, 64, 128)->w.h, number, &cause, i % 5 ? &gemm : &other, NULL);
+	}
+}
+
+static void write_busy(void)
+{
+	static const struct {
+		const struct sink_ops *ops;
+		const char *name;
+	} files[] = { { &sink_chrome, "busy.%p.json" }, { &sink_json, "busy.jsonl" }, { &sink_perfetto, "busy.pftrace" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		struct test_sink b = { 0 };
+
+		begin(&b, files[i].ops, files[i].name);
+		play_busy(&b);
+		finish(&b);
+	}
+}
+
 /* ---- the timeline ---------------------------------------------------------------------------------------------- */
 
 static char told[4096];
@@ -344,7 +399,7 @@ static void test_order(void)
 	span(t, 1, "out", 10, 20, 0, 0, 0);
 	span(t, 1, "next", 20, 30, 0, 0, 0);
 	span(t, 1, "none", 20, 20, 0, 0, 0);
-	expect(t, "1.0:out@10 1.0:in@12 1.0/14 1.0/20 1.0:next@20 1.0:none@20 1.0/20 1.0/30 ");
+	expect(t, "1.0:out@10 1.0:in@12 1.0/14 1.0/20 1.0:next@20 1.0:none@20 1.0/30 ");
 	/* two that overlap, a third that finds place on the first lane again, one that is too late for it */
 	span(t, 2, "a", 100, 200, 0, 0, 0);
 	span(t, 2, "b", 150, 250, 0, 0, 0);
@@ -397,7 +452,7 @@ static void test_hold(void)
 	span(t, 1, "c", 4 * TIMELINE_HOLD_NS, 4 * TIMELINE_HOLD_NS, 0, 0, 0);
 	CHECK_TEXT("1.0:b@2000000000 1.0/2500000000 2.0:long@3 2.0/2000000000 ", told);
 	told[0] = '\0';
-	expect(t, "1.0:c@8000000000 1.0/8000000000 ");
+	expect(t, "1.0:c@8000000000 ");
 	timeline_close(t);
 }
 
@@ -440,7 +495,7 @@ static void test_much(void)
 		x ^= x >> 7;
 		x ^= x << 17;
 		s.start_ns = i * 10 + x % 500;
-		s.end_ns = s.start_ns + x % 300;
+		s.end_ns = s.start_ns + 1 + x % 300;
 		if (timeline_add(t, timeline_track(t, &key), &s, bytes))
 			break;
 	}
@@ -510,5 +565,7 @@ int main(void)
 	test_chrome();
 	test_split();
 	test_perfetto();
+	if (getenv("EXPORT_DIR"))
+		write_busy();
 	return unit_end();
 }

@@ -393,10 +393,8 @@ static int add_work(struct perfetto *pf, const struct event *ev)
 		s.what = TIMELINE_INSTANT;
 	name = ev->rec->kind == CT_KERNEL ? work_kernel(pf->opts, ev->kernel) : work_text(ev->rec, text);
 	p = put_head(pf, pf->body, "device", name);
-	if (ev->number) {
+	if (ev->number)
 		p = proto_u64(p, EVENT_CORRELATION, ev->number);
-		p = perfetto_arg_u64(&pf->w, p, "correlation", ev->number);
-	}
 	p = put_fields(pf, p, ev);
 	return add(pf, work_track(pf, ev), &s, p);
 }

@@ -453,6 +453,9 @@ int timeline_add(struct timeline *t, struct timeline_track *tr, const struct tim
 	s->at = tr->len;
 	if (s->end_ns < s->start_ns)
 		s->end_ns = s->start_ns;
+	/* what takes no time would have to end after its begin at the same moment */
+	if (s->end_ns == s->start_ns && s->what == TIMELINE_SPAN)
+		s->what = TIMELINE_INSTANT;
 	memcpy(tr->bytes + tr->len, bytes, span->len);
 	tr->len += span->len;
 	tr->unsorted |= tr->nspans > 1 && by_begin(s - 1, s) > 0;

@@ -4,7 +4,7 @@
  * began in, an end before a begin at the same moment.
  *
  * Spans come when they are over, those inside another before or after it, device work when its buffer comes. They are held for
- * TIMELINE_HOLD_NS, less when they take too much memory. What does not fit into what has been handed on already (it came too late,
+ * TIMELINE_HOLD_NS, less when they take too much memory. A span without a duration is handed on as an instant. What does not fit into what has been handed on already (it came too late,
  * or overlaps another) goes to the next lane: a track of its own beside the first.
  *
  * An arrow leads from a call to its device work. It is drawn only when both ends are: a call is handed on with its arrow when
