@@ -399,7 +399,7 @@ const struct option_row opts_rows[] = {
 	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT, NULL,
 	  "write to FILE; compressed when its name ends in .gz" },
 	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
-	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there becomes FILE.old" },
+	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
 	{ 'o', "output", "FILE", set_output, OPTS_MERGE, NULL, "the merged recording; what is there becomes FILE.old" },
 	{ 0, "max-size", "SIZE", set_max_size, OPTS_RECORD, NULL,
 	  "end when the file has this size: 1GB (10^9), 1GiB (2^30); with --rotate begin another,\n"
@@ -413,10 +413,10 @@ const struct option_row opts_rows[] = {
 	  "or functions as GLOBs [signal]" },
 	{ 'A', "append", NULL, set_append, PRINTS | OPTS_STAT, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, ROWS, "table",
-	  "table, json, csv, html (a timeline as one page), perfetto (for ui.perfetto.dev), chrome (JSON\n"
-	  "as PyTorch's profiler writes it; with %p in FILE a file for each process), or, which imply -k:\n"
-	  "folded (a line for each stack with its weight), flame (a flame graph of them as one page),\n"
-	  "speedscope" },
+	  "table, json, csv, html (a timeline as one page), perfetto (for ui.perfetto.dev),\n"
+	  "chrome (JSON as PyTorch's profiler writes it; with %p in FILE a file for each\n"
+	  "process), or, which imply -k: folded (a line for each stack with its weight), flame\n"
+	  "(a flame graph of them as one page), speedscope" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", set_weight, PRINTS, "calls",
