@@ -14,7 +14,7 @@ enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 /* The commands, as bits: which options each has. */
 enum opts_cmd {
 	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32,
-	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12,
+	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12, OPTS_SERVE = 1 << 13,
 };
 
 struct opts {
@@ -47,6 +47,7 @@ struct opts {
 	uint8_t by;		  /* stat: enum book_by */
 	bool hist;		  /* stat: with histograms */
 	enum sink_stat stat;	  /* stat: how */
+	const char *listen;	  /* serve */
 
 	/* how */
 	const char *output; /* NULL: stdout */
@@ -60,6 +61,13 @@ struct opts {
 	enum opts_color color;
 	bool counts, counts_only;
 
+	/* what the device does */
+	bool gpu, by_cupti;	 /* device records; CUPTI has the calls too */
+	uint32_t gpu_kinds;	 /* enum agent_kind */
+	uint32_t gpu_graph;	 /* 1: whole graphs */
+	uint32_t gpu_clock;	 /* enum agent_clock */
+	uint32_t gpu_buffer_bytes, gpu_buffers;
+	const char *cupti;	 /* a path; NULL: found */
 	/* recordings */
 	bool record, replay; /* store instead of printing; print what was stored */
 	const char *file;    /* replay: the recording */
