@@ -113,7 +113,10 @@ $(BENCH)/target: tests/bench/target.c
 $(BENCH)/bench_sinks: $(OUTPUT)/tests/bench/bench_sinks.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
-bench-programs: $(BENCH)/empty $(BENCH)/target $(BENCH)/bench_sinks
+$(BENCH)/bench_trace: $(OUTPUT)/tests/bench/bench_trace.o $(LIB)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
+bench-programs: $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/bench_sinks
 bench: cudatrace standin bench-programs
 	$(Q)tests/bench/run.sh
 

@@ -553,7 +553,8 @@ const int opts_nrows = ARRAY_LEN(opts_rows);
 /* getopt's view of the rows; returns the number of long options. */
 static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
 {
-	*shorts++ = '+'; /* what comes after the first word is CMD's */
+	if (cmd & LIVE)
+		*shorts++ = '+'; /* what comes after the first word is CMD's */
 	*shorts++ = ':';
 	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++) {
 		const struct option_row *r = &opts_rows[i];
@@ -775,6 +776,9 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		const struct option_row *r;
 		char name[64];
 
+		/* words between the options are passed over, where they may stand there */
+		while (!(cmd & LIVE) && at < argc - 1 && (argv[at][0] != '-' || !argv[at][1]))
+			at++;
 		c = getopt_long(argc, argv, shorts, longs, NULL);
 		if (c < 0)
 			break;

@@ -199,6 +199,7 @@ static int pass_time(struct session *s, uint64_t now)
 static void drain(struct session *s)
 {
 	uint64_t before = s->losses.received, now = clock_ns(CLOCK_MONOTONIC);
+	bool over;
 	int err;
 
 	if (s->reason)
@@ -218,10 +219,7 @@ static void drain(struct session *s)
 		err = e ? e : err;
 	}
 	want_inner(s);
-	if (s->window && window_over(s->window) && (!err || err == -EINTR)) {
-		finish(s, "stopped", 0);
-		return;
-	}
+	over = s->window && window_over(s->window);
 	if (err < 0 && err != -EINTR) {
 		end_by(s, err);
 		return;
@@ -233,7 +231,11 @@ static void drain(struct session *s)
 	if (err == 1) {
 		if (s->o->cmd && first(s)->ops->status)
 			s->cmd_status = first(s)->ops->status(first(s));
-		finish(s, "finished", 0);
+		finish(s, over ? "stopped" : "finished", 0);
+		return;
+	}
+	if (over) {
+		finish(s, "stopped", 0);
 		return;
 	}
 	if (err == -EINTR)
