@@ -113,7 +113,7 @@ static int one_of(const char *name, const char *val, const char *const *words)
 		return 0;                                                                                              \
 	}
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
-ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame")
+ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame", "nsys-sqlite")
 ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
@@ -329,7 +329,8 @@ static const struct option_row options[] = {
 	{ 'A', "append", NULL, set_append, TRACES, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
 	  "table, json, folded (a line for each stack with its weight, at the end) or flame (a flame\n"
-	  "graph of them as one HTML page); the latter two imply -k" },
+	  "graph of them as one HTML page), which imply -k, or nsys-sqlite (a database with the tables\n"
+	  "of an Nsight Systems export, for -o FILE)" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, or flame: a flame graph as one HTML page" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", set_weight, TRACES, "calls",
@@ -444,7 +445,7 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 /* What contradicts what, and why: { both true } is an error. */
 static int contradictions(const struct opts *o)
 {
-	bool folds = o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME;
+	bool folds = o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME, nsys = o->format == OPTS_FORMAT_NSYS;
 	const struct {
 		bool first, second;
 		const char *text;
@@ -484,6 +485,15 @@ static int contradictions(const struct opts *o)
 		{ folds, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
 		{ o->weight == SINK_WEIGHT_TIME, o->no_return, "--no-return knows no durations: leave out --weight time" },
 		{ o->format == OPTS_FORMAT_FLAME, o->append, "--format flame writes a whole page: leave out -A" },
+		{ nsys, !o->output || !strcmp(o->output, "-"),
+		  "--format nsys-sqlite writes a database, which no stream can carry: give -o FILE" },
+		{ nsys, o->append, "--format nsys-sqlite writes a whole database: leave out -A" },
+		{ nsys, o->counts || o->counts_only, "--format nsys-sqlite writes rows to be queried: leave out -c and -C" },
+		{ nsys, o->enter_exit, "--format nsys-sqlite has a row for each call: leave out --enter-exit" },
+		{ nsys, o->time_given, "--format nsys-sqlite has times in nanoseconds: leave out --time" },
+		{ nsys, o->tid_column, "--format nsys-sqlite always has the thread: leave out --tid" },
+		{ nsys, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
+		{ nsys, o->unfinished_ns, "--format nsys-sqlite has calls that have returned: leave out --unfinished" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
@@ -512,7 +522,7 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		}
 		if (optind < argc)
 			o->cmd = argv + optind;
-		if (cmd == OPTS_FOLDED && o->format < OPTS_FORMAT_FOLDED) {
+		if (cmd == OPTS_FOLDED && o->format != OPTS_FORMAT_FOLDED && o->format != OPTS_FORMAT_FLAME) {
 			msg_error("'cudatrace folded' adds up stacks: give --format folded or flame, or leave out 'folded'");
 			return -EINVAL;
 		}
@@ -568,7 +578,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	}
 	if (rest(o, cmd, argc, argv))
 		return -EINVAL;
-	if (o->format >= OPTS_FORMAT_FOLDED && !o->stack)
+	if ((o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME) && !o->stack)
 		o->stack = OPTS_STACK_DWARF;
 	return 0;
 }

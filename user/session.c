@@ -343,6 +343,7 @@ static int open_sinks(struct session *s)
 		[OPTS_FORMAT_JSON] = &sink_json,
 		[OPTS_FORMAT_FOLDED] = &sink_folded,
 		[OPTS_FORMAT_FLAME] = &sink_flame,
+		[OPTS_FORMAT_NSYS] = &sink_nsys,
 	};
 	const struct opts *o = s->o;
 	const struct sink_ops *ops[2];
@@ -352,6 +353,7 @@ static int open_sinks(struct session *s)
 	s->last_record_ns = s->last_end_ns = s->started_ns;
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
+		.path = o->output,
 		.time = o->time,
 		.tid = o->tid_column,
 		.color = want_color(s),
@@ -375,7 +377,8 @@ static int open_sinks(struct session *s)
 		s->sinks[i].ops = ops[i];
 		err = ops[i]->open(&s->sinks[i], &s->sink_opts);
 		if (err) {
-			msg_error("cannot start the %s output: %s", ops[i]->name, strerror(-err));
+			if (err != -EINVAL)
+				msg_error("cannot start the %s output: %s", ops[i]->name, strerror(-err));
 			return err;
 		}
 		s->stages.nsinks = ++s->nsinks;
@@ -423,7 +426,8 @@ static int open_all(struct session *s)
 	err = session_plan(&s->plan, s->o);
 	if (err)
 		return err;
-	err = out_open(&s->out, s->o->output, s->o->append);
+	/* a sink that makes its own file leaves this one empty */
+	err = out_open(&s->out, s->o->format == OPTS_FORMAT_NSYS ? NULL : s->o->output, s->o->append);
 	if (err) {
 		msg_error("cannot write to %s: %s", s->o->output ? s->o->output : "standard output", strerror(-err));
 		return err;
@@ -586,8 +590,15 @@ static void close_sinks(struct session *s)
 	gather_losses(s);
 	end.losses = s->losses;
 	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
-	for (int i = 0; i < s->nsinks; i++)
-		s->sinks[i].ops->close(&s->sinks[i], &end);
+	for (int i = 0; i < s->nsinks; i++) {
+		int failed = s->sinks[i].ops->close(&s->sinks[i], &end);
+
+		/* of a file of its own the sink has told; of `out` is told below */
+		if (failed < 0 && s->sinks[i].ops->own_file && !s->error) {
+			s->error = failed;
+			s->said = true;
+		}
+	}
 	err = out_close(&s->out);
 	if (err == -EPIPE)
 		msg_error("%s was closed by its reader after %llu bytes: tracing stopped", s->out.name,

@@ -13,6 +13,7 @@ enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES };
 
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
+	const char *path;	 /* of the file that `out` is, or that a sink with `own_file` is to make; NULL: standard output */
 	enum sink_time time;
 	bool tid;		 /* a TID column */
 	bool color;
@@ -40,6 +41,8 @@ struct sink_end {
 struct sink;
 struct sink_ops {
 	const char *name, *help;
+	bool own_file; /* makes the file opts->path itself: `out` leads nowhere */
+	/* Returns 0 or -errno; -EINVAL after a message that says why. */
 	int (*open)(struct sink *, const struct sink_opts *);
 	/* Returns 1 when a row came of it, 0 when not (a kind it does not print), or -errno of the output. */
 	int (*event)(struct sink *, const struct event *);
@@ -52,5 +55,6 @@ struct sink {
 };
 
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame;
+extern const struct sink_ops sink_nsys;
 
 #endif
