@@ -149,3 +149,4 @@ kill $target
 
 echo "== the program's own cost of a record"
 "$out/bench/bench_sinks"
+"$out/bench/bench_nsys"

@@ -25,15 +25,34 @@
 
 /* ---- the file ----------------------------------------------------------------------------------------- */
 
+/* A file to replace, through symbolic links; a device or a pipe is none. Returns 0 or -errno after a message. */
+static int find_path(struct nsys *n, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0) {
+		n->path = strdup(path); /* not there yet, or told when it cannot be made */
+		return n->path ? 0 : -ENOMEM;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		msg_error("nsys-sqlite writes a database, and %s is no regular file: give -o FILE", path);
+		return -EINVAL;
+	}
+	n->path = realpath(path, NULL);
+	return n->path ? 0 : -errno;
+}
+
 /* A new file next to the one that is wanted, so that rename(2) can put it there. */
 static int make_file(struct nsys *n, const char *path)
 {
 	mode_t mask = umask(077);
-	int fd, err = 0;
+	int fd, err;
 
 	umask(mask);
-	n->path = strdup(path);
-	if (!n->path || asprintf(&n->tmp, "%s.XXXXXX.tmp", path) < 0) {
+	err = find_path(n, path);
+	if (err)
+		return err;
+	if (asprintf(&n->tmp, "%s.XXXXXX.tmp", n->path) < 0) {
 		n->tmp = NULL;
 		return -ENOMEM;
 	}
@@ -144,20 +163,18 @@ static int lost(struct nsys *n, const struct ct_lost *l)
 
 /* ---- processes, stacks, calls ------------------------------------------------------------------------- */
 
+/* A process has one row in each of the two tables, with the same rowid. */
 static int rename_process(struct nsys *n, int64_t rowid, const struct process *p)
 {
-	sqlite3_stmt *stmt;
-	int rc = sqlite3_prepare_v2(n->d.db, "UPDATE PROCESSES SET name=? WHERE rowid=?", -1, &stmt, NULL);
+	char sql[160];
+	int rc;
 
-	if (rc)
-		return nsys_fail(&n->d, rc);
-	struct nsys_row r = { .d = &n->d, .stmt = stmt };
-
-	nsys_text(&r, p->comm, strnlen(p->comm, CT_COMM_LEN));
-	nsys_i(&r, rowid);
-	nsys_end(&r);
-	sqlite3_finalize(stmt);
-	return n->d.error;
+	snprintf(sql, sizeof(sql),
+		 "UPDATE PROCESSES SET name=(SELECT value FROM StringIds WHERE id=%1$lld) WHERE rowid=%2$lld;"
+		 "UPDATE ThreadNames SET nameId=%1$lld WHERE rowid=%2$lld",
+		 (long long)nsys_string(n->strings, p->comm, strnlen(p->comm, CT_COMM_LEN)), (long long)rowid);
+	rc = n->d.error ? 0 : sqlite3_exec(n->d.db, sql, NULL, NULL, NULL);
+	return rc ? nsys_fail(&n->d, rc) : n->d.error;
 }
 
 /* Its row, at the first record with it; at CT_EXEC its new name. */

@@ -303,7 +303,7 @@ static int device(struct nsys *n, const struct event *ev)
 		nsys_text(&r, uuid, strlen(uuid));
 		r.at += 2; /* luid, chipName */
 		nsys_opt(&r, d->h.pid, d->id);
-		r.at += 8; /* from ctxswDevPath to maxShmemPerBlockOptin */
+		r.at += 9; /* from ctxswDevPath to maxShmemPerBlockOptin */
 		nsys_opt(&r, d->max_shared, d->max_shared);
 		nsys_opt(&r, d->max_registers, d->max_registers);
 		nsys_opt(&r, d->warp_size, d->warp_size);
