@@ -113,7 +113,7 @@ static int one_of(const char *name, const char *val, const char *const *words)
 		return 0;                                                                                              \
 	}
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
-ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame", "nsys-sqlite")
+ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame", "nsys-sqlite", "otlp-json")
 ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
@@ -152,6 +152,15 @@ static int set_min_duration(struct opts *o, const char *name, const char *val)
 	if (!parse_duration(val, 0, &o->min_duration_ns) && o->min_duration_ns <= INT64_MAX)
 		return 0;
 	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 2s", name, val);
+	return -EINVAL;
+}
+
+static int set_otlp_min(struct opts *o, const char *name, const char *val)
+{
+	o->otlp_min_given = true;
+	if (!parse_duration(val, 0, &o->otlp_min_ns) && o->otlp_min_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 0s", name, val);
 	return -EINVAL;
 }
 
@@ -238,6 +247,7 @@ static int set_verbose(struct opts *o, const char *name, const char *val)
 		return 0;                                                                                              \
 	}
 TEXT(set_output, output)
+TEXT(set_otlp, otlp)
 TEXT(set_comm, comm)
 TEXT(set_cgroup, cgroup)
 TEXT(set_library, library)
@@ -329,8 +339,8 @@ static const struct option_row options[] = {
 	{ 'A', "append", NULL, set_append, TRACES, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
 	  "table, json, folded (a line for each stack with its weight, at the end) or flame (a flame\n"
-	  "graph of them as one HTML page), which imply -k, or nsys-sqlite (a database with the tables\n"
-	  "of an Nsight Systems export, for -o FILE)" },
+	  "graph of them as one HTML page), which imply -k, nsys-sqlite (a database with the tables of\n"
+	  "an Nsight Systems export, for -o FILE) or otlp-json (OpenTelemetry spans)" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, or flame: a flame graph as one HTML page" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", set_weight, TRACES, "calls",
@@ -340,6 +350,10 @@ static const struct option_row options[] = {
 	{ 0, "tid", NULL, set_tid_column, OPTS_TRACE, NULL, "a column with the thread" },
 	{ 'c', "count-only", NULL, set_counts_only, OPTS_TRACE, NULL, "no rows: counts and times by function at the end" },
 	{ 'C', "counts", NULL, set_counts, OPTS_TRACE, NULL, "counts and times by function after the rows" },
+	{ 0, "otlp", "URL", set_otlp, OPTS_TRACE, NULL,
+	  "push spans to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
+	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
+	{ 0, "otlp-min", "TIME", set_otlp_min, OPTS_TRACE, "100us", "calls and device work shorter than this are no spans" },
 	{ 0, "color", "WHEN", set_color, OPTS_TRACE, "auto", "auto, always or never" },
 
 	{ .name = "Until when", .cmds = TRACES },
@@ -446,6 +460,7 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 static int contradictions(const struct opts *o)
 {
 	bool folds = o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME, nsys = o->format == OPTS_FORMAT_NSYS;
+	bool spans = o->format == OPTS_FORMAT_OTLP;
 	const struct {
 		bool first, second;
 		const char *text;
@@ -487,6 +502,15 @@ static int contradictions(const struct opts *o)
 		{ o->format == OPTS_FORMAT_FLAME, o->append, "--format flame writes a whole page: leave out -A" },
 		{ nsys, !o->output || !strcmp(o->output, "-"),
 		  "--format nsys-sqlite writes a database, which no stream can carry: give -o FILE" },
+		{ o->otlp_min_given, !o->otlp && !spans,
+		  "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json" },
+		{ o->no_return, o->otlp || spans, "--no-return knows no durations, which spans have: leave out --otlp and otlp-json" },
+		{ spans, o->counts || o->counts_only, "--format otlp-json has spans, not counts: leave out -c and -C" },
+		{ spans, o->enter_exit, "--format otlp-json has a span for each call: leave out --enter-exit" },
+		{ spans, o->time_given, "--format otlp-json has times in nanoseconds: leave out --time" },
+		{ spans, o->tid_column, "--format otlp-json always has the thread: leave out --tid" },
+		{ spans, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
+		{ spans, o->unfinished_ns, "--format otlp-json has calls that have returned: leave out --unfinished" },
 		{ nsys, o->append, "--format nsys-sqlite writes a whole database: leave out -A" },
 		{ nsys, o->counts || o->counts_only, "--format nsys-sqlite writes rows to be queried: leave out -c and -C" },
 		{ nsys, o->enter_exit, "--format nsys-sqlite has a row for each call: leave out --enter-exit" },
@@ -552,7 +576,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_LEN(options); i++)
 		if (options[i].def && options[i].cmds & (int)cmd)
 			options[i].set(o, options[i].name, options[i].def);
-	o->time_given = o->weight_given = false;
+	o->time_given = o->weight_given = o->otlp_min_given = false;
 	getopt_tables(cmd, longs, shorts);
 	opterr = 0;
 	optind = 0; /* glibc: start afresh */

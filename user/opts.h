@@ -8,7 +8,7 @@
 #include "event/select.h"
 #include "sink/sink.h"
 
-enum opts_format { OPTS_FORMAT_TABLE, OPTS_FORMAT_JSON, OPTS_FORMAT_FOLDED, OPTS_FORMAT_FLAME, OPTS_FORMAT_NSYS };
+enum opts_format { OPTS_FORMAT_TABLE, OPTS_FORMAT_JSON, OPTS_FORMAT_FOLDED, OPTS_FORMAT_FLAME, OPTS_FORMAT_NSYS, OPTS_FORMAT_OTLP };
 enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
@@ -51,6 +51,9 @@ struct opts {
 	enum sink_weight weight;
 	bool weight_given;
 	bool tid_column;
+	const char *otlp;     /* address to push spans to, or "env"; NULL: off */
+	uint64_t otlp_min_ns; /* what takes less is no span */
+	bool otlp_min_given;
 	enum opts_color color;
 	bool counts, counts_only;
 

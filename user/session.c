@@ -15,9 +15,11 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "loop.h"
 #include "pending.h"
+#include "proc/container.h"
 #include "session.h"
 #include "session_plan.h"
 #include "signals.h"
@@ -43,7 +45,8 @@ struct session {
 	struct out out;
 	struct sink_opts sink_opts;
 	char title[512];
-	struct sink sinks[2];
+	char host[256];
+	struct sink sinks[3];
 	int nsinks;
 
 	struct stages stages;
@@ -344,9 +347,10 @@ static int open_sinks(struct session *s)
 		[OPTS_FORMAT_FOLDED] = &sink_folded,
 		[OPTS_FORMAT_FLAME] = &sink_flame,
 		[OPTS_FORMAT_NSYS] = &sink_nsys,
+		[OPTS_FORMAT_OTLP] = &sink_otlp_json,
 	};
 	const struct opts *o = s->o;
-	const struct sink_ops *ops[2];
+	const struct sink_ops *ops[3];
 	int n = 0, err;
 
 	s->started_ns = clock_ns(CLOCK_MONOTONIC);
@@ -368,11 +372,17 @@ static int open_sinks(struct session *s)
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
 		.version = CT_VERSION,
+		.otlp_url = o->otlp,
+		.otlp_min_ns = o->otlp_min_ns,
+		.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host,
+		.container = container_id,
 	};
 	if (!o->counts_only)
 		ops[n++] = formats[o->format];
 	if (o->counts || o->counts_only)
 		ops[n++] = &sink_count;
+	if (o->otlp)
+		ops[n++] = &sink_otlp;
 	for (int i = 0; i < n; i++) {
 		s->sinks[i].ops = ops[i];
 		err = ops[i]->open(&s->sinks[i], &s->sink_opts);

@@ -28,6 +28,11 @@ struct sink_opts {
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
 	const char *version;	 /* of cudatrace */
+	const char *otlp_url;	 /* where spans are pushed to; NULL: nowhere */
+	uint64_t otlp_min_ns;	 /* what takes less is no span */
+	const char *host;	 /* name of the traced machine; NULL: not known */
+	/* The container of a cgroup of this machine; NULL: not to be asked, as of another machine's. */
+	bool (*container)(uint64_t cgroup_id, char *buf, size_t size);
 };
 
 /* What every sink is told at the end, beside the losses. */
@@ -55,6 +60,6 @@ struct sink {
 };
 
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame;
-extern const struct sink_ops sink_nsys;
+extern const struct sink_ops sink_nsys, sink_otlp, sink_otlp_json;
 
 #endif
