@@ -377,12 +377,13 @@ static int open_sinks(struct session *s)
 		.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host,
 		.container = container_id,
 	};
+	/* first, so that a wrong address is told before anything is written */
+	if (o->otlp)
+		ops[n++] = &sink_otlp;
 	if (!o->counts_only)
 		ops[n++] = formats[o->format];
 	if (o->counts || o->counts_only)
 		ops[n++] = &sink_count;
-	if (o->otlp)
-		ops[n++] = &sink_otlp;
 	for (int i = 0; i < n; i++) {
 		s->sinks[i].ops = ops[i];
 		err = ops[i]->open(&s->sinks[i], &s->sink_opts);

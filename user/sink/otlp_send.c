@@ -5,7 +5,7 @@
  * Requests wait in a queue of bounded size; what finds no room is dropped and counted. One is under way at a time, by libevent's
  * HTTP client. What may go better later (no connection, no answer in time, 429, 502, 503, 504) is tried again, after a time that
  * doubles and has some chance in it, or the one that the collector asks for by Retry-After; any other refusal drops the request.
- * At the end what is queued has LAST_NS; a thread that is stuck in a name lookup is left behind.
+ * At the end what is queued has LAST_NS, or less when nobody answers; a thread that is stuck in a name lookup is left behind.
  */
 #include <errno.h>
 #include <event2/buffer.h>
@@ -30,6 +30,7 @@
 #define LONGEST_WAIT_MS 30000
 #define LONGEST_RETRY_AFTER_S 300
 #define LAST_NS 5000000000ULL
+#define LAST_FAILING_NS 2000000000ULL /* when the last try failed */
 #define TRIES 12 /* of one request: some minutes */
 #define RESPONSE_BYTES 65536
 
@@ -62,6 +63,7 @@ struct otlp_send {
 	struct evhttp_connection *conn;
 	struct evhttp_request *request; /* under way */
 	struct job *job;		/* of it, or the one that waits for another try; not in the queue */
+	bool failing; /* the last try; of the lock */
 	bool waiting, asked; /* for the next try; as long as the collector wants */
 	unsigned int seed;
 };
@@ -153,6 +155,7 @@ static void settle(struct otlp_send *s, enum outcome outcome, uint64_t rejected,
 	struct job *j = s->job;
 
 	pthread_mutex_lock(&s->lock);
+	s->failing = false;
 	if (outcome == ACCEPTED) {
 		rejected = rejected < j->spans ? rejected : j->spans;
 		s->totals.sent += j->spans - rejected;
@@ -189,10 +192,15 @@ static void try_again(struct otlp_send *s, uint64_t after_ms, const char *what)
 		ms *= 2;
 	ms = ms < LONGEST_WAIT_MS ? ms : LONGEST_WAIT_MS;
 	ms = ms / 2 + (uint64_t)rand_r(&s->seed) % ms; /* half as long to one and a half */
-	if (after_ms > ms)
-		ms = after_ms;
+	/* timers are a few milliseconds early: libevent looks at a coarse clock */
+	if (after_ms && after_ms + 50 > ms)
+		ms = after_ms + 50;
 	pthread_mutex_lock(&s->lock);
 	remember(s, what);
+	s->failing = true;
+	/* the end came while this one was under way */
+	if (s->ending && s->end_ns > now_ns() + LAST_FAILING_NS)
+		s->end_ns = now_ns() + LAST_FAILING_NS;
 	pthread_mutex_unlock(&s->lock);
 	s->waiting = true;
 	s->asked = after_ms > 0;
@@ -526,7 +534,7 @@ bool otlp_send_close(struct otlp_send *s, struct otlp_totals *totals)
 
 	pthread_mutex_lock(&s->lock);
 	s->ending = true;
-	s->end_ns = now_ns() + LAST_NS;
+	s->end_ns = now_ns() + (s->failing ? LAST_FAILING_NS : LAST_NS);
 	pthread_mutex_unlock(&s->lock);
 	if (write(s->wake, &one, sizeof(one)) < 0)
 		msg_verb("--otlp: the thread is awake");
