@@ -67,7 +67,7 @@ static inline void play_process(struct play *p, int kind, uint32_t pid, const ch
 				       .start_ns = PLAY_START, .end_ns = PLAY_START },
 				.ns_pid = pid };
 
-	memcpy(r.comm, comm, strnlen(comm, CT_COMM_LEN - 1));
+	snprintf(r.comm, sizeof(r.comm), "%s", comm);
 	play_give(p, (struct event){ .rec = &r.h });
 }
 
