@@ -17,8 +17,8 @@ CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
 CT_CPPFLAGS := -D_GNU_SOURCE -DCT_VERSION='"$(VERSION)"' -I$(OUTPUT)
 CT_CFLAGS := -std=gnu11 $(WARN) -pthread
-LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -lsqlite3 -levent_extra -levent_core -pthread
-LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -lsqlite3 -lm -levent_extra -levent_core -ldl -pthread
+LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -lsqlite3 -levent_extra -levent_core -lm -pthread
+LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -lsqlite3 -levent_extra -levent_core -ldl -lm -pthread
 
 SRCS := $(wildcard user/*.c user/*/*.c)
 OBJS := $(SRCS:%.c=$(OUTPUT)/%.o)
@@ -40,6 +40,7 @@ help:
 include tests/standin/Makefile.inc
 include $(wildcard tests/cases/Makefile.inc)
 include $(wildcard tests/programs/Makefile.inc)
+include tests/traces/Makefile.inc
 
 cudatrace: $(OBJS)
 	$(call say,LINK,$@)
@@ -59,6 +60,7 @@ $(OUTPUT)/%.o: %.c
 $(OUTPUT)/user/source/bpf.o $(OUTPUT)/user/source/bpf_maps.o: $(SKEL)
 $(OUTPUT)/user/cmd_schema.o: docs/schema.json
 $(OUTPUT)/user/sink/flame.o: user/sink/flame.html
+$(OUTPUT)/user/sink/html.o: user/sink/timeline.html
 $(OUTPUT)/user/sink/nsys_names.o: user/sink/nsys_cbid.def
 
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPFARCH) -Wall -Wextra -Wno-unused-parameter \

@@ -20,6 +20,7 @@
 #include "loop.h"
 #include "pending.h"
 #include "proc/container.h"
+#include "recording.h"
 #include "session.h"
 #include "session_plan.h"
 #include "signals.h"
@@ -44,6 +45,7 @@ struct session {
 
 	struct out out;
 	struct sink_opts sink_opts;
+	struct recording recording;
 	char title[512];
 	char host[256];
 	struct sink sinks[3];
@@ -121,6 +123,8 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	int err = 0;
 
 	s->losses.received++;
+	if (rec->kind == CT_TALLY)
+		s->losses.counted += ((const struct ct_tally *)rec)->sums.calls;
 	if (rec->lost)
 		err = show_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
 	s->last_end_ns = rec->end_ns;
@@ -186,6 +190,11 @@ static void drain(struct session *s)
 	err = drain_all(s);
 	if (s->losses.received != before)
 		s->last_record_ns = now;
+	for (int i = 0; i < s->nsinks && err >= 0; i++) {
+		int e = s->sinks[i].ops->tick ? s->sinks[i].ops->tick(&s->sinks[i], now) : 0;
+
+		err = e ? e : err;
+	}
 	if (err == 0 || err == 1) {
 		int e = stages_flush(&s->stages, now);
 
@@ -339,17 +348,38 @@ static bool want_color(const struct session *s)
 	return s->out.is_tty && !(no && *no) && term && strcmp(term, "dumb");
 }
 
+/* What sinks may ask for while the session runs. */
+static int on_refresh(void *ctx)
+{
+	struct session *s = ctx;
+	int err;
+
+	drain(s);
+	if (s->reason || !s->plan.capture.count || !first(s)->ops->tallies)
+		return 0;
+	err = first(s)->ops->tallies(first(s), take, s);
+	return err == -EINTR ? 0 : err;
+}
+
+static void on_losses(void *ctx, struct losses *l)
+{
+	struct session *s = ctx;
+
+	memset(l, 0, sizeof(*l));
+	for (int i = 0; i < s->nsources; i++)
+		s->sources[i].ops->losses(&s->sources[i], l);
+	l->shown = s->stages.shown;
+}
+
+static void on_quit(void *ctx)
+{
+	finish(ctx, "interrupted", 0);
+}
+
 static int open_sinks(struct session *s)
 {
-	static const struct sink_ops *const formats[] = {
-		[OPTS_FORMAT_TABLE] = &sink_table,
-		[OPTS_FORMAT_JSON] = &sink_json,
-		[OPTS_FORMAT_FOLDED] = &sink_folded,
-		[OPTS_FORMAT_FLAME] = &sink_flame,
-		[OPTS_FORMAT_NSYS] = &sink_nsys,
-		[OPTS_FORMAT_OTLP] = &sink_otlp_json,
-	};
 	const struct opts *o = s->o;
+	struct source_recorded was;
 	const struct sink_ops *ops[3];
 	int n = 0, err;
 
@@ -367,6 +397,9 @@ static int open_sinks(struct session *s)
 		.counts_only = o->counts_only,
 		.mangled = o->mangled,
 		.full_names = o->full_names,
+		.stat = o->stat,
+		.by = o->by,
+		.hist = o->hist,
 		.weight = o->weight,
 		.title = opts_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->started_ns,
@@ -374,14 +407,32 @@ static int open_sinks(struct session *s)
 		.version = CT_VERSION,
 		.otlp_url = o->otlp,
 		.otlp_min_ns = o->otlp_min_ns,
-		.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host,
-		.container = container_id,
+		.base = loop_base(s->loop),
+		.refresh = on_refresh,
+		.losses = on_losses,
+		.quit = on_quit,
+		.refresh_ctx = s,
 	};
+	if (first(s)->ops->recorded) {
+		first(s)->ops->recorded(first(s), &was);
+		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
+		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
+	} else {
+		s->sink_opts.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host;
+		s->sink_opts.container = container_id;
+	}
 	/* first, so that a wrong address is told before anything is written */
 	if (o->otlp)
 		ops[n++] = &sink_otlp;
-	if (!o->counts_only)
-		ops[n++] = formats[o->format];
+	if (o->record) {
+		err = recording_open(&s->recording, o, &s->sink_opts);
+		if (err)
+			return err;
+		s->sink_opts.file = &s->recording.file;
+		ops[n++] = &sink_trace;
+	} else if (!o->counts_only) {
+		ops[n++] = o->format->ops;
+	}
 	if (o->counts || o->counts_only)
 		ops[n++] = &sink_count;
 	for (int i = 0; i < n; i++) {
@@ -407,15 +458,39 @@ static uint64_t count_forgets(void *ctx)
 static int open_stages(struct session *s)
 {
 	struct resolve_opts opts = {
-		.names = s->plan.names,
-		.stacks = s->plan.capture.stack != PLAN_STACK_NONE,
+		/* what is stored was resolved when it was recorded */
+		.names = s->plan.names && !s->o->replay,
+		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
 		/* entry probes alone tell of the outer launch first */
 		.inner = first(s)->ops->inner && !s->o->no_return,
 		.forgets = first(s)->ops->forgets ? count_forgets : NULL,
 		.forgets_ctx = s,
 	};
 
-	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit, &s->plan.filter, s->sinks, s->o->count);
+	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
+	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record, &s->plan.filter, s->sinks, s->o->count);
+}
+
+/* Where the sinks write. One that opens its file by itself leaves it shut: nothing is ever put into it then. */
+static int open_output(struct session *s)
+{
+	const struct opts *o = s->o;
+	int err;
+
+	s->out.fd = -1;
+	/* a recording has files of its own */
+	if (o->record || (o->format->flags & SINKS_PATH && !o->counts_only))
+		return 0;
+	err = out_open(&s->out, o->output, o->append);
+	if (err) {
+		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
+		return err;
+	}
+	if (s->out.is_tty && o->format->flags & SINKS_BINARY && !o->counts_only) {
+		msg_error("--format %s is nothing that a terminal can show: give -o FILE", o->format->ops->name);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static int open_sources(struct session *s)
@@ -437,12 +512,9 @@ static int open_all(struct session *s)
 	err = session_plan(&s->plan, s->o);
 	if (err)
 		return err;
-	/* a sink that makes its own file leaves this one empty */
-	err = out_open(&s->out, s->o->format == OPTS_FORMAT_NSYS ? NULL : s->o->output, s->o->append);
-	if (err) {
-		msg_error("cannot write to %s: %s", s->o->output ? s->o->output : "standard output", strerror(-err));
+	err = open_output(s);
+	if (err)
 		return err;
-	}
 	s->out.stop = &signals_pending;
 	s->loop = loop_open();
 	if (open_stages(s) || !s->loop)
@@ -544,6 +616,8 @@ static void last_drain(struct session *s)
 		err = drain_rest(s, &s->sources[i]);
 	if (err >= 0)
 		err = stages_flush(&s->stages, UINT64_MAX);
+	if (err >= 0 && s->plan.capture.count && first(s)->ops->tallies)
+		err = first(s)->ops->tallies(first(s), take, s);
 	if (err == -ECANCELED)
 		s->reason = "count";
 	else if (err < 0 && !s->error)
@@ -559,21 +633,42 @@ static void gather_losses(struct session *s)
 		s->sources[i].ops->losses(&s->sources[i], &all);
 	all.received = s->losses.received;
 	all.shown = s->stages.shown;
+	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && strcmp(s->reason, "count"))
-			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i], clock_ns(CLOCK_MONOTONIC));
+			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i],
+				  first(s)->ops->recorded ? s->last_end_ns : clock_ns(CLOCK_MONOTONIC));
 	}
 	s->losses = all;
+}
+
+/* What devices did, if anything. Returns the bytes written. */
+static size_t say_work(const struct session *s, char *text, size_t size)
+{
+	struct join_counts c;
+	size_t n;
+
+	join_counts(s->stages.join, &c);
+	if (!s->stages.work && !c.matched && !c.unmatched)
+		return 0;
+	n = (size_t)snprintf(text, size, ", %llu on devices", (unsigned long long)s->stages.work);
+	if (c.unmatched)
+		n += (size_t)snprintf(text + n, size - n, ", %llu without their call", (unsigned long long)c.unmatched);
+	if (c.inferred)
+		n += (size_t)snprintf(text + n, size - n, ", %llu with one told by time alone", (unsigned long long)c.inferred);
+	return n;
 }
 
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
+	uint64_t shown = s->plan.capture.count ? l->counted : l->shown - s->stages.work;
 	char text[1024];
 	size_t n;
 
-	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)l->shown,
-			     s->o->enter_exit ? (l->shown == 1 ? "row" : "rows") : (l->shown == 1 ? "call" : "calls"));
+	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)shown,
+			     s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
+	n += say_work(s, text + n, sizeof(text) - n);
 	if (l->unfinished && n < sizeof(text))
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished", (unsigned long long)l->unfinished);
 	if (n < sizeof(text))
@@ -596,17 +691,28 @@ static void close_sinks(struct session *s)
 		.muted = ops->muted ? ops->muted(first(s)) : NULL,
 		.reason = s->reason,
 	};
+	struct join_counts counts;
 	int err = 0;
 
 	gather_losses(s);
+	join_counts(s->stages.join, &counts);
+	end.matched = counts.matched;
+	end.unmatched = counts.unmatched;
+	end.inferred = counts.inferred;
 	end.losses = s->losses;
 	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
-	for (int i = 0; i < s->nsinks; i++) {
-		int failed = s->sinks[i].ops->close(&s->sinks[i], &end);
+	if (ops->recorded && !strcmp(s->reason, "finished")) {
+		struct source_recorded was;
 
-		/* of a file of its own the sink has told; of `out` is told below */
-		if (failed < 0 && s->sinks[i].ops->own_file && !s->error) {
-			s->error = failed;
+		ops->recorded(first(s), &was);
+		end.uptime_ns = was.uptime_ns;
+		end.reason = was.reason;
+	}
+	for (int i = 0; i < s->nsinks; i++) {
+		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
+
+		if (e && !s->error && (s->o->record || s->o->format->flags & SINKS_PATH)) {
+			s->error = e;
 			s->said = true;
 		}
 	}
@@ -672,6 +778,7 @@ out:
 	signals_close();
 	stages_close(&s->stages);
 	pending_close(&s->pending);
+	recording_close(&s->recording);
 	loop_close(s->loop);
 	free(s);
 	return status;

@@ -7,10 +7,31 @@
 #ifndef CT_MAKE_PLAY_H
 #define CT_MAKE_PLAY_H
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "../../user/sink/sink.h"
 #include "make_call.h"
 #include "make_device.h"
 #include "unit.h"
+
+/* Messages that are expected do not belong into the log of a test. */
+static inline void play_quiet(bool on)
+{
+	static int saved = -1;
+	int null;
+
+	fflush(stderr);
+	if (on) {
+		saved = dup(STDERR_FILENO);
+		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		dup2(null, STDERR_FILENO);
+		close(null);
+	} else {
+		dup2(saved, STDERR_FILENO);
+		close(saved);
+	}
+}
 
 #define PLAY_START 1000000000ULL /* CLOCK_MONOTONIC of the session's begin */
 

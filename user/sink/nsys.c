@@ -414,7 +414,6 @@ static int nsys_close(struct sink *s, const struct sink_end *end)
 const struct sink_ops sink_nsys = {
 	.name = "nsys-sqlite",
 	.help = "a SQLite database with the tables of an Nsight Systems export",
-	.own_file = true,
 	.open = nsys_open,
 	.event = nsys_event,
 	.close = nsys_close,
