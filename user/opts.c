@@ -421,8 +421,8 @@ const struct option_row opts_rows[] = {
 	{ 'A', "append", NULL, set_append, PRINTS | OPTS_STAT, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, ROWS, "table",
 	  "table, json, csv, html (a timeline as one page), or, which imply -k: folded (a line for each\n"
-	  "stack with its weight), flame (a flame graph of them as one page), speedscope; or, of others'\n"
-	  "tools: nsys-sqlite (the tables of an Nsight Systems export), otlp-json (OpenTelemetry spans)" },
+	  "stack with its weight), flame (a flame graph of them as one page), speedscope; or for other\n"
+	  "tools: nsys-sqlite (an Nsight Systems export), otlp-json (OpenTelemetry spans)" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", set_weight, PRINTS, "calls",

@@ -417,6 +417,7 @@ static int open_sinks(struct session *s)
 		first(s)->ops->recorded(first(s), &was);
 		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
 		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
+		s->sink_opts.recorded = true;
 	} else {
 		s->sink_opts.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host;
 		s->sink_opts.container = container_id;

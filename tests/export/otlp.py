@@ -43,7 +43,7 @@ def fetch():
     try:
         import opentelemetry.proto.collector.trace.v1.trace_service_pb2 as service
     except ImportError:
-        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", PYPI, "opentelemetry-proto"],
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", PYPI, "opentelemetry-proto==1.45.2"],
                        capture_output=True, timeout=120, check=False)
         try:
             import importlib

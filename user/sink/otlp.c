@@ -72,7 +72,7 @@ static int push_event(struct sink *s, const struct event *ev)
 
 	if (!otlp_spans_wants(o->spans, ev))
 		return 0;
-	if (ev->rec->kind != CT_EXIT && !otlp_send_has_room(o->send)) {
+	if (ev->rec->kind != CT_EXIT && !otlp_send_has_room(o->send, s->opts->recorded)) {
 		o->skipped++;
 		return 0;
 	}

@@ -95,8 +95,8 @@ struct otlp_send;
 struct otlp_send *otlp_send_open(struct otlp_config *, const char *version, void (*flush)(void *ctx), void *ctx);
 /* Queues a request; takes its text. */
 void otlp_send_put(struct otlp_send *, struct text *request, uint64_t n);
-/* Is there room for more? */
-bool otlp_send_has_room(struct otlp_send *);
+/* Is there room for more? wait: until there is, as long as the collector takes anything. */
+bool otlp_send_has_room(struct otlp_send *, bool wait);
 /* Sends what is queued as long as that goes on within a few seconds, and ends the thread. False: it could not be ended, and what
  * it may still look at must stay. */
 bool otlp_send_close(struct otlp_send *, struct otlp_totals *);

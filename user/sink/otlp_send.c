@@ -26,6 +26,7 @@
 #include "otlp.h"
 
 #define QUEUE_BYTES (32u << 20)
+#define REQUEST_MOST (1u << 20) /* bytes of one, so that what there is room for fits */
 #define FIRST_WAIT_MS 500
 #define LONGEST_WAIT_MS 30000
 #define LONGEST_RETRY_AFTER_S 300
@@ -85,14 +86,20 @@ static void free_job(struct job *j)
 
 /* ---- the queue ---------------------------------------------------------------------------------------- */
 
-bool otlp_send_has_room(struct otlp_send *s)
+bool otlp_send_has_room(struct otlp_send *s, bool wait)
 {
-	bool room;
+	static const struct timespec moment = { .tv_nsec = 5000000 };
+	bool room, failing;
 
-	pthread_mutex_lock(&s->lock);
-	room = s->bytes < QUEUE_BYTES;
-	pthread_mutex_unlock(&s->lock);
-	return room;
+	for (;;) {
+		pthread_mutex_lock(&s->lock);
+		room = s->bytes < QUEUE_BYTES - REQUEST_MOST;
+		failing = s->failing;
+		pthread_mutex_unlock(&s->lock);
+		if (room || !wait || failing)
+			return room;
+		nanosleep(&moment, NULL);
+	}
 }
 
 void otlp_send_put(struct otlp_send *s, struct text *request, uint64_t n)

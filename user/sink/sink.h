@@ -48,6 +48,7 @@ struct sink_opts {
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
 	const char *version;	 /* of cudatrace */
+	bool recorded;		 /* what comes is a recording, and can wait */
 	const char *otlp_url;	 /* where spans are pushed to, or "env"; NULL: nowhere */
 	uint64_t otlp_min_ns;	 /* what takes less is no span */
 	const char *host;	 /* name of the traced machine; NULL: not known */
