@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 writer = sys.argv[1] if len(sys.argv) > 1 else ".output/unit/test_nsys"
+ct = os.environ.get("CUDATRACE", "./cudatrace")
 failed = 0
 
 
@@ -163,6 +164,32 @@ def their_reports(path):
         check(os.path.basename(script), (0, True), (run.returncode, run.stdout.count("\n") > 1))
 
 
+def live(folder):
+    """Traced now: as many rows as calls; and what stands in the file stays until the new one is whole."""
+    path = os.path.join(folder, "live.sqlite")
+    trace = [ct, "--format", "nsys-sqlite", "-o", path, "--", ".output/cases/calls", "mix"]
+    run = subprocess.run(trace + ["300", "20", "7"], capture_output=True, text=True, timeout=60)
+    calls = int(run.stderr.split("cudatrace: ")[-1].split(" calls")[0])
+    live_db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    check("live: a row for each call", calls, live_db.execute(f"SELECT count(*) FROM {API}").fetchone()[0])
+    check("live: by name", [("cudaFree_v3020", 301), ("cudaMalloc_v3020", 301), ("cudaMemcpy_v3020", 20), ("cudaMemset_v3020", 7)],
+          live_db.execute(f"""SELECT value, count(*) FROM {API} JOIN StringIds ON id = nameId
+                              WHERE value IN ('cudaFree_v3020', 'cudaMalloc_v3020', 'cudaMemcpy_v3020', 'cudaMemset_v3020')
+                              GROUP BY value""").fetchall())
+    check("live: numbers of calls", (1, calls, calls), live_db.execute(
+        f"SELECT min(correlationId), max(correlationId), count(DISTINCT correlationId) FROM {API}").fetchone())
+    check("live: the process", [("calls",)], live_db.execute("SELECT name FROM PROCESSES").fetchall())
+    live_db.close()
+    before = open(path, "rb").read()
+    waiting = subprocess.Popen([ct, "--format", "nsys-sqlite", "-o", path, "--", ".output/cases/calls", "--wait", "mix", "1", "0", "0"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    check("killed: it had begun", True, waiting.stdout.readline().startswith("ready"))
+    waiting.kill()
+    waiting.wait(60)
+    waiting.stdin.close()
+    check("killed: the file before stays", before, open(path, "rb").read())
+
+
 with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "play.sqlite")
     subprocess.run([writer, path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
@@ -176,4 +203,8 @@ with tempfile.TemporaryDirectory() as folder:
     check("each text once", texts[0], texts[1])
     db.close()
     their_reports(path)
+    if os.geteuid() == 0:
+        live(folder)
+    else:
+        print("skip nsys live: tracing needs root")
 sys.exit(failed)
