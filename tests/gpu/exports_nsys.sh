@@ -31,7 +31,7 @@ else
 	"$ct" replay -k --format nsys-sqlite -o "$tmp/db.sqlite" "$tmp/r.ctrace" 2> /dev/null
 	"$ct" replay --format json -o "$tmp/rows" "$tmp/r.ctrace" 2> /dev/null
 	"$ct" replay --format otlp-json --otlp-min 0s -o "$tmp/spans" "$tmp/r.ctrace" 2> /dev/null
-	for pair in kernel:KERNEL copy:MEMCPY set:MEMSET; do
+	for pair in kernel:KERNEL memcpy:MEMCPY memset:MEMSET; do
 		same "rows of ${pair#*:}" "$(grep -c "\"type\":\"${pair%:*}\"" "$tmp/rows")" \
 			"$(query "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_${pair#*:}")"
 	done

@@ -11,7 +11,7 @@
 
 #include "../util/msg.h"
 #include "nsys.h"
-#include "text_utf8.h"
+#include "text.h"
 
 #define DEVICE_WORK                                                                                                    \
 	"start I!,end I!,deviceId I!,contextId I!,greenContextId I,streamId I!,correlationId I,globalPid I"

@@ -11,7 +11,7 @@
 
 #include "../util/msg.h"
 #include "nsys.h"
-#include "text_utf8.h"
+#include "text.h"
 
 #define CACHE 2048	    /* a power of two */
 #define CACHE_TEXT 1024	    /* bytes of a text that is cached at most: 2 MiB in all */

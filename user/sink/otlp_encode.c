@@ -9,7 +9,6 @@
 
 #include "../util/put.h"
 #include "otlp.h"
-#include "text_utf8.h"
 
 #define OTLP_TEXT 65536 /* bytes of a name at most */
 
