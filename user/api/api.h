@@ -44,13 +44,15 @@ enum api_abi {
 
 enum api_dir { API_IN, API_OUT, API_INOUT };
 
-/* What an argument says about kernels' names. `of` names the argument that it speaks of. */
+/* What an argument says about kernels' names, or about device memory. `of` names the argument that it speaks of. */
 enum api_role {
 	API_ROLE_NONE,
 	API_ROLE_NAMES,	  /* a string: the name of the kernel whose handle is in `of` */
 	API_ROLE_SAME_AS, /* a handle of the kernel that `of` is a handle of; on a module: it belongs to the library `of` */
 	API_ROLE_OWNER,	  /* the fat binary, module or library that the row's kernel belongs to */
 	API_ROLE_UNLOADS, /* its kernels are gone after the call */
+	API_ROLE_ALLOCATES, /* an output: device memory of the call's size begins there (a struct: its first member) */
+	API_ROLE_FREES,	  /* device memory that is gone after the call */
 	/* which device (an int) or context (a pointer) is the thread's current one */
 	API_ROLE_CURRENT,    /* this one is after the call: set by it (inputs), or told by it (outputs) */
 	API_ROLE_PUSHED,     /* this context is; the one before comes back when it is popped. `of`: its device */
@@ -146,6 +148,13 @@ bool api_failed(const struct ct_call *);
 /* Bytes that the call moves or allocates, computed where it takes several arguments (width * height);
  * -1 when the function has no size. */
 int64_t api_size(const struct ct_call *, enum api_arch);
+
+/* Device memory that a call took or gave back. False: it did neither, or failed. */
+struct api_memory {
+	uint64_t address, bytes; /* bytes: of what was taken, without padding between rows */
+	bool freed;
+};
+bool api_memory(const struct ct_call *, enum api_arch, struct api_memory *);
 
 /* The kernel that a call is about: the value of its first argument of type FIELD_FUNC, in a struct too, inputs before
  * outputs. False: it has none, it is NULL, or it could not be read. */
