@@ -40,6 +40,7 @@ help:
 include tests/standin/Makefile.inc
 include $(wildcard tests/cases/Makefile.inc)
 include $(wildcard tests/programs/Makefile.inc)
+include cupti/counters.inc
 
 cudatrace: $(OBJS)
 	$(call say,LINK,$@)
@@ -59,6 +60,8 @@ $(OUTPUT)/%.o: %.c
 $(OUTPUT)/user/source/bpf.o $(OUTPUT)/user/source/bpf_maps.o: $(SKEL)
 $(OUTPUT)/user/cmd_schema.o: docs/schema.json
 $(OUTPUT)/user/sink/flame.o: user/sink/flame.html
+$(OUTPUT)/user/source/counters_image.o: $(COUNTERS)
+$(OUTPUT)/user/source/counters_image.o: CT_CPPFLAGS += -DCT_COUNTERS_HELPER='"$(COUNTERS)"'
 
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPFARCH) -Wall -Wextra -Wno-unused-parameter \
 	-Wno-gnu-variable-sized-type-not-at-end -Werror -Ivmlinux/$(ARCH) -Ibpf

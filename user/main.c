@@ -15,6 +15,7 @@ static const struct command {
 	{ NULL, OPTS_TRACE, cmd_trace },
 	{ "folded", OPTS_FOLDED, cmd_folded },
 	{ "stuck", OPTS_STUCK, cmd_stuck },
+	{ "counters", OPTS_COUNTERS, cmd_counters },
 	{ "list", OPTS_LIST, cmd_list },
 	{ "doctor", OPTS_DOCTOR, cmd_doctor },
 	{ "schema", OPTS_SCHEMA, cmd_schema },
@@ -33,7 +34,7 @@ static const struct command *command_of(const char *word)
 	if (near.n)
 		msg_error("there is no command '%s'%s", word, parse_nearest_text(&near, text, sizeof(text)));
 	else
-		msg_error("there is no command '%s' (folded, stuck, list, doctor, schema); to start a program, write -- before it: "
+		msg_error("there is no command '%s' (folded, stuck, counters, list, doctor, schema); to start a program, write -- before it: "
 			  "cudatrace -- %s",
 			  word, word);
 	return NULL;

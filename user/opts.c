@@ -114,6 +114,7 @@ static int one_of(const char *name, const char *val, const char *const *words)
 	}
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
 ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame")
+ONE_OF(set_counters_format, counters_format, enum opts_counters_format, (void)0, "table", "json", "csv")
 ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
@@ -168,6 +169,17 @@ static int set_over(struct opts *o, const char *name, const char *val)
 	if (!parse_duration(val, 1000000000, &o->over_ns) && o->over_ns >= 1000000 && o->over_ns <= INT64_MAX)
 		return 0;
 	msg_error("%s: '%s' is no time from 1ms on; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+#define INTERVAL_MIN_NS 100000ULL /* as cupti/counters_wire.h has it */
+#define INTERVAL_MAX_NS 3600000000000ULL
+static int set_interval(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->interval_ns) && o->interval_ns >= INTERVAL_MIN_NS &&
+	    o->interval_ns <= INTERVAL_MAX_NS)
+		return 0;
+	msg_error("%s: '%s' is no interval from 100us to 1h; give seconds, or 100ms, 1ms", name, val);
 	return -EINVAL;
 }
 
@@ -242,6 +254,9 @@ TEXT(set_comm, comm)
 TEXT(set_cgroup, cgroup)
 TEXT(set_library, library)
 TEXT(set_user, user)
+TEXT(set_metrics, metrics)
+TEXT(set_chip, chip)
+TEXT(set_cupti, cupti)
 
 #define SWITCH(fn, member)                                                                                             \
 	static int fn(struct opts *o, const char *name, const char *val)                                               \
@@ -281,7 +296,7 @@ struct option_row {
 
 /* A row without a setter is a heading. What the format leaves no room for, such as columns, `folded` has no option for. */
 #define TRACES (OPTS_TRACE | OPTS_FOLDED)
-#define ALL (TRACES | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK)
+#define ALL (TRACES | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_COUNTERS)
 static const struct option_row options[] = {
 	{ .name = "What to trace", .cmds = TRACES },
 	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_DOCTOR | OPTS_STUCK, NULL,
@@ -324,14 +339,22 @@ static const struct option_row options[] = {
 	{ 0, "full-names", NULL, set_full_names, TRACES | OPTS_STUCK, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
+	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS, "100ms", "between two samples: 1 (second), 100ms, 1ms; from 100us on" },
+	{ 0, "metrics", "LIST", set_metrics, OPTS_COUNTERS, NULL,
+	  "which: names of cudatrace or CUPTI, separated by commas; 'default' is the usual ones,\n"
+	  "'help' lists them" },
+	{ 0, "chip", "NAME", set_chip, OPTS_COUNTERS, NULL, "with --metrics help: of this chip, as GH100, whatever GPU is here" },
+	{ 0, "cupti", "PATH", set_cupti, OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
+
 	{ .name = "Output", .cmds = TRACES },
-	{ 'o', "output", "FILE", set_output, TRACES | OPTS_STUCK, NULL, "write to FILE" },
+	{ 'o', "output", "FILE", set_output, TRACES | OPTS_STUCK | OPTS_COUNTERS, NULL, "write to FILE" },
 	{ 'A', "append", NULL, set_append, TRACES, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
 	  "table, json, folded (a line for each stack with its weight, at the end) or flame (a flame\n"
 	  "graph of them as one HTML page); the latter two imply -k" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, or flame: a flame graph as one HTML page" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
+	{ 0, "format", "NAME", set_counters_format, OPTS_COUNTERS, "table", "table, json (an object a line) or csv" },
 	{ 0, "weight", "UNIT", set_weight, TRACES, "calls",
 	  "what a stack weighs in folded and flame: calls, time (in the calls, in microseconds), or\n"
 	  "bytes (that they move or allocate)" },
@@ -342,8 +365,8 @@ static const struct option_row options[] = {
 	{ 0, "color", "WHEN", set_color, OPTS_TRACE, "auto", "auto, always or never" },
 
 	{ .name = "Until when", .cmds = TRACES },
-	{ 'd', "duration", "TIME", set_duration, TRACES, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
-	{ 'n', "count", "N", set_count, TRACES, NULL, "stop after N rows" },
+	{ 'd', "duration", "TIME", set_duration, TRACES | OPTS_COUNTERS, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
+	{ 'n', "count", "N", set_count, TRACES | OPTS_COUNTERS, NULL, "stop after N rows" },
 
 	{ .name = "How to trace", .cmds = TRACES },
 	{ 0, "no-return", NULL, set_no_return, TRACES, NULL,
@@ -524,6 +547,10 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("'cudatrace stuck' prints rows: give --format table or json");
 		return -EINVAL;
 	}
+	if (o->chip && (!o->metrics || strcmp(o->metrics, "help"))) {
+		msg_error("--chip says whose metrics are listed: give --metrics help");
+		return -EINVAL;
+	}
 	if (cmd != OPTS_LIST && o->nargs) {
 		msg_error("'%s' is one word too many; see 'cudatrace --help'", argv[optind]);
 		return -EINVAL;
@@ -608,6 +635,7 @@ static const struct {
 	  "       cudatrace [OPTIONS] -- CMD [ARG...]      start a program and trace it from its first call\n"
 	  "       cudatrace folded [OPTIONS] [-- CMD...]   the stacks of the calls, added up: for flame graphs\n"
 	  "       cudatrace stuck [-p PID]                 the threads that are inside a CUDA call now, and where\n"
+	  "       cudatrace counters [-i TIME]             what the GPUs do: a line each interval, like vmstat\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
 	  "       cudatrace doctor [-p PID]                what can be traced here, what cannot, and why\n"
 	  "       cudatrace schema                         the JSON Schema of --format json\n"
@@ -657,6 +685,18 @@ static const struct {
 	  "  cudatrace stuck -p 1234 --watch               until SIGINT: what hangs, and when it goes on\n"
 	  "\nExit status: 4 when there are such threads (with --watch: at the last look), 0 when there are none, 1 after an error,\n"
 	  "2 for a wrong command line.\n" },
+	{ OPTS_COUNTERS,
+	  "Usage: cudatrace counters [OPTIONS]\n"
+	  "\nPrints what the GPUs of this machine do, whichever programs use them: a line for each GPU and interval. By CUPTI's PM\n"
+	  "sampling (12.6 and newer) where that can be had, else by NVML's GPM, else by NVML's utilisation; it says which.\n",
+	  "\nExamples:\n"
+	  "  cudatrace counters                            ten lines a second, until SIGINT\n"
+	  "  cudatrace counters -i 1 -d 60 --format csv -o load.csv\n"
+	  "  cudatrace counters -i 1ms --metrics sm,dram,l2_hit\n"
+	  "  cudatrace counters --metrics default,sm__inst_executed_realtime.sum.per_second\n"
+	  "  cudatrace counters --metrics help --chip GH100\n"
+	  "\nA value that cannot be true, as one over 100 %, has a ? behind it. Exit status: 0; 1 after an error, 2 for a wrong\n"
+	  "command line.\n" },
 	{ OPTS_SCHEMA,
 	  "Usage: cudatrace schema\n"
 	  "\nPrints the JSON Schema (draft 2020-12) of the lines of --format json.\n",

@@ -10,10 +10,12 @@
 
 enum opts_format { OPTS_FORMAT_TABLE, OPTS_FORMAT_JSON, OPTS_FORMAT_FOLDED, OPTS_FORMAT_FLAME };
 enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
+enum opts_counters_format { OPTS_COUNTERS_TABLE, OPTS_COUNTERS_JSON, OPTS_COUNTERS_CSV };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
 /* The commands, as bits: which options each has. */
-enum opts_cmd { OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32 };
+enum opts_cmd { OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32,
+		OPTS_COUNTERS = 64 };
 
 struct opts {
 	/* what to trace */
@@ -53,6 +55,13 @@ struct opts {
 	bool tid_column;
 	enum opts_color color;
 	bool counts, counts_only;
+
+	/* counters */
+	uint64_t interval_ns;
+	const char *metrics; /* a comma list, or "help"; NULL: the usual ones */
+	const char *chip;    /* of --metrics help; NULL: the first GPU's */
+	const char *cupti;   /* libcupti, or its directory; NULL: the best that is found */
+	enum opts_counters_format counters_format;
 
 	/* until when */
 	uint64_t duration_ns; /* 0: no limit */

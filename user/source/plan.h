@@ -41,6 +41,10 @@ struct capture_plan {
 	bool threads;	   /* threads() will be asked for, and what completes does not matter */
 	bool keep_chatty;  /* never mute */
 
+	uint64_t counters_interval_ns; /* of the counters' samples; 0: no counters */
+	const char *counters_metrics;  /* a comma list; NULL: the usual ones */
+	const char *cupti;	       /* libcupti, or its directory; NULL: the best that is found */
+
 	const char *library;	 /* probe this file only; NULL: whatever is mapped */
 	uint32_t ring_bytes;	 /* a power of two */
 	const char *probe_kind;	 /* NULL: the best the kernel has; "session", "multi", "tracefs", "perf" */

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * counters_print.c - see counters_print.h. A column is a name: two GPUs that count by different methods have different
+ * metrics of one name, and share it.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "counters_print.h"
+#include "sink/json_text.h"
+#include "util/msg.h"
+
+#define METRICS_MAX 1024
+#define NAME_MAX_BYTES 400
+#define COLUMN_MIN 6
+#define HEAD_EVERY 40 /* rows, on a terminal */
+
+struct metric {
+	char *name, *unit;
+	uint32_t column;
+};
+
+struct column {
+	const char *name, *unit;
+	int width;
+};
+
+struct counters_print {
+	struct out *out;
+	enum opts_counters_format format;
+	uint64_t start_ns;
+	struct metric metrics[METRICS_MAX]; /* by id */
+	struct column columns[METRICS_MAX];
+	uint32_t ncolumns, headed; /* how many of them the heading has */
+	uint64_t rows;
+};
+
+/* How a unit is shown. */
+static const struct shown {
+	const char *unit, *table;
+	double divisor;
+	int digits; /* behind the point */
+} shown[] = {
+	{ "%", "%", 1, 1 },	{ "B/s", "GB/s", 1e9, 2 }, { "W", "W", 1, 1 },	 { "MHz", "MHz", 1, 0 },
+	{ "C", "C", 1, 0 },	{ "B", "MiB", 1048576, 0 },
+};
+
+static const struct shown *shown_of(const char *unit)
+{
+	for (size_t i = 0; i < ARRAY_LEN(shown); i++)
+		if (!strcmp(shown[i].unit, unit))
+			return &shown[i];
+	return NULL;
+}
+
+/* As NVML numbers them (nvmlClocksEventReason*); the words are ours. */
+static void put_reasons(char *buf, size_t size, uint64_t bits)
+{
+	static const char *const words[] = { "idle",	   "app-clocks", "power",   "hw-slowdown", "sync-boost", "thermal",
+					     "hw-thermal", "brake",	 "display", "board",	   "reliability" };
+	size_t n = 0;
+
+	snprintf(buf, size, "none");
+	for (unsigned int i = 0; i < 64 && n < size; i++)
+		if (bits >> i & 1) {
+			if (i < ARRAY_LEN(words))
+				n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? "+" : "", words[i]);
+			else
+				n += (size_t)snprintf(buf + n, size - n, "%s0x%llx", n ? "+" : "", 1ULL << i);
+		}
+}
+
+static double value_of(const struct ct_value *v)
+{
+	double d;
+
+	memcpy(&d, &v->bits, sizeof(d));
+	return d;
+}
+
+static void format_value(char *buf, size_t size, const char *unit, double v, bool scaled)
+{
+	const struct shown *s = shown_of(unit);
+
+	if (!strcmp(unit, "reasons"))
+		put_reasons(buf, size, v >= 0 && v < 1e18 ? (uint64_t)v : 0);
+	else if (s && scaled && fabs(v) < 1e30)
+		snprintf(buf, size, "%.*f", s->digits, v / s->divisor);
+	else
+		snprintf(buf, size, "%.6g", v);
+}
+
+/* ---- metrics and columns -------------------------------------------------------------------------------------- */
+
+static int width_of(const struct column *c)
+{
+	const struct shown *s = shown_of(c->unit);
+	int n = (int)strlen(c->name), u = (int)strlen(s ? s->table : c->unit), w = n > u ? n : u;
+
+	return w > COLUMN_MIN ? w : COLUMN_MIN;
+}
+
+static char *copy(const char *text, size_t n)
+{
+	char *s = strndup(text, n);
+
+	/* Names go to a terminal, and into CSV. */
+	for (char *at = s; at && *at; at++)
+		if ((unsigned char)*at <= ' ' || *at == 0x7f || *at == '"' || *at == ',')
+			*at = '?';
+	return s;
+}
+
+static int add_metric(struct counters_print *p, const struct ct_metric *m)
+{
+	struct metric *to;
+
+	if (!m->id || m->id >= METRICS_MAX || p->metrics[m->id].name || m->name_len > NAME_MAX_BYTES || m->unit_len > NAME_MAX_BYTES)
+		return 0;
+	to = &p->metrics[m->id];
+	to->name = copy(m->text, m->name_len);
+	to->unit = copy(m->text + m->name_len, m->unit_len);
+	if (!to->name || !to->unit)
+		return -ENOMEM;
+	for (to->column = 0; to->column < p->ncolumns; to->column++)
+		if (!strcmp(p->columns[to->column].name, to->name))
+			return 0;
+	p->columns[p->ncolumns] = (struct column){ .name = to->name, .unit = to->unit };
+	p->columns[p->ncolumns].width = width_of(&p->columns[p->ncolumns]);
+	p->ncolumns++;
+	return 0;
+}
+
+static const struct metric *metric_of(const struct counters_print *p, uint32_t id)
+{
+	return id < METRICS_MAX && p->metrics[id].name ? &p->metrics[id] : NULL;
+}
+
+static const struct ct_value *value_in(const struct counters_print *p, const struct ct_counter *c, uint32_t column)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct metric *m = metric_of(p, c->values[i].metric);
+
+		if (m && m->column == column)
+			return &c->values[i];
+	}
+	return NULL;
+}
+
+/* ---- table and CSV -------------------------------------------------------------------------------------------- */
+
+static double seconds(const struct counters_print *p, uint64_t ns)
+{
+	return (double)(int64_t)(ns - p->start_ns) / 1e9;
+}
+
+static void table_head(struct counters_print *p)
+{
+	out_fmt(p->out, "%10s %3s", "TIME", "GPU");
+	for (uint32_t i = 0; i < p->ncolumns; i++)
+		out_fmt(p->out, " %*s", p->columns[i].width, p->columns[i].name);
+	out_fmt(p->out, "\n%10s %3s", "s", "");
+	for (uint32_t i = 0; i < p->ncolumns; i++) {
+		const struct shown *s = shown_of(p->columns[i].unit);
+
+		out_fmt(p->out, " %*s", p->columns[i].width, s ? s->table : p->columns[i].unit);
+	}
+	out_char(p->out, '\n');
+}
+
+static void csv_head(struct counters_print *p)
+{
+	out_str(p->out, "time [s],gpu");
+	for (uint32_t i = 0; i < p->ncolumns; i++)
+		out_fmt(p->out, ",%s [%s]", p->columns[i].name, p->columns[i].unit);
+	out_char(p->out, '\n');
+}
+
+static void head(struct counters_print *p)
+{
+	if (p->format == OPTS_COUNTERS_TABLE) {
+		if (p->headed != p->ncolumns || (p->out->is_tty && p->rows % HEAD_EVERY == 0))
+			table_head(p);
+	} else if (!p->rows) {
+		csv_head(p);
+	}
+	/* A metric that begins later has no column in CSV. */
+	if (p->format == OPTS_COUNTERS_TABLE || !p->rows)
+		p->headed = p->ncolumns;
+}
+
+static void text_row(struct counters_print *p, const struct ct_counter *c)
+{
+	bool table = p->format == OPTS_COUNTERS_TABLE;
+
+	head(p);
+	if (table)
+		out_fmt(p->out, "%10.3f %3u", seconds(p, c->h.end_ns), c->device);
+	else
+		out_fmt(p->out, "%.6f,%u", seconds(p, c->h.end_ns), c->device);
+	for (uint32_t i = 0; i < p->headed; i++) {
+		const struct ct_value *v = value_in(p, c, i);
+		char text[256] = "-";
+
+		if (v) {
+			format_value(text, sizeof(text) - 1, p->columns[i].unit, value_of(v), table);
+			if (v->flags & CT_VALUE_SUSPECT)
+				strcat(text, "?");
+		}
+		if (table)
+			out_fmt(p->out, " %*s", p->columns[i].width, text);
+		else
+			out_fmt(p->out, ",%s", v ? text : "");
+	}
+	out_char(p->out, '\n');
+}
+
+static const char *const event_types[] = { [CT_EVENT_XID] = "XID", [CT_EVENT_ECC] = "ECC", [CT_EVENT_CLOCK] = "clocks",
+					   [CT_EVENT_TRUNCATED] = "truncated" };
+
+static const char *event_type(uint32_t type)
+{
+	return type < ARRAY_LEN(event_types) && event_types[type] ? event_types[type] : "event";
+}
+
+/* "XID 79: the GPU has fallen off the bus" */
+static void event_text(char *buf, size_t size, const struct ct_event *e)
+{
+	char text[256];
+	size_t n = e->text_len < sizeof(text) - 1 ? e->text_len : sizeof(text) - 1;
+
+	memcpy(text, e->text, n);
+	text[n] = '\0';
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+	if (e->type == CT_EVENT_XID)
+		snprintf(buf, size, "XID %llu: %s", (unsigned long long)e->code, text);
+	else
+		snprintf(buf, size, "%s: %s", event_type(e->type), text);
+}
+
+static void text_event(struct counters_print *p, const struct ct_event *e)
+{
+	char text[320], gpu[16] = "-";
+
+	event_text(text, sizeof(text), e);
+	if (e->device != CT_UNKNOWN)
+		snprintf(gpu, sizeof(gpu), "%u", e->device);
+	if (p->format == OPTS_COUNTERS_TABLE)
+		out_fmt(p->out, "%10.3f %3s %s\n", seconds(p, e->h.end_ns), gpu, text);
+	else
+		msg_warn("GPU %s at %.3f s: %s", gpu, seconds(p, e->h.end_ns), text);
+}
+
+static void text_lost(struct counters_print *p, const struct ct_lost *l)
+{
+	if (p->format == OPTS_COUNTERS_TABLE)
+		out_fmt(p->out, "%10.3f   - %llu samples lost\n", seconds(p, l->h.end_ns), (unsigned long long)l->count);
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------------------------- */
+
+static void json_string(struct out *out, const char *s, size_t n)
+{
+	char *p = out_reserve(out, n * 6 + 2), *at = p;
+
+	*at++ = '"';
+	at = escape_json(at, s, n);
+	*at++ = '"';
+	out_commit(out, (size_t)(at - p));
+}
+
+static void json_uuid(struct out *out, const uint8_t *uuid)
+{
+	out_str(out, "\"GPU-");
+	for (int i = 0; i < 16; i++)
+		out_fmt(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+	out_char(out, '"');
+}
+
+static void json_number(struct out *out, double v)
+{
+	if (isfinite(v))
+		out_fmt(out, "%.9g", v);
+	else
+		out_str(out, "null");
+}
+
+static void json_device(struct counters_print *p, const struct ct_device *d)
+{
+	out_fmt(p->out, "{\"type\":\"device\",\"gpu\":%u,\"uuid\":", d->id);
+	json_uuid(p->out, d->uuid);
+	out_str(p->out, ",\"name\":");
+	json_string(p->out, d->name, d->name_len < 1000 ? d->name_len : 1000);
+	out_fmt(p->out, ",\"memory_bytes\":%llu,\"bandwidth\":%llu,\"capability\":\"%u.%u\"}\n", (unsigned long long)d->memory_bytes,
+		(unsigned long long)d->bandwidth, d->major, d->minor);
+}
+
+static void json_metric(struct counters_print *p, const struct ct_metric *m)
+{
+	static const char *const sources[] = { [CT_METRIC_PM] = "cupti", [CT_METRIC_GPM] = "gpm", [CT_METRIC_NVML] = "nvml" };
+	const struct metric *to = metric_of(p, m->id);
+
+	if (!to)
+		return;
+	out_fmt(p->out, "{\"type\":\"metric\",\"id\":%u,\"name\":", m->id);
+	json_string(p->out, to->name, strlen(to->name));
+	out_str(p->out, ",\"unit\":");
+	json_string(p->out, to->unit, strlen(to->unit));
+	out_fmt(p->out, ",\"source\":\"%s\"}\n", m->source < ARRAY_LEN(sources) && sources[m->source] ? sources[m->source] : "unknown");
+}
+
+static void json_counter(struct counters_print *p, const struct ct_counter *c)
+{
+	bool first = true;
+
+	out_fmt(p->out, "{\"type\":\"counter\",\"ts_ns\":%llu,\"dur_ns\":%llu,\"gpu\":%u,\"values\":{", (unsigned long long)c->h.start_ns,
+		(unsigned long long)(c->h.end_ns - c->h.start_ns), c->device);
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct metric *m = metric_of(p, c->values[i].metric);
+
+		if (!m)
+			continue;
+		if (!first)
+			out_char(p->out, ',');
+		first = false;
+		json_string(p->out, m->name, strlen(m->name));
+		out_char(p->out, ':');
+		json_number(p->out, value_of(&c->values[i]));
+	}
+	out_char(p->out, '}');
+	first = true;
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct metric *m = metric_of(p, c->values[i].metric);
+
+		if (!m || !(c->values[i].flags & CT_VALUE_SUSPECT))
+			continue;
+		out_str(p->out, first ? ",\"suspect\":[" : ",");
+		json_string(p->out, m->name, strlen(m->name));
+		first = false;
+	}
+	out_str(p->out, first ? "}\n" : "]}\n");
+}
+
+static void json_event(struct counters_print *p, const struct ct_event *e)
+{
+	static const char *const types[] = { [CT_EVENT_XID] = "xid", [CT_EVENT_ECC] = "ecc", [CT_EVENT_CLOCK] = "clock",
+					     [CT_EVENT_TRUNCATED] = "truncated" };
+
+	out_fmt(p->out, "{\"type\":\"event\",\"ts_ns\":%llu,\"event\":\"%s\",\"code\":%llu", (unsigned long long)e->h.start_ns,
+		e->type < ARRAY_LEN(types) && types[e->type] ? types[e->type] : "unknown", (unsigned long long)e->code);
+	if (e->device != CT_UNKNOWN)
+		out_fmt(p->out, ",\"gpu\":%u", e->device);
+	out_str(p->out, ",\"text\":");
+	json_string(p->out, e->text, e->text_len < 1000 ? e->text_len : 1000);
+	out_str(p->out, "}\n");
+}
+
+static void json_lost(struct counters_print *p, const struct ct_lost *l)
+{
+	out_fmt(p->out, "{\"type\":\"lost\",\"ts_ns\":%llu,\"count\":%llu,\"cause\":\"%s\"}\n", (unsigned long long)l->h.start_ns,
+		(unsigned long long)l->count, loss_name((enum ct_loss)l->cause));
+}
+
+/* ---- the interface ------------------------------------------------------------------------------------------------ */
+
+struct counters_print *counters_print_open(struct out *out, enum opts_counters_format format, uint64_t start_ns)
+{
+	struct counters_print *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->out = out;
+	p->format = format;
+	p->start_ns = start_ns;
+	return p;
+}
+
+int counters_print_record(struct counters_print *p, const struct ct_hdr *rec)
+{
+	bool json = p->format == OPTS_COUNTERS_JSON;
+	int err = 0;
+
+	switch (rec->kind) {
+	case CT_DEVICE:
+		if (json)
+			json_device(p, (const struct ct_device *)rec);
+		break;
+	case CT_METRIC:
+		err = add_metric(p, (const struct ct_metric *)rec);
+		if (json && !err)
+			json_metric(p, (const struct ct_metric *)rec);
+		break;
+	case CT_COUNTER:
+		if (json)
+			json_counter(p, (const struct ct_counter *)rec);
+		else
+			text_row(p, (const struct ct_counter *)rec);
+		p->rows++;
+		return 1;
+	case CT_EVENT:
+		if (json)
+			json_event(p, (const struct ct_event *)rec);
+		else
+			text_event(p, (const struct ct_event *)rec);
+		break;
+	case CT_LOST:
+		if (json)
+			json_lost(p, (const struct ct_lost *)rec);
+		else
+			text_lost(p, (const struct ct_lost *)rec);
+		break;
+	}
+	return err;
+}
+
+void counters_print_close(struct counters_print *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < METRICS_MAX; i++) {
+		free(p->metrics[i].name);
+		free(p->metrics[i].unit);
+	}
+	free(p);
+}
