@@ -289,13 +289,13 @@ static int help(char **argv)
 {
 	const char *err;
 
-	send_text(COUNTERS_LINE, "%-14s %-8s %-12s %s", "METRIC", "UNIT", "FROM", "WHAT");
+	send_text(COUNTERS_LINE, "%-14s %-8s %-15s %s", "METRIC", "UNIT", "FROM", "WHAT");
 	for (int i = 0; i < metric_nrows; i++) {
 		const struct metric_row *r = &metric_rows[i];
 
 		send_text(COUNTERS_LINE, "%-14s %-8s %s%s%s%s%s%*s %s", r->name, r->unit, r->pm ? "cupti" : "", r->pm && r->gpm ? "," : "",
 			  r->gpm ? "gpm" : "", (r->pm || r->gpm) && r->nvml ? "," : "", r->nvml ? "nvml" : "",
-			  12 - (r->pm ? 5 : 0) - (r->pm && r->gpm) - (r->gpm ? 3 : 0) - ((r->pm || r->gpm) && r->nvml) - (r->nvml ? 4 : 0),
+			  15 - (r->pm ? 5 : 0) - (r->pm && r->gpm) - (r->gpm ? 3 : 0) - ((r->pm || r->gpm) && r->nvml) - (r->nvml ? 4 : 0),
 			  "", r->help);
 	}
 	if (!*argv[COUNTERS_ARG_CHIP]) {
