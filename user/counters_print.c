@@ -81,6 +81,12 @@ static double value_of(const struct ct_value *v)
 	return d;
 }
 
+/* Whole numbers in full, as bytes are. */
+static void format_number(char *buf, size_t size, double v)
+{
+	snprintf(buf, size, v == floor(v) && fabs(v) < 1e15 ? "%.0f" : "%.9g", v);
+}
+
 static void format_value(char *buf, size_t size, const char *unit, double v, bool scaled)
 {
 	const struct shown *s = shown_of(unit);
@@ -89,8 +95,10 @@ static void format_value(char *buf, size_t size, const char *unit, double v, boo
 		put_reasons(buf, size, v >= 0 && v < 1e18 ? (uint64_t)v : 0);
 	else if (s && scaled && fabs(v) < 1e30)
 		snprintf(buf, size, "%.*f", s->digits, v / s->divisor);
-	else
+	else if (scaled)
 		snprintf(buf, size, "%.6g", v);
+	else
+		format_number(buf, size, v);
 }
 
 /* ---- metrics and columns -------------------------------------------------------------------------------------- */
@@ -284,10 +292,10 @@ static void json_uuid(struct out *out, const uint8_t *uuid)
 
 static void json_number(struct out *out, double v)
 {
-	if (isfinite(v))
-		out_fmt(out, "%.9g", v);
-	else
-		out_str(out, "null");
+	char text[64];
+
+	format_number(text, sizeof(text), v);
+	out_str(out, isfinite(v) ? text : "null");
 }
 
 static void json_device(struct counters_print *p, const struct ct_device *d)
