@@ -30,7 +30,7 @@ struct column {
 
 struct counters_print {
 	struct out *out;
-	enum opts_counters_format format;
+	enum opts_counters format;
 	uint64_t start_ns;
 	struct metric metrics[METRICS_MAX]; /* by id */
 	struct column columns[METRICS_MAX];
@@ -376,7 +376,7 @@ static void json_lost(struct counters_print *p, const struct ct_lost *l)
 
 /* ---- the interface ------------------------------------------------------------------------------------------------ */
 
-struct counters_print *counters_print_open(struct out *out, enum opts_counters_format format, uint64_t start_ns)
+struct counters_print *counters_print_open(struct out *out, enum opts_counters format, uint64_t start_ns)
 {
 	struct counters_print *p = calloc(1, sizeof(*p));
 

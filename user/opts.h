@@ -6,16 +6,18 @@
 #define CT_OPTS_H
 
 #include "event/select.h"
-#include "sink/sink.h"
+#include "sink/sinks.h"
 
-enum opts_format { OPTS_FORMAT_TABLE, OPTS_FORMAT_JSON, OPTS_FORMAT_FOLDED, OPTS_FORMAT_FLAME };
 enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
-enum opts_counters_format { OPTS_COUNTERS_TABLE, OPTS_COUNTERS_JSON, OPTS_COUNTERS_CSV };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
 /* The commands, as bits: which options each has. */
-enum opts_cmd { OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32,
-		OPTS_COUNTERS = 64 };
+enum opts_counters { OPTS_COUNTERS_TABLE, OPTS_COUNTERS_JSON, OPTS_COUNTERS_CSV };
+
+enum opts_cmd {
+	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32, OPTS_COUNTERS = 64,
+	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12,
+};
 
 struct opts {
 	/* what to trace */
@@ -43,11 +45,14 @@ struct opts {
 	enum opts_stack stack; /* how the user stack of each call is taken */
 	bool no_python;	       /* native frames only */
 	bool mangled, full_names;
+	uint8_t by;		  /* stat: enum book_by */
+	bool hist;		  /* stat: with histograms */
+	enum sink_stat stat;	  /* stat: how */
 
 	/* how */
 	const char *output; /* NULL: stdout */
 	bool append;
-	enum opts_format format;
+	const struct sinks_row *format;
 	enum sink_time time;
 	bool time_given;
 	enum sink_weight weight;
@@ -56,12 +61,25 @@ struct opts {
 	enum opts_color color;
 	bool counts, counts_only;
 
+	/* recordings */
+	bool record, replay; /* store instead of printing; print what was stored */
+	const char *file;    /* replay: the recording */
+	uint64_t from_ns, to_ns; /* replay: after its begin; to_ns 0: to the end */
+	uint64_t max_bytes;  /* record: of a file, or of memory; 0: no limit */
+	uint64_t rotate;     /* record: old files kept; 0: none, ends at max_bytes */
+	uint64_t last_ns;    /* record: in memory, so much; 0: all, in the file */
+	const char *dump_on; /* record: with last_ns; NULL: a signal */
+
+	/* from when */
+	uint64_t delay_ns;   /* 0: at once */
+	const char *start_on, *stop_on; /* NULL: by time */
+
 	/* counters */
 	uint64_t interval_ns;
 	const char *metrics; /* a comma list, or "help"; NULL: the usual ones */
 	const char *chip;    /* of --metrics help; NULL: the first GPU's */
 	const char *cupti;   /* libcupti, or its directory; NULL: the best that is found */
-	enum opts_counters_format counters_format;
+	enum opts_counters counters; /* the format of the rows */
 
 	/* until when */
 	uint64_t duration_ns; /* 0: no limit */
@@ -73,6 +91,7 @@ struct opts {
 	const char *probe_kind;
 	int verbose;
 
+	char *const *argv;	/* the command line as it was given */
 	bool help, version;	/* print that and do nothing else */
 	const char *const *args; /* list: what stands after the options */
 	int nargs;
@@ -87,6 +106,13 @@ void opts_free(struct opts *);
 
 /* What is traced, in a few words for a heading: CMD and its arguments, or the processes. Returns buf. */
 const char *opts_title(const struct opts *, char *buf, size_t size);
+
+/*
+ * What may stand for the last of the n words after the program's (or the command's) name, one a line; a line that begins
+ * with ':' says what the shell completes by itself (:file, :directory, :user, :pid, and `:command N`: words[N] and on are
+ * another program's line). commands: their names, where one may stand; NULL: none may.
+ */
+void opts_complete(struct out *, enum opts_cmd, const char *const *commands, const char *const *words, int n);
 
 /* The help text of a command. */
 void opts_help(struct out *, enum opts_cmd);

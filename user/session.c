@@ -5,9 +5,11 @@
  * The loop waits on the source's descriptors, on signals and on a timer: the ring buffer's wake-ups are batched, so the
  * timer drains what is too little for one, every 20 ms while something comes, every 100 ms when nothing does. A drain is
  * left after 20 ms so that signals and limits are seen while a target calls in a tight loop.
- * Knows the source only by source_ops, sinks only by sink_ops.
+ * Several sources are drained one after the other, the calls first: what others say about a call comes after it.
+ * Knows sources only by source_ops, sinks only by sink_ops.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 
 #include "loop.h"
 #include "pending.h"
+#include "recording.h"
 #include "session.h"
 #include "session_plan.h"
 #include "signals.h"
@@ -28,15 +31,19 @@
 #define FEW_RECORDS 512		/* less than this in one drain: leave the stream's descriptor alone until the next tick */
 #define TWICE_NS 1000000000ULL	/* a second SIGINT within this detaches */
 #define GRACE_NS 1000000000ULL	/* after SIGTERM, for CMD to end */
+#define REST_NS 10000000000ULL	/* for the sources beside the first to hand in what they have once all is over */
 #define MAX_FDS 16
 
 struct session {
 	const struct opts *o;
-	struct source source;
+	struct source sources[SESSION_SOURCES]; /* the first has the calls, and CMD; the others add to them */
+	int nsources;
+	int nopened;
 	struct session_plan plan;
 
 	struct out out;
 	struct sink_opts sink_opts;
+	struct recording recording;
 	char title[512];
 	struct sink sinks[2];
 	int nsinks;
@@ -66,6 +73,11 @@ static uint64_t clock_ns(clockid_t id)
 
 	clock_gettime(id, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+static struct source *first(struct session *s)
+{
+	return &s->sources[0];
 }
 
 static void finish(struct session *s, const char *reason, int error)
@@ -108,6 +120,8 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	int err = 0;
 
 	s->losses.received++;
+	if (rec->kind == CT_TALLY)
+		s->losses.counted += ((const struct ct_tally *)rec)->sums.calls;
 	if (rec->lost)
 		err = show_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
 	s->last_end_ns = rec->end_ns;
@@ -141,7 +155,25 @@ static void want_inner(struct session *s)
 	if (want == s->inner)
 		return;
 	s->inner = want;
-	s->source.ops->inner(&s->source, want);
+	first(s)->ops->inner(first(s), want);
+}
+
+/* What all sources have. 1: there will be no more calls. */
+static int drain_all(struct session *s)
+{
+	int done = 0;
+
+	for (int i = 0; i < s->nsources; i++) {
+		struct source *src = &s->sources[i];
+		int err = src->ops->drain(src, take, s);
+
+		/* -EINTR asks for a pause; the next drain begins with the calls again */
+		if (err < 0)
+			return err;
+		if (!i)
+			done = err;
+	}
+	return done;
 }
 
 static void drain(struct session *s)
@@ -152,9 +184,14 @@ static void drain(struct session *s)
 	if (s->reason)
 		return; /* it is over: after -n not one row more */
 	s->slice_end_ns = now + TICK_NS;
-	err = s->source.ops->drain(&s->source, take, s);
+	err = drain_all(s);
 	if (s->losses.received != before)
 		s->last_record_ns = now;
+	for (int i = 0; i < s->nsinks && err >= 0; i++) {
+		int e = s->sinks[i].ops->tick ? s->sinks[i].ops->tick(&s->sinks[i], now) : 0;
+
+		err = e ? e : err;
+	}
 	if (err == 0 || err == 1) {
 		int e = stages_flush(&s->stages, now);
 
@@ -170,8 +207,8 @@ static void drain(struct session *s)
 		return;
 	}
 	if (err == 1) {
-		if (s->o->cmd && s->source.ops->status)
-			s->cmd_status = s->source.ops->status(&s->source);
+		if (s->o->cmd && first(s)->ops->status)
+			s->cmd_status = first(s)->ops->status(first(s));
 		finish(s, "finished", 0);
 		return;
 	}
@@ -197,7 +234,7 @@ static void on_look(void *ctx)
 	if (s->reason)
 		return;
 	pending_begin(&s->pending);
-	err = s->source.ops->pending(&s->source, s->o->unfinished_ns, show_pending, s);
+	err = first(s)->ops->pending(first(s), s->o->unfinished_ns, show_pending, s);
 	if (!err)
 		err = out_sync(&s->out);
 	if (err)
@@ -254,8 +291,8 @@ static void on_sigint(struct session *s, const struct signals_got *got)
 	}
 	s->sigint_ns = now;
 	/* one typed at the terminal has reached CMD already: it is in the same process group */
-	if (!got->from_kernel && s->source.ops->signal)
-		s->source.ops->signal(&s->source, SIGINT);
+	if (!got->from_kernel && first(s)->ops->signal)
+		first(s)->ops->signal(first(s), SIGINT);
 }
 
 static void on_grace(void *ctx)
@@ -269,14 +306,14 @@ static void on_sigterm(struct session *s, const struct signals_got *got)
 {
 	struct loop_watch *grace = NULL;
 
-	if (s->plan.capture.cmd && s->source.ops->signal && !s->terminated)
+	if (s->plan.capture.cmd && first(s)->ops->signal && !s->terminated)
 		grace = loop_timer(s->loop, on_grace, s);
 	s->terminated = true;
 	if (!grace) {
 		finish(s, "interrupted", 0);
 		return;
 	}
-	s->source.ops->signal(&s->source, got->sig);
+	first(s)->ops->signal(first(s), got->sig);
 	loop_timer_set(grace, GRACE_NS);
 }
 
@@ -308,15 +345,38 @@ static bool want_color(const struct session *s)
 	return s->out.is_tty && !(no && *no) && term && strcmp(term, "dumb");
 }
 
+/* What sinks may ask for while the session runs. */
+static int on_refresh(void *ctx)
+{
+	struct session *s = ctx;
+	int err;
+
+	drain(s);
+	if (s->reason || !s->plan.capture.count || !first(s)->ops->tallies)
+		return 0;
+	err = first(s)->ops->tallies(first(s), take, s);
+	return err == -EINTR ? 0 : err;
+}
+
+static void on_losses(void *ctx, struct losses *l)
+{
+	struct session *s = ctx;
+
+	memset(l, 0, sizeof(*l));
+	for (int i = 0; i < s->nsources; i++)
+		s->sources[i].ops->losses(&s->sources[i], l);
+	l->shown = s->stages.shown;
+}
+
+static void on_quit(void *ctx)
+{
+	finish(ctx, "interrupted", 0);
+}
+
 static int open_sinks(struct session *s)
 {
-	static const struct sink_ops *const formats[] = {
-		[OPTS_FORMAT_TABLE] = &sink_table,
-		[OPTS_FORMAT_JSON] = &sink_json,
-		[OPTS_FORMAT_FOLDED] = &sink_folded,
-		[OPTS_FORMAT_FLAME] = &sink_flame,
-	};
 	const struct opts *o = s->o;
+	struct source_recorded was;
 	const struct sink_ops *ops[2];
 	int n = 0, err;
 
@@ -324,6 +384,7 @@ static int open_sinks(struct session *s)
 	s->last_record_ns = s->last_end_ns = s->started_ns;
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
+		.path = o->output,
 		.time = o->time,
 		.tid = o->tid_column,
 		.color = want_color(s),
@@ -333,14 +394,34 @@ static int open_sinks(struct session *s)
 		.counts_only = o->counts_only,
 		.mangled = o->mangled,
 		.full_names = o->full_names,
+		.stat = o->stat,
+		.by = o->by,
+		.hist = o->hist,
 		.weight = o->weight,
 		.title = opts_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
 		.version = CT_VERSION,
+		.base = loop_base(s->loop),
+		.refresh = on_refresh,
+		.losses = on_losses,
+		.quit = on_quit,
+		.refresh_ctx = s,
 	};
-	if (!o->counts_only)
-		ops[n++] = formats[o->format];
+	if (first(s)->ops->recorded) {
+		first(s)->ops->recorded(first(s), &was);
+		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
+		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
+	}
+	if (o->record) {
+		err = recording_open(&s->recording, o, &s->sink_opts);
+		if (err)
+			return err;
+		s->sink_opts.file = &s->recording.file;
+		ops[n++] = &sink_trace;
+	} else if (!o->counts_only) {
+		ops[n++] = o->format->ops;
+	}
 	if (o->counts || o->counts_only)
 		ops[n++] = &sink_count;
 	for (int i = 0; i < n; i++) {
@@ -359,21 +440,57 @@ static uint64_t count_forgets(void *ctx)
 {
 	struct session *s = ctx;
 
-	return s->source.ops->forgets(&s->source);
+	return first(s)->ops->forgets(first(s));
 }
 
 static int open_stages(struct session *s)
 {
 	struct resolve_opts opts = {
-		.names = s->plan.names,
-		.stacks = s->plan.capture.stack != PLAN_STACK_NONE,
+		/* what is stored was resolved when it was recorded */
+		.names = s->plan.names && !s->o->replay,
+		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
 		/* entry probes alone tell of the outer launch first */
-		.inner = s->source.ops->inner && !s->o->no_return,
-		.forgets = s->source.ops->forgets ? count_forgets : NULL,
+		.inner = first(s)->ops->inner && !s->o->no_return,
+		.forgets = first(s)->ops->forgets ? count_forgets : NULL,
 		.forgets_ctx = s,
 	};
 
-	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit, &s->plan.filter, s->sinks, s->o->count);
+	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
+	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record, &s->plan.filter, s->sinks, s->o->count);
+}
+
+/* Where the sinks write. One that opens its file by itself leaves it shut: nothing is ever put into it then. */
+static int open_output(struct session *s)
+{
+	const struct opts *o = s->o;
+	int err;
+
+	s->out.fd = -1;
+	/* a recording has files of its own */
+	if (o->record || (o->format->flags & SINKS_PATH && !o->counts_only))
+		return 0;
+	err = out_open(&s->out, o->output, o->append);
+	if (err) {
+		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
+		return err;
+	}
+	if (s->out.is_tty && o->format->flags & SINKS_BINARY && !o->counts_only) {
+		msg_error("--format %s is nothing that a terminal can show: give -o FILE", o->format->ops->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int open_sources(struct session *s)
+{
+	int err = 0;
+
+	for (int i = 0; i < s->nsources && !err; i++)
+		if (s->sources[i].ops->prepare)
+			err = s->sources[i].ops->prepare(&s->sources[i], &s->plan.capture);
+	for (; s->nopened < s->nsources && !err; s->nopened++)
+		err = s->sources[s->nopened].ops->open(&s->sources[s->nopened], &s->plan.capture);
+	return err;
 }
 
 static int open_all(struct session *s)
@@ -383,11 +500,9 @@ static int open_all(struct session *s)
 	err = session_plan(&s->plan, s->o);
 	if (err)
 		return err;
-	err = out_open(&s->out, s->o->output, s->o->append);
-	if (err) {
-		msg_error("cannot write to %s: %s", s->o->output ? s->o->output : "standard output", strerror(-err));
+	err = open_output(s);
+	if (err)
 		return err;
-	}
 	s->out.stop = &signals_pending;
 	s->loop = loop_open();
 	if (open_stages(s) || !s->loop)
@@ -395,49 +510,80 @@ static int open_all(struct session *s)
 	fd = signals_open();
 	if (fd < 0 || !loop_fd(s->loop, fd, on_signals, s))
 		goto no_memory;
-	err = s->source.ops->open(&s->source, &s->plan.capture);
+	err = open_sources(s);
 	return err ? err : open_sinks(s);
 no_memory:
 	msg_error("no memory to start with");
 	return -ENOMEM;
 }
 
+/* The loop waits on what the source has. */
+static int watch(struct session *s, struct source *src)
+{
+	int fds[MAX_FDS], n = src->ops->fds(src, fds, MAX_FDS);
+
+	for (int i = 0; i < n; i++) {
+		bool stream = src == first(s) && !i;
+		struct loop_watch *w = loop_fd(s->loop, fds[i], stream ? on_stream : on_other, s);
+
+		if (!w)
+			return -ENOMEM;
+		if (stream)
+			s->stream = w;
+	}
+	return 0;
+}
+
 static int run(struct session *s)
 {
-	int fds[MAX_FDS], n, err;
+	int err = 0;
 
 	s->tick = loop_timer(s->loop, on_tick, s);
 	s->limit = loop_timer(s->loop, on_limit, s);
 	s->look = loop_timer(s->loop, on_look, s);
 	if (!s->tick || !s->limit || !s->look)
 		return -ENOMEM;
-	err = s->source.ops->start(&s->source);
-	s->said = err != 0;
+	for (int i = 0; i < s->nsources && !err; i++) {
+		err = s->sources[i].ops->start(&s->sources[i]);
+		s->said = err != 0;
+		if (!err)
+			err = watch(s, &s->sources[i]);
+	}
 	if (err)
 		return err;
-	n = s->source.ops->fds(&s->source, fds, MAX_FDS);
-	for (int i = 0; i < n; i++) {
-		struct loop_watch *w = loop_fd(s->loop, fds[i], i ? on_other : on_stream, s);
-
-		if (!w)
-			return -ENOMEM;
-		if (!i)
-			s->stream = w;
-	}
 	/* whoever waits for the trace to begin sees the head now */
 	if (out_flush(&s->out)) {
 		end_by(s, out_error(&s->out));
 		return 0;
 	}
 	loop_timer_set(s->tick, TICK_NS);
-	if (s->o->unfinished_ns && s->source.ops->pending)
+	if (s->o->unfinished_ns && first(s)->ops->pending)
 		loop_timer_set(s->look, s->o->unfinished_ns);
 	if (s->o->duration_ns)
 		loop_timer_set(s->limit, s->o->duration_ns);
 	return loop_run(s->loop);
 }
 
-/* What is still on the way when the source has stopped. */
+/* What a source that adds to the calls still hands in once it has been told to stop. */
+static int drain_rest(struct session *s, struct source *src)
+{
+	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + REST_NS;
+	struct pollfd fds[MAX_FDS];
+	int fd[MAX_FDS], err;
+
+	while ((err = src->ops->drain(src, take, s)) == 0 || err == -EINTR) {
+		int n = src->ops->fds(src, fd, MAX_FDS);
+
+		if (clock_ns(CLOCK_MONOTONIC) > until_ns)
+			return 0;
+		for (int i = 0; i < n; i++)
+			fds[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
+		poll(fds, (nfds_t)n, 20);
+	}
+	return err < 0 ? err : 0;
+}
+
+/* What is still on the way when the sources have stopped. */
 static void last_drain(struct session *s)
 {
 	bool enough = !strcmp(s->reason, "count") || !strcmp(s->reason, "output error");
@@ -445,16 +591,21 @@ static void last_drain(struct session *s)
 	int err;
 
 	s->ending = true;
-	s->source.ops->stop(&s->source);
+	for (int i = 0; i < s->nsources; i++)
+		s->sources[i].ops->stop(&s->sources[i]);
 	if (enough)
 		return;
 	/* one drain need not be all */
 	do {
 		before = s->losses.received;
-		err = s->source.ops->drain(&s->source, take, s);
+		err = drain_all(s);
 	} while (err == -EINTR || (err >= 0 && s->losses.received != before));
+	for (int i = 1; i < s->nsources && err >= 0; i++)
+		err = drain_rest(s, &s->sources[i]);
 	if (err >= 0)
 		err = stages_flush(&s->stages, UINT64_MAX);
+	if (err >= 0 && s->plan.capture.count && first(s)->ops->tallies)
+		err = first(s)->ops->tallies(first(s), take, s);
 	if (err == -ECANCELED)
 		s->reason = "count";
 	else if (err < 0 && !s->error)
@@ -466,12 +617,15 @@ static void gather_losses(struct session *s)
 {
 	struct losses all = { 0 };
 
-	s->source.ops->losses(&s->source, &all);
+	for (int i = 0; i < s->nsources; i++)
+		s->sources[i].ops->losses(&s->sources[i], &all);
 	all.received = s->losses.received;
 	all.shown = s->stages.shown;
+	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && strcmp(s->reason, "count"))
-			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i], clock_ns(CLOCK_MONOTONIC));
+			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i],
+				  first(s)->ops->recorded ? s->last_end_ns : clock_ns(CLOCK_MONOTONIC));
 	}
 	s->losses = all;
 }
@@ -479,11 +633,12 @@ static void gather_losses(struct session *s)
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
+	uint64_t shown = s->plan.capture.count ? l->counted : l->shown;
 	char text[1024];
 	size_t n;
 
-	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)l->shown,
-			     s->o->enter_exit ? (l->shown == 1 ? "row" : "rows") : (l->shown == 1 ? "call" : "calls"));
+	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)shown,
+			     s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
 	if (l->unfinished && n < sizeof(text))
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished", (unsigned long long)l->unfinished);
 	if (n < sizeof(text))
@@ -501,9 +656,9 @@ static void say_totals(const struct session *s, const char *const *muted)
 
 static void close_sinks(struct session *s)
 {
-	const struct source_ops *ops = s->source.ops;
+	const struct source_ops *ops = first(s)->ops;
 	struct sink_end end = {
-		.muted = ops->muted ? ops->muted(&s->source) : NULL,
+		.muted = ops->muted ? ops->muted(first(s)) : NULL,
 		.reason = s->reason,
 	};
 	int err = 0;
@@ -511,8 +666,21 @@ static void close_sinks(struct session *s)
 	gather_losses(s);
 	end.losses = s->losses;
 	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
-	for (int i = 0; i < s->nsinks; i++)
-		s->sinks[i].ops->close(&s->sinks[i], &end);
+	if (ops->recorded && !strcmp(s->reason, "finished")) {
+		struct source_recorded was;
+
+		ops->recorded(first(s), &was);
+		end.uptime_ns = was.uptime_ns;
+		end.reason = was.reason;
+	}
+	for (int i = 0; i < s->nsinks; i++) {
+		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
+
+		if (e && !s->error && s->o->record) {
+			s->error = e;
+			s->said = true;
+		}
+	}
 	err = out_close(&s->out);
 	if (err == -EPIPE)
 		msg_error("%s was closed by its reader after %llu bytes: tracing stopped", s->out.name,
@@ -543,7 +711,7 @@ static int exit_status(const struct session *s)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int session_run(const struct opts *o, const struct source_ops *ops)
+int session_run(const struct opts *o, const struct source_ops *const *ops, int nops)
 {
 	struct session *s = calloc(1, sizeof(*s));
 	int status = 1, err;
@@ -553,7 +721,8 @@ int session_run(const struct opts *o, const struct source_ops *ops)
 		return 1;
 	}
 	s->o = o;
-	s->source.ops = ops;
+	for (int i = 0; i < nops && i < SESSION_SOURCES; i++)
+		s->sources[s->nsources++].ops = ops[i];
 	s->cmd_status = -1;
 	err = open_all(s);
 	if (err)
@@ -567,12 +736,14 @@ int session_run(const struct opts *o, const struct source_ops *ops)
 	close_sinks(s);
 	status = exit_status(s);
 out:
-	if (s->source.priv || !err)
-		ops->close(&s->source);
+	for (int i = s->nsources - 1; i >= 0; i--)
+		if (s->sources[i].priv)
+			s->sources[i].ops->close(&s->sources[i]);
 	out_close(&s->out);
 	signals_close();
 	stages_close(&s->stages);
 	pending_close(&s->pending);
+	recording_close(&s->recording);
 	loop_close(s->loop);
 	free(s);
 	return status;

@@ -9,7 +9,10 @@
 #include "opts.h"
 #include "source/source.h"
 
-/* Runs until the targets end, or -d, -n, a signal or the output's end stops it. Returns the exit status of cudatrace. */
-int session_run(const struct opts *, const struct source_ops *);
+#define SESSION_SOURCES 4
+
+/* Runs until the targets of the first source end, or -d, -n, a signal or the output's end stops it. The first source has
+ * the calls; the others add to them. Returns the exit status of cudatrace. */
+int session_run(const struct opts *, const struct source_ops *const *, int nsources);
 
 #endif

@@ -24,8 +24,11 @@ int stages_show(struct stages *st, const struct ct_hdr *rec)
 		return 0;
 	if (call) {
 		ev.kernel = name_table_find(st->names, (const struct ct_call *)rec);
-		ev.stack = stack_table_find(st->stacks, (const struct ct_call *)rec);
+		if (!st->no_stacks)
+			ev.stack = stack_table_find(st->stacks, (const struct ct_call *)rec);
 	}
+	if (rec->kind == CT_TALLY && ((const struct ct_tally *)rec)->how == CT_BY_KERNEL)
+		ev.kernel = name_table_handle(st->names, rec->pid, ((const struct ct_tally *)rec)->by);
 	for (int i = 0; i < st->nsinks; i++) {
 		int n = st->sinks[i].ops->event(&st->sinks[i], &ev);
 

@@ -16,6 +16,7 @@ struct stages {
 	struct name_table *names;
 	struct stack_table *stacks;
 	const struct filter *filter;
+	bool no_stacks; /* calls are shown without theirs, though they have them */
 	struct sink *sinks;
 	int nsinks;
 	uint64_t shown; /* rows */

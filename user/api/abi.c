@@ -193,6 +193,42 @@ static void plan_size(const struct api_func *f, struct abi_plan *p)
 		p->spec.flags |= CT_S_MATCH_SIZE;
 }
 
+/* Does the enum say in which direction a copy goes? */
+static bool is_copy_kind(const struct api_arg *a)
+{
+	return a->type == FIELD_ENUM && a->xlat && !strcmp(a->xlat->id, "memcpy_kind");
+}
+
+/* What counting in the kernel tells calls apart by. */
+static void plan_count(const struct api_func *f, struct abi_plan *p)
+{
+	struct ct_spec *s = &p->spec;
+	int sizes = 0;
+
+	s->kind_word = s->stream_word = s->func_word = s->grid_word = s->shared_word = CT_COUNT_NONE;
+	for (int i = 0; i < f->nargs; i++) {
+		const struct api_arg *a = &f->args[i];
+		uint8_t word = p->args[i].word;
+
+		if (a->dir != API_IN || a->deref || word == ABI_NONE)
+			continue;
+		if (is_copy_kind(a))
+			s->kind_word = word;
+		else if (a->type == FIELD_STREAM && s->stream_word == CT_COUNT_NONE)
+			s->stream_word = word;
+		else if (a->type == FIELD_FUNC && s->func_word == CT_COUNT_NONE)
+			s->func_word = word;
+		else if (f->class == API_LAUNCH && a->type == FIELD_DIM3 && a->abi == API_ABI_PAIR && !sizes++)
+			s->grid_word = word;
+		else if (f->class == API_LAUNCH && !strcmp(a->name, "gridDimX"))
+			s->grid_word = word;
+		else if (f->class == API_LAUNCH && a->type == FIELD_SIZE)
+			s->shared_word = word;
+	}
+	if (s->grid_word != CT_COUNT_NONE)
+		s->grid_how = sizes ? CT_GRID_DIM3 : CT_GRID_SIX;
+}
+
 static void add_spot(struct abi_plan *p, struct abi_spot spot)
 {
 	if (p->nspots < ABI_SPOTS)
@@ -294,6 +330,7 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 	if (!p->err)
 		plan_reads(f, arch, p, CT_AT_RETURN);
 	plan_size(f, p);
+	plan_count(f, p);
 	plan_kernel(f, p);
 	plan_lesson(f, p);
 	total = p->spec.nwords * 8u;

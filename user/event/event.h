@@ -22,6 +22,16 @@ struct process {
 	uint32_t uid, gid, ppid;
 	char comm[CT_COMM_LEN];
 	bool exited;
+	const struct process_info *info; /* NULL: not known */
+};
+
+/* What a process is. The texts are NUL-terminated, untrusted bytes, "" where not known. */
+struct process_info {
+	uint32_t rank, world_size, local_rank; /* CT_UNKNOWN: it is none of several */
+	const char *exe, *container, *pod;
+	const char *host;    /* that it ran on, in merged recordings */
+	const char *cmdline; /* arguments with a NUL between them */
+	size_t cmdline_len;
 };
 
 /* A kernel's name. Owned by the name table; valid during the call that hands it out. */
@@ -86,7 +96,7 @@ int record_check(const void *rec, size_t avail);
 struct process_table;
 struct process_table *process_table_open(void); /* NULL: no memory */
 void process_table_close(struct process_table *);
-/* Updates the table from CT_PROCESS, CT_EXEC, CT_EXIT, CT_FORK records; others are ignored. */
+/* Updates the table from CT_PROCESS, CT_PROCESS_INFO, CT_EXEC, CT_EXIT, CT_FORK records; others are ignored. */
 int process_table_record(struct process_table *, const struct ct_hdr *);
 /* The process of a pid; makes an entry with comm "?" for an unknown one. NULL: no memory. */
 const struct process *process_table_find(struct process_table *, uint32_t pid);
@@ -99,6 +109,8 @@ void name_table_close(struct name_table *);
 int name_table_record(struct name_table *, const struct ct_hdr *);
 /* The kernel that a call's record names; NULL: it names none, or one that is not known. */
 const struct kernel_name *name_table_find(struct name_table *, const struct ct_call *);
+/* That of a handle in a process; NULL: not known. */
+const struct kernel_name *name_table_handle(struct name_table *, uint32_t pid, uint64_t handle);
 
 /* ---- stacks (event/stacks.c), as CT_FRAME and CT_STACK records tell them ---- */
 /* Remembered at least, the newest ones; whoever makes the records uses no older ids. */
@@ -120,7 +132,10 @@ struct filter {
 	int64_t min_size_bytes;	  /* 0: off; functions without a size are not shown then */
 	const char *comm_glob;	  /* NULL: off; fnmatch(3) on the process's name */
 	uint32_t tid;		  /* 0: off (initial namespace) */
+	const pid_t *pids;	  /* as users see them; npids 0: all */
+	int npids;
 	bool nested;		  /* show calls inside calls */
+	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
 	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
 };
 bool filter_match(const struct filter *, const struct event *);
@@ -132,6 +147,7 @@ struct losses {
 	uint64_t folded, filtered, sent, unfinished;
 	uint64_t received;	/* records that arrived */
 	uint64_t shown;		/* rows that the sink printed */
+	uint64_t counted;	/* calls that the kernel side counted and did not send */
 };
 uint64_t losses_total(const struct losses *); /* all causes but CT_LOSS_ORPHAN */
 const char *loss_name(enum ct_loss);	      /* "ring_full", as JSON has it */

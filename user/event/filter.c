@@ -11,7 +11,7 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 {
 	bool done = c->h.kind == CT_CALL && !(c->h.flags & CT_F_NO_RETURN);
 
-	if (c->h.flags & CT_F_HIDDEN)
+	if (c->h.flags & CT_F_HIDDEN || f->counted)
 		return false;
 	if (f->shown && !(f->shown[c->func / 64] >> (c->func % 64) & 1))
 		return false;
@@ -28,6 +28,14 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 	return true;
 }
 
+static bool pid_matches(const struct filter *f, const struct process *p)
+{
+	for (int i = 0; i < f->npids; i++)
+		if ((uint32_t)f->pids[i] == p->pid || (uint32_t)f->pids[i] == p->shown_pid)
+			return true;
+	return !f->npids;
+}
+
 bool filter_match(const struct filter *f, const struct event *ev)
 {
 	uint16_t kind = ev->rec->kind;
@@ -35,9 +43,11 @@ bool filter_match(const struct filter *f, const struct event *ev)
 	/* A gap concerns everybody. */
 	if (kind == CT_LOST)
 		return true;
-	if (kind == CT_NAME || kind == CT_FRAME || kind == CT_STACK)
+	if (ev->rec->pid && !pid_matches(f, ev->proc))
+		return false;
+	if (kind == CT_NAME || kind == CT_FRAME || kind == CT_STACK || kind == CT_PROCESS_INFO)
 		return f->definitions;
 	if ((kind == CT_CALL || kind == CT_ENTER) && !call_matches(f, (const struct ct_call *)ev->rec))
 		return false;
-	return !f->comm_glob || !fnmatch(f->comm_glob, ev->proc->comm, 0);
+	return !f->comm_glob || !ev->rec->pid || !fnmatch(f->comm_glob, ev->proc->comm, 0);
 }

@@ -38,8 +38,15 @@ struct capture_plan {
 	bool failed_only;  /* may be applied in the kernel */
 	uint64_t min_duration_ns;
 	uint64_t min_size_bytes;
+	bool count;	   /* calls are counted in the kernel (tallies()) and not sent, but for those that name kernels */
+	uint8_t count_by;  /* enum ct_by */
+	bool hist;	   /* with count: histograms of durations too */
+	uint32_t tallies_max; /* entries that the counts may take; 0: a default */
 	bool threads;	   /* threads() will be asked for, and what completes does not matter */
 	bool keep_chatty;  /* never mute */
+
+	const char *file;	 /* replay: the recording */
+	uint64_t from_ns, to_ns; /* replay: of it, this time after its begin; to_ns UINT64_MAX: to the end */
 
 	uint64_t counters_interval_ns; /* of the counters' samples; 0: no counters */
 	const char *counters_metrics;  /* a comma list; NULL: the usual ones */
