@@ -64,6 +64,7 @@ extern const int metric_nrows;
 struct wanted {
 	const struct metric_row *row; /* NULL: one of CUPTI's own, by its name */
 	const char *name;
+	bool asked; /* by its name: it is an error when CUPTI has it and the hardware has no room for it */
 };
 extern struct wanted wanted[COUNTERS_METRICS];
 extern int nwanted;
@@ -88,7 +89,7 @@ struct device {
 	char name[96];
 	uint64_t memory_bytes, bandwidth; /* bytes/s */
 	int major, minor;
-	bool mig, vgpu, confidential;
+	bool mig, confidential;
 	struct pm *pm;
 	struct gpm *gpm;
 	uint64_t reasons; /* why the clocks are held back, as last told */
@@ -134,9 +135,9 @@ int gpm_failed(const struct device *); /* how often in a row */
 const char *pm_load(const char *path, int cuda_version);
 /* CUDA's ordinals of the devices, by UUID. */
 void pm_ordinals(struct device *, int n);
-/* Starts sampling: d->pm is there, or *why says why not. `given`: the user chose the metrics; false when these cannot be
- * had: an error was sent. */
-bool pm_open(struct device *, uint64_t interval_ns, bool given, const char **why);
+/* Starts sampling: d->pm is there, or *why says why not. False when what was asked for by name cannot be had:
+ * an error was sent. */
+bool pm_open(struct device *, uint64_t interval_ns, const char **why);
 /* Sends the CT_METRIC of wanted[i], which PM sampling gives. */
 void pm_announce(struct device *, int i);
 /* From here on there are samples. False: there are none, which was told of, and d->pm is NULL. */

@@ -107,7 +107,8 @@ int host_open(struct host *, const char *chip, const uint8_t *availability, cons
 void host_close(struct host *);
 /* "byte", "percent"...; NULL: not known. */
 const char *host_dimension(const struct host *, const char *name);
-/* Prints the chip's metrics that fit one pass. False after an error was sent. */
-bool host_help(const char *chip);
+bool host_knows(const char *chip);
+/* Lists the chip's metrics that fit one pass. */
+void host_help(const char *chip);
 
 #endif

@@ -102,30 +102,39 @@ static uint64_t at_least(uint64_t min, const struct device *d, const char *how)
 	return min;
 }
 
+static bool wants_gpm(void)
+{
+	for (int i = 0; i < nwanted; i++)
+		if (wanted[i].row && wanted[i].row->gpm)
+			return true;
+	return false;
+}
+
 /* Without PM sampling, because of `why` ("": nothing was its to give). */
 static void fall_back(struct device *d, const char *why)
 {
 	const char *gpm_why = "it is in MIG mode";
 
-	if (!d->mig)
+	if (!d->mig && wants_gpm())
 		d->gpm = gpm_open(d, &gpm_why);
 	if (d->gpm)
 		d->period_ns = at_least(GPM_PERIOD_MIN, d, "NVML GPM");
 	else
-		d->period_ns = at_least(NVML_PERIOD_MIN, d, "NVML's utilisation");
+		d->period_ns = at_least(NVML_PERIOD_MIN, d, "what NVML tells");
 	send_text(COUNTERS_NOTE, "GPU %u (%s): %s%s%s", d->index, d->name,
-		  d->gpm ? "NVML GPM" : "NVML's utilisation, power and clocks alone", *why ? "; no CUPTI PM sampling: " : "", why);
+		  d->gpm ? "NVML GPM" : *why ? "NVML's utilisation, power and clocks alone" : "NVML",
+		  *why ? "; no CUPTI PM sampling: " : "", why);
 	if (!d->gpm && *why)
 		send_text(COUNTERS_VERBOSE, "GPU %u: no NVML GPM: %s", d->index, gpm_why);
 	d->start_ns = clock_ns(CLOCK_MONOTONIC);
 	d->due_ns = d->start_ns + d->period_ns;
 }
 
-static bool choose(struct device *d, const char *no_cupti, bool given)
+static bool choose(struct device *d, const char *no_cupti)
 {
 	const char *why = no_cupti;
 
-	if (!no_cupti && !pm_open(d, interval_ns, given, &why))
+	if (!no_cupti && !pm_open(d, interval_ns, &why))
 		return false;
 	if (d->pm)
 		send_text(COUNTERS_NOTE, "GPU %u (%s): CUPTI PM sampling", d->index, d->name);
@@ -244,7 +253,6 @@ static bool told_to_begin(void)
 
 static int run(char **argv)
 {
-	bool given = *argv[COUNTERS_ARG_METRICS];
 	const char *no_cupti = NULL;
 
 	if (!metrics_parse(argv[COUNTERS_ARG_METRICS]) || !nvml_open())
@@ -264,7 +272,7 @@ static int run(char **argv)
 		no_cupti = "";
 	}
 	for (int i = 0; i < ndevices; i++)
-		if (!choose(&devices[i], no_cupti, given))
+		if (!choose(&devices[i], no_cupti))
 			return 1;
 	announce();
 	send_kind(COUNTERS_READY);

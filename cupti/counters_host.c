@@ -109,19 +109,28 @@ static void help_metric(const struct host *h, const char *chip, const char *base
 	host_close(&one);
 }
 
-bool host_help(const char *chip)
+bool host_knows(const char *chip)
 {
 	struct host h;
-	int err = host_open(&h, chip, NULL, NULL, 0);
 
-	if (err) {
-		send_text(COUNTERS_ERROR, "CUPTI knows no chip '%s'; chips are called GH100, GA100, AD102", chip);
+	if (host_open(&h, chip, NULL, NULL, 0))
 		return false;
-	}
+	host_close(&h);
+	return true;
+}
+
+void host_help(const char *chip)
+{
+	struct host h;
+
+	if (host_open(&h, chip, NULL, NULL, 0))
+		return;
+	send_text(COUNTERS_LINE, "%s", "");
+	send_text(COUNTERS_LINE, "CUPTI's metrics of %s that fit one pass, each for itself:", chip);
 	for (int type = 0; type < HOST_TYPES && send_alive(); type++) {
 		struct host_base_metrics base = { .size = SIZE(struct host_base_metrics, n), .host = h.object, .type = type };
 
-		if (cupti.cuptiProfilerHostGetBaseMetrics(&base))
+		if (cupti.cuptiProfilerHostGetBaseMetrics(&base) || !base.n)
 			continue;
 		send_text(COUNTERS_LINE, "%s", "");
 		send_text(COUNTERS_LINE, "%s", types[type].heading);
@@ -129,5 +138,4 @@ bool host_help(const char *chip)
 			help_metric(&h, chip, base.names[i], type);
 	}
 	host_close(&h);
-	return true;
 }

@@ -60,23 +60,25 @@ const int metric_nrows = ARRAY_LEN(metric_rows);
 struct wanted wanted[COUNTERS_METRICS];
 int nwanted;
 
-static bool want(const struct metric_row *row, const char *name)
+static bool want(const struct metric_row *row, const char *name, bool asked)
 {
 	for (int i = 0; i < nwanted; i++)
-		if (!strcmp(wanted[i].name, name))
+		if (!strcmp(wanted[i].name, name)) {
+			wanted[i].asked |= asked;
 			return true;
+		}
 	if (nwanted == COUNTERS_METRICS) {
 		send_text(COUNTERS_ERROR, "--metrics: more than %d metrics at once", COUNTERS_METRICS);
 		return false;
 	}
-	wanted[nwanted++] = (struct wanted){ row, name };
+	wanted[nwanted++] = (struct wanted){ row, name, asked };
 	return true;
 }
 
 static bool want_usual(void)
 {
 	for (int i = 0; i < USUAL; i++)
-		if (!want(&metric_rows[i], metric_rows[i].name))
+		if (!want(&metric_rows[i], metric_rows[i].name, false))
 			return false;
 	return true;
 }
@@ -87,10 +89,10 @@ static bool want_word(const char *word)
 		return want_usual();
 	for (int i = 0; i < metric_nrows; i++)
 		if (!strcmp(metric_rows[i].name, word))
-			return want(&metric_rows[i], metric_rows[i].name);
+			return want(&metric_rows[i], metric_rows[i].name, true);
 	/* CUPTI's own names have two underscores between unit and counter, and a roll-up behind a point. */
 	if (strstr(word, "__"))
-		return want(NULL, word);
+		return want(NULL, word, true);
 	send_text(COUNTERS_ERROR, "--metrics: there is no metric '%s'; 'cudatrace counters --metrics help' lists them", word);
 	return false;
 }

@@ -28,7 +28,6 @@
 #define NVML_TEMPERATURE_GPU 0
 #define PCIE_TX_COUNTER 0
 #define PCIE_RX_COUNTER 1
-#define NVML_VIRTUALIZATION_VGPU 2
 #define NVML_READ_NS (100 * NS_PER_MS) /* how often at most; a reading costs tens of microseconds, PCIe's 20 ms */
 
 /* nvmlEventType* */
@@ -78,7 +77,6 @@ struct gpm_support {
 	F(nvmlDeviceGetName, (void *, char *, unsigned int))                                                           \
 	F(nvmlDeviceGetCudaComputeCapability, (void *, int *, int *))                                                  \
 	F(nvmlDeviceGetMigMode, (void *, unsigned int *, unsigned int *))                                              \
-	F(nvmlDeviceGetVirtualizationMode, (void *, int *))                                                            \
 	F(nvmlDeviceGetMemoryBusWidth, (void *, unsigned int *))                                                       \
 	F(nvmlDeviceGetMaxClockInfo, (void *, int, unsigned int *))                                                    \
 	F(nvmlDeviceGetMemoryInfo, (void *, struct nvml_memory *))                                                     \
@@ -194,7 +192,6 @@ static void device_facts(struct device *d)
 	struct nvml_memory mem = { 0 };
 	unsigned int mig = 0, pending, width = 0, clock = 0;
 	char uuid[96] = "";
-	int mode = 0;
 
 	if (!CALL(nvmlDeviceGetUUID, d->nvml, uuid, sizeof(uuid)))
 		parse_uuid(uuid, d->uuid);
@@ -207,7 +204,6 @@ static void device_facts(struct device *d)
 	if (!CALL(nvmlDeviceGetMemoryBusWidth, d->nvml, &width) && !CALL(nvmlDeviceGetMaxClockInfo, d->nvml, NVML_CLOCK_MEM, &clock))
 		d->bandwidth = (uint64_t)width / 8 * clock * 1000000 * 2;
 	d->mig = !CALL(nvmlDeviceGetMigMode, d->nvml, &mig, &pending) && mig == 1;
-	d->vgpu = !CALL(nvmlDeviceGetVirtualizationMode, d->nvml, &mode) && mode == NVML_VIRTUALIZATION_VGPU;
 	d->confidential = !CALL(nvmlSystemGetConfComputeState, &cc) && cc.feature && !cc.devtools;
 }
 

@@ -211,8 +211,8 @@ static const char *choose(struct pm *p, const struct wanted *w, size_t *passes)
 	return NULL;
 }
 
-/* What of the wanted metrics the hardware samples in one pass. False: the user's own list does not fit. */
-static bool choose_all(struct device *d, struct pm *p, bool given)
+/* What of the wanted metrics the hardware samples in one pass. False: one that was asked for by name does not fit. */
+static bool choose_all(struct device *d, struct pm *p)
 {
 	for (int i = 0; i < nwanted; i++) {
 		const struct wanted *w = &wanted[i];
@@ -225,7 +225,7 @@ static bool choose_all(struct device *d, struct pm *p, bool given)
 		if (name) {
 			take(p, d, w, name);
 			d->given |= 1ULL << i;
-		} else if (given && passes) {
+		} else if (w->asked && passes) {
 			send_text(COUNTERS_ERROR, "--metrics: with '%s' the list needs %zu passes on %s, and samples have one: leave it "
 						  "out, or ask for it alone", w->name, passes, p->chip);
 			return false;
@@ -380,7 +380,7 @@ static const char *refusal(const struct device *d)
 	return NULL;
 }
 
-bool pm_open(struct device *d, uint64_t interval_ns, bool given, const char **reason)
+bool pm_open(struct device *d, uint64_t interval_ns, const char **reason)
 {
 	struct pm *p;
 	int err;
@@ -404,7 +404,7 @@ bool pm_open(struct device *d, uint64_t interval_ns, bool given, const char **re
 		pm_free(p);
 		return true;
 	}
-	if (!choose_all(d, p, given)) {
+	if (!choose_all(d, p)) {
 		d->given = 0;
 		pm_free(p);
 		return false;
@@ -615,17 +615,52 @@ void pm_drain(struct device *d)
 		restart(d);
 }
 
+/* What cudatrace's names are on a chip, as far as they fit one pass together. */
+static void help_rows(const char *chip)
+{
+	struct pm *p = calloc(1, sizeof(*p));
+	struct device d = { .index = 0 };
+
+	if (!p)
+		return;
+	snprintf(p->chip, sizeof(p->chip), "%s", chip);
+	send_text(COUNTERS_LINE, "%s", "");
+	send_text(COUNTERS_LINE, "On %s these are, as far as they fit one pass together:", chip);
+	for (int i = 0; i < metric_nrows; i++) {
+		const struct wanted w = { &metric_rows[i], metric_rows[i].name, false };
+		const char *name;
+		size_t passes;
+
+		if (!w.row->pm)
+			continue;
+		name = choose(p, &w, &passes);
+		if (name)
+			take(p, &d, &w, name);
+		send_text(COUNTERS_LINE, "  %-14s %s", w.name, name ? name : passes ? "- (does not fit)" : "-");
+	}
+	free(p);
+}
+
+static bool help_chip(const char *chip)
+{
+	if (!host_knows(chip)) {
+		send_text(COUNTERS_ERROR, "CUPTI knows no chip '%s'; chips are called GH100, GA100, AD102", chip);
+		return false;
+	}
+	help_rows(chip);
+	host_help(chip);
+	return true;
+}
+
 bool pm_help(const char *chip, const struct device *devices, int n)
 {
 	char name[32];
 
 	if (*chip)
-		return host_help(chip);
+		return help_chip(chip);
 	for (int i = 0; i < n; i++)
-		if (devices[i].ordinal >= 0 && !chip_of(&devices[i], name, sizeof(name))) {
-			send_text(COUNTERS_LINE, "Metrics of %s that fit one pass, for --metrics as they stand here:", name);
-			return host_help(name);
-		}
+		if (devices[i].ordinal >= 0 && !chip_of(&devices[i], name, sizeof(name)))
+			return help_chip(name);
 	send_text(COUNTERS_WARN, "CUPTI's own metrics are not listed: no GPU is here to ask; name a chip with --chip, as GH100");
 	return true;
 }

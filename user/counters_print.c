@@ -81,10 +81,10 @@ static double value_of(const struct ct_value *v)
 	return d;
 }
 
-/* Whole numbers in full, as bytes are. */
+/* Large numbers in whole, as bytes are: what is behind the point means nothing there. */
 static void format_number(char *buf, size_t size, double v)
 {
-	snprintf(buf, size, v == floor(v) && fabs(v) < 1e15 ? "%.0f" : "%.9g", v);
+	snprintf(buf, size, fabs(v) >= 1e6 && fabs(v) < 1e18 ? "%.0f" : "%.9g", v);
 }
 
 static void format_value(char *buf, size_t size, const char *unit, double v, bool scaled)
@@ -162,7 +162,8 @@ static const struct ct_value *value_in(const struct counters_print *p, const str
 
 static double seconds(const struct counters_print *p, uint64_t ns)
 {
-	return (double)(int64_t)(ns - p->start_ns) / 1e9;
+	/* What was there before the first sample is told of at the start. */
+	return ns > p->start_ns ? (double)(ns - p->start_ns) / 1e9 : 0;
 }
 
 static void table_head(struct counters_print *p)

@@ -4,7 +4,7 @@
  *   STANDIN_NVML_INIT=N       nvmlInit_v2 fails with N
  *   STANDIN_NVML_DEVICES=N    so many GPUs; 2 otherwise
  *   STANDIN_NVML_GPM=WORD     off: not supported, denied: no permission, ends: fails after three samples
- *   STANDIN_NVML_MODE=WORD    mig, vgpu, cc: all GPUs are in that mode
+ *   STANDIN_NVML_MODE=WORD    mig, cc: all GPUs are in that mode
  *   STANDIN_NVML_XID=N        GPU 1 has XID error N once, when the events are waited for
  *   STANDIN_NVML_REASONS=HEX  why clocks are held back
  *   STANDIN_NVML_HANG=1       nvmlDeviceGetPowerUsage never returns
@@ -108,13 +108,6 @@ EXPORT int nvmlDeviceGetMigMode(struct device *d, unsigned int *now, unsigned in
 {
 	(void)d;
 	*now = *pending = (unsigned int)is("STANDIN_NVML_MODE", "mig");
-	return SUCCESS;
-}
-
-EXPORT int nvmlDeviceGetVirtualizationMode(struct device *d, int *mode)
-{
-	(void)d;
-	*mode = is("STANDIN_NVML_MODE", "vgpu") ? 2 : 0;
 	return SUCCESS;
 }
 

@@ -8,6 +8,7 @@
  *   STANDIN_PM_CHIP=NAME      GH100 otherwise; TU102 has no trigger by time
  *   STANDIN_PM_OVERFLOW=N     the hardware's buffer overflows at the Nth decoding
  *   STANDIN_PM_FAIL=N         the Nth decoding fails for good
+ *   STANDIN_PM_MANY=1         all samples that are due come at a decoding, not one
  *   STANDIN_PM_SUSPECT=1      sm is over 100 %
  *   STANDIN_PM_CLOCK=WORD     monotonic: times on that clock; own: on one that nobody knows
  * Every struct's size is checked as CUPTI checks it: a wrong one is an invalid parameter.
@@ -345,10 +346,10 @@ EXPORT int cuptiPmSamplingDecodeData(struct pm_decode *p)
 		p->overflow = 1;
 		return CUPTI_OUT_OF_MEMORY;
 	}
-	/* One without any time, as comes at a stop. */
+	/* One without any time, as comes at a stop; then one a decoding, so that each is the latest when NVML is read. */
 	d->start[0] = d->end[0] = o->at;
 	d->n = 1;
-	while (o->at + o->interval <= now && d->n < o->slots) {
+	while (o->at + o->interval <= now && d->n < (getenv("STANDIN_PM_MANY") ? o->slots : 2)) {
 		d->start[d->n] = o->at;
 		o->at += o->interval;
 		d->end[d->n++] = o->at;
