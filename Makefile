@@ -17,8 +17,8 @@ CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
 CT_CPPFLAGS := -D_GNU_SOURCE -DCT_VERSION='"$(VERSION)"' -I$(OUTPUT)
 CT_CFLAGS := -std=gnu11 $(WARN) -pthread
-LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -levent_core -lm -pthread
-LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -levent_core -ldl -lm -pthread
+LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -levent_extra -levent_core -lm -pthread
+LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -levent_extra -levent_core -ldl -lm -pthread
 
 SRCS := $(wildcard user/*.c user/*/*.c)
 OBJS := $(SRCS:%.c=$(OUTPUT)/%.o)
@@ -63,6 +63,7 @@ $(OUTPUT)/user/cmd_schema.o: docs/schema.json
 $(OUTPUT)/user/sink/flame.o: user/sink/flame.html
 $(OUTPUT)/user/source/counters_image.o: $(COUNTERS)
 $(OUTPUT)/user/source/counters_image.o: CT_CPPFLAGS += -DCT_COUNTERS_HELPER='"$(COUNTERS)"'
+$(OUTPUT)/user/sink/html.o: user/sink/timeline.html
 
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPFARCH) -Wall -Wextra -Wno-unused-parameter \
 	-Wno-gnu-variable-sized-type-not-at-end -Werror -Ivmlinux/$(ARCH) -Ibpf

@@ -112,7 +112,7 @@ static int trace(struct run *r)
 		return -ENOMEM;
 	if (r->o->duration_ns)
 		loop_timer_set(timer, r->o->duration_ns);
-	r->print = counters_print_open(&r->out, r->o->counters, now_ns());
+	r->print = counters_print_open(&r->out, r->o->counters_format, now_ns());
 	if (!r->print)
 		return -ENOMEM;
 	r->source.ops->start(&r->source);

@@ -16,7 +16,7 @@ enum opts_counters { OPTS_COUNTERS_TABLE, OPTS_COUNTERS_JSON, OPTS_COUNTERS_CSV 
 
 enum opts_cmd {
 	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32, OPTS_COUNTERS = 64,
-	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12,
+	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12, OPTS_SERVE = 1 << 13,
 };
 
 struct opts {
@@ -35,6 +35,7 @@ struct opts {
 
 	/* what to show */
 	struct selection select;
+	bool events_given;
 	bool failed;
 	uint64_t min_duration_ns, min_size_bytes;
 	uint64_t unfinished_ns; /* show a call that has not returned for so long; 0: off */
@@ -48,6 +49,7 @@ struct opts {
 	uint8_t by;		  /* stat: enum book_by */
 	bool hist;		  /* stat: with histograms */
 	enum sink_stat stat;	  /* stat: how */
+	const char *listen;	  /* serve */
 
 	/* how */
 	const char *output; /* NULL: stdout */
@@ -75,11 +77,12 @@ struct opts {
 	const char *start_on, *stop_on; /* NULL: by time */
 
 	/* counters */
+	bool counters;	     /* in a trace */
 	uint64_t interval_ns;
 	const char *metrics; /* a comma list, or "help"; NULL: the usual ones */
 	const char *chip;    /* of --metrics help; NULL: the first GPU's */
 	const char *cupti;   /* libcupti, or its directory; NULL: the best that is found */
-	enum opts_counters counters; /* the format of the rows */
+	enum opts_counters counters_format; /* of the rows of `cudatrace counters` */
 
 	/* until when */
 	uint64_t duration_ns; /* 0: no limit */

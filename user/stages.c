@@ -3,46 +3,107 @@
 #include <errno.h>
 #include <string.h>
 
+#include "event/device.h"
 #include "stages.h"
 
-int stages_show(struct stages *st, const struct ct_hdr *rec)
+/* The names and stacks that belong to an event. */
+static void add_parts(struct stages *st, struct event *ev)
 {
-	bool call = rec->kind == CT_CALL || rec->kind == CT_ENTER;
-	struct event ev = { .rec = rec, .proc = process_table_find(st->procs, rec->pid) };
+	const struct ct_hdr *h = ev->rec;
+
+	switch (h->kind) {
+	case CT_CALL:
+	case CT_ENTER:
+		ev->kernel = name_table_find(st->names, (const struct ct_call *)h);
+		if (!st->no_stacks)
+			ev->stack = stack_table_find(st->stacks, (const struct ct_call *)h);
+		break;
+	case CT_KERNEL:
+		ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_kernel *)h)->name);
+		/* fall through */
+	case CT_COPY:
+	case CT_SET:
+	case CT_SYNC:
+	case CT_GRAPH:
+	case CT_MEMORY:
+	case CT_MANAGED:
+		if (!st->no_stacks)
+			ev->stack = stack_table_get(st->stacks, ((const struct ct_work *)h)->stack);
+		break;
+	case CT_TALLY:
+		if (((const struct ct_tally *)h)->how == CT_BY_KERNEL)
+			ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_tally *)h)->by);
+		break;
+	case CT_COUNTER:
+		ev->metrics = st->metrics;
+		break;
+	}
+}
+
+/* The last stage. */
+static int show(void *ctx, struct event *ev)
+{
+	const struct ct_hdr *rec = ev->rec;
+	struct stages *st = ctx;
 	int rows = 0, err;
 
-	if (!ev.proc)
+	ev->proc = process_table_find(st->procs, rec->pid);
+	if (!ev->proc)
 		return -ENOMEM;
-	if (!call) {
+	if (rec->kind != CT_CALL && rec->kind != CT_ENTER) {
 		err = name_table_record(st->names, rec);
 		if (!err)
 			err = stack_table_record(st->stacks, rec);
+		if (!err)
+			err = metric_table_record(st->metrics, rec);
 		if (err)
 			return err;
 	}
-	if (!filter_match(st->filter, &ev))
+	if (st->window && !window_has(st->window, rec))
 		return 0;
-	if (call) {
-		ev.kernel = name_table_find(st->names, (const struct ct_call *)rec);
-		if (!st->no_stacks)
-			ev.stack = stack_table_find(st->stacks, (const struct ct_call *)rec);
-	}
-	if (rec->kind == CT_TALLY && ((const struct ct_tally *)rec)->how == CT_BY_KERNEL)
-		ev.kernel = name_table_handle(st->names, rec->pid, ((const struct ct_tally *)rec)->by);
+	if (!filter_match(st->filter, ev))
+		return 0;
+	add_parts(st, ev);
 	for (int i = 0; i < st->nsinks; i++) {
-		int n = st->sinks[i].ops->event(&st->sinks[i], &ev);
+		int n = st->sinks[i].ops->event(&st->sinks[i], ev);
 
 		if (n < 0)
 			return n;
 		rows |= n;
 	}
+	if (rec->flags & CT_F_HIDDEN && rec->kind == CT_CALL)
+		return 0;
 	st->shown += (uint64_t)rows;
+	st->work += rec->kind >= CT_KERNEL && rec->kind <= CT_EVENT ? (uint64_t)rows : 0;
 	return st->most && rows && st->shown >= st->most ? -ECANCELED : 0;
 }
 
-static int show(void *ctx, const struct ct_hdr *rec)
+int stages_show(struct stages *st, const struct ct_hdr *rec)
 {
-	return stages_show(ctx, rec);
+	struct event ev = { .rec = rec, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN };
+
+	return show(st, &ev);
+}
+
+/* Whether a call gets a number. */
+static bool is_shown(void *ctx, const struct ct_hdr *call)
+{
+	struct stages *st = ctx;
+	struct event ev = { .rec = call };
+
+	if (call->flags & CT_F_HIDDEN)
+		return false;
+	ev.proc = process_table_find(st->procs, call->pid);
+	if (st->window && !window_has(st->window, call))
+		return false;
+	return ev.proc && filter_match(st->filter, &ev);
+}
+
+static int nested(void *ctx, const struct ct_hdr *rec)
+{
+	struct stages *st = ctx;
+
+	return join_record(st->join, rec);
 }
 
 /* What resolve hands on. A call that has not returned yet is shown at once: its children may be long in coming. */
@@ -50,30 +111,38 @@ static int resolved(void *ctx, const struct ct_hdr *rec)
 {
 	struct stages *st = ctx;
 
+	if (st->window && rec->kind == CT_CALL)
+		window_call(st->window, (const struct ct_call *)rec);
 	return st->nest && !(rec->kind == CT_CALL && rec->flags & CT_F_PENDING) ? nest_record(st->nest, rec) :
-										  stages_show(st, rec);
+										  join_record(st->join, rec);
 }
 
 int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest, const struct filter *filter,
 		struct sink *sinks, uint64_t most)
 {
+	struct join_opts join = { .shown = is_shown, .ctx = st };
+
 	st->procs = process_table_open();
 	st->names = name_table_open();
 	st->stacks = stack_table_open();
+	st->metrics = metric_table_open();
 	if (nest)
-		st->nest = nest_open(show, st);
+		st->nest = nest_open(nested, st);
+	st->join = join_open(&join, show, st);
 	if (st->procs)
 		st->resolve = resolve_open(resolve, st->procs, resolved, st);
 	st->filter = filter;
 	st->sinks = sinks;
 	st->most = most;
-	return st->resolve && st->names && st->stacks && (st->nest || !nest) ? 0 : -ENOMEM;
+	return st->resolve && st->join && st->names && st->stacks && st->metrics && (st->nest || !nest) ? 0 : -ENOMEM;
 }
 
 void stages_close(struct stages *st)
 {
 	resolve_close(st->resolve);
 	nest_close(st->nest);
+	join_close(st->join);
+	metric_table_close(st->metrics);
 	stack_table_close(st->stacks);
 	name_table_close(st->names);
 	process_table_close(st->procs);
@@ -89,6 +158,10 @@ int stages_record(struct stages *st, const struct ct_hdr *rec)
 		paused = nest_flush(st->nest, UINT64_MAX);
 	if (paused && paused != -EINTR)
 		return paused;
+	err = join_process(st->join, rec);
+	if (err && err != -EINTR)
+		return err;
+	paused = err ? err : paused;
 	err = process_table_record(st->procs, rec);
 	if (!err)
 		err = resolve_record(st->resolve, rec);
@@ -97,5 +170,10 @@ int stages_record(struct stages *st, const struct ct_hdr *rec)
 
 int stages_flush(struct stages *st, uint64_t now_ns)
 {
-	return st->nest ? nest_flush(st->nest, now_ns) : 0;
+	int paused = st->nest ? nest_flush(st->nest, now_ns) : 0, err;
+
+	if (paused && paused != -EINTR)
+		return paused;
+	err = join_flush(st->join, now_ns);
+	return err ? err : paused;
 }

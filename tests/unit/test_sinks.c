@@ -39,7 +39,7 @@ static void begin(struct test_sink *b, const struct sink_ops *ops)
 static int give(void *ctx, const struct ct_hdr *rec)
 {
 	struct test_sink *b = ctx;
-	struct event ev = { .rec = rec };
+	struct event ev = { .rec = rec, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN };
 
 	if (!rec)
 		return 0;

@@ -235,8 +235,8 @@ static void add_spot(struct abi_plan *p, struct abi_spot spot)
 		p->spots[p->nspots++] = spot;
 }
 
-/* The handles of kernels in a struct that was read. */
-static void struct_spots(struct abi_plan *p, const struct api_struct *s, struct abi_spot at)
+/* The handles of kernels in a struct that was read, and its stream. */
+static void struct_spots(struct abi_plan *p, const struct api_struct *s, struct abi_spot at, uint8_t type)
 {
 	for (int i = 0; i < s->nmembers; i++) {
 		const struct api_member *m = &s->members[i];
@@ -250,9 +250,13 @@ static void struct_spots(struct abi_plan *p, const struct api_struct *s, struct 
 			spot.cases = m->cases;
 		}
 		if (m->layout)
-			struct_spots(p, m->layout, spot);
-		else if (m->type == FIELD_FUNC)
+			struct_spots(p, m->layout, spot, type);
+		else if (m->type == type && type == FIELD_FUNC)
 			add_spot(p, spot);
+		else if (m->type == type && !p->has_stream) {
+			p->stream = spot;
+			p->has_stream = true;
+		}
 	}
 }
 
@@ -267,13 +271,42 @@ static void plan_kernel(const struct api_func *f, struct abi_plan *p)
 			if ((a->dir != API_IN) != out)
 				continue;
 			if (spot.read != ABI_NONE && a->layout)
-				struct_spots(p, a->layout, spot);
+				struct_spots(p, a->layout, spot, FIELD_FUNC);
 			if (a->type != FIELD_FUNC || a->count)
 				continue;
 			if (spot.read == ABI_NONE)
 				spot.word = p->args[i].word;
 			add_spot(p, spot);
 		}
+	}
+}
+
+/* The first input that is a stream. */
+static void plan_stream(const struct api_func *f, struct abi_plan *p)
+{
+	for (int i = 0; i < f->nargs && !p->has_stream; i++) {
+		const struct api_arg *a = &f->args[i];
+		struct abi_spot spot = { .word = ABI_NONE, .read = p->args[i].read };
+
+		if (a->dir != API_IN || a->count)
+			continue;
+		if (spot.read != ABI_NONE && a->layout) {
+			struct_spots(p, a->layout, spot, FIELD_STREAM);
+		} else if (a->type == FIELD_STREAM && spot.read == ABI_NONE && p->args[i].word != ABI_NONE) {
+			p->stream.word = p->args[i].word;
+			p->has_stream = true;
+		}
+	}
+}
+
+static void plan_place(const struct api_func *f, struct abi_plan *p)
+{
+	p->place = p->place_of = ABI_NONE;
+	for (int i = 0; i < f->nargs; i++) {
+		if (f->args[i].role < API_ROLE_CURRENT)
+			continue;
+		p->place = (uint8_t)i;
+		p->place_of = find_arg(f, f->args[i].of);
 	}
 }
 
@@ -332,6 +365,8 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 	plan_size(f, p);
 	plan_count(f, p);
 	plan_kernel(f, p);
+	plan_stream(f, p);
+	plan_place(f, p);
 	plan_lesson(f, p);
 	total = p->spec.nwords * 8u;
 	for (int i = 0; i < p->spec.nreads; i++)

@@ -2,9 +2,9 @@
 /*
  * event.h - what flows: records, and records with what belongs to them.
  *
- * record -> resolve -> join -> filter -> sink. A source hands in records; resolve makes records of what only
- * the live machine knows; join keeps the tables that give a record its process (later: its cause, its kernel's
- * name, its stack); filter decides what is shown. Sinks see struct event, nothing else.
+ * record -> resolve -> nest -> join -> filter -> sink. A source hands in records; resolve makes records of what only
+ * the live machine knows; nest puts parents before their children; join gives device work its cause and calls their
+ * numbers; filter decides what is shown. Sinks see struct event, nothing else.
  */
 #ifndef CT_EVENT_H
 #define CT_EVENT_H
@@ -65,10 +65,13 @@ struct stack {
 
 /* The call that caused device work: what join remembers of its record. Owned by join. */
 struct cause {
-	uint64_t start_ns, end_ns;
+	uint64_t start_ns;
+	uint64_t end_ns; /* 0: not known, as of a call that is not shown */
 	uint32_t tid;
 	uint16_t func; /* row */
 };
+
+struct metric_table;
 
 struct event {
 	const struct ct_hdr *rec;
@@ -81,6 +84,7 @@ struct event {
 	uint32_t number;
 	/* Of a call: what it works on, as far as records told (CT_UNKNOWN). Of device work: as in its record. */
 	uint32_t device, context, stream;
+	const struct metric_table *metrics; /* names of metrics (event/device.h); NULL: none are known */
 };
 
 #define EVENT_MAX_FIELDS 64
@@ -123,6 +127,8 @@ void stack_table_close(struct stack_table *);
 int stack_table_record(struct stack_table *, const struct ct_hdr *);
 /* The stack of a call's record (CT_F_STACK); NULL: it has none, or one that is not known. */
 const struct stack *stack_table_find(struct stack_table *, const struct ct_call *);
+/* The stack with an id; NULL: not known. */
+const struct stack *stack_table_get(struct stack_table *, uint32_t id);
 
 /* ---- the filter (event/filter.c): what the user asked to see ---- */
 struct filter {
@@ -135,7 +141,9 @@ struct filter {
 	const pid_t *pids;	  /* as users see them; npids 0: all */
 	int npids;
 	bool nested;		  /* show calls inside calls */
+	bool foreign;		  /* show stored calls of functions that this version does not know */
 	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
+	bool stores;		  /* for a recording: hidden calls too that later ones' devices are known by */
 	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
 };
 bool filter_match(const struct filter *, const struct event *);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/device.h"
 #include "json_text.h"
 #include "row.h"
 #include "sink.h"
@@ -153,6 +154,16 @@ static void put_value(struct row *w, const struct field *f)
 		break;
 	case FIELD_FLOAT:
 		put_float(w, f->f);
+		break;
+	case FIELD_WORD:
+		name = xlat_name(f->xlat, f->i);
+		w->p = name ? put_name(w->p, name) : put_i64(w->p, f->i);
+		break;
+	case FIELD_DURATION:
+		w->p = put_u64(w->p, f->u);
+		break;
+	case FIELD_RATE:
+		w->p += snprintf(w->p, 40, "%.0f", isfinite(f->f) ? f->f : 0.0);
 		break;
 	case FIELD_DIM3:
 		*w->p++ = '[';
@@ -334,6 +345,21 @@ static void put_stack(struct json *j, const struct sink_opts *o, const struct st
 		row_mem(&j->w, text->s, text->len);
 }
 
+/* A number that may not be known. */
+static char *put_known(char *p, const char *key, uint32_t v)
+{
+	return v == CT_UNKNOWN ? p : put_u64(put_str(p, key), v);
+}
+
+/* On what a call works, and its number, which the device work that comes of it has too. */
+static char *put_place(char *p, const struct event *ev)
+{
+	p = put_known(p, ",\"device\":", ev->device);
+	p = put_known(p, ",\"context\":", ev->context);
+	p = put_known(p, ",\"stream\":", ev->stream);
+	return ev->number ? put_u64(put_lit(p, ",\"correlation\":"), ev->number) : p;
+}
+
 static void call_line(struct json *j, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -372,15 +398,70 @@ static void call_line(struct json *j, const struct sink_opts *o, const struct ev
 		w->p = put_u64(put_lit(w->p, ",\"for_ns\":"), c->h.end_ns - c->h.start_ns);
 	if (c->depth)
 		w->p = put_u64(put_lit(w->p, ",\"depth\":"), c->depth);
+	w->p = put_place(w->p, ev);
 	if (ev->stack)
 		put_stack(j, o, ev->stack);
+}
+
+/* Any record but a call. */
+static void other_line(struct json *j, const struct sink_opts *o, const struct event *ev, const char *type)
+{
+	uint16_t kind = ev->rec->kind;
+	bool of_machine = !ev->rec->pid && kind != CT_LOST;
+	struct field f[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
+
+	if (kind == CT_LOST || of_machine) {
+		j->w.p = put_str(put_lit(j->w.p, "{\"type\":\""), type);
+		j->w.p = put_u64(put_lit(j->w.p, "\",\"ts_ns\":"), kind == CT_LOST ? ev->rec->end_ns : ev->rec->start_ns);
+		if (kind == CT_COUNTER)
+			j->w.p = put_u64(put_lit(j->w.p, ",\"dur_ns\":"), ev->rec->end_ns - ev->rec->start_ns);
+	} else {
+		put_head(j, type, ev, device_is_work(kind) || kind == CT_OVERHEAD || kind == CT_MARKER);
+	}
+	if (ev->kernel)
+		put_kernel(j, ev->kernel);
+	row_room(&j->w, FIELD_ROOM);
+	if (n)
+		*j->w.p++ = ',';
+	put_fields(&j->w, f, n);
+	if (ev->stack)
+		put_stack(j, o, ev->stack);
+}
+
+/* A stored call of a function that this version does not know: its words, and nothing made of them. */
+static void foreign_line(struct json *j, const struct event *ev)
+{
+	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
+	const char *name = (const char *)&f->words[f->nwords];
+	bool returned = f->kind == CT_CALL && !(f->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN));
+	struct row *w = &j->w;
+
+	put_head(j, "foreign", ev, returned);
+	w->p = put_lit(w->p, ",\"domain\":");
+	put_string(w, name + f->name_len, f->domain_len);
+	w->p = put_lit(w->p, ",\"api\":");
+	put_string(w, name, f->name_len);
+	row_room(w, FIELD_ROOM);
+	w->p = put_str(put_lit(w->p, ",\"why\":"), f->why == CT_FOREIGN_CHANGED ? "\"changed\"" : "\"unknown\"");
+	w->p = put_lit(w->p, ",\"words\":[");
+	for (int i = 0; i < f->nwords; i++)
+		w->p = put_char(put_hex(put_lit(i ? put_char(w->p, ',') : w->p, "\""), f->words[i]), '"');
+	w->p = put_char(w->p, ']');
+	if (returned)
+		w->p = put_char(put_hex(put_lit(w->p, ",\"ret\":\""), (uint64_t)f->ret), '"');
 }
 
 static int json_event(struct sink *s, const struct event *ev)
 {
 	static const char *const names[CT_KIND_END] = {
-		[CT_CALL] = "call", [CT_ENTER] = "enter", [CT_PROCESS] = "process", [CT_EXEC] = "exec",
-		[CT_FORK] = "fork", [CT_EXIT] = "exit",	  [CT_LOST] = "lost",
+		[CT_CALL] = "call",	    [CT_ENTER] = "enter",     [CT_PROCESS] = "process", [CT_EXEC] = "exec",
+		[CT_FORK] = "fork",	    [CT_EXIT] = "exit",	      [CT_LOST] = "lost",	[CT_KERNEL] = "kernel",
+		[CT_COPY] = "memcpy",	    [CT_SET] = "memset",      [CT_SYNC] = "sync",	[CT_GRAPH] = "graph",
+		[CT_OVERHEAD] = "overhead", [CT_MEMORY] = "memory",   [CT_MANAGED] = "managed", [CT_MARKER] = "marker",
+		[CT_COUNTER] = "counter",   [CT_EVENT] = "event",     [CT_CLOCK] = "clock",	[CT_DEVICE] = "device",
+		[CT_CONTEXT] = "context",   [CT_STREAM] = "stream",   [CT_METRIC] = "metric",
+		[CT_FOREIGN] = "foreign",
 	};
 	struct json *j = s->priv;
 	uint16_t kind = ev->rec->kind;
@@ -389,20 +470,12 @@ static int json_event(struct sink *s, const struct event *ev)
 	if (kind >= CT_KIND_END || !names[kind])
 		return 0;
 	row_begin(&j->w, s->opts->out);
-	if (call) {
+	if (call)
 		call_line(j, s->opts, ev);
-	} else {
-		struct field f[EVENT_MAX_FIELDS];
-		int n = event_fields(ev, f, EVENT_MAX_FIELDS);
-
-		if (kind == CT_LOST)
-			j->w.p = put_u64(put_lit(put_str(put_lit(j->w.p, "{\"type\":\""), names[kind]), "\",\"ts_ns\":"),
-					 ev->rec->end_ns);
-		else
-			put_head(j, names[kind], ev, false);
-		*j->w.p++ = ',';
-		put_fields(&j->w, f, n);
-	}
+	else if (kind == CT_FOREIGN)
+		foreign_line(j, ev);
+	else
+		other_line(j, s->opts, ev, names[kind]);
 	row_room(&j->w, 2);
 	j->w.p = put_lit(j->w.p, "}\n");
 	row_end(&j->w);
@@ -410,7 +483,7 @@ static int json_event(struct sink *s, const struct event *ev)
 		j->rows[kind]++;
 	if (s->opts->out->error)
 		return s->opts->out->error;
-	return call;
+	return call || (kind >= CT_KERNEL && kind <= CT_EVENT) || kind == CT_FOREIGN;
 }
 
 static int json_open(struct sink *s, const struct sink_opts *opts)
@@ -433,6 +506,11 @@ static void end_line(struct json *j, struct row *w, const struct sink_end *end)
 	w->p = put_lit(w->p, "{\"type\":\"end\",\"reason\":");
 	put_string(w, end->reason, strlen(end->reason));
 	w->p = put_u64(put_lit(w->p, ",\"calls\":"), j->rows[CT_CALL]);
+	if (end->matched || end->unmatched) {
+		w->p = put_u64(put_lit(w->p, ",\"matched\":"), end->matched);
+		w->p = put_u64(put_lit(w->p, ",\"unmatched\":"), end->unmatched);
+		w->p = put_u64(put_lit(w->p, ",\"inferred\":"), end->inferred);
+	}
 	w->p = put_u64(put_lit(w->p, ",\"seen\":"), l->calls);
 	w->p = put_u64(put_lit(w->p, ",\"folded\":"), l->folded);
 	w->p = put_u64(put_lit(w->p, ",\"filtered\":"), l->filtered);

@@ -37,6 +37,7 @@ struct sink_opts {
 	bool nested;		 /* indent by depth */
 	bool stuck;		 /* calls under way: since how long, instead of when */
 	bool counts, counts_only; /* -C, -c */
+	bool gpu;		 /* device work comes too: calls that it can come of show their number */
 	bool mangled;		 /* names of kernels and functions as the compiler made them */
 	bool full_names;	 /* names of kernels with template arguments and parameters, and nothing cut */
 	enum sink_stat stat;	 /* how stat prints */
@@ -50,6 +51,7 @@ struct sink_opts {
 	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
 	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).
 	 * What it was asked for may have ended the session. */
+	const char *listen; /* ADDR:PORT of serve */
 	struct event_base *base;
 	int (*refresh)(void *ctx);
 	void *refresh_ctx;
@@ -63,6 +65,7 @@ struct sink_opts {
 struct sink_end {
 	struct losses losses;
 	uint64_t uptime_ns;
+	uint64_t matched, unmatched, inferred; /* kernels, copies, sets and graphs: struct join_counts */
 	const char *const *muted; /* names of muted functions, NULL-terminated */
 	const char *reason;	  /* "finished", "interrupted", "duration", "count", "output error" */
 };
@@ -85,7 +88,7 @@ struct sink {
 	void *priv;
 };
 
-extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_stat,
-	sink_trace;
+extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
+	sink_stat, sink_trace, sink_serve;
 
 #endif
