@@ -17,7 +17,8 @@ struct run {
 	struct loop *loop;
 	struct out out;
 	struct counters_print *print;
-	uint64_t rows;
+	uint64_t rows, start_ns;
+	const char *reason;
 	int err;
 	bool stopping;
 };
@@ -71,15 +72,16 @@ static void on_records(void *ctx)
 
 	if (!err && !written)
 		return;
-	if (err < 0 && err != -ECANCELED)
+	if (err == -ECANCELED)
+		r->reason = "count";
+	else if (err < 0)
 		r->err = err;
 	loop_stop(r->loop);
 }
 
-static void on_end(void *ctx)
+static void end(struct run *r, const char *reason)
 {
-	struct run *r = ctx;
-
+	r->reason = reason;
 	if (r->stopping) {
 		loop_stop(r->loop);
 		return;
@@ -89,13 +91,18 @@ static void on_end(void *ctx)
 	r->source.ops->stop(&r->source);
 }
 
+static void on_limit(void *ctx)
+{
+	end(ctx, "duration");
+}
+
 static void on_signal(void *ctx)
 {
 	struct signals_got got;
 
 	while (signals_next(&got))
 		if (got.sig != SIGCHLD)
-			on_end(ctx);
+			end(ctx, "interrupted");
 }
 
 static int trace(struct run *r)
@@ -106,13 +113,14 @@ static int trace(struct run *r)
 	if (sig < 0)
 		return sig;
 	r->loop = loop_open();
-	timer = r->loop ? loop_timer(r->loop, on_end, r) : NULL;
+	timer = r->loop ? loop_timer(r->loop, on_limit, r) : NULL;
 	if (!timer || !loop_fd(r->loop, sig, on_signal, r) || r->source.ops->fds(&r->source, &fd, 1) != 1 ||
 	    !loop_fd(r->loop, fd, on_records, r))
 		return -ENOMEM;
 	if (r->o->duration_ns)
 		loop_timer_set(timer, r->o->duration_ns);
-	r->print = counters_print_open(&r->out, r->o->counters_format, now_ns());
+	r->start_ns = now_ns();
+	r->print = counters_print_open(&r->out, r->o->counters_format, r->start_ns);
 	if (!r->print)
 		return -ENOMEM;
 	r->source.ops->start(&r->source);
@@ -124,7 +132,9 @@ static int trace(struct run *r)
 int cmd_counters(const struct opts *o)
 {
 	struct capture_plan plan = { .counters_interval_ns = o->interval_ns, .counters_metrics = o->metrics, .cupti = o->cupti };
-	struct run r = { .o = o, .source = { .ops = &source_counters } };
+	struct run r = { .o = o, .source = { .ops = &source_counters }, .reason = "finished" };
+	struct sink_end last = { .reason = NULL };
+	bool failed = false;
 	int err;
 
 	if (o->metrics && !strcmp(o->metrics, "help"))
@@ -140,9 +150,16 @@ int cmd_counters(const struct opts *o)
 		err = r.err;
 	if (err == -ENOMEM)
 		msg_error("no memory");
+	if (r.source.priv) {
+		r.source.ops->losses(&r.source, &last.losses);
+		failed = counters_failed(&r.source);
+	}
+	last.reason = err || failed ? "error" : r.reason;
+	last.uptime_ns = now_ns() - r.start_ns;
+	last.losses.shown = r.rows;
+	counters_print_close(r.print, &last);
 	r.source.ops->close(&r.source);
 	loop_close(r.loop);
 	signals_close();
-	counters_print_close(r.print);
-	return cmd_finish(&r.out) || err;
+	return cmd_finish(&r.out) || err || failed;
 }

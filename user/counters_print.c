@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "counters_print.h"
-#include "sink/json_text.h"
+#include "event/device.h"
 #include "util/msg.h"
 
 #define METRICS_MAX 1024
@@ -18,7 +19,7 @@
 #define COLUMN_MIN 6
 #define HEAD_EVERY 40 /* rows, on a terminal */
 
-struct metric {
+struct named {
 	char *name, *unit;
 	uint32_t column;
 };
@@ -32,10 +33,15 @@ struct counters_print {
 	struct out *out;
 	enum opts_counters format;
 	uint64_t start_ns;
-	struct metric metrics[METRICS_MAX]; /* by id */
+	struct named metrics[METRICS_MAX]; /* by id */
 	struct column columns[METRICS_MAX];
 	uint32_t ncolumns, headed; /* how many of them the heading has */
 	uint64_t rows;
+	/* JSON */
+	struct sink sink;
+	struct sink_opts sink_opts;
+	struct metric_table *names;
+	struct process_table *procs;
 };
 
 /* How a unit is shown. */
@@ -124,7 +130,7 @@ static char *copy(const char *text, size_t n)
 
 static int add_metric(struct counters_print *p, const struct ct_metric *m)
 {
-	struct metric *to;
+	struct named *to;
 
 	if (!m->id || m->id >= METRICS_MAX || p->metrics[m->id].name || m->name_len > NAME_MAX_BYTES || m->unit_len > NAME_MAX_BYTES)
 		return 0;
@@ -142,7 +148,7 @@ static int add_metric(struct counters_print *p, const struct ct_metric *m)
 	return 0;
 }
 
-static const struct metric *metric_of(const struct counters_print *p, uint32_t id)
+static const struct named *metric_of(const struct counters_print *p, uint32_t id)
 {
 	return id < METRICS_MAX && p->metrics[id].name ? &p->metrics[id] : NULL;
 }
@@ -150,7 +156,7 @@ static const struct metric *metric_of(const struct counters_print *p, uint32_t i
 static const struct ct_value *value_in(const struct counters_print *p, const struct ct_counter *c, uint32_t column)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
-		const struct metric *m = metric_of(p, c->values[i].metric);
+		const struct named *m = metric_of(p, c->values[i].metric);
 
 		if (m && m->column == column)
 			return &c->values[i];
@@ -271,108 +277,35 @@ static void text_lost(struct counters_print *p, const struct ct_lost *l)
 		out_fmt(p->out, "%10.3f   - %llu samples lost\n", seconds(p, l->h.end_ns), (unsigned long long)l->count);
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------------------- */
+/* ---- JSON: as every trace has it -------------------------------------------------------------------------------- */
 
-static void json_string(struct out *out, const char *s, size_t n)
+static int json_open(struct counters_print *p)
 {
-	char *p = out_reserve(out, n * 6 + 2), *at = p;
+	struct timespec real;
 
-	*at++ = '"';
-	at = escape_json(at, s, n);
-	*at++ = '"';
-	out_commit(out, (size_t)(at - p));
+	clock_gettime(CLOCK_REALTIME, &real);
+	p->sink_opts = (struct sink_opts){
+		.out = p->out,
+		.start_ns = p->start_ns,
+		.realtime_offset_ns = (uint64_t)real.tv_sec * 1000000000ULL + (uint64_t)real.tv_nsec - p->start_ns,
+		.version = CT_VERSION,
+	};
+	p->sink = (struct sink){ .ops = &sink_json, .opts = &p->sink_opts };
+	p->names = metric_table_open();
+	p->procs = process_table_open();
+	return p->names && p->procs ? p->sink.ops->open(&p->sink, &p->sink_opts) : -ENOMEM;
 }
 
-static void json_uuid(struct out *out, const uint8_t *uuid)
+static int json_record(struct counters_print *p, const struct ct_hdr *rec)
 {
-	out_str(out, "\"GPU-");
-	for (int i = 0; i < 16; i++)
-		out_fmt(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-	out_char(out, '"');
-}
+	struct event ev = { .rec = rec, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN, .metrics = p->names };
+	int err = metric_table_record(p->names, rec);
 
-static void json_number(struct out *out, double v)
-{
-	char text[64];
-
-	format_number(text, sizeof(text), v);
-	out_str(out, isfinite(v) ? text : "null");
-}
-
-static void json_device(struct counters_print *p, const struct ct_device *d)
-{
-	out_fmt(p->out, "{\"type\":\"device\",\"gpu\":%u,\"uuid\":", d->id);
-	json_uuid(p->out, d->uuid);
-	out_str(p->out, ",\"name\":");
-	json_string(p->out, d->name, d->name_len < 1000 ? d->name_len : 1000);
-	out_fmt(p->out, ",\"memory_bytes\":%llu,\"bandwidth\":%llu,\"capability\":\"%u.%u\"}\n", (unsigned long long)d->memory_bytes,
-		(unsigned long long)d->bandwidth, d->major, d->minor);
-}
-
-static void json_metric(struct counters_print *p, const struct ct_metric *m)
-{
-	static const char *const sources[] = { [CT_METRIC_PM] = "cupti", [CT_METRIC_GPM] = "gpm", [CT_METRIC_NVML] = "nvml" };
-	const struct metric *to = metric_of(p, m->id);
-
-	if (!to)
-		return;
-	out_fmt(p->out, "{\"type\":\"metric\",\"id\":%u,\"name\":", m->id);
-	json_string(p->out, to->name, strlen(to->name));
-	out_str(p->out, ",\"unit\":");
-	json_string(p->out, to->unit, strlen(to->unit));
-	out_fmt(p->out, ",\"source\":\"%s\"}\n", m->source < ARRAY_LEN(sources) && sources[m->source] ? sources[m->source] : "unknown");
-}
-
-static void json_counter(struct counters_print *p, const struct ct_counter *c)
-{
-	bool first = true;
-
-	out_fmt(p->out, "{\"type\":\"counter\",\"ts_ns\":%llu,\"dur_ns\":%llu,\"gpu\":%u,\"values\":{", (unsigned long long)c->h.start_ns,
-		(unsigned long long)(c->h.end_ns - c->h.start_ns), c->device);
-	for (uint32_t i = 0; i < c->n; i++) {
-		const struct metric *m = metric_of(p, c->values[i].metric);
-
-		if (!m)
-			continue;
-		if (!first)
-			out_char(p->out, ',');
-		first = false;
-		json_string(p->out, m->name, strlen(m->name));
-		out_char(p->out, ':');
-		json_number(p->out, value_of(&c->values[i]));
-	}
-	out_char(p->out, '}');
-	first = true;
-	for (uint32_t i = 0; i < c->n; i++) {
-		const struct metric *m = metric_of(p, c->values[i].metric);
-
-		if (!m || !(c->values[i].flags & CT_VALUE_SUSPECT))
-			continue;
-		out_str(p->out, first ? ",\"suspect\":[" : ",");
-		json_string(p->out, m->name, strlen(m->name));
-		first = false;
-	}
-	out_str(p->out, first ? "}\n" : "]}\n");
-}
-
-static void json_event(struct counters_print *p, const struct ct_event *e)
-{
-	static const char *const types[] = { [CT_EVENT_XID] = "xid", [CT_EVENT_ECC] = "ecc", [CT_EVENT_CLOCK] = "clock",
-					     [CT_EVENT_TRUNCATED] = "truncated" };
-
-	out_fmt(p->out, "{\"type\":\"event\",\"ts_ns\":%llu,\"event\":\"%s\",\"code\":%llu", (unsigned long long)e->h.start_ns,
-		e->type < ARRAY_LEN(types) && types[e->type] ? types[e->type] : "unknown", (unsigned long long)e->code);
-	if (e->device != CT_UNKNOWN)
-		out_fmt(p->out, ",\"gpu\":%u", e->device);
-	out_str(p->out, ",\"text\":");
-	json_string(p->out, e->text, e->text_len < 1000 ? e->text_len : 1000);
-	out_str(p->out, "}\n");
-}
-
-static void json_lost(struct counters_print *p, const struct ct_lost *l)
-{
-	out_fmt(p->out, "{\"type\":\"lost\",\"ts_ns\":%llu,\"count\":%llu,\"cause\":\"%s\"}\n", (unsigned long long)l->h.start_ns,
-		(unsigned long long)l->count, loss_name((enum ct_loss)l->cause));
+	ev.proc = process_table_find(p->procs, 0);
+	if (err || !ev.proc)
+		return -ENOMEM;
+	err = p->sink.ops->event(&p->sink, &ev);
+	return err < 0 ? err : rec->kind == CT_COUNTER;
 }
 
 /* ---- the interface ------------------------------------------------------------------------------------------------ */
@@ -386,51 +319,45 @@ struct counters_print *counters_print_open(struct out *out, enum opts_counters f
 	p->out = out;
 	p->format = format;
 	p->start_ns = start_ns;
+	if (format == OPTS_COUNTERS_JSON && json_open(p)) {
+		counters_print_close(p, NULL);
+		return NULL;
+	}
 	return p;
 }
 
 int counters_print_record(struct counters_print *p, const struct ct_hdr *rec)
 {
-	bool json = p->format == OPTS_COUNTERS_JSON;
-	int err = 0;
-
+	if (p->format == OPTS_COUNTERS_JSON)
+		return json_record(p, rec);
 	switch (rec->kind) {
-	case CT_DEVICE:
-		if (json)
-			json_device(p, (const struct ct_device *)rec);
-		break;
 	case CT_METRIC:
-		err = add_metric(p, (const struct ct_metric *)rec);
-		if (json && !err)
-			json_metric(p, (const struct ct_metric *)rec);
-		break;
+		return add_metric(p, (const struct ct_metric *)rec);
 	case CT_COUNTER:
-		if (json)
-			json_counter(p, (const struct ct_counter *)rec);
-		else
-			text_row(p, (const struct ct_counter *)rec);
+		text_row(p, (const struct ct_counter *)rec);
 		p->rows++;
 		return 1;
 	case CT_EVENT:
-		if (json)
-			json_event(p, (const struct ct_event *)rec);
-		else
-			text_event(p, (const struct ct_event *)rec);
-		break;
+		text_event(p, (const struct ct_event *)rec);
+		return 0;
 	case CT_LOST:
-		if (json)
-			json_lost(p, (const struct ct_lost *)rec);
-		else
-			text_lost(p, (const struct ct_lost *)rec);
-		break;
+		text_lost(p, (const struct ct_lost *)rec);
+		return 0;
+	default:
+		return 0;
 	}
-	return err;
 }
 
-void counters_print_close(struct counters_print *p)
+void counters_print_close(struct counters_print *p, const struct sink_end *end)
 {
+	static const struct sink_end none = { .reason = "error" };
+
 	if (!p)
 		return;
+	if (p->sink.priv)
+		p->sink.ops->close(&p->sink, end ? end : &none);
+	metric_table_close(p->names);
+	process_table_close(p->procs);
 	for (uint32_t i = 0; i < METRICS_MAX; i++) {
 		free(p->metrics[i].name);
 		free(p->metrics[i].unit);

@@ -344,6 +344,12 @@ SWITCH(set_counts_only, counts_only)
 SWITCH(set_no_return, no_return)
 SWITCH(set_strict, strict)
 SWITCH(set_hist, hist)
+static int set_counters(struct opts *o, const char *name, const char *val)
+{
+	o->counters = true;
+	return val ? set_metrics(o, name, val) : 0;
+}
+
 SWITCH(set_help, help)
 SWITCH(set_version, version)
 
@@ -410,12 +416,15 @@ const struct option_row opts_rows[] = {
 	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
-	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS, "100ms", "between two samples: 1 (second), 100ms, 1ms; from 100us on" },
+	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD, NULL,
+	  "the hardware counters of the GPUs too, and XID errors; LIST: as 'cudatrace counters' has\n"
+	  "it for --metrics" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
 	{ 0, "metrics", "LIST", set_metrics, OPTS_COUNTERS, NULL,
 	  "which: names of cudatrace or CUPTI, separated by commas; 'default' is the usual ones,\n"
 	  "'help' lists them" },
 	{ 0, "chip", "NAME", set_chip, OPTS_COUNTERS, NULL, "with --metrics help: of this chip, as GH100, whatever GPU is here" },
-	{ 0, "cupti", "PATH", set_cupti, OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
+	{ 0, "cupti", "PATH", set_cupti, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD, NULL, "this libcupti.so, or the one in this directory" },
 
 	{ .name = "Output", .cmds = TRACES },
 	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_COUNTERS, NULL, "write to FILE" },

@@ -42,8 +42,8 @@ case_counters_json() {
 	gpu -n 4 --format json
 	ok_rc
 	python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]' < "$T/out" || fail "not JSON"
-	awk '/"counter"/ { match($0, /"gpu":[01]/); if (seen[substr($0, RSTART, RLENGTH)]++) next } { print }' "$T/out" |
-		sed -E 's/"ts_ns":[0-9]+/"ts_ns":T/; s/"dur_ns":[0-9]+/"dur_ns":D/' > "$T/text"
+	awk '/"counter"/ { match($0, /"device":[01]/); if (seen[substr($0, RSTART, RLENGTH)]++) next } { print }' "$T/out" |
+		sed -E 's/"(ts|dur|uptime)_ns":[0-9]+/"\1_ns":T/g' > "$T/text"
 	golden counters.jsonl
 }
 
@@ -54,7 +54,7 @@ check_times() {
 	python3 - "$T/out" <<- 'EOF' > "$T/why" || exit 1
 		import json, sys, time
 		rows = [json.loads(line) for line in open(sys.argv[1])]
-		rows = [r for r in rows if r["type"] == "counter" and r["gpu"] == 0]
+		rows = [r for r in rows if r["type"] == "counter" and r["device"] == 0]
 		now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 		for r in rows:
 		    if not now - 60e9 < r["ts_ns"] < r["ts_ns"] + r["dur_ns"] <= now:
@@ -146,7 +146,7 @@ case_counters_suspect() {
 	expect rows "$(first_rows | sed -n 3,4p)" "T 0 130.0? 25.0
 T 1 130.0? 26.0"
 	STANDIN_PM_SUSPECT=1 gpu -n 1 --metrics sm,dram --format json
-	grep -q '"values":{"sm":130,"dram":25},"suspect":\["sm"\]}' "$T/out" || fail "$(tail -n 1 "$T/out")"
+	grep -q '"values":{"sm":null,"dram":25}}' "$T/out" || fail "$(grep counter "$T/out")"
 	STANDIN_PM_SUSPECT=1 gpu -n 1 --metrics sm,dram --format csv
 	grep -q ',130?,25$' "$T/out" || fail "$(tail -n 1 "$T/out")"
 }
@@ -169,7 +169,7 @@ case_counters_xid() {
 	STANDIN_NVML_XID=79 gpu -n 2
 	grep -q '^ *[0-9.]* *1 XID 79: the GPU has fallen off the bus$' "$T/out" || fail "$(tail -n 3 "$T/out")"
 	STANDIN_NVML_XID=31 gpu -n 2 --format json
-	grep -q '{"type":"event","ts_ns":[0-9]*,"event":"xid","code":31,"gpu":1,"text":"memory page fault' "$T/out" ||
+	grep -q '{"type":"event","ts_ns":[0-9]*,"what":"xid","device":1,"code":31,"text":"memory page fault' "$T/out" ||
 		fail "$(grep event "$T/out")"
 	STANDIN_NVML_XID=13 gpu -n 2 --format csv
 	says 'warning: GPU 1 at [0-9.]* s: XID 13: graphics engine exception'
@@ -368,4 +368,33 @@ case_counters_old_libc() {
 	[ -n "$newest" ] || fail "no symbols"
 	expect "newest symbol" "$(printf '%s\n2.17\n' "$newest" | sort -V | tail -n 1)" 2.17
 	! objdump -p "$HELPER" | grep NEEDED | grep -qE 'cupti|nvidia|cuda|nvperf' || fail "$(objdump -p "$HELPER" | grep NEEDED)"
+}
+
+# ---- in a trace ----
+
+case_counters_in_a_trace() {
+	LD_LIBRARY_PATH=$G ct_json --counters --cupti "$G" -i 10ms -- "$CALLS" mix 1 1 1
+	ok_rc
+	expect_rows cudaMalloc 2
+	expect devices "$(grep -c '^{"type":"device",' "$T/out")" 2
+	grep -q '^{"type":"metric",.*"name":"sm","unit":"%","source":"pm"}' "$T/out" || fail "$(grep -m 3 '"metric"' "$T/out")"
+	[ "$(grep -c '^{"type":"counter",' "$T/out")" -ge 2 ] || fail "no samples"
+	no_loss
+	STANDIN_NVML_XID=79 LD_LIBRARY_PATH=$G ct_json --counters=sm,power --cupti "$G" -- "$CALLS" mix 1 1 1
+	ok_rc
+	grep -q '^{"type":"event",.*"what":"xid","device":1,"code":79' "$T/out" || fail "no XID"
+}
+
+# The helper goes, the trace goes on.
+case_counters_trace_goes_on() {
+	target one mix 1 1 1
+	LD_LIBRARY_PATH=$G attach --counters --cupti "$G" -p "$PID_one"
+	HELPER_PID=$(pgrep -P "$CT" cudatrace-count)
+	kill -KILL "$HELPER_PID"
+	wait_for 10 grep -q 'helper ended' "$T/err"
+	go one
+	stop one
+	finish
+	ok_rc
+	expect_rows cudaMalloc 2
 }

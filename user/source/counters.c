@@ -4,13 +4,16 @@
  * records, says its messages, and ends it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../util/msg.h"
 #include "counters.h"
@@ -118,11 +121,23 @@ static bool wanted(struct counters *c, const struct ct_hdr *rec)
 	}
 }
 
+/* Who waits on the socket shall not be woken for its end again and again. */
+static void silence(struct counters *c)
+{
+	int never = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (never >= 0) {
+		dup3(never, c->child.fd, O_CLOEXEC);
+		close(never);
+	}
+}
+
 static void ended_alone(struct counters *c)
 {
 	char how[64] = "";
 
 	c->finished = true;
+	silence(c);
 	if (c->bye || c->failed || c->stopped)
 		return;
 	if (counters_child_wait(&c->child, 500) && c->child.status != -1) {
@@ -296,7 +311,7 @@ static int counters_drain(struct source *s, emit_fn emit, void *ctx)
 			break;
 		err = next_message(c);
 		if (err == -ENODATA)
-			return c->failed ? -ECHILD : 1;
+			return 1;
 		if (err <= 0)
 			break;
 		err = 0;
@@ -345,6 +360,13 @@ static void counters_close(struct source *s)
 	free(c->early);
 	free(c);
 	s->priv = NULL;
+}
+
+bool counters_failed(const struct source *s)
+{
+	const struct counters *c = s->priv;
+
+	return !c || c->failed;
 }
 
 const struct source_ops source_counters = {

@@ -10,6 +10,9 @@
 
 extern const struct source_ops source_counters;
 
+/* Whether there are no more counters though there should be: told already. A trace goes on without them. */
+bool counters_failed(const struct source *);
+
 /* Hands out the lines that list the metrics: those of cudatrace, then CUPTI's of `chip` (NULL: of the first GPU).
  * Returns 0 or -errno after one message. */
 int counters_help(const char *cupti, const char *chip, void (*line)(void *ctx, const char *text, size_t len), void *ctx);
