@@ -207,8 +207,26 @@ static void test_fields(void)
 	CHECK(kernel_counters_fields(&k, f, 1) == 1);
 }
 
+/* They stand at the end of a kernel's fields. */
+static void test_kernel_row(void)
+{
+	struct kernel_counters k = { .percent = { 12.34, 50, 0 }, .known = { true, true, false }, .samples = 4 };
+	struct ct_kernel rec = { .w = { .h = { .size = sizeof(rec), .kind = CT_KERNEL, .pid = 7 }, .func = CT_NO_FUNC } };
+	struct event ev = { .rec = &rec.w.h, .counters = &k };
+	struct field f[EVENT_MAX_FIELDS];
+	int with = event_fields(&ev, f, EVENT_MAX_FIELDS), without;
+
+	CHECK_TEXT("device_sm", f[with - 2].name);
+	CHECK(f[with - 2].f == 12.3);
+	CHECK_TEXT("device_dram", f[with - 1].name);
+	ev.counters = NULL;
+	without = event_fields(&ev, f, EVENT_MAX_FIELDS);
+	CHECK(with == without + 2);
+}
+
 int main(void)
 {
+	test_kernel_row();
 	test_samples_inside();
 	test_none();
 	test_suspects();

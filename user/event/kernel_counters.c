@@ -277,7 +277,7 @@ int kernel_counters_fields(const struct kernel_counters *k, struct field *out, i
 		memset(&out[n], 0, sizeof(out[n]));
 		out[n].name = out[n].label = labels[m];
 		out[n].type = FIELD_FLOAT;
-		out[n++].f = k->percent[m];
+		out[n++].f = round(k->percent[m] * 10) / 10; /* more digits than the samples are good for help nobody */
 	}
 	return n;
 }
