@@ -351,6 +351,7 @@ case_counters_unprivileged() {
 }
 
 # Where a memfd may not be executed, the helper runs from a file that has no name.
+# shellcheck disable=SC2034
 case_counters_noexec() {
 	[ -e /proc/sys/vm/memfd_noexec ] || skip "this kernel has no vm.memfd_noexec"
 	rc=0

@@ -32,6 +32,10 @@ judge() {
 	fi
 }
 
+says() { # NAME WORDS
+	if grep -q "$2" "$tmp/err"; then ok "$1"; else not_ok "$1" "$(grep 'GPU 0' "$tmp/err")"; fi
+}
+
 # during LOAD... -- COUNTERS ARGS...: the load, with counters from a while before it until a while after it; rows in $tmp/rows,
 # what the load says in $tmp/load. RUN: as whom counters run.
 RUN=()
@@ -74,7 +78,7 @@ during copy 2 -- -i 1ms
 sed 's/^/# /' "$tmp/err" | head -n 6
 judge copy-1ms python3 "$check" copy "$tmp/rows" "$tmp/load"
 judge sane-1ms python3 "$check" sane "$tmp/rows"
-grep -q 'CUPTI PM sampling$' "$tmp/err" && ok by-cupti || not_ok by-cupti "$(grep 'GPU 0' "$tmp/err")"
+says by-cupti 'CUPTI PM sampling$'
 during copy 3 -- -i 100ms
 judge copy-100ms python3 "$check" copy "$tmp/rows" "$tmp/load"
 judge sane-100ms python3 "$check" sane "$tmp/rows"
@@ -117,7 +121,7 @@ for ((i = 0; i < 600; i++)); do
 	sleep 0.05
 done
 during copy 2 -- -i 100ms
-grep -q 'NVML GPM; no CUPTI PM sampling: another program' "$tmp/err" && ok busy-is-said || not_ok busy-is-said "$(grep 'GPU 0' "$tmp/err")"
+says busy-is-said 'NVML GPM; no CUPTI PM sampling: another program'
 judge copy-gpm-dram python3 "$check" busy "$tmp/rows" "$tmp/load" dram 50
 judge copy-gpm-sm python3 "$check" busy "$tmp/rows" "$tmp/load" sm 80
 kill -INT $other
@@ -150,7 +154,7 @@ fi
 
 # What it costs the load: interleaved, medians of seven.
 cost() { # MODE INTERVAL
-	local i rate=() base=()
+	local i k
 	for i in 1 2 3 4 5 6 7; do
 		echo | python3 "$load" "$1" 1 2> /dev/null | tail -n 1 > "$tmp/base.$i"
 		"$ct" counters "${cupti[@]}" -i "$2" --format json -o "$tmp/rows" 2> /dev/null &
