@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -470,6 +471,7 @@ static void *main_of_thread(void *arg)
 {
 	struct job *j = arg;
 
+	prctl(PR_SET_TIMERSLACK, 1000); /* ns */
 	j->err = stop_and_do(j);
 	inject_remote_close(&j->r);
 	return NULL;

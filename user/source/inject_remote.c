@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +33,7 @@
 
 #define SYSCALL_LIMIT_MS 2000
 #define CLOSE_LIMIT_NS 2000000000ull
-#define SPINS 200	/* looks at a thread before we sleep between them */
+#define SPINS 40	/* looks at a thread before we sleep between them */
 #define PATIENCE 10	/* a function that works on, and waits for no lock, is given so many times its limit */
 #define FRAME_MAX (96u << 10)
 #define SIGBIT(sig) (1ull << ((sig) - 1))
@@ -77,13 +76,12 @@ static int wait_stop(struct inject_remote *r, int *sig, uint64_t until_ns)
 				return STOP_SYSCALL;
 			return status >> 16 == PTRACE_EVENT_STOP ? STOP_EVENT : STOP_SIGNAL;
 		}
-		if (looks < SPINS) {
-			sched_yield();
+		if (looks < SPINS)
 			continue;
-		}
 		if (inject_now_ns() > until_ns)
 			return -ETIME;
-		nanosleep(&(struct timespec){ .tv_nsec = looks < 2 * SPINS ? 50000 : 500000 }, NULL);
+		/* sleeping, not yielding: it is on a busy machine that we must come back at once */
+		nanosleep(&(struct timespec){ .tv_nsec = looks < SPINS + 100 ? 20000 : 500000 }, NULL);
 	}
 }
 
