@@ -94,25 +94,24 @@ static int resume(struct inject_remote *r, int request, int sig)
 /* Until it stands where the kernel looks at signals. Those that come first are delivered, if deliver; else kept. */
 static int interrupt(struct inject_remote *r, uint64_t until_ns, bool deliver)
 {
-	int sig, stop;
+	int sig = 0, stop, err;
 
-	if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0)
-		return -errno;
-	if (r->stands)
-		resume(r, PTRACE_CONT, 0);
 	for (;;) {
+		/* a stop of any kind is the end of an earlier request */
+		err = ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0 ? -errno : 0;
+		if (!err && r->stands)
+			err = resume(r, PTRACE_CONT, sig);
+		if (err)
+			return err;
 		stop = wait_stop(r, &sig, until_ns);
 		if (stop < 0 || stop == STOP_EVENT)
 			return stop < 0 ? stop : 0;
-		if (stop != STOP_SIGNAL)
+		if (stop != STOP_SIGNAL) {
 			sig = 0;
-		else if (!deliver && sig != SIGSTOP) {
+		} else if (!deliver && sig != SIGSTOP) {
 			r->late |= SIGBIT(sig);
 			sig = 0;
 		}
-		stop = resume(r, PTRACE_CONT, sig);
-		if (stop)
-			return stop;
 	}
 }
 
