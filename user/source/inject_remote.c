@@ -58,18 +58,19 @@ uint64_t inject_now_ns(void)
 static int wait_stop(struct inject_remote *r, int *sig, uint64_t until_ns)
 {
 	for (unsigned looks = 0;; looks++) {
+		siginfo_t info = {};
 		int status;
-		pid_t got = waitpid(r->tid, &status, __WALL | __WNOTHREAD | WNOHANG);
 
-		if (got < 0 && errno != EINTR) {
+		/* its end is left to its parent, which may be our own process */
+		if (waitid(P_PID, (id_t)r->tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) < 0 ||
+		    (info.si_pid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)) {
 			r->gone = true;
 			return -ESRCH;
 		}
-		if (got == r->tid) {
-			if (!WIFSTOPPED(status)) {
-				r->gone = true;
+		if (info.si_pid && waitpid(r->tid, &status, __WALL | __WNOTHREAD | WNOHANG) == r->tid) {
+			r->gone = !WIFSTOPPED(status);
+			if (r->gone)
 				return -ESRCH;
-			}
 			*sig = WSTOPSIG(status);
 			r->stands = true;
 			if (*sig == (SIGTRAP | 0x80))
