@@ -23,7 +23,6 @@ struct inject_regs {
 	size_t general_bytes;
 	struct inject_set sets[INJECT_SETS];
 	int nsets;
-	long call; /* aarch64: the number of the system call, which is not among the others */
 };
 
 /* The code that a system call is made with, in the target. */

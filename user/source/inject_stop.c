@@ -31,6 +31,13 @@
 #define SCAN_MAX (256u << 10) /* bytes of a stack that could not be followed */
 #define STOP_MS 200	      /* for one thread to stop */
 
+/* What had slept for a while would sleep for the whole of its time again: see inject_regs_arm64.c. */
+#if defined(__aarch64__)
+#define RESTARTS_WHOLE true
+#else
+#define RESTARTS_WHOLE false
+#endif
+
 enum rank { RANK_WAITS, RANK_READS, RANK_RUNS, RANK_NOT };
 
 struct candidate {
@@ -107,6 +114,9 @@ static enum rank by_call(pid_t pid, struct candidate *c, const char *text)
 		return RANK_RUNS;
 	c->sp = v[6];
 	c->ip = v[7];
+	if (RESTARTS_WHOLE && (nr == SYS_nanosleep || nr == SYS_clock_nanosleep || nr == SYS_restart_syscall ||
+			       (nr == SYS_futex && v[3])))
+		return RANK_NOT;
 	if (in(nr, waits, ARRAY_LEN(waits)))
 		return RANK_WAITS;
 	return in(nr, reads, ARRAY_LEN(reads)) && !is_socket(pid, v[0]) ? RANK_READS : RANK_NOT;
