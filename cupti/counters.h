@@ -28,6 +28,8 @@
 void send_open(int fd);
 /* A record, whole. From any thread. Never blocks: what finds no room is counted and told of later by a CT_LOST. */
 void send_record(const void *rec);
+/* The same for what later records refer to: waits for room, a second at most. */
+void send_definition(const void *rec);
 /* A message for people, one sentence. Waits for room, a second at most. */
 void send_text(enum counters_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void send_kind(enum counters_kind);

@@ -152,7 +152,7 @@ uint32_t metric_id(const char *name, const char *unit, enum ct_metric_source sou
 	r.m.source = source;
 	memcpy(r.m.text, name, name_len);
 	memcpy(r.m.text + name_len, unit, unit_len);
-	send_record(&r.m);
+	send_definition(&r.m);
 	return nknown;
 }
 

@@ -229,7 +229,7 @@ static void send_device(const struct device *d)
 	r.d.name_len = (uint32_t)strlen(d->name);
 	memcpy(r.d.name, d->name, r.d.name_len);
 	r.d.h.size = (__u16)((sizeof(r.d) + r.d.name_len + 7) & ~(size_t)7);
-	send_record(&r.d);
+	send_definition(&r.d);
 }
 
 int nvml_devices(struct device *devices, int max)

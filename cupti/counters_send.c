@@ -105,6 +105,16 @@ void send_record(const void *rec)
 	pthread_mutex_unlock(&lock);
 }
 
+void send_definition(const void *rec)
+{
+	const struct ct_hdr *h = rec;
+
+	pthread_mutex_lock(&lock);
+	if (put(rec, h->size, PATIENCE_MS) == -EAGAIN)
+		lost[CT_LOSS_AGENT]++;
+	pthread_mutex_unlock(&lock);
+}
+
 void send_lost(uint64_t n, enum ct_loss cause)
 {
 	pthread_mutex_lock(&lock);
