@@ -150,6 +150,7 @@ static void finish(int err)
 	link_close();
 	calls_forget();
 	records_reset();
+	device_rest();
 	queue_rest();
 	atomic_store(&agent.state, IDLE);
 }

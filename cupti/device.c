@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * device.c - what is enabled in CUPTI, and its buffers. CUPTI asks for empty buffers and gives full ones back on a thread of
- * its own, or inside a flush; they come from a pool that is made once. When all are with CUPTI it gets one that is thrown away
+ * its own, or inside a flush; they come from a pool. When all are with CUPTI it gets one that is thrown away
  * when it comes back, its records counted, since some versions crash without an answer.
  */
 #include "state.h"
@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <stdio.h>
 
-#define POOL_MAX 256
+#define POOL_MAX 512
 #define DISCARD_BYTES 65536
 
 static struct {
 	uint8_t *memory;
+	size_t size; /* as it was made: another attach may want others */
 	bool out; /* with CUPTI */
 } pool[POOL_MAX];
 static uint8_t *discard;
@@ -33,13 +34,16 @@ static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 	for (uint32_t i = 0; i < nbuffers; i++) {
 		if (pool[i].out)
 			continue;
-		if (!pool[i].memory && posix_memalign((void **)&pool[i].memory, 4096, buffer_bytes)) {
-			pool[i].memory = NULL;
-			break;
+		if (!pool[i].memory) {
+			if (posix_memalign((void **)&pool[i].memory, 4096, buffer_bytes)) {
+				pool[i].memory = NULL;
+				break;
+			}
+			pool[i].size = buffer_bytes;
 		}
 		pool[i].out = true;
 		*buffer = pool[i].memory;
-		*size = buffer_bytes;
+		*size = pool[i].size;
 		break;
 	}
 	pthread_mutex_unlock(&pool_lock);
@@ -185,17 +189,26 @@ static void attribute(int which, size_t value)
 		agent.cupti.cuptiActivitySetAttribute(which, &size, &value);
 }
 
+/* What CUPTI does not hold goes back to the program's heap. A version that is never ended keeps some, for its next attach. */
+void device_rest(void)
+{
+	pthread_mutex_lock(&pool_lock);
+	for (uint32_t i = 0; i < POOL_MAX; i++) {
+		if (pool[i].out)
+			continue;
+		free(pool[i].memory);
+		pool[i].memory = NULL;
+	}
+	pthread_mutex_unlock(&pool_lock);
+}
+
 static int buffers(void)
 {
 	buffer_bytes = agent.want.buffer_bytes;
 	nbuffers = agent.want.buffers < POOL_MAX ? agent.want.buffers : POOL_MAX;
 	if (!discard && posix_memalign((void **)&discard, 4096, DISCARD_BYTES))
 		discard = NULL;
-	for (uint32_t i = 0; i < POOL_MAX; i++) { /* those of an earlier attach may have another size */
-		free(pool[i].out ? NULL : pool[i].memory);
-		pool[i].memory = NULL;
-		pool[i].out = false;
-	}
+	device_rest();
 	return discard && buffer_bytes >= 4096 && nbuffers ? 0 : -ENOMEM;
 }
 

@@ -89,6 +89,7 @@ const char *library_error(int result);
 int device_enable(void); /* subscribes before all else; 0, or -errno after a link_say() */
 void device_disable(void);
 void device_flush(bool all);
+void device_rest(void);
 void device_tell_lost(void); /* a CT_LOST for what was dropped since the last */
 void records_reset(void);
 void records_convert(const void *record);
