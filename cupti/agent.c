@@ -29,6 +29,7 @@
 #define EXIT_MS 2000	 /* the program's exit waits so long at most for the last records to be sent */
 
 int InitializeInjection(void);
+int InitializeInjectionNvtx2(void *get_table);
 int cudatrace_agent_start(const char *text);
 int cudatrace_agent_stop(void);
 
@@ -389,6 +390,23 @@ __attribute__((visibility("default"))) int cudatrace_agent_start(const char *tex
 	if (err)
 		atomic_store(&agent.state, IDLE);
 	return err;
+}
+
+/*
+ * NVTX hands its functions to one library, that of NVTX_INJECTION64_PATH, at the program's first NVTX call: to us, where markers are
+ * wanted, since which libcupti it is to be is not known before. CUPTI does the rest.
+ */
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(void *get_table)
+{
+	int (*theirs)(void *);
+	char why[700];
+
+	/* so that the driver's version is known; it is not started by this */
+	dlopen("libcuda.so.1", RTLD_LAZY);
+	if (link_parse(getenv(AGENT_ENV) ? getenv(AGENT_ENV) : "", &how) || library_find(&agent.cupti, how.cupti, why, sizeof(why)))
+		return 0;
+	theirs = (int (*)(void *))dlsym(agent.cupti.lib, "InitializeInjectionNvtx2");
+	return theirs ? theirs(get_table) : 0;
 }
 
 /* For who cannot reach the socket; otherwise a message, or a hang-up, says it. */

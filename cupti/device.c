@@ -19,6 +19,7 @@ static struct {
 	bool out; /* with CUPTI */
 } pool[POOL_MAX];
 static uint8_t *discard;
+static _Atomic int discards; /* how often CUPTI holds it: more than once, and what is in it cannot be told */
 static size_t buffer_bytes;
 static uint32_t nbuffers;
 /* Held over the pool's flags, and over one buffer's records; never over a call of CUPTI's that may wait. */
@@ -47,6 +48,8 @@ static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 		break;
 	}
 	pthread_mutex_unlock(&pool_lock);
+	if (*buffer == discard)
+		atomic_fetch_add(&discards, 1);
 }
 
 static void give_back(const uint8_t *buffer)
@@ -61,7 +64,7 @@ static void give_back(const uint8_t *buffer)
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	bool thrown_away = buffer == discard, live = atomic_load(&agent.state) != IDLE;
-	size_t dropped = 0;
+	size_t dropped = 0, count = 0;
 	void *record = NULL;
 
 	if (!buffer)
@@ -71,10 +74,15 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	pthread_mutex_lock(&records_lock);
 	if (valid && live)
 		clock_settle();
-	while (valid && live && !agent.cupti.cuptiActivityGetNextRecord(buffer, valid, &record)) {
-		if (thrown_away)
-			atomic_fetch_add(&agent.dropped, 1);
+	if (thrown_away) {
+		if (atomic_fetch_sub(&discards, 1) > 1)
+			count = valid / sizeof(struct cupti_memcpy); /* about */
 		else
+			while (valid && !agent.cupti.cuptiActivityGetNextRecord(buffer, valid, &record))
+				count++;
+		atomic_fetch_add(&agent.dropped, count);
+	} else {
+		while (valid && live && !agent.cupti.cuptiActivityGetNextRecord(buffer, valid, &record))
 			records_convert(record);
 	}
 	pthread_mutex_unlock(&records_lock);
@@ -209,6 +217,7 @@ static int buffers(void)
 	if (!discard && posix_memalign((void **)&discard, 4096, DISCARD_BYTES))
 		discard = NULL;
 	device_rest();
+	atomic_store(&discards, 0);
 	return discard && buffer_bytes >= 4096 && nbuffers ? 0 : -ENOMEM;
 }
 

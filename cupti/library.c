@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -152,7 +153,10 @@ static bool try_major(struct cupti *c, const struct found *f, int major, char *w
 	return take(c, name, 0, why, size);
 }
 
-int library_find(struct cupti *c, const char *wanted, char *why, size_t size)
+/* NVTX's first call and the driver's start may be at the same time, in two threads. */
+static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
+
+static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 {
 	struct found *f;
 	int newest;
@@ -160,7 +164,6 @@ int library_find(struct cupti *c, const char *wanted, char *why, size_t size)
 
 	if (c->lib) /* of an earlier attach */
 		return 0;
-	*why = '\0';
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
@@ -180,4 +183,15 @@ int library_find(struct cupti *c, const char *wanted, char *why, size_t size)
 	}
 	free(f);
 	return ok ? 0 : -ENOENT;
+}
+
+int library_find(struct cupti *c, const char *wanted, char *why, size_t size)
+{
+	int err;
+
+	*why = '\0';
+	pthread_mutex_lock(&finding);
+	err = find(c, wanted, why, size);
+	pthread_mutex_unlock(&finding);
+	return err;
 }

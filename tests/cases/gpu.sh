@@ -92,6 +92,20 @@ case_gpu_kinds() {
 	says "'kernels' is no kind of record"
 }
 
+# NVTX gives its functions to one library: to the agent, which finds CUPTI for it, before the driver is there.
+case_gpu_nvtx() {
+	ct_json --gpu=kernel,nvtx -- "$WORK" -n 4 return
+	ok_rc
+	expect_kinds kernel 4
+	expect_kinds marker 1 '"all rounds"'
+	NVTX_INJECTION64_PATH=/opt/theirs.so ct_json --gpu=kernel,nvtx -- "$WORK" -n 4 return
+	says 'NVTX_INJECTION64_PATH is set already'
+	expect_kinds kernel 4
+	# without it nothing of NVTX is touched
+	ct --gpu -- sh -c 'echo "nvtx=$NVTX_INJECTION64_PATH"'
+	grep -q '^nvtx=$' "$T/out" || fail "the variable is set: $(grep nvtx "$T/out")"
+}
+
 # Swapped, small, late: each record is there once.
 case_gpu_buffers() {
 	local how

@@ -36,7 +36,7 @@ struct agent_source {
 	bool calls; /* the agents have the calls too: there is no other source */
 	int epoll, listener;
 	char path[108], key[AGENT_KEY + 1];
-	char *vars[2];	  /* CUDA_INJECTION64_PATH=..., CUDATRACE_AGENT=... */
+	char *vars[3];	  /* CUDA_INJECTION64_PATH=..., CUDATRACE_AGENT=..., NVTX_INJECTION64_PATH=... or NULL */
 	char **env;	  /* the plan's, with these */
 	struct agent_child cmd;
 	struct agent_peer **peers;
@@ -145,7 +145,7 @@ static int make_env(struct agent_source *a, struct capture_plan *plan, const cha
 	}
 	while (plan->env && plan->env[n])
 		n++;
-	a->env = calloc((size_t)n + 3, sizeof(*a->env));
+	a->env = calloc((size_t)n + 4, sizeof(*a->env));
 	if (!a->env || asprintf(&a->vars[0], AGENT_INJECTION_ENV "=%s", file) < 0 ||
 	    asprintf(&a->vars[1], AGENT_ENV "=v1 path=%s key=%s%s", path, a->key, cupti) < 0)
 		return -ENOMEM;
@@ -153,6 +153,11 @@ static int make_env(struct agent_source *a, struct capture_plan *plan, const cha
 		a->env[i] = plan->env[i];
 	a->env[n] = a->vars[0];
 	a->env[n + 1] = a->vars[1];
+	if (plan->device.kinds & AGENT_NVTX && value_of(plan->env, AGENT_NVTX_ENV))
+		msg_warn(AGENT_NVTX_ENV " is set already: NVTX ranges go there, and are not shown");
+	else if (plan->device.kinds & AGENT_NVTX && asprintf(&a->vars[2], AGENT_NVTX_ENV "=%s", file) < 0)
+		return -ENOMEM;
+	a->env[n + 2] = a->vars[2];
 	plan->env = a->env;
 	return 0;
 }
@@ -429,6 +434,7 @@ static void close_source(struct source *s)
 	agent_child_close(&a->cmd);
 	free(a->vars[0]);
 	free(a->vars[1]);
+	free(a->vars[2]);
 	free(a->env);
 	free(a);
 	s->priv = NULL;
