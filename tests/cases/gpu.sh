@@ -269,6 +269,10 @@ case_gpu_tracer_dies() {
 	kill -KILL "$CT"
 	wait_for 10 no_agent
 	kill -0 "$PID" || fail "the program ended too"
+	# the socket that it left is taken away by the next one
+	compgen -G "/run/cudatrace/s-$CT-*" > "$T/socket" || fail "no socket in /run/cudatrace"
+	ct --gpu -- /bin/true
+	[ ! -e "$(cat "$T/socket")" ] || fail "a dead socket is left"
 	! compgen -G "/proc/$PID/fd/*" | xargs -n 1 readlink | grep -q 'socket:' || fail "a socket is left"
 	kill -KILL "$PID"
 }
@@ -366,6 +370,19 @@ case_cupti_not_root() {
 	expect_kinds process 1 '"comm":"work"'
 	all_matched
 	no_loss
+}
+
+# -d: what was on the way is shown, and the program goes on without the agent.
+case_cupti_detach() {
+	"${BACKGROUND[@]}" "$CUDATRACE" -v --source=cupti --gpu -d 0.7 --format json -o "$T/out" -- "$WORK" -p 1 -- -1 loop > "$T/ct.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 15 ended "$CT"
+	says 'the agent has left: .*CUPTI ended'
+	PID=$(grep -m 1 '"type":"kernel"' "$T/out" | grep -o '"pid":[0-9]*' | cut -d: -f2)
+	wait_for 5 no_agent
+	kill -0 "$PID" || fail "the program ended too"
+	kill -KILL "$PID"
+	expect "kernels without a call" "$(grep '^{"type":"end"' "$T/out" | grep -o '"unmatched":[0-9]*')" '"unmatched":0'
 }
 
 case_cupti_selects() {

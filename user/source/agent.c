@@ -6,7 +6,9 @@
  * the loop waits on is one epoll descriptor, since agents come and go. The environment of a program that is started is the only
  * thing that is changed in it, and never a value that the user set.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,12 +171,36 @@ static int add_fd(struct agent_source *a, int fd)
 	return epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
+/* Sockets of those that were killed: nobody listens there. */
+static void sweep(const char *dir)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		int fd;
+
+		if (strncmp(e->d_name, "s-", 2) ||
+		    (size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, e->d_name) >= sizeof(addr.sun_path))
+			continue;
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) && errno == ECONNREFUSED)
+			unlink(addr.sun_path);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (d)
+		closedir(d);
+}
+
 static int listen_at(struct agent_source *a, const char *dir)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
 	if ((size_t)snprintf(a->path, sizeof(a->path), "%s/s-%d-%.8s", dir, (int)getpid(), a->key) >= sizeof(a->path))
 		return -ENAMETOOLONG;
+	sweep(dir);
 	strcpy(addr.sun_path, a->path);
 	a->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (a->listener < 0 || bind(a->listener, (struct sockaddr *)&addr, sizeof(addr)))
@@ -328,6 +354,14 @@ static void tell_none(struct agent_source *a)
 		 "(a sandbox, or another libc)%s", a->calls ? "; without it --source=cupti sees nothing" : "");
 }
 
+static int wait_a_little(const struct agent_source *a)
+{
+	struct pollfd p = { .fd = a->epoll, .events = POLLIN };
+
+	poll(&p, 1, 20);
+	return 1;
+}
+
 static int drain(struct source *s, emit_fn emit, void *ctx)
 {
 	struct agent_source *a = s->priv;
@@ -358,6 +392,9 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 			}
 		}
 		accept_all(a);
+		/* as the session's only source nobody comes back for what the agents still say when they leave */
+		if (a->calls && a->stopped_ns && a->npeers && now_ns() - a->stopped_ns < STOP_NS)
+			again = wait_a_little(a);
 	} while (again);
 	if (a->calls && a->plan->cmd && !a->stopped_ns) {
 		/* what it left in its socket was read above, or is there still */
