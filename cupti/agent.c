@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 #define FLUSH_MS 50	 /* how often CUPTI is asked for what is complete */
-#define IDLE_FLUSH_MS 100
+#define IDLE_FLUSH_MS 100 /* when nothing has come for a second */
+#define IDLE_NS 1000000000ULL
 #define MEASURE_NS 1000000000ULL
 #define FINALIZE_MS 3000 /* for a call of the program's, or of ours, to end CUPTI */
 #define OWN_CALL_MS 50	 /* after this the agent makes a call itself */
@@ -38,11 +39,6 @@ static int wake_fd = -1;
 static _Atomic int exit_asked; /* 0 no, 1 asked, 2 done */
 static struct how how;
 static bool at_exit_set;
-
-uint64_t agent_now_ns(void)
-{
-	return clock_now();
-}
 
 uint32_t agent_tid(void)
 {
@@ -214,17 +210,21 @@ static void wait_for_work(int ms)
 
 static void work(void)
 {
-	uint64_t flushed = 0, measured = clock_now();
+	uint64_t flushed = 0, measured = clock_now(), came = measured;
+	int every_ms = FLUSH_MS;
 
 	while (!atomic_load(&agent.fatal)) {
 		uint64_t now;
 		int err;
 
-		wait_for_work(queue_used() ? 5 : FLUSH_MS / 2);
+		wait_for_work(queue_used() ? 5 : every_ms / 2);
 		if (atomic_load(&exit_asked) == 1)
 			return;
 		now = clock_now();
-		if (now - flushed >= FLUSH_MS * 1000000ULL) {
+		if (queue_used())
+			came = now;
+		every_ms = now - came > IDLE_NS ? IDLE_FLUSH_MS : FLUSH_MS;
+		if (now - flushed >= (uint64_t)every_ms * 1000000) {
 			device_flush(false);
 			device_tell_lost();
 			flushed = clock_now();

@@ -55,7 +55,6 @@ struct agent {
 };
 extern struct agent agent;
 
-uint64_t agent_now_ns(void);
 uint32_t agent_tid(void);
 /* A record of n bytes in the queue with its head filled in; NULL: no room (counted). queue_commit() follows. */
 void *agent_record(unsigned int kind, size_t n, uint64_t start_ns, uint64_t end_ns, uint32_t tid);

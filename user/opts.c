@@ -200,7 +200,7 @@ static int set_gpu(struct opts *o, const char *name, const char *val)
 static int set_gpu_buffer(struct opts *o, const char *name, const char *val)
 {
 	const char *comma = strchr(val, ',');
-	uint64_t bytes, n = 192;
+	uint64_t bytes, n = 160;
 	char size[32];
 
 	snprintf(size, sizeof(size), "%.*s", comma ? (int)(comma - val) : (int)sizeof(size) - 1, val);
@@ -498,7 +498,7 @@ const struct option_row opts_rows[] = {
 	  "the program, without root", set_source_words },
 	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD, NULL,
 	  "the libcupti to use where the program has not loaded one" },
-	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD, "256KiB,192", "CUPTI's buffers in the program's memory, at most" },
+	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
 	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD, "auto",
 	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
 	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
