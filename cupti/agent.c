@@ -36,7 +36,7 @@ int cudatrace_agent_stop(void);
 
 struct agent agent;
 static int wake_fd = -1;
-static _Atomic int exit_asked; /* 0 no, 1 asked, 2 done */
+static _Atomic bool exit_asked;
 static struct how how;
 static bool at_exit_set;
 
@@ -174,25 +174,29 @@ static void tell_fatal(void)
 /* The program is in exit(): what CUPTI has, whatever state it is in, and no more. */
 static void last_words(void)
 {
-	device_flush(true);
+	if (atomic_load(&agent.fatal))
+		tell_fatal();
+	else
+		device_flush(true);
 	device_tell_lost();
 	link_send(EXIT_MS / 2);
 	link_bye(0, 100);
 	link_close();
 	atomic_store(&agent.state, IDLE);
-	atomic_store(&exit_asked, 2);
 }
 
 static void at_exit(void)
 {
 	uint64_t until = clock_now() + EXIT_MS * 1000000ULL;
 
-	if (atomic_load(&agent.state) != RUNNING || agent.pid != (uint32_t)getpid())
+	if (agent.pid != (uint32_t)getpid())
 		return;
-	atomic_store(&agent.ending, true);
-	atomic_store(&exit_asked, 1);
-	agent_wake();
-	while (atomic_load(&exit_asked) != 2 && clock_now() < until)
+	if (atomic_load(&agent.state) == RUNNING) {
+		atomic_store(&exit_asked, true);
+		agent_wake();
+	}
+	/* it may be leaving already, for another reason */
+	while (atomic_load(&agent.state) >= RUNNING && clock_now() < until)
 		usleep(200);
 }
 
@@ -218,7 +222,7 @@ static void work(void)
 		int err;
 
 		wait_for_work(queue_used() ? 5 : every_ms / 2);
-		if (atomic_load(&exit_asked) == 1)
+		if (atomic_load(&exit_asked))
 			return;
 		now = clock_now();
 		if (queue_used())
@@ -250,7 +254,7 @@ static void live(void)
 	int err;
 
 	work();
-	if (atomic_load(&exit_asked) == 1) {
+	if (atomic_load(&exit_asked)) {
 		last_words();
 		return;
 	}
@@ -359,7 +363,7 @@ static int enter(const char *text)
 	atomic_store(&agent.finalized, false);
 	atomic_store(&agent.dropped, 0);
 	atomic_store(&agent.bad_time, 0);
-	atomic_store(&exit_asked, 0);
+	atomic_store(&exit_asked, false);
 	agent.early = false;
 	return 0;
 fail:

@@ -166,17 +166,21 @@ static int subscribe(void)
 	char holder[128] = "";
 	int r;
 
-	if (c->cuptiSubscribe_v2) {
-		struct cupti_subscriber_params p = { sizeof(p), "cudatrace", holder, sizeof(holder) };
-
-		r = c->cuptiSubscribe_v2(&agent.subscriber, calls_callback, NULL, &p);
-	} else {
-		r = c->cuptiSubscribe(&agent.subscriber, calls_callback, NULL);
-	}
+	r = c->cuptiSubscribe(&agent.subscriber, calls_callback, NULL);
 	if (!r)
 		return 0;
 	agent.subscriber = NULL;
+	if (r == CUPTI_MULTIPLE_SUBSCRIBERS && c->cuptiSubscribe_v2) {
+		/* fails likewise, but says who it is. From 13.2 on it could succeed beside the other: that is not wanted by halves */
+		struct cupti_subscriber_params p = { sizeof(p), "cudatrace", holder, sizeof(holder) };
+		void *unwanted = NULL;
+
+		if (!c->cuptiSubscribe_v2(&unwanted, calls_callback, NULL, &p))
+			c->cuptiUnsubscribe(unwanted);
+	}
 	holder[sizeof(holder) - 1] = '\0';
+	if (!*holder)
+		library_tool(holder, sizeof(holder));
 	if (r == CUPTI_MULTIPLE_SUBSCRIBERS || r == CUPTI_MAX_LIMIT_REACHED) {
 		say_holder(holder);
 		return -EBUSY;

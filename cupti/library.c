@@ -35,6 +35,36 @@ const char *library_error(int result)
 	return number;
 }
 
+/* Libraries of tools that use CUPTI, or the place that it uses. The last is in every PyTorch: it says the least. */
+static const struct {
+	const char *library, *tool;
+} tools[] = {
+	{ "libToolsInjection", "Nsight Systems" },  { "libcuda-injection", "Nsight Compute" },
+	{ "libsanitizer-collection", "compute-sanitizer" }, { "libcudadebugger", "cuda-gdb" },
+	{ "libwprofinj", "wprof" },		    { "libparcagpucupti", "parca" },
+	{ "libtorch_cpu", "torch.profiler, perhaps" },
+};
+#define NTOOLS (sizeof(tools) / sizeof(tools[0]))
+
+static int look_tool(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	size_t *best = ctx;
+
+	(void)size;
+	for (size_t i = 0; i < *best; i++)
+		if (info->dlpi_name && strstr(info->dlpi_name, tools[i].library))
+			*best = i;
+	return 0;
+}
+
+void library_tool(char *name, size_t size)
+{
+	size_t best = NTOOLS;
+
+	dl_iterate_phdr(look_tool, &best);
+	snprintf(name, size, "%s", best < NTOOLS ? tools[best].tool : "");
+}
+
 static void add_dir(struct found *f, const char *path, size_t len, const char *rest)
 {
 	char *to = f->dirs[f->ndirs];

@@ -35,7 +35,6 @@ struct func {
 struct agent {
 	_Atomic int state;
 	_Atomic bool fatal;	/* CUPTI gave up; `fatal_text` and `fatal_code` say why */
-	_Atomic bool ending;	/* the program exits: no CUPTI calls that wait */
 	_Atomic bool finalize;	/* whoever leaves a call next ends CUPTI */
 	_Atomic bool finalized;
 	_Atomic int finalize_err;
@@ -83,6 +82,7 @@ void link_bye(int err, int wait_ms);
 /* ---- library.c ---- */
 int library_find(struct cupti *, const char *wanted, char *why, size_t size); /* 0, or -errno and why */
 const char *library_error(int result);
+void library_tool(char *name, size_t size); /* a profiler that the process has loaded; "": none that is known */
 
 /* ---- device.c, records.c ---- */
 int device_enable(void); /* subscribes before all else; 0, or -errno after a link_say() */
