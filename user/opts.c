@@ -716,6 +716,12 @@ const char *opts_title(const struct opts *o, char *buf, size_t size)
 {
 	size_t n = 0;
 
+	if (o->replay) {
+		const char *slash = strrchr(o->file, '/');
+
+		snprintf(buf, size, "%s", slash && slash[1] ? slash + 1 : o->file);
+		return buf;
+	}
 	snprintf(buf, size, "%s", o->cmd ? "" : o->npids ? "process" : "all processes");
 	n = strlen(buf);
 	for (int i = 0; o->cmd && o->cmd[i] && n < size; i++)

@@ -120,7 +120,7 @@ def test_details(b, folder):
     b.picture(f"{folder}/details.png")
     b.key("g", "g")
     said = selected(b, "vecAdd")
-    check("timeline-to-kernel", "vecAdd [kernel]" in said and "4 x 1 x 1" in said and "GPU 0, stream 7 (NVIDIA <H200>)" in said, said)
+    check("timeline-to-kernel", "vecAdd [kernel]" in said and "(4 1 1)" in said and "GPU 0, stream 7 (NVIDIA <H200>)" in said, said)
     check("timeline-arrow-back", b.js(f"timeline.arrows({first['id']})") == arrows[:1], "another arrow")
     b.key(".", ".")
     check("timeline-neighbour", selected(b, "vecAdd").startswith("vecAdd"), "there is none after it in its lane")

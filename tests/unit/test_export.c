@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "../../user/sink/about.h"
+#include "../../user/event/device.h"
 #include "../../user/sink/sinks.h"
 #include "../../user/sink/strings.h"
 #include "make_call.h"
@@ -44,6 +44,7 @@ static struct process procs[] = {
 	{ .pid = 0, .comm = "?" },
 };
 static int rows; /* of the last give() */
+static struct metric_table *metrics;
 
 static void give(struct sink *s, struct event *ev)
 {
@@ -86,8 +87,9 @@ static void work(struct sink *s, struct when w, const struct kernel_name *kernel
 
 static void other(struct sink *s, int proc, struct ct_hdr *h)
 {
-	struct event ev = { .rec = h, .proc = &procs[proc] };
+	struct event ev = { .rec = h, .proc = &procs[proc], .metrics = metrics };
 
+	CHECK(!metric_table_record(metrics, h));
 	give(s, &ev);
 }
 
@@ -101,6 +103,7 @@ static void play_stacks(struct sink *s, bool with)
 	struct made_call m;
 	uint32_t pid = procs[0].pid, other_pid = procs[1].pid;
 
+	metrics = metric_table_open();
 	other(s, 2, &make_metric(&d, 3, "sm_active", "%", CT_METRIC_GPM)->h);
 	other(s, 0, &make_device(&d, pid, 0, MS, "NVIDIA <H200>")->h);
 	call(s, AT(0, 12345, 1, 10 * MS, 10 * MS + 5 * US, with ? 1 : 0), NULL,
@@ -143,6 +146,8 @@ static void play_stacks(struct sink *s, bool with)
 	make_call(&m, "cudaFree", CT_ENTER, 0, 0, U(1));
 	call(s, AT(0, 12345, 0, 1, 1), NULL, &m.c);
 	CHECK(!rows);
+	metric_table_close(metrics);
+	metrics = NULL;
 }
 
 static void play(struct sink *s)

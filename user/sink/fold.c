@@ -34,6 +34,8 @@ struct fold_index {
 	uint32_t *by_edge, *by_name; /* twice the capacity; NONE: free */
 	size_t name_bytes;
 	struct text scratch;
+	uint32_t graph;	  /* the name of a graph as a whole; NONE: none came */
+	bool graph_nodes; /* work that is a graph's node came */
 	struct place places[PLACES];
 };
 
@@ -337,6 +339,10 @@ static void work_ends(struct fold *f, const struct event *ev, struct place *key)
 		about_name(&f->index->scratch, f->opts, ev);
 		key->kernel = intern(f, FOLD_DEVICE);
 	}
+	if (ev->rec->kind == CT_GRAPH)
+		f->index->graph = key->kernel;
+	else
+		f->index->graph_nodes |= ((const struct ct_work *)ev->rec)->graph_node != 0;
 	if (!key->kernel)
 		key->func = NONE;
 }
@@ -428,7 +434,7 @@ static uint64_t weight_of(const struct fold *f, const struct ct_hdr *h)
 	}
 }
 
-/* Work that occupies the device: waits and allocations do not. Where a graph is one record, its kernels are none. */
+/* Work that occupies the device: waits and allocations do not. */
 static bool is_weighed(const struct fold *f, const struct ct_hdr *h)
 {
 	if (f->opts->weight == SINK_WEIGHT_GPU)
@@ -487,6 +493,10 @@ int fold_finish(struct fold *f)
 
 	if (!list)
 		return -ENOMEM;
+	/* what a graph took is what its nodes took, where these are known */
+	for (uint32_t i = 0; i < f->nnodes && f->index->graph && f->index->graph_nodes; i++)
+		if (f->nodes[i].name == f->index->graph)
+			f->nodes[i].self = 0;
 	for (uint32_t i = 0; i < f->nnodes; i++) {
 		uint32_t n = 0, *link = &f->nodes[i].child;
 

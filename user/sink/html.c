@@ -10,14 +10,15 @@
  * Every name comes from the traced programs: '<' is written as an escape, and the page shows names as text only.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/device.h"
 #include "../util/msg.h"
 #include "about.h"
 #include "html_pack.h"
-#include "metrics.h"
 #include "row.h"
 #include "strings.h"
 #include "table_text.h"
@@ -52,10 +53,10 @@ enum { KIND_CALL, KIND_KERNEL, KIND_COPY, KIND_SET, KIND_SYNC, KIND_GRAPH, KIND_
 
 enum column { COL_KIND, COL_TRACK, COL_START, COL_DURATION, COL_NAME, COL_NUMBER, COL_VALUE, COLUMNS };
 
-/* A line of values: of a metric of a device, or the memory in use. */
+/* A line of values: of a metric of a device, or the memory in use of a process. */
 struct series {
-	uint32_t device, metric; /* metric 0: memory in use, of a process */
-	uint32_t shown_pid;
+	uint32_t device, shown_pid;
+	uint32_t name, unit; /* of `names` */
 	int64_t in_use_bytes;
 };
 
@@ -72,7 +73,6 @@ struct html {
 	struct strings names, stacks, keys; /* keys: of the series */
 	struct text classes;	 /* a letter for each name */
 	struct series series[SERIES_MAX];
-	struct metrics metrics;
 	struct { uint32_t id, at; } stack_cache[STACK_CACHE]; /* id 0: none */
 	struct text devices;	 /* "12345\t0\tNVIDIA H200\n", escaped */
 
@@ -114,9 +114,20 @@ static uint32_t stack_of(struct html *t, const struct sink_opts *o, const struct
 	return t->stack_cache[slot].at;
 }
 
-/* SERIES_MAX: no room. */
-static uint32_t series_of(struct html *t, uint32_t pid, uint32_t shown_pid, uint32_t device, uint32_t metric)
+static uint32_t add_name(struct html *t, const char *s)
 {
+	uint32_t before = t->names.n, at = strings_add(&t->names, s, strlen(s));
+
+	if (t->names.n != before)
+		text_mem(&t->classes, ".", 1);
+	return at;
+}
+
+/* SERIES_MAX: no room. Metric 0 is the memory in use. */
+static uint32_t series_of(struct html *t, const struct event *ev, uint32_t device, uint32_t metric)
+{
+	const struct metric *m = metric && ev->metrics ? metric_table_find(ev->metrics, metric) : NULL;
+	uint32_t pid = metric ? 0 : ev->rec->pid;
 	uint32_t before = t->keys.n, at;
 	char key[64];
 	int n = snprintf(key, sizeof(key), "%u %u %u", pid, device, metric);
@@ -124,8 +135,12 @@ static uint32_t series_of(struct html *t, uint32_t pid, uint32_t shown_pid, uint
 	at = strings_add(&t->keys, key, (size_t)n);
 	if (at >= SERIES_MAX)
 		return SERIES_MAX;
-	if (t->keys.n != before)
-		t->series[at] = (struct series){ .device = device, .metric = metric, .shown_pid = shown_pid };
+	if (t->keys.n == before)
+		return at;
+	n = snprintf(key, sizeof(key), "metric %u", metric);
+	t->series[at] = (struct series){ .device = device, .shown_pid = metric ? 0 : ev->proc->shown_pid,
+					 .name = add_name(t, !metric ? "memory in use" : m ? m->name : key),
+					 .unit = add_name(t, !metric ? "bytes" : m ? m->unit : "") };
 	return at;
 }
 
@@ -224,15 +239,6 @@ static void detail_u64(struct text *d, const char *key, uint64_t v)
 	text_u64(d, v);
 }
 
-static void detail_dim(struct text *d, const char *key, const uint32_t dim[3])
-{
-	detail_key(d, key);
-	for (int i = 0; i < 3; i++) {
-		text_str(d, i ? " x " : "");
-		text_u64(d, dim[i]);
-	}
-}
-
 static void call_details(struct text *d, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -263,76 +269,41 @@ static void call_details(struct text *d, const struct sink_opts *o, const struct
 	}
 }
 
-static void kernel_details(struct text *d, const struct sink_opts *o, const struct event *ev)
+/* A line for each field; a struct or a list on one. */
+static void field_details(struct text *d, const struct event *ev)
 {
-	const struct ct_kernel *k = (const struct ct_kernel *)ev->rec;
+	struct field f[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, f, EVENT_MAX_FIELDS), many;
 
 	if (ev->kernel) {
 		detail_key(d, "kernel");
-		text_plain(d, o->mangled ? ev->kernel->mangled : ev->kernel->full, 16384);
+		text_plain(d, ev->kernel->full, 16384);
 	}
-	detail_dim(d, "grid", k->grid);
-	detail_dim(d, "block", k->block);
-	if (k->cluster[0])
-		detail_dim(d, "cluster", k->cluster);
-	detail_u64(d, "registers per thread", k->registers);
-	detail_u64(d, "static shared bytes", k->static_shared);
-	detail_u64(d, "dynamic shared bytes", k->dynamic_shared);
-	if (k->queued_ns && k->queued_ns <= k->w.h.start_ns)
-		detail_u64(d, "queued for ns", k->w.h.start_ns - k->queued_ns);
-}
+	for (int i = 0; i < n; i += many) {
+		struct field bare = f[i];
 
-static void work_details(struct text *d, const struct event *ev)
-{
-	const struct ct_work *w = (const struct ct_work *)ev->rec;
-
-	if (ev->device != CT_UNKNOWN)
-		detail_u64(d, "device", ev->device);
-	if (ev->context != CT_UNKNOWN)
-		detail_u64(d, "context", ev->context);
-	if (ev->stream != CT_UNKNOWN)
-		detail_u64(d, "stream", ev->stream);
-	if (ev->cause && ev->cause->func < api_nfuncs) {
-		detail_key(d, "caused by");
-		text_str(d, api_funcs[ev->cause->func].name);
-	}
-	if (w->graph)
-		detail_u64(d, "graph", w->graph);
-	if (w->graph_node)
-		detail_u64(d, "graph node", w->graph_node);
-	if (w->h.flags & CT_F_INFERRED) {
-		detail_key(d, "cause");
-		text_str(d, "found by thread and time");
-	}
-	if (w->h.flags & CT_F_NO_TIME) {
-		detail_key(d, "time");
-		text_str(d, "not the device's: it gave none that can be true");
+		many = 1;
+		if (f[i].absent && f[i].out)
+			continue;
+		for (int open = f[i].type == FIELD_OPEN && !f[i].absent; open && i + many < n; many++)
+			open += (f[i + many].type == FIELD_OPEN) - (f[i + many].type == FIELD_CLOSE);
+		detail_key(d, f[i].name ? f[i].name : "");
+		bare.name = NULL;
+		if (many == 1)
+			about_fields(d, &bare, 1);
+		else
+			about_fields(d, f + i + 1, many - 2);
 	}
 }
 
 static void put_details(struct html *t, struct text *d, const struct sink_opts *o, const struct event *ev)
 {
-	const struct ct_hdr *h = ev->rec;
-	int64_t bytes = about_bytes(h);
 	uint32_t stack;
 
-	if (h->kind == CT_CALL)
+	if (ev->rec->kind == CT_CALL)
 		call_details(d, o, ev);
-	else if (h->kind == CT_KERNEL)
-		kernel_details(d, o, ev);
-	if (bytes >= 0)
-		detail_u64(d, "size in bytes", (uint64_t)bytes);
-	if (about_is_work(h->kind))
-		work_details(d, ev);
-	if (h->kind == CT_LOST)
-		detail_u64(d, "records", ((const struct ct_lost *)h)->count);
-	if (h->kind == CT_EVENT) {
-		const struct ct_event *e = (const struct ct_event *)h;
-
-		detail_u64(d, "code", e->code);
-		detail_key(d, "text");
-		about_text(d, e->text, e->text_len);
-	}
+	else
+		field_details(d, ev);
 	if (!ev->stack)
 		return;
 	stack = stack_of(t, o, ev->stack);
@@ -370,15 +341,17 @@ static int put_point(struct html *t, struct out *out, uint32_t series, uint64_t 
 	return put_slice(t, out, &s, NULL);
 }
 
-static int put_counter(struct html *t, struct out *out, const struct ct_counter *c)
+static int put_counter(struct html *t, struct out *out, const struct event *ev)
 {
+	const struct ct_counter *c = (const struct ct_counter *)ev->rec;
 	int err = 0;
 
 	for (uint32_t i = 0; i < c->n && !err; i++) {
 		double v;
 
-		if (metrics_value(&c->values[i], &v) && !(c->values[i].flags & CT_VALUE_SUSPECT))
-			err = put_point(t, out, series_of(t, 0, 0, c->device, c->values[i].metric), c->h.end_ns, v);
+		memcpy(&v, &c->values[i].bits, sizeof(v));
+		if (isfinite(v) && !(c->values[i].flags & CT_VALUE_SUSPECT) && c->values[i].metric)
+			err = put_point(t, out, series_of(t, ev, c->device, c->values[i].metric), c->h.end_ns, v);
 	}
 	return err ? err : c->n > 0;
 }
@@ -391,7 +364,7 @@ static int put_in_use(struct html *t, struct out *out, const struct event *ev)
 
 	if (m->memory != CT_MEM_DEVICE && m->memory != CT_MEM_ARRAY && m->memory != CT_MEM_MANAGED)
 		return 0;
-	at = series_of(t, m->w.h.pid, ev->proc->shown_pid, ev->device, 0);
+	at = series_of(t, ev, ev->device, 0);
 	if (at == SERIES_MAX)
 		return 0;
 	t->series[at].in_use_bytes += m->op == CT_MEMORY_FREE ? -(int64_t)m->bytes : (int64_t)m->bytes;
@@ -418,7 +391,7 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 		s.kind |= FLAG_FAILED;
 	if (kind == KIND_CALL && ev->rec->flags & CT_F_UNFINISHED)
 		s.kind |= FLAG_UNFINISHED;
-	if (about_is_work(ev->rec->kind) && ev->rec->flags & CT_F_NO_TIME)
+	if (device_is_work(ev->rec->kind) && ev->rec->flags & CT_F_NO_TIME)
 		s.kind |= FLAG_NO_TIME;
 	if (kind == KIND_LOST) {
 		s.has_value = true;
@@ -455,9 +428,7 @@ static int html_event(struct sink *s, const struct event *ev)
 		return put_event(t, s->opts, ev, kind);
 	switch (ev->rec->kind) {
 	case CT_COUNTER:
-		return put_counter(t, s->opts->out, (const struct ct_counter *)ev->rec);
-	case CT_METRIC:
-		return metrics_record(&t->metrics, (const struct ct_metric *)ev->rec);
+		return put_counter(t, s->opts->out, ev);
 	case CT_DEVICE:
 		learn_device(t, ev);
 	}
@@ -564,16 +535,13 @@ static void put_series(struct html *t)
 	t->w.p = put_lit(t->w.p, ",\n\"series\":[");
 	for (uint32_t i = 0; i < t->keys.n && i < SERIES_MAX; i++) {
 		const struct series *s = &t->series[i];
-		const struct metric *m = metrics_find(&t->metrics, s->metric);
-		char number[32];
 
 		row_room(&t->w, ROOM);
 		t->w.p = put_u64(i ? put_lit(t->w.p, ",\n[") : put_lit(t->w.p, "["), s->shown_pid);
 		t->w.p = put_char(put_u64(put_char(t->w.p, ','), s->device), ',');
-		snprintf(number, sizeof(number), "metric %u", s->metric);
-		put_string(t, !s->metric ? "memory in use" : m ? m->name : number);
+		put_string(t, s->name == STRINGS_NONE ? "?" : strings_get(&t->names, s->name));
 		*t->w.p++ = ',';
-		put_string(t, !s->metric ? "bytes" : m ? m->unit : "");
+		put_string(t, s->unit == STRINGS_NONE ? "" : strings_get(&t->names, s->unit));
 		*t->w.p++ = ']';
 	}
 	*t->w.p++ = ']';
@@ -634,7 +602,6 @@ static void html_free(struct html *t)
 	strings_free(&t->names);
 	strings_free(&t->stacks);
 	strings_free(&t->keys);
-	metrics_free(&t->metrics);
 	free(t);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/device.h"
 #include "about.h"
 #include "tracks.h"
 
@@ -44,7 +45,7 @@ static bool key_of(struct track *k, const struct event *ev)
 		k->first = ((const struct ct_event *)h)->device;
 		return true;
 	}
-	if (!about_is_work(h->kind))
+	if (!device_is_work(h->kind))
 		return false;
 	k->first = ev->device;
 	k->second = ev->stream;
