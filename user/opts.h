@@ -14,7 +14,7 @@ enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 /* The commands, as bits: which options each has. */
 enum opts_cmd {
 	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32,
-	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12,
+	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12, OPTS_EXPORT = 1 << 13,
 };
 
 struct opts {
@@ -39,6 +39,8 @@ struct opts {
 	uint64_t over_ns; /* stuck: inside a call for so long */
 	bool watch;	  /* stuck: again and again */
 	const char *comm;
+	bool one_device;     /* export: only what concerns the device `device` */
+	uint32_t device;
 	bool nested, enter_exit, keep_chatty;
 	enum opts_stack stack; /* how the user stack of each call is taken */
 	bool no_python;	       /* native frames only */
@@ -61,6 +63,7 @@ struct opts {
 
 	/* recordings */
 	bool record, replay; /* store instead of printing; print what was stored */
+	bool export;	     /* replay: into a file for another program */
 	const char *file;    /* replay: the recording */
 	uint64_t from_ns, to_ns; /* replay: after its begin; to_ns 0: to the end */
 	uint64_t max_bytes;  /* record: of a file, or of memory; 0: no limit */

@@ -59,7 +59,7 @@ static int show(void *ctx, struct event *ev)
 		if (err)
 			return err;
 	}
-	if (!filter_match(st->filter, ev))
+	if (!filter_match(st->filter, ev) || !filter_match_device(st->filter, ev))
 		return 0;
 	add_parts(st, ev);
 	for (int i = 0; i < st->nsinks; i++) {

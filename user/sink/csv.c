@@ -222,6 +222,17 @@ static void put_head(struct csv *c, const struct event *ev)
 	}
 }
 
+/* As few digits as give the same number again. */
+static void put_float(struct csv *c, double v)
+{
+	char text[40];
+	int n = snprintf(text, sizeof(text), "%.15g", v);
+
+	if (strtod(text, NULL) != v)
+		n = snprintf(text, sizeof(text), "%.17g", v);
+	c->w.p = put_mem(c->w.p, text, (size_t)n);
+}
+
 static void put_sample(struct csv *c, const struct event *ev, const struct ct_value *v)
 {
 	const struct ct_counter *s = (const struct ct_counter *)ev->rec;
@@ -237,7 +248,7 @@ static void put_sample(struct csv *c, const struct event *ev, const struct ct_va
 	memcpy(&value, &v->bits, sizeof(value));
 	if (isfinite(value)) {
 		to(c, VALUE);
-		c->w.p += snprintf(c->w.p, 40, "%.9g", value);
+		put_float(c, value);
 	}
 	if (m)
 		put_word(c, UNIT, m->unit);
@@ -295,7 +306,9 @@ static int csv_event(struct sink *s, const struct event *ev)
 	else
 		put_row(c, s->opts, ev);
 	row_end(&c->w);
-	return s->opts->out->error ? s->opts->out->error : 1;
+	if (s->opts->out->error)
+		return s->opts->out->error;
+	return ev->rec->kind == CT_CALL || (ev->rec->kind >= CT_KERNEL && ev->rec->kind <= CT_EVENT);
 }
 
 static int csv_open(struct sink *s, const struct sink_opts *opts)
