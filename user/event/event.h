@@ -143,6 +143,7 @@ struct filter {
 	bool one_device;	  /* of device work, and of calls of which it is known, what concerns this device */
 	uint32_t device;
 	bool nested;		  /* show calls inside calls */
+	bool foreign;		  /* show stored calls of functions that this version does not know */
 	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
 	bool stores;		  /* for a recording: hidden calls too that later ones' devices are known by */
 	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */

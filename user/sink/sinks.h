@@ -19,6 +19,7 @@
 #define SINKS_EXPORT	  0x40 /* a file for another program: `cudatrace export --to` */
 #define SINKS_COUNTS	  0x100 /* what the kernel side counts is enough: calls need not be sent */
 #define SINKS_COMMAND	  0x200 /* of a command of its own: not for --format */
+#define SINKS_DAEMON	  0x400 /* runs for good: SIGHUP does not end it */
 
 struct sinks_row {
 	const struct sink_ops *ops; /* ops->name is the word */

@@ -26,6 +26,8 @@ struct out {
 
 /* Opens `path` (NULL or "-": stdout). append: add to it. Created with 0666 & ~umask. Returns 0 or -errno. */
 int out_open(struct out *, const char *path, bool append);
+/* The same for an open descriptor, which stays the caller's; name is kept by pointer. */
+int out_open_fd(struct out *, int fd, const char *name);
 /* Flushes and closes; returns the sticky error or that of close(2). */
 int out_close(struct out *);
 
