@@ -259,6 +259,66 @@ static void test_page(void)
 	free(text);
 }
 
+/* ---- rubbish ---------------------------------------------------------------------------------------------- */
+
+static uint32_t rnd(void)
+{
+	static uint64_t x = 88172645463325252ull;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return (uint32_t)(x >> 32);
+}
+
+/* Records of any kind and content that pass record_check(), on the heap in their exact size, for a sanitizer to watch. */
+static void play_rubbish(struct sink *s)
+{
+	int good = 0, kinds[CT_KIND_END] = { 0 };
+
+	metrics = metric_table_open();
+	for (int round = 0; round < 200000; round++) {
+		size_t size = (rnd() % 64 + 4) * 8;
+		struct ct_hdr *h = malloc(size);
+		unsigned char *bytes = (unsigned char *)h;
+
+		for (size_t i = 0; i < size; i++)
+			bytes[i] = rnd() % 3 ? (unsigned char)(rnd() % 4) : (unsigned char)rnd();
+		h->size = (uint16_t)size;
+		h->kind = (uint16_t)(rnd() % CT_KIND_END);
+		if (rnd() % 2)
+			h->flags = 0;
+		h->pid = rnd() % 2 ? procs[rnd() % 3].pid : rnd();
+		if (!record_check(h, size)) {
+			struct event ev = { .rec = h, .proc = &procs[rnd() % 3], .metrics = metrics, .number = rnd() % 3 ? rnd() % 100 : rnd(),
+					    .device = rnd() % 4 ? rnd() % 3 : CT_UNKNOWN, .stream = rnd() % 4 ? rnd() % 3 : CT_UNKNOWN,
+					    .context = 1 };
+
+			last_cause.func = rnd() % 2 ? CT_NO_FUNC : (uint16_t)(rnd() % (uint32_t)api_nfuncs);
+			ev.kernel = rnd() % 2 ? &hostile : NULL;
+			ev.stack = rnd() % 2 ? &stacks[rnd() % 3] : NULL;
+			ev.cause = rnd() % 2 ? &last_cause : NULL;
+			CHECK(!metric_table_record(metrics, h));
+			CHECK(s->ops->event(s, &ev) >= 0);
+			kinds[h->kind]++;
+			good++;
+		}
+		free(h);
+	}
+	metric_table_close(metrics);
+	metrics = NULL;
+	CHECK(good > 20000 && kinds[CT_KERNEL] && kinds[CT_COUNTER] && kinds[CT_MARKER] && kinds[CT_FOREIGN]);
+}
+
+static void test_rubbish(void)
+{
+	static const char *const formats[] = { "csv", "speedscope", "html", "folded", "flame" };
+	struct sink_opts opts = { .weight = SINK_WEIGHT_GPU };
+
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+		free(written(formats[i], opts, play_rubbish));
+}
+
 /* ---- the table of outputs, strings -------------------------------------------------------------------------- */
 
 static void test_sinks(void)
@@ -271,7 +331,7 @@ static void test_sinks(void)
 	CHECK_TEXT("folded, flame or speedscope", sinks_names(SINKS_FOLDS, names, sizeof(names)));
 	for (unsigned int i = 0; sinks_at(i); i++) {
 		CHECK(sinks_find(sinks_at(i)->ops->name) == sinks_at(i));
-		CHECK(sinks_at(i)->suffix[0] == '.' && sinks_at(i)->ops->help);
+		CHECK((sinks_at(i)->flags & SINKS_COMMAND || sinks_at(i)->suffix[0] == '.') && sinks_at(i)->ops->help);
 	}
 }
 
@@ -299,7 +359,7 @@ static void test_strings(void)
 static int write_file(char **argv)
 {
 	static const struct { const char *kind; void (*with)(struct sink *); } kinds[] = {
-		{ "stacks", play }, { "bare", play_bare }, { "many", play_many }, { "empty", NULL },
+		{ "stacks", play }, { "bare", play_bare }, { "many", play_many }, { "empty", NULL }, { "rubbish", play_rubbish },
 	};
 	struct sink_opts opts = { .title = "./train </script>" };
 
@@ -320,5 +380,6 @@ int main(int argc, char **argv)
 	test_strings();
 	test_files();
 	test_page();
+	test_rubbish();
 	return unit_end();
 }

@@ -14,7 +14,7 @@
 const char *about_kind(uint16_t kind)
 {
 	static const char *const kinds[CT_KIND_END] = {
-		[CT_CALL] = "call",	    [CT_KERNEL] = "kernel",   [CT_COPY] = "copy",	[CT_SET] = "set",
+		[CT_CALL] = "call",	    [CT_FOREIGN] = "call",    [CT_KERNEL] = "kernel",   [CT_COPY] = "copy",	[CT_SET] = "set",
 		[CT_SYNC] = "sync",	    [CT_GRAPH] = "graph",     [CT_OVERHEAD] = "overhead", [CT_MEMORY] = "memory",
 		[CT_MANAGED] = "managed",   [CT_MARKER] = "marker",   [CT_COUNTER] = "counter", [CT_EVENT] = "event",
 		[CT_PROCESS] = "process",   [CT_EXEC] = "exec",	      [CT_FORK] = "fork",	[CT_EXIT] = "exit",
@@ -64,12 +64,16 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 {
 	const struct ct_hdr *h = ev->rec;
 	const struct ct_marker *m = (const struct ct_marker *)h;
+	const struct ct_foreign *foreign = (const struct ct_foreign *)h;
 	const char *name;
 
 	switch (h->kind) {
 	case CT_CALL:
 	case CT_ENTER:
 		text_str(t, api_funcs[((const struct ct_call *)h)->func].name);
+		return;
+	case CT_FOREIGN:
+		about_text(t, (const char *)&foreign->words[foreign->nwords], foreign->name_len);
 		return;
 	case CT_MARKER:
 		about_text(t, m->text, m->text_len);
@@ -257,9 +261,14 @@ int64_t about_bytes(const struct ct_hdr *h)
 	return -1;
 }
 
+bool about_is_call(const struct ct_hdr *h)
+{
+	return h->kind == CT_CALL || (h->kind == CT_FOREIGN && ((const struct ct_foreign *)h)->kind == CT_CALL);
+}
+
 uint64_t about_duration_ns(const struct ct_hdr *h)
 {
-	if (h->kind == CT_CALL && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE))
+	if (about_is_call(h) && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE))
 		return 0;
 	if (device_is_work(h->kind) && h->flags & CT_F_NO_TIME)
 		return 0;

@@ -16,6 +16,8 @@
 
 /* The word for a record's kind: "call", "kernel", "copy"; NULL: nothing that happened, but a definition. */
 const char *about_kind(uint16_t kind);
+/* A completed call, also one of a function that is not known here (CT_FOREIGN). */
+bool about_is_call(const struct ct_hdr *);
 /* The name that a slice or a row has. */
 void about_name(struct text *, const struct sink_opts *, const struct event *);
 /* name=value, name=value */

@@ -154,7 +154,7 @@ static void put_flags(struct csv *c, const struct ct_hdr *h)
 		{ CT_F_BY_SCAN, false, "by_scan" },	  { CT_F_INFERRED, true, "inferred" },
 		{ CT_F_NO_TIME, true, "no_time" },
 	};
-	bool call = h->kind == CT_CALL, work = device_is_work(h->kind);
+	bool call = about_is_call(h), work = device_is_work(h->kind);
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		if (!(h->flags & words[i].flag) || !(words[i].work ? work : call))
@@ -163,6 +163,8 @@ static void put_flags(struct csv *c, const struct ct_hdr *h)
 			text_str(&c->cell, " ");
 		text_str(&c->cell, words[i].word);
 	}
+	if (h->kind == CT_FOREIGN)
+		text_str(&c->cell, c->cell.len ? " unknown_function" : "unknown_function");
 	put_cell(c, FLAGS);
 }
 
@@ -211,7 +213,7 @@ static void put_head(struct csv *c, const struct event *ev)
 	c->at = TYPE;
 	put_word(c, TYPE, about_kind(h->kind));
 	put_num(c, START, h->start_ns);
-	if (!(h->kind == CT_CALL && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE)) && !(work && h->flags & CT_F_NO_TIME))
+	if (!(about_is_call(h) && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE)) && !(work && h->flags & CT_F_NO_TIME))
 		put_num(c, DURATION, about_duration_ns(h));
 	if (h->pid) {
 		put_num(c, PID, ev->proc->shown_pid);
@@ -272,7 +274,7 @@ static void put_row(struct csv *c, const struct sink_opts *o, const struct event
 		put_result(c, (const struct ct_call *)h);
 	if (bytes >= 0)
 		put_num(c, BYTES, (uint64_t)bytes);
-	if (h->kind == CT_CALL || device_is_work(h->kind)) {
+	if (about_is_call(h) || device_is_work(h->kind)) {
 		put_known(c, DEVICE, ev->device);
 		put_known(c, CONTEXT, ev->context);
 		put_known(c, STREAM, ev->stream);
@@ -297,7 +299,8 @@ static int csv_event(struct sink *s, const struct event *ev)
 	const struct ct_counter *samples = (const struct ct_counter *)ev->rec;
 	struct csv *c = s->priv;
 
-	if (!about_kind(ev->rec->kind) || (ev->rec->kind == CT_CALL && ev->rec->flags & CT_F_PENDING))
+	if (!about_kind(ev->rec->kind) || (about_is_call(ev->rec) && ev->rec->flags & CT_F_PENDING) ||
+	    (ev->rec->kind == CT_FOREIGN && !about_is_call(ev->rec)))
 		return 0;
 	row_begin(&c->w, s->opts->out);
 	if (ev->rec->kind == CT_COUNTER)
@@ -308,7 +311,7 @@ static int csv_event(struct sink *s, const struct event *ev)
 	row_end(&c->w);
 	if (s->opts->out->error)
 		return s->opts->out->error;
-	return ev->rec->kind == CT_CALL || (ev->rec->kind >= CT_KERNEL && ev->rec->kind <= CT_EVENT);
+	return about_is_call(ev->rec) || (ev->rec->kind >= CT_KERNEL && ev->rec->kind <= CT_EVENT);
 }
 
 static int csv_open(struct sink *s, const struct sink_opts *opts)

@@ -318,9 +318,11 @@ static uint32_t walk(struct fold *f, uint32_t comm, const struct stack *s)
 static void call_ends(struct fold *f, const struct event *ev, struct place *key)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
-	bool launch = ev->kernel && api_funcs[c->func].class == API_LAUNCH;
+	bool launch = ev->rec->kind == CT_CALL && ev->kernel && api_funcs[c->func].class == API_LAUNCH;
 
-	key->func = intern_text(f, api_funcs[c->func].name, FOLD_CALL);
+	f->index->scratch.len = 0;
+	about_name(&f->index->scratch, f->opts, ev);
+	key->func = intern(f, FOLD_CALL);
 	key->kernel = launch ? intern_kernel(f, ev->kernel, FOLD_KERNEL) : NONE;
 	if (launch && !key->kernel)
 		key->func = NONE;
@@ -354,7 +356,7 @@ static uint32_t place_of(struct fold *f, const struct event *ev)
 	uint32_t at;
 
 	key.comm = intern_text(f, ev->proc->comm, FOLD_PROCESS);
-	if (ev->rec->kind == CT_CALL)
+	if (about_is_call(ev->rec))
 		call_ends(f, ev, &key);
 	else
 		work_ends(f, ev, &key);
@@ -427,7 +429,7 @@ static uint64_t weight_of(const struct fold *f, const struct ct_hdr *h)
 	case SINK_WEIGHT_TIME:
 		return h->flags & CT_F_BEFORE || h->end_ns < h->start_ns ? 0 : h->end_ns - h->start_ns;
 	case SINK_WEIGHT_BYTES:
-		bytes = h->flags & CT_F_BEFORE || api_failed(c) ? 0 : api_size(c, API_ARCH_HERE);
+		bytes = h->kind != CT_CALL || h->flags & CT_F_BEFORE || api_failed(c) ? 0 : api_size(c, API_ARCH_HERE);
 		return bytes > 0 ? (uint64_t)bytes : 0;
 	default:
 		return 1;
@@ -439,7 +441,7 @@ static bool is_weighed(const struct fold *f, const struct ct_hdr *h)
 {
 	if (f->opts->weight == SINK_WEIGHT_GPU)
 		return h->kind == CT_KERNEL || h->kind == CT_COPY || h->kind == CT_SET || h->kind == CT_GRAPH;
-	return h->kind == CT_CALL && !(h->flags & CT_F_PENDING);
+	return about_is_call(h) && !(h->flags & CT_F_PENDING);
 }
 
 int fold_event(struct fold *f, const struct event *ev)

@@ -321,8 +321,10 @@ static int kind_of(const struct ct_hdr *h)
 		{ CT_MANAGED, KIND_MANAGED }, { CT_MARKER, KIND_MARKER }, { CT_EVENT, KIND_EVENT }, { CT_LOST, KIND_LOST },
 	};
 
-	if (h->kind == CT_CALL && h->flags & (CT_F_PENDING | CT_F_BEFORE))
+	if (h->flags & (CT_F_PENDING | CT_F_BEFORE) && about_is_call(h))
 		return -1;
+	if (h->kind == CT_FOREIGN)
+		return about_is_call(h) ? KIND_CALL : -1;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (kinds[i].kind == h->kind)
 			return kinds[i].as;
@@ -387,7 +389,7 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 		t->left_out++;
 		return 0;
 	}
-	if (kind == KIND_CALL && api_failed((const struct ct_call *)ev->rec))
+	if (ev->rec->kind == CT_CALL && api_failed((const struct ct_call *)ev->rec))
 		s.kind |= FLAG_FAILED;
 	if (kind == KIND_CALL && ev->rec->flags & CT_F_UNFINISHED)
 		s.kind |= FLAG_UNFINISHED;

@@ -31,6 +31,7 @@ static bool key_of(struct track *k, const struct event *ev)
 	*k = (struct track){ .pid = h->pid, .shown_pid = ev->proc->shown_pid, .first = about_tid(ev) };
 	switch (h->kind) {
 	case CT_CALL:
+	case CT_FOREIGN:
 		k->kind = TRACK_THREAD;
 		return true;
 	case CT_MARKER:
