@@ -240,6 +240,19 @@ def test_many(b, folder):
 
 def test_rest(b, folder):
     load(b, folder, "bare")
+    # records of random content: whatever is drawn, nothing is thrown
+    load(b, folder, "rubbish")
+    b.key("w", "w")
+    b.key("ArrowDown")
+    b.key("/", "/")
+    b.type("a")
+    b.key("Enter")
+    b.js(FRAMES)
+    b.key("Escape")
+    b.key("g", "g")
+    b.js("timeline.frame()")
+    wrong = b.complaints()
+    check("timeline-rubbish", not wrong, wrong[:3])
     load(b, folder, "empty")
     check("timeline-empty", text(b, "details") == "Nothing was recorded.", text(b, "details"))
     b.size(1280, 720, dark=True)

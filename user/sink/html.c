@@ -57,7 +57,7 @@ enum column { COL_KIND, COL_TRACK, COL_START, COL_DURATION, COL_NAME, COL_NUMBER
 struct series {
 	uint32_t device, shown_pid;
 	uint32_t name, unit; /* of `names` */
-	int64_t in_use_bytes;
+	uint64_t in_use_bytes;
 };
 
 struct html {
@@ -362,6 +362,7 @@ static int put_counter(struct html *t, struct out *out, const struct event *ev)
 static int put_in_use(struct html *t, struct out *out, const struct event *ev)
 {
 	const struct ct_memory *m = (const struct ct_memory *)ev->rec;
+	uint64_t *in_use;
 	uint32_t at;
 
 	if (m->memory != CT_MEM_DEVICE && m->memory != CT_MEM_ARRAY && m->memory != CT_MEM_MANAGED)
@@ -369,11 +370,12 @@ static int put_in_use(struct html *t, struct out *out, const struct event *ev)
 	at = series_of(t, ev, ev->device, 0);
 	if (at == SERIES_MAX)
 		return 0;
-	t->series[at].in_use_bytes += m->op == CT_MEMORY_FREE ? -(int64_t)m->bytes : (int64_t)m->bytes;
-	/* what was taken before the trace began is given back in it */
-	if (t->series[at].in_use_bytes < 0)
-		t->series[at].in_use_bytes = 0;
-	return put_point(t, out, at, m->w.h.start_ns, (double)t->series[at].in_use_bytes);
+	in_use = &t->series[at].in_use_bytes;
+	if (m->op != CT_MEMORY_FREE)
+		*in_use = *in_use + m->bytes < *in_use ? UINT64_MAX : *in_use + m->bytes;
+	else /* what was taken before the trace began is given back in it */
+		*in_use = *in_use > m->bytes ? *in_use - m->bytes : 0;
+	return put_point(t, out, at, m->w.h.start_ns, (double)*in_use);
 }
 
 static int put_event(struct html *t, const struct sink_opts *o, const struct event *ev, int kind)
