@@ -446,6 +446,7 @@ static int open_sinks(struct session *s)
 		.title = opts_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
+		.boottime_offset_ns = clock_ns(CLOCK_BOOTTIME) - s->started_ns,
 		.version = CT_VERSION,
 		.base = loop_base(s->loop),
 		.refresh = on_refresh,
@@ -510,13 +511,16 @@ static int open_stages(struct session *s)
 static int open_output(struct session *s)
 {
 	const struct opts *o = s->o;
+	bool splits = o->format->flags & SINKS_SPLITS && o->output && strstr(o->output, "%p");
 	int err;
 
 	s->out.fd = -1;
 	/* a recording has files of its own */
-	if (o->record || (o->format->flags & SINKS_PATH && !o->counts_only))
+	if (o->record || (!o->counts_only && (o->format->flags & SINKS_PATH || splits)))
 		return 0;
 	err = out_open(&s->out, o->output, o->append);
+	if (!err && out_is_gzip(o->output))
+		err = out_gzip(&s->out);
 	if (err) {
 		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
 		return err;
