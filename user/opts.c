@@ -512,7 +512,8 @@ const struct option_row opts_rows[] = {
 	{ 'o', "output", "FILE", set_output, OPTS_EXPORT, NULL,
 	  "the file to write, - is standard output; without it named after the recording and FORMAT" },
 	{ 0, "to", "FORMAT", set_export, OPTS_EXPORT, NULL,
-	  "csv, html (a timeline as one page), speedscope, folded, flame or json" },
+	  "perfetto, chrome, csv, html (a timeline as one page), speedscope, folded, flame, json:\n"
+	  "all that --format has but the table" },
 	{ 0, "device", "N", set_device, OPTS_EXPORT, NULL,
 	  "what concerns this device, as its process numbers it; calls that concern none too" },
 	{ 0, "max-size", "SIZE", set_max_size, OPTS_RECORD, NULL,
@@ -941,8 +942,8 @@ static const struct {
 	  "  cudatrace replay -c app.ctrace\n" },
 	{ OPTS_EXPORT,
 	  "Usage: cudatrace export [OPTIONS] --to FORMAT FILE\n"
-	  "\nWrites a recording as a file for another program: a table for data frames, a timeline page for a browser, stacks for flame\n"
-	  "graph programs. All that the recording holds, also calls inside others and stacks, unless the options choose.\n",
+	  "\nWrites a recording as a file for another program: a table for data frames, a timeline page for a browser, stacks for\n"
+	  "flame graph programs. All that the recording holds, also calls inside others and stacks, unless the options choose.\n",
 	  "\nExamples:\n"
 	  "  cudatrace export --to html app.ctrace             app.html, to be opened in a browser\n"
 	  "  cudatrace export --to csv -o - app.ctrace | head\n"
