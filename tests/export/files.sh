@@ -82,7 +82,7 @@ caused=38
 kernel_ns=1220002
 copied_bytes=4210688
 lost=5" "$(python3 tests/export/check_csv.py "$dir/run.csv" 2>&1)"
-is csv-golden "call=6 copy=1 counter=3 event=1 kernel=3 lost=1 marker=1 memory=2 overhead=1 set=1 sync=1
+is csv-golden "call=7 copy=1 counter=3 event=1 kernel=3 lost=1 marker=1 memory=2 overhead=1 set=1 sync=1
 caused=5
 kernel_ns=25000
 copied_bytes=4096

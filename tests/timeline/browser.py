@@ -73,9 +73,9 @@ def test_rows(b, folder):
         "GPU 0, stream 8", "GPU 0, waits of stream 7", "GPU 0, memory", "GPU 1, stream 9", "GPU 0, memory in use",
         'o,th"er (200)', "thread 20001", "GPU 0, stream 7", "this machine", "GPU 0, events", "GPU 0, sm_active"], rows)
     list_ = seen(b)
-    check("timeline-all-seen", sum(s["count"] for s in list_) == 17, [(s["name"], s["count"]) for s in list_])
+    check("timeline-all-seen", sum(s["count"] for s in list_) == 18, [(s["name"], s["count"]) for s in list_])
     check("timeline-title", b.js("document.title") == "cudatrace: timeline of ./train </script>", b.js("document.title"))
-    check("timeline-sum", text(b, "sum") == "17 slices in 9 ms", text(b, "sum"))
+    check("timeline-sum", text(b, "sum") == "18 slices in 9.001 ms", text(b, "sum"))
     check("timeline-lost", text(b, "lost") == "17 lost" and b.js("timeline.gaps.length") == 1 and
           b.js("timeline.gaps[0].count") == 17, text(b, "lost"))
     check("timeline-elements", b.js("document.querySelectorAll('img, #details b').length") == 0, "a name became an element")
@@ -137,7 +137,7 @@ def test_search(b):
     b.key("Home")
     b.key("/", "/")
     b.type("MEMCPY")
-    check("timeline-search", text(b, "found") == "2 of 17 match", text(b, "found"))
+    check("timeline-search", text(b, "found") == "2 of 18 match", text(b, "found"))
     b.key("Enter")
     check("timeline-search-first", selected(b, "cudaMemcpyAsync").startswith("cudaMemcpyAsync"), text(b, "details"))
     b.key("Enter")
@@ -149,7 +149,7 @@ def test_search(b):
     check("timeline-search-dropped", text(b, "found") == "", text(b, "found"))
     b.key("/", "/")
     b.type("<img src=x")
-    check("timeline-hostile-search", text(b, "found") == "1 of 17 match", text(b, "found"))
+    check("timeline-hostile-search", text(b, "found") == "1 of 18 match", text(b, "found"))
     b.key("Enter")
     said = selected(b, HOSTILE)
     check("timeline-hostile-details", said.startswith(HOSTILE) and "\\012\\033[31m" in said and "</script><b>" in said, said)
@@ -166,7 +166,7 @@ def test_moves(b):
     b.key("Home")
     b.js(FRAMES)
     t0, t1, begin, end = b.js("timeline.range()")
-    check("timeline-whole", t0 < begin < end < t1 and begin == -1000000 and end == 8000000, (t0, t1, begin, end))
+    check("timeline-whole", t0 < begin < end < t1 and begin == -1000000 and end == 8001000, (t0, t1, begin, end))
     top = b.js('document.getElementById("canvas").getBoundingClientRect().y')
     width = b.js('document.getElementById("view").clientWidth')
     x = 210 + (width - 210) / 4

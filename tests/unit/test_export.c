@@ -103,6 +103,7 @@ static void play_stacks(struct sink *s, bool with)
 	struct made_call m;
 	uint32_t pid = procs[0].pid, other_pid = procs[1].pid;
 
+	make_mem(0x7ffc0000, &(uint64_t){ 0x7f00 }, 8);
 	metrics = metric_table_open();
 	other(s, 2, &make_metric(&d, 3, "sm_active", "%", CT_METRIC_GPM)->h);
 	other(s, 0, &make_device(&d, pid, 0, MS, "NVIDIA <H200>")->h);
@@ -139,6 +140,7 @@ static void play_stacks(struct sink *s, bool with)
 	other(s, 2, &d.h);
 	call(s, AT(0, 12346, 5, 17 * MS, 18 * MS, with ? 1 : 0), NULL, make_call(&m, "cudaDeviceSynchronize", CT_CALL, CT_F_UNFINISHED, 0));
 	work(s, AT(0), NULL, (struct ct_work *)make_memory_op(&d, MAKE_AT(pid, 0, 1, CT_UNKNOWN, 0, 18 * MS, 18 * MS), CT_MEMORY_FREE, CT_MEM_DEVICE, 0x7f00, 4096));
+	call(s, AT(0, 12345, 6, 18 * MS, 18 * MS + US), NULL, make_call(&m, "cudaFree", CT_CALL, 0, 0, U(0x7f00)));
 	/* what no file has: a call under way, an entry, a definition */
 	make_call(&m, "cudaFree", CT_CALL, CT_F_UNFINISHED | CT_F_PENDING, 0, U(1));
 	call(s, AT(0, 12345, 0, 1, 2), NULL, &m.c);

@@ -18,7 +18,9 @@
 #include "../event/device.h"
 #include "../util/msg.h"
 #include "about.h"
+#include "html_details.h"
 #include "html_pack.h"
+#include "inuse.h"
 #include "row.h"
 #include "strings.h"
 #include "table_text.h"
@@ -57,7 +59,8 @@ enum column { COL_KIND, COL_TRACK, COL_START, COL_DURATION, COL_NAME, COL_NUMBER
 struct series {
 	uint32_t device, shown_pid;
 	uint32_t name, unit; /* of `names` */
-	uint64_t in_use_bytes;
+	uint32_t pid;	     /* of whom it is the memory in use; 0: a metric */
+	int64_t in_use_bytes;
 };
 
 struct html {
@@ -74,6 +77,7 @@ struct html {
 	struct text classes;	 /* a letter for each name */
 	struct series series[SERIES_MAX];
 	struct { uint32_t id, at; } stack_cache[STACK_CACHE]; /* id 0: none */
+	struct inuse *in_use;
 	struct text devices;	 /* "12345\t0\tNVIDIA H200\n", escaped */
 
 	struct text text;
@@ -138,7 +142,7 @@ static uint32_t series_of(struct html *t, const struct event *ev, uint32_t devic
 	if (t->keys.n == before)
 		return at;
 	n = snprintf(key, sizeof(key), "metric %u", metric);
-	t->series[at] = (struct series){ .device = device, .shown_pid = metric ? 0 : ev->proc->shown_pid,
+	t->series[at] = (struct series){ .device = device, .pid = pid, .shown_pid = metric ? 0 : ev->proc->shown_pid,
 					 .name = add_name(t, !metric ? "memory in use" : m ? m->name : key),
 					 .unit = add_name(t, !metric ? "bytes" : m ? m->unit : "") };
 	return at;
@@ -223,94 +227,6 @@ static int put_slice(struct html *t, struct out *out, const struct slice *s, con
 	return err ? err : out->error;
 }
 
-/* ---- details: lines of name, tab, value ----------------------------------------------------------------- */
-
-static void detail_key(struct text *d, const char *key)
-{
-	if (d->len)
-		text_str(d, "\n");
-	text_str(d, key);
-	text_str(d, "\t");
-}
-
-static void detail_u64(struct text *d, const char *key, uint64_t v)
-{
-	detail_key(d, key);
-	text_u64(d, v);
-}
-
-static void call_details(struct text *d, const struct sink_opts *o, const struct event *ev)
-{
-	const struct ct_call *c = (const struct ct_call *)ev->rec;
-	struct field f[EVENT_MAX_FIELDS];
-	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
-	const struct field *ret = NULL;
-
-	if (n && f[n - 1].name && !strcmp(f[n - 1].name, "returned"))
-		ret = &f[--n];
-	if (n) {
-		detail_key(d, "arguments");
-		about_fields(d, f, n);
-	}
-	if (ret && !(c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN))) {
-		struct field only = *ret;
-
-		only.name = NULL;
-		detail_key(d, "returned");
-		about_fields(d, &only, 1);
-	}
-	if (ev->kernel) {
-		detail_key(d, "kernel");
-		text_plain(d, o->mangled ? ev->kernel->mangled : ev->kernel->full, 16384);
-	}
-	if (c->h.flags & CT_F_UNFINISHED) {
-		detail_key(d, "unfinished");
-		text_str(d, "it did not return: its thread ended, or jumped out of it");
-	}
-}
-
-/* A line for each field; a struct or a list on one. */
-static void field_details(struct text *d, const struct event *ev)
-{
-	struct field f[EVENT_MAX_FIELDS];
-	int n = event_fields(ev, f, EVENT_MAX_FIELDS), many;
-
-	if (ev->kernel) {
-		detail_key(d, "kernel");
-		text_plain(d, ev->kernel->full, 16384);
-	}
-	for (int i = 0; i < n; i += many) {
-		struct field bare = f[i];
-
-		many = 1;
-		if (f[i].absent && f[i].out)
-			continue;
-		for (int open = f[i].type == FIELD_OPEN && !f[i].absent; open && i + many < n; many++)
-			open += (f[i + many].type == FIELD_OPEN) - (f[i + many].type == FIELD_CLOSE);
-		detail_key(d, f[i].name ? f[i].name : "");
-		bare.name = NULL;
-		if (many == 1)
-			about_fields(d, &bare, 1);
-		else
-			about_fields(d, f + i + 1, many - 2);
-	}
-}
-
-static void put_details(struct html *t, struct text *d, const struct sink_opts *o, const struct event *ev)
-{
-	uint32_t stack;
-
-	if (ev->rec->kind == CT_CALL)
-		call_details(d, o, ev);
-	else
-		field_details(d, ev);
-	if (!ev->stack)
-		return;
-	stack = stack_of(t, o, ev->stack);
-	if (stack != STRINGS_NONE)
-		detail_u64(d, "stack", stack);
-}
-
 /* ---- what comes --------------------------------------------------------------------------------------- */
 
 static int kind_of(const struct ct_hdr *h)
@@ -358,24 +274,33 @@ static int put_counter(struct html *t, struct out *out, const struct event *ev)
 	return err ? err : c->n > 0;
 }
 
-/* The memory of a device that a process has. */
+/* The memory of a device that a process has, after a call that took or gave back some. */
 static int put_in_use(struct html *t, struct out *out, const struct event *ev)
 {
-	const struct ct_memory *m = (const struct ct_memory *)ev->rec;
-	uint64_t *in_use;
-	uint32_t at;
+	uint32_t device, at;
+	int64_t delta;
 
-	if (m->memory != CT_MEM_DEVICE && m->memory != CT_MEM_ARRAY && m->memory != CT_MEM_MANAGED)
+	if (!inuse_call(t->in_use, ev, &device, &delta))
 		return 0;
-	at = series_of(t, ev, ev->device, 0);
-	if (at == SERIES_MAX)
+	at = series_of(t, ev, device, 0);
+	if (at == SERIES_MAX || __builtin_add_overflow(t->series[at].in_use_bytes, delta, &t->series[at].in_use_bytes))
 		return 0;
-	in_use = &t->series[at].in_use_bytes;
-	if (m->op != CT_MEMORY_FREE)
-		*in_use = *in_use + m->bytes < *in_use ? UINT64_MAX : *in_use + m->bytes;
-	else /* what was taken before the trace began is given back in it */
-		*in_use = *in_use > m->bytes ? *in_use - m->bytes : 0;
-	return put_point(t, out, at, m->w.h.start_ns, (double)*in_use);
+	return put_point(t, out, at, ev->rec->end_ns, (double)t->series[at].in_use_bytes);
+}
+
+/* What a process had is nobody's when it has ended or is another program. */
+static int end_in_use(struct html *t, struct out *out, const struct event *ev)
+{
+	int err = 0;
+
+	inuse_forget(t->in_use, ev->rec->pid);
+	for (uint32_t i = 0; i < t->keys.n && i < SERIES_MAX && !err; i++) {
+		if (t->series[i].pid != ev->rec->pid || !t->series[i].in_use_bytes)
+			continue;
+		t->series[i].in_use_bytes = 0;
+		err = put_point(t, out, i, ev->rec->end_ns, 0);
+	}
+	return err;
 }
 
 static int put_event(struct html *t, const struct sink_opts *o, const struct event *ev, int kind)
@@ -383,6 +308,7 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 	struct slice s = { .kind = kind, .number = ev->number, .start_ns = ev->rec->start_ns,
 			   .duration_ns = about_duration_ns(ev->rec) };
 	struct text detail = { 0 };
+	uint32_t stack;
 	int err;
 
 	s.name = name_of(t, o, ev);
@@ -401,10 +327,11 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 		s.has_value = true;
 		s.value = (double)((const struct ct_lost *)ev->rec)->count;
 	}
-	put_details(t, &detail, o, ev);
+	stack = ev->stack ? stack_of(t, o, ev->stack) : STRINGS_NONE;
+	html_details(&detail, o, ev, stack == STRINGS_NONE ? -1 : (int64_t)stack);
 	err = put_slice(t, o->out, &s, detail.bad ? NULL : &detail);
 	text_free(&detail);
-	if (!err && kind == KIND_MEMORY)
+	if (!err && ev->rec->kind == CT_CALL)
 		err = put_in_use(t, o->out, ev);
 	return err ? err : kind != KIND_LOST;
 }
@@ -435,6 +362,10 @@ static int html_event(struct sink *s, const struct event *ev)
 		return put_counter(t, s->opts->out, ev);
 	case CT_DEVICE:
 		learn_device(t, ev);
+		break;
+	case CT_EXEC:
+	case CT_EXIT:
+		return end_in_use(t, s->opts->out, ev);
 	}
 	return 0;
 }
@@ -454,7 +385,8 @@ static int html_open(struct sink *s, const struct sink_opts *opts)
 	s->priv = t;
 	if (!t || !mark())
 		return t ? -EINVAL : -ENOMEM;
-	if (tracks_init(&t->tracks) || strings_init(&t->names, NAMES_BYTES) || strings_init(&t->stacks, STACKS_BYTES) ||
+	t->in_use = inuse_open();
+	if (!t->in_use || tracks_init(&t->tracks) || strings_init(&t->names, NAMES_BYTES) || strings_init(&t->stacks, STACKS_BYTES) ||
 	    strings_init(&t->keys, SERIES_MAX * 64))
 		return -ENOMEM;
 	out_mem(opts->out, timeline_page_begin, (size_t)(mark() - timeline_page_begin));
@@ -606,6 +538,7 @@ static void html_free(struct html *t)
 	strings_free(&t->names);
 	strings_free(&t->stacks);
 	strings_free(&t->keys);
+	inuse_close(t->in_use);
 	free(t);
 }
 
