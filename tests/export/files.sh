@@ -62,6 +62,8 @@ says itself "cudatrace: error: $dir/run.ctrace is the recording itself: give ano
 ln -s run.ctrace "$dir/link.csv"
 says itself-by-link "cudatrace: error: $dir/link.csv is the recording itself: give another name with -o" \
 	"$ct" export --to csv -o "$dir/link.csv" "$dir/run.ctrace"
+says path "cudatrace: error: --to nsys-sqlite writes a file and not standard output: leave out -o, or give a name" \
+	"$ct" export --to nsys-sqlite -o - "$dir/run.ctrace"
 says two "cudatrace: error: 'b' is one word too many; give one recording" "$ct" export --to csv a b
 says none "cudatrace: error: give a recording: what 'cudatrace record' wrote" "$ct" export --to csv
 says backwards "cudatrace: error: --until lies before --from" "$ct" export --to csv --from 2 --until 1 x
