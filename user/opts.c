@@ -750,7 +750,7 @@ static int contradictions(const struct opts *o)
 		  "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two" },
 		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
-		{ o->weight_given, !folds, "--weight is what a stack weighs, and --format %s adds none up: give folded or flame" },
+		{ o->weight_given, !folds, "--weight is what a stack weighs, and %s adds none up: give folded, flame or speedscope" },
 		{ !rows, o->counts || o->counts_only, "-c and -C print a table: leave out --format %s" },
 		{ !rows, o->enter_exit, "--format %s has each call once: leave out --enter-exit" },
 		{ !rows, o->unfinished_ns, "--format %s has each call once: leave out --unfinished" },
