@@ -20,7 +20,6 @@
 #include "clocks.h"
 #include "loop.h"
 #include "pending.h"
-#include "proc/container.h"
 #include "recording.h"
 #include "session.h"
 #include "session_plan.h"
@@ -466,9 +465,9 @@ static int open_sinks(struct session *s)
 		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
 		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
 		s->sink_opts.recorded = true;
+		s->sink_opts.host = was.host;
 	} else {
 		s->sink_opts.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host;
-		s->sink_opts.container = container_id;
 	}
 	/* first, so that a wrong address is told before anything is written */
 	if (o->otlp)
@@ -510,7 +509,7 @@ static int open_stages(struct session *s)
 		/* what is stored was resolved when it was recorded */
 		.names = s->plan.names && !s->o->replay,
 		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
-		.info = s->o->record,
+		.info = s->o->record || s->o->otlp || s->o->format->ops == &sink_otlp_json,
 		/* entry probes alone tell of the outer launch first */
 		.inner = first(s)->ops->inner && !s->o->no_return,
 		.forgets = first(s)->ops->forgets ? count_forgets : NULL,
