@@ -102,6 +102,7 @@ case_gpu_nvtx() {
 	says 'NVTX_INJECTION64_PATH is set already'
 	expect_kinds kernel 4
 	# without it nothing of NVTX is touched
+	# shellcheck disable=SC2016 # the program's shell is to expand it
 	ct --gpu -- sh -c 'echo "nvtx=$NVTX_INJECTION64_PATH"'
 	grep -q '^nvtx=$' "$T/out" || fail "the variable is set: $(grep nvtx "$T/out")"
 }
@@ -333,6 +334,47 @@ case_gpu_no_cuda() {
 	ct --gpu -- /bin/true
 	ok_rc
 	says 'no agent came into the program'
+}
+
+# ---- a program that runs already ----
+
+# running ARGS...: the work program as one whose driver has a device open, which is what is asked before anything is brought into it: a
+# file of that name, which only its mount namespace has. Its pid in PID.
+running() {
+	unshare -m true 2> /dev/null || skip "no mount namespaces here"
+	unshare -m sh -c 'mount -t tmpfs none /dev && : > /dev/nvidia0 && exec 9< /dev/nvidia0 && echo $$ && exec "$0" "$@"' \
+		"$WORK" "$@" > "$T/work.out" 2> "$T/work.err" < /dev/null &
+	wait_for 5 grep -q . "$T/work.out"
+	PID=$(head -n 1 "$T/work.out")
+	wait_for 5 grep -q libcuda.so "/proc/$PID/maps"
+}
+
+case_gpu_attach() {
+	local fds i
+	running -p 1 -- -1 loop
+	sleep 0.2
+	fds=$(find "/proc/$PID/fd" -mindepth 1 | wc -l)
+	for i in 1 2 3; do
+		ct_json -v --gpu -d 1 -p "$PID"
+		ok_rc
+		[ "$(kinds kernel)" -gt 50 ] || fail "round $i: $(kinds kernel) kernels: $(tail -n 3 "$T/err")"
+		says 'the agent has left: .*CUPTI ended'
+		wait_for 5 no_agent
+		kill -0 "$PID" || fail "the program ended"
+	done
+	# what is left is the wake-up descriptor and the object's own, once
+	[ "$(find "/proc/$PID/fd" -mindepth 1 | wc -l)" -le $((fds + 2)) ] || fail "descriptors are left: $(ls -l "/proc/$PID/fd")"
+	kill -KILL "$PID"
+}
+
+case_cupti_attach() {
+	running -p 1 -- -1 loop
+	ct_json -v --source=cupti --gpu -d 1 -p "$PID"
+	ok_rc
+	[ "$(rows cudaLaunchKernel)" -gt 50 ] || fail "$(rows cudaLaunchKernel) launches: $(tail -n 3 "$T/err")"
+	[ "$(kinds kernel '"api":"cudaLaunchKernel"')" -gt 50 ] || fail "$(kinds kernel) kernels"
+	kill -0 "$PID" || fail "the program ended"
+	kill -KILL "$PID"
 }
 
 # ---- without root ----

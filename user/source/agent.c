@@ -22,6 +22,7 @@
 
 #include "../util/msg.h"
 #include "agent.h"
+#include "agent_attach.h"
 #include "agent_child.h"
 #include "agent_file.h"
 #include "agent_peer.h"
@@ -320,13 +321,33 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 	return a->calls && plan->cmd ? agent_child_open(&a->cmd, plan) : 0;
 }
 
+/* Into each process of -p. One that cannot have it is said to; all of them, and there is nothing to trace without probes. */
+static int attach_all(struct source *s)
+{
+	struct agent_source *a = s->priv;
+	char how[1800];
+	int err = agent_how(a->plan, -1, how, sizeof(how)), in = 0;
+
+	if (err)
+		msg_error("--cupti: %s: %s", a->plan->device.cupti, strerror(-err));
+	for (int i = 0; i < a->plan->npids && !err; i++) {
+		int fd = agent_attach(a->plan->pids[i], how);
+
+		if (fd >= 0 && !agent_connect_fd(s, fd, a->plan->pids[i]))
+			in++;
+	}
+	return err ? err : in || !a->calls ? 0 : -ECHILD;
+}
+
 static int start(struct source *s)
 {
 	struct agent_source *a = s->priv;
 	int err;
 
 	a->started_ns = now_ns();
-	if (!a->calls || !a->plan->cmd)
+	if (!a->plan->cmd)
+		return attach_all(s);
+	if (!a->calls)
 		return 0;
 	err = agent_child_start(&a->cmd);
 	if (err)
@@ -396,9 +417,9 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		if (a->calls && a->stopped_ns && a->npeers && now_ns() - a->stopped_ns < STOP_NS)
 			again = wait_a_little(a);
 	} while (again);
-	if (a->calls && a->plan->cmd && !a->stopped_ns) {
+	if (a->calls && !a->stopped_ns) {
 		/* what it left in its socket was read above, or is there still */
-		if (!agent_child_ended(&a->cmd) || a->npeers)
+		if (a->npeers || (a->plan->cmd && !agent_child_ended(&a->cmd)))
 			return 0;
 		tell_none(a);
 		return 1;
