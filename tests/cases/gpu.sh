@@ -342,6 +342,7 @@ case_gpu_no_cuda() {
 # file of that name, which only its mount namespace has. Its pid in PID.
 running() {
 	unshare -m true 2> /dev/null || skip "no mount namespaces here"
+	# shellcheck disable=SC2016 # it is the inner shell's
 	unshare -m sh -c 'mount -t tmpfs none /dev && : > /dev/nvidia0 && exec 9< /dev/nvidia0 && echo $$ && exec "$0" "$@"' \
 		"$WORK" "$@" > "$T/work.out" 2> "$T/work.err" < /dev/null &
 	wait_for 5 grep -q . "$T/work.out"
