@@ -197,10 +197,13 @@ static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	c->driver = driver_version();
-	newest = c->driver ? (int)(c->driver / 1000) : NEWEST;
 	dl_iterate_phdr(look, f);
 	toolkit(f);
+	/* In a program that runs the question would be a call in its trace. With CUDA started there, its driver is no older than its
+	 * cudart, and a libcupti that is loaded fits. */
+	if (agent.early || (!f->cupti[0] && (*wanted || f->cudart < OLDEST)))
+		c->driver = driver_version();
+	newest = c->driver ? (int)(c->driver / 1000) : f->cudart >= OLDEST ? f->cudart : NEWEST;
 	if (f->cupti[0])
 		ok = take(c, f->cupti, RTLD_NOLOAD, why, size);
 	else if (*wanted)

@@ -360,6 +360,8 @@ case_gpu_attach() {
 		ok_rc
 		[ "$(kinds kernel)" -gt 50 ] || fail "round $i: $(kinds kernel) kernels: $(tail -n 3 "$T/err")"
 		says 'the agent has left: .*CUPTI ended'
+		# no call in the trace is the agent's own
+		expect_rows cuDriverGetVersion 0
 		wait_for 5 no_agent
 		kill -0 "$PID" || fail "the program ended"
 	done
