@@ -332,6 +332,8 @@ static void test_ending(void)
 		nap(i * 150);
 		err = inject_how(&r, "v1 fd=N", 300);
 		added += !err;
+		if (err && err != -ESRCH && err != -EAGAIN)
+			printf("ending: %d, %s", err, said);
 		CHECK(err == 0 || err == -ESRCH || err == -EAGAIN);
 		if (!err)
 			close(r.sock);

@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "../proc/elf_read.h"
@@ -141,6 +142,9 @@ static uint64_t loaded_at(struct job *j)
 
 static int failed(struct job *j, int err, const char *what)
 {
+	/* what fails in a process that is ending fails for that */
+	if (inject_check_ended(j->pid))
+		err = -ESRCH;
 	if (err == -ESRCH)
 		msg_error("process %d ended while the agent was being added", (int)j->pid);
 	else if (err == -ETIME)
@@ -270,10 +274,42 @@ static int make_stub(struct job *j)
 	return err ? failed(j, err, "writing to its memory") : 0;
 }
 
-static int make_socket(struct job *j)
+/* Without pidfd_getfd (before 5.6, or forbidden): the target connects to an abstract address of ours, which it sees if
+ * it shares our network namespace. */
+static int connect_to_us(struct job *j, int64_t *fd)
 {
-	struct ucred peer = {};
-	socklen_t len = sizeof(peer);
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int s = socket(AF_UNIX, j->what->sock_type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
+	socklen_t len = sizeof(sa_family_t);
+	int64_t unused;
+
+	/* bound without a name, it gets a free one */
+	err = s < 0 || bind(s, (struct sockaddr *)&a, len) || listen(s, 1) ? -errno : 0;
+	len = sizeof(a);
+	if (!err && getsockname(s, (struct sockaddr *)&a, &len))
+		err = -errno;
+	if (!err)
+		err = inject_remote_write(&j->r, j->text, &a, len);
+	if (err)
+		failed(j, err, "making a socket");
+	if (!err)
+		err = call(j, fd, "socket", SYS_socket, AF_UNIX, (uint64_t)j->what->sock_type | SOCK_CLOEXEC, 0, 0, 0, 0);
+	if (!err)
+		j->sock = *fd;
+	if (!err)
+		err = call(j, &unused, "connecting to cudatrace (from another network namespace, without pidfd_getfd)", SYS_connect,
+			   (uint64_t)*fd, j->text, len, 0, 0, 0);
+	if (!err) {
+		j->result->sock = accept4(s, NULL, NULL, SOCK_CLOEXEC);
+		err = j->result->sock < 0 ? failed(j, -errno, "accepting its connection") : 0;
+	}
+	if (s >= 0)
+		close(s);
+	return err;
+}
+
+static int make_pair(struct job *j)
+{
 	int64_t unused;
 	int fds[2], err;
 
@@ -285,8 +321,21 @@ static int make_socket(struct job *j)
 	j->sock = fds[1];
 	j->result->sock = fetch(j, fds[0]);
 	err = call(j, &unused, "close", SYS_close, (uint64_t)fds[0], 0, 0, 0, 0, 0);
-	if (j->result->sock < 0)
-		return failed(j, j->result->sock, "fetching its socket (pidfd_getfd)");
+	if (err || j->result->sock >= 0)
+		return err;
+	err = call(j, &unused, "close", SYS_close, (uint64_t)fds[1], 0, 0, 0, 0, 0);
+	j->sock = -1;
+	return err ? err : connect_to_us(j, &unused);
+}
+
+static int make_socket(struct job *j)
+{
+	struct ucred peer = {};
+	socklen_t len = sizeof(peer);
+	int err = getenv("CUDATRACE_TEST_CONNECT") ? connect_to_us(j, &j->sock) : make_pair(j);
+
+	if (err)
+		return err;
 	if (getsockopt(j->result->sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.pid != j->pid) {
 		msg_error("process %d: the socket made there belongs to process %d", (int)j->pid, (int)peer.pid);
 		return -EPERM;
@@ -462,7 +511,7 @@ static int check_thread(struct job *j)
 			  "start it under cudatrace",
 			  (int)j->pid);
 	else if (err)
-		failed(j, err, "reading its seccomp filters");
+		err = failed(j, err, "reading its seccomp filters");
 	return err;
 }
 
@@ -480,7 +529,7 @@ static int stop_and_do(struct job *j)
 			  "start the program under cudatrace",
 			  (int)j->pid, j->what->limit_ms, (int)p.tid, p.why ? p.why : "?");
 	else if (err)
-		failed(j, err == -EAGAIN ? -ESRCH : err, "stopping a thread");
+		err = failed(j, err == -EAGAIN ? -ESRCH : err, "stopping a thread");
 	if (err)
 		return err;
 	err = check_thread(j);
@@ -540,10 +589,10 @@ static int prepare(struct job *j)
 	if (err)
 		return err;
 	err = inject_code_open(&j->code, j->target);
-	if (err == -ENOEXEC)
+	if (err == -ENOEXEC && !inject_check_ended(j->pid))
 		msg_error("process %d has no dlopen that is known (glibc's or musl's): start it under cudatrace", (int)j->pid);
 	else if (err)
-		failed(j, err, "reading its mappings");
+		err = failed(j, err, "reading its mappings");
 	return err;
 }
 

@@ -169,6 +169,14 @@ int inject_check(pid_t pid)
 	return err ? err : check_frozen(pid);
 }
 
+bool inject_check_ended(pid_t pid)
+{
+	char text[8192];
+	const char *state = host_status(pid, text, sizeof(text)) ? NULL : host_status_line(text, "State");
+
+	return !state || ((*state == 'Z' || *state == 'X') && number(text, "Threads", 0) <= 1);
+}
+
 void inject_check_refused(pid_t pid)
 {
 	char text[8192], scope[8] = "0";
