@@ -8,10 +8,14 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -72,8 +76,6 @@ static void begin_program(const char *program, const char *mode)
 
 static void begin(const char *mode)
 {
-	if (getenv("SHOW"))
-		printf("%ld %s\n", time(NULL) % 1000, mode);
 	begin_program("prog", mode);
 }
 
@@ -373,6 +375,40 @@ static void test_misbehaving(void)
 	end("vectors");
 }
 
+/* Where descriptors cannot be fetched from the target, it connects to us. */
+static void test_no_getfd(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 438, 0, 1), /* pidfd_getfd */
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { .len = 4, .filter = code };
+	int status = -1;
+	pid_t tracer;
+	long fds;
+
+	begin("nanosleep");
+	fds = count_in("fd", NULL);
+	fflush(stdout);
+	tracer = fork();
+	if (!tracer) {
+		struct inject_result r;
+		int say[2] = {};
+
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) || inject(&r))
+			_exit(1);
+		_exit(recv(r.sock, say, sizeof(say), 0) == sizeof(say) && say[0] == pid ? 0 : 2);
+	}
+	waitpid(tracer, &status, 0);
+	CHECK(status == 0);
+	CHECK(count_in("fd", NULL) == fds);
+	rounds();
+	end("nanosleep");
+}
+
 /* cudatrace is killed while the function runs: the program goes on as if nothing had been. */
 static void test_killed(const char *mode)
 {
@@ -595,6 +631,7 @@ int main(int argc, char **argv)
 	test_stop_and_go();
 	test_ending();
 	test_misbehaving();
+	test_no_getfd();
 	test_killed("vectors");
 	test_killed("cond");
 	test_no_object();
