@@ -235,8 +235,8 @@ static void test_never_eintr(const char *mode)
 	struct inject_result r;
 
 	begin(mode);
-	for (int i = 0; i < 20; i++) {
-		int err = inject_how(&r, "v1 fd=N", 150);
+	for (int i = 0; i < 8; i++) {
+		int err = inject_how(&r, "v1 fd=N", 100);
 
 		CHECK(err == 0 || err == -EAGAIN);
 		if (!err)
@@ -270,7 +270,7 @@ static void test_signals(void)
 		}
 		_exit(write(fds[1], sent, sizeof(sent)) != sizeof(sent));
 	}
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 10; i++) {
 		/* inside its handler it is at no safe point: another moment is found */
 		CHECK(!inject(&r));
 		check_answer(&r, i + 1);
@@ -306,7 +306,7 @@ static void test_stop_and_go(void)
 		}
 		_exit(0);
 	}
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 50; i++) {
 		int err = inject(&r);
 
 		CHECK(err == 0 || err == -EAGAIN);
@@ -327,11 +327,11 @@ static void test_ending(void)
 	struct inject_result r;
 	int added = 0;
 
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < 40; i++) {
 		int err;
 
 		begin("brief");
-		nap(i * 150);
+		nap(i * 300);
 		err = inject_how(&r, "v1 fd=N", 300);
 		added += !err;
 		if (err && err != -ESRCH && err != -EAGAIN)
@@ -415,7 +415,7 @@ static void test_killed(const char *mode)
 	pid_t tracer;
 
 	begin(mode);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 2; i++) {
 		fflush(stdout);
 		tracer = fork();
 		if (!tracer) {
@@ -623,7 +623,7 @@ int main(int argc, char **argv)
 		test_mode(modes[i], 5);
 	test_growth("nanosleep", 100);
 	test_growth("vectors", 100);
-	test_growth("many", 20);
+	test_growth("many", 10);
 	test_never_eintr("epoll");
 	test_never_eintr("sem");
 	test_never_eintr("recv");

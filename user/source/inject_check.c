@@ -51,6 +51,12 @@ static int check_state(pid_t pid, const char *text)
 		msg_error("process %d has ended", (int)pid);
 		return -ESRCH;
 	}
+	if (state && *state == 'Z') {
+		msg_error("the main thread of process %d has ended, and its files are not to be reached without it: start it under "
+			  "cudatrace",
+			  (int)pid);
+		return -ESRCH;
+	}
 	if (state && (*state == 'T' || *state == 't')) {
 		msg_error("process %d is stopped: let it go on first (kill -CONT %d)", (int)pid, (int)pid);
 		return -EAGAIN;

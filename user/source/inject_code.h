@@ -15,6 +15,7 @@ enum inject_kind {
 	INJECT_LIBC,
 	INJECT_LIBC_OPEN, /* a function of libc that holds none of its locks while it waits or calls back */
 	INJECT_LIBC_BASE, /* where threads begin */
+	INJECT_ENTRY,	  /* the program's first instructions, which call libc to call main */
 	INJECT_VDSO,
 	INJECT_NO_CODE,
 };
