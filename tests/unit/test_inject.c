@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_inject.c - injects into real programs (prog/inject_prog.c), which look whether anything of theirs has changed, and
- * reads the sentences of the refusals. As root, or as whoever may ptrace(2) its own children.
+ * test_inject.c - injects into real programs (prog/inject_prog.c), which look whether anything of theirs has changed,
+ * and reads the sentences of the refusals. As root, or as whoever may ptrace(2) its own children.
  *
  * test_inject PID SO [HOW]: injects into a process by hand.
  */
@@ -36,7 +36,7 @@ static char *so;
 static size_t so_bytes;
 static char said[4096]; /* on stderr, by the last inject() */
 
-/* ---- a program under test ------------------------------------------------------------------------------------ */
+/* ---- a program under test -------------------------------------------------------------------------------- */
 
 static struct shared *sh;
 static pid_t pid;
@@ -159,7 +159,7 @@ static void check_answer(struct inject_result *r, int starts)
 	close(r->sock);
 }
 
-/* ---- working programs ---------------------------------------------------------------------------------------- */
+/* ---- working programs ------------------------------------------------------------------------------------ */
 
 /* How much a process has of something: what a file of /proc/PID says, by lines or by a number. */
 static long count_in(const char *name, const char *key)
@@ -344,7 +344,7 @@ static void test_ending(void)
 	CHECK(added > 0);
 }
 
-/* ---- objects that misbehave ----------------------------------------------------------------------------------- */
+/* ---- objects that misbehave ------------------------------------------------------------------------------ */
 
 static void test_misbehaving(void)
 {
@@ -474,7 +474,7 @@ static void test_no_object(void)
 	end("nanosleep");
 }
 
-/* ---- refusals ----------------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------------------- */
 
 static void refused(const char *program, const char *mode, int want, const char *words)
 {
@@ -574,7 +574,7 @@ static void test_refusals(void)
 	test_not_there();
 }
 
-/* ---- by hand, and all of it ------------------------------------------------------------------------------------------- */
+/* ---- by hand, and all of it ------------------------------------------------------------------------------ */
 
 static int by_hand(const char *how)
 {

@@ -3,8 +3,9 @@
  * inject.c - see inject.h: the sequence, its limits and its messages.
  *
  * In the stopped thread: mmap of a stack of our own; a memfd that holds the object and, after it, a page of code for
- * calls; that page mapped; a socketpair, of which we fetch one end; dlopen of the memfd; the function; everything but the
- * object and the socket given back. What was loaded earlier is found by its memfd's name, which has a hash of its bytes.
+ * calls; that page mapped; a socketpair, of which we fetch one end; dlopen of the memfd; the function; everything but
+ * the object and the socket given back. What was loaded earlier is found by its memfd's name, which has a hash of its
+ * bytes.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -189,14 +190,14 @@ static int check_thread(struct inject_job *j)
 	int err = inject_regs_shadow(j->r.tid) ? -ENOTSUP : inject_seccomp_check(j->r.tid, &name);
 
 	if (err == -ENOTSUP)
-		msg_error("process %d has shadow stacks (CET), which what is to be called there would not fit: start it under cudatrace, or "
-			  "without x86_shstk in GLIBC_TUNABLES",
+		msg_error("process %d has shadow stacks (CET), which what is to be called there would not fit: start it "
+			  "under cudatrace, or without x86_shstk in GLIBC_TUNABLES",
 			  (int)j->pid);
 	else if (err == -EACCES)
 		msg_error("process %d has a seccomp filter that forbids %s: start it under cudatrace", (int)j->pid, name);
 	else if (err == -EPERM)
-		msg_error("process %d has a seccomp filter, and what it forbids cannot be known without CAP_SYS_ADMIN: run as root, or "
-			  "start it under cudatrace",
+		msg_error("process %d has a seccomp filter, and what it forbids cannot be known without CAP_SYS_ADMIN: run as "
+			  "root, or start it under cudatrace",
 			  (int)j->pid);
 	else if (err)
 		err = inject_make_failed(j, err, "reading its seccomp filters");
@@ -213,8 +214,8 @@ static int stop_and_do(struct inject_job *j)
 	if (err == -EPERM || err == -EACCES)
 		inject_check_refused(j->pid);
 	else if (err == -EAGAIN && p.tid)
-		msg_error("no thread of process %d was found at a safe point within %d ms (thread %d, the last, was %s): try again, or "
-			  "start the program under cudatrace",
+		msg_error("no thread of process %d was found at a safe point within %d ms (thread %d, the last, was %s): try "
+			  "again, or start the program under cudatrace",
 			  (int)j->pid, j->what->limit_ms, (int)p.tid, p.why ? p.why : "?");
 	else if (err)
 		err = inject_make_failed(j, err == -EAGAIN ? -ESRCH : err, "stopping a thread");
@@ -269,7 +270,8 @@ static int prepare(struct inject_job *j)
 	if (err)
 		return inject_make_failed(j, err, "opening it");
 	if (j->what->ready && !j->what->ready(j->what->ctx, j->target)) {
-		msg_error("process %d has not used CUDA yet, and the agent must not be the first: try again when it has", (int)j->pid);
+		msg_error("process %d has not used CUDA yet, and the agent must not be the first: try again when it has",
+			  (int)j->pid);
 		return -EAGAIN;
 	}
 	inject_make_name(j);

@@ -108,8 +108,8 @@ static int check_dumpable(pid_t pid, const char *text)
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	if (stat(path, &st) || (long)st.st_uid == euid)
 		return 0;
-	msg_error("process %d protects its memory (it is not dumpable: see prctl(2), PR_SET_DUMPABLE), which is respected: start it "
-		  "under cudatrace instead",
+	msg_error("process %d protects its memory (it is not dumpable: see prctl(2), PR_SET_DUMPABLE), which is respected: "
+		  "start it under cudatrace instead",
 		  (int)pid);
 	return -EPERM;
 }
@@ -202,8 +202,8 @@ void inject_check_refused(pid_t pid)
 		msg_error("process %d may not be traced by you (kernel.yama.ptrace_scope is %c): run as root, or set it to 0",
 			  (int)pid, scope[0]);
 	else
-		msg_error("process %d may not be traced: it is not dumpable, or a security module (SELinux, AppArmor), a container or "
-			  "its capabilities forbid it: start it under cudatrace",
+		msg_error("process %d may not be traced: it is not dumpable, or a security module (SELinux, AppArmor), a container "
+			  "or its capabilities forbid it: start it under cudatrace",
 			  (int)pid);
 }
 

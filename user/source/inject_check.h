@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inject_check.h - whether a process may be injected into at all: asked before anything of it is touched. Each refusal is
- * one message.
+ * inject_check.h - whether a process may be injected into at all: asked before anything of it is touched. Each refusal
+ * is one message.
  */
 #ifndef CT_INJECT_CHECK_H
 #define CT_INJECT_CHECK_H

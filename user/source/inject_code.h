@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inject_code.h - what code a process has that injection cares about: its loader, its libc, whose allocator it uses, and
- * where dlopen is. From its mappings and their files; nothing is stopped for it.
+ * inject_code.h - what code a process has that injection cares about: its loader, its libc, whose allocator it uses,
+ * and where dlopen is. From its mappings and their files; nothing is stopped for it.
  */
 #ifndef CT_INJECT_CODE_H
 #define CT_INJECT_CODE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * inject_make.c - see inject_make.h: a stack; a memfd that has the object and, on a page of its own after it, code for
- * calls; that page mapped; a socket. What was loaded earlier is found by its memfd's name, which has a hash of its bytes.
+ * calls; that page mapped; a socket. What was loaded earlier is found by its memfd's name, which has a hash of its
+ * bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -135,8 +136,8 @@ int inject_make_failed(struct inject_job *j, int err, const char *what)
 }
 
 /* A system call of the target's; its own failure is a failure too. */
-static int call(struct inject_job *j, int64_t *result, const char *name, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-		uint64_t e, uint64_t f)
+static int call(struct inject_job *j, int64_t *result, const char *name, long nr, uint64_t a, uint64_t b, uint64_t c,
+		uint64_t d, uint64_t e, uint64_t f)
 {
 	int err = inject_remote_syscall(&j->r, result, nr, a, b, c, d, e, f);
 
@@ -181,15 +182,16 @@ static int fetch(struct inject_job *j, int64_t fd)
 static int make_memfd(struct inject_job *j)
 {
 	const char *name = j->result->reused ? "cudatrace-call" : j->name;
+	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	int64_t fd;
 	int err = inject_remote_write(&j->r, j->text, name, strlen(name) + 1);
 
 	if (err)
 		return inject_make_failed(j, err, "writing to its memory");
 	/* before 6.3 the kernel knows no MFD_EXEC, and needs none */
-	err = inject_remote_syscall(&j->r, &fd, SYS_memfd_create, j->text, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC, 0, 0, 0, 0);
+	err = inject_remote_syscall(&j->r, &fd, SYS_memfd_create, j->text, flags | MFD_EXEC, 0, 0, 0, 0);
 	if (!err && fd == -EINVAL)
-		err = inject_remote_syscall(&j->r, &fd, SYS_memfd_create, j->text, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0);
+		err = inject_remote_syscall(&j->r, &fd, SYS_memfd_create, j->text, flags, 0, 0, 0, 0);
 	if (!err && fd < 0)
 		err = (int)fd;
 	if (err)
@@ -240,7 +242,9 @@ int inject_make_stub(struct inject_job *j)
 		return err;
 	inject_regs_stub(&len, &ret);
 	j->stub = (uint64_t)at;
-	j->r.code = (struct inject_code_at){ .syscall = j->stub, .ret = j->stub + ret, .word_at = j->text + INJECT_TEXT_BYTES };
+	j->r.code = (struct inject_code_at){
+		.syscall = j->stub, .ret = j->stub + ret, .word_at = j->text + INJECT_TEXT_BYTES
+	};
 	err = inject_remote_arm(&j->r);
 	return err ? inject_make_failed(j, err, "writing to its memory") : 0;
 }
@@ -284,7 +288,8 @@ static int make_pair(struct inject_job *j)
 	int64_t unused;
 	int fds[2], err;
 
-	err = call(j, &unused, "socketpair", SYS_socketpair, AF_UNIX, (uint64_t)j->what->sock_type | SOCK_CLOEXEC, 0, j->text, 0, 0);
+	err = call(j, &unused, "socketpair", SYS_socketpair, AF_UNIX, (uint64_t)j->what->sock_type | SOCK_CLOEXEC, 0, j->text,
+		   0, 0);
 	if (!err)
 		err = target_read(j->target, j->text, fds, sizeof(fds));
 	if (err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inject_remote.h - one stopped thread of another process: system calls and functions that it is made to call, memory of
- * its process, and letting it go as it was. Knows ptrace(2) and neither what is called nor why. All calls come from one
- * thread of ours; what could not be let go is let go by the kernel when that thread ends.
+ * inject_remote.h - one stopped thread of another process: system calls and functions that it is made to call, memory
+ * of its process, and letting it go as it was. Knows ptrace(2) and neither what is called nor why. All calls come from
+ * one thread of ours; what could not be let go is let go by the kernel when that thread ends.
  */
 #ifndef CT_INJECT_REMOTE_H
 #define CT_INJECT_REMOTE_H
@@ -39,8 +39,8 @@ int inject_remote_begin(struct inject_remote *);
 int inject_remote_arm(struct inject_remote *);
 int inject_remote_write(struct inject_remote *, uint64_t addr, const void *, size_t len);
 /* Makes a system call. Returns 0 and its result (-errno of the target's) in *result, or -errno of ours. */
-int inject_remote_syscall(struct inject_remote *, int64_t *result, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-			  uint64_t e, uint64_t f);
+int inject_remote_syscall(struct inject_remote *, int64_t *result, long nr, uint64_t a, uint64_t b, uint64_t c,
+			  uint64_t d, uint64_t e, uint64_t f);
 /* Calls a function. Returns 0; -ETIME: it waits for a lock and was given up, nothing else may be called; -EFAULT: it
  * crashed (r->fault); or -errno. */
 int inject_remote_call(struct inject_remote *, int64_t *result, uint64_t fn, uint64_t a, uint64_t b, int limit_ms);
