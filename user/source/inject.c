@@ -151,11 +151,12 @@ static void give_back(struct inject_job *j)
 	if (j->stub) {
 		/* not by itself */
 		r->code = inject_code_functions(j->code)->calls;
-		if (r->code.ret && !inject_remote_arm(r))
+		if (r->code.ret && !inject_remote_arm(r, r->stack + r->stack_bytes))
 			inject_remote_syscall(r, &unused, SYS_munmap, j->stub, j->page, 0, 0, 0, 0);
 		r->code = inject_code_functions(j->code)->calls;
 	}
-	r->sp = 0;
+	if (!r->home || !r->code.ret || inject_remote_arm(r, r->home))
+		r->sp = 0;
 	inject_remote_syscall(r, &unused, SYS_munmap, r->stack, r->stack_bytes, 0, 0, 0, 0);
 }
 
@@ -165,6 +166,7 @@ static int in_thread(struct inject_job *j)
 
 	j->r.code = inject_code_functions(j->code)->calls;
 	j->result->reused = inject_make_loaded(j);
+	j->r.home = inject_make_home(j);
 	err = inject_remote_begin(&j->r);
 	if (err)
 		return inject_make_failed(j, err, "ptrace");

@@ -27,6 +27,7 @@
 #define MFD_EXEC 0x10u
 #endif
 #define STACK_BYTES (1u << 20)
+#define HOME_BYTES (64u << 10) /* that a thread's own stack has left, for a frame on it */
 
 /* ---- the object ----------------------------------------------------------------------------------------- */
 
@@ -146,6 +147,24 @@ static int call(struct inject_job *j, int64_t *result, const char *name, long nr
 	return err ? inject_make_failed(j, err, name) : 0;
 }
 
+/* Below the red zone a stack is free; whether it is a stack, and has room, is what has to be known. It is if it is the
+ * main thread's or has the thread's own descriptor above, as the stacks that libc makes have; one that the program made
+ * for coroutines may end just below. */
+uint64_t inject_make_home(struct inject_job *j)
+{
+	uint64_t tls = inject_regs_tls(j->r.tid, &j->r.saved);
+	struct inject_thread t;
+	const struct target_map *m;
+
+	inject_regs_thread(&j->r.saved, &t);
+	m = target_map_at(j->target, t.sp);
+	if (!m || !m->write || t.sp - m->start < HOME_BYTES)
+		return 0;
+	if (strcmp(m->path, "[stack]") && (m->ino || tls <= t.sp || tls >= m->end))
+		return 0;
+	return (t.sp - INJECT_RED_ZONE) & ~15ull;
+}
+
 int inject_make_stack(struct inject_job *j)
 {
 	int64_t at, unused;
@@ -157,7 +176,7 @@ int inject_make_stack(struct inject_job *j)
 	j->r.stack = (uint64_t)at;
 	j->r.stack_bytes = STACK_BYTES;
 	if (j->r.code.ret) {
-		err = inject_remote_arm(&j->r);
+		err = inject_remote_arm(&j->r, j->r.stack + j->r.stack_bytes);
 		if (err)
 			return inject_make_failed(j, err, "writing to its memory");
 	}
@@ -245,7 +264,7 @@ int inject_make_stub(struct inject_job *j)
 	j->r.code = (struct inject_code_at){
 		.syscall = j->stub, .ret = j->stub + ret, .word_at = j->text + INJECT_TEXT_BYTES
 	};
-	err = inject_remote_arm(&j->r);
+	err = inject_remote_arm(&j->r, j->r.stack + j->r.stack_bytes);
 	return err ? inject_make_failed(j, err, "writing to its memory") : 0;
 }
 

@@ -37,6 +37,9 @@ void inject_make_name(struct inject_job *);
 int inject_make_symbol(struct inject_job *);
 uint64_t inject_make_loaded(struct inject_job *);
 
+/* Where the thread's own stack has room for one frame of a signal, downwards; 0: that is not certain. */
+uint64_t inject_make_home(struct inject_job *);
+
 /* In this order; each returns 0, or -errno after one message. */
 int inject_make_stack(struct inject_job *);
 int inject_make_stub(struct inject_job *);

@@ -36,8 +36,10 @@ struct inject_code_at {
 
 #if defined(__x86_64__)
 #define INJECT_RET_BYTES 8 /* of the return address on the stack */
+#define INJECT_RED_ZONE 128
 #else
 #define INJECT_RET_BYTES 0
+#define INJECT_RED_ZONE 0
 #endif
 
 /* Of a thread that is stopped. Returns 0 or -errno; inject_regs_free() in any case. */
@@ -48,6 +50,7 @@ int inject_regs_restore(pid_t tid, const struct inject_regs *);
 void inject_regs_free(struct inject_regs *);
 
 void inject_regs_thread(const struct inject_regs *, struct inject_thread *);
+uint64_t inject_regs_tls(pid_t tid, const struct inject_regs *); /* the thread pointer; 0: not known */
 /* The system call that the stop interrupted; -1: none. */
 long inject_regs_syscall(const struct inject_regs *);
 /* It has returned EINTR because of the stop, as those do that the kernel never restarts. */

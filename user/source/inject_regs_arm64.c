@@ -143,6 +143,15 @@ void inject_regs_thread(const struct inject_regs *r, struct inject_thread *t)
 	memcpy(t->regs, &u->regs[19], sizeof(t->regs));
 }
 
+uint64_t inject_regs_tls(pid_t tid, const struct inject_regs *r)
+{
+	uint64_t tls = 0;
+	size_t len = sizeof(tls);
+
+	(void)r;
+	return get_set(tid, NT_ARM_TLS, &tls, &len) ? 0 : tls;
+}
+
 long inject_regs_syscall(const struct inject_regs *r)
 {
 	(void)r; /* the kernel has forgotten it before the stop */

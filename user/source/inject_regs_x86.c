@@ -131,6 +131,12 @@ void inject_regs_thread(const struct inject_regs *r, struct inject_thread *t)
 	t->regs[4] = u->r15;
 }
 
+uint64_t inject_regs_tls(pid_t tid, const struct inject_regs *r)
+{
+	(void)tid;
+	return of(r)->fs_base;
+}
+
 long inject_regs_syscall(const struct inject_regs *r)
 {
 	return (long)of(r)->orig_rax >= 0 ? (long)of(r)->orig_rax : -1;

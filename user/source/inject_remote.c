@@ -178,7 +178,7 @@ int inject_remote_begin(struct inject_remote *r)
 	if (ptrace((enum __ptrace_request)PTRACE_GETSIGMASK, r->tid, 8, &r->mask) < 0)
 		return -errno;
 	r->changed = true;
-	return set_mask(r, ~SYNCHRONOUS);
+	return r->home && r->code.ret ? inject_remote_arm(r, r->home) : 0;
 }
 
 int inject_remote_write(struct inject_remote *r, uint64_t addr, const void *bytes, size_t len)
@@ -192,7 +192,7 @@ int inject_remote_write(struct inject_remote *r, uint64_t addr, const void *byte
 	return (size_t)n == len ? 0 : -EFAULT;
 }
 
-int inject_remote_arm(struct inject_remote *r)
+int inject_remote_arm(struct inject_remote *r, uint64_t top)
 {
 	uint8_t *buf = malloc(FRAME_MAX);
 	uint64_t at = 0;
@@ -201,7 +201,7 @@ int inject_remote_arm(struct inject_remote *r)
 
 	if (!buf)
 		return -ENOMEM;
-	n = inject_regs_frame(&r->saved, r->mask, r->stack + r->stack_bytes, r->code.ret, buf, FRAME_MAX, &at, &r->sp);
+	n = inject_regs_frame(&r->saved, r->mask, top, r->code.ret, buf, FRAME_MAX, &at, &r->sp);
 	err = n < 0 ? (int)n : inject_remote_write(r, at, buf, (size_t)n);
 	free(buf);
 	return err;
@@ -271,6 +271,10 @@ int inject_remote_syscall(struct inject_remote *r, int64_t *result, long nr, uin
 	}
 	r->entered = false;
 	err = inject_regs_set_syscall(r->tid, &r->saved, &r->code, sp, nr, args);
+	/* from here on the frame, or our end of it, puts the mask back */
+	if (!err && !r->masked)
+		err = set_mask(r, ~SYNCHRONOUS);
+	r->masked = true;
 	err = err ? err : step(r, until_ns);
 	err = err ? err : step(r, until_ns);
 	err = err ? err : inject_regs_get(r->tid, &seen, &seen_sp, result, &handed);
