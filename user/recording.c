@@ -160,6 +160,10 @@ int recording_open(struct recording *r, const struct opts *o, const struct sink_
 		msg_error("no memory to start with");
 		return -ENOMEM;
 	}
+	if (!strcmp(r->path, "-")) {
+		msg_error("-o: a recording goes into a file, not to standard output");
+		return -EINVAL;
+	}
 	if (o->last_ns)
 		err = conditions(r, o->dump_on ? o->dump_on : "signal");
 	r->file.path = r->path;

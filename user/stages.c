@@ -40,6 +40,21 @@ static void add_parts(struct stages *st, struct event *ev)
 	}
 }
 
+/* A call that is not within the window: a recording has it all the same, hidden, where it says what later ones work on; the
+ * filter knows which. False: it is not to be looked at further. */
+static bool outside(struct stages *st, struct event *ev)
+{
+	const struct ct_hdr *h = ev->rec;
+
+	if (!st->filter->stores || h->kind != CT_CALL || h->size > sizeof(st->hidden))
+		return false;
+	memcpy(&st->hidden, h, h->size);
+	st->hidden.call.h.flags |= CT_F_HIDDEN;
+	ev->rec = &st->hidden.call.h;
+	ev->number = 0;
+	return true;
+}
+
 /* The last stage. */
 static int show(void *ctx, struct event *ev)
 {
@@ -59,10 +74,11 @@ static int show(void *ctx, struct event *ev)
 		if (err)
 			return err;
 	}
-	if (st->window && !window_has(st->window, rec))
+	if (st->window && !window_has(st->window, rec) && !outside(st, ev))
 		return 0;
 	if (!filter_match(st->filter, ev))
 		return 0;
+	rec = ev->rec;
 	add_parts(st, ev);
 	for (int i = 0; i < st->nsinks; i++) {
 		int n = st->sinks[i].ops->event(&st->sinks[i], ev);

@@ -22,6 +22,10 @@ struct stages {
 	const struct filter *filter;
 	struct window *window; /* NULL: all of it; the session's */
 	bool no_stacks; /* calls are shown without theirs, though they have them */
+	union {
+		struct ct_call call;
+		char room[sizeof(struct ct_call) + CT_DATA_MAX + 8];
+	} hidden;
 	struct sink *sinks;
 	int nsinks;
 	uint64_t shown; /* rows */
