@@ -48,9 +48,9 @@ static bool outside(struct stages *st, struct event *ev)
 
 	if (!st->filter->stores || h->kind != CT_CALL || h->size > sizeof(st->hidden))
 		return false;
-	memcpy(&st->hidden, h, h->size);
-	st->hidden.call.h.flags |= CT_F_HIDDEN;
-	ev->rec = &st->hidden.call.h;
+	memcpy(st->hidden, h, h->size);
+	((struct ct_hdr *)st->hidden)->flags |= CT_F_HIDDEN;
+	ev->rec = (const struct ct_hdr *)st->hidden;
 	ev->number = 0;
 	return true;
 }

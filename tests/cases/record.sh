@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 # shellcheck source=tests/lib.sh
 # record.sh - recordings: what was stored is printed as it would have been, whatever ended the recorder; files of a size, the
 # last seconds, and the stretches of a trace that are shown at all.
