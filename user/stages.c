@@ -47,12 +47,13 @@ static void add_parts(struct stages *st, struct event *ev)
 static bool outside(struct stages *st, struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
+	struct ct_hdr *copy;
 
 	if (!st->filter->stores || h->kind != CT_CALL || h->size > sizeof(st->hidden))
 		return false;
-	memcpy(st->hidden, h, h->size);
-	((struct ct_hdr *)st->hidden)->flags |= CT_F_HIDDEN;
-	ev->rec = (const struct ct_hdr *)st->hidden;
+	copy = memcpy(st->hidden, h, h->size);
+	copy->flags |= CT_F_HIDDEN;
+	ev->rec = copy;
 	ev->number = 0;
 	return true;
 }
