@@ -131,7 +131,14 @@ static int nested(void *ctx, const struct ct_hdr *rec)
 static int resolved(void *ctx, const struct ct_hdr *rec)
 {
 	struct stages *st = ctx;
+	int err;
 
+	/* made by resolve: the table has not seen it */
+	if (rec->kind == CT_PROCESS_INFO) {
+		err = process_table_record(st->procs, rec);
+		if (err)
+			return err;
+	}
 	if (st->window && rec->kind == CT_CALL)
 		window_call(st->window, (const struct ct_call *)rec);
 	return st->nest && !(rec->kind == CT_CALL && rec->flags & CT_F_PENDING) ? nest_record(st->nest, rec) :

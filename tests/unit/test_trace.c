@@ -523,6 +523,45 @@ static void test_versions(void)
 	reader_close(r);
 }
 
+/* A row that has moved: the file was written where the function stood in another place of the table. What is found is the
+ * function of that name, wherever it stands now. */
+static void test_moved(void)
+{
+	struct list in = { 0 }, out = { 0 };
+	struct reader_stats s;
+	struct made_call made;
+	int moved = 0;
+
+	for (int a = 0; a < api_nfuncs && moved < 20; a++) {
+		for (int b = a + 1; b < api_nfuncs; b++) {
+			struct ct_call *c;
+
+			if (api_funcs[a].domain != api_funcs[b].domain || api_funcs[a].class != api_funcs[b].class ||
+			    strlen(api_funcs[a].name) != strlen(api_funcs[b].name) || api_funcs[a].since != api_funcs[b].since ||
+			    api_next(api_funcs[b].name, b) >= 0 || api_next(api_funcs[b].name, -1) != b ||
+			    funcs_layout(a) != funcs_layout(b))
+				continue;
+			c = make_call(&made, api_funcs[a].name, CT_CALL, 0, 0, U(1), U(2), U(3), U(4), U(5), U(6), U(7), U(8), U(9),
+				      U(10), U(11), U(12));
+			if (!c || c->func != a)
+				break;
+			drop(&in);
+			drop(&out);
+			add(&in, &c->h);
+			write_list(&in, NULL);
+			CHECK(patch_trace(path, api_funcs[a].name, api_funcs[b].name, 0) == 1);
+			CHECK(!read_list(&out, &s) && out.n == 1 && !s.malformed);
+			c->func = (uint16_t)b;
+			CHECK(out.len == c->h.size && !memcmp(out.bytes, c, out.len));
+			moved++;
+			break;
+		}
+	}
+	CHECK(moved >= 10);
+	drop(&in);
+	drop(&out);
+}
+
 /* What the first versions wrote is read by all later ones. */
 static void test_stored(void)
 {
@@ -760,6 +799,7 @@ int main(void)
 	test_flips();
 	test_hostile();
 	test_versions();
+	test_moved();
 	test_stored();
 	test_no_recording();
 	test_range();
