@@ -641,13 +641,24 @@ static void test_range(void)
 			CHECK(!writer_flush(w));
 	}
 	CHECK(!writer_end(w, "reason finished\n") && !writer_close(w));
-	CHECK(!reader_open(&r, path));
-	reader_range(r, 1042, 1055);
-	while (reader_next(r, &rec) == 1)
-		n += rec->start_ns >= 1040 && rec->start_ns < 1060;
-	reader_stats(r, &s);
-	CHECK(n == 20 && s.records == 20 && s.blocks == 10 && !s.lost_records);
-	reader_close(r);
+	/* with its index, with one that is damaged, and without: the same */
+	for (int how = 0; how < 3; how++) {
+		static const size_t back[] = { 0, 100, 0 };
+		size_t len;
+		char *bytes = read_file(path, &len);
+
+		bytes[len - 1 - back[how]] ^= how == 1;
+		write_file(bytes, how == 2 ? len - 1 : len);
+		free(bytes);
+		CHECK(!reader_open(&r, path));
+		reader_range(r, 1042, 1055);
+		n = 0;
+		while (reader_next(r, &rec) == 1)
+			n += rec->start_ns >= 1040 && rec->start_ns < 1060;
+		reader_stats(r, &s);
+		CHECK(n == 20 && s.records == 20 && s.blocks == 10 && !s.lost_records && s.ended && s.indexed == !how);
+		reader_close(r);
+	}
 }
 
 /* ---- beginning anew ----------------------------------------------------------------------------------- */

@@ -228,7 +228,7 @@ static void progress(struct trace_sink *t, uint64_t now_ns)
 	if (!t->file->progress || took < FLUSH_NS)
 		return;
 	bytes += t->ring ? ring_buf_bytes(t->ring) : writer_bytes(t->writer);
-	fprintf(stderr, "\r%llu calls, %.0f/s, %.1f MB%s, %llu lost \b", (unsigned long long)t->calls,
+	fprintf(stderr, "\r%llu calls, %.0f/s, %.1f MB%s, %llu lost  ", (unsigned long long)t->calls,
 		(double)(t->calls - t->told_calls) * 1e9 / (double)took, (double)bytes / 1e6, t->ring ? " in memory" : "",
 		(unsigned long long)t->lost);
 	t->told_calls = t->calls;
