@@ -216,7 +216,7 @@ static int trace_event(struct sink *s, const struct event *ev)
 		/* what cannot be written now stays in memory: the trace goes on */
 		dump(t, api_failed((const struct ct_call *)ev->rec) ? "failed call" : "call");
 	}
-	return err ? err : call;
+	return err ? err : call || (ev->rec->kind >= CT_KERNEL && ev->rec->kind <= CT_EVENT);
 }
 
 /* ---- time --------------------------------------------------------------------------------------------- */
