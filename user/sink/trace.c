@@ -281,7 +281,7 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	if (!t->ring)
 		err = open_writer(t, t->file->path);
-	return err;
+	return err ? -EINVAL : 0; /* what it was has been said */
 }
 
 /* As replay_losses() and replay_recorded() read it. */
