@@ -26,8 +26,10 @@
 /* ---- sending (counters_send.c) ---- */
 
 void send_open(int fd);
-/* A record, whole. From any thread. Never blocks: what finds no room is counted and told of later by a CT_LOST. */
+/* A record, whole; it goes with the next send_flush(). From any thread. Never blocks: what finds no room is counted and
+ * told of later by a CT_LOST. */
 void send_record(const void *rec);
+void send_flush(void);
 /* The same for what later records refer to: waits for room, a second at most. */
 void send_definition(const void *rec);
 /* A message for people, one sentence. Waits for room, a second at most. */

@@ -215,6 +215,7 @@ static void sample_all(void)
 				sample_nvml(d);
 			}
 		}
+		send_flush();
 		if (now >= decode_ns)
 			decode_ns = now + tick;
 	}

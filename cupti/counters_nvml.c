@@ -299,6 +299,7 @@ static void send_event(uint32_t device, enum ct_event_type type, uint64_t code, 
 	r.e.text_len = (uint32_t)len;
 	memcpy(r.e.text, text, len);
 	send_record(&r.e);
+	send_flush();
 }
 
 /* An event when what holds the clocks back has changed; the first reading only if something does. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_send.c - records go to cudatrace by the socket, from the thread that samples and from the one that waits for
- * events. Sampling never waits for a reader: what does not fit is counted.
+ * counters_send.c - records go to cudatrace by the socket, many to a message, from the thread that samples and from the one that
+ * waits for events. Sampling never waits for a reader: what does not fit is counted.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,6 +21,8 @@ static int sock = -1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t lost[CT_LOSS_END];
 static volatile bool gone;
+static char batch[COUNTERS_MESSAGE_MAX / 2]; /* well below what a socket takes at once */
+static size_t batch_len;
 
 uint64_t clock_ns(int clock)
 {
@@ -79,7 +81,30 @@ static int put(const void *msg, size_t n, int wait_ms)
 	}
 }
 
-/* With the lock held. */
+/* ---- records, several to a message; all with the lock held ---- */
+
+/* What is there goes, if there is room. */
+static int flush(int wait_ms)
+{
+	int err = batch_len ? put(batch, batch_len, wait_ms) : 0;
+
+	if (err != -EAGAIN)
+		batch_len = 0;
+	return err;
+}
+
+/* False: there is no room for it. */
+static bool append(const void *rec, size_t size)
+{
+	if (batch_len + size > sizeof(batch))
+		flush(0);
+	if (batch_len + size > sizeof(batch))
+		return false;
+	memcpy(batch + batch_len, rec, size);
+	batch_len += size;
+	return true;
+}
+
 static void tell_losses(void)
 {
 	for (uint32_t i = 0; i < CT_LOSS_END; i++) {
@@ -88,7 +113,7 @@ static void tell_losses(void)
 		if (!lost[i])
 			continue;
 		l.h.start_ns = l.h.end_ns = clock_ns(CLOCK_MONOTONIC);
-		if (put(&l, sizeof(l), 0))
+		if (!append(&l, sizeof(l)))
 			return;
 		lost[i] = 0;
 	}
@@ -100,8 +125,15 @@ void send_record(const void *rec)
 
 	pthread_mutex_lock(&lock);
 	tell_losses();
-	if (put(rec, h->size, 0) == -EAGAIN)
+	if (!append(rec, h->size))
 		lost[CT_LOSS_AGENT]++;
+	pthread_mutex_unlock(&lock);
+}
+
+void send_flush(void)
+{
+	pthread_mutex_lock(&lock);
+	flush(0);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -110,8 +142,10 @@ void send_definition(const void *rec)
 	const struct ct_hdr *h = rec;
 
 	pthread_mutex_lock(&lock);
-	if (put(rec, h->size, PATIENCE_MS) == -EAGAIN)
+	flush(PATIENCE_MS);
+	if (!append(rec, h->size))
 		lost[CT_LOSS_AGENT]++;
+	flush(PATIENCE_MS);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -141,6 +175,7 @@ void send_text(enum counters_level level, const char *fmt, ...)
 	m.t.level = level;
 	m.t.len = (__u32)n;
 	pthread_mutex_lock(&lock);
+	flush(PATIENCE_MS);
 	put(&m, m.t.h.size, PATIENCE_MS);
 	pthread_mutex_unlock(&lock);
 }
@@ -151,7 +186,9 @@ void send_kind(enum counters_kind kind)
 
 	h.start_ns = h.end_ns = clock_ns(CLOCK_MONOTONIC);
 	pthread_mutex_lock(&lock);
+	flush(PATIENCE_MS);
 	tell_losses();
+	flush(PATIENCE_MS);
 	put(&h, sizeof(h), PATIENCE_MS);
 	pthread_mutex_unlock(&lock);
 }

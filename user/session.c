@@ -20,7 +20,6 @@
 #include "clocks.h"
 #include "loop.h"
 #include "pending.h"
-#include "proc/container.h"
 #include "recording.h"
 #include "session.h"
 #include "session_plan.h"
@@ -466,9 +465,9 @@ static int open_sinks(struct session *s)
 		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
 		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
 		s->sink_opts.recorded = true;
+		s->sink_opts.host = was.host;
 	} else {
 		s->sink_opts.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host;
-		s->sink_opts.container = container_id;
 	}
 	/* first, so that a wrong address is told before anything is written */
 	if (o->otlp)

@@ -164,6 +164,29 @@ def their_reports(path):
         check(os.path.basename(script), (0, True), (run.returncode, run.stdout.count("\n") > 1))
 
 
+def golden(folder):
+    """Every row of a stored recording: two processes, two devices, graphs, losses."""
+    path, name = os.path.join(folder, "two.sqlite"), "tests/golden/nsys.txt"
+    subprocess.run([ct, "replay", "-k", "--format", "nsys-sqlite", "-o", path, "tests/traces/two.ctrace"], check=True,
+                   stderr=subprocess.DEVNULL, timeout=60)
+    two = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    lines = []
+    for (table,) in two.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid").fetchall():
+        columns = [row[1] for row in two.execute(f"PRAGMA table_info({table})")]
+        lines.append(f"== {table}")
+        for row in two.execute(f"SELECT * FROM {table}"):
+            # of a row what is there; not what is this version's or this place's
+            if row[0] != "EXPORT_PRODUCT_VERSION":
+                lines.append(" ".join(f"{c}={v}" for c, v in zip(columns, row) if v is not None and c != "localTime"))
+    two.close()
+    got = "\n".join(lines) + "\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        open(name, "w", encoding="utf-8").write(got)
+    want = open(name, encoding="utf-8").read()
+    differ = [pair for pair in zip(want.splitlines(), got.splitlines()) if pair[0] != pair[1]]
+    check("a stored recording", (want.count("\n"), []), (got.count("\n"), differ[:2]))
+
+
 def live(folder):
     """Traced now: as many rows as calls; and what stands in the file stays until the new one is whole."""
     path = os.path.join(folder, "live.sqlite")
@@ -203,6 +226,7 @@ with tempfile.TemporaryDirectory() as folder:
     check("each text once", texts[0], texts[1])
     db.close()
     their_reports(path)
+    golden(folder)
     if os.geteuid() == 0:
         live(folder)
     else:

@@ -257,8 +257,23 @@ def both_encodings(folder):
         "registers_per_thread": 16, "local_memory_per_thread": 0, "name": "void gemm<4>(float*, int)",
         "symbol_name": "_Z4gemmILi4EEvPfi"}, gemm["attributes"])
     check("a process's resource", {
-        "service.name": "trainer", "process.pid": 100, "process.executable.name": "trainer", "host.name": "node1",
-        "container.id": "0123456789abcdef" * 4}, gemm["resource"])
+        "service.name": "trainer", "process.pid": 100, "process.executable.name": "train", "host.name": "node1",
+        "process.executable.path": "/opt/bin/train", "container.id": "c0ffee"}, gemm["resource"])
+
+
+def golden():
+    """A stored recording: what was recorded says who it is, not this machine."""
+    name = "tests/golden/otlp.jsonl"
+    run = subprocess.run([CT, "replay", "--format", "otlp-json", "--otlp-min", "20us", "tests/traces/two.ctrace"], check=True,
+                         capture_output=True, text=True, timeout=60,
+                         env={k: v for k, v in os.environ.items() if not k.startswith("OTEL_")})
+    got = re.sub(r'"version":"[^"]*"', '"version":"-"', run.stdout)
+    if os.environ.get("UPDATE_GOLDEN"):
+        open(name, "w", encoding="utf-8").write(got)
+    check("a stored recording", True, got == open(name, encoding="utf-8").read())
+    spans = [s for line in got.splitlines() for s in of_json(line)]
+    check("tree of a stored recording", [], tree_faults(spans))
+    check("its host", {"node-a"}, {s["resource"].get("host.name") for s in spans})
 
 
 def pushed(name, env, args=()):
@@ -400,6 +415,7 @@ def main():
         return
     with tempfile.TemporaryDirectory() as folder:
         both_encodings(folder)
+    golden()
     if os.geteuid() != 0:
         print("skip otlp pushed spans: tracing needs root")
         return

@@ -92,6 +92,22 @@ static inline void play_process(struct play *p, int kind, uint32_t pid, const ch
 	play_give(p, (struct event){ .rec = &r.h });
 }
 
+/* What the process is: its program, its container. */
+static inline void play_info(struct play *p, uint32_t pid, const char *exe, const char *container)
+{
+	union {
+		struct ct_process_info i;
+		char room[256];
+	} r = { .i = { .h = { .kind = CT_PROCESS_INFO, .pid = pid, .tid = pid, .start_ns = PLAY_START, .end_ns = PLAY_START },
+		       .rank = CT_UNKNOWN, .world_size = CT_UNKNOWN, .local_rank = CT_UNKNOWN,
+		       .exe_len = (uint16_t)strlen(exe), .container_len = (uint16_t)strlen(container) } };
+
+	memcpy(r.i.text, exe, strlen(exe));
+	memcpy(r.i.text + strlen(exe), container, strlen(container));
+	r.i.h.size = (uint16_t)((sizeof(r.i) + strlen(exe) + strlen(container) + 7) & ~(size_t)7);
+	play_give(p, (struct event){ .rec = &r.i.h });
+}
+
 /* Times from the start on. */
 static inline void play_call(struct play *p, struct ct_call *c, uint32_t pid, uint32_t tid, uint32_t number, uint64_t start,
 			     uint64_t end, const struct kernel_name *kernel, const struct stack *stack)
@@ -230,6 +246,7 @@ static inline void play_all(struct play *p)
 {
 	play_process(p, CT_PROCESS, 100, "python3");
 	play_process(p, CT_EXEC, 100, "trainer");
+	play_info(p, 100, "/opt/bin/train", "c0ffee");
 	play_process(p, CT_PROCESS, 200, "other");
 	play_devices(p);
 	play_calls(p);

@@ -232,7 +232,8 @@ struct resource_attrs {
 static void take_attribute(void *ctx, char *key, char *value)
 {
 	/* of each traced process its own */
-	static const char *const ours[] = { "process.pid", "process.executable.name", "container.id" };
+	static const char *const ours[] = { "process.pid", "process.executable.name", "process.executable.path", "container.id",
+					    "k8s.pod.uid" };
 	struct resource_attrs *r = ctx;
 
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++)

@@ -34,7 +34,7 @@ struct otlp_process {
 	uint32_t pid;
 	uint64_t start_boottime_ns;
 	char comm[CT_COMM_LEN];
-	bool exited;
+	bool exited, informed; /* informed: what it is was known when it was described */
 	uint64_t key;	      /* of all its ids */
 	uint64_t ntraces;     /* begun so far; the current one is the last */
 	struct trace traces[TRACES];
@@ -101,24 +101,38 @@ static void make_request(struct otlp_spans *s, struct otlp_process *p)
 	p->nspans = 0;
 }
 
+static void put_text(struct otlp_enc *e, const char *key, const char *s)
+{
+	if (s && *s)
+		otlp_str(e, key, s, strlen(s));
+}
+
 static void describe(struct otlp_spans *s, struct otlp_process *p, const struct process *proc)
 {
+	const struct process_info *info = proc->info;
+	const char *slash = info ? strrchr(info->exe, '/') : NULL;
 	struct otlp_given given;
-	char id[80];
-	size_t n = strnlen(proc->comm, CT_COMM_LEN);
+	char comm[CT_COMM_LEN + 1] = "";
 
 	memcpy(p->comm, proc->comm, CT_COMM_LEN);
+	memcpy(comm, proc->comm, CT_COMM_LEN);
+	p->informed = info;
 	p->resource.len = 0;
 	s->enc.of_resource = true;
 	given = otlp_config_resource(&s->enc);
 	if (!given.service)
-		otlp_str(&s->enc, "service.name", proc->comm, n);
+		put_text(&s->enc, "service.name", comm);
 	otlp_int(&s->enc, "process.pid", proc->shown_pid);
-	otlp_str(&s->enc, "process.executable.name", proc->comm, n);
-	if (s->o->host && !given.host)
-		otlp_str(&s->enc, "host.name", s->o->host, strlen(s->o->host));
-	if (s->o->container && s->o->container(proc->cgroup_id, id, sizeof(id)))
-		otlp_str(&s->enc, "container.id", id, strlen(id));
+	put_text(&s->enc, "process.executable.name", slash && slash[1] ? slash + 1 : comm);
+	if (!given.host)
+		put_text(&s->enc, "host.name", info && *info->host ? info->host : s->o->host);
+	if (info) {
+		put_text(&s->enc, "process.executable.path", info->exe);
+		put_text(&s->enc, "container.id", info->container);
+		put_text(&s->enc, "k8s.pod.uid", info->pod);
+	}
+	if (info && info->rank != CT_UNKNOWN)
+		otlp_int(&s->enc, "cudatrace.rank", info->rank);
 	otlp_put_resource(&s->enc, &p->resource);
 	s->enc.of_resource = false;
 }
@@ -215,8 +229,13 @@ static struct otlp_process *process_of(struct otlp_spans *s, const struct proces
 
 	/* the number of one that is gone may be another's now */
 	if (p && (p->start_boottime_ns == proc->start_boottime_ns || !proc->start_boottime_ns)) {
-		if (!memcmp(p->comm, proc->comm, CT_COMM_LEN))
+		if (!memcmp(p->comm, proc->comm, CT_COMM_LEN)) {
+			if (proc->info && !p->informed) {
+				make_request(s, p);
+				describe(s, p, proc);
+			}
 			return p;
+		}
 		/* another program: another resource, from the next trace on */
 		end_trace(s, p);
 		make_request(s, p);

@@ -56,8 +56,6 @@ struct sink_opts {
 	const char *otlp_url;	 /* where spans are pushed to, or "env"; NULL: nowhere */
 	uint64_t otlp_min_ns;	 /* what takes less is no span */
 	const char *host;	 /* name of the traced machine; NULL: not known */
-	/* The container of a cgroup of this machine; NULL: not to be asked, as of another machine's. */
-	bool (*container)(uint64_t cgroup_id, char *buf, size_t size);
 	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
 	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).
 	 * What it was asked for may have ended the session. */

@@ -122,7 +122,8 @@ static int spawn(struct counters_child *c, int image, char *argv[])
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) < 0)
 		return -errno;
-	setsockopt(sv[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	if (setsockopt(sv[1], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)))
+		setsockopt(sv[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	snprintf(number, sizeof(number), "%d", sv[1]);
 	argv[COUNTERS_ARG_FD] = number;
 	{

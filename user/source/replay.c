@@ -20,6 +20,7 @@ struct replay {
 	uint64_t told[CT_LOSS_END]; /* by records */
 	uint64_t calls;
 	char reason[32], muted_text[2048];
+	char host[256];
 	const char *muted[MUTED_MAX + 1];
 };
 
@@ -135,6 +136,7 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 		.start_ns = r->start_ns,
 		.realtime_offset_ns = reader_number(head, "realtime_offset_ns"),
 		.reason = "cut off",
+		.host = reader_value(head, "host", r->host, sizeof(r->host)),
 	};
 	if (!end)
 		return;
