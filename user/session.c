@@ -503,13 +503,19 @@ static uint64_t count_forgets(void *ctx)
 	return first(s)->ops->forgets(first(s));
 }
 
+/* Files for other programs, and what is pushed to them, say of a process more than its name. */
+static bool wants_info(const struct opts *o)
+{
+	return !o->replay && (o->otlp || (o->format->flags & SINKS_EXPORT && !(o->format->flags & (SINKS_ROWS | SINKS_FOLDS))));
+}
+
 static int open_stages(struct session *s)
 {
 	struct resolve_opts opts = {
 		/* what is stored was resolved when it was recorded */
 		.names = s->plan.names && !s->o->replay,
 		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
-		.info = s->o->record || s->o->otlp || s->o->format->ops == &sink_otlp_json,
+		.info = s->o->record || wants_info(s->o),
 		/* entry probes alone tell of the outer launch first */
 		.inner = first(s)->ops->inner && !s->o->no_return,
 		.forgets = first(s)->ops->forgets ? count_forgets : NULL,

@@ -42,6 +42,22 @@ static void add_parts(struct stages *st, struct event *ev)
 	}
 }
 
+/* A call that is not within the window: a recording has it all the same, hidden, where it says what later ones work on; the
+ * filter knows which. False: it is not to be looked at further. */
+static bool outside(struct stages *st, struct event *ev)
+{
+	const struct ct_hdr *h = ev->rec;
+	struct ct_hdr *copy;
+
+	if (!st->filter->stores || h->kind != CT_CALL || h->size > sizeof(st->hidden))
+		return false;
+	copy = memcpy(st->hidden, h, h->size);
+	copy->flags |= CT_F_HIDDEN;
+	ev->rec = copy;
+	ev->number = 0;
+	return true;
+}
+
 /* The last stage. */
 static int show(void *ctx, struct event *ev)
 {
@@ -63,10 +79,11 @@ static int show(void *ctx, struct event *ev)
 		if (err)
 			return err;
 	}
-	if (st->window && !window_has(st->window, rec))
+	if (st->window && !window_has(st->window, rec) && !outside(st, ev))
 		return 0;
 	if (!filter_match(st->filter, ev) || !filter_match_device(st->filter, ev))
 		return 0;
+	rec = ev->rec;
 	add_parts(st, ev);
 	for (int i = 0; i < st->nsinks; i++) {
 		int n = st->sinks[i].ops->event(&st->sinks[i], ev);
@@ -114,7 +131,14 @@ static int nested(void *ctx, const struct ct_hdr *rec)
 static int resolved(void *ctx, const struct ct_hdr *rec)
 {
 	struct stages *st = ctx;
+	int err;
 
+	/* made by resolve: the table has not seen it */
+	if (rec->kind == CT_PROCESS_INFO) {
+		err = process_table_record(st->procs, rec);
+		if (err)
+			return err;
+	}
 	if (st->window && rec->kind == CT_CALL)
 		window_call(st->window, (const struct ct_call *)rec);
 	return st->nest && !(rec->kind == CT_CALL && rec->flags & CT_F_PENDING) ? nest_record(st->nest, rec) :

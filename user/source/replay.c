@@ -154,7 +154,8 @@ static const char *const *replay_muted(struct source *s)
 	if (!reader_end(r->reader) || !reader_value(reader_end(r->reader), "muted", r->muted_text, sizeof(r->muted_text)))
 		return NULL;
 	for (char *at = strtok(r->muted_text, " "); at && n < MUTED_MAX; at = strtok(NULL, " "))
-		r->muted[n++] = at;
+		if (!at[strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")])
+			r->muted[n++] = at; /* else it is no function's name */
 	r->muted[n] = NULL;
 	return r->muted;
 }
