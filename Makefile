@@ -40,6 +40,7 @@ help:
 include tests/standin/Makefile.inc
 include $(wildcard tests/cases/Makefile.inc)
 include $(wildcard tests/programs/Makefile.inc)
+include tests/traces/Makefile.inc
 
 cudatrace: $(OBJS)
 	$(call say,LINK,$@)

@@ -54,7 +54,10 @@ enum ct_kind {
 	CT_FRAME = 30,	  /* struct ct_frame: before the first CT_STACK with it */
 	CT_CAUSE = 31,	  /* struct ct_cause: a call that device work refers to by its correlation; ends in join, never stored */
 	CT_METRIC = 32,	  /* struct ct_metric: sent once, before the first CT_COUNTER with it */
-	CT_TALLY = 33,	  /* struct ct_tally: what calls added up to since the trace began, counted in the kernel; never stored */
+	CT_PROCESS_INFO = 33, /* struct ct_process_info: after the CT_PROCESS or CT_EXEC that it belongs to */
+	CT_FOREIGN = 34,  /* struct ct_foreign: a stored call of a function that this version does not know; made by replay */
+	CT_NUMBER = 35,	  /* struct ct_number: before the next call of its process; only stored */
+	CT_TALLY = 36,	  /* struct ct_tally: what calls added up to since the trace began, counted in the kernel; never stored */
 	CT_KIND_END
 };
 
@@ -107,6 +110,34 @@ struct ct_process {
 	char comm[CT_COMM_LEN];	 /* of the thread group leader; NUL-terminated */
 };
 
+/* What a process is, as /proc tells; empty where it does not. */
+#define CT_INFO_TEXT_MAX 4096 /* bytes of each text at most */
+struct ct_process_info {
+	struct ct_hdr h;
+	__u32 rank, world_size, local_rank; /* of RANK, WORLD_SIZE, LOCAL_RANK in its environment; CT_UNKNOWN: not there */
+	__u16 exe_len, cmdline_len, container_len, pod_len, host_len, pad; /* in text[], one after the other */
+	char text[]; /* the executable's path; arguments, a NUL between them; container's id; pod's uid; host, in merged files */
+};
+
+/* A call whose function is not known here, or is known with other arguments: what can be said of it without its row. */
+enum ct_foreign_why { CT_FOREIGN_UNKNOWN = 0, CT_FOREIGN_CHANGED = 1 };
+struct ct_foreign {
+	struct ct_hdr h; /* flags: as of the call */
+	__s64 ret;
+	__u16 kind;   /* CT_CALL or CT_ENTER */
+	__u8 nwords, depth;
+	__u8 name_len, domain_len; /* behind words[], one after the other */
+	__u8 why;     /* enum ct_foreign_why */
+	__u8 pad;
+	__u64 words[];
+};
+
+/* The number (struct event) of the process's next call, where it does not follow from the calls in the file. */
+struct ct_number {
+	struct ct_hdr h;
+	__u32 number, pad;
+};
+
 struct ct_fork {
 	struct ct_hdr h; /* pid, tid: the parent */
 	__u32 child_pid;    /* initial namespace */
@@ -132,7 +163,8 @@ enum ct_loss {
 	CT_LOSS_AGENT = 8,  /* records that the agent could not send: the socket was full, or its memory was */
 	CT_LOSS_TIME = 9,   /* device records without a valid time (zero, or an end before the start) */
 	CT_LOSS_TAIL = 10,  /* launches whose device record had not come when the process ended or the agent left */
-	CT_LOSS_TALLY = 11, /* calls that found no room among the kernel side's counts */
+	CT_LOSS_FILE = 11,  /* records of a recording that cannot be read: damaged, or cut off */
+	CT_LOSS_TALLY = 12, /* calls that found no room among the kernel side's counts */
 	CT_LOSS_END
 };
 
@@ -753,6 +785,9 @@ struct ct_counters {
 CT_ASSERT_SIZE(struct ct_hdr, 32);
 CT_ASSERT_SIZE(struct ct_call, 48);
 CT_ASSERT_SIZE(struct ct_process, 80);
+CT_ASSERT_SIZE(struct ct_process_info, 56);
+CT_ASSERT_SIZE(struct ct_foreign, 48);
+CT_ASSERT_SIZE(struct ct_number, 40);
 CT_ASSERT_SIZE(struct ct_fork, 40);
 CT_ASSERT_SIZE(struct ct_exit, 40);
 CT_ASSERT_SIZE(struct ct_lost, 48);

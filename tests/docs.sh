@@ -81,7 +81,7 @@ same bash-value "json" "$(complete_words --format = j)"
 completes() { # NAME WANT WORDS...
 	same "complete-$1" "$2" "$("$ct" --complete "${@:3}")"
 }
-completes words $'table\njson\nfolded\nflame' --format ''
+completes words $'table\njson' stuck --format ''
 completes value-after-equals "json" --format = j
 completes file ":file" -o ''
 completes commands "$commands" ''

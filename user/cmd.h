@@ -7,6 +7,10 @@
 
 int cmd_trace(const struct opts *);
 int cmd_folded(const struct opts *);
+int cmd_record(const struct opts *);
+int cmd_replay(const struct opts *);
+int cmd_info(const struct opts *);
+int cmd_merge(const struct opts *);
 int cmd_list(const struct opts *);
 int cmd_doctor(const struct opts *);
 int cmd_schema(const struct opts *);

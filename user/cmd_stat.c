@@ -4,5 +4,5 @@
 
 int cmd_stat(const struct opts *o)
 {
-	return cmd_trace(o);
+	return o->replay ? cmd_replay(o) : cmd_trace(o);
 }

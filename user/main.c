@@ -15,6 +15,10 @@ static const struct command {
 	{ NULL, OPTS_TRACE, cmd_trace },
 	{ "folded", OPTS_FOLDED, cmd_folded },
 	{ "stuck", OPTS_STUCK, cmd_stuck },
+	{ "record", OPTS_RECORD, cmd_record },
+	{ "replay", OPTS_REPLAY, cmd_replay },
+	{ "info", OPTS_INFO, cmd_info },
+	{ "merge", OPTS_MERGE, cmd_merge },
 	{ "stat", OPTS_STAT, cmd_stat },
 	{ "list", OPTS_LIST, cmd_list },
 	{ "doctor", OPTS_DOCTOR, cmd_doctor },
@@ -34,7 +38,7 @@ static const struct command *command_of(const char *word)
 	if (near.n)
 		msg_error("there is no command '%s'%s", word, parse_nearest_text(&near, text, sizeof(text)));
 	else
-		msg_error("there is no command '%s' (folded, stuck, stat, list, doctor, schema); to start a program, write -- before it: "
+		msg_error("there is no command '%s' (record, replay, info, merge, folded, stuck, stat, list, doctor, schema); to start a program, write -- before it: "
 			  "cudatrace -- %s",
 			  word, word);
 	return NULL;

@@ -112,12 +112,22 @@ static int one_of(const char *name, const char *val, const char *const *words)
 		return 0;                                                                                              \
 	}
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
-ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame")
-ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes")
+ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes", "gpu")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
 ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device", "cgroup")
 ONE_OF(set_stat, stat, enum sink_stat, (void)0, "table", "json", "csv")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
+
+static int set_format(struct opts *o, const char *name, const char *val)
+{
+	char known[256];
+
+	o->format = sinks_find(val);
+	if (o->format && !(o->format->flags & SINKS_COMMAND))
+		return 0;
+	msg_error("%s: '%s' is not one of %s", name, val, sinks_names(0, known, sizeof(known)));
+	return -EINVAL;
+}
 
 static const char *const set_stack_words[] = { "dwarf", "fp", NULL };
 static int set_stack(struct opts *o, const char *name, const char *val)
@@ -160,6 +170,54 @@ static int set_unfinished(struct opts *o, const char *name, const char *val)
 	if (!parse_duration(val, 1000000000, &o->unfinished_ns) && o->unfinished_ns && o->unfinished_ns <= INT64_MAX)
 		return 0;
 	msg_error("%s: '%s' is no time to wait; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_delay(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->delay_ns) && o->delay_ns && o->delay_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no time to wait; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_from(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->from_ns) && o->from_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no time after the recording's begin; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_to(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->to_ns) && o->to_ns && o->to_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no time after the recording's begin; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_last(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->last_ns) && o->last_ns >= 1000000000 && o->last_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no time from 1s on; give seconds, or 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_max_size(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_size(val, &o->max_bytes) && o->max_bytes >= 65536 && o->max_bytes <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no size from 64KiB on; give bytes, or 1GB (10^9), 1GiB (2^30)", name, val);
+	return -EINVAL;
+}
+
+static int set_rotate(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_u64(val, 1, 9999, &o->rotate))
+		return 0;
+	msg_error("%s: '%s' is no number of files from 1 to 9999", name, val);
 	return -EINVAL;
 }
 
@@ -242,6 +300,9 @@ TEXT(set_comm, comm)
 TEXT(set_cgroup, cgroup)
 TEXT(set_library, library)
 TEXT(set_user, user)
+TEXT(set_start_on, start_on)
+TEXT(set_stop_on, stop_on)
+TEXT(set_dump_on, dump_on)
 
 #define SWITCH(fn, member)                                                                                             \
 	static int fn(struct opts *o, const char *name, const char *val)                                               \
@@ -284,88 +345,114 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 /* ---- the rows ----------------------------------------------------------------------------------------- */
 
 /* A row without a setter is a heading. What the format leaves no room for, such as columns, `folded` has no option for. */
-#define TRACES (OPTS_TRACE | OPTS_FOLDED)
-#define RUNS (TRACES | OPTS_STAT) /* those that take a CMD */
-#define ALL (RUNS | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK)
+#define LIVE (OPTS_TRACE | OPTS_FOLDED | OPTS_RECORD | OPTS_STAT) /* from programs that run */
+#define PRINTS (OPTS_TRACE | OPTS_FOLDED | OPTS_REPLAY)
+#define ROWS (OPTS_TRACE | OPTS_REPLAY)
+#define TRACES (LIVE | OPTS_REPLAY)
+#define ONE_BY_ONE (TRACES & ~OPTS_STAT) /* each call is sent */
+#define ALL (TRACES | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE)
 const struct option_row opts_rows[] = {
-	{ .name = "What to trace", .cmds = RUNS },
-	{ 'p', "pid", "PID", set_pid, RUNS | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ .name = "What to trace", .cmds = TRACES },
+	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
-	{ 'f', "follow", NULL, set_follow, RUNS, NULL, "the children of the traced processes too" },
-	{ 't', "thread", "TID", set_tid, TRACES, NULL, "one thread only" },
-	{ 0, "cgroup", "PATH", set_cgroup, RUNS, NULL,
+	{ 'f', "follow", NULL, set_follow, LIVE, NULL, "the children of the traced processes too" },
+	{ 't', "thread", "TID", set_tid, ONE_BY_ONE, NULL, "one thread only" },
+	{ 0, "cgroup", "PATH", set_cgroup, LIVE, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
-	{ 0, "comm", "GLOB", set_comm, RUNS, NULL, "processes of this name" },
-	{ 0, "library", "PATH", set_library, RUNS | OPTS_STUCK, NULL, "functions of this file only" },
-	{ 0, "domain", "NAME", set_domain, RUNS | OPTS_LIST, NULL, "one API only: runtime or driver", set_domain_words },
-	{ 'u', "user", "USER", set_user, RUNS, NULL, "run CMD as this user (a name or a number)" },
-	{ 'E', "env", "VAR[=VAL]", set_env, RUNS, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
+	{ 0, "comm", "GLOB", set_comm, TRACES, NULL, "processes of this name" },
+	{ 0, "library", "PATH", set_library, LIVE | OPTS_STUCK, NULL, "functions of this file only" },
+	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_LIST, NULL, "one API only: runtime or driver", set_domain_words },
+	{ 'u', "user", "USER", set_user, LIVE, NULL, "run CMD as this user (a name or a number)" },
+	{ 'E', "env", "VAR[=VAL]", set_env, LIVE, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
 
-	{ .name = "What to show", .cmds = RUNS },
+	{ .name = "What to show", .cmds = TRACES },
 	{ 0, "over", "TIME", set_over, OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
 	{ 0, "watch", NULL, set_watch, OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print what is new, and what has gone on" },
-	{ 'e', "events", "LIST", set_events, RUNS | OPTS_LIST, NULL,
+	{ 'e', "events", "LIST", set_events, TRACES | OPTS_LIST, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default" },
-	{ 0, "failed", NULL, set_failed, RUNS, NULL, "calls that returned an error" },
-	{ 0, "min-duration", "TIME", set_min_duration, RUNS, NULL, "calls that took at least this long: 1ms, 50us" },
-	{ 0, "min-size", "SIZE", set_min_size, RUNS, NULL,
+	{ 0, "failed", NULL, set_failed, TRACES, NULL, "calls that returned an error" },
+	{ 0, "min-duration", "TIME", set_min_duration, TRACES, NULL, "calls that took at least this long: 1ms, 50us" },
+	{ 0, "min-size", "SIZE", set_min_size, TRACES, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
-	{ 0, "unfinished", "TIME", set_unfinished, OPTS_TRACE, NULL,
+	{ 0, "unfinished", "TIME", set_unfinished, OPTS_TRACE | OPTS_RECORD, NULL,
 	  "calls that have not returned after so long (5, 500ms) too, at once; and again when they do" },
-	{ 0, "nested", NULL, set_nested, OPTS_TRACE, NULL,
+	{ 0, "nested", NULL, set_nested, OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL,
 	  "driver calls made inside runtime calls too, indented below them" },
-	{ 0, "enter-exit", NULL, set_enter_exit, OPTS_TRACE, NULL, "two rows a call, the first at its entry" },
-	{ 0, "keep-chatty", NULL, set_keep_chatty, TRACES, NULL,
+	{ 0, "enter-exit", NULL, set_enter_exit, OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "two rows a call, the first at its entry" },
+	{ 0, "keep-chatty", NULL, set_keep_chatty, LIVE & ~OPTS_STAT, NULL,
 	  "never mute a query (cudaGetDevice and its like) that is called very often" },
 
-	{ 'k', "stack", "[=HOW]", set_stack, TRACES, NULL,
+	{ 'k', "stack", "[=HOW]", set_stack, ONE_BY_ONE, NULL,
 	  "the user stack under each row: dwarf (what -k alone means), unwound by .eh_frame from a\n"
 	  "copy of up to 16 KiB of it, or fp: frame pointers, cheaper, for programs built with them", set_stack_words },
-	{ 0, "no-python", NULL, set_no_python, TRACES | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
-	{ 0, "mangled", NULL, set_mangled, TRACES | OPTS_STUCK, NULL, "names of kernels and functions as the compiler made them" },
-	{ 0, "full-names", NULL, set_full_names, TRACES | OPTS_STUCK, NULL,
+	{ 0, "no-python", NULL, set_no_python, (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
+	{ 0, "mangled", NULL, set_mangled, PRINTS | OPTS_STUCK, NULL, "names of kernels and functions as the compiler made them" },
+	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
-	{ .name = "Output", .cmds = RUNS },
-	{ 'o', "output", "FILE", set_output, RUNS | OPTS_STUCK, NULL, "write to FILE" },
-	{ 'A', "append", NULL, set_append, RUNS, NULL, "add to FILE" },
-	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
-	  "table, json, folded (a line for each stack with its weight, at the end) or flame (a flame\n"
-	  "graph of them as one HTML page); the latter two imply -k", set_format_words },
-	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, or flame: a flame graph as one HTML page", set_format_words },
-	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json", set_format_words },
-	{ 0, "weight", "UNIT", set_weight, TRACES, "calls",
-	  "what a stack weighs in folded and flame: calls, time (in the calls, in microseconds), or\n"
-	  "bytes (that they move or allocate)", set_weight_words },
-	{ 0, "time", "UNIT", set_time, OPTS_TRACE, "ms", "ms or us since the start, or iso: the time of day (UTC)", set_time_words },
-	{ 0, "tid", NULL, set_tid_column, OPTS_TRACE, NULL, "a column with the thread" },
-	{ 'c', "count-only", NULL, set_counts_only, OPTS_TRACE, NULL, "no rows: counts and times by function at the end" },
-	{ 'C', "counts", NULL, set_counts, OPTS_TRACE, NULL, "counts and times by function after the rows" },
-	{ 0, "color", "WHEN", set_color, OPTS_TRACE, "auto", "auto, always or never", set_color_words },
+	{ .name = "Output", .cmds = TRACES },
+	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT, NULL, "write to FILE" },
+	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
+	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there becomes FILE.old" },
+	{ 'o', "output", "FILE", set_output, OPTS_MERGE, NULL, "the merged recording; what is there becomes FILE.old" },
+	{ 0, "max-size", "SIZE", set_max_size, OPTS_RECORD, NULL,
+	  "end when the file has this size: 1GB (10^9), 1GiB (2^30); with --rotate begin another,\n"
+	  "with --last: of memory [256MiB]" },
+	{ 0, "rotate", "N", set_rotate, OPTS_RECORD, NULL,
+	  "files of --max-size: FILE is the newest, FILE.1 the one before; N of them are kept" },
+	{ 0, "last", "TIME", set_last, OPTS_RECORD, NULL,
+	  "keep the last 30s (or 5m) in memory, and write them when something of --dump-on happens" },
+	{ 0, "dump-on", "LIST", set_dump_on, OPTS_RECORD, NULL,
+	  "what makes --last write, separated by commas: failed (a call), end, signal (SIGUSR2),\n"
+	  "or functions as GLOBs [signal]" },
+	{ 'A', "append", NULL, set_append, PRINTS | OPTS_STAT, NULL, "add to FILE" },
+	{ 0, "format", "NAME", set_format, ROWS, "table",
+	  "table, json, csv, html (a timeline as one page), cupti (the lines that CUPTI's samples\n"
+	  "print), or, which imply -k: folded (a line for each stack with its weight), flame (a flame\n"
+	  "graph of them as one page), speedscope" },
+	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
+	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
+	{ 0, "weight", "UNIT", set_weight, PRINTS, "calls",
+	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
+	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
+	  "what the device did for them)", set_weight_words },
+	{ 0, "time", "UNIT", set_time, ROWS, "ms", "ms or us since the start, or iso: the time of day (UTC)", set_time_words },
+	{ 0, "tid", NULL, set_tid_column, ROWS, NULL, "a column with the thread" },
+	{ 'c', "count-only", NULL, set_counts_only, ROWS, NULL, "no rows: counts and times by function at the end" },
+	{ 'C', "counts", NULL, set_counts, ROWS, NULL, "counts and times by function after the rows" },
+	{ 0, "color", "WHEN", set_color, ROWS, "auto", "auto, always or never", set_color_words },
 
 	{ .name = "What to print", .cmds = OPTS_STAT },
 	{ 0, "by", "WHAT", set_by, OPTS_STAT, "function",
-	  "what calls are told apart by: function, process, thread, kernel, stream, device or cgroup", set_by_words },
+	  "what calls are told apart by: function, process, thread, kernel, stream,\ndevice or cgroup", set_by_words },
 	{ 0, "hist", NULL, set_hist, OPTS_STAT, NULL, "histograms of the durations, a column an octave" },
 	{ 0, "format", "NAME", set_stat, OPTS_STAT, "table", "table, json or csv", set_stat_words },
 	{ 0, "json", NULL, set_stat_json, OPTS_STAT, NULL, "the same as --format json" },
 	{ 0, "csv", NULL, set_stat_csv, OPTS_STAT, NULL, "the same as --format csv" },
 
-	{ .name = "Until when", .cmds = RUNS },
-	{ 'd', "duration", "TIME", set_duration, RUNS, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
-	{ 'n', "count", "N", set_count, TRACES, NULL, "stop after N rows" },
+	{ .name = "From when until when", .cmds = TRACES },
+	{ 0, "from", "TIME", set_from, OPTS_REPLAY | OPTS_STAT, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
+	{ 0, "to", "TIME", set_to, OPTS_REPLAY | OPTS_STAT, NULL, "what began before it" },
+	{ 0, "delay", "TIME", set_delay, LIVE & ~OPTS_STAT, NULL, "show nothing until so much time has passed" },
+	{ 0, "start-on", "WHAT", set_start_on, LIVE & ~OPTS_STAT, NULL,
+	  "show nothing until WHAT: cudaProfilerStart (any function or GLOB), GLOB:N (its Nth call),\n"
+	  "or signal (SIGUSR1)" },
+	{ 0, "stop-on", "WHAT", set_stop_on, LIVE & ~OPTS_STAT, NULL,
+	  "stop at WHAT: likewise, signal is SIGUSR2; goes on at the next --start-on, if that can be" },
+	{ 'd', "duration", "TIME", set_duration, LIVE, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
+	{ 'n', "count", "N", set_count, ONE_BY_ONE, NULL, "stop after N rows" },
 
-	{ .name = "How to trace", .cmds = RUNS },
-	{ 0, "no-return", NULL, set_no_return, RUNS, NULL,
+	{ .name = "How to trace", .cmds = TRACES },
+	{ 0, "no-return", NULL, set_no_return, LIVE, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
-	{ 0, "ring-size", "SIZE", set_ring, RUNS | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
-	{ 0, "probe-kind", "KIND", set_probe_kind, RUNS | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
+	{ 0, "probe-kind", "KIND", set_probe_kind, LIVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "session, multi, tracefs or perf instead of the best that this kernel has", set_probe_kind_words },
-	{ 0, "strict", NULL, set_strict, RUNS, NULL, "exit with status 3 if anything was lost" },
+	{ 0, "strict", NULL, set_strict, TRACES, NULL, "exit with status 3 if anything was lost" },
 
 	{ .name = "Other", .cmds = ALL },
 	{ 'v', "verbose", NULL, set_verbose, ALL, NULL,
@@ -458,10 +545,12 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 /* What contradicts what, and why: { both true } is an error. */
 static int contradictions(const struct opts *o)
 {
-	bool folds = o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME;
+	const char *name = o->format->ops->name;
+	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
+	bool json = o->format->ops == &sink_json;
 	const struct {
 		bool first, second;
-		const char *text;
+		const char *text; /* %s: the name of the format */
 	} rules[] = {
 		{ o->npids, o->cmd, "-p traces processes that run already and CMD starts one: give one of the two" },
 		{ o->tid, o->cmd, "-t traces a thread that runs already and CMD starts a program: give one of the two" },
@@ -469,7 +558,7 @@ static int contradictions(const struct opts *o)
 		{ o->env, !o->cmd, "-E changes CMD's environment: give a CMD after --" },
 		{ o->append, !o->output, "-A adds to the FILE of -o: give -o FILE" },
 		{ o->counts, o->counts_only, "-C prints counts after the rows and -c instead of them: give one of the two" },
-		{ o->counts || o->counts_only, o->format == OPTS_FORMAT_JSON,
+		{ o->counts || o->counts_only, json,
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON file afterwards" },
 		{ o->counts_only, o->enter_exit, "-c prints no rows: leave out --enter-exit" },
 		{ o->no_return, o->failed, "--no-return knows no results: leave out --failed" },
@@ -482,42 +571,72 @@ static int contradictions(const struct opts *o)
 		{ o->enter_exit, o->failed, "--enter-exit prints calls before their results are known: leave out --failed" },
 		{ o->enter_exit, o->min_duration_ns,
 		  "--enter-exit prints calls before their durations are known: leave out --min-duration" },
-		{ o->format == OPTS_FORMAT_JSON, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
-		{ o->format == OPTS_FORMAT_JSON, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
+		{ json, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
+		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
 		{ o->mangled, o->full_names,
 		  "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two" },
 		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
-		{ o->weight_given, !folds, "--weight is what a stack weighs: give --format folded or --format flame" },
-		{ folds, o->counts || o->counts_only, "--format folded and flame print stacks, not counts: leave out -c and -C" },
-		{ folds, o->enter_exit, "--format folded and flame print no rows: leave out --enter-exit" },
-		{ folds, o->unfinished_ns, "--format folded and flame print no rows: leave out --unfinished" },
-		{ folds, o->nested, "--format folded and flame would count a call and the calls inside it: leave out --nested" },
-		{ folds, o->time_given, "--format folded and flame print no times: leave out --time" },
-		{ folds, o->tid_column, "--format folded and flame print no rows: leave out --tid" },
-		{ folds, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
+		{ o->weight_given, !folds, "--weight is what a stack weighs, and --format %s adds none up: give folded or flame" },
+		{ !rows, o->counts || o->counts_only, "-c and -C print a table: leave out --format %s" },
+		{ !rows, o->enter_exit, "--format %s has each call once: leave out --enter-exit" },
+		{ !rows, o->unfinished_ns, "--format %s has each call once: leave out --unfinished" },
+		{ folds, o->nested, "--format %s would count a call and the calls inside it: leave out --nested" },
+		{ !rows, o->time_given, "--time is for the table: --format %s has its own times, or none" },
+		{ !rows, o->tid_column, "--tid is for the table: leave it out" },
+		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
 		{ o->weight == SINK_WEIGHT_TIME, o->no_return, "--no-return knows no durations: leave out --weight time" },
-		{ o->format == OPTS_FORMAT_FLAME, o->append, "--format flame writes a whole page: leave out -A" },
+		{ o->format->flags & SINKS_WHOLE, o->append, "--format %s writes a whole file: leave out -A" },
+		{ o->format->flags & SINKS_PATH, !o->output, "--format %s writes a file: give -o FILE" },
+		{ o->rotate, !o->max_bytes, "--rotate begins a file whenever one has its size: give --max-size" },
+		{ o->last_ns, o->rotate, "--last keeps in memory what --rotate would write: give one of the two" },
+		{ o->dump_on, !o->last_ns, "--dump-on says when memory is written: give --last" },
+		{ o->start_on, o->delay_ns, "--delay and --start-on both say when it begins: give one of the two" },
+		{ o->no_return, o->start_on || o->stop_on, "--no-return sees no call complete: leave out --start-on and --stop-on" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
 		if (!rules[i].first || !rules[i].second)
 			continue;
-		msg_error("%s", rules[i].text);
+		msg_error(rules[i].text, name);
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* The words of the commands that read recordings. */
+static int files(struct opts *o, enum opts_cmd cmd)
+{
+	if (cmd != OPTS_MERGE && o->nargs != 1) {
+		msg_error(o->nargs ? "'%s' is one word too many; give one recording" : "give a recording: what 'cudatrace record' wrote",
+			  o->nargs ? o->args[1] : "");
+		return -EINVAL;
+	}
+	if (cmd == OPTS_MERGE && (o->nargs < 2 || !o->output)) {
+		msg_error("give two recordings or more, and -o FILE for what they make together");
+		return -EINVAL;
+	}
+	if (o->replay && o->to_ns && o->to_ns <= o->from_ns) {
+		msg_error("--to lies before --from");
+		return -EINVAL;
+	}
+	o->file = o->args[0];
+	return o->replay ? contradictions(o) : 0;
 }
 
 /* What is left after the options: CMD after --, or the words of a command that takes any. */
 static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
 	bool dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
+	char known[256];
 
-	if (cmd & RUNS) {
+	o->record = cmd == OPTS_RECORD;
+	/* a word that is no program's is a recording */
+	o->replay = cmd == OPTS_REPLAY || (cmd == OPTS_STAT && optind < argc && !dashes);
+	if (cmd & LIVE && !o->replay) {
 		if (optind < argc && !dashes) {
 			msg_error("what is '%s'? To start a program, write -- before it: cudatrace%s [OPTIONS] -- %s",
-				  argv[optind], cmd == OPTS_FOLDED ? " folded" : cmd == OPTS_STAT ? " stat" : "", argv[optind]);
+				  argv[optind], cmd == OPTS_FOLDED ? " folded" : cmd == OPTS_RECORD ? " record" : cmd == OPTS_STAT ? " stat" : "", argv[optind]);
 			return -EINVAL;
 		}
 		if (dashes && optind == argc) {
@@ -526,18 +645,21 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		}
 		if (optind < argc)
 			o->cmd = argv + optind;
-		if (cmd == OPTS_FOLDED && o->format < OPTS_FORMAT_FOLDED) {
-			msg_error("'cudatrace folded' adds up stacks: give --format folded or flame, or leave out 'folded'");
+		if (cmd == OPTS_FOLDED && !(o->format->flags & SINKS_FOLDS)) {
+			msg_error("'cudatrace folded' adds up stacks: give --format %s, or leave out 'folded'",
+				  sinks_names(SINKS_FOLDS, known, sizeof(known)));
 			return -EINVAL;
 		}
 		return contradictions(o);
 	}
 	o->args = (const char *const *)(argv + optind);
 	o->nargs = argc - optind;
-	if (cmd == OPTS_STUCK && o->format > OPTS_FORMAT_JSON) {
+	if (cmd == OPTS_STUCK && !(o->format->flags & SINKS_ROWS)) {
 		msg_error("'cudatrace stuck' prints rows: give --format table or json");
 		return -EINVAL;
 	}
+	if (o->replay || cmd & (OPTS_INFO | OPTS_MERGE))
+		return files(o, cmd);
 	if (cmd != OPTS_LIST && o->nargs) {
 		msg_error("'%s' is one word too many; see 'cudatrace --help'", argv[optind]);
 		return -EINVAL;
@@ -553,6 +675,8 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 
 	memset(o, 0, sizeof(*o));
 	o->domain = API_DOMAIN_END;
+	o->format = sinks_find("table");
+	o->argv = argv;
 	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++)
 		if (opts_rows[i].def && opts_rows[i].cmds & (int)cmd)
 			opts_rows[i].set(o, opts_rows[i].name, opts_rows[i].def);
@@ -580,12 +704,14 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
+	if (cmd == OPTS_STAT)
+		o->format = sinks_find("stat");
 	if (rest(o, cmd, argc, argv))
 		return -EINVAL;
-	if (cmd == OPTS_STAT)
-		o->format = OPTS_FORMAT_STAT;
-	if ((o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME) && !o->stack)
+	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
 		o->stack = OPTS_STACK_DWARF;
+	if (o->format && o->format->flags & SINKS_NESTED && !o->no_return)
+		o->nested = true;
 	return 0;
 }
 
@@ -624,6 +750,10 @@ static const struct {
 	  "       cudatrace [OPTIONS] -- CMD [ARG...]      start a program and trace it from its first call\n"
 	  "       cudatrace folded [OPTIONS] [-- CMD...]   the stacks of the calls, added up: for flame graphs\n"
 	  "       cudatrace stuck [-p PID]                 the threads that are inside a CUDA call now, and where\n"
+	  "       cudatrace record [OPTIONS] [-- CMD...]   store a trace instead of printing it\n"
+	  "       cudatrace replay [OPTIONS] FILE          print a stored one: same options\n"
+	  "       cudatrace info FILE                      what a stored one holds\n"
+	  "       cudatrace merge -o FILE A B...           stored ones of several hosts or ranks as one\n"
 	  "       cudatrace stat [OPTIONS] [-- CMD...]     what the calls came to: counts, times, bytes\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
 	  "       cudatrace doctor [-p PID]                what can be traced here, what cannot, and why\n"
@@ -652,10 +782,39 @@ static const struct {
 	  "  cudatrace folded -p 1234 -d 10 -o stacks.txt\n"
 	  "  cudatrace folded -e sync --weight time --format flame -o waits.html -- ./app\n"
 	  "  cudatrace folded -e memory --weight bytes -- ./app\n" },
+	{ OPTS_RECORD,
+	  "Usage: cudatrace record [OPTIONS]                  every process of this machine\n"
+	  "       cudatrace record [OPTIONS] -p PID[,PID...]  processes that run already\n"
+	  "       cudatrace record [OPTIONS] -- CMD [ARG...]  start a program and record it from its first call\n"
+	  "\nStores a trace in a file, to be printed by 'cudatrace replay' as often and in as many forms as wanted. Whenever and\n"
+	  "however it ends, what was written until a second before can be read.\n",
+	  "\nExamples:\n"
+	  "  cudatrace record -o app.ctrace -- ./app\n"
+	  "  cudatrace record --start-on cudaProfilerStart --stop-on cudaProfilerStop -- python3 train.py\n"
+	  "  cudatrace record --max-size 1GB --rotate 5 -p 1234\n"
+	  "  cudatrace record --last 30s --dump-on failed   what led to the first failing call of the machine\n" },
+	{ OPTS_REPLAY,
+	  "Usage: cudatrace replay [OPTIONS] FILE\n"
+	  "\nPrints a recording as the trace itself would have been printed with the same options.\n",
+	  "\nExamples:\n"
+	  "  cudatrace replay app.ctrace\n"
+	  "  cudatrace replay -e memory --from 10 --to 12.5 app.ctrace\n"
+	  "  cudatrace replay -c app.ctrace\n" },
+	{ OPTS_INFO,
+	  "Usage: cudatrace info FILE\n"
+	  "\nSays what a recording holds: host, versions, clocks, processes, counts, losses, and what of it cannot be read.\n"
+	  "Exit status: 0, also when its end was cut off; 3 when something in it is damaged; 1 when it cannot be read at all.\n",
+	  "" },
+	{ OPTS_MERGE,
+	  "Usage: cudatrace merge -o FILE A B...\n"
+	  "\nMakes one recording of several: of the ranks of a job, or of several hosts, whose times are brought to the clock of the\n"
+	  "first by what each says of its own; how well that can be known is printed.\n",
+	  "" },
 	{ OPTS_STAT,
 	  "Usage: cudatrace stat [OPTIONS]                   every process of this machine\n"
 	  "       cudatrace stat [OPTIONS] -p PID[,PID...]   processes that run already\n"
 	  "       cudatrace stat [OPTIONS] -- CMD [ARG...]   start a program and count from its first call\n"
+	  "       cudatrace stat [OPTIONS] FILE              what a recording's calls came to\n"
 	  "\nCounts calls in the kernel, where nothing crosses to cudatrace call by call, and prints at the end what they came to:\n"
 	  "calls, failures, times, bytes by function; bytes by direction; launches; the time spent waiting.\n",
 	  "\nExamples:\n"

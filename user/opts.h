@@ -6,16 +6,15 @@
 #define CT_OPTS_H
 
 #include "event/select.h"
-#include "sink/sink.h"
+#include "sink/sinks.h"
 
-enum opts_format { OPTS_FORMAT_TABLE, OPTS_FORMAT_JSON, OPTS_FORMAT_FOLDED, OPTS_FORMAT_FLAME, OPTS_FORMAT_STAT };
 enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
 /* The commands, as bits: which options each has. */
 enum opts_cmd {
 	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32,
-	OPTS_STAT = 1 << 12,
+	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12,
 };
 
 struct opts {
@@ -51,7 +50,7 @@ struct opts {
 	/* how */
 	const char *output; /* NULL: stdout */
 	bool append;
-	enum opts_format format;
+	const struct sinks_row *format;
 	enum sink_time time;
 	bool time_given;
 	enum sink_weight weight;
@@ -59,6 +58,19 @@ struct opts {
 	bool tid_column;
 	enum opts_color color;
 	bool counts, counts_only;
+
+	/* recordings */
+	bool record, replay; /* store instead of printing; print what was stored */
+	const char *file;    /* replay: the recording */
+	uint64_t from_ns, to_ns; /* replay: after its begin; to_ns 0: to the end */
+	uint64_t max_bytes;  /* record: of a file, or of memory; 0: no limit */
+	uint64_t rotate;     /* record: old files kept; 0: none, ends at max_bytes */
+	uint64_t last_ns;    /* record: in memory, so much; 0: all, in the file */
+	const char *dump_on; /* record: with last_ns; NULL: a signal */
+
+	/* from when */
+	uint64_t delay_ns;   /* 0: at once */
+	const char *start_on, *stop_on; /* NULL: by time */
 
 	/* until when */
 	uint64_t duration_ns; /* 0: no limit */
@@ -70,6 +82,7 @@ struct opts {
 	const char *probe_kind;
 	int verbose;
 
+	char *const *argv;	/* the command line as it was given */
 	bool help, version;	/* print that and do nothing else */
 	const char *const *args; /* list: what stands after the options */
 	int nargs;

@@ -81,7 +81,16 @@ static void split_list(struct complete *c, const char *seps)
 	c->word = last;
 }
 
-static void offer_values(struct complete *c, const struct option_row *r)
+static void offer_formats(struct complete *c, enum opts_cmd cmd)
+{
+	unsigned int want = cmd == OPTS_FOLDED ? SINKS_FOLDS : cmd == OPTS_STUCK ? SINKS_ROWS : 0;
+
+	for (unsigned int i = 0; sinks_at(i); i++)
+		if ((sinks_at(i)->flags & want) == want && !(sinks_at(i)->flags & SINKS_COMMAND))
+			offer(c, sinks_at(i)->ops->name);
+}
+
+static void offer_values(struct complete *c, enum opts_cmd cmd, const struct option_row *r)
 {
 	static const struct {
 		const char *arg, *what;
@@ -95,6 +104,8 @@ static void offer_values(struct complete *c, const struct option_row *r)
 			offer(c, r->words[i]);
 		return;
 	}
+	if (!strcmp(r->name, "format"))
+		offer_formats(c, cmd);
 	if (!strcmp(r->name, "events")) {
 		split_list(c, ",!");
 		offer_functions(c);
@@ -138,7 +149,7 @@ void opts_complete(struct out *out, enum opts_cmd cmd, const char *const *comman
 	if (r && r->arg) {
 		if (!strcmp(c.word, "="))
 			c.word = "";
-		offer_values(&c, r);
+		offer_values(&c, cmd, r);
 	} else if (c.word[0] == '-') {
 		offer_options(&c, cmd);
 	} else if (commands) {

@@ -18,6 +18,7 @@
 
 #include "loop.h"
 #include "pending.h"
+#include "recording.h"
 #include "session.h"
 #include "session_plan.h"
 #include "signals.h"
@@ -42,6 +43,7 @@ struct session {
 
 	struct out out;
 	struct sink_opts sink_opts;
+	struct recording recording;
 	char title[512];
 	struct sink sinks[2];
 	int nsinks;
@@ -185,6 +187,11 @@ static void drain(struct session *s)
 	err = drain_all(s);
 	if (s->losses.received != before)
 		s->last_record_ns = now;
+	for (int i = 0; i < s->nsinks && err >= 0; i++) {
+		int e = s->sinks[i].ops->tick ? s->sinks[i].ops->tick(&s->sinks[i], now) : 0;
+
+		err = e ? e : err;
+	}
 	if (err == 0 || err == 1) {
 		int e = stages_flush(&s->stages, now);
 
@@ -368,14 +375,8 @@ static void on_quit(void *ctx)
 
 static int open_sinks(struct session *s)
 {
-	static const struct sink_ops *const formats[] = {
-		[OPTS_FORMAT_TABLE] = &sink_table,
-		[OPTS_FORMAT_JSON] = &sink_json,
-		[OPTS_FORMAT_FOLDED] = &sink_folded,
-		[OPTS_FORMAT_FLAME] = &sink_flame,
-		[OPTS_FORMAT_STAT] = &sink_stat,
-	};
 	const struct opts *o = s->o;
+	struct source_recorded was;
 	const struct sink_ops *ops[2];
 	int n = 0, err;
 
@@ -383,6 +384,7 @@ static int open_sinks(struct session *s)
 	s->last_record_ns = s->last_end_ns = s->started_ns;
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
+		.path = o->output,
 		.time = o->time,
 		.tid = o->tid_column,
 		.color = want_color(s),
@@ -406,8 +408,20 @@ static int open_sinks(struct session *s)
 		.quit = on_quit,
 		.refresh_ctx = s,
 	};
-	if (!o->counts_only)
-		ops[n++] = formats[o->format];
+	if (first(s)->ops->recorded) {
+		first(s)->ops->recorded(first(s), &was);
+		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
+		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
+	}
+	if (o->record) {
+		err = recording_open(&s->recording, o, &s->sink_opts);
+		if (err)
+			return err;
+		s->sink_opts.file = &s->recording.file;
+		ops[n++] = &sink_trace;
+	} else if (!o->counts_only) {
+		ops[n++] = o->format->ops;
+	}
 	if (o->counts || o->counts_only)
 		ops[n++] = &sink_count;
 	for (int i = 0; i < n; i++) {
@@ -432,15 +446,39 @@ static uint64_t count_forgets(void *ctx)
 static int open_stages(struct session *s)
 {
 	struct resolve_opts opts = {
-		.names = s->plan.names,
-		.stacks = s->plan.capture.stack != PLAN_STACK_NONE,
+		/* what is stored was resolved when it was recorded */
+		.names = s->plan.names && !s->o->replay,
+		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
 		/* entry probes alone tell of the outer launch first */
 		.inner = first(s)->ops->inner && !s->o->no_return,
 		.forgets = first(s)->ops->forgets ? count_forgets : NULL,
 		.forgets_ctx = s,
 	};
 
-	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit, &s->plan.filter, s->sinks, s->o->count);
+	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
+	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record, &s->plan.filter, s->sinks, s->o->count);
+}
+
+/* Where the sinks write. One that opens its file by itself leaves it shut: nothing is ever put into it then. */
+static int open_output(struct session *s)
+{
+	const struct opts *o = s->o;
+	int err;
+
+	s->out.fd = -1;
+	/* a recording has files of its own */
+	if (o->record || (o->format->flags & SINKS_PATH && !o->counts_only))
+		return 0;
+	err = out_open(&s->out, o->output, o->append);
+	if (err) {
+		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
+		return err;
+	}
+	if (s->out.is_tty && o->format->flags & SINKS_BINARY && !o->counts_only) {
+		msg_error("--format %s is nothing that a terminal can show: give -o FILE", o->format->ops->name);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static int open_sources(struct session *s)
@@ -462,11 +500,9 @@ static int open_all(struct session *s)
 	err = session_plan(&s->plan, s->o);
 	if (err)
 		return err;
-	err = out_open(&s->out, s->o->output, s->o->append);
-	if (err) {
-		msg_error("cannot write to %s: %s", s->o->output ? s->o->output : "standard output", strerror(-err));
+	err = open_output(s);
+	if (err)
 		return err;
-	}
 	s->out.stop = &signals_pending;
 	s->loop = loop_open();
 	if (open_stages(s) || !s->loop)
@@ -588,7 +624,8 @@ static void gather_losses(struct session *s)
 	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && strcmp(s->reason, "count"))
-			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i], clock_ns(CLOCK_MONOTONIC));
+			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i],
+				  first(s)->ops->recorded ? s->last_end_ns : clock_ns(CLOCK_MONOTONIC));
 	}
 	s->losses = all;
 }
@@ -652,8 +689,21 @@ static void close_sinks(struct session *s)
 	end.inferred = counts.inferred;
 	end.losses = s->losses;
 	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
-	for (int i = 0; i < s->nsinks; i++)
-		s->sinks[i].ops->close(&s->sinks[i], &end);
+	if (ops->recorded && !strcmp(s->reason, "finished")) {
+		struct source_recorded was;
+
+		ops->recorded(first(s), &was);
+		end.uptime_ns = was.uptime_ns;
+		end.reason = was.reason;
+	}
+	for (int i = 0; i < s->nsinks; i++) {
+		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
+
+		if (e && !s->error && s->o->record) {
+			s->error = e;
+			s->said = true;
+		}
+	}
 	err = out_close(&s->out);
 	if (err == -EPIPE)
 		msg_error("%s was closed by its reader after %llu bytes: tracing stopped", s->out.name,
@@ -716,6 +766,7 @@ out:
 	signals_close();
 	stages_close(&s->stages);
 	pending_close(&s->pending);
+	recording_close(&s->recording);
 	loop_close(s->loop);
 	free(s);
 	return status;

@@ -64,7 +64,7 @@ static void plan_names(struct session_plan *p, const struct opts *o)
 {
 	struct capture_plan *c = &p->capture;
 
-	if (o->counts_only || (o->format == OPTS_FORMAT_STAT && o->by != BOOK_BY_KERNEL))
+	if (o->counts_only || (o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_KERNEL))
 		return;
 	for (int i = 0; i < api_nfuncs; i++)
 		p->names |= plan_has(c->shown, i) && api_has_kernel(i);
@@ -99,8 +99,8 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	int err;
 
 	memset(p, 0, sizeof(*p));
-	err = plan_pids(p, o);
-	if (!err)
+	err = o->replay ? 0 : plan_pids(p, o);
+	if (!err && !o->replay)
 		err = plan_tid(p, o);
 	if (!err && o->cgroup)
 		err = cgroup_id(o->cgroup, &c->cgroup_id);
@@ -131,12 +131,15 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	c->min_duration_ns = o->min_duration_ns;
 	c->min_size_bytes = o->min_size_bytes;
 	/* a muted function's failures and counts would be missing */
-	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format >= OPTS_FORMAT_FOLDED;
+	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format->flags & SINKS_EVERY_CALL;
 	/* which device a call works on is told by the calls before it, one by one */
-	c->count = o->format == OPTS_FORMAT_STAT && o->by != BOOK_BY_DEVICE;
+	c->count = o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_DEVICE && !o->replay;
 	c->count_by = count_by(o->by);
 	c->hist = !o->no_return;
 	c->library = o->library;
+	c->file = o->file;
+	c->from_ns = o->from_ns;
+	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
 	c->ring_bytes = o->ring_bytes;
 	c->probe_kind = o->probe_kind;
 	p->filter = (struct filter){
@@ -148,6 +151,9 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		.tid = (uint32_t)o->tid,
 		.nested = o->nested,
 		.counted = c->count,
+		.pids = o->replay ? o->pids : NULL,
+		.npids = o->replay ? o->npids : 0,
+		.definitions = o->record || o->format->flags & SINKS_DEFINITIONS,
 	};
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stages.h - what a record passes through: process table -> resolve -> nest -> join -> names and stacks -> filter -> sinks.
+ * stages.h - what a record passes through: process table -> resolve -> join -> nest -> names and stacks -> filter -> sinks.
  */
 #ifndef CT_STAGES_H
 #define CT_STAGES_H
@@ -19,6 +19,7 @@ struct stages {
 	struct stack_table *stacks;
 	struct metric_table *metrics;
 	const struct filter *filter;
+	bool no_stacks; /* calls are shown without theirs, though they have them */
 	struct sink *sinks;
 	int nsinks;
 	uint64_t shown; /* rows */

@@ -417,6 +417,42 @@ static void test_numbers(void)
 	taker_free(&t);
 }
 
+static bool mallocs_only(void *ctx, const struct ct_hdr *call)
+{
+	(void)ctx;
+	return ((const struct ct_call *)call)->func == row("cudaMalloc");
+}
+
+/* In a stored trace calls have the numbers that they had, whatever is shown of it now. */
+static void test_stored_numbers(void)
+{
+	struct ct_number n = { .h = { .size = sizeof(n), .kind = CT_NUMBER, .pid = 10, .tid = 10 }, .number = 40 };
+	struct join_opts opts = { .shown = mallocs_only };
+	struct made_call m;
+	struct taker t = { 0 };
+	struct join *j = join_open(&opts, take, &t);
+	struct ct_call *c;
+
+	give_call(j, "cudaFree", 10, 11, 1, 2);
+	CHECK(!last(&t)->number);
+	give_call(j, "cudaMalloc", 10, 11, 3, 4);
+	CHECK(last(&t)->number == 1);
+	give(j, &n);
+	CHECK(t.n == 2); /* it ends here */
+	give_call(j, "cudaFree", 10, 11, 5, 6);
+	CHECK(last(&t)->number == 40);
+	c = call_of(&m, "cudaSetDevice", 10, 11, 7, 8);
+	c->h.flags |= CT_F_HIDDEN;
+	give(j, c);
+	CHECK(!last(&t)->number);
+	give_call(j, "cudaMalloc", 10, 11, 9, 10);
+	CHECK(last(&t)->number == 41);
+	give_call(j, "cudaFree", 20, 20, 11, 12);
+	CHECK(!last(&t)->number);
+	join_close(j);
+	taker_free(&t);
+}
+
 static void test_reuse(void)
 {
 	struct taker t;
@@ -886,6 +922,7 @@ int main(void)
 	test_nested();
 	test_no_return();
 	test_numbers();
+	test_stored_numbers();
 	test_reuse();
 	test_inferred();
 	test_interleavings();

@@ -2,9 +2,9 @@
 /*
  * event.h - what flows: records, and records with what belongs to them.
  *
- * record -> resolve -> nest -> join -> filter -> sink. A source hands in records; resolve makes records of what only
- * the live machine knows; nest puts parents before their children; join gives device work its cause and calls their
- * numbers; filter decides what is shown. Sinks see struct event, nothing else.
+ * record -> resolve -> join -> nest -> filter -> sink. A source hands in records; resolve makes records of what only
+ * the live machine knows; join gives device work its cause and calls their numbers; nest puts parents before their
+ * children; filter decides what is shown. Sinks see struct event, nothing else.
  */
 #ifndef CT_EVENT_H
 #define CT_EVENT_H
@@ -22,6 +22,16 @@ struct process {
 	uint32_t uid, gid, ppid;
 	char comm[CT_COMM_LEN];
 	bool exited;
+	const struct process_info *info; /* NULL: not known */
+};
+
+/* What a process is. The texts are NUL-terminated, untrusted bytes, "" where not known. */
+struct process_info {
+	uint32_t rank, world_size, local_rank; /* CT_UNKNOWN: it is none of several */
+	const char *exe, *container, *pod;
+	const char *host;    /* that it ran on, in merged recordings */
+	const char *cmdline; /* arguments with a NUL between them */
+	size_t cmdline_len;
 };
 
 /* A kernel's name. Owned by the name table; valid during the call that hands it out. */
@@ -77,6 +87,9 @@ struct event {
 	const struct metric_table *metrics; /* names of metrics (event/device.h); NULL: none are known */
 };
 
+/* The outlet of the stages that deal in events. The event and its record are valid during the call. Returns as emit_fn. */
+typedef int (*event_fn)(void *ctx, struct event *ev);
+
 #define EVENT_MAX_FIELDS 64
 
 /* The fields of any record, kind by kind; calls go to api_decode(). Returns their number. */
@@ -90,7 +103,7 @@ int record_check(const void *rec, size_t avail);
 struct process_table;
 struct process_table *process_table_open(void); /* NULL: no memory */
 void process_table_close(struct process_table *);
-/* Updates the table from CT_PROCESS, CT_EXEC, CT_EXIT, CT_FORK records; others are ignored. */
+/* Updates the table from CT_PROCESS, CT_PROCESS_INFO, CT_EXEC, CT_EXIT, CT_FORK records; others are ignored. */
 int process_table_record(struct process_table *, const struct ct_hdr *);
 /* The process of a pid; makes an entry with comm "?" for an unknown one. NULL: no memory. */
 const struct process *process_table_find(struct process_table *, uint32_t pid);
@@ -128,6 +141,8 @@ struct filter {
 	int64_t min_size_bytes;	  /* 0: off; functions without a size are not shown then */
 	const char *comm_glob;	  /* NULL: off; fnmatch(3) on the process's name */
 	uint32_t tid;		  /* 0: off (initial namespace) */
+	const pid_t *pids;	  /* as users see them; npids 0: all */
+	int npids;
 	bool nested;		  /* show calls inside calls */
 	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
 	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given; and calls that are

@@ -63,21 +63,33 @@ static bool places(const struct ct_hdr *h)
 	return h->flags & CT_F_HIDDEN && api_place((const struct ct_call *)h, API_ARCH_HERE, &place) != API_PLACE_NONE;
 }
 
+static bool pid_matches(const struct filter *f, const struct process *p)
+{
+	for (int i = 0; i < f->npids; i++)
+		if ((uint32_t)f->pids[i] == p->pid || (uint32_t)f->pids[i] == p->shown_pid)
+			return true;
+	return !f->npids;
+}
+
 bool filter_match(const struct filter *f, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
-	switch (h->kind) {
-	case CT_LOST: /* a gap concerns everybody */
-	case CT_METRIC:
-	case CT_CLOCK:
+	/* A gap concerns everybody. */
+	if (h->kind == CT_LOST)
 		return true;
-	case CT_COUNTER: /* of the device as a whole */
+	if (h->pid && !pid_matches(f, ev->proc))
+		return false;
+	switch (h->kind) {
+	case CT_COUNTER:
 	case CT_EVENT:
-		return !f->failed_only;
+		if (f->failed_only)
+			return false;
+		break;
 	case CT_NAME:
 	case CT_FRAME:
 	case CT_STACK:
+	case CT_PROCESS_INFO:
 		return f->definitions;
 	case CT_CALL:
 	case CT_ENTER:
@@ -96,10 +108,7 @@ bool filter_match(const struct filter *f, const struct event *ev)
 		if (!work_matches(f, h))
 			return false;
 		break;
-	case CT_DEVICE: /* the machine's own devices belong to no process */
-		if (!h->pid)
-			return true;
-		break;
 	}
-	return !f->comm_glob || !fnmatch(f->comm_glob, ev->proc->comm, 0);
+	/* what has no process is the machine's: a device, its counters, its events */
+	return !f->comm_glob || !h->pid || !fnmatch(f->comm_glob, ev->proc->comm, 0);
 }

@@ -34,6 +34,7 @@ struct proc {
 	uint32_t id;	 /* never the same again */
 	uint32_t number; /* of its last call */
 	bool exited;
+	bool stored; /* CT_NUMBER came: all its calls have been shown before, but for hidden ones */
 	uint64_t start_boottime_ns; /* 0: not known */
 	uint32_t nlaunches;	    /* ever; the newest LAUNCHES are there */
 	struct launch *launches;
@@ -61,7 +62,7 @@ struct found {
 
 struct join {
 	struct join_opts opts;
-	join_emit_fn next;
+	event_fn next;
 	void *ctx;
 	struct join_calls *calls;
 	struct join_causes *causes;
@@ -96,7 +97,7 @@ static bool class_causes(uint8_t class)
 	}
 }
 
-struct join *join_open(const struct join_opts *opts, join_emit_fn next, void *ctx)
+struct join *join_open(const struct join_opts *opts, event_fn next, void *ctx)
 {
 	struct join *j = calloc(1, sizeof(*j));
 
@@ -400,8 +401,10 @@ static int work(struct join *j, const struct ct_work *w)
 
 /* ---- calls ------------------------------------------------------------------------------------------------- */
 
-static bool is_shown(const struct join *j, const struct ct_hdr *h)
+static bool is_numbered(const struct join *j, const struct proc *p, const struct ct_hdr *h)
 {
+	if (p->stored)
+		return !(h->flags & CT_F_HIDDEN);
 	return !j->opts.shown || j->opts.shown(j->opts.ctx, h);
 }
 
@@ -428,7 +431,7 @@ static int call(struct join *j, const struct ct_call *c)
 	if (c->h.kind == CT_CALL && !(c->h.flags & CT_F_PENDING)) {
 		struct launch l = { .tid = c->h.tid, .stream = ev.stream };
 
-		if (is_shown(j, &c->h))
+		if (is_numbered(j, p, &c->h))
 			ev.number = ++p->number;
 		l.call = (struct join_call){ c->h.start_ns, c->h.end_ns, ev.number, stack_of(c), c->func, c->depth,
 					     c->h.flags & CT_F_NO_RETURN };
@@ -552,6 +555,10 @@ int join_record(struct join *j, const struct ct_hdr *h)
 	case CT_MANAGED:
 		e = work(j, (const struct ct_work *)h);
 		break;
+	case CT_NUMBER:
+		proc_of(j, h->pid)->number = ((const struct ct_number *)h)->number - 1;
+		proc_of(j, h->pid)->stored = true;
+		return 0;
 	case CT_PROCESS:
 	case CT_EXEC:
 		err = process_record(j, (const struct ct_process *)h);

@@ -9,7 +9,8 @@
  * The call goes into a copy of the work's record (h.tid, call_ns, func, stack), so that a stored trace needs no causes:
  * work that comes with a call_ns is looked up by it and never held.
  *
- * Stands behind nest: calls come, and are numbered, in the order in which sinks see them.
+ * Calls are numbered in the order in which their records come, those that are shown; of a stored trace those that were, which
+ * CT_NUMBER tells.
  */
 #ifndef CT_JOIN_H
 #define CT_JOIN_H
@@ -33,12 +34,9 @@ struct join_counts {
 	uint64_t inferred;	     /* of the matched: by process, stream and time alone */
 };
 
-/* What join hands on: rec, cause, number of the event are set, device, context and stream of device work. The event and
- * the record are valid during the call. Returns 0 or -errno. */
-typedef int (*join_emit_fn)(void *ctx, struct event *ev);
-
 struct join;
-struct join *join_open(const struct join_opts *, join_emit_fn next, void *ctx); /* NULL: no memory */
+/* next: gets rec, cause, number, device, context and stream. NULL: no memory. */
+struct join *join_open(const struct join_opts *, event_fn next, void *ctx);
 void join_close(struct join *);				  /* what is still held is dropped: flush first */
 void join_no_calls(struct join *); /* sets the option of that name */
 

@@ -175,6 +175,20 @@ static int check_stack(const struct ct_stack *s)
 	return check_tail(&s->h, sizeof(*s), s->nframes * sizeof(s->frames[0]));
 }
 
+static int check_info(const struct ct_process_info *p)
+{
+	if (p->h.size < sizeof(*p))
+		return -EBADMSG;
+	return check_tail(&p->h, sizeof(*p), (size_t)p->exe_len + p->cmdline_len + p->container_len + p->pod_len + p->host_len);
+}
+
+static int check_foreign(const struct ct_foreign *f)
+{
+	if (f->h.size < sizeof(*f) || f->nwords > CT_MAX_WORDS || (f->kind != CT_CALL && f->kind != CT_ENTER))
+		return -EBADMSG;
+	return check_tail(&f->h, sizeof(*f), f->nwords * 8u + f->name_len + f->domain_len);
+}
+
 /* The records of names and stacks. The fixed part is there before anything of it is looked at. */
 static int check_definition(const struct ct_hdr *h)
 {
@@ -278,6 +292,12 @@ int record_check(const void *rec, size_t avail)
 		    !memchr(((const struct ct_process *)rec)->comm, '\0', CT_COMM_LEN))
 			return -EBADMSG;
 		return 0;
+	case CT_PROCESS_INFO:
+		return check_info(rec);
+	case CT_FOREIGN:
+		return check_foreign(rec);
+	case CT_NUMBER:
+		return h->size < sizeof(struct ct_number) ? -EBADMSG : 0;
 	case CT_FORK:
 		return h->size < sizeof(struct ct_fork) ? -EBADMSG : 0;
 	case CT_EXIT:

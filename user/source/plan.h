@@ -45,6 +45,9 @@ struct capture_plan {
 	bool threads;	   /* threads() will be asked for, and what completes does not matter */
 	bool keep_chatty;  /* never mute */
 
+	const char *file;	 /* replay: the recording */
+	uint64_t from_ns, to_ns; /* replay: of it, this time after its begin; to_ns UINT64_MAX: to the end */
+
 	const char *library;	 /* probe this file only; NULL: whatever is mapped */
 	uint32_t ring_bytes;	 /* a power of two */
 	const char *probe_kind;	 /* NULL: the best the kernel has; "session", "multi", "tracefs", "perf" */

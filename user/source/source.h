@@ -11,6 +11,14 @@
 struct source;
 struct snapshot;
 
+/* How a stored trace was: its own begin, length and end, which a sink shows in the place of this run's. */
+struct source_recorded {
+	uint64_t start_ns;	     /* CLOCK_MONOTONIC of its host */
+	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC then */
+	uint64_t uptime_ns;
+	const char *reason; /* why it ended: "finished", "killed"... */
+};
+
 struct source_ops {
 	const char *name;
 	/* May be NULL. Before any source of the session opens: what this one needs in the plan, as variables in the program's
@@ -54,6 +62,8 @@ struct source_ops {
 	uint64_t (*forgets)(struct source *);
 	/* Names of the functions muted so far, NULL-terminated; owned by the source, valid until close. */
 	const char *const *(*muted)(struct source *);
+	/* Of a stored trace: from open() on the begin, once drain() returned 1 the rest. NULL: what it makes happens now. */
+	void (*recorded)(struct source *, struct source_recorded *);
 	void (*close)(struct source *); /* safe after a failed open */
 };
 
@@ -62,6 +72,6 @@ struct source {
 	void *priv;
 };
 
-extern const struct source_ops source_bpf;
+extern const struct source_ops source_bpf, source_replay;
 
 #endif
