@@ -413,6 +413,10 @@ static int open_sinks(struct session *s)
 		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
 		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
 	}
+	if (o->replay)
+		join_stored(s->stages.join);
+	if (o->replay ? was.places : session_plan_places(o))
+		join_places(s->stages.join);
 	if (o->record) {
 		err = recording_open(&s->recording, o, &s->sink_opts);
 		if (err)

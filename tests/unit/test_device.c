@@ -37,6 +37,7 @@ static void run_open(struct run *r, const struct sink_ops *ops)
 	r->filter.nested = true;
 	CHECK(!ops->open(&r->sink, &r->opts));
 	CHECK(!stages_open(&r->stages, &resolve, false, &r->filter, &r->sink, 0));
+	join_places(r->stages.join);
 	r->stages.nsinks = 1;
 }
 

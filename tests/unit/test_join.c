@@ -80,7 +80,7 @@ static void taker_free(struct taker *t)
 
 static struct join *begin(struct taker *t, bool no_calls)
 {
-	struct join_opts opts = { .no_calls = no_calls };
+	struct join_opts opts = { .no_calls = no_calls, .places = true };
 
 	memset(t, 0, sizeof(*t));
 	return join_open(&opts, take, t);
@@ -427,16 +427,16 @@ static bool mallocs_only(void *ctx, const struct ct_hdr *call)
 static void test_stored_numbers(void)
 {
 	struct ct_number n = { .h = { .size = sizeof(n), .kind = CT_NUMBER, .pid = 10, .tid = 10 }, .number = 40 };
-	struct join_opts opts = { .shown = mallocs_only };
+	struct join_opts opts = { .shown = mallocs_only, .stored = true };
 	struct made_call m;
 	struct taker t = { 0 };
 	struct join *j = join_open(&opts, take, &t);
 	struct ct_call *c;
 
 	give_call(j, "cudaFree", 10, 11, 1, 2);
-	CHECK(!last(&t)->number);
-	give_call(j, "cudaMalloc", 10, 11, 3, 4);
 	CHECK(last(&t)->number == 1);
+	give_call(j, "cudaMalloc", 10, 11, 3, 4);
+	CHECK(last(&t)->number == 2);
 	give(j, &n);
 	CHECK(t.n == 2); /* it ends here */
 	give_call(j, "cudaFree", 10, 11, 5, 6);
@@ -448,7 +448,10 @@ static void test_stored_numbers(void)
 	give_call(j, "cudaMalloc", 10, 11, 9, 10);
 	CHECK(last(&t)->number == 41);
 	give_call(j, "cudaFree", 20, 20, 11, 12);
-	CHECK(!last(&t)->number);
+	CHECK(last(&t)->number == 1);
+	/* what had no call then has none now, at once */
+	give_kernel(j, 10, 77, 20, 30);
+	CHECK(last(&t)->kind == CT_KERNEL && !last(&t)->cause);
 	join_close(j);
 	taker_free(&t);
 }
@@ -660,6 +663,7 @@ static void test_interleavings(void)
 			struct join *r = begin(&again, false);
 			bool same;
 
+			join_stored(r);
 			for (size_t at = 0; at < t.len;) {
 				const struct ct_hdr *h = (const struct ct_hdr *)(t.stored + at);
 
@@ -805,6 +809,22 @@ static void test_where(void)
 	give_process(j, CT_EXEC, 10, 1);
 	p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
 	CHECK(PLACE(-1, -1, -1));
+	join_close(j);
+	taker_free(&t);
+
+	/* when not all such calls come, none is believed; what the agent tells of streams holds */
+	{
+		struct join_opts opts = { 0 };
+
+		j = join_open(&opts, take, &t);
+	}
+	give(j, make_context(&m, 10, 2, 1, 7, primary, 1));
+	give(j, make_stream(&m, 10, 13, 2, 0x5500, 1, 1));
+	placed(j, &t, "cudaSetDevice", 11, U(1));
+	p = placed(j, &t, "cudaMalloc", 11, U(0x9000), U(4));
+	CHECK(PLACE(-1, -1, -1));
+	p = placed(j, &t, "cudaMemsetAsync", 11, U(1), U(2), U(3), U(0x5500));
+	CHECK(PLACE(1, 2, 13));
 	join_close(j);
 	taker_free(&t);
 }

@@ -34,7 +34,6 @@ struct proc {
 	uint32_t id;	 /* never the same again */
 	uint32_t number; /* of its last call */
 	bool exited;
-	bool stored; /* CT_NUMBER came: all its calls have been shown before, but for hidden ones */
 	uint64_t start_boottime_ns; /* 0: not known */
 	uint32_t nlaunches;	    /* ever; the newest LAUNCHES are there */
 	struct launch *launches;
@@ -158,6 +157,16 @@ void join_close(struct join *j)
 void join_no_calls(struct join *j)
 {
 	j->opts.no_calls = true;
+}
+
+void join_places(struct join *j)
+{
+	j->opts.places = true;
+}
+
+void join_stored(struct join *j)
+{
+	j->opts.stored = true;
 }
 
 void join_counts(const struct join *j, struct join_counts *counts)
@@ -316,6 +325,7 @@ static void look(struct join *j, const struct ct_work *w, struct found *f)
 	} else {
 		f->final = true;
 	}
+	f->final |= j->opts.stored;
 }
 
 /* ---- handing on ------------------------------------------------------------------------------------------- */
@@ -401,9 +411,9 @@ static int work(struct join *j, const struct ct_work *w)
 
 /* ---- calls ------------------------------------------------------------------------------------------------- */
 
-static bool is_numbered(const struct join *j, const struct proc *p, const struct ct_hdr *h)
+static bool is_numbered(const struct join *j, const struct ct_hdr *h)
 {
-	if (p->stored)
+	if (j->opts.stored)
 		return !(h->flags & CT_F_HIDDEN);
 	return !j->opts.shown || j->opts.shown(j->opts.ctx, h);
 }
@@ -425,13 +435,13 @@ static int call(struct join *j, const struct ct_call *c)
 	int err;
 
 	where_find(j->where, &ev);
-	err = where_record(j->where, &c->h);
+	err = j->opts.places ? where_record(j->where, &c->h) : 0;
 	if (err)
 		return err;
 	if (c->h.kind == CT_CALL && !(c->h.flags & CT_F_PENDING)) {
 		struct launch l = { .tid = c->h.tid, .stream = ev.stream };
 
-		if (is_numbered(j, p, &c->h))
+		if (is_numbered(j, &c->h))
 			ev.number = ++p->number;
 		l.call = (struct join_call){ c->h.start_ns, c->h.end_ns, ev.number, stack_of(c), c->func, c->depth,
 					     c->h.flags & CT_F_NO_RETURN };
@@ -557,7 +567,6 @@ int join_record(struct join *j, const struct ct_hdr *h)
 		break;
 	case CT_NUMBER:
 		proc_of(j, h->pid)->number = ((const struct ct_number *)h)->number - 1;
-		proc_of(j, h->pid)->stored = true;
 		return 0;
 	case CT_PROCESS:
 	case CT_EXEC:

@@ -9,8 +9,8 @@
  * The call goes into a copy of the work's record (h.tid, call_ns, func, stack), so that a stored trace needs no causes:
  * work that comes with a call_ns is looked up by it and never held.
  *
- * Calls are numbered in the order in which their records come, those that are shown; of a stored trace those that were, which
- * CT_NUMBER tells.
+ * Calls are numbered in the order in which their records come: those that are shown, of a stored trace those that were when it
+ * was recorded. CT_NUMBER says where that begins anew.
  */
 #ifndef CT_JOIN_H
 #define CT_JOIN_H
@@ -23,6 +23,8 @@
 
 struct join_opts {
 	bool no_calls; /* no records of calls come: the cause is what CT_CAUSE tells */
+	bool places;   /* every call that changes a thread's device or context comes (api_placing): only then do they tell it */
+	bool stored;   /* all records come from a file: nothing is waited for, and calls that are not hidden were numbered */
 	/* Is this call to be shown, and so to be numbered? NULL: all are. */
 	bool (*shown)(void *ctx, const struct ct_hdr *call);
 	void *ctx;
@@ -38,7 +40,9 @@ struct join;
 /* next: gets rec, cause, number, device, context and stream. NULL: no memory. */
 struct join *join_open(const struct join_opts *, event_fn next, void *ctx);
 void join_close(struct join *);				  /* what is still held is dropped: flush first */
-void join_no_calls(struct join *); /* sets the option of that name */
+void join_no_calls(struct join *); /* these set the options of their names */
+void join_places(struct join *);
+void join_stored(struct join *);
 
 /* Hands on what is held of a process when this record says that it has become another one: before anybody else hears so. */
 int join_process(struct join *, const struct ct_hdr *);

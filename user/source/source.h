@@ -17,6 +17,7 @@ struct source_recorded {
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC then */
 	uint64_t uptime_ns;
 	const char *reason; /* why it ended: "finished", "killed"... */
+	bool places; /* every call that changes a thread's device or context was captured */
 };
 
 struct source_ops {
