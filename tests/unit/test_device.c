@@ -114,23 +114,21 @@ static void call(struct run *r, uint32_t pid, uint32_t tid, uint32_t correlation
 /* A stack for the call of process 100 that is made next: its id rides at the end. */
 static void call_with_stack(struct run *r)
 {
-	struct {
-		struct ct_frame f;
-		char strings[24];
-	} frame = { .f = { .h = { .size = sizeof(frame), .kind = CT_FRAME }, .id = 1, .line = 42, .address = 0x1234,
-			   .function_len = 4, .file_len = 5, .object_len = 8 } };
-	struct {
-		struct ct_stack s;
-		uint32_t frames[2];
-	} stack = { .s = { .h = { .size = sizeof(stack), .kind = CT_STACK, .pid = 100 }, .id = 1, .nframes = 1 }, .frames = { 1 } };
+	static uint64_t frame_room[16], stack_room[16];
+	struct ct_frame *frame = (struct ct_frame *)frame_room;
+	struct ct_stack *stack = (struct ct_stack *)stack_room;
 	struct made_device d;
 	struct made_call m;
 	struct ct_call *c;
 	uint64_t id = 1;
 
-	memcpy(frame.f.strings, "stepapp.c/bin/app", 17);
-	give(r, &frame);
-	give(r, &stack);
+	*frame = (struct ct_frame){ .h = { .size = sizeof(*frame) + 24, .kind = CT_FRAME }, .id = 1, .line = 42, .address = 0x1234,
+				    .function_len = 4, .file_len = 5, .object_len = 8 };
+	memcpy(frame->strings, "stepapp.c/bin/app", 17);
+	give(r, frame);
+	*stack = (struct ct_stack){ .h = { .size = sizeof(*stack) + 8, .kind = CT_STACK, .pid = 100 }, .id = 1, .nframes = 1 };
+	stack->frames[0] = 1;
+	give(r, stack);
 	c = make_call(&m, "cudaLaunchKernel", CT_CALL, CT_F_STACK, 0, U(0x501000), 196 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0),
 		      U(1024), U(0x5500));
 	c->h.pid = 100;
