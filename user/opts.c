@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../cupti/agent.h"
 #include "opts.h"
 #include "opts_rows.h"
 #include "util/msg.h"
@@ -17,6 +18,8 @@
 #define LONG_ONLY 256
 #define RING_MIN (64u << 10)
 #define RING_MAX (1u << 30)
+#define INTERVAL_MIN_NS 100000ULL /* as cupti/counters_wire.h has it */
+#define INTERVAL_MAX_NS 3600000000000ULL
 
 
 /* ---- setters ------------------------------------------------------------------------------------------ */
@@ -79,6 +82,7 @@ static int set_events(struct opts *o, const char *name, const char *val)
 	char msg[512];
 
 	(void)name;
+	o->events_given = true;
 	if (!select_add(&o->select, val, msg, sizeof(msg)))
 		return 0;
 	msg_error("%s", msg);
@@ -114,8 +118,12 @@ static int one_of(const char *name, const char *val, const char *const *words)
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
 ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes", "gpu")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
+ONE_OF(set_source, by_cupti, bool, (void)0, "probes", "cupti")
+ONE_OF(set_graph, gpu_graph, uint32_t, (void)0, "node", "graph")
+ONE_OF(set_gpu_clock, gpu_clock, uint32_t, (void)0, "auto", "callback", "offset")
 ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device", "cgroup")
 ONE_OF(set_stat, stat, enum sink_stat, (void)0, "table", "json", "csv")
+ONE_OF(set_counters_format, counters_format, enum opts_counters, (void)0, "table", "json", "csv")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
 
 static int set_format(struct opts *o, const char *name, const char *val)
@@ -149,6 +157,62 @@ static int set_probe_kind(struct opts *o, const char *name, const char *val)
 	return 0;
 }
 
+/* ---- the device ---- */
+
+static const struct {
+	const char *word;
+	uint32_t kinds;
+} gpu_kinds[] = {
+	{ "kernel", AGENT_KERNEL },   { "memcpy", AGENT_MEMCPY },     { "memset", AGENT_MEMSET },
+	{ "sync", AGENT_SYNC },	      { "memory", AGENT_MEMORY },     { "overhead", AGENT_OVERHEAD },
+	{ "nvtx", AGENT_NVTX },	      { "context", AGENT_CONTEXT },   { "device", AGENT_DEVICE },
+	{ "stream", AGENT_STREAM },   { "runtime", AGENT_RUNTIME_API }, { "driver", AGENT_DRIVER_API },
+	{ "um", AGENT_UM },
+};
+
+static int set_gpu(struct opts *o, const char *name, const char *val)
+{
+	uint32_t kinds = 0;
+
+	for (const char *at = val; at && *at; at += strspn(at, ",")) {
+		size_t n = strcspn(at, ","), i;
+
+		for (i = 0; i < ARRAY_LEN(gpu_kinds); i++)
+			if (strlen(gpu_kinds[i].word) == n && !strncmp(gpu_kinds[i].word, at, n))
+				break;
+		if (i == ARRAY_LEN(gpu_kinds)) {
+			msg_error("%s: '%.*s' is no kind of record: kernel, memcpy, memset, sync, memory, overhead, nvtx, context, "
+				  "device, stream, runtime, driver or um", name, (int)(n < 40 ? n : 40), at);
+			return -EINVAL;
+		}
+		kinds |= gpu_kinds[i].kinds;
+		at += n;
+	}
+	if (val && !kinds) {
+		msg_error("%s: an empty list of kinds", name);
+		return -EINVAL;
+	}
+	o->gpu = true;
+	o->gpu_kinds = val ? kinds : AGENT_DEFAULT;
+	return 0;
+}
+
+static int set_gpu_buffer(struct opts *o, const char *name, const char *val)
+{
+	const char *comma = strchr(val, ',');
+	uint64_t bytes, n = 64;
+	char size[32];
+
+	snprintf(size, sizeof(size), "%.*s", comma ? (int)(comma - val) : (int)sizeof(size) - 1, val);
+	if (parse_size(size, &bytes) || bytes < 16384 || bytes > 64 << 20 || (comma && parse_u64(comma + 1, 2, 256, &n))) {
+		msg_error("%s: '%s' is not SIZE[,COUNT]: a size from 16KiB to 64MiB, a count from 2 to 256", name, val);
+		return -EINVAL;
+	}
+	o->gpu_buffer_bytes = (uint32_t)bytes & ~4095u;
+	o->gpu_buffers = (uint32_t)n;
+	return 0;
+}
+
 static int set_duration(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_duration(val, 1000000000, &o->duration_ns) && o->duration_ns)
@@ -162,6 +226,15 @@ static int set_min_duration(struct opts *o, const char *name, const char *val)
 	if (!parse_duration(val, 0, &o->min_duration_ns) && o->min_duration_ns <= INT64_MAX)
 		return 0;
 	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 2s", name, val);
+	return -EINVAL;
+}
+
+static int set_otlp_min(struct opts *o, const char *name, const char *val)
+{
+	o->otlp_min_given = true;
+	if (!parse_duration(val, 0, &o->otlp_min_ns) && o->otlp_min_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 0s", name, val);
 	return -EINVAL;
 }
 
@@ -226,6 +299,15 @@ static int set_over(struct opts *o, const char *name, const char *val)
 	if (!parse_duration(val, 1000000000, &o->over_ns) && o->over_ns >= 1000000 && o->over_ns <= INT64_MAX)
 		return 0;
 	msg_error("%s: '%s' is no time from 1ms on; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_interval(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->interval_ns) && o->interval_ns >= INTERVAL_MIN_NS &&
+	    o->interval_ns <= INTERVAL_MAX_NS)
+		return 0;
+	msg_error("%s: '%s' is no interval from 100us to 1h; give seconds, or 100ms, 1ms", name, val);
 	return -EINVAL;
 }
 
@@ -296,10 +378,15 @@ static int set_verbose(struct opts *o, const char *name, const char *val)
 		return 0;                                                                                              \
 	}
 TEXT(set_output, output)
+TEXT(set_otlp, otlp)
 TEXT(set_comm, comm)
 TEXT(set_cgroup, cgroup)
 TEXT(set_library, library)
 TEXT(set_user, user)
+TEXT(set_metrics, metrics)
+TEXT(set_chip, chip)
+TEXT(set_cupti, cupti)
+TEXT(set_listen, listen)
 TEXT(set_start_on, start_on)
 TEXT(set_stop_on, stop_on)
 TEXT(set_dump_on, dump_on)
@@ -327,6 +414,12 @@ SWITCH(set_counts_only, counts_only)
 SWITCH(set_no_return, no_return)
 SWITCH(set_strict, strict)
 SWITCH(set_hist, hist)
+static int set_counters(struct opts *o, const char *name, const char *val)
+{
+	o->counters = true;
+	return val ? set_metrics(o, name, val) : 0;
+}
+
 SWITCH(set_help, help)
 SWITCH(set_version, version)
 
@@ -350,26 +443,26 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 #define ROWS (OPTS_TRACE | OPTS_REPLAY)
 #define TRACES (LIVE | OPTS_REPLAY)
 #define ONE_BY_ONE (TRACES & ~OPTS_STAT) /* each call is sent */
-#define ALL (TRACES | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE)
+#define ALL (TRACES | OPTS_SERVE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE | OPTS_COUNTERS)
 const struct option_row opts_rows[] = {
-	{ .name = "What to trace", .cmds = TRACES },
-	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE },
+	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
-	{ 'f', "follow", NULL, set_follow, LIVE, NULL, "the children of the traced processes too" },
+	{ 'f', "follow", NULL, set_follow, LIVE | OPTS_SERVE, NULL, "the children of the traced processes too" },
 	{ 't', "thread", "TID", set_tid, ONE_BY_ONE, NULL, "one thread only" },
-	{ 0, "cgroup", "PATH", set_cgroup, LIVE, NULL,
+	{ 0, "cgroup", "PATH", set_cgroup, LIVE | OPTS_SERVE, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
-	{ 0, "comm", "GLOB", set_comm, TRACES, NULL, "processes of this name" },
-	{ 0, "library", "PATH", set_library, LIVE | OPTS_STUCK, NULL, "functions of this file only" },
-	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_LIST, NULL, "one API only: runtime or driver", set_domain_words },
+	{ 0, "comm", "GLOB", set_comm, TRACES | OPTS_SERVE, NULL, "processes of this name" },
+	{ 0, "library", "PATH", set_library, LIVE | OPTS_SERVE | OPTS_STUCK, NULL, "functions of this file only" },
+	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_SERVE | OPTS_LIST, NULL, "one API only: runtime or driver", set_domain_words },
 	{ 'u', "user", "USER", set_user, LIVE, NULL, "run CMD as this user (a name or a number)" },
 	{ 'E', "env", "VAR[=VAL]", set_env, LIVE, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
 
-	{ .name = "What to show", .cmds = TRACES },
+	{ .name = "What to show", .cmds = TRACES | OPTS_SERVE },
 	{ 0, "over", "TIME", set_over, OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
 	{ 0, "watch", NULL, set_watch, OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print what is new, and what has gone on" },
-	{ 'e', "events", "LIST", set_events, TRACES | OPTS_LIST, NULL,
+	{ 'e', "events", "LIST", set_events, TRACES | OPTS_SERVE | OPTS_LIST, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default" },
@@ -393,10 +486,37 @@ const struct option_row opts_rows[] = {
 	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
+	{ .name = "What the GPU does", .cmds = OPTS_TRACE | OPTS_RECORD },
+	{ 0, "gpu", "[=KINDS]", set_gpu, OPTS_TRACE | OPTS_RECORD, NULL,
+	  "kernels, copies and more with the device's own times, by CUPTI inside the program: kernel,\n"
+	  "memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime, driver, um;\n"
+	  "--gpu alone means kernel,memcpy,memset,overhead" },
+	{ 0, "graph", "LEVEL", set_graph, OPTS_TRACE | OPTS_RECORD, "node",
+	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph", set_graph_words },
+	{ 0, "source", "NAME", set_source, OPTS_TRACE | OPTS_RECORD, "probes",
+	  "where calls are seen: probes (the kernel's uprobes; needs root), or cupti: by CUPTI inside\n"
+	  "the program, without root", set_source_words },
+	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD, NULL,
+	  "the libcupti to use where the program has not loaded one" },
+	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD, "1MiB,64", "CUPTI's buffers in the program's memory, at most" },
+	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD, "auto",
+	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
+	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
+	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD, NULL,
+	  "the hardware counters of the GPUs too, and XID errors; LIST: as 'cudatrace counters' has\n"
+	  "it for --metrics" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
+	{ 0, "metrics", "LIST", set_metrics, OPTS_COUNTERS, NULL,
+	  "which: names of cudatrace or CUPTI, separated by commas; 'default' is the usual ones,\n"
+	  "'help' lists them" },
+	{ 0, "chip", "NAME", set_chip, OPTS_COUNTERS, NULL, "with --metrics help: of this chip, as GH100, whatever GPU is here" },
+	{ 0, "cupti", "PATH", set_cupti, OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
+
 	{ .name = "Output", .cmds = TRACES },
-	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT, NULL, "write to FILE" },
+	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_COUNTERS, NULL,
+	  "write to FILE; compressed when its name ends in .gz" },
 	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
-	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there becomes FILE.old" },
+	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
 	{ 'o', "output", "FILE", set_output, OPTS_MERGE, NULL, "the merged recording; what is there becomes FILE.old" },
 	{ 0, "max-size", "SIZE", set_max_size, OPTS_RECORD, NULL,
 	  "end when the file has this size: 1GB (10^9), 1GiB (2^30); with --rotate begin another,\n"
@@ -410,11 +530,16 @@ const struct option_row opts_rows[] = {
 	  "or functions as GLOBs [signal]" },
 	{ 'A', "append", NULL, set_append, PRINTS | OPTS_STAT, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, ROWS, "table",
-	  "table, json, csv, html (a timeline as one page), cupti (the lines that CUPTI's samples\n"
-	  "print), or, which imply -k: folded (a line for each stack with its weight), flame (a flame\n"
-	  "graph of them as one page), speedscope" },
+	  "table, json, csv, html (a timeline as one page), perfetto (for ui.perfetto.dev),\n"
+	  "chrome (JSON as PyTorch's profiler writes it; with %p in FILE a file for each\n"
+	  "process), nsys-sqlite (as Nsight Systems exports it), otlp-json (OpenTelemetry\n"
+	  "spans), cupti (the lines that CUPTI's samples print), or, which imply -k: folded (a\n"
+	  "line for each stack with its weight), flame (a flame graph of them as one page),\n"
+	  "speedscope" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
+	{ 0, "format", "NAME", set_counters_format, OPTS_COUNTERS, "table", "table, json (an object a line) or csv",
+	  set_counters_format_words },
 	{ 0, "weight", "UNIT", set_weight, PRINTS, "calls",
 	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
 	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
@@ -423,6 +548,10 @@ const struct option_row opts_rows[] = {
 	{ 0, "tid", NULL, set_tid_column, ROWS, NULL, "a column with the thread" },
 	{ 'c', "count-only", NULL, set_counts_only, ROWS, NULL, "no rows: counts and times by function at the end" },
 	{ 'C', "counts", NULL, set_counts, ROWS, NULL, "counts and times by function after the rows" },
+	{ 0, "otlp", "URL", set_otlp, ROWS | OPTS_RECORD, NULL,
+	  "push spans to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
+	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
+	{ 0, "otlp-min", "TIME", set_otlp_min, ROWS | OPTS_RECORD, "100us", "calls and device work shorter than this are no spans" },
 	{ 0, "color", "WHEN", set_color, ROWS, "auto", "auto, always or never", set_color_words },
 
 	{ .name = "What to print", .cmds = OPTS_STAT },
@@ -433,6 +562,10 @@ const struct option_row opts_rows[] = {
 	{ 0, "json", NULL, set_stat_json, OPTS_STAT, NULL, "the same as --format json" },
 	{ 0, "csv", NULL, set_stat_csv, OPTS_STAT, NULL, "the same as --format csv" },
 
+	{ .name = "What to serve", .cmds = OPTS_SERVE },
+	{ 0, "listen", "ADDR:PORT", set_listen, OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses" },
+	{ 0, "hist", NULL, set_hist, OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
+
 	{ .name = "From when until when", .cmds = TRACES },
 	{ 0, "from", "TIME", set_from, OPTS_REPLAY | OPTS_STAT, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
 	{ 0, "to", "TIME", set_to, OPTS_REPLAY | OPTS_STAT, NULL, "what began before it" },
@@ -442,15 +575,15 @@ const struct option_row opts_rows[] = {
 	  "or signal (SIGUSR1)" },
 	{ 0, "stop-on", "WHAT", set_stop_on, LIVE & ~OPTS_STAT, NULL,
 	  "stop at WHAT: likewise, signal is SIGUSR2; goes on at the next --start-on, if that can be" },
-	{ 'd', "duration", "TIME", set_duration, LIVE, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
-	{ 'n', "count", "N", set_count, ONE_BY_ONE, NULL, "stop after N rows" },
+	{ 'd', "duration", "TIME", set_duration, LIVE | OPTS_COUNTERS, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
+	{ 'n', "count", "N", set_count, ONE_BY_ONE | OPTS_COUNTERS, NULL, "stop after N rows" },
 
-	{ .name = "How to trace", .cmds = TRACES },
+	{ .name = "How to trace", .cmds = TRACES | OPTS_SERVE },
 	{ 0, "no-return", NULL, set_no_return, LIVE, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
-	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
-	{ 0, "probe-kind", "KIND", set_probe_kind, LIVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_SERVE | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
+	{ 0, "probe-kind", "KIND", set_probe_kind, LIVE | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "session, multi, tracefs or perf instead of the best that this kernel has", set_probe_kind_words },
 	{ 0, "strict", NULL, set_strict, TRACES, NULL, "exit with status 3 if anything was lost" },
 
@@ -467,7 +600,8 @@ const int opts_nrows = ARRAY_LEN(opts_rows);
 /* getopt's view of the rows; returns the number of long options. */
 static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
 {
-	*shorts++ = '+'; /* what comes after the first word is CMD's */
+	if (cmd & LIVE)
+		*shorts++ = '+'; /* what comes after the first word is CMD's */
 	*shorts++ = ':';
 	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++) {
 		const struct option_row *r = &opts_rows[i];
@@ -547,7 +681,7 @@ static int contradictions(const struct opts *o)
 {
 	const char *name = o->format->ops->name;
 	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
-	bool json = o->format->ops == &sink_json;
+	bool json = o->format->ops == &sink_json, spans = o->otlp || o->format->ops == &sink_otlp_json;
 	const struct {
 		bool first, second;
 		const char *text; /* %s: the name of the format */
@@ -587,6 +721,8 @@ static int contradictions(const struct opts *o)
 		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
 		{ o->weight == SINK_WEIGHT_TIME, o->no_return, "--no-return knows no durations: leave out --weight time" },
 		{ o->format->flags & SINKS_WHOLE, o->append, "--format %s writes a whole file: leave out -A" },
+		{ o->otlp_min_given, !spans, "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json" },
+		{ o->no_return, spans, "--no-return knows no durations, which spans have: leave out --otlp and otlp-json" },
 		{ o->format->flags & SINKS_PATH, !o->output, "--format %s writes a file: give -o FILE" },
 		{ o->rotate, !o->max_bytes, "--rotate begins a file whenever one has its size: give --max-size" },
 		{ o->last_ns, o->rotate, "--last keeps in memory what --rotate would write: give one of the two" },
@@ -658,6 +794,10 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("'cudatrace stuck' prints rows: give --format table or json");
 		return -EINVAL;
 	}
+	if (o->chip && (!o->metrics || strcmp(o->metrics, "help"))) {
+		msg_error("--chip says whose metrics are listed: give --metrics help");
+		return -EINVAL;
+	}
 	if (o->replay || cmd & (OPTS_INFO | OPTS_MERGE))
 		return files(o, cmd);
 	if (cmd != OPTS_LIST && o->nargs) {
@@ -680,7 +820,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++)
 		if (opts_rows[i].def && opts_rows[i].cmds & (int)cmd)
 			opts_rows[i].set(o, opts_rows[i].name, opts_rows[i].def);
-	o->time_given = o->weight_given = false;
+	o->time_given = o->weight_given = o->otlp_min_given = false;
 	getopt_tables(cmd, longs, shorts);
 	opterr = 0;
 	optind = 0; /* glibc: start afresh */
@@ -689,6 +829,9 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		const struct option_row *r;
 		char name[64];
 
+		/* words between the options are passed over, where they may stand there */
+		while (!(cmd & LIVE) && at < argc - 1 && (argv[at][0] != '-' || !argv[at][1]))
+			at++;
 		c = getopt_long(argc, argv, shorts, longs, NULL);
 		if (c < 0)
 			break;
@@ -704,8 +847,8 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
-	if (cmd == OPTS_STAT)
-		o->format = sinks_find("stat");
+	if (cmd & (OPTS_STAT | OPTS_SERVE))
+		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : "serve");
 	if (rest(o, cmd, argc, argv))
 		return -EINVAL;
 	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
@@ -755,6 +898,8 @@ static const struct {
 	  "       cudatrace info FILE                      what a stored one holds\n"
 	  "       cudatrace merge -o FILE A B...           stored ones of several hosts or ranks as one\n"
 	  "       cudatrace stat [OPTIONS] [-- CMD...]     what the calls came to: counts, times, bytes\n"
+	  "       cudatrace counters [-i TIME]             what the GPUs do: a line each interval, like vmstat\n"
+	  "       cudatrace serve [--listen ADDR:PORT]     the same for Prometheus, for good\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
 	  "       cudatrace doctor [-p PID]                what can be traced here, what cannot, and why\n"
 	  "       cudatrace schema                         the JSON Schema of --format json\n"
@@ -823,6 +968,13 @@ static const struct {
 	  "  cudatrace stat --by kernel -e launch -- ./app\n"
 	  "  cudatrace stat --hist -e sync -p 1234\n"
 	  "  cudatrace stat --json -o base.json -- ./app     for programs, and to compare with later\n" },
+	{ OPTS_SERVE,
+	  "Usage: cudatrace serve [OPTIONS]\n"
+	  "\nCounts the calls of all processes of this machine, or of those chosen, in the kernel, and gives the sums to Prometheus:\n"
+	  "GET /metrics, in the text format 0.0.4 or as OpenMetrics 1.0.0; GET /healthz. Nothing is read between two scrapes.\n",
+	  "\nExamples:\n"
+	  "  cudatrace serve\n"
+	  "  cudatrace serve --listen :19400 -e '!query'\n" },
 	{ OPTS_LIST,
 	  "Usage: cudatrace list [OPTIONS] [GLOB...]\n"
 	  "\nPrints the functions known: domain, class, name, arguments. Several GLOBs: what any of them matches.\n",
@@ -845,6 +997,18 @@ static const struct {
 	  "  cudatrace stuck -p 1234 --watch               until SIGINT: what hangs, and when it goes on\n"
 	  "\nExit status: 4 when there are such threads (with --watch: at the last look), 0 when there are none, 1 after an error,\n"
 	  "2 for a wrong command line.\n" },
+	{ OPTS_COUNTERS,
+	  "Usage: cudatrace counters [OPTIONS]\n"
+	  "\nPrints what the GPUs of this machine do, whichever programs use them: a line for each GPU and interval. By CUPTI's PM\n"
+	  "sampling (12.6 and newer) where that can be had, else by NVML's GPM, else by NVML's utilisation; it says which.\n",
+	  "\nExamples:\n"
+	  "  cudatrace counters                            ten lines a second, until SIGINT\n"
+	  "  cudatrace counters -i 1 -d 60 --format csv -o load.csv\n"
+	  "  cudatrace counters -i 1ms --metrics sm,dram,l2_hit\n"
+	  "  cudatrace counters --metrics default,sm__inst_executed_realtime.sum.per_second\n"
+	  "  cudatrace counters --metrics help --chip GH100\n"
+	  "\nA value that cannot be true, as one over 100 %, has a ? behind it. Exit status: 0; 1 after an error, 2 for a wrong\n"
+	  "command line.\n" },
 	{ OPTS_SCHEMA,
 	  "Usage: cudatrace schema\n"
 	  "\nPrints the JSON Schema (draft 2020-12) of the lines of --format json.\n",

@@ -12,9 +12,11 @@ enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
 /* The commands, as bits: which options each has. */
+enum opts_counters { OPTS_COUNTERS_TABLE, OPTS_COUNTERS_JSON, OPTS_COUNTERS_CSV };
+
 enum opts_cmd {
-	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32,
-	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12,
+	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32, OPTS_COUNTERS = 64,
+	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12, OPTS_SERVE = 1 << 13,
 };
 
 struct opts {
@@ -33,6 +35,7 @@ struct opts {
 
 	/* what to show */
 	struct selection select;
+	bool events_given;
 	bool failed;
 	uint64_t min_duration_ns, min_size_bytes;
 	uint64_t unfinished_ns; /* show a call that has not returned for so long; 0: off */
@@ -46,6 +49,7 @@ struct opts {
 	uint8_t by;		  /* stat: enum book_by */
 	bool hist;		  /* stat: with histograms */
 	enum sink_stat stat;	  /* stat: how */
+	const char *listen;	  /* serve */
 
 	/* how */
 	const char *output; /* NULL: stdout */
@@ -58,7 +62,17 @@ struct opts {
 	bool tid_column;
 	enum opts_color color;
 	bool counts, counts_only;
+	const char *otlp;     /* address to push spans to, or "env"; NULL: off */
+	uint64_t otlp_min_ns; /* what takes less is no span */
+	bool otlp_min_given;
 
+	/* what the device does */
+	bool gpu, by_cupti;	 /* device records; CUPTI has the calls too */
+	uint32_t gpu_kinds;	 /* enum agent_kind */
+	uint32_t gpu_graph;	 /* 1: whole graphs */
+	uint32_t gpu_clock;	 /* enum agent_clock */
+	uint32_t gpu_buffer_bytes, gpu_buffers;
+	const char *cupti;	 /* a path; NULL: found */
 	/* recordings */
 	bool record, replay; /* store instead of printing; print what was stored */
 	const char *file;    /* replay: the recording */
@@ -71,6 +85,13 @@ struct opts {
 	/* from when */
 	uint64_t delay_ns;   /* 0: at once */
 	const char *start_on, *stop_on; /* NULL: by time */
+
+	/* counters */
+	bool counters;	     /* in a trace */
+	uint64_t interval_ns;
+	const char *metrics; /* a comma list, or "help"; NULL: the usual ones */
+	const char *chip;    /* of --metrics help; NULL: the first GPU's */
+	enum opts_counters counters_format; /* of the rows of `cudatrace counters` */
 
 	/* until when */
 	uint64_t duration_ns; /* 0: no limit */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "event/device.h"
+#include "event/kernel_counters.h"
 #include "stages.h"
 
 /* The names and stacks that belong to an event. */
@@ -20,6 +21,7 @@ static void add_parts(struct stages *st, struct event *ev)
 		break;
 	case CT_KERNEL:
 		ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_kernel *)h)->name);
+		ev->counters = kernel_counters_of(st->counters, (const struct ct_kernel *)h);
 		/* fall through */
 	case CT_COPY:
 	case CT_SET:
@@ -56,9 +58,13 @@ static int show(void *ctx, struct event *ev)
 			err = stack_table_record(st->stacks, rec);
 		if (!err)
 			err = metric_table_record(st->metrics, rec);
+		if (!err)
+			err = kernel_counters_record(st->counters, rec);
 		if (err)
 			return err;
 	}
+	if (st->window && !window_has(st->window, rec))
+		return 0;
 	if (!filter_match(st->filter, ev))
 		return 0;
 	add_parts(st, ev);
@@ -92,6 +98,8 @@ static bool is_shown(void *ctx, const struct ct_hdr *call)
 	if (call->flags & CT_F_HIDDEN)
 		return false;
 	ev.proc = process_table_find(st->procs, call->pid);
+	if (st->window && !window_has(st->window, call))
+		return false;
 	return ev.proc && filter_match(st->filter, &ev);
 }
 
@@ -107,6 +115,8 @@ static int resolved(void *ctx, const struct ct_hdr *rec)
 {
 	struct stages *st = ctx;
 
+	if (st->window && rec->kind == CT_CALL)
+		window_call(st->window, (const struct ct_call *)rec);
 	return join_record(st->join, rec);
 }
 
@@ -119,6 +129,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->names = name_table_open();
 	st->stacks = stack_table_open();
 	st->metrics = metric_table_open();
+	st->counters = kernel_counters_open();
 	if (nest)
 		st->nest = nest_open(show, st);
 	st->join = join_open(&join, joined, st);
@@ -127,7 +138,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->filter = filter;
 	st->sinks = sinks;
 	st->most = most;
-	return st->resolve && st->join && st->names && st->stacks && st->metrics && (st->nest || !nest) ? 0 : -ENOMEM;
+	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters && (st->nest || !nest) ? 0 : -ENOMEM;
 }
 
 void stages_close(struct stages *st)
@@ -135,6 +146,7 @@ void stages_close(struct stages *st)
 	resolve_close(st->resolve);
 	nest_close(st->nest);
 	join_close(st->join);
+	kernel_counters_close(st->counters);
 	metric_table_close(st->metrics);
 	stack_table_close(st->stacks);
 	name_table_close(st->names);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stages.h - what a record passes through: process table -> resolve -> join -> nest -> names and stacks -> filter -> sinks.
+ * stages.h - what a record passes through: process table -> resolve -> join -> nest -> names and stacks -> window -> filter -> sinks.
  */
 #ifndef CT_STAGES_H
 #define CT_STAGES_H
@@ -9,6 +9,7 @@
 #include "event/nest.h"
 #include "resolve/resolve.h"
 #include "sink/sink.h"
+#include "window.h"
 
 struct stages {
 	struct process_table *procs;
@@ -18,7 +19,9 @@ struct stages {
 	struct name_table *names;
 	struct stack_table *stacks;
 	struct metric_table *metrics;
+	struct kernel_counters_table *counters;
 	const struct filter *filter;
+	struct window *window; /* NULL: all of it; the session's */
 	bool no_stacks; /* calls are shown without theirs, though they have them */
 	struct sink *sinks;
 	int nsinks;

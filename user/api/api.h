@@ -44,13 +44,15 @@ enum api_abi {
 
 enum api_dir { API_IN, API_OUT, API_INOUT };
 
-/* What an argument says about kernels' names. `of` names the argument that it speaks of. */
+/* What an argument says about kernels' names, or about device memory. `of` names the argument that it speaks of. */
 enum api_role {
 	API_ROLE_NONE,
 	API_ROLE_NAMES,	  /* a string: the name of the kernel whose handle is in `of` */
 	API_ROLE_SAME_AS, /* a handle of the kernel that `of` is a handle of; on a module: it belongs to the library `of` */
 	API_ROLE_OWNER,	  /* the fat binary, module or library that the row's kernel belongs to */
 	API_ROLE_UNLOADS, /* its kernels are gone after the call */
+	API_ROLE_ALLOCATES, /* an output: device memory of the call's size begins there (a struct: its first member) */
+	API_ROLE_FREES,	  /* device memory that is gone after the call */
 	/* which device (an int) or context (a pointer) is the thread's current one */
 	API_ROLE_CURRENT,    /* this one is after the call: set by it (inputs), or told by it (outputs) */
 	API_ROLE_PUSHED,     /* this context is; the one before comes back when it is popped. `of`: its device */
@@ -126,6 +128,16 @@ const char *api_domain_name(enum api_domain);	 /* "runtime", "driver" */
  * row needs more than the wire allows (a unit test runs it over every row). */
 int api_spec(int func, enum api_arch arch, bool shown, struct ct_spec *out);
 
+/* Where the words of a call's record are in the parameters that a CUPTI callback gets (api/params.c). */
+enum api_param_how { API_PARAM_ZERO = 0, API_PARAM_SIGN = 1, API_PARAM_ADDRESS = 2 }; /* the place's own address */
+struct api_param {
+	uint16_t off;
+	uint8_t width; /* bytes, extended with zeros or by the sign; 0: cannot be had */
+	uint8_t how;   /* enum api_param_how */
+};
+/* words[CT_MAX_WORDS]; *kernel: the word with the handle of the kernel that a call is about, -1: none. Returns 0 or -errno. */
+int api_params(int func, enum api_arch arch, struct api_param *words, int *kernel);
+
 /* The name of an error code: "cudaErrorInvalidValue"; NULL when the headers know no such code. */
 const char *api_error_name(enum api_ret kind, int64_t code);
 
@@ -136,6 +148,13 @@ bool api_failed(const struct ct_call *);
 /* Bytes that the call moves or allocates, computed where it takes several arguments (width * height);
  * -1 when the function has no size. */
 int64_t api_size(const struct ct_call *, enum api_arch);
+
+/* Device memory that a call took or gave back. False: it did neither, or failed. */
+struct api_memory {
+	uint64_t address, bytes; /* bytes: of what was taken, without padding between rows */
+	bool freed;
+};
+bool api_memory(const struct ct_call *, enum api_arch, struct api_memory *);
 
 /* The kernel that a call is about: the value of its first argument of type FIELD_FUNC, in a struct too, inputs before
  * outputs. False: it has none, it is NULL, or it could not be read. */

@@ -114,6 +114,8 @@
 #define SAME_AS(a) .role = API_ROLE_SAME_AS, .of = #a
 #define OWNER .role = API_ROLE_OWNER
 #define UNLOADS .role = API_ROLE_UNLOADS
+#define ALLOCATES .role = API_ROLE_ALLOCATES
+#define FREES .role = API_ROLE_FREES
 #define IN_CONTEXT .in_context = true
 #define CURRENT .role = API_ROLE_CURRENT
 #define PUSHED .role = API_ROLE_PUSHED

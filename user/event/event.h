@@ -72,6 +72,7 @@ struct cause {
 };
 
 struct metric_table;
+struct kernel_counters;
 
 struct event {
 	const struct ct_hdr *rec;
@@ -84,6 +85,7 @@ struct event {
 	uint32_t number;
 	/* Of a call: what it works on, as far as records told (CT_UNKNOWN). Of device work: as in its record. */
 	uint32_t device, context, stream;
+	const struct kernel_counters *counters; /* of a kernel (event/kernel_counters.h); NULL: none */
 	const struct metric_table *metrics; /* names of metrics (event/device.h); NULL: none are known */
 };
 
@@ -144,9 +146,10 @@ struct filter {
 	const pid_t *pids;	  /* as users see them; npids 0: all */
 	int npids;
 	bool nested;		  /* show calls inside calls */
+	bool foreign;		  /* show stored calls of functions that this version does not know */
 	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
-	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given; and calls that are
-				     hidden but say what later ones work on */
+	bool stores;		  /* for a recording: hidden calls too that later ones' devices are known by */
+	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
 };
 bool filter_match(const struct filter *, const struct event *);
 

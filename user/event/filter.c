@@ -28,6 +28,22 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 	return true;
 }
 
+/* A call of a function that is not known here: it is in no class, and what its arguments and its result mean is not known. */
+static bool foreign_matches(const struct filter *f, const struct ct_foreign *c)
+{
+	if (!f->foreign || c->h.flags & CT_F_HIDDEN || f->failed_only || f->min_size_bytes || (c->depth && !f->nested) || (f->tid && c->h.tid != f->tid))
+		return false;
+	return !f->min_duration_ns || (int64_t)(c->h.end_ns - c->h.start_ns) >= f->min_duration_ns;
+}
+
+static bool pid_matches(const struct filter *f, const struct process *p)
+{
+	for (int i = 0; i < f->npids; i++)
+		if ((uint32_t)f->pids[i] == p->pid || (uint32_t)f->pids[i] == p->shown_pid)
+			return true;
+	return !f->npids;
+}
+
 /* The bytes that device work moves; -1: it has no size. */
 static int64_t work_size(const struct ct_hdr *h)
 {
@@ -63,29 +79,20 @@ static bool places(const struct ct_hdr *h)
 	return h->flags & CT_F_HIDDEN && api_place((const struct ct_call *)h, API_ARCH_HERE, &place) != API_PLACE_NONE;
 }
 
-static bool pid_matches(const struct filter *f, const struct process *p)
-{
-	for (int i = 0; i < f->npids; i++)
-		if ((uint32_t)f->pids[i] == p->pid || (uint32_t)f->pids[i] == p->shown_pid)
-			return true;
-	return !f->npids;
-}
-
 bool filter_match(const struct filter *f, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
-	/* A gap concerns everybody. */
-	if (h->kind == CT_LOST)
-		return true;
-	if (h->pid && !pid_matches(f, ev->proc))
+	if (h->pid && h->kind != CT_LOST && !pid_matches(f, ev->proc))
 		return false;
 	switch (h->kind) {
-	case CT_COUNTER:
+	case CT_LOST: /* a gap concerns everybody */
+	case CT_METRIC:
+	case CT_CLOCK:
+		return true;
+	case CT_COUNTER: /* of the device as a whole */
 	case CT_EVENT:
-		if (f->failed_only)
-			return false;
-		break;
+		return !f->failed_only;
 	case CT_NAME:
 	case CT_FRAME:
 	case CT_STACK:
@@ -93,7 +100,11 @@ bool filter_match(const struct filter *f, const struct event *ev)
 		return f->definitions;
 	case CT_CALL:
 	case CT_ENTER:
-		if (!call_matches(f, (const struct ct_call *)h) && !(f->definitions && places(h)))
+		if (!call_matches(f, (const struct ct_call *)h) && !(f->stores && places(h)))
+			return false;
+		break;
+	case CT_FOREIGN:
+		if (!foreign_matches(f, (const struct ct_foreign *)h))
 			return false;
 		break;
 	case CT_KERNEL:
@@ -108,7 +119,10 @@ bool filter_match(const struct filter *f, const struct event *ev)
 		if (!work_matches(f, h))
 			return false;
 		break;
+	case CT_DEVICE: /* the machine's own devices belong to no process */
+		if (!h->pid)
+			return true;
+		break;
 	}
-	/* what has no process is the machine's: a device, its counters, its events */
 	return !f->comm_glob || !h->pid || !fnmatch(f->comm_glob, ev->proc->comm, 0);
 }

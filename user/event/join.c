@@ -441,10 +441,6 @@ static int process(struct join *j, const struct ct_hdr *h)
 
 	if (!p)
 		return -ENOMEM;
-	if (h->kind == CT_NUMBER) {
-		p->number = ((const struct ct_number *)h)->number - 1;
-		return 0;
-	}
 	if (h->kind == CT_EXIT) {
 		p->exited = true;
 	} else if (join_procs_renews(p, (const struct ct_process *)h)) {
@@ -475,7 +471,6 @@ int join_record(struct join *j, const struct ct_hdr *h)
 	case CT_MEMORY:
 	case CT_MANAGED:
 		return work(j, (const struct ct_work *)h);
-	case CT_NUMBER:
 	case CT_PROCESS:
 	case CT_EXEC:
 	case CT_EXIT:

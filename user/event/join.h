@@ -10,7 +10,7 @@
  * work that comes with a call_ns is looked up by it and never held.
  *
  * Calls are numbered in the order in which their records come: those that are shown, of a stored trace those that were when it
- * was recorded. CT_NUMBER says where that begins anew.
+ * was recorded.
  */
 #ifndef CT_JOIN_H
 #define CT_JOIN_H

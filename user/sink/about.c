@@ -68,8 +68,7 @@ static const char *work_name(const struct ct_hdr *h)
 	return about_kind(h->kind);
 }
 
-/* The first n bytes of s, which has no NUL. */
-static void plain(struct text *t, const char *s, size_t n)
+void about_text(struct text *t, const char *s, size_t n)
 {
 	char copy[STRING_MAX_BYTES + 1];
 
@@ -89,7 +88,7 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 		text_str(t, api_funcs[((const struct ct_call *)h)->func].name);
 		return;
 	case CT_MARKER:
-		plain(t, m->text, m->text_len);
+		about_text(t, m->text, m->text_len);
 		return;
 	case CT_LOST:
 		text_str(t, loss_name((enum ct_loss)((const struct ct_lost *)h)->cause));
@@ -186,7 +185,7 @@ static void put_value(struct text *t, const struct field *f)
 		break;
 	case FIELD_STR:
 		text_str(t, "\"");
-		plain(t, f->str, f->str_len);
+		about_text(t, f->str, f->str_len);
 		text_str(t, f->cut ? "\"..." : "\"");
 		break;
 	case FIELD_BYTES:

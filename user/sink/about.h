@@ -22,6 +22,8 @@ bool about_is_work(uint16_t kind);
 void about_name(struct text *, const struct sink_opts *, const struct event *);
 /* name=value, name=value */
 void about_fields(struct text *, const struct field *, int n);
+/* n bytes of a record, up to a NUL among them; of very many the first. */
+void about_text(struct text *, const char *s, size_t n);
 /* Of a copy its kind: "HtoD"; of others and of unknown ones "". */
 const char *about_copy(const struct ct_hdr *);
 /* Bytes that it moves, sets or allocates; -1: it has none, or it is not known how many. */

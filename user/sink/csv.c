@@ -171,7 +171,7 @@ static void put_tail(struct csv *c, const struct sink_opts *o, const struct even
 	bool is_call = ev->rec->kind == CT_CALL;
 
 	put_flags(c, ev->rec);
-	if (is_call && ev->kernel) {
+	if (ev->kernel) {
 		text_plain(&c->cell, o->mangled ? ev->kernel->mangled : ev->kernel->full, 65536);
 		put_cell(c, KERNEL);
 	}
@@ -182,8 +182,10 @@ static void put_tail(struct csv *c, const struct sink_opts *o, const struct even
 		if (is_call && n && f[n - 1].name && !strcmp(f[n - 1].name, "returned"))
 			n -= f[n - 1].type == FIELD_ERROR; /* in a column of its own */
 		about_fields(&c->cell, f, n);
-		put_cell(c, ARGUMENTS);
+	} else if (ev->rec->kind == CT_EVENT) {
+		about_text(&c->cell, ((const struct ct_event *)ev->rec)->text, ((const struct ct_event *)ev->rec)->text_len);
 	}
+	put_cell(c, ARGUMENTS);
 	if (ev->stack) {
 		for (uint32_t i = 0; i < ev->stack->nframes; i++) {
 			const struct stack_frame *fr = ev->stack->frames[i];

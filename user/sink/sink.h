@@ -29,7 +29,7 @@ struct sink_file {
 
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
-	const char *path;	 /* of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH) */
+	const char *path;	 /* of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH, SINKS_SPLITS) */
 	enum sink_time time;
 	bool tid;		 /* a TID column */
 	bool color;
@@ -47,10 +47,21 @@ struct sink_opts {
 	const char *title;	 /* of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
+	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
+	/* A variable of a process's environment, as far as it is known; false: it is not. NULL: none is. */
+	bool (*environment)(void *ctx, uint32_t pid, const char *name, char *buf, size_t size);
+	void *environment_ctx;
 	const char *version;	 /* of cudatrace */
+	bool recorded;		 /* what comes is a recording, and can wait */
+	const char *otlp_url;	 /* where spans are pushed to, or "env"; NULL: nowhere */
+	uint64_t otlp_min_ns;	 /* what takes less is no span */
+	const char *host;	 /* name of the traced machine; NULL: not known */
+	/* The container of a cgroup of this machine; NULL: not to be asked, as of another machine's. */
+	bool (*container)(uint64_t cgroup_id, char *buf, size_t size);
 	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
 	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).
 	 * What it was asked for may have ended the session. */
+	const char *listen; /* ADDR:PORT of serve */
 	struct event_base *base;
 	int (*refresh)(void *ctx);
 	void *refresh_ctx;
@@ -72,6 +83,7 @@ struct sink_end {
 struct sink;
 struct sink_ops {
 	const char *name, *help;
+	/* Returns 0 or -errno; -EINVAL after a message that says why. */
 	int (*open)(struct sink *, const struct sink_opts *);
 	/* Returns 1 when a row came of it, 0 when not (a kind it does not print), or -errno of the output. */
 	int (*event)(struct sink *, const struct event *);
@@ -87,7 +99,9 @@ struct sink {
 	void *priv;
 };
 
-extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_cupti, sink_stat,
-	sink_trace;
+extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
+	sink_cupti, sink_stat, sink_trace, sink_serve;
+/* What other programs read. */
+extern const struct sink_ops sink_perfetto, sink_chrome, sink_nsys, sink_otlp, sink_otlp_json;
 
 #endif
