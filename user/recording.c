@@ -103,6 +103,7 @@ static char *make_head(const struct opts *o, const struct sink_opts *s)
 	number(f, "realtime_offset_ns", s->realtime_offset_ns);
 	number(f, "clock_error_ns", clock_error_ns());
 	number(f, "places", session_plan_places(o));
+	number(f, "gpu", o->gpu);
 	line(f, "traced", opts_title(o, text, sizeof(text)));
 	for (int i = 0; o->argv && o->argv[i]; i++)
 		line(f, "arg", o->argv[i]);

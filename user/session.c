@@ -441,6 +441,7 @@ static int open_sinks(struct session *s)
 		.nested = o->nested,
 		.counts = o->counts || o->counts_only,
 		.counts_only = o->counts_only,
+		.gpu = o->gpu,
 		.mangled = o->mangled,
 		.full_names = o->full_names,
 		.stat = o->stat,
@@ -466,6 +467,7 @@ static int open_sinks(struct session *s)
 		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
 		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
 		s->sink_opts.recorded = true;
+		s->sink_opts.gpu = was.gpu;
 	} else {
 		s->sink_opts.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host;
 		s->sink_opts.container = container_id;

@@ -135,6 +135,7 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 		.start_ns = r->start_ns,
 		.realtime_offset_ns = reader_number(head, "realtime_offset_ns"),
 		.places = reader_number(head, "places"),
+		.gpu = reader_number(head, "gpu"),
 		.reason = "cut off",
 	};
 	if (!end)

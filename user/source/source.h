@@ -17,6 +17,7 @@ struct source_recorded {
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC then */
 	uint64_t uptime_ns;
 	const char *reason; /* why it ended: "finished", "killed"... */
+	bool gpu;    /* what devices did was recorded */
 	bool places; /* every call that changes a thread's device or context was captured */
 };
 
