@@ -809,6 +809,26 @@ static void test_where(void)
 	join_close(j);
 	taker_free(&t);
 
+	/* a thread of which nothing was told is where its kernels ran; one that was told of is where it was told */
+	j = begin(&t, false);
+	give(j, make_context(&m, 10, 2, 1, 7, primary, 1));
+	for (uint32_t tid = 11; tid < 13; tid++) {
+		if (tid == 12)
+			placed(j, &t, "cudaSetDevice", 12, U(6));
+		p = placed(j, &t, "cudaLaunchKernel", tid, U(1), U(1), U(1), U(1), U(1), U(0), U(0), U(0));
+		CHECK(PLACE(tid == 12 ? 6 : -1, -1, -1));
+		give(j, make_cause(&m, 10, tid, tid, row("cudaLaunchKernel"), p->start_ns + 10, p->start_ns + 20));
+		give(j, make_kernel(&m, MAKE_AT(10, 1, 2, 7, tid, 5000, 6000), 1, 1, 1));
+		CHECK(last(&t)->kind == CT_KERNEL && last(&t)->tid == tid);
+		p = placed(j, &t, "cudaMemsetAsync", tid, U(1), U(2), U(3), U(0));
+		CHECK(tid == 12 ? PLACE(6, -1, -1) : PLACE(1, 2, 7));
+	}
+	placed(j, &t, "cudaSetDevice", 11, U(6));
+	p = placed(j, &t, "cudaMalloc", 11, U(0x9000), U(4));
+	CHECK(PLACE(6, -1, -1));
+	join_close(j);
+	taker_free(&t);
+
 	/* when not all such calls come, none is believed; what the agent tells of streams holds */
 	{
 		struct join_opts opts = { 0 };

@@ -264,6 +264,13 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 		j->counts.unmatched += !f->any;
 		j->counts.inferred += f->inferred;
 	}
+	/* a kernel runs where its thread is, a copy anywhere */
+	if (w->h.kind == CT_KERNEL && j->opts.places && f->any && !f->inferred) {
+		int err = where_worked(j->where, w->h.pid, f->cause.tid, w->device, w->context);
+
+		if (err)
+			return err;
+	}
 	return j->next(j->ctx, &ev);
 }
 

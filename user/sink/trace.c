@@ -206,7 +206,7 @@ static int trace_event(struct sink *s, const struct event *ev)
 	} else if ((call || ev->rec->kind == CT_ENTER) && triggers(t, ev)) {
 		err = dump(t, api_failed((const struct ct_call *)ev->rec) ? "failed call" : "call");
 	}
-	return err ? err : call;
+	return err ? err : call || (ev->rec->kind >= CT_KERNEL && ev->rec->kind <= CT_EVENT);
 }
 
 /* ---- time --------------------------------------------------------------------------------------------- */
