@@ -440,6 +440,7 @@ static int open_sinks(struct session *s)
 		.nested = o->nested,
 		.counts = o->counts || o->counts_only,
 		.counts_only = o->counts_only,
+		.gpu = o->gpu,
 		.mangled = o->mangled,
 		.full_names = o->full_names,
 		.stat = o->stat,
@@ -466,9 +467,14 @@ static int open_sinks(struct session *s)
 		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
 		s->sink_opts.recorded = true;
 		s->sink_opts.host = was.host;
+		s->sink_opts.gpu = was.gpu;
 	} else {
 		s->sink_opts.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host;
 	}
+	if (o->replay)
+		join_stored(s->stages.join);
+	if (o->replay ? was.places : session_plan_places(o))
+		join_places(s->stages.join);
 	/* first, so that a wrong address is told before anything is written */
 	if (o->otlp)
 		ops[n++] = &sink_otlp;

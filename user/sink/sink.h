@@ -98,7 +98,7 @@ struct sink {
 };
 
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
-	sink_stat, sink_trace, sink_serve;
+	sink_cupti, sink_stat, sink_trace, sink_serve;
 /* What other programs read. */
 extern const struct sink_ops sink_perfetto, sink_chrome, sink_nsys, sink_otlp, sink_otlp_json;
 

@@ -13,6 +13,7 @@ static const struct sinks_row rows[] = {
 	{ &sink_speedscope, ".speedscope.json", SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
 	{ &sink_html, ".html", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT },
 	{ &sink_csv, ".csv", SINKS_WHOLE | SINKS_EXPORT },
+	{ &sink_cupti, ".cupti.txt", SINKS_NESTED | SINKS_EXPORT },
 	{ &sink_perfetto, ".pftrace", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT },
 	{ &sink_chrome, ".pt.trace.json", SINKS_WHOLE | SINKS_BINARY | SINKS_SPLITS | SINKS_EXPORT },
 	{ &sink_nsys, ".sqlite", SINKS_WHOLE | SINKS_BINARY | SINKS_PATH | SINKS_EXPORT },

@@ -18,6 +18,8 @@ struct source_recorded {
 	uint64_t uptime_ns;
 	const char *reason; /* why it ended: "finished", "killed"... */
 	const char *host;   /* its name; NULL: not known, or several */
+	bool gpu;    /* what devices did was recorded */
+	bool places; /* every call that changes a thread's device or context was captured */
 };
 
 struct source_ops {
