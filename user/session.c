@@ -22,6 +22,7 @@
 #include "session.h"
 #include "session_plan.h"
 #include "signals.h"
+#include "source/host.h"
 #include "stages.h"
 #include "util/msg.h"
 
@@ -368,6 +369,27 @@ static void on_losses(void *ctx, struct losses *l)
 	l->shown = s->stages.shown;
 }
 
+/* Of a recording only what names its place in a job is known. Live: the process's, or, when it has ended, ours, which CMD's is. */
+static bool on_environment(void *ctx, uint32_t pid, const char *name, char *buf, size_t size)
+{
+	struct session *s = ctx;
+	struct source_recorded was;
+	const char *val = NULL;
+
+	if (first(s)->ops->recorded) {
+		first(s)->ops->recorded(first(s), &was);
+		val = !strcmp(name, "RANK") ? was.rank : !strcmp(name, "WORLD_SIZE") ? was.world_size : NULL;
+	} else if (host_environment((pid_t)pid, name, buf, size)) {
+		return true;
+	} else if (s->o->cmd) {
+		val = getenv(name);
+	}
+	if (!val || !*val || strlen(val) >= size)
+		return false;
+	strcpy(buf, val);
+	return true;
+}
+
 static void on_quit(void *ctx)
 {
 	finish(ctx, "interrupted", 0);
@@ -402,6 +424,8 @@ static int open_sinks(struct session *s)
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
 		.boottime_offset_ns = clock_ns(CLOCK_BOOTTIME) - s->started_ns,
+		.environment = on_environment,
+		.environment_ctx = s,
 		.version = CT_VERSION,
 		.base = loop_base(s->loop),
 		.refresh = on_refresh,
@@ -413,6 +437,7 @@ static int open_sinks(struct session *s)
 		first(s)->ops->recorded(first(s), &was);
 		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
 		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
+		s->sink_opts.boottime_offset_ns = was.boottime_offset_ns;
 	}
 	if (o->record) {
 		err = recording_open(&s->recording, o, &s->sink_opts);

@@ -55,8 +55,8 @@ static int environment_number(const struct chrome *c, const struct process *proc
 	char text[16], *end;
 	unsigned long n;
 
-	if (!proc || !c->opts->environment ||
-	    !c->opts->environment(c->opts->environment_ctx, proc->pid, name, text, sizeof(text)))
+	if (!c->opts->environment ||
+	    !c->opts->environment(c->opts->environment_ctx, proc ? proc->shown_pid : 0, name, text, sizeof(text)))
 		return -ENOENT;
 	n = strtoul(text, &end, 10);
 	if (*end || end == text || n > INT32_MAX)

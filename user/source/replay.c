@@ -154,8 +154,11 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 	*out = (struct source_recorded){
 		.start_ns = r->start_ns,
 		.realtime_offset_ns = reader_number(head, "realtime_offset_ns"),
+		.boottime_offset_ns = reader_number(head, "boottime_offset_ns"),
 		.reason = "cut off",
 	};
+	reader_value(head, "env.RANK", out->rank, sizeof(out->rank));
+	reader_value(head, "env.WORLD_SIZE", out->world_size, sizeof(out->world_size));
 	if (!end)
 		return;
 	out->uptime_ns = reader_number(end, "uptime_ns");
