@@ -382,7 +382,7 @@ static int in_use(void *ctx, struct timeline_track *tr, struct timeline_lane *l,
 
 	(void)s, (void)late;
 	memcpy(&delta, bytes, sizeof(delta));
-	tr->sum += delta;
+	tr->sum = (int64_t)((uint64_t)tr->sum + (uint64_t)delta);
 	if (!f)
 		return 0;
 	event_begin(c, f, 'C', tr->key.b, 0, l->last_ns);

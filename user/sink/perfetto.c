@@ -254,7 +254,7 @@ static int value_is(void *ctx, struct timeline_track *tr, struct timeline_lane *
 	if (KEY_KIND(&tr->key) == T_IN_USE) {
 		/* a late change counts from now on, so that what follows is true */
 		memcpy(&delta, bytes, sizeof(delta));
-		tr->sum += delta;
+		tr->sum = (int64_t)((uint64_t)tr->sum + (uint64_t)delta);
 		perfetto_write_count(&pf->w, l->last_ns, tr->own, tr->sum);
 	} else if (late) {
 		pf->late++;

@@ -164,7 +164,8 @@ void perfetto_write_event(struct perfetto_writer *w, enum perfetto_type type, ui
 	p = proto_varint(proto_tag(p, PACKET_TRACK_EVENT, PROTO_BYTES), nevent);
 	memcpy(p, event, (size_t)(e - event));
 	p += e - event;
-	memcpy(p, body, len);
+	if (len)
+		memcpy(p, body, len);
 	out_commit(w->out, (size_t)(p + len - begin));
 }
 
