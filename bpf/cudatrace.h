@@ -56,8 +56,7 @@ enum ct_kind {
 	CT_METRIC = 32,	  /* struct ct_metric: sent once, before the first CT_COUNTER with it */
 	CT_PROCESS_INFO = 33, /* struct ct_process_info: after the CT_PROCESS or CT_EXEC that it belongs to */
 	CT_FOREIGN = 34,  /* struct ct_foreign: a stored call of a function that this version does not know; made by replay */
-	CT_NUMBER = 35,	  /* struct ct_number: before the next call of its process; only stored */
-	CT_TALLY = 36,	  /* struct ct_tally: what calls added up to since the trace began, counted in the kernel; never stored */
+	CT_TALLY = 35,	  /* struct ct_tally: what calls added up to since the trace began, counted in the kernel; never stored */
 	CT_KIND_END
 };
 
@@ -130,12 +129,6 @@ struct ct_foreign {
 	__u8 why;     /* enum ct_foreign_why */
 	__u8 pad;
 	__u64 words[];
-};
-
-/* The number (struct event) of the process's next call, where it does not follow from the calls in the file. */
-struct ct_number {
-	struct ct_hdr h;
-	__u32 number, pad;
 };
 
 struct ct_fork {
@@ -787,7 +780,6 @@ CT_ASSERT_SIZE(struct ct_call, 48);
 CT_ASSERT_SIZE(struct ct_process, 80);
 CT_ASSERT_SIZE(struct ct_process_info, 56);
 CT_ASSERT_SIZE(struct ct_foreign, 48);
-CT_ASSERT_SIZE(struct ct_number, 40);
 CT_ASSERT_SIZE(struct ct_fork, 40);
 CT_ASSERT_SIZE(struct ct_exit, 40);
 CT_ASSERT_SIZE(struct ct_lost, 48);

@@ -79,6 +79,7 @@ static int set_events(struct opts *o, const char *name, const char *val)
 	char msg[512];
 
 	(void)name;
+	o->events_given = true;
 	if (!select_add(&o->select, val, msg, sizeof(msg)))
 		return 0;
 	msg_error("%s", msg);
@@ -300,6 +301,7 @@ TEXT(set_comm, comm)
 TEXT(set_cgroup, cgroup)
 TEXT(set_library, library)
 TEXT(set_user, user)
+TEXT(set_listen, listen)
 TEXT(set_start_on, start_on)
 TEXT(set_stop_on, stop_on)
 TEXT(set_dump_on, dump_on)
@@ -350,26 +352,26 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 #define ROWS (OPTS_TRACE | OPTS_REPLAY)
 #define TRACES (LIVE | OPTS_REPLAY)
 #define ONE_BY_ONE (TRACES & ~OPTS_STAT) /* each call is sent */
-#define ALL (TRACES | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE)
+#define ALL (TRACES | OPTS_SERVE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE)
 const struct option_row opts_rows[] = {
-	{ .name = "What to trace", .cmds = TRACES },
-	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE },
+	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
-	{ 'f', "follow", NULL, set_follow, LIVE, NULL, "the children of the traced processes too" },
+	{ 'f', "follow", NULL, set_follow, LIVE | OPTS_SERVE, NULL, "the children of the traced processes too" },
 	{ 't', "thread", "TID", set_tid, ONE_BY_ONE, NULL, "one thread only" },
-	{ 0, "cgroup", "PATH", set_cgroup, LIVE, NULL,
+	{ 0, "cgroup", "PATH", set_cgroup, LIVE | OPTS_SERVE, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
-	{ 0, "comm", "GLOB", set_comm, TRACES, NULL, "processes of this name" },
-	{ 0, "library", "PATH", set_library, LIVE | OPTS_STUCK, NULL, "functions of this file only" },
-	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_LIST, NULL, "one API only: runtime or driver", set_domain_words },
+	{ 0, "comm", "GLOB", set_comm, TRACES | OPTS_SERVE, NULL, "processes of this name" },
+	{ 0, "library", "PATH", set_library, LIVE | OPTS_SERVE | OPTS_STUCK, NULL, "functions of this file only" },
+	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_SERVE | OPTS_LIST, NULL, "one API only: runtime or driver", set_domain_words },
 	{ 'u', "user", "USER", set_user, LIVE, NULL, "run CMD as this user (a name or a number)" },
 	{ 'E', "env", "VAR[=VAL]", set_env, LIVE, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
 
-	{ .name = "What to show", .cmds = TRACES },
+	{ .name = "What to show", .cmds = TRACES | OPTS_SERVE },
 	{ 0, "over", "TIME", set_over, OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
 	{ 0, "watch", NULL, set_watch, OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print what is new, and what has gone on" },
-	{ 'e', "events", "LIST", set_events, TRACES | OPTS_LIST, NULL,
+	{ 'e', "events", "LIST", set_events, TRACES | OPTS_SERVE | OPTS_LIST, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default" },
@@ -435,6 +437,10 @@ const struct option_row opts_rows[] = {
 	{ 0, "json", NULL, set_stat_json, OPTS_STAT, NULL, "the same as --format json" },
 	{ 0, "csv", NULL, set_stat_csv, OPTS_STAT, NULL, "the same as --format csv" },
 
+	{ .name = "What to serve", .cmds = OPTS_SERVE },
+	{ 0, "listen", "ADDR:PORT", set_listen, OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses" },
+	{ 0, "hist", NULL, set_hist, OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
+
 	{ .name = "From when until when", .cmds = TRACES },
 	{ 0, "from", "TIME", set_from, OPTS_REPLAY | OPTS_STAT, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
 	{ 0, "to", "TIME", set_to, OPTS_REPLAY | OPTS_STAT, NULL, "what began before it" },
@@ -447,12 +453,12 @@ const struct option_row opts_rows[] = {
 	{ 'd', "duration", "TIME", set_duration, LIVE, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
 	{ 'n', "count", "N", set_count, ONE_BY_ONE, NULL, "stop after N rows" },
 
-	{ .name = "How to trace", .cmds = TRACES },
+	{ .name = "How to trace", .cmds = TRACES | OPTS_SERVE },
 	{ 0, "no-return", NULL, set_no_return, LIVE, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
-	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
-	{ 0, "probe-kind", "KIND", set_probe_kind, LIVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_SERVE | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
+	{ 0, "probe-kind", "KIND", set_probe_kind, LIVE | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "session, multi, tracefs or perf instead of the best that this kernel has", set_probe_kind_words },
 	{ 0, "strict", NULL, set_strict, TRACES, NULL, "exit with status 3 if anything was lost" },
 
@@ -706,8 +712,8 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
-	if (cmd == OPTS_STAT)
-		o->format = sinks_find("stat");
+	if (cmd & (OPTS_STAT | OPTS_SERVE))
+		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : "serve");
 	if (rest(o, cmd, argc, argv))
 		return -EINVAL;
 	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
@@ -755,6 +761,7 @@ static const struct {
 	  "       cudatrace info FILE                      what a stored one holds\n"
 	  "       cudatrace merge -o FILE A B...           stored ones of several hosts or ranks as one\n"
 	  "       cudatrace stat [OPTIONS] [-- CMD...]     what the calls came to: counts, times, bytes\n"
+	  "       cudatrace serve [--listen ADDR:PORT]     the same for Prometheus, for good\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
 	  "       cudatrace doctor [-p PID]                what can be traced here, what cannot, and why\n"
 	  "       cudatrace schema                         the JSON Schema of --format json\n"
@@ -823,6 +830,13 @@ static const struct {
 	  "  cudatrace stat --by kernel -e launch -- ./app\n"
 	  "  cudatrace stat --hist -e sync -p 1234\n"
 	  "  cudatrace stat --json -o base.json -- ./app     for programs, and to compare with later\n" },
+	{ OPTS_SERVE,
+	  "Usage: cudatrace serve [OPTIONS]\n"
+	  "\nCounts the calls of all processes of this machine, or of those chosen, in the kernel, and gives the sums to Prometheus:\n"
+	  "GET /metrics, in the text format 0.0.4 or as OpenMetrics 1.0.0; GET /healthz. Nothing is read between two scrapes.\n",
+	  "\nExamples:\n"
+	  "  cudatrace serve\n"
+	  "  cudatrace serve --listen :19400 -e '!query'\n" },
 	{ OPTS_LIST,
 	  "Usage: cudatrace list [OPTIONS] [GLOB...]\n"
 	  "\nPrints the functions known: domain, class, name, arguments. Several GLOBs: what any of them matches.\n",

@@ -14,7 +14,7 @@ enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 /* The commands, as bits: which options each has. */
 enum opts_cmd {
 	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32,
-	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12,
+	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12, OPTS_SERVE = 1 << 13,
 };
 
 struct opts {
@@ -33,6 +33,7 @@ struct opts {
 
 	/* what to show */
 	struct selection select;
+	bool events_given;
 	bool failed;
 	uint64_t min_duration_ns, min_size_bytes;
 	uint64_t unfinished_ns; /* show a call that has not returned for so long; 0: off */
@@ -46,6 +47,7 @@ struct opts {
 	uint8_t by;		  /* stat: enum book_by */
 	bool hist;		  /* stat: with histograms */
 	enum sink_stat stat;	  /* stat: how */
+	const char *listen;	  /* serve */
 
 	/* how */
 	const char *output; /* NULL: stdout */

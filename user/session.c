@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "clocks.h"
 #include "loop.h"
 #include "pending.h"
 #include "recording.h"
@@ -49,6 +50,7 @@ struct session {
 	struct sink sinks[2];
 	int nsinks;
 
+	struct window *window; /* NULL: all is shown */
 	struct stages stages;
 	bool inner; /* the source was asked for inner launches */
 
@@ -59,6 +61,7 @@ struct session {
 
 	struct losses losses;	     /* received; at the end all of it */
 	uint64_t told[CT_LOSS_END];  /* of the losses, how many have their place in the rows */
+	uint64_t clock_ns; /* when the clocks were last read */
 	uint64_t started_ns, last_record_ns, last_end_ns, slice_end_ns, sigint_ns;
 	const char *reason; /* NULL: running */
 	int error;	    /* -errno of source or output */
@@ -141,7 +144,7 @@ static int take(void *ctx, const struct ct_hdr *rec)
 static void end_by(struct session *s, int err)
 {
 	if (err == -ECANCELED)
-		finish(s, "count", 0);
+		finish(s, s->o->max_bytes && !s->o->count ? "size" : "count", 0);
 	else if (out_error(&s->out))
 		finish(s, "output error", out_error(&s->out));
 	else
@@ -177,6 +180,23 @@ static int drain_all(struct session *s)
 	return done;
 }
 
+/* Time goes on: the clocks are told of, and sinks do what they do by time. A stored trace has the clocks of its own. */
+static int pass_time(struct session *s, uint64_t now)
+{
+	int err = 0;
+
+	if (!first(s)->ops->recorded && now - s->clock_ns >= CLOCKS_EVERY_NS) {
+		struct ct_clock c;
+
+		clocks_read(&c);
+		s->clock_ns = now;
+		err = stages_show(&s->stages, &c.h);
+	}
+	for (int i = 0; i < s->nsinks && !err; i++)
+		err = s->sinks[i].ops->tick ? s->sinks[i].ops->tick(&s->sinks[i], now) : 0;
+	return err;
+}
+
 static void drain(struct session *s)
 {
 	uint64_t before = s->losses.received, now = clock_ns(CLOCK_MONOTONIC);
@@ -188,8 +208,8 @@ static void drain(struct session *s)
 	err = drain_all(s);
 	if (s->losses.received != before)
 		s->last_record_ns = now;
-	for (int i = 0; i < s->nsinks && err >= 0; i++) {
-		int e = s->sinks[i].ops->tick ? s->sinks[i].ops->tick(&s->sinks[i], now) : 0;
+	if (err >= 0 || err == -EINTR) {
+		int e = pass_time(s, now);
 
 		err = e ? e : err;
 	}
@@ -199,6 +219,10 @@ static void drain(struct session *s)
 		err = e ? e : err;
 	}
 	want_inner(s);
+	if (s->window && window_over(s->window) && (!err || err == -EINTR)) {
+		finish(s, "stopped", 0);
+		return;
+	}
 	if (err < 0 && err != -EINTR) {
 		end_by(s, err);
 		return;
@@ -318,6 +342,22 @@ static void on_sigterm(struct session *s, const struct signals_got *got)
 	loop_timer_set(grace, GRACE_NS);
 }
 
+/* SIGUSR1 and SIGUSR2: begin and end of what is shown; the flight recorder's time to write. */
+static void on_sigusr(struct session *s, int sig)
+{
+	int err = 0;
+
+	drain(s); /* what happened before it */
+	if (s->window)
+		window_signal(s->window, sig == SIGUSR1, clock_ns(CLOCK_MONOTONIC));
+	for (int i = 0; i < s->nsinks && sig == SIGUSR2 && !err; i++)
+		err = s->sinks[i].ops->dump ? s->sinks[i].ops->dump(&s->sinks[i]) : 0;
+	if (err && !s->reason)
+		end_by(s, err);
+	if (s->window && window_over(s->window))
+		finish(s, "stopped", 0);
+}
+
 static void on_signals(void *ctx)
 {
 	struct signals_got got;
@@ -326,8 +366,12 @@ static void on_signals(void *ctx)
 	while (signals_next(&got)) {
 		if (got.sig == SIGCHLD)
 			drain(s);
+		else if (got.sig == SIGUSR1 || got.sig == SIGUSR2)
+			on_sigusr(s, got.sig);
 		else if (got.sig == SIGINT)
 			on_sigint(s, &got);
+		else if (got.sig == SIGHUP && s->o->format->flags & SINKS_DAEMON)
+			continue; /* there is nothing to read again: files are found as they are mapped */
 		else
 			on_sigterm(s, &got);
 	}
@@ -417,6 +461,7 @@ static int open_sinks(struct session *s)
 		.mangled = o->mangled,
 		.full_names = o->full_names,
 		.stat = o->stat,
+		.listen = o->listen,
 		.by = o->by,
 		.hist = o->hist,
 		.weight = o->weight,
@@ -475,12 +520,14 @@ static int open_stages(struct session *s)
 		/* what is stored was resolved when it was recorded */
 		.names = s->plan.names && !s->o->replay,
 		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
+		.info = s->o->record,
 		/* entry probes alone tell of the outer launch first */
 		.inner = first(s)->ops->inner && !s->o->no_return,
 		.forgets = first(s)->ops->forgets ? count_forgets : NULL,
 		.forgets_ctx = s,
 	};
 
+	s->stages.window = s->window;
 	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
 	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record, &s->plan.filter, s->sinks, s->o->count);
 }
@@ -524,9 +571,12 @@ static int open_sources(struct session *s)
 
 static int open_all(struct session *s)
 {
+	const struct window_opts window = { s->o->delay_ns, s->o->start_on, s->o->stop_on };
 	int err, fd;
 
-	err = session_plan(&s->plan, s->o);
+	err = window_open(&s->window, &window);
+	if (!err)
+		err = session_plan(&s->plan, s->o, s->window);
 	if (err)
 		return err;
 	err = open_output(s);
@@ -539,6 +589,10 @@ static int open_all(struct session *s)
 	fd = signals_open();
 	if (fd < 0 || !loop_fd(s->loop, fd, on_signals, s))
 		goto no_memory;
+	if (s->window && window_wants_signals(s->window))
+		signals_add(SIGUSR1);
+	if ((s->window && window_wants_signals(s->window)) || s->o->last_ns)
+		signals_add(SIGUSR2);
 	err = open_sources(s);
 	return err ? err : open_sinks(s);
 no_memory:
@@ -580,6 +634,11 @@ static int run(struct session *s)
 	}
 	if (err)
 		return err;
+	if (s->window)
+		window_begin(s->window, clock_ns(CLOCK_MONOTONIC));
+	err = pass_time(s, clock_ns(CLOCK_MONOTONIC));
+	if (err)
+		return err;
 	/* whoever waits for the trace to begin sees the head now */
 	if (out_flush(&s->out)) {
 		end_by(s, out_error(&s->out));
@@ -589,7 +648,7 @@ static int run(struct session *s)
 	if (s->o->unfinished_ns && first(s)->ops->pending)
 		loop_timer_set(s->look, s->o->unfinished_ns);
 	if (s->o->duration_ns)
-		loop_timer_set(s->limit, s->o->duration_ns);
+		loop_timer_set(s->limit, s->o->delay_ns + s->o->duration_ns);
 	return loop_run(s->loop);
 }
 
@@ -612,10 +671,16 @@ static int drain_rest(struct session *s, struct source *src)
 	return err < 0 ? err : 0;
 }
 
+/* It has ended because what was asked for is there: not a row more. */
+static bool is_enough(const struct session *s)
+{
+	return !strcmp(s->reason, "count") || !strcmp(s->reason, "size");
+}
+
 /* What is still on the way when the sources have stopped. */
 static void last_drain(struct session *s)
 {
-	bool enough = !strcmp(s->reason, "count") || !strcmp(s->reason, "output error");
+	bool enough = is_enough(s) || !strcmp(s->reason, "output error");
 	uint64_t before;
 	int err;
 
@@ -635,8 +700,12 @@ static void last_drain(struct session *s)
 		err = stages_flush(&s->stages, UINT64_MAX);
 	if (err >= 0 && s->plan.capture.count && first(s)->ops->tallies)
 		err = first(s)->ops->tallies(first(s), take, s);
+	if (err >= 0 && !first(s)->ops->recorded) {
+		s->clock_ns = 0;
+		err = pass_time(s, clock_ns(CLOCK_MONOTONIC));
+	}
 	if (err == -ECANCELED)
-		s->reason = "count";
+		s->reason = s->o->max_bytes && !s->o->count ? "size" : "count";
 	else if (err < 0 && !s->error)
 		s->error = err;
 }
@@ -652,7 +721,7 @@ static void gather_losses(struct session *s)
 	all.shown = s->stages.shown;
 	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
-		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && strcmp(s->reason, "count"))
+		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && !is_enough(s))
 			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i],
 				  first(s)->ops->recorded ? s->last_end_ns : clock_ns(CLOCK_MONOTONIC));
 	}
@@ -796,6 +865,7 @@ out:
 	stages_close(&s->stages);
 	pending_close(&s->pending);
 	recording_close(&s->recording);
+	window_close(s->window);
 	loop_close(s->loop);
 	free(s);
 	return status;

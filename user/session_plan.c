@@ -93,7 +93,7 @@ static uint8_t count_by(uint8_t by)
 	}
 }
 
-int session_plan(struct session_plan *p, const struct opts *o)
+int session_plan(struct session_plan *p, const struct opts *o, const struct window *window)
 {
 	struct capture_plan *c = &p->capture;
 	int err;
@@ -116,6 +116,11 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
 	plan_names(p, o);
+	if (window) {
+		window_rows(window, c->capture);
+		window_rows(window, c->named);
+		window_rows(window, c->awaited);
+	}
 	c->follow = o->follow;
 	c->cmd = o->cmd;
 	c->user = o->user;
@@ -129,13 +134,15 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	c->no_return = o->no_return;
 	c->failed_only = o->failed;
 	c->min_duration_ns = o->min_duration_ns;
-	c->min_size_bytes = o->min_size_bytes;
+	c->min_size_bytes = window ? 0 : o->min_size_bytes; /* this one is applied to what is awaited too */
 	/* a muted function's failures and counts would be missing */
 	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format->flags & SINKS_EVERY_CALL;
 	/* which device a call works on is told by the calls before it, one by one */
 	c->count = o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_DEVICE && !o->replay;
 	c->count_by = count_by(o->by);
-	c->hist = !o->no_return;
+	/* a map of histograms does not hold those of ten thousand processes */
+	c->hist = !o->no_return && (o->hist || !(o->format->flags & SINKS_DAEMON));
+	c->tallies_max = o->format->flags & SINKS_DAEMON ? 1 << 19 : 0;
 	c->library = o->library;
 	c->file = o->file;
 	c->from_ns = o->from_ns;
@@ -153,6 +160,7 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		.counted = c->count,
 		.pids = o->replay ? o->pids : NULL,
 		.npids = o->replay ? o->npids : 0,
+		.foreign = !o->events_given && o->domain == API_DOMAIN_END,
 		.stores = o->record,
 		.definitions = o->record || o->format->flags & SINKS_DEFINITIONS,
 	};

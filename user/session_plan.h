@@ -5,6 +5,7 @@
 
 #include "opts.h"
 #include "source/plan.h"
+#include "window.h"
 
 struct session_plan {
 	struct capture_plan capture;
@@ -13,8 +14,8 @@ struct session_plan {
 	pid_t tid_owner; /* the process of -t */
 };
 
-/* Also checks that what the options name exists: processes, the thread, the cgroup. The plan points into the options and
+/* window may be NULL. Also checks that what the options name exists: processes, the thread, the cgroup. The plan points into the options and
  * into itself: it must not be copied. Returns 0, or -errno after one message. */
-int session_plan(struct session_plan *, const struct opts *);
+int session_plan(struct session_plan *, const struct opts *, const struct window *);
 
 #endif

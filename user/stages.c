@@ -59,6 +59,8 @@ static int show(void *ctx, struct event *ev)
 		if (err)
 			return err;
 	}
+	if (st->window && !window_has(st->window, rec))
+		return 0;
 	if (!filter_match(st->filter, ev))
 		return 0;
 	add_parts(st, ev);
@@ -92,6 +94,8 @@ static bool is_shown(void *ctx, const struct ct_hdr *call)
 	if (call->flags & CT_F_HIDDEN)
 		return false;
 	ev.proc = process_table_find(st->procs, call->pid);
+	if (st->window && !window_has(st->window, call))
+		return false;
 	return ev.proc && filter_match(st->filter, &ev);
 }
 
@@ -107,6 +111,8 @@ static int resolved(void *ctx, const struct ct_hdr *rec)
 {
 	struct stages *st = ctx;
 
+	if (st->window && rec->kind == CT_CALL)
+		window_call(st->window, (const struct ct_call *)rec);
 	return st->nest && !(rec->kind == CT_CALL && rec->flags & CT_F_PENDING) ? nest_record(st->nest, rec) :
 										  join_record(st->join, rec);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stages.h - what a record passes through: process table -> resolve -> nest -> join -> names and stacks -> filter -> sinks.
+ * stages.h - what a record passes through: process table -> resolve -> nest -> join -> names and stacks -> window -> filter -> sinks.
  */
 #ifndef CT_STAGES_H
 #define CT_STAGES_H
@@ -9,6 +9,7 @@
 #include "event/nest.h"
 #include "resolve/resolve.h"
 #include "sink/sink.h"
+#include "window.h"
 
 struct stages {
 	struct process_table *procs;
@@ -19,6 +20,7 @@ struct stages {
 	struct stack_table *stacks;
 	struct metric_table *metrics;
 	const struct filter *filter;
+	struct window *window; /* NULL: all of it; the session's */
 	bool no_stacks; /* calls are shown without theirs, though they have them */
 	struct sink *sinks;
 	int nsinks;

@@ -306,7 +306,7 @@ static void on_signals(void *ctx)
 static int open_plan(struct stuck *s)
 {
 	struct capture_plan *c = &s->plan.capture;
-	int err = session_plan(&s->plan, s->o);
+	int err = session_plan(&s->plan, s->o, NULL);
 
 	if (err)
 		return err;

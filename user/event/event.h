@@ -141,6 +141,7 @@ struct filter {
 	const pid_t *pids;	  /* as users see them; npids 0: all */
 	int npids;
 	bool nested;		  /* show calls inside calls */
+	bool foreign;		  /* show stored calls of functions that this version does not know */
 	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
 	bool stores;		  /* for a recording: hidden calls too that later ones' devices are known by */
 	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */

@@ -28,6 +28,14 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 	return true;
 }
 
+/* A call of a function that is not known here: it is in no class, and what its arguments and its result mean is not known. */
+static bool foreign_matches(const struct filter *f, const struct ct_foreign *c)
+{
+	if (!f->foreign || c->h.flags & CT_F_HIDDEN || f->failed_only || f->min_size_bytes || (c->depth && !f->nested) || (f->tid && c->h.tid != f->tid))
+		return false;
+	return !f->min_duration_ns || (int64_t)(c->h.end_ns - c->h.start_ns) >= f->min_duration_ns;
+}
+
 static bool pid_matches(const struct filter *f, const struct process *p)
 {
 	for (int i = 0; i < f->npids; i++)
@@ -93,6 +101,10 @@ bool filter_match(const struct filter *f, const struct event *ev)
 	case CT_CALL:
 	case CT_ENTER:
 		if (!call_matches(f, (const struct ct_call *)h) && !(f->stores && places(h)))
+			return false;
+		break;
+	case CT_FOREIGN:
+		if (!foreign_matches(f, (const struct ct_foreign *)h))
 			return false;
 		break;
 	case CT_KERNEL:

@@ -427,6 +427,26 @@ static int add_call(struct chrome *c, struct chrome_file *f, const struct event 
 	return err ? err : 1;
 }
 
+/* A stored call of a function that this version does not know: its name and its time. */
+static int add_foreign(struct chrome *c, struct chrome_file *f, const struct event *ev)
+{
+	const struct ct_foreign *g = (const struct ct_foreign *)ev->rec;
+
+	if (g->kind != CT_CALL || g->h.flags & (CT_F_PENDING | CT_F_BEFORE | CT_F_HIDDEN))
+		return 0;
+	if (!process_of(c, f, ev->proc))
+		return -ENOMEM;
+	c->body.len = 0;
+	row_begin_text(&c->row, &c->body);
+	chrome_foreign_body(&c->row, g);
+	row_end(&c->row);
+	if (c->body.bad)
+		return -ENOMEM;
+	slice(c, f, ev->proc->shown_pid, thread_of(c, f, ev->proc, g->h.tid), g->h.start_ns,
+	      g->h.flags & CT_F_NO_RETURN ? g->h.start_ns : g->h.end_ns, c->body.s, c->body.len);
+	return 0;
+}
+
 static int add_work(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
 	const struct ct_work *w = (const struct ct_work *)ev->rec;
@@ -556,6 +576,8 @@ static int process_event(struct chrome *c, const struct event *ev)
 	switch (ev->rec->kind) {
 	case CT_CALL:
 		return add_call(c, f, ev);
+	case CT_FOREIGN:
+		return add_foreign(c, f, ev);
 	case CT_OVERHEAD:
 	case CT_MARKER:
 		return add_other(c, f, ev);
@@ -572,6 +594,7 @@ static int chrome_event(struct sink *s, const struct event *ev)
 	c->proc = ev->proc;
 	switch (ev->rec->kind) {
 	case CT_CALL:
+	case CT_FOREIGN:
 	case CT_OVERHEAD:
 	case CT_MARKER:
 	case CT_KERNEL:

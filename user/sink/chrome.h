@@ -24,6 +24,7 @@ struct chrome_file {
 void chrome_call_body(struct row *, const struct sink_opts *, const struct event *, uint64_t correlation);
 void chrome_work_body(struct row *, const struct sink_opts *, const struct chrome_devices *, const struct event *,
 		      uint64_t correlation);
+void chrome_foreign_body(struct row *, const struct ct_foreign *);
 void chrome_marker_body(struct row *, const struct ct_marker *);
 /* Nanoseconds as microseconds with three decimals; they may be negative. */
 char *chrome_us(char *p, int64_t ns);

@@ -213,6 +213,15 @@ void chrome_work_body(struct row *w, const struct sink_opts *o, const struct chr
 	*w->p++ = '}';
 }
 
+void chrome_foreign_body(struct row *w, const struct ct_foreign *f)
+{
+	const char *name = (const char *)&f->words[f->nwords];
+	bool driver = f->domain_len == 6 && !memcmp(name + f->name_len, "driver", 6);
+
+	begin(w, driver ? "cuda_driver" : "cuda_runtime", name, f->name_len);
+	*w->p++ = '}';
+}
+
 void chrome_marker_body(struct row *w, const struct ct_marker *m)
 {
 	begin(w, "user_annotation", m->text, m->text_len);

@@ -243,6 +243,29 @@ static void other_line(struct json *j, const struct sink_opts *o, const struct e
 		put_stack(j, o, ev->stack);
 }
 
+/* A stored call of a function that this version does not know: its words, and nothing made of them. */
+static void foreign_line(struct json *j, const struct event *ev)
+{
+	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
+	const char *name = (const char *)&f->words[f->nwords];
+	bool returned = f->kind == CT_CALL && !(f->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN));
+	struct row *w = &j->w;
+
+	put_head(j, "foreign", ev, returned);
+	w->p = put_lit(w->p, ",\"domain\":");
+	json_string(w, name + f->name_len, f->domain_len);
+	w->p = put_lit(w->p, ",\"api\":");
+	json_string(w, name, f->name_len);
+	row_room(w, JSON_ROOM);
+	w->p = put_str(put_lit(w->p, ",\"why\":"), f->why == CT_FOREIGN_CHANGED ? "\"changed\"" : "\"unknown\"");
+	w->p = put_lit(w->p, ",\"words\":[");
+	for (int i = 0; i < f->nwords; i++)
+		w->p = put_char(put_hex(put_lit(i ? put_char(w->p, ',') : w->p, "\""), f->words[i]), '"');
+	w->p = put_char(w->p, ']');
+	if (returned)
+		w->p = put_char(put_hex(put_lit(w->p, ",\"ret\":\""), (uint64_t)f->ret), '"');
+}
+
 static int json_event(struct sink *s, const struct event *ev)
 {
 	static const char *const names[CT_KIND_END] = {
@@ -252,6 +275,7 @@ static int json_event(struct sink *s, const struct event *ev)
 		[CT_OVERHEAD] = "overhead", [CT_MEMORY] = "memory",   [CT_MANAGED] = "managed", [CT_MARKER] = "marker",
 		[CT_COUNTER] = "counter",   [CT_EVENT] = "event",     [CT_CLOCK] = "clock",	[CT_DEVICE] = "device",
 		[CT_CONTEXT] = "context",   [CT_STREAM] = "stream",   [CT_METRIC] = "metric",
+		[CT_FOREIGN] = "foreign",
 	};
 	struct json *j = s->priv;
 	uint16_t kind = ev->rec->kind;
@@ -262,6 +286,8 @@ static int json_event(struct sink *s, const struct event *ev)
 	row_begin(&j->w, s->opts->out);
 	if (call)
 		call_line(j, s->opts, ev);
+	else if (kind == CT_FOREIGN)
+		foreign_line(j, ev);
 	else
 		other_line(j, s->opts, ev, names[kind]);
 	row_room(&j->w, 2);
@@ -271,7 +297,7 @@ static int json_event(struct sink *s, const struct event *ev)
 		j->rows[kind]++;
 	if (s->opts->out->error)
 		return s->opts->out->error;
-	return call || (kind >= CT_KERNEL && kind <= CT_EVENT);
+	return call || (kind >= CT_KERNEL && kind <= CT_EVENT) || kind == CT_FOREIGN;
 }
 
 static int json_open(struct sink *s, const struct sink_opts *opts)

@@ -357,6 +357,23 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 	return err ? err : 1;
 }
 
+/* A stored call of a function that this version does not know: its name and its time. */
+static int add_foreign(struct perfetto *pf, const struct event *ev)
+{
+	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
+	struct timeline_span s = { .start_ns = f->h.start_ns, .end_ns = f->h.end_ns, .depth = f->depth };
+	const char *name = (const char *)&f->words[f->nwords];
+	char *p = pf->body;
+
+	if (f->kind != CT_CALL || f->h.flags & (CT_F_PENDING | CT_F_BEFORE | CT_F_HIDDEN))
+		return 0;
+	if (f->h.flags & CT_F_NO_RETURN)
+		s.end_ns = s.start_ns;
+	p = proto_u64(p, EVENT_CATEGORY, perfetto_iid(&pf->w, PERFETTO_CATEGORIES, name + f->name_len, f->domain_len));
+	p = proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, name, f->name_len));
+	return add(pf, track_of(pf, T_THREAD, ev->proc, f->h.tid ? f->h.tid : f->h.pid, 0), &s, p);
+}
+
 /* The track of device work, by its kind. */
 static struct timeline_track *work_track(struct perfetto *pf, const struct event *ev)
 {
@@ -464,6 +481,26 @@ static int add_device(struct perfetto *pf, const struct event *ev)
 	return introduce(pf, tr, name);
 }
 
+/* What else is known of a process: its arguments, and in merged files its host. */
+static int add_info(struct perfetto *pf, const struct event *ev)
+{
+	const struct ct_process_info *i = (const struct ct_process_info *)ev->rec;
+	struct timeline_key key = key_of(T_PROCESS, ev->proc, 0, 0);
+	struct timeline_track *tr = timeline_track(pf->timeline, &key);
+	const char *text = i->text + i->exe_len;
+	char about[256];
+	size_t n;
+
+	if (!tr)
+		return -ENOMEM;
+	n = (size_t)snprintf(about, sizeof(about), "%.*s%s", (int)(i->host_len < 100 ? i->host_len : 100),
+			     text + i->cmdline_len + i->container_len + i->pod_len, i->host_len ? ": " : "");
+	for (uint16_t k = 0; k < i->cmdline_len && n < sizeof(about) - 1; k++)
+		about[n++] = text[k] ? text[k] : ' ';
+	about[n] = '\0';
+	return introduce(pf, tr, about);
+}
+
 /* A process that has another name now. */
 static int add_exec(struct perfetto *pf, const struct event *ev)
 {
@@ -485,7 +522,11 @@ static int one_event(struct perfetto *pf, const struct event *ev)
 
 	switch (h->kind) {
 	case CT_CALL:
-		return add_call(pf, ev);
+		return h->flags & CT_F_HIDDEN ? 0 : add_call(pf, ev);
+	case CT_FOREIGN:
+		return add_foreign(pf, ev);
+	case CT_PROCESS_INFO:
+		return add_info(pf, ev);
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET:

@@ -55,6 +55,7 @@ struct sink_opts {
 	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
 	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).
 	 * What it was asked for may have ended the session. */
+	const char *listen; /* ADDR:PORT of serve */
 	struct event_base *base;
 	int (*refresh)(void *ctx);
 	void *refresh_ctx;
@@ -93,7 +94,7 @@ struct sink {
 };
 
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
-	sink_stat, sink_trace;
+	sink_stat, sink_trace, sink_serve;
 /* What other programs read. */
 extern const struct sink_ops sink_perfetto, sink_chrome;
 

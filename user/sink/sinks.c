@@ -15,6 +15,7 @@ static const struct sinks_row rows[] = {
 	{ &sink_csv, ".csv", SINKS_WHOLE | SINKS_EXPORT },
 	{ &sink_perfetto, ".pftrace", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT },
 	{ &sink_chrome, ".pt.trace.json", SINKS_WHOLE | SINKS_BINARY | SINKS_SPLITS | SINKS_EXPORT },
+	{ &sink_serve, "", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_DAEMON },
 	{ &sink_stat, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL },
 };
 

@@ -391,6 +391,37 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 		t->w.p--;
 }
 
+/* A name from a file: untrusted bytes. */
+static const char *printable(char *text)
+{
+	for (char *p = text; *p; p++)
+		if (*p <= ' ' || *p >= 0x7f)
+			*p = '?';
+	return text;
+}
+
+/* A stored call of a function that this version does not know: its words, and nothing made of them. */
+static void foreign_row(struct table *t, const struct sink_opts *o, const struct event *ev)
+{
+	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
+	char name[256];
+
+	for (int i = 0; i < f->name_len; i++)
+		name[i] = ((const char *)&f->words[f->nwords])[i];
+	name[f->name_len] = '\0';
+	put_columns(t, o, ev, ev->rec->start_ns, printable(name), f->depth);
+	row_room(&t->w, FIELD_ROOM);
+	t->w.p = put_lit(t->w.p, "words=[");
+	for (int i = 0; i < f->nwords; i++)
+		t->w.p = put_hex(i ? put_lit(t->w.p, ", ") : t->w.p, f->words[i]);
+	t->w.p = put_char(t->w.p, ']');
+	if (f->kind == CT_CALL && f->h.flags & CT_F_UNFINISHED)
+		t->w.p = put_lit(t->w.p, ", <unfinished ...>");
+	else if (f->kind == CT_CALL && !(f->h.flags & CT_F_NO_RETURN))
+		t->w.p = table_duration(put_lit(put_hex(put_lit(t->w.p, ", returned="), (uint64_t)f->ret), ", "),
+				      f->h.end_ns - f->h.start_ns);
+}
+
 /* What stands under EVENT for what a device did; NULL: the table does not show this kind. */
 static const char *device_what(const struct ct_hdr *h, char *buf, size_t size)
 {
@@ -438,7 +469,7 @@ static int table_event(struct sink *s, const struct event *ev)
 	char buf[32];
 	const char *device = call ? NULL : device_what(h, buf, sizeof(buf));
 
-	if (!call && !device && h->kind != CT_LOST)
+	if (!call && !device && h->kind != CT_FOREIGN && h->kind != CT_LOST)
 		return 0;
 	row_begin(&t->w, s->opts->out);
 	if (call && h->flags & CT_F_BEFORE) {
@@ -447,6 +478,8 @@ static int table_event(struct sink *s, const struct event *ev)
 		call_row(t, s->opts, ev);
 	} else if (device) {
 		device_row(t, s->opts, ev, device);
+	} else if (h->kind == CT_FOREIGN) {
+		foreign_row(t, s->opts, ev);
 	} else {
 		const struct ct_lost *l = (const struct ct_lost *)h;
 
@@ -461,7 +494,7 @@ static int table_event(struct sink *s, const struct event *ev)
 	row_end(&t->w);
 	if (s->opts->out->error)
 		return s->opts->out->error;
-	return call || device;
+	return call || device || h->kind == CT_FOREIGN;
 }
 
 static int table_open(struct sink *s, const struct sink_opts *opts)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * trace.c - the sink that stores: every event goes into a recording (user/trace), with the clocks read now and then, so that
+ * trace.c - the sink that stores: every event goes into a recording (user/trace), so that
  * replay gives the sinks what they would have got. Three ways: one file; files of a size, the oldest dropped; the last
  * seconds in memory, written when something happens (the flight recorder).
- *
- * Numbers of calls (struct event) follow from the calls in the file where none is missing; where one is, and at the begin
- * of each block, a CT_NUMBER says the next. Knows no source and no format of text.
+ * Knows no source and no format of text.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,9 +19,7 @@
 #include "sink.h"
 
 #define FLUSH_NS 1000000000ULL	/* what a SIGKILL loses at most */
-#define CLOCK_NS 10000000000ULL
 #define DUMP_NS 1000000000ULL	/* conditions that come closer together than this are one */
-#define PROCESSES 1024
 #define RING_BYTES (256ULL << 20)
 
 struct trace_sink {
@@ -32,16 +28,12 @@ struct trace_sink {
 	struct ring_buf *ring;
 	struct defs *defs;     /* with rotation */
 	uint64_t begun_ns;     /* of the block */
-	uint64_t clock_ns;
+	struct ct_clock clock; /* the last one: each file has one at its begin */
 	uint64_t calls, lost, told_calls, told_ns; /* for the progress line */
 	uint64_t bytes;	       /* of files that are complete */
 	uint64_t dumped_ns;
 	unsigned int parts;    /* files begun */
 	bool progress_shown, said;
-	struct {
-		uint32_t pid, next; /* what a reader takes the next call's number for */
-		uint64_t block;
-	} numbers[PROCESSES];
 };
 
 static uint64_t clock_of(clockid_t id)
@@ -76,27 +68,6 @@ static int store(struct trace_sink *t, const struct ct_hdr *h)
 	}
 	err = writer_record(t->writer, h);
 	return err ? failed(t, t->file->path, err) : 0;
-}
-
-static void read_clocks(struct ct_clock *c)
-{
-	uint64_t before = clock_of(CLOCK_MONOTONIC), after;
-
-	*c = (struct ct_clock){ .h = { .size = sizeof(*c), .kind = CT_CLOCK } };
-	c->realtime_ns = clock_of(CLOCK_REALTIME);
-	c->boottime_ns = clock_of(CLOCK_BOOTTIME);
-	after = clock_of(CLOCK_MONOTONIC);
-	c->h.start_ns = c->h.end_ns = before + (after - before) / 2;
-	c->error_ns = after - before;
-}
-
-static int put_clock(struct trace_sink *t)
-{
-	struct ct_clock c;
-
-	read_clocks(&c);
-	t->clock_ns = c.h.start_ns;
-	return store(t, &c.h);
 }
 
 static int put_one(void *ctx, const struct ct_hdr *h)
@@ -154,11 +125,10 @@ static int rotate(struct trace_sink *t)
 	if (err)
 		return failed(t, t->file->path, err);
 	err = open_writer(t, t->file->path);
-	if (!err)
-		err = put_clock(t);
+	if (!err && t->clock.h.size)
+		err = put_one(t->writer, &t->clock.h);
 	if (!err)
 		err = defs_write(t->defs, put_one, t->writer);
-	memset(t->numbers, 0, sizeof(t->numbers));
 	return err;
 }
 
@@ -176,7 +146,10 @@ static int dump(struct trace_sink *t, const char *why)
 	err = open_writer(t, path);
 	if (err)
 		return err;
-	err = ring_buf_write(t->ring, t->writer);
+	if (t->clock.h.size)
+		err = put_one(t->writer, &t->clock.h);
+	if (!err)
+		err = ring_buf_write(t->ring, t->writer);
 	snprintf(end, sizeof(end), "reason %s\n", why);
 	if (!err)
 		err = writer_end(t->writer, end);
@@ -191,41 +164,13 @@ static int dump(struct trace_sink *t, const char *why)
 
 /* ---- events ------------------------------------------------------------------------------------------- */
 
-static uint64_t block_of(const struct trace_sink *t)
-{
-	return t->ring ? ring_buf_blocks(t->ring) + !ring_buf_pending(t->ring) :
-			 writer_blocks(t->writer) + !writer_pending(t->writer);
-}
-
-/* A reader counts a process's calls; it is told where that would be wrong, and at the begin of each block. */
-static int put_number(struct trace_sink *t, const struct event *ev)
-{
-	uint32_t i = ev->rec->pid % PROCESSES;
-	uint64_t block = block_of(t);
-
-	if (t->numbers[i].pid != ev->rec->pid || t->numbers[i].next != ev->number || t->numbers[i].block != block) {
-		struct ct_number n = {
-			.h = { .size = sizeof(n), .kind = CT_NUMBER, .pid = ev->rec->pid, .tid = ev->rec->tid },
-			.number = ev->number,
-		};
-		int err = store(t, &n.h);
-
-		if (err)
-			return err;
-		t->numbers[i].pid = ev->rec->pid;
-		t->numbers[i].block = block;
-	}
-	t->numbers[i].next = ev->number + 1;
-	return 0;
-}
-
 /* Does a call make the flight recorder write? */
 static bool triggers(struct trace_sink *t, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	const struct sink_file *f = t->file;
 
-	if (!t->ring || c->h.kind != CT_CALL || c->h.flags & CT_F_PENDING)
+	if (!t->ring || c->h.kind != CT_CALL || c->h.flags & (CT_F_PENDING | CT_F_HIDDEN))
 		return false;
 	if (!(f->dump_failed && api_failed(c)) && !(f->dump_rows && f->dump_rows[c->func / 64] >> (c->func % 64) & 1))
 		return false;
@@ -243,16 +188,15 @@ static bool is_full(const struct trace_sink *t)
 static int trace_event(struct sink *s, const struct event *ev)
 {
 	struct trace_sink *t = s->priv;
-	bool call = ev->rec->kind == CT_CALL;
-	int err = 0;
+	bool call = ev->rec->kind == CT_CALL && !(ev->rec->flags & CT_F_HIDDEN);
+	int err;
 
-	if (ev->number && call)
-		err = put_number(t, ev);
-	if (!err)
-		err = store(t, ev->rec);
+	err = store(t, ev->rec);
 	if (err)
 		return err;
 	t->calls += call;
+	if (ev->rec->kind == CT_CLOCK && !ev->rec->pid && ev->rec->size == sizeof(t->clock))
+		memcpy(&t->clock, ev->rec, sizeof(t->clock));
 	if (ev->rec->kind == CT_LOST)
 		t->lost += ((const struct ct_lost *)ev->rec)->count;
 	if (is_full(t)) {
@@ -285,13 +229,11 @@ static void progress(struct trace_sink *t, uint64_t now_ns)
 static int trace_tick(struct sink *s, uint64_t now_ns)
 {
 	struct trace_sink *t = s->priv;
-	int err = 0;
+	int err;
 
-	if (now_ns - t->clock_ns >= CLOCK_NS)
-		err = put_clock(t);
 	progress(t, now_ns);
-	if (err || now_ns - t->begun_ns < FLUSH_NS)
-		return err;
+	if (now_ns - t->begun_ns < FLUSH_NS)
+		return 0;
 	t->begun_ns = now_ns;
 	if (t->ring)
 		return ring_buf_flush(t->ring, now_ns);
@@ -327,7 +269,7 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	if (!t->ring)
 		err = open_writer(t, t->file->path);
-	return err ? err : put_clock(t);
+	return err;
 }
 
 /* As replay_losses() and replay_recorded() read it. */
@@ -374,10 +316,8 @@ static int finish(struct trace_sink *t, const struct sink_end *end)
 	}
 	if (!t->writer)
 		return 0;
-	err = put_clock(t);
 	text = end_text(end);
-	if (!err)
-		err = text ? writer_end(t->writer, text) : -ENOMEM;
+	err = text ? writer_end(t->writer, text) : -ENOMEM;
 	free(text);
 	if (!err)
 		msg_note("%llu bytes in %s", (unsigned long long)writer_bytes(t->writer), t->file->path);

@@ -95,6 +95,8 @@ static int set_specs(struct bpf_source *b)
 			msg_error("the table's row for %s does not fit the capture limits", api_funcs[i].name);
 			return err;
 		}
+		if (plan_has(plan->awaited, i))
+			b->skel->rodata->specs[i].flags |= CT_S_ALWAYS;
 		/* what is only counted is not read */
 		if (plan->count && !(b->skel->rodata->specs[i].flags & (CT_S_ALWAYS | CT_S_INNER)))
 			b->skel->rodata->specs[i].nreads = b->skel->rodata->specs[i].nentry = 0;

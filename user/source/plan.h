@@ -20,6 +20,7 @@ enum plan_stack {
 struct capture_plan {
 	uint64_t capture[PLAN_WORDS]; /* rows to attach */
 	uint64_t shown[PLAN_WORDS];   /* rows the user asked for; a subset of capture */
+	uint64_t awaited[PLAN_WORDS]; /* rows whose calls somebody waits for: past all filters; a subset of capture */
 	uint64_t named[PLAN_WORDS];   /* rows that -e names one by one: never muted */
 
 	const pid_t *pids; /* as the user gave them (the tracer's own namespace); npids 0: the whole machine */

@@ -23,26 +23,6 @@ struct replay {
 	const char *muted[MUTED_MAX + 1];
 };
 
-static void say_open_failed(const char *path, int err)
-{
-	switch (err) {
-	case -ENODATA:
-		msg_error("%s ends within its first block: nothing of it can be read", path);
-		break;
-	case -EBADMSG:
-		msg_error("%s is no recording of cudatrace, or its first block is damaged", path);
-		break;
-	case -EPROTONOSUPPORT:
-		msg_error("%s was written by a newer cudatrace, in a format that this one does not know", path);
-		break;
-	case -ESPIPE:
-		msg_error("%s is no regular file: a recording is read from a file", path);
-		break;
-	default:
-		msg_error("cannot read %s: %s", path, strerror(-err));
-	}
-}
-
 static uint64_t later(uint64_t start_ns, uint64_t after_ns)
 {
 	return after_ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + after_ns;
@@ -58,7 +38,7 @@ static int replay_open(struct source *s, const struct capture_plan *plan)
 	s->priv = r;
 	err = reader_open(&r->reader, plan->file);
 	if (err) {
-		say_open_failed(plan->file, err);
+		msg_error("cannot read %s: %s", plan->file, reader_error(err));
 		return err;
 	}
 	r->start_ns = reader_number(reader_head(r->reader), "start_ns");
@@ -86,7 +66,7 @@ static bool in_range(const struct replay *r, const struct ct_hdr *h)
 {
 	uint64_t at = h->kind == CT_LOST ? h->end_ns : h->start_ns;
 
-	return !r->ranged || trace_is_definition(h->kind) || h->kind == CT_NUMBER || (at >= r->from_ns && at < r->to_ns);
+	return !r->ranged || trace_is_definition(h->kind) || (at >= r->from_ns && at < r->to_ns);
 }
 
 static int replay_drain(struct source *s, emit_fn emit, void *ctx)

@@ -177,6 +177,22 @@ void reader_close(struct reader *r)
 	free(r);
 }
 
+const char *reader_error(int err)
+{
+	switch (err) {
+	case -ENODATA:
+		return "it ends within its first block";
+	case -EBADMSG:
+		return "it is no recording of cudatrace";
+	case -EPROTONOSUPPORT:
+		return "it was written by a newer cudatrace, in a format that this one does not know";
+	case -ESPIPE:
+		return "it is no regular file";
+	default:
+		return strerror(-err);
+	}
+}
+
 void reader_rewind(struct reader *r)
 {
 	struct reader_stats stats = { .bytes = r->size, .indexed = r->stats.indexed, .damaged = r->head_damaged };

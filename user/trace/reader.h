@@ -15,6 +15,7 @@ struct reader;
  * recording, or its head is damaged; -EPROTONOSUPPORT: of a format that is newer than this program. */
 int reader_open(struct reader **, const char *path);
 void reader_close(struct reader *);
+const char *reader_error(int err); /* what such an error means, for a message: "cannot read FILE: ..." */
 
 /* The head's lines, NUL-terminated, and the end's; NULL: the end was not met (yet), or is not there. */
 const char *reader_head(const struct reader *);

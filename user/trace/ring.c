@@ -18,7 +18,7 @@ struct kept {
 };
 
 struct ring_buf {
-	uint64_t last_ns, max_bytes, bytes, crowded, pending, blocks;
+	uint64_t last_ns, max_bytes, bytes, crowded;
 	struct encoder *encoder;
 	struct defs *defs; /* of what was dropped */
 	struct kept *first, **end;
@@ -103,8 +103,6 @@ int ring_buf_record(struct ring_buf *r, const struct ct_hdr *h)
 
 	if (n < 0)
 		return 0;
-	if (!r->pending++)
-		r->blocks++;
 	if (trace_is_definition(h->kind))
 		err = remember(r, h);
 	return err || !n ? err : ring_buf_flush(r, h->end_ns);
@@ -129,7 +127,6 @@ int ring_buf_flush(struct ring_buf *r, uint64_t now_ns)
 		k->defs_len = r->now_len;
 		r->now = NULL;
 		r->now_len = r->now_cap = 0;
-		r->pending = 0;
 		*r->end = k;
 		r->end = &k->next;
 		r->bytes += sizeof(*k) + b.len + k->defs_len;
@@ -168,14 +165,4 @@ uint64_t ring_buf_crowded(const struct ring_buf *r)
 uint64_t ring_buf_bytes(const struct ring_buf *r)
 {
 	return r->bytes;
-}
-
-uint64_t ring_buf_pending(const struct ring_buf *r)
-{
-	return r->pending;
-}
-
-uint64_t ring_buf_blocks(const struct ring_buf *r)
-{
-	return r->blocks;
 }

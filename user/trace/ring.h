@@ -23,7 +23,5 @@ int ring_buf_write(struct ring_buf *, struct writer *);
 /* Records that were dropped for want of room although they were young enough. */
 uint64_t ring_buf_crowded(const struct ring_buf *);
 uint64_t ring_buf_bytes(const struct ring_buf *);
-uint64_t ring_buf_pending(const struct ring_buf *); /* records in the block begun */
-uint64_t ring_buf_blocks(const struct ring_buf *); /* begun so far */
 
 #endif

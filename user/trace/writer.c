@@ -24,7 +24,7 @@ struct writer {
 	struct encoder *encoder;
 	struct trace_index_entry *index;
 	size_t nindex, cap;
-	uint64_t offset, seq, blocks, pending;
+	uint64_t offset, seq;
 	int fd;
 	int error; /* -errno of the first failure */
 	bool regular, no_index;
@@ -174,8 +174,6 @@ int writer_record(struct writer *w, const struct ct_hdr *h)
 	n = encode_record(w->encoder, h);
 	if (n < 0)
 		return 0;
-	if (!w->pending++)
-		w->blocks++;
 	return n ? writer_flush(w) : 0;
 }
 
@@ -189,7 +187,6 @@ int writer_flush(struct writer *w)
 	if (w->error || !encode_sums(w->encoder, &b))
 		return w->error;
 	err = encode_finish(w->encoder, &body, &len);
-	w->pending = 0;
 	return err ? fail(w, err) : put_block(w, &b, body, len);
 }
 
@@ -198,7 +195,6 @@ int writer_block(struct writer *w, const struct trace_block *from, const void *b
 	struct trace_block b = *from;
 	int err = writer_flush(w);
 
-	w->blocks++;
 	return err ? err : put_block(w, &b, body, from->len);
 }
 
@@ -245,14 +241,4 @@ int writer_close(struct writer *w)
 uint64_t writer_bytes(const struct writer *w)
 {
 	return w->offset;
-}
-
-uint64_t writer_pending(const struct writer *w)
-{
-	return w->pending;
-}
-
-uint64_t writer_blocks(const struct writer *w)
-{
-	return w->blocks;
 }

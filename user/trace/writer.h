@@ -28,7 +28,5 @@ int writer_end(struct writer *, const char *text);
 int writer_close(struct writer *);
 
 uint64_t writer_bytes(const struct writer *);	/* in the file */
-uint64_t writer_pending(const struct writer *); /* records not yet in it */
-uint64_t writer_blocks(const struct writer *);	/* TRACE_DATA blocks begun: changes when a record begins another */
 
 #endif

@@ -89,6 +89,20 @@ out:
 	return err;
 }
 
+int out_open_fd(struct out *o, int fd, const char *name)
+{
+	memset(o, 0, sizeof(*o));
+	o->buf = malloc(OUT_BUF);
+	if (!o->buf)
+		return -ENOMEM;
+	o->cap = OUT_BUF;
+	o->fd = fd;
+	o->name = name;
+	o->is_file = true;
+	o->flushed_ns = now_ns();
+	return 0;
+}
+
 /* Waits until the descriptor takes something. False: it does not, and the tracer is to end. */
 static bool wait_writable(const struct out *o)
 {

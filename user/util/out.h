@@ -27,6 +27,8 @@ struct out {
 
 /* Opens `path` (NULL or "-": stdout). append: add to it. Created with 0666 & ~umask. Returns 0 or -errno. */
 int out_open(struct out *, const char *path, bool append);
+/* The same for an open descriptor, which stays the caller's; name is kept by pointer. */
+int out_open_fd(struct out *, int fd, const char *name);
 /* From here on what is written is compressed, as gzip does it. Added to a file it is read as one with what is there. 0 or -ENOMEM. */
 int out_gzip(struct out *);
 /* Does the name end in .gz? */

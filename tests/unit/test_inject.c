@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_inject.c - injects into real programs (prog/inject_prog.c), which look whether anything of theirs has changed, and
+ * reads the sentences of the refusals. As root, or as whoever may ptrace(2) its own children.
+ *
+ * test_inject PID SO [HOW]: injects into a process by hand.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../user/inject_frames.h"
+#include "prog/inject_prog.h"
+#include "unit.h"
+
+#define SRC "tests/unit/prog/"
+
+static char dir[] = "/tmp/cudatrace-inject-XXXXXX";
+static struct inject_frames *frames;
+static char *so;
+static size_t so_bytes;
+static char said[4096]; /* on stderr, by the last inject() */
+
+/* ---- a program under test ------------------------------------------------------------------------------------ */
+
+static struct shared *sh;
+static pid_t pid;
+static int input = -1; /* the program's standard input */
+
+static void nap(long us)
+{
+	nanosleep(&(struct timespec){ .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 }, NULL);
+}
+
+static void begin_program(const char *program, const char *mode)
+{
+	int fd = memfd_create("shared", 0), pipes[2];
+	char path[128];
+
+	if (fd < 0 || ftruncate(fd, sizeof(*sh)) || pipe2(pipes, O_CLOEXEC))
+		abort();
+	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	snprintf(path, sizeof(path), "%s/%s", dir, program);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		dup2(fd, 3);
+		dup2(pipes[0], 0);
+		execl(path, path, mode, NULL);
+		_exit(127);
+	}
+	if (fd != 3)
+		close(fd);
+	close(pipes[0]);
+	input = pipes[1];
+	for (int i = 0; i < 10000 && !sh->ready; i++)
+		nap(1000);
+	if (!sh->ready)
+		printf("%s %s did not get ready\n", program, mode);
+}
+
+static void begin(const char *mode)
+{
+	begin_program("prog", mode);
+}
+
+/* Until it has gone round once more, twice. */
+static void rounds(void)
+{
+	for (long was = sh->rounds, i = 0; i < 20000 && sh->rounds < was + 2; i++)
+		nap(1000);
+}
+
+/* Tells it to stop; its result is what it would have been. */
+static void end(const char *mode)
+{
+	int status = -1;
+
+	sh->stop = 1;
+	close(input);
+	if (waitpid(pid, &status, 0) != pid || status || sh->bad)
+		printf("%s: status %#x, bad %ld\n", mode, status, sh->bad);
+	CHECK(status == 0);
+	CHECK(sh->bad == 0);
+	munmap((void *)sh, sizeof(*sh));
+}
+
+static int inject_how(struct inject_result *r, const char *how, int limit_ms)
+{
+	struct inject_what what = {
+		.so = so,
+		.so_bytes = so_bytes,
+		.symbol = "cudatrace_agent_start",
+		.how = how,
+		.sock_type = SOCK_SEQPACKET,
+		.limit_ms = limit_ms,
+		.frames = inject_frames_get,
+		.ctx = frames,
+	};
+	int fd = memfd_create("stderr", MFD_CLOEXEC), old = dup(2), err;
+	ssize_t n;
+
+	dup2(fd, 2);
+	err = inject_run(pid, &what, r);
+	dup2(old, 2);
+	close(old);
+	n = pread(fd, said, sizeof(said) - 1, 0);
+	said[n > 0 ? n : 0] = '\0';
+	close(fd);
+	return err;
+}
+
+static int inject(struct inject_result *r)
+{
+	return inject_how(r, "v1 fd=N", 10000);
+}
+
+/* One message, of one line, that has these words. */
+static void check_said(const char *words)
+{
+	char *end_of_line = strchr(said, '\n');
+	int good = strstr(said, words) && end_of_line && !end_of_line[1] && strstr(said, "cudatrace: error: ") == said;
+
+	if (!good)
+		printf("not said: %s; but: %s\n", words, said);
+	CHECK(good);
+}
+
+/* The object answers over the socket from within the process. */
+static void check_answer(struct inject_result *r, int starts)
+{
+	struct pollfd p = { .fd = r->sock, .events = POLLIN };
+	int say[2] = {};
+
+	CHECK(poll(&p, 1, 10000) == 1);
+	CHECK(recv(r->sock, say, sizeof(say), MSG_DONTWAIT) == sizeof(say));
+	CHECK(say[0] == pid && say[1] == starts);
+	/* it has closed its end, and nobody else holds one */
+	CHECK(poll(&p, 1, 10000) == 1);
+	CHECK(recv(r->sock, say, sizeof(say), MSG_DONTWAIT) == 0);
+	CHECK(fcntl(r->sock, F_GETFD) == FD_CLOEXEC);
+	close(r->sock);
+}
+
+/* ---- working programs ---------------------------------------------------------------------------------------- */
+
+/* How much a process has of something: what a file of /proc/PID says, by lines or by a number. */
+static long count_in(const char *name, const char *key)
+{
+	char path[64], cmd[128], line[256] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	if (key)
+		snprintf(cmd, sizeof(cmd), "grep '^%s:' %s | tr -dc 0-9", key, path);
+	else
+		snprintf(cmd, sizeof(cmd), "%s %s | wc -l", strcmp(name, "fd") ? "cat" : "ls", path);
+	f = popen(cmd, "re");
+	if (!f || !fgets(line, sizeof(line), f))
+		line[0] = '\0';
+	if (f)
+		pclose(f);
+	return strtol(line, NULL, 10);
+}
+
+static void test_mode(const char *mode, int times)
+{
+	struct inject_result r;
+	int bad = 0;
+
+	begin(mode);
+	for (int i = 0; i < times; i++) {
+		int err = inject(&r);
+
+		bad += err != 0;
+		if (err)
+			printf("%s: %s", mode, said);
+		else {
+			CHECK(r.reused == (i > 0));
+			CHECK(said[0] == '\0');
+			check_answer(&r, i + 1);
+		}
+	}
+	CHECK(!bad);
+	if (strcmp(mode, "read"))
+		rounds();
+	end(mode);
+}
+
+/* Nothing grows, whether nothing else goes on in the program or much. */
+static void test_hundred(const char *mode)
+{
+	struct inject_result r;
+	long fds = 0, maps = 0, size = 0;
+
+	begin(mode);
+	for (int i = 0; i < 100; i++) {
+		CHECK(!inject(&r));
+		check_answer(&r, i + 1);
+		if (!i) {
+			fds = count_in("fd", NULL);
+			maps = count_in("maps", NULL);
+			size = count_in("status", "VmSize");
+		}
+	}
+	CHECK(count_in("fd", NULL) == fds);
+	if (strcmp(mode, "many")) { /* whose allocator makes arenas as it goes */
+		CHECK(count_in("maps", NULL) == maps);
+		CHECK(count_in("status", "VmSize") == size);
+	}
+	rounds();
+	end(mode);
+}
+
+/* System calls that the kernel does not begin anew: the thread is left alone, or is met outside of them. */
+static void test_never_eintr(const char *mode)
+{
+	struct inject_result r;
+
+	begin(mode);
+	for (int i = 0; i < 20; i++) {
+		int err = inject_how(&r, "v1 fd=N", 150);
+
+		CHECK(err == 0 || err == -EAGAIN);
+		if (!err)
+			close(r.sock);
+		else
+			check_said("in a system call that would not go on as before");
+	}
+	rounds();
+	end(mode);
+}
+
+/* Queued signals arrive each once, on the stack that they are meant for, however many there are meanwhile. */
+static void test_signals(void)
+{
+	long sent[2] = {};
+	struct inject_result r;
+	pid_t sender;
+	int fds[2];
+
+	begin("signals");
+	if (pipe(fds))
+		abort();
+	fflush(stdout);
+	sender = fork();
+	if (!sender) {
+		while (!sh->child) {
+			union sigval v = { .sival_int = (int)(sent[0] % 1000) };
+
+			if (!sigqueue(pid, SIGRTMIN, v))
+				sent[1] += v.sival_int, sent[0]++;
+		}
+		_exit(write(fds[1], sent, sizeof(sent)) != sizeof(sent));
+	}
+	for (int i = 0; i < 50; i++) {
+		/* inside its handler it is at no safe point: another moment is found */
+		CHECK(!inject(&r));
+		check_answer(&r, i + 1);
+	}
+	sh->child = 1;
+	waitpid(sender, NULL, 0);
+	CHECK(read(fds[0], sent, sizeof(sent)) == sizeof(sent));
+	close(fds[0]);
+	close(fds[1]);
+	for (int i = 0; i < 10000 && sh->signals != sent[0]; i++)
+		nap(1000);
+	CHECK(sent[0] > 100);
+	CHECK(sh->signals == sent[0]);
+	CHECK(sh->sum == sent[1]);
+	end("signals");
+}
+
+/* Stopped and continued all the time by somebody else. */
+static void test_stop_and_go(void)
+{
+	struct inject_result r;
+	pid_t other;
+
+	begin("vectors");
+	fflush(stdout);
+	other = fork();
+	if (!other) {
+		while (!sh->child) {
+			kill(pid, SIGSTOP);
+			nap(200);
+			kill(pid, SIGCONT);
+			nap(3000);
+		}
+		_exit(0);
+	}
+	for (int i = 0; i < 100; i++) {
+		int err = inject(&r);
+
+		CHECK(err == 0 || err == -EAGAIN);
+		if (!err)
+			close(r.sock);
+		else
+			check_said("stopped");
+	}
+	sh->child = 1;
+	waitpid(other, NULL, 0);
+	rounds();
+	end("vectors");
+}
+
+/* Programs that end while it is tried. */
+static void test_ending(void)
+{
+	struct inject_result r;
+	int added = 0;
+
+	for (int i = 0; i < 60; i++) {
+		int err;
+
+		begin("brief");
+		nap(i * 150);
+		err = inject_how(&r, "v1 fd=N", 300);
+		added += !err;
+		CHECK(err == 0 || err == -ESRCH || err == -EAGAIN);
+		if (!err)
+			close(r.sock);
+		end("brief");
+	}
+	CHECK(added > 0);
+}
+
+/* ---- objects that misbehave ----------------------------------------------------------------------------------- */
+
+static void test_misbehaving(void)
+{
+	struct inject_result r;
+	long fds;
+
+	begin("vectors");
+	CHECK(!inject(&r));
+	check_answer(&r, 1);
+	fds = count_in("fd", NULL);
+
+	CHECK(inject_how(&r, "v1 fd=N refuse", 10000) == -EPROTO);
+	CHECK(r.answer == -7 && r.sock == -1);
+	check_said("the agent would not start (-7)");
+
+	CHECK(inject_how(&r, "v1 fd=N crash", 10000) == -EFAULT);
+	check_said("cudatrace_agent_start crashed (signal 11)");
+
+	CHECK(inject_how(&r, "v1 fd=N hang", 300) == -ETIME);
+	check_said("cudatrace_agent_start did not return within 300 ms");
+	CHECK(count_in("fd", NULL) == fds);
+
+	/* longer than its limit, but it waits for no lock */
+	CHECK(!inject_how(&r, "v1 fd=N slow", 100));
+	CHECK(r.stopped_ns > 400000000);
+	check_answer(&r, 5);
+	rounds();
+	end("vectors");
+}
+
+/* cudatrace is killed while the function runs: the program goes on as if nothing had been. */
+static void test_killed(const char *mode)
+{
+	pid_t tracer;
+
+	begin(mode);
+	for (int i = 0; i < 3; i++) {
+		fflush(stdout);
+		tracer = fork();
+		if (!tracer) {
+			struct inject_result r;
+
+			inject_how(&r, "v1 fd=N slow", 10000);
+			_exit(0);
+		}
+		for (int k = 0; k < 10000 && count_in("status", "TracerPid") == 0; k++)
+			;
+		nap(100000 + 50000 * i);
+		kill(tracer, SIGKILL);
+		waitpid(tracer, NULL, 0);
+		rounds();
+	}
+	CHECK(count_in("status", "TracerPid") == 0);
+	end(mode);
+}
+
+static void test_no_object(void)
+{
+	struct inject_result r;
+	char *good = so;
+	size_t good_bytes = so_bytes;
+
+	begin("nanosleep");
+	so_bytes = 100;
+	CHECK(inject(&r) < 0);
+	check_said("the object to be loaded has no function cudatrace_agent_start");
+	so_bytes = good_bytes;
+	/* what the loader refuses: a segment that is not there */
+	so = malloc(so_bytes);
+	memcpy(so, good, so_bytes);
+	for (int i = 0; i < ((Elf64_Ehdr *)so)->e_phnum; i++) {
+		Elf64_Phdr *p = (Elf64_Phdr *)(so + ((Elf64_Ehdr *)so)->e_phoff) + i;
+
+		if (p->p_type == PT_LOAD)
+			p->p_align = 3;
+	}
+	CHECK(inject(&r) == -ELIBBAD);
+	check_said("its loader refused the agent: /proc/self/fd/");
+	free(so);
+	so = good;
+	CHECK(!inject(&r));
+	check_answer(&r, 1);
+	rounds();
+	end("nanosleep");
+}
+
+/* ---- refusals ----------------------------------------------------------------------------------------------------- */
+
+static void refused(const char *program, const char *mode, int want, const char *words)
+{
+	struct inject_result r;
+	int err;
+
+	begin_program(program, mode);
+	err = inject_how(&r, "v1 fd=N", 300);
+	if (err != want)
+		printf("%s: %d, not %d; %s\n", mode, err, want, said);
+	CHECK(err == want);
+	CHECK(r.sock == -1);
+	check_said(words);
+	end(mode);
+}
+
+static void test_stopped(void)
+{
+	struct inject_result r;
+	int status;
+
+	begin("nanosleep");
+	kill(pid, SIGSTOP);
+	waitpid(pid, &status, WUNTRACED);
+	CHECK(inject(&r) == -EAGAIN);
+	check_said("is stopped: let it go on first");
+	kill(pid, SIGCONT);
+	end("nanosleep");
+}
+
+static void test_traced(void)
+{
+	struct inject_result r;
+	pid_t tracer;
+
+	begin("nanosleep");
+	fflush(stdout);
+	tracer = fork();
+	if (!tracer) {
+		sh->child = ptrace(PTRACE_SEIZE, pid, 0, 0) ? 2 : 1;
+		while (!sh->stop)
+			nap(1000);
+		_exit(0);
+	}
+	for (int i = 0; i < 10000 && !sh->child; i++)
+		nap(1000);
+	CHECK(sh->child == 1);
+	CHECK(inject(&r) == -EBUSY);
+	check_said("(test_inject), and has only one tracer at a time");
+	sh->stop = 1;
+	waitpid(tracer, NULL, 0);
+	end("nanosleep");
+}
+
+static void test_vfork(void)
+{
+	struct inject_result r;
+	pid_t parent;
+
+	begin("vfork");
+	parent = pid;
+	/* the parent stands in vfork(2) */
+	CHECK(inject_how(&r, "v1 fd=N", 200) == -EAGAIN);
+	check_said("at a safe point");
+	pid = sh->child;
+	CHECK(inject_how(&r, "v1 fd=N", 200) == -EAGAIN);
+	check_said("runs in the memory of its parent");
+	pid = parent;
+	end("vfork");
+}
+
+static void test_not_there(void)
+{
+	struct inject_result r;
+
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	nap(100000);
+	CHECK(inject(&r) == -ESRCH); /* a zombie */
+	check_said("has ended");
+	waitpid(pid, NULL, 0);
+	CHECK(inject(&r) == -ESRCH);
+	check_said("there is no process");
+}
+
+static void test_refusals(void)
+{
+	refused("static", "nanosleep", -ENOEXEC, "is a static program");
+	refused("prog", "kills", -EACCES, "seccomp filter");
+	refused("prog", "denies", -EACCES, "seccomp filter");
+	if (!geteuid())
+		refused("prog", "hidden", -EPERM, "protects its memory");
+	test_stopped();
+	test_traced();
+	test_vfork();
+	test_not_there();
+}
+
+/* ---- by hand, and all of it ------------------------------------------------------------------------------------------- */
+
+static int by_hand(const char *how)
+{
+	struct inject_result r;
+	int err = inject_how(&r, how, 10000);
+
+	fputs(said, stderr);
+	printf("%d, answer %d, %s, thread %d, try %d, held for %llu us\n", err, r.answer, r.reused ? "reused" : "loaded",
+	       (int)r.tid, r.tries, (unsigned long long)r.stopped_ns / 1000);
+	return err ? 1 : 0;
+}
+
+static int read_so(const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &st))
+		return -1;
+	so_bytes = (size_t)st.st_size;
+	so = malloc(so_bytes);
+	if (!so || read(fd, so, so_bytes) != st.st_size)
+		return -1;
+	return close(fd);
+}
+
+static bool build(const char *out, const char *flags, const char *src)
+{
+	char cmd[512];
+
+	snprintf(cmd, sizeof(cmd), "gcc -O2 -g -D_GNU_SOURCE -pthread %s -o %s/%s " SRC "%s", flags, dir, out, src);
+	if (!system(cmd))
+		return true;
+	printf("FAILED: " SRC "%s cannot be built\n", src);
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const modes[] = { "nanosleep", "poll", "ppoll", "select", "futex", "cond",
+					     "read",	  "heap", "heaps", "vectors", "many", "allows" };
+	char path[64];
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	frames = inject_frames_open();
+	if (argc > 2 && frames) {
+		pid = atoi(argv[1]);
+		return read_so(argv[2]) ? 1 : by_hand(argc > 3 ? argv[3] : "v1 fd=N");
+	}
+	if (!frames || !mkdtemp(dir))
+		abort();
+	chmod(dir, 0755);
+	if (!build("prog", "", "inject_prog.c") || !build("static", "-static", "inject_prog.c") ||
+	    !build("so", "-fPIC -shared", "inject_so.c"))
+		return 1;
+	snprintf(path, sizeof(path), "%s/so", dir);
+	if (read_so(path))
+		abort();
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
+		test_mode(modes[i], 5);
+	test_hundred("nanosleep");
+	test_hundred("vectors");
+	test_hundred("many");
+	test_never_eintr("epoll");
+	test_never_eintr("sem");
+	test_never_eintr("recv");
+	test_signals();
+	test_stop_and_go();
+	test_ending();
+	test_misbehaving();
+	test_killed("vectors");
+	test_killed("cond");
+	test_no_object();
+	test_refusals();
+	inject_frames_close(frames);
+	free(so);
+	snprintf(path, sizeof(path), "rm -r %s", dir);
+	CHECK(system(path) == 0);
+	return unit_end();
+}
