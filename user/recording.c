@@ -83,7 +83,6 @@ static uint64_t clock_error_ns(void)
 
 static char *make_head(const struct opts *o, const struct sink_opts *s)
 {
-	static const char *const job[] = { "RANK", "WORLD_SIZE" };
 	char text[1024], *head = NULL;
 	size_t len;
 	FILE *f = open_memstream(&head, &len);
@@ -103,12 +102,6 @@ static char *make_head(const struct opts *o, const struct sink_opts *s)
 	number(f, "realtime_offset_ns", s->realtime_offset_ns);
 	number(f, "boottime_offset_ns", s->boottime_offset_ns);
 	number(f, "clock_error_ns", clock_error_ns());
-	/* of a job's launcher, which starts a recorder for each process */
-	for (size_t i = 0; i < ARRAY_LEN(job); i++)
-		if (getenv(job[i])) {
-			snprintf(text, sizeof(text), "env.%s", job[i]);
-			line(f, text, getenv(job[i]));
-		}
 	line(f, "traced", opts_title(o, text, sizeof(text)));
 	for (int i = 0; o->argv && o->argv[i]; i++)
 		line(f, "arg", o->argv[i]);

@@ -23,7 +23,6 @@
 #include "session.h"
 #include "session_plan.h"
 #include "signals.h"
-#include "source/host.h"
 #include "stages.h"
 #include "util/msg.h"
 
@@ -413,27 +412,6 @@ static void on_losses(void *ctx, struct losses *l)
 	l->shown = s->stages.shown;
 }
 
-/* Of a recording only what names its place in a job is known. Live: the process's, or, when it has ended, ours, which CMD's is. */
-static bool on_environment(void *ctx, uint32_t pid, const char *name, char *buf, size_t size)
-{
-	struct session *s = ctx;
-	struct source_recorded was;
-	const char *val = NULL;
-
-	if (first(s)->ops->recorded) {
-		first(s)->ops->recorded(first(s), &was);
-		val = !strcmp(name, "RANK") ? was.rank : !strcmp(name, "WORLD_SIZE") ? was.world_size : NULL;
-	} else if (host_environment((pid_t)pid, name, buf, size)) {
-		return true;
-	} else if (s->o->cmd) {
-		val = getenv(name);
-	}
-	if (!val || !*val || strlen(val) >= size)
-		return false;
-	strcpy(buf, val);
-	return true;
-}
-
 static void on_quit(void *ctx)
 {
 	finish(ctx, "interrupted", 0);
@@ -469,8 +447,6 @@ static int open_sinks(struct session *s)
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
 		.boottime_offset_ns = clock_ns(CLOCK_BOOTTIME) - s->started_ns,
-		.environment = on_environment,
-		.environment_ctx = s,
 		.version = CT_VERSION,
 		.base = loop_base(s->loop),
 		.refresh = on_refresh,

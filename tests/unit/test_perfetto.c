@@ -25,20 +25,6 @@ struct test_sink {
 	struct process_table *procs;
 };
 
-static bool environment(void *ctx, uint32_t pid, const char *name, char *buf, size_t size)
-{
-	(void)ctx;
-	if (!pid)
-		return false;
-	if (!strcmp(name, "RANK"))
-		snprintf(buf, size, "%u", pid == 2000);
-	else if (!strcmp(name, "WORLD_SIZE"))
-		snprintf(buf, size, "2");
-	else
-		return false;
-	return true;
-}
-
 static void begin(struct test_sink *b, const struct sink_ops *ops, const char *name)
 {
 	const char *dir = getenv("EXPORT_DIR");
@@ -56,7 +42,6 @@ static void begin(struct test_sink *b, const struct sink_ops *ops, const char *n
 	b->opts.start_ns = T0;
 	b->opts.realtime_offset_ns = 1700000000000000000;
 	b->opts.boottime_offset_ns = 3000000000;
-	b->opts.environment = environment;
 	b->sink = (struct sink){ .ops = ops };
 	b->procs = process_table_open();
 	CHECK(!ops->open(&b->sink, &b->opts));
@@ -100,6 +85,26 @@ static const struct ct_hdr *process(int kind, uint32_t pid, const char *comm)
 	};
 	memcpy(p.comm, comm, strnlen(comm, CT_COMM_LEN - 1));
 	return &p.h;
+}
+
+/* The process is one of two of a job. */
+static void give_info(struct test_sink *b, uint32_t pid)
+{
+	static const char exe[] = "/usr/bin/python3", cmdline[] = "python3\0train.py";
+	union {
+		struct ct_process_info i;
+		char room[256];
+	} info = { .i = { .h = { .kind = CT_PROCESS_INFO, .pid = pid, .tid = pid, .start_ns = T0, .end_ns = T0 },
+			  .rank = pid == 2000,
+			  .world_size = 2,
+			  .local_rank = pid == 2000,
+			  .exe_len = sizeof(exe) - 1,
+			  .cmdline_len = sizeof(cmdline) - 1 } };
+
+	memcpy(info.i.text, exe, sizeof(exe) - 1);
+	memcpy(info.i.text + sizeof(exe) - 1, cmdline, sizeof(cmdline) - 1);
+	info.i.h.size = (uint16_t)((sizeof(info.i) + sizeof(exe) + sizeof(cmdline) + 7) & ~7u);
+	give(b, &info.i.h);
 }
 
 /* ---- the story ---------------------------------------------------------------------------------------------- */
@@ -200,7 +205,9 @@ static void play(struct test_sink *b)
 	make_nmemory = 0;
 	make_mem(0x1000, &devptr, sizeof(devptr));
 	give(b, process(CT_PROCESS, 1000, "python3"));
+	give_info(b, 1000);
 	give(b, process(CT_PROCESS, 2000, "python3"));
+	give_info(b, 2000);
 	give(b, &make_device(&m, 1000, 0, T0, "NVIDIA H200")->h);
 	give(b, &make_device(&m, 2000, 1, T0, "NVIDIA H200")->h);
 	give(b, &make_device(&m, 2000, 0, T0, "NVIDIA H200")->h);
@@ -293,6 +300,7 @@ static void play_busy(struct test_sink *b)
 
 	for (uint32_t pid = 1000; pid <= 2000; pid += 1000) {
 		give(b, process(CT_PROCESS, pid, "python3"));
+		give_info(b, pid);
 		give(b, &make_device(&m, pid, 0, T0, "NVIDIA H200")->h);
 	}
 	for (uint32_t i = 0; i < 4000; i++) {

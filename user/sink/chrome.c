@@ -50,33 +50,18 @@ static void file_path(const char *template, uint32_t pid, char *path, size_t siz
 	snprintf(path, size, "%.*s%u%s", (int)(at - template), template, pid, at + 2);
 }
 
-static int environment_number(const struct chrome *c, const struct process *proc, const char *name, uint32_t *v)
-{
-	char text[16], *end;
-	unsigned long n;
-
-	if (!c->opts->environment ||
-	    !c->opts->environment(c->opts->environment_ctx, proc ? proc->shown_pid : 0, name, text, sizeof(text)))
-		return -ENOENT;
-	n = strtoul(text, &end, 10);
-	if (*end || end == text || n > INT32_MAX)
-		return -EINVAL;
-	*v = (uint32_t)n;
-	return 0;
-}
-
-/* distributedInfo says which process of a job the file is of: the launcher told it so (torchrun, mpirun with a wrapper). */
+/* distributedInfo says which process of a job the file is of: its launcher, as torchrun, told it so in its environment. */
 static void put_head(struct chrome *c, struct chrome_file *f, const struct process *proc)
 {
+	const struct process_info *info = proc ? proc->info : NULL;
 	struct row *w = &c->row;
-	uint32_t rank, world;
 
 	row_begin(w, f->out);
 	w->p = put_lit(w->p, "{\"schemaVersion\":1,");
-	if (!environment_number(c, proc, "RANK", &rank)) {
-		w->p = put_u64(put_lit(w->p, "\"distributedInfo\":{\"rank\":"), rank);
-		if (!environment_number(c, proc, "WORLD_SIZE", &world))
-			w->p = put_u64(put_lit(w->p, ",\"world_size\":"), world);
+	if (info && info->rank != CT_UNKNOWN) {
+		w->p = put_u64(put_lit(w->p, "\"distributedInfo\":{\"rank\":"), info->rank);
+		if (info->world_size != CT_UNKNOWN)
+			w->p = put_u64(put_lit(w->p, ",\"world_size\":"), info->world_size);
 		w->p = put_lit(w->p, "},");
 	}
 	w->p = put_lit(w->p, "\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":");

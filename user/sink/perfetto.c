@@ -142,6 +142,22 @@ static uint32_t shown_tid(const struct process *proc, uint32_t tid)
 	return tid == proc->pid ? proc->shown_pid : tid;
 }
 
+/* What else is known of a process: its host in merged recordings, its rank, its arguments. */
+static const char *about(const struct process_info *i, char *buf, size_t size)
+{
+	size_t n;
+
+	if (!i)
+		return NULL;
+	n = (size_t)snprintf(buf, size, "%.64s%s", i->host, *i->host ? ": " : "");
+	if (i->rank != CT_UNKNOWN)
+		n += (size_t)snprintf(buf + n, size - n, "rank %u: ", i->rank);
+	for (size_t k = 0; k < i->cmdline_len && n < size - 1; k++)
+		buf[n++] = i->cmdline[k] ? i->cmdline[k] : ' ';
+	buf[n] = '\0';
+	return n ? buf : NULL;
+}
+
 /* Tells of a track, once; of a process again when it has a new name. */
 static int introduce(struct perfetto *pf, struct timeline_track *tr, const char *description)
 {
@@ -149,7 +165,7 @@ static int introduce(struct perfetto *pf, struct timeline_track *tr, const char 
 	const struct process *proc = pf->proc;
 	const struct work_metric *m = NULL;
 	struct perfetto_track t = { 0 };
-	char name[128], comm[CT_COMM_LEN + 1] = "";
+	char name[128], text[256], comm[CT_COMM_LEN + 1] = "";
 
 	if (tr->introduced && !description)
 		return 0;
@@ -171,6 +187,7 @@ static int introduce(struct perfetto *pf, struct timeline_track *tr, const char 
 	memcpy(comm, proc->comm, strnlen(proc->comm, CT_COMM_LEN));
 	if (kind == T_PROCESS) {
 		t.process = comm;
+		t.description = about(proc->info, text, sizeof(text));
 		memcpy(tr->name, comm, sizeof(comm));
 	} else if (kind == T_THREAD) {
 		t.tid = shown_tid(proc, tr->key.a);
@@ -481,26 +498,6 @@ static int add_device(struct perfetto *pf, const struct event *ev)
 	return introduce(pf, tr, name);
 }
 
-/* What else is known of a process: its arguments, and in merged files its host. */
-static int add_info(struct perfetto *pf, const struct event *ev)
-{
-	const struct ct_process_info *i = (const struct ct_process_info *)ev->rec;
-	struct timeline_key key = key_of(T_PROCESS, ev->proc, 0, 0);
-	struct timeline_track *tr = timeline_track(pf->timeline, &key);
-	const char *text = i->text + i->exe_len;
-	char about[256];
-	size_t n;
-
-	if (!tr)
-		return -ENOMEM;
-	n = (size_t)snprintf(about, sizeof(about), "%.*s%s", (int)(i->host_len < 100 ? i->host_len : 100),
-			     text + i->cmdline_len + i->container_len + i->pod_len, i->host_len ? ": " : "");
-	for (uint16_t k = 0; k < i->cmdline_len && n < sizeof(about) - 1; k++)
-		about[n++] = text[k] ? text[k] : ' ';
-	about[n] = '\0';
-	return introduce(pf, tr, about);
-}
-
 /* A process that has another name now. */
 static int add_exec(struct perfetto *pf, const struct event *ev)
 {
@@ -525,8 +522,6 @@ static int one_event(struct perfetto *pf, const struct event *ev)
 		return h->flags & CT_F_HIDDEN ? 0 : add_call(pf, ev);
 	case CT_FOREIGN:
 		return add_foreign(pf, ev);
-	case CT_PROCESS_INFO:
-		return add_info(pf, ev);
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET:

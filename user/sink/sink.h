@@ -48,9 +48,6 @@ struct sink_opts {
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
 	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
-	/* A variable of a process's environment, as far as it is known; false: it is not. NULL: none is. pid: as users see it. */
-	bool (*environment)(void *ctx, uint32_t pid, const char *name, char *buf, size_t size);
-	void *environment_ctx;
 	const char *version;	 /* of cudatrace */
 	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
 	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).

@@ -65,28 +65,6 @@ int host_task(pid_t tid, struct host_task *out)
 	return out->tgid > 0 ? 0 : -ESRCH;
 }
 
-bool host_environment(pid_t pid, const char *name, char *buf, size_t size)
-{
-	char path[32], *var = NULL;
-	size_t cap = 0, n = strlen(name);
-	bool found = false;
-	ssize_t len;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	while (!found && (len = getdelim(&var, &cap, '\0', f)) > 0) {
-		found = !strncmp(var, name, n) && var[n] == '=' && strlen(var + n + 1) < size;
-		if (found)
-			strcpy(buf, var + n + 1);
-	}
-	free(var);
-	fclose(f);
-	return found;
-}
-
 int host_open_exe(pid_t pid)
 {
 	char path[64];

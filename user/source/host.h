@@ -14,9 +14,6 @@ struct host_task {
 /* Returns 0, or -ESRCH. */
 int host_task(pid_t tid, struct host_task *out);
 
-/* A variable of the environment that a process was started with; false: it has none such, or it cannot be read. */
-bool host_environment(pid_t pid, const char *name, char *buf, size_t size);
-
 /* The executable of a process, opened for reading, or -errno. */
 int host_open_exe(pid_t pid);
 

@@ -27,7 +27,7 @@
 
 #define THREADS_MAX 4096
 #define FRAMES_MAX 512
-#define BASE_FRAMES 2	      /* of libc where a thread begins: with more something else goes on there, such as exit() */
+#define BASE_FRAMES 2	      /* of libc where a thread begins: with more something else goes on there, such as its end */
 #define SCAN_MAX (256u << 10) /* bytes of a stack that could not be followed */
 #define STOP_MS 200	      /* for one thread to stop */
 

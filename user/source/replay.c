@@ -137,8 +137,6 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 		.boottime_offset_ns = reader_number(head, "boottime_offset_ns"),
 		.reason = "cut off",
 	};
-	reader_value(head, "env.RANK", out->rank, sizeof(out->rank));
-	reader_value(head, "env.WORLD_SIZE", out->world_size, sizeof(out->world_size));
 	if (!end)
 		return;
 	out->uptime_ns = reader_number(end, "uptime_ns");

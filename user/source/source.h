@@ -16,7 +16,6 @@ struct source_recorded {
 	uint64_t start_ns;	     /* CLOCK_MONOTONIC of its host */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC then */
 	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
-	char rank[16], world_size[16]; /* RANK and WORLD_SIZE in the recorder's environment; "": not set */
 	uint64_t uptime_ns;
 	const char *reason; /* why it ended: "finished", "killed"... */
 };
