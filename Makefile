@@ -37,6 +37,7 @@ help:
 	@echo 'make standin         libcudart and libcuda that need no GPU'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX), /usr/local by default'
 
+include cupti/Makefile.inc
 include tests/standin/Makefile.inc
 include $(wildcard tests/cases/Makefile.inc)
 include $(wildcard tests/programs/Makefile.inc)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../cupti/agent.h"
 #include "opts.h"
 #include "opts_rows.h"
 #include "util/msg.h"
@@ -115,6 +116,9 @@ static int one_of(const char *name, const char *val, const char *const *words)
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
 ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes", "gpu")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
+ONE_OF(set_source, by_cupti, bool, (void)0, "probes", "cupti")
+ONE_OF(set_graph, gpu_graph, uint32_t, (void)0, "node", "graph")
+ONE_OF(set_gpu_clock, gpu_clock, uint32_t, (void)0, "auto", "callback", "offset")
 ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device", "cgroup")
 ONE_OF(set_stat, stat, enum sink_stat, (void)0, "table", "json", "csv")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
@@ -147,6 +151,62 @@ static int set_probe_kind(struct opts *o, const char *name, const char *val)
 	if (one_of(name, val, set_probe_kind_words) < 0)
 		return -EINVAL;
 	o->probe_kind = val;
+	return 0;
+}
+
+/* ---- the device ---- */
+
+static const struct {
+	const char *word;
+	uint32_t kinds;
+} gpu_kinds[] = {
+	{ "kernel", AGENT_KERNEL },   { "memcpy", AGENT_MEMCPY },     { "memset", AGENT_MEMSET },
+	{ "sync", AGENT_SYNC },	      { "memory", AGENT_MEMORY },     { "overhead", AGENT_OVERHEAD },
+	{ "nvtx", AGENT_NVTX },	      { "context", AGENT_CONTEXT },   { "device", AGENT_DEVICE },
+	{ "stream", AGENT_STREAM },   { "runtime", AGENT_RUNTIME_API }, { "driver", AGENT_DRIVER_API },
+	{ "um", AGENT_UM },
+};
+
+static int set_gpu(struct opts *o, const char *name, const char *val)
+{
+	uint32_t kinds = 0;
+
+	for (const char *at = val; at && *at; at += strspn(at, ",")) {
+		size_t n = strcspn(at, ","), i;
+
+		for (i = 0; i < ARRAY_LEN(gpu_kinds); i++)
+			if (strlen(gpu_kinds[i].word) == n && !strncmp(gpu_kinds[i].word, at, n))
+				break;
+		if (i == ARRAY_LEN(gpu_kinds)) {
+			msg_error("%s: '%.*s' is no kind of record: kernel, memcpy, memset, sync, memory, overhead, nvtx, context, "
+				  "device, stream, runtime, driver or um", name, (int)(n < 40 ? n : 40), at);
+			return -EINVAL;
+		}
+		kinds |= gpu_kinds[i].kinds;
+		at += n;
+	}
+	if (val && !kinds) {
+		msg_error("%s: an empty list of kinds", name);
+		return -EINVAL;
+	}
+	o->gpu = true;
+	o->gpu_kinds = val ? kinds : AGENT_DEFAULT;
+	return 0;
+}
+
+static int set_gpu_buffer(struct opts *o, const char *name, const char *val)
+{
+	const char *comma = strchr(val, ',');
+	uint64_t bytes, n = 64;
+	char size[32];
+
+	snprintf(size, sizeof(size), "%.*s", comma ? (int)(comma - val) : (int)sizeof(size) - 1, val);
+	if (parse_size(size, &bytes) || bytes < 16384 || bytes > 64 << 20 || (comma && parse_u64(comma + 1, 2, 256, &n))) {
+		msg_error("%s: '%s' is not SIZE[,COUNT]: a size from 16KiB to 64MiB, a count from 2 to 256", name, val);
+		return -EINVAL;
+	}
+	o->gpu_buffer_bytes = (uint32_t)bytes & ~4095u;
+	o->gpu_buffers = (uint32_t)n;
 	return 0;
 }
 
@@ -301,6 +361,7 @@ TEXT(set_comm, comm)
 TEXT(set_cgroup, cgroup)
 TEXT(set_library, library)
 TEXT(set_user, user)
+TEXT(set_cupti, cupti)
 TEXT(set_listen, listen)
 TEXT(set_start_on, start_on)
 TEXT(set_stop_on, stop_on)
@@ -395,11 +456,28 @@ const struct option_row opts_rows[] = {
 	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
+	{ .name = "What the GPU does", .cmds = OPTS_TRACE | OPTS_RECORD },
+	{ 0, "gpu", "[=KINDS]", set_gpu, OPTS_TRACE | OPTS_RECORD, NULL,
+	  "kernels, copies and more with the device's own times, by CUPTI inside the program: kernel,\n"
+	  "memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime, driver, um;\n"
+	  "--gpu alone means kernel,memcpy,memset,overhead" },
+	{ 0, "graph", "LEVEL", set_graph, OPTS_TRACE | OPTS_RECORD, "node",
+	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph", set_graph_words },
+	{ 0, "source", "NAME", set_source, OPTS_TRACE | OPTS_RECORD, "probes",
+	  "where calls are seen: probes (the kernel's uprobes; needs root), or cupti: by CUPTI inside the\n"
+	  "program, without root", set_source_words },
+	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD, NULL,
+	  "the libcupti to use where the program has not loaded one" },
+	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD, "1MiB,64", "CUPTI's buffers in the program's memory, at most" },
+	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD, "auto",
+	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
+	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
+
 	{ .name = "Output", .cmds = TRACES },
 	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT, NULL,
 	  "write to FILE; compressed when its name ends in .gz" },
 	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
-	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there becomes FILE.old" },
+	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
 	{ 'o', "output", "FILE", set_output, OPTS_MERGE, NULL, "the merged recording; what is there becomes FILE.old" },
 	{ 0, "max-size", "SIZE", set_max_size, OPTS_RECORD, NULL,
 	  "end when the file has this size: 1GB (10^9), 1GiB (2^30); with --rotate begin another,\n"
@@ -413,10 +491,10 @@ const struct option_row opts_rows[] = {
 	  "or functions as GLOBs [signal]" },
 	{ 'A', "append", NULL, set_append, PRINTS | OPTS_STAT, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, ROWS, "table",
-	  "table, json, csv, html (a timeline as one page), perfetto (for ui.perfetto.dev), chrome (JSON\n"
-	  "as PyTorch's profiler writes it; with %p in FILE a file for each process), or, which imply -k:\n"
-	  "folded (a line for each stack with its weight), flame (a flame graph of them as one page),\n"
-	  "speedscope" },
+	  "table, json, csv, html (a timeline as one page), perfetto (for ui.perfetto.dev),\n"
+	  "chrome (JSON as PyTorch's profiler writes it; with %p in FILE a file for each\n"
+	  "process), or, which imply -k: folded (a line for each stack with its weight), flame\n"
+	  "(a flame graph of them as one page), speedscope" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", set_weight, PRINTS, "calls",

@@ -61,6 +61,13 @@ struct opts {
 	enum opts_color color;
 	bool counts, counts_only;
 
+	/* what the device does */
+	bool gpu, by_cupti;	 /* device records; CUPTI has the calls too */
+	uint32_t gpu_kinds;	 /* enum agent_kind */
+	uint32_t gpu_graph;	 /* 1: whole graphs */
+	uint32_t gpu_clock;	 /* enum agent_clock */
+	uint32_t gpu_buffer_bytes, gpu_buffers;
+	const char *cupti;	 /* a path; NULL: found */
 	/* recordings */
 	bool record, replay; /* store instead of printing; print what was stored */
 	const char *file;    /* replay: the recording */

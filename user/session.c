@@ -496,7 +496,7 @@ static int open_stages(struct session *s)
 		/* what is stored was resolved when it was recorded */
 		.names = s->plan.names && !s->o->replay,
 		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
-		.info = s->o->record,
+		.info = s->o->record || (s->o->format->flags & SINKS_INFO && !s->o->replay),
 		/* entry probes alone tell of the outer launch first */
 		.inner = first(s)->ops->inner && !s->o->no_return,
 		.forgets = first(s)->ops->forgets ? count_forgets : NULL,

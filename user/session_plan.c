@@ -143,6 +143,15 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	/* a map of histograms does not hold those of ten thousand processes */
 	c->hist = !o->no_return && (o->hist || !(o->format->flags & SINKS_DAEMON));
 	c->tallies_max = o->format->flags & SINKS_DAEMON ? 1 << 19 : 0;
+	c->calls_by_agent = o->by_cupti;
+	c->device = (struct plan_device){
+		.kinds = o->gpu ? o->gpu_kinds : 0,
+		.graphs = o->gpu_graph,
+		.clock = o->gpu_clock,
+		.buffer_bytes = o->gpu_buffer_bytes,
+		.buffers = o->gpu_buffers,
+		.cupti = o->cupti,
+	};
 	c->library = o->library;
 	c->file = o->file;
 	c->from_ns = o->from_ns;

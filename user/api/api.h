@@ -128,6 +128,16 @@ const char *api_domain_name(enum api_domain);	 /* "runtime", "driver" */
  * row needs more than the wire allows (a unit test runs it over every row). */
 int api_spec(int func, enum api_arch arch, bool shown, struct ct_spec *out);
 
+/* Where the words of a call's record are in the parameters that a CUPTI callback gets (api/params.c). */
+enum api_param_how { API_PARAM_ZERO = 0, API_PARAM_SIGN = 1, API_PARAM_ADDRESS = 2 }; /* the place's own address */
+struct api_param {
+	uint16_t off;
+	uint8_t width; /* bytes, extended with zeros or by the sign; 0: cannot be had */
+	uint8_t how;   /* enum api_param_how */
+};
+/* words[CT_MAX_WORDS]; *kernel: the word with the handle of the kernel that a call is about, -1: none. Returns 0 or -errno. */
+int api_params(int func, enum api_arch arch, struct api_param *words, int *kernel);
+
 /* The name of an error code: "cudaErrorInvalidValue"; NULL when the headers know no such code. */
 const char *api_error_name(enum api_ret kind, int64_t code);
 

@@ -13,9 +13,9 @@ static const struct sinks_row rows[] = {
 	{ &sink_speedscope, ".speedscope.json", SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
 	{ &sink_html, ".html", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT },
 	{ &sink_csv, ".csv", SINKS_WHOLE | SINKS_EXPORT },
-	{ &sink_perfetto, ".pftrace", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT },
-	{ &sink_chrome, ".pt.trace.json", SINKS_WHOLE | SINKS_BINARY | SINKS_SPLITS | SINKS_EXPORT },
-	{ &sink_serve, "", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_DAEMON },
+	{ &sink_perfetto, ".pftrace", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT | SINKS_INFO },
+	{ &sink_chrome, ".pt.trace.json", SINKS_WHOLE | SINKS_BINARY | SINKS_SPLITS | SINKS_EXPORT | SINKS_INFO },
+	{ &sink_serve, ".prom", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_DAEMON },
 	{ &sink_stat, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL },
 };
 

@@ -17,6 +17,15 @@ enum plan_stack {
 	PLAN_STACK_ADDRESSES, /* what frame pointers lead to */
 };
 
+/* What the agent in the target is to tell of the device (cupti/agent.h names the bits). */
+struct plan_device {
+	uint32_t kinds;		     /* enum agent_kind; 0: nothing */
+	bool graphs;		     /* whole graphs instead of their nodes */
+	uint32_t clock;		     /* enum agent_clock */
+	uint32_t buffer_bytes, buffers; /* CUPTI's buffers in host memory */
+	const char *cupti;	     /* path of the libcupti to use when the program has none loaded; NULL: found */
+};
+
 struct capture_plan {
 	uint64_t capture[PLAN_WORDS]; /* rows to attach */
 	uint64_t shown[PLAN_WORDS];   /* rows the user asked for; a subset of capture */
@@ -46,6 +55,8 @@ struct capture_plan {
 	bool threads;	   /* threads() will be asked for, and what completes does not matter */
 	bool keep_chatty;  /* never mute */
 
+	struct plan_device device;
+	bool calls_by_agent; /* no kernel side: the agents have the calls too */
 	const char *file;	 /* replay: the recording */
 	uint64_t from_ns, to_ns; /* replay: of it, this time after its begin; to_ns UINT64_MAX: to the end */
 
