@@ -517,6 +517,26 @@ static void test_much(void)
 	timeline_close(t);
 }
 
+/* More threads than are remembered: each keeps its order, and no call is left out. */
+static void test_many_tracks(void)
+{
+	static const struct timeline_ops counting = { count_begin, count_end, on_value };
+	struct timeline *t = timeline_open(&counting, NULL);
+	uint64_t n = 300000;
+
+	begun = ended = 0;
+	for (uint64_t i = 0; i < n; i++) {
+		struct timeline_key key = { .kind = 1, .b = (uint32_t)i };
+		struct timeline_span s = { .start_ns = i, .end_ns = i + 10, .len = 4 };
+
+		if (timeline_add(t, timeline_track(t, &key), &s, "abcd"))
+			break;
+	}
+	CHECK(!timeline_flush(t));
+	CHECK(begun == n && ended == n);
+	timeline_close(t);
+}
+
 /* ---- memory in use ------------------------------------------------------------------------------------------- */
 
 static int64_t use(struct inuse *u, uint32_t pid, const char *name, uint64_t address, uint64_t size, int ret)
@@ -571,6 +591,7 @@ int main(void)
 	test_arrows();
 	test_hold();
 	test_much();
+	test_many_tracks();
 	test_in_use();
 	test_chrome();
 	test_split();

@@ -19,7 +19,7 @@
 #include "timeline.h"
 #include "work_text.h"
 
-#define FILES_MAX 256
+#define FILES_MAX 128 /* each takes some 600 KiB when it is compressed */
 #define FIRST_OTHER_TID 1000000 /* of what has no stream's number to itself */
 
 enum track_kind { T_PROCESS = 1, T_THREAD, T_STREAM, T_WAITS, T_IN_USE };
@@ -555,20 +555,26 @@ static void add_global(struct chrome *c, const struct event *ev)
 static int process_event(struct chrome *c, const struct event *ev)
 {
 	struct chrome_file *f = file_of(c, ev->proc->pid, ev->proc->start_boottime_ns);
+	int err;
 
 	if (!f)
 		return c->error;
 	switch (ev->rec->kind) {
 	case CT_CALL:
-		return add_call(c, f, ev);
+		err = add_call(c, f, ev);
+		break;
 	case CT_FOREIGN:
-		return add_foreign(c, f, ev);
+		err = add_foreign(c, f, ev);
+		break;
 	case CT_OVERHEAD:
 	case CT_MARKER:
-		return add_other(c, f, ev);
+		err = add_other(c, f, ev);
+		break;
 	default:
-		return add_work(c, f, ev);
+		err = add_work(c, f, ev);
+		break;
 	}
+	return err < 0 ? err : f->out->error ? f->out->error : err;
 }
 
 static int chrome_event(struct sink *s, const struct event *ev)

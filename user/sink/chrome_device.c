@@ -11,9 +11,9 @@
 #define NAME_BYTES 128
 
 struct device {
-	struct ct_device d;
 	char name[NAME_BYTES];
 	uint32_t name_len;
+	struct ct_device d; /* without its name */
 };
 
 struct chrome_devices {

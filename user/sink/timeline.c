@@ -404,6 +404,10 @@ static int cut_more(struct timeline *t)
 		if (hold <= 1000)
 			break;
 	}
+	/* many tracks that keep a little each */
+	for (uint32_t i = 0; i < t->ntracks && t->held > TIMELINE_HOLD_BYTES / 2; i++)
+		if (!t->order[i]->nspans)
+			set_room(t, t->order[i], 0, 0);
 	return err;
 }
 
