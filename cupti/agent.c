@@ -25,7 +25,7 @@
 #define IDLE_FLUSH_MS 100
 #define MEASURE_NS 1000000000ULL
 #define FINALIZE_MS 3000 /* for a call of the program's, or of ours, to end CUPTI */
-#define OWN_CALL_MS 300	 /* after this the agent makes a call itself */
+#define OWN_CALL_MS 50	 /* after this the agent makes a call itself */
 #define EXIT_MS 2000	 /* the program's exit waits so long at most for the last records to be sent */
 
 int InitializeInjection(void);
@@ -56,7 +56,7 @@ uint32_t agent_tid(void)
 
 void *agent_record(unsigned int kind, size_t n, uint64_t start_ns, uint64_t end_ns, uint32_t tid)
 {
-	struct ct_hdr *h = ring_reserve(n);
+	struct ct_hdr *h = queue_reserve(n);
 
 	if (!h)
 		return NULL;
@@ -150,7 +150,7 @@ static void finish(int err)
 	link_close();
 	calls_forget();
 	records_reset();
-	ring_rest();
+	queue_rest();
 	atomic_store(&agent.state, IDLE);
 }
 
@@ -166,7 +166,7 @@ static void tell_fatal(void)
 		r->code = (uint64_t)(int64_t)agent.fatal_code;
 		r->text_len = (uint32_t)len;
 		memcpy(r->text, agent.fatal_text, len);
-		ring_commit(r);
+		queue_commit(r);
 	}
 	link_send(500);
 	link_say(AGENT_WARN, "process %u: CUPTI gave up (%s): what the device did from here on is not known", agent.pid,
@@ -218,7 +218,7 @@ static void work(void)
 		uint64_t now;
 		int err;
 
-		wait_for_work(ring_used() ? 5 : FLUSH_MS / 2);
+		wait_for_work(queue_used() ? 5 : FLUSH_MS / 2);
 		if (atomic_load(&exit_asked) == 1)
 			return;
 		now = clock_now();
@@ -280,7 +280,7 @@ static int begin(void)
 	if (!err)
 		err = link_begin();
 	if (!err)
-		err = ring_open();
+		err = queue_open();
 	if (!err) {
 		agent.attached++;
 		atomic_store(&agent.state, RUNNING);

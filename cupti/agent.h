@@ -14,7 +14,7 @@
  *
  * The agent is told where to connect by text: the value of CUDATRACE_AGENT when the driver loads it at a program's start
  * ("v1 path=PATH key=HEX [cupti=PATH]"), the argument of cudatrace_agent_start() when it was injected ("v1 fd=N
- * [cupti=PATH]", the end of a socketpair that the process holds already, and that the agent closes). Words are separated by single blanks; a
+ * [cupti=PATH]", the end of a socketpair that the process holds already, and that the agent closes if it returned 0). Words are separated by single blanks; a
  * path's blanks, percent signs and control characters are written as %XX.
  */
 #ifndef CT_AGENT_H

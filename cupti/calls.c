@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calls.c - CUPTI's callbacks, on the program's threads: what is made there is written into the ring, and nothing waits.
+ * calls.c - CUPTI's callbacks, on the program's threads: what is made there is written into the queue, and nothing waits.
  *
  * Correlations (where CUPTI has no selective API records, and with calls): a CT_CAUSE at a call's exit. Calls: the record that
  * the kernel side would make of the same call, from CUPTI's copy of the arguments and the same capture spec: calls inside
@@ -206,7 +206,7 @@ static void send_call(const struct frame *f, const struct func *fn, unsigned int
 	r->got = f->got;
 	r->ret = ret;
 	memcpy(r->words, f->data, f->used);
-	ring_commit(r);
+	queue_commit(r);
 }
 
 /* The name of the kernel that a call is about, where CUPTI tells it: once for a handle, until another name is told. */
@@ -235,7 +235,7 @@ static void tell_kernel(const struct frame *f, const struct agent_call *call, co
 	r->source = CT_NAME_DEVICE;
 	r->cut = symbol[len] != '\0';
 	memcpy(r->name, symbol, len);
-	ring_commit(r);
+	queue_commit(r);
 	atomic_store(&handles[at].handle, handle);
 	atomic_store(&handles[at].name, mixed);
 }
@@ -315,7 +315,7 @@ static void send_cause(const struct func *fn, uint32_t correlation, uint64_t sta
 		return;
 	r->correlation = correlation;
 	r->func = fn->row;
-	ring_commit(r);
+	queue_commit(r);
 }
 
 static void call_leaves(const struct func *fn, int domain, uint32_t cbid, const struct cupti_call *data)
@@ -387,7 +387,7 @@ static void resource(uint32_t cbid, const struct cupti_resource *r)
 		s->id = id;
 		s->context = context;
 		s->handle = (uint64_t)(uintptr_t)r->stream;
-		ring_commit(s);
+		queue_commit(s);
 	} else if (cbid == CUPTI_RES_CONTEXT_DESTROYS) {
 		/* what it has is given out while its numbers still mean something */
 		device_flush(false);

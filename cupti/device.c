@@ -94,7 +94,7 @@ static void lost(enum ct_loss cause, uint64_t now, uint64_t count, uint64_t *tol
 	r->cause = cause;
 	r->cpu = ~0u;
 	r->count = count - *told;
-	ring_commit(r);
+	queue_commit(r);
 	*told = count;
 }
 
@@ -103,7 +103,7 @@ void device_tell_lost(void)
 	uint64_t now = clock_now();
 
 	lost(CT_LOSS_DEVICE, now, atomic_load(&agent.dropped), &told_dropped);
-	lost(CT_LOSS_AGENT, now, ring_lost(), &told_lost);
+	lost(CT_LOSS_AGENT, now, queue_lost(), &told_lost);
 	lost(CT_LOSS_TIME, now, atomic_load(&agent.bad_time), &told_time);
 	told_ns = now;
 }

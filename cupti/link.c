@@ -267,7 +267,7 @@ int link_send(int wait_ms)
 		int err;
 
 		if (!pending) {
-			pending = ring_take(batch + sizeof(*h), AGENT_MSG_MAX - sizeof(*h));
+			pending = queue_take(batch + sizeof(*h), AGENT_MSG_MAX - sizeof(*h));
 			if (!pending)
 				return 0;
 			pending += sizeof(*h);
@@ -289,7 +289,7 @@ void link_bye(int err, int wait_ms)
 		.err = err,
 		.finalized = atomic_load(&agent.finalized),
 		.records = sent,
-		.unsent = ring_lost(),
+		.unsent = queue_lost(),
 	};
 
 	put(&b, sizeof(b), wait_ms);

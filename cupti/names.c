@@ -49,7 +49,7 @@ static bool send(uint32_t i)
 	r->source = CT_NAME_DEVICE;
 	r->cut = n->cut;
 	memcpy(r->name, n->text, n->len);
-	ring_commit(r);
+	queue_commit(r);
 	n->sent = agent.attached;
 	return true;
 }

@@ -95,7 +95,7 @@ static void kernel(const struct cupti_kernel *k)
 	r->local_total = k->local_total_v2;
 	r->grid_id = (uint64_t)k->grid_id;
 	r->launch = k->launch;
-	ring_commit(r);
+	queue_commit(r);
 }
 
 static void copy(const struct cupti_memcpy *m)
@@ -119,7 +119,7 @@ static void copy(const struct cupti_memcpy *m)
 	r->src = m->src;
 	r->dst = m->dst;
 	r->flags = m->flags & 1 ? CT_W_ASYNC : 0;
-	ring_commit(r);
+	queue_commit(r);
 }
 
 static void copy_peer(const struct cupti_memcpy2 *m)
@@ -145,7 +145,7 @@ static void copy_peer(const struct cupti_memcpy2 *m)
 	r->src = m->src;
 	r->dst = m->dst;
 	r->flags = m->flags & 1 ? CT_W_ASYNC : 0;
-	ring_commit(r);
+	queue_commit(r);
 }
 
 static void set(const struct cupti_memset *m)
@@ -165,7 +165,7 @@ static void set(const struct cupti_memset *m)
 	r->value = m->value;
 	r->memory = (uint8_t)m->memory;
 	r->flags = m->flags & 1 ? CT_W_ASYNC : 0;
-	ring_commit(r);
+	queue_commit(r);
 }
 
 static void sync(const struct cupti_sync *s)
@@ -180,7 +180,7 @@ static void sync(const struct cupti_sync *s)
 	r->type = s->type;
 	r->event = known(s->event);
 	r->event_sync = agent.cupti.version >= CUPTI_12_8 ? u64_at(s, CUPTI_SYNC_EVENT_AT) : 0;
-	ring_commit(r);
+	queue_commit(r);
 }
 
 static void graph(const struct cupti_graph *g)
@@ -194,7 +194,7 @@ static void graph(const struct cupti_graph *g)
 	r->stream = known(g->stream);
 	r->correlation = correlation(g->correlation, g->graph ? g->graph : 1);
 	r->graph = g->graph;
-	ring_commit(r);
+	queue_commit(r);
 }
 
 static void overhead(const struct cupti_overhead *o)
@@ -216,7 +216,7 @@ static void overhead(const struct cupti_overhead *o)
 		r->context = known(o->object[1]);
 	if (o->object_kind >= CUPTI_OBJECT_STREAM)
 		r->stream = known(o->object[2]);
-	ring_commit(r);
+	queue_commit(r);
 }
 
 static void memory(const struct cupti_memory *m)
@@ -238,7 +238,7 @@ static void memory(const struct cupti_memory *m)
 	}
 	r->op = (uint8_t)m->op;
 	r->memory = (uint8_t)m->memory;
-	ring_commit(r);
+	queue_commit(r);
 }
 
 static void managed(const struct cupti_um *m)
@@ -253,7 +253,7 @@ static void managed(const struct cupti_um *m)
 	r->kind = m->counter;
 	r->src_device = r->w.device = known(m->src);
 	r->dst_device = known(m->dst);
-	ring_commit(r);
+	queue_commit(r);
 }
 
 /* A call that device work may refer to. */
@@ -270,7 +270,7 @@ static void cause(const struct cupti_api *a, int domain)
 	r->func = CT_NO_FUNC;
 	if (agent.funcs[domain] && a->cbid < FUNCS_MAX && agent.funcs[domain][a->cbid].flags)
 		r->func = agent.funcs[domain][a->cbid].row;
-	ring_commit(r);
+	queue_commit(r);
 }
 
 static void device(const struct cupti_device *d)
@@ -298,7 +298,7 @@ static void device(const struct cupti_device *d)
 	r->warp_size = d->warp;
 	r->name_len = (uint32_t)len;
 	memcpy(r->name, d->name ? d->name : "", len);
-	ring_commit(r);
+	queue_commit(r);
 }
 
 static void context(const struct cupti_context *c)
@@ -315,7 +315,7 @@ static void context(const struct cupti_context *c)
 	if (agent.cupti.version >= CUPTI_12_8 && *((const uint8_t *)c + CUPTI_CONTEXT_GREEN_AT))
 		r->parent = u32_at(c, CUPTI_CONTEXT_PARENT_AT);
 	r->api = c->api;
-	ring_commit(r);
+	queue_commit(r);
 }
 
 static void stream(const struct cupti_stream *s)
@@ -329,7 +329,7 @@ static void stream(const struct cupti_stream *s)
 	r->context = known(s->context);
 	r->priority = (int32_t)s->priority;
 	r->flags = s->flag & 0xffff;
-	ring_commit(r);
+	queue_commit(r);
 }
 
 /* ---- markers: two records of CUPTI's become one range ---- */
@@ -355,7 +355,7 @@ static void send_marker(const struct open_marker *m, enum ct_marker_what what, u
 	r->domain_len = m->domain_len;
 	r->what = (uint8_t)what;
 	memcpy(r->text, m->text, (size_t)m->text_len + m->domain_len);
-	ring_commit(r);
+	queue_commit(r);
 }
 
 static void marker(const struct cupti_marker *c)

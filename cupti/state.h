@@ -21,7 +21,7 @@
 #include "agent.h"
 #include "cupti.h"
 #include "faults.h"
-#include "ring.h"
+#include "queue.h"
 
 enum state { IDLE = 0, STARTING, RUNNING, STOPPING };
 
@@ -57,9 +57,9 @@ extern struct agent agent;
 
 uint64_t agent_now_ns(void);
 uint32_t agent_tid(void);
-/* A record of n bytes in the ring with its head filled in; NULL: no room (counted). ring_commit() follows. */
+/* A record of n bytes in the queue with its head filled in; NULL: no room (counted). queue_commit() follows. */
 void *agent_record(unsigned int kind, size_t n, uint64_t start_ns, uint64_t end_ns, uint32_t tid);
-void agent_wake(void); /* the agent's thread looks at the ring now */
+void agent_wake(void); /* the agent's thread looks at the queue now */
 
 /* ---- link.c: the thread that owns the agent alone ---- */
 struct how {
@@ -76,7 +76,7 @@ int link_hello(const struct how *);
 int link_begin(void); /* receives what is wanted into `agent`; 0 or -errno */
 int link_started(int err);
 void link_say(enum agent_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Sends what the ring has, waiting for room at most wait_ms in all. 0: all; -EAGAIN: not all; -errno: the peer is gone. */
+/* Sends what the queue has, waiting for room at most wait_ms in all. 0: all; -EAGAIN: not all; -errno: the peer is gone. */
 int link_send(int wait_ms);
 int link_asked(void); /* 1: to stop (or the peer is gone) */
 void link_bye(int err, int wait_ms);

@@ -226,6 +226,15 @@ static int set_min_duration(struct opts *o, const char *name, const char *val)
 	return -EINVAL;
 }
 
+static int set_otlp_min(struct opts *o, const char *name, const char *val)
+{
+	o->otlp_min_given = true;
+	if (!parse_duration(val, 0, &o->otlp_min_ns) && o->otlp_min_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 0s", name, val);
+	return -EINVAL;
+}
+
 static int set_unfinished(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_duration(val, 1000000000, &o->unfinished_ns) && o->unfinished_ns && o->unfinished_ns <= INT64_MAX)
@@ -357,6 +366,7 @@ static int set_verbose(struct opts *o, const char *name, const char *val)
 		return 0;                                                                                              \
 	}
 TEXT(set_output, output)
+TEXT(set_otlp, otlp)
 TEXT(set_comm, comm)
 TEXT(set_cgroup, cgroup)
 TEXT(set_library, library)
@@ -493,7 +503,8 @@ const struct option_row opts_rows[] = {
 	{ 0, "format", "NAME", set_format, ROWS, "table",
 	  "table, json, csv, html (a timeline as one page), perfetto (for ui.perfetto.dev),\n"
 	  "chrome (JSON as PyTorch's profiler writes it; with %p in FILE a file for each\n"
-	  "process), or, which imply -k: folded (a line for each stack with its weight), flame\n"
+	  "process), nsys-sqlite (as Nsight Systems exports it), otlp-json (OpenTelemetry\n"
+	  "spans), or, which imply -k: folded (a line for each stack with its weight), flame\n"
 	  "(a flame graph of them as one page), speedscope" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
@@ -505,6 +516,10 @@ const struct option_row opts_rows[] = {
 	{ 0, "tid", NULL, set_tid_column, ROWS, NULL, "a column with the thread" },
 	{ 'c', "count-only", NULL, set_counts_only, ROWS, NULL, "no rows: counts and times by function at the end" },
 	{ 'C', "counts", NULL, set_counts, ROWS, NULL, "counts and times by function after the rows" },
+	{ 0, "otlp", "URL", set_otlp, ROWS | OPTS_RECORD, NULL,
+	  "push spans to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
+	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
+	{ 0, "otlp-min", "TIME", set_otlp_min, ROWS | OPTS_RECORD, "100us", "calls and device work shorter than this are no spans" },
 	{ 0, "color", "WHEN", set_color, ROWS, "auto", "auto, always or never", set_color_words },
 
 	{ .name = "What to print", .cmds = OPTS_STAT },
@@ -553,7 +568,8 @@ const int opts_nrows = ARRAY_LEN(opts_rows);
 /* getopt's view of the rows; returns the number of long options. */
 static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
 {
-	*shorts++ = '+'; /* what comes after the first word is CMD's */
+	if (cmd & LIVE)
+		*shorts++ = '+'; /* what comes after the first word is CMD's */
 	*shorts++ = ':';
 	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++) {
 		const struct option_row *r = &opts_rows[i];
@@ -633,7 +649,7 @@ static int contradictions(const struct opts *o)
 {
 	const char *name = o->format->ops->name;
 	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
-	bool json = o->format->ops == &sink_json;
+	bool json = o->format->ops == &sink_json, spans = o->otlp || o->format->ops == &sink_otlp_json;
 	const struct {
 		bool first, second;
 		const char *text; /* %s: the name of the format */
@@ -673,6 +689,8 @@ static int contradictions(const struct opts *o)
 		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
 		{ o->weight == SINK_WEIGHT_TIME, o->no_return, "--no-return knows no durations: leave out --weight time" },
 		{ o->format->flags & SINKS_WHOLE, o->append, "--format %s writes a whole file: leave out -A" },
+		{ o->otlp_min_given, !spans, "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json" },
+		{ o->no_return, spans, "--no-return knows no durations, which spans have: leave out --otlp and otlp-json" },
 		{ o->format->flags & SINKS_PATH, !o->output, "--format %s writes a file: give -o FILE" },
 		{ o->rotate, !o->max_bytes, "--rotate begins a file whenever one has its size: give --max-size" },
 		{ o->last_ns, o->rotate, "--last keeps in memory what --rotate would write: give one of the two" },
@@ -766,7 +784,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++)
 		if (opts_rows[i].def && opts_rows[i].cmds & (int)cmd)
 			opts_rows[i].set(o, opts_rows[i].name, opts_rows[i].def);
-	o->time_given = o->weight_given = false;
+	o->time_given = o->weight_given = o->otlp_min_given = false;
 	getopt_tables(cmd, longs, shorts);
 	opterr = 0;
 	optind = 0; /* glibc: start afresh */
@@ -775,6 +793,9 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		const struct option_row *r;
 		char name[64];
 
+		/* words between the options are passed over, where they may stand there */
+		while (!(cmd & LIVE) && at < argc - 1 && (argv[at][0] != '-' || !argv[at][1]))
+			at++;
 		c = getopt_long(argc, argv, shorts, longs, NULL);
 		if (c < 0)
 			break;

@@ -60,6 +60,9 @@ struct opts {
 	bool tid_column;
 	enum opts_color color;
 	bool counts, counts_only;
+	const char *otlp;     /* address to push spans to, or "env"; NULL: off */
+	uint64_t otlp_min_ns; /* what takes less is no span */
+	bool otlp_min_given;
 
 	/* what the device does */
 	bool gpu, by_cupti;	 /* device records; CUPTI has the calls too */

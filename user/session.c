@@ -15,10 +15,12 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clocks.h"
 #include "loop.h"
 #include "pending.h"
+#include "proc/container.h"
 #include "recording.h"
 #include "session.h"
 #include "session_plan.h"
@@ -46,7 +48,8 @@ struct session {
 	struct sink_opts sink_opts;
 	struct recording recording;
 	char title[512];
-	struct sink sinks[2];
+	char host[256];
+	struct sink sinks[3];
 	int nsinks;
 
 	struct window *window; /* NULL: all is shown */
@@ -199,6 +202,7 @@ static int pass_time(struct session *s, uint64_t now)
 static void drain(struct session *s)
 {
 	uint64_t before = s->losses.received, now = clock_ns(CLOCK_MONOTONIC);
+	bool over;
 	int err;
 
 	if (s->reason)
@@ -218,10 +222,7 @@ static void drain(struct session *s)
 		err = e ? e : err;
 	}
 	want_inner(s);
-	if (s->window && window_over(s->window) && (!err || err == -EINTR)) {
-		finish(s, "stopped", 0);
-		return;
-	}
+	over = s->window && window_over(s->window);
 	if (err < 0 && err != -EINTR) {
 		end_by(s, err);
 		return;
@@ -233,7 +234,11 @@ static void drain(struct session *s)
 	if (err == 1) {
 		if (s->o->cmd && first(s)->ops->status)
 			s->cmd_status = first(s)->ops->status(first(s));
-		finish(s, "finished", 0);
+		finish(s, over ? "stopped" : "finished", 0);
+		return;
+	}
+	if (over) {
+		finish(s, "stopped", 0);
 		return;
 	}
 	if (err == -EINTR)
@@ -421,7 +426,7 @@ static int open_sinks(struct session *s)
 {
 	const struct opts *o = s->o;
 	struct source_recorded was;
-	const struct sink_ops *ops[2];
+	const struct sink_ops *ops[3];
 	int n = 0, err;
 
 	s->started_ns = clock_ns(CLOCK_MONOTONIC);
@@ -448,6 +453,8 @@ static int open_sinks(struct session *s)
 		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
 		.boottime_offset_ns = clock_ns(CLOCK_BOOTTIME) - s->started_ns,
 		.version = CT_VERSION,
+		.otlp_url = o->otlp,
+		.otlp_min_ns = o->otlp_min_ns,
 		.base = loop_base(s->loop),
 		.refresh = on_refresh,
 		.losses = on_losses,
@@ -459,7 +466,14 @@ static int open_sinks(struct session *s)
 		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
 		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
 		s->sink_opts.boottime_offset_ns = was.boottime_offset_ns;
+		s->sink_opts.recorded = true;
+	} else {
+		s->sink_opts.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host;
+		s->sink_opts.container = container_id;
 	}
+	/* first, so that a wrong address is told before anything is written */
+	if (o->otlp)
+		ops[n++] = &sink_otlp;
 	if (o->record) {
 		err = recording_open(&s->recording, o, &s->sink_opts);
 		if (err)
@@ -475,7 +489,8 @@ static int open_sinks(struct session *s)
 		s->sinks[i].ops = ops[i];
 		err = ops[i]->open(&s->sinks[i], &s->sink_opts);
 		if (err) {
-			msg_error("cannot start the %s output: %s", ops[i]->name, strerror(-err));
+			if (err != -EINVAL)
+				msg_error("cannot start the %s output: %s", ops[i]->name, strerror(-err));
 			return err;
 		}
 		s->stages.nsinks = ++s->nsinks;
@@ -773,7 +788,7 @@ static void close_sinks(struct session *s)
 	for (int i = 0; i < s->nsinks; i++) {
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
 
-		if (e && !s->error && s->o->record) {
+		if (e && !s->error && (s->o->record || s->o->format->flags & SINKS_PATH)) {
 			s->error = e;
 			s->said = true;
 		}

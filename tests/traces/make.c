@@ -366,6 +366,16 @@ static void begin_process(uint32_t id, uint32_t shown, uint32_t rank, int gpu)
 	now += 10 * US;
 }
 
+static void stacks(void)
+{
+	frame(1, CT_FRAME_NATIVE, "_ZN5model4copyEv", "model.cc", 41, "/opt/libmodel.so");
+	frame(2, CT_FRAME_NATIVE, "_ZN5model6launchEi", "model.cc", 52, "/opt/libmodel.so");
+	frame(3, CT_FRAME_PYTHON, "train_step", "/srv/train.py", 17, "");
+	frame(4, CT_FRAME_UNKNOWN, "", "", 0, "");
+	stack(1, 3, 1, 3, 4);
+	stack(2, 2, 2, 3, 0);
+}
+
 static void two_processes(void)
 {
 	static const uint64_t devptr = 0x7f81dc800000;
@@ -384,12 +394,7 @@ static void two_processes(void)
 	device(1, 1);
 	metric(1, CT_METRIC_GPM, "sm_active", "%");
 	metric(2, CT_METRIC_NVML, "memory_used", "bytes");
-	frame(1, CT_FRAME_NATIVE, "_ZN5model4copyEv", "model.cc", 41, "/opt/libmodel.so");
-	frame(2, CT_FRAME_NATIVE, "_ZN5model6launchEi", "model.cc", 52, "/opt/libmodel.so");
-	frame(3, CT_FRAME_PYTHON, "train_step", "/srv/train.py", 17, "");
-	frame(4, CT_FRAME_UNKNOWN, "", "", 0, "");
-	stack(1, 3, 1, 3, 4);
-	stack(2, 2, 2, 3, 0);
+	stacks();
 	begin_process(4001, 101, 0, 0);
 	begin_process(4002, 102, 1, 1);
 	pid = tid = 4001;
@@ -480,6 +485,7 @@ static void file(const char *dir, const char *what, const char *host, uint64_t r
 static void other_host(void)
 {
 	clock_at(REALTIME + 2 * MS);
+	stacks();
 	begin_process(4001, 101, 2, 0);
 	for (int n = 0; n < 2; n++)
 		step(n, 0, 1);

@@ -255,6 +255,16 @@ static void test_stacks(void)
 	bad("--format folded --tid", "--tid is for the table: leave it out");
 	bad("--format folded --color always", "--color is for the table: leave it out");
 	bad("--format folded --weight time --no-return", "--no-return knows no durations: leave out --weight time");
+	CHECK(good("--format nsys-sqlite -o x") && o.otlp_min_ns == 100000 && !o.otlp);
+	CHECK(good("--otlp http://127.0.0.1:4318 --otlp-min 0s") && !strcmp(o.otlp, "http://127.0.0.1:4318") && !o.otlp_min_ns);
+	CHECK(good("--format otlp-json --otlp-min 2ms -o x -A") && o.otlp_min_ns == 2000000);
+	bad("--format nsys-sqlite", "--format nsys-sqlite writes a file: give -o FILE");
+	bad("--format nsys-sqlite -o x -A", "--format nsys-sqlite writes a whole file: leave out -A");
+	bad("--format otlp-json -c", "-c and -C print a table: leave out --format otlp-json");
+	bad("--otlp-min 1ms", "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json");
+	bad("--otlp-min 5 --otlp env", "--otlp-min: '5' is no duration; give a number and its unit, as 1ms, 50us, 0s");
+	bad("--otlp env --no-return", "--no-return knows no durations, which spans have: leave out --otlp and otlp-json");
+	bad("--otlp=", "--otlp: an empty value");
 	bad("--format flame -o x -A", "--format flame writes a whole file: leave out -A");
 	CHECK(!folded("--format json"));
 	CHECK(strstr(said, "cudatrace: error: 'cudatrace folded' adds up stacks: give --format folded, flame"));

@@ -532,7 +532,7 @@ static void test_stored(void)
 		bool ended;
 	} files[] = {
 		{ "two", 36, 20, 77, true },
-		{ "other", 16, 10, 28, true },
+		{ "other", 16, 10, 34, true },
 		{ "calls", 12, 0, 3, true },
 		{ "killed", 12, 0, 3, false },
 	};

@@ -49,6 +49,12 @@ struct sink_opts {
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
 	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
 	const char *version;	 /* of cudatrace */
+	bool recorded;		 /* what comes is a recording, and can wait */
+	const char *otlp_url;	 /* where spans are pushed to, or "env"; NULL: nowhere */
+	uint64_t otlp_min_ns;	 /* what takes less is no span */
+	const char *host;	 /* name of the traced machine; NULL: not known */
+	/* The container of a cgroup of this machine; NULL: not to be asked, as of another machine's. */
+	bool (*container)(uint64_t cgroup_id, char *buf, size_t size);
 	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
 	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).
 	 * What it was asked for may have ended the session. */
@@ -93,6 +99,6 @@ struct sink {
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
 	sink_stat, sink_trace, sink_serve;
 /* What other programs read. */
-extern const struct sink_ops sink_perfetto, sink_chrome;
+extern const struct sink_ops sink_perfetto, sink_chrome, sink_nsys, sink_otlp, sink_otlp_json;
 
 #endif

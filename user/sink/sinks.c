@@ -15,6 +15,8 @@ static const struct sinks_row rows[] = {
 	{ &sink_csv, ".csv", SINKS_WHOLE | SINKS_EXPORT },
 	{ &sink_perfetto, ".pftrace", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT | SINKS_INFO },
 	{ &sink_chrome, ".pt.trace.json", SINKS_WHOLE | SINKS_BINARY | SINKS_SPLITS | SINKS_EXPORT | SINKS_INFO },
+	{ &sink_nsys, ".sqlite", SINKS_WHOLE | SINKS_BINARY | SINKS_PATH | SINKS_EXPORT },
+	{ &sink_otlp_json, ".otlp.jsonl", SINKS_EXPORT },
 	{ &sink_serve, ".prom", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_DAEMON },
 	{ &sink_stat, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL },
 };

@@ -143,6 +143,20 @@ void text_utf8(struct text *t, const char *s, size_t n)
 	t->len = (size_t)(p - t->s);
 }
 
+bool text_is_utf8(const char *s, size_t n)
+{
+	while (n) {
+		uint32_t code;
+		int len = (unsigned char)*s < 0x80 ? 1 : utf8_next(s, n, &code);
+
+		if (!len)
+			return false;
+		s += len;
+		n -= (size_t)len;
+	}
+	return true;
+}
+
 char *escape_json(char *p, const char *s, size_t n)
 {
 	while (n) {

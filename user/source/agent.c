@@ -20,7 +20,7 @@
 
 #include "../util/msg.h"
 #include "agent.h"
-#include "agent_cmd.h"
+#include "agent_child.h"
 #include "agent_file.h"
 #include "agent_peer.h"
 #include "agent_process.h"
@@ -38,7 +38,7 @@ struct agent_source {
 	char path[108], key[AGENT_KEY + 1];
 	char *vars[2];	  /* CUDA_INJECTION64_PATH=..., CUDATRACE_AGENT=... */
 	char **env;	  /* the plan's, with these */
-	struct agent_cmd cmd;
+	struct agent_child cmd;
 	struct agent_peer **peers;
 	int npeers, next;
 	struct agent_totals totals;
@@ -286,7 +286,7 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 	struct agent_source *a = s->priv;
 
 	a->plan = plan;
-	return a->calls && plan->cmd ? agent_cmd_open(&a->cmd, plan) : 0;
+	return a->calls && plan->cmd ? agent_child_open(&a->cmd, plan) : 0;
 }
 
 static int start(struct source *s)
@@ -297,7 +297,7 @@ static int start(struct source *s)
 	a->started_ns = now_ns();
 	if (!a->calls || !a->plan->cmd)
 		return 0;
-	err = agent_cmd_start(&a->cmd);
+	err = agent_child_start(&a->cmd);
 	if (err)
 		msg_error("the program does not start: %s", strerror(-err));
 	return err;
@@ -356,7 +356,7 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 	} while (again);
 	if (a->calls && a->plan->cmd && !a->stopped_ns) {
 		/* what it left in its socket was read above, or is there still */
-		if (!agent_cmd_ended(&a->cmd) || a->npeers)
+		if (!agent_child_ended(&a->cmd) || a->npeers)
 			return 0;
 		tell_none(a);
 		return 1;
@@ -408,7 +408,7 @@ static void pass_signal(struct source *s, int sig)
 {
 	const struct agent_source *a = s->priv;
 
-	agent_cmd_signal(&a->cmd, sig);
+	agent_child_signal(&a->cmd, sig);
 }
 
 static void close_source(struct source *s)
@@ -426,7 +426,7 @@ static void close_source(struct source *s)
 		unlink(a->path);
 	if (a->epoll >= 0)
 		close(a->epoll);
-	agent_cmd_close(&a->cmd);
+	agent_child_close(&a->cmd);
 	free(a->vars[0]);
 	free(a->vars[1]);
 	free(a->env);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* agent_cmd.c - see agent_cmd.h. */
+/* agent_child.c - see agent_child.h. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "../util/msg.h"
-#include "agent_cmd.h"
+#include "agent_child.h"
 
-int agent_cmd_open(struct agent_cmd *c, const struct capture_plan *plan)
+int agent_child_open(struct agent_child *c, const struct capture_plan *plan)
 {
 	c->status = -1;
 	c->child.fd = -1;
 	return launch_child_fork(&c->child, plan->cmd, plan->user, plan->env);
 }
 
-int agent_cmd_start(struct agent_cmd *c)
+int agent_child_start(struct agent_child *c)
 {
 	int err = launch_child_go(&c->child);
 
@@ -23,7 +23,7 @@ int agent_cmd_start(struct agent_cmd *c)
 	return err;
 }
 
-bool agent_cmd_ended(struct agent_cmd *c)
+bool agent_child_ended(struct agent_child *c)
 {
 	int status, err;
 
@@ -39,13 +39,13 @@ bool agent_cmd_ended(struct agent_cmd *c)
 	return true;
 }
 
-void agent_cmd_signal(const struct agent_cmd *c, int sig)
+void agent_child_signal(const struct agent_child *c, int sig)
 {
 	if (c->started && !c->ended)
 		kill(c->child.pid, sig);
 }
 
-void agent_cmd_close(struct agent_cmd *c)
+void agent_child_close(struct agent_child *c)
 {
 	launch_child_close(&c->child);
 	if (!c->started && !c->ended && c->child.pid > 0)

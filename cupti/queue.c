@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ring.c - see ring.h.
+ * queue.c - see queue.h.
  *
  * `head` counts the bytes ever reserved, `tail` those taken. A record is preceded by 16 bytes: a word that says that it is
  * committed, which is its position mixed with a key, so that nothing left from the round before can look like it, and its
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "ring.h"
+#include "queue.h"
 
 struct piece {
 	_Atomic uint64_t ready;
@@ -26,10 +26,10 @@ struct piece {
 static char *data;
 static _Atomic uint64_t head, tail, lost;
 
-int ring_open(void)
+int queue_open(void)
 {
 	if (!data) {
-		void *p = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		void *p = mmap(NULL, QUEUE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (p == MAP_FAILED)
 			return -ENOMEM;
@@ -40,18 +40,18 @@ int ring_open(void)
 	return 0;
 }
 
-void ring_rest(void)
+void queue_rest(void)
 {
 	if (data)
-		madvise(data, RING_BYTES, MADV_DONTNEED);
+		madvise(data, QUEUE_BYTES, MADV_DONTNEED);
 }
 
 static struct piece *piece_at(uint64_t pos)
 {
-	return (struct piece *)(data + (pos & (RING_BYTES - 1)));
+	return (struct piece *)(data + (pos & (QUEUE_BYTES - 1)));
 }
 
-void *ring_reserve(size_t n)
+void *queue_reserve(size_t n)
 {
 	uint64_t pos, room, fill, size = (n + 7 + sizeof(struct piece)) & ~7ULL;
 	struct piece *p;
@@ -60,10 +60,10 @@ void *ring_reserve(size_t n)
 		return NULL;
 	pos = atomic_load_explicit(&head, memory_order_relaxed);
 	do {
-		room = RING_BYTES - (pos & (RING_BYTES - 1));
+		room = QUEUE_BYTES - (pos & (QUEUE_BYTES - 1));
 		/* what is left at the end must hold the head of a piece */
 		fill = room < size || (room - size && room - size < sizeof(*p)) ? room : 0;
-		if (pos + fill + size - atomic_load_explicit(&tail, memory_order_acquire) > RING_BYTES) {
+		if (pos + fill + size - atomic_load_explicit(&tail, memory_order_acquire) > QUEUE_BYTES) {
 			atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
 			return NULL;
 		}
@@ -84,7 +84,7 @@ void *ring_reserve(size_t n)
 	return p + 1;
 }
 
-void ring_commit(void *place)
+void queue_commit(void *place)
 {
 	struct piece *p = (struct piece *)place - 1;
 	uint64_t pos = atomic_load_explicit(&p->ready, memory_order_relaxed);
@@ -92,7 +92,7 @@ void ring_commit(void *place)
 	atomic_store_explicit(&p->ready, READY(pos), memory_order_release);
 }
 
-size_t ring_take(char *out, size_t size)
+size_t queue_take(char *out, size_t size)
 {
 	uint64_t pos = atomic_load_explicit(&tail, memory_order_relaxed);
 	size_t n = 0;
@@ -110,12 +110,12 @@ size_t ring_take(char *out, size_t size)
 	return n;
 }
 
-size_t ring_used(void)
+size_t queue_used(void)
 {
 	return (size_t)(atomic_load(&head) - atomic_load(&tail));
 }
 
-uint64_t ring_lost(void)
+uint64_t queue_lost(void)
 {
 	return atomic_load_explicit(&lost, memory_order_relaxed);
 }
