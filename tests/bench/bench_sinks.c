@@ -75,12 +75,12 @@ static double one(const struct sink_ops *ops, struct made_call *calls, int ncall
 }
 
 /*
- * What the sinks for other programs pay for a launch and its kernel, which comes `late` launches later, in nanoseconds a record;
- * and the memory that the process took at most, in MiB.
+ * What the sinks for other programs pay for a launch and its kernel, which comes `late` launches later, in nanoseconds a
+ * record.
  */
 static double pairs(const struct sink_ops *ops, struct made_call *launch, long n, long late, const char *path)
 {
-	static const struct kernel_name name = { .mangled = "_Z4gemmPfS_", .full = "gemm(float*, float*)", .brief = "gemm" };
+	static const struct kernel_name name = { .mangled = "_Z4gemmPfS_", .full = "gemm(float*)", .brief = "gemm" };
 	struct process proc = { .pid = 12345, .shown_pid = 12345, .start_boottime_ns = 42, .comm = "bench" };
 	struct sink_end end = { .reason = "finished" };
 	struct sink sink = { .ops = ops };
@@ -139,14 +139,15 @@ static void all_pairs(struct made_call *launch, long n)
 			best = t < best ? t : best;
 		}
 		getrusage(RUSAGE_SELF, &use);
-		printf("%-8s launches and their kernels, 100 ms late: %4.0f ns a record, %.0f records/s; %ld MiB at most\n",
+		printf("%-8s launches and kernels, 100 ms late: %4.0f ns a record, %.0f records/s; %ld MiB at most\n",
 		       all[s]->name, best, 1e9 / best, use.ru_maxrss / 1024);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	static const struct sink_ops *const all[] = { &sink_table, &sink_json, &sink_count, &sink_perfetto, &sink_chrome };
+	static const struct sink_ops *const all[] = { &sink_table, &sink_json, &sink_count, &sink_perfetto,
+						      &sink_chrome };
 	static const uint64_t devptr = 0x7f81dc800000;
 	static const int32_t device = 1;
 	static struct made_call calls[3];

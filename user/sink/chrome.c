@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * chrome.c - Chrome's trace format in the conventions of Kineto, PyTorch's profiler: what TensorBoard, Holistic Trace Analysis and
- * many scripts read. Device work has the device as its pid and the stream as its tid.
+ * chrome.c - Chrome's trace format in the conventions of Kineto, PyTorch's profiler: what TensorBoard, Holistic Trace
+ * Analysis and many scripts read. Device work has the device as its pid and the stream as its tid.
  *
- * The format asks for no order, so calls are written as they come. Device work passes the timeline, since slices of one tid must lie
- * within each other: what overlaps goes to another tid, and args.stream keeps the stream. An arrow is written with its device work,
- * when both its ends are known. The order of the members of the file is ours: devices come last, for they are told of as it goes.
+ * The format asks for no order, so calls are written as they come. Device work passes the timeline, since slices of one
+ * tid must lie within each other: what overlaps goes to another tid, and args.stream keeps the stream. An arrow is
+ * written with its device work, when both its ends are known. The order of the members of the file is ours: devices
+ * come last, for they are told of as it goes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +28,8 @@ static void sort_index(struct chrome *c, struct chrome_file *f, uint32_t pid, ui
 	chrome_event_end(c);
 }
 
-static struct timeline_track *track_of(struct chrome *c, enum track_kind kind, const struct process *p, uint32_t a, uint32_t b)
+static struct timeline_track *track_of(struct chrome *c, enum track_kind kind, const struct process *p, uint32_t a,
+				       uint32_t b)
 {
 	const struct timeline_key key = { .kind = kind, .pid = p->pid, .start = p->start_boottime_ns, .a = a, .b = b };
 
@@ -123,7 +125,8 @@ static uint32_t known(uint32_t id)
 }
 
 /* The tid of a lane, told of when it is new. */
-static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timeline_track *tr, struct timeline_lane *l, int lane)
+static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timeline_track *tr, struct timeline_lane *l,
+			 int lane)
 {
 	uint32_t pid = known(tr->key.a), stream = known(tr->key.b), tid;
 	char name[64];
@@ -154,18 +157,20 @@ struct arrow {
 	uint32_t pid, tid; /* as shown */
 };
 
-static void put_arrow(struct chrome *c, struct chrome_file *f, const struct arrow *a, uint32_t pid, uint32_t tid, uint64_t ns)
+static void put_arrow(struct chrome *c, struct chrome_file *f, const struct arrow *a, uint32_t pid, uint32_t tid,
+		      uint64_t ns)
 {
 	chrome_event_begin(c, f, 's', a->pid, a->tid, a->call_ns);
 	c->row.p = put_u64(put_lit(c->row.p, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":"), a->correlation);
 	chrome_event_end(c);
 	chrome_event_begin(c, f, 'f', pid, tid, ns);
-	c->row.p = put_u64(put_lit(c->row.p, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\",\"id\":"), a->correlation);
+	c->row.p =
+		put_u64(put_lit(c->row.p, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\",\"id\":"), a->correlation);
 	chrome_event_end(c);
 }
 
-static int work_begins(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane, const struct timeline_span *s,
-		       const char *bytes, bool arrow)
+static int work_begins(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane,
+		       const struct timeline_span *s, const char *bytes, bool arrow)
 {
 	struct chrome *c = ctx;
 	struct chrome_file *f = chrome_file_of(c, tr->key.pid, tr->key.start);
@@ -217,8 +222,9 @@ static const struct timeline_ops timeline_ops = { .begin = work_begins, .end = w
 
 static int add_call(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
-	struct timeline_span s = { .start_ns = ev->rec->end_ns, .end_ns = ev->rec->end_ns, .what = TIMELINE_VALUE,
-				   .len = sizeof(int64_t) };
+	struct timeline_span s = {
+		.start_ns = ev->rec->end_ns, .end_ns = ev->rec->end_ns, .what = TIMELINE_VALUE, .len = sizeof(int64_t)
+	};
 	struct timeline_track *process = process_of(c, f, ev->proc), *tr;
 	uint32_t device, tid;
 	int64_t delta;
@@ -236,7 +242,7 @@ static int add_call(struct chrome *c, struct chrome_file *f, const struct event 
 		return -ENOMEM;
 	tid = thread_of(c, f, ev->proc, ev->rec->tid);
 	chrome_slice(c, f, ev->proc->shown_pid, tid, ev->rec->start_ns,
-	      ev->rec->flags & CT_F_NO_RETURN ? ev->rec->start_ns : ev->rec->end_ns, c->body.s, c->body.len);
+		     ev->rec->flags & CT_F_NO_RETURN ? ev->rec->start_ns : ev->rec->end_ns, c->body.s, c->body.len);
 	if (!inuse_call(c->inuse, ev, &device, &delta))
 		return 1;
 	tr = track_of(c, T_IN_USE, ev->proc, device, ev->proc->shown_pid);
@@ -260,7 +266,7 @@ static int add_foreign(struct chrome *c, struct chrome_file *f, const struct eve
 	if (c->body.bad)
 		return -ENOMEM;
 	chrome_slice(c, f, ev->proc->shown_pid, thread_of(c, f, ev->proc, g->h.tid), g->h.start_ns,
-	      g->h.flags & CT_F_NO_RETURN ? g->h.start_ns : g->h.end_ns, c->body.s, c->body.len);
+		     g->h.flags & CT_F_NO_RETURN ? g->h.start_ns : g->h.end_ns, c->body.s, c->body.len);
 	return 0;
 }
 
@@ -356,7 +362,8 @@ static void add_counter(struct chrome *c, struct chrome_file *f, const struct ev
 }
 
 /* A mark over everything: what was lost, what befell a device. */
-static void add_mark(struct chrome *c, struct chrome_file *f, const struct event *ev, const char *category, const char *name)
+static void add_mark(struct chrome *c, struct chrome_file *f, const struct event *ev, const char *category,
+		     const char *name)
 {
 	struct field fields[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);

@@ -10,7 +10,7 @@
 #include "timeline.h"
 #include "work_text.h"
 
-#define CHROME_FILES_MAX 128 /* each takes some 600 KiB when it is compressed */
+#define CHROME_FILES_MAX 128	 /* each takes some 600 KiB when it is compressed */
 #define CHROME_OTHER_TID 1000000 /* of what has no stream's number to itself */
 
 /* A file of the format: all processes, or one of them. */
@@ -21,9 +21,9 @@ struct chrome_file {
 	uint32_t processes;   /* met so far: their numbers keep correlation ids apart */
 	struct chrome_tid {
 		uint32_t pid, tid;
-	} *tids;	      /* taken on devices */
+	} * tids; /* taken on devices */
 	uint32_t ntids, next_tid;
-	bool begun;	      /* an event was written */
+	bool begun; /* an event was written */
 };
 
 struct chrome {
@@ -36,10 +36,10 @@ struct chrome {
 	struct text body; /* of the event that is made */
 	struct chrome_file *files;
 	uint32_t nfiles;
-	bool split;	  /* a file for each process */
+	bool split;		    /* a file for each process */
 	const struct process *proc; /* of the event that is made */
 	uint64_t no_time, no_file, ranges;
-	int error;	  /* of a file of our own */
+	int error; /* of a file of our own */
 };
 
 /* ---- chrome_file.c: files and what stands in them ---- */

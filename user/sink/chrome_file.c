@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * chrome_file.c - the files of the chrome sink: one for all processes or one for each, their beginning and end, the frame of an
- * event. See chrome.h. Knows no kind.
+ * chrome_file.c - the files of the chrome sink: one for all processes or one for each, their beginning and end, the
+ * frame of an event. See chrome.h. Knows no kind.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,8 @@ static void file_path(const char *template, uint32_t pid, char *path, size_t siz
 	snprintf(path, size, "%.*s%u%s", (int)(at - template), template, pid, at + 2);
 }
 
-/* distributedInfo says which process of a job the file is of: its launcher, as torchrun, told it so in its environment. */
+/* distributedInfo says which process of a job the file is of: its launcher, as torchrun, told it so in its environment.
+ */
 static void put_head(struct chrome *c, struct chrome_file *f, const struct process *proc)
 {
 	const struct process_info *info = proc ? proc->info : NULL;
@@ -132,8 +133,8 @@ void chrome_event_end(struct chrome *c)
 	row_end(&c->row);
 }
 
-void chrome_slice(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t tid, uint64_t start_ns, uint64_t end_ns,
-		  const char *body, size_t len)
+void chrome_slice(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t tid, uint64_t start_ns,
+		  uint64_t end_ns, const char *body, size_t len)
 {
 	chrome_event_begin(c, f, 'X', pid, tid, start_ns);
 	c->row.p = chrome_us(put_lit(c->row.p, ",\"dur\":"), (int64_t)(end_ns - start_ns));

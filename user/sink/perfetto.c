@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * perfetto.c - a trace for Perfetto's viewer and trace processor: a track for each thread, each stream and each counter, arrows
- * from calls to their device work.
+ * perfetto.c - a trace for Perfetto's viewer and trace processor: a track for each thread, each stream and each
+ * counter, arrows from calls to their device work.
  *
- * An event's body is made when the event comes, with the strings that it needs; the timeline holds it until its place on its track
- * is known. What tracks there are is said in perfetto_track.c.
+ * An event's body is made when the event comes, with the strings that it needs; the timeline holds it until its place
+ * on its track is known. What tracks there are is said in perfetto_track.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,13 +20,14 @@ enum { EVENT_CATEGORY = 3, EVENT_NAME = 10, EVENT_CORRELATION = 52, EVENT_STACK 
 
 /* ---- what the timeline hands on ------------------------------------------------------------------------------ */
 
-static int span_begins(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane, const struct timeline_span *s,
-		       const char *bytes, bool arrow)
+static int span_begins(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane,
+		       const struct timeline_span *s, const char *bytes, bool arrow)
 {
 	struct perfetto *pf = ctx;
 
 	perfetto_write_event(&pf->w, s->what == TIMELINE_INSTANT ? PERFETTO_INSTANT : PERFETTO_BEGIN, s->start_ns,
-			     perfetto_track_lane(pf, tr, l, lane), arrow ? s->arrow : 0, s->end == TIMELINE_TO, bytes, s->len);
+			     perfetto_track_lane(pf, tr, l, lane), arrow ? s->arrow : 0, s->end == TIMELINE_TO, bytes,
+			     s->len);
 	return pf->w.out->error;
 }
 
@@ -102,8 +103,9 @@ static int add(struct perfetto *pf, struct timeline_track *tr, const struct time
 
 static int add_memory(struct perfetto *pf, const struct event *ev)
 {
-	struct timeline_span s = { .start_ns = ev->rec->end_ns, .end_ns = ev->rec->end_ns, .what = TIMELINE_VALUE,
-				   .len = sizeof(int64_t) };
+	struct timeline_span s = {
+		.start_ns = ev->rec->end_ns, .end_ns = ev->rec->end_ns, .what = TIMELINE_VALUE, .len = sizeof(int64_t)
+	};
 	struct timeline_track *tr;
 	uint32_t device;
 	int64_t delta;
@@ -118,7 +120,10 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	const struct api_func *f = &api_funcs[c->func];
-	struct timeline_span s = { .start_ns = c->h.start_ns, .end_ns = c->h.end_ns, .depth = c->depth, .arrow = arrow_id(ev),
+	struct timeline_span s = { .start_ns = c->h.start_ns,
+				   .end_ns = c->h.end_ns,
+				   .depth = c->depth,
+				   .arrow = arrow_id(ev),
 				   .end = TIMELINE_FROM };
 	uint32_t tid = c->h.tid ? c->h.tid : c->h.pid;
 	const char *name;
@@ -214,7 +219,8 @@ static int add_work(struct perfetto *pf, const struct event *ev)
 static int add_marker(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
-	struct timeline_span s = { .start_ns = m->h.start_ns, .end_ns = m->h.end_ns,
+	struct timeline_span s = { .start_ns = m->h.start_ns,
+				   .end_ns = m->h.end_ns,
 				   .what = m->what == CT_MARKER_MARK ? TIMELINE_INSTANT : TIMELINE_SPAN };
 	enum track_kind kind = m->what == CT_MARKER_START_END ? T_SPANS : T_RANGES;
 	uint32_t tid = kind == T_SPANS ? 0 : m->h.tid ? m->h.tid : m->h.pid;
@@ -246,7 +252,9 @@ static int add_plain(struct perfetto *pf, const struct event *ev, struct timelin
 static int add_counter(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_counter *c = (const struct ct_counter *)ev->rec;
-	struct timeline_span s = { .start_ns = c->h.end_ns, .end_ns = c->h.end_ns, .what = TIMELINE_VALUE, .len = sizeof(double) };
+	struct timeline_span s = {
+		.start_ns = c->h.end_ns, .end_ns = c->h.end_ns, .what = TIMELINE_VALUE, .len = sizeof(double)
+	};
 	const struct process *proc = c->h.pid ? ev->proc : NULL;
 
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -266,7 +274,8 @@ static int add_counter(struct perfetto *pf, const struct event *ev)
 static int add_device(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_device *d = (const struct ct_device *)ev->rec;
-	struct timeline_key key = perfetto_track_key(d->h.pid ? T_GPU : T_MACHINE, d->h.pid ? ev->proc : NULL, d->id, 0);
+	struct timeline_key key =
+		perfetto_track_key(d->h.pid ? T_GPU : T_MACHINE, d->h.pid ? ev->proc : NULL, d->id, 0);
 	struct timeline_track *tr = timeline_track(pf->timeline, &key);
 	char name[128];
 
@@ -309,14 +318,15 @@ static int one_event(struct perfetto *pf, const struct event *ev)
 	case CT_MANAGED:
 		return add_work(pf, ev);
 	case CT_OVERHEAD:
-		return add_plain(pf, ev, perfetto_track(pf, T_OVERHEAD, ev->proc, h->tid, 0), "overhead", work_text(h, text), false);
+		return add_plain(pf, ev, perfetto_track(pf, T_OVERHEAD, ev->proc, h->tid, 0), "overhead",
+				 work_text(h, text), false);
 	case CT_MARKER:
 		return add_marker(pf, ev);
 	case CT_COUNTER:
 		return add_counter(pf, ev);
 	case CT_EVENT:
-		return add_plain(pf, ev, perfetto_track(pf, T_EVENTS, NULL, ((const struct ct_event *)h)->device, 0), "event",
-				 work_text(h, text), true);
+		return add_plain(pf, ev, perfetto_track(pf, T_EVENTS, NULL, ((const struct ct_event *)h)->device, 0),
+				 "event", work_text(h, text), true);
 	case CT_METRIC:
 		work_metrics_record(pf->metrics, (const struct ct_metric *)h);
 		return 0;
@@ -382,11 +392,13 @@ static void say(const struct perfetto *pf)
 		uint64_t n;
 		const char *what;
 	} rows[] = {
-		{ timeline_no_arrow(pf->timeline), "arrows from calls to device work are not drawn: it came too long after its call" },
+		{ timeline_no_arrow(pf->timeline),
+		  "arrows from calls to device work are not drawn: it came too long after its call" },
 		{ timeline_dropped(pf->timeline), "spans overlap too many others and are left out" },
 		{ pf->no_time, "pieces of device work have no time of the device and are left out" },
 		{ pf->late, "counter samples came too late and are left out" },
-		{ inuse_dropped(pf->inuse), "allocations are not counted as memory in use: there are too many at a time" },
+		{ inuse_dropped(pf->inuse),
+		  "allocations are not counted as memory in use: there are too many at a time" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)

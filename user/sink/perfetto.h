@@ -13,8 +13,8 @@ enum track_kind {
 	T_NONE,
 	T_PROCESS,
 	T_THREAD,
-	T_RANGES,   /* NVTX, pushed and popped */
-	T_SPANS,    /* NVTX, started and ended: these need not nest */
+	T_RANGES, /* NVTX, pushed and popped */
+	T_SPANS,  /* NVTX, started and ended: these need not nest */
 	T_OVERHEAD,
 	T_GPU,
 	T_STREAM,
@@ -48,7 +48,8 @@ static inline enum track_kind perfetto_track_kind(const struct timeline_key *key
 /* proc NULL: of the machine. a, b: the thread, or the device and the stream. */
 struct timeline_key perfetto_track_key(enum track_kind, const struct process *proc, uint32_t a, uint32_t b);
 /* The track, known to the reader of the trace. NULL: no memory. */
-struct timeline_track *perfetto_track(struct perfetto *, enum track_kind, const struct process *proc, uint32_t a, uint32_t b);
+struct timeline_track *perfetto_track(struct perfetto *, enum track_kind, const struct process *proc, uint32_t a,
+				      uint32_t b);
 /* Tells of a track that is not told of yet, or again to say more of it. Returns 0 or -ENOMEM. */
 int perfetto_track_tell(struct perfetto *, struct timeline_track *, const char *description);
 /* The uuid of one of its lanes. */

@@ -34,7 +34,8 @@ static const struct track_row {
 
 static uint64_t uuid_of(const struct timeline_key *k, int lane)
 {
-	const uint64_t parts[] = { (uint64_t)perfetto_track_kind(k) << 32 | k->pid, k->start, (uint64_t)k->a << 32 | k->b, (uint64_t)lane };
+	const uint64_t parts[] = { (uint64_t)perfetto_track_kind(k) << 32 | k->pid, k->start,
+				   (uint64_t)k->a << 32 | k->b, (uint64_t)lane };
 	uint64_t h = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
@@ -160,7 +161,7 @@ int perfetto_track_tell(struct perfetto *pf, struct timeline_track *tr, const ch
 
 /* The track, known to the reader of the trace. NULL: no memory. */
 struct timeline_track *perfetto_track(struct perfetto *pf, enum track_kind kind, const struct process *proc, uint32_t a,
-				       uint32_t b)
+				      uint32_t b)
 {
 	struct timeline_key key = perfetto_track_key(kind, proc, a, b);
 	struct timeline_track *tr = timeline_track(pf->timeline, &key);

@@ -29,7 +29,8 @@ struct sink_file {
 
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
-	const char *path;	 /* of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH, SINKS_SPLITS) */
+	/* Of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH, SINKS_SPLITS) */
+	const char *path;
 	enum sink_time time;
 	bool tid;		 /* a TID column */
 	bool color;
