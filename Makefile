@@ -42,6 +42,7 @@ include tests/standin/Makefile.inc
 include $(wildcard tests/cases/Makefile.inc)
 include $(wildcard tests/programs/Makefile.inc)
 include tests/traces/Makefile.inc
+include cupti/counters.inc
 
 cudatrace: $(OBJS)
 	$(call say,LINK,$@)
@@ -61,6 +62,8 @@ $(OUTPUT)/%.o: %.c
 $(OUTPUT)/user/source/bpf.o $(OUTPUT)/user/source/bpf_maps.o: $(SKEL)
 $(OUTPUT)/user/cmd_schema.o: docs/schema.json
 $(OUTPUT)/user/sink/flame.o: user/sink/flame.html
+$(OUTPUT)/user/source/counters_image.o: $(COUNTERS)
+$(OUTPUT)/user/source/counters_image.o: CT_CPPFLAGS += -DCT_COUNTERS_HELPER='"$(COUNTERS)"'
 $(OUTPUT)/user/sink/html.o: user/sink/timeline.html
 $(OUTPUT)/user/sink/nsys_names.o: user/sink/nsys_cbid.def
 

@@ -28,7 +28,7 @@ mapfile -t not_source < <(find user -name '*.[ch]' -not -path 'user/source/*')
 mapfile -t not_proc < <(find user -name '*.[ch]' -not -path 'user/source/*' -not -path 'user/proc/*' -not -path 'user/resolve/*')
 mapfile -t not_resolve < <(find user -name '*.[ch]' -not -path 'user/resolve/*')
 mapfile -t quiet < <(find user -name '*.[ch]' -not -path 'user/sink/*' -not -path 'user/util/*' -not -name 'cmd_*' -not -name 'opts.c' -not -name main.c)
-mapfile -t not_main < <(find user -name '*.[ch]' -not -name main.c -not -name launch_child.c)
+mapfile -t not_main < <(find user -name '*.[ch]' -not -name main.c -not -name launch_child.c -not -name counters_child.c)
 
 rule "util knows no room" '#include ".*(api|event|source|sink|resolve|proc)/' "${util[@]}"
 rule "proc knows no room but util" '#include ".*(api|event|source|sink|resolve)/' "${proc[@]}"

@@ -165,6 +165,7 @@ main() {
 		done
 	fi
 	suite api 120 as_test "tables agree with CUDA's headers" scripts/check_api.py
+	suite agent 120 tests/agent/run.sh
 	suite arm64 60 as_test "the BPF object compiles for arm64" make bpf-arm64
 	suite standin 60 standin_checks
 	suite shellcheck 180 shell_scripts

@@ -15,6 +15,7 @@ int cmd_list(const struct opts *);
 int cmd_doctor(const struct opts *);
 int cmd_schema(const struct opts *);
 int cmd_stuck(const struct opts *);
+int cmd_counters(const struct opts *);
 int cmd_stat(const struct opts *);
 
 /* Ends a command that printed to `out`: closes it; 0, or 1 after one message. */

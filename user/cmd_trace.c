@@ -3,17 +3,21 @@
 #include "cmd.h"
 #include "session.h"
 #include "source/agent.h"
+#include "source/counters.h"
 #include "source/priv.h"
 
 int cmd_trace(const struct opts *o)
 {
-	static const struct source_ops *const calls[] = { &source_bpf, &source_agent };
-	static const struct source_ops *const agent[] = { &source_agent };
+	const struct source_ops *sources[SESSION_SOURCES] = { NULL };
+	int n = 0;
 
-	if (o->by_cupti)
-		return session_run(o, agent, 1);
 	/* Another user's process, or any, needs one capability more than a program of our own. */
-	if (priv_check(!o->cmd || o->user))
+	if (!o->by_cupti && priv_check(!o->cmd || o->user))
 		return 1;
-	return session_run(o, calls, o->gpu ? 2 : 1);
+	sources[n++] = o->by_cupti ? &source_agent : &source_bpf;
+	if (o->gpu && !o->by_cupti)
+		sources[n++] = &source_agent;
+	if (o->counters)
+		sources[n++] = &source_counters;
+	return session_run(o, sources, n);
 }

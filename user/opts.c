@@ -18,6 +18,8 @@
 #define LONG_ONLY 256
 #define RING_MIN (64u << 10)
 #define RING_MAX (1u << 30)
+#define INTERVAL_MIN_NS 100000ULL /* as cupti/counters_wire.h has it */
+#define INTERVAL_MAX_NS 3600000000000ULL
 
 
 /* ---- setters ------------------------------------------------------------------------------------------ */
@@ -121,6 +123,7 @@ ONE_OF(set_graph, gpu_graph, uint32_t, (void)0, "node", "graph")
 ONE_OF(set_gpu_clock, gpu_clock, uint32_t, (void)0, "auto", "callback", "offset")
 ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device", "cgroup")
 ONE_OF(set_stat, stat, enum sink_stat, (void)0, "table", "json", "csv")
+ONE_OF(set_counters_format, counters_format, enum opts_counters, (void)0, "table", "json", "csv")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
 
 static int set_format(struct opts *o, const char *name, const char *val)
@@ -299,6 +302,15 @@ static int set_over(struct opts *o, const char *name, const char *val)
 	return -EINVAL;
 }
 
+static int set_interval(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->interval_ns) && o->interval_ns >= INTERVAL_MIN_NS &&
+	    o->interval_ns <= INTERVAL_MAX_NS)
+		return 0;
+	msg_error("%s: '%s' is no interval from 100us to 1h; give seconds, or 100ms, 1ms", name, val);
+	return -EINVAL;
+}
+
 static int set_min_size(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_size(val, &o->min_size_bytes) && o->min_size_bytes <= INT64_MAX)
@@ -371,6 +383,8 @@ TEXT(set_comm, comm)
 TEXT(set_cgroup, cgroup)
 TEXT(set_library, library)
 TEXT(set_user, user)
+TEXT(set_metrics, metrics)
+TEXT(set_chip, chip)
 TEXT(set_cupti, cupti)
 TEXT(set_listen, listen)
 TEXT(set_start_on, start_on)
@@ -400,6 +414,12 @@ SWITCH(set_counts_only, counts_only)
 SWITCH(set_no_return, no_return)
 SWITCH(set_strict, strict)
 SWITCH(set_hist, hist)
+static int set_counters(struct opts *o, const char *name, const char *val)
+{
+	o->counters = true;
+	return val ? set_metrics(o, name, val) : 0;
+}
+
 SWITCH(set_help, help)
 SWITCH(set_version, version)
 
@@ -423,7 +443,7 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 #define ROWS (OPTS_TRACE | OPTS_REPLAY)
 #define TRACES (LIVE | OPTS_REPLAY)
 #define ONE_BY_ONE (TRACES & ~OPTS_STAT) /* each call is sent */
-#define ALL (TRACES | OPTS_SERVE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE)
+#define ALL (TRACES | OPTS_SERVE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE | OPTS_COUNTERS)
 const struct option_row opts_rows[] = {
 	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE },
 	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
@@ -474,17 +494,26 @@ const struct option_row opts_rows[] = {
 	{ 0, "graph", "LEVEL", set_graph, OPTS_TRACE | OPTS_RECORD, "node",
 	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph", set_graph_words },
 	{ 0, "source", "NAME", set_source, OPTS_TRACE | OPTS_RECORD, "probes",
-	  "where calls are seen: probes (the kernel's uprobes; needs root), or cupti: by CUPTI inside the\n"
-	  "program, without root", set_source_words },
+	  "where calls are seen: probes (the kernel's uprobes; needs root), or cupti: by CUPTI inside\n"
+	  "the program, without root", set_source_words },
 	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD, NULL,
 	  "the libcupti to use where the program has not loaded one" },
 	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD, "1MiB,64", "CUPTI's buffers in the program's memory, at most" },
 	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD, "auto",
 	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
 	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
+	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD, NULL,
+	  "the hardware counters of the GPUs too, and XID errors; LIST: as 'cudatrace counters' has\n"
+	  "it for --metrics" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
+	{ 0, "metrics", "LIST", set_metrics, OPTS_COUNTERS, NULL,
+	  "which: names of cudatrace or CUPTI, separated by commas; 'default' is the usual ones,\n"
+	  "'help' lists them" },
+	{ 0, "chip", "NAME", set_chip, OPTS_COUNTERS, NULL, "with --metrics help: of this chip, as GH100, whatever GPU is here" },
+	{ 0, "cupti", "PATH", set_cupti, OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
 
 	{ .name = "Output", .cmds = TRACES },
-	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT, NULL,
+	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_COUNTERS, NULL,
 	  "write to FILE; compressed when its name ends in .gz" },
 	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
 	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
@@ -508,6 +537,8 @@ const struct option_row opts_rows[] = {
 	  "(a flame graph of them as one page), speedscope" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
+	{ 0, "format", "NAME", set_counters_format, OPTS_COUNTERS, "table", "table, json (an object a line) or csv",
+	  set_counters_format_words },
 	{ 0, "weight", "UNIT", set_weight, PRINTS, "calls",
 	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
 	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
@@ -543,8 +574,8 @@ const struct option_row opts_rows[] = {
 	  "or signal (SIGUSR1)" },
 	{ 0, "stop-on", "WHAT", set_stop_on, LIVE & ~OPTS_STAT, NULL,
 	  "stop at WHAT: likewise, signal is SIGUSR2; goes on at the next --start-on, if that can be" },
-	{ 'd', "duration", "TIME", set_duration, LIVE, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
-	{ 'n', "count", "N", set_count, ONE_BY_ONE, NULL, "stop after N rows" },
+	{ 'd', "duration", "TIME", set_duration, LIVE | OPTS_COUNTERS, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
+	{ 'n', "count", "N", set_count, ONE_BY_ONE | OPTS_COUNTERS, NULL, "stop after N rows" },
 
 	{ .name = "How to trace", .cmds = TRACES | OPTS_SERVE },
 	{ 0, "no-return", NULL, set_no_return, LIVE, NULL,
@@ -762,6 +793,10 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("'cudatrace stuck' prints rows: give --format table or json");
 		return -EINVAL;
 	}
+	if (o->chip && (!o->metrics || strcmp(o->metrics, "help"))) {
+		msg_error("--chip says whose metrics are listed: give --metrics help");
+		return -EINVAL;
+	}
 	if (o->replay || cmd & (OPTS_INFO | OPTS_MERGE))
 		return files(o, cmd);
 	if (cmd != OPTS_LIST && o->nargs) {
@@ -860,6 +895,7 @@ static const struct {
 	  "       cudatrace info FILE                      what a stored one holds\n"
 	  "       cudatrace merge -o FILE A B...           stored ones of several hosts or ranks as one\n"
 	  "       cudatrace stat [OPTIONS] [-- CMD...]     what the calls came to: counts, times, bytes\n"
+	  "       cudatrace counters [-i TIME]             what the GPUs do: a line each interval, like vmstat\n"
 	  "       cudatrace serve [--listen ADDR:PORT]     the same for Prometheus, for good\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
 	  "       cudatrace doctor [-p PID]                what can be traced here, what cannot, and why\n"
@@ -958,6 +994,18 @@ static const struct {
 	  "  cudatrace stuck -p 1234 --watch               until SIGINT: what hangs, and when it goes on\n"
 	  "\nExit status: 4 when there are such threads (with --watch: at the last look), 0 when there are none, 1 after an error,\n"
 	  "2 for a wrong command line.\n" },
+	{ OPTS_COUNTERS,
+	  "Usage: cudatrace counters [OPTIONS]\n"
+	  "\nPrints what the GPUs of this machine do, whichever programs use them: a line for each GPU and interval. By CUPTI's PM\n"
+	  "sampling (12.6 and newer) where that can be had, else by NVML's GPM, else by NVML's utilisation; it says which.\n",
+	  "\nExamples:\n"
+	  "  cudatrace counters                            ten lines a second, until SIGINT\n"
+	  "  cudatrace counters -i 1 -d 60 --format csv -o load.csv\n"
+	  "  cudatrace counters -i 1ms --metrics sm,dram,l2_hit\n"
+	  "  cudatrace counters --metrics default,sm__inst_executed_realtime.sum.per_second\n"
+	  "  cudatrace counters --metrics help --chip GH100\n"
+	  "\nA value that cannot be true, as one over 100 %, has a ? behind it. Exit status: 0; 1 after an error, 2 for a wrong\n"
+	  "command line.\n" },
 	{ OPTS_SCHEMA,
 	  "Usage: cudatrace schema\n"
 	  "\nPrints the JSON Schema (draft 2020-12) of the lines of --format json.\n",

@@ -12,8 +12,10 @@ enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
 /* The commands, as bits: which options each has. */
+enum opts_counters { OPTS_COUNTERS_TABLE, OPTS_COUNTERS_JSON, OPTS_COUNTERS_CSV };
+
 enum opts_cmd {
-	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32,
+	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32, OPTS_COUNTERS = 64,
 	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12, OPTS_SERVE = 1 << 13,
 };
 
@@ -83,6 +85,13 @@ struct opts {
 	/* from when */
 	uint64_t delay_ns;   /* 0: at once */
 	const char *start_on, *stop_on; /* NULL: by time */
+
+	/* counters */
+	bool counters;	     /* in a trace */
+	uint64_t interval_ns;
+	const char *metrics; /* a comma list, or "help"; NULL: the usual ones */
+	const char *chip;    /* of --metrics help; NULL: the first GPU's */
+	enum opts_counters counters_format; /* of the rows of `cudatrace counters` */
 
 	/* until when */
 	uint64_t duration_ns; /* 0: no limit */

@@ -121,6 +121,9 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 		window_rows(window, c->named);
 		window_rows(window, c->awaited);
 	}
+	c->counters_interval_ns = o->counters ? o->interval_ns : 0;
+	c->counters_metrics = o->metrics;
+	c->cupti = o->cupti;
 	c->follow = o->follow;
 	c->cmd = o->cmd;
 	c->user = o->user;

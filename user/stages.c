@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "event/device.h"
+#include "event/kernel_counters.h"
 #include "stages.h"
 
 /* The names and stacks that belong to an event. */
@@ -20,6 +21,7 @@ static void add_parts(struct stages *st, struct event *ev)
 		break;
 	case CT_KERNEL:
 		ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_kernel *)h)->name);
+		ev->counters = kernel_counters_of(st->counters, (const struct ct_kernel *)h);
 		/* fall through */
 	case CT_COPY:
 	case CT_SET:
@@ -59,6 +61,8 @@ static int show(void *ctx, struct event *ev)
 		/* resolve makes these: the table has not seen them come in */
 		if (!err && rec->kind == CT_PROCESS_INFO)
 			err = process_table_record(st->procs, rec);
+		if (!err)
+			err = kernel_counters_record(st->counters, rec);
 		if (err)
 			return err;
 	}
@@ -129,6 +133,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->names = name_table_open();
 	st->stacks = stack_table_open();
 	st->metrics = metric_table_open();
+	st->counters = kernel_counters_open();
 	if (nest)
 		st->nest = nest_open(nested, st);
 	st->join = join_open(&join, show, st);
@@ -137,7 +142,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->filter = filter;
 	st->sinks = sinks;
 	st->most = most;
-	return st->resolve && st->join && st->names && st->stacks && st->metrics && (st->nest || !nest) ? 0 : -ENOMEM;
+	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters && (st->nest || !nest) ? 0 : -ENOMEM;
 }
 
 void stages_close(struct stages *st)
@@ -145,6 +150,7 @@ void stages_close(struct stages *st)
 	resolve_close(st->resolve);
 	nest_close(st->nest);
 	join_close(st->join);
+	kernel_counters_close(st->counters);
 	metric_table_close(st->metrics);
 	stack_table_close(st->stacks);
 	name_table_close(st->names);

@@ -19,6 +19,7 @@ struct stages {
 	struct name_table *names;
 	struct stack_table *stacks;
 	struct metric_table *metrics;
+	struct kernel_counters_table *counters;
 	const struct filter *filter;
 	struct window *window; /* NULL: all of it; the session's */
 	bool no_stacks; /* calls are shown without theirs, though they have them */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2154,SC2034
 # gpu.sh - cases about what the device does, on the stand-in's libcupti (its knobs: tests/standin/cupti.c): --gpu, --source=cupti,
 # and that the program with the agent in it is none the worse for it.
 WORK=$BIN/work

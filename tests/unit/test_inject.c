@@ -72,6 +72,8 @@ static void begin_program(const char *program, const char *mode)
 
 static void begin(const char *mode)
 {
+	if (getenv("SHOW"))
+		printf("%ld %s\n", time(NULL) % 1000, mode);
 	begin_program("prog", mode);
 }
 
@@ -145,6 +147,8 @@ static void check_answer(struct inject_result *r, int starts)
 
 	CHECK(poll(&p, 1, 10000) == 1);
 	CHECK(recv(r->sock, say, sizeof(say), MSG_DONTWAIT) == sizeof(say));
+	if (say[0] != pid || say[1] != starts)
+		printf("said %d %d, not %d %d\n", say[0], say[1], (int)pid, starts);
 	CHECK(say[0] == pid && say[1] == starts);
 	/* it has closed its end, and nobody else holds one */
 	CHECK(poll(&p, 1, 10000) == 1);
@@ -199,13 +203,13 @@ static void test_mode(const char *mode, int times)
 }
 
 /* Nothing grows, whether nothing else goes on in the program or much. */
-static void test_hundred(const char *mode)
+static void test_growth(const char *mode, int times)
 {
 	struct inject_result r;
 	long fds = 0, maps = 0, size = 0;
 
 	begin(mode);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < times; i++) {
 		CHECK(!inject(&r));
 		check_answer(&r, i + 1);
 		if (!i) {
@@ -264,7 +268,7 @@ static void test_signals(void)
 		}
 		_exit(write(fds[1], sent, sizeof(sent)) != sizeof(sent));
 	}
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < 20; i++) {
 		/* inside its handler it is at no safe point: another moment is found */
 		CHECK(!inject(&r));
 		check_answer(&r, i + 1);
@@ -393,30 +397,39 @@ static void test_killed(const char *mode)
 	end(mode);
 }
 
+static int read_so(const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &st))
+		return -1;
+	so_bytes = (size_t)st.st_size;
+	so = malloc(so_bytes);
+	if (!so || read(fd, so, so_bytes) != st.st_size)
+		return -1;
+	return close(fd);
+}
+
 static void test_no_object(void)
 {
 	struct inject_result r;
 	char *good = so;
 	size_t good_bytes = so_bytes;
+	char path[64];
 
 	begin("nanosleep");
 	so_bytes = 100;
 	CHECK(inject(&r) < 0);
 	check_said("the object to be loaded has no function cudatrace_agent_start");
 	so_bytes = good_bytes;
-	/* what the loader refuses: a segment that is not there */
-	so = malloc(so_bytes);
-	memcpy(so, good, so_bytes);
-	for (int i = 0; i < ((Elf64_Ehdr *)so)->e_phnum; i++) {
-		Elf64_Phdr *p = (Elf64_Phdr *)(so + ((Elf64_Ehdr *)so)->e_phoff) + i;
-
-		if (p->p_type == PT_LOAD)
-			p->p_align = 3;
-	}
+	snprintf(path, sizeof(path), "%s/broken", dir);
+	CHECK(!read_so(path));
 	CHECK(inject(&r) == -ELIBBAD);
-	check_said("its loader refused the agent: /proc/self/fd/");
+	check_said("undefined symbol: nobody_has_this");
 	free(so);
 	so = good;
+	so_bytes = good_bytes;
 	CHECK(!inject(&r));
 	check_answer(&r, 1);
 	rounds();
@@ -536,20 +549,6 @@ static int by_hand(const char *how)
 	return err ? 1 : 0;
 }
 
-static int read_so(const char *path)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || fstat(fd, &st))
-		return -1;
-	so_bytes = (size_t)st.st_size;
-	so = malloc(so_bytes);
-	if (!so || read(fd, so, so_bytes) != st.st_size)
-		return -1;
-	return close(fd);
-}
-
 static bool build(const char *out, const char *flags, const char *src)
 {
 	char cmd[512];
@@ -577,16 +576,16 @@ int main(int argc, char **argv)
 		abort();
 	chmod(dir, 0755);
 	if (!build("prog", "", "inject_prog.c") || !build("static", "-static", "inject_prog.c") ||
-	    !build("so", "-fPIC -shared", "inject_so.c"))
+	    !build("so", "-fPIC -shared", "inject_so.c") || !build("broken", "-fPIC -shared -DBROKEN", "inject_so.c"))
 		return 1;
 	snprintf(path, sizeof(path), "%s/so", dir);
 	if (read_so(path))
 		abort();
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
 		test_mode(modes[i], 5);
-	test_hundred("nanosleep");
-	test_hundred("vectors");
-	test_hundred("many");
+	test_growth("nanosleep", 100);
+	test_growth("vectors", 100);
+	test_growth("many", 20);
 	test_never_eintr("epoll");
 	test_never_eintr("sem");
 	test_never_eintr("recv");

@@ -335,7 +335,8 @@ static void answers(void)
 	otlp_get_response(false, partial, sizeof(partial) - 1, &rejected, words, sizeof(words));
 	CHECK(rejected == 5);
 	CHECK_TEXT("no?!", words);
-	otlp_get_response(false, "", 0, &rejected, words, sizeof(words));
+	otlp_get_response(true, NULL, 0, &rejected, words, sizeof(words));
+	otlp_get_response(false, NULL, 0, &rejected, words, sizeof(words));
 	CHECK(!rejected && !*words);
 	otlp_get_response(false, "\x0a\x7f", 2, &rejected, words, sizeof(words));
 	CHECK(!rejected && !*words);

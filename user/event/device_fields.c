@@ -4,6 +4,7 @@
  * and not for the table. Knows no format.
  */
 #include "device.h"
+#include "kernel_counters.h"
 #include "field_add.h"
 
 /* ---- words ------------------------------------------------------------------------------------------------ */
@@ -171,6 +172,7 @@ static void kernel_fields(struct field **at, const struct event *ev)
 	add_more(at, "submitted_ns", FIELD_UINT, k->submitted_ns);
 	add_more(at, "grid_id", FIELD_UINT, k->grid_id);
 	add_work(at, ev);
+	*at += kernel_counters_fields(ev->counters, *at, KERNEL_COUNTER_END);
 }
 
 static void copy_fields(struct field **at, const struct event *ev)

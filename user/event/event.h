@@ -72,6 +72,7 @@ struct cause {
 };
 
 struct metric_table;
+struct kernel_counters;
 
 struct event {
 	const struct ct_hdr *rec;
@@ -84,6 +85,7 @@ struct event {
 	uint32_t number;
 	/* Of a call: what it works on, as far as records told (CT_UNKNOWN). Of device work: as in its record. */
 	uint32_t device, context, stream;
+	const struct kernel_counters *counters; /* of a kernel (event/kernel_counters.h); NULL: none */
 	const struct metric_table *metrics; /* names of metrics (event/device.h); NULL: none are known */
 };
 

@@ -345,6 +345,8 @@ void otlp_get_response(bool json, const char *body, size_t len, uint64_t *reject
 
 	*rejected = 0;
 	*words = '\0';
+	if (!len)
+		return;
 	if (!json) {
 		protobuf_response((const uint8_t *)body, (const uint8_t *)body + len, 0, rejected, words, size);
 	} else {

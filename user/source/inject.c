@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,6 +24,7 @@
 #include "../proc/elf_read.h"
 #include "../util/msg.h"
 #include "inject_check.h"
+#include "inject_seccomp.h"
 #include "inject_stop.h"
 
 #ifndef SYS_pidfd_getfd
@@ -49,8 +51,6 @@ struct job {
 	uint64_t text;	    /* room for strings in the target's scratch memory */
 	uint64_t stub;	    /* the mapped page of code; 0: none */
 	int64_t memfd, sock; /* in the target; -1: none */
-	uint64_t errno_at;
-	int errno_was;
 	bool keep_stack; /* a call was given up: something may point to it */
 	int err;
 };
@@ -265,7 +265,7 @@ static int make_stub(struct job *j)
 		return err;
 	inject_regs_stub(&len, &ret);
 	j->stub = (uint64_t)at;
-	j->r.code = (struct inject_code_at){ .syscall = j->stub, .ret = j->stub + ret };
+	j->r.code = (struct inject_code_at){ .syscall = j->stub, .ret = j->stub + ret, .word_at = j->text + TEXT_BYTES };
 	err = inject_remote_arm(&j->r);
 	return err ? failed(j, err, "writing to its memory") : 0;
 }
@@ -308,13 +308,17 @@ static int keep_errno(struct job *j)
 {
 	const struct inject_functions *f = inject_code_functions(j->code);
 	int64_t at;
+	uint32_t was;
 	int err = run(j, &at, "__errno_location", f->errno_location, 0, 0);
 
-	if (!err && target_read(j->target, (uint64_t)at, &j->errno_was, sizeof(j->errno_was)))
+	if (!err && target_read(j->target, (uint64_t)at, &was, sizeof(was)))
 		err = failed(j, -EIO, "reading errno");
-	if (!err)
-		j->errno_at = (uint64_t)at;
-	return err;
+	if (err)
+		return err;
+	/* the code that functions return to puts it back */
+	j->r.code.word = was;
+	j->r.code.word_at = (uint64_t)at;
+	return 0;
 }
 
 static int say_dlerror(struct job *j)
@@ -398,8 +402,8 @@ static void give_back(struct job *j)
 
 	if (!r->changed || r->gone)
 		return;
-	if (j->errno_at)
-		inject_remote_write(r, j->errno_at, &j->errno_was, sizeof(j->errno_was));
+	if (r->code.word_at)
+		inject_remote_write(r, r->code.word_at, &r->code.word, sizeof(r->code.word));
 	if (j->sock >= 0)
 		inject_remote_syscall(r, &unused, SYS_close, (uint64_t)j->sock, 0, 0, 0, 0, 0);
 	if (j->memfd >= 0)
@@ -441,6 +445,27 @@ static int in_thread(struct job *j)
 	return err;
 }
 
+/* Before anything is called. */
+static int check_thread(struct job *j)
+{
+	const char *name = NULL;
+	int err = inject_regs_shadow(j->r.tid) ? -ENOTSUP : inject_seccomp_check(j->r.tid, &name);
+
+	if (err == -ENOTSUP)
+		msg_error("process %d has shadow stacks (CET), which what is to be called there would not fit: start it under cudatrace, or "
+			  "without x86_shstk in GLIBC_TUNABLES",
+			  (int)j->pid);
+	else if (err == -EACCES)
+		msg_error("process %d has a seccomp filter that forbids %s: start it under cudatrace", (int)j->pid, name);
+	else if (err == -EPERM)
+		msg_error("process %d has a seccomp filter, and what it forbids cannot be known without CAP_SYS_ADMIN: run as root, or "
+			  "start it under cudatrace",
+			  (int)j->pid);
+	else if (err)
+		failed(j, err, "reading its seccomp filters");
+	return err;
+}
+
 static int stop_and_do(struct job *j)
 {
 	struct inject_place p = { .pid = j->pid, .target = j->target, .code = j->code, .what = j->what };
@@ -458,7 +483,9 @@ static int stop_and_do(struct job *j)
 		failed(j, err == -EAGAIN ? -ESRCH : err, "stopping a thread");
 	if (err)
 		return err;
-	err = in_thread(j);
+	err = check_thread(j);
+	if (!err)
+		err = in_thread(j);
 	closed = inject_remote_close(&j->r);
 	j->result->stopped_ns = inject_now_ns() - j->r.since_ns;
 	if (!err && closed)
@@ -470,6 +497,7 @@ static void *main_of_thread(void *arg)
 {
 	struct job *j = arg;
 
+	prctl(PR_SET_TIMERSLACK, 1000); /* ns */
 	j->err = stop_and_do(j);
 	inject_remote_close(&j->r);
 	return NULL;

@@ -23,13 +23,14 @@ struct inject_regs {
 	size_t general_bytes;
 	struct inject_set sets[INJECT_SETS];
 	int nsets;
-	long call; /* aarch64: the number of the system call, which is not among the others */
 };
 
 /* The code that a system call is made with, in the target. */
 struct inject_code_at {
 	uint64_t syscall; /* a system call instruction */
 	uint64_t ret;	  /* where a function returns to: makes rt_sigreturn of the frame at sp; 0: none */
+	uint64_t word_at; /* code of ours writes `word` here (errno) before rt_sigreturn */
+	uint32_t word;
 	bool returns;	  /* what follows the system call is a return; else it is `ret` */
 };
 
@@ -58,12 +59,12 @@ bool inject_regs_native(const struct inject_regs *);
 /* The thread has a shadow stack: returns that were not calls end it. */
 bool inject_regs_shadow(pid_t tid);
 
-/* The next instruction is the system call at at->syscall; sp is the stack pointer during it. */
-int inject_regs_set_syscall(pid_t tid, const struct inject_regs *, uint64_t at, uint64_t sp, long nr,
+/* The next instruction is the system call of `at`; sp is the stack pointer during it. */
+int inject_regs_set_syscall(pid_t tid, const struct inject_regs *, const struct inject_code_at *at, uint64_t sp, long nr,
 			    const uint64_t args[6]);
 /* The next instruction is the function's first. sp: what is there is what ret finds. The vector state is what a
  * function may expect. */
-int inject_regs_set_call(pid_t tid, const struct inject_regs *, uint64_t fn, uint64_t ret, uint64_t sp,
+int inject_regs_set_call(pid_t tid, const struct inject_regs *, const struct inject_code_at *at, uint64_t fn, uint64_t sp,
 			 const uint64_t args[6]);
 /* In a system call stop: its number, its result (at its end) or what ret handed over (at rt_sigreturn's beginning). */
 int inject_regs_get(pid_t tid, long *nr, uint64_t *sp, int64_t *result, int64_t *handed);

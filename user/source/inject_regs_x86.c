@@ -48,6 +48,7 @@ struct frame { /* struct rt_sigframe of the kernel, from the word after its retu
 static const uint8_t stub[] = {
 	0x0f, 0x05,		      /* syscall */
 	0x48, 0x89, 0xc7,	      /* mov %rax, %rdi */
+	0x44, 0x89, 0x23,	      /* mov %r12d, (%rbx) */
 	0xb8, SYS_rt_sigreturn, 0, 0, 0, /* mov $SYS_rt_sigreturn, %eax */
 	0x0f, 0x05,		      /* syscall */
 	0xf4,			      /* hlt */
@@ -210,8 +211,10 @@ static int set_clean_xstate(pid_t tid, const struct inject_regs *r)
 	return err;
 }
 
-static void set_args(struct user_regs_struct *u, const uint64_t args[6])
+static void set_args(struct user_regs_struct *u, const struct inject_code_at *at, const uint64_t args[6])
 {
+	u->rbx = at->word_at; /* functions keep these two */
+	u->r12 = at->word;
 	u->rdi = args[0];
 	u->rsi = args[1];
 	u->rdx = args[2];
@@ -222,28 +225,27 @@ static void set_args(struct user_regs_struct *u, const uint64_t args[6])
 	u->eflags &= ~EFLAGS_ODD;
 }
 
-int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, uint64_t at, uint64_t sp, long nr,
+int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t sp, long nr,
 			    const uint64_t args[6])
 {
 	struct user_regs_struct u = *of(r);
 
-	set_args(&u, args);
-	u.rip = at;
+	set_args(&u, at, args);
+	u.rip = at->syscall;
 	u.rsp = sp;
 	u.rax = (unsigned long long)nr;
 	return set(tid, &u);
 }
 
-int inject_regs_set_call(pid_t tid, const struct inject_regs *r, uint64_t fn, uint64_t ret, uint64_t sp,
+int inject_regs_set_call(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t fn, uint64_t sp,
 			 const uint64_t args[6])
 {
 	struct user_regs_struct u = *of(r);
-	int err = set_clean_xstate(tid, r);
+	int err = set_clean_xstate(tid, r); /* where it returns to stands at sp already */
 
-	(void)ret; /* it stands at sp already */
 	if (err)
 		return err;
-	set_args(&u, args);
+	set_args(&u, at, args);
 	u.rip = fn;
 	u.rsp = sp;
 	u.rbp = 0; /* where unwinders end */

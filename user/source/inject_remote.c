@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +33,7 @@
 
 #define SYSCALL_LIMIT_MS 2000
 #define CLOSE_LIMIT_NS 2000000000ull
-#define SPINS 200	/* looks at a thread before we sleep between them */
+#define SPINS 40	/* looks at a thread before we sleep between them */
 #define PATIENCE 10	/* a function that works on, and waits for no lock, is given so many times its limit */
 #define FRAME_MAX (96u << 10)
 #define SIGBIT(sig) (1ull << ((sig) - 1))
@@ -59,31 +58,31 @@ uint64_t inject_now_ns(void)
 static int wait_stop(struct inject_remote *r, int *sig, uint64_t until_ns)
 {
 	for (unsigned looks = 0;; looks++) {
+		siginfo_t info = {};
 		int status;
-		pid_t got = waitpid(r->tid, &status, __WALL | __WNOTHREAD | WNOHANG);
 
-		if (got < 0 && errno != EINTR) {
+		/* its end is left to its parent, which may be our own process */
+		if (waitid(P_PID, (id_t)r->tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) < 0 ||
+		    (info.si_pid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)) {
 			r->gone = true;
 			return -ESRCH;
 		}
-		if (got == r->tid) {
-			if (!WIFSTOPPED(status)) {
-				r->gone = true;
+		if (info.si_pid && waitpid(r->tid, &status, __WALL | __WNOTHREAD | WNOHANG) == r->tid) {
+			r->gone = !WIFSTOPPED(status);
+			if (r->gone)
 				return -ESRCH;
-			}
 			*sig = WSTOPSIG(status);
 			r->stands = true;
 			if (*sig == (SIGTRAP | 0x80))
 				return STOP_SYSCALL;
 			return status >> 16 == PTRACE_EVENT_STOP ? STOP_EVENT : STOP_SIGNAL;
 		}
-		if (looks < SPINS) {
-			sched_yield();
+		if (looks < SPINS)
 			continue;
-		}
 		if (inject_now_ns() > until_ns)
 			return -ETIME;
-		nanosleep(&(struct timespec){ .tv_nsec = looks < 2 * SPINS ? 50000 : 500000 }, NULL);
+		/* sleeping, not yielding: it is on a busy machine that we must come back at once */
+		nanosleep(&(struct timespec){ .tv_nsec = looks < SPINS + 100 ? 20000 : 500000 }, NULL);
 	}
 }
 
@@ -96,21 +95,24 @@ static int resume(struct inject_remote *r, int request, int sig)
 /* Until it stands where the kernel looks at signals. Those that come first are delivered, if deliver; else kept. */
 static int interrupt(struct inject_remote *r, uint64_t until_ns, bool deliver)
 {
-	int sig, stop;
+	int sig = 0, stop, err;
 
-	if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0)
-		return -errno;
-	if (r->stands)
-		resume(r, PTRACE_CONT, 0);
 	for (;;) {
+		/* a stop of any kind is the end of an earlier request */
+		err = ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0 ? -errno : 0;
+		if (!err && r->stands)
+			err = resume(r, PTRACE_CONT, sig);
+		if (err)
+			return err;
 		stop = wait_stop(r, &sig, until_ns);
 		if (stop < 0 || stop == STOP_EVENT)
 			return stop < 0 ? stop : 0;
-		if (stop == STOP_SIGNAL && !deliver)
+		if (stop != STOP_SIGNAL) {
+			sig = 0;
+		} else if (!deliver && sig != SIGSTOP) {
 			r->late |= SIGBIT(sig);
-		stop = resume(r, PTRACE_CONT, stop == STOP_SIGNAL && deliver ? sig : 0);
-		if (stop)
-			return stop;
+			sig = 0;
+		}
 	}
 }
 
@@ -203,11 +205,15 @@ int inject_remote_arm(struct inject_remote *r)
 	return err;
 }
 
-/* A signal that is about to be delivered amid what is made to run. Returns -EFAULT: it was raised by that itself. */
+/* A signal that is about to be delivered amid what is made to run: which is delivered instead. -EFAULT: it was raised by
+ * that itself. */
 static int held(struct inject_remote *r, int sig)
 {
 	siginfo_t info;
 
+	/* the program stops, all but this thread, which will once it is let go */
+	if (sig == SIGSTOP)
+		return sig;
 	if (ptrace(PTRACE_GETSIGINFO, r->tid, 0, &info) < 0)
 		return -errno;
 	if ((SIGBIT(sig) & SYNCHRONOUS) && info.si_code > 0) {
@@ -218,23 +224,30 @@ static int held(struct inject_remote *r, int sig)
 	return 0;
 }
 
-/* To the next system call stop. -ETIME, -ESRCH, -EFAULT. */
-static int step(struct inject_remote *r, uint64_t until_ns)
+/* The next system call stop of a thread that runs. -ETIME, -ESRCH, -EFAULT. */
+static int next(struct inject_remote *r, uint64_t until_ns)
 {
-	int sig, stop, err = resume(r, PTRACE_SYSCALL, 0);
+	int err = 0;
 
 	while (!err) {
-		stop = wait_stop(r, &sig, until_ns);
+		int sig, stop = wait_stop(r, &sig, until_ns);
+
 		if (stop == STOP_SYSCALL)
 			r->entered = !r->entered;
 		if (stop < 0 || stop == STOP_SYSCALL)
 			return stop < 0 ? stop : 0;
-		/* a group stop goes on: the others stand, and so will this one once it is let go */
 		err = stop == STOP_SIGNAL ? held(r, sig) : 0;
-		if (!err)
-			err = resume(r, PTRACE_SYSCALL, 0);
+		if (err >= 0)
+			err = resume(r, PTRACE_SYSCALL, err);
 	}
 	return err;
+}
+
+static int step(struct inject_remote *r, uint64_t until_ns)
+{
+	int err = resume(r, PTRACE_SYSCALL, 0);
+
+	return err ? err : next(r, until_ns);
 }
 
 int inject_remote_syscall(struct inject_remote *r, int64_t *result, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
@@ -255,7 +268,7 @@ int inject_remote_syscall(struct inject_remote *r, int64_t *result, long nr, uin
 		sp -= INJECT_RET_BYTES;
 	}
 	r->entered = false;
-	err = inject_regs_set_syscall(r->tid, &r->saved, r->code.syscall, sp, nr, args);
+	err = inject_regs_set_syscall(r->tid, &r->saved, &r->code, sp, nr, args);
 	err = err ? err : step(r, until_ns);
 	err = err ? err : step(r, until_ns);
 	err = err ? err : inject_regs_get(r->tid, &seen, &seen_sp, result, &handed);
@@ -289,20 +302,12 @@ int inject_remote_call(struct inject_remote *r, int64_t *result, uint64_t fn, ui
 	int err;
 
 	r->entered = false;
-	err = inject_regs_set_call(r->tid, &r->saved, fn, r->code.ret, r->sp - INJECT_RET_BYTES, args);
+	err = inject_regs_set_call(r->tid, &r->saved, &r->code, fn, r->sp - INJECT_RET_BYTES, args);
 	while (!err) {
-		uint64_t until_ns = inject_now_ns() + slice_ns;
-
-		err = step(r, until_ns);
-		while (err == -ETIME && !waits(r) && inject_now_ns() < end) {
-			int sig, stop = wait_stop(r, &sig, inject_now_ns() + slice_ns);
-
-			if (stop == STOP_SYSCALL)
-				r->entered = !r->entered;
-			err = stop == STOP_SIGNAL ? held(r, sig) : stop < 0 ? stop : 0;
-			if (!err && stop != STOP_SYSCALL)
-				err = step(r, inject_now_ns() + slice_ns);
-		}
+		err = resume(r, PTRACE_SYSCALL, 0);
+		err = err ? err : next(r, inject_now_ns() + slice_ns);
+		while (err == -ETIME && !waits(r) && inject_now_ns() < end)
+			err = next(r, inject_now_ns() + slice_ns);
 		if (err || !r->entered)
 			continue;
 		err = inject_regs_get(r->tid, &nr, &sp, &unused, result);
@@ -310,7 +315,7 @@ int inject_remote_call(struct inject_remote *r, int64_t *result, uint64_t fn, ui
 			continue;
 		/* instead of it, something harmless, and then it again if we are killed */
 		err = inject_regs_replace(r->tid, r->code.ret, r->sp);
-		return err ? err : step(r, until_ns);
+		return err ? err : step(r, inject_now_ns() + slice_ns);
 	}
 	if (err == -ETIME && !interrupt(r, inject_now_ns() + CLOSE_LIMIT_NS, false) && r->code.ret)
 		inject_regs_jump(r->tid, r->code.ret, r->sp);

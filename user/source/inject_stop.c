@@ -31,6 +31,13 @@
 #define SCAN_MAX (256u << 10) /* bytes of a stack that could not be followed */
 #define STOP_MS 200	      /* for one thread to stop */
 
+/* What had slept for a while would sleep for the whole of its time again: see inject_regs_arm64.c. */
+#if defined(__aarch64__)
+#define RESTARTS_WHOLE true
+#else
+#define RESTARTS_WHOLE false
+#endif
+
 enum rank { RANK_WAITS, RANK_READS, RANK_RUNS, RANK_NOT };
 
 struct candidate {
@@ -107,41 +114,50 @@ static enum rank by_call(pid_t pid, struct candidate *c, const char *text)
 		return RANK_RUNS;
 	c->sp = v[6];
 	c->ip = v[7];
+	if (RESTARTS_WHOLE && (nr == SYS_nanosleep || nr == SYS_clock_nanosleep || nr == SYS_restart_syscall ||
+			       (nr == SYS_futex && v[3])))
+		return RANK_NOT;
 	if (in(nr, waits, ARRAY_LEN(waits)))
 		return RANK_WAITS;
 	return in(nr, reads, ARRAY_LEN(reads)) && !is_socket(pid, v[0]) ? RANK_READS : RANK_NOT;
 }
 
-static void rank(struct inject_place *p, struct candidate *c)
+/* False: the thread has ended. */
+static bool rank(struct inject_place *p, struct candidate *c)
 {
 	char text[512], *at;
 
 	c->rank = RANK_NOT;
 	c->ip = c->sp = 0;
 	if (read_task(p->pid, c->tid, "stat", text, sizeof(text)) <= 0)
-		return;
+		return false;
 	at = strrchr(text, ')');
 	if (!at || at[1] != ' ')
-		return;
+		return false;
 	switch (at[2]) {
 	case 'R':
 		c->rank = RANK_RUNS;
-		return;
+		return true;
 	case 'S':
 	case 'I':
 		if (read_task(p->pid, c->tid, "syscall", text, sizeof(text)) > 0)
 			c->rank = by_call(p->pid, c, text);
 		if (c->rank != RANK_NOT)
-			return;
+			return true;
 		p->why = "in a system call that would not go on as before";
 		break;
 	case 'D':
 		p->why = "in a system call that cannot be interrupted";
 		break;
+	case 'T':
+	case 't':
+		p->why = "stopped";
+		break;
 	default:
-		p->why = at[2] == 'T' || at[2] == 't' ? "stopped" : "ending";
+		return false;
 	}
 	p->tid = c->tid;
+	return true;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -156,7 +172,7 @@ static int list(struct inject_place *p, struct candidate *out, int max)
 	char path[64];
 	struct dirent *e;
 	DIR *d;
-	int n = 0;
+	int n = 0, alive = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)p->pid);
 	d = opendir(path);
@@ -166,10 +182,12 @@ static int list(struct inject_place *p, struct candidate *out, int max)
 		out[n].tid = (pid_t)strtol(e->d_name, NULL, 10);
 		if (out[n].tid <= 0)
 			continue;
-		rank(p, &out[n]);
+		alive += rank(p, &out[n]);
 		n += out[n].rank != RANK_NOT;
 	}
 	closedir(d);
+	if (!alive)
+		return -ESRCH;
 	qsort(out, (size_t)n, sizeof(*out), by_rank);
 	return n;
 }

@@ -60,6 +60,10 @@ struct capture_plan {
 	const char *file;	 /* replay: the recording */
 	uint64_t from_ns, to_ns; /* replay: of it, this time after its begin; to_ns UINT64_MAX: to the end */
 
+	uint64_t counters_interval_ns; /* of the counters' samples; 0: no counters */
+	const char *counters_metrics;  /* a comma list; NULL: the usual ones */
+	const char *cupti;	       /* libcupti, or its directory; NULL: the best that is found */
+
 	const char *library;	 /* probe this file only; NULL: whatever is mapped */
 	uint32_t ring_bytes;	 /* a power of two */
 	const char *probe_kind;	 /* NULL: the best the kernel has; "session", "multi", "tracefs", "perf" */

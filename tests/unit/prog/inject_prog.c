@@ -402,7 +402,7 @@ static void hidden(void)
 static void brief(void)
 {
 	sh->ready = 1;
-	for (volatile long i = 0; i < 3000000; i++)
+	for (volatile long i = 0; i < 20000000; i++)
 		;
 }
 
