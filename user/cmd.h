@@ -9,6 +9,7 @@ int cmd_trace(const struct opts *);
 int cmd_folded(const struct opts *);
 int cmd_record(const struct opts *);
 int cmd_replay(const struct opts *);
+int cmd_export(const struct opts *);
 int cmd_info(const struct opts *);
 int cmd_merge(const struct opts *);
 int cmd_list(const struct opts *);

@@ -17,6 +17,7 @@ static const struct command {
 	{ "stuck", OPTS_STUCK, cmd_stuck },
 	{ "record", OPTS_RECORD, cmd_record },
 	{ "replay", OPTS_REPLAY, cmd_replay },
+	{ "export", OPTS_EXPORT, cmd_export },
 	{ "info", OPTS_INFO, cmd_info },
 	{ "merge", OPTS_MERGE, cmd_merge },
 	{ "stat", OPTS_STAT, cmd_stat },
@@ -40,7 +41,7 @@ static const struct command *command_of(const char *word)
 	if (near.n)
 		msg_error("there is no command '%s'%s", word, parse_nearest_text(&near, text, sizeof(text)));
 	else
-		msg_error("there is no command '%s' (record, replay, info, merge, folded, stuck, stat, counters, serve, list, doctor, schema); to start a program, write -- before it: "
+		msg_error("there is no command '%s' (record, replay, export, info, merge, folded, stuck, stat, counters, serve, list, doctor, schema); to start a program, write -- before it: "
 			  "cudatrace -- %s",
 			  word, word);
 	return NULL;

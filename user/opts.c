@@ -246,6 +246,33 @@ static int set_unfinished(struct opts *o, const char *name, const char *val)
 	return -EINVAL;
 }
 
+static int set_export(struct opts *o, const char *name, const char *val)
+{
+	const struct sinks_row *row = sinks_find(val);
+	char known[256];
+
+	if (!row || !(row->flags & SINKS_EXPORT)) {
+		msg_error("%s: '%s' is not one of %s", name, val, sinks_names(SINKS_EXPORT, known, sizeof(known)));
+		return -EINVAL;
+	}
+	o->format = row;
+	o->export = true;
+	return 0;
+}
+
+static int set_device(struct opts *o, const char *name, const char *val)
+{
+	uint64_t n;
+
+	if (parse_u64(val, 0, INT32_MAX, &n)) {
+		msg_error("%s: '%s' is no number of a device; 'cudatrace info' lists them", name, val);
+		return -EINVAL;
+	}
+	o->one_device = true;
+	o->device = (uint32_t)n;
+	return 0;
+}
+
 static int set_delay(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_duration(val, 1000000000, &o->delay_ns) && o->delay_ns && o->delay_ns <= INT64_MAX)
@@ -442,19 +469,24 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 #define PRINTS (OPTS_TRACE | OPTS_FOLDED | OPTS_REPLAY)
 #define ROWS (OPTS_TRACE | OPTS_REPLAY)
 #define TRACES (LIVE | OPTS_REPLAY)
+#define STORED (OPTS_REPLAY | OPTS_EXPORT)
 #define ONE_BY_ONE (TRACES & ~OPTS_STAT) /* each call is sent */
-#define ALL (TRACES | OPTS_SERVE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE | OPTS_COUNTERS)
+#define ALL                                                                                                            \
+	(TRACES | OPTS_EXPORT | OPTS_SERVE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE |     \
+	 OPTS_COUNTERS)
 const struct option_row opts_rows[] = {
 	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE },
-	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ 'p', "pid", "PID", set_pid, STORED, NULL, "processes of the recording only; a comma list, repeatable" },
+	{ 'p', "pid", "PID", set_pid, LIVE | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
 	{ 'f', "follow", NULL, set_follow, LIVE | OPTS_SERVE, NULL, "the children of the traced processes too" },
-	{ 't', "thread", "TID", set_tid, ONE_BY_ONE, NULL, "one thread only" },
+	{ 't', "thread", "TID", set_tid, ONE_BY_ONE | OPTS_EXPORT, NULL, "one thread only" },
 	{ 0, "cgroup", "PATH", set_cgroup, LIVE | OPTS_SERVE, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
-	{ 0, "comm", "GLOB", set_comm, TRACES | OPTS_SERVE, NULL, "processes of this name" },
+	{ 0, "comm", "GLOB", set_comm, TRACES | OPTS_SERVE | OPTS_EXPORT, NULL, "processes of this name" },
 	{ 0, "library", "PATH", set_library, LIVE | OPTS_SERVE | OPTS_STUCK, NULL, "functions of this file only" },
-	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_SERVE | OPTS_LIST, NULL, "one API only: runtime or driver", set_domain_words },
+	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_SERVE | OPTS_LIST | OPTS_EXPORT, NULL, "one API only: runtime or driver",
+	  set_domain_words },
 	{ 'u', "user", "USER", set_user, LIVE, NULL, "run CMD as this user (a name or a number)" },
 	{ 'E', "env", "VAR[=VAL]", set_env, LIVE, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
 
@@ -462,13 +494,13 @@ const struct option_row opts_rows[] = {
 	{ 0, "over", "TIME", set_over, OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
 	{ 0, "watch", NULL, set_watch, OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print what is new, and what has gone on" },
-	{ 'e', "events", "LIST", set_events, TRACES | OPTS_SERVE | OPTS_LIST, NULL,
+	{ 'e', "events", "LIST", set_events, TRACES | OPTS_SERVE | OPTS_LIST | OPTS_EXPORT, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default" },
-	{ 0, "failed", NULL, set_failed, TRACES, NULL, "calls that returned an error" },
-	{ 0, "min-duration", "TIME", set_min_duration, TRACES, NULL, "calls that took at least this long: 1ms, 50us" },
-	{ 0, "min-size", "SIZE", set_min_size, TRACES, NULL,
+	{ 0, "failed", NULL, set_failed, TRACES | OPTS_EXPORT, NULL, "calls that returned an error" },
+	{ 0, "min-duration", "TIME", set_min_duration, TRACES | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
+	{ 0, "min-size", "SIZE", set_min_size, TRACES | OPTS_EXPORT, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
 	{ 0, "unfinished", "TIME", set_unfinished, OPTS_TRACE | OPTS_RECORD, NULL,
 	  "calls that have not returned after so long (5, 500ms) too, at once; and again when they do" },
@@ -482,8 +514,8 @@ const struct option_row opts_rows[] = {
 	  "the user stack under each row: dwarf (what -k alone means), unwound by .eh_frame from a\n"
 	  "copy of up to 16 KiB of it, or fp: frame pointers, cheaper, for programs built with them", set_stack_words },
 	{ 0, "no-python", NULL, set_no_python, (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
-	{ 0, "mangled", NULL, set_mangled, PRINTS | OPTS_STUCK, NULL, "names of kernels and functions as the compiler made them" },
-	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK, NULL,
+	{ 0, "mangled", NULL, set_mangled, PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "names of kernels and functions as the compiler made them" },
+	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
 	{ .name = "What the GPU does", .cmds = OPTS_TRACE | OPTS_RECORD },
@@ -518,6 +550,13 @@ const struct option_row opts_rows[] = {
 	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
 	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
 	{ 'o', "output", "FILE", set_output, OPTS_MERGE, NULL, "the merged recording; what is there becomes FILE.old" },
+	{ 'o', "output", "FILE", set_output, OPTS_EXPORT, NULL,
+	  "the file to write, - is standard output; without it named after the recording and FORMAT" },
+	{ 0, "to", "FORMAT", set_export, OPTS_EXPORT, NULL,
+	  "perfetto, chrome, nsys-sqlite, otlp-json, html (a timeline as one page), csv, json,\n"
+	  "speedscope, folded or flame: all that --format has but the table" },
+	{ 0, "device", "N", set_device, OPTS_EXPORT, NULL,
+	  "what concerns this device, as its process numbers it; calls that concern none too" },
 	{ 0, "max-size", "SIZE", set_max_size, OPTS_RECORD, NULL,
 	  "end when the file has this size: 1GB (10^9), 1GiB (2^30); with --rotate begin another,\n"
 	  "with --last: of memory [256MiB]" },
@@ -539,7 +578,7 @@ const struct option_row opts_rows[] = {
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "format", "NAME", set_counters_format, OPTS_COUNTERS, "table", "table, json (an object a line) or csv",
 	  set_counters_format_words },
-	{ 0, "weight", "UNIT", set_weight, PRINTS, "calls",
+	{ 0, "weight", "UNIT", set_weight, PRINTS | OPTS_EXPORT, "calls",
 	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
 	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
 	  "what the device did for them)", set_weight_words },
@@ -566,8 +605,9 @@ const struct option_row opts_rows[] = {
 	{ 0, "hist", NULL, set_hist, OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
 
 	{ .name = "From when until when", .cmds = TRACES },
-	{ 0, "from", "TIME", set_from, OPTS_REPLAY | OPTS_STAT, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
+	{ 0, "from", "TIME", set_from, STORED | OPTS_STAT, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
 	{ 0, "to", "TIME", set_to, OPTS_REPLAY | OPTS_STAT, NULL, "what began before it" },
+	{ 0, "until", "TIME", set_to, OPTS_EXPORT, NULL, "what began before this time of the recording" },
 	{ 0, "delay", "TIME", set_delay, LIVE & ~OPTS_STAT, NULL, "show nothing until so much time has passed" },
 	{ 0, "start-on", "WHAT", set_start_on, LIVE & ~OPTS_STAT, NULL,
 	  "show nothing until WHAT: cudaProfilerStart (any function or GLOB), GLOB:N (its Nth call),\n"
@@ -584,7 +624,7 @@ const struct option_row opts_rows[] = {
 	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_SERVE | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
 	{ 0, "probe-kind", "KIND", set_probe_kind, LIVE | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "session, multi, tracefs or perf instead of the best that this kernel has", set_probe_kind_words },
-	{ 0, "strict", NULL, set_strict, TRACES, NULL, "exit with status 3 if anything was lost" },
+	{ 0, "strict", NULL, set_strict, TRACES | OPTS_EXPORT, NULL, "exit with status 3 if anything was lost" },
 
 	{ .name = "Other", .cmds = ALL },
 	{ 'v', "verbose", NULL, set_verbose, ALL, NULL,
@@ -710,7 +750,7 @@ static int contradictions(const struct opts *o)
 		  "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two" },
 		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
-		{ o->weight_given, !folds, "--weight is what a stack weighs, and --format %s adds none up: give folded or flame" },
+		{ o->weight_given, !folds, "--weight is what a stack weighs, and %s adds none up: give folded, flame or speedscope" },
 		{ !rows, o->counts || o->counts_only, "-c and -C print a table: leave out --format %s" },
 		{ !rows, o->enter_exit, "--format %s has each call once: leave out --enter-exit" },
 		{ !rows, o->unfinished_ns, "--format %s has each call once: leave out --unfinished" },
@@ -722,7 +762,7 @@ static int contradictions(const struct opts *o)
 		{ o->format->flags & SINKS_WHOLE, o->append, "--format %s writes a whole file: leave out -A" },
 		{ o->otlp_min_given, !spans, "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json" },
 		{ o->no_return, spans, "--no-return knows no durations, which spans have: leave out --otlp and otlp-json" },
-		{ o->format->flags & SINKS_PATH, !o->output, "--format %s writes a file: give -o FILE" },
+		{ o->format->flags & SINKS_PATH, !o->output && !o->export, "--format %s writes a file: give -o FILE" },
 		{ o->rotate, !o->max_bytes, "--rotate begins a file whenever one has its size: give --max-size" },
 		{ o->last_ns, o->rotate, "--last keeps in memory what --rotate would write: give one of the two" },
 		{ o->dump_on, !o->last_ns, "--dump-on says when memory is written: give --last" },
@@ -742,6 +782,8 @@ static int contradictions(const struct opts *o)
 /* The words of the commands that read recordings. */
 static int files(struct opts *o, enum opts_cmd cmd)
 {
+	char known[256];
+
 	if (cmd != OPTS_MERGE && o->nargs != 1) {
 		msg_error(o->nargs ? "'%s' is one word too many; give one recording" : "give a recording: what 'cudatrace record' wrote",
 			  o->nargs ? o->args[1] : "");
@@ -752,7 +794,11 @@ static int files(struct opts *o, enum opts_cmd cmd)
 		return -EINVAL;
 	}
 	if (o->replay && o->to_ns && o->to_ns <= o->from_ns) {
-		msg_error("--to lies before --from");
+		msg_error(o->export ? "--until lies before --from" : "--to lies before --from");
+		return -EINVAL;
+	}
+	if (cmd == OPTS_EXPORT && !o->export) {
+		msg_error("--to is missing: the format to write, one of %s", sinks_names(SINKS_EXPORT, known, sizeof(known)));
 		return -EINVAL;
 	}
 	o->file = o->args[0];
@@ -767,7 +813,7 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 
 	o->record = cmd == OPTS_RECORD;
 	/* a word that is no program's is a recording */
-	o->replay = cmd == OPTS_REPLAY || (cmd == OPTS_STAT && optind < argc && !dashes);
+	o->replay = cmd & STORED || (cmd == OPTS_STAT && optind < argc && !dashes);
 	if (cmd & LIVE && !o->replay) {
 		if (optind < argc && !dashes) {
 			msg_error("what is '%s'? To start a program, write -- before it: cudatrace%s [OPTIONS] -- %s",
@@ -859,6 +905,12 @@ const char *opts_title(const struct opts *o, char *buf, size_t size)
 {
 	size_t n = 0;
 
+	if (o->replay) {
+		const char *slash = strrchr(o->file, '/');
+
+		snprintf(buf, size, "%s", slash && slash[1] ? slash + 1 : o->file);
+		return buf;
+	}
 	snprintf(buf, size, "%s", o->cmd ? "" : o->npids ? "process" : "all processes");
 	n = strlen(buf);
 	for (int i = 0; o->cmd && o->cmd[i] && n < size; i++)
@@ -892,6 +944,7 @@ static const struct {
 	  "       cudatrace stuck [-p PID]                 the threads that are inside a CUDA call now, and where\n"
 	  "       cudatrace record [OPTIONS] [-- CMD...]   store a trace instead of printing it\n"
 	  "       cudatrace replay [OPTIONS] FILE          print a stored one: same options\n"
+	  "       cudatrace export --to FORMAT FILE        a stored one as a file for another program\n"
 	  "       cudatrace info FILE                      what a stored one holds\n"
 	  "       cudatrace merge -o FILE A B...           stored ones of several hosts or ranks as one\n"
 	  "       cudatrace stat [OPTIONS] [-- CMD...]     what the calls came to: counts, times, bytes\n"
@@ -942,6 +995,15 @@ static const struct {
 	  "  cudatrace replay app.ctrace\n"
 	  "  cudatrace replay -e memory --from 10 --to 12.5 app.ctrace\n"
 	  "  cudatrace replay -c app.ctrace\n" },
+	{ OPTS_EXPORT,
+	  "Usage: cudatrace export [OPTIONS] --to FORMAT FILE\n"
+	  "\nWrites a recording as a file for another program: a table for data frames, a timeline page for a browser, stacks for\n"
+	  "flame graph programs. All that the recording holds, also calls inside others and stacks, unless the options choose.\n",
+	  "\nExamples:\n"
+	  "  cudatrace export --to html app.ctrace             app.html, to be opened in a browser\n"
+	  "  cudatrace export --to csv -o - app.ctrace | head\n"
+	  "  cudatrace export --to speedscope --weight gpu --from 10 --until 12.5 app.ctrace\n"
+	  "  cudatrace export --to folded --weight gpu --device 0 app.ctrace\n" },
 	{ OPTS_INFO,
 	  "Usage: cudatrace info FILE\n"
 	  "\nSays what a recording holds: host, versions, clocks, processes, counts, losses, and what of it cannot be read.\n"

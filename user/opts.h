@@ -17,6 +17,7 @@ enum opts_counters { OPTS_COUNTERS_TABLE, OPTS_COUNTERS_JSON, OPTS_COUNTERS_CSV 
 enum opts_cmd {
 	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32, OPTS_COUNTERS = 64,
 	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12, OPTS_SERVE = 1 << 13,
+	OPTS_EXPORT = 1 << 14,
 };
 
 struct opts {
@@ -42,6 +43,8 @@ struct opts {
 	uint64_t over_ns; /* stuck: inside a call for so long */
 	bool watch;	  /* stuck: again and again */
 	const char *comm;
+	bool one_device;     /* export: only what concerns the device `device` */
+	uint32_t device;
 	bool nested, enter_exit, keep_chatty;
 	enum opts_stack stack; /* how the user stack of each call is taken */
 	bool no_python;	       /* native frames only */
@@ -75,6 +78,7 @@ struct opts {
 	const char *cupti;	 /* a path; NULL: found */
 	/* recordings */
 	bool record, replay; /* store instead of printing; print what was stored */
+	bool export;	     /* replay: into a file for another program */
 	const char *file;    /* replay: the recording */
 	uint64_t from_ns, to_ns; /* replay: after its begin; to_ns 0: to the end */
 	uint64_t max_bytes;  /* record: of a file, or of memory; 0: no limit */

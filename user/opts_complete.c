@@ -83,7 +83,8 @@ static void split_list(struct complete *c, const char *seps)
 
 static void offer_formats(struct complete *c, enum opts_cmd cmd)
 {
-	unsigned int want = cmd == OPTS_FOLDED ? SINKS_FOLDS : cmd == OPTS_STUCK ? SINKS_ROWS : 0;
+	unsigned int want = cmd == OPTS_FOLDED ? SINKS_FOLDS : cmd == OPTS_STUCK ? SINKS_ROWS :
+			    cmd == OPTS_EXPORT ? SINKS_EXPORT : 0;
 
 	for (unsigned int i = 0; sinks_at(i); i++)
 		if ((sinks_at(i)->flags & want) == want && !(sinks_at(i)->flags & SINKS_COMMAND))
@@ -104,7 +105,7 @@ static void offer_values(struct complete *c, enum opts_cmd cmd, const struct opt
 			offer(c, r->words[i]);
 		return;
 	}
-	if (!strcmp(r->name, "format"))
+	if (!strcmp(r->name, "format") || (cmd == OPTS_EXPORT && !strcmp(r->name, "to")))
 		offer_formats(c, cmd);
 	if (!strcmp(r->name, "events")) {
 		split_list(c, ",!");

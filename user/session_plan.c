@@ -168,6 +168,8 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 		.min_size_bytes = (int64_t)o->min_size_bytes,
 		.comm_glob = o->comm,
 		.tid = (uint32_t)o->tid,
+		.one_device = o->one_device,
+		.device = o->device,
 		.nested = o->nested,
 		.counted = c->count,
 		.pids = o->replay ? o->pids : NULL,

@@ -68,7 +68,7 @@ static int show(void *ctx, struct event *ev)
 	}
 	if (st->window && !window_has(st->window, rec))
 		return 0;
-	if (!filter_match(st->filter, ev))
+	if (!filter_match(st->filter, ev) || !filter_match_device(st->filter, ev))
 		return 0;
 	add_parts(st, ev);
 	for (int i = 0; i < st->nsinks; i++) {

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "../../user/sink/about.h"
+#include "../../user/event/device.h"
 #include "../../user/sink/sinks.h"
 #include "../../user/sink/strings.h"
 #include "make_call.h"
@@ -44,6 +44,7 @@ static struct process procs[] = {
 	{ .pid = 0, .comm = "?" },
 };
 static int rows; /* of the last give() */
+static struct metric_table *metrics;
 
 static void give(struct sink *s, struct event *ev)
 {
@@ -86,8 +87,9 @@ static void work(struct sink *s, struct when w, const struct kernel_name *kernel
 
 static void other(struct sink *s, int proc, struct ct_hdr *h)
 {
-	struct event ev = { .rec = h, .proc = &procs[proc] };
+	struct event ev = { .rec = h, .proc = &procs[proc], .metrics = metrics };
 
+	CHECK(!metric_table_record(metrics, h));
 	give(s, &ev);
 }
 
@@ -101,6 +103,8 @@ static void play_stacks(struct sink *s, bool with)
 	struct made_call m;
 	uint32_t pid = procs[0].pid, other_pid = procs[1].pid;
 
+	make_mem(0x7ffc0000, &(uint64_t){ 0x7f00 }, 8);
+	metrics = metric_table_open();
 	other(s, 2, &make_metric(&d, 3, "sm_active", "%", CT_METRIC_GPM)->h);
 	other(s, 0, &make_device(&d, pid, 0, MS, "NVIDIA <H200>")->h);
 	call(s, AT(0, 12345, 1, 10 * MS, 10 * MS + 5 * US, with ? 1 : 0), NULL,
@@ -136,6 +140,7 @@ static void play_stacks(struct sink *s, bool with)
 	other(s, 2, &d.h);
 	call(s, AT(0, 12346, 5, 17 * MS, 18 * MS, with ? 1 : 0), NULL, make_call(&m, "cudaDeviceSynchronize", CT_CALL, CT_F_UNFINISHED, 0));
 	work(s, AT(0), NULL, (struct ct_work *)make_memory_op(&d, MAKE_AT(pid, 0, 1, CT_UNKNOWN, 0, 18 * MS, 18 * MS), CT_MEMORY_FREE, CT_MEM_DEVICE, 0x7f00, 4096));
+	call(s, AT(0, 12345, 6, 18 * MS, 18 * MS + US), NULL, make_call(&m, "cudaFree", CT_CALL, 0, 0, U(0x7f00)));
 	/* what no file has: a call under way, an entry, a definition */
 	make_call(&m, "cudaFree", CT_CALL, CT_F_UNFINISHED | CT_F_PENDING, 0, U(1));
 	call(s, AT(0, 12345, 0, 1, 2), NULL, &m.c);
@@ -143,6 +148,8 @@ static void play_stacks(struct sink *s, bool with)
 	make_call(&m, "cudaFree", CT_ENTER, 0, 0, U(1));
 	call(s, AT(0, 12345, 0, 1, 1), NULL, &m.c);
 	CHECK(!rows);
+	metric_table_close(metrics);
+	metrics = NULL;
 }
 
 static void play(struct sink *s)
@@ -254,6 +261,66 @@ static void test_page(void)
 	free(text);
 }
 
+/* ---- rubbish ---------------------------------------------------------------------------------------------- */
+
+static uint32_t rnd(void)
+{
+	static uint64_t x = 88172645463325252ull;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return (uint32_t)(x >> 32);
+}
+
+/* Records of any kind and content that pass record_check(), on the heap in their exact size, for a sanitizer to watch. */
+static void play_rubbish(struct sink *s)
+{
+	int good = 0, kinds[CT_KIND_END] = { 0 };
+
+	metrics = metric_table_open();
+	for (int round = 0; round < 200000; round++) {
+		size_t size = (rnd() % 64 + 4) * 8;
+		struct ct_hdr *h = malloc(size);
+		unsigned char *bytes = (unsigned char *)h;
+
+		for (size_t i = 0; i < size; i++)
+			bytes[i] = rnd() % 3 ? (unsigned char)(rnd() % 4) : (unsigned char)rnd();
+		h->size = (uint16_t)size;
+		h->kind = (uint16_t)(rnd() % CT_KIND_END);
+		if (rnd() % 2)
+			h->flags = 0;
+		h->pid = rnd() % 2 ? procs[rnd() % 3].pid : rnd();
+		if (!record_check(h, size)) {
+			struct event ev = { .rec = h, .proc = &procs[rnd() % 3], .metrics = metrics, .number = rnd() % 3 ? rnd() % 100 : rnd(),
+					    .device = rnd() % 4 ? rnd() % 3 : CT_UNKNOWN, .stream = rnd() % 4 ? rnd() % 3 : CT_UNKNOWN,
+					    .context = 1 };
+
+			last_cause.func = rnd() % 2 ? CT_NO_FUNC : (uint16_t)(rnd() % (uint32_t)api_nfuncs);
+			ev.kernel = rnd() % 2 ? &hostile : NULL;
+			ev.stack = rnd() % 2 ? &stacks[rnd() % 3] : NULL;
+			ev.cause = rnd() % 2 ? &last_cause : NULL;
+			CHECK(!metric_table_record(metrics, h));
+			CHECK(s->ops->event(s, &ev) >= 0);
+			kinds[h->kind]++;
+			good++;
+		}
+		free(h);
+	}
+	metric_table_close(metrics);
+	metrics = NULL;
+	CHECK(good > 20000 && kinds[CT_KERNEL] && kinds[CT_COUNTER] && kinds[CT_MARKER] && kinds[CT_FOREIGN]);
+}
+
+static void test_rubbish(void)
+{
+	static const char *const formats[] = { "csv", "speedscope", "html", "folded", "flame" };
+	struct sink_opts opts = { .weight = SINK_WEIGHT_GPU };
+
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+		free(written(formats[i], opts, play_rubbish));
+}
+
 /* ---- the table of outputs, strings -------------------------------------------------------------------------- */
 
 static void test_sinks(void)
@@ -266,7 +333,7 @@ static void test_sinks(void)
 	CHECK_TEXT("folded, flame or speedscope", sinks_names(SINKS_FOLDS, names, sizeof(names)));
 	for (unsigned int i = 0; sinks_at(i); i++) {
 		CHECK(sinks_find(sinks_at(i)->ops->name) == sinks_at(i));
-		CHECK(sinks_at(i)->suffix[0] == '.' && sinks_at(i)->ops->help);
+		CHECK((sinks_at(i)->flags & SINKS_COMMAND || sinks_at(i)->suffix[0] == '.') && sinks_at(i)->ops->help);
 	}
 }
 
@@ -294,7 +361,7 @@ static void test_strings(void)
 static int write_file(char **argv)
 {
 	static const struct { const char *kind; void (*with)(struct sink *); } kinds[] = {
-		{ "stacks", play }, { "bare", play_bare }, { "many", play_many }, { "empty", NULL },
+		{ "stacks", play }, { "bare", play_bare }, { "many", play_many }, { "empty", NULL }, { "rubbish", play_rubbish },
 	};
 	struct sink_opts opts = { .title = "./train </script>" };
 
@@ -315,5 +382,6 @@ int main(int argc, char **argv)
 	test_strings();
 	test_files();
 	test_page();
+	test_rubbish();
 	return unit_end();
 }

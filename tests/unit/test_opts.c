@@ -243,7 +243,7 @@ static void test_stacks(void)
 	CHECK(folded("-p 7,8") && !strcmp("processes 7, 8", opts_title(&o, title, sizeof(title))));
 	CHECK(folded("") && !strcmp("all processes", opts_title(&o, title, sizeof(title))));
 
-	bad("--weight time", "--weight is what a stack weighs, and --format table adds none up: give folded or flame");
+	bad("--weight time", "--weight is what a stack weighs, and table adds none up: give folded, flame or speedscope");
 	bad("--weight cycles --format folded", "--weight: 'cycles' is not one of calls, time, bytes or gpu");
 	bad("--format folded -c", "-c and -C print a table: leave out --format folded");
 	bad("--format flame -C", "-c and -C print a table: leave out --format flame");

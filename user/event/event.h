@@ -142,6 +142,8 @@ struct filter {
 	uint32_t tid;		  /* 0: off (initial namespace) */
 	const pid_t *pids;	  /* as users see them; npids 0: all */
 	int npids;
+	bool one_device;	  /* of device work, and of calls of which it is known, what concerns this device */
+	uint32_t device;
 	bool nested;		  /* show calls inside calls */
 	bool foreign;		  /* show stored calls of functions that this version does not know */
 	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
@@ -149,6 +151,8 @@ struct filter {
 	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
 };
 bool filter_match(const struct filter *, const struct event *);
+/* The same of the device alone, which is known later: calls are numbered whether they are shown or not. */
+bool filter_match_device(const struct filter *, const struct event *);
 
 /* What was lost and dropped, by cause; part of every sink's end. */
 struct losses {

@@ -5,6 +5,7 @@
  */
 #include <fnmatch.h>
 
+#include "device.h"
 #include "event.h"
 
 static bool call_matches(const struct filter *f, const struct ct_call *c)
@@ -125,4 +126,11 @@ bool filter_match(const struct filter *f, const struct event *ev)
 		break;
 	}
 	return !f->comm_glob || !h->pid || !fnmatch(f->comm_glob, ev->proc->comm, 0);
+}
+
+bool filter_match_device(const struct filter *f, const struct event *ev)
+{
+	if (!f->one_device || (ev->rec->kind != CT_CALL && ev->rec->kind != CT_ENTER && !device_is_work(ev->rec->kind)))
+		return true;
+	return ev->device == f->device || (ev->device == CT_UNKNOWN && !device_is_work(ev->rec->kind));
 }

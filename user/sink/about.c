@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* about.c - see about.h. All strings of a record are untrusted bytes. */
 #include <stdio.h>
+#include <string.h>
 
+#include "../event/device.h"
 #include "../util/put.h"
 #include "about.h"
 #include "table_text.h"
@@ -12,7 +14,7 @@
 const char *about_kind(uint16_t kind)
 {
 	static const char *const kinds[CT_KIND_END] = {
-		[CT_CALL] = "call",	    [CT_KERNEL] = "kernel",   [CT_COPY] = "copy",	[CT_SET] = "set",
+		[CT_CALL] = "call",	    [CT_FOREIGN] = "call",    [CT_KERNEL] = "kernel",   [CT_COPY] = "copy",	[CT_SET] = "set",
 		[CT_SYNC] = "sync",	    [CT_GRAPH] = "graph",     [CT_OVERHEAD] = "overhead", [CT_MEMORY] = "memory",
 		[CT_MANAGED] = "managed",   [CT_MARKER] = "marker",   [CT_COUNTER] = "counter", [CT_EVENT] = "event",
 		[CT_PROCESS] = "process",   [CT_EXEC] = "exec",	      [CT_FORK] = "fork",	[CT_EXIT] = "exit",
@@ -22,50 +24,32 @@ const char *about_kind(uint16_t kind)
 	return kind < CT_KIND_END ? kinds[kind] : NULL;
 }
 
-bool about_is_work(uint16_t kind)
-{
-	return (kind >= CT_KERNEL && kind <= CT_GRAPH) || kind == CT_MEMORY || kind == CT_MANAGED;
-}
-
 /* ---- names -------------------------------------------------------------------------------------------- */
 
-const char *about_copy(const struct ct_hdr *h)
-{
-	static const char *const kinds[] = { "", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP" };
-	const struct ct_copy *c = (const struct ct_copy *)h;
-
-	return h->kind == CT_COPY && c->kind < ARRAY_LEN(kinds) ? kinds[c->kind] : "";
-}
-
+/* NULL: the kind's own word says it. */
 static const char *work_name(const struct ct_hdr *h)
 {
-	static const char *const syncs[] = { "sync", "event sync", "stream wait", "stream sync", "context sync" };
-	static const char *const moves[] = { "managed memory", "managed HtoD", "managed DtoH", "managed CPU faults",
-					     "managed GPU faults" };
-
 	switch (h->kind) {
 	case CT_KERNEL:
 		return "[kernel]";
 	case CT_SET:
 		return "memset";
-	case CT_SYNC:
-		return syncs[((const struct ct_sync *)h)->type < ARRAY_LEN(syncs) ? ((const struct ct_sync *)h)->type : 0];
 	case CT_MEMORY:
 		return ((const struct ct_memory *)h)->op == CT_MEMORY_FREE ? "device memory free" : "device memory alloc";
-	case CT_MANAGED:
-		return moves[((const struct ct_managed *)h)->kind < ARRAY_LEN(moves) ? ((const struct ct_managed *)h)->kind : 0];
 	case CT_EVENT:
-		switch (((const struct ct_event *)h)->type) {
-		case CT_EVENT_XID:
-			return "XID";
-		case CT_EVENT_ECC:
-			return "ECC";
-		case CT_EVENT_CLOCK:
-			return "clock";
-		}
-		return "event";
+		return device_event_type(((const struct ct_event *)h)->type);
 	}
 	return about_kind(h->kind);
+}
+
+/* "memcpy HtoD", "sync stream": two words, of which the second may say nothing. */
+static void two_words(struct text *t, const char *first, const char *second)
+{
+	text_str(t, first);
+	if (!strcmp(second, "unknown"))
+		return;
+	text_str(t, " ");
+	text_str(t, second);
 }
 
 void about_text(struct text *t, const char *s, size_t n)
@@ -80,12 +64,16 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 {
 	const struct ct_hdr *h = ev->rec;
 	const struct ct_marker *m = (const struct ct_marker *)h;
+	const struct ct_foreign *foreign = (const struct ct_foreign *)h;
 	const char *name;
 
 	switch (h->kind) {
 	case CT_CALL:
 	case CT_ENTER:
 		text_str(t, api_funcs[((const struct ct_call *)h)->func].name);
+		return;
+	case CT_FOREIGN:
+		about_text(t, (const char *)&foreign->words[foreign->nwords], foreign->name_len);
 		return;
 	case CT_MARKER:
 		about_text(t, m->text, m->text_len);
@@ -94,8 +82,16 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 		text_str(t, loss_name((enum ct_loss)((const struct ct_lost *)h)->cause));
 		return;
 	case CT_COPY:
-		text_str(t, *about_copy(h) ? "memcpy " : "memcpy");
-		text_str(t, about_copy(h));
+		two_words(t, "memcpy", device_copy_kind(((const struct ct_copy *)h)->kind));
+		return;
+	case CT_SYNC:
+		two_words(t, "sync", device_sync_type(((const struct ct_sync *)h)->type));
+		return;
+	case CT_MANAGED:
+		two_words(t, "managed", device_managed_kind(((const struct ct_managed *)h)->kind));
+		return;
+	case CT_OVERHEAD:
+		two_words(t, "overhead", device_overhead_kind(((const struct ct_overhead *)h)->type));
 		return;
 	}
 	if (h->kind == CT_KERNEL && ev->kernel) {
@@ -135,6 +131,7 @@ static void put_number(struct text *t, const struct field *f)
 
 	switch (f->type) {
 	case FIELD_FLOAT:
+	case FIELD_RATE:
 		end += snprintf(num, sizeof(num), "%.9g", f->f);
 		break;
 	case FIELD_DIM3:
@@ -164,7 +161,12 @@ static void put_value(struct text *t, const struct field *f)
 	case FIELD_STREAM:
 		text_hex(t, f->u);
 		break;
+	case FIELD_DURATION:
+		text_u64(t, f->u);
+		text_str(t, " ns");
+		break;
 	case FIELD_ENUM:
+	case FIELD_WORD:
 	case FIELD_ERROR:
 		name = f->xlat ? xlat_name(f->xlat, f->i) : NULL;
 		if (name)
@@ -182,6 +184,10 @@ static void put_value(struct text *t, const struct field *f)
 	case FIELD_FLOAT:
 	case FIELD_DIM3:
 		put_number(t, f);
+		break;
+	case FIELD_RATE:
+		put_number(t, f);
+		text_str(t, " bytes/s");
 		break;
 	case FIELD_STR:
 		text_str(t, "\"");
@@ -255,11 +261,16 @@ int64_t about_bytes(const struct ct_hdr *h)
 	return -1;
 }
 
+bool about_is_call(const struct ct_hdr *h)
+{
+	return h->kind == CT_CALL || (h->kind == CT_FOREIGN && ((const struct ct_foreign *)h)->kind == CT_CALL);
+}
+
 uint64_t about_duration_ns(const struct ct_hdr *h)
 {
-	if (h->kind == CT_CALL && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE))
+	if (about_is_call(h) && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE))
 		return 0;
-	if (about_is_work(h->kind) && h->flags & CT_F_NO_TIME)
+	if (device_is_work(h->kind) && h->flags & CT_F_NO_TIME)
 		return 0;
 	return h->end_ns > h->start_ns ? h->end_ns - h->start_ns : 0;
 }

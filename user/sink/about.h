@@ -16,16 +16,14 @@
 
 /* The word for a record's kind: "call", "kernel", "copy"; NULL: nothing that happened, but a definition. */
 const char *about_kind(uint16_t kind);
-/* Device work: struct ct_work is the record's beginning. */
-bool about_is_work(uint16_t kind);
+/* A completed call, also one of a function that is not known here (CT_FOREIGN). */
+bool about_is_call(const struct ct_hdr *);
 /* The name that a slice or a row has. */
 void about_name(struct text *, const struct sink_opts *, const struct event *);
 /* name=value, name=value */
 void about_fields(struct text *, const struct field *, int n);
 /* n bytes of a record, up to a NUL among them; of very many the first. */
 void about_text(struct text *, const char *s, size_t n);
-/* Of a copy its kind: "HtoD"; of others and of unknown ones "". */
-const char *about_copy(const struct ct_hdr *);
 /* Bytes that it moves, sets or allocates; -1: it has none, or it is not known how many. */
 int64_t about_bytes(const struct ct_hdr *);
 /* Nanoseconds; 0 for what has no known duration. */

@@ -10,31 +10,31 @@
  * the end. A sample of several metrics is a row for each of them.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/device.h"
 #include "about.h"
-#include "metrics.h"
 #include "row.h"
 
 enum column {
 	TYPE, START, DURATION, PID, TID, PROCESS, NAME, NUMBER, RESULT, BYTES, DEVICE, CONTEXT, STREAM, CAUSE, CAUSE_START,
 	GRID_X, GRID_Y, GRID_Z, BLOCK_X, BLOCK_Y, BLOCK_Z, REGISTERS, STATIC_SHARED, DYNAMIC_SHARED, GRAPH, GRAPH_NODE,
-	COPY_KIND, DEPTH, VALUE, UNIT, FLAGS, KERNEL, ARGUMENTS, STACK, COLUMNS
+	COPY_KIND, DEPTH, VALUE, UNIT, FLAGS, KERNEL, DETAILS, STACK, COLUMNS
 };
 static const char *const titles[COLUMNS] = {
 	"type", "start_ns", "duration_ns", "pid", "tid", "process", "name", "number", "result", "size_bytes", "device",
 	"context", "stream", "cause", "cause_start_ns", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
 	"registers_per_thread", "static_shared_bytes", "dynamic_shared_bytes", "graph", "graph_node", "copy_kind", "depth",
-	"value", "unit", "flags", "kernel", "arguments", "stack",
+	"value", "unit", "flags", "kernel", "details", "stack",
 };
 
 struct csv {
 	struct row w;
 	struct text cell;
 	enum column at; /* the next one to be written */
-	struct metrics metrics;
 };
 
 /* ---- cells -------------------------------------------------------------------------------------------- */
@@ -137,8 +137,8 @@ static void put_work(struct csv *c, const struct event *ev)
 		put_num(c, GRAPH, work->graph);
 	if (work->graph_node)
 		put_num(c, GRAPH_NODE, work->graph_node);
-	if (*about_copy(ev->rec))
-		put_word(c, COPY_KIND, about_copy(ev->rec));
+	if (ev->rec->kind == CT_COPY)
+		put_word(c, COPY_KIND, device_copy_kind(((const struct ct_copy *)ev->rec)->kind));
 }
 
 /* Words for what makes a row uncertain, separated by spaces. */
@@ -154,7 +154,7 @@ static void put_flags(struct csv *c, const struct ct_hdr *h)
 		{ CT_F_BY_SCAN, false, "by_scan" },	  { CT_F_INFERRED, true, "inferred" },
 		{ CT_F_NO_TIME, true, "no_time" },
 	};
-	bool call = h->kind == CT_CALL, work = about_is_work(h->kind);
+	bool call = about_is_call(h), work = device_is_work(h->kind);
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		if (!(h->flags & words[i].flag) || !(words[i].work ? work : call))
@@ -163,29 +163,26 @@ static void put_flags(struct csv *c, const struct ct_hdr *h)
 			text_str(&c->cell, " ");
 		text_str(&c->cell, words[i].word);
 	}
+	if (h->kind == CT_FOREIGN)
+		text_str(&c->cell, c->cell.len ? " unknown_function" : "unknown_function");
 	put_cell(c, FLAGS);
 }
 
 static void put_tail(struct csv *c, const struct sink_opts *o, const struct event *ev)
 {
-	bool is_call = ev->rec->kind == CT_CALL;
+	struct field f[EVENT_MAX_FIELDS];
+	int n = ev->rec->kind == CT_COUNTER ? 0 : event_fields(ev, f, EVENT_MAX_FIELDS);
 
 	put_flags(c, ev->rec);
 	if (ev->kernel) {
 		text_plain(&c->cell, o->mangled ? ev->kernel->mangled : ev->kernel->full, 65536);
 		put_cell(c, KERNEL);
 	}
-	if (is_call || (ev->rec->kind >= CT_PROCESS && ev->rec->kind <= CT_EXIT)) {
-		struct field f[EVENT_MAX_FIELDS];
-		int n = event_fields(ev, f, EVENT_MAX_FIELDS);
-
-		if (is_call && n && f[n - 1].name && !strcmp(f[n - 1].name, "returned"))
-			n -= f[n - 1].type == FIELD_ERROR; /* in a column of its own */
-		about_fields(&c->cell, f, n);
-	} else if (ev->rec->kind == CT_EVENT) {
-		about_text(&c->cell, ((const struct ct_event *)ev->rec)->text, ((const struct ct_event *)ev->rec)->text_len);
-	}
-	put_cell(c, ARGUMENTS);
+	/* an error has a column of its own */
+	if (ev->rec->kind == CT_CALL && n && f[n - 1].name && !strcmp(f[n - 1].name, "returned") && f[n - 1].type == FIELD_ERROR)
+		n--;
+	about_fields(&c->cell, f, n);
+	put_cell(c, DETAILS);
 	if (ev->stack) {
 		for (uint32_t i = 0; i < ev->stack->nframes; i++) {
 			const struct stack_frame *fr = ev->stack->frames[i];
@@ -211,12 +208,12 @@ static void put_tail(struct csv *c, const struct sink_opts *o, const struct even
 static void put_head(struct csv *c, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
-	bool work = about_is_work(h->kind);
+	bool work = device_is_work(h->kind);
 
 	c->at = TYPE;
 	put_word(c, TYPE, about_kind(h->kind));
 	put_num(c, START, h->start_ns);
-	if (!(h->kind == CT_CALL && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE)) && !(work && h->flags & CT_F_NO_TIME))
+	if (!(about_is_call(h) && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE)) && !(work && h->flags & CT_F_NO_TIME))
 		put_num(c, DURATION, about_duration_ns(h));
 	if (h->pid) {
 		put_num(c, PID, ev->proc->shown_pid);
@@ -227,10 +224,21 @@ static void put_head(struct csv *c, const struct event *ev)
 	}
 }
 
+/* As few digits as give the same number again. */
+static void put_float(struct csv *c, double v)
+{
+	char text[40];
+	int n = snprintf(text, sizeof(text), "%.15g", v);
+
+	if (strtod(text, NULL) != v)
+		n = snprintf(text, sizeof(text), "%.17g", v);
+	c->w.p = put_mem(c->w.p, text, (size_t)n);
+}
+
 static void put_sample(struct csv *c, const struct event *ev, const struct ct_value *v)
 {
 	const struct ct_counter *s = (const struct ct_counter *)ev->rec;
-	const struct metric *m = metrics_find(&c->metrics, v->metric);
+	const struct metric *m = metric_table_find(ev->metrics, v->metric);
 	double value;
 
 	put_head(c, ev);
@@ -239,9 +247,10 @@ static void put_sample(struct csv *c, const struct event *ev, const struct ct_va
 	else
 		put_num(c, NAME, v->metric);
 	put_known(c, DEVICE, s->device);
-	if (metrics_value(v, &value)) {
+	memcpy(&value, &v->bits, sizeof(value));
+	if (isfinite(value)) {
 		to(c, VALUE);
-		c->w.p += snprintf(c->w.p, 40, "%.9g", value);
+		put_float(c, value);
 	}
 	if (m)
 		put_word(c, UNIT, m->unit);
@@ -265,14 +274,14 @@ static void put_row(struct csv *c, const struct sink_opts *o, const struct event
 		put_result(c, (const struct ct_call *)h);
 	if (bytes >= 0)
 		put_num(c, BYTES, (uint64_t)bytes);
-	if (h->kind == CT_CALL || about_is_work(h->kind)) {
+	if (about_is_call(h) || device_is_work(h->kind)) {
 		put_known(c, DEVICE, ev->device);
 		put_known(c, CONTEXT, ev->context);
 		put_known(c, STREAM, ev->stream);
 	} else if (h->kind == CT_EVENT) {
 		put_known(c, DEVICE, ((const struct ct_event *)h)->device);
 	}
-	if (about_is_work(h->kind))
+	if (device_is_work(h->kind))
 		put_work(c, ev);
 	if (h->kind == CT_CALL)
 		put_num(c, DEPTH, ((const struct ct_call *)h)->depth);
@@ -290,9 +299,8 @@ static int csv_event(struct sink *s, const struct event *ev)
 	const struct ct_counter *samples = (const struct ct_counter *)ev->rec;
 	struct csv *c = s->priv;
 
-	if (ev->rec->kind == CT_METRIC)
-		return metrics_record(&c->metrics, (const struct ct_metric *)ev->rec);
-	if (!about_kind(ev->rec->kind) || (ev->rec->kind == CT_CALL && ev->rec->flags & CT_F_PENDING))
+	if (!about_kind(ev->rec->kind) || (about_is_call(ev->rec) && ev->rec->flags & CT_F_PENDING) ||
+	    (ev->rec->kind == CT_FOREIGN && !about_is_call(ev->rec)))
 		return 0;
 	row_begin(&c->w, s->opts->out);
 	if (ev->rec->kind == CT_COUNTER)
@@ -301,7 +309,9 @@ static int csv_event(struct sink *s, const struct event *ev)
 	else
 		put_row(c, s->opts, ev);
 	row_end(&c->w);
-	return s->opts->out->error ? s->opts->out->error : 1;
+	if (s->opts->out->error)
+		return s->opts->out->error;
+	return about_is_call(ev->rec) || (ev->rec->kind >= CT_KERNEL && ev->rec->kind <= CT_EVENT);
 }
 
 static int csv_open(struct sink *s, const struct sink_opts *opts)
@@ -324,7 +334,6 @@ static int csv_close(struct sink *s, const struct sink_end *end)
 	(void)end;
 	if (!c)
 		return 0;
-	metrics_free(&c->metrics);
 	text_free(&c->cell);
 	free(c);
 	s->priv = NULL;

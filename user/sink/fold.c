@@ -34,6 +34,8 @@ struct fold_index {
 	uint32_t *by_edge, *by_name; /* twice the capacity; NONE: free */
 	size_t name_bytes;
 	struct text scratch;
+	uint32_t graph;	  /* the name of a graph as a whole; NONE: none came */
+	bool graph_nodes; /* work that is a graph's node came */
 	struct place places[PLACES];
 };
 
@@ -316,9 +318,11 @@ static uint32_t walk(struct fold *f, uint32_t comm, const struct stack *s)
 static void call_ends(struct fold *f, const struct event *ev, struct place *key)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
-	bool launch = ev->kernel && api_funcs[c->func].class == API_LAUNCH;
+	bool launch = ev->rec->kind == CT_CALL && ev->kernel && api_funcs[c->func].class == API_LAUNCH;
 
-	key->func = intern_text(f, api_funcs[c->func].name, FOLD_CALL);
+	f->index->scratch.len = 0;
+	about_name(&f->index->scratch, f->opts, ev);
+	key->func = intern(f, FOLD_CALL);
 	key->kernel = launch ? intern_kernel(f, ev->kernel, FOLD_KERNEL) : NONE;
 	if (launch && !key->kernel)
 		key->func = NONE;
@@ -337,6 +341,10 @@ static void work_ends(struct fold *f, const struct event *ev, struct place *key)
 		about_name(&f->index->scratch, f->opts, ev);
 		key->kernel = intern(f, FOLD_DEVICE);
 	}
+	if (ev->rec->kind == CT_GRAPH)
+		f->index->graph = key->kernel;
+	else
+		f->index->graph_nodes |= ((const struct ct_work *)ev->rec)->graph_node != 0;
 	if (!key->kernel)
 		key->func = NONE;
 }
@@ -348,7 +356,7 @@ static uint32_t place_of(struct fold *f, const struct event *ev)
 	uint32_t at;
 
 	key.comm = intern_text(f, ev->proc->comm, FOLD_PROCESS);
-	if (ev->rec->kind == CT_CALL)
+	if (about_is_call(ev->rec))
 		call_ends(f, ev, &key);
 	else
 		work_ends(f, ev, &key);
@@ -421,19 +429,19 @@ static uint64_t weight_of(const struct fold *f, const struct ct_hdr *h)
 	case SINK_WEIGHT_TIME:
 		return h->flags & CT_F_BEFORE || h->end_ns < h->start_ns ? 0 : h->end_ns - h->start_ns;
 	case SINK_WEIGHT_BYTES:
-		bytes = h->flags & CT_F_BEFORE || api_failed(c) ? 0 : api_size(c, API_ARCH_HERE);
+		bytes = h->kind != CT_CALL || h->flags & CT_F_BEFORE || api_failed(c) ? 0 : api_size(c, API_ARCH_HERE);
 		return bytes > 0 ? (uint64_t)bytes : 0;
 	default:
 		return 1;
 	}
 }
 
-/* Work that occupies the device: waits and allocations do not. Where a graph is one record, its kernels are none. */
+/* Work that occupies the device: waits and allocations do not. */
 static bool is_weighed(const struct fold *f, const struct ct_hdr *h)
 {
 	if (f->opts->weight == SINK_WEIGHT_GPU)
 		return h->kind == CT_KERNEL || h->kind == CT_COPY || h->kind == CT_SET || h->kind == CT_GRAPH;
-	return h->kind == CT_CALL && !(h->flags & CT_F_PENDING);
+	return about_is_call(h) && !(h->flags & CT_F_PENDING);
 }
 
 int fold_event(struct fold *f, const struct event *ev)
@@ -487,6 +495,10 @@ int fold_finish(struct fold *f)
 
 	if (!list)
 		return -ENOMEM;
+	/* what a graph took is what its nodes took, where these are known */
+	for (uint32_t i = 0; i < f->nnodes && f->index->graph && f->index->graph_nodes; i++)
+		if (f->nodes[i].name == f->index->graph)
+			f->nodes[i].self = 0;
 	for (uint32_t i = 0; i < f->nnodes; i++) {
 		uint32_t n = 0, *link = &f->nodes[i].child;
 

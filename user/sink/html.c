@@ -10,14 +10,17 @@
  * Every name comes from the traced programs: '<' is written as an escape, and the page shows names as text only.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/device.h"
 #include "../util/msg.h"
 #include "about.h"
+#include "html_details.h"
 #include "html_pack.h"
-#include "metrics.h"
+#include "inuse.h"
 #include "row.h"
 #include "strings.h"
 #include "table_text.h"
@@ -52,10 +55,11 @@ enum { KIND_CALL, KIND_KERNEL, KIND_COPY, KIND_SET, KIND_SYNC, KIND_GRAPH, KIND_
 
 enum column { COL_KIND, COL_TRACK, COL_START, COL_DURATION, COL_NAME, COL_NUMBER, COL_VALUE, COLUMNS };
 
-/* A line of values: of a metric of a device, or the memory in use. */
+/* A line of values: of a metric of a device, or the memory in use of a process. */
 struct series {
-	uint32_t device, metric; /* metric 0: memory in use, of a process */
-	uint32_t shown_pid;
+	uint32_t device, shown_pid;
+	uint32_t name, unit; /* of `names` */
+	uint32_t pid;	     /* of whom it is the memory in use; 0: a metric */
 	int64_t in_use_bytes;
 };
 
@@ -72,8 +76,8 @@ struct html {
 	struct strings names, stacks, keys; /* keys: of the series */
 	struct text classes;	 /* a letter for each name */
 	struct series series[SERIES_MAX];
-	struct metrics metrics;
 	struct { uint32_t id, at; } stack_cache[STACK_CACHE]; /* id 0: none */
+	struct inuse *in_use;
 	struct text devices;	 /* "12345\t0\tNVIDIA H200\n", escaped */
 
 	struct text text;
@@ -114,9 +118,20 @@ static uint32_t stack_of(struct html *t, const struct sink_opts *o, const struct
 	return t->stack_cache[slot].at;
 }
 
-/* SERIES_MAX: no room. */
-static uint32_t series_of(struct html *t, uint32_t pid, uint32_t shown_pid, uint32_t device, uint32_t metric)
+static uint32_t add_name(struct html *t, const char *s)
 {
+	uint32_t before = t->names.n, at = strings_add(&t->names, s, strlen(s));
+
+	if (t->names.n != before)
+		text_mem(&t->classes, ".", 1);
+	return at;
+}
+
+/* SERIES_MAX: no room. Metric 0 is the memory in use. */
+static uint32_t series_of(struct html *t, const struct event *ev, uint32_t device, uint32_t metric)
+{
+	const struct metric *m = metric && ev->metrics ? metric_table_find(ev->metrics, metric) : NULL;
+	uint32_t pid = metric ? 0 : ev->rec->pid;
 	uint32_t before = t->keys.n, at;
 	char key[64];
 	int n = snprintf(key, sizeof(key), "%u %u %u", pid, device, metric);
@@ -124,8 +139,12 @@ static uint32_t series_of(struct html *t, uint32_t pid, uint32_t shown_pid, uint
 	at = strings_add(&t->keys, key, (size_t)n);
 	if (at >= SERIES_MAX)
 		return SERIES_MAX;
-	if (t->keys.n != before)
-		t->series[at] = (struct series){ .device = device, .metric = metric, .shown_pid = shown_pid };
+	if (t->keys.n == before)
+		return at;
+	n = snprintf(key, sizeof(key), "metric %u", metric);
+	t->series[at] = (struct series){ .device = device, .pid = pid, .shown_pid = metric ? 0 : ev->proc->shown_pid,
+					 .name = add_name(t, !metric ? "memory in use" : m ? m->name : key),
+					 .unit = add_name(t, !metric ? "bytes" : m ? m->unit : "") };
 	return at;
 }
 
@@ -208,138 +227,6 @@ static int put_slice(struct html *t, struct out *out, const struct slice *s, con
 	return err ? err : out->error;
 }
 
-/* ---- details: lines of name, tab, value ----------------------------------------------------------------- */
-
-static void detail_key(struct text *d, const char *key)
-{
-	if (d->len)
-		text_str(d, "\n");
-	text_str(d, key);
-	text_str(d, "\t");
-}
-
-static void detail_u64(struct text *d, const char *key, uint64_t v)
-{
-	detail_key(d, key);
-	text_u64(d, v);
-}
-
-static void detail_dim(struct text *d, const char *key, const uint32_t dim[3])
-{
-	detail_key(d, key);
-	for (int i = 0; i < 3; i++) {
-		text_str(d, i ? " x " : "");
-		text_u64(d, dim[i]);
-	}
-}
-
-static void call_details(struct text *d, const struct sink_opts *o, const struct event *ev)
-{
-	const struct ct_call *c = (const struct ct_call *)ev->rec;
-	struct field f[EVENT_MAX_FIELDS];
-	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
-	const struct field *ret = NULL;
-
-	if (n && f[n - 1].name && !strcmp(f[n - 1].name, "returned"))
-		ret = &f[--n];
-	if (n) {
-		detail_key(d, "arguments");
-		about_fields(d, f, n);
-	}
-	if (ret && !(c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN))) {
-		struct field only = *ret;
-
-		only.name = NULL;
-		detail_key(d, "returned");
-		about_fields(d, &only, 1);
-	}
-	if (ev->kernel) {
-		detail_key(d, "kernel");
-		text_plain(d, o->mangled ? ev->kernel->mangled : ev->kernel->full, 16384);
-	}
-	if (c->h.flags & CT_F_UNFINISHED) {
-		detail_key(d, "unfinished");
-		text_str(d, "it did not return: its thread ended, or jumped out of it");
-	}
-}
-
-static void kernel_details(struct text *d, const struct sink_opts *o, const struct event *ev)
-{
-	const struct ct_kernel *k = (const struct ct_kernel *)ev->rec;
-
-	if (ev->kernel) {
-		detail_key(d, "kernel");
-		text_plain(d, o->mangled ? ev->kernel->mangled : ev->kernel->full, 16384);
-	}
-	detail_dim(d, "grid", k->grid);
-	detail_dim(d, "block", k->block);
-	if (k->cluster[0])
-		detail_dim(d, "cluster", k->cluster);
-	detail_u64(d, "registers per thread", k->registers);
-	detail_u64(d, "static shared bytes", k->static_shared);
-	detail_u64(d, "dynamic shared bytes", k->dynamic_shared);
-	if (k->queued_ns && k->queued_ns <= k->w.h.start_ns)
-		detail_u64(d, "queued for ns", k->w.h.start_ns - k->queued_ns);
-}
-
-static void work_details(struct text *d, const struct event *ev)
-{
-	const struct ct_work *w = (const struct ct_work *)ev->rec;
-
-	if (ev->device != CT_UNKNOWN)
-		detail_u64(d, "device", ev->device);
-	if (ev->context != CT_UNKNOWN)
-		detail_u64(d, "context", ev->context);
-	if (ev->stream != CT_UNKNOWN)
-		detail_u64(d, "stream", ev->stream);
-	if (ev->cause && ev->cause->func < api_nfuncs) {
-		detail_key(d, "caused by");
-		text_str(d, api_funcs[ev->cause->func].name);
-	}
-	if (w->graph)
-		detail_u64(d, "graph", w->graph);
-	if (w->graph_node)
-		detail_u64(d, "graph node", w->graph_node);
-	if (w->h.flags & CT_F_INFERRED) {
-		detail_key(d, "cause");
-		text_str(d, "found by thread and time");
-	}
-	if (w->h.flags & CT_F_NO_TIME) {
-		detail_key(d, "time");
-		text_str(d, "not the device's: it gave none that can be true");
-	}
-}
-
-static void put_details(struct html *t, struct text *d, const struct sink_opts *o, const struct event *ev)
-{
-	const struct ct_hdr *h = ev->rec;
-	int64_t bytes = about_bytes(h);
-	uint32_t stack;
-
-	if (h->kind == CT_CALL)
-		call_details(d, o, ev);
-	else if (h->kind == CT_KERNEL)
-		kernel_details(d, o, ev);
-	if (bytes >= 0)
-		detail_u64(d, "size in bytes", (uint64_t)bytes);
-	if (about_is_work(h->kind))
-		work_details(d, ev);
-	if (h->kind == CT_LOST)
-		detail_u64(d, "records", ((const struct ct_lost *)h)->count);
-	if (h->kind == CT_EVENT) {
-		const struct ct_event *e = (const struct ct_event *)h;
-
-		detail_u64(d, "code", e->code);
-		detail_key(d, "text");
-		about_text(d, e->text, e->text_len);
-	}
-	if (!ev->stack)
-		return;
-	stack = stack_of(t, o, ev->stack);
-	if (stack != STRINGS_NONE)
-		detail_u64(d, "stack", stack);
-}
-
 /* ---- what comes --------------------------------------------------------------------------------------- */
 
 static int kind_of(const struct ct_hdr *h)
@@ -350,8 +237,10 @@ static int kind_of(const struct ct_hdr *h)
 		{ CT_MANAGED, KIND_MANAGED }, { CT_MARKER, KIND_MARKER }, { CT_EVENT, KIND_EVENT }, { CT_LOST, KIND_LOST },
 	};
 
-	if (h->kind == CT_CALL && h->flags & (CT_F_PENDING | CT_F_BEFORE))
+	if (h->flags & (CT_F_PENDING | CT_F_BEFORE) && about_is_call(h))
 		return -1;
+	if (h->kind == CT_FOREIGN)
+		return about_is_call(h) ? KIND_CALL : -1;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (kinds[i].kind == h->kind)
 			return kinds[i].as;
@@ -370,35 +259,48 @@ static int put_point(struct html *t, struct out *out, uint32_t series, uint64_t 
 	return put_slice(t, out, &s, NULL);
 }
 
-static int put_counter(struct html *t, struct out *out, const struct ct_counter *c)
+static int put_counter(struct html *t, struct out *out, const struct event *ev)
 {
+	const struct ct_counter *c = (const struct ct_counter *)ev->rec;
 	int err = 0;
 
 	for (uint32_t i = 0; i < c->n && !err; i++) {
 		double v;
 
-		if (metrics_value(&c->values[i], &v) && !(c->values[i].flags & CT_VALUE_SUSPECT))
-			err = put_point(t, out, series_of(t, 0, 0, c->device, c->values[i].metric), c->h.end_ns, v);
+		memcpy(&v, &c->values[i].bits, sizeof(v));
+		if (isfinite(v) && !(c->values[i].flags & CT_VALUE_SUSPECT) && c->values[i].metric)
+			err = put_point(t, out, series_of(t, ev, c->device, c->values[i].metric), c->h.end_ns, v);
 	}
 	return err ? err : c->n > 0;
 }
 
-/* The memory of a device that a process has. */
+/* The memory of a device that a process has, after a call that took or gave back some. */
 static int put_in_use(struct html *t, struct out *out, const struct event *ev)
 {
-	const struct ct_memory *m = (const struct ct_memory *)ev->rec;
-	uint32_t at;
+	uint32_t device, at;
+	int64_t delta;
 
-	if (m->memory != CT_MEM_DEVICE && m->memory != CT_MEM_ARRAY && m->memory != CT_MEM_MANAGED)
+	if (!inuse_call(t->in_use, ev, &device, &delta))
 		return 0;
-	at = series_of(t, m->w.h.pid, ev->proc->shown_pid, ev->device, 0);
-	if (at == SERIES_MAX)
+	at = series_of(t, ev, device, 0);
+	if (at == SERIES_MAX || __builtin_add_overflow(t->series[at].in_use_bytes, delta, &t->series[at].in_use_bytes))
 		return 0;
-	t->series[at].in_use_bytes += m->op == CT_MEMORY_FREE ? -(int64_t)m->bytes : (int64_t)m->bytes;
-	/* what was taken before the trace began is given back in it */
-	if (t->series[at].in_use_bytes < 0)
-		t->series[at].in_use_bytes = 0;
-	return put_point(t, out, at, m->w.h.start_ns, (double)t->series[at].in_use_bytes);
+	return put_point(t, out, at, ev->rec->end_ns, (double)t->series[at].in_use_bytes);
+}
+
+/* What a process had is nobody's when it has ended or is another program. */
+static int end_in_use(struct html *t, struct out *out, const struct event *ev)
+{
+	int err = 0;
+
+	inuse_forget(t->in_use, ev->rec->pid);
+	for (uint32_t i = 0; i < t->keys.n && i < SERIES_MAX && !err; i++) {
+		if (t->series[i].pid != ev->rec->pid || !t->series[i].in_use_bytes)
+			continue;
+		t->series[i].in_use_bytes = 0;
+		err = put_point(t, out, i, ev->rec->end_ns, 0);
+	}
+	return err;
 }
 
 static int put_event(struct html *t, const struct sink_opts *o, const struct event *ev, int kind)
@@ -406,6 +308,7 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 	struct slice s = { .kind = kind, .number = ev->number, .start_ns = ev->rec->start_ns,
 			   .duration_ns = about_duration_ns(ev->rec) };
 	struct text detail = { 0 };
+	uint32_t stack;
 	int err;
 
 	s.name = name_of(t, o, ev);
@@ -414,20 +317,21 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 		t->left_out++;
 		return 0;
 	}
-	if (kind == KIND_CALL && api_failed((const struct ct_call *)ev->rec))
+	if (ev->rec->kind == CT_CALL && api_failed((const struct ct_call *)ev->rec))
 		s.kind |= FLAG_FAILED;
 	if (kind == KIND_CALL && ev->rec->flags & CT_F_UNFINISHED)
 		s.kind |= FLAG_UNFINISHED;
-	if (about_is_work(ev->rec->kind) && ev->rec->flags & CT_F_NO_TIME)
+	if (device_is_work(ev->rec->kind) && ev->rec->flags & CT_F_NO_TIME)
 		s.kind |= FLAG_NO_TIME;
 	if (kind == KIND_LOST) {
 		s.has_value = true;
 		s.value = (double)((const struct ct_lost *)ev->rec)->count;
 	}
-	put_details(t, &detail, o, ev);
+	stack = ev->stack ? stack_of(t, o, ev->stack) : STRINGS_NONE;
+	html_details(&detail, o, ev, stack == STRINGS_NONE ? -1 : (int64_t)stack);
 	err = put_slice(t, o->out, &s, detail.bad ? NULL : &detail);
 	text_free(&detail);
-	if (!err && kind == KIND_MEMORY)
+	if (!err && ev->rec->kind == CT_CALL)
 		err = put_in_use(t, o->out, ev);
 	return err ? err : kind != KIND_LOST;
 }
@@ -455,11 +359,13 @@ static int html_event(struct sink *s, const struct event *ev)
 		return put_event(t, s->opts, ev, kind);
 	switch (ev->rec->kind) {
 	case CT_COUNTER:
-		return put_counter(t, s->opts->out, (const struct ct_counter *)ev->rec);
-	case CT_METRIC:
-		return metrics_record(&t->metrics, (const struct ct_metric *)ev->rec);
+		return put_counter(t, s->opts->out, ev);
 	case CT_DEVICE:
 		learn_device(t, ev);
+		break;
+	case CT_EXEC:
+	case CT_EXIT:
+		return end_in_use(t, s->opts->out, ev);
 	}
 	return 0;
 }
@@ -479,7 +385,8 @@ static int html_open(struct sink *s, const struct sink_opts *opts)
 	s->priv = t;
 	if (!t || !mark())
 		return t ? -EINVAL : -ENOMEM;
-	if (tracks_init(&t->tracks) || strings_init(&t->names, NAMES_BYTES) || strings_init(&t->stacks, STACKS_BYTES) ||
+	t->in_use = inuse_open();
+	if (!t->in_use || tracks_init(&t->tracks) || strings_init(&t->names, NAMES_BYTES) || strings_init(&t->stacks, STACKS_BYTES) ||
 	    strings_init(&t->keys, SERIES_MAX * 64))
 		return -ENOMEM;
 	out_mem(opts->out, timeline_page_begin, (size_t)(mark() - timeline_page_begin));
@@ -564,16 +471,13 @@ static void put_series(struct html *t)
 	t->w.p = put_lit(t->w.p, ",\n\"series\":[");
 	for (uint32_t i = 0; i < t->keys.n && i < SERIES_MAX; i++) {
 		const struct series *s = &t->series[i];
-		const struct metric *m = metrics_find(&t->metrics, s->metric);
-		char number[32];
 
 		row_room(&t->w, ROOM);
 		t->w.p = put_u64(i ? put_lit(t->w.p, ",\n[") : put_lit(t->w.p, "["), s->shown_pid);
 		t->w.p = put_char(put_u64(put_char(t->w.p, ','), s->device), ',');
-		snprintf(number, sizeof(number), "metric %u", s->metric);
-		put_string(t, !s->metric ? "memory in use" : m ? m->name : number);
+		put_string(t, s->name == STRINGS_NONE ? "?" : strings_get(&t->names, s->name));
 		*t->w.p++ = ',';
-		put_string(t, !s->metric ? "bytes" : m ? m->unit : "");
+		put_string(t, s->unit == STRINGS_NONE ? "" : strings_get(&t->names, s->unit));
 		*t->w.p++ = ']';
 	}
 	*t->w.p++ = ']';
@@ -634,7 +538,7 @@ static void html_free(struct html *t)
 	strings_free(&t->names);
 	strings_free(&t->stacks);
 	strings_free(&t->keys);
-	metrics_free(&t->metrics);
+	inuse_close(t->in_use);
 	free(t);
 }
 

@@ -48,7 +48,8 @@ static bool has_span(const struct ct_hdr *h)
 {
 	switch (h->kind) {
 	case CT_CALL:
-		return !(h->flags & (CT_F_NO_RETURN | CT_F_PENDING | CT_F_BEFORE)) && h->end_ns > h->start_ns;
+	case CT_FOREIGN:
+		return about_is_call(h) && !(h->flags & (CT_F_NO_RETURN | CT_F_PENDING | CT_F_BEFORE)) && h->end_ns > h->start_ns;
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET:

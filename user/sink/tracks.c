@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/device.h"
 #include "about.h"
 #include "tracks.h"
 
@@ -30,6 +31,7 @@ static bool key_of(struct track *k, const struct event *ev)
 	*k = (struct track){ .pid = h->pid, .shown_pid = ev->proc->shown_pid, .first = about_tid(ev) };
 	switch (h->kind) {
 	case CT_CALL:
+	case CT_FOREIGN:
 		k->kind = TRACK_THREAD;
 		return true;
 	case CT_MARKER:
@@ -44,7 +46,7 @@ static bool key_of(struct track *k, const struct event *ev)
 		k->first = ((const struct ct_event *)h)->device;
 		return true;
 	}
-	if (!about_is_work(h->kind))
+	if (!device_is_work(h->kind))
 		return false;
 	k->first = ev->device;
 	k->second = ev->stream;
