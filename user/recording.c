@@ -103,6 +103,7 @@ static char *make_head(const struct opts *o, const struct sink_opts *s)
 	host_gpus(gpu_line, f);
 	number(f, "start_ns", s->start_ns);
 	number(f, "realtime_offset_ns", s->realtime_offset_ns);
+	number(f, "boottime_offset_ns", s->boottime_offset_ns);
 	number(f, "clock_error_ns", clock_error_ns());
 	number(f, "places", session_plan_places(o));
 	number(f, "gpu", o->gpu);

@@ -465,6 +465,7 @@ static int open_sinks(struct session *s)
 		first(s)->ops->recorded(first(s), &was);
 		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
 		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
+		s->sink_opts.boottime_offset_ns = was.boottime_offset_ns;
 		s->sink_opts.recorded = true;
 		s->sink_opts.host = was.host;
 		s->sink_opts.gpu = was.gpu;
@@ -521,7 +522,7 @@ static int open_stages(struct session *s)
 		/* what is stored was resolved when it was recorded */
 		.names = s->plan.names && !s->o->replay,
 		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
-		.info = s->o->record || wants_info(s->o),
+		.info = s->o->record || ((wants_info(s->o) || s->o->format->flags & SINKS_INFO) && !s->o->replay),
 		/* entry probes alone tell of the outer launch first */
 		.inner = first(s)->ops->inner && !s->o->no_return,
 		.forgets = first(s)->ops->forgets ? count_forgets : NULL,

@@ -74,6 +74,9 @@ static int show(void *ctx, struct event *ev)
 			err = stack_table_record(st->stacks, rec);
 		if (!err)
 			err = metric_table_record(st->metrics, rec);
+		/* resolve makes these: the table has not seen them come in */
+		if (!err && rec->kind == CT_PROCESS_INFO)
+			err = process_table_record(st->procs, rec);
 		if (!err)
 			err = kernel_counters_record(st->counters, rec);
 		if (err)

@@ -646,7 +646,8 @@ static void rubbish(struct made_call *m)
 
 static void test_rubbish(void)
 {
-	static const struct sink_ops *const all[] = { &sink_table, &sink_json, &sink_count, &sink_folded, &sink_flame };
+	static const struct sink_ops *const all[] = { &sink_table,  &sink_json,  &sink_count, &sink_folded,
+						      &sink_flame, &sink_perfetto, &sink_chrome };
 	const struct stack_frame *in[ARRAY_LEN(frames)];
 	struct test_sink b[ARRAY_LEN(all)] = { 0 };
 	struct made_call *m;

@@ -137,6 +137,7 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 		.realtime_offset_ns = reader_number(head, "realtime_offset_ns"),
 		.places = reader_number(head, "places"),
 		.gpu = reader_number(head, "gpu"),
+		.boottime_offset_ns = reader_number(head, "boottime_offset_ns"),
 		.reason = "cut off",
 		.host = reader_value(head, "host", r->host, sizeof(r->host)),
 	};
