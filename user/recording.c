@@ -9,10 +9,13 @@
 
 #include "recording.h"
 #include "event/select.h"
+#include "session_plan.h"
 #include "source/host.h"
 #include "source/plan.h"
 #include "trace/format.h"
 #include "util/msg.h"
+
+#define ARGS_MAX (64 << 10)
 
 /* %p, %h, %q{VAR}, %%. */
 static char *expand(const char *pattern)
@@ -100,10 +103,18 @@ static char *make_head(const struct opts *o, const struct sink_opts *s)
 	host_gpus(gpu_line, f);
 	number(f, "start_ns", s->start_ns);
 	number(f, "realtime_offset_ns", s->realtime_offset_ns);
+	number(f, "boottime_offset_ns", s->boottime_offset_ns);
 	number(f, "clock_error_ns", clock_error_ns());
+	number(f, "places", session_plan_places(o));
+	number(f, "gpu", o->gpu);
 	line(f, "traced", opts_title(o, text, sizeof(text)));
-	for (int i = 0; o->argv && o->argv[i]; i++)
-		line(f, "arg", o->argv[i]);
+	/* a reader takes a head of 256 KiB at most */
+	for (int i = 0; o->argv && o->argv[i] && ftell(f) < ARGS_MAX; i++) {
+		if (strlen(o->argv[i]) < ARGS_MAX)
+			line(f, "arg", o->argv[i]);
+		else
+			line(f, "arg", "(longer than 64 KiB)");
+	}
 	if (fclose(f)) {
 		free(head);
 		return NULL;
@@ -159,6 +170,10 @@ int recording_open(struct recording *r, const struct opts *o, const struct sink_
 	if (!r->path || !r->head) {
 		msg_error("no memory to start with");
 		return -ENOMEM;
+	}
+	if (!strcmp(r->path, "-")) {
+		msg_error("-o: a recording goes into a file, not to standard output");
+		return -EINVAL;
 	}
 	if (o->last_ns)
 		err = conditions(r, o->dump_on ? o->dump_on : "signal");

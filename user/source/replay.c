@@ -135,6 +135,9 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 	*out = (struct source_recorded){
 		.start_ns = r->start_ns,
 		.realtime_offset_ns = reader_number(head, "realtime_offset_ns"),
+		.places = reader_number(head, "places"),
+		.gpu = reader_number(head, "gpu"),
+		.boottime_offset_ns = reader_number(head, "boottime_offset_ns"),
 		.reason = "cut off",
 		.host = reader_value(head, "host", r->host, sizeof(r->host)),
 	};
@@ -154,7 +157,8 @@ static const char *const *replay_muted(struct source *s)
 	if (!reader_end(r->reader) || !reader_value(reader_end(r->reader), "muted", r->muted_text, sizeof(r->muted_text)))
 		return NULL;
 	for (char *at = strtok(r->muted_text, " "); at && n < MUTED_MAX; at = strtok(NULL, " "))
-		r->muted[n++] = at;
+		if (!at[strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")])
+			r->muted[n++] = at; /* else it is no function's name */
 	r->muted[n] = NULL;
 	return r->muted;
 }
