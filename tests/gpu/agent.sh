@@ -27,7 +27,7 @@ run() { # ARGS...: cudatrace with JSON; the program's output in $tmp/out
 median() { sort -n | awk '{ v[NR] = $1 } END { print NR ? v[int((NR + 1) / 2)] : "none" }'; }
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null | sed 's/^/# gpu: /'
-lib=$(find "$cuda/lib64" "$cuda/lib" -name 'libcudart.so.1?' 2> /dev/null | head -n 1)
+lib=$(find -L "$cuda/lib64" "$cuda/lib" -name 'libcudart.so.1?' 2> /dev/null | head -n 1)
 libs=$(dirname "${lib:-$cuda/lib64/x}")
 for p in cuda_events_test tests/gpu/agent_loop; do
 	if ! gcc -O2 -D_GNU_SOURCE -I"$cuda/include" -o "$tmp/${p##*/}" "$p.c" -L"$libs" -l:"$(basename "$lib")" -ldl -Wl,-rpath,"$libs" 2> "$tmp/err"; then
