@@ -17,8 +17,8 @@ CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
 CT_CPPFLAGS := -D_GNU_SOURCE -DCT_VERSION='"$(VERSION)"' -I$(OUTPUT)
 CT_CFLAGS := -std=gnu11 $(WARN) -pthread
-LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -levent_core -pthread
-LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -levent_core -ldl -pthread
+LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -lsqlite3 -levent_extra -levent_core -lm -pthread
+LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -lsqlite3 -levent_extra -levent_core -ldl -lm -pthread
 
 SRCS := $(wildcard user/*.c user/*/*.c)
 OBJS := $(SRCS:%.c=$(OUTPUT)/%.o)
@@ -37,9 +37,12 @@ help:
 	@echo 'make standin         libcudart and libcuda that need no GPU'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX), /usr/local by default'
 
+include cupti/Makefile.inc
 include tests/standin/Makefile.inc
 include $(wildcard tests/cases/Makefile.inc)
 include $(wildcard tests/programs/Makefile.inc)
+include tests/traces/Makefile.inc
+include cupti/counters.inc
 
 cudatrace: $(OBJS)
 	$(call say,LINK,$@)
@@ -59,6 +62,10 @@ $(OUTPUT)/%.o: %.c
 $(OUTPUT)/user/source/bpf.o $(OUTPUT)/user/source/bpf_maps.o: $(SKEL)
 $(OUTPUT)/user/cmd_schema.o: docs/schema.json
 $(OUTPUT)/user/sink/flame.o: user/sink/flame.html
+$(OUTPUT)/user/source/counters_image.o: $(COUNTERS)
+$(OUTPUT)/user/source/counters_image.o: CT_CPPFLAGS += -DCT_COUNTERS_HELPER='"$(COUNTERS)"'
+$(OUTPUT)/user/sink/html.o: user/sink/timeline.html
+$(OUTPUT)/user/sink/nsys_names.o: user/sink/nsys_cbid.def
 
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPFARCH) -Wall -Wextra -Wno-unused-parameter \
 	-Wno-gnu-variable-sized-type-not-at-end -Werror -Ivmlinux/$(ARCH) -Ibpf
@@ -107,10 +114,16 @@ $(BENCH)/empty: tests/bench/empty.c $(BENCH)/empty.skel.h $(LIB)
 $(BENCH)/target: tests/bench/target.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CT_CFLAGS) -O2 -o $@ $< -ldl
+$(BENCH)/bench_nsys: $(OUTPUT)/tests/bench/bench_nsys.o $(LIB)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
 $(BENCH)/bench_sinks: $(OUTPUT)/tests/bench/bench_sinks.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
-bench-programs: $(BENCH)/empty $(BENCH)/target $(BENCH)/bench_sinks
+$(BENCH)/bench_trace: $(OUTPUT)/tests/bench/bench_trace.o $(LIB)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
+bench-programs: $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/bench_sinks $(BENCH)/bench_nsys
 bench: cudatrace standin bench-programs
 	$(Q)tests/bench/run.sh
 

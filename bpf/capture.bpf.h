@@ -5,6 +5,23 @@
 #ifndef CT_CAPTURE_BPF_H
 #define CT_CAPTURE_BPF_H
 
+/* Is the call one of those that are counted in place of being sent? */
+static __always_inline bool is_counted(const struct frame *f)
+{
+	return config.count && f->spec_flags & CT_S_SHOWN && !(f->rec.h.flags & CT_F_HIDDEN);
+}
+
+/* A call that will not return. */
+static __always_inline void send_unfinished(struct thread *t, struct frame *f, __u64 now)
+{
+	f->rec.h.flags |= CT_F_UNFINISHED;
+	f->rec.h.end_ns = now;
+	COUNT(unfinished);
+	if (is_counted(f))
+		count_call(t, f, f->rec.func, false, false);
+	send_call(t, f);
+}
+
 /* ---- the in-flight stack ------------------------------------------------------------------------------ */
 
 /* Sends and drops the frames that lie below sp: their functions were left without a return (longjmp, exception). */
@@ -208,6 +225,8 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	if (entry_only) {
 		f->rec.h.flags |= CT_F_NO_RETURN;
 		f->ip = 0;
+		if (is_counted(f))
+			count_call(t, f, func, false, false);
 		if (!config.enter)
 			send_call(t, f);
 		return 1;
@@ -267,9 +286,13 @@ static __always_inline int leave(struct pt_regs *ctx)
 	f->rec.h.end_ns = now;
 	ret = f->rec.ret;
 	failed = (spec->flags & CT_S_ERROR) && ret;
+	if (is_counted(f))
+		count_call(t, f, func, failed && !((spec->flags & CT_S_NOT_READY) && ret == NOT_READY), true);
 	/* what names kernels is needed whatever is shown */
 	if (spec->flags & CT_S_ALWAYS)
 		goto send;
+	if (config.count)
+		return 0;
 	if (config.failed_only && (!failed || ((spec->flags & CT_S_NOT_READY) && ret == NOT_READY))) {
 		COUNT(filtered);
 		return 0;

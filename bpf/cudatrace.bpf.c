@@ -26,6 +26,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "read.bpf.h"
 #include "python.bpf.h"
 #include "stack.bpf.h"
+#include "count.bpf.h"
 #include "capture.bpf.h"
 #include "life.bpf.h"
 #include "iterators.bpf.h"

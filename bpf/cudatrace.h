@@ -54,6 +54,9 @@ enum ct_kind {
 	CT_FRAME = 30,	  /* struct ct_frame: before the first CT_STACK with it */
 	CT_CAUSE = 31,	  /* struct ct_cause: a call that device work refers to by its correlation; ends in join, never stored */
 	CT_METRIC = 32,	  /* struct ct_metric: sent once, before the first CT_COUNTER with it */
+	CT_PROCESS_INFO = 33, /* struct ct_process_info: after the CT_PROCESS or CT_EXEC that it belongs to */
+	CT_FOREIGN = 34,  /* struct ct_foreign: a stored call of a function that this version does not know; made by replay */
+	CT_TALLY = 35,	  /* struct ct_tally: what calls added up to since the trace began, counted in the kernel; never stored */
 	CT_KIND_END
 };
 
@@ -106,6 +109,28 @@ struct ct_process {
 	char comm[CT_COMM_LEN];	 /* of the thread group leader; NUL-terminated */
 };
 
+/* What a process is, as /proc tells; empty where it does not. */
+#define CT_INFO_TEXT_MAX 4096 /* bytes of each text at most */
+struct ct_process_info {
+	struct ct_hdr h;
+	__u32 rank, world_size, local_rank; /* of RANK, WORLD_SIZE, LOCAL_RANK in its environment; CT_UNKNOWN: not there */
+	__u16 exe_len, cmdline_len, container_len, pod_len, host_len, pad; /* in text[], one after the other */
+	char text[]; /* the executable's path; arguments, a NUL between them; container's id; pod's uid; host, in merged files */
+};
+
+/* A call whose function is not known here, or is known with other arguments: what can be said of it without its row. */
+enum ct_foreign_why { CT_FOREIGN_UNKNOWN = 0, CT_FOREIGN_CHANGED = 1 };
+struct ct_foreign {
+	struct ct_hdr h; /* flags: as of the call */
+	__s64 ret;
+	__u16 kind;   /* CT_CALL or CT_ENTER */
+	__u8 nwords, depth;
+	__u8 name_len, domain_len; /* behind words[], one after the other */
+	__u8 why;     /* enum ct_foreign_why */
+	__u8 pad;
+	__u64 words[];
+};
+
 struct ct_fork {
 	struct ct_hdr h; /* pid, tid: the parent */
 	__u32 child_pid;    /* initial namespace */
@@ -131,6 +156,8 @@ enum ct_loss {
 	CT_LOSS_AGENT = 8,  /* records that the agent could not send: the socket was full, or its memory was */
 	CT_LOSS_TIME = 9,   /* device records without a valid time (zero, or an end before the start) */
 	CT_LOSS_TAIL = 10,  /* launches whose device record had not come when the process ended or the agent left */
+	CT_LOSS_FILE = 11,  /* records of a recording that cannot be read: damaged, or cut off */
+	CT_LOSS_TALLY = 12, /* calls that found no room among the kernel side's counts */
 	CT_LOSS_END
 };
 
@@ -548,8 +575,18 @@ struct ct_spec {
 	__u8 flags;	/* CT_S_* */
 	__u8 size_word; /* the word with the size in bytes; CT_COUNT_NONE: none */
 	__u8 more;	/* CT_S_WHOLE_NAME and on */
-	__u8 pad[2];
+	/* Where counting finds what it tells calls apart by, and what a launch asks for; CT_COUNT_NONE: not in a word. */
+	__u8 kind_word;	  /* cudaMemcpyKind */
+	__u8 stream_word;
 	struct ct_read reads[CT_MAX_READS];
+	__u8 func_word;	  /* the kernel's handle */
+	__u8 grid_word;	  /* the first of the grid's and the block's sizes */
+	__u8 grid_how;	  /* enum ct_grid */
+	__u8 shared_word; /* dynamic shared memory, bytes */
+};
+enum ct_grid {
+	CT_GRID_DIM3 = 1, /* four words: x and y, z, of the grid, then of the block */
+	CT_GRID_SIX = 2,  /* six words */
 };
 
 /* The attach cookie of a probe: row | flags << 16 | generation << 32. Links that replace others have a higher one. */
@@ -572,11 +609,93 @@ struct ct_config {
 	__u8 stacks;		/* some rows have CT_S_STACK */
 	__u8 frame_pointers;	/* stacks by bpf_get_stack */
 	__u8 python;		/* Python frames too, of the processes in the map `pythons` */
-	__u8 pad[4];
+	__u8 count;		/* calls are counted, not sent (those that name kernels are, as ever) */
+	__u8 count_by;		/* enum ct_by */
+	__u8 hist;		/* histograms of durations too */
+	__u8 pad;
 	__u64 min_duration_ns, min_size_bytes;
 	__u64 cgroup_id;	/* 0: off */
 	__u32 ns_inum; /* the tracer's pid namespace */
 	__u32 pad2;
+};
+
+/* ---- counting in the kernel: the maps `tallies` and `hists` ---- */
+
+enum ct_by { CT_BY_FUNCTION = 0, CT_BY_THREAD = 1, CT_BY_KERNEL = 2, CT_BY_STREAM = 3, CT_BY_CGROUP = 4 };
+#define CT_SUB_KIND 0x0f   /* the copy's cudaMemcpyKind */
+#define CT_SUB_STREAM 0x10 /* on a stream of the program's own making */
+
+struct ct_tally_key {
+	__u32 tgid;
+	__u32 start; /* tells processes of the same number apart: from the start time */
+	__u16 func;
+	__u8 sub;    /* CT_SUB_* */
+	__u8 pad[5];
+	__u64 by;    /* thread id, kernel's handle, stream's handle, cgroup id; 0 */
+};
+struct ct_sums {
+	__u64 calls, failed;
+	__u64 timed; /* of the calls, those whose duration is known: the next five are theirs */
+	__u64 ns, min_ns, max_ns;
+	__u64 squares[2]; /* sum of ns * ns: low and high word */
+	__u64 bytes;   /* of calls with a size in one word */
+	__u64 threads; /* of launches */
+	__u64 shared;  /* of launches, bytes of dynamic shared memory */
+};
+
+/*
+ * Durations by size: 8 buckets an octave, so that a bucket's ends are 1/8 apart. Below 16 ns a bucket for every 2 ns.
+ * Bucket b of the others holds (8 + b % 8) << (b / 8) ns and on; the last one whatever is longer.
+ */
+#define CT_HIST_BUCKETS 288
+static inline __u32 ct_hist_bucket(__u64 ns)
+{
+	__u32 shift = 0, b;
+	__u64 v = ns;
+
+	if (v >> 32) {
+		shift += 32;
+		v >>= 32;
+	}
+	if (v >> 16) {
+		shift += 16;
+		v >>= 16;
+	}
+	if (v >> 8) {
+		shift += 8;
+		v >>= 8;
+	}
+	if (v >> 4) {
+		shift += 4;
+		v >>= 4;
+	}
+	if (v >> 2) {
+		shift += 2;
+		v >>= 2;
+	}
+	shift += v >> 1; /* shift: position of the highest bit */
+	if (shift < 4)
+		return ns >> 1;
+	b = (shift - 3) * 8 + (__u32)(ns >> (shift - 3) & 7);
+	return b < CT_HIST_BUCKETS ? b : CT_HIST_BUCKETS - 1;
+}
+struct ct_hist {
+	__u32 n[CT_HIST_BUCKETS]; /* saturates nowhere near: 4 thousand million calls */
+};
+
+/* What user space makes of an entry of the maps. hdr.flags: */
+#define CT_F_LAST 0x0001 /* the process has ended: nothing will be added */
+struct ct_tally {
+	struct ct_hdr h; /* pid; tid with CT_BY_THREAD; start_ns..end_ns: over which time */
+	__u16 func;
+	__u8 sub;
+	__u8 how;  /* enum ct_by */
+	__u32 start; /* with pid: which process, as in struct ct_tally_key */
+	__u64 by;
+	__u32 nbuckets; /* of hist[]; 0: there is none */
+	__u32 pad;
+	struct ct_sums sums;
+	__u32 hist[];
 };
 
 /* Where a function's address belongs, for kernels without cookies: key of the map `by_offset`. */
@@ -659,6 +778,8 @@ struct ct_counters {
 CT_ASSERT_SIZE(struct ct_hdr, 32);
 CT_ASSERT_SIZE(struct ct_call, 48);
 CT_ASSERT_SIZE(struct ct_process, 80);
+CT_ASSERT_SIZE(struct ct_process_info, 56);
+CT_ASSERT_SIZE(struct ct_foreign, 48);
 CT_ASSERT_SIZE(struct ct_fork, 40);
 CT_ASSERT_SIZE(struct ct_exit, 40);
 CT_ASSERT_SIZE(struct ct_lost, 48);
@@ -691,7 +812,10 @@ CT_ASSERT_SIZE(struct ct_stream, 56);
 CT_ASSERT_SIZE(struct ct_cause, 40);
 CT_ASSERT_SIZE(struct ct_python, 72);
 CT_ASSERT_SIZE(struct ct_read, 12);
-CT_ASSERT_SIZE(struct ct_spec, 80);
+CT_ASSERT_SIZE(struct ct_spec, 84);
+CT_ASSERT_SIZE(struct ct_tally_key, 24);
+CT_ASSERT_SIZE(struct ct_sums, 88);
+CT_ASSERT_SIZE(struct ct_tally, 144);
 CT_ASSERT_SIZE(struct ct_config, 48);
 CT_ASSERT_SIZE(struct ct_where, 24);
 CT_ASSERT_SIZE(struct ct_task, 24);

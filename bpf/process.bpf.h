@@ -60,6 +60,7 @@ static __noinline int announce(struct thread *t)
 			return 0;
 		bpf_map_update_elem(&procs, &tgid, &start, BPF_ANY);
 	}
+	t->start = start >> 10;
 	t->announced = true;
 	return 0;
 }

@@ -54,6 +54,7 @@ struct thread {
 	__u64 id; /* as bpf_get_current_pid_tgid() has it; 0: the process filter has not let it pass (yet) */
 	__u32 depth;
 	__u32 sent; /* records; wraps */
+	__u32 start; /* tells processes of one number apart; known once it is announced */
 	bool announced; /* its CT_PROCESS record was sent */
 	__u64 stack_start, stack_end; /* of the mapping that the thread's stack was last seen in; 0: not known */
 	struct frame frames[CT_MAX_FRAMES];
@@ -186,18 +187,9 @@ static __always_inline void send_call(struct thread *t, struct frame *f)
 {
 	__u32 len = f->len;
 
-	if (len > CT_DATA_MAX || !is_sent(f))
-		return; /* there only so that the calls inside it fold */
+	if (len > CT_DATA_MAX || !is_sent(f) || (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_INNER))))
+		return; /* there only so that the calls inside it fold, or to be counted */
 	send(&f->rec.h, sizeof(f->rec) + len, true, t->sent++ % WAKE_EVERY ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
-}
-
-/* A call that will not return. */
-static __always_inline void send_unfinished(struct thread *t, struct frame *f, __u64 now)
-{
-	f->rec.h.flags |= CT_F_UNFINISHED;
-	f->rec.h.end_ns = now;
-	COUNT(unfinished);
-	send_call(t, f);
 }
 
 #endif

@@ -165,6 +165,7 @@ main() {
 		done
 	fi
 	suite api 120 as_test "tables agree with CUDA's headers" scripts/check_api.py
+	suite agent 120 tests/agent/run.sh
 	suite arm64 60 as_test "the BPF object compiles for arm64" make bpf-arm64
 	suite standin 60 standin_checks
 	suite shellcheck 180 shell_scripts
@@ -172,7 +173,10 @@ main() {
 	suite install 120 tests/install.sh
 	suite cases 600 tests/cases/run.sh
 	suite cases-multi 600 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh
-	for other in tests/flame/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
+	suite export-files 300 tests/export/files.sh
+	suite nsys 60 tests/export/nsys.py
+	suite otlp 300 tests/export/otlp.py
+	for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
 		[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 600 "$other"
 	done
 	# Last, for it compiles everything a second time.

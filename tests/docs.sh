@@ -50,9 +50,9 @@ options() {
 }
 help=$("$ct" --help) || not_ok help "$ct --help fails"
 want=$(options)
-any=$(options && options stuck) # of all commands
-classes=$(sed -n 's/^Classes: //p' <<< "$help" | tr ' ' '\n')
 commands=$(sed -nE 's/^       cudatrace ([a-z]+) .*/\1/p' <<< "$help")
+any=$(options && for c in $commands; do options "$c"; done) # of all commands
+classes=$(sed -n 's/^Classes: //p' <<< "$help" | tr ' ' '\n')
 
 syntax man-lint mandoc -T lint -W warning "$page"
 # .It Fl p , Fl -pid Ar pid
@@ -77,14 +77,14 @@ same bash-list-head "memory,!copy memory,!context" "$(complete_words -e 'memory,
 same bash-functions "cudaMallocHost" "$(complete_words -e 'cudaMallocHos')"
 same bash-value "json" "$(complete_words --format = j)"
 
+# What the shells ask.
+completes() { # NAME WANT WORDS...
+	same "complete-$1" "$2" "$("$ct" --complete "${@:3}")"
+}
+completes words $'table\njson' stuck --format ''
+completes value-after-equals "json" --format = j
+completes file ":file" -o ''
+completes commands "$commands" ''
 syntax zsh-syntax zsh -n "$zsh"
-same zsh-options "$any" "$(grep -oE "(^|[^a-z])(--?[A-Za-z][a-z-]*[[,}=]|-[A-Za-z],)" "$zsh" | grep -oE -e '--?[A-Za-z][a-z-]*')"
-same zsh-classes "$classes" "$(sed -n '/_values -s/,/^}/p' "$zsh" | sed 1d | grep -oE '[a-z]+' | grep -vxE 'default|all')"
-same zsh-commands "$commands" "$(grep -oE '1:command:\([a-z]+ [a-z ]*' "$zsh" | sed 's/.*(//' | tr ' ' '\n')"
-
 syntax fish-syntax fish -n "$fish"
-same fish-options "$any" "$(grep '^complete' "$fish" | grep -oE ' -(s [A-Za-z]|l [a-z-]+) ' | sed -E 's/ -s (.) /-\1/; s/ -l (.*) /--\1/')
-$(grep '^complete' "$fish" | grep -oE ' -l [a-z-]+' | sed 's/ -l /--/')"
-same fish-classes "$classes" "$(sed -n 's/^set -l classes //p' "$fish" | tr ' ' '\n' | grep -vxE 'default|all')"
-same fish-commands "$commands" "$(sed -n 's/^set -l commands //p' "$fish" | tr ' ' '\n')"
 exit $failed

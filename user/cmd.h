@@ -7,10 +7,17 @@
 
 int cmd_trace(const struct opts *);
 int cmd_folded(const struct opts *);
+int cmd_record(const struct opts *);
+int cmd_replay(const struct opts *);
+int cmd_export(const struct opts *);
+int cmd_info(const struct opts *);
+int cmd_merge(const struct opts *);
 int cmd_list(const struct opts *);
 int cmd_doctor(const struct opts *);
 int cmd_schema(const struct opts *);
 int cmd_stuck(const struct opts *);
+int cmd_counters(const struct opts *);
+int cmd_stat(const struct opts *);
 
 /* Ends a command that printed to `out`: closes it; 0, or 1 after one message. */
 int cmd_finish(struct out *out);

@@ -2,14 +2,22 @@
 /* cmd_trace.c - what cudatrace does without a word: traces. */
 #include "cmd.h"
 #include "session.h"
+#include "source/agent.h"
+#include "source/counters.h"
 #include "source/priv.h"
 
 int cmd_trace(const struct opts *o)
 {
-	static const struct source_ops *const sources[] = { &source_bpf };
+	const struct source_ops *sources[SESSION_SOURCES] = { NULL };
+	int n = 0;
 
 	/* Another user's process, or any, needs one capability more than a program of our own. */
-	if (priv_check(!o->cmd || o->user))
+	if (!o->by_cupti && priv_check(!o->cmd || o->user))
 		return 1;
-	return session_run(o, sources, 1);
+	sources[n++] = o->by_cupti ? &source_agent : &source_bpf;
+	if (o->gpu && !o->by_cupti)
+		sources[n++] = &source_agent;
+	if (o->counters)
+		sources[n++] = &source_counters;
+	return session_run(o, sources, n);
 }

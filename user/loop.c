@@ -44,6 +44,11 @@ void loop_close(struct loop *l)
 	free(l);
 }
 
+struct event_base *loop_base(struct loop *l)
+{
+	return l->base;
+}
+
 static void fired(evutil_socket_t fd, short what, void *arg)
 {
 	struct loop_watch *w = arg;

@@ -12,6 +12,10 @@ typedef void (*loop_fn)(void *ctx);
 struct loop *loop_open(void); /* NULL: no memory */
 void loop_close(struct loop *);
 
+struct event_base;
+/* libevent's own: for what brings its own events, as an HTTP server. */
+struct event_base *loop_base(struct loop *);
+
 /* Calls fn whenever fd is readable. NULL: no memory. */
 struct loop_watch *loop_fd(struct loop *, int fd, loop_fn, void *ctx);
 void loop_pause(struct loop_watch *);

@@ -15,6 +15,14 @@ static const struct command {
 	{ NULL, OPTS_TRACE, cmd_trace },
 	{ "folded", OPTS_FOLDED, cmd_folded },
 	{ "stuck", OPTS_STUCK, cmd_stuck },
+	{ "record", OPTS_RECORD, cmd_record },
+	{ "replay", OPTS_REPLAY, cmd_replay },
+	{ "export", OPTS_EXPORT, cmd_export },
+	{ "info", OPTS_INFO, cmd_info },
+	{ "merge", OPTS_MERGE, cmd_merge },
+	{ "stat", OPTS_STAT, cmd_stat },
+	{ "counters", OPTS_COUNTERS, cmd_counters },
+	{ "serve", OPTS_SERVE, cmd_trace },
 	{ "list", OPTS_LIST, cmd_list },
 	{ "doctor", OPTS_DOCTOR, cmd_doctor },
 	{ "schema", OPTS_SCHEMA, cmd_schema },
@@ -33,7 +41,7 @@ static const struct command *command_of(const char *word)
 	if (near.n)
 		msg_error("there is no command '%s'%s", word, parse_nearest_text(&near, text, sizeof(text)));
 	else
-		msg_error("there is no command '%s' (folded, stuck, list, doctor, schema); to start a program, write -- before it: "
+		msg_error("there is no command '%s' (record, replay, export, info, merge, folded, stuck, stat, counters, serve, list, doctor, schema); to start a program, write -- before it: "
 			  "cudatrace -- %s",
 			  word, word);
 	return NULL;
@@ -55,12 +63,36 @@ static int print_text(const struct opts *o, enum opts_cmd cmd)
 	return cmd_finish(&out);
 }
 
+/* `cudatrace --complete WORD...`: for the shells. The words are what stands after cudatrace, the last one unfinished. */
+static int complete(const char *const *words, int n)
+{
+	const char *names[ARRAY_LEN(commands)];
+	const struct command *command = &commands[0];
+	struct out out;
+
+	if (out_open(&out, NULL, false))
+		return 1;
+	for (size_t i = 1; i < ARRAY_LEN(commands); i++) {
+		names[i - 1] = commands[i].name;
+		if (n > 1 && !strcmp(commands[i].name, words[0]))
+			command = &commands[i];
+	}
+	names[ARRAY_LEN(commands) - 1] = NULL;
+	if (command->name)
+		opts_complete(&out, command->opts, NULL, words + 1, n - 1);
+	else
+		opts_complete(&out, command->opts, n == 1 ? names : NULL, words, n);
+	return cmd_finish(&out);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command = &commands[0];
 	struct opts opts;
 	int status = 2;
 
+	if (argc > 1 && !strcmp(argv[1], "--complete"))
+		return complete((const char *const *)(argv + 2), argc - 2);
 	if (argc > 1 && argv[1][0] != '-') {
 		command = command_of(argv[1]);
 		if (!command)

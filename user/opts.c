@@ -9,16 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../cupti/agent.h"
 #include "opts.h"
+#include "opts_rows.h"
 #include "util/msg.h"
 #include "util/parse.h"
 
 #define LONG_ONLY 256
 #define RING_MIN (64u << 10)
 #define RING_MAX (1u << 30)
+#define INTERVAL_MIN_NS 100000ULL /* as cupti/counters_wire.h has it */
+#define INTERVAL_MAX_NS 3600000000000ULL
 
-/* A setter: 0, or -EINVAL after one message. `name` is the option as it is called in messages. */
-typedef int (*opt_set)(struct opts *, const char *name, const char *val);
 
 /* ---- setters ------------------------------------------------------------------------------------------ */
 
@@ -80,6 +82,7 @@ static int set_events(struct opts *o, const char *name, const char *val)
 	char msg[512];
 
 	(void)name;
+	o->events_given = true;
 	if (!select_add(&o->select, val, msg, sizeof(msg)))
 		return 0;
 	msg_error("%s", msg);
@@ -101,10 +104,10 @@ static int one_of(const char *name, const char *val, const char *const *words)
 }
 
 #define ONE_OF(fn, member, type, stmt, ...)                                                                            \
+	static const char *const fn##_words[] = { __VA_ARGS__, NULL };                                                 \
 	static int fn(struct opts *o, const char *name, const char *val)                                               \
 	{                                                                                                              \
-		static const char *const words[] = { __VA_ARGS__, NULL };                                              \
-		int i = one_of(name, val, words);                                                                      \
+		int i = one_of(name, val, fn##_words);                                                                 \
                                                                                                                        \
 		if (i < 0)                                                                                             \
 			return i;                                                                                      \
@@ -113,15 +116,31 @@ static int one_of(const char *name, const char *val, const char *const *words)
 		return 0;                                                                                              \
 	}
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
-ONE_OF(set_format, format, enum opts_format, (void)0, "table", "json", "folded", "flame")
-ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes")
+ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes", "gpu")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
+ONE_OF(set_source, by_cupti, bool, (void)0, "probes", "cupti")
+ONE_OF(set_graph, gpu_graph, uint32_t, (void)0, "node", "graph")
+ONE_OF(set_gpu_clock, gpu_clock, uint32_t, (void)0, "auto", "callback", "offset")
+ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device", "cgroup")
+ONE_OF(set_stat, stat, enum sink_stat, (void)0, "table", "json", "csv")
+ONE_OF(set_counters_format, counters_format, enum opts_counters, (void)0, "table", "json", "csv")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
 
+static int set_format(struct opts *o, const char *name, const char *val)
+{
+	char known[256];
+
+	o->format = sinks_find(val);
+	if (o->format && !(o->format->flags & SINKS_COMMAND))
+		return 0;
+	msg_error("%s: '%s' is not one of %s", name, val, sinks_names(0, known, sizeof(known)));
+	return -EINVAL;
+}
+
+static const char *const set_stack_words[] = { "dwarf", "fp", NULL };
 static int set_stack(struct opts *o, const char *name, const char *val)
 {
-	static const char *const words[] = { "dwarf", "fp", NULL };
-	int i = val ? one_of(name, val, words) : 0;
+	int i = val ? one_of(name, val, set_stack_words) : 0;
 
 	if (i < 0)
 		return i;
@@ -129,13 +148,68 @@ static int set_stack(struct opts *o, const char *name, const char *val)
 	return 0;
 }
 
+static const char *const set_probe_kind_words[] = { "session", "multi", "tracefs", "perf", NULL };
 static int set_probe_kind(struct opts *o, const char *name, const char *val)
 {
-	static const char *const words[] = { "session", "multi", "tracefs", "perf", NULL };
-
-	if (one_of(name, val, words) < 0)
+	if (one_of(name, val, set_probe_kind_words) < 0)
 		return -EINVAL;
 	o->probe_kind = val;
+	return 0;
+}
+
+/* ---- the device ---- */
+
+static const struct {
+	const char *word;
+	uint32_t kinds;
+} gpu_kinds[] = {
+	{ "kernel", AGENT_KERNEL },   { "memcpy", AGENT_MEMCPY },     { "memset", AGENT_MEMSET },
+	{ "sync", AGENT_SYNC },	      { "memory", AGENT_MEMORY },     { "overhead", AGENT_OVERHEAD },
+	{ "nvtx", AGENT_NVTX },	      { "context", AGENT_CONTEXT },   { "device", AGENT_DEVICE },
+	{ "stream", AGENT_STREAM },   { "runtime", AGENT_RUNTIME_API }, { "driver", AGENT_DRIVER_API },
+	{ "um", AGENT_UM },
+};
+
+static int set_gpu(struct opts *o, const char *name, const char *val)
+{
+	uint32_t kinds = 0;
+
+	for (const char *at = val; at && *at; at += strspn(at, ",")) {
+		size_t n = strcspn(at, ","), i;
+
+		for (i = 0; i < ARRAY_LEN(gpu_kinds); i++)
+			if (strlen(gpu_kinds[i].word) == n && !strncmp(gpu_kinds[i].word, at, n))
+				break;
+		if (i == ARRAY_LEN(gpu_kinds)) {
+			msg_error("%s: '%.*s' is no kind of record: kernel, memcpy, memset, sync, memory, overhead, nvtx, context, "
+				  "device, stream, runtime, driver or um", name, (int)(n < 40 ? n : 40), at);
+			return -EINVAL;
+		}
+		kinds |= gpu_kinds[i].kinds;
+		at += n;
+	}
+	if (val && !kinds) {
+		msg_error("%s: an empty list of kinds", name);
+		return -EINVAL;
+	}
+	o->gpu = true;
+	o->gpu_kinds = val ? kinds : AGENT_DEFAULT;
+	return 0;
+}
+
+static int set_gpu_buffer(struct opts *o, const char *name, const char *val)
+{
+	const char *comma = strchr(val, ',');
+	uint64_t bytes, n = 160;
+	char size[32];
+
+	snprintf(size, sizeof(size), "%.*s", comma ? (int)(comma - val) : (int)sizeof(size) - 1, val);
+	if (parse_size(size, &bytes) || bytes < 16384 || bytes > 64 << 20 || (comma && parse_u64(comma + 1, 2, 512, &n))) {
+		msg_error("%s: '%s' is not SIZE[,COUNT]: a size from 16KiB to 64MiB, a count from 2 to 512", name, val);
+		return -EINVAL;
+	}
+	o->gpu_buffer_bytes = (uint32_t)bytes & ~4095u;
+	o->gpu_buffers = (uint32_t)n;
 	return 0;
 }
 
@@ -155,6 +229,15 @@ static int set_min_duration(struct opts *o, const char *name, const char *val)
 	return -EINVAL;
 }
 
+static int set_otlp_min(struct opts *o, const char *name, const char *val)
+{
+	o->otlp_min_given = true;
+	if (!parse_duration(val, 0, &o->otlp_min_ns) && o->otlp_min_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 0s", name, val);
+	return -EINVAL;
+}
+
 static int set_unfinished(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_duration(val, 1000000000, &o->unfinished_ns) && o->unfinished_ns && o->unfinished_ns <= INT64_MAX)
@@ -163,11 +246,95 @@ static int set_unfinished(struct opts *o, const char *name, const char *val)
 	return -EINVAL;
 }
 
+static int set_export(struct opts *o, const char *name, const char *val)
+{
+	const struct sinks_row *row = sinks_find(val);
+	char known[256];
+
+	if (!row || !(row->flags & SINKS_EXPORT)) {
+		msg_error("%s: '%s' is not one of %s", name, val, sinks_names(SINKS_EXPORT, known, sizeof(known)));
+		return -EINVAL;
+	}
+	o->format = row;
+	o->export = true;
+	return 0;
+}
+
+static int set_device(struct opts *o, const char *name, const char *val)
+{
+	uint64_t n;
+
+	if (parse_u64(val, 0, INT32_MAX, &n)) {
+		msg_error("%s: '%s' is no number of a device; 'cudatrace info' lists them", name, val);
+		return -EINVAL;
+	}
+	o->one_device = true;
+	o->device = (uint32_t)n;
+	return 0;
+}
+
+static int set_delay(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->delay_ns) && o->delay_ns && o->delay_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no time to wait; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_from(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->from_ns) && o->from_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no time after the recording's begin; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_to(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->to_ns) && o->to_ns && o->to_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no time after the recording's begin; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_last(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->last_ns) && o->last_ns >= 1000000000 && o->last_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no time from 1s on; give seconds, or 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_max_size(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_size(val, &o->max_bytes) && o->max_bytes >= 65536 && o->max_bytes <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no size from 64KiB on; give bytes, or 1GB (10^9), 1GiB (2^30)", name, val);
+	return -EINVAL;
+}
+
+static int set_rotate(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_u64(val, 1, 9999, &o->rotate))
+		return 0;
+	msg_error("%s: '%s' is no number of files from 1 to 9999", name, val);
+	return -EINVAL;
+}
+
 static int set_over(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_duration(val, 1000000000, &o->over_ns) && o->over_ns >= 1000000 && o->over_ns <= INT64_MAX)
 		return 0;
 	msg_error("%s: '%s' is no time from 1ms on; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_interval(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->interval_ns) && o->interval_ns >= INTERVAL_MIN_NS &&
+	    o->interval_ns <= INTERVAL_MAX_NS)
+		return 0;
+	msg_error("%s: '%s' is no interval from 100us to 1h; give seconds, or 100ms, 1ms", name, val);
 	return -EINVAL;
 }
 
@@ -238,10 +405,18 @@ static int set_verbose(struct opts *o, const char *name, const char *val)
 		return 0;                                                                                              \
 	}
 TEXT(set_output, output)
+TEXT(set_otlp, otlp)
 TEXT(set_comm, comm)
 TEXT(set_cgroup, cgroup)
 TEXT(set_library, library)
 TEXT(set_user, user)
+TEXT(set_metrics, metrics)
+TEXT(set_chip, chip)
+TEXT(set_cupti, cupti)
+TEXT(set_listen, listen)
+TEXT(set_start_on, start_on)
+TEXT(set_stop_on, stop_on)
+TEXT(set_dump_on, dump_on)
 
 #define SWITCH(fn, member)                                                                                             \
 	static int fn(struct opts *o, const char *name, const char *val)                                               \
@@ -265,94 +440,192 @@ SWITCH(set_no_python, no_python)
 SWITCH(set_counts_only, counts_only)
 SWITCH(set_no_return, no_return)
 SWITCH(set_strict, strict)
+SWITCH(set_hist, hist)
+static int set_counters(struct opts *o, const char *name, const char *val)
+{
+	o->counters = true;
+	return val ? set_metrics(o, name, val) : 0;
+}
+
 SWITCH(set_help, help)
 SWITCH(set_version, version)
 
+static int set_stat_json(struct opts *o, const char *name, const char *val)
+{
+	(void)val;
+	return set_stat(o, name, "json");
+}
+
+static int set_stat_csv(struct opts *o, const char *name, const char *val)
+{
+	(void)val;
+	return set_stat(o, name, "csv");
+}
+
 /* ---- the rows ----------------------------------------------------------------------------------------- */
 
-struct option_row {
-	int letter; /* 0: none */
-	const char *name, *arg; /* arg begins with '[': may be left out, and then the setter gets NULL */
-	opt_set set;
-	int cmds;
-	const char *def; /* set before anything is parsed, shown in --help */
-	const char *help; /* a newline begins a line of its own */
-};
-
 /* A row without a setter is a heading. What the format leaves no room for, such as columns, `folded` has no option for. */
-#define TRACES (OPTS_TRACE | OPTS_FOLDED)
-#define ALL (TRACES | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK)
-static const struct option_row options[] = {
-	{ .name = "What to trace", .cmds = TRACES },
-	{ 'p', "pid", "PID", set_pid, TRACES | OPTS_DOCTOR | OPTS_STUCK, NULL,
+#define LIVE (OPTS_TRACE | OPTS_FOLDED | OPTS_RECORD | OPTS_STAT) /* from programs that run */
+#define PRINTS (OPTS_TRACE | OPTS_FOLDED | OPTS_REPLAY)
+#define ROWS (OPTS_TRACE | OPTS_REPLAY)
+#define TRACES (LIVE | OPTS_REPLAY)
+#define STORED (OPTS_REPLAY | OPTS_EXPORT)
+#define ONE_BY_ONE (TRACES & ~OPTS_STAT) /* each call is sent */
+#define ALL                                                                                                            \
+	(TRACES | OPTS_EXPORT | OPTS_SERVE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE |     \
+	 OPTS_COUNTERS)
+const struct option_row opts_rows[] = {
+	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE },
+	{ 'p', "pid", "PID", set_pid, STORED, NULL, "processes of the recording only; a comma list, repeatable" },
+	{ 'p', "pid", "PID", set_pid, LIVE | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
-	{ 'f', "follow", NULL, set_follow, TRACES, NULL, "the children of the traced processes too" },
-	{ 't', "thread", "TID", set_tid, TRACES, NULL, "one thread only" },
-	{ 0, "cgroup", "PATH", set_cgroup, TRACES, NULL,
+	{ 'f', "follow", NULL, set_follow, LIVE | OPTS_SERVE, NULL, "the children of the traced processes too" },
+	{ 't', "thread", "TID", set_tid, ONE_BY_ONE | OPTS_EXPORT, NULL, "one thread only" },
+	{ 0, "cgroup", "PATH", set_cgroup, LIVE | OPTS_SERVE, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
-	{ 0, "comm", "GLOB", set_comm, TRACES, NULL, "processes of this name" },
-	{ 0, "library", "PATH", set_library, TRACES | OPTS_STUCK, NULL, "functions of this file only" },
-	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_LIST, NULL, "one API only: runtime or driver" },
-	{ 'u', "user", "USER", set_user, TRACES, NULL, "run CMD as this user (a name or a number)" },
-	{ 'E', "env", "VAR[=VAL]", set_env, TRACES, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
+	{ 0, "comm", "GLOB", set_comm, TRACES | OPTS_SERVE | OPTS_EXPORT, NULL, "processes of this name" },
+	{ 0, "library", "PATH", set_library, LIVE | OPTS_SERVE | OPTS_STUCK, NULL, "functions of this file only" },
+	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_SERVE | OPTS_LIST | OPTS_EXPORT, NULL, "one API only: runtime or driver",
+	  set_domain_words },
+	{ 'u', "user", "USER", set_user, LIVE, NULL, "run CMD as this user (a name or a number)" },
+	{ 'E', "env", "VAR[=VAL]", set_env, LIVE, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
 
-	{ .name = "What to show", .cmds = TRACES },
+	{ .name = "What to show", .cmds = TRACES | OPTS_SERVE },
 	{ 0, "over", "TIME", set_over, OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
 	{ 0, "watch", NULL, set_watch, OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print what is new, and what has gone on" },
-	{ 'e', "events", "LIST", set_events, TRACES | OPTS_LIST, NULL,
+	{ 'e', "events", "LIST", set_events, TRACES | OPTS_SERVE | OPTS_LIST | OPTS_EXPORT, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default" },
-	{ 0, "failed", NULL, set_failed, TRACES, NULL, "calls that returned an error" },
-	{ 0, "min-duration", "TIME", set_min_duration, TRACES, NULL, "calls that took at least this long: 1ms, 50us" },
-	{ 0, "min-size", "SIZE", set_min_size, TRACES, NULL,
+	{ 0, "failed", NULL, set_failed, TRACES | OPTS_EXPORT, NULL, "calls that returned an error" },
+	{ 0, "min-duration", "TIME", set_min_duration, TRACES | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
+	{ 0, "min-size", "SIZE", set_min_size, TRACES | OPTS_EXPORT, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
-	{ 0, "unfinished", "TIME", set_unfinished, OPTS_TRACE, NULL,
+	{ 0, "unfinished", "TIME", set_unfinished, OPTS_TRACE | OPTS_RECORD, NULL,
 	  "calls that have not returned after so long (5, 500ms) too, at once; and again when they do" },
-	{ 0, "nested", NULL, set_nested, OPTS_TRACE, NULL,
+	{ 0, "nested", NULL, set_nested, OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL,
 	  "driver calls made inside runtime calls too, indented below them" },
-	{ 0, "enter-exit", NULL, set_enter_exit, OPTS_TRACE, NULL, "two rows a call, the first at its entry" },
-	{ 0, "keep-chatty", NULL, set_keep_chatty, TRACES, NULL,
+	{ 0, "enter-exit", NULL, set_enter_exit, OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "two rows a call, the first at its entry" },
+	{ 0, "keep-chatty", NULL, set_keep_chatty, LIVE & ~OPTS_STAT, NULL,
 	  "never mute a query (cudaGetDevice and its like) that is called very often" },
 
-	{ 'k', "stack", "[=HOW]", set_stack, TRACES, NULL,
+	{ 'k', "stack", "[=HOW]", set_stack, ONE_BY_ONE, NULL,
 	  "the user stack under each row: dwarf (what -k alone means), unwound by .eh_frame from a\n"
-	  "copy of up to 16 KiB of it, or fp: frame pointers, cheaper, for programs built with them" },
-	{ 0, "no-python", NULL, set_no_python, TRACES | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
-	{ 0, "mangled", NULL, set_mangled, TRACES | OPTS_STUCK, NULL, "names of kernels and functions as the compiler made them" },
-	{ 0, "full-names", NULL, set_full_names, TRACES | OPTS_STUCK, NULL,
+	  "copy of up to 16 KiB of it, or fp: frame pointers, cheaper, for programs built with them", set_stack_words },
+	{ 0, "no-python", NULL, set_no_python, (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
+	{ 0, "mangled", NULL, set_mangled, PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "names of kernels and functions as the compiler made them" },
+	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
+	{ .name = "What the GPU does", .cmds = OPTS_TRACE | OPTS_RECORD },
+	{ 0, "gpu", "[=KINDS]", set_gpu, OPTS_TRACE | OPTS_RECORD, NULL,
+	  "kernels, copies and more with the device's own times, by CUPTI inside the program: kernel,\n"
+	  "memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime, driver, um;\n"
+	  "--gpu alone means kernel,memcpy,memset,overhead" },
+	{ 0, "graph", "LEVEL", set_graph, OPTS_TRACE | OPTS_RECORD, "node",
+	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph", set_graph_words },
+	{ 0, "source", "NAME", set_source, OPTS_TRACE | OPTS_RECORD, "probes",
+	  "where calls are seen: probes (the kernel's uprobes; needs root), or cupti: by CUPTI inside\n"
+	  "the program, without root", set_source_words },
+	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD, NULL,
+	  "the libcupti to use where the program has not loaded one" },
+	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
+	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD, "auto",
+	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
+	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
+	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD, NULL,
+	  "the hardware counters of the GPUs too, and XID errors; LIST: as 'cudatrace counters' has\n"
+	  "it for --metrics" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
+	{ 0, "metrics", "LIST", set_metrics, OPTS_COUNTERS, NULL,
+	  "which: names of cudatrace or CUPTI, separated by commas; 'default' is the usual ones,\n"
+	  "'help' lists them" },
+	{ 0, "chip", "NAME", set_chip, OPTS_COUNTERS, NULL, "with --metrics help: of this chip, as GH100, whatever GPU is here" },
+	{ 0, "cupti", "PATH", set_cupti, OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
+
 	{ .name = "Output", .cmds = TRACES },
-	{ 'o', "output", "FILE", set_output, TRACES | OPTS_STUCK, NULL, "write to FILE" },
-	{ 'A', "append", NULL, set_append, TRACES, NULL, "add to FILE" },
-	{ 0, "format", "NAME", set_format, OPTS_TRACE, "table",
-	  "table, json, folded (a line for each stack with its weight, at the end) or flame (a flame\n"
-	  "graph of them as one HTML page); the latter two imply -k" },
-	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, or flame: a flame graph as one HTML page" },
+	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_COUNTERS, NULL,
+	  "write to FILE; compressed when its name ends in .gz" },
+	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
+	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
+	{ 'o', "output", "FILE", set_output, OPTS_MERGE, NULL, "the merged recording; what is there becomes FILE.old" },
+	{ 'o', "output", "FILE", set_output, OPTS_EXPORT, NULL,
+	  "the file to write, - is standard output; without it named after the recording and FORMAT" },
+	{ 0, "to", "FORMAT", set_export, OPTS_EXPORT, NULL,
+	  "perfetto, chrome, nsys-sqlite, otlp-json, html (a timeline as one page), csv, json,\n"
+	  "speedscope, folded or flame: all that --format has but the table" },
+	{ 0, "device", "N", set_device, OPTS_EXPORT, NULL,
+	  "what concerns this device, as its process numbers it; calls that concern none too" },
+	{ 0, "max-size", "SIZE", set_max_size, OPTS_RECORD, NULL,
+	  "end when the file has this size: 1GB (10^9), 1GiB (2^30); with --rotate begin another,\n"
+	  "with --last: of memory [256MiB]" },
+	{ 0, "rotate", "N", set_rotate, OPTS_RECORD, NULL,
+	  "files of --max-size: FILE is the newest, FILE.1 the one before; N of them are kept" },
+	{ 0, "last", "TIME", set_last, OPTS_RECORD, NULL,
+	  "keep the last 30s (or 5m) in memory, and write them when something of --dump-on happens" },
+	{ 0, "dump-on", "LIST", set_dump_on, OPTS_RECORD, NULL,
+	  "what makes --last write, separated by commas: failed (a call), end, signal (SIGUSR2),\n"
+	  "or functions as GLOBs [signal]" },
+	{ 'A', "append", NULL, set_append, PRINTS | OPTS_STAT, NULL, "add to FILE" },
+	{ 0, "format", "NAME", set_format, ROWS, "table",
+	  "table, json, csv, html (a timeline as one page), perfetto (for ui.perfetto.dev),\n"
+	  "chrome (JSON as PyTorch's profiler writes it; with %p in FILE a file for each\n"
+	  "process), nsys-sqlite (as Nsight Systems exports it), otlp-json (OpenTelemetry\n"
+	  "spans), cupti (the lines that CUPTI's samples print), or, which imply -k: folded (a\n"
+	  "line for each stack with its weight), flame (a flame graph of them as one page),\n"
+	  "speedscope" },
+	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
-	{ 0, "weight", "UNIT", set_weight, TRACES, "calls",
-	  "what a stack weighs in folded and flame: calls, time (in the calls, in microseconds), or\n"
-	  "bytes (that they move or allocate)" },
-	{ 0, "time", "UNIT", set_time, OPTS_TRACE, "ms", "ms or us since the start, or iso: the time of day (UTC)" },
-	{ 0, "tid", NULL, set_tid_column, OPTS_TRACE, NULL, "a column with the thread" },
-	{ 'c', "count-only", NULL, set_counts_only, OPTS_TRACE, NULL, "no rows: counts and times by function at the end" },
-	{ 'C', "counts", NULL, set_counts, OPTS_TRACE, NULL, "counts and times by function after the rows" },
-	{ 0, "color", "WHEN", set_color, OPTS_TRACE, "auto", "auto, always or never" },
+	{ 0, "format", "NAME", set_counters_format, OPTS_COUNTERS, "table", "table, json (an object a line) or csv",
+	  set_counters_format_words },
+	{ 0, "weight", "UNIT", set_weight, PRINTS | OPTS_EXPORT, "calls",
+	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
+	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
+	  "what the device did for them)", set_weight_words },
+	{ 0, "time", "UNIT", set_time, ROWS, "ms", "ms or us since the start, or iso: the time of day (UTC)", set_time_words },
+	{ 0, "tid", NULL, set_tid_column, ROWS, NULL, "a column with the thread" },
+	{ 'c', "count-only", NULL, set_counts_only, ROWS, NULL, "no rows: counts and times by function at the end" },
+	{ 'C', "counts", NULL, set_counts, ROWS, NULL, "counts and times by function after the rows" },
+	{ 0, "otlp", "URL", set_otlp, ROWS | OPTS_RECORD, NULL,
+	  "push spans to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
+	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
+	{ 0, "otlp-min", "TIME", set_otlp_min, ROWS | OPTS_RECORD, "100us", "calls and device work shorter than this are no spans" },
+	{ 0, "color", "WHEN", set_color, ROWS, "auto", "auto, always or never", set_color_words },
 
-	{ .name = "Until when", .cmds = TRACES },
-	{ 'd', "duration", "TIME", set_duration, TRACES, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
-	{ 'n', "count", "N", set_count, TRACES, NULL, "stop after N rows" },
+	{ .name = "What to print", .cmds = OPTS_STAT },
+	{ 0, "by", "WHAT", set_by, OPTS_STAT, "function",
+	  "what calls are told apart by: function, process, thread, kernel, stream,\ndevice or cgroup", set_by_words },
+	{ 0, "hist", NULL, set_hist, OPTS_STAT, NULL, "histograms of the durations, a column an octave" },
+	{ 0, "format", "NAME", set_stat, OPTS_STAT, "table", "table, json or csv", set_stat_words },
+	{ 0, "json", NULL, set_stat_json, OPTS_STAT, NULL, "the same as --format json" },
+	{ 0, "csv", NULL, set_stat_csv, OPTS_STAT, NULL, "the same as --format csv" },
 
-	{ .name = "How to trace", .cmds = TRACES },
-	{ 0, "no-return", NULL, set_no_return, TRACES, NULL,
+	{ .name = "What to serve", .cmds = OPTS_SERVE },
+	{ 0, "listen", "ADDR:PORT", set_listen, OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses" },
+	{ 0, "hist", NULL, set_hist, OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
+
+	{ .name = "From when until when", .cmds = TRACES },
+	{ 0, "from", "TIME", set_from, STORED | OPTS_STAT, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
+	{ 0, "to", "TIME", set_to, OPTS_REPLAY | OPTS_STAT, NULL, "what began before it" },
+	{ 0, "until", "TIME", set_to, OPTS_EXPORT, NULL, "what began before this time of the recording" },
+	{ 0, "delay", "TIME", set_delay, LIVE & ~OPTS_STAT, NULL, "show nothing until so much time has passed" },
+	{ 0, "start-on", "WHAT", set_start_on, LIVE & ~OPTS_STAT, NULL,
+	  "show nothing until WHAT: cudaProfilerStart (any function or GLOB), GLOB:N (its Nth call),\n"
+	  "or signal (SIGUSR1)" },
+	{ 0, "stop-on", "WHAT", set_stop_on, LIVE & ~OPTS_STAT, NULL,
+	  "stop at WHAT: likewise, signal is SIGUSR2; goes on at the next --start-on, if that can be" },
+	{ 'd', "duration", "TIME", set_duration, LIVE | OPTS_COUNTERS, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
+	{ 'n', "count", "N", set_count, ONE_BY_ONE | OPTS_COUNTERS, NULL, "stop after N rows" },
+
+	{ .name = "How to trace", .cmds = TRACES | OPTS_SERVE },
+	{ 0, "no-return", NULL, set_no_return, LIVE, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
-	{ 0, "ring-size", "SIZE", set_ring, TRACES | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
-	{ 0, "probe-kind", "KIND", set_probe_kind, TRACES | OPTS_DOCTOR | OPTS_STUCK, NULL,
-	  "session, multi, tracefs or perf instead of the best that this kernel has" },
-	{ 0, "strict", NULL, set_strict, TRACES, NULL, "exit with status 3 if anything was lost" },
+	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_SERVE | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
+	{ 0, "probe-kind", "KIND", set_probe_kind, LIVE | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	  "session, multi, tracefs or perf instead of the best that this kernel has", set_probe_kind_words },
+	{ 0, "strict", NULL, set_strict, TRACES | OPTS_EXPORT, NULL, "exit with status 3 if anything was lost" },
 
 	{ .name = "Other", .cmds = ALL },
 	{ 'v', "verbose", NULL, set_verbose, ALL, NULL,
@@ -360,16 +633,18 @@ static const struct option_row options[] = {
 	{ 'V', "version", NULL, set_version, ALL, NULL, "print the version" },
 	{ 'h', "help", NULL, set_help, ALL, NULL, "print this text" },
 };
+const int opts_nrows = ARRAY_LEN(opts_rows);
 
 /* ---- parsing ------------------------------------------------------------------------------------------ */
 
 /* getopt's view of the rows; returns the number of long options. */
 static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
 {
-	*shorts++ = '+'; /* what comes after the first word is CMD's */
+	if (cmd & LIVE)
+		*shorts++ = '+'; /* what comes after the first word is CMD's */
 	*shorts++ = ':';
-	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-		const struct option_row *r = &options[i];
+	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++) {
+		const struct option_row *r = &opts_rows[i];
 
 		if (!r->set || !(r->cmds & (int)cmd))
 			continue;
@@ -389,11 +664,11 @@ static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
 
 static const struct option_row *row_of(int c)
 {
-	if (c >= LONG_ONLY && c < LONG_ONLY + (int)ARRAY_LEN(options))
-		return &options[c - LONG_ONLY];
-	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		if (options[i].set && options[i].letter == c)
-			return &options[i];
+	if (c >= LONG_ONLY && c < LONG_ONLY + (int)ARRAY_LEN(opts_rows))
+		return &opts_rows[c - LONG_ONLY];
+	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++)
+		if (opts_rows[i].set && opts_rows[i].letter == c)
+			return &opts_rows[i];
 	return NULL;
 }
 
@@ -426,12 +701,12 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 		msg_error("--%s takes no value", r->name);
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++) {
 		char candidate[64];
 
-		if (!options[i].set || !(options[i].cmds & (int)cmd))
+		if (!opts_rows[i].set || !(opts_rows[i].cmds & (int)cmd))
 			continue;
-		snprintf(candidate, sizeof(candidate), "--%s", options[i].name);
+		snprintf(candidate, sizeof(candidate), "--%s", opts_rows[i].name);
 		parse_nearest_add(&near, name, candidate);
 	}
 	if (near.n)
@@ -444,18 +719,27 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 /* What contradicts what, and why: { both true } is an error. */
 static int contradictions(const struct opts *o)
 {
-	bool folds = o->format == OPTS_FORMAT_FOLDED || o->format == OPTS_FORMAT_FLAME;
+	const char *name = o->format->ops->name;
+	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
+	bool json = o->format->ops == &sink_json, spans = o->otlp || o->format->ops == &sink_otlp_json;
 	const struct {
 		bool first, second;
-		const char *text;
+		const char *text; /* %s: the name of the format */
 	} rules[] = {
 		{ o->npids, o->cmd, "-p traces processes that run already and CMD starts one: give one of the two" },
 		{ o->tid, o->cmd, "-t traces a thread that runs already and CMD starts a program: give one of the two" },
 		{ o->user, !o->cmd, "-u says as whom CMD runs: give a CMD after --" },
 		{ o->env, !o->cmd, "-E changes CMD's environment: give a CMD after --" },
+		{ o->gpu, !o->cmd && !o->npids, "--gpu is about programs that the agent is in: give a CMD after --, or -p PID" },
+		{ o->by_cupti, !o->cmd && !o->npids,
+		  "--source=cupti is about programs that the agent is in: give a CMD after --, or -p PID" },
+		{ o->by_cupti, o->stack && !folds, "CUPTI's callbacks have no stacks: leave out -k, or --source=cupti" },
+		{ o->by_cupti, folds, "CUPTI's callbacks have no stacks: leave out --source=cupti" },
+		{ o->by_cupti, o->no_return || o->unfinished_ns || o->library,
+		  "--no-return, --unfinished and --library are about probes: leave them out, or --source=cupti" },
 		{ o->append, !o->output, "-A adds to the FILE of -o: give -o FILE" },
 		{ o->counts, o->counts_only, "-C prints counts after the rows and -c instead of them: give one of the two" },
-		{ o->counts || o->counts_only, o->format == OPTS_FORMAT_JSON,
+		{ o->counts || o->counts_only, json,
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON file afterwards" },
 		{ o->counts_only, o->enter_exit, "-c prints no rows: leave out --enter-exit" },
 		{ o->no_return, o->failed, "--no-return knows no results: leave out --failed" },
@@ -468,42 +752,80 @@ static int contradictions(const struct opts *o)
 		{ o->enter_exit, o->failed, "--enter-exit prints calls before their results are known: leave out --failed" },
 		{ o->enter_exit, o->min_duration_ns,
 		  "--enter-exit prints calls before their durations are known: leave out --min-duration" },
-		{ o->format == OPTS_FORMAT_JSON, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
-		{ o->format == OPTS_FORMAT_JSON, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
+		{ json, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
+		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
 		{ o->mangled, o->full_names,
 		  "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two" },
 		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
-		{ o->weight_given, !folds, "--weight is what a stack weighs: give --format folded or --format flame" },
-		{ folds, o->counts || o->counts_only, "--format folded and flame print stacks, not counts: leave out -c and -C" },
-		{ folds, o->enter_exit, "--format folded and flame print no rows: leave out --enter-exit" },
-		{ folds, o->unfinished_ns, "--format folded and flame print no rows: leave out --unfinished" },
-		{ folds, o->nested, "--format folded and flame would count a call and the calls inside it: leave out --nested" },
-		{ folds, o->time_given, "--format folded and flame print no times: leave out --time" },
-		{ folds, o->tid_column, "--format folded and flame print no rows: leave out --tid" },
-		{ folds, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
+		{ o->weight_given, !folds, "--weight is what a stack weighs, and %s adds none up: give folded, flame or speedscope" },
+		{ !rows, o->counts || o->counts_only, "-c and -C print a table: leave out --format %s" },
+		{ !rows, o->enter_exit, "--format %s has each call once: leave out --enter-exit" },
+		{ !rows, o->unfinished_ns, "--format %s has each call once: leave out --unfinished" },
+		{ folds, o->nested, "--format %s would count a call and the calls inside it: leave out --nested" },
+		{ !rows, o->time_given, "--time is for the table: --format %s has its own times, or none" },
+		{ !rows, o->tid_column, "--tid is for the table: leave it out" },
+		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
 		{ o->weight == SINK_WEIGHT_TIME, o->no_return, "--no-return knows no durations: leave out --weight time" },
-		{ o->format == OPTS_FORMAT_FLAME, o->append, "--format flame writes a whole page: leave out -A" },
+		{ o->format->flags & SINKS_WHOLE, o->append, "--format %s writes a whole file: leave out -A" },
+		{ o->otlp_min_given, !spans, "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json" },
+		{ o->no_return, spans, "--no-return knows no durations, which spans have: leave out --otlp and otlp-json" },
+		{ o->format->flags & SINKS_PATH, !o->output && !o->export, "--format %s writes a file: give -o FILE" },
+		{ o->rotate, !o->max_bytes, "--rotate begins a file whenever one has its size: give --max-size" },
+		{ o->last_ns, o->rotate, "--last keeps in memory what --rotate would write: give one of the two" },
+		{ o->dump_on, !o->last_ns, "--dump-on says when memory is written: give --last" },
+		{ o->start_on, o->delay_ns, "--delay and --start-on both say when it begins: give one of the two" },
+		{ o->no_return, o->start_on || o->stop_on, "--no-return sees no call complete: leave out --start-on and --stop-on" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
 		if (!rules[i].first || !rules[i].second)
 			continue;
-		msg_error("%s", rules[i].text);
+		msg_error(rules[i].text, name);
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* The words of the commands that read recordings. */
+static int files(struct opts *o, enum opts_cmd cmd)
+{
+	char known[256];
+
+	if (cmd != OPTS_MERGE && o->nargs != 1) {
+		msg_error(o->nargs ? "'%s' is one word too many; give one recording" : "give a recording: what 'cudatrace record' wrote",
+			  o->nargs ? o->args[1] : "");
+		return -EINVAL;
+	}
+	if (cmd == OPTS_MERGE && (o->nargs < 2 || !o->output)) {
+		msg_error("give two recordings or more, and -o FILE for what they make together");
+		return -EINVAL;
+	}
+	if (o->replay && o->to_ns && o->to_ns <= o->from_ns) {
+		msg_error(o->export ? "--until lies before --from" : "--to lies before --from");
+		return -EINVAL;
+	}
+	if (cmd == OPTS_EXPORT && !o->export) {
+		msg_error("--to is missing: the format to write, one of %s", sinks_names(SINKS_EXPORT, known, sizeof(known)));
+		return -EINVAL;
+	}
+	o->file = o->args[0];
+	return o->replay ? contradictions(o) : 0;
 }
 
 /* What is left after the options: CMD after --, or the words of a command that takes any. */
 static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
 	bool dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
+	char known[256];
 
-	if (cmd & TRACES) {
+	o->record = cmd == OPTS_RECORD;
+	/* a word that is no program's is a recording */
+	o->replay = cmd & STORED || (cmd == OPTS_STAT && optind < argc && !dashes);
+	if (cmd & LIVE && !o->replay) {
 		if (optind < argc && !dashes) {
 			msg_error("what is '%s'? To start a program, write -- before it: cudatrace%s [OPTIONS] -- %s",
-				  argv[optind], cmd == OPTS_FOLDED ? " folded" : "", argv[optind]);
+				  argv[optind], cmd == OPTS_FOLDED ? " folded" : cmd == OPTS_RECORD ? " record" : cmd == OPTS_STAT ? " stat" : "", argv[optind]);
 			return -EINVAL;
 		}
 		if (dashes && optind == argc) {
@@ -512,18 +834,25 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		}
 		if (optind < argc)
 			o->cmd = argv + optind;
-		if (cmd == OPTS_FOLDED && o->format < OPTS_FORMAT_FOLDED) {
-			msg_error("'cudatrace folded' adds up stacks: give --format folded or flame, or leave out 'folded'");
+		if (cmd == OPTS_FOLDED && !(o->format->flags & SINKS_FOLDS)) {
+			msg_error("'cudatrace folded' adds up stacks: give --format %s, or leave out 'folded'",
+				  sinks_names(SINKS_FOLDS, known, sizeof(known)));
 			return -EINVAL;
 		}
 		return contradictions(o);
 	}
 	o->args = (const char *const *)(argv + optind);
 	o->nargs = argc - optind;
-	if (cmd == OPTS_STUCK && o->format > OPTS_FORMAT_JSON) {
+	if (cmd == OPTS_STUCK && !(o->format->flags & SINKS_ROWS)) {
 		msg_error("'cudatrace stuck' prints rows: give --format table or json");
 		return -EINVAL;
 	}
+	if (o->chip && (!o->metrics || strcmp(o->metrics, "help"))) {
+		msg_error("--chip says whose metrics are listed: give --metrics help");
+		return -EINVAL;
+	}
+	if (o->replay || cmd & (OPTS_INFO | OPTS_MERGE))
+		return files(o, cmd);
 	if (cmd != OPTS_LIST && o->nargs) {
 		msg_error("'%s' is one word too many; see 'cudatrace --help'", argv[optind]);
 		return -EINVAL;
@@ -533,16 +862,18 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 
 int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
-	struct option longs[ARRAY_LEN(options) + 1];
-	char shorts[ARRAY_LEN(options) * 2 + 3], msg[512];
+	struct option longs[ARRAY_LEN(opts_rows) + 1];
+	char shorts[ARRAY_LEN(opts_rows) * 2 + 3], msg[512];
 	int c;
 
 	memset(o, 0, sizeof(*o));
 	o->domain = API_DOMAIN_END;
-	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		if (options[i].def && options[i].cmds & (int)cmd)
-			options[i].set(o, options[i].name, options[i].def);
-	o->time_given = o->weight_given = false;
+	o->format = sinks_find("table");
+	o->argv = argv;
+	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++)
+		if (opts_rows[i].def && opts_rows[i].cmds & (int)cmd)
+			opts_rows[i].set(o, opts_rows[i].name, opts_rows[i].def);
+	o->time_given = o->weight_given = o->otlp_min_given = false;
 	getopt_tables(cmd, longs, shorts);
 	opterr = 0;
 	optind = 0; /* glibc: start afresh */
@@ -551,6 +882,9 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		const struct option_row *r;
 		char name[64];
 
+		/* words between the options are passed over, where they may stand there */
+		while (!(cmd & LIVE) && at < argc - 1 && (argv[at][0] != '-' || !argv[at][1]))
+			at++;
 		c = getopt_long(argc, argv, shorts, longs, NULL);
 		if (c < 0)
 			break;
@@ -566,10 +900,14 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
+	if (cmd & (OPTS_STAT | OPTS_SERVE))
+		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : "serve");
 	if (rest(o, cmd, argc, argv))
 		return -EINVAL;
-	if (o->format >= OPTS_FORMAT_FOLDED && !o->stack)
+	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
 		o->stack = OPTS_STACK_DWARF;
+	if (o->format && o->format->flags & SINKS_NESTED && !o->no_return)
+		o->nested = true;
 	return 0;
 }
 
@@ -577,6 +915,12 @@ const char *opts_title(const struct opts *o, char *buf, size_t size)
 {
 	size_t n = 0;
 
+	if (o->replay) {
+		const char *slash = strrchr(o->file, '/');
+
+		snprintf(buf, size, "%s", slash && slash[1] ? slash + 1 : o->file);
+		return buf;
+	}
 	snprintf(buf, size, "%s", o->cmd ? "" : o->npids ? "process" : "all processes");
 	n = strlen(buf);
 	for (int i = 0; o->cmd && o->cmd[i] && n < size; i++)
@@ -608,6 +952,14 @@ static const struct {
 	  "       cudatrace [OPTIONS] -- CMD [ARG...]      start a program and trace it from its first call\n"
 	  "       cudatrace folded [OPTIONS] [-- CMD...]   the stacks of the calls, added up: for flame graphs\n"
 	  "       cudatrace stuck [-p PID]                 the threads that are inside a CUDA call now, and where\n"
+	  "       cudatrace record [OPTIONS] [-- CMD...]   store a trace instead of printing it\n"
+	  "       cudatrace replay [OPTIONS] FILE          print a stored one: same options\n"
+	  "       cudatrace export --to FORMAT FILE        a stored one as a file for another program\n"
+	  "       cudatrace info FILE                      what a stored one holds\n"
+	  "       cudatrace merge -o FILE A B...           stored ones of several hosts or ranks as one\n"
+	  "       cudatrace stat [OPTIONS] [-- CMD...]     what the calls came to: counts, times, bytes\n"
+	  "       cudatrace counters [-i TIME]             what the GPUs do: a line each interval, like vmstat\n"
+	  "       cudatrace serve [--listen ADDR:PORT]     the same for Prometheus, for good\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
 	  "       cudatrace doctor [-p PID]                what can be traced here, what cannot, and why\n"
 	  "       cudatrace schema                         the JSON Schema of --format json\n"
@@ -635,6 +987,63 @@ static const struct {
 	  "  cudatrace folded -p 1234 -d 10 -o stacks.txt\n"
 	  "  cudatrace folded -e sync --weight time --format flame -o waits.html -- ./app\n"
 	  "  cudatrace folded -e memory --weight bytes -- ./app\n" },
+	{ OPTS_RECORD,
+	  "Usage: cudatrace record [OPTIONS]                  every process of this machine\n"
+	  "       cudatrace record [OPTIONS] -p PID[,PID...]  processes that run already\n"
+	  "       cudatrace record [OPTIONS] -- CMD [ARG...]  start a program and record it from its first call\n"
+	  "\nStores a trace in a file, to be printed by 'cudatrace replay' as often and in as many forms as wanted. Whenever and\n"
+	  "however it ends, what was written until a second before can be read.\n",
+	  "\nExamples:\n"
+	  "  cudatrace record -o app.ctrace -- ./app\n"
+	  "  cudatrace record --start-on cudaProfilerStart --stop-on cudaProfilerStop -- python3 train.py\n"
+	  "  cudatrace record --max-size 1GB --rotate 5 -p 1234\n"
+	  "  cudatrace record --last 30s --dump-on failed   what led to the first failing call of the machine\n" },
+	{ OPTS_REPLAY,
+	  "Usage: cudatrace replay [OPTIONS] FILE\n"
+	  "\nPrints a recording as the trace itself would have been printed with the same options.\n",
+	  "\nExamples:\n"
+	  "  cudatrace replay app.ctrace\n"
+	  "  cudatrace replay -e memory --from 10 --to 12.5 app.ctrace\n"
+	  "  cudatrace replay -c app.ctrace\n" },
+	{ OPTS_EXPORT,
+	  "Usage: cudatrace export [OPTIONS] --to FORMAT FILE\n"
+	  "\nWrites a recording as a file for another program: a table for data frames, a timeline page for a browser, stacks for\n"
+	  "flame graph programs. All that the recording holds, also calls inside others and stacks, unless the options choose.\n",
+	  "\nExamples:\n"
+	  "  cudatrace export --to html app.ctrace             app.html, to be opened in a browser\n"
+	  "  cudatrace export --to csv -o - app.ctrace | head\n"
+	  "  cudatrace export --to speedscope --weight gpu --from 10 --until 12.5 app.ctrace\n"
+	  "  cudatrace export --to folded --weight gpu --device 0 app.ctrace\n" },
+	{ OPTS_INFO,
+	  "Usage: cudatrace info FILE\n"
+	  "\nSays what a recording holds: host, versions, clocks, processes, counts, losses, and what of it cannot be read.\n"
+	  "Exit status: 0, also when its end was cut off; 3 when something in it is damaged; 1 when it cannot be read at all.\n",
+	  "" },
+	{ OPTS_MERGE,
+	  "Usage: cudatrace merge -o FILE A B...\n"
+	  "\nMakes one recording of several: of the ranks of a job, or of several hosts, whose times are brought to the clock of the\n"
+	  "first by what each says of its own; how well that can be known is printed.\n",
+	  "" },
+	{ OPTS_STAT,
+	  "Usage: cudatrace stat [OPTIONS]                   every process of this machine\n"
+	  "       cudatrace stat [OPTIONS] -p PID[,PID...]   processes that run already\n"
+	  "       cudatrace stat [OPTIONS] -- CMD [ARG...]   start a program and count from its first call\n"
+	  "       cudatrace stat [OPTIONS] FILE              what a recording's calls came to\n"
+	  "\nCounts calls in the kernel, where nothing crosses to cudatrace call by call, and prints at the end what they came to:\n"
+	  "calls, failures, times, bytes by function; bytes by direction; launches; the time spent waiting.\n",
+	  "\nExamples:\n"
+	  "  cudatrace stat -p 1234 -d 10\n"
+	  "  cudatrace stat --by process -d 5                who calls what, of the whole machine\n"
+	  "  cudatrace stat --by kernel -e launch -- ./app\n"
+	  "  cudatrace stat --hist -e sync -p 1234\n"
+	  "  cudatrace stat --json -o base.json -- ./app     for programs, and to compare with later\n" },
+	{ OPTS_SERVE,
+	  "Usage: cudatrace serve [OPTIONS]\n"
+	  "\nCounts the calls of all processes of this machine, or of those chosen, in the kernel, and gives the sums to Prometheus:\n"
+	  "GET /metrics, in the text format 0.0.4 or as OpenMetrics 1.0.0; GET /healthz. Nothing is read between two scrapes.\n",
+	  "\nExamples:\n"
+	  "  cudatrace serve\n"
+	  "  cudatrace serve --listen :19400 -e '!query'\n" },
 	{ OPTS_LIST,
 	  "Usage: cudatrace list [OPTIONS] [GLOB...]\n"
 	  "\nPrints the functions known: domain, class, name, arguments. Several GLOBs: what any of them matches.\n",
@@ -657,6 +1066,18 @@ static const struct {
 	  "  cudatrace stuck -p 1234 --watch               until SIGINT: what hangs, and when it goes on\n"
 	  "\nExit status: 4 when there are such threads (with --watch: at the last look), 0 when there are none, 1 after an error,\n"
 	  "2 for a wrong command line.\n" },
+	{ OPTS_COUNTERS,
+	  "Usage: cudatrace counters [OPTIONS]\n"
+	  "\nPrints what the GPUs of this machine do, whichever programs use them: a line for each GPU and interval. By CUPTI's PM\n"
+	  "sampling (12.6 and newer) where that can be had, else by NVML's GPM, else by NVML's utilisation; it says which.\n",
+	  "\nExamples:\n"
+	  "  cudatrace counters                            ten lines a second, until SIGINT\n"
+	  "  cudatrace counters -i 1 -d 60 --format csv -o load.csv\n"
+	  "  cudatrace counters -i 1ms --metrics sm,dram,l2_hit\n"
+	  "  cudatrace counters --metrics default,sm__inst_executed_realtime.sum.per_second\n"
+	  "  cudatrace counters --metrics help --chip GH100\n"
+	  "\nA value that cannot be true, as one over 100 %, has a ? behind it. Exit status: 0; 1 after an error, 2 for a wrong\n"
+	  "command line.\n" },
 	{ OPTS_SCHEMA,
 	  "Usage: cudatrace schema\n"
 	  "\nPrints the JSON Schema (draft 2020-12) of the lines of --format json.\n",
@@ -701,13 +1122,13 @@ void opts_help(struct out *out, enum opts_cmd cmd)
 		out_str(out, texts[t].usage);
 		if (!(cmd & TRACES))
 			out_str(out, "\nOptions:\n");
-		for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-			if (!(options[i].cmds & (int)cmd))
+		for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++) {
+			if (!(opts_rows[i].cmds & (int)cmd))
 				continue;
-			if (options[i].set)
-				help_row(out, &options[i]);
+			if (opts_rows[i].set)
+				help_row(out, &opts_rows[i]);
 			else if (cmd & TRACES)
-				out_fmt(out, "\n%s:\n", options[i].name);
+				out_fmt(out, "\n%s:\n", opts_rows[i].name);
 		}
 		out_str(out, texts[t].after);
 		if (!(cmd & TRACES))

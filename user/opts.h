@@ -6,14 +6,19 @@
 #define CT_OPTS_H
 
 #include "event/select.h"
-#include "sink/sink.h"
+#include "sink/sinks.h"
 
-enum opts_format { OPTS_FORMAT_TABLE, OPTS_FORMAT_JSON, OPTS_FORMAT_FOLDED, OPTS_FORMAT_FLAME };
 enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
 /* The commands, as bits: which options each has. */
-enum opts_cmd { OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32 };
+enum opts_counters { OPTS_COUNTERS_TABLE, OPTS_COUNTERS_JSON, OPTS_COUNTERS_CSV };
+
+enum opts_cmd {
+	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32, OPTS_COUNTERS = 64,
+	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12, OPTS_SERVE = 1 << 13,
+	OPTS_EXPORT = 1 << 14,
+};
 
 struct opts {
 	/* what to trace */
@@ -31,21 +36,28 @@ struct opts {
 
 	/* what to show */
 	struct selection select;
+	bool events_given;
 	bool failed;
 	uint64_t min_duration_ns, min_size_bytes;
 	uint64_t unfinished_ns; /* show a call that has not returned for so long; 0: off */
 	uint64_t over_ns; /* stuck: inside a call for so long */
 	bool watch;	  /* stuck: again and again */
 	const char *comm;
+	bool one_device;     /* export: only what concerns the device `device` */
+	uint32_t device;
 	bool nested, enter_exit, keep_chatty;
 	enum opts_stack stack; /* how the user stack of each call is taken */
 	bool no_python;	       /* native frames only */
 	bool mangled, full_names;
+	uint8_t by;		  /* stat: enum book_by */
+	bool hist;		  /* stat: with histograms */
+	enum sink_stat stat;	  /* stat: how */
+	const char *listen;	  /* serve */
 
 	/* how */
 	const char *output; /* NULL: stdout */
 	bool append;
-	enum opts_format format;
+	const struct sinks_row *format;
 	enum sink_time time;
 	bool time_given;
 	enum sink_weight weight;
@@ -53,6 +65,37 @@ struct opts {
 	bool tid_column;
 	enum opts_color color;
 	bool counts, counts_only;
+	const char *otlp;     /* address to push spans to, or "env"; NULL: off */
+	uint64_t otlp_min_ns; /* what takes less is no span */
+	bool otlp_min_given;
+
+	/* what the device does */
+	bool gpu, by_cupti;	 /* device records; CUPTI has the calls too */
+	uint32_t gpu_kinds;	 /* enum agent_kind */
+	uint32_t gpu_graph;	 /* 1: whole graphs */
+	uint32_t gpu_clock;	 /* enum agent_clock */
+	uint32_t gpu_buffer_bytes, gpu_buffers;
+	const char *cupti;	 /* a path; NULL: found */
+	/* recordings */
+	bool record, replay; /* store instead of printing; print what was stored */
+	bool export;	     /* replay: into a file for another program */
+	const char *file;    /* replay: the recording */
+	uint64_t from_ns, to_ns; /* replay: after its begin; to_ns 0: to the end */
+	uint64_t max_bytes;  /* record: of a file, or of memory; 0: no limit */
+	uint64_t rotate;     /* record: old files kept; 0: none, ends at max_bytes */
+	uint64_t last_ns;    /* record: in memory, so much; 0: all, in the file */
+	const char *dump_on; /* record: with last_ns; NULL: a signal */
+
+	/* from when */
+	uint64_t delay_ns;   /* 0: at once */
+	const char *start_on, *stop_on; /* NULL: by time */
+
+	/* counters */
+	bool counters;	     /* in a trace */
+	uint64_t interval_ns;
+	const char *metrics; /* a comma list, or "help"; NULL: the usual ones */
+	const char *chip;    /* of --metrics help; NULL: the first GPU's */
+	enum opts_counters counters_format; /* of the rows of `cudatrace counters` */
 
 	/* until when */
 	uint64_t duration_ns; /* 0: no limit */
@@ -64,6 +107,7 @@ struct opts {
 	const char *probe_kind;
 	int verbose;
 
+	char *const *argv;	/* the command line as it was given */
 	bool help, version;	/* print that and do nothing else */
 	const char *const *args; /* list: what stands after the options */
 	int nargs;
@@ -78,6 +122,13 @@ void opts_free(struct opts *);
 
 /* What is traced, in a few words for a heading: CMD and its arguments, or the processes. Returns buf. */
 const char *opts_title(const struct opts *, char *buf, size_t size);
+
+/*
+ * What may stand for the last of the n words after the program's (or the command's) name, one a line; a line that begins
+ * with ':' says what the shell completes by itself (:file, :directory, :user, :pid, and `:command N`: words[N] and on are
+ * another program's line). commands: their names, where one may stand; NULL: none may.
+ */
+void opts_complete(struct out *, enum opts_cmd, const char *const *commands, const char *const *words, int n);
 
 /* The help text of a command. */
 void opts_help(struct out *, enum opts_cmd);

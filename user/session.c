@@ -15,9 +15,12 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "clocks.h"
 #include "loop.h"
 #include "pending.h"
+#include "recording.h"
 #include "session.h"
 #include "session_plan.h"
 #include "signals.h"
@@ -42,10 +45,13 @@ struct session {
 
 	struct out out;
 	struct sink_opts sink_opts;
+	struct recording recording;
 	char title[512];
-	struct sink sinks[2];
+	char host[256];
+	struct sink sinks[3];
 	int nsinks;
 
+	struct window *window; /* NULL: all is shown */
 	struct stages stages;
 	bool inner; /* the source was asked for inner launches */
 
@@ -56,6 +62,7 @@ struct session {
 
 	struct losses losses;	     /* received; at the end all of it */
 	uint64_t told[CT_LOSS_END];  /* of the losses, how many have their place in the rows */
+	uint64_t clock_ns; /* when the clocks were last read */
 	uint64_t started_ns, last_record_ns, last_end_ns, slice_end_ns, sigint_ns;
 	const char *reason; /* NULL: running */
 	int error;	    /* -errno of source or output */
@@ -118,6 +125,8 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	int err = 0;
 
 	s->losses.received++;
+	if (rec->kind == CT_TALLY)
+		s->losses.counted += ((const struct ct_tally *)rec)->sums.calls;
 	if (rec->lost)
 		err = show_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
 	s->last_end_ns = rec->end_ns;
@@ -136,7 +145,7 @@ static int take(void *ctx, const struct ct_hdr *rec)
 static void end_by(struct session *s, int err)
 {
 	if (err == -ECANCELED)
-		finish(s, "count", 0);
+		finish(s, s->o->max_bytes && !s->o->count ? "size" : "count", 0);
 	else if (out_error(&s->out))
 		finish(s, "output error", out_error(&s->out));
 	else
@@ -172,9 +181,27 @@ static int drain_all(struct session *s)
 	return done;
 }
 
+/* Time goes on: the clocks are told of, and sinks do what they do by time. A stored trace has the clocks of its own. */
+static int pass_time(struct session *s, uint64_t now)
+{
+	int err = 0;
+
+	if (!first(s)->ops->recorded && now - s->clock_ns >= CLOCKS_EVERY_NS) {
+		struct ct_clock c;
+
+		clocks_read(&c);
+		s->clock_ns = now;
+		err = stages_show(&s->stages, &c.h);
+	}
+	for (int i = 0; i < s->nsinks && !err; i++)
+		err = s->sinks[i].ops->tick ? s->sinks[i].ops->tick(&s->sinks[i], now) : 0;
+	return err;
+}
+
 static void drain(struct session *s)
 {
 	uint64_t before = s->losses.received, now = clock_ns(CLOCK_MONOTONIC);
+	bool over;
 	int err;
 
 	if (s->reason)
@@ -183,12 +210,18 @@ static void drain(struct session *s)
 	err = drain_all(s);
 	if (s->losses.received != before)
 		s->last_record_ns = now;
+	if (err >= 0 || err == -EINTR) {
+		int e = pass_time(s, now);
+
+		err = e ? e : err;
+	}
 	if (err == 0 || err == 1) {
 		int e = stages_flush(&s->stages, now);
 
 		err = e ? e : err;
 	}
 	want_inner(s);
+	over = s->window && window_over(s->window);
 	if (err < 0 && err != -EINTR) {
 		end_by(s, err);
 		return;
@@ -200,7 +233,11 @@ static void drain(struct session *s)
 	if (err == 1) {
 		if (s->o->cmd && first(s)->ops->status)
 			s->cmd_status = first(s)->ops->status(first(s));
-		finish(s, "finished", 0);
+		finish(s, over ? "stopped" : "finished", 0);
+		return;
+	}
+	if (over) {
+		finish(s, "stopped", 0);
 		return;
 	}
 	if (err == -EINTR)
@@ -308,6 +345,22 @@ static void on_sigterm(struct session *s, const struct signals_got *got)
 	loop_timer_set(grace, GRACE_NS);
 }
 
+/* SIGUSR1 and SIGUSR2: begin and end of what is shown; the flight recorder's time to write. */
+static void on_sigusr(struct session *s, int sig)
+{
+	int err = 0;
+
+	drain(s); /* what happened before it */
+	if (s->window)
+		window_signal(s->window, sig == SIGUSR1, clock_ns(CLOCK_MONOTONIC));
+	for (int i = 0; i < s->nsinks && sig == SIGUSR2 && !err; i++)
+		err = s->sinks[i].ops->dump ? s->sinks[i].ops->dump(&s->sinks[i]) : 0;
+	if (err && !s->reason)
+		end_by(s, err);
+	if (s->window && window_over(s->window))
+		finish(s, "stopped", 0);
+}
+
 static void on_signals(void *ctx)
 {
 	struct signals_got got;
@@ -316,8 +369,12 @@ static void on_signals(void *ctx)
 	while (signals_next(&got)) {
 		if (got.sig == SIGCHLD)
 			drain(s);
+		else if (got.sig == SIGUSR1 || got.sig == SIGUSR2)
+			on_sigusr(s, got.sig);
 		else if (got.sig == SIGINT)
 			on_sigint(s, &got);
+		else if (got.sig == SIGHUP && s->o->format->flags & SINKS_DAEMON)
+			continue; /* there is nothing to read again: files are found as they are mapped */
 		else
 			on_sigterm(s, &got);
 	}
@@ -336,22 +393,46 @@ static bool want_color(const struct session *s)
 	return s->out.is_tty && !(no && *no) && term && strcmp(term, "dumb");
 }
 
+/* What sinks may ask for while the session runs. */
+static int on_refresh(void *ctx)
+{
+	struct session *s = ctx;
+	int err;
+
+	drain(s);
+	if (s->reason || !s->plan.capture.count || !first(s)->ops->tallies)
+		return 0;
+	err = first(s)->ops->tallies(first(s), take, s);
+	return err == -EINTR ? 0 : err;
+}
+
+static void on_losses(void *ctx, struct losses *l)
+{
+	struct session *s = ctx;
+
+	memset(l, 0, sizeof(*l));
+	for (int i = 0; i < s->nsources; i++)
+		s->sources[i].ops->losses(&s->sources[i], l);
+	l->shown = s->stages.shown;
+}
+
+static void on_quit(void *ctx)
+{
+	finish(ctx, "interrupted", 0);
+}
+
 static int open_sinks(struct session *s)
 {
-	static const struct sink_ops *const formats[] = {
-		[OPTS_FORMAT_TABLE] = &sink_table,
-		[OPTS_FORMAT_JSON] = &sink_json,
-		[OPTS_FORMAT_FOLDED] = &sink_folded,
-		[OPTS_FORMAT_FLAME] = &sink_flame,
-	};
 	const struct opts *o = s->o;
-	const struct sink_ops *ops[2];
+	struct source_recorded was;
+	const struct sink_ops *ops[3];
 	int n = 0, err;
 
 	s->started_ns = clock_ns(CLOCK_MONOTONIC);
 	s->last_record_ns = s->last_end_ns = s->started_ns;
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
+		.path = o->output,
 		.time = o->time,
 		.tid = o->tid_column,
 		.color = want_color(s),
@@ -359,23 +440,62 @@ static int open_sinks(struct session *s)
 		.nested = o->nested,
 		.counts = o->counts || o->counts_only,
 		.counts_only = o->counts_only,
+		.gpu = o->gpu,
 		.mangled = o->mangled,
 		.full_names = o->full_names,
+		.stat = o->stat,
+		.listen = o->listen,
+		.by = o->by,
+		.hist = o->hist,
 		.weight = o->weight,
 		.title = opts_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
+		.boottime_offset_ns = clock_ns(CLOCK_BOOTTIME) - s->started_ns,
 		.version = CT_VERSION,
+		.otlp_url = o->otlp,
+		.otlp_min_ns = o->otlp_min_ns,
+		.base = loop_base(s->loop),
+		.refresh = on_refresh,
+		.losses = on_losses,
+		.quit = on_quit,
+		.refresh_ctx = s,
 	};
-	if (!o->counts_only)
-		ops[n++] = formats[o->format];
+	if (first(s)->ops->recorded) {
+		first(s)->ops->recorded(first(s), &was);
+		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
+		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
+		s->sink_opts.boottime_offset_ns = was.boottime_offset_ns;
+		s->sink_opts.recorded = true;
+		s->sink_opts.host = was.host;
+		s->sink_opts.gpu = was.gpu;
+	} else {
+		s->sink_opts.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host;
+	}
+	if (o->replay)
+		join_stored(s->stages.join);
+	if (o->replay ? was.places : session_plan_places(o))
+		join_places(s->stages.join);
+	/* first, so that a wrong address is told before anything is written */
+	if (o->otlp)
+		ops[n++] = &sink_otlp;
+	if (o->record) {
+		err = recording_open(&s->recording, o, &s->sink_opts);
+		if (err)
+			return err;
+		s->sink_opts.file = &s->recording.file;
+		ops[n++] = &sink_trace;
+	} else if (!o->counts_only) {
+		ops[n++] = o->format->ops;
+	}
 	if (o->counts || o->counts_only)
 		ops[n++] = &sink_count;
 	for (int i = 0; i < n; i++) {
 		s->sinks[i].ops = ops[i];
 		err = ops[i]->open(&s->sinks[i], &s->sink_opts);
 		if (err) {
-			msg_error("cannot start the %s output: %s", ops[i]->name, strerror(-err));
+			if (err != -EINVAL)
+				msg_error("cannot start the %s output: %s", ops[i]->name, strerror(-err));
 			return err;
 		}
 		s->stages.nsinks = ++s->nsinks;
@@ -390,18 +510,53 @@ static uint64_t count_forgets(void *ctx)
 	return first(s)->ops->forgets(first(s));
 }
 
+/* Files for other programs, and what is pushed to them, say of a process more than its name. */
+static bool wants_info(const struct opts *o)
+{
+	return !o->replay && (o->otlp || (o->format->flags & SINKS_EXPORT && !(o->format->flags & (SINKS_ROWS | SINKS_FOLDS))));
+}
+
 static int open_stages(struct session *s)
 {
 	struct resolve_opts opts = {
-		.names = s->plan.names,
-		.stacks = s->plan.capture.stack != PLAN_STACK_NONE,
+		/* what is stored was resolved when it was recorded */
+		.names = s->plan.names && !s->o->replay,
+		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
+		.info = s->o->record || ((wants_info(s->o) || s->o->format->flags & SINKS_INFO) && !s->o->replay),
 		/* entry probes alone tell of the outer launch first */
 		.inner = first(s)->ops->inner && !s->o->no_return,
 		.forgets = first(s)->ops->forgets ? count_forgets : NULL,
 		.forgets_ctx = s,
 	};
 
-	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit, &s->plan.filter, s->sinks, s->o->count);
+	s->stages.window = s->window;
+	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
+	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record, &s->plan.filter, s->sinks, s->o->count);
+}
+
+/* Where the sinks write. One that opens its file by itself leaves it shut: nothing is ever put into it then. */
+static int open_output(struct session *s)
+{
+	const struct opts *o = s->o;
+	bool splits = o->format->flags & SINKS_SPLITS && o->output && strstr(o->output, "%p");
+	int err;
+
+	s->out.fd = -1;
+	/* a recording has files of its own */
+	if (o->record || (!o->counts_only && (o->format->flags & SINKS_PATH || splits)))
+		return 0;
+	err = out_open(&s->out, o->output, o->append);
+	if (!err && out_is_gzip(o->output))
+		err = out_gzip(&s->out);
+	if (err) {
+		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
+		return err;
+	}
+	if (s->out.is_tty && o->format->flags & SINKS_BINARY && !o->counts_only) {
+		msg_error("--format %s is nothing that a terminal can show: give -o FILE", o->format->ops->name);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static int open_sources(struct session *s)
@@ -418,16 +573,17 @@ static int open_sources(struct session *s)
 
 static int open_all(struct session *s)
 {
+	const struct window_opts window = { s->o->delay_ns, s->o->start_on, s->o->stop_on };
 	int err, fd;
 
-	err = session_plan(&s->plan, s->o);
+	err = window_open(&s->window, &window);
+	if (!err)
+		err = session_plan(&s->plan, s->o, s->window);
 	if (err)
 		return err;
-	err = out_open(&s->out, s->o->output, s->o->append);
-	if (err) {
-		msg_error("cannot write to %s: %s", s->o->output ? s->o->output : "standard output", strerror(-err));
+	err = open_output(s);
+	if (err)
 		return err;
-	}
 	s->out.stop = &signals_pending;
 	s->loop = loop_open();
 	if (open_stages(s) || !s->loop)
@@ -435,6 +591,10 @@ static int open_all(struct session *s)
 	fd = signals_open();
 	if (fd < 0 || !loop_fd(s->loop, fd, on_signals, s))
 		goto no_memory;
+	if (s->window && window_wants_signals(s->window))
+		signals_add(SIGUSR1);
+	if ((s->window && window_wants_signals(s->window)) || s->o->last_ns)
+		signals_add(SIGUSR2);
 	err = open_sources(s);
 	return err ? err : open_sinks(s);
 no_memory:
@@ -476,6 +636,11 @@ static int run(struct session *s)
 	}
 	if (err)
 		return err;
+	if (s->window)
+		window_begin(s->window, clock_ns(CLOCK_MONOTONIC));
+	err = pass_time(s, clock_ns(CLOCK_MONOTONIC));
+	if (err)
+		return err;
 	/* whoever waits for the trace to begin sees the head now */
 	if (out_flush(&s->out)) {
 		end_by(s, out_error(&s->out));
@@ -485,7 +650,7 @@ static int run(struct session *s)
 	if (s->o->unfinished_ns && first(s)->ops->pending)
 		loop_timer_set(s->look, s->o->unfinished_ns);
 	if (s->o->duration_ns)
-		loop_timer_set(s->limit, s->o->duration_ns);
+		loop_timer_set(s->limit, s->o->delay_ns + s->o->duration_ns);
 	return loop_run(s->loop);
 }
 
@@ -508,10 +673,16 @@ static int drain_rest(struct session *s, struct source *src)
 	return err < 0 ? err : 0;
 }
 
+/* It has ended because what was asked for is there: not a row more. */
+static bool is_enough(const struct session *s)
+{
+	return !strcmp(s->reason, "count") || !strcmp(s->reason, "size");
+}
+
 /* What is still on the way when the sources have stopped. */
 static void last_drain(struct session *s)
 {
-	bool enough = !strcmp(s->reason, "count") || !strcmp(s->reason, "output error");
+	bool enough = is_enough(s) || !strcmp(s->reason, "output error");
 	uint64_t before;
 	int err;
 
@@ -529,8 +700,14 @@ static void last_drain(struct session *s)
 		err = drain_rest(s, &s->sources[i]);
 	if (err >= 0)
 		err = stages_flush(&s->stages, UINT64_MAX);
+	if (err >= 0 && s->plan.capture.count && first(s)->ops->tallies)
+		err = first(s)->ops->tallies(first(s), take, s);
+	if (err >= 0 && !first(s)->ops->recorded) {
+		s->clock_ns = 0;
+		err = pass_time(s, clock_ns(CLOCK_MONOTONIC));
+	}
 	if (err == -ECANCELED)
-		s->reason = "count";
+		s->reason = s->o->max_bytes && !s->o->count ? "size" : "count";
 	else if (err < 0 && !s->error)
 		s->error = err;
 }
@@ -544,21 +721,42 @@ static void gather_losses(struct session *s)
 		s->sources[i].ops->losses(&s->sources[i], &all);
 	all.received = s->losses.received;
 	all.shown = s->stages.shown;
+	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
-		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && strcmp(s->reason, "count"))
-			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i], clock_ns(CLOCK_MONOTONIC));
+		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && !is_enough(s))
+			show_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i],
+				  first(s)->ops->recorded ? s->last_end_ns : clock_ns(CLOCK_MONOTONIC));
 	}
 	s->losses = all;
+}
+
+/* What devices did, if anything. Returns the bytes written. */
+static size_t say_work(const struct session *s, char *text, size_t size)
+{
+	struct join_counts c;
+	size_t n;
+
+	join_counts(s->stages.join, &c);
+	if (!s->stages.work && !c.matched && !c.unmatched)
+		return 0;
+	n = (size_t)snprintf(text, size, ", %llu on devices", (unsigned long long)s->stages.work);
+	if (c.unmatched)
+		n += (size_t)snprintf(text + n, size - n, ", %llu without their call", (unsigned long long)c.unmatched);
+	if (c.inferred)
+		n += (size_t)snprintf(text + n, size - n, ", %llu with one told by time alone", (unsigned long long)c.inferred);
+	return n;
 }
 
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
+	uint64_t shown = s->plan.capture.count ? l->counted : l->shown - s->stages.work;
 	char text[1024];
 	size_t n;
 
-	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)l->shown,
-			     s->o->enter_exit ? (l->shown == 1 ? "row" : "rows") : (l->shown == 1 ? "call" : "calls"));
+	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)shown,
+			     s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
+	n += say_work(s, text + n, sizeof(text) - n);
 	if (l->unfinished && n < sizeof(text))
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished", (unsigned long long)l->unfinished);
 	if (n < sizeof(text))
@@ -581,13 +779,31 @@ static void close_sinks(struct session *s)
 		.muted = ops->muted ? ops->muted(first(s)) : NULL,
 		.reason = s->reason,
 	};
+	struct join_counts counts;
 	int err = 0;
 
 	gather_losses(s);
+	join_counts(s->stages.join, &counts);
+	end.matched = counts.matched;
+	end.unmatched = counts.unmatched;
+	end.inferred = counts.inferred;
 	end.losses = s->losses;
 	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
-	for (int i = 0; i < s->nsinks; i++)
-		s->sinks[i].ops->close(&s->sinks[i], &end);
+	if (ops->recorded && !strcmp(s->reason, "finished")) {
+		struct source_recorded was;
+
+		ops->recorded(first(s), &was);
+		end.uptime_ns = was.uptime_ns;
+		end.reason = was.reason;
+	}
+	for (int i = 0; i < s->nsinks; i++) {
+		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
+
+		if (e && !s->error && (s->o->record || s->o->format->flags & SINKS_PATH)) {
+			s->error = e;
+			s->said = true;
+		}
+	}
 	err = out_close(&s->out);
 	if (err == -EPIPE)
 		msg_error("%s was closed by its reader after %llu bytes: tracing stopped", s->out.name,
@@ -650,6 +866,8 @@ out:
 	signals_close();
 	stages_close(&s->stages);
 	pending_close(&s->pending);
+	recording_close(&s->recording);
+	window_close(s->window);
 	loop_close(s->loop);
 	free(s);
 	return status;

@@ -6,6 +6,7 @@
 #include "session_plan.h"
 #include "source/cgroup.h"
 #include "source/host.h"
+#include "stat/book.h"
 #include "util/msg.h"
 
 static int plan_pids(struct session_plan *p, const struct opts *o)
@@ -63,7 +64,9 @@ static void plan_names(struct session_plan *p, const struct opts *o)
 {
 	struct capture_plan *c = &p->capture;
 
-	for (int i = 0; i < api_nfuncs && !o->counts_only; i++)
+	if (o->counts_only || (o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_KERNEL))
+		return;
+	for (int i = 0; i < api_nfuncs; i++)
 		p->names |= plan_has(c->shown, i) && api_has_kernel(i);
 	if (!p->names)
 		return;
@@ -73,14 +76,41 @@ static void plan_names(struct session_plan *p, const struct opts *o)
 			plan_add(c->capture, i);
 }
 
-int session_plan(struct session_plan *p, const struct opts *o)
+bool session_plan_places(const struct opts *o)
+{
+	bool shown = !o->counts_only && !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS)) && o->format->ops != &sink_table;
+
+	/* what the kernel side drops by its duration or success does not tell */
+	if (o->no_return || o->failed || o->min_duration_ns)
+		return false;
+	return o->record || shown || (o->format->flags & SINKS_COUNTS && o->by == BOOK_BY_DEVICE);
+}
+
+/* What the kernel side tells calls apart by, beside process and function. */
+static uint8_t count_by(uint8_t by)
+{
+	switch (by) {
+	case BOOK_BY_THREAD:
+		return CT_BY_THREAD;
+	case BOOK_BY_KERNEL:
+		return CT_BY_KERNEL;
+	case BOOK_BY_STREAM:
+		return CT_BY_STREAM;
+	case BOOK_BY_CGROUP:
+		return CT_BY_CGROUP;
+	default:
+		return CT_BY_FUNCTION;
+	}
+}
+
+int session_plan(struct session_plan *p, const struct opts *o, const struct window *window)
 {
 	struct capture_plan *c = &p->capture;
 	int err;
 
 	memset(p, 0, sizeof(*p));
-	err = plan_pids(p, o);
-	if (!err)
+	err = o->replay ? 0 : plan_pids(p, o);
+	if (!err && !o->replay)
 		err = plan_tid(p, o);
 	if (!err && o->cgroup)
 		err = cgroup_id(o->cgroup, &c->cgroup_id);
@@ -96,6 +126,16 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
 	plan_names(p, o);
+	if (session_plan_places(o))
+		api_placing(c->capture);
+	if (window) {
+		window_rows(window, c->capture);
+		window_rows(window, c->named);
+		window_rows(window, c->awaited);
+	}
+	c->counters_interval_ns = o->counters ? o->interval_ns : 0;
+	c->counters_metrics = o->metrics;
+	c->cupti = o->cupti;
 	c->follow = o->follow;
 	c->cmd = o->cmd;
 	c->user = o->user;
@@ -109,10 +149,28 @@ int session_plan(struct session_plan *p, const struct opts *o)
 	c->no_return = o->no_return;
 	c->failed_only = o->failed;
 	c->min_duration_ns = o->min_duration_ns;
-	c->min_size_bytes = o->min_size_bytes;
+	c->min_size_bytes = window ? 0 : o->min_size_bytes; /* this one is applied to what is awaited too */
 	/* a muted function's failures and counts would be missing */
-	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format >= OPTS_FORMAT_FOLDED;
+	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format->flags & SINKS_EVERY_CALL;
+	/* which device a call works on is told by the calls before it, one by one */
+	c->count = o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_DEVICE && !o->replay;
+	c->count_by = count_by(o->by);
+	/* a map of histograms does not hold those of ten thousand processes */
+	c->hist = !o->no_return && (o->hist || !(o->format->flags & SINKS_DAEMON));
+	c->tallies_max = o->format->flags & SINKS_DAEMON ? 1 << 19 : 0;
+	c->calls_by_agent = o->by_cupti;
+	c->device = (struct plan_device){
+		.kinds = o->gpu ? o->gpu_kinds : 0,
+		.graphs = o->gpu_graph,
+		.clock = o->gpu_clock,
+		.buffer_bytes = o->gpu_buffer_bytes,
+		.buffers = o->gpu_buffers,
+		.cupti = o->cupti,
+	};
 	c->library = o->library;
+	c->file = o->file;
+	c->from_ns = o->from_ns;
+	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
 	c->ring_bytes = o->ring_bytes;
 	c->probe_kind = o->probe_kind;
 	p->filter = (struct filter){
@@ -122,7 +180,15 @@ int session_plan(struct session_plan *p, const struct opts *o)
 		.min_size_bytes = (int64_t)o->min_size_bytes,
 		.comm_glob = o->comm,
 		.tid = (uint32_t)o->tid,
+		.one_device = o->one_device,
+		.device = o->device,
 		.nested = o->nested,
+		.counted = c->count,
+		.pids = o->replay ? o->pids : NULL,
+		.npids = o->replay ? o->npids : 0,
+		.foreign = !o->events_given && o->domain == API_DOMAIN_END,
+		.stores = o->record,
+		.definitions = o->record || o->format->flags & SINKS_DEFINITIONS,
 	};
 	return 0;
 }

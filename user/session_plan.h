@@ -5,6 +5,7 @@
 
 #include "opts.h"
 #include "source/plan.h"
+#include "window.h"
 
 struct session_plan {
 	struct capture_plan capture;
@@ -13,8 +14,11 @@ struct session_plan {
 	pid_t tid_owner; /* the process of -t */
 };
 
-/* Also checks that what the options name exists: processes, the thread, the cgroup. The plan points into the options and
+/* Do sinks show on which device calls work? Then the calls that say so are captured, which must be all of them. */
+bool session_plan_places(const struct opts *);
+/* window may be NULL. Also checks that what the options name exists: processes, the thread, the cgroup. The plan points into
+ * the options and
  * into itself: it must not be copied. Returns 0, or -errno after one message. */
-int session_plan(struct session_plan *, const struct opts *);
+int session_plan(struct session_plan *, const struct opts *, const struct window *);
 
 #endif

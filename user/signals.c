@@ -47,6 +47,14 @@ int signals_open(void)
 	return pipe_fds[0];
 }
 
+void signals_add(int sig)
+{
+	struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+
+	sigemptyset(&sa.sa_mask);
+	sigaction(sig, &sa, NULL);
+}
+
 bool signals_next(struct signals_got *got)
 {
 	unsigned char byte;
@@ -61,7 +69,7 @@ bool signals_next(struct signals_got *got)
 
 void signals_close(void)
 {
-	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
+	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR1, SIGUSR2 };
 
 	for (size_t i = 0; i < ARRAY_LEN(sigs); i++)
 		signal(sigs[i], SIG_DFL);

@@ -18,6 +18,8 @@ extern volatile int signals_pending; /* something is to be read: long work shoul
  * masks or SIG_IGN: a program that is started from here begins with the usual dispositions. Returns the descriptor to
  * wait on, or -errno. */
 int signals_open(void);
+/* Another one: SIGUSR1, SIGUSR2. Without this they end the tracer, as is their way. */
+void signals_add(int sig);
 /* The next one; false when there is none. Clears signals_pending. */
 bool signals_next(struct signals_got *);
 void signals_close(void);

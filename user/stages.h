@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stages.h - what a record passes through: process table -> resolve -> nest -> names and stacks -> filter -> sinks.
+ * stages.h - what a record passes through: process table -> resolve -> join -> nest -> names and stacks -> window -> filter -> sinks.
  */
 #ifndef CT_STAGES_H
 #define CT_STAGES_H
 
+#include "event/join.h"
 #include "event/nest.h"
 #include "resolve/resolve.h"
 #include "sink/sink.h"
+#include "window.h"
 
 struct stages {
 	struct process_table *procs;
 	struct resolve *resolve;
 	struct nest *nest; /* NULL: rows in the order of completion */
+	struct join *join;
 	struct name_table *names;
 	struct stack_table *stacks;
+	struct metric_table *metrics;
+	struct kernel_counters_table *counters;
 	const struct filter *filter;
+	struct window *window; /* NULL: all of it; the session's */
+	bool no_stacks; /* calls are shown without theirs, though they have them */
+	uint64_t hidden[(sizeof(struct ct_call) + CT_DATA_MAX + 8) / 8]; /* a call that a window leaves out */
 	struct sink *sinks;
 	int nsinks;
 	uint64_t shown; /* rows */
+	uint64_t work;	/* of them, what devices did */
 	uint64_t most;	/* rows to show at most; 0: no limit */
 };
 
@@ -31,7 +40,7 @@ void stages_close(struct stages *);
 int stages_record(struct stages *, const struct ct_hdr *);
 /* A record for the last stage alone: one that the session made. */
 int stages_show(struct stages *, const struct ct_hdr *);
-/* Shows what has been held back since before now_ns - NEST_HOLD_NS; UINT64_MAX: all. */
+/* Shows what has been held back long enough; UINT64_MAX: all. now_ns (CLOCK_MONOTONIC): what ended before has come. */
 int stages_flush(struct stages *, uint64_t now_ns);
 
 #endif

@@ -306,7 +306,7 @@ static void on_signals(void *ctx)
 static int open_plan(struct stuck *s)
 {
 	struct capture_plan *c = &s->plan.capture;
-	int err = session_plan(&s->plan, s->o);
+	int err = session_plan(&s->plan, s->o, NULL);
 
 	if (err)
 		return err;
@@ -337,7 +337,7 @@ static int open_sink(struct stuck *s)
 		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
 		.version = CT_VERSION,
 	};
-	s->sink.ops = s->o->format == OPTS_FORMAT_JSON ? &sink_json : &sink_table;
+	s->sink.ops = s->o->format->ops;
 	err = s->sink.ops->open(&s->sink, &s->sink_opts);
 	if (err)
 		msg_error("cannot start the %s output: %s", s->sink.ops->name, strerror(-err));
@@ -425,7 +425,7 @@ static int close_all(struct stuck *s, int err)
 		s->losses.shown = s->stages.shown;
 		end.losses = s->losses;
 		end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
-		if (!err && s->o->format == OPTS_FORMAT_TABLE && (!s->interrupted || s->o->watch))
+		if (!err && s->o->format->ops == &sink_table && (!s->interrupted || s->o->watch))
 			say_sum(s);
 		s->sink.ops->close(&s->sink, &end);
 	}

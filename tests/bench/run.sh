@@ -149,3 +149,6 @@ kill $target
 
 echo "== the program's own cost of a record"
 "$out/bench/bench_sinks"
+"$out/bench/bench_nsys"
+echo "== a recording's: ns and bytes a call"
+"$out/bench/bench_trace" 2> /dev/null

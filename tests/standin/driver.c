@@ -138,9 +138,26 @@ static int destroy(void *p, enum handle_kind kind)
 
 /* ---- the driver, its devices and contexts --------------------------------------------------------- */
 
+__attribute__((visibility("default"))) struct standin_tools standin_tools;
+struct standin_tools *tools_at = &standin_tools;
+const bool tools_driver = true;
+static pthread_once_t inject_once = PTHREAD_ONCE_INIT;
+
+/* As the real driver does, once, on the thread that starts it. */
+static void inject(void)
+{
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	void *lib = path ? dlopen(path, RTLD_NOW) : NULL;
+	int (*begin)(void) = lib ? (int (*)(void))dlsym(lib, "InitializeInjection") : NULL;
+
+	if (begin)
+		begin();
+}
+
 DRV(cuInit, unsigned int flags)
 {
 	ENTER(cuInit);
+	pthread_once(&inject_once, inject);
 	return flags ? CUDA_ERROR_INVALID_VALUE : 0;
 }
 

@@ -21,6 +21,14 @@ static _Thread_local cudaError_t last_error;
 static _Thread_local int device;
 static _Thread_local bool has_context;
 
+struct standin_tools *tools_at;
+const bool tools_driver = false;
+
+static void *tools_function(const void *func)
+{
+	return (void *)rt_function(func);
+}
+
 static void start(void)
 {
 	__typeof__(&cuGetProcAddress_v2) get;
@@ -35,6 +43,11 @@ static void start(void)
 		return;
 	RT_DRIVER_FUNCS(LOOK_UP)
 	start_error = CALL(cuInit)(0);
+	if (start_error)
+		return;
+	tools_at = (struct standin_tools *)dlsym(lib, "standin_tools");
+	if (tools_at)
+		tools_at->function = tools_function;
 }
 
 int rt_begin(const char *name)

@@ -81,6 +81,20 @@ HIDDEN int mem_find(const void *p, size_t size);
 HIDDEN size_t mem_used(void);
 HIDDEN uint64_t now_ns(void);
 
+/*
+ * What the stand-in's libcupti sets to watch calls (tools.c): libcuda exports `standin_tools`; libcudart finds it there once it
+ * has started the driver, so its earlier calls are not seen, as with the real one.
+ */
+struct standin_tools {
+	/* NULL: nobody watches */
+	uint64_t (*call)(bool driver, const char *name, void *code, uint64_t *regs, uint64_t *stack,
+			 uint64_t (*invoke)(void *code, uint64_t *regs, uint64_t *stack));
+	void *(*function)(const void *func); /* libcudart's: what the driver launches for a program's function */
+};
+extern struct standin_tools standin_tools;
+extern HIDDEN struct standin_tools *tools_at;
+extern HIDDEN const bool tools_driver;
+
 /* ---- the runtime's side --------------------------------------------------------------------------- */
 
 #define RT_ENTER(name)                             \

@@ -127,7 +127,7 @@ static void test_select(void)
 static void test_values(void)
 {
 	CHECK(good(""));
-	CHECK(o.ring_bytes == 16u << 20 && o.format == OPTS_FORMAT_TABLE && o.time == SINK_TIME_MS && !o.npids && !o.cmd);
+	CHECK(o.ring_bytes == 16u << 20 && o.format->ops == &sink_table && o.time == SINK_TIME_MS && !o.npids && !o.cmd);
 	CHECK(good("-p 1,2 -p 3 -p 2"));
 	CHECK(o.npids == 3 && o.pids[0] == 1 && o.pids[1] == 2 && o.pids[2] == 3);
 	CHECK(good("-p 1+2,3+")); /* as pidof and pgrep print them */
@@ -143,7 +143,7 @@ static void test_values(void)
 	CHECK(good("--ring-size 3MiB") && o.ring_bytes == 4u << 20);
 	CHECK(good("-n 5 -fcv --strict") && o.count == 5 && o.follow && o.counts_only && o.verbose == 1 && o.strict);
 	CHECK(good("--time iso --tid --color never -o out.txt -A") && o.time == SINK_TIME_ISO && o.tid_column && o.append);
-	CHECK(good("--format json") && o.format == OPTS_FORMAT_JSON);
+	CHECK(good("--format json") && o.format->ops == &sink_json);
 	CHECK(good("-E A=1 -E B -u nobody -- ./app -p 7 --strict"));
 	CHECK(o.cmd && !strcmp(o.cmd[0], "./app") && !strcmp(o.cmd[3], "--strict") && !o.strict && !o.npids);
 	CHECK(o.nenv == 2 && !strcmp(o.env[1], "B") && !o.env[2]);
@@ -159,6 +159,8 @@ static void test_values(void)
 
 static void test_errors(void)
 {
+	char text[512], names[256];
+
 	bad("-p x", "-p: 'x' is no process id; give numbers, separated by commas");
 	bad("--pid=0", "--pid: '0' is no process id; give numbers, separated by commas");
 	bad("-p 1;2", "-p: '1;2' is no process id; give numbers, separated by commas");
@@ -168,7 +170,8 @@ static void test_errors(void)
 	bad("-x", "there is no option -x; see 'cudatrace --help'");
 	bad("--formt json", "there is no option --formt; did you mean --format?");
 	bad("--failed=yes", "--failed takes no value");
-	bad("--format xml", "--format: 'xml' is not one of table, json, folded or flame");
+	snprintf(text, sizeof(text), "--format: 'xml' is not one of %s", sinks_names(0, names, sizeof(names)));
+	bad("--format xml", text);
 	bad("--time s", "--time: 's' is not one of ms, us or iso");
 	bad("--min-duration 5", "--min-duration: '5' is no duration; give a number and its unit, as 1ms, 50us, 2s");
 	bad("--min-size 5XB", "--min-size: '5XB' is no size; give bytes, or 1MB (10^6), 1MiB (2^20)");
@@ -225,14 +228,14 @@ static void test_stacks(void)
 	bad("--no-python", "--no-python is about stacks: give -k");
 	CHECK(good("-k -C"));
 
-	CHECK(good("--format folded") && o.format == OPTS_FORMAT_FOLDED && o.stack == OPTS_STACK_DWARF);
+	CHECK(good("--format folded") && o.format->ops == &sink_folded && o.stack == OPTS_STACK_DWARF);
 	CHECK(o.weight == SINK_WEIGHT_CALLS);
-	CHECK(good("--format flame --stack=fp --weight bytes --no-python") && o.format == OPTS_FORMAT_FLAME);
+	CHECK(good("--format flame --stack=fp --weight bytes --no-python") && o.format->ops == &sink_flame);
 	CHECK(o.stack == OPTS_STACK_FP && o.weight == SINK_WEIGHT_BYTES && o.no_python);
 	CHECK(good("--format folded --weight time") && o.weight == SINK_WEIGHT_TIME);
 	CHECK(good("--format folded -o x -A") && o.append);
-	CHECK(folded("") && o.format == OPTS_FORMAT_FOLDED && o.stack == OPTS_STACK_DWARF);
-	CHECK(folded("--format flame -p 1 --weight time") && o.format == OPTS_FORMAT_FLAME && o.npids == 1);
+	CHECK(folded("") && o.format->ops == &sink_folded && o.stack == OPTS_STACK_DWARF);
+	CHECK(folded("--format flame -p 1 --weight time") && o.format->ops == &sink_flame && o.npids == 1);
 	CHECK(folded("--stack=fp -o f -- ./app --format json") && o.stack == OPTS_STACK_FP && o.cmd);
 	CHECK_TEXT("./app --format json", opts_title(&o, title, sizeof(title)));
 	CHECK_TEXT("./ap", opts_title(&o, title, 5));
@@ -240,21 +243,31 @@ static void test_stacks(void)
 	CHECK(folded("-p 7,8") && !strcmp("processes 7, 8", opts_title(&o, title, sizeof(title))));
 	CHECK(folded("") && !strcmp("all processes", opts_title(&o, title, sizeof(title))));
 
-	bad("--weight time", "--weight is what a stack weighs: give --format folded or --format flame");
-	bad("--weight cycles --format folded", "--weight: 'cycles' is not one of calls, time or bytes");
-	bad("--format folded -c", "--format folded and flame print stacks, not counts: leave out -c and -C");
-	bad("--format flame -C", "--format folded and flame print stacks, not counts: leave out -c and -C");
-	bad("--format folded --enter-exit", "--format folded and flame print no rows: leave out --enter-exit");
-	bad("--format folded --unfinished 5", "--format folded and flame print no rows: leave out --unfinished");
+	bad("--weight time", "--weight is what a stack weighs, and table adds none up: give folded, flame or speedscope");
+	bad("--weight cycles --format folded", "--weight: 'cycles' is not one of calls, time, bytes or gpu");
+	bad("--format folded -c", "-c and -C print a table: leave out --format folded");
+	bad("--format flame -C", "-c and -C print a table: leave out --format flame");
+	bad("--format folded --enter-exit", "--format folded has each call once: leave out --enter-exit");
+	bad("--format folded --unfinished 5", "--format folded has each call once: leave out --unfinished");
 	bad("--format folded --nested",
-	    "--format folded and flame would count a call and the calls inside it: leave out --nested");
-	bad("--format folded --time ms", "--format folded and flame print no times: leave out --time");
-	bad("--format folded --tid", "--format folded and flame print no rows: leave out --tid");
+	    "--format folded would count a call and the calls inside it: leave out --nested");
+	bad("--format folded --time ms", "--time is for the table: --format folded has its own times, or none");
+	bad("--format folded --tid", "--tid is for the table: leave it out");
 	bad("--format folded --color always", "--color is for the table: leave it out");
 	bad("--format folded --weight time --no-return", "--no-return knows no durations: leave out --weight time");
-	bad("--format flame -o x -A", "--format flame writes a whole page: leave out -A");
+	CHECK(good("--format nsys-sqlite -o x") && o.otlp_min_ns == 100000 && !o.otlp);
+	CHECK(good("--otlp http://127.0.0.1:4318 --otlp-min 0s") && !strcmp(o.otlp, "http://127.0.0.1:4318") && !o.otlp_min_ns);
+	CHECK(good("--format otlp-json --otlp-min 2ms -o x -A") && o.otlp_min_ns == 2000000);
+	bad("--format nsys-sqlite", "--format nsys-sqlite writes a file: give -o FILE");
+	bad("--format nsys-sqlite -o x -A", "--format nsys-sqlite writes a whole file: leave out -A");
+	bad("--format otlp-json -c", "-c and -C print a table: leave out --format otlp-json");
+	bad("--otlp-min 1ms", "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json");
+	bad("--otlp-min 5 --otlp env", "--otlp-min: '5' is no duration; give a number and its unit, as 1ms, 50us, 0s");
+	bad("--otlp env --no-return", "--no-return knows no durations, which spans have: leave out --otlp and otlp-json");
+	bad("--otlp=", "--otlp: an empty value");
+	bad("--format flame -o x -A", "--format flame writes a whole file: leave out -A");
 	CHECK(!folded("--format json"));
-	CHECK_TEXT("cudatrace: error: 'cudatrace folded' adds up stacks: give --format folded or flame, or leave out 'folded'\n", said);
+	CHECK(strstr(said, "cudatrace: error: 'cudatrace folded' adds up stacks: give --format folded, flame"));
 	CHECK(!folded("-c") && strstr(said, "there is no option -c"));
 	CHECK(!folded("./app") && strstr(said, "cudatrace folded [OPTIONS] -- ./app"));
 }

@@ -193,14 +193,50 @@ static void plan_size(const struct api_func *f, struct abi_plan *p)
 		p->spec.flags |= CT_S_MATCH_SIZE;
 }
 
+/* Does the enum say in which direction a copy goes? */
+static bool is_copy_kind(const struct api_arg *a)
+{
+	return a->type == FIELD_ENUM && a->xlat && !strcmp(a->xlat->id, "memcpy_kind");
+}
+
+/* What counting in the kernel tells calls apart by. */
+static void plan_count(const struct api_func *f, struct abi_plan *p)
+{
+	struct ct_spec *s = &p->spec;
+	int sizes = 0;
+
+	s->kind_word = s->stream_word = s->func_word = s->grid_word = s->shared_word = CT_COUNT_NONE;
+	for (int i = 0; i < f->nargs; i++) {
+		const struct api_arg *a = &f->args[i];
+		uint8_t word = p->args[i].word;
+
+		if (a->dir != API_IN || a->deref || word == ABI_NONE)
+			continue;
+		if (is_copy_kind(a))
+			s->kind_word = word;
+		else if (a->type == FIELD_STREAM && s->stream_word == CT_COUNT_NONE)
+			s->stream_word = word;
+		else if (a->type == FIELD_FUNC && s->func_word == CT_COUNT_NONE)
+			s->func_word = word;
+		else if (f->class == API_LAUNCH && a->type == FIELD_DIM3 && a->abi == API_ABI_PAIR && !sizes++)
+			s->grid_word = word;
+		else if (f->class == API_LAUNCH && !strcmp(a->name, "gridDimX"))
+			s->grid_word = word;
+		else if (f->class == API_LAUNCH && a->type == FIELD_SIZE)
+			s->shared_word = word;
+	}
+	if (s->grid_word != CT_COUNT_NONE)
+		s->grid_how = sizes ? CT_GRID_DIM3 : CT_GRID_SIX;
+}
+
 static void add_spot(struct abi_plan *p, struct abi_spot spot)
 {
 	if (p->nspots < ABI_SPOTS)
 		p->spots[p->nspots++] = spot;
 }
 
-/* The handles of kernels in a struct that was read. */
-static void struct_spots(struct abi_plan *p, const struct api_struct *s, struct abi_spot at)
+/* The handles of kernels in a struct that was read, and its stream. */
+static void struct_spots(struct abi_plan *p, const struct api_struct *s, struct abi_spot at, uint8_t type)
 {
 	for (int i = 0; i < s->nmembers; i++) {
 		const struct api_member *m = &s->members[i];
@@ -214,9 +250,13 @@ static void struct_spots(struct abi_plan *p, const struct api_struct *s, struct 
 			spot.cases = m->cases;
 		}
 		if (m->layout)
-			struct_spots(p, m->layout, spot);
-		else if (m->type == FIELD_FUNC)
+			struct_spots(p, m->layout, spot, type);
+		else if (m->type == type && type == FIELD_FUNC)
 			add_spot(p, spot);
+		else if (m->type == type && !p->has_stream) {
+			p->stream = spot;
+			p->has_stream = true;
+		}
 	}
 }
 
@@ -231,7 +271,7 @@ static void plan_kernel(const struct api_func *f, struct abi_plan *p)
 			if ((a->dir != API_IN) != out)
 				continue;
 			if (spot.read != ABI_NONE && a->layout)
-				struct_spots(p, a->layout, spot);
+				struct_spots(p, a->layout, spot, FIELD_FUNC);
 			if (a->type != FIELD_FUNC || a->count)
 				continue;
 			if (spot.read == ABI_NONE)
@@ -239,6 +279,37 @@ static void plan_kernel(const struct api_func *f, struct abi_plan *p)
 			add_spot(p, spot);
 		}
 	}
+}
+
+/* The first input that is a stream. */
+static void plan_stream(const struct api_func *f, struct abi_plan *p)
+{
+	for (int i = 0; i < f->nargs && !p->has_stream; i++) {
+		const struct api_arg *a = &f->args[i];
+		struct abi_spot spot = { .word = ABI_NONE, .read = p->args[i].read };
+
+		if (a->dir != API_IN || a->count)
+			continue;
+		if (spot.read != ABI_NONE && a->layout) {
+			struct_spots(p, a->layout, spot, FIELD_STREAM);
+		} else if (a->type == FIELD_STREAM && spot.read == ABI_NONE && p->args[i].word != ABI_NONE) {
+			p->stream.word = p->args[i].word;
+			p->has_stream = true;
+		}
+	}
+}
+
+static void plan_place(const struct api_func *f, struct abi_plan *p)
+{
+	p->place = p->place_of = ABI_NONE;
+	for (int i = 0; i < f->nargs; i++) {
+		if (f->args[i].role < API_ROLE_CURRENT)
+			continue;
+		p->place = (uint8_t)i;
+		p->place_of = find_arg(f, f->args[i].of);
+		p->places |= f->args[i].role != API_ROLE_CURRENT || f->args[i].dir == API_IN;
+	}
+	p->places |= (f->flags & API_ENDS_CONTEXT) != 0;
 }
 
 static void plan_lesson(const struct api_func *f, struct abi_plan *p)
@@ -294,7 +365,10 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 	if (!p->err)
 		plan_reads(f, arch, p, CT_AT_RETURN);
 	plan_size(f, p);
+	plan_count(f, p);
 	plan_kernel(f, p);
+	plan_stream(f, p);
+	plan_place(f, p);
 	plan_lesson(f, p);
 	total = p->spec.nwords * 8u;
 	for (int i = 0; i < p->spec.nreads; i++)
@@ -325,6 +399,8 @@ int api_spec(int func, enum api_arch arch, bool shown, struct ct_spec *out)
 	*out = p->spec;
 	if (shown)
 		out->flags |= CT_S_SHOWN;
+	else if (p->places)
+		out->flags |= CT_S_ALWAYS;
 	return 0;
 }
 

@@ -39,9 +39,12 @@ struct abi_plan {
 	struct ct_spec spec; /* without CT_S_SHOWN */
 	struct abi_arg args[API_MAX_ARGS];
 	uint8_t nspots;
-	bool teaches;
+	bool teaches, has_stream;
 	struct abi_spot spots[ABI_SPOTS];
+	struct abi_spot stream; /* with has_stream: where the stream's handle is */
 	struct abi_lesson lesson;
+	bool places; /* changes what is current: of use to others, whether shown or not */
+	uint8_t place, place_of; /* index of the argument that says what is current, and of its device; ABI_NONE: none */
 };
 
 /* The plan of a row. func must be a row. The caller must be the only thread that uses the api room. */
@@ -57,5 +60,7 @@ struct abi_reads {
 /* Finds the reads in a record. A record that passed record_check() yields all that it announces; any other yields what
  * lies within its size. */
 void abi_reads_find(const struct ct_call *, const struct abi_plan *, struct abi_reads *);
+/* The 8 bytes at a spot in a read; 0: not there. */
+uint64_t abi_in_read(const struct abi_spot *, const struct abi_reads *);
 
 #endif

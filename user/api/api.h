@@ -32,6 +32,7 @@ enum api_ret { API_RET_CUDA_ERR, API_RET_CU_RESULT, API_RET_STR, API_RET_INT, AP
 #define API_SRET 0x100	       /* returns a struct in memory, whose address x86-64 passes as a hidden first word */
 #define API_ENTRY_ONLY 0x200   /* its arguments tell everything: no return probe */
 #define API_ENDS_CONTEXT 0x400 /* what was looked up in a context names nothing any more */
+#define API_GRAPH_LAUNCH 0x800 /* begins the work of a graph */
 
 /* How an argument is passed: decides its word(s). */
 enum api_abi {
@@ -43,13 +44,21 @@ enum api_abi {
 
 enum api_dir { API_IN, API_OUT, API_INOUT };
 
-/* What an argument says about kernels' names. `of` names the argument that it speaks of. */
+/* What an argument says about kernels' names, or about device memory. `of` names the argument that it speaks of. */
 enum api_role {
 	API_ROLE_NONE,
 	API_ROLE_NAMES,	  /* a string: the name of the kernel whose handle is in `of` */
 	API_ROLE_SAME_AS, /* a handle of the kernel that `of` is a handle of; on a module: it belongs to the library `of` */
 	API_ROLE_OWNER,	  /* the fat binary, module or library that the row's kernel belongs to */
 	API_ROLE_UNLOADS, /* its kernels are gone after the call */
+	API_ROLE_ALLOCATES, /* an output: device memory of the call's size begins there (a struct: its first member) */
+	API_ROLE_FREES,	  /* device memory that is gone after the call */
+	/* which device (an int) or context (a pointer) is the thread's current one */
+	API_ROLE_CURRENT,    /* this one is after the call: set by it (inputs), or told by it (outputs) */
+	API_ROLE_PUSHED,     /* this context is; the one before comes back when it is popped. `of`: its device */
+	API_ROLE_POPPED,     /* this context no longer is */
+	API_ROLE_CONTEXT_OF, /* a context of the device `of` */
+	API_ROLE_DESTROYED,  /* this context is no more */
 };
 
 struct api_struct; /* the layout of a struct, from struct.def */
@@ -119,6 +128,16 @@ const char *api_domain_name(enum api_domain);	 /* "runtime", "driver" */
  * row needs more than the wire allows (a unit test runs it over every row). */
 int api_spec(int func, enum api_arch arch, bool shown, struct ct_spec *out);
 
+/* Where the words of a call's record are in the parameters that a CUPTI callback gets (api/params.c). */
+enum api_param_how { API_PARAM_ZERO = 0, API_PARAM_SIGN = 1, API_PARAM_ADDRESS = 2 }; /* the place's own address */
+struct api_param {
+	uint16_t off;
+	uint8_t width; /* bytes, extended with zeros or by the sign; 0: cannot be had */
+	uint8_t how;   /* enum api_param_how */
+};
+/* words[CT_MAX_WORDS]; *kernel: the word with the handle of the kernel that a call is about, -1: none. Returns 0 or -errno. */
+int api_params(int func, enum api_arch arch, struct api_param *words, int *kernel);
+
 /* The name of an error code: "cudaErrorInvalidValue"; NULL when the headers know no such code. */
 const char *api_error_name(enum api_ret kind, int64_t code);
 
@@ -129,6 +148,13 @@ bool api_failed(const struct ct_call *);
 /* Bytes that the call moves or allocates, computed where it takes several arguments (width * height);
  * -1 when the function has no size. */
 int64_t api_size(const struct ct_call *, enum api_arch);
+
+/* Device memory that a call took or gave back. False: it did neither, or failed. */
+struct api_memory {
+	uint64_t address, bytes; /* bytes: of what was taken, without padding between rows */
+	bool freed;
+};
+bool api_memory(const struct ct_call *, enum api_arch, struct api_memory *);
 
 /* The kernel that a call is about: the value of its first argument of type FIELD_FUNC, in a struct too, inputs before
  * outputs. False: it has none, it is NULL, or it could not be read. */
@@ -160,6 +186,30 @@ struct api_lesson {
 enum api_lesson_kind api_lesson(const struct ct_call *, enum api_arch, struct api_lesson *);
 /* Adds the rows whose calls teach to a bitmap over the rows. */
 void api_teaching(uint64_t *set);
+
+/* What a call says about a thread's current device or context. */
+enum api_place_kind {
+	API_PLACE_NONE,
+	API_PLACE_SET,	   /* `value` is the current device or context from now on */
+	API_PLACE_TOLD,	   /* `value` is the current device or context */
+	API_PLACE_PUSHED,  /* so is the context `value`, until it is popped */
+	API_PLACE_POPPED,  /* the context `value` was popped */
+	API_PLACE_CONTEXT, /* the context `value` is on `device` */
+	API_PLACE_DESTROYED, /* the context `value` is gone */
+	API_PLACE_ENDED,   /* contexts are gone: which is not known */
+};
+struct api_place {
+	uint8_t kind;	/* enum api_place_kind */
+	bool is_device; /* SET, TOLD: of value */
+	uint64_t value; /* a device's number, or a context's handle; 0 may be one that is NULL */
+	uint32_t device; /* PUSHED, CONTEXT: that the context is on; CT_UNKNOWN: not known */
+};
+/* Returns the kind. A call that failed or did not return says nothing. */
+enum api_place_kind api_place(const struct ct_call *, enum api_arch, struct api_place *);
+/* Adds the rows that change a thread's current device or context to a bitmap over the rows. */
+void api_placing(uint64_t *set);
+/* The stream that a call is given, as an argument or in a struct. False: none, or it could not be read. */
+bool api_stream(const struct ct_call *, enum api_arch, uint64_t *handle);
 
 /*
  * Decodes a call's arguments and outputs into fields, inputs in the order of the header, then outputs, then

@@ -23,6 +23,9 @@ enum field_type {
 	FIELD_BYTES,   /* str, str_len: raw bytes (uuid, ipc handle); printed as hex */
 	FIELD_ERROR,   /* i, an error code; xlat names it */
 	FIELD_UNKNOWN, /* a value that cannot be seen (a float argument): printed as ? */
+	FIELD_WORD,    /* i, named by xlat in a word of our own; a number without a name is printed as such */
+	FIELD_DURATION, /* nanoseconds: u */
+	FIELD_RATE,    /* bytes a second: f */
 	FIELD_OPEN,    /* a struct or a list begins: its members follow up to FIELD_CLOSE; `is_list` */
 	FIELD_CLOSE,
 };

@@ -17,8 +17,7 @@ static uint64_t load(const uint8_t *p)
 	return v;
 }
 
-/* The handle at a place in a read; 0: none. */
-static uint64_t in_read(const struct abi_spot *s, const struct abi_reads *reads)
+uint64_t abi_in_read(const struct abi_spot *s, const struct abi_reads *reads)
 {
 	const uint8_t *p = reads->at[s->read];
 	uint32_t selector;
@@ -56,7 +55,7 @@ bool api_kernel(const struct ct_call *c, enum api_arch arch, uint64_t *handle)
 		if (!found)
 			abi_reads_find(c, p, &reads);
 		found = true;
-		*handle = in_read(s, &reads);
+		*handle = abi_in_read(s, &reads);
 	}
 	return *handle != 0;
 }

@@ -11,6 +11,7 @@
  *
  * Modifiers may follow any of them: AS(label), HIDE, BRIEF, UNIT(n), ZERO_IS_ONE, BY(arg).
  * What a call teaches about kernels' names: NAMES(handle), SAME_AS(handle), OWNER, UNLOADS, IN_CONTEXT (enum api_role).
+ * What it says about the current device or context: CURRENT, PUSHED, PUSHED_ON(device), POPPED, CONTEXT_OF(device), DESTROYED.
  */
 #include "layout.h"
 #include "xlat.h"
@@ -113,7 +114,15 @@
 #define SAME_AS(a) .role = API_ROLE_SAME_AS, .of = #a
 #define OWNER .role = API_ROLE_OWNER
 #define UNLOADS .role = API_ROLE_UNLOADS
+#define ALLOCATES .role = API_ROLE_ALLOCATES
+#define FREES .role = API_ROLE_FREES
 #define IN_CONTEXT .in_context = true
+#define CURRENT .role = API_ROLE_CURRENT
+#define PUSHED .role = API_ROLE_PUSHED
+#define PUSHED_ON(a) .role = API_ROLE_PUSHED, .of = #a
+#define POPPED .role = API_ROLE_POPPED
+#define CONTEXT_OF(a) .role = API_ROLE_CONTEXT_OF, .of = #a
+#define DESTROYED .role = API_ROLE_DESTROYED
 
 /* rows: plain, with flags, for some versions only (since, until: CUDA version / 10) */
 #define NARGS(...) (sizeof((struct api_arg[]){ __VA_ARGS__ }) / sizeof(struct api_arg))
@@ -132,6 +141,7 @@
 #define SRET	  API_SRET
 #define ENTRY_ONLY API_ENTRY_ONLY
 #define ENDS_CONTEXT API_ENDS_CONTEXT
+#define GRAPH_LAUNCH API_GRAPH_LAUNCH
 
 /* A modifier's second word on a member is meant: AS() over the label that ARG gave. */
 #ifdef __clang__

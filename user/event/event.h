@@ -2,9 +2,9 @@
 /*
  * event.h - what flows: records, and records with what belongs to them.
  *
- * record -> resolve -> join -> filter -> sink. A source hands in records; resolve makes records of what only
- * the live machine knows; join keeps the tables that give a record its process (later: its cause, its kernel's
- * name, its stack); filter decides what is shown. Sinks see struct event, nothing else.
+ * record -> resolve -> join -> nest -> filter -> sink. A source hands in records; resolve makes records of what only
+ * the live machine knows; join gives device work its cause and calls their numbers; nest puts parents before their
+ * children; filter decides what is shown. Sinks see struct event, nothing else.
  */
 #ifndef CT_EVENT_H
 #define CT_EVENT_H
@@ -22,6 +22,16 @@ struct process {
 	uint32_t uid, gid, ppid;
 	char comm[CT_COMM_LEN];
 	bool exited;
+	const struct process_info *info; /* NULL: not known */
+};
+
+/* What a process is. The texts are NUL-terminated, untrusted bytes, "" where not known. */
+struct process_info {
+	uint32_t rank, world_size, local_rank; /* CT_UNKNOWN: it is none of several */
+	const char *exe, *container, *pod;
+	const char *host;    /* that it ran on, in merged recordings */
+	const char *cmdline; /* arguments with a NUL between them */
+	size_t cmdline_len;
 };
 
 /* A kernel's name. Owned by the name table; valid during the call that hands it out. */
@@ -55,10 +65,14 @@ struct stack {
 
 /* The call that caused device work: what join remembers of its record. Owned by join. */
 struct cause {
-	uint64_t start_ns, end_ns;
+	uint64_t start_ns;
+	uint64_t end_ns; /* 0: not known, as of a call that is not shown */
 	uint32_t tid;
 	uint16_t func; /* row */
 };
+
+struct metric_table;
+struct kernel_counters;
 
 struct event {
 	const struct ct_hdr *rec;
@@ -71,7 +85,12 @@ struct event {
 	uint32_t number;
 	/* Of a call: what it works on, as far as records told (CT_UNKNOWN). Of device work: as in its record. */
 	uint32_t device, context, stream;
+	const struct kernel_counters *counters; /* of a kernel (event/kernel_counters.h); NULL: none */
+	const struct metric_table *metrics; /* names of metrics (event/device.h); NULL: none are known */
 };
+
+/* The outlet of the stages that deal in events. The event and its record are valid during the call. Returns as emit_fn. */
+typedef int (*event_fn)(void *ctx, struct event *ev);
 
 #define EVENT_MAX_FIELDS 64
 
@@ -86,7 +105,7 @@ int record_check(const void *rec, size_t avail);
 struct process_table;
 struct process_table *process_table_open(void); /* NULL: no memory */
 void process_table_close(struct process_table *);
-/* Updates the table from CT_PROCESS, CT_EXEC, CT_EXIT, CT_FORK records; others are ignored. */
+/* Updates the table from CT_PROCESS, CT_PROCESS_INFO, CT_EXEC, CT_EXIT, CT_FORK records; others are ignored. */
 int process_table_record(struct process_table *, const struct ct_hdr *);
 /* The process of a pid; makes an entry with comm "?" for an unknown one. NULL: no memory. */
 const struct process *process_table_find(struct process_table *, uint32_t pid);
@@ -99,6 +118,8 @@ void name_table_close(struct name_table *);
 int name_table_record(struct name_table *, const struct ct_hdr *);
 /* The kernel that a call's record names; NULL: it names none, or one that is not known. */
 const struct kernel_name *name_table_find(struct name_table *, const struct ct_call *);
+/* That of a handle in a process; NULL: not known. */
+const struct kernel_name *name_table_handle(struct name_table *, uint32_t pid, uint64_t handle);
 
 /* ---- stacks (event/stacks.c), as CT_FRAME and CT_STACK records tell them ---- */
 /* Remembered at least, the newest ones; whoever makes the records uses no older ids. */
@@ -111,6 +132,8 @@ void stack_table_close(struct stack_table *);
 int stack_table_record(struct stack_table *, const struct ct_hdr *);
 /* The stack of a call's record (CT_F_STACK); NULL: it has none, or one that is not known. */
 const struct stack *stack_table_find(struct stack_table *, const struct ct_call *);
+/* The stack with an id; NULL: not known. */
+const struct stack *stack_table_get(struct stack_table *, uint32_t id);
 
 /* ---- the filter (event/filter.c): what the user asked to see ---- */
 struct filter {
@@ -120,10 +143,19 @@ struct filter {
 	int64_t min_size_bytes;	  /* 0: off; functions without a size are not shown then */
 	const char *comm_glob;	  /* NULL: off; fnmatch(3) on the process's name */
 	uint32_t tid;		  /* 0: off (initial namespace) */
+	const pid_t *pids;	  /* as users see them; npids 0: all */
+	int npids;
+	bool one_device;	  /* of device work, and of calls of which it is known, what concerns this device */
+	uint32_t device;
 	bool nested;		  /* show calls inside calls */
+	bool foreign;		  /* show stored calls of functions that this version does not know */
+	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
+	bool stores;		  /* for a recording: hidden calls too that later ones' devices are known by */
 	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
 };
 bool filter_match(const struct filter *, const struct event *);
+/* The same of the device alone, which is known later: calls are numbered whether they are shown or not. */
+bool filter_match_device(const struct filter *, const struct event *);
 
 /* What was lost and dropped, by cause; part of every sink's end. */
 struct losses {
@@ -132,6 +164,7 @@ struct losses {
 	uint64_t folded, filtered, sent, unfinished;
 	uint64_t received;	/* records that arrived */
 	uint64_t shown;		/* rows that the sink printed */
+	uint64_t counted;	/* calls that the kernel side counted and did not send */
 };
 uint64_t losses_total(const struct losses *); /* all causes but CT_LOSS_ORPHAN */
 const char *loss_name(enum ct_loss);	      /* "ring_full", as JSON has it */

@@ -5,40 +5,18 @@
  */
 #include <string.h>
 
-#include "event.h"
-
-static struct field *add(struct field **at, const char *name, enum field_type type)
-{
-	struct field *f = (*at)++;
-
-	memset(f, 0, sizeof(*f));
-	f->name = f->label = name;
-	f->type = (uint8_t)type;
-	return f;
-}
-
-static void add_u(struct field **at, const char *name, uint64_t v)
-{
-	add(at, name, FIELD_UINT)->u = v;
-}
-
-static void add_str(struct field **at, const char *name, const char *s, size_t n)
-{
-	struct field *f = add(at, name, FIELD_STR);
-
-	f->str = s;
-	f->str_len = (uint32_t)n;
-}
+#include "device.h"
+#include "field_add.h"
 
 static int process_fields(const struct ct_process *p, struct field *out)
 {
 	struct field *at = out;
 
-	add_u(&at, "ppid", p->ppid);
-	add_u(&at, "uid", p->uid);
-	add_u(&at, "gid", p->gid);
-	add_u(&at, "cgroup_id", p->cgroup_id);
-	add_u(&at, "start_boottime_ns", p->start_boottime_ns);
+	field_add_u(&at, "ppid", FIELD_UINT, p->ppid);
+	field_add_u(&at, "uid", FIELD_UINT, p->uid);
+	field_add_u(&at, "gid", FIELD_UINT, p->gid);
+	field_add_u(&at, "cgroup_id", FIELD_UINT, p->cgroup_id);
+	field_add_u(&at, "start_boottime_ns", FIELD_UINT, p->start_boottime_ns);
 	return (int)(at - out);
 }
 
@@ -47,10 +25,10 @@ static int lost_fields(const struct ct_lost *l, struct field *out)
 	const char *cause = loss_name(l->cause);
 	struct field *at = out;
 
-	add_u(&at, "count", l->count);
-	add_str(&at, "cause", cause, strlen(cause));
+	field_add_u(&at, "count", FIELD_UINT, l->count);
+	field_add_str(&at, "cause", cause, strlen(cause));
 	if (l->cpu != ~0u)
-		add_u(&at, "cpu", l->cpu);
+		field_add_u(&at, "cpu", FIELD_UINT, l->cpu);
 	return (int)(at - out);
 }
 
@@ -59,11 +37,11 @@ static int name_fields(const struct ct_name *n, struct field *out)
 	const char *source = kernel_name_source(n->source);
 	struct field *at = out;
 
-	add(&at, "handle", FIELD_FUNC)->u = n->handle;
-	add_str(&at, "name", n->name, strnlen(n->name, n->len));
+	field_add(&at, "handle", FIELD_FUNC)->u = n->handle;
+	field_add_str(&at, "name", n->name, strnlen(n->name, n->len));
 	at[-1].cut = n->cut;
 	at[-1].absent = !n->len;
-	add_str(&at, "source", source, strlen(source));
+	field_add_str(&at, "source", source, strlen(source));
 	return (int)(at - out);
 }
 
@@ -73,14 +51,14 @@ static int frame_fields(const struct ct_frame *f, struct field *out)
 	const char *kind = f->kind < ARRAY_LEN(kinds) ? kinds[f->kind] : "unknown", *s = f->strings;
 	struct field *at = out;
 
-	add_u(&at, "id", f->id);
-	add_str(&at, "kind", kind, strlen(kind));
-	add(&at, "address", FIELD_PTR)->u = f->address;
-	add_str(&at, "function", s, f->function_len);
-	add_u(&at, "offset", f->offset);
-	add_str(&at, "file", s + f->function_len, f->file_len);
-	add_u(&at, "line", f->line);
-	add_str(&at, "object", s + f->function_len + f->file_len, f->object_len);
+	field_add_u(&at, "id", FIELD_UINT, f->id);
+	field_add_str(&at, "kind", kind, strlen(kind));
+	field_add(&at, "address", FIELD_PTR)->u = f->address;
+	field_add_str(&at, "function", s, f->function_len);
+	field_add_u(&at, "offset", FIELD_UINT, f->offset);
+	field_add_str(&at, "file", s + f->function_len, f->file_len);
+	field_add_u(&at, "line", FIELD_UINT, f->line);
+	field_add_str(&at, "object", s + f->function_len + f->file_len, f->object_len);
 	return (int)(at - out);
 }
 
@@ -88,18 +66,18 @@ static int stack_fields(const struct ct_stack *s, struct field *out, int max)
 {
 	struct field *at = out, *list;
 
-	add_u(&at, "id", s->id);
-	add_u(&at, "flags", s->flags);
-	list = add(&at, "frames", FIELD_OPEN);
+	field_add_u(&at, "id", FIELD_UINT, s->id);
+	field_add_u(&at, "flags", FIELD_UINT, s->flags);
+	list = field_add(&at, "frames", FIELD_OPEN);
 	list->is_list = true;
 	for (uint32_t i = 0; i < s->nframes; i++) {
 		if (at - out >= max - 1) {
 			list->cut = true;
 			break;
 		}
-		add_u(&at, NULL, s->frames[i]);
+		field_add_u(&at, NULL, FIELD_UINT, s->frames[i]);
 	}
-	add(&at, NULL, FIELD_CLOSE);
+	field_add(&at, NULL, FIELD_CLOSE);
 	return (int)(at - out);
 }
 
@@ -127,11 +105,13 @@ int event_fields(const struct event *ev, struct field *out, int max)
 	case CT_LOST:
 		return lost_fields((const struct ct_lost *)ev->rec, out);
 	case CT_FORK:
-		add_u(&at, "child_pid", ((const struct ct_fork *)ev->rec)->child_pid);
+		field_add_u(&at, "child_pid", FIELD_UINT, ((const struct ct_fork *)ev->rec)->child_pid);
 		break;
 	case CT_EXIT:
-		add(&at, "status", FIELD_INT)->i = ((const struct ct_exit *)ev->rec)->status;
+		field_add(&at, "status", FIELD_INT)->i = ((const struct ct_exit *)ev->rec)->status;
 		break;
+	default:
+		return device_fields(ev, out, max);
 	}
 	return (int)(at - out);
 }

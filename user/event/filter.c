@@ -5,13 +5,14 @@
  */
 #include <fnmatch.h>
 
+#include "device.h"
 #include "event.h"
 
 static bool call_matches(const struct filter *f, const struct ct_call *c)
 {
 	bool done = c->h.kind == CT_CALL && !(c->h.flags & CT_F_NO_RETURN);
 
-	if (c->h.flags & CT_F_HIDDEN)
+	if (c->h.flags & CT_F_HIDDEN || f->counted)
 		return false;
 	if (f->shown && !(f->shown[c->func / 64] >> (c->func % 64) & 1))
 		return false;
@@ -28,16 +29,108 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 	return true;
 }
 
+/* A call of a function that is not known here: it is in no class, and what its arguments and its result mean is not known. */
+static bool foreign_matches(const struct filter *f, const struct ct_foreign *c)
+{
+	if (!f->foreign || c->h.flags & CT_F_HIDDEN || f->failed_only || f->min_size_bytes || (c->depth && !f->nested) || (f->tid && c->h.tid != f->tid))
+		return false;
+	return !f->min_duration_ns || (int64_t)(c->h.end_ns - c->h.start_ns) >= f->min_duration_ns;
+}
+
+static bool pid_matches(const struct filter *f, const struct process *p)
+{
+	for (int i = 0; i < f->npids; i++)
+		if ((uint32_t)f->pids[i] == p->pid || (uint32_t)f->pids[i] == p->shown_pid)
+			return true;
+	return !f->npids;
+}
+
+/* The bytes that device work moves; -1: it has no size. */
+static int64_t work_size(const struct ct_hdr *h)
+{
+	switch (h->kind) {
+	case CT_COPY:
+		return (int64_t)((const struct ct_copy *)h)->bytes;
+	case CT_SET:
+		return (int64_t)((const struct ct_set *)h)->bytes;
+	case CT_MEMORY:
+		return (int64_t)((const struct ct_memory *)h)->bytes;
+	default:
+		return -1;
+	}
+}
+
+/* What the device did is shown whatever functions -e names: it was asked for by --gpu. It does not fail. */
+static bool work_matches(const struct filter *f, const struct ct_hdr *h)
+{
+	if (f->failed_only)
+		return false;
+	if (f->tid && h->tid != f->tid)
+		return false;
+	if (f->min_duration_ns && (int64_t)(h->end_ns - h->start_ns) < f->min_duration_ns)
+		return false;
+	return !f->min_size_bytes || work_size(h) >= f->min_size_bytes;
+}
+
+/* A hidden call that a later one's device or context is known by. */
+static bool places(const struct ct_hdr *h)
+{
+	struct api_place place;
+
+	return h->flags & CT_F_HIDDEN && api_place((const struct ct_call *)h, API_ARCH_HERE, &place) != API_PLACE_NONE;
+}
+
 bool filter_match(const struct filter *f, const struct event *ev)
 {
-	uint16_t kind = ev->rec->kind;
+	const struct ct_hdr *h = ev->rec;
 
-	/* A gap concerns everybody. */
-	if (kind == CT_LOST)
-		return true;
-	if (kind == CT_NAME || kind == CT_FRAME || kind == CT_STACK)
-		return f->definitions;
-	if ((kind == CT_CALL || kind == CT_ENTER) && !call_matches(f, (const struct ct_call *)ev->rec))
+	if (h->pid && h->kind != CT_LOST && !pid_matches(f, ev->proc))
 		return false;
-	return !f->comm_glob || !fnmatch(f->comm_glob, ev->proc->comm, 0);
+	switch (h->kind) {
+	case CT_LOST: /* a gap concerns everybody */
+	case CT_METRIC:
+	case CT_CLOCK:
+		return true;
+	case CT_COUNTER: /* of the device as a whole */
+	case CT_EVENT:
+		return !f->failed_only;
+	case CT_NAME:
+	case CT_FRAME:
+	case CT_STACK:
+	case CT_PROCESS_INFO:
+		return f->definitions;
+	case CT_CALL:
+	case CT_ENTER:
+		if (!call_matches(f, (const struct ct_call *)h) && !(f->stores && places(h)))
+			return false;
+		break;
+	case CT_FOREIGN:
+		if (!foreign_matches(f, (const struct ct_foreign *)h))
+			return false;
+		break;
+	case CT_KERNEL:
+	case CT_COPY:
+	case CT_SET:
+	case CT_SYNC:
+	case CT_GRAPH:
+	case CT_OVERHEAD:
+	case CT_MEMORY:
+	case CT_MANAGED:
+	case CT_MARKER:
+		if (!work_matches(f, h))
+			return false;
+		break;
+	case CT_DEVICE: /* the machine's own devices belong to no process */
+		if (!h->pid)
+			return true;
+		break;
+	}
+	return !f->comm_glob || !h->pid || !fnmatch(f->comm_glob, ev->proc->comm, 0);
+}
+
+bool filter_match_device(const struct filter *f, const struct event *ev)
+{
+	if (!f->one_device || (ev->rec->kind != CT_CALL && ev->rec->kind != CT_ENTER && !device_is_work(ev->rec->kind)))
+		return true;
+	return ev->device == f->device || (ev->device == CT_UNKNOWN && !device_is_work(ev->rec->kind));
 }

@@ -421,13 +421,17 @@ int name_table_record(struct name_table *t, const struct ct_hdr *rec)
 const struct kernel_name *name_table_find(struct name_table *t, const struct ct_call *c)
 {
 	uint64_t handle;
+
+	return api_kernel(c, API_ARCH_HERE, &handle) ? name_table_handle(t, c->h.pid, handle) : NULL;
+}
+
+const struct kernel_name *name_table_handle(struct name_table *t, uint32_t pid, uint64_t handle)
+{
 	struct entry *e;
 
-	if (!api_kernel(c, API_ARCH_HERE, &handle))
-		return NULL;
-	if (t->last && t->last->handle == handle && t->last->pid == c->h.pid)
+	if (t->last && t->last->handle == handle && t->last->pid == pid)
 		return &t->answer;
-	e = slot_of(t->slots, t->nslots, c->h.pid, handle);
+	e = slot_of(t->slots, t->nslots, pid, handle);
 	if (!e->text)
 		return NULL;
 	e->used = ++t->clock;

@@ -35,12 +35,19 @@ struct process_table *process_table_open(void)
 	return t;
 }
 
+static void drop(struct process *p)
+{
+	if (p)
+		free((void *)p->info);
+	free(p);
+}
+
 void process_table_close(struct process_table *t)
 {
 	if (!t)
 		return;
 	for (uint32_t i = 0; i < t->nslots; i++)
-		free(t->slots[i]);
+		drop(t->slots[i]);
 	free(t->slots);
 	free(t);
 }
@@ -74,7 +81,7 @@ static int make_room(struct process_table *t)
 		struct process *p = t->slots[i];
 
 		if (p && p->exited)
-			free(p);
+			drop(p);
 		else if (p)
 			*slot_of(slots, nslots, p->pid) = p;
 	}
@@ -117,6 +124,10 @@ const struct process *process_table_find(struct process_table *t, uint32_t pid)
 
 static void learn(struct process *p, const struct ct_process *r)
 {
+	if (r->h.kind == CT_EXEC || p->start_boottime_ns != r->start_boottime_ns) {
+		free((void *)p->info);
+		p->info = NULL;
+	}
 	p->start_boottime_ns = r->start_boottime_ns;
 	p->cgroup_id = r->cgroup_id;
 	p->uid = r->uid;
@@ -128,15 +139,53 @@ static void learn(struct process *p, const struct ct_process *r)
 	p->exited = false;
 }
 
+static const char *take(char **to, const char **from, size_t len)
+{
+	char *text = *to;
+
+	memcpy(text, *from, len);
+	text[len] = '\0';
+	*to += len + 1;
+	*from += len;
+	return text;
+}
+
+/* The texts lie behind the struct. */
+static int learn_info(struct process *p, const struct ct_process_info *r)
+{
+	struct process_info *info = malloc(sizeof(*info) + r->exe_len + r->cmdline_len + r->container_len + r->pod_len +
+					   r->host_len + 5u);
+	const char *from = r->text;
+	char *to = (char *)(info + 1);
+
+	if (!info)
+		return -ENOMEM;
+	info->rank = r->rank;
+	info->world_size = r->world_size;
+	info->local_rank = r->local_rank;
+	info->exe = take(&to, &from, r->exe_len);
+	info->cmdline = take(&to, &from, r->cmdline_len);
+	info->cmdline_len = r->cmdline_len;
+	info->container = take(&to, &from, r->container_len);
+	info->pod = take(&to, &from, r->pod_len);
+	info->host = take(&to, &from, r->host_len);
+	free((void *)p->info);
+	p->info = info;
+	return 0;
+}
+
 int process_table_record(struct process_table *t, const struct ct_hdr *rec)
 {
 	struct process *p;
 
-	if (rec->kind != CT_PROCESS && rec->kind != CT_EXEC && rec->kind != CT_EXIT && rec->kind != CT_FORK)
+	if (rec->kind != CT_PROCESS && rec->kind != CT_EXEC && rec->kind != CT_EXIT && rec->kind != CT_FORK &&
+	    rec->kind != CT_PROCESS_INFO)
 		return 0;
 	p = find(t, rec->pid);
 	if (!p)
 		return -ENOMEM;
+	if (rec->kind == CT_PROCESS_INFO)
+		return learn_info(p, (const struct ct_process_info *)rec);
 	if (rec->kind == CT_EXIT) {
 		p->exited = true;
 	} else if (rec->kind == CT_FORK) {
@@ -146,7 +195,9 @@ int process_table_record(struct process_table *t, const struct ct_hdr *rec)
 
 		if (!child)
 			return -ENOMEM;
+		free((void *)child->info);
 		*child = parent;
+		child->info = NULL;
 		child->pid = child_pid;
 		child->shown_pid = ((const struct ct_fork *)rec)->child_ns_pid;
 		if (!child->shown_pid)

@@ -175,6 +175,20 @@ static int check_stack(const struct ct_stack *s)
 	return check_tail(&s->h, sizeof(*s), s->nframes * sizeof(s->frames[0]));
 }
 
+static int check_info(const struct ct_process_info *p)
+{
+	if (p->h.size < sizeof(*p))
+		return -EBADMSG;
+	return check_tail(&p->h, sizeof(*p), (size_t)p->exe_len + p->cmdline_len + p->container_len + p->pod_len + p->host_len);
+}
+
+static int check_foreign(const struct ct_foreign *f)
+{
+	if (f->h.size < sizeof(*f) || f->nwords > CT_MAX_WORDS || (f->kind != CT_CALL && f->kind != CT_ENTER))
+		return -EBADMSG;
+	return check_tail(&f->h, sizeof(*f), f->nwords * 8u + f->name_len + f->domain_len);
+}
+
 /* The records of names and stacks. The fixed part is there before anything of it is looked at. */
 static int check_definition(const struct ct_hdr *h)
 {
@@ -215,7 +229,7 @@ static const uint16_t device_fixed[CT_KIND_END] = {
 	[CT_EVENT] = sizeof(struct ct_event),	    [CT_CLOCK] = sizeof(struct ct_clock),
 	[CT_DEVICE] = sizeof(struct ct_device),	    [CT_CONTEXT] = sizeof(struct ct_context),
 	[CT_STREAM] = sizeof(struct ct_stream),	    [CT_CAUSE] = sizeof(struct ct_cause),
-	[CT_METRIC] = sizeof(struct ct_metric),
+	[CT_METRIC] = sizeof(struct ct_metric),	    [CT_TALLY] = sizeof(struct ct_tally),
 };
 
 static int check_device(const struct ct_hdr *h)
@@ -249,6 +263,10 @@ static int check_device(const struct ct_hdr *h)
 				  (size_t)((const struct ct_metric *)h)->name_len + ((const struct ct_metric *)h)->unit_len);
 	case CT_COUNTER:
 		return check_tail(h, fixed, (size_t)((const struct ct_counter *)h)->n * sizeof(struct ct_value));
+	case CT_TALLY:
+		if (((const struct ct_tally *)h)->func >= api_nfuncs || ((const struct ct_tally *)h)->nbuckets > CT_HIST_BUCKETS)
+			return -EBADMSG;
+		return check_tail(h, fixed, ((const struct ct_tally *)h)->nbuckets * sizeof(__u32));
 	case CT_EVENT:
 		return check_tail(h, fixed, ((const struct ct_event *)h)->text_len);
 	case CT_DEVICE:
@@ -274,6 +292,10 @@ int record_check(const void *rec, size_t avail)
 		    !memchr(((const struct ct_process *)rec)->comm, '\0', CT_COMM_LEN))
 			return -EBADMSG;
 		return 0;
+	case CT_PROCESS_INFO:
+		return check_info(rec);
+	case CT_FOREIGN:
+		return check_foreign(rec);
 	case CT_FORK:
 		return h->size < sizeof(struct ct_fork) ? -EBADMSG : 0;
 	case CT_EXIT:

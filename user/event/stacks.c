@@ -256,14 +256,19 @@ int stack_table_record(struct stack_table *t, const struct ct_hdr *h)
 	return 0;
 }
 
+const struct stack *stack_table_get(struct stack_table *t, uint32_t id)
+{
+	const struct kept_stack *k = id ? window_find(&t->stacks, id) : NULL;
+
+	return k ? &k->s : NULL;
+}
+
 const struct stack *stack_table_find(struct stack_table *t, const struct ct_call *c)
 {
-	const struct kept_stack *k;
 	uint64_t id;
 
 	if (!(c->h.flags & CT_F_STACK) || c->h.size < sizeof(*c) + sizeof(id))
 		return NULL;
 	memcpy(&id, (const char *)c + c->h.size - sizeof(id), sizeof(id));
-	k = id <= UINT32_MAX ? window_find(&t->stacks, (uint32_t)id) : NULL;
-	return k ? &k->s : NULL;
+	return id <= UINT32_MAX ? stack_table_get(t, (uint32_t)id) : NULL;
 }

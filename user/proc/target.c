@@ -101,6 +101,34 @@ pid_t target_pid(const struct target *t)
 	return t->pid;
 }
 
+ssize_t target_proc(struct target *t, const char *name, char *buf, size_t size)
+{
+	int fd = openat(t->dir, name, O_RDONLY | O_CLOEXEC), err;
+	size_t n = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return -errno;
+	do {
+		got = read(fd, buf + n, size - 1 - n);
+		err = got < 0 ? -errno : 0;
+		n += got > 0 ? (size_t)got : 0;
+	} while (got > 0 && n < size - 1);
+	close(fd);
+	buf[n] = '\0';
+	return n || !err ? (ssize_t)n : err;
+}
+
+ssize_t target_exe(struct target *t, char *buf, size_t size)
+{
+	ssize_t n = readlinkat(t->dir, "exe", buf, size - 1);
+
+	if (n < 0)
+		return -errno;
+	buf[n] = '\0';
+	return n;
+}
+
 /* ---- a process without its main thread -------------------------------------------------------------------- */
 
 /* The directory that shows the process's memory and files. */

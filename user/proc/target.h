@@ -46,6 +46,12 @@ const struct target_map *target_map_at(struct target *, uint64_t addr);
  * namespace. The caller closes it. -ENOENT (gone), -EPERM, -EINVAL (no regular file). */
 int target_open_map(struct target *, const struct target_map *);
 
+/* A file of /proc/PID as it is: "cmdline", "environ", "cgroup". At most size - 1 bytes and a NUL. Returns their number or
+ * -errno. */
+ssize_t target_proc(struct target *, const char *name, char *buf, size_t size);
+/* The path of its executable, in its own mount namespace. Likewise. */
+ssize_t target_exe(struct target *, char *buf, size_t size);
+
 /* A descriptor of the process's root directory, for what it names by path (debug files); owned by the target; -errno. */
 int target_root(struct target *);
 

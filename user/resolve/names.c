@@ -537,6 +537,17 @@ static int call(struct names *n, const struct ct_call *c)
 	return err;
 }
 
+/* A kernel whose launches were counted where they were made. */
+static int tallied(struct names *n, const struct ct_tally *t)
+{
+	struct ct_call c = {
+		.h = { .kind = CT_CALL, .flags = CT_F_PENDING, .pid = t->h.pid, .tid = t->h.tid, .start_ns = t->h.end_ns },
+		.func = t->func,
+	};
+
+	return t->how == CT_BY_KERNEL && t->by ? tell(n, &c, t->by) : 0;
+}
+
 /* ---- records ---------------------------------------------------------------------------------------------- */
 
 static int process(struct names *n, const struct ct_process *r)
@@ -593,6 +604,8 @@ int names_record(struct names *n, const struct ct_hdr *h)
 	case CT_CALL:
 	case CT_ENTER:
 		return call(n, (const struct ct_call *)h);
+	case CT_TALLY:
+		return tallied(n, (const struct ct_tally *)h);
 	case CT_MORE:
 		pieces_add(n->pieces, (const struct ct_more *)h);
 		return 0;

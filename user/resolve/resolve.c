@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "info.h"
 #include "known.h"
 #include "names.h"
 #include "resolve.h"
@@ -233,6 +234,11 @@ int resolve_record(struct resolve *r, const struct ct_hdr *h)
 		e = pass_call(r, (const struct ct_call *)h);
 	else
 		e = r->out(r->ctx, h);
+	if (r->opts.info && !stops(e) && (h->kind == CT_PROCESS || h->kind == CT_EXEC)) {
+		int i = info_of_process(targets_get(r->targets, h->pid, r->now_ns), h, r->out, r->ctx);
+
+		e = i ? i : e;
+	}
 	return e ? e : err;
 }
 

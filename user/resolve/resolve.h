@@ -14,6 +14,7 @@
 struct resolve_opts {
 	bool names;
 	bool stacks;
+	bool info; /* what each process is: CT_PROCESS_INFO */
 	bool inner; /* the source can capture inner launches on demand: resolve_wants_inner() is asked */
 	/* How many CT_S_FORGETS calls the source has seen begin, ever; NULL: names are not read from memory. */
 	uint64_t (*forgets)(void *ctx);

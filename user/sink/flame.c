@@ -103,7 +103,7 @@ static void put_nodes(struct row *w, const struct fold *f)
 
 static int put_data(struct row *w, const struct sink_opts *o, const struct fold *f)
 {
-	static const char *const units[] = { "calls", "us", "bytes" };
+	static const char *const units[] = { "calls", "us", "bytes", "ns" };
 	struct text t = { 0 }, title = { 0 };
 	int err;
 

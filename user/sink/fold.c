@@ -11,6 +11,7 @@
 
 #include "../util/msg.h"
 #include "../util/utf8.h"
+#include "about.h"
 #include "fold.h"
 
 #define NODES_MAX (2u << 20)	/* of 24 bytes */
@@ -24,7 +25,7 @@
 #define NONE 0u
 
 struct place {
-	uint32_t comm, stack, func, kernel;
+	uint32_t comm, stack, func, kernel; /* names, but for `stack`, an id */
 	uint32_t node; /* NONE: nothing here yet */
 };
 
@@ -33,6 +34,8 @@ struct fold_index {
 	uint32_t *by_edge, *by_name; /* twice the capacity; NONE: free */
 	size_t name_bytes;
 	struct text scratch;
+	uint32_t graph;	  /* the name of a graph as a whole; NONE: none came */
+	bool graph_nodes; /* work that is a graph's node came */
 	struct place places[PLACES];
 };
 
@@ -62,7 +65,9 @@ static uint32_t hash_edge(uint32_t parent, uint32_t name)
 
 static uint64_t hash_name(const struct fold_name *n)
 {
-	return hash_bytes(n->text, strlen(n->text), n->kind);
+	uint64_t h = hash_bytes(n->text, strlen(n->text), n->kind | (uint64_t)n->line << 8);
+
+	return n->file ? hash_bytes(n->file, strlen(n->file), h) : h;
 }
 
 void fold_clean(struct text *t, const char *s, size_t max, bool in_line)
@@ -120,11 +125,17 @@ static int grow_names(struct fold *f)
 	return 0;
 }
 
-/* The number of the name in scratch; NONE: no room. */
-static uint32_t intern(struct fold *f, enum fold_kind kind)
+static bool same_file(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* The number of the name in scratch, in a place (file NULL: none); NONE: no room. */
+static uint32_t intern_at(struct fold *f, enum fold_kind kind, const char *file, uint32_t line)
 {
 	struct fold_index *ix = f->index;
-	struct fold_name name = { .kind = (uint8_t)kind };
+	struct fold_name name = { .kind = (uint8_t)kind, .file = file, .line = line };
+	size_t bytes;
 	uint32_t at;
 
 	if (!ix->scratch.len)
@@ -139,23 +150,34 @@ static uint32_t intern(struct fold *f, enum fold_kind kind)
 	for (; ix->by_name[at]; at = (at + 1) & (ix->cap_names * 2 - 1)) {
 		const struct fold_name *n = &f->names[ix->by_name[at]];
 
-		if (n->kind == name.kind && !strcmp(n->text, name.text))
+		if (n->kind == name.kind && n->line == line && !strcmp(n->text, name.text) && same_file(n->file, file))
 			return ix->by_name[at];
 	}
-	if (f->nnames >= NAMES_MAX || ix->name_bytes + ix->scratch.len > NAMES_BYTES)
+	bytes = ix->scratch.len + (file ? strlen(file) + 1 : 0);
+	if (f->nnames >= NAMES_MAX || ix->name_bytes + bytes > NAMES_BYTES)
 		return NONE;
 	if (f->nnames == ix->cap_names) {
 		if (grow_names(f))
 			return NONE;
-		return intern(f, kind);
+		ix->scratch.len--; /* the NUL comes again */
+		return intern_at(f, kind, file, line);
 	}
 	name.text = strdup(name.text);
-	if (!name.text)
+	name.file = file ? strdup(file) : NULL;
+	if (!name.text || (file && !name.file)) {
+		free((char *)name.text);
+		free((char *)name.file);
 		return NONE;
-	ix->name_bytes += ix->scratch.len;
+	}
+	ix->name_bytes += bytes;
 	f->names[f->nnames] = name;
 	ix->by_name[at] = f->nnames;
 	return f->nnames++;
+}
+
+static uint32_t intern(struct fold *f, enum fold_kind kind)
+{
+	return intern_at(f, kind, NULL, 0);
 }
 
 static size_t name_cut(const struct fold *f)
@@ -178,7 +200,7 @@ static const char *base(const char *path)
 }
 
 /* `train_step (train.py)`, `vecadd_step`, `[libfoo.so]`, `[unknown]`: no lines and no offsets, which would tell apart what
- * belongs together. */
+ * belongs together, unless places are asked for. */
 static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 {
 	struct text *t = &f->index->scratch;
@@ -187,7 +209,7 @@ static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 	t->len = 0;
 	if (fr->function) {
 		fold_clean(t, f->opts->mangled && fr->mangled ? fr->mangled : fr->function, name_cut(f), true);
-		if (kind == FOLD_PYTHON && fr->file) {
+		if (kind == FOLD_PYTHON && fr->file && !f->places) {
 			text_str(t, " (");
 			fold_clean(t, base(fr->file), name_cut(f), true);
 			text_str(t, ")");
@@ -200,16 +222,26 @@ static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 			text_str(t, "]");
 		}
 	}
+	if (f->places && fr->file) {
+		struct text file = { 0 };
+		uint32_t name;
+
+		fold_clean(&file, fr->file, name_cut(f), false);
+		text_mem(&file, "", 1);
+		name = file.bad ? NONE : intern_at(f, kind, file.s, fr->line);
+		text_free(&file);
+		return name;
+	}
 	return intern(f, kind);
 }
 
-static uint32_t intern_kernel(struct fold *f, const struct kernel_name *k)
+static uint32_t intern_kernel(struct fold *f, const struct kernel_name *k, enum fold_kind kind)
 {
 	f->index->scratch.len = 0;
 	fold_clean(&f->index->scratch, f->opts->mangled ? k->mangled : f->opts->full_names ? k->full : k->brief, name_cut(f), true);
 	if (k->cut)
 		text_str(&f->index->scratch, "...");
-	return intern(f, FOLD_KERNEL);
+	return intern(f, kind);
 }
 
 /* ---- nodes -------------------------------------------------------------------------------------------- */
@@ -282,25 +314,61 @@ static uint32_t walk(struct fold *f, uint32_t comm, const struct stack *s)
 	return at;
 }
 
-/* The node where the call ends. */
-static uint32_t place_of(struct fold *f, const struct event *ev)
+/* What a call is weighed as: the call and, of a launch, its kernel. */
+static void call_ends(struct fold *f, const struct event *ev, struct place *key)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
-	bool launch = ev->kernel && api_funcs[c->func].class == API_LAUNCH;
-	struct place key = { .stack = ev->stack ? ev->stack->id : 0, .func = c->func }, *p;
+	bool launch = ev->rec->kind == CT_CALL && ev->kernel && api_funcs[c->func].class == API_LAUNCH;
+
+	f->index->scratch.len = 0;
+	about_name(&f->index->scratch, f->opts, ev);
+	key->func = intern(f, FOLD_CALL);
+	key->kernel = launch ? intern_kernel(f, ev->kernel, FOLD_KERNEL) : NONE;
+	if (launch && !key->kernel)
+		key->func = NONE;
+}
+
+/* What device work is weighed as: the call that caused it, and the work. */
+static void work_ends(struct fold *f, const struct event *ev, struct place *key)
+{
+	bool known = ev->cause && ev->cause->func < api_nfuncs;
+
+	key->func = intern_text(f, known ? api_funcs[ev->cause->func].name : "[unknown call]", known ? FOLD_CALL : FOLD_UNKNOWN);
+	if (ev->rec->kind == CT_KERNEL && ev->kernel) {
+		key->kernel = intern_kernel(f, ev->kernel, FOLD_DEVICE);
+	} else {
+		f->index->scratch.len = 0;
+		about_name(&f->index->scratch, f->opts, ev);
+		key->kernel = intern(f, FOLD_DEVICE);
+	}
+	if (ev->rec->kind == CT_GRAPH)
+		f->index->graph = key->kernel;
+	else
+		f->index->graph_nodes |= ((const struct ct_work *)ev->rec)->graph_node != 0;
+	if (!key->kernel)
+		key->func = NONE;
+}
+
+/* The node where the call or the device work ends. */
+static uint32_t place_of(struct fold *f, const struct event *ev)
+{
+	struct place key = { .stack = ev->stack ? ev->stack->id : 0 }, *p;
 	uint32_t at;
 
 	key.comm = intern_text(f, ev->proc->comm, FOLD_PROCESS);
-	key.kernel = launch ? intern_kernel(f, ev->kernel) : NONE;
-	if (!key.comm || (launch && !key.kernel))
+	if (about_is_call(ev->rec))
+		call_ends(f, ev, &key);
+	else
+		work_ends(f, ev, &key);
+	if (!key.comm || !key.func)
 		return NONE;
 	p = &f->index->places[hash_edge(key.comm ^ key.func << 16, key.stack ^ key.kernel << 12) & (PLACES - 1)];
 	if (p->node && p->comm == key.comm && p->stack == key.stack && p->func == key.func && p->kernel == key.kernel)
 		return p->node;
 	at = walk(f, key.comm, ev->stack);
 	if (at)
-		at = child(f, at, intern_text(f, api_funcs[c->func].name, FOLD_CALL));
-	if (at && launch)
+		at = child(f, at, key.func);
+	if (at && key.kernel)
 		at = child(f, at, key.kernel);
 	key.node = at;
 	if (at)
@@ -324,7 +392,7 @@ struct fold *fold_open(const struct sink_opts *opts, uint32_t max_nodes)
 	}
 	f->index->max_nodes = max_nodes ? max_nodes : NODES_MAX;
 	f->nodes[0] = (struct fold_node){ 0 };
-	f->names[0] = (struct fold_name){ "", FOLD_OTHER };
+	f->names[0] = (struct fold_name){ .text = "", .kind = FOLD_OTHER };
 	f->nnodes = f->nnames = 1;
 	f->other = child(f, 0, intern_text(f, "[other]", FOLD_OTHER));
 	return f;
@@ -334,8 +402,10 @@ void fold_close(struct fold *f)
 {
 	if (!f)
 		return;
-	for (uint32_t i = 1; i < f->nnames; i++)
+	for (uint32_t i = 1; i < f->nnames; i++) {
 		free((char *)f->names[i].text);
+		free((char *)f->names[i].file);
+	}
 	free(f->names);
 	free(f->nodes);
 	if (f->index) {
@@ -348,36 +418,49 @@ void fold_close(struct fold *f)
 }
 
 /* 0 for bytes: the call moved none, or it is not known how many. */
-static uint64_t weight_of(const struct fold *f, const struct ct_call *c)
+static uint64_t weight_of(const struct fold *f, const struct ct_hdr *h)
 {
+	const struct ct_call *c = (const struct ct_call *)h;
 	int64_t bytes;
 
 	switch (f->opts->weight) {
+	case SINK_WEIGHT_GPU:
+		return about_duration_ns(h);
 	case SINK_WEIGHT_TIME:
-		return c->h.flags & CT_F_BEFORE || c->h.end_ns < c->h.start_ns ? 0 : c->h.end_ns - c->h.start_ns;
+		return h->flags & CT_F_BEFORE || h->end_ns < h->start_ns ? 0 : h->end_ns - h->start_ns;
 	case SINK_WEIGHT_BYTES:
-		bytes = c->h.flags & CT_F_BEFORE || api_failed(c) ? 0 : api_size(c, API_ARCH_HERE);
+		bytes = h->kind != CT_CALL || h->flags & CT_F_BEFORE || api_failed(c) ? 0 : api_size(c, API_ARCH_HERE);
 		return bytes > 0 ? (uint64_t)bytes : 0;
 	default:
 		return 1;
 	}
 }
 
+/* Work that occupies the device: waits and allocations do not. */
+static bool is_weighed(const struct fold *f, const struct ct_hdr *h)
+{
+	if (f->opts->weight == SINK_WEIGHT_GPU)
+		return h->kind == CT_KERNEL || h->kind == CT_COPY || h->kind == CT_SET || h->kind == CT_GRAPH;
+	return about_is_call(h) && !(h->flags & CT_F_PENDING);
+}
+
 int fold_event(struct fold *f, const struct event *ev)
 {
-	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	uint64_t weight, *self;
 	uint32_t at;
 
-	if (c->h.kind != CT_CALL || c->h.flags & CT_F_PENDING)
+	if (!is_weighed(f, ev->rec))
 		return 0;
-	weight = weight_of(f, c);
+	weight = weight_of(f, ev->rec);
 	if (!weight && f->opts->weight == SINK_WEIGHT_BYTES) {
 		f->without_size++;
 		return 0;
 	}
+	if (!weight && f->opts->weight == SINK_WEIGHT_GPU)
+		return 0;
 	at = place_of(f, ev);
 	f->no_room += !at;
+	f->counted++;
 	self = &f->nodes[at ? at : f->other].self;
 	*self = *self + weight < *self ? UINT64_MAX : *self + weight;
 	return 1;
@@ -399,7 +482,11 @@ static int by_name(const void *pa, const void *pb, void *ctx)
 	const struct fold_name *b = &f->names[f->nodes[*(const uint32_t *)pb].name];
 	int order = strcmp(a->text, b->text);
 
-	return order ? order : (int)a->kind - (int)b->kind;
+	if (!order)
+		order = (int)a->kind - (int)b->kind;
+	if (!order && a->file && b->file)
+		order = strcmp(a->file, b->file);
+	return order ? order : (a->line > b->line) - (a->line < b->line);
 }
 
 int fold_finish(struct fold *f)
@@ -408,6 +495,10 @@ int fold_finish(struct fold *f)
 
 	if (!list)
 		return -ENOMEM;
+	/* what a graph took is what its nodes took, where these are known */
+	for (uint32_t i = 0; i < f->nnodes && f->index->graph && f->index->graph_nodes; i++)
+		if (f->nodes[i].name == f->index->graph)
+			f->nodes[i].self = 0;
 	for (uint32_t i = 0; i < f->nnodes; i++) {
 		uint32_t n = 0, *link = &f->nodes[i].child;
 
@@ -438,6 +529,8 @@ uint32_t fold_next(const struct fold *f, uint32_t at, uint32_t *depth)
 
 void fold_notes(const struct fold *f)
 {
+	if (f->opts->weight == SINK_WEIGHT_GPU && !f->counted)
+		msg_note("there was no device work to add up: --weight gpu weighs what ran on the GPU");
 	if (f->without_size)
 		msg_note("calls that failed or have no size in bytes are left out: %llu", (unsigned long long)f->without_size);
 	if (f->no_room)

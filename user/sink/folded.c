@@ -4,7 +4,9 @@
  *
  *   python3;<module> (train.py);train_step (train.py);launch;cudaLaunchKernel;[kernel] vecAdd(float const*, int) 123
  *
- * which is what flame graph programs read.
+ * which is what flame graph programs read. With the weight `gpu` what the device did, in nanoseconds, below the call:
+ *
+ *   python3;<module> (train.py);train_step (train.py);launch;cudaLaunchKernel;[GPU] vecAdd(float const*, int) 8960
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,6 +53,8 @@ static int print(const struct fold *f, struct out *out)
 			text_str(&way, ";");
 		if (n->kind == FOLD_KERNEL)
 			text_str(&way, "[kernel] ");
+		else if (n->kind == FOLD_DEVICE)
+			text_str(&way, "[GPU] ");
 		text_str(&way, n->text);
 		ends[depth] = way.len;
 		if (way.bad) {

@@ -7,19 +7,17 @@
  * Knows no function and no kind by name beyond the word for "type".
  */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/device.h"
+#include "json_fields.h"
 #include "json_text.h"
 #include "row.h"
 #include "sink.h"
 
-#define FIELD_ROOM 512 /* anything but strings and flags: a name, a value, punctuation */
-#define STR_MAX 2048   /* bytes shown of one string; the capture brings less */
 #define PROC_CACHE 64  /* a power of two */
-#define MAX_OPEN 16    /* structs in structs */
 
 struct proc_text {
 	uint32_t pid, shown_pid;
@@ -41,179 +39,6 @@ struct json {
 	struct func_text funcs[CT_MAX_FUNCS];
 	struct texts *kernels, *stacks;
 };
-
-static void put_string(struct row *w, const char *s, size_t n)
-{
-	if (n > STR_MAX)
-		n = STR_MAX;
-	row_room(w, n * 6 + FIELD_ROOM);
-	*w->p++ = '"';
-	w->p = escape_json(w->p, s, n);
-	*w->p++ = '"';
-}
-
-static char *put_quoted_hex(char *p, uint64_t v)
-{
-	*p++ = '"';
-	p = put_hex(p, v);
-	*p++ = '"';
-	return p;
-}
-
-static char *put_name(char *p, const char *name)
-{
-	*p++ = '"';
-	p = put_str(p, name);
-	*p++ = '"';
-	return p;
-}
-
-/* The names of the bits that are set; what has no name as one hex string. */
-static void put_flags(struct row *w, const struct field *f)
-{
-	uint64_t left = f->u;
-	bool first = true;
-
-	*w->p++ = '[';
-	for (int i = 0; left && f->xlat && i < f->xlat->nrows; i++) {
-		uint64_t bits = (uint64_t)f->xlat->rows[i].value;
-
-		if (!bits || (f->u & bits) != bits || !(left & bits))
-			continue;
-		row_room(w, FIELD_ROOM);
-		if (!first)
-			*w->p++ = ',';
-		w->p = put_name(w->p, f->xlat->rows[i].name);
-		left &= ~bits;
-		first = false;
-	}
-	row_room(w, FIELD_ROOM);
-	if (left) {
-		if (!first)
-			*w->p++ = ',';
-		w->p = put_quoted_hex(w->p, left);
-	}
-	*w->p++ = ']';
-}
-
-static void put_float(struct row *w, double v)
-{
-	if (!isfinite(v)) {
-		w->p = put_lit(w->p, "null");
-		return;
-	}
-	w->p += snprintf(w->p, 40, "%.9g", v);
-}
-
-static void put_bytes(struct row *w, const char *s, size_t n)
-{
-	if (n > STR_MAX)
-		n = STR_MAX;
-	row_room(w, n * 2 + FIELD_ROOM);
-	*w->p++ = '"';
-	for (size_t i = 0; i < n; i++) {
-		*w->p++ = "0123456789abcdef"[(unsigned char)s[i] >> 4];
-		*w->p++ = "0123456789abcdef"[s[i] & 15];
-	}
-	*w->p++ = '"';
-}
-
-static void put_value(struct row *w, const struct field *f)
-{
-	const char *name;
-
-	if (f->absent) {
-		/* an output that was not there; of an input at least the pointer is known */
-		w->p = f->out || !f->u ? put_lit(w->p, "null") : put_quoted_hex(w->p, f->u);
-		return;
-	}
-	switch (f->type) {
-	case FIELD_INT:
-		w->p = put_i64(w->p, f->i);
-		break;
-	case FIELD_UINT:
-	case FIELD_SIZE:
-		w->p = put_u64(w->p, f->u);
-		break;
-	case FIELD_PTR:
-	case FIELD_STREAM:
-	case FIELD_FUNC:
-		w->p = put_quoted_hex(w->p, f->u);
-		break;
-	case FIELD_ENUM:
-	case FIELD_ERROR:
-		name = f->xlat ? xlat_name(f->xlat, f->i) : NULL;
-		w->p = name ? put_name(w->p, name) : put_i64(w->p, f->i);
-		break;
-	case FIELD_FLAGS:
-		put_flags(w, f);
-		break;
-	case FIELD_BOOL:
-		w->p = f->u ? put_lit(w->p, "true") : put_lit(w->p, "false");
-		break;
-	case FIELD_FLOAT:
-		put_float(w, f->f);
-		break;
-	case FIELD_DIM3:
-		*w->p++ = '[';
-		w->p = put_u64(w->p, f->dim[0]);
-		*w->p++ = ',';
-		w->p = put_u64(w->p, f->dim[1]);
-		*w->p++ = ',';
-		w->p = put_u64(w->p, f->dim[2]);
-		*w->p++ = ']';
-		break;
-	case FIELD_STR:
-		put_string(w, f->str, f->str_len);
-		break;
-	case FIELD_BYTES:
-		put_bytes(w, f->str, f->str_len);
-		break;
-	default:
-		w->p = put_lit(w->p, "null");
-		break;
-	}
-}
-
-/* The members of an object, without its braces. */
-static void put_fields(struct row *w, const struct field *f, int n)
-{
-	bool list[MAX_OPEN] = { false };
-	int open = 0, skip = 0;
-	bool first = true;
-
-	for (int i = 0; i < n; i++, f++) {
-		row_room(w, FIELD_ROOM);
-		if (f->type == FIELD_CLOSE) {
-			if (skip)
-				skip--;
-			else if (open)
-				*w->p++ = list[open--] ? ']' : '}';
-			first = false;
-			continue;
-		}
-		if (skip || open == MAX_OPEN - 1) {
-			skip += f->type == FIELD_OPEN && !f->absent;
-			continue;
-		}
-		if (!first)
-			*w->p++ = ',';
-		if (!list[open]) {
-			w->p = put_name(w->p, f->name ? f->name : "");
-			*w->p++ = ':';
-		}
-		first = false;
-		if (f->type != FIELD_OPEN || f->absent) {
-			put_value(w, f);
-		} else {
-			list[++open] = f->is_list;
-			*w->p++ = f->is_list ? '[' : '{';
-			first = true;
-		}
-	}
-	for (; open; open--)
-		*w->p++ = list[open] ? ']' : '}';
-}
 
 static const struct proc_text *proc_text(struct json *j, const struct process *proc)
 {
@@ -275,13 +100,13 @@ static void put_result(struct row *w, const struct field *ret)
 
 	w->p = put_lit(w->p, ",\"ret\":");
 	if (ret->type != FIELD_ERROR) {
-		put_value(w, ret);
+		json_value(w, ret);
 		return;
 	}
 	w->p = put_i64(w->p, ret->i);
 	name = ret->xlat ? xlat_name(ret->xlat, ret->i) : NULL;
 	w->p = put_lit(w->p, ",\"ret_name\":");
-	w->p = name ? put_name(w->p, name) : put_lit(w->p, "null");
+	w->p = name ? json_word(w->p, name) : put_lit(w->p, "null");
 }
 
 /* Names the arguments of which there was more than could be captured. */
@@ -292,9 +117,9 @@ static void put_cut(struct row *w, const struct field *f, int n)
 	for (int i = 0; i < n; i++) {
 		if (!f[i].cut || !f[i].name)
 			continue;
-		row_room(w, FIELD_ROOM);
+		row_room(w, JSON_ROOM);
 		w->p = first ? put_lit(w->p, ",\"cut\":[") : put_lit(w->p, ",");
-		w->p = put_name(w->p, f[i].name);
+		w->p = json_word(w->p, f[i].name);
 		first = false;
 	}
 	if (!first)
@@ -334,6 +159,21 @@ static void put_stack(struct json *j, const struct sink_opts *o, const struct st
 		row_mem(&j->w, text->s, text->len);
 }
 
+/* A number that may not be known. */
+static char *put_known(char *p, const char *key, uint32_t v)
+{
+	return v == CT_UNKNOWN ? p : put_u64(put_str(p, key), v);
+}
+
+/* On what a call works, and its number, which the device work that comes of it has too. */
+static char *put_place(char *p, const struct event *ev)
+{
+	p = put_known(p, ",\"device\":", ev->device);
+	p = put_known(p, ",\"context\":", ev->context);
+	p = put_known(p, ",\"stream\":", ev->stream);
+	return ev->number ? put_u64(put_lit(p, ",\"correlation\":"), ev->number) : p;
+}
+
 static void call_line(struct json *j, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -350,16 +190,16 @@ static void call_line(struct json *j, const struct sink_opts *o, const struct ev
 	put_head(j, entry ? "enter" : c->h.flags & CT_F_PENDING ? "pending" : "call", ev,
 		 !entry && !open_end && !before);
 	w->p = put_mem(w->p, t->text, t->len);
-	put_fields(w, f, n);
-	row_room(w, FIELD_ROOM);
+	json_fields(w, f, n);
+	row_room(w, JSON_ROOM);
 	*w->p++ = '}';
 	if (ev->kernel)
 		put_kernel(j, ev->kernel);
-	row_room(w, FIELD_ROOM);
+	row_room(w, JSON_ROOM);
 	if (ret)
 		put_result(w, ret);
 	put_cut(w, f, n);
-	row_room(w, FIELD_ROOM);
+	row_room(w, JSON_ROOM);
 	if ((c->h.flags & (CT_F_UNFINISHED | CT_F_PENDING)) == CT_F_UNFINISHED)
 		w->p = put_lit(w->p, ",\"unfinished\":true");
 	if (c->h.flags & CT_F_PER_THREAD)
@@ -372,15 +212,70 @@ static void call_line(struct json *j, const struct sink_opts *o, const struct ev
 		w->p = put_u64(put_lit(w->p, ",\"for_ns\":"), c->h.end_ns - c->h.start_ns);
 	if (c->depth)
 		w->p = put_u64(put_lit(w->p, ",\"depth\":"), c->depth);
+	w->p = put_place(w->p, ev);
 	if (ev->stack)
 		put_stack(j, o, ev->stack);
+}
+
+/* Any record but a call. */
+static void other_line(struct json *j, const struct sink_opts *o, const struct event *ev, const char *type)
+{
+	uint16_t kind = ev->rec->kind;
+	bool of_machine = !ev->rec->pid && kind != CT_LOST;
+	struct field f[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
+
+	if (kind == CT_LOST || of_machine) {
+		j->w.p = put_str(put_lit(j->w.p, "{\"type\":\""), type);
+		j->w.p = put_u64(put_lit(j->w.p, "\",\"ts_ns\":"), kind == CT_LOST ? ev->rec->end_ns : ev->rec->start_ns);
+		if (kind == CT_COUNTER)
+			j->w.p = put_u64(put_lit(j->w.p, ",\"dur_ns\":"), ev->rec->end_ns - ev->rec->start_ns);
+	} else {
+		put_head(j, type, ev, device_is_work(kind) || kind == CT_OVERHEAD || kind == CT_MARKER);
+	}
+	if (ev->kernel)
+		put_kernel(j, ev->kernel);
+	row_room(&j->w, JSON_ROOM);
+	if (n)
+		*j->w.p++ = ',';
+	json_fields(&j->w, f, n);
+	if (ev->stack)
+		put_stack(j, o, ev->stack);
+}
+
+/* A stored call of a function that this version does not know: its words, and nothing made of them. */
+static void foreign_line(struct json *j, const struct event *ev)
+{
+	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
+	const char *name = (const char *)&f->words[f->nwords];
+	bool returned = f->kind == CT_CALL && !(f->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN));
+	struct row *w = &j->w;
+
+	put_head(j, "foreign", ev, returned);
+	w->p = put_lit(w->p, ",\"domain\":");
+	json_string(w, name + f->name_len, f->domain_len);
+	w->p = put_lit(w->p, ",\"api\":");
+	json_string(w, name, f->name_len);
+	row_room(w, JSON_ROOM);
+	w->p = put_str(put_lit(w->p, ",\"why\":"), f->why == CT_FOREIGN_CHANGED ? "\"changed\"" : "\"unknown\"");
+	w->p = put_lit(w->p, ",\"words\":[");
+	for (int i = 0; i < f->nwords; i++)
+		w->p = put_char(put_hex(put_lit(i ? put_char(w->p, ',') : w->p, "\""), f->words[i]), '"');
+	w->p = put_char(w->p, ']');
+	if (returned)
+		w->p = put_char(put_hex(put_lit(w->p, ",\"ret\":\""), (uint64_t)f->ret), '"');
 }
 
 static int json_event(struct sink *s, const struct event *ev)
 {
 	static const char *const names[CT_KIND_END] = {
-		[CT_CALL] = "call", [CT_ENTER] = "enter", [CT_PROCESS] = "process", [CT_EXEC] = "exec",
-		[CT_FORK] = "fork", [CT_EXIT] = "exit",	  [CT_LOST] = "lost",
+		[CT_CALL] = "call",	    [CT_ENTER] = "enter",     [CT_PROCESS] = "process", [CT_EXEC] = "exec",
+		[CT_FORK] = "fork",	    [CT_EXIT] = "exit",	      [CT_LOST] = "lost",	[CT_KERNEL] = "kernel",
+		[CT_COPY] = "memcpy",	    [CT_SET] = "memset",      [CT_SYNC] = "sync",	[CT_GRAPH] = "graph",
+		[CT_OVERHEAD] = "overhead", [CT_MEMORY] = "memory",   [CT_MANAGED] = "managed", [CT_MARKER] = "marker",
+		[CT_COUNTER] = "counter",   [CT_EVENT] = "event",     [CT_CLOCK] = "clock",	[CT_DEVICE] = "device",
+		[CT_CONTEXT] = "context",   [CT_STREAM] = "stream",   [CT_METRIC] = "metric",
+		[CT_FOREIGN] = "foreign",
 	};
 	struct json *j = s->priv;
 	uint16_t kind = ev->rec->kind;
@@ -389,20 +284,12 @@ static int json_event(struct sink *s, const struct event *ev)
 	if (kind >= CT_KIND_END || !names[kind])
 		return 0;
 	row_begin(&j->w, s->opts->out);
-	if (call) {
+	if (call)
 		call_line(j, s->opts, ev);
-	} else {
-		struct field f[EVENT_MAX_FIELDS];
-		int n = event_fields(ev, f, EVENT_MAX_FIELDS);
-
-		if (kind == CT_LOST)
-			j->w.p = put_u64(put_lit(put_str(put_lit(j->w.p, "{\"type\":\""), names[kind]), "\",\"ts_ns\":"),
-					 ev->rec->end_ns);
-		else
-			put_head(j, names[kind], ev, false);
-		*j->w.p++ = ',';
-		put_fields(&j->w, f, n);
-	}
+	else if (kind == CT_FOREIGN)
+		foreign_line(j, ev);
+	else
+		other_line(j, s->opts, ev, names[kind]);
 	row_room(&j->w, 2);
 	j->w.p = put_lit(j->w.p, "}\n");
 	row_end(&j->w);
@@ -410,7 +297,7 @@ static int json_event(struct sink *s, const struct event *ev)
 		j->rows[kind]++;
 	if (s->opts->out->error)
 		return s->opts->out->error;
-	return call;
+	return call || (kind >= CT_KERNEL && kind <= CT_EVENT) || kind == CT_FOREIGN;
 }
 
 static int json_open(struct sink *s, const struct sink_opts *opts)
@@ -431,8 +318,13 @@ static void end_line(struct json *j, struct row *w, const struct sink_end *end)
 	const struct losses *l = &end->losses;
 
 	w->p = put_lit(w->p, "{\"type\":\"end\",\"reason\":");
-	put_string(w, end->reason, strlen(end->reason));
+	json_string(w, end->reason, strlen(end->reason));
 	w->p = put_u64(put_lit(w->p, ",\"calls\":"), j->rows[CT_CALL]);
+	if (end->matched || end->unmatched) {
+		w->p = put_u64(put_lit(w->p, ",\"matched\":"), end->matched);
+		w->p = put_u64(put_lit(w->p, ",\"unmatched\":"), end->unmatched);
+		w->p = put_u64(put_lit(w->p, ",\"inferred\":"), end->inferred);
+	}
 	w->p = put_u64(put_lit(w->p, ",\"seen\":"), l->calls);
 	w->p = put_u64(put_lit(w->p, ",\"folded\":"), l->folded);
 	w->p = put_u64(put_lit(w->p, ",\"filtered\":"), l->filtered);
@@ -445,12 +337,12 @@ static void end_line(struct json *j, struct row *w, const struct sink_end *end)
 	}
 	w->p = put_lit(w->p, ",\"muted\":[");
 	for (int i = 0; end->muted && end->muted[i]; i++) {
-		row_room(w, FIELD_ROOM);
+		row_room(w, JSON_ROOM);
 		if (i)
 			*w->p++ = ',';
-		w->p = put_name(w->p, end->muted[i]);
+		w->p = json_word(w->p, end->muted[i]);
 	}
-	row_room(w, FIELD_ROOM);
+	row_room(w, JSON_ROOM);
 	w->p = put_u64(put_lit(w->p, "],\"uptime_ns\":"), end->uptime_ns);
 	w->p = put_lit(w->p, "}\n");
 }

@@ -8,11 +8,29 @@
 #include "../event/event.h"
 #include "../util/out.h"
 
+struct event_base;
+
 enum sink_time { SINK_TIME_MS, SINK_TIME_US, SINK_TIME_ISO };
-enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES };
+enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_WEIGHT_GPU };
+
+enum sink_stat { SINK_STAT_TEXT, SINK_STAT_JSON, SINK_STAT_CSV };
+
+/* Where and how the recording sink stores. */
+struct sink_file {
+	const char *path;
+	const char *head;	   /* lines "key value" for the head of each file */
+	uint64_t max_bytes;	   /* of a file; with last_ns: of memory; 0: no limit */
+	unsigned int rotate;	   /* files kept beside the newest; 0: end at max_bytes */
+	uint64_t last_ns;	   /* keep so much in memory and write when a condition is met; 0: write all */
+	bool dump_failed, dump_end; /* conditions, beside sink_ops.dump */
+	const uint64_t *dump_rows; /* bitmap over api_funcs: calls of these; NULL: none */
+	bool progress;		   /* on stderr */
+};
 
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
+	/* Of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH, SINKS_SPLITS) */
+	const char *path;
 	enum sink_time time;
 	bool tid;		 /* a TID column */
 	bool color;
@@ -20,19 +38,40 @@ struct sink_opts {
 	bool nested;		 /* indent by depth */
 	bool stuck;		 /* calls under way: since how long, instead of when */
 	bool counts, counts_only; /* -C, -c */
+	bool gpu;		 /* device work comes too: calls that it can come of show their number */
 	bool mangled;		 /* names of kernels and functions as the compiler made them */
 	bool full_names;	 /* names of kernels with template arguments and parameters, and nothing cut */
-	enum sink_weight weight; /* what a stack weighs, in folded and flame */
+	enum sink_stat stat;	 /* how stat prints */
+	uint8_t by;		 /* enum book_by: what stat tells apart */
+	bool hist;		 /* stat: with histograms */
+	enum sink_weight weight; /* what a stack weighs, where stacks are added up */
 	const char *title;	 /* of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
+	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
 	const char *version;	 /* of cudatrace */
+	bool recorded;		 /* what comes is a recording, and can wait */
+	const char *otlp_url;	 /* where spans are pushed to, or "env"; NULL: nowhere */
+	uint64_t otlp_min_ns;	 /* what takes less is no span */
+	const char *host;	 /* name of the traced machine; NULL: not known */
+	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
+	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).
+	 * What it was asked for may have ended the session. */
+	const char *listen; /* ADDR:PORT of serve */
+	struct event_base *base;
+	int (*refresh)(void *ctx);
+	void *refresh_ctx;
+	/* Adds up what was lost so far, and what the source knows beside. */
+	void (*losses)(void *ctx, struct losses *);
+	void (*quit)(void *ctx); /* ends the session, as SIGINT does */
+	const struct sink_file *file; /* of a recording; NULL otherwise */
 };
 
 /* What every sink is told at the end, beside the losses. */
 struct sink_end {
 	struct losses losses;
 	uint64_t uptime_ns;
+	uint64_t matched, unmatched, inferred; /* kernels, copies, sets and graphs: struct join_counts */
 	const char *const *muted; /* names of muted functions, NULL-terminated */
 	const char *reason;	  /* "finished", "interrupted", "duration", "count", "output error" */
 };
@@ -40,9 +79,14 @@ struct sink_end {
 struct sink;
 struct sink_ops {
 	const char *name, *help;
+	/* Returns 0 or -errno; -EINVAL after a message that says why. */
 	int (*open)(struct sink *, const struct sink_opts *);
 	/* Returns 1 when a row came of it, 0 when not (a kind it does not print), or -errno of the output. */
 	int (*event)(struct sink *, const struct event *);
+	/* Now and then, at least every 100 ms; NULL: time does not matter to it. Returns 0 or -errno. */
+	int (*tick)(struct sink *, uint64_t now_ns);
+	/* The user's signal to write what is held back; NULL: nothing is. Returns 0 or -errno. */
+	int (*dump)(struct sink *);
 	int (*close)(struct sink *, const struct sink_end *);
 };
 struct sink {
@@ -51,6 +95,9 @@ struct sink {
 	void *priv;
 };
 
-extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame;
+extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
+	sink_cupti, sink_stat, sink_trace, sink_serve;
+/* What other programs read. */
+extern const struct sink_ops sink_perfetto, sink_chrome, sink_nsys, sink_otlp, sink_otlp_json;
 
 #endif

@@ -7,20 +7,24 @@
  *
  * A launch has the kernel's name in place of its address, `cudaLaunchKernel  vecAdd(float const*, int), grid=(4096,1,1)`, and a
  * call with a stack has its frames below it. With --enter-exit two rows a call, in the words of the original script:
- * `cudaMalloc size=1048576 bytes`, then `cudaMalloc returned=0 (success)`. Nothing that the target wrote reaches the terminal
- * raw. Knows no function by name.
+ * `cudaMalloc size=1048576 bytes`, then `cudaMalloc returned=0 (success)`. What a device did has rows of its own:
+ *
+ *   1234.140   my_cuda_app     12345      [memcpy HtoD]        size=1048576 bytes, bandwidth=24.8 GB/s, src=pinned, ..., 42.3us
+ *
+ * Nothing that the target wrote reaches the terminal raw. Knows no function by name.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "../event/device.h"
 #include "../util/utf8.h"
 #include "row.h"
 #include "sink.h"
 #include "table_text.h"
+#include "table_values.h"
 
 #define TIME_WIDTH 10
 #define TIME_US_WIDTH 14
@@ -30,8 +34,6 @@
 #define PID_WIDTH 10
 #define EVENT_WIDTH 20
 
-#define FIELD_ROOM 512 /* anything but strings and flags: a label, a value, punctuation */
-#define STR_MAX 2048
 #define PROC_CACHE 64 /* a power of two */
 #define MAX_OPEN 16   /* structs in structs */
 
@@ -52,202 +54,6 @@ struct table {
 	struct proc_text procs[PROC_CACHE];
 	struct texts *kernels, *stacks;
 };
-
-/* ---- values ------------------------------------------------------------------------------------------- */
-
-/* C's escapes; everything beyond ASCII in octal, which cannot run into a digit that follows. 4 bytes of room a byte. */
-static char *put_escaped(char *p, const char *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
-
-		if (c >= ' ' && c < 0x7f) {
-			if (c == '"' || c == '\\')
-				*p++ = '\\';
-			*p++ = (char)c;
-		} else if (c == '\n') {
-			p = put_lit(p, "\\n");
-		} else if (c == '\t') {
-			p = put_lit(p, "\\t");
-		} else if (c == '\r') {
-			p = put_lit(p, "\\r");
-		} else {
-			*p++ = '\\';
-			*p++ = (char)('0' + (c >> 6));
-			*p++ = (char)('0' + (c >> 3 & 7));
-			*p++ = (char)('0' + (c & 7));
-		}
-	}
-	return p;
-}
-
-static void put_string(struct row *w, const struct field *f)
-{
-	size_t n = f->str_len < STR_MAX ? f->str_len : STR_MAX;
-
-	row_room(w, n * 4 + FIELD_ROOM);
-	*w->p++ = '"';
-	w->p = put_escaped(w->p, f->str, n);
-	*w->p++ = '"';
-	if (f->cut || n < f->str_len)
-		w->p = put_lit(w->p, "...");
-}
-
-static void put_bytes(struct row *w, const struct field *f)
-{
-	size_t n = f->str_len < STR_MAX ? f->str_len : STR_MAX;
-
-	row_room(w, n * 2 + FIELD_ROOM);
-	for (size_t i = 0; i < n; i++) {
-		*w->p++ = "0123456789abcdef"[(unsigned char)f->str[i] >> 4];
-		*w->p++ = "0123456789abcdef"[f->str[i] & 15];
-	}
-	if (f->cut || n < f->str_len)
-		w->p = put_lit(w->p, "...");
-}
-
-/* 0x5 (cudaStreamNonBlocking|0x4): bits that have no name are never dropped. */
-static void put_flags(struct row *w, const struct field *f)
-{
-	uint64_t left = f->u;
-	const char *sep = " (";
-
-	w->p = put_hex(w->p, f->u);
-	for (int i = 0; left && f->xlat && i < f->xlat->nrows; i++) {
-		uint64_t bits = (uint64_t)f->xlat->rows[i].value;
-
-		if (!bits || (f->u & bits) != bits || !(left & bits))
-			continue;
-		row_room(w, FIELD_ROOM);
-		w->p = put_str(put_str(w->p, sep), f->xlat->rows[i].name);
-		left &= ~bits;
-		sep = "|";
-	}
-	if (*sep != '|')
-		return;
-	row_room(w, FIELD_ROOM);
-	if (left)
-		w->p = put_hex(put_char(w->p, '|'), left);
-	*w->p++ = ')';
-}
-
-static char *put_enum(char *p, const struct field *f, bool bare)
-{
-	const char *name = f->xlat && !bare ? xlat_name(f->xlat, f->i) : NULL;
-
-	p = put_i64(p, f->i);
-	if (!name)
-		return p;
-	p = put_str(put_lit(p, " ("), xlat_short(f->xlat, name));
-	return put_char(p, ')');
-}
-
-static char *put_error(char *p, const struct field *f)
-{
-	const char *name;
-
-	if (!f->i)
-		return put_lit(p, "0 (success)");
-	p = put_i64(p, f->i);
-	name = f->xlat ? xlat_name(f->xlat, f->i) : NULL;
-	return name ? put_char(put_str(put_lit(p, " ("), name), ')') : p;
-}
-
-static char *put_stream(char *p, uint64_t v, bool per_thread)
-{
-	p = put_hex(p, v);
-	if (v == 1)
-		return put_lit(p, " (legacy)");
-	if (v == 2 || (!v && per_thread))
-		return put_lit(p, " (per-thread)");
-	return p;
-}
-
-static char *put_dim3(char *p, const uint32_t dim[3])
-{
-	p = put_u64(put_char(p, '('), dim[0]);
-	p = put_u64(put_char(p, ','), dim[1]);
-	p = put_u64(put_char(p, ','), dim[2]);
-	return put_char(p, ')');
-}
-
-static void put_value(struct row *w, const struct field *f, bool per_thread, bool bare)
-{
-	switch (f->absent ? FIELD_PTR : f->type) {
-	case FIELD_INT:
-		w->p = put_i64(w->p, f->i);
-		break;
-	case FIELD_UINT:
-		w->p = put_u64(w->p, f->u);
-		break;
-	case FIELD_SIZE:
-		w->p = put_lit(put_u64(w->p, f->u), " bytes");
-		break;
-	case FIELD_PTR:
-	case FIELD_FUNC:
-		w->p = put_hex(w->p, f->u);
-		break;
-	case FIELD_STREAM:
-		w->p = put_stream(w->p, f->u, per_thread);
-		break;
-	case FIELD_ENUM:
-		w->p = put_enum(w->p, f, bare);
-		break;
-	case FIELD_ERROR:
-		w->p = put_error(w->p, f);
-		break;
-	case FIELD_FLAGS:
-		put_flags(w, f);
-		break;
-	case FIELD_BOOL:
-		w->p = f->u ? put_lit(w->p, "true") : put_lit(w->p, "false");
-		break;
-	case FIELD_FLOAT:
-		w->p += snprintf(w->p, 40, "%.7g", f->f);
-		break;
-	case FIELD_DIM3:
-		w->p = put_dim3(w->p, f->dim);
-		break;
-	case FIELD_STR:
-		put_string(w, f);
-		break;
-	case FIELD_BYTES:
-		put_bytes(w, f);
-		break;
-	default:
-		*w->p++ = '?';
-		break;
-	}
-}
-
-/* 820ns, 7.1us, 112.4us, 310us, 1.42ms, 2.05s */
-static char *put_duration(char *p, uint64_t ns)
-{
-	uint64_t tenths = (ns + 50) / 100, hundredths;
-	const char *unit = "ms";
-
-	if (ns < 1000)
-		return put_lit(put_u64(p, ns), "ns");
-	if (tenths < 10000) {
-		p = put_u64(p, tenths / 10);
-		if (tenths % 10)
-			p = put_char(put_char(p, '.'), (char)('0' + tenths % 10));
-		return put_lit(p, "us");
-	}
-	hundredths = (ns + 5000) / 10000;
-	if (hundredths >= 100000) {
-		hundredths = (ns + 5000000) / 10000000;
-		unit = "s";
-	}
-	p = put_u64(p, hundredths / 100);
-	if (hundredths % 100) {
-		*p++ = '.';
-		*p++ = (char)('0' + hundredths % 100 / 10);
-		if (hundredths % 10)
-			*p++ = (char)('0' + hundredths % 10);
-	}
-	return put_str(p, unit);
-}
 
 /* ---- columns ------------------------------------------------------------------------------------------ */
 
@@ -291,34 +97,6 @@ static char *put_time(struct table *t, const struct sink_opts *o, char *p, uint6
 	return put_char(put_pad(p, begin, time_width(o)), ' ');
 }
 
-/* 250ms, 12.3s, 2m13s, 1h02m, 3d04h; with > when it is the least that it can be */
-static char *put_age(char *p, uint64_t ns, bool least)
-{
-	uint64_t s = ns / 1000000000, rest = s % 60;
-	const char *units = "ms";
-
-	if (least)
-		*p++ = '>';
-	if (!s)
-		return put_lit(put_u64(p, ns / 1000000), "ms");
-	if (s < 60)
-		return put_lit(put_u64(put_char(put_u64(p, s), '.'), ns / 100000000 % 10), "s");
-	s /= 60;
-	if (s >= 60) {
-		rest = s % 60;
-		s /= 60;
-		units = "hm";
-	}
-	if (s >= 24 && *units == 'h') {
-		rest = s % 24;
-		s /= 24;
-		units = "dh";
-	}
-	p = put_char(put_u64(p, s), units[0]);
-	p = put_char(put_char(p, (char)('0' + rest / 10)), (char)('0' + rest % 10));
-	return put_char(p, units[1]);
-}
-
 /* A process's name as it may stand in a column: what could steer a terminal becomes '?'. Width in characters. */
 static char *put_comm(char *p, const char *comm)
 {
@@ -355,16 +133,18 @@ static const struct proc_text *proc_text(struct table *t, const struct process *
 	e->pid = proc->pid;
 	e->shown_pid = proc->shown_pid;
 	memcpy(e->comm, proc->comm, CT_COMM_LEN);
-	begin = put_comm(e->text, proc->comm);
-	p = put_char(put_pad(put_u64(begin, proc->shown_pid), begin, PID_WIDTH), ' ');
+	/* what is of no process is the machine's */
+	begin = put_comm(e->text, proc->pid ? proc->comm : "-");
+	p = proc->pid ? put_u64(begin, proc->shown_pid) : put_char(begin, '-');
+	p = put_char(put_pad(p, begin, PID_WIDTH), ' ');
 	e->len = (uint8_t)(p - e->text);
 	return e;
 }
 
-/* Everything before DETAILS. */
-static void put_columns(struct table *t, const struct sink_opts *o, const struct event *ev, uint64_t at_ns)
+/* Everything before DETAILS; `what` stands under EVENT, indented by depth. */
+static void put_columns(struct table *t, const struct sink_opts *o, const struct event *ev, uint64_t at_ns, const char *what,
+			int depth)
 {
-	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	const struct proc_text *proc = proc_text(t, ev->proc);
 	char *p = o->stuck ? t->w.p : put_time(t, o, t->w.p, at_ns), *begin;
 
@@ -376,14 +156,21 @@ static void put_columns(struct table *t, const struct sink_opts *o, const struct
 	}
 	if (o->stuck) {
 		begin = p;
-		p = put_age(p, ev->rec->end_ns - ev->rec->start_ns, ev->rec->flags & CT_F_BEFORE);
+		p = table_age(p, ev->rec->end_ns - ev->rec->start_ns, ev->rec->flags & CT_F_BEFORE);
 		p = put_char(put_pad(p, begin, AGE_WIDTH), ' ');
 	}
 	begin = p;
-	for (int i = 0; o->nested && i < c->depth && i < 16; i++)
+	for (int i = 0; o->nested && i < depth && i < 16; i++)
 		p = put_lit(p, "  ");
-	p = put_str(p, api_funcs[c->func].name);
+	p = put_str(p, what);
 	t->w.p = put_char(put_pad(p, begin, EVENT_WIDTH), ' ');
+}
+
+static void put_call_columns(struct table *t, const struct sink_opts *o, const struct event *ev, uint64_t at_ns)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+
+	put_columns(t, o, ev, at_ns, api_funcs[c->func].name, c->depth);
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------- */
@@ -490,7 +277,7 @@ static bool put_fields(struct row *w, const struct field *f, int n, const struct
 		} else if (f == k->field) {
 			row_mem(w, k->text->s, k->text->len);
 		} else {
-			put_value(w, f, per_thread, entry);
+			table_value(w, f, per_thread, entry);
 		}
 	}
 	return any;
@@ -505,10 +292,24 @@ static void put_result(struct table *t, const struct sink_opts *o, const struct 
 	if (red)
 		w->p = put_lit(w->p, RED);
 	w->p = put_lit(w->p, "returned=");
-	put_value(w, ret, false, false);
+	table_value(w, ret, false, false);
 	row_room(w, FIELD_ROOM);
 	if (red)
 		w->p = put_lit(w->p, PLAIN);
+}
+
+/* May device rows come of it? */
+static bool makes_work(uint16_t func)
+{
+	switch (api_funcs[func].class) {
+	case API_LAUNCH:
+	case API_COPY:
+	case API_SET:
+	case API_GRAPH:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* Of a call that was under way when it was shown last. */
@@ -523,7 +324,7 @@ static void put_news(struct table *t, const struct ct_hdr *h, bool comma)
 		p = before ? put_lit(p, "thread ended after ") : put_lit(p, "left without a return after ");
 	if (h->flags & (CT_F_BEFORE | CT_F_NO_RETURN))
 		p = put_lit(p, "more than ");
-	t->w.p = put_age(p, h->end_ns - h->start_ns, false);
+	t->w.p = table_age(p, h->end_ns - h->start_ns, false);
 }
 
 /* A call that began before the trace: nothing is known of it but that it is there, and perhaps what it launches. */
@@ -531,7 +332,7 @@ static void before_row(struct table *t, const struct sink_opts *o, const struct 
 {
 	const struct text *kernel = ev->kernel ? kernel_text(t, o, ev->kernel) : NULL;
 
-	put_columns(t, o, ev, ev->rec->start_ns);
+	put_call_columns(t, o, ev, ev->rec->start_ns);
 	if (kernel) {
 		row_mem(&t->w, kernel->s, kernel->len);
 		row_room(&t->w, FIELD_ROOM);
@@ -559,7 +360,7 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 	struct named named = { NULL };
 	bool any = false;
 
-	put_columns(t, o, ev, exit_row ? c->h.end_ns : c->h.start_ns);
+	put_call_columns(t, o, ev, exit_row ? c->h.end_ns : c->h.start_ns);
 	if (n && !open_end && !unfinished && f[n - 1].name && !strcmp(f[n - 1].name, "returned"))
 		ret = &f[--n];
 	if (ev->kernel)
@@ -581,11 +382,85 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 	} else if (unfinished) {
 		t->w.p = put_lit(t->w.p, "<unfinished ...>");
 	} else if (!open_end && !exit_row) {
-		t->w.p = put_duration(any || ret ? put_lit(t->w.p, ", ") : t->w.p, c->h.end_ns - c->h.start_ns);
+		if (o->gpu && ev->number && makes_work(c->func)) {
+			t->w.p = put_u64(put_lit(any || ret ? put_lit(t->w.p, ", ") : t->w.p, "correlation="), ev->number);
+			any = true;
+		}
+		t->w.p = table_duration(any || ret ? put_lit(t->w.p, ", ") : t->w.p, c->h.end_ns - c->h.start_ns);
 	}
 	/* no row ends in spaces */
 	while (t->w.p > t->w.begin && t->w.p[-1] == ' ')
 		t->w.p--;
+}
+
+/* A name from a file: untrusted bytes. */
+static const char *printable(char *text)
+{
+	for (char *p = text; *p; p++)
+		if (*p <= ' ' || *p >= 0x7f)
+			*p = '?';
+	return text;
+}
+
+/* A stored call of a function that this version does not know: its words, and nothing made of them. */
+static void foreign_row(struct table *t, const struct sink_opts *o, const struct event *ev)
+{
+	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
+	char name[256];
+
+	for (int i = 0; i < f->name_len; i++)
+		name[i] = ((const char *)&f->words[f->nwords])[i];
+	name[f->name_len] = '\0';
+	put_columns(t, o, ev, ev->rec->start_ns, printable(name), f->depth);
+	row_room(&t->w, FIELD_ROOM);
+	t->w.p = put_lit(t->w.p, "words=[");
+	for (int i = 0; i < f->nwords; i++)
+		t->w.p = put_hex(i ? put_lit(t->w.p, ", ") : t->w.p, f->words[i]);
+	t->w.p = put_char(t->w.p, ']');
+	if (f->kind == CT_CALL && f->h.flags & CT_F_UNFINISHED)
+		t->w.p = put_lit(t->w.p, ", <unfinished ...>");
+	else if (f->kind == CT_CALL && !(f->h.flags & CT_F_NO_RETURN))
+		t->w.p = table_duration(put_lit(put_hex(put_lit(t->w.p, ", returned="), (uint64_t)f->ret), ", "),
+				      f->h.end_ns - f->h.start_ns);
+}
+
+/* What stands under EVENT for what a device did; NULL: the table does not show this kind. */
+static const char *device_what(const struct ct_hdr *h, char *buf, size_t size)
+{
+	static const char *const whats[CT_KIND_END] = {
+		[CT_KERNEL] = "[kernel]",     [CT_SET] = "[memset]",	 [CT_SYNC] = "[sync]",
+		[CT_GRAPH] = "[graph]",	      [CT_OVERHEAD] = "[overhead]", [CT_MEMORY] = "[memory]",
+		[CT_MANAGED] = "[managed]",   [CT_MARKER] = "[marker]",	 [CT_COUNTER] = "[counter]",
+		[CT_EVENT] = "[event]",
+	};
+
+	if (h->kind == CT_COPY) {
+		snprintf(buf, size, "[memcpy %s]", device_copy_kind(((const struct ct_copy *)h)->kind));
+		return buf;
+	}
+	return h->kind < CT_KIND_END ? whats[h->kind] : NULL;
+}
+
+/* What a device did: TIME is its start there. */
+static void device_row(struct table *t, const struct sink_opts *o, const struct event *ev, const char *what)
+{
+	const struct ct_hdr *h = ev->rec;
+	struct field f[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
+	struct named none = { NULL };
+	const struct text *kernel = ev->kernel ? kernel_text(t, o, ev->kernel) : NULL;
+	bool any = kernel;
+
+	put_columns(t, o, ev, h->start_ns, what, 0);
+	if (kernel) {
+		row_mem(&t->w, kernel->s, kernel->len);
+		row_room(&t->w, FIELD_ROOM);
+		t->w.p = put_lit(t->w.p, ", ");
+	}
+	any |= put_fields(&t->w, f, n, &none, false, false);
+	row_room(&t->w, FIELD_ROOM);
+	if (h->end_ns > h->start_ns)
+		t->w.p = table_duration(any ? put_lit(t->w.p, ", ") : t->w.p, h->end_ns - h->start_ns);
 }
 
 static int table_event(struct sink *s, const struct event *ev)
@@ -593,14 +468,20 @@ static int table_event(struct sink *s, const struct event *ev)
 	struct table *t = s->priv;
 	const struct ct_hdr *h = ev->rec;
 	bool call = h->kind == CT_CALL || h->kind == CT_ENTER;
+	char buf[32];
+	const char *device = call ? NULL : device_what(h, buf, sizeof(buf));
 
-	if (!call && h->kind != CT_LOST)
+	if (!call && !device && h->kind != CT_FOREIGN && h->kind != CT_LOST)
 		return 0;
 	row_begin(&t->w, s->opts->out);
 	if (call && h->flags & CT_F_BEFORE) {
 		before_row(t, s->opts, ev);
 	} else if (call) {
 		call_row(t, s->opts, ev);
+	} else if (device) {
+		device_row(t, s->opts, ev, device);
+	} else if (h->kind == CT_FOREIGN) {
+		foreign_row(t, s->opts, ev);
 	} else {
 		const struct ct_lost *l = (const struct ct_lost *)h;
 
@@ -610,12 +491,12 @@ static int table_event(struct sink *s, const struct event *ev)
 	}
 	row_room(&t->w, FIELD_ROOM);
 	*t->w.p++ = '\n';
-	if (call && ev->stack)
+	if (ev->stack)
 		put_stack(t, s->opts, ev->stack);
 	row_end(&t->w);
 	if (s->opts->out->error)
 		return s->opts->out->error;
-	return call;
+	return call || device || h->kind == CT_FOREIGN;
 }
 
 static int table_open(struct sink *s, const struct sink_opts *opts)

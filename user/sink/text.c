@@ -125,6 +125,38 @@ void text_plain(struct text *t, const char *s, size_t max)
 	t->len = (size_t)(p - t->s);
 }
 
+void text_utf8(struct text *t, const char *s, size_t n)
+{
+	char *p = text_room(t, n * 3 + 1);
+
+	if (!p)
+		return;
+	while (n) {
+		uint32_t code;
+		int len = utf8_next(s, n, &code);
+
+		p = len ? put_mem(p, s, (size_t)len) : put_lit(p, "\xef\xbf\xbd");
+		len = len ? len : 1;
+		s += len;
+		n -= (size_t)len;
+	}
+	t->len = (size_t)(p - t->s);
+}
+
+bool text_is_utf8(const char *s, size_t n)
+{
+	while (n) {
+		uint32_t code;
+		int len = (unsigned char)*s < 0x80 ? 1 : utf8_next(s, n, &code);
+
+		if (!len)
+			return false;
+		s += len;
+		n -= (size_t)len;
+	}
+	return true;
+}
+
 char *escape_json(char *p, const char *s, size_t n)
 {
 	while (n) {

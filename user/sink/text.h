@@ -31,6 +31,11 @@ void text_plain(struct text *, const char *s, size_t max);
 /* A JSON string with its quotes; see escape_json(). Of more than `max` bytes the first ones. */
 void text_json(struct text *, const char *s, size_t max);
 
+/* n bytes as well-formed UTF-8, for programs that refuse anything else: what is none becomes U+FFFD, the rest stays as it is. */
+void text_utf8(struct text *, const char *s, size_t n);
+/* Are they that as they are? */
+bool text_is_utf8(const char *s, size_t n);
+
 /* The letters and escapes of a JSON string without its quotes: what is no UTF-8 becomes U+FFFD, what a terminal does not
  * show as a glyph a \u escape. Writes at most 6 bytes for each of s. Returns the end. */
 char *escape_json(char *p, const char *s, size_t n);

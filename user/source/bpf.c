@@ -31,6 +31,7 @@
 #include "ring.h"
 #include "snapshot.h"
 #include "source.h"
+#include "tallies.h"
 
 #define DRAIN_MAX 200000 /* records in one drain(): the loop has other things to do too */
 #define BACKLOG_BYTES (512ULL << 20)
@@ -53,6 +54,7 @@ struct bpf_source {
 	struct ring ring;
 	struct backlog *backlog; /* with stacks; NULL: the ring is read directly */
 	struct chatty *chatty;
+	struct tallies *tallies; /* NULL: calls are not counted in the kernel */
 	struct pythons *pythons; /* NULL: no Python frames are wanted */
 	pid_t *pids; /* thread groups, in our namespace */
 	int npids;
@@ -93,6 +95,11 @@ static int set_specs(struct bpf_source *b)
 			msg_error("the table's row for %s does not fit the capture limits", api_funcs[i].name);
 			return err;
 		}
+		if (plan_has(plan->awaited, i))
+			b->skel->rodata->specs[i].flags |= CT_S_ALWAYS;
+		/* what is only counted is not read */
+		if (plan->count && !(b->skel->rodata->specs[i].flags & (CT_S_ALWAYS | CT_S_INNER)))
+			b->skel->rodata->specs[i].nreads = b->skel->rodata->specs[i].nentry = 0;
 		if (plan->stack && !plan->threads && plan_has(plan->shown, i))
 			b->skel->rodata->specs[i].more |= CT_S_STACK;
 	}
@@ -136,6 +143,9 @@ static int load(struct bpf_source *b)
 	config->min_size_bytes = plan->min_size_bytes;
 	config->cgroup_id = plan->cgroup_id;
 	config->by_address = b->kind == ATTACH_TRACEFS;
+	config->count = plan->count;
+	config->count_by = plan->count_by;
+	config->hist = plan->hist;
 	config->sleepable = attach_sleepable(b->kind);
 	config->stop_on_map = plan->cmd != NULL;
 	config->ns_inum = pid_ns_inum();
@@ -161,6 +171,10 @@ static int load(struct bpf_source *b)
 		bpf_program__set_flags(skel->progs.ct_dl_state, 0);
 	}
 	bpf_map__set_max_entries(skel->maps.ring, plan->ring_bytes);
+	if (plan->count)
+		bpf_map__set_max_entries(skel->maps.tallies, plan->tallies_max ? plan->tallies_max : TALLIES_MAX);
+	if (plan->count && plan->hist)
+		bpf_map__set_max_entries(skel->maps.hists, TALLIES_HISTS);
 	if (!config->by_address) {
 		bpf_map__set_max_entries(skel->maps.by_offset, 1);
 		bpf_map__set_max_entries(skel->maps.by_address, 1);
@@ -485,6 +499,10 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	err = load(b);
 	if (err)
 		return err;
+	if (plan->count)
+		b->tallies = tallies_open(plan, bpf_map__fd(b->skel->maps.tallies), bpf_map__fd(b->skel->maps.hists));
+	if (plan->count && !b->tallies)
+		return -ENOMEM;
 	err = ring_open(&b->ring, bpf_map__fd(b->skel->maps.ring), plan->ring_bytes);
 	if (err) {
 		msg_error("the ring buffer of %u bytes cannot be mapped: %s", plan->ring_bytes, strerror(-err));
@@ -588,6 +606,8 @@ static int one_record(void *ctx, const void *data, size_t size)
 		pythons_gone(b->pythons, h->pid);
 	if (b->pythons && (h->kind == CT_EXEC || h->kind == CT_PROCESS) && !b->stopped)
 		pythons_look(b->pythons, ((const struct ct_process *)data)->ns_pid, h->pid);
+	if (h->kind == CT_EXIT && b->tallies)
+		tallies_ended(b->tallies, h->pid);
 	if (h->kind == CT_EXIT)
 		b->saw_exit = true;
 	else if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)
@@ -752,6 +772,13 @@ static void source_signal(struct source *s, int sig)
 		launch_signal(b->launch, sig);
 }
 
+static int source_tallies(struct source *s, emit_fn emit, void *ctx)
+{
+	struct bpf_source *b = s->priv;
+
+	return b->tallies ? tallies_read(b->tallies, emit, ctx) : 0;
+}
+
 static void source_inner(struct source *s, bool on)
 {
 	((struct bpf_source *)s->priv)->skel->bss->want_inner = on;
@@ -779,6 +806,7 @@ static void source_close(struct source *s)
 	ring_close(&b->ring);
 	cudatrace_bpf__destroy(b->skel);
 	chatty_close(b->chatty);
+	tallies_close(b->tallies);
 	pythons_close(b->pythons);
 	free(b->inflight);
 	free(b->pids);
@@ -799,6 +827,7 @@ const struct source_ops source_bpf = {
 	.signal = source_signal,
 	.pending = source_pending,
 	.threads = source_threads,
+	.tallies = source_tallies,
 	.inner = source_inner,
 	.forgets = source_forgets,
 	.muted = source_muted,

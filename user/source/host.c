@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* host.c - see host.h. Asks the kernel what it can do; never its version. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -96,6 +97,75 @@ const char *host_kernel(char *buf, size_t size)
 	else
 		snprintf(buf, size, "%s %s", u.release, u.machine);
 	return buf;
+}
+
+const char *host_name(char *buf, size_t size)
+{
+	if (gethostname(buf, size) < 0)
+		snprintf(buf, size, "unknown");
+	buf[size - 1] = '\0';
+	return buf;
+}
+
+/* The first line of a file, without its end. */
+static bool first_line(const char *path, char *buf, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	bool got = f && fgets(buf, (int)size, f);
+
+	if (f)
+		fclose(f);
+	if (!got)
+		*buf = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+	return got;
+}
+
+const char *host_boot_id(char *buf, size_t size)
+{
+	first_line("/proc/sys/kernel/random/boot_id", buf, size);
+	return buf;
+}
+
+bool host_driver(char *buf, size_t size)
+{
+	return first_line("/sys/module/nvidia/version", buf, size);
+}
+
+/* "Model: \t\t NVIDIA H200" */
+static void gpu_value(const char *text, const char *key, char *buf, size_t size)
+{
+	const char *v = host_status_line(text, key);
+
+	snprintf(buf, size, "%.*s", v ? (int)strcspn(v, "\n") : 1, v ? v : "?");
+}
+
+void host_gpus(void (*each)(void *ctx, const char *text), void *ctx)
+{
+	DIR *dir = opendir("/proc/driver/nvidia/gpus");
+	const struct dirent *d;
+
+	while (dir && (d = readdir(dir))) {
+		char path[512], text[4096], model[128], uuid[128], all[600];
+		size_t n;
+		FILE *f;
+
+		if (*d->d_name == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", d->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		n = fread(text, 1, sizeof(text) - 1, f);
+		fclose(f);
+		text[n] = '\0';
+		gpu_value(text, "Model", model, sizeof(model));
+		gpu_value(text, "GPU UUID", uuid, sizeof(uuid));
+		snprintf(all, sizeof(all), "%s %s %s", d->d_name, model, uuid);
+		each(ctx, all);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 bool host_has_btf(void)

@@ -20,6 +20,15 @@ int host_open_exe(pid_t pid);
 /* True when we are in the initial pid namespace, where our ids are those of the records. */
 bool host_initial_pid_ns(void);
 
+/* This machine's name; a number that no other boot of any machine has ("" without /proc); NVIDIA's kernel module ("580.65.06"),
+ * false when there is none. */
+#define HOST_NAME_BYTES 256
+const char *host_name(char *buf, size_t size);
+const char *host_boot_id(char *buf, size_t size);
+bool host_driver(char *buf, size_t size);
+/* A line for each GPU, as the kernel module describes it: "0000:19:00.0 NVIDIA H200 GPU-..." */
+void host_gpus(void (*each)(void *ctx, const char *text), void *ctx);
+
 /* "6.18.0 x86_64" */
 const char *host_kernel(char *buf, size_t size);
 bool host_has_btf(void);

@@ -442,8 +442,11 @@ int launch_poll(struct launch *l)
 
 	for (int n = 0; n < EVENTS_MAX && !l->ended; n++) {
 		tid = waitpid(-1, &status, __WALL | WNOHANG);
-		if (!tid)
-			return 0;
+		if (!tid) {
+			/* Another child of ours (the counters' helper) may live on. */
+			l->ended = l->exited && !l->used;
+			break;
+		}
 		if (tid < 0 && errno == EINTR)
 			continue;
 		if (tid < 0)

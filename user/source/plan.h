@@ -17,9 +17,19 @@ enum plan_stack {
 	PLAN_STACK_ADDRESSES, /* what frame pointers lead to */
 };
 
+/* What the agent in the target is to tell of the device (cupti/agent.h names the bits). */
+struct plan_device {
+	uint32_t kinds;		     /* enum agent_kind; 0: nothing */
+	bool graphs;		     /* whole graphs instead of their nodes */
+	uint32_t clock;		     /* enum agent_clock */
+	uint32_t buffer_bytes, buffers; /* CUPTI's buffers in host memory */
+	const char *cupti;	     /* path of the libcupti to use when the program has none loaded; NULL: found */
+};
+
 struct capture_plan {
 	uint64_t capture[PLAN_WORDS]; /* rows to attach */
 	uint64_t shown[PLAN_WORDS];   /* rows the user asked for; a subset of capture */
+	uint64_t awaited[PLAN_WORDS]; /* rows whose calls somebody waits for: past all filters; a subset of capture */
 	uint64_t named[PLAN_WORDS];   /* rows that -e names one by one: never muted */
 
 	const pid_t *pids; /* as the user gave them (the tracer's own namespace); npids 0: the whole machine */
@@ -38,8 +48,21 @@ struct capture_plan {
 	bool failed_only;  /* may be applied in the kernel */
 	uint64_t min_duration_ns;
 	uint64_t min_size_bytes;
+	bool count;	   /* calls are counted in the kernel (tallies()) and not sent, but for those that name kernels */
+	uint8_t count_by;  /* enum ct_by */
+	bool hist;	   /* with count: histograms of durations too */
+	uint32_t tallies_max; /* entries that the counts may take; 0: a default */
 	bool threads;	   /* threads() will be asked for, and what completes does not matter */
 	bool keep_chatty;  /* never mute */
+
+	struct plan_device device;
+	bool calls_by_agent; /* no kernel side: the agents have the calls too */
+	const char *file;	 /* replay: the recording */
+	uint64_t from_ns, to_ns; /* replay: of it, this time after its begin; to_ns UINT64_MAX: to the end */
+
+	uint64_t counters_interval_ns; /* of the counters' samples; 0: no counters */
+	const char *counters_metrics;  /* a comma list; NULL: the usual ones */
+	const char *cupti;	       /* libcupti, or its directory; NULL: the best that is found */
 
 	const char *library;	 /* probe this file only; NULL: whatever is mapped */
 	uint32_t ring_bytes;	 /* a power of two */

@@ -11,6 +11,18 @@
 struct source;
 struct snapshot;
 
+/* How a stored trace was: its own begin, length and end, which a sink shows in the place of this run's. */
+struct source_recorded {
+	uint64_t start_ns;	     /* CLOCK_MONOTONIC of its host */
+	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC then */
+	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
+	uint64_t uptime_ns;
+	const char *reason; /* why it ended: "finished", "killed"... */
+	const char *host;   /* its name; NULL: not known, or several */
+	bool gpu;    /* what devices did was recorded */
+	bool places; /* every call that changes a thread's device or context was captured */
+};
+
 struct source_ops {
 	const char *name;
 	/* May be NULL. Before any source of the session opens: what this one needs in the plan, as variables in the program's
@@ -35,7 +47,7 @@ struct source_ops {
 	void (*stop)(struct source *);
 	/* Adds to what is there. */
 	void (*losses)(struct source *, struct losses *);
-	/* Each of the next seven may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
+	/* Each of the next eight may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
 	int (*status)(struct source *);
 	/* Sends a signal to the program of plan->cmd. */
 	void (*signal)(struct source *, int sig);
@@ -45,12 +57,17 @@ struct source_ops {
 	/* Where the threads of the processes are that have CUDA's code mapped (plan->threads). Returns 0 or -errno;
 	 * snapshot_free() in any case. */
 	int (*threads)(struct source *, struct snapshot *);
+	/* Hands out what the kernel side has counted so far (plan->count) as CT_TALLY records, one for each entry; those of a
+	 * process that has ended for the last time, with CT_F_LAST. Returns 0 or -errno. */
+	int (*tallies)(struct source *, emit_fn, void *ctx);
 	/* From now on, the driver's launches inside runtime launches too (as hidden records), or no more. */
 	void (*inner)(struct source *, bool on);
 	/* How many calls that unload kernels have begun, ever. */
 	uint64_t (*forgets)(struct source *);
 	/* Names of the functions muted so far, NULL-terminated; owned by the source, valid until close. */
 	const char *const *(*muted)(struct source *);
+	/* Of a stored trace: from open() on the begin, once drain() returned 1 the rest. NULL: what it makes happens now. */
+	void (*recorded)(struct source *, struct source_recorded *);
 	void (*close)(struct source *); /* safe after a failed open */
 };
 
@@ -59,6 +76,6 @@ struct source {
 	void *priv;
 };
 
-extern const struct source_ops source_bpf;
+extern const struct source_ops source_bpf, source_replay;
 
 #endif

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "out.h"
 #include "put.h"
@@ -26,6 +27,13 @@
 #define OUT_RESERVE_MAX (64 * 1024)
 #define OUT_FILE_AGE_NS 1000000000ULL
 #define STALL_MS 1000
+#define GZIP_BUF (64 * 1024)
+#define GZIP_LEVEL 1 /* it is written while it comes in: more takes twice the time for a tenth of the size */
+
+struct out_gzip {
+	z_stream z;
+	unsigned char buf[GZIP_BUF];
+};
 
 const char put_digits[201] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
 			     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
@@ -81,6 +89,20 @@ out:
 	return err;
 }
 
+int out_open_fd(struct out *o, int fd, const char *name)
+{
+	memset(o, 0, sizeof(*o));
+	o->buf = malloc(OUT_BUF);
+	if (!o->buf)
+		return -ENOMEM;
+	o->cap = OUT_BUF;
+	o->fd = fd;
+	o->name = name;
+	o->is_file = true;
+	o->flushed_ns = now_ns();
+	return 0;
+}
+
 /* Waits until the descriptor takes something. False: it does not, and the tracer is to end. */
 static bool wait_writable(const struct out *o)
 {
@@ -93,12 +115,12 @@ static bool wait_writable(const struct out *o)
 	return n > 0;
 }
 
-int out_flush(struct out *o)
+static void write_all(struct out *o, const char *s, size_t len)
 {
 	size_t at = 0;
 
-	while (at < o->len && !o->error) {
-		size_t want = o->len - at;
+	while (at < len && !o->error) {
+		size_t want = len - at;
 		bool stopping = o->stop && *o->stop;
 		ssize_t n;
 
@@ -111,7 +133,7 @@ int out_flush(struct out *o)
 			if (want > PIPE_BUF)
 				want = PIPE_BUF;
 		}
-		n = write(o->fd, o->buf + at, want);
+		n = write(o->fd, s + at, want);
 		if (n > 0) {
 			at += (size_t)n;
 			o->written += (uint64_t)n;
@@ -125,9 +147,62 @@ int out_flush(struct out *o)
 			o->error = -EIO;
 		}
 	}
+}
+
+/* Compresses what is in the buffer. `flush`: as zlib has it. */
+static void write_gzip(struct out *o, int flush)
+{
+	struct out_gzip *g = o->gzip;
+
+	g->z.next_in = (unsigned char *)o->buf;
+	g->z.avail_in = (unsigned int)o->len;
+	do {
+		g->z.next_out = g->buf;
+		g->z.avail_out = sizeof(g->buf);
+		deflate(&g->z, flush);
+		write_all(o, (const char *)g->buf, sizeof(g->buf) - g->z.avail_out);
+	} while (!g->z.avail_out && !o->error);
+}
+
+static int flush_to(struct out *o, bool end)
+{
+	/* each flush ends on a byte, so that a file whose writer was killed can be read up to there */
+	if (o->gzip)
+		write_gzip(o, end ? Z_FINISH : Z_SYNC_FLUSH);
+	else
+		write_all(o, o->buf, o->len);
 	o->len = 0;
 	o->flushed_ns = now_ns();
 	return o->error;
+}
+
+int out_flush(struct out *o)
+{
+	if (!o->len)
+		return o->error;
+	return flush_to(o, false);
+}
+
+bool out_is_gzip(const char *path)
+{
+	size_t n = path ? strlen(path) : 0;
+
+	return n > 3 && !strcmp(path + n - 3, ".gz");
+}
+
+int out_gzip(struct out *o)
+{
+	struct out_gzip *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return -ENOMEM;
+	/* 16: with gzip's head and tail */
+	if (deflateInit2(&g->z, GZIP_LEVEL, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+		free(g);
+		return -ENOMEM;
+	}
+	o->gzip = g;
+	return 0;
 }
 
 int out_sync(struct out *o)
@@ -145,7 +220,11 @@ int out_close(struct out *o)
 
 	if (!o->buf)
 		return 0;
-	err = out_flush(o);
+	err = flush_to(o, true);
+	if (o->gzip)
+		deflateEnd(&o->gzip->z);
+	free(o->gzip);
+	o->gzip = NULL;
 	if (o->owned && close(o->fd) < 0 && !err)
 		err = -errno;
 	free(o->buf);

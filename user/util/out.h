@@ -21,11 +21,19 @@ struct out {
 	uint64_t written;  /* bytes that reached fd */
 	uint64_t flushed_ns;
 	const char *name;  /* for messages */
+	struct out_gzip *gzip; /* what is written is compressed; NULL: not */
 	const volatile int *stop; /* may be NULL; once non-zero, a reader that takes nothing for a second is an error */
 };
 
 /* Opens `path` (NULL or "-": stdout). append: add to it. Created with 0666 & ~umask. Returns 0 or -errno. */
 int out_open(struct out *, const char *path, bool append);
+/* The same for an open descriptor, which stays the caller's; name is kept by pointer. */
+int out_open_fd(struct out *, int fd, const char *name);
+/* From here on what is written is compressed, as gzip does it; added to a file it is read as one with what is there.
+ * Returns 0 or -ENOMEM. */
+int out_gzip(struct out *);
+/* Does the name end in .gz? */
+bool out_is_gzip(const char *path);
 /* Flushes and closes; returns the sticky error or that of close(2). */
 int out_close(struct out *);
 

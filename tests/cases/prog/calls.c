@@ -30,6 +30,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+cudaError_t cudaProfilerStart(void);
+cudaError_t cudaProfilerStop(void);
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t fn, void *data, unsigned int flags);
 
 static char **args;
@@ -438,6 +440,41 @@ static void mode_seccomp(void)
 	_exit(0);
 }
 
+/* ---- stretches ------------------------------------------------------------------------------------ */
+
+/* A calls, then twice B calls that the program itself marks, with A calls after each. */
+static void mode_profiler(void)
+{
+	queries(arg(0));
+	for (int i = 0; i < 2; i++) {
+		cudaProfilerStart();
+		queries(arg(1));
+		cudaProfilerStop();
+		queries(arg(0));
+	}
+}
+
+/* For each line of stdin, a number, makes so many calls and says "made"; -1 makes one that fails. Ends with a 0. */
+static void mode_lines(void)
+{
+	char line[32];
+	long n;
+
+	do {
+		size_t len = 0;
+
+		while (len < sizeof(line) - 1 && read(0, line + len, 1) == 1 && line[len] != '\n')
+			len++;
+		line[len] = '\0';
+		n = atol(line);
+		if (n < 0)
+			cudaSetDevice(4711);
+		queries(n);
+		printf("made %ld\n", n);
+		fflush(stdout);
+	} while (n);
+}
+
 /* ---- main ----------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -450,7 +487,7 @@ static const struct {
 	{ "signal", mode_signal }, { "callback", mode_callback }, { "occupancy", mode_occupancy },
 	{ "depth", mode_depth }, { "longjmp", mode_longjmp }, { "thread-exit", mode_thread_exit },
 	{ "stack", mode_stack }, { "hostile", mode_hostile }, { "dlopen", mode_dlopen }, { "inner", mode_inner },
-	{ "seccomp", mode_seccomp },
+	{ "seccomp", mode_seccomp }, { "profiler", mode_profiler }, { "lines", mode_lines },
 };
 
 static void wait_line(void)

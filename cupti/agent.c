@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * agent.c - the agent's life in a process that is not ours: it never prints, never exits, never waits in the program's threads
+ * without a limit, and does nothing in a forked child.
+ *
+ * It enters in one of two ways. InitializeInjection() is called by the driver inside cuInit(), on the program's thread: CUPTI
+ * is set up there and then, since another thread would wait for the driver's lock, and so that nothing is missed.
+ * cudatrace_agent_start() is called by who injected the library, on a thread that was borrowed: it only makes the agent's thread.
+ * That thread sends what comes, has CUPTI give out partly filled buffers, and ends all when it is told to or when its peer is gone.
+ */
+#include "state.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <dlfcn.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FLUSH_MS 50	 /* how often CUPTI is asked for what is complete */
+#define IDLE_FLUSH_MS 100 /* when nothing has come for a second */
+#define IDLE_NS 1000000000ULL
+#define MEASURE_NS 1000000000ULL
+#define FINALIZE_MS 3000 /* for a call of the program's, or of ours, to end CUPTI */
+#define OWN_CALL_MS 50	 /* after this the agent makes a call itself */
+#define EXIT_MS 2000	 /* the program's exit waits so long at most for the last records to be sent */
+
+int InitializeInjection(void);
+int InitializeInjectionNvtx2(void *get_table);
+int cudatrace_agent_start(const char *text);
+int cudatrace_agent_stop(void);
+
+struct agent agent;
+static int wake_fd = -1;
+static _Atomic bool exit_asked;
+static struct how how;
+static bool at_exit_set;
+
+uint32_t agent_tid(void)
+{
+	static __thread uint32_t tid, pid;
+
+	if (pid != agent.pid) {
+		pid = agent.pid;
+		tid = (uint32_t)syscall(SYS_gettid);
+	}
+	return tid;
+}
+
+void *agent_record(unsigned int kind, size_t n, uint64_t start_ns, uint64_t end_ns, uint32_t tid)
+{
+	struct ct_hdr *h = queue_reserve(n);
+
+	if (!h)
+		return NULL;
+	h->size = (uint16_t)((n + 7) & ~(size_t)7);
+	h->kind = (uint16_t)kind;
+	h->pid = agent.pid;
+	h->tid = tid;
+	h->start_ns = start_ns;
+	h->end_ns = end_ns;
+	return h;
+}
+
+void agent_wake(void)
+{
+	uint64_t one = 1;
+
+	if (wake_fd >= 0 && write(wake_fd, &one, sizeof(one)) < 0)
+		return; /* it is awake */
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------- */
+
+/* A call, so that there is an API exit for cuptiFinalize even if the program never makes another. */
+static void own_call(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	int (*get)(int *) = lib ? (int (*)(int *))dlsym(lib, "cuDriverGetVersion") : NULL;
+	int version;
+
+	if (get)
+		get(&version);
+}
+
+/* cuptiFinalize, by whichever thread leaves a call next. 0, -ENOTSUP or -ETIMEDOUT. */
+static int finalize(void)
+{
+	const struct cupti *c = &agent.cupti;
+	uint64_t begun = clock_now();
+	bool asked = false;
+
+	if (!c->cuptiFinalize || agent.faults & FAULT_FINALIZE)
+		return -ENOTSUP;
+	atomic_store(&agent.finalized, false);
+	atomic_store(&agent.finalize_err, 0);
+	c->cuptiEnableDomain(1, agent.subscriber, CUPTI_RUNTIME);
+	c->cuptiEnableDomain(1, agent.subscriber, CUPTI_DRIVER);
+	atomic_store(&agent.finalize, true);
+	while (!atomic_load(&agent.finalized) && !atomic_load(&agent.finalize_err)) {
+		uint64_t ms = (clock_now() - begun) / 1000000;
+
+		if (ms > FINALIZE_MS)
+			break;
+		if (ms > OWN_CALL_MS && !asked) {
+			own_call();
+			asked = true;
+		}
+		usleep(1000);
+	}
+	/* nobody begins it from here on */
+	atomic_store(&agent.finalize, false);
+	return atomic_load(&agent.finalized) ? 0 : -ETIMEDOUT;
+}
+
+/* Leaves CUPTI as it was found. */
+static int leave(void)
+{
+	int err;
+
+	atomic_store(&agent.state, STOPPING);
+	if (atomic_load(&agent.fatal)) /* CUPTI has ended itself */
+		return -EIO;
+	device_disable();
+	device_flush(false);
+	link_send(500);
+	err = finalize();
+	if (err) {
+		/* what can be done without it: no callbacks, no subscriber */
+		for (int d = CUPTI_DRIVER; d <= CUPTI_STATE; d++)
+			agent.cupti.cuptiEnableDomain(0, agent.subscriber, d);
+		agent.cupti.cuptiUnsubscribe(agent.subscriber);
+	}
+	agent.subscriber = NULL;
+	return err == -ENOTSUP ? 0 : err;
+}
+
+static void finish(int err)
+{
+	device_tell_lost();
+	link_send(1000);
+	link_bye(err, 500);
+	link_close();
+	calls_forget();
+	records_reset();
+	device_rest();
+	queue_rest();
+	atomic_store(&agent.state, IDLE);
+}
+
+static void tell_fatal(void)
+{
+	size_t len = strlen(agent.fatal_text);
+	uint64_t now = clock_now();
+	struct ct_event *r = agent_record(CT_EVENT, sizeof(*r) + len, now, now, 0);
+
+	if (r) {
+		r->device = CT_UNKNOWN;
+		r->type = CT_EVENT_TRUNCATED;
+		r->code = (uint64_t)(int64_t)agent.fatal_code;
+		r->text_len = (uint32_t)len;
+		memcpy(r->text, agent.fatal_text, len);
+		queue_commit(r);
+	}
+	link_send(500);
+	link_say(AGENT_WARN, "process %u: CUPTI gave up (%s): what the device did from here on is not known", agent.pid,
+		 agent.fatal_text);
+}
+
+/* The program is in exit(): what CUPTI has, whatever state it is in, and no more. */
+static void last_words(void)
+{
+	if (atomic_load(&agent.fatal))
+		tell_fatal();
+	else
+		device_flush(true);
+	device_tell_lost();
+	link_send(EXIT_MS / 2);
+	link_bye(0, 100);
+	link_close();
+	atomic_store(&agent.state, IDLE);
+}
+
+static void at_exit(void)
+{
+	uint64_t until = clock_now() + EXIT_MS * 1000000ULL;
+
+	if (agent.pid != (uint32_t)getpid())
+		return;
+	if (atomic_load(&agent.state) == RUNNING) {
+		atomic_store(&exit_asked, true);
+		agent_wake();
+	}
+	/* it may be leaving already, for another reason */
+	while (atomic_load(&agent.state) >= RUNNING && clock_now() < until)
+		usleep(200);
+}
+
+/* ---- the thread ---------------------------------------------------------------------------------------- */
+
+static void wait_for_work(int ms)
+{
+	struct pollfd p[2] = { { .fd = link_fd(), .events = POLLIN }, { .fd = wake_fd, .events = POLLIN } };
+	uint64_t count;
+
+	poll(p, 2, ms);
+	if (p[1].revents && read(wake_fd, &count, sizeof(count)) < 0)
+		return; /* somebody else's wake-up: none */
+}
+
+static void work(void)
+{
+	uint64_t flushed = 0, measured = clock_now(), came = measured;
+	int every_ms = FLUSH_MS;
+
+	while (!atomic_load(&agent.fatal)) {
+		uint64_t now;
+		int err;
+
+		wait_for_work(queue_used() ? 5 : every_ms / 2);
+		if (atomic_load(&exit_asked))
+			return;
+		now = clock_now();
+		if (queue_used())
+			came = now;
+		every_ms = now - came > IDLE_NS ? IDLE_FLUSH_MS : FLUSH_MS;
+		if (now - flushed >= (uint64_t)every_ms * 1000000) {
+			device_flush(false);
+			device_tell_lost();
+			flushed = clock_now();
+		}
+		if (now - measured >= MEASURE_NS) {
+			clock_measure();
+			measured = now;
+		}
+		err = link_send(0);
+		if ((err && err != -EAGAIN) || link_asked())
+			return;
+	}
+}
+
+static void name_thread(void)
+{
+	prctl(PR_SET_NAME, "cudatrace-agent");
+}
+
+/* From here on all is the agent's thread's. Returns when the agent is idle again. */
+static void live(void)
+{
+	int err;
+
+	work();
+	if (atomic_load(&exit_asked)) {
+		last_words();
+		return;
+	}
+	if (atomic_load(&agent.fatal))
+		tell_fatal();
+	err = leave();
+	finish(err);
+}
+
+/* Talks with the user side and sets CUPTI up. 0: RUNNING. */
+static int begin(void)
+{
+	int err = link_connect(&how), none;
+	char why[700];
+
+	if (err) {
+		atomic_store(&agent.state, IDLE);
+		return err;
+	}
+	memset(&agent.want, 0, sizeof(agent.want));
+	none = library_find(&agent.cupti, how.cupti, why, sizeof(why));
+	agent.faults = faults_of(agent.cupti.version);
+	err = link_hello(&how);
+	if (!err && none) {
+		link_say(AGENT_ERROR, "process %u: no libcupti that can be used: %s; install CUDA's CUPTI, or name one by --cupti PATH",
+			 agent.pid, why);
+		err = none;
+	}
+	if (!err)
+		err = link_begin();
+	if (!err)
+		err = queue_open();
+	if (!err) {
+		agent.attached++;
+		atomic_store(&agent.state, RUNNING);
+		err = device_enable();
+	}
+	link_started(err);
+	if (!err)
+		return 0;
+	if (agent.subscriber)
+		leave();
+	finish(err);
+	return err;
+}
+
+static void *thread_main(void *arg)
+{
+	name_thread();
+	if (!arg || !begin())
+		live();
+	return NULL;
+}
+
+/* A thread that no signal of the program's finds. arg: whether it begins too. */
+static int make_thread(bool begins)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, NULL, thread_main, begins ? &agent : NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_detach(thread);
+	return -err;
+}
+
+static void in_child(void)
+{
+	link_forget();
+	if (wake_fd >= 0)
+		close(wake_fd);
+	wake_fd = -1;
+	agent.pid = 0;
+	atomic_store(&agent.finalize, false);
+	atomic_store(&agent.state, IDLE);
+}
+
+/* What both ways in have in common. 0: the state is STARTING, and ours. */
+static int enter(const char *text)
+{
+	int idle = IDLE, err;
+
+	if (!text)
+		return -EINVAL;
+	if (!atomic_compare_exchange_strong(&agent.state, &idle, STARTING))
+		return -EBUSY;
+	err = link_parse(text, &how);
+	if (err)
+		goto fail;
+	if (agent.pid != (uint32_t)getpid()) {
+		names_reset();
+		agent.pid = (uint32_t)getpid();
+	}
+	if (wake_fd < 0)
+		wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!at_exit_set) {
+		pthread_atfork(NULL, NULL, in_child);
+		atexit(at_exit);
+		at_exit_set = true;
+	}
+	atomic_store(&agent.fatal, false);
+	atomic_store(&agent.finalized, false);
+	atomic_store(&agent.dropped, 0);
+	atomic_store(&agent.bad_time, 0);
+	atomic_store(&exit_asked, false);
+	agent.early = false;
+	return 0;
+fail:
+	atomic_store(&agent.state, IDLE);
+	return err;
+}
+
+/* Called by CUDA's driver, which ignores what it returns but for a message of its own when that is 0. */
+__attribute__((visibility("default"))) int InitializeInjection(void)
+{
+	if (enter(getenv(AGENT_ENV)))
+		return 1;
+	agent.early = true;
+	if (!begin() && make_thread(false)) {
+		leave();
+		finish(-EAGAIN);
+	}
+	return 1;
+}
+
+__attribute__((visibility("default"))) int cudatrace_agent_start(const char *text)
+{
+	int err = enter(text);
+
+	if (err)
+		return err;
+	err = make_thread(true);
+	if (err)
+		atomic_store(&agent.state, IDLE);
+	return err;
+}
+
+/*
+ * NVTX hands its functions to one library, that of NVTX_INJECTION64_PATH, at the program's first NVTX call: to us, where markers are
+ * wanted, since which libcupti it is to be is not known before. CUPTI does the rest.
+ */
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(void *get_table)
+{
+	int (*theirs)(void *);
+	char why[700];
+
+	/* so that the driver's version is known; it is not started by this */
+	dlopen("libcuda.so.1", RTLD_LAZY);
+	if (link_parse(getenv(AGENT_ENV) ? getenv(AGENT_ENV) : "", &how) || library_find(&agent.cupti, how.cupti, why, sizeof(why)))
+		return 0;
+	theirs = (int (*)(void *))dlsym(agent.cupti.lib, "InitializeInjectionNvtx2");
+	return theirs ? theirs(get_table) : 0;
+}
+
+/* For who cannot reach the socket; otherwise a message, or a hang-up, says it. */
+__attribute__((visibility("default"))) int cudatrace_agent_stop(void)
+{
+	if (atomic_load(&agent.state) == IDLE)
+		return -EALREADY;
+	link_stop();
+	return 0;
+}

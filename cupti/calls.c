@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * calls.c - CUPTI's callbacks, on the program's threads: what is made there is written into the queue, and nothing waits.
+ *
+ * Correlations (where CUPTI has no selective API records, and with calls): a CT_CAUSE at a call's exit. Calls: the record that
+ * the kernel side would make of the same call, from CUPTI's copy of the arguments and the same capture spec: calls inside
+ * another are folded in the same way. Pointers are the program's: what they point to is read by a system call, which fails
+ * where a load would crash; only what CUDA itself has just written, in words, is loaded.
+ */
+#include "state.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
+
+struct frame {
+	uint32_t cbid;
+	uint8_t domain;
+	bool hidden;
+	uint8_t depth;
+	uint32_t got, used; /* bytes of data[] */
+	uint64_t start_ns;
+	uint64_t data[CT_DATA_MAX / 8];
+};
+struct frames {
+	uint32_t n;
+	int attached; /* those of an earlier attach are void */
+	struct frame at[CT_MAX_FRAMES];
+};
+
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool have_key;
+static __thread struct frames *frames;
+
+/* A kernel's handle with the name that CUPTI gave it, as it was told last. */
+#define HANDLES 4096 /* a power of two */
+static struct {
+	_Atomic uint64_t handle;
+	_Atomic uint64_t name; /* names_handle()'s, mixed with the attach */
+} handles[HANDLES];
+
+static void free_frames(void *p)
+{
+	free(p);
+	frames = NULL;
+}
+
+static void make_key(void)
+{
+	have_key = !pthread_key_create(&key, free_frames);
+}
+
+static struct frames *my_frames(void)
+{
+	if (!frames) {
+		pthread_once(&once, make_key);
+		frames = have_key ? calloc(1, sizeof(*frames)) : NULL;
+		if (!frames)
+			return NULL;
+		pthread_setspecific(key, frames);
+	}
+	if (frames->attached != agent.attached) {
+		frames->n = 0;
+		frames->attached = agent.attached;
+	}
+	return frames;
+}
+
+/* ---- a call's record ---- */
+
+static bool read_memory(void *to, uint64_t from, size_t n)
+{
+	struct iovec here = { to, n }, there = { (void *)(uintptr_t)from, n };
+
+	return from && process_vm_readv((pid_t)agent.pid, &here, 1, &there, 1, 0) == (ssize_t)n;
+}
+
+/* A string up to its NUL or n bytes: in pieces that end at a page's end, since the next page may not be there. */
+static size_t read_string(char *to, uint64_t from, size_t n, bool *whole)
+{
+	size_t len = 0;
+
+	*whole = false;
+	while (len < n) {
+		size_t page = 4096 - ((from + len) & 4095), want = n - len < page ? n - len : page;
+		const char *end;
+
+		if (!read_memory(to + len, from + len, want))
+			break;
+		end = memchr(to + len, '\0', want);
+		if (end) {
+			*whole = true;
+			return (size_t)(end - to) + 1;
+		}
+		len += want;
+	}
+	return len;
+}
+
+struct cursor {
+	struct frame *f;
+	const struct ct_spec *spec;
+	uint16_t at[CT_MAX_READS]; /* of the reads made, offset in data */
+};
+
+static bool word_from(const struct cursor *c, uint8_t from, uint16_t off, uint64_t *out)
+{
+	const char *base = (const char *)c->f->data;
+
+	*out = 0;
+	if (from & CT_FROM_READ) {
+		uint8_t i = from & (uint8_t)~CT_FROM_READ;
+
+		if (i >= CT_MAX_READS || !(c->f->got >> i & 1) || off + 8u > c->spec->reads[i].len)
+			return false;
+		memcpy(out, base + c->at[i] + off, 8);
+		return true;
+	}
+	if (from >= c->spec->nwords)
+		return false;
+	*out = c->f->data[from];
+	return true;
+}
+
+static void read_one(struct cursor *c, unsigned int i, bool written_by_cuda)
+{
+	const struct ct_read *r = &c->spec->reads[i];
+	char *to = (char *)c->f->data + c->f->used;
+	size_t room = CT_DATA_MAX - c->f->used, len = r->len;
+	uint64_t from, count, head;
+	bool whole;
+
+	if (len > CT_READ_MAX || room < 8 + ((len + 7) & ~(size_t)7) || !word_from(c, r->from, r->off, &from) || !from)
+		return;
+	if (r->kind == CT_READ_BYTES) {
+		if (written_by_cuda && len <= 8 && !(r->from & CT_FROM_READ))
+			memcpy(to, (const void *)(uintptr_t)from, len);
+		else if (!read_memory(to, from, len))
+			return;
+		head = 0;
+	} else if (r->kind == CT_READ_STR) {
+		size_t n = read_string(to + 8, from, len, &whole);
+
+		if (!n)
+			return;
+		head = n | (whole ? 0 : CT_STR_CUT);
+		if (!whole)
+			to[8 + n - 1] = '\0';
+		len = n;
+	} else {
+		if (!word_from(c, r->count_from, r->count_off, &count))
+			return;
+		count = (uint32_t)count;
+		head = count * r->elem;
+		if (head > len)
+			head = (len / (r->elem ? r->elem : 1) * r->elem) | CT_STR_CUT;
+		len = (size_t)(head & ~CT_STR_CUT);
+		if (len && !read_memory(to + 8, from, len))
+			return;
+	}
+	c->at[i] = (uint16_t)c->f->used;
+	if (r->kind != CT_READ_BYTES) {
+		memcpy(to, &head, 8);
+		to += 8;
+		c->f->used += 8;
+	}
+	memset(to + len, 0, ((len + 7) & ~(size_t)7) - len);
+	c->f->used += (uint32_t)((len + 7) & ~(size_t)7);
+	c->f->got |= 1u << i;
+}
+
+static void read_words(struct frame *f, const struct agent_call *call, const void *params)
+{
+	for (int i = 0; i < call->spec.nwords; i++) {
+		const struct agent_word *w = &call->words[i];
+		const char *at = (const char *)params + w->off;
+		uint64_t v = 0;
+
+		if (w->how == AGENT_WORD_ADDRESS)
+			v = (uint64_t)(uintptr_t)at;
+		else if (w->width && w->width <= 8)
+			memcpy(&v, at, w->width);
+		if (w->how == AGENT_WORD_SIGN && w->width && w->width < 8)
+			v = (uint64_t)((int64_t)(v << (64 - 8 * w->width)) >> (64 - 8 * w->width));
+		f->data[i] = v;
+	}
+	f->used = call->spec.nwords * 8u;
+	f->got = 0;
+}
+
+static void send_call(const struct frame *f, const struct func *fn, unsigned int kind, uint64_t end_ns, int64_t ret,
+		      unsigned int flags)
+{
+	struct ct_call *r = agent_record(kind, sizeof(*r) + f->used, f->start_ns, end_ns, agent_tid());
+
+	if (!r)
+		return;
+	r->h.flags = (uint16_t)(flags | (fn->flags & AGENT_F_PER_THREAD ? CT_F_PER_THREAD : 0) | (f->hidden ? CT_F_HIDDEN : 0));
+	r->func = fn->row;
+	r->nwords = fn->call->spec.nwords;
+	r->depth = f->depth;
+	r->got = f->got;
+	r->ret = ret;
+	memcpy(r->words, f->data, f->used);
+	queue_commit(r);
+}
+
+/* The name of the kernel that a call is about, where CUPTI tells it: once for a handle, until another name is told. */
+static void tell_kernel(const struct frame *f, const struct agent_call *call, const char *symbol)
+{
+	uint64_t handle, name, mixed;
+	struct ct_name *r;
+	size_t len, at;
+
+	if (!symbol || call->kernel >= call->spec.nwords)
+		return;
+	handle = f->data[call->kernel];
+	if (!handle)
+		return;
+	name = names_handle(symbol);
+	mixed = name ^ (uint64_t)agent.attached << 40;
+	at = (handle * 0x9e3779b97f4a7c15ULL) >> 52 & (HANDLES - 1);
+	if (atomic_load(&handles[at].handle) == handle && atomic_load(&handles[at].name) == mixed)
+		return;
+	len = strnlen(symbol, CT_NAME_MAX);
+	r = agent_record(CT_NAME, sizeof(*r) + len, f->start_ns, f->start_ns, agent_tid());
+	if (!r)
+		return;
+	r->handle = handle;
+	r->len = (uint32_t)len;
+	r->source = CT_NAME_DEVICE;
+	r->cut = symbol[len] != '\0';
+	memcpy(r->name, symbol, len);
+	queue_commit(r);
+	atomic_store(&handles[at].handle, handle);
+	atomic_store(&handles[at].name, mixed);
+}
+
+/* How many calls there are around a new one; -1: it is folded into them. */
+static int depth_of(const struct frames *fs, const struct func *fn)
+{
+	const struct frame *top = fs->n ? &fs->at[fs->n - 1] : NULL;
+	const struct func *outer;
+	int depth;
+
+	if (!top)
+		return 0;
+	outer = &agent.funcs[top->domain][top->cbid];
+	depth = top->depth + !(outer->call && outer->call->spec.flags & CT_S_INTERNAL);
+	if (depth && !(agent.want.flags & AGENT_S_NESTED) && !(fn->call->spec.flags & CT_S_ALWAYS))
+		return -1;
+	return depth;
+}
+
+static void call_enters(const struct func *fn, int domain, uint32_t cbid, const struct cupti_call *data)
+{
+	struct frames *fs = my_frames();
+	struct cursor c;
+	int depth;
+
+	if (!fs || !data->params)
+		return;
+	depth = depth_of(fs, fn);
+	if (depth < 0 || fs->n == CT_MAX_FRAMES)
+		return;
+	c.f = &fs->at[fs->n];
+	c.spec = &fn->call->spec;
+	c.f->cbid = cbid;
+	c.f->domain = (uint8_t)domain;
+	c.f->depth = (uint8_t)depth;
+	c.f->hidden = !(c.spec->flags & CT_S_SHOWN) || (depth && !(agent.want.flags & AGENT_S_NESTED));
+	read_words(c.f, fn->call, data->params);
+	for (unsigned int i = 0; i < c.spec->nentry; i++)
+		read_one(&c, i, false);
+	tell_kernel(c.f, fn->call, data->symbol);
+	c.f->start_ns = clock_now();
+	fs->n++;
+	if (agent.want.flags & AGENT_S_ENTER)
+		send_call(c.f, fn, CT_ENTER, c.f->start_ns, 0, 0);
+	if (c.spec->flags & CT_S_CALLBACK || c.spec->more & CT_S_ENTRY_ONLY) {
+		fs->n--;
+		send_call(c.f, fn, CT_CALL, c.f->start_ns, 0, CT_F_NO_RETURN);
+	}
+}
+
+/* The offsets of the entry's reads, for those at return that follow their pointers. */
+static void offsets(struct cursor *c)
+{
+	uint32_t at = c->spec->nwords * 8u;
+
+	for (unsigned int i = 0; i < c->spec->nentry; i++) {
+		uint64_t head = c->spec->reads[i].len;
+
+		if (!(c->f->got >> i & 1))
+			continue;
+		c->at[i] = (uint16_t)at;
+		if (c->spec->reads[i].kind != CT_READ_BYTES) {
+			memcpy(&head, (const char *)c->f->data + at, 8);
+			head &= ~CT_STR_CUT;
+			at += 8;
+		}
+		at += (uint32_t)((head + 7) & ~7ULL);
+	}
+}
+
+static void send_cause(const struct func *fn, uint32_t correlation, uint64_t start_ns, uint64_t end_ns)
+{
+	struct ct_cause *r = agent_record(CT_CAUSE, sizeof(*r), start_ns, end_ns, agent_tid());
+
+	if (!r)
+		return;
+	r->correlation = correlation;
+	r->func = fn->row;
+	queue_commit(r);
+}
+
+static void call_leaves(const struct func *fn, int domain, uint32_t cbid, const struct cupti_call *data)
+{
+	uint64_t now = clock_now();
+	struct frames *fs = my_frames();
+	struct cursor c = { .spec = &fn->call->spec };
+	uint32_t code = 0, at;
+	bool failed;
+
+	if (!fs)
+		return;
+	/* what was begun inside and not ended was jumped over */
+	for (at = fs->n; at > 0; at--)
+		if (fs->at[at - 1].cbid == cbid && fs->at[at - 1].domain == domain)
+			break;
+	if (!at)
+		return;
+	for (uint32_t i = fs->n; i > at; i--) {
+		const struct frame *f = &fs->at[i - 1];
+
+		send_call(f, &agent.funcs[f->domain][f->cbid], CT_CALL, now, 0, CT_F_UNFINISHED);
+	}
+	fs->n = at - 1;
+	c.f = &fs->at[at - 1];
+	if (data->result)
+		memcpy(&code, data->result, sizeof(code));
+	failed = c.spec->flags & CT_S_ERROR && code;
+	if (!failed && c.spec->nreads > c.spec->nentry) {
+		offsets(&c);
+		for (unsigned int i = c.spec->nentry; i < c.spec->nreads; i++)
+			read_one(&c, i, true);
+	}
+	if (fn->flags & AGENT_F_CAUSE && !c.f->depth && agent.want.kinds)
+		send_cause(fn, data->correlation, c.f->start_ns, now);
+	if (now - c.f->start_ns >= agent.want.min_duration_ns || c.spec->flags & CT_S_ALWAYS)
+		send_call(c.f, fn, CT_CALL, now, code, 0);
+}
+
+/* ---- correlations alone ---- */
+
+static void cause_only(const struct func *fn, const struct cupti_call *data)
+{
+	if (!data->data)
+		return;
+	if (data->site == CUPTI_SITE_ENTER)
+		*data->data = clock_now();
+	else if (*data->data)
+		send_cause(fn, data->correlation, *data->data, clock_now());
+}
+
+/* ---- resources and states ---- */
+
+static void resource(uint32_t cbid, const struct cupti_resource *r)
+{
+	const struct cupti *c = &agent.cupti;
+	uint64_t now = clock_now();
+	uint32_t id = 0;
+
+	if (cbid == CUPTI_RES_STREAM_CREATED && c->cuptiGetStreamIdEx && c->cuptiGetContextId) {
+		uint32_t context = CT_UNKNOWN;
+		struct ct_stream *s;
+
+		if (c->cuptiGetStreamIdEx(r->context, r->stream, 0, &id) || c->cuptiGetContextId(r->context, &context))
+			return;
+		s = agent_record(CT_STREAM, sizeof(*s), now, now, agent_tid());
+		if (!s)
+			return;
+		s->id = id;
+		s->context = context;
+		s->handle = (uint64_t)(uintptr_t)r->stream;
+		queue_commit(s);
+	} else if (cbid == CUPTI_RES_CONTEXT_DESTROYS) {
+		/* what it has is given out while its numbers still mean something */
+		device_flush(false);
+	}
+}
+
+static void state(uint32_t cbid, const struct cupti_state *s)
+{
+	if (cbid != CUPTI_STATE_FATAL || atomic_load(&agent.fatal))
+		return;
+	agent.fatal_code = s->result;
+	strncpy(agent.fatal_text, s->message ? s->message : "no reason given", sizeof(agent.fatal_text) - 1);
+	atomic_store(&agent.fatal, true);
+	agent_wake();
+}
+
+/* The one thread that ends CUPTI, in the exit of a call. */
+static void maybe_finalize(void)
+{
+	bool yes = true;
+	int r;
+
+	if (!atomic_compare_exchange_strong(&agent.finalize, &yes, false))
+		return;
+	r = agent.cupti.cuptiFinalize();
+	if (r)
+		atomic_store(&agent.finalize_err, r);
+	else
+		atomic_store(&agent.finalized, true);
+}
+
+void calls_callback(void *user, int domain, uint32_t cbid, const void *data)
+{
+	const struct cupti_call *call = data;
+	const struct func *fn;
+	int life = atomic_load_explicit(&agent.state, memory_order_relaxed);
+
+	(void)user;
+	if (life == IDLE || !data || !agent.pid)
+		return;
+	if (domain == CUPTI_RESOURCE) {
+		if (life == RUNNING)
+			resource(cbid, data);
+		return;
+	}
+	if (domain == CUPTI_STATE) {
+		state(cbid, data);
+		return;
+	}
+	if (domain != CUPTI_DRIVER && domain != CUPTI_RUNTIME)
+		return;
+	if (life == RUNNING && cbid < FUNCS_MAX) {
+		fn = &agent.funcs[domain][cbid];
+		if (fn->flags & AGENT_F_CALL && call->site == CUPTI_SITE_ENTER)
+			call_enters(fn, domain, cbid, call);
+		else if (fn->flags & AGENT_F_CALL)
+			call_leaves(fn, domain, cbid, call);
+		else if (fn->flags & AGENT_F_CAUSE)
+			cause_only(fn, call);
+	}
+	if (call->site == CUPTI_SITE_EXIT && atomic_load_explicit(&agent.finalize, memory_order_relaxed))
+		maybe_finalize();
+}
+
+/* Asks CUPTI for the ids that the user side named, and no others. */
+int calls_enable(void)
+{
+	const struct cupti *c = &agent.cupti;
+	bool calls = agent.want.flags & AGENT_S_CALLS;
+	bool records = !(agent.faults & FAULT_API) && c->cuptiActivityEnableRuntimeApi && c->cuptiActivityEnableDriverApi && !calls;
+
+	for (int d = AGENT_DRIVER; d <= AGENT_RUNTIME; d++) {
+		for (uint32_t id = 0; id < FUNCS_MAX; id++) {
+			const struct func *f = &agent.funcs[d][id];
+			bool cause = f->flags & AGENT_F_CAUSE && agent.want.kinds;
+
+			if (cause && records)
+				(d == AGENT_DRIVER ? c->cuptiActivityEnableDriverApi : c->cuptiActivityEnableRuntimeApi)(id, 1);
+			if ((calls && f->flags & AGENT_F_CALL) || (cause && !records))
+				c->cuptiEnableCallback(1, agent.subscriber, d, id);
+		}
+	}
+	if (agent.want.kinds) {
+		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE, CUPTI_RES_STREAM_CREATED);
+		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE, CUPTI_RES_CONTEXT_DESTROYS);
+	}
+	c->cuptiEnableDomain(1, agent.subscriber, CUPTI_STATE);
+	return 0;
+}
+
+void calls_forget(void)
+{
+	for (size_t i = 0; i < HANDLES; i++)
+		atomic_store(&handles[i].handle, 0);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * device.c - what is enabled in CUPTI, and its buffers. CUPTI asks for empty buffers and gives full ones back on a thread of
+ * its own, or inside a flush; they come from a pool. When all are with CUPTI it gets one that is thrown away
+ * when it comes back, its records counted, since some versions crash without an answer.
+ */
+#include "state.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <stdio.h>
+
+#define POOL_MAX 512
+#define DISCARD_BYTES 65536
+
+static struct {
+	uint8_t *memory;
+	size_t size; /* as it was made: another attach may want others */
+	bool out; /* with CUPTI */
+} pool[POOL_MAX];
+static uint8_t *discard;
+static _Atomic int discards; /* how often CUPTI holds it: more than once, and what is in it cannot be told */
+static size_t buffer_bytes;
+static uint32_t nbuffers;
+/* Held over the pool's flags, and over one buffer's records; never over a call of CUPTI's that may wait. */
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER, records_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t told_dropped, told_lost, told_time, told_ns;
+
+static void request(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+	*buffer = discard;
+	*size = DISCARD_BYTES;
+	*max_records = 0;
+	pthread_mutex_lock(&pool_lock);
+	for (uint32_t i = 0; i < nbuffers; i++) {
+		if (pool[i].out)
+			continue;
+		if (!pool[i].memory) {
+			if (posix_memalign((void **)&pool[i].memory, 4096, buffer_bytes)) {
+				pool[i].memory = NULL;
+				break;
+			}
+			pool[i].size = buffer_bytes;
+		}
+		pool[i].out = true;
+		*buffer = pool[i].memory;
+		*size = pool[i].size;
+		break;
+	}
+	pthread_mutex_unlock(&pool_lock);
+	if (*buffer == discard)
+		atomic_fetch_add(&discards, 1);
+}
+
+static void give_back(const uint8_t *buffer)
+{
+	pthread_mutex_lock(&pool_lock);
+	for (uint32_t i = 0; i < POOL_MAX; i++)
+		if (pool[i].memory == buffer)
+			pool[i].out = false;
+	pthread_mutex_unlock(&pool_lock);
+}
+
+static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+	bool thrown_away = buffer == discard, live = atomic_load(&agent.state) != IDLE;
+	size_t dropped = 0, count = 0;
+	void *record = NULL;
+
+	if (!buffer)
+		return;
+	if (valid > size)
+		valid = size;
+	pthread_mutex_lock(&records_lock);
+	if (valid && live)
+		clock_settle();
+	if (thrown_away) {
+		if (atomic_fetch_sub(&discards, 1) > 1)
+			count = valid / sizeof(struct cupti_memcpy); /* about */
+		else
+			while (valid && !agent.cupti.cuptiActivityGetNextRecord(buffer, valid, &record))
+				count++;
+		atomic_fetch_add(&agent.dropped, count);
+	} else {
+		while (valid && live && !agent.cupti.cuptiActivityGetNextRecord(buffer, valid, &record))
+			records_convert(record);
+	}
+	pthread_mutex_unlock(&records_lock);
+	if (!thrown_away)
+		give_back(buffer);
+	/* which sets CUPTI's count to zero, and must not be asked under a lock that this function takes */
+	if (live && !agent.cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) && dropped)
+		atomic_fetch_add(&agent.dropped, dropped);
+	agent_wake();
+}
+
+static void lost(enum ct_loss cause, uint64_t now, uint64_t count, uint64_t *told)
+{
+	struct ct_lost *r;
+
+	if (count <= *told)
+		return;
+	r = agent_record(CT_LOST, sizeof(*r), told_ns ? told_ns : now, now, 0);
+	if (!r)
+		return;
+	r->cause = cause;
+	r->cpu = ~0u;
+	r->count = count - *told;
+	queue_commit(r);
+	*told = count;
+}
+
+void device_tell_lost(void)
+{
+	uint64_t now = clock_now();
+
+	lost(CT_LOSS_DEVICE, now, atomic_load(&agent.dropped), &told_dropped);
+	lost(CT_LOSS_AGENT, now, queue_lost(), &told_lost);
+	lost(CT_LOSS_TIME, now, atomic_load(&agent.bad_time), &told_time);
+	told_ns = now;
+}
+
+/* ---- what is wanted, and how CUPTI calls it ---- */
+
+static const struct {
+	uint32_t want;
+	int kind;
+	bool dump; /* what is there already too */
+	const char *name;
+} kinds[] = {
+	/* first what the others refer to */
+	{ AGENT_ALWAYS, CUPTI_KIND_DEVICE, true, "devices" },
+	{ AGENT_ALWAYS, CUPTI_KIND_CONTEXT, true, "contexts" },
+	{ AGENT_ALWAYS, CUPTI_KIND_STREAM, true, "streams" },
+	{ AGENT_OVERHEAD, CUPTI_KIND_OVERHEAD, false, "overhead" },
+	{ AGENT_RUNTIME_API, CUPTI_KIND_RUNTIME, false, "runtime calls" },
+	{ AGENT_DRIVER_API, CUPTI_KIND_DRIVER, false, "driver calls" },
+	{ AGENT_MEMCPY, CUPTI_KIND_MEMCPY, false, "copies" },
+	{ AGENT_MEMCPY, CUPTI_KIND_MEMCPY2, false, "peer copies" },
+	{ AGENT_MEMSET, CUPTI_KIND_MEMSET, false, "sets" },
+	{ AGENT_SYNC, CUPTI_KIND_SYNC, false, "synchronisation" },
+	{ AGENT_MEMORY, CUPTI_KIND_MEMORY2, false, "memory" },
+	{ AGENT_UM, CUPTI_KIND_UM, false, "managed memory" },
+	{ AGENT_NVTX, CUPTI_KIND_MARKER, false, "NVTX" },
+	{ AGENT_KERNEL, CUPTI_KIND_KERNEL, false, "kernels" },
+};
+#define NKINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static bool wanted(size_t i)
+{
+	return agent.want.kinds && (kinds[i].want == AGENT_ALWAYS || agent.want.kinds & kinds[i].want);
+}
+
+static void say_holder(const char *name)
+{
+	link_say(AGENT_ERROR,
+		 "process %u: another profiler%s%s holds CUPTI, which has one user at a time: device work is not shown; "
+		 "end that profiler first",
+		 agent.pid, name && *name ? " named " : "", name ? name : "");
+}
+
+/* First of all: if somebody else holds CUPTI nothing of it is touched. */
+static int subscribe(void)
+{
+	const struct cupti *c = &agent.cupti;
+	char holder[128] = "";
+	int r;
+
+	r = c->cuptiSubscribe(&agent.subscriber, calls_callback, NULL);
+	if (!r)
+		return 0;
+	agent.subscriber = NULL;
+	if (r == CUPTI_MULTIPLE_SUBSCRIBERS && c->cuptiSubscribe_v2) {
+		/* fails likewise, but says who it is. From 13.2 on it could succeed beside the other: that is not wanted by halves */
+		struct cupti_subscriber_params p = { sizeof(p), "cudatrace", holder, sizeof(holder) };
+		void *unwanted = NULL;
+
+		if (!c->cuptiSubscribe_v2(&unwanted, calls_callback, NULL, &p))
+			c->cuptiUnsubscribe(unwanted);
+	}
+	holder[sizeof(holder) - 1] = '\0';
+	if (!*holder)
+		library_tool(holder, sizeof(holder));
+	if (r == CUPTI_MULTIPLE_SUBSCRIBERS || r == CUPTI_MAX_LIMIT_REACHED) {
+		say_holder(holder);
+		return -EBUSY;
+	}
+	if (r == CUPTI_UNKNOWN || r == CUPTI_NOT_INITIALIZED)
+		link_say(AGENT_ERROR, "process %u: CUPTI finds no CUDA driver (%s): device work is not shown; is the NVIDIA driver "
+			 "installed, and does its version fit %s?", agent.pid, library_error(r), c->path);
+	else
+		link_say(AGENT_ERROR, "process %u: CUPTI refuses (%s): device work is not shown", agent.pid, library_error(r));
+	return -ENODEV;
+}
+
+static void attribute(int which, size_t value)
+{
+	size_t size = sizeof(value);
+
+	if (value)
+		agent.cupti.cuptiActivitySetAttribute(which, &size, &value);
+}
+
+/* What CUPTI does not hold goes back to the program's heap. A version that is never ended keeps some, for its next attach. */
+void device_rest(void)
+{
+	pthread_mutex_lock(&pool_lock);
+	for (uint32_t i = 0; i < POOL_MAX; i++) {
+		if (pool[i].out)
+			continue;
+		free(pool[i].memory);
+		pool[i].memory = NULL;
+	}
+	pthread_mutex_unlock(&pool_lock);
+}
+
+static int buffers(void)
+{
+	buffer_bytes = agent.want.buffer_bytes;
+	nbuffers = agent.want.buffers < POOL_MAX ? agent.want.buffers : POOL_MAX;
+	if (!discard && posix_memalign((void **)&discard, 4096, DISCARD_BYTES))
+		discard = NULL;
+	device_rest();
+	atomic_store(&discards, 0);
+	return discard && buffer_bytes >= 4096 && nbuffers ? 0 : -ENOMEM;
+}
+
+static uint32_t choose_clock(void)
+{
+	if (!agent.cupti.cuptiActivityRegisterTimestampCallback)
+		return AGENT_CLOCK_OFFSET;
+	if (agent.want.clock != AGENT_CLOCK_AUTO)
+		return agent.want.clock;
+	return agent.faults & FAULT_CLOCK ? AGENT_CLOCK_OFFSET : AGENT_CLOCK_CALLBACK;
+}
+
+static void enable_kinds(void)
+{
+	const struct cupti *c = &agent.cupti;
+
+	for (size_t i = 0; i < NKINDS; i++) {
+		bool dump = kinds[i].dump && c->cuptiActivityEnableAndDump && !agent.early;
+		int kind = kinds[i].kind, r;
+
+		if (!wanted(i))
+			continue;
+		r = dump ? c->cuptiActivityEnableAndDump(kind) : c->cuptiActivityEnable(kind);
+		if (r && dump)
+			r = c->cuptiActivityEnable(kind);
+		if (!r)
+			agent.kinds |= agent.want.kinds & kinds[i].want;
+		else
+			link_say(kinds[i].want == AGENT_ALWAYS ? AGENT_VERB : AGENT_WARN,
+				 "process %u: CUPTI gives no records of %s (%s)", agent.pid, kinds[i].name, library_error(r));
+	}
+	if (agent.want.flags & AGENT_S_GRAPHS && agent.want.kinds & AGENT_KERNEL && c->cuptiActivityEnable(CUPTI_KIND_GRAPH))
+		link_say(AGENT_WARN, "process %u: CUPTI gives no records of whole graphs: their nodes are shown", agent.pid);
+}
+
+int device_enable(void)
+{
+	const struct cupti *c = &agent.cupti;
+	int err = subscribe();
+
+	if (err)
+		return err;
+	agent.kinds = 0;
+	told_dropped = told_lost = told_time = told_ns = 0;
+	if (agent.want.kinds) {
+		err = buffers();
+		if (err)
+			return err;
+		attribute(CUPTI_ATTR_DEVICE_BUFFER_SIZE, agent.want.device_buffer_bytes);
+		attribute(CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT, agent.want.device_buffers);
+		c->cuptiSetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
+		agent.clock = choose_clock();
+		if (agent.clock == AGENT_CLOCK_CALLBACK && c->cuptiActivityRegisterTimestampCallback(clock_now))
+			agent.clock = AGENT_CLOCK_OFFSET;
+		clock_reset();
+		clock_measure();
+		c->cuptiActivityRegisterCallbacks(request, complete);
+	}
+	/* the calls before the work that they cause */
+	err = calls_enable();
+	if (!err && agent.want.kinds)
+		enable_kinds();
+	return err;
+}
+
+void device_disable(void)
+{
+	const struct cupti *c = &agent.cupti;
+
+	/* where this can deadlock cuptiFinalize does it, unless that cannot be called either */
+	if (agent.faults & FAULT_DISABLE && !(agent.faults & FAULT_FINALIZE))
+		return;
+	for (size_t i = NKINDS; i-- > 0;)
+		if (wanted(i))
+			c->cuptiActivityDisable(kinds[i].kind);
+	if (agent.want.flags & AGENT_S_GRAPHS && agent.want.kinds & AGENT_KERNEL)
+		c->cuptiActivityDisable(CUPTI_KIND_GRAPH);
+}
+
+void device_flush(bool all)
+{
+	if (agent.want.kinds && agent.cupti.cuptiActivityFlushAll)
+		agent.cupti.cuptiActivityFlushAll(all);
+}

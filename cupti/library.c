@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * library.c - which libcupti: the one that the process has loaded; the one that the user named; the one beside the process's
+ * cudart, or in the Python packages around it; the toolkit's; the loader's. Its major version is never newer than the
+ * driver's, and that of the process's cudart comes first. It is not unloaded again: others may use it by then.
+ */
+#include "state.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define NEWEST 13
+#define OLDEST 11
+#define DIRS 24
+
+struct found {
+	char cupti[512];       /* loaded already */
+	char dirs[DIRS][512];
+	int ndirs;
+	int cudart;	       /* its major version; 0: none is mapped */
+};
+
+const char *library_error(int result)
+{
+	static __thread char number[32];
+	const char *text = NULL;
+
+	if (agent.cupti.cuptiGetResultString && !agent.cupti.cuptiGetResultString(result, &text) && text)
+		return text;
+	snprintf(number, sizeof(number), "error %d", result);
+	return number;
+}
+
+/* Libraries of tools that use CUPTI, or the place that it uses. The last is in every PyTorch: it says the least. */
+static const struct {
+	const char *library, *tool;
+} tools[] = {
+	{ "libToolsInjection", "Nsight Systems" },  { "libcuda-injection", "Nsight Compute" },
+	{ "libsanitizer-collection", "compute-sanitizer" }, { "libcudadebugger", "cuda-gdb" },
+	{ "libwprofinj", "wprof" },		    { "libparcagpucupti", "parca" },
+	{ "libtorch_cpu", "torch.profiler, perhaps" },
+};
+#define NTOOLS (sizeof(tools) / sizeof(tools[0]))
+
+static int look_tool(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	size_t *best = ctx;
+
+	(void)size;
+	for (size_t i = 0; i < *best; i++)
+		if (info->dlpi_name && strstr(info->dlpi_name, tools[i].library))
+			*best = i;
+	return 0;
+}
+
+void library_tool(char *name, size_t size)
+{
+	size_t best = NTOOLS;
+
+	dl_iterate_phdr(look_tool, &best);
+	snprintf(name, size, "%s", best < NTOOLS ? tools[best].tool : "");
+}
+
+static void add_dir(struct found *f, const char *path, size_t len, const char *rest)
+{
+	char *to = f->dirs[f->ndirs];
+
+	if (f->ndirs == DIRS || (size_t)snprintf(to, sizeof(f->dirs[0]), "%.*s%s", (int)len, path, rest) >= sizeof(f->dirs[0]))
+		return;
+	for (int i = 0; i < f->ndirs; i++)
+		if (!strcmp(f->dirs[i], to))
+			return;
+	f->ndirs++;
+}
+
+static int look(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	const char *path = info->dlpi_name, *base, *packages;
+	struct found *f = ctx;
+
+	(void)size;
+	base = path ? strrchr(path, '/') : NULL;
+	if (!base)
+		return 0;
+	base++;
+	if (!strncmp(base, "libcupti.so", 11) && !f->cupti[0])
+		snprintf(f->cupti, sizeof(f->cupti), "%s", path);
+	if (!strncmp(base, "libcudart.so.", 13)) {
+		f->cudart = atoi(base + 13);
+		add_dir(f, path, (size_t)(base - path), "");
+		add_dir(f, path, (size_t)(base - path), "../extras/CUPTI/lib64/");
+	}
+	/* site-packages/nvidia/cu13/lib, site-packages/nvidia/cuda_cupti/lib */
+	packages = strstr(path, "/nvidia/");
+	if (packages) {
+		add_dir(f, path, (size_t)(packages - path), "/nvidia/cu13/lib/");
+		add_dir(f, path, (size_t)(packages - path), "/nvidia/cuda_cupti/lib/");
+	}
+	return 0;
+}
+
+static void toolkit(struct found *f)
+{
+	static const char *const vars[] = { "CUDA_HOME", "CUDA_PATH", NULL };
+	static const char *const below[] = { "/extras/CUPTI/lib64/", "/lib64/", "/lib/", "/targets/x86_64-linux/lib/",
+					     "/targets/sbsa-linux/lib/" };
+	const char *roots[3] = { "/usr/local/cuda" };
+	int n = 1;
+
+	for (int i = 0; vars[i]; i++)
+		if (getenv(vars[i]) && *getenv(vars[i]))
+			roots[n++] = getenv(vars[i]);
+	for (int i = n - 1; i >= 0; i--)
+		for (size_t j = 0; j < sizeof(below) / sizeof(below[0]); j++)
+			add_dir(f, roots[i], strlen(roots[i]), below[j]);
+}
+
+static uint32_t driver_version(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	int (*get)(int *) = lib ? (int (*)(int *))dlsym(lib, "cuDriverGetVersion") : NULL;
+	int version = 0;
+
+	return get && !get(&version) && version > 0 ? (uint32_t)version : 0;
+}
+
+static bool resolve(struct cupti *c, const char **missing)
+{
+#define MUST(name, args)                                                  \
+	c->name = (__typeof__(c->name))dlsym(c->lib, #name);              \
+	if (!c->name)                                                     \
+		*missing = #name;
+#define MAY(name, args) c->name = (__typeof__(c->name))dlsym(c->lib, #name);
+	*missing = NULL;
+	CUPTI_FUNCS(MUST, MAY)
+	return !*missing;
+}
+
+/* Opens one and takes it if it fits. why: what is said when none does. */
+static bool take(struct cupti *c, const char *path, int flags, char *why, size_t size)
+{
+	const char *missing;
+	Dl_info info;
+
+	c->lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL | flags);
+	if (!c->lib) {
+		if (!access(path, F_OK) || !*why)
+			snprintf(why, size, "%s", dlerror());
+		return false;
+	}
+	if (!resolve(c, &missing)) {
+		snprintf(why, size, "%s has no function %s", path, missing);
+	} else if (c->cuptiGetVersion(&c->version)) {
+		snprintf(why, size, "%s does not tell its version", path);
+	} else if (cupti_major(c->version) < OLDEST) {
+		snprintf(why, size, "%s is older than 11.8", path);
+	} else if (c->driver && cupti_major(c->version) > c->driver / 1000) {
+		snprintf(why, size, "%s is of CUDA %u, newer than the driver's %u", path, cupti_major(c->version), c->driver / 1000);
+	} else {
+		snprintf(c->path, sizeof(c->path), "%s", dladdr((void *)c->cuptiGetVersion, &info) && info.dli_fname ?
+							      info.dli_fname : path);
+		return true;
+	}
+	dlclose(c->lib); /* of what fits nobody can have made use through us */
+	c->lib = NULL;
+	return false;
+}
+
+static bool try_major(struct cupti *c, const struct found *f, int major, char *why, size_t size)
+{
+	char name[32], path[600];
+
+	snprintf(name, sizeof(name), major == 11 ? "libcupti.so.11.8" : "libcupti.so.%d", major);
+	for (int i = 0; i < f->ndirs; i++) {
+		snprintf(path, sizeof(path), "%s%s", f->dirs[i], name);
+		if (!access(path, R_OK) && take(c, path, 0, why, size))
+			return true;
+	}
+	return take(c, name, 0, why, size);
+}
+
+/* NVTX's first call and the driver's start may be at the same time, in two threads. */
+static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
+
+static int find(struct cupti *c, const char *wanted, char *why, size_t size)
+{
+	struct found *f;
+	int newest;
+	bool ok = false;
+
+	if (c->lib) /* of an earlier attach */
+		return 0;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	dl_iterate_phdr(look, f);
+	toolkit(f);
+	/* In a program that runs the question would be a call in its trace. With CUDA started there, its driver is no older than its
+	 * cudart, and a libcupti that is loaded fits. */
+	if (agent.early || (!f->cupti[0] && (*wanted || f->cudart < OLDEST)))
+		c->driver = driver_version();
+	newest = c->driver ? (int)(c->driver / 1000) : f->cudart >= OLDEST ? f->cudart : NEWEST;
+	if (f->cupti[0])
+		ok = take(c, f->cupti, RTLD_NOLOAD, why, size);
+	else if (*wanted)
+		ok = take(c, wanted, 0, why, size);
+	if (!ok && !f->cupti[0] && !*wanted) {
+		if (f->cudart >= OLDEST && f->cudart <= newest)
+			ok = try_major(c, f, f->cudart, why, size);
+		for (int m = newest; m >= OLDEST && !ok; m--)
+			ok = try_major(c, f, m, why, size);
+	}
+	free(f);
+	return ok ? 0 : -ENOENT;
+}
+
+int library_find(struct cupti *c, const char *wanted, char *why, size_t size)
+{
+	int err;
+
+	*why = '\0';
+	pthread_mutex_lock(&finding);
+	err = find(c, wanted, why, size);
+	pthread_mutex_unlock(&finding);
+	return err;
+}

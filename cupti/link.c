@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link.c - the socket to cudatrace: see agent.h for what is said on it. Nothing here ever waits without a limit, and a peer
+ * that does not keep to the protocol is left. Used by one thread at a time: the one that starts the agent, then the agent's.
+ */
+#include "state.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define HOLES 64 /* ids in a row without a name: there are no more */
+#define SEND_BYTES (4 << 20) /* asked of the kernel, which may give less */
+
+static int fd = -1;
+static char *batch;	/* AGENT_MSG_MAX bytes: a message on its way */
+static size_t pending;	/* of it that could not be sent yet */
+static uint64_t sent;
+static bool gone;
+
+/* ---- the words of CUDATRACE_AGENT ---- */
+
+static int hex(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* The value of `name` in the text, unescaped. Returns its length, 0 when it is not there, -EINVAL when it does not fit. */
+static int word(const char *text, const char *name, char *out, size_t size)
+{
+	size_t len = strlen(name), n = 0;
+
+	for (const char *at = text; at; at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL) {
+		if (strncmp(at, name, len) || at[len] != '=')
+			continue;
+		for (at += len + 1; *at && *at != ' '; at++) {
+			char c = *at;
+
+			if (c == '%') {
+				if (hex(at[1]) < 0 || hex(at[2]) < 0)
+					return -EINVAL;
+				c = (char)(hex(at[1]) << 4 | hex(at[2]));
+				at += 2;
+			}
+			if (!c || n + 1 >= size)
+				return -EINVAL;
+			out[n++] = c;
+		}
+		break;
+	}
+	out[n] = '\0';
+	return (int)n;
+}
+
+int link_parse(const char *text, struct how *how)
+{
+	char number[16], key[AGENT_KEY + 1];
+	int n;
+
+	memset(how, 0, sizeof(*how));
+	how->fd = -1;
+	if (strncmp(text, "v1 ", 3))
+		return -EPROTO;
+	if (word(text, "cupti", how->cupti, sizeof(how->cupti)) < 0)
+		return -EINVAL;
+	n = word(text, "fd", number, sizeof(number));
+	if (n > 0) {
+		how->fd = 0;
+		for (int i = 0; i < n; i++) {
+			if (number[i] < '0' || number[i] > '9' || i > 8)
+				return -EINVAL;
+			how->fd = how->fd * 10 + number[i] - '0';
+		}
+		return 0;
+	}
+	if (word(text, "path", how->path, sizeof(how->path)) <= 0 || word(text, "key", key, sizeof(key)) != AGENT_KEY)
+		return -EINVAL;
+	memcpy(how->key, key, AGENT_KEY);
+	return 0;
+}
+
+int link_connect(struct how *how)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int bytes = SEND_BYTES, type = 0, err;
+	socklen_t len = sizeof(type);
+
+	gone = false;
+	sent = pending = 0;
+	if (!batch)
+		batch = malloc(AGENT_MSG_MAX);
+	if (!batch)
+		return -ENOMEM;
+	if (how->fd >= 0) {
+		fd = how->fd;
+		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET) {
+			fd = -1; /* not what was agreed: not ours to close */
+			return -EPROTO;
+		}
+	} else {
+		memcpy(addr.sun_path, how->path, sizeof(addr.sun_path));
+		addr.sun_path[sizeof(addr.sun_path) - 1] = '\0';
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+			err = -errno;
+			link_close();
+			return err;
+		}
+	}
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	return 0;
+}
+
+void link_close(void)
+{
+	if (fd >= 0)
+		close(fd);
+	fd = -1;
+}
+
+void link_forget(void)
+{
+	link_close();
+	pending = 0;
+}
+
+int link_fd(void)
+{
+	return gone ? -1 : fd;
+}
+
+/* ---- sending ---- */
+
+/* Waits until the peer has room, or something is to be read or it is gone. */
+static void wait_room(int wait_ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	poll(&p, 1, wait_ms);
+}
+
+/* One packet, waiting at most wait_ms. 0, -EAGAIN, or -errno: the peer is gone. */
+static int put(const void *msg, size_t n, int wait_ms)
+{
+	uint64_t until = clock_now() + (uint64_t)wait_ms * 1000000;
+
+	while (fd >= 0 && !gone) {
+		if (send(fd, msg, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n)
+			return 0;
+		if (errno == EINTR)
+			continue;
+		if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS) {
+			gone = true;
+			return -EPIPE;
+		}
+		if (clock_now() >= until)
+			return -EAGAIN;
+		wait_room(wait_ms < 20 ? wait_ms : 20);
+	}
+	return -EPIPE;
+}
+
+void link_say(enum agent_level level, const char *fmt, ...)
+{
+	union {
+		struct agent_say say;
+		char room[sizeof(struct agent_say) + 1024];
+	} m = { .say = { .h = { .type = AGENT_SAY }, .level = (uint16_t)level } };
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(m.say.text, 1024, fmt, args);
+	va_end(args);
+	if (n < 0)
+		return;
+	m.say.len = (uint16_t)(n < 1024 ? n : 1023);
+	m.say.h.size = (uint32_t)sizeof(m.say) + m.say.len;
+	put(&m, m.say.h.size, 1000);
+}
+
+static int put_names(void)
+{
+	struct agent_list *l = (struct agent_list *)batch;
+	size_t at = sizeof(*l);
+
+	*l = (struct agent_list){ .h.type = AGENT_NAMES };
+	for (int domain = AGENT_DRIVER; domain <= AGENT_RUNTIME; domain++) {
+		for (uint32_t id = 1, holes = 0; id < FUNCS_MAX && holes < HOLES; id++) {
+			struct agent_name e = { .cbid = (uint16_t)id, .domain = (uint8_t)domain };
+			const char *name = NULL;
+			size_t len;
+			int err;
+
+			if (agent.cupti.cuptiGetCallbackName(domain, id, &name) || !name) {
+				holes++;
+				continue;
+			}
+			holes = 0;
+			len = strlen(name);
+			if (len > 255 || !len)
+				continue;
+			if (at + sizeof(e) + len + 4 > AGENT_MSG_MAX) {
+				l->h.size = (uint32_t)at;
+				err = put(batch, at, AGENT_WAIT_MS);
+				if (err)
+					return err;
+				l->n = 0;
+				at = sizeof(*l);
+			}
+			e.len = (uint8_t)len;
+			memset(batch + at, 0, (sizeof(e) + len + 3) & ~(size_t)3);
+			memcpy(batch + at, &e, sizeof(e));
+			memcpy(batch + at + sizeof(e), name, len);
+			at += (sizeof(e) + len + 3) & ~(size_t)3;
+			l->n++;
+		}
+	}
+	l->h.size = (uint32_t)at;
+	l->flags = AGENT_LAST;
+	return put(batch, at, AGENT_WAIT_MS);
+}
+
+int link_hello(const struct how *how)
+{
+	struct agent_hello *h = (struct agent_hello *)batch;
+	size_t len = strlen(agent.cupti.path);
+	int err;
+
+	*h = (struct agent_hello){
+		.h = { .type = AGENT_HELLO, .size = (uint32_t)(sizeof(*h) + len) },
+		.magic = AGENT_MAGIC,
+		.version = AGENT_VERSION,
+		.pid = agent.pid,
+		.cupti_version = agent.cupti.version,
+		.driver_version = agent.cupti.driver,
+		.path_len = (uint32_t)len,
+	};
+	memcpy(h->key, how->key, AGENT_KEY);
+	memcpy(h->path, agent.cupti.path, len);
+	err = put(batch, h->h.size, AGENT_WAIT_MS);
+	return err || !agent.cupti.lib ? err : put_names();
+}
+
+int link_started(int err)
+{
+	struct agent_started s = {
+		.h = { .type = AGENT_STARTED, .size = sizeof(s) },
+		.err = err,
+		.clock = agent.clock,
+		.kinds = agent.kinds,
+		.faults = agent.faults,
+	};
+
+	return put(&s, sizeof(s), AGENT_WAIT_MS);
+}
+
+int link_send(int wait_ms)
+{
+	struct agent_head *h = (struct agent_head *)batch;
+
+	for (;;) {
+		int err;
+
+		if (!pending) {
+			pending = queue_take(batch + sizeof(*h), AGENT_MSG_MAX - sizeof(*h));
+			if (!pending)
+				return 0;
+			pending += sizeof(*h);
+			*h = (struct agent_head){ .size = (uint32_t)pending, .type = AGENT_RECORDS };
+		}
+		err = put(batch, pending, wait_ms);
+		if (err)
+			return err;
+		for (size_t at = sizeof(*h); at < pending; sent++)
+			at += ((const struct ct_hdr *)(batch + at))->size;
+		pending = 0;
+	}
+}
+
+void link_bye(int err, int wait_ms)
+{
+	struct agent_bye b = {
+		.h = { .type = AGENT_BYE, .size = sizeof(b) },
+		.err = err,
+		.finalized = atomic_load(&agent.finalized),
+		.records = sent,
+		.unsent = queue_lost(),
+	};
+
+	put(&b, sizeof(b), wait_ms);
+}
+
+/* ---- receiving ---- */
+
+/* The next message, into `batch`. Its type; 0: none yet; -errno: the peer is gone or talks nonsense. */
+static int get(int wait_ms, size_t *size)
+{
+	uint64_t until = clock_now() + (uint64_t)wait_ms * 1000000;
+
+	while (fd >= 0 && !gone) {
+		ssize_t n = recv(fd, batch, AGENT_MSG_MAX, MSG_DONTWAIT | MSG_TRUNC);
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		int type;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+			if (clock_now() >= until)
+				return 0;
+			poll(&p, 1, wait_ms);
+			continue;
+		}
+		if (n <= 0)
+			break;
+		type = n > AGENT_MSG_MAX ? -1 : agent_msg_check(batch, (size_t)n);
+		if (type < 0)
+			break;
+		*size = (size_t)n;
+		return type;
+	}
+	gone = true;
+	return -EPIPE;
+}
+
+static int take_funcs(size_t size, bool *last)
+{
+	struct agent_list l;
+	size_t at = sizeof(l);
+
+	memcpy(&l, batch, sizeof(l));
+	*last = l.flags & AGENT_LAST;
+	for (uint32_t i = 0; i < l.n && i < AGENT_FUNCS_MAX; i++) {
+		const struct agent_func *e = agent_func_at(batch, size, &at);
+		struct func *f;
+
+		if (!e || (e->domain != AGENT_DRIVER && e->domain != AGENT_RUNTIME))
+			return -EPROTO;
+		if (e->cbid >= FUNCS_MAX)
+			continue;
+		f = &agent.funcs[e->domain][e->cbid];
+		f->row = e->row;
+		f->flags = e->flags & (uint8_t)~AGENT_F_CALL;
+		if (!(e->flags & AGENT_F_CALL))
+			continue;
+		if (!f->call)
+			f->call = malloc(sizeof(*f->call));
+		if (!f->call)
+			return -ENOMEM;
+		memcpy(f->call, e + 1, sizeof(*f->call));
+		if (f->call->spec.nwords > CT_MAX_WORDS || f->call->spec.nreads > CT_MAX_READS ||
+		    f->call->spec.nentry > f->call->spec.nreads)
+			return -EPROTO;
+		f->flags |= AGENT_F_CALL;
+	}
+	return 0;
+}
+
+int link_begin(void)
+{
+	uint64_t until = clock_now() + AGENT_WAIT_MS * 1000000ULL;
+	bool started = false, last = false;
+	size_t size = 0;
+
+	for (int d = AGENT_DRIVER; d <= AGENT_RUNTIME; d++) {
+		if (!agent.funcs[d])
+			agent.funcs[d] = calloc(FUNCS_MAX, sizeof(struct func));
+		if (!agent.funcs[d])
+			return -ENOMEM;
+		for (int i = 0; i < FUNCS_MAX; i++)
+			agent.funcs[d][i].flags = 0;
+	}
+	while (!started || !last) {
+		int type = get(100, &size), err;
+
+		if (type == 0 && clock_now() < until)
+			continue;
+		if (type <= 0)
+			return type ? type : -ETIMEDOUT;
+		if (type == AGENT_START) {
+			memcpy(&agent.want, batch, sizeof(agent.want));
+			if (agent.want.version != AGENT_VERSION)
+				return -EPROTO;
+			started = true;
+		} else if (type == AGENT_FUNCS) {
+			err = take_funcs(size, &last);
+			if (err)
+				return err;
+		} else {
+			return type == AGENT_STOP ? -ECANCELED : -EPROTO;
+		}
+	}
+	return 0;
+}
+
+int link_asked(void)
+{
+	char packet[sizeof(struct agent_start)];
+	struct agent_head h;
+	ssize_t n;
+
+	/* not into `batch`, which may hold what is not sent yet */
+	while (fd >= 0 && !gone) {
+		n = recv(fd, packet, sizeof(packet), MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return 0;
+		if (n < (ssize_t)sizeof(h)) {
+			gone = true;
+			break;
+		}
+		memcpy(&h, packet, sizeof(h));
+		if (h.type == AGENT_STOP)
+			return 1;
+	}
+	return 1;
+}
+
+void link_stop(void)
+{
+	if (fd >= 0)
+		shutdown(fd, SHUT_RDWR);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * state.h - what the agent's files share: one state for the process, since CUPTI has one subscriber for the process.
+ *
+ *   agent.c    the life: start, the thread, stop, fork, exit
+ *   link.c     the socket: connecting, the talk of the beginning, sending
+ *   library.c  which libcupti, and its functions
+ *   device.c   CUPTI's buffers and what is enabled in it; records.c what they become; names.c, clock.c
+ *   calls.c    callbacks: correlations, calls, resources
+ */
+#ifndef CT_STATE_H
+#define CT_STATE_H
+
+#include "compat.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "agent.h"
+#include "cupti.h"
+#include "faults.h"
+#include "queue.h"
+
+enum state { IDLE = 0, STARTING, RUNNING, STOPPING };
+
+struct func {
+	uint16_t row;
+	uint8_t flags; /* AGENT_F_*; 0: of no interest */
+	struct agent_call *call;
+};
+#define FUNCS_MAX 2048 /* callback ids of a domain */
+
+struct agent {
+	_Atomic int state;
+	_Atomic bool fatal;	/* CUPTI gave up; `fatal_text` and `fatal_code` say why */
+	_Atomic bool finalize;	/* whoever leaves a call next ends CUPTI */
+	_Atomic bool finalized;
+	_Atomic int finalize_err;
+	uint32_t pid;
+	int attached;		/* how often, in this process */
+	bool early;		/* the driver is being started: there is nothing yet to be dumped */
+	struct cupti cupti;
+	uint32_t faults;
+	void *subscriber;
+	struct agent_start want;
+	uint32_t clock;		/* enum agent_clock: which is used */
+	uint32_t kinds;		/* of want.kinds those that could be enabled */
+	struct func *funcs[3];	/* by domain */
+	_Atomic uint64_t dropped, bad_time;
+	int fatal_code;
+	char fatal_text[256];
+};
+extern struct agent agent;
+
+uint32_t agent_tid(void);
+/* A record of n bytes in the queue with its head filled in; NULL: no room (counted). queue_commit() follows. */
+void *agent_record(unsigned int kind, size_t n, uint64_t start_ns, uint64_t end_ns, uint32_t tid);
+void agent_wake(void); /* the agent's thread looks at the queue now */
+
+/* ---- link.c: the thread that owns the agent alone ---- */
+struct how {
+	int fd;
+	char path[108], key[AGENT_KEY], cupti[512];
+};
+int link_parse(const char *text, struct how *);
+int link_connect(struct how *); /* 0 or -errno; takes how->fd over */
+void link_close(void);
+void link_forget(void); /* in a forked child */
+int link_fd(void);	/* -1: none */
+void link_stop(void); /* from any thread: as if the peer were gone */
+int link_hello(const struct how *);
+int link_begin(void); /* receives what is wanted into `agent`; 0 or -errno */
+int link_started(int err);
+void link_say(enum agent_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Sends what the queue has, waiting for room at most wait_ms in all. 0: all; -EAGAIN: not all; -errno: the peer is gone. */
+int link_send(int wait_ms);
+int link_asked(void); /* 1: to stop (or the peer is gone) */
+void link_bye(int err, int wait_ms);
+
+/* ---- library.c ---- */
+int library_find(struct cupti *, const char *wanted, char *why, size_t size); /* 0, or -errno and why */
+const char *library_error(int result);
+void library_tool(char *name, size_t size); /* a profiler that the process has loaded; "": none that is known */
+
+/* ---- device.c, records.c ---- */
+int device_enable(void); /* subscribes before all else; 0, or -errno after a link_say() */
+void device_disable(void);
+void device_flush(bool all);
+void device_rest(void);
+void device_tell_lost(void); /* a CT_LOST for what was dropped since the last */
+void records_reset(void);
+void records_convert(const void *record);
+
+/* ---- names.c ---- */
+void names_reset(void);
+uint64_t names_handle(const char *name); /* 0: none; sends its CT_NAME before the first use */
+
+/* ---- clock.c ---- */
+uint64_t clock_now(void);  /* for CUPTI: CLOCK_MONOTONIC */
+void clock_measure(void);  /* the distance of CUPTI's own clock, if that is what is used */
+void clock_settle(void);   /* the same, once, at the first records: earlier ones may have been taken before it was right */
+void clock_reset(void);
+uint64_t clock_ns(uint64_t cupti_ns); /* on CLOCK_MONOTONIC */
+
+/* ---- calls.c ---- */
+void calls_callback(void *user, int domain, uint32_t cbid, const void *data);
+int calls_enable(void);
+void calls_forget(void);
+
+#endif

@@ -1,0 +1,468 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154,SC2034
+# gpu.sh - cases about what the device does, on the stand-in's libcupti (its knobs: tests/standin/cupti.c): --gpu, --source=cupti,
+# and that the program with the agent in it is none the worse for it.
+WORK=$BIN/work
+
+# kinds TYPE [FILTER]: how many records of the type the JSON in $T/out has.
+kinds() {
+	grep "^{\"type\":\"$1\"" "$T/out" | grep -c -E -- "${2:-.}" || true
+}
+
+expect_kinds() {
+	expect "$1 records" "$(kinds "$1" "${3:-}")" "$2"
+}
+
+# Every record of device work has its call.
+all_matched() {
+	grep '^{"type":"end"' "$T/out" | grep -q '"unmatched":0,"inferred":0' || fail "not all matched: $(grep '^{"type":"end"' "$T/out" | cut -c1-120)"
+}
+
+case_gpu_counts() {
+	local n
+	n=$(random 20 400)
+	ct_json --gpu -- "$WORK" -s "$n" return
+	ok_rc
+	expect_kinds kernel "$n" '"kernel":"vec_mul\(float\*, int\)".*"grid":\[4,2,1\],"block":\[128,1,1\],"registers":16,.*"dynamic_shared":64,.*"api":"cudaLaunchKernel"'
+	expect_kinds memcpy "$n" '"kind":"HtoD","bytes":4096,.*"api":"cudaMemcpyAsync"'
+	expect_kinds memset "$n" '"value":7,"bytes":2048,.*"api":"cudaMemsetAsync"'
+	expect_kinds device 2 '"name":"Stand-in GPU"'
+	expect_kinds context 1
+	expect_rows cudaLaunchKernel "$n"
+	all_matched
+	no_loss
+}
+
+# In the table each row says when it began on the device, on the clock of the calls: after its call, by less than a second.
+case_gpu_table() {
+	ct --gpu -- "$WORK" 3 return
+	ok_rc
+	expect "kernel rows" "$(grep -c -E '^[0-9.]+ +work +[0-9]+ +\[kernel\] +vec_mul\(float\*, int\), grid=\(4,2,1\), block=\(128,1,1\), registers=16, static_shared=0 bytes, dynamic_shared=64 bytes, device=0, context=1, stream=7, correlation=[0-9]+, delay=[0-9.]+us, 5us$' "$T/out")" 3
+	expect "copy rows" "$(grep -c -E '\[memcpy HtoD\] +size=4096 bytes, .*delay=[0-9.]+us, 5us$' "$T/out")" 3
+}
+
+case_gpu_threads() {
+	ct_json --gpu -- "$WORK" -s -t 16 50 return
+	ok_rc
+	expect_kinds kernel 800
+	expect_kinds memset 800
+	expect "streams" "$(kinds stream '"handle"')" 16
+	all_matched
+	no_loss
+}
+
+# What CUPTI's version can, and the clock that it calls for.
+case_gpu_versions() {
+	local v clock
+	for v in 18 20 22 23 25 27 130000 130001 130100 130200; do
+		export STANDIN_CUPTI=version:$v
+		ct_json -v --gpu -- "$WORK" 30 return
+		ok_rc
+		clock='CLOCK_MONOTONIC'
+		((v < 24 || v >= 130100)) || clock='distance measured'
+		says "CUPTI version $v,"
+		says "clock: .*$clock"
+		expect_kinds kernel 30
+		all_matched
+		no_loss
+	done
+}
+
+case_gpu_clocks() {
+	local way
+	for way in callback offset; do
+		ct_json -v --gpu --gpu-clock "$way" -- "$WORK" 40 return
+		expect_kinds kernel 40
+		# the start is on the clock of the calls: not before the call, not seconds after it
+		expect "$way: delays from 0 to 1 s" "$(grep '^{"type":"kernel"' "$T/out" | grep -c -E '"delay_ns":[0-9]{1,9}[,}]')" 40
+	done
+	says 'distance measured'
+}
+
+case_gpu_kinds() {
+	ct_json --gpu=kernel -- "$WORK" 9 return
+	expect_kinds kernel 9
+	expect_kinds memcpy 0
+	ct_json --gpu=memset,sync -- "$WORK" 9 return
+	expect_kinds kernel 0
+	expect_kinds memset 9
+	expect_kinds sync 1
+	ct --gpu=kernels -- "$WORK" 1 return
+	ok_rc 2
+	says "'kernels' is no kind of record"
+}
+
+# NVTX gives its functions to one library: to the agent, which finds CUPTI for it, before the driver is there.
+case_gpu_nvtx() {
+	ct_json --gpu=kernel,nvtx -- "$WORK" -n 4 return
+	ok_rc
+	expect_kinds kernel 4
+	expect_kinds marker 1 '"all rounds"'
+	NVTX_INJECTION64_PATH=/opt/theirs.so ct_json --gpu=kernel,nvtx -- "$WORK" -n 4 return
+	says 'NVTX_INJECTION64_PATH is set already'
+	expect_kinds kernel 4
+	# without it nothing of NVTX is touched
+	# shellcheck disable=SC2016 # the program's shell is to expand it
+	ct --gpu -- sh -c 'echo "nvtx=$NVTX_INJECTION64_PATH"'
+	grep -q '^nvtx=$' "$T/out" || fail "the variable is set: $(grep nvtx "$T/out")"
+}
+
+# Swapped, small, late: each record is there once.
+case_gpu_buffers() {
+	local how
+	for how in swap small slow:200 small,swap; do
+		export STANDIN_CUPTI=$how
+		ct_json --gpu -- "$WORK" -t 4 60 return
+		ok_rc
+		expect_kinds kernel 240
+		expect "$how: kernels once each" "$(grep '^{"type":"kernel"' "$T/out" | grep -o '"grid_id":[0-9]*' | sort -u | wc -l)" 240
+		all_matched
+		no_loss
+	done
+}
+
+case_gpu_dropped() {
+	export STANDIN_CUPTI=drop:5
+	ct_json --gpu --strict -- "$WORK" 10 return
+	ok_rc 3
+	grep '^{"type":"end"' "$T/out" | grep -q -E '"device_dropped":[1-9]' || fail "not counted: $(tail -n 1 "$T/out")"
+	says 'device records that CUPTI had no buffer for'
+}
+
+case_gpu_no_time() {
+	export STANDIN_CUPTI=zero:4,backwards:6
+	ct_json --gpu -- "$WORK" 24 return
+	ok_rc
+	expect_kinds kernel 24
+	# every 4th and every 6th of 24, of which two are the same
+	grep '^{"type":"end"' "$T/out" | grep -q '"device_time":8' || fail "not counted: $(tail -n 1 "$T/out" | grep -o '"lost".*')"
+}
+
+case_gpu_held() {
+	export STANDIN_CUPTI=held
+	ct_json --gpu -- "$WORK" 6 return
+	ok_rc
+	says 'another profiler named standin-profiler holds CUPTI'
+	expect_rows cudaLaunchKernel 6
+	expect_kinds kernel 0
+}
+
+case_gpu_no_driver() {
+	export STANDIN_CUPTI=none
+	ct_json --gpu -- "$WORK" 6 return
+	ok_rc
+	says 'CUPTI finds no CUDA driver \(CUPTI_ERROR_UNKNOWN\)'
+	expect_rows cudaLaunchKernel 6
+}
+
+case_gpu_gives_up() {
+	export STANDIN_CUPTI=fatal:5
+	ct_json --gpu -- "$WORK" 40 return
+	ok_rc
+	says 'CUPTI gave up'
+	expect_kinds event 1 '"truncated"'
+	expect_rows cudaLaunchKernel 40
+}
+
+# A libcupti that is none, one that is not there, one that is newer than the driver.
+case_gpu_wrong_library() {
+	# a runtime that is linked in has no folder to look in
+	ct --gpu --cupti "$STANDIN/libcuda.so.1" -- "$BIN/work-static" 3 return
+	ok_rc
+	says 'libcuda.so.1 has no function cupti'
+	ct --gpu --cupti "$T/nowhere.so" -- "$BIN/work-static" 3 return
+	ok_rc 1
+	says '--cupti: .*nowhere.so: No such file'
+	export STANDIN_CUPTI=version:140000
+	ct --gpu --cupti "$STANDIN/libcupti.so.13" -- "$BIN/work-static" 3 return
+	ok_rc
+	says "is of CUDA 14, newer than the driver's 13"
+}
+
+case_gpu_static() {
+	ct_json --gpu --cupti "$STANDIN/libcupti.so.13" -- "$BIN/work-static" 12 return
+	ok_rc
+	expect_kinds kernel 12
+	all_matched
+}
+
+# ct_kill ARGS...: ct_json for a CMD that is killed: status 137 is its, not that of a cudatrace that did not end.
+ct_kill() {
+	rc=0
+	timeout -k 1 15 "$CUDATRACE" --format json -o "$T/out" "$@" > "$T/prog.out" 2> "$T/err" < /dev/null || rc=$?
+	ok_rc 137
+	grep -q '^{"type":"end"' "$T/out" || fail "no end: $(tail -n 2 "$T/err")"
+}
+
+# The program ends in every way; its status is its own, and nothing of what CUPTI had given is missing.
+case_gpu_ends() {
+	local how status
+	while read -r how status; do
+		ABORT_OK=1 ct_json --gpu -- "$WORK" 25 "$how"
+		ok_rc "$status"
+		[ "$(cat "$T/prog.out")" = 'launched 25' ] || fail "$how: the program printed: $(head -n 3 "$T/prog.out")"
+		grep -q '^{"type":"end"' "$T/out" || fail "$how: no end"
+		expect "$how: launches" "$(rows cudaLaunchKernel)" 25
+		case $how in
+		return | exit | reset | fork) expect_kinds kernel 25 ;;
+		esac
+	done <<- END
+		return 0
+		exit 3
+		reset 0
+		fork 0
+		_exit 4
+		abort 134
+	END
+	ct_kill --gpu -- "$WORK" 25 kill
+	expect "kill: launches" "$(rows cudaLaunchKernel)" 25
+}
+
+# What was there for a while is told before a sudden end.
+case_gpu_sudden_end() {
+	ct_kill --gpu -- "$WORK" -p 20 40 kill
+	[ "$(kinds kernel)" -ge 30 ] || fail "only $(kinds kernel) of 40 kernels, which took 0.8 s"
+}
+
+# The agent comes along into what is exec'd, by the environment; in a child that only forks it does nothing.
+case_gpu_exec() {
+	ct_json --gpu -- "$WORK" 8 exec
+	ok_rc
+	[ "$(kinds kernel)" -ge 5 ] || fail "kernels: $(kinds kernel)"
+	expect_rows cudaLaunchKernel 13
+	ct_json --gpu -- "$WORK" 8 fork-exec
+	ok_rc
+	expect_kinds kernel 13
+	expect "processes with kernels" "$(grep '^{"type":"kernel"' "$T/out" | grep -o '"pid":[0-9]*' | sort -u | wc -l)" 2
+}
+
+# A descendant that outlives cudatrace finds the agent's file, nobody behind the socket, and goes on.
+case_gpu_outlived() {
+	"${BACKGROUND[@]}" "$CUDATRACE" --gpu -- bash -c "(sleep 1; exec $WORK 7 return > $T/late.out 2>&1) & echo started" \
+		> "$T/ct.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 grep -q started "$T/ct.out"
+	kill -KILL "$CT"
+	wait_for 10 grep -q . "$T/late.out"
+	expect "the program's output" "$(cat "$T/late.out")" 'launched 7'
+}
+
+# Until the agent is in the program and has said so: records come.
+gpu_started() {
+	"${BACKGROUND[@]}" "$CUDATRACE" -v --gpu "$@" --format json -o "$T/out" -- "$WORK" -p 1 -- -1 loop > "$T/ct.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 grep -q '"type":"kernel"' "$T/out"
+	PID=$(grep -m 1 '"type":"kernel"' "$T/out" | grep -o '"pid":[0-9]*' | cut -d: -f2)
+}
+
+agent_threads() {
+	grep -l cudatrace-agent /proc/"$PID"/task/*/comm 2> /dev/null | wc -l
+}
+
+no_agent() {
+	[ "$(agent_threads)" = 0 ]
+}
+
+# The tracer is killed: the program goes on, and the agent leaves it.
+case_gpu_tracer_dies() {
+	gpu_started
+	expect "agent's threads" "$(agent_threads)" 1
+	kill -KILL "$CT"
+	wait_for 10 no_agent
+	kill -0 "$PID" || fail "the program ended too"
+	# the socket that it left is taken away by the next one
+	compgen -G "/run/cudatrace/s-$CT-*" > "$T/socket" || fail "no socket in /run/cudatrace"
+	ct --gpu -- /bin/true
+	[ ! -e "$(cat "$T/socket")" ] || fail "a dead socket is left"
+	! compgen -G "/proc/$PID/fd/*" | xargs -n 1 readlink | grep -q 'socket:' || fail "a socket is left"
+	kill -KILL "$PID"
+}
+
+# -d ends the trace: CUPTI is ended inside the program, which goes on without the agent.
+case_gpu_detach() {
+	gpu_started -d 1
+	wait_for 10 ended "$CT"
+	says 'the agent has left: .*CUPTI ended'
+	wait_for 5 no_agent
+	kill -0 "$PID" || fail "the program ended too"
+	kill -KILL "$PID"
+}
+
+# cuptiFinalize that fails, and a version in which it must not be called (the stand-in aborts then).
+case_gpu_detach_versions() {
+	local how
+	for how in stuck version:18 version:22 version:27; do
+		export STANDIN_CUPTI=$how
+		gpu_started -d 0.5
+		wait_for 12 ended "$CT"
+		wait_for 5 no_agent
+		kill -0 "$PID" || fail "$how: the program ended too"
+		kill -KILL "$PID"
+		rm "$T/out" "$T/err"
+	done
+}
+
+# cudatrace that reads nothing: the program is not held up, what finds no room is counted.
+case_gpu_reader_stopped() {
+	gpu_started
+	kill -STOP "$CT"
+	sleep 0.3
+	local before after
+	before=$(awk '{ print $14 + $15 }' "/proc/$PID/stat")
+	sleep 0.7
+	after=$(awk '{ print $14 + $15 }' "/proc/$PID/stat")
+	kill -CONT "$CT"
+	# it made calls all the while
+	[ "$after" -gt "$before" ] || fail "the program stood still"
+	kill -KILL "$PID"
+	wait_for 10 ended "$CT"
+}
+
+case_gpu_injection_variable_taken() {
+	CUDA_INJECTION64_PATH=/opt/other.so ct --gpu -- "$WORK" 1 return
+	ok_rc 1
+	says 'CUDA_INJECTION64_PATH is set already, to /opt/other.so'
+	ct --gpu -E CUDA_INJECTION64_PATH=/opt/mine.so -- "$WORK" 1 return
+	ok_rc 1
+	says 'is set already, to /opt/mine.so'
+	CUDA_INJECTION64_PATH=/opt/other.so ct_json --gpu -E CUDA_INJECTION64_PATH -- "$WORK" 2 return
+	ok_rc
+	expect_kinds kernel 2
+}
+
+case_gpu_no_cuda() {
+	ct --gpu -- /bin/true
+	ok_rc
+	says 'no agent came into the program'
+}
+
+# ---- a program that runs already ----
+
+# running ARGS...: the work program as one whose driver has a device open, which is what is asked before anything is brought into it: a
+# file of that name, which only its mount namespace has. Its pid in PID.
+running() {
+	unshare -m true 2> /dev/null || skip "no mount namespaces here"
+	# shellcheck disable=SC2016 # it is the inner shell's
+	unshare -m sh -c 'mount -t tmpfs none /dev && : > /dev/nvidia0 && exec 9< /dev/nvidia0 && echo $$ && exec "$0" "$@"' \
+		"$WORK" "$@" > "$T/work.out" 2> "$T/work.err" < /dev/null &
+	wait_for 5 grep -q . "$T/work.out"
+	PID=$(head -n 1 "$T/work.out")
+	wait_for 5 grep -q libcuda.so "/proc/$PID/maps"
+}
+
+case_gpu_attach() {
+	local fds i
+	running -p 1 -- -1 loop
+	sleep 0.2
+	fds=$(find "/proc/$PID/fd" -mindepth 1 | wc -l)
+	for i in 1 2 3; do
+		ct_json -v --gpu -d 1 -p "$PID"
+		ok_rc
+		[ "$(kinds kernel)" -gt 50 ] || fail "round $i: $(kinds kernel) kernels: $(tail -n 3 "$T/err")"
+		says 'the agent has left: .*CUPTI ended'
+		# no call in the trace is the agent's own
+		expect_rows cuDriverGetVersion 0
+		wait_for 5 no_agent
+		kill -0 "$PID" || fail "the program ended"
+	done
+	# what is left is the wake-up descriptor and the object's own, once
+	[ "$(find "/proc/$PID/fd" -mindepth 1 | wc -l)" -le $((fds + 2)) ] || fail "descriptors are left: $(ls -l "/proc/$PID/fd")"
+	kill -KILL "$PID"
+}
+
+case_cupti_attach() {
+	running -p 1 -- -1 loop
+	ct_json -v --source=cupti --gpu -d 1 -p "$PID"
+	ok_rc
+	[ "$(rows cudaLaunchKernel)" -gt 50 ] || fail "$(rows cudaLaunchKernel) launches: $(tail -n 3 "$T/err")"
+	[ "$(kinds kernel '"api":"cudaLaunchKernel"')" -gt 50 ] || fail "$(kinds kernel) kernels"
+	kill -0 "$PID" || fail "the program ended"
+	kill -KILL "$PID"
+}
+
+# ---- without root ----
+
+normal() {
+	sed -E 's/^[0-9.]+ +[^ ]+ +[0-9]+ +//; s/[0-9.]+(ns|us|ms|s)$/DUR/; s/0x[0-9a-f]{6,}/ADDRESS/g; s/(free|total|ms)=[0-9.]+/\1=N/g'
+}
+
+# The same rows as by probes, from the first call that CUPTI sees on: the runtime's own start comes before.
+case_cupti_same_rows() {
+	ct -- "$SAMPLE"
+	ok_rc
+	sed 1d "$T/out" | normal | grep -v '^cuda_events_test' > "$T/probes"
+	ct --source=cupti -- "$SAMPLE"
+	ok_rc
+	sed 1d "$T/out" | normal | grep -v -E '^cuda_events_test|^cuDevicePrimaryCtx|^cuCtxSetCurrent|^cuDeviceGetCount' > "$T/cupti"
+	[ "$(wc -l < "$T/cupti")" -ge 40 ] || fail "only $(wc -l < "$T/cupti") rows"
+	# the rows of probes that are made before: at the beginning
+	tail -n "$(wc -l < "$T/cupti")" "$T/probes" > "$T/same"
+	diff "$T/same" "$T/cupti" > "$T/diff" || fail "rows differ: $(head -n 4 "$T/diff")"
+	[ "$(($(wc -l < "$T/probes") - $(wc -l < "$T/cupti")))" -le 3 ] || fail "rows are missing"
+}
+
+case_cupti_not_root() {
+	local user
+	user=$(id -nu 65534 2> /dev/null) || skip "no user nobody"
+	command -v setpriv > /dev/null || skip "no setpriv"
+	chmod 777 "$T"
+	rc=0
+	timeout 15 setpriv --reuid="$user" --clear-groups --bounding-set=-all --inh-caps=-all env HOME="$T" "$CUDATRACE" --source=cupti --gpu \
+		--format json -o "$T/out" -- "$WORK" 15 return > "$T/prog.out" 2> "$T/err" < /dev/null || rc=$?
+	ok_rc
+	expect_rows cudaLaunchKernel 15 '"kernel":"vec_mul\(float\*, int\)"'
+	expect_kinds kernel 15
+	expect_kinds process 1 '"comm":"work"'
+	all_matched
+	no_loss
+}
+
+# -d: what was on the way is shown, and the program goes on without the agent.
+case_cupti_detach() {
+	"${BACKGROUND[@]}" "$CUDATRACE" -v --source=cupti --gpu -d 0.7 --format json -o "$T/out" -- "$WORK" -p 1 -- -1 loop > "$T/ct.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 15 ended "$CT"
+	says 'the agent has left: .*CUPTI ended'
+	PID=$(grep -m 1 '"type":"kernel"' "$T/out" | grep -o '"pid":[0-9]*' | cut -d: -f2)
+	wait_for 5 no_agent
+	kill -0 "$PID" || fail "the program ended too"
+	kill -KILL "$PID"
+	expect "kernels without a call" "$(grep '^{"type":"end"' "$T/out" | grep -o '"unmatched":[0-9]*')" '"unmatched":0'
+}
+
+case_cupti_selects() {
+	ct_json --source=cupti -e launch -- "$WORK" 5 return
+	ok_rc
+	expect_rows cudaLaunchKernel 5
+	expect "other calls" "$(grep -c '^{"type":"call"' "$T/out")" 5
+	ct_json --source=cupti -e copy --min-size 4KiB -- "$WORK" 5 return
+	expect_rows cudaMemcpyAsync 5
+	expect "other calls" "$(grep -c '^{"type":"call"' "$T/out")" 5
+}
+
+case_cupti_nested() {
+	ct_json --source=cupti --nested -e launch -- "$WORK" 5 return
+	expect_rows cudaLaunchKernel 5
+	expect_rows cuLaunchKernel 5 '"depth":1'
+}
+
+case_cupti_failures() {
+	ct --source=cupti --failed -- "$SAMPLE"
+	ok_rc
+	expect "failing rows" "$(grep -c 'cudaError' "$T/out")" "$(ct --failed -- "$SAMPLE"; grep -c 'cudaError' "$T/out")"
+}
+
+case_cupti_status() {
+	local how status
+	while read -r how status; do
+		ABORT_OK=1 ct --source=cupti -- "$WORK" 5 "$how"
+		ok_rc "$status"
+	done <<- END
+		exit 3
+		_exit 4
+	END
+	ct_kill --source=cupti -- "$WORK" 5 kill
+	ct --source=cupti -- "$T/nothing"
+	ok_rc 1
+	says 'cannot run'
+}

@@ -1,0 +1,433 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# shellcheck source=tests/lib.sh
+# record.sh - recordings: what was stored is printed as it would have been, whatever ended the recorder; files of a size, the
+# last seconds, and the stretches of a trace that are shown at all.
+
+# What two runs of one program cannot have in common: numbers of processes, times, and what follows from addresses of the
+# kernel's choosing. Everything else is left as it is.
+same_in_all_runs() {
+	sed -E 's/"(ts_ns|dur_ns|pid|tid|ppid|start_boottime_ns|uptime_ns|realtime_ns|boottime_ns|error_ns|child_pid|call_ns|delay_ns)":[0-9]+/"\1":0/g' "$1"
+}
+
+# replay ARGS...: JSON of $T/r.ctrace in $T/out, as ct_json leaves it of a live run.
+replay() {
+	rc=0
+	timeout -k 1 15 "$CUDATRACE" replay --format json -o "$T/out" "$@" "$T/r.ctrace" 2> "$T/err" || rc=$?
+	check_alive
+}
+
+# record ARGS...: to $T/r.ctrace, to its end.
+record() {
+	ct record -o "$T/r.ctrace" "$@"
+}
+
+# record_bg ARGS...: the same in the background.
+record_bg() {
+	"${BACKGROUND[@]}" "$CUDATRACE" record -v -o "$T/r.ctrace" "$@" > "$T/ct.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 ready_or_gone
+	grep -q 'cudatrace: ready' "$T/err" || fail "cudatrace ended at once: $(tail -n 3 "$T/err")"
+}
+
+# make NAME N: a target in mode `lines` makes N calls.
+make_calls() {
+	local fd=FD_$1 before
+	before=$(grep -c '^made' "$T/$1.out")
+	echo "$2" >&"${!fd}"
+	wait_for 10 more_made "$1" "$before"
+}
+
+more_made() {
+	[ "$(grep -c '^made' "$T/$1.out")" -gt "$2" ]
+}
+
+# lines NAME: such a target, at its first line.
+lines() {
+	target "$1" lines
+	local fd=FD_$1
+	echo >&"${!fd}"
+}
+
+lines_end() {
+	local fd=FD_$1 pid=PID_$1
+	printf '0\n\n' >&"${!fd}"
+	wait_for 5 ended "${!pid}"
+}
+
+# like_live OPTIONS -- CMD...: a live trace and a replayed one of the same program are the same.
+like_live() {
+	local opts=()
+	while [ "$1" != -- ]; do
+		opts+=("$1")
+		shift
+	done
+	shift
+	ct_json "${opts[@]}" -- setarch -R "$@"
+	local live_rc=$rc
+	same_in_all_runs "$T/out" > "$T/live"
+	record "${opts[@]}" -- setarch -R "$@"
+	expect "status" "$rc" "$live_rc"
+	[ "${opts[*]}" != --no-return ] || opts=()
+	replay "${opts[@]}"
+	ok_rc
+	same_in_all_runs "$T/out" > "$T/replayed"
+	diff "$T/live" "$T/replayed" > "$T/diff" || fail "${opts[*]} $*: $(head -n 5 "$T/diff")"
+	[ "$(grep -c '^{"type":"call"' "$T/live")" -ge "${LEAST:-3}" ] || fail "$*: nothing was compared"
+}
+
+case_replay_is_live() {
+	like_live -- "$CALLS" mix 20 5 5
+	like_live -- "$CALLS" failing 3 4
+	LEAST=1
+	like_live -- "$CALLS" driver 3
+	like_live -- "$CALLS" hostile
+	like_live -- "$CALLS" longjmp 3
+	like_live -- "$CALLS" exec 3 2
+	like_live -- "$CALLS" fork
+	like_live -- "$CALLS" status 3
+}
+
+case_replay_is_live_options() {
+	like_live --nested -- "$CALLS" mix 5 2 2
+	like_live --enter-exit -- "$CALLS" mix 5 2 2
+	like_live --no-return -- "$CALLS" mix 5 2 2
+	like_live -e memory -- "$CALLS" mix 5 2 2
+	like_live --failed -- "$CALLS" failing 3 4
+}
+
+case_replay_is_live_stacks() {
+	LEAST=1
+	like_live -k -- "$BIN/chain" plain
+	grep -q '"stack":' "$T/replayed" || fail "no stacks"
+	# without -k they are there and not shown
+	replay
+	! grep -q '"stack":' "$T/out" || fail "a stack without -k"
+}
+
+# With the device's records. They come in batches, so that only their order among the calls may be another one.
+case_replay_is_live_gpu() {
+	ct_json --gpu -- setarch -R "$BIN/work" 40 return
+	ok_rc
+	same_in_all_runs "$T/out" | sort > "$T/live"
+	record --gpu -- setarch -R "$BIN/work" 40 return
+	ok_rc
+	replay
+	ok_rc
+	same_in_all_runs "$T/out" | sort > "$T/replayed"
+	diff "$T/live" "$T/replayed" > "$T/diff" || fail "$(head -n 5 "$T/diff")"
+	expect "kernels" "$(grep -c '^{"type":"kernel".*"api":"cudaLaunchKernel"' "$T/replayed")" 40
+	# and within one trace the order is the same whenever it is printed
+	"$CUDATRACE" replay --format json "$T/r.ctrace" 2> /dev/null | cmp -s - "$T/out" || fail "another order"
+}
+
+# What a live trace would have left out can be left out later.
+case_replay_options() {
+	record -- "$CALLS" mix 20 5 4
+	ok_rc
+	replay -e memory
+	expect_rows cudaMalloc 21
+	expect_rows cudaMemcpy 0
+	replay -e cudaMemset
+	expect "rows" "$(grep -c '^{"type":"call"' "$T/out")" 4
+	replay -n 3
+	expect "rows" "$(grep -c '^{"type":"call"' "$T/out")" 3
+	replay -p 1
+	expect "rows" "$(grep -c '^{"type":"call"' "$T/out")" 0
+	replay --from 1h
+	expect "rows" "$(grep -c '^{"type":"call"' "$T/out")" 0
+	replay --to 1h
+	expect "rows" "$(grep -c '^{"type":"call"' "$T/out")" 51
+	ct replay -c "$T/r.ctrace"
+	grep -q -E ' 21 +cudaMalloc$' "$T/out" || fail "$(cat "$T/out")"
+	ct replay "$T/r.ctrace"
+	expect "lines of the table" "$(wc -l < "$T/out")" 52
+}
+
+# Neither root nor /proc is needed to read.
+case_replay_unprivileged() {
+	record -- "$CALLS" queries 9
+	chmod 644 "$T/r.ctrace"
+	cp "$CUDATRACE" "$T/ct"
+	rc=0
+	timeout 10 unshare --mount --fork sh -c "mount -t tmpfs none /proc && exec setpriv --reuid=65534 --clear-groups '$T/ct' replay \
+		--format json '$T/r.ctrace'" > "$T/out" 2> "$T/err" || rc=$?
+	ok_rc
+	expect_rows cudaStreamQuery 9
+}
+
+case_record_killed() {
+	lines a
+	record_bg -p "$PID_a"
+	make_calls a 500
+	# a block is written once a second
+	wait_for 5 has_calls 500
+	make_calls a 7
+	kill -KILL "$CT"
+	wait "$CT" 2> /dev/null
+	replay
+	ok_rc
+	[ "$(rows cudaStreamQuery)" -ge 500 ] || fail "$(rows cudaStreamQuery) calls"
+	grep -q '"reason":"cut off"' "$T/out" || fail "$(tail -n 1 "$T/out")"
+	ct info "$T/r.ctrace"
+	ok_rc
+	grep -q -E '^end +none: ' "$T/out" || fail "$(cat "$T/out")"
+	lines_end a
+}
+
+has_calls() {
+	[ "$("$CUDATRACE" replay --format json "$T/r.ctrace" 2> /dev/null | grep -c '^{"type":"call"')" -ge "$1" ]
+}
+
+case_record_disk_full() {
+	mkdir "$T/small"
+	mount -t tmpfs -o size=96k none "$T/small" || skip "no tmpfs can be mounted"
+	trap 'umount -l "$T/small"' EXIT
+	ct record -o "$T/small/r.ctrace" -- "$CALLS" mix 200000 0 0
+	ok_rc 1
+	says 'No space left'
+	mv "$T/small/r.ctrace" "$T/r.ctrace"
+	replay
+	ok_rc
+	[ "$(rows cudaMalloc)" -ge 100 ] || fail "$(rows cudaMalloc) calls"
+	ct info "$T/r.ctrace"
+	ok_rc
+	! grep -q -E '^(cut off|damaged)' "$T/out" || fail "a part of a block was left: $(cat "$T/out")"
+}
+
+case_record_rotate() {
+	local n
+	record --max-size 64KiB --rotate 2 -- "$CALLS" mix 300000 0 0
+	ok_rc
+	for n in '' .1 .2; do
+		[ -s "$T/r.ctrace$n" ] || fail "no r.ctrace$n"
+	done
+	[ ! -e "$T/r.ctrace.3" ] || fail "more files than asked for"
+	# each can be read without the others, and knows whose calls it has
+	for n in '' .1 .2; do
+		"$CUDATRACE" replay --format json -o "$T/out$n" "$T/r.ctrace$n" 2> /dev/null || fail "r.ctrace$n cannot be read"
+		grep -q '^{"type":"call".*"comm":"calls"' "$T/out$n" || fail "$(head -n 5 "$T/out$n")"
+		! grep -q '"comm":"?"' "$T/out$n" || fail "a process without a name"
+	done
+	[ "$(stat -c %s "$T/r.ctrace.1")" -lt 200000 ] || fail "$(ls -l "$T")"
+}
+
+case_record_max_size() {
+	record --max-size 64KiB -- "$CALLS" mix 300000 0 0
+	replay
+	ok_rc
+	grep -q '"reason":"size"' "$T/out" || fail "$(tail -n 1 "$T/out")"
+	[ "$(stat -c %s "$T/r.ctrace")" -lt 200000 ] || fail "$(ls -l "$T")"
+}
+
+case_record_last_signal() {
+	lines a
+	record_bg --last 60s -p "$PID_a"
+	make_calls a 40
+	[ ! -e "$T/r.ctrace" ] || fail "written without a reason"
+	kill -USR2 "$CT"
+	wait_for 5 test -s "$T/r.ctrace"
+	wait_for 5 grep -q 'wrote .*r.ctrace (signal)' "$T/err"
+	replay
+	expect_rows cudaStreamQuery 40
+	# it goes on, and the next one is another file
+	make_calls a 5
+	kill -USR2 "$CT"
+	wait_for 5 grep -q 'wrote .*r.ctrace.2 (signal)' "$T/err"
+	mv "$T/r.ctrace.2" "$T/r.ctrace"
+	replay
+	expect_rows cudaStreamQuery 45
+	lines_end a
+	finish
+}
+
+case_record_last_failed() {
+	lines a
+	record_bg --last 60s --dump-on failed -p "$PID_a"
+	make_calls a 40
+	make_calls a -1
+	wait_for 5 grep -q 'wrote .*(failed call)' "$T/err"
+	replay
+	expect_rows cudaStreamQuery 40
+	expect_rows cudaSetDevice 1
+	lines_end a
+	finish
+}
+
+case_record_last_end() {
+	record --last 60s --dump-on end,cudaMemset -- "$CALLS" mix 3 0 1
+	ok_rc
+	replay
+	expect_rows cudaMemset 1
+	"$CUDATRACE" replay --format json "$T/r.ctrace.2" > "$T/out" 2> "$T/err"
+	expect_rows cudaFree 4
+	rm "$T"/r.ctrace*
+	record --last 60s --dump-on failed -- "$CALLS" mix 3 0 1
+	ok_rc
+	says 'nothing was written'
+	[ ! -e "$T/r.ctrace" ] || fail "written without a reason"
+}
+
+case_window_profiler() {
+	ct_json --start-on cudaProfilerStart --stop-on cudaProfilerStop -- "$CALLS" profiler 50 7
+	ok_rc
+	expect_rows cudaStreamQuery 14
+	expect_rows cudaProfilerStart 2
+	# its calls begin it also when they are not shown
+	ct_json -e cudaStreamQuery --start-on cudaProfilerStart --stop-on cudaProfilerStop -- "$CALLS" profiler 50 7
+	expect_rows cudaStreamQuery 14
+	expect_rows cudaProfilerStart 0
+	record --start-on cudaProfilerStart --stop-on cudaProfilerStop -- "$CALLS" profiler 50 7
+	replay
+	expect_rows cudaStreamQuery 14
+}
+
+case_window_nth_call() {
+	ct_json --start-on cudaMalloc:3 --stop-on cudaMemcpy:2 -- "$CALLS" mix 5 4 4
+	expect_rows cudaMalloc 4
+	expect_rows cudaMemcpy 2
+	expect_rows cudaMemset 0
+	grep -q '"reason":"stopped"' "$T/out" || fail "$(tail -n 1 "$T/out")"
+	# filters of the kernel side do not hide what is waited for
+	ct_json --failed --start-on cudaStreamQuery:3 -- "$CALLS" failing 3 4
+	expect_rows cudaSetDevice 4
+	ct_json --failed --start-on cudaStreamQuery:4 -- "$CALLS" failing 3 4
+	expect_rows cudaSetDevice 0
+}
+
+case_window_signal() {
+	lines a
+	attach --start-on signal --stop-on signal -p "$PID_a"
+	make_calls a 100
+	kill -USR1 "$CT"
+	sleep 0.1 # a signal has no answer
+	make_calls a 10
+	kill -USR2 "$CT"
+	sleep 0.1
+	make_calls a 100
+	kill -USR1 "$CT"
+	sleep 0.1
+	make_calls a 1
+	lines_end a
+	finish
+	ok_rc
+	expect_rows cudaStreamQuery 11
+}
+
+case_window_delay() {
+	lines a
+	attach --delay 1h -p "$PID_a"
+	make_calls a 100
+	lines_end a
+	finish
+	expect_rows cudaStreamQuery 0
+	# -d counts from the end of --delay on
+	ct_json --delay 0.2 -d 0.2 -p $$
+	ok_rc
+	grep -q '"reason":"duration"' "$T/out" || fail "$(tail -n 1 "$T/out")"
+	grep -q -E '"uptime_ns":([4-9][0-9]{8}|[0-9]{10,})' "$T/out" || fail "$(tail -n 1 "$T/out")"
+}
+
+case_window_wrong() {
+	local args
+	for args in "--start-on cudaMaloc" "--stop-on cudaMalloc:x" "--stop-on cudaMalloc:0" "--start-on cudaMalloc --delay 1" "--delay x"; do
+		# shellcheck disable=SC2086
+		ct $args -- "$CALLS" queries 1
+		[ "$rc" != 0 ] || fail "$args is taken"
+		[ -s "$T/err" ] || fail "$args: not a word"
+	done
+}
+
+case_record_names() {
+	HERE=there ct record -o "$T/%p-%h-%q{HERE}-%%.ctrace" -- "$CALLS" queries 1
+	ok_rc
+	set -- "$T"/*-"$(hostname)"-there-%.ctrace
+	[ -s "$1" ] || fail "$(ls "$T")"
+	# what is there is kept once
+	record -- "$CALLS" queries 1
+	record -- "$CALLS" queries 2
+	replay
+	expect_rows cudaStreamQuery 2
+	mv "$T/r.ctrace.old" "$T/r.ctrace"
+	replay
+	expect_rows cudaStreamQuery 1
+	# by itself it has a name
+	(cd "$T" && timeout 15 "$CUDATRACE" record -- "$CALLS" queries 1 > "$T/out" 2> "$T/err" && test -s cudatrace.ctrace) ||
+		fail "$(cat "$T/err")"
+}
+
+case_record_cannot() {
+	ct record -o "$T/no/such/r.ctrace" -- "$CALLS" queries 1
+	ok_rc 1
+	says 'No such file'
+	ct record -o /dev/full -- "$CALLS" queries 1
+	ok_rc 1
+	says 'No space left'
+	echo "no recording at all, though it is long enough to have the head of a block in it" > "$T/text"
+	for word in "$T/text" "$T/nothing" "$T" /dev/null; do
+		ct replay "$word"
+		ok_rc 1
+		[ "$(grep -c '^cudatrace: error: cannot read' "$T/err")" = 1 ] || fail "$(cat "$T/err")"
+		ct info "$word"
+		ok_rc 1
+	done
+	ct replay
+	ok_rc 2
+	ct record --rotate 3 -- "$CALLS" queries 1
+	ok_rc 2
+	ct merge "$T/text" "$T/text"
+	ok_rc 2
+}
+
+case_info() {
+	RANK=3 WORLD_SIZE=8 lines a
+	record_bg -p "$PID_a"
+	make_calls a 3
+	make_calls a -1
+	make_calls a -1
+	# what a process is can be read as long as it is there
+	wait_for 5 has_calls 5
+	lines_end a
+	finish
+	ct info "$T/r.ctrace"
+	ok_rc
+	grep -q -E "^host +$(hostname)$" "$T/out" || fail "$(cat "$T/out")"
+	grep -q -E "^kernel +$(uname -r) $(uname -m)$" "$T/out" || fail "$(cat "$T/out")"
+	grep -q -E "^options +record -v -o .* -p $PID_a\$" "$T/out" || fail "$(cat "$T/out")"
+	grep -q -E '^  [0-9]+ +calls, rank 3 of 8: 5 calls$' "$T/out" || fail "$(cat "$T/out")"
+	grep -q -E '^calls +5, 2 failed$' "$T/out" || fail "$(cat "$T/out")"
+	grep -q -E '^lost +nothing$' "$T/out" || fail "$(cat "$T/out")"
+	grep -q -E '^end +finished$' "$T/out" || fail "$(cat "$T/out")"
+	# a byte of a block: what it says is gone is all that is gone
+	printf '\377\377\377\377' | dd of="$T/r.ctrace" bs=1 seek=$(($(stat -c %s "$T/r.ctrace") - 700)) conv=notrunc status=none
+	ct info "$T/r.ctrace"
+	ok_rc 3
+	grep -q '^damaged ' "$T/out" || fail "$(cat "$T/out")"
+	replay --strict
+	ok_rc 3
+}
+
+# Two recorders of one machine: one clock, the same processes.
+case_merge() {
+	record -- "$CALLS" queries 5
+	mv "$T/r.ctrace" "$T/a.ctrace"
+	record -- "$CALLS" queries 6
+	ct merge -o "$T/m.ctrace" "$T/a.ctrace" "$T/r.ctrace"
+	ok_rc
+	says 'of the same host as the first one'
+	mv "$T/m.ctrace" "$T/r.ctrace"
+	replay
+	ok_rc
+	expect_rows cudaStreamQuery 11
+	expect "processes" "$(grep '^{"type":"call"' "$T/out" | grep -o '"pid":[0-9]*' | sort -u | wc -l)" 2
+	# and of another: its processes are kept apart, and what is known of the clocks is said
+	ct merge -o "$T/r.ctrace" tests/traces/two.ctrace tests/traces/other.ctrace
+	ok_rc
+	says 'times moved by 0.002000 s, right within 0.000500 s'
+	replay
+	expect "calls" "$(grep -c '^{"type":"call"' "$T/out")" 52
+	ct info "$T/r.ctrace"
+	grep -q -E 'rank 2 of 2, on node-b: 16 calls' "$T/out" || fail "$(cat "$T/out")"
+	ct merge -o "$T/r.ctrace" "$T/r.ctrace" tests/traces/two.ctrace
+	ok_rc 1
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# exports_html.sh - on a GPU: a recording with device records as csv, folded, speedscope and a timeline page, which must agree with
+# each other.
+#
+#     tests/gpu/exports_html.sh [CUDATRACE [CMD...]]    default: .output/static/cudatrace, the sample program
+#
+# Needs root, a GPU and python3; for the sample program also gcc and CUDA's headers. Prints `ok NAME`, `not ok NAME: why`, and
+# figures as `# ...`.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+ct=$(readlink -f "${1:-.output/static/cudatrace}")
+shift $(($# > 0))
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failed=0
+is() { # NAME WANT GOT
+	if [ "$2" = "$3" ]; then
+		echo "ok gpu-export-$1"
+	else
+		echo "not ok gpu-export-$1: want $2, got $3"
+		failed=1
+	fi
+}
+if [ $# = 0 ]; then
+	cuda=${CUDA_HOME:-/usr/local/cuda}
+	if ! gcc -O2 -I"$cuda/include" -o "$dir/sample" cuda_events_test.c -L"$cuda/lib64" -lcudart -Wl,-rpath,"$cuda/lib64"; then
+		echo "not ok gpu-export: the sample program cannot be built"
+		exit 1
+	fi
+	set -- "$dir/sample"
+fi
+if ! "$ct" record --gpu -k -o "$dir/run.ctrace" -- "$@" > "$dir/out" 2> "$dir/err"; then
+	echo "not ok gpu-export-record: $(tail -n 2 "$dir/err" | tr '\n' ' ')"
+	exit 1
+fi
+for format in csv html speedscope folded; do
+	began=$(date +%s%N)
+	weight=()
+	[[ $format = csv || $format = html ]] || weight=(--weight gpu)
+	"$ct" export --to $format "${weight[@]}" "$dir/run.ctrace" 2> "$dir/err" || is "$format" 0 "$(tail -n 1 "$dir/err")"
+	echo "# $format: $((($(date +%s%N) - began) / 1000000)) ms, $(stat -c %s "$dir"/run.$format* | tail -n 1) bytes"
+done
+python3 tests/export/check_csv.py "$dir/run.csv" > "$dir/sums" || is csv good "$(cat "$dir/sums")"
+sed 's/^/# /' "$dir/sums"
+work=$(python3 - "$dir/run.csv" << 'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1], newline="")))
+graphs = any(r["graph_node"] for r in rows)
+kinds = {"kernel", "copy", "set"} | (set() if graphs else {"graph"})
+print(sum(int(r["duration_ns"] or 0) for r in rows if r["type"] in kinds))
+END
+)
+is folded-sum "$work" "$(awk '{ s += $NF } END { printf "%.0f", s }' "$dir/run.folded")"
+is speedscope "$dir/run.speedscope.json: good" "$(python3 tests/export/check_speedscope.py "$dir/run.speedscope.json")"
+is speedscope-sum "$work" "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["profiles"][0]["endValue"])' "$dir/run.speedscope.json")"
+python3 tests/timeline/page.py "$dir/run.html" > "$dir/page" || is page good bad
+for kind in call kernel copy set; do
+	want=$(tr ' ' '\n' < "$dir/sums" | sed -n "s/^$kind=//p")
+	is "page-$kind" "${want:-0}" "$(grep -c "^$kind " "$dir/page")"
+done
+# device time lies within the recording, and after the call that caused it
+is order "" "$(python3 - "$dir/run.csv" << 'END'
+import csv, sys
+for r in csv.DictReader(open(sys.argv[1], newline="")):
+    if r["cause_start_ns"] and r["type"] in ("kernel", "copy", "set") and "no_time" not in r["flags"] and int(r["start_ns"]) < int(r["cause_start_ns"]):
+        print(r["type"], r["number"], "begins", int(r["cause_start_ns"]) - int(r["start_ns"]), "ns before its call")
+        break
+END
+)"
+exit $failed

@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Opens timeline pages in headless Chromium and uses them: browser.py CHROMIUM FOLDER
+
+What is expected follows from what tests/unit/test_export.c puts in. Times are printed and never judged.
+"""
+import os
+import shutil
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import chrome
+from chrome import Browser, Gone, check
+
+HOSTILE = "</script><img src=x onerror=alert(1)>..."
+FRAMES = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
+
+
+def text(b, element):
+    return b.js(f'document.getElementById("{element}").innerText')
+
+
+def load(b, folder, kind):
+    b.load(f"{folder}/{kind}.html")
+    b.js("timeline.ready.then(() => 1)")
+    b.js(FRAMES)
+    wrong = b.complaints()
+    check(f"timeline-{kind}-no-errors", not wrong, wrong[:3])
+
+
+def seen(b):
+    return b.js("timeline.seen()")
+
+
+def one(b, name):
+    return next((s for s in seen(b) if s["name"] == name), None)
+
+
+def pixel(b, x, y):
+    """The colour of the canvas at a point of it."""
+    return b.js(f'[...document.getElementById("canvas").getContext("2d").getImageData({int(x)}, {int(y)}, 1, 1).data].slice(0, 3)')
+
+
+def click(b, s):
+    """A slice's left end, which arrows and labels do not change."""
+    top = b.js('document.getElementById("canvas").getBoundingClientRect().y')
+    b.mouse(s["x"] + min(s["w"] / 2, 2), top + s["y"] + 5)
+    time.sleep(0.05)
+    b.js(FRAMES)
+
+
+def selected(b, name):
+    """Waits for the details, which are unpacked first."""
+    for _ in range(100):
+        if text(b, "details").startswith(name):
+            return text(b, "details")
+        time.sleep(0.05)
+    return text(b, "details")
+
+
+def show(b, start_us, end_us):
+    b.js(f"timeline.show({start_us * 1000}, {end_us * 1000})")
+    b.js(FRAMES)
+
+
+def test_rows(b, folder):
+    load(b, folder, "stacks")
+    rows = b.js("timeline.rows()")
+    check("timeline-rows", rows == [
+        "train (12345)", "thread 12345, NVTX", "thread 12345", "thread 12345, overhead", "thread 12346", "GPU 0, stream 7",
+        "GPU 0, stream 8", "GPU 0, waits of stream 7", "GPU 0, memory", "GPU 1, stream 9", "GPU 0, memory in use",
+        'o,th"er (200)', "thread 20001", "GPU 0, stream 7", "this machine", "GPU 0, events", "GPU 0, sm_active"], rows)
+    list_ = seen(b)
+    check("timeline-all-seen", sum(s["count"] for s in list_) == 18, [(s["name"], s["count"]) for s in list_])
+    check("timeline-title", b.js("document.title") == "cudatrace: timeline of ./train </script>", b.js("document.title"))
+    check("timeline-sum", text(b, "sum") == "18 slices in 9.001 ms", text(b, "sum"))
+    check("timeline-lost", text(b, "lost") == "17 lost" and b.js("timeline.gaps.length") == 1 and
+          b.js("timeline.gaps[0].count") == 17, text(b, "lost"))
+    check("timeline-elements", b.js("document.querySelectorAll('img, #details b').length") == 0, "a name became an element")
+    # the gap is drawn where it is: 6 ms after the first record, below the ruler
+    t0, t1 = b.js("timeline.range().slice(0, 2)")
+    width = b.js('document.getElementById("view").clientWidth')
+    at = lambda ns: 210 + (ns - t0) / (t1 - t0) * (width - 210)
+    red, green, blue = pixel(b, at(6050000), 22)
+    check("timeline-gap-drawn", red > 150 and green < 80 and blue < 80, (red, green, blue))
+    # a counter's line: 87.5 from 6 ms on, 12.25 from 7 ms on, between 0 and 87.5
+    top = b.js("timeline.top('GPU 0, sm_active')")
+    is_line = lambda ns, y: any(blue > 150 and red < 120 for red, green, blue in (pixel(b, at(ns), y + d) for d in (-1, 0, 1)))
+    check("timeline-counter", is_line(6500000, top + 4) and not is_line(7500000, top + 4) and is_line(7500000, top + 37 - 33 * 12.25 / 87.5)
+          and not is_line(6500000, top + 32), "another line")
+    check("timeline-counter-begins", not is_line(5500000, top + 4) and not is_line(5500000, top + 37), "a line before the first value")
+    memory = b.js("timeline.top('GPU 0, memory in use')")
+    check("timeline-memory", is_line(1500000, memory + 4) and not is_line(-500000, memory + 4), "another line")
+    plain = pixel(b, at(6500000), 22)
+    check("timeline-gap-ends", plain[0] == plain[1] or abs(plain[0] - plain[2]) < 12, plain)
+    b.picture(f"{folder}/stacks.png")
+
+
+def test_overlap(b):
+    """Kernels that run at the same time on a stream lie below each other."""
+    show(b, 1010, 1050)
+    first, second = one(b, "vecAdd"), one(b, "gemm")
+    check("timeline-lanes", first["row"] == second["row"] and first["lane"] == 0 and second["lane"] == 1, (first, second))
+    t0, t1 = b.js("timeline.range().slice(0, 2)")
+    width = b.js('document.getElementById("view").clientWidth')
+    scale = (width - 210) / (t1 - t0)
+    check("timeline-place", abs(first["x"] - (210 + (1020000 - t0) * scale)) < 0.01 and abs(first["w"] - 9000 * scale) < 0.01, first)
+    check("timeline-place-second", abs(second["x"] - (210 + (1025000 - t0) * scale)) < 0.01, second)
+    check("timeline-drawn", pixel(b, first["x"] + first["w"] - 4, first["y"] + 3) != pixel(b, first["x"] - 6, first["y"] + 12),
+          "nothing where the kernel is")
+
+
+def test_details(b, folder):
+    show(b, 995, 1060)
+    click(b, one(b, "cudaLaunchKernel"))
+    said = selected(b, "cudaLaunchKernel")
+    for part in ("cudaLaunchKernel [call]", "train (12345), thread 12345", "number\n2\n", "takes\n8 us (8,000 ns)",
+                 "gridDim=(4 1 1), blockDim=(256 1 1)", "returned\ncudaSuccess", "vecAdd(float const*, float const*, float*, int)",
+                 "step(int)+0x8 (/src/app.c:2)\nmain+0x0 (/src/app.c:7) /bin/app", "11000000 ns"):
+        check(f"timeline-details: {part.splitlines()[0][:40]}", part in said, said)
+    # it caused two kernels: an arrow to the begin of each
+    call, first, second = one(b, "cudaLaunchKernel"), one(b, "vecAdd"), one(b, "gemm")
+    arrows = b.js(f"timeline.arrows({call['id']})")
+    want = [{"x0": call["x"], "y0": call["y"] + 8.5, "x1": k["x"], "y1": k["y"] + 8.5} for k in (first, second)]
+    check("timeline-arrows", len(arrows) == 2 and all(abs(a[k] - w[k]) < 0.01 for a, w in zip(arrows, want) for k in w), (arrows, want))
+    b.picture(f"{folder}/details.png")
+    b.key("g", "g")
+    said = selected(b, "vecAdd")
+    check("timeline-to-kernel", "vecAdd [kernel]" in said and "(4 1 1)" in said and "GPU 0, stream 7 (NVIDIA <H200>)" in said, said)
+    check("timeline-arrow-back", b.js(f"timeline.arrows({first['id']})") == arrows[:1], "another arrow")
+    b.key(".", ".")
+    check("timeline-neighbour", selected(b, "vecAdd").startswith("vecAdd"), "there is none after it in its lane")
+    b.key("g", "g")
+    check("timeline-to-call", selected(b, "cudaLaunchKernel").startswith("cudaLaunchKernel [call]"), text(b, "details"))
+    b.key(".", ".")
+    said = selected(b, "cudaFree")
+    check("timeline-failed", said.startswith("cudaFree [call, failed]") and "cudaErrorInvalidValue" in said, said)
+    b.key("Escape")
+    check("timeline-deselect", text(b, "details").startswith("Click something"), text(b, "details"))
+
+
+def test_search(b):
+    b.key("Home")
+    b.key("/", "/")
+    b.type("MEMCPY")
+    check("timeline-search", text(b, "found") == "2 of 18 match", text(b, "found"))
+    b.key("Enter")
+    check("timeline-search-first", selected(b, "cudaMemcpyAsync").startswith("cudaMemcpyAsync"), text(b, "details"))
+    b.key("Enter")
+    check("timeline-search-next", selected(b, "memcpy HtoD").startswith("memcpy HtoD [copy]") and text(b, "found") == "2 of 2 matches",
+          text(b, "found"))
+    b.key("Enter", modifiers=8)
+    check("timeline-search-back", selected(b, "cudaMemcpyAsync").startswith("cudaMemcpyAsync"), text(b, "details"))
+    b.key("Escape")
+    check("timeline-search-dropped", text(b, "found") == "", text(b, "found"))
+    b.key("/", "/")
+    b.type("<img src=x")
+    check("timeline-hostile-search", text(b, "found") == "1 of 18 match", text(b, "found"))
+    b.key("Enter")
+    said = selected(b, HOSTILE)
+    check("timeline-hostile-details", said.startswith(HOSTILE) and "\\012\\033[31m" in said and "</script><b>" in said, said)
+    check("timeline-hostile-elements", b.js("document.querySelectorAll('#details img, #details b').length") == 0, "a name became an element")
+    b.key("Escape")
+    b.key("Escape")
+    b.key("/", "/")
+    b.type("no such thing")
+    check("timeline-search-none", text(b, "found") == "no match", text(b, "found"))
+    b.key("Escape")
+
+
+def test_moves(b):
+    b.key("Home")
+    b.js(FRAMES)
+    t0, t1, begin, end = b.js("timeline.range()")
+    check("timeline-whole", t0 < begin < end < t1 and begin == -1000000 and end == 8001000, (t0, t1, begin, end))
+    top = b.js('document.getElementById("canvas").getBoundingClientRect().y')
+    width = b.js('document.getElementById("view").clientWidth')
+    x = 210 + (width - 210) / 4
+    b.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=top + 200, deltaX=0, deltaY=-480)
+    b.js(FRAMES)
+    z0, z1 = b.js("timeline.range().slice(0, 2)")
+    check("timeline-wheel", abs((z1 - z0) * 4 / (t1 - t0) - 1) < 0.001, (z0, z1))
+    check("timeline-wheel-at-pointer", abs((z0 + (z1 - z0) / 4) - (t0 + (t1 - t0) / 4)) < (t1 - t0) / (width - 210), (z0, z1, t0, t1))
+    for kind, at in (("mousePressed", 600), ("mouseMoved", 550), ("mouseMoved", 500), ("mouseReleased", 500)):
+        b.call("Input.dispatchMouseEvent", type=kind, x=at, y=top + 200, button="left", buttons=1, clickCount=1)
+    b.js(FRAMES)
+    d0 = b.js("timeline.range()[0]")
+    check("timeline-drag", abs((d0 - z0) - 100 * (z1 - z0) / (width - 210)) < 10, (d0, z0))
+    b.key("a", "a")
+    b.key("w", "w")
+    b.js(FRAMES)
+    k0, k1 = b.js("timeline.range().slice(0, 2)")
+    check("timeline-keys", abs((k1 - k0) / (z1 - z0) - 0.7) < 0.001, (k0, k1))
+    for _ in range(60):
+        b.key("w", "w")
+    k0, k1 = b.js("timeline.range().slice(0, 2)")
+    check("timeline-deepest", 9.99 <= k1 - k0 <= 10.01, k1 - k0)
+    b.key("?", "?")
+    check("timeline-help", b.js('document.getElementById("keys").open') and "zoom" in text(b, "keys"), "no help")
+    b.js("document.querySelector('#keys button').click()")
+    check("timeline-help-closed", not b.js('document.getElementById("keys").open'), "the help stays")
+    # fold up the first process: the click is on its name
+    b.key("Home")
+    b.js('document.getElementById("view").scrollTop = 0')
+    b.js(FRAMES)
+    b.mouse(60, top + 24 + 10)
+    b.js(FRAMES)
+    rows = b.js("timeline.rows()")
+    check("timeline-fold", rows[:2] == ["train (12345)", 'o,th"er (200)'], rows)
+    b.mouse(60, top + 24 + 10)
+    b.js(FRAMES)
+    check("timeline-unfold", len(b.js("timeline.rows()")) == 17, b.js("timeline.rows()"))
+
+
+def test_many(b, folder):
+    began = time.monotonic()
+    load(b, folder, "many")
+    took = time.monotonic() - began
+    check("timeline-many-count", text(b, "sum") == "1,000,000 slices in 4 s", text(b, "sum"))
+    b.js("document.getElementById('arrows').click()")
+    whole = b.js("timeline.frame() && timeline.frame()")
+    drawn = seen(b)
+    check("timeline-many-summed", sum(s["count"] for s in drawn) == 1000000 and len(drawn) < 12000, len(drawn))
+    b.js("timeline.show(2e9, 2.1e9)")
+    middle = b.js("timeline.frame() && timeline.frame()")
+    b.js("timeline.show(2e9, 2e9 + 1e6)")
+    near = b.js("timeline.frame() && timeline.frame()")
+    names = [s for s in seen(b) if s["kind"] == "kernel" and s["count"] == 1]
+    check("timeline-many-near", 49 <= len(names) <= 52, len(names))
+    first = names[10]
+    arrows = b.js(f"timeline.arrows({first['id']})")
+    check("timeline-many-arrow", len(arrows) == 1 and abs(arrows[0]["x1"] - first["x"]) < 0.01 and
+          abs((arrows[0]["x1"] - arrows[0]["x0"]) - 10e3 * (first["w"] / 4000)) < 0.01, arrows)
+    from_ = time.monotonic()
+    b.key("/", "/")
+    b.type("kernel_7")
+    check("timeline-many-search", text(b, "found") == "5,000 of 1,000,000 match", text(b, "found"))
+    b.key("Enter")
+    check("timeline-many-found", selected(b, "kernel_7").startswith("kernel_7 [kernel]"), text(b, "details"))
+    searched = time.monotonic() - from_
+    b.picture(f"{folder}/many.png")
+    b.key("Escape")
+    print(f"note: a million records: {os.path.getsize(folder + '/many.html') / 1e6:.1f} MB, loaded in {took:.1f} s; a frame of all "
+          f"{whole:.1f} ms, of 100 ms {middle:.1f} ms, of 1 ms {near:.1f} ms; searched and shown in {searched:.1f} s")
+
+
+def test_rest(b, folder):
+    load(b, folder, "bare")
+    # records of random content: whatever is drawn, nothing is thrown
+    load(b, folder, "rubbish")
+    b.key("w", "w")
+    b.key("ArrowDown")
+    b.key("/", "/")
+    b.type("a")
+    b.key("Enter")
+    b.js(FRAMES)
+    b.key("Escape")
+    b.key("g", "g")
+    b.js("timeline.frame()")
+    wrong = b.complaints()
+    check("timeline-rubbish", not wrong, wrong[:3])
+    load(b, folder, "empty")
+    check("timeline-empty", text(b, "details") == "Nothing was recorded.", text(b, "details"))
+    b.size(1280, 720, dark=True)
+    load(b, folder, "stacks")
+    dark = pixel(b, 600, 30)
+    b.picture(f"{folder}/dark.png")
+    b.size(1280, 720)
+    b.js(FRAMES)
+    light = pixel(b, 600, 30)
+    check("timeline-dark", max(dark) < 100 and min(light) > 150, (dark, light))
+    # a page whose data is damaged says so
+    page = open(f"{folder}/stacks.html", encoding="utf-8").read()
+    at = page.index('class="records" data-first="0">') + 60
+    with open(f"{folder}/damaged.html", "w", encoding="utf-8") as f:
+        f.write(page[:at] + ("A" if page[at] != "A" else "B") + page[at + 1:])
+    b.load(f"{folder}/damaged.html")
+    b.js("timeline.ready.catch(() => 1)")
+    check("timeline-damaged", text(b, "details").startswith("The page's data cannot be read: "), text(b, "details"))
+
+
+def main():
+    program, folder = sys.argv[1:]
+    profile = tempfile.mkdtemp(prefix="ct_timeline.")
+    b = Browser(program, profile)
+    try:
+        b.open_page()
+        b.size(1280, 720)
+        test_rows(b, folder)
+        test_overlap(b)
+        test_details(b, folder)
+        test_search(b)
+        test_moves(b)
+        test_many(b, folder)
+        test_rest(b, folder)
+    except (Gone, OSError, TypeError, StopIteration) as error:
+        check("timeline-browser", False, error)
+    finally:
+        b.close()
+        shutil.rmtree(profile, ignore_errors=True)
+    sys.exit(1 if chrome.failed else 0)
+
+
+main()

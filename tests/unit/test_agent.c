@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_agent.c - the agent and the source that listens to it, both in this process, with the stand-in's libcuda and libcupti
+ * between them: what arrives, a hundred attaches in a row, and either end with a peer that talks nonsense.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../cupti/agent.h"
+#include "../../user/source/agent.h"
+#include "../../user/source/agent_funcs.h"
+#include "../../user/source/agent_peer.h"
+#include "../standin/include/cuda.h"
+#include "unit.h"
+
+int cudatrace_agent_start(const char *how);
+int cudatrace_agent_stop(void);
+
+/* ---- the device ---- */
+
+static __typeof__(&cuInit) init;
+static __typeof__(&cuModuleLoadData) load;
+static __typeof__(&cuModuleGetFunction) get_function;
+static __typeof__(&cuLaunchKernel) launch_kernel;
+static __typeof__(&cuMemsetD8_v2) set_memory;
+static __typeof__(&cuMemAlloc_v2) allocate;
+static CUfunction kernel;
+static CUdeviceptr memory;
+static char cupti[PATH_MAX];
+
+static bool have_device(void)
+{
+	void *lib = dlopen(".output/standin/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+	CUmodule module;
+
+	if (!lib || !realpath(".output/standin/libcupti.so.13", cupti))
+		return false;
+	init = (__typeof__(init))dlsym(lib, "cuInit");
+	load = (__typeof__(load))dlsym(lib, "cuModuleLoadData");
+	get_function = (__typeof__(get_function))dlsym(lib, "cuModuleGetFunction");
+	launch_kernel = (__typeof__(launch_kernel))dlsym(lib, "cuLaunchKernel");
+	set_memory = (__typeof__(set_memory))dlsym(lib, "cuMemsetD8_v2");
+	allocate = (__typeof__(allocate))dlsym(lib, "cuMemAlloc_v2");
+	return !init(0) && !load(&module, "x") && !get_function(&kernel, module, "_Z7vec_mulPfi") &&
+	       !allocate(&memory, (size_t)4096);
+}
+
+static void launch(int n)
+{
+	for (int i = 0; i < n; i++)
+		CHECK(!launch_kernel(kernel, 4, 2, 1, 128, 1, 1, 0, NULL, NULL, NULL));
+}
+
+/* ---- the source ---- */
+
+static struct capture_plan plan;
+static struct source src;
+static struct {
+	int kinds[CT_KIND_END];
+	uint32_t last_correlation;
+	int orphans; /* kernels whose cause had not been told before or is not told after: counted at the end */
+	uint64_t handle;
+	char name[64];
+	bool pids_right;
+	uint64_t lost;
+} got;
+
+static int emit(void *ctx, const struct ct_hdr *rec)
+{
+	(void)ctx;
+	CHECK(!record_check(rec, rec->size));
+	got.kinds[rec->kind]++;
+	if (rec->pid != (uint32_t)getpid())
+		got.pids_right = false;
+	if (rec->kind == CT_NAME) {
+		const struct ct_name *n = (const struct ct_name *)rec;
+
+		got.handle = n->handle;
+		snprintf(got.name, sizeof(got.name), "%.*s", (int)n->len, n->name);
+	}
+	if (rec->kind == CT_KERNEL && got.handle && !(((const struct ct_kernel *)rec)->name == got.handle))
+		got.orphans++;
+	if (rec->kind == CT_LOST)
+		got.lost += ((const struct ct_lost *)rec)->count;
+	return 0;
+}
+
+static void reset(void)
+{
+	memset(&got, 0, sizeof(got));
+	got.pids_right = true;
+}
+
+static bool open_source(void)
+{
+	memset(&plan, 0, sizeof(plan));
+	plan.device = (struct plan_device){ .kinds = AGENT_DEFAULT, .buffer_bytes = 1 << 20, .buffers = 8, .cupti = cupti };
+	src = (struct source){ .ops = &source_agent };
+	return !source_agent.prepare(&src, &plan) && !source_agent.open(&src, &plan) && !source_agent.start(&src);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Drains until there are so many records of a kind, or no agent is left (kind 0). False: it never came to that. */
+static bool drain_until(int kind, int n)
+{
+	uint64_t until = now_ms() + 20000;
+	struct agent_counts c;
+	struct pollfd p = { .events = POLLIN };
+
+	source_agent.fds(&src, &p.fd, 1);
+	while (now_ms() < until) {
+		CHECK(source_agent.drain(&src, emit, NULL) >= 0);
+		agent_counts(&src, &c);
+		if (kind ? got.kinds[kind] >= n : !c.live)
+			return true;
+		poll(&p, 1, 5);
+	}
+	return false;
+}
+
+static int attach(void)
+{
+	char how[PATH_MAX + 64];
+	int fds[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
+		abort();
+	if (agent_how(&plan, fds[1], how, sizeof(how)) || agent_connect_fd(&src, fds[0], getpid()))
+		abort();
+	err = cudatrace_agent_start(how);
+	if (err)
+		close(fds[1]); /* the agent's only when it has started */
+	return err;
+}
+
+static int open_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static int threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static long rss_kib(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	long size = 0, rss = 0;
+
+	if (!f || fscanf(f, "%ld %ld", &size, &rss) != 2)
+		abort();
+	fclose(f);
+	return rss * 4;
+}
+
+/* The agent has gone when its thread has. */
+static bool alone(int before)
+{
+	uint64_t until = now_ms() + 10000;
+
+	while (threads() > before && now_ms() < until)
+		usleep(1000);
+	return threads() <= before;
+}
+
+static void test_records(void)
+{
+	int before = threads();
+
+	reset();
+	CHECK(open_source());
+	CHECK(!attach());
+	CHECK(attach() == -EBUSY); /* one at a time: the second says so, and its end hangs up */
+	CHECK(drain_until(CT_DEVICE, 2));
+	launch(50);
+	CHECK(!set_memory(memory, 3, (size_t)64));
+	CHECK(drain_until(CT_KERNEL, 50) && drain_until(CT_SET, 1) && drain_until(CT_CAUSE, 51));
+	CHECK(got.kinds[CT_KERNEL] == 50 && got.kinds[CT_SET] == 1 && got.kinds[CT_CAUSE] == 51 && got.kinds[CT_NAME] == 1);
+	CHECK(got.pids_right && !got.orphans && !got.lost && got.handle & CT_HANDLE_DEVICE);
+	CHECK_TEXT("_Z7vec_mulPfi", got.name);
+	source_agent.stop(&src);
+	CHECK(drain_until(0, 0));
+	CHECK(alone(before));
+	source_agent.close(&src);
+}
+
+/* With nobody there afterwards: no descriptor, no thread, no memory. */
+static void test_again(void)
+{
+	int fds = 0, before = threads();
+	long rss = 0;
+
+	for (int i = 0; i < 100; i++) {
+		reset();
+		CHECK(open_source());
+		CHECK(!attach());
+		CHECK(drain_until(CT_DEVICE, 2));
+		launch(10);
+		CHECK(drain_until(CT_KERNEL, 10));
+		CHECK(got.kinds[CT_KERNEL] == 10 && got.kinds[CT_NAME] == 1 && !got.lost);
+		source_agent.stop(&src);
+		CHECK(drain_until(0, 0));
+		source_agent.close(&src);
+		CHECK(alone(before));
+		if (i == 10) {
+			fds = open_fds();
+			rss = rss_kib();
+		}
+	}
+	CHECK(open_fds() == fds);
+#ifndef __SANITIZE_ADDRESS__
+	CHECK(rss_kib() - rss < 4096);
+#else
+	(void)rss;
+#endif
+}
+
+/* The source is gone without a word: the agent leaves by itself, and the next one finds the place free. */
+static void test_hang_up(void)
+{
+	int before = threads();
+
+	reset();
+	CHECK(open_source());
+	CHECK(!attach());
+	CHECK(drain_until(CT_DEVICE, 2));
+	source_agent.close(&src);
+	CHECK(alone(before));
+	launch(3);
+	reset();
+	CHECK(open_source());
+	CHECK(!attach());
+	CHECK(drain_until(CT_DEVICE, 2));
+	launch(7);
+	CHECK(drain_until(CT_KERNEL, 7));
+	CHECK(got.kinds[CT_KERNEL] == 7);
+	/* and by its own word */
+	CHECK(!cudatrace_agent_stop());
+	CHECK(drain_until(0, 0));
+	CHECK(alone(before));
+	CHECK(cudatrace_agent_stop() == -EALREADY);
+	source_agent.close(&src);
+}
+
+/* A child that forks has no agent, whatever it calls, and may have one of its own. */
+static void test_fork(void)
+{
+	int before = threads(), status;
+	pid_t pid;
+
+	reset();
+	CHECK(open_source());
+	CHECK(!attach());
+	CHECK(drain_until(CT_DEVICE, 2));
+	pid = fork();
+	if (!pid) {
+		launch_kernel(kernel, 4, 2, 1, 128, 1, 1, 0, NULL, NULL, NULL);
+		_exit(cudatrace_agent_stop() == -EALREADY ? 0 : 1);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	launch(5);
+	CHECK(drain_until(CT_KERNEL, 5));
+	CHECK(got.kinds[CT_KERNEL] == 5 && got.pids_right);
+	source_agent.stop(&src);
+	CHECK(drain_until(0, 0));
+	CHECK(alone(before));
+	source_agent.close(&src);
+}
+
+static void test_words(void)
+{
+	static const char *const bad[] = { "", "v1", "v2 fd=3", "v1 fd=", "v1 fd=x", "v1 fd=99999999999", "v1 path=/x", "v1 path=/x key=short",
+					   "v1 fd=3 cupti=%zz", "v1 fd=3 cupti=%00" };
+	int before = threads();
+
+	CHECK(cudatrace_agent_start(NULL) == -EINVAL);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		CHECK(cudatrace_agent_start(bad[i]) < 0);
+	CHECK(threads() == before);
+	/* a descriptor that is none of ours is left alone, and open */
+	int fds[2];
+	char how[32];
+
+	CHECK(!pipe(fds));
+	snprintf(how, sizeof(how), "v1 fd=%d", fds[0]);
+	CHECK(!cudatrace_agent_start(how));
+	CHECK(alone(before));
+	CHECK(write(fds[1], "x", 1) == 1 && fcntl(fds[0], F_GETFD) >= 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* ---- a user side that talks nonsense ---- */
+
+static uint32_t seed = 12345;
+
+static uint32_t random32(void)
+{
+	seed = seed * 1664525 + 1013904223;
+	return seed >> 8 ^ seed << 13;
+}
+
+static size_t start_message(char *msg, uint32_t buffer_bytes)
+{
+	struct agent_start s = { .h = { .size = sizeof(s), .type = AGENT_START }, .version = AGENT_VERSION, .kinds = random32(),
+				 .flags = random32() & 15, .buffer_bytes = buffer_bytes, .buffers = 4 };
+
+	memcpy(msg, &s, sizeof(s));
+	return sizeof(s);
+}
+
+static size_t funcs_message(char *msg, bool wild)
+{
+	struct agent_list l = { .h.type = AGENT_FUNCS, .flags = AGENT_LAST };
+	size_t at = sizeof(l);
+
+	for (int i = 0; i < 40; i++) {
+		struct agent_func f = { .cbid = (uint16_t)(1 + random32() % 800), .domain = (uint8_t)(1 + random32() % 2), .flags = random32() % 8 };
+		struct agent_call call;
+
+		f.row = (uint16_t)random32();
+		f.size = (uint16_t)(sizeof(f) + (f.flags & AGENT_F_CALL ? sizeof(call) : 0));
+		for (size_t b = 0; b < sizeof(call); b++)
+			((char *)&call)[b] = (char)random32();
+		if (!wild) { /* well-formed at first sight; the reads are still anything */
+			call.spec.nwords %= CT_MAX_WORDS + 1;
+			call.spec.nreads %= CT_MAX_READS + 1;
+			call.spec.nentry %= call.spec.nreads + 1;
+			for (int w = 0; w < CT_MAX_WORDS; w++)
+				call.words[w].off %= 200;
+		}
+		memcpy(msg + at, &f, sizeof(f));
+		memcpy(msg + at + sizeof(f), &call, sizeof(call));
+		at += f.size;
+		l.n++;
+	}
+	l.h.size = (uint32_t)at;
+	memcpy(msg, &l, sizeof(l));
+	return at;
+}
+
+static void read_some(int fd)
+{
+	static char sink[AGENT_MSG_MAX];
+
+	while (recv(fd, sink, sizeof(sink), MSG_DONTWAIT) > 0)
+		;
+}
+
+static void test_bad_user(void)
+{
+	static char msg[AGENT_MSG_MAX];
+	int before = threads();
+
+	for (int round = 0; round < 60; round++) {
+		char how[PATH_MAX + 64];
+		int fds[2];
+		size_t n;
+
+		CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
+		snprintf(how, sizeof(how), "v1 fd=%d cupti=%s", fds[1], cupti);
+		CHECK(!cudatrace_agent_start(how));
+		usleep(1000);
+		n = start_message(msg, round % 3 ? 1 << 20 : random32());
+		if (round % 4 == 1)
+			msg[random32() % n] ^= (char)random32();
+		send(fds[0], msg, n, MSG_NOSIGNAL);
+		n = funcs_message(msg, round % 2);
+		if (round % 4 == 2)
+			msg[random32() % n] ^= (char)random32();
+		send(fds[0], msg, round % 5 == 4 ? random32() % n : n, MSG_NOSIGNAL);
+		read_some(fds[0]);
+		launch(4);
+		for (int i = 0; i < 5; i++) {
+			for (size_t b = 0; b < 64; b++)
+				msg[b] = (char)random32();
+			send(fds[0], msg, random32() % 64, MSG_NOSIGNAL | MSG_DONTWAIT);
+			read_some(fds[0]);
+		}
+		launch(2);
+		close(fds[0]);
+		CHECK(alone(before));
+	}
+}
+
+/* ---- an agent that talks nonsense ---- */
+
+static int seen;
+
+static int emit_any(void *ctx, const struct ct_hdr *rec)
+{
+	(void)ctx;
+	if (record_check(rec, rec->size))
+		abort();
+	/* whatever it claims, it speaks of its own process, and of no stacks of ours */
+	CHECK(rec->pid == (uint32_t)getpid() && !rec->lost && rec->kind != CT_STACK && rec->kind != CT_PROCESS && rec->kind != CT_EXIT);
+	seen++;
+	return 0;
+}
+
+static size_t hello_message(char *msg, uint32_t pid)
+{
+	struct agent_hello h = { .h = { .type = AGENT_HELLO, .size = sizeof(h) + 4 }, .magic = AGENT_MAGIC, .version = AGENT_VERSION, .pid = pid,
+				 .cupti_version = 130001, .path_len = 4 };
+
+	memcpy(msg, &h, sizeof(h));
+	memcpy(msg + sizeof(h), "/a\nb", 4);
+	return sizeof(h) + 4;
+}
+
+static size_t names_message(char *msg)
+{
+	struct agent_list l = { .h.type = AGENT_NAMES, .n = 1, .flags = AGENT_LAST };
+	struct agent_name e = { .cbid = 7, .domain = AGENT_RUNTIME, .len = 22 };
+
+	memset(msg, 0, sizeof(l) + 28);
+	l.h.size = sizeof(l) + 28;
+	memcpy(msg, &l, sizeof(l));
+	memcpy(msg + sizeof(l), &e, sizeof(e));
+	memcpy(msg + sizeof(l) + sizeof(e), "cudaLaunchKernel_v7000", 22);
+	return l.h.size;
+}
+
+static size_t started_message(char *msg)
+{
+	struct agent_started s = { .h = { .size = sizeof(s), .type = AGENT_STARTED }, .clock = 77 };
+
+	memcpy(msg, &s, sizeof(s));
+	return sizeof(s);
+}
+
+static size_t records_message(char *msg)
+{
+	static const uint16_t kinds[] = { CT_KERNEL, CT_COPY, CT_SET, CT_NAME, CT_CAUSE, CT_LOST, CT_CALL, CT_PROCESS, CT_STACK, CT_MARKER,
+					  CT_EVENT, CT_DEVICE, CT_EXIT, 99 };
+	struct agent_head head = { .type = AGENT_RECORDS };
+	size_t at = sizeof(head);
+	int n = 1 + (int)(random32() % 20);
+
+	for (int i = 0; i < n; i++) {
+		char rec[256];
+		struct ct_hdr *h = (struct ct_hdr *)rec;
+
+		for (size_t b = 0; b < sizeof(rec); b++)
+			rec[b] = random32() % 3 ? 0 : (char)random32();
+		h->size = random32() % 9 ? (uint16_t)(184 + random32() % 8 * 8) : (uint16_t)random32();
+		h->kind = kinds[random32() % ARRAY_LEN(kinds)];
+		h->pid = random32();
+		h->start_ns = random32();
+		h->end_ns = h->start_ns + random32() % 1000;
+		memcpy(msg + at, rec, sizeof(rec));
+		at += h->size <= sizeof(rec) ? h->size : sizeof(rec);
+	}
+	head.size = (uint32_t)at;
+	memcpy(msg, &head, sizeof(head));
+	return at;
+}
+
+static void test_bad_agent(void)
+{
+	static char msg[AGENT_MSG_MAX];
+	int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC), was = dup(2);
+
+	seen = 0;
+	reset();
+	CHECK(open_source());
+	fflush(stderr);
+	dup2(quiet, 2);
+	for (int round = 0; round < 400; round++) {
+		size_t (*const order[])(char *) = { names_message, started_message, records_message, records_message, records_message };
+		uint64_t until = now_ms() + 5000;
+		struct agent_counts c;
+		int fds[2];
+		size_t n;
+
+		CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds));
+		CHECK(!agent_connect_fd(&src, fds[0], getpid()));
+		n = hello_message(msg, round % 7 ? (uint32_t)getpid() : 1);
+		if (round % 5 == 1)
+			msg[random32() % n] ^= (char)(1 << random32() % 8);
+		send(fds[1], msg, n, MSG_NOSIGNAL);
+		for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+			n = order[(round % 11 ? i : random32() % ARRAY_LEN(order))](msg);
+			if (random32() % 6 == 0)
+				msg[random32() % n] ^= (char)(1 << random32() % 8);
+			if (random32() % 12 == 0)
+				n = random32() % n;
+			send(fds[1], msg, n, MSG_NOSIGNAL);
+			CHECK(source_agent.drain(&src, emit_any, NULL) >= 0);
+		}
+		close(fds[1]);
+		do {
+			CHECK(source_agent.drain(&src, emit_any, NULL) >= 0);
+			agent_counts(&src, &c);
+		} while (c.live && now_ms() < until);
+		CHECK(!c.live);
+	}
+	fflush(stderr);
+	dup2(was, 2);
+	close(was);
+	close(quiet);
+	/* most of it was sound enough to be shown */
+	CHECK(seen > 100);
+	source_agent.close(&src);
+}
+
+/* Who does not have the key gets no answer. */
+static void test_stranger(void)
+{
+	static char *cmd[] = { (char *)"/bin/true", NULL };
+	static char msg[AGENT_MSG_MAX];
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const char *path, *end;
+	struct losses l = { 0 };
+	int fd;
+
+	memset(&plan, 0, sizeof(plan));
+	plan.device = (struct plan_device){ .kinds = AGENT_DEFAULT, .buffer_bytes = 1 << 20, .buffers = 8 };
+	plan.cmd = cmd;
+	src = (struct source){ .ops = &source_agent };
+	unsetenv(AGENT_INJECTION_ENV);
+	CHECK(!source_agent.prepare(&src, &plan) && !source_agent.open(&src, &plan) && !source_agent.start(&src));
+	CHECK(plan.env && !strncmp(plan.env[0], AGENT_INJECTION_ENV "=/", strlen(AGENT_INJECTION_ENV) + 2));
+	path = strstr(plan.env[1], "path=") + 5;
+	end = strchr(path, ' ');
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%.*s", (int)(end - path), path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	CHECK(!connect(fd, (struct sockaddr *)&addr, sizeof(addr)));
+	send(fd, msg, hello_message(msg, (uint32_t)getpid()), MSG_NOSIGNAL);
+	send(fd, msg, names_message(msg), MSG_NOSIGNAL);
+	send(fd, msg, records_message(msg), MSG_NOSIGNAL);
+	seen = 0;
+	CHECK(!source_agent.drain(&src, emit_any, NULL));
+	CHECK(recv(fd, msg, sizeof(msg), 0) <= 0 && !seen); /* 0, or -1 where something was not read */
+	source_agent.losses(&src, &l);
+	CHECK(!l.received);
+	close(fd);
+	source_agent.close(&src);
+	CHECK(access(addr.sun_path, F_OK)); /* the socket is taken away, the agent's file stays */
+}
+
+static void test_names(void)
+{
+	bool twin;
+	int row;
+
+	row = agent_funcs_row(AGENT_RUNTIME, "cudaMemcpyAsync_ptsz_v7000", 13000, AGENT_FUNCS_ONLY, &twin);
+	CHECK(row >= 0 && twin && !strcmp(api_funcs[row].name, "cudaMemcpyAsync"));
+	row = agent_funcs_row(AGENT_DRIVER, "cuMemcpyHtoD_v2", 13000, AGENT_FUNCS_ONLY, &twin);
+	CHECK(row >= 0 && !twin && !strcmp(api_funcs[row].name, "cuMemcpyHtoD_v2"));
+	/* one symbol, two signatures */
+	row = agent_funcs_row(AGENT_RUNTIME, "cudaMemPrefetchAsync_v8000", 13000, AGENT_FUNCS_EARLIER, &twin);
+	CHECK(row >= 0 && api_funcs[row].until == 1300);
+	row = agent_funcs_row(AGENT_RUNTIME, "cudaMemPrefetchAsync_v12020", 13000, AGENT_FUNCS_LATEST, &twin);
+	CHECK(row >= 0 && !api_funcs[row].until);
+	row = agent_funcs_row(AGENT_RUNTIME, "cudaMemPrefetchAsync_v8000", 11080, AGENT_FUNCS_ONLY, &twin);
+	CHECK(row >= 0 && api_funcs[row].until == 1300);
+	/* a driver's function by the runtime's domain, and what is no function */
+	CHECK(agent_funcs_row(AGENT_RUNTIME, "cuLaunchKernel", 13000, AGENT_FUNCS_ONLY, &twin) < 0);
+	CHECK(agent_funcs_row(AGENT_DRIVER, "INVALID", 13000, AGENT_FUNCS_ONLY, &twin) < 0);
+}
+
+int main(void)
+{
+	test_names();
+	if (!have_device()) {
+		printf("not built: make standin\n");
+		return 1;
+	}
+	test_words();
+	test_records();
+	test_again();
+	test_hang_up();
+	test_fork();
+	test_bad_agent();
+	test_bad_user();
+	test_stranger();
+	return unit_end();
+}

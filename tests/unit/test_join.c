@@ -1,0 +1,971 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_join.c - device work finds its call whatever comes first; calls have their numbers and places; a joined trace
+ * replays equal; what is remembered is bounded.
+ */
+#include <errno.h>
+
+#include "../../user/event/join.h"
+#include "../../user/event/join_calls.h"
+#include "../../user/event/join_causes.h"
+#include "make_call.h"
+#include "make_device.h"
+#include "unit.h"
+
+#define MS 1000000ULL
+
+/* ---- what join hands on ------------------------------------------------------------------------------------ */
+
+struct seen {
+	uint16_t kind, func;
+	uint32_t tid, number, device, context, stream, stack, correlation;
+	uint64_t start_ns, call_ns, cause_end_ns;
+	bool cause, inferred;
+};
+
+struct taker {
+	struct seen *seen;
+	size_t n, cap;
+	char *stored; /* the records, one after the other */
+	size_t len, room;
+	int error; /* that take() returns */
+};
+
+static int take(void *ctx, struct event *ev)
+{
+	struct taker *t = ctx;
+	const struct ct_hdr *h = ev->rec;
+	struct seen s = { .kind = h->kind, .tid = h->tid, .number = ev->number, .device = ev->device, .context = ev->context,
+			  .stream = ev->stream, .start_ns = h->start_ns };
+
+	if (record_check(h, h->size))
+		CHECK(!"join hands on a record that is malformed");
+	if (h->kind == CT_KERNEL || h->kind == CT_COPY || h->kind == CT_SET || h->kind == CT_GRAPH) {
+		const struct ct_work *w = (const struct ct_work *)h;
+
+		s.func = w->func;
+		s.call_ns = w->call_ns;
+		s.stack = w->stack;
+		s.correlation = w->correlation;
+		s.inferred = h->flags & CT_F_INFERRED;
+		s.cause = ev->cause;
+		if (ev->cause) {
+			s.cause_end_ns = ev->cause->end_ns;
+			if (ev->cause->start_ns != w->call_ns || ev->cause->tid != h->tid || ev->cause->func != w->func)
+				CHECK(!"the record and the cause differ");
+		}
+	} else if (h->kind == CT_CALL) {
+		s.func = ((const struct ct_call *)h)->func;
+	}
+	if (t->n == t->cap) {
+		t->cap = t->cap ? t->cap * 2 : 256;
+		t->seen = realloc(t->seen, t->cap * sizeof(*t->seen));
+	}
+	t->seen[t->n++] = s;
+	if (t->len + h->size > t->room) {
+		t->room = (t->len + h->size) * 2;
+		t->stored = realloc(t->stored, t->room);
+	}
+	memcpy(t->stored + t->len, h, h->size);
+	t->len += h->size;
+	return t->error;
+}
+
+static void taker_free(struct taker *t)
+{
+	free(t->seen);
+	free(t->stored);
+	memset(t, 0, sizeof(*t));
+}
+
+static struct join *begin(struct taker *t, bool no_calls)
+{
+	struct join_opts opts = { .no_calls = no_calls, .places = true };
+
+	memset(t, 0, sizeof(*t));
+	return join_open(&opts, take, t);
+}
+
+static const struct seen *last(const struct taker *t)
+{
+	static const struct seen none;
+
+	return t->n ? &t->seen[t->n - 1] : &none;
+}
+
+static int give(struct join *j, const void *rec)
+{
+	const struct ct_hdr *h = rec;
+
+	CHECK(!record_check(h, h->size));
+	return join_record(j, h);
+}
+
+/* ---- the records ---------------------------------------------------------------------------------------------- */
+
+static int row(const char *name)
+{
+	return api_next(name, -1);
+}
+
+static struct ct_call *call_of(struct made_call *m, const char *name, uint32_t pid, uint32_t tid, uint64_t start_ns,
+			       uint64_t end_ns)
+{
+	struct ct_call *c = make_call(m, name, CT_CALL, 0, 0, U(0), U(0), U(0), U(0), U(0), U(0), U(0), U(0), U(0), U(0), U(0));
+
+	c->h.pid = pid;
+	c->h.tid = tid;
+	c->h.start_ns = start_ns;
+	c->h.end_ns = end_ns;
+	return c;
+}
+
+static int give_call(struct join *j, const char *name, uint32_t pid, uint32_t tid, uint64_t start_ns, uint64_t end_ns)
+{
+	struct made_call m;
+
+	return give(j, call_of(&m, name, pid, tid, start_ns, end_ns));
+}
+
+static int give_cause(struct join *j, uint32_t pid, uint32_t tid, uint32_t correlation, uint64_t start_ns, uint64_t end_ns)
+{
+	struct made_device m;
+
+	return give(j, make_cause(&m, pid, tid, correlation, row("cudaLaunchKernel"), start_ns, end_ns));
+}
+
+static int give_kernel(struct join *j, uint32_t pid, uint32_t correlation, uint64_t start_ns, uint64_t end_ns)
+{
+	struct made_device m;
+
+	return give(j, make_kernel(&m, MAKE_AT(pid, 0, 1, 7, correlation, start_ns, end_ns), 1, 1, 1));
+}
+
+static int give_process(struct join *j, int kind, uint32_t pid, uint64_t boottime_ns)
+{
+	struct ct_process p = { .h = { .size = sizeof(p), .kind = (uint16_t)kind, .pid = pid, .tid = pid },
+				.start_boottime_ns = boottime_ns };
+	int err = join_process(j, &p.h);
+
+	return err ? err : give(j, &p);
+}
+
+static struct join_counts counts_of(const struct join *j)
+{
+	struct join_counts c;
+
+	join_counts(j, &c);
+	return c;
+}
+
+/* ---- one launch, in each order ---------------------------------------------------------------------------------- */
+
+static void test_orders(void)
+{
+	static const char *const orders[] = { "LCK", "LKC", "CLK", "CKL", "KLC", "KCL" };
+
+	for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
+		struct taker t;
+		struct join *j = begin(&t, false);
+
+		for (const char *p = orders[i]; *p; p++) {
+			if (*p == 'L')
+				CHECK(!give_call(j, "cudaLaunchKernel", 10, 11, 1000, 9000));
+			else if (*p == 'C')
+				CHECK(!give_cause(j, 10, 11, 77, 2000, 8000));
+			else
+				CHECK(!give_kernel(j, 10, 77, 20000, 30000));
+		}
+		CHECK(!join_flush(j, 100 * MS));
+		CHECK(!join_flush(j, 120 * MS));
+		CHECK(t.n == 2);
+		CHECK(last(&t)->kind == CT_KERNEL && last(&t)->cause && last(&t)->number == 1);
+		CHECK(last(&t)->call_ns == 1000 && last(&t)->cause_end_ns == 9000 && last(&t)->tid == 11);
+		CHECK(last(&t)->func == row("cudaLaunchKernel") && !last(&t)->inferred);
+		CHECK(last(&t)->device == 0 && last(&t)->context == 1 && last(&t)->stream == 7);
+		CHECK(counts_of(j).matched == 1 && !counts_of(j).unmatched && !counts_of(j).inferred);
+		join_close(j);
+		taker_free(&t);
+	}
+}
+
+/* What is there at once goes on at once. */
+static void test_no_wait(void)
+{
+	struct taker t;
+	struct join *j = begin(&t, false);
+	struct made_device m;
+
+	give_call(j, "cudaLaunchKernel", 10, 11, 1000, 9000);
+	give_cause(j, 10, 11, 77, 2000, 8000);
+	give_kernel(j, 10, 77, 20000, 30000);
+	CHECK(t.n == 2 && last(&t)->number == 1);
+	/* no cause is expected for these */
+	give(j, make_sync(&m, MAKE_AT(10, 0, 1, 7, 99, 1, 2), CT_SYNC_STREAM, CT_UNKNOWN));
+	give(j, make_overhead(&m, MAKE_AT(10, 0, 1, 7, 99, 1, 2), 11, 1));
+	give(j, make_marker(&m, 10, 11, 1, 2, CT_MARKER_MARK, "here", ""));
+	give(j, make_device(&m, 10, 0, 1, "GPU"));
+	give_kernel(j, 10, 0, 20000, 30000);
+	CHECK(t.n == 7 && !last(&t)->cause);
+	CHECK(counts_of(j).matched == 1 && counts_of(j).unmatched == 1);
+	/* causes end here */
+	give_cause(j, 10, 11, 78, 12000, 18000);
+	CHECK(t.n == 7);
+	join_close(j);
+	taker_free(&t);
+}
+
+/* ---- waiting ends ------------------------------------------------------------------------------------------------- */
+
+static void test_waiting(void)
+{
+	struct taker t;
+	struct join *j = begin(&t, false);
+
+	/* without a cause: a second since it came */
+	CHECK(!join_flush(j, 5000 * MS));
+	give_kernel(j, 10, 77, 4900 * MS, 4901 * MS);
+	for (uint64_t now = 5000; now < 5999; now += 10)
+		CHECK(!join_flush(j, now * MS));
+	CHECK(!t.n);
+	CHECK(!join_flush(j, 6000 * MS));
+	CHECK(t.n == 1 && !last(&t)->cause && last(&t)->func == CT_NO_FUNC && !last(&t)->call_ns && !last(&t)->number);
+	CHECK(counts_of(j).unmatched == 1);
+
+	/* with a cause, without a call: the cause itself, soon */
+	give_cause(j, 10, 11, 78, 5990 * MS, 5991 * MS);
+	give_kernel(j, 10, 78, 6000 * MS, 6001 * MS);
+	CHECK(!join_flush(j, 6100 * MS));
+	CHECK(t.n == 1);
+	CHECK(!join_flush(j, 6240 * MS));
+	CHECK(t.n == 1);
+	CHECK(!join_flush(j, 6500 * MS));
+	CHECK(t.n == 2 && last(&t)->cause && last(&t)->call_ns == 5990 * MS && last(&t)->tid == 11 && !last(&t)->number);
+	CHECK(!last(&t)->cause_end_ns && last(&t)->func == row("cudaLaunchKernel"));
+	CHECK(counts_of(j).matched == 1);
+
+	/* at the end of everything, at once */
+	give_kernel(j, 10, 79, 6000 * MS, 6001 * MS);
+	CHECK(!join_flush(j, UINT64_MAX));
+	CHECK(t.n == 3 && counts_of(j).unmatched == 2);
+	join_close(j);
+	taker_free(&t);
+
+	/* what came before the first flush has waited since then */
+	j = begin(&t, false);
+	give_kernel(j, 10, 77, 1, 2);
+	CHECK(!join_flush(j, 5000 * MS));
+	CHECK(!join_flush(j, 5900 * MS));
+	CHECK(!t.n);
+	CHECK(!join_flush(j, 6000 * MS) && t.n == 0);
+	for (int i = 1; i < 10; i++)
+		CHECK(!join_flush(j, (6000 + 200 * (uint64_t)i) * MS));
+	CHECK(t.n == 1);
+	join_close(j);
+	taker_free(&t);
+}
+
+/* Without records of calls the cause is all there will be. */
+static void test_no_calls(void)
+{
+	struct taker t;
+	struct join *j = begin(&t, true);
+
+	give_cause(j, 10, 11, 77, 2000, 8000);
+	give_kernel(j, 10, 77, 20000, 30000);
+	CHECK(t.n == 1 && last(&t)->cause && last(&t)->call_ns == 2000 && last(&t)->tid == 11 && !last(&t)->number);
+	give_kernel(j, 10, 78, 20000, 30000);
+	CHECK(t.n == 1);
+	give_cause(j, 10, 12, 78, 2000, 8000);
+	CHECK(!join_flush(j, 100 * MS) && !join_flush(j, 120 * MS));
+	CHECK(t.n == 2 && last(&t)->tid == 12);
+	join_close(j);
+	taker_free(&t);
+}
+
+/* ---- calls inside calls -------------------------------------------------------------------------------------------- */
+
+static bool even_rows(void *ctx, const struct ct_hdr *call)
+{
+	(void)ctx;
+	return !(call->flags & CT_F_HIDDEN);
+}
+
+static void test_nested(void)
+{
+	struct made_call m;
+	struct taker t;
+	struct join *j = begin(&t, false);
+	struct ct_call *c;
+
+	/* runtime and driver records of one id: the outer is the cause, whichever comes first */
+	for (uint32_t k = 0; k < 2; k++) {
+		uint64_t at = 100000 * (k + 1);
+
+		give_cause(j, 10, 11, 77 + k, at + (k ? 2000 : 3000), at + (k ? 8000 : 7000));
+		give_cause(j, 10, 11, 77 + k, at + (k ? 3000 : 2000), at + (k ? 7000 : 8000));
+		give_kernel(j, 10, 77 + k, at + 20000, at + 30000);
+		c = call_of(&m, "cuLaunchKernel", 10, 11, at + 2500, at + 7500);
+		c->depth = 1;
+		give(j, c);
+		CHECK(!join_flush(j, 100 * MS));
+		give_call(j, "cudaLaunchKernel", 10, 11, at + 1000, at + 9000);
+		CHECK(!join_flush(j, 140 * MS * (k + 1)));
+		CHECK(last(&t)->kind == CT_KERNEL && last(&t)->call_ns == at + 1000);
+		CHECK(last(&t)->func == row("cudaLaunchKernel") && last(&t)->number == 2 * k + 2);
+	}
+	/* parents first, as with --nested */
+	give_call(j, "cudaLaunchKernel", 10, 11, 501000, 509000);
+	c = call_of(&m, "cuLaunchKernel", 10, 11, 502500, 507500);
+	c->depth = 1;
+	give(j, c);
+	give_cause(j, 10, 11, 80, 503000, 507000);
+	give_kernel(j, 10, 80, 520000, 530000);
+	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->call_ns == 501000 && last(&t)->number == 5);
+	join_close(j);
+	taker_free(&t);
+
+	/* a call that is not shown is no cause while one inside it is */
+	j = begin(&t, false);
+	join_close(j);
+	{
+		struct join_opts opts = { .shown = even_rows };
+
+		j = join_open(&opts, take, &t);
+	}
+	c = call_of(&m, "cuLaunchKernel", 10, 11, 2500, 7500);
+	c->depth = 1;
+	give(j, c);
+	c = call_of(&m, "cudaLaunchKernel", 10, 11, 1000, 9000);
+	c->h.flags |= CT_F_HIDDEN;
+	give(j, c);
+	CHECK(!last(&t)->number);
+	give_cause(j, 10, 11, 77, 3000, 7000);
+	give_kernel(j, 10, 77, 20000, 30000);
+	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->call_ns == 2500 && last(&t)->number == 1);
+	/* alone it is one, without a number and an end */
+	c = call_of(&m, "cudaLaunchKernel", 10, 11, 11000, 19000);
+	c->h.flags |= CT_F_HIDDEN;
+	give(j, c);
+	give_cause(j, 10, 11, 78, 13000, 17000);
+	give_kernel(j, 10, 78, 20000, 30000);
+	CHECK(last(&t)->call_ns == 11000 && !last(&t)->number && !last(&t)->cause_end_ns);
+	join_close(j);
+	taker_free(&t);
+}
+
+/* Entry probes alone tell when calls begin: the cause is the last that began before. */
+static void test_no_return(void)
+{
+	struct made_call m;
+	struct taker t;
+	struct join *j = begin(&t, false);
+	struct ct_call *c;
+
+	for (uint64_t i = 1; i <= 3; i++) {
+		c = call_of(&m, "cudaLaunchKernel", 10, 11, i * 10000, i * 10000);
+		c->h.flags |= CT_F_NO_RETURN;
+		give(j, c);
+	}
+	give_cause(j, 10, 11, 77, 21000, 28000);
+	give_kernel(j, 10, 77, 40000, 50000);
+	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->call_ns == 20000 && last(&t)->number == 2);
+	CHECK(!last(&t)->cause_end_ns);
+	join_close(j);
+	taker_free(&t);
+}
+
+/* ---- numbers, ids, processes ---------------------------------------------------------------------------------------- */
+
+static void test_numbers(void)
+{
+	struct made_call m;
+	struct taker t;
+	struct join *j = begin(&t, false);
+	struct ct_call *c;
+
+	give_call(j, "cudaMalloc", 10, 11, 1, 2);
+	CHECK(last(&t)->number == 1);
+	give_call(j, "cudaGetDevice", 10, 12, 3, 4);
+	CHECK(last(&t)->number == 2);
+	give_call(j, "cudaMalloc", 20, 20, 5, 6);
+	CHECK(last(&t)->number == 1);
+	c = call_of(&m, "cudaMalloc", 10, 11, 7, 8);
+	c->h.flags |= CT_F_UNFINISHED | CT_F_PENDING;
+	give(j, c);
+	CHECK(!last(&t)->number);
+	c = make_call(&m, "cudaMalloc", CT_ENTER, 0, 0, U(0), U(0));
+	c->h.pid = 10;
+	give(j, c);
+	CHECK(!last(&t)->number);
+	give_call(j, "cudaMalloc", 10, 11, 9, 10);
+	CHECK(last(&t)->number == 3);
+	/* another program under the same number goes on; another process begins anew */
+	give_process(j, CT_PROCESS, 10, 500);
+	give_call(j, "cudaMalloc", 10, 11, 11, 12);
+	CHECK(last(&t)->number == 4);
+	give_process(j, CT_EXEC, 10, 500);
+	give_call(j, "cudaMalloc", 10, 11, 13, 14);
+	CHECK(last(&t)->number == 5);
+	give_process(j, CT_PROCESS, 10, 500);
+	give_call(j, "cudaMalloc", 10, 11, 15, 16);
+	CHECK(last(&t)->number == 6);
+	give_process(j, CT_PROCESS, 10, 501);
+	give_call(j, "cudaMalloc", 10, 11, 17, 18);
+	CHECK(last(&t)->number == 1);
+	join_close(j);
+	taker_free(&t);
+}
+
+static bool mallocs_only(void *ctx, const struct ct_hdr *call)
+{
+	(void)ctx;
+	return ((const struct ct_call *)call)->func == row("cudaMalloc");
+}
+
+/* In a stored trace calls have the numbers that they had, whatever is shown of it now. */
+static void test_stored_numbers(void)
+{
+	struct join_opts opts = { .shown = mallocs_only, .stored = true };
+	struct made_call m;
+	struct taker t = { 0 };
+	struct join *j = join_open(&opts, take, &t);
+	struct ct_call *c;
+
+	give_call(j, "cudaFree", 10, 11, 1, 2);
+	CHECK(last(&t)->number == 1);
+	give_call(j, "cudaMalloc", 10, 11, 3, 4);
+	CHECK(last(&t)->number == 2);
+	give_call(j, "cudaFree", 10, 11, 5, 6);
+	CHECK(last(&t)->number == 3);
+	c = call_of(&m, "cudaSetDevice", 10, 11, 7, 8);
+	c->h.flags |= CT_F_HIDDEN;
+	give(j, c);
+	CHECK(!last(&t)->number);
+	give_call(j, "cudaMalloc", 10, 11, 9, 10);
+	CHECK(last(&t)->number == 4);
+	give_call(j, "cudaFree", 20, 20, 11, 12);
+	CHECK(last(&t)->number == 1);
+	/* what had no call then has none now, at once */
+	give_kernel(j, 10, 77, 20, 30);
+	CHECK(last(&t)->kind == CT_KERNEL && !last(&t)->cause);
+	join_close(j);
+	taker_free(&t);
+}
+
+static void test_reuse(void)
+{
+	struct taker t;
+	struct join *j = begin(&t, false);
+	struct ct_exit e = { .h = { .size = sizeof(e), .kind = CT_EXIT, .pid = 10, .tid = 10 } };
+
+	/* a correlation id used again means the later call from then on */
+	give_call(j, "cudaLaunchKernel", 10, 11, 1000, 9000);
+	give_cause(j, 10, 11, 77, 2000, 8000);
+	give_kernel(j, 10, 77, 20000, 30000);
+	CHECK(last(&t)->call_ns == 1000);
+	give_call(j, "cudaLaunchKernel", 10, 12, 101000, 109000);
+	give_cause(j, 10, 12, 77, 102000, 108000);
+	give_kernel(j, 10, 77, 120000, 130000);
+	CHECK(last(&t)->call_ns == 101000 && last(&t)->tid == 12);
+	/* the same cause twice, and work twice as of a graph's nodes */
+	give_cause(j, 10, 12, 77, 102000, 108000);
+	give_kernel(j, 10, 77, 130000, 140000);
+	CHECK(last(&t)->call_ns == 101000 && last(&t)->number == 2);
+	/* the same id in another process is another one */
+	give_kernel(j, 20, 77, 120000, 130000);
+	CHECK(!join_flush(j, UINT64_MAX));
+	CHECK(!last(&t)->cause);
+	/* work may come after the exit */
+	give(j, &e);
+	give_kernel(j, 10, 77, 150000, 160000);
+	CHECK(last(&t)->call_ns == 101000);
+	/* not when the number belongs to another process; what was held is of the one before */
+	give_kernel(j, 10, 78, 150000, 160000);
+	CHECK(last(&t)->correlation == 77);
+	give_process(j, CT_PROCESS, 10, 600);
+	CHECK(t.n > 2 && t.seen[t.n - 2].correlation == 78 && !t.seen[t.n - 2].cause && last(&t)->kind == CT_PROCESS);
+	give_kernel(j, 10, 77, 170000, 180000);
+	CHECK(!join_flush(j, UINT64_MAX));
+	CHECK(last(&t)->start_ns == 170000 && !last(&t)->cause);
+	join_close(j);
+	taker_free(&t);
+}
+
+/* ---- graphs -------------------------------------------------------------------------------------------------------- */
+
+static void test_inferred(void)
+{
+	struct made_device m;
+	struct made_call mc;
+	struct taker t;
+	struct join *j = begin(&t, false);
+	struct ct_call *c;
+
+	/* two streams: their numbers are known from the agent */
+	give(j, make_context(&m, 10, 1, 0, 7, 0xc0, 1));
+	give(j, make_stream(&m, 10, 13, 1, 0x5500, 1, 1));
+	give(j, make_stream(&m, 10, 14, 1, 0x6600, 1, 1));
+	for (int i = 0; i < 4; i++) {
+		c = make_call(&mc, "cudaGraphLaunch", CT_CALL, 0, 0, U(0xe0), U(i % 2 ? 0x6600 : 0x5500));
+		c->h.pid = 10;
+		c->h.tid = 11;
+		c->h.start_ns = 1000 + 1000 * (uint64_t)i;
+		c->h.end_ns = c->h.start_ns + 500;
+		give(j, c);
+		CHECK(last(&t)->stream == (i % 2 ? 14u : 13u) && last(&t)->context == 1 && last(&t)->device == 0);
+	}
+	/* a node without an id: the latest launch on its stream that began before it */
+	make_kernel(&m, MAKE_AT(10, 0, 1, 13, 0, 3800, 3900), 1, 1, 1);
+	m.work.graph = 5;
+	m.work.graph_node = 500;
+	give(j, &m);
+	CHECK(last(&t)->kind == CT_CALL);
+	CHECK(!join_flush(j, 300 * MS) && !join_flush(j, 320 * MS));
+	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->inferred && last(&t)->call_ns == 3000 && last(&t)->number == 3);
+	/* a wrong id, marked as such */
+	make_graph(&m, MAKE_AT(10, 0, 1, 14, 4711, 2500, 2600), 5);
+	m.work.h.flags = CT_F_INFERRED;
+	give_cause(j, 10, 11, 4711, 1100, 1200);
+	give(j, &m);
+	CHECK(!join_flush(j, 300 * MS) && !join_flush(j, 400 * MS));
+	CHECK(last(&t)->inferred && last(&t)->call_ns == 2000 && last(&t)->number == 2);
+	/* none began before */
+	make_graph(&m, MAKE_AT(10, 0, 1, 14, 0, 100, 200), 5);
+	give(j, &m);
+	CHECK(!join_flush(j, UINT64_MAX));
+	CHECK(!last(&t)->inferred && !last(&t)->cause && last(&t)->start_ns == 100);
+	CHECK(counts_of(j).inferred == 2 && counts_of(j).matched == 2 && counts_of(j).unmatched == 1);
+	/* a trusted id counts more than the time */
+	give_cause(j, 10, 11, 80, 1100, 1200);
+	make_graph(&m, MAKE_AT(10, 0, 1, 14, 80, 9000, 9900), 5);
+	give(j, &m);
+	CHECK(!last(&t)->inferred && last(&t)->call_ns == 1000 && last(&t)->number == 1);
+	join_close(j);
+	taker_free(&t);
+}
+
+/* ---- anything in any order ------------------------------------------------------------------------------------------- */
+
+static uint64_t seed = 88172645463325252ULL;
+
+static uint64_t rnd(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+struct item {
+	union {
+		struct ct_hdr h;
+		struct ct_cause cause;
+		struct ct_kernel kernel;
+		struct made_call call;
+	};
+};
+
+#define LAUNCHES 600
+
+/* What each kernel must find: told by its grid, which nothing else depends on. */
+struct expected {
+	uint64_t call_ns;
+	uint32_t pid, tid;
+};
+
+static size_t make_items(struct item *items, struct expected *expected)
+{
+	uint64_t clock[6] = { 0 };
+	struct made_device m;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < LAUNCHES; i++) {
+		uint32_t thread = (uint32_t)(rnd() % 6), pid = 100 + thread / 3, tid = 200 + thread;
+		uint64_t at = clock[thread] + 1 + rnd() % 3000, len = 200 + rnd() % 5000;
+
+		clock[thread] = at + len + 1;
+		expected[i] = (struct expected){ at, pid, tid };
+		call_of(&items[n++].call, rnd() % 2 ? "cudaLaunchKernel" : "cuLaunchKernel", pid, tid, at, at + len);
+		/* the two processes have the same correlation ids */
+		make_cause(&m, pid, tid, i / 2 + 1 + LAUNCHES * (thread % 3), CT_NO_FUNC, at + len / 4, at + len / 2);
+		items[n++].cause = m.cause;
+		make_kernel(&m, MAKE_AT(pid, 0, 1, 7, i / 2 + 1 + LAUNCHES * (thread % 3), at + len * 2, at + len * 3), 1, i, 1);
+		items[n++].kernel = m.kernel;
+	}
+	return n;
+}
+
+/* Kernels of two launches with one correlation id of one thread cannot be told apart: ids are made unique first. */
+static void unique_ids(struct item *items, size_t n)
+{
+	uint32_t id[2] = { 0 };
+
+	for (size_t i = 0; i < n; i += 3) {
+		uint32_t c = ++id[items[i].h.pid - 100];
+
+		items[i + 1].cause.correlation = items[i + 2].kernel.w.correlation = c;
+	}
+}
+
+static void test_interleavings(void)
+{
+	static struct item items[LAUNCHES * 3];
+	static struct expected expected[LAUNCHES];
+	static uint32_t order[LAUNCHES * 3];
+
+	for (int round = 0; round < 60; round++) {
+		struct taker t;
+		struct join *j = begin(&t, false);
+		size_t n = make_items(items, expected), good = 0, kernels = 0;
+		uint64_t now = 5 * MS;
+		bool all_right = true;
+
+		unique_ids(items, n);
+		for (uint32_t i = 0; i < n; i++)
+			order[i] = i;
+		for (uint32_t i = (uint32_t)n - 1; i; i--) {
+			/* far apart in every second round, near in the others */
+			uint32_t k = round % 2 ? (uint32_t)(rnd() % (i + 1)) : i - (uint32_t)(rnd() % (i < 20 ? i + 1 : 20));
+			uint32_t x = order[i];
+
+			order[i] = order[k];
+			order[k] = x;
+		}
+		for (uint32_t i = 0; i < n; i++) {
+			CHECK(!give(j, &items[order[i]]));
+			if (rnd() % 8 == 0) /* less than JOIN_CALL_NS, in all */
+				CHECK(!join_flush(j, now += rnd() % MS));
+		}
+		CHECK(!join_flush(j, UINT64_MAX));
+		for (size_t i = 0, at = 0; i < t.n; i++) {
+			const struct ct_hdr *h = (const struct ct_hdr *)(t.stored + at);
+			const struct ct_kernel *k = (const struct ct_kernel *)h;
+
+			at += h->size;
+			if (h->kind != CT_KERNEL)
+				continue;
+			kernels++;
+			good += k->w.call_ns == expected[k->grid[0]].call_ns && h->tid == expected[k->grid[0]].tid &&
+				h->pid == expected[k->grid[0]].pid && t.seen[i].number;
+			all_right &= t.seen[i].cause;
+		}
+		CHECK(kernels == LAUNCHES && good == LAUNCHES && all_right);
+		CHECK(counts_of(j).matched == LAUNCHES && !counts_of(j).unmatched);
+		CHECK(t.n == 2 * LAUNCHES);
+
+		/* stored and replayed: the same events in the same order, nothing held */
+		{
+			struct taker again;
+			struct join *r = begin(&again, false);
+			bool same;
+
+			join_stored(r);
+			for (size_t at = 0; at < t.len;) {
+				const struct ct_hdr *h = (const struct ct_hdr *)(t.stored + at);
+
+				CHECK(!give(r, h));
+				at += h->size;
+			}
+			same = again.n == t.n && again.len == t.len && !memcmp(again.stored, t.stored, t.len);
+			for (size_t i = 0; same && i < t.n; i++)
+				same = again.seen[i].number == t.seen[i].number &&
+				       again.seen[i].cause_end_ns == t.seen[i].cause_end_ns;
+			CHECK(same);
+			CHECK(counts_of(r).matched == LAUNCHES);
+			join_close(r);
+			taker_free(&again);
+		}
+		join_close(j);
+		taker_free(&t);
+	}
+}
+
+/* ---- where calls work -------------------------------------------------------------------------------------------------- */
+
+static const struct seen *placed(struct join *j, struct taker *t, const char *name, uint32_t tid, ...)
+{
+	static uint64_t at = 1000;
+	struct made_call m;
+	struct ct_call *c;
+	va_list ap;
+
+	va_start(ap, tid);
+	c = make_callv(&m, row(name), CT_CALL, 0, 0, ap);
+	va_end(ap);
+	c->h.pid = 10;
+	c->h.tid = tid;
+	c->h.start_ns = at += 100;
+	c->h.end_ns = at + 50;
+	give(j, c);
+	return last(t);
+}
+
+#define PLACE(d, c, s) (p->device == (uint32_t)(d) && p->context == (uint32_t)(c) && p->stream == (uint32_t)(s))
+
+static void test_where(void)
+{
+	static const uint64_t context = 0xc1, primary = 0xc0;
+	static const int32_t one = 1;
+	struct made_device m;
+	struct taker t;
+	struct join *j = begin(&t, false);
+	const struct seen *p;
+
+	make_nmemory = 0;
+	make_mem(0x1000, &context, 8);
+	make_mem(0x2000, &primary, 8);
+	make_mem(0x3000, &one, 4);
+	/* nothing known: not 0 */
+	p = placed(j, &t, "cudaMalloc", 11, U(0x9000), U(4));
+	CHECK(PLACE(-1, -1, -1));
+	/* a device is set: its context is known once the agent has told of one */
+	placed(j, &t, "cudaSetDevice", 11, U(1));
+	p = placed(j, &t, "cudaMalloc", 11, U(0x9000), U(4));
+	CHECK(PLACE(1, -1, -1));
+	p = placed(j, &t, "cudaMalloc", 12, U(0x9000), U(4)); /* another thread */
+	CHECK(PLACE(-1, -1, -1));
+	give(j, make_context(&m, 10, 2, 1, 7, primary, 1));
+	p = placed(j, &t, "cudaMemsetAsync", 11, U(1), U(2), U(3), U(0));
+	CHECK(PLACE(1, 2, 7)); /* stream 0 is the context's null stream */
+	p = placed(j, &t, "cudaMemsetAsync", 11, U(1), U(2), U(3), U(2));
+	CHECK(PLACE(1, 2, -1)); /* the per-thread one is not known */
+	/* told again, as after an attach: still the only one */
+	give(j, make_context(&m, 10, 2, 1, 7, primary, 1));
+	p = placed(j, &t, "cudaMalloc", 11, U(0x9000), U(4));
+	CHECK(PLACE(1, 2, -1));
+	/* a stream says where it is, also in a thread of which nothing is known */
+	give(j, make_stream(&m, 10, 13, 2, 0x5500, 1, 1));
+	p = placed(j, &t, "cudaMemsetAsync", 12, U(1), U(2), U(3), U(0x5500));
+	CHECK(PLACE(1, 2, 13));
+	p = placed(j, &t, "cudaMemsetAsync", 12, U(1), U(2), U(3), U(0x5508));
+	CHECK(PLACE(-1, -1, -1));
+	/* a context of the driver's: of its device, pushed; popped: what was before is not known by its handle */
+	placed(j, &t, "cuCtxCreate_v2", 11, U(0x1000), U(0), U(3));
+	p = placed(j, &t, "cuMemAlloc_v2", 11, U(0x9000), U(4));
+	CHECK(PLACE(3, -1, -1));
+	give(j, make_context(&m, 10, 5, 3, 9, context, 1));
+	p = placed(j, &t, "cuMemAlloc_v2", 11, U(0x9000), U(4));
+	CHECK(PLACE(3, 5, -1));
+	placed(j, &t, "cuCtxPushCurrent_v2", 11, U(primary));
+	p = placed(j, &t, "cuMemAlloc_v2", 11, U(0x9000), U(4));
+	CHECK(PLACE(1, 2, -1));
+	placed(j, &t, "cuCtxPopCurrent_v2", 11, U(0x2000));
+	p = placed(j, &t, "cuMemAlloc_v2", 11, U(0x9000), U(4));
+	CHECK(PLACE(3, 5, -1));
+	placed(j, &t, "cuCtxPopCurrent_v2", 11, U(0x1000));
+	p = placed(j, &t, "cuMemAlloc_v2", 11, U(0x9000), U(4));
+	CHECK(PLACE(-1, -1, -1));
+	/* set, asked, destroyed */
+	placed(j, &t, "cuCtxSetCurrent", 11, U(context));
+	p = placed(j, &t, "cuMemAlloc_v2", 11, U(0x9000), U(4));
+	CHECK(PLACE(3, 5, -1));
+	placed(j, &t, "cuCtxDestroy_v2", 11, U(context));
+	p = placed(j, &t, "cuMemAlloc_v2", 11, U(0x9000), U(4));
+	CHECK(PLACE(-1, -1, -1));
+	placed(j, &t, "cudaGetDevice", 12, U(0x3000));
+	p = placed(j, &t, "cudaMalloc", 12, U(0x9000), U(4));
+	CHECK(PLACE(1, -1, -1)); /* the device: which of its contexts is not said */
+	placed(j, &t, "cuCtxGetCurrent", 12, U(0x2000));
+	p = placed(j, &t, "cudaMalloc", 12, U(0x9000), U(4));
+	CHECK(PLACE(1, 2, -1));
+	placed(j, &t, "cuDevicePrimaryCtxRetain", 12, U(0x1000), U(6));
+	placed(j, &t, "cuCtxSetCurrent", 12, U(context));
+	p = placed(j, &t, "cudaMalloc", 12, U(0x9000), U(4));
+	CHECK(p->device == 6);
+	/* two contexts of one device: which one cudaSetDevice means is not known */
+	give(j, make_context(&m, 10, 8, 1, 21, 0xc8, 1));
+	placed(j, &t, "cudaSetDevice", 13, U(1));
+	p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
+	CHECK(PLACE(1, -1, -1));
+	placed(j, &t, "cudaDeviceReset", 13);
+	give(j, make_context(&m, 10, 9, 1, 23, 0xc9, 1));
+	p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
+	CHECK(PLACE(1, -1, -1));
+	/* a reset ends a device's only context; a failed call says nothing; another program knows nothing */
+	placed(j, &t, "cudaSetDevice", 13, U(5));
+	give(j, make_context(&m, 10, 20, 5, 30, 0xd0, 1));
+	p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
+	CHECK(PLACE(5, 20, -1));
+	placed(j, &t, "cudaDeviceReset", 13);
+	p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
+	CHECK(PLACE(5, -1, -1));
+	give(j, make_context(&m, 10, 21, 5, 31, 0xd1, 1));
+	p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
+	CHECK(PLACE(5, 21, -1));
+	{
+		struct made_call mc;
+		struct ct_call *c = make_call(&mc, "cudaSetDevice", CT_CALL, 0, 101, U(99));
+
+		c->h.pid = 10;
+		c->h.tid = 13;
+		give(j, c);
+	}
+	p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
+	CHECK(PLACE(5, 21, -1));
+	give_process(j, CT_EXEC, 10, 1);
+	p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
+	CHECK(PLACE(-1, -1, -1));
+	join_close(j);
+	taker_free(&t);
+
+	/* a thread of which nothing was told is where its kernels ran; one that was told of is where it was told */
+	j = begin(&t, false);
+	give(j, make_context(&m, 10, 2, 1, 7, primary, 1));
+	for (uint32_t tid = 11; tid < 13; tid++) {
+		if (tid == 12)
+			placed(j, &t, "cudaSetDevice", 12, U(6));
+		p = placed(j, &t, "cudaLaunchKernel", tid, U(1), U(1), U(1), U(1), U(1), U(0), U(0), U(0));
+		CHECK(PLACE(tid == 12 ? 6 : -1, -1, -1));
+		give(j, make_cause(&m, 10, tid, tid, row("cudaLaunchKernel"), p->start_ns + 10, p->start_ns + 20));
+		give(j, make_kernel(&m, MAKE_AT(10, 1, 2, 7, tid, 5000, 6000), 1, 1, 1));
+		CHECK(last(&t)->kind == CT_KERNEL && last(&t)->tid == tid);
+		p = placed(j, &t, "cudaMemsetAsync", tid, U(1), U(2), U(3), U(0));
+		CHECK(tid == 12 ? PLACE(6, -1, -1) : PLACE(1, 2, 7));
+	}
+	placed(j, &t, "cudaSetDevice", 11, U(6));
+	p = placed(j, &t, "cudaMalloc", 11, U(0x9000), U(4));
+	CHECK(PLACE(6, -1, -1));
+	join_close(j);
+	taker_free(&t);
+
+	/* when not all such calls come, none is believed; what the agent tells of streams holds */
+	{
+		struct join_opts opts = { 0 };
+
+		j = join_open(&opts, take, &t);
+	}
+	give(j, make_context(&m, 10, 2, 1, 7, primary, 1));
+	give(j, make_stream(&m, 10, 13, 2, 0x5500, 1, 1));
+	placed(j, &t, "cudaSetDevice", 11, U(1));
+	p = placed(j, &t, "cudaMalloc", 11, U(0x9000), U(4));
+	CHECK(PLACE(-1, -1, -1));
+	p = placed(j, &t, "cudaMemsetAsync", 11, U(1), U(2), U(3), U(0x5500));
+	CHECK(PLACE(1, 2, 13));
+	join_close(j);
+	taker_free(&t);
+}
+
+/* ---- bounds and rubbish ---------------------------------------------------------------------------------------------- */
+
+static int drop(void *ctx, struct event *ev)
+{
+	uint64_t *n = ctx;
+
+	n[ev->rec->kind < CT_KIND_END ? ev->rec->kind : 0]++;
+	return 0;
+}
+
+/* 3 M launches without an end: what is remembered stays below 128 MiB, and everything comes out. */
+static void test_bounds(void)
+{
+	static uint64_t n[CT_KIND_END];
+	struct join_opts opts = { 0 };
+	struct join *j = join_open(&opts, drop, n);
+	struct made_call m;
+	struct made_device d;
+	struct ct_call *c = call_of(&m, "cudaLaunchKernel", 10, 11, 0, 0);
+	size_t most = 0;
+
+	for (uint32_t i = 0; i < 3000000; i++) {
+		c->h.start_ns = i * 10ULL;
+		c->h.end_ns = c->h.start_ns + 8;
+		c->h.tid = i % 7 ? 11 : 1000 + i;
+		c->h.pid = i % 1000 ? 10 : 5000 + i;
+		join_record(j, &c->h);
+		join_record(j, &make_cause(&d, 10, c->h.tid, i, CT_NO_FUNC, c->h.start_ns + 2, c->h.start_ns + 5)->h);
+		/* ids that nobody knows: held */
+		join_record(j, &make_kernel(&d, MAKE_AT(10, 0, 1, 7, UINT32_MAX - i, 1, 2), 1, 1, 1)->w.h);
+		if (i % 4096 == 0 && join_bytes(j) > most)
+			most = join_bytes(j);
+	}
+	CHECK(most < (size_t)160 << 20);
+	/* the newest are known still */
+	memset(n, 0, sizeof(n));
+	join_record(j, &make_kernel(&d, MAKE_AT(10, 0, 1, 7, 2999999, 1, 2), 1, 1, 1)->w.h);
+	CHECK(n[CT_KERNEL] == 1 && counts_of(j).matched == 1);
+	CHECK(!join_flush(j, UINT64_MAX));
+	CHECK(counts_of(j).unmatched == 3000000);
+	join_close(j);
+}
+
+/* One thread's calls in reverse, ends before starts, ids of nobody: nothing is lost and nothing is slow. */
+static void test_hostile(void)
+{
+	static uint64_t n[CT_KIND_END];
+	struct join_opts opts = { 0 };
+	struct join *j = join_open(&opts, drop, n);
+	struct made_call m;
+	struct made_device d;
+	uint64_t works = 0;
+
+	memset(n, 0, sizeof(n));
+	for (uint32_t i = 0; i < 200000; i++) {
+		struct ct_call *c = call_of(&m, rnd() % 2 ? "cudaLaunchKernel" : "cudaGraphLaunch", 10, 11, 1000000 - i, 2000000 - i);
+
+		if (rnd() % 4 == 0)
+			c->h.end_ns = rnd();
+		if (rnd() % 4 == 0)
+			c->h.start_ns = rnd();
+		c->depth = (uint8_t)(rnd() % 3);
+		join_record(j, &c->h);
+		make_cause(&d, 10, 11, (uint32_t)(rnd() % 1000), (int)(rnd() % (uint64_t)api_nfuncs), rnd() % 2000000, rnd());
+		join_record(j, &d.h);
+		make_kernel(&d, MAKE_AT(10, 0, 1, 7, (uint32_t)(rnd() % 1000), rnd() % 1000, UINT64_MAX), 1, 1, 1);
+		d.work.graph = rnd() % 2;
+		d.work.h.flags = (uint16_t)(rnd() % 4);
+		if (rnd() % 8 == 0)
+			d.work.call_ns = rnd();
+		if (rnd() % 8 == 0)
+			d.work.correlation = 0;
+		works++;
+		join_record(j, &d.h);
+		if (rnd() % 1000 == 0)
+			join_flush(j, rnd());
+	}
+	CHECK(!join_flush(j, UINT64_MAX));
+	CHECK(n[CT_CALL] == 200000 && n[CT_KERNEL] == works);
+	CHECK(counts_of(j).matched + counts_of(j).unmatched == works);
+	join_close(j);
+}
+
+/* A pause does not lose what was to follow; an error stops. */
+static void test_errors(void)
+{
+	struct taker t;
+	struct join *j = begin(&t, false);
+
+	for (uint32_t i = 0; i < 10; i++)
+		give_kernel(j, 10, 77 + i, 1, 2);
+	t.error = -EINTR;
+	CHECK(join_flush(j, UINT64_MAX) == -EINTR);
+	CHECK(t.n == 10);
+	for (uint32_t i = 0; i < 10; i++)
+		give_kernel(j, 10, 77 + i, 1, 2);
+	t.error = -EPIPE;
+	CHECK(join_flush(j, UINT64_MAX) == -EPIPE);
+	CHECK(t.n == 11);
+	join_close(j);
+	taker_free(&t);
+	join_close(NULL);
+}
+
+int main(void)
+{
+	test_orders();
+	test_no_wait();
+	test_waiting();
+	test_no_calls();
+	test_nested();
+	test_no_return();
+	test_numbers();
+	test_stored_numbers();
+	test_reuse();
+	test_inferred();
+	test_interleavings();
+	test_where();
+	test_bounds();
+	test_hostile();
+	test_errors();
+	return unit_end();
+}

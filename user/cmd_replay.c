@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cmd_replay.c - `cudatrace replay`: a stored trace, printed. Needs no privileges. */
+#include "cmd.h"
+#include "session.h"
+
+int cmd_replay(const struct opts *o)
+{
+	static const struct source_ops *const sources[] = { &source_replay };
+
+	return session_run(o, sources, 1);
+}

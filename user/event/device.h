@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * device.h - the words for what the device did, and the fields of its records.
+ */
+#ifndef CT_DEVICE_H
+#define CT_DEVICE_H
+
+#include "event.h"
+
+/* One of the kinds of struct ct_work: it has a cause. */
+static inline bool device_is_work(uint16_t kind)
+{
+	return (kind >= CT_KERNEL && kind <= CT_GRAPH) || kind == CT_MEMORY || kind == CT_MANAGED;
+}
+
+/* "HtoD", "pageable", "command_buffer_full", "stream", "cpu_page_faults", "xid"; "unknown" for a value that has no name. */
+const char *device_copy_kind(uint32_t);
+const char *device_memory_kind(uint32_t);
+const char *device_overhead_kind(uint32_t);
+const char *device_sync_type(uint32_t);
+const char *device_managed_kind(uint32_t);
+const char *device_event_type(uint32_t);
+
+/* Fields of the kinds from CT_KERNEL to CT_STREAM and of CT_METRIC: part of event_fields(). max: at least
+ * DEVICE_FIELDS_MIN. */
+#define DEVICE_FIELDS_MIN 32
+int device_fields(const struct event *, struct field *out, int max);
+
+/* ---- the names of metrics (event/metrics.c), as CT_METRIC records tell them ---- */
+struct metric {
+	const char *name, *unit; /* printable ASCII, at most 127 bytes */
+	uint32_t id, source;	 /* enum ct_metric_source */
+};
+struct metric_table;
+struct metric_table *metric_table_open(void); /* NULL: no memory */
+void metric_table_close(struct metric_table *);
+/* Learns from CT_METRIC; other records are ignored. Returns 0 or -ENOMEM. */
+int metric_table_record(struct metric_table *, const struct ct_hdr *);
+const struct metric *metric_table_find(const struct metric_table *, uint32_t id); /* NULL: not known */
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * field_add.h - inside event: appending fields to a list. The caller has seen to the room.
+ */
+#ifndef CT_FIELD_ADD_H
+#define CT_FIELD_ADD_H
+
+#include <string.h>
+
+#include "event.h"
+
+static inline struct field *field_add(struct field **at, const char *name, enum field_type type)
+{
+	struct field *f = (*at)++;
+
+	memset(f, 0, sizeof(*f));
+	f->name = f->label = name;
+	f->type = (uint8_t)type;
+	return f;
+}
+
+static inline struct field *field_add_u(struct field **at, const char *name, enum field_type type, uint64_t v)
+{
+	struct field *f = field_add(at, name, type);
+
+	f->u = v;
+	return f;
+}
+
+static inline struct field *field_add_str(struct field **at, const char *name, const char *s, size_t n)
+{
+	struct field *f = field_add(at, name, FIELD_STR);
+
+	f->str = s;
+	f->str_len = (uint32_t)n;
+	return f;
+}
+
+#endif

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * join.c - see join.h.
+ *
+ * Records come in any order: a copy's may be there before the copying call has returned, a cause some tenths of a second after
+ * its call. Work that finds everything goes on at once. The rest waits in one of a few queues, each with a longer
+ * delay than the one before, so that looking again costs little however much waits. All that is remembered and held is
+ * bounded. Knows the wire; no source, no sink.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "join.h"
+#include "join_calls.h"
+#include "join_causes.h"
+#include "join_procs.h"
+#include "where.h"
+
+#define HELD_MAX ((size_t)64 << 20) /* bytes of work held */
+#define STEPS 6
+
+/* How long work waits in each queue: JOIN_HOLD_NS in all. */
+static const uint64_t step_ns[STEPS] = { 20000000, 40000000, 80000000, 160000000, 320000000, 380000000 };
+
+struct held {
+	struct held *next;
+	uint64_t due_ns; /* when to look again; 0: not known yet */
+	uint64_t room[]; /* the record */
+};
+
+struct queue {
+	struct held *head, *tail;
+};
+
+/* What was found out about the cause of work. */
+struct found {
+	struct cause cause;
+	uint32_t number, stack;
+	bool any;      /* there is a cause */
+	bool final;    /* nothing better will come */
+	bool inferred;
+	uint64_t until_ns; /* waiting is vain from then on; 0: not known */
+};
+
+struct join {
+	struct join_opts opts;
+	event_fn next;
+	void *ctx;
+	struct join_calls *calls;
+	struct join_causes *causes;
+	struct where *where;
+	struct join_procs *procs;
+	struct queue queues[STEPS];
+	size_t held_bytes;
+	uint64_t now_ns; /* of the last flush; 0: there was none */
+	struct join_counts counts;
+	uint64_t causing[CT_MAX_FUNCS / 64]; /* rows whose calls are remembered */
+	union {
+		struct ct_work work;
+		uint64_t room[UINT16_MAX / 8 + 1];
+	} copy; /* of the work that is handed on */
+};
+
+/* Functions of these classes are known to cause device work; others are when a CT_CAUSE names one. */
+static bool class_causes(uint8_t class)
+{
+	switch (class) {
+	case API_MEMORY:
+	case API_COPY:
+	case API_SET:
+	case API_LAUNCH:
+	case API_GRAPH:
+	case API_MODULE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+struct join *join_open(const struct join_opts *opts, event_fn next, void *ctx)
+{
+	struct join *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->opts = *opts;
+	j->next = next;
+	j->ctx = ctx;
+	j->procs = join_procs_open();
+	j->calls = join_calls_open();
+	j->causes = join_causes_open();
+	j->where = where_open();
+	for (int i = 0; i < api_nfuncs; i++)
+		if (class_causes(api_funcs[i].class))
+			j->causing[i / 64] |= 1ULL << (i % 64);
+	if (j->procs && j->calls && j->causes && j->where)
+		return j;
+	join_close(j);
+	return NULL;
+}
+
+static const struct ct_work *work_of(const struct held *h)
+{
+	return (const void *)h->room;
+}
+
+static struct held *queue_pop(struct queue *q)
+{
+	struct held *h = q->head;
+
+	q->head = h->next;
+	if (!q->head)
+		q->tail = NULL;
+	return h;
+}
+
+static void queue_push(struct queue *q, struct held *h)
+{
+	h->next = NULL;
+	*(q->tail ? &q->tail->next : &q->head) = h;
+	q->tail = h;
+}
+
+void join_close(struct join *j)
+{
+	if (!j)
+		return;
+	for (int i = 0; i < STEPS; i++)
+		while (j->queues[i].head)
+			free(queue_pop(&j->queues[i]));
+	join_procs_close(j->procs);
+	join_calls_close(j->calls);
+	join_causes_close(j->causes);
+	where_close(j->where);
+	free(j);
+}
+
+void join_no_calls(struct join *j)
+{
+	j->opts.no_calls = true;
+}
+
+void join_places(struct join *j)
+{
+	j->opts.places = true;
+}
+
+void join_stored(struct join *j)
+{
+	j->opts.stored = true;
+}
+
+void join_counts(const struct join *j, struct join_counts *counts)
+{
+	*counts = j->counts;
+}
+
+size_t join_bytes(const struct join *j)
+{
+	return sizeof(*j) + join_procs_bytes(j->procs) + join_calls_bytes(j->calls) + join_causes_bytes(j->causes) +
+	       where_bytes(j->where) + j->held_bytes;
+}
+
+/* ---- looking for the cause ---------------------------------------------------------------------------------- */
+
+/* The end of a call that is not shown is not stored, so that it is not known here either. */
+static void found_call(struct found *f, uint32_t tid, const struct join_call *c)
+{
+	f->any = true;
+	f->cause = (struct cause){ c->start_ns, c->number && !c->open_end ? c->end_ns : 0, tid, c->func };
+	f->number = c->number;
+	f->stack = c->stack;
+}
+
+static void look_inferred(const struct join_proc *p, const struct ct_work *w, struct found *f)
+{
+	const struct join_launch *l = join_procs_launched(p, w);
+
+	f->until_ns = w->h.end_ns + JOIN_CALL_NS;
+	if (!l)
+		return;
+	found_call(f, l->tid, &l->call);
+	f->inferred = true;
+}
+
+static void look_correlated(struct join *j, const struct join_proc *p, const struct ct_work *w, struct found *f)
+{
+	const struct join_cause *cause = join_causes_find(j->causes, p->id, w->correlation);
+	const struct join_call *call;
+	bool whole;
+
+	if (!cause)
+		return;
+	f->until_ns = cause->end_ns + JOIN_CALL_NS;
+	call = join_calls_at(j->calls, p->id, cause->tid, cause->start_ns + (cause->end_ns - cause->start_ns) / 2,
+			     &whole);
+	if (call) {
+		found_call(f, cause->tid, call);
+	} else {
+		f->any = true;
+		f->cause = (struct cause){ cause->start_ns, 0, cause->tid, cause->func };
+	}
+	f->final = j->opts.no_calls || whole;
+}
+
+/* Does the work say that its correlation id is not to be trusted, or has a graph's work none? */
+static bool is_inferred(const struct ct_work *w)
+{
+	return w->h.flags & CT_F_INFERRED || (!w->correlation && (w->graph || w->h.kind == CT_GRAPH));
+}
+
+static void look(struct join *j, const struct ct_work *w, struct found *f)
+{
+	const struct join_proc *p = join_procs_get(j->procs, w->h.pid);
+	const struct join_call *call;
+
+	memset(f, 0, sizeof(*f));
+	if (!p) {
+		f->final = true;
+	} else if (w->call_ns) { /* stored */
+		call = join_calls_begun(j->calls, p->id, w->h.tid, w->call_ns, w->func);
+		f->any = f->final = true;
+		f->cause = (struct cause){ w->call_ns, 0, w->h.tid, w->func };
+		if (call)
+			found_call(f, w->h.tid, call);
+		f->stack = w->stack;
+		f->inferred = w->h.flags & CT_F_INFERRED;
+	} else if (is_inferred(w)) {
+		look_inferred(p, w, f);
+	} else if (w->correlation) {
+		look_correlated(j, p, w, f);
+	} else {
+		f->final = true;
+	}
+	f->final |= j->opts.stored;
+}
+
+/* ---- handing on ------------------------------------------------------------------------------------------- */
+
+/* Kinds that a call is expected for: only these are waited for and counted. */
+static bool expects_cause(uint16_t kind)
+{
+	return kind == CT_KERNEL || kind == CT_COPY || kind == CT_SET || kind == CT_GRAPH;
+}
+
+static int hand_on(struct join *j, const struct ct_work *w, const struct found *f)
+{
+	struct ct_work *copy = &j->copy.work;
+	struct event ev = { .rec = &copy->h, .device = w->device, .context = w->context, .stream = w->stream };
+
+	memcpy(copy, w, w->h.size);
+	if (f->any) {
+		copy->h.tid = f->cause.tid;
+		copy->call_ns = f->cause.start_ns;
+		copy->func = f->cause.func;
+		copy->stack = f->stack;
+		ev.cause = &f->cause;
+		ev.number = f->number;
+	}
+	copy->h.flags = (uint16_t)((copy->h.flags & ~CT_F_INFERRED) | (f->inferred ? CT_F_INFERRED : 0));
+	if (expects_cause(w->h.kind)) {
+		j->counts.matched += f->any;
+		j->counts.unmatched += !f->any;
+		j->counts.inferred += f->inferred;
+	}
+	/* a kernel runs where its thread is, a copy anywhere */
+	if (w->h.kind == CT_KERNEL && j->opts.places && f->any && !f->inferred) {
+		int err = where_worked(j->where, w->h.pid, f->cause.tid, w->device, w->context);
+
+		if (err)
+			return err;
+	}
+	return j->next(j->ctx, &ev);
+}
+
+static int let_go(struct join *j, struct held *h)
+{
+	const struct ct_work *w = work_of(h);
+	struct found f;
+	int err;
+
+	look(j, w, &f);
+	j->held_bytes -= sizeof(*h) + w->h.size;
+	err = hand_on(j, w, &f);
+	free(h);
+	return err;
+}
+
+/* Room for what comes: what has waited longest goes on as it is. */
+static int make_room(struct join *j)
+{
+	for (int i = STEPS - 1; i >= 0; i--)
+		if (j->queues[i].head)
+			return let_go(j, queue_pop(&j->queues[i]));
+	return 0;
+}
+
+static int hold(struct join *j, const struct ct_work *w)
+{
+	struct held *h = malloc(sizeof(*h) + w->h.size);
+	int err = 0, e;
+
+	if (!h)
+		return -ENOMEM;
+	h->due_ns = j->now_ns ? j->now_ns + step_ns[0] : 0;
+	memcpy(h->room, w, w->h.size);
+	queue_push(&j->queues[0], h);
+	j->held_bytes += sizeof(*h) + w->h.size;
+	while (j->held_bytes > HELD_MAX) {
+		e = make_room(j);
+		if (e && e != -EINTR)
+			return e;
+		err = e ? e : err;
+	}
+	return err;
+}
+
+static int work(struct join *j, const struct ct_work *w)
+{
+	struct found f;
+
+	look(j, w, &f);
+	return f.final || !expects_cause(w->h.kind) ? hand_on(j, w, &f) : hold(j, w);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------- */
+
+static bool is_numbered(const struct join *j, const struct ct_hdr *h)
+{
+	if (j->opts.stored)
+		return !(h->flags & CT_F_HIDDEN);
+	return !j->opts.shown || j->opts.shown(j->opts.ctx, h);
+}
+
+static uint32_t stack_of(const struct ct_call *c)
+{
+	uint64_t id;
+
+	if (!(c->h.flags & CT_F_STACK) || c->h.size < sizeof(*c) + sizeof(id))
+		return 0;
+	memcpy(&id, (const char *)c + c->h.size - sizeof(id), sizeof(id));
+	return (uint32_t)id;
+}
+
+static int call(struct join *j, const struct ct_call *c)
+{
+	struct event ev = { .rec = &c->h };
+	struct join_proc *p = join_procs_get(j->procs, c->h.pid);
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	where_find(j->where, &ev);
+	err = j->opts.places ? where_record(j->where, &c->h) : 0;
+	if (err)
+		return err;
+	if (c->h.kind == CT_CALL && !(c->h.flags & CT_F_PENDING)) {
+		struct join_launch l = { .tid = c->h.tid, .stream = ev.stream };
+
+		if (is_numbered(j, &c->h))
+			ev.number = ++p->number;
+		l.call = (struct join_call){ c->h.start_ns, c->h.end_ns, ev.number, stack_of(c), c->func, c->depth,
+					     c->h.flags & CT_F_NO_RETURN };
+		if (c->func < CT_MAX_FUNCS && j->causing[c->func / 64] >> (c->func % 64) & 1 && !(c->h.flags & CT_F_BEFORE))
+			err = join_calls_add(j->calls, p->id, c->h.tid, &l.call);
+		if (err)
+			return err;
+		if (!c->depth && api_funcs[c->func].flags & API_GRAPH_LAUNCH)
+			join_procs_launch(p, &l);
+	}
+	return j->next(j->ctx, &ev);
+}
+
+static int cause(struct join *j, const struct ct_cause *c)
+{
+	struct join_proc *p = join_procs_get(j->procs, c->h.pid);
+
+	if (!p)
+		return -ENOMEM;
+	if (c->h.end_ns < c->h.start_ns)
+		return 0;
+	if (c->func < api_nfuncs) {
+		struct join_launch l = { { c->h.start_ns, c->h.end_ns, 0, 0, c->func, 0, false }, c->h.tid, CT_UNKNOWN };
+
+		j->causing[c->func / 64] |= 1ULL << (c->func % 64);
+		if (j->opts.no_calls && api_funcs[c->func].flags & API_GRAPH_LAUNCH)
+			join_procs_launch(p, &l);
+	}
+	return c->correlation ? join_causes_add(j->causes, p->id, c) : 0;
+}
+
+/* ---- records ----------------------------------------------------------------------------------------------- */
+
+/* Hands on what is held of a process. */
+static int flush_process(struct join *j, uint32_t pid)
+{
+	int err = 0;
+
+	for (int i = 0; i < STEPS; i++) {
+		struct queue all = j->queues[i];
+
+		j->queues[i] = (struct queue){ NULL, NULL };
+		while (all.head) {
+			struct held *h = queue_pop(&all);
+			int e = 0;
+
+			if (work_of(h)->h.pid == pid)
+				e = let_go(j, h);
+			else
+				queue_push(&j->queues[i], h);
+			err = e && (!err || err == -EINTR) ? e : err;
+		}
+	}
+	return err;
+}
+
+int join_process(struct join *j, const struct ct_hdr *h)
+{
+	const struct join_proc *p;
+
+	if (h->kind != CT_EXEC && h->kind != CT_PROCESS)
+		return 0;
+	p = join_procs_get(j->procs, h->pid);
+	return p && join_procs_renews(p, (const struct ct_process *)h) ? flush_process(j, h->pid) : 0;
+}
+
+static int pass(struct join *j, const struct ct_hdr *h)
+{
+	struct event ev = { .rec = h, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN };
+	int err = where_record(j->where, h);
+
+	if (err)
+		return err;
+	if (h->kind == CT_OVERHEAD) {
+		ev.device = ((const struct ct_overhead *)h)->device;
+		ev.context = ((const struct ct_overhead *)h)->context;
+		ev.stream = ((const struct ct_overhead *)h)->stream;
+	}
+	return j->next(j->ctx, &ev);
+}
+
+/* Records of processes: what is held is of the program that was there before, and what is known ends with it. */
+static int process(struct join *j, const struct ct_hdr *h)
+{
+	struct join_proc *p = join_procs_get(j->procs, h->pid);
+	int err = 0, e;
+
+	if (!p)
+		return -ENOMEM;
+	if (h->kind == CT_EXIT) {
+		p->exited = true;
+	} else if (join_procs_renews(p, (const struct ct_process *)h)) {
+		err = flush_process(j, h->pid);
+		if (err && err != -EINTR)
+			return err;
+		where_forget(j->where, h->pid);
+	}
+	if (h->kind != CT_EXIT)
+		join_procs_record(j->procs, p, (const struct ct_process *)h);
+	e = pass(j, h);
+	return e ? e : err;
+}
+
+int join_record(struct join *j, const struct ct_hdr *h)
+{
+	switch (h->kind) {
+	case CT_CALL:
+	case CT_ENTER:
+		return call(j, (const struct ct_call *)h);
+	case CT_CAUSE:
+		return cause(j, (const struct ct_cause *)h);
+	case CT_KERNEL:
+	case CT_COPY:
+	case CT_SET:
+	case CT_GRAPH:
+	case CT_SYNC:
+	case CT_MEMORY:
+	case CT_MANAGED:
+		return work(j, (const struct ct_work *)h);
+	case CT_PROCESS:
+	case CT_EXEC:
+	case CT_EXIT:
+		return process(j, h);
+	default:
+		return pass(j, h);
+	}
+}
+
+/* The first flush: only now is it known since when work has waited. */
+static void begin_waiting(struct join *j, uint64_t now_ns)
+{
+	for (struct held *h = j->queues[0].head; h; h = h->next)
+		h->due_ns = now_ns + step_ns[0];
+}
+
+/* Looks again for the first of a queue: it goes on, or into the next queue. */
+static int look_again(struct join *j, int step, uint64_t now_ns)
+{
+	struct held *h = queue_pop(&j->queues[step]);
+	struct found f;
+
+	look(j, work_of(h), &f);
+	if (step == STEPS - 1 || now_ns == UINT64_MAX || f.final || (f.until_ns && now_ns >= f.until_ns))
+		return let_go(j, h);
+	h->due_ns += step_ns[step + 1];
+	queue_push(&j->queues[step + 1], h);
+	return 0;
+}
+
+int join_flush(struct join *j, uint64_t now_ns)
+{
+	int err = 0;
+
+	if (!j->now_ns && now_ns != UINT64_MAX)
+		begin_waiting(j, now_ns);
+	if (now_ns != UINT64_MAX)
+		j->now_ns = now_ns;
+	for (int i = STEPS - 1; i >= 0; i--) {
+		while (j->queues[i].head && j->queues[i].head->due_ns <= now_ns) {
+			int e = look_again(j, i, now_ns);
+
+			if (e && e != -EINTR)
+				return e;
+			err = e ? e : err;
+		}
+	}
+	return err;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * join_calls.c - see join_calls.h.
+ *
+ * A ring for each thread, sorted by the calls' ends, which is nearly the order in which they come. Rings grow with what a
+ * thread does, up to a bound for all; beyond it the thread that has called nothing for longest is forgotten, and a
+ * thread that is alone with it forgets its own oldest calls. Knows no record.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "join_calls.h"
+
+#define CHAINS 4096    /* a power of two */
+#define FIRST_CALLS 16 /* a power of two, as all sizes of rings are */
+#define MOVES_MAX 4096 /* calls that one which comes late is put before; more is rubbish, and may lie anywhere */
+
+struct thread {
+	struct thread *next;	     /* in its chain */
+	struct thread *older, *newer; /* by its latest call */
+	uint32_t process, tid;
+	uint32_t cap, first, n;
+	struct join_call *ring;
+};
+
+struct join_calls {
+	struct thread *chains[CHAINS];
+	struct thread *oldest, *newest;
+	struct thread *last; /* asked for last */
+	uint32_t nthreads, room; /* of all rings, in calls */
+};
+
+struct join_calls *join_calls_open(void)
+{
+	return calloc(1, sizeof(struct join_calls));
+}
+
+static struct thread **chain_of(struct join_calls *j, uint32_t process, uint32_t tid)
+{
+	return &j->chains[(tid ^ process * 40503u) * 2654435761u >> 20 & (CHAINS - 1)];
+}
+
+static void unlink_age(struct join_calls *j, struct thread *t)
+{
+	*(t->older ? &t->older->newer : &j->oldest) = t->newer;
+	*(t->newer ? &t->newer->older : &j->newest) = t->older;
+}
+
+static void link_newest(struct join_calls *j, struct thread *t)
+{
+	t->newer = NULL;
+	t->older = j->newest;
+	*(j->newest ? &j->newest->newer : &j->oldest) = t;
+	j->newest = t;
+}
+
+static void forget(struct join_calls *j, struct thread *t)
+{
+	struct thread **at = chain_of(j, t->process, t->tid);
+
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	unlink_age(j, t);
+	if (j->last == t)
+		j->last = NULL;
+	j->nthreads--;
+	j->room -= t->cap;
+	free(t->ring);
+	free(t);
+}
+
+void join_calls_close(struct join_calls *j)
+{
+	while (j && j->oldest)
+		forget(j, j->oldest);
+	free(j);
+}
+
+static struct thread *find(struct join_calls *j, uint32_t process, uint32_t tid)
+{
+	struct thread *t = j->last;
+
+	if (t && t->tid == tid && t->process == process)
+		return t;
+	t = *chain_of(j, process, tid);
+	while (t && (t->tid != tid || t->process != process))
+		t = t->next;
+	if (t)
+		j->last = t;
+	return t;
+}
+
+static struct thread *make(struct join_calls *j, uint32_t process, uint32_t tid)
+{
+	struct thread **chain = chain_of(j, process, tid), *t;
+
+	if (j->nthreads >= JOIN_THREADS_MAX)
+		forget(j, j->oldest);
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->process = process;
+	t->tid = tid;
+	t->next = *chain;
+	*chain = t;
+	j->nthreads++;
+	link_newest(j, t);
+	return t;
+}
+
+static struct join_call *call_at(const struct thread *t, uint32_t i)
+{
+	return &t->ring[(t->first + i) & (t->cap - 1)];
+}
+
+/* Room for one more: a larger ring, or the oldest call's. */
+static int make_room(struct join_calls *j, struct thread *t)
+{
+	uint32_t cap = t->cap ? t->cap * 2 : FIRST_CALLS;
+	struct join_call *ring;
+
+	if (t->n < t->cap)
+		return 0;
+	while (j->room - t->cap + cap > JOIN_CALLS_MAX && j->oldest != t)
+		forget(j, j->oldest);
+	if (j->room - t->cap + cap > JOIN_CALLS_MAX) {
+		t->first = (t->first + 1) & (t->cap - 1);
+		t->n--;
+		return 0;
+	}
+	ring = malloc(cap * sizeof(*ring));
+	if (!ring)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->n; i++)
+		ring[i] = *call_at(t, i);
+	free(t->ring);
+	t->ring = ring;
+	j->room += cap - t->cap;
+	t->cap = cap;
+	t->first = 0;
+	return 0;
+}
+
+int join_calls_add(struct join_calls *j, uint32_t process, uint32_t tid, const struct join_call *c)
+{
+	struct thread *t = find(j, process, tid);
+	uint32_t i, moves = MOVES_MAX;
+	int err;
+
+	if (!t)
+		t = make(j, process, tid);
+	if (!t)
+		return -ENOMEM;
+	if (j->newest != t) {
+		unlink_age(j, t);
+		link_newest(j, t);
+	}
+	err = make_room(j, t);
+	if (err)
+		return err;
+	for (i = t->n++; i && moves-- && call_at(t, i - 1)->end_ns > c->end_ns; i--)
+		*call_at(t, i) = *call_at(t, i - 1);
+	*call_at(t, i) = *c;
+	return 0;
+}
+
+/* The index of the first call that ended at or after a moment. */
+static uint32_t first_ending(const struct thread *t, uint64_t at_ns)
+{
+	uint32_t lo = 0, hi = t->n;
+
+	/* mostly among the newest */
+	for (uint32_t step = 16; step < t->n; step *= 4) {
+		if (call_at(t, t->n - step)->end_ns < at_ns) {
+			lo = t->n - step + 1;
+			break;
+		}
+		hi = t->n - step;
+	}
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (call_at(t, mid)->end_ns < at_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static const struct join_call *outer(const struct join_call *a, const struct join_call *b)
+{
+	if (!a || !a->number != !b->number)
+		return !a || b->number ? b : a;
+	return b->depth < a->depth ? b : a;
+}
+
+const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t at_ns, bool *whole)
+{
+	const struct thread *t = find(j, process, tid);
+	const struct join_call *found = NULL;
+	uint32_t i, first;
+
+	*whole = false;
+	if (!t)
+		return NULL;
+	first = first_ending(t, at_ns);
+	/* inner calls end before outer ones; what the program called does not overlap */
+	for (i = first; i < t->n; i++) {
+		const struct join_call *c = call_at(t, i);
+
+		if (c->start_ns <= at_ns)
+			found = outer(found, c);
+		*whole = !c->depth && c->start_ns <= at_ns;
+		if (!c->depth)
+			break;
+	}
+	if (!found && first && call_at(t, first - 1)->open_end)
+		found = call_at(t, first - 1);
+	*whole |= found && found->open_end && !found->depth;
+	return found;
+}
+
+const struct join_call *join_calls_begun(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t start_ns, uint16_t func)
+{
+	const struct thread *t = find(j, process, tid);
+
+	for (uint32_t i = t ? first_ending(t, start_ns) : 0; t && i < t->n; i++) {
+		const struct join_call *c = call_at(t, i);
+
+		if (c->start_ns == start_ns && c->func == func)
+			return c;
+		if (!c->depth && c->start_ns > start_ns)
+			break;
+	}
+	return NULL;
+}
+
+size_t join_calls_bytes(const struct join_calls *j)
+{
+	return j->room * sizeof(struct join_call) + j->nthreads * sizeof(struct thread);
+}

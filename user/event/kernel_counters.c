@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* kernel_counters.c - see kernel_counters.h. Knows records alone. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel_counters.h"
+
+#define GPUS_MAX 64
+#define METRICS_MAX 1024
+#define ORDINALS_MAX 4096   /* (process, device) pairs remembered, the newest */
+#define SAMPLES_MIN 256
+#define SAMPLES_MAX 65536   /* of one device, the newest: a minute at 1 ms; a power of two */
+
+static const char *const names[KERNEL_COUNTER_END] = { "sm", "dram", "l2_hit" };
+static const char *const labels[KERNEL_COUNTER_END] = { "device_sm", "device_dram", "device_l2_hit" };
+
+struct sample {
+	uint64_t start_ns, end_ns;
+	float percent[KERNEL_COUNTER_END]; /* NAN: not known */
+};
+
+/* A device as the machine numbers it; its samples in a ring, in the order of their ends. */
+struct gpu {
+	bool known;
+	uint8_t uuid[16];
+	struct sample *ring;
+	uint32_t cap;
+	uint64_t first, next; /* positions, ever growing: [first, next) are there */
+};
+
+/* A device as a process numbers it. */
+struct ordinal {
+	uint32_t pid, id;
+	uint8_t uuid[16];
+};
+
+struct kernel_counters_table {
+	struct gpu gpus[GPUS_MAX];
+	uint8_t roles[METRICS_MAX]; /* 1 + enum kernel_counter, by the metric's id; 0: none of ours */
+	struct ordinal *ordinals;
+	uint32_t nordinals, next_ordinal;
+	struct kernel_counters answer;
+};
+
+struct kernel_counters_table *kernel_counters_open(void)
+{
+	return calloc(1, sizeof(struct kernel_counters_table));
+}
+
+void kernel_counters_close(struct kernel_counters_table *t)
+{
+	if (!t)
+		return;
+	for (int i = 0; i < GPUS_MAX; i++)
+		free(t->gpus[i].ring);
+	free(t->ordinals);
+	free(t);
+}
+
+/* ---- devices --------------------------------------------------------------------------------------------------- */
+
+static struct ordinal *find_ordinal(struct kernel_counters_table *t, uint32_t pid, uint32_t id)
+{
+	for (uint32_t i = 0; i < t->nordinals; i++)
+		if (t->ordinals[i].pid == pid && t->ordinals[i].id == id)
+			return &t->ordinals[i];
+	return NULL;
+}
+
+static int learn_device(struct kernel_counters_table *t, const struct ct_device *d)
+{
+	static const uint8_t none[16];
+	struct ordinal *o;
+
+	if (!d->h.pid) {
+		if (d->id < GPUS_MAX) {
+			memcpy(t->gpus[d->id].uuid, d->uuid, sizeof(d->uuid));
+			t->gpus[d->id].known = memcmp(d->uuid, none, sizeof(none)) != 0;
+		}
+		return 0;
+	}
+	if (!t->ordinals) {
+		t->ordinals = calloc(ORDINALS_MAX, sizeof(*t->ordinals));
+		if (!t->ordinals)
+			return -ENOMEM;
+	}
+	o = find_ordinal(t, d->h.pid, d->id);
+	if (!o) {
+		o = &t->ordinals[t->next_ordinal];
+		t->next_ordinal = (t->next_ordinal + 1) % ORDINALS_MAX;
+		if (t->nordinals < ORDINALS_MAX)
+			t->nordinals++;
+	}
+	*o = (struct ordinal){ .pid = d->h.pid, .id = d->id };
+	memcpy(o->uuid, d->uuid, sizeof(o->uuid));
+	return 0;
+}
+
+/* Process ids are used again. Places are not given back: pid 0 matches no one. */
+static void forget(struct kernel_counters_table *t, uint32_t pid)
+{
+	for (uint32_t i = 0; i < t->nordinals; i++)
+		if (t->ordinals[i].pid == pid)
+			t->ordinals[i].pid = 0;
+}
+
+static struct gpu *gpu_of(struct kernel_counters_table *t, uint32_t pid, uint32_t id)
+{
+	const struct ordinal *o = pid ? find_ordinal(t, pid, id) : NULL;
+
+	for (int i = 0; o && i < GPUS_MAX; i++)
+		if (t->gpus[i].known && !memcmp(t->gpus[i].uuid, o->uuid, sizeof(o->uuid)))
+			return &t->gpus[i];
+	return NULL;
+}
+
+/* ---- samples --------------------------------------------------------------------------------------------------- */
+
+static void learn_metric(struct kernel_counters_table *t, const struct ct_metric *m)
+{
+	if (m->id >= METRICS_MAX)
+		return;
+	t->roles[m->id] = 0;
+	for (uint8_t i = 0; i < KERNEL_COUNTER_END; i++)
+		if (m->name_len == strlen(names[i]) && !memcmp(m->text, names[i], m->name_len))
+			t->roles[m->id] = (uint8_t)(i + 1);
+}
+
+/* Room for one more; where there is none, the oldest makes it. */
+static int grow(struct gpu *g)
+{
+	uint32_t cap = g->cap ? g->cap * 2 : SAMPLES_MIN;
+	struct sample *ring;
+
+	if (g->next - g->first < g->cap)
+		return 0;
+	if (g->cap == SAMPLES_MAX) {
+		g->first++;
+		return 0;
+	}
+	ring = malloc(cap * sizeof(*ring));
+	if (!ring)
+		return -ENOMEM;
+	for (uint64_t i = g->first; i < g->next; i++)
+		ring[i % cap] = g->ring[i % g->cap];
+	free(g->ring);
+	g->ring = ring;
+	g->cap = cap;
+	return 0;
+}
+
+static struct sample *at(const struct gpu *g, uint64_t i)
+{
+	return &g->ring[i % g->cap];
+}
+
+static int learn_sample(struct kernel_counters_table *t, const struct ct_counter *c)
+{
+	struct sample s = { .start_ns = c->h.start_ns, .end_ns = c->h.end_ns };
+	bool any = false;
+	struct gpu *g;
+	int err;
+
+	for (int i = 0; i < KERNEL_COUNTER_END; i++)
+		s.percent[i] = NAN;
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct ct_value *v = &c->values[i];
+		uint8_t role = v->metric < METRICS_MAX ? t->roles[v->metric] : 0;
+		double d;
+
+		memcpy(&d, &v->bits, sizeof(d));
+		if (!role || v->flags & CT_VALUE_SUSPECT || !isfinite(d))
+			continue;
+		s.percent[role - 1] = (float)d;
+		any = true;
+	}
+	if (!any || c->device >= GPUS_MAX || s.end_ns <= s.start_ns)
+		return 0;
+	g = &t->gpus[c->device];
+	/* In order, as the search needs them. A source hands them out so; what comes late is not worth a sort. */
+	if (g->next > g->first && s.end_ns <= at(g, g->next - 1)->end_ns)
+		return 0;
+	err = grow(g);
+	if (!err)
+		*at(g, g->next++) = s;
+	return err;
+}
+
+int kernel_counters_record(struct kernel_counters_table *t, const struct ct_hdr *rec)
+{
+	switch (rec->kind) {
+	case CT_DEVICE:
+		return learn_device(t, (const struct ct_device *)rec);
+	case CT_METRIC:
+		learn_metric(t, (const struct ct_metric *)rec);
+		return 0;
+	case CT_COUNTER:
+		return learn_sample(t, (const struct ct_counter *)rec);
+	case CT_EXIT:
+	case CT_EXEC:
+		forget(t, rec->pid);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* The first sample that ends after `ns`. */
+static uint64_t first_after(const struct gpu *g, uint64_t ns)
+{
+	uint64_t low = g->first, high = g->next;
+
+	while (low < high) {
+		uint64_t mid = low + (high - low) / 2;
+
+		if (at(g, mid)->end_ns > ns)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+static void add_up(struct kernel_counters *k, const struct gpu *g, uint64_t from, uint64_t until_ns)
+{
+	double weight[KERNEL_COUNTER_END] = { 0 };
+
+	for (uint64_t i = from; i < g->next && at(g, i)->end_ns <= until_ns; i++) {
+		const struct sample *s = at(g, i);
+		double ns = (double)(s->end_ns - s->start_ns);
+
+		k->samples++;
+		for (int m = 0; m < KERNEL_COUNTER_END; m++) {
+			if (isnan(s->percent[m]))
+				continue;
+			k->percent[m] += (double)s->percent[m] * ns;
+			weight[m] += ns;
+		}
+	}
+	for (int m = 0; m < KERNEL_COUNTER_END; m++) {
+		k->known[m] = weight[m] > 0;
+		k->percent[m] = k->known[m] ? k->percent[m] / weight[m] : 0;
+	}
+}
+
+const struct kernel_counters *kernel_counters_of(struct kernel_counters_table *t, const struct ct_kernel *k)
+{
+	const struct ct_hdr *h = &k->w.h;
+	const struct gpu *g = gpu_of(t, h->pid, k->w.device);
+	const struct sample *s;
+	uint64_t from;
+
+	if (!g || g->first == g->next || h->flags & CT_F_NO_TIME || h->end_ns <= h->start_ns)
+		return NULL;
+	from = first_after(g, h->start_ns);
+	if (from < g->next && at(g, from)->start_ns < h->start_ns)
+		from++; /* began before the kernel did */
+	if (from >= g->next)
+		return NULL;
+	s = at(g, from);
+	if (s->end_ns > h->end_ns || h->end_ns - h->start_ns < 2 * (s->end_ns - s->start_ns))
+		return NULL;
+	memset(&t->answer, 0, sizeof(t->answer));
+	add_up(&t->answer, g, from, h->end_ns);
+	return &t->answer;
+}
+
+int kernel_counters_fields(const struct kernel_counters *k, struct field *out, int max)
+{
+	int n = 0;
+
+	for (int m = 0; k && m < KERNEL_COUNTER_END && n < max; m++) {
+		if (!k->known[m])
+			continue;
+		memset(&out[n], 0, sizeof(out[n]));
+		out[n].name = out[n].label = labels[m];
+		out[n].type = FIELD_FLOAT;
+		out[n++].f = round(k->percent[m] * 10) / 10; /* more digits than the samples are good for help nobody */
+	}
+	return n;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * where.c - see where.h.
+ *
+ * One hash of small facts: of a thread what is current there, of a context or stream its numbers. A fact that is not there is
+ * not known, and nothing is guessed: a thread of which nothing was told may have any device. When there are too many
+ * facts all are forgotten. Knows no function: what a call says follows from its row (api_place).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "where.h"
+
+#define FIRST_FACTS 256	     /* a power of two */
+#define FACTS_MAX (1u << 17) /* slots, of which half are used */
+#define BELOW 3		     /* pushed contexts remembered below the current one */
+
+enum what { FREE, THREAD, CONTEXT, CONTEXT_ID, STREAM, DEVICE };
+
+struct fact {
+	uint64_t key; /* a tid, a handle, a number */
+	uint32_t pid;
+	uint8_t what; /* enum what */
+	bool primary; /* THREAD: the context is the device's own, as after cudaSetDevice */
+	uint8_t nbelow;
+	/* Numbers; CT_UNKNOWN: not known. THREAD: context, where neither handle nor primary tell it. DEVICE: context, of its
+	 * only one; stream is 0 once there was one */
+	uint32_t device, context, stream;
+	uint64_t handle; /* THREAD: of the current context; 0: not known */
+	uint64_t below[BELOW];
+};
+
+struct where {
+	struct fact *facts;
+	uint32_t n, slots;
+};
+
+struct where *where_open(void)
+{
+	struct where *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->slots = FIRST_FACTS;
+	w->facts = calloc(w->slots, sizeof(*w->facts));
+	if (w->facts)
+		return w;
+	free(w);
+	return NULL;
+}
+
+void where_close(struct where *w)
+{
+	if (!w)
+		return;
+	free(w->facts);
+	free(w);
+}
+
+size_t where_bytes(const struct where *w)
+{
+	return w->slots * sizeof(*w->facts);
+}
+
+/* The slot of a fact, or the free one where it belongs. The table is never full. */
+static struct fact *slot_of(struct fact *facts, uint32_t slots, uint32_t pid, enum what what, uint64_t key)
+{
+	uint64_t h = (key ^ (uint64_t)pid << 32 ^ (uint64_t)what << 29) * 0x9e3779b97f4a7c15ULL;
+	uint32_t i = (uint32_t)(h >> 40) & (slots - 1);
+
+	while (facts[i].what && (facts[i].key != key || facts[i].pid != pid || facts[i].what != what))
+		i = (i + 1) & (slots - 1);
+	return &facts[i];
+}
+
+static struct fact *find(const struct where *w, uint32_t pid, enum what what, uint64_t key)
+{
+	struct fact *f = slot_of(w->facts, w->slots, pid, what, key);
+
+	return f->what ? f : NULL;
+}
+
+/* Into a table of so many slots, without the facts of one process (0: none). */
+static int rebuild(struct where *w, uint32_t slots, uint32_t but)
+{
+	struct fact *facts = calloc(slots, sizeof(*facts));
+
+	if (!facts)
+		return -ENOMEM;
+	w->n = 0;
+	for (uint32_t i = 0; i < w->slots; i++) {
+		const struct fact *f = &w->facts[i];
+
+		if (!f->what || (but && f->pid == but))
+			continue;
+		*slot_of(facts, slots, f->pid, (enum what)f->what, f->key) = *f;
+		w->n++;
+	}
+	free(w->facts);
+	w->facts = facts;
+	w->slots = slots;
+	return 0;
+}
+
+/* NULL: no memory. Other facts found before are void after it. */
+static struct fact *get(struct where *w, uint32_t pid, enum what what, uint64_t key)
+{
+	struct fact *f = find(w, pid, what, key);
+
+	if (f)
+		return f;
+	if (w->n >= w->slots / 2) {
+		if (w->slots >= FACTS_MAX) {
+			memset(w->facts, 0, w->slots * sizeof(*w->facts));
+			w->n = 0;
+		} else if (rebuild(w, w->slots * 2, 0)) {
+			return NULL;
+		}
+	}
+	f = slot_of(w->facts, w->slots, pid, what, key);
+	*f = (struct fact){ .key = key, .pid = pid, .what = (uint8_t)what, .device = CT_UNKNOWN, .context = CT_UNKNOWN,
+			    .stream = CT_UNKNOWN };
+	w->n++;
+	return f;
+}
+
+void where_forget(struct where *w, uint32_t pid)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < w->slots && !any; i++)
+		any = w->facts[i].what && w->facts[i].pid == pid;
+	/* without memory for it, everything is forgotten */
+	if (any && rebuild(w, w->slots, pid)) {
+		memset(w->facts, 0, w->slots * sizeof(*w->facts));
+		w->n = 0;
+	}
+}
+
+/* ---- what calls say --------------------------------------------------------------------------------------- */
+
+static void set_current(struct fact *t, uint64_t handle)
+{
+	t->primary = false;
+	t->device = t->context = CT_UNKNOWN;
+	t->handle = handle;
+}
+
+static void pop(struct fact *t)
+{
+	set_current(t, t->nbelow ? t->below[0] : 0);
+	memmove(&t->below[0], &t->below[1], sizeof(t->below) - sizeof(t->below[0]));
+	t->nbelow -= t->nbelow > 0;
+}
+
+static void push(struct fact *t, uint64_t handle)
+{
+	memmove(&t->below[1], &t->below[0], sizeof(t->below) - sizeof(t->below[0]));
+	/* after cudaSetDevice the handle is not known: popping back to it leaves nothing known */
+	t->below[0] = t->handle;
+	t->nbelow = t->nbelow < BELOW ? t->nbelow + 1 : BELOW;
+	set_current(t, handle);
+}
+
+/* What is current is the device, or the context, `value`. */
+static int told(struct where *w, const struct ct_call *c, const struct api_place *place)
+{
+	struct fact *t = get(w, c->h.pid, THREAD, c->h.tid), *context;
+
+	if (!t)
+		return -ENOMEM;
+	if (!place->is_device) {
+		if (t->handle != place->value)
+			set_current(t, place->value);
+		return 0;
+	}
+	if (!t->handle) {
+		if (t->device != (uint32_t)place->value) {
+			t->primary = false;
+			t->context = CT_UNKNOWN;
+		}
+		t->device = (uint32_t)place->value;
+		return 0;
+	}
+	context = get(w, c->h.pid, CONTEXT, t->handle);
+	if (!context)
+		return -ENOMEM;
+	context->device = (uint32_t)place->value;
+	return 0;
+}
+
+/* The thread's device lost its context. Of several it is not known which, nor of which device when that is not known. */
+static void ended(struct where *w, const struct ct_call *c)
+{
+	const struct fact *t = find(w, c->h.pid, THREAD, c->h.tid);
+	bool known = t && t->device != CT_UNKNOWN;
+
+	for (uint32_t i = 0; i < w->slots; i++) {
+		struct fact *f = &w->facts[i];
+
+		if (f->what != DEVICE || f->pid != c->h.pid || f->context == CT_UNKNOWN)
+			continue;
+		if (!known)
+			f->context = CT_UNKNOWN;
+		else if (f->key == t->device)
+			f->context = f->stream = CT_UNKNOWN;
+	}
+}
+
+static void destroyed(struct where *w, const struct ct_call *c, uint64_t handle)
+{
+	struct fact *f = find(w, c->h.pid, CONTEXT, handle), *device;
+
+	if (f) {
+		device = find(w, c->h.pid, DEVICE, f->device);
+		if (device && device->context != CT_UNKNOWN && device->context == f->context)
+			device->context = device->stream = CT_UNKNOWN;
+		f->device = f->context = CT_UNKNOWN;
+	}
+	f = find(w, c->h.pid, THREAD, c->h.tid);
+	if (f && f->handle == handle)
+		pop(f);
+}
+
+static int learn_call(struct where *w, const struct ct_call *c)
+{
+	struct api_place place;
+	struct fact *f;
+
+	switch (api_place(c, API_ARCH_HERE, &place)) {
+	case API_PLACE_NONE:
+		return 0;
+	case API_PLACE_TOLD:
+		return told(w, c, &place);
+	case API_PLACE_ENDED:
+		ended(w, c);
+		return 0;
+	case API_PLACE_PUSHED:
+	case API_PLACE_CONTEXT:
+		if (place.device != CT_UNKNOWN) {
+			f = get(w, c->h.pid, CONTEXT, place.value);
+			if (!f)
+				return -ENOMEM;
+			f->device = place.device;
+		}
+		if (place.kind == API_PLACE_CONTEXT)
+			return 0;
+		break;
+	case API_PLACE_DESTROYED:
+		destroyed(w, c, place.value);
+		return 0;
+	default:
+		break;
+	}
+	f = get(w, c->h.pid, THREAD, c->h.tid);
+	if (!f)
+		return -ENOMEM;
+	if (place.kind == API_PLACE_PUSHED) {
+		push(f, place.value);
+	} else if (place.kind == API_PLACE_POPPED) {
+		pop(f);
+	} else {
+		set_current(f, place.is_device ? 0 : place.value);
+		f->primary = place.is_device;
+		f->device = place.is_device ? (uint32_t)place.value : CT_UNKNOWN;
+	}
+	return 0;
+}
+
+/* ---- what the agent says ------------------------------------------------------------------------------------ */
+
+static int learn_context(struct where *w, const struct ct_context *r)
+{
+	struct fact *f = get(w, r->h.pid, CONTEXT_ID, r->id);
+	bool known;
+
+	if (!f)
+		return -ENOMEM;
+	known = f->device == r->device; /* told again */
+	f->device = r->device;
+	f->stream = r->null_stream;
+	if (r->handle) {
+		f = get(w, r->h.pid, CONTEXT, r->handle);
+		if (!f)
+			return -ENOMEM;
+		f->device = r->device;
+		f->context = r->id;
+	}
+	if (known || r->parent != CT_UNKNOWN)
+		return 0;
+	f = get(w, r->h.pid, DEVICE, r->device);
+	if (!f)
+		return -ENOMEM;
+	/* of two contexts of a device it is not known which is its own */
+	f->context = f->context == CT_UNKNOWN && f->stream == CT_UNKNOWN ? r->id : CT_UNKNOWN;
+	f->stream = 0;
+	return 0;
+}
+
+static int learn_stream(struct where *w, const struct ct_stream *r)
+{
+	struct fact *f;
+
+	if (!r->handle)
+		return 0;
+	f = get(w, r->h.pid, STREAM, r->handle);
+	if (!f)
+		return -ENOMEM;
+	f->stream = r->id;
+	f->context = r->context;
+	return 0;
+}
+
+int where_worked(struct where *w, uint32_t pid, uint32_t tid, uint32_t device, uint32_t context)
+{
+	struct fact *t;
+
+	if (context == CT_UNKNOWN || find(w, pid, THREAD, tid))
+		return 0;
+	t = get(w, pid, THREAD, tid);
+	if (!t)
+		return -ENOMEM;
+	t->device = device;
+	t->context = context;
+	return 0;
+}
+
+int where_record(struct where *w, const struct ct_hdr *h)
+{
+	switch (h->kind) {
+	case CT_CALL:
+		return learn_call(w, (const struct ct_call *)h);
+	case CT_CONTEXT:
+		return learn_context(w, (const struct ct_context *)h);
+	case CT_STREAM:
+		return learn_stream(w, (const struct ct_stream *)h);
+	default:
+		return 0;
+	}
+}
+
+/* ---- answers ------------------------------------------------------------------------------------------------ */
+
+/* Device and context that are current in a thread. */
+static void find_current(const struct where *w, uint32_t pid, uint32_t tid, struct event *ev)
+{
+	const struct fact *t = find(w, pid, THREAD, tid), *f = NULL;
+
+	if (!t)
+		return;
+	ev->device = t->device;
+	ev->context = t->context;
+	if (t->handle)
+		f = find(w, pid, CONTEXT, t->handle);
+	else if (t->primary)
+		f = find(w, pid, DEVICE, t->device);
+	if (!f)
+		return;
+	ev->context = f->context;
+	if (t->handle)
+		ev->device = f->device;
+}
+
+void where_find(struct where *w, struct event *ev)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	const struct fact *f;
+	uint64_t handle;
+
+	ev->device = ev->context = ev->stream = CT_UNKNOWN;
+	if (!w->n)
+		return;
+	find_current(w, c->h.pid, c->h.tid, ev);
+	if (!api_stream(c, API_ARCH_HERE, &handle) || handle == 2 || (!handle && c->h.flags & CT_F_PER_THREAD))
+		return;
+	if (handle > 2) {
+		f = find(w, c->h.pid, STREAM, handle);
+		if (!f)
+			return;
+		ev->stream = f->stream;
+		ev->context = f->context;
+		f = find(w, c->h.pid, CONTEXT_ID, f->context);
+		ev->device = f ? f->device : CT_UNKNOWN;
+	} else if (ev->context != CT_UNKNOWN) {
+		f = find(w, c->h.pid, CONTEXT_ID, ev->context);
+		if (f)
+			ev->stream = f->stream;
+	}
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* recording.h - what the options say about the file of `cudatrace record`, as the recording sink wants it. */
+#ifndef CT_RECORDING_H
+#define CT_RECORDING_H
+
+#include "opts.h"
+
+struct recording {
+	struct sink_file file;
+	char *path, *head;
+	uint64_t *dump_rows;
+	bool dump_signal;
+};
+
+/* Returns 0, or -errno after one message. recording_close() is safe in any case. */
+int recording_open(struct recording *, const struct opts *, const struct sink_opts *);
+void recording_close(struct recording *);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* otlp_attrs.h - inside the OTLP outputs: the names and attributes of the spans of calls and of device work. */
+#ifndef CT_OTLP_ATTRS_H
+#define CT_OTLP_ATTRS_H
+
+#include "otlp.h"
+
+/* The attributes of a call; its result too. */
+void otlp_call_attrs(struct otlp_enc *, const struct event *);
+/* Of a call of which only the device work was kept. */
+void otlp_cause_attrs(struct otlp_enc *, const struct cause *, uint32_t number);
+/* Of device work: CT_KERNEL, CT_COPY, CT_SET, CT_GRAPH. Returns the span's name, in buf or owned by the event. */
+const char *otlp_work_attrs(struct otlp_enc *, const struct event *, char *buf, size_t size);
+
+#endif

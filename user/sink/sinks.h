@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sinks.h - the outputs by name: --format and `cudatrace export --to` take their words from here, and what is to be heeded
+ * about each. To add one: a file with its struct sink_ops, its name in sink.h, a row in sinks.c. Knows no source and no
+ * command.
+ */
+#ifndef CT_SINKS_H
+#define CT_SINKS_H
+
+#include "sink.h"
+
+#define SINKS_ROWS	  0x01 /* rows as they come, for people or line by line; without it there is each call once */
+#define SINKS_FOLDS	  0x02 /* adds up by stack: stacks are taken unasked, --weight applies, calls inside calls are not wanted */
+#define SINKS_WHOLE	  0x80 /* a whole file: nothing can be added to it (-A) */
+#define SINKS_BINARY	  0x04 /* not for a terminal */
+#define SINKS_PATH	  0x08 /* opens sink_opts.path by itself: the session opens no output, and -o FILE must be given */
+#define SINKS_DEFINITIONS 0x10 /* is given names, frames, stacks and what else is sent once, not only what happened */
+#define SINKS_EVERY_CALL  0x20 /* no chatty query is muted for it */
+#define SINKS_EXPORT	  0x40 /* a file for another program: `cudatrace export --to` */
+#define SINKS_COUNTS	  0x100 /* what the kernel side counts is enough: calls need not be sent */
+#define SINKS_SPLITS	  0x400 /* with %p in the path it opens a file for each process by itself */
+#define SINKS_INFO	  0x1000 /* says what processes are: their arguments, their place in a job */
+#define SINKS_COMMAND	  0x200 /* of a command of its own: not for --format */
+#define SINKS_DAEMON	  0x800 /* runs for good: SIGHUP does not end it */
+#define SINKS_NESTED	  0x1000 /* calls inside calls too */
+
+struct sinks_row {
+	const struct sink_ops *ops; /* ops->name is the word */
+	const char *suffix;	    /* of a file that is named after what it was made from: ".perfetto" */
+	unsigned int flags;	    /* SINKS_* */
+};
+
+/* NULL: no output has that name. */
+const struct sinks_row *sinks_find(const char *name);
+/* The names of those that have all of these flags: "json, csv or html". Returns buf. */
+const char *sinks_names(unsigned int flags, char *buf, size_t size);
+/* The rows in order; NULL after the last. */
+const struct sinks_row *sinks_at(unsigned int i);
+
+#endif

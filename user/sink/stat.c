@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* stat.c - what all came to, printed at the end: the sink behind `cudatrace stat`. The sums are the stat room's. */
+#include <errno.h>
+#include <langinfo.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../stat/print.h"
+#include "../util/msg.h"
+#include "sink.h"
+
+struct stat_sink {
+	struct book *book;
+	struct ct_device *device; /* the first that a record told of */
+};
+
+static int stat_open(struct sink *s, const struct sink_opts *opts)
+{
+	struct stat_sink *st = calloc(1, sizeof(*st));
+
+	s->opts = opts;
+	s->priv = st;
+	if (!st)
+		return -ENOMEM;
+	/* the kernel side's sums come with histograms if it made some; of records they are made here */
+	st->book = book_open((enum book_by)opts->by, true, 0);
+	return st->book ? 0 : -ENOMEM;
+}
+
+static int keep_device(struct stat_sink *st, const struct ct_hdr *h)
+{
+	if (st->device || !((const struct ct_device *)h)->max_warps)
+		return 0;
+	st->device = malloc(h->size);
+	if (!st->device)
+		return -ENOMEM;
+	memcpy(st->device, h, h->size);
+	return 0;
+}
+
+static int stat_event(struct sink *s, const struct event *ev)
+{
+	struct stat_sink *st = s->priv;
+
+	if (ev->rec->kind == CT_DEVICE)
+		return keep_device(st, ev->rec);
+	return book_event(st->book, ev);
+}
+
+static int stat_close(struct sink *s, const struct sink_end *end)
+{
+	const struct sink_opts *o = s->opts;
+	struct stat_sink *st = s->priv;
+	struct print_about about = { .title = o->title, .version = o->version, .hist = o->hist, .color = o->color,
+				     .end = end, .device = st ? st->device : NULL };
+	struct report *r;
+	int err = 0;
+
+	if (!st)
+		return 0;
+	about.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	r = report_make(st->book);
+	if (!r)
+		err = -ENOMEM;
+	else if (o->stat == SINK_STAT_JSON)
+		print_json(o->out, r, &about);
+	else if (o->stat == SINK_STAT_CSV)
+		print_csv(o->out, r, &about);
+	else
+		print_text(o->out, r, &about);
+	if (st->book->no_room)
+		msg_warn("%llu calls are not in the tables: there are more kinds of them than are told apart",
+			 (unsigned long long)st->book->no_room);
+	report_free(r);
+	book_close(st->book);
+	free(st->device);
+	free(st);
+	s->priv = NULL;
+	return err ? err : o->out->error;
+}
+
+const struct sink_ops sink_stat = {
+	.name = "stat",
+	.help = "tables of what calls and device work came to, at the end",
+	.open = stat_open,
+	.event = stat_event,
+	.close = stat_close,
+};

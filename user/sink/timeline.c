@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * timeline.c - see timeline.h.
+ *
+ * Time is cut from time to time: what is over at the cut is handed on, track by track, those first that arrows come
+ * from. On a track that is the beginning of what is held, sorted by start, up to the first span that is not over at the
+ * cut; all of it is ended there, for what begins later begins after it or has no place on the lane any more.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "timeline.h"
+
+#define CUT_EVERY_NS (TIMELINE_HOLD_NS / 8)
+#define TRACKS_MAX (128u << 10)
+#define SMALL 4096 /* bytes that a track may keep allocated for nothing */
+
+/* An arrow with targets that are held. */
+struct arrow {
+	uint64_t id; /* 0: free */
+	uint32_t targets;
+	bool begun; /* its call was handed on with it */
+};
+
+struct open {
+	uint64_t ends[TIMELINE_DEPTH];
+	int n;
+};
+
+struct timeline {
+	const struct timeline_ops *ops;
+	void *ctx;
+	struct timeline_track **tracks; /* hash, chained */
+	struct timeline_track **order;	/* in the order of their making */
+	uint32_t ntracks, nslots, cap;
+	struct timeline_track *last;
+	struct arrow *arrows; /* open addressing; a power of two, at most half full */
+	uint32_t narrows, arrow_slots;
+	struct open *open; /* TIMELINE_LANES of them, for the track that is handed on */
+	uint64_t newest_ns, cut_ns;
+	size_t held; /* bytes allocated for what is held */
+	uint64_t no_arrow, dropped;
+};
+
+/* ---- arrows ------------------------------------------------------------------------------------------------ */
+
+static uint64_t mix(uint64_t h)
+{
+	h = (h ^ h >> 31) * 0x9e3779b97f4a7c15;
+	return h ^ h >> 29;
+}
+
+static struct arrow *arrow_slot(const struct timeline *t, uint64_t id)
+{
+	uint32_t mask = t->arrow_slots - 1, at = (uint32_t)mix(id) & mask;
+
+	while (t->arrows[at].id && t->arrows[at].id != id)
+		at = (at + 1) & mask;
+	return &t->arrows[at];
+}
+
+static int arrows_grow(struct timeline *t)
+{
+	uint32_t n = t->arrow_slots ? t->arrow_slots * 2 : 1024, old_n = t->arrow_slots;
+	struct arrow *old = t->arrows, *arrows = calloc(n, sizeof(*arrows));
+
+	if (!arrows)
+		return -ENOMEM;
+	t->arrows = arrows;
+	t->arrow_slots = n;
+	for (uint32_t i = 0; i < old_n; i++)
+		if (old[i].id)
+			*arrow_slot(t, old[i].id) = old[i];
+	free(old);
+	return 0;
+}
+
+/* A target is held. */
+static int arrow_add(struct timeline *t, uint64_t id)
+{
+	struct arrow *a;
+
+	if (t->narrows >= t->arrow_slots / 2 && arrows_grow(t))
+		return -ENOMEM;
+	a = arrow_slot(t, id);
+	if (!a->id) {
+		a->id = id;
+		t->narrows++;
+	}
+	a->targets++;
+	return 0;
+}
+
+/* A target goes. True: with its arrow. The slots behind it move up, so that no search ends too early. */
+static bool arrow_end(struct timeline *t, uint64_t id)
+{
+	uint32_t mask = t->arrow_slots - 1, at, hole;
+	struct arrow *a = arrow_slot(t, id);
+	bool begun = a->begun;
+
+	if (!a->id || --a->targets)
+		return begun;
+	t->narrows--;
+	hole = (uint32_t)(a - t->arrows);
+	for (at = (hole + 1) & mask; t->arrows[at].id; at = (at + 1) & mask) {
+		uint32_t home = (uint32_t)mix(t->arrows[at].id) & mask;
+
+		if (((at - home) & mask) < ((at - hole) & mask))
+			continue;
+		t->arrows[hole] = t->arrows[at];
+		hole = at;
+	}
+	memset(&t->arrows[hole], 0, sizeof(t->arrows[hole]));
+	return begun;
+}
+
+/* Does the span go with its arrow? */
+static bool arrow_of(struct timeline *t, const struct timeline_span *s)
+{
+	struct arrow *a;
+
+	if (!s->arrow || s->end == TIMELINE_NO_ARROW || !t->arrow_slots)
+		return false;
+	if (s->end == TIMELINE_TO) {
+		if (arrow_end(t, s->arrow))
+			return true;
+		t->no_arrow++;
+		return false;
+	}
+	a = arrow_slot(t, s->arrow);
+	a->begun = a->id != 0;
+	return a->begun;
+}
+
+/* ---- tracks ------------------------------------------------------------------------------------------------- */
+
+static uint32_t hash_key(const struct timeline_key *k)
+{
+	return (uint32_t)mix(((uint64_t)k->pid << 32 | k->a) ^ mix(((uint64_t)k->kind << 32 | k->b) ^ k->start));
+}
+
+static bool same_key(const struct timeline_key *a, const struct timeline_key *b)
+{
+	return a->a == b->a && a->pid == b->pid && a->kind == b->kind && a->b == b->b && a->start == b->start;
+}
+
+static void tracks_forget(struct timeline *t)
+{
+	for (uint32_t i = 0; i < t->ntracks; i++) {
+		free(t->order[i]->spans);
+		free(t->order[i]->bytes);
+		free(t->order[i]->lanes);
+		free(t->order[i]);
+	}
+	if (t->tracks)
+		memset(t->tracks, 0, t->nslots * sizeof(*t->tracks));
+	t->ntracks = 0;
+	t->last = NULL;
+	t->held = 0;
+}
+
+static int tracks_grow(struct timeline *t)
+{
+	uint32_t n = t->cap ? t->cap * 2 : 256;
+	struct timeline_track **order = realloc(t->order, n * sizeof(*order)), **slots;
+
+	if (!order)
+		return -ENOMEM;
+	t->order = order;
+	slots = calloc(n, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->ntracks; i++) {
+		struct timeline_track **at = &slots[hash_key(&order[i]->key) & (n - 1)];
+
+		order[i]->next = *at;
+		*at = order[i];
+	}
+	free(t->tracks);
+	t->tracks = slots;
+	t->nslots = t->cap = n;
+	return 0;
+}
+
+struct timeline_track *timeline_track(struct timeline *t, const struct timeline_key *key)
+{
+	struct timeline_track *tr = t->last, **at;
+
+	if (tr && same_key(&tr->key, key))
+		return tr;
+	for (tr = t->tracks[hash_key(key) & (t->nslots - 1)]; tr; tr = tr->next) {
+		if (same_key(&tr->key, key)) {
+			t->last = tr;
+			return tr;
+		}
+	}
+	/* so many threads have come and gone that they take too much memory: those that live are made anew */
+	if (t->ntracks >= TRACKS_MAX) {
+		if (timeline_flush(t))
+			return NULL;
+		tracks_forget(t);
+	}
+	if (t->ntracks == t->cap && tracks_grow(t))
+		return NULL;
+	tr = calloc(1, sizeof(*tr));
+	if (!tr)
+		return NULL;
+	tr->key = *key;
+	at = &t->tracks[hash_key(key) & (t->nslots - 1)];
+	tr->next = *at;
+	*at = tr;
+	t->order[t->ntracks++] = tr;
+	t->last = tr;
+	return tr;
+}
+
+static int set_room(struct timeline *t, struct timeline_track *tr, uint32_t cap, size_t room)
+{
+	struct timeline_span *spans = tr->spans;
+	char *bytes = tr->bytes;
+
+	if (cap != tr->cap) {
+		spans = realloc(spans, (cap ? cap : 1) * sizeof(*spans));
+		if (!spans)
+			return -ENOMEM;
+		tr->spans = spans;
+		t->held += cap * sizeof(*spans) - tr->cap * sizeof(*spans);
+		tr->cap = cap;
+	}
+	if (room != tr->room) {
+		bytes = realloc(bytes, room ? room : 1);
+		if (!bytes)
+			return -ENOMEM;
+		tr->bytes = bytes;
+		t->held += room - tr->room;
+		tr->room = room;
+	}
+	return 0;
+}
+
+/* ---- handing on ---------------------------------------------------------------------------------------------- */
+
+/* Outer spans first: by begin, then the longer one, then the one that called the other, then the one that came first.
+ */
+static int by_begin(const void *pa, const void *pb)
+{
+	const struct timeline_span *a = pa, *b = pb;
+
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	if (a->end_ns != b->end_ns)
+		return a->end_ns > b->end_ns ? -1 : 1;
+	if (a->depth != b->depth)
+		return a->depth < b->depth ? -1 : 1;
+	return (a->at > b->at) - (a->at < b->at);
+}
+
+/* Ends the spans of a lane that are over at `ns`. */
+static int end_until(struct timeline *t, struct timeline_track *tr, int lane, uint64_t ns)
+{
+	struct open *o = &t->open[lane];
+	struct timeline_lane *l = &tr->lanes[lane];
+
+	while (o->n && o->ends[o->n - 1] <= ns) {
+		int err;
+
+		l->last_ns = o->ends[--o->n];
+		err = t->ops->end(t->ctx, tr, l, l->last_ns);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* A lane more; NULL: there may be no more. */
+static struct timeline_lane *add_lane(struct timeline *t, struct timeline_track *tr)
+{
+	struct timeline_lane *lanes;
+
+	if (tr->nlanes == TIMELINE_LANES)
+		return NULL;
+	lanes = realloc(tr->lanes, (size_t)(tr->nlanes + 1) * sizeof(*lanes));
+	if (!lanes)
+		return NULL;
+	tr->lanes = lanes;
+	memset(&lanes[tr->nlanes], 0, sizeof(*lanes));
+	t->open[tr->nlanes].n = 0;
+	return &lanes[tr->nlanes++];
+}
+
+static bool fits(const struct timeline_lane *l, const struct open *o, const struct timeline_span *s)
+{
+	return s->start_ns >= l->last_ns && (!o->n || (o->n < TIMELINE_DEPTH && s->end_ns <= o->ends[o->n - 1]));
+}
+
+static int place(struct timeline *t, struct timeline_track *tr, const struct timeline_span *s)
+{
+	struct timeline_lane *l = NULL;
+	int lane, err;
+
+	for (lane = 0; lane < tr->nlanes; lane++) {
+		err = end_until(t, tr, lane, s->start_ns);
+		if (err)
+			return err;
+		if (s->what == TIMELINE_VALUE || fits(&tr->lanes[lane], &t->open[lane], s)) {
+			l = &tr->lanes[lane];
+			break;
+		}
+	}
+	if (!l)
+		l = add_lane(t, tr);
+	if (!l) {
+		t->dropped++;
+		if (s->end == TIMELINE_TO)
+			arrow_of(t, s);
+		return 0;
+	}
+	if (s->what == TIMELINE_VALUE) {
+		bool late = s->start_ns < l->last_ns;
+
+		if (!late)
+			l->last_ns = s->start_ns;
+		return t->ops->value(t->ctx, tr, l, s, tr->bytes + s->at, late);
+	}
+	l->last_ns = s->start_ns;
+	err = t->ops->begin(t->ctx, tr, l, lane, s, tr->bytes + s->at, arrow_of(t, s));
+	if (s->what == TIMELINE_SPAN)
+		t->open[lane].ends[t->open[lane].n++] = s->end_ns;
+	return err;
+}
+
+/* Forgets the first n spans; what they took is given back when it is much. */
+static void forget(struct timeline *t, struct timeline_track *tr, uint32_t n)
+{
+	size_t from = SIZE_MAX, room, left;
+	uint32_t cap;
+
+	tr->nspans -= n;
+	memmove(tr->spans, tr->spans + n, tr->nspans * sizeof(*tr->spans));
+	/* bytes lie in the order of arrival, which is nearly that of time */
+	for (uint32_t i = 0; i < tr->nspans; i++)
+		if (tr->spans[i].at < from)
+			from = tr->spans[i].at;
+	if (!tr->nspans)
+		from = tr->len;
+	left = tr->len - from;
+	memmove(tr->bytes, tr->bytes + from, left);
+	tr->len = left;
+	for (uint32_t i = 0; i < tr->nspans; i++)
+		tr->spans[i].at -= from;
+	cap = tr->cap * sizeof(*tr->spans) > SMALL && tr->nspans < tr->cap / 4 ? tr->nspans * 2 : tr->cap;
+	room = tr->room > SMALL && tr->len < tr->room / 4 ? tr->len * 2 : tr->room;
+	set_room(t, tr, cap, room);
+}
+
+/* Hands on of one track what is over at `cut_ns`. */
+static int hand_on(struct timeline *t, struct timeline_track *tr, uint64_t cut_ns)
+{
+	uint32_t i = 0;
+	int err = 0;
+
+	if (!tr->nspans)
+		return 0;
+	if (tr->unsorted)
+		qsort(tr->spans, tr->nspans, sizeof(*tr->spans), by_begin);
+	tr->unsorted = false;
+	for (int lane = 0; lane < tr->nlanes; lane++)
+		t->open[lane].n = 0;
+	for (; i < tr->nspans && !err; i++) {
+		const struct timeline_span *s = &tr->spans[i];
+
+		if (s->end_ns > cut_ns || s->after_ns > cut_ns)
+			break;
+		err = place(t, tr, s);
+	}
+	for (int lane = 0; lane < tr->nlanes && !err; lane++)
+		err = end_until(t, tr, lane, UINT64_MAX);
+	if (i)
+		forget(t, tr, i);
+	return err;
+}
+
+static int cut(struct timeline *t, uint64_t cut_ns)
+{
+	int err = 0;
+
+	for (int late = 0; late < 2; late++)
+		for (uint32_t i = 0; i < t->ntracks && !err; i++)
+			if (!(t->order[i]->key.kind & TIMELINE_EARLY) == (late != 0))
+				err = hand_on(t, t->order[i], cut_ns);
+	t->cut_ns = t->newest_ns;
+	return err;
+}
+
+/* Too much is held: it is held for a shorter time. */
+static int cut_more(struct timeline *t)
+{
+	uint64_t hold = TIMELINE_HOLD_NS;
+	int err = 0;
+
+	while (t->held > TIMELINE_HOLD_BYTES / 2 && !err) {
+		hold /= 2;
+		err = cut(t, hold > 1000 && t->newest_ns > hold ? t->newest_ns - hold : UINT64_MAX);
+		if (hold <= 1000)
+			break;
+	}
+	/* many tracks that keep a little each */
+	for (uint32_t i = 0; i < t->ntracks && t->held > TIMELINE_HOLD_BYTES / 2; i++)
+		if (!t->order[i]->nspans)
+			set_room(t, t->order[i], 0, 0);
+	return err;
+}
+
+/* ---- from outside ------------------------------------------------------------------------------------------- */
+
+struct timeline *timeline_open(const struct timeline_ops *ops, void *ctx)
+{
+	struct timeline *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->ops = ops;
+	t->ctx = ctx;
+	t->open = calloc(TIMELINE_LANES, sizeof(*t->open));
+	if (!t->open || tracks_grow(t) || arrows_grow(t)) {
+		timeline_close(t);
+		return NULL;
+	}
+	return t;
+}
+
+void timeline_close(struct timeline *t)
+{
+	if (!t)
+		return;
+	tracks_forget(t);
+	free(t->tracks);
+	free(t->order);
+	free(t->arrows);
+	free(t->open);
+	free(t);
+}
+
+int timeline_add(struct timeline *t, struct timeline_track *tr, const struct timeline_span *span, const void *bytes)
+{
+	struct timeline_span *s;
+
+	if (tr->nspans == tr->cap && set_room(t, tr, tr->cap ? tr->cap * 2 : 4, tr->room))
+		return -ENOMEM;
+	if (tr->room - tr->len < span->len &&
+	    set_room(t, tr, tr->cap, tr->len + span->len > tr->room * 2 ? tr->len + span->len + 128 : tr->room * 2))
+		return -ENOMEM;
+	if (span->end == TIMELINE_TO && span->arrow && arrow_add(t, span->arrow))
+		return -ENOMEM;
+	s = &tr->spans[tr->nspans++];
+	*s = *span;
+	s->at = tr->len;
+	if (s->end_ns < s->start_ns)
+		s->end_ns = s->start_ns;
+	/* what takes no time would have to end after its begin at the same moment */
+	if (s->end_ns == s->start_ns && s->what == TIMELINE_SPAN)
+		s->what = TIMELINE_INSTANT;
+	memcpy(tr->bytes + tr->len, bytes, span->len);
+	tr->len += span->len;
+	tr->unsorted |= tr->nspans > 1 && by_begin(s - 1, s) > 0;
+	if (s->end_ns > t->newest_ns)
+		t->newest_ns = s->end_ns;
+	if (t->held > TIMELINE_HOLD_BYTES)
+		return cut_more(t);
+	if (t->newest_ns - t->cut_ns < CUT_EVERY_NS)
+		return 0;
+	return cut(t, t->newest_ns > TIMELINE_HOLD_NS ? t->newest_ns - TIMELINE_HOLD_NS : 0);
+}
+
+int timeline_flush(struct timeline *t)
+{
+	return cut(t, UINT64_MAX);
+}
+
+uint64_t timeline_no_arrow(const struct timeline *t)
+{
+	return t->no_arrow;
+}
+
+uint64_t timeline_dropped(const struct timeline *t)
+{
+	return t->dropped;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * tallies.h - inside the bpf source: reads what the kernel side counts, and makes room when processes end.
+ */
+#ifndef CT_TALLIES_H
+#define CT_TALLIES_H
+
+#include "../event/event.h"
+#include "plan.h"
+
+#define TALLIES_MAX 65536 /* entries by default */
+#define TALLIES_HISTS 8192 /* histograms at most, each of a kibibyte and a bit */
+
+struct tallies;
+
+/* The maps stay the caller's. NULL: no memory. */
+struct tallies *tallies_open(const struct capture_plan *, int sums_fd, int hists_fd);
+void tallies_close(struct tallies *);
+/* Process pid has ended: what it left goes after the next reading. */
+void tallies_ended(struct tallies *, uint32_t pid);
+/* Hands out every entry. Returns 0 or -errno (emit's too). */
+int tallies_read(struct tallies *, emit_fn, void *ctx);
+
+#endif

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* book.c - see book.h. Knows records; no source, no format. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "book.h"
+
+#define DEFAULT_MAX 262144
+#define HISTS_MAX 65536 /* of a kibibyte and a bit each */
+#define NAMES_MAX 65536
+
+struct book_index {
+	size_t max, nhists;
+	uint32_t *slots; /* index + 1 of an entry */
+	size_t nslots;	 /* a power of two */
+	char **names;	 /* by hash, open addressing */
+	size_t nnames, names_cap;
+};
+
+struct book *book_open(enum book_by by, bool hists, size_t max)
+{
+	struct book *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->index = calloc(1, sizeof(*b->index));
+	if (!b->index) {
+		free(b);
+		return NULL;
+	}
+	b->index->max = max ? max : DEFAULT_MAX;
+	b->by = by;
+	b->hists = hists;
+	return b;
+}
+
+void book_close(struct book *b)
+{
+	if (!b)
+		return;
+	for (size_t i = 0; i < b->nentries; i++)
+		free(b->entries[i].hist);
+	for (size_t i = 0; i < b->index->names_cap; i++)
+		free(b->index->names[i]);
+	free(b->index->names);
+	free(b->index->slots);
+	free(b->index);
+	free(b->entries);
+	free(b);
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------ */
+
+static uint64_t hash_bytes(const void *p, size_t n)
+{
+	const unsigned char *s = p;
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	while (n--)
+		h = (h ^ *s++) * 0x100000001b3ULL;
+	return h ^ h >> 29;
+}
+
+static bool grow_names(struct book_index *x)
+{
+	size_t cap = x->names_cap ? x->names_cap * 2 : 256;
+	char **names = calloc(cap, sizeof(*names));
+
+	if (!names)
+		return false;
+	for (size_t i = 0; i < x->names_cap; i++) {
+		size_t at;
+
+		if (!x->names[i])
+			continue;
+		at = hash_bytes(x->names[i], strlen(x->names[i]));
+		while (names[at & (cap - 1)])
+			at++;
+		names[at & (cap - 1)] = x->names[i];
+	}
+	free(x->names);
+	x->names = names;
+	x->names_cap = cap;
+	return true;
+}
+
+/* The book's own copy of a name; NULL: no memory, or too many. */
+static const char *intern(struct book_index *x, const char *name)
+{
+	size_t at;
+
+	if (!name || x->nnames >= NAMES_MAX)
+		return NULL;
+	if ((x->nnames + 1) * 2 > x->names_cap && !grow_names(x))
+		return NULL;
+	at = hash_bytes(name, strlen(name));
+	while (x->names[at & (x->names_cap - 1)]) {
+		if (!strcmp(x->names[at & (x->names_cap - 1)], name))
+			return x->names[at & (x->names_cap - 1)];
+		at++;
+	}
+	x->nnames++;
+	return x->names[at & (x->names_cap - 1)] = strdup(name);
+}
+
+/* ---- entries ---------------------------------------------------------------------------------------------- */
+
+struct key {
+	uint64_t by, name;
+	uint32_t pid, start;
+	uint16_t func;
+	uint8_t what, sub;
+	uint32_t pad;
+};
+
+static struct key key_of(const struct book_entry *e)
+{
+	return (struct key){ .by = e->by, .name = (uint64_t)(uintptr_t)e->name, .pid = e->pid, .start = e->start,
+			     .func = e->func, .what = e->what, .sub = e->sub };
+}
+
+static bool grow_slots(struct book *b)
+{
+	struct book_index *x = b->index;
+	size_t n = x->nslots ? x->nslots * 2 : 1024;
+	uint32_t *slots = calloc(n, sizeof(*slots));
+
+	if (!slots)
+		return false;
+	for (size_t i = 0; i < b->nentries; i++) {
+		struct key k = key_of(&b->entries[i]);
+		size_t at = hash_bytes(&k, sizeof(k));
+
+		while (slots[at & (n - 1)])
+			at++;
+		slots[at & (n - 1)] = (uint32_t)i + 1;
+	}
+	free(x->slots);
+	x->slots = slots;
+	x->nslots = n;
+	b->entries = realloc(b->entries, n / 2 * sizeof(*b->entries));
+	return b->entries;
+}
+
+/* The entry like `want`, made when there is none yet. NULL: there is no room. */
+static struct book_entry *entry_get(struct book *b, const struct book_entry *want)
+{
+	struct book_index *x = b->index;
+	struct key k = key_of(want);
+	size_t at = hash_bytes(&k, sizeof(k));
+	struct book_entry *e;
+
+	for (; x->nslots && x->slots[at & (x->nslots - 1)]; at++) {
+		struct key have;
+
+		e = &b->entries[x->slots[at & (x->nslots - 1)] - 1];
+		have = key_of(e);
+		if (!memcmp(&have, &k, sizeof(k)))
+			return e;
+	}
+	if (b->nentries >= x->max)
+		return NULL;
+	if ((b->nentries + 1) * 2 > x->nslots) {
+		if (!grow_slots(b))
+			return NULL;
+		at = hash_bytes(&k, sizeof(k));
+		while (x->slots[at & (x->nslots - 1)])
+			at++;
+	}
+	x->slots[at & (x->nslots - 1)] = (uint32_t)++b->nentries;
+	e = &b->entries[b->nentries - 1];
+	*e = *want;
+	return e;
+}
+
+static struct ct_hist *hist_of(struct book *b, struct book_entry *e)
+{
+	if (!e->hist && b->hists && b->index->nhists < HISTS_MAX) {
+		e->hist = calloc(1, sizeof(*e->hist));
+		b->index->nhists += e->hist != NULL;
+	}
+	return e->hist;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------------- */
+
+static void add_square(struct ct_sums *n, uint64_t low, uint64_t high)
+{
+	uint64_t before = n->squares[0];
+
+	n->squares[0] += low;
+	n->squares[1] += high + (n->squares[0] < before);
+}
+
+void book_add(struct ct_sums *a, const struct ct_sums *b)
+{
+	if (b->timed && (!a->timed || b->min_ns < a->min_ns))
+		a->min_ns = b->min_ns;
+	if (b->timed && b->max_ns > a->max_ns)
+		a->max_ns = b->max_ns;
+	a->calls += b->calls;
+	a->failed += b->failed;
+	a->timed += b->timed;
+	a->ns += b->ns;
+	add_square(a, b->squares[0], b->squares[1]);
+	a->bytes += b->bytes;
+	a->threads += b->threads;
+	a->shared += b->shared;
+}
+
+static void add_time(struct book *b, struct book_entry *e, uint64_t ns)
+{
+	unsigned __int128 square = (unsigned __int128)ns * ns;
+	struct ct_sums one = { .timed = 1, .ns = ns, .min_ns = ns, .max_ns = ns,
+			       .squares = { (uint64_t)square, (uint64_t)(square >> 64) } };
+	struct ct_hist *h = hist_of(b, e);
+
+	book_add(&e->n, &one);
+	if (h)
+		h->n[ct_hist_bucket(ns)]++;
+}
+
+double book_mean_ns(const struct ct_sums *n)
+{
+	return n->timed ? (double)n->ns / (double)n->timed : 0;
+}
+
+double book_deviation_ns(const struct ct_sums *n)
+{
+	long double mean, squares;
+
+	if (n->timed < 2)
+		return 0;
+	mean = (long double)n->ns / (long double)n->timed;
+	squares = ((long double)n->squares[1] * 18446744073709551616.0L + (long double)n->squares[0]) / (long double)n->timed;
+	return squares > mean * mean ? (double)sqrtl(squares - mean * mean) : 0;
+}
+
+static double bucket_begin(uint32_t b)
+{
+	return b < 8 ? 2.0 * b : (double)((uint64_t)(8 + b % 8) << (b / 8));
+}
+
+uint64_t book_quantile_ns(const struct ct_hist *h, const struct ct_sums *n, double q)
+{
+	uint64_t all = 0, before = 0;
+	double rank, ns = 0;
+
+	for (int i = 0; i < CT_HIST_BUCKETS; i++)
+		all += h->n[i];
+	if (!all)
+		return 0;
+	rank = q * (double)all;
+	for (uint32_t i = 0; i < CT_HIST_BUCKETS; i++) {
+		if (!h->n[i] || (double)(before + h->n[i]) < rank) {
+			before += h->n[i];
+			continue;
+		}
+		ns = bucket_begin(i) + (bucket_begin(i + 1) - bucket_begin(i)) * (rank - (double)before) / (double)h->n[i];
+		break;
+	}
+	if (ns > (double)n->max_ns)
+		return n->max_ns;
+	return ns < (double)n->min_ns ? n->min_ns : (uint64_t)ns;
+}
+
+/* ---- events ----------------------------------------------------------------------------------------------- */
+
+static void seen(struct book *b, const struct ct_hdr *h)
+{
+	if (!b->first_ns || h->start_ns < b->first_ns)
+		b->first_ns = h->start_ns;
+	if (h->end_ns > b->last_ns)
+		b->last_ns = h->end_ns;
+}
+
+static void of_process(const struct book *b, struct book_entry *e, const struct event *ev)
+{
+	if (b->by != BOOK_BY_PROCESS && b->by != BOOK_BY_THREAD && b->by != BOOK_BY_STREAM)
+		return;
+	e->pid = ev->rec->pid;
+	e->start = (uint32_t)(ev->proc->start_boottime_ns >> 10);
+	memcpy(e->comm, ev->proc->comm, sizeof(e->comm));
+}
+
+static int no_room(struct book *b, uint64_t n)
+{
+	b->no_room += n;
+	return 1;
+}
+
+/* The kernel side's sums are of all calls so far, process by process. */
+static int tally(struct book *b, const struct event *ev)
+{
+	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
+	struct book_entry want = { .what = BOOK_CALL, .sub = t->sub, .func = t->func, .by = t->by, .pid = t->h.pid,
+				   .start = t->start, .tallied = true };
+	struct book_entry *e;
+	struct ct_hist *h;
+
+	/* two handles of one kernel are two sums */
+	if (b->by == BOOK_BY_KERNEL && ev->kernel)
+		want.name = intern(b->index, ev->kernel->full);
+	memcpy(want.comm, ev->proc->comm, sizeof(want.comm));
+	e = entry_get(b, &want);
+	if (!e)
+		return no_room(b, t->sums.calls);
+	e->n = t->sums;
+	h = t->nbuckets == CT_HIST_BUCKETS ? hist_of(b, e) : NULL;
+	if (h)
+		memcpy(h, t->hist, sizeof(*h));
+	return 1;
+}
+
+/* Where a record's call tells calls apart, the same as the kernel side does. */
+static uint64_t word_at(const struct ct_call *c, uint8_t word)
+{
+	return word < c->nwords ? c->words[word] : 0;
+}
+
+static uint64_t by_of(const struct book *b, const struct event *ev, const struct ct_spec *spec)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+
+	switch (b->by) {
+	case BOOK_BY_THREAD:
+		return c->h.tid;
+	case BOOK_BY_STREAM:
+		return word_at(c, spec->stream_word);
+	case BOOK_BY_DEVICE:
+		return ev->device;
+	case BOOK_BY_CGROUP:
+		return ev->proc->cgroup_id;
+	default:
+		return 0;
+	}
+}
+
+static uint64_t threads_of(const struct ct_call *c, const struct ct_spec *spec)
+{
+	uint32_t at = spec->grid_word;
+	const __u64 *w = &c->words[at];
+
+	if (!spec->grid_how || at + (spec->grid_how == CT_GRID_DIM3 ? 4 : 6) > c->nwords)
+		return 0;
+	if (spec->grid_how == CT_GRID_DIM3)
+		return (uint64_t)(uint32_t)w[0] * (w[0] >> 32) * (uint32_t)w[1] * (uint32_t)w[2] * (w[2] >> 32) *
+		       (uint32_t)w[3];
+	return (uint64_t)(uint32_t)w[0] * (uint32_t)w[1] * (uint32_t)w[2] * (uint32_t)w[3] * (uint32_t)w[4] * (uint32_t)w[5];
+}
+
+static int call(struct book *b, const struct event *ev)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	struct book_entry want = { .what = BOOK_CALL, .func = c->func }, *e;
+	struct ct_spec spec;
+	int64_t size;
+
+	if (c->h.flags & CT_F_PENDING || api_spec(c->func, API_ARCH_HERE, true, &spec))
+		return 0;
+	of_process(b, &want, ev);
+	want.by = by_of(b, ev, &spec);
+	if (b->by == BOOK_BY_KERNEL && api_kernel(c, API_ARCH_HERE, &want.by) && ev->kernel) {
+		want.name = intern(b->index, ev->kernel->full);
+		want.by = want.name ? 0 : want.by;
+	}
+	want.sub = (uint8_t)((spec.kind_word != CT_COUNT_NONE ? word_at(c, spec.kind_word) & CT_SUB_KIND : 0) |
+			     (word_at(c, spec.stream_word) > 2 ? CT_SUB_STREAM : 0));
+	e = entry_get(b, &want);
+	if (!e)
+		return no_room(b, 1);
+	e->n.calls++;
+	e->n.failed += api_failed(c);
+	if (!(c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN)))
+		add_time(b, e, c->h.end_ns - c->h.start_ns);
+	size = api_size(c, API_ARCH_HERE);
+	if (size > 0 && !api_failed(c))
+		e->n.bytes += (uint64_t)size;
+	e->n.threads += threads_of(c, &spec);
+	e->n.shared += word_at(c, spec.shared_word);
+	return 1;
+}
+
+static int device_work(struct book *b, const struct event *ev)
+{
+	const struct ct_work *w = (const struct ct_work *)ev->rec;
+	const struct ct_kernel *k = (const struct ct_kernel *)w;
+	struct book_entry want = { .func = CT_NO_FUNC }, *e;
+
+	of_process(b, &want, ev);
+	if (b->by == BOOK_BY_DEVICE)
+		want.by = w->device;
+	else if (b->by == BOOK_BY_STREAM)
+		want.by = w->stream;
+	switch (w->h.kind) {
+	case CT_KERNEL:
+		want.what = BOOK_KERNEL;
+		want.name = ev->kernel ? intern(b->index, ev->kernel->full) : NULL;
+		break;
+	case CT_COPY:
+		want.what = BOOK_COPY;
+		want.sub = ((const struct ct_copy *)w)->kind;
+		break;
+	default:
+		want.what = BOOK_SET;
+	}
+	e = entry_get(b, &want);
+	if (!e)
+		return no_room(b, 1);
+	e->n.calls++;
+	if (!(w->h.flags & CT_F_NO_TIME))
+		add_time(b, e, w->h.end_ns - w->h.start_ns);
+	if (w->h.kind == CT_COPY) {
+		e->n.bytes += ((const struct ct_copy *)w)->bytes;
+	} else if (w->h.kind == CT_SET) {
+		e->n.bytes += ((const struct ct_set *)w)->bytes;
+	} else {
+		uint64_t block = (uint64_t)k->block[0] * k->block[1] * k->block[2];
+
+		e->shape = (struct book_shape){ .block = (uint32_t)block, .registers = k->registers,
+						.shared = k->static_shared + k->dynamic_shared, .device = w->device };
+		e->n.threads += (uint64_t)k->grid[0] * k->grid[1] * k->grid[2] * block;
+		e->n.shared += k->dynamic_shared;
+	}
+	return 1;
+}
+
+int book_event(struct book *b, const struct event *ev)
+{
+	switch (ev->rec->kind) {
+	case CT_CALL:
+		seen(b, ev->rec);
+		return call(b, ev);
+	case CT_TALLY:
+		seen(b, ev->rec);
+		return tally(b, ev);
+	case CT_KERNEL:
+	case CT_COPY:
+	case CT_SET:
+		seen(b, ev->rec);
+		return device_work(b, ev);
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * book.h - what calls and device work added up to: one entry for each kind of thing, as the kernel side counted it
+ * (CT_TALLY) or as records tell it one by one. What stat, top, compare and serve answer from. Knows no format.
+ *
+ * Memory is bounded: what finds no entry any more is counted in `no_room`.
+ */
+#ifndef CT_BOOK_H
+#define CT_BOOK_H
+
+#include "../event/event.h"
+
+enum book_what {
+	BOOK_CALL,   /* a function's calls */
+	BOOK_KERNEL, /* a kernel's executions on a device */
+	BOOK_COPY,   /* copies on a device; sub: enum ct_copy_kind */
+	BOOK_SET,    /* memsets on a device */
+};
+
+enum book_by { BOOK_BY_FUNCTION, BOOK_BY_PROCESS, BOOK_BY_THREAD, BOOK_BY_KERNEL, BOOK_BY_STREAM, BOOK_BY_DEVICE, BOOK_BY_CGROUP };
+
+/* The longest run of a kernel's or a launch's resources, for its occupancy; as the last record told. */
+struct book_shape {
+	uint32_t block, registers, shared; /* threads; for each thread; bytes for each block */
+	uint32_t device;
+};
+
+struct book_entry {
+	uint8_t what; /* enum book_what */
+	uint8_t sub;  /* BOOK_CALL: CT_SUB_*; BOOK_COPY: enum ct_copy_kind */
+	uint16_t func;
+	uint32_t pid, start; /* which process; 0 where entries are not kept by process */
+	uint64_t by;	     /* thread, stream, device, cgroup, handle of the kernel; 0 */
+	const char *name;    /* of a kernel; NULL: none, or not known. Owned by the book; untrusted bytes */
+	char comm[CT_COMM_LEN]; /* with pid */
+	struct ct_sums n;
+	struct ct_hist *hist; /* NULL: none */
+	struct book_shape shape;
+	bool tallied; /* the kernel side's: replaced at each reading */
+};
+
+struct book {
+	struct book_entry *entries;
+	size_t nentries;
+	uint64_t no_room;  /* calls and device work that found no entry */
+	uint64_t first_ns, last_ns; /* of what was added, CLOCK_MONOTONIC; 0: nothing */
+	struct book_index *index;
+	enum book_by by;
+	bool hists;
+};
+
+/* max: entries at most; 0: a default. NULL: no memory. */
+struct book *book_open(enum book_by, bool hists, size_t max);
+void book_close(struct book *);
+/* Adds what the event tells. Returns 1 when it counted, 0 when it is not of a kind that is counted, or -ENOMEM. */
+int book_event(struct book *, const struct event *);
+
+/* Adds b to a; the shape is b's. */
+void book_add(struct ct_sums *a, const struct ct_sums *b);
+double book_mean_ns(const struct ct_sums *);
+double book_deviation_ns(const struct ct_sums *); /* of the population */
+/* The duration that the share q (0..1) of the calls do not exceed, within 1/8 of it; 0: nothing there. It lies between
+ * the sums' min_ns and max_ns. */
+uint64_t book_quantile_ns(const struct ct_hist *, const struct ct_sums *, double q);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* print.h - a report as text, JSON or CSV. Knows reports and where they are written to. */
+#ifndef CT_PRINT_H
+#define CT_PRINT_H
+
+#include "../sink/sink.h"
+#include "report.h"
+
+/* What stands beside the sums. */
+struct print_about {
+	const char *title;   /* what was looked at; untrusted bytes; NULL: not known */
+	const char *version; /* of cudatrace */
+	bool hist;	     /* with histograms */
+	bool color, utf8;
+	const struct sink_end *end;
+	const struct ct_device *device; /* the first one; NULL: not known */
+	uint64_t peak_bytes; /* of device memory held; 0: not known */
+};
+
+void print_text(struct out *, const struct report *, const struct print_about *);
+void print_json(struct out *, const struct report *, const struct print_about *);
+void print_csv(struct out *, const struct report *, const struct print_about *);
+
+/* A duration or a number of bytes in a unit that fits, in at most 9 columns: "12.34 us", "1.5 GiB". Returns buf. */
+const char *print_duration(char *buf, size_t size, double ns);
+const char *print_bytes(char *buf, size_t size, double bytes);
+
+#endif

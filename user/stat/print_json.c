@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * print_json.c - a report for programs: one JSON object (what `compare` reads again), or CSV with a row for each function,
+ * kernel and kind of copy. All times in nanoseconds. Knows no source.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "print.h"
+
+static void string(struct out *o, const char *s, size_t n)
+{
+	static const size_t piece = 4096;
+
+	out_char(o, '"');
+	for (size_t at = 0; at < n; at += piece) {
+		size_t len = n - at <= piece ? n - at : text_cut(s + at, piece);
+		char *p = out_reserve(o, piece * 6);
+
+		out_commit(o, (size_t)(escape_json(p, s + at, len) - p));
+		if (len < piece && at + len < n)
+			at -= piece - len;
+	}
+	out_char(o, '"');
+}
+
+static void sums(struct out *o, const struct ct_sums *n)
+{
+	out_fmt(o, "\"calls\":%llu,\"failed\":%llu,\"total_ns\":%llu,\"avg_ns\":%.1f,\"min_ns\":%llu,\"max_ns\":%llu,"
+		   "\"stddev_ns\":%.1f,\"bytes\":%llu",
+		(unsigned long long)n->calls, (unsigned long long)n->failed, (unsigned long long)n->ns, book_mean_ns(n),
+		(unsigned long long)n->min_ns, (unsigned long long)n->max_ns, book_deviation_ns(n),
+		(unsigned long long)n->bytes);
+}
+
+static void row(struct out *o, const struct report_row *r, const struct print_about *a)
+{
+	double share = a->device && r->what == BOOK_KERNEL ? report_occupancy(&r->shape, a->device) : -1;
+
+	out_str(o, "{\"name\":");
+	string(o, r->label.s, r->label.len);
+	out_char(o, ',');
+	sums(o, &r->n);
+	out_fmt(o, ",\"share\":%.6f", r->share);
+	if (r->hist)
+		out_fmt(o, ",\"median_ns\":%llu,\"p90_ns\":%llu,\"p99_ns\":%llu", (unsigned long long)r->median_ns,
+			(unsigned long long)r->p90_ns, (unsigned long long)r->p99_ns);
+	if (share >= 0)
+		out_fmt(o, ",\"occupancy\":%.4f", share);
+	if (a->hist && r->hist) {
+		bool any = false;
+
+		out_str(o, ",\"histogram\":[");
+		for (int i = 0; i < CT_HIST_BUCKETS; i++) {
+			if (!r->hist->n[i])
+				continue;
+			out_fmt(o, "%s[%llu,%u]", any ? "," : "",
+				i < 8 ? 2ULL * (unsigned)i : (unsigned long long)(8 + i % 8) << (i / 8), r->hist->n[i]);
+			any = true;
+		}
+		out_char(o, ']');
+	}
+	out_char(o, '}');
+}
+
+/* Shares that compare may be asked about; docs/stat.md defines each. */
+static void derived(struct out *o, const struct report *r, const struct print_about *a)
+{
+	uint64_t api = r->totals[REPORT_RUNTIME].ns + r->totals[REPORT_DRIVER].ns, bytes = 0, ns = 0;
+
+	for (int w = 0; w < REPORT_WAY_END; w++) {
+		bytes += r->traffic[w].bytes;
+		ns += r->traffic[w].ns;
+	}
+	out_fmt(o, "\"summary\":{\"span_ns\":%llu,\"total_api_time\":%llu,\"total_api_calls\":%llu,\"failed_calls\":%llu,"
+		   "\"sync_time\":%llu,\"launches\":%llu,\"graph_launches\":%llu,\"launch_threads\":%llu,"
+		   "\"stream_launches\":%llu,\"moves\":%llu,\"async_moves\":%llu,\"bytes_moved\":%llu",
+		(unsigned long long)r->span_ns, (unsigned long long)api,
+		(unsigned long long)(r->totals[REPORT_RUNTIME].calls + r->totals[REPORT_DRIVER].calls),
+		(unsigned long long)(r->totals[REPORT_RUNTIME].failed + r->totals[REPORT_DRIVER].failed),
+		(unsigned long long)r->totals[REPORT_SYNC].ns, (unsigned long long)r->launches,
+		(unsigned long long)r->graph_launches, (unsigned long long)r->threads, (unsigned long long)r->on_streams,
+		(unsigned long long)r->moves, (unsigned long long)r->moves_async, (unsigned long long)bytes);
+	if (r->device) {
+		out_fmt(o, ",\"kernel_time\":%llu,\"copy_time\":%llu", (unsigned long long)r->totals[REPORT_KERNELS].ns,
+			(unsigned long long)r->totals[REPORT_COPIES].ns);
+		if (r->span_ns)
+			out_fmt(o, ",\"kernel_utilization\":%.6f", (double)r->totals[REPORT_KERNELS].ns / (double)r->span_ns);
+		if (ns)
+			out_fmt(o, ",\"memory_efficiency\":%.6f", (double)bytes / (double)ns);
+	}
+	if (a->peak_bytes)
+		out_fmt(o, ",\"peak_bytes\":%llu", (unsigned long long)a->peak_bytes);
+	out_char(o, '}');
+}
+
+void print_json(struct out *o, const struct report *r, const struct print_about *a)
+{
+	out_str(o, "{\"schema\":\"cudatrace-stat\",\"version\":1,\"cudatrace\":");
+	string(o, a->version, strlen(a->version));
+	if (a->title) {
+		out_str(o, ",\"title\":");
+		string(o, a->title, strlen(a->title));
+	}
+	out_char(o, ',');
+	derived(o, r, a);
+	for (int s = 0; s < REPORT_SECTION_END; s++) {
+		out_fmt(o, ",\n\"%s\":[", report_section_name((enum report_section)s));
+		for (size_t i = 0; i < r->nrows[s]; i++) {
+			out_str(o, i ? ",\n " : "\n ");
+			row(o, &r->rows[s][i], a);
+		}
+		out_char(o, ']');
+	}
+	out_str(o, ",\n\"traffic\":[");
+	for (int w = 0, any = 0; w < REPORT_WAY_END; w++) {
+		const struct report_traffic *t = &r->traffic[w];
+
+		if (t->copies)
+			out_fmt(o, "%s{\"direction\":\"%s\",\"count\":%llu,\"bytes\":%llu,\"device_ns\":%llu}", any++ ? "," : "",
+				report_way_name((enum report_way)w), (unsigned long long)t->copies,
+				(unsigned long long)t->bytes, (unsigned long long)t->ns);
+	}
+	out_str(o, "],\n\"lost\":{");
+	for (int i = 0, any = 0; i < CT_LOSS_END; i++)
+		if (a->end->losses.lost[i])
+			out_fmt(o, "%s\"%s\":%llu", any++ ? "," : "", loss_name((enum ct_loss)i),
+				(unsigned long long)a->end->losses.lost[i]);
+	out_str(o, "}}\n");
+}
+
+static void quoted(struct out *o, const char *s, size_t n)
+{
+	out_char(o, '"');
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] == '"')
+			out_char(o, '"');
+		out_char(o, s[i]);
+	}
+	out_char(o, '"');
+}
+
+void print_csv(struct out *o, const struct report *r, const struct print_about *a)
+{
+	(void)a;
+	out_str(o, "section,name,calls,failed,total_ns,share,avg_ns,median_ns,p99_ns,min_ns,max_ns,stddev_ns,bytes\r\n");
+	for (int s = 0; s < REPORT_SECTION_END; s++) {
+		for (size_t i = 0; i < r->nrows[s]; i++) {
+			const struct report_row *row = &r->rows[s][i];
+			const struct ct_sums *n = &row->n;
+
+			out_fmt(o, "%s,", report_section_name((enum report_section)s));
+			quoted(o, row->label.s, row->label.len);
+			out_fmt(o, ",%llu,%llu,%llu,%.6f,%.1f,", (unsigned long long)n->calls, (unsigned long long)n->failed,
+				(unsigned long long)n->ns, row->share, book_mean_ns(n));
+			if (row->hist)
+				out_fmt(o, "%llu,%llu,", (unsigned long long)row->median_ns, (unsigned long long)row->p99_ns);
+			else
+				out_str(o, ",,");
+			out_fmt(o, "%llu,%llu,%.1f,%llu\r\n", (unsigned long long)n->min_ns, (unsigned long long)n->max_ns,
+				book_deviation_ns(n), (unsigned long long)n->bytes);
+		}
+	}
+}

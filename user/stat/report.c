@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* report.c - see report.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+#define LABEL_MAX 16384
+
+static const struct {
+	const char *name, *title;
+} sections[REPORT_SECTION_END] = {
+	[REPORT_RUNTIME] = { "runtime", "Runtime API calls" },
+	[REPORT_DRIVER] = { "driver", "Driver API calls" },
+	[REPORT_KERNELS] = { "kernels", "GPU kernels" },
+	[REPORT_COPIES] = { "copies", "GPU memory operations" },
+	[REPORT_SYNC] = { "sync", "Synchronisation (time blocked)" },
+};
+
+const char *report_section_name(enum report_section s)
+{
+	return sections[s].name;
+}
+
+const char *report_section_title(enum report_section s)
+{
+	return sections[s].title;
+}
+
+const char *report_way_name(enum report_way w)
+{
+	static const char *const names[REPORT_WAY_END] = {
+		[REPORT_HTOD] = "HtoD", [REPORT_DTOH] = "DtoH", [REPORT_DTOD] = "DtoD",	    [REPORT_PTOP] = "PtoP",
+		[REPORT_HTOH] = "HtoH", [REPORT_UNTOLD] = "unspecified", [REPORT_SET] = "memset",
+	};
+
+	return names[w];
+}
+
+/* ---- which way bytes go ------------------------------------------------------------------------------------ */
+
+static enum report_way way_of_device(uint8_t kind)
+{
+	switch (kind) {
+	case CT_COPY_HTOD:
+	case CT_COPY_HTOA:
+		return REPORT_HTOD;
+	case CT_COPY_DTOH:
+	case CT_COPY_ATOH:
+		return REPORT_DTOH;
+	case CT_COPY_ATOA:
+	case CT_COPY_ATOD:
+	case CT_COPY_DTOA:
+	case CT_COPY_DTOD:
+		return REPORT_DTOD;
+	case CT_COPY_HTOH:
+		return REPORT_HTOH;
+	case CT_COPY_PTOP:
+		return REPORT_PTOP;
+	default:
+		return REPORT_UNTOLD;
+	}
+}
+
+/* A call says it by its cudaMemcpyKind, or by its name: cuMemcpyHtoD. */
+static enum report_way way_of_call(const struct api_func *f, const struct ct_spec *spec, uint8_t sub)
+{
+	static const enum report_way kinds[] = { REPORT_HTOH, REPORT_HTOD, REPORT_DTOH, REPORT_DTOD, REPORT_UNTOLD };
+	static const struct {
+		const char *part;
+		enum report_way way;
+	} parts[] = {
+		{ "HtoD", REPORT_HTOD }, { "HtoA", REPORT_HTOD }, { "DtoH", REPORT_DTOH }, { "AtoH", REPORT_DTOH },
+		{ "DtoD", REPORT_DTOD }, { "DtoA", REPORT_DTOD }, { "AtoD", REPORT_DTOD }, { "AtoA", REPORT_DTOD },
+		{ "Peer", REPORT_PTOP },
+	};
+
+	if (spec->kind_word != CT_COUNT_NONE)
+		return (sub & CT_SUB_KIND) < ARRAY_LEN(kinds) ? kinds[sub & CT_SUB_KIND] : REPORT_UNTOLD;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (strstr(f->name, parts[i].part))
+			return parts[i].way;
+	return REPORT_UNTOLD;
+}
+
+static void add_traffic(struct report *r, const struct book_entry *e)
+{
+	struct report_traffic *t;
+	struct ct_spec spec;
+
+	if (e->what == BOOK_COPY) {
+		t = &r->traffic[way_of_device(e->sub)];
+	} else if (e->what == BOOK_SET) {
+		t = &r->traffic[REPORT_SET];
+	} else if (e->what == BOOK_CALL && !r->device) {
+		const struct api_func *f = &api_funcs[e->func];
+
+		if (f->class == API_SET)
+			t = &r->traffic[REPORT_SET];
+		else if (f->class == API_COPY && !api_spec(e->func, API_ARCH_HERE, true, &spec))
+			t = &r->traffic[way_of_call(f, &spec, e->sub)];
+		else
+			return;
+	} else {
+		return;
+	}
+	t->copies += e->n.calls;
+	t->bytes += e->n.bytes;
+	t->ns += e->what == BOOK_CALL ? 0 : e->n.ns;
+}
+
+static void add_launch(struct report *r, const struct book_entry *e)
+{
+	const struct api_func *f = &api_funcs[e->func];
+
+	if (f->class == API_COPY || f->class == API_SET) {
+		r->moves += e->n.calls;
+		r->moves_async += strstr(f->name, "Async") ? e->n.calls : 0;
+	}
+	if (strstr(f->name, "GraphLaunch"))
+		r->graph_launches += e->n.calls;
+	if (f->class != API_LAUNCH)
+		return;
+	r->launches += e->n.calls;
+	r->threads += e->n.threads;
+	r->shared_bytes += e->n.shared;
+	if (e->sub & CT_SUB_STREAM)
+		r->on_streams += e->n.calls;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------- */
+
+static void label_whom(struct text *t, const struct book *b, const struct book_entry *e)
+{
+	switch (b->by) {
+	case BOOK_BY_PROCESS:
+	case BOOK_BY_THREAD:
+	case BOOK_BY_STREAM:
+		text_plain(t, e->comm, sizeof(e->comm));
+		text_str(t, " ");
+		text_u64(t, e->pid);
+		if (b->by == BOOK_BY_THREAD) {
+			text_str(t, "/");
+			text_u64(t, e->by);
+		} else if (b->by == BOOK_BY_STREAM) {
+			text_str(t, " stream ");
+			if (e->what == BOOK_CALL)
+				text_hex(t, e->by);
+			else
+				text_u64(t, e->by);
+		}
+		text_str(t, "  ");
+		break;
+	case BOOK_BY_DEVICE:
+		text_str(t, "device ");
+		if (e->by == CT_UNKNOWN)
+			text_str(t, "?");
+		else
+			text_u64(t, e->by);
+		text_str(t, "  ");
+		break;
+	case BOOK_BY_CGROUP:
+		text_str(t, "cgroup ");
+		text_u64(t, e->by);
+		text_str(t, "  ");
+		break;
+	case BOOK_BY_FUNCTION:
+	case BOOK_BY_KERNEL:
+		break;
+	}
+}
+
+static void label(struct text *t, const struct book *b, const struct book_entry *e)
+{
+	label_whom(t, b, e);
+	switch (e->what) {
+	case BOOK_KERNEL:
+		text_plain(t, e->name ? e->name : "?", LABEL_MAX);
+		return;
+	case BOOK_COPY:
+		text_str(t, "memcpy ");
+		text_str(t, report_way_name(way_of_device(e->sub)));
+		return;
+	case BOOK_SET:
+		text_str(t, "memset");
+		return;
+	}
+	text_str(t, api_funcs[e->func].name);
+	if (b->by != BOOK_BY_KERNEL || (!e->by && !e->name))
+		return;
+	text_str(t, "  ");
+	if (e->name)
+		text_plain(t, e->name, LABEL_MAX);
+	else
+		text_hex(t, e->by);
+}
+
+static int by_label(const void *pa, const void *pb)
+{
+	const struct report_row *a = pa, *b = pb;
+	size_t n = a->label.len < b->label.len ? a->label.len : b->label.len;
+	int d = n ? memcmp(a->label.s, b->label.s, n) : 0;
+
+	return d ? d : a->label.len < b->label.len ? -1 : a->label.len > b->label.len;
+}
+
+static int by_time(const void *pa, const void *pb)
+{
+	const struct report_row *a = pa, *b = pb;
+
+	if (a->n.ns != b->n.ns)
+		return a->n.ns < b->n.ns ? 1 : -1;
+	if (a->n.calls != b->n.calls)
+		return a->n.calls < b->n.calls ? 1 : -1;
+	return by_label(pa, pb);
+}
+
+static bool add_hist(struct report_row *row, const struct ct_hist *h)
+{
+	if (!h)
+		return true;
+	if (!row->hist)
+		row->hist = calloc(1, sizeof(*row->hist));
+	if (!row->hist)
+		return false;
+	for (int i = 0; i < CT_HIST_BUCKETS; i++)
+		row->hist->n[i] += h->n[i];
+	return true;
+}
+
+static bool in_section(const struct book_entry *e, enum report_section s)
+{
+	switch (s) {
+	case REPORT_RUNTIME:
+		return e->what == BOOK_CALL && api_funcs[e->func].domain == API_RUNTIME;
+	case REPORT_DRIVER:
+		return e->what == BOOK_CALL && api_funcs[e->func].domain == API_DRIVER;
+	case REPORT_SYNC:
+		return e->what == BOOK_CALL && api_funcs[e->func].class == API_SYNC;
+	case REPORT_KERNELS:
+		return e->what == BOOK_KERNEL;
+	default:
+		return e->what == BOOK_COPY || e->what == BOOK_SET;
+	}
+}
+
+/* Entries with one label become one row. */
+static size_t merge(struct report_row *rows, size_t n)
+{
+	size_t kept = 0;
+
+	qsort(rows, n, sizeof(*rows), by_label);
+	for (size_t i = 0; i < n; i++) {
+		if (kept && !by_label(&rows[kept - 1], &rows[i])) {
+			struct report_row *into = &rows[kept - 1];
+
+			book_add(&into->n, &rows[i].n);
+			add_hist(into, rows[i].hist);
+			free(rows[i].hist);
+			text_free(&rows[i].label);
+			continue;
+		}
+		rows[kept++] = rows[i];
+	}
+	return kept;
+}
+
+static int make_section(struct report *r, const struct book *b, enum report_section s)
+{
+	struct ct_sums *total = &r->totals[s];
+	struct report_row *rows;
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->nentries; i++)
+		n += in_section(&b->entries[i], s);
+	rows = r->rows[s] = calloc(n + 1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->nentries; i++) {
+		const struct book_entry *e = &b->entries[i];
+		struct report_row *row = &rows[r->nrows[s]];
+
+		if (!in_section(e, s) || !e->n.calls)
+			continue;
+		r->nrows[s]++;
+		label(&row->label, b, e);
+		row->n = e->n;
+		row->shape = e->shape;
+		row->what = e->what;
+		book_add(total, &e->n);
+		if (!add_hist(row, e->hist) || row->label.bad)
+			return -ENOMEM;
+	}
+	r->nrows[s] = merge(rows, r->nrows[s]);
+	qsort(rows, r->nrows[s], sizeof(*rows), by_time);
+	for (size_t i = 0; i < r->nrows[s]; i++) {
+		struct report_row *row = &rows[i];
+
+		row->share = total->ns ? (double)row->n.ns / (double)total->ns : (double)row->n.calls / (double)total->calls;
+		if (!row->hist)
+			continue;
+		row->median_ns = book_quantile_ns(row->hist, &row->n, 0.5);
+		row->p90_ns = book_quantile_ns(row->hist, &row->n, 0.9);
+		row->p99_ns = book_quantile_ns(row->hist, &row->n, 0.99);
+	}
+	return 0;
+}
+
+struct report *report_make(const struct book *b)
+{
+	struct report *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->span_ns = b->last_ns - b->first_ns;
+	for (size_t i = 0; i < b->nentries; i++)
+		r->device |= b->entries[i].what != BOOK_CALL;
+	for (size_t i = 0; i < b->nentries; i++) {
+		add_traffic(r, &b->entries[i]);
+		if (b->entries[i].what == BOOK_CALL)
+			add_launch(r, &b->entries[i]);
+	}
+	for (int s = 0; s < REPORT_SECTION_END; s++) {
+		if (make_section(r, b, (enum report_section)s)) {
+			report_free(r);
+			return NULL;
+		}
+	}
+	return r;
+}
+
+void report_free(struct report *r)
+{
+	if (!r)
+		return;
+	for (int s = 0; s < REPORT_SECTION_END; s++) {
+		for (size_t i = 0; r->rows[s] && i < r->nrows[s]; i++) {
+			text_free(&r->rows[s][i].label);
+			free(r->rows[s][i].hist);
+		}
+		free(r->rows[s]);
+	}
+	free(r);
+}
+
+/* ---- occupancy --------------------------------------------------------------------------------------------- */
+
+static uint32_t round_up(uint32_t n, uint32_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+double report_occupancy(const struct book_shape *k, const struct ct_device *d)
+{
+	uint32_t warp = d->warp_size ? d->warp_size : 32, warps, blocks, most;
+
+	if (!k->block || !d->max_warps || !d->max_blocks)
+		return -1;
+	warps = (k->block + warp - 1) / warp;
+	blocks = d->max_warps / warps;
+	if (blocks > d->max_blocks)
+		blocks = d->max_blocks;
+	if (k->registers && d->max_registers) {
+		/* registers are given out to a warp, 256 at a time */
+		most = d->max_registers / round_up(k->registers * warp, 256) / warps;
+		blocks = most < blocks ? most : blocks;
+	}
+	if (k->shared && d->max_shared) {
+		most = d->max_shared / round_up(k->shared, 128);
+		blocks = most < blocks ? most : blocks;
+	}
+	return (double)(blocks * warps) / (double)d->max_warps;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * report.h - a book's answers as tables of rows: what stat prints, saves and compares. Knows no format.
+ */
+#ifndef CT_REPORT_H
+#define CT_REPORT_H
+
+#include "../sink/text.h"
+#include "book.h"
+
+enum report_section {
+	REPORT_RUNTIME, /* calls of the runtime API */
+	REPORT_DRIVER,	/* calls of the driver API */
+	REPORT_KERNELS, /* executions on devices */
+	REPORT_COPIES,	/* copies and memsets on devices */
+	REPORT_SYNC,	/* the calls that wait: time blocked */
+	REPORT_SECTION_END
+};
+const char *report_section_name(enum report_section);  /* "runtime", as JSON has it */
+const char *report_section_title(enum report_section); /* "Runtime API calls" */
+
+struct report_row {
+	struct text label; /* function, kernel, direction; before it whom it concerns, when told apart. Safe to print */
+	struct ct_sums n;
+	uint64_t median_ns, p90_ns, p99_ns; /* 0: not known */
+	double share; /* of the section's time; of its calls when no times are known */
+	struct ct_hist *hist; /* NULL: none. Owned by the report */
+	struct book_shape shape; /* of a kernel */
+	uint8_t what;	      /* enum book_what */
+};
+
+/* Where bytes went. From the device's records where there are some, else from the calls. */
+enum report_way { REPORT_HTOD, REPORT_DTOH, REPORT_DTOD, REPORT_PTOP, REPORT_HTOH, REPORT_UNTOLD, REPORT_SET, REPORT_WAY_END };
+const char *report_way_name(enum report_way); /* "HtoD" */
+struct report_traffic {
+	uint64_t copies, bytes, ns; /* ns: on the device; 0 with calls alone */
+};
+
+struct report {
+	struct report_row *rows[REPORT_SECTION_END];
+	size_t nrows[REPORT_SECTION_END];
+	struct ct_sums totals[REPORT_SECTION_END];
+	struct report_traffic traffic[REPORT_WAY_END];
+	bool device;	      /* there are device records */
+	uint64_t span_ns;     /* from the first thing seen to the last */
+	/* launches */
+	uint64_t launches, graph_launches, threads, shared_bytes, on_streams;
+	/* of copies and memsets: asynchronous calls */
+	uint64_t moves, moves_async;
+};
+
+/* What the book holds now. NULL: no memory. Rows are sorted by time, those without times by calls. */
+struct report *report_make(const struct book *);
+void report_free(struct report *);
+
+/* How many threads of a multiprocessor's can be active with this kernel, as a share of the most it holds; -1: not known.
+ * By the CUDA programming guide's rules: limits of registers, shared memory, blocks and warps. */
+struct ct_device;
+double report_occupancy(const struct book_shape *, const struct ct_device *);
+
+#endif

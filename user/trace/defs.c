@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * defs.c - see defs.h. A chained hash of copies of the newest record of each thing: (kind, process, id).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "defs.h"
+
+#define BYTES_MAX (64u << 20)
+#define FIRST_BUCKETS 1024
+
+struct def {
+	struct def *next;
+	uint64_t id;
+	bool exited; /* of a process */
+	union {
+		struct ct_hdr h;
+		struct ct_process process;
+		char room[1];
+	};
+};
+
+struct defs {
+	struct def **buckets;
+	size_t nbuckets, n, bytes;
+	uint64_t dropped;
+};
+
+struct defs *defs_open(void)
+{
+	struct defs *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->nbuckets = FIRST_BUCKETS;
+	d->buckets = calloc(d->nbuckets, sizeof(*d->buckets));
+	if (!d->buckets) {
+		free(d);
+		return NULL;
+	}
+	return d;
+}
+
+static size_t bytes_of(const struct def *e)
+{
+	return offsetof(struct def, room) + e->h.size;
+}
+
+/* Drops what `which` says. */
+static void sweep(struct defs *d, bool (*which)(const struct def *, uint64_t), uint64_t arg)
+{
+	for (size_t i = 0; i < d->nbuckets; i++) {
+		for (struct def **at = &d->buckets[i]; *at;) {
+			struct def *e = *at;
+
+			if (which && !which(e, arg)) {
+				at = &e->next;
+				continue;
+			}
+			*at = e->next;
+			d->bytes -= bytes_of(e);
+			d->n--;
+			free(e);
+		}
+	}
+}
+
+void defs_close(struct defs *d)
+{
+	if (!d)
+		return;
+	sweep(d, NULL, 0);
+	free(d->buckets);
+	free(d);
+}
+
+static struct def **slot_of(struct defs *d, uint16_t kind, uint32_t pid, uint64_t id)
+{
+	uint64_t h = (id ^ (uint64_t)pid << 32 ^ (uint64_t)kind << 20) * 0x9e3779b97f4a7c15ULL;
+	struct def **at = &d->buckets[(h ^ h >> 32) & (d->nbuckets - 1)];
+
+	while (*at && !((*at)->id == id && (*at)->h.pid == pid && (*at)->h.kind == kind))
+		at = &(*at)->next;
+	return at;
+}
+
+static void grow(struct defs *d)
+{
+	struct def **old = d->buckets, **buckets;
+	size_t nold = d->nbuckets;
+
+	if (d->n < d->nbuckets)
+		return;
+	buckets = calloc(nold * 2, sizeof(*buckets));
+	if (!buckets)
+		return; /* longer chains, then */
+	d->buckets = buckets;
+	d->nbuckets = nold * 2;
+	for (size_t i = 0; i < nold; i++) {
+		for (struct def *e = old[i], *next; e; e = next) {
+			next = e->next;
+			e->next = NULL;
+			*slot_of(d, e->h.kind, e->h.pid, e->id) = e;
+		}
+	}
+	free(old);
+}
+
+static bool old_stack(const struct def *e, uint64_t id)
+{
+	return (e->h.kind == CT_FRAME || e->h.kind == CT_STACK) && e->id < id;
+}
+
+static bool is_name(const struct def *e, uint64_t arg)
+{
+	(void)arg;
+	return e->h.kind == CT_NAME;
+}
+
+/* The older half of frames and stacks goes first: ids are not used for long. */
+static void make_room(struct defs *d)
+{
+	size_t before = d->n;
+	uint64_t newest = 0;
+
+	if (d->bytes <= BYTES_MAX)
+		return;
+	for (size_t i = 0; i < d->nbuckets; i++)
+		for (const struct def *e = d->buckets[i]; e; e = e->next)
+			if (e->h.kind == CT_FRAME && e->id > newest)
+				newest = e->id;
+	for (uint64_t part = 2; part <= 8 && d->bytes > BYTES_MAX / 4 * 3; part *= 2)
+		sweep(d, old_stack, newest - newest / part);
+	if (d->bytes > BYTES_MAX / 4 * 3)
+		sweep(d, is_name, 0);
+	d->dropped += before - d->n;
+}
+
+static void forget(struct defs *d, struct def **at)
+{
+	struct def *e = *at;
+
+	if (!e)
+		return;
+	*at = e->next;
+	d->bytes -= bytes_of(e);
+	d->n--;
+	free(e);
+}
+
+/* Keeps a copy under `kind`, which need not be the record's own. */
+static int keep(struct defs *d, const struct ct_hdr *h, uint16_t kind, uint32_t pid, uint64_t id)
+{
+	struct def *e;
+
+	forget(d, slot_of(d, kind, pid, id));
+	grow(d);
+	e = malloc(offsetof(struct def, room) + h->size + sizeof(e->process));
+	if (!e)
+		return -ENOMEM;
+	memset(e, 0, offsetof(struct def, room));
+	memcpy(e->room, h, h->size);
+	e->id = id;
+	e->h.kind = kind;
+	e->h.pid = pid;
+	*slot_of(d, kind, pid, id) = e;
+	d->bytes += bytes_of(e);
+	d->n++;
+	make_room(d);
+	return 0;
+}
+
+static bool of_process(const struct def *e, uint64_t pid)
+{
+	return e->h.pid == pid;
+}
+
+/* A process that begins, or becomes another program, has nothing of what went by its number before. */
+static int process(struct defs *d, const struct ct_process *p)
+{
+	const struct def *e = *slot_of(d, CT_PROCESS, p->h.pid, 0);
+	bool same = e && p->h.kind == CT_PROCESS && e->process.start_boottime_ns == p->start_boottime_ns;
+
+	if (e && !same)
+		sweep(d, of_process, p->h.pid);
+	return keep(d, &p->h, CT_PROCESS, p->h.pid, 0);
+}
+
+/* Until it says who it is, a child is what its parent was. */
+static int fork_of(struct defs *d, const struct ct_fork *f)
+{
+	const struct def *e = *slot_of(d, CT_PROCESS, f->h.pid, 0);
+	struct ct_process child;
+
+	if (!e || e->h.size < sizeof(child))
+		return 0;
+	child = e->process;
+	child.h.size = sizeof(child);
+	child.h.tid = f->child_pid;
+	child.ppid = f->h.pid;
+	child.ns_pid = f->child_ns_pid;
+	child.start_boottime_ns = 0;
+	return keep(d, &child.h, CT_PROCESS, f->child_pid, 0);
+}
+
+int defs_record(struct defs *d, const struct ct_hdr *h)
+{
+	struct def *e;
+
+	switch (h->kind) {
+	case CT_PROCESS:
+	case CT_EXEC:
+		return process(d, (const struct ct_process *)h);
+	case CT_FORK:
+		return fork_of(d, (const struct ct_fork *)h);
+	case CT_EXIT:
+		e = *slot_of(d, CT_PROCESS, h->pid, 0);
+		if (e)
+			e->exited = true;
+		return 0;
+	case CT_PROCESS_INFO:
+		return keep(d, h, h->kind, h->pid, 0);
+	case CT_DEVICE:
+		return keep(d, h, h->kind, h->pid, ((const struct ct_device *)h)->id);
+	case CT_CONTEXT:
+		return keep(d, h, h->kind, h->pid, ((const struct ct_context *)h)->id);
+	case CT_STREAM:
+		return keep(d, h, h->kind, h->pid,
+			    ((const struct ct_stream *)h)->id | (uint64_t)((const struct ct_stream *)h)->context << 32);
+	case CT_METRIC:
+		return keep(d, h, h->kind, h->pid, ((const struct ct_metric *)h)->id);
+	case CT_FRAME:
+		return keep(d, h, h->kind, h->pid, ((const struct ct_frame *)h)->id);
+	case CT_STACK:
+		return keep(d, h, h->kind, h->pid, ((const struct ct_stack *)h)->id);
+	case CT_NAME:
+		if (((const struct ct_name *)h)->len)
+			return keep(d, h, h->kind, h->pid, ((const struct ct_name *)h)->handle);
+		forget(d, slot_of(d, h->kind, h->pid, ((const struct ct_name *)h)->handle));
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int defs_write(struct defs *d, emit_fn emit, void *ctx)
+{
+	static const uint16_t order[] = { CT_PROCESS, CT_PROCESS_INFO, CT_DEVICE, CT_CONTEXT, CT_STREAM,
+					  CT_METRIC,  CT_NAME,	       CT_FRAME,  CT_STACK };
+	int err = 0;
+
+	for (size_t k = 0; k < ARRAY_LEN(order); k++)
+		for (size_t i = 0; i < d->nbuckets; i++)
+			for (const struct def *e = d->buckets[i]; e && !err; e = e->next)
+				if (e->h.kind == order[k])
+					err = emit(ctx, &e->h);
+	for (size_t i = 0; i < d->nbuckets; i++) {
+		for (const struct def *e = d->buckets[i], *next; e; e = next) {
+			next = e->next;
+			if (!e->exited)
+				continue;
+			sweep(d, of_process, e->h.pid); /* frees e and perhaps `next` */
+			next = d->buckets[i];
+		}
+	}
+	return err;
+}
+
+uint64_t defs_dropped(const struct defs *d)
+{
+	return d->dropped;
+}

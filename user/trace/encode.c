@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * encode.c - see encode.h and format.h.
+ *
+ * A call of a loop is like the one before: the same thread, function, sizes and mostly the same words; so is a kernel that
+ * runs again and again. What is the same is in its slot; what differs goes by kind into columns, which compress far
+ * better than rows. Low bytes of times are noise and have columns of their own, so that they do not spoil the rest.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "encode.h"
+#include "funcs.h"
+
+#define ROOM (ENCODE_FULL + (128u << 10)) /* of a column: one record more, and what is not looked at for CHECK_EVERY calls */
+#define CHECK_EVERY 64
+#define HASH_SIZE (TRACE_SLOTS_MAX * 2)
+#define SMALL 48 /* a column of so few bytes is not worth a frame */
+
+struct slot {
+	uint64_t key[4];
+	uint32_t lane;
+	uint32_t words; /* where its record's words are in `words` */
+};
+
+struct lane {
+	struct trace_lane def;
+	uint32_t stream; /* what tells lanes of one thread apart */
+	uint64_t end_ns; /* of its last record */
+	uint64_t work[2]; /* the words 1 and 2 of its last device work */
+};
+
+struct encoder {
+	uint8_t *room, *body;
+	uint8_t *col[COL_END], *at[COL_END];
+	ZSTD_CCtx *zstd;
+	size_t body_max;
+
+	struct slot slots[TRACE_SLOTS_MAX];
+	uint16_t slot_hash[HASH_SIZE]; /* number + 1; 0: free */
+	uint32_t nslots, last_slot;
+	struct lane lanes[TRACE_LANES_MAX];
+	uint16_t lane_hash[TRACE_LANES_MAX * 2];
+	uint32_t nlanes;
+	uint16_t funcs[CT_MAX_FUNCS]; /* number + 1 */
+	uint32_t nfuncs;
+	uint64_t *words; /* TRACE_SLOTS_MAX records' at most */
+	uint32_t nwords;
+
+	uint64_t last_end, first_ns, last_ns;
+	uint32_t records, calls, since_check;
+	bool definitions;
+};
+
+/* The next block begins. */
+static void reset(struct encoder *e)
+{
+	memcpy(e->at, e->col, sizeof(e->at));
+	if (e->nslots)
+		memset(e->slot_hash, 0, sizeof(e->slot_hash));
+	if (e->nlanes)
+		memset(e->lane_hash, 0, sizeof(e->lane_hash));
+	if (e->nfuncs)
+		memset(e->funcs, 0, sizeof(e->funcs));
+	e->nslots = e->last_slot = e->nlanes = e->nfuncs = e->nwords = e->since_check = 0;
+	e->last_end = e->last_ns = 0;
+	e->first_ns = UINT64_MAX;
+	e->records = e->calls = 0;
+	e->definitions = false;
+}
+
+struct encoder *encode_open(void)
+{
+	struct encoder *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->body_max = 1 + COL_END * (8 + ZSTD_compressBound(ROOM));
+	e->room = malloc((size_t)COL_END * ROOM);
+	e->body = malloc(e->body_max);
+	e->words = malloc(TRACE_SLOTS_MAX * TRACE_WORDS_MAX * sizeof(*e->words));
+	e->zstd = ZSTD_createCCtx();
+	if (!e->room || !e->body || !e->words || !e->zstd) {
+		encode_close(e);
+		return NULL;
+	}
+	for (int i = 0; i < COL_END; i++)
+		e->col[i] = e->room + (size_t)i * ROOM;
+	reset(e);
+	return e;
+}
+
+void encode_close(struct encoder *e)
+{
+	if (!e)
+		return;
+	ZSTD_freeCCtx(e->zstd);
+	free(e->words);
+	free(e->body);
+	free(e->room);
+	free(e);
+}
+
+/* ---- steps -------------------------------------------------------------------------------------------- */
+
+/* Eight bytes are written and n of them count: every column has room behind its end. */
+static inline void put(struct encoder *e, enum trace_column c, uint64_t v, unsigned int n)
+{
+	memcpy(e->at[c], &v, sizeof(v));
+	e->at[c] += n;
+}
+
+static inline void put_mem_at(struct encoder *e, enum trace_column c, const void *p, size_t n)
+{
+	memcpy(e->at[c], p, n);
+	e->at[c] += n;
+}
+
+static inline void put_op(struct encoder *e, uint32_t op)
+{
+	while (op >= 0x80) {
+		*e->at[COL_OP]++ = (uint8_t)(op | 0x80);
+		op >>= 7;
+	}
+	*e->at[COL_OP]++ = (uint8_t)op;
+}
+
+static inline unsigned int bytes_of(uint64_t v)
+{
+	return v ? (unsigned int)(71 - __builtin_clzll(v)) / 8 : 0;
+}
+
+static inline uint64_t mix(uint64_t v)
+{
+	v *= 0x9e3779b97f4a7c15ULL;
+	return v ^ v >> 32;
+}
+
+/* The lane whose times a new slot's go on from. */
+static uint32_t lane_of(struct encoder *e, const struct ct_hdr *h, uint32_t stream)
+{
+	uint32_t at = (uint32_t)mix(((uint64_t)h->pid << 32 | h->tid) ^ mix(stream)) % (TRACE_LANES_MAX * 2);
+	struct lane *l;
+
+	for (; e->lane_hash[at]; at = (at + 1) % (TRACE_LANES_MAX * 2)) {
+		l = &e->lanes[e->lane_hash[at] - 1];
+		if (l->def.pid == h->pid && l->def.tid == h->tid && l->stream == stream)
+			return e->lane_hash[at] - 1u;
+	}
+	l = &e->lanes[e->nlanes];
+	*l = (struct lane){ .def = { h->pid, h->tid }, .stream = stream, .end_ns = e->last_end };
+	e->lane_hash[at] = (uint16_t)++e->nlanes;
+	put_op(e, TRACE_OP_LANE);
+	put_mem_at(e, COL_OTHER, &l->def, sizeof(l->def));
+	return e->nlanes - 1;
+}
+
+static uint32_t func_of(struct encoder *e, uint16_t func)
+{
+	char def[FUNCS_DEF_MAX];
+
+	if (func == CT_NO_FUNC)
+		return TRACE_NO_FUNC;
+	if (e->funcs[func])
+		return e->funcs[func] - 1u;
+	e->funcs[func] = (uint16_t)++e->nfuncs;
+	put_op(e, TRACE_OP_FUNC);
+	put_mem_at(e, COL_OTHER, def, funcs_define(func, def));
+	return e->nfuncs - 1;
+}
+
+static uint64_t text_key(const struct ct_marker *m)
+{
+	uint64_t key = m->text_len | (uint64_t)m->domain_len << 16 | (uint64_t)m->what << 32, word;
+
+	for (size_t at = sizeof(*m); at + 8 <= m->h.size; at += 8) {
+		memcpy(&word, (const char *)m + at, sizeof(word));
+		key = mix(key ^ word);
+	}
+	return key;
+}
+
+/* What records of one slot share. What is beyond the head, the kind and the function only makes the words more alike. */
+static void slot_key(const struct ct_hdr *h, enum trace_shape shape, uint64_t key[4])
+{
+	const struct ct_work *w = (const struct ct_work *)h;
+
+	key[0] = h->tid | (uint64_t)h->pid << 32;
+	key[1] = h->kind | (uint64_t)h->flags << 16 | (uint64_t)h->size << 32;
+	memcpy(&key[2], h + 1, sizeof(key[2]));
+	key[3] = 0;
+	if (shape == TRACE_SHAPE_WORK)
+		key[3] = (uint64_t)w->func << 48 |
+			 mix(w->stream ^ mix(h->kind == CT_KERNEL ? ((const struct ct_kernel *)h)->name : 0)) >> 16;
+	else if (h->kind == CT_MARKER)
+		key[2] = text_key((const struct ct_marker *)h);
+	else if (h->kind == CT_OVERHEAD)
+		key[2] = ((const struct ct_overhead *)h)->type;
+}
+
+static inline bool same_key(const uint64_t *a, const uint64_t *b)
+{
+	return a[1] == b[1] && a[0] == b[0] && a[2] == b[2] && a[3] == b[3];
+}
+
+static uint32_t new_slot(struct encoder *e, const struct ct_hdr *h, enum trace_shape shape, const uint64_t key[4])
+{
+	const struct ct_work *w = (const struct ct_work *)h;
+	struct slot *s = &e->slots[e->nslots];
+	struct trace_slot def = { .func = TRACE_NO_FUNC, .kind = h->kind, .flags = h->flags, .size = h->size };
+	uint32_t n = (h->size - (uint32_t)sizeof(*h)) / 8;
+
+	s->lane = lane_of(e, h, shape == TRACE_SHAPE_WORK ? 1 + w->stream + (w->device << 24) : 0);
+	def.lane = (uint16_t)s->lane;
+	if (shape != TRACE_SHAPE_OTHER)
+		def.func = (uint16_t)func_of(e, shape == TRACE_SHAPE_CALL ? ((const struct ct_call *)h)->func : w->func);
+	memcpy(s->key, key, sizeof(s->key));
+	s->words = e->nwords;
+	memset(e->words + s->words, 0, n * sizeof(*e->words));
+	e->nwords += n;
+	put_op(e, TRACE_OP_NEW);
+	put_mem_at(e, COL_OTHER, &def, sizeof(def));
+	return e->nslots++;
+}
+
+static inline struct slot *slot_of(struct encoder *e, const struct ct_hdr *h, enum trace_shape shape)
+{
+	struct slot *s = &e->slots[e->last_slot];
+	uint64_t key[4];
+	uint32_t at;
+
+	slot_key(h, shape, key);
+	if (e->nslots && same_key(s->key, key))
+		return s;
+	at = (uint32_t)mix(key[0] ^ mix(key[1] ^ mix(key[2] ^ mix(key[3])))) % HASH_SIZE;
+	for (; e->slot_hash[at]; at = (at + 1) % HASH_SIZE) {
+		s = &e->slots[e->slot_hash[at] - 1];
+		if (!same_key(s->key, key))
+			continue;
+		e->last_slot = e->slot_hash[at] - 1u;
+		return s;
+	}
+	e->last_slot = new_slot(e, h, shape, key);
+	e->slot_hash[at] = (uint16_t)(e->last_slot + 1);
+	return &e->slots[e->last_slot];
+}
+
+static inline void put_times(struct encoder *e, uint64_t gap, uint64_t dur)
+{
+	unsigned int g = bytes_of(gap), d = bytes_of(dur);
+
+	put(e, COL_TIMES, g << 4 | d, 1);
+	put(e, COL_GAP0, gap, g > 0);
+	put(e, COL_GAP1, gap >> 8, g > 1);
+	put(e, COL_TIMEX, gap >> 16, g > 2 ? g - 2 : 0);
+	put(e, COL_DUR0, dur, d > 0);
+	put(e, COL_DUR1, dur >> 8, d > 1);
+	put(e, COL_TIMEX, dur >> 16, d > 2 ? d - 2 : 0);
+}
+
+static inline void put_words(struct encoder *e, const uint64_t *now, uint64_t *before, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i += 8) {
+		uint32_t here = n - i < 8 ? n - i : 8;
+		unsigned int mask = 0;
+
+		for (uint32_t j = 0; j < here; j++) {
+			uint64_t v = now[i + j], diff;
+			unsigned int len;
+
+			if (v == before[i + j])
+				continue;
+			mask |= 1u << j;
+			diff = trace_zigzag(v - before[i + j]);
+			len = bytes_of(diff);
+			before[i + j] = v;
+			put(e, COL_LEN, len, 1);
+			put(e, COL_DATA, len < 8 ? diff : v, len);
+		}
+		put(e, COL_MASK, mask, 1);
+	}
+}
+
+static void span(struct encoder *e, const struct ct_hdr *h)
+{
+	if (h->start_ns < e->first_ns)
+		e->first_ns = h->start_ns;
+	if (h->end_ns > e->last_ns)
+		e->last_ns = h->end_ns;
+	if (h->start_ns > e->last_ns)
+		e->last_ns = h->start_ns;
+}
+
+static void put_slot(struct encoder *e, const struct ct_hdr *h, enum trace_shape shape)
+{
+	struct slot *s = slot_of(e, h, shape);
+	struct lane *l = &e->lanes[s->lane];
+	uint64_t words[TRACE_WORDS_MAX], *before = e->words + s->words;
+
+	put_op(e, TRACE_OP_SLOT + e->last_slot);
+	put_times(e, trace_zigzag(h->start_ns - l->end_ns), h->end_ns - h->start_ns);
+	l->end_ns = e->last_end = h->end_ns;
+	memcpy(words, h + 1, h->size - sizeof(*h));
+	if (shape == TRACE_SHAPE_CALL) {
+		words[0] &= ~0xffffULL;
+	} else if (shape == TRACE_SHAPE_WORK) {
+		words[5] &= ~0xffffULL;
+		words[1] = trace_swap(words[1]);
+		memcpy(before + 1, l->work, sizeof(l->work));
+		memcpy(l->work, words + 1, sizeof(l->work));
+	}
+	put_words(e, words, before, (h->size - (uint32_t)sizeof(*h)) / 8);
+}
+
+static bool full(const struct encoder *e)
+{
+	size_t sum = 0;
+
+	for (int i = 0; i < COL_END; i++)
+		sum += (size_t)(e->at[i] - e->col[i]);
+	return sum >= ENCODE_FULL || e->nslots >= TRACE_SLOTS_MAX - CHECK_EVERY ||
+	       e->nlanes >= TRACE_LANES_MAX - CHECK_EVERY;
+}
+
+/* Which records have a slot: those that come in numbers and are like each other. */
+static bool has_slot(const struct ct_hdr *h, enum trace_shape shape)
+{
+	if (h->size > TRACE_SLOT_MAX)
+		return false;
+	return shape != TRACE_SHAPE_OTHER || h->kind == CT_COUNTER || h->kind == CT_OVERHEAD || h->kind == CT_MARKER;
+}
+
+/* Its row is one that a file can have. */
+static bool good_func(const struct ct_hdr *h, enum trace_shape shape)
+{
+	if (shape == TRACE_SHAPE_CALL)
+		return h->size >= sizeof(struct ct_call) && ((const struct ct_call *)h)->func < CT_MAX_FUNCS;
+	return h->size >= sizeof(struct ct_work) && (((const struct ct_work *)h)->func < CT_MAX_FUNCS ||
+						     ((const struct ct_work *)h)->func == CT_NO_FUNC);
+}
+
+int encode_record(struct encoder *e, const struct ct_hdr *h)
+{
+	enum trace_shape shape = trace_shape(h->kind);
+
+	if (trace_is_raw(h->kind) || (shape != TRACE_SHAPE_OTHER && (h->size > TRACE_SLOT_MAX || !good_func(h, shape))))
+		return -EINVAL;
+	e->records++;
+	e->calls += h->kind == CT_CALL;
+	e->definitions |= trace_is_definition(h->kind);
+	if (h->start_ns && (h->pid || h->kind == CT_COUNTER || h->kind == CT_LOST))
+		span(e, h);
+	if (has_slot(h, shape)) {
+		put_slot(e, h, shape);
+		if (++e->since_check < CHECK_EVERY)
+			return 0;
+	} else {
+		put_op(e, TRACE_OP_RECORD);
+		put_mem_at(e, COL_OTHER, h, h->size);
+	}
+	e->since_check = 0;
+	return full(e);
+}
+
+uint32_t encode_sums(const struct encoder *e, struct trace_block *b)
+{
+	b->flags = e->definitions ? TRACE_F_DEFINITIONS : 0;
+	b->first_ns = e->first_ns;
+	b->last_ns = e->last_ns;
+	b->records = e->records;
+	b->calls = e->calls;
+	return e->records;
+}
+
+int encode_finish(struct encoder *e, const void **body, uint32_t *len)
+{
+	uint8_t *head = e->body + 1, *at = head + COL_END * 8;
+
+	e->body[0] = COL_END;
+	for (int i = 0; i < COL_END; i++) {
+		uint32_t n[2] = { (uint32_t)(e->at[i] - e->col[i]) };
+		size_t stored = n[0];
+
+		if (n[0] > SMALL) {
+			stored = ZSTD_compressCCtx(e->zstd, at, e->body_max - (size_t)(at - e->body), e->col[i], n[0], 1);
+			if (ZSTD_isError(stored))
+				return -EIO;
+		}
+		if (stored >= n[0]) {
+			memcpy(at, e->col[i], n[0]);
+			stored = n[0];
+		}
+		n[1] = (uint32_t)stored;
+		memcpy(head + i * 8, n, sizeof(n));
+		at += stored;
+	}
+	*body = e->body;
+	*len = (uint32_t)(at - e->body);
+	reset(e);
+	return 0;
+}

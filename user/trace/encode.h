@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* encode.h - records become the body of a block. Knows nothing of files. */
+#ifndef CT_TRACE_ENCODE_H
+#define CT_TRACE_ENCODE_H
+
+#include "format.h"
+
+#define ENCODE_FULL (256u << 10) /* bytes before compression, about: the block is to be written */
+
+struct encoder;
+struct encoder *encode_open(void); /* NULL: no memory */
+void encode_close(struct encoder *);
+
+/* Adds a checked record. Returns 1 when the block is full, 0 when it is not, or -EINVAL for a record that no file has
+ * (the raw ones that the resolve stage takes, and what is too large to be a call). */
+int encode_record(struct encoder *, const struct ct_hdr *);
+
+/* The block so far: fills in flags, times and counts of *b. Returns the number of records. */
+uint32_t encode_sums(const struct encoder *, struct trace_block *b);
+
+/* Compresses it; the next record begins another. *body is the encoder's, until the next call. Returns 0 or -errno. */
+int encode_finish(struct encoder *, const void **body, uint32_t *len);
+
+#endif

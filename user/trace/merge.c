@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * merge.c - see merge.h.
+ *
+ * Inputs of one boot of one host share clock and process ids. Processes of other hosts get numbers beyond any real one: pid +
+ * host << 22 (PID_MAX_LIMIT); users see the old one, which is their ns_pid. Ids of frames, stacks and metrics are per
+ * recording and numbered anew; GPUs of the machine are per host.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "align.h"
+#include "merge.h"
+#include "reader.h"
+
+#define PID_BITS 22
+#define DEVICE_BITS 10
+#define METRIC_BITS 16
+
+struct input {
+	char path[4096], host[256], boot[64];
+	struct reader *reader;
+	struct align *align;
+	uint64_t start_ns, clock_error_ns;
+	unsigned int group; /* of inputs of the same boot */
+	const struct ct_hdr *next; /* NULL: it has ended */
+	uint64_t key_ns;
+	/* by id modulo the size, as whoever makes the ids keeps them */
+	struct id {
+		uint32_t old, new;
+	} *frames, *stacks;
+};
+
+struct merge {
+	struct input *inputs[MERGE_MAX];
+	int n;
+	unsigned int ngroups;
+	uint32_t next_frame, next_stack;
+	uint64_t lost;
+	union {
+		struct ct_hdr h;
+		struct ct_work work;
+		struct ct_kernel kernel;
+		struct ct_call call;
+		struct ct_process process;
+		struct ct_process_info info;
+		struct ct_fork fork;
+		struct ct_frame frame;
+		struct ct_stack stack;
+		struct ct_metric metric;
+		struct ct_counter counter;
+		struct ct_event event;
+		struct ct_device device;
+		uint64_t room[65536 / 8 + 64];
+	};
+};
+
+struct merge *merge_open(void)
+{
+	return calloc(1, sizeof(struct merge));
+}
+
+static void close_input(struct input *in)
+{
+	reader_close(in->reader);
+	free(in->align);
+	free(in->frames);
+	free(in->stacks);
+	free(in);
+}
+
+void merge_close(struct merge *m)
+{
+	if (!m)
+		return;
+	for (int i = 0; i < m->n; i++)
+		close_input(m->inputs[i]);
+	free(m);
+}
+
+/* ---- inputs ------------------------------------------------------------------------------------------- */
+
+/* The clocks of the whole recording: blocks without definitions are passed over. */
+static int read_clocks(struct input *in)
+{
+	const struct ct_hdr *h;
+	int n;
+
+	reader_range(in->reader, UINT64_MAX, 0);
+	while ((n = reader_next(in->reader, &h)) == 1)
+		if (h->kind == CT_CLOCK)
+			align_clock(in->align, (const struct ct_clock *)h);
+	reader_range(in->reader, 0, UINT64_MAX);
+	reader_rewind(in->reader);
+	return n;
+}
+
+static bool same_boot(const struct input *a, const struct input *b)
+{
+	return *a->boot && !strcmp(a->boot, b->boot) && !strcmp(a->host, b->host);
+}
+
+static int open_input(struct merge *m, struct input *in, const char *path)
+{
+	int err = reader_open(&in->reader, path);
+	const char *head;
+
+	if (err)
+		return err;
+	head = reader_head(in->reader);
+	snprintf(in->path, sizeof(in->path), "%s", path);
+	reader_value(head, "host", in->host, sizeof(in->host));
+	reader_value(head, "boot_id", in->boot, sizeof(in->boot));
+	in->start_ns = reader_number(head, "start_ns");
+	in->clock_error_ns = reader_number(head, "clock_error_ns");
+	in->align = calloc(1, sizeof(*in->align));
+	in->frames = calloc(STACK_TABLE_FRAMES, sizeof(*in->frames));
+	in->stacks = calloc(STACK_TABLE_STACKS, sizeof(*in->stacks));
+	if (!in->align || !in->frames || !in->stacks)
+		return -ENOMEM;
+	err = read_clocks(in);
+	if (err)
+		return err;
+	in->group = m->ngroups;
+	for (int i = 0; i < m->n && in->group == m->ngroups; i++)
+		if (same_boot(m->inputs[i], in))
+			in->group = m->inputs[i]->group;
+	if (in->group && (!in->align->n || !m->inputs[0]->align->n))
+		return -ENOTSUP;
+	m->ngroups += in->group == m->ngroups;
+	return 0;
+}
+
+int merge_add(struct merge *m, const char *path)
+{
+	struct input *in;
+	int err;
+
+	if (m->n == MERGE_MAX)
+		return -E2BIG;
+	in = calloc(1, sizeof(*in));
+	if (!in)
+		return -ENOMEM;
+	err = open_input(m, in, path);
+	if (err) {
+		close_input(in);
+		return err;
+	}
+	m->inputs[m->n++] = in;
+	return 0;
+}
+
+/* On the clock of the first input. */
+static uint64_t placed(const struct merge *m, const struct input *in, uint64_t at_ns)
+{
+	return in->group && at_ns ? align_time(in->align, m->inputs[0]->align, at_ns) : at_ns;
+}
+
+int merge_count(const struct merge *m)
+{
+	return m->n;
+}
+
+void merge_placed(const struct merge *m, int i, struct merge_placed *out)
+{
+	const struct input *in = m->inputs[i], *first = m->inputs[0];
+
+	*out = (struct merge_placed){ .path = in->path, .host = in->host, .same_host = !in->group };
+	if (!in->group)
+		return;
+	out->shift_ns = (int64_t)(placed(m, in, in->start_ns) - in->start_ns);
+	out->error_ns = in->align->error_ns + first->align->error_ns + in->clock_error_ns + first->clock_error_ns;
+	out->drift_ns = align_drift(in->align) + align_drift(first->align);
+	out->unsynced = !in->clock_error_ns || !first->clock_error_ns;
+}
+
+char *merge_head(const struct merge *m)
+{
+	const struct input *first = m->inputs[0];
+	uint64_t start_ns = UINT64_MAX;
+	char *head = NULL, text[1024];
+	size_t len;
+	FILE *f = open_memstream(&head, &len);
+
+	if (!f)
+		return NULL;
+	for (int i = 0; i < m->n; i++) {
+		uint64_t at = placed(m, m->inputs[i], m->inputs[i]->start_ns);
+
+		start_ns = at < start_ns ? at : start_ns;
+	}
+	fprintf(f, "format %d\nversion %s\narch %s\nhost %s\nboot_id %s\n", TRACE_FORMAT, CT_VERSION,
+		API_ARCH_HERE == API_AARCH64 ? "aarch64" : "x86_64", first->host, m->ngroups > 1 ? "" : first->boot);
+	if (reader_value(reader_head(first->reader), "kernel", text, sizeof(text)))
+		fprintf(f, "kernel %s\n", text);
+	fprintf(f, "start_ns %llu\nrealtime_offset_ns %llu\nclock_error_ns %llu\ntraced %d recordings\n",
+		(unsigned long long)start_ns,
+		(unsigned long long)(first->align->n ? align_offset(first->align, start_ns) :
+						       reader_number(reader_head(first->reader), "realtime_offset_ns")),
+		(unsigned long long)first->clock_error_ns, m->n);
+	for (int i = 0; i < m->n; i++) {
+		struct merge_placed p;
+
+		merge_placed(m, i, &p);
+		fprintf(f, "merged %s of %s, moved by %lld ns, error %llu ns%s\n", p.path, *p.host ? p.host : "an unknown host",
+			(long long)p.shift_ns, (unsigned long long)p.error_ns, p.unsynced ? " or more" : "");
+	}
+	if (fclose(f)) {
+		free(head);
+		return NULL;
+	}
+	return head;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------------ */
+
+static uint32_t new_pid(const struct input *in, uint32_t pid)
+{
+	return pid ? pid + (in->group << PID_BITS) : 0;
+}
+
+static uint32_t new_gpu(const struct input *in, uint32_t gpu)
+{
+	return gpu == CT_UNKNOWN ? gpu : gpu + (in->group << DEVICE_BITS);
+}
+
+static uint32_t define_id(struct id *ids, uint32_t size, uint32_t old, uint32_t *next)
+{
+	struct id *id = &ids[old % size];
+
+	if (id->old != old || !id->new)
+		*id = (struct id){ old, ++*next };
+	return id->new;
+}
+
+static uint32_t find_id(const struct id *ids, uint32_t size, uint32_t old)
+{
+	return ids[old % size].old == old ? ids[old % size].new : 0;
+}
+
+static uint32_t new_metric(const struct merge *m, const struct input *in, uint32_t id)
+{
+	for (int i = 0; i < m->n; i++)
+		if (m->inputs[i] == in)
+			return id + ((uint32_t)i << METRIC_BITS);
+	return id;
+}
+
+/* Of calls and of device work: times and the stack's id. */
+static void place_work(struct merge *m, const struct input *in)
+{
+	m->work.call_ns = placed(m, in, m->work.call_ns);
+	if (m->work.stack)
+		m->work.stack = find_id(in->stacks, STACK_TABLE_STACKS, m->work.stack);
+	if (m->h.kind == CT_KERNEL) {
+		m->kernel.queued_ns = placed(m, in, m->kernel.queued_ns);
+		m->kernel.submitted_ns = placed(m, in, m->kernel.submitted_ns);
+	}
+}
+
+static void place_call(struct merge *m, const struct input *in)
+{
+	uint64_t id;
+
+	if (!(m->h.flags & CT_F_STACK))
+		return;
+	memcpy(&id, (char *)m->room + m->h.size - sizeof(id), sizeof(id));
+	id = find_id(in->stacks, STACK_TABLE_STACKS, (uint32_t)id);
+	memcpy((char *)m->room + m->h.size - sizeof(id), &id, sizeof(id));
+}
+
+/* The host goes into what is known of a process. */
+static void put_host(struct merge *m, const struct input *in)
+{
+	size_t used = (size_t)m->info.exe_len + m->info.cmdline_len + m->info.container_len + m->info.pod_len, n = strlen(in->host);
+
+	if (m->info.host_len || sizeof(m->info) + used + n + 8 > UINT16_MAX - 8)
+		return;
+	memset(m->info.text + used, 0, n + 8);
+	memcpy(m->info.text + used, in->host, n);
+	m->info.host_len = (uint16_t)n;
+	m->h.size = (uint16_t)((sizeof(m->info) + used + n + 7) & ~(size_t)7);
+}
+
+/* The record in hand as the result has it. False: it has none. */
+static bool place(struct merge *m, struct input *in)
+{
+	uint32_t pid = m->h.pid;
+
+	m->h.start_ns = placed(m, in, m->h.start_ns);
+	m->h.end_ns = placed(m, in, m->h.end_ns);
+	/* rounding must not let it end before it begins */
+	if (m->h.end_ns < m->h.start_ns)
+		m->h.end_ns = m->h.start_ns;
+	m->h.pid = new_pid(in, m->h.pid);
+	m->h.tid = new_pid(in, m->h.tid);
+	if (trace_shape(m->h.kind) == TRACE_SHAPE_WORK)
+		place_work(m, in);
+	switch (m->h.kind) {
+	case CT_CALL:
+	case CT_ENTER:
+		place_call(m, in);
+		break;
+	case CT_CLOCK: /* there is one clock now */
+		return !in->group;
+	case CT_PROCESS:
+	case CT_EXEC:
+		if (!m->process.ns_pid)
+			m->process.ns_pid = pid;
+		m->process.ppid = new_pid(in, m->process.ppid);
+		break;
+	case CT_PROCESS_INFO:
+		put_host(m, in);
+		break;
+	case CT_FORK:
+		if (!m->fork.child_ns_pid)
+			m->fork.child_ns_pid = m->fork.child_pid;
+		m->fork.child_pid = new_pid(in, m->fork.child_pid);
+		break;
+	case CT_FRAME:
+		m->frame.id = define_id(in->frames, STACK_TABLE_FRAMES, m->frame.id, &m->next_frame);
+		break;
+	case CT_STACK:
+		m->stack.id = define_id(in->stacks, STACK_TABLE_STACKS, m->stack.id, &m->next_stack);
+		for (uint32_t i = 0; i < m->stack.nframes; i++)
+			m->stack.frames[i] = find_id(in->frames, STACK_TABLE_FRAMES, m->stack.frames[i]);
+		break;
+	case CT_METRIC:
+		m->metric.id = new_metric(m, in, m->metric.id);
+		break;
+	case CT_COUNTER:
+		m->counter.device = new_gpu(in, m->counter.device);
+		for (uint32_t i = 0; i < m->counter.n; i++)
+			m->counter.values[i].metric = new_metric(m, in, m->counter.values[i].metric);
+		break;
+	case CT_EVENT:
+		m->event.device = pid ? m->event.device : new_gpu(in, m->event.device);
+		break;
+	case CT_DEVICE:
+		m->device.id = pid ? m->device.id : new_gpu(in, m->device.id);
+		break;
+	}
+	return true;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------- */
+
+/* The next record of an input. Its place in the order is never before that of the one before it. */
+static int advance(struct merge *m, struct input *in)
+{
+	int n = reader_next(in->reader, &in->next);
+	uint64_t at;
+
+	if (n <= 0) {
+		in->next = NULL;
+		return n;
+	}
+	at = placed(m, in, in->next->end_ns);
+	if (at > in->key_ns)
+		in->key_ns = at;
+	return 0;
+}
+
+static int write_next(struct merge *m, struct input *in, struct writer *w)
+{
+	const struct ct_hdr *h = in->next;
+	int err = 0;
+
+	memcpy(m->room, h, h->size);
+	if (h->kind == CT_LOST && ((const struct ct_lost *)h)->cause == CT_LOSS_FILE)
+		m->lost += ((const struct ct_lost *)h)->count;
+	if (place(m, in))
+		err = writer_record(w, &m->h);
+	if (err || (h->kind != CT_PROCESS && h->kind != CT_EXEC))
+		return err;
+	/* where it ran, should nothing else be known of it */
+	m->info = (struct ct_process_info){ .h = m->h, .rank = CT_UNKNOWN, .world_size = CT_UNKNOWN, .local_rank = CT_UNKNOWN };
+	m->h.kind = CT_PROCESS_INFO;
+	m->h.size = sizeof(m->info);
+	put_host(m, in);
+	return writer_record(w, &m->h);
+}
+
+static char *end_text(const struct merge *m)
+{
+	static const char *const sums[] = { "calls", "folded", "filtered", "sent", "unfinished", "received" };
+	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+	char *text = NULL, key[64];
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return NULL;
+	for (int i = 0; i < m->n; i++) {
+		const struct input *in = m->inputs[i];
+		uint64_t at = placed(m, in, in->start_ns);
+
+		first_ns = at < first_ns ? at : first_ns;
+		at += reader_end(in->reader) ? reader_number(reader_end(in->reader), "uptime_ns") : 0;
+		at = at < in->key_ns ? in->key_ns : at;
+		last_ns = at > last_ns ? at : last_ns;
+	}
+	fprintf(f, "reason merged\nuptime_ns %llu\n", (unsigned long long)(last_ns - first_ns));
+	for (size_t k = 0; k < ARRAY_LEN(sums) + CT_LOSS_END; k++) {
+		uint64_t sum = 0;
+
+		if (k < ARRAY_LEN(sums))
+			snprintf(key, sizeof(key), "%s", sums[k]);
+		else
+			snprintf(key, sizeof(key), "lost.%s", loss_name((enum ct_loss)(k - ARRAY_LEN(sums))));
+		for (int i = 0; i < m->n; i++)
+			sum += reader_end(m->inputs[i]->reader) ? reader_number(reader_end(m->inputs[i]->reader), key) : 0;
+		if (k == ARRAY_LEN(sums) + CT_LOSS_FILE)
+			sum += m->lost;
+		if (sum || k < ARRAY_LEN(sums))
+			fprintf(f, "%s %llu\n", key, (unsigned long long)sum);
+	}
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+int merge_write(struct merge *m, struct writer *w)
+{
+	char *text;
+	int err = 0;
+
+	for (int i = 0; i < m->n && !err; i++)
+		err = advance(m, m->inputs[i]);
+	while (!err) {
+		struct input *least = NULL;
+
+		for (int i = 0; i < m->n; i++)
+			if (m->inputs[i]->next && (!least || m->inputs[i]->key_ns < least->key_ns))
+				least = m->inputs[i];
+		if (!least)
+			break;
+		err = write_next(m, least, w);
+		if (!err)
+			err = advance(m, least);
+	}
+	text = err ? NULL : end_text(m);
+	if (!err)
+		err = text ? writer_end(w, text) : -ENOMEM;
+	free(text);
+	return err;
+}
+
+uint64_t merge_lost(const struct merge *m)
+{
+	return m->lost;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * writer.c - see writer.h.
+ *
+ * A block goes out by one writev, so that a tracer that is killed leaves whole blocks and at most a part of the last one.
+ * When the disk is full that part is cut off again: the file ends with a whole block.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "encode.h"
+#include "writer.h"
+
+#define INDEX_MAX (TRACE_BODY_MAX / sizeof(struct trace_index_entry) - 1) /* a longer file is read without one */
+
+struct writer {
+	struct encoder *encoder;
+	struct trace_index_entry *index;
+	size_t nindex, cap;
+	uint64_t offset, seq;
+	int fd;
+	int error; /* -errno of the first failure */
+	bool regular, no_index;
+};
+
+static int fail(struct writer *w, int err)
+{
+	if (!w->error)
+		w->error = err;
+	return w->error;
+}
+
+/* All of it, or an error; then what was written of it is taken back. */
+static int write_all(struct writer *w, struct iovec *iov, int n)
+{
+	uint64_t done = 0;
+
+	while (n) {
+		ssize_t put = writev(w->fd, iov, n);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0) {
+			int err = put ? -errno : -EIO;
+
+			if (w->regular && done && ftruncate(w->fd, (off_t)w->offset) < 0)
+				err = err ? err : -errno;
+			return fail(w, err);
+		}
+		done += (uint64_t)put;
+		while (n && (size_t)put >= iov->iov_len) {
+			put -= (ssize_t)iov->iov_len;
+			iov++;
+			n--;
+		}
+		if (n) {
+			iov->iov_base = (char *)iov->iov_base + put;
+			iov->iov_len -= (size_t)put;
+		}
+	}
+	w->offset += done;
+	return 0;
+}
+
+static void remember(struct writer *w, const struct trace_block *b)
+{
+	if (w->no_index)
+		return;
+	if (w->nindex == w->cap) {
+		size_t cap = w->cap ? w->cap * 2 : 256;
+		struct trace_index_entry *index = cap < 2 * INDEX_MAX ? realloc(w->index, cap * sizeof(*index)) : NULL;
+
+		if (!index) {
+			w->no_index = true;
+			return;
+		}
+		w->index = index;
+		w->cap = cap;
+	}
+	w->index[w->nindex++] = (struct trace_index_entry){
+		.offset = w->offset,
+		.first_ns = b->first_ns,
+		.last_ns = b->last_ns,
+		.len = b->len,
+		.records = b->records,
+		.calls = b->calls,
+		.type = b->type,
+		.flags = b->flags,
+	};
+}
+
+/* The sums of *b are set; the rest is filled in here. */
+static int put_block(struct writer *w, struct trace_block *b, const void *body, uint32_t len)
+{
+	struct iovec iov[2] = { { b, sizeof(*b) }, { (void *)body, len } };
+
+	if (w->error)
+		return w->error;
+	b->magic = TRACE_BLOCK_MAGIC;
+	b->len = len;
+	b->body_crc = (uint32_t)crc32(0, body, len);
+	b->seq = w->seq;
+	b->head_crc = (uint32_t)crc32(0, (const void *)b, offsetof(struct trace_block, head_crc));
+	remember(w, b);
+	if (write_all(w, iov, 2))
+		return w->error;
+	w->seq++;
+	return 0;
+}
+
+static int put_text(struct writer *w, enum trace_block_type type, const char *text)
+{
+	struct trace_block b = { .type = (uint8_t)type, .first_ns = UINT64_MAX };
+	size_t n = strlen(text);
+
+	return put_block(w, &b, text, (uint32_t)(n < TRACE_BODY_MAX ? n : TRACE_BODY_MAX));
+}
+
+static int open_file(struct writer *w, const char *path)
+{
+	char old[4096];
+	struct stat st;
+
+	if (!lstat(path, &st) && S_ISREG(st.st_mode) && st.st_size) {
+		if ((size_t)snprintf(old, sizeof(old), "%s.old", path) >= sizeof(old))
+			return -ENAMETOOLONG;
+		if (rename(path, old) < 0)
+			return -errno;
+	}
+	w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+	if (w->fd < 0)
+		return -errno;
+	w->regular = !fstat(w->fd, &st) && S_ISREG(st.st_mode);
+	return 0;
+}
+
+int writer_open(struct writer **out, const char *path, const char *head)
+{
+	struct iovec magic = { (void *)TRACE_MAGIC, TRACE_MAGIC_LEN };
+	struct writer *w = calloc(1, sizeof(*w));
+	int err;
+
+	*out = NULL;
+	if (!w)
+		return -ENOMEM;
+	w->fd = -1;
+	w->encoder = encode_open();
+	err = w->encoder ? open_file(w, path) : -ENOMEM;
+	if (!err)
+		err = write_all(w, &magic, 1);
+	if (!err)
+		err = put_text(w, TRACE_HEAD, head);
+	if (err) {
+		writer_close(w);
+		return err;
+	}
+	*out = w;
+	return 0;
+}
+
+int writer_record(struct writer *w, const struct ct_hdr *h)
+{
+	int n;
+
+	if (w->error)
+		return w->error;
+	n = encode_record(w->encoder, h);
+	if (n < 0)
+		return 0;
+	return n ? writer_flush(w) : 0;
+}
+
+int writer_flush(struct writer *w)
+{
+	struct trace_block b = { .type = TRACE_DATA };
+	const void *body;
+	uint32_t len;
+	int err;
+
+	if (w->error || !encode_sums(w->encoder, &b))
+		return w->error;
+	err = encode_finish(w->encoder, &body, &len);
+	return err ? fail(w, err) : put_block(w, &b, body, len);
+}
+
+int writer_block(struct writer *w, const struct trace_block *from, const void *body)
+{
+	struct trace_block b = *from;
+	int err = writer_flush(w);
+
+	return err ? err : put_block(w, &b, body, from->len);
+}
+
+int writer_end(struct writer *w, const char *text)
+{
+	struct trace_tail tail = { .magic = TRACE_TAIL_MAGIC };
+	struct trace_block b = { .type = TRACE_INDEX, .first_ns = UINT64_MAX };
+	size_t bytes;
+	char *body;
+	int err;
+
+	err = writer_flush(w);
+	if (!err)
+		err = put_text(w, TRACE_END, text);
+	if (err || w->no_index)
+		return err;
+	bytes = w->nindex * sizeof(*w->index);
+	body = malloc(bytes + sizeof(tail));
+	if (!body)
+		return 0; /* it is read without one */
+	tail.offset = w->offset;
+	memcpy(body, w->index, bytes);
+	memcpy(body + bytes, &tail, sizeof(tail));
+	err = put_block(w, &b, body, (uint32_t)(bytes + sizeof(tail)));
+	free(body);
+	return err;
+}
+
+int writer_close(struct writer *w)
+{
+	int err;
+
+	if (!w)
+		return 0;
+	err = w->error;
+	if (w->fd >= 0 && close(w->fd) < 0 && !err)
+		err = -errno;
+	encode_close(w->encoder);
+	free(w->index);
+	free(w);
+	return err;
+}
+
+uint64_t writer_bytes(const struct writer *w)
+{
+	return w->offset;
+}
