@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * replay.c - a stored trace as a source. Reads the file and nothing else: no /proc, no kernel side, no privileges. Knows how a
- * recording is read (user/trace) and no stage.
+ * replay.c - a stored trace as a source. Reads the file and nothing else: no /proc, no kernel side, no privileges.
+ * Knows how a recording is read (user/trace) and no stage.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -151,7 +151,8 @@ static const char *const *replay_muted(struct source *s)
 	struct replay *r = s->priv;
 	int n = 0;
 
-	if (!reader_end(r->reader) || !reader_value(reader_end(r->reader), "muted", r->muted_text, sizeof(r->muted_text)))
+	if (!reader_end(r->reader) ||
+	    !reader_value(reader_end(r->reader), "muted", r->muted_text, sizeof(r->muted_text)))
 		return NULL;
 	for (char *at = strtok(r->muted_text, " "); at && n < MUTED_MAX; at = strtok(NULL, " "))
 		if (!at[strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")])
