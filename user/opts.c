@@ -572,8 +572,9 @@ const struct option_row opts_rows[] = {
 	  "table, json, csv, html (a timeline as one page), perfetto (for ui.perfetto.dev),\n"
 	  "chrome (JSON as PyTorch's profiler writes it; with %p in FILE a file for each\n"
 	  "process), nsys-sqlite (as Nsight Systems exports it), otlp-json (OpenTelemetry\n"
-	  "spans), or, which imply -k: folded (a line for each stack with its weight), flame\n"
-	  "(a flame graph of them as one page), speedscope" },
+	  "spans), cupti (the lines that CUPTI's samples print), or, which imply -k: folded (a\n"
+	  "line for each stack with its weight), flame (a flame graph of them as one page),\n"
+	  "speedscope" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "format", "NAME", set_counters_format, OPTS_COUNTERS, "table", "table, json (an object a line) or csv",
@@ -898,6 +899,8 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		return -EINVAL;
 	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
 		o->stack = OPTS_STACK_DWARF;
+	if (o->format && o->format->flags & SINKS_NESTED && !o->no_return)
+		o->nested = true;
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include "recording.h"
 #include "event/select.h"
+#include "session_plan.h"
 #include "source/host.h"
 #include "source/plan.h"
 #include "trace/format.h"
@@ -104,7 +105,10 @@ static char *make_head(const struct opts *o, const struct sink_opts *s)
 	host_gpus(gpu_line, f);
 	number(f, "start_ns", s->start_ns);
 	number(f, "realtime_offset_ns", s->realtime_offset_ns);
+	number(f, "boottime_offset_ns", s->boottime_offset_ns);
 	number(f, "clock_error_ns", clock_error_ns());
+	number(f, "places", session_plan_places(o));
+	number(f, "work", o->gpu);
 	line(f, "traced", opts_title(o, text, sizeof(text)));
 	/* a reader takes a head of 256 KiB at most */
 	for (int i = 0; o->argv && o->argv[i] && ftell(f) < ARGS_MAX; i++) {

@@ -74,6 +74,9 @@ static int show(void *ctx, struct event *ev)
 			err = stack_table_record(st->stacks, rec);
 		if (!err)
 			err = metric_table_record(st->metrics, rec);
+		/* resolve makes these: the table has not seen them come in */
+		if (!err && rec->kind == CT_PROCESS_INFO)
+			err = process_table_record(st->procs, rec);
 		if (!err)
 			err = kernel_counters_record(st->counters, rec);
 		if (err)
@@ -120,14 +123,14 @@ static bool is_shown(void *ctx, const struct ct_hdr *call)
 	return ev.proc && filter_match(st->filter, &ev);
 }
 
-static int nested(void *ctx, const struct ct_hdr *rec)
+/* What join hands on. A call that has not returned yet is shown at once: its children may be long in coming. */
+static int joined(void *ctx, struct event *ev)
 {
 	struct stages *st = ctx;
 
-	return join_record(st->join, rec);
+	return st->nest && !(ev->rec->kind == CT_CALL && ev->rec->flags & CT_F_PENDING) ? nest_record(st->nest, ev) : show(st, ev);
 }
 
-/* What resolve hands on. A call that has not returned yet is shown at once: its children may be long in coming. */
 static int resolved(void *ctx, const struct ct_hdr *rec)
 {
 	struct stages *st = ctx;
@@ -141,8 +144,7 @@ static int resolved(void *ctx, const struct ct_hdr *rec)
 	}
 	if (st->window && rec->kind == CT_CALL)
 		window_call(st->window, (const struct ct_call *)rec);
-	return st->nest && !(rec->kind == CT_CALL && rec->flags & CT_F_PENDING) ? nest_record(st->nest, rec) :
-										  join_record(st->join, rec);
+	return join_record(st->join, rec);
 }
 
 int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest, const struct filter *filter,
@@ -156,8 +158,8 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->metrics = metric_table_open();
 	st->counters = kernel_counters_open();
 	if (nest)
-		st->nest = nest_open(nested, st);
-	st->join = join_open(&join, show, st);
+		st->nest = nest_open(show, st);
+	st->join = join_open(&join, joined, st);
 	if (st->procs)
 		st->resolve = resolve_open(resolve, st->procs, resolved, st);
 	st->filter = filter;
@@ -186,11 +188,12 @@ int stages_record(struct stages *st, const struct ct_hdr *rec)
 	int paused = 0, err;
 
 	/* what is held is of the program that was there before, under its name and with its kernels */
-	if (st->nest && (rec->kind == CT_EXEC || rec->kind == CT_PROCESS))
-		paused = nest_flush(st->nest, UINT64_MAX);
-	if (paused && paused != -EINTR)
-		return paused;
 	err = join_process(st->join, rec);
+	if (err && err != -EINTR)
+		return err;
+	paused = err;
+	if (st->nest && (rec->kind == CT_EXEC || rec->kind == CT_PROCESS))
+		err = nest_flush(st->nest, UINT64_MAX);
 	if (err && err != -EINTR)
 		return err;
 	paused = err ? err : paused;
@@ -202,10 +205,10 @@ int stages_record(struct stages *st, const struct ct_hdr *rec)
 
 int stages_flush(struct stages *st, uint64_t now_ns)
 {
-	int paused = st->nest ? nest_flush(st->nest, now_ns) : 0, err;
+	int paused = join_flush(st->join, now_ns), err;
 
 	if (paused && paused != -EINTR)
 		return paused;
-	err = join_flush(st->join, now_ns);
+	err = st->nest ? nest_flush(st->nest, now_ns) : 0;
 	return err ? err : paused;
 }

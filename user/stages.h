@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stages.h - what a record passes through: process table -> resolve -> nest -> join -> names and stacks -> window ->
+ * stages.h - what a record passes through: process table -> resolve -> join -> nest -> names and stacks -> window ->
  * filter -> sinks.
  */
 #ifndef CT_STAGES_H

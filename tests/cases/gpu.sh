@@ -37,7 +37,7 @@ case_gpu_counts() {
 case_gpu_table() {
 	ct --gpu -- "$WORK" 3 return
 	ok_rc
-	expect "kernel rows" "$(grep -c -E '^[0-9.]+ +work +[0-9]+ +\[kernel\] +vec_mul\(float\*, int\), grid=\(4,2,1\), block=\(128,1,1\), registers=16, static=0 bytes, dynamic=64 bytes, device=0, context=1, stream=7, correlation=[0-9]+, delay=[0-9.]+us, 5us$' "$T/out")" 3
+	expect "kernel rows" "$(grep -c -E '^[0-9.]+ +work +[0-9]+ +\[kernel\] +vec_mul\(float\*, int\), grid=\(4,2,1\), block=\(128,1,1\), registers=16, static_shared=0 bytes, dynamic_shared=64 bytes, device=0, context=1, stream=7, correlation=[0-9]+, delay=[0-9.]+us, 5us$' "$T/out")" 3
 	expect "copy rows" "$(grep -c -E '\[memcpy HtoD\] +size=4096 bytes, .*delay=[0-9.]+us, 5us$' "$T/out")" 3
 }
 

@@ -135,6 +135,9 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 	*out = (struct source_recorded){
 		.start_ns = r->start_ns,
 		.realtime_offset_ns = reader_number(head, "realtime_offset_ns"),
+		.places = reader_number(head, "places"),
+		.gpu = reader_number(head, "work"),
+		.boottime_offset_ns = reader_number(head, "boottime_offset_ns"),
 		.reason = "cut off",
 		.host = reader_value(head, "host", r->host, sizeof(r->host)),
 	};

@@ -176,6 +176,16 @@ void merge_placed(const struct merge *m, int i, struct merge_placed *out)
 	out->unsynced = !in->clock_error_ns || !first->clock_error_ns;
 }
 
+/* How many inputs' heads have a number under this key. */
+static int said_by(const struct merge *m, const char *key)
+{
+	int n = 0;
+
+	for (int i = 0; i < m->n; i++)
+		n += reader_number(reader_head(m->inputs[i]->reader), key) != 0;
+	return n;
+}
+
 char *merge_head(const struct merge *m)
 {
 	const struct input *first = m->inputs[0];
@@ -200,6 +210,7 @@ char *merge_head(const struct merge *m)
 		(unsigned long long)(first->align->n ? align_offset(first->align, start_ns) :
 						       reader_number(reader_head(first->reader), "realtime_offset_ns")),
 		(unsigned long long)first->clock_error_ns, m->n);
+	fprintf(f, "places %d\nwork %d\n", said_by(m, "places") == m->n, said_by(m, "work") > 0);
 	for (int i = 0; i < m->n; i++) {
 		struct merge_placed p;
 
