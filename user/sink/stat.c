@@ -12,16 +12,25 @@
 struct stat_sink {
 	struct book *book;
 	struct ct_device *device; /* the first that a record told of */
+	struct out saved;	  /* with opts->save */
 };
 
 static int stat_open(struct sink *s, const struct sink_opts *opts)
 {
 	struct stat_sink *st = calloc(1, sizeof(*st));
 
+	int err;
+
 	s->opts = opts;
 	s->priv = st;
 	if (!st)
 		return -ENOMEM;
+	st->saved.fd = -1;
+	err = opts->save ? out_open(&st->saved, opts->save, opts->append) : 0;
+	if (err) {
+		msg_error("cannot write to %s: %s", opts->save, strerror(-err));
+		return -EINVAL;
+	}
 	/* the kernel side's sums come with histograms if it made some; of records they are made here */
 	st->book = book_open((enum book_by)opts->by, true, 0);
 	return st->book ? 0 : -ENOMEM;
@@ -47,6 +56,21 @@ static int stat_event(struct sink *s, const struct event *ev)
 	return book_event(st->book, ev);
 }
 
+/* The file of --save, which what is printed does not depend on. */
+static int save(struct stat_sink *st, const struct sink_opts *o, const struct report *r, const struct print_about *about)
+{
+	int err;
+
+	if (!o->save)
+		return 0;
+	if (r)
+		print_json(&st->saved, r, about);
+	err = out_close(&st->saved);
+	if (err)
+		msg_error("writing to %s failed: %s", o->save, strerror(-err));
+	return err;
+}
+
 static int stat_close(struct sink *s, const struct sink_end *end)
 {
 	const struct sink_opts *o = s->opts;
@@ -59,7 +83,7 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 	if (!st)
 		return 0;
 	about.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-	r = report_make(st->book);
+	r = st->book ? report_make(st->book) : NULL;
 	if (!r)
 		err = -ENOMEM;
 	else if (o->stat == SINK_STAT_JSON)
@@ -68,7 +92,9 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 		print_csv(o->out, r, &about);
 	else
 		print_text(o->out, r, &about);
-	if (st->book->no_room)
+	if (save(st, o, r, &about))
+		err = err ? err : -EIO;
+	if (st->book && st->book->no_room)
 		msg_warn("%llu calls are not in the tables: there are more kinds of them than are told apart",
 			 (unsigned long long)st->book->no_room);
 	report_free(r);

@@ -24,13 +24,15 @@ static void string(struct out *o, const char *s, size_t n)
 	out_char(o, '"');
 }
 
+/* Times that are not known, as of calls without return probes, are left out. */
 static void sums(struct out *o, const struct ct_sums *n)
 {
-	out_fmt(o, "\"calls\":%llu,\"failed\":%llu,\"total_ns\":%llu,\"avg_ns\":%.1f,\"min_ns\":%llu,\"max_ns\":%llu,"
-		   "\"stddev_ns\":%.1f,\"bytes\":%llu",
-		(unsigned long long)n->calls, (unsigned long long)n->failed, (unsigned long long)n->ns, book_mean_ns(n),
-		(unsigned long long)n->min_ns, (unsigned long long)n->max_ns, book_deviation_ns(n),
-		(unsigned long long)n->bytes);
+	out_fmt(o, "\"calls\":%llu,\"failed\":%llu", (unsigned long long)n->calls, (unsigned long long)n->failed);
+	if (n->timed)
+		out_fmt(o, ",\"total_ns\":%llu,\"avg_ns\":%.1f,\"min_ns\":%llu,\"max_ns\":%llu,\"stddev_ns\":%.1f",
+			(unsigned long long)n->ns, book_mean_ns(n), (unsigned long long)n->min_ns, (unsigned long long)n->max_ns,
+			book_deviation_ns(n));
+	out_fmt(o, ",\"bytes\":%llu", (unsigned long long)n->bytes);
 }
 
 static void row(struct out *o, const struct report_row *r, const struct print_about *a)
