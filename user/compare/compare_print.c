@@ -273,7 +273,7 @@ static void json_string(struct out *o, const char *s)
 static void json_number(struct out *o, const char *key, double v)
 {
 	if (isfinite(v))
-		out_fmt(o, "\"%s\":%.17g", key, v);
+		out_fmt(o, "\"%s\":%.12g", key, v);
 	else
 		out_fmt(o, "\"%s\":null", key);
 }

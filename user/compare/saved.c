@@ -188,6 +188,7 @@ static int add_row(struct saved *s, enum saved_section section, struct json_obje
 
 static int add_section(struct saved *s, struct json_object *run, enum saved_section section)
 {
+	static const enum saved_field added[] = { SAVED_CALLS, SAVED_FAILED, SAVED_TIME, SAVED_BYTES };
 	double sums[SAVED_FIELD_END] = { 0 };
 	struct json_object *rows;
 	struct entry *e;
@@ -197,21 +198,21 @@ static int add_section(struct saved *s, struct json_object *run, enum saved_sect
 		return section >= SAVED_TRAFFIC ? 0 : -EBADMSG;
 	if (!json_object_is_type(rows, json_type_array))
 		return -EBADMSG;
-	for (size_t i = 0; i < json_object_array_length(rows) && !err; i++) {
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
 		err = add_row(s, section, json_object_array_get_idx(rows, i));
-		/* what is not known of one is not known of all */
-		for (int f = 0; f < SAVED_FIELD_END && !err; f++)
-			sums[f] += s->room->entries[s->room->nentries - 1].v[f];
+		if (err)
+			break;
+		e = &s->room->entries[s->room->nentries - 1];
+		for (size_t k = 0; k < ARRAY_LEN(added); k++)
+			sums[added[k]] += isnan(e->v[added[k]]) ? 0 : e->v[added[k]];
 	}
 	if (err || section >= SAVED_TRAFFIC)
 		return err;
 	e = add_entry(s, section, "");
 	if (!e)
 		return -E2BIG;
-	e->v[SAVED_CALLS] = sums[SAVED_CALLS];
-	e->v[SAVED_FAILED] = sums[SAVED_FAILED];
-	e->v[SAVED_TIME] = sums[SAVED_TIME];
-	e->v[SAVED_BYTES] = sums[SAVED_BYTES];
+	for (size_t k = 0; k < ARRAY_LEN(added); k++)
+		e->v[added[k]] = sums[added[k]];
 	e->v[SAVED_AVG] = sums[SAVED_CALLS] > 0 ? sums[SAVED_TIME] / sums[SAVED_CALLS] : NAN;
 	return 0;
 }
