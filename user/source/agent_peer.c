@@ -182,9 +182,11 @@ static void hello(struct agent_peer *p)
 	}
 	path[n] = '\0';
 	p->state = PEER_NAMES;
-	if (h.cupti_version)
+	if (h.cupti_version && p->driver_version)
 		msg_verb("process %d: CUPTI version %u, %s; driver for CUDA %u.%u", (int)p->pid, h.cupti_version, path,
 			 p->driver_version / 1000, p->driver_version % 1000 / 10);
+	else if (h.cupti_version)
+		msg_verb("process %d: CUPTI version %u, %s", (int)p->pid, h.cupti_version, path);
 }
 
 static void names(struct agent_peer *p)
