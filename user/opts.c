@@ -552,26 +552,26 @@ const struct option_row opts_rows[] = {
 	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
-	{ .name = "What the GPU does", .cmds = OPTS_TRACE | OPTS_RECORD },
-	{ 0, "gpu", "[=KINDS]", set_gpu, OPTS_TRACE | OPTS_RECORD, NULL,
+	{ .name = "What the GPU does", .cmds = OPTS_TRACE | OPTS_RECORD | OPTS_STAT },
+	{ 0, "gpu", "[=KINDS]", set_gpu, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, NULL,
 	  "kernels, copies and more with the device's own times, by CUPTI inside the program: kernel,\n"
 	  "memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime, driver, um;\n"
 	  "--gpu alone means kernel,memcpy,memset,overhead" },
-	{ 0, "graph", "LEVEL", set_graph, OPTS_TRACE | OPTS_RECORD, "node",
+	{ 0, "graph", "LEVEL", set_graph, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "node",
 	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph", set_graph_words },
-	{ 0, "source", "NAME", set_source, OPTS_TRACE | OPTS_RECORD, "probes",
+	{ 0, "source", "NAME", set_source, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "probes",
 	  "where calls are seen: probes (the kernel's uprobes; needs root), or cupti: by CUPTI inside\n"
 	  "the program, without root", set_source_words },
-	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD, NULL,
+	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, NULL,
 	  "the libcupti to use where the program has not loaded one" },
-	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
-	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD, "auto",
+	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
+	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "auto",
 	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
 	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
-	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD, NULL,
+	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, NULL,
 	  "the hardware counters of the GPUs too, and XID errors; LIST: as 'cudatrace counters' has\n"
 	  "it for --metrics" },
-	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
 	{ 0, "metrics", "LIST", set_metrics, OPTS_COUNTERS, NULL,
 	  "which: names of cudatrace or CUPTI, separated by commas; 'default' is the usual ones,\n"
 	  "'help' lists them" },
