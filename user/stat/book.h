@@ -70,7 +70,7 @@ int book_event(struct book *, const struct event *);
 void book_add(struct ct_sums *a, const struct ct_sums *b);
 double book_mean_ns(const struct ct_sums *);
 double book_deviation_ns(const struct ct_sums *); /* of the population */
-/* The duration that the share q (0..1) of the calls do not exceed, within 1/8 of it; 0: nothing there. It lies between
+/* The duration that the share q (0..1) of the calls do not exceed, within a tenth of it; 0: nothing there. It lies between
  * the sums' min_ns and max_ns. */
 uint64_t book_quantile_ns(const struct ct_hist *, const struct ct_sums *, double q);
 /* Where a bucket of a histogram begins. */

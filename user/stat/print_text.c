@@ -95,7 +95,7 @@ static void histogram(struct out *o, const struct report_row *row, bool utf8)
 			print_duration(to, sizeof(to), (double)book_bucket_ns((uint32_t)i * 8 + 8));
 		else
 			snprintf(to, sizeof(to), "more");
-		out_fmt(o, "  %9s to %9s %12llu  ", from, to, (unsigned long long)octaves[i]);
+		out_fmt(o, "  %9s to %9s %12llu%s", from, to, (unsigned long long)octaves[i], octaves[i] ? "  " : "");
 		bar(o, octaves[i], most, utf8);
 		out_char(o, '\n');
 	}
