@@ -211,7 +211,8 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	f->rec.ret = 0;
 	if (config.stacks)
 		keep_registers(ctx, t, f, d, sp);
-	if (spec->nentry)
+	/* what is counted alone needs no memory of the program's */
+	if (spec->nentry && !(config.count && !(flags & (CT_S_ALWAYS | CT_S_INNER))))
 		do_reads_whole(f, func, CT_AT_ENTRY, spec->more);
 	f->rec.h.start_ns = f->rec.h.end_ns = bpf_ktime_get_ns();
 	entry_only = config.no_return || (flags & CT_S_CALLBACK) || (spec->more & CT_S_ENTRY_ONLY);
