@@ -152,6 +152,13 @@ for ((i = 0; i < 3; i++)); do
 done
 kill $target
 
+echo "== stat of a large machine: 10 000 processes x 40 functions (goal 256 MiB, kernel and user side)"
+start_tracer stat -o /dev/null
+printf '%-58s %s MiB\n' "the kernel side's maps, of the whole machine" \
+	"$(cat /proc/"$tracer"/fdinfo/* 2> /dev/null | awk '$1 == "memlock:" { n += $2 } END { printf "%d", n / 1048576 }')"
+stop_tracer
+"$out/bench/bench_stat"
+
 echo "== the program's own cost of a record"
 "$out/bench/bench_sinks"
 "$out/bench/bench_nsys"

@@ -284,36 +284,96 @@ static size_t merge(struct report_row *rows, size_t n)
 	return kept;
 }
 
+/* ---- which entries make one row: a large machine has many more of those than of these ---- */
+
+static int order(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* By what the label is made of. */
+static int by_row(const void *pa, const void *pb, void *ctx)
+{
+	const struct book *book = ctx;
+	const struct book_entry *a = &book->entries[*(const uint32_t *)pa], *b = &book->entries[*(const uint32_t *)pb];
+	enum book_by by = book->by;
+	int d = order(a->what, b->what);
+
+	if (!d)
+		d = order(a->func, b->func);
+	if (!d && a->what == BOOK_COPY)
+		d = order(way_of_device(a->sub), way_of_device(b->sub));
+	if (!d)
+		d = order((uintptr_t)a->name, (uintptr_t)b->name);
+	if (!d && (by == BOOK_BY_PROCESS || by == BOOK_BY_THREAD || by == BOOK_BY_STREAM))
+		d = order((uint64_t)a->pid << 32 | a->start, (uint64_t)b->pid << 32 | b->start);
+	/* two handles of a kernel that has a name are one */
+	if (!d && by != BOOK_BY_FUNCTION && by != BOOK_BY_PROCESS && !(by == BOOK_BY_KERNEL && a->name))
+		d = order(a->by, b->by);
+	return d;
+}
+
+/* The entries of a section, those of a row beside each other. NULL: no memory. */
+static uint32_t *sort_section(const struct book *b, enum report_section s, size_t *n)
+{
+	uint32_t *list;
+
+	*n = 0;
+	for (size_t i = 0; i < b->nentries; i++)
+		*n += in_section(&b->entries[i], s) && b->entries[i].n.calls;
+	list = calloc(*n + 1, sizeof(*list));
+	if (!list)
+		return NULL;
+	*n = 0;
+	for (size_t i = 0; i < b->nentries; i++)
+		if (in_section(&b->entries[i], s) && b->entries[i].n.calls)
+			list[(*n)++] = (uint32_t)i;
+	qsort_r(list, *n, sizeof(*list), by_row, (void *)(uintptr_t)b);
+	return list;
+}
+
+static int make_rows(struct report *r, const struct book *b, enum report_section s)
+{
+	void *ctx = (void *)(uintptr_t)b;
+	size_t n, groups = 0;
+	uint32_t *list = sort_section(b, s, &n);
+	struct report_row *row = NULL;
+	int err = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		groups += !i || by_row(&list[i - 1], &list[i], ctx);
+	r->rows[s] = calloc(groups + 1, sizeof(*row));
+	for (size_t i = 0; i < n && r->rows[s] && !err; i++) {
+		const struct book_entry *e = &b->entries[list[i]];
+
+		if (!i || by_row(&list[i - 1], &list[i], ctx)) {
+			row = &r->rows[s][r->nrows[s]++];
+			label(&row->label, b, e);
+			row->what = e->what;
+		}
+		row->shape = e->shape;
+		book_add(&row->n, &e->n);
+		book_add(&r->totals[s], &e->n);
+		if (!add_hist(row, e->hist) || !add_sizes(row, e->sizes) || row->label.bad)
+			err = -ENOMEM;
+	}
+	free(list);
+	return r->rows[s] ? err : -ENOMEM;
+}
+
 static int make_section(struct report *r, const struct book *b, enum report_section s)
 {
 	struct ct_sums *total = &r->totals[s];
-	struct report_row *rows;
-	size_t n = 0;
+	int err = make_rows(r, b, s);
 
-	for (size_t i = 0; i < b->nentries; i++)
-		n += in_section(&b->entries[i], s);
-	rows = r->rows[s] = calloc(n + 1, sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < b->nentries; i++) {
-		const struct book_entry *e = &b->entries[i];
-		struct report_row *row = &rows[r->nrows[s]];
-
-		if (!in_section(e, s) || !e->n.calls)
-			continue;
-		r->nrows[s]++;
-		label(&row->label, b, e);
-		row->n = e->n;
-		row->shape = e->shape;
-		row->what = e->what;
-		book_add(total, &e->n);
-		if (!add_hist(row, e->hist) || !add_sizes(row, e->sizes) || row->label.bad)
-			return -ENOMEM;
-	}
-	r->nrows[s] = merge(rows, r->nrows[s]);
-	qsort(rows, r->nrows[s], sizeof(*rows), by_time);
+	if (err)
+		return err;
+	r->nrows[s] = merge(r->rows[s], r->nrows[s]);
+	qsort(r->rows[s], r->nrows[s], sizeof(*r->rows[s]), by_time);
 	for (size_t i = 0; i < r->nrows[s]; i++) {
-		struct report_row *row = &rows[i];
+		struct report_row *row = &r->rows[s][i];
 
 		if (row->sizes)
 			row->median_bytes = book_quantile_ns(&row->sizes->hist, &row->sizes->n, 0.5);
