@@ -271,7 +271,7 @@ static int add_peer(struct agent_source *a, int fd, pid_t pid, const char *key)
 	p = agent_peer_open(fd, pid, key, a->plan, a->calls);
 	if (!p)
 		return -ENOMEM;
-	if (add_fd(a, fd)) {
+	if (add_fd(a, agent_peer_fd(p))) {
 		agent_peer_close(p);
 		return -ENOMEM;
 	}
