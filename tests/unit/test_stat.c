@@ -98,9 +98,9 @@ static void test_durations(void)
 
 static void test_tally(void)
 {
-	struct {
+	static union {
 		struct ct_tally t;
-		struct ct_hist h;
+		char room[sizeof(struct ct_tally) + sizeof(struct ct_hist)];
 	} rec = { .t = { .h = { .kind = CT_TALLY, .size = sizeof(rec), .pid = 7, .start_ns = 1000, .end_ns = 9000 },
 			 .nbuckets = CT_HIST_BUCKETS } };
 	struct book *told = book_open(BOOK_BY_PROCESS, true, 0), *counted = book_open(BOOK_BY_PROCESS, true, 0);
@@ -120,7 +120,7 @@ static void test_tally(void)
 		struct ct_sums *n = &rec.t.sums;
 
 		memset(n, 0, sizeof(*n));
-		memset(&rec.h, 0, sizeof(rec.h));
+		memset(rec.t.hist, 0, sizeof(struct ct_hist));
 		for (unsigned int i = 0; i < (reading ? 20 : 11); i++) {
 			n->calls++;
 			n->failed += !(i % 5);
@@ -129,7 +129,7 @@ static void test_tally(void)
 			n->squares[0] += 10000 * i * i;
 			n->max_ns = 100 * i;
 			n->bytes += i % 5 ? 512 : 0;
-			rec.h.n[ct_hist_bucket(100 * i)]++;
+			rec.t.hist[ct_hist_bucket(100 * i)]++;
 		}
 		give(counted, &rec.t.h, NULL);
 	}
