@@ -214,8 +214,10 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	/* what is counted alone needs no memory of the program's */
 	if (spec->nentry && !(config.count && !(flags & (CT_S_ALWAYS | CT_S_INNER))))
 		do_reads_whole(f, func, CT_AT_ENTRY, spec->more);
-	f->rec.h.start_ns = f->rec.h.end_ns = bpf_ktime_get_ns();
 	entry_only = config.no_return || (flags & CT_S_CALLBACK) || (spec->more & CT_S_ENTRY_ONLY);
+	/* nor its time, where that is all there will be of it */
+	if (!(config.count && config.no_return) || flags & (CT_S_ALWAYS | CT_S_INNER))
+		f->rec.h.start_ns = f->rec.h.end_ns = bpf_ktime_get_ns();
 	if (entry_only && config.stacks && (spec->more & CT_S_STACK) && !(f->rec.h.flags & CT_F_HIDDEN))
 		send_stack(ctx, t, f, d);
 	if (config.enter) {
