@@ -130,6 +130,8 @@ case_stat_golden() {
 		ok_rc
 		diff -u "tests/golden/stat.$f" "$T/stat.$f" || fail "differs from tests/golden/stat.$f: $(diff "tests/golden/stat.$f" "$T/stat.$f" | head -n 4)"
 	done
+	LC_ALL=C.UTF-8 ct stat --hist -o "$T/stat.utf8" tests/traces/two.ctrace
+	diff -u tests/golden/stat.utf8 "$T/stat.utf8" || fail "differs from tests/golden/stat.utf8"
 	ct stat --by process -o "$T/stat.table" tests/traces/two.ctrace
 	ok_rc
 	diff -u tests/golden/stat_process.table "$T/stat.table" || fail "differs from tests/golden/stat_process.table"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* stat.c - what all came to, printed at the end: the sink behind `cudatrace stat`. The sums are the stat room's. */
 #include <errno.h>
-#include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,20 @@ struct stat_sink {
 	struct ct_device *device; /* the first that a record told of */
 	struct out saved;	  /* with opts->save */
 };
+
+/* Can whoever reads the output show blocks? By the variables alone: a static program has no locales to ask. */
+static bool is_utf8(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *v = getenv(names[i]);
+
+		if (v && *v)
+			return strcasestr(v, "UTF-8") || strcasestr(v, "utf8");
+	}
+	return false;
+}
 
 static int stat_open(struct sink *s, const struct sink_opts *opts)
 {
@@ -82,7 +95,7 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 
 	if (!st)
 		return 0;
-	about.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	about.utf8 = is_utf8();
 	r = st->book ? report_make(st->book) : NULL;
 	if (!r)
 		err = -ENOMEM;
