@@ -159,6 +159,8 @@ static int print(const struct comparison *c, const struct opts *o)
 	struct out out;
 	int err = out_open(&out, o->output, false);
 
+	if (!err && out_is_gzip(o->output))
+		err = out_gzip(&out);
 	if (err) {
 		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
 		return 2;

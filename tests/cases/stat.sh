@@ -17,6 +17,11 @@ case_stat_counts() {
 	expect "cudaMalloc" "$(stat_of cudaMalloc calls)" 501
 	expect "cudaFree" "$(stat_of cudaFree calls)" 501
 	expect "failed" "$(stat_of cudaMalloc failed)" 0
+	# what it cost is said: each of these calls hit a probe, and the driver's calls inside them
+	expect "hits of probes" "$(python3 -c '
+import json, sys
+s = json.load(open(sys.argv[1]))["summary"]
+print(s["probe_hits"] > s["total_api_calls"] == 1002 and s["own_cost_ns"] > 0)' "$T/stat.json")" True
 }
 
 case_stat_same_as_the_rows() {
@@ -156,6 +161,8 @@ case_compare_runs() {
 import sys, xml.etree.ElementTree as e
 r = e.parse(sys.argv[1]).getroot()
 print(r.get("tests"), r.get("failures"), [c.find("failure") is not None for c in r.iter("testcase")])' "$T/r.xml")" "1 1 [True]"
+	ct compare --format markdown -o "$T/r.md.gz" "$T/a.json" "$T/b.json"
+	zcat "$T/r.md.gz" | grep -q '^| total_api_calls | 102 | 122 | +19.61 % | 0.00 % | 0.0079 |$' || fail "$(zcat "$T/r.md.gz" | grep total_api_calls)"
 	ct compare --format json "$T/a.json" "$T/a.json" "$T/b.json"
 	expect "JSON" "$(python3 -c '
 import json, sys
