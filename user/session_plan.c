@@ -76,6 +76,20 @@ static void plan_names(struct session_plan *p, const struct opts *o)
 			plan_add(c->capture, i);
 }
 
+/* What is done to memory; calls that choose a device or context are captured, not shown. */
+static void plan_memory(struct session_plan *p, const struct opts *o)
+{
+	struct capture_plan *c = &p->capture;
+
+	if (!(o->format->flags & SINKS_MEMORY))
+		return;
+	memset(c->shown, 0, sizeof(c->shown));
+	api_remembering(c->shown);
+	memcpy(c->capture, c->shown, sizeof(c->capture));
+	memcpy(c->named, c->shown, sizeof(c->named));
+	api_placing(c->capture);
+}
+
 /* What the kernel side tells calls apart by, beside process and function. */
 static uint8_t count_by(uint8_t by)
 {
@@ -116,6 +130,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
 	plan_names(p, o);
+	plan_memory(p, o);
 	if (window) {
 		window_rows(window, c->capture);
 		window_rows(window, c->named);

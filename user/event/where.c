@@ -332,6 +332,7 @@ static void find_current(const struct where *w, uint32_t pid, uint32_t tid, stru
 	if (!t)
 		return;
 	ev->device = t->device;
+	ev->context_handle = t->handle;
 	if (t->handle)
 		f = find(w, pid, CONTEXT, t->handle);
 	else if (t->primary)
@@ -350,6 +351,7 @@ void where_find(struct where *w, struct event *ev)
 	uint64_t handle;
 
 	ev->device = ev->context = ev->stream = CT_UNKNOWN;
+	ev->context_handle = 0;
 	if (!w->n)
 		return;
 	find_current(w, c->h.pid, c->h.tid, ev);
