@@ -358,6 +358,16 @@ static int set_mem_watch(struct opts *o, const char *name, const char *val)
 	return -EINVAL;
 }
 
+static int set_mem_html(struct opts *o, const char *name, const char *val)
+{
+	if (*val) {
+		o->mem.html = val;
+		return 0;
+	}
+	msg_error("%s: an empty value", name);
+	return -EINVAL;
+}
+
 static int set_mem_top(struct opts *o, const char *name, const char *val)
 {
 	uint64_t n;
@@ -645,6 +655,7 @@ const struct option_row opts_rows[] = {
 	  "one table: by process, device, kind, stack, or library (the file whose code made the\ncall)", set_mem_by_words },
 	{ 0, "top", "N", set_mem_top, OPTS_MEM, "10", "rows of a table, and call sites that leak" },
 	{ 0, "json", NULL, set_mem_json, OPTS_MEM, NULL, "all of it as one JSON object" },
+	{ 0, "html", "FILE", set_mem_html, OPTS_MEM, NULL, "write a picture too: memory over time by call site, as one page for a browser" },
 	{ 0, "watch", "[=TIME]", set_mem_watch, OPTS_MEM, NULL, "what grows, each second, or each TIME: 10, 500ms" },
 	{ 0, "leak-check", NULL, set_leak_check, OPTS_MEM, NULL, "exit with status 4 if anything was leaked" },
 

@@ -791,7 +791,7 @@ static void close_sinks(struct session *s)
 	for (int i = 0; i < s->nsinks; i++) {
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
 
-		if (e && !s->error && (s->o->record || s->o->format->flags & SINKS_PATH)) {
+		if (e && !s->error && (s->o->record || s->o->mem.html || s->o->format->flags & SINKS_PATH)) {
 			s->error = e;
 			s->said = true;
 		}

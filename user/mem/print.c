@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* print.c - what text and JSON share: words, and the order of rows. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "print.h"
 
@@ -30,6 +31,52 @@ const char *mem_fault_name(enum ledger_fault_what what)
 	static const char *const names[] = { "double_free", "wrong_free", "invalid_free", "unseen_allocation" };
 
 	return names[what];
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+void mem_frame_text(struct text *t, const struct site_frame *f, bool whole, mem_put_fn put)
+{
+	if (f->function)
+		put(t, f->function, MEM_NAME_BYTES);
+	else
+		text_hex(t, f->address);
+	if (f->file) {
+		text_str(t, whole ? " " : " at ");
+		put(t, whole ? f->file : base_of(f->file), MEM_NAME_BYTES);
+		if (f->line) {
+			text_str(t, ":");
+			text_u64(t, f->line);
+		}
+	} else if (f->object) {
+		text_str(t, whole ? " " : " in ");
+		put(t, whole ? f->object : base_of(f->object), MEM_NAME_BYTES);
+	}
+}
+
+void mem_site_text(struct text *t, const struct site *s, mem_put_fn put)
+{
+	if (s->nframes)
+		mem_frame_text(t, &s->frames[0], false, put);
+	else if (!s->func)
+		text_str(t, "not known");
+	for (uint32_t i = 1; i < s->nframes; i++) {
+		if (s->frames[i].kind != CT_FRAME_PYTHON)
+			continue;
+		text_str(t, ", for ");
+		mem_frame_text(t, &s->frames[i], false, put);
+		break;
+	}
+	if (!s->func)
+		return;
+	text_str(t, s->nframes ? " (" : "");
+	text_str(t, s->func);
+	text_str(t, s->nframes ? ")" : "");
 }
 
 static int larger(const void *a, const void *b)

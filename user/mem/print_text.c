@@ -20,7 +20,6 @@
 #include "../stat/print.h"
 #include "print.h"
 
-#define NAME_MAX_BYTES 120
 #define STACK_LINES 24 /* of a leak */
 
 static unsigned long long ull(uint64_t v)
@@ -38,7 +37,7 @@ static void plain(struct out *o, const char *s)
 {
 	struct text t = { 0 };
 
-	text_plain(&t, s, NAME_MAX_BYTES);
+	text_plain(&t, s, MEM_NAME_BYTES);
 	out_mem(o, t.s, t.len);
 	text_free(&t);
 }
@@ -51,48 +50,22 @@ static void process_name(struct out *o, const struct ledger *l, uint32_t process
 	plain(o, p->comm);
 }
 
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static void frame(struct out *o, const struct site_frame *f, bool whole)
 {
-	if (f->function)
-		plain(o, f->function);
-	else
-		out_fmt(o, "0x%llx", ull(f->address));
-	if (f->file) {
-		out_str(o, whole ? " " : " at ");
-		plain(o, whole ? f->file : base_of(f->file));
-		if (f->line)
-			out_fmt(o, ":%u", f->line);
-	} else if (f->object) {
-		out_str(o, whole ? " " : " in ");
-		plain(o, whole ? f->object : base_of(f->object));
-	}
+	struct text t = { 0 };
+
+	mem_frame_text(&t, f, whole, text_plain);
+	out_mem(o, t.s, t.len);
+	text_free(&t);
 }
 
-/* A call site in one line: the code that made the call, and the Python code that it was made for. */
 static void site_line(struct out *o, const struct ledger *l, uint32_t number)
 {
-	const struct site *s = sites_get(l->sites, number);
+	struct text t = { 0 };
 
-	if (s->nframes)
-		frame(o, &s->frames[0], false);
-	else if (!s->func)
-		out_str(o, "not known");
-	for (uint32_t i = 1; i < s->nframes; i++) {
-		if (s->frames[i].kind != CT_FRAME_PYTHON)
-			continue;
-		out_str(o, ", for ");
-		frame(o, &s->frames[i], false);
-		break;
-	}
-	if (s->func)
-		out_fmt(o, s->nframes ? " (%s)" : "%s", s->func);
+	mem_site_text(&t, sites_get(l->sites, number), text_plain);
+	out_mem(o, t.s, t.len);
+	text_free(&t);
 }
 
 static void stack_lines(struct out *o, const struct ledger *l, uint32_t number)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../mem/print.h"
 #include "../util/msg.h"
+#include "mem_page.h"
 #include "sink.h"
 
 struct mem_sink {
@@ -16,6 +16,9 @@ struct mem_sink {
 	struct ledger *ledger;
 	struct mem_about about;
 	uint64_t due_ns; /* of the next look; 0: not known yet */
+	struct out page; /* of the picture */
+	struct curve curve;
+	bool draws;
 };
 
 /* At once, where people read; a JSON object has it in its place. */
@@ -27,10 +30,47 @@ static void on_oom(void *ctx, const struct ledger_oom *m)
 		mem_print_oom(s->opts->out, s->ledger, &s->about, m);
 }
 
+static void on_moved(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site, enum ledger_where where, int64_t bytes)
+{
+	struct mem_sink *s = ctx;
+
+	(void)process;
+	curve_add(&s->curve, at_ns, mem_page_series(site, where), bytes);
+}
+
+/* Before anything is traced for it: can the picture be written? */
+static int open_page(struct mem_sink *m)
+{
+	const char *path = m->opts->mem->html;
+	int err;
+
+	if (!path)
+		return 0;
+	err = out_open(&m->page, path, false);
+	if (err) {
+		msg_error("--html: cannot write %s: %s", path, strerror(-err));
+		return -EINVAL;
+	}
+	m->draws = true;
+	return curve_init(&m->curve, m->opts->start_ns, 0);
+}
+
+static int close_page(struct mem_sink *m)
+{
+	int err = mem_page_write(&m->page, m->ledger, &m->curve, &m->about), closed = out_close(&m->page);
+
+	err = err ? err : closed;
+	if (err)
+		msg_error("--html: writing %s failed: %s", m->opts->mem->html, strerror(-err));
+	curve_free(&m->curve);
+	return err;
+}
+
 static int mem_open(struct sink *s, const struct sink_opts *opts)
 {
 	struct mem_sink *m = calloc(1, sizeof(*m));
 	struct ledger_opts ledger = { .oom = on_oom, .ctx = m };
+	int err;
 
 	s->opts = opts;
 	s->priv = m;
@@ -39,6 +79,11 @@ static int mem_open(struct sink *s, const struct sink_opts *opts)
 	m->opts = opts;
 	m->about = (struct mem_about){ .title = opts->title, .version = opts->version, .start_ns = opts->start_ns,
 				       .by = opts->mem->by, .top = opts->mem->top };
+	err = open_page(m);
+	if (err)
+		return err;
+	if (m->draws)
+		ledger.moved = on_moved;
 	m->ledger = ledger_open(&ledger);
 	return m->ledger ? 0 : -ENOMEM;
 }
@@ -92,6 +137,7 @@ static bool has_leaks(const struct ledger *l)
 static int mem_close(struct sink *s, const struct sink_end *end)
 {
 	struct mem_sink *m = s->priv;
+	int err = 0;
 
 	if (!m)
 		return 0;
@@ -100,6 +146,8 @@ static int mem_close(struct sink *s, const struct sink_end *end)
 		mem_print_json(m->opts->out, m->ledger, &m->about);
 	else if (m->ledger)
 		mem_print_text(m->opts->out, m->ledger, &m->about);
+	if (m->ledger && m->draws)
+		err = close_page(m);
 	if (m->ledger && m->ledger->no_room)
 		msg_warn("%llu allocations are not in the book: more than %u are held at a time",
 			 (unsigned long long)m->ledger->no_room, m->ledger->live.most);
@@ -110,7 +158,7 @@ static int mem_close(struct sink *s, const struct sink_end *end)
 	ledger_close(m->ledger);
 	free(m);
 	s->priv = NULL;
-	return s->opts->out->error;
+	return err ? err : s->opts->out->error;
 }
 
 const struct sink_ops sink_mem = {
