@@ -12,6 +12,9 @@
 #include "make_play.h"
 #include "unit.h"
 
+/* Arguments that are not given are 0. */
+#define CALL(...) make_call(__VA_ARGS__, U(0), U(0), U(0), U(0), U(0), U(0), U(0), U(0))
+
 /* ---- rows --------------------------------------------------------------------------------------------- */
 
 /* Which functions take or free what: a golden list, so that no row changes unseen. */
@@ -83,53 +86,53 @@ static void test_calls(void)
 	make_mem(0x4000, texel, sizeof(texel));
 	make_mem(0x5000, prop, sizeof(prop));
 	make_mem(0x6000, node, sizeof(node));
-	a = of(make_call(&m, "cudaMalloc", CT_CALL, 0, 0, U(OUT), U(4096)));
+	a = of(CALL(&m, "cudaMalloc", CT_CALL, 0, 0, U(OUT), U(4096)));
 	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_DEVICE && a.address == ADDRESS && a.bytes == 4096);
 	CHECK(a.device == CT_UNKNOWN);
-	a = of(make_call(&m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(4096)));
+	a = of(CALL(&m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(4096)));
 	CHECK(a.what == API_MEMORY_NOT_TAKEN && a.bytes == 4096 && !a.address);
-	a = of(make_call(&m, "cudaMalloc", CT_CALL, CT_F_UNFINISHED, 0, U(OUT), U(4096)));
+	a = of(CALL(&m, "cudaMalloc", CT_CALL, CT_F_UNFINISHED, 0, U(OUT), U(4096)));
 	CHECK(a.what == API_MEMORY_NONE);
-	a = of(make_call(&m, "cudaFree", CT_CALL, 0, 0, U(ADDRESS)));
+	a = of(CALL(&m, "cudaFree", CT_CALL, 0, 0, U(ADDRESS)));
 	CHECK(a.what == API_MEMORY_FREED && a.space == API_SPACE_DEVICE && a.address == ADDRESS);
-	a = of(make_call(&m, "cudaFree", CT_CALL, 0, 1, U(ADDRESS)));
+	a = of(CALL(&m, "cudaFree", CT_CALL, 0, 1, U(ADDRESS)));
 	CHECK(a.what == API_MEMORY_NOT_FREED && a.address == ADDRESS);
-	a = of(make_call(&m, "cudaFree", CT_CALL, 0, 0, U(0)));
+	a = of(CALL(&m, "cudaFree", CT_CALL, 0, 0, U(0)));
 	CHECK(a.what == API_MEMORY_NONE);
 	/* rows of 100 bytes, 512 from one to the next */
-	a = of(make_call(&m, "cudaMallocPitch", CT_CALL, 0, 0, U(OUT), U(0x2000), U(100), U(10)));
+	a = of(CALL(&m, "cudaMallocPitch", CT_CALL, 0, 0, U(OUT), U(0x2000), U(100), U(10)));
 	CHECK(a.what == API_MEMORY_TAKEN && a.bytes == 5120);
-	a = of(make_call(&m, "cudaMalloc3D", CT_CALL, 0, 0, U(0x3000), U(100), U(10), U(4)));
+	a = of(CALL(&m, "cudaMalloc3D", CT_CALL, 0, 0, U(0x3000), U(100), U(10), U(4)));
 	CHECK(a.what == API_MEMORY_TAKEN && a.address == ADDRESS && a.bytes == 512 * 10 * 4);
-	a = of(make_call(&m, "cudaMallocArray", CT_CALL, 0, 0, U(OUT), U(0x4000), U(16), U(8), U(0)));
+	a = of(CALL(&m, "cudaMallocArray", CT_CALL, 0, 0, U(OUT), U(0x4000), U(16), U(8), U(0)));
 	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_ARRAY && a.bytes == 8 * 16 * 8);
-	a = of(make_call(&m, "cudaMallocManaged", CT_CALL, 0, 0, U(OUT), U(100), U(1)));
+	a = of(CALL(&m, "cudaMallocManaged", CT_CALL, 0, 0, U(OUT), U(100), U(1)));
 	CHECK(a.kind == API_MEM_MANAGED && a.space == API_SPACE_DEVICE);
-	a = of(make_call(&m, "cudaHostRegister", CT_CALL, 0, 0, U(0x9000), U(8192), U(0)));
+	a = of(CALL(&m, "cudaHostRegister", CT_CALL, 0, 0, U(0x9000), U(8192), U(0)));
 	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_REGISTERED && a.address == 0x9000 && a.bytes == 8192);
 	/* on device 3, then on the host */
-	a = of(make_call(&m, "cuMemCreate", CT_CALL, 0, 0, U(OUT), U(2 << 20), U(0x5000), U(0)));
+	a = of(CALL(&m, "cuMemCreate", CT_CALL, 0, 0, U(OUT), U(2 << 20), U(0x5000), U(0)));
 	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_PHYSICAL && a.space == API_SPACE_HANDLE && a.device == 3 &&
 	      a.bytes == 2 << 20);
 	prop[2] = 3;
-	a = of(make_call(&m, "cuMemCreate", CT_CALL, 0, 0, U(OUT), U(2 << 20), U(0x5000), U(0)));
+	a = of(CALL(&m, "cuMemCreate", CT_CALL, 0, 0, U(OUT), U(2 << 20), U(0x5000), U(0)));
 	CHECK(a.kind == API_MEM_HOST && a.space == API_SPACE_HANDLE && a.device == CT_UNKNOWN);
-	a = of(make_call(&m, "cuMemMap", CT_CALL, 0, 0, U(0xa000), U(4096), U(0), U(0xbeef), U(0)));
+	a = of(CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0xa000), U(4096), U(0), U(0xbeef), U(0)));
 	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_MAPPED && a.address == 0xa000 && a.of == 0xbeef && a.bytes == 4096);
-	a = of(make_call(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0xa000), U(4096)));
+	a = of(CALL(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0xa000), U(4096)));
 	CHECK(a.what == API_MEMORY_FREED && a.space == API_SPACE_MAPPED && a.bytes == 4096);
-	a = of(make_call(&m, "cuMemRetainAllocationHandle", CT_CALL, 0, 0, U(OUT), U(0xa000)));
+	a = of(CALL(&m, "cuMemRetainAllocationHandle", CT_CALL, 0, 0, U(OUT), U(0xa000)));
 	CHECK(a.what == API_MEMORY_RETAINED && a.address == ADDRESS && a.of == 0xa000);
 	node[1] = 1 | 2ULL << 32; /* location: device 2 */
 	node[13] = 12345;
 	node[14] = ADDRESS;
-	a = of(make_call(&m, "cudaGraphAddMemAllocNode", CT_CALL, 0, 0, U(0x7000), U(1), U(0), U(0), U(0x6000)));
+	a = of(CALL(&m, "cudaGraphAddMemAllocNode", CT_CALL, 0, 0, U(0x7000), U(1), U(0), U(0), U(0x6000)));
 	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_GRAPH && a.address == ADDRESS && a.bytes == 12345 && a.device == 2);
-	a = of(make_call(&m, "cudaDeviceReset", CT_CALL, 0, 0));
+	a = of(CALL(&m, "cudaDeviceReset", CT_CALL, 0, 0));
 	CHECK(a.what == API_MEMORY_ENDED && !a.of);
-	a = of(make_call(&m, "cuCtxDestroy_v2", CT_CALL, 0, 0, U(0xc0)));
+	a = of(CALL(&m, "cuCtxDestroy_v2", CT_CALL, 0, 0, U(0xc0)));
 	CHECK(a.what == API_MEMORY_ENDED && a.of == 0xc0);
-	a = of(make_call(&m, "cudaLaunchKernel", CT_CALL, 0, 0));
+	a = of(CALL(&m, "cudaLaunchKernel", CT_CALL, 0, 0));
 	CHECK(a.what == API_MEMORY_NONE);
 	make_nmemory = 0;
 }
@@ -268,12 +271,12 @@ static void out_is(struct bench *b, uint64_t v)
 static void takes(struct bench *b, const char *name, uint64_t address, uint64_t bytes)
 {
 	out_is(b, address);
-	give_call(b, make_call(&b->m, name, CT_CALL, 0, 0, U(OUT), U(bytes), U(0), U(0)));
+	give_call(b, CALL(&b->m, name, CT_CALL, 0, 0, U(OUT), U(bytes), U(0), U(0)));
 }
 
 static void frees(struct bench *b, const char *name, uint64_t address, int ret)
 {
-	give_call(b, make_call(&b->m, name, CT_CALL, 0, ret, U(address), U(0)));
+	give_call(b, CALL(&b->m, name, CT_CALL, 0, ret, U(address), U(0)));
 }
 
 static void process_is(struct bench *b, int kind, uint32_t pid, uint64_t start)
@@ -347,13 +350,13 @@ static void test_order(void)
 
 	takes(&b, "cudaMalloc", 0x1000, 100);
 	out_is(&b, 0x1000);
-	c = make_call(&b.m, "cudaMalloc", CT_CALL, 0, 0, U(OUT), U(200));
+	c = CALL(&b.m, "cudaMalloc", CT_CALL, 0, 0, U(OUT), U(200));
 	c->h.pid = 7;
 	c->h.start_ns = b.now + 20;
 	c->h.end_ns = b.now + 30;
 	give(&b, &c->h);
 	CHECK(HELD(&b) == 200 && HELD_N(&b) == 1 && the(&b)->unfreed_n == 1);
-	c = make_call(&b.m, "cudaFree", CT_CALL, 0, 0, U(0x1000));
+	c = CALL(&b.m, "cudaFree", CT_CALL, 0, 0, U(0x1000));
 	c->h.pid = 7;
 	c->h.start_ns = b.now + 10;
 	c->h.end_ns = b.now + 40;
@@ -413,13 +416,13 @@ static void test_oom(void)
 
 	for (uint64_t i = 0; i < ARRAY_LEN(names); i++)
 		takes(&b, names[i], 0x1000 * (i + 1), 100 * (i + 1));
-	give_call(&b, make_call(&b.m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(1) << 50));
+	give_call(&b, CALL(&b.m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(1) << 50));
 	CHECK(nooms == 1 && last_oom.asked == 1ULL << 50 && last_oom.held == 2800 && last_oom.held_n == 7);
 	CHECK(last_oom.nholders == LEDGER_HOLDERS && last_oom.holders[0].bytes == 700 && last_oom.holders[4].bytes == 300);
-	give_call(&b, make_call(&b.m, "cudaMalloc", CT_CALL, 0, 1, U(OUT), U(1) << 50));
+	give_call(&b, CALL(&b.m, "cudaMalloc", CT_CALL, 0, 1, U(OUT), U(1) << 50));
 	CHECK(nooms == 1 && the(&b)->failed_n == 1);
 	for (int i = 0; i < 100; i++)
-		give_call(&b, make_call(&b.m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(1) << 50));
+		give_call(&b, CALL(&b.m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(1) << 50));
 	CHECK(nooms == LEDGER_OOMS && the(&b)->oom_n == 101);
 	bench_close(&b);
 }
@@ -434,34 +437,34 @@ static void test_virtual(void)
 	CHECK(!HELD(&b));
 	takes(&b, "cuMemCreate", 0xaa, 4096);
 	CHECK(HELD(&b) == 4096);
-	give_call(&b, make_call(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000), U(4096), U(0), U(0xaa), U(0)));
-	give_call(&b, make_call(&m, "cuMemRelease", CT_CALL, 0, 0, U(0xaa)));
+	give_call(&b, CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000), U(4096), U(0), U(0xaa), U(0)));
+	give_call(&b, CALL(&m, "cuMemRelease", CT_CALL, 0, 0, U(0xaa)));
 	CHECK(HELD(&b) == 4096);
 	takes(&b, "cuMemCreate", 0xaa, 8192);
 	CHECK(HELD(&b) == 12288 && !the(&b)->unfreed_n);
-	give_call(&b, make_call(&m, "cuMemMap", CT_CALL, 0, 0, U(0x101000), U(8192), U(0), U(0xaa), U(0)));
-	give_call(&b, make_call(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x100000), U(4096)));
+	give_call(&b, CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x101000), U(8192), U(0), U(0xaa), U(0)));
+	give_call(&b, CALL(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x100000), U(4096)));
 	CHECK(HELD(&b) == 8192);
 	out_is(&b, 0xaa);
-	give_call(&b, make_call(&m, "cuMemRetainAllocationHandle", CT_CALL, 0, 0, U(OUT), U(0x101000)));
-	give_call(&b, make_call(&m, "cuMemRelease", CT_CALL, 0, 0, U(0xaa)));
-	give_call(&b, make_call(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x101000), U(8192)));
+	give_call(&b, CALL(&m, "cuMemRetainAllocationHandle", CT_CALL, 0, 0, U(OUT), U(0x101000)));
+	give_call(&b, CALL(&m, "cuMemRelease", CT_CALL, 0, 0, U(0xaa)));
+	give_call(&b, CALL(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x101000), U(8192)));
 	CHECK(HELD(&b) == 8192);
-	give_call(&b, make_call(&m, "cuMemRelease", CT_CALL, 0, 0, U(0xaa)));
+	give_call(&b, CALL(&m, "cuMemRelease", CT_CALL, 0, 0, U(0xaa)));
 	CHECK(!HELD(&b) && PEAK(&b) == 12288);
 	/* one unmap for several mappings */
 	takes(&b, "cuMemCreate", 0xbb, 4096);
 	for (uint64_t i = 0; i < 4; i++)
-		give_call(&b, make_call(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000 + i * 4096), U(4096), U(0), U(0xbb), U(0)));
-	give_call(&b, make_call(&m, "cuMemRelease", CT_CALL, 0, 0, U(0xbb)));
+		give_call(&b, CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000 + i * 4096), U(4096), U(0), U(0xbb), U(0)));
+	give_call(&b, CALL(&m, "cuMemRelease", CT_CALL, 0, 0, U(0xbb)));
 	CHECK(HELD(&b) == 4096);
-	give_call(&b, make_call(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x100000), U(4 * 4096)));
+	give_call(&b, CALL(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x100000), U(4 * 4096)));
 	CHECK(!HELD(&b) && b.l->live.n == 1 && !the(&b)->unseen_n);
-	give_call(&b, make_call(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x100000), U(4096)));
+	give_call(&b, CALL(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x100000), U(4096)));
 	CHECK(the(&b)->unseen_n == 1);
 	/* what is not freed is leaked once, not by handle and mapping too; addresses are no leak */
 	takes(&b, "cuMemCreate", 0xcc, 4096);
-	give_call(&b, make_call(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000), U(4096), U(0), U(0xcc), U(0)));
+	give_call(&b, CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000), U(4096), U(0), U(0xcc), U(0)));
 	exits(&b, 7);
 	CHECK(b.l->processes[0].leaked == 4096 && b.l->processes[0].leaked_n == 1 && !b.l->live.n);
 	bench_close(&b);
@@ -482,12 +485,12 @@ static void test_ends(void)
 	b.context = 0;
 	takes(&b, "cuMemCreate", 0xaa, 1000);
 	b.device = 0;
-	give_call(&b, make_call(&b.m, "cudaDeviceReset", CT_CALL, 0, 0));
+	give_call(&b, CALL(&b.m, "cudaDeviceReset", CT_CALL, 0, 0));
 	CHECK(HELD(&b) == 1110 && the(&b)->leaked == 1);
-	give_call(&b, make_call(&b.m, "cuCtxDestroy_v2", CT_CALL, 0, 0, U(0xc0)));
+	give_call(&b, CALL(&b.m, "cuCtxDestroy_v2", CT_CALL, 0, 0, U(0xc0)));
 	CHECK(HELD(&b) == 1010 && the(&b)->leaked == 101);
 	b.device = 1;
-	give_call(&b, make_call(&b.m, "cudaDeviceReset", CT_CALL, 0, 999));
+	give_call(&b, CALL(&b.m, "cudaDeviceReset", CT_CALL, 0, 999));
 	CHECK(HELD(&b) == 1010);
 	/* another program in the same process */
 	process_is(&b, CT_EXEC, 7, 5);
@@ -737,14 +740,14 @@ static void story_takes(struct play *p, const char *name, uint64_t address, uint
 	out = address;
 	make_nmemory = 0;
 	make_mem(OUT, &out, 8);
-	story_call(p, make_call(&m, name, CT_CALL, 0, 0, U(OUT), U(bytes), U(0)), 100, at, stack, 0);
+	story_call(p, CALL(&m, name, CT_CALL, 0, 0, U(OUT), U(bytes), U(0)), 100, at, stack, 0);
 }
 
 static void story_frees(struct play *p, const char *name, uint64_t address, int ret, uint64_t at)
 {
 	struct made_call m;
 
-	story_call(p, make_call(&m, name, CT_CALL, 0, ret, U(address), U(0)), 100, at, &story_stack, 0);
+	story_call(p, CALL(&m, name, CT_CALL, 0, ret, U(address), U(0)), 100, at, &story_stack, 0);
 }
 
 static void story(struct play *p)
@@ -760,8 +763,8 @@ static void story(struct play *p)
 	story_takes(p, "cudaMallocHost", 0x7f0000900000, 4096, 250000000, NULL);
 	story_frees(p, "cudaFree", 0x7f0000200000, 0, 300000000);
 	story_frees(p, "cudaFree", 0x7f0000200000, 1, 310000000);
-	story_call(p, make_call(&m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(1) << 40), 100, 400000000, &story_stack, 0);
-	story_call(p, make_call(&m, "cudaFree", CT_CALL, 0, 0, U(0x1234000)), 200, 500000000, NULL, CT_UNKNOWN);
+	story_call(p, CALL(&m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(1) << 40), 100, 400000000, &story_stack, 0);
+	story_call(p, CALL(&m, "cudaFree", CT_CALL, 0, 0, U(0x1234000)), 200, 500000000, NULL, CT_UNKNOWN);
 	story_takes(p, "cudaMalloc", 0x7f0000300000, 1000, 600000000, &story_stack);
 	story_takes(p, "cudaMalloc", 0x7f0000400000, 1000, 700000000, &story_stack);
 	play_give(p, (struct event){ .rec = &end.h });
@@ -848,7 +851,7 @@ static void rubbish_calls(struct play *p)
 		for (size_t k = 0; k < ARRAY_LEN(w); k++)
 			w[k] = rand_r(&seed) % 2 ? OUT : rand_r(&seed) % 2 ? (uint64_t)rand_r(&seed) % 8 : ~0ULL >> (rand_r(&seed) % 64);
 		snprintf(name, sizeof(name), "%s", api_funcs[func].name);
-		story_call(p, make_call(&m, name, CT_CALL, 0, rand_r(&seed) % 4 ? 0 : rand_r(&seed) % 6, w[0], w[1], w[2], w[3], w[4], w[5],
+		story_call(p, CALL(&m, name, CT_CALL, 0, rand_r(&seed) % 4 ? 0 : rand_r(&seed) % 6, w[0], w[1], w[2], w[3], w[4], w[5],
 					w[6], w[7], w[8], w[9], w[10], w[11], w[0], w[1]),
 			   100 + (uint32_t)rand_r(&seed) % 3, (uint64_t)i * 10000, rand_r(&seed) % 2 ? &story_stack : NULL,
 			   (uint32_t)rand_r(&seed) % 3 - 1);
