@@ -76,7 +76,7 @@ static void plan_names(struct session_plan *p, const struct opts *o)
 			plan_add(c->capture, i);
 }
 
-/* What is done to memory; calls that choose a device or context are captured, not shown. */
+/* What is done to memory, all of it. */
 static void plan_memory(struct session_plan *p, const struct opts *o)
 {
 	struct capture_plan *c = &p->capture;
@@ -87,7 +87,16 @@ static void plan_memory(struct session_plan *p, const struct opts *o)
 	api_remembering(c->shown);
 	memcpy(c->capture, c->shown, sizeof(c->capture));
 	memcpy(c->named, c->shown, sizeof(c->named));
-	api_placing(c->capture);
+}
+
+bool session_plan_places(const struct opts *o)
+{
+	bool shown = !o->counts_only && !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS)) && o->format->ops != &sink_table;
+
+	/* what the kernel side drops by its duration or success does not tell */
+	if (o->no_return || o->failed || o->min_duration_ns)
+		return false;
+	return o->record || shown || (o->format->flags & SINKS_COUNTS && o->by == BOOK_BY_DEVICE);
 }
 
 /* What the kernel side tells calls apart by, beside process and function. */
@@ -131,6 +140,8 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 			plan_add(c->capture, i);
 	plan_names(p, o);
 	plan_memory(p, o);
+	if (session_plan_places(o))
+		api_placing(c->capture);
 	if (window) {
 		window_rows(window, c->capture);
 		window_rows(window, c->named);
