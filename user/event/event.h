@@ -85,7 +85,7 @@ struct event {
 	uint32_t number;
 	/* Of a call: what it works on, as far as records told (CT_UNKNOWN). Of device work: as in its record. */
 	uint32_t device, context, stream;
-	uint64_t context_handle; /* of a call: of the context that is current, where the program made it; 0: the device's own, or not known */
+	uint64_t context_handle; /* of a call: of the current context, where the program made that; 0: the device's own, or not known */
 	const struct kernel_counters *counters; /* of a kernel (event/kernel_counters.h); NULL: none */
 	const struct metric_table *metrics; /* names of metrics (event/device.h); NULL: none are known */
 };
