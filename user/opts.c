@@ -492,6 +492,16 @@ static int set_counters(struct opts *o, const char *name, const char *val)
 	return val ? set_metrics(o, name, val) : 0;
 }
 
+/* What NVML has of each process. */
+static int set_mem_driver(struct opts *o, const char *name, const char *val)
+{
+	(void)name, (void)val;
+	o->counters = true;
+	o->metrics = "mem_process";
+	o->interval_ns = 100000000;
+	return 0;
+}
+
 SWITCH(set_help, help)
 SWITCH(set_version, version)
 
@@ -658,6 +668,8 @@ const struct option_row opts_rows[] = {
 	{ 0, "json", NULL, set_mem_json, OPTS_MEM, NULL, "all of it as one JSON object" },
 	{ 0, "html", "FILE", set_mem_html, OPTS_MEM, NULL, "write a picture too: memory over time by call site, as one page for a browser" },
 	{ 0, "watch", "[=TIME]", set_mem_watch, OPTS_MEM, NULL, "what grows, each second, or each TIME: 10, 500ms" },
+	{ 0, "driver", NULL, set_mem_driver, OPTS_MEM, NULL,
+	  "what the driver counts for each process too (by NVML), ten times a second: what of it is\nnot in the book" },
 	{ 0, "leak-check", NULL, set_leak_check, OPTS_MEM, NULL, "exit with status 4 if anything was leaked" },
 
 	{ .name = "What to serve", .cmds = OPTS_SERVE },

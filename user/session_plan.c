@@ -197,6 +197,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 		.one_device = o->one_device,
 		.device = o->device,
 		.nested = o->nested,
+		.by_process = o->record || o->format->flags & SINKS_MEMORY,
 		.counted = c->count,
 		.pids = o->replay ? o->pids : NULL,
 		.npids = o->replay ? o->npids : 0,

@@ -173,3 +173,22 @@ case_mem_watch_and_page() {
 	ok_rc 1
 	says "cannot write /nowhere/x.html"
 }
+
+# Beside the book, what the driver counts for the process: 1.25 GiB on two devices.
+case_mem_driver() {
+	mkfifo "$T/in"
+	"$MEMORY" -w leak < "$T/in" > "$T/prog.out" &
+	local pid=$!
+	exec 9> "$T/in"
+	wait_for 5 grep -q ready "$T/prog.out"
+	STANDIN_NVML_PID=$pid LD_LIBRARY_PATH=$STANDIN/gpu "${BACKGROUND[@]}" "$CUDATRACE" mem -v --driver --json --watch=50ms -o "$T/watch" \
+		-p "$pid" > "$T/ct.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 ready_or_gone
+	wait_for 10 grep -q '"driver":.*"bytes":1342177280' "$T/watch"
+	echo >&9
+	finish
+	ok_rc
+	grep -v '^{"type":"watch"' "$T/watch" > "$T/mem.json"
+	expect "the driver's" "$(mem_say '[(r["driver_bytes"], r["driver_peak"], r["leaked"]) for r in d["processes"]]')" "[(1342177280, 1342177280, 3145828)]"
+}

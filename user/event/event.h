@@ -150,6 +150,7 @@ struct filter {
 	uint32_t device;
 	bool nested;		  /* show calls inside calls */
 	bool foreign;		  /* show stored calls of functions that this version does not know */
+	bool by_process;	  /* samples of what a process has of a device too */
 	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
 	bool stores;		  /* for a recording: hidden calls too that later ones' devices are known by */
 	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/device.h"
 #include "ledger_rows.h"
 
 #define SPACE_PHYSICAL 0x80 /* by its own number */
@@ -582,6 +583,37 @@ static int memory(struct ledger *l, const struct event *ev)
 	return 1;
 }
 
+/* What the driver says a process has of a device. Processes may come by the number that users see. */
+static int driver(struct ledger *l, const struct event *ev)
+{
+	const struct ct_counter *r = (const struct ct_counter *)ev->rec;
+	uint32_t at = r->h.pid ? ledger_process_find(l, r->h.pid) : UINT32_MAX;
+	struct ledger_process *p;
+
+	for (uint32_t i = 0; r->h.pid && at == UINT32_MAX && i < l->nprocesses; i++)
+		if (l->processes[i].used && !l->processes[i].ended && l->processes[i].shown_pid == r->h.pid)
+			at = i;
+	if (at == UINT32_MAX && r->h.pid)
+		at = ledger_process(l, ev->proc);
+	if (at == UINT32_MAX)
+		return 0;
+	p = &l->processes[at];
+	for (uint32_t i = 0; ev->metrics && i < r->n && r->device < ARRAY_LEN(p->driver_of); i++) {
+		const struct metric *m = metric_table_find(ev->metrics, r->values[i].metric);
+		double v;
+
+		memcpy(&v, &r->values[i].bits, sizeof(v));
+		if (!m || strcmp(m->name, "mem_process") || !(v >= 0 && v < 0x1p60))
+			continue;
+		p->driver_of[r->device] = (uint64_t)v;
+	}
+	p->driver_bytes = 0;
+	for (size_t i = 0; i < ARRAY_LEN(p->driver_of); i++)
+		p->driver_bytes += p->driver_of[i];
+	p->driver_peak = p->driver_bytes > p->driver_peak ? p->driver_bytes : p->driver_peak;
+	return 0;
+}
+
 static int process(struct ledger *l, const struct event *ev)
 {
 	const struct ct_process *r = (const struct ct_process *)ev->rec;
@@ -610,6 +642,8 @@ int ledger_event(struct ledger *l, const struct event *ev)
 		return call(l, ev);
 	case CT_MEMORY:
 		return memory(l, ev);
+	case CT_COUNTER:
+		return driver(l, ev);
 	case CT_PROCESS:
 	case CT_EXEC:
 		return process(l, ev);

@@ -53,6 +53,7 @@ struct ledger_process {
 	uint64_t unfreed_n;  /* addresses that were given out again without a free that was seen */
 	uint64_t doubles_n, wrong_n, invalid_n, failed_frees_n; /* failing frees: again, in another way than taken, of nothing known, others */
 	uint64_t oom_n, failed_n; /* failing allocations: for want of memory, for another reason */
+	uint64_t driver_of[8]; /* by device, of the machine's first ones */
 	uint64_t driver_bytes, driver_peak; /* as the driver tells: of the process as a whole, on all devices; 0: not known */
 };
 

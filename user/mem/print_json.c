@@ -289,6 +289,15 @@ void mem_print_watch_json(struct out *o, const struct ledger *l, const struct me
 		flush(o, &t);
 	}
 	free(list);
+	text_str(&t, "],\"driver\":[");
+	for (uint32_t i = 0, any = 0; i < l->nprocesses; i++) {
+		if (!l->processes[i].used || l->processes[i].ended || !l->processes[i].driver_bytes)
+			continue;
+		text_str(&t, any++ ? "," : "");
+		head(&t, l, i);
+		member(&t, "bytes", l->processes[i].driver_bytes);
+		text_str(&t, "}");
+	}
 	text_str(&t, "]}\n");
 	flush(o, &t);
 	text_free(&t);
