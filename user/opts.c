@@ -842,6 +842,7 @@ static int contradictions(const struct opts *o)
 		{ o->otlp_min_given, !spans, "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json" },
 		{ o->no_return, spans, "--no-return knows no durations, which spans have: leave out --otlp and otlp-json" },
 		{ o->format->flags & SINKS_PATH, !o->output && !o->export, "--format %s writes a file: give -o FILE" },
+		{ o->mem.json, o->mem.by >= 0, "--json has all tables: leave out --by" },
 		{ o->rotate, !o->max_bytes, "--rotate begins a file whenever one has its size: give --max-size" },
 		{ o->last_ns, o->rotate, "--last keeps in memory what --rotate would write: give one of the two" },
 		{ o->dump_on, !o->last_ns, "--dump-on says when memory is written: give --last" },

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154
 # mem.sh - `cudatrace mem`: what programs took, freed and leaked is what they are known to. Sourced by run.sh.
 
 MEMORY=$BIN/memory
