@@ -492,9 +492,15 @@ static void test_ends(void)
 	b.device = 1;
 	give_call(&b, CALL(&b.m, "cudaDeviceReset", CT_CALL, 0, 999));
 	CHECK(HELD(&b) == 1010);
+	/* the device that a reset names, whichever is current */
+	b.device = 2;
+	takes(&b, "cudaMalloc", 0x9000, 7);
+	b.device = 0;
+	give_call(&b, CALL(&b.m, "cuDevicePrimaryCtxReset_v2", CT_CALL, 0, 0, U(2)));
+	CHECK(HELD(&b) == 1010 && the(&b)->leaked == 108);
 	/* another program in the same process */
 	process_is(&b, CT_EXEC, 7, 5);
-	CHECK(!HELD(&b) && b.l->processes[0].ended && b.l->processes[0].leaked == 1111 && the(&b)->from_start && !the(&b)->had);
+	CHECK(!HELD(&b) && b.l->processes[0].ended && b.l->processes[0].leaked == 1118 && the(&b)->from_start && !the(&b)->had);
 	/* a child has nothing of its parent's */
 	takes(&b, "cudaMalloc", 0x1000, 5);
 	give(&b, &f.h);
@@ -526,6 +532,28 @@ static void test_processes(void)
 		exits(&b, i);
 	}
 	CHECK(b.l->nprocesses >= 3000 && !HELD(&b));
+	bench_close(&b);
+}
+
+/* A process that started after the trace began was seen from its beginning, whoever started it. */
+static void test_beginnings(void)
+{
+	struct ct_clock clock = { .h = { .size = sizeof(clock), .kind = CT_CLOCK, .start_ns = 1, .end_ns = 1 }, .boottime_ns = 500 };
+	struct bench b = bench_open(&(struct ledger_opts){ 0 });
+
+	give(&b, &clock.h);
+	clock.boottime_ns = 1; /* read again: the first one counts */
+	give(&b, &clock.h);
+	process_is(&b, CT_PROCESS, 11, 499);
+	frees(&b, "cudaFree", 0x1000, 0);
+	CHECK(!the(&b)->from_start && the(&b)->unseen_n == 1 && !b.l->nfaults);
+	takes(&b, "cudaMalloc", 0x2000, 1);
+	CHECK(b.l->rows[b.l->nrows - 1].by == LEDGER_BY_DEVICE && b.l->rows[b.l->nrows - 1].device == LIVE_NO_DEVICE);
+	process_is(&b, CT_PROCESS, 12, 501);
+	frees(&b, "cudaFree", 0x1000, 0);
+	CHECK(the(&b)->from_start && the(&b)->unseen_n == 1 && b.l->nfaults == 1);
+	takes(&b, "cudaMalloc", 0x2000, 1);
+	CHECK(b.l->rows[b.l->nrows - 1].by == LEDGER_BY_DEVICE && b.l->rows[b.l->nrows - 1].device == 0);
 	bench_close(&b);
 }
 
@@ -910,6 +938,7 @@ int main(int argc, char **argv)
 	test_virtual();
 	test_ends();
 	test_processes();
+	test_beginnings();
 	test_driver_records();
 	test_random();
 	test_no_room();

@@ -170,6 +170,9 @@ static enum api_memory_what ended(const struct ct_call *c, enum api_arch arch, s
 	if (api_failed(c))
 		return API_MEMORY_NONE;
 	m->what = API_MEMORY_ENDED;
+	for (int i = 0; i < api_funcs[c->func].nargs; i++)
+		if (api_funcs[c->func].args[i].type == FIELD_INT && abi_plan(c->func, arch)->args[i].word < c->nwords)
+			m->device = (uint32_t)c->words[abi_plan(c->func, arch)->args[i].word];
 	if (api_place(c, arch, &at) == API_PLACE_DESTROYED)
 		m->of = at.value;
 	return API_MEMORY_ENDED;

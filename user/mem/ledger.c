@@ -159,12 +159,15 @@ static void remove_entry(struct ledger *l, struct live_entry *e, enum why why, u
 	live_remove(&l->live, e);
 }
 
-/* One handle or mapping less of physical memory. */
-static void unref(struct ledger *l, uint32_t process, uint64_t number, uint64_t at_ns)
+/* Some handles or mappings less of physical memory. */
+static void unref(struct ledger *l, uint32_t process, uint64_t number, uint32_t n, uint64_t at_ns)
 {
 	struct live_entry *memory = number ? live_find(&l->live, process, SPACE_PHYSICAL, number) : NULL;
 
-	if (memory && !--memory->refs)
+	if (!memory)
+		return;
+	memory->refs -= n < memory->refs ? n : memory->refs;
+	if (!memory->refs)
 		remove_entry(l, memory, FREED, at_ns);
 }
 
@@ -295,7 +298,7 @@ static struct live_entry *enter(struct ledger *l, const struct live_entry *from)
 		/* it was given back: by a call that has not returned yet, or by one that was not seen */
 		l->processes[from->process].unfreed_n++;
 		if (from->space == API_SPACE_HANDLE || from->space == API_SPACE_MAPPED)
-			unref(l, e->process, e->of, from->taken_ns);
+			unref(l, from->process, e->of, from->space == API_SPACE_HANDLE ? e->refs : 1, from->taken_ns);
 		e = live_find(&l->live, from->process, from->space, from->address);
 		remove_entry(l, e, FREED, from->taken_ns);
 	}
@@ -339,7 +342,7 @@ static void take(struct ledger *l, const struct event *ev, const struct trouble 
 		e.of = memory.address;
 		e.refs = 1;
 		if (!enter(l, &e))
-			unref(l, t->process, memory.address, e.taken_ns);
+			unref(l, t->process, memory.address, 1, e.taken_ns);
 		return;
 	}
 	if (m->space == API_SPACE_MAPPED) {
@@ -349,7 +352,7 @@ static void take(struct ledger *l, const struct event *ev, const struct trouble 
 		if (other)
 			other->refs++;
 		if (!enter(l, &e))
-			unref(l, t->process, e.of, e.taken_ns);
+			unref(l, t->process, e.of, 1, e.taken_ns);
 		return;
 	}
 	if (m->space != API_SPACE_RESERVED)
@@ -374,13 +377,15 @@ static void retain(struct ledger *l, const struct trouble *t, const struct api_m
 	if (handle && handle->of == e.of)
 		handle->refs++;
 	else if (!enter(l, &e))
-		unref(l, t->process, e.of, e.taken_ns);
+		unref(l, t->process, e.of, 1, e.taken_ns);
 }
 
 static void unseen(struct ledger *l, const struct trouble *t)
 {
 	l->processes[t->process].unseen_n++;
-	fault(l, LEDGER_UNSEEN, t, API_MEM_END, 0, 0);
+	/* what was taken before the trace is freed in it, as it must be */
+	if (l->processes[t->process].from_start)
+		fault(l, LEDGER_UNSEEN, t, API_MEM_END, 0, 0);
 }
 
 /* All mappings from an address on, over so many bytes. */
@@ -401,7 +406,7 @@ static void unmap(struct ledger *l, const struct trouble *t, uint64_t bytes)
 		at += e->bytes;
 		of = e->of;
 		remove_entry(l, e, FREED, t->c->h.start_ns);
-		unref(l, t->process, of, t->c->h.start_ns);
+		unref(l, t->process, of, 1, t->c->h.start_ns);
 	} while (at < end && at > t->address);
 }
 
@@ -423,7 +428,7 @@ static void give_back(struct ledger *l, const struct trouble *t, const struct ap
 
 		if (!--e->refs)
 			remove_freed(l, e, t);
-		unref(l, t->process, of, t->c->h.start_ns);
+		unref(l, t->process, of, 1, t->c->h.start_ns);
 		return;
 	}
 	if (t->c->h.start_ns < e->taken_ns) {
@@ -644,6 +649,10 @@ int ledger_event(struct ledger *l, const struct event *ev)
 		return memory(l, ev);
 	case CT_COUNTER:
 		return driver(l, ev);
+	case CT_CLOCK: /* the first one is read when the probes are there */
+		if (!l->began_boottime_ns)
+			l->began_boottime_ns = ((const struct ct_clock *)h)->boottime_ns;
+		return 0;
 	case CT_PROCESS:
 	case CT_EXEC:
 		return process(l, ev);

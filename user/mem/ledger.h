@@ -102,6 +102,7 @@ struct ledger {
 	struct ledger_oom ooms[LEDGER_OOMS];
 	uint32_t nooms;
 	uint64_t first_ns, last_ns; /* of what was seen; 0: nothing */
+	uint64_t began_boottime_ns; /* what started later was seen from its beginning; 0: not known */
 	uint64_t no_room; /* allocations that are not in the book, because too much is held at a time */
 	uint64_t no_row;  /* changes that are not in a row of theirs */
 	struct ledger_index *index;

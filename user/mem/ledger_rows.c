@@ -162,8 +162,10 @@ uint32_t ledger_process(struct ledger *l, const struct process *proc)
 	}
 	p = &l->processes[at - 1];
 	p->shown_pid = proc->shown_pid;
-	if (proc->start_boottime_ns)
+	if (proc->start_boottime_ns) {
 		p->start_boottime_ns = proc->start_boottime_ns;
+		p->from_start |= l->began_boottime_ns && proc->start_boottime_ns >= l->began_boottime_ns;
+	}
 	memcpy(p->comm, proc->comm, sizeof(p->comm));
 	return at - 1;
 }

@@ -200,8 +200,8 @@ void mem_print_oom(struct out *o, const struct ledger *l, const struct mem_about
 		out_fmt(o, " of device %u", m->device);
 	out_str(o, "\n  process ");
 	process_name(o, l, m->process);
-	out_fmt(o, " holds %llu bytes (%s) in %llu allocations on devices", ull(m->held),
-		print_bytes(text, sizeof(text), (double)m->held), ull(m->held_n));
+	out_fmt(o, " holds %llu bytes (%s) in %llu allocation%s on devices", ull(m->held),
+		print_bytes(text, sizeof(text), (double)m->held), ull(m->held_n), m->held_n == 1 ? "" : "s");
 	if (m->host)
 		out_fmt(o, ", %s on the host", print_bytes(text, sizeof(text), (double)m->host));
 	out_str(o, m->nholders ? "; the most by\n" : "\n");
@@ -292,7 +292,7 @@ static void notes(struct out *o, const struct ledger *l)
 			any = true;
 			out_str(o, "Process ");
 			process_name(o, l, i);
-			out_fmt(o, " was running when the trace began: what it had then is not in the book; %llu of that were freed\n",
+			out_fmt(o, " was running when the trace began: what it had then is not in the book; frees of that: %llu\n",
 				ull(p->unseen_n));
 		}
 		if (p->failed_n || p->failed_frees_n || p->oom_n > LEDGER_OOMS || p->unfreed_n) {
