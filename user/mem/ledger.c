@@ -18,8 +18,7 @@
 
 #define SPACE_PHYSICAL 0x80 /* by its own number */
 
-/* Both APIs number these the same. */
-#define OUT_OF_MEMORY 2
+/* Both APIs number it the same. */
 #define UNLOADING 4 /* the driver or the runtime is being shut down */
 
 enum ledger_where ledger_where(uint8_t kind)
@@ -173,80 +172,7 @@ static void unref(struct ledger *l, uint32_t process, uint64_t number, uint32_t 
 
 /* ---- what went wrong ---------------------------------------------------------------------------------- */
 
-struct trouble {
-	const struct ct_call *c;
-	uint32_t process, site;
-	uint64_t address;
-};
-
-static void fault(struct ledger *l, enum ledger_fault_what what, const struct trouble *t, uint8_t kind, uint32_t taken_site,
-		  uint32_t freed_site)
-{
-	for (uint32_t i = 0; i < l->nfaults; i++) {
-		struct ledger_fault *f = &l->faults[i];
-
-		if (f->what != what || f->process != t->process || f->site != t->site || f->taken_site != taken_site)
-			continue;
-		f->n++;
-		return;
-	}
-	if (l->nfaults == LEDGER_FAULTS)
-		return;
-	l->faults[l->nfaults++] = (struct ledger_fault){ .what = (uint8_t)what, .kind = kind, .process = t->process, .site = t->site,
-							 .taken_site = taken_site, .freed_site = freed_site,
-							 .address = t->address, .n = 1, .at_ns = t->c->h.start_ns };
-}
-
-/* The call sites that hold the most of a process's device memory. */
-static void find_holders(const struct ledger *l, struct ledger_oom *o)
-{
-	for (uint32_t i = 0; i < l->nrows; i++) {
-		const struct ledger_row *r = &l->rows[i];
-		uint32_t at = o->nholders;
-
-		if (r->by != LEDGER_BY_STACK || r->process != o->process || r->where != LEDGER_DEVICE || !r->bytes)
-			continue;
-		while (at && o->holders[at - 1].bytes < r->bytes)
-			at--;
-		if (at == LEDGER_HOLDERS)
-			continue;
-		if (o->nholders < LEDGER_HOLDERS)
-			o->nholders++;
-		memmove(&o->holders[at + 1], &o->holders[at], (o->nholders - 1 - at) * sizeof(o->holders[0]));
-		o->holders[at].site = r->site;
-		o->holders[at].bytes = r->bytes;
-		o->holders[at].n = r->n;
-	}
-}
-
-static void not_taken(struct ledger *l, const struct trouble *t, const struct api_memory *m, uint16_t device)
-{
-	const struct ledger_row *held = ledger_of_process(l, t->process, LEDGER_DEVICE),
-				*host = ledger_of_process(l, t->process, LEDGER_HOST);
-	struct ledger_process *p = &l->processes[t->process];
-	struct ledger_oom o = { .process = t->process, .site = t->site, .device = device, .kind = m->kind,
-				.at_ns = t->c->h.end_ns, .asked = m->bytes };
-
-	if ((int32_t)t->c->ret != OUT_OF_MEMORY) {
-		p->failed_n++;
-		return;
-	}
-	p->oom_n++;
-	if (l->nooms == LEDGER_OOMS)
-		return;
-	if (held) {
-		o.held = held->bytes;
-		o.held_n = held->n;
-	}
-	if (host)
-		o.host = host->bytes;
-	find_holders(l, &o);
-	l->ooms[l->nooms++] = o;
-	if (l->opts.oom)
-		l->opts.oom(l->opts.ctx, &o);
-}
-
-static void remove_freed(struct ledger *l, struct live_entry *e, const struct trouble *t)
+static void remove_freed(struct ledger *l, struct live_entry *e, const struct ledger_trouble *t)
 {
 	*ledger_freed_slot(l, e->process, e->space, e->address) =
 		(struct ledger_freed){ .address = e->address, .process = e->process, .taken_site = e->site, .freed_site = t->site,
@@ -254,7 +180,7 @@ static void remove_freed(struct ledger *l, struct live_entry *e, const struct tr
 	remove_entry(l, e, FREED, t->c->h.start_ns);
 }
 
-static void not_freed(struct ledger *l, const struct trouble *t, const struct api_memory *m)
+static void not_freed(struct ledger *l, const struct ledger_trouble *t, const struct api_memory *m)
 {
 	static const uint8_t others[] = { API_SPACE_DEVICE, API_SPACE_HOST, API_SPACE_REGISTERED, API_SPACE_ARRAY, API_SPACE_IPC };
 	const struct ledger_freed *f = ledger_freed_slot(l, t->process, m->space, t->address);
@@ -273,17 +199,17 @@ static void not_freed(struct ledger *l, const struct trouble *t, const struct ap
 		if (!o || m->space == API_SPACE_HANDLE)
 			continue;
 		p->wrong_n++;
-		fault(l, LEDGER_WRONG, t, o->kind, o->site, 0);
+		ledger_fault(l, LEDGER_WRONG, t, o->kind, o->site, 0);
 		return;
 	}
 	if (e) {
 		p->failed_frees_n++;
 	} else if (f->address == t->address && f->process == t->process && f->space == m->space) {
 		p->doubles_n++;
-		fault(l, LEDGER_DOUBLE, t, f->kind, f->taken_site, f->freed_site);
+		ledger_fault(l, LEDGER_DOUBLE, t, f->kind, f->taken_site, f->freed_site);
 	} else {
 		p->invalid_n++;
-		fault(l, LEDGER_INVALID, t, m->kind, 0, 0);
+		ledger_fault(l, LEDGER_INVALID, t, m->kind, 0, 0);
 	}
 }
 
@@ -325,7 +251,7 @@ static uint16_t device_of(const struct ledger_process *p, const struct event *ev
 	return device < LIVE_NO_DEVICE ? (uint16_t)device : LIVE_NO_DEVICE;
 }
 
-static void take(struct ledger *l, const struct event *ev, const struct trouble *t, const struct api_memory *m)
+static void take(struct ledger *l, const struct event *ev, const struct ledger_trouble *t, const struct api_memory *m)
 {
 	struct live_entry e = { .address = m->address, .bytes = m->bytes, .taken_ns = t->c->h.end_ns, .process = t->process,
 				.site = t->site, .space = m->space, .kind = m->kind,
@@ -361,7 +287,7 @@ static void take(struct ledger *l, const struct event *ev, const struct trouble 
 }
 
 /* One more handle of the memory that is mapped at an address. */
-static void retain(struct ledger *l, const struct trouble *t, const struct api_memory *m)
+static void retain(struct ledger *l, const struct ledger_trouble *t, const struct api_memory *m)
 {
 	struct live_entry *mapping = live_find(&l->live, t->process, API_SPACE_MAPPED, m->of), *handle, *memory;
 	struct live_entry e = { .address = m->address, .taken_ns = t->c->h.end_ns, .process = t->process, .site = t->site,
@@ -380,16 +306,16 @@ static void retain(struct ledger *l, const struct trouble *t, const struct api_m
 		unref(l, t->process, e.of, 1, e.taken_ns);
 }
 
-static void unseen(struct ledger *l, const struct trouble *t)
+static void unseen(struct ledger *l, const struct ledger_trouble *t)
 {
 	l->processes[t->process].unseen_n++;
 	/* what was taken before the trace is freed in it, as it must be */
 	if (l->processes[t->process].from_start)
-		fault(l, LEDGER_UNSEEN, t, API_MEM_END, 0, 0);
+		ledger_fault(l, LEDGER_UNSEEN, t, API_MEM_END, 0, 0);
 }
 
 /* All mappings from an address on, over so many bytes. */
-static void unmap(struct ledger *l, const struct trouble *t, uint64_t bytes)
+static void unmap(struct ledger *l, const struct ledger_trouble *t, uint64_t bytes)
 {
 	uint64_t at = t->address, end;
 
@@ -410,7 +336,7 @@ static void unmap(struct ledger *l, const struct trouble *t, uint64_t bytes)
 	} while (at < end && at > t->address);
 }
 
-static void give_back(struct ledger *l, const struct trouble *t, const struct api_memory *m)
+static void give_back(struct ledger *l, const struct ledger_trouble *t, const struct api_memory *m)
 {
 	struct live_entry *e;
 
@@ -516,7 +442,7 @@ static int call(struct ledger *l, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	struct api_memory m;
-	struct trouble t = { .c = c };
+	struct ledger_trouble t = { .c = c };
 	struct ledger_process *p;
 
 	if (api_memory(c, API_ARCH_HERE, &m) == API_MEMORY_NONE)
@@ -542,7 +468,7 @@ static int call(struct ledger *l, const struct event *ev)
 		retain(l, &t, &m);
 		break;
 	case API_MEMORY_NOT_TAKEN:
-		not_taken(l, &t, &m, device_of(p, ev, &m));
+		ledger_not_taken(l, &t, &m, device_of(p, ev, &m));
 		break;
 	case API_MEMORY_NOT_FREED:
 		not_freed(l, &t, &m);

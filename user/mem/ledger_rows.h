@@ -36,4 +36,16 @@ void ledger_process_drop(struct ledger *, uint32_t process);
 
 struct ledger_freed *ledger_freed_slot(struct ledger *, uint32_t process, uint8_t space, uint64_t address);
 
+/* A call that is looked at. */
+struct ledger_trouble {
+	const struct ct_call *c;
+	uint32_t process, site;
+	uint64_t address;
+};
+/* A free that went wrong. kind: of the memory; sites: where it was taken and freed before, 0: not known. */
+void ledger_fault(struct ledger *, enum ledger_fault_what, const struct ledger_trouble *, uint8_t kind, uint32_t taken_site,
+		  uint32_t freed_site);
+/* An allocation that failed. */
+void ledger_not_taken(struct ledger *, const struct ledger_trouble *, const struct api_memory *, uint16_t device);
+
 #endif
