@@ -444,6 +444,7 @@ static int open_sinks(struct session *s)
 		.mangled = o->mangled,
 		.full_names = o->full_names,
 		.stat = o->stat,
+		.advise = o->advise_how,
 		.listen = o->listen,
 		.by = o->by,
 		.hist = o->hist,
