@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* advise.c - see advise.h: hands events to the rules that want them, and makes their findings a list. */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../event/device.h"
-#include "../stat/print.h"
 #include "rule.h"
 
 #define LONG_CALLS_MAX (1u << 19)
 #define LONG_CALL_NS 20000ULL /* at first; grows when there are more than LONG_CALLS_MAX */
-#define SPANS_DEVICES_MAX 48  /* devices of processes whose busy times are kept */
+#define SPANS_ALL_MAX 64 /* struct spans in all */
 #define DEVICES_KNOWN_MAX 256
 
 struct advice {
@@ -275,6 +272,14 @@ struct long_call *advise_long_calls(struct advice *a, size_t *n, uint64_t *least
 	return a->long_calls;
 }
 
+bool advise_may_keep_spans(struct advice *a, unsigned int n)
+{
+	if (a->nspans + n > SPANS_ALL_MAX)
+		return false;
+	a->nspans += n;
+	return true;
+}
+
 static struct proc_device *device_of(struct advice *a, struct proc *p, uint32_t id)
 {
 	struct proc_device *d;
@@ -282,7 +287,7 @@ static struct proc_device *device_of(struct advice *a, struct proc *p, uint32_t 
 	for (unsigned int i = 0; i < p->ndevices; i++)
 		if (p->devices[i].id == id)
 			return &p->devices[i];
-	if (p->ndevices == DEVICES_MAX || a->nspans == SPANS_DEVICES_MAX)
+	if (p->ndevices == DEVICES_MAX || !advise_may_keep_spans(a, 1))
 		return NULL;
 	d = realloc(p->devices, (p->ndevices + 1) * sizeof(*d));
 	if (!d)
@@ -291,7 +296,6 @@ static struct proc_device *device_of(struct advice *a, struct proc *p, uint32_t 
 	d = &p->devices[p->ndevices++];
 	memset(d, 0, sizeof(*d));
 	d->id = id;
-	a->nspans++;
 	return d;
 }
 
@@ -332,27 +336,6 @@ const struct ct_device *advise_device(const struct advice *a, uint32_t pid, uint
 struct site_stacks *advise_stacks(struct advice *a)
 {
 	return a->stacks;
-}
-
-struct site site_of(const struct seen *s, uint64_t handle)
-{
-	struct site one = { .handle = handle, .func = CT_NO_FUNC, .n = 1, .at_ns = s->h->start_ns, .took_ns = s->ns };
-
-	if (s->call)
-		one.func = s->call->func;
-	else if (s->ev->cause && s->ev->cause->func < api_nfuncs)
-		one.func = s->ev->cause->func;
-	one.stack = sites_stack_of(s->a->stacks, s->ev->stack);
-	return one;
-}
-
-int hit(struct hits *h, const struct seen *s, uint64_t cost_ns, uint64_t bytes)
-{
-	struct site one = site_of(s, 0);
-
-	one.ns = cost_ns;
-	one.bytes = bytes;
-	return hits_add(h, &one, NULL);
 }
 
 /* ---- events ----------------------------------------------------------------------------------------------- */
@@ -512,37 +495,7 @@ int advise_event(struct advice *a, const struct event *ev)
 
 /* ---- findings --------------------------------------------------------------------------------------------- */
 
-void say(struct text *t, const char *fmt, ...)
-{
-	char buf[1024];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(buf, sizeof(buf), fmt, ap);
-	va_end(ap);
-	text_mem(t, buf, n < 0 ? 0 : (size_t)n < sizeof(buf) ? (size_t)n : sizeof(buf) - 1);
-}
-
-static char *turn(void)
-{
-	static char bufs[12][32];
-	static unsigned int next;
-
-	return bufs[next++ % ARRAY_LEN(bufs)];
-}
-
-const char *in_time(double ns)
-{
-	return print_duration(turn(), 32, ns);
-}
-
-const char *in_bytes(double bytes)
-{
-	return print_bytes(turn(), 32, bytes);
-}
-
-struct advise_finding *finding_add(struct advice *a, const struct rule *r, struct proc *p)
+struct advise_finding *advise_finding_new(struct advice *a)
 {
 	struct advise_finding *f;
 
@@ -559,62 +512,6 @@ struct advise_finding *finding_add(struct advice *a, const struct rule *r, struc
 	}
 	f = &a->findings[a->nfindings++];
 	memset(f, 0, sizeof(*f));
-	f->rule = &r->words;
-	f->pid = p->shown;
-	text_plain(&f->comm, p->comm, strnlen(p->comm, sizeof(p->comm)));
-	/* to be found again when all are known */
-	f->share = p->last_ns > p->first_ns ? (double)(p->last_ns - p->first_ns) : 0;
-	return f;
-}
-
-static int by_cost(const void *pa, const void *pb)
-{
-	const struct site *a = pa, *b = pb;
-
-	if (a->ns != b->ns)
-		return a->ns < b->ns ? 1 : -1;
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? 1 : -1;
-	if (a->n != b->n)
-		return a->n < b->n ? 1 : -1;
-	return a->at_ns < b->at_ns ? -1 : a->at_ns > b->at_ns;
-}
-
-struct advise_finding *finding_of(struct advice *a, const struct rule *r, struct proc *p, const struct hits *h)
-{
-	struct advise_finding *f = finding_add(a, r, p);
-	struct site *sorted;
-
-	if (!f)
-		return NULL;
-	f->n = h->n;
-	f->cost_ns = h->ns;
-	f->bytes = h->bytes;
-	sorted = malloc((h->nsites + 1) * sizeof(*sorted));
-	if (!sorted) {
-		a->bad = true;
-		return f;
-	}
-	if (h->nsites)
-		memcpy(sorted, h->sites, h->nsites * sizeof(*sorted));
-	qsort(sorted, h->nsites, sizeof(*sorted), by_cost);
-	for (uint32_t i = 0; i < h->nsites && i < ADVISE_PLACES; i++) {
-		struct advise_place *to = &f->places[f->nplaces++];
-		const struct text *stack = sites_stack_text(a->stacks, sorted[i].stack);
-
-		if (sorted[i].name)
-			text_plain(&to->name, sorted[i].name, 256);
-		else
-			text_str(&to->name, sorted[i].func < api_nfuncs ? api_funcs[sorted[i].func].name : "no known call");
-		if (stack)
-			text_mem(&to->stack, stack->s, stack->len);
-		to->n = sorted[i].n;
-		to->cost_ns = sorted[i].ns;
-		to->bytes = sorted[i].bytes;
-		to->at_ns = sorted[i].at_ns;
-		to->took_ns = sorted[i].took_ns;
-	}
-	free(sorted);
 	return f;
 }
 
@@ -631,13 +528,17 @@ static int by_finding(const void *pa, const void *pb)
 	return a->pid < b->pid ? -1 : a->pid > b->pid;
 }
 
-/* Share and severity, for the span that finding_add() left in the share. */
+/* Share and severity, for the span that rule_finding() left in the share. */
 static void weigh(struct advise_finding *f)
 {
 	const struct rule *r = &rules[rule_index(f->rule->name, strlen(f->rule->name))];
+	enum advise_severity by_share;
 
 	f->share = f->share > 0 ? (double)f->cost_ns / f->share : 0;
-	f->severity = f->share >= 0.1 ? ADVISE_SERIOUS : f->share >= 0.01 ? ADVISE_WARNING : ADVISE_NOTE;
+	by_share = f->share >= 0.1 ? ADVISE_SERIOUS : f->share >= 0.01 ? ADVISE_WARNING : ADVISE_NOTE;
+	/* the rule may have said that it is no less */
+	if (f->severity < by_share)
+		f->severity = by_share;
 	if (f->severity < r->least)
 		f->severity = (enum advise_severity)r->least;
 	if (f->severity > r->most)

@@ -26,20 +26,18 @@ static void wrap(struct out *o, const char *indent, const char *s, size_t n)
 
 		while (i + len < n && s[i + len] != ' ')
 			len++;
-		if (at + len > WIDTH && at > strlen(indent)) {
+		if (at + 1 + len > WIDTH && i) {
 			out_char(o, '\n');
 			out_str(o, indent);
 			at = strlen(indent);
+		} else if (i) {
+			out_char(o, ' ');
+			at++;
 		}
 		for (size_t done = 0; done < len; done += 4096)
 			out_mem(o, s + i + done, len - done < 4096 ? len - done : 4096);
 		at += len;
-		i += len;
-		if (i < n) {
-			out_char(o, ' ');
-			at++;
-			i++;
-		}
+		i += len + 1;
 	}
 	out_char(o, '\n');
 }
@@ -57,9 +55,9 @@ static void wrap_str(struct out *o, const char *indent, const char *label, const
 static void cost(char *buf, size_t size, const struct advise_finding *f)
 {
 	if (f->cost_ns)
-		snprintf(buf, size, "%s, %.1f %%", in_time((double)f->cost_ns), f->share * 100);
+		snprintf(buf, size, "%s, %.1f %%", rule_time((double)f->cost_ns), f->share * 100);
 	else if (f->bytes)
-		snprintf(buf, size, "%s", in_bytes((double)f->bytes));
+		snprintf(buf, size, "%s", rule_bytes((double)f->bytes));
 	else
 		snprintf(buf, size, "no known time");
 }
@@ -87,7 +85,7 @@ static void totals(struct out *o, const struct advise_print *p)
 	out_fmt(o, "%zu %s; looked at %llu %s and %llu %s of device work of %u %s over %s, with %u rules.\n", p->n,
 		p->n == 1 ? "finding" : "findings", (unsigned long long)t.calls, t.calls == 1 ? "call" : "calls",
 		(unsigned long long)t.work, t.work == 1 ? "record" : "records", t.processes,
-		t.processes == 1 ? "process" : "processes", in_time((double)t.span_ns), t.rules);
+		t.processes == 1 ? "process" : "processes", rule_time((double)t.span_ns), t.rules);
 }
 
 /* What was not looked at, and why: nothing that is not said is claimed to be good. */
@@ -142,10 +140,10 @@ static void place_line(struct out *o, const struct advise_print *p, const struct
 	out_fmt(o, "%llu x ", (unsigned long long)at->n);
 	out_mem(o, at->name.s ? at->name.s : "", at->name.len);
 	if (at->cost_ns)
-		out_fmt(o, ", %s", in_time((double)at->cost_ns));
+		out_fmt(o, ", %s", rule_time((double)at->cost_ns));
 	if (at->bytes)
-		out_fmt(o, ", %s", in_bytes((double)at->bytes));
-	out_fmt(o, "; the longest at %.6f s: %s", after(p, at->at_ns), in_time((double)at->took_ns));
+		out_fmt(o, ", %s", rule_bytes((double)at->bytes));
+	out_fmt(o, "; the longest at %.6f s: %s", after(p, at->at_ns), rule_time((double)at->took_ns));
 }
 
 static void text_finding(struct out *o, const struct advise_print *p, size_t i)
@@ -227,8 +225,8 @@ static void markdown_finding(struct out *o, const struct advise_print *p, size_t
 			marked(o, at->stack.s, line ? (size_t)(line - at->stack.s) : at->stack.len);
 		}
 		out_fmt(o, " | %llu | %s | %s | %s at %.6f s |\n", (unsigned long long)at->n,
-			at->cost_ns ? in_time((double)at->cost_ns) : "", at->bytes ? in_bytes((double)at->bytes) : "",
-			in_time((double)at->took_ns), after(p, at->at_ns));
+			at->cost_ns ? rule_time((double)at->cost_ns) : "", at->bytes ? rule_bytes((double)at->bytes) : "",
+			rule_time((double)at->took_ns), after(p, at->at_ns));
 	}
 }
 

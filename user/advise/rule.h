@@ -86,18 +86,18 @@ extern const struct rule rules[];
 extern const unsigned int nrules;
 
 /* A new finding, whose numbers the rule fills in. NULL: no memory. */
-struct advise_finding *finding_add(struct advice *, const struct rule *, struct proc *);
+struct advise_finding *rule_finding(struct advice *, const struct rule *, struct proc *);
 /* The same with the numbers and the places of hits. */
-struct advise_finding *finding_of(struct advice *, const struct rule *, struct proc *, const struct hits *);
-void say(struct text *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct advise_finding *rule_finding_of(struct advice *, const struct rule *, struct proc *, const struct hits *);
+void rule_say(struct text *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "1.234 ms", "4.0 KiB", in one of a few buffers that take turns. */
-const char *in_time(double ns);
-const char *in_bytes(double bytes);
+const char *rule_time(double ns);
+const char *rule_bytes(double bytes);
 
 /* The site of an event. handle: what tells sites of the same call apart, 0. */
-struct site site_of(const struct seen *, uint64_t handle);
+struct site rule_site(const struct seen *, uint64_t handle);
 /* Adds one at the event's own site. */
-int hit(struct hits *, const struct seen *, uint64_t cost_ns, uint64_t bytes);
+int rule_hit(struct hits *, const struct seen *, uint64_t cost_ns, uint64_t bytes);
 /* The device's facts, as a CT_DEVICE told; NULL: not known. */
 const struct ct_device *advise_device(const struct advice *, uint32_t pid, uint32_t id);
 
@@ -107,6 +107,9 @@ struct long_call {
 	uint32_t type; /* of an overhead; 0: a call */
 	uint16_t func, proc;
 };
+struct advise_finding *advise_finding_new(struct advice *); /* all zero; NULL: no memory, which is remembered */
+/* May so many more struct spans be kept? Then they are counted. */
+bool advise_may_keep_spans(struct advice *, unsigned int n);
 struct long_call *advise_long_calls(struct advice *, size_t *n, uint64_t *least_ns);
 struct site_stacks;
 struct site_stacks *advise_stacks(struct advice *);

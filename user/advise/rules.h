@@ -80,6 +80,7 @@ RULE(occupancy, struct shape_use *shapes; uint32_t nshapes; uint16_t slots[1024]
 struct stream_use {
 	uint32_t context, null_stream;
 	bool told; /* which its null stream is */
+	bool kept, refused; /* there is room for its spans */
 	struct spans null, others;
 	uint64_t nnull, nothers;
 };

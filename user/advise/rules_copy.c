@@ -24,7 +24,7 @@ int pageable_event(void *state, const struct seen *s)
 	if (s->ev->cause && s->ev->cause->end_ns > s->ev->cause->start_ns)
 		cost = s->ev->cause->end_ns - s->ev->cause->start_ns;
 	p->device_ns += s->ns;
-	return hit(&p->hits, s, cost, c->bytes);
+	return rule_hit(&p->hits, s, cost, c->bytes);
 }
 
 void pageable_end(void *state, struct advice *a, struct proc *proc)
@@ -34,14 +34,14 @@ void pageable_end(void *state, struct advice *a, struct proc *proc)
 
 	if (p->hits.n < 3)
 		return;
-	f = finding_of(a, &rules[RULE_PAGEABLE], proc, &p->hits);
+	f = rule_finding_of(a, &rules[RULE_PAGEABLE], proc, &p->hits);
 	if (f)
-		say(&f->evidence,
+		rule_say(&f->evidence,
 		    "%llu copies of %s in all were asked for by asynchronous calls, but their host memory is pageable: the call "
 		    "copies through the driver's own buffer and does not return before that is done. The host was %s in these "
 		    "calls; the device took %s for the copies.",
-		    (unsigned long long)p->hits.n, in_bytes((double)p->hits.bytes), in_time((double)p->hits.ns),
-		    in_time((double)p->device_ns));
+		    (unsigned long long)p->hits.n, rule_bytes((double)p->hits.bytes), rule_time((double)p->hits.ns),
+		    rule_time((double)p->device_ns));
 }
 
 void pageable_free(void *state)
@@ -101,7 +101,7 @@ int sync_copy_event(void *state, const struct seen *s)
 			return 0;
 		if (s->way == REPORT_UNTOLD)
 			*untold_slot(y, s->h->start_ns) = s->h->start_ns;
-		return is_sync_copy(s->way, s->bytes) ? hit(&y->hits, s, s->ns, s->bytes) : 0;
+		return is_sync_copy(s->way, s->bytes) ? rule_hit(&y->hits, s, s->ns, s->bytes) : 0;
 	}
 	c = (const struct ct_copy *)s->h;
 	if (!cause || !cause->start_ns || *untold_slot(y, cause->start_ns) != cause->start_ns)
@@ -109,7 +109,7 @@ int sync_copy_event(void *state, const struct seen *s)
 	*untold_slot(y, cause->start_ns) = 0;
 	if (c->flags & CT_W_ASYNC || cause->end_ns < cause->start_ns || !is_sync_copy(way_of_record(c), c->bytes))
 		return 0;
-	return hit(&y->hits, s, cause->end_ns - cause->start_ns, c->bytes);
+	return rule_hit(&y->hits, s, cause->end_ns - cause->start_ns, c->bytes);
 }
 
 void sync_copy_end(void *state, struct advice *a, struct proc *proc)
@@ -119,12 +119,12 @@ void sync_copy_end(void *state, struct advice *a, struct proc *proc)
 
 	if (y->hits.n < 3)
 		return;
-	f = finding_of(a, &rules[RULE_SYNC_COPY], proc, &y->hits);
+	f = rule_finding_of(a, &rules[RULE_SYNC_COPY], proc, &y->hits);
 	if (f)
-		say(&f->evidence,
+		rule_say(&f->evidence,
 		    "%llu copies of %s in all between host and device, or between devices, were made by calls that return when "
 		    "the copy is done: for %s the thread did nothing else.",
-		    (unsigned long long)y->hits.n, in_bytes((double)y->hits.bytes), in_time((double)y->hits.ns));
+		    (unsigned long long)y->hits.n, rule_bytes((double)y->hits.bytes), rule_time((double)y->hits.ns));
 }
 
 void sync_copy_free(void *state)
@@ -142,7 +142,7 @@ int sync_set_event(void *state, const struct seen *s)
 	if (c->flags & CT_W_ASYNC ||
 	    (c->memory != CT_MEM_PINNED && c->memory != CT_MEM_MANAGED && c->memory != CT_MEM_MANAGED_STATIC))
 		return 0;
-	return hit(state, s, cause && cause->end_ns > cause->start_ns ? cause->end_ns - cause->start_ns : 0, c->bytes);
+	return rule_hit(state, s, cause && cause->end_ns > cause->start_ns ? cause->end_ns - cause->start_ns : 0, c->bytes);
 }
 
 void sync_set_end(void *state, struct advice *a, struct proc *proc)
@@ -152,11 +152,11 @@ void sync_set_end(void *state, struct advice *a, struct proc *proc)
 
 	if (h->n < 3)
 		return;
-	f = finding_of(a, &rules[RULE_SYNC_SET], proc, h);
+	f = rule_finding_of(a, &rules[RULE_SYNC_SET], proc, h);
 	if (f)
-		say(&f->evidence, "%llu memsets of %s in all of pinned or managed memory were made by calls that wait for them, "
+		rule_say(&f->evidence, "%llu memsets of %s in all of pinned or managed memory were made by calls that wait for them, "
 				  "for %s.",
-		    (unsigned long long)h->n, in_bytes((double)h->bytes), in_time((double)h->ns));
+		    (unsigned long long)h->n, rule_bytes((double)h->bytes), rule_time((double)h->ns));
 }
 
 void hits_state_free(void *state)
@@ -186,7 +186,7 @@ int small_copies_event(void *state, const struct seen *s)
 	t->run_bytes = t->run_n == 1 ? s->bytes : t->run_bytes + s->bytes;
 	if (t->run_n < RUN_LEAST)
 		return 0;
-	one = site_of(s, 0);
+	one = rule_site(s, 0);
 	one.ns = s->ns;
 	one.bytes = s->bytes;
 	if (t->run_n == RUN_LEAST) {
@@ -205,12 +205,12 @@ void small_copies_end(void *state, struct advice *a, struct proc *proc)
 
 	if (m->hits.n < RUN_COPIES)
 		return;
-	f = finding_of(a, &rules[RULE_SMALL_COPIES], proc, &m->hits);
+	f = rule_finding_of(a, &rules[RULE_SMALL_COPIES], proc, &m->hits);
 	if (f)
-		say(&f->evidence,
+		rule_say(&f->evidence,
 		    "%llu copies, of %s on average, came one after the other in %llu rows of %d or more by the same call and in the "
 		    "same direction, with nothing launched and nothing waited for in between.",
-		    (unsigned long long)m->hits.n, in_bytes((double)m->hits.bytes / (double)m->hits.n),
+		    (unsigned long long)m->hits.n, rule_bytes((double)m->hits.bytes / (double)m->hits.n),
 		    (unsigned long long)m->runs, RUN_LEAST);
 }
 
@@ -244,7 +244,7 @@ int roundtrip_event(void *state, const struct seen *s)
 		if (t->host != src || t->bytes != s->bytes)
 			continue;
 		t->bytes = 0;
-		return hit(&r->hits, s, s->ns + t->ns, s->bytes);
+		return rule_hit(&r->hits, s, s->ns + t->ns, s->bytes);
 	}
 	return 0;
 }
@@ -256,12 +256,12 @@ void roundtrip_end(void *state, struct advice *a, struct proc *proc)
 
 	if (r->hits.n < TRIP_LEAST)
 		return;
-	f = finding_of(a, &rules[RULE_ROUNDTRIP], proc, &r->hits);
+	f = rule_finding_of(a, &rules[RULE_ROUNDTRIP], proc, &r->hits);
 	if (f)
-		say(&f->evidence,
+		rule_say(&f->evidence,
 		    "%llu times the bytes that a copy had brought to the host, %s in all, were copied from the same place in the same "
 		    "size back to a device. Whether the host changed them in between cannot be seen.",
-		    (unsigned long long)r->hits.n, in_bytes((double)r->hits.bytes));
+		    (unsigned long long)r->hits.n, rule_bytes((double)r->hits.bytes));
 }
 
 void roundtrip_free(void *state)

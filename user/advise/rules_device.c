@@ -109,11 +109,11 @@ static void say_host(struct text *t, const struct host *host, uint64_t total_ns,
 	bool said[CT_MAX_FUNCS] = { false };
 
 	if (!host->any_ns) {
-		say(t, " No thread was inside a call of %s or more meanwhile: the host was busy with work of its own, or idle.",
-		    in_time((double)least_ns));
+		rule_say(t, " No thread was inside a call of %s or more meanwhile: the host was busy with work of its own, or idle.",
+		    rule_time((double)least_ns));
 		return;
 	}
-	say(t, " Meanwhile the host was inside calls of %s or more for %s:", in_time((double)least_ns), in_time((double)host->any_ns));
+	rule_say(t, " Meanwhile the host was inside calls of %s or more for %s:", rule_time((double)least_ns), rule_time((double)host->any_ns));
 	for (int k = 0; k < 3; k++) {
 		int most = -1;
 
@@ -123,9 +123,9 @@ static void say_host(struct text *t, const struct host *host, uint64_t total_ns,
 		if (most < 0)
 			break;
 		said[most] = true;
-		say(t, "%s %s %s", k ? "," : "", api_funcs[most].name, in_time((double)host->by_func[most]));
+		rule_say(t, "%s %s %s", k ? "," : "", api_funcs[most].name, rule_time((double)host->by_func[most]));
 	}
-	say(t, "; for %s it was inside none.", in_time((double)(total_ns > host->any_ns ? total_ns - host->any_ns : 0)));
+	rule_say(t, "; for %s it was inside none.", rule_time((double)(total_ns > host->any_ns ? total_ns - host->any_ns : 0)));
 }
 
 static size_t find_gaps(const struct spans *b, struct gap *gaps, struct hits *h, uint64_t *total_ns)
@@ -161,7 +161,7 @@ static void gaps_of(struct advice *a, struct proc *p, const struct proc_device *
 	if (!n || (double)total < GAPS_SHARE * (double)span)
 		goto out;
 	look_at_host(a, p, gaps, n, host);
-	f = finding_of(a, &rules[RULE_GAPS], p, &h);
+	f = rule_finding_of(a, &rules[RULE_GAPS], p, &h);
 	if (!f)
 		goto out;
 	f->cost_ns = total > host->own_ns ? total - host->own_ns : 0;
@@ -169,14 +169,14 @@ static void gaps_of(struct advice *a, struct proc *p, const struct proc_device *
 	for (size_t i = 1; i < n; i++)
 		if (gaps[i].end_ns - gaps[i].start_ns > longest->end_ns - longest->start_ns)
 			longest = &gaps[i];
-	say(&f->evidence, "Device %u had nothing of this process to do for %s or more %llu times, %s of the %s from its first work to its last; "
+	rule_say(&f->evidence, "Device %u had nothing of this process to do for %s or more %llu times, %s of the %s from its first work to its last; "
 			  "the longest time was %s.",
-	    d->id, in_time((double)GAP_NS), (unsigned long long)n, in_time((double)total), in_time((double)span),
-	    in_time((double)(longest->end_ns - longest->start_ns)));
+	    d->id, rule_time((double)GAP_NS), (unsigned long long)n, rule_time((double)total), rule_time((double)span),
+	    rule_time((double)(longest->end_ns - longest->start_ns)));
 	advise_long_calls(a, &ncalls, &least);
 	say_host(&f->evidence, host, total, least);
 	if (host->own_ns)
-		say(&f->evidence, " CUPTI's own work took %s of it, which is not part of the cost.", in_time((double)host->own_ns));
+		rule_say(&f->evidence, " CUPTI's own work took %s of it, which is not part of the cost.", rule_time((double)host->own_ns));
 out:
 	hits_free(&h);
 	free(host);
@@ -247,20 +247,20 @@ static void low_use_of(struct advice *a, struct proc *p, const struct proc_devic
 	}
 	if (low < LOW_CHUNKS || idle < 1)
 		return;
-	f = finding_add(a, &rules[RULE_LOW_USE], p);
+	f = rule_finding(a, &rules[RULE_LOW_USE], p);
 	if (!f)
 		return;
 	f->n = low;
-	f->cost_ns = (uint64_t)idle;
+	f->cost_ns = (uint64_t)(idle + 0.5);
 	text_str(&f->places[0].name, "the least busy part");
 	f->places[0].n = 1;
 	f->places[0].cost_ns = (uint64_t)(c.width_ns - c.busy[worst] > 0 ? c.width_ns - c.busy[worst] : 0);
 	f->places[0].at_ns = c.begin_ns + (uint64_t)(c.width_ns * worst);
 	f->places[0].took_ns = (uint64_t)c.width_ns;
 	f->nplaces = 1;
-	say(&f->evidence, "Of %d equal parts of the %s from the first work of device %u to its last, %u had it busy for less than %.0f %% of the "
+	rule_say(&f->evidence, "Of %d equal parts of the %s from the first work of device %u to its last, %u had it busy for less than %.0f %% of the "
 			  "time, all of them between the %u. and the %u. part; the least busy one %.1f %%, the whole %.1f %%.",
-	    CHUNKS, in_time((double)span), d->id, low, LOW_SHARE * 100, first + 1, last + 1, c.busy[worst] / c.width_ns * 100,
+	    CHUNKS, rule_time((double)span), d->id, low, LOW_SHARE * 100, first + 1, last + 1, c.busy[worst] / c.width_ns * 100,
 	    busy / (double)span * 100);
 }
 
@@ -311,6 +311,12 @@ int default_stream_event(void *state, const struct seen *s)
 	u = use_of(d, s->work->context);
 	if (!u || !u->told || s->h->flags & CT_F_NO_TIME)
 		return 0;
+	if (!u->kept && !u->refused) {
+		u->kept = advise_may_keep_spans(s->a, 2);
+		u->refused = !u->kept;
+	}
+	if (u->refused)
+		return 0;
 	if (s->work->stream == u->null_stream) {
 		u->nnull++;
 		return spans_add(&u->null, s->h->start_ns, s->h->end_ns, s->ev->cause ? s->ev->cause->func : CT_NO_FUNC,
@@ -352,13 +358,13 @@ void default_stream_end(void *state, struct advice *a, struct proc *p)
 		if (spans_settle(&u->null) || spans_settle(&u->others))
 			continue;
 		find_turns(u, &h);
-		f = h.n >= STREAM_TURNS ? finding_of(a, &rules[RULE_DEFAULT_STREAM], p, &h) : NULL;
+		f = h.n >= STREAM_TURNS ? rule_finding_of(a, &rules[RULE_DEFAULT_STREAM], p, &h) : NULL;
 		if (f)
-			say(&f->evidence,
+			rule_say(&f->evidence,
 			    "In context %u, %llu times work of the default stream, %s in all, came between work of other streams that wait for it "
 			    "and that it waits for: while it ran, none of theirs could. The default stream had %llu pieces of work, they had "
 			    "%llu.",
-			    u->context, (unsigned long long)h.n, in_time((double)h.ns), (unsigned long long)u->nnull,
+			    u->context, (unsigned long long)h.n, rule_time((double)h.ns), (unsigned long long)u->nnull,
 			    (unsigned long long)u->nothers);
 		hits_free(&h);
 	}

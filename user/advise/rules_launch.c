@@ -35,7 +35,7 @@ int launch_bound_event(void *state, const struct seen *s)
 	l->small++;
 	l->small_ns += s->ns;
 	l->launch_ns += launch_ns;
-	one = site_of(s, k->name);
+	one = rule_site(s, k->name);
 	one.stack = 0;
 	one.ns = launch_ns > s->ns ? launch_ns - s->ns : 0;
 	return hits_add(&l->hits, &one, s->ev->kernel ? s->ev->kernel->brief : NULL);
@@ -49,13 +49,13 @@ void launch_bound_end(void *state, struct advice *a, struct proc *proc)
 
 	if (l->small < SMALL_LEAST || l->small * 2 < l->kernels || l->launch_ns <= l->small_ns)
 		return;
-	f = finding_of(a, &rules[RULE_LAUNCH_BOUND], proc, &l->hits);
+	f = rule_finding_of(a, &rules[RULE_LAUNCH_BOUND], proc, &l->hits);
 	if (f)
-		say(&f->evidence,
+		rule_say(&f->evidence,
 		    "%llu of %llu kernels ran for less than %s each, %s on average, and their launches took longer, %s on average: "
 		    "launching is what limits them.",
-		    (unsigned long long)l->small, (unsigned long long)l->kernels, in_time((double)SMALL_NS),
-		    in_time((double)l->small_ns / (double)l->small), in_time((double)l->launch_ns / (double)l->small));
+		    (unsigned long long)l->small, (unsigned long long)l->kernels, rule_time((double)SMALL_NS),
+		    rule_time((double)l->small_ns / (double)l->small), rule_time((double)l->launch_ns / (double)l->small));
 }
 
 void launch_bound_free(void *state)
@@ -85,14 +85,14 @@ int queue_full_event(void *state, const struct seen *s)
 	if (s->h->kind == CT_OVERHEAD) {
 		if (((const struct ct_overhead *)s->h)->type != OVERHEAD_FULL)
 			return 0;
-		return hit(&q->hits, s, s->ns, 0);
+		return rule_hit(&q->hits, s, s->ns, 0);
 	}
 	if (s->failed)
 		return 0;
 	api_kernel(s->call, API_ARCH_HERE, &handle);
 	if (is_new(q, handle) || s->ns < LONG_LAUNCH_NS)
 		return 0;
-	return hit(&q->calls, s, s->ns, 0);
+	return rule_hit(&q->calls, s, s->ns, 0);
 }
 
 void queue_full_end(void *state, struct advice *a, struct proc *proc)
@@ -102,23 +102,23 @@ void queue_full_end(void *state, struct advice *a, struct proc *proc)
 
 	if (q->hits.n >= QUEUE_LEAST) {
 		/* where it was met is told by the calls that took long meanwhile */
-		f = finding_of(a, &rules[RULE_QUEUE_FULL], proc, q->calls.n ? &q->calls : &q->hits);
+		f = rule_finding_of(a, &rules[RULE_QUEUE_FULL], proc, q->calls.n ? &q->calls : &q->hits);
 		if (!f)
 			return;
 		f->n = q->hits.n;
 		f->cost_ns = q->hits.ns;
-		say(&f->evidence, "%llu times the driver found the queue of commands to the device full and waited for room, for %s.",
-		    (unsigned long long)q->hits.n, in_time((double)q->hits.ns));
+		rule_say(&f->evidence, "%llu times the driver found the queue of commands to the device full and waited for room, for %s.",
+		    (unsigned long long)q->hits.n, rule_time((double)q->hits.ns));
 		return;
 	}
 	if (q->calls.n < LONG_LEAST)
 		return;
-	f = finding_of(a, &rules[RULE_QUEUE_FULL], proc, &q->calls);
+	f = rule_finding_of(a, &rules[RULE_QUEUE_FULL], proc, &q->calls);
 	if (f)
-		say(&f->evidence,
+		rule_say(&f->evidence,
 		    "%llu launches, none of them a kernel's first, took %s or more, %s in all. A launch takes so long when about a thousand "
 		    "are waiting before it; that it was so here is not recorded.",
-		    (unsigned long long)q->calls.n, in_time((double)LONG_LAUNCH_NS), in_time((double)q->calls.ns));
+		    (unsigned long long)q->calls.n, rule_time((double)LONG_LAUNCH_NS), rule_time((double)q->calls.ns));
 }
 
 void queue_full_free(void *state)
@@ -218,16 +218,16 @@ void occupancy_end(void *state, struct advice *a, struct proc *proc)
 			continue;
 		text_str(&words, " ");
 		text_plain(&words, u->name ? u->name : "a kernel of no known name", 120);
-		say(&words, ": %llu blocks of %u threads, %u registers for each, %s of shared memory for each block on %u multiprocessors",
-		    (unsigned long long)u->blocks, u->shape.block, u->shape.registers, in_bytes(u->shape.shared), d->multiprocessors);
+		rule_say(&words, ": %llu blocks of %u threads, %u registers for each, %s of shared memory for each block on %u multiprocessors",
+		    (unsigned long long)u->blocks, u->shape.block, u->shape.registers, rule_bytes(u->shape.shared), d->multiprocessors);
 		if (share >= 0)
-			say(&words, ", theoretical occupancy %.0f %%", share * 100);
+			rule_say(&words, ", theoretical occupancy %.0f %%", share * 100);
 		text_str(&words, ".");
 	}
-	f = h.n ? finding_of(a, &rules[RULE_OCCUPANCY], proc, &h) : NULL;
+	f = h.n ? rule_finding_of(a, &rules[RULE_OCCUPANCY], proc, &h) : NULL;
 	if (f) {
-		say(&f->evidence, "%llu kernels, %s each on average, leave most of a multiprocessor's room for threads or some of the "
-				  "multiprocessors empty.", (unsigned long long)h.n, in_time((double)h.ns / (double)h.n));
+		rule_say(&f->evidence, "%llu kernels, %s each on average, leave most of a multiprocessor's room for threads or some of the "
+				  "multiprocessors empty.", (unsigned long long)h.n, rule_time((double)h.ns / (double)h.n));
 		text_mem(&f->evidence, words.s, words.len);
 	}
 	hits_free(&h);

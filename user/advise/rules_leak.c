@@ -69,7 +69,7 @@ static struct leak_site *site(struct leak *l, const struct site *one)
 
 static int add(struct leak *l, const struct seen *s, const struct api_memory *m)
 {
-	struct site one = site_of(s, 0);
+	struct site one = rule_site(s, 0);
 	struct leak_site *at;
 	uint32_t slot;
 
@@ -152,17 +152,17 @@ void leak_end(void *state, struct advice *a, struct proc *proc)
 		else if (l->sites[i].live)
 			add_hits(&left, &l->sites[i]);
 	}
-	f = growing.n ? finding_of(a, &rules[RULE_LEAK], proc, &growing) : NULL;
+	f = growing.n ? rule_finding_of(a, &rules[RULE_LEAK], proc, &growing) : NULL;
 	if (f) {
-		say(&f->evidence, "%llu allocations of %s in all were made throughout the trace and not given back: %s.",
-		    (unsigned long long)growing.n, in_bytes((double)growing.bytes),
+		rule_say(&f->evidence, "%llu allocations of %s in all were made throughout the trace and not given back: %s.",
+		    (unsigned long long)growing.n, rule_bytes((double)growing.bytes),
 		    proc->exited ? "the process ended with them" : "they were held when the trace ended");
 		f->severity = ADVISE_WARNING;
 	}
-	f = left.n && proc->exited ? finding_of(a, &rules[RULE_LEAK], proc, &left) : NULL;
+	f = left.n && proc->exited ? rule_finding_of(a, &rules[RULE_LEAK], proc, &left) : NULL;
 	if (f)
-		say(&f->evidence, "The process ended with %llu allocations of %s in all that it had not given back.",
-		    (unsigned long long)left.n, in_bytes((double)left.bytes));
+		rule_say(&f->evidence, "The process ended with %llu allocations of %s in all that it had not given back.",
+		    (unsigned long long)left.n, rule_bytes((double)left.bytes));
 	hits_free(&growing);
 	hits_free(&left);
 }

@@ -22,7 +22,7 @@ static int turn(struct loop_turns *l, const struct seen *s, bool makes, bool bus
 		l->turns += !busy || s->p->serial != l->serial;
 		l->serial = s->p->serial;
 	}
-	return l->turns ? hit(&l->hits, s, s->ns, 0) : 0;
+	return l->turns ? rule_hit(&l->hits, s, s->ns, 0) : 0;
 }
 
 /* Giving back nothing, as cudaFree(NULL), is none. */
@@ -43,9 +43,8 @@ int alloc_loop_event(void *state, const struct seen *s)
 static void say_turns(struct advise_finding *f, const struct loop_turns *l, const char *what)
 {
 	if (f)
-		say(&f->evidence, "%llu times %s made again after one had been given back; the %llu calls that make and give back "
-				  "took %s from the first such time on.",
-		    (unsigned long long)l->turns, what, (unsigned long long)l->hits.n, in_time((double)l->hits.ns));
+		rule_say(&f->evidence, "%llu times %s; the %llu calls that make and give back took %s from the first such time on.",
+		    (unsigned long long)l->turns, what, (unsigned long long)l->hits.n, rule_time((double)l->hits.ns));
 }
 
 void alloc_loop_end(void *state, struct advice *a, struct proc *proc)
@@ -53,8 +52,8 @@ void alloc_loop_end(void *state, struct advice *a, struct proc *proc)
 	struct alloc_loop *l = state;
 
 	if (l->loop.turns >= TURNS_LEAST)
-		say_turns(finding_of(a, &rules[RULE_ALLOC_LOOP], proc, &l->loop.hits), &l->loop,
-			  "and with work of the device in between, an allocation was");
+		say_turns(rule_finding_of(a, &rules[RULE_ALLOC_LOOP], proc, &l->loop.hits), &l->loop,
+			  "an allocation was made again after one had been given back, with work given to the device in between");
 }
 
 void alloc_loop_free(void *state)
@@ -76,9 +75,9 @@ void create_loop_end(void *state, struct advice *a, struct proc *proc)
 	struct create_loop *l = state;
 
 	if (l->events.turns >= TURNS_LEAST)
-		say_turns(finding_of(a, &rules[RULE_CREATE_LOOP], proc, &l->events.hits), &l->events, "an event was");
+		say_turns(rule_finding_of(a, &rules[RULE_CREATE_LOOP], proc, &l->events.hits), &l->events, "an event was made again after one had been destroyed");
 	if (l->streams.turns >= TURNS_LEAST)
-		say_turns(finding_of(a, &rules[RULE_CREATE_LOOP], proc, &l->streams.hits), &l->streams, "a stream was");
+		say_turns(rule_finding_of(a, &rules[RULE_CREATE_LOOP], proc, &l->streams.hits), &l->streams, "a stream was made again after one had been destroyed");
 }
 
 void create_loop_free(void *state)
@@ -111,7 +110,7 @@ int failed_event(void *state, const struct seen *s)
 		return 0;
 	/* the driver API keeps no last error that could be asked for */
 	t->failed = api_funcs[s->call->func].domain == API_RUNTIME;
-	one = site_of(s, (uint32_t)s->call->ret);
+	one = rule_site(s, (uint32_t)s->call->ret);
 	one.ns = s->ns;
 	return hits_add(&f->hits, &one, NULL);
 }
@@ -135,18 +134,19 @@ void failed_end(void *state, struct advice *a, struct proc *proc)
 
 	if (most->n < FAILED_LEAST && !d->went_on)
 		return;
-	f = finding_of(a, &rules[RULE_FAILED], proc, &d->hits);
+	f = rule_finding_of(a, &rules[RULE_FAILED], proc, &d->hits);
 	if (!f)
 		return;
-	say(&f->evidence, "%llu calls failed", (unsigned long long)d->hits.n);
+	rule_say(&f->evidence, "%llu %s failed", (unsigned long long)d->hits.n, d->hits.n == 1 ? "call" : "calls");
 	if (most->func < api_nfuncs) {
-		error = api_error_name((enum api_ret)api_funcs[most->func].ret, (int64_t)most->handle);
-		say(&f->evidence, ", most often %s with %s (%llu), %llu times", api_funcs[most->func].name,
-		    error ? error : "an error of no known name", (unsigned long long)most->handle, (unsigned long long)most->n);
+		error = api_error_name((enum api_ret)api_funcs[most->func].ret, (int32_t)most->handle);
+		rule_say(&f->evidence, ", most often %s with %s (%llu), %llu %s", api_funcs[most->func].name,
+		    error ? error : "an error of no known name", (unsigned long long)most->handle, (unsigned long long)most->n,
+		    most->n == 1 ? "time" : "times");
 	}
-	say(&f->evidence, ".");
+	rule_say(&f->evidence, ".");
 	if (d->went_on)
-		say(&f->evidence, " After %llu of them the same thread gave the device more work, and no cudaGetLastError was seen before.",
+		rule_say(&f->evidence, " After %llu of them the same thread gave the device more work, and no cudaGetLastError was seen before.",
 		    (unsigned long long)d->went_on);
 }
 
@@ -169,7 +169,7 @@ int late_load_event(void *state, const struct seen *s)
 	if (!s->p->first_ns || s->h->start_ns < s->p->first_ns + STEADY_NS)
 		return 0;
 	if (s->call)
-		return s->failed ? 0 : hit(&l->hits, s, s->ns, 0);
+		return s->failed ? 0 : rule_hit(&l->hits, s, s->ns, 0);
 	type = ((const struct ct_overhead *)s->h)->type;
 	if (type != OVERHEAD_COMPILER && type != OVERHEAD_MODULE && type != OVERHEAD_LAZY)
 		return 0;
@@ -188,16 +188,16 @@ void late_load_end(void *state, struct advice *a, struct proc *proc)
 
 	if (l->hits.ns + l->ns < LOAD_LEAST_NS)
 		return;
-	f = finding_of(a, &rules[RULE_LATE_LOAD], proc, &l->hits);
+	f = rule_finding_of(a, &rules[RULE_LATE_LOAD], proc, &l->hits);
 	if (!f)
 		return;
 	/* a call that loads and what the driver says of it are the same time */
 	f->cost_ns = l->ns > l->hits.ns ? l->ns : l->hits.ns;
 	f->n = l->n > l->hits.n ? l->n : l->hits.n;
-	say(&f->evidence, "Later than %s after the process's first call, %llu calls loaded device code, for %s, and the driver was "
+	rule_say(&f->evidence, "Later than %s after the process's first call, %llu calls loaded device code, for %s, and the driver was "
 			  "compiling or loading %llu times, for %s.",
-	    in_time((double)STEADY_NS), (unsigned long long)l->hits.n, in_time((double)l->hits.ns), (unsigned long long)l->n,
-	    in_time((double)l->ns));
+	    rule_time((double)STEADY_NS), (unsigned long long)l->hits.n, rule_time((double)l->hits.ns), (unsigned long long)l->n,
+	    rule_time((double)l->ns));
 	if (l->n && f->nplaces < ADVISE_PLACES) {
 		struct advise_place *at = &f->places[f->nplaces++];
 

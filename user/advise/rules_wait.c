@@ -16,7 +16,7 @@ static void note(const struct seen *s, enum wait_what what, uint64_t bytes)
 {
 	struct thread *t = s->t;
 
-	t->wait = site_of(s, 0);
+	t->wait = rule_site(s, 0);
 	t->wait.bytes = bytes;
 	t->wait_what = (uint8_t)what;
 	t->wait_end_ns = s->h->end_ns;
@@ -54,13 +54,13 @@ void sync_each_end(void *state, struct advice *a, struct proc *proc)
 
 	if (e->hits.n < EACH_LEAST || e->hits.n * 2 < e->waits)
 		return;
-	f = finding_of(a, &rules[RULE_SYNC_EACH], proc, &e->hits);
+	f = rule_finding_of(a, &rules[RULE_SYNC_EACH], proc, &e->hits);
 	if (f)
-		say(&f->evidence,
+		rule_say(&f->evidence,
 		    "%llu of %llu waits came after a single launch, copy or memset of their thread. From their ends until the thread had "
 		    "given the device its next work, %s went by, %s each time.",
-		    (unsigned long long)e->hits.n, (unsigned long long)e->waits, in_time((double)e->hits.ns),
-		    in_time((double)e->hits.ns / (double)e->hits.n));
+		    (unsigned long long)e->hits.n, (unsigned long long)e->waits, rule_time((double)e->hits.ns),
+		    rule_time((double)e->hits.ns / (double)e->hits.n));
 }
 
 void sync_each_free(void *state)
@@ -89,13 +89,13 @@ void readback_end(void *state, struct advice *a, struct proc *proc)
 
 	if (r->hits.n < READBACK_LEAST)
 		return;
-	f = finding_of(a, &rules[RULE_READBACK], proc, &r->hits);
+	f = rule_finding_of(a, &rules[RULE_READBACK], proc, &r->hits);
 	if (f)
-		say(&f->evidence,
+		rule_say(&f->evidence,
 		    "%llu times a thread copied at most %d bytes to the host, waited for them and then gave the device work again. From "
 		    "the ends of the waits until that work was given, %s went by, %s each time.",
-		    (unsigned long long)r->hits.n, READBACK_BYTES, in_time((double)r->hits.ns),
-		    in_time((double)r->hits.ns / (double)r->hits.n));
+		    (unsigned long long)r->hits.n, READBACK_BYTES, rule_time((double)r->hits.ns),
+		    rule_time((double)r->hits.ns / (double)r->hits.n));
 }
 
 void readback_free(void *state)
@@ -126,7 +126,7 @@ int polling_event(void *state, const struct seen *s)
 	struct site one;
 
 	if (is_idle(s)) {
-		int err = hit(&p->idle, s, s->ns, 0);
+		int err = rule_hit(&p->idle, s, s->ns, 0);
 
 		if (err)
 			return err;
@@ -138,7 +138,7 @@ int polling_event(void *state, const struct seen *s)
 	t->poll_ns = t->poll_n++ ? t->poll_ns + s->ns : s->ns;
 	if (t->poll_n < POLL_RUN)
 		return 0;
-	one = site_of(s, 0);
+	one = rule_site(s, 0);
 	one.n = t->poll_n == POLL_RUN ? POLL_RUN : 1;
 	one.ns = t->poll_n == POLL_RUN ? t->poll_ns : s->ns;
 	return hits_add(&p->hits, &one, NULL);
@@ -149,14 +149,14 @@ void polling_end(void *state, struct advice *a, struct proc *proc)
 	struct polling *p = state;
 	struct advise_finding *f;
 
-	f = p->hits.n >= POLL_LEAST ? finding_of(a, &rules[RULE_POLLING], proc, &p->hits) : NULL;
+	f = p->hits.n >= POLL_LEAST ? rule_finding_of(a, &rules[RULE_POLLING], proc, &p->hits) : NULL;
 	if (f)
-		say(&f->evidence, "%llu queries of events and streams were answered \"not ready\", %d or more of them one after the other "
+		rule_say(&f->evidence, "%llu queries of events and streams were answered \"not ready\", %d or more of them one after the other "
 				  "with no other work of the thread in between.",
 		    (unsigned long long)p->hits.n, POLL_RUN);
-	f = p->idle.n >= IDLE_LEAST ? finding_of(a, &rules[RULE_POLLING], proc, &p->idle) : NULL;
+	f = p->idle.n >= IDLE_LEAST ? rule_finding_of(a, &rules[RULE_POLLING], proc, &p->idle) : NULL;
 	if (f)
-		say(&f->evidence, "%llu waits had nothing to wait for: the thread had waited for the same before, or for the whole device, and "
+		rule_say(&f->evidence, "%llu waits had nothing to wait for: the thread had waited for the same before, or for the whole device, and "
 				  "since then no thread of the process had given a device any work.",
 		    (unsigned long long)p->idle.n);
 }
