@@ -32,6 +32,7 @@ struct advice {
 	struct advise_finding *findings;
 	size_t nfindings, findings_cap;
 	struct advise_totals totals;
+	bool errors_muted;
 	bool bad; /* there was no memory for a finding */
 };
 
@@ -331,6 +332,17 @@ const struct ct_device *advise_device(const struct advice *a, uint32_t pid, uint
 		if (a->devices[i].h.pid == pid && a->devices[i].id == id)
 			return &a->devices[i];
 	return NULL;
+}
+
+void advise_muted(struct advice *a, const char *const *names)
+{
+	for (; names && *names; names++)
+		a->errors_muted |= strstr(*names, "LastError") != NULL;
+}
+
+bool advise_errors_muted(const struct advice *a)
+{
+	return a->errors_muted;
 }
 
 struct site_stacks *advise_stacks(struct advice *a)

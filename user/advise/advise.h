@@ -67,6 +67,8 @@ struct advice *advise_open(const char *rules);
 void advise_close(struct advice *);
 /* Returns 1 when it is of a kind that is looked at, 0 when not, or -ENOMEM. */
 int advise_event(struct advice *, const struct event *);
+/* Functions of which not all calls were seen, NULL-terminated; may be NULL. Before advise_finish(). */
+void advise_muted(struct advice *, const char *const *names);
 /* No more events come: the findings that cost at least min_cost_ns, or whose cost is no time, by their cost. They are valid
  * until advise_close(). NULL: no memory. */
 const struct advise_finding *advise_finish(struct advice *, uint64_t min_cost_ns, size_t *n);

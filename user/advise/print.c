@@ -109,6 +109,9 @@ static void limits(struct out *o, const struct advise_print *p)
 						    ": they need what the device did (record with --gpu).\n");
 	if (lost)
 		out_fmt(o, "%llu records were lost: there may be more than is said here.\n", (unsigned long long)lost);
+	for (int i = 0; p->muted && p->muted[i]; i++)
+		out_fmt(o, "%s%s%s", i ? ", " : "Of these not all calls were seen, since they were very many: ", p->muted[i],
+			p->muted[i + 1] ? "" : ".\n");
 	if (t.no_room)
 		out_fmt(o, "%llu events were of more processes, threads or devices than are looked at.\n",
 			(unsigned long long)t.no_room);

@@ -98,6 +98,8 @@ const char *rule_bytes(double bytes);
 struct site rule_site(const struct seen *, uint64_t handle);
 /* Adds one at the event's own site. */
 int rule_hit(struct hits *, const struct seen *, uint64_t cost_ns, uint64_t bytes);
+/* Were calls that ask for the last error left out of the trace? */
+bool advise_errors_muted(const struct advice *);
 /* The device's facts, as a CT_DEVICE told; NULL: not known. */
 const struct ct_device *advise_device(const struct advice *, uint32_t pid, uint32_t id);
 

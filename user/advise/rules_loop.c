@@ -132,6 +132,9 @@ void failed_end(void *state, struct advice *a, struct proc *proc)
 	struct advise_finding *f;
 	const char *error;
 
+	/* whether it was asked for the error is not known then */
+	if (advise_errors_muted(a))
+		d->went_on = 0;
 	if (most->n < FAILED_LEAST && !d->went_on)
 		return;
 	f = rule_finding_of(a, &rules[RULE_FAILED], proc, &d->hits);

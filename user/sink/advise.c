@@ -36,11 +36,12 @@ static int advise_sink_close(struct sink *s, const struct sink_end *end)
 {
 	const struct sink_advise *how = s->opts->advise ? s->opts->advise : &defaults;
 	struct advise_print p = { .advice = s->priv, .title = s->opts->title, .version = s->opts->version,
-				  .start_ns = s->opts->start_ns, .losses = &end->losses };
+				  .start_ns = s->opts->start_ns, .losses = &end->losses, .muted = end->muted };
 	int err = 0;
 
 	if (!s->priv)
 		return 0;
+	advise_muted(s->priv, end->muted);
 	p.findings = advise_finish(s->priv, how->min_cost_ns, &p.n);
 	if (p.findings) {
 		print(s, how, &p);
