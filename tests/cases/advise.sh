@@ -74,6 +74,15 @@ case_advise_clean() {
 	grep -q '"findings":\[\],"not_checked":\[\]' "$T/out" || fail "with device records: $(cat "$T/out")"
 }
 
+# A process that runs already, for a while; it does nothing then.
+case_advise_attached() {
+	target prog mix 5
+	ct advise --format json -d 0.3 -o "$T/json" -p "$PID_prog"
+	ok_rc
+	grep -q '^{"type":"advice",.*"calls":0,.*"findings":\[' "$T/json" || fail "$(cat "$T/json")"
+	stop prog
+}
+
 case_advise_device() {
 	export STANDIN_FAIL=cudaMemsetAsync:1
 	ct_advise --gpu --rule pageable-async-copy -- "$SINS" bad

@@ -631,6 +631,10 @@ static void test_queue_full(void)
 	SILENT();
 	queue_full(0, 100, 499 * US);
 	SILENT();
+	begin("launch-queue-full"); /* a machine that is busy: never more than three in a row */
+	for (uint64_t i = 0; i < 400; i++)
+		LAUNCH(i % 4 ? 700 * US : 5 * US, 0x5000);
+	SILENT();
 	begin("launch-queue-full"); /* each a kernel's first */
 	for (uint64_t i = 0; i < 20; i++)
 		LAUNCH(500 * US, 0x5000 + i * 64);

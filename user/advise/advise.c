@@ -9,7 +9,8 @@
 
 #define LONG_CALLS_MAX (1u << 19)
 #define LONG_CALL_NS 20000ULL /* at first; grows when there are more than LONG_CALLS_MAX */
-#define SPANS_ALL_MAX 64 /* struct spans in all */
+#define SPANS_ALL_MAX 48 /* struct spans in all */
+#define LIVE_ALL_MAX (1u << 20) /* slots of live allocations in all */
 #define DEVICES_KNOWN_MAX 256
 
 struct advice {
@@ -26,7 +27,8 @@ struct advice {
 	struct long_call *long_calls;
 	size_t nlong, long_cap;
 	uint64_t long_ns;
-	unsigned int nspans;
+	bool long_sorted;
+	unsigned int nspans, nlive;
 	struct ct_device devices[DEVICES_KNOWN_MAX];
 	unsigned int ndevices;
 	struct advise_finding *findings;
@@ -266,8 +268,18 @@ static int add_long(struct advice *a, const struct proc *p, const struct ct_hdr 
 	return 0;
 }
 
-struct long_call *advise_long_calls(struct advice *a, size_t *n, uint64_t *least_ns)
+static int by_start(const void *pa, const void *pb)
 {
+	const struct long_call *a = pa, *b = pb;
+
+	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+}
+
+const struct long_call *advise_long_calls(struct advice *a, size_t *n, uint64_t *least_ns)
+{
+	if (!a->long_sorted && a->nlong)
+		qsort(a->long_calls, a->nlong, sizeof(*a->long_calls), by_start);
+	a->long_sorted = true;
 	*n = a->nlong;
 	*least_ns = a->long_ns;
 	return a->long_calls;
@@ -278,6 +290,14 @@ bool advise_may_keep_spans(struct advice *a, unsigned int n)
 	if (a->nspans + n > SPANS_ALL_MAX)
 		return false;
 	a->nspans += n;
+	return true;
+}
+
+bool advise_may_keep_live(struct advice *a, unsigned int n)
+{
+	if (a->nlive + n > LIVE_ALL_MAX)
+		return false;
+	a->nlive += n;
 	return true;
 }
 

@@ -12,7 +12,7 @@
 #include "traits.h"
 
 #define RULES_MAX 32
-#define PROCS_MAX 256
+#define PROCS_MAX 128
 #define THREADS_MAX 32768
 #define DEVICES_MAX 16 /* of a process */
 #define STEADY_NS 3000000000ULL /* after a process's first call: what is loaded later is late */
@@ -46,11 +46,11 @@ struct thread {
 	uint16_t wait_func;
 	uint64_t wait_word;
 	uint64_t small_bytes;
-	/* copies and queries one after the other */
+	/* copies, queries and long launches one after the other */
 	uint16_t run_func, poll_func;
 	uint8_t run_way;
-	uint32_t run_n, poll_n;
-	uint64_t run_ns, run_bytes, poll_ns;
+	uint32_t run_n, poll_n, long_n;
+	uint64_t run_ns, run_bytes, poll_ns, long_ns;
 	/* the last failed call */
 	uint16_t failed_func;
 	bool failed;
@@ -112,7 +112,10 @@ struct long_call {
 struct advise_finding *advise_finding_new(struct advice *); /* all zero; NULL: no memory, which is remembered */
 /* May so many more struct spans be kept? Then they are counted. */
 bool advise_may_keep_spans(struct advice *, unsigned int n);
-struct long_call *advise_long_calls(struct advice *, size_t *n, uint64_t *least_ns);
+/* The same for slots of live allocations. */
+bool advise_may_keep_live(struct advice *, unsigned int n);
+/* By their starts, once all events have come. */
+const struct long_call *advise_long_calls(struct advice *, size_t *n, uint64_t *least_ns);
 struct site_stacks;
 struct site_stacks *advise_stacks(struct advice *);
 

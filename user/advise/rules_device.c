@@ -45,13 +45,6 @@ static uint64_t end_of(const struct long_call *c)
 	return c->start_ns + c->ns < c->start_ns ? UINT64_MAX : c->start_ns + c->ns;
 }
 
-static int by_start(const void *pa, const void *pb)
-{
-	const struct long_call *a = pa, *b = pb;
-
-	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
-}
-
 /* What the host did in the gaps: time in calls by function, of all threads together; time in which there was any. */
 struct host {
 	uint64_t by_func[CT_MAX_FUNCS];
@@ -77,10 +70,8 @@ static void look_at_host(struct advice *a, const struct proc *p, const struct ga
 {
 	uint64_t least, until = 0, own_until = 0;
 	size_t ncalls;
-	struct long_call *calls = advise_long_calls(a, &ncalls, &least);
+	const struct long_call *calls = advise_long_calls(a, &ncalls, &least);
 
-	if (ncalls)
-		qsort(calls, ncalls, sizeof(*calls), by_start);
 	for (size_t i = 0; i < ncalls; i++) {
 		const struct long_call *c = &calls[i];
 		uint64_t end = end_of(c), from = c->start_ns;

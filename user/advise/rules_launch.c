@@ -11,6 +11,7 @@
 #define QUEUE_LEAST 3
 #define LONG_LAUNCH_NS 500000ULL
 #define LONG_LEAST 10
+#define LONG_RUN 4 /* one after the other: a thread that lost its core was in one alone */
 #define SHAPES_MAX 512
 #define LOW_OCCUPANCY 0.25
 #define OCCUPANCY_SHARE 0.1 /* of all kernels' time */
@@ -81,6 +82,7 @@ int queue_full_event(void *state, const struct seen *s)
 {
 	struct queue_full *q = state;
 	uint64_t handle = 0;
+	struct site one;
 
 	if (s->h->kind == CT_OVERHEAD) {
 		if (((const struct ct_overhead *)s->h)->type != OVERHEAD_FULL)
@@ -90,9 +92,17 @@ int queue_full_event(void *state, const struct seen *s)
 	if (s->failed)
 		return 0;
 	api_kernel(s->call, API_ARCH_HERE, &handle);
-	if (is_new(q, handle) || s->ns < LONG_LAUNCH_NS)
+	if (is_new(q, handle) || s->ns < LONG_LAUNCH_NS) {
+		s->t->long_n = 0;
 		return 0;
-	return rule_hit(&q->calls, s, s->ns, 0);
+	}
+	s->t->long_ns = s->t->long_n++ ? s->t->long_ns + s->ns : s->ns;
+	if (s->t->long_n < LONG_RUN)
+		return 0;
+	one = rule_site(s, 0);
+	one.n = s->t->long_n == LONG_RUN ? LONG_RUN : 1;
+	one.ns = s->t->long_n == LONG_RUN ? s->t->long_ns : s->ns;
+	return hits_add(&q->calls, &one, NULL);
 }
 
 void queue_full_end(void *state, struct advice *a, struct proc *proc)
@@ -116,9 +126,9 @@ void queue_full_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_QUEUE_FULL], proc, &q->calls);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu launches, none of them a kernel's first, took %s or more, %s in all. A launch takes so long when about a thousand "
+		    "%llu launches, %d or more of a thread one after the other and none of them a kernel's first, took %s or more, %s in all. A launch takes so long when about a thousand "
 		    "are waiting before it; that it was so here is not recorded.",
-		    (unsigned long long)q->calls.n, rule_time((double)LONG_LAUNCH_NS), rule_time((double)q->calls.ns));
+		    (unsigned long long)q->calls.n, LONG_RUN, rule_time((double)LONG_LAUNCH_NS), rule_time((double)q->calls.ns));
 }
 
 void queue_full_free(void *state)

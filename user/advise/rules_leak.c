@@ -6,7 +6,6 @@
 
 #include "rules.h"
 
-#define LIVE_MAX (1u << 19) /* of one process */
 #define GROWS_LEAST 8
 
 static uint32_t slot_of(const struct leak *l, uint64_t address)
@@ -18,11 +17,14 @@ static uint32_t slot_of(const struct leak *l, uint64_t address)
 	return at & (l->cap - 1);
 }
 
-static int grow(struct leak *l)
+/* 1: there is no room for more. */
+static int grow(struct leak *l, struct advice *a)
 {
 	struct live *old = l->live;
 	uint32_t n = l->cap;
 
+	if (!advise_may_keep_live(a, n ? n : 256))
+		return 1;
 	l->cap = n ? n * 2 : 256;
 	l->live = calloc(l->cap, sizeof(*l->live));
 	if (!l->live) {
@@ -70,16 +72,17 @@ static struct leak_site *site(struct leak *l, const struct site *one)
 static int add(struct leak *l, const struct seen *s, const struct api_memory *m)
 {
 	struct site one = rule_site(s, 0);
+	int full = (l->nlive + 1) * 2 > l->cap ? grow(l, s->a) : 0;
 	struct leak_site *at;
 	uint32_t slot;
 
-	if ((l->nlive + 1) * 2 > l->cap && l->cap < LIVE_MAX * 2 && grow(l))
-		return -ENOMEM;
-	slot = slot_of(l, m->address);
+	if (full < 0)
+		return full;
+	slot = l->cap ? slot_of(l, m->address) : 0;
 	/* its end was not seen */
-	if (l->live[slot].site)
+	if (l->cap && l->live[slot].site)
 		forget(l, slot);
-	if (l->nlive >= LIVE_MAX) {
+	if (full && (l->nlive + 1) * 2 > l->cap) {
 		l->no_room++;
 		return 0;
 	}
@@ -133,6 +136,13 @@ static void add_hits(struct hits *h, const struct leak_site *s)
 	hits_add(h, &one, NULL);
 }
 
+static void say_no_room(struct advise_finding *f, const struct leak *l)
+{
+	if (l->no_room)
+		rule_say(&f->evidence, " %llu more allocations were not followed, as there were too many.",
+			 (unsigned long long)l->no_room);
+}
+
 void leak_end(void *state, struct advice *a, struct proc *proc)
 {
 	uint64_t span_ms = (proc->last_ns - proc->first_ns) / 1000000 + 1;
@@ -158,11 +168,14 @@ void leak_end(void *state, struct advice *a, struct proc *proc)
 		    (unsigned long long)growing.n, rule_bytes((double)growing.bytes),
 		    proc->exited ? "the process ended with them" : "they were held when the trace ended");
 		f->severity = ADVISE_WARNING;
+		say_no_room(f, l);
 	}
 	f = left.n && proc->exited ? rule_finding_of(a, &rules[RULE_LEAK], proc, &left) : NULL;
-	if (f)
+	if (f) {
 		rule_say(&f->evidence, "The process ended with %llu allocations of %s in all that it had not given back.",
-		    (unsigned long long)left.n, rule_bytes((double)left.bytes));
+			 (unsigned long long)left.n, rule_bytes((double)left.bytes));
+		say_no_room(f, l);
+	}
 	hits_free(&growing);
 	hits_free(&left);
 }
