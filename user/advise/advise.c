@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../event/device.h"
-#include "rule.h"
+#include "procs.h"
 
 #define LONG_CALLS_MAX (1u << 19)
 #define LONG_CALL_NS 20000ULL /* at first; grows when there are more than LONG_CALLS_MAX */
@@ -18,11 +18,7 @@ struct advice {
 	uint64_t wanted; /* bit i: rules[i] */
 	uint8_t by_kind[CT_KIND_END][RULES_MAX];
 	uint8_t nby_kind[CT_KIND_END];
-	struct proc *procs[PROCS_MAX];
-	uint32_t nprocs;
-	struct proc *last; /* the one that was asked for before */
-	struct thread *threads; /* open addressing */
-	uint32_t nthreads, threads_cap;
+	struct procs procs;
 	struct site_stacks *stacks;
 	struct long_call *long_calls;
 	size_t nlong, long_cap;
@@ -110,25 +106,11 @@ struct advice *advise_open(const char *list)
 	return a;
 }
 
-static void free_proc(struct proc *p)
-{
-	for (unsigned int i = 0; i < nrules; i++) {
-		if (p->state[i] && rules[i].free)
-			rules[i].free(p->state[i]);
-		free(p->state[i]);
-	}
-	for (unsigned int i = 0; i < p->ndevices; i++)
-		spans_free(&p->devices[i].busy);
-	free(p->devices);
-	free(p);
-}
-
 void advise_close(struct advice *a)
 {
 	if (!a)
 		return;
-	for (uint32_t i = 0; i < a->nprocs; i++)
-		free_proc(a->procs[i]);
+	procs_free(&a->procs);
 	for (size_t i = 0; i < a->nfindings; i++) {
 		struct advise_finding *f = &a->findings[i];
 
@@ -140,95 +122,9 @@ void advise_close(struct advice *a)
 		}
 	}
 	free(a->findings);
-	free(a->threads);
 	free(a->long_calls);
 	sites_stacks_close(a->stacks);
 	free(a);
-}
-
-/* ---- processes and threads -------------------------------------------------------------------------------- */
-
-static struct proc *new_proc(struct advice *a, const struct event *ev, uint32_t start)
-{
-	struct proc *p;
-
-	if (a->nprocs == PROCS_MAX)
-		return NULL;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->index = a->nprocs;
-	p->pid = ev->rec->pid;
-	p->start = start;
-	a->procs[a->nprocs++] = p;
-	return p;
-}
-
-/* A process that is known before its start is becomes the one with the start. */
-static struct proc *proc_of(struct advice *a, const struct event *ev)
-{
-	uint32_t pid = ev->rec->pid, start = (uint32_t)(ev->proc->start_boottime_ns >> 10);
-	struct proc *p = a->last && a->last->pid == pid && a->last->start == start ? a->last : NULL;
-
-	for (uint32_t i = a->nprocs; i > 0 && !p; i--)
-		if (a->procs[i - 1]->pid == pid && (a->procs[i - 1]->start == start || !a->procs[i - 1]->start))
-			p = a->procs[i - 1];
-	if (!p)
-		p = new_proc(a, ev, start);
-	if (!p)
-		return NULL;
-	if (a->last != p || !p->start) {
-		p->start = start;
-		p->shown = ev->proc->shown_pid;
-	}
-	memcpy(p->comm, ev->proc->comm, sizeof(p->comm));
-	return a->last = p;
-}
-
-static uint32_t thread_hash(uint32_t proc, uint32_t tid)
-{
-	return (uint32_t)(((uint64_t)proc << 32 | tid) * 0x9e3779b97f4a7c15ULL >> 40);
-}
-
-static struct thread *thread_slot(struct thread *threads, uint32_t cap, uint32_t proc, uint32_t tid)
-{
-	uint32_t at = thread_hash(proc, tid);
-
-	/* proc is kept plus one: zero is free */
-	while (threads[at & (cap - 1)].proc && (threads[at & (cap - 1)].proc != proc + 1 || threads[at & (cap - 1)].tid != tid))
-		at++;
-	return &threads[at & (cap - 1)];
-}
-
-static bool grow_threads(struct advice *a)
-{
-	uint32_t cap = a->threads_cap ? a->threads_cap * 2 : 256;
-	struct thread *threads = calloc(cap, sizeof(*threads));
-
-	if (!threads)
-		return false;
-	for (uint32_t i = 0; i < a->threads_cap; i++)
-		if (a->threads[i].proc)
-			*thread_slot(threads, cap, a->threads[i].proc - 1, a->threads[i].tid) = a->threads[i];
-	free(a->threads);
-	a->threads = threads;
-	a->threads_cap = cap;
-	return true;
-}
-
-static struct thread *thread_of(struct advice *a, const struct proc *p, uint32_t tid)
-{
-	struct thread *t = a->threads_cap ? thread_slot(a->threads, a->threads_cap, p->index, tid) : NULL;
-
-	if (t && t->proc)
-		return t;
-	if (a->nthreads >= THREADS_MAX || ((a->nthreads + 1) * 2 > a->threads_cap && !grow_threads(a)))
-		return NULL;
-	t = thread_slot(a->threads, a->threads_cap, p->index, tid);
-	a->nthreads++;
-	t->proc = p->index + 1;
-	t->tid = tid;
-	return t;
 }
 
 /* ---- what several rules look at --------------------------------------------------------------------------- */
@@ -412,9 +308,9 @@ static int look(struct advice *a, struct seen *s)
 		a->totals.have |= ADVISE_CALLS;
 		p->ncalls++;
 		look_at_time(p, s->h);
-		s->t = thread_of(a, p, s->h->tid);
+		s->t = procs_thread(&a->procs, p, s->h->tid);
 		if (!s->t)
-			return a->nthreads >= THREADS_MAX ? -ENOSPC : -ENOMEM;
+			return a->procs.nthreads >= THREADS_MAX ? -ENOSPC : -ENOMEM;
 		return add_long(a, p, s->h, s->call->func, 0);
 	}
 	if (s->h->kind == CT_OVERHEAD)
@@ -507,10 +403,10 @@ int advise_event(struct advice *a, const struct event *ev)
 		s.work = (const struct ct_work *)ev->rec;
 	}
 	s.ns = s.h->end_ns > s.h->start_ns && !(s.work && s.h->flags & CT_F_NO_TIME) ? s.h->end_ns - s.h->start_ns : 0;
-	s.p = proc_of(a, ev);
+	s.p = procs_find(&a->procs, ev);
 	if (!s.p) {
 		a->totals.no_room++;
-		return a->nprocs == PROCS_MAX ? 0 : -ENOMEM;
+		return a->procs.n == PROCS_MAX ? 0 : -ENOMEM;
 	}
 	if (ev->rec->kind == CT_EXIT)
 		s.p->exited = true;
@@ -582,8 +478,8 @@ const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_n
 	static const struct advise_finding none;
 	size_t shown = 0;
 
-	for (uint32_t k = 0; k < a->nprocs; k++) {
-		struct proc *p = a->procs[k];
+	for (uint32_t k = 0; k < a->procs.n; k++) {
+		struct proc *p = a->procs.at[k];
 
 		if (p->last_ns - p->first_ns > a->totals.span_ns)
 			a->totals.span_ns = p->last_ns - p->first_ns;
