@@ -20,7 +20,9 @@ struct {
 	__type(value, struct ct_hist);
 } hists SEC(".maps");
 
+/* What an entry begins as: not on the stack, of which a call's whole chain has 512 bytes. */
 const struct ct_hist no_durations;
+const struct ct_sums no_sums;
 
 static __always_inline __u64 word_at(const struct frame *f, __u8 word)
 {
@@ -109,7 +111,7 @@ static __noinline int count_duration(const struct ct_tally_key *key, __u64 ns)
 }
 
 /* The call in the frame is over, or, `timed` false, all that will be known of it is. */
-static __always_inline void count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
+static __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
 {
 	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
 	struct ct_tally_key key = {
@@ -122,14 +124,12 @@ static __always_inline void count_call(struct thread *t, struct frame *f, __u32 
 	struct ct_sums *n = bpf_map_lookup_elem(&tallies, &key);
 
 	if (!n) {
-		struct ct_sums none = {};
-
-		bpf_map_update_elem(&tallies, &key, &none, BPF_NOEXIST);
+		bpf_map_update_elem(&tallies, &key, &no_sums, BPF_NOEXIST);
 		n = bpf_map_lookup_elem(&tallies, &key);
 	}
 	if (!n) {
 		COUNT(lost[CT_LOSS_TALLY]);
-		return;
+		return 0;
 	}
 	__sync_fetch_and_add(&n->calls, 1);
 	if (failed)
@@ -144,6 +144,7 @@ static __always_inline void count_call(struct thread *t, struct frame *f, __u32 
 	}
 	if (timed && config.hist)
 		count_duration(&key, f->rec.h.end_ns - f->rec.h.start_ns);
+	return 0;
 }
 
 #endif

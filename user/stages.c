@@ -42,8 +42,8 @@ static void add_parts(struct stages *st, struct event *ev)
 	}
 }
 
-/* A call that is not within the window: a recording has it all the same, hidden, where it says what later ones work on; the
- * filter knows which. False: it is not to be looked at further. */
+/* A call that is not within the window: a recording has it all the same, hidden, where it says what later ones work on;
+ * the filter knows which. False: it is not to be looked at further. */
 static bool outside(struct stages *st, struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
@@ -165,7 +165,9 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->filter = filter;
 	st->sinks = sinks;
 	st->most = most;
-	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters && (st->nest || !nest) ? 0 : -ENOMEM;
+	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters && (st->nest || !nest)
+		       ? 0
+		       : -ENOMEM;
 }
 
 void stages_close(struct stages *st)

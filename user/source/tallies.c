@@ -100,15 +100,15 @@ static void remember_gone(struct tallies *t, const struct ct_tally_key *key)
 static int emit_one(struct tallies *t, const struct ct_tally_key *key, const struct ct_sums *sums, uint64_t now, emit_fn emit,
 		    void *ctx)
 {
-	struct {
+	union {
 		struct ct_tally t;
-		struct ct_hist hist;
+		char room[sizeof(struct ct_tally) + sizeof(struct ct_hist)];
 	} rec;
-	bool hist = t->hist && !bpf_map_lookup_elem(t->hists_fd, key, &rec.hist);
+	bool hist = t->hist && !bpf_map_lookup_elem(t->hists_fd, key, rec.room + sizeof(rec.t));
 
 	memset(&rec.t, 0, sizeof(rec.t));
 	rec.t.h.kind = CT_TALLY;
-	rec.t.h.size = (uint16_t)(sizeof(rec.t) + (hist ? sizeof(rec.hist) : 0));
+	rec.t.h.size = (uint16_t)(sizeof(rec.t) + (hist ? sizeof(struct ct_hist) : 0));
 	rec.t.h.flags = has_ended(t, key->tgid) ? CT_F_LAST : 0;
 	rec.t.h.pid = key->tgid;
 	rec.t.h.tid = t->by == CT_BY_THREAD ? (uint32_t)key->by : 0;
