@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bench_advise.c - how long the rules of advise take for a long recording: steps of a training of 8 processes on a device each, of
- * launches, kernels, copies, allocations and waits, with 2000 stacks and 500 kernels; every fourth record is out of order by some
- * places. Then as many of what takes the most memory: 200 processes on 4 devices each, with everything new each time. Arguments: records (default 5000000), seconds that it may take (default: no limit), MiB that it may take (default 200;
- * what the rules keep, without what makes the records). Prints processor time, and the memory at its most.
+ * bench_advise.c - how long the rules of advise take for a long recording: steps of a training of 8 processes on a
+ * device each, of launches, kernels, copies, allocations and waits, with 2000 stacks and 500 kernels; every fourth
+ * record is out of order by some places. Then as many of what takes the most memory: 200 processes on 4 devices each,
+ * with everything new each time. Arguments: records (default 5000000), seconds that it may take (default: no limit),
+ * MiB that it may take (default 200; what the rules keep, without what makes the records). Prints processor time, and
+ * the memory at its most.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,7 +167,8 @@ static int measure(const char *name, void (*give_all)(long), long n, long limit_
 		return 1;
 	begin = cpu_ns() - begin;
 	after = rss_mib();
-	printf("advise       %s: %ld records in %.2f s of processor time (%.0f ns a record), %zu findings, %ld MiB of memory\n", name, n,
+	printf("advise       %s: %ld records in %.2f s of processor time (%.0f ns a record), %zu findings, %ld MiB of "
+	       "memory\n", name, n,
 	       (double)begin / 1e9, (double)begin / (double)n, findings, after - before);
 	advise_close(advice);
 	if (limit_s && begin > (uint64_t)limit_s * 1000000000ULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_advise.c - the rules of advise: each on a story in which it has to speak, with exact numbers, and on ones that are close to
- * it and in which it must not; the three forms of the findings; records of dice.
+ * test_advise.c - the rules of advise: each on a story in which it has to speak, with exact numbers, and on ones that
+ * are close to it and in which it must not; the three forms of the findings; records of dice.
  */
 #include "../../user/advise/advise.h"
 #include "../../user/advise/spans.h"
@@ -107,7 +107,8 @@ static void fires_at(const char *rule, uint64_t n, uint64_t cost_ns, uint64_t by
 	f = st.findings;
 	unit_check(st.n == 1 && !strcmp(f->rule->name, rule), __FILE__, line, "the rule speaks, and no other");
 	if (st.n == 1 && (f->n != n || f->cost_ns != cost_ns || f->bytes != bytes || f->severity != severity))
-		printf("  line %d: %s: n %llu, cost %llu, bytes %llu, %s\n", line, f->rule->name, (unsigned long long)f->n,
+		printf("  line %d: %s: n %llu, cost %llu, bytes %llu, "
+		       "%s\n", line, f->rule->name, (unsigned long long)f->n,
 		       (unsigned long long)f->cost_ns, (unsigned long long)f->bytes, advise_severity_name(f->severity));
 	unit_check(st.n == 1 && f->n == n && f->cost_ns == cost_ns && f->bytes == bytes, __FILE__, line, "its numbers");
 	unit_check(st.n == 1 && f->severity == severity, __FILE__, line, "its severity");
@@ -120,7 +121,8 @@ static void silent_at(int line)
 {
 	end_finding(0);
 	if (st.n)
-		printf("  line %d: %s: %.*s\n", line, st.findings->rule->name, (int)st.findings->evidence.len, st.findings->evidence.s);
+		printf("  line %d: %s: "
+		       "%.*s\n", line, st.findings->rule->name, (int)st.findings->evidence.len, st.findings->evidence.s);
 	unit_check(!st.n, __FILE__, line, "no rule speaks");
 	done();
 }
@@ -536,7 +538,8 @@ static void test_late_load(void)
 
 static void ends(uint32_t pid)
 {
-	struct ct_exit e = { .h = { .size = sizeof(e), .kind = CT_EXIT, .pid = pid, .tid = pid, .start_ns = st.now, .end_ns = st.now } };
+	struct ct_exit e = { .h = { .size = sizeof(e), .kind = CT_EXIT, .pid = pid, .tid = pid, .start_ns = st.now,
+				    .end_ns = st.now } };
 
 	give((struct event){ .rec = &e.h });
 }
@@ -691,7 +694,8 @@ static void test_gaps(void)
 	kernels("gpu-gaps", 10, MS, 3 * MS);
 	FIRES("gpu-gaps", 9, 27 * MS, 0, ADVISE_SERIOUS);
 	kernels("gpu-gaps", 10, MS, 3 * MS); /* what CUPTI did in one of them is none of the program's */
-	make_overhead(&md, MAKE_AT(PID, CT_UNKNOWN, CT_UNKNOWN, CT_UNKNOWN, 0, 10 * S + 1500 * US, 10 * S + 2000 * US), PID, 1u << 16);
+	make_overhead(&md, MAKE_AT(PID, CT_UNKNOWN, CT_UNKNOWN, CT_UNKNOWN, 0, 10 * S + 1500 * US, 10 * S + 2000 * US),
+		      PID, 1u << 16);
 	give((struct event){ .rec = &md.h });
 	FIRES("gpu-gaps", 9, 26500 * US, 0, ADVISE_SERIOUS);
 	kernels("gpu-gaps", 10, MS, 999 * US);
@@ -708,7 +712,8 @@ static void test_gaps(void)
 	end_finding(0);
 	CHECK(st.n == 1);
 	CHECK(st.n && memmem(st.findings->evidence.s, st.findings->evidence.len,
-			     "for 2.500 ms: cudaMalloc 2.000 ms, cudaDeviceSynchronize 500.0 us; for 500.0 us it was inside none.", 98));
+			     "for 2.500 ms: cudaMalloc 2.000 ms, cudaDeviceSynchronize 500.0 us; for 500.0 us it was "
+			     "inside none.", 98));
 	done();
 }
 

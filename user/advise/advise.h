@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * advise.h - what a trace says its program could do better: rules look at calls and device work as they come and say at the
- * end what they found, what it costs and what to do. docs/advice.md has each rule's condition and what its cost means.
+ * advise.h - what a trace says its program could do better: rules look at calls and device work as they come and say
+ * at the end what they found, what it costs and what to do. docs/advice.md has each rule's condition and what its
+ * cost means.
  *
- * Knows events; no source, no option, no format but that of its own findings (print.h). Memory is bounded: what finds no room
- * is counted (struct advise_totals).
+ * Knows events; no source, no option, no format but that of its own findings (print.h). Memory is bounded: what finds
+ * no room is counted (struct advise_totals).
  */
 #ifndef CT_ADVISE_H
 #define CT_ADVISE_H

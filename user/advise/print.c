@@ -110,7 +110,8 @@ static void limits(struct out *o, const struct advise_print *p)
 	if (lost)
 		out_fmt(o, "%llu records were lost: there may be more than is said here.\n", (unsigned long long)lost);
 	for (int i = 0; p->muted && p->muted[i]; i++)
-		out_fmt(o, "%s%s%s", i ? ", " : "Of these not all calls were seen, since they were very many: ", p->muted[i],
+		out_fmt(o, "%s%s%s", i ? ", " : "Of these not all calls were seen, since they were very many: "
+						"", p->muted[i],
 			p->muted[i + 1] ? "" : ".\n");
 	if (t.no_room)
 		out_fmt(o, "%llu events were of more processes, threads or devices than are looked at.\n",
@@ -155,7 +156,8 @@ static void text_finding(struct out *o, const struct advise_print *p, size_t i)
 	char buf[96];
 
 	cost(buf, sizeof(buf), f);
-	out_fmt(o, "\n%zu. %-58s %-8s %s\n   %s, ", i + 1, f->rule->title, advise_severity_name(f->severity), buf, f->rule->name);
+	out_fmt(o, "\n%zu. %-58s %-8s %s\n   %s, "
+		   "", i + 1, f->rule->title, advise_severity_name(f->severity), buf, f->rule->name);
 	out_mem(o, f->comm.s ? f->comm.s : "", f->comm.len);
 	out_fmt(o, " %u\n", f->pid);
 	wrap(o, "   ", f->evidence.s ? f->evidence.s : "", f->evidence.len);
@@ -206,7 +208,8 @@ static void markdown_finding(struct out *o, const struct advise_print *p, size_t
 	char buf[96];
 
 	cost(buf, sizeof(buf), f);
-	out_fmt(o, "\n## %zu. %s\n\n**%s**, %s, `%s`, ", i + 1, f->rule->title, advise_severity_name(f->severity), buf, f->rule->name);
+	out_fmt(o, "\n## %zu. %s\n\n**%s**, %s, `%s`, "
+		   "", i + 1, f->rule->title, advise_severity_name(f->severity), buf, f->rule->name);
 	marked(o, f->comm.s ? f->comm.s : "", f->comm.len);
 	out_fmt(o, " %u\n\n", f->pid);
 	marked(o, f->evidence.s ? f->evidence.s : "", f->evidence.len);
@@ -291,7 +294,9 @@ static void json_place(struct out *o, const struct advise_print *p, const struct
 
 	out_str(o, "{\"name\":");
 	string(o, at->name.s, at->name.len);
-	out_fmt(o, ",\"count\":%llu,\"cost_ns\":%llu,\"bytes\":%llu,\"longest_at_ns\":%lld,\"longest_ns\":%llu,\"stack\":[",
+	out_fmt(o,
+		",\"count\":%llu,\"cost_ns\":%llu,\"bytes\":%llu,\"longest_at_ns\":%lld,\"longest_ns\":%llu,"
+		"\"stack\":[",
 		(unsigned long long)at->n, (unsigned long long)at->cost_ns, (unsigned long long)at->bytes,
 		(long long)(at->at_ns - p->start_ns), (unsigned long long)at->took_ns);
 	while (left) {
@@ -315,7 +320,8 @@ static void json_finding(struct out *o, const struct advise_print *p, const stru
 	member(o, "severity", advise_severity_name(f->severity));
 	out_fmt(o, ",\"pid\":%u,\"comm\":", f->pid);
 	string(o, f->comm.s, f->comm.len);
-	out_fmt(o, ",\"count\":%llu,\"cost_ns\":%llu,\"share\":%.6f,\"bytes\":%llu,\"evidence\":", (unsigned long long)f->n,
+	out_fmt(o, ",\"count\":%llu,\"cost_ns\":%llu,\"share\":%.6f,\"bytes\":%llu,\"evidence\":",
+		(unsigned long long)f->n,
 		(unsigned long long)f->cost_ns, f->share, (unsigned long long)f->bytes);
 	string(o, f->evidence.s, f->evidence.len);
 	member(o, "cost", f->rule->cost);
@@ -337,7 +343,9 @@ void advise_print_json(struct out *o, const struct advise_print *p)
 	out_str(o, "{\"type\":\"advice\"");
 	member(o, "version", p->version ? p->version : "");
 	member(o, "title", p->title ? p->title : "");
-	out_fmt(o, ",\"calls\":%llu,\"work\":%llu,\"processes\":%u,\"span_ns\":%llu,\"lost\":%llu,\"not_looked_at\":%llu,\"findings\":[",
+	out_fmt(o,
+		",\"calls\":%llu,\"work\":%llu,\"processes\":%u,\"span_ns\":%llu,\"lost\":%llu,\"not_looked_at\":%llu,"
+		"\"findings\":[",
 		(unsigned long long)t.calls, (unsigned long long)t.work, t.processes, (unsigned long long)t.span_ns,
 		(unsigned long long)(p->losses ? losses_total(p->losses) : 0), (unsigned long long)t.no_room);
 	for (size_t i = 0; i < p->n; i++) {

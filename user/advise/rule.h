@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rule.h - inside advise: what the rules share. A rule is a row of rules.c: the words for people, what it wants to see, and
- * three small functions. It keeps a state for each process; what several rules need of a process or thread is kept here.
+ * rule.h - inside advise: what the rules share. A rule is a row of rules.c: the words for people, what it wants to
+ * see, and three small functions. It keeps a state for each process; what several rules need of a process or thread
+ * is kept here.
  */
 #ifndef CT_RULE_H
 #define CT_RULE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rules.c - the rules as rows. To add one: its functions and state in a file of its kind, both declared in rules.h, an id there,
- * a row here, its section in docs/advice.md, and a test where it fires and one where it must not.
+ * rules.c - the rules as rows. To add one: its functions and state in a file of its kind, both declared in rules.h,
+ * an id there, a row here, its section in docs/advice.md, and a test where it fires and one where it must not.
  */
 #include "rules.h"
 
@@ -13,13 +13,15 @@ const struct rule rules[] = {
 	[RULE_PAGEABLE] = {
 		{ "pageable-async-copy", "Asynchronous copies of pageable memory", ADVISE_DEVICE,
 		  "the time that the host was inside these calls",
-		  "Take the host memory from cudaMallocHost or cudaHostAlloc, or pin it with cudaHostRegister; in PyTorch pin_memory=True "
+		  "Take the host memory from cudaMallocHost or cudaHostAlloc, or pin it with cudaHostRegister; in "
+		  "PyTorch pin_memory=True "
 		  "or tensor.pin_memory(), without which non_blocking=True has no effect." },
 		.kinds = KIND(CT_COPY), .most = ADVISE_SERIOUS, OPS(pageable) },
 	[RULE_SYNC_COPY] = {
 		{ "sync-copy", "Copies that block the host", ADVISE_CALLS,
 		  "the time that the host was inside these calls",
-		  "Use cudaMemcpyAsync with pinned memory on a stream, and wait for it, by an event, only where the data is needed." },
+		  "Use cudaMemcpyAsync with pinned memory on a stream, and wait for it, by an event, only where the "
+		  "data is needed." },
 		.kinds = KIND(CT_CALL) | KIND(CT_COPY), .traits = TR_COPY, .most = ADVISE_SERIOUS, OPS(sync_copy) },
 	[RULE_SYNC_SET] = {
 		{ "sync-memset", "Memsets that block the host", ADVISE_DEVICE,
@@ -29,49 +31,61 @@ const struct rule rules[] = {
 		.end = sync_set_end, .free = hits_state_free },
 	[RULE_SYNC_EACH] = {
 		{ "sync-after-launch", "A wait after each launch", ADVISE_CALLS,
-		  "from the end of each such wait to the end of the thread's next launch, copy or memset: the device got no work from it",
-		  "Leave the wait out: work of one stream is done in order. Wait once, where a result is needed; between streams use events "
+		  "from the end of each such wait to the end of the thread's next launch, copy or memset: the device "
+		  "got no work from it",
+		  "Leave the wait out: work of one stream is done in order. Wait once, where a result is needed; "
+		  "between streams use events "
 		  "and cudaStreamWaitEvent." },
 		.kinds = KIND(CT_CALL), .traits = TR_WORK | TR_SYNC, .most = ADVISE_SERIOUS, OPS(sync_each) },
 	[RULE_READBACK] = {
 		{ "small-readback", "Single values read back", ADVISE_CALLS,
-		  "from the end of each such wait to the end of the thread's next launch, copy or memset: the device got no work from it",
-		  "Keep the value on the device and decide there, or read it every so many steps, or copy it to pinned memory and look at it "
-		  "a step later. In PyTorch: .item(), .cpu(), float(tensor), print(tensor) and tensor in an if do this." },
+		  "from the end of each such wait to the end of the thread's next launch, copy or memset: the device "
+		  "got no work from it",
+		  "Keep the value on the device and decide there, or read it every so many steps, or copy it to pinned "
+		  "memory and look at it "
+		  "a step later. In PyTorch: .item(), .cpu(), float(tensor), print(tensor) and tensor in an if do "
+		  "this." },
 		.kinds = KIND(CT_CALL), .traits = TR_WORK | TR_SYNC, .most = ADVISE_SERIOUS, OPS(readback) },
 	[RULE_ALLOC_LOOP] = {
 		{ "alloc-in-loop", "Memory allocated and freed in a loop", ADVISE_CALLS,
 		  "the time in the calls that allocate and free, from the first repetition on",
-		  "Allocate once before the loop, or use cudaMallocAsync and cudaFreeAsync, which take from a pool. cudaFree also waits for the "
+		  "Allocate once before the loop, or use cudaMallocAsync and cudaFreeAsync, which take from a pool. "
+		  "cudaFree also waits for the "
 		  "device." },
 		.kinds = KIND(CT_CALL), .traits = TR_ALLOC | TR_FREE, .most = ADVISE_SERIOUS, OPS(alloc_loop) },
 	[RULE_LAUNCH_BOUND] = {
 		{ "launch-bound", "Kernels shorter than their launches", ADVISE_CALLS | ADVISE_DEVICE,
 		  "by how much each launch took longer than its kernel; tracing makes launches longer, so at most",
-		  "Put the launches into a CUDA graph (in PyTorch torch.cuda.graph, or torch.compile with mode=\"reduce-overhead\"), fuse "
+		  "Put the launches into a CUDA graph (in PyTorch torch.cuda.graph, or torch.compile with "
+		  "mode=\"reduce-overhead\"), fuse "
 		  "kernels, or give each more to do." },
 		.kinds = KIND(CT_KERNEL), .most = ADVISE_SERIOUS, OPS(launch_bound) },
 	[RULE_GAPS] = {
 		{ "gpu-gaps", "Times in which the GPU starves", ADVISE_DEVICE,
 		  "the length of the gaps, without CUPTI's own work in them",
-		  "Prepare the next work while the device is busy with this: load data in other threads, launch ahead, wait later. The "
+		  "Prepare the next work while the device is busy with this: load data in other threads, launch ahead, "
+		  "wait later. The "
 		  "places below are the calls that ended the gaps." },
 		.most = ADVISE_SERIOUS, .state_bytes = 1, .end = gaps_end },
 	[RULE_LOW_USE] = {
 		{ "low-utilisation", "The GPU is mostly idle", ADVISE_DEVICE,
 		  "the idle time in these parts, without the gaps that gpu-gaps counts",
-		  "Many short gaps: launch more at once (graphs, larger batches), use several streams, see launch-bound and sync-after-launch." },
+		  "Many short gaps: launch more at once (graphs, larger batches), use several streams, see "
+		  "launch-bound and sync-after-launch." },
 		.most = ADVISE_SERIOUS, .state_bytes = 1, .end = low_use_end },
 	[RULE_LATE_LOAD] = {
 		{ "late-loading", "Device code loaded or compiled late", ADVISE_CALLS,
-		  "the time in the calls that load or in what the driver says of loading and compiling, whichever is longer",
-		  "Load before the work begins: CUDA_MODULE_LOADING=EAGER, or a warm-up that runs each kernel once. Compiling at run time (JIT): "
+		  "the time in the calls that load or in what the driver says of loading and compiling, whichever is "
+		  "longer",
+		  "Load before the work begins: CUDA_MODULE_LOADING=EAGER, or a warm-up that runs each kernel once. "
+		  "Compiling at run time (JIT): "
 		  "build for this GPU's architecture, or keep the cache (CUDA_CACHE_PATH, CUDA_CACHE_MAXSIZE)." },
 		.kinds = KIND(CT_CALL) | KIND(CT_OVERHEAD), .traits = TR_LOAD, .most = ADVISE_SERIOUS, OPS(late_load) },
 	[RULE_QUEUE_FULL] = {
 		{ "launch-queue-full", "The launch queue is full", ADVISE_CALLS,
 		  "the time that launches waited for room; the device was busy then",
-		  "The host is far ahead, which by itself is no harm. If the thread has other work, give it to another thread; launch less at "
+		  "The host is far ahead, which by itself is no harm. If the thread has other work, give it to another "
+		  "thread; launch less at "
 		  "once (graphs, larger kernels)." },
 		.kinds = KIND(CT_CALL) | KIND(CT_OVERHEAD), .traits = TR_LAUNCH, .most = ADVISE_WARNING, OPS(queue_full) },
 	[RULE_DEFAULT_STREAM] = {
@@ -83,7 +97,8 @@ const struct rule rules[] = {
 	[RULE_FAILED] = {
 		{ "failed-calls", "Calls that failed", ADVISE_CALLS,
 		  "the time in the failed calls",
-		  "Look at the result of each call. What the program did with these results cannot be seen, only what it called next." },
+		  "Look at the result of each call. What the program did with these results cannot be seen, only what "
+		  "it called next." },
 		.kinds = KIND(CT_CALL), .traits = ~0u, .least = ADVISE_WARNING, .most = ADVISE_SERIOUS, OPS(failed) },
 	[RULE_CREATE_LOOP] = {
 		{ "create-in-loop", "Events or streams made and destroyed in a loop", ADVISE_CALLS,
@@ -94,7 +109,8 @@ const struct rule rules[] = {
 	[RULE_LEAK] = {
 		{ "leak", "Device memory that is not given back", ADVISE_CALLS,
 		  "no time: memory",
-		  "Free it where it is no longer needed; 'cudatrace mem' says more. Allocators that keep memory for later, as PyTorch's does, "
+		  "Free it where it is no longer needed; 'cudatrace mem' says more. Allocators that keep memory for "
+		  "later, as PyTorch's does, "
 		  "give none back at the end, which is no leak." },
 		.kinds = KIND(CT_CALL) | KIND(CT_EXEC), .traits = TR_MEMORY, .most = ADVISE_SERIOUS, OPS(leak) },
 	[RULE_SMALL_COPIES] = {
@@ -105,7 +121,8 @@ const struct rule rules[] = {
 	[RULE_POLLING] = {
 		{ "polling", "Waiting by asking again and again", ADVISE_CALLS,
 		  "the time in these calls",
-		  "Wait once: cudaEventSynchronize on an event with cudaEventBlockingSync leaves the core to others; leave out waits that have "
+		  "Wait once: cudaEventSynchronize on an event with cudaEventBlockingSync leaves the core to others; "
+		  "leave out waits that have "
 		  "nothing to wait for." },
 		.kinds = KIND(CT_CALL), .traits = TR_POLL | TR_SYNC | TR_WORK, .most = ADVISE_SERIOUS, OPS(polling) },
 	[RULE_ROUNDTRIP] = {
@@ -116,7 +133,8 @@ const struct rule rules[] = {
 	[RULE_OCCUPANCY] = {
 		{ "low-occupancy", "Long kernels that leave much of the GPU empty", ADVISE_DEVICE,
 		  "the time of these kernels; how much of it more threads would gain cannot be told",
-		  "Launch more blocks; where registers or shared memory limit the threads, use less of them (__launch_bounds__). Some kernels, as "
+		  "Launch more blocks; where registers or shared memory limit the threads, use less of them "
+		  "(__launch_bounds__). Some kernels, as "
 		  "matrix products by tensor cores, are made for few threads." },
 		.kinds = KIND(CT_KERNEL), .most = ADVISE_NOTE, OPS(occupancy) },
 };

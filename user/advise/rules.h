@@ -62,7 +62,8 @@ struct leak_site {
 	uint64_t allocated, live, live_bytes;
 	uint8_t quarters;
 };
-RULE(leak, struct live *live; uint32_t nlive, cap; uint64_t no_room; struct leak_site sites[SITES_MAX]; uint32_t nsites;);
+RULE(leak, struct live *live; uint32_t nlive, cap; uint64_t no_room; struct leak_site sites[SITES_MAX];
+     uint32_t nsites;);
 
 /* rules_launch.c */
 RULE(launch_bound, struct hits hits; uint64_t kernels, small, small_ns, launch_ns;);

@@ -37,8 +37,10 @@ void pageable_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_PAGEABLE], proc, &p->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu copies of %s in all were asked for by asynchronous calls, but their host memory is pageable: the call "
-		    "copies through the driver's own buffer and does not return before that is done. The host was %s in these "
+		    "%llu copies of %s in all were asked for by asynchronous calls, but their host memory is pageable: "
+		    "the call "
+		    "copies through the driver's own buffer and does not return before that is done. The host was %s "
+		    "in these "
 		    "calls; the device took %s for the copies.",
 		    (unsigned long long)p->hits.n, rule_bytes((double)p->hits.bytes), rule_time((double)p->hits.ns),
 		    rule_time((double)p->device_ns));
@@ -122,7 +124,8 @@ void sync_copy_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_SYNC_COPY], proc, &y->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu copies of %s in all between host and device, or between devices, were made by calls that return when "
+		    "%llu copies of %s in all between host and device, or between devices, were made by calls that "
+		    "return when "
 		    "the copy is done: for %s the thread did nothing else.",
 		    (unsigned long long)y->hits.n, rule_bytes((double)y->hits.bytes), rule_time((double)y->hits.ns));
 }
@@ -142,7 +145,8 @@ int sync_set_event(void *state, const struct seen *s)
 	if (c->flags & CT_W_ASYNC ||
 	    (c->memory != CT_MEM_PINNED && c->memory != CT_MEM_MANAGED && c->memory != CT_MEM_MANAGED_STATIC))
 		return 0;
-	return rule_hit(state, s, cause && cause->end_ns > cause->start_ns ? cause->end_ns - cause->start_ns : 0, c->bytes);
+	return rule_hit(state, s, cause && cause->end_ns > cause->start_ns ? cause->end_ns - cause->start_ns : 0,
+			c->bytes);
 }
 
 void sync_set_end(void *state, struct advice *a, struct proc *proc)
@@ -154,7 +158,8 @@ void sync_set_end(void *state, struct advice *a, struct proc *proc)
 		return;
 	f = rule_finding_of(a, &rules[RULE_SYNC_SET], proc, h);
 	if (f)
-		rule_say(&f->evidence, "%llu memsets of %s in all of pinned or managed memory were made by calls that wait for them, "
+		rule_say(&f->evidence, "%llu memsets of %s in all of pinned or managed memory were made by calls that "
+				       "wait for them, "
 				  "for %s.",
 		    (unsigned long long)h->n, rule_bytes((double)h->bytes), rule_time((double)h->ns));
 }
@@ -208,7 +213,8 @@ void small_copies_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_SMALL_COPIES], proc, &m->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu copies, of %s on average, came one after the other in %llu rows of %d or more by the same call and in the "
+		    "%llu copies, of %s on average, came one after the other in %llu rows of %d or more by the same "
+		    "call and in the "
 		    "same direction, with nothing launched and nothing waited for in between.",
 		    (unsigned long long)m->hits.n, rule_bytes((double)m->hits.bytes / (double)m->hits.n),
 		    (unsigned long long)m->runs, RUN_LEAST);
@@ -259,7 +265,8 @@ void roundtrip_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_ROUNDTRIP], proc, &r->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu times the bytes that a copy had brought to the host, %s in all, were copied from the same place in the same "
+		    "%llu times the bytes that a copy had brought to the host, %s in all, were copied from the same "
+		    "place in the same "
 		    "size back to a device. Whether the host changed them in between cannot be seen.",
 		    (unsigned long long)r->hits.n, rule_bytes((double)r->hits.bytes));
 }

@@ -100,11 +100,13 @@ static void say_host(struct text *t, const struct host *host, uint64_t total_ns,
 	bool said[CT_MAX_FUNCS] = { false };
 
 	if (!host->any_ns) {
-		rule_say(t, " No thread was inside a call of %s or more meanwhile: the host was busy with work of its own, or idle.",
+		rule_say(t, " No thread was inside a call of %s or more meanwhile: the host was busy with work of its "
+			    "own, or idle.",
 		    rule_time((double)least_ns));
 		return;
 	}
-	rule_say(t, " Meanwhile the host was inside calls of %s or more for %s:", rule_time((double)least_ns), rule_time((double)host->any_ns));
+	rule_say(t, " Meanwhile the host was inside calls of %s or more for %s:", rule_time((double)least_ns),
+		 rule_time((double)host->any_ns));
 	for (int k = 0; k < 3; k++) {
 		int most = -1;
 
@@ -116,7 +118,8 @@ static void say_host(struct text *t, const struct host *host, uint64_t total_ns,
 		said[most] = true;
 		rule_say(t, "%s %s %s", k ? "," : "", api_funcs[most].name, rule_time((double)host->by_func[most]));
 	}
-	rule_say(t, "; for %s it was inside none.", rule_time((double)(total_ns > host->any_ns ? total_ns - host->any_ns : 0)));
+	rule_say(t, "; for %s it was inside none.",
+		 rule_time((double)(total_ns > host->any_ns ? total_ns - host->any_ns : 0)));
 }
 
 static size_t find_gaps(const struct spans *b, struct gap *gaps, struct hits *h, uint64_t *total_ns)
@@ -125,7 +128,8 @@ static size_t find_gaps(const struct spans *b, struct gap *gaps, struct hits *h,
 
 	for (uint32_t i = 1; i < b->n; i++) {
 		uint64_t from = b->at[i - 1].end_ns, ns = b->at[i].start_ns - from;
-		struct site one = { .func = b->at[i].kind, .stack = b->at[i].tag, .n = 1, .ns = ns, .at_ns = from, .took_ns = ns };
+		struct site one = { .func = b->at[i].kind, .stack = b->at[i].tag, .n = 1, .ns = ns, .at_ns = from,
+				    .took_ns = ns };
 
 		if (ns < GAP_NS)
 			continue;
@@ -160,14 +164,16 @@ static void gaps_of(struct advice *a, struct proc *p, const struct proc_device *
 	for (size_t i = 1; i < n; i++)
 		if (gaps[i].end_ns - gaps[i].start_ns > longest->end_ns - longest->start_ns)
 			longest = &gaps[i];
-	rule_say(&f->evidence, "Device %u had nothing of this process to do for %s or more %llu times, %s of the %s from its first work to its last; "
+	rule_say(&f->evidence, "Device %u had nothing of this process to do for %s or more %llu times, %s of the %s "
+			       "from its first work to its last; "
 			  "the longest time was %s.",
 	    d->id, rule_time((double)GAP_NS), (unsigned long long)n, rule_time((double)total), rule_time((double)span),
 	    rule_time((double)(longest->end_ns - longest->start_ns)));
 	advise_long_calls(a, &ncalls, &least);
 	say_host(&f->evidence, host, total, least);
 	if (host->own_ns)
-		rule_say(&f->evidence, " CUPTI's own work took %s of it, which is not part of the cost.", rule_time((double)host->own_ns));
+		rule_say(&f->evidence, " CUPTI's own work took %s of it, which is not part of the "
+				       "cost.", rule_time((double)host->own_ns));
 out:
 	hits_free(&h);
 	free(host);
@@ -211,7 +217,7 @@ static void low_use_of(struct advice *a, struct proc *p, const struct proc_devic
 	double idle = 0, busy = 0;
 	struct advise_finding *f;
 	struct chunks c = { 0 };
-	uint64_t span;
+	uint64_t span, gap;
 
 	if (b->n < LOW_WORK)
 		return;
@@ -222,8 +228,9 @@ static void low_use_of(struct advice *a, struct proc *p, const struct proc_devic
 	c.width_ns = (double)span / CHUNKS;
 	for (uint32_t i = 0; i < b->n; i++) {
 		spread(&c, c.busy, b->at[i].start_ns, b->at[i].end_ns, (double)b->at[i].busy_ns);
-		if (i && b->at[i].start_ns - b->at[i - 1].end_ns >= GAP_NS)
-			spread(&c, c.gap, b->at[i - 1].end_ns, b->at[i].start_ns, (double)(b->at[i].start_ns - b->at[i - 1].end_ns));
+		gap = i ? b->at[i].start_ns - b->at[i - 1].end_ns : 0;
+		if (gap >= GAP_NS)
+			spread(&c, c.gap, b->at[i - 1].end_ns, b->at[i].start_ns, (double)gap);
 	}
 	for (unsigned int i = 0; i < CHUNKS; i++) {
 		busy += c.busy[i];
@@ -249,8 +256,10 @@ static void low_use_of(struct advice *a, struct proc *p, const struct proc_devic
 	f->places[0].at_ns = c.begin_ns + (uint64_t)(c.width_ns * worst);
 	f->places[0].took_ns = (uint64_t)c.width_ns;
 	f->nplaces = 1;
-	rule_say(&f->evidence, "Of %d equal parts of the %s from the first work of device %u to its last, %u had it busy for less than %.0f %% of the "
-			  "time, all of them between the %u. and the %u. part; the least busy one %.1f %%, the whole %.1f %%.",
+	rule_say(&f->evidence, "Of %d equal parts of the %s from the first work of device %u to its last, %u had it "
+			       "busy for less than %.0f %% of the "
+			  "time, all of them between the %u. and the %u. part; the least busy one %.1f %%, the whole "
+			  "%.1f %%.",
 	    CHUNKS, rule_time((double)span), d->id, low, LOW_SHARE * 100, first + 1, last + 1, c.busy[worst] / c.width_ns * 100,
 	    busy / (double)span * 100);
 }
@@ -352,8 +361,10 @@ void default_stream_end(void *state, struct advice *a, struct proc *p)
 		f = h.n >= STREAM_TURNS ? rule_finding_of(a, &rules[RULE_DEFAULT_STREAM], p, &h) : NULL;
 		if (f)
 			rule_say(&f->evidence,
-			    "In context %u, %llu times work of the default stream, %s in all, came between work of other streams that wait for it "
-			    "and that it waits for: while it ran, none of theirs could. The default stream had %llu pieces of work, they had "
+			    "In context %u, %llu times work of the default stream, %s in all, came between work of "
+			    "other streams that wait for it "
+			    "and that it waits for: while it ran, none of theirs could. The default stream had %llu "
+			    "pieces of work, they had "
 			    "%llu.",
 			    u->context, (unsigned long long)h.n, rule_time((double)h.ns), (unsigned long long)u->nnull,
 			    (unsigned long long)u->nothers);

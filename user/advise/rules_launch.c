@@ -53,7 +53,8 @@ void launch_bound_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_LAUNCH_BOUND], proc, &l->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu of %llu kernels ran for less than %s each, %s on average, and their launches took longer, %s on average: "
+		    "%llu of %llu kernels ran for less than %s each, %s on average, and their launches took longer, %s "
+		    "on average: "
 		    "launching is what limits them.",
 		    (unsigned long long)l->small, (unsigned long long)l->kernels, rule_time((double)SMALL_NS),
 		    rule_time((double)l->small_ns / (double)l->small), rule_time((double)l->launch_ns / (double)l->small));
@@ -117,7 +118,8 @@ void queue_full_end(void *state, struct advice *a, struct proc *proc)
 			return;
 		f->n = q->hits.n;
 		f->cost_ns = q->hits.ns;
-		rule_say(&f->evidence, "%llu times the driver found the queue of commands to the device full and waited for room, for %s.",
+		rule_say(&f->evidence, "%llu times the driver found the queue of commands to the device full and "
+				       "waited for room, for %s.",
 		    (unsigned long long)q->hits.n, rule_time((double)q->hits.ns));
 		return;
 	}
@@ -126,7 +128,8 @@ void queue_full_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_QUEUE_FULL], proc, &q->calls);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu launches, %d or more of a thread one after the other and none of them a kernel's first, took %s or more, %s in all. A launch takes so long when about a thousand "
+		    "%llu launches, %d or more of a thread one after the other and none of them a kernel's first, took "
+		    "%s or more, %s in all. A launch takes so long when about a thousand "
 		    "are waiting before it; that it was so here is not recorded.",
 		    (unsigned long long)q->calls.n, LONG_RUN, rule_time((double)LONG_LAUNCH_NS), rule_time((double)q->calls.ns));
 }
@@ -141,11 +144,12 @@ void queue_full_free(void *state)
 
 /* ---- occupancy ---- */
 
-static struct shape_use *shape_of(struct occupancy *o, const struct seen *s, const struct book_shape *shape, uint64_t blocks)
+static struct shape_use *shape_of(struct occupancy *o, const struct seen *s, const struct book_shape *shape,
+				  uint64_t blocks)
 {
 	const struct ct_kernel *k = (const struct ct_kernel *)s->h;
-	uint64_t hash = (k->name ^ (uint64_t)shape->block << 20 ^ (uint64_t)shape->shared << 3 ^ blocks) * 0x9e3779b97f4a7c15ULL;
-	uint32_t at = (uint32_t)(hash >> 40);
+	uint64_t hash = k->name ^ (uint64_t)shape->block << 20 ^ (uint64_t)shape->shared << 3 ^ blocks;
+	uint32_t at = (uint32_t)(hash * 0x9e3779b97f4a7c15ULL >> 40);
 	struct shape_use *u;
 
 	for (; o->slots[at & 1023]; at++) {
@@ -228,16 +232,20 @@ void occupancy_end(void *state, struct advice *a, struct proc *proc)
 			continue;
 		text_str(&words, " ");
 		text_plain(&words, u->name ? u->name : "a kernel of no known name", 120);
-		rule_say(&words, ": %llu blocks of %u threads, %u registers for each, %s of shared memory for each block on %u multiprocessors",
-		    (unsigned long long)u->blocks, u->shape.block, u->shape.registers, rule_bytes(u->shape.shared), d->multiprocessors);
+		rule_say(&words, ": %llu blocks of %u threads, %u registers for each, %s of shared memory for each "
+				 "block on %u multiprocessors",
+		    (unsigned long long)u->blocks, u->shape.block, u->shape.registers, rule_bytes(u->shape.shared),
+		    d->multiprocessors);
 		if (share >= 0)
 			rule_say(&words, ", theoretical occupancy %.0f %%", share * 100);
 		text_str(&words, ".");
 	}
 	f = h.n ? rule_finding_of(a, &rules[RULE_OCCUPANCY], proc, &h) : NULL;
 	if (f) {
-		rule_say(&f->evidence, "%llu kernels, %s each on average, leave most of a multiprocessor's room for threads or some of the "
-				  "multiprocessors empty.", (unsigned long long)h.n, rule_time((double)h.ns / (double)h.n));
+		rule_say(&f->evidence, "%llu kernels, %s each on average, leave most of a multiprocessor's room for "
+				       "threads or some of the "
+				  "multiprocessors "
+				  "empty.", (unsigned long long)h.n, rule_time((double)h.ns / (double)h.n));
 		text_mem(&f->evidence, words.s, words.len);
 	}
 	hits_free(&h);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_leak.c - device memory that is never given back: that grows all the time, or that is left at the process's end. */
+/* rules_leak.c - device memory that is never given back: that grows all the time, or that is left at the process's
+ * end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,7 +165,8 @@ void leak_end(void *state, struct advice *a, struct proc *proc)
 	}
 	f = growing.n ? rule_finding_of(a, &rules[RULE_LEAK], proc, &growing) : NULL;
 	if (f) {
-		rule_say(&f->evidence, "%llu allocations of %s in all were made throughout the trace and not given back: %s.",
+		rule_say(&f->evidence, "%llu allocations of %s in all were made throughout the trace and not given "
+				       "back: %s.",
 		    (unsigned long long)growing.n, rule_bytes((double)growing.bytes),
 		    proc->exited ? "the process ended with them" : "they were held when the trace ended");
 		f->severity = ADVISE_WARNING;
@@ -172,7 +174,8 @@ void leak_end(void *state, struct advice *a, struct proc *proc)
 	}
 	f = left.n && proc->exited ? rule_finding_of(a, &rules[RULE_LEAK], proc, &left) : NULL;
 	if (f) {
-		rule_say(&f->evidence, "The process ended with %llu allocations of %s in all that it had not given back.",
+		rule_say(&f->evidence, "The process ended with %llu allocations of %s in all that it had not given "
+				       "back.",
 			 (unsigned long long)left.n, rule_bytes((double)left.bytes));
 		say_no_room(f, l);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rules_wait.c - rules about waiting for the device. A wait by itself costs nothing: the device is busy meanwhile. What it
- * costs is the time after it, until the thread has given the device work again.
+ * rules_wait.c - rules about waiting for the device. A wait by itself costs nothing: the device is busy meanwhile.
+ * What it costs is the time after it, until the thread has given the device work again.
  */
 #include "rules.h"
 
@@ -57,7 +57,8 @@ void sync_each_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_SYNC_EACH], proc, &e->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu of %llu waits came after a single launch, copy or memset of their thread. From their ends until the thread had "
+		    "%llu of %llu waits came after a single launch, copy or memset of their thread. From their ends "
+		    "until the thread had "
 		    "given the device its next work, %s went by, %s each time.",
 		    (unsigned long long)e->hits.n, (unsigned long long)e->waits, rule_time((double)e->hits.ns),
 		    rule_time((double)e->hits.ns / (double)e->hits.n));
@@ -92,7 +93,8 @@ void readback_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_READBACK], proc, &r->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu times a thread copied at most %d bytes to the host, waited for them and then gave the device work again. From "
+		    "%llu times a thread copied at most %d bytes to the host, waited for them and then gave the device "
+		    "work again. From "
 		    "the ends of the waits until that work was given, %s went by, %s each time.",
 		    (unsigned long long)r->hits.n, READBACK_BYTES, rule_time((double)r->hits.ns),
 		    rule_time((double)r->hits.ns / (double)r->hits.n));
@@ -114,7 +116,8 @@ static bool is_idle(const struct seen *s)
 	const struct api_func *f = &api_funcs[s->call->func];
 	uint64_t word = s->call->nwords && f->nargs ? s->call->words[0] : 0;
 
-	if (!(s->traits & TR_SYNC) || s->failed || !t->waited || t->wait_serial != s->p->serial || t->wait_device != s->ev->device)
+	if (!(s->traits & TR_SYNC) || s->failed || !t->waited || t->wait_serial != s->p->serial ||
+	    t->wait_device != s->ev->device)
 		return false;
 	return !api_funcs[t->wait_func].nargs || (t->wait_func == s->call->func && t->wait_word == word);
 }
@@ -151,12 +154,14 @@ void polling_end(void *state, struct advice *a, struct proc *proc)
 
 	f = p->hits.n >= POLL_LEAST ? rule_finding_of(a, &rules[RULE_POLLING], proc, &p->hits) : NULL;
 	if (f)
-		rule_say(&f->evidence, "%llu queries of events and streams were answered \"not ready\", %d or more of them one after the other "
+		rule_say(&f->evidence, "%llu queries of events and streams were answered \"not ready\", %d or more of "
+				       "them one after the other "
 				  "with no other work of the thread in between.",
 		    (unsigned long long)p->hits.n, POLL_RUN);
 	f = p->idle.n >= IDLE_LEAST ? rule_finding_of(a, &rules[RULE_POLLING], proc, &p->idle) : NULL;
 	if (f)
-		rule_say(&f->evidence, "%llu waits had nothing to wait for: the thread had waited for the same before, or for the whole device, and "
+		rule_say(&f->evidence, "%llu waits had nothing to wait for: the thread had waited for the same before, "
+				       "or for the whole device, and "
 				  "since then no thread of the process had given a device any work.",
 		    (unsigned long long)p->idle.n);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sites.h - where what a rule counts was called from: by function and stack, bounded; and the texts of stacks, which outlive
- * the table that they come from.
+ * sites.h - where what a rule counts was called from: by function and stack, bounded; and the texts of stacks, which
+ * outlive the table that they come from.
  */
 #ifndef CT_SITES_H
 #define CT_SITES_H
@@ -31,7 +31,8 @@ struct hits {
 	struct site others;
 };
 
-/* Adds `one` (its n, ns, bytes) to its site; the site's own name is made of `name` when it is new. Returns 0 or -ENOMEM. */
+/* Adds `one` (its n, ns, bytes) to its site; the site's own name is made of `name` when it is new. Returns 0 or
+ * -ENOMEM. */
 int hits_add(struct hits *, const struct site *one, const char *name);
 void hits_free(struct hits *);
 

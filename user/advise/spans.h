@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * spans.h - when something was busy, of intervals that come almost in order: a bounded number of spans, with what of each was
- * really busy. Gaps shorter than the quantum are inside of spans. Knows no record.
+ * spans.h - when something was busy, of intervals that come almost in order: a bounded number of spans, with what of
+ * each was really busy. Gaps shorter than the quantum are inside of spans. Knows no record.
  */
 #ifndef CT_SPANS_H
 #define CT_SPANS_H

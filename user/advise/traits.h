@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* traits.h - what a function is to the rules: made once for each row of the table of functions, by its class and name. */
+/* traits.h - what a function is to the rules: made once for each row of the table of functions, by its class and
+ * name. */
 #ifndef CT_TRAITS_H
 #define CT_TRAITS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sins.c - the target of the tests of advise: `sins good` does its work as one should, `sins bad` as one should not. Built against
- * the stand-in's headers.
+ * sins.c - the target of the tests of advise: `sins good` does its work as one should, `sins bad` as one should not.
+ * Built against the stand-in's headers.
  */
 #include <cuda_runtime_api.h>
 
