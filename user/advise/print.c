@@ -110,9 +110,8 @@ static void limits(struct out *o, const struct advise_print *p)
 	if (lost)
 		out_fmt(o, "%llu records were lost: there may be more than is said here.\n", (unsigned long long)lost);
 	for (int i = 0; p->muted && p->muted[i]; i++)
-		out_fmt(o, "%s%s%s", i ? ", " : "Of these not all calls were seen, since they were very many: "
-						"", p->muted[i],
-			p->muted[i + 1] ? "" : ".\n");
+		out_fmt(o, "%s%s%s", i ? ", " : "Of these not all calls were seen, since they were very many: ",
+			p->muted[i], p->muted[i + 1] ? "" : ".\n");
 	if (t.no_room)
 		out_fmt(o, "%llu events were of more processes, threads or devices than are looked at.\n",
 			(unsigned long long)t.no_room);
@@ -156,8 +155,8 @@ static void text_finding(struct out *o, const struct advise_print *p, size_t i)
 	char buf[96];
 
 	cost(buf, sizeof(buf), f);
-	out_fmt(o, "\n%zu. %-58s %-8s %s\n   %s, "
-		   "", i + 1, f->rule->title, advise_severity_name(f->severity), buf, f->rule->name);
+	out_fmt(o, "\n%zu. %-58s %-8s %s\n   %s, ", i + 1, f->rule->title,
+		advise_severity_name(f->severity), buf, f->rule->name);
 	out_mem(o, f->comm.s ? f->comm.s : "", f->comm.len);
 	out_fmt(o, " %u\n", f->pid);
 	wrap(o, "   ", f->evidence.s ? f->evidence.s : "", f->evidence.len);
@@ -208,8 +207,8 @@ static void markdown_finding(struct out *o, const struct advise_print *p, size_t
 	char buf[96];
 
 	cost(buf, sizeof(buf), f);
-	out_fmt(o, "\n## %zu. %s\n\n**%s**, %s, `%s`, "
-		   "", i + 1, f->rule->title, advise_severity_name(f->severity), buf, f->rule->name);
+	out_fmt(o, "\n## %zu. %s\n\n**%s**, %s, `%s`, ", i + 1, f->rule->title,
+		advise_severity_name(f->severity), buf, f->rule->name);
 	marked(o, f->comm.s ? f->comm.s : "", f->comm.len);
 	out_fmt(o, " %u\n\n", f->pid);
 	marked(o, f->evidence.s ? f->evidence.s : "", f->evidence.len);

@@ -111,8 +111,8 @@ struct advise_finding *rule_finding_of(struct advice *a, const struct rule *r, s
 		if (sorted[i].name)
 			text_plain(&to->name, sorted[i].name, 256);
 		else
-			text_str(&to->name, sorted[i].func < api_nfuncs ? api_funcs[sorted[i].func].name : "no known "
-				"call");
+			text_str(&to->name,
+				 sorted[i].func < api_nfuncs ? api_funcs[sorted[i].func].name : "no known call");
 		if (stack)
 			text_mem(&to->stack, stack->s, stack->len);
 		to->n = sorted[i].n;
