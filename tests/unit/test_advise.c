@@ -21,7 +21,7 @@ static struct {
 	struct process_table *procs;
 	const struct stack *stack;
 	uint64_t now;
-	uint32_t tid;
+	uint32_t pid, tid; /* pid 0: PID */
 	const struct advise_finding *findings;
 	size_t n;
 } st;
@@ -36,6 +36,7 @@ static void begin(const char *rules)
 	st.procs = process_table_open();
 	st.now = 10 * S;
 	st.tid = PID;
+	st.pid = 0;
 	st.stack = NULL;
 	make_nmemory = 0;
 	make_mem(0x1000, &answer, sizeof(answer));
@@ -62,7 +63,7 @@ static struct cause call(uint64_t took_ns, struct ct_call *c)
 	CHECK(c);
 	if (!c)
 		return cause;
-	c->h.pid = PID;
+	c->h.pid = st.pid ? st.pid : PID;
 	c->h.tid = st.tid;
 	c->h.start_ns = cause.start_ns;
 	c->h.end_ns = st.now = cause.end_ns;
@@ -163,6 +164,18 @@ static void test_pageable(void)
 	SILENT();
 	pageable(5, CT_COPY_DTOH, CT_MEM_DEVICE, CT_MEM_PAGEABLE, 256, CT_W_ASYNC);
 	SILENT();
+}
+
+/* One call that makes three copies. */
+static void test_pageable_batch(void)
+{
+	struct cause c;
+
+	begin("pageable-async-copy");
+	c = CALL(300 * US, "cudaMemcpyAsync", 0, U(0xd000), U(0xa000), U(MIB), U(1), U(0));
+	for (int i = 0; i < 3; i++)
+		copy_record(&c, CT_COPY_HTOD, CT_MEM_PAGEABLE, CT_MEM_DEVICE, MIB, CT_W_ASYNC, 200 * US);
+	FIRES("pageable-async-copy", 3, 300 * US, 3 * MIB, ADVISE_SERIOUS);
 }
 
 static void sync_copy(const char *name, uint64_t bytes, uint64_t kind, int n)
@@ -755,6 +768,64 @@ static void test_default_stream(void)
 	SILENT();
 }
 
+/* ---- several processes ------------------------------------------------------------------------------------ */
+
+/* What one allocates the other frees: neither is a loop. Each has its own copies. */
+static void test_processes(void)
+{
+	begin("alloc-in-loop,sync-copy");
+	for (int i = 0; i < 50; i++) {
+		st.pid = 300;
+		CALL(100 * US, "cudaMalloc", 0, U(0x1000), U(4096));
+		LAUNCH(5 * US, 0x5000);
+		st.pid = 301;
+		LAUNCH(5 * US, 0x5000);
+		CALL(50 * US, "cudaFree", 0, U(0xd000));
+	}
+	for (int i = 0; i < 8; i++) {
+		st.pid = 300 + (uint32_t)(i % 4 == 0);
+		CALL((i % 4 ? 100 : 900) * US, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(2));
+	}
+	CALL(900 * US, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(2));
+	st.pid = 301;
+	CALL(900 * US, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(2));
+	end_finding(0);
+	CHECK(st.n == 2);
+	CHECK(st.n == 2 && st.findings[0].pid == 301 && st.findings[0].n == 3 && st.findings[0].cost_ns == 2700 * US);
+	CHECK(st.n == 2 && st.findings[1].pid == 300 && st.findings[1].n == 7 && st.findings[1].cost_ns == 1500 * US);
+	done();
+}
+
+/* More processes than are looked at: they are counted, and the first ones are what they were. */
+static void test_bounds(void)
+{
+	struct advise_totals t;
+
+	begin("sync-copy");
+	for (uint32_t i = 0; i < 200; i++) {
+		st.pid = 1000 + i;
+		for (int k = 0; k < 3; k++)
+			CALL(100 * US, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(2));
+	}
+	end_finding(0);
+	advise_totals(st.a, &t);
+	CHECK(st.n == 128 && t.processes == 128 && t.calls == 128 * 3 && t.no_room == 72 * 3);
+	done();
+}
+
+/* Another program in the same process: what the one before held is gone. */
+static void test_exec(void)
+{
+	struct ct_process proc = { .h = { .size = sizeof(proc), .kind = CT_EXEC, .pid = PID, .tid = PID }, .comm = "next" };
+
+	leaks(40, 0, 0);
+	proc.h.start_ns = proc.h.end_ns = st.now;
+	give((struct event){ .rec = &proc.h });
+	LAUNCH(5 * US, 0x5000);
+	ends(PID);
+	SILENT();
+}
+
 /* ---- spans ------------------------------------------------------------------------------------------------ */
 
 static void test_spans(void)
@@ -1017,6 +1088,7 @@ int main(void)
 	test_traits();
 	test_ways();
 	test_pageable();
+	test_pageable_batch();
 	test_sync_copy();
 	test_sync_set();
 	test_small_copies();
@@ -1035,6 +1107,9 @@ int main(void)
 	test_gaps();
 	test_low_use();
 	test_default_stream();
+	test_processes();
+	test_bounds();
+	test_exec();
 	test_spans();
 	test_forms();
 	test_rubbish();

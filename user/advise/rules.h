@@ -23,7 +23,7 @@ enum rule_id {
 	void name##_free(void *)
 
 /* rules_copy.c */
-RULE(pageable, struct hits hits; uint64_t device_ns;);
+RULE(pageable, struct hits hits; uint64_t device_ns, last_call_ns;);
 RULE(sync_copy, struct hits hits; uint64_t untold[4096];);
 RULE_EVENT(sync_set_event);
 RULE_END(sync_set_end);

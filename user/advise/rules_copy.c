@@ -21,8 +21,10 @@ int pageable_event(void *state, const struct seen *s)
 	/* those are small-readback's */
 	if (c->kind == CT_COPY_DTOH && c->bytes <= READBACK_BYTES)
 		return 0;
-	if (s->ev->cause && s->ev->cause->end_ns > s->ev->cause->start_ns)
+	/* a call that makes several copies took its time once */
+	if (s->ev->cause && s->ev->cause->end_ns > s->ev->cause->start_ns && s->ev->cause->start_ns != p->last_call_ns)
 		cost = s->ev->cause->end_ns - s->ev->cause->start_ns;
+	p->last_call_ns = s->ev->cause ? s->ev->cause->start_ns : p->last_call_ns;
 	p->device_ns += s->ns;
 	return rule_hit(&p->hits, s, cost, c->bytes);
 }
