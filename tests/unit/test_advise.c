@@ -335,6 +335,14 @@ static void test_sync_each(void)
 	SILENT();
 	sync_each(12, 1, 13);
 	SILENT();
+	begin("sync-after-launch"); /* what follows is a copy that waits for itself: its own time is not lost */
+	for (int i = 0; i < 12; i++) {
+		LAUNCH(5 * US, 0x5000);
+		CALL(100 * US, "cudaDeviceSynchronize", 0);
+		pass(7 * US);
+		CALL(MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(1));
+	}
+	FIRES("sync-after-launch", 12, 12 * 7 * US, 0, ADVISE_NOTE);
 	/* each thread waits for one launch of its own among many of the others' */
 	begin("sync-after-launch");
 	for (int i = 0; i < 40; i++) {

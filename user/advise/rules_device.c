@@ -258,7 +258,7 @@ static void low_use_of(struct advice *a, struct proc *p, const struct proc_devic
 	f->nplaces = 1;
 	rule_say(&f->evidence, "Of %d equal parts of the %s from the first work of device %u to its last, %u had it "
 			       "busy for less than %.0f %% of the "
-			  "time, all of them between the %u. and the %u. part; the least busy one %.1f %%, the whole "
+			  "time, all of them between part %u and part %u; the least busy one %.1f %%, the whole "
 			  "%.1f %%.",
 	    CHUNKS, rule_time((double)span), d->id, low, LOW_SHARE * 100, first + 1, last + 1, c.busy[worst] / c.width_ns * 100,
 	    busy / (double)span * 100);

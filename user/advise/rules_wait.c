@@ -25,12 +25,14 @@ static void note(const struct seen *s, enum wait_what what, uint64_t bytes)
 /* The work that follows. */
 static int settle(struct hits *h, const struct seen *s, enum wait_what what)
 {
+	/* a copy that waits for itself has the device at work from its begin on */
+	uint64_t given_ns = s->traits & TR_COPY && !(s->traits & TR_ASYNC) ? s->h->start_ns : s->h->end_ns;
 	struct thread *t = s->t;
 
 	if (t->wait_what != what || !(s->traits & TR_WORK) || s->failed)
 		return 0;
 	t->wait_what = WAIT_NONE;
-	t->wait.ns = s->h->end_ns > t->wait_end_ns ? s->h->end_ns - t->wait_end_ns : 0;
+	t->wait.ns = given_ns > t->wait_end_ns ? given_ns - t->wait_end_ns : 0;
 	return hits_add(h, &t->wait, NULL);
 }
 
