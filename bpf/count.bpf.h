@@ -20,7 +20,15 @@ struct {
 	__type(value, struct ct_hist);
 } hists SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct ct_tally_key);
+	__type(value, struct ct_sizes);
+} sizes SEC(".maps");
+
 const struct ct_hist no_durations;
+const struct ct_sizes no_sizes;
 
 static __always_inline __u64 word_at(const struct frame *f, __u8 word)
 {
@@ -54,18 +62,19 @@ static __always_inline __u64 by_of(const struct thread *t, const struct frame *f
 	return 0;
 }
 
-/* Threads of a launch: what its two sizes multiply to. */
-static __always_inline __u64 threads_of(const struct frame *f, const volatile struct ct_spec *spec)
+/* What a launch's grid (0) or block (1) multiplies to. */
+static __always_inline __u64 volume_of(const struct frame *f, const volatile struct ct_spec *spec, __u32 which)
 {
 	__u32 at = spec->grid_word;
 
 	if (at > CT_MAX_WORDS - 6)
 		return 0;
-	if (spec->grid_how == CT_GRID_DIM3)
-		return (__u64)(__u32)word_at(f, at) * (word_at(f, at) >> 32) * (__u32)word_at(f, at + 1) *
-		       (__u32)word_at(f, at + 2) * (word_at(f, at + 2) >> 32) * (__u32)word_at(f, at + 3);
-	return (__u64)(__u32)word_at(f, at) * (__u32)word_at(f, at + 1) * (__u32)word_at(f, at + 2) *
-	       (__u32)word_at(f, at + 3) * (__u32)word_at(f, at + 4) * (__u32)word_at(f, at + 5);
+	if (spec->grid_how == CT_GRID_DIM3) {
+		at += which * 2;
+		return (__u64)(__u32)word_at(f, at) * (word_at(f, at) >> 32) * (__u32)word_at(f, at + 1);
+	}
+	at += which * 3;
+	return (__u64)(__u32)word_at(f, at) * (__u32)word_at(f, at + 1) * (__u32)word_at(f, at + 2);
 }
 
 static __always_inline void add_time(struct ct_sums *n, __u64 ns)
@@ -90,11 +99,16 @@ static __always_inline void add_time(struct ct_sums *n, __u64 ns)
 
 static __noinline int count_duration(const struct ct_tally_key *key, __u64 ns)
 {
+	struct ct_tally_key of_function = {};
 	struct ct_hist *h;
 	__u32 b;
 
 	if (!key)
 		return 0;
+	if (config.hist == CT_HIST_BY_FUNCTION) {
+		of_function.func = key->func;
+		key = &of_function;
+	}
 	h = bpf_map_lookup_elem(&hists, key);
 	if (!h) {
 		bpf_map_update_elem(&hists, key, &no_durations, BPF_NOEXIST);
@@ -105,6 +119,66 @@ static __noinline int count_duration(const struct ct_tally_key *key, __u64 ns)
 	b = ct_hist_bucket(ns);
 	if (b < CT_HIST_BUCKETS)
 		__sync_fetch_and_add(&h->n[b], 1);
+	return 0;
+}
+
+static __always_inline __u32 log2_u64(__u64 v)
+{
+	__u32 n = 0;
+
+	if (v >> 32) {
+		n += 32;
+		v >>= 32;
+	}
+	if (v >> 16) {
+		n += 16;
+		v >>= 16;
+	}
+	if (v >> 8) {
+		n += 8;
+		v >>= 8;
+	}
+	if (v >> 4) {
+		n += 4;
+		v >>= 4;
+	}
+	if (v >> 2) {
+		n += 2;
+		v >>= 2;
+	}
+	return n + (__u32)(v >> 1);
+}
+
+static __always_inline void add_size(struct ct_sizes *s, __u32 row, __u64 v)
+{
+	__u32 b = v > 1 ? log2_u64(v - 1) + 1 : 0;
+
+	__sync_fetch_and_add(&s->sum[row], v);
+	b = b < CT_SIZE_BUCKETS ? b : CT_SIZE_BUCKETS - 1;
+	__sync_fetch_and_add(&s->n[row][b], 1);
+}
+
+/* One value for copies, two for launches. */
+static __noinline int count_sizes(const struct ct_tally_key *of, __u64 first, __u64 second)
+{
+	struct ct_tally_key key = {};
+	struct ct_sizes *s;
+
+	if (!of)
+		return 0;
+	key = *of;
+	s = bpf_map_lookup_elem(&sizes, &key);
+	if (!s) {
+		bpf_map_update_elem(&sizes, &key, &no_sizes, BPF_NOEXIST);
+		s = bpf_map_lookup_elem(&sizes, &key);
+	}
+	if (!s) {
+		COUNT(lost[CT_LOSS_TALLY]);
+		return 0;
+	}
+	add_size(s, 0, first);
+	if (key.by == CT_OF_LAUNCHES)
+		add_size(s, 1, second);
 	return 0;
 }
 
@@ -139,11 +213,22 @@ static __always_inline void count_call(struct thread *t, struct frame *f, __u32 
 	if (spec->flags & CT_S_MATCH_SIZE && !failed)
 		__sync_fetch_and_add(&n->bytes, word_at(f, spec->size_word));
 	if (spec->grid_how) {
-		__sync_fetch_and_add(&n->threads, threads_of(f, spec));
+		__sync_fetch_and_add(&n->threads, volume_of(f, spec, 0) * volume_of(f, spec, 1));
 		__sync_fetch_and_add(&n->shared, word_at(f, spec->shared_word));
 	}
 	if (timed && config.hist)
 		count_duration(&key, f->rec.h.end_ns - f->rec.h.start_ns);
+	if (!config.sizes || failed)
+		return;
+	key.sub &= CT_SUB_KIND;
+	if (spec->grid_how) {
+		key.func = 0;
+		key.by = CT_OF_LAUNCHES;
+		count_sizes(&key, volume_of(f, spec, 0), volume_of(f, spec, 1));
+	} else if (spec->more & CT_S_COPIES && spec->size_word < CT_MAX_WORDS) {
+		key.by = CT_OF_COPIES;
+		count_sizes(&key, word_at(f, spec->size_word), 0);
+	}
 }
 
 #endif

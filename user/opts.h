@@ -53,6 +53,9 @@ struct opts {
 	bool hist;		  /* stat: with histograms */
 	enum sink_stat stat;	  /* stat: how */
 	const char *listen;	  /* serve */
+	uint64_t kernels;	  /* serve: told apart by name; 0: not at all */
+	uint64_t processes;	  /* serve: that the counts have room for */
+	uint64_t otlp_interval_ns; /* serve: of the pushes to `otlp` */
 
 	/* how */
 	const char *output; /* NULL: stdout */

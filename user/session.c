@@ -444,6 +444,10 @@ static int open_sinks(struct session *s)
 		.full_names = o->full_names,
 		.stat = o->stat,
 		.listen = o->listen,
+		.kernels = (unsigned int)o->kernels,
+		.tallies_max = s->plan.capture.tallies_max,
+		.counters_ns = o->counters ? o->interval_ns : 0,
+		.otlp_interval_ns = o->otlp_interval_ns,
 		.by = o->by,
 		.hist = o->hist,
 		.weight = o->weight,
@@ -470,7 +474,7 @@ static int open_sinks(struct session *s)
 		s->sink_opts.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host;
 	}
 	/* first, so that a wrong address is told before anything is written */
-	if (o->otlp)
+	if (o->otlp && !(o->format->flags & SINKS_DAEMON))
 		ops[n++] = &sink_otlp;
 	if (o->record) {
 		err = recording_open(&s->recording, o, &s->sink_opts);
@@ -509,7 +513,7 @@ static int open_stages(struct session *s)
 		/* what is stored was resolved when it was recorded */
 		.names = s->plan.names && !s->o->replay,
 		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
-		.info = s->o->record || s->o->otlp || s->o->format->ops == &sink_otlp_json,
+		.info = s->o->record || s->o->otlp || s->o->format->ops == &sink_otlp_json || s->o->format->flags & SINKS_DAEMON,
 		/* entry probes alone tell of the outer launch first */
 		.inner = first(s)->ops->inner && !s->o->no_return,
 		.forgets = first(s)->ops->forgets ? count_forgets : NULL,
