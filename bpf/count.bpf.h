@@ -27,7 +27,9 @@ struct {
 	__type(value, struct ct_sizes);
 } sizes SEC(".maps");
 
+/* What an entry begins as: not on the stack, of which a call's whole chain has 512 bytes. */
 const struct ct_hist no_durations;
+const struct ct_sums no_sums;
 const struct ct_sizes no_sizes;
 
 static __always_inline __u64 word_at(const struct frame *f, __u8 word)
@@ -99,16 +101,11 @@ static __always_inline void add_time(struct ct_sums *n, __u64 ns)
 
 static __noinline int count_duration(const struct ct_tally_key *key, __u64 ns)
 {
-	struct ct_tally_key of_function = {};
 	struct ct_hist *h;
 	__u32 b;
 
 	if (!key)
 		return 0;
-	if (config.hist == CT_HIST_BY_FUNCTION) {
-		of_function.func = key->func;
-		key = &of_function;
-	}
 	h = bpf_map_lookup_elem(&hists, key);
 	if (!h) {
 		bpf_map_update_elem(&hists, key, &no_durations, BPF_NOEXIST);
@@ -159,31 +156,44 @@ static __always_inline void add_size(struct ct_sizes *s, __u32 row, __u64 v)
 }
 
 /* One value for copies, two for launches. */
-static __noinline int count_sizes(const struct ct_tally_key *of, __u64 first, __u64 second)
+static __noinline int count_sizes(const struct ct_tally_key *key, __u64 first, __u64 second)
 {
-	struct ct_tally_key key = {};
 	struct ct_sizes *s;
 
-	if (!of)
+	if (!key)
 		return 0;
-	key = *of;
-	s = bpf_map_lookup_elem(&sizes, &key);
+	s = bpf_map_lookup_elem(&sizes, key);
 	if (!s) {
-		bpf_map_update_elem(&sizes, &key, &no_sizes, BPF_NOEXIST);
-		s = bpf_map_lookup_elem(&sizes, &key);
+		bpf_map_update_elem(&sizes, key, &no_sizes, BPF_NOEXIST);
+		s = bpf_map_lookup_elem(&sizes, key);
 	}
 	if (!s) {
 		COUNT(lost[CT_LOSS_TALLY]);
 		return 0;
 	}
 	add_size(s, 0, first);
-	if (key.by == CT_OF_LAUNCHES)
+	if (key->by == CT_OF_LAUNCHES)
 		add_size(s, 1, second);
 	return 0;
 }
 
+/* What a launch or a copy asks for. The key becomes that of the sizes. */
+static __always_inline void count_asked(struct ct_tally_key *key, const struct frame *f, const volatile struct ct_spec *spec)
+{
+	if (spec->grid_how) {
+		key->func = 0;
+		key->sub = 0;
+		key->by = CT_OF_LAUNCHES;
+		count_sizes(key, volume_of(f, spec, 0), volume_of(f, spec, 1));
+	} else if (spec->more & CT_S_COPIES && spec->size_word < CT_MAX_WORDS) {
+		key->sub &= CT_SUB_KIND;
+		key->by = CT_OF_COPIES;
+		count_sizes(key, word_at(f, spec->size_word), 0);
+	}
+}
+
 /* The call in the frame is over, or, `timed` false, all that will be known of it is. */
-static __always_inline void count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
+static __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
 {
 	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
 	struct ct_tally_key key = {
@@ -196,14 +206,12 @@ static __always_inline void count_call(struct thread *t, struct frame *f, __u32 
 	struct ct_sums *n = bpf_map_lookup_elem(&tallies, &key);
 
 	if (!n) {
-		struct ct_sums none = {};
-
-		bpf_map_update_elem(&tallies, &key, &none, BPF_NOEXIST);
+		bpf_map_update_elem(&tallies, &key, &no_sums, BPF_NOEXIST);
 		n = bpf_map_lookup_elem(&tallies, &key);
 	}
 	if (!n) {
 		COUNT(lost[CT_LOSS_TALLY]);
-		return;
+		return 0;
 	}
 	__sync_fetch_and_add(&n->calls, 1);
 	if (failed)
@@ -216,19 +224,20 @@ static __always_inline void count_call(struct thread *t, struct frame *f, __u32 
 		__sync_fetch_and_add(&n->threads, volume_of(f, spec, 0) * volume_of(f, spec, 1));
 		__sync_fetch_and_add(&n->shared, word_at(f, spec->shared_word));
 	}
-	if (timed && config.hist)
+	if (config.sizes && !failed)
+		count_asked(&key, f, spec);
+	if (timed && config.hist) {
+		key.func = func;
+		key.sub = sub_of(f, spec);
+		key.by = by_of(t, f, spec);
+		if (config.hist == CT_HIST_BY_FUNCTION) {
+			key.tgid = key.start = 0;
+			key.sub = 0;
+			key.by = 0;
+		}
 		count_duration(&key, f->rec.h.end_ns - f->rec.h.start_ns);
-	if (!config.sizes || failed)
-		return;
-	key.sub &= CT_SUB_KIND;
-	if (spec->grid_how) {
-		key.func = 0;
-		key.by = CT_OF_LAUNCHES;
-		count_sizes(&key, volume_of(f, spec, 0), volume_of(f, spec, 1));
-	} else if (spec->more & CT_S_COPIES && spec->size_word < CT_MAX_WORDS) {
-		key.by = CT_OF_COPIES;
-		count_sizes(&key, word_at(f, spec->size_word), 0);
 	}
+	return 0;
 }
 
 #endif

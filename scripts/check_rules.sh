@@ -22,6 +22,7 @@ mapfile -t source < <(find user/source -name '*.[ch]')
 mapfile -t sink < <(find user/sink -name '*.[ch]')
 mapfile -t resolve < <(find user/resolve -name '*.[ch]')
 mapfile -t proc < <(find user/proc -name '*.[ch]')
+mapfile -t trace < <(find user/trace -name '*.[ch]')
 mapfile -t util < <(find user/util -name '*.[ch]')
 mapfile -t all < <(find user -name '*.[ch]')
 mapfile -t not_source < <(find user -name '*.[ch]' -not -path 'user/source/*')
@@ -35,9 +36,10 @@ rule "proc knows no room but util" '#include ".*(api|event|source|sink|resolve)/
 rule "api knows no source, sink or event" '#include ".*(event|source|sink|resolve|proc)/' "${api[@]}"
 rule "event knows no source, no sink and no process" '#include ".*(source|sink|resolve|proc)/' "${event[@]}"
 rule "resolve knows no source and no sink" '#include ".*(source|sink)/' "${resolve[@]}"
+rule "trace knows no source, no sink and no process" '#include ".*(source|sink|resolve|proc)/' "${trace[@]}"
 rule "sinks know no source" '#include ".*(source|resolve|proc)/' "${sink[@]}"
 rule "sources know no sink" '#include ".*(sink|resolve)/' "${source[@]}"
-rule "nobody below includes session, opts or a command" '#include ".*(session|opts|cmd)\.h"' "${api[@]}" "${event[@]}" "${source[@]}" "${sink[@]}" "${util[@]}" "${resolve[@]}" "${proc[@]}"
+rule "nobody below includes session, opts or a command" '#include ".*(session|opts|cmd)\.h"' "${api[@]}" "${event[@]}" "${source[@]}" "${sink[@]}" "${util[@]}" "${resolve[@]}" "${proc[@]}" "${trace[@]}"
 rule "libbpf stays in source" '#include <bpf/' "${not_source[@]}"
 rule "ELF and /proc stay in source, proc and resolve" '#include <(libelf|gelf|elf)\.h>|"/proc' "${not_proc[@]}"
 rule "libdw stays in resolve" '#include <(elfutils/|dwarf)' "${not_resolve[@]}"

@@ -36,7 +36,8 @@ void inject_frames_close(struct inject_frames *f)
 	free(f);
 }
 
-int inject_frames_get(void *ctx, struct target *t, const struct inject_thread *thread, uint64_t *ips, int max, uint64_t *lost_sp)
+int inject_frames_get(void *ctx, struct target *t, const struct inject_thread *thread, uint64_t *ips, int max,
+		      uint64_t *lost_sp)
 {
 	struct unwind_regs first = { .ip = thread->ip, .sp = thread->sp, .bp = thread->bp, .lr = thread->lr, .exact = true };
 	struct inject_frames *f = ctx;

@@ -200,12 +200,12 @@ static int set_gpu(struct opts *o, const char *name, const char *val)
 static int set_gpu_buffer(struct opts *o, const char *name, const char *val)
 {
 	const char *comma = strchr(val, ',');
-	uint64_t bytes, n = 64;
+	uint64_t bytes, n = 160;
 	char size[32];
 
 	snprintf(size, sizeof(size), "%.*s", comma ? (int)(comma - val) : (int)sizeof(size) - 1, val);
-	if (parse_size(size, &bytes) || bytes < 16384 || bytes > 64 << 20 || (comma && parse_u64(comma + 1, 2, 256, &n))) {
-		msg_error("%s: '%s' is not SIZE[,COUNT]: a size from 16KiB to 64MiB, a count from 2 to 256", name, val);
+	if (parse_size(size, &bytes) || bytes < 16384 || bytes > 64 << 20 || (comma && parse_u64(comma + 1, 2, 512, &n))) {
+		msg_error("%s: '%s' is not SIZE[,COUNT]: a size from 16KiB to 64MiB, a count from 2 to 512", name, val);
 		return -EINVAL;
 	}
 	o->gpu_buffer_bytes = (uint32_t)bytes & ~4095u;
@@ -555,7 +555,7 @@ const struct option_row opts_rows[] = {
 	  "the program, without root", set_source_words },
 	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD, NULL,
 	  "the libcupti to use where the program has not loaded one" },
-	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD, "1MiB,64", "CUPTI's buffers in the program's memory, at most" },
+	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
 	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD, "auto",
 	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
 	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
@@ -597,8 +597,9 @@ const struct option_row opts_rows[] = {
 	  "table, json, csv, html (a timeline as one page), perfetto (for ui.perfetto.dev),\n"
 	  "chrome (JSON as PyTorch's profiler writes it; with %p in FILE a file for each\n"
 	  "process), nsys-sqlite (as Nsight Systems exports it), otlp-json (OpenTelemetry\n"
-	  "spans), or, which imply -k: folded (a line for each stack with its weight), flame\n"
-	  "(a flame graph of them as one page), speedscope" },
+	  "spans), cupti (the lines that CUPTI's samples print), or, which imply -k: folded (a\n"
+	  "line for each stack with its weight), flame (a flame graph of them as one page),\n"
+	  "speedscope" },
 	{ 0, "format", "NAME", set_format, OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", set_format, OPTS_STUCK, "table", "table or json" },
 	{ 0, "format", "NAME", set_counters_format, OPTS_COUNTERS, "table", "table, json (an object a line) or csv",
@@ -766,6 +767,13 @@ static int contradictions(const struct opts *o)
 		{ o->tid, o->cmd, "-t traces a thread that runs already and CMD starts a program: give one of the two" },
 		{ o->user, !o->cmd, "-u says as whom CMD runs: give a CMD after --" },
 		{ o->env, !o->cmd, "-E changes CMD's environment: give a CMD after --" },
+		{ o->gpu, !o->cmd && !o->npids, "--gpu is about programs that the agent is in: give a CMD after --, or -p PID" },
+		{ o->by_cupti, !o->cmd && !o->npids,
+		  "--source=cupti is about programs that the agent is in: give a CMD after --, or -p PID" },
+		{ o->by_cupti, o->stack && !folds, "CUPTI's callbacks have no stacks: leave out -k, or --source=cupti" },
+		{ o->by_cupti, folds, "CUPTI's callbacks have no stacks: leave out --source=cupti" },
+		{ o->by_cupti, o->no_return || o->unfinished_ns || o->library,
+		  "--no-return, --unfinished and --library are about probes: leave them out, or --source=cupti" },
 		{ o->append, !o->output, "-A adds to the FILE of -o: give -o FILE" },
 		{ o->counts, o->counts_only, "-C prints counts after the rows and -c instead of them: give one of the two" },
 		{ o->counts || o->counts_only, json,
@@ -939,6 +947,8 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		return -EINVAL;
 	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
 		o->stack = OPTS_STACK_DWARF;
+	if (o->format && o->format->flags & SINKS_NESTED && !o->no_return)
+		o->nested = true;
 	return 0;
 }
 

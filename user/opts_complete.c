@@ -54,6 +54,14 @@ static const struct option_row *value_of(enum opts_cmd cmd, const char *const *w
 	return r && r->arg && *r->arg != '[' ? r : NULL;
 }
 
+/* There are thousands: from the third letter on. */
+static void offer_names(struct complete *c)
+{
+	for (int i = 0; i < api_nfuncs && strlen(c->word) > 2; i++)
+		if (!i || strcmp(api_funcs[i].name, api_funcs[i - 1].name))
+			offer(c, api_funcs[i].name);
+}
+
 static void offer_functions(struct complete *c)
 {
 	static const char *const lists[] = { "default", "all" };
@@ -62,10 +70,7 @@ static void offer_functions(struct complete *c)
 		offer(c, api_class_name((enum api_class)i));
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		offer(c, lists[i]);
-	/* thousands: from the third letter on */
-	for (int i = 0; i < api_nfuncs && strlen(c->word) > 2; i++)
-		if (!i || strcmp(api_funcs[i].name, api_funcs[i - 1].name))
-			offer(c, api_funcs[i].name);
+	offer_names(c);
 }
 
 /* A list: its last part is completed, what stands before it is kept. */
@@ -110,6 +115,18 @@ static void offer_values(struct complete *c, enum opts_cmd cmd, const struct opt
 	if (!strcmp(r->name, "events")) {
 		split_list(c, ",!");
 		offer_functions(c);
+	}
+	if (!strcmp(r->name, "start-on") || !strcmp(r->name, "stop-on")) {
+		offer(c, "signal");
+		offer(c, !strcmp(r->name, "start-on") ? "cudaProfilerStart" : "cudaProfilerStop");
+		offer_names(c);
+	}
+	if (!strcmp(r->name, "dump-on")) {
+		split_list(c, ",");
+		offer(c, "failed");
+		offer(c, "end");
+		offer(c, "signal");
+		offer_names(c);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
 		if (!strcmp(r->arg, shells[i].arg))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* recording.c - see recording.h: the file's name, its head (where, when, what was asked for), and when memory is written. */
+/* recording.c - see recording.h: the file's name, its head (where, when, what was asked for), and when memory is
+ * written. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +10,13 @@
 
 #include "recording.h"
 #include "event/select.h"
+#include "session_plan.h"
 #include "source/host.h"
 #include "source/plan.h"
 #include "trace/format.h"
 #include "util/msg.h"
+
+#define ARGS_MAX (64 << 10)
 
 /* %p, %h, %q{VAR}, %%. */
 static char *expand(const char *pattern)
@@ -77,8 +81,9 @@ static uint64_t clock_error_ns(void)
 	struct timex t = { 0 };
 	int state = adjtimex(&t);
 
-	return state < 0 || state == TIME_ERROR || t.status & STA_UNSYNC || t.maxerror < 0 ? 0 :
-											      (uint64_t)t.maxerror * 1000;
+	return state < 0 || state == TIME_ERROR || t.status & STA_UNSYNC || t.maxerror < 0
+		       ? 0
+		       : (uint64_t)t.maxerror * 1000;
 }
 
 static char *make_head(const struct opts *o, const struct sink_opts *s)
@@ -100,10 +105,18 @@ static char *make_head(const struct opts *o, const struct sink_opts *s)
 	host_gpus(gpu_line, f);
 	number(f, "start_ns", s->start_ns);
 	number(f, "realtime_offset_ns", s->realtime_offset_ns);
+	number(f, "boottime_offset_ns", s->boottime_offset_ns);
 	number(f, "clock_error_ns", clock_error_ns());
+	number(f, "places", session_plan_places(o));
+	number(f, "work", o->gpu);
 	line(f, "traced", opts_title(o, text, sizeof(text)));
-	for (int i = 0; o->argv && o->argv[i]; i++)
-		line(f, "arg", o->argv[i]);
+	/* a reader takes a head of 256 KiB at most */
+	for (int i = 0; o->argv && o->argv[i] && ftell(f) < ARGS_MAX; i++) {
+		if (strlen(o->argv[i]) < ARGS_MAX)
+			line(f, "arg", o->argv[i]);
+		else
+			line(f, "arg", "(longer than 64 KiB)");
+	}
 	if (fclose(f)) {
 		free(head);
 		return NULL;
@@ -159,6 +172,10 @@ int recording_open(struct recording *r, const struct opts *o, const struct sink_
 	if (!r->path || !r->head) {
 		msg_error("no memory to start with");
 		return -ENOMEM;
+	}
+	if (!strcmp(r->path, "-")) {
+		msg_error("-o: a recording goes into a file, not to standard output");
+		return -EINVAL;
 	}
 	if (o->last_ns)
 		err = conditions(r, o->dump_on ? o->dump_on : "signal");

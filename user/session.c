@@ -440,6 +440,7 @@ static int open_sinks(struct session *s)
 		.nested = o->nested,
 		.counts = o->counts || o->counts_only,
 		.counts_only = o->counts_only,
+		.gpu = o->gpu,
 		.mangled = o->mangled,
 		.full_names = o->full_names,
 		.stat = o->stat,
@@ -468,11 +469,17 @@ static int open_sinks(struct session *s)
 		first(s)->ops->recorded(first(s), &was);
 		s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
 		s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
+		s->sink_opts.boottime_offset_ns = was.boottime_offset_ns;
 		s->sink_opts.recorded = true;
 		s->sink_opts.host = was.host;
+		s->sink_opts.gpu = was.gpu;
 	} else {
 		s->sink_opts.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host;
 	}
+	if (o->replay)
+		join_stored(s->stages.join);
+	if (o->replay ? was.places : session_plan_places(o))
+		join_places(s->stages.join);
 	/* first, so that a wrong address is told before anything is written */
 	if (o->otlp && !(o->format->flags & SINKS_DAEMON))
 		ops[n++] = &sink_otlp;
@@ -507,13 +514,19 @@ static uint64_t count_forgets(void *ctx)
 	return first(s)->ops->forgets(first(s));
 }
 
+/* Files for other programs, and what is pushed to them, say of a process more than its name. */
+static bool wants_info(const struct opts *o)
+{
+	return !o->replay && (o->otlp || (o->format->flags & SINKS_EXPORT && !(o->format->flags & (SINKS_ROWS | SINKS_FOLDS))));
+}
+
 static int open_stages(struct session *s)
 {
 	struct resolve_opts opts = {
 		/* what is stored was resolved when it was recorded */
 		.names = s->plan.names && !s->o->replay,
 		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
-		.info = s->o->record || s->o->otlp || s->o->format->ops == &sink_otlp_json || s->o->format->flags & SINKS_DAEMON,
+		.info = s->o->record || ((wants_info(s->o) || s->o->format->flags & SINKS_INFO) && !s->o->replay),
 		/* entry probes alone tell of the outer launch first */
 		.inner = first(s)->ops->inner && !s->o->no_return,
 		.forgets = first(s)->ops->forgets ? count_forgets : NULL,

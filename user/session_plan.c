@@ -78,6 +78,16 @@ static void plan_names(struct session_plan *p, const struct opts *o, uint8_t by)
 			plan_add(c->capture, i);
 }
 
+bool session_plan_places(const struct opts *o)
+{
+	bool shown = !o->counts_only && !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS)) && o->format->ops != &sink_table;
+
+	/* what the kernel side drops by its duration or success does not tell */
+	if (o->no_return || o->failed || o->min_duration_ns)
+		return false;
+	return o->record || shown || (o->format->flags & SINKS_COUNTS && o->by == BOOK_BY_DEVICE);
+}
+
 /* What the kernel side tells calls apart by, beside process and function. */
 static uint8_t count_by(uint8_t by)
 {
@@ -119,6 +129,8 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
 	plan_names(p, o, by);
+	if (session_plan_places(o))
+		api_placing(c->capture);
 	if (window) {
 		window_rows(window, c->capture);
 		window_rows(window, c->named);

@@ -45,6 +45,22 @@ static void add_parts(struct stages *st, struct event *ev)
 	}
 }
 
+/* A call that is not within the window: a recording has it all the same, hidden, where it says what later ones work on;
+ * the filter knows which. False: it is not to be looked at further. */
+static bool outside(struct stages *st, struct event *ev)
+{
+	const struct ct_hdr *h = ev->rec;
+	struct ct_hdr *copy;
+
+	if (!st->filter->stores || h->kind != CT_CALL || h->size > sizeof(st->hidden))
+		return false;
+	copy = memcpy(st->hidden, h, h->size);
+	copy->flags |= CT_F_HIDDEN;
+	ev->rec = copy;
+	ev->number = 0;
+	return true;
+}
+
 /* The last stage. */
 static int show(void *ctx, struct event *ev)
 {
@@ -64,15 +80,19 @@ static int show(void *ctx, struct event *ev)
 			err = stack_table_record(st->stacks, rec);
 		if (!err)
 			err = metric_table_record(st->metrics, rec);
+		/* resolve makes these: the table has not seen them come in */
+		if (!err && rec->kind == CT_PROCESS_INFO)
+			err = process_table_record(st->procs, rec);
 		if (!err)
 			err = kernel_counters_record(st->counters, rec);
 		if (err)
 			return err;
 	}
-	if (st->window && !window_has(st->window, rec))
+	if (st->window && !window_has(st->window, rec) && !outside(st, ev))
 		return 0;
 	if (!filter_match(st->filter, ev) || !filter_match_device(st->filter, ev))
 		return 0;
+	rec = ev->rec;
 	add_parts(st, ev);
 	for (int i = 0; i < st->nsinks; i++) {
 		int n = st->sinks[i].ops->event(&st->sinks[i], ev);
@@ -109,22 +129,28 @@ static bool is_shown(void *ctx, const struct ct_hdr *call)
 	return ev.proc && filter_match(st->filter, &ev);
 }
 
-static int nested(void *ctx, const struct ct_hdr *rec)
+/* What join hands on. A call that has not returned yet is shown at once: its children may be long in coming. */
+static int joined(void *ctx, struct event *ev)
 {
 	struct stages *st = ctx;
 
-	return join_record(st->join, rec);
+	return st->nest && !(ev->rec->kind == CT_CALL && ev->rec->flags & CT_F_PENDING) ? nest_record(st->nest, ev) : show(st, ev);
 }
 
-/* What resolve hands on. A call that has not returned yet is shown at once: its children may be long in coming. */
 static int resolved(void *ctx, const struct ct_hdr *rec)
 {
 	struct stages *st = ctx;
+	int err;
 
+	/* made by resolve: the table has not seen it */
+	if (rec->kind == CT_PROCESS_INFO) {
+		err = process_table_record(st->procs, rec);
+		if (err)
+			return err;
+	}
 	if (st->window && rec->kind == CT_CALL)
 		window_call(st->window, (const struct ct_call *)rec);
-	return st->nest && !(rec->kind == CT_CALL && rec->flags & CT_F_PENDING) ? nest_record(st->nest, rec) :
-										  join_record(st->join, rec);
+	return join_record(st->join, rec);
 }
 
 int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest, const struct filter *filter,
@@ -138,14 +164,16 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->metrics = metric_table_open();
 	st->counters = kernel_counters_open();
 	if (nest)
-		st->nest = nest_open(nested, st);
-	st->join = join_open(&join, show, st);
+		st->nest = nest_open(show, st);
+	st->join = join_open(&join, joined, st);
 	if (st->procs)
 		st->resolve = resolve_open(resolve, st->procs, resolved, st);
 	st->filter = filter;
 	st->sinks = sinks;
 	st->most = most;
-	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters && (st->nest || !nest) ? 0 : -ENOMEM;
+	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters && (st->nest || !nest)
+		       ? 0
+		       : -ENOMEM;
 }
 
 void stages_close(struct stages *st)
@@ -166,11 +194,12 @@ int stages_record(struct stages *st, const struct ct_hdr *rec)
 	int paused = 0, err;
 
 	/* what is held is of the program that was there before, under its name and with its kernels */
-	if (st->nest && (rec->kind == CT_EXEC || rec->kind == CT_PROCESS))
-		paused = nest_flush(st->nest, UINT64_MAX);
-	if (paused && paused != -EINTR)
-		return paused;
 	err = join_process(st->join, rec);
+	if (err && err != -EINTR)
+		return err;
+	paused = err;
+	if (st->nest && (rec->kind == CT_EXEC || rec->kind == CT_PROCESS))
+		err = nest_flush(st->nest, UINT64_MAX);
 	if (err && err != -EINTR)
 		return err;
 	paused = err ? err : paused;
@@ -182,10 +211,10 @@ int stages_record(struct stages *st, const struct ct_hdr *rec)
 
 int stages_flush(struct stages *st, uint64_t now_ns)
 {
-	int paused = st->nest ? nest_flush(st->nest, now_ns) : 0, err;
+	int paused = join_flush(st->join, now_ns), err;
 
 	if (paused && paused != -EINTR)
 		return paused;
-	err = join_flush(st->join, now_ns);
+	err = st->nest ? nest_flush(st->nest, now_ns) : 0;
 	return err ? err : paused;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stages.h - what a record passes through: process table -> resolve -> nest -> join -> names and stacks -> window -> filter -> sinks.
+ * stages.h - what a record passes through: process table -> resolve -> join -> nest -> names and stacks -> window ->
+ * filter -> sinks.
  */
 #ifndef CT_STAGES_H
 #define CT_STAGES_H
@@ -23,6 +24,7 @@ struct stages {
 	const struct filter *filter;
 	struct window *window; /* NULL: all of it; the session's */
 	bool no_stacks; /* calls are shown without theirs, though they have them */
+	uint64_t hidden[(sizeof(struct ct_call) + CT_DATA_MAX + 8) / 8]; /* a call that a window leaves out */
 	struct sink *sinks;
 	int nsinks;
 	uint64_t shown; /* rows */

@@ -3,15 +3,17 @@
  * bench_sinks.c - what the consumer pays for one call: check, process table, filter, decoding, formatting, writing.
  * Feeds records of three functions in turn (a small, a large and a chatty one) to each format, and prints the best of
  * some rounds in nanoseconds a call. Arguments: the number of calls of a round (default 1000000), a directory for the
- * file (default /tmp).
+ * file (default /tmp). For the timelines also a launch and its kernel, and the memory that they take.
  */
-#include <time.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../user/sink/sink.h"
 #include "../unit/make_call.h"
+#include "../unit/make_device.h"
 
 #define ROUNDS 5
 
@@ -59,7 +61,7 @@ static double one(const struct sink_ops *ops, struct made_call *calls, int ncall
 	for (long i = 0; i < n; i++) {
 		struct ct_call *c = &calls[i % ncalls].c;
 
-		c->h.start_ns += 1500;
+		c->h.start_ns = 1234018000 + (uint64_t)i * 1500;
 		c->h.end_ns = c->h.start_ns + 700;
 		take(&p, &c->h);
 		if (!(i & 1023))
@@ -72,9 +74,80 @@ static double one(const struct sink_ops *ops, struct made_call *calls, int ncall
 	return (double)took / (double)n;
 }
 
+/*
+ * What the sinks for other programs pay for a launch and its kernel, which comes `late` launches later, in nanoseconds a
+ * record.
+ */
+static double pairs(const struct sink_ops *ops, struct made_call *launch, long n, long late, const char *path)
+{
+	static const struct kernel_name name = { .mangled = "_Z4gemmPfS_", .full = "gemm(float*)", .brief = "gemm" };
+	struct process proc = { .pid = 12345, .shown_pid = 12345, .start_boottime_ns = 42, .comm = "bench" };
+	struct sink_end end = { .reason = "finished" };
+	struct sink sink = { .ops = ops };
+	struct made_device m;
+	struct sink_opts opts = { 0 };
+	struct out out;
+	uint64_t begin;
+
+	if (out_open(&out, path, false))
+		return -1;
+	opts.out = &out;
+	ops->open(&sink, &opts);
+	make_kernel(&m, MAKE_AT(12345, 0, 1, 7, 1, 0, 0), 1, 4096, 256);
+	begin = cpu_ns();
+	for (long i = 0; i < n + late; i++) {
+		struct event ev = { .proc = &proc, .kernel = &name };
+		struct cause cause = { .tid = 12345 };
+		uint64_t from = 1234018000 + (uint64_t)i * 4000;
+
+		if (i < n) {
+			launch->c.h.start_ns = from;
+			launch->c.h.end_ns = from + 2500;
+			ev.rec = &launch->c.h;
+			ev.number = (uint32_t)i + 1;
+			ops->event(&sink, &ev);
+		}
+		if (i >= late) {
+			cause.start_ns = from - (uint64_t)late * 4000;
+			cause.end_ns = cause.start_ns + 2500;
+			m.h.start_ns = cause.start_ns + 3000;
+			m.h.end_ns = m.h.start_ns + 3900;
+			ev.rec = &m.h;
+			ev.number = (uint32_t)(i - late) + 1;
+			ev.cause = &cause;
+			ops->event(&sink, &ev);
+		}
+		if (!(i & 1023))
+			out_sync(&out);
+	}
+	ops->close(&sink, &end);
+	out_close(&out);
+	return (double)(cpu_ns() - begin) / (double)(2 * n);
+}
+
+static void all_pairs(struct made_call *launch, long n)
+{
+	static const struct sink_ops *const all[] = { &sink_perfetto, &sink_chrome };
+
+	for (size_t s = 0; s < ARRAY_LEN(all); s++) {
+		double best = 1e9;
+		struct rusage use;
+
+		for (int round = 0; round < ROUNDS; round++) {
+			double t = pairs(all[s], launch, n, 25000, "/dev/null");
+
+			best = t < best ? t : best;
+		}
+		getrusage(RUSAGE_SELF, &use);
+		printf("%-8s launches and kernels, 100 ms late: %4.0f ns a record, %.0f records/s; %ld MiB at most\n",
+		       all[s]->name, best, 1e9 / best, use.ru_maxrss / 1024);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	static const struct sink_ops *const all[] = { &sink_table, &sink_json, &sink_count };
+	static const struct sink_ops *const all[] = { &sink_table, &sink_json, &sink_count, &sink_perfetto,
+						      &sink_chrome };
 	static const uint64_t devptr = 0x7f81dc800000;
 	static const int32_t device = 1;
 	static struct made_call calls[3];
@@ -89,6 +162,7 @@ int main(int argc, char **argv)
 		       256 | U(1) << 32, U(1), U(0x7ffc00101010), U(0), U(0x55aa00112233)) ||
 	    !make_call(&calls[2], "cudaGetDevice", CT_CALL, 0, 0, U(0x2000)))
 		return 1;
+	all_pairs(&calls[1], n);
 	for (size_t s = 0; s < ARRAY_LEN(all); s++) {
 		for (int to_file = 0; to_file < 2; to_file++) {
 			double best[3] = { 1e9, 1e9, 1e9 }, mixed = 1e9;
@@ -103,7 +177,7 @@ int main(int argc, char **argv)
 					best[k] = t < best[k] ? t : best[k];
 				}
 			}
-			printf("%-6s to %-9s  ns a call: %4.0f mixed, %4.0f cudaMalloc, %4.0f cudaLaunchKernel, %4.0f cudaGetDevice\n",
+			printf("%-8s to %-9s  ns a call: %4.0f mixed, %4.0f cudaMalloc, %4.0f cudaLaunchKernel, %4.0f cudaGetDevice\n",
 			       all[s]->name, to_file ? "a file" : "/dev/null", mixed, best[0], best[1], best[2]);
 		}
 	}

@@ -52,6 +52,15 @@ if have perfetto perfetto==0.59.1; then
 	else
 		echo "not ok perfetto-busy: $(cat "$dir/busy.txt" "$dir/check.log" | head -n 1)"
 	fi
+	for trace in tests/traces/*.ctrace; do
+		name=perfetto-replay-$(basename "$trace" .ctrace)
+		if timeout 60 ./cudatrace replay --format perfetto -o "$dir/replay.pftrace" "$trace" 2> "$dir/check.log" &&
+			"$python" tests/export/check_perfetto.py "$dir/replay.pftrace" > "$dir/replay.txt" 2> "$dir/check.log"; then
+			echo "ok $name"
+		else
+			echo "not ok $name: $(head -n 1 "$dir/check.log")"
+		fi
+	done
 	"$python" tests/export/break_perfetto.py "$dir/files/story.pftrace"
 fi
 if have hta HolisticTraceAnalysis==0.5.0; then

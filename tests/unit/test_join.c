@@ -80,7 +80,7 @@ static void taker_free(struct taker *t)
 
 static struct join *begin(struct taker *t, bool no_calls)
 {
-	struct join_opts opts = { .no_calls = no_calls };
+	struct join_opts opts = { .no_calls = no_calls, .places = true };
 
 	memset(t, 0, sizeof(*t));
 	return join_open(&opts, take, t);
@@ -417,6 +417,42 @@ static void test_numbers(void)
 	taker_free(&t);
 }
 
+static bool mallocs_only(void *ctx, const struct ct_hdr *call)
+{
+	(void)ctx;
+	return ((const struct ct_call *)call)->func == row("cudaMalloc");
+}
+
+/* In a stored trace calls have the numbers that they had, whatever is shown of it now. */
+static void test_stored_numbers(void)
+{
+	struct join_opts opts = { .shown = mallocs_only, .stored = true };
+	struct made_call m;
+	struct taker t = { 0 };
+	struct join *j = join_open(&opts, take, &t);
+	struct ct_call *c;
+
+	give_call(j, "cudaFree", 10, 11, 1, 2);
+	CHECK(last(&t)->number == 1);
+	give_call(j, "cudaMalloc", 10, 11, 3, 4);
+	CHECK(last(&t)->number == 2);
+	give_call(j, "cudaFree", 10, 11, 5, 6);
+	CHECK(last(&t)->number == 3);
+	c = call_of(&m, "cudaSetDevice", 10, 11, 7, 8);
+	c->h.flags |= CT_F_HIDDEN;
+	give(j, c);
+	CHECK(!last(&t)->number);
+	give_call(j, "cudaMalloc", 10, 11, 9, 10);
+	CHECK(last(&t)->number == 4);
+	give_call(j, "cudaFree", 20, 20, 11, 12);
+	CHECK(last(&t)->number == 1);
+	/* what had no call then has none now, at once */
+	give_kernel(j, 10, 77, 20, 30);
+	CHECK(last(&t)->kind == CT_KERNEL && !last(&t)->cause);
+	join_close(j);
+	taker_free(&t);
+}
+
 static void test_reuse(void)
 {
 	struct taker t;
@@ -624,6 +660,7 @@ static void test_interleavings(void)
 			struct join *r = begin(&again, false);
 			bool same;
 
+			join_stored(r);
 			for (size_t at = 0; at < t.len;) {
 				const struct ct_hdr *h = (const struct ct_hdr *)(t.stored + at);
 
@@ -771,6 +808,42 @@ static void test_where(void)
 	CHECK(PLACE(-1, -1, -1));
 	join_close(j);
 	taker_free(&t);
+
+	/* a thread of which nothing was told is where its kernels ran; one that was told of is where it was told */
+	j = begin(&t, false);
+	give(j, make_context(&m, 10, 2, 1, 7, primary, 1));
+	for (uint32_t tid = 11; tid < 13; tid++) {
+		if (tid == 12)
+			placed(j, &t, "cudaSetDevice", 12, U(6));
+		p = placed(j, &t, "cudaLaunchKernel", tid, U(1), U(1), U(1), U(1), U(1), U(0), U(0), U(0));
+		CHECK(PLACE(tid == 12 ? 6 : -1, -1, -1));
+		give(j, make_cause(&m, 10, tid, tid, row("cudaLaunchKernel"), p->start_ns + 10, p->start_ns + 20));
+		give(j, make_kernel(&m, MAKE_AT(10, 1, 2, 7, tid, 5000, 6000), 1, 1, 1));
+		CHECK(last(&t)->kind == CT_KERNEL && last(&t)->tid == tid);
+		p = placed(j, &t, "cudaMemsetAsync", tid, U(1), U(2), U(3), U(0));
+		CHECK(tid == 12 ? PLACE(6, -1, -1) : PLACE(1, 2, 7));
+	}
+	placed(j, &t, "cudaSetDevice", 11, U(6));
+	p = placed(j, &t, "cudaMalloc", 11, U(0x9000), U(4));
+	CHECK(PLACE(6, -1, -1));
+	join_close(j);
+	taker_free(&t);
+
+	/* when not all such calls come, none is believed; what the agent tells of streams holds */
+	{
+		struct join_opts opts = { 0 };
+
+		j = join_open(&opts, take, &t);
+	}
+	give(j, make_context(&m, 10, 2, 1, 7, primary, 1));
+	give(j, make_stream(&m, 10, 13, 2, 0x5500, 1, 1));
+	placed(j, &t, "cudaSetDevice", 11, U(1));
+	p = placed(j, &t, "cudaMalloc", 11, U(0x9000), U(4));
+	CHECK(PLACE(-1, -1, -1));
+	p = placed(j, &t, "cudaMemsetAsync", 11, U(1), U(2), U(3), U(0x5500));
+	CHECK(PLACE(1, 2, 13));
+	join_close(j);
+	taker_free(&t);
 }
 
 /* ---- bounds and rubbish ---------------------------------------------------------------------------------------------- */
@@ -886,6 +959,7 @@ int main(void)
 	test_nested();
 	test_no_return();
 	test_numbers();
+	test_stored_numbers();
 	test_reuse();
 	test_inferred();
 	test_interleavings();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_merge.c - several recordings as one: times on one clock, numbers kept apart, nothing lost; and what the stages and sinks
- * make of a stored trace: the same as of the records themselves.
+ * test_merge.c - several recordings as one: times on one clock, numbers kept apart, nothing lost; and what the stages
+ * and sinks make of a stored trace: the same as of the records themselves.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -10,6 +10,7 @@
 #include "../../user/trace/align.h"
 #include "../../user/trace/merge.h"
 #include "../../user/trace/reader.h"
+#include "patch_trace.h"
 #include "unit.h"
 
 static char out_path[64], json_path[64];
@@ -33,7 +34,8 @@ static void test_align(void)
 	CHECK(align_offset(&a, 0) == 999000 && align_offset(&a, 999999) == 999000 && align_drift(&a) == 0);
 	/* a clock that runs ahead by 100 in 10000 */
 	clock_at(&a, 11000, 1010100, 7);
-	CHECK(align_offset(&a, 6000) == 999050 && align_offset(&a, 11000) == 999100 && align_offset(&a, 1ULL << 60) == 999100);
+	CHECK(align_offset(&a, 6000) == 999050 && align_offset(&a, 11000) == 999100 &&
+	      align_offset(&a, 1ULL << 60) == 999100);
 	CHECK(align_drift(&a) == 100 && a.error_ns == 7);
 	/* one out of order says nothing */
 	clock_at(&a, 500, 5, 1);
@@ -202,7 +204,9 @@ static void run_open(struct run *r, const struct sink_ops *ops, const char *path
 
 	memset(r, 0, sizeof(*r));
 	memset(r->shown, 0xff, sizeof(r->shown));
-	r->filter = (struct filter){ .shown = r->shown, .nested = true, .foreign = true, .definitions = file, .stores = file };
+	r->filter = (struct filter){
+		.shown = r->shown, .nested = true, .foreign = true, .definitions = file, .stores = file
+	};
 	r->sink.ops = ops;
 	CHECK(!stages_open(&r->stages, &none, false, &r->filter, &r->sink, 0));
 	if (path)
@@ -240,8 +244,8 @@ static char *json_of(const char *path)
 /* Stored once more by the recording sink, behind the stages, a trace prints byte by byte as it does itself. */
 static void test_stored_again(void)
 {
-	static const char *const paths[] = { "tests/traces/two.ctrace", "tests/traces/other.ctrace", "tests/traces/calls.ctrace",
-					     "tests/traces/newer.ctrace" };
+	static const char *const paths[] = { "tests/traces/two.ctrace", "tests/traces/other.ctrace",
+					     "tests/traces/calls.ctrace", "tests/traces/newer.ctrace" };
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
 		struct sink_file file = { .path = out_path, .head = "format 1\n" };
@@ -265,6 +269,71 @@ static void test_stored_again(void)
 	}
 }
 
+/* ---- hostile ------------------------------------------------------------------------------------------ */
+
+static uint64_t seed = 88172645463325252ULL;
+static uint64_t rnd(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static void through(const struct sink_ops *ops, const char *path)
+{
+	const struct ct_hdr *h;
+	struct reader *r;
+	struct run run;
+
+	run_open(&run, ops, "/dev/null", NULL);
+	if (!reader_open(&r, path)) {
+		while (reader_next(r, &h) == 1)
+			CHECK(!stages_record(&run.stages, h));
+		reader_close(r);
+	}
+	run_close(&run);
+}
+
+/* A file whose sums are right and whose records are rubbish goes through the stages, the table, JSON and merge. */
+static void test_hostile(void)
+{
+	static char in[1 << 16], body[4 << 20];
+	size_t len, at = TRACE_MAGIC_LEN;
+	struct trace_block b;
+	FILE *f = fopen("tests/traces/two.ctrace", "re");
+	int found = 0, err;
+
+	len = f ? fread(in, 1, sizeof(in), f) : 0;
+	CHECK(len > 1000 && f && !fclose(f));
+	memcpy(&b, in + at, sizeof(b));
+	at += sizeof(b) + b.len;
+	memcpy(&b, in + at, sizeof(b));
+	b.len = (uint32_t)patch_body(in + at + sizeof(b), body, "none", "none", 0, &found);
+	for (int i = 0; i < 1500; i++) {
+		char saved[4];
+		size_t where[4];
+
+		for (int k = 0; k < 4; k++) {
+			where[k] = rnd() % b.len;
+			saved[k] = body[where[k]];
+			body[where[k]] = (char)rnd();
+		}
+		b.body_crc = (uint32_t)crc32(0, (const void *)body, b.len);
+		b.head_crc = (uint32_t)crc32(0, (const void *)&b, offsetof(struct trace_block, head_crc));
+		f = fopen(json_path, "we");
+		if (!f || fwrite(in, 1, at, f) != at || fwrite(&b, sizeof(b), 1, f) != 1 ||
+		    fwrite(body, 1, b.len, f) != b.len || fclose(f))
+			abort();
+		through(&sink_json, json_path);
+		through(&sink_table, json_path);
+		err = merge_files((const char *const[]){ json_path, "tests/traces/other.ctrace", json_path }, 3);
+		CHECK(!err || err == -ENOTSUP); /* its clocks are gone */
+		for (int k = 4; k-- > 0;)
+			body[where[k]] = saved[k];
+	}
+}
+
 int main(void)
 {
 	snprintf(out_path, sizeof(out_path), "/tmp/ct_test_merge.%d", (int)getpid());
@@ -273,6 +342,7 @@ int main(void)
 	test_hosts();
 	test_not_possible();
 	test_stored_again();
+	test_hostile();
 	unlink(out_path);
 	unlink(json_path);
 	return unit_end();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_perfetto.c - the sinks for other programs, perfetto and chrome: one story with everything in it, the timeline that orders what
- * comes late, memory in use. tests/export/run.sh looks at the same story through the eyes of the programs that read these formats:
- * EXPORT_DIR=DIR writes the files there.
+ * test_perfetto.c - the sinks for other programs, perfetto and chrome: one story with everything in it, the timeline
+ * that orders what comes late, memory in use. tests/export/run.sh looks at the same story through the eyes of the
+ * programs that read these formats: EXPORT_DIR=DIR writes the files there.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -25,18 +25,6 @@ struct test_sink {
 	struct process_table *procs;
 };
 
-static bool environment(void *ctx, uint32_t pid, const char *name, char *buf, size_t size)
-{
-	(void)ctx;
-	if (!strcmp(name, "RANK"))
-		snprintf(buf, size, "%u", pid == 2000);
-	else if (!strcmp(name, "WORLD_SIZE"))
-		snprintf(buf, size, "2");
-	else
-		return false;
-	return true;
-}
-
 static void begin(struct test_sink *b, const struct sink_ops *ops, const char *name)
 {
 	const char *dir = getenv("EXPORT_DIR");
@@ -54,7 +42,6 @@ static void begin(struct test_sink *b, const struct sink_ops *ops, const char *n
 	b->opts.start_ns = T0;
 	b->opts.realtime_offset_ns = 1700000000000000000;
 	b->opts.boottime_offset_ns = 3000000000;
-	b->opts.environment = environment;
 	b->sink = (struct sink){ .ops = ops };
 	b->procs = process_table_open();
 	CHECK(!ops->open(&b->sink, &b->opts));
@@ -63,7 +50,11 @@ static void begin(struct test_sink *b, const struct sink_ops *ops, const char *n
 static int give_all(struct test_sink *b, const struct ct_hdr *rec, uint32_t number, const struct cause *cause,
 		    const struct kernel_name *kernel, const struct stack *stack)
 {
-	struct event ev = { .rec = rec, .number = number, .cause = cause, .kernel = kernel, .stack = stack,
+	struct event ev = { .rec = rec,
+			    .number = number,
+			    .cause = cause,
+			    .kernel = kernel,
+			    .stack = stack,
 			    .device = rec->pid == 2000 ? 1 : 0 };
 
 	CHECK(!record_check(rec, rec->size));
@@ -91,7 +82,12 @@ static const struct ct_hdr *process(int kind, uint32_t pid, const char *comm)
 	static struct ct_process p;
 
 	p = (struct ct_process){
-		.h = { .size = sizeof(p), .kind = (uint16_t)kind, .pid = pid, .tid = pid, .start_ns = T0, .end_ns = T0 },
+		.h = { .size = sizeof(p),
+		       .kind = (uint16_t)kind,
+		       .pid = pid,
+		       .tid = pid,
+		       .start_ns = T0,
+		       .end_ns = T0 },
 		.start_boottime_ns = pid * 1000,
 		.ns_pid = pid,
 		.ppid = 1,
@@ -100,27 +96,52 @@ static const struct ct_hdr *process(int kind, uint32_t pid, const char *comm)
 	return &p.h;
 }
 
+/* The process is one of two of a job. */
+static void give_info(struct test_sink *b, uint32_t pid)
+{
+	static const char exe[] = "/usr/bin/python3", cmdline[] = "python3\0train.py";
+	union {
+		struct ct_process_info i;
+		char room[256];
+	} info = { .i = { .h = { .kind = CT_PROCESS_INFO, .pid = pid, .tid = pid, .start_ns = T0, .end_ns = T0 },
+			  .rank = pid == 2000,
+			  .world_size = 2,
+			  .local_rank = pid == 2000,
+			  .exe_len = sizeof(exe) - 1,
+			  .cmdline_len = sizeof(cmdline) - 1 } };
+
+	memcpy(info.i.text, exe, sizeof(exe) - 1);
+	memcpy(info.i.text + sizeof(exe) - 1, cmdline, sizeof(cmdline) - 1);
+	info.i.h.size = (uint16_t)((sizeof(info.i) + sizeof(exe) + sizeof(cmdline) + 7) & ~7u);
+	give(b, &info.i.h);
+}
+
 /* ---- the story ---------------------------------------------------------------------------------------------- */
 
-static const struct kernel_name gemm = { .mangled = "_Z4gemmPfS_", .full = "gemm(float*, float*)", .brief = "gemm",
+static const struct kernel_name gemm = { .mangled = "_Z4gemmPfS_",
+					 .full = "gemm(float*, float*)",
+					 .brief = "gemm",
 					 .source = CT_NAME_DEVICE };
-static const struct kernel_name hostile = { .mangled = "bad\"\n\x1b[31m\xff\xc3\xa9", .full = "bad\"\n\x1b[31m\xff\xc3\xa9",
-					    .brief = "bad\"\n\x1b[31m\xff\xc3\xa9", .source = CT_NAME_DEVICE };
+static const struct kernel_name hostile = { .mangled = "bad\"\n\x1b[31m\xff\xc3\xa9",
+					    .full = "bad\"\n\x1b[31m\xff\xc3\xa9",
+					    .brief = "bad\"\n\x1b[31m\xff\xc3\xa9",
+					    .source = CT_NAME_DEVICE };
 
 /* A call of thread tid, `from` and `to` in microseconds after T0. */
-#define CALL(b, name_, pid_, tid_, depth_, from, to, number, ker, stk, ret_, ...)                                          \
-	do {                                                                                                           \
-		struct made_call m_;                                                                                   \
-		struct ct_call *c_ = make_call(&m_, name_, CT_CALL, 0, ret_, ##__VA_ARGS__);                           \
-                                                                                                                       \
-		c_->h.pid = pid_;                                                                                      \
-		c_->h.tid = tid_;                                                                                      \
-		c_->depth = depth_;                                                                                    \
-		c_->h.start_ns = T0 + (from) * 1000;                                                                   \
-		c_->h.end_ns = T0 + (to) * 1000;                                                                       \
-		CHECK(give_all(b, &c_->h, number, NULL, ker, stk) == 1);                                               \
+#define CALL(b, name_, pid_, tid_, depth_, from, to, number, ker, stk, ret_, ...)            \
+	do {                                                                                 \
+		struct made_call m_;                                                         \
+		struct ct_call *c_ = make_call(&m_, name_, CT_CALL, 0, ret_, ##__VA_ARGS__); \
+                                                                                             \
+		c_->h.pid = pid_;                                                            \
+		c_->h.tid = tid_;                                                            \
+		c_->depth = depth_;                                                          \
+		c_->h.start_ns = T0 + (from)*1000;                                           \
+		c_->h.end_ns = T0 + (to)*1000;                                               \
+		CHECK(give_all(b, &c_->h, number, NULL, ker, stk) == 1);                     \
 	} while (0)
-#define LAUNCH_ARGS U(0x7f8b3c4d2a00), 4096 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0x7ffc00101010), U(0), U(0x55aa)
+#define LAUNCH_ARGS \
+	U(0x7f8b3c4d2a00), 4096 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0x7ffc00101010), U(0), U(0x55aa)
 
 static struct cause cause_at(uint32_t tid, uint64_t from, uint64_t to)
 {
@@ -134,7 +155,8 @@ static struct make_at at(uint32_t pid, uint32_t device, uint32_t stream, uint64_
 
 static void play_device_work(struct test_sink *b)
 {
-	struct cause launch = cause_at(1001, 100, 110), second = cause_at(1001, 120, 130), copy = cause_at(1000, 200, 400);
+	struct cause launch = cause_at(1001, 100, 110), second = cause_at(1001, 120, 130),
+		     copy = cause_at(1000, 200, 400);
 	struct made_device m;
 
 	make_kernel(&m, at(1000, 0, 7, 150, 250), 1, 4096, 256);
@@ -143,11 +165,13 @@ static void play_device_work(struct test_sink *b)
 	give_all(b, &m.h, 3, &launch, &gemm, NULL);
 	/* overlaps the first on the same stream, and begins before it although it comes later */
 	give_all(b, &make_kernel(&m, at(1000, 0, 7, 140, 200), 1, 1, 32)->w.h, 4, &second, &hostile, NULL);
-	give_all(b, &make_copy(&m, at(1000, 0, 7, 260, 390), CT_COPY_HTOD, CT_MEM_PAGEABLE, CT_MEM_DEVICE, 1048576)->w.h, 5, &copy,
-		 NULL, NULL);
+	give_all(b,
+		 &make_copy(&m, at(1000, 0, 7, 260, 390), CT_COPY_HTOD, CT_MEM_PAGEABLE, CT_MEM_DEVICE, 1048576)->w.h,
+		 5, &copy, NULL, NULL);
 	give_all(b, &make_set(&m, at(1000, 0, 13, 300, 310), CT_MEM_DEVICE, 0, 4096)->w.h, 0, NULL, NULL, NULL);
 	give_all(b, &make_sync(&m, at(1000, 0, 7, 450, 500), CT_SYNC_STREAM, CT_UNKNOWN)->w.h, 0, NULL, NULL, NULL);
-	give_all(b, &make_sync(&m, at(1000, 0, CT_UNKNOWN, 510, 520), CT_SYNC_CONTEXT, CT_UNKNOWN)->w.h, 0, NULL, NULL, NULL);
+	give_all(b, &make_sync(&m, at(1000, 0, CT_UNKNOWN, 510, 520), CT_SYNC_CONTEXT, CT_UNKNOWN)->w.h, 0, NULL, NULL,
+		 NULL);
 	/* the other process: the same numbers of calls, its own device and stream */
 	launch = cause_at(2000, 100, 105);
 	give_all(b, &make_kernel(&m, at(2000, 1, 7, 160, 240), 1, 64, 128)->w.h, 1, &launch, &gemm, NULL);
@@ -165,12 +189,17 @@ static void play_device_work(struct test_sink *b)
 
 static void play_rest(struct test_sink *b)
 {
-	struct ct_lost lost = { .h = { .size = sizeof(lost), .kind = CT_LOST, .start_ns = T0 + 600 * 1000, .end_ns = T0 + 650 * 1000 },
-				.cause = CT_LOSS_RING, .cpu = ~0u, .count = 123 };
+	struct ct_lost lost = {
+		.h = { .size = sizeof(lost), .kind = CT_LOST, .start_ns = T0 + 600 * 1000, .end_ns = T0 + 650 * 1000 },
+		.cause = CT_LOSS_RING,
+		.cpu = ~0u,
+		.count = 123
+	};
 	struct made_device m;
 
 	give(b, &make_overhead(&m, at(1000, 0, 7, 500, 540), 1000, 1 << 16)->h);
-	give(b, &make_marker(&m, 1000, 1001, T0 + 90 * 1000, T0 + 300 * 1000, CT_MARKER_PUSH_POP, "step \"1\"", "train")->h);
+	give(b, &make_marker(&m, 1000, 1001, T0 + 90 * 1000, T0 + 300 * 1000, CT_MARKER_PUSH_POP, "step \"1\"", "train")
+			 ->h);
 	give(b, &make_marker(&m, 1000, 1001, T0 + 95 * 1000, T0 + 95 * 1000, CT_MARKER_MARK, "mark", "")->h);
 	give(b, &make_marker(&m, 1000, 1001, T0 + 96 * 1000, T0 + 320 * 1000, CT_MARKER_START_END, "range", "")->h);
 	give(b, &make_memory_op(&m, at(1000, 0, 7, 50, 50), CT_MEMORY_ALLOC, CT_MEM_DEVICE, 0x7f00, 4096)->w.h);
@@ -188,9 +217,16 @@ static void play_rest(struct test_sink *b)
 static void play(struct test_sink *b)
 {
 	static const uint64_t devptr = 0x7f81dc800000;
-	static const struct stack_frame inner = { .kind = CT_FRAME_NATIVE, .address = 0x1234, .function = "train_step()",
-						  .mangled = "_Z10train_stepv", .file = "train.c", .line = 12, .object = "/bin/app" };
-	static const struct stack_frame outer = { .kind = CT_FRAME_NATIVE, .address = 0x99, .function = "main", .object = "/bin/app" };
+	static const struct stack_frame inner = { .kind = CT_FRAME_NATIVE,
+						  .address = 0x1234,
+						  .function = "train_step()",
+						  .mangled = "_Z10train_stepv",
+						  .file = "train.c",
+						  .line = 12,
+						  .object = "/bin/app" };
+	static const struct stack_frame outer = {
+		.kind = CT_FRAME_NATIVE, .address = 0x99, .function = "main", .object = "/bin/app"
+	};
 	static const struct stack_frame *const frames[] = { &inner, &outer };
 	struct stack stack = { .id = 1, .nframes = 2, .frames = frames };
 	struct made_device m;
@@ -198,7 +234,9 @@ static void play(struct test_sink *b)
 	make_nmemory = 0;
 	make_mem(0x1000, &devptr, sizeof(devptr));
 	give(b, process(CT_PROCESS, 1000, "python3"));
+	give_info(b, 1000);
 	give(b, process(CT_PROCESS, 2000, "python3"));
+	give_info(b, 2000);
 	give(b, &make_device(&m, 1000, 0, T0, "NVIDIA H200")->h);
 	give(b, &make_device(&m, 2000, 1, T0, "NVIDIA H200")->h);
 	give(b, &make_device(&m, 2000, 0, T0, "NVIDIA H200")->h);
@@ -247,7 +285,8 @@ static void test_split(void)
 	for (int i = 0; i < 2; i++) {
 		char path[300], *text;
 
-		snprintf(path, sizeof(path), "%.*s%d.json", (int)(strstr(b.path, "%p") - b.path), b.path, (i + 1) * 1000);
+		snprintf(path, sizeof(path), "%.*s%d.json", (int)(strstr(b.path, "%p") - b.path), b.path,
+			 (i + 1) * 1000);
 		text = unit_read(path);
 		CHECK(text != NULL);
 		if (!text)
@@ -279,18 +318,21 @@ static void test_perfetto(void)
 }
 
 /*
- * Two processes on two streams each for a while, with kernels of a few microseconds that overlap now and then: what a reader adds
- * up is to be what it was. For EXPORT_DIR alone.
+ * Two processes on two streams each for a while, with kernels of a few microseconds that overlap now and then: what a
+ * reader adds up is to be what it was. For EXPORT_DIR alone.
  */
 static void play_busy(struct test_sink *b)
 {
-	static const struct kernel_name other = { .mangled = "ncclDevKernel_AllReduce", .full = "ncclDevKernel_AllReduce",
-						  .brief = "ncclDevKernel_AllReduce", .source = CT_NAME_DEVICE };
+	static const struct kernel_name other = { .mangled = "ncclDevKernel_AllReduce",
+						  .full = "ncclDevKernel_AllReduce",
+						  .brief = "ncclDevKernel_AllReduce",
+						  .source = CT_NAME_DEVICE };
 	uint64_t x = 88172645463325252;
 	struct made_device m;
 
 	for (uint32_t pid = 1000; pid <= 2000; pid += 1000) {
 		give(b, process(CT_PROCESS, pid, "python3"));
+		give_info(b, pid);
 		give(b, &make_device(&m, pid, 0, T0, "NVIDIA H200")->h);
 	}
 	for (uint32_t i = 0; i < 4000; i++) {
@@ -298,7 +340,8 @@ static void play_busy(struct test_sink *b)
 		uint64_t from = 10 + i * 20;
 		struct cause cause = cause_at(pid, from, from + 5);
 		struct made_call call;
-		struct ct_call *c = make_call(&call, i % 8 == 7 ? "cudaMemcpyAsync" : "cudaLaunchKernel", CT_CALL, 0, 0, LAUNCH_ARGS);
+		struct ct_call *c = make_call(&call, i % 8 == 7 ? "cudaMemcpyAsync" : "cudaLaunchKernel", CT_CALL, 0, 0,
+					      LAUNCH_ARGS);
 		struct make_at where = at(pid, 0, i % 3 ? 7 : 20, from + 10, from + 10);
 
 		x ^= x << 13;
@@ -310,10 +353,11 @@ static void play_busy(struct test_sink *b)
 		c->h.end_ns = cause.end_ns;
 		give_all(b, &c->h, number, NULL, i % 8 == 7 ? NULL : &gemm, NULL);
 		if (i % 8 == 7)
-			give_all(b, &make_copy(&m, where, CT_COPY_HTOD, CT_MEM_PINNED, CT_MEM_DEVICE, 4096)->w.h, number, &cause, NULL,
-				 NULL);
+			give_all(b, &make_copy(&m, where, CT_COPY_HTOD, CT_MEM_PINNED, CT_MEM_DEVICE, 4096)->w.h,
+				 number, &cause, NULL, NULL);
 		else
-			give_all(b, &make_kernel(&m, where, 1, 64, 128)->w.h, number, &cause, i % 5 ? &gemm : &other, NULL);
+			give_all(b, &make_kernel(&m, where, 1, 64, 128)->w.h, number, &cause, i % 5 ? &gemm : &other,
+				 NULL);
 	}
 }
 
@@ -322,7 +366,9 @@ static void write_busy(void)
 	static const struct {
 		const struct sink_ops *ops;
 		const char *name;
-	} files[] = { { &sink_chrome, "busy.%p.json" }, { &sink_json, "busy.jsonl" }, { &sink_perfetto, "busy.pftrace" } };
+	} files[] = { { &sink_chrome, "busy.%p.json" },
+		      { &sink_json, "busy.jsonl" },
+		      { &sink_perfetto, "busy.pftrace" } };
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		struct test_sink b = { 0 };
@@ -337,12 +383,12 @@ static void write_busy(void)
 
 static char told[4096];
 
-static int on_begin(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane, const struct timeline_span *s,
-		    const char *bytes, bool arrow)
+static int on_begin(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane,
+		    const struct timeline_span *s, const char *bytes, bool arrow)
 {
 	(void)ctx, (void)l;
-	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%u.%d:%.*s%s@%llu ", tr->key.a, lane, (int)s->len, bytes,
-		 arrow ? "*" : "", (unsigned long long)s->start_ns);
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%u.%d:%.*s%s@%llu ", tr->key.a, lane, (int)s->len,
+		 bytes, arrow ? "*" : "", (unsigned long long)s->start_ns);
 	return 0;
 }
 
@@ -369,7 +415,11 @@ static void span(struct timeline *t, uint32_t a, const char *name, uint64_t from
 		 uint64_t after)
 {
 	struct timeline_key key = { .kind = end == TIMELINE_TO ? 1 : 2 | TIMELINE_EARLY, .a = a };
-	struct timeline_span s = { .start_ns = from, .end_ns = to, .arrow = arrow, .end = (uint8_t)end, .after_ns = after,
+	struct timeline_span s = { .start_ns = from,
+				   .end_ns = to,
+				   .arrow = arrow,
+				   .end = (uint8_t)end,
+				   .after_ns = after,
 				   .len = (uint32_t)strlen(name) };
 
 	CHECK(!timeline_add(t, timeline_track(t, &key), &s, name));
@@ -378,7 +428,9 @@ static void span(struct timeline *t, uint32_t a, const char *name, uint64_t from
 static void value(struct timeline *t, uint32_t a, const char *name, uint64_t ns)
 {
 	struct timeline_key key = { .kind = 3, .a = a };
-	struct timeline_span s = { .start_ns = ns, .end_ns = ns, .what = TIMELINE_VALUE, .len = (uint32_t)strlen(name) };
+	struct timeline_span s = {
+		.start_ns = ns, .end_ns = ns, .what = TIMELINE_VALUE, .len = (uint32_t)strlen(name)
+	};
 
 	CHECK(!timeline_add(t, timeline_track(t, &key), &s, name));
 }
@@ -420,7 +472,8 @@ static void test_arrows(void)
 {
 	struct timeline *t = timeline_open(&ops, NULL);
 
-	/* the device's work comes after its call, or before it; a graph's kernels share a call; of one the work never comes */
+	/* the device's work comes after its call, or before it; a graph's kernels share a call; of one the work never
+	 * comes */
 	span(t, 1, "call", 10, 20, 100, TIMELINE_FROM, 0);
 	span(t, 7, "work", 30, 40, 100, TIMELINE_TO, 20);
 	span(t, 7, "more", 41, 42, 100, TIMELINE_TO, 20);
@@ -460,8 +513,8 @@ static uint64_t begun, ended;
 static uint64_t last_of[64][TIMELINE_LANES];
 static bool fell;
 
-static int count_begin(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane, const struct timeline_span *s,
-		       const char *bytes, bool arrow)
+static int count_begin(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane,
+		       const struct timeline_span *s, const char *bytes, bool arrow)
 {
 	(void)ctx, (void)bytes, (void)arrow, (void)l;
 	begun++;
@@ -507,6 +560,26 @@ static void test_much(void)
 	timeline_close(t);
 }
 
+/* More threads than are remembered: each keeps its order, and no call is left out. */
+static void test_many_tracks(void)
+{
+	static const struct timeline_ops counting = { count_begin, count_end, on_value };
+	struct timeline *t = timeline_open(&counting, NULL);
+	uint64_t n = 300000;
+
+	begun = ended = 0;
+	for (uint64_t i = 0; i < n; i++) {
+		struct timeline_key key = { .kind = 1, .b = (uint32_t)i };
+		struct timeline_span s = { .start_ns = i, .end_ns = i + 10, .len = 4 };
+
+		if (timeline_add(t, timeline_track(t, &key), &s, "abcd"))
+			break;
+	}
+	CHECK(!timeline_flush(t));
+	CHECK(begun == n && ended == n);
+	timeline_close(t);
+}
+
 /* ---- memory in use ------------------------------------------------------------------------------------------- */
 
 static int64_t use(struct inuse *u, uint32_t pid, const char *name, uint64_t address, uint64_t size, int ret)
@@ -519,8 +592,8 @@ static int64_t use(struct inuse *u, uint32_t pid, const char *name, uint64_t add
 
 	make_nmemory = 0;
 	make_mem(0x1000, &address, sizeof(address));
-	ev.rec = strstr(name, "Free") ? &make_call(&m, name, CT_CALL, 0, ret, address)->h :
-					&make_call(&m, name, CT_CALL, 0, ret, U(0x1000), size)->h;
+	ev.rec = strstr(name, "Free") ? &make_call(&m, name, CT_CALL, 0, ret, address)->h
+				      : &make_call(&m, name, CT_CALL, 0, ret, U(0x1000), size)->h;
 	((struct ct_hdr *)ev.rec)->pid = pid;
 	if (!inuse_call(u, &ev, &device, &delta))
 		return 0;
@@ -561,6 +634,7 @@ int main(void)
 	test_arrows();
 	test_hold();
 	test_much();
+	test_many_tracks();
 	test_in_use();
 	test_chrome();
 	test_split();

@@ -869,17 +869,29 @@ static void test_stage(void)
 }
 
 /* Calls that are held until the call around them returns are not shown with a name that came later. */
+static int nest_out(void *ctx, struct event *ev)
+{
+	return stage_out(ctx, ev->rec);
+}
+
+static int nest(struct nest *n, const struct ct_hdr *h)
+{
+	struct event ev = { .rec = h };
+
+	return nest_record(n, &ev);
+}
+
 static void test_nested(void)
 {
-	struct nest *n = nest_open(stage_out, NULL);
+	struct nest *n = nest_open(nest_out, NULL);
 	struct ct_name name = { .h = { .size = sizeof(name), .kind = CT_NAME, .pid = 12345 }, .handle = 1 };
 
 	memset(&stage, 0, sizeof(stage));
 	make_call(&made, "cudaFree", CT_CALL, 0, 0, U(1));
 	made.c.depth = 1;
-	CHECK(!nest_record(n, &made.c.h));
+	CHECK(!nest(n, &made.c.h));
 	CHECK_TEXT("", stage.kinds);
-	CHECK(!nest_record(n, &name.h));
+	CHECK(!nest(n, &name.h));
 	CHECK_TEXT("cn", stage.kinds);
 	CHECK(!nest_flush(n, UINT64_MAX));
 	CHECK_TEXT("cn", stage.kinds);

@@ -493,9 +493,13 @@ static void test_filter(void)
 
 static char order[64];
 
-static int note(void *ctx, const struct ct_hdr *rec)
+static int note(void *ctx, struct event *ev)
 {
+	const struct ct_hdr *rec = ev->rec;
+
 	(void)ctx;
+	/* what is held keeps its number and its place */
+	CHECK(ev->number == rec->start_ns * 2 && ev->device == 1 && ev->context == 2 && ev->stream == rec->tid);
 	snprintf(order + strlen(order), sizeof(order) - strlen(order), "%llu%c ", (unsigned long long)rec->start_ns,
 		 rec->tid == 1 ? 'a' : 'b');
 	return 0;
@@ -510,7 +514,7 @@ static void nested_call(struct nest *n, uint32_t tid, int depth, uint64_t from, 
 	c->depth = (uint8_t)depth;
 	c->h.start_ns = from;
 	c->h.end_ns = to;
-	CHECK(!nest_record(n, &c->h));
+	CHECK(!nest_record(n, &(struct event){ .rec = &c->h, .number = (uint32_t)from * 2, .device = 1, .context = 2, .stream = tid }));
 }
 
 static void test_nest(void)
@@ -541,9 +545,9 @@ static void test_nest(void)
 	nest_close(n);
 }
 
-static int give_on(void *ctx, const struct ct_hdr *rec)
+static int give_on(void *ctx, struct event *ev)
 {
-	int rows = give(ctx, rec);
+	int rows = give(ctx, ev->rec);
 
 	return rows < 0 ? rows : 0;
 }
@@ -561,8 +565,9 @@ static void test_nested_rows(void)
 	c->depth = 1;
 	c->h.start_ns += 1000;
 	c->h.end_ns -= 1000;
-	nest_record(n, &c->h);
-	nest_record(n, &make_call(&m, "cudaMalloc", CT_CALL, 0, 0, U(0x1000), U(4096))->h);
+	nest_record(n, &(struct event){ .rec = &c->h });
+	c = make_call(&m, "cudaMalloc", CT_CALL, 0, 0, U(0x1000), U(4096));
+	nest_record(n, &(struct event){ .rec = &c->h });
 	text = end(&b);
 	unit_golden("table_nested.txt", text);
 	free(text);
@@ -641,7 +646,8 @@ static void rubbish(struct made_call *m)
 
 static void test_rubbish(void)
 {
-	static const struct sink_ops *const all[] = { &sink_table, &sink_json, &sink_count, &sink_folded, &sink_flame };
+	static const struct sink_ops *const all[] = { &sink_table,  &sink_json,  &sink_count, &sink_folded,
+						      &sink_flame, &sink_perfetto, &sink_chrome };
 	const struct stack_frame *in[ARRAY_LEN(frames)];
 	struct test_sink b[ARRAY_LEN(all)] = { 0 };
 	struct made_call *m;

@@ -309,7 +309,9 @@ static void plan_place(const struct api_func *f, struct abi_plan *p)
 			continue;
 		p->place = (uint8_t)i;
 		p->place_of = find_arg(f, f->args[i].of);
+		p->places |= f->args[i].role != API_ROLE_CURRENT || f->args[i].dir == API_IN;
 	}
+	p->places |= (f->flags & API_ENDS_CONTEXT) != 0;
 }
 
 static void plan_lesson(const struct api_func *f, struct abi_plan *p)
@@ -399,6 +401,8 @@ int api_spec(int func, enum api_arch arch, bool shown, struct ct_spec *out)
 	*out = p->spec;
 	if (shown)
 		out->flags |= CT_S_SHOWN;
+	else if (p->places)
+		out->flags |= CT_S_ALWAYS;
 	return 0;
 }
 

@@ -43,6 +43,7 @@ struct abi_plan {
 	struct abi_spot spots[ABI_SPOTS];
 	struct abi_spot stream; /* with has_stream: where the stream's handle is */
 	struct abi_lesson lesson;
+	bool places; /* changes what is current: of use to others, whether shown or not */
 	uint8_t place, place_of; /* index of the argument that says what is current, and of its device; ABI_NONE: none */
 };
 

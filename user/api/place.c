@@ -98,12 +98,7 @@ enum api_place_kind api_place(const struct ct_call *c, enum api_arch arch, struc
 
 void api_placing(uint64_t *set)
 {
-	for (int i = 0; i < api_nfuncs; i++) {
-		const struct abi_plan *p = abi_plan(i, API_ARCH_HERE);
-		bool told = p->place != ABI_NONE && api_funcs[i].args[p->place].role == API_ROLE_CURRENT &&
-			    api_funcs[i].args[p->place].dir != API_IN;
-
-		if ((p->place != ABI_NONE || api_funcs[i].flags & API_ENDS_CONTEXT) && !told)
+	for (int i = 0; i < api_nfuncs; i++)
+		if (abi_plan(i, API_ARCH_HERE)->places)
 			set[i / 64] |= 1ULL << (i % 64);
-	}
 }

@@ -162,8 +162,8 @@ static void kernel_fields(struct field **at, const struct event *ev)
 	if (k->launch != CT_LAUNCH_REGULAR)
 		add_word(at, "launch", &launch_types, k->launch);
 	field_add_u(at, "registers", FIELD_UINT, k->registers);
-	add_bytes(at, "static_shared", "static", k->static_shared);
-	add_bytes(at, "dynamic_shared", "dynamic", k->dynamic_shared);
+	add_bytes(at, "static_shared", "static_shared", k->static_shared);
+	add_bytes(at, "dynamic_shared", "dynamic_shared", k->dynamic_shared);
 	if (k->executed_shared != CT_UNKNOWN)
 		field_add_u(at, "executed_shared", FIELD_SIZE, k->executed_shared)->label = "";
 	add_more(at, "local_per_thread", FIELD_SIZE, k->local_per_thread);
@@ -271,7 +271,15 @@ static void marker_fields(struct field **at, const struct ct_marker *m)
 	add_more(at, "color", FIELD_PTR, m->color);
 }
 
-/* The samples that a list has room for; one that cannot be true has no value. */
+static bool is_among(const struct field *f, const struct field *end, const char *name)
+{
+	for (; f < end; f++)
+		if (!strcmp(f->name, name))
+			return true;
+	return false;
+}
+
+/* Each metric that is known, once, as far as there is room; a sample that cannot be true has no value. */
 static void counter_fields(struct field **at, const struct event *ev, int max)
 {
 	const struct ct_counter *c = (const struct ct_counter *)ev->rec;
@@ -283,11 +291,13 @@ static void counter_fields(struct field **at, const struct event *ev, int max)
 		const struct metric *m = metric_table_find(ev->metrics, c->values[i].metric);
 		struct field *f;
 
+		if (!m || is_among(list + 1, *at, m->name))
+			continue;
 		if (*at - begin >= max - 1) {
 			list->cut = true;
 			break;
 		}
-		f = field_add(at, m ? m->name : "?", FIELD_FLOAT);
+		f = field_add(at, m->name, FIELD_FLOAT);
 		memcpy(&f->f, &c->values[i].bits, sizeof(f->f));
 		if (c->values[i].flags & CT_VALUE_SUSPECT)
 			f->absent = f->out = true;

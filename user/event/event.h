@@ -2,9 +2,9 @@
 /*
  * event.h - what flows: records, and records with what belongs to them.
  *
- * record -> resolve -> nest -> join -> filter -> sink. A source hands in records; resolve makes records of what only
- * the live machine knows; nest puts parents before their children; join gives device work its cause and calls their
- * numbers; filter decides what is shown. Sinks see struct event, nothing else.
+ * record -> resolve -> join -> nest -> filter -> sink. A source hands in records; resolve makes records of what only
+ * the live machine knows; join gives device work its cause and calls their numbers; nest puts parents before their
+ * children; filter decides what is shown. Sinks see struct event, nothing else.
  */
 #ifndef CT_EVENT_H
 #define CT_EVENT_H
@@ -88,6 +88,9 @@ struct event {
 	const struct kernel_counters *counters; /* of a kernel (event/kernel_counters.h); NULL: none */
 	const struct metric_table *metrics; /* names of metrics (event/device.h); NULL: none are known */
 };
+
+/* The outlet of the stages that deal in events. The event and its record are valid during the call. Returns as emit_fn. */
+typedef int (*event_fn)(void *ctx, struct event *ev);
 
 #define EVENT_MAX_FIELDS 64
 

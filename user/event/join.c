@@ -14,30 +14,14 @@
 #include "join.h"
 #include "join_calls.h"
 #include "join_causes.h"
+#include "join_procs.h"
 #include "where.h"
 
 #define HELD_MAX ((size_t)64 << 20) /* bytes of work held */
-#define PROCESSES 4096		    /* a power of two; processes with calls or work, of which half may be in use */
-#define LAUNCHES 64		    /* graph launches remembered of a process; a power of two */
 #define STEPS 6
 
 /* How long work waits in each queue: JOIN_HOLD_NS in all. */
 static const uint64_t step_ns[STEPS] = { 20000000, 40000000, 80000000, 160000000, 320000000, 380000000 };
-
-struct launch {
-	struct join_call call;
-	uint32_t tid, stream; /* stream CT_UNKNOWN: not known */
-};
-
-struct proc {
-	uint32_t pid;	 /* 0: free */
-	uint32_t id;	 /* never the same again */
-	uint32_t number; /* of its last call */
-	bool exited;
-	uint64_t start_boottime_ns; /* 0: not known */
-	uint32_t nlaunches;	    /* ever; the newest LAUNCHES are there */
-	struct launch *launches;
-};
 
 struct held {
 	struct held *next;
@@ -61,14 +45,12 @@ struct found {
 
 struct join {
 	struct join_opts opts;
-	join_emit_fn next;
+	event_fn next;
 	void *ctx;
 	struct join_calls *calls;
 	struct join_causes *causes;
 	struct where *where;
-	struct proc procs[PROCESSES];
-	struct proc *last;
-	uint32_t nprocs, ids;
+	struct join_procs *procs;
 	struct queue queues[STEPS];
 	size_t held_bytes;
 	uint64_t now_ns; /* of the last flush; 0: there was none */
@@ -96,7 +78,7 @@ static bool class_causes(uint8_t class)
 	}
 }
 
-struct join *join_open(const struct join_opts *opts, join_emit_fn next, void *ctx)
+struct join *join_open(const struct join_opts *opts, event_fn next, void *ctx)
 {
 	struct join *j = calloc(1, sizeof(*j));
 
@@ -105,13 +87,14 @@ struct join *join_open(const struct join_opts *opts, join_emit_fn next, void *ct
 	j->opts = *opts;
 	j->next = next;
 	j->ctx = ctx;
+	j->procs = join_procs_open();
 	j->calls = join_calls_open();
 	j->causes = join_causes_open();
 	j->where = where_open();
 	for (int i = 0; i < api_nfuncs; i++)
 		if (class_causes(api_funcs[i].class))
 			j->causing[i / 64] |= 1ULL << (i % 64);
-	if (j->calls && j->causes && j->where)
+	if (j->procs && j->calls && j->causes && j->where)
 		return j;
 	join_close(j);
 	return NULL;
@@ -146,8 +129,7 @@ void join_close(struct join *j)
 	for (int i = 0; i < STEPS; i++)
 		while (j->queues[i].head)
 			free(queue_pop(&j->queues[i]));
-	for (int i = 0; i < PROCESSES; i++)
-		free(j->procs[i].launches);
+	join_procs_close(j->procs);
 	join_calls_close(j->calls);
 	join_causes_close(j->causes);
 	where_close(j->where);
@@ -159,6 +141,16 @@ void join_no_calls(struct join *j)
 	j->opts.no_calls = true;
 }
 
+void join_places(struct join *j)
+{
+	j->opts.places = true;
+}
+
+void join_stored(struct join *j)
+{
+	j->opts.stored = true;
+}
+
 void join_counts(const struct join *j, struct join_counts *counts)
 {
 	*counts = j->counts;
@@ -166,87 +158,11 @@ void join_counts(const struct join *j, struct join_counts *counts)
 
 size_t join_bytes(const struct join *j)
 {
-	return sizeof(*j) + join_calls_bytes(j->calls) + join_causes_bytes(j->causes) + where_bytes(j->where) + j->held_bytes;
+	return sizeof(*j) + join_procs_bytes(j->procs) + join_calls_bytes(j->calls) + join_causes_bytes(j->causes) +
+	       where_bytes(j->where) + j->held_bytes;
 }
-
-/* ---- processes -------------------------------------------------------------------------------------------- */
-
-static struct proc *slot_of(struct proc *procs, uint32_t pid)
-{
-	uint32_t i = pid * 2654435761u >> 20 & (PROCESSES - 1);
-
-	while (procs[i].pid && procs[i].pid != pid)
-		i = (i + 1) & (PROCESSES - 1);
-	return &procs[i];
-}
-
-/* Forgets processes that have ended, and if that is not enough all. */
-static void sweep(struct join *j)
-{
-	static struct proc old[PROCESSES];
-	bool all = true;
-
-	memcpy(old, j->procs, sizeof(old));
-	memset(j->procs, 0, sizeof(j->procs));
-	for (int i = 0; i < PROCESSES; i++)
-		all &= !old[i].exited;
-	j->nprocs = 0;
-	j->last = NULL;
-	for (int i = 0; i < PROCESSES; i++) {
-		if (!old[i].pid || old[i].exited || all) {
-			free(old[i].launches);
-			continue;
-		}
-		*slot_of(j->procs, old[i].pid) = old[i];
-		j->nprocs++;
-	}
-}
-
-static struct proc *proc_of(struct join *j, uint32_t pid)
-{
-	struct proc *p;
-
-	if (j->last && j->last->pid == pid)
-		return j->last;
-	p = slot_of(j->procs, pid);
-	if (!p->pid && j->nprocs >= PROCESSES / 2) {
-		sweep(j);
-		p = slot_of(j->procs, pid);
-	}
-	if (!p->pid) {
-		*p = (struct proc){ .pid = pid, .id = ++j->ids };
-		j->nprocs++;
-	}
-	return j->last = p;
-}
-
 
 /* ---- looking for the cause ---------------------------------------------------------------------------------- */
-
-static void add_launch(struct proc *p, const struct launch *l)
-{
-	if (!p->launches)
-		p->launches = calloc(LAUNCHES, sizeof(*p->launches));
-	if (p->launches)
-		p->launches[p->nlaunches++ & (LAUNCHES - 1)] = *l;
-}
-
-/* The latest launch of a graph, on this stream as far as that is known, that began before the work did. */
-static const struct launch *launch_before(const struct proc *p, const struct ct_work *w)
-{
-	const struct launch *found = NULL;
-	uint32_t n = p->nlaunches < LAUNCHES ? p->nlaunches : LAUNCHES;
-
-	for (uint32_t i = 0; p->launches && i < n; i++) {
-		const struct launch *l = &p->launches[i];
-
-		if (l->call.start_ns > w->h.start_ns || (found && found->call.start_ns >= l->call.start_ns))
-			continue;
-		if (l->stream == w->stream || l->stream == CT_UNKNOWN || w->stream == CT_UNKNOWN)
-			found = l;
-	}
-	return found;
-}
 
 /* The end of a call that is not shown is not stored, so that it is not known here either. */
 static void found_call(struct found *f, uint32_t tid, const struct join_call *c)
@@ -257,9 +173,9 @@ static void found_call(struct found *f, uint32_t tid, const struct join_call *c)
 	f->stack = c->stack;
 }
 
-static void look_inferred(const struct proc *p, const struct ct_work *w, struct found *f)
+static void look_inferred(const struct join_proc *p, const struct ct_work *w, struct found *f)
 {
-	const struct launch *l = launch_before(p, w);
+	const struct join_launch *l = join_procs_launched(p, w);
 
 	f->until_ns = w->h.end_ns + JOIN_CALL_NS;
 	if (!l)
@@ -268,7 +184,7 @@ static void look_inferred(const struct proc *p, const struct ct_work *w, struct 
 	f->inferred = true;
 }
 
-static void look_correlated(struct join *j, const struct proc *p, const struct ct_work *w, struct found *f)
+static void look_correlated(struct join *j, const struct join_proc *p, const struct ct_work *w, struct found *f)
 {
 	const struct join_cause *cause = join_causes_find(j->causes, p->id, w->correlation);
 	const struct join_call *call;
@@ -296,11 +212,13 @@ static bool is_inferred(const struct ct_work *w)
 
 static void look(struct join *j, const struct ct_work *w, struct found *f)
 {
-	const struct proc *p = proc_of(j, w->h.pid);
+	const struct join_proc *p = join_procs_get(j->procs, w->h.pid);
 	const struct join_call *call;
 
 	memset(f, 0, sizeof(*f));
-	if (w->call_ns) { /* stored */
+	if (!p) {
+		f->final = true;
+	} else if (w->call_ns) { /* stored */
 		call = join_calls_begun(j->calls, p->id, w->h.tid, w->call_ns, w->func);
 		f->any = f->final = true;
 		f->cause = (struct cause){ w->call_ns, 0, w->h.tid, w->func };
@@ -315,6 +233,7 @@ static void look(struct join *j, const struct ct_work *w, struct found *f)
 	} else {
 		f->final = true;
 	}
+	f->final |= j->opts.stored;
 }
 
 /* ---- handing on ------------------------------------------------------------------------------------------- */
@@ -344,6 +263,13 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 		j->counts.matched += f->any;
 		j->counts.unmatched += !f->any;
 		j->counts.inferred += f->inferred;
+	}
+	/* a kernel runs where its thread is, a copy anywhere */
+	if (w->h.kind == CT_KERNEL && j->opts.places && f->any && !f->inferred) {
+		int err = where_worked(j->where, w->h.pid, f->cause.tid, w->device, w->context);
+
+		if (err)
+			return err;
 	}
 	return j->next(j->ctx, &ev);
 }
@@ -400,8 +326,10 @@ static int work(struct join *j, const struct ct_work *w)
 
 /* ---- calls ------------------------------------------------------------------------------------------------- */
 
-static bool is_shown(const struct join *j, const struct ct_hdr *h)
+static bool is_numbered(const struct join *j, const struct ct_hdr *h)
 {
+	if (j->opts.stored)
+		return !(h->flags & CT_F_HIDDEN);
 	return !j->opts.shown || j->opts.shown(j->opts.ctx, h);
 }
 
@@ -418,17 +346,19 @@ static uint32_t stack_of(const struct ct_call *c)
 static int call(struct join *j, const struct ct_call *c)
 {
 	struct event ev = { .rec = &c->h };
-	struct proc *p = proc_of(j, c->h.pid);
+	struct join_proc *p = join_procs_get(j->procs, c->h.pid);
 	int err;
 
+	if (!p)
+		return -ENOMEM;
 	where_find(j->where, &ev);
-	err = where_record(j->where, &c->h);
+	err = j->opts.places ? where_record(j->where, &c->h) : 0;
 	if (err)
 		return err;
 	if (c->h.kind == CT_CALL && !(c->h.flags & CT_F_PENDING)) {
-		struct launch l = { .tid = c->h.tid, .stream = ev.stream };
+		struct join_launch l = { .tid = c->h.tid, .stream = ev.stream };
 
-		if (is_shown(j, &c->h))
+		if (is_numbered(j, &c->h))
 			ev.number = ++p->number;
 		l.call = (struct join_call){ c->h.start_ns, c->h.end_ns, ev.number, stack_of(c), c->func, c->depth,
 					     c->h.flags & CT_F_NO_RETURN };
@@ -437,23 +367,25 @@ static int call(struct join *j, const struct ct_call *c)
 		if (err)
 			return err;
 		if (!c->depth && api_funcs[c->func].flags & API_GRAPH_LAUNCH)
-			add_launch(p, &l);
+			join_procs_launch(p, &l);
 	}
 	return j->next(j->ctx, &ev);
 }
 
 static int cause(struct join *j, const struct ct_cause *c)
 {
-	struct proc *p = proc_of(j, c->h.pid);
+	struct join_proc *p = join_procs_get(j->procs, c->h.pid);
 
+	if (!p)
+		return -ENOMEM;
 	if (c->h.end_ns < c->h.start_ns)
 		return 0;
 	if (c->func < api_nfuncs) {
-		struct launch l = { { c->h.start_ns, c->h.end_ns, 0, 0, c->func, 0, false }, c->h.tid, CT_UNKNOWN };
+		struct join_launch l = { { c->h.start_ns, c->h.end_ns, 0, 0, c->func, 0, false }, c->h.tid, CT_UNKNOWN };
 
 		j->causing[c->func / 64] |= 1ULL << (c->func % 64);
 		if (j->opts.no_calls && api_funcs[c->func].flags & API_GRAPH_LAUNCH)
-			add_launch(p, &l);
+			join_procs_launch(p, &l);
 	}
 	return c->correlation ? join_causes_add(j->causes, p->id, c) : 0;
 }
@@ -483,37 +415,14 @@ static int flush_process(struct join *j, uint32_t pid)
 	return err;
 }
 
-/* Is it another process than the one that had the number? */
-static bool is_other(const struct proc *p, const struct ct_process *r)
-{
-	return p->exited || (p->start_boottime_ns && p->start_boottime_ns != r->start_boottime_ns);
-}
-
 int join_process(struct join *j, const struct ct_hdr *h)
 {
-	if (h->kind == CT_EXEC || (h->kind == CT_PROCESS && is_other(proc_of(j, h->pid), (const struct ct_process *)h)))
-		return flush_process(j, h->pid);
-	return 0;
-}
+	const struct join_proc *p;
 
-/* A process began, was told of again, or became another program: correlation ids and threads begin anew. */
-static int process_record(struct join *j, const struct ct_process *r)
-{
-	struct proc *p = proc_of(j, r->h.pid);
-	bool other = is_other(p, r);
-	int err = 0;
-
-	if (other || r->h.kind == CT_EXEC) {
-		err = flush_process(j, r->h.pid);
-		where_forget(j->where, r->h.pid);
-		p->id = ++j->ids;
-		p->nlaunches = 0;
-	}
-	if (other)
-		p->number = 0;
-	p->exited = false;
-	p->start_boottime_ns = r->start_boottime_ns;
-	return err;
+	if (h->kind != CT_EXEC && h->kind != CT_PROCESS)
+		return 0;
+	p = join_procs_get(j->procs, h->pid);
+	return p && join_procs_renews(p, (const struct ct_process *)h) ? flush_process(j, h->pid) : 0;
 }
 
 static int pass(struct join *j, const struct ct_hdr *h)
@@ -531,18 +440,36 @@ static int pass(struct join *j, const struct ct_hdr *h)
 	return j->next(j->ctx, &ev);
 }
 
-int join_record(struct join *j, const struct ct_hdr *h)
+/* Records of processes: what is held is of the program that was there before, and what is known ends with it. */
+static int process(struct join *j, const struct ct_hdr *h)
 {
+	struct join_proc *p = join_procs_get(j->procs, h->pid);
 	int err = 0, e;
 
+	if (!p)
+		return -ENOMEM;
+	if (h->kind == CT_EXIT) {
+		p->exited = true;
+	} else if (join_procs_renews(p, (const struct ct_process *)h)) {
+		err = flush_process(j, h->pid);
+		if (err && err != -EINTR)
+			return err;
+		where_forget(j->where, h->pid);
+	}
+	if (h->kind != CT_EXIT)
+		join_procs_record(j->procs, p, (const struct ct_process *)h);
+	e = pass(j, h);
+	return e ? e : err;
+}
+
+int join_record(struct join *j, const struct ct_hdr *h)
+{
 	switch (h->kind) {
 	case CT_CALL:
 	case CT_ENTER:
-		e = call(j, (const struct ct_call *)h);
-		break;
+		return call(j, (const struct ct_call *)h);
 	case CT_CAUSE:
-		e = cause(j, (const struct ct_cause *)h);
-		break;
+		return cause(j, (const struct ct_cause *)h);
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET:
@@ -550,22 +477,14 @@ int join_record(struct join *j, const struct ct_hdr *h)
 	case CT_SYNC:
 	case CT_MEMORY:
 	case CT_MANAGED:
-		e = work(j, (const struct ct_work *)h);
-		break;
+		return work(j, (const struct ct_work *)h);
 	case CT_PROCESS:
 	case CT_EXEC:
-		err = process_record(j, (const struct ct_process *)h);
-		e = err && err != -EINTR ? err : pass(j, h);
-		break;
 	case CT_EXIT:
-		proc_of(j, h->pid)->exited = true;
-		e = pass(j, h);
-		break;
+		return process(j, h);
 	default:
-		e = pass(j, h);
-		break;
+		return pass(j, h);
 	}
-	return e ? e : err;
 }
 
 /* The first flush: only now is it known since when work has waited. */

@@ -9,7 +9,8 @@
  * The call goes into a copy of the work's record (h.tid, call_ns, func, stack), so that a stored trace needs no causes:
  * work that comes with a call_ns is looked up by it and never held.
  *
- * Stands behind nest: calls come, and are numbered, in the order in which sinks see them.
+ * Calls are numbered in the order in which their records come: those that are shown, of a stored trace those that were when it
+ * was recorded.
  */
 #ifndef CT_JOIN_H
 #define CT_JOIN_H
@@ -22,6 +23,8 @@
 
 struct join_opts {
 	bool no_calls; /* no records of calls come: the cause is what CT_CAUSE tells */
+	bool places;   /* every call that changes a thread's device or context comes (api_placing): only then do they tell it */
+	bool stored;   /* all records come from a file: nothing is waited for, and calls that are not hidden were numbered */
 	/* Is this call to be shown, and so to be numbered? NULL: all are. */
 	bool (*shown)(void *ctx, const struct ct_hdr *call);
 	void *ctx;
@@ -33,14 +36,13 @@ struct join_counts {
 	uint64_t inferred;	     /* of the matched: by process, stream and time alone */
 };
 
-/* What join hands on: rec, cause, number of the event are set, device, context and stream of device work. The event and
- * the record are valid during the call. Returns 0 or -errno. */
-typedef int (*join_emit_fn)(void *ctx, struct event *ev);
-
 struct join;
-struct join *join_open(const struct join_opts *, join_emit_fn next, void *ctx); /* NULL: no memory */
+/* next: gets rec, cause, number, device, context and stream. NULL: no memory. */
+struct join *join_open(const struct join_opts *, event_fn next, void *ctx);
 void join_close(struct join *);				  /* what is still held is dropped: flush first */
-void join_no_calls(struct join *); /* sets the option of that name */
+void join_no_calls(struct join *); /* these set the options of their names */
+void join_places(struct join *);
+void join_stored(struct join *);
 
 /* Hands on what is held of a process when this record says that it has become another one: before anybody else hears so. */
 int join_process(struct join *, const struct ct_hdr *);

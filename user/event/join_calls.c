@@ -171,6 +171,14 @@ static uint32_t first_ending(const struct thread *t, uint64_t at_ns)
 {
 	uint32_t lo = 0, hi = t->n;
 
+	/* mostly among the newest */
+	for (uint32_t step = 16; step < t->n; step *= 4) {
+		if (call_at(t, t->n - step)->end_ns < at_ns) {
+			lo = t->n - step + 1;
+			break;
+		}
+		hi = t->n - step;
+	}
 	while (lo < hi) {
 		uint32_t mid = (lo + hi) / 2;
 

@@ -30,11 +30,12 @@ void join_causes_close(struct join_causes *j)
 	free(j);
 }
 
+/* Ids come in order: those of one time are kept close together. */
 static uint32_t *chain_of(const struct join_causes *j, uint32_t process, uint32_t correlation)
 {
-	uint32_t h = (correlation ^ process * 0x9e3779b9u) * 2654435761u;
+	uint32_t h = (correlation >> 8 ^ process * 0x9e3779b9u) * 2654435761u;
 
-	return &j->chains[(h ^ h >> 15) & (j->cap - 1)];
+	return &j->chains[((h ^ h >> 15) << 8 | (correlation & 255)) & (j->cap - 1)];
 }
 
 static struct join_cause *find(const struct join_causes *j, uint32_t process, uint32_t correlation)

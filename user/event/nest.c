@@ -7,6 +7,7 @@
  * Knows the wire; no sink, no source.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,16 +25,23 @@ struct held {
 	char *buf;
 };
 
+/* An event in a buffer. */
+struct kept {
+	uint32_t number, device, context, stream;
+	struct ct_hdr rec; /* as long as its size says */
+};
+#define KEPT_HEAD offsetof(struct kept, rec)
+
 struct nest {
-	emit_fn next;
+	event_fn next;
 	void *ctx;
 	int nheld; /* slots in use */
-	const struct ct_hdr **order;
+	const struct kept **order;
 	size_t order_cap;
 	struct held slots[SLOTS];
 };
 
-struct nest *nest_open(emit_fn next, void *ctx)
+struct nest *nest_open(event_fn next, void *ctx)
 {
 	struct nest *n = calloc(1, sizeof(*n));
 
@@ -85,21 +93,29 @@ static int depth_of(const struct ct_hdr *h)
 /* By time of entry; of two at one moment the outer first. */
 static int by_entry(const void *pa, const void *pb)
 {
-	const struct ct_hdr *a = *(const struct ct_hdr *const *)pa, *b = *(const struct ct_hdr *const *)pb;
+	const struct ct_hdr *a = &(*(const struct kept *const *)pa)->rec, *b = &(*(const struct kept *const *)pb)->rec;
 
 	if (a->start_ns != b->start_ns)
 		return a->start_ns < b->start_ns ? -1 : 1;
 	return depth_of(a) - depth_of(b);
 }
 
-/* Hands on what the slot holds, and `last` (may be NULL) with it, and frees the slot. */
-static int release(struct nest *n, struct held *h, const struct ct_hdr *last)
+static int hand_on(struct nest *n, const struct kept *k)
+{
+	struct event ev = { .rec = &k->rec, .number = k->number, .device = k->device, .context = k->context,
+			    .stream = k->stream };
+
+	return n->next(n->ctx, &ev);
+}
+
+/* Hands on what the slot holds and frees it. */
+static int release(struct nest *n, struct held *h)
 {
 	size_t count = 0, at = 0;
 	int err = 0;
 
-	if (h->count + 1 > n->order_cap) {
-		const struct ct_hdr **order = realloc(n->order, (h->count + 64) * 2 * sizeof(*order));
+	if (h->count > n->order_cap) {
+		const struct kept **order = realloc(n->order, (h->count + 64) * 2 * sizeof(*order));
 
 		if (!order)
 			return -ENOMEM;
@@ -107,20 +123,18 @@ static int release(struct nest *n, struct held *h, const struct ct_hdr *last)
 		n->order_cap = (h->count + 64) * 2;
 	}
 	while (at < h->len) {
-		const struct ct_hdr *rec = (const struct ct_hdr *)(h->buf + at);
+		const struct kept *k = (const struct kept *)(h->buf + at);
 
-		n->order[count++] = rec;
-		at += rec->size;
+		n->order[count++] = k;
+		at += KEPT_HEAD + k->rec.size;
 	}
-	if (last)
-		n->order[count++] = last;
 	qsort(n->order, count, sizeof(*n->order), by_entry);
 	h->tid = 0;
 	h->len = 0;
 	h->count = 0;
 	n->nheld--;
 	for (size_t i = 0; i < count; i++) {
-		int e = n->next(n->ctx, n->order[i]);
+		int e = hand_on(n, n->order[i]);
 
 		/* -EINTR only asks for a pause: the rest goes on all the same */
 		if (e && e != -EINTR)
@@ -130,27 +144,35 @@ static int release(struct nest *n, struct held *h, const struct ct_hdr *last)
 	return err;
 }
 
-static int hold(struct held *h, const struct ct_hdr *rec)
+static int hold(struct held *h, const struct event *ev)
 {
-	if (h->len + rec->size > h->cap) {
-		size_t cap = h->cap ? h->cap * 2 : 4096;
-		char *buf = realloc(h->buf, cap);
+	size_t size = KEPT_HEAD + ev->rec->size;
+	struct kept head = { .number = ev->number, .device = ev->device, .context = ev->context, .stream = ev->stream };
 
+	if (h->len + size > h->cap) {
+		size_t cap = h->cap ? h->cap * 2 : 4096;
+		char *buf;
+
+		while (h->len + size > cap)
+			cap *= 2;
+		buf = realloc(h->buf, cap);
 		if (!buf)
 			return -ENOMEM;
 		h->buf = buf;
 		h->cap = cap;
 	}
 	if (!h->len)
-		h->since_ns = rec->end_ns;
-	memcpy(h->buf + h->len, rec, rec->size);
-	h->len += rec->size;
+		h->since_ns = ev->rec->end_ns;
+	memcpy(h->buf + h->len, &head, KEPT_HEAD);
+	memcpy(h->buf + h->len + KEPT_HEAD, ev->rec, ev->rec->size);
+	h->len += size;
 	h->count++;
 	return 0;
 }
 
-int nest_record(struct nest *n, const struct ct_hdr *rec)
+int nest_record(struct nest *n, struct event *ev)
 {
+	const struct ct_hdr *rec = ev->rec;
 	struct held *h;
 	int err;
 
@@ -161,17 +183,13 @@ int nest_record(struct nest *n, const struct ct_hdr *rec)
 			return err;
 	}
 	if (rec->kind != CT_CALL || !rec->tid)
-		return n->next(n->ctx, rec);
-	if (!depth_of(rec)) {
-		h = slot_of(n, rec->tid, false);
-		return h ? release(n, h, rec) : n->next(n->ctx, rec);
-	}
-	h = slot_of(n, rec->tid, true);
+		return n->next(n->ctx, ev);
+	h = slot_of(n, rec->tid, depth_of(rec) > 0);
 	if (!h)
-		return n->next(n->ctx, rec);
-	err = hold(h, rec);
-	if (!err && h->len > HOLD_MAX)
-		err = release(n, h, NULL);
+		return n->next(n->ctx, ev);
+	err = hold(h, ev);
+	if (!err && (!depth_of(rec) || h->len > HOLD_MAX))
+		err = release(n, h);
 	return err;
 }
 
@@ -185,7 +203,7 @@ int nest_flush(struct nest *n, uint64_t now_ns)
 
 		if (!h->tid || (now_ns != UINT64_MAX && h->since_ns + NEST_HOLD_NS > now_ns))
 			continue;
-		e = release(n, h, NULL);
+		e = release(n, h);
 		if (e && e != -EINTR)
 			return e;
 		err = e ? e : err;

@@ -12,11 +12,12 @@
 #define NEST_HOLD_NS 1000000000ULL
 
 struct nest;
-struct nest *nest_open(emit_fn next, void *ctx); /* NULL: no memory */
+struct nest *nest_open(event_fn next, void *ctx); /* NULL: no memory */
 void nest_close(struct nest *);			 /* what is still held is dropped: flush first */
 
-/* Takes one checked record; hands on what is due. Returns 0 or next()'s error. */
-int nest_record(struct nest *, const struct ct_hdr *rec);
+/* Takes an event with a checked record; hands on what is due. Of an event that is held the record, the number and the
+ * place are kept, which is all that calls have. Returns 0 or next()'s error. */
+int nest_record(struct nest *, struct event *);
 /* Hands on what has been held since before now_ns - NEST_HOLD_NS (CLOCK_MONOTONIC; UINT64_MAX: everything). */
 int nest_flush(struct nest *, uint64_t now_ns);
 

@@ -24,7 +24,8 @@ struct fact {
 	uint8_t what; /* enum what */
 	bool primary; /* THREAD: the context is the device's own, as after cudaSetDevice */
 	uint8_t nbelow;
-	/* Numbers; CT_UNKNOWN: not known. DEVICE: context, of its only one; stream is 0 once there was one */
+	/* Numbers; CT_UNKNOWN: not known. THREAD: context, where neither handle nor primary tell it. DEVICE: context, of its
+	 * only one; stream is 0 once there was one */
 	uint32_t device, context, stream;
 	uint64_t handle; /* THREAD: of the current context; 0: not known */
 	uint64_t below[BELOW];
@@ -142,7 +143,7 @@ void where_forget(struct where *w, uint32_t pid)
 static void set_current(struct fact *t, uint64_t handle)
 {
 	t->primary = false;
-	t->device = CT_UNKNOWN;
+	t->device = t->context = CT_UNKNOWN;
 	t->handle = handle;
 }
 
@@ -175,7 +176,10 @@ static int told(struct where *w, const struct ct_call *c, const struct api_place
 		return 0;
 	}
 	if (!t->handle) {
-		t->primary &= t->device == (uint32_t)place->value;
+		if (t->device != (uint32_t)place->value) {
+			t->primary = false;
+			t->context = CT_UNKNOWN;
+		}
 		t->device = (uint32_t)place->value;
 		return 0;
 	}
@@ -308,6 +312,20 @@ static int learn_stream(struct where *w, const struct ct_stream *r)
 	return 0;
 }
 
+int where_worked(struct where *w, uint32_t pid, uint32_t tid, uint32_t device, uint32_t context)
+{
+	struct fact *t;
+
+	if (context == CT_UNKNOWN || find(w, pid, THREAD, tid))
+		return 0;
+	t = get(w, pid, THREAD, tid);
+	if (!t)
+		return -ENOMEM;
+	t->device = device;
+	t->context = context;
+	return 0;
+}
+
 int where_record(struct where *w, const struct ct_hdr *h)
 {
 	switch (h->kind) {
@@ -332,6 +350,7 @@ static void find_current(const struct where *w, uint32_t pid, uint32_t tid, stru
 	if (!t)
 		return;
 	ev->device = t->device;
+	ev->context = t->context;
 	if (t->handle)
 		f = find(w, pid, CONTEXT, t->handle);
 	else if (t->primary)

@@ -13,6 +13,9 @@ struct where *where_open(void); /* NULL: no memory */
 void where_close(struct where *);
 /* Learns from calls, CT_CONTEXT and CT_STREAM; other records are ignored. Returns 0 or -ENOMEM. */
 int where_record(struct where *, const struct ct_hdr *);
+/* A kernel that the thread launched ran there: where nothing was told of the thread, that is what is current. Returns 0 or
+ * -ENOMEM. */
+int where_worked(struct where *, uint32_t pid, uint32_t tid, uint32_t device, uint32_t context);
 /* The process has become another one. */
 void where_forget(struct where *, uint32_t pid);
 /* Sets device, context and stream of a call's event: to CT_UNKNOWN what is not known. The call was not given to

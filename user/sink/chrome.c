@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * chrome.c - Chrome's trace format in the conventions of Kineto, PyTorch's profiler: what TensorBoard, Holistic Trace Analysis and
- * many scripts read. Device work has the device as its pid and the stream as its tid.
+ * chrome.c - Chrome's trace format in the conventions of Kineto, PyTorch's profiler: what TensorBoard, Holistic Trace
+ * Analysis and many scripts read. Device work has the device as its pid and the stream as its tid.
  *
- * The format asks for no order, so calls are written as they come. Device work passes the timeline, since slices of one tid must lie
- * within each other: what overlaps goes to another tid, and args.stream keeps the stream. An arrow is written with its device work,
- * when both its ends are known. The order of the members of the file is ours: devices come last, for they are told of as it goes.
+ * The format asks for no order, so calls are written as they come. Device work passes the timeline, since slices of one
+ * tid must lie within each other: what overlaps goes to another tid, and args.stream keeps the stream. An arrow is
+ * written with its device work, when both its ends are known. The order of the members of the file is ours: devices
+ * come last, for they are told of as it goes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,203 +15,21 @@
 
 #include "../util/msg.h"
 #include "chrome.h"
-#include "inuse.h"
 #include "json_fields.h"
-#include "timeline.h"
-#include "work_text.h"
-
-#define FILES_MAX 256
-#define FIRST_OTHER_TID 1000000 /* of what has no stream's number to itself */
 
 enum track_kind { T_PROCESS = 1, T_THREAD, T_STREAM, T_WAITS, T_IN_USE };
 
-struct chrome {
-	const struct sink_opts *opts;
-	struct timeline *timeline;
-	struct inuse *inuse;
-	struct work_metrics *metrics;
-	struct chrome_devices *devices;
-	struct row row;
-	struct text body; /* of the event that is made */
-	struct chrome_file *files;
-	uint32_t nfiles;
-	bool split;	  /* a file for each process */
-	const struct process *proc; /* of the event that is made */
-	uint64_t no_time, no_file, ranges;
-	int error;	  /* of a file of our own */
-};
-
-/* ---- files --------------------------------------------------------------------------------------------------- */
-
-/* The template with the process's id in the place of %p. */
-static void file_path(const char *template, uint32_t pid, char *path, size_t size)
-{
-	const char *at = strstr(template, "%p");
-
-	snprintf(path, size, "%.*s%u%s", (int)(at - template), template, pid, at + 2);
-}
-
-static int environment_number(const struct chrome *c, const struct process *proc, const char *name, uint32_t *v)
-{
-	char text[16], *end;
-	unsigned long n;
-
-	if (!proc || !c->opts->environment ||
-	    !c->opts->environment(c->opts->environment_ctx, proc->pid, name, text, sizeof(text)))
-		return -ENOENT;
-	n = strtoul(text, &end, 10);
-	if (*end || end == text || n > INT32_MAX)
-		return -EINVAL;
-	*v = (uint32_t)n;
-	return 0;
-}
-
-/* distributedInfo says which process of a job the file is of: the launcher told it so (torchrun, mpirun with a wrapper). */
-static void put_head(struct chrome *c, struct chrome_file *f, const struct process *proc)
-{
-	struct row *w = &c->row;
-	uint32_t rank, world;
-
-	row_begin(w, f->out);
-	w->p = put_lit(w->p, "{\"schemaVersion\":1,");
-	if (!environment_number(c, proc, "RANK", &rank)) {
-		w->p = put_u64(put_lit(w->p, "\"distributedInfo\":{\"rank\":"), rank);
-		if (!environment_number(c, proc, "WORLD_SIZE", &world))
-			w->p = put_u64(put_lit(w->p, ",\"world_size\":"), world);
-		w->p = put_lit(w->p, "},");
-	}
-	w->p = put_lit(w->p, "\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":");
-	w->p = put_u64(w->p, c->opts->start_ns + c->opts->realtime_offset_ns);
-	w->p = put_lit(w->p, ",\"traceName\":");
-	json_string(w, c->opts->title ? c->opts->title : "", c->opts->title ? strlen(c->opts->title) : 0);
-	row_room(w, JSON_ROOM);
-	w->p = put_lit(w->p, ",\"traceEvents\":[\n");
-	row_end(w);
-}
-
-static void put_tail(struct chrome *c, struct chrome_file *f, const char *reason)
-{
-	struct row *w = &c->row;
-
-	row_begin(w, f->out);
-	w->p = put_lit(w->p, "\n],\"deviceProperties\":[");
-	chrome_devices_put(c->devices, f->pid, w);
-	row_room(w, JSON_ROOM);
-	w->p = put_lit(w->p, "],\"exporter\":\"cudatrace ");
-	w->p = put_str(w->p, c->opts->version ? c->opts->version : "");
-	w->p = json_word(put_lit(w->p, "\",\"ended\":"), reason);
-	w->p = put_lit(w->p, "}\n");
-	row_end(w);
-}
-
-static int add_file(struct chrome *c, const struct process *proc)
-{
-	struct chrome_file *f;
-	char path[4096];
-	int err;
-
-	if (c->nfiles == FILES_MAX)
-		return -EMFILE;
-	f = &c->files[c->nfiles];
-	*f = (struct chrome_file){ .out = c->opts->out, .next_tid = FIRST_OTHER_TID };
-	if (c->split) {
-		file_path(c->opts->path, proc->shown_pid, path, sizeof(path));
-		err = out_open(&f->own, path, false);
-		if (!err && out_is_gzip(path))
-			err = out_gzip(&f->own);
-		if (err) {
-			msg_error("cannot write to %s: %s", path, strerror(-err));
-			out_close(&f->own);
-			return err;
-		}
-		f->own.name = "a file of -o";
-		f->out = &f->own;
-		f->pid = proc->pid;
-		f->start = proc->start_boottime_ns;
-	}
-	c->nfiles++;
-	put_head(c, f, proc);
-	return 0;
-}
-
-/* The file of a process; NULL: there can be no more of them. */
-static struct chrome_file *file_of(struct chrome *c, uint32_t pid, uint64_t start)
-{
-	int err;
-
-	if (!c->split)
-		return &c->files[0];
-	for (uint32_t i = 0; i < c->nfiles; i++)
-		if (c->files[i].pid == pid && c->files[i].start == start)
-			return &c->files[i];
-	if (!c->proc || c->proc->pid != pid)
-		return NULL;
-	err = add_file(c, c->proc);
-	if (!err)
-		return &c->files[c->nfiles - 1];
-	c->no_file++;
-	if (err != -EMFILE)
-		c->error = err;
-	return NULL;
-}
-
-/* ---- events --------------------------------------------------------------------------------------------------- */
-
-/* {"ph":"X","pid":1,"tid":2,"ts":3.000 */
-static void event_begin(struct chrome *c, struct chrome_file *f, char phase, uint32_t pid, uint32_t tid, uint64_t ns)
-{
-	struct row *w = &c->row;
-
-	row_begin(w, f->out);
-	if (f->begun)
-		w->p = put_lit(w->p, ",\n");
-	f->begun = true;
-	w->p = put_char(put_lit(w->p, "{\"ph\":\""), phase);
-	w->p = put_u64(put_lit(w->p, "\",\"pid\":"), pid);
-	w->p = put_u64(put_lit(w->p, ",\"tid\":"), tid);
-	w->p = chrome_us(put_lit(w->p, ",\"ts\":"), (int64_t)(ns - c->opts->start_ns));
-}
-
-static void event_end(struct chrome *c)
-{
-	row_room(&c->row, 8);
-	*c->row.p++ = '}';
-	row_end(&c->row);
-}
-
-static void slice(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t tid, uint64_t start_ns, uint64_t end_ns,
-		  const char *body, size_t len)
-{
-	event_begin(c, f, 'X', pid, tid, start_ns);
-	c->row.p = chrome_us(put_lit(c->row.p, ",\"dur\":"), (int64_t)(end_ns - start_ns));
-	*c->row.p++ = ',';
-	row_mem(&c->row, body, len);
-	event_end(c);
-}
-
-/* {"ph":"M",...,"name":"process_name","args":{"name":"python3"}} */
-static void meta(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t tid, const char *what, const char *key,
-		 const char *text)
-{
-	event_begin(c, f, 'M', pid, tid, c->opts->start_ns);
-	c->row.p = json_word(put_lit(c->row.p, ",\"name\":"), what);
-	c->row.p = json_word(put_lit(c->row.p, ",\"args\":{"), key);
-	*c->row.p++ = ':';
-	json_string(&c->row, text, strlen(text));
-	*c->row.p++ = '}';
-	event_end(c);
-}
-
 static void sort_index(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t index)
 {
-	event_begin(c, f, 'M', pid, 0, c->opts->start_ns);
+	chrome_event_begin(c, f, 'M', pid, 0, c->opts->start_ns);
 	c->row.p = put_lit(c->row.p, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":");
 	c->row.p = put_u64(c->row.p, index);
 	*c->row.p++ = '}';
-	event_end(c);
+	chrome_event_end(c);
 }
 
-static struct timeline_track *track_of(struct chrome *c, enum track_kind kind, const struct process *p, uint32_t a, uint32_t b)
+static struct timeline_track *track_of(struct chrome *c, enum track_kind kind, const struct process *p, uint32_t a,
+				       uint32_t b)
 {
 	const struct timeline_key key = { .kind = kind, .pid = p->pid, .start = p->start_boottime_ns, .a = a, .b = b };
 
@@ -230,8 +49,8 @@ static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f
 		memset(tr->name, 0, sizeof(tr->name));
 		memcpy(tr->name, p->comm, strnlen(p->comm, CT_COMM_LEN));
 		if (!tr->introduced)
-			meta(c, f, p->shown_pid, 0, "process_labels", "labels", "CPU");
-		meta(c, f, p->shown_pid, 0, "process_name", "name", tr->name);
+			chrome_meta(c, f, p->shown_pid, 0, "process_labels", "labels", "CPU");
+		chrome_meta(c, f, p->shown_pid, 0, "process_name", "name", tr->name);
 		tr->introduced = true;
 	}
 	return tr;
@@ -260,7 +79,7 @@ static uint32_t thread_of(struct chrome *c, struct chrome_file *f, const struct 
 		return shown;
 	tr->introduced = true;
 	snprintf(name, sizeof(name), "thread %u", shown);
-	meta(c, f, p->shown_pid, shown, "thread_name", "name", name);
+	chrome_meta(c, f, p->shown_pid, shown, "thread_name", "name", name);
 	return shown;
 }
 
@@ -302,11 +121,12 @@ static uint32_t take_tid(struct chrome_file *f, uint32_t pid, uint32_t stream)
 /* Where what is not known of a device or a stream goes. */
 static uint32_t known(uint32_t id)
 {
-	return id == CT_UNKNOWN ? FIRST_OTHER_TID - 1 : id;
+	return id == CT_UNKNOWN ? CHROME_OTHER_TID - 1 : id;
 }
 
 /* The tid of a lane, told of when it is new. */
-static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timeline_track *tr, struct timeline_lane *l, int lane)
+static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timeline_track *tr, struct timeline_lane *l,
+			 int lane)
 {
 	uint32_t pid = known(tr->key.a), stream = known(tr->key.b), tid;
 	char name[64];
@@ -315,9 +135,9 @@ static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timelin
 		return (uint32_t)(l->own - 1);
 	if (!tid_is_taken(f, pid, CT_UNKNOWN)) {
 		snprintf(name, sizeof(name), "GPU %u", pid);
-		meta(c, f, pid, 0, "process_name", "name", name);
-		meta(c, f, pid, 0, "process_labels", "labels", name);
-		sort_index(c, f, pid, FIRST_OTHER_TID + pid);
+		chrome_meta(c, f, pid, 0, "process_name", "name", name);
+		chrome_meta(c, f, pid, 0, "process_labels", "labels", name);
+		sort_index(c, f, pid, CHROME_OTHER_TID + pid);
 	}
 	tid = tr->key.kind == T_STREAM && !lane ? take_tid(f, pid, stream) : take_tid(f, pid, f->next_tid++);
 	l->own = (uint64_t)tid + 1;
@@ -327,7 +147,7 @@ static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timelin
 	else
 		snprintf(name, sizeof(name), "%sstream %u%s", tr->key.kind == T_WAITS ? "waits for " : "", stream,
 			 lane ? " (beside)" : "");
-	meta(c, f, pid, tid, "thread_name", "name", name);
+	chrome_meta(c, f, pid, tid, "thread_name", "name", name);
 	return tid;
 }
 
@@ -337,21 +157,23 @@ struct arrow {
 	uint32_t pid, tid; /* as shown */
 };
 
-static void put_arrow(struct chrome *c, struct chrome_file *f, const struct arrow *a, uint32_t pid, uint32_t tid, uint64_t ns)
+static void put_arrow(struct chrome *c, struct chrome_file *f, const struct arrow *a, uint32_t pid, uint32_t tid,
+		      uint64_t ns)
 {
-	event_begin(c, f, 's', a->pid, a->tid, a->call_ns);
+	chrome_event_begin(c, f, 's', a->pid, a->tid, a->call_ns);
 	c->row.p = put_u64(put_lit(c->row.p, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":"), a->correlation);
-	event_end(c);
-	event_begin(c, f, 'f', pid, tid, ns);
-	c->row.p = put_u64(put_lit(c->row.p, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\",\"id\":"), a->correlation);
-	event_end(c);
+	chrome_event_end(c);
+	chrome_event_begin(c, f, 'f', pid, tid, ns);
+	c->row.p =
+		put_u64(put_lit(c->row.p, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\",\"id\":"), a->correlation);
+	chrome_event_end(c);
 }
 
-static int work_begins(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane, const struct timeline_span *s,
-		       const char *bytes, bool arrow)
+static int work_begins(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane,
+		       const struct timeline_span *s, const char *bytes, bool arrow)
 {
 	struct chrome *c = ctx;
-	struct chrome_file *f = file_of(c, tr->key.pid, tr->key.start);
+	struct chrome_file *f = chrome_file_of(c, tr->key.pid, tr->key.start);
 	struct arrow a;
 	uint32_t tid;
 
@@ -360,7 +182,7 @@ static int work_begins(void *ctx, struct timeline_track *tr, struct timeline_lan
 		return 0;
 	memcpy(&a, bytes, sizeof(a));
 	tid = lane_tid(c, f, tr, l, lane);
-	slice(c, f, known(tr->key.a), tid, s->start_ns, s->end_ns, bytes + sizeof(a), s->len - sizeof(a));
+	chrome_slice(c, f, known(tr->key.a), tid, s->start_ns, s->end_ns, bytes + sizeof(a), s->len - sizeof(a));
 	if (a.correlation)
 		put_arrow(c, f, &a, known(tr->key.a), tid, s->start_ns);
 	return f->out->error;
@@ -377,20 +199,20 @@ static int in_use(void *ctx, struct timeline_track *tr, struct timeline_lane *l,
 		  const char *bytes, bool late)
 {
 	struct chrome *c = ctx;
-	struct chrome_file *f = file_of(c, tr->key.pid, tr->key.start);
+	struct chrome_file *f = chrome_file_of(c, tr->key.pid, tr->key.start);
 	int64_t delta;
 
 	(void)s, (void)late;
 	memcpy(&delta, bytes, sizeof(delta));
-	tr->sum += delta;
+	tr->sum = (int64_t)((uint64_t)tr->sum + (uint64_t)delta);
 	if (!f)
 		return 0;
-	event_begin(c, f, 'C', tr->key.b, 0, l->last_ns);
+	chrome_event_begin(c, f, 'C', tr->key.b, 0, l->last_ns);
 	c->row.p = put_lit(c->row.p, ",\"name\":\"memory in use, GPU ");
 	c->row.p = tr->key.a == CT_UNKNOWN ? put_lit(c->row.p, "?") : put_u64(c->row.p, tr->key.a);
 	c->row.p = put_i64(put_lit(c->row.p, "\",\"args\":{\"bytes\":"), tr->sum);
 	*c->row.p++ = '}';
-	event_end(c);
+	chrome_event_end(c);
 	return f->out->error;
 }
 
@@ -400,8 +222,9 @@ static const struct timeline_ops timeline_ops = { .begin = work_begins, .end = w
 
 static int add_call(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
-	struct timeline_span s = { .start_ns = ev->rec->end_ns, .end_ns = ev->rec->end_ns, .what = TIMELINE_VALUE,
-				   .len = sizeof(int64_t) };
+	struct timeline_span s = {
+		.start_ns = ev->rec->end_ns, .end_ns = ev->rec->end_ns, .what = TIMELINE_VALUE, .len = sizeof(int64_t)
+	};
 	struct timeline_track *process = process_of(c, f, ev->proc), *tr;
 	uint32_t device, tid;
 	int64_t delta;
@@ -418,13 +241,33 @@ static int add_call(struct chrome *c, struct chrome_file *f, const struct event 
 	if (c->body.bad)
 		return -ENOMEM;
 	tid = thread_of(c, f, ev->proc, ev->rec->tid);
-	slice(c, f, ev->proc->shown_pid, tid, ev->rec->start_ns,
-	      ev->rec->flags & CT_F_NO_RETURN ? ev->rec->start_ns : ev->rec->end_ns, c->body.s, c->body.len);
+	chrome_slice(c, f, ev->proc->shown_pid, tid, ev->rec->start_ns,
+		     ev->rec->flags & CT_F_NO_RETURN ? ev->rec->start_ns : ev->rec->end_ns, c->body.s, c->body.len);
 	if (!inuse_call(c->inuse, ev, &device, &delta))
 		return 1;
 	tr = track_of(c, T_IN_USE, ev->proc, device, ev->proc->shown_pid);
 	err = tr ? timeline_add(c->timeline, tr, &s, &delta) : -ENOMEM;
 	return err ? err : 1;
+}
+
+/* A stored call of a function that this version does not know: its name and its time. */
+static int add_foreign(struct chrome *c, struct chrome_file *f, const struct event *ev)
+{
+	const struct ct_foreign *g = (const struct ct_foreign *)ev->rec;
+
+	if (g->kind != CT_CALL || g->h.flags & (CT_F_PENDING | CT_F_BEFORE | CT_F_HIDDEN))
+		return 0;
+	if (!process_of(c, f, ev->proc))
+		return -ENOMEM;
+	c->body.len = 0;
+	row_begin_text(&c->row, &c->body);
+	chrome_foreign_body(&c->row, g);
+	row_end(&c->row);
+	if (c->body.bad)
+		return -ENOMEM;
+	chrome_slice(c, f, ev->proc->shown_pid, thread_of(c, f, ev->proc, g->h.tid), g->h.start_ns,
+		     g->h.flags & CT_F_NO_RETURN ? g->h.start_ns : g->h.end_ns, c->body.s, c->body.len);
+	return 0;
 }
 
 static int add_work(struct chrome *c, struct chrome_file *f, const struct event *ev)
@@ -462,11 +305,11 @@ static int add_range(struct chrome *c, struct chrome_file *f, const struct event
 
 	c->ranges++;
 	for (int end = 0; end < 2; end++) {
-		event_begin(c, f, end ? 'e' : 'b', pid, tid, end ? ev->rec->end_ns : ev->rec->start_ns);
+		chrome_event_begin(c, f, end ? 'e' : 'b', pid, tid, end ? ev->rec->end_ns : ev->rec->start_ns);
 		c->row.p = put_u64(put_lit(c->row.p, ",\"id\":"), c->ranges);
 		*c->row.p++ = ',';
 		row_mem(&c->row, c->body.s, c->body.len);
-		event_end(c);
+		chrome_event_end(c);
 	}
 	return 0;
 }
@@ -491,8 +334,8 @@ static int add_other(struct chrome *c, struct chrome_file *f, const struct event
 	if (marker && ((const struct ct_marker *)ev->rec)->what == CT_MARKER_START_END)
 		return add_range(c, f, ev);
 	/* overhead is the driver's or CUPTI's own: in a thread's row it would overlap the calls */
-	tid = marker ? thread_of(c, f, ev->proc, ev->rec->tid) : FIRST_OTHER_TID;
-	slice(c, f, ev->proc->shown_pid, tid, ev->rec->start_ns, ev->rec->end_ns, c->body.s, c->body.len);
+	tid = marker ? thread_of(c, f, ev->proc, ev->rec->tid) : CHROME_OTHER_TID;
+	chrome_slice(c, f, ev->proc->shown_pid, tid, ev->rec->start_ns, ev->rec->end_ns, c->body.s, c->body.len);
 	return 0;
 }
 
@@ -507,31 +350,32 @@ static void add_counter(struct chrome *c, struct chrome_file *f, const struct ev
 		memcpy(&v, &k->values[i].bits, sizeof(v));
 		if (!m || k->values[i].flags & CT_VALUE_SUSPECT || !(v - v == 0))
 			continue;
-		event_begin(c, f, 'C', k->device, 0, k->h.end_ns);
+		chrome_event_begin(c, f, 'C', k->device, 0, k->h.end_ns);
 		c->row.p = put_lit(c->row.p, ",\"name\":");
 		json_string(&c->row, m->name, strlen(m->name));
 		row_room(&c->row, JSON_ROOM);
 		c->row.p = put_lit(c->row.p, ",\"args\":{");
 		json_string(&c->row, *m->unit ? m->unit : "value", *m->unit ? strlen(m->unit) : 5);
 		c->row.p += snprintf(c->row.p, 40, ":%.9g}", v);
-		event_end(c);
+		chrome_event_end(c);
 	}
 }
 
 /* A mark over everything: what was lost, what befell a device. */
-static void add_mark(struct chrome *c, struct chrome_file *f, const struct event *ev, const char *category, const char *name)
+static void add_mark(struct chrome *c, struct chrome_file *f, const struct event *ev, const char *category,
+		     const char *name)
 {
 	struct field fields[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
 
-	event_begin(c, f, 'i', 0, 0, ev->rec->end_ns);
+	chrome_event_begin(c, f, 'i', 0, 0, ev->rec->end_ns);
 	c->row.p = json_word(put_lit(c->row.p, ",\"s\":\"g\",\"cat\":"), category);
 	c->row.p = json_word(put_lit(c->row.p, ",\"name\":"), name);
 	c->row.p = put_lit(c->row.p, ",\"args\":{");
 	json_fields(&c->row, fields, n);
 	row_room(&c->row, 8);
 	*c->row.p++ = '}';
-	event_end(c);
+	chrome_event_end(c);
 }
 
 /* What concerns no process in particular stands in every file. */
@@ -549,19 +393,27 @@ static void add_global(struct chrome *c, const struct event *ev)
 
 static int process_event(struct chrome *c, const struct event *ev)
 {
-	struct chrome_file *f = file_of(c, ev->proc->pid, ev->proc->start_boottime_ns);
+	struct chrome_file *f = chrome_file_of(c, ev->proc->pid, ev->proc->start_boottime_ns);
+	int err;
 
 	if (!f)
 		return c->error;
 	switch (ev->rec->kind) {
 	case CT_CALL:
-		return add_call(c, f, ev);
+		err = add_call(c, f, ev);
+		break;
+	case CT_FOREIGN:
+		err = add_foreign(c, f, ev);
+		break;
 	case CT_OVERHEAD:
 	case CT_MARKER:
-		return add_other(c, f, ev);
+		err = add_other(c, f, ev);
+		break;
 	default:
-		return add_work(c, f, ev);
+		err = add_work(c, f, ev);
+		break;
 	}
+	return err < 0 ? err : f->out->error ? f->out->error : err;
 }
 
 static int chrome_event(struct sink *s, const struct event *ev)
@@ -572,6 +424,7 @@ static int chrome_event(struct sink *s, const struct event *ev)
 	c->proc = ev->proc;
 	switch (ev->rec->kind) {
 	case CT_CALL:
+	case CT_FOREIGN:
 	case CT_OVERHEAD:
 	case CT_MARKER:
 	case CT_KERNEL:
@@ -611,14 +464,14 @@ static int chrome_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	c->opts = opts;
 	c->split = opts->path && strstr(opts->path, "%p");
-	c->files = calloc(FILES_MAX, sizeof(*c->files));
+	c->files = calloc(CHROME_FILES_MAX, sizeof(*c->files));
 	c->timeline = timeline_open(&timeline_ops, c);
 	c->inuse = inuse_open();
 	c->metrics = work_metrics_open();
 	c->devices = chrome_devices_open();
 	if (!c->files || !c->timeline || !c->inuse || !c->metrics || !c->devices)
 		return -ENOMEM;
-	return c->split ? 0 : add_file(c, NULL);
+	return c->split ? 0 : chrome_file_add(c, NULL);
 }
 
 static void say(const struct chrome *c)
@@ -631,7 +484,7 @@ static void say(const struct chrome *c)
 			 (unsigned long long)timeline_dropped(c->timeline));
 	if (c->no_file)
 		msg_note("chrome: %llu events are left out: no file could be written for their process (at most %d)",
-			 (unsigned long long)c->no_file, FILES_MAX);
+			 (unsigned long long)c->no_file, CHROME_FILES_MAX);
 }
 
 static int chrome_close(struct sink *s, const struct sink_end *end)
@@ -646,7 +499,7 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 		err = timeline_flush(c->timeline);
 		say(c);
 		for (uint32_t i = 0; i < c->nfiles; i++)
-			put_tail(c, &c->files[i], end->reason);
+			chrome_file_end(c, &c->files[i], end->reason);
 	}
 	for (uint32_t i = 0; i < c->nfiles; i++) {
 		free(c->files[i].tids);

@@ -72,7 +72,8 @@ static void put_stack(struct row *w, const struct sink_opts *o, const struct sta
 	*w->p++ = ']';
 }
 
-/* A call's own arguments lie one deeper: `stream` and `device` mean those of device work to the programs that read this. */
+/* A call's own arguments lie one deeper: `stream` and `device` mean those of device work to the programs that read
+ * this. */
 void chrome_call_body(struct row *w, const struct sink_opts *o, const struct event *ev, uint64_t correlation)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -135,7 +136,8 @@ static void put_kernel(struct row *w, const struct chrome_devices *devices, cons
 	w->p = put_u64(put_lit(w->p, ",\"registers per thread\":"), k->registers);
 	w->p = put_u64(put_lit(w->p, ",\"shared memory\":"), (uint64_t)k->static_shared + k->dynamic_shared);
 	if (chrome_devices_load(devices, k, &load)) {
-		w->p += snprintf(w->p, 200, ",\"blocks per SM\":%.6g,\"warps per SM\":%.6g,\"est. achieved occupancy %%\":%d",
+		w->p += snprintf(w->p, 200,
+				 ",\"blocks per SM\":%.6g,\"warps per SM\":%.6g,\"est. achieved occupancy %%\":%d",
 				 load.blocks, load.warps, load.occupancy);
 	}
 	w->p = put_dims(put_lit(w->p, ",\"grid\":"), k->grid);
@@ -183,8 +185,8 @@ static const char *category(uint16_t kind)
 	}
 }
 
-void chrome_work_body(struct row *w, const struct sink_opts *o, const struct chrome_devices *devices, const struct event *ev,
-		      uint64_t correlation)
+void chrome_work_body(struct row *w, const struct sink_opts *o, const struct chrome_devices *devices,
+		      const struct event *ev, uint64_t correlation)
 {
 	const struct ct_work *work = (const struct ct_work *)ev->rec;
 	char text[WORK_TEXT_MAX];
@@ -210,6 +212,15 @@ void chrome_work_body(struct row *w, const struct sink_opts *o, const struct chr
 		put_bytes(w, work, ((const struct ct_set *)work)->bytes);
 	else if (work->h.kind == CT_SYNC)
 		put_sync(w, (const struct ct_sync *)work);
+	*w->p++ = '}';
+}
+
+void chrome_foreign_body(struct row *w, const struct ct_foreign *f)
+{
+	const char *name = (const char *)&f->words[f->nwords];
+	bool driver = f->domain_len == 6 && !memcmp(name + f->name_len, "driver", 6);
+
+	begin(w, driver ? "cuda_driver" : "cuda_runtime", name, f->name_len);
 	*w->p++ = '}';
 }
 

@@ -11,9 +11,9 @@
 #define NAME_BYTES 128
 
 struct device {
-	struct ct_device d;
 	char name[NAME_BYTES];
 	uint32_t name_len;
+	struct ct_device d; /* without its name */
 };
 
 struct chrome_devices {
@@ -102,7 +102,8 @@ void chrome_devices_put(const struct chrome_devices *t, uint32_t pid, struct row
 		if (pid && t->devices[i].d.h.pid != pid)
 			continue;
 		for (uint32_t k = 0; k < i && !told; k++)
-			told = (!pid || t->devices[k].d.h.pid == pid) && same_device(&t->devices[k].d, &t->devices[i].d);
+			told = (!pid || t->devices[k].d.h.pid == pid) &&
+			       same_device(&t->devices[k].d, &t->devices[i].d);
 		if (told)
 			continue;
 		row_room(w, 2);
@@ -119,8 +120,8 @@ static uint64_t round_up(uint64_t v, uint64_t to)
 }
 
 /*
- * Blocks that fit on a multiprocessor at a time. Registers are given to a warp by 256, shared memory to a block by 128 bytes, of
- * which the system takes 1 KiB from compute capability 8.0 on (CUDA's occupancy calculator).
+ * Blocks that fit on a multiprocessor at a time. Registers are given to a warp by 256, shared memory to a block by 128
+ * bytes, of which the system takes 1 KiB from compute capability 8.0 on (CUDA's occupancy calculator).
  */
 static uint64_t fitting_blocks(const struct ct_device *d, const struct ct_kernel *k, uint64_t warps)
 {

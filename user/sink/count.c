@@ -6,20 +6,32 @@
  *   ------ ----------- ----------- --------- --------- ----------------
  *    97.13    0.001124         112        10           cudaMalloc
  *
+ * What devices did has a table of its own below: its time is the devices', and passes beside the calls'.
  * Knows no function by name.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/device.h"
 #include "sink.h"
 
 struct count {
 	uint64_t calls, errors, ns;
 };
 
+#define COPIES (CT_COPY_PTOP + 1)
+
 struct counts {
 	struct count of[CT_MAX_FUNCS];
+	struct count device[CT_KIND_END], copies[COPIES]; /* by kind; of CT_COPY by its own */
+};
+
+/* What is counted of devices, in the order of the kinds. */
+static const char *const device_names[CT_KIND_END] = {
+	[CT_KERNEL] = "[kernel]",   [CT_SET] = "[memset]",	[CT_SYNC] = "[sync]",	    [CT_GRAPH] = "[graph]",
+	[CT_OVERHEAD] = "[overhead]", [CT_MEMORY] = "[memory]", [CT_MANAGED] = "[managed]", [CT_MARKER] = "[marker]",
 };
 
 static int count_open(struct sink *s, const struct sink_opts *opts)
@@ -29,13 +41,28 @@ static int count_open(struct sink *s, const struct sink_opts *opts)
 	return s->priv ? 0 : -ENOMEM;
 }
 
+static int count_device(struct counts *counts, const struct ct_hdr *h)
+{
+	uint8_t kind = h->kind == CT_COPY ? ((const struct ct_copy *)h)->kind : 0;
+	struct count *n;
+
+	if (h->kind >= CT_KIND_END || (h->kind != CT_COPY && !device_names[h->kind]))
+		return 0;
+	n = h->kind == CT_COPY ? &counts->copies[kind < COPIES ? kind : 0] : &counts->device[h->kind];
+	n->calls++;
+	n->ns += h->end_ns - h->start_ns;
+	return 1;
+}
+
 static int count_event(struct sink *s, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	struct counts *counts = s->priv;
 	struct count *n;
 
-	if (c->h.kind != CT_CALL || c->h.flags & CT_F_PENDING)
+	if (c->h.kind != CT_CALL)
+		return count_device(counts, ev->rec);
+	if (c->h.flags & CT_F_PENDING)
 		return 0;
 	n = &counts->of[c->func];
 	n->calls++;
@@ -75,9 +102,43 @@ static void print_line(struct out *o, const struct line *l, uint64_t all_ns)
 	out_fmt(o, "%s\n", l->name);
 }
 
+static const char rule[] = "------ ----------- ----------- --------- --------- ----------------\n";
+
+static void add_line(struct line *lines, int *n, const struct count *c, const char *name)
+{
+	if (c->calls)
+		lines[(*n)++] = (struct line){ *c, name };
+}
+
+/* What devices did, if anything. */
+static void print_devices(const struct counts *counts, struct out *o)
+{
+	struct line lines[CT_KIND_END + COPIES], total = { .name = "total" };
+	char names[COPIES][32];
+	int n = 0;
+
+	for (int i = 0; i < CT_KIND_END; i++)
+		add_line(lines, &n, &counts->device[i], device_names[i]);
+	for (uint32_t i = 0; i < COPIES; i++) {
+		snprintf(names[i], sizeof(names[i]), "[memcpy %s]", device_copy_kind(i));
+		add_line(lines, &n, &counts->copies[i], names[i]);
+	}
+	if (!n)
+		return;
+	for (int i = 0; i < n; i++) {
+		total.n.calls += lines[i].n.calls;
+		total.n.ns += lines[i].n.ns;
+	}
+	qsort(lines, (size_t)n, sizeof(*lines), by_time);
+	out_fmt(o, "\n%6s %11s %11s %9s %9s %s\n%s", "% time", "seconds", "usecs/each", "number", "", "on devices", rule);
+	for (int i = 0; i < n; i++)
+		print_line(o, &lines[i], total.n.ns);
+	out_str(o, rule);
+	print_line(o, &total, total.n.ns);
+}
+
 static int count_close(struct sink *s, const struct sink_end *end)
 {
-	static const char rule[] = "------ ----------- ----------- --------- --------- ----------------\n";
 	struct counts *counts = s->priv;
 	struct line total = { .name = "total" }, *lines;
 	struct out *o;
@@ -110,6 +171,7 @@ static int count_close(struct sink *s, const struct sink_end *end)
 		print_line(o, &lines[i], total.n.ns);
 	out_str(o, rule);
 	print_line(o, &total, total.n.ns);
+	print_devices(counts, o);
 	free(lines);
 	free(counts);
 	s->priv = NULL;

@@ -7,8 +7,8 @@
 #include "text.h"
 
 #define FIRST 1024 /* entries to begin with, a power of two */
-#define ENTRIES_MAX (512u << 10)
-#define BYTES_MAX (24u << 20)
+#define ENTRIES_MAX (128u << 10)
+#define BYTES_MAX (8u << 20)
 
 struct entry {
 	uint64_t hash;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* inuse.c - see inuse.h. An open-addressed hash by process and address; what is removed lets those behind it move up. */
+/* inuse.c - see inuse.h. An open-addressed hash by process and address; what is removed lets those behind it move up.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,7 +126,9 @@ bool inuse_call(struct inuse *u, const struct event *ev, uint32_t *device, int64
 		}
 		p = slot_of(u, ev->rec->pid, m.address);
 	}
-	*p = (struct piece){ .address = m.address, .bytes = (int64_t)m.bytes, .pid = ev->rec->pid, .device = ev->device };
+	*p = (struct piece){
+		.address = m.address, .bytes = (int64_t)m.bytes, .pid = ev->rec->pid, .device = ev->device
+	};
 	u->n++;
 	*device = p->device;
 	*delta = p->bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inuse.h - device memory in use, from the calls that take it and give it back, joined by address. Memory that was taken before
- * the trace is not known, and its return changes nothing. Knows no format.
+ * inuse.h - device memory in use, from the calls that take it and give it back, joined by address. Memory that was
+ * taken before the trace is not known, and its return changes nothing. Knows no format.
  */
 #ifndef CT_INUSE_H
 #define CT_INUSE_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * perfetto.c - a trace for Perfetto's viewer and trace processor: a track for each thread, each stream and each counter, arrows
- * from calls to their device work.
+ * perfetto.c - a trace for Perfetto's viewer and trace processor: a track for each thread, each stream and each
+ * counter, arrows from calls to their device work.
  *
- * An event's body is made when the event comes, with the strings that it needs; the timeline holds it until its place on its track
- * is known. Tracks are rows of `kinds`; their uuids follow from process and start time, so that traces of one machine can be joined.
+ * An event's body is made when the event comes, with the strings that it needs; the timeline holds it until its place
+ * on its track is known. What tracks there are is said in perfetto_track.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,226 +12,22 @@
 #include <string.h>
 
 #include "../util/msg.h"
-#include "inuse.h"
-#include "perfetto_write.h"
+#include "perfetto.h"
 #include "proto.h"
-#include "timeline.h"
-#include "work_text.h"
 
 /* Fields of a TrackEvent's body. */
 enum { EVENT_CATEGORY = 3, EVENT_NAME = 10, EVENT_CORRELATION = 52, EVENT_STACK = 56 };
 
-/* ---- the tracks --------------------------------------------------------------------------------------------- */
-
-enum track_kind {
-	T_NONE,
-	T_PROCESS,
-	T_THREAD,
-	T_RANGES,   /* NVTX, pushed and popped */
-	T_SPANS,    /* NVTX, started and ended: these need not nest */
-	T_OVERHEAD,
-	T_GPU,
-	T_STREAM,
-	T_WAITS,
-	T_MEMORY,
-	T_MANAGED,
-	T_IN_USE,
-	T_MACHINE,
-	T_METRIC,
-	T_EVENTS,
-	T_LOST,
-	T_KINDS
-};
-#define KEY_KIND(key) ((enum track_kind)((key)->kind & ~TIMELINE_EARLY))
-
-enum keeps { KEEPS_NOTHING, KEEPS_PROCESS, KEEPS_A };
-static const struct track_row {
-	const char *name; /* %u: the part of the key that the parent has not */
-	uint8_t parent;	  /* enum track_kind */
-	uint8_t keeps;	  /* what of the key is the parent's too */
-} kinds[T_KINDS] = {
-	[T_PROCESS] = { NULL, T_NONE, 0 },
-	[T_THREAD] = { NULL, T_PROCESS, KEEPS_PROCESS },
-	[T_RANGES] = { "NVTX", T_THREAD, KEEPS_A },
-	[T_SPANS] = { "NVTX ranges", T_PROCESS, KEEPS_PROCESS },
-	[T_OVERHEAD] = { "overhead", T_PROCESS, KEEPS_PROCESS },
-	[T_GPU] = { "GPU %u", T_PROCESS, KEEPS_PROCESS },
-	[T_STREAM] = { "stream %u", T_GPU, KEEPS_A },
-	[T_WAITS] = { "waits for stream %u", T_GPU, KEEPS_A },
-	[T_MEMORY] = { "memory", T_GPU, KEEPS_A },
-	[T_MANAGED] = { "managed memory", T_GPU, KEEPS_A },
-	[T_IN_USE] = { "memory in use", T_GPU, KEEPS_A },
-	[T_MACHINE] = { "GPU %u (machine)", T_NONE, 0 },
-	[T_METRIC] = { NULL, T_MACHINE, KEEPS_A },
-	[T_EVENTS] = { "events", T_MACHINE, KEEPS_A },
-	[T_LOST] = { "lost", T_NONE, 0 },
-};
-
-struct perfetto {
-	struct perfetto_writer w;
-	struct timeline *timeline;
-	struct inuse *inuse;
-	struct work_metrics *metrics;
-	const struct sink_opts *opts;
-	const struct process *proc; /* of the event that is made */
-	uint64_t no_time, late;
-	char body[PERFETTO_EVENT_MAX];
-};
-
-static uint64_t uuid_of(const struct timeline_key *k, int lane)
-{
-	const uint64_t parts[] = { (uint64_t)KEY_KIND(k) << 32 | k->pid, k->start, (uint64_t)k->a << 32 | k->b, (uint64_t)lane };
-	uint64_t h = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-		h = (h ^ parts[i]) * 0x9e3779b97f4a7c15;
-		h ^= h >> 32;
-	}
-	return h | 1; /* 0 is no track */
-}
-
-static struct timeline_key key_of(enum track_kind kind, const struct process *proc, uint32_t a, uint32_t b)
-{
-	return (struct timeline_key){ .kind = (uint32_t)kind | (kind == T_THREAD ? TIMELINE_EARLY : 0),
-				      .pid = proc ? proc->pid : 0,
-				      .start = proc ? proc->start_boottime_ns : 0,
-				      .a = a,
-				      .b = b };
-}
-
-static struct timeline_key parent_key(const struct timeline_key *k)
-{
-	const struct track_row *row = &kinds[KEY_KIND(k)];
-	struct timeline_key parent = { .kind = row->parent | (row->parent == T_THREAD ? TIMELINE_EARLY : 0) };
-
-	if (row->keeps != KEEPS_NOTHING) {
-		parent.pid = k->pid;
-		parent.start = k->start;
-	}
-	if (row->keeps == KEEPS_A)
-		parent.a = k->a;
-	return parent;
-}
-
-static const char *track_name(const struct perfetto *pf, const struct timeline_key *k, char *buf, size_t size)
-{
-	const struct track_row *row = &kinds[KEY_KIND(k)];
-	uint32_t number = row->keeps == KEEPS_A ? k->b : k->a;
-	const struct work_metric *m;
-	char text[16] = "?";
-
-	if (KEY_KIND(k) == T_METRIC) {
-		m = work_metrics_find(pf->metrics, k->b);
-		snprintf(buf, size, "%s", m ? m->name : "metric");
-		return buf;
-	}
-	if (KEY_KIND(k) == T_WAITS && number == CT_UNKNOWN)
-		return "waits for the context";
-	if (!row->name || !strchr(row->name, '%'))
-		return row->name;
-	if (number != CT_UNKNOWN)
-		snprintf(text, sizeof(text), "%u", number);
-	snprintf(buf, size, "%.*s%s%s", (int)(strchr(row->name, '%') - row->name), row->name, text,
-		 strchr(row->name, '%') + 2);
-	return buf;
-}
-
-/* Outside the initial pid namespace the leader's thread id is known, others' are not translated. */
-static uint32_t shown_tid(const struct process *proc, uint32_t tid)
-{
-	return tid == proc->pid ? proc->shown_pid : tid;
-}
-
-/* Tells of a track, once; of a process again when it has a new name. */
-static int introduce(struct perfetto *pf, struct timeline_track *tr, const char *description)
-{
-	enum track_kind kind = KEY_KIND(&tr->key);
-	const struct process *proc = pf->proc;
-	const struct work_metric *m = NULL;
-	struct perfetto_track t = { 0 };
-	char name[128], comm[CT_COMM_LEN + 1] = "";
-
-	if (tr->introduced && !description)
-		return 0;
-	tr->introduced = true;
-	tr->own = uuid_of(&tr->key, 0);
-	if (kinds[kind].parent != T_NONE) {
-		struct timeline_key key = parent_key(&tr->key);
-		struct timeline_track *parent = timeline_track(pf->timeline, &key);
-		int err = parent ? introduce(pf, parent, NULL) : -ENOMEM;
-
-		if (err)
-			return err;
-		t.parent = uuid_of(&key, 0);
-	}
-	t.uuid = tr->own;
-	t.name = track_name(pf, &tr->key, name, sizeof(name));
-	t.description = description;
-	t.pid = proc->shown_pid;
-	memcpy(comm, proc->comm, strnlen(proc->comm, CT_COMM_LEN));
-	if (kind == T_PROCESS) {
-		t.process = comm;
-		memcpy(tr->name, comm, sizeof(comm));
-	} else if (kind == T_THREAD) {
-		t.tid = shown_tid(proc, tr->key.a);
-		t.thread = t.tid == t.pid ? comm : "";
-	} else if (kind == T_IN_USE) {
-		t.counter = true;
-		t.unit = PERFETTO_UNIT_BYTES;
-	} else if (kind == T_METRIC) {
-		m = work_metrics_find(pf->metrics, tr->key.b);
-		t.counter = true;
-		t.unit_name = m ? m->unit : NULL;
-	}
-	perfetto_write_track(&pf->w, &t);
-	return 0;
-}
-
-/* The track, known to the reader of the trace. NULL: no memory. */
-static struct timeline_track *track_of(struct perfetto *pf, enum track_kind kind, const struct process *proc, uint32_t a,
-				       uint32_t b)
-{
-	struct timeline_key key = key_of(kind, proc, a, b);
-	struct timeline_track *tr = timeline_track(pf->timeline, &key);
-
-	if (!tr || tr->introduced)
-		return tr;
-	if (introduce(pf, tr, NULL))
-		return NULL;
-	return timeline_track(pf->timeline, &key);
-}
-
 /* ---- what the timeline hands on ------------------------------------------------------------------------------ */
 
-/* Lanes beside the first are tracks of the same name: the viewer puts them together. */
-static uint64_t lane_uuid(struct perfetto *pf, struct timeline_track *tr, struct timeline_lane *l, int lane)
-{
-	struct perfetto_track t = { 0 };
-	struct timeline_key parent;
-	char name[128];
-
-	if (l->own || !lane)
-		return l->own ? l->own : (l->own = tr->own);
-	l->own = t.uuid = uuid_of(&tr->key, lane);
-	if (KEY_KIND(&tr->key) == T_THREAD) {
-		t.parent = tr->own;
-		t.name = "calls beside";
-	} else {
-		parent = parent_key(&tr->key);
-		t.parent = parent.kind ? uuid_of(&parent, 0) : 0;
-		t.name = track_name(pf, &tr->key, name, sizeof(name));
-	}
-	perfetto_write_track(&pf->w, &t);
-	return l->own;
-}
-
-static int span_begins(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane, const struct timeline_span *s,
-		       const char *bytes, bool arrow)
+static int span_begins(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane,
+		       const struct timeline_span *s, const char *bytes, bool arrow)
 {
 	struct perfetto *pf = ctx;
 
 	perfetto_write_event(&pf->w, s->what == TIMELINE_INSTANT ? PERFETTO_INSTANT : PERFETTO_BEGIN, s->start_ns,
-			     lane_uuid(pf, tr, l, lane), arrow ? s->arrow : 0, s->end == TIMELINE_TO, bytes, s->len);
+			     perfetto_track_lane(pf, tr, l, lane), arrow ? s->arrow : 0, s->end == TIMELINE_TO, bytes,
+			     s->len);
 	return pf->w.out->error;
 }
 
@@ -251,10 +47,10 @@ static int value_is(void *ctx, struct timeline_track *tr, struct timeline_lane *
 	int64_t delta;
 	double v;
 
-	if (KEY_KIND(&tr->key) == T_IN_USE) {
+	if (perfetto_track_kind(&tr->key) == T_IN_USE) {
 		/* a late change counts from now on, so that what follows is true */
 		memcpy(&delta, bytes, sizeof(delta));
-		tr->sum += delta;
+		tr->sum = (int64_t)((uint64_t)tr->sum + (uint64_t)delta);
 		perfetto_write_count(&pf->w, l->last_ns, tr->own, tr->sum);
 	} else if (late) {
 		pf->late++;
@@ -307,15 +103,16 @@ static int add(struct perfetto *pf, struct timeline_track *tr, const struct time
 
 static int add_memory(struct perfetto *pf, const struct event *ev)
 {
-	struct timeline_span s = { .start_ns = ev->rec->end_ns, .end_ns = ev->rec->end_ns, .what = TIMELINE_VALUE,
-				   .len = sizeof(int64_t) };
+	struct timeline_span s = {
+		.start_ns = ev->rec->end_ns, .end_ns = ev->rec->end_ns, .what = TIMELINE_VALUE, .len = sizeof(int64_t)
+	};
 	struct timeline_track *tr;
 	uint32_t device;
 	int64_t delta;
 
 	if (!inuse_call(pf->inuse, ev, &device, &delta))
 		return 0;
-	tr = track_of(pf, T_IN_USE, ev->proc, device, 0);
+	tr = perfetto_track(pf, T_IN_USE, ev->proc, device, 0);
 	return tr ? timeline_add(pf->timeline, tr, &s, &delta) : -ENOMEM;
 }
 
@@ -323,7 +120,10 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	const struct api_func *f = &api_funcs[c->func];
-	struct timeline_span s = { .start_ns = c->h.start_ns, .end_ns = c->h.end_ns, .depth = c->depth, .arrow = arrow_id(ev),
+	struct timeline_span s = { .start_ns = c->h.start_ns,
+				   .end_ns = c->h.end_ns,
+				   .depth = c->depth,
+				   .arrow = arrow_id(ev),
 				   .end = TIMELINE_FROM };
 	uint32_t tid = c->h.tid ? c->h.tid : c->h.pid;
 	const char *name;
@@ -351,10 +151,27 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 	if (ev->number)
 		p = perfetto_arg_u64(&pf->w, p, "correlation", ev->number);
 	p = put_fields(pf, p, ev);
-	err = add(pf, track_of(pf, T_THREAD, ev->proc, tid, 0), &s, p);
+	err = add(pf, perfetto_track(pf, T_THREAD, ev->proc, tid, 0), &s, p);
 	if (!err)
 		err = add_memory(pf, ev);
 	return err ? err : 1;
+}
+
+/* A stored call of a function that this version does not know: its name and its time. */
+static int add_foreign(struct perfetto *pf, const struct event *ev)
+{
+	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
+	struct timeline_span s = { .start_ns = f->h.start_ns, .end_ns = f->h.end_ns, .depth = f->depth };
+	const char *name = (const char *)&f->words[f->nwords];
+	char *p = pf->body;
+
+	if (f->kind != CT_CALL || f->h.flags & (CT_F_PENDING | CT_F_BEFORE | CT_F_HIDDEN))
+		return 0;
+	if (f->h.flags & CT_F_NO_RETURN)
+		s.end_ns = s.start_ns;
+	p = proto_u64(p, EVENT_CATEGORY, perfetto_iid(&pf->w, PERFETTO_CATEGORIES, name + f->name_len, f->domain_len));
+	p = proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, name, f->name_len));
+	return add(pf, perfetto_track(pf, T_THREAD, ev->proc, f->h.tid ? f->h.tid : f->h.pid, 0), &s, p);
 }
 
 /* The track of device work, by its kind. */
@@ -364,13 +181,13 @@ static struct timeline_track *work_track(struct perfetto *pf, const struct event
 
 	switch (w->h.kind) {
 	case CT_SYNC:
-		return track_of(pf, T_WAITS, ev->proc, w->device, w->stream);
+		return perfetto_track(pf, T_WAITS, ev->proc, w->device, w->stream);
 	case CT_MEMORY:
-		return track_of(pf, T_MEMORY, ev->proc, w->device, 0);
+		return perfetto_track(pf, T_MEMORY, ev->proc, w->device, 0);
 	case CT_MANAGED:
-		return track_of(pf, T_MANAGED, ev->proc, w->device, 0);
+		return perfetto_track(pf, T_MANAGED, ev->proc, w->device, 0);
 	default:
-		return track_of(pf, T_STREAM, ev->proc, w->device, w->stream);
+		return perfetto_track(pf, T_STREAM, ev->proc, w->device, w->stream);
 	}
 }
 
@@ -402,7 +219,8 @@ static int add_work(struct perfetto *pf, const struct event *ev)
 static int add_marker(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
-	struct timeline_span s = { .start_ns = m->h.start_ns, .end_ns = m->h.end_ns,
+	struct timeline_span s = { .start_ns = m->h.start_ns,
+				   .end_ns = m->h.end_ns,
 				   .what = m->what == CT_MARKER_MARK ? TIMELINE_INSTANT : TIMELINE_SPAN };
 	enum track_kind kind = m->what == CT_MARKER_START_END ? T_SPANS : T_RANGES;
 	uint32_t tid = kind == T_SPANS ? 0 : m->h.tid ? m->h.tid : m->h.pid;
@@ -414,7 +232,7 @@ static int add_marker(struct perfetto *pf, const struct event *ev)
 		p = perfetto_arg_str(&pf->w, p, "domain", m->text + m->text_len, m->domain_len);
 	if (m->category)
 		p = perfetto_arg_u64(&pf->w, p, "category", m->category);
-	return add(pf, track_of(pf, kind, ev->proc, tid, 0), &s, p);
+	return add(pf, perfetto_track(pf, kind, ev->proc, tid, 0), &s, p);
 }
 
 /* Something with a time, a track and nothing else to it. */
@@ -434,7 +252,9 @@ static int add_plain(struct perfetto *pf, const struct event *ev, struct timelin
 static int add_counter(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_counter *c = (const struct ct_counter *)ev->rec;
-	struct timeline_span s = { .start_ns = c->h.end_ns, .end_ns = c->h.end_ns, .what = TIMELINE_VALUE, .len = sizeof(double) };
+	struct timeline_span s = {
+		.start_ns = c->h.end_ns, .end_ns = c->h.end_ns, .what = TIMELINE_VALUE, .len = sizeof(double)
+	};
 	const struct process *proc = c->h.pid ? ev->proc : NULL;
 
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -443,7 +263,7 @@ static int add_counter(struct perfetto *pf, const struct event *ev)
 
 		if (c->values[i].flags & CT_VALUE_SUSPECT)
 			continue;
-		tr = track_of(pf, T_METRIC, proc, c->device, c->values[i].metric);
+		tr = perfetto_track(pf, T_METRIC, proc, c->device, c->values[i].metric);
 		err = tr ? timeline_add(pf->timeline, tr, &s, &c->values[i].bits) : -ENOMEM;
 		if (err)
 			return err;
@@ -454,20 +274,21 @@ static int add_counter(struct perfetto *pf, const struct event *ev)
 static int add_device(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_device *d = (const struct ct_device *)ev->rec;
-	struct timeline_key key = key_of(d->h.pid ? T_GPU : T_MACHINE, d->h.pid ? ev->proc : NULL, d->id, 0);
+	struct timeline_key key =
+		perfetto_track_key(d->h.pid ? T_GPU : T_MACHINE, d->h.pid ? ev->proc : NULL, d->id, 0);
 	struct timeline_track *tr = timeline_track(pf->timeline, &key);
 	char name[128];
 
 	if (!tr)
 		return -ENOMEM;
 	snprintf(name, sizeof(name), "%.*s", (int)(d->name_len < 100 ? d->name_len : 100), d->name);
-	return introduce(pf, tr, name);
+	return perfetto_track_tell(pf, tr, name);
 }
 
 /* A process that has another name now. */
 static int add_exec(struct perfetto *pf, const struct event *ev)
 {
-	struct timeline_track *tr = track_of(pf, T_PROCESS, ev->proc, 0, 0);
+	struct timeline_track *tr = perfetto_track(pf, T_PROCESS, ev->proc, 0, 0);
 
 	if (!tr)
 		return -ENOMEM;
@@ -475,7 +296,7 @@ static int add_exec(struct perfetto *pf, const struct event *ev)
 	if (!strncmp(tr->name, ev->proc->comm, CT_COMM_LEN))
 		return 0;
 	tr->introduced = false;
-	return introduce(pf, tr, NULL);
+	return perfetto_track_tell(pf, tr, NULL);
 }
 
 static int one_event(struct perfetto *pf, const struct event *ev)
@@ -485,7 +306,9 @@ static int one_event(struct perfetto *pf, const struct event *ev)
 
 	switch (h->kind) {
 	case CT_CALL:
-		return add_call(pf, ev);
+		return h->flags & CT_F_HIDDEN ? 0 : add_call(pf, ev);
+	case CT_FOREIGN:
+		return add_foreign(pf, ev);
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET:
@@ -495,14 +318,15 @@ static int one_event(struct perfetto *pf, const struct event *ev)
 	case CT_MANAGED:
 		return add_work(pf, ev);
 	case CT_OVERHEAD:
-		return add_plain(pf, ev, track_of(pf, T_OVERHEAD, ev->proc, h->tid, 0), "overhead", work_text(h, text), false);
+		return add_plain(pf, ev, perfetto_track(pf, T_OVERHEAD, ev->proc, h->tid, 0), "overhead",
+				 work_text(h, text), false);
 	case CT_MARKER:
 		return add_marker(pf, ev);
 	case CT_COUNTER:
 		return add_counter(pf, ev);
 	case CT_EVENT:
-		return add_plain(pf, ev, track_of(pf, T_EVENTS, NULL, ((const struct ct_event *)h)->device, 0), "event",
-				 work_text(h, text), true);
+		return add_plain(pf, ev, perfetto_track(pf, T_EVENTS, NULL, ((const struct ct_event *)h)->device, 0),
+				 "event", work_text(h, text), true);
 	case CT_METRIC:
 		work_metrics_record(pf->metrics, (const struct ct_metric *)h);
 		return 0;
@@ -518,7 +342,7 @@ static int one_event(struct perfetto *pf, const struct event *ev)
 		inuse_forget(pf->inuse, h->pid);
 		return 0;
 	case CT_LOST:
-		return add_plain(pf, ev, track_of(pf, T_LOST, NULL, 0, 0), "lost", "lost", false);
+		return add_plain(pf, ev, perfetto_track(pf, T_LOST, NULL, 0, 0), "lost", "lost", false);
 	default:
 		return 0;
 	}
@@ -568,11 +392,13 @@ static void say(const struct perfetto *pf)
 		uint64_t n;
 		const char *what;
 	} rows[] = {
-		{ timeline_no_arrow(pf->timeline), "arrows from calls to device work are not drawn: it came too long after its call" },
+		{ timeline_no_arrow(pf->timeline),
+		  "arrows from calls to device work are not drawn: it came too long after its call" },
 		{ timeline_dropped(pf->timeline), "spans overlap too many others and are left out" },
 		{ pf->no_time, "pieces of device work have no time of the device and are left out" },
 		{ pf->late, "counter samples came too late and are left out" },
-		{ inuse_dropped(pf->inuse), "allocations are not counted as memory in use: there are too many at a time" },
+		{ inuse_dropped(pf->inuse),
+		  "allocations are not counted as memory in use: there are too many at a time" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* perfetto_args.c - fields as debug annotations: numbers stay numbers, structs and lists stay what they are. See perfetto_write.h. */
+/* perfetto_args.c - fields as debug annotations: numbers stay numbers, structs and lists stay what they are. See
+ * perfetto_write.h. */
 #include <string.h>
 
 #include "../util/put.h"

@@ -28,7 +28,15 @@ enum { FLAG_CLEARED = 1, FLAG_NEEDED = 2 };
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC = 3, CLOCK_ID_BOOTTIME = 6 };
 enum { DEFAULTS_CLOCK = 58 };
 enum { EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_COUNTER = 30, EVENT_DOUBLE = 44, EVENT_FLOW = 47, EVENT_FLOW_END = 48 };
-enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_THREAD = 4, TRACK_PARENT = 5, TRACK_COUNTER = 8, TRACK_TEXT = 14 };
+enum {
+	TRACK_UUID = 1,
+	TRACK_NAME = 2,
+	TRACK_PROCESS = 3,
+	TRACK_THREAD = 4,
+	TRACK_PARENT = 5,
+	TRACK_COUNTER = 8,
+	TRACK_TEXT = 14
+};
 
 /* ---- packets ------------------------------------------------------------------------------------------------ */
 
@@ -164,7 +172,8 @@ void perfetto_write_event(struct perfetto_writer *w, enum perfetto_type type, ui
 	p = proto_varint(proto_tag(p, PACKET_TRACK_EVENT, PROTO_BYTES), nevent);
 	memcpy(p, event, (size_t)(e - event));
 	p += e - event;
-	memcpy(p, body, len);
+	if (len)
+		memcpy(p, body, len);
 	out_commit(w->out, (size_t)(p + len - begin));
 }
 
@@ -202,7 +211,8 @@ void perfetto_write_interned(struct perfetto_writer *w)
 /* ---- strings ------------------------------------------------------------------------------------------------ */
 
 /* A submessage of InternedData with the number and bytes, or with what is in `more`. */
-static void intern_add(struct perfetto_writer *w, enum perfetto_dict dict, uint32_t iid, const char *s, size_t n, bool fields)
+static void intern_add(struct perfetto_writer *w, enum perfetto_dict dict, uint32_t iid, const char *s, size_t n,
+		       bool fields)
 {
 	char *begin = text_room(&w->interned, n + 4 * PROTO_FIELD_MAX), *p = begin, *part;
 
@@ -308,8 +318,9 @@ uint32_t perfetto_stack_iid(struct perfetto_writer *w, const struct stack *s, bo
 
 int perfetto_write_open(struct perfetto_writer *w, struct out *out)
 {
-	static const uint8_t dicts[] = { PERFETTO_CATEGORIES, PERFETTO_NAMES,	PERFETTO_ARGS,	   PERFETTO_FUNCTIONS, PERFETTO_FRAMES,
-					 PERFETTO_STACKS,     PERFETTO_OBJECTS, PERFETTO_FILES, PERFETTO_MAPPINGS,  PERFETTO_STRINGS };
+	static const uint8_t dicts[] = { PERFETTO_CATEGORIES, PERFETTO_NAMES,  PERFETTO_ARGS,	 PERFETTO_FUNCTIONS,
+					 PERFETTO_FRAMES,     PERFETTO_STACKS, PERFETTO_OBJECTS, PERFETTO_FILES,
+					 PERFETTO_MAPPINGS,   PERFETTO_STRINGS };
 
 	w->out = out;
 	for (size_t i = 0; i < ARRAY_LEN(dicts); i++) {

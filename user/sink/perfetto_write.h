@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * perfetto_write.h - inside the perfetto sink: packets of a Perfetto trace, and the strings in them, each of which is sent once.
- * Field numbers are those of perfetto_trace.proto. Knows no event and no kind.
+ * perfetto_write.h - inside the perfetto sink: packets of a Perfetto trace, and the strings in them, each of which is
+ * sent once. Field numbers are those of perfetto_trace.proto. Knows no event and no kind.
  */
 #ifndef CT_PERFETTO_WRITE_H
 #define CT_PERFETTO_WRITE_H
@@ -26,7 +26,7 @@ enum perfetto_dict {
 	PERFETTO_DICTS
 };
 
-#define PERFETTO_CONSTS 2048 /* a power of two */
+#define PERFETTO_CONSTS 2048	 /* a power of two */
 #define PERFETTO_EVENT_MAX 16384 /* bytes of an event's body at most */
 
 struct perfetto_writer {
@@ -44,8 +44,8 @@ enum perfetto_type { PERFETTO_BEGIN = 1, PERFETTO_END = 2, PERFETTO_INSTANT = 3,
 enum perfetto_unit { PERFETTO_UNIT_NONE = 0, PERFETTO_UNIT_COUNT = 2, PERFETTO_UNIT_BYTES = 3 };
 
 struct perfetto_track {
-	uint64_t uuid, parent; /* parent 0: none */
-	const char *name;      /* NULL: none; untrusted bytes, as the next ones */
+	uint64_t uuid, parent;			  /* parent 0: none */
+	const char *name;			  /* NULL: none; untrusted bytes, as the next ones */
 	const char *process, *thread, *unit_name; /* NULL: it is none */
 	const char *description;
 	uint32_t pid, tid;
@@ -60,13 +60,14 @@ void perfetto_write_state(struct perfetto_writer *, bool first);
 void perfetto_write_clocks(struct perfetto_writer *, uint64_t monotonic_ns, uint64_t boottime_ns, uint64_t realtime_ns);
 void perfetto_write_track(struct perfetto_writer *, const struct perfetto_track *);
 /* body: fields of a TrackEvent; flow: 0 for none, with `ends` it ends here. */
-void perfetto_write_event(struct perfetto_writer *, enum perfetto_type, uint64_t ns, uint64_t uuid, uint64_t flow, bool ends,
-			  const char *body, size_t len);
+void perfetto_write_event(struct perfetto_writer *, enum perfetto_type, uint64_t ns, uint64_t uuid, uint64_t flow,
+			  bool ends, const char *body, size_t len);
 void perfetto_write_count(struct perfetto_writer *, uint64_t ns, uint64_t uuid, int64_t value);
 void perfetto_write_double(struct perfetto_writer *, uint64_t ns, uint64_t uuid, double value);
 /* Writes what was interned and not written yet: before any event whose body has it. */
 void perfetto_write_interned(struct perfetto_writer *);
-/* So much is remembered that it is time for perfetto_write_state(); no body that was made before may be written after it. */
+/* So much is remembered that it is time for perfetto_write_state(); no body that was made before may be written after
+ * it. */
 bool perfetto_write_is_full(const struct perfetto_writer *);
 
 /* The number of a string of untrusted bytes; 0: no memory. */

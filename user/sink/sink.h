@@ -29,7 +29,8 @@ struct sink_file {
 
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
-	const char *path;	 /* of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH, SINKS_SPLITS) */
+	/* Of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH, SINKS_SPLITS) */
+	const char *path;
 	enum sink_time time;
 	bool tid;		 /* a TID column */
 	bool color;
@@ -48,9 +49,6 @@ struct sink_opts {
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
 	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
-	/* A variable of a process's environment, as far as it is known; false: it is not. NULL: none is. */
-	bool (*environment)(void *ctx, uint32_t pid, const char *name, char *buf, size_t size);
-	void *environment_ctx;
 	const char *version;	 /* of cudatrace */
 	bool recorded;		 /* what comes is a recording, and can wait */
 	const char *otlp_url;	 /* where spans are pushed to, or "env"; NULL: nowhere */
@@ -102,7 +100,7 @@ struct sink {
 };
 
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
-	sink_stat, sink_trace, sink_serve;
+	sink_cupti, sink_stat, sink_trace, sink_serve;
 /* What other programs read. */
 extern const struct sink_ops sink_perfetto, sink_chrome, sink_nsys, sink_otlp, sink_otlp_json;
 

@@ -13,11 +13,12 @@ static const struct sinks_row rows[] = {
 	{ &sink_speedscope, ".speedscope.json", SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
 	{ &sink_html, ".html", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT },
 	{ &sink_csv, ".csv", SINKS_WHOLE | SINKS_EXPORT },
-	{ &sink_perfetto, ".pftrace", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT },
-	{ &sink_chrome, ".pt.trace.json", SINKS_WHOLE | SINKS_BINARY | SINKS_SPLITS | SINKS_EXPORT },
+	{ &sink_cupti, ".cupti.txt", SINKS_NESTED | SINKS_EXPORT },
+	{ &sink_perfetto, ".pftrace", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT | SINKS_INFO },
+	{ &sink_chrome, ".pt.trace.json", SINKS_WHOLE | SINKS_BINARY | SINKS_SPLITS | SINKS_EXPORT | SINKS_INFO },
 	{ &sink_nsys, ".sqlite", SINKS_WHOLE | SINKS_BINARY | SINKS_PATH | SINKS_EXPORT },
 	{ &sink_otlp_json, ".otlp.jsonl", SINKS_EXPORT },
-	{ &sink_serve, ".prom", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_DAEMON },
+	{ &sink_serve, ".prom", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_INFO | SINKS_DAEMON },
 	{ &sink_stat, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL },
 };
 

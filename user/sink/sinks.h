@@ -19,8 +19,10 @@
 #define SINKS_EXPORT	  0x40 /* a file for another program: `cudatrace export --to` */
 #define SINKS_COUNTS	  0x100 /* what the kernel side counts is enough: calls need not be sent */
 #define SINKS_SPLITS	  0x400 /* with %p in the path it opens a file for each process by itself */
+#define SINKS_INFO	  0x1000 /* says what processes are: their arguments, their place in a job */
 #define SINKS_COMMAND	  0x200 /* of a command of its own: not for --format */
 #define SINKS_DAEMON	  0x800 /* runs for good: SIGHUP does not end it */
+#define SINKS_NESTED	  0x1000 /* calls inside calls too */
 
 struct sinks_row {
 	const struct sink_ops *ops; /* ops->name is the word */

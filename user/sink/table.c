@@ -133,8 +133,10 @@ static const struct proc_text *proc_text(struct table *t, const struct process *
 	e->pid = proc->pid;
 	e->shown_pid = proc->shown_pid;
 	memcpy(e->comm, proc->comm, CT_COMM_LEN);
-	begin = put_comm(e->text, proc->comm);
-	p = put_char(put_pad(put_u64(begin, proc->shown_pid), begin, PID_WIDTH), ' ');
+	/* what is of no process is the machine's */
+	begin = put_comm(e->text, proc->pid ? proc->comm : "-");
+	p = proc->pid ? put_u64(begin, proc->shown_pid) : put_char(begin, '-');
+	p = put_char(put_pad(p, begin, PID_WIDTH), ' ');
 	e->len = (uint8_t)(p - e->text);
 	return e;
 }

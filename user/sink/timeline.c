@@ -2,9 +2,9 @@
 /*
  * timeline.c - see timeline.h.
  *
- * Time is cut from time to time: what is over at the cut is handed on, track by track, those first that arrows come from. On a
- * track that is the beginning of what is held, sorted by start, up to the first span that is not over at the cut; all of it is
- * ended there, for what begins later begins after it or has no place on the lane any more.
+ * Time is cut from time to time: what is over at the cut is handed on, track by track, those first that arrows come
+ * from. On a track that is the beginning of what is held, sorted by start, up to the first span that is not over at the
+ * cut; all of it is ended there, for what begins later begins after it or has no place on the lane any more.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -241,7 +241,8 @@ static int set_room(struct timeline *t, struct timeline_track *tr, uint32_t cap,
 
 /* ---- handing on ---------------------------------------------------------------------------------------------- */
 
-/* Outer spans first: by begin, then the longer one, then the one that called the other, then the one that came first. */
+/* Outer spans first: by begin, then the longer one, then the one that called the other, then the one that came first.
+ */
 static int by_begin(const void *pa, const void *pb)
 {
 	const struct timeline_span *a = pa, *b = pb;
@@ -404,6 +405,10 @@ static int cut_more(struct timeline *t)
 		if (hold <= 1000)
 			break;
 	}
+	/* many tracks that keep a little each */
+	for (uint32_t i = 0; i < t->ntracks && t->held > TIMELINE_HOLD_BYTES / 2; i++)
+		if (!t->order[i]->nspans)
+			set_room(t, t->order[i], 0, 0);
 	return err;
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * trace.c - the sink that stores: every event goes into a recording (user/trace), so that
- * replay gives the sinks what they would have got. Three ways: one file; files of a size, the oldest dropped; the last
- * seconds in memory, written when something happens (the flight recorder).
- * Knows no source and no format of text.
+ * trace.c - the sink that stores: every event goes into a recording (user/trace), so that replay gives other sinks what
+ * they would have got. Three ways: one file; files of a size, the oldest dropped; the last seconds in memory, written
+ * when something happens (the flight recorder). Knows no source and no format of text.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +18,8 @@
 #include "sink.h"
 
 #define FLUSH_NS 1000000000ULL	/* what a SIGKILL loses at most */
-#define DUMP_NS 1000000000ULL	/* conditions that come closer together than this are one */
+/* Files for calls that meet a condition: a program that fails again and again must not fill the disk. */
+#define DUMPS_MAX 10
 #define RING_BYTES (256ULL << 20)
 
 struct trace_sink {
@@ -33,6 +33,8 @@ struct trace_sink {
 	uint64_t bytes;	       /* of files that are complete */
 	uint64_t dumped_ns;
 	unsigned int parts;    /* files begun */
+	unsigned int dumps;    /* of these, for a call that met a condition */
+	int dump_error;	       /* of the last dump that failed */
 	bool progress_shown, said;
 };
 
@@ -143,9 +145,10 @@ static int dump(struct trace_sink *t, const char *why)
 		snprintf(path, sizeof(path), "%s.%u", t->file->path, t->parts + 1);
 	else
 		snprintf(path, sizeof(path), "%s", t->file->path);
+	t->said = false;
 	err = open_writer(t, path);
 	if (err)
-		return err;
+		return t->dump_error = err;
 	if (t->clock.h.size)
 		err = put_one(t->writer, &t->clock.h);
 	if (!err)
@@ -156,8 +159,9 @@ static int dump(struct trace_sink *t, const char *why)
 	t->bytes += writer_bytes(t->writer);
 	e = writer_close(t->writer);
 	t->writer = NULL;
-	if (err || e)
-		return failed(t, path, err ? err : e);
+	t->dump_error = err ? err : e;
+	if (t->dump_error)
+		return failed(t, path, t->dump_error);
 	msg_note("wrote %s (%s)", path, why);
 	return 0;
 }
@@ -174,10 +178,15 @@ static bool triggers(struct trace_sink *t, const struct event *ev)
 		return false;
 	if (!(f->dump_failed && api_failed(c)) && !(f->dump_rows && f->dump_rows[c->func / 64] >> (c->func % 64) & 1))
 		return false;
-	if (t->dumped_ns && c->h.end_ns < t->dumped_ns + DUMP_NS)
+	/* what is in memory then has not been written before */
+	if (t->dumped_ns && c->h.end_ns < t->dumped_ns + f->last_ns)
 		return false;
 	t->dumped_ns = c->h.end_ns;
-	return true;
+	if (t->dumps++ < DUMPS_MAX)
+		return true;
+	if (t->dumps == DUMPS_MAX + 1)
+		msg_warn("%d files were written: calls cause no more of them, a signal does", DUMPS_MAX);
+	return false;
 }
 
 static bool is_full(const struct trace_sink *t)
@@ -203,10 +212,11 @@ static int trace_event(struct sink *s, const struct event *ev)
 		if (!t->file->rotate)
 			return -ECANCELED;
 		err = rotate(t);
-	} else if ((call || ev->rec->kind == CT_ENTER) && triggers(t, ev)) {
-		err = dump(t, api_failed((const struct ct_call *)ev->rec) ? "failed call" : "call");
+	} else if (call && triggers(t, ev)) {
+		/* what cannot be written now stays in memory: the trace goes on */
+		dump(t, api_failed((const struct ct_call *)ev->rec) ? "failed call" : "call");
 	}
-	return err ? err : call;
+	return err ? err : call || (ev->rec->kind >= CT_KERNEL && ev->rec->kind <= CT_EVENT);
 }
 
 /* ---- time --------------------------------------------------------------------------------------------- */
@@ -218,9 +228,9 @@ static void progress(struct trace_sink *t, uint64_t now_ns)
 	if (!t->file->progress || took < FLUSH_NS)
 		return;
 	bytes += t->ring ? ring_buf_bytes(t->ring) : writer_bytes(t->writer);
-	fprintf(stderr, "\r%llu calls, %.0f/s, %.1f MB%s, %llu lost \b", (unsigned long long)t->calls,
-		(double)(t->calls - t->told_calls) * 1e9 / (double)took, (double)bytes / 1e6, t->ring ? " in memory" : "",
-		(unsigned long long)t->lost);
+	fprintf(stderr, "\r%llu calls, %.0f/s, %.1f MB%s, %llu lost  ", (unsigned long long)t->calls,
+		(double)(t->calls - t->told_calls) * 1e9 / (double)took, (double)bytes / 1e6,
+		t->ring ? " in memory" : "", (unsigned long long)t->lost);
 	t->told_calls = t->calls;
 	t->told_ns = now_ns;
 	t->progress_shown = true;
@@ -245,7 +255,9 @@ static int trace_dump(struct sink *s)
 {
 	struct trace_sink *t = s->priv;
 
-	return t->ring ? dump(t, "signal") : 0;
+	if (t->ring)
+		dump(t, "signal");
+	return 0;
 }
 
 /* ---- beginning and end -------------------------------------------------------------------------------- */
@@ -269,7 +281,7 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	if (!t->ring)
 		err = open_writer(t, t->file->path);
-	return err;
+	return err ? -EINVAL : 0; /* what it was has been said */
 }
 
 /* As replay_losses() and replay_recorded() read it. */
@@ -282,10 +294,12 @@ static char *end_text(const struct sink_end *end)
 
 	if (!f)
 		return NULL;
-	fprintf(f, "reason %s\nuptime_ns %llu\ncalls %llu\nfolded %llu\nfiltered %llu\nsent %llu\nunfinished %llu\nreceived %llu\n",
-		end->reason, (unsigned long long)end->uptime_ns, (unsigned long long)l->calls, (unsigned long long)l->folded,
-		(unsigned long long)l->filtered, (unsigned long long)l->sent, (unsigned long long)l->unfinished,
-		(unsigned long long)l->received);
+	fprintf(f,
+		"reason %s\nuptime_ns %llu\ncalls %llu\nfolded %llu\nfiltered %llu\nsent %llu\n"
+		"unfinished %llu\nreceived %llu\n",
+		end->reason, (unsigned long long)end->uptime_ns, (unsigned long long)l->calls,
+		(unsigned long long)l->folded, (unsigned long long)l->filtered, (unsigned long long)l->sent,
+		(unsigned long long)l->unfinished, (unsigned long long)l->received);
 	for (int i = 0; i < CT_LOSS_END; i++)
 		if (l->lost[i])
 			fprintf(f, "lost.%s %llu\n", loss_name((enum ct_loss)i), (unsigned long long)l->lost[i]);
@@ -310,6 +324,8 @@ static int finish(struct trace_sink *t, const struct sink_end *end)
 	if (t->ring) {
 		if (t->file->dump_end)
 			return dump(t, end->reason);
+		if (t->dump_error)
+			return t->dump_error;
 		if (!t->parts)
 			msg_note("nothing was written: no condition of --dump-on was met");
 		return 0;

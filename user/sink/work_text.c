@@ -33,7 +33,8 @@ static const char *copy_kind(uint8_t kind)
 
 const char *work_sync_type(uint32_t type)
 {
-	static const char *const names[] = { "Unknown", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync" };
+	static const char *const names[] = { "Unknown", "Event Sync", "Stream Wait Event", "Stream Sync",
+					     "Context Sync" };
 
 	return type < ARRAY_LEN(names) ? names[type] : "Unknown";
 }
@@ -64,8 +65,9 @@ const char *work_overhead(uint32_t type)
 
 const char *work_managed(uint32_t kind)
 {
-	static const char *const names[] = { "Managed memory", "Bytes HtoD",	"Bytes DtoH", "CPU page fault", "GPU page fault",
-					     "Thrashing",      "Throttling",	"Remote map", "Bytes DtoD" };
+	static const char *const names[] = { "Managed memory", "Bytes HtoD",	 "Bytes DtoH",
+					     "CPU page fault", "GPU page fault", "Thrashing",
+					     "Throttling",     "Remote map",	 "Bytes DtoD" };
 
 	return kind < ARRAY_LEN(names) ? names[kind] : names[0];
 }

@@ -51,6 +51,12 @@ static int check_state(pid_t pid, const char *text)
 		msg_error("process %d has ended", (int)pid);
 		return -ESRCH;
 	}
+	if (state && *state == 'Z') {
+		msg_error("the main thread of process %d has ended, and its files are not to be reached without it: start it under "
+			  "cudatrace",
+			  (int)pid);
+		return -ESRCH;
+	}
 	if (state && (*state == 'T' || *state == 't')) {
 		msg_error("process %d is stopped: let it go on first (kill -CONT %d)", (int)pid, (int)pid);
 		return -EAGAIN;
@@ -102,8 +108,8 @@ static int check_dumpable(pid_t pid, const char *text)
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	if (stat(path, &st) || (long)st.st_uid == euid)
 		return 0;
-	msg_error("process %d protects its memory (it is not dumpable: see prctl(2), PR_SET_DUMPABLE), which is respected: start it "
-		  "under cudatrace instead",
+	msg_error("process %d protects its memory (it is not dumpable: see prctl(2), PR_SET_DUMPABLE), which is respected: "
+		  "start it under cudatrace instead",
 		  (int)pid);
 	return -EPERM;
 }
@@ -169,6 +175,30 @@ int inject_check(pid_t pid)
 	return err ? err : check_frozen(pid);
 }
 
+bool inject_check_ended(pid_t pid)
+{
+	char text[8192], path[64];
+	const char *state;
+	ssize_t n = -1;
+	int fd;
+
+	state = host_status(pid, text, sizeof(text)) ? NULL : host_status_line(text, "State");
+	if (!state)
+		return true;
+	if (number(text, "Threads", 0) > 1)
+		return false;
+	if (*state == 'Z' || *state == 'X')
+		return true;
+	/* its memory goes before it is a zombie */
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, 1);
+		close(fd);
+	}
+	return n == 0 || (fd < 0 && errno == ENOENT);
+}
+
 void inject_check_refused(pid_t pid)
 {
 	char text[8192], scope[8] = "0";
@@ -188,8 +218,8 @@ void inject_check_refused(pid_t pid)
 		msg_error("process %d may not be traced by you (kernel.yama.ptrace_scope is %c): run as root, or set it to 0",
 			  (int)pid, scope[0]);
 	else
-		msg_error("process %d may not be traced: it is not dumpable, or a security module (SELinux, AppArmor), a container or "
-			  "its capabilities forbid it: start it under cudatrace",
+		msg_error("process %d may not be traced: it is not dumpable, or a security module (SELinux, AppArmor), a container "
+			  "or its capabilities forbid it: start it under cudatrace",
 			  (int)pid);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inject_check.h - whether a process may be injected into at all: asked before anything of it is touched. Each refusal is
- * one message.
+ * inject_check.h - whether a process may be injected into at all: asked before anything of it is touched. Each refusal
+ * is one message.
  */
 #ifndef CT_INJECT_CHECK_H
 #define CT_INJECT_CHECK_H
@@ -10,6 +10,8 @@
 
 /* Returns 0, or -errno after one message (as inject_run()). */
 int inject_check(pid_t pid);
+/* It is gone by now, a zombie, or about to be one. */
+bool inject_check_ended(pid_t pid);
 /* PTRACE_SEIZE was refused: says why. */
 void inject_check_refused(pid_t pid);
 

@@ -12,6 +12,8 @@
 #include "inject_code.h"
 
 #define CODE_MAX (16u << 20) /* bytes of libc's code that are searched */
+#define ENTRY_BYTES 128
+#define SIGRETURN_BYTES 9
 #define VDSO_MAX (64u << 10)
 
 struct file {
@@ -252,6 +254,24 @@ static int read_all(struct inject_code *c, struct target *t, const struct target
 	return err;
 }
 
+/* _start, and musl's function behind it. */
+static int add_entry(struct inject_code *c, struct target *t)
+{
+	Elf64_auxv_t aux;
+	char path[64];
+	int err = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)target_pid(t));
+	f = fopen(path, "re");
+	while (f && !err && fread(&aux, sizeof(aux), 1, f) == 1 && aux.a_type != AT_NULL)
+		if (aux.a_type == AT_ENTRY)
+			err = add(&c->funcs, &c->nfuncs, aux.a_un.a_val, aux.a_un.a_val + ENTRY_BYTES, INJECT_ENTRY);
+	if (f)
+		fclose(f);
+	return err;
+}
+
 int inject_code_open(struct inject_code **out, struct target *t)
 {
 	struct inject_code *c = calloc(1, sizeof(*c));
@@ -264,6 +284,8 @@ int inject_code_open(struct inject_code **out, struct target *t)
 	err = target_refresh(t);
 	n = err < 0 ? err : target_maps(t, &maps);
 	err = n < 0 ? n : read_all(c, t, maps, n);
+	if (!err)
+		err = add_entry(c, t);
 	if (err)
 		return err;
 	qsort(c->funcs, c->nfuncs, sizeof(*c->funcs), by_start);
@@ -307,6 +329,9 @@ enum inject_kind inject_code_at(const struct inject_code *c, uint64_t ip)
 
 	if (!i || ip >= c->maps[i - 1].end)
 		return INJECT_NO_CODE;
+	/* a handler returns to there: what was interrupted decides */
+	if (c->found.calls.ret && ip - c->found.calls.ret < SIGRETURN_BYTES)
+		return INJECT_VDSO;
 	kind = c->maps[i - 1].kind;
 	if (kind != INJECT_LIBC && kind != INJECT_OTHER)
 		return kind;

@@ -36,8 +36,10 @@ struct inject_code_at {
 
 #if defined(__x86_64__)
 #define INJECT_RET_BYTES 8 /* of the return address on the stack */
+#define INJECT_RED_ZONE 128
 #else
 #define INJECT_RET_BYTES 0
+#define INJECT_RED_ZONE 0
 #endif
 
 /* Of a thread that is stopped. Returns 0 or -errno; inject_regs_free() in any case. */
@@ -48,6 +50,7 @@ int inject_regs_restore(pid_t tid, const struct inject_regs *);
 void inject_regs_free(struct inject_regs *);
 
 void inject_regs_thread(const struct inject_regs *, struct inject_thread *);
+uint64_t inject_regs_tls(pid_t tid, const struct inject_regs *); /* the thread pointer; 0: not known */
 /* The system call that the stop interrupted; -1: none. */
 long inject_regs_syscall(const struct inject_regs *);
 /* It has returned EINTR because of the stop, as those do that the kernel never restarts. */
@@ -60,12 +63,12 @@ bool inject_regs_native(const struct inject_regs *);
 bool inject_regs_shadow(pid_t tid);
 
 /* The next instruction is the system call of `at`; sp is the stack pointer during it. */
-int inject_regs_set_syscall(pid_t tid, const struct inject_regs *, const struct inject_code_at *at, uint64_t sp, long nr,
-			    const uint64_t args[6]);
+int inject_regs_set_syscall(pid_t tid, const struct inject_regs *, const struct inject_code_at *at, uint64_t sp,
+			    long nr, const uint64_t args[6]);
 /* The next instruction is the function's first. sp: what is there is what ret finds. The vector state is what a
  * function may expect. */
-int inject_regs_set_call(pid_t tid, const struct inject_regs *, const struct inject_code_at *at, uint64_t fn, uint64_t sp,
-			 const uint64_t args[6]);
+int inject_regs_set_call(pid_t tid, const struct inject_regs *, const struct inject_code_at *at, uint64_t fn,
+			 uint64_t sp, const uint64_t args[6]);
 /* In a system call stop: its number, its result (at its end) or what ret handed over (at rt_sigreturn's beginning). */
 int inject_regs_get(pid_t tid, long *nr, uint64_t *sp, int64_t *result, int64_t *handed);
 /* In a system call's entry stop: makes another one, harmless, of it, after which ip and sp are these. */
@@ -75,10 +78,11 @@ int inject_regs_jump(pid_t tid, uint64_t ip, uint64_t sp);
 /* Puts back the registers for the case that nobody is there any more: the system call is made anew. */
 int inject_regs_restore_plain(pid_t tid, const struct inject_regs *);
 
-/* The frame that rt_sigreturn(2) finds at the stack pointer `*sp`, which this chooses below `top`; mask: the signals that
- * are blocked afterwards. Writes at most size bytes to buf, which belong at the address *at. Returns their number or -E2BIG. */
-ssize_t inject_regs_frame(const struct inject_regs *, uint64_t mask, uint64_t top, uint64_t ret, void *buf, size_t size,
-			  uint64_t *at, uint64_t *sp);
+/* The frame that rt_sigreturn(2) finds at the stack pointer `*sp`, which this chooses below `top`; mask: the signals
+ * that are blocked afterwards. Writes at most size bytes to buf, which belong at the address *at. Returns their number
+ * or -E2BIG. */
+ssize_t inject_regs_frame(const struct inject_regs *, uint64_t mask, uint64_t top, uint64_t ret, void *buf,
+			  size_t size, uint64_t *at, uint64_t *sp);
 
 /* The code that a page of ours in the target has: a system call, then (at *ret) what a function returns to. */
 const void *inject_regs_stub(size_t *len, size_t *ret);

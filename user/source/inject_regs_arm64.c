@@ -2,10 +2,10 @@
 /*
  * inject_regs_arm64.c - see inject_regs.h; aarch64.
  *
- * How a system call is restarted (do_signal of the kernel's arch/arm64/kernel/signal.c): before the stop the kernel has
- * stepped back to the svc instruction and put back x0, so putting back pc and x0 is all. Only for calls that
- * restart_syscall(2) goes on with does it do more, and after the stop: such threads are not chosen (inject_stop.c). What x0
- * was of a call that returned EINTR is not to be had, so such a call cannot be made anew.
+ * How a system call is restarted (do_signal of the kernel's arch/arm64/kernel/signal.c): before the stop the kernel
+ * has stepped back to the svc instruction and put back x0, so putting back pc and x0 is all. Only for calls that
+ * restart_syscall(2) goes on with does it do more, and after the stop: such threads are not chosen (inject_stop.c).
+ * What x0 was of a call that returned EINTR is not to be had, so such a call cannot be made anew.
  */
 #if defined(__aarch64__)
 
@@ -143,6 +143,15 @@ void inject_regs_thread(const struct inject_regs *r, struct inject_thread *t)
 	memcpy(t->regs, &u->regs[19], sizeof(t->regs));
 }
 
+uint64_t inject_regs_tls(pid_t tid, const struct inject_regs *r)
+{
+	uint64_t tls = 0;
+	size_t len = sizeof(tls);
+
+	(void)r;
+	return get_set(tid, NT_ARM_TLS, &tls, &len) ? 0 : tls;
+}
+
 long inject_regs_syscall(const struct inject_regs *r)
 {
 	(void)r; /* the kernel has forgotten it before the stop */
@@ -162,7 +171,7 @@ void inject_regs_redo(struct inject_regs *r)
 
 int inject_regs_restore_plain(pid_t tid, const struct inject_regs *r)
 {
-	return set(tid, of(r));
+	return inject_regs_restore(tid, r);
 }
 
 bool inject_regs_native(const struct inject_regs *r)
@@ -188,8 +197,8 @@ static void set_args(struct user_regs_struct *u, const struct inject_code_at *at
 	u->pstate &= ~0xc00ul; /* BTYPE: what is jumped to need not begin with bti */
 }
 
-int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t sp, long nr,
-			    const uint64_t args[6])
+int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t sp,
+			    long nr, const uint64_t args[6])
 {
 	struct user_regs_struct u = *of(r);
 
@@ -200,8 +209,8 @@ int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct
 	return set(tid, &u);
 }
 
-int inject_regs_set_call(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t fn, uint64_t sp,
-			 const uint64_t args[6])
+int inject_regs_set_call(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t fn,
+			 uint64_t sp, const uint64_t args[6])
 {
 	struct user_fpsimd_struct *clean = calloc(1, sizeof(*clean)); /* FPCR 0 is what a program begins with */
 	struct user_regs_struct u = *of(r);
@@ -254,8 +263,8 @@ int inject_regs_replace(pid_t tid, uint64_t ip, uint64_t sp)
 }
 
 /* struct rt_sigframe of the kernel; of the vectors the part that all processors have. */
-ssize_t inject_regs_frame(const struct inject_regs *r, uint64_t mask, uint64_t top, uint64_t ret, void *buf, size_t size,
-			  uint64_t *at, uint64_t *sp)
+ssize_t inject_regs_frame(const struct inject_regs *r, uint64_t mask, uint64_t top, uint64_t ret, void *buf,
+			  size_t size, uint64_t *at, uint64_t *sp)
 {
 	struct frame {
 		siginfo_t info;

@@ -3,9 +3,9 @@
  * inject_regs_x86.c - see inject_regs.h; x86-64.
  *
  * How a system call is restarted (arch_do_signal_or_restart of the kernel's arch/x86/kernel/signal.c): after the stop
- * the kernel looks at orig_rax, and if it is not negative at rax, and steps back over the syscall instruction. So putting
- * back both in a stop of the same kind is all. What restart_syscall(2) goes on with stays as it is as long as no handler
- * returns and no other sleep is interrupted in the thread.
+ * the kernel looks at orig_rax, and if it is not negative at rax, and steps back over the syscall instruction. So
+ * putting back both in a stop of the same kind is all. What restart_syscall(2) goes on with stays as it is as long as
+ * no handler returns and no other sleep is interrupted in the thread.
  */
 #if defined(__x86_64__)
 
@@ -131,6 +131,12 @@ void inject_regs_thread(const struct inject_regs *r, struct inject_thread *t)
 	t->regs[4] = u->r15;
 }
 
+uint64_t inject_regs_tls(pid_t tid, const struct inject_regs *r)
+{
+	(void)tid;
+	return of(r)->fs_base;
+}
+
 long inject_regs_syscall(const struct inject_regs *r)
 {
 	return (long)of(r)->orig_rax >= 0 ? (long)of(r)->orig_rax : -1;
@@ -172,9 +178,11 @@ static void plain(const struct inject_regs *r, struct user_regs_struct *u)
 int inject_regs_restore_plain(pid_t tid, const struct inject_regs *r)
 {
 	struct user_regs_struct u;
+	int err;
 
 	plain(r, &u);
-	return set(tid, &u);
+	err = set_xstate(tid, r->sets[0].bytes, r->sets[0].len);
+	return err ? err : set(tid, &u);
 }
 
 bool inject_regs_native(const struct inject_regs *r)
@@ -225,8 +233,8 @@ static void set_args(struct user_regs_struct *u, const struct inject_code_at *at
 	u->eflags &= ~EFLAGS_ODD;
 }
 
-int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t sp, long nr,
-			    const uint64_t args[6])
+int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t sp,
+			    long nr, const uint64_t args[6])
 {
 	struct user_regs_struct u = *of(r);
 
@@ -237,8 +245,8 @@ int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct
 	return set(tid, &u);
 }
 
-int inject_regs_set_call(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t fn, uint64_t sp,
-			 const uint64_t args[6])
+int inject_regs_set_call(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t fn,
+			 uint64_t sp, const uint64_t args[6])
 {
 	struct user_regs_struct u = *of(r);
 	int err = set_clean_xstate(tid, r); /* where it returns to stands at sp already */
@@ -307,8 +315,8 @@ static void put_xstate(const struct inject_regs *r, uint8_t *to)
 	memcpy(to + len, &magic2, sizeof(magic2));
 }
 
-ssize_t inject_regs_frame(const struct inject_regs *r, uint64_t mask, uint64_t top, uint64_t ret, void *buf, size_t size,
-			  uint64_t *at, uint64_t *sp)
+ssize_t inject_regs_frame(const struct inject_regs *r, uint64_t mask, uint64_t top, uint64_t ret, void *buf,
+			  size_t size, uint64_t *at, uint64_t *sp)
 {
 	uint64_t vector = (top - r->sets[0].len - 64) & ~63ull;
 	uint64_t uc = (vector - sizeof(struct frame) - 256) & ~63ull; /* beyond: struct siginfo, which is not read */

@@ -2,10 +2,10 @@
 /*
  * inject_remote.c - see inject_remote.h.
  *
- * Three kinds of stops. The first and the last are PTRACE_EVENT_STOP, which PTRACE_INTERRUPT makes where the kernel looks
- * at signals: there an interrupted system call can be put back so that the kernel restarts it. In between the thread
- * goes from system call stop to system call stop, and its end of a function is told by its entering rt_sigreturn(2) at the
- * frame of ours: no breakpoint, no signal, no word of its code is changed.
+ * Three kinds of stops. The first and the last are PTRACE_EVENT_STOP, which PTRACE_INTERRUPT makes where the kernel
+ * looks at signals: there an interrupted system call can be put back so that the kernel restarts it. In between the
+ * thread goes from system call stop to system call stop, and its end of a function is told by its entering
+ * rt_sigreturn(2) at the frame of ours: no breakpoint, no signal, no word of its code is changed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,8 +37,10 @@
 #define PATIENCE 10	/* a function that works on, and waits for no lock, is given so many times its limit */
 #define FRAME_MAX (96u << 10)
 #define SIGBIT(sig) (1ull << ((sig) - 1))
-/* What a fault in the thread itself raises: blocked, it would reset the program's handler (force_sig() of the kernel). */
-#define SYNCHRONOUS (SIGBIT(SIGSEGV) | SIGBIT(SIGBUS) | SIGBIT(SIGILL) | SIGBIT(SIGFPE) | SIGBIT(SIGTRAP) | SIGBIT(SIGSYS))
+/* What a fault in the thread itself raises: blocked, it would reset the program's handler (force_sig() of the kernel).
+ * */
+#define SYNCHRONOUS \
+	(SIGBIT(SIGSEGV) | SIGBIT(SIGBUS) | SIGBIT(SIGILL) | SIGBIT(SIGFPE) | SIGBIT(SIGTRAP) | SIGBIT(SIGSYS))
 
 enum stop {
 	STOP_SYSCALL,
@@ -154,8 +156,9 @@ int inject_remote_close(struct inject_remote *r)
 	int err = 0;
 
 	if (r->seized && r->changed && !r->gone) {
-		/* for whoever kills us now */
-		inject_regs_restore_plain(r->tid, &r->saved);
+		/* if we are killed now: the frame, or else what stands in for it */
+		if (!r->sp)
+			inject_regs_restore_plain(r->tid, &r->saved);
 		err = interrupt(r, inject_now_ns() + CLOSE_LIMIT_NS, false);
 		if (!err)
 			err = set_mask(r, r->mask);
@@ -176,7 +179,7 @@ int inject_remote_begin(struct inject_remote *r)
 	if (ptrace((enum __ptrace_request)PTRACE_GETSIGMASK, r->tid, 8, &r->mask) < 0)
 		return -errno;
 	r->changed = true;
-	return set_mask(r, ~SYNCHRONOUS);
+	return r->home && r->code.ret ? inject_remote_arm(r, r->home) : 0;
 }
 
 int inject_remote_write(struct inject_remote *r, uint64_t addr, const void *bytes, size_t len)
@@ -190,7 +193,7 @@ int inject_remote_write(struct inject_remote *r, uint64_t addr, const void *byte
 	return (size_t)n == len ? 0 : -EFAULT;
 }
 
-int inject_remote_arm(struct inject_remote *r)
+int inject_remote_arm(struct inject_remote *r, uint64_t top)
 {
 	uint8_t *buf = malloc(FRAME_MAX);
 	uint64_t at = 0;
@@ -199,14 +202,14 @@ int inject_remote_arm(struct inject_remote *r)
 
 	if (!buf)
 		return -ENOMEM;
-	n = inject_regs_frame(&r->saved, r->mask, r->stack + r->stack_bytes, r->code.ret, buf, FRAME_MAX, &at, &r->sp);
+	n = inject_regs_frame(&r->saved, r->mask, top, r->code.ret, buf, FRAME_MAX, &at, &r->sp);
 	err = n < 0 ? (int)n : inject_remote_write(r, at, buf, (size_t)n);
 	free(buf);
 	return err;
 }
 
-/* A signal that is about to be delivered amid what is made to run: which is delivered instead. -EFAULT: it was raised by
- * that itself. */
+/* A signal that is about to be delivered amid what is made to run: which is delivered instead. -EFAULT: it was raised
+ * by that itself. */
 static int held(struct inject_remote *r, int sig)
 {
 	siginfo_t info;
@@ -250,8 +253,8 @@ static int step(struct inject_remote *r, uint64_t until_ns)
 	return err ? err : next(r, until_ns);
 }
 
-int inject_remote_syscall(struct inject_remote *r, int64_t *result, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-			  uint64_t e, uint64_t f)
+int inject_remote_syscall(struct inject_remote *r, int64_t *result, long nr, uint64_t a, uint64_t b, uint64_t c,
+			  uint64_t d, uint64_t e, uint64_t f)
 {
 	const uint64_t args[6] = { a, b, c, d, e, f };
 	uint64_t until_ns = inject_now_ns() + SYSCALL_LIMIT_MS * 1000000ull, sp = r->sp, seen_sp;
@@ -269,6 +272,10 @@ int inject_remote_syscall(struct inject_remote *r, int64_t *result, long nr, uin
 	}
 	r->entered = false;
 	err = inject_regs_set_syscall(r->tid, &r->saved, &r->code, sp, nr, args);
+	/* from here on the frame, or our end of it, puts the mask back */
+	if (!err && !r->masked)
+		err = set_mask(r, ~SYNCHRONOUS);
+	r->masked = true;
 	err = err ? err : step(r, until_ns);
 	err = err ? err : step(r, until_ns);
 	err = err ? err : inject_regs_get(r->tid, &seen, &seen_sp, result, &handed);
@@ -295,7 +302,8 @@ static bool waits(struct inject_remote *r)
 
 int inject_remote_call(struct inject_remote *r, int64_t *result, uint64_t fn, uint64_t a, uint64_t b, int limit_ms)
 {
-	const uint64_t args[6] = { a, b }, slice_ns = (uint64_t)limit_ms * 1000000, end = inject_now_ns() + PATIENCE * slice_ns;
+	const uint64_t args[6] = { a, b }, slice_ns = (uint64_t)limit_ms * 1000000;
+	const uint64_t end = inject_now_ns() + PATIENCE * slice_ns;
 	uint64_t sp;
 	int64_t unused;
 	long nr;
@@ -317,7 +325,10 @@ int inject_remote_call(struct inject_remote *r, int64_t *result, uint64_t fn, ui
 		err = inject_regs_replace(r->tid, r->code.ret, r->sp);
 		return err ? err : step(r, inject_now_ns() + slice_ns);
 	}
-	if (err == -ETIME && !interrupt(r, inject_now_ns() + CLOSE_LIMIT_NS, false) && r->code.ret)
+	/* back to where everything ends, past what it was doing */
+	if (err == -EFAULT)
+		inject_regs_jump(r->tid, r->code.ret, r->sp);
+	if ((err == -EFAULT || err == -ETIME) && !interrupt(r, inject_now_ns() + CLOSE_LIMIT_NS, false))
 		inject_regs_jump(r->tid, r->code.ret, r->sp);
 	return err;
 }

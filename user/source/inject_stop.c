@@ -27,7 +27,7 @@
 
 #define THREADS_MAX 4096
 #define FRAMES_MAX 512
-#define BASE_FRAMES 2	      /* of libc where a thread begins: with more something else goes on there, such as its end */
+#define BASE_FRAMES 2	      /* of libc where a thread begins: with more it is not only beginning, but exiting, say */
 #define SCAN_MAX (256u << 10) /* bytes of a stack that could not be followed */
 #define STOP_MS 200	      /* for one thread to stop */
 
@@ -284,6 +284,7 @@ static const char *judge(const struct inject_place *p, const uint64_t *ips, int 
 		case INJECT_NO_CODE:
 			return "where its stack could not be followed";
 		case INJECT_OTHER:
+		case INJECT_ENTRY:
 		case INJECT_VDSO:
 			continue;
 		default:
@@ -297,7 +298,7 @@ static const char *judge(const struct inject_place *p, const uint64_t *ips, int 
 		}
 		if (kind == INJECT_ALLOCATOR && j < n)
 			return "in the allocator";
-		if (last == INJECT_LIBC_BASE || (j == n && !lost_sp && last != INJECT_LIBC_OPEN)) {
+		if (last == INJECT_LIBC_BASE || (j < n && kind == INJECT_ENTRY) || (j == n && !lost_sp && last != INJECT_LIBC_OPEN)) {
 			if (!i || j - i > BASE_FRAMES)
 				return "beginning or ending";
 		} else if (last != INJECT_LIBC_OPEN) {
@@ -368,7 +369,7 @@ int inject_stop(struct inject_remote *r, struct inject_place *p)
 		int n = list(p, all, THREADS_MAX);
 
 		if (round)
-			nanosleep(&(struct timespec){ .tv_nsec = round < 20 ? 1000000 : 5000000 }, NULL);
+			nanosleep(&(struct timespec){ .tv_nsec = round < 20 ? 1000000 : round < 60 ? 5000000 : 25000000 }, NULL);
 		err = n < 0 ? n : -EAGAIN;
 		for (int i = 0; i < n && err == -EAGAIN && inject_now_ns() < until_ns; i++) {
 			err = try_one(r, p, &all[i]);

@@ -15,9 +15,12 @@ struct snapshot;
 struct source_recorded {
 	uint64_t start_ns;	     /* CLOCK_MONOTONIC of its host */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC then */
+	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
 	uint64_t uptime_ns;
 	const char *reason; /* why it ended: "finished", "killed"... */
 	const char *host;   /* its name; NULL: not known, or several */
+	bool gpu;    /* what devices did was recorded */
+	bool places; /* every call that changes a thread's device or context was captured */
 };
 
 struct source_ops {

@@ -188,7 +188,7 @@ static int emit_sums(struct tallies *t, const struct ct_tally_key *key, const st
 	rec.t.sums = *sums;
 	/* the kernel side keeps it as its complement */
 	rec.t.sums.min_ns = sums->timed ? ~sums->min_ns : 0;
-	if (t->hist == CT_HIST_BY_KEY && !bpf_map_lookup_elem(t->hists_fd, key, rec.t.hist)) {
+	if (t->hist == CT_HIST_BY_KEY && !bpf_map_lookup_elem(t->hists_fd, key, rec.room + sizeof(rec.t))) {
 		rec.t.nbuckets = CT_HIST_BUCKETS;
 		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
 	}
@@ -209,7 +209,7 @@ static int emit_hists(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 
 		key = next;
 		begin(t, &rec, &key, now);
-		if (bpf_map_lookup_elem(t->hists_fd, &key, rec.t.hist))
+		if (bpf_map_lookup_elem(t->hists_fd, &key, rec.room + sizeof(rec.t)))
 			continue;
 		rec.t.nbuckets = CT_HIST_BUCKETS;
 		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
@@ -232,8 +232,8 @@ static int emit_size(struct tallies *t, const struct ct_tally_key *key, const st
 	rec.t.sums.threads = s->sum[1];
 	rec.t.nbuckets = 2 * CT_SIZE_BUCKETS;
 	rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(s->n) + sizeof(s->n) % 8);
-	memset(rec.t.hist, 0, sizeof(s->n) + 8);
-	memcpy(rec.t.hist, s->n, sizeof(s->n));
+	memset(rec.room + sizeof(rec.t), 0, sizeof(s->n) + 8);
+	memcpy(rec.room + sizeof(rec.t), s->n, sizeof(s->n));
 	if (rec.t.h.flags & CT_F_LAST)
 		remember_gone(t, &t->gone_sizes, key);
 	return emit(ctx, &rec.t.h);

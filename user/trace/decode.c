@@ -326,9 +326,12 @@ int decode_next(struct decoder *d, struct ct_hdr **rec, struct trace_func **func
 			return -EBADMSG;
 		*rec = &d->h;
 		if (op >= TRACE_OP_SLOT) {
-			struct slot *s = &d->slots[op - TRACE_OP_SLOT];
+			struct slot *s;
 
-			if (op - TRACE_OP_SLOT >= d->nslots || !get_slot(d, s))
+			if (op - TRACE_OP_SLOT >= d->nslots)
+				return -EBADMSG;
+			s = &d->slots[op - TRACE_OP_SLOT];
+			if (!get_slot(d, s))
 				return -EBADMSG;
 			*func = s->shape == TRACE_SHAPE_CALL ? s->func : NULL;
 			return 1;

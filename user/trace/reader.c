@@ -2,9 +2,9 @@
 /*
  * reader.c - see reader.h.
  *
- * The file is walked by the heads of its blocks; each has a sum of its own, so that a damaged body is passed over and what
- * was in it is known in number. Where a head is damaged the next one is searched for byte by byte. The index is looked
- * at when a time is asked for: it tells which blocks need not be read. Nothing in it is believed beyond that.
+ * The file is walked by the heads of its blocks; each has a sum of its own, so that a damaged body is passed over and
+ * what was in it is known in number. Where a head is damaged the next one is searched for byte by byte. The index is
+ * looked at when a time is asked for: it tells which blocks need not be read. Nothing in it is believed beyond that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +31,10 @@ struct reader {
 	uint64_t from_ns, to_ns;
 	struct funcs *funcs;
 	struct decoder *decoder;
+	uint64_t index_at, index_n; /* of its entries; 0: there is none, or it is not to be used */
+	uint64_t window_first;	    /* the entries in hand */
+	uint32_t window_n;
+	struct trace_index_entry window[256];
 	bool head_damaged, in_block, done;
 	uint64_t block_left; /* records of this block that have not been handed out */
 	uint64_t last_ns;    /* latest end handed out */
@@ -123,13 +127,33 @@ static int open_head(struct reader *r)
 	return r->head ? 0 : -ENOMEM;
 }
 
+/* The index, if the file ends with one whose sum is right: it may make us pass over blocks. */
 static void look_for_index(struct reader *r)
 {
 	static const char magic[8] = TRACE_TAIL_MAGIC;
+	uint32_t crc = 0, left;
 	struct trace_tail tail;
+	struct trace_block b;
+	char buf[4096];
 
-	if (r->size >= sizeof(tail) && !read_at(r, r->size - sizeof(tail), &tail, sizeof(tail)))
-		r->stats.indexed = !memcmp(tail.magic, magic, sizeof(magic));
+	if (r->size < sizeof(tail) || read_at(r, r->size - sizeof(tail), &tail, sizeof(tail)) ||
+	    memcmp(tail.magic, magic, sizeof(magic)) || read_at(r, tail.offset, &b, sizeof(b)) || !good_head(&b) ||
+	    b.type != TRACE_INDEX || tail.offset + sizeof(b) + b.len != r->size || b.len < sizeof(tail) ||
+	    (b.len - sizeof(tail)) % sizeof(struct trace_index_entry))
+		return;
+	for (left = b.len; left;) {
+		uint32_t n = left < sizeof(buf) ? left : (uint32_t)sizeof(buf);
+
+		if (read_at(r, r->size - left, buf, n))
+			return;
+		crc = (uint32_t)crc32(crc, (const void *)buf, n);
+		left -= n;
+	}
+	if (crc != b.body_crc)
+		return;
+	r->stats.indexed = true;
+	r->index_at = tail.offset + sizeof(b);
+	r->index_n = (b.len - sizeof(tail)) / sizeof(struct trace_index_entry);
 }
 
 int reader_open(struct reader **out, const char *path)
@@ -326,6 +350,43 @@ static int over_damage(struct reader *r)
 	return 0;
 }
 
+/* Has a block nothing of the time that is asked for, and nothing that others need? */
+static bool passed_over(const struct reader *r, uint8_t type, uint8_t flags, uint64_t first_ns, uint64_t last_ns)
+{
+	return type == TRACE_DATA && !(flags & TRACE_F_DEFINITIONS) && (last_ns < r->from_ns || first_ns > r->to_ns);
+}
+
+/* What the index says of the block with a number; NULL: nothing. */
+static const struct trace_index_entry *entry_of(struct reader *r, uint64_t seq)
+{
+	if (seq >= r->index_n)
+		return NULL;
+	if (seq < r->window_first || seq - r->window_first >= r->window_n) {
+		uint64_t n = r->index_n - seq < ARRAY_LEN(r->window) ? r->index_n - seq : ARRAY_LEN(r->window);
+
+		r->window_n = 0;
+		if (read_at(r, r->index_at + seq * sizeof(r->window[0]), r->window, (size_t)n * sizeof(r->window[0])))
+			return NULL;
+		r->window_first = seq;
+		r->window_n = (uint32_t)n;
+	}
+	return &r->window[seq - r->window_first];
+}
+
+/* Goes past blocks without looking at them, as long as the index agrees with where we are. */
+static void skip_by_index(struct reader *r)
+{
+	const struct trace_index_entry *e;
+
+	while ((e = entry_of(r, r->seq)) && e->offset == r->at && e->len <= TRACE_BODY_MAX &&
+	       passed_over(r, e->type, e->flags, e->first_ns, e->last_ns) &&
+	       r->at + sizeof(struct trace_block) + e->len <= r->size) {
+		r->at += sizeof(struct trace_block) + e->len;
+		r->seq++;
+		r->stats.blocks++;
+	}
+}
+
 /* The block behind a good head at r->at. Sets in_block when there are records in it. */
 static int take_block(struct reader *r, const struct trace_block *b)
 {
@@ -339,8 +400,7 @@ static int take_block(struct reader *r, const struct trace_block *b)
 	r->seq = b->seq + 1;
 	if (b->type == TRACE_DATA)
 		r->stats.blocks++;
-	if (b->type == TRACE_DATA && !(b->flags & TRACE_F_DEFINITIONS) &&
-	    (b->last_ns < r->from_ns || b->first_ns > r->to_ns))
+	if (passed_over(r, b->type, b->flags, b->first_ns, b->last_ns))
 		return 0;
 	if (b->type != TRACE_DATA && b->type != TRACE_END)
 		return 0;
@@ -375,6 +435,8 @@ static int next_block(struct reader *r)
 	struct trace_block b;
 	int err;
 
+	if (r->from_ns || r->to_ns != UINT64_MAX)
+		skip_by_index(r);
 	if (r->at == r->size) {
 		r->done = true;
 		return 0;

@@ -28,7 +28,7 @@
 #define OUT_FILE_AGE_NS 1000000000ULL
 #define STALL_MS 1000
 #define GZIP_BUF (64 * 1024)
-#define GZIP_LEVEL 1 /* a trace is written while it comes in: the next levels take twice the time for a tenth of the size */
+#define GZIP_LEVEL 1 /* it is written while it comes in: more takes twice the time for a tenth of the size */
 
 struct out_gzip {
 	z_stream z;

@@ -29,7 +29,8 @@ struct out {
 int out_open(struct out *, const char *path, bool append);
 /* The same for an open descriptor, which stays the caller's; name is kept by pointer. */
 int out_open_fd(struct out *, int fd, const char *name);
-/* From here on what is written is compressed, as gzip does it. Added to a file it is read as one with what is there. 0 or -ENOMEM. */
+/* From here on what is written is compressed, as gzip does it; added to a file it is read as one with what is there.
+ * Returns 0 or -ENOMEM. */
 int out_gzip(struct out *);
 /* Does the name end in .gz? */
 bool out_is_gzip(const char *path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inject_prog.c - programs that something is injected into: inject_prog MODE. Each does one thing over and over until told
- * to stop, and looks each time whether everything is as it would be if it were alone.
+ * inject_prog.c - programs that something is injected into: inject_prog MODE. Each does one thing over and over until
+ * told to stop, and looks each time whether everything is as it would be if it were alone.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154,SC2153,SC2034
+# inject.sh - cases about adding a shared object to a process that has probes on it: their return addresses are replaced,
+# and some of its threads are inside of calls. What else injection has to bear is in tests/unit/test_inject.c.
+
+# inject PID WANT: adds prog/inject_so.c to a process. WANT is `loaded` or `reused`.
+inject() {
+	[ -x "$OUT/unit/test_inject" ] || fail "$OUT/unit/test_inject is missing: run make unit-programs first"
+	[ -f "$T/added.so" ] ||
+		gcc -O2 -D_GNU_SOURCE -pthread -fPIC -shared -o "$T/added.so" "$ROOT/tests/unit/prog/inject_so.c" || fail "no object"
+	timeout 20 "$OUT/unit/test_inject" "$1" "$T/added.so" > "$T/inject.out" 2>&1 || fail "inject: $(tail -n 2 "$T/inject.out")"
+	grep -q "^0, answer 0, $2, thread " "$T/inject.out" || fail "not $2: $(tail -n 1 "$T/inject.out")"
+}
+
+case_inject_under_return_probes() {
+	hang
+	attach -p "$PID_h"
+	inject "$PID_h" loaded
+	for _ in 1 2 3 4 5; do
+		inject "$PID_h" reused
+	done
+	finish INT
+	ok_rc
+	no_loss
+	inject "$PID_h" reused
+	unhang
+}
