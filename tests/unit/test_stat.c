@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "../../user/source/tallies.h"
 #include "../../user/stat/report.h"
 #include "make_call.h"
 #include "make_device.h"
@@ -164,6 +165,12 @@ static void test_room(void)
 	give(b, &t.h, NULL);
 	CHECK(b->nentries == 3 && b->entries[0].n.calls == 11);
 	book_close(b);
+	/* one that began before the end of another of its number is the other one, also where the 42 bits begin anew */
+	for (uint64_t end = 1ULL << 41; end < 1ULL << 45; end += (1ULL << 41) - 4096) {
+		CHECK(tallies_is_older((uint32_t)((end - 5000000) >> 10), end));
+		CHECK(tallies_is_older((uint32_t)((end - 2000000000000) >> 10), end));
+		CHECK(!tallies_is_older((uint32_t)((end + 5000000) >> 10), end));
+	}
 }
 
 /* ---- devices ------------------------------------------------------------------------------------------------ */
