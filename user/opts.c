@@ -820,6 +820,8 @@ static int contradictions(const struct opts *o)
 		{ o->last_ns, o->rotate, "--last keeps in memory what --rotate would write: give one of the two" },
 		{ o->dump_on, !o->last_ns, "--dump-on says when memory is written: give --last" },
 		{ o->start_on, o->delay_ns, "--delay and --start-on both say when it begins: give one of the two" },
+		{ o->gpu && o->gpu_graph && o->npids,
+		  "--graph graph can end a program that has graphs already: leave it out, or start the program after --" },
 		{ o->no_return, o->start_on || o->stop_on, "--no-return sees no call complete: leave out --start-on and --stop-on" },
 	};
 
