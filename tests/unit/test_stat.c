@@ -144,6 +144,16 @@ static void test_tally(void)
 	CHECK(a->totals[REPORT_RUNTIME].failed == 4 && b->totals[REPORT_RUNTIME].bytes == 16 * 512);
 	report_free(a);
 	report_free(b);
+	/* another process, of which there was no room for a histogram: nothing is said of the middle of both */
+	rec.t.h.size = sizeof(struct ct_tally);
+	rec.t.nbuckets = 0;
+	rec.t.sums.timed = rec.t.sums.calls = 100;
+	rec.t.h.pid = 8;
+	counted->by = BOOK_BY_FUNCTION;
+	give(counted, &rec.t.h, NULL);
+	b = report_make(counted);
+	CHECK(b->nrows[REPORT_RUNTIME] == 1 && b->rows[REPORT_RUNTIME][0].n.timed == 120 && !b->rows[REPORT_RUNTIME][0].hist);
+	report_free(b);
 	book_close(told);
 	book_close(counted);
 }
