@@ -65,6 +65,7 @@ $(OUTPUT)/user/sink/flame.o: user/sink/flame.html
 $(OUTPUT)/user/source/counters_image.o: $(COUNTERS)
 $(OUTPUT)/user/source/counters_image.o: CT_CPPFLAGS += -DCT_COUNTERS_HELPER='"$(COUNTERS)"'
 $(OUTPUT)/user/sink/html.o: user/sink/timeline.html
+$(OUTPUT)/user/sink/mem_page.o: user/sink/mem_page.html
 $(OUTPUT)/user/sink/nsys_names.o: user/sink/nsys_cbid.def
 
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPFARCH) -Wall -Wextra -Wno-unused-parameter \

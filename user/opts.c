@@ -339,6 +339,48 @@ static int set_interval(struct opts *o, const char *name, const char *val)
 	return -EINVAL;
 }
 
+static const char *const set_mem_by_words[] = { "process", "device", "kind", "stack", "library", NULL };
+static int set_mem_by(struct opts *o, const char *name, const char *val)
+{
+	int i = one_of(name, val, set_mem_by_words);
+
+	if (i < 0)
+		return i;
+	o->mem.by = i + 1; /* enum ledger_by, without its first */
+	return 0;
+}
+
+static int set_mem_watch(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val ? val : "1", 1000000000, &o->mem.watch_ns) && o->mem.watch_ns >= 10000000 &&
+	    o->mem.watch_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no interval from 10ms on; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_mem_html(struct opts *o, const char *name, const char *val)
+{
+	if (*val) {
+		o->mem.html = val;
+		return 0;
+	}
+	msg_error("%s: an empty value", name);
+	return -EINVAL;
+}
+
+static int set_mem_top(struct opts *o, const char *name, const char *val)
+{
+	uint64_t n;
+
+	if (parse_u64(val, 1, 1000000, &n)) {
+		msg_error("%s: '%s' is no number of rows", name, val);
+		return -EINVAL;
+	}
+	o->mem.top = (uint32_t)n;
+	return 0;
+}
+
 static int set_min_size(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_size(val, &o->min_size_bytes) && o->min_size_bytes <= INT64_MAX)
@@ -475,10 +517,23 @@ SWITCH(set_counts_only, counts_only)
 SWITCH(set_no_return, no_return)
 SWITCH(set_strict, strict)
 SWITCH(set_hist, hist)
+SWITCH(set_mem_json, mem.json)
+SWITCH(set_no_stack, no_stack)
+SWITCH(set_leak_check, leak_check)
 static int set_counters(struct opts *o, const char *name, const char *val)
 {
 	o->counters = true;
 	return val ? set_metrics(o, name, val) : 0;
+}
+
+/* What NVML has of each process. */
+static int set_mem_driver(struct opts *o, const char *name, const char *val)
+{
+	(void)name, (void)val;
+	o->counters = true;
+	o->metrics = "mem_process";
+	o->interval_ns = 100000000;
+	return 0;
 }
 
 SWITCH(set_help, help)
@@ -499,12 +554,13 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 /* ---- the rows ----------------------------------------------------------------------------------------- */
 
 /* A row without a setter is a heading. What the format leaves no room for, such as columns, `folded` has no option for. */
-#define LIVE (OPTS_TRACE | OPTS_FOLDED | OPTS_RECORD | OPTS_STAT) /* from programs that run */
+#define LIVE (OPTS_TRACE | OPTS_FOLDED | OPTS_RECORD | OPTS_STAT | OPTS_MEM) /* from programs that run */
 #define PRINTS (OPTS_TRACE | OPTS_FOLDED | OPTS_REPLAY)
 #define ROWS (OPTS_TRACE | OPTS_REPLAY)
 #define TRACES (LIVE | OPTS_REPLAY)
 #define STORED (OPTS_REPLAY | OPTS_EXPORT)
-#define ONE_BY_ONE (TRACES & ~OPTS_STAT) /* each call is sent */
+#define ONE_BY_ONE (TRACES & ~(OPTS_STAT | OPTS_MEM)) /* each call is sent, and shown */
+#define CHOOSES (TRACES & ~OPTS_MEM) /* which calls are of interest */
 #define ALL                                                                                                            \
 	(TRACES | OPTS_EXPORT | OPTS_SERVE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE |     \
 	 OPTS_COUNTERS | OPTS_COMPARE)
@@ -519,7 +575,7 @@ const struct option_row opts_rows[] = {
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
 	{ 0, "comm", "GLOB", set_comm, TRACES | OPTS_SERVE | OPTS_EXPORT, NULL, "processes of this name" },
 	{ 0, "library", "PATH", set_library, LIVE | OPTS_SERVE | OPTS_STUCK, NULL, "functions of this file only" },
-	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_SERVE | OPTS_LIST | OPTS_EXPORT, NULL, "one API only: runtime or driver",
+	{ 0, "domain", "NAME", set_domain, CHOOSES | OPTS_SERVE | OPTS_LIST | OPTS_EXPORT, NULL, "one API only: runtime or driver",
 	  set_domain_words },
 	{ 'u', "user", "USER", set_user, LIVE, NULL, "run CMD as this user (a name or a number)" },
 	{ 'E', "env", "VAR[=VAL]", set_env, LIVE, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
@@ -528,22 +584,26 @@ const struct option_row opts_rows[] = {
 	{ 0, "over", "TIME", set_over, OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
 	{ 0, "watch", NULL, set_watch, OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print what is new, and what has gone on" },
-	{ 'e', "events", "LIST", set_events, TRACES | OPTS_SERVE | OPTS_LIST | OPTS_EXPORT, NULL,
+	{ 'e', "events", "LIST", set_events, CHOOSES | OPTS_SERVE | OPTS_LIST | OPTS_EXPORT, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default" },
-	{ 0, "failed", NULL, set_failed, TRACES | OPTS_EXPORT, NULL, "calls that returned an error" },
-	{ 0, "min-duration", "TIME", set_min_duration, TRACES | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
-	{ 0, "min-size", "SIZE", set_min_size, TRACES | OPTS_EXPORT, NULL,
+	{ 0, "failed", NULL, set_failed, CHOOSES | OPTS_EXPORT, NULL, "calls that returned an error" },
+	{ 0, "min-duration", "TIME", set_min_duration, CHOOSES | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
+	{ 0, "min-size", "SIZE", set_min_size, CHOOSES | OPTS_EXPORT, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
 	{ 0, "unfinished", "TIME", set_unfinished, OPTS_TRACE | OPTS_RECORD, NULL,
 	  "calls that have not returned after so long (5, 500ms) too, at once; and again when they do" },
 	{ 0, "nested", NULL, set_nested, OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL,
 	  "driver calls made inside runtime calls too, indented below them" },
 	{ 0, "enter-exit", NULL, set_enter_exit, OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "two rows a call, the first at its entry" },
-	{ 0, "keep-chatty", NULL, set_keep_chatty, LIVE & ~OPTS_STAT, NULL,
+	{ 0, "keep-chatty", NULL, set_keep_chatty, LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "never mute a query (cudaGetDevice and its like) that is called very often" },
 
+	{ 'k', "stack", "[=HOW]", set_stack, OPTS_MEM, "dwarf",
+	  "how stacks are taken: dwarf, unwound by .eh_frame from a copy of up to 16 KiB of them,\nor fp:\n"
+	  "frame pointers, cheaper, for programs built with them", set_stack_words },
+	{ 0, "no-stack", NULL, set_no_stack, OPTS_MEM, NULL, "no stacks: call sites are the functions called" },
 	{ 'k', "stack", "[=HOW]", set_stack, ONE_BY_ONE, NULL,
 	  "the user stack under each row: dwarf (what -k alone means), unwound by .eh_frame from a\n"
 	  "copy of up to 16 KiB of it, or fp: frame pointers, cheaper, for programs built with them", set_stack_words },
@@ -579,7 +639,7 @@ const struct option_row opts_rows[] = {
 	{ 0, "cupti", "PATH", set_cupti, OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
 
 	{ .name = "Output", .cmds = TRACES },
-	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_COUNTERS | OPTS_COMPARE, NULL,
+	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_MEM | OPTS_COUNTERS | OPTS_COMPARE, NULL,
 	  "write to FILE; compressed when its name ends in .gz" },
 	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
 	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
@@ -601,7 +661,7 @@ const struct option_row opts_rows[] = {
 	{ 0, "dump-on", "LIST", set_dump_on, OPTS_RECORD, NULL,
 	  "what makes --last write, separated by commas: failed (a call), end, signal (SIGUSR2),\n"
 	  "or functions as GLOBs [signal]" },
-	{ 'A', "append", NULL, set_append, PRINTS | OPTS_STAT, NULL, "add to FILE" },
+	{ 'A', "append", NULL, set_append, PRINTS | OPTS_STAT | OPTS_MEM, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, ROWS, "table",
 	  "table, json, csv, html (a timeline as one page), perfetto (for ui.perfetto.dev),\n"
 	  "chrome (JSON as PyTorch's profiler writes it; with %p in FILE a file for each\n"
@@ -644,26 +704,36 @@ const struct option_row opts_rows[] = {
 	  "total_api_time, sync_time and kernel_time by 5%, failed_calls by one" },
 	{ 0, "level", "P", set_level, OPTS_COMPARE, "0.05", "the chance of a false alarm that is put up with, in all conditions together" },
 	{ 0, "format", "NAME", set_compare_format, OPTS_COMPARE, "text", "text, markdown, json or junit", set_compare_format_words },
+	{ .name = "What to print", .cmds = OPTS_MEM },
+	{ 0, "by", "WHAT", set_mem_by, OPTS_MEM, NULL,
+	  "one table: by process, device, kind, stack, or library (the file whose code made the\ncall)", set_mem_by_words },
+	{ 0, "top", "N", set_mem_top, OPTS_MEM, "10", "rows of a table, and call sites that leak" },
+	{ 0, "json", NULL, set_mem_json, OPTS_MEM, NULL, "all of it as one JSON object" },
+	{ 0, "html", "FILE", set_mem_html, OPTS_MEM, NULL, "write a picture too: memory over time by call site, as one page for a browser" },
+	{ 0, "watch", "[=TIME]", set_mem_watch, OPTS_MEM, NULL, "what grows, each second, or each TIME: 10, 500ms" },
+	{ 0, "driver", NULL, set_mem_driver, OPTS_MEM, NULL,
+	  "what the driver counts for each process too (by NVML), ten times a second: what of it is\nnot in the book" },
+	{ 0, "leak-check", NULL, set_leak_check, OPTS_MEM, NULL, "exit with status 4 if anything was leaked" },
 
 	{ .name = "What to serve", .cmds = OPTS_SERVE },
 	{ 0, "listen", "ADDR:PORT", set_listen, OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses" },
 	{ 0, "hist", NULL, set_hist, OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
 
 	{ .name = "From when until when", .cmds = TRACES },
-	{ 0, "from", "TIME", set_from, STORED | OPTS_STAT, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
-	{ 0, "to", "TIME", set_to, OPTS_REPLAY | OPTS_STAT, NULL, "what began before it" },
+	{ 0, "from", "TIME", set_from, STORED | OPTS_STAT | OPTS_MEM, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
+	{ 0, "to", "TIME", set_to, OPTS_REPLAY | OPTS_STAT | OPTS_MEM, NULL, "what began before it" },
 	{ 0, "until", "TIME", set_to, OPTS_EXPORT, NULL, "what began before this time of the recording" },
-	{ 0, "delay", "TIME", set_delay, LIVE & ~OPTS_STAT, NULL, "show nothing until so much time has passed" },
-	{ 0, "start-on", "WHAT", set_start_on, LIVE & ~OPTS_STAT, NULL,
+	{ 0, "delay", "TIME", set_delay, LIVE & CHOOSES & ~OPTS_STAT, NULL, "show nothing until so much time has passed" },
+	{ 0, "start-on", "WHAT", set_start_on, LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "show nothing until WHAT: cudaProfilerStart (any function or GLOB), GLOB:N (its Nth call),\n"
 	  "or signal (SIGUSR1)" },
-	{ 0, "stop-on", "WHAT", set_stop_on, LIVE & ~OPTS_STAT, NULL,
+	{ 0, "stop-on", "WHAT", set_stop_on, LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "stop at WHAT: likewise, signal is SIGUSR2; goes on at the next --start-on, if that can be" },
 	{ 'd', "duration", "TIME", set_duration, LIVE | OPTS_COUNTERS, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
 	{ 'n', "count", "N", set_count, ONE_BY_ONE | OPTS_COUNTERS, NULL, "stop after N rows" },
 
 	{ .name = "How to trace", .cmds = TRACES | OPTS_SERVE },
-	{ 0, "no-return", NULL, set_no_return, LIVE, NULL,
+	{ 0, "no-return", NULL, set_no_return, LIVE & CHOOSES, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
 	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_SERVE | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
@@ -816,6 +886,7 @@ static int contradictions(const struct opts *o)
 		{ o->otlp_min_given, !spans, "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json" },
 		{ o->no_return, spans, "--no-return knows no durations, which spans have: leave out --otlp and otlp-json" },
 		{ o->format->flags & SINKS_PATH, !o->output && !o->export, "--format %s writes a file: give -o FILE" },
+		{ o->mem.json, o->mem.by >= 0, "--json has all tables: leave out --by" },
 		{ o->rotate, !o->max_bytes, "--rotate begins a file whenever one has its size: give --max-size" },
 		{ o->last_ns, o->rotate, "--last keeps in memory what --rotate would write: give one of the two" },
 		{ o->dump_on, !o->last_ns, "--dump-on says when memory is written: give --last" },
@@ -868,11 +939,11 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 
 	o->record = cmd == OPTS_RECORD;
 	/* a word that is no program's is a recording */
-	o->replay = cmd & STORED || (cmd == OPTS_STAT && optind < argc && !dashes);
+	o->replay = cmd & STORED || (cmd & (OPTS_STAT | OPTS_MEM) && optind < argc && !dashes);
 	if (cmd & LIVE && !o->replay) {
 		if (optind < argc && !dashes) {
 			msg_error("what is '%s'? To start a program, write -- before it: cudatrace%s [OPTIONS] -- %s",
-				  argv[optind], cmd == OPTS_FOLDED ? " folded" : cmd == OPTS_RECORD ? " record" : cmd == OPTS_STAT ? " stat" : "", argv[optind]);
+				  argv[optind], cmd == OPTS_FOLDED ? " folded" : cmd == OPTS_RECORD ? " record" : cmd == OPTS_STAT ? " stat" : cmd == OPTS_MEM ? " mem" : "", argv[optind]);
 			return -EINVAL;
 		}
 		if (dashes && optind == argc) {
@@ -921,6 +992,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 
 	memset(o, 0, sizeof(*o));
 	o->domain = API_DOMAIN_END;
+	o->mem.by = -1;
 	o->format = sinks_find("table");
 	o->argv = argv;
 	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++)
@@ -953,8 +1025,10 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
-	if (cmd & (OPTS_STAT | OPTS_SERVE))
-		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : "serve");
+	if (cmd & (OPTS_STAT | OPTS_SERVE | OPTS_MEM))
+		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : cmd == OPTS_MEM ? "mem" : "serve");
+	if (o->no_stack)
+		o->stack = OPTS_STACK_NONE;
 	if (rest(o, cmd, argc, argv))
 		return -EINVAL;
 	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
@@ -1015,6 +1089,7 @@ static const struct {
 	  "       cudatrace stat [OPTIONS] [-- CMD...]     what the calls came to: counts, times, bytes\n"
 	  "       cudatrace compare BASE NEW...            two runs, or series of them: what changed\n"
 	  "       cudatrace check BASE NEW...              the same\n"
+	  "       cudatrace mem [-p PID | -- CMD | FILE]   who holds device memory, the peak, and leaks\n"
 	  "       cudatrace counters [-i TIME]             what the GPUs do: a line each interval, like vmstat\n"
 	  "       cudatrace serve [--listen ADDR:PORT]     the same for Prometheus, for good\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
@@ -1105,6 +1180,18 @@ static const struct {
 	  "  cudatrace check --fail-if 'total_api_time>+3%' --fail-if 'failed>0' --format junit -o report.xml base.json new.json\n"
 	  "\nExit status: 0; 1 when a condition is true, a regression; 2 for a wrong command line, a file that cannot be read, or a\n"
 	  "condition about a number that the files do not have.\n" },
+	{ OPTS_MEM,
+	  "Usage: cudatrace mem [OPTIONS]                   every process of this machine\n"
+	  "       cudatrace mem [OPTIONS] -p PID[,PID...]   processes that run already\n"
+	  "       cudatrace mem [OPTIONS] -- CMD [ARG...]   start a program and book from its first call\n"
+	  "       cudatrace mem [OPTIONS] FILE              of a recording\n"
+	  "\nKeeps a book of the memory that programs have from CUDA: what is held and what was held at most, by process, device,\n"
+	  "kind and call site; what was never freed; frees that went wrong; who held what when memory ran out.\n",
+	  "\nExamples:\n"
+	  "  cudatrace mem -- ./app\n"
+	  "  cudatrace mem --leak-check -- ./tests          status 4 if memory was leaked\n"
+	  "  cudatrace mem --watch=5 -p 1234                what grows\n"
+	  "  cudatrace mem --by stack --top 50 app.ctrace\n" },
 	{ OPTS_SERVE,
 	  "Usage: cudatrace serve [OPTIONS]\n"
 	  "\nCounts the calls of all processes of this machine, or of those chosen, in the kernel, and gives the sums to Prometheus:\n"

@@ -45,6 +45,8 @@ struct session {
 
 	struct out out;
 	struct sink_opts sink_opts;
+	struct sink_mem mem;
+	bool leaked;
 	struct recording recording;
 	char title[512];
 	char host[256];
@@ -428,6 +430,8 @@ static int open_sinks(struct session *s)
 	const struct sink_ops *ops[3];
 	int n = 0, err;
 
+	s->mem = o->mem;
+	s->mem.found = &s->leaked;
 	s->started_ns = clock_ns(CLOCK_MONOTONIC);
 	s->last_record_ns = s->last_end_ns = s->started_ns;
 	s->sink_opts = (struct sink_opts){
@@ -445,6 +449,7 @@ static int open_sinks(struct session *s)
 		.full_names = o->full_names,
 		.stat = o->stat,
 		.listen = o->listen,
+		.mem = &s->mem,
 		.by = o->by,
 		.hist = o->hist,
 		.save = o->save,
@@ -801,7 +806,7 @@ static void close_sinks(struct session *s)
 	for (int i = 0; i < s->nsinks; i++) {
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
 
-		if (e && !s->error && (s->o->record || s->o->format->flags & SINKS_PATH)) {
+		if (e && !s->error && (s->o->record || s->o->mem.html || s->o->format->flags & SINKS_PATH)) {
 			s->error = e;
 			s->said = true;
 		}
@@ -831,6 +836,8 @@ static int exit_status(const struct session *s)
 		return 1;
 	if (s->o->strict && losses_total(&s->losses))
 		return 3;
+	if (s->o->leak_check && s->leaked)
+		return 4;
 	if (status < 0)
 		return 0;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

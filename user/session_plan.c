@@ -76,6 +76,19 @@ static void plan_names(struct session_plan *p, const struct opts *o)
 			plan_add(c->capture, i);
 }
 
+/* What is done to memory, all of it. */
+static void plan_memory(struct session_plan *p, const struct opts *o)
+{
+	struct capture_plan *c = &p->capture;
+
+	if (!(o->format->flags & SINKS_MEMORY))
+		return;
+	memset(c->shown, 0, sizeof(c->shown));
+	api_remembering(c->shown);
+	memcpy(c->capture, c->shown, sizeof(c->capture));
+	memcpy(c->named, c->shown, sizeof(c->named));
+}
+
 bool session_plan_places(const struct opts *o)
 {
 	bool shown = !o->counts_only && !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS)) && o->format->ops != &sink_table;
@@ -126,6 +139,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
 	plan_names(p, o);
+	plan_memory(p, o);
 	if (session_plan_places(o))
 		api_placing(c->capture);
 	if (window) {
@@ -184,6 +198,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 		.one_device = o->one_device,
 		.device = o->device,
 		.nested = o->nested,
+		.by_process = o->record || o->format->flags & SINKS_MEMORY,
 		.counted = c->count,
 		.pids = o->replay ? o->pids : NULL,
 		.npids = o->replay ? o->npids : 0,

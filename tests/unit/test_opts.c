@@ -318,6 +318,25 @@ static void test_nearest(void)
 	CHECK_TEXT("; did you mean cudaMalloc or cudaMallocX?", parse_nearest_text(&near, text, sizeof(text)));
 }
 
+static void test_mem(void)
+{
+	CHECK(!parse(OPTS_MEM, "-- ./app") && o.format->ops == &sink_mem && o.stack == OPTS_STACK_DWARF && o.cmd && !o.replay);
+	CHECK(o.mem.by == -1 && o.mem.top == 10 && !o.mem.json && !o.mem.watch_ns && !o.mem.html && !o.leak_check && !o.counters);
+	CHECK(!parse(OPTS_MEM, "x.ctrace") && o.replay && !strcmp(o.file, "x.ctrace") && o.stack == OPTS_STACK_DWARF);
+	CHECK(!parse(OPTS_MEM, "--no-stack -p 7") && o.stack == OPTS_STACK_NONE && o.npids == 1);
+	CHECK(!parse(OPTS_MEM, "--stack=fp --by stack --top 3 --html p.html") && o.stack == OPTS_STACK_FP && o.mem.by == 4 &&
+	      o.mem.top == 3 && !strcmp(o.mem.html, "p.html"));
+	CHECK(!parse(OPTS_MEM, "--watch --json") && o.mem.watch_ns == 1000000000 && o.mem.json);
+	CHECK(!parse(OPTS_MEM, "--watch=250ms --leak-check") && o.mem.watch_ns == 250000000 && o.leak_check);
+	CHECK(!parse(OPTS_MEM, "--driver") && o.counters && !strcmp(o.metrics, "mem_process") && o.interval_ns == 100000000);
+	CHECK(parse(OPTS_MEM, "--by owner") && strstr(said, "--by: 'owner' is not one of process, device, kind, stack or library"));
+	CHECK(parse(OPTS_MEM, "--top 0") && strstr(said, "'0' is no number of rows"));
+	CHECK(parse(OPTS_MEM, "--watch=1ms") && strstr(said, "'1ms' is no interval from 10ms on"));
+	CHECK(parse(OPTS_MEM, "--json --by kind") && strstr(said, "--json has all tables: leave out --by"));
+	CHECK(parse(OPTS_MEM, "-e memory") && parse(OPTS_MEM, "--failed") && parse(OPTS_MEM, "--no-return") && parse(OPTS_MEM, "-n 5"));
+	CHECK(parse(OPTS_MEM, "a b") && strstr(said, "one word too many"));
+}
+
 int main(void)
 {
 	test_select();
@@ -327,6 +346,7 @@ int main(void)
 	test_help(OPTS_TRACE, 38);
 	test_help(OPTS_FOLDED, 30);
 	test_nearest();
+	test_mem();
 	opts_free(&o);
 	return unit_end();
 }

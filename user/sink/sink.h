@@ -27,6 +27,16 @@ struct sink_file {
 	bool progress;		   /* on stderr */
 };
 
+/* What mem shows, and how. */
+struct sink_mem {
+	int by;		   /* enum ledger_by, the only table; -1: the usual ones */
+	uint32_t top;	   /* rows of a table */
+	bool json;
+	uint64_t watch_ns; /* show growth each time so much has passed; 0: off */
+	const char *html;  /* path of the picture; NULL: none */
+	bool *found;	   /* set at the end: something was leaked; NULL: nobody wants to know */
+};
+
 struct sink_opts {
 	struct out *out;	 /* where to; owned by the session */
 	/* Of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH, SINKS_SPLITS) */
@@ -59,6 +69,7 @@ struct sink_opts {
 	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
 	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).
 	 * What it was asked for may have ended the session. */
+	const struct sink_mem *mem; /* of mem; NULL otherwise */
 	const char *listen; /* ADDR:PORT of serve */
 	struct event_base *base;
 	int (*refresh)(void *ctx);
@@ -98,7 +109,7 @@ struct sink {
 };
 
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
-	sink_cupti, sink_stat, sink_trace, sink_serve;
+	sink_cupti, sink_stat, sink_trace, sink_serve, sink_mem;
 /* What other programs read. */
 extern const struct sink_ops sink_perfetto, sink_chrome, sink_nsys, sink_otlp, sink_otlp_json;
 

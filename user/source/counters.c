@@ -113,9 +113,10 @@ static bool wanted(struct counters *c, const struct ct_hdr *rec)
 		return true;
 	case CT_DEVICE:
 	case CT_METRIC:
-	case CT_COUNTER:
 	case CT_EVENT:
 		return !rec->pid;
+	case CT_COUNTER: /* of a device, or of a process on it */
+		return true;
 	default:
 		return false;
 	}
