@@ -452,6 +452,8 @@ static int open_sinks(struct session *s)
 		.mem = &s->mem,
 		.by = o->by,
 		.hist = o->hist,
+		.every_call = !o->events_given && !o->failed && !o->min_size_bytes && !o->min_duration_ns &&
+			      o->domain == API_DOMAIN_END,
 		.save = o->save,
 		.append = o->append,
 		.weight = o->weight,
