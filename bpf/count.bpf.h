@@ -20,7 +20,9 @@ struct {
 	__type(value, struct ct_hist);
 } hists SEC(".maps");
 
+/* What an entry begins as: not on the stack, of which a call's whole chain has 512 bytes. */
 const struct ct_hist no_durations;
+const struct ct_sums no_sums;
 
 static __always_inline __u64 word_at(const struct frame *f, __u8 word)
 {
@@ -68,24 +70,37 @@ static __always_inline __u64 threads_of(const struct frame *f, const volatile st
 	       (__u32)word_at(f, at + 3) * (__u32)word_at(f, at + 4) * (__u32)word_at(f, at + 5);
 }
 
+/* The least (kept as its complement, so that an entry may begin as zeros) and the most: other CPUs may be at it too. */
+static __always_inline void raise(__u64 *most, __u64 v)
+{
+	for (int i = 0; i < 4; i++) {
+		__u64 seen = *(volatile __u64 *)most;
+
+		if (v <= seen || __sync_val_compare_and_swap(most, seen, v) == seen)
+			return;
+	}
+}
+
 static __always_inline void add_time(struct ct_sums *n, __u64 ns)
 {
-	__u64 square = ns * ns, before, seen;
+	__u64 low = ns * ns, high = 0, before;
 
-	if (ns >> 32)
-		square = ~0ULL; /* over 4 s: that square alone would overflow */
+	if (ns >> 32) { /* over 4 s: the square has two words */
+		__u64 upper = ns >> 32, lower = ns & 0xffffffff, cross = upper * lower;
+
+		low = lower * lower;
+		high = upper * upper + (cross >> 31);
+		high += low + (cross << 33) < low;
+		low += cross << 33;
+	}
 	__sync_fetch_and_add(&n->timed, 1);
 	__sync_fetch_and_add(&n->ns, ns);
-	before = __sync_fetch_and_add(&n->squares[0], square);
-	if (before + square < before)
-		__sync_fetch_and_add(&n->squares[1], 1);
-	/* kept as its complement, so that an entry may begin as zeros */
-	seen = n->min_ns;
-	if (~ns > seen)
-		__sync_val_compare_and_swap(&n->min_ns, seen, ~ns);
-	seen = n->max_ns;
-	if (ns > seen)
-		__sync_val_compare_and_swap(&n->max_ns, seen, ns);
+	before = __sync_fetch_and_add(&n->squares[0], low);
+	high += before + low < before;
+	if (high)
+		__sync_fetch_and_add(&n->squares[1], high);
+	raise(&n->min_ns, ~ns);
+	raise(&n->max_ns, ns);
 }
 
 static __noinline int count_duration(const struct ct_tally_key *key, __u64 ns)
@@ -109,7 +124,7 @@ static __noinline int count_duration(const struct ct_tally_key *key, __u64 ns)
 }
 
 /* The call in the frame is over, or, `timed` false, all that will be known of it is. */
-static __always_inline void count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
+static __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
 {
 	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
 	struct ct_tally_key key = {
@@ -122,14 +137,12 @@ static __always_inline void count_call(struct thread *t, struct frame *f, __u32 
 	struct ct_sums *n = bpf_map_lookup_elem(&tallies, &key);
 
 	if (!n) {
-		struct ct_sums none = {};
-
-		bpf_map_update_elem(&tallies, &key, &none, BPF_NOEXIST);
+		bpf_map_update_elem(&tallies, &key, &no_sums, BPF_NOEXIST);
 		n = bpf_map_lookup_elem(&tallies, &key);
 	}
 	if (!n) {
 		COUNT(lost[CT_LOSS_TALLY]);
-		return;
+		return 0;
 	}
 	__sync_fetch_and_add(&n->calls, 1);
 	if (failed)
@@ -144,6 +157,7 @@ static __always_inline void count_call(struct thread *t, struct frame *f, __u32 
 	}
 	if (timed && config.hist)
 		count_duration(&key, f->rec.h.end_ns - f->rec.h.start_ns);
+	return 0;
 }
 
 #endif

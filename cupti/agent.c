@@ -87,7 +87,10 @@ static void own_call(void)
 		get(&version);
 }
 
-/* cuptiFinalize, by whichever thread leaves a call next. 0, -ENOTSUP or -ETIMEDOUT. */
+/*
+ * cuptiFinalize, by whichever thread leaves a call next. 0, -ENOTSUP or -ETIMEDOUT. Not where graphs were recorded: what
+ * CUPTI has put into them goes with it, and their next replay ends in a launch failure (seen with CUPTI 13.0 on an H200).
+ */
 static int finalize(void)
 {
 	const struct cupti *c = &agent.cupti;
@@ -96,6 +99,10 @@ static int finalize(void)
 
 	if (!c->cuptiFinalize || agent.faults & FAULT_FINALIZE)
 		return -ENOTSUP;
+	if (atomic_load(&agent.graphs)) {
+		link_say(AGENT_NOTE, "process %u: it replays graphs, which would break if CUPTI were ended: it stays there, idle", agent.pid);
+		return -ENOTSUP;
+	}
 	atomic_store(&agent.finalized, false);
 	atomic_store(&agent.finalize_err, 0);
 	c->cuptiEnableDomain(1, agent.subscriber, CUPTI_RUNTIME);

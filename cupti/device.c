@@ -264,6 +264,12 @@ int device_enable(void)
 
 	if (err)
 		return err;
+	/* a graph that was made before ends the program at its next launch (seen with CUPTI 13.0 on an H200) */
+	if (!agent.early && agent.want.flags & AGENT_S_GRAPHS) {
+		agent.want.flags &= ~AGENT_S_GRAPHS;
+		link_say(AGENT_WARN, "process %u: graphs are shown by their nodes: whole graphs can be traced in a program that is started alone",
+			 agent.pid);
+	}
 	agent.kinds = 0;
 	told_dropped = told_lost = told_time = told_ns = 0;
 	if (agent.want.kinds) {

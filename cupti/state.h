@@ -49,6 +49,7 @@ struct agent {
 	uint32_t kinds;		/* of want.kinds those that could be enabled */
 	struct func *funcs[3];	/* by domain */
 	_Atomic uint64_t dropped, bad_time;
+	_Atomic bool graphs;	/* nodes of graphs were recorded, in this attach or an earlier one */
 	int fatal_code;
 	char fatal_text[256];
 };

@@ -22,6 +22,8 @@ static const struct command {
 	{ "merge", OPTS_MERGE, cmd_merge },
 	{ "stat", OPTS_STAT, cmd_stat },
 	{ "mem", OPTS_MEM, cmd_mem },
+	{ "compare", OPTS_COMPARE, cmd_compare },
+	{ "check", OPTS_COMPARE, cmd_compare },
 	{ "counters", OPTS_COUNTERS, cmd_counters },
 	{ "serve", OPTS_SERVE, cmd_trace },
 	{ "list", OPTS_LIST, cmd_list },
@@ -42,7 +44,7 @@ static const struct command *command_of(const char *word)
 	if (near.n)
 		msg_error("there is no command '%s'%s", word, parse_nearest_text(&near, text, sizeof(text)));
 	else
-		msg_error("there is no command '%s' (record, replay, export, info, merge, folded, stuck, stat, mem, counters, serve, list, doctor, schema); to start a program, write -- before it: "
+		msg_error("there is no command '%s' (record, replay, export, info, merge, folded, stuck, stat, mem, compare, check, counters, serve, list, doctor, schema); to start a program, write -- before it: "
 			  "cudatrace -- %s",
 			  word, word);
 	return NULL;

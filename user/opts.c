@@ -124,6 +124,7 @@ ONE_OF(set_gpu_clock, gpu_clock, uint32_t, (void)0, "auto", "callback", "offset"
 ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device", "cgroup")
 ONE_OF(set_stat, stat, enum sink_stat, (void)0, "table", "json", "csv")
 ONE_OF(set_counters_format, counters_format, enum opts_counters, (void)0, "table", "json", "csv")
+ONE_OF(set_compare_format, compare_format, enum compare_format, (void)0, "text", "markdown", "json", "junit")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
 
 static int set_format(struct opts *o, const char *name, const char *val)
@@ -429,6 +430,38 @@ static int set_env(struct opts *o, const char *name, const char *val)
 	return 0;
 }
 
+static int set_fail_if(struct opts *o, const char *name, const char *val)
+{
+	const char **more = realloc(o->fail_if, ((size_t)o->nfail_if + 1) * sizeof(*more));
+
+	if (!more) {
+		msg_error("%s: no memory", name);
+		return -EINVAL;
+	}
+	o->fail_if = more;
+	more[o->nfail_if++] = val;
+	return 0;
+}
+
+static int set_level(struct opts *o, const char *name, const char *val)
+{
+	char *end;
+
+	o->level = strtod(val, &end);
+	if (*val >= '0' && *val <= '9' && !*end && o->level > 0 && o->level < 0.5)
+		return 0;
+	msg_error("%s: '%s' is no chance between 0 and 0.5, as 0.05", name, val);
+	return -EINVAL;
+}
+
+static int set_runs(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_u64(val, 1, 1000, &o->runs))
+		return 0;
+	msg_error("%s: '%s' is no number of runs from 1 to 1000", name, val);
+	return -EINVAL;
+}
+
 static int set_verbose(struct opts *o, const char *name, const char *val)
 {
 	(void)name, (void)val;
@@ -456,6 +489,7 @@ TEXT(set_metrics, metrics)
 TEXT(set_chip, chip)
 TEXT(set_cupti, cupti)
 TEXT(set_listen, listen)
+TEXT(set_save, save)
 TEXT(set_start_on, start_on)
 TEXT(set_stop_on, stop_on)
 TEXT(set_dump_on, dump_on)
@@ -529,7 +563,7 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 #define CHOOSES (TRACES & ~OPTS_MEM) /* which calls are of interest */
 #define ALL                                                                                                            \
 	(TRACES | OPTS_EXPORT | OPTS_SERVE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE |     \
-	 OPTS_COUNTERS)
+	 OPTS_COUNTERS | OPTS_COMPARE)
 const struct option_row opts_rows[] = {
 	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE },
 	{ 'p', "pid", "PID", set_pid, STORED, NULL, "processes of the recording only; a comma list, repeatable" },
@@ -578,26 +612,26 @@ const struct option_row opts_rows[] = {
 	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
-	{ .name = "What the GPU does", .cmds = OPTS_TRACE | OPTS_RECORD },
-	{ 0, "gpu", "[=KINDS]", set_gpu, OPTS_TRACE | OPTS_RECORD, NULL,
+	{ .name = "What the GPU does", .cmds = OPTS_TRACE | OPTS_RECORD | OPTS_STAT },
+	{ 0, "gpu", "[=KINDS]", set_gpu, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, NULL,
 	  "kernels, copies and more with the device's own times, by CUPTI inside the program: kernel,\n"
 	  "memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime, driver, um;\n"
 	  "--gpu alone means kernel,memcpy,memset,overhead" },
-	{ 0, "graph", "LEVEL", set_graph, OPTS_TRACE | OPTS_RECORD, "node",
+	{ 0, "graph", "LEVEL", set_graph, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "node",
 	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph", set_graph_words },
-	{ 0, "source", "NAME", set_source, OPTS_TRACE | OPTS_RECORD, "probes",
+	{ 0, "source", "NAME", set_source, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "probes",
 	  "where calls are seen: probes (the kernel's uprobes; needs root), or cupti: by CUPTI inside\n"
 	  "the program, without root", set_source_words },
-	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD, NULL,
+	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, NULL,
 	  "the libcupti to use where the program has not loaded one" },
-	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
-	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD, "auto",
+	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
+	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "auto",
 	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
 	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
-	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD, NULL,
+	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, NULL,
 	  "the hardware counters of the GPUs too, and XID errors; LIST: as 'cudatrace counters' has\n"
 	  "it for --metrics" },
-	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
 	{ 0, "metrics", "LIST", set_metrics, OPTS_COUNTERS, NULL,
 	  "which: names of cudatrace or CUPTI, separated by commas; 'default' is the usual ones,\n"
 	  "'help' lists them" },
@@ -605,7 +639,7 @@ const struct option_row opts_rows[] = {
 	{ 0, "cupti", "PATH", set_cupti, OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
 
 	{ .name = "Output", .cmds = TRACES },
-	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_MEM | OPTS_COUNTERS, NULL,
+	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_MEM | OPTS_COUNTERS | OPTS_COMPARE, NULL,
 	  "write to FILE; compressed when its name ends in .gz" },
 	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
 	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
@@ -660,6 +694,15 @@ const struct option_row opts_rows[] = {
 	{ 0, "format", "NAME", set_stat, OPTS_STAT, "table", "table, json or csv", set_stat_words },
 	{ 0, "json", NULL, set_stat_json, OPTS_STAT, NULL, "the same as --format json" },
 	{ 0, "csv", NULL, set_stat_csv, OPTS_STAT, NULL, "the same as --format csv" },
+	{ 0, "save", "FILE", set_save, OPTS_STAT, NULL,
+	  "the sums as JSON in FILE too, for 'cudatrace compare'; with -A added to what is there,\nas one run more" },
+	{ 0, "runs", "N", set_runs, OPTS_STAT, NULL, "run CMD so often, and print and save each run by itself" },
+	{ 0, "fail-if", "EXPR", set_fail_if, OPTS_COMPARE, NULL,
+	  "a condition that makes the exit status 1; repeatable: cudaMalloc.calls>+10%, sync.time>+5ms,\n"
+	  "total_api_time>+3%, kernel(vecAdd*).avg>+10%, failed>0, launches!=+0; without any:\n"
+	  "total_api_time, sync_time and kernel_time by 5%, failed_calls by one" },
+	{ 0, "level", "P", set_level, OPTS_COMPARE, "0.05", "the chance of a false alarm that is put up with, in all conditions together" },
+	{ 0, "format", "NAME", set_compare_format, OPTS_COMPARE, "text", "text, markdown, json or junit", set_compare_format_words },
 
 	{ .name = "What to print", .cmds = OPTS_MEM },
 	{ 0, "by", "WHAT", set_mem_by, OPTS_MEM, NULL,
@@ -801,6 +844,8 @@ static int contradictions(const struct opts *o)
 		{ o->tid, o->cmd, "-t traces a thread that runs already and CMD starts a program: give one of the two" },
 		{ o->user, !o->cmd, "-u says as whom CMD runs: give a CMD after --" },
 		{ o->env, !o->cmd, "-E changes CMD's environment: give a CMD after --" },
+		{ o->runs, !o->cmd, "--runs says how often CMD is run: give a CMD after --" },
+		{ o->append, !o->output && !o->save, "-A adds to the FILE of -o: give -o FILE" },
 		{ o->gpu, !o->cmd && !o->npids, "--gpu is about programs that the agent is in: give a CMD after --, or -p PID" },
 		{ o->by_cupti, !o->cmd && !o->npids,
 		  "--source=cupti is about programs that the agent is in: give a CMD after --, or -p PID" },
@@ -808,7 +853,6 @@ static int contradictions(const struct opts *o)
 		{ o->by_cupti, folds, "CUPTI's callbacks have no stacks: leave out --source=cupti" },
 		{ o->by_cupti, o->no_return || o->unfinished_ns || o->library,
 		  "--no-return, --unfinished and --library are about probes: leave them out, or --source=cupti" },
-		{ o->append, !o->output, "-A adds to the FILE of -o: give -o FILE" },
 		{ o->counts, o->counts_only, "-C prints counts after the rows and -c instead of them: give one of the two" },
 		{ o->counts || o->counts_only, json,
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON file afterwards" },
@@ -847,6 +891,8 @@ static int contradictions(const struct opts *o)
 		{ o->last_ns, o->rotate, "--last keeps in memory what --rotate would write: give one of the two" },
 		{ o->dump_on, !o->last_ns, "--dump-on says when memory is written: give --last" },
 		{ o->start_on, o->delay_ns, "--delay and --start-on both say when it begins: give one of the two" },
+		{ o->gpu && o->gpu_graph && o->npids,
+		  "--graph graph can end a program that has graphs already: leave it out, or start the program after --" },
 		{ o->no_return, o->start_on || o->stop_on, "--no-return sees no call complete: leave out --start-on and --stop-on" },
 	};
 
@@ -925,6 +971,12 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	}
 	if (o->replay || cmd & (OPTS_INFO | OPTS_MERGE))
 		return files(o, cmd);
+	if (cmd == OPTS_COMPARE) {
+		if (o->nargs > 1)
+			return 0;
+		msg_error("give two files or more: BASE, and what is compared with it; 'cudatrace stat --save' and 'cudatrace record' make them");
+		return -EINVAL;
+	}
 	if (cmd != OPTS_LIST && o->nargs) {
 		msg_error("'%s' is one word too many; see 'cudatrace --help'", argv[optind]);
 		return -EINVAL;
@@ -1009,8 +1061,10 @@ void opts_free(struct opts *o)
 {
 	free(o->pids);
 	free(o->env);
+	free(o->fail_if);
 	o->pids = NULL;
 	o->env = NULL;
+	o->fail_if = NULL;
 }
 
 /* ---- help --------------------------------------------------------------------------------------------- */
@@ -1034,6 +1088,8 @@ static const struct {
 	  "       cudatrace merge -o FILE A B...           stored ones of several hosts or ranks as one\n"
 	  "       cudatrace stat [OPTIONS] [-- CMD...]     what the calls came to: counts, times, bytes\n"
 	  "       cudatrace mem [-p PID | -- CMD | FILE]   who holds device memory, the peak, and leaks\n"
+	  "       cudatrace compare BASE NEW...            two runs, or series of them: what changed\n"
+	  "       cudatrace check BASE NEW...              the same\n"
 	  "       cudatrace counters [-i TIME]             what the GPUs do: a line each interval, like vmstat\n"
 	  "       cudatrace serve [--listen ADDR:PORT]     the same for Prometheus, for good\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
@@ -1125,6 +1181,17 @@ static const struct {
 	  "  cudatrace mem --leak-check -- ./tests          status 4 if memory was leaked\n"
 	  "  cudatrace mem --watch=5 -p 1234                what grows\n"
 	  "  cudatrace mem --by stack --top 50 app.ctrace\n" },
+	{ OPTS_COMPARE,
+	  "Usage: cudatrace compare [OPTIONS] BASE NEW...\n"
+	  "       cudatrace check [OPTIONS] BASE NEW...     the same\n"
+	  "\nSays what changed from BASE to NEW, files of 'cudatrace stat --save' or recordings, and whether that is more than noise\n"
+	  "where the files hold several runs (--runs). Several NEW: each against BASE.\n",
+	  "\nExamples:\n"
+	  "  cudatrace stat --runs 10 --save base.json -- ./app\n"
+	  "  cudatrace compare base.json new.json\n"
+	  "  cudatrace check --fail-if 'total_api_time>+3%' --fail-if 'failed>0' --format junit -o report.xml base.json new.json\n"
+	  "\nExit status: 0; 1 when a condition is true, a regression; 2 for a wrong command line, a file that cannot be read, or a\n"
+	  "condition about a number that the files do not have.\n" },
 	{ OPTS_SERVE,
 	  "Usage: cudatrace serve [OPTIONS]\n"
 	  "\nCounts the calls of all processes of this machine, or of those chosen, in the kernel, and gives the sums to Prometheus:\n"

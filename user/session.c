@@ -452,6 +452,8 @@ static int open_sinks(struct session *s)
 		.mem = &s->mem,
 		.by = o->by,
 		.hist = o->hist,
+		.save = o->save,
+		.append = o->append,
 		.weight = o->weight,
 		.title = opts_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->started_ns,
@@ -841,6 +843,14 @@ static int exit_status(const struct session *s)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* The last one. */
+static bool interrupted;
+
+bool session_interrupted(void)
+{
+	return interrupted;
+}
+
 int session_run(const struct opts *o, const struct source_ops *const *ops, int nops)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -865,6 +875,7 @@ int session_run(const struct opts *o, const struct source_ops *const *ops, int n
 	last_drain(s);
 	close_sinks(s);
 	status = exit_status(s);
+	interrupted = !strcmp(s->reason, "interrupted");
 out:
 	for (int i = s->nsources - 1; i >= 0; i--)
 		if (s->sources[i].priv)

@@ -166,12 +166,13 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	c->min_size_bytes = window ? 0 : o->min_size_bytes; /* this one is applied to what is awaited too */
 	/* a muted function's failures and counts would be missing */
 	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format->flags & SINKS_EVERY_CALL;
-	/* which device a call works on is told by the calls before it, one by one */
-	c->count = o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_DEVICE && !o->replay;
+	/* which device a call works on is told by the calls before it, one by one; a size need not be in one word */
+	c->count = o->format->flags & SINKS_COUNTS && !o->min_size_bytes && o->by != BOOK_BY_DEVICE && !o->replay && !o->by_cupti;
 	c->count_by = count_by(o->by);
 	/* a map of histograms does not hold those of ten thousand processes */
 	c->hist = !o->no_return && (o->hist || !(o->format->flags & SINKS_DAEMON));
-	c->tallies_max = o->format->flags & SINKS_DAEMON ? 1 << 19 : 0;
+	/* ten thousand processes of forty functions each, where any process may come */
+	c->tallies_max = o->format->flags & SINKS_DAEMON || (!o->cmd && !o->npids) ? 1 << 19 : 0;
 	c->calls_by_agent = o->by_cupti;
 	c->device = (struct plan_device){
 		.kinds = o->gpu ? o->gpu_kinds : 0,

@@ -54,6 +54,8 @@ struct sink_opts {
 	enum sink_stat stat;	 /* how stat prints */
 	uint8_t by;		 /* enum book_by: what stat tells apart */
 	bool hist;		 /* stat: with histograms */
+	const char *save;	 /* stat: a file for the sums as JSON, beside the output; NULL: none */
+	bool append;		 /* add to that file */
 	enum sink_weight weight; /* what a stack weighs, where stacks are added up */
 	const char *title;	 /* of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */

@@ -54,6 +54,7 @@ struct bpf_source {
 	struct ring ring;
 	struct backlog *backlog; /* with stacks; NULL: the ring is read directly */
 	struct chatty *chatty;
+	uint64_t pair_ns; /* what an empty pair of probes costs a call; 0: not known */
 	struct tallies *tallies; /* NULL: calls are not counted in the kernel */
 	struct pythons *pythons; /* NULL: no Python frames are wanted */
 	pid_t *pids; /* thread groups, in our namespace */
@@ -503,6 +504,8 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		b->tallies = tallies_open(plan, bpf_map__fd(b->skel->maps.tallies), bpf_map__fd(b->skel->maps.hists));
 	if (plan->count && !b->tallies)
 		return -ENOMEM;
+	if (plan->count)
+		b->pair_ns = attach_pair_ns(b->kind, plan->no_return);
 	err = ring_open(&b->ring, bpf_map__fd(b->skel->maps.ring), plan->ring_bytes);
 	if (err) {
 		msg_error("the ring buffer of %u bytes cannot be mapped: %s", plan->ring_bytes, strerror(-err));
@@ -755,6 +758,7 @@ static void source_losses(struct source *s, struct losses *l)
 	/* Whatever reached the ring was read. */
 	l->sent = b->calls;
 	l->calls = b->calls + l->lost[CT_LOSS_RING];
+	l->pair_ns = b->pair_ns;
 }
 
 static int source_status(struct source *s)
