@@ -118,6 +118,9 @@ $(BENCH)/target: tests/bench/target.c
 $(BENCH)/bench_nsys: $(OUTPUT)/tests/bench/bench_nsys.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
+$(BENCH)/bench_advise: $(OUTPUT)/tests/bench/bench_advise.o $(LIB)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
 $(BENCH)/bench_sinks: $(OUTPUT)/tests/bench/bench_sinks.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
@@ -127,7 +130,7 @@ $(BENCH)/bench_stat: $(OUTPUT)/tests/bench/bench_stat.o $(LIB)
 $(BENCH)/bench_trace: $(OUTPUT)/tests/bench/bench_trace.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
-bench-programs: $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat
+bench-programs: $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
 bench: cudatrace standin bench-programs
 	$(Q)tests/bench/run.sh
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../cupti/agent.h"
+#include "advise/advise.h"
 #include "opts.h"
 #include "opts_rows.h"
 #include "util/msg.h"
@@ -123,6 +124,7 @@ ONE_OF(set_graph, gpu_graph, uint32_t, (void)0, "node", "graph")
 ONE_OF(set_gpu_clock, gpu_clock, uint32_t, (void)0, "auto", "callback", "offset")
 ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device", "cgroup")
 ONE_OF(set_stat, stat, enum sink_stat, (void)0, "table", "json", "csv")
+ONE_OF(set_advise, advise.format, enum sink_advise_format, (void)0, "text", "json", "markdown")
 ONE_OF(set_counters_format, counters_format, enum opts_counters, (void)0, "table", "json", "csv")
 ONE_OF(set_compare_format, compare_format, enum compare_format, (void)0, "text", "markdown", "json", "junit")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
@@ -319,6 +321,32 @@ static int set_rotate(struct opts *o, const char *name, const char *val)
 	if (!parse_u64(val, 1, 9999, &o->rotate))
 		return 0;
 	msg_error("%s: '%s' is no number of files from 1 to 9999", name, val);
+	return -EINVAL;
+}
+
+static int set_rule(struct opts *o, const char *name, const char *val)
+{
+	struct parse_nearest near = { .n = 0 };
+	char word[64], text[256];
+	const char *bad;
+	size_t len;
+
+	o->advise.rules = val;
+	bad = advise_rules_bad(val, &len);
+	if (!bad)
+		return 0;
+	snprintf(word, sizeof(word), "%.*s", (int)(len < 60 ? len : 60), bad);
+	for (unsigned int i = 0; advise_rule_at(i); i++)
+		parse_nearest_add(&near, word, advise_rule_at(i)->name);
+	msg_error("%s: there is no rule '%s'%s", name, word, near.n ? parse_nearest_text(&near, text, sizeof(text)) : "");
+	return -EINVAL;
+}
+
+static int set_min_cost(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 0, &o->advise.min_cost_ns) && o->advise.min_cost_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 2s", name, val);
 	return -EINVAL;
 }
 
@@ -520,6 +548,7 @@ SWITCH(set_hist, hist)
 SWITCH(set_mem_json, mem.json)
 SWITCH(set_no_stack, no_stack)
 SWITCH(set_leak_check, leak_check)
+SWITCH(set_advise_fail, advise_fail)
 static int set_counters(struct opts *o, const char *name, const char *val)
 {
 	o->counters = true;
@@ -554,10 +583,11 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 /* ---- the rows ----------------------------------------------------------------------------------------- */
 
 /* A row without a setter is a heading. What the format leaves no room for, such as columns, `folded` has no option for. */
-#define LIVE (OPTS_TRACE | OPTS_FOLDED | OPTS_RECORD | OPTS_STAT | OPTS_MEM) /* from programs that run */
+#define LIVE (OPTS_TRACE | OPTS_FOLDED | OPTS_RECORD | OPTS_STAT | OPTS_MEM | OPTS_ADVISE) /* from programs that run */
 #define PRINTS (OPTS_TRACE | OPTS_FOLDED | OPTS_REPLAY)
 #define ROWS (OPTS_TRACE | OPTS_REPLAY)
 #define TRACES (LIVE | OPTS_REPLAY)
+#define DEVICE (OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE)
 #define STORED (OPTS_REPLAY | OPTS_EXPORT)
 #define ONE_BY_ONE (TRACES & ~(OPTS_STAT | OPTS_MEM)) /* each call is sent, and shown */
 #define CHOOSES (TRACES & ~OPTS_MEM) /* which calls are of interest */
@@ -588,20 +618,20 @@ const struct option_row opts_rows[] = {
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default" },
-	{ 0, "failed", NULL, set_failed, CHOOSES | OPTS_EXPORT, NULL, "calls that returned an error" },
-	{ 0, "min-duration", "TIME", set_min_duration, CHOOSES | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
-	{ 0, "min-size", "SIZE", set_min_size, CHOOSES | OPTS_EXPORT, NULL,
+	{ 0, "failed", NULL, set_failed, (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that returned an error" },
+	{ 0, "min-duration", "TIME", set_min_duration, (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
+	{ 0, "min-size", "SIZE", set_min_size, (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
 	{ 0, "unfinished", "TIME", set_unfinished, OPTS_TRACE | OPTS_RECORD, NULL,
 	  "calls that have not returned after so long (5, 500ms) too, at once; and again when they do" },
 	{ 0, "nested", NULL, set_nested, OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL,
 	  "driver calls made inside runtime calls too, indented below them" },
 	{ 0, "enter-exit", NULL, set_enter_exit, OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "two rows a call, the first at its entry" },
-	{ 0, "keep-chatty", NULL, set_keep_chatty, LIVE & CHOOSES & ~OPTS_STAT, NULL,
+	{ 0, "keep-chatty", NULL, set_keep_chatty, LIVE & CHOOSES & ~(OPTS_STAT | OPTS_ADVISE), NULL,
 	  "never mute a query (cudaGetDevice and its like) that is called very often" },
 
 	{ 'k', "stack", "[=HOW]", set_stack, OPTS_MEM, "dwarf",
-	  "how stacks are taken: dwarf, unwound by .eh_frame from a copy of up to 16 KiB of them, or fp:\n"
+	  "how stacks are taken: dwarf, unwound by .eh_frame from a copy of up to 16 KiB of them,\nor fp:\n"
 	  "frame pointers, cheaper, for programs built with them", set_stack_words },
 	{ 0, "no-stack", NULL, set_no_stack, OPTS_MEM, NULL, "no stacks: call sites are the functions called" },
 	{ 'k', "stack", "[=HOW]", set_stack, ONE_BY_ONE, NULL,
@@ -612,20 +642,20 @@ const struct option_row opts_rows[] = {
 	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
-	{ .name = "What the GPU does", .cmds = OPTS_TRACE | OPTS_RECORD | OPTS_STAT },
-	{ 0, "gpu", "[=KINDS]", set_gpu, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, NULL,
+	{ .name = "What the GPU does", .cmds = DEVICE },
+	{ 0, "gpu", "[=KINDS]", set_gpu, DEVICE, NULL,
 	  "kernels, copies and more with the device's own times, by CUPTI inside the program: kernel,\n"
 	  "memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime, driver, um;\n"
 	  "--gpu alone means kernel,memcpy,memset,overhead" },
-	{ 0, "graph", "LEVEL", set_graph, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "node",
+	{ 0, "graph", "LEVEL", set_graph, DEVICE, "node",
 	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph", set_graph_words },
-	{ 0, "source", "NAME", set_source, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "probes",
+	{ 0, "source", "NAME", set_source, DEVICE, "probes",
 	  "where calls are seen: probes (the kernel's uprobes; needs root), or cupti: by CUPTI inside\n"
 	  "the program, without root", set_source_words },
-	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, NULL,
+	{ 0, "cupti", "PATH", set_cupti, DEVICE, NULL,
 	  "the libcupti to use where the program has not loaded one" },
-	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
-	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "auto",
+	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, DEVICE, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
+	{ 0, "gpu-clock", "WAY", set_gpu_clock, DEVICE, "auto",
 	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
 	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
 	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, NULL,
@@ -639,7 +669,7 @@ const struct option_row opts_rows[] = {
 	{ 0, "cupti", "PATH", set_cupti, OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
 
 	{ .name = "Output", .cmds = TRACES },
-	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_MEM | OPTS_COUNTERS | OPTS_COMPARE, NULL,
+	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_MEM | OPTS_ADVISE | OPTS_COUNTERS | OPTS_COMPARE, NULL,
 	  "write to FILE; compressed when its name ends in .gz" },
 	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
 	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
@@ -661,7 +691,7 @@ const struct option_row opts_rows[] = {
 	{ 0, "dump-on", "LIST", set_dump_on, OPTS_RECORD, NULL,
 	  "what makes --last write, separated by commas: failed (a call), end, signal (SIGUSR2),\n"
 	  "or functions as GLOBs [signal]" },
-	{ 'A', "append", NULL, set_append, PRINTS | OPTS_STAT | OPTS_MEM, NULL, "add to FILE" },
+	{ 'A', "append", NULL, set_append, PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, ROWS, "table",
 	  "table, json, csv, html (a timeline as one page), perfetto (for ui.perfetto.dev),\n"
 	  "chrome (JSON as PyTorch's profiler writes it; with %p in FILE a file for each\n"
@@ -694,6 +724,7 @@ const struct option_row opts_rows[] = {
 	{ 0, "format", "NAME", set_stat, OPTS_STAT, "table", "table, json or csv", set_stat_words },
 	{ 0, "json", NULL, set_stat_json, OPTS_STAT, NULL, "the same as --format json" },
 	{ 0, "csv", NULL, set_stat_csv, OPTS_STAT, NULL, "the same as --format csv" },
+
 	{ 0, "save", "FILE", set_save, OPTS_STAT, NULL,
 	  "the sums as JSON in FILE too, for 'cudatrace compare'; with -A added to what is there,\nas one run more" },
 	{ 0, "runs", "N", set_runs, OPTS_STAT, NULL, "run CMD so often, and print and save each run by itself" },
@@ -703,7 +734,6 @@ const struct option_row opts_rows[] = {
 	  "total_api_time, sync_time and kernel_time by 5%, failed_calls by one" },
 	{ 0, "level", "P", set_level, OPTS_COMPARE, "0.05", "the chance of a false alarm that is put up with, in all conditions together" },
 	{ 0, "format", "NAME", set_compare_format, OPTS_COMPARE, "text", "text, markdown, json or junit", set_compare_format_words },
-
 	{ .name = "What to print", .cmds = OPTS_MEM },
 	{ 0, "by", "WHAT", set_mem_by, OPTS_MEM, NULL,
 	  "one table: by process, device, kind, stack, or library (the file whose code made the\ncall)", set_mem_by_words },
@@ -715,13 +745,19 @@ const struct option_row opts_rows[] = {
 	  "what the driver counts for each process too (by NVML), ten times a second: what of it is\nnot in the book" },
 	{ 0, "leak-check", NULL, set_leak_check, OPTS_MEM, NULL, "exit with status 4 if anything was leaked" },
 
+	{ .name = "What to print", .cmds = OPTS_ADVISE },
+	{ 0, "format", "NAME", set_advise, OPTS_ADVISE, "text", "text, json or markdown", set_advise_words },
+	{ 0, "rule", "LIST", set_rule, OPTS_ADVISE, NULL, "these rules only, separated by commas: sync-copy, leak, ..." },
+	{ 0, "min-cost", "TIME", set_min_cost, OPTS_ADVISE, NULL, "no findings that cost less than this: 1ms, 50us, 2s" },
+	{ 0, "fail", NULL, set_advise_fail, OPTS_ADVISE, NULL, "exit with status 1 if there is a warning, or worse" },
+
 	{ .name = "What to serve", .cmds = OPTS_SERVE },
 	{ 0, "listen", "ADDR:PORT", set_listen, OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses" },
 	{ 0, "hist", NULL, set_hist, OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
 
 	{ .name = "From when until when", .cmds = TRACES },
-	{ 0, "from", "TIME", set_from, STORED | OPTS_STAT | OPTS_MEM, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
-	{ 0, "to", "TIME", set_to, OPTS_REPLAY | OPTS_STAT | OPTS_MEM, NULL, "what began before it" },
+	{ 0, "from", "TIME", set_from, STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
+	{ 0, "to", "TIME", set_to, OPTS_REPLAY | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began before it" },
 	{ 0, "until", "TIME", set_to, OPTS_EXPORT, NULL, "what began before this time of the recording" },
 	{ 0, "delay", "TIME", set_delay, LIVE & CHOOSES & ~OPTS_STAT, NULL, "show nothing until so much time has passed" },
 	{ 0, "start-on", "WHAT", set_start_on, LIVE & CHOOSES & ~OPTS_STAT, NULL,
@@ -733,7 +769,7 @@ const struct option_row opts_rows[] = {
 	{ 'n', "count", "N", set_count, ONE_BY_ONE | OPTS_COUNTERS, NULL, "stop after N rows" },
 
 	{ .name = "How to trace", .cmds = TRACES | OPTS_SERVE },
-	{ 0, "no-return", NULL, set_no_return, LIVE & CHOOSES, NULL,
+	{ 0, "no-return", NULL, set_no_return, LIVE & CHOOSES & ~OPTS_ADVISE, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
 	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_SERVE | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
@@ -939,11 +975,11 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 
 	o->record = cmd == OPTS_RECORD;
 	/* a word that is no program's is a recording */
-	o->replay = cmd & STORED || (cmd & (OPTS_STAT | OPTS_MEM) && optind < argc && !dashes);
+	o->replay = cmd & STORED || (cmd & (OPTS_STAT | OPTS_MEM | OPTS_ADVISE) && optind < argc && !dashes);
 	if (cmd & LIVE && !o->replay) {
 		if (optind < argc && !dashes) {
 			msg_error("what is '%s'? To start a program, write -- before it: cudatrace%s [OPTIONS] -- %s",
-				  argv[optind], cmd == OPTS_FOLDED ? " folded" : cmd == OPTS_RECORD ? " record" : cmd == OPTS_STAT ? " stat" : cmd == OPTS_MEM ? " mem" : "", argv[optind]);
+				  argv[optind], cmd == OPTS_FOLDED ? " folded" : cmd == OPTS_RECORD ? " record" : cmd == OPTS_STAT ? " stat" : cmd == OPTS_MEM ? " mem" : cmd == OPTS_ADVISE ? " advise" : "", argv[optind]);
 			return -EINVAL;
 		}
 		if (dashes && optind == argc) {
@@ -1025,8 +1061,8 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
-	if (cmd & (OPTS_STAT | OPTS_SERVE | OPTS_MEM))
-		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : cmd == OPTS_MEM ? "mem" : "serve");
+	if (cmd & (OPTS_STAT | OPTS_SERVE | OPTS_MEM | OPTS_ADVISE))
+		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : cmd == OPTS_MEM ? "mem" : cmd == OPTS_ADVISE ? "advise" : "serve");
 	if (o->no_stack)
 		o->stack = OPTS_STACK_NONE;
 	if (rest(o, cmd, argc, argv))
@@ -1087,9 +1123,10 @@ static const struct {
 	  "       cudatrace info FILE                      what a stored one holds\n"
 	  "       cudatrace merge -o FILE A B...           stored ones of several hosts or ranks as one\n"
 	  "       cudatrace stat [OPTIONS] [-- CMD...]     what the calls came to: counts, times, bytes\n"
-	  "       cudatrace mem [-p PID | -- CMD | FILE]   who holds device memory, the peak, and leaks\n"
 	  "       cudatrace compare BASE NEW...            two runs, or series of them: what changed\n"
 	  "       cudatrace check BASE NEW...              the same\n"
+	  "       cudatrace mem [-p PID | -- CMD | FILE]   who holds device memory, the peak, and leaks\n"
+	  "       cudatrace advise [OPTIONS] FILE          what the program could do better, and what it costs\n"
 	  "       cudatrace counters [-i TIME]             what the GPUs do: a line each interval, like vmstat\n"
 	  "       cudatrace serve [--listen ADDR:PORT]     the same for Prometheus, for good\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
@@ -1169,6 +1206,17 @@ static const struct {
 	  "  cudatrace stat --by kernel -e launch -- ./app\n"
 	  "  cudatrace stat --hist -e sync -p 1234\n"
 	  "  cudatrace stat --json -o base.json -- ./app     for programs, and to compare with later\n" },
+	{ OPTS_COMPARE,
+	  "Usage: cudatrace compare [OPTIONS] BASE NEW...\n"
+	  "       cudatrace check [OPTIONS] BASE NEW...     the same\n"
+	  "\nSays what changed from BASE to NEW, files of 'cudatrace stat --save' or recordings, and whether that is more than noise\n"
+	  "where the files hold several runs (--runs). Several NEW: each against BASE.\n",
+	  "\nExamples:\n"
+	  "  cudatrace stat --runs 10 --save base.json -- ./app\n"
+	  "  cudatrace compare base.json new.json\n"
+	  "  cudatrace check --fail-if 'total_api_time>+3%' --fail-if 'failed>0' --format junit -o report.xml base.json new.json\n"
+	  "\nExit status: 0; 1 when a condition is true, a regression; 2 for a wrong command line, a file that cannot be read, or a\n"
+	  "condition about a number that the files do not have.\n" },
 	{ OPTS_MEM,
 	  "Usage: cudatrace mem [OPTIONS]                   every process of this machine\n"
 	  "       cudatrace mem [OPTIONS] -p PID[,PID...]   processes that run already\n"
@@ -1181,17 +1229,18 @@ static const struct {
 	  "  cudatrace mem --leak-check -- ./tests          status 4 if memory was leaked\n"
 	  "  cudatrace mem --watch=5 -p 1234                what grows\n"
 	  "  cudatrace mem --by stack --top 50 app.ctrace\n" },
-	{ OPTS_COMPARE,
-	  "Usage: cudatrace compare [OPTIONS] BASE NEW...\n"
-	  "       cudatrace check [OPTIONS] BASE NEW...     the same\n"
-	  "\nSays what changed from BASE to NEW, files of 'cudatrace stat --save' or recordings, and whether that is more than noise\n"
-	  "where the files hold several runs (--runs). Several NEW: each against BASE.\n",
+	{ OPTS_ADVISE,
+	  "Usage: cudatrace advise [OPTIONS] FILE              of a recording\n"
+	  "       cudatrace advise [OPTIONS] -p PID -d SEC     of processes that run already\n"
+	  "       cudatrace advise [OPTIONS] -- CMD [ARG...]   start a program and look at all it does\n"
+	  "\nPrints what a program could do better, by rules, with the evidence, the cost and what to do, the most costly first.\n"
+	  "Recordings tell most when they were made with --gpu and -k.\n",
 	  "\nExamples:\n"
-	  "  cudatrace stat --runs 10 --save base.json -- ./app\n"
-	  "  cudatrace compare base.json new.json\n"
-	  "  cudatrace check --fail-if 'total_api_time>+3%' --fail-if 'failed>0' --format junit -o report.xml base.json new.json\n"
-	  "\nExit status: 0; 1 when a condition is true, a regression; 2 for a wrong command line, a file that cannot be read, or a\n"
-	  "condition about a number that the files do not have.\n" },
+	  "  cudatrace record --gpu -k -o app.ctrace -- ./app && cudatrace advise app.ctrace\n"
+	  "  cudatrace advise --gpu -k -p 1234 -d 10\n"
+	  "  cudatrace advise --fail --min-cost 10ms --format markdown app.ctrace   for CI\n"
+	  "\nExit status: 0 whatever was found, or that of CMD; with --fail 1 when there is a warning or worse; 1 after an error,\n"
+	  "2 for a wrong command line.\n" },
 	{ OPTS_SERVE,
 	  "Usage: cudatrace serve [OPTIONS]\n"
 	  "\nCounts the calls of all processes of this machine, or of those chosen, in the kernel, and gives the sums to Prometheus:\n"

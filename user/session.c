@@ -448,6 +448,7 @@ static int open_sinks(struct session *s)
 		.mangled = o->mangled,
 		.full_names = o->full_names,
 		.stat = o->stat,
+		.advise = o->advise_how,
 		.listen = o->listen,
 		.mem = &s->mem,
 		.by = o->by,

@@ -162,5 +162,6 @@ stop_tracer
 echo "== the program's own cost of a record"
 "$out/bench/bench_sinks"
 "$out/bench/bench_nsys"
+"$out/bench/bench_advise" 5000000 5
 echo "== a recording's: ns and bytes a call"
 "$out/bench/bench_trace" 2> /dev/null

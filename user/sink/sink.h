@@ -15,6 +15,16 @@ enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_
 
 enum sink_stat { SINK_STAT_TEXT, SINK_STAT_JSON, SINK_STAT_CSV };
 
+enum sink_advise_format { SINK_ADVISE_TEXT, SINK_ADVISE_JSON, SINK_ADVISE_MARKDOWN };
+
+/* What advise prints, and the worst that it found. */
+struct sink_advise {
+	enum sink_advise_format format;
+	const char *rules;	/* names, separated by commas; NULL: all */
+	uint64_t min_cost_ns;
+	int worst;		/* set at the end: enum advise_severity; unchanged: nothing found */
+};
+
 /* Where and how the recording sink stores. */
 struct sink_file {
 	const char *path;
@@ -57,6 +67,7 @@ struct sink_opts {
 	const char *save;	 /* stat: a file for the sums as JSON, beside the output; NULL: none */
 	bool append;		 /* add to that file */
 	enum sink_weight weight; /* what a stack weighs, where stacks are added up */
+	struct sink_advise *advise; /* NULL: as text, all rules */
 	const char *title;	 /* of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
@@ -109,7 +120,7 @@ struct sink {
 };
 
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
-	sink_cupti, sink_stat, sink_trace, sink_serve, sink_mem;
+	sink_cupti, sink_stat, sink_trace, sink_serve, sink_mem, sink_advise;
 /* What other programs read. */
 extern const struct sink_ops sink_perfetto, sink_chrome, sink_nsys, sink_otlp, sink_otlp_json;
 
