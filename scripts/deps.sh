@@ -49,6 +49,8 @@ qemu-system-x86_64 qemu-system-x86 qemu-system-x86-core
 busybox busybox-static busybox
 cpio cpio cpio
 chromium chromium chromium
+promtool prometheus golang-github-prometheus
+systemd-analyze systemd systemd
 "
 
 case ${1:-test} in

@@ -409,6 +409,31 @@ static int set_mem_top(struct opts *o, const char *name, const char *val)
 	return 0;
 }
 
+static int set_otlp_interval(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->otlp_interval_ns) && o->otlp_interval_ns >= INTERVAL_MIN_NS * 1000 &&
+	    o->otlp_interval_ns <= INTERVAL_MAX_NS)
+		return 0;
+	msg_error("%s: '%s' is no interval from 100ms to 1h; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_kernels(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_u64(val, 1, 1000, &o->kernels))
+		return 0;
+	msg_error("%s: '%s' is no number of kernels from 1 to 1000", name, val);
+	return -EINVAL;
+}
+
+static int set_processes(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_u64(val, 10, 100000, &o->processes))
+		return 0;
+	msg_error("%s: '%s' is no number of processes from 10 to 100000", name, val);
+	return -EINVAL;
+}
+
 static int set_min_size(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_size(val, &o->min_size_bytes) && o->min_size_bytes <= INT64_MAX)
@@ -754,6 +779,18 @@ const struct option_row opts_rows[] = {
 	{ .name = "What to serve", .cmds = OPTS_SERVE },
 	{ 0, "listen", "ADDR:PORT", set_listen, OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses" },
 	{ 0, "hist", NULL, set_hist, OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
+	{ 0, "kernels", "N", set_kernels, OPTS_SERVE, NULL,
+	  "launches by the kernel's name too, of the N kernels launched most; the rest is \"other\"" },
+	{ 0, "processes", "N", set_processes, OPTS_SERVE, "10000",
+	  "that the counts have room for, with 40 functions each: about 8 KiB of kernel memory for each" },
+	{ 0, "counters", "[=LIST]", set_counters, OPTS_SERVE, NULL,
+	  "what the GPUs do too, by hardware counters; LIST: as 'cudatrace counters' has it for --metrics" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_SERVE, "1s", "of the counters, between two samples; a scrape gets the last one" },
+	{ 0, "cupti", "PATH", set_cupti, OPTS_SERVE, NULL, "this libcupti.so for the counters, or the one in this directory" },
+	{ 0, "otlp", "URL", set_otlp, OPTS_SERVE, NULL,
+	  "push the metrics to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
+	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
+	{ 0, "otlp-interval", "TIME", set_otlp_interval, OPTS_SERVE, "60s", "between two pushes" },
 
 	{ .name = "From when until when", .cmds = TRACES },
 	{ 0, "from", "TIME", set_from, STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
@@ -1013,6 +1050,10 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("give two files or more: BASE, and what is compared with it; 'cudatrace stat --save' and 'cudatrace record' make them");
 		return -EINVAL;
 	}
+	if (cmd == OPTS_SERVE && o->hist && o->comm) {
+		msg_error("--hist counts durations of all processes together: leave out --comm");
+		return -EINVAL;
+	}
 	if (cmd != OPTS_LIST && o->nargs) {
 		msg_error("'%s' is one word too many; see 'cudatrace --help'", argv[optind]);
 		return -EINVAL;
@@ -1244,10 +1285,10 @@ static const struct {
 	{ OPTS_SERVE,
 	  "Usage: cudatrace serve [OPTIONS]\n"
 	  "\nCounts the calls of all processes of this machine, or of those chosen, in the kernel, and gives the sums to Prometheus:\n"
-	  "GET /metrics, in the text format 0.0.4 or as OpenMetrics 1.0.0; GET /healthz. Nothing is read between two scrapes.\n",
+	  "GET /metrics, in the text format 0.0.4 or as OpenMetrics 1.0.0; GET /healthz and /readyz.\n",
 	  "\nExamples:\n"
 	  "  cudatrace serve\n"
-	  "  cudatrace serve --listen :19400 -e '!query'\n" },
+	  "  cudatrace serve --listen :19400 --counters --kernels 20\n" },
 	{ OPTS_LIST,
 	  "Usage: cudatrace list [OPTIONS] [GLOB...]\n"
 	  "\nPrints the functions known: domain, class, name, arguments. Several GLOBs: what any of them matches.\n",

@@ -66,6 +66,9 @@ struct opts {
 	struct sink_mem mem;	  /* mem */
 	bool no_stack;
 	bool leak_check;	  /* leaks are an exit status */
+	uint64_t kernels;	  /* serve: told apart by name; 0: not at all */
+	uint64_t processes;	  /* serve: that the counts have room for */
+	uint64_t otlp_interval_ns; /* serve: of the pushes to `otlp` */
 
 	/* how */
 	const char *output; /* NULL: stdout */

@@ -451,6 +451,10 @@ static int open_sinks(struct session *s)
 		.advise = o->advise_how,
 		.listen = o->listen,
 		.mem = &s->mem,
+		.kernels = (unsigned int)o->kernels,
+		.tallies_max = s->plan.capture.tallies_max,
+		.counters_ns = o->counters ? o->interval_ns : 0,
+		.otlp_interval_ns = o->otlp_interval_ns,
 		.by = o->by,
 		.hist = o->hist,
 		.save = o->save,
@@ -485,7 +489,7 @@ static int open_sinks(struct session *s)
 	if (o->replay ? was.places : session_plan_places(o))
 		join_places(s->stages.join);
 	/* first, so that a wrong address is told before anything is written */
-	if (o->otlp)
+	if (o->otlp && !(o->format->flags & SINKS_DAEMON))
 		ops[n++] = &sink_otlp;
 	if (o->record) {
 		err = recording_open(&s->recording, o, &s->sink_opts);

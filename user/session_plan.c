@@ -9,6 +9,8 @@
 #include "stat/book.h"
 #include "util/msg.h"
 
+#define FUNCTIONS_EACH 40 /* entries of counts for each process that serve is to have room for */
+
 static int plan_pids(struct session_plan *p, const struct opts *o)
 {
 	struct host_task task;
@@ -60,11 +62,11 @@ static int plan_tid(struct session_plan *p, const struct opts *o)
  * Calls that teach kernels' names are captured, not shown, when one is shown that has a kernel. The driver's launches name
  * those that a program registered before the trace began.
  */
-static void plan_names(struct session_plan *p, const struct opts *o)
+static void plan_names(struct session_plan *p, const struct opts *o, uint8_t by)
 {
 	struct capture_plan *c = &p->capture;
 
-	if (o->counts_only || (o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_KERNEL))
+	if (o->counts_only || (o->format->flags & SINKS_COUNTS && by != BOOK_BY_KERNEL))
 		return;
 	for (int i = 0; i < api_nfuncs; i++)
 		p->names |= plan_has(c->shown, i) && api_has_kernel(i);
@@ -118,6 +120,7 @@ static uint8_t count_by(uint8_t by)
 
 int session_plan(struct session_plan *p, const struct opts *o, const struct window *window)
 {
+	uint8_t by = o->kernels ? BOOK_BY_KERNEL : o->by;
 	struct capture_plan *c = &p->capture;
 	int err;
 
@@ -138,7 +141,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 		if (plan_has(o->select.removed, i) && api_funcs[i].domain == API_RUNTIME &&
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
-	plan_names(p, o);
+	plan_names(p, o, by);
 	plan_memory(p, o);
 	if (session_plan_places(o))
 		api_placing(c->capture);
@@ -149,6 +152,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	}
 	c->counters_interval_ns = o->counters ? o->interval_ns : 0;
 	c->counters_metrics = o->metrics;
+	c->counters_optional = o->format->flags & SINKS_DAEMON;
 	c->cupti = o->cupti;
 	c->follow = o->follow;
 	c->cmd = o->cmd;
@@ -167,12 +171,14 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	/* a muted function's failures and counts would be missing */
 	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format->flags & SINKS_EVERY_CALL;
 	/* which device a call works on is told by the calls before it, one by one; a size need not be in one word */
-	c->count = o->format->flags & SINKS_COUNTS && !o->min_size_bytes && o->by != BOOK_BY_DEVICE && !o->replay && !o->by_cupti;
-	c->count_by = count_by(o->by);
+	c->count = o->format->flags & SINKS_COUNTS && !o->min_size_bytes && by != BOOK_BY_DEVICE && !o->replay && !o->by_cupti;
+	c->count_by = count_by(by);
 	/* a map of histograms does not hold those of ten thousand processes */
-	c->hist = !o->no_return && (o->hist || !(o->format->flags & SINKS_DAEMON));
+	if (!o->no_return && (o->hist || !(o->format->flags & SINKS_DAEMON)))
+		c->hist = o->format->flags & SINKS_DAEMON ? CT_HIST_BY_FUNCTION : CT_HIST_BY_KEY;
+	c->sizes = o->format->flags & SINKS_DAEMON;
 	/* ten thousand processes of forty functions each, where any process may come */
-	c->tallies_max = o->format->flags & SINKS_DAEMON || (!o->cmd && !o->npids) ? 1 << 19 : 0;
+	c->tallies_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH : !o->cmd && !o->npids ? 1 << 19 : 0;
 	c->calls_by_agent = o->by_cupti;
 	c->device = (struct plan_device){
 		.kinds = o->gpu ? o->gpu_kinds : 0,

@@ -36,6 +36,9 @@ static void add_parts(struct stages *st, struct event *ev)
 		if (((const struct ct_tally *)h)->how == CT_BY_KERNEL)
 			ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_tally *)h)->by);
 		break;
+	case CT_NAME:
+		ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_name *)h)->handle);
+		break;
 	case CT_COUNTER:
 		ev->metrics = st->metrics;
 		break;
@@ -69,7 +72,10 @@ static int show(void *ctx, struct event *ev)
 	if (!ev->proc)
 		return -ENOMEM;
 	if (rec->kind != CT_CALL && rec->kind != CT_ENTER) {
-		err = name_table_record(st->names, rec);
+		/* resolve makes these */
+		err = rec->kind == CT_PROCESS_INFO ? process_table_record(st->procs, rec) : 0;
+		if (!err)
+			err = name_table_record(st->names, rec);
 		if (!err)
 			err = stack_table_record(st->stacks, rec);
 		if (!err)

@@ -21,16 +21,19 @@ static uint32_t of_memory(const struct api_func *f)
 	static const char *const gives[] = { "cudaFreeHost", "cudaHostUnregister", "cuMemFreeHost", "cuMemHostUnregister" };
 	uint32_t t = 0;
 
+	/* the host's: no memory of a device */
+	for (size_t i = 0; i < ARRAY_LEN(takes); i++)
+		if (begins(f->name, takes[i]))
+			return TR_ALLOC;
+	for (size_t i = 0; i < ARRAY_LEN(gives); i++)
+		if (begins(f->name, gives[i]))
+			return TR_FREE;
 	for (int i = 0; i < f->nargs; i++) {
 		if (f->args[i].role == API_ROLE_ALLOCATES)
 			t |= TR_MEMORY | (has(f->name, "Async") ? 0 : TR_ALLOC);
 		if (f->args[i].role == API_ROLE_FREES)
 			t |= TR_MEMORY | (has(f->name, "Async") ? 0 : TR_FREE);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(takes); i++)
-		t |= begins(f->name, takes[i]) ? TR_ALLOC : 0;
-	for (size_t i = 0; i < ARRAY_LEN(gives); i++)
-		t |= begins(f->name, gives[i]) ? TR_FREE : 0;
 	return t;
 }
 

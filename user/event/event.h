@@ -168,6 +168,7 @@ struct losses {
 	uint64_t shown;		/* rows that the sink printed */
 	uint64_t counted;	/* calls that the kernel side counted and did not send */
 	uint64_t pair_ns;	/* what an empty pair of probes was measured to cost a call; 0: not known */
+	uint64_t files;		/* that have probes now */
 };
 uint64_t losses_total(const struct losses *); /* all causes but CT_LOSS_ORPHAN */
 const char *loss_name(enum ct_loss);	      /* "ring_full", as JSON has it */

@@ -82,6 +82,10 @@ struct sink_opts {
 	 * What it was asked for may have ended the session. */
 	const struct sink_mem *mem; /* of mem; NULL otherwise */
 	const char *listen; /* ADDR:PORT of serve */
+	unsigned int kernels;	 /* serve: told apart by name */
+	uint32_t tallies_max;	 /* entries that the kernel side's counts have room for */
+	uint64_t counters_ns;	 /* hardware counters were asked for, at this interval; 0: they were not */
+	uint64_t otlp_interval_ns; /* serve: of the pushes to otlp_url */
 	struct event_base *base;
 	int (*refresh)(void *ctx);
 	void *refresh_ctx;

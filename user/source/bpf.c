@@ -64,6 +64,7 @@ struct bpf_source {
 	struct ld_so ld_so[LD_SO_MAX];
 	int nld_so;
 	uint64_t received, calls, malformed, safe_ns;
+	uint64_t swept; /* losses after which the counts of ended processes were looked for */
 	const char *muted[MUTED_MAX + 1];
 	int nmuted;
 	void *inflight; /* records of the calls that had not returned when tracing ended */
@@ -147,6 +148,7 @@ static int load(struct bpf_source *b)
 	config->count = plan->count;
 	config->count_by = plan->count_by;
 	config->hist = plan->hist;
+	config->sizes = plan->sizes;
 	config->sleepable = attach_sleepable(b->kind);
 	config->stop_on_map = plan->cmd != NULL;
 	config->ns_inum = pid_ns_inum();
@@ -176,6 +178,8 @@ static int load(struct bpf_source *b)
 		bpf_map__set_max_entries(skel->maps.tallies, plan->tallies_max ? plan->tallies_max : TALLIES_MAX);
 	if (plan->count && plan->hist)
 		bpf_map__set_max_entries(skel->maps.hists, TALLIES_HISTS);
+	if (plan->count && plan->sizes)
+		bpf_map__set_max_entries(skel->maps.sizes, (plan->tallies_max ? plan->tallies_max : TALLIES_MAX) / 10);
 	if (!config->by_address) {
 		bpf_map__set_max_entries(skel->maps.by_offset, 1);
 		bpf_map__set_max_entries(skel->maps.by_address, 1);
@@ -501,7 +505,8 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	if (err)
 		return err;
 	if (plan->count)
-		b->tallies = tallies_open(plan, bpf_map__fd(b->skel->maps.tallies), bpf_map__fd(b->skel->maps.hists));
+		b->tallies = tallies_open(plan, bpf_map__fd(b->skel->maps.tallies), bpf_map__fd(b->skel->maps.hists),
+					  bpf_map__fd(b->skel->maps.sizes));
 	if (plan->count && !b->tallies)
 		return -ENOMEM;
 	if (plan->count)
@@ -752,6 +757,11 @@ static void source_losses(struct source *s, struct losses *l)
 {
 	struct bpf_source *b = s->priv;
 
+	struct probe_file **files;
+	int n = b->discover ? discover_files(b->discover, &files) : 0;
+
+	for (int i = 0; i < n; i++)
+		l->files += files[i]->attached > 0;
 	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), l);
 	l->lost[CT_LOSS_READ] += b->malformed;
 	l->received = b->received;
@@ -776,11 +786,26 @@ static void source_signal(struct source *s, int sig)
 		launch_signal(b->launch, sig);
 }
 
+static ssize_t all_tasks(void *ctx, void **tasks)
+{
+	struct bpf_source *b = ctx;
+
+	return bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_tasks), tasks);
+}
+
 static int source_tallies(struct source *s, emit_fn emit, void *ctx)
 {
 	struct bpf_source *b = s->priv;
+	struct losses l = { 0 };
 
-	return b->tallies ? tallies_read(b->tallies, emit, ctx) : 0;
+	if (!b->tallies)
+		return 0;
+	/* an end that found no room in the ring, or sums that found none in the map */
+	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), &l);
+	if (l.lost[CT_LOSS_RING] + l.lost[CT_LOSS_TALLY] != b->swept)
+		tallies_sweep(b->tallies, all_tasks, b);
+	b->swept = l.lost[CT_LOSS_RING] + l.lost[CT_LOSS_TALLY];
+	return tallies_read(b->tallies, emit, ctx);
 }
 
 static void source_inner(struct source *s, bool on)
