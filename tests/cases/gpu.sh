@@ -268,6 +268,7 @@ case_gpu_tracer_dies() {
 	gpu_started
 	expect "agent's threads" "$(agent_threads)" 1
 	kill -KILL "$CT"
+	wait "$CT" 2> /dev/null # its probes go first, which takes a while, then its socket
 	wait_for 10 no_agent
 	kill -0 "$PID" || fail "the program ended too"
 	# the socket that it left is taken away by the next one

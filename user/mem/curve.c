@@ -124,10 +124,34 @@ void curve_add(struct curve *c, uint64_t at_ns, uint32_t series, int64_t delta)
 	c->points[c->n++] = (struct curve_point){ (uint32_t)(at / c->width_ns), c->coarse ? w : series, delta };
 }
 
+/*
+ * What came and went within one bucket adds up to nothing, and a series of which that is all would not be seen: it goes one
+ * bucket later. Returns the last bucket that is used.
+ */
+static uint32_t show_short_ones(struct curve *c)
+{
+	uint32_t last = 0;
+
+	qsort(c->points, c->n, sizeof(*c->points), by_series);
+	for (uint32_t i = 0, end; i < c->n; i = end) {
+		struct curve_point *p = &c->points[i];
+
+		for (end = i + 1; end < c->n && c->points[end].series == p->series; end++)
+			;
+		if (c->points[end - 1].bucket == p->bucket && p->bucket + 1 < CURVE_BUCKETS)
+			for (uint32_t k = i; k < end; k++)
+				c->points[k].bucket += c->points[k].delta < 0;
+		for (uint32_t k = i; k < end; k++)
+			last = c->points[k].bucket > last ? c->points[k].bucket : last;
+	}
+	return last;
+}
+
 uint32_t curve_finish(struct curve *c)
 {
-	uint32_t n = (uint32_t)((c->last_ns - c->start_ns) / c->width_ns) + 1;
+	uint32_t n = (uint32_t)((c->last_ns - c->start_ns) / c->width_ns) + 1, last = show_short_ones(c);
 
+	n = last >= n ? last + 1 : n;
 	merge(c, by_series);
 	/* where nothing moved it stays what it was: what all series have then */
 	for (int w = 0; w < CURVE_WHERES; w++) {
