@@ -22,6 +22,8 @@ struct {
 
 const struct ct_hist no_durations;
 
+volatile __u32 count_by_now; /* enum ct_by; with CT_BY_ASKED */
+
 static __always_inline __u64 word_at(const struct frame *f, __u8 word)
 {
 	return word < CT_MAX_WORDS ? f->data[word & (CT_MAX_WORDS - 1)] : 0;
@@ -39,9 +41,14 @@ static __always_inline __u8 sub_of(const struct frame *f, const volatile struct 
 	return sub;
 }
 
-static __always_inline __u64 by_of(const struct thread *t, const struct frame *f, const volatile struct ct_spec *spec)
+static __always_inline __u8 how_now(void)
 {
-	switch (config.count_by) {
+	return config.count_by == CT_BY_ASKED ? (__u8)count_by_now : config.count_by;
+}
+
+static __always_inline __u64 by_of(const struct thread *t, const struct frame *f, const volatile struct ct_spec *spec, __u8 how)
+{
+	switch (how) {
 	case CT_BY_THREAD:
 		return (__u32)t->id;
 	case CT_BY_KERNEL:
@@ -112,12 +119,14 @@ static __noinline int count_duration(const struct ct_tally_key *key, __u64 ns)
 static __always_inline void count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
 {
 	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
+	__u8 how = how_now();
 	struct ct_tally_key key = {
 		.tgid = t->id >> 32,
 		.start = t->start,
 		.func = func,
 		.sub = sub_of(f, spec),
-		.by = by_of(t, f, spec),
+		.how = how,
+		.by = by_of(t, f, spec, how),
 	};
 	struct ct_sums *n = bpf_map_lookup_elem(&tallies, &key);
 

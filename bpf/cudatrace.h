@@ -621,7 +621,10 @@ struct ct_config {
 
 /* ---- counting in the kernel: the maps `tallies` and `hists` ---- */
 
-enum ct_by { CT_BY_FUNCTION = 0, CT_BY_THREAD = 1, CT_BY_KERNEL = 2, CT_BY_STREAM = 3, CT_BY_CGROUP = 4 };
+enum ct_by {
+	CT_BY_FUNCTION = 0, CT_BY_THREAD = 1, CT_BY_KERNEL = 2, CT_BY_STREAM = 3, CT_BY_CGROUP = 4,
+	CT_BY_ASKED = 5, /* as the variable `count_by_now` says, which changes while it counts */
+};
 #define CT_SUB_KIND 0x0f   /* the copy's cudaMemcpyKind */
 #define CT_SUB_STREAM 0x10 /* on a stream of the program's own making */
 
@@ -630,7 +633,8 @@ struct ct_tally_key {
 	__u32 start; /* tells processes of the same number apart: from the start time */
 	__u16 func;
 	__u8 sub;    /* CT_SUB_* */
-	__u8 pad[5];
+	__u8 how;    /* enum ct_by: what `by` is; never CT_BY_ASKED */
+	__u8 pad[4];
 	__u64 by;    /* thread id, kernel's handle, stream's handle, cgroup id; 0 */
 };
 struct ct_sums {

@@ -20,6 +20,7 @@
 #define RING_MAX (1u << 30)
 #define INTERVAL_MIN_NS 100000ULL /* as cupti/counters_wire.h has it */
 #define INTERVAL_MAX_NS 3600000000000ULL
+#define TOP_INTERVAL_MIN_NS 100000000ULL
 
 
 /* ---- setters ------------------------------------------------------------------------------------------ */
@@ -123,6 +124,10 @@ ONE_OF(set_graph, gpu_graph, uint32_t, (void)0, "node", "graph")
 ONE_OF(set_gpu_clock, gpu_clock, uint32_t, (void)0, "auto", "callback", "offset")
 ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device", "cgroup")
 ONE_OF(set_stat, stat, enum sink_stat, (void)0, "table", "json", "csv")
+ONE_OF(set_top_format, stat, enum sink_stat, (void)0, "table", "json")
+/* as enum top_sort has them */
+ONE_OF(set_sort, sort, uint8_t, (void)0, "pid", "name", "calls", "launches", "api", "sync", "htod", "dtoh", "memory", "failed", "gpu",
+       "busy")
 ONE_OF(set_counters_format, counters_format, enum opts_counters, (void)0, "table", "json", "csv")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
 
@@ -433,6 +438,7 @@ SWITCH(set_nested, nested)
 SWITCH(set_enter_exit, enter_exit)
 SWITCH(set_keep_chatty, keep_chatty)
 SWITCH(set_watch, watch)
+SWITCH(set_batch, batch)
 SWITCH(set_counts, counts)
 SWITCH(set_mangled, mangled)
 SWITCH(set_full_names, full_names)
@@ -472,29 +478,29 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 #define STORED (OPTS_REPLAY | OPTS_EXPORT)
 #define ONE_BY_ONE (TRACES & ~OPTS_STAT) /* each call is sent */
 #define ALL                                                                                                            \
-	(TRACES | OPTS_EXPORT | OPTS_SERVE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE |     \
+	(TRACES | OPTS_EXPORT | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE |     \
 	 OPTS_COUNTERS)
 const struct option_row opts_rows[] = {
-	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE },
+	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
 	{ 'p', "pid", "PID", set_pid, STORED, NULL, "processes of the recording only; a comma list, repeatable" },
-	{ 'p', "pid", "PID", set_pid, LIVE | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ 'p', "pid", "PID", set_pid, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
-	{ 'f', "follow", NULL, set_follow, LIVE | OPTS_SERVE, NULL, "the children of the traced processes too" },
+	{ 'f', "follow", NULL, set_follow, LIVE | OPTS_SERVE | OPTS_TOP, NULL, "the children of the traced processes too" },
 	{ 't', "thread", "TID", set_tid, ONE_BY_ONE | OPTS_EXPORT, NULL, "one thread only" },
-	{ 0, "cgroup", "PATH", set_cgroup, LIVE | OPTS_SERVE, NULL,
+	{ 0, "cgroup", "PATH", set_cgroup, LIVE | OPTS_SERVE | OPTS_TOP, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
-	{ 0, "comm", "GLOB", set_comm, TRACES | OPTS_SERVE | OPTS_EXPORT, NULL, "processes of this name" },
-	{ 0, "library", "PATH", set_library, LIVE | OPTS_SERVE | OPTS_STUCK, NULL, "functions of this file only" },
-	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_SERVE | OPTS_LIST | OPTS_EXPORT, NULL, "one API only: runtime or driver",
+	{ 0, "comm", "GLOB", set_comm, TRACES | OPTS_SERVE | OPTS_TOP | OPTS_EXPORT, NULL, "processes of this name" },
+	{ 0, "library", "PATH", set_library, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL, "functions of this file only" },
+	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL, "one API only: runtime or driver",
 	  set_domain_words },
 	{ 'u', "user", "USER", set_user, LIVE, NULL, "run CMD as this user (a name or a number)" },
 	{ 'E', "env", "VAR[=VAL]", set_env, LIVE, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
 
-	{ .name = "What to show", .cmds = TRACES | OPTS_SERVE },
+	{ .name = "What to show", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
 	{ 0, "over", "TIME", set_over, OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
 	{ 0, "watch", NULL, set_watch, OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print what is new, and what has gone on" },
-	{ 'e', "events", "LIST", set_events, TRACES | OPTS_SERVE | OPTS_LIST | OPTS_EXPORT, NULL,
+	{ 'e', "events", "LIST", set_events, TRACES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default" },
@@ -518,23 +524,23 @@ const struct option_row opts_rows[] = {
 	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
-	{ .name = "What the GPU does", .cmds = OPTS_TRACE | OPTS_RECORD },
-	{ 0, "gpu", "[=KINDS]", set_gpu, OPTS_TRACE | OPTS_RECORD, NULL,
+	{ .name = "What the GPU does", .cmds = OPTS_TRACE | OPTS_RECORD | OPTS_TOP },
+	{ 0, "gpu", "[=KINDS]", set_gpu, OPTS_TRACE | OPTS_RECORD | OPTS_TOP, NULL,
 	  "kernels, copies and more with the device's own times, by CUPTI inside the program: kernel,\n"
 	  "memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime, driver, um;\n"
 	  "--gpu alone means kernel,memcpy,memset,overhead" },
-	{ 0, "graph", "LEVEL", set_graph, OPTS_TRACE | OPTS_RECORD, "node",
+	{ 0, "graph", "LEVEL", set_graph, OPTS_TRACE | OPTS_RECORD | OPTS_TOP, "node",
 	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph", set_graph_words },
 	{ 0, "source", "NAME", set_source, OPTS_TRACE | OPTS_RECORD, "probes",
 	  "where calls are seen: probes (the kernel's uprobes; needs root), or cupti: by CUPTI inside\n"
 	  "the program, without root", set_source_words },
-	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD, NULL,
+	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD | OPTS_TOP, NULL,
 	  "the libcupti to use where the program has not loaded one" },
-	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD, "1MiB,64", "CUPTI's buffers in the program's memory, at most" },
-	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD, "auto",
+	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD | OPTS_TOP, "1MiB,64", "CUPTI's buffers in the program's memory, at most" },
+	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD | OPTS_TOP, "auto",
 	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
 	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
-	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD, NULL,
+	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD | OPTS_TOP, NULL,
 	  "the hardware counters of the GPUs too, and XID errors; LIST: as 'cudatrace counters' has\n"
 	  "it for --metrics" },
 	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
@@ -544,8 +550,8 @@ const struct option_row opts_rows[] = {
 	{ 0, "chip", "NAME", set_chip, OPTS_COUNTERS, NULL, "with --metrics help: of this chip, as GH100, whatever GPU is here" },
 	{ 0, "cupti", "PATH", set_cupti, OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
 
-	{ .name = "Output", .cmds = TRACES },
-	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_COUNTERS, NULL,
+	{ .name = "Output", .cmds = TRACES | OPTS_TOP },
+	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_COUNTERS | OPTS_TOP, NULL,
 	  "write to FILE; compressed when its name ends in .gz" },
 	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
 	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
@@ -591,7 +597,7 @@ const struct option_row opts_rows[] = {
 	  "push spans to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
 	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
 	{ 0, "otlp-min", "TIME", set_otlp_min, ROWS | OPTS_RECORD, "100us", "calls and device work shorter than this are no spans" },
-	{ 0, "color", "WHEN", set_color, ROWS, "auto", "auto, always or never", set_color_words },
+	{ 0, "color", "WHEN", set_color, ROWS | OPTS_TOP, "auto", "auto, always or never", set_color_words },
 
 	{ .name = "What to print", .cmds = OPTS_STAT },
 	{ 0, "by", "WHAT", set_by, OPTS_STAT, "function",
@@ -600,6 +606,13 @@ const struct option_row opts_rows[] = {
 	{ 0, "format", "NAME", set_stat, OPTS_STAT, "table", "table, json or csv", set_stat_words },
 	{ 0, "json", NULL, set_stat_json, OPTS_STAT, NULL, "the same as --format json" },
 	{ 0, "csv", NULL, set_stat_csv, OPTS_STAT, NULL, "the same as --format csv" },
+
+	{ .name = "What to show live", .cmds = OPTS_TOP },
+	{ 'i', "interval", "TIME", set_interval, OPTS_TOP, "1s", "between two refreshes, and of the counters: 2 (seconds), 500ms; from 100ms on" },
+	{ 0, "sort", "KEY", set_sort, OPTS_TOP, "api", "by pid, name, calls, launches, api, sync, htod, dtoh, memory, failed, gpu or busy", set_sort_words },
+	{ 'b', "batch", NULL, set_batch, OPTS_TOP, NULL, "blocks of text one after the other, for logs; needs no terminal" },
+	{ 'n', "count", "N", set_count, OPTS_TOP, NULL, "with --batch: stop after N blocks" },
+	{ 0, "format", "NAME", set_top_format, OPTS_TOP, "table", "with --batch: table, or json (an object a line)", set_top_format_words },
 
 	{ .name = "What to serve", .cmds = OPTS_SERVE },
 	{ 0, "listen", "ADDR:PORT", set_listen, OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses" },
@@ -615,15 +628,15 @@ const struct option_row opts_rows[] = {
 	  "or signal (SIGUSR1)" },
 	{ 0, "stop-on", "WHAT", set_stop_on, LIVE & ~OPTS_STAT, NULL,
 	  "stop at WHAT: likewise, signal is SIGUSR2; goes on at the next --start-on, if that can be" },
-	{ 'd', "duration", "TIME", set_duration, LIVE | OPTS_COUNTERS, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
+	{ 'd', "duration", "TIME", set_duration, LIVE | OPTS_COUNTERS | OPTS_TOP, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
 	{ 'n', "count", "N", set_count, ONE_BY_ONE | OPTS_COUNTERS, NULL, "stop after N rows" },
 
-	{ .name = "How to trace", .cmds = TRACES | OPTS_SERVE },
+	{ .name = "How to trace", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
 	{ 0, "no-return", NULL, set_no_return, LIVE, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
-	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_SERVE | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
-	{ 0, "probe-kind", "KIND", set_probe_kind, LIVE | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
+	{ 0, "probe-kind", "KIND", set_probe_kind, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "session, multi, tracefs or perf instead of the best that this kernel has", set_probe_kind_words },
 	{ 0, "strict", NULL, set_strict, TRACES | OPTS_EXPORT, NULL, "exit with status 3 if anything was lost" },
 
@@ -806,6 +819,20 @@ static int files(struct opts *o, enum opts_cmd cmd)
 	return o->replay ? contradictions(o) : 0;
 }
 
+/* top's own rules. */
+static int live(const struct opts *o)
+{
+	if (o->interval_ns < TOP_INTERVAL_MIN_NS) {
+		msg_error("-i: the screen is refreshed at most ten times a second: give 100ms or more");
+		return -EINVAL;
+	}
+	if (!o->batch && (o->count || o->output || o->stat != SINK_STAT_TEXT)) {
+		msg_error("%s is for blocks of text: give --batch", o->count ? "-n" : o->output ? "-o" : "--format");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* What is left after the options: CMD after --, or the words of a command that takes any. */
 static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
@@ -844,6 +871,8 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("--chip says whose metrics are listed: give --metrics help");
 		return -EINVAL;
 	}
+	if (cmd == OPTS_TOP && live(o))
+		return -EINVAL;
 	if (o->replay || cmd & (OPTS_INFO | OPTS_MERGE))
 		return files(o, cmd);
 	if (cmd != OPTS_LIST && o->nargs) {
@@ -893,8 +922,8 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
-	if (cmd & (OPTS_STAT | OPTS_SERVE))
-		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : "serve");
+	if (cmd & (OPTS_STAT | OPTS_SERVE | OPTS_TOP))
+		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : cmd == OPTS_TOP ? "top" : "serve");
 	if (rest(o, cmd, argc, argv))
 		return -EINVAL;
 	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
@@ -952,6 +981,7 @@ static const struct {
 	  "       cudatrace merge -o FILE A B...           stored ones of several hosts or ranks as one\n"
 	  "       cudatrace stat [OPTIONS] [-- CMD...]     what the calls came to: counts, times, bytes\n"
 	  "       cudatrace counters [-i TIME]             what the GPUs do: a line each interval, like vmstat\n"
+	  "       cudatrace top [-p PID]                   who calls what, live\n"
 	  "       cudatrace serve [--listen ADDR:PORT]     the same for Prometheus, for good\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
 	  "       cudatrace doctor [-p PID]                what can be traced here, what cannot, and why\n"
@@ -1030,6 +1060,16 @@ static const struct {
 	  "  cudatrace stat --by kernel -e launch -- ./app\n"
 	  "  cudatrace stat --hist -e sync -p 1234\n"
 	  "  cudatrace stat --json -o base.json -- ./app     for programs, and to compare with later\n" },
+	{ OPTS_TOP,
+	  "Usage: cudatrace top [OPTIONS]\n"
+	  "\nShows what the processes of this machine, or those chosen, ask of their GPUs, live: calls, launches and bytes a second, the\n"
+	  "share of time in the API and in waits, failures. Calls are counted in the kernel, where nothing crosses to cudatrace call\n"
+	  "by call. Enter: a process's functions, k: its kernels, t: its threads, ?: all keys, q: end.\n",
+	  "\nExamples:\n"
+	  "  cudatrace top\n"
+	  "  cudatrace top --counters -i 2\n"
+	  "  cudatrace top --gpu -p 1234                   with the time on the GPU\n"
+	  "  cudatrace top --batch -n 60 --format json -o top.jsonl\n" },
 	{ OPTS_SERVE,
 	  "Usage: cudatrace serve [OPTIONS]\n"
 	  "\nCounts the calls of all processes of this machine, or of those chosen, in the kernel, and gives the sums to Prometheus:\n"

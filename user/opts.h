@@ -17,7 +17,7 @@ enum opts_counters { OPTS_COUNTERS_TABLE, OPTS_COUNTERS_JSON, OPTS_COUNTERS_CSV 
 enum opts_cmd {
 	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32, OPTS_COUNTERS = 64,
 	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12, OPTS_SERVE = 1 << 13,
-	OPTS_EXPORT = 1 << 14,
+	OPTS_EXPORT = 1 << 14, OPTS_TOP = 1 << 17,
 };
 
 struct opts {
@@ -53,6 +53,8 @@ struct opts {
 	bool hist;		  /* stat: with histograms */
 	enum sink_stat stat;	  /* stat: how */
 	const char *listen;	  /* serve */
+	bool batch;		  /* top: blocks of text */
+	uint8_t sort;		  /* top: enum top_sort */
 
 	/* how */
 	const char *output; /* NULL: stdout */

@@ -64,7 +64,8 @@ static void plan_names(struct session_plan *p, const struct opts *o)
 {
 	struct capture_plan *c = &p->capture;
 
-	if (o->counts_only || (o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_KERNEL))
+	if (o->counts_only || o->batch ||
+	    (o->format->flags & SINKS_COUNTS && !(o->format->flags & SINKS_LIVE) && o->by != BOOK_BY_KERNEL))
 		return;
 	for (int i = 0; i < api_nfuncs; i++)
 		p->names |= plan_has(c->shown, i) && api_has_kernel(i);
@@ -154,9 +155,9 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format->flags & SINKS_EVERY_CALL;
 	/* which device a call works on is told by the calls before it, one by one */
 	c->count = o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_DEVICE && !o->replay;
-	c->count_by = count_by(o->by);
+	c->count_by = o->format->flags & SINKS_LIVE ? CT_BY_ASKED : count_by(o->by);
 	/* a map of histograms does not hold those of ten thousand processes */
-	c->hist = !o->no_return && (o->hist || !(o->format->flags & SINKS_DAEMON));
+	c->hist = !o->no_return && (o->hist || !(o->format->flags & (SINKS_DAEMON | SINKS_LIVE)));
 	c->tallies_max = o->format->flags & SINKS_DAEMON ? 1 << 19 : 0;
 	c->calls_by_agent = o->by_cupti;
 	c->device = (struct plan_device){

@@ -15,6 +15,14 @@ enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_
 
 enum sink_stat { SINK_STAT_TEXT, SINK_STAT_JSON, SINK_STAT_CSV };
 
+/* How top shows. */
+struct sink_live {
+	bool batch;	      /* blocks of text, no terminal */
+	uint64_t interval_ns; /* between two refreshes */
+	uint64_t count;	      /* batch: so many blocks; 0: no limit */
+	uint8_t sort;	      /* enum top_sort */
+};
+
 /* Where and how the recording sink stores. */
 struct sink_file {
 	const char *path;
@@ -64,6 +72,9 @@ struct sink_opts {
 	/* Adds up what was lost so far, and what the source knows beside. */
 	void (*losses)(void *ctx, struct losses *);
 	void (*quit)(void *ctx); /* ends the session, as SIGINT does */
+	void (*count_by)(void *ctx, uint8_t by); /* what counts are told apart by from now on: enum ct_by */
+	uint64_t (*probe_ns)(void *ctx); /* what a probed call costs its program at least, as measured; 0: not known */
+	const struct sink_live *live; /* of top */
 	const struct sink_file *file; /* of a recording; NULL otherwise */
 };
 
@@ -96,7 +107,7 @@ struct sink {
 };
 
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
-	sink_cupti, sink_stat, sink_trace, sink_serve;
+	sink_cupti, sink_stat, sink_trace, sink_serve, sink_top;
 /* What other programs read. */
 extern const struct sink_ops sink_perfetto, sink_chrome, sink_nsys, sink_otlp, sink_otlp_json;
 

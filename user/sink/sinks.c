@@ -20,6 +20,7 @@ static const struct sinks_row rows[] = {
 	{ &sink_otlp_json, ".otlp.jsonl", SINKS_EXPORT },
 	{ &sink_serve, ".prom", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_DAEMON },
 	{ &sink_stat, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL },
+	{ &sink_top, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_LIVE },
 };
 
 const struct sinks_row *sinks_at(unsigned int i)

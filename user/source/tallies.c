@@ -15,7 +15,6 @@
 struct tallies {
 	int sums_fd, hists_fd;
 	bool hist;
-	uint8_t by;
 	uint64_t since_ns;
 	uint32_t *ended;
 	size_t nended, cap_ended;
@@ -42,7 +41,6 @@ struct tallies *tallies_open(const struct capture_plan *plan, int sums_fd, int h
 	t->sums_fd = sums_fd;
 	t->hists_fd = hists_fd;
 	t->hist = plan->hist;
-	t->by = plan->count_by;
 	t->since_ns = now_ns();
 	return t;
 }
@@ -111,12 +109,12 @@ static int emit_one(struct tallies *t, const struct ct_tally_key *key, const str
 	rec.t.h.size = (uint16_t)(sizeof(rec.t) + (hist ? sizeof(rec.hist) : 0));
 	rec.t.h.flags = has_ended(t, key->tgid) ? CT_F_LAST : 0;
 	rec.t.h.pid = key->tgid;
-	rec.t.h.tid = t->by == CT_BY_THREAD ? (uint32_t)key->by : 0;
+	rec.t.h.tid = key->how == CT_BY_THREAD ? (uint32_t)key->by : 0;
 	rec.t.h.start_ns = t->since_ns;
 	rec.t.h.end_ns = now;
 	rec.t.func = key->func;
 	rec.t.sub = key->sub;
-	rec.t.how = t->by;
+	rec.t.how = key->how;
 	rec.t.start = key->start;
 	rec.t.by = key->by;
 	rec.t.sums = *sums;
