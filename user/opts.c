@@ -202,6 +202,11 @@ static int set_gpu(struct opts *o, const char *name, const char *val)
 	return 0;
 }
 
+static int set_top_gpu(struct opts *o, const char *name, const char *val)
+{
+	return set_gpu(o, name, val ? val : "kernel,memcpy,memset,memory");
+}
+
 static int set_gpu_buffer(struct opts *o, const char *name, const char *val)
 {
 	const char *comma = strchr(val, ',');
@@ -525,10 +530,13 @@ const struct option_row opts_rows[] = {
 	  "names of kernels with all template arguments and parameters" },
 
 	{ .name = "What the GPU does", .cmds = OPTS_TRACE | OPTS_RECORD | OPTS_TOP },
-	{ 0, "gpu", "[=KINDS]", set_gpu, OPTS_TRACE | OPTS_RECORD | OPTS_TOP, NULL,
+	{ 0, "gpu", "[=KINDS]", set_gpu, OPTS_TRACE | OPTS_RECORD, NULL,
 	  "kernels, copies and more with the device's own times, by CUPTI inside the program: kernel,\n"
 	  "memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime, driver, um;\n"
 	  "--gpu alone means kernel,memcpy,memset,overhead" },
+	{ 0, "gpu", "[=KINDS]", set_top_gpu, OPTS_TOP, NULL,
+	  "the time on the GPU and the device memory taken too, by CUPTI inside the programs;\n"
+	  "--gpu alone means kernel,memcpy,memset,memory" },
 	{ 0, "graph", "LEVEL", set_graph, OPTS_TRACE | OPTS_RECORD | OPTS_TOP, "node",
 	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph", set_graph_words },
 	{ 0, "source", "NAME", set_source, OPTS_TRACE | OPTS_RECORD, "probes",

@@ -440,6 +440,13 @@ static void on_count_by(void *ctx, uint8_t by)
 		first(s)->ops->count_by(first(s), by);
 }
 
+static uint64_t on_probe_ns(void *ctx)
+{
+	struct session *s = ctx;
+
+	return first(s)->ops->probe_ns ? first(s)->ops->probe_ns(first(s)) : 0;
+}
+
 static int open_sinks(struct session *s)
 {
 	const struct opts *o = s->o;
@@ -480,6 +487,7 @@ static int open_sinks(struct session *s)
 		.losses = on_losses,
 		.quit = on_quit,
 		.count_by = on_count_by,
+		.probe_ns = on_probe_ns,
 		.live = &s->live,
 		.refresh_ctx = s,
 	};

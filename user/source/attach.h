@@ -33,6 +33,10 @@ struct attach_progs {
 	int session_fd;
 };
 
+/* What an empty entry and an empty return probe cost the caller of a function on this machine now, in nanoseconds: the least
+ * that a probed call costs. Measured on a function of our own; 0: not with this kind. */
+uint64_t attach_pair_ns(enum attach_kind);
+
 int attach_open(struct attach **, enum attach_kind, const struct attach_progs *, const struct capture_plan *);
 
 /* Attaches all of f->scan.probes. pid != 0: in that process only (session and multi). Sets f->attached.

@@ -786,6 +786,11 @@ static void source_count_by(struct source *s, uint8_t by)
 	b->skel->bss->count_by_now = by;
 }
 
+static uint64_t source_probe_ns(struct source *s)
+{
+	return attach_pair_ns(((struct bpf_source *)s->priv)->kind);
+}
+
 static void source_inner(struct source *s, bool on)
 {
 	((struct bpf_source *)s->priv)->skel->bss->want_inner = on;
@@ -836,6 +841,7 @@ const struct source_ops source_bpf = {
 	.threads = source_threads,
 	.tallies = source_tallies,
 	.count_by = source_count_by,
+	.probe_ns = source_probe_ns,
 	.inner = source_inner,
 	.forgets = source_forgets,
 	.muted = source_muted,

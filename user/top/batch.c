@@ -130,8 +130,8 @@ void batch_json(struct out *out, struct top_screen *s, struct top_model *m, cons
 		put_name(out, "comm", s->rows[r].label);
 		sums_json(out, m, &s->rows[r].period);
 		out_fmt(out, ",\"calls_total\":%" PRIu64, s->rows[r].total.calls);
-		if (s->rows[r].memory >= 0)
-			out_fmt(out, ",\"memory_bytes\":%" PRId64, s->rows[r].memory);
+		if (s->rows[r].has_memory)
+			out_fmt(out, ",\"memory_change_bytes\":%" PRId64, s->rows[r].memory);
 		out_fmt(out, ",\"ended\":%s}\n", s->rows[r].ended ? "true" : "false");
 	}
 }

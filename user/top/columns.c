@@ -103,11 +103,11 @@ static void put_busy(const struct top_model *m, const struct top_row *r, char *b
 
 static void put_memory(const struct top_model *m, const struct top_row *r, char *buf, size_t size)
 {
+	char bytes[32];
+
 	(void)m;
-	if (r->memory >= 0)
-		columns_bytes(buf, size, (double)r->memory);
-	else
-		snprintf(buf, size, "-");
+	columns_bytes(bytes, sizeof(bytes), (double)(r->memory < 0 ? -r->memory : r->memory));
+	snprintf(buf, size, "%s%s", !r->has_memory ? "" : r->memory < 0 ? "-" : "+", r->has_memory ? bytes : "-");
 }
 
 #define P (1u << TOP_PROCESSES)
@@ -126,7 +126,7 @@ static const struct column columns[] = {
 	{ "BUSY%", 7, P, TOP_BY_BUSY, 9, true, put_busy },
 	{ "HtoD/s", 7, P | F | T, TOP_BY_HTOD, 6, false, put_htod },
 	{ "DtoH/s", 7, P | F | T, TOP_BY_DTOH, 7, false, put_dtoh },
-	{ "MEMORY", 7, P, TOP_BY_MEMORY, 10, true, put_memory },
+	{ "MEMORY", 8, P, TOP_BY_MEMORY, 10, true, put_memory },
 	{ "FAIL/s", 7, P | F | T, TOP_BY_FAILED, 5, false, put_failed },
 	{ "CALLS", 8, F | K, TOP_SORT_END, 7, false, put_total },
 };

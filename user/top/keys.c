@@ -106,6 +106,7 @@ static unsigned int open_view(struct top_screen *s, enum top_view view)
 			return 0;
 		s->pid = r->pid;
 		s->start = r->start;
+		s->whose_id = r->id;
 		snprintf(s->whose, sizeof(s->whose), "%u %s", r->id, r->label);
 		s->filter[0] = '\0';
 	}
@@ -129,6 +130,7 @@ static unsigned int back(struct top_screen *s)
 	s->at = 1; /* so that the process is looked for */
 	s->at_pid = s->pid;
 	s->at_start = s->start;
+	s->at_id = s->whose_id;
 	return KEYS_DRAW | KEYS_VIEW;
 }
 

@@ -16,6 +16,7 @@ enum {
 struct top_screen {
 	enum top_view view;
 	uint32_t pid, start; /* whose functions, kernels or threads */
+	uint32_t whose_id;   /* as top_row.id has it */
 	char whose[96];	     /* in words */
 	enum top_sort sort[TOP_VIEW_END];
 	bool reverse[TOP_VIEW_END];

@@ -13,6 +13,7 @@
 #define ENTRIES_MAX 262144
 #define PROCS_MAX 65536
 #define GPUS_MAX 64
+#define MEMORY_MAX (1ULL << 50) /* bytes */
 #define NAME_MAX_BYTES 512 /* of a kernel's name */
 
 struct top_model *model_open(uint64_t now_ns, size_t max)
@@ -167,7 +168,7 @@ static struct top_proc *proc_get(struct top_state *s, uint32_t pid, uint32_t sta
 		free(p);
 		return NULL;
 	}
-	*p = (struct top_proc){ .pid = pid, .start = start, .shown_pid = pid, .memory = -1 };
+	*p = (struct top_proc){ .pid = pid, .start = start, .shown_pid = pid };
 	s->procs[s->nprocs++] = p;
 	if (s->nprocs * 2 > s->by_proc.nslots) {
 		if (index_procs(s)) {
@@ -314,6 +315,8 @@ static int tally(struct top_model *m, const struct event *ev)
 	n = since_last(&t->sums, &e->last);
 	e->last = t->sums;
 	p->round = s->round;
+	if (p->going && !(t->h.flags & CT_F_LAST))
+		p->going = p->ended = false; /* it was only missed once */
 	p->ended |= t->h.flags & CT_F_LAST;
 	d.calls = n.calls;
 	d.failed = n.failed;
@@ -368,7 +371,7 @@ static int device_work(struct top_model *m, const struct event *ev)
 	return 1;
 }
 
-/* Since the trace began: what was taken before is not known of. */
+/* What was taken before the trace began is not known of: given back, it counts as less than nothing. */
 static int memory(struct top_model *m, const struct event *ev)
 {
 	const struct ct_memory *r = (const struct ct_memory *)ev->rec;
@@ -376,12 +379,13 @@ static int memory(struct top_model *m, const struct event *ev)
 
 	if (!p || (r->memory != CT_MEM_DEVICE && r->memory != CT_MEM_MANAGED && r->memory != CT_MEM_ARRAY))
 		return 0;
-	if (p->memory < 0)
-		p->memory = 0;
-	if (r->op == CT_MEMORY_ALLOC && r->bytes < INT64_MAX / 4 && p->memory < INT64_MAX / 4)
+	if (r->bytes > MEMORY_MAX || p->memory > (int64_t)MEMORY_MAX || p->memory < -(int64_t)MEMORY_MAX)
+		return 0; /* no machine has as much */
+	p->has_memory = true;
+	if (r->op == CT_MEMORY_ALLOC)
 		p->memory += (int64_t)r->bytes;
 	else if (r->op == CT_MEMORY_FREE)
-		p->memory -= r->bytes < (uint64_t)p->memory ? (int64_t)r->bytes : p->memory;
+		p->memory -= (int64_t)r->bytes;
 	return 1;
 }
 

@@ -34,7 +34,8 @@ struct top_row {
 	uint32_t id;	     /* the pid as users see it; a function's row; a thread's id */
 	const char *label;   /* process, function, kernel: safe to print. Owned by the model, valid until its next call */
 	struct top_sums period, total;
-	int64_t memory;	     /* device memory held, bytes; -1: not known */
+	int64_t memory;	     /* device memory taken less what was given back since the trace began, bytes */
+	bool has_memory;     /* that is known */
 	bool ended;
 };
 

@@ -24,7 +24,7 @@ static void add(struct top_sums *a, const struct top_sums *b)
 static struct top_row row_of(const struct top_proc *p)
 {
 	return (struct top_row){ .pid = p->pid, .start = p->start, .id = p->shown_pid, .label = p->label, .period = p->period,
-				 .total = p->total, .memory = p->memory, .ended = p->ended };
+				 .total = p->total, .memory = p->memory, .has_memory = p->has_memory, .ended = p->ended };
 }
 
 static bool belongs(const struct top_entry *e, const struct top_query *q)
@@ -70,7 +70,7 @@ static int (*const groups[TOP_VIEW_END])(const void *, const void *) = {
 
 static struct top_row row_of_entry(const struct top_entry *e, enum top_view view)
 {
-	struct top_row r = { .pid = e->proc->pid, .start = e->proc->start, .memory = -1, .ended = e->proc->ended };
+	struct top_row r = { .pid = e->proc->pid, .start = e->proc->start, .ended = e->proc->ended };
 
 	r.id = view == TOP_FUNCTIONS ? e->func : view == TOP_THREADS ? (uint32_t)e->by : 0;
 	r.label = view == TOP_FUNCTIONS ? api_funcs[e->func].name : view == TOP_KERNELS ? e->name : e->proc->label;
@@ -144,7 +144,7 @@ static uint64_t key_of(const struct top_row *r, enum top_sort sort)
 	case TOP_BY_DTOH:
 		return r->period.dtoh;
 	case TOP_BY_MEMORY:
-		return (uint64_t)(r->memory + 1);
+		return r->has_memory ? (uint64_t)(r->memory + INT64_MAX / 2) : 0;
 	case TOP_BY_FAILED:
 		return r->period.failed;
 	case TOP_BY_GPU:

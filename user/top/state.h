@@ -12,7 +12,8 @@ struct top_proc {
 	char comm[CT_COMM_LEN];
 	char label[64];
 	struct top_sums adding, period, total;
-	int64_t memory;	 /* what was taken and not given back since the trace began; -1: nothing told */
+	int64_t memory;	 /* taken less given back since the trace began */
+	bool has_memory; /* something was told of it */
 	uint64_t busy_until_ns;
 	uint64_t round;	 /* of its last CT_TALLY; 0: none */
 	bool ended;	 /* nothing will be added */
