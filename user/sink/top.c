@@ -239,6 +239,7 @@ static int take_terminal(struct top *t)
 	snprintf(t->screen.note, sizeof(t->screen.note), "%s", note);
 	if (event_add(t->keys, NULL))
 		return -ENOMEM;
+	t->head.realtime_s = (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000000);
 	t->own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	t->own_at_ns = clock_ns(CLOCK_MONOTONIC);
 	draw(t);

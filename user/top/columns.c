@@ -128,7 +128,7 @@ static const struct column columns[] = {
 	{ "DtoH/s", 7, P | F | T, TOP_BY_DTOH, 7, false, put_dtoh },
 	{ "MEMORY", 8, P, TOP_BY_MEMORY, 10, true, put_memory },
 	{ "FAIL/s", 7, P | F | T, TOP_BY_FAILED, 5, false, put_failed },
-	{ "CALLS", 8, F | K, TOP_SORT_END, 7, false, put_total },
+	{ "CALLS", 8, F | K | T, TOP_SORT_END, 7, false, put_total },
 };
 
 int columns_pick(enum top_view view, unsigned int width, bool device, const struct column **out)
