@@ -176,7 +176,7 @@ main() {
 	suite export-files 300 tests/export/files.sh
 	suite nsys 60 tests/export/nsys.py
 	suite otlp 300 tests/export/otlp.py
-	for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
+	for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/top/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
 		[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 600 "$other"
 	done
 	# Last, for it compiles everything a second time.
