@@ -3,7 +3,7 @@
 # run.sh - `cudatrace top` as a user has it: driven in tmux, its screen compared; and --batch against programs that know their
 # calls: tests/top/run.sh [NAME-GLOB...]. Needs root, tmux, ./cudatrace and the programs of `make cases-progs`. Prints `ok`,
 # `not ok` and `skip` lines. It waits for screens, never for a time.
-# shellcheck disable=SC2317 # the cases are called by name
+# shellcheck disable=SC2317,SC2154,SC2119 # the cases are called by name; names made by target
 set -uo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -48,7 +48,7 @@ off_screen() {
 shown() {
 	local until=$((SECONDS + 15))
 	until on_screen "$1"; do
-		[ $SECONDS -lt $until ] || fail "the screen never shows '$1': $(screen | grep . | head -n 12)"
+		[ "$SECONDS" -lt "$until" ] || fail "the screen never shows '$1': $(screen | grep . | head -n 12)"
 		sleep 0.05
 	done
 }
@@ -56,7 +56,7 @@ shown() {
 gone() {
 	local until=$((SECONDS + 15))
 	while on_screen "$1"; do
-		[ $SECONDS -lt $until ] || fail "the screen still shows '$1': $(screen | grep . | head -n 12)"
+		[ "$SECONDS" -lt "$until" ] || fail "the screen still shows '$1': $(screen | grep . | head -n 12)"
 		sleep 0.05
 	done
 }
@@ -99,7 +99,7 @@ same_screen() {
 			s/\b${PID_a:-none}\b/A/g; s/\b${PID_b:-none}\b/B/g; s/^ +([AB])\b/\1/; s/ +\$//; /^\$/d" > "$T/got"
 		! cmp -s "$T/want" "$T/got"
 	do
-		[ $SECONDS -lt $until ] || fail "the screen differs: $(diff "$T/want" "$T/got" | head -n 20)"
+		[ "$SECONDS" -lt "$until" ] || fail "the screen differs: $(diff "$T/want" "$T/got" | head -n 20)"
 		sleep 0.05
 	done
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "../../user/event/device.h"
 #include "../../user/top/batch.h"
 #include "../../user/top/columns.h"
 #include "../../user/top/keys.h"
@@ -340,26 +341,61 @@ static void test_many(void)
 	model_close(m);
 }
 
+static void metric(struct metric_table *t, uint32_t id, const char *name)
+{
+	__u64 buf[16] = { 0 };
+	struct ct_metric *m = (struct ct_metric *)buf;
+
+	*m = (struct ct_metric){ .h = { .size = sizeof(buf), .kind = CT_METRIC }, .id = id, .name_len = (uint16_t)strlen(name) };
+	memcpy(m->text, name, strlen(name));
+	CHECK(!metric_table_record(t, &m->h));
+}
+
+static struct ct_value value(uint32_t id, double v, uint32_t flags)
+{
+	struct ct_value r = { .metric = id, .flags = flags };
+
+	memcpy(&r.bits, &v, sizeof(v));
+	return r;
+}
+
 static void test_gpus(void)
 {
 	struct top_model *m = model_open(0, 0);
-	struct metric_table *metrics = NULL;
-	struct {
-		struct ct_device d;
-		char name[16];
-	} dev = { .d = { .h = { .size = sizeof(dev), .kind = CT_DEVICE }, .id = 1, .memory_bytes = 2048, .name_len = 10 } };
-	struct event ev = { .rec = &dev.d.h, .proc = proc(0, 0, "?") };
+	struct metric_table *metrics = metric_table_open();
+	__u64 device[32] = { 0 }, sample[32] = { 0 };
+	struct ct_device *d = (struct ct_device *)device;
+	struct ct_counter *c = (struct ct_counter *)sample;
+	struct event ev = { .rec = &d->h, .proc = proc(0, 0, "?"), .metrics = metrics };
 
-	memcpy(dev.name, "NVIDIA\x07 H2", 10);
-	memcpy((char *)&dev.d + offsetof(struct ct_device, name), "NVIDIA\x07 H2", 10);
+	*d = (struct ct_device){ .h = { .size = sizeof(device), .kind = CT_DEVICE }, .id = 1, .memory_bytes = 2048, .name_len = 10 };
+	memcpy(d->name, "NVIDIA\x07 H2", 10);
 	CHECK(model_event(m, &ev) == 1);
-	dev.d.id = 0;
+	d->id = 0;
 	CHECK(model_event(m, &ev) == 1);
-	dev.d.h.pid = 7; /* a process's own numbering */
+	d->h.pid = 7; /* a process's own numbering */
 	CHECK(model_event(m, &ev) == 0);
 	CHECK(m->ngpus == 2 && m->gpus[0].index == 0 && m->gpus[1].index == 1 && m->gpus[1].util < 0);
 	CHECK_TEXT("NVIDIA\\007 H2", m->gpus[1].name);
-	ev.metrics = metrics;
+	metric(metrics, 1, "gpu");
+	metric(metrics, 2, "mem_used");
+	metric(metrics, 3, "power");
+	metric(metrics, 4, "tensor");
+	*c = (struct ct_counter){ .h = { .size = sizeof(sample), .kind = CT_COUNTER }, .device = 1, .n = 5 };
+	c->values[0] = value(1, 83.5, 0);
+	c->values[1] = value(2, 1024, 0);
+	c->values[2] = value(3, 0.0 / 0.0, 0);
+	c->values[3] = value(4, 250, CT_VALUE_SUSPECT);
+	c->values[4] = value(99, 1, 0); /* nobody told its name */
+	ev.rec = &c->h;
+	CHECK(model_event(m, &ev) == 1);
+	CHECK(m->gpus[1].util == 83.5 && m->gpus[1].memory == 1024 && m->gpus[1].power < 0 && m->gpus[0].util < 0);
+	for (uint32_t i = 0; i < 200; i++) {
+		c->device = i;
+		model_event(m, &ev);
+	}
+	CHECK(m->ngpus == 64);
+	metric_table_close(metrics);
 	model_close(m);
 }
 

@@ -435,7 +435,6 @@ static int counters(struct top_model *m, const struct event *ev)
 
 	if (!g)
 		return 0;
-	g->suspect = false;
 	for (uint32_t i = 0; i < c->n; i++) {
 		const struct metric *what = metric_table_find(ev->metrics, c->values[i].metric);
 		double value;
@@ -443,13 +442,14 @@ static int counters(struct top_model *m, const struct event *ev)
 		memcpy(&value, &c->values[i].bits, sizeof(value));
 		if (!what || !(value >= 0 && value < 1e18))
 			continue;
-		g->suspect |= c->values[i].flags & CT_VALUE_SUSPECT;
-		if (!strcmp(what->name, "gpu"))
+		if (!strcmp(what->name, "gpu")) {
 			g->util = value;
-		else if (!strcmp(what->name, "mem_used"))
+			g->suspect = c->values[i].flags & CT_VALUE_SUSPECT;
+		} else if (!strcmp(what->name, "mem_used")) {
 			g->memory = value;
-		else if (!strcmp(what->name, "power"))
+		} else if (!strcmp(what->name, "power")) {
 			g->power = value;
+		}
 	}
 	return 1;
 }

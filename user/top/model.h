@@ -44,7 +44,7 @@ struct top_gpu {
 	char name[64]; /* safe to print */
 	double util, memory, power; /* %, bytes, W; below 0: not known */
 	uint64_t memory_bytes;
-	bool suspect; /* a value cannot be true */
+	bool suspect; /* util cannot be true */
 };
 
 struct top_model {
