@@ -17,8 +17,8 @@ CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
 CT_CPPFLAGS := -D_GNU_SOURCE -DCT_VERSION='"$(VERSION)"' -I$(OUTPUT)
 CT_CFLAGS := -std=gnu11 $(WARN) -pthread
-LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -lsqlite3 -lncursesw -ltinfo -levent_extra -levent_core -lm -pthread
-LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -lsqlite3 -lncursesw -ltinfo -levent_extra -levent_core -ldl -lm -pthread
+LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -lsqlite3 -ljson-c -lncursesw -ltinfo -levent_extra -levent_core -lm -pthread
+LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -lsqlite3 -ljson-c -lncursesw -ltinfo -levent_extra -levent_core -ldl -lm -pthread
 
 SRCS := $(wildcard user/*.c user/*/*.c)
 OBJS := $(SRCS:%.c=$(OUTPUT)/%.o)
@@ -65,6 +65,7 @@ $(OUTPUT)/user/sink/flame.o: user/sink/flame.html
 $(OUTPUT)/user/source/counters_image.o: $(COUNTERS)
 $(OUTPUT)/user/source/counters_image.o: CT_CPPFLAGS += -DCT_COUNTERS_HELPER='"$(COUNTERS)"'
 $(OUTPUT)/user/sink/html.o: user/sink/timeline.html
+$(OUTPUT)/user/sink/mem_page.o: user/sink/mem_page.html
 $(OUTPUT)/user/sink/nsys_names.o: user/sink/nsys_cbid.def
 
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPFARCH) -Wall -Wextra -Wno-unused-parameter \
@@ -117,13 +118,19 @@ $(BENCH)/target: tests/bench/target.c
 $(BENCH)/bench_nsys: $(OUTPUT)/tests/bench/bench_nsys.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
+$(BENCH)/bench_advise: $(OUTPUT)/tests/bench/bench_advise.o $(LIB)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
 $(BENCH)/bench_sinks: $(OUTPUT)/tests/bench/bench_sinks.o $(LIB)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
+$(BENCH)/bench_stat: $(OUTPUT)/tests/bench/bench_stat.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
 $(BENCH)/bench_trace: $(OUTPUT)/tests/bench/bench_trace.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
-bench-programs: $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/bench_sinks $(BENCH)/bench_nsys
+bench-programs: $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
 bench: cudatrace standin bench-programs
 	$(Q)tests/bench/run.sh
 

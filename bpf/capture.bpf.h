@@ -17,7 +17,7 @@ static __always_inline void send_unfinished(struct thread *t, struct frame *f, _
 	f->rec.h.flags |= CT_F_UNFINISHED;
 	f->rec.h.end_ns = now;
 	COUNT(unfinished);
-	if (is_counted(f))
+	if (is_counted(f) && !config.failed_only)
 		count_call(t, f, f->rec.func, false, false);
 	send_call(t, f);
 }
@@ -211,10 +211,13 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	f->rec.ret = 0;
 	if (config.stacks)
 		keep_registers(ctx, t, f, d, sp);
-	if (spec->nentry)
+	/* what is counted alone needs no memory of the program's */
+	if (spec->nentry && !(config.count && !(flags & (CT_S_ALWAYS | CT_S_INNER))))
 		do_reads_whole(f, func, CT_AT_ENTRY, spec->more);
-	f->rec.h.start_ns = f->rec.h.end_ns = bpf_ktime_get_ns();
 	entry_only = config.no_return || (flags & CT_S_CALLBACK) || (spec->more & CT_S_ENTRY_ONLY);
+	/* nor its time, where that is all there will be of it */
+	if (!(config.count && config.no_return) || flags & (CT_S_ALWAYS | CT_S_INNER))
+		f->rec.h.start_ns = f->rec.h.end_ns = bpf_ktime_get_ns();
 	if (entry_only && config.stacks && (spec->more & CT_S_STACK) && !(f->rec.h.flags & CT_F_HIDDEN))
 		send_stack(ctx, t, f, d);
 	if (config.enter) {
@@ -245,7 +248,7 @@ static __always_inline int leave(struct pt_regs *ctx)
 	const volatile struct ct_spec *spec;
 	struct frame *f;
 	__u32 d, func, ret;
-	bool failed;
+	bool failed, bad, wanted;
 
 	if (!ready)
 		return 0;
@@ -286,22 +289,18 @@ static __always_inline int leave(struct pt_regs *ctx)
 	f->rec.h.end_ns = now;
 	ret = f->rec.ret;
 	failed = (spec->flags & CT_S_ERROR) && ret;
-	if (is_counted(f))
-		count_call(t, f, func, failed && !((spec->flags & CT_S_NOT_READY) && ret == NOT_READY), true);
+	bad = failed && !((spec->flags & CT_S_NOT_READY) && ret == NOT_READY);
+	wanted = !(config.failed_only && !bad) &&
+		 !(config.min_duration_ns && now - f->rec.h.start_ns < config.min_duration_ns);
+	if (wanted && is_counted(f))
+		count_call(t, f, func, bad, true);
 	/* what names kernels is needed whatever is shown */
-	if (spec->flags & CT_S_ALWAYS)
-		goto send;
-	if (config.count)
-		return 0;
-	if (config.failed_only && (!failed || ((spec->flags & CT_S_NOT_READY) && ret == NOT_READY))) {
-		COUNT(filtered);
-		return 0;
+	if (!(spec->flags & CT_S_ALWAYS)) {
+		if (!wanted)
+			COUNT(filtered);
+		if (!wanted || config.count)
+			return 0;
 	}
-	if (config.min_duration_ns && now - f->rec.h.start_ns < config.min_duration_ns) {
-		COUNT(filtered);
-		return 0;
-	}
-send:
 	if (!failed && spec->nreads > spec->nentry)
 		do_reads_whole(f, func, CT_AT_RETURN, spec->more);
 	if (config.stacks && (spec->more & CT_S_STACK) && !(f->rec.h.flags & CT_F_HIDDEN))

@@ -567,6 +567,7 @@ struct ct_read {
 #define CT_S_FORGETS	0x04 /* unloads kernels: counted in `forgets` at its entry, so that a name read from the process's
 			       memory is known to be no older than what was unloaded */
 #define CT_S_ENTRY_ONLY 0x08 /* its entry tells everything: no return probe is put on it, as with CT_S_CALLBACK */
+#define CT_S_COPIES	0x10 /* its size is what a copy moves */
 
 struct ct_spec {
 	__u8 nwords;	/* words to copy; <= CT_MAX_WORDS */
@@ -611,8 +612,8 @@ struct ct_config {
 	__u8 python;		/* Python frames too, of the processes in the map `pythons` */
 	__u8 count;		/* calls are counted, not sent (those that name kernels are, as ever) */
 	__u8 count_by;		/* enum ct_by */
-	__u8 hist;		/* histograms of durations too */
-	__u8 pad;
+	__u8 hist;		/* histograms of durations too: enum ct_hist_by */
+	__u8 sizes;		/* histograms of what launches and copies ask for */
 	__u64 min_duration_ns, min_size_bytes;
 	__u64 cgroup_id;	/* 0: off */
 	__u32 ns_inum; /* the tracer's pid namespace */
@@ -623,8 +624,10 @@ struct ct_config {
 
 enum ct_by {
 	CT_BY_FUNCTION = 0, CT_BY_THREAD = 1, CT_BY_KERNEL = 2, CT_BY_STREAM = 3, CT_BY_CGROUP = 4,
-	CT_BY_ASKED = 5, /* as the variable `count_by_now` says, which changes while it counts */
+	CT_BY_SIZE = 5,
+	CT_BY_ASKED = 6, /* as the variable `count_by_now` says, which changes while it counts */
 };
+enum ct_hist_by { CT_HIST_NONE = 0, CT_HIST_BY_KEY = 1, CT_HIST_BY_FUNCTION = 2 /* of all processes together */ };
 #define CT_SUB_KIND 0x0f   /* the copy's cudaMemcpyKind */
 #define CT_SUB_STREAM 0x10 /* on a stream of the program's own making */
 
@@ -687,7 +690,23 @@ struct ct_hist {
 	__u32 n[CT_HIST_BUCKETS]; /* saturates nowhere near: 4 thousand million calls */
 };
 
-/* What user space makes of an entry of the maps. hdr.flags: */
+/*
+ * The map `sizes`: of a process's launches the blocks of the grid and the threads of a block, of its copies the bytes. Bucket b
+ * counts what is over 2^(b-1) and not over 2^b, the first one 0 too, the last one whatever is more. Its key has `by` CT_OF_*,
+ * and of copies the function and the direction in `sub`.
+ */
+#define CT_SIZE_BUCKETS 41
+enum ct_of { CT_OF_LAUNCHES = 1, CT_OF_COPIES = 2 };
+struct ct_sizes {
+	__u64 sum[2];
+	__u32 n[2][CT_SIZE_BUCKETS]; /* they wrap around: who reads often enough adds up what was added */
+	__u32 pad[2];
+};
+
+/*
+ * What user space makes of an entry of the maps. CT_BY_SIZE: one of `sizes`, hist has both rows of it, sums.bytes and
+ * sums.threads their sums, sums.calls is 0. Without a process: one of `hists` by function alone. hdr.flags:
+ */
 #define CT_F_LAST 0x0001 /* the process has ended: nothing will be added */
 struct ct_tally {
 	struct ct_hdr h; /* pid; tid with CT_BY_THREAD; start_ns..end_ns: over which time */
@@ -819,6 +838,7 @@ CT_ASSERT_SIZE(struct ct_read, 12);
 CT_ASSERT_SIZE(struct ct_spec, 84);
 CT_ASSERT_SIZE(struct ct_tally_key, 24);
 CT_ASSERT_SIZE(struct ct_sums, 88);
+CT_ASSERT_SIZE(struct ct_sizes, 352);
 CT_ASSERT_SIZE(struct ct_tally, 144);
 CT_ASSERT_SIZE(struct ct_config, 48);
 CT_ASSERT_SIZE(struct ct_where, 24);

@@ -22,26 +22,23 @@
 #include <unistd.h>
 
 #define FLUSH_MS 50	 /* how often CUPTI is asked for what is complete */
-#define IDLE_FLUSH_MS 100
+#define IDLE_FLUSH_MS 100 /* when nothing has come for a second */
+#define IDLE_NS 1000000000ULL
 #define MEASURE_NS 1000000000ULL
 #define FINALIZE_MS 3000 /* for a call of the program's, or of ours, to end CUPTI */
 #define OWN_CALL_MS 50	 /* after this the agent makes a call itself */
 #define EXIT_MS 2000	 /* the program's exit waits so long at most for the last records to be sent */
 
 int InitializeInjection(void);
+int InitializeInjectionNvtx2(void *get_table);
 int cudatrace_agent_start(const char *text);
 int cudatrace_agent_stop(void);
 
 struct agent agent;
 static int wake_fd = -1;
-static _Atomic int exit_asked; /* 0 no, 1 asked, 2 done */
+static _Atomic bool exit_asked;
 static struct how how;
 static bool at_exit_set;
-
-uint64_t agent_now_ns(void)
-{
-	return clock_now();
-}
 
 uint32_t agent_tid(void)
 {
@@ -90,7 +87,10 @@ static void own_call(void)
 		get(&version);
 }
 
-/* cuptiFinalize, by whichever thread leaves a call next. 0, -ENOTSUP or -ETIMEDOUT. */
+/*
+ * cuptiFinalize, by whichever thread leaves a call next. 0, -ENOTSUP or -ETIMEDOUT. Not where graphs were recorded: what
+ * CUPTI has put into them goes with it, and their next replay ends in a launch failure (seen with CUPTI 13.0 on an H200).
+ */
 static int finalize(void)
 {
 	const struct cupti *c = &agent.cupti;
@@ -99,6 +99,10 @@ static int finalize(void)
 
 	if (!c->cuptiFinalize || agent.faults & FAULT_FINALIZE)
 		return -ENOTSUP;
+	if (atomic_load(&agent.graphs)) {
+		link_say(AGENT_NOTE, "process %u: it replays graphs, which would break if CUPTI were ended: it stays there, idle", agent.pid);
+		return -ENOTSUP;
+	}
 	atomic_store(&agent.finalized, false);
 	atomic_store(&agent.finalize_err, 0);
 	c->cuptiEnableDomain(1, agent.subscriber, CUPTI_RUNTIME);
@@ -150,6 +154,7 @@ static void finish(int err)
 	link_close();
 	calls_forget();
 	records_reset();
+	device_rest();
 	queue_rest();
 	atomic_store(&agent.state, IDLE);
 }
@@ -176,25 +181,29 @@ static void tell_fatal(void)
 /* The program is in exit(): what CUPTI has, whatever state it is in, and no more. */
 static void last_words(void)
 {
-	device_flush(true);
+	if (atomic_load(&agent.fatal))
+		tell_fatal();
+	else
+		device_flush(true);
 	device_tell_lost();
 	link_send(EXIT_MS / 2);
 	link_bye(0, 100);
 	link_close();
 	atomic_store(&agent.state, IDLE);
-	atomic_store(&exit_asked, 2);
 }
 
 static void at_exit(void)
 {
 	uint64_t until = clock_now() + EXIT_MS * 1000000ULL;
 
-	if (atomic_load(&agent.state) != RUNNING || agent.pid != (uint32_t)getpid())
+	if (agent.pid != (uint32_t)getpid())
 		return;
-	atomic_store(&agent.ending, true);
-	atomic_store(&exit_asked, 1);
-	agent_wake();
-	while (atomic_load(&exit_asked) != 2 && clock_now() < until)
+	if (atomic_load(&agent.state) == RUNNING) {
+		atomic_store(&exit_asked, true);
+		agent_wake();
+	}
+	/* it may be leaving already, for another reason */
+	while (atomic_load(&agent.state) >= RUNNING && clock_now() < until)
 		usleep(200);
 }
 
@@ -212,17 +221,21 @@ static void wait_for_work(int ms)
 
 static void work(void)
 {
-	uint64_t flushed = 0, measured = clock_now();
+	uint64_t flushed = 0, measured = clock_now(), came = measured;
+	int every_ms = FLUSH_MS;
 
 	while (!atomic_load(&agent.fatal)) {
 		uint64_t now;
 		int err;
 
-		wait_for_work(queue_used() ? 5 : FLUSH_MS / 2);
-		if (atomic_load(&exit_asked) == 1)
+		wait_for_work(queue_used() ? 5 : every_ms / 2);
+		if (atomic_load(&exit_asked))
 			return;
 		now = clock_now();
-		if (now - flushed >= FLUSH_MS * 1000000ULL) {
+		if (queue_used())
+			came = now;
+		every_ms = now - came > IDLE_NS ? IDLE_FLUSH_MS : FLUSH_MS;
+		if (now - flushed >= (uint64_t)every_ms * 1000000) {
 			device_flush(false);
 			device_tell_lost();
 			flushed = clock_now();
@@ -248,7 +261,7 @@ static void live(void)
 	int err;
 
 	work();
-	if (atomic_load(&exit_asked) == 1) {
+	if (atomic_load(&exit_asked)) {
 		last_words();
 		return;
 	}
@@ -357,7 +370,7 @@ static int enter(const char *text)
 	atomic_store(&agent.finalized, false);
 	atomic_store(&agent.dropped, 0);
 	atomic_store(&agent.bad_time, 0);
-	atomic_store(&exit_asked, 0);
+	atomic_store(&exit_asked, false);
 	agent.early = false;
 	return 0;
 fail:
@@ -388,6 +401,23 @@ __attribute__((visibility("default"))) int cudatrace_agent_start(const char *tex
 	if (err)
 		atomic_store(&agent.state, IDLE);
 	return err;
+}
+
+/*
+ * NVTX hands its functions to one library, that of NVTX_INJECTION64_PATH, at the program's first NVTX call: to us, where markers are
+ * wanted, since which libcupti it is to be is not known before. CUPTI does the rest.
+ */
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(void *get_table)
+{
+	int (*theirs)(void *);
+	char why[700];
+
+	/* so that the driver's version is known; it is not started by this */
+	dlopen("libcuda.so.1", RTLD_LAZY);
+	if (link_parse(getenv(AGENT_ENV) ? getenv(AGENT_ENV) : "", &how) || library_find(&agent.cupti, how.cupti, why, sizeof(why)))
+		return 0;
+	theirs = (int (*)(void *))dlsym(agent.cupti.lib, "InitializeInjectionNvtx2");
+	return theirs ? theirs(get_table) : 0;
 }
 
 /* For who cannot reach the socket; otherwise a message, or a hang-up, says it. */

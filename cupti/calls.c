@@ -457,7 +457,8 @@ int calls_enable(void)
 {
 	const struct cupti *c = &agent.cupti;
 	bool calls = agent.want.flags & AGENT_S_CALLS;
-	bool records = !(agent.faults & FAULT_API) && c->cuptiActivityEnableRuntimeApi && c->cuptiActivityEnableDriverApi && !calls;
+	/* in a program that runs already they do not come (seen with CUPTI 13.0) */
+	bool records = agent.early && !(agent.faults & FAULT_API) && c->cuptiActivityEnableRuntimeApi && c->cuptiActivityEnableDriverApi && !calls;
 
 	for (int d = AGENT_DRIVER; d <= AGENT_RUNTIME; d++) {
 		for (uint32_t id = 0; id < FUNCS_MAX; id++) {

@@ -50,6 +50,7 @@ enum scale { SCALE_NONE, SCALE_PER_SECOND }; /* PER_SECOND: a sum over the sampl
 enum nvml_value { /* what NVML is asked for */
 	NVML_NOT, NVML_GPU, NVML_MEMORY_BUSY, NVML_PCIE_RX, NVML_PCIE_TX, NVML_POWER, NVML_SM_CLOCK, NVML_MEM_CLOCK,
 	NVML_TEMPERATURE, NVML_MEM_USED, NVML_REASONS,
+	NVML_MEM_PROCESS, /* of each process: samples of their own */
 };
 
 struct metric_row {

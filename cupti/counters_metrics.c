@@ -52,6 +52,7 @@ const struct metric_row metric_rows[] = {
 	{ "fp64", "%", "time that double precision units were busy", NULL, 0, 11, 1, 0 },
 	{ "fp32", "%", "time that single precision units were busy", NULL, 0, 12, 1, 0 },
 	{ "fp16", "%", "time that half precision units were busy", NULL, 0, 13, 1, 0 },
+	{ "mem_process", "B", "device memory taken, of each process: for recordings and 'cudatrace mem'", NULL, 0, 0, 0, NVML_MEM_PROCESS },
 	{ "mem_busy", "%", "time that device memory was read or written, as NVML samples it", NULL, 0, 0, 0, NVML_MEMORY_BUSY },
 };
 const int metric_nrows = ARRAY_LEN(metric_rows);

@@ -38,6 +38,11 @@
 struct nvml_memory {
 	unsigned long long total, free, used;
 };
+struct nvml_process {
+	unsigned int pid;
+	unsigned long long used; /* all bits set: not known */
+	unsigned int gpu_instance, compute_instance;
+};
 struct nvml_utilization {
 	unsigned int gpu, memory;
 };
@@ -80,6 +85,7 @@ struct gpm_support {
 	F(nvmlDeviceGetMemoryBusWidth, (void *, unsigned int *))                                                       \
 	F(nvmlDeviceGetMaxClockInfo, (void *, int, unsigned int *))                                                    \
 	F(nvmlDeviceGetMemoryInfo, (void *, struct nvml_memory *))                                                     \
+	F(nvmlDeviceGetComputeRunningProcesses_v3, (void *, unsigned int *, struct nvml_process *))                    \
 	F(nvmlDeviceGetUtilizationRates, (void *, struct nvml_utilization *))                                          \
 	F(nvmlDeviceGetPowerUsage, (void *, unsigned int *))                                                           \
 	F(nvmlDeviceGetClockInfo, (void *, int, unsigned int *))                                                       \
@@ -374,10 +380,38 @@ static bool reading(struct device *d, enum nvml_value what, double *value)
 	}
 }
 
+#define PROCESSES 256 /* of a device */
+
+/* What each process has of the device: a sample for each. False: it is not to be had. */
+static bool processes(const struct device *d, uint32_t id, uint64_t now)
+{
+	struct nvml_process list[PROCESSES];
+	unsigned int n = PROCESSES;
+	union sample s;
+
+	if (CALL(nvmlDeviceGetComputeRunningProcesses_v3, d->nvml, &n, list))
+		return false;
+	for (unsigned int i = 0; id && i < n && i < PROCESSES; i++) {
+		if (list[i].used == ~0ULL || !list[i].pid)
+			continue;
+		sample_begin(&s, d, now, now);
+		s.c.h.pid = list[i].pid;
+		sample_add(&s, id, (double)list[i].used, 0);
+		sample_send(&s);
+	}
+	return true;
+}
+
 void nvml_announce(struct device *d, int i)
 {
 	const struct metric_row *row = wanted[i].row;
 	double value;
+
+	if (row && row->nvml == NVML_MEM_PROCESS) {
+		if (processes(d, 0, 0))
+			metric_id(row->name, row->unit, CT_METRIC_NVML);
+		return;
+	}
 
 	if (row && row->nvml && reading(d, row->nvml, &value))
 		metric_id(row->name, row->unit, CT_METRIC_NVML);
@@ -395,6 +429,10 @@ void nvml_add(struct device *d, union sample *s)
 		const struct metric_row *row = wanted[i].row;
 		double value;
 
+		if (row && row->nvml == NVML_MEM_PROCESS) {
+			processes(d, metric_id(row->name, row->unit, CT_METRIC_NVML), now);
+			continue;
+		}
 		if (!row || !row->nvml || d->given >> i & 1 || !reading(d, row->nvml, &value))
 			continue;
 		sample_add(s, metric_id(row->name, row->unit, CT_METRIC_NVML), value,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * device.c - what is enabled in CUPTI, and its buffers. CUPTI asks for empty buffers and gives full ones back on a thread of
- * its own, or inside a flush; they come from a pool that is made once. When all are with CUPTI it gets one that is thrown away
+ * its own, or inside a flush; they come from a pool. When all are with CUPTI it gets one that is thrown away
  * when it comes back, its records counted, since some versions crash without an answer.
  */
 #include "state.h"
@@ -10,14 +10,16 @@
 #include <stdlib.h>
 #include <stdio.h>
 
-#define POOL_MAX 256
+#define POOL_MAX 512
 #define DISCARD_BYTES 65536
 
 static struct {
 	uint8_t *memory;
+	size_t size; /* as it was made: another attach may want others */
 	bool out; /* with CUPTI */
 } pool[POOL_MAX];
 static uint8_t *discard;
+static _Atomic int discards; /* how often CUPTI holds it: more than once, and what is in it cannot be told */
 static size_t buffer_bytes;
 static uint32_t nbuffers;
 /* Held over the pool's flags, and over one buffer's records; never over a call of CUPTI's that may wait. */
@@ -33,16 +35,21 @@ static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 	for (uint32_t i = 0; i < nbuffers; i++) {
 		if (pool[i].out)
 			continue;
-		if (!pool[i].memory && posix_memalign((void **)&pool[i].memory, 4096, buffer_bytes)) {
-			pool[i].memory = NULL;
-			break;
+		if (!pool[i].memory) {
+			if (posix_memalign((void **)&pool[i].memory, 4096, buffer_bytes)) {
+				pool[i].memory = NULL;
+				break;
+			}
+			pool[i].size = buffer_bytes;
 		}
 		pool[i].out = true;
 		*buffer = pool[i].memory;
-		*size = buffer_bytes;
+		*size = pool[i].size;
 		break;
 	}
 	pthread_mutex_unlock(&pool_lock);
+	if (*buffer == discard)
+		atomic_fetch_add(&discards, 1);
 }
 
 static void give_back(const uint8_t *buffer)
@@ -57,7 +64,7 @@ static void give_back(const uint8_t *buffer)
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	bool thrown_away = buffer == discard, live = atomic_load(&agent.state) != IDLE;
-	size_t dropped = 0;
+	size_t dropped = 0, count = 0;
 	void *record = NULL;
 
 	if (!buffer)
@@ -67,10 +74,15 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	pthread_mutex_lock(&records_lock);
 	if (valid && live)
 		clock_settle();
-	while (valid && live && !agent.cupti.cuptiActivityGetNextRecord(buffer, valid, &record)) {
-		if (thrown_away)
-			atomic_fetch_add(&agent.dropped, 1);
+	if (thrown_away) {
+		if (atomic_fetch_sub(&discards, 1) > 1)
+			count = valid / sizeof(struct cupti_memcpy); /* about */
 		else
+			while (valid && !agent.cupti.cuptiActivityGetNextRecord(buffer, valid, &record))
+				count++;
+		atomic_fetch_add(&agent.dropped, count);
+	} else {
+		while (valid && live && !agent.cupti.cuptiActivityGetNextRecord(buffer, valid, &record))
 			records_convert(record);
 	}
 	pthread_mutex_unlock(&records_lock);
@@ -154,17 +166,21 @@ static int subscribe(void)
 	char holder[128] = "";
 	int r;
 
-	if (c->cuptiSubscribe_v2) {
-		struct cupti_subscriber_params p = { sizeof(p), "cudatrace", holder, sizeof(holder) };
-
-		r = c->cuptiSubscribe_v2(&agent.subscriber, calls_callback, NULL, &p);
-	} else {
-		r = c->cuptiSubscribe(&agent.subscriber, calls_callback, NULL);
-	}
+	r = c->cuptiSubscribe(&agent.subscriber, calls_callback, NULL);
 	if (!r)
 		return 0;
 	agent.subscriber = NULL;
+	if (r == CUPTI_MULTIPLE_SUBSCRIBERS && c->cuptiSubscribe_v2) {
+		/* fails likewise, but says who it is. From 13.2 on it could succeed beside the other: that is not wanted by halves */
+		struct cupti_subscriber_params p = { sizeof(p), "cudatrace", holder, sizeof(holder) };
+		void *unwanted = NULL;
+
+		if (!c->cuptiSubscribe_v2(&unwanted, calls_callback, NULL, &p))
+			c->cuptiUnsubscribe(unwanted);
+	}
 	holder[sizeof(holder) - 1] = '\0';
+	if (!*holder)
+		library_tool(holder, sizeof(holder));
 	if (r == CUPTI_MULTIPLE_SUBSCRIBERS || r == CUPTI_MAX_LIMIT_REACHED) {
 		say_holder(holder);
 		return -EBUSY;
@@ -185,17 +201,27 @@ static void attribute(int which, size_t value)
 		agent.cupti.cuptiActivitySetAttribute(which, &size, &value);
 }
 
+/* What CUPTI does not hold goes back to the program's heap. A version that is never ended keeps some, for its next attach. */
+void device_rest(void)
+{
+	pthread_mutex_lock(&pool_lock);
+	for (uint32_t i = 0; i < POOL_MAX; i++) {
+		if (pool[i].out)
+			continue;
+		free(pool[i].memory);
+		pool[i].memory = NULL;
+	}
+	pthread_mutex_unlock(&pool_lock);
+}
+
 static int buffers(void)
 {
 	buffer_bytes = agent.want.buffer_bytes;
 	nbuffers = agent.want.buffers < POOL_MAX ? agent.want.buffers : POOL_MAX;
 	if (!discard && posix_memalign((void **)&discard, 4096, DISCARD_BYTES))
 		discard = NULL;
-	for (uint32_t i = 0; i < POOL_MAX; i++) { /* those of an earlier attach may have another size */
-		free(pool[i].out ? NULL : pool[i].memory);
-		pool[i].memory = NULL;
-		pool[i].out = false;
-	}
+	device_rest();
+	atomic_store(&discards, 0);
 	return discard && buffer_bytes >= 4096 && nbuffers ? 0 : -ENOMEM;
 }
 
@@ -238,6 +264,12 @@ int device_enable(void)
 
 	if (err)
 		return err;
+	/* a graph that was made before ends the program at its next launch (seen with CUPTI 13.0 on an H200) */
+	if (!agent.early && agent.want.flags & AGENT_S_GRAPHS) {
+		agent.want.flags &= ~AGENT_S_GRAPHS;
+		link_say(AGENT_WARN, "process %u: graphs are shown by their nodes: whole graphs can be traced in a program that is started alone",
+			 agent.pid);
+	}
 	agent.kinds = 0;
 	told_dropped = told_lost = told_time = told_ns = 0;
 	if (agent.want.kinds) {

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,6 +33,36 @@ const char *library_error(int result)
 		return text;
 	snprintf(number, sizeof(number), "error %d", result);
 	return number;
+}
+
+/* Libraries of tools that use CUPTI, or the place that it uses. The last is in every PyTorch: it says the least. */
+static const struct {
+	const char *library, *tool;
+} tools[] = {
+	{ "libToolsInjection", "Nsight Systems" },  { "libcuda-injection", "Nsight Compute" },
+	{ "libsanitizer-collection", "compute-sanitizer" }, { "libcudadebugger", "cuda-gdb" },
+	{ "libwprofinj", "wprof" },		    { "libparcagpucupti", "parca" },
+	{ "libtorch_cpu", "torch.profiler, perhaps" },
+};
+#define NTOOLS (sizeof(tools) / sizeof(tools[0]))
+
+static int look_tool(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	size_t *best = ctx;
+
+	(void)size;
+	for (size_t i = 0; i < *best; i++)
+		if (info->dlpi_name && strstr(info->dlpi_name, tools[i].library))
+			*best = i;
+	return 0;
+}
+
+void library_tool(char *name, size_t size)
+{
+	size_t best = NTOOLS;
+
+	dl_iterate_phdr(look_tool, &best);
+	snprintf(name, size, "%s", best < NTOOLS ? tools[best].tool : "");
 }
 
 static void add_dir(struct found *f, const char *path, size_t len, const char *rest)
@@ -152,7 +183,10 @@ static bool try_major(struct cupti *c, const struct found *f, int major, char *w
 	return take(c, name, 0, why, size);
 }
 
-int library_find(struct cupti *c, const char *wanted, char *why, size_t size)
+/* NVTX's first call and the driver's start may be at the same time, in two threads. */
+static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
+
+static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 {
 	struct found *f;
 	int newest;
@@ -160,14 +194,16 @@ int library_find(struct cupti *c, const char *wanted, char *why, size_t size)
 
 	if (c->lib) /* of an earlier attach */
 		return 0;
-	*why = '\0';
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	c->driver = driver_version();
-	newest = c->driver ? (int)(c->driver / 1000) : NEWEST;
 	dl_iterate_phdr(look, f);
 	toolkit(f);
+	/* In a program that runs the question would be a call in its trace. With CUDA started there, its driver is no older than its
+	 * cudart, and a libcupti that is loaded fits. */
+	if (agent.early || (!f->cupti[0] && (*wanted || f->cudart < OLDEST)))
+		c->driver = driver_version();
+	newest = c->driver ? (int)(c->driver / 1000) : f->cudart >= OLDEST ? f->cudart : NEWEST;
 	if (f->cupti[0])
 		ok = take(c, f->cupti, RTLD_NOLOAD, why, size);
 	else if (*wanted)
@@ -180,4 +216,15 @@ int library_find(struct cupti *c, const char *wanted, char *why, size_t size)
 	}
 	free(f);
 	return ok ? 0 : -ENOENT;
+}
+
+int library_find(struct cupti *c, const char *wanted, char *why, size_t size)
+{
+	int err;
+
+	*why = '\0';
+	pthread_mutex_lock(&finding);
+	err = find(c, wanted, why, size);
+	pthread_mutex_unlock(&finding);
+	return err;
 }

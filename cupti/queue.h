@@ -14,7 +14,7 @@
 
 #include "../bpf/cudatrace.h"
 
-#define QUEUE_BYTES (8u << 20)
+#define QUEUE_BYTES (16u << 20)
 
 int queue_open(void);   /* 0 or -ENOMEM; empties it when it is there already */
 void queue_rest(void);  /* gives its memory back until it is used again */

@@ -56,6 +56,8 @@ static void *work(unsigned int kind, size_t n, uint64_t start, uint64_t end, uin
 /* The correlation of what may belong to a graph: 0 where it is not to be trusted, so that thread and time decide. */
 static uint32_t correlation(uint32_t id, uint32_t graph_id)
 {
+	if (graph_id)
+		atomic_store_explicit(&agent.graphs, true, memory_order_relaxed);
 	return graph_id && agent.attached > 1 && agent.faults & FAULT_GRAPH_IDS ? 0 : id;
 }
 

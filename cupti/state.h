@@ -35,7 +35,6 @@ struct func {
 struct agent {
 	_Atomic int state;
 	_Atomic bool fatal;	/* CUPTI gave up; `fatal_text` and `fatal_code` say why */
-	_Atomic bool ending;	/* the program exits: no CUPTI calls that wait */
 	_Atomic bool finalize;	/* whoever leaves a call next ends CUPTI */
 	_Atomic bool finalized;
 	_Atomic int finalize_err;
@@ -50,12 +49,12 @@ struct agent {
 	uint32_t kinds;		/* of want.kinds those that could be enabled */
 	struct func *funcs[3];	/* by domain */
 	_Atomic uint64_t dropped, bad_time;
+	_Atomic bool graphs;	/* nodes of graphs were recorded, in this attach or an earlier one */
 	int fatal_code;
 	char fatal_text[256];
 };
 extern struct agent agent;
 
-uint64_t agent_now_ns(void);
 uint32_t agent_tid(void);
 /* A record of n bytes in the queue with its head filled in; NULL: no room (counted). queue_commit() follows. */
 void *agent_record(unsigned int kind, size_t n, uint64_t start_ns, uint64_t end_ns, uint32_t tid);
@@ -84,11 +83,13 @@ void link_bye(int err, int wait_ms);
 /* ---- library.c ---- */
 int library_find(struct cupti *, const char *wanted, char *why, size_t size); /* 0, or -errno and why */
 const char *library_error(int result);
+void library_tool(char *name, size_t size); /* a profiler that the process has loaded; "": none that is known */
 
 /* ---- device.c, records.c ---- */
 int device_enable(void); /* subscribes before all else; 0, or -errno after a link_say() */
 void device_disable(void);
 void device_flush(bool all);
+void device_rest(void);
 void device_tell_lost(void); /* a CT_LOST for what was dropped since the last */
 void records_reset(void);
 void records_convert(const void *record);

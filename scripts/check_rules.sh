@@ -24,6 +24,8 @@ mapfile -t resolve < <(find user/resolve -name '*.[ch]')
 mapfile -t proc < <(find user/proc -name '*.[ch]')
 mapfile -t trace < <(find user/trace -name '*.[ch]')
 mapfile -t util < <(find user/util -name '*.[ch]')
+mapfile -t sums < <(find user/stat user/compare -name '*.[ch]')
+mapfile -t not_compare < <(find user -name '*.[ch]' -not -path 'user/compare/*')
 mapfile -t all < <(find user -name '*.[ch]')
 mapfile -t not_source < <(find user -name '*.[ch]' -not -path 'user/source/*')
 mapfile -t not_proc < <(find user -name '*.[ch]' -not -path 'user/source/*' -not -path 'user/proc/*' -not -path 'user/resolve/*')
@@ -39,6 +41,8 @@ rule "resolve knows no source and no sink" '#include ".*(source|sink)/' "${resol
 rule "trace knows no source, no sink and no process" '#include ".*(source|sink|resolve|proc)/' "${trace[@]}"
 rule "sinks know no source" '#include ".*(source|resolve|proc)/' "${sink[@]}"
 rule "sources know no sink" '#include ".*(sink|resolve)/' "${source[@]}"
+rule "sums know no source, no session and no command" '#include ".*(source|resolve|proc)/|#include ".*(session|opts|cmd)\.h"' "${sums[@]}"
+rule "json-c stays in compare" '#include <json-c/' "${not_compare[@]}"
 rule "nobody below includes session, opts or a command" '#include ".*(session|opts|cmd)\.h"' "${api[@]}" "${event[@]}" "${source[@]}" "${sink[@]}" "${util[@]}" "${resolve[@]}" "${proc[@]}" "${trace[@]}"
 rule "libbpf stays in source" '#include <bpf/' "${not_source[@]}"
 rule "ELF and /proc stay in source, proc and resolve" '#include <(libelf|gelf|elf)\.h>|"/proc' "${not_proc[@]}"

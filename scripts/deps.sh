@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # deps.sh - installs what building and testing need and is not here yet: scripts/deps.sh [build|test]
 #
-#   build   a compiler, clang for the BPF programs, libbpf, libelf, libdw, libiberty, zlib, xz, zstd, lz4, libevent, sqlite
+#   build   a compiler, clang for the BPF programs, libbpf, libelf, libdw, libiberty, zlib, xz, zstd, lz4, libevent, sqlite, json-c
 #   test    that, and what the tests use (the default)
 #
 # What is there is recognised by its command or its header, however it came here: when nothing is missing nothing is
@@ -34,6 +34,7 @@ zstd.h libzstd-dev libzstd-devel
 lz4.h liblz4-dev lz4-devel
 sqlite3.h libsqlite3-dev sqlite-devel
 ncurses.h libncurses-dev ncurses-devel
+json-c/json.h libjson-c-dev json-c-devel
 "
 test="
 g++ g++ gcc-c++
@@ -50,6 +51,8 @@ busybox busybox-static busybox
 cpio cpio cpio
 chromium chromium chromium
 tmux tmux tmux
+promtool prometheus golang-github-prometheus
+systemd-analyze systemd systemd
 "
 
 case ${1:-test} in

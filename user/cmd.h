@@ -18,6 +18,9 @@ int cmd_schema(const struct opts *);
 int cmd_stuck(const struct opts *);
 int cmd_counters(const struct opts *);
 int cmd_stat(const struct opts *);
+int cmd_compare(const struct opts *);
+int cmd_mem(const struct opts *);
+int cmd_advise(const struct opts *);
 
 /* Ends a command that printed to `out`: closes it; 0, or 1 after one message. */
 int cmd_finish(struct out *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cmd_info.c - `cudatrace info FILE`: what a recording holds, and what of it cannot be read. Exit status 3 when something in it
- * is damaged; an end that was cut off is no damage.
+ * cmd_info.c - `cudatrace info FILE`: what a recording holds, and what of it cannot be read. Exit status 3 when
+ * something in it is damaged; an end that was cut off is no damage.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -265,8 +265,9 @@ static void print_functions(struct info *in, struct reader *r)
 	for (int i = 0; (f = funcs_at(reader_funcs(r), i)); i++)
 		if (f->row < 0)
 			out_fmt(&in->out, "%-14s %s: %s\n", "not known", f->name,
-				f->fit == FUNCS_CHANGED ? "another version's, with other arguments: shown with bare words" :
-							  "not in this version: shown with bare words");
+				f->fit == FUNCS_CHANGED
+					? "another version's, with other arguments: shown with bare words"
+					: "not in this version: shown with bare words");
 }
 
 static void print_counts(struct info *in)
@@ -274,9 +275,10 @@ static void print_counts(struct info *in)
 	static const struct {
 		uint16_t kind;
 		const char *name;
-	} kinds[] = { { CT_KERNEL, "kernels" },	   { CT_COPY, "copies" },     { CT_SET, "sets" },	 { CT_SYNC, "waits" },
-		      { CT_GRAPH, "graphs" },	   { CT_MEMORY, "memory" },   { CT_MANAGED, "managed" }, { CT_OVERHEAD, "overheads" },
-		      { CT_MARKER, "ranges" },	   { CT_COUNTER, "samples" }, { CT_EVENT, "events" },	 { CT_STACK, "stacks" },
+	} kinds[] = { { CT_KERNEL, "kernels" },	 { CT_COPY, "copies" },	       { CT_SET, "sets" },
+		      { CT_SYNC, "waits" },	 { CT_GRAPH, "graphs" },       { CT_MEMORY, "memory" },
+		      { CT_MANAGED, "managed" }, { CT_OVERHEAD, "overheads" }, { CT_MARKER, "ranges" },
+		      { CT_COUNTER, "samples" }, { CT_EVENT, "events" },       { CT_STACK, "stacks" },
 		      { CT_NAME, "names" } };
 	uint64_t calls = in->kinds[CT_CALL] + in->kinds[CT_FOREIGN];
 
@@ -299,26 +301,28 @@ static void print_end(struct info *in, const struct reader *r, const struct read
 	bool any = false;
 
 	if (in->clocks)
-		out_fmt(&in->out, "%-14s read %llu times; the time of day moved by %lld ns against the rest\n", "clocks",
-			(unsigned long long)in->clocks, (long long)in->drift_ns);
+		out_fmt(&in->out, "%-14s read %llu times; the time of day moved by %lld ns against the rest\n",
+			"clocks", (unsigned long long)in->clocks, (long long)in->drift_ns);
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		if (!in->lost[i])
 			continue;
-		out_fmt(&in->out, "%-14s %llu %s\n", any ? "" : "lost", (unsigned long long)in->lost[i], loss_text((enum ct_loss)i));
+		out_fmt(&in->out, "%-14s %llu %s\n", any ? "" : "lost", (unsigned long long)in->lost[i],
+			loss_text((enum ct_loss)i));
 		any = true;
 	}
 	if (!any)
 		text_line(in, "lost", "nothing");
 	else
 		count_line(in, "gaps", in->gaps);
-	out_fmt(&in->out, "%-14s %llu bytes, %llu blocks%s\n", "file", (unsigned long long)s->bytes, (unsigned long long)s->blocks,
-		s->indexed ? ", with an index" : ", no index");
+	out_fmt(&in->out, "%-14s %llu bytes, %llu blocks%s\n", "file", (unsigned long long)s->bytes,
+		(unsigned long long)s->blocks, s->indexed ? ", with an index" : ", no index");
 	if (s->damaged || s->malformed)
 		out_fmt(&in->out, "%-14s %llu places, %llu bytes, at least %llu records\n", "damaged",
 			(unsigned long long)s->damaged + s->malformed, (unsigned long long)s->damaged_bytes,
 			(unsigned long long)s->lost_records);
 	if (s->cut_bytes)
-		out_fmt(&in->out, "%-14s the last %llu bytes are a part of a block\n", "cut off", (unsigned long long)s->cut_bytes);
+		out_fmt(&in->out, "%-14s the last %llu bytes are a part of a block\n", "cut off",
+			(unsigned long long)s->cut_bytes);
 	if (!s->ended)
 		text_line(in, "end", "none: whoever wrote this was killed, or writes still");
 	else if (reader_end(r) && reader_value(reader_end(r), "reason", text, sizeof(text)))

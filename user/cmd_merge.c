@@ -19,13 +19,14 @@ static void say_placed(const struct merge *m)
 		if (p.same_host)
 			msg_note("%s: of the same host as the first one; its times are exact", p.path);
 		else if (p.unsynced)
-			msg_warn("%s: of another host (%s); times moved by %.6f s by the hosts' clocks of the day, of which at least one "
-				 "is set by nobody: they may be off by any time",
+			msg_warn("%s: of another host (%s); times moved by %.6f s by the hosts' clocks of the day, "
+				 "of which at least one is set by nobody: they may be off by any time",
 				 p.path, p.host, (double)p.shift_ns / 1e9);
 		else
-			msg_note("%s: of another host (%s); times moved by %.6f s, right within %.6f s if both hosts' clocks are as good "
-				 "as their kernels say; they moved by %.6f s against each other",
-				 p.path, p.host, (double)p.shift_ns / 1e9, (double)p.error_ns / 1e9, (double)p.drift_ns / 1e9);
+			msg_note("%s: of another host (%s); times moved by %.6f s, right within %.6f s if both "
+				 "hosts' clocks are as good as their kernels say; they moved by %.6f s against each other",
+				 p.path, p.host, (double)p.shift_ns / 1e9, (double)p.error_ns / 1e9,
+				 (double)p.drift_ns / 1e9);
 	}
 }
 
@@ -48,7 +49,8 @@ static int add_all(struct merge *m, const struct opts *o)
 		}
 		err = merge_add(m, o->args[i]);
 		if (err == -ENOTSUP)
-			msg_error("%s: it, or the first one, was cut off before its clocks were read: it cannot be placed beside another "
+			msg_error("%s: it, or the first one, was cut off before its clocks were read: it cannot "
+				  "be placed beside another "
 				  "host's",
 				  o->args[i]);
 		else if (err == -E2BIG)

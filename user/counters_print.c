@@ -334,6 +334,8 @@ int counters_print_record(struct counters_print *p, const struct ct_hdr *rec)
 	case CT_METRIC:
 		return add_metric(p, (const struct ct_metric *)rec);
 	case CT_COUNTER:
+		if (rec->pid)
+			return 0; /* what a process has of a device */
 		text_row(p, (const struct ct_counter *)rec);
 		p->rows++;
 		return 1;

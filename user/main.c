@@ -21,6 +21,10 @@ static const struct command {
 	{ "info", OPTS_INFO, cmd_info },
 	{ "merge", OPTS_MERGE, cmd_merge },
 	{ "stat", OPTS_STAT, cmd_stat },
+	{ "compare", OPTS_COMPARE, cmd_compare },
+	{ "check", OPTS_COMPARE, cmd_compare },
+	{ "mem", OPTS_MEM, cmd_mem },
+	{ "advise", OPTS_ADVISE, cmd_advise },
 	{ "counters", OPTS_COUNTERS, cmd_counters },
 	{ "serve", OPTS_SERVE, cmd_trace },
 	{ "top", OPTS_TOP, cmd_trace },
@@ -42,7 +46,7 @@ static const struct command *command_of(const char *word)
 	if (near.n)
 		msg_error("there is no command '%s'%s", word, parse_nearest_text(&near, text, sizeof(text)));
 	else
-		msg_error("there is no command '%s' (record, replay, export, info, merge, folded, stuck, stat, counters, top, serve, list, doctor, schema); to start a program, write -- before it: "
+		msg_error("there is no command '%s' (record, replay, export, info, merge, folded, stuck, stat, compare, check, mem, advise, counters, top, serve, list, doctor, schema); to start a program, write -- before it: "
 			  "cudatrace -- %s",
 			  word, word);
 	return NULL;

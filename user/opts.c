@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../cupti/agent.h"
+#include "advise/advise.h"
 #include "opts.h"
 #include "opts_rows.h"
 #include "util/msg.h"
@@ -128,7 +129,9 @@ ONE_OF(set_top_format, stat, enum sink_stat, (void)0, "table", "json")
 /* as enum top_sort has them */
 ONE_OF(set_sort, sort, uint8_t, (void)0, "pid", "name", "calls", "launches", "api", "sync", "htod", "dtoh", "memory", "failed", "gpu",
        "busy")
+ONE_OF(set_advise, advise.format, enum sink_advise_format, (void)0, "text", "json", "markdown")
 ONE_OF(set_counters_format, counters_format, enum opts_counters, (void)0, "table", "json", "csv")
+ONE_OF(set_compare_format, compare_format, enum compare_format, (void)0, "text", "markdown", "json", "junit")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
 
 static int set_format(struct opts *o, const char *name, const char *val)
@@ -210,12 +213,12 @@ static int set_top_gpu(struct opts *o, const char *name, const char *val)
 static int set_gpu_buffer(struct opts *o, const char *name, const char *val)
 {
 	const char *comma = strchr(val, ',');
-	uint64_t bytes, n = 64;
+	uint64_t bytes, n = 160;
 	char size[32];
 
 	snprintf(size, sizeof(size), "%.*s", comma ? (int)(comma - val) : (int)sizeof(size) - 1, val);
-	if (parse_size(size, &bytes) || bytes < 16384 || bytes > 64 << 20 || (comma && parse_u64(comma + 1, 2, 256, &n))) {
-		msg_error("%s: '%s' is not SIZE[,COUNT]: a size from 16KiB to 64MiB, a count from 2 to 256", name, val);
+	if (parse_size(size, &bytes) || bytes < 16384 || bytes > 64 << 20 || (comma && parse_u64(comma + 1, 2, 512, &n))) {
+		msg_error("%s: '%s' is not SIZE[,COUNT]: a size from 16KiB to 64MiB, a count from 2 to 512", name, val);
 		return -EINVAL;
 	}
 	o->gpu_buffer_bytes = (uint32_t)bytes & ~4095u;
@@ -331,6 +334,32 @@ static int set_rotate(struct opts *o, const char *name, const char *val)
 	return -EINVAL;
 }
 
+static int set_rule(struct opts *o, const char *name, const char *val)
+{
+	struct parse_nearest near = { .n = 0 };
+	char word[64], text[256];
+	const char *bad;
+	size_t len;
+
+	o->advise.rules = val;
+	bad = advise_rules_bad(val, &len);
+	if (!bad)
+		return 0;
+	snprintf(word, sizeof(word), "%.*s", (int)(len < 60 ? len : 60), bad);
+	for (unsigned int i = 0; advise_rule_at(i); i++)
+		parse_nearest_add(&near, word, advise_rule_at(i)->name);
+	msg_error("%s: there is no rule '%s'%s", name, word, near.n ? parse_nearest_text(&near, text, sizeof(text)) : "");
+	return -EINVAL;
+}
+
+static int set_min_cost(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 0, &o->advise.min_cost_ns) && o->advise.min_cost_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 2s", name, val);
+	return -EINVAL;
+}
+
 static int set_over(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_duration(val, 1000000000, &o->over_ns) && o->over_ns >= 1000000 && o->over_ns <= INT64_MAX)
@@ -345,6 +374,73 @@ static int set_interval(struct opts *o, const char *name, const char *val)
 	    o->interval_ns <= INTERVAL_MAX_NS)
 		return 0;
 	msg_error("%s: '%s' is no interval from 100us to 1h; give seconds, or 100ms, 1ms", name, val);
+	return -EINVAL;
+}
+
+static const char *const set_mem_by_words[] = { "process", "device", "kind", "stack", "library", NULL };
+static int set_mem_by(struct opts *o, const char *name, const char *val)
+{
+	int i = one_of(name, val, set_mem_by_words);
+
+	if (i < 0)
+		return i;
+	o->mem.by = i + 1; /* enum ledger_by, without its first */
+	return 0;
+}
+
+static int set_mem_watch(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val ? val : "1", 1000000000, &o->mem.watch_ns) && o->mem.watch_ns >= 10000000 &&
+	    o->mem.watch_ns <= INT64_MAX)
+		return 0;
+	msg_error("%s: '%s' is no interval from 10ms on; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_mem_html(struct opts *o, const char *name, const char *val)
+{
+	if (*val) {
+		o->mem.html = val;
+		return 0;
+	}
+	msg_error("%s: an empty value", name);
+	return -EINVAL;
+}
+
+static int set_mem_top(struct opts *o, const char *name, const char *val)
+{
+	uint64_t n;
+
+	if (parse_u64(val, 1, 1000000, &n)) {
+		msg_error("%s: '%s' is no number of rows", name, val);
+		return -EINVAL;
+	}
+	o->mem.top = (uint32_t)n;
+	return 0;
+}
+
+static int set_otlp_interval(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->otlp_interval_ns) && o->otlp_interval_ns >= INTERVAL_MIN_NS * 1000 &&
+	    o->otlp_interval_ns <= INTERVAL_MAX_NS)
+		return 0;
+	msg_error("%s: '%s' is no interval from 100ms to 1h; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_kernels(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_u64(val, 1, 1000, &o->kernels))
+		return 0;
+	msg_error("%s: '%s' is no number of kernels from 1 to 1000", name, val);
+	return -EINVAL;
+}
+
+static int set_processes(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_u64(val, 10, 100000, &o->processes))
+		return 0;
+	msg_error("%s: '%s' is no number of processes from 10 to 100000", name, val);
 	return -EINVAL;
 }
 
@@ -397,6 +493,38 @@ static int set_env(struct opts *o, const char *name, const char *val)
 	return 0;
 }
 
+static int set_fail_if(struct opts *o, const char *name, const char *val)
+{
+	const char **more = realloc(o->fail_if, ((size_t)o->nfail_if + 1) * sizeof(*more));
+
+	if (!more) {
+		msg_error("%s: no memory", name);
+		return -EINVAL;
+	}
+	o->fail_if = more;
+	more[o->nfail_if++] = val;
+	return 0;
+}
+
+static int set_level(struct opts *o, const char *name, const char *val)
+{
+	char *end;
+
+	o->level = strtod(val, &end);
+	if (*val >= '0' && *val <= '9' && !*end && o->level > 0 && o->level < 0.5)
+		return 0;
+	msg_error("%s: '%s' is no chance between 0 and 0.5, as 0.05", name, val);
+	return -EINVAL;
+}
+
+static int set_runs(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_u64(val, 1, 1000, &o->runs))
+		return 0;
+	msg_error("%s: '%s' is no number of runs from 1 to 1000", name, val);
+	return -EINVAL;
+}
+
 static int set_verbose(struct opts *o, const char *name, const char *val)
 {
 	(void)name, (void)val;
@@ -424,6 +552,7 @@ TEXT(set_metrics, metrics)
 TEXT(set_chip, chip)
 TEXT(set_cupti, cupti)
 TEXT(set_listen, listen)
+TEXT(set_save, save)
 TEXT(set_start_on, start_on)
 TEXT(set_stop_on, stop_on)
 TEXT(set_dump_on, dump_on)
@@ -452,10 +581,24 @@ SWITCH(set_counts_only, counts_only)
 SWITCH(set_no_return, no_return)
 SWITCH(set_strict, strict)
 SWITCH(set_hist, hist)
+SWITCH(set_mem_json, mem.json)
+SWITCH(set_no_stack, no_stack)
+SWITCH(set_leak_check, leak_check)
+SWITCH(set_advise_fail, advise_fail)
 static int set_counters(struct opts *o, const char *name, const char *val)
 {
 	o->counters = true;
 	return val ? set_metrics(o, name, val) : 0;
+}
+
+/* What NVML has of each process. */
+static int set_mem_driver(struct opts *o, const char *name, const char *val)
+{
+	(void)name, (void)val;
+	o->counters = true;
+	o->metrics = "mem_process";
+	o->interval_ns = 100000000;
+	return 0;
 }
 
 SWITCH(set_help, help)
@@ -476,15 +619,17 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 /* ---- the rows ----------------------------------------------------------------------------------------- */
 
 /* A row without a setter is a heading. What the format leaves no room for, such as columns, `folded` has no option for. */
-#define LIVE (OPTS_TRACE | OPTS_FOLDED | OPTS_RECORD | OPTS_STAT) /* from programs that run */
+#define LIVE (OPTS_TRACE | OPTS_FOLDED | OPTS_RECORD | OPTS_STAT | OPTS_MEM | OPTS_ADVISE) /* from programs that run */
 #define PRINTS (OPTS_TRACE | OPTS_FOLDED | OPTS_REPLAY)
 #define ROWS (OPTS_TRACE | OPTS_REPLAY)
 #define TRACES (LIVE | OPTS_REPLAY)
+#define DEVICE (OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE)
 #define STORED (OPTS_REPLAY | OPTS_EXPORT)
-#define ONE_BY_ONE (TRACES & ~OPTS_STAT) /* each call is sent */
+#define ONE_BY_ONE (TRACES & ~(OPTS_STAT | OPTS_MEM)) /* each call is sent, and shown */
+#define CHOOSES (TRACES & ~OPTS_MEM) /* which calls are of interest */
 #define ALL                                                                                                            \
 	(TRACES | OPTS_EXPORT | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE |     \
-	 OPTS_COUNTERS)
+	 OPTS_COUNTERS | OPTS_COMPARE)
 const struct option_row opts_rows[] = {
 	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
 	{ 'p', "pid", "PID", set_pid, STORED, NULL, "processes of the recording only; a comma list, repeatable" },
@@ -496,7 +641,7 @@ const struct option_row opts_rows[] = {
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
 	{ 0, "comm", "GLOB", set_comm, TRACES | OPTS_SERVE | OPTS_TOP | OPTS_EXPORT, NULL, "processes of this name" },
 	{ 0, "library", "PATH", set_library, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL, "functions of this file only" },
-	{ 0, "domain", "NAME", set_domain, TRACES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL, "one API only: runtime or driver",
+	{ 0, "domain", "NAME", set_domain, CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL, "one API only: runtime or driver",
 	  set_domain_words },
 	{ 'u', "user", "USER", set_user, LIVE, NULL, "run CMD as this user (a name or a number)" },
 	{ 'E', "env", "VAR[=VAL]", set_env, LIVE, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
@@ -505,22 +650,26 @@ const struct option_row opts_rows[] = {
 	{ 0, "over", "TIME", set_over, OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
 	{ 0, "watch", NULL, set_watch, OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print what is new, and what has gone on" },
-	{ 'e', "events", "LIST", set_events, TRACES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
+	{ 'e', "events", "LIST", set_events, CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default" },
-	{ 0, "failed", NULL, set_failed, TRACES | OPTS_EXPORT, NULL, "calls that returned an error" },
-	{ 0, "min-duration", "TIME", set_min_duration, TRACES | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
-	{ 0, "min-size", "SIZE", set_min_size, TRACES | OPTS_EXPORT, NULL,
+	{ 0, "failed", NULL, set_failed, (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that returned an error" },
+	{ 0, "min-duration", "TIME", set_min_duration, (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
+	{ 0, "min-size", "SIZE", set_min_size, (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
 	{ 0, "unfinished", "TIME", set_unfinished, OPTS_TRACE | OPTS_RECORD, NULL,
 	  "calls that have not returned after so long (5, 500ms) too, at once; and again when they do" },
 	{ 0, "nested", NULL, set_nested, OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL,
 	  "driver calls made inside runtime calls too, indented below them" },
 	{ 0, "enter-exit", NULL, set_enter_exit, OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "two rows a call, the first at its entry" },
-	{ 0, "keep-chatty", NULL, set_keep_chatty, LIVE & ~OPTS_STAT, NULL,
+	{ 0, "keep-chatty", NULL, set_keep_chatty, LIVE & CHOOSES & ~(OPTS_STAT | OPTS_ADVISE), NULL,
 	  "never mute a query (cudaGetDevice and its like) that is called very often" },
 
+	{ 'k', "stack", "[=HOW]", set_stack, OPTS_MEM, "dwarf",
+	  "how stacks are taken: dwarf, unwound by .eh_frame from a copy of up to 16 KiB of them,\nor fp:\n"
+	  "frame pointers, cheaper, for programs built with them", set_stack_words },
+	{ 0, "no-stack", NULL, set_no_stack, OPTS_MEM, NULL, "no stacks: call sites are the functions called" },
 	{ 'k', "stack", "[=HOW]", set_stack, ONE_BY_ONE, NULL,
 	  "the user stack under each row: dwarf (what -k alone means), unwound by .eh_frame from a\n"
 	  "copy of up to 16 KiB of it, or fp: frame pointers, cheaper, for programs built with them", set_stack_words },
@@ -529,29 +678,29 @@ const struct option_row opts_rows[] = {
 	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
-	{ .name = "What the GPU does", .cmds = OPTS_TRACE | OPTS_RECORD | OPTS_TOP },
-	{ 0, "gpu", "[=KINDS]", set_gpu, OPTS_TRACE | OPTS_RECORD, NULL,
+	{ .name = "What the GPU does", .cmds = DEVICE | OPTS_TOP },
+	{ 0, "gpu", "[=KINDS]", set_gpu, DEVICE, NULL,
 	  "kernels, copies and more with the device's own times, by CUPTI inside the program: kernel,\n"
 	  "memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime, driver, um;\n"
 	  "--gpu alone means kernel,memcpy,memset,overhead" },
 	{ 0, "gpu", "[=KINDS]", set_top_gpu, OPTS_TOP, NULL,
 	  "the time on the GPU and the device memory taken too, by CUPTI inside the programs;\n"
 	  "--gpu alone means kernel,memcpy,memset,memory" },
-	{ 0, "graph", "LEVEL", set_graph, OPTS_TRACE | OPTS_RECORD | OPTS_TOP, "node",
+	{ 0, "graph", "LEVEL", set_graph, DEVICE | OPTS_TOP, "node",
 	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph", set_graph_words },
-	{ 0, "source", "NAME", set_source, OPTS_TRACE | OPTS_RECORD, "probes",
+	{ 0, "source", "NAME", set_source, DEVICE, "probes",
 	  "where calls are seen: probes (the kernel's uprobes; needs root), or cupti: by CUPTI inside\n"
 	  "the program, without root", set_source_words },
-	{ 0, "cupti", "PATH", set_cupti, OPTS_TRACE | OPTS_RECORD | OPTS_TOP, NULL,
+	{ 0, "cupti", "PATH", set_cupti, DEVICE | OPTS_TOP, NULL,
 	  "the libcupti to use where the program has not loaded one" },
-	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, OPTS_TRACE | OPTS_RECORD | OPTS_TOP, "1MiB,64", "CUPTI's buffers in the program's memory, at most" },
-	{ 0, "gpu-clock", "WAY", set_gpu_clock, OPTS_TRACE | OPTS_RECORD | OPTS_TOP, "auto",
+	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, DEVICE | OPTS_TOP, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
+	{ 0, "gpu-clock", "WAY", set_gpu_clock, DEVICE | OPTS_TOP, "auto",
 	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
 	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
-	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD | OPTS_TOP, NULL,
+	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_TOP, NULL,
 	  "the hardware counters of the GPUs too, and XID errors; LIST: as 'cudatrace counters' has\n"
 	  "it for --metrics" },
-	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
 	{ 0, "metrics", "LIST", set_metrics, OPTS_COUNTERS, NULL,
 	  "which: names of cudatrace or CUPTI, separated by commas; 'default' is the usual ones,\n"
 	  "'help' lists them" },
@@ -559,7 +708,7 @@ const struct option_row opts_rows[] = {
 	{ 0, "cupti", "PATH", set_cupti, OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
 
 	{ .name = "Output", .cmds = TRACES | OPTS_TOP },
-	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_COUNTERS | OPTS_TOP, NULL,
+	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_MEM | OPTS_ADVISE | OPTS_COUNTERS | OPTS_COMPARE | OPTS_TOP, NULL,
 	  "write to FILE; compressed when its name ends in .gz" },
 	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
 	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
@@ -581,7 +730,7 @@ const struct option_row opts_rows[] = {
 	{ 0, "dump-on", "LIST", set_dump_on, OPTS_RECORD, NULL,
 	  "what makes --last write, separated by commas: failed (a call), end, signal (SIGUSR2),\n"
 	  "or functions as GLOBs [signal]" },
-	{ 'A', "append", NULL, set_append, PRINTS | OPTS_STAT, NULL, "add to FILE" },
+	{ 'A', "append", NULL, set_append, PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "add to FILE" },
 	{ 0, "format", "NAME", set_format, ROWS, "table",
 	  "table, json, csv, html (a timeline as one page), perfetto (for ui.perfetto.dev),\n"
 	  "chrome (JSON as PyTorch's profiler writes it; with %p in FILE a file for each\n"
@@ -615,6 +764,32 @@ const struct option_row opts_rows[] = {
 	{ 0, "json", NULL, set_stat_json, OPTS_STAT, NULL, "the same as --format json" },
 	{ 0, "csv", NULL, set_stat_csv, OPTS_STAT, NULL, "the same as --format csv" },
 
+	{ 0, "save", "FILE", set_save, OPTS_STAT, NULL,
+	  "the sums as JSON in FILE too, for 'cudatrace compare'; with -A added to what is there,\nas one run more" },
+	{ 0, "runs", "N", set_runs, OPTS_STAT, NULL, "run CMD so often, and print and save each run by itself" },
+	{ 0, "fail-if", "EXPR", set_fail_if, OPTS_COMPARE, NULL,
+	  "a condition that makes the exit status 1; repeatable: cudaMalloc.calls>+10%, sync.time>+5ms,\n"
+	  "total_api_time>+3%, kernel(vecAdd*).avg>+10%, failed>0, launches!=+0; without any:\n"
+	  "total_api_time, sync_time and kernel_time by 5%, failed_calls by one" },
+	{ 0, "level", "P", set_level, OPTS_COMPARE, "0.05", "the chance of a false alarm that is put up with, in all conditions together" },
+	{ 0, "format", "NAME", set_compare_format, OPTS_COMPARE, "text", "text, markdown, json or junit", set_compare_format_words },
+	{ .name = "What to print", .cmds = OPTS_MEM },
+	{ 0, "by", "WHAT", set_mem_by, OPTS_MEM, NULL,
+	  "one table: by process, device, kind, stack, or library (the file whose code made the\ncall)", set_mem_by_words },
+	{ 0, "top", "N", set_mem_top, OPTS_MEM, "10", "rows of a table, and call sites that leak" },
+	{ 0, "json", NULL, set_mem_json, OPTS_MEM, NULL, "all of it as one JSON object" },
+	{ 0, "html", "FILE", set_mem_html, OPTS_MEM, NULL, "write a picture too: memory over time by call site, as one page for a browser" },
+	{ 0, "watch", "[=TIME]", set_mem_watch, OPTS_MEM, NULL, "what grows, each second, or each TIME: 10, 500ms" },
+	{ 0, "driver", NULL, set_mem_driver, OPTS_MEM, NULL,
+	  "what the driver counts for each process too (by NVML), ten times a second: what of it is\nnot in the book" },
+	{ 0, "leak-check", NULL, set_leak_check, OPTS_MEM, NULL, "exit with status 4 if anything was leaked" },
+
+	{ .name = "What to print", .cmds = OPTS_ADVISE },
+	{ 0, "format", "NAME", set_advise, OPTS_ADVISE, "text", "text, json or markdown", set_advise_words },
+	{ 0, "rule", "LIST", set_rule, OPTS_ADVISE, NULL, "these rules only, separated by commas: sync-copy, leak, ..." },
+	{ 0, "min-cost", "TIME", set_min_cost, OPTS_ADVISE, NULL, "no findings that cost less than this: 1ms, 50us, 2s" },
+	{ 0, "fail", NULL, set_advise_fail, OPTS_ADVISE, NULL, "exit with status 1 if there is a warning, or worse" },
+
 	{ .name = "What to show live", .cmds = OPTS_TOP },
 	{ 'i', "interval", "TIME", set_interval, OPTS_TOP, "1s", "between two refreshes, and of the counters: 2 (seconds), 500ms; from 100ms on" },
 	{ 0, "sort", "KEY", set_sort, OPTS_TOP, "api", "by pid, name, calls, launches, api, sync, htod, dtoh, memory, failed, gpu or busy", set_sort_words },
@@ -625,22 +800,34 @@ const struct option_row opts_rows[] = {
 	{ .name = "What to serve", .cmds = OPTS_SERVE },
 	{ 0, "listen", "ADDR:PORT", set_listen, OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses" },
 	{ 0, "hist", NULL, set_hist, OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
+	{ 0, "kernels", "N", set_kernels, OPTS_SERVE, NULL,
+	  "launches by the kernel's name too, of the N kernels launched most; the rest is \"other\"" },
+	{ 0, "processes", "N", set_processes, OPTS_SERVE, "10000",
+	  "that the counts have room for, with 40 functions each: about 8 KiB of kernel memory for each" },
+	{ 0, "counters", "[=LIST]", set_counters, OPTS_SERVE, NULL,
+	  "what the GPUs do too, by hardware counters; LIST: as 'cudatrace counters' has it for --metrics" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_SERVE, "1s", "of the counters, between two samples; a scrape gets the last one" },
+	{ 0, "cupti", "PATH", set_cupti, OPTS_SERVE, NULL, "this libcupti.so for the counters, or the one in this directory" },
+	{ 0, "otlp", "URL", set_otlp, OPTS_SERVE, NULL,
+	  "push the metrics to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
+	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
+	{ 0, "otlp-interval", "TIME", set_otlp_interval, OPTS_SERVE, "60s", "between two pushes" },
 
 	{ .name = "From when until when", .cmds = TRACES },
-	{ 0, "from", "TIME", set_from, STORED | OPTS_STAT, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
-	{ 0, "to", "TIME", set_to, OPTS_REPLAY | OPTS_STAT, NULL, "what began before it" },
+	{ 0, "from", "TIME", set_from, STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
+	{ 0, "to", "TIME", set_to, OPTS_REPLAY | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began before it" },
 	{ 0, "until", "TIME", set_to, OPTS_EXPORT, NULL, "what began before this time of the recording" },
-	{ 0, "delay", "TIME", set_delay, LIVE & ~OPTS_STAT, NULL, "show nothing until so much time has passed" },
-	{ 0, "start-on", "WHAT", set_start_on, LIVE & ~OPTS_STAT, NULL,
+	{ 0, "delay", "TIME", set_delay, LIVE & CHOOSES & ~OPTS_STAT, NULL, "show nothing until so much time has passed" },
+	{ 0, "start-on", "WHAT", set_start_on, LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "show nothing until WHAT: cudaProfilerStart (any function or GLOB), GLOB:N (its Nth call),\n"
 	  "or signal (SIGUSR1)" },
-	{ 0, "stop-on", "WHAT", set_stop_on, LIVE & ~OPTS_STAT, NULL,
+	{ 0, "stop-on", "WHAT", set_stop_on, LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "stop at WHAT: likewise, signal is SIGUSR2; goes on at the next --start-on, if that can be" },
 	{ 'd', "duration", "TIME", set_duration, LIVE | OPTS_COUNTERS | OPTS_TOP, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
 	{ 'n', "count", "N", set_count, ONE_BY_ONE | OPTS_COUNTERS, NULL, "stop after N rows" },
 
 	{ .name = "How to trace", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
-	{ 0, "no-return", NULL, set_no_return, LIVE, NULL,
+	{ 0, "no-return", NULL, set_no_return, LIVE & CHOOSES & ~OPTS_ADVISE, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
 	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
@@ -751,7 +938,15 @@ static int contradictions(const struct opts *o)
 		{ o->tid, o->cmd, "-t traces a thread that runs already and CMD starts a program: give one of the two" },
 		{ o->user, !o->cmd, "-u says as whom CMD runs: give a CMD after --" },
 		{ o->env, !o->cmd, "-E changes CMD's environment: give a CMD after --" },
-		{ o->append, !o->output, "-A adds to the FILE of -o: give -o FILE" },
+		{ o->runs, !o->cmd, "--runs says how often CMD is run: give a CMD after --" },
+		{ o->append, !o->output && !o->save, "-A adds to the FILE of -o: give -o FILE" },
+		{ o->gpu, !o->cmd && !o->npids, "--gpu is about programs that the agent is in: give a CMD after --, or -p PID" },
+		{ o->by_cupti, !o->cmd && !o->npids,
+		  "--source=cupti is about programs that the agent is in: give a CMD after --, or -p PID" },
+		{ o->by_cupti, o->stack && !folds, "CUPTI's callbacks have no stacks: leave out -k, or --source=cupti" },
+		{ o->by_cupti, folds, "CUPTI's callbacks have no stacks: leave out --source=cupti" },
+		{ o->by_cupti, o->no_return || o->unfinished_ns || o->library,
+		  "--no-return, --unfinished and --library are about probes: leave them out, or --source=cupti" },
 		{ o->counts, o->counts_only, "-C prints counts after the rows and -c instead of them: give one of the two" },
 		{ o->counts || o->counts_only, json,
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON file afterwards" },
@@ -785,10 +980,13 @@ static int contradictions(const struct opts *o)
 		{ o->otlp_min_given, !spans, "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json" },
 		{ o->no_return, spans, "--no-return knows no durations, which spans have: leave out --otlp and otlp-json" },
 		{ o->format->flags & SINKS_PATH, !o->output && !o->export, "--format %s writes a file: give -o FILE" },
+		{ o->mem.json, o->mem.by >= 0, "--json has all tables: leave out --by" },
 		{ o->rotate, !o->max_bytes, "--rotate begins a file whenever one has its size: give --max-size" },
 		{ o->last_ns, o->rotate, "--last keeps in memory what --rotate would write: give one of the two" },
 		{ o->dump_on, !o->last_ns, "--dump-on says when memory is written: give --last" },
 		{ o->start_on, o->delay_ns, "--delay and --start-on both say when it begins: give one of the two" },
+		{ o->gpu && o->gpu_graph && o->npids,
+		  "--graph graph can end a program that has graphs already: leave it out, or start the program after --" },
 		{ o->no_return, o->start_on || o->stop_on, "--no-return sees no call complete: leave out --start-on and --stop-on" },
 	};
 
@@ -849,11 +1047,11 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 
 	o->record = cmd == OPTS_RECORD;
 	/* a word that is no program's is a recording */
-	o->replay = cmd & STORED || (cmd == OPTS_STAT && optind < argc && !dashes);
+	o->replay = cmd & STORED || (cmd & (OPTS_STAT | OPTS_MEM | OPTS_ADVISE) && optind < argc && !dashes);
 	if (cmd & LIVE && !o->replay) {
 		if (optind < argc && !dashes) {
 			msg_error("what is '%s'? To start a program, write -- before it: cudatrace%s [OPTIONS] -- %s",
-				  argv[optind], cmd == OPTS_FOLDED ? " folded" : cmd == OPTS_RECORD ? " record" : cmd == OPTS_STAT ? " stat" : "", argv[optind]);
+				  argv[optind], cmd == OPTS_FOLDED ? " folded" : cmd == OPTS_RECORD ? " record" : cmd == OPTS_STAT ? " stat" : cmd == OPTS_MEM ? " mem" : cmd == OPTS_ADVISE ? " advise" : "", argv[optind]);
 			return -EINVAL;
 		}
 		if (dashes && optind == argc) {
@@ -883,6 +1081,16 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		return -EINVAL;
 	if (o->replay || cmd & (OPTS_INFO | OPTS_MERGE))
 		return files(o, cmd);
+	if (cmd == OPTS_COMPARE) {
+		if (o->nargs > 1)
+			return 0;
+		msg_error("give two files or more: BASE, and what is compared with it; 'cudatrace stat --save' and 'cudatrace record' make them");
+		return -EINVAL;
+	}
+	if (cmd == OPTS_SERVE && o->hist && o->comm) {
+		msg_error("--hist counts durations of all processes together: leave out --comm");
+		return -EINVAL;
+	}
 	if (cmd != OPTS_LIST && o->nargs) {
 		msg_error("'%s' is one word too many; see 'cudatrace --help'", argv[optind]);
 		return -EINVAL;
@@ -898,6 +1106,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 
 	memset(o, 0, sizeof(*o));
 	o->domain = API_DOMAIN_END;
+	o->mem.by = -1;
 	o->format = sinks_find("table");
 	o->argv = argv;
 	for (size_t i = 0; i < ARRAY_LEN(opts_rows); i++)
@@ -930,8 +1139,10 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
-	if (cmd & (OPTS_STAT | OPTS_SERVE | OPTS_TOP))
-		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : cmd == OPTS_TOP ? "top" : "serve");
+	if (cmd & (OPTS_STAT | OPTS_SERVE | OPTS_TOP | OPTS_MEM | OPTS_ADVISE))
+		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : cmd == OPTS_TOP ? "top" : cmd == OPTS_MEM ? "mem" : cmd == OPTS_ADVISE ? "advise" : "serve");
+	if (o->no_stack)
+		o->stack = OPTS_STACK_NONE;
 	if (rest(o, cmd, argc, argv))
 		return -EINVAL;
 	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
@@ -964,8 +1175,10 @@ void opts_free(struct opts *o)
 {
 	free(o->pids);
 	free(o->env);
+	free(o->fail_if);
 	o->pids = NULL;
 	o->env = NULL;
+	o->fail_if = NULL;
 }
 
 /* ---- help --------------------------------------------------------------------------------------------- */
@@ -988,6 +1201,10 @@ static const struct {
 	  "       cudatrace info FILE                      what a stored one holds\n"
 	  "       cudatrace merge -o FILE A B...           stored ones of several hosts or ranks as one\n"
 	  "       cudatrace stat [OPTIONS] [-- CMD...]     what the calls came to: counts, times, bytes\n"
+	  "       cudatrace compare BASE NEW...            two runs, or series of them: what changed\n"
+	  "       cudatrace check BASE NEW...              the same\n"
+	  "       cudatrace mem [-p PID | -- CMD | FILE]   who holds device memory, the peak, and leaks\n"
+	  "       cudatrace advise [OPTIONS] FILE          what the program could do better, and what it costs\n"
 	  "       cudatrace counters [-i TIME]             what the GPUs do: a line each interval, like vmstat\n"
 	  "       cudatrace top [-p PID]                   who calls what, live\n"
 	  "       cudatrace serve [--listen ADDR:PORT]     the same for Prometheus, for good\n"
@@ -1078,13 +1295,48 @@ static const struct {
 	  "  cudatrace top --counters -i 2\n"
 	  "  cudatrace top --gpu -p 1234                   with the time on the GPU\n"
 	  "  cudatrace top --batch -n 60 --format json -o top.jsonl\n" },
+	{ OPTS_COMPARE,
+	  "Usage: cudatrace compare [OPTIONS] BASE NEW...\n"
+	  "       cudatrace check [OPTIONS] BASE NEW...     the same\n"
+	  "\nSays what changed from BASE to NEW, files of 'cudatrace stat --save' or recordings, and whether that is more than noise\n"
+	  "where the files hold several runs (--runs). Several NEW: each against BASE.\n",
+	  "\nExamples:\n"
+	  "  cudatrace stat --runs 10 --save base.json -- ./app\n"
+	  "  cudatrace compare base.json new.json\n"
+	  "  cudatrace check --fail-if 'total_api_time>+3%' --fail-if 'failed>0' --format junit -o report.xml base.json new.json\n"
+	  "\nExit status: 0; 1 when a condition is true, a regression; 2 for a wrong command line, a file that cannot be read, or a\n"
+	  "condition about a number that the files do not have.\n" },
+	{ OPTS_MEM,
+	  "Usage: cudatrace mem [OPTIONS]                   every process of this machine\n"
+	  "       cudatrace mem [OPTIONS] -p PID[,PID...]   processes that run already\n"
+	  "       cudatrace mem [OPTIONS] -- CMD [ARG...]   start a program and book from its first call\n"
+	  "       cudatrace mem [OPTIONS] FILE              of a recording\n"
+	  "\nKeeps a book of the memory that programs have from CUDA: what is held and what was held at most, by process, device,\n"
+	  "kind and call site; what was never freed; frees that went wrong; who held what when memory ran out.\n",
+	  "\nExamples:\n"
+	  "  cudatrace mem -- ./app\n"
+	  "  cudatrace mem --leak-check -- ./tests          status 4 if memory was leaked\n"
+	  "  cudatrace mem --watch=5 -p 1234                what grows\n"
+	  "  cudatrace mem --by stack --top 50 app.ctrace\n" },
+	{ OPTS_ADVISE,
+	  "Usage: cudatrace advise [OPTIONS] FILE              of a recording\n"
+	  "       cudatrace advise [OPTIONS] -p PID -d SEC     of processes that run already\n"
+	  "       cudatrace advise [OPTIONS] -- CMD [ARG...]   start a program and look at all it does\n"
+	  "\nPrints what a program could do better, by rules, with the evidence, the cost and what to do, the most costly first.\n"
+	  "Recordings tell most when they were made with --gpu and -k.\n",
+	  "\nExamples:\n"
+	  "  cudatrace record --gpu -k -o app.ctrace -- ./app && cudatrace advise app.ctrace\n"
+	  "  cudatrace advise --gpu -k -p 1234 -d 10\n"
+	  "  cudatrace advise --fail --min-cost 10ms --format markdown app.ctrace   for CI\n"
+	  "\nExit status: 0 whatever was found, or that of CMD; with --fail 1 when there is a warning or worse; 1 after an error,\n"
+	  "2 for a wrong command line.\n" },
 	{ OPTS_SERVE,
 	  "Usage: cudatrace serve [OPTIONS]\n"
 	  "\nCounts the calls of all processes of this machine, or of those chosen, in the kernel, and gives the sums to Prometheus:\n"
-	  "GET /metrics, in the text format 0.0.4 or as OpenMetrics 1.0.0; GET /healthz. Nothing is read between two scrapes.\n",
+	  "GET /metrics, in the text format 0.0.4 or as OpenMetrics 1.0.0; GET /healthz and /readyz.\n",
 	  "\nExamples:\n"
 	  "  cudatrace serve\n"
-	  "  cudatrace serve --listen :19400 -e '!query'\n" },
+	  "  cudatrace serve --listen :19400 --counters --kernels 20\n" },
 	{ OPTS_LIST,
 	  "Usage: cudatrace list [OPTIONS] [GLOB...]\n"
 	  "\nPrints the functions known: domain, class, name, arguments. Several GLOBs: what any of them matches.\n",

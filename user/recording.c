@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* recording.c - see recording.h: the file's name, its head (where, when, what was asked for), and when memory is written. */
+/* recording.c - see recording.h: the file's name, its head (where, when, what was asked for), and when memory is
+ * written. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,8 +81,9 @@ static uint64_t clock_error_ns(void)
 	struct timex t = { 0 };
 	int state = adjtimex(&t);
 
-	return state < 0 || state == TIME_ERROR || t.status & STA_UNSYNC || t.maxerror < 0 ? 0 :
-											      (uint64_t)t.maxerror * 1000;
+	return state < 0 || state == TIME_ERROR || t.status & STA_UNSYNC || t.maxerror < 0
+		       ? 0
+		       : (uint64_t)t.maxerror * 1000;
 }
 
 static char *make_head(const struct opts *o, const struct sink_opts *s)
@@ -106,7 +108,7 @@ static char *make_head(const struct opts *o, const struct sink_opts *s)
 	number(f, "boottime_offset_ns", s->boottime_offset_ns);
 	number(f, "clock_error_ns", clock_error_ns());
 	number(f, "places", session_plan_places(o));
-	number(f, "gpu", o->gpu);
+	number(f, "work", o->gpu);
 	line(f, "traced", opts_title(o, text, sizeof(text)));
 	/* a reader takes a head of 256 KiB at most */
 	for (int i = 0; o->argv && o->argv[i] && ftell(f) < ARGS_MAX; i++) {

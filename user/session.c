@@ -46,6 +46,8 @@ struct session {
 	struct out out;
 	struct sink_opts sink_opts;
 	struct sink_live live; /* top's */
+	struct sink_mem mem;
+	bool leaked;
 	struct recording recording;
 	char title[512];
 	char host[256];
@@ -440,13 +442,6 @@ static void on_count_by(void *ctx, uint8_t by)
 		first(s)->ops->count_by(first(s), by);
 }
 
-static uint64_t on_probe_ns(void *ctx)
-{
-	struct session *s = ctx;
-
-	return first(s)->ops->probe_ns ? first(s)->ops->probe_ns(first(s)) : 0;
-}
-
 static int open_sinks(struct session *s)
 {
 	const struct opts *o = s->o;
@@ -454,6 +449,8 @@ static int open_sinks(struct session *s)
 	const struct sink_ops *ops[3];
 	int n = 0, err;
 
+	s->mem = o->mem;
+	s->mem.found = &s->leaked;
 	s->started_ns = clock_ns(CLOCK_MONOTONIC);
 	s->last_record_ns = s->last_end_ns = s->started_ns;
 	s->live = (struct sink_live){ .batch = o->batch, .interval_ns = o->interval_ns, .count = o->count, .sort = o->sort };
@@ -471,9 +468,17 @@ static int open_sinks(struct session *s)
 		.mangled = o->mangled,
 		.full_names = o->full_names,
 		.stat = o->stat,
+		.advise = o->advise_how,
 		.listen = o->listen,
+		.mem = &s->mem,
+		.kernels = (unsigned int)o->kernels,
+		.tallies_max = s->plan.capture.tallies_max,
+		.counters_ns = o->counters ? o->interval_ns : 0,
+		.otlp_interval_ns = o->otlp_interval_ns,
 		.by = o->by,
 		.hist = o->hist,
+		.save = o->save,
+		.append = o->append,
 		.weight = o->weight,
 		.title = opts_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->started_ns,
@@ -487,7 +492,6 @@ static int open_sinks(struct session *s)
 		.losses = on_losses,
 		.quit = on_quit,
 		.count_by = on_count_by,
-		.probe_ns = on_probe_ns,
 		.live = &s->live,
 		.refresh_ctx = s,
 	};
@@ -507,7 +511,7 @@ static int open_sinks(struct session *s)
 	if (o->replay ? was.places : session_plan_places(o))
 		join_places(s->stages.join);
 	/* first, so that a wrong address is told before anything is written */
-	if (o->otlp)
+	if (o->otlp && !(o->format->flags & SINKS_DAEMON))
 		ops[n++] = &sink_otlp;
 	if (o->record) {
 		err = recording_open(&s->recording, o, &s->sink_opts);
@@ -830,7 +834,7 @@ static void close_sinks(struct session *s)
 	for (int i = 0; i < s->nsinks; i++) {
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
 
-		if (e && !s->error && (s->o->record || s->o->format->flags & SINKS_PATH)) {
+		if (e && !s->error && (s->o->record || s->o->mem.html || s->o->format->flags & SINKS_PATH)) {
 			s->error = e;
 			s->said = true;
 		}
@@ -860,9 +864,19 @@ static int exit_status(const struct session *s)
 		return 1;
 	if (s->o->strict && losses_total(&s->losses))
 		return 3;
+	if (s->o->leak_check && s->leaked)
+		return 4;
 	if (status < 0)
 		return 0;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* The last one. */
+static bool interrupted;
+
+bool session_interrupted(void)
+{
+	return interrupted;
 }
 
 int session_run(const struct opts *o, const struct source_ops *const *ops, int nops)
@@ -889,6 +903,7 @@ int session_run(const struct opts *o, const struct source_ops *const *ops, int n
 	last_drain(s);
 	close_sinks(s);
 	status = exit_status(s);
+	interrupted = !strcmp(s->reason, "interrupted");
 out:
 	for (int i = s->nsources - 1; i >= 0; i--)
 		if (s->sources[i].priv)

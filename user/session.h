@@ -14,5 +14,7 @@
 /* Runs until the targets of the first source end, or -d, -n, a signal or the output's end stops it. The first source has
  * the calls; the others add to them. Returns the exit status of cudatrace. */
 int session_run(const struct opts *, const struct source_ops *const *, int nsources);
+/* Was the last one ended by a signal to cudatrace? */
+bool session_interrupted(void);
 
 #endif

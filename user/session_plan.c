@@ -9,6 +9,8 @@
 #include "stat/book.h"
 #include "util/msg.h"
 
+#define FUNCTIONS_EACH 40 /* entries of counts for each process that serve is to have room for */
+
 static int plan_pids(struct session_plan *p, const struct opts *o)
 {
 	struct host_task task;
@@ -60,12 +62,12 @@ static int plan_tid(struct session_plan *p, const struct opts *o)
  * Calls that teach kernels' names are captured, not shown, when one is shown that has a kernel. The driver's launches name
  * those that a program registered before the trace began.
  */
-static void plan_names(struct session_plan *p, const struct opts *o)
+static void plan_names(struct session_plan *p, const struct opts *o, uint8_t by)
 {
 	struct capture_plan *c = &p->capture;
 
 	if (o->counts_only || o->batch ||
-	    (o->format->flags & SINKS_COUNTS && !(o->format->flags & SINKS_LIVE) && o->by != BOOK_BY_KERNEL))
+	    (o->format->flags & SINKS_COUNTS && !(o->format->flags & SINKS_LIVE) && by != BOOK_BY_KERNEL))
 		return;
 	for (int i = 0; i < api_nfuncs; i++)
 		p->names |= plan_has(c->shown, i) && api_has_kernel(i);
@@ -75,6 +77,19 @@ static void plan_names(struct session_plan *p, const struct opts *o)
 	for (int i = 0; i < api_nfuncs && !o->cmd; i++)
 		if (api_funcs[i].class == API_LAUNCH && api_funcs[i].domain == API_DRIVER && api_has_kernel(i))
 			plan_add(c->capture, i);
+}
+
+/* What is done to memory, all of it. */
+static void plan_memory(struct session_plan *p, const struct opts *o)
+{
+	struct capture_plan *c = &p->capture;
+
+	if (!(o->format->flags & SINKS_MEMORY))
+		return;
+	memset(c->shown, 0, sizeof(c->shown));
+	api_remembering(c->shown);
+	memcpy(c->capture, c->shown, sizeof(c->capture));
+	memcpy(c->named, c->shown, sizeof(c->named));
 }
 
 bool session_plan_places(const struct opts *o)
@@ -106,6 +121,7 @@ static uint8_t count_by(uint8_t by)
 
 int session_plan(struct session_plan *p, const struct opts *o, const struct window *window)
 {
+	uint8_t by = o->kernels ? BOOK_BY_KERNEL : o->by;
 	struct capture_plan *c = &p->capture;
 	int err;
 
@@ -126,7 +142,8 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 		if (plan_has(o->select.removed, i) && api_funcs[i].domain == API_RUNTIME &&
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
-	plan_names(p, o);
+	plan_names(p, o, by);
+	plan_memory(p, o);
 	if (session_plan_places(o))
 		api_placing(c->capture);
 	if (window) {
@@ -136,6 +153,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	}
 	c->counters_interval_ns = o->counters ? o->interval_ns : 0;
 	c->counters_metrics = o->metrics;
+	c->counters_optional = o->format->flags & SINKS_DAEMON;
 	c->cupti = o->cupti;
 	c->follow = o->follow;
 	c->cmd = o->cmd;
@@ -153,12 +171,15 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	c->min_size_bytes = window ? 0 : o->min_size_bytes; /* this one is applied to what is awaited too */
 	/* a muted function's failures and counts would be missing */
 	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format->flags & SINKS_EVERY_CALL;
-	/* which device a call works on is told by the calls before it, one by one */
-	c->count = o->format->flags & SINKS_COUNTS && o->by != BOOK_BY_DEVICE && !o->replay;
-	c->count_by = o->format->flags & SINKS_LIVE ? CT_BY_ASKED : count_by(o->by);
+	/* which device a call works on is told by the calls before it, one by one; a size need not be in one word */
+	c->count = o->format->flags & SINKS_COUNTS && !o->min_size_bytes && by != BOOK_BY_DEVICE && !o->replay && !o->by_cupti;
+	c->count_by = o->format->flags & SINKS_LIVE ? CT_BY_ASKED : count_by(by);
 	/* a map of histograms does not hold those of ten thousand processes */
-	c->hist = !o->no_return && (o->hist || !(o->format->flags & (SINKS_DAEMON | SINKS_LIVE)));
-	c->tallies_max = o->format->flags & SINKS_DAEMON ? 1 << 19 : 0;
+	if (!o->no_return && (o->hist || !(o->format->flags & (SINKS_DAEMON | SINKS_LIVE))))
+		c->hist = o->format->flags & SINKS_DAEMON ? CT_HIST_BY_FUNCTION : CT_HIST_BY_KEY;
+	c->sizes = o->format->flags & SINKS_DAEMON;
+	/* ten thousand processes of forty functions each, where any process may come */
+	c->tallies_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH : !o->cmd && !o->npids && !(o->format->flags & SINKS_LIVE) ? 1 << 19 : 0;
 	c->calls_by_agent = o->by_cupti;
 	c->device = (struct plan_device){
 		.kinds = o->gpu ? o->gpu_kinds : 0,
@@ -184,6 +205,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 		.one_device = o->one_device,
 		.device = o->device,
 		.nested = o->nested,
+		.by_process = o->record || o->format->flags & SINKS_MEMORY,
 		.counted = c->count,
 		.pids = o->replay ? o->pids : NULL,
 		.npids = o->replay ? o->npids : 0,

@@ -36,14 +36,17 @@ static void add_parts(struct stages *st, struct event *ev)
 		if (((const struct ct_tally *)h)->how == CT_BY_KERNEL)
 			ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_tally *)h)->by);
 		break;
+	case CT_NAME:
+		ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_name *)h)->handle);
+		break;
 	case CT_COUNTER:
 		ev->metrics = st->metrics;
 		break;
 	}
 }
 
-/* A call that is not within the window: a recording has it all the same, hidden, where it says what later ones work on; the
- * filter knows which. False: it is not to be looked at further. */
+/* A call that is not within the window: a recording has it all the same, hidden, where it says what later ones work on;
+ * the filter knows which. False: it is not to be looked at further. */
 static bool outside(struct stages *st, struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
@@ -69,7 +72,10 @@ static int show(void *ctx, struct event *ev)
 	if (!ev->proc)
 		return -ENOMEM;
 	if (rec->kind != CT_CALL && rec->kind != CT_ENTER) {
-		err = name_table_record(st->names, rec);
+		/* resolve makes these */
+		err = rec->kind == CT_PROCESS_INFO ? process_table_record(st->procs, rec) : 0;
+		if (!err)
+			err = name_table_record(st->names, rec);
 		if (!err)
 			err = stack_table_record(st->stacks, rec);
 		if (!err)
@@ -165,7 +171,9 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->filter = filter;
 	st->sinks = sinks;
 	st->most = most;
-	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters && (st->nest || !nest) ? 0 : -ENOMEM;
+	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters && (st->nest || !nest)
+		       ? 0
+		       : -ENOMEM;
 }
 
 void stages_close(struct stages *st)

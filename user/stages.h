@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stages.h - what a record passes through: process table -> resolve -> join -> nest -> names and stacks -> window -> filter -> sinks.
+ * stages.h - what a record passes through: process table -> resolve -> join -> nest -> names and stacks -> window ->
+ * filter -> sinks.
  */
 #ifndef CT_STAGES_H
 #define CT_STAGES_H

@@ -3,9 +3,9 @@
  * window.c - see window.h.
  *
  * Records come when a call completes, so the window opens at the end of the call that begins it: whatever begins later
- * completes later, and nothing that belongs to it has been passed over. The two calls themselves are within. Device work
- * belongs to the time of the call that asked for it and may come long after the window has closed; so the stretches so far are
- * remembered.
+ * completes later, and nothing that belongs to it has been passed over. The two calls themselves are within. Device
+ * work belongs to the time of the call that asked for it and may come long after the window has closed; so the
+ * stretches so far are remembered.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * window.h - the stretch of a trace that is shown: from a time, a call or a signal on until another (--delay, --start-on,
- * --stop-on). What records teach is learnt outside of it too. Knows records, no source and no sink.
+ * window.h - the stretch of a trace that is shown: from a time, a call or a signal on until another (--delay,
+ * --start-on, --stop-on). What records teach is learnt outside of it too. Knows records, no source and no sink.
  */
 #ifndef CT_WINDOW_H
 #define CT_WINDOW_H

@@ -26,10 +26,10 @@ fi
 needed=$(readelf -d "$agent" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v -x -E 'libc\.so\.6|libdl\.so\.2|libpthread\.so\.0|ld-linux-.*' | tr '\n' ' ')
 if [ -z "$needed" ]; then ok "needs libc, libdl and libpthread alone"; else not_ok "needs libc, libdl and libpthread alone" "$needed"; fi
 exports=$(nm -D --defined-only "$agent" | awk '{ print $3 }' | sort | tr '\n' ' ')
-if [ "$exports" = 'InitializeInjection cudatrace_agent_start cudatrace_agent_stop ' ]; then
-	ok "exports three functions"
+if [ "$exports" = 'InitializeInjection InitializeInjectionNvtx2 cudatrace_agent_start cudatrace_agent_stop ' ]; then
+	ok "exports four functions"
 else
-	not_ok "exports three functions" "$exports"
+	not_ok "exports four functions" "$exports"
 fi
 stack=$(readelf -lW "$agent" | awk '$1 == "GNU_STACK" { print $7 }')
 if [ "$stack" = RW ]; then ok "no executable stack"; else not_ok "no executable stack" "$stack"; fi

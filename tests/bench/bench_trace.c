@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bench_trace.c - what a recording costs: nanoseconds a call for check, process table, filter and the recording sink, bytes a
- * call on disk, and how fast the file is read back, to a counting sink. Three mixes: a tight loop of one function; launches
- * as a step of PyTorch makes them; the same with the device's records (bytes: of both together, for each call).
- * Times have the noise of real ones: their low bytes do not compress. Arguments: calls of a round (default 2000000), a
- * directory for the file (default /tmp).
+ * bench_trace.c - what a recording costs: nanoseconds a call for check, process table, filter and the recording sink,
+ * bytes a call on disk, and how fast the file is read back, to a counting sink. Three mixes: a tight loop of one
+ * function; launches as a step of PyTorch makes them; the same with the device's records (bytes: of both together, for
+ * each call). Times have the noise of real ones: their low bytes do not compress. Arguments: calls of a round (default
+ * 2000000), a directory for the file (default /tmp).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,10 +78,18 @@ static void kernel(struct pipeline *p, int i, const struct ct_call *by)
 {
 	static uint64_t grid_id;
 	struct ct_kernel k = { .w = { .h = { .size = sizeof(k), .kind = CT_KERNEL, .pid = by->h.pid, .tid = by->h.tid },
-				      .context = 1, .stream = 7, .correlation = correlation, .call_ns = by->h.start_ns,
-				      .func = by->func, .channel = 8 },
-			       .name = CT_HANDLE_DEVICE | (uint64_t)i, .grid = { 100u + (uint32_t)i * 7, 1, 1 },
-			       .block = { 128, 1, 1 }, .registers = 32, .executed_shared = 16384, .grid_id = ++grid_id };
+				      .context = 1,
+				      .stream = 7,
+				      .correlation = correlation,
+				      .call_ns = by->h.start_ns,
+				      .func = by->func,
+				      .channel = 8 },
+			       .name = CT_HANDLE_DEVICE | (uint64_t)i,
+			       .grid = { 100u + (uint32_t)i * 7, 1, 1 },
+			       .block = { 128, 1, 1 },
+			       .registers = 32,
+			       .executed_shared = 16384,
+			       .grid_id = ++grid_id };
 
 	if (stream_ns < by->h.end_ns)
 		stream_ns = by->h.end_ns + noise(3000);
@@ -180,7 +188,8 @@ int main(int argc, char **argv)
 	make_mem(0x2000, &device, sizeof(device));
 	if (!make_call(&loop_call, "cudaMalloc", CT_CALL, 0, 0, U(0x1000), U(1048576)) ||
 	    !make_call(&others[0], "cudaGetDevice", CT_CALL, 0, 0, U(0x2000)) ||
-	    !make_call(&others[1], "cudaMemcpyAsync", CT_CALL, 0, 0, U(devptr), U(devptr + 65536), U(4096), U(3), U(0)) ||
+	    !make_call(&others[1], "cudaMemcpyAsync", CT_CALL, 0, 0, U(devptr), U(devptr + 65536), U(4096), U(3),
+		       U(0)) ||
 	    !make_call(&others[2], "cudaEventRecord", CT_CALL, 0, 0, U(0x55aa0010), U(0)) ||
 	    !make_call(&others[3], "cudaStreamIsCapturing", CT_CALL, 0, 0, U(0), U(0x2000)))
 		return 1;
@@ -196,8 +205,9 @@ int main(int argc, char **argv)
 			best = t < best ? t : best;
 			rate = r > rate ? r : rate;
 		}
-		printf("recording %-12s %5.0f ns a call, %5.2f bytes a call; replay to counts %5.1f million records/s\n", names[mix],
-		       best, bytes, rate);
+		printf("recording %-12s %5.0f ns a call, %5.2f bytes a call; replay to counts %5.1f million "
+		       "records/s\n",
+		       names[mix], best, bytes, rate);
 	}
 	unlink(path);
 	return 0;

@@ -42,8 +42,10 @@ with_empty() { # FUNCTION PROBED...
 	wait "$EMPTY_PID" 2>/dev/null || true
 }
 
-start_tracer() { # ARGS: in the background, ready when this returns
-	"$ct" -v "$@" 2>"$tmp/err" &
+start_tracer() { # [COMMAND] ARGS: in the background, ready when this returns
+	local command=()
+	[[ $1 = -* ]] || { command=("$1"); shift; }
+	"$ct" "${command[@]}" -v "$@" 2>"$tmp/err" &
 	tracer=$!
 	until grep -q 'ready' "$tmp/err"; do
 		kill -0 "$tracer" 2>/dev/null || { cat "$tmp/err" >&2; exit 1; }
@@ -52,14 +54,15 @@ start_tracer() { # ARGS: in the background, ready when this returns
 }
 stop_tracer() { kill -INT "$tracer"; wait "$tracer" || true; }
 
-cost() { # TITLE GOAL FUNCTION OPTIONS...
-	local title=$1 goal=$2 fn=$3 i
+cost() { # TITLE GOAL FUNCTION [COMMAND] OPTIONS...
+	local title=$1 goal=$2 fn=$3 i command=()
 	shift 3
+	[[ ${1:--} = -* ]] || { command=("$1"); shift; }
 	: >"$tmp/a"; : >"$tmp/b"; : >"$tmp/c"
 	for ((i = 0; i < rounds; i++)); do
 		one "$fn" >>"$tmp/c"
 		with_empty "$fn" "$fn" >>"$tmp/a"
-		start_tracer -o "$tmp/rows" "$@"
+		start_tracer "${command[@]}" -o "$tmp/rows" "$@"
 		one "$fn" >>"$tmp/b"
 		stop_tracer
 	done
@@ -72,6 +75,8 @@ cost "cudaGetDevice, table to a file" 1.25 cudaGetDevice --keep-chatty
 cost "cudaMemcpy, table to a file" 1.25 cudaMemcpy
 cost "cudaMemcpy, JSON to a file" 1.25 cudaMemcpy --format json
 cost "cudaLaunchKernel (stack words), table to a file" 1.35 cudaLaunchKernel
+cost "cudaMemcpy, stat" 1.20 cudaMemcpy stat
+cost "cudaMemcpy, stat without times (--no-return)" 0.65 cudaMemcpy stat --no-return
 cost "cudaGetDevice, two rows a call" - cudaGetDevice --keep-chatty --enter-exit
 calls=$((calls / 10))
 cost "cudaMemcpy with its stack (-k)" - cudaMemcpy -k
@@ -147,8 +152,16 @@ for ((i = 0; i < 3; i++)); do
 done
 kill $target
 
+echo "== stat of a large machine: 10 000 processes x 40 functions (goal 256 MiB, kernel and user side)"
+start_tracer stat -o /dev/null
+printf '%-58s %s MiB\n' "the kernel side's maps, of the whole machine" \
+	"$(cat /proc/"$tracer"/fdinfo/* 2> /dev/null | awk '$1 == "memlock:" { n += $2 } END { printf "%d", n / 1048576 }')"
+stop_tracer
+"$out/bench/bench_stat"
+
 echo "== the program's own cost of a record"
 "$out/bench/bench_sinks"
 "$out/bench/bench_nsys"
+"$out/bench/bench_advise" 5000000 5
 echo "== a recording's: ns and bytes a call"
 "$out/bench/bench_trace" 2> /dev/null

@@ -92,6 +92,21 @@ case_gpu_kinds() {
 	says "'kernels' is no kind of record"
 }
 
+# NVTX gives its functions to one library: to the agent, which finds CUPTI for it, before the driver is there.
+case_gpu_nvtx() {
+	ct_json --gpu=kernel,nvtx -- "$WORK" -n 4 return
+	ok_rc
+	expect_kinds kernel 4
+	expect_kinds marker 1 '"all rounds"'
+	NVTX_INJECTION64_PATH=/opt/theirs.so ct_json --gpu=kernel,nvtx -- "$WORK" -n 4 return
+	says 'NVTX_INJECTION64_PATH is set already'
+	expect_kinds kernel 4
+	# without it nothing of NVTX is touched
+	# shellcheck disable=SC2016 # the program's shell is to expand it
+	ct --gpu -- sh -c 'echo "nvtx=$NVTX_INJECTION64_PATH"'
+	grep -q '^nvtx=$' "$T/out" || fail "the variable is set: $(grep nvtx "$T/out")"
+}
+
 # Swapped, small, late: each record is there once.
 case_gpu_buffers() {
 	local how
@@ -255,6 +270,10 @@ case_gpu_tracer_dies() {
 	kill -KILL "$CT"
 	wait_for 10 no_agent
 	kill -0 "$PID" || fail "the program ended too"
+	# the socket that it left is taken away by the next one
+	compgen -G "/run/cudatrace/s-$CT-*" > "$T/socket" || fail "no socket in /run/cudatrace"
+	ct --gpu -- /bin/true
+	[ ! -e "$(cat "$T/socket")" ] || fail "a dead socket is left"
 	! compgen -G "/proc/$PID/fd/*" | xargs -n 1 readlink | grep -q 'socket:' || fail "a socket is left"
 	kill -KILL "$PID"
 }
@@ -317,6 +336,50 @@ case_gpu_no_cuda() {
 	says 'no agent came into the program'
 }
 
+# ---- a program that runs already ----
+
+# running ARGS...: the work program as one whose driver has a device open, which is what is asked before anything is brought into it: a
+# file of that name, which only its mount namespace has. Its pid in PID.
+running() {
+	unshare -m true 2> /dev/null || skip "no mount namespaces here"
+	# shellcheck disable=SC2016 # it is the inner shell's
+	unshare -m sh -c 'mount -t tmpfs none /dev && : > /dev/nvidia0 && exec 9< /dev/nvidia0 && echo $$ && exec "$0" "$@"' \
+		"$WORK" "$@" > "$T/work.out" 2> "$T/work.err" < /dev/null &
+	wait_for 5 grep -q . "$T/work.out"
+	PID=$(head -n 1 "$T/work.out")
+	wait_for 5 grep -q libcuda.so "/proc/$PID/maps"
+}
+
+case_gpu_attach() {
+	local fds i
+	running -p 1 -- -1 loop
+	sleep 0.2
+	fds=$(find "/proc/$PID/fd" -mindepth 1 | wc -l)
+	for i in 1 2 3; do
+		ct_json -v --gpu -d 1 -p "$PID"
+		ok_rc
+		[ "$(kinds kernel)" -gt 50 ] || fail "round $i: $(kinds kernel) kernels: $(tail -n 3 "$T/err")"
+		says 'the agent has left: .*CUPTI ended'
+		# no call in the trace is the agent's own
+		expect_rows cuDriverGetVersion 0
+		wait_for 5 no_agent
+		kill -0 "$PID" || fail "the program ended"
+	done
+	# what is left is the wake-up descriptor and the object's own, once
+	[ "$(find "/proc/$PID/fd" -mindepth 1 | wc -l)" -le $((fds + 2)) ] || fail "descriptors are left: $(ls -l "/proc/$PID/fd")"
+	kill -KILL "$PID"
+}
+
+case_cupti_attach() {
+	running -p 1 -- -1 loop
+	ct_json -v --source=cupti --gpu -d 1 -p "$PID"
+	ok_rc
+	[ "$(rows cudaLaunchKernel)" -gt 50 ] || fail "$(rows cudaLaunchKernel) launches: $(tail -n 3 "$T/err")"
+	[ "$(kinds kernel '"api":"cudaLaunchKernel"')" -gt 50 ] || fail "$(kinds kernel) kernels"
+	kill -0 "$PID" || fail "the program ended"
+	kill -KILL "$PID"
+}
+
 # ---- without root ----
 
 normal() {
@@ -352,6 +415,19 @@ case_cupti_not_root() {
 	expect_kinds process 1 '"comm":"work"'
 	all_matched
 	no_loss
+}
+
+# -d: what was on the way is shown, and the program goes on without the agent.
+case_cupti_detach() {
+	"${BACKGROUND[@]}" "$CUDATRACE" -v --source=cupti --gpu -d 0.7 --format json -o "$T/out" -- "$WORK" -p 1 -- -1 loop > "$T/ct.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 15 ended "$CT"
+	says 'the agent has left: .*CUPTI ended'
+	PID=$(grep -m 1 '"type":"kernel"' "$T/out" | grep -o '"pid":[0-9]*' | cut -d: -f2)
+	wait_for 5 no_agent
+	kill -0 "$PID" || fail "the program ended too"
+	kill -KILL "$PID"
+	expect "kernels without a call" "$(grep '^{"type":"end"' "$T/out" | grep -o '"unmatched":[0-9]*')" '"unmatched":0'
 }
 
 case_cupti_selects() {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
-# stat.sh - `cudatrace stat`: what is counted in the kernel is what was called. Sourced by run.sh.
+# shellcheck shell=bash disable=SC2154,SC2034
+# stat.sh - `cudatrace stat` and `compare`: what is counted is what was called, and what a change of it is said to be. Sourced by run.sh.
 
 # stat_of NAME FIELD: of the JSON in $T/stat.json, summed over the sections runtime and driver.
 stat_of() {
@@ -17,6 +17,11 @@ case_stat_counts() {
 	expect "cudaMalloc" "$(stat_of cudaMalloc calls)" 501
 	expect "cudaFree" "$(stat_of cudaFree calls)" 501
 	expect "failed" "$(stat_of cudaMalloc failed)" 0
+	# what it cost is said: each of these calls hit a probe, and the driver's calls inside them
+	expect "hits of probes" "$(python3 -c '
+import json, sys
+s = json.load(open(sys.argv[1]))["summary"]
+print(s["probe_hits"] > s["total_api_calls"] == 1002 and s["own_cost_ns"] > 0)' "$T/stat.json")" True
 }
 
 case_stat_same_as_the_rows() {
@@ -30,4 +35,175 @@ case_stat_same_as_the_rows() {
 		want = collections.Counter(r["api"] for r in map(json.loads, open(sys.argv[2])) if r.get("type") == "call")
 		sys.exit(have != dict(want) and f"{have} {want}" or 0)
 	E
+}
+
+# sums FILE: calls, failures and bytes of each row of a saved stat, one a line, without times.
+sums() {
+	python3 - "$1" <<- 'E'
+		import json, re, sys
+		d = json.load(open(sys.argv[1]))
+		for s in ("runtime", "driver", "kernels", "copies"):
+		    for r in d[s]:
+		        print(s, re.sub("^[^ ]+ [0-9/]+ |0x[0-9a-f]+", "", r["name"]), r["calls"], r["failed"], r["bytes"], r.get("max_bytes"))
+	E
+}
+
+# Counted in the kernel, told one by one, and read from a file: the same numbers of two runs of one program.
+case_stat_same_live_and_stored() {
+	local by n
+	n=$(random 5 50)
+	ct record --gpu -o "$T/w.ctrace" -- "$WORK" -t 2 -s "$n" return
+	ok_rc
+	for by in function process kernel cgroup device; do
+		ct stat --gpu --by $by --json -o "$T/live.json" -- "$WORK" -t 2 -s "$n" return
+		ok_rc
+		ct stat --by $by --json -o "$T/file.json" "$T/w.ctrace"
+		ok_rc
+		expect "by $by" "$(sums "$T/live.json" | sort)" "$(sums "$T/file.json" | sort)"
+	done
+	expect "launches" "$(sums "$T/live.json" | grep -c "^kernels .*vec_mul(float\*, int) $((2 * n)) 0 0")" 1
+	expect "bytes" "$(sums "$T/live.json" | grep -c "^copies .*memcpy HtoD $((2 * n)) 0 $((2 * n * 4096)) 4096")" 1
+	expect "kernel time" "$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["summary"]["kernel_time"])' "$T/live.json")" \
+		$((2 * n * 5000))
+}
+
+case_stat_by_thread() {
+	local want got
+	ct stat --by thread --json -o "$T/stat.json" -- "$CALLS" threads 6 200 0
+	ok_rc
+	want=$(sed -n 's/^thread \([0-9]*\) \([0-9]*\)$/\1 \2/p' "$T/out" | sort)
+	got=$(python3 -c '
+import json, sys
+for r in json.load(open(sys.argv[1]))["runtime"]:
+    who, what = r["name"].split("  ")
+    if what == "cudaStreamQuery":
+        print(who.split("/")[1], r["calls"])' "$T/stat.json" | sort)
+	expect "calls of each thread" "$got" "$want"
+}
+
+case_stat_by_process() {
+	local child
+	ct stat -f --by process --json -o "$T/stat.json" -- "$CALLS" fork 30 12
+	ok_rc
+	child=$(sed -n 's/^child //p' "$T/out")
+	expect "the child's calls" "$(stat_of "calls $child  cudaStreamQuery" calls)" 12
+	expect "all calls" "$(python3 -c '
+import json, sys
+print(sum(r["calls"] for r in json.load(open(sys.argv[1]))["runtime"] if r["name"].endswith("cudaStreamQuery")))' "$T/stat.json")" 42
+}
+
+case_stat_filters() {
+	ct stat --failed --json -o "$T/stat.json" -- "$CALLS" failing 20 7
+	ok_rc
+	expect "failed calls" "$(stat_of cudaSetDevice calls) $(stat_of cudaSetDevice failed) $(stat_of cudaStreamQuery calls)" "7 7 0"
+	ct stat --min-size 1000 --json -o "$T/stat.json" -- "$CALLS" sizes 10 999 1000 5000
+	ok_rc
+	expect "large allocations" "$(stat_of cudaMalloc calls) $(stat_of cudaMalloc bytes)" "2 6000"
+	ct stat --comm 'c*s' --json -o "$T/stat.json" -- "$CALLS" sizes 10 20
+	ok_rc
+	expect "of a name" "$(stat_of cudaMalloc calls)" 2
+	ct stat --comm 'x*' --json -o "$T/stat.json" -- "$CALLS" sizes 10 20
+	ok_rc
+	expect "of another name" "$(stat_of cudaMalloc calls)" 0
+	ct stat --min-duration 1h --json -o "$T/stat.json" -- "$CALLS" sizes 10 20
+	ok_rc
+	expect "that took an hour" "$(stat_of cudaMalloc calls)" 0
+	ct stat --no-return --json -o "$T/stat.json" -- "$CALLS" sizes 10 20
+	ok_rc
+	expect "entries alone" "$(stat_of cudaMalloc calls)" 2
+	! grep -q total_ns "$T/stat.json" || fail "times that nobody can know: $(grep -m 1 total_ns "$T/stat.json")"
+	! grep -q total_api_time "$T/stat.json" || fail "a sum of times that nobody can know"
+}
+
+# A map that is full: what found no room is counted, and said.
+case_stat_full() {
+	ct stat --by stream --json -o "$T/stat.json" -- "$BIN/kinds" 70000
+	ok_rc
+	expect "counted and left out" "$(python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+print(d["summary"]["total_api_calls"], d["lost"])' "$T/stat.json")" "65546 {'tally_full': 4464}"
+	says "4464 calls that found no room among the counts"
+	ct stat --by stream --strict -o /dev/null -- "$BIN/kinds" 70000
+	ok_rc 3
+}
+
+case_stat_golden() {
+	local f
+	for f in table json csv; do
+		ct stat --hist --format $f -o "$T/stat.$f" tests/traces/two.ctrace
+		ok_rc
+		diff -u "tests/golden/stat.$f" "$T/stat.$f" || fail "differs from tests/golden/stat.$f: $(diff "tests/golden/stat.$f" "$T/stat.$f" | head -n 4)"
+	done
+	LC_ALL=C.UTF-8 ct stat --hist -o "$T/stat.utf8" tests/traces/two.ctrace
+	diff -u tests/golden/stat.utf8 "$T/stat.utf8" || fail "differs from tests/golden/stat.utf8"
+	ct stat --by process -o "$T/stat.table" tests/traces/two.ctrace
+	ok_rc
+	diff -u tests/golden/stat_process.table "$T/stat.table" || fail "differs from tests/golden/stat_process.table"
+}
+
+# ---- compare ----
+
+case_compare_runs() {
+	ct stat --runs 5 --save "$T/a.json" -o "$T/tables" -- "$CALLS" mix 50
+	ok_rc
+	expect "tables" "$(grep -c '^Runtime API calls' "$T/tables")" 5
+	ct stat --runs 5 --save "$T/b.json" -o /dev/null -- "$CALLS" mix 60
+	ok_rc
+	ct compare --fail-if 'cudaMalloc.calls>+10%' "$T/a.json" "$T/b.json"
+	ok_rc 1
+	grep -q '^ FAIL     cudaMalloc.calls>+10%: cudaMalloc.calls 51 -> 61 (+19.61 %, p 0.0040)$' "$T/out" || fail "$(grep cudaMalloc.calls "$T/out")"
+	ct check --fail-if 'cudaMalloc.calls>+20%' --fail-if 'failed>0' --fail-if 'launches!=+0' "$T/a.json" "$T/b.json"
+	ok_rc 0
+	ct check --fail-if 'cudaMalloc.calls>+10%' --format junit -o "$T/r.xml" "$T/a.json" "$T/b.json"
+	ok_rc 1
+	expect "JUnit" "$(python3 -c '
+import sys, xml.etree.ElementTree as e
+r = e.parse(sys.argv[1]).getroot()
+print(r.get("tests"), r.get("failures"), [c.find("failure") is not None for c in r.iter("testcase")])' "$T/r.xml")" "1 1 [True]"
+	ct compare --format markdown -o "$T/r.md.gz" "$T/a.json" "$T/b.json"
+	zcat "$T/r.md.gz" | grep -q '^| total_api_calls | 102 | 122 | +19.61 % | 0.00 % | 0.0079 |$' || fail "$(zcat "$T/r.md.gz" | grep total_api_calls)"
+	ct compare --format json "$T/a.json" "$T/a.json" "$T/b.json"
+	expect "JSON" "$(python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+print(len(d["comparisons"]), all(k in d["comparisons"][1]["metrics"] for k in ("total_api_time", "memory_efficiency", "kernel_utilization")))' "$T/out")" \
+		"2 True"
+	# one run more to what is there
+	ct stat -A --save "$T/a.json" -o /dev/null -- "$CALLS" mix 50
+	ct compare --fail-if 'cudaMalloc.calls!=+0' "$T/a.json" "$T/a.json"
+	ok_rc
+	grep -q '(6 runs)' "$T/out" || fail "not 6 runs: $(head -n 1 "$T/out")"
+}
+
+# Files and recordings need no privileges.
+case_compare_recordings() {
+	cp tests/traces/two.ctrace tests/traces/calls.ctrace "$T"
+	cp "$CUDATRACE" "$T/ct"
+	rc=0
+	setpriv --reuid 65534 --clear-groups "$T/ct" compare --fail-if 'kernel(*relu*).avg>+1%' --fail-if 'total_api_time<1s' "$T/two.ctrace" \
+		"$T/two.ctrace" > "$T/out" 2> "$T/err" || rc=$?
+	ok_rc 1
+	grep -q '^ ok       kernel(\*relu\*).avg>+1%: relu(float\*, int).avg 30.00 us -> 30.00 us (same)$' "$T/out" || fail "$(grep relu "$T/out")"
+	grep -q '^ FAIL     total_api_time<1s' "$T/out" || fail "$(grep total "$T/out")"
+}
+
+case_compare_misuse() {
+	local words
+	ct stat --save "$T/a.json" -o /dev/null tests/traces/calls.ctrace
+	ok_rc
+	echo '{' > "$T/cut.json"
+	for words in "$T/a.json" "$T/a.json $T/none.json" "$T/a.json $T/cut.json" "--fail-if x>1 $T/a.json $T/a.json" \
+		"--fail-if kernel_time>+1% $T/a.json $T/a.json" "--level 2 $T/a.json $T/a.json" "--format yaml $T/a.json $T/a.json" \
+		"--fail-if kernel(x).avg>+1% $T/a.json $T/a.json" "$T/a.json /"; do
+		# shellcheck disable=SC2086
+		ct compare $words
+		ok_rc 2
+		expect "messages of compare $words" "$(grep -c error: "$T/err")" 1
+	done
+	ct stat --runs 3 -p $$
+	ok_rc 2
+	ct stat --runs 3 --save "$T/b.json" -- "$CALLS" status 4
+	ok_rc 4
+	says "run 1 ended with an error: the others are left out"
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * make.c - writes the stored traces of tests/traces: make DIRECTORY. What is in each stands in README.md there. Every byte of
- * a record is fixed, so that another run gives the same records (and, with the same zstd, the same files).
+ * make.c - writes the stored traces of tests/traces: make DIRECTORY. What is in each stands in README.md there. Every
+ * byte of a record is fixed, so that another run gives the same records (and, with the same zstd, the same files).
  */
 #include <errno.h>
 #include <zlib.h>
@@ -42,7 +42,8 @@ static void head_text(char *text, size_t size, const char *host, uint64_t realti
 		 "kernel 6.18.0 x86_64\ndriver 580.65.06\n"
 		 "gpu 0000:19:00.0 NVIDIA H200 GPU-000102030405060708090a0b0c0d0e0f\n"
 		 "gpu 0000:3b:00.0 NVIDIA H200 GPU-101112131415161718191a1b1c1d1e1f\n"
-		 "start_ns %llu\nrealtime_offset_ns %llu\nclock_error_ns 250000\ntraced %s\narg record\narg --\narg %s\npart 1\n",
+		 "start_ns %llu\nrealtime_offset_ns %llu\nclock_error_ns 250000\ntraced %s\narg record\narg --\narg "
+		 "%s\npart 1\n",
 		 host, host[4], T0, (unsigned long long)(realtime - T0), traced, traced);
 }
 
@@ -74,7 +75,8 @@ static void process(uint32_t id, uint32_t shown, const char *comm, uint32_t rank
 	p.h = HEAD(p, CT_PROCESS, sizeof(p), now, now);
 	snprintf(p.comm, sizeof(p.comm), "%s", comm);
 	put(&p);
-	info.i.h = HEAD(i, CT_PROCESS_INFO, sizeof(info.i) + sizeof(exe) + sizeof(cmdline) + sizeof(container) + sizeof(pod), now, now);
+	info.i.h = HEAD(i, CT_PROCESS_INFO,
+			sizeof(info.i) + sizeof(exe) + sizeof(cmdline) + sizeof(container) + sizeof(pod), now, now);
 	info.i.rank = info.i.local_rank = rank;
 	info.i.world_size = 2;
 	info.i.exe_len = sizeof(exe) - 1;
@@ -109,8 +111,13 @@ static void device(uint32_t id, int gpu)
 
 static void context(uint32_t id, uint32_t dev, uint32_t null_stream)
 {
-	struct ct_context c = { .h = HEAD(c, CT_CONTEXT, sizeof(c), now, now), .id = id, .device = dev,
-				.null_stream = null_stream, .parent = CT_UNKNOWN, .handle = 0x55aa00100000 + id, .api = 1 };
+	struct ct_context c = { .h = HEAD(c, CT_CONTEXT, sizeof(c), now, now),
+				.id = id,
+				.device = dev,
+				.null_stream = null_stream,
+				.parent = CT_UNKNOWN,
+				.handle = 0x55aa00100000 + id,
+				.api = 1 };
 
 	put(&c);
 }
@@ -169,7 +176,10 @@ static void metric(uint32_t id, uint32_t source, const char *what, const char *u
 	union {
 		struct ct_metric m;
 		char room[128];
-	} m = { .m = { .id = id, .name_len = (uint16_t)strlen(what), .unit_len = (uint16_t)strlen(unit), .source = source } };
+	} m = { .m = { .id = id,
+		       .name_len = (uint16_t)strlen(what),
+		       .unit_len = (uint16_t)strlen(unit),
+		       .source = source } };
 
 	m.m.h = HEAD(m, CT_METRIC, sizeof(m.m) + strlen(what) + strlen(unit), now, now);
 	m.m.h.pid = m.m.h.tid = 0;
@@ -211,7 +221,8 @@ static void call(struct ct_call *c, uint64_t took, uint32_t stack_id)
 	} while (0)
 
 /* The head of work that the last call asked for. */
-static struct ct_work work(uint16_t kind, size_t size, uint32_t dev, uint32_t ctx, uint32_t strm, uint64_t from, uint64_t to)
+static struct ct_work work(uint16_t kind, size_t size, uint32_t dev, uint32_t ctx, uint32_t strm, uint64_t from,
+			   uint64_t to)
 {
 	return (struct ct_work){
 		.h = HEAD(w, kind, size, from, to),
@@ -226,8 +237,8 @@ static struct ct_work work(uint16_t kind, size_t size, uint32_t dev, uint32_t ct
 	};
 }
 
-static void kernel(uint32_t dev, uint32_t ctx, uint32_t strm, uint64_t handle, uint64_t from, uint64_t took, uint32_t graph,
-		   uint64_t node)
+static void kernel(uint32_t dev, uint32_t ctx, uint32_t strm, uint64_t handle, uint64_t from, uint64_t took,
+		   uint32_t graph, uint64_t node)
 {
 	static uint64_t grid_id;
 	struct ct_kernel k = { .w = work(CT_KERNEL, sizeof(k), dev, ctx, strm, from, from + took), .name = handle,
@@ -239,20 +250,31 @@ static void kernel(uint32_t dev, uint32_t ctx, uint32_t strm, uint64_t handle, u
 	put(&k);
 }
 
-static void copy(uint32_t dev, uint32_t ctx, uint32_t strm, uint8_t kind, uint8_t src, uint8_t dst, uint64_t bytes, uint64_t from,
-		 uint64_t took)
+static void copy(uint32_t dev, uint32_t ctx, uint32_t strm, uint8_t kind, uint8_t src, uint8_t dst, uint64_t bytes,
+		 uint64_t from, uint64_t took)
 {
-	struct ct_copy c = { .w = work(CT_COPY, sizeof(c), dev, ctx, strm, from, from + took), .bytes = bytes,
-			     .src_device = dev, .src_context = ctx, .dst_device = dev, .dst_context = ctx, .count = 1, .kind = kind,
-			     .src = src, .dst = dst, .flags = CT_W_ASYNC };
+	struct ct_copy c = { .w = work(CT_COPY, sizeof(c), dev, ctx, strm, from, from + took),
+			     .bytes = bytes,
+			     .src_device = dev,
+			     .src_context = ctx,
+			     .dst_device = dev,
+			     .dst_context = ctx,
+			     .count = 1,
+			     .kind = kind,
+			     .src = src,
+			     .dst = dst,
+			     .flags = CT_W_ASYNC };
 
 	put(&c);
 }
 
 static void memory(uint32_t dev, uint32_t ctx, uint8_t op, uint64_t address, uint64_t bytes)
 {
-	struct ct_memory m = { .w = work(CT_MEMORY, sizeof(m), dev, ctx, CT_UNKNOWN, now, now), .address = address, .bytes = bytes,
-			       .op = op, .memory = CT_MEM_DEVICE };
+	struct ct_memory m = { .w = work(CT_MEMORY, sizeof(m), dev, ctx, CT_UNKNOWN, now, now),
+			       .address = address,
+			       .bytes = bytes,
+			       .op = op,
+			       .memory = CT_MEM_DEVICE };
 
 	put(&m);
 }
@@ -262,7 +284,11 @@ static void marker(uint32_t id, uint8_t what, const char *text, uint64_t from, u
 	union {
 		struct ct_marker m;
 		char room[128];
-	} m = { .m = { .id = id, .color = 0xff76b900, .text_len = (uint16_t)strlen(text), .domain_len = 5, .what = what } };
+	} m = { .m = { .id = id,
+		       .color = 0xff76b900,
+		       .text_len = (uint16_t)strlen(text),
+		       .domain_len = 5,
+		       .what = what } };
 
 	m.m.h = HEAD(m, CT_MARKER, sizeof(m.m) + strlen(text) + 5, from, to);
 	strcpy(stpcpy(m.m.text, text), "model");
@@ -288,7 +314,9 @@ static void counter(uint32_t gpu, double active, double memory_used, bool suspec
 
 static void lost(uint32_t cause, uint64_t count)
 {
-	struct ct_lost l = { .h = HEAD(l, CT_LOST, sizeof(l), now - 10 * US, now), .cause = cause, .cpu = ~0u, .count = count };
+	struct ct_lost l = {
+		.h = HEAD(l, CT_LOST, sizeof(l), now - 10 * US, now), .cause = cause, .cpu = ~0u, .count = count
+	};
 
 	l.h.pid = l.h.tid = 0;
 	put(&l);
@@ -322,19 +350,21 @@ static void step(int n, uint32_t dev, uint32_t ctx)
 	CALL(9 * US, 1, "cudaMemcpyAsync", CT_CALL, 0, 0, U(devptr), U(host), U(1048576), U(1), U(0x55aa00300000));
 	copy(dev, ctx, 13, CT_COPY_HTOD, CT_MEM_PINNED, CT_MEM_DEVICE, 1048576, now + 4 * US, 40 * US);
 	CALL(4 * US, 0, "cudaMemsetAsync", CT_CALL, 0, 0, U(devptr + 1048576), U(0), U(4096), U(0x55aa00300000));
-	set = (struct ct_set){ .w = work(CT_SET, sizeof(set), dev, ctx, 13, now + 42 * US, now + 44 * US), .bytes = 4096,
-			       .memory = CT_MEM_DEVICE, .flags = CT_W_ASYNC };
+	set = (struct ct_set){ .w = work(CT_SET, sizeof(set), dev, ctx, 13, now + 42 * US, now + 44 * US),
+			       .bytes = 4096,
+			       .memory = CT_MEM_DEVICE,
+			       .flags = CT_W_ASYNC };
 	put(&set);
 	CALL(6 * US, 2, "cudaLaunchKernel", CT_CALL, 0, 0, U(STUB), 132 | U(4) << 32, U(1), 256 | U(1) << 32, U(1),
 	     U(0x7ffc00101010), U(49152), U(0x55aa00300000));
 	t = now + 45 * US;
 	kernel(dev, ctx, 13, GEMM, t, 180 * US + (uint64_t)n, 0, 0);
-	CALL(5 * US, 2, "cudaLaunchKernel", CT_CALL, 0, 0, U(STUB + 0x40), 132 | U(4) << 32, U(1), 256 | U(1) << 32, U(1),
-	     U(0x7ffc00101010), U(0), U(0x55aa00300100));
+	CALL(5 * US, 2, "cudaLaunchKernel", CT_CALL, 0, 0, U(STUB + 0x40), 132 | U(4) << 32, U(1), 256 | U(1) << 32,
+	     U(1), U(0x7ffc00101010), U(0), U(0x55aa00300100));
 	kernel(dev, ctx, 14, RELU, t + 20 * US, 30 * US, 0, 0);
 	/* a second one on the same stream that begins before the first has ended: as programmatic launches do */
-	CALL(5 * US, 2, "cudaLaunchKernel", CT_CALL, 0, 0, U(STUB + 0x40), 132 | U(4) << 32, U(1), 256 | U(1) << 32, U(1),
-	     U(0x7ffc00101010), U(0), U(0x55aa00300100));
+	CALL(5 * US, 2, "cudaLaunchKernel", CT_CALL, 0, 0, U(STUB + 0x40), 132 | U(4) << 32, U(1), 256 | U(1) << 32,
+	     U(1), U(0x7ffc00101010), U(0), U(0x55aa00300100));
 	kernel(dev, ctx, 14, RELU, t + 45 * US, 30 * US, 0, 0);
 	/* a graph of two nodes */
 	CALL(12 * US, 0, "cudaGraphLaunch", CT_CALL, 0, 0, U(0x55aa00400000), U(0x55aa00300000));
@@ -346,7 +376,8 @@ static void step(int n, uint32_t dev, uint32_t ctx)
 	CALL(8 * US, 0, "cudaMemcpyAsync", CT_CALL, 0, 0, U(host), U(devptr), U(4096), U(2), U(0x55aa00300000));
 	copy(dev, ctx, 13, CT_COPY_DTOH, CT_MEM_DEVICE, CT_MEM_PAGEABLE, 4096, t + 270 * US, 3 * US);
 	CALL(t + 275 * US - now, 0, "cudaStreamSynchronize", CT_CALL, 0, 0, U(0x55aa00300000));
-	s = (struct ct_sync){ .w = work(CT_SYNC, sizeof(s), dev, ctx, 13, call_ns - T0 + US, now - 2 * US), .type = CT_SYNC_STREAM,
+	s = (struct ct_sync){ .w = work(CT_SYNC, sizeof(s), dev, ctx, 13, call_ns - T0 + US, now - 2 * US),
+			      .type = CT_SYNC_STREAM,
 			      .event = CT_UNKNOWN };
 	put(&s);
 	marker((uint32_t)(10 * n + 2), CT_MARKER_PUSH_POP, "forward", begun + 10 * US, t + 100 * US);
@@ -400,8 +431,11 @@ static void two_processes(void)
 	pid = tid = 4001;
 	CALL(250 * US, 1, "cudaMalloc", CT_CALL, 0, 0, U(0x1000), U(2097152));
 	memory(0, 1, CT_MEMORY_ALLOC, devptr, 2097152);
-	o = (struct ct_overhead){ .h = HEAD(o, CT_OVERHEAD, sizeof(o), now, now + 80 * US), .type = 1 << 16, .device = CT_UNKNOWN,
-				  .context = CT_UNKNOWN, .stream = CT_UNKNOWN };
+	o = (struct ct_overhead){ .h = HEAD(o, CT_OVERHEAD, sizeof(o), now, now + 80 * US),
+				  .type = 1 << 16,
+				  .device = CT_UNKNOWN,
+				  .context = CT_UNKNOWN,
+				  .stream = CT_UNKNOWN };
 	put(&o);
 	now += 100 * US;
 	for (int n = 0; n < 2; n++) {
@@ -421,8 +455,12 @@ static void two_processes(void)
 	lost(CT_LOSS_DEVICE, 2);
 	pid = tid = 4001;
 	CALL(3 * US, 0, "cudaMalloc", CT_CALL, 0, 2, U(0x9000), U(1) << 44);
-	m = (struct ct_managed){ .w = work(CT_MANAGED, sizeof(m), 0, 1, CT_UNKNOWN, now, now + 12 * US), .address = 0x7f0000400000,
-				 .value = 65536, .kind = 1, .src_device = CT_UNKNOWN, .dst_device = 0 };
+	m = (struct ct_managed){ .w = work(CT_MANAGED, sizeof(m), 0, 1, CT_UNKNOWN, now, now + 12 * US),
+				 .address = 0x7f0000400000,
+				 .value = 65536,
+				 .kind = 1,
+				 .src_device = CT_UNKNOWN,
+				 .dst_device = 0 };
 	m.w.correlation = 0;
 	m.w.call_ns = 0;
 	m.w.func = CT_NO_FUNC;
@@ -461,7 +499,8 @@ static void calls_only(void)
 	}
 }
 
-static void file(const char *dir, const char *what, const char *host, uint64_t realtime, void (*fill)(void), const char *end)
+static void file(const char *dir, const char *what, const char *host, uint64_t realtime, void (*fill)(void),
+		 const char *end)
 {
 	char path[4096], text[2048];
 
@@ -499,9 +538,11 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return 2;
 	file(argv[1], "two.ctrace", "node-a", REALTIME, two_processes,
-	     "reason finished\nuptime_ns 4000000\ncalls 36\nfolded 40\nfiltered 0\nsent 36\nunfinished 1\nreceived 140\n"
+	     "reason finished\nuptime_ns 4000000\ncalls 36\nfolded 40\nfiltered 0\nsent 36\nunfinished 1\nreceived "
+	     "140\n"
 	     "lost.ring_full 3\nlost.device_dropped 2\nmuted cudaGetDevice\n");
-	file(argv[1], "other.ctrace", "node-b", REALTIME + 2 * MS, other_host, "reason interrupted\nuptime_ns 1000000\n");
+	file(argv[1], "other.ctrace", "node-b", REALTIME + 2 * MS, other_host,
+	     "reason interrupted\nuptime_ns 1000000\n");
 	file(argv[1], "calls.ctrace", "node-a", REALTIME, calls_only, "reason finished\nuptime_ns 1000000\ncalls 12\n");
 	file(argv[1], "killed.ctrace", "node-a", REALTIME, calls_only, NULL);
 	/* functions that this version does not know, or knows with other arguments */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * patch_trace.h - makes a recording of another version: changes function definitions in the blocks of a file and sets the
- * sums right again, as whoever wrote such a file would have had them.
+ * patch_trace.h - makes a recording of another version: changes function definitions in the blocks of a file and sets
+ * the sums right again, as whoever wrote such a file would have had them.
  */
 #ifndef CT_PATCH_TRACE_H
 #define CT_PATCH_TRACE_H
@@ -14,8 +14,8 @@
 
 #include "../../user/trace/format.h"
 
-/* In one column of uncompressed bytes: the definition of the function `from` gets the name `to` (of the same length), and
- * with `layout` another sum of its layout. Returns how many. */
+/* In one column of uncompressed bytes: the definition of the function `from` gets the name `to` (of the same length),
+ * and with `layout` another sum of its layout. Returns how many. */
 static inline int patch_column(char *col, size_t len, const char *from, const char *to, int layout)
 {
 	size_t n = strlen(from);

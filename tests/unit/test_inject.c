@@ -122,6 +122,8 @@ static int inject_how(struct inject_result *r, const char *how, int limit_ms)
 	n = pread(fd, said, sizeof(said) - 1, 0);
 	said[n > 0 ? n : 0] = '\0';
 	close(fd);
+	if (getenv("SHOW") && err)
+		printf("%d in try %d, held for %llu us: %s", err, r->tries, (unsigned long long)r->stopped_ns / 1000, said);
 	return err;
 }
 
@@ -267,11 +269,12 @@ static void test_signals(void)
 
 			if (!sigqueue(pid, SIGRTMIN, v))
 				sent[1] += v.sival_int, sent[0]++;
+			if (sent[0] % 16 == 0)
+				nap(100);
 		}
 		_exit(write(fds[1], sent, sizeof(sent)) != sizeof(sent));
 	}
 	for (int i = 0; i < 10; i++) {
-		/* inside its handler it is at no safe point: another moment is found */
 		CHECK(!inject(&r));
 		check_answer(&r, i + 1);
 	}

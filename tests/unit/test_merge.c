@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_merge.c - several recordings as one: times on one clock, numbers kept apart, nothing lost; and what the stages and sinks
- * make of a stored trace: the same as of the records themselves.
+ * test_merge.c - several recordings as one: times on one clock, numbers kept apart, nothing lost; and what the stages
+ * and sinks make of a stored trace: the same as of the records themselves.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -34,7 +34,8 @@ static void test_align(void)
 	CHECK(align_offset(&a, 0) == 999000 && align_offset(&a, 999999) == 999000 && align_drift(&a) == 0);
 	/* a clock that runs ahead by 100 in 10000 */
 	clock_at(&a, 11000, 1010100, 7);
-	CHECK(align_offset(&a, 6000) == 999050 && align_offset(&a, 11000) == 999100 && align_offset(&a, 1ULL << 60) == 999100);
+	CHECK(align_offset(&a, 6000) == 999050 && align_offset(&a, 11000) == 999100 &&
+	      align_offset(&a, 1ULL << 60) == 999100);
 	CHECK(align_drift(&a) == 100 && a.error_ns == 7);
 	/* one out of order says nothing */
 	clock_at(&a, 500, 5, 1);
@@ -203,7 +204,9 @@ static void run_open(struct run *r, const struct sink_ops *ops, const char *path
 
 	memset(r, 0, sizeof(*r));
 	memset(r->shown, 0xff, sizeof(r->shown));
-	r->filter = (struct filter){ .shown = r->shown, .nested = true, .foreign = true, .definitions = file, .stores = file };
+	r->filter = (struct filter){
+		.shown = r->shown, .nested = true, .foreign = true, .definitions = file, .stores = file
+	};
 	r->sink.ops = ops;
 	CHECK(!stages_open(&r->stages, &none, false, &r->filter, &r->sink, 0));
 	if (path)
@@ -241,8 +244,8 @@ static char *json_of(const char *path)
 /* Stored once more by the recording sink, behind the stages, a trace prints byte by byte as it does itself. */
 static void test_stored_again(void)
 {
-	static const char *const paths[] = { "tests/traces/two.ctrace", "tests/traces/other.ctrace", "tests/traces/calls.ctrace",
-					     "tests/traces/newer.ctrace" };
+	static const char *const paths[] = { "tests/traces/two.ctrace", "tests/traces/other.ctrace",
+					     "tests/traces/calls.ctrace", "tests/traces/newer.ctrace" };
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
 		struct sink_file file = { .path = out_path, .head = "format 1\n" };
@@ -319,8 +322,8 @@ static void test_hostile(void)
 		b.body_crc = (uint32_t)crc32(0, (const void *)body, b.len);
 		b.head_crc = (uint32_t)crc32(0, (const void *)&b, offsetof(struct trace_block, head_crc));
 		f = fopen(json_path, "we");
-		if (!f || fwrite(in, 1, at, f) != at || fwrite(&b, sizeof(b), 1, f) != 1 || fwrite(body, 1, b.len, f) != b.len ||
-		    fclose(f))
+		if (!f || fwrite(in, 1, at, f) != at || fwrite(&b, sizeof(b), 1, f) != 1 ||
+		    fwrite(body, 1, b.len, f) != b.len || fclose(f))
 			abort();
 		through(&sink_json, json_path);
 		through(&sink_table, json_path);

@@ -272,6 +272,27 @@ static void test_stacks(void)
 	CHECK(!folded("./app") && strstr(said, "cudatrace folded [OPTIONS] -- ./app"));
 }
 
+static void test_advise(void)
+{
+	CHECK(!parse(OPTS_ADVISE, "app.ctrace") && o.replay && !strcmp(o.file, "app.ctrace") && o.format->ops == &sink_advise);
+	CHECK(!o.advise.rules && !o.advise.min_cost_ns && o.advise.format == SINK_ADVISE_TEXT && !o.advise_fail);
+	CHECK(!parse(OPTS_ADVISE, "--rule leak,sync-copy --min-cost 5ms --format markdown --fail app.ctrace"));
+	CHECK_TEXT("leak,sync-copy", o.advise.rules);
+	CHECK(o.advise.min_cost_ns == 5000000 && o.advise.format == SINK_ADVISE_MARKDOWN && o.advise_fail);
+	CHECK(!parse(OPTS_ADVISE, "--gpu -k -p 12 -d 5") && !o.replay && o.gpu && o.stack && o.npids == 1);
+	CHECK(!parse(OPTS_ADVISE, "--from 1 --to 2 app.ctrace") && o.from_ns == 1000000000 && o.to_ns == 2000000000);
+	CHECK(!parse(OPTS_ADVISE, "-- ./app --rule x") && o.cmd && !strcmp(o.cmd[1], "--rule"));
+	CHECK(parse(OPTS_ADVISE, "--rule lek app.ctrace"));
+	CHECK_TEXT("cudatrace: error: --rule: there is no rule 'lek'; did you mean leak?\n", said);
+	CHECK(parse(OPTS_ADVISE, "--rule leak, app.ctrace"));
+	CHECK(strstr(said, "there is no rule ''"));
+	CHECK(parse(OPTS_ADVISE, "--min-cost 5 app.ctrace") && strstr(said, "--min-cost: '5' is no duration; give a number and its unit"));
+	CHECK(parse(OPTS_ADVISE, "--format html app.ctrace") && strstr(said, "--format: 'html' is not one of text, json or markdown"));
+	CHECK(parse(OPTS_ADVISE, "--no-return app.ctrace") && strstr(said, "there is no option --no-return"));
+	CHECK(parse(OPTS_ADVISE, "--min-duration 1ms app.ctrace"));
+	CHECK(parse(OPTS_ADVISE, "a.ctrace b.ctrace") && strstr(said, "'b.ctrace' is one word too many"));
+}
+
 /* Every option of the help text is accepted. */
 static void test_help(enum opts_cmd cmd, int least)
 {
@@ -318,6 +339,25 @@ static void test_nearest(void)
 	CHECK_TEXT("; did you mean cudaMalloc or cudaMallocX?", parse_nearest_text(&near, text, sizeof(text)));
 }
 
+static void test_mem(void)
+{
+	CHECK(!parse(OPTS_MEM, "-- ./app") && o.format->ops == &sink_mem && o.stack == OPTS_STACK_DWARF && o.cmd && !o.replay);
+	CHECK(o.mem.by == -1 && o.mem.top == 10 && !o.mem.json && !o.mem.watch_ns && !o.mem.html && !o.leak_check && !o.counters);
+	CHECK(!parse(OPTS_MEM, "x.ctrace") && o.replay && !strcmp(o.file, "x.ctrace") && o.stack == OPTS_STACK_DWARF);
+	CHECK(!parse(OPTS_MEM, "--no-stack -p 7") && o.stack == OPTS_STACK_NONE && o.npids == 1);
+	CHECK(!parse(OPTS_MEM, "--stack=fp --by stack --top 3 --html p.html") && o.stack == OPTS_STACK_FP && o.mem.by == 4 &&
+	      o.mem.top == 3 && !strcmp(o.mem.html, "p.html"));
+	CHECK(!parse(OPTS_MEM, "--watch --json") && o.mem.watch_ns == 1000000000 && o.mem.json);
+	CHECK(!parse(OPTS_MEM, "--watch=250ms --leak-check") && o.mem.watch_ns == 250000000 && o.leak_check);
+	CHECK(!parse(OPTS_MEM, "--driver") && o.counters && !strcmp(o.metrics, "mem_process") && o.interval_ns == 100000000);
+	CHECK(parse(OPTS_MEM, "--by owner") && strstr(said, "--by: 'owner' is not one of process, device, kind, stack or library"));
+	CHECK(parse(OPTS_MEM, "--top 0") && strstr(said, "'0' is no number of rows"));
+	CHECK(parse(OPTS_MEM, "--watch=1ms") && strstr(said, "'1ms' is no interval from 10ms on"));
+	CHECK(parse(OPTS_MEM, "--json --by kind") && strstr(said, "--json has all tables: leave out --by"));
+	CHECK(parse(OPTS_MEM, "-e memory") && parse(OPTS_MEM, "--failed") && parse(OPTS_MEM, "--no-return") && parse(OPTS_MEM, "-n 5"));
+	CHECK(parse(OPTS_MEM, "a b") && strstr(said, "one word too many"));
+}
+
 int main(void)
 {
 	test_select();
@@ -326,7 +366,10 @@ int main(void)
 	test_stacks();
 	test_help(OPTS_TRACE, 38);
 	test_help(OPTS_FOLDED, 30);
+	test_advise();
+	test_help(OPTS_ADVISE, 30);
 	test_nearest();
+	test_mem();
 	opts_free(&o);
 	return unit_end();
 }

@@ -250,7 +250,7 @@ static void rubbish(void)
 static void where(const char *url, const char *host, int port, const char *path)
 {
 	struct otlp_config c;
-	int err = otlp_config_open(&c, url);
+	int err = otlp_config_open(&c, url, OTLP_TRACES);
 
 	CHECK(host ? !err : err == -EINVAL);
 	if (host && !err) {
@@ -294,7 +294,7 @@ static void environment(void)
 	where("http://h", NULL, 0, NULL);
 	setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", 1);
 	setenv("OTEL_EXPORTER_OTLP_HEADERS", "a=1, authorization = Basic%20eA%3D%3D ,bad,x=y%0d%0aInjected: 1", 1);
-	CHECK(!otlp_config_open(&c, "env") && c.json && c.gzip && c.timeout_ms == 2500 && c.nheaders == 2);
+	CHECK(!otlp_config_open(&c, "env", OTLP_TRACES) && c.json && c.gzip && c.timeout_ms == 2500 && c.nheaders == 2);
 	CHECK_TEXT("authorization", c.headers[1].name);
 	CHECK_TEXT("Basic eA==", c.headers[1].value);
 	otlp_config_close(&c);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_trace.c - recordings: what is written is read back byte by byte, for records of all kinds; a file that is cut at any
- * byte or damaged gives the records that are whole and says that others are missing; a file made to harm does none; functions
- * of another version keep their names; definitions are there again in the next file and in the flight recorder's.
+ * test_trace.c - recordings: what is written is read back byte by byte, for records of all kinds; a file that is cut at
+ * any byte or damaged gives the records that are whole and says that others are missing; a file made to harm does none;
+ * functions of another version keep their names; definitions are there again in the next file and in the flight
+ * recorder's.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -172,9 +173,10 @@ static void random_device(union record *r)
 
 static void random_other(union record *r)
 {
-	static const uint16_t kinds[] = { CT_NAME, CT_FRAME, CT_STACK, CT_MARKER, CT_METRIC, CT_COUNTER, CT_EVENT, CT_DEVICE,
-					  CT_CONTEXT, CT_STREAM, CT_CLOCK, CT_PROCESS, CT_EXEC, CT_FORK, CT_EXIT, CT_LOST,
-					  CT_PROCESS_INFO, CT_FOREIGN, CT_KIND_END, 999 };
+	static const uint16_t kinds[] = { CT_NAME,    CT_FRAME,	       CT_STACK,   CT_MARKER,	CT_METRIC,
+					  CT_COUNTER, CT_EVENT,	       CT_DEVICE,  CT_CONTEXT,	CT_STREAM,
+					  CT_CLOCK,   CT_PROCESS,      CT_EXEC,	   CT_FORK,	CT_EXIT,
+					  CT_LOST,    CT_PROCESS_INFO, CT_FOREIGN, CT_KIND_END, 999 };
 	uint16_t kind = kinds[below(ARRAY_LEN(kinds))];
 	uint16_t n = (uint16_t)below(200);
 
@@ -210,7 +212,8 @@ static void random_other(union record *r)
 		r->process.comm[CT_COMM_LEN - 1] = '\0';
 		break;
 	case CT_PROCESS_INFO:
-		r->info.exe_len = r->info.cmdline_len = r->info.container_len = r->info.pod_len = r->info.host_len = n / 2;
+		r->info.exe_len = r->info.cmdline_len = r->info.container_len = r->info.pod_len = r->info.host_len =
+			n / 2;
 		break;
 	case CT_FOREIGN:
 		r->foreign.kind = CT_CALL;
@@ -334,7 +337,8 @@ static void write_file(const char *bytes, size_t len)
 		abort();
 }
 
-/* Is `part` a part of `all`, in order, with nothing in it that is not in `all` but CT_LOST of the reader's own? Returns how many. */
+/* Is `part` a part of `all`, in order, with nothing in it that is not in `all` but CT_LOST of the reader's own? Returns
+ * how many. */
 static long part_of(const struct list *part, const struct list *all)
 {
 	size_t at = 0;
@@ -349,7 +353,8 @@ static long part_of(const struct list *part, const struct list *all)
 		for (;; at += ((const struct ct_hdr *)(all->bytes + at))->size) {
 			if (at >= all->len)
 				return -1;
-			if (((const struct ct_hdr *)(all->bytes + at))->size == h->size && !memcmp(all->bytes + at, h, h->size))
+			if (((const struct ct_hdr *)(all->bytes + at))->size == h->size &&
+			    !memcmp(all->bytes + at, h, h->size))
 				break;
 		}
 		at += h->size;
@@ -474,13 +479,14 @@ static void test_hostile(void)
 			where[k] = below(b.len);
 			saved[k] = body[where[k]];
 			if (k <= (int)below(8))
-				body[where[k]] = (char)(below(2) ? rnd() : (uint64_t)(unsigned char)saved[k] ^ 1u << below(8));
+				body[where[k]] =
+					(char)(below(2) ? rnd() : (uint64_t)(unsigned char)saved[k] ^ 1u << below(8));
 		}
 		b.body_crc = (uint32_t)crc32(0, (const void *)body, b.len);
 		b.head_crc = (uint32_t)crc32(0, (const void *)&b, offsetof(struct trace_block, head_crc));
 		f = fopen(path, "we");
-		if (!f || fwrite(bytes, 1, at, f) != at || fwrite(&b, sizeof(b), 1, f) != 1 || fwrite(body, 1, b.len, f) != b.len ||
-		    fclose(f))
+		if (!f || fwrite(bytes, 1, at, f) != at || fwrite(&b, sizeof(b), 1, f) != 1 ||
+		    fwrite(body, 1, b.len, f) != b.len || fclose(f))
 			abort();
 		CHECK(!read_list(&got, &s));
 		read += got.n != 0;
@@ -523,8 +529,8 @@ static void test_versions(void)
 	reader_close(r);
 }
 
-/* A row that has moved: the file was written where the function stood in another place of the table. What is found is the
- * function of that name, wherever it stands now. */
+/* A row that has moved: the file was written where the function stood in another place of the table. What is found is
+ * the function of that name, wherever it stands now. */
 static void test_moved(void)
 {
 	struct list in = { 0 }, out = { 0 };
@@ -537,12 +543,12 @@ static void test_moved(void)
 			struct ct_call *c;
 
 			if (api_funcs[a].domain != api_funcs[b].domain || api_funcs[a].class != api_funcs[b].class ||
-			    strlen(api_funcs[a].name) != strlen(api_funcs[b].name) || api_funcs[a].since != api_funcs[b].since ||
-			    api_next(api_funcs[b].name, b) >= 0 || api_next(api_funcs[b].name, -1) != b ||
-			    funcs_layout(a) != funcs_layout(b))
+			    strlen(api_funcs[a].name) != strlen(api_funcs[b].name) ||
+			    api_funcs[a].since != api_funcs[b].since || api_next(api_funcs[b].name, b) >= 0 ||
+			    api_next(api_funcs[b].name, -1) != b || funcs_layout(a) != funcs_layout(b))
 				continue;
-			c = make_call(&made, api_funcs[a].name, CT_CALL, 0, 0, U(1), U(2), U(3), U(4), U(5), U(6), U(7), U(8), U(9),
-				      U(10), U(11), U(12));
+			c = make_call(&made, api_funcs[a].name, CT_CALL, 0, 0, U(1), U(2), U(3), U(4), U(5), U(6), U(7),
+				      U(8), U(9), U(10), U(11), U(12));
 			if (!c || c->func != a)
 				break;
 			drop(&in);
@@ -710,7 +716,8 @@ static void test_definitions(void)
 	CHECK(!defs_write(d, to_list, &l));
 	CHECK(count(&l, CT_PROCESS) == 2 && count(&l, CT_NAME) == 4999);
 	drop(&l);
-	/* another process under the number of the first; the second ends: it is written once more, for what comes late */
+	/* another process under the number of the first; the second ends: it is written once more, for what comes
+	 * late */
 	p.start_boottime_ns = 99;
 	CHECK(!defs_record(d, &p.h) && !defs_record(d, &e.h));
 	CHECK(!defs_write(d, to_list, &l));
@@ -804,7 +811,8 @@ static void test_writer(void)
 int main(void)
 {
 
-	snprintf(path, sizeof(path), "%s/ct_test_trace.%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", (int)getpid());
+	snprintf(path, sizeof(path), "%s/ct_test_trace.%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm",
+		 (int)getpid());
 	test_round_trip();
 	test_cut();
 	test_flips();

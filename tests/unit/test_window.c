@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_window.c - the stretch of a trace that is shown: what begins and ends it, what is within, what is not; and what a process's
- * cgroup says of its container.
+ * test_window.c - the stretch of a trace that is shown: what begins and ends it, what is within, what is not; and what
+ * a process's cgroup says of its container.
  */
 #include "../../user/resolve/info.h"
 #include "../../user/source/plan.h"
@@ -43,8 +43,13 @@ static struct window *of(const char *start, const char *stop, uint64_t delay)
 
 static struct ct_kernel kernel(uint64_t call_ns, uint64_t at)
 {
-	return (struct ct_kernel){ .w = { .h = { .size = sizeof(struct ct_kernel), .kind = CT_KERNEL, .pid = 1, .start_ns = at,
-						 .end_ns = at + 5 }, .call_ns = call_ns, .func = CT_NO_FUNC } };
+	return (struct ct_kernel){ .w = { .h = { .size = sizeof(struct ct_kernel),
+						 .kind = CT_KERNEL,
+						 .pid = 1,
+						 .start_ns = at,
+						 .end_ns = at + 5 },
+					  .call_ns = call_ns,
+					  .func = CT_NO_FUNC } };
 }
 
 static void test_pair(void)
@@ -58,7 +63,8 @@ static void test_pair(void)
 	CHECK(!plan_has(rows, api_next("cudaMalloc", -1)) && !window_wants_signals(w));
 	window_begin(w, 0);
 	CHECK(!shows(w, call("cudaMalloc", 1, 10, 20, 0)));
-	/* another thread's call that completes before the window opens, though it began within the call that opens it */
+	/* another thread's call that completes before the window opens, though it began within the call that opens
+	 * it */
 	CHECK(!shows(w, call("cudaMalloc", 2, 101, 103, 0)));
 	CHECK(shows(w, call("cudaProfilerStart", 1, 100, 110, 0)));
 	/* one that was under way is not of it */
@@ -182,10 +188,13 @@ static void test_container(void)
 		{ "0::/user.slice\n", "", "" },
 		{ "0::/system.slice/docker-" ID ".scope\n", ID, "" },
 		{ "12:cpu:/docker/" ID "\n0::/\n", ID, "" },
-		{ "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12345678_1234_1234_1234_123456789abc.slice/"
-		  "cri-containerd-" ID ".scope\n", ID, "12345678-1234-1234-1234-123456789abc" },
-		{ "1:name=systemd:/kubepods/pod12345678-1234-1234-1234-123456789abc/" ID "\n", ID, "12345678-1234-1234-1234-123456789abc" },
-		{ "0::/" ID "0\n", "", "" },  /* too long */
+		{ "0::/kubepods.slice/kubepods-burstable.slice/"
+		  "kubepods-burstable-pod12345678_1234_1234_1234_123456789abc.slice/"
+		  "cri-containerd-" ID ".scope\n",
+		  ID, "12345678-1234-1234-1234-123456789abc" },
+		{ "1:name=systemd:/kubepods/pod12345678-1234-1234-1234-123456789abc/" ID "\n", ID,
+		  "12345678-1234-1234-1234-123456789abc" },
+		{ "0::/" ID "0\n", "", "" }, /* too long */
 		{ "0::/pod123/podman\n", "", "" },
 		{ "0::/kubepods/pod", "", "" },
 	};

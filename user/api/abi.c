@@ -227,6 +227,8 @@ static void plan_count(const struct api_func *f, struct abi_plan *p)
 	}
 	if (s->grid_word != CT_COUNT_NONE)
 		s->grid_how = sizes ? CT_GRID_DIM3 : CT_GRID_SIX;
+	if (f->class == API_COPY && s->flags & CT_S_MATCH_SIZE)
+		s->more |= CT_S_COPIES;
 }
 
 static void add_spot(struct abi_plan *p, struct abi_spot spot)

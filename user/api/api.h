@@ -33,6 +33,7 @@ enum api_ret { API_RET_CUDA_ERR, API_RET_CU_RESULT, API_RET_STR, API_RET_INT, AP
 #define API_ENTRY_ONLY 0x200   /* its arguments tell everything: no return probe */
 #define API_ENDS_CONTEXT 0x400 /* what was looked up in a context names nothing any more */
 #define API_GRAPH_LAUNCH 0x800 /* begins the work of a graph */
+#define API_FREES_ALL 0x1000 /* what a context had is given back: that of the argument DESTROYED, or the device's own */
 
 /* How an argument is passed: decides its word(s). */
 enum api_abi {
@@ -51,8 +52,13 @@ enum api_role {
 	API_ROLE_SAME_AS, /* a handle of the kernel that `of` is a handle of; on a module: it belongs to the library `of` */
 	API_ROLE_OWNER,	  /* the fat binary, module or library that the row's kernel belongs to */
 	API_ROLE_UNLOADS, /* its kernels are gone after the call */
-	API_ROLE_ALLOCATES, /* an output: device memory of the call's size begins there (a struct: its first member) */
-	API_ROLE_FREES,	  /* device memory that is gone after the call */
+	/* memory, of the argument's kind and space: an output, or an input where the program says the place. In a struct: its
+	 * member ptr or dptr */
+	API_ROLE_ALLOCATES, /* of the call's size, is had after the call */
+	API_ROLE_FREES,	  /* is gone after the call; with a size, all that was had from there on over so many bytes */
+	API_ROLE_BACKS,	  /* the handle of the physical memory that an address gets */
+	API_ROLE_RETAINS, /* an output: one more handle of the physical memory at the address in `of` */
+	API_ROLE_PITCH,	  /* an output: bytes from one row to the next */
 	/* which device (an int) or context (a pointer) is the thread's current one */
 	API_ROLE_CURRENT,    /* this one is after the call: set by it (inputs), or told by it (outputs) */
 	API_ROLE_PUSHED,     /* this context is; the one before comes back when it is popped. `of`: its device */
@@ -75,6 +81,7 @@ struct api_arg {
 	bool deref;	   /* API_IN: a pointer to the value (string, struct, array), read at entry */
 	uint8_t unit;	   /* API_UNIT_*: what the argument says about the call's size in bytes; 0: nothing */
 	uint8_t role;	   /* enum api_role */
+	uint8_t memory, space; /* with a role of memory: enum api_memory_kind, enum api_memory_space */
 	bool in_context;   /* a handle that lives no longer than a context */
 	uint16_t max;	   /* bytes read at most, for strings and lists; otherwise 0 */
 	const char *count; /* a list: the name of the argument with the number of its elements; otherwise NULL */
@@ -149,12 +156,45 @@ bool api_failed(const struct ct_call *);
  * -1 when the function has no size. */
 int64_t api_size(const struct ct_call *, enum api_arch);
 
-/* Device memory that a call took or gave back. False: it did neither, or failed. */
-struct api_memory {
-	uint64_t address, bytes; /* bytes: of what was taken, without padding between rows */
-	bool freed;
+/* Memory by what it is... */
+enum api_memory_kind {
+	API_MEM_DEVICE, API_MEM_MANAGED, API_MEM_ARRAY,
+	API_MEM_POOL,	  /* in the order of a stream */
+	API_MEM_GRAPH,	  /* by a graph's node */
+	API_MEM_PHYSICAL, /* without an address of its own: cuMemCreate's */
+	API_MEM_HOST, API_MEM_REGISTERED, /* pinned memory of the host, the driver's and the program's own */
+	/* these hold no memory by themselves */
+	API_MEM_IMPORTED, /* another process's */
+	API_MEM_RESERVED, API_MEM_MAPPED, /* addresses, and those of them behind which there is memory */
+	API_MEM_END
 };
-bool api_memory(const struct ct_call *, enum api_arch, struct api_memory *);
+const char *api_memory_name(enum api_memory_kind); /* "device" */
+/* ...and by how it is found again: the same number may name something else in another space. */
+enum api_memory_space {
+	API_SPACE_DEVICE, API_SPACE_HOST, API_SPACE_REGISTERED, API_SPACE_ARRAY, API_SPACE_IPC, API_SPACE_HANDLE,
+	API_SPACE_RESERVED, API_SPACE_MAPPED,
+};
+
+enum api_memory_what {
+	API_MEMORY_NONE,
+	API_MEMORY_TAKEN,
+	API_MEMORY_FREED,
+	API_MEMORY_RETAINED,  /* `address` is one more handle of what is at the address `of` */
+	API_MEMORY_NOT_TAKEN, /* the call failed: address is 0, bytes what it asked for */
+	API_MEMORY_NOT_FREED, /* likewise; address is what it was to free */
+	API_MEMORY_ENDED,     /* all that belongs to a context is gone: `of`, a context's handle; 0: the current device's */
+};
+struct api_memory {
+	uint8_t what; /* enum api_memory_what */
+	uint8_t kind, space; /* FREED: the space alone is known */
+	uint32_t device; /* that the call itself names; CT_UNKNOWN: none */
+	uint64_t address, bytes; /* bytes: 0 where they are not known; FREED: of what is unmapped, else 0 */
+	uint64_t of;	 /* MAPPED: the handle of the memory behind it */
+};
+/* What a call did to memory. Returns `what`. A call that did not return did nothing. */
+enum api_memory_what api_memory(const struct ct_call *, enum api_arch, struct api_memory *);
+/* Adds the rows whose calls do something to memory to a bitmap over the rows. */
+void api_remembering(uint64_t *set);
 
 /* The kernel that a call is about: the value of its first argument of type FIELD_FUNC, in a struct too, inputs before
  * outputs. False: it has none, it is NULL, or it could not be read. */

@@ -11,6 +11,7 @@
  *
  * Modifiers may follow any of them: AS(label), HIDE, BRIEF, UNIT(n), ZERO_IS_ONE, BY(arg).
  * What a call teaches about kernels' names: NAMES(handle), SAME_AS(handle), OWNER, UNLOADS, IN_CONTEXT (enum api_role).
+ * What it does to memory: ALLOCATES(kind, space), FREES(space), BACKS, RETAINS(address), PITCH (enum api_memory_kind and _space).
  * What it says about the current device or context: CURRENT, PUSHED, PUSHED_ON(device), POPPED, CONTEXT_OF(device), DESTROYED.
  */
 #include "layout.h"
@@ -114,8 +115,11 @@
 #define SAME_AS(a) .role = API_ROLE_SAME_AS, .of = #a
 #define OWNER .role = API_ROLE_OWNER
 #define UNLOADS .role = API_ROLE_UNLOADS
-#define ALLOCATES .role = API_ROLE_ALLOCATES
-#define FREES .role = API_ROLE_FREES
+#define ALLOCATES(k, s) .role = API_ROLE_ALLOCATES, .memory = API_MEM_##k, .space = API_SPACE_##s
+#define FREES(s) .role = API_ROLE_FREES, .memory = API_MEM_END, .space = API_SPACE_##s
+#define BACKS .role = API_ROLE_BACKS
+#define RETAINS(a) .role = API_ROLE_RETAINS, .of = #a, .space = API_SPACE_HANDLE
+#define PITCH .role = API_ROLE_PITCH
 #define IN_CONTEXT .in_context = true
 #define CURRENT .role = API_ROLE_CURRENT
 #define PUSHED .role = API_ROLE_PUSHED
@@ -141,6 +145,7 @@
 #define SRET	  API_SRET
 #define ENTRY_ONLY API_ENTRY_ONLY
 #define ENDS_CONTEXT API_ENDS_CONTEXT
+#define FREES_ALL API_FREES_ALL
 #define GRAPH_LAUNCH API_GRAPH_LAUNCH
 
 /* A modifier's second word on a member is meant: AS() over the label that ARG gave. */

@@ -85,6 +85,7 @@ struct event {
 	uint32_t number;
 	/* Of a call: what it works on, as far as records told (CT_UNKNOWN). Of device work: as in its record. */
 	uint32_t device, context, stream;
+	uint64_t context_handle; /* of a call: of the current context, where the program made that; 0: the device's own, or not known */
 	const struct kernel_counters *counters; /* of a kernel (event/kernel_counters.h); NULL: none */
 	const struct metric_table *metrics; /* names of metrics (event/device.h); NULL: none are known */
 };
@@ -149,6 +150,7 @@ struct filter {
 	uint32_t device;
 	bool nested;		  /* show calls inside calls */
 	bool foreign;		  /* show stored calls of functions that this version does not know */
+	bool by_process;	  /* samples of what a process has of a device too */
 	bool counted;		  /* calls come as CT_TALLY: those that were sent all the same are not shown too */
 	bool stores;		  /* for a recording: hidden calls too that later ones' devices are known by */
 	bool definitions;	  /* names, frames and stacks too, for a sink that stores what it is given */
@@ -165,6 +167,8 @@ struct losses {
 	uint64_t received;	/* records that arrived */
 	uint64_t shown;		/* rows that the sink printed */
 	uint64_t counted;	/* calls that the kernel side counted and did not send */
+	uint64_t pair_ns;	/* what an empty pair of probes was measured to cost a call; 0: not known */
+	uint64_t files;		/* that have probes now */
 };
 uint64_t losses_total(const struct losses *); /* all causes but CT_LOSS_ORPHAN */
 const char *loss_name(enum ct_loss);	      /* "ring_full", as JSON has it */

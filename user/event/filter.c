@@ -91,7 +91,8 @@ bool filter_match(const struct filter *f, const struct event *ev)
 	case CT_METRIC:
 	case CT_CLOCK:
 		return true;
-	case CT_COUNTER: /* of the device as a whole */
+	case CT_COUNTER: /* of the device as a whole, or of a process */
+		return !f->failed_only && (!h->pid || f->by_process);
 	case CT_EVENT:
 		return !f->failed_only;
 	case CT_NAME:

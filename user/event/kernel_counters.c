@@ -197,6 +197,8 @@ int kernel_counters_record(struct kernel_counters_table *t, const struct ct_hdr 
 		learn_metric(t, (const struct ct_metric *)rec);
 		return 0;
 	case CT_COUNTER:
+		if (rec->pid)
+			return 0; /* what a process has of a device */
 		return learn_sample(t, (const struct ct_counter *)rec);
 	case CT_EXIT:
 	case CT_EXEC:

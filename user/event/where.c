@@ -22,6 +22,7 @@ struct fact {
 	uint64_t key; /* a tid, a handle, a number */
 	uint32_t pid;
 	uint8_t what; /* enum what */
+	bool made;    /* CONTEXT: by the program; otherwise it may be the device's own */
 	bool primary; /* THREAD: the context is the device's own, as after cudaSetDevice */
 	uint8_t nbelow;
 	/* Numbers; CT_UNKNOWN: not known. THREAD: context, where neither handle nor primary tell it. DEVICE: context, of its
@@ -243,6 +244,7 @@ static int learn_call(struct where *w, const struct ct_call *c)
 			if (!f)
 				return -ENOMEM;
 			f->device = place.device;
+			f->made = place.kind == API_PLACE_PUSHED;
 		}
 		if (place.kind == API_PLACE_CONTEXT)
 			return 0;
@@ -357,6 +359,7 @@ static void find_current(const struct where *w, uint32_t pid, uint32_t tid, stru
 		f = find(w, pid, DEVICE, t->device);
 	if (!f)
 		return;
+	ev->context_handle = f->made ? t->handle : 0;
 	ev->context = f->context;
 	if (t->handle)
 		ev->device = f->device;
@@ -369,6 +372,7 @@ void where_find(struct where *w, struct event *ev)
 	uint64_t handle;
 
 	ev->device = ev->context = ev->stream = CT_UNKNOWN;
+	ev->context_handle = 0;
 	if (!w->n)
 		return;
 	find_current(w, c->h.pid, c->h.tid, ev);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * info.c - see info.h. All of it is the process's own word: lengths are checked, and sinks take the texts for what they are,
- * bytes.
+ * info.c - see info.h. All of it is the process's own word: lengths are checked, and sinks take the texts for what they
+ * are, bytes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,8 @@ static bool is_hex(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* docker-ID.scope, cri-containerd-ID.scope, kubepods-podUID.slice, /docker/ID, /kubepods/podUID/ID. systemd has _ for -. */
+/* docker-ID.scope, cri-containerd-ID.scope, kubepods-podUID.slice, /docker/ID, /kubepods/podUID/ID. systemd has _ for
+ * -. */
 void info_container(const char *cgroup, char container[INFO_CONTAINER], char pod[INFO_POD])
 {
 	container[0] = pod[0] = '\0';

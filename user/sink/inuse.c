@@ -101,10 +101,14 @@ bool inuse_call(struct inuse *u, const struct event *ev, uint32_t *device, int64
 	struct api_memory m;
 	struct piece *p;
 
-	if (!api_memory((const struct ct_call *)ev->rec, API_ARCH_HERE, &m))
+	if (ev->rec->kind != CT_CALL)
+		return false;
+	api_memory((const struct ct_call *)ev->rec, API_ARCH_HERE, &m);
+	if ((m.what != API_MEMORY_TAKEN && m.what != API_MEMORY_FREED) || m.space != API_SPACE_DEVICE ||
+	    (m.what == API_MEMORY_TAKEN && m.kind == API_MEM_IMPORTED))
 		return false;
 	p = slot_of(u, ev->rec->pid, m.address);
-	if (m.freed) {
+	if (m.what == API_MEMORY_FREED) {
 		if (!p->address)
 			return false;
 		*device = p->device;

@@ -44,7 +44,7 @@ static int push_open(struct sink *s, const struct sink_opts *opts)
 	bool json;
 
 	s->opts = opts;
-	if (otlp_config_open(&config, opts->otlp_url))
+	if (otlp_config_open(&config, opts->otlp_url, OTLP_TRACES))
 		return -EINVAL;
 	json = config.json;
 	o = calloc(1, sizeof(*o));
@@ -82,7 +82,7 @@ static int push_event(struct sink *s, const struct event *ev)
 	return 0; /* no row: the other output counts */
 }
 
-static void say(const struct otlp_totals *t, uint64_t skipped)
+void otlp_say(const struct otlp_totals *t, const char *things, uint64_t skipped)
 {
 	const struct {
 		uint64_t n;
@@ -109,7 +109,7 @@ static void say(const struct otlp_totals *t, uint64_t skipped)
 		text_str(&line, "; last: ");
 		text_str(&line, t->last);
 	}
-	msg_note("otlp: %llu spans sent%.*s", (unsigned long long)t->sent, (int)line.len, line.s ? line.s : "");
+	msg_note("otlp: %llu %s sent%.*s", (unsigned long long)t->sent, things, (int)line.len, line.s ? line.s : "");
 	text_free(&line);
 }
 
@@ -134,7 +134,7 @@ static int push_close(struct sink *s, const struct sink_end *end)
 		free(o);
 	}
 	if (end)
-		say(&totals, dropped);
+		otlp_say(&totals, "spans", dropped);
 	s->priv = NULL;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * otlp.h - inside the OTLP outputs: what a span is, its two encodings, the spans that events make, and their sending.
+ * otlp.h - inside the OTLP outputs: what a span is, its two encodings, the spans that events make, and their sending; metrics.
  *
  *   events -> otlp_spans (traces, parents, attributes) -> otlp_encode (protobuf or JSON) -> requests -> a file, or otlp_send
  */
@@ -53,13 +53,15 @@ struct otlp_config {
 	char *authority;   /* the Host header */
 	bool json, gzip;
 	uint32_t timeout_ms;
+	const char *things; /* what is sent, for messages: "spans" */
 	struct otlp_header {
 		char *name, *value;
 	} headers[OTLP_HEADERS];
 	int nheaders;
 };
 /* `url`: an address, or "env": that of OTEL_EXPORTER_OTLP_*ENDPOINT. Returns 0, or -EINVAL after a message. */
-int otlp_config_open(struct otlp_config *, const char *url);
+enum otlp_signal { OTLP_TRACES, OTLP_METRICS };
+int otlp_config_open(struct otlp_config *, const char *url, enum otlp_signal);
 void otlp_config_close(struct otlp_config *);
 /* Resource attributes that the environment gives: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES. Returns which are among them. */
 struct otlp_given {
@@ -100,5 +102,17 @@ bool otlp_send_has_room(struct otlp_send *, bool wait);
 /* Sends what is queued as long as that goes on within a few seconds, and ends the thread. False: it could not be ended, and what
  * it may still look at must stay. */
 bool otlp_send_close(struct otlp_send *, struct otlp_totals *);
+
+
+/* The closing message. skipped: what did not even reach the queue. */
+void otlp_say(const struct otlp_totals *, const char *things, uint64_t skipped);
+
+/* ---- metrics (otlp_metrics.c) --------------------------------------------------------------------------- */
+
+struct expose;
+struct expose_about;
+/* Adds a request with all metrics, in protobuf; start_ns: since when was counted, since the epoch. Returns the number of points;
+ * 0: no memory. */
+uint64_t otlp_put_metrics(struct expose *, const struct expose_about *, const struct sink_opts *, uint64_t start_ns, struct text *request);
 
 #endif

@@ -17,14 +17,14 @@
 #define TIMEOUT_MS 10000
 
 /* An empty variable counts as one that is not set. */
-static const char *variable(const char *name)
+static const char *variable(enum otlp_signal signal, const char *name)
 {
-	char traces[64], all[64];
+	char own[64], all[64];
 	const char *v;
 
-	snprintf(traces, sizeof(traces), "OTEL_EXPORTER_OTLP_TRACES_%s", name);
+	snprintf(own, sizeof(own), "OTEL_EXPORTER_OTLP_%s_%s", signal == OTLP_METRICS ? "METRICS" : "TRACES", name);
 	snprintf(all, sizeof(all), "OTEL_EXPORTER_OTLP_%s", name);
-	v = getenv(traces);
+	v = getenv(own);
 	if (v && *v)
 		return v;
 	v = getenv(all);
@@ -33,11 +33,11 @@ static const char *variable(const char *name)
 
 /* ---- the address -------------------------------------------------------------------------------------- */
 
-/* Of a base address: where its traces go. */
-static char *traces_path(const char *path)
+/* Of a base address: where its traces or metrics go. */
+static char *path_of(enum otlp_signal signal, const char *path)
 {
-	static const char tail[] = "/v1/traces";
-	size_t n = path ? strlen(path) : 0, t = sizeof(tail) - 1;
+	const char *tail = signal == OTLP_METRICS ? "/v1/metrics" : "/v1/traces";
+	size_t n = path ? strlen(path) : 0, t = strlen(tail);
 	char *all = NULL;
 
 	while (n && path[n - 1] == '/')
@@ -47,7 +47,7 @@ static char *traces_path(const char *path)
 	return asprintf(&all, "%.*s%s", (int)n, path ? path : "", tail) < 0 ? NULL : all;
 }
 
-static int take_address(struct otlp_config *c, const char *url, bool as_is)
+static int take_address(struct otlp_config *c, const char *url, enum otlp_signal signal, bool as_is)
 {
 	struct evhttp_uri *uri = evhttp_uri_parse(url);
 	const char *scheme = uri ? evhttp_uri_get_scheme(uri) : NULL, *host = uri ? evhttp_uri_get_host(uri) : NULL;
@@ -72,7 +72,7 @@ static int take_address(struct otlp_config *c, const char *url, bool as_is)
 	c->port = (uint16_t)(port > 0 ? port : as_is ? 80 : PORT);
 	/* an IPv6 address has brackets in a URL only */
 	c->host = *host == '[' ? strndup(host + 1, strcspn(host + 1, "]")) : strdup(host);
-	c->path = as_is ? strdup(path && *path ? path : "/") : traces_path(path);
+	c->path = as_is ? strdup(path && *path ? path : "/") : path_of(signal, path);
 	if (!c->host || !c->path || asprintf(&c->authority, "%s:%u", host, c->port) < 0)
 		goto out;
 	if (query && *query) {
@@ -90,15 +90,16 @@ out:
 	return err ? -EINVAL : 0;
 }
 
-static int address(struct otlp_config *c, const char *url)
+static int address(struct otlp_config *c, const char *url, enum otlp_signal signal)
 {
-	const char *traces = getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), *all = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
+	const char *own = getenv(signal == OTLP_METRICS ? "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT" : "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
+	const char *all = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
 
 	if (strcmp(url, "env"))
-		return take_address(c, url, false);
-	if (traces && *traces)
-		return take_address(c, traces, true);
-	return take_address(c, all && *all ? all : "http://localhost:4318", false);
+		return take_address(c, url, signal, false);
+	if (own && *own)
+		return take_address(c, own, signal, true);
+	return take_address(c, all && *all ? all : "http://localhost:4318", signal, false);
 }
 
 /* ---- key=value,key=value ------------------------------------------------------------------------------ */
@@ -160,9 +161,9 @@ static void take_header(void *ctx, char *key, char *value)
 
 /* ---- all of it ---------------------------------------------------------------------------------------- */
 
-static int protocol(struct otlp_config *c)
+static int protocol(struct otlp_config *c, enum otlp_signal signal)
 {
-	const char *v = variable("PROTOCOL");
+	const char *v = variable(signal, "PROTOCOL");
 
 	c->json = v && !strcmp(v, "http/json");
 	if (!v || c->json || !strcmp(v, "http/protobuf"))
@@ -171,9 +172,9 @@ static int protocol(struct otlp_config *c)
 	return -EINVAL;
 }
 
-static int compression(struct otlp_config *c)
+static int compression(struct otlp_config *c, enum otlp_signal signal)
 {
-	const char *v = variable("COMPRESSION");
+	const char *v = variable(signal, "COMPRESSION");
 
 	c->gzip = v && !strcmp(v, "gzip");
 	if (!v || c->gzip || !strcmp(v, "none"))
@@ -182,9 +183,9 @@ static int compression(struct otlp_config *c)
 	return -EINVAL;
 }
 
-static int timeout(struct otlp_config *c)
+static int timeout(struct otlp_config *c, enum otlp_signal signal)
 {
-	const char *v = variable("TIMEOUT");
+	const char *v = variable(signal, "TIMEOUT");
 	uint64_t ms = TIMEOUT_MS;
 
 	if (v && parse_u64(v, 1, 3600000, &ms)) {
@@ -195,12 +196,13 @@ static int timeout(struct otlp_config *c)
 	return 0;
 }
 
-int otlp_config_open(struct otlp_config *c, const char *url)
+int otlp_config_open(struct otlp_config *c, const char *url, enum otlp_signal signal)
 {
-	const char *headers = variable("HEADERS");
+	const char *headers = variable(signal, "HEADERS");
 
 	memset(c, 0, sizeof(*c));
-	if (address(c, url) || protocol(c) || compression(c) || timeout(c)) {
+	c->things = signal == OTLP_METRICS ? "data points" : "spans";
+	if (address(c, url, signal) || protocol(c, signal) || compression(c, signal) || timeout(c, signal)) {
 		otlp_config_close(c);
 		return -EINVAL;
 	}

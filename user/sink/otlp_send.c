@@ -254,8 +254,8 @@ static void accepted(struct otlp_send *s, struct evhttp_request *req)
 
 	otlp_get_response(s->config.json, (const char *)evbuffer_pullup(body, -1), len, &rejected, words, sizeof(words));
 	if (rejected || *words)
-		snprintf(what, sizeof(what), "%llu spans rejected by the collector%s%s", (unsigned long long)rejected,
-			 *words ? ": " : "", words);
+		snprintf(what, sizeof(what), "%llu %s rejected by the collector%s%s", (unsigned long long)rejected,
+			 s->config.things,			 *words ? ": " : "", words);
 	settle(s, ACCEPTED, rejected, what);
 }
 

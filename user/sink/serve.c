@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * serve.c - answers Prometheus: GET /metrics gives what was counted until then, GET /healthz says that counting goes on.
- * The sink behind `cudatrace serve`. Nothing is read between two scrapes. Knows HTTP by libevent; no source.
+ * serve.c - answers Prometheus, and pushes the same as OTLP: GET /metrics gives what was counted until then. The sink behind
+ * `cudatrace serve`. Nothing is read between two scrapes, but for now and then, so that what ended processes left is taken off the
+ * kernel's counts even if nobody asks. Knows no source.
  */
 #include <errno.h>
-#include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <stdio.h>
@@ -16,19 +16,25 @@
 
 #include "../stat/expose.h"
 #include "../util/msg.h"
+#include "otlp.h"
+#include "serve_http.h"
 #include "sink.h"
 
-#define TIMEOUT_S 10
-#define HEADERS_MAX 16384
-#define RETIRE_S 30 /* ended processes are taken off the kernel's counts even if nobody asks */
+#define RETIRE_S 30
 
 struct serve {
 	const struct sink_opts *opts;
 	struct expose *expose;
-	struct evhttp *http;
-	struct event *retire;
+	struct serve_http *http;
+	struct event *retire, *push;
+	struct otlp_send *send; /* NULL: nothing is pushed */
+	uint64_t start_realtime_ns;
 	uint64_t scrapes;
 	double scrape_s, start_s;
+	int error; /* of the last reading */
+	/* losses when /readyz was asked last; and as told on stderr */
+	uint64_t lost_before;
+	bool told_full;
 };
 
 static double clock_s(clockid_t id)
@@ -39,18 +45,46 @@ static double clock_s(clockid_t id)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static int count(struct serve *s)
+static uint64_t clock_ns(clockid_t id)
 {
-	expose_begin(s->expose);
-	return s->opts->refresh(s->opts->refresh_ctx);
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
-/* The text in a file of its own, which libevent sends and closes. -errno. */
+static struct expose_about about_now(struct serve *s, struct losses *losses)
+{
+	s->opts->losses(s->opts->refresh_ctx, losses);
+	if (losses->lost[CT_LOSS_TALLY] && !s->told_full) {
+		msg_warn("the counts are full: calls of more processes are lost (cudatrace_lost_records_total{cause=\"%s\"}); raise --processes",
+			 loss_name(CT_LOSS_TALLY));
+		s->told_full = true;
+	}
+	return (struct expose_about){
+		.losses = losses,
+		.scrapes = s->scrapes,
+		.scrape_seconds = s->scrape_s,
+		.start_time_s = s->start_s,
+		.now_ns = clock_ns(CLOCK_MONOTONIC),
+		.counters_ns = s->opts->counters_ns,
+	};
+}
+
+static int count(struct serve *s)
+{
+	expose_begin(s->expose, clock_ns(CLOCK_MONOTONIC));
+	s->error = s->opts->refresh(s->opts->refresh_ctx);
+	return s->error;
+}
+
+/* ---- pages ------------------------------------------------------------------------------------------------------ */
+
+/* The text in a file of its own. -errno. */
 static int make_text(struct serve *s, enum expose_format format, size_t *len)
 {
 	struct losses losses;
-	struct expose_about about = { .losses = &losses, .scrapes = s->scrapes, .scrape_seconds = s->scrape_s,
-				      .start_time_s = s->start_s };
+	struct expose_about about = about_now(s, &losses);
 	int fd = memfd_create("metrics", MFD_CLOEXEC), err;
 	struct out out;
 
@@ -58,7 +92,6 @@ static int make_text(struct serve *s, enum expose_format format, size_t *len)
 		return -errno;
 	err = out_open_fd(&out, fd, "metrics");
 	if (!err) {
-		s->opts->losses(s->opts->refresh_ctx, &losses);
 		expose_write(s->expose, format, &about, &out);
 		err = out_flush(&out);
 		*len = out.written;
@@ -71,98 +104,151 @@ static int make_text(struct serve *s, enum expose_format format, size_t *len)
 	return fd;
 }
 
-static void on_metrics(struct evhttp_request *req, void *ctx)
+static void on_metrics(void *ctx, struct evhttp_request *req, const char *accept)
 {
-	const char *accept = evhttp_find_header(evhttp_request_get_input_headers(req), "Accept");
 	enum expose_format format = expose_wants(accept);
 	double began = clock_s(CLOCK_MONOTONIC);
 	struct serve *s = ctx;
-	struct evbuffer *body = evbuffer_new();
 	size_t len = 0;
-	int fd = -ENOMEM;
+	int fd = count(s);
 
-	if (body && !count(s))
+	if (!fd)
 		fd = make_text(s, format, &len);
-	if (fd < 0 || evbuffer_add_file(body, fd, 0, (ev_off_t)len)) {
-		evhttp_send_error(req, HTTP_INTERNAL, "the counts cannot be read");
-	} else {
-		evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type", expose_type(format));
-		evhttp_send_reply(req, HTTP_OK, "OK", body);
-	}
-	if (body)
-		evbuffer_free(body);
+	if (fd < 0)
+		serve_http_answer(req, HTTP_INTERNAL, "text/plain; charset=utf-8", "the counts cannot be read\n");
+	else
+		serve_http_answer_fd(req, expose_type(format), fd, len);
 	s->scrapes++;
 	s->scrape_s += clock_s(CLOCK_MONOTONIC) - began;
 }
 
-static void reply(struct evhttp_request *req, const char *type, const char *text)
+/* A line for each thing that is not as it should be. Returns how many of them keep it from counting. */
+static int troubles(struct serve *s, bool ready, char *text, size_t size)
 {
-	struct evbuffer *body = evbuffer_new();
+	struct losses l;
+	struct expose_about about = about_now(s, &l);
+	uint64_t lost = losses_total(&l);
+	size_t n = 0;
+	int bad = 0;
 
-	if (!body)
-		return;
-	evbuffer_add_printf(body, "%s", text);
-	evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type", type);
-	evhttp_send_reply(req, HTTP_OK, "OK", body);
-	evbuffer_free(body);
+	text[0] = '\0';
+	if (s->error) {
+		n += (size_t)snprintf(text + n, size - n, "the counts cannot be read: %s\n", strerror(-s->error));
+		bad++;
+	}
+	if (!l.files) {
+		n += (size_t)snprintf(text + n, size - n, "no file has probes: no process has CUDA's libraries mapped, and none was found installed\n");
+		bad += ready;
+	}
+	if (lost > s->lost_before) {
+		n += (size_t)snprintf(text + n, size - n, "%llu records were lost since /readyz was asked last\n",
+				      (unsigned long long)(lost - s->lost_before));
+		bad += ready;
+	}
+	if (s->opts->counters_ns && !expose_counters_up(s->expose, &about))
+		snprintf(text + n, size - n, "no hardware counters are read\n");
+	if (ready)
+		s->lost_before = lost;
+	return bad;
 }
 
-static void on_health(struct evhttp_request *req, void *ctx)
+static void health(struct serve *s, struct evhttp_request *req, bool ready)
 {
-	(void)ctx;
-	reply(req, "text/plain; charset=utf-8", "ok\n");
+	char text[1024];
+	int bad = troubles(s, ready, text, sizeof(text));
+	char all[1100];
+
+	snprintf(all, sizeof(all), "%s%s", bad ? "" : "ok\n", text);
+	serve_http_answer(req, bad ? HTTP_SERVUNAVAIL : HTTP_OK, "text/plain; charset=utf-8", all);
 }
 
-static void on_root(struct evhttp_request *req, void *ctx)
+static void on_health(void *ctx, struct evhttp_request *req, const char *accept)
 {
-	(void)ctx;
-	reply(req, "text/html; charset=utf-8",
-	      "<!doctype html><title>cudatrace</title><p><a href=\"/metrics\">/metrics</a> <a href=\"/healthz\">/healthz</a>\n");
+	(void)accept;
+	health(ctx, req, false);
 }
 
-/* A process that ended leaves its sums in the kernel until they are read. */
+static void on_ready(void *ctx, struct evhttp_request *req, const char *accept)
+{
+	(void)accept;
+	health(ctx, req, true);
+}
+
+static void on_root(void *ctx, struct evhttp_request *req, const char *accept)
+{
+	(void)ctx, (void)accept;
+	serve_http_answer(req, HTTP_OK, "text/html; charset=utf-8",
+			  "<!doctype html><title>cudatrace</title><p><a href=\"/metrics\">/metrics</a> "
+			  "<a href=\"/healthz\">/healthz</a> <a href=\"/readyz\">/readyz</a>\n");
+}
+
+static const struct serve_page pages[] = {
+	{ .path = "/metrics", .get = on_metrics },
+	{ .path = "/healthz", .get = on_health },
+	{ .path = "/readyz", .get = on_ready },
+	{ .path = "/", .get = on_root },
+	{ .path = NULL },
+};
+
+/* ---- by the clock ----------------------------------------------------------------------------------------------- */
+
 static void on_retire(evutil_socket_t fd, short what, void *ctx)
 {
 	(void)fd, (void)what;
 	count(ctx);
 }
 
-/* ADDR:PORT, [ADDR]:PORT, :PORT. */
-static int listen_on(struct serve *s, const char *where)
+static void push(struct serve *s)
 {
-	const char *colon = strrchr(where, ':');
-	char addr[128], *end;
-	unsigned long port;
-	size_t n;
+	struct text request = { 0 };
+	struct expose_about about;
+	struct losses losses;
+	uint64_t points;
 
-	if (!colon || (size_t)(colon - where) >= sizeof(addr)) {
-		msg_error("--listen: '%s' is not ADDR:PORT, as 127.0.0.1:19400 or [::1]:19400", where);
-		return -EINVAL;
-	}
-	n = (size_t)(colon - where);
-	snprintf(addr, sizeof(addr), "%.*s", (int)n, where);
-	if (n > 1 && addr[0] == '[' && addr[n - 1] == ']') {
-		memmove(addr, addr + 1, n - 2);
-		addr[n - 2] = '\0';
-	}
-	errno = 0;
-	port = strtoul(colon + 1, &end, 10);
-	if (errno || !colon[1] || *end || port > 65535) {
-		msg_error("--listen: '%s' is no port", colon + 1);
-		return -EINVAL;
-	}
-	if (!evhttp_bind_socket_with_handle(s->http, *addr ? addr : "::", (ev_uint16_t)port)) {
-		int err = errno ? -errno : -EADDRNOTAVAIL;
-
-		msg_error("cannot listen on %s: %s; give another --listen ADDR:PORT", where, strerror(-err));
-		return err;
-	}
-	return 0;
+	if (count(s))
+		return;
+	about = about_now(s, &losses);
+	points = otlp_put_metrics(s->expose, &about, s->opts, s->start_realtime_ns, &request);
+	if (points)
+		otlp_send_put(s->send, &request, points);
+	text_free(&request);
 }
+
+static void on_push(evutil_socket_t fd, short what, void *ctx)
+{
+	(void)fd, (void)what;
+	push(ctx);
+}
+
+static void nothing(void *ctx)
+{
+	(void)ctx;
+}
+
+static int open_push(struct serve *s)
+{
+	struct timeval every = { .tv_sec = (time_t)(s->opts->otlp_interval_ns / 1000000000),
+				 .tv_usec = (suseconds_t)(s->opts->otlp_interval_ns % 1000000000 / 1000) };
+	struct otlp_config config;
+
+	if (!s->opts->otlp_url)
+		return 0;
+	if (otlp_config_open(&config, s->opts->otlp_url, OTLP_METRICS))
+		return -EINVAL;
+	config.json = false;
+	s->send = otlp_send_open(&config, s->opts->version, nothing, NULL);
+	if (!s->send)
+		return -EINVAL;
+	s->push = event_new(s->opts->base, -1, EV_PERSIST, on_push, s);
+	return s->push && !event_add(s->push, &every) ? 0 : -ENOMEM;
+}
+
+/* ---- the sink ---------------------------------------------------------------------------------------------------- */
 
 static int serve_open(struct sink *sink, const struct sink_opts *opts)
 {
-	struct expose_opts expose = { .version = opts->version };
+	struct expose_opts expose = { .version = opts->version, .host = opts->host, .kernels = opts->kernels,
+				      .entries = opts->tallies_max };
 	struct timeval every = { .tv_sec = RETIRE_S };
 	struct serve *s = calloc(1, sizeof(*s));
 	int err;
@@ -172,24 +258,20 @@ static int serve_open(struct sink *sink, const struct sink_opts *opts)
 	if (!s)
 		return -ENOMEM;
 	s->opts = opts;
+	s->start_realtime_ns = clock_ns(CLOCK_REALTIME);
 	s->start_s = clock_s(CLOCK_REALTIME);
 	s->expose = expose_open(&expose);
-	s->http = evhttp_new(opts->base);
 	s->retire = event_new(opts->base, -1, EV_PERSIST, on_retire, s);
-	if (!s->expose || !s->http || !s->retire)
+	if (!s->expose || !s->retire)
 		return -ENOMEM;
-	evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
-	evhttp_set_max_headers_size(s->http, HEADERS_MAX);
-	evhttp_set_max_body_size(s->http, 0);
-	evhttp_set_timeout(s->http, TIMEOUT_S);
-	evhttp_set_cb(s->http, "/metrics", on_metrics, s);
-	evhttp_set_cb(s->http, "/healthz", on_health, s);
-	evhttp_set_cb(s->http, "/", on_root, s);
-	err = listen_on(s, opts->listen);
+	s->http = serve_http_open(opts->base, opts->listen, pages, s);
+	if (!s->http)
+		return -EINVAL;
+	err = open_push(s);
 	if (err)
 		return err;
 	event_add(s->retire, &every);
-	msg_note("metrics at http://%s/metrics", opts->listen);
+	msg_note("metrics at http://%s%s/metrics", *opts->listen == ':' ? "0.0.0.0" : "", opts->listen);
 	return 0;
 }
 
@@ -203,14 +285,29 @@ static int serve_event(struct sink *sink, const struct event *ev)
 static int serve_close(struct sink *sink, const struct sink_end *end)
 {
 	struct serve *s = sink->priv;
+	struct otlp_totals totals;
 
-	(void)end;
 	if (!s)
 		return 0;
+	if (s->send) {
+		/* the source has handed in its last counts */
+		struct losses losses;
+		struct expose_about about = about_now(s, &losses);
+		struct text request = { 0 };
+		uint64_t points = end ? otlp_put_metrics(s->expose, &about, s->opts, s->start_realtime_ns, &request) : 0;
+
+		if (points)
+			otlp_send_put(s->send, &request, points);
+		text_free(&request);
+		otlp_send_close(s->send, &totals);
+		if (end)
+			otlp_say(&totals, "data points", 0);
+	}
+	if (s->push)
+		event_free(s->push);
 	if (s->retire)
 		event_free(s->retire);
-	if (s->http)
-		evhttp_free(s->http);
+	serve_http_close(s->http);
 	expose_close(s->expose);
 	free(s);
 	sink->priv = NULL;

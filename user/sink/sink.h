@@ -23,6 +23,16 @@ struct sink_live {
 	uint8_t sort;	      /* enum top_sort */
 };
 
+enum sink_advise_format { SINK_ADVISE_TEXT, SINK_ADVISE_JSON, SINK_ADVISE_MARKDOWN };
+
+/* What advise prints, and the worst that it found. */
+struct sink_advise {
+	enum sink_advise_format format;
+	const char *rules;	/* names, separated by commas; NULL: all */
+	uint64_t min_cost_ns;
+	int worst;		/* set at the end: enum advise_severity; unchanged: nothing found */
+};
+
 /* Where and how the recording sink stores. */
 struct sink_file {
 	const char *path;
@@ -33,6 +43,16 @@ struct sink_file {
 	bool dump_failed, dump_end; /* conditions, beside sink_ops.dump */
 	const uint64_t *dump_rows; /* bitmap over api_funcs: calls of these; NULL: none */
 	bool progress;		   /* on stderr */
+};
+
+/* What mem shows, and how. */
+struct sink_mem {
+	int by;		   /* enum ledger_by, the only table; -1: the usual ones */
+	uint32_t top;	   /* rows of a table */
+	bool json;
+	uint64_t watch_ns; /* show growth each time so much has passed; 0: off */
+	const char *html;  /* path of the picture; NULL: none */
+	bool *found;	   /* set at the end: something was leaked; NULL: nobody wants to know */
 };
 
 struct sink_opts {
@@ -52,7 +72,10 @@ struct sink_opts {
 	enum sink_stat stat;	 /* how stat prints */
 	uint8_t by;		 /* enum book_by: what stat tells apart */
 	bool hist;		 /* stat: with histograms */
+	const char *save;	 /* stat: a file for the sums as JSON, beside the output; NULL: none */
+	bool append;		 /* add to that file */
 	enum sink_weight weight; /* what a stack weighs, where stacks are added up */
+	struct sink_advise *advise; /* NULL: as text, all rules */
 	const char *title;	 /* of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	uint64_t start_ns;	 /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, for iso times */
@@ -65,7 +88,12 @@ struct sink_opts {
 	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
 	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).
 	 * What it was asked for may have ended the session. */
+	const struct sink_mem *mem; /* of mem; NULL otherwise */
 	const char *listen; /* ADDR:PORT of serve */
+	unsigned int kernels;	 /* serve: told apart by name */
+	uint32_t tallies_max;	 /* entries that the kernel side's counts have room for */
+	uint64_t counters_ns;	 /* hardware counters were asked for, at this interval; 0: they were not */
+	uint64_t otlp_interval_ns; /* serve: of the pushes to otlp_url */
 	struct event_base *base;
 	int (*refresh)(void *ctx);
 	void *refresh_ctx;
@@ -73,7 +101,6 @@ struct sink_opts {
 	void (*losses)(void *ctx, struct losses *);
 	void (*quit)(void *ctx); /* ends the session, as SIGINT does */
 	void (*count_by)(void *ctx, uint8_t by); /* what counts are told apart by from now on: enum ct_by */
-	uint64_t (*probe_ns)(void *ctx); /* what a probed call costs its program at least, as measured; 0: not known */
 	const struct sink_live *live; /* of top */
 	const struct sink_file *file; /* of a recording; NULL otherwise */
 };
@@ -107,7 +134,7 @@ struct sink {
 };
 
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
-	sink_cupti, sink_stat, sink_trace, sink_serve, sink_top;
+	sink_cupti, sink_stat, sink_trace, sink_serve, sink_mem, sink_advise, sink_top;
 /* What other programs read. */
 extern const struct sink_ops sink_perfetto, sink_chrome, sink_nsys, sink_otlp, sink_otlp_json;
 

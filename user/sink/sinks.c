@@ -18,9 +18,11 @@ static const struct sinks_row rows[] = {
 	{ &sink_chrome, ".pt.trace.json", SINKS_WHOLE | SINKS_BINARY | SINKS_SPLITS | SINKS_EXPORT | SINKS_INFO },
 	{ &sink_nsys, ".sqlite", SINKS_WHOLE | SINKS_BINARY | SINKS_PATH | SINKS_EXPORT },
 	{ &sink_otlp_json, ".otlp.jsonl", SINKS_EXPORT },
-	{ &sink_serve, ".prom", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_DAEMON },
+	{ &sink_serve, ".prom", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_INFO | SINKS_DAEMON },
+	{ &sink_mem, ".txt", SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_MEMORY },
 	{ &sink_stat, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL },
 	{ &sink_top, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_LIVE },
+	{ &sink_advise, ".txt", SINKS_COMMAND | SINKS_EVERY_CALL },
 };
 
 const struct sinks_row *sinks_at(unsigned int i)

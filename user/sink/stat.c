@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* stat.c - what all came to, printed at the end: the sink behind `cudatrace stat`. The sums are the stat room's. */
 #include <errno.h>
-#include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,16 +11,39 @@
 struct stat_sink {
 	struct book *book;
 	struct ct_device *device; /* the first that a record told of */
+	struct out saved;	  /* with opts->save */
 };
+
+/* Can whoever reads the output show blocks? By the variables alone: a static program has no locales to ask. */
+static bool is_utf8(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *v = getenv(names[i]);
+
+		if (v && *v)
+			return strcasestr(v, "UTF-8") || strcasestr(v, "utf8");
+	}
+	return false;
+}
 
 static int stat_open(struct sink *s, const struct sink_opts *opts)
 {
 	struct stat_sink *st = calloc(1, sizeof(*st));
 
+	int err;
+
 	s->opts = opts;
 	s->priv = st;
 	if (!st)
 		return -ENOMEM;
+	st->saved.fd = -1;
+	err = opts->save ? out_open(&st->saved, opts->save, opts->append) : 0;
+	if (err) {
+		msg_error("cannot write to %s: %s", opts->save, strerror(-err));
+		return -EINVAL;
+	}
 	/* the kernel side's sums come with histograms if it made some; of records they are made here */
 	st->book = book_open((enum book_by)opts->by, true, 0);
 	return st->book ? 0 : -ENOMEM;
@@ -47,19 +69,34 @@ static int stat_event(struct sink *s, const struct event *ev)
 	return book_event(st->book, ev);
 }
 
+/* The file of --save, which what is printed does not depend on. */
+static int save(struct stat_sink *st, const struct sink_opts *o, const struct report *r, const struct print_about *about)
+{
+	int err;
+
+	if (!o->save)
+		return 0;
+	if (r)
+		print_json(&st->saved, r, about);
+	err = out_close(&st->saved);
+	if (err)
+		msg_error("writing to %s failed: %s", o->save, strerror(-err));
+	return err;
+}
+
 static int stat_close(struct sink *s, const struct sink_end *end)
 {
 	const struct sink_opts *o = s->opts;
 	struct stat_sink *st = s->priv;
 	struct print_about about = { .title = o->title, .version = o->version, .hist = o->hist, .color = o->color,
-				     .end = end, .device = st ? st->device : NULL };
+				     .gpu = o->gpu, .end = end, .device = st ? st->device : NULL };
 	struct report *r;
 	int err = 0;
 
 	if (!st)
 		return 0;
-	about.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-	r = report_make(st->book);
+	about.utf8 = is_utf8();
+	r = st->book ? report_make(st->book) : NULL;
 	if (!r)
 		err = -ENOMEM;
 	else if (o->stat == SINK_STAT_JSON)
@@ -68,7 +105,9 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 		print_csv(o->out, r, &about);
 	else
 		print_text(o->out, r, &about);
-	if (st->book->no_room)
+	if (save(st, o, r, &about))
+		err = err ? err : -EIO;
+	if (st->book && st->book->no_room)
 		msg_warn("%llu calls are not in the tables: there are more kinds of them than are told apart",
 			 (unsigned long long)st->book->no_room);
 	report_free(r);

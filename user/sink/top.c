@@ -88,6 +88,7 @@ static void fill_head(struct top *t, uint64_t now)
 	t->head.realtime_s = (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000000);
 	t->head.own_percent = passed ? (double)(own - t->own_ns) * 100 / (double)passed : 0;
 	t->head.lost = losses_total(&l);
+	t->head.probe_ns = l.pair_ns;
 	/* calls inside others are probed too */
 	t->head.cost_percent = -1;
 	if (t->head.probe_ns && t->model->interval_ns)
@@ -277,7 +278,6 @@ static int top_open(struct sink *sink, const struct sink_opts *opts)
 	t->size = event_new(opts->base, SIGWINCH, EV_SIGNAL | EV_PERSIST, on_size, t);
 	if (!t->model || !t->clock || !t->keys || !t->stop || !t->size)
 		return -ENOMEM;
-	t->head.probe_ns = opts->probe_ns ? opts->probe_ns(opts->refresh_ctx) : 0;
 	return 0;
 }
 

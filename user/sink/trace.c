@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * trace.c - the sink that stores: every event goes into a recording (user/trace), so that
- * replay gives the sinks what they would have got. Three ways: one file; files of a size, the oldest dropped; the last
- * seconds in memory, written when something happens (the flight recorder).
- * Knows no source and no format of text.
+ * trace.c - the sink that stores: every event goes into a recording (user/trace), so that replay gives other sinks what
+ * they would have got. Three ways: one file; files of a size, the oldest dropped; the last seconds in memory, written
+ * when something happens (the flight recorder). Knows no source and no format of text.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +18,8 @@
 #include "sink.h"
 
 #define FLUSH_NS 1000000000ULL	/* what a SIGKILL loses at most */
-#define DUMPS_MAX 10 /* files for calls that meet a condition: a program that fails again and again must not fill the disk */
+/* Files for calls that meet a condition: a program that fails again and again must not fill the disk. */
+#define DUMPS_MAX 10
 #define RING_BYTES (256ULL << 20)
 
 struct trace_sink {
@@ -229,8 +229,8 @@ static void progress(struct trace_sink *t, uint64_t now_ns)
 		return;
 	bytes += t->ring ? ring_buf_bytes(t->ring) : writer_bytes(t->writer);
 	fprintf(stderr, "\r%llu calls, %.0f/s, %.1f MB%s, %llu lost  ", (unsigned long long)t->calls,
-		(double)(t->calls - t->told_calls) * 1e9 / (double)took, (double)bytes / 1e6, t->ring ? " in memory" : "",
-		(unsigned long long)t->lost);
+		(double)(t->calls - t->told_calls) * 1e9 / (double)took, (double)bytes / 1e6,
+		t->ring ? " in memory" : "", (unsigned long long)t->lost);
 	t->told_calls = t->calls;
 	t->told_ns = now_ns;
 	t->progress_shown = true;
@@ -294,10 +294,12 @@ static char *end_text(const struct sink_end *end)
 
 	if (!f)
 		return NULL;
-	fprintf(f, "reason %s\nuptime_ns %llu\ncalls %llu\nfolded %llu\nfiltered %llu\nsent %llu\nunfinished %llu\nreceived %llu\n",
-		end->reason, (unsigned long long)end->uptime_ns, (unsigned long long)l->calls, (unsigned long long)l->folded,
-		(unsigned long long)l->filtered, (unsigned long long)l->sent, (unsigned long long)l->unfinished,
-		(unsigned long long)l->received);
+	fprintf(f,
+		"reason %s\nuptime_ns %llu\ncalls %llu\nfolded %llu\nfiltered %llu\nsent %llu\n"
+		"unfinished %llu\nreceived %llu\n",
+		end->reason, (unsigned long long)end->uptime_ns, (unsigned long long)l->calls,
+		(unsigned long long)l->folded, (unsigned long long)l->filtered, (unsigned long long)l->sent,
+		(unsigned long long)l->unfinished, (unsigned long long)l->received);
 	for (int i = 0; i < CT_LOSS_END; i++)
 		if (l->lost[i])
 			fprintf(f, "lost.%s %llu\n", loss_name((enum ct_loss)i), (unsigned long long)l->lost[i]);

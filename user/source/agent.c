@@ -6,7 +6,9 @@
  * the loop waits on is one epoll descriptor, since agents come and go. The environment of a program that is started is the only
  * thing that is changed in it, and never a value that the user set.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@
 
 #include "../util/msg.h"
 #include "agent.h"
+#include "agent_attach.h"
 #include "agent_child.h"
 #include "agent_file.h"
 #include "agent_peer.h"
@@ -36,7 +39,7 @@ struct agent_source {
 	bool calls; /* the agents have the calls too: there is no other source */
 	int epoll, listener;
 	char path[108], key[AGENT_KEY + 1];
-	char *vars[2];	  /* CUDA_INJECTION64_PATH=..., CUDATRACE_AGENT=... */
+	char *vars[3];	  /* CUDA_INJECTION64_PATH=..., CUDATRACE_AGENT=..., NVTX_INJECTION64_PATH=... or NULL */
 	char **env;	  /* the plan's, with these */
 	struct agent_child cmd;
 	struct agent_peer **peers;
@@ -145,7 +148,7 @@ static int make_env(struct agent_source *a, struct capture_plan *plan, const cha
 	}
 	while (plan->env && plan->env[n])
 		n++;
-	a->env = calloc((size_t)n + 3, sizeof(*a->env));
+	a->env = calloc((size_t)n + 4, sizeof(*a->env));
 	if (!a->env || asprintf(&a->vars[0], AGENT_INJECTION_ENV "=%s", file) < 0 ||
 	    asprintf(&a->vars[1], AGENT_ENV "=v1 path=%s key=%s%s", path, a->key, cupti) < 0)
 		return -ENOMEM;
@@ -153,6 +156,11 @@ static int make_env(struct agent_source *a, struct capture_plan *plan, const cha
 		a->env[i] = plan->env[i];
 	a->env[n] = a->vars[0];
 	a->env[n + 1] = a->vars[1];
+	if (plan->device.kinds & AGENT_NVTX && value_of(plan->env, AGENT_NVTX_ENV))
+		msg_warn(AGENT_NVTX_ENV " is set already: NVTX ranges go there, and are not shown");
+	else if (plan->device.kinds & AGENT_NVTX && asprintf(&a->vars[2], AGENT_NVTX_ENV "=%s", file) < 0)
+		return -ENOMEM;
+	a->env[n + 2] = a->vars[2];
 	plan->env = a->env;
 	return 0;
 }
@@ -164,12 +172,36 @@ static int add_fd(struct agent_source *a, int fd)
 	return epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
+/* Sockets of those that were killed: nobody listens there. */
+static void sweep(const char *dir)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		int fd;
+
+		if (strncmp(e->d_name, "s-", 2) ||
+		    (size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, e->d_name) >= sizeof(addr.sun_path))
+			continue;
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) && errno == ECONNREFUSED)
+			unlink(addr.sun_path);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (d)
+		closedir(d);
+}
+
 static int listen_at(struct agent_source *a, const char *dir)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
 	if ((size_t)snprintf(a->path, sizeof(a->path), "%s/s-%d-%.8s", dir, (int)getpid(), a->key) >= sizeof(a->path))
 		return -ENAMETOOLONG;
+	sweep(dir);
 	strcpy(addr.sun_path, a->path);
 	a->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (a->listener < 0 || bind(a->listener, (struct sockaddr *)&addr, sizeof(addr)))
@@ -239,7 +271,7 @@ static int add_peer(struct agent_source *a, int fd, pid_t pid, const char *key)
 	p = agent_peer_open(fd, pid, key, a->plan, a->calls);
 	if (!p)
 		return -ENOMEM;
-	if (add_fd(a, fd)) {
+	if (add_fd(a, agent_peer_fd(p))) {
 		agent_peer_close(p);
 		return -ENOMEM;
 	}
@@ -289,13 +321,33 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 	return a->calls && plan->cmd ? agent_child_open(&a->cmd, plan) : 0;
 }
 
+/* Into each process of -p. One that cannot have it is said to; all of them, and there is nothing to trace without probes. */
+static int attach_all(struct source *s)
+{
+	struct agent_source *a = s->priv;
+	char how[1800];
+	int err = agent_how(a->plan, -1, how, sizeof(how)), in = 0;
+
+	if (err)
+		msg_error("--cupti: %s: %s", a->plan->device.cupti, strerror(-err));
+	for (int i = 0; i < a->plan->npids && !err; i++) {
+		int fd = agent_attach(a->plan->pids[i], how);
+
+		if (fd >= 0 && !agent_connect_fd(s, fd, a->plan->pids[i]))
+			in++;
+	}
+	return err ? err : in || !a->calls ? 0 : -ECHILD;
+}
+
 static int start(struct source *s)
 {
 	struct agent_source *a = s->priv;
 	int err;
 
 	a->started_ns = now_ns();
-	if (!a->calls || !a->plan->cmd)
+	if (!a->plan->cmd)
+		return attach_all(s);
+	if (!a->calls)
 		return 0;
 	err = agent_child_start(&a->cmd);
 	if (err)
@@ -321,6 +373,14 @@ static void tell_none(struct agent_source *a)
 	a->told = true;
 	msg_warn("no agent came into the program: CUDA's driver, which loads it, was not started there, or could not load it "
 		 "(a sandbox, or another libc)%s", a->calls ? "; without it --source=cupti sees nothing" : "");
+}
+
+static int wait_a_little(const struct agent_source *a)
+{
+	struct pollfd p = { .fd = a->epoll, .events = POLLIN };
+
+	poll(&p, 1, 20);
+	return 1;
 }
 
 static int drain(struct source *s, emit_fn emit, void *ctx)
@@ -353,10 +413,13 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 			}
 		}
 		accept_all(a);
+		/* as the session's only source nobody comes back for what the agents still say when they leave */
+		if (a->calls && a->stopped_ns && a->npeers && now_ns() - a->stopped_ns < STOP_NS)
+			again = wait_a_little(a);
 	} while (again);
-	if (a->calls && a->plan->cmd && !a->stopped_ns) {
+	if (a->calls && !a->stopped_ns) {
 		/* what it left in its socket was read above, or is there still */
-		if (!agent_child_ended(&a->cmd) || a->npeers)
+		if (a->npeers || (a->plan->cmd && !agent_child_ended(&a->cmd)))
 			return 0;
 		tell_none(a);
 		return 1;
@@ -429,6 +492,7 @@ static void close_source(struct source *s)
 	agent_child_close(&a->cmd);
 	free(a->vars[0]);
 	free(a->vars[1]);
+	free(a->vars[2]);
 	free(a->env);
 	free(a);
 	s->priv = NULL;

@@ -10,6 +10,7 @@
 
 #include "../util/msg.h"
 #include "agent_funcs.h"
+#include "agent_inbox.h"
 #include "agent_peer.h"
 #include "agent_tids.h"
 
@@ -20,6 +21,7 @@
 
 struct agent_peer {
 	int fd;
+	struct agent_inbox *inbox; /* reads fd */
 	pid_t pid, inner;
 	enum peer_state state;
 	bool ran, calls, keyed;
@@ -70,11 +72,13 @@ struct agent_peer *agent_peer_open(int fd, pid_t pid, const char *key, const str
 		p->tids = agent_tids_open(p->pid, &p->inner);
 	if (p->pid <= 0)
 		msg_warn("somebody whose process cannot be seen from here connected as an agent: turned away");
-	if (!p->msg || !p->funcs || !p->tids) {
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	if (p->msg && p->funcs && p->tids)
+		p->inbox = agent_inbox_open(fd, AGENT_MSG_MAX, AGENT_INBOX_BYTES);
+	if (!p->inbox) {
 		agent_peer_close(p);
 		return NULL;
 	}
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	return p;
 }
 
@@ -82,6 +86,7 @@ void agent_peer_close(struct agent_peer *p)
 {
 	if (!p)
 		return;
+	agent_inbox_close(p->inbox);
 	if (p->fd >= 0)
 		close(p->fd);
 	agent_funcs_close(p->funcs);
@@ -182,9 +187,11 @@ static void hello(struct agent_peer *p)
 	}
 	path[n] = '\0';
 	p->state = PEER_NAMES;
-	if (h.cupti_version)
+	if (h.cupti_version && p->driver_version)
 		msg_verb("process %d: CUPTI version %u, %s; driver for CUDA %u.%u", (int)p->pid, h.cupti_version, path,
 			 p->driver_version / 1000, p->driver_version % 1000 / 10);
+	else if (h.cupti_version)
+		msg_verb("process %d: CUPTI version %u, %s", (int)p->pid, h.cupti_version, path);
 }
 
 static void names(struct agent_peer *p)
@@ -348,12 +355,9 @@ static int records(struct agent_peer *p, struct agent_totals *t, emit_fn emit, v
 /* Receives one message. 1: one is there; 0: none yet, or it is over. */
 static int receive(struct agent_peer *p)
 {
-	ssize_t n;
+	ssize_t n = agent_inbox_take(p->inbox, p->msg);
 
-	do
-		n = recv(p->fd, p->msg, AGENT_MSG_MAX, MSG_DONTWAIT | MSG_TRUNC);
-	while (n < 0 && errno == EINTR);
-	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+	if (n == -EAGAIN)
 		return 0;
 	if (n <= 0) {
 		msg_verb("process %d: the agent is gone without a word", (int)p->pid);
@@ -428,7 +432,7 @@ pid_t agent_peer_pid(const struct agent_peer *p)
 
 int agent_peer_fd(const struct agent_peer *p)
 {
-	return p->fd;
+	return agent_inbox_fd(p->inbox);
 }
 
 uint64_t agent_peer_opened_ns(const struct agent_peer *p)

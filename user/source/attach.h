@@ -21,6 +21,9 @@ struct attach;
 
 /* Tries the kinds in order (or only `want`, by name) on this very program. Returns the kind, or -errno. */
 int attach_probe_kind(const char *want);
+/* What a call of a function with an empty pair of probes costs more than one without, measured on this very program: some
+ * milliseconds. 0: not known (kinds other than session and multi). */
+uint64_t attach_pair_ns(enum attach_kind, bool entry_only);
 const char *attach_kind_name(enum attach_kind);
 /* May programs of this kind sleep (bpf_copy_from_user)? From 6.0 on. */
 bool attach_sleepable(enum attach_kind);
@@ -32,10 +35,6 @@ struct attach_progs {
 	int entry_fd, return_fd; /* loaded for multi, tracefs or perf; with a session kind -1 where all links shall be sessions */
 	int session_fd;
 };
-
-/* What an empty entry and an empty return probe cost the caller of a function on this machine now, in nanoseconds: the least
- * that a probed call costs. Measured on a function of our own; 0: not with this kind. */
-uint64_t attach_pair_ns(enum attach_kind);
 
 int attach_open(struct attach **, enum attach_kind, const struct attach_progs *, const struct capture_plan *);
 

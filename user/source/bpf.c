@@ -54,6 +54,7 @@ struct bpf_source {
 	struct ring ring;
 	struct backlog *backlog; /* with stacks; NULL: the ring is read directly */
 	struct chatty *chatty;
+	uint64_t pair_ns; /* what an empty pair of probes costs a call; 0: not known */
 	struct tallies *tallies; /* NULL: calls are not counted in the kernel */
 	struct pythons *pythons; /* NULL: no Python frames are wanted */
 	pid_t *pids; /* thread groups, in our namespace */
@@ -63,6 +64,7 @@ struct bpf_source {
 	struct ld_so ld_so[LD_SO_MAX];
 	int nld_so;
 	uint64_t received, calls, malformed, safe_ns;
+	uint64_t swept; /* losses after which the counts of ended processes were looked for */
 	const char *muted[MUTED_MAX + 1];
 	int nmuted;
 	void *inflight; /* records of the calls that had not returned when tracing ended */
@@ -146,6 +148,7 @@ static int load(struct bpf_source *b)
 	config->count = plan->count;
 	config->count_by = plan->count_by;
 	config->hist = plan->hist;
+	config->sizes = plan->sizes;
 	config->sleepable = attach_sleepable(b->kind);
 	config->stop_on_map = plan->cmd != NULL;
 	config->ns_inum = pid_ns_inum();
@@ -175,6 +178,8 @@ static int load(struct bpf_source *b)
 		bpf_map__set_max_entries(skel->maps.tallies, plan->tallies_max ? plan->tallies_max : TALLIES_MAX);
 	if (plan->count && plan->hist)
 		bpf_map__set_max_entries(skel->maps.hists, TALLIES_HISTS);
+	if (plan->count && plan->sizes)
+		bpf_map__set_max_entries(skel->maps.sizes, (plan->tallies_max ? plan->tallies_max : TALLIES_MAX) / 10);
 	if (!config->by_address) {
 		bpf_map__set_max_entries(skel->maps.by_offset, 1);
 		bpf_map__set_max_entries(skel->maps.by_address, 1);
@@ -500,9 +505,12 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	if (err)
 		return err;
 	if (plan->count)
-		b->tallies = tallies_open(plan, bpf_map__fd(b->skel->maps.tallies), bpf_map__fd(b->skel->maps.hists));
+		b->tallies = tallies_open(plan, bpf_map__fd(b->skel->maps.tallies), bpf_map__fd(b->skel->maps.hists),
+					  bpf_map__fd(b->skel->maps.sizes));
 	if (plan->count && !b->tallies)
 		return -ENOMEM;
+	if (plan->count)
+		b->pair_ns = attach_pair_ns(b->kind, plan->no_return);
 	err = ring_open(&b->ring, bpf_map__fd(b->skel->maps.ring), plan->ring_bytes);
 	if (err) {
 		msg_error("the ring buffer of %u bytes cannot be mapped: %s", plan->ring_bytes, strerror(-err));
@@ -749,12 +757,18 @@ static void source_losses(struct source *s, struct losses *l)
 {
 	struct bpf_source *b = s->priv;
 
+	struct probe_file **files;
+	int n = b->discover ? discover_files(b->discover, &files) : 0;
+
+	for (int i = 0; i < n; i++)
+		l->files += files[i]->attached > 0;
 	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), l);
 	l->lost[CT_LOSS_READ] += b->malformed;
 	l->received = b->received;
 	/* Whatever reached the ring was read. */
 	l->sent = b->calls;
 	l->calls = b->calls + l->lost[CT_LOSS_RING];
+	l->pair_ns = b->pair_ns;
 }
 
 static int source_status(struct source *s)
@@ -772,11 +786,26 @@ static void source_signal(struct source *s, int sig)
 		launch_signal(b->launch, sig);
 }
 
+static ssize_t all_tasks(void *ctx, void **tasks)
+{
+	struct bpf_source *b = ctx;
+
+	return bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_tasks), tasks);
+}
+
 static int source_tallies(struct source *s, emit_fn emit, void *ctx)
 {
 	struct bpf_source *b = s->priv;
+	struct losses l = { 0 };
 
-	return b->tallies ? tallies_read(b->tallies, emit, ctx) : 0;
+	if (!b->tallies)
+		return 0;
+	/* an end that found no room in the ring, or sums that found none in the map */
+	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), &l);
+	if (l.lost[CT_LOSS_RING] + l.lost[CT_LOSS_TALLY] != b->swept)
+		tallies_sweep(b->tallies, all_tasks, b);
+	b->swept = l.lost[CT_LOSS_RING] + l.lost[CT_LOSS_TALLY];
+	return tallies_read(b->tallies, emit, ctx);
 }
 
 static void source_count_by(struct source *s, uint8_t by)
@@ -784,11 +813,6 @@ static void source_count_by(struct source *s, uint8_t by)
 	struct bpf_source *b = s->priv;
 
 	b->skel->bss->count_by_now = by;
-}
-
-static uint64_t source_probe_ns(struct source *s)
-{
-	return attach_pair_ns(((struct bpf_source *)s->priv)->kind);
 }
 
 static void source_inner(struct source *s, bool on)
@@ -841,7 +865,6 @@ const struct source_ops source_bpf = {
 	.threads = source_threads,
 	.tallies = source_tallies,
 	.count_by = source_count_by,
-	.probe_ns = source_probe_ns,
 	.inner = source_inner,
 	.forgets = source_forgets,
 	.muted = source_muted,

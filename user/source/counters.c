@@ -34,6 +34,7 @@ struct counters {
 	/* the message under way */
 	size_t len, at;
 	bool ready, bye, failed, stopped, finished;
+	bool optional; /* what stands in the way is a warning */
 	uint64_t received, malformed, lost[CT_LOSS_END];
 	void (*line)(void *, const char *, size_t); /* counters_help() */
 	void *line_ctx;
@@ -65,7 +66,10 @@ static void say(struct counters *c, const struct counters_text *t)
 	switch (t->level) {
 	case COUNTERS_ERROR:
 		c->failed = true;
-		msg_error("%s", text);
+		if (c->optional)
+			msg_warn("%s", text);
+		else
+			msg_error("%s", text);
 		break;
 	case COUNTERS_WARN:
 		msg_warn("%s", text);
@@ -113,9 +117,10 @@ static bool wanted(struct counters *c, const struct ct_hdr *rec)
 		return true;
 	case CT_DEVICE:
 	case CT_METRIC:
-	case CT_COUNTER:
 	case CT_EVENT:
 		return !rec->pid;
+	case CT_COUNTER: /* of a device, or of a process on it */
+		return true;
 	default:
 		return false;
 	}
@@ -262,8 +267,16 @@ static int counters_open(struct source *s, const struct capture_plan *plan)
 		return -ENOMEM;
 	}
 	c->child = (struct counters_child){ .pidfd = -1, .fd = -1, .ended = true };
+	c->optional = plan->counters_optional;
 	err = open_child(c, "sample", plan->counters_interval_ns, plan->counters_metrics, plan->cupti, NULL);
-	return err ? err : wait_ready(c);
+	if (!err)
+		err = wait_ready(c);
+	if (!err || !c->optional)
+		return err;
+	counters_child_close(&c->child);
+	c->child = (struct counters_child){ .pidfd = -1, .fd = -1, .ended = true };
+	c->failed = c->finished = true;
+	return 0;
 }
 
 static int counters_start(struct source *s)
@@ -280,7 +293,7 @@ static int counters_fds(struct source *s, int *fd, int max)
 {
 	struct counters *c = s->priv;
 
-	if (max < 1)
+	if (max < 1 || c->child.fd < 0)
 		return 0;
 	fd[0] = c->child.fd;
 	return 1;

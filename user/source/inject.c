@@ -213,7 +213,7 @@ static int stop_and_do(struct inject_job *j)
 
 	j->result->tid = p.tid;
 	j->result->tries = p.tries;
-	if (err == -EPERM || err == -EACCES)
+	if ((err == -EPERM || err == -EACCES) && !inject_check_ended(j->pid))
 		inject_check_refused(j->pid);
 	else if (err == -EAGAIN && p.tid)
 		msg_error("no thread of process %d was found at a safe point within %d ms (thread %d, the last, was %s): try "

@@ -3,11 +3,12 @@
  * inject.h - puts a shared object into a process that runs, and calls one function of it there.
  *
  * One thread is stopped, and only one, where it holds no lock of the allocator, the loader or libc and where a stop is
- * not seen by the program; it calls dlopen and the function on a stack of its own making, and goes on as if nothing
- * had been. Nothing is written into the target's files, stack or code. If we are killed meanwhile the kernel lets the
- * thread run on, and what it was made to do ends in rt_sigreturn(2), which puts back its registers and its signal
- * mask: the object then stays loaded and idle, with the descriptors made for it. That does not hold for the two system
- * calls that make and give back the stack (some 10 us each): killed inside one of them, we take the program with us.
+ * not seen by the program; it calls dlopen and the function on a stack that is made for it, and goes on as if nothing
+ * had been. Nothing is written into the target's files and code, nor to its stacks above the red zone. If we are killed
+ * meanwhile the kernel lets the thread run on, and what it was made to do ends in rt_sigreturn(2), which puts back its
+ * registers and its signal mask: the object then stays loaded and idle, with what was made for it. This is not so for a
+ * thread whose own stack is not certain to have room for a signal's frame, in the two system calls that make and give
+ * back the other stack (some 100 us each): killed there, we take the program with us.
  *
  * Not put back: what dlerror(3) would have said to the thread.
  *

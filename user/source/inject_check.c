@@ -177,10 +177,26 @@ int inject_check(pid_t pid)
 
 bool inject_check_ended(pid_t pid)
 {
-	char text[8192];
-	const char *state = host_status(pid, text, sizeof(text)) ? NULL : host_status_line(text, "State");
+	char text[8192], path[64];
+	const char *state;
+	ssize_t n = -1;
+	int fd;
 
-	return !state || ((*state == 'Z' || *state == 'X') && number(text, "Threads", 0) <= 1);
+	state = host_status(pid, text, sizeof(text)) ? NULL : host_status_line(text, "State");
+	if (!state)
+		return true;
+	if (number(text, "Threads", 0) > 1)
+		return false;
+	if (*state == 'Z' || *state == 'X')
+		return true;
+	/* its memory goes before it is a zombie */
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, 1);
+		close(fd);
+	}
+	return n == 0 || (fd < 0 && errno == ENOENT);
 }
 
 void inject_check_refused(pid_t pid)

@@ -10,7 +10,7 @@
 
 /* Returns 0, or -errno after one message (as inject_run()). */
 int inject_check(pid_t pid);
-/* It is a zombie by now, or gone. */
+/* It is gone by now, a zombie, or about to be one. */
 bool inject_check_ended(pid_t pid);
 /* PTRACE_SEIZE was refused: says why. */
 void inject_check_refused(pid_t pid);

@@ -13,6 +13,7 @@
 
 #define CODE_MAX (16u << 20) /* bytes of libc's code that are searched */
 #define ENTRY_BYTES 128
+#define SIGRETURN_BYTES 9
 #define VDSO_MAX (64u << 10)
 
 struct file {
@@ -328,6 +329,9 @@ enum inject_kind inject_code_at(const struct inject_code *c, uint64_t ip)
 
 	if (!i || ip >= c->maps[i - 1].end)
 		return INJECT_NO_CODE;
+	/* a handler returns to there: what was interrupted decides */
+	if (c->found.calls.ret && ip - c->found.calls.ret < SIGRETURN_BYTES)
+		return INJECT_VDSO;
 	kind = c->maps[i - 1].kind;
 	if (kind != INJECT_LIBC && kind != INJECT_OTHER)
 		return kind;

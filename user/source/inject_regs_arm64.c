@@ -171,7 +171,7 @@ void inject_regs_redo(struct inject_regs *r)
 
 int inject_regs_restore_plain(pid_t tid, const struct inject_regs *r)
 {
-	return set(tid, of(r));
+	return inject_regs_restore(tid, r);
 }
 
 bool inject_regs_native(const struct inject_regs *r)

@@ -178,9 +178,11 @@ static void plain(const struct inject_regs *r, struct user_regs_struct *u)
 int inject_regs_restore_plain(pid_t tid, const struct inject_regs *r)
 {
 	struct user_regs_struct u;
+	int err;
 
 	plain(r, &u);
-	return set(tid, &u);
+	err = set_xstate(tid, r->sets[0].bytes, r->sets[0].len);
+	return err ? err : set(tid, &u);
 }
 
 bool inject_regs_native(const struct inject_regs *r)

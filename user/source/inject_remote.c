@@ -156,8 +156,9 @@ int inject_remote_close(struct inject_remote *r)
 	int err = 0;
 
 	if (r->seized && r->changed && !r->gone) {
-		/* for whoever kills us now */
-		inject_regs_restore_plain(r->tid, &r->saved);
+		/* if we are killed now: the frame, or else what stands in for it */
+		if (!r->sp)
+			inject_regs_restore_plain(r->tid, &r->saved);
 		err = interrupt(r, inject_now_ns() + CLOSE_LIMIT_NS, false);
 		if (!err)
 			err = set_mask(r, r->mask);
@@ -324,7 +325,10 @@ int inject_remote_call(struct inject_remote *r, int64_t *result, uint64_t fn, ui
 		err = inject_regs_replace(r->tid, r->code.ret, r->sp);
 		return err ? err : step(r, inject_now_ns() + slice_ns);
 	}
-	if (err == -ETIME && !interrupt(r, inject_now_ns() + CLOSE_LIMIT_NS, false) && r->code.ret)
+	/* back to where everything ends, past what it was doing */
+	if (err == -EFAULT)
+		inject_regs_jump(r->tid, r->code.ret, r->sp);
+	if ((err == -EFAULT || err == -ETIME) && !interrupt(r, inject_now_ns() + CLOSE_LIMIT_NS, false))
 		inject_regs_jump(r->tid, r->code.ret, r->sp);
 	return err;
 }

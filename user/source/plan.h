@@ -50,8 +50,9 @@ struct capture_plan {
 	uint64_t min_size_bytes;
 	bool count;	   /* calls are counted in the kernel (tallies()) and not sent, but for those that name kernels */
 	uint8_t count_by;  /* enum ct_by */
-	bool hist;	   /* with count: histograms of durations too */
-	uint32_t tallies_max; /* entries that the counts may take; 0: a default */
+	uint8_t hist;	   /* with count: histograms of durations too: enum ct_hist_by */
+	bool sizes;	   /* with count: histograms of what launches and copies ask for */
+	uint32_t tallies_max; /* entries that the counts may take, a tenth of them `sizes`; 0: a default */
 	bool threads;	   /* threads() will be asked for, and what completes does not matter */
 	bool keep_chatty;  /* never mute */
 
@@ -63,6 +64,7 @@ struct capture_plan {
 	uint64_t counters_interval_ns; /* of the counters' samples; 0: no counters */
 	const char *counters_metrics;  /* a comma list; NULL: the usual ones */
 	const char *cupti;	       /* libcupti, or its directory; NULL: the best that is found */
+	bool counters_optional;	       /* without them all goes on, after one message */
 
 	const char *library;	 /* probe this file only; NULL: whatever is mapped */
 	uint32_t ring_bytes;	 /* a power of two */

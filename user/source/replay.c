@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * replay.c - a stored trace as a source. Reads the file and nothing else: no /proc, no kernel side, no privileges. Knows how a
- * recording is read (user/trace) and no stage.
+ * replay.c - a stored trace as a source. Reads the file and nothing else: no /proc, no kernel side, no privileges.
+ * Knows how a recording is read (user/trace) and no stage.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -136,7 +136,7 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 		.start_ns = r->start_ns,
 		.realtime_offset_ns = reader_number(head, "realtime_offset_ns"),
 		.places = reader_number(head, "places"),
-		.gpu = reader_number(head, "gpu"),
+		.gpu = reader_number(head, "work"),
 		.boottime_offset_ns = reader_number(head, "boottime_offset_ns"),
 		.reason = "cut off",
 		.host = reader_value(head, "host", r->host, sizeof(r->host)),
@@ -154,7 +154,8 @@ static const char *const *replay_muted(struct source *s)
 	struct replay *r = s->priv;
 	int n = 0;
 
-	if (!reader_end(r->reader) || !reader_value(reader_end(r->reader), "muted", r->muted_text, sizeof(r->muted_text)))
+	if (!reader_end(r->reader) ||
+	    !reader_value(reader_end(r->reader), "muted", r->muted_text, sizeof(r->muted_text)))
 		return NULL;
 	for (char *at = strtok(r->muted_text, " "); at && n < MUTED_MAX; at = strtok(NULL, " "))
 		if (!at[strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")])

@@ -9,19 +9,27 @@
 
 #include "tallies.h"
 
-#define BATCH 512
+#define BATCH 512 /* entries, of sums */
+#define BATCH_SIZES 128
 #define ENDED_MAX 65536 /* ended processes remembered between two readings; what others leave stays in the map */
 
 struct tallies {
-	int sums_fd, hists_fd;
-	bool hist;
+	int sums_fd, hists_fd, sizes_fd;
+	uint8_t hist; /* enum ct_hist_by */
+	bool sizes;
 	uint64_t since_ns;
 	uint32_t *ended;
 	size_t nended, cap_ended;
+	bool unsure; /* some that have ended may not be among these */
+	tallies_tasks_fn tasks;
+	void *tasks_ctx;
 	struct ct_tally_key keys[BATCH];
 	struct ct_sums sums[BATCH];
-	struct ct_tally_key *gone; /* entries to delete after a reading */
-	size_t ngone, cap_gone;
+	struct ct_sizes size[BATCH_SIZES];
+	struct gone {
+		struct ct_tally_key *keys; /* entries to delete after a reading */
+		size_t n, cap;
+	} gone_sums, gone_sizes;
 };
 
 static uint64_t now_ns(void)
@@ -32,7 +40,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
-struct tallies *tallies_open(const struct capture_plan *plan, int sums_fd, int hists_fd)
+struct tallies *tallies_open(const struct capture_plan *plan, int sums_fd, int hists_fd, int sizes_fd)
 {
 	struct tallies *t = calloc(1, sizeof(*t));
 
@@ -40,7 +48,9 @@ struct tallies *tallies_open(const struct capture_plan *plan, int sums_fd, int h
 		return NULL;
 	t->sums_fd = sums_fd;
 	t->hists_fd = hists_fd;
+	t->sizes_fd = sizes_fd;
 	t->hist = plan->hist;
+	t->sizes = plan->sizes;
 	t->since_ns = now_ns();
 	return t;
 }
@@ -50,8 +60,16 @@ void tallies_close(struct tallies *t)
 	if (!t)
 		return;
 	free(t->ended);
-	free(t->gone);
+	free(t->gone_sums.keys);
+	free(t->gone_sizes.keys);
 	free(t);
+}
+
+void tallies_sweep(struct tallies *t, tallies_tasks_fn tasks, void *ctx)
+{
+	t->tasks = tasks;
+	t->tasks_ctx = ctx;
+	t->unsure = true;
 }
 
 void tallies_ended(struct tallies *t, uint32_t pid)
@@ -59,11 +77,11 @@ void tallies_ended(struct tallies *t, uint32_t pid)
 	uint32_t *more;
 
 	if (t->nended == t->cap_ended) {
-		if (t->cap_ended >= ENDED_MAX)
+		more = t->cap_ended < ENDED_MAX ? realloc(t->ended, (t->cap_ended + 64) * 2 * sizeof(*more)) : NULL;
+		if (!more) {
+			t->unsure = true;
 			return;
-		more = realloc(t->ended, (t->cap_ended + 64) * 2 * sizeof(*more));
-		if (!more)
-			return;
+		}
 		t->ended = more;
 		t->cap_ended = (t->cap_ended + 64) * 2;
 	}
@@ -77,70 +95,164 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Processes of which something was counted and which are not there any more, whoever told of their end or did not. */
+static void find_ended(struct tallies *t)
+{
+	uint32_t *living, pid = 0;
+	struct ct_task *rows = NULL;
+	struct ct_tally_key key, next;
+	size_t n = 0;
+	ssize_t len = t->tasks ? t->tasks(t->tasks_ctx, (void **)&rows) : -1;
+
+	if (len < 0)
+		return;
+	living = calloc((size_t)len / sizeof(*rows) + 1, sizeof(*living));
+	for (size_t i = 0; living && i < (size_t)len / sizeof(*rows); i++)
+		if (!rows[i].ended)
+			living[n++] = rows[i].tgid;
+	free(rows);
+	if (!living)
+		return;
+	qsort(living, n, sizeof(*living), by_number);
+	t->unsure = false;
+	for (int err = bpf_map_get_next_key(t->sums_fd, NULL, &next); !err; err = bpf_map_get_next_key(t->sums_fd, &key, &next)) {
+		key = next;
+		if (key.tgid != pid && !bsearch(&key.tgid, living, n, sizeof(*living), by_number))
+			tallies_ended(t, key.tgid);
+		pid = key.tgid;
+	}
+	free(living);
+}
+
 static bool has_ended(const struct tallies *t, uint32_t pid)
 {
 	return t->nended && bsearch(&pid, t->ended, t->nended, sizeof(pid), by_number);
 }
 
-static void remember_gone(struct tallies *t, const struct ct_tally_key *key)
+static void remember_gone(struct tallies *t, struct gone *g, const struct ct_tally_key *key)
 {
-	if (t->ngone == t->cap_gone) {
-		struct ct_tally_key *more = realloc(t->gone, (t->cap_gone + 64) * 2 * sizeof(*more));
+	if (g->n == g->cap) {
+		struct ct_tally_key *more = realloc(g->keys, (g->cap + 64) * 2 * sizeof(*more));
 
-		if (!more)
-			return; /* it stays in the map */
-		t->gone = more;
-		t->cap_gone = (t->cap_gone + 64) * 2;
+		if (!more) {
+			t->unsure = true; /* it stays in the map, until a sweep */
+			return;
+		}
+		g->keys = more;
+		g->cap = (g->cap + 64) * 2;
 	}
-	t->gone[t->ngone++] = *key;
+	g->keys[g->n++] = *key;
 }
 
-static int emit_one(struct tallies *t, const struct ct_tally_key *key, const struct ct_sums *sums, uint64_t now, emit_fn emit,
-		    void *ctx)
+static void forget_gone(struct gone *g, int fd, int other_fd)
 {
-	struct {
-		struct ct_tally t;
-		struct ct_hist hist;
-	} rec;
-	bool hist = t->hist && !bpf_map_lookup_elem(t->hists_fd, key, &rec.hist);
+	for (size_t i = 0; i < g->n; i++) {
+		bpf_map_delete_elem(fd, &g->keys[i]);
+		if (other_fd >= 0)
+			bpf_map_delete_elem(other_fd, &g->keys[i]);
+	}
+	g->n = 0;
+}
 
-	memset(&rec.t, 0, sizeof(rec.t));
-	rec.t.h.kind = CT_TALLY;
-	rec.t.h.size = (uint16_t)(sizeof(rec.t) + (hist ? sizeof(rec.hist) : 0));
-	rec.t.h.flags = has_ended(t, key->tgid) ? CT_F_LAST : 0;
-	rec.t.h.pid = key->tgid;
+union tally_room {
+	struct ct_tally t;
+	char room[sizeof(struct ct_tally) + sizeof(struct ct_hist)];
+};
+
+/* The parts that all have. */
+static void begin(const struct tallies *t, union tally_room *rec, const struct ct_tally_key *key, uint64_t now)
+{
+	memset(&rec->t, 0, sizeof(rec->t));
+	rec->t.h.kind = CT_TALLY;
+	rec->t.h.size = sizeof(rec->t);
+	rec->t.h.flags = has_ended(t, key->tgid) ? CT_F_LAST : 0;
+	rec->t.h.pid = key->tgid;
+	rec->t.h.start_ns = t->since_ns;
+	rec->t.h.end_ns = now;
+	rec->t.func = key->func;
+	rec->t.sub = key->sub;
+	rec->t.how = key->how;
+	rec->t.start = key->start;
+	rec->t.by = key->by;
+}
+
+static int emit_sums(struct tallies *t, const struct ct_tally_key *key, const struct ct_sums *sums, uint64_t now, emit_fn emit,
+		     void *ctx)
+{
+	union tally_room rec;
+
+	begin(t, &rec, key, now);
 	rec.t.h.tid = key->how == CT_BY_THREAD ? (uint32_t)key->by : 0;
-	rec.t.h.start_ns = t->since_ns;
-	rec.t.h.end_ns = now;
-	rec.t.func = key->func;
-	rec.t.sub = key->sub;
-	rec.t.how = key->how;
-	rec.t.start = key->start;
-	rec.t.by = key->by;
 	rec.t.sums = *sums;
 	/* the kernel side keeps it as its complement */
 	rec.t.sums.min_ns = sums->timed ? ~sums->min_ns : 0;
-	rec.t.nbuckets = hist ? CT_HIST_BUCKETS : 0;
+	if (t->hist == CT_HIST_BY_KEY && !bpf_map_lookup_elem(t->hists_fd, key, rec.room + sizeof(rec.t))) {
+		rec.t.nbuckets = CT_HIST_BUCKETS;
+		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
+	}
 	if (rec.t.h.flags & CT_F_LAST)
-		remember_gone(t, key);
+		remember_gone(t, &t->gone_sums, key);
 	return emit(ctx, &rec.t.h);
 }
 
-int tallies_read(struct tallies *t, emit_fn emit, void *ctx)
+/* Those of all processes together. */
+static int emit_hists(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
+{
+	struct ct_tally_key key, next;
+	union tally_room rec;
+	int kept = 0;
+
+	for (int err = bpf_map_get_next_key(t->hists_fd, NULL, &next); !err; err = bpf_map_get_next_key(t->hists_fd, &key, &next)) {
+		int e;
+
+		key = next;
+		begin(t, &rec, &key, now);
+		if (bpf_map_lookup_elem(t->hists_fd, &key, rec.room + sizeof(rec.t)))
+			continue;
+		rec.t.nbuckets = CT_HIST_BUCKETS;
+		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
+		e = emit(ctx, &rec.t.h);
+		if (e && e != -EINTR)
+			return e;
+		kept = e ? e : kept;
+	}
+	return kept;
+}
+
+static int emit_size(struct tallies *t, const struct ct_tally_key *key, const struct ct_sizes *s, uint64_t now, emit_fn emit,
+		     void *ctx)
+{
+	union tally_room rec;
+
+	begin(t, &rec, key, now);
+	rec.t.how = CT_BY_SIZE;
+	rec.t.sums.bytes = s->sum[0];
+	rec.t.sums.threads = s->sum[1];
+	rec.t.nbuckets = 2 * CT_SIZE_BUCKETS;
+	rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(s->n) + sizeof(s->n) % 8);
+	memset(rec.room + sizeof(rec.t), 0, sizeof(s->n) + 8);
+	memcpy(rec.room + sizeof(rec.t), s->n, sizeof(s->n));
+	if (rec.t.h.flags & CT_F_LAST)
+		remember_gone(t, &t->gone_sizes, key);
+	return emit(ctx, &rec.t.h);
+}
+
+/* All entries of one of the two maps. What emit says by -EINTR is kept for the end: the records were taken. */
+static int read_map(struct tallies *t, bool sizes, uint64_t now, emit_fn emit, void *ctx)
 {
 	uint32_t in = 0, out = 0, n;
-	uint64_t now = now_ns();
 	bool first = true;
 	int err, kept = 0;
 
-	qsort(t->ended, t->nended, sizeof(*t->ended), by_number);
 	do {
-		n = BATCH;
-		err = bpf_map_lookup_batch(t->sums_fd, first ? NULL : &in, &out, t->keys, t->sums, &n, NULL);
+		n = sizes ? BATCH_SIZES : BATCH;
+		err = bpf_map_lookup_batch(sizes ? t->sizes_fd : t->sums_fd, first ? NULL : &in, &out, t->keys,
+					   sizes ? (void *)t->size : (void *)t->sums, &n, NULL);
 		if (err && err != -ENOENT)
 			return err;
 		for (uint32_t i = 0; i < n; i++) {
-			int e = emit_one(t, &t->keys[i], &t->sums[i], now, emit, ctx);
+			int e = sizes ? emit_size(t, &t->keys[i], &t->size[i], now, emit, ctx) :
+					emit_sums(t, &t->keys[i], &t->sums[i], now, emit, ctx);
 
 			if (e && e != -EINTR)
 				return e;
@@ -149,11 +261,28 @@ int tallies_read(struct tallies *t, emit_fn emit, void *ctx)
 		in = out;
 		first = false;
 	} while (!err);
-	for (size_t i = 0; i < t->ngone; i++) {
-		bpf_map_delete_elem(t->sums_fd, &t->gone[i]);
-		if (t->hist)
-			bpf_map_delete_elem(t->hists_fd, &t->gone[i]);
-	}
-	t->ngone = t->nended = 0;
+	return kept;
+}
+
+int tallies_read(struct tallies *t, emit_fn emit, void *ctx)
+{
+	uint64_t now = now_ns();
+	int kept = 0, err;
+
+	if (t->unsure)
+		find_ended(t);
+	qsort(t->ended, t->nended, sizeof(*t->ended), by_number);
+	/* sizes first: a process is done with when its last sums have come */
+	err = t->sizes ? read_map(t, true, now, emit, ctx) : 0;
+	kept = err;
+	if (!err || err == -EINTR)
+		err = read_map(t, false, now, emit, ctx);
+	kept = err ? err : kept;
+	if ((!err || err == -EINTR) && t->hist == CT_HIST_BY_FUNCTION)
+		err = emit_hists(t, now, emit, ctx);
+	kept = err ? err : kept;
+	forget_gone(&t->gone_sums, t->sums_fd, t->hist == CT_HIST_BY_KEY ? t->hists_fd : -1);
+	forget_gone(&t->gone_sizes, t->sizes_fd, -1);
+	t->nended = 0;
 	return kept;
 }

@@ -14,10 +14,14 @@
 struct tallies;
 
 /* The maps stay the caller's. NULL: no memory. */
-struct tallies *tallies_open(const struct capture_plan *, int sums_fd, int hists_fd);
+struct tallies *tallies_open(const struct capture_plan *, int sums_fd, int hists_fd, int sizes_fd);
 void tallies_close(struct tallies *);
 /* Process pid has ended: what it left goes after the next reading. */
 void tallies_ended(struct tallies *, uint32_t pid);
+/* Some ends may not have been told of: the next reading asks which of the processes still run. tasks: rows of ct_tasks;
+ * valid during that reading only. */
+typedef ssize_t (*tallies_tasks_fn)(void *ctx, void **tasks);
+void tallies_sweep(struct tallies *, tallies_tasks_fn, void *ctx);
 /* Hands out every entry. Returns 0 or -errno (emit's too). */
 int tallies_read(struct tallies *, emit_fn, void *ctx);
 

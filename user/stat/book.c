@@ -7,7 +7,7 @@
 
 #include "book.h"
 
-#define DEFAULT_MAX 262144
+#define DEFAULT_MAX (1 << 20)
 #define HISTS_MAX 65536 /* of a kibibyte and a bit each */
 #define NAMES_MAX 65536
 
@@ -40,8 +40,12 @@ void book_close(struct book *b)
 {
 	if (!b)
 		return;
-	for (size_t i = 0; i < b->nentries; i++)
+	for (size_t i = 0; i < b->nentries; i++) {
 		free(b->entries[i].hist);
+		free(b->entries[i].sizes);
+	}
+	busy_close(&b->busy);
+	gauges_close(&b->gauges);
 	for (size_t i = 0; i < b->index->names_cap; i++)
 		free(b->index->names[i]);
 	free(b->index->names);
@@ -126,6 +130,7 @@ static bool grow_slots(struct book *b)
 	struct book_index *x = b->index;
 	size_t n = x->nslots ? x->nslots * 2 : 1024;
 	uint32_t *slots = calloc(n, sizeof(*slots));
+	struct book_entry *more;
 
 	if (!slots)
 		return false;
@@ -140,8 +145,11 @@ static bool grow_slots(struct book *b)
 	free(x->slots);
 	x->slots = slots;
 	x->nslots = n;
-	b->entries = realloc(b->entries, n / 2 * sizeof(*b->entries));
-	return b->entries;
+	more = realloc(b->entries, n / 2 * sizeof(*more));
+	if (!more)
+		return false;
+	b->entries = more;
+	return true;
 }
 
 /* The entry like `want`, made when there is none yet. NULL: there is no room. */
@@ -210,16 +218,31 @@ void book_add(struct ct_sums *a, const struct ct_sums *b)
 	a->shared += b->shared;
 }
 
+static void add_value(struct ct_sums *n, struct ct_hist *h, uint64_t v)
+{
+	unsigned __int128 square = (unsigned __int128)v * v;
+	struct ct_sums one = { .timed = 1, .ns = v, .min_ns = v, .max_ns = v,
+			       .squares = { (uint64_t)square, (uint64_t)(square >> 64) } };
+
+	book_add(n, &one);
+	if (h)
+		h->n[ct_hist_bucket(v)]++;
+}
+
 static void add_time(struct book *b, struct book_entry *e, uint64_t ns)
 {
-	unsigned __int128 square = (unsigned __int128)ns * ns;
-	struct ct_sums one = { .timed = 1, .ns = ns, .min_ns = ns, .max_ns = ns,
-			       .squares = { (uint64_t)square, (uint64_t)(square >> 64) } };
-	struct ct_hist *h = hist_of(b, e);
+	add_value(&e->n, hist_of(b, e), ns);
+}
 
-	book_add(&e->n, &one);
-	if (h)
-		h->n[ct_hist_bucket(ns)]++;
+static void add_bytes(struct book_entry *e, uint64_t bytes)
+{
+	e->n.bytes += bytes;
+	if (!e->sizes)
+		e->sizes = calloc(1, sizeof(*e->sizes));
+	if (!e->sizes)
+		return; /* the total is there */
+	e->sizes->n.calls++;
+	add_value(&e->sizes->n, &e->sizes->hist, bytes);
 }
 
 double book_mean_ns(const struct ct_sums *n)
@@ -238,9 +261,14 @@ double book_deviation_ns(const struct ct_sums *n)
 	return squares > mean * mean ? (double)sqrtl(squares - mean * mean) : 0;
 }
 
+uint64_t book_bucket_ns(uint32_t b)
+{
+	return b < 8 ? 2ULL * b : (uint64_t)(8 + b % 8) << (b / 8);
+}
+
 static double bucket_begin(uint32_t b)
 {
-	return b < 8 ? 2.0 * b : (double)((uint64_t)(8 + b % 8) << (b / 8));
+	return (double)book_bucket_ns(b);
 }
 
 uint64_t book_quantile_ns(const struct ct_hist *h, const struct ct_sums *n, double q)
@@ -258,7 +286,10 @@ uint64_t book_quantile_ns(const struct ct_hist *h, const struct ct_sums *n, doub
 			before += h->n[i];
 			continue;
 		}
-		ns = bucket_begin(i) + (bucket_begin(i + 1) - bucket_begin(i)) * (rank - (double)before) / (double)h->n[i];
+		/* From a tenth to eight tenths of the bucket: wherever in it the duration lies, the answer is within a tenth of it,
+		 * since a bucket is at most an eighth wide. */
+		ns = bucket_begin(i) + (bucket_begin(i + 1) - bucket_begin(i)) *
+					       (0.1 + 0.7 * (rank - (double)before) / (double)h->n[i]);
 		break;
 	}
 	if (ns > (double)n->max_ns)
@@ -281,6 +312,7 @@ static void of_process(const struct book *b, struct book_entry *e, const struct 
 	if (b->by != BOOK_BY_PROCESS && b->by != BOOK_BY_THREAD && b->by != BOOK_BY_STREAM)
 		return;
 	e->pid = ev->rec->pid;
+	e->shown_pid = ev->proc->shown_pid;
 	e->start = (uint32_t)(ev->proc->start_boottime_ns >> 10);
 	memcpy(e->comm, ev->proc->comm, sizeof(e->comm));
 }
@@ -303,6 +335,7 @@ static int tally(struct book *b, const struct event *ev)
 	/* two handles of one kernel are two sums */
 	if (b->by == BOOK_BY_KERNEL && ev->kernel)
 		want.name = intern(b->index, ev->kernel->full);
+	want.shown_pid = ev->proc->shown_pid;
 	memcpy(want.comm, ev->proc->comm, sizeof(want.comm));
 	e = entry_get(b, &want);
 	if (!e)
@@ -333,6 +366,8 @@ static uint64_t by_of(const struct book *b, const struct event *ev, const struct
 		return ev->device;
 	case BOOK_BY_CGROUP:
 		return ev->proc->cgroup_id;
+	case BOOK_BY_KERNEL:
+		return word_at(c, spec->func_word);
 	default:
 		return 0;
 	}
@@ -362,7 +397,7 @@ static int call(struct book *b, const struct event *ev)
 		return 0;
 	of_process(b, &want, ev);
 	want.by = by_of(b, ev, &spec);
-	if (b->by == BOOK_BY_KERNEL && api_kernel(c, API_ARCH_HERE, &want.by) && ev->kernel) {
+	if (b->by == BOOK_BY_KERNEL && want.by && ev->kernel) {
 		want.name = intern(b->index, ev->kernel->full);
 		want.by = want.name ? 0 : want.by;
 	}
@@ -413,14 +448,16 @@ static int device_work(struct book *b, const struct event *ev)
 	if (!(w->h.flags & CT_F_NO_TIME))
 		add_time(b, e, w->h.end_ns - w->h.start_ns);
 	if (w->h.kind == CT_COPY) {
-		e->n.bytes += ((const struct ct_copy *)w)->bytes;
+		add_bytes(e, ((const struct ct_copy *)w)->bytes);
 	} else if (w->h.kind == CT_SET) {
-		e->n.bytes += ((const struct ct_set *)w)->bytes;
+		add_bytes(e, ((const struct ct_set *)w)->bytes);
 	} else {
 		uint64_t block = (uint64_t)k->block[0] * k->block[1] * k->block[2];
 
 		e->shape = (struct book_shape){ .block = (uint32_t)block, .registers = k->registers,
 						.shared = k->static_shared + k->dynamic_shared, .device = w->device };
+		if (!(w->h.flags & CT_F_NO_TIME))
+			busy_add(&b->busy, w->h.pid, w->device, w->h.start_ns, w->h.end_ns);
 		e->n.threads += (uint64_t)k->grid[0] * k->grid[1] * k->grid[2] * block;
 		e->n.shared += k->dynamic_shared;
 	}
@@ -441,6 +478,8 @@ int book_event(struct book *b, const struct event *ev)
 	case CT_SET:
 		seen(b, ev->rec);
 		return device_work(b, ev);
+	case CT_COUNTER:
+		return gauges_event(&b->gauges, ev);
 	default:
 		return 0;
 	}

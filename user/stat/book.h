@@ -8,7 +8,8 @@
 #ifndef CT_BOOK_H
 #define CT_BOOK_H
 
-#include "../event/event.h"
+#include "busy.h"
+#include "gauges.h"
 
 enum book_what {
 	BOOK_CALL,   /* a function's calls */
@@ -25,6 +26,12 @@ struct book_shape {
 	uint32_t device;
 };
 
+/* Bytes of copies and memsets, one by one: `ns` and what is after it are bytes. */
+struct book_sizes {
+	struct ct_sums n;
+	struct ct_hist hist;
+};
+
 struct book_entry {
 	uint8_t what; /* enum book_what */
 	uint8_t sub;  /* BOOK_CALL: CT_SUB_*; BOOK_COPY: enum ct_copy_kind */
@@ -32,9 +39,11 @@ struct book_entry {
 	uint32_t pid, start; /* which process; 0 where entries are not kept by process */
 	uint64_t by;	     /* thread, stream, device, cgroup, handle of the kernel; 0 */
 	const char *name;    /* of a kernel; NULL: none, or not known. Owned by the book; untrusted bytes */
+	uint32_t shown_pid;	/* with pid, as users see it */
 	char comm[CT_COMM_LEN]; /* with pid */
 	struct ct_sums n;
 	struct ct_hist *hist; /* NULL: none */
+	struct book_sizes *sizes; /* of BOOK_COPY and BOOK_SET; NULL: none */
 	struct book_shape shape;
 	bool tallied; /* the kernel side's: replaced at each reading */
 };
@@ -44,6 +53,8 @@ struct book {
 	size_t nentries;
 	uint64_t no_room;  /* calls and device work that found no entry */
 	uint64_t first_ns, last_ns; /* of what was added, CLOCK_MONOTONIC; 0: nothing */
+	struct busy busy;      /* with kernels */
+	struct gauges gauges;  /* the hardware counters */
 	struct book_index *index;
 	enum book_by by;
 	bool hists;
@@ -59,8 +70,10 @@ int book_event(struct book *, const struct event *);
 void book_add(struct ct_sums *a, const struct ct_sums *b);
 double book_mean_ns(const struct ct_sums *);
 double book_deviation_ns(const struct ct_sums *); /* of the population */
-/* The duration that the share q (0..1) of the calls do not exceed, within 1/8 of it; 0: nothing there. It lies between
+/* The duration that the share q (0..1) of the calls do not exceed, within a tenth of it; 0: nothing there. It lies between
  * the sums' min_ns and max_ns. */
 uint64_t book_quantile_ns(const struct ct_hist *, const struct ct_sums *, double q);
+/* Where a bucket of a histogram begins. */
+uint64_t book_bucket_ns(uint32_t bucket);
 
 #endif

@@ -1,99 +1,87 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * expose.c - see expose.h.
+ * expose.c - see expose.h: adds up.
  *
- * What a process counted is handed in whole at each reading, until it has ended: so a series is what ended processes left
- * (`done`) and what the living ones have (`live`), which each reading makes anew. It never goes backwards.
+ * The kernel side hands in whole sums for each process, function and direction, again and again. What has come to them since the
+ * last reading is added to the series of what the process is now: so a series never goes backwards, whoever ends, begins under an
+ * old number, or becomes another program.
  */
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../event/device.h"
-#include "book.h"
-#include "expose.h"
+#include "expose_inside.h"
 
-#define SERIES_MAX 65536
-#define DEVICES_MAX 64
-#define VALUES_MAX 64
+#define SERIES_MAX 32768
+#define ENTRIES_MAX (1u << 22)
+#define KERNELS_KNOWN 8192
+#define HANDLES_MAX 65536
 #define LABEL_MAX 256
+#define IDLE_NS 300000000000ULL /* a kind of process of which none has lived for so long may make room for another */
 
-enum sum { CALLS, BYTES, FAILED, TIME };
-enum label { NONE, DIRECTION, FUNCTION };
-
-static const struct family {
-	const char *name, *unit;
-	enum sum sum;
-	enum label label;
-	int class;
-	const char *globs, *help;
-} families[] = {
-#define FAMILY(name, unit, sum, label, class, globs, help) { #name, unit, sum, label, class, globs, help },
-#include "families.def"
-#undef FAMILY
-};
-
-/* A kind of process. Texts are cut at LABEL_MAX. */
-struct group {
-	char *labels; /* {process="...",container_id="...",pod_uid="..."} without the braces; escaped */
-};
-
-struct series {
-	uint16_t group, func;
-	uint8_t sub;
-	bool used;
-	struct ct_sums done, live;
-};
-
-struct device {
-	char uuid[48], *model;
-	uint32_t index;
-	uint64_t memory_bytes;
+struct proc {
 	struct {
-		char name[64], unit[16];
-		double value;
-		bool suspect;
-	} values[VALUES_MAX];
-	int nvalues;
+		uint32_t tgid, start;
+	} key;
+	uint32_t group;	  /* + 1; 0: to be found out */
+	uint32_t entries; /* that it has */
 };
 
-struct expose {
-	struct expose_opts opts;
-	struct group *groups;
-	unsigned int ngroups;
-	struct series *series; /* open addressing */
-	size_t nseries;
-	uint64_t no_room;
-	struct ct_hist done[API_CLASS_END], live[API_CLASS_END]; /* of durations, by class */
-	uint64_t done_ns[API_CLASS_END], live_ns[API_CLASS_END];
-	bool any_hist;
-	uint64_t wanted[ARRAY_LEN(families)][CT_MAX_FUNCS / 64];
-	struct device devices[DEVICES_MAX];
-	int ndevices;
+struct entry {
+	struct {
+		uint32_t tgid, start;
+		uint16_t func;
+		uint8_t sub, how;
+		uint32_t pad;
+		uint64_t by;
+	} key;
+	struct expose_sums n; /* as last read; of sizes: calls and failed are the two sums */
+	uint32_t *sizes;      /* 2 * CT_SIZE_BUCKETS; NULL: none */
 };
 
-/* ---- which functions a family sums ------------------------------------------------------------------------- */
+struct handle {
+	struct {
+		uint64_t handle;
+		uint32_t tgid, pad;
+	} key;
+	uint32_t kernel;
+};
 
-static bool matches(const struct family *f, const struct api_func *func)
+/* A copy whose name says the direction: cuMemcpyHtoD. */
+static enum way way_by_name(const char *name)
 {
-	char glob[256];
-	const char *at = f->globs;
+	static const struct {
+		const char *part;
+		enum way way;
+	} parts[] = {
+		{ "HtoD", HTOD }, { "HtoA", HTOD }, { "DtoH", DTOH }, { "AtoH", DTOH }, { "DtoD", DTOD },
+		{ "DtoA", DTOD }, { "AtoD", DTOD }, { "AtoA", DTOD }, { "Peer", PEER },
+	};
 
-	if (f->class != API_CLASS_END && f->class != func->class)
-		return false;
-	while (at) {
-		size_t n = strcspn(at, "|");
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (strstr(name, parts[i].part))
+			return parts[i].way;
+	return !strcmp(name, "cuMemcpy") || !strcmp(name, "cuMemcpyAsync") ? BY_ADDRESS : UNTOLD;
+}
 
-		snprintf(glob, sizeof(glob), "%.*s", (int)n, at);
-		if (!fnmatch(glob, func->name, 0))
-			return true;
-		at = at[n] ? at + n + 1 : NULL;
-		if (!at)
-			return false;
+static void find_ways(struct expose *x)
+{
+	struct ct_spec spec;
+
+	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
+		bool has_kind = !api_spec(i, API_ARCH_HERE, true, &spec) && spec.kind_word != CT_COUNT_NONE;
+
+		x->ways[i] = api_funcs[i].class != API_COPY ? UNTOLD : has_kind ? WAYS : way_by_name(api_funcs[i].name);
 	}
-	return true;
+}
+
+static enum way way_of(const struct expose *x, uint16_t func, uint8_t sub)
+{
+	if (x->ways[func] != WAYS)
+		return (enum way)x->ways[func];
+	return (sub & CT_SUB_KIND) <= BY_ADDRESS ? (enum way)(sub & CT_SUB_KIND) : UNTOLD;
 }
 
 struct expose *expose_open(const struct expose_opts *opts)
@@ -105,155 +93,439 @@ struct expose *expose_open(const struct expose_opts *opts)
 	x->opts = *opts;
 	if (!x->opts.groups)
 		x->opts.groups = EXPOSE_GROUPS;
+	if (x->opts.kernels > EXPOSE_KERNELS_MAX)
+		x->opts.kernels = EXPOSE_KERNELS_MAX;
+	keyed_open(&x->procs, sizeof(struct proc), sizeof(((struct proc *)0)->key), ENTRIES_MAX);
+	keyed_open(&x->entries, sizeof(struct entry), sizeof(((struct entry *)0)->key), ENTRIES_MAX);
+	keyed_open(&x->series, sizeof(struct series), sizeof(((struct series *)0)->key), SERIES_MAX);
+	keyed_open(&x->kernels, sizeof(struct kernel), KERNEL_NAME, KERNELS_KNOWN);
+	keyed_open(&x->handles, sizeof(struct handle), sizeof(((struct handle *)0)->key), HANDLES_MAX);
+	keyed_open(&x->kernel_series, sizeof(struct kernel_series), sizeof(((struct kernel_series *)0)->key), SERIES_MAX);
 	x->groups = calloc(x->opts.groups + 1, sizeof(*x->groups));
-	x->series = calloc(SERIES_MAX, sizeof(*x->series));
-	if (!x->groups || !x->series) {
+	x->slots = calloc(x->opts.kernels + 1, sizeof(*x->slots));
+	if (x->groups)
+		expose_other(x)->process = strdup("other");
+	if (!x->groups || !x->slots || !expose_other(x)->process) {
 		expose_close(x);
 		return NULL;
 	}
-	for (size_t f = 0; f < ARRAY_LEN(families); f++)
-		for (int i = 0; i < api_nfuncs; i++)
-			if (matches(&families[f], &api_funcs[i]))
-				x->wanted[f][i / 64] |= 1ULL << (i % 64);
+	find_ways(x);
 	return x;
+}
+
+static void empty_group(struct group *g)
+{
+	free(g->process);
+	free(g->container);
+	free(g->pod);
+	for (int i = 0; i < SIZES_OF; i++)
+		free(g->sizes[i]);
+	memset(g, 0, sizeof(*g));
 }
 
 void expose_close(struct expose *x)
 {
 	if (!x)
 		return;
-	for (unsigned int i = 0; i < x->ngroups; i++)
-		free(x->groups[i].labels);
+	for (unsigned int i = 0; x->groups && i <= x->opts.groups; i++)
+		empty_group(&x->groups[i]);
+	for (size_t i = 0; i < x->entries.n; i++)
+		free(((struct entry *)keyed_at(&x->entries, i))->sizes);
+	for (int i = 0; i < CT_MAX_FUNCS; i++)
+		free(x->hist_last[i]);
 	for (int i = 0; i < x->ndevices; i++)
 		free(x->devices[i].model);
+	keyed_close(&x->procs);
+	keyed_close(&x->entries);
+	keyed_close(&x->series);
+	keyed_close(&x->kernels);
+	keyed_close(&x->handles);
+	keyed_close(&x->kernel_series);
 	free(x->groups);
-	free(x->series);
+	free(x->slots);
 	free(x);
 }
 
-/* ---- labels ------------------------------------------------------------------------------------------------ */
+/* ---- what a process is --------------------------------------------------------------------------------------- */
 
-/* A label's value: what is no UTF-8 becomes '?', as do control characters; '"', '\' and newline are escaped. */
-static size_t put_value(char *to, size_t room, const char *s)
+/* A label's value: whatever is not printable ASCII becomes '?'. NULL: "", or no memory. */
+static char *value_of(const char *s)
 {
-	size_t n = 0;
+	size_t n = s ? strnlen(s, LABEL_MAX) : 0;
+	char *v = n ? strndup(s, n) : NULL;
 
-	for (size_t i = 0; s[i] && i < LABEL_MAX && n + 3 < room; i++) {
-		unsigned char c = (unsigned char)s[i];
+	for (char *c = v; c && *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	return v;
+}
 
-		if (c == '"' || c == '\\')
-			to[n++] = '\\';
-		to[n++] = c < ' ' || c >= 0x7f ? '?' : (char)c;
+static bool same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static void drop_series(struct keyed *k, uint32_t group, bool kernels)
+{
+	for (size_t i = k->n; i-- > 0;) {
+		void *item = keyed_at(k, i);
+
+		if ((kernels ? ((struct kernel_series *)item)->key.group : ((struct series *)item)->key.group) == group)
+			keyed_remove(k, item);
 	}
-	to[n] = '\0';
+}
+
+/* A free place, or that of a kind of process that has long been gone; NULL: there is none. */
+static struct group *free_group(struct expose *x)
+{
+	struct group *oldest = NULL;
+
+	for (unsigned int i = 0; i < x->opts.groups; i++) {
+		struct group *g = &x->groups[i];
+
+		if (!g->process)
+			return g;
+		if (!g->procs && x->now_ns > g->changed_ns + IDLE_NS && (!oldest || g->changed_ns < oldest->changed_ns))
+			oldest = g;
+	}
+	if (!oldest)
+		return NULL;
+	drop_series(&x->series, (uint32_t)(oldest - x->groups), false);
+	drop_series(&x->kernel_series, (uint32_t)(oldest - x->groups), true);
+	empty_group(oldest);
+	return oldest;
+}
+
+/* The kind of a process; "other" when there are too many, or there is no memory. */
+static struct group *group_of(struct expose *x, const struct process *p)
+{
+	const struct process_info *info = p->info;
+	char *process = value_of(p->comm), *container = value_of(info ? info->container : NULL),
+	     *pod = value_of(info ? info->pod : NULL);
+	struct group *g;
+
+	if (!process)
+		process = strdup("?");
+	for (unsigned int i = 0; process && i < x->opts.groups; i++) {
+		g = &x->groups[i];
+		if (same(g->process, process) && same(g->container, container) && same(g->pod, pod))
+			goto out;
+	}
+	g = process ? free_group(x) : NULL;
+	if (!g) {
+		g = expose_other(x);
+		goto out;
+	}
+	*g = (struct group){ .process = process, .container = container, .pod = pod, .changed_ns = x->now_ns };
+	return g;
+out:
+	free(process);
+	free(container);
+	free(pod);
+	return g;
+}
+
+/* The process that is meant may be one that has ended, and its number another's by now. */
+static bool is_the_process(const struct process *p, uint32_t start)
+{
+	return (uint32_t)(p->start_boottime_ns >> 10) == start;
+}
+
+static struct group *group_of_proc(struct expose *x, struct proc *p, const struct process *process)
+{
+	static const struct process gone = { .comm = "?" };
+	struct group *g;
+
+	if (p->group)
+		return &x->groups[p->group - 1];
+	g = group_of(x, is_the_process(process, p->key.start) ? process : &gone);
+	g->procs++;
+	p->group = (uint32_t)(g - x->groups) + 1;
+	return g;
+}
+
+static void leave_group(struct expose *x, struct proc *p)
+{
+	if (!p->group)
+		return;
+	x->groups[p->group - 1].procs--;
+	x->groups[p->group - 1].changed_ns = x->now_ns;
+	p->group = 0;
+}
+
+/* It says who it is, or became another program. */
+static void look_again(struct expose *x, const struct event *ev)
+{
+	struct proc want = { .key = { ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10) } };
+	struct proc *p = keyed_find(&x->procs, &want.key);
+
+	if (p)
+		leave_group(x, p);
+}
+
+/* ---- kernels -------------------------------------------------------------------------------------------------- */
+
+/* A kernel's name and its number, + 1; 0: too many are known. */
+static uint32_t kernel_named(struct expose *x, const char *name)
+{
+	char key[KERNEL_NAME] = "";
+	struct kernel *k;
+	bool made;
+
+	for (size_t i = 0; i < KERNEL_NAME - 1 && name[i]; i++)
+		key[i] = name[i] >= ' ' && name[i] <= '~' ? name[i] : '?';
+	k = keyed_get(&x->kernels, key, &made);
+	return k ? (uint32_t)(((char *)k - x->kernels.items) / (ptrdiff_t)x->kernels.size) + 1 : 0;
+}
+
+/* Names are forgotten when a process ends; its last counts come after that. */
+static void name(struct expose *x, const struct event *ev)
+{
+	const struct ct_name *n = (const struct ct_name *)ev->rec;
+	struct handle want = { .key = { n->handle, ev->rec->pid, 0 } }, *h;
+	bool made;
+
+	if (!x->opts.kernels || !ev->kernel)
+		return;
+	h = keyed_get(&x->handles, &want.key, &made);
+	if (h)
+		h->kernel = kernel_named(x, ev->kernel->brief);
+}
+
+static struct kernel *kernel_of(struct expose *x, const struct event *ev)
+{
+	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
+	struct handle want = { .key = { t->by, ev->rec->pid, 0 } }, *h;
+	uint32_t at = 0;
+
+	if (ev->kernel) {
+		at = kernel_named(x, ev->kernel->brief);
+	} else {
+		h = keyed_find(&x->handles, &want.key);
+		at = h && h->kernel ? h->kernel : kernel_named(x, "unknown");
+	}
+	return at ? keyed_at(&x->kernels, at - 1) : NULL;
+}
+
+static void forget_handles(struct expose *x, uint32_t tgid)
+{
+	for (size_t i = x->handles.n; i-- > 0;) {
+		struct handle *h = keyed_at(&x->handles, i);
+
+		if (h->key.tgid == tgid)
+			keyed_remove(&x->handles, h);
+	}
+}
+
+static void take_slot(struct expose *x, struct kernel *k, uint32_t slot)
+{
+	x->slots[slot] = (uint32_t)(((char *)k - x->kernels.items) / (ptrdiff_t)x->kernels.size) + 1;
+	k->slot = slot + 1;
+}
+
+static void free_slot(struct expose *x, uint32_t slot)
+{
+	((struct kernel *)keyed_at(&x->kernels, x->slots[slot] - 1))->slot = 0;
+	x->slots[slot] = 0;
+	for (size_t i = x->kernel_series.n; i-- > 0;) {
+		struct kernel_series *s = keyed_at(&x->kernel_series, i);
+
+		if (s->key.slot == slot)
+			keyed_remove(&x->kernel_series, s);
+	}
+}
+
+/* The one with the most calls of the others takes the place of the one with the fewest, if it has twice as many: names do not
+ * come and go with each reading. What was counted before stays where it was counted. */
+static void rank_kernels(struct expose *x)
+{
+	uint32_t least = UINT32_MAX;
+	struct kernel *most = NULL;
+
+	for (uint32_t i = 0; i < x->opts.kernels; i++) {
+		if (!x->slots[i])
+			return;
+		if (least == UINT32_MAX || ((struct kernel *)keyed_at(&x->kernels, x->slots[i] - 1))->calls <
+						   ((struct kernel *)keyed_at(&x->kernels, x->slots[least] - 1))->calls)
+			least = i;
+	}
+	for (size_t i = 0; i < x->kernels.n; i++) {
+		struct kernel *k = keyed_at(&x->kernels, i);
+
+		if (!k->slot && (!most || k->calls > most->calls))
+			most = k;
+	}
+	if (!most || least == UINT32_MAX || most->calls / 2 <= ((struct kernel *)keyed_at(&x->kernels, x->slots[least] - 1))->calls)
+		return;
+	free_slot(x, least);
+	take_slot(x, most, least);
+}
+
+static void count_kernel(struct expose *x, struct group *g, const struct event *ev, uint64_t calls)
+{
+	struct kernel *k = kernel_of(x, ev);
+	struct kernel_series want = { 0 }, *s = NULL;
+	bool made;
+
+	for (uint32_t i = 0; k && !k->slot && i < x->opts.kernels; i++)
+		if (!x->slots[i])
+			take_slot(x, k, i);
+	if (k)
+		k->calls += calls;
+	if (k && k->slot) {
+		want.key.group = (uint32_t)(g - x->groups);
+		want.key.slot = k->slot - 1;
+		s = keyed_get(&x->kernel_series, &want.key, &made);
+	}
+	if (s)
+		s->calls += calls;
+	else
+		g->other_kernels += calls;
+}
+
+/* ---- sums ----------------------------------------------------------------------------------------------------- */
+
+void expose_begin(struct expose *x, uint64_t now_ns)
+{
+	x->now_ns = now_ns;
+	if (x->opts.kernels)
+		rank_kernels(x);
+}
+
+/* What has come to it. An entry that was made anew begins at zero. */
+static uint64_t more(uint64_t *last, uint64_t now)
+{
+	uint64_t n = now >= *last ? now - *last : now;
+
+	*last = now;
 	return n;
 }
 
-static char *labels_of(const struct process *p)
+static void add_sums(struct expose *x, struct group *g, struct entry *e, const struct event *ev)
 {
-	const struct process_info *info = p->info;
-	char text[LABEL_MAX * 6 + 128];
-	size_t n;
+	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
+	struct expose_sums n = {
+		.calls = more(&e->n.calls, t->sums.calls),
+		.failed = more(&e->n.failed, t->sums.failed),
+		.ns = more(&e->n.ns, t->sums.ns),
+		.bytes = more(&e->n.bytes, t->sums.bytes),
+	};
+	struct series want = { .key = { (uint16_t)(g - x->groups), t->func, way_of(x, t->func, t->sub) } }, *s;
+	bool made;
 
-	n = (size_t)snprintf(text, sizeof(text), "process=\"");
-	n += put_value(text + n, sizeof(text) - n, p->comm);
-	if (info && *info->container) {
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "\",container_id=\"");
-		n += put_value(text + n, sizeof(text) - n, info->container);
+	x->hist_ns[api_funcs[t->func].class] += n.ns;
+	if (!n.calls && !n.ns && !n.bytes)
+		return;
+	g->changed_ns = x->now_ns;
+	s = keyed_get(&x->series, &want.key, &made);
+	if (!s) {
+		x->no_room += n.calls;
+		return;
 	}
-	if (info && *info->pod) {
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "\",pod_uid=\"");
-		n += put_value(text + n, sizeof(text) - n, info->pod);
-	}
-	snprintf(text + n, sizeof(text) - n, "\"");
-	return strdup(text);
+	s->n.calls += n.calls;
+	s->n.failed += n.failed;
+	s->n.ns += n.ns;
+	s->n.bytes += n.bytes;
+	if (x->opts.kernels && t->how == CT_BY_KERNEL && api_funcs[t->func].class == API_LAUNCH && t->by && n.calls)
+		count_kernel(x, g, ev, n.calls);
 }
 
-/* The kind of a process; the last one, "other", when there are too many. -1: no memory. */
-static int group_of(struct expose *x, const struct process *p)
+static int add_size_row(struct group *g, int of, uint64_t sum, uint32_t *last, const uint32_t *now)
 {
-	char *labels = labels_of(p);
+	struct expose_sizes *s = g->sizes[of];
 
-	if (!labels)
-		return -1;
-	for (unsigned int i = 0; i < x->ngroups; i++) {
-		if (!strcmp(x->groups[i].labels, labels)) {
-			free(labels);
-			return (int)i;
-		}
+	if (!s)
+		s = g->sizes[of] = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->sum += sum;
+	for (int i = 0; i < CT_SIZE_BUCKETS; i++) {
+		s->n[i] += (uint32_t)(now[i] - last[i]); /* it may have wrapped around */
+		last[i] = now[i];
 	}
-	if (x->ngroups >= x->opts.groups) {
-		free(labels);
-		if (x->ngroups == x->opts.groups) {
-			labels = strdup("process=\"other\"");
-			if (!labels)
-				return -1;
-			x->groups[x->ngroups++].labels = labels;
-		}
-		return (int)x->ngroups - 1;
-	}
-	x->groups[x->ngroups].labels = labels;
-	return (int)x->ngroups++;
+	return 0;
 }
 
-/* ---- sums -------------------------------------------------------------------------------------------------- */
-
-static struct series *series_of(struct expose *x, uint16_t group, uint16_t func, uint8_t sub)
+static int add_sizes(struct expose *x, struct group *g, struct entry *e, const struct ct_tally *t)
 {
-	uint32_t at = (group * 2654435761u) ^ (func * 40503u) ^ (sub * 97u);
+	uint64_t first = more(&e->n.calls, t->sums.bytes), second = more(&e->n.failed, t->sums.threads);
+	int err;
 
-	for (uint32_t i = 0; i < SERIES_MAX; i++) {
-		struct series *s = &x->series[(at + i) % SERIES_MAX];
-
-		if (s->used && s->group == group && s->func == func && s->sub == sub)
-			return s;
-		if (s->used)
-			continue;
-		if (x->nseries >= SERIES_MAX / 2)
-			return NULL;
-		x->nseries++;
-		*s = (struct series){ .used = true, .group = group, .func = func, .sub = sub };
-		return s;
-	}
-	return NULL;
+	if (t->nbuckets != 2 * CT_SIZE_BUCKETS)
+		return 0;
+	if (!e->sizes)
+		e->sizes = calloc(2 * CT_SIZE_BUCKETS, sizeof(*e->sizes));
+	if (!e->sizes)
+		return -ENOMEM;
+	if (t->by == CT_OF_COPIES)
+		return add_size_row(g, OF_COPIES + (int)way_of(x, t->func, t->sub), first, e->sizes, t->hist);
+	err = add_size_row(g, OF_GRID, first, e->sizes, t->hist);
+	return err ? err : add_size_row(g, OF_BLOCK, second, e->sizes + CT_SIZE_BUCKETS, t->hist + CT_SIZE_BUCKETS);
 }
 
-void expose_begin(struct expose *x)
+/* Of all processes together, by function. */
+static int durations(struct expose *x, const struct ct_tally *t)
 {
-	for (size_t i = 0; i < SERIES_MAX; i++)
-		if (x->series[i].used)
-			memset(&x->series[i].live, 0, sizeof(x->series[i].live));
-	memset(x->live, 0, sizeof(x->live));
-	memset(x->live_ns, 0, sizeof(x->live_ns));
+	struct ct_hist *last = x->hist_last[t->func];
+	uint64_t *to = x->hist[api_funcs[t->func].class];
+
+	if (t->nbuckets != CT_HIST_BUCKETS)
+		return 0;
+	if (!last)
+		last = x->hist_last[t->func] = calloc(1, sizeof(*last));
+	if (!last)
+		return -ENOMEM;
+	for (int i = 0; i < CT_HIST_BUCKETS; i++) {
+		to[i] += (uint32_t)(t->hist[i] - last->n[i]);
+		last->n[i] = t->hist[i];
+	}
+	x->any_hist = true;
+	return 0;
+}
+
+/* Nothing will be added to it. */
+static void drop_entry(struct expose *x, struct proc *p, struct entry *e)
+{
+	free(e->sizes);
+	keyed_remove(&x->entries, e);
+	if (--p->entries)
+		return;
+	leave_group(x, p);
+	if (x->handles.n)
+		forget_handles(x, p->key.tgid);
+	keyed_remove(&x->procs, p);
 }
 
 static int tally(struct expose *x, const struct event *ev)
 {
 	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
-	int group = group_of(x, ev->proc), class = api_funcs[t->func].class;
-	bool last = t->h.flags & CT_F_LAST;
-	struct series *s;
+	struct entry want = { .key = { t->h.pid, t->start, t->func, t->sub, t->how, 0, t->by } }, *e;
+	struct proc whose = { .key = { t->h.pid, t->start } }, *p;
+	struct group *g;
+	bool made, made_proc;
+	int err = 0;
 
-	if (group < 0)
+	if (!t->h.pid)
+		return durations(x, t);
+	p = keyed_get(&x->procs, &whose.key, &made_proc);
+	e = p ? keyed_get(&x->entries, &want.key, &made) : NULL;
+	if (!e) {
+		if (p && made_proc)
+			keyed_remove(&x->procs, p);
 		return -ENOMEM;
-	s = series_of(x, (uint16_t)group, t->func, t->sub & CT_SUB_KIND);
-	if (!s) {
-		x->no_room++;
-		return 0;
 	}
-	book_add(last ? &s->done : &s->live, &t->sums);
-	if (t->nbuckets == CT_HIST_BUCKETS) {
-		struct ct_hist *h = last ? &x->done[class] : &x->live[class];
-
-		for (int i = 0; i < CT_HIST_BUCKETS; i++)
-			h->n[i] += t->hist[i];
-		*(last ? &x->done_ns[class] : &x->live_ns[class]) += t->sums.ns;
-		x->any_hist = true;
-	}
-	return 0;
+	p->entries += made;
+	g = group_of_proc(x, p, ev->proc);
+	if (t->how == CT_BY_SIZE)
+		err = add_sizes(x, g, e, t);
+	else
+		add_sums(x, g, e, ev);
+	if (t->h.flags & CT_F_LAST)
+		drop_entry(x, p, e);
+	return err;
 }
 
-/* ---- devices ----------------------------------------------------------------------------------------------- */
+/* ---- devices -------------------------------------------------------------------------------------------------- */
 
 static struct device *device_of(struct expose *x, uint32_t index)
 {
@@ -269,13 +541,15 @@ static struct device *device_of(struct expose *x, uint32_t index)
 static int device(struct expose *x, const struct ct_device *d)
 {
 	struct device *to = d->h.pid ? NULL : device_of(x, d->id);
-	char *model;
+	char *text, *model;
 
 	if (!to)
 		return 0;
-	model = strndup(d->name, d->name_len);
-	if (!model)
+	text = strndup(d->name, d->name_len);
+	if (!text)
 		return -ENOMEM;
+	model = value_of(text);
+	free(text);
 	free(to->model);
 	to->model = model;
 	to->memory_bytes = d->memory_bytes;
@@ -291,6 +565,8 @@ static void counter(struct expose *x, const struct event *ev)
 	const struct ct_counter *c = (const struct ct_counter *)ev->rec;
 	struct device *d = device_of(x, c->device);
 
+	if (d)
+		d->sample_ns = c->h.end_ns;
 	for (uint32_t i = 0; d && i < c->n; i++) {
 		const struct metric *m = ev->metrics ? metric_table_find(ev->metrics, c->values[i].metric) : NULL;
 		int at = 0;
@@ -304,7 +580,6 @@ static void counter(struct expose *x, const struct event *ev)
 		if (at == d->nvalues)
 			d->nvalues++;
 		snprintf(d->values[at].name, sizeof(d->values[at].name), "%s", m->name);
-		snprintf(d->values[at].unit, sizeof(d->values[at].unit), "%s", m->unit);
 		memcpy(&d->values[at].value, &c->values[i].bits, sizeof(double));
 		d->values[at].suspect = c->values[i].flags & CT_VALUE_SUSPECT;
 	}
@@ -315,6 +590,14 @@ int expose_event(struct expose *x, const struct event *ev)
 	switch (ev->rec->kind) {
 	case CT_TALLY:
 		return tally(x, ev);
+	case CT_PROCESS:
+	case CT_EXEC:
+	case CT_PROCESS_INFO:
+		look_again(x, ev);
+		return 0;
+	case CT_NAME:
+		name(x, ev);
+		return 0;
 	case CT_DEVICE:
 		return device(x, (const struct ct_device *)ev->rec);
 	case CT_COUNTER:
@@ -323,212 +606,4 @@ int expose_event(struct expose *x, const struct event *ev)
 	default:
 		return 0;
 	}
-}
-
-/* ---- writing ----------------------------------------------------------------------------------------------- */
-
-const char *expose_type(enum expose_format format)
-{
-	return format == EXPOSE_OPENMETRICS ? "application/openmetrics-text; version=1.0.0; charset=utf-8" :
-					      "text/plain; version=0.0.4; charset=utf-8";
-}
-
-enum expose_format expose_wants(const char *accept)
-{
-	return accept && strstr(accept, "application/openmetrics-text") ? EXPOSE_OPENMETRICS : EXPOSE_TEXT;
-}
-
-/* In OpenMetrics a counter's family has no _total, its samples have; before, both have. */
-static void head(struct out *o, enum expose_format format, const char *name, const char *unit, const char *type, const char *help)
-{
-	const char *total = !strcmp(type, "counter") && format == EXPOSE_TEXT ? "_total" : "";
-
-	out_fmt(o, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, total, help, name, total, type);
-	if (unit && format == EXPOSE_OPENMETRICS)
-		out_fmt(o, "# UNIT %s %s\n", name, unit);
-}
-
-static const char *direction(uint8_t sub)
-{
-	static const char *const names[] = { "HtoH", "HtoD", "DtoH", "DtoD", "default" };
-
-	return (sub & CT_SUB_KIND) < ARRAY_LEN(names) ? names[sub & CT_SUB_KIND] : "unknown";
-}
-
-static double value_of(enum sum what, const struct ct_sums *n)
-{
-	switch (what) {
-	case CALLS:
-		return (double)n->calls;
-	case BYTES:
-		return (double)n->bytes;
-	case FAILED:
-		return (double)n->failed;
-	default:
-		return (double)n->ns / 1e9;
-	}
-}
-
-static int by_labels(const void *pa, const void *pb)
-{
-	const struct series *a = *(const struct series *const *)pa, *b = *(const struct series *const *)pb;
-
-	if (a->group != b->group)
-		return a->group < b->group ? -1 : 1;
-	if (a->func != b->func)
-		return a->func < b->func ? -1 : 1;
-	return a->sub < b->sub ? -1 : a->sub > b->sub;
-}
-
-/* A family whose series are sums over functions: neighbours with the same labels are added up. */
-static void write_family(struct expose *x, const struct family *f, const uint64_t *wanted, struct series **order, size_t n,
-			 enum expose_format format, struct out *o)
-{
-	double sums[16] = { 0 };
-	bool any[16] = { false };
-
-	head(o, format, f->name, f->unit, "counter", f->help);
-	for (size_t i = 0; i < n; i++) {
-		const struct series *s = order[i];
-		struct ct_sums all = s->done;
-		int way = f->label == DIRECTION ? s->sub & 15 : 0;
-		bool group_ends = i + 1 == n || order[i + 1]->group != s->group;
-		bool ends = group_ends || (f->label == FUNCTION && order[i + 1]->func != s->func);
-
-		book_add(&all, &s->live);
-		if (wanted[s->func / 64] >> (s->func % 64) & 1) {
-			sums[way] += value_of(f->sum, &all);
-			any[way] = true;
-		}
-		if (!ends)
-			continue;
-		for (int w = 0; w < 16; w++) {
-			const struct api_func *func = &api_funcs[s->func];
-
-			if (!any[w])
-				continue;
-			out_fmt(o, "%s_total{%s", f->name, x->groups[s->group].labels);
-			if (f->label == DIRECTION)
-				out_fmt(o, ",cuda_memcpy_kind=\"%s\"", direction((uint8_t)w));
-			else if (f->label == FUNCTION)
-				out_fmt(o, ",domain=\"%s\",class=\"%s\",function=\"%s\"", api_domain_name(func->domain),
-					api_class_name(func->class), func->name);
-			out_fmt(o, f->sum == TIME ? "} %.9f\n" : "} %.0f\n", sums[w]);
-			any[w] = false;
-			sums[w] = 0;
-		}
-	}
-}
-
-/* Buckets at powers of two, of which the counts know the exact borders: from 1 us to 8 s or so. */
-static void write_histograms(struct expose *x, enum expose_format format, struct out *o)
-{
-	head(o, format, "gpu_cuda_call_duration_seconds", "seconds", "histogram", "Durations of calls, by class.");
-	for (int c = 0; c < API_CLASS_END; c++) {
-		uint64_t all = 0, sum = 0;
-
-		for (int i = 0; i < CT_HIST_BUCKETS; i++)
-			all += x->done[c].n[i] + x->live[c].n[i];
-		if (!all)
-			continue;
-		for (int i = 0; i < CT_HIST_BUCKETS; i++) {
-			sum += x->done[c].n[i] + x->live[c].n[i];
-			/* the end of an octave is a power of two: 16 << (i / 8) */
-			if (i % 8 != 7 || i / 8 < 6 || i / 8 > 29)
-				continue;
-			out_fmt(o, "gpu_cuda_call_duration_seconds_bucket{class=\"%s\",le=\"%.9g\"} %llu\n",
-				api_class_name((enum api_class)c), (double)(16ULL << (i / 8)) / 1e9, (unsigned long long)sum);
-		}
-		out_fmt(o, "gpu_cuda_call_duration_seconds_bucket{class=\"%s\",le=\"+Inf\"} %llu\n",
-			api_class_name((enum api_class)c), (unsigned long long)all);
-		out_fmt(o, "gpu_cuda_call_duration_seconds_sum{class=\"%s\"} %.9f\n", api_class_name((enum api_class)c),
-			(double)(x->done_ns[c] + x->live_ns[c]) / 1e9);
-		out_fmt(o, "gpu_cuda_call_duration_seconds_count{class=\"%s\"} %llu\n", api_class_name((enum api_class)c),
-			(unsigned long long)all);
-	}
-}
-
-/* What NVML or the counters say of a device, in OpenTelemetry's names where it has one, with DCGM's labels. */
-static void write_devices(struct expose *x, enum expose_format format, struct out *o)
-{
-	static const struct {
-		const char *metric, *name, *unit, *help;
-		double scale;
-	} known[] = {
-		{ "gpu", "hw_gpu_utilization_ratio", "ratio", "Share of the time in which the GPU had work.", 0.01 },
-		{ "sm", "hw_gpu_sm_active_ratio", "ratio", "Share of the time in which multiprocessors had a warp.", 0.01 },
-		{ "dram", "hw_gpu_memory_bandwidth_ratio", "ratio", "Bandwidth of the GPU's memory in use.", 0.01 },
-		{ "mem_used", "hw_gpu_memory_usage_bytes", "bytes", "Memory of the GPU that is in use.", 1 },
-		{ "power", "hw_power_watts", "watts", "Power that the board draws.", 1 },
-		{ "temp", "hw_temperature_celsius", "celsius", "Temperature of the GPU.", 1 },
-	};
-
-	for (size_t k = 0; k < ARRAY_LEN(known); k++) {
-		bool first = true;
-
-		for (int i = 0; i < x->ndevices; i++) {
-			const struct device *d = &x->devices[i];
-			char model[LABEL_MAX * 2 + 8];
-
-			put_value(model, sizeof(model), d->model ? d->model : "");
-			for (int v = 0; v < d->nvalues; v++) {
-				if (strcmp(d->values[v].name, known[k].metric) || d->values[v].suspect)
-					continue;
-				if (first)
-					head(o, format, known[k].name, known[k].unit, "gauge", known[k].help);
-				first = false;
-				out_fmt(o, "%s{gpu=\"%u\",UUID=\"%s\",modelName=\"%s\"} %.9g\n", known[k].name, d->index,
-					d->uuid, model, d->values[v].value * known[k].scale);
-			}
-		}
-	}
-	for (int i = 0; i < x->ndevices; i++) {
-		const struct device *d = &x->devices[i];
-		char model[LABEL_MAX * 2 + 8];
-
-		put_value(model, sizeof(model), d->model ? d->model : "");
-		if (!i)
-			head(o, format, "hw_gpu_memory_limit_bytes", "bytes", "gauge", "Memory that the GPU has.");
-		out_fmt(o, "hw_gpu_memory_limit_bytes{gpu=\"%u\",UUID=\"%s\",modelName=\"%s\"} %llu\n", d->index, d->uuid,
-			model, (unsigned long long)d->memory_bytes);
-	}
-}
-
-static void write_self(struct expose *x, enum expose_format format, const struct expose_about *a, struct out *o)
-{
-	head(o, format, "cudatrace_lost_records", NULL, "counter", "Records that were lost, by cause.");
-	for (int i = 0; i < CT_LOSS_END; i++)
-		out_fmt(o, "cudatrace_lost_records_total{cause=\"%s\"} %llu\n", loss_name((enum ct_loss)i),
-			(unsigned long long)a->losses->lost[i]);
-	head(o, format, "cudatrace_series_without_room", NULL, "counter", "Sums that found no place among the series.");
-	out_fmt(o, "cudatrace_series_without_room_total %llu\n", (unsigned long long)x->no_room);
-	head(o, format, "cudatrace_scrapes", NULL, "counter", "Answers given before this one.");
-	out_fmt(o, "cudatrace_scrapes_total %llu\n", (unsigned long long)a->scrapes);
-	head(o, format, "cudatrace_scrape_time_seconds", "seconds", "counter", "Time that making those answers took.");
-	out_fmt(o, "cudatrace_scrape_time_seconds_total %.6f\n", a->scrape_seconds);
-	head(o, format, "cudatrace_start_time_seconds", "seconds", "gauge", "When cudatrace began, since the epoch.");
-	out_fmt(o, "cudatrace_start_time_seconds %.3f\n", a->start_time_s);
-	head(o, format, "cudatrace_build_info", NULL, "gauge", "The version of cudatrace.");
-	out_fmt(o, "cudatrace_build_info{version=\"%s\"} 1\n", x->opts.version);
-}
-
-void expose_write(struct expose *x, enum expose_format format, const struct expose_about *about, struct out *o)
-{
-	struct series **order = calloc(x->nseries + 1, sizeof(*order));
-	size_t n = 0;
-
-	for (size_t i = 0; order && i < SERIES_MAX; i++)
-		if (x->series[i].used)
-			order[n++] = &x->series[i];
-	if (order)
-		qsort(order, n, sizeof(*order), by_labels);
-	for (size_t f = 0; f < ARRAY_LEN(families); f++)
-		write_family(x, &families[f], x->wanted[f], order, n, format, o);
-	free(order);
-	if (x->any_hist)
-		write_histograms(x, format, o);
-	write_devices(x, format, o);
-	write_self(x, format, about, o);
-	if (format == EXPOSE_OPENMETRICS)
-		out_str(o, "# EOF\n");
 }

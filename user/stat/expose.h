@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * expose.h - counts as Prometheus reads them: what processes called since cudatrace began, added up by what a process is
- * (name, container, pod), never by process id, so that the number of series is bounded. Knows no HTTP.
+ * expose.h - counts as metrics: what processes called since cudatrace began, added up by what a process is (name, container,
+ * pod), never by process id, so that the number of series is bounded; what devices do; how cudatrace fares. Knows no HTTP and
+ * no source.
+ *
+ *   CT_TALLY, CT_COUNTER... -> expose.c adds up -> expose_walk.c: families and points -> expose_text.c, or OTLP (sink/otlp_metrics.c)
  */
 #ifndef CT_EXPOSE_H
 #define CT_EXPOSE_H
@@ -9,36 +12,77 @@
 #include "../event/event.h"
 #include "../util/out.h"
 
-#define EXPOSE_GROUPS 256 /* kinds of processes told apart; the others are "other" */
+#define EXPOSE_GROUPS 256 /* kinds of processes told apart at a time; the others are "other" */
+#define EXPOSE_KERNELS_MAX 1000
 
 struct expose;
 
 struct expose_opts {
 	const char *version; /* of cudatrace */
+	const char *host;    /* of this machine; NULL: not known */
 	unsigned int groups; /* kinds of processes at most; 0: EXPOSE_GROUPS */
 	unsigned int kernels; /* kernels told apart by name; the others are "other"; 0: kernels are not exposed */
+	uint64_t entries;    /* that the kernel side's counts have room for; 0: not known */
 };
 
 /* NULL: no memory. */
 struct expose *expose_open(const struct expose_opts *);
 void expose_close(struct expose *);
 
-/* Before the sums of all processes that run are handed in anew. */
-void expose_begin(struct expose *);
-/* CT_TALLY, CT_COUNTER, CT_DEVICE, CT_PROCESS_INFO. Returns 0 or -ENOMEM. */
+/* Before what the kernel side counted is handed in anew. */
+void expose_begin(struct expose *, uint64_t now_ns);
+/* CT_TALLY, CT_COUNTER, CT_DEVICE, CT_NAME, CT_PROCESS, CT_EXEC, CT_PROCESS_INFO. Returns 0 or -ENOMEM. */
 int expose_event(struct expose *, const struct event *);
 
-enum expose_format { EXPOSE_TEXT /* 0.0.4 */, EXPOSE_OPENMETRICS /* 1.0.0 */ };
-const char *expose_type(enum expose_format); /* the Content-Type */
-/* What an Accept header asks for; NULL: none was sent. */
-enum expose_format expose_wants(const char *accept);
+/* ---- families and their points (expose_walk.c) ---- */
+
+enum expose_kind { EXPOSE_COUNTER, EXPOSE_GAUGE, EXPOSE_HISTOGRAM };
+struct expose_family {
+	enum expose_kind kind;
+	const char *name; /* Prometheus', without _total */
+	const char *otel; /* OpenTelemetry's */
+	const char *unit; /* the last word of `name` when that is a unit: "bytes"; NULL: none */
+	const char *ucum; /* the same in OpenTelemetry's words: "By" */
+	const char *help;
+};
+
+struct expose_label {
+	const char *key, *value; /* the value is printable ASCII */
+};
+#define EXPOSE_LABELS 8
+#define EXPOSE_BOUNDS 32
+struct expose_point {
+	struct expose_label labels[EXPOSE_LABELS];
+	int nlabels;
+	double value;
+	/* of a histogram: how many lie in each bucket alone; the last one, counts[nbounds], has no upper end */
+	int nbounds;
+	const double *bounds;
+	const uint64_t *counts;
+	uint64_t count;
+	double sum;
+};
 
 struct expose_about {
 	const struct losses *losses;
 	uint64_t scrapes;	 /* answered before this one */
 	double scrape_seconds;	 /* that they took together */
 	double start_time_s;	 /* of cudatrace, since the epoch */
+	uint64_t now_ns;	 /* CLOCK_MONOTONIC */
+	uint64_t counters_ns;	 /* hardware counters were asked for, at this interval; 0: they were not */
 };
+/* Calls back with each family, first with no point (NULL), then with each of its points. */
+typedef void (*expose_fn)(void *ctx, const struct expose_family *, const struct expose_point *);
+void expose_walk(struct expose *, const struct expose_about *, expose_fn, void *ctx);
+/* Is there a sample of the hardware counters that is not old? */
+bool expose_counters_up(const struct expose *, const struct expose_about *);
+
+/* ---- Prometheus' text (expose_text.c) ---- */
+
+enum expose_format { EXPOSE_TEXT /* 0.0.4 */, EXPOSE_OPENMETRICS /* 1.0.0 */ };
+const char *expose_type(enum expose_format); /* the Content-Type */
+/* What an Accept header asks for; NULL: none was sent. */
+enum expose_format expose_wants(const char *accept);
 void expose_write(struct expose *, enum expose_format, const struct expose_about *, struct out *);
 
 #endif

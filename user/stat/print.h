@@ -15,7 +15,14 @@ struct print_about {
 	const struct sink_end *end;
 	const struct ct_device *device; /* the first one; NULL: not known */
 	uint64_t peak_bytes; /* of device memory held; 0: not known */
+	bool gpu;	     /* devices were asked, even if nothing came of it */
 };
+
+/* What the probes cost the programs at the least: their hits times what an empty pair of probes costs; 0: not known. */
+double print_own_cost_ns(const struct print_about *, uint64_t *hits);
+
+/* The share of the run in which at least one kernel ran, of all devices the mean. Only with r->ndevices and r->span_ns. */
+double print_kernel_utilization(const struct report *);
 
 void print_text(struct out *, const struct report *, const struct print_about *);
 void print_json(struct out *, const struct report *, const struct print_about *);

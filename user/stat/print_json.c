@@ -24,13 +24,15 @@ static void string(struct out *o, const char *s, size_t n)
 	out_char(o, '"');
 }
 
+/* Times that are not known, as of calls without return probes, are left out. */
 static void sums(struct out *o, const struct ct_sums *n)
 {
-	out_fmt(o, "\"calls\":%llu,\"failed\":%llu,\"total_ns\":%llu,\"avg_ns\":%.1f,\"min_ns\":%llu,\"max_ns\":%llu,"
-		   "\"stddev_ns\":%.1f,\"bytes\":%llu",
-		(unsigned long long)n->calls, (unsigned long long)n->failed, (unsigned long long)n->ns, book_mean_ns(n),
-		(unsigned long long)n->min_ns, (unsigned long long)n->max_ns, book_deviation_ns(n),
-		(unsigned long long)n->bytes);
+	out_fmt(o, "\"calls\":%llu,\"failed\":%llu", (unsigned long long)n->calls, (unsigned long long)n->failed);
+	if (n->timed)
+		out_fmt(o, ",\"total_ns\":%llu,\"avg_ns\":%.1f,\"min_ns\":%llu,\"max_ns\":%llu,\"stddev_ns\":%.1f",
+			(unsigned long long)n->ns, book_mean_ns(n), (unsigned long long)n->min_ns, (unsigned long long)n->max_ns,
+			book_deviation_ns(n));
+	out_fmt(o, ",\"bytes\":%llu", (unsigned long long)n->bytes);
 }
 
 static void row(struct out *o, const struct report_row *r, const struct print_about *a)
@@ -45,6 +47,10 @@ static void row(struct out *o, const struct report_row *r, const struct print_ab
 	if (r->hist)
 		out_fmt(o, ",\"median_ns\":%llu,\"p90_ns\":%llu,\"p99_ns\":%llu", (unsigned long long)r->median_ns,
 			(unsigned long long)r->p90_ns, (unsigned long long)r->p99_ns);
+	if (r->sizes)
+		out_fmt(o, ",\"avg_bytes\":%.1f,\"median_bytes\":%llu,\"min_bytes\":%llu,\"max_bytes\":%llu,\"stddev_bytes\":%.1f",
+			book_mean_ns(&r->sizes->n), (unsigned long long)r->median_bytes, (unsigned long long)r->sizes->n.min_ns,
+			(unsigned long long)r->sizes->n.max_ns, book_deviation_ns(&r->sizes->n));
 	if (share >= 0)
 		out_fmt(o, ",\"occupancy\":%.4f", share);
 	if (a->hist && r->hist) {
@@ -55,7 +61,7 @@ static void row(struct out *o, const struct report_row *r, const struct print_ab
 			if (!r->hist->n[i])
 				continue;
 			out_fmt(o, "%s[%llu,%u]", any ? "," : "",
-				i < 8 ? 2ULL * (unsigned)i : (unsigned long long)(8 + i % 8) << (i / 8), r->hist->n[i]);
+				(unsigned long long)book_bucket_ns((uint32_t)i), r->hist->n[i]);
 			any = true;
 		}
 		out_char(o, ']');
@@ -63,35 +69,81 @@ static void row(struct out *o, const struct report_row *r, const struct print_ab
 	out_char(o, '}');
 }
 
-/* Shares that compare may be asked about; docs/stat.md defines each. */
-static void derived(struct out *o, const struct report *r, const struct print_about *a)
+static void number(struct out *o, const char *key, uint64_t v)
 {
-	uint64_t api = r->totals[REPORT_RUNTIME].ns + r->totals[REPORT_DRIVER].ns, bytes = 0, ns = 0;
+	out_fmt(o, ",\"%s\":%llu", key, (unsigned long long)v);
+}
 
-	for (int w = 0; w < REPORT_WAY_END; w++) {
+/* What devices did. With --gpu it is there when nothing came of it. */
+static void derived_device(struct out *o, const struct report *r)
+{
+	uint64_t bytes = 0, ns = 0;
+
+	for (int w = 0; w < REPORT_WAY_END && r->device; w++) {
 		bytes += r->traffic[w].bytes;
 		ns += r->traffic[w].ns;
 	}
-	out_fmt(o, "\"summary\":{\"span_ns\":%llu,\"total_api_time\":%llu,\"total_api_calls\":%llu,\"failed_calls\":%llu,"
-		   "\"sync_time\":%llu,\"launches\":%llu,\"graph_launches\":%llu,\"launch_threads\":%llu,"
-		   "\"stream_launches\":%llu,\"moves\":%llu,\"async_moves\":%llu,\"bytes_moved\":%llu",
-		(unsigned long long)r->span_ns, (unsigned long long)api,
-		(unsigned long long)(r->totals[REPORT_RUNTIME].calls + r->totals[REPORT_DRIVER].calls),
-		(unsigned long long)(r->totals[REPORT_RUNTIME].failed + r->totals[REPORT_DRIVER].failed),
-		(unsigned long long)r->totals[REPORT_SYNC].ns, (unsigned long long)r->launches,
-		(unsigned long long)r->graph_launches, (unsigned long long)r->threads, (unsigned long long)r->on_streams,
-		(unsigned long long)r->moves, (unsigned long long)r->moves_async, (unsigned long long)bytes);
-	if (r->device) {
-		out_fmt(o, ",\"kernel_time\":%llu,\"copy_time\":%llu", (unsigned long long)r->totals[REPORT_KERNELS].ns,
-			(unsigned long long)r->totals[REPORT_COPIES].ns);
-		if (r->span_ns)
-			out_fmt(o, ",\"kernel_utilization\":%.6f", (double)r->totals[REPORT_KERNELS].ns / (double)r->span_ns);
-		if (ns)
-			out_fmt(o, ",\"memory_efficiency\":%.6f", (double)bytes / (double)ns);
+	number(o, "kernel_time", r->totals[REPORT_KERNELS].ns);
+	number(o, "copy_time", r->totals[REPORT_COPIES].ns);
+	if (r->span_ns)
+		out_fmt(o, ",\"kernel_utilization\":%.6f", r->ndevices ? print_kernel_utilization(r) : 0);
+	if (ns)
+		out_fmt(o, ",\"memory_efficiency\":%.6f", (double)bytes / (double)ns);
+}
+
+/* Numbers that compare may be asked about; docs/stat.md defines each. */
+static void derived(struct out *o, const struct report *r, const struct print_about *a)
+{
+	const struct ct_sums *runtime = &r->totals[REPORT_RUNTIME], *driver = &r->totals[REPORT_DRIVER];
+	uint64_t bytes = 0, hits;
+	double cost = print_own_cost_ns(a, &hits);
+
+	for (int w = 0; w < REPORT_WAY_END; w++)
+		bytes += r->traffic[w].bytes;
+	out_fmt(o, "\"summary\":{\"span_ns\":%llu", (unsigned long long)r->span_ns);
+	if (r->timed || !(runtime->calls + driver->calls)) {
+		number(o, "total_api_time", runtime->ns + driver->ns);
+		number(o, "sync_time", r->totals[REPORT_SYNC].ns);
 	}
+	number(o, "total_api_calls", runtime->calls + driver->calls);
+	number(o, "failed_calls", runtime->failed + driver->failed);
+	number(o, "launches", r->launches);
+	number(o, "graph_launches", r->graph_launches);
+	number(o, "launch_threads", r->threads);
+	number(o, "stream_launches", r->on_streams);
+	number(o, "moves", r->moves);
+	number(o, "async_moves", r->moves_async);
+	number(o, "bytes_moved", bytes);
+	if (r->device || a->gpu)
+		derived_device(o, r);
 	if (a->peak_bytes)
-		out_fmt(o, ",\"peak_bytes\":%llu", (unsigned long long)a->peak_bytes);
+		number(o, "peak_bytes", a->peak_bytes);
+	if (cost > 0) {
+		number(o, "probe_hits", hits);
+		out_fmt(o, ",\"own_cost_ns\":%.0f", cost);
+	}
 	out_char(o, '}');
+}
+
+static void counters(struct out *o, const struct gauges *g)
+{
+	bool any = false;
+
+	out_str(o, ",\n\"counters\":[");
+	for (size_t i = 0; i < g->n; i++) {
+		const struct gauge *k = &g->list[i];
+
+		if (!k->samples)
+			continue;
+		out_fmt(o, "%s{\"device\":%u,\"name\":", any ? ",\n " : "\n ", k->device);
+		string(o, k->name, strlen(k->name));
+		out_str(o, ",\"unit\":");
+		string(o, k->unit, strlen(k->unit));
+		out_fmt(o, ",\"samples\":%llu,\"suspect\":%llu,\"avg\":%.9g,\"min\":%.9g,\"max\":%.9g}",
+			(unsigned long long)k->samples, (unsigned long long)k->suspect, gauge_mean(k), k->least, k->most);
+		any = true;
+	}
+	out_char(o, ']');
 }
 
 void print_json(struct out *o, const struct report *r, const struct print_about *a)
@@ -121,7 +173,9 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 				report_way_name((enum report_way)w), (unsigned long long)t->copies,
 				(unsigned long long)t->bytes, (unsigned long long)t->ns);
 	}
-	out_str(o, "],\n\"lost\":{");
+	out_char(o, ']');
+	counters(o, r->gauges);
+	out_str(o, ",\n\"lost\":{");
 	for (int i = 0, any = 0; i < CT_LOSS_END; i++)
 		if (a->end->losses.lost[i])
 			out_fmt(o, "%s\"%s\":%llu", any++ ? "," : "", loss_name((enum ct_loss)i),
@@ -151,14 +205,22 @@ void print_csv(struct out *o, const struct report *r, const struct print_about *
 
 			out_fmt(o, "%s,", report_section_name((enum report_section)s));
 			quoted(o, row->label.s, row->label.len);
-			out_fmt(o, ",%llu,%llu,%llu,%.6f,%.1f,", (unsigned long long)n->calls, (unsigned long long)n->failed,
-				(unsigned long long)n->ns, row->share, book_mean_ns(n));
-			if (row->hist)
-				out_fmt(o, "%llu,%llu,", (unsigned long long)row->median_ns, (unsigned long long)row->p99_ns);
+			out_fmt(o, ",%llu,%llu,", (unsigned long long)n->calls, (unsigned long long)n->failed);
+			if (n->timed)
+				out_fmt(o, "%llu", (unsigned long long)n->ns);
+			out_fmt(o, ",%.6f,", row->share);
+			if (n->timed)
+				out_fmt(o, "%.1f", book_mean_ns(n));
+			if (n->timed && row->hist)
+				out_fmt(o, ",%llu,%llu", (unsigned long long)row->median_ns, (unsigned long long)row->p99_ns);
 			else
 				out_str(o, ",,");
-			out_fmt(o, "%llu,%llu,%.1f,%llu\r\n", (unsigned long long)n->min_ns, (unsigned long long)n->max_ns,
-				book_deviation_ns(n), (unsigned long long)n->bytes);
+			if (n->timed)
+				out_fmt(o, ",%llu,%llu,%.1f", (unsigned long long)n->min_ns, (unsigned long long)n->max_ns,
+					book_deviation_ns(n));
+			else
+				out_str(o, ",,,");
+			out_fmt(o, ",%llu\r\n", (unsigned long long)n->bytes);
 		}
 	}
 }

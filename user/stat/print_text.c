@@ -3,8 +3,8 @@
  * print_text.c - a report for people:
  *
  *   Runtime API calls
- *    Time%      Total     Calls  Failed       Avg       Med       P99       Min       Max    StdDev      Bytes  Name
- *    97.13   1.124 ms        10       0  112.4 us   98.1 us  201.3 us   90.0 us  203.0 us   34.2 us    1.0 MiB  cudaMalloc
+ *    Time%      Total       Calls  Failed       Avg       Med       P99       Min       Max    StdDev      Bytes  Name
+ *    97.13   1.124 ms          10       0  112.4 us   98.1 us  201.3 us   90.0 us  203.0 us   34.2 us    1.0 MiB  cudaMalloc
  *
  * Knows no source.
  */
@@ -54,11 +54,22 @@ static void column(struct out *o, double ns, bool known)
 	out_fmt(o, " %9s", known ? print_duration(text, sizeof(text), ns) : "-");
 }
 
-/* Eighths of a block: the taller, the more. */
+/* A bar of at most BAR columns; what is there at all is seen. */
+#define BAR 40
+static void bar(struct out *o, uint64_t n, uint64_t most, bool utf8)
+{
+	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+	unsigned int parts = (unsigned int)ceil((double)n * BAR * 8 / (double)most);
+
+	for (unsigned int i = 0; i < parts / 8; i++)
+		out_str(o, utf8 ? "█" : "#");
+	if (parts % 8)
+		out_str(o, utf8 ? eighths[parts % 8] : "#");
+}
+
+/* A line for each octave, from the first that has any to the last. */
 static void histogram(struct out *o, const struct report_row *row, bool utf8)
 {
-	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
-	static const char ascii[] = " .:-=+*#@";
 	uint64_t octaves[CT_HIST_BUCKETS / 8] = { 0 }, most = 0;
 	char from[32], to[32];
 	int first = -1, last = 0;
@@ -74,51 +85,140 @@ static void histogram(struct out *o, const struct report_row *row, bool utf8)
 	}
 	if (first < 0)
 		return;
-	out_fmt(o, "%16s%s ", "", print_duration(from, sizeof(from), first ? (double)(8ULL << first) : 0));
+	out_char(o, ' ');
+	out_mem(o, row->label.s, row->label.len);
+	out_char(o, '\n');
 	for (int i = first; i <= last; i++) {
-		/* what is there at all is seen */
-		int level = octaves[i] ? (int)ceil(8.0 * (double)octaves[i] / (double)most) : 0;
-
-		if (utf8)
-			out_str(o, blocks[level]);
+		print_duration(from, sizeof(from), (double)book_bucket_ns((uint32_t)i * 8));
+		/* the last bucket has no end */
+		if (i + 1 < CT_HIST_BUCKETS / 8)
+			print_duration(to, sizeof(to), (double)book_bucket_ns((uint32_t)i * 8 + 8));
 		else
-			out_char(o, ascii[level]);
+			snprintf(to, sizeof(to), "more");
+		out_fmt(o, "  %9s to %9s %12llu%s", from, to, (unsigned long long)octaves[i], octaves[i] ? "  " : "");
+		bar(o, octaves[i], most, utf8);
+		out_char(o, '\n');
 	}
-	out_fmt(o, " %s\n", print_duration(to, sizeof(to), (double)(16ULL << last)));
 }
 
-static void section(struct out *o, const struct report *r, enum report_section s, const struct print_about *a)
+static void histograms(struct out *o, const struct report *r, enum report_section s, bool utf8)
 {
-	bool device = s == REPORT_KERNELS || s == REPORT_COPIES;
+	bool any = false;
+
+	/* those of the calls that wait are among those of their API */
+	for (size_t i = 0; i < r->nrows[s] && s != REPORT_SYNC; i++) {
+		if (!r->rows[s][i].hist)
+			continue;
+		if (!any)
+			out_fmt(o, "%s: durations\n", report_section_title(s));
+		any = true;
+		histogram(o, &r->rows[s][i], utf8);
+	}
+	if (any)
+		out_char(o, '\n');
+}
+
+static bool on_device(enum report_section s)
+{
+	return s == REPORT_KERNELS || s == REPORT_COPIES;
+}
+
+static void line(struct out *o, const struct report_row *row, enum report_section s)
+{
+	bool timed = row->n.timed, hist = timed && row->hist;
+	char text[32];
+
+	out_fmt(o, " %6.2f %10s %11llu", row->share * 100, timed ? print_duration(text, sizeof(text), (double)row->n.ns) : "-",
+		(unsigned long long)row->n.calls);
+	if (!on_device(s))
+		out_fmt(o, " %7llu", (unsigned long long)row->n.failed);
+	column(o, book_mean_ns(&row->n), timed);
+	column(o, (double)row->median_ns, hist);
+	column(o, (double)row->p99_ns, hist);
+	column(o, (double)row->n.min_ns, timed);
+	column(o, (double)row->n.max_ns, timed);
+	column(o, book_deviation_ns(&row->n), timed);
+	if (!on_device(s))
+		out_fmt(o, " %10s", row->n.bytes ? print_bytes(text, sizeof(text), (double)row->n.bytes) : "");
+	out_str(o, "  ");
+	out_mem(o, row->label.s, row->label.len);
+	out_char(o, '\n');
+}
+
+static void section(struct out *o, const struct report *r, enum report_section s)
+{
+	const struct ct_sums *all = &r->totals[s];
 	char text[32];
 
 	if (!r->nrows[s])
 		return;
 	out_fmt(o, "%s\n", report_section_title(s));
-	out_fmt(o, " %6s %10s %9s", "Time%", "Total", device ? "Instances" : "Calls");
-	if (!device)
+	out_fmt(o, " %6s %10s %11s", "Time%", "Total", s == REPORT_KERNELS ? "Instances" : s == REPORT_COPIES ? "Count" : "Calls");
+	if (!on_device(s))
 		out_fmt(o, " %7s", "Failed");
-	out_fmt(o, " %9s %9s %9s %9s %9s %9s %10s  Name\n", "Avg", "Med", "P99", "Min", "Max", "StdDev", "Bytes");
-	for (size_t i = 0; i < r->nrows[s]; i++) {
-		const struct report_row *row = &r->rows[s][i];
-		bool timed = row->n.timed, hist = timed && row->hist;
+	out_fmt(o, " %9s %9s %9s %9s %9s %9s", "Avg", "Med", "P99", "Min", "Max", "StdDev");
+	if (!on_device(s))
+		out_fmt(o, " %10s", "Bytes");
+	out_str(o, s == REPORT_COPIES ? "  Operation\n" : "  Name\n");
+	for (size_t i = 0; i < r->nrows[s]; i++)
+		line(o, &r->rows[s][i], s);
+	if (r->nrows[s] > 1) {
+		out_fmt(o, " %6s %10s %11llu", "", all->timed ? print_duration(text, sizeof(text), (double)all->ns) : "-",
+			(unsigned long long)all->calls);
+		if (on_device(s))
+			out_fmt(o, "%60s  total\n", "");
+		else
+			out_fmt(o, " %7llu%60s %10s  total\n", (unsigned long long)all->failed, "",
+				all->bytes ? print_bytes(text, sizeof(text), (double)all->bytes) : "");
+	}
+	out_char(o, '\n');
+}
 
-		out_fmt(o, " %6.2f %10s %9llu", row->share * 100,
-			timed ? print_duration(text, sizeof(text), (double)row->n.ns) : "-",
-			(unsigned long long)row->n.calls);
-		if (!device)
-			out_fmt(o, " %7llu", (unsigned long long)row->n.failed);
-		column(o, book_mean_ns(&row->n), timed);
-		column(o, (double)row->median_ns, hist);
-		column(o, (double)row->p99_ns, hist);
-		column(o, (double)row->n.min_ns, timed);
-		column(o, (double)row->n.max_ns, timed);
-		column(o, book_deviation_ns(&row->n), timed);
-		out_fmt(o, " %10s  ", row->n.bytes ? print_bytes(text, sizeof(text), (double)row->n.bytes) : "");
+/* The same operations by their sizes. */
+static void sizes(struct out *o, const struct report *r)
+{
+	bool any = false;
+	char text[32];
+
+	for (size_t i = 0; i < r->nrows[REPORT_COPIES]; i++) {
+		const struct report_row *row = &r->rows[REPORT_COPIES][i];
+		const struct book_sizes *n = row->sizes;
+
+		if (!n)
+			continue;
+		if (!any)
+			out_fmt(o, "GPU memory operations by size\n %10s %11s %10s %10s %10s %10s %10s  Operation\n", "Total", "Count",
+				"Avg", "Med", "Min", "Max", "StdDev");
+		any = true;
+		out_fmt(o, " %10s %11llu", print_bytes(text, sizeof(text), (double)n->n.ns), (unsigned long long)n->n.calls);
+		out_fmt(o, " %10s", print_bytes(text, sizeof(text), book_mean_ns(&n->n)));
+		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)row->median_bytes));
+		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)n->n.min_ns));
+		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)n->n.max_ns));
+		out_fmt(o, " %10s  ", print_bytes(text, sizeof(text), book_deviation_ns(&n->n)));
 		out_mem(o, row->label.s, row->label.len);
 		out_char(o, '\n');
-		if (a->hist && row->hist)
-			histogram(o, row, a->utf8);
+	}
+	if (any)
+		out_char(o, '\n');
+}
+
+static void gauges(struct out *o, const struct gauges *g)
+{
+	if (!g->n)
+		return;
+	out_fmt(o, "Hardware counters\n %6s %9s %12s %12s %12s  Metric\n", "Device", "Samples", "Avg", "Min", "Max");
+	for (size_t i = 0; i < g->n; i++) {
+		const struct gauge *k = &g->list[i];
+
+		if (k->samples)
+			out_fmt(o, " %6u %9llu %12.6g %12.6g %12.6g  %s%s%s%s", k->device, (unsigned long long)k->samples, gauge_mean(k),
+				k->least, k->most, k->name, *k->unit ? " (" : "", k->unit, *k->unit ? ")" : "");
+		else
+			out_fmt(o, " %6u %9d %12s %12s %12s  %s", k->device, 0, "-", "-", "-", k->name);
+		if (k->suspect)
+			out_fmt(o, "; %llu that cannot be true left out", (unsigned long long)k->suspect);
+		out_char(o, '\n');
 	}
 	out_char(o, '\n');
 }
@@ -175,8 +275,9 @@ static void launches(struct out *o, const struct report *r)
 static void profile(struct out *o, const struct report *r, const struct print_about *a)
 {
 	uint64_t compute = r->totals[REPORT_KERNELS].ns, copy = r->totals[REPORT_COPIES].ns;
-	uint64_t calls = r->totals[REPORT_RUNTIME].ns + r->totals[REPORT_DRIVER].ns;
+	uint64_t calls = r->totals[REPORT_RUNTIME].ns + r->totals[REPORT_DRIVER].ns, hits;
 	char text[32], other[32];
+	double ns;
 
 	out_str(o, "Profile\n");
 	out_fmt(o, " %-34s %s\n", "observed", print_duration(text, sizeof(text), (double)r->span_ns));
@@ -191,8 +292,17 @@ static void profile(struct out *o, const struct report *r, const struct print_ab
 			out_fmt(o, "  (%.2f)", (double)compute / (double)copy);
 		out_char(o, '\n');
 	}
+	if (r->ndevices && r->span_ns)
+		out_fmt(o, " %-34s %.1f %%\n", "a kernel runs", print_kernel_utilization(r) * 100);
 	if (a->peak_bytes)
 		out_fmt(o, " %-34s %s\n", "peak of device memory", print_bytes(text, sizeof(text), (double)a->peak_bytes));
+	ns = print_own_cost_ns(a, &hits);
+	if (ns > 0)
+		out_fmt(o, " %-34s %s at the least: %llu hits of %llu ns\n", "what the probes cost the programs",
+			print_duration(text, sizeof(text), ns), (unsigned long long)hits, (unsigned long long)a->end->losses.pair_ns);
+	if (losses_total(&a->end->losses))
+		out_fmt(o, " %-34s %llu records or calls: the sums are too small\n", "lost",
+			(unsigned long long)losses_total(&a->end->losses));
 	out_char(o, '\n');
 }
 
@@ -217,12 +327,31 @@ static void occupancy(struct out *o, const struct report *r, const struct print_
 		out_char(o, '\n');
 }
 
+double print_own_cost_ns(const struct print_about *a, uint64_t *hits)
+{
+	const struct losses *l = &a->end->losses;
+
+	*hits = l->counted + l->folded + l->filtered;
+	return (double)*hits * (double)l->pair_ns;
+}
+
+double print_kernel_utilization(const struct report *r)
+{
+	return (double)r->busy_ns / (double)r->ndevices / (double)r->span_ns;
+}
+
 void print_text(struct out *o, const struct report *r, const struct print_about *a)
 {
-	for (int s = 0; s < REPORT_SECTION_END; s++)
-		section(o, r, (enum report_section)s, a);
+	for (int s = 0; s < REPORT_SECTION_END; s++) {
+		section(o, r, (enum report_section)s);
+		if (s == REPORT_COPIES)
+			sizes(o, r);
+	}
+	for (int s = 0; s < REPORT_SECTION_END && a->hist; s++)
+		histograms(o, r, (enum report_section)s, a->utf8);
 	traffic(o, r);
 	launches(o, r);
 	occupancy(o, r, a);
+	gauges(o, r->gauges);
 	profile(o, r, a);
 }

@@ -155,7 +155,7 @@ static void label_whom(struct text *t, const struct book *b, const struct book_e
 	case BOOK_BY_STREAM:
 		text_plain(t, e->comm, sizeof(e->comm));
 		text_str(t, " ");
-		text_u64(t, e->pid);
+		text_u64(t, e->shown_pid ? e->shown_pid : e->pid);
 		if (b->by == BOOK_BY_THREAD) {
 			text_str(t, "/");
 			text_u64(t, e->by);
@@ -245,6 +245,20 @@ static bool add_hist(struct report_row *row, const struct ct_hist *h)
 	return true;
 }
 
+static bool add_sizes(struct report_row *row, const struct book_sizes *from)
+{
+	if (!from)
+		return true;
+	if (!row->sizes)
+		row->sizes = calloc(1, sizeof(*row->sizes));
+	if (!row->sizes)
+		return false;
+	book_add(&row->sizes->n, &from->n);
+	for (int i = 0; i < CT_HIST_BUCKETS; i++)
+		row->sizes->hist.n[i] += from->hist.n[i];
+	return true;
+}
+
 static bool in_section(const struct book_entry *e, enum report_section s)
 {
 	switch (s) {
@@ -273,7 +287,9 @@ static size_t merge(struct report_row *rows, size_t n)
 
 			book_add(&into->n, &rows[i].n);
 			add_hist(into, rows[i].hist);
+			add_sizes(into, rows[i].sizes);
 			free(rows[i].hist);
+			free(rows[i].sizes);
 			text_free(&rows[i].label);
 			continue;
 		}
@@ -282,37 +298,99 @@ static size_t merge(struct report_row *rows, size_t n)
 	return kept;
 }
 
+/* ---- which entries make one row: a large machine has many more of those than of these ---- */
+
+static int order(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* By what the label is made of. */
+static int by_row(const void *pa, const void *pb, void *ctx)
+{
+	const struct book *book = ctx;
+	const struct book_entry *a = &book->entries[*(const uint32_t *)pa], *b = &book->entries[*(const uint32_t *)pb];
+	enum book_by by = book->by;
+	int d = order(a->what, b->what);
+
+	if (!d)
+		d = order(a->func, b->func);
+	if (!d && a->what == BOOK_COPY)
+		d = order(way_of_device(a->sub), way_of_device(b->sub));
+	if (!d)
+		d = order((uintptr_t)a->name, (uintptr_t)b->name);
+	if (!d && (by == BOOK_BY_PROCESS || by == BOOK_BY_THREAD || by == BOOK_BY_STREAM))
+		d = order((uint64_t)a->pid << 32 | a->start, (uint64_t)b->pid << 32 | b->start);
+	/* two handles of a kernel that has a name are one */
+	if (!d && by != BOOK_BY_FUNCTION && by != BOOK_BY_PROCESS && !(by == BOOK_BY_KERNEL && a->name))
+		d = order(a->by, b->by);
+	return d;
+}
+
+/* The entries of a section, those of a row beside each other. NULL: no memory. */
+static uint32_t *sort_section(const struct book *b, enum report_section s, size_t *n)
+{
+	uint32_t *list;
+
+	*n = 0;
+	for (size_t i = 0; i < b->nentries; i++)
+		*n += in_section(&b->entries[i], s) && b->entries[i].n.calls;
+	list = calloc(*n + 1, sizeof(*list));
+	if (!list)
+		return NULL;
+	*n = 0;
+	for (size_t i = 0; i < b->nentries; i++)
+		if (in_section(&b->entries[i], s) && b->entries[i].n.calls)
+			list[(*n)++] = (uint32_t)i;
+	qsort_r(list, *n, sizeof(*list), by_row, (void *)(uintptr_t)b);
+	return list;
+}
+
+static int make_rows(struct report *r, const struct book *b, enum report_section s)
+{
+	void *ctx = (void *)(uintptr_t)b;
+	size_t n, groups = 0;
+	uint32_t *list = sort_section(b, s, &n);
+	struct report_row *row = NULL;
+	int err = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		groups += !i || by_row(&list[i - 1], &list[i], ctx);
+	r->rows[s] = calloc(groups + 1, sizeof(*row));
+	for (size_t i = 0; i < n && r->rows[s] && !err; i++) {
+		const struct book_entry *e = &b->entries[list[i]];
+
+		if (!i || by_row(&list[i - 1], &list[i], ctx)) {
+			row = &r->rows[s][r->nrows[s]++];
+			label(&row->label, b, e);
+			row->what = e->what;
+		}
+		row->shape = e->shape;
+		book_add(&row->n, &e->n);
+		book_add(&r->totals[s], &e->n);
+		if (!add_hist(row, e->hist) || !add_sizes(row, e->sizes) || row->label.bad)
+			err = -ENOMEM;
+	}
+	free(list);
+	return r->rows[s] ? err : -ENOMEM;
+}
+
 static int make_section(struct report *r, const struct book *b, enum report_section s)
 {
 	struct ct_sums *total = &r->totals[s];
-	struct report_row *rows;
-	size_t n = 0;
+	int err = make_rows(r, b, s);
 
-	for (size_t i = 0; i < b->nentries; i++)
-		n += in_section(&b->entries[i], s);
-	rows = r->rows[s] = calloc(n + 1, sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < b->nentries; i++) {
-		const struct book_entry *e = &b->entries[i];
-		struct report_row *row = &rows[r->nrows[s]];
-
-		if (!in_section(e, s) || !e->n.calls)
-			continue;
-		r->nrows[s]++;
-		label(&row->label, b, e);
-		row->n = e->n;
-		row->shape = e->shape;
-		row->what = e->what;
-		book_add(total, &e->n);
-		if (!add_hist(row, e->hist) || row->label.bad)
-			return -ENOMEM;
-	}
-	r->nrows[s] = merge(rows, r->nrows[s]);
-	qsort(rows, r->nrows[s], sizeof(*rows), by_time);
+	if (err)
+		return err;
+	r->nrows[s] = merge(r->rows[s], r->nrows[s]);
+	qsort(r->rows[s], r->nrows[s], sizeof(*r->rows[s]), by_time);
 	for (size_t i = 0; i < r->nrows[s]; i++) {
-		struct report_row *row = &rows[i];
+		struct report_row *row = &r->rows[s][i];
 
+		if (row->sizes)
+			row->median_bytes = book_quantile_ns(&row->sizes->hist, &row->sizes->n, 0.5);
 		row->share = total->ns ? (double)row->n.ns / (double)total->ns : (double)row->n.calls / (double)total->calls;
 		if (!row->hist)
 			continue;
@@ -330,6 +408,9 @@ struct report *report_make(const struct book *b)
 	if (!r)
 		return NULL;
 	r->span_ns = b->last_ns - b->first_ns;
+	r->busy_ns = busy_ns(&b->busy);
+	r->ndevices = b->busy.ndevices;
+	r->gauges = &b->gauges;
 	for (size_t i = 0; i < b->nentries; i++)
 		r->device |= b->entries[i].what != BOOK_CALL;
 	for (size_t i = 0; i < b->nentries; i++) {
@@ -343,6 +424,7 @@ struct report *report_make(const struct book *b)
 			return NULL;
 		}
 	}
+	r->timed = r->totals[REPORT_RUNTIME].timed || r->totals[REPORT_DRIVER].timed;
 	return r;
 }
 
@@ -354,6 +436,7 @@ void report_free(struct report *r)
 		for (size_t i = 0; r->rows[s] && i < r->nrows[s]; i++) {
 			text_free(&r->rows[s][i].label);
 			free(r->rows[s][i].hist);
+			free(r->rows[s][i].sizes);
 		}
 		free(r->rows[s]);
 	}
@@ -367,24 +450,31 @@ static uint32_t round_up(uint32_t n, uint32_t to)
 	return (n + to - 1) / to * to;
 }
 
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 double report_occupancy(const struct book_shape *k, const struct ct_device *d)
 {
-	uint32_t warp = d->warp_size ? d->warp_size : 32, warps, blocks, most;
+	/* what hardware gives out: registers to a warp of one of four parts, shared memory to a block, from 8.0 on with a kibibyte that
+	 * the driver takes of each */
+	const uint32_t parts = 4, registers_at_once = 256;
+	uint32_t shared_at_once = d->major >= 8 ? 128 : 256, taken = d->major >= 8 ? 1024 : 0;
+	uint32_t warp = d->warp_size ? d->warp_size : 32, warps, blocks;
 
-	if (!k->block || !d->max_warps || !d->max_blocks)
+	if (!k->block || k->block > 1024 || k->registers > 256 || d->major < 7 || !d->max_warps || !d->max_blocks)
 		return -1;
 	warps = (k->block + warp - 1) / warp;
-	blocks = d->max_warps / warps;
-	if (blocks > d->max_blocks)
-		blocks = d->max_blocks;
+	blocks = least(d->max_warps / warps, d->max_blocks);
 	if (k->registers && d->max_registers) {
-		/* registers are given out to a warp, 256 at a time */
-		most = d->max_registers / round_up(k->registers * warp, 256) / warps;
-		blocks = most < blocks ? most : blocks;
+		uint32_t of_warp = round_up(k->registers * warp, registers_at_once);
+
+		blocks = least(blocks, d->max_registers / parts / of_warp * parts / warps);
 	}
-	if (k->shared && d->max_shared) {
-		most = d->max_shared / round_up(k->shared, 128);
-		blocks = most < blocks ? most : blocks;
-	}
+	if (k->shared > d->max_shared && d->max_shared)
+		return -1;
+	if (k->shared + taken && d->max_shared)
+		blocks = least(blocks, d->max_shared / round_up(k->shared + taken, shared_at_once));
 	return (double)(blocks * warps) / (double)d->max_warps;
 }

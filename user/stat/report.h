@@ -25,6 +25,8 @@ struct report_row {
 	uint64_t median_ns, p90_ns, p99_ns; /* 0: not known */
 	double share; /* of the section's time; of its calls when no times are known */
 	struct ct_hist *hist; /* NULL: none. Owned by the report */
+	struct book_sizes *sizes; /* of copies and memsets on a device; NULL: none. Owned by the report */
+	uint64_t median_bytes;
 	struct book_shape shape; /* of a kernel */
 	uint8_t what;	      /* enum book_what */
 };
@@ -46,6 +48,10 @@ struct report {
 	struct report_traffic traffic[REPORT_WAY_END];
 	bool device;	      /* there are device records */
 	uint64_t span_ns;     /* from the first thing seen to the last */
+	bool timed;	      /* of some calls how long they took is known */
+	uint64_t busy_ns;     /* at least one kernel ran: of all devices together */
+	size_t ndevices;      /* that kernels ran on, told apart by process */
+	const struct gauges *gauges; /* the book's */
 	/* launches */
 	uint64_t launches, graph_launches, threads, shared_bytes, on_streams;
 	/* of copies and memsets: asynchronous calls */
@@ -57,7 +63,8 @@ struct report *report_make(const struct book *);
 void report_free(struct report *);
 
 /* How many threads of a multiprocessor's can be active with this kernel, as a share of the most it holds; -1: not known.
- * By the CUDA programming guide's rules: limits of registers, shared memory, blocks and warps. */
+ * By the rules of CUDA's occupancy calculator for compute capability 7.0 and newer, with all of the multiprocessor's memory that can
+ * be shared memory given to it: limits of registers, shared memory, blocks and warps. */
 struct ct_device;
 double report_occupancy(const struct book_shape *, const struct ct_device *);
 

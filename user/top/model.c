@@ -297,6 +297,8 @@ static int tally(struct top_model *m, const struct event *ev)
 	struct top_sums d = { 0 };
 	struct ct_sums n;
 
+	if (t->how == CT_BY_SIZE)
+		return 0;
 	s->tallies++;
 	if (p)
 		name_proc(p, ev->proc);

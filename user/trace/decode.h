@@ -14,8 +14,9 @@ int decode_block(struct decoder *, const void *body, size_t len);
 
 /*
  * The next record, valid until the next call. For calls *func is the function; where this version does not know it
- * (row -1) only the head of the record, its result and words mean anything. Other records: *func is NULL, and they are as they
- * were stored: whoever uses them checks them (record_check()). Returns 1, 0 at the end of the block, or -EBADMSG.
+ * (row -1) only the head of the record, its result and words mean anything. Other records: *func is NULL, and they are
+ * as they were stored: whoever uses them checks them (record_check()). Returns 1, 0 at the end of the block, or
+ * -EBADMSG.
  */
 int decode_next(struct decoder *, struct ct_hdr **rec, struct trace_func **func);
 

@@ -2,9 +2,9 @@
 /*
  * encode.c - see encode.h and format.h.
  *
- * A call of a loop is like the one before: the same thread, function, sizes and mostly the same words; so is a kernel that
- * runs again and again. What is the same is in its slot; what differs goes by kind into columns, which compress far
- * better than rows. Low bytes of times are noise and have columns of their own, so that they do not spoil the rest.
+ * A call of a loop is like the one before: the same thread, function, sizes and mostly the same words; so is a kernel
+ * that runs again and again. What is the same is in its slot; what differs goes by kind into columns, which compress
+ * far better than rows. Low bytes of times are noise and have columns of their own, so that they do not spoil the rest.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 #include "encode.h"
 #include "funcs.h"
 
-#define ROOM (ENCODE_FULL + (128u << 10)) /* of a column: one record more, and what is not looked at for CHECK_EVERY calls */
+/* Of a column: one record more, and what is not looked at for CHECK_EVERY records. */
+#define ROOM (ENCODE_FULL + (128u << 10))
 #define CHECK_EVERY 64
 #define HASH_SIZE (TRACE_SLOTS_MAX * 2)
 #define SMALL 48 /* a column of so few bytes is not worth a frame */
@@ -182,7 +183,8 @@ static uint64_t text_key(const struct ct_marker *m)
 	return key;
 }
 
-/* What records of one slot share. What is beyond the head, the kind and the function only makes the words more alike. */
+/* What records of one slot share. What is beyond the head, the kind and the function only makes the words more
+ * alike. */
 static void slot_key(const struct ct_hdr *h, enum trace_shape shape, uint64_t key[4])
 {
 	const struct ct_work *w = (const struct ct_work *)h;
@@ -215,7 +217,8 @@ static uint32_t new_slot(struct encoder *e, const struct ct_hdr *h, enum trace_s
 	s->lane = lane_of(e, h, shape == TRACE_SHAPE_WORK ? 1 + w->stream + (w->device << 24) : 0);
 	def.lane = (uint16_t)s->lane;
 	if (shape != TRACE_SHAPE_OTHER)
-		def.func = (uint16_t)func_of(e, shape == TRACE_SHAPE_CALL ? ((const struct ct_call *)h)->func : w->func);
+		def.func =
+			(uint16_t)func_of(e, shape == TRACE_SHAPE_CALL ? ((const struct ct_call *)h)->func : w->func);
 	memcpy(s->key, key, sizeof(s->key));
 	s->words = e->nwords;
 	memset(e->words + s->words, 0, n * sizeof(*e->words));
@@ -384,7 +387,8 @@ int encode_finish(struct encoder *e, const void **body, uint32_t *len)
 		size_t stored = n[0];
 
 		if (n[0] > SMALL) {
-			stored = ZSTD_compressCCtx(e->zstd, at, e->body_max - (size_t)(at - e->body), e->col[i], n[0], 1);
+			stored = ZSTD_compressCCtx(e->zstd, at, e->body_max - (size_t)(at - e->body), e->col[i], n[0],
+						   1);
 			if (ZSTD_isError(stored))
 				return -EIO;
 		}

@@ -2,9 +2,9 @@
 /*
  * format.h - what a recording looks like on disk; docs/trace-format.md says it in words.
  *
- * TRACE_MAGIC, then blocks to the end of the file, each a struct trace_block and `len` bytes of body. Little-endian. Numbers
- * of types, keys and columns are append-only. Nothing in a file may be trusted: sums are checked before anything is used,
- * and lengths all the same, since whoever made the file can make its sums.
+ * TRACE_MAGIC, then blocks to the end of the file, each a struct trace_block and `len` bytes of body. Little-endian.
+ * Numbers of types, keys and columns are append-only. Nothing in a file may be trusted: sums are checked before
+ * anything is used, and lengths all the same, since whoever made the file can make its sums.
  */
 #ifndef CT_TRACE_FORMAT_H
 #define CT_TRACE_FORMAT_H
@@ -33,7 +33,7 @@ struct trace_block {
 	__u32 len;	/* of the body */
 	__u32 body_crc; /* CRC-32 (zlib's) of the body */
 	__u64 seq;	/* 0 for the first block, then one more each */
-	__u64 first_ns, last_ns; /* the earliest begin and the latest end in it (CLOCK_MONOTONIC); first > last: it has none */
+	__u64 first_ns, last_ns; /* of its records, the earliest begin and the latest end; first > last: it has no times */
 	__u32 records, calls; /* all records; of these CT_CALL */
 	__u32 pad2;
 	__u32 head_crc; /* of all that is before this */
@@ -59,12 +59,12 @@ _Static_assert(sizeof(struct trace_tail) == 16, "size of struct trace_tail");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a recording is little-endian");
 
 /*
- * The body of a TRACE_DATA block: one byte, the number of columns; for each two __u32, its length and the number of bytes
- * that it is stored in; then the columns, each one zstd frame, or as it is where both numbers are the same.
+ * The body of a TRACE_DATA block: one byte, the number of columns; for each two __u32, its length and the number of
+ * bytes that it is stored in; then the columns, each one zstd frame, or as it is where both numbers are the same.
  *
- * COL_OP has one varint for each step: TRACE_OP_* or TRACE_OP_SLOT + the number of a slot. A slot is what records of one
- * kind in one lane have in common (a function's calls in a thread, a kernel's runs on a stream); a record is told as
- * what differs from the one before in its slot. Nothing refers to another block.
+ * COL_OP has one varint for each step: TRACE_OP_* or TRACE_OP_SLOT + the number of a slot. A slot is what records of
+ * one kind in one lane have in common (a function's calls in a thread, a kernel's runs on a stream); a record is told
+ * as what differs from the one before in its slot. Nothing refers to another block.
  */
 enum trace_column {
 	COL_OP,
@@ -75,7 +75,7 @@ enum trace_column {
 	COL_DUR1,
 	COL_TIMEX, /* the rest of both */
 	COL_MASK,  /* a bit for each word behind the head: it differs */
-	COL_LEN,   /* a byte for each that does: bytes in COL_DATA; below 8: of the zigzag difference, 8: the word itself */
+	COL_LEN,   /* a byte for each that does: bytes in COL_DATA; below 8: of the zigzag difference, 8: the word */
 	COL_DATA,
 	COL_OTHER, /* whole records, lanes, functions, slots, in the order of their steps */
 	COL_END
@@ -94,8 +94,8 @@ struct trace_lane {
 	__u32 pid, tid;
 };
 
-/* A function as the file knows it: what its calls' words and reads mean follows from its row, and `layout` tells whether
- * the reader's row reads the same. */
+/* A function as the file knows it: what its calls' words and reads mean follows from its row, and `layout` tells
+ * whether the reader's row reads the same. */
 struct trace_func_def {
 	__u64 layout; /* funcs_layout() */
 	__u16 since;  /* of the row: tells two signatures of one name apart */
@@ -115,15 +115,16 @@ _Static_assert(sizeof(struct trace_slot) == 12, "size of struct trace_slot");
 
 #define TRACE_LANES_MAX 4096 /* in one block */
 #define TRACE_SLOTS_MAX 8192
-#define TRACE_SLOT_MAX (sizeof(struct ct_call) + CT_DATA_MAX + 8) /* bytes of a record that has a slot; larger ones are whole */
+/* Bytes of a record that has a slot; larger ones are whole. */
+#define TRACE_SLOT_MAX (sizeof(struct ct_call) + CT_DATA_MAX + 8)
 #define TRACE_WORDS_MAX ((TRACE_SLOT_MAX - sizeof(struct ct_hdr)) / 8) /* behind the head */
 
 /* How the words behind the head are told. */
 enum trace_shape {
 	TRACE_SHAPE_OTHER, /* as they are */
 	TRACE_SHAPE_CALL,  /* word 0 has the row in its low half: 0 in the file, the slot's func says it */
-	/* Word 5 likewise. Word 1 has its halves exchanged, so that the correlation is low, and differs, as word 2 (call_ns)
-	 * does, from that of the lane's record before, not of the slot's. */
+	/* Word 5 likewise. Word 1 has its halves exchanged, so that the correlation is low, and differs, as word 2
+	 * (call_ns) does, from that of the lane's record before, not of the slot's. */
 	TRACE_SHAPE_WORK,
 };
 
@@ -149,8 +150,8 @@ static inline enum trace_shape trace_shape(uint16_t kind)
 /* Records that a file never has: raw ones, which the resolve and join stages take. */
 static inline bool trace_is_raw(uint16_t kind)
 {
-	return kind == CT_MAP || kind == CT_MORE || kind == CT_USER_STACK || kind == CT_PY_STACK || kind == CT_PY_CODE ||
-	       kind == CT_CAUSE;
+	return kind == CT_MAP || kind == CT_MORE || kind == CT_USER_STACK || kind == CT_PY_STACK ||
+	       kind == CT_PY_CODE || kind == CT_CAUSE;
 }
 
 /* Records without which later ones cannot be understood. */

@@ -2,9 +2,9 @@
 /*
  * merge.c - see merge.h.
  *
- * Inputs of one boot of one host share clock and process ids. Processes of other hosts get numbers beyond any real one: pid +
- * host << 22 (PID_MAX_LIMIT); users see the old one, which is their ns_pid. Ids of frames, stacks and metrics are per
- * recording and numbered anew; GPUs of the machine are per host.
+ * Inputs of one boot of one host share clock and process ids. Processes of other hosts get numbers beyond any real one:
+ * pid + host << 22 (PID_MAX_LIMIT); users see the old one, which is their ns_pid. Ids of frames, stacks and metrics are
+ * per recording and numbered anew; GPUs of the machine are per host.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -176,6 +176,16 @@ void merge_placed(const struct merge *m, int i, struct merge_placed *out)
 	out->unsynced = !in->clock_error_ns || !first->clock_error_ns;
 }
 
+/* How many inputs' heads have a number under this key. */
+static int said_by(const struct merge *m, const char *key)
+{
+	int n = 0;
+
+	for (int i = 0; i < m->n; i++)
+		n += reader_number(reader_head(m->inputs[i]->reader), key) != 0;
+	return n;
+}
+
 char *merge_head(const struct merge *m)
 {
 	const struct input *first = m->inputs[0];
@@ -200,12 +210,14 @@ char *merge_head(const struct merge *m)
 		(unsigned long long)(first->align->n ? align_offset(first->align, start_ns) :
 						       reader_number(reader_head(first->reader), "realtime_offset_ns")),
 		(unsigned long long)first->clock_error_ns, m->n);
+	fprintf(f, "places %d\nwork %d\n", said_by(m, "places") == m->n, said_by(m, "work") > 0);
 	for (int i = 0; i < m->n; i++) {
 		struct merge_placed p;
 
 		merge_placed(m, i, &p);
-		fprintf(f, "merged %s of %s, moved by %lld ns, error %llu ns%s\n", p.path, *p.host ? p.host : "an unknown host",
-			(long long)p.shift_ns, (unsigned long long)p.error_ns, p.unsynced ? " or more" : "");
+		fprintf(f, "merged %s of %s, moved by %lld ns, error %llu ns%s\n", p.path,
+			*p.host ? p.host : "an unknown host", (long long)p.shift_ns, (unsigned long long)p.error_ns,
+			p.unsynced ? " or more" : "");
 	}
 	if (fclose(f)) {
 		free(head);
@@ -274,7 +286,8 @@ static void place_call(struct merge *m, const struct input *in)
 /* The host goes into what is known of a process. */
 static void put_host(struct merge *m, const struct input *in)
 {
-	size_t used = (size_t)m->info.exe_len + m->info.cmdline_len + m->info.container_len + m->info.pod_len, n = strlen(in->host);
+	size_t used = (size_t)m->info.exe_len + m->info.cmdline_len + m->info.container_len + m->info.pod_len,
+	       n = strlen(in->host);
 
 	if (m->info.host_len || sizeof(m->info) + used + n + 8 > UINT16_MAX - 8)
 		return;
@@ -376,7 +389,9 @@ static int write_next(struct merge *m, struct input *in, struct writer *w)
 	if (err || (h->kind != CT_PROCESS && h->kind != CT_EXEC))
 		return err;
 	/* where it ran, should nothing else be known of it */
-	m->info = (struct ct_process_info){ .h = m->h, .rank = CT_UNKNOWN, .world_size = CT_UNKNOWN, .local_rank = CT_UNKNOWN };
+	m->info = (struct ct_process_info){
+		.h = m->h, .rank = CT_UNKNOWN, .world_size = CT_UNKNOWN, .local_rank = CT_UNKNOWN
+	};
 	m->h.kind = CT_PROCESS_INFO;
 	m->h.size = sizeof(m->info);
 	put_host(m, in);
@@ -411,7 +426,8 @@ static char *end_text(const struct merge *m)
 		else
 			snprintf(key, sizeof(key), "lost.%s", loss_name((enum ct_loss)(k - ARRAY_LEN(sums))));
 		for (int i = 0; i < m->n; i++)
-			sum += reader_end(m->inputs[i]->reader) ? reader_number(reader_end(m->inputs[i]->reader), key) : 0;
+			sum += reader_end(m->inputs[i]->reader) ? reader_number(reader_end(m->inputs[i]->reader), key)
+								: 0;
 		if (k == ARRAY_LEN(sums) + CT_LOSS_FILE)
 			sum += m->lost;
 		if (sum || k < ARRAY_LEN(sums))

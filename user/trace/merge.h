@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * merge.h - several recordings as one: of several recorders of a host, or of several hosts. Times are brought to the first
- * one's clock, numbers that would collide are kept apart. Memory is bounded for each input, whatever its size.
+ * merge.h - several recordings as one: of several recorders of a host, or of several hosts. Times are brought to the
+ * first one's clock, numbers that would collide are kept apart. Memory is bounded for each input, whatever its size.
  */
 #ifndef CT_TRACE_MERGE_H
 #define CT_TRACE_MERGE_H
@@ -14,8 +14,8 @@ struct merge;
 struct merge *merge_open(void); /* NULL: no memory */
 void merge_close(struct merge *);
 
-/* Adds an input. Returns 0, or an error as reader_open() has it; -ENOTSUP: its clocks are not known, so that it cannot be
- * placed beside those of other hosts. */
+/* Adds an input. Returns 0, or an error as reader_open() has it; -ENOTSUP: its clocks are not known, so that it cannot
+ * be placed beside those of other hosts. */
 int merge_add(struct merge *, const char *path);
 
 /* How an input was placed. */

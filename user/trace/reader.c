@@ -2,9 +2,9 @@
 /*
  * reader.c - see reader.h.
  *
- * The file is walked by the heads of its blocks; each has a sum of its own, so that a damaged body is passed over and what
- * was in it is known in number. Where a head is damaged the next one is searched for byte by byte. The index is looked
- * at when a time is asked for: it tells which blocks need not be read. Nothing in it is believed beyond that.
+ * The file is walked by the heads of its blocks; each has a sum of its own, so that a damaged body is passed over and
+ * what was in it is known in number. Where a head is damaged the next one is searched for byte by byte. The index is
+ * looked at when a time is asked for: it tells which blocks need not be read. Nothing in it is believed beyond that.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -11,8 +11,8 @@
 
 struct reader;
 
-/* Opens `path` and reads its head. Returns 0; -errno; -ENODATA: it is empty or cut off within the head; -EBADMSG: it is no
- * recording, or its head is damaged; -EPROTONOSUPPORT: of a format that is newer than this program. */
+/* Opens `path` and reads its head. Returns 0; -errno; -ENODATA: it is empty or cut off within the head; -EBADMSG: it is
+ * no recording, or its head is damaged; -EPROTONOSUPPORT: of a format that is newer than this program. */
 int reader_open(struct reader **, const char *path);
 void reader_close(struct reader *);
 const char *reader_error(int err); /* what such an error means, for a message: "cannot read FILE: ..." */
@@ -20,14 +20,16 @@ const char *reader_error(int err); /* what such an error means, for a message: "
 /* The head's lines, NUL-terminated, and the end's; NULL: the end was not met (yet), or is not there. */
 const char *reader_head(const struct reader *);
 const char *reader_end(const struct reader *);
-/* The value of the line "key value" in such a text, copied to buf without bytes that are no text. NULL: no such line. */
+/* The value of the line "key value" in such a text, copied to buf without bytes that are no text. NULL: no such
+ * line. */
 const char *reader_value(const char *text, const char *key, char *buf, size_t size);
 uint64_t reader_number(const char *text, const char *key); /* the same as a number; 0: no such line */
 
 /* From now on, blocks that lie outside of this time and hold no definitions are passed over. Their records are not. */
 void reader_range(struct reader *, uint64_t from_ns, uint64_t to_ns);
 
-/* The next record, valid until the next call. Returns 1, 0 at the end, or -errno (the file cannot be read, no memory). */
+/* The next record, valid until the next call. Returns 1, 0 at the end, or -errno (the file cannot be read, no
+ * memory). */
 int reader_next(struct reader *, const struct ct_hdr **rec);
 
 /* From the first record again. */

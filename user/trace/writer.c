@@ -2,8 +2,8 @@
 /*
  * writer.c - see writer.h.
  *
- * A block goes out by one writev, so that a tracer that is killed leaves whole blocks and at most a part of the last one.
- * When the disk is full that part is cut off again: the file ends with a whole block.
+ * A block goes out by one writev, so that a tracer that is killed leaves whole blocks and at most a part of the last
+ * one. When the disk is full that part is cut off again: the file ends with a whole block.
  */
 #include <errno.h>
 #include <fcntl.h>

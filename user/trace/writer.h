@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * writer.h - one recording being written: blocks at the end of a file, never changed again. Makes no records and knows no
- * sink; format.h says what goes where.
+ * writer.h - one recording being written: blocks at the end of a file, never changed again. Makes no records and knows
+ * no sink; format.h says what goes where.
  */
 #ifndef CT_TRACE_WRITER_H
 #define CT_TRACE_WRITER_H
@@ -15,8 +15,8 @@ struct writer;
  * regular file (a pipe, /dev/null) is written to. Returns 0 or -errno; *w is NULL then.
  */
 int writer_open(struct writer **w, const char *path, const char *head);
-/* Adds a checked record to the block; writes the block when it is full. Returns 0 or -errno, which stays; a record that no
- * file has is left out. */
+/* Adds a checked record to the block; writes the block when it is full. Returns 0 or -errno, which stays; a record that
+ * no file has is left out. */
 int writer_record(struct writer *, const struct ct_hdr *);
 /* Writes the block begun. */
 int writer_flush(struct writer *);

@@ -2,16 +2,17 @@
 /*
  * work.c - the target of the tests about the device: gives it kernels, copies and sets, and ends in one of many ways.
  *
- *	work [-t THREADS] [-p PAUSE_MS] [-s] ROUNDS END
+ *	work [-t THREADS] [-p PAUSE_MS] [-s] [-n] ROUNDS END
  *
- * A round is one launch of `vec_mul`, one copy to the device, one set; -s: in a stream of each thread's own. Each thread makes
- * ROUNDS of them, and pauses in between. END: return, exit, _exit, kill (SIGKILL to itself), abort, fork (the child makes
+ * A round is one launch of `vec_mul`, one copy to the device, one set; -s: in a stream of each thread's own. -n: all in an
+ * NVTX range (as the stand-in has them: tests/standin/cupti.c). Each thread makes ROUNDS of them, and pauses in between. END: return, exit, _exit, kill (SIGKILL to itself), abort, fork (the child makes
  * calls and returns), fork-exec (the child becomes this program with ROUNDS and "return"), exec, reset (cudaDeviceReset first),
  * wait (for a line on stdin), loop (for ever). Prints "launched N" when the rounds are done. Built against the stand-in's headers.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -57,6 +58,23 @@ static void *work(void *arg)
 	return NULL;
 }
 
+static void (*nvtx_range)(const char *text);
+
+static void take_range(void (*fn)(const char *))
+{
+	nvtx_range = fn;
+}
+
+static void start_nvtx(void)
+{
+	const char *path = getenv("NVTX_INJECTION64_PATH");
+	void *lib = path ? dlopen(path, RTLD_NOW) : NULL;
+	int (*start)(void *) = lib ? (int (*)(void *))dlsym(lib, "InitializeInjectionNvtx2") : NULL;
+
+	if (start)
+		start((void *)take_range);
+}
+
 static void end(const char *how, char **argv)
 {
 	char line[8];
@@ -98,13 +116,15 @@ int main(int argc, char **argv)
 	cudaLibrary_t library;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "+t:p:s")) > 0) {
+	while ((opt = getopt(argc, argv, "+t:p:sn")) > 0) {
 		if (opt == 't')
 			nthreads = atol(optarg);
 		else if (opt == 'p')
 			pause_ms = atol(optarg);
 		else if (opt == 's')
 			streams = 1;
+		else if (opt == 'n')
+			start_nvtx();
 		else
 			return 2;
 	}
@@ -114,11 +134,15 @@ int main(int argc, char **argv)
 	check(cudaSetDevice(0), "cudaSetDevice");
 	check(cudaLibraryLoadData(&library, "code", NULL, NULL, 0, NULL, NULL, 0), "library");
 	check(cudaLibraryGetKernel(&kernel, library, "_Z7vec_mulPfi"), "kernel");
+	if (nvtx_range)
+		nvtx_range("all rounds");
 	for (long i = 0; i < nthreads; i++)
 		if (pthread_create(&threads[i], NULL, work, NULL))
 			abort();
 	for (long i = 0; i < nthreads; i++)
 		pthread_join(threads[i], NULL);
+	if (nvtx_range)
+		nvtx_range(NULL);
 	printf("launched %ld\n", rounds * nthreads);
 	fflush(stdout);
 	end(argv[optind + 1], argv);

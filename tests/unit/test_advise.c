@@ -1,0 +1,1126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_advise.c - the rules of advise: each on a story in which it has to speak, with exact numbers, and on ones that
+ * are close to it and in which it must not; the three forms of the findings; records of dice.
+ */
+#include "../../user/advise/advise.h"
+#include "../../user/advise/spans.h"
+#include "../../user/advise/traits.h"
+#include "make_play.h"
+
+#define US 1000ULL
+#define MS 1000000ULL
+#define S 1000000000ULL
+#define MIB 1048576ULL
+#define PID 100
+
+/* The story under way: one process, a clock that calls and pass() move. */
+static struct {
+	struct advice *a;
+	struct sink *sink; /* instead of a, when not NULL */
+	struct process_table *procs;
+	const struct stack *stack;
+	uint64_t now;
+	uint32_t pid, tid; /* pid 0: PID */
+	const struct advise_finding *findings;
+	size_t n;
+} st;
+
+static struct made_call mc;
+static struct made_device md;
+static uint64_t answer; /* what calls put into their outputs */
+
+static void begin(const char *rules)
+{
+	st.a = advise_open(rules);
+	st.procs = process_table_open();
+	st.now = 10 * S;
+	st.tid = PID;
+	st.pid = 0;
+	st.stack = NULL;
+	make_nmemory = 0;
+	make_mem(0x1000, &answer, sizeof(answer));
+}
+
+static bool hostile; /* records that no source would hand on are left out */
+
+static void give(struct event ev)
+{
+	int bad = record_check(ev.rec, ev.rec->size);
+
+	if (bad && hostile)
+		return;
+	CHECK(!bad);
+	process_table_record(st.procs, ev.rec);
+	ev.proc = process_table_find(st.procs, ev.rec->pid);
+	CHECK((st.sink ? st.sink->ops->event(st.sink, &ev) : advise_event(st.a, &ev)) >= 0);
+}
+
+static struct cause call(uint64_t took_ns, struct ct_call *c)
+{
+	struct cause cause = { st.now, st.now + took_ns, st.tid, c ? c->func : 0 };
+
+	CHECK(c);
+	if (!c)
+		return cause;
+	c->h.pid = st.pid ? st.pid : PID;
+	c->h.tid = st.tid;
+	c->h.start_ns = cause.start_ns;
+	c->h.end_ns = st.now = cause.end_ns;
+	give((struct event){ .rec = &c->h, .stack = st.stack, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN });
+	return cause;
+}
+
+#define CALL(took, name, ret, ...) call(took, make_call(&mc, name, CT_CALL, 0, ret, ##__VA_ARGS__))
+#define LAUNCH(took, kernel)                                                                                           \
+	CALL(took, "cudaLaunchKernel", 0, U(kernel), 8 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0x6000), U(0), U(0))
+
+static void pass(uint64_t ns)
+{
+	st.now += ns;
+}
+
+static void work(const struct cause *cause, const struct kernel_name *kernel)
+{
+	give((struct event){ .rec = &md.h, .cause = cause, .kernel = kernel, .stack = st.stack, .device = md.work.device,
+			     .context = md.work.context, .stream = md.work.stream });
+}
+
+static void end_finding(uint64_t min_cost_ns)
+{
+	st.findings = advise_finish(st.a, min_cost_ns, &st.n);
+	CHECK(st.findings != NULL);
+}
+
+static void done(void)
+{
+	advise_close(st.a);
+	process_table_close(st.procs);
+	memset(&st, 0, sizeof(st));
+}
+
+/* The story's only finding. */
+static void fires_at(const char *rule, uint64_t n, uint64_t cost_ns, uint64_t bytes, enum advise_severity severity, int line)
+{
+	const struct advise_finding *f;
+
+	end_finding(0);
+	f = st.findings;
+	unit_check(st.n == 1 && !strcmp(f->rule->name, rule), __FILE__, line, "the rule speaks, and no other");
+	if (st.n == 1 && (f->n != n || f->cost_ns != cost_ns || f->bytes != bytes || f->severity != severity))
+		printf("  line %d: %s: n %llu, cost %llu, bytes %llu, "
+		       "%s\n", line, f->rule->name, (unsigned long long)f->n,
+		       (unsigned long long)f->cost_ns, (unsigned long long)f->bytes, advise_severity_name(f->severity));
+	unit_check(st.n == 1 && f->n == n && f->cost_ns == cost_ns && f->bytes == bytes, __FILE__, line, "its numbers");
+	unit_check(st.n == 1 && f->severity == severity, __FILE__, line, "its severity");
+	unit_check(st.n == 1 && f->evidence.len > 40 && !f->evidence.bad, __FILE__, line, "its evidence");
+	done();
+}
+#define FIRES(rule, n, cost, bytes, severity) fires_at(rule, n, cost, bytes, severity, __LINE__)
+
+static void silent_at(int line)
+{
+	end_finding(0);
+	if (st.n)
+		printf("  line %d: %s: "
+		       "%.*s\n", line, st.findings->rule->name, (int)st.findings->evidence.len, st.findings->evidence.s);
+	unit_check(!st.n, __FILE__, line, "no rule speaks");
+	done();
+}
+#define SILENT() silent_at(__LINE__)
+
+/* ---- copies ----------------------------------------------------------------------------------------------- */
+
+static void copy_record(const struct cause *cause, int kind, int src, int dst, uint64_t bytes, int flags, uint64_t took_ns)
+{
+	make_copy(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + took_ns), kind, src, dst, bytes);
+	md.copy.flags = (uint8_t)flags;
+	work(cause, NULL);
+}
+
+static void pageable(int n, int kind, int src, int dst, uint64_t bytes, int flags)
+{
+	begin("pageable-async-copy");
+	for (int i = 0; i < n; i++) {
+		struct cause c = CALL(300 * US, "cudaMemcpyAsync", 0, U(0xd000), U(0xa000), U(bytes), U(1), U(0));
+
+		copy_record(&c, kind, src, dst, bytes, flags, 200 * US);
+		pass(1 * MS);
+	}
+}
+
+static void test_pageable(void)
+{
+	pageable(5, CT_COPY_HTOD, CT_MEM_PAGEABLE, CT_MEM_DEVICE, MIB, CT_W_ASYNC);
+	/* of 1.3 ms x 5 less the last pause */
+	FIRES("pageable-async-copy", 5, 1500 * US, 5 * MIB, ADVISE_SERIOUS);
+	pageable(3, CT_COPY_DTOH, CT_MEM_DEVICE, CT_MEM_PAGEABLE, 257, CT_W_ASYNC);
+	FIRES("pageable-async-copy", 3, 900 * US, 771, ADVISE_SERIOUS);
+	pageable(2, CT_COPY_HTOD, CT_MEM_PAGEABLE, CT_MEM_DEVICE, MIB, CT_W_ASYNC);
+	SILENT();
+	pageable(5, CT_COPY_HTOD, CT_MEM_PINNED, CT_MEM_DEVICE, MIB, CT_W_ASYNC);
+	SILENT();
+	pageable(5, CT_COPY_HTOD, CT_MEM_PAGEABLE, CT_MEM_DEVICE, MIB, 0);
+	SILENT();
+	pageable(5, CT_COPY_DTOH, CT_MEM_DEVICE, CT_MEM_PAGEABLE, 256, CT_W_ASYNC);
+	SILENT();
+}
+
+/* One call that makes three copies. */
+static void test_pageable_batch(void)
+{
+	struct cause c;
+
+	begin("pageable-async-copy");
+	c = CALL(300 * US, "cudaMemcpyAsync", 0, U(0xd000), U(0xa000), U(MIB), U(1), U(0));
+	for (int i = 0; i < 3; i++)
+		copy_record(&c, CT_COPY_HTOD, CT_MEM_PAGEABLE, CT_MEM_DEVICE, MIB, CT_W_ASYNC, 200 * US);
+	FIRES("pageable-async-copy", 3, 300 * US, 3 * MIB, ADVISE_SERIOUS);
+}
+
+static void sync_copy(const char *name, uint64_t bytes, uint64_t kind, int n)
+{
+	begin("sync-copy");
+	for (int i = 0; i < n; i++)
+		CALL(100 * US, name, 0, U(0xd000), U(0xa000), bytes, kind, U(0));
+}
+
+/* The way is told by the device's record alone. */
+static void default_copy(int kind, uint32_t dst_device, bool record)
+{
+	begin("sync-copy");
+	for (int i = 0; i < 3; i++) {
+		struct cause c = CALL(50 * US, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(4));
+
+		make_copy(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + 10), kind, CT_MEM_DEVICE, CT_MEM_DEVICE, MIB);
+		md.copy.dst_device = dst_device;
+		if (record)
+			work(&c, NULL);
+		/* the record of another call */
+		c.start_ns++;
+		if (record)
+			work(&c, NULL);
+	}
+}
+
+static void test_sync_copy(void)
+{
+	sync_copy("cudaMemcpy", MIB, 1, 4);
+	FIRES("sync-copy", 4, 400 * US, 4 * MIB, ADVISE_SERIOUS);
+	sync_copy("cudaMemcpy", 64001, 1, 3);
+	FIRES("sync-copy", 3, 300 * US, 192003, ADVISE_SERIOUS);
+	sync_copy("cudaMemcpy", 257, 2, 3);
+	FIRES("sync-copy", 3, 300 * US, 771, ADVISE_SERIOUS);
+	sync_copy("cuMemcpyHtoD_v2", MIB, 0, 1);
+	for (int i = 0; i < 2; i++)
+		CALL(100 * US, "cuMemcpyHtoD_v2", 0, U(0xd000), U(0xa000), U(MIB));
+	CALL(10 * US, "cuMemcpyDtoD_v2", 0, U(0xd000), U(0xe000), U(MIB));
+	FIRES("sync-copy", 2 + 1, 300 * US, 3 * MIB, ADVISE_SERIOUS);
+	sync_copy("cudaMemcpy", 64000, 1, 5);
+	SILENT();
+	sync_copy("cudaMemcpy", MIB, 3, 5);
+	SILENT();
+	sync_copy("cudaMemcpy", 256, 2, 5);
+	SILENT();
+	sync_copy("cudaMemcpyAsync", MIB, 1, 5);
+	SILENT();
+	default_copy(CT_COPY_HTOD, 0, true);
+	FIRES("sync-copy", 3, 150 * US, 3 * MIB, ADVISE_SERIOUS);
+	default_copy(CT_COPY_DTOD, 1, true);
+	FIRES("sync-copy", 3, 150 * US, 3 * MIB, ADVISE_SERIOUS);
+	default_copy(CT_COPY_DTOD, 0, true);
+	SILENT();
+	default_copy(CT_COPY_HTOD, 0, false);
+	SILENT();
+}
+
+static void sync_set(int memory, int flags)
+{
+	begin("sync-memset");
+	for (int i = 0; i < 3; i++) {
+		struct cause c = CALL(20 * US, "cudaMemset", 0, U(0xd000), U(0), U(4096));
+
+		make_set(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + 10), memory, 0, 4096);
+		md.set.flags = (uint8_t)flags;
+		work(&c, NULL);
+	}
+}
+
+static void test_sync_set(void)
+{
+	sync_set(CT_MEM_MANAGED, 0);
+	FIRES("sync-memset", 3, 60 * US, 12288, ADVISE_SERIOUS);
+	sync_set(CT_MEM_PINNED, 0);
+	FIRES("sync-memset", 3, 60 * US, 12288, ADVISE_SERIOUS);
+	sync_set(CT_MEM_DEVICE, 0);
+	SILENT();
+	sync_set(CT_MEM_MANAGED, CT_W_ASYNC);
+	SILENT();
+}
+
+static void small_copies(int rows, int each, uint64_t bytes)
+{
+	begin("small-copies");
+	for (int i = 0; i < rows; i++) {
+		for (int k = 0; k < each; k++)
+			CALL(2 * US, "cudaMemcpyAsync", 0, U(0xd000), U(0xa000), bytes, U(1), U(0));
+		LAUNCH(5 * US, 0x5000);
+	}
+}
+
+static void test_small_copies(void)
+{
+	small_copies(20, 6, 1024);
+	/* five of each row's six */
+	FIRES("small-copies", 120, 200 * US, 120 * 1024, ADVISE_SERIOUS);
+	small_copies(16, 6, 1024);
+	SILENT();
+	small_copies(100, 3, 1024);
+	SILENT();
+	small_copies(20, 6, 16385);
+	SILENT();
+	begin("small-copies");
+	for (int i = 0; i < 200; i++) /* to and fro */
+		CALL(2 * US, "cudaMemcpyAsync", 0, U(0xd000), U(0xa000), U(1024), U(1 + i % 2), U(0));
+	SILENT();
+}
+
+static void roundtrip(int n, uint64_t back_from, uint64_t back_bytes)
+{
+	begin("host-roundtrip");
+	for (int i = 0; i < n; i++) {
+		CALL(5 * US, "cudaMemcpy", 0, U(0xa000), U(0xd000), U(4096), U(2));
+		CALL(7 * US, "cudaMemcpy", 0, U(0xe000), back_from, back_bytes, U(1));
+	}
+}
+
+static void test_roundtrip(void)
+{
+	roundtrip(10, 0xa000, 4096);
+	FIRES("host-roundtrip", 10, 120 * US, 40960, ADVISE_SERIOUS);
+	roundtrip(9, 0xa000, 4096);
+	SILENT();
+	roundtrip(10, 0xb000, 4096);
+	SILENT();
+	roundtrip(10, 0xa000, 4095);
+	SILENT();
+}
+
+/* ---- waits ------------------------------------------------------------------------------------------------ */
+
+static void sync_each(int n, int launches, int others)
+{
+	begin("sync-after-launch");
+	for (int i = 0; i < n; i++) {
+		for (int k = 0; k < launches; k++)
+			LAUNCH(5 * US, 0x5000);
+		CALL(100 * US, "cudaDeviceSynchronize", 0);
+		pass(7 * US);
+	}
+	for (int i = 0; i < others; i++) {
+		for (int k = 0; k < 2; k++)
+			LAUNCH(5 * US, 0x5000);
+		CALL(100 * US, "cudaDeviceSynchronize", 0);
+	}
+}
+
+static void test_sync_each(void)
+{
+	sync_each(12, 1, 0);
+	/* the last wait is followed by nothing */
+	FIRES("sync-after-launch", 11, 11 * 12 * US, 0, ADVISE_WARNING);
+	sync_each(10, 1, 0);
+	SILENT();
+	sync_each(50, 2, 0);
+	SILENT();
+	sync_each(12, 1, 13);
+	SILENT();
+	begin("sync-after-launch"); /* what follows is a copy that waits for itself: its own time is not lost */
+	for (int i = 0; i < 12; i++) {
+		LAUNCH(5 * US, 0x5000);
+		CALL(100 * US, "cudaDeviceSynchronize", 0);
+		pass(7 * US);
+		CALL(MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(1));
+	}
+	FIRES("sync-after-launch", 12, 12 * 7 * US, 0, ADVISE_NOTE);
+	/* each thread waits for one launch of its own among many of the others' */
+	begin("sync-after-launch");
+	for (int i = 0; i < 40; i++) {
+		st.tid = PID + (uint32_t)i % 2;
+		LAUNCH(5 * US, 0x5000);
+	}
+	CALL(100 * US, "cudaDeviceSynchronize", 0);
+	SILENT();
+}
+
+static void readback(int n, uint64_t bytes, bool async)
+{
+	begin("small-readback");
+	for (int i = 0; i < n; i++) {
+		LAUNCH(5 * US, 0x5000);
+		if (async) {
+			CALL(3 * US, "cudaMemcpyAsync", 0, U(0xa000), U(0xd000), bytes, U(2), U(0));
+			CALL(50 * US, "cudaStreamSynchronize", 0, U(0));
+		} else {
+			CALL(50 * US, "cudaMemcpy", 0, U(0xa000), U(0xd000), bytes, U(2));
+		}
+		pass(10 * US);
+	}
+}
+
+static void test_readback(void)
+{
+	readback(12, 4, true);
+	FIRES("small-readback", 11, 11 * 15 * US, 44, ADVISE_SERIOUS);
+	readback(11, 256, false);
+	FIRES("small-readback", 10, 10 * 15 * US, 2560, ADVISE_SERIOUS);
+	readback(12, 257, true);
+	SILENT();
+	readback(10, 4, true);
+	SILENT();
+	begin("small-readback"); /* a launch after the copy: what is waited for is not the copy */
+	for (int i = 0; i < 20; i++) {
+		CALL(3 * US, "cudaMemcpyAsync", 0, U(0xa000), U(0xd000), U(4), U(2), U(0));
+		LAUNCH(5 * US, 0x5000);
+		CALL(50 * US, "cudaStreamSynchronize", 0, U(0));
+	}
+	SILENT();
+}
+
+static void polls(int rows, int each, int64_t ret)
+{
+	begin("polling");
+	for (int i = 0; i < rows; i++) {
+		for (int k = 0; k < each; k++)
+			CALL(1 * US, "cudaEventQuery", ret, U(0x7000));
+		LAUNCH(5 * US, 0x5000);
+	}
+}
+
+static void waits(const char *name, int n, uint64_t first, uint64_t second)
+{
+	begin("polling");
+	for (int i = 0; i < n; i++)
+		CALL(1 * US, name, 0, i % 2 ? second : first);
+}
+
+static void test_polling(void)
+{
+	polls(100, 12, 600);
+	FIRES("polling", 1200, 1200 * US, 0, ADVISE_SERIOUS);
+	polls(100, 9, 600);
+	SILENT();
+	polls(83, 12, 600);
+	SILENT();
+	polls(100, 12, 0);
+	SILENT();
+	waits("cudaStreamSynchronize", 101, 0x5600, 0x5600);
+	FIRES("polling", 100, 100 * US, 0, ADVISE_SERIOUS);
+	waits("cudaDeviceSynchronize", 101, 1, 2);
+	FIRES("polling", 100, 100 * US, 0, ADVISE_SERIOUS);
+	waits("cudaStreamSynchronize", 300, 0x5600, 0x5700);
+	SILENT();
+	begin("polling");
+	for (int i = 0; i < 200; i++) {
+		st.tid = PID + 1;
+		LAUNCH(5 * US, 0x5000);
+		st.tid = PID;
+		CALL(1 * US, "cudaDeviceSynchronize", 0);
+	}
+	SILENT();
+}
+
+/* ---- loops, failures, late loading ------------------------------------------------------------------------ */
+
+static void alloc_loop(int n, const char *take, const char *back, bool busy, uint64_t address)
+{
+	begin("alloc-in-loop");
+	for (int i = 0; i < n; i++) {
+		CALL(100 * US, take, 0, U(0x1000), U(4096), U(0));
+		if (busy)
+			LAUNCH(5 * US, 0x5000);
+		CALL(50 * US, back, 0, address);
+	}
+}
+
+static void test_alloc_loop(void)
+{
+	alloc_loop(21, "cudaMalloc", "cudaFree", true, 0xd000);
+	FIRES("alloc-in-loop", 40, 20 * 150 * US, 0, ADVISE_SERIOUS);
+	alloc_loop(21, "cudaHostAlloc", "cudaFreeHost", true, 0xd000);
+	FIRES("alloc-in-loop", 40, 20 * 150 * US, 0, ADVISE_SERIOUS);
+	alloc_loop(20, "cudaMalloc", "cudaFree", true, 0xd000);
+	SILENT();
+	/* nothing is done with it; nothing is freed; it is freed to a pool */
+	alloc_loop(100, "cudaMalloc", "cudaFree", false, 0xd000);
+	SILENT();
+	alloc_loop(100, "cudaMalloc", "cudaFree", true, 0);
+	SILENT();
+	alloc_loop(100, "cudaMallocAsync", "cudaFreeAsync", true, 0xd000);
+	SILENT();
+	begin("alloc-in-loop");
+	for (int i = 0; i < 200; i++)
+		CALL(100 * US, i < 100 ? "cudaMalloc" : "cudaFree", 0, U(0x1000), U(4096));
+	LAUNCH(5 * US, 0x5000);
+	SILENT();
+}
+
+static void test_create_loop(void)
+{
+	begin("create-in-loop");
+	for (int i = 0; i < 21; i++) {
+		CALL(2 * US, "cudaEventCreateWithFlags", 0, U(0x1000), U(2));
+		CALL(1 * US, "cudaEventDestroy", 0, U(0x7000));
+	}
+	FIRES("create-in-loop", 40, 60 * US, 0, ADVISE_SERIOUS);
+	begin("create-in-loop");
+	for (int i = 0; i < 21; i++) {
+		CALL(20 * US, "cudaStreamCreate", 0, U(0x1000));
+		CALL(10 * US, "cudaStreamDestroy", 0, U(0x5600));
+	}
+	FIRES("create-in-loop", 40, 600 * US, 0, ADVISE_SERIOUS);
+	begin("create-in-loop"); /* many, but all together; twenty times, but of both kinds together */
+	for (int i = 0; i < 200; i++)
+		CALL(2 * US, i < 100 ? "cudaEventCreate" : "cudaEventDestroy", 0, U(0x1000));
+	for (int i = 0; i < 15; i++) {
+		CALL(2 * US, "cudaEventCreate", 0, U(0x1000));
+		CALL(1 * US, "cudaEventDestroy", 0, U(0x7000));
+		CALL(2 * US, "cudaStreamCreate", 0, U(0x1000));
+		CALL(1 * US, "cudaStreamDestroy", 0, U(0x7000));
+	}
+	SILENT();
+}
+
+static void test_failed(void)
+{
+	begin("failed-calls");
+	for (int i = 0; i < 3; i++)
+		CALL(10 * US, "cudaMalloc", 2, U(0x1000), U(1) << 40);
+	end_finding(0);
+	CHECK(st.n == 1 && st.findings->evidence.len);
+	CHECK(memmem(st.findings->evidence.s, st.findings->evidence.len,
+		     "3 calls failed, most often cudaMalloc with cudaErrorMemoryAllocation (2), 3 times.", 78));
+	CHECK(!memmem(st.findings->evidence.s, st.findings->evidence.len, "same thread", 11));
+	done();
+	begin("failed-calls");
+	LAUNCH(5 * US, 0x5000);
+	CALL(5 * US, "cudaMemcpyAsync", 1, U(0xd000), U(0xa000), U(64), U(1), U(0));
+	LAUNCH(5 * US, 0x5000);
+	FIRES("failed-calls", 1, 5 * US, 0, ADVISE_SERIOUS);
+	begin("failed-calls"); /* not all calls that ask for the last error are there */
+	CALL(5 * US, "cudaMemcpyAsync", 1, U(0xd000), U(0xa000), U(64), U(1), U(0));
+	LAUNCH(5 * US, 0x5000);
+	advise_muted(st.a, (const char *const[]){ "cudaGetDevice", "cudaGetLastError", NULL });
+	SILENT();
+	begin("failed-calls"); /* it was asked for, it was another thread's work, it is no failure, the program ends */
+	CALL(5 * US, "cudaMemcpyAsync", 1, U(0xd000), U(0xa000), U(64), U(1), U(0));
+	CALL(1 * US, "cudaGetLastError", 1);
+	LAUNCH(5 * US, 0x5000);
+	CALL(5 * US, "cudaMalloc", 2, U(0x1000), U(1) << 40);
+	st.tid++;
+	LAUNCH(5 * US, 0x5000);
+	for (int i = 0; i < 5; i++)
+		CALL(1 * US, "cudaEventQuery", 600, U(0x7000));
+	for (int i = 0; i < 5; i++)
+		CALL(1 * US, "cudaFree", 4, U(0xd000));
+	for (int i = 0; i < 5; i++)
+		CALL(1 * US, "cudaPointerGetAttributes", 1, U(0x1000), U(0x7000));
+	SILENT();
+}
+
+static void late_load(uint64_t after_ns, bool calls, uint32_t type)
+{
+	begin("late-loading");
+	LAUNCH(5 * US, 0x5000);
+	pass(after_ns - 5 * US);
+	if (calls)
+		CALL(20 * MS, "cuModuleLoadData", 0, U(0x1000), U(0x9000));
+	for (int i = 0; i < 3 && type; i++) {
+		make_overhead(&md, MAKE_AT(PID, CT_UNKNOWN, CT_UNKNOWN, CT_UNKNOWN, 0, st.now, st.now + MS), PID, type);
+		pass(MS);
+		give((struct event){ .rec = &md.h });
+	}
+	LAUNCH(5 * US, 0x5000);
+}
+
+static void test_late_load(void)
+{
+	late_load(4 * S, true, 5u << 16);
+	FIRES("late-loading", 3, 20 * MS, 0, ADVISE_NOTE);
+	late_load(3 * S, false, 1);
+	FIRES("late-loading", 3, 3 * MS, 0, ADVISE_NOTE);
+	late_load(2 * S, true, 5u << 16);
+	SILENT();
+	late_load(4 * S, false, 1u << 16);
+	SILENT();
+}
+
+/* ---- leaks ------------------------------------------------------------------------------------------------ */
+
+static void ends(uint32_t pid)
+{
+	struct ct_exit e = { .h = { .size = sizeof(e), .kind = CT_EXIT, .pid = pid, .tid = pid, .start_ns = st.now,
+				    .end_ns = st.now } };
+
+	give((struct event){ .rec = &e.h });
+}
+
+/* Every `freed`th of n is given back (0: none) at once, all of the others after `later`. */
+static void leaks(int n, int freed, int later)
+{
+	begin("leak");
+	for (int i = 0; i < n; i++) {
+		answer = 0xd0000 + (uint64_t)i * 4096;
+		CALL(10 * US, "cudaMalloc", 0, U(0x1000), U(MIB));
+		if (freed && i % freed == 0)
+			CALL(10 * US, "cudaFree", 0, answer);
+		if (later && i >= later)
+			CALL(10 * US, "cudaFree", 0, 0xd0000 + (uint64_t)(i - later) * 4096);
+		pass(10 * MS);
+	}
+}
+
+static void test_leak(void)
+{
+	leaks(40, 0, 0);
+	FIRES("leak", 40, 0, 40 * MIB, ADVISE_WARNING);
+	leaks(40, 2, 0);
+	FIRES("leak", 20, 0, 20 * MIB, ADVISE_WARNING);
+	leaks(7, 0, 0);
+	SILENT();
+	leaks(40, 0, 5); /* the last five are held when the trace ends: that is no growth */
+	SILENT();
+	leaks(40, 0, 5);
+	ends(PID);
+	FIRES("leak", 5, 0, 5 * MIB, ADVISE_NOTE);
+	leaks(40, 1, 0);
+	ends(PID);
+	SILENT();
+	leaks(40, 0, 0);
+	answer = 0; /* memory for what was at the begin alone: all in the first quarter */
+	pass(10 * S);
+	LAUNCH(5 * US, 0x5000);
+	SILENT();
+}
+
+/* ---- launches --------------------------------------------------------------------------------------------- */
+
+static void launch_bound(int n, uint64_t launch_ns, uint64_t kernel_ns, uint64_t node)
+{
+	begin("launch-bound");
+	for (int i = 0; i < n; i++) {
+		struct cause c = LAUNCH(launch_ns, 0x5000);
+
+		make_kernel(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + kernel_ns), 1, 8, 256);
+		md.work.graph_node = node;
+		work(&c, &play_axpy);
+	}
+}
+
+static void test_launch_bound(void)
+{
+	launch_bound(120, 5 * US, 2 * US, 0);
+	FIRES("launch-bound", 120, 360 * US, 0, ADVISE_SERIOUS);
+	launch_bound(99, 5 * US, 2 * US, 0);
+	SILENT();
+	launch_bound(120, 5 * US, 10 * US, 0);
+	SILENT();
+	launch_bound(120, 2 * US, 2 * US, 0);
+	SILENT();
+	launch_bound(120, 5 * US, 2 * US, 77);
+	SILENT();
+}
+
+static void queue_full(int overheads, int launches, uint64_t launch_ns)
+{
+	begin("launch-queue-full");
+	LAUNCH(1 * US, 0x5000);
+	for (int i = 0; i < launches; i++)
+		LAUNCH(launch_ns, 0x5000);
+	for (int i = 0; i < overheads; i++) {
+		make_overhead(&md, MAKE_AT(PID, 0, 1, 7, 0, st.now, st.now + 2 * MS), PID, 6u << 16);
+		pass(2 * MS);
+		give((struct event){ .rec = &md.h });
+	}
+	LAUNCH(1 * US, 0x5000);
+}
+
+static void test_queue_full(void)
+{
+	queue_full(5, 0, 0);
+	FIRES("launch-queue-full", 5, 10 * MS, 0, ADVISE_WARNING);
+	queue_full(0, 10, 500 * US);
+	FIRES("launch-queue-full", 10, 5 * MS, 0, ADVISE_WARNING);
+	queue_full(2, 9, 500 * US);
+	SILENT();
+	queue_full(0, 100, 499 * US);
+	SILENT();
+	begin("launch-queue-full"); /* a machine that is busy: never more than three in a row */
+	for (uint64_t i = 0; i < 400; i++)
+		LAUNCH(i % 4 ? 700 * US : 5 * US, 0x5000);
+	SILENT();
+	begin("launch-queue-full"); /* each a kernel's first */
+	for (uint64_t i = 0; i < 20; i++)
+		LAUNCH(500 * US, 0x5000 + i * 64);
+	SILENT();
+}
+
+static void occupancy(uint32_t registers, uint32_t block, uint32_t grid, uint64_t took_ns, bool device)
+{
+	begin("low-occupancy");
+	if (device) {
+		make_device(&md, PID, 0, st.now, "H200");
+		give((struct event){ .rec = &md.h });
+	}
+	for (int i = 0; i < 5; i++) {
+		make_kernel(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + took_ns), 1, grid, block);
+		md.kernel.registers = registers;
+		pass(took_ns);
+		work(NULL, &play_gemm);
+	}
+}
+
+static void test_occupancy(void)
+{
+	occupancy(255, 128, 1000, 200 * US, true);
+	FIRES("low-occupancy", 5, MS, 0, ADVISE_NOTE);
+	occupancy(32, 256, 131, 200 * US, true);
+	FIRES("low-occupancy", 5, MS, 0, ADVISE_NOTE);
+	occupancy(32, 256, 132, 200 * US, true);
+	SILENT();
+	occupancy(255, 128, 1000, 99 * US, true);
+	SILENT();
+	occupancy(255, 128, 1000, 200 * US, false);
+	SILENT();
+}
+
+/* ---- the device ------------------------------------------------------------------------------------------- */
+
+static void kernel_at(uint32_t stream, uint64_t start_ns, uint64_t took_ns)
+{
+	make_kernel(&md, MAKE_AT(PID, 0, 1, stream, 1, start_ns, start_ns + took_ns), 1, 8, 256);
+	work(NULL, &play_axpy);
+}
+
+/* Kernels one after the other, with a pause after each; the records in pairs that are out of order. */
+static void kernels(const char *rules, int n, uint64_t took_ns, uint64_t pause_ns)
+{
+	begin(rules);
+	for (int i = 0; i < n; i++)
+		kernel_at(7, 10 * S + (uint64_t)(i ^ 1) * (took_ns + pause_ns), took_ns);
+}
+
+static void test_gaps(void)
+{
+	kernels("gpu-gaps", 10, MS, 3 * MS);
+	FIRES("gpu-gaps", 9, 27 * MS, 0, ADVISE_SERIOUS);
+	kernels("gpu-gaps", 10, MS, 3 * MS); /* what CUPTI did in one of them is none of the program's */
+	make_overhead(&md, MAKE_AT(PID, CT_UNKNOWN, CT_UNKNOWN, CT_UNKNOWN, 0, 10 * S + 1500 * US, 10 * S + 2000 * US),
+		      PID, 1u << 16);
+	give((struct event){ .rec = &md.h });
+	FIRES("gpu-gaps", 9, 26500 * US, 0, ADVISE_SERIOUS);
+	kernels("gpu-gaps", 10, MS, 999 * US);
+	SILENT();
+	kernels("gpu-gaps", 10, 30 * MS, 1500 * US);
+	SILENT();
+	/* what the host did meanwhile: in the gap of 3 ms 2 ms of a cudaMalloc, and 1 ms of nothing */
+	begin("gpu-gaps");
+	kernel_at(7, 10 * S, MS);
+	kernel_at(7, 10 * S + 4 * MS, MS);
+	st.now = 10 * S + 1500 * US;
+	CALL(2 * MS, "cudaMalloc", 0, U(0x1000), U(4096));
+	CALL(5 * MS, "cudaDeviceSynchronize", 0);
+	end_finding(0);
+	CHECK(st.n == 1);
+	CHECK(st.n && memmem(st.findings->evidence.s, st.findings->evidence.len,
+			     "for 2.500 ms: cudaMalloc 2.000 ms, cudaDeviceSynchronize 500.0 us; for 500.0 us it was "
+			     "inside none.", 98));
+	done();
+}
+
+static void test_low_use(void)
+{
+	kernels("low-utilisation", 60, 100 * US, 400 * US);
+	/* of 29.6 ms 6 ms busy */
+	FIRES("low-utilisation", 30, 23600 * US, 0, ADVISE_SERIOUS);
+	kernels("low-utilisation", 60, 300 * US, 200 * US);
+	SILENT();
+	kernels("low-utilisation", 28, 100 * US, 400 * US);
+	SILENT();
+	kernels("low-utilisation", 60, 10 * US, 100 * US);
+	SILENT(); /* shorter than 10 ms */
+}
+
+static void default_stream(uint32_t flags, bool apart)
+{
+	begin("default-stream");
+	make_context(&md, PID, 1, 0, 7, 0x5500, st.now);
+	give((struct event){ .rec = &md.h });
+	make_stream(&md, PID, 13, 1, 0x5600, flags, st.now);
+	give((struct event){ .rec = &md.h });
+	for (int i = 0; i < 25; i++) {
+		bool null = apart ? i < 12 : i % 2;
+
+		kernel_at(null ? 7 : 13, st.now, 50 * US);
+		pass(80 * US);
+	}
+}
+
+static void test_default_stream(void)
+{
+	default_stream(1, false);
+	FIRES("default-stream", 12, 600 * US, 0, ADVISE_SERIOUS);
+	default_stream(2, false);
+	SILENT();
+	default_stream(1, true);
+	SILENT();
+}
+
+/* ---- several processes ------------------------------------------------------------------------------------ */
+
+/* What one allocates the other frees: neither is a loop. Each has its own copies. */
+static void test_processes(void)
+{
+	begin("alloc-in-loop,sync-copy");
+	for (int i = 0; i < 50; i++) {
+		st.pid = 300;
+		CALL(100 * US, "cudaMalloc", 0, U(0x1000), U(4096));
+		LAUNCH(5 * US, 0x5000);
+		st.pid = 301;
+		LAUNCH(5 * US, 0x5000);
+		CALL(50 * US, "cudaFree", 0, U(0xd000));
+	}
+	for (int i = 0; i < 8; i++) {
+		st.pid = 300 + (uint32_t)(i % 4 == 0);
+		CALL((i % 4 ? 100 : 900) * US, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(2));
+	}
+	CALL(900 * US, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(2));
+	st.pid = 301;
+	CALL(900 * US, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(2));
+	end_finding(0);
+	CHECK(st.n == 2);
+	CHECK(st.n == 2 && st.findings[0].pid == 301 && st.findings[0].n == 3 && st.findings[0].cost_ns == 2700 * US);
+	CHECK(st.n == 2 && st.findings[1].pid == 300 && st.findings[1].n == 7 && st.findings[1].cost_ns == 1500 * US);
+	done();
+}
+
+/* More processes than are looked at: they are counted, and the first ones are what they were. */
+static void test_bounds(void)
+{
+	struct advise_totals t;
+
+	begin("sync-copy");
+	for (uint32_t i = 0; i < 200; i++) {
+		st.pid = 1000 + i;
+		for (int k = 0; k < 3; k++)
+			CALL(100 * US, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(2));
+	}
+	end_finding(0);
+	advise_totals(st.a, &t);
+	CHECK(st.n == 128 && t.processes == 128 && t.calls == 128 * 3 && t.no_room == 72 * 3);
+	done();
+}
+
+/* Another program in the same process: what the one before held is gone. */
+static void test_exec(void)
+{
+	struct ct_process proc = { .h = { .size = sizeof(proc), .kind = CT_EXEC, .pid = PID, .tid = PID }, .comm = "next" };
+
+	leaks(40, 0, 0);
+	proc.h.start_ns = proc.h.end_ns = st.now;
+	give((struct event){ .rec = &proc.h });
+	LAUNCH(5 * US, 0x5000);
+	ends(PID);
+	SILENT();
+}
+
+/* ---- spans ------------------------------------------------------------------------------------------------ */
+
+static void test_spans(void)
+{
+	struct spans s = { .n = 0 };
+	uint64_t busy = 0, at = S;
+
+	/* out of order by thousands of places, overlapping, with gaps below and above the quantum */
+	for (int i = 0; i < 5000; i++)
+		spans_add(&s, S + (uint64_t)(4999 - i) * 100 * US, S + (uint64_t)(4999 - i) * 100 * US + 60 * US, 1, 2);
+	for (int i = 0; i < 5000; i++)
+		spans_add(&s, S + (uint64_t)i * 100 * US + 50 * US, S + (uint64_t)i * 100 * US + 70 * US, 1, 2);
+	CHECK(!spans_settle(&s));
+	CHECK(s.n == 5000 && s.late == 0);
+	for (uint32_t i = 0; i < s.n; i++)
+		busy += s.at[i].busy_ns;
+	CHECK(busy == 5000 * 70 * US);
+	CHECK(s.at[0].start_ns == S && s.at[4999].end_ns == S + 4999 * 100 * US + 70 * US);
+	spans_free(&s);
+	/* more gaps than there is room for: what was busy is still exact, and the long gaps are there */
+	busy = 0;
+	for (int i = 0; i < 200000; i++) {
+		spans_add(&s, at, at + 10 * US, 1, 2);
+		at += i % 1000 == 999 ? 5 * MS : 40 * US;
+	}
+	CHECK(!spans_settle(&s));
+	CHECK(s.n <= SPANS_MAX && s.quantum_ns == 30 * US);
+	for (uint32_t i = 0; i < s.n; i++)
+		busy += s.at[i].busy_ns;
+	CHECK(busy == 200000 * 10 * US);
+	at = 0;
+	for (uint32_t i = 1; i < s.n; i++)
+		at += s.at[i].start_ns - s.at[i - 1].end_ns > MS;
+	CHECK(at == 199);
+	spans_free(&s);
+	/* an end before the start is none; the ends of time */
+	CHECK(!spans_add(&s, 5, 4, 0, 0) && !s.nraw);
+	CHECK(!spans_add(&s, 0, UINT64_MAX, 0, 0) && !spans_add(&s, UINT64_MAX, UINT64_MAX, 0, 0) && !spans_settle(&s));
+	CHECK(s.n == 1);
+	spans_free(&s);
+}
+
+/* ---- the list --------------------------------------------------------------------------------------------- */
+
+/* A program with several sins, the last of which is the largest. */
+static void sins(void)
+{
+	struct ct_process proc = { .h = { .size = sizeof(proc), .kind = CT_PROCESS, .pid = PID, .tid = PID, .start_ns = 10 * S,
+					  .end_ns = 10 * S },
+				   .ns_pid = 42, .comm = "train\033[1m" };
+	struct cause c;
+
+	give((struct event){ .rec = &proc.h });
+	st.stack = &play_stack;
+	for (int i = 0; i < 25; i++) {
+		answer = 0xd0000;
+		CALL(100 * US, "cudaMalloc", 0, U(0x1000), U(4096));
+		c = LAUNCH(5 * US, 0x5000);
+		make_kernel(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + MS), 1, 8, 256);
+		work(&c, &play_axpy);
+		CALL(MS, "cudaMemcpy", 0, U(0xa000), U(0xd0000), U(4), U(2));
+		CALL(50 * US, "cudaFree", 0, U(0xd0000));
+		pass(2 * MS);
+	}
+	st.stack = NULL;
+	CALL(5 * US, "cudaMemsetAsync", 1, U(0xd000), U(0), U(16), U(0));
+	LAUNCH(5 * US, 0x5000);
+	CALL(30 * MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(1));
+	CALL(1 * MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(1));
+	CALL(1 * MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(1));
+}
+
+static void golden(const char *name, enum sink_advise_format format, const char *rules, uint64_t min_cost_ns, int worst)
+{
+	struct sink_advise how = { .format = format, .rules = rules, .min_cost_ns = min_cost_ns, .worst = -1 };
+	struct sink_end end = { .reason = "finished", .losses = { .lost = { [CT_LOSS_RING] = 3 } } };
+	struct sink_opts opts = { .title = "app\007.ctrace", .version = "1", .start_ns = 10 * S, .advise = &how };
+	char path[] = "/tmp/ct_test_advise.XXXXXX", *text;
+	struct sink sink = { .ops = &sink_advise };
+	int fd = mkstemp(path);
+	struct out out;
+
+	begin(NULL);
+	advise_close(st.a);
+	st.a = NULL;
+	CHECK(!out_open(&out, path, false));
+	opts.out = &out;
+	CHECK(!sink_advise.open(&sink, &opts));
+	st.sink = &sink;
+	sins();
+	CHECK(!sink_advise.close(&sink, &end));
+	CHECK(!out_close(&out));
+	CHECK(how.worst == worst);
+	done();
+	text = unit_read(path);
+	unit_golden(name, text ? text : "");
+	free(text);
+	unlink(path);
+	close(fd);
+}
+
+static void test_forms(void)
+{
+	golden("advise.txt", SINK_ADVISE_TEXT, NULL, 0, ADVISE_SERIOUS);
+	golden("advise.md", SINK_ADVISE_MARKDOWN, NULL, 0, ADVISE_SERIOUS);
+	golden("advise.json", SINK_ADVISE_JSON, NULL, 0, ADVISE_SERIOUS);
+	golden("advise_few.txt", SINK_ADVISE_TEXT, "failed-calls,gpu-gaps", MS, ADVISE_SERIOUS);
+	golden("advise_none.txt", SINK_ADVISE_TEXT, "leak,polling", 0, -1);
+}
+
+static void test_words(void)
+{
+	size_t len;
+
+	CHECK(!advise_rules_bad("leak,polling", &len));
+	CHECK_TEXT("lek,polling", advise_rules_bad("leak,lek,polling", &len));
+	CHECK(len == 3);
+	CHECK_TEXT("", advise_rules_bad("leak,", &len));
+	for (unsigned int i = 0; advise_rule_at(i); i++) {
+		const struct advise_rule *r = advise_rule_at(i);
+
+		CHECK(r->name && r->title && r->cost && r->todo && r->needs);
+		CHECK(strlen(r->title) <= 58);
+		CHECK(!advise_rules_bad(r->name, &len));
+	}
+	CHECK(advise_rule_at(18) && !advise_rule_at(19));
+}
+
+/* What functions are to the rules: a name that is spelled wrongly would be silent. */
+static void test_traits(void)
+{
+	static uint32_t traits[CT_MAX_FUNCS];
+	static const struct {
+		const char *name;
+		uint32_t traits;
+	} want[] = {
+		{ "cudaLaunchKernel", TR_LAUNCH | TR_CHECKED },
+		{ "cudaLaunchKernelExC", TR_LAUNCH | TR_CHECKED },
+		{ "cuLaunchKernel", TR_LAUNCH | TR_CHECKED },
+		{ "cudaLaunchHostFunc", TR_CHECKED },
+		{ "cuFuncSetBlockShape", TR_CHECKED },
+		{ "cudaGraphLaunch", TR_GRAPH | TR_CHECKED },
+		{ "cuGraphLaunch", TR_GRAPH | TR_CHECKED },
+		{ "cudaMemcpy", TR_COPY | TR_LINEAR | TR_CHECKED },
+		{ "cudaMemcpyAsync", TR_COPY | TR_LINEAR | TR_ASYNC | TR_CHECKED },
+		{ "cuMemcpyDtoH_v2", TR_COPY | TR_LINEAR | TR_CHECKED },
+		{ "cuMemcpyHtoDAsync_v2", TR_COPY | TR_LINEAR | TR_ASYNC | TR_CHECKED },
+		{ "cudaMemcpy2D", TR_COPY | TR_CHECKED },
+		{ "cudaMemPrefetchAsync", TR_ASYNC | TR_CHECKED },
+		{ "cudaMemset", TR_SET | TR_CHECKED },
+		{ "cuMemsetD32Async", TR_SET | TR_ASYNC | TR_CHECKED },
+		{ "cudaMalloc", TR_ALLOC | TR_MEMORY | TR_CHECKED },
+		{ "cuMemAlloc_v2", TR_ALLOC | TR_MEMORY | TR_CHECKED },
+		{ "cudaMallocAsync", TR_MEMORY | TR_ASYNC | TR_CHECKED },
+		{ "cudaFree", TR_FREE | TR_MEMORY | TR_CHECKED },
+		{ "cudaFreeAsync", TR_MEMORY | TR_ASYNC | TR_CHECKED },
+		{ "cudaHostAlloc", TR_ALLOC | TR_CHECKED },
+		{ "cudaMallocHost", TR_ALLOC | TR_CHECKED },
+		{ "cuMemHostRegister_v2", TR_ALLOC | TR_CHECKED },
+		{ "cudaFreeHost", TR_FREE | TR_CHECKED },
+		{ "cudaHostUnregister", TR_FREE | TR_CHECKED },
+		{ "cudaMemGetInfo", TR_CHECKED },
+		{ "cudaDeviceSynchronize", TR_SYNC | TR_CHECKED },
+		{ "cuStreamSynchronize", TR_SYNC | TR_CHECKED },
+		{ "cudaStreamWaitEvent", TR_CHECKED },
+		{ "cudaEventCreateWithFlags", TR_EVENT_CREATE | TR_CHECKED },
+		{ "cuEventDestroy_v2", TR_EVENT_DESTROY | TR_CHECKED },
+		{ "cudaStreamCreateWithPriority", TR_STREAM_CREATE | TR_CHECKED },
+		{ "cuStreamDestroy_v2", TR_STREAM_DESTROY | TR_CHECKED },
+		{ "cudaEventQuery", TR_POLL | TR_CHECKED },
+		{ "cuStreamQuery", TR_POLL | TR_CHECKED },
+		{ "cuModuleLoadDataEx", TR_LOAD },
+		{ "cudaLibraryLoadData", TR_LOAD },
+		{ "cuModuleUnload", 0 },
+		{ "cudaGetLastError", TR_ERROR },
+		{ "cudaPeekAtLastError", TR_ERROR },
+		{ "cudaGetDevice", 0 },
+	};
+
+	traits_make(traits);
+	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+		int func = api_next(want[i].name, -1);
+
+		if (func < 0 || traits[func] != want[i].traits)
+			printf("  %s: %#x\n", want[i].name, func < 0 ? 0 : traits[func]);
+		CHECK(func >= 0 && traits[func] == want[i].traits);
+	}
+}
+
+static void test_ways(void)
+{
+	CHECK(traits_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(2))) == REPORT_DTOH);
+	CHECK(traits_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(4))) == REPORT_UNTOLD);
+	CHECK(traits_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(0xffffffff))) == REPORT_UNTOLD);
+	CHECK(traits_way(make_call(&mc, "cuMemcpyHtoDAsync_v2", CT_CALL, 0, 0, U(1), U(2), U(3), U(0))) == REPORT_HTOD);
+	CHECK(traits_way(make_call(&mc, "cuMemcpyDtoD_v2", CT_CALL, 0, 0, U(1), U(2), U(3))) == REPORT_DTOD);
+	CHECK(traits_way(make_call(&mc, "cudaMemcpyPeer", CT_CALL, 0, 0, U(1), U(0), U(2), U(1), U(3))) == REPORT_PTOP);
+	CHECK(traits_way(make_call(&mc, "cuMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3))) == REPORT_UNTOLD);
+}
+
+/* ---- records of dice -------------------------------------------------------------------------------------- */
+
+static void test_rubbish(void)
+{
+	struct sink_end end = { .reason = "finished" };
+	struct sink_advise how = { .format = SINK_ADVISE_JSON };
+	struct sink_opts opts = { .version = "test", .title = "dice", .start_ns = PLAY_START, .advise = &how };
+	unsigned int seed = 7;
+	struct play p;
+	struct out out;
+
+	for (int round = 0; round < 3; round++) {
+		how.format = (enum sink_advise_format)round;
+		CHECK(!out_open(&out, "/dev/null", false));
+		opts.out = &out;
+		play_begin(&p, &sink_advise, &opts);
+		play_all(&p);
+		for (int i = 0; i < 100000; i++)
+			play_rubbish(&p, &seed);
+		CHECK(p.given > 1000);
+		CHECK(!play_end(&p, &end));
+		CHECK(!out_close(&out));
+	}
+}
+
+/* Times and shapes that no device has, in great numbers: all numbers stay numbers. */
+static void test_hostile(void)
+{
+	unsigned int seed = 3;
+
+	begin(NULL);
+	hostile = true;
+	make_device(&md, PID, 0, st.now, "?");
+	md.device.warp_size = ~0u;
+	give((struct event){ .rec = &md.h });
+	for (int i = 0; i < 30000; i++) {
+		uint64_t start = rand_r(&seed) % 3 ? (uint64_t)rand_r(&seed) << rand_r(&seed) % 34 : UINT64_MAX - 5;
+		struct cause c = { start, (uint64_t)rand_r(&seed) << 32, PID, (uint16_t)rand_r(&seed) };
+
+		make_kernel(&md, MAKE_AT((uint32_t)rand_r(&seed) % 400, (uint32_t)rand_r(&seed) % 40, (uint32_t)rand_r(&seed) % 20, 7, 1,
+					 start, rand_r(&seed) % 2 ? start + (uint64_t)rand_r(&seed) * 1000 : start / 2),
+			    (uint64_t)rand_r(&seed) % 2000, ~0u, 1 + (uint32_t)rand_r(&seed) % 2000);
+		md.kernel.registers = rand_r(&seed) % 2 ? ~0u : 1u << 27;
+		md.kernel.static_shared = ~0u;
+		work(rand_r(&seed) % 2 ? &c : NULL, rand_r(&seed) % 2 ? &play_gemm : NULL);
+		st.now = start;
+		st.tid = (uint32_t)rand_r(&seed);
+		answer = (uint64_t)rand_r(&seed) % 64;
+		CALL((uint64_t)rand_r(&seed) << 20, "cudaMalloc", 0, U(0x1000), U(~0ULL));
+		CALL((uint64_t)rand_r(&seed) << 20, "cudaFree", 0, (uint64_t)rand_r(&seed) % 64);
+	}
+	end_finding(0);
+	done();
+	hostile = false;
+}
+
+int main(void)
+{
+	test_words();
+	test_traits();
+	test_ways();
+	test_pageable();
+	test_pageable_batch();
+	test_sync_copy();
+	test_sync_set();
+	test_small_copies();
+	test_roundtrip();
+	test_sync_each();
+	test_readback();
+	test_polling();
+	test_alloc_loop();
+	test_create_loop();
+	test_failed();
+	test_late_load();
+	test_leak();
+	test_launch_bound();
+	test_queue_full();
+	test_occupancy();
+	test_gaps();
+	test_low_use();
+	test_default_stream();
+	test_processes();
+	test_bounds();
+	test_exec();
+	test_spans();
+	test_forms();
+	test_rubbish();
+	test_hostile();
+	return unit_end();
+}

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_expose.c - counts as metrics: what a series is, that none goes backwards whatever processes do, that there is never more
+ * than a bounded number of them, both text formats to the letter, what an Accept header asks for.
+ */
+#include <fcntl.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include "../../user/event/device.h"
+#include "../../user/stat/expose.h"
+#include "../../user/util/keyed.h"
+#include "unit.h"
+
+#define S 1000000000ULL
+
+static struct expose *x;
+static struct expose_opts opts;
+static struct losses losses;
+static uint64_t now = 1000 * S, counters_ns;
+
+static void begin(unsigned int groups, unsigned int kernels)
+{
+	opts = (struct expose_opts){ .version = "1.2", .host = "node\"1", .groups = groups, .kernels = kernels, .entries = 4000 };
+	x = expose_open(&opts);
+	if (!x)
+		abort();
+}
+
+static void end(void)
+{
+	expose_close(x);
+}
+
+static struct process process(uint32_t pid, uint32_t start, const char *comm)
+{
+	struct process p = { .pid = pid, .start_boottime_ns = (uint64_t)start << 10 };
+
+	snprintf(p.comm, sizeof(p.comm), "%s", comm);
+	return p;
+}
+
+static int row(const char *name)
+{
+	int i = api_next(name, -1);
+
+	if (i < 0)
+		abort();
+	return i;
+}
+
+static union {
+	struct ct_tally t;
+	char room[sizeof(struct ct_tally) + sizeof(struct ct_hist)];
+} made;
+
+static struct ct_tally *tally(uint32_t pid, uint32_t start, const char *func, uint64_t calls)
+{
+	memset(&made, 0, sizeof(made));
+	made.t.h = (struct ct_hdr){ .size = sizeof(made.t), .kind = CT_TALLY, .pid = pid };
+	made.t.func = (uint16_t)row(func);
+	made.t.start = start;
+	made.t.sums.calls = calls;
+	return &made.t;
+}
+
+static void give(const struct process *p, struct ct_tally *t)
+{
+	struct event ev = { .rec = &t->h, .proc = p };
+
+	CHECK(!expose_event(x, &ev));
+}
+
+/* A reading of one process with one function. */
+static void reading(const struct process *p, const char *func, uint64_t calls, bool last)
+{
+	struct ct_tally *t = tally(p->pid, (uint32_t)(p->start_boottime_ns >> 10), func, calls);
+
+	expose_begin(x, now);
+	t->h.flags = last ? CT_F_LAST : 0;
+	give(p, t);
+}
+
+static void tell(const struct process *p, uint16_t kind)
+{
+	struct ct_process r = { .h = { .size = sizeof(r), .kind = kind, .pid = p->pid } };
+	struct event ev = { .rec = &r.h, .proc = p };
+
+	CHECK(!expose_event(x, &ev));
+}
+
+static char *text(enum expose_format format)
+{
+	struct expose_about about = { .losses = &losses, .start_time_s = 7, .now_ns = now, .counters_ns = counters_ns };
+	char path[] = "/tmp/cudatrace-expose-XXXXXX";
+	int fd = mkstemp(path);
+	struct out out;
+	char *all;
+
+	if (fd < 0 || out_open_fd(&out, fd, "text"))
+		abort();
+	expose_write(x, format, &about, &out);
+	CHECK(!out_close(&out));
+	close(fd);
+	all = unit_read(path);
+	unlink(path);
+	if (!all)
+		abort();
+	return all;
+}
+
+/* The value of a series, as text; "" if it is not there. */
+static const char *value(const char *series)
+{
+	char *all = text(EXPOSE_TEXT), *at = all;
+	static char got[64];
+	size_t n = strlen(series);
+
+	got[0] = '\0';
+	for (; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+		if (!strncmp(at, series, n) && at[n] == ' ')
+			snprintf(got, sizeof(got), "%.*s", (int)strcspn(at + n + 1, "\n"), at + n + 1);
+	free(all);
+	return got;
+}
+
+static int count_lines(const char *prefix)
+{
+	char *all = text(EXPOSE_TEXT), *at = all;
+	int n = 0;
+
+	for (; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+		n += !strncmp(at, prefix, strlen(prefix));
+	free(all);
+	return n;
+}
+
+#define MALLOCS(process) "cudatrace_memory_allocation_calls_total{process=\"" process "\"}"
+
+static void test_process_ends(void)
+{
+	struct process a = process(10, 5, "app"), b = process(11, 6, "app");
+
+	begin(0, 0);
+	reading(&a, "cudaMalloc", 10, false);
+	give(&b, tally(11, 6, "cudaMalloc", 4));
+	CHECK_TEXT("14", value(MALLOCS("app")));
+	CHECK_TEXT("2", value("cudatrace_processes"));
+	CHECK_TEXT("2", value("cudatrace_tally_entries"));
+	reading(&a, "cudaMalloc", 12, true);
+	CHECK_TEXT("16", value(MALLOCS("app")));
+	CHECK_TEXT("1", value("cudatrace_processes"));
+	reading(&b, "cudaMalloc", 4, true);
+	CHECK_TEXT("16", value(MALLOCS("app")));
+	CHECK_TEXT("0", value("cudatrace_tally_entries"));
+	/* another one of the same number, of whom nothing but counts is known: the table still has the old one's name */
+	reading(&(struct process){ .pid = 10, .start_boottime_ns = 9 << 10, .comm = "new" }, "cudaMalloc", 3, false);
+	CHECK_TEXT("16", value(MALLOCS("app")));
+	CHECK_TEXT("3", value(MALLOCS("new")));
+	end();
+}
+
+/* The counts of a process that has ended come when its number is another's already. */
+static void test_number_is_anothers(void)
+{
+	struct process a = process(10, 5, "old"), b = process(10, 7, "young");
+
+	begin(0, 0);
+	reading(&a, "cudaMalloc", 10, false);
+	expose_begin(x, now);
+	made.t.h.flags = CT_F_LAST;
+	give(&b, tally(10, 7, "cudaMalloc", 1));
+	give(&b, tally(10, 5, "cudaMalloc", 11));
+	CHECK_TEXT("11", value(MALLOCS("old")));
+	CHECK_TEXT("1", value(MALLOCS("young")));
+	/* of one that was never looked at while it lived nobody knows the name */
+	give(&b, tally(10, 6, "cudaMalloc", 2));
+	CHECK_TEXT("2", value(MALLOCS("?")));
+	CHECK_TEXT("1", value(MALLOCS("young")));
+	end();
+}
+
+static void test_exec(void)
+{
+	struct process p = process(10, 5, "sh");
+
+	begin(0, 0);
+	reading(&p, "cudaMalloc", 10, false);
+	snprintf(p.comm, sizeof(p.comm), "python3");
+	tell(&p, CT_EXEC);
+	reading(&p, "cudaMalloc", 15, false);
+	CHECK_TEXT("10", value(MALLOCS("sh")));
+	CHECK_TEXT("5", value(MALLOCS("python3")));
+	/* the kernel side made the entry anew */
+	reading(&p, "cudaMalloc", 2, false);
+	CHECK_TEXT("10", value(MALLOCS("sh")));
+	CHECK_TEXT("7", value(MALLOCS("python3")));
+	end();
+}
+
+static void test_container(void)
+{
+	struct process_info info = { .container = "0123abcd", .pod = "11-22", .exe = "", .cmdline = "" };
+	struct process p = process(10, 5, "a\"b\\c\n\xff");
+
+	begin(0, 0);
+	reading(&p, "cudaMalloc", 1, false);
+	CHECK_TEXT("1", value(MALLOCS("a\\\"b\\\\c??")));
+	p.info = &info;
+	tell(&p, CT_PROCESS_INFO);
+	reading(&p, "cudaMalloc", 3, false);
+	CHECK_TEXT("1", value(MALLOCS("a\\\"b\\\\c??")));
+	CHECK_TEXT("2", value("cudatrace_memory_allocation_calls_total{process=\"a\\\"b\\\\c??\",container_id=\"0123abcd\",pod_uid=\"11-22\"}"));
+	end();
+}
+
+static void test_too_many_kinds(void)
+{
+	char name[16];
+
+	begin(3, 0);
+	for (uint32_t i = 0; i < 8; i++) {
+		snprintf(name, sizeof(name), "app%u", i);
+		reading(&(struct process){ .pid = i + 1, .start_boottime_ns = 5 << 10, .comm = "" }, "cudaMalloc", 0, true);
+		struct process p = process(i + 1, 5, name);
+		reading(&p, "cudaMalloc", 10 + i, false);
+	}
+	CHECK(count_lines("cudatrace_memory_allocation_calls_total") <= 4);
+	CHECK_TEXT("10", value(MALLOCS("app0")));
+	CHECK(strcmp("", value(MALLOCS("other"))));
+	CHECK_TEXT("", value(MALLOCS("app7")));
+	end();
+}
+
+/* A kind of process of which none has lived for long makes room; one that lives does not. */
+static void test_kinds_make_room(void)
+{
+	struct process a = process(1, 5, "a"), b = process(2, 5, "b"), c = process(3, 5, "c"), d = process(4, 5, "d");
+
+	begin(2, 0);
+	reading(&a, "cudaMalloc", 1, true);
+	reading(&b, "cudaMalloc", 2, false);
+	reading(&c, "cudaMalloc", 4, false);
+	CHECK_TEXT("4", value(MALLOCS("other")));
+	CHECK_TEXT("1", value(MALLOCS("a")));
+	now += 400 * S;
+	reading(&d, "cudaMalloc", 8, false);
+	CHECK_TEXT("", value(MALLOCS("a")));
+	CHECK_TEXT("2", value(MALLOCS("b")));
+	CHECK_TEXT("4", value(MALLOCS("other")));
+	CHECK_TEXT("8", value(MALLOCS("d")));
+	end();
+}
+
+static void size_row(struct ct_tally *t, const char *func, uint8_t kind, uint64_t by, uint64_t sum, uint64_t sum2)
+{
+	t->func = (uint16_t)row(func);
+	t->sub = kind;
+	t->how = CT_BY_SIZE;
+	t->by = by;
+	t->sums.bytes = sum;
+	t->sums.threads = sum2;
+	t->nbuckets = 2 * CT_SIZE_BUCKETS;
+}
+
+static void test_sizes(void)
+{
+	struct process p = process(1, 5, "a");
+	struct ct_tally *t = tally(1, 5, "cudaMalloc", 0);
+
+	begin(0, 0);
+	/* two launches: of 1 and of 5 blocks, of 32 and of 33 threads */
+	size_row(t, "cudaMalloc", 0, CT_OF_LAUNCHES, 6, 65);
+	t->hist[0] = t->hist[3] = 1;
+	t->hist[CT_SIZE_BUCKETS + 5] = t->hist[CT_SIZE_BUCKETS + 6] = 1;
+	expose_begin(x, now);
+	give(&p, t);
+	CHECK_TEXT("1", value("gpu_cuda_kernel_grid_size_bucket{process=\"a\",le=\"1.0\"}"));
+	CHECK_TEXT("1", value("gpu_cuda_kernel_grid_size_bucket{process=\"a\",le=\"4.0\"}"));
+	CHECK_TEXT("2", value("gpu_cuda_kernel_grid_size_bucket{process=\"a\",le=\"16.0\"}"));
+	CHECK_TEXT("2", value("gpu_cuda_kernel_grid_size_bucket{process=\"a\",le=\"1.6777216e+07\"}"));
+	CHECK_TEXT("6", value("gpu_cuda_kernel_grid_size_sum{process=\"a\"}"));
+	CHECK_TEXT("1", value("gpu_cuda_kernel_block_size_bucket{process=\"a\",le=\"32.0\"}"));
+	CHECK_TEXT("2", value("gpu_cuda_kernel_block_size_bucket{process=\"a\",le=\"64.0\"}"));
+	CHECK_TEXT("65", value("gpu_cuda_kernel_block_size_sum{process=\"a\"}"));
+	/* one more launch, past the end of a counter of 32 bits */
+	t->hist[0] = ~0u;
+	give(&p, t);
+	t->hist[0] = 1;
+	give(&p, t);
+	CHECK_TEXT("4294967298", value("gpu_cuda_kernel_grid_size_count{process=\"a\"}"));
+	/* copies: by the kind that the call says, or by the function's name */
+	t = tally(1, 5, "cudaMalloc", 0);
+	size_row(t, "cudaMemcpy", 1, CT_OF_COPIES, 1 << 20, 0);
+	t->hist[20] = 1;
+	give(&p, t);
+	t = tally(1, 5, "cudaMalloc", 0);
+	size_row(t, "cuMemcpyDtoH_v2", 0, CT_OF_COPIES, 64, 0);
+	t->hist[6] = 1;
+	give(&p, t);
+	CHECK_TEXT("1048576", value("gpu_cuda_memory_copies_bytes_sum{process=\"a\",cuda_memcpy_kind=\"HostToDevice\"}"));
+	CHECK_TEXT("0", value("gpu_cuda_memory_copies_bytes_bucket{process=\"a\",cuda_memcpy_kind=\"HostToDevice\",le=\"262144.0\"}"));
+	CHECK_TEXT("1", value("gpu_cuda_memory_copies_bytes_bucket{process=\"a\",cuda_memcpy_kind=\"HostToDevice\",le=\"1.048576e+06\"}"));
+	CHECK_TEXT("1", value("gpu_cuda_memory_copies_bytes_bucket{process=\"a\",cuda_memcpy_kind=\"DeviceToHost\",le=\"64.0\"}"));
+	end();
+}
+
+static void test_durations(void)
+{
+	struct process none = { .comm = "?" };
+	struct ct_tally *t = tally(0, 0, "cudaMalloc", 0);
+
+	begin(0, 0);
+	CHECK(!count_lines("cudatrace_call_duration_seconds"));
+	t->nbuckets = CT_HIST_BUCKETS;
+	t->hist[ct_hist_bucket(1500)] = 3; /* in (1.024 us, 2.048 us] */
+	t->hist[ct_hist_bucket(20 * S)] = ~0u;
+	give(&none, t);
+	t->hist[ct_hist_bucket(20 * S)] = 1;
+	give(&none, t);
+	CHECK_TEXT("0", value("cudatrace_call_duration_seconds_bucket{class=\"memory\",le=\"1.024e-06\"}"));
+	CHECK_TEXT("3", value("cudatrace_call_duration_seconds_bucket{class=\"memory\",le=\"2.048e-06\"}"));
+	CHECK_TEXT("3", value("cudatrace_call_duration_seconds_bucket{class=\"memory\",le=\"0.008388608\"}"));
+	CHECK_TEXT("4294967300", value("cudatrace_call_duration_seconds_count{class=\"memory\"}"));
+	end();
+}
+
+#define LAUNCHES(process, kernel) "cudatrace_kernel_launches_total{process=\"" process "\",kernel=\"" kernel "\"}"
+
+static void launch(const struct process *p, uint64_t handle, const char *name, uint64_t calls, bool last)
+{
+	struct ct_tally *t = tally(p->pid, 5, "cudaLaunchKernel", calls);
+	struct kernel_name k = { .mangled = name, .full = name, .brief = name };
+	struct event ev = { .rec = &t->h, .proc = p, .kernel = name ? &k : NULL };
+
+	t->how = CT_BY_KERNEL;
+	t->by = handle;
+	t->h.flags = last ? CT_F_LAST : 0;
+	CHECK(!expose_event(x, &ev));
+}
+
+static void test_kernels(void)
+{
+	struct process p = process(1, 5, "a"), q = process(2, 5, "b");
+	struct ct_name n = { .h = { .size = sizeof(n), .kind = CT_NAME, .pid = 2 }, .handle = 77 };
+	struct kernel_name late = { .mangled = "late", .full = "late", .brief = "late" };
+	struct event ev = { .rec = &n.h, .proc = &q, .kernel = &late };
+
+	begin(0, 2);
+	expose_begin(x, now);
+	launch(&p, 1, "gemm<float>", 10, false);
+	launch(&p, 2, "copy", 1, false);
+	launch(&p, 3, "often", 100, false);
+	CHECK_TEXT("10", value(LAUNCHES("a", "gemm<float>")));
+	CHECK_TEXT("1", value(LAUNCHES("a", "copy")));
+	CHECK_TEXT("100", value(LAUNCHES("a", "other")));
+	CHECK_TEXT("", value(LAUNCHES("a", "often")));
+	/* from the next reading on the one with many more has the place of the one with the fewest; nothing goes backwards */
+	expose_begin(x, now);
+	launch(&p, 1, "gemm<float>", 10, false);
+	launch(&p, 2, "copy", 3, false);
+	launch(&p, 3, "often", 150, false);
+	CHECK_TEXT("10", value(LAUNCHES("a", "gemm<float>")));
+	CHECK_TEXT("50", value(LAUNCHES("a", "often")));
+	CHECK_TEXT("102", value(LAUNCHES("a", "other")));
+	CHECK_TEXT("", value(LAUNCHES("a", "copy")));
+	/* in all functions together they are one */
+	CHECK_TEXT("163", value("gpu_cuda_kernel_launch_calls_total{process=\"a\"}"));
+	/* a name that was forgotten when its process ended */
+	CHECK(!expose_event(x, &ev));
+	launch(&q, 77, NULL, 1000, true);
+	launch(&q, 78, NULL, 1, true);
+	CHECK_TEXT("1001", value(LAUNCHES("b", "other")));
+	expose_begin(x, now);
+	launch(&q, 78, NULL, 1, true);
+	end();
+	begin(0, 2);
+	CHECK(!expose_event(x, &ev));
+	launch(&q, 77, NULL, 1000, false);
+	launch(&q, 78, NULL, 1, true);
+	CHECK_TEXT("1000", value(LAUNCHES("b", "late")));
+	CHECK_TEXT("1", value(LAUNCHES("b", "unknown")));
+	end();
+}
+
+static void test_many(void)
+{
+	size_t before = mallinfo2().uordblks + mallinfo2().hblkhd, took;
+	struct ct_tally *t = tally(1, 5, "cudaMalloc", 0);
+	char series[200];
+
+	begin(0, 0);
+	for (int round = 1; round <= 2; round++) {
+		expose_begin(x, now);
+		for (uint32_t pid = 1; pid <= 10000; pid++) {
+			struct process p = process(pid, 5, "app");
+
+			for (int f = 0; f < 40; f++) {
+				struct event ev = { .rec = &t->h, .proc = &p };
+
+				t->h.pid = pid;
+				t->func = (uint16_t)f;
+				t->sums.calls = (uint64_t)round;
+				if (expose_event(x, &ev))
+					abort();
+			}
+		}
+	}
+	took = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+	CHECK_TEXT("400000", value("cudatrace_tally_entries"));
+	CHECK(count_lines("cudatrace_calls_total{process=\"app\",") == 40);
+	snprintf(series, sizeof(series), "cudatrace_calls_total{process=\"app\",domain=\"%s\",class=\"%s\",function=\"%s\"}",
+		 api_domain_name(api_funcs[7].domain), api_class_name(api_funcs[7].class), api_funcs[7].name);
+	CHECK_TEXT("20000", value(series));
+	CHECK_TEXT("0", value("cudatrace_series_without_room_total"));
+	/* the kernel side takes 90 MB for so many */
+	CHECK(took < 100u << 20);
+	end();
+}
+
+static void test_devices(void)
+{
+	union {
+		struct ct_device d;
+		char room[sizeof(struct ct_device) + 16];
+	} d = { .d = { .h = { .size = sizeof(d), .kind = CT_DEVICE }, .id = 1, .memory_bytes = 1000, .name_len = 5,
+		       .uuid = { 0x4b, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 } } };
+	union {
+		struct ct_metric m;
+		char room[sizeof(struct ct_metric) + 16];
+	} m = { .m = { .h = { .size = sizeof(m), .kind = CT_METRIC }, .id = 3, .name_len = 3, .unit_len = 1 } };
+	union {
+		struct ct_counter c;
+		char room[sizeof(struct ct_counter) + 2 * sizeof(struct ct_value)];
+	} c = { .c = { .h = { .size = sizeof(c), .kind = CT_COUNTER, .end_ns = now }, .device = 1, .n = 2 } };
+	static const char labels[] = "{gpu=\"1\",UUID=\"GPU-4b010203-0405-0607-0809-0a0b0c0d0e0f\",device=\"nvidia1\",modelName=\"H\\\"200\","
+				     "Hostname=\"node\\\"1\"}";
+	struct metric_table *metrics = metric_table_open();
+	struct process none = { .comm = "?" };
+	struct event ev = { .proc = &none, .metrics = metrics };
+	double gpu = 25, used = 250;
+	char series[400];
+
+	memcpy(d.d.name, "H\"200", 5);
+	begin(0, 0);
+	memcpy(m.m.text, "gpu%", 4);
+	CHECK(metrics && !metric_table_record(metrics, &m.m.h));
+	m.m.id = 4;
+	m.m.name_len = 8;
+	memcpy(m.m.text, "mem_usedB", 9);
+	CHECK(!metric_table_record(metrics, &m.m.h));
+	ev.rec = &d.d.h;
+	CHECK(!expose_event(x, &ev));
+	c.c.values[0].metric = 3;
+	memcpy(&c.c.values[0].bits, &gpu, sizeof(gpu));
+	c.c.values[1].metric = 4;
+	memcpy(&c.c.values[1].bits, &used, sizeof(used));
+	ev.rec = &c.c.h;
+	CHECK(!expose_event(x, &ev));
+	/* not asked for: nothing is said of them */
+	CHECK(!count_lines("hw_") && !count_lines("cudatrace_counters_up"));
+	counters_ns = S;
+	snprintf(series, sizeof(series), "hw_gpu_utilization_ratio%s", labels);
+	CHECK_TEXT("0.25", value(series));
+	CHECK_TEXT("1", value("cudatrace_counters_up"));
+	/* suspect: left out */
+	c.c.values[0].flags = CT_VALUE_SUSPECT;
+	CHECK(!expose_event(x, &ev));
+	CHECK_TEXT("", value(series));
+	snprintf(series, sizeof(series), "hw_gpu_memory_utilization_ratio%s", labels);
+	CHECK_TEXT("0.25", value(series));
+	/* the counters are gone: what they said is not said again */
+	now += 60 * S;
+	CHECK_TEXT("", value(series));
+	CHECK_TEXT("0", value("cudatrace_counters_up"));
+	snprintf(series, sizeof(series), "hw_gpu_memory_limit_bytes%s", labels);
+	CHECK_TEXT("1000", value(series));
+	counters_ns = 0;
+	metric_table_close(metrics);
+	end();
+}
+
+/* Up to `upto` of what a family begins with. */
+static void golden(enum expose_format format, const char *from, const char *want)
+{
+	char *all = text(format), *at = strstr(all, from);
+
+	CHECK(at);
+	if (at)
+		at[strlen(want) < strlen(at) ? strlen(want) : strlen(at)] = '\0';
+	CHECK_TEXT(want, at ? at : "");
+	free(all);
+}
+
+static void test_formats(void)
+{
+	struct process p = process(1, 5, "a");
+	struct ct_tally *t = tally(1, 5, "cudaMalloc", 2);
+
+	begin(0, 0);
+	t->sums.bytes = 300;
+	t->sums.ns = 1500;
+	give(&p, t);
+	golden(EXPOSE_TEXT, "# HELP gpu_cuda_memory_allocations",
+	       "# HELP gpu_cuda_memory_allocations_bytes_total Bytes allocated, of all kinds of memory.\n"
+	       "# TYPE gpu_cuda_memory_allocations_bytes_total counter\n"
+	       "gpu_cuda_memory_allocations_bytes_total{process=\"a\"} 300\n"
+	       "# HELP gpu_cuda_memset_bytes_total ");
+	golden(EXPOSE_OPENMETRICS, "# HELP gpu_cuda_memory_allocations",
+	       "# HELP gpu_cuda_memory_allocations_bytes Bytes allocated, of all kinds of memory.\n"
+	       "# TYPE gpu_cuda_memory_allocations_bytes counter\n"
+	       "# UNIT gpu_cuda_memory_allocations_bytes bytes\n"
+	       "gpu_cuda_memory_allocations_bytes_total{process=\"a\"} 300\n"
+	       "# HELP gpu_cuda_memset_bytes ");
+	golden(EXPOSE_OPENMETRICS, "cudatrace_call_time_seconds_total{",
+	       "cudatrace_call_time_seconds_total{process=\"a\",domain=\"runtime\",class=\"memory\",function=\"cudaMalloc\"} 1.5e-06\n");
+	golden(EXPOSE_OPENMETRICS, "cudatrace_build_info{", "cudatrace_build_info{version=\"1.2\"} 1\n# EOF\n");
+	golden(EXPOSE_TEXT, "cudatrace_build_info{", "cudatrace_build_info{version=\"1.2\"} 1\n");
+	end();
+}
+
+static void test_accept(void)
+{
+	static const struct {
+		const char *accept;
+		enum expose_format want;
+	} cases[] = {
+		{ NULL, EXPOSE_TEXT },
+		{ "", EXPOSE_TEXT },
+		{ "*/*", EXPOSE_TEXT },
+		{ "text/html,application/xhtml+xml,*/*;q=0.8", EXPOSE_TEXT },
+		{ "application/openmetrics-text", EXPOSE_OPENMETRICS },
+		{ "Application/OpenMetrics-Text; version=1.0.0; charset=utf-8", EXPOSE_OPENMETRICS },
+		/* Prometheus 2.42 and 3 */
+		{ "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+		  EXPOSE_OPENMETRICS },
+		{ "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
+		  EXPOSE_OPENMETRICS },
+		{ "text/plain;version=0.0.4;q=1,*/*;q=0.1", EXPOSE_TEXT },
+		{ "text/plain; q=0.3, application/openmetrics-text; q=0.2", EXPOSE_TEXT },
+		{ "text/plain; q=0.2, application/openmetrics-text; q=0.3", EXPOSE_OPENMETRICS },
+		{ "application/openmetrics-text; q=0, */*", EXPOSE_TEXT },
+		{ "application/openmetrics-text;q=0", EXPOSE_TEXT },
+		{ "application/openmetrics-text;q=0.000", EXPOSE_TEXT },
+		{ "text/plain;q=0, */*", EXPOSE_OPENMETRICS },
+		{ "application/*", EXPOSE_OPENMETRICS },
+		{ "text/*;q=0.9, application/*;q=0.91", EXPOSE_OPENMETRICS },
+		{ "application/openmetrics-text;version=2.0.0", EXPOSE_TEXT },
+		{ "application/openmetrics-text-not;q=1", EXPOSE_TEXT },
+		{ "application/openmetrics-text;q=7", EXPOSE_TEXT },
+		{ "application/openmetrics-text;q=x", EXPOSE_TEXT },
+		{ ",,;;q=,/,\t;q=1;=", EXPOSE_TEXT },
+		{ "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited", EXPOSE_TEXT },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CHECK(expose_wants(cases[i].accept) == cases[i].want);
+		if (expose_wants(cases[i].accept) != cases[i].want)
+			printf("  %s\n", cases[i].accept ? cases[i].accept : "(none)");
+	}
+}
+
+/* Against a plain array, with many additions and removals. */
+static void test_keyed(void)
+{
+	struct item {
+		uint32_t key, value;
+	};
+	static uint32_t want[4096];
+	struct keyed k;
+	unsigned int seed = 1;
+	size_t n = 0;
+	bool made_it;
+
+	keyed_open(&k, sizeof(struct item), sizeof(uint32_t), 3000);
+	for (int i = 0; i < 200000; i++) {
+		uint32_t key = (uint32_t)rand_r(&seed) % ARRAY_LEN(want);
+		struct item *it = keyed_find(&k, &key);
+
+		if ((it ? it->value : 0) != want[key])
+			abort();
+		if (it && rand_r(&seed) % 2) {
+			keyed_remove(&k, it);
+			want[key] = 0;
+			n--;
+		} else if (!it && (it = keyed_get(&k, &key, &made_it))) {
+			want[key] = it->value = (uint32_t)i + 1;
+			n++;
+		} else if (!it) {
+			CHECK(k.n == 3000);
+		}
+	}
+	CHECK(k.n == n);
+	for (uint32_t key = 0; key < ARRAY_LEN(want); key++) {
+		struct item *it = keyed_find(&k, &key);
+
+		if ((it ? it->value : 0) != want[key])
+			abort();
+	}
+	keyed_close(&k);
+}
+
+int main(void)
+{
+	test_keyed();
+	test_process_ends();
+	test_number_is_anothers();
+	test_exec();
+	test_container();
+	test_too_many_kinds();
+	test_kinds_make_room();
+	test_sizes();
+	test_durations();
+	test_kernels();
+	test_many();
+	test_devices();
+	test_formats();
+	test_accept();
+	return unit_end();
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* print.h - findings as text, Markdown or JSON. Knows findings and where they are written to. */
+#ifndef CT_ADVISE_PRINT_H
+#define CT_ADVISE_PRINT_H
+
+#include "../sink/sink.h"
+#include "advise.h"
+
+struct advise_print {
+	const struct advice *advice;
+	const struct advise_finding *findings;
+	size_t n;
+	const char *title;   /* what was looked at; untrusted bytes; NULL: not known */
+	const char *version; /* of cudatrace */
+	uint64_t start_ns;   /* of the trace: the zero of the times */
+	const struct losses *losses;
+	const char *const *muted; /* functions of which not all calls were seen, NULL-terminated; NULL: none */
+};
+
+void advise_print_text(struct out *, const struct advise_print *);
+void advise_print_markdown(struct out *, const struct advise_print *);
+void advise_print_json(struct out *, const struct advise_print *);
+
+#endif

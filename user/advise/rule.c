@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rule.c - see rule.h: what rules say their findings with. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../stat/print.h"
+#include "rule.h"
+
+struct site rule_site(const struct seen *s, uint64_t handle)
+{
+	struct site one = { .handle = handle, .func = CT_NO_FUNC, .n = 1, .at_ns = s->h->start_ns, .took_ns = s->ns };
+
+	if (s->call)
+		one.func = s->call->func;
+	else if (s->ev->cause && s->ev->cause->func < api_nfuncs)
+		one.func = s->ev->cause->func;
+	one.stack = sites_stack_of(advise_stacks(s->a), s->ev->stack);
+	return one;
+}
+
+int rule_hit(struct hits *h, const struct seen *s, uint64_t cost_ns, uint64_t bytes)
+{
+	struct site one = rule_site(s, 0);
+
+	one.ns = cost_ns;
+	one.bytes = bytes;
+	return hits_add(h, &one, NULL);
+}
+
+/* ---- findings --------------------------------------------------------------------------------------------- */
+
+void rule_say(struct text *t, const char *fmt, ...)
+{
+	char buf[1024];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(buf, sizeof(buf), fmt, ap);
+	va_end(ap);
+	text_mem(t, buf, n < 0 ? 0 : (size_t)n < sizeof(buf) ? (size_t)n : sizeof(buf) - 1);
+}
+
+static char *turn(void)
+{
+	static char bufs[12][32];
+	static unsigned int next;
+
+	return bufs[next++ % ARRAY_LEN(bufs)];
+}
+
+const char *rule_time(double ns)
+{
+	return print_duration(turn(), 32, ns);
+}
+
+const char *rule_bytes(double bytes)
+{
+	return print_bytes(turn(), 32, bytes);
+}
+
+struct advise_finding *rule_finding(struct advice *a, const struct rule *r, struct proc *p)
+{
+	struct advise_finding *f = advise_finding_new(a);
+
+	if (!f)
+		return NULL;
+	f->rule = &r->words;
+	f->pid = p->shown;
+	text_plain(&f->comm, p->comm, strnlen(p->comm, sizeof(p->comm)));
+	/* the span, until all is weighed */
+	f->share = p->last_ns > p->first_ns ? (double)(p->last_ns - p->first_ns) : 0;
+	return f;
+}
+
+static int by_cost(const void *pa, const void *pb)
+{
+	const struct site *a = pa, *b = pb;
+
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? 1 : -1;
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? 1 : -1;
+	if (a->n != b->n)
+		return a->n < b->n ? 1 : -1;
+	return a->at_ns < b->at_ns ? -1 : a->at_ns > b->at_ns;
+}
+
+struct advise_finding *rule_finding_of(struct advice *a, const struct rule *r, struct proc *p, const struct hits *h)
+{
+	struct advise_finding *f = rule_finding(a, r, p);
+	struct site *sorted;
+
+	if (!f)
+		return NULL;
+	f->n = h->n;
+	f->cost_ns = h->ns;
+	f->bytes = h->bytes;
+	sorted = malloc((h->nsites + 1) * sizeof(*sorted));
+	if (!sorted)
+		return f;
+	if (h->nsites)
+		memcpy(sorted, h->sites, h->nsites * sizeof(*sorted));
+	qsort(sorted, h->nsites, sizeof(*sorted), by_cost);
+	for (uint32_t i = 0; i < h->nsites && i < ADVISE_PLACES; i++) {
+		struct advise_place *to = &f->places[f->nplaces++];
+		const struct text *stack = sites_stack_text(advise_stacks(a), sorted[i].stack);
+
+		if (sorted[i].name)
+			text_plain(&to->name, sorted[i].name, 256);
+		else
+			text_str(&to->name,
+				 sorted[i].func < api_nfuncs ? api_funcs[sorted[i].func].name : "no known call");
+		if (stack)
+			text_mem(&to->stack, stack->s, stack->len);
+		to->n = sorted[i].n;
+		to->cost_ns = sorted[i].ns;
+		to->bytes = sorted[i].bytes;
+		to->at_ns = sorted[i].at_ns;
+		to->took_ns = sorted[i].took_ns;
+	}
+	free(sorted);
+	return f;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rule.h - inside advise: what the rules share. A rule is a row of rules.c: the words for people, what it wants to
+ * see, and three small functions. It keeps a state for each process; what several rules need of a process or thread
+ * is kept here.
+ */
+#ifndef CT_RULE_H
+#define CT_RULE_H
+
+#include "advise.h"
+#include "sites.h"
+#include "spans.h"
+#include "traits.h"
+
+#define RULES_MAX 32
+#define PROCS_MAX 128
+#define THREADS_MAX 32768
+#define DEVICES_MAX 16 /* of a process */
+#define STEADY_NS 3000000000ULL /* after a process's first call: what is loaded later is late */
+
+struct proc_device {
+	uint32_t id;
+	struct spans busy;
+};
+
+struct proc {
+	uint32_t index, pid, shown, start;
+	char comm[CT_COMM_LEN];
+	uint64_t first_ns, last_ns; /* of calls and work */
+	uint64_t ncalls, nwork;
+	uint64_t serial; /* of the last call that gave a device work */
+	bool exited;
+	void *state[RULES_MAX];
+	struct proc_device *devices;
+	unsigned int ndevices;
+};
+
+/* What a rule remembers between two calls of a thread. */
+struct thread {
+	uint32_t proc, tid;
+	/* wait: the work given since the last wait; the wait whose end is to be compared with the next work's */
+	uint64_t work, wait_serial, wait_end_ns;
+	struct site wait;
+	uint8_t wait_what;  /* enum wait_what */
+	bool waited, small; /* small: the last work was a copy to the host */
+	uint32_t wait_device; /* of the last wait: what for */
+	uint16_t wait_func;
+	uint64_t wait_word;
+	uint64_t small_bytes;
+	/* copies, queries and long launches one after the other */
+	uint16_t run_func, poll_func;
+	uint8_t run_way;
+	uint32_t run_n, poll_n, long_n;
+	uint64_t run_ns, run_bytes, poll_ns, long_ns;
+	/* the last failed call */
+	uint16_t failed_func;
+	bool failed;
+};
+
+/* One event, and what is known of it. */
+struct seen {
+	struct advice *a;
+	const struct event *ev;
+	const struct ct_hdr *h;
+	const struct ct_call *call; /* NULL: no call */
+	const struct ct_work *work; /* NULL: no device work */
+	struct proc *p;
+	struct thread *t; /* of calls */
+	uint32_t traits;
+	uint64_t ns;	  /* how long; 0 where it is not known */
+	uint64_t bytes;	  /* of copies and sets */
+	uint8_t way;	  /* of copies: enum report_way, as the call says it */
+	bool failed;
+};
+
+struct rule {
+	struct advise_rule words;
+	uint64_t kinds;	 /* bit k: records of kind k */
+	uint32_t traits; /* of calls: those that have any of these */
+	uint8_t least, most; /* enum advise_severity: what the share makes of it is kept between */
+	size_t state_bytes;
+	int (*event)(void *state, const struct seen *); /* 0 or -ENOMEM */
+	void (*end)(void *state, struct advice *, struct proc *);
+	void (*free)(void *state); /* NULL: nothing beside its bytes */
+};
+extern const struct rule rules[];
+extern const unsigned int nrules;
+
+/* A new finding, whose numbers the rule fills in. NULL: no memory. */
+struct advise_finding *rule_finding(struct advice *, const struct rule *, struct proc *);
+/* The same with the numbers and the places of hits. */
+struct advise_finding *rule_finding_of(struct advice *, const struct rule *, struct proc *, const struct hits *);
+void rule_say(struct text *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "1.234 ms", "4.0 KiB", in one of a few buffers that take turns. */
+const char *rule_time(double ns);
+const char *rule_bytes(double bytes);
+
+/* The site of an event. handle: what tells sites of the same call apart, 0. */
+struct site rule_site(const struct seen *, uint64_t handle);
+/* Adds one at the event's own site. */
+int rule_hit(struct hits *, const struct seen *, uint64_t cost_ns, uint64_t bytes);
+/* Were calls that ask for the last error left out of the trace? */
+bool advise_errors_muted(const struct advice *);
+/* The device's facts, as a CT_DEVICE told; NULL: not known. */
+const struct ct_device *advise_device(const struct advice *, uint32_t pid, uint32_t id);
+
+/* Calls that took long, of all processes, for what the host did meanwhile. */
+struct long_call {
+	uint64_t start_ns, ns;
+	uint32_t type; /* of an overhead; 0: a call */
+	uint16_t func, proc;
+};
+struct advise_finding *advise_finding_new(struct advice *); /* all zero; NULL: no memory, which is remembered */
+/* May so many more struct spans be kept? Then they are counted. */
+bool advise_may_keep_spans(struct advice *, unsigned int n);
+/* The same for slots of live allocations. */
+bool advise_may_keep_live(struct advice *, unsigned int n);
+/* By their starts, once all events have come. */
+const struct long_call *advise_long_calls(struct advice *, size_t *n, uint64_t *least_ns);
+struct site_stacks;
+struct site_stacks *advise_stacks(struct advice *);
+
+/* rules of each file: the row's functions */
+#define RULE_EVENT(name) int name(void *, const struct seen *)
+#define RULE_END(name) void name(void *, struct advice *, struct proc *)
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* spans.c - see spans.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spans.h"
+
+static int by_start(const void *pa, const void *pb)
+{
+	const struct span *a = pa, *b = pb;
+
+	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+}
+
+static int by_size(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+static bool grow(struct span **at, uint32_t *cap, uint32_t max)
+{
+	uint32_t more = *cap ? *cap * 2 : 256;
+	struct span *p;
+
+	more = more > max ? max : more;
+	p = realloc(*at, more * sizeof(*p));
+	if (!p)
+		return false;
+	*at = p;
+	*cap = more;
+	return true;
+}
+
+/* Half of the gaps become parts of spans: the smaller ones. */
+static int coalesce(struct spans *s)
+{
+	uint64_t *gaps = malloc(s->n * sizeof(*gaps));
+	uint32_t kept = 0, merged = 0;
+
+	if (!gaps)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < s->n; i++)
+		gaps[i - 1] = s->at[i].start_ns - s->at[i - 1].end_ns;
+	qsort(gaps, s->n - 1, sizeof(*gaps), by_size);
+	s->quantum_ns = gaps[s->n / 2];
+	free(gaps);
+	for (uint32_t i = 1; i < s->n; i++) {
+		struct span *last = &s->at[kept];
+		uint64_t gap = s->at[i].start_ns - last->end_ns;
+
+		/* of gaps that are all alike, half */
+		if (gap < s->quantum_ns || (gap == s->quantum_ns && merged < s->n / 2)) {
+			merged++;
+			last->end_ns = s->at[i].end_ns;
+			last->busy_ns += s->at[i].busy_ns;
+		} else {
+			s->at[++kept] = s->at[i];
+		}
+	}
+	s->n = kept + 1;
+	return 0;
+}
+
+/* One more, which starts no earlier than those before it, unless it is late. */
+static int settle_one(struct spans *s, struct span one)
+{
+	struct span *last = s->n ? &s->at[s->n - 1] : NULL;
+
+	if (last && one.start_ns < last->start_ns)
+		s->late++;
+	if (last && one.start_ns < last->end_ns) {
+		if (one.end_ns <= last->end_ns)
+			return 0;
+		last->busy_ns += one.end_ns - last->end_ns;
+		last->end_ns = one.end_ns;
+		return 0;
+	}
+	if (last && one.start_ns - last->end_ns < s->quantum_ns) {
+		last->busy_ns += one.end_ns - one.start_ns;
+		last->end_ns = one.end_ns;
+		return 0;
+	}
+	if (s->n == s->cap && s->cap == SPANS_MAX && coalesce(s))
+		return -ENOMEM;
+	if (s->n == s->cap && !grow(&s->at, &s->cap, SPANS_MAX))
+		return -ENOMEM;
+	one.busy_ns = one.end_ns - one.start_ns;
+	s->at[s->n++] = one;
+	return 0;
+}
+
+static int settle(struct spans *s, uint32_t n)
+{
+	int err = 0;
+
+	if (s->disorder)
+		qsort(s->raw, s->nraw, sizeof(*s->raw), by_start);
+	s->disorder = false;
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = settle_one(s, s->raw[i]);
+	s->nraw -= n;
+	memmove(s->raw, s->raw + n, s->nraw * sizeof(*s->raw));
+	return err;
+}
+
+int spans_add(struct spans *s, uint64_t start_ns, uint64_t end_ns, uint16_t kind, uint32_t tag)
+{
+	if (end_ns < start_ns)
+		return 0;
+	if (!s->quantum_ns)
+		s->quantum_ns = SPANS_QUANTUM_NS;
+	if (s->nraw == s->raw_cap && s->raw_cap < SPANS_RAW_MAX && !grow(&s->raw, &s->raw_cap, SPANS_RAW_MAX))
+		return -ENOMEM;
+	if (s->nraw == SPANS_RAW_MAX && settle(s, SPANS_RAW_MAX / 2))
+		return -ENOMEM;
+	s->disorder |= s->nraw && start_ns < s->raw[s->nraw - 1].start_ns;
+	s->raw[s->nraw++] = (struct span){ .start_ns = start_ns, .end_ns = end_ns, .kind = kind, .tag = tag };
+	return 0;
+}
+
+int spans_settle(struct spans *s)
+{
+	return s->nraw ? settle(s, s->nraw) : 0;
+}
+
+void spans_free(struct spans *s)
+{
+	free(s->raw);
+	free(s->at);
+	memset(s, 0, sizeof(*s));
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * spans.h - when something was busy, of intervals that come almost in order: a bounded number of spans, with what of
+ * each was really busy. Gaps shorter than the quantum are inside of spans. Knows no record.
+ */
+#ifndef CT_SPANS_H
+#define CT_SPANS_H
+
+#include "../util/types.h"
+
+#define SPANS_QUANTUM_NS 20000ULL /* at first; grows when there are more than SPANS_MAX */
+#define SPANS_MAX 32768
+#define SPANS_RAW_MAX 16384 /* intervals may be so many places out of order */
+
+struct span {
+	uint64_t start_ns, end_ns, busy_ns;
+	uint32_t tag;	/* of its first interval */
+	uint16_t kind;	/* likewise */
+	uint16_t pad;
+};
+
+struct spans {
+	struct span *raw, *at; /* at: in order, disjoint, once settled */
+	uint32_t nraw, raw_cap, n, cap;
+	uint64_t quantum_ns;
+	uint64_t late; /* intervals that came too late for their place: what lies before the last span is not counted */
+	bool disorder;
+};
+
+/* Returns 0 or -ENOMEM. An interval that ends before it starts is none. */
+int spans_add(struct spans *, uint64_t start_ns, uint64_t end_ns, uint16_t kind, uint32_t tag);
+/* Puts all that came into at[]. Returns 0 or -ENOMEM. */
+int spans_settle(struct spans *);
+void spans_free(struct spans *);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cmd_compare.c - `cudatrace compare` and `check`: saved runs against other saved runs. A recording is replayed into the sums
+ * that `stat --save` would have written of it. Needs no privileges.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "compare/compare.h"
+#include "session.h"
+#include "trace/format.h"
+#include "util/msg.h"
+
+/* Without --fail-if: what is there of these must not grow by more. */
+static const char *const usual[] = { "total_api_time>+5%", "sync_time>+5%", "kernel_time>+5%", "failed_calls>+0" };
+
+struct comparison {
+	struct judge_expr *exprs;
+	size_t nexprs;
+	struct saved *saved; /* BASE first */
+	size_t nsaved;
+	struct compare *compared;
+	size_t ncompared;
+};
+
+static bool is_recording(int fd)
+{
+	char magic[TRACE_MAGIC_LEN];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, TRACE_MAGIC, sizeof(magic));
+}
+
+/* Returns a descriptor with the sums as JSON, or -errno after a message. */
+static int sums_of(const struct opts *o, const char *path)
+{
+	static const struct source_ops *const sources[] = { &source_replay };
+	struct opts replay = *o;
+	int fd = memfd_create("cudatrace-stat", MFD_CLOEXEC), status;
+	char name[64];
+
+	if (fd < 0) {
+		msg_error("%s: no memory for its sums: %s", path, strerror(errno));
+		return -ENOMEM;
+	}
+	snprintf(name, sizeof(name), "/dev/fd/%d", fd);
+	replay.replay = true;
+	replay.file = path;
+	replay.output = name;
+	replay.format = sinks_find("stat");
+	replay.stat = SINK_STAT_JSON;
+	status = session_run(&replay, sources, 1);
+	if (status) {
+		close(fd);
+		return -EINVAL;
+	}
+	return fd;
+}
+
+static int load(struct comparison *c, const struct opts *o, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+
+	if (fd < 0) {
+		err = -errno;
+		msg_error("%s cannot be opened: %s", path, strerror(-err));
+		return err;
+	}
+	if (is_recording(fd)) {
+		close(fd);
+		fd = sums_of(o, path);
+		if (fd < 0)
+			return fd;
+	}
+	err = saved_open(&c->saved[c->nsaved++], fd, path);
+	close(fd);
+	return err;
+}
+
+static int parse(struct comparison *c, const char *const *texts, size_t n)
+{
+	char msg[512];
+
+	c->exprs = calloc(n + 1, sizeof(*c->exprs));
+	for (; c->exprs && c->nexprs < n; c->nexprs++) {
+		if (judge_parse(&c->exprs[c->nexprs], texts[c->nexprs], msg, sizeof(msg))) {
+			judge_free(&c->exprs[c->nexprs]);
+			msg_error("--fail-if: %s", msg);
+			return -EINVAL;
+		}
+	}
+	return c->exprs ? 0 : -ENOMEM;
+}
+
+/* Of the usual conditions those that all files have the numbers for. */
+static void drop_unknown(struct comparison *c)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->nexprs; i++) {
+		bool known = true;
+
+		for (size_t k = 0; k < c->nsaved; k++)
+			known &= saved_find(&c->saved[k], SAVED_SUMMARY, c->exprs[i].name) != NULL;
+		if (known)
+			c->exprs[kept++] = c->exprs[i];
+		else
+			judge_free(&c->exprs[i]);
+	}
+	c->nexprs = kept;
+}
+
+static int compare_all(struct comparison *c, const struct opts *o)
+{
+	int err;
+
+	c->saved = calloc((size_t)o->nargs, sizeof(*c->saved));
+	c->compared = calloc((size_t)o->nargs, sizeof(*c->compared));
+	err = c->saved && c->compared ? 0 : -ENOMEM;
+	if (!err)
+		err = o->nfail_if ? parse(c, o->fail_if, (size_t)o->nfail_if) : parse(c, usual, ARRAY_LEN(usual));
+	for (int i = 0; i < o->nargs && !err; i++)
+		err = load(c, o, o->args[i]);
+	if (!err && !o->nfail_if)
+		drop_unknown(c);
+	for (size_t i = 1; i < c->nsaved && !err; i++)
+		err = compare_open(&c->compared[c->ncompared++], &c->saved[0], &c->saved[i], c->exprs, c->nexprs, o->level);
+	if (err == -ENOMEM)
+		msg_error("no memory to compare with");
+	return err;
+}
+
+/* 0, 1: a regression, 2: a condition that nothing can be told about is no condition. */
+static int status_of(const struct comparison *c)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < c->ncompared; i++) {
+		const struct judge_results *all = &c->compared[i].results;
+
+		for (size_t k = 0; k < all->n && c->compared[i].unknown; k++)
+			if (all->r[k].unknown)
+				msg_error("'%s' cannot be told: %s has no such number; was it saved without --gpu, or is the name another one?",
+					  all->r[k].expr->text, !all->r[k].c.now.n ? c->compared[i].now->path : c->compared[i].base->path);
+		if (c->compared[i].unknown)
+			return 2;
+		status |= c->compared[i].regressions != 0;
+	}
+	return status;
+}
+
+static int print(const struct comparison *c, const struct opts *o)
+{
+	struct out out;
+	int err = out_open(&out, o->output, false);
+
+	if (!err && out_is_gzip(o->output))
+		err = out_gzip(&out);
+	if (err) {
+		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
+		return 2;
+	}
+	compare_print(&out, o->compare_format, c->compared, c->ncompared, c->exprs, c->nexprs, CT_VERSION);
+	return cmd_finish(&out) ? 2 : status_of(c);
+}
+
+int cmd_compare(const struct opts *o)
+{
+	struct comparison c = { 0 };
+	int status = compare_all(&c, o) ? 2 : print(&c, o);
+
+	for (size_t i = 0; i < c.ncompared; i++)
+		compare_close(&c.compared[i]);
+	for (size_t i = 0; i < c.nsaved; i++)
+		saved_close(&c.saved[i]);
+	for (size_t i = 0; i < c.nexprs; i++)
+		judge_free(&c.exprs[i]);
+	free(c.compared);
+	free(c.saved);
+	free(c.exprs);
+	return status;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * compare.h - one saved file against another: the summary, the rows that changed, and what the conditions say; and all that as
+ * text, markdown, JSON or JUnit's XML. Knows no command.
+ */
+#ifndef CT_COMPARE_H
+#define CT_COMPARE_H
+
+#include "../util/out.h"
+#include "judge.h"
+
+/* A function, a kernel, a kind of copy. */
+struct compare_row {
+	struct judge_change calls, time;
+};
+
+struct compare {
+	const struct saved *base, *now;
+	struct judge_change *keys; /* all that saved_key() knows, in its order */
+	size_t nkeys;
+	struct compare_row *rows; /* what changed most, by time; of many the first COMPARE_ROWS */
+	size_t nrows, nothers;	  /* others: that changed too */
+	struct judge_results results;
+	size_t regressions; /* conditions of which a row is hit */
+	size_t unknown;	    /* conditions that nothing could be told about */
+};
+#define COMPARE_ROWS 1000
+
+/* Returns 0 or -ENOMEM. compare_close() in any case. The files and expressions stay the caller's. */
+int compare_open(struct compare *, const struct saved *base, const struct saved *now, const struct judge_expr *, size_t nexprs,
+		 double level);
+void compare_close(struct compare *);
+
+enum compare_format { COMPARE_TEXT, COMPARE_MARKDOWN, COMPARE_JSON, COMPARE_JUNIT };
+void compare_print(struct out *, enum compare_format, const struct compare *, size_t n, const struct judge_expr *, size_t nexprs,
+		   const char *version);
+
+#endif

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * compare_print.c - a comparison as text for people, markdown for a merge request, JSON for programs and JUnit's XML for CI.
+ * Names are untrusted bytes, of a program and of a file: each format escapes them in its way.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../sink/text.h"
+#include "../stat/print.h"
+#include "compare.h"
+
+#define TEXT_ROWS 20
+#define NAME_MAX_BYTES 4096
+
+static const char *value(char *buf, size_t size, enum saved_unit unit, double v)
+{
+	if (isnan(v))
+		snprintf(buf, size, "-");
+	else if (unit == SAVED_UNIT_NS)
+		print_duration(buf, size, v);
+	else if (unit == SAVED_UNIT_BYTES)
+		print_bytes(buf, size, v);
+	else if (unit == SAVED_UNIT_SHARE)
+		snprintf(buf, size, "%.2f %%", v * 100);
+	else if (unit == SAVED_UNIT_GBS)
+		snprintf(buf, size, "%.2f GB/s", v);
+	else
+		snprintf(buf, size, "%.*f", v == floor(v) ? 0 : 2, v);
+	return buf;
+}
+
+static const char *change(char *buf, size_t size, double c)
+{
+	if (isnan(c))
+		snprintf(buf, size, "-");
+	else if (isinf(c))
+		snprintf(buf, size, "new");
+	else if (c == 0)
+		snprintf(buf, size, "same");
+	else
+		snprintf(buf, size, "%+.2f %%", c * 100);
+	return buf;
+}
+
+/* How far the runs of a side lie from their median: of the side where it is more. */
+static const char *spread(char *buf, size_t size, const struct judge_change *c)
+{
+	double s = isnan(c->base.spread) ? c->now.spread : isnan(c->now.spread) ? c->base.spread : fmax(c->base.spread, c->now.spread);
+
+	if (isnan(s))
+		snprintf(buf, size, "-");
+	else
+		snprintf(buf, size, "%.2f %%", s * 100);
+	return buf;
+}
+
+static double either_way(const struct judge_change *c)
+{
+	return isnan(c->p_more) ? NAN : fmin(1, 2 * fmin(c->p_more, c->p_less));
+}
+
+static const char *chance(char *buf, size_t size, double p)
+{
+	if (isnan(p))
+		snprintf(buf, size, "-");
+	else if (p < 0.0001)
+		snprintf(buf, size, "<0.0001");
+	else
+		snprintf(buf, size, "%.4f", p);
+	return buf;
+}
+
+/* What neither side has, or has any of, is not worth a line to read. */
+static bool is_empty(const struct judge_change *k)
+{
+	return (!k->base.n || k->base.most == 0) && (!k->now.n || k->now.most == 0);
+}
+
+static const char *verdict(const struct judge_result *r)
+{
+	return r->unknown ? "unknown" : r->hit ? "FAIL" : r->noise ? "noise" : "ok";
+}
+
+static const char *verdict_text(const struct judge_result *r)
+{
+	return r->unknown ? "not known of both" : r->hit ? "FAIL" : r->noise ? "ok, not more than noise" : "ok";
+}
+
+static const char *subject(const struct judge_change *c)
+{
+	return *c->name ? c->name : saved_section_name(c->section);
+}
+
+/* With the bytes that a terminal must not see made harmless; markdown: and what a table would take for its own. */
+static void name_text(struct out *o, const char *name, bool markdown)
+{
+	struct text t = { 0 };
+
+	text_plain(&t, name, NAME_MAX_BYTES);
+	for (size_t i = 0; i < t.len && !t.bad; i++) {
+		if (markdown && strchr("|`<>*_[]&", t.s[i]))
+			out_fmt(o, "&#%d;", t.s[i]);
+		else
+			out_char(o, t.s[i]);
+	}
+	text_free(&t);
+}
+
+static void result_name(struct out *o, const struct judge_result *r, bool markdown)
+{
+	name_text(o, subject(&r->c), markdown);
+	if (r->c.field != SAVED_VALUE)
+		out_fmt(o, ".%s", saved_field_name(r->c.field));
+}
+
+/* ---- text ---------------------------------------------------------------------------------------------------- */
+
+static void text_changes(struct out *o, const struct compare *c)
+{
+	char a[32], b[32], d[32], s[32], p[32];
+	bool any = false;
+
+	out_fmt(o, " %-22s %12s %12s %10s %9s %8s\n", "Summary", "Base", "New", "Change", "Noise", "p");
+	for (size_t i = 0; i < c->nkeys; i++) {
+		const struct judge_change *k = &c->keys[i];
+
+		if (is_empty(k))
+			continue;
+		out_fmt(o, " %-22s %12s %12s %10s %9s %8s\n", k->name, value(a, sizeof(a), k->unit, k->base.median),
+			value(b, sizeof(b), k->unit, k->now.median), change(d, sizeof(d), k->change), spread(s, sizeof(s), k),
+			chance(p, sizeof(p), either_way(k)));
+	}
+	for (size_t i = 0; i < c->nrows && i < TEXT_ROWS; i++) {
+		const struct compare_row *row = &c->rows[i];
+		char calls[80];
+
+		if (!any)
+			out_fmt(o, "\n %17s %12s %12s %10s %9s %8s  Name\n", "Calls", "Base", "New", "Change", "Noise", "p");
+		any = true;
+		value(a, sizeof(a), SAVED_UNIT_NUMBER, row->calls.base.median);
+		value(b, sizeof(b), SAVED_UNIT_NUMBER, row->calls.now.median);
+		if (strcmp(a, b))
+			snprintf(calls, sizeof(calls), "%s -> %s", a, b);
+		else
+			snprintf(calls, sizeof(calls), "%s", a);
+		out_fmt(o, " %17s %12s %12s %10s %9s %8s  ", calls, value(a, sizeof(a), SAVED_UNIT_NS, row->time.base.median),
+			value(b, sizeof(b), SAVED_UNIT_NS, row->time.now.median), change(d, sizeof(d), row->time.change),
+			spread(s, sizeof(s), &row->time), chance(p, sizeof(p), either_way(&row->time)));
+		name_text(o, row->time.name, false);
+		out_char(o, '\n');
+	}
+	if (c->nrows + c->nothers > TEXT_ROWS)
+		out_fmt(o, " and %zu more\n", c->nrows + c->nothers - TEXT_ROWS);
+}
+
+static void text_checks(struct out *o, const struct compare *c)
+{
+	char a[32], b[32], d[32], p[32];
+
+	if (c->results.n)
+		out_str(o, "\n Conditions\n");
+	for (size_t i = 0; i < c->results.n; i++) {
+		const struct judge_result *r = &c->results.r[i];
+
+		out_fmt(o, " %-8s %s: ", verdict(r), r->expr->text);
+		result_name(o, r, false);
+		out_fmt(o, " %s -> %s (%s", value(a, sizeof(a), r->c.unit, r->c.base.median),
+			value(b, sizeof(b), r->c.unit, r->c.now.median), change(d, sizeof(d), r->c.change));
+		if (!isnan(r->p))
+			out_fmt(o, ", p %s", chance(p, sizeof(p), r->p));
+		out_str(o, ")\n");
+	}
+}
+
+static void how_tested(struct out *o, const struct compare *c)
+{
+	if (c->results.tested)
+		out_fmt(o, "A change counts where noise alone would make it with a chance of at most %g%s (rank test, one-sided%s).\n",
+			c->results.level, c->results.corrected ? " in all conditions together" : " in each condition by itself",
+			c->results.corrected ? ", Holm's correction" : "; too few runs for a correction");
+	else if (c->base->nruns < JUDGE_RUNS_MIN || c->now->nruns < JUDGE_RUNS_MIN)
+		out_fmt(o, "Fewer than %d runs on a side: thresholds alone decide, and noise may pass for a change.\n", JUDGE_RUNS_MIN);
+}
+
+static void files(struct out *o, const struct compare *c, bool markdown)
+{
+	name_text(o, c->base->path, markdown);
+	out_fmt(o, " (%zu run%s) -> ", c->base->nruns, c->base->nruns == 1 ? "" : "s");
+	name_text(o, c->now->path, markdown);
+	out_fmt(o, " (%zu run%s)\n", c->now->nruns, c->now->nruns == 1 ? "" : "s");
+}
+
+static void print_one(struct out *o, const struct compare *c, size_t nexprs)
+{
+	files(o, c, false);
+	out_char(o, '\n');
+	text_changes(o, c);
+	text_checks(o, c);
+	out_char(o, '\n');
+	how_tested(o, c);
+	out_fmt(o, "%zu of %zu conditions failed", c->regressions, nexprs);
+	if (c->base->lost || c->now->lost)
+		out_fmt(o, "; records were lost: %llu of BASE, %llu of NEW", (unsigned long long)c->base->lost,
+			(unsigned long long)c->now->lost);
+	out_str(o, ".\n");
+}
+
+/* ---- markdown ------------------------------------------------------------------------------------------------ */
+
+static void markdown_one(struct out *o, const struct compare *c, size_t nexprs)
+{
+	char a[32], b[32], d[32], s[32], p[32];
+
+	out_str(o, "### cudatrace: ");
+	files(o, c, true);
+	out_fmt(o, "\n**%zu of %zu conditions failed.**\n", c->regressions, nexprs);
+	if (c->results.n)
+		out_str(o, "\n| Condition | What | Base | New | Change | p | Result |\n|---|---|--:|--:|--:|--:|---|\n");
+	for (size_t i = 0; i < c->results.n; i++) {
+		const struct judge_result *r = &c->results.r[i];
+
+		out_str(o, "| ");
+		name_text(o, r->expr->text, true);
+		out_str(o, " | ");
+		result_name(o, r, true);
+		out_fmt(o, " | %s | %s | %s | %s | %s |\n", value(a, sizeof(a), r->c.unit, r->c.base.median),
+			value(b, sizeof(b), r->c.unit, r->c.now.median), change(d, sizeof(d), r->c.change), chance(p, sizeof(p), r->p),
+			verdict_text(r));
+	}
+	out_str(o, "\n| Summary | Base | New | Change | Noise | p |\n|---|--:|--:|--:|--:|--:|\n");
+	for (size_t i = 0; i < c->nkeys; i++) {
+		const struct judge_change *k = &c->keys[i];
+
+		if (!is_empty(k))
+			out_fmt(o, "| %s | %s | %s | %s | %s | %s |\n", k->name, value(a, sizeof(a), k->unit, k->base.median),
+				value(b, sizeof(b), k->unit, k->now.median), change(d, sizeof(d), k->change),
+				spread(s, sizeof(s), k), chance(p, sizeof(p), either_way(k)));
+	}
+	if (c->nrows)
+		out_str(o, "\n| Name | Calls, base | Calls, new | Time, base | Time, new | Change | Noise | p |\n"
+			   "|---|--:|--:|--:|--:|--:|--:|--:|\n");
+	for (size_t i = 0; i < c->nrows && i < TEXT_ROWS; i++) {
+		const struct compare_row *row = &c->rows[i];
+
+		out_str(o, "| ");
+		name_text(o, row->time.name, true);
+		out_fmt(o, " | %s | %s", value(a, sizeof(a), SAVED_UNIT_NUMBER, row->calls.base.median),
+			value(b, sizeof(b), SAVED_UNIT_NUMBER, row->calls.now.median));
+		out_fmt(o, " | %s | %s | %s | %s | %s |\n", value(a, sizeof(a), SAVED_UNIT_NS, row->time.base.median),
+			value(b, sizeof(b), SAVED_UNIT_NS, row->time.now.median), change(d, sizeof(d), row->time.change),
+			spread(s, sizeof(s), &row->time), chance(p, sizeof(p), either_way(&row->time)));
+	}
+	out_char(o, '\n');
+	how_tested(o, c);
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------------------------- */
+
+static void json_string(struct out *o, const char *s)
+{
+	struct text t = { 0 };
+
+	text_json(&t, s, NAME_MAX_BYTES);
+	if (t.bad)
+		out_str(o, "\"\"");
+	else
+		out_mem(o, t.s, t.len);
+	text_free(&t);
+}
+
+static void json_number(struct out *o, const char *key, double v)
+{
+	if (isfinite(v))
+		out_fmt(o, "\"%s\":%.12g", key, v);
+	else
+		out_fmt(o, "\"%s\":null", key);
+}
+
+static void json_change(struct out *o, const struct judge_change *c)
+{
+	out_char(o, '{');
+	json_number(o, "base", c->base.median);
+	out_char(o, ',');
+	json_number(o, "new", c->now.median);
+	out_char(o, ',');
+	json_number(o, "change", c->change);
+	out_char(o, ',');
+	json_number(o, "base_noise", c->base.spread);
+	out_char(o, ',');
+	json_number(o, "new_noise", c->now.spread);
+	out_char(o, ',');
+	json_number(o, "p", either_way(c));
+	out_char(o, '}');
+}
+
+static void json_file(struct out *o, const struct saved *s)
+{
+	out_str(o, "{\"file\":");
+	json_string(o, s->path);
+	out_fmt(o, ",\"runs\":%zu,\"lost\":%llu}", s->nruns, (unsigned long long)s->lost);
+}
+
+static void json_checks(struct out *o, const struct compare *c)
+{
+	static const char *const words[] = { "pass", "fail", "noise", "unknown" };
+
+	out_str(o, ",\n\"conditions\":[");
+	for (size_t i = 0; i < c->results.n; i++) {
+		const struct judge_result *r = &c->results.r[i];
+
+		out_str(o, i ? ",\n {\"expression\":" : "\n {\"expression\":");
+		json_string(o, r->expr->text);
+		out_fmt(o, ",\"section\":\"%s\",\"name\":", saved_section_name(r->c.section));
+		json_string(o, r->c.name);
+		out_fmt(o, ",\"field\":\"%s\",", saved_field_name(r->c.field));
+		json_number(o, "base", r->c.base.median);
+		out_char(o, ',');
+		json_number(o, "new", r->c.now.median);
+		out_char(o, ',');
+		json_number(o, "change", r->c.change);
+		out_char(o, ',');
+		json_number(o, "p", r->p);
+		out_fmt(o, ",\"result\":\"%s\"}", words[r->unknown ? 3 : r->hit ? 1 : r->noise ? 2 : 0]);
+	}
+	out_char(o, ']');
+}
+
+static void json_one(struct out *o, const struct compare *c)
+{
+	out_str(o, "{\"base\":");
+	json_file(o, c->base);
+	out_str(o, ",\"new\":");
+	json_file(o, c->now);
+	out_fmt(o, ",\"regressions\":%zu,\"tested\":%s,\"corrected\":%s,\n\"metrics\":{", c->regressions,
+		c->results.tested ? "true" : "false", c->results.tested && c->results.corrected ? "true" : "false");
+	for (size_t i = 0; i < c->nkeys; i++) {
+		out_fmt(o, "%s\n \"%s\":", i ? "," : "", c->keys[i].name);
+		json_change(o, &c->keys[i]);
+	}
+	out_str(o, "},\n\"rows\":[");
+	for (size_t i = 0; i < c->nrows; i++) {
+		out_fmt(o, "%s\n {\"section\":\"%s\",\"name\":", i ? "," : "", saved_section_name(c->rows[i].time.section));
+		json_string(o, c->rows[i].time.name);
+		out_str(o, ",\"calls\":");
+		json_change(o, &c->rows[i].calls);
+		out_str(o, ",\"time\":");
+		json_change(o, &c->rows[i].time);
+		out_char(o, '}');
+	}
+	out_fmt(o, "],\n\"rows_left_out\":%zu", c->nothers);
+	json_checks(o, c);
+	out_char(o, '}');
+}
+
+/* ---- JUnit --------------------------------------------------------------------------------------------------- */
+
+/* XML has no way to write most control characters: they are harmless here already. */
+static void xml_text(struct out *o, const char *s)
+{
+	struct text t = { 0 };
+
+	text_plain(&t, s, NAME_MAX_BYTES);
+	for (size_t i = 0; i < t.len && !t.bad; i++) {
+		if (strchr("<>&\"'", t.s[i]))
+			out_fmt(o, "&#%d;", t.s[i]);
+		else
+			out_char(o, t.s[i]);
+	}
+	text_free(&t);
+}
+
+static void junit_case(struct out *o, const struct compare *c, const struct judge_expr *e)
+{
+	bool hit = false, known = false;
+	char a[32], b[32], d[32], p[32];
+
+	for (size_t i = 0; i < c->results.n; i++) {
+		hit |= c->results.r[i].expr == e && c->results.r[i].hit;
+		known |= c->results.r[i].expr == e && !c->results.r[i].unknown;
+	}
+	out_str(o, "  <testcase classname=\"cudatrace.compare\" name=\"");
+	xml_text(o, e->text);
+	out_str(o, "\">\n");
+	if (hit)
+		out_str(o, "   <failure message=\"regression\">");
+	else if (!known)
+		out_str(o, "   <error message=\"not known of both sides\">");
+	else
+		out_str(o, "   <system-out>");
+	for (size_t i = 0; i < c->results.n; i++) {
+		const struct judge_result *r = &c->results.r[i];
+
+		if (r->expr != e || (hit && !r->hit))
+			continue;
+		xml_text(o, subject(&r->c));
+		if (r->c.field != SAVED_VALUE)
+			out_fmt(o, ".%s", saved_field_name(r->c.field));
+		out_fmt(o, " %s -&gt; %s (%s, p %s): %s\n", value(a, sizeof(a), r->c.unit, r->c.base.median),
+			value(b, sizeof(b), r->c.unit, r->c.now.median), change(d, sizeof(d), r->c.change),
+			isnan(r->p) ? "-" : r->p < 0.0001 ? "below 0.0001" : chance(p, sizeof(p), r->p), verdict_text(r));
+	}
+	out_fmt(o, "</%s>\n  </testcase>\n", hit ? "failure" : known ? "system-out" : "error");
+}
+
+static void junit(struct out *o, const struct compare *c, size_t n, const struct judge_expr *exprs, size_t nexprs)
+{
+	size_t failed = 0, unknown = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		failed += c[i].regressions;
+		unknown += c[i].unknown;
+	}
+	out_fmt(o, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"cudatrace compare\" tests=\"%zu\" failures=\"%zu\" "
+		   "errors=\"%zu\">\n", n * nexprs, failed, unknown);
+	for (size_t i = 0; i < n; i++) {
+		out_str(o, " <testsuite name=\"");
+		xml_text(o, c[i].base->path);
+		out_str(o, " -&gt; ");
+		xml_text(o, c[i].now->path);
+		out_fmt(o, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\">\n", nexprs, c[i].regressions, c[i].unknown);
+		for (size_t k = 0; k < nexprs; k++)
+			junit_case(o, &c[i], &exprs[k]);
+		out_str(o, " </testsuite>\n");
+	}
+	out_str(o, "</testsuites>\n");
+}
+
+void compare_print(struct out *o, enum compare_format format, const struct compare *c, size_t n, const struct judge_expr *exprs,
+		   size_t nexprs, const char *version)
+{
+	if (format == COMPARE_JUNIT) {
+		junit(o, c, n, exprs, nexprs);
+		return;
+	}
+	if (format == COMPARE_JSON) {
+		out_str(o, "{\"schema\":\"cudatrace-compare\",\"version\":1,\"cudatrace\":");
+		json_string(o, version);
+		out_fmt(o, ",\"level\":%g,\"comparisons\":[\n", n ? c[0].results.level : 0);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			out_str(o, format == COMPARE_JSON ? ",\n" : "\n");
+		if (format == COMPARE_JSON)
+			json_one(o, &c[i]);
+		else if (format == COMPARE_MARKDOWN)
+			markdown_one(o, &c[i], nexprs);
+		else
+			print_one(o, &c[i], nexprs);
+	}
+	if (format == COMPARE_JSON)
+		out_str(o, "]}\n");
+}

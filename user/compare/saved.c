@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * saved.c - see saved.h. A file is read piece by piece and one object at a time, so that what json-c holds of it is bounded by
+ * OBJECT_MAX, whatever the file's size.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <json-c/json.h>
+
+#include "../util/msg.h"
+#include "saved.h"
+
+#define OBJECT_MAX (16u << 20) /* bytes of one run */
+#define DEPTH_MAX 8
+#define ENTRIES_MAX 1000000 /* rows of all runs: 130 MB */
+#define NAME_MAX_BYTES 16384
+#define SCHEMA "cudatrace-stat"
+
+/* A row of one run. */
+struct entry {
+	enum saved_section section;
+	char *name;
+	size_t run;
+	double v[SAVED_FIELD_END];
+};
+
+struct saved_room {
+	struct entry *entries;
+	size_t nentries, cap;
+	double *values;
+};
+
+static const char *const sections[SAVED_SECTION_END] = { "summary", "runtime", "driver", "kernels", "copies", "sync", "traffic", "counters" };
+
+static const struct {
+	const char *name, *json; /* in expressions; in the file */
+	enum saved_unit unit;
+} fields[SAVED_FIELD_END] = {
+	[SAVED_VALUE] = { "value", "avg", SAVED_UNIT_NUMBER },
+	[SAVED_CALLS] = { "calls", "calls", SAVED_UNIT_NUMBER },
+	[SAVED_FAILED] = { "failed", "failed", SAVED_UNIT_NUMBER },
+	[SAVED_TIME] = { "time", "total_ns", SAVED_UNIT_NS },
+	[SAVED_AVG] = { "avg", "avg_ns", SAVED_UNIT_NS },
+	[SAVED_MEDIAN] = { "median", "median_ns", SAVED_UNIT_NS },
+	[SAVED_P90] = { "p90", "p90_ns", SAVED_UNIT_NS },
+	[SAVED_P99] = { "p99", "p99_ns", SAVED_UNIT_NS },
+	[SAVED_MIN] = { "min", "min_ns", SAVED_UNIT_NS },
+	[SAVED_MAX] = { "max", "max_ns", SAVED_UNIT_NS },
+	[SAVED_STDDEV] = { "stddev", "stddev_ns", SAVED_UNIT_NS },
+	[SAVED_BYTES] = { "bytes", "bytes", SAVED_UNIT_BYTES },
+	[SAVED_OCCUPANCY] = { "occupancy", "occupancy", SAVED_UNIT_SHARE },
+	[SAVED_BANDWIDTH] = { "bandwidth", NULL, SAVED_UNIT_GBS },
+};
+
+static const struct {
+	const char *key;
+	enum saved_unit unit;
+} keys[] = {
+	{ "total_api_time", SAVED_UNIT_NS },   { "total_api_calls", SAVED_UNIT_NUMBER }, { "failed_calls", SAVED_UNIT_NUMBER },
+	{ "sync_time", SAVED_UNIT_NS },	       { "launches", SAVED_UNIT_NUMBER },	 { "graph_launches", SAVED_UNIT_NUMBER },
+	{ "launch_threads", SAVED_UNIT_NUMBER }, { "stream_launches", SAVED_UNIT_NUMBER }, { "moves", SAVED_UNIT_NUMBER },
+	{ "async_moves", SAVED_UNIT_NUMBER },  { "bytes_moved", SAVED_UNIT_BYTES },	 { "kernel_time", SAVED_UNIT_NS },
+	{ "copy_time", SAVED_UNIT_NS },	       { "kernel_utilization", SAVED_UNIT_SHARE }, { "memory_efficiency", SAVED_UNIT_GBS },
+	{ "peak_bytes", SAVED_UNIT_BYTES },    { "span_ns", SAVED_UNIT_NS },		 { "own_cost_ns", SAVED_UNIT_NS },
+};
+
+const char *saved_section_name(enum saved_section s)
+{
+	return sections[s];
+}
+
+const char *saved_field_name(enum saved_field f)
+{
+	return fields[f].name;
+}
+
+enum saved_unit saved_field_unit(enum saved_field f)
+{
+	return fields[f].unit;
+}
+
+int saved_field_find(const char *name, size_t len)
+{
+	for (int i = SAVED_CALLS; i < SAVED_FIELD_END; i++)
+		if (strlen(fields[i].name) == len && !memcmp(fields[i].name, name, len))
+			return i;
+	return -1;
+}
+
+const char *saved_key(unsigned int i)
+{
+	return i < ARRAY_LEN(keys) ? keys[i].key : NULL;
+}
+
+enum saved_unit saved_key_unit(const char *key)
+{
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (!strcmp(keys[i].key, key))
+			return keys[i].unit;
+	return SAVED_UNIT_NUMBER;
+}
+
+/* ---- one run ---- */
+
+static double number(struct json_object *in, const char *key)
+{
+	struct json_object *o;
+	double v;
+
+	if (!key || !json_object_object_get_ex(in, key, &o) ||
+	    (!json_object_is_type(o, json_type_int) && !json_object_is_type(o, json_type_double)))
+		return NAN;
+	v = json_object_get_double(o);
+	return isfinite(v) && v >= 0 ? v : NAN;
+}
+
+static struct entry *add_entry(struct saved *s, enum saved_section section, const char *name)
+{
+	struct saved_room *r = s->room;
+	struct entry *e;
+
+	if (r->nentries >= ENTRIES_MAX)
+		return NULL;
+	if (r->nentries == r->cap) {
+		size_t cap = (r->cap + 256) * 2;
+
+		e = realloc(r->entries, cap * sizeof(*e));
+		if (!e)
+			return NULL;
+		r->entries = e;
+		r->cap = cap;
+	}
+	e = &r->entries[r->nentries];
+	e->section = section;
+	e->run = s->nruns;
+	e->name = strndup(name, NAME_MAX_BYTES);
+	for (int i = 0; i < SAVED_FIELD_END; i++)
+		e->v[i] = NAN;
+	if (!e->name)
+		return NULL;
+	r->nentries++;
+	return e;
+}
+
+static const char *text_of(struct json_object *in, const char *key)
+{
+	struct json_object *o;
+
+	return json_object_object_get_ex(in, key, &o) && json_object_is_type(o, json_type_string) ? json_object_get_string(o) : NULL;
+}
+
+static int add_row(struct saved *s, enum saved_section section, struct json_object *row)
+{
+	const char *name = text_of(row, section == SAVED_TRAFFIC ? "direction" : "name");
+	char counter[256];
+	struct entry *e;
+
+	if (!name || !*name)
+		return -EBADMSG;
+	if (section == SAVED_COUNTERS) {
+		double device = number(row, "device");
+
+		snprintf(counter, sizeof(counter), "%.0f/%s", device >= 0 && device < 1e6 ? device : 0, name);
+		name = counter;
+	}
+	e = add_entry(s, section, name);
+	if (!e)
+		return -E2BIG;
+	if (section == SAVED_COUNTERS) {
+		e->v[SAVED_VALUE] = number(row, "avg");
+		return 0;
+	}
+	for (int i = SAVED_CALLS; i < SAVED_FIELD_END; i++)
+		e->v[i] = number(row, fields[i].json);
+	if (section == SAVED_TRAFFIC) {
+		e->v[SAVED_CALLS] = number(row, "count");
+		e->v[SAVED_TIME] = number(row, "device_ns");
+		if (e->v[SAVED_TIME] > 0)
+			e->v[SAVED_BANDWIDTH] = e->v[SAVED_BYTES] / e->v[SAVED_TIME];
+	}
+	return 0;
+}
+
+static int add_section(struct saved *s, struct json_object *run, enum saved_section section)
+{
+	static const enum saved_field added[] = { SAVED_CALLS, SAVED_FAILED, SAVED_TIME, SAVED_BYTES };
+	double sums[SAVED_FIELD_END] = { 0 };
+	struct json_object *rows;
+	struct entry *e;
+	int err = 0;
+
+	if (!json_object_object_get_ex(run, sections[section], &rows))
+		return section >= SAVED_TRAFFIC ? 0 : -EBADMSG;
+	if (!json_object_is_type(rows, json_type_array))
+		return -EBADMSG;
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		err = add_row(s, section, json_object_array_get_idx(rows, i));
+		if (err)
+			break;
+		e = &s->room->entries[s->room->nentries - 1];
+		for (size_t k = 0; k < ARRAY_LEN(added); k++)
+			sums[added[k]] += isnan(e->v[added[k]]) ? 0 : e->v[added[k]];
+	}
+	if (err || section >= SAVED_TRAFFIC)
+		return err;
+	e = add_entry(s, section, "");
+	if (!e)
+		return -E2BIG;
+	for (size_t k = 0; k < ARRAY_LEN(added); k++)
+		e->v[added[k]] = sums[added[k]];
+	e->v[SAVED_AVG] = sums[SAVED_CALLS] > 0 ? sums[SAVED_TIME] / sums[SAVED_CALLS] : NAN;
+	return 0;
+}
+
+static int add_summary(struct saved *s, struct json_object *run)
+{
+	struct json_object *summary, *lost;
+	bool device;
+
+	if (!json_object_object_get_ex(run, "summary", &summary) || !json_object_is_type(summary, json_type_object))
+		return -EBADMSG;
+	json_object_object_foreach(summary, key, val) {
+		double v = number(summary, key);
+		struct entry *e;
+
+		(void)val;
+		if (isnan(v))
+			continue;
+		e = add_entry(s, SAVED_SUMMARY, key);
+		if (!e)
+			return -E2BIG;
+		e->v[SAVED_VALUE] = v;
+	}
+	device = !isnan(number(summary, "kernel_time"));
+	s->device = device && (s->device || !s->nruns);
+	if (!json_object_object_get_ex(run, "lost", &lost) || !json_object_is_type(lost, json_type_object))
+		return 0;
+	json_object_object_foreach(lost, cause, count) {
+		double v = number(lost, cause);
+
+		(void)count;
+		s->lost += v < 1e18 ? (uint64_t)v : 0;
+	}
+	return 0;
+}
+
+static int add_run(struct saved *s, struct json_object *run)
+{
+	const char *schema = json_object_is_type(run, json_type_object) ? text_of(run, "schema") : NULL;
+	double version = schema ? number(run, "version") : 0;
+	int err;
+
+	if (!schema || strcmp(schema, SCHEMA)) {
+		msg_error("%s: not what 'cudatrace stat --save' writes", s->path);
+		return -EINVAL;
+	}
+	if (version != 1) {
+		msg_error("%s: written by another version of cudatrace (%g where 1 is known); save it anew", s->path, version);
+		return -EINVAL;
+	}
+	err = add_summary(s, run);
+	for (int i = SAVED_RUNTIME; i < SAVED_SECTION_END && !err; i++)
+		err = add_section(s, run, (enum saved_section)i);
+	if (!err)
+		s->nruns++;
+	else if (err == -EBADMSG)
+		msg_error("%s: run %zu is damaged: a part of it is missing or not of its kind", s->path, s->nruns + 1);
+	else
+		msg_error("%s: more than %d rows in all its runs, or no memory for them; save fewer kinds of calls (-e)", s->path, ENTRIES_MAX);
+	return err;
+}
+
+/* ---- the file ---- */
+
+struct reading {
+	struct saved *s;
+	struct json_tokener *tok;
+	size_t fed; /* of the object under way; 0: none is */
+};
+
+static size_t blanks(const char *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (p[i] == ' ' || p[i] == '\n' || p[i] == '\r' || p[i] == '\t'))
+		i++;
+	return i;
+}
+
+static int feed(struct reading *r, const char *p, size_t n)
+{
+	while (n) {
+		size_t skip = r->fed ? 0 : blanks(p, n), used;
+		struct json_object *run;
+		int err;
+
+		p += skip;
+		n -= skip;
+		if (!n)
+			return 0;
+		run = json_tokener_parse_ex(r->tok, p, (int)n);
+		used = run ? json_tokener_get_parse_end(r->tok) : n;
+		r->fed += used;
+		if (!run && json_tokener_get_error(r->tok) != json_tokener_continue) {
+			msg_error("%s: not JSON that can be read: %s", r->s->path, json_tokener_error_desc(json_tokener_get_error(r->tok)));
+			return -EINVAL;
+		}
+		if (r->fed > OBJECT_MAX) {
+			json_object_put(run);
+			msg_error("%s: a run of more than %u MiB", r->s->path, OBJECT_MAX >> 20);
+			return -EINVAL;
+		}
+		if (!run)
+			return 0;
+		err = add_run(r->s, run);
+		json_object_put(run);
+		json_tokener_reset(r->tok);
+		r->fed = 0;
+		if (err)
+			return err;
+		p += used;
+		n -= used;
+	}
+	return 0;
+}
+
+static int read_all(struct reading *r, int fd)
+{
+	char buf[65536];
+	ssize_t n;
+	int err;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0) {
+		err = feed(r, buf, (size_t)n);
+		if (err)
+			return err;
+	}
+	if (n < 0) {
+		err = -errno;
+		msg_error("%s cannot be read: %s", r->s->path, strerror(-err));
+		return err;
+	}
+	if (r->fed || !r->s->nruns) {
+		msg_error(r->fed ? "%s: its end is missing" : "%s: there is nothing in it", r->s->path);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static int by_row(const void *pa, const void *pb)
+{
+	const struct entry *a = pa, *b = pb;
+	int d;
+
+	if (a->section != b->section)
+		return a->section < b->section ? -1 : 1;
+	d = strcmp(a->name, b->name);
+	return d ? d : a->run < b->run ? -1 : a->run > b->run;
+}
+
+static bool is_count(int field)
+{
+	return field == SAVED_CALLS || field == SAVED_FAILED || field == SAVED_TIME || field == SAVED_BYTES;
+}
+
+/* What a run has no row of did not happen in it. */
+static double of_nothing(enum saved_section section, int field)
+{
+	return section != SAVED_SUMMARY && section != SAVED_COUNTERS && is_count(field) ? 0 : NAN;
+}
+
+static int make_rows(struct saved *s)
+{
+	struct saved_room *r = s->room;
+	size_t n = 0, at = 0;
+
+	qsort(r->entries, r->nentries, sizeof(*r->entries), by_row);
+	for (size_t i = 0; i < r->nentries; i++)
+		n += !i || r->entries[i].section != r->entries[i - 1].section || strcmp(r->entries[i].name, r->entries[i - 1].name);
+	if (n > ENTRIES_MAX * 2 / s->nruns) {
+		msg_error("%s: %zu rows of %zu runs are more than fits; save fewer kinds of calls (-e)", s->path, n, s->nruns);
+		return -E2BIG;
+	}
+	s->rows = calloc(n + 1, sizeof(*s->rows));
+	r->values = calloc(n * s->nruns + 1, SAVED_FIELD_END * sizeof(double));
+	if (!s->rows || !r->values) {
+		msg_error("%s: no memory for it", s->path);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < r->nentries; i++) {
+		struct entry *e = &r->entries[i];
+		struct saved_row *row = &s->rows[s->nrows - (s->nrows != 0)];
+
+		if (!s->nrows || row->section != e->section || strcmp(row->name, e->name)) {
+			row = &s->rows[s->nrows++];
+			*row = (struct saved_row){ e->section, e->name, r->values + at };
+			at += s->nruns * SAVED_FIELD_END;
+			for (size_t k = 0; k < s->nruns * SAVED_FIELD_END; k++)
+				row->values[k] = of_nothing(e->section, (int)(k % SAVED_FIELD_END));
+		}
+		memcpy(row->values + e->run * SAVED_FIELD_END, e->v, sizeof(e->v));
+	}
+	return 0;
+}
+
+int saved_open(struct saved *s, int fd, const char *path)
+{
+	struct reading r = { .s = s };
+	int err;
+
+	*s = (struct saved){ .path = path, .room = calloc(1, sizeof(*s->room)) };
+	r.tok = json_tokener_new_ex(DEPTH_MAX);
+	if (!s->room || !r.tok) {
+		msg_error("%s: no memory for it", path);
+		err = -ENOMEM;
+		goto out;
+	}
+	json_tokener_set_flags(r.tok, JSON_TOKENER_STRICT | JSON_TOKENER_ALLOW_TRAILING_CHARS);
+	err = read_all(&r, fd);
+	if (!err)
+		err = make_rows(s);
+out:
+	if (r.tok)
+		json_tokener_free(r.tok);
+	return err;
+}
+
+void saved_close(struct saved *s)
+{
+	for (size_t i = 0; s->room && i < s->room->nentries; i++)
+		free(s->room->entries[i].name);
+	if (s->room) {
+		free(s->room->entries);
+		free(s->room->values);
+	}
+	free(s->room);
+	free(s->rows);
+	memset(s, 0, sizeof(*s));
+}
+
+const struct saved_row *saved_find(const struct saved *s, enum saved_section section, const char *name)
+{
+	size_t from = 0, to = s->nrows;
+
+	while (from < to) {
+		size_t mid = (from + to) / 2;
+		const struct saved_row *row = &s->rows[mid];
+		int d = row->section != section ? (row->section < section ? -1 : 1) : strcmp(row->name, name);
+
+		if (!d)
+			return row;
+		if (d < 0)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return NULL;
+}
+
+size_t saved_values(const struct saved *s, const struct saved_row *row, enum saved_section section, enum saved_field field, double *v)
+{
+	size_t n = 0;
+
+	if ((section == SAVED_KERNELS || section == SAVED_COPIES) && !s->device)
+		return 0;
+	for (size_t i = 0; i < s->nruns; i++) {
+		double value = row ? row->values[i * SAVED_FIELD_END + field] : of_nothing(section, field);
+
+		if (!isnan(value))
+			v[n++] = value;
+	}
+	return n;
+}

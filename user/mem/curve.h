@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * curve.h - memory over time by series (a call site's, on devices or on the host), in at most CURVE_BUCKETS steps that grow twice
+ * as long whenever the time has outgrown them. At most 4 MiB: when more series move than there is room for the steps get longer
+ * too, and at last all series are one. Knows no event and no format.
+ */
+#ifndef CT_CURVE_H
+#define CT_CURVE_H
+
+#include "../util/types.h"
+
+#define CURVE_BUCKETS 2048
+#define CURVE_WHERES 2
+
+struct curve_point {
+	uint32_t bucket, series; /* series % CURVE_WHERES: which total it belongs to */
+	int64_t delta;		 /* what changed in the bucket */
+};
+
+struct curve {
+	struct curve_point *points;
+	uint32_t n, cap;
+	uint64_t start_ns, width_ns, last_ns;
+	uint64_t total[CURVE_WHERES];
+	uint64_t peak[CURVE_WHERES][CURVE_BUCKETS]; /* the most at a time in the bucket; 0: nothing moved */
+	bool coarse; /* series are no longer told apart */
+};
+
+/* cap: points at most; 0: a default. Returns 0 or -ENOMEM; curve_free() is safe then. */
+int curve_init(struct curve *, uint64_t start_ns, uint32_t cap);
+void curve_free(struct curve *);
+void curve_add(struct curve *, uint64_t at_ns, uint32_t series, int64_t delta);
+/* Once, when all is in: points by series, then by bucket, one for each; and the peak of each bucket. Returns the buckets. */
+uint32_t curve_finish(struct curve *);
+
+#endif

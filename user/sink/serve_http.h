@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * serve_http.h - inside serve: a small HTTP server for strangers, by libevent. Knows what is asked for and no metric.
+ */
+#ifndef CT_SERVE_HTTP_H
+#define CT_SERVE_HTTP_H
+
+#include <stddef.h>
+
+struct event_base;
+struct evhttp_request;
+struct serve_http;
+
+struct serve_page {
+	const char *path;
+	/* Answers by serve_http_answer() or serve_http_answer_fd(), before it returns. */
+	void (*get)(void *ctx, struct evhttp_request *, const char *accept);
+};
+
+/* Listens on ADDR:PORT, [ADDR]:PORT or :PORT. pages ends with a path NULL. Returns NULL after one message. */
+struct serve_http *serve_http_open(struct event_base *, const char *where, const struct serve_page *pages, void *ctx);
+void serve_http_close(struct serve_http *);
+
+void serve_http_answer(struct evhttp_request *, int status, const char *type, const char *text);
+/* The first len bytes of the file, which is closed when they are sent. */
+void serve_http_answer_fd(struct evhttp_request *, const char *type, int fd, size_t len);
+
+#endif

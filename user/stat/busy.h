@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * busy.h - for how long at least one kernel ran on a device: the union of the times that records tell, which need not come in
+ * order. A device is one as its process numbers it. Knows no record.
+ */
+#ifndef CT_BUSY_H
+#define CT_BUSY_H
+
+#include "../util/types.h"
+
+#define BUSY_DEVICES 64
+#define BUSY_GAPS 128
+
+struct busy_device {
+	uint32_t pid, device;
+	uint64_t ns, last_ns; /* busy; until when all is known but the gaps */
+	struct {
+		uint64_t start_ns, end_ns;
+	} gaps[BUSY_GAPS]; /* the newest ones, in which nothing has run so far */
+	unsigned int newest;
+};
+
+struct busy {
+	struct busy_device *devices;
+	size_t ndevices;
+	uint64_t left_out; /* kernels of devices beyond BUSY_DEVICES */
+};
+
+void busy_add(struct busy *, uint32_t pid, uint32_t device, uint64_t start_ns, uint64_t end_ns);
+uint64_t busy_ns(const struct busy *); /* of all devices together */
+void busy_close(struct busy *);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * expose_inside.h - between expose.c, which adds up, and expose_walk.c, which makes points of it.
+ */
+#ifndef CT_EXPOSE_INSIDE_H
+#define CT_EXPOSE_INSIDE_H
+
+#include "../util/keyed.h"
+#include "expose.h"
+
+#define DEVICES_MAX 64
+#define VALUES_MAX 64
+#define KERNEL_NAME 128
+
+enum way { HTOH, HTOD, DTOH, DTOD, BY_ADDRESS, PEER, UNTOLD, WAYS };
+enum sizes_of { OF_GRID, OF_BLOCK, OF_COPIES, SIZES_OF = OF_COPIES + WAYS };
+
+struct expose_sums {
+	uint64_t calls, failed, ns, bytes;
+};
+
+struct expose_sizes {
+	uint64_t sum, n[CT_SIZE_BUCKETS];
+};
+
+/* A kind of process. */
+struct group {
+	char *process, *container, *pod; /* printable ASCII; NULL: not known; process NULL: the place is free */
+	uint32_t procs;		     /* that live and are of this kind */
+	uint64_t changed_ns;
+	struct expose_sizes *sizes[SIZES_OF]; /* NULL: none yet */
+	uint64_t other_kernels;	     /* launches of those without a name of their own here */
+};
+
+struct series {
+	struct {
+		uint16_t group, func;
+		uint32_t way;
+	} key;
+	struct expose_sums n;
+};
+
+struct kernel {
+	char name[KERNEL_NAME]; /* printable ASCII, zeros behind it */
+	uint64_t calls;
+	uint32_t slot; /* + 1; 0: it is one of the others */
+};
+
+struct kernel_series {
+	struct {
+		uint32_t group, slot;
+	} key;
+	uint64_t calls;
+};
+
+struct device {
+	char uuid[48], *model; /* model: printable ASCII */
+	uint32_t index;
+	uint64_t memory_bytes, sample_ns;
+	struct {
+		char name[64];
+		double value;
+		bool suspect;
+	} values[VALUES_MAX];
+	int nvalues;
+};
+
+struct expose {
+	struct expose_opts opts;
+	struct group *groups; /* opts.groups, then "other" */
+	struct keyed procs;   /* struct proc: of which something was counted */
+	struct keyed entries; /* struct entry: the kernel side's, as they were last read */
+	struct keyed series;  /* struct series */
+	uint64_t no_room;     /* calls that found no place among these */
+	uint64_t now_ns;
+	/* durations by class; what they were by function when last read */
+	uint64_t hist[API_CLASS_END][CT_HIST_BUCKETS], hist_ns[API_CLASS_END];
+	struct ct_hist *hist_last[CT_MAX_FUNCS];
+	bool any_hist;
+	uint8_t ways[CT_MAX_FUNCS]; /* enum way by the function's name; WAYS: its cudaMemcpyKind says it */
+	struct keyed kernels;	    /* struct kernel */
+	struct keyed handles;	    /* struct handle */
+	struct keyed kernel_series; /* struct kernel_series */
+	uint32_t *slots;	    /* opts.kernels places in kernels, + 1; 0: free */
+	struct device devices[DEVICES_MAX];
+	int ndevices;
+};
+
+static inline struct group *expose_other(const struct expose *x)
+{
+	return &x->groups[x->opts.groups];
+}
+
+#endif

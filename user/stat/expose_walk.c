@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * expose_walk.c - see expose.h: what is exposed, family by family. families.def lists the sums over calls; the others are here.
+ */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "expose_inside.h"
+
+enum sum { CALLS, BYTES, FAILED, TIME };
+enum label { NONE, DIRECTION, FUNCTION };
+
+static const struct family {
+	struct expose_family f;
+	enum sum sum;
+	enum label label;
+	int class;
+	const char *globs;
+} families[] = {
+#define FAMILY(name, otel, unit, ucum, sum, label, class, globs, help)                                                          \
+	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, class, globs },
+#include "families.def"
+#undef FAMILY
+};
+
+struct walk {
+	struct expose *x;
+	const struct expose_about *about;
+	expose_fn fn;
+	void *ctx;
+	const struct expose_family *f;
+};
+
+static void begin(struct walk *w, const struct expose_family *f)
+{
+	w->f = f;
+	w->fn(w->ctx, f, NULL);
+}
+
+static void put(struct walk *w, const struct expose_point *p)
+{
+	w->fn(w->ctx, w->f, p);
+}
+
+static void label(struct expose_point *p, const char *key, const char *value)
+{
+	if (value && p->nlabels < EXPOSE_LABELS)
+		p->labels[p->nlabels++] = (struct expose_label){ key, value };
+}
+
+static struct expose_point point_of(const struct group *g)
+{
+	struct expose_point p = { 0 };
+
+	label(&p, "process", g->process);
+	label(&p, "container_id", g->container);
+	label(&p, "pod_uid", g->pod);
+	return p;
+}
+
+/* A family of one point without labels. */
+static void one(struct walk *w, const struct expose_family *f, double value)
+{
+	struct expose_point p = { .value = value };
+
+	begin(w, f);
+	put(w, &p);
+}
+
+/* ---- sums over calls ------------------------------------------------------------------------------------------ */
+
+/* Values of cuda.memcpy.kind. */
+static const char *const way_names[WAYS] = { "HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice", "Default", "PeerToPeer",
+					     "Unknown" };
+
+static bool matches(const struct family *f, const struct api_func *func)
+{
+	const char *at = f->globs;
+	char glob[256];
+
+	if (f->class != API_CLASS_END && f->class != func->class)
+		return false;
+	while (at) {
+		size_t n = strcspn(at, "|");
+
+		snprintf(glob, sizeof(glob), "%.*s", (int)n, at);
+		if (!fnmatch(glob, func->name, 0))
+			return true;
+		if (!at[n])
+			return false;
+		at += n + 1;
+	}
+	return true;
+}
+
+static double value_of(enum sum what, const struct expose_sums *n)
+{
+	switch (what) {
+	case CALLS:
+		return (double)n->calls;
+	case BYTES:
+		return (double)n->bytes;
+	case FAILED:
+		return (double)n->failed;
+	default:
+		return (double)n->ns / 1e9;
+	}
+}
+
+static int by_labels(const void *pa, const void *pb)
+{
+	const struct series *a = *(const struct series *const *)pa, *b = *(const struct series *const *)pb;
+
+	if (a->key.group != b->key.group)
+		return a->key.group < b->key.group ? -1 : 1;
+	if (a->key.func != b->key.func)
+		return a->key.func < b->key.func ? -1 : 1;
+	return a->key.way < b->key.way ? -1 : a->key.way > b->key.way;
+}
+
+/* One series for each that is told apart by the family's label: neighbours with the same labels are added up. */
+static void put_sums(struct walk *w, const struct family *f, const struct series *s, double *sums, bool *any)
+{
+	const struct api_func *func = &api_funcs[s->key.func];
+
+	for (int way = 0; way < WAYS; way++) {
+		struct expose_point p = point_of(&w->x->groups[s->key.group]);
+
+		if (!any[way])
+			continue;
+		if (f->label == DIRECTION)
+			label(&p, "cuda_memcpy_kind", way_names[way]);
+		if (f->label == FUNCTION) {
+			label(&p, "domain", api_domain_name(func->domain));
+			label(&p, "class", api_class_name(func->class));
+			label(&p, "function", func->name);
+		}
+		p.value = sums[way];
+		put(w, &p);
+		any[way] = false;
+		sums[way] = 0;
+	}
+}
+
+static void walk_family(struct walk *w, const struct family *f, struct series **order, size_t n)
+{
+	double sums[WAYS] = { 0 };
+	bool any[WAYS] = { false };
+	uint64_t wanted[CT_MAX_FUNCS / 64] = { 0 };
+
+	for (int i = 0; i < api_nfuncs; i++)
+		if (matches(f, &api_funcs[i]))
+			wanted[i / 64] |= 1ULL << (i % 64);
+	begin(w, &f->f);
+	for (size_t i = 0; i < n; i++) {
+		const struct series *s = order[i], *next = i + 1 < n ? order[i + 1] : NULL;
+		uint32_t way = f->label == DIRECTION ? s->key.way : 0;
+
+		if (wanted[s->key.func / 64] >> (s->key.func % 64) & 1) {
+			sums[way] += value_of(f->sum, &s->n);
+			any[way] = true;
+		}
+		if (!next || next->key.group != s->key.group || (f->label == FUNCTION && next->key.func != s->key.func))
+			put_sums(w, f, s, sums, any);
+	}
+}
+
+static void walk_sums(struct walk *w)
+{
+	struct series **order = calloc(w->x->series.n + 1, sizeof(*order));
+
+	for (size_t i = 0; order && i < w->x->series.n; i++)
+		order[i] = keyed_at(&w->x->series, i);
+	if (order)
+		qsort(order, w->x->series.n, sizeof(*order), by_labels);
+	for (size_t f = 0; order && f < ARRAY_LEN(families); f++)
+		walk_family(w, &families[f], order, w->x->series.n);
+	free(order);
+}
+
+static void walk_kernels(struct walk *w)
+{
+	static const struct expose_family f = { EXPOSE_COUNTER, "cudatrace_kernel_launches", "cudatrace.kernel.launches", NULL, "",
+						"Kernel launches by the kernel's name, of those launched most." };
+
+	begin(w, &f);
+	for (size_t i = 0; i < w->x->kernel_series.n; i++) {
+		const struct kernel_series *s = keyed_at(&w->x->kernel_series, i);
+		struct expose_point p = point_of(&w->x->groups[s->key.group]);
+
+		label(&p, "kernel", ((struct kernel *)keyed_at(&w->x->kernels, w->x->slots[s->key.slot] - 1))->name);
+		p.value = (double)s->calls;
+		put(w, &p);
+	}
+	for (unsigned int i = 0; i <= w->x->opts.groups; i++) {
+		struct expose_point p = point_of(&w->x->groups[i]);
+
+		if (!w->x->groups[i].other_kernels)
+			continue;
+		label(&p, "kernel", "other");
+		p.value = (double)w->x->groups[i].other_kernels;
+		put(w, &p);
+	}
+}
+
+/* ---- histograms ----------------------------------------------------------------------------------------------- */
+
+/* Buckets up to 2^first, 2^(first + step)... 2^last of one that has a bucket for each power of two. */
+static void put_sizes(struct walk *w, struct expose_point *p, const struct expose_sizes *s, int first, int last, int step)
+{
+	uint64_t counts[EXPOSE_BOUNDS + 1] = { 0 };
+	double bounds[EXPOSE_BOUNDS];
+	int n = 0;
+
+	for (int b = first; b <= last && n < EXPOSE_BOUNDS; b += step)
+		bounds[n++] = (double)(1ULL << b);
+	for (int b = 0; b < CT_SIZE_BUCKETS; b++) {
+		int at = b <= first ? 0 : b > last ? n : (b - first + step - 1) / step;
+
+		counts[at] += s->n[b];
+		p->count += s->n[b];
+	}
+	p->nbounds = n;
+	p->bounds = bounds;
+	p->counts = counts;
+	p->sum = (double)s->sum;
+	put(w, p);
+}
+
+static void walk_sizes(struct walk *w)
+{
+	static const struct {
+		struct expose_family f;
+		int of, last_of, first, last, step;
+	} hists[] = {
+		{ { EXPOSE_HISTOGRAM, "gpu_cuda_kernel_grid_size", "gpu.cuda.kernel.grid.size", NULL, "1",
+		    "Blocks in the grid of a kernel launch." }, OF_GRID, OF_GRID, 0, 24, 2 },
+		{ { EXPOSE_HISTOGRAM, "gpu_cuda_kernel_block_size", "gpu.cuda.kernel.block.size", NULL, "1",
+		    "Threads in a block of a kernel launch." }, OF_BLOCK, OF_BLOCK, 5, 10, 1 },
+		{ { EXPOSE_HISTOGRAM, "gpu_cuda_memory_copies_bytes", "gpu.cuda.memory.copies", "bytes", "By",
+		    "Bytes that a call asked to copy." }, OF_COPIES, SIZES_OF - 1, 6, 34, 2 },
+	};
+
+	for (size_t h = 0; h < ARRAY_LEN(hists); h++) {
+		begin(w, &hists[h].f);
+		for (unsigned int i = 0; i <= w->x->opts.groups; i++) {
+			const struct group *g = &w->x->groups[i];
+
+			for (int of = hists[h].of; of <= hists[h].last_of; of++) {
+				struct expose_point p = point_of(g);
+
+				if (!g->sizes[of])
+					continue;
+				if (of >= OF_COPIES)
+					label(&p, "cuda_memcpy_kind", way_names[of - OF_COPIES]);
+				put_sizes(w, &p, g->sizes[of], hists[h].first, hists[h].last, hists[h].step);
+			}
+		}
+	}
+}
+
+/* Buckets up to powers of two, of which the counts know the exact ends: from 1 us to 8 s or so. */
+static void walk_durations(struct walk *w)
+{
+	static const struct expose_family f = { EXPOSE_HISTOGRAM, "cudatrace_call_duration_seconds", "cudatrace.call.duration",
+						"seconds", "s", "Durations of calls, by class." };
+	enum { FIRST = 6, LAST = 29 }; /* octaves; the end of one is 16 << octave */
+	double bounds[LAST - FIRST + 1];
+
+	for (int o = FIRST; o <= LAST; o++)
+		bounds[o - FIRST] = (double)(16ULL << o) / 1e9;
+	begin(w, &f);
+	for (int c = 0; c < API_CLASS_END; c++) {
+		uint64_t counts[LAST - FIRST + 2] = { 0 };
+		struct expose_point p = { .nbounds = LAST - FIRST + 1, .bounds = bounds, .counts = counts,
+					  .sum = (double)w->x->hist_ns[c] / 1e9 };
+
+		for (int i = 0; i < CT_HIST_BUCKETS; i++) {
+			int at = i / 8 <= FIRST ? 0 : i / 8 > LAST ? p.nbounds : i / 8 - FIRST;
+
+			counts[at] += w->x->hist[c][i];
+			p.count += w->x->hist[c][i];
+		}
+		if (!p.count)
+			continue;
+		label(&p, "class", api_class_name((enum api_class)c));
+		put(w, &p);
+	}
+}
+
+/* ---- devices -------------------------------------------------------------------------------------------------- */
+
+/* The labels by which dcgm-exporter tells GPUs apart. `room` is for them. */
+static struct expose_point point_of_device(const struct expose *x, const struct device *d, char room[2][24])
+{
+	struct expose_point p = { 0 };
+
+	snprintf(room[0], 24, "%u", d->index);
+	snprintf(room[1], 24, "nvidia%u", d->index);
+	label(&p, "gpu", room[0]);
+	label(&p, "UUID", d->uuid);
+	label(&p, "device", room[1]);
+	label(&p, "modelName", d->model ? d->model : "");
+	label(&p, "Hostname", x->opts.host ? x->opts.host : "");
+	return p;
+}
+
+static bool is_fresh(const struct device *d, const struct expose_about *a)
+{
+	uint64_t late = a->counters_ns * 3 > 5000000000ULL ? a->counters_ns * 3 : 5000000000ULL;
+
+	return d->sample_ns && a->now_ns < d->sample_ns + late;
+}
+
+bool expose_counters_up(const struct expose *x, const struct expose_about *a)
+{
+	for (int i = 0; i < x->ndevices; i++)
+		if (is_fresh(&x->devices[i], a))
+			return true;
+	return false;
+}
+
+static const double *value(const struct device *d, const char *name)
+{
+	for (int i = 0; i < d->nvalues; i++)
+		if (!strcmp(d->values[i].name, name))
+			return d->values[i].suspect ? NULL : &d->values[i].value;
+	return NULL;
+}
+
+/* In OpenTelemetry's names where it has one. */
+static void walk_devices(struct walk *w)
+{
+	static const struct {
+		struct expose_family f;
+		const char *metric; /* NULL: what the device has */
+		double scale;
+	} known[] = {
+		{ { EXPOSE_GAUGE, "hw_gpu_utilization_ratio", "hw.gpu.utilization", "ratio", "1",
+		    "Share of the time in which the GPU had work." }, "gpu", 0.01 },
+		{ { EXPOSE_GAUGE, "hw_gpu_memory_usage_bytes", "hw.gpu.memory.usage", "bytes", "By",
+		    "Memory of the GPU that is in use." }, "mem_used", 1 },
+		{ { EXPOSE_GAUGE, "hw_gpu_memory_utilization_ratio", "hw.gpu.memory.utilization", "ratio", "1",
+		    "Share of the GPU's memory that is in use." }, "mem_used", 0 },
+		{ { EXPOSE_GAUGE, "hw_gpu_memory_limit_bytes", "hw.gpu.memory.limit", "bytes", "By", "Memory that the GPU has." },
+		  NULL, 1 },
+		{ { EXPOSE_GAUGE, "hw_power_watts", "hw.power", "watts", "W", "Power that the board draws." }, "power", 1 },
+		{ { EXPOSE_GAUGE, "hw_temperature_celsius", "hw.temperature", "celsius", "Cel", "Temperature of the GPU." }, "temp", 1 },
+		{ { EXPOSE_GAUGE, "cudatrace_gpu_sm_active_ratio", "cudatrace.gpu.sm.active", "ratio", "1",
+		    "Share of the time in which multiprocessors had a warp." }, "sm", 0.01 },
+		{ { EXPOSE_GAUGE, "cudatrace_gpu_memory_bandwidth_ratio", "cudatrace.gpu.memory.bandwidth", "ratio", "1",
+		    "Share of the GPU memory's bandwidth that is in use." }, "dram", 0.01 },
+	};
+
+	for (size_t k = 0; k < ARRAY_LEN(known); k++) {
+		begin(w, &known[k].f);
+		for (int i = 0; i < w->x->ndevices; i++) {
+			const struct device *d = &w->x->devices[i];
+			const double *v = known[k].metric && is_fresh(d, w->about) ? value(d, known[k].metric) : NULL;
+			double limit = (double)d->memory_bytes;
+			struct expose_point p;
+			char room[2][24];
+
+			if (known[k].metric ? !v || (!known[k].scale && limit < 1) : limit < 1)
+				continue;
+			p = point_of_device(w->x, d, room);
+			p.value = !v ? limit : known[k].scale ? *v * known[k].scale : *v / limit;
+			put(w, &p);
+		}
+	}
+}
+
+/* ---- cudatrace itself ------------------------------------------------------------------------------------------ */
+
+static void walk_self(struct walk *w)
+{
+	static const struct expose_family lost = { EXPOSE_COUNTER, "cudatrace_lost_records", "cudatrace.lost.records", NULL, "",
+						   "Records that were lost, by cause." };
+	static const struct expose_family gauges[] = {
+		{ EXPOSE_GAUGE, "cudatrace_probed_files", "cudatrace.probed.files", NULL, "", "Files that have probes." },
+		{ EXPOSE_GAUGE, "cudatrace_processes", "cudatrace.processes", NULL, "", "Processes that run and have made calls." },
+		{ EXPOSE_GAUGE, "cudatrace_tally_entries", "cudatrace.tally.entries", NULL, "",
+		  "Sums that the kernel side keeps." },
+		{ EXPOSE_GAUGE, "cudatrace_tally_entries_limit", "cudatrace.tally.entries.limit", NULL, "",
+		  "Sums that it has room for (--processes)." },
+		{ EXPOSE_COUNTER, "cudatrace_series_without_room", "cudatrace.series.without.room", NULL, "",
+		  "Calls that found no place among the series." },
+		{ EXPOSE_COUNTER, "cudatrace_scrapes", "cudatrace.scrapes", NULL, "", "Answers given before this one." },
+		{ EXPOSE_COUNTER, "cudatrace_scrape_time_seconds", "cudatrace.scrape.time", "seconds", "s",
+		  "Time that making those answers took." },
+		{ EXPOSE_GAUGE, "cudatrace_start_time_seconds", "cudatrace.start.time", "seconds", "s",
+		  "When cudatrace began, since the epoch." },
+	};
+	static const struct expose_family up = { EXPOSE_GAUGE, "cudatrace_counters_up", "cudatrace.counters.up", NULL, "",
+						 "Whether hardware counters (--counters) are being read." };
+	static const struct expose_family build = { EXPOSE_GAUGE, "cudatrace_build_info", "cudatrace.build.info", NULL, "",
+						    "The version of cudatrace." };
+	const struct expose_about *a = w->about;
+	struct expose_point p = { .value = 1 };
+
+	begin(w, &lost);
+	for (int i = 0; i < CT_LOSS_END; i++) {
+		struct expose_point l = { .value = (double)a->losses->lost[i] };
+
+		label(&l, "cause", loss_name((enum ct_loss)i));
+		put(w, &l);
+	}
+	one(w, &gauges[0], (double)a->losses->files);
+	one(w, &gauges[1], (double)w->x->procs.n);
+	one(w, &gauges[2], (double)w->x->entries.n);
+	one(w, &gauges[3], (double)w->x->opts.entries);
+	one(w, &gauges[4], (double)w->x->no_room);
+	one(w, &gauges[5], (double)a->scrapes);
+	one(w, &gauges[6], a->scrape_seconds);
+	one(w, &gauges[7], a->start_time_s);
+	if (a->counters_ns)
+		one(w, &up, expose_counters_up(w->x, a));
+	begin(w, &build);
+	label(&p, "version", w->x->opts.version);
+	put(w, &p);
+}
+
+void expose_walk(struct expose *x, const struct expose_about *about, expose_fn fn, void *ctx)
+{
+	struct walk w = { .x = x, .about = about, .fn = fn, .ctx = ctx };
+
+	walk_sums(&w);
+	if (x->opts.kernels)
+		walk_kernels(&w);
+	walk_sizes(&w);
+	if (x->any_hist)
+		walk_durations(&w);
+	if (about->counters_ns)
+		walk_devices(&w);
+	walk_self(&w);
+}

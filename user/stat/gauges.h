@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gauges.h - what the hardware counters of devices came to over the run: of each metric the mean over time, least and most. Knows
+ * CT_COUNTER and the names of metrics.
+ */
+#ifndef CT_GAUGES_H
+#define CT_GAUGES_H
+
+#include "../event/device.h"
+
+#define GAUGES_MAX 1024
+
+struct gauge {
+	uint32_t device, metric; /* as CT_COUNTER has them */
+	char name[128], unit[32];
+	double sum, ns;	    /* value times nanoseconds */
+	double least, most;
+	uint64_t samples;
+	uint64_t suspect;   /* that cannot be true, and are not in the others */
+};
+
+struct gauges {
+	struct gauge *list; /* by device and metric */
+	size_t n;
+	uint64_t no_room;
+};
+
+/* Returns 1 when it counted, 0 when it is no sample, or -ENOMEM. */
+int gauges_event(struct gauges *, const struct event *);
+static inline double gauge_mean(const struct gauge *g)
+{
+	return g->ns > 0 ? g->sum / g->ns : 0;
+}
+void gauges_close(struct gauges *);
+
+#endif
