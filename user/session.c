@@ -477,6 +477,8 @@ static int open_sinks(struct session *s)
 		.otlp_interval_ns = o->otlp_interval_ns,
 		.by = o->by,
 		.hist = o->hist,
+		.every_call = !o->events_given && !o->failed && !o->min_size_bytes && !o->min_duration_ns &&
+			      o->domain == API_DOMAIN_END,
 		.save = o->save,
 		.append = o->append,
 		.weight = o->weight,

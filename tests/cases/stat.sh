@@ -61,6 +61,7 @@ case_stat_same_live_and_stored() {
 		ok_rc
 		expect "by $by" "$(sums "$T/live.json" | sort)" "$(sums "$T/file.json" | sort)"
 	done
+	expect "peak of memory" "$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["summary"]["peak_bytes"])' "$T/live.json")" 8192
 	expect "launches" "$(sums "$T/live.json" | grep -c "^kernels .*vec_mul(float\*, int) $((2 * n)) 0 0")" 1
 	expect "bytes" "$(sums "$T/live.json" | grep -c "^copies .*memcpy HtoD $((2 * n)) 0 $((2 * n * 4096)) 4096")" 1
 	expect "kernel time" "$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["summary"]["kernel_time"])' "$T/live.json")" \

@@ -223,11 +223,11 @@ static void test_live_bytes(void)
 struct bench {
 	struct ledger *l;
 	struct process proc;
-	struct made_call m;
 	uint64_t out, now;
 	uint32_t device;
 	uint64_t context;
 	const struct stack *stack;
+	struct made_call m;
 };
 
 static struct bench bench_open(const struct ledger_opts *opts)

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "../../user/source/tallies.h"
 #include "../../user/stat/report.h"
 #include "make_call.h"
 #include "make_device.h"
@@ -143,6 +144,16 @@ static void test_tally(void)
 	CHECK(a->totals[REPORT_RUNTIME].failed == 4 && b->totals[REPORT_RUNTIME].bytes == 16 * 512);
 	report_free(a);
 	report_free(b);
+	/* another process, of which there was no room for a histogram: nothing is said of the middle of both */
+	rec.t.h.size = sizeof(struct ct_tally);
+	rec.t.nbuckets = 0;
+	rec.t.sums.timed = rec.t.sums.calls = 100;
+	rec.t.h.pid = 8;
+	counted->by = BOOK_BY_FUNCTION;
+	give(counted, &rec.t.h, NULL);
+	b = report_make(counted);
+	CHECK(b->nrows[REPORT_RUNTIME] == 1 && b->rows[REPORT_RUNTIME][0].n.timed == 120 && !b->rows[REPORT_RUNTIME][0].hist);
+	report_free(b);
 	book_close(told);
 	book_close(counted);
 }
@@ -164,6 +175,12 @@ static void test_room(void)
 	give(b, &t.h, NULL);
 	CHECK(b->nentries == 3 && b->entries[0].n.calls == 11);
 	book_close(b);
+	/* one that began before the end of another of its number is the other one, also where the 42 bits begin anew */
+	for (uint64_t end = 1ULL << 41; end < 1ULL << 45; end += (1ULL << 41) - 4096) {
+		CHECK(tallies_is_older((uint32_t)((end - 5000000) >> 10), end));
+		CHECK(tallies_is_older((uint32_t)((end - 2000000000000) >> 10), end));
+		CHECK(!tallies_is_older((uint32_t)((end + 5000000) >> 10), end));
+	}
 }
 
 /* ---- devices ------------------------------------------------------------------------------------------------ */

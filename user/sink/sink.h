@@ -72,6 +72,7 @@ struct sink_opts {
 	enum sink_stat stat;	 /* how stat prints */
 	uint8_t by;		 /* enum book_by: what stat tells apart */
 	bool hist;		 /* stat: with histograms */
+	bool every_call;	 /* no filter leaves calls out, as -e, --failed and their like do */
 	const char *save;	 /* stat: a file for the sums as JSON, beside the output; NULL: none */
 	bool append;		 /* add to that file */
 	enum sink_weight weight; /* what a stack weighs, where stacks are added up */

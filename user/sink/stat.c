@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../mem/ledger.h"
 #include "../stat/print.h"
 #include "../util/msg.h"
 #include "sink.h"
@@ -11,6 +12,7 @@
 struct stat_sink {
 	struct book *book;
 	struct ct_device *device; /* the first that a record told of */
+	struct ledger *ledger;	  /* memory held; NULL: calls are left out, and the sum would be wrong */
 	struct out saved;	  /* with opts->save */
 };
 
@@ -46,7 +48,9 @@ static int stat_open(struct sink *s, const struct sink_opts *opts)
 	}
 	/* the kernel side's sums come with histograms if it made some; of records they are made here */
 	st->book = book_open((enum book_by)opts->by, true, 0);
-	return st->book ? 0 : -ENOMEM;
+	if (opts->every_call)
+		st->ledger = ledger_open(&(struct ledger_opts){ 0 });
+	return st->book && (st->ledger || !opts->every_call) ? 0 : -ENOMEM;
 }
 
 static int keep_device(struct stat_sink *st, const struct ct_hdr *h)
@@ -66,6 +70,9 @@ static int stat_event(struct sink *s, const struct event *ev)
 
 	if (ev->rec->kind == CT_DEVICE)
 		return keep_device(st, ev->rec);
+	/* calls that are counted in the kernel tell nothing of memory: then CT_MEMORY alone does, with --gpu=memory */
+	if (st->ledger && ledger_event(st->ledger, ev) < 0)
+		return -ENOMEM;
 	return book_event(st->book, ev);
 }
 
@@ -96,6 +103,8 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 	if (!st)
 		return 0;
 	about.utf8 = is_utf8();
+	if (st->ledger)
+		about.peak_bytes = ledger_all(st->ledger, LEDGER_DEVICE)->peak;
 	r = st->book ? report_make(st->book) : NULL;
 	if (!r)
 		err = -ENOMEM;
@@ -112,6 +121,7 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 			 (unsigned long long)st->book->no_room);
 	report_free(r);
 	book_close(st->book);
+	ledger_close(st->ledger);
 	free(st->device);
 	free(st);
 	s->priv = NULL;

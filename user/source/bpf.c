@@ -615,7 +615,7 @@ static int one_record(void *ctx, const void *data, size_t size)
 	if (b->pythons && (h->kind == CT_EXEC || h->kind == CT_PROCESS) && !b->stopped)
 		pythons_look(b->pythons, ((const struct ct_process *)data)->ns_pid, h->pid);
 	if (h->kind == CT_EXIT && b->tallies)
-		tallies_ended(b->tallies, h->pid);
+		tallies_ended(b->tallies, h->pid, h->end_ns);
 	if (h->kind == CT_EXIT)
 		b->saw_exit = true;
 	else if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tallies.c - see tallies.h. Knows the maps and the wire; knows no sink. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,12 +14,18 @@
 #define BATCH_SIZES 128
 #define ENDED_MAX 65536 /* ended processes remembered between two readings; what others leave stays in the map */
 
+struct ended {
+	uint32_t pid;
+	bool again; /* there is a process of this number again */
+	uint64_t boottime_ns; /* when it ended */
+};
+
 struct tallies {
 	int sums_fd, hists_fd, sizes_fd;
 	uint8_t hist; /* enum ct_hist_by */
 	bool sizes;
 	uint64_t since_ns;
-	uint32_t *ended;
+	struct ended *ended;
 	size_t nended, cap_ended;
 	bool unsure; /* some that have ended may not be among these */
 	tallies_tasks_fn tasks;
@@ -32,11 +39,11 @@ struct tallies {
 	} gone_sums, gone_sizes;
 };
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t id)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(id, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
@@ -51,7 +58,7 @@ struct tallies *tallies_open(const struct capture_plan *plan, int sums_fd, int h
 	t->sizes_fd = sizes_fd;
 	t->hist = plan->hist;
 	t->sizes = plan->sizes;
-	t->since_ns = now_ns();
+	t->since_ns = clock_ns(CLOCK_MONOTONIC);
 	return t;
 }
 
@@ -72,9 +79,9 @@ void tallies_sweep(struct tallies *t, tallies_tasks_fn tasks, void *ctx)
 	t->unsure = true;
 }
 
-void tallies_ended(struct tallies *t, uint32_t pid)
+void tallies_ended(struct tallies *t, uint32_t pid, uint64_t at_ns)
 {
-	uint32_t *more;
+	struct ended *more;
 
 	if (t->nended == t->cap_ended) {
 		more = t->cap_ended < ENDED_MAX ? realloc(t->ended, (t->cap_ended + 64) * 2 * sizeof(*more)) : NULL;
@@ -85,10 +92,20 @@ void tallies_ended(struct tallies *t, uint32_t pid)
 		t->ended = more;
 		t->cap_ended = (t->cap_ended + 64) * 2;
 	}
-	t->ended[t->nended++] = pid;
+	t->ended[t->nended++] = (struct ended){ pid, false, at_ns + clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC) };
 }
 
+/* By pid, of several of one number the last one first. */
 static int by_number(const void *a, const void *b)
+{
+	const struct ended *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->boottime_ns > y->boottime_ns ? -1 : x->boottime_ns < y->boottime_ns;
+}
+
+static int by_u32(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -113,20 +130,52 @@ static void find_ended(struct tallies *t)
 	free(rows);
 	if (!living)
 		return;
-	qsort(living, n, sizeof(*living), by_number);
+	qsort(living, n, sizeof(*living), by_u32);
 	t->unsure = false;
 	for (int err = bpf_map_get_next_key(t->sums_fd, NULL, &next); !err; err = bpf_map_get_next_key(t->sums_fd, &key, &next)) {
 		key = next;
-		if (key.tgid != pid && !bsearch(&key.tgid, living, n, sizeof(*living), by_number))
-			tallies_ended(t, key.tgid);
+		if (key.tgid != pid && !bsearch(&key.tgid, living, n, sizeof(*living), by_u32))
+			tallies_ended(t, key.tgid, clock_ns(CLOCK_MONOTONIC));
 		pid = key.tgid;
 	}
 	free(living);
 }
 
-static bool has_ended(const struct tallies *t, uint32_t pid)
+/* One for each number, and whether it is in use again. A number of another namespace may seem to be: then it is told by time. */
+static void look_at_ended(struct tallies *t)
 {
-	return t->nended && bsearch(&pid, t->ended, t->nended, sizeof(pid), by_number);
+	size_t n = 0;
+
+	qsort(t->ended, t->nended, sizeof(*t->ended), by_number);
+	for (size_t i = 0; i < t->nended; i++)
+		if (!n || t->ended[n - 1].pid != t->ended[i].pid)
+			t->ended[n++] = t->ended[i];
+	t->nended = n;
+	for (size_t i = 0; i < n; i++)
+		t->ended[i].again = !kill((pid_t)t->ended[i].pid, 0) || errno == EPERM;
+}
+
+bool tallies_is_older(uint32_t start, uint64_t ended_boottime_ns)
+{
+	return (int32_t)((uint32_t)(ended_boottime_ns >> 10) - start) >= 0;
+}
+
+static bool has_ended(const struct tallies *t, const struct ct_tally_key *key)
+{
+	size_t from = 0, to = t->nended;
+
+	while (from < to) {
+		size_t mid = (from + to) / 2;
+		const struct ended *e = &t->ended[mid];
+
+		if (e->pid == key->tgid)
+			return !e->again || tallies_is_older(key->start, e->boottime_ns);
+		if (e->pid < key->tgid)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return false;
 }
 
 static void remember_gone(struct tallies *t, struct gone *g, const struct ct_tally_key *key)
@@ -165,7 +214,7 @@ static void begin(const struct tallies *t, union tally_room *rec, const struct c
 	memset(&rec->t, 0, sizeof(rec->t));
 	rec->t.h.kind = CT_TALLY;
 	rec->t.h.size = sizeof(rec->t);
-	rec->t.h.flags = has_ended(t, key->tgid) ? CT_F_LAST : 0;
+	rec->t.h.flags = has_ended(t, key) ? CT_F_LAST : 0;
 	rec->t.h.pid = key->tgid;
 	rec->t.h.start_ns = t->since_ns;
 	rec->t.h.end_ns = now;
@@ -266,12 +315,12 @@ static int read_map(struct tallies *t, bool sizes, uint64_t now, emit_fn emit, v
 
 int tallies_read(struct tallies *t, emit_fn emit, void *ctx)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	int kept = 0, err;
 
 	if (t->unsure)
 		find_ended(t);
-	qsort(t->ended, t->nended, sizeof(*t->ended), by_number);
+	look_at_ended(t);
 	/* sizes first: a process is done with when its last sums have come */
 	err = t->sizes ? read_map(t, true, now, emit, ctx) : 0;
 	kept = err;

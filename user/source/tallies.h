@@ -16,8 +16,11 @@ struct tallies;
 /* The maps stay the caller's. NULL: no memory. */
 struct tallies *tallies_open(const struct capture_plan *, int sums_fd, int hists_fd, int sizes_fd);
 void tallies_close(struct tallies *);
-/* Process pid has ended: what it left goes after the next reading. */
-void tallies_ended(struct tallies *, uint32_t pid);
+/* Process pid has ended at this time (CLOCK_MONOTONIC): what it left goes after the next reading. */
+void tallies_ended(struct tallies *, uint32_t pid, uint64_t at_ns);
+/* Of two processes of one number: had the one whose key says `start` begun when the other one ended? Told by the low 42 bits of
+ * nanoseconds, so of processes that ran for less than 36 minutes. */
+bool tallies_is_older(uint32_t start, uint64_t ended_boottime_ns);
 /* Some ends may not have been told of: the next reading asks which of the processes still run. tasks: rows of ct_tasks;
  * valid during that reading only. */
 typedef ssize_t (*tallies_tasks_fn)(void *ctx, void **tasks);

@@ -377,6 +377,20 @@ static int make_rows(struct report *r, const struct book *b, enum report_section
 	return r->rows[s] ? err : -ENOMEM;
 }
 
+/* A histogram of a part of the calls, as when there was no room for those of others, says nothing of all. The kernel side adds to a
+ * call's sums a moment before its histogram. */
+static void drop_partial(struct report_row *row)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; row->hist && i < CT_HIST_BUCKETS; i++)
+		n += row->hist->n[i];
+	if (n + n / 100 + 16 >= row->n.timed)
+		return;
+	free(row->hist);
+	row->hist = NULL;
+}
+
 static int make_section(struct report *r, const struct book *b, enum report_section s)
 {
 	struct ct_sums *total = &r->totals[s];
@@ -392,6 +406,7 @@ static int make_section(struct report *r, const struct book *b, enum report_sect
 		if (row->sizes)
 			row->median_bytes = book_quantile_ns(&row->sizes->hist, &row->sizes->n, 0.5);
 		row->share = total->ns ? (double)row->n.ns / (double)total->ns : (double)row->n.calls / (double)total->calls;
+		drop_partial(row);
 		if (!row->hist)
 			continue;
 		row->median_ns = book_quantile_ns(row->hist, &row->n, 0.5);

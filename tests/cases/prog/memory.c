@@ -33,7 +33,11 @@ CUresult cuMemAddressFree(unsigned long long p, size_t size);
 CUresult cuMemMap(unsigned long long p, size_t size, size_t off, unsigned long long handle, unsigned long long flags);
 CUresult cuMemUnmap(unsigned long long p, size_t size);
 
+#ifdef __clang__
+#define KEEP __attribute__((noinline))
+#else
 #define KEEP __attribute__((noinline, noclone))
+#endif
 #define NOT_A_TAIL __asm__ volatile("" ::: "memory")
 
 static void must(int err, const char *what)
