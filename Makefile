@@ -17,8 +17,8 @@ CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
 CT_CPPFLAGS := -D_GNU_SOURCE -DCT_VERSION='"$(VERSION)"' -I$(OUTPUT)
 CT_CFLAGS := -std=gnu11 $(WARN) -pthread
-LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -lsqlite3 -ljson-c -levent_extra -levent_core -lm -pthread
-LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -lsqlite3 -ljson-c -levent_extra -levent_core -ldl -lm -pthread
+LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -lsqlite3 -ljson-c -lncursesw -ltinfo -levent_extra -levent_core -lm -pthread
+LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -lsqlite3 -ljson-c -lncursesw -ltinfo -levent_extra -levent_core -ldl -lm -pthread
 
 SRCS := $(wildcard user/*.c user/*/*.c)
 OBJS := $(SRCS:%.c=$(OUTPUT)/%.o)

@@ -32,6 +32,8 @@ const struct ct_hist no_durations;
 const struct ct_sums no_sums;
 const struct ct_sizes no_sizes;
 
+volatile __u32 count_by_now; /* enum ct_by; with CT_BY_ASKED */
+
 static __always_inline __u64 word_at(const struct frame *f, __u8 word)
 {
 	return word < CT_MAX_WORDS ? f->data[word & (CT_MAX_WORDS - 1)] : 0;
@@ -49,9 +51,14 @@ static __always_inline __u8 sub_of(const struct frame *f, const volatile struct 
 	return sub;
 }
 
-static __always_inline __u64 by_of(const struct thread *t, const struct frame *f, const volatile struct ct_spec *spec)
+static __always_inline __u8 how_now(void)
 {
-	switch (config.count_by) {
+	return config.count_by == CT_BY_ASKED ? (__u8)count_by_now : config.count_by;
+}
+
+static __always_inline __u64 by_of(const struct thread *t, const struct frame *f, const volatile struct ct_spec *spec, __u8 how)
+{
+	switch (how) {
 	case CT_BY_THREAD:
 		return (__u32)t->id;
 	case CT_BY_KERNEL:
@@ -209,12 +216,14 @@ static __always_inline void count_asked(struct ct_tally_key *key, const struct f
 static __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
 {
 	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
+	__u8 how = how_now();
 	struct ct_tally_key key = {
 		.tgid = t->id >> 32,
 		.start = t->start,
 		.func = func,
 		.sub = sub_of(f, spec),
-		.by = by_of(t, f, spec),
+		.how = how,
+		.by = by_of(t, f, spec, how),
 	};
 	struct ct_sums *n = bpf_map_lookup_elem(&tallies, &key);
 
@@ -242,10 +251,11 @@ static __noinline int count_call(struct thread *t, struct frame *f, __u32 func, 
 	if (timed && config.hist) {
 		key.func = func;
 		key.sub = sub_of(f, spec);
-		key.by = by_of(t, f, spec);
+		key.by = by_of(t, f, spec, how);
 		if (config.hist == CT_HIST_BY_FUNCTION) {
 			key.tgid = key.start = 0;
 			key.sub = 0;
+			key.how = 0;
 			key.by = 0;
 		}
 		count_duration(&key, f->rec.h.end_ns - f->rec.h.start_ns);

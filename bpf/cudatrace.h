@@ -622,7 +622,11 @@ struct ct_config {
 
 /* ---- counting in the kernel: the maps `tallies` and `hists` ---- */
 
-enum ct_by { CT_BY_FUNCTION = 0, CT_BY_THREAD = 1, CT_BY_KERNEL = 2, CT_BY_STREAM = 3, CT_BY_CGROUP = 4, CT_BY_SIZE = 5 };
+enum ct_by {
+	CT_BY_FUNCTION = 0, CT_BY_THREAD = 1, CT_BY_KERNEL = 2, CT_BY_STREAM = 3, CT_BY_CGROUP = 4,
+	CT_BY_SIZE = 5,
+	CT_BY_ASKED = 6, /* as the variable `count_by_now` says, which changes while it counts */
+};
 enum ct_hist_by { CT_HIST_NONE = 0, CT_HIST_BY_KEY = 1, CT_HIST_BY_FUNCTION = 2 /* of all processes together */ };
 #define CT_SUB_KIND 0x0f   /* the copy's cudaMemcpyKind */
 #define CT_SUB_STREAM 0x10 /* on a stream of the program's own making */
@@ -632,7 +636,8 @@ struct ct_tally_key {
 	__u32 start; /* tells processes of the same number apart: from the start time */
 	__u16 func;
 	__u8 sub;    /* CT_SUB_* */
-	__u8 pad[5];
+	__u8 how;    /* enum ct_by: what `by` is; never CT_BY_ASKED */
+	__u8 pad[4];
 	__u64 by;    /* thread id, kernel's handle, stream's handle, cgroup id; 0 */
 };
 struct ct_sums {

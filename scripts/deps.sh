@@ -33,6 +33,7 @@ lzma.h liblzma-dev xz-devel
 zstd.h libzstd-dev libzstd-devel
 lz4.h liblz4-dev lz4-devel
 sqlite3.h libsqlite3-dev sqlite-devel
+ncurses.h libncurses-dev ncurses-devel
 json-c/json.h libjson-c-dev json-c-devel
 "
 test="
@@ -49,6 +50,7 @@ qemu-system-x86_64 qemu-system-x86 qemu-system-x86-core
 busybox busybox-static busybox
 cpio cpio cpio
 chromium chromium chromium
+tmux tmux tmux
 promtool prometheus golang-github-prometheus
 systemd-analyze systemd systemd
 "

@@ -177,7 +177,7 @@ main() {
 	suite nsys 60 tests/export/nsys.py
 	suite otlp 300 tests/export/otlp.py
 	suite serve 300 tests/serve/run.py
-	for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/memory/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
+	for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/memory/run.sh tests/top/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
 		[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 600 "$other"
 	done
 	# Last, for it compiles everything a second time.

@@ -27,6 +27,7 @@ static const struct command {
 	{ "advise", OPTS_ADVISE, cmd_advise },
 	{ "counters", OPTS_COUNTERS, cmd_counters },
 	{ "serve", OPTS_SERVE, cmd_trace },
+	{ "top", OPTS_TOP, cmd_trace },
 	{ "list", OPTS_LIST, cmd_list },
 	{ "doctor", OPTS_DOCTOR, cmd_doctor },
 	{ "schema", OPTS_SCHEMA, cmd_schema },
@@ -45,7 +46,7 @@ static const struct command *command_of(const char *word)
 	if (near.n)
 		msg_error("there is no command '%s'%s", word, parse_nearest_text(&near, text, sizeof(text)));
 	else
-		msg_error("there is no command '%s' (record, replay, export, info, merge, folded, stuck, stat, compare, check, mem, advise, counters, serve, list, doctor, schema); to start a program, write -- before it: "
+		msg_error("there is no command '%s' (record, replay, export, info, merge, folded, stuck, stat, compare, check, mem, advise, counters, top, serve, list, doctor, schema); to start a program, write -- before it: "
 			  "cudatrace -- %s",
 			  word, word);
 	return NULL;

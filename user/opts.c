@@ -21,6 +21,7 @@
 #define RING_MAX (1u << 30)
 #define INTERVAL_MIN_NS 100000ULL /* as cupti/counters_wire.h has it */
 #define INTERVAL_MAX_NS 3600000000000ULL
+#define TOP_INTERVAL_MIN_NS 100000000ULL
 
 
 /* ---- setters ------------------------------------------------------------------------------------------ */
@@ -124,6 +125,10 @@ ONE_OF(set_graph, gpu_graph, uint32_t, (void)0, "node", "graph")
 ONE_OF(set_gpu_clock, gpu_clock, uint32_t, (void)0, "auto", "callback", "offset")
 ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device", "cgroup")
 ONE_OF(set_stat, stat, enum sink_stat, (void)0, "table", "json", "csv")
+ONE_OF(set_top_format, stat, enum sink_stat, (void)0, "table", "json")
+/* as enum top_sort has them */
+ONE_OF(set_sort, sort, uint8_t, (void)0, "pid", "name", "calls", "launches", "api", "sync", "htod", "dtoh", "memory", "failed", "gpu",
+       "busy")
 ONE_OF(set_advise, advise.format, enum sink_advise_format, (void)0, "text", "json", "markdown")
 ONE_OF(set_counters_format, counters_format, enum opts_counters, (void)0, "table", "json", "csv")
 ONE_OF(set_compare_format, compare_format, enum compare_format, (void)0, "text", "markdown", "json", "junit")
@@ -198,6 +203,11 @@ static int set_gpu(struct opts *o, const char *name, const char *val)
 	o->gpu = true;
 	o->gpu_kinds = val ? kinds : AGENT_DEFAULT;
 	return 0;
+}
+
+static int set_top_gpu(struct opts *o, const char *name, const char *val)
+{
+	return set_gpu(o, name, val ? val : "kernel,memcpy,memset,memory");
 }
 
 static int set_gpu_buffer(struct opts *o, const char *name, const char *val)
@@ -562,6 +572,7 @@ SWITCH(set_nested, nested)
 SWITCH(set_enter_exit, enter_exit)
 SWITCH(set_keep_chatty, keep_chatty)
 SWITCH(set_watch, watch)
+SWITCH(set_batch, batch)
 SWITCH(set_counts, counts)
 SWITCH(set_mangled, mangled)
 SWITCH(set_full_names, full_names)
@@ -617,29 +628,29 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 #define ONE_BY_ONE (TRACES & ~(OPTS_STAT | OPTS_MEM)) /* each call is sent, and shown */
 #define CHOOSES (TRACES & ~OPTS_MEM) /* which calls are of interest */
 #define ALL                                                                                                            \
-	(TRACES | OPTS_EXPORT | OPTS_SERVE | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE |     \
+	(TRACES | OPTS_EXPORT | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE |     \
 	 OPTS_COUNTERS | OPTS_COMPARE)
 const struct option_row opts_rows[] = {
-	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE },
+	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
 	{ 'p', "pid", "PID", set_pid, STORED, NULL, "processes of the recording only; a comma list, repeatable" },
-	{ 'p', "pid", "PID", set_pid, LIVE | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ 'p', "pid", "PID", set_pid, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
-	{ 'f', "follow", NULL, set_follow, LIVE | OPTS_SERVE, NULL, "the children of the traced processes too" },
+	{ 'f', "follow", NULL, set_follow, LIVE | OPTS_SERVE | OPTS_TOP, NULL, "the children of the traced processes too" },
 	{ 't', "thread", "TID", set_tid, ONE_BY_ONE | OPTS_EXPORT, NULL, "one thread only" },
-	{ 0, "cgroup", "PATH", set_cgroup, LIVE | OPTS_SERVE, NULL,
+	{ 0, "cgroup", "PATH", set_cgroup, LIVE | OPTS_SERVE | OPTS_TOP, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
-	{ 0, "comm", "GLOB", set_comm, TRACES | OPTS_SERVE | OPTS_EXPORT, NULL, "processes of this name" },
-	{ 0, "library", "PATH", set_library, LIVE | OPTS_SERVE | OPTS_STUCK, NULL, "functions of this file only" },
-	{ 0, "domain", "NAME", set_domain, CHOOSES | OPTS_SERVE | OPTS_LIST | OPTS_EXPORT, NULL, "one API only: runtime or driver",
+	{ 0, "comm", "GLOB", set_comm, TRACES | OPTS_SERVE | OPTS_TOP | OPTS_EXPORT, NULL, "processes of this name" },
+	{ 0, "library", "PATH", set_library, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL, "functions of this file only" },
+	{ 0, "domain", "NAME", set_domain, CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL, "one API only: runtime or driver",
 	  set_domain_words },
 	{ 'u', "user", "USER", set_user, LIVE, NULL, "run CMD as this user (a name or a number)" },
 	{ 'E', "env", "VAR[=VAL]", set_env, LIVE, NULL, "set VAR in CMD's environment, or remove it; repeatable" },
 
-	{ .name = "What to show", .cmds = TRACES | OPTS_SERVE },
+	{ .name = "What to show", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
 	{ 0, "over", "TIME", set_over, OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
 	{ 0, "watch", NULL, set_watch, OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print what is new, and what has gone on" },
-	{ 'e', "events", "LIST", set_events, CHOOSES | OPTS_SERVE | OPTS_LIST | OPTS_EXPORT, NULL,
+	{ 'e', "events", "LIST", set_events, CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default" },
@@ -667,23 +678,26 @@ const struct option_row opts_rows[] = {
 	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
-	{ .name = "What the GPU does", .cmds = DEVICE },
+	{ .name = "What the GPU does", .cmds = DEVICE | OPTS_TOP },
 	{ 0, "gpu", "[=KINDS]", set_gpu, DEVICE, NULL,
 	  "kernels, copies and more with the device's own times, by CUPTI inside the program: kernel,\n"
 	  "memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime, driver, um;\n"
 	  "--gpu alone means kernel,memcpy,memset,overhead" },
-	{ 0, "graph", "LEVEL", set_graph, DEVICE, "node",
+	{ 0, "gpu", "[=KINDS]", set_top_gpu, OPTS_TOP, NULL,
+	  "the time on the GPU and the device memory taken too, by CUPTI inside the programs;\n"
+	  "--gpu alone means kernel,memcpy,memset,memory" },
+	{ 0, "graph", "LEVEL", set_graph, DEVICE | OPTS_TOP, "node",
 	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph", set_graph_words },
 	{ 0, "source", "NAME", set_source, DEVICE, "probes",
 	  "where calls are seen: probes (the kernel's uprobes; needs root), or cupti: by CUPTI inside\n"
 	  "the program, without root", set_source_words },
-	{ 0, "cupti", "PATH", set_cupti, DEVICE, NULL,
+	{ 0, "cupti", "PATH", set_cupti, DEVICE | OPTS_TOP, NULL,
 	  "the libcupti to use where the program has not loaded one" },
-	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, DEVICE, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
-	{ 0, "gpu-clock", "WAY", set_gpu_clock, DEVICE, "auto",
+	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, DEVICE | OPTS_TOP, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
+	{ 0, "gpu-clock", "WAY", set_gpu_clock, DEVICE | OPTS_TOP, "auto",
 	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
 	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
-	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, NULL,
+	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_TOP, NULL,
 	  "the hardware counters of the GPUs too, and XID errors; LIST: as 'cudatrace counters' has\n"
 	  "it for --metrics" },
 	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
@@ -693,8 +707,8 @@ const struct option_row opts_rows[] = {
 	{ 0, "chip", "NAME", set_chip, OPTS_COUNTERS, NULL, "with --metrics help: of this chip, as GH100, whatever GPU is here" },
 	{ 0, "cupti", "PATH", set_cupti, OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
 
-	{ .name = "Output", .cmds = TRACES },
-	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_MEM | OPTS_ADVISE | OPTS_COUNTERS | OPTS_COMPARE, NULL,
+	{ .name = "Output", .cmds = TRACES | OPTS_TOP },
+	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_MEM | OPTS_ADVISE | OPTS_COUNTERS | OPTS_COMPARE | OPTS_TOP, NULL,
 	  "write to FILE; compressed when its name ends in .gz" },
 	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
 	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
@@ -740,7 +754,7 @@ const struct option_row opts_rows[] = {
 	  "push spans to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
 	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
 	{ 0, "otlp-min", "TIME", set_otlp_min, ROWS | OPTS_RECORD, "100us", "calls and device work shorter than this are no spans" },
-	{ 0, "color", "WHEN", set_color, ROWS, "auto", "auto, always or never", set_color_words },
+	{ 0, "color", "WHEN", set_color, ROWS | OPTS_TOP, "auto", "auto, always or never", set_color_words },
 
 	{ .name = "What to print", .cmds = OPTS_STAT },
 	{ 0, "by", "WHAT", set_by, OPTS_STAT, "function",
@@ -776,6 +790,13 @@ const struct option_row opts_rows[] = {
 	{ 0, "min-cost", "TIME", set_min_cost, OPTS_ADVISE, NULL, "no findings that cost less than this: 1ms, 50us, 2s" },
 	{ 0, "fail", NULL, set_advise_fail, OPTS_ADVISE, NULL, "exit with status 1 if there is a warning, or worse" },
 
+	{ .name = "What to show live", .cmds = OPTS_TOP },
+	{ 'i', "interval", "TIME", set_interval, OPTS_TOP, "1s", "between two refreshes, and of the counters: 2 (seconds), 500ms; from 100ms on" },
+	{ 0, "sort", "KEY", set_sort, OPTS_TOP, "api", "by pid, name, calls, launches, api, sync, htod, dtoh, memory, failed, gpu or busy", set_sort_words },
+	{ 'b', "batch", NULL, set_batch, OPTS_TOP, NULL, "blocks of text one after the other, for logs; needs no terminal" },
+	{ 'n', "count", "N", set_count, OPTS_TOP, NULL, "with --batch: stop after N blocks" },
+	{ 0, "format", "NAME", set_top_format, OPTS_TOP, "table", "with --batch: table, or json (an object a line)", set_top_format_words },
+
 	{ .name = "What to serve", .cmds = OPTS_SERVE },
 	{ 0, "listen", "ADDR:PORT", set_listen, OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses" },
 	{ 0, "hist", NULL, set_hist, OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
@@ -802,15 +823,15 @@ const struct option_row opts_rows[] = {
 	  "or signal (SIGUSR1)" },
 	{ 0, "stop-on", "WHAT", set_stop_on, LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "stop at WHAT: likewise, signal is SIGUSR2; goes on at the next --start-on, if that can be" },
-	{ 'd', "duration", "TIME", set_duration, LIVE | OPTS_COUNTERS, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
+	{ 'd', "duration", "TIME", set_duration, LIVE | OPTS_COUNTERS | OPTS_TOP, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
 	{ 'n', "count", "N", set_count, ONE_BY_ONE | OPTS_COUNTERS, NULL, "stop after N rows" },
 
-	{ .name = "How to trace", .cmds = TRACES | OPTS_SERVE },
+	{ .name = "How to trace", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
 	{ 0, "no-return", NULL, set_no_return, LIVE & CHOOSES & ~OPTS_ADVISE, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
-	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_SERVE | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
-	{ 0, "probe-kind", "KIND", set_probe_kind, LIVE | OPTS_SERVE | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
+	{ 0, "probe-kind", "KIND", set_probe_kind, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "session, multi, tracefs or perf instead of the best that this kernel has", set_probe_kind_words },
 	{ 0, "strict", NULL, set_strict, TRACES | OPTS_EXPORT, NULL, "exit with status 3 if anything was lost" },
 
@@ -1004,6 +1025,20 @@ static int files(struct opts *o, enum opts_cmd cmd)
 	return o->replay ? contradictions(o) : 0;
 }
 
+/* top's own rules. */
+static int live(const struct opts *o)
+{
+	if (o->interval_ns < TOP_INTERVAL_MIN_NS) {
+		msg_error("-i: the screen is refreshed at most ten times a second: give 100ms or more");
+		return -EINVAL;
+	}
+	if (!o->batch && (o->count || o->output || o->stat != SINK_STAT_TEXT)) {
+		msg_error("%s is for blocks of text: give --batch", o->count ? "-n" : o->output ? "-o" : "--format");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* What is left after the options: CMD after --, or the words of a command that takes any. */
 static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
@@ -1042,6 +1077,8 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("--chip says whose metrics are listed: give --metrics help");
 		return -EINVAL;
 	}
+	if (cmd == OPTS_TOP && live(o))
+		return -EINVAL;
 	if (o->replay || cmd & (OPTS_INFO | OPTS_MERGE))
 		return files(o, cmd);
 	if (cmd == OPTS_COMPARE) {
@@ -1102,8 +1139,8 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
-	if (cmd & (OPTS_STAT | OPTS_SERVE | OPTS_MEM | OPTS_ADVISE))
-		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : cmd == OPTS_MEM ? "mem" : cmd == OPTS_ADVISE ? "advise" : "serve");
+	if (cmd & (OPTS_STAT | OPTS_SERVE | OPTS_TOP | OPTS_MEM | OPTS_ADVISE))
+		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : cmd == OPTS_TOP ? "top" : cmd == OPTS_MEM ? "mem" : cmd == OPTS_ADVISE ? "advise" : "serve");
 	if (o->no_stack)
 		o->stack = OPTS_STACK_NONE;
 	if (rest(o, cmd, argc, argv))
@@ -1169,6 +1206,7 @@ static const struct {
 	  "       cudatrace mem [-p PID | -- CMD | FILE]   who holds device memory, the peak, and leaks\n"
 	  "       cudatrace advise [OPTIONS] FILE          what the program could do better, and what it costs\n"
 	  "       cudatrace counters [-i TIME]             what the GPUs do: a line each interval, like vmstat\n"
+	  "       cudatrace top [-p PID]                   who calls what, live\n"
 	  "       cudatrace serve [--listen ADDR:PORT]     the same for Prometheus, for good\n"
 	  "       cudatrace list [GLOB...]                 the functions known: domain, class, arguments\n"
 	  "       cudatrace doctor [-p PID]                what can be traced here, what cannot, and why\n"
@@ -1247,6 +1285,16 @@ static const struct {
 	  "  cudatrace stat --by kernel -e launch -- ./app\n"
 	  "  cudatrace stat --hist -e sync -p 1234\n"
 	  "  cudatrace stat --json -o base.json -- ./app     for programs, and to compare with later\n" },
+	{ OPTS_TOP,
+	  "Usage: cudatrace top [OPTIONS]\n"
+	  "\nShows what the processes of this machine, or those chosen, ask of their GPUs, live: calls, launches and bytes a second, the\n"
+	  "share of time in the API and in waits, failures. Calls are counted in the kernel, where nothing crosses to cudatrace call\n"
+	  "by call. Enter: a process's functions, k: its kernels, t: its threads, ?: all keys, q: end.\n",
+	  "\nExamples:\n"
+	  "  cudatrace top\n"
+	  "  cudatrace top --counters -i 2\n"
+	  "  cudatrace top --gpu -p 1234                   with the time on the GPU\n"
+	  "  cudatrace top --batch -n 60 --format json -o top.jsonl\n" },
 	{ OPTS_COMPARE,
 	  "Usage: cudatrace compare [OPTIONS] BASE NEW...\n"
 	  "       cudatrace check [OPTIONS] BASE NEW...     the same\n"

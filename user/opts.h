@@ -18,7 +18,7 @@ enum opts_counters { OPTS_COUNTERS_TABLE, OPTS_COUNTERS_JSON, OPTS_COUNTERS_CSV 
 enum opts_cmd {
 	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32, OPTS_COUNTERS = 64,
 	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12, OPTS_SERVE = 1 << 13,
-	OPTS_EXPORT = 1 << 14, OPTS_MEM = 1 << 15, OPTS_ADVISE = 1 << 16, OPTS_COMPARE = 1 << 20,
+	OPTS_EXPORT = 1 << 14, OPTS_MEM = 1 << 15, OPTS_ADVISE = 1 << 16, OPTS_TOP = 1 << 17, OPTS_COMPARE = 1 << 20,
 };
 
 struct opts {
@@ -57,6 +57,8 @@ struct opts {
 	struct sink_advise *advise_how; /* the command's own of it; NULL: another command */
 	bool advise_fail;	  /* advise: findings are a failure */
 	const char *listen;	  /* serve */
+	bool batch;		  /* top: blocks of text */
+	uint8_t sort;		  /* top: enum top_sort */
 	const char *save;	  /* stat: a file for `compare`, beside what is printed; NULL: none */
 	uint64_t runs;		  /* stat: how often CMD is run */
 	const char **fail_if;	  /* compare: conditions */

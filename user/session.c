@@ -45,6 +45,7 @@ struct session {
 
 	struct out out;
 	struct sink_opts sink_opts;
+	struct sink_live live; /* top's */
 	struct sink_mem mem;
 	bool leaked;
 	struct recording recording;
@@ -63,6 +64,7 @@ struct session {
 	bool stream_paused;
 
 	struct losses losses;	     /* received; at the end all of it */
+	uint64_t counted_ended;	     /* of losses.counted, what ended processes left: no later reading has it */
 	uint64_t told[CT_LOSS_END];  /* of the losses, how many have their place in the rows */
 	uint64_t clock_ns; /* when the clocks were last read */
 	uint64_t started_ns, last_record_ns, last_end_ns, slice_end_ns, sigint_ns;
@@ -127,8 +129,10 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	int err = 0;
 
 	s->losses.received++;
-	if (rec->kind == CT_TALLY)
+	if (rec->kind == CT_TALLY) {
 		s->losses.counted += ((const struct ct_tally *)rec)->sums.calls;
+		s->counted_ended += rec->flags & CT_F_LAST ? ((const struct ct_tally *)rec)->sums.calls : 0;
+	}
 	if (rec->lost)
 		err = show_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
 	s->last_end_ns = rec->end_ns;
@@ -395,6 +399,13 @@ static bool want_color(const struct session *s)
 	return s->out.is_tty && !(no && *no) && term && strcmp(term, "dumb");
 }
 
+/* Each reading of the counts is of all calls so far. */
+static int read_tallies(struct session *s)
+{
+	s->losses.counted = s->counted_ended;
+	return first(s)->ops->tallies(first(s), take, s);
+}
+
 /* What sinks may ask for while the session runs. */
 static int on_refresh(void *ctx)
 {
@@ -404,7 +415,7 @@ static int on_refresh(void *ctx)
 	drain(s);
 	if (s->reason || !s->plan.capture.count || !first(s)->ops->tallies)
 		return 0;
-	err = first(s)->ops->tallies(first(s), take, s);
+	err = read_tallies(s);
 	return err == -EINTR ? 0 : err;
 }
 
@@ -423,6 +434,14 @@ static void on_quit(void *ctx)
 	finish(ctx, "interrupted", 0);
 }
 
+static void on_count_by(void *ctx, uint8_t by)
+{
+	struct session *s = ctx;
+
+	if (s->plan.capture.count_by == CT_BY_ASKED && first(s)->ops->count_by)
+		first(s)->ops->count_by(first(s), by);
+}
+
 static int open_sinks(struct session *s)
 {
 	const struct opts *o = s->o;
@@ -434,6 +453,7 @@ static int open_sinks(struct session *s)
 	s->mem.found = &s->leaked;
 	s->started_ns = clock_ns(CLOCK_MONOTONIC);
 	s->last_record_ns = s->last_end_ns = s->started_ns;
+	s->live = (struct sink_live){ .batch = o->batch, .interval_ns = o->interval_ns, .count = o->count, .sort = o->sort };
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
 		.path = o->output,
@@ -473,6 +493,8 @@ static int open_sinks(struct session *s)
 		.refresh = on_refresh,
 		.losses = on_losses,
 		.quit = on_quit,
+		.count_by = on_count_by,
+		.live = &s->live,
 		.refresh_ctx = s,
 	};
 	if (first(s)->ops->recorded) {
@@ -545,7 +567,8 @@ static int open_stages(struct session *s)
 
 	s->stages.window = s->window;
 	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
-	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record, &s->plan.filter, s->sinks, s->o->count);
+	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record, &s->plan.filter, s->sinks,
+			   s->o->format->flags & SINKS_LIVE ? 0 : s->o->count);
 }
 
 /* Where the sinks write. One that opens its file by itself leaves it shut: nothing is ever put into it then. */
@@ -715,7 +738,7 @@ static void last_drain(struct session *s)
 	if (err >= 0)
 		err = stages_flush(&s->stages, UINT64_MAX);
 	if (err >= 0 && s->plan.capture.count && first(s)->ops->tallies)
-		err = first(s)->ops->tallies(first(s), take, s);
+		err = read_tallies(s);
 	if (err >= 0 && !first(s)->ops->recorded) {
 		s->clock_ns = 0;
 		err = pass_time(s, clock_ns(CLOCK_MONOTONIC));

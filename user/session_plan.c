@@ -66,7 +66,8 @@ static void plan_names(struct session_plan *p, const struct opts *o, uint8_t by)
 {
 	struct capture_plan *c = &p->capture;
 
-	if (o->counts_only || (o->format->flags & SINKS_COUNTS && by != BOOK_BY_KERNEL))
+	if (o->counts_only || o->batch ||
+	    (o->format->flags & SINKS_COUNTS && !(o->format->flags & SINKS_LIVE) && by != BOOK_BY_KERNEL))
 		return;
 	for (int i = 0; i < api_nfuncs; i++)
 		p->names |= plan_has(c->shown, i) && api_has_kernel(i);
@@ -172,13 +173,13 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format->flags & SINKS_EVERY_CALL;
 	/* which device a call works on is told by the calls before it, one by one; a size need not be in one word */
 	c->count = o->format->flags & SINKS_COUNTS && !o->min_size_bytes && by != BOOK_BY_DEVICE && !o->replay && !o->by_cupti;
-	c->count_by = count_by(by);
+	c->count_by = o->format->flags & SINKS_LIVE ? CT_BY_ASKED : count_by(by);
 	/* a map of histograms does not hold those of ten thousand processes */
-	if (!o->no_return && (o->hist || !(o->format->flags & SINKS_DAEMON)))
+	if (!o->no_return && (o->hist || !(o->format->flags & (SINKS_DAEMON | SINKS_LIVE))))
 		c->hist = o->format->flags & SINKS_DAEMON ? CT_HIST_BY_FUNCTION : CT_HIST_BY_KEY;
 	c->sizes = o->format->flags & SINKS_DAEMON;
 	/* ten thousand processes of forty functions each, where any process may come */
-	c->tallies_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH : !o->cmd && !o->npids ? 1 << 19 : 0;
+	c->tallies_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH : !o->cmd && !o->npids && !(o->format->flags & SINKS_LIVE) ? 1 << 19 : 0;
 	c->calls_by_agent = o->by_cupti;
 	c->device = (struct plan_device){
 		.kinds = o->gpu ? o->gpu_kinds : 0,

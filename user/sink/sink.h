@@ -15,6 +15,14 @@ enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_
 
 enum sink_stat { SINK_STAT_TEXT, SINK_STAT_JSON, SINK_STAT_CSV };
 
+/* How top shows. */
+struct sink_live {
+	bool batch;	      /* blocks of text, no terminal */
+	uint64_t interval_ns; /* between two refreshes */
+	uint64_t count;	      /* batch: so many blocks; 0: no limit */
+	uint8_t sort;	      /* enum top_sort */
+};
+
 enum sink_advise_format { SINK_ADVISE_TEXT, SINK_ADVISE_JSON, SINK_ADVISE_MARKDOWN };
 
 /* What advise prints, and the worst that it found. */
@@ -93,6 +101,8 @@ struct sink_opts {
 	/* Adds up what was lost so far, and what the source knows beside. */
 	void (*losses)(void *ctx, struct losses *);
 	void (*quit)(void *ctx); /* ends the session, as SIGINT does */
+	void (*count_by)(void *ctx, uint8_t by); /* what counts are told apart by from now on: enum ct_by */
+	const struct sink_live *live; /* of top */
 	const struct sink_file *file; /* of a recording; NULL otherwise */
 };
 
@@ -125,7 +135,7 @@ struct sink {
 };
 
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv, sink_speedscope, sink_html,
-	sink_cupti, sink_stat, sink_trace, sink_serve, sink_mem, sink_advise;
+	sink_cupti, sink_stat, sink_trace, sink_serve, sink_mem, sink_advise, sink_top;
 /* What other programs read. */
 extern const struct sink_ops sink_perfetto, sink_chrome, sink_nsys, sink_otlp, sink_otlp_json;
 

@@ -21,6 +21,7 @@ static const struct sinks_row rows[] = {
 	{ &sink_serve, ".prom", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_INFO | SINKS_DAEMON },
 	{ &sink_mem, ".txt", SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_MEMORY },
 	{ &sink_stat, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL },
+	{ &sink_top, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_LIVE },
 	{ &sink_advise, ".txt", SINKS_COMMAND | SINKS_EVERY_CALL },
 };
 

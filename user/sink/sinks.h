@@ -21,6 +21,7 @@
 #define SINKS_SPLITS	  0x400 /* with %p in the path it opens a file for each process by itself */
 #define SINKS_INFO	  0x1000 /* says what processes are: their arguments, their place in a job */
 #define SINKS_COMMAND	  0x200 /* of a command of its own: not for --format */
+#define SINKS_LIVE	  0x8000 /* a display: what counts are told apart by changes while it runs */
 #define SINKS_MEMORY	  0x2000 /* wants the calls that take memory and give it back, and those that choose a device */
 #define SINKS_DAEMON	  0x800 /* runs for good: SIGHUP does not end it */
 #define SINKS_NESTED	  0x4000 /* calls inside calls too */

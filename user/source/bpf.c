@@ -808,6 +808,13 @@ static int source_tallies(struct source *s, emit_fn emit, void *ctx)
 	return tallies_read(b->tallies, emit, ctx);
 }
 
+static void source_count_by(struct source *s, uint8_t by)
+{
+	struct bpf_source *b = s->priv;
+
+	b->skel->bss->count_by_now = by;
+}
+
 static void source_inner(struct source *s, bool on)
 {
 	((struct bpf_source *)s->priv)->skel->bss->want_inner = on;
@@ -857,6 +864,7 @@ const struct source_ops source_bpf = {
 	.pending = source_pending,
 	.threads = source_threads,
 	.tallies = source_tallies,
+	.count_by = source_count_by,
 	.inner = source_inner,
 	.forgets = source_forgets,
 	.muted = source_muted,

@@ -47,7 +47,7 @@ struct source_ops {
 	void (*stop)(struct source *);
 	/* Adds to what is there. */
 	void (*losses)(struct source *, struct losses *);
-	/* Each of the next eight may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
+	/* Each of the next nine may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
 	int (*status)(struct source *);
 	/* Sends a signal to the program of plan->cmd. */
 	void (*signal)(struct source *, int sig);
@@ -60,6 +60,8 @@ struct source_ops {
 	/* Hands out what the kernel side has counted so far (plan->count) as CT_TALLY records, one for each entry; those of a
 	 * process that has ended for the last time, with CT_F_LAST. Returns 0 or -errno. */
 	int (*tallies)(struct source *, emit_fn, void *ctx);
+	/* From now on counts are told apart by this (enum ct_by); with the plan's count_by CT_BY_ASKED. */
+	void (*count_by)(struct source *, uint8_t by);
 	/* From now on, the driver's launches inside runtime launches too (as hidden records), or no more. */
 	void (*inner)(struct source *, bool on);
 	/* How many calls that unload kernels have begun, ever. */

@@ -24,7 +24,6 @@ struct tallies {
 	int sums_fd, hists_fd, sizes_fd;
 	uint8_t hist; /* enum ct_hist_by */
 	bool sizes;
-	uint8_t by;
 	uint64_t since_ns;
 	struct ended *ended;
 	size_t nended, cap_ended;
@@ -59,7 +58,6 @@ struct tallies *tallies_open(const struct capture_plan *plan, int sums_fd, int h
 	t->sizes_fd = sizes_fd;
 	t->hist = plan->hist;
 	t->sizes = plan->sizes;
-	t->by = plan->count_by;
 	t->since_ns = clock_ns(CLOCK_MONOTONIC);
 	return t;
 }
@@ -222,7 +220,7 @@ static void begin(const struct tallies *t, union tally_room *rec, const struct c
 	rec->t.h.end_ns = now;
 	rec->t.func = key->func;
 	rec->t.sub = key->sub;
-	rec->t.how = t->by;
+	rec->t.how = key->how;
 	rec->t.start = key->start;
 	rec->t.by = key->by;
 }
@@ -233,7 +231,7 @@ static int emit_sums(struct tallies *t, const struct ct_tally_key *key, const st
 	union tally_room rec;
 
 	begin(t, &rec, key, now);
-	rec.t.h.tid = t->by == CT_BY_THREAD ? (uint32_t)key->by : 0;
+	rec.t.h.tid = key->how == CT_BY_THREAD ? (uint32_t)key->by : 0;
 	rec.t.sums = *sums;
 	/* the kernel side keeps it as its complement */
 	rec.t.sums.min_ns = sums->timed ? ~sums->min_ns : 0;

@@ -86,6 +86,20 @@ static enum report_way way_of_call(const struct api_func *f, const struct ct_spe
 	return REPORT_UNTOLD;
 }
 
+enum report_way report_way_of_call(uint16_t func, uint8_t sub)
+{
+	struct ct_spec spec;
+
+	if (func >= api_nfuncs || api_funcs[func].class != API_COPY || api_spec(func, API_ARCH_HERE, true, &spec))
+		return REPORT_WAY_END;
+	return way_of_call(&api_funcs[func], &spec, sub);
+}
+
+enum report_way report_way_of_device(uint8_t kind)
+{
+	return way_of_device(kind);
+}
+
 static void add_traffic(struct report *r, const struct book_entry *e)
 {
 	struct report_traffic *t;

@@ -34,6 +34,9 @@ struct report_row {
 /* Where bytes went. From the device's records where there are some, else from the calls. */
 enum report_way { REPORT_HTOD, REPORT_DTOH, REPORT_DTOD, REPORT_PTOP, REPORT_HTOH, REPORT_UNTOLD, REPORT_SET, REPORT_WAY_END };
 const char *report_way_name(enum report_way); /* "HtoD" */
+/* Where a counted call of this function and sub (CT_SUB_*) moves bytes; REPORT_WAY_END: it copies none. */
+enum report_way report_way_of_call(uint16_t func, uint8_t sub);
+enum report_way report_way_of_device(uint8_t copy_kind);
 struct report_traffic {
 	uint64_t copies, bytes, ns; /* ns: on the device; 0 with calls alone */
 };

@@ -13,6 +13,7 @@
 
 int msg_verbose;
 const char *msg_program = "cudatrace";
+void (*msg_taker)(const char *text);
 
 /* A message may quote a path, a name or another program's text: nothing of it may steer the terminal. */
 static void sanitize(char *s)
@@ -29,11 +30,17 @@ static void say(const char *kind, const char *fmt, va_list ap)
 	size_t n;
 
 	n = (size_t)snprintf(text, sizeof(text), "%s: %s", msg_program, kind);
-	if (n < sizeof(text) - 2)
-		vsnprintf(text + n, sizeof(text) - n - 1, fmt, ap);
+	if (n < sizeof(text) - 3)
+		vsnprintf(text + n, sizeof(text) - n - 2, fmt, ap);
 	sanitize(text);
 	n = strlen(text);
 	text[n++] = '\n';
+	text[n] = '\0';
+	if (msg_taker) {
+		msg_taker(text);
+		errno = saved;
+		return;
+	}
 	while (write(STDERR_FILENO, text, n) < 0 && errno == EINTR)
 		;
 	errno = saved;

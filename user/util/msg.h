@@ -5,6 +5,8 @@
 
 extern int msg_verbose; /* -v: 1; -vv: 2 (libbpf's own words too) */
 extern const char *msg_program; /* "cudatrace" */
+/* Takes each message, with its newline, instead of stderr, as while the terminal is drawn on. NULL: stderr. */
+extern void (*msg_taker)(const char *text);
 
 void msg_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));   /* "cudatrace: error: ..." */
 void msg_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));    /* "cudatrace: warning: ..." */

@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_top.c - what top shows: the model with planted counts, rows, columns, keys, blocks of text. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "../../user/event/device.h"
+#include "../../user/top/batch.h"
+#include "../../user/top/columns.h"
+#include "../../user/top/keys.h"
+#include "../../user/top/model.h"
+#include "unit.h"
+
+#define SECOND 1000000000ULL
+
+static struct process procs[8];
+
+static const struct process *proc(uint32_t pid, uint32_t start, const char *comm)
+{
+	struct process *p = &procs[pid % 8];
+
+	*p = (struct process){ .pid = pid, .shown_pid = pid, .start_boottime_ns = (uint64_t)start << 10 };
+	snprintf(p->comm, sizeof(p->comm), "%s", comm);
+	return p;
+}
+
+static uint16_t func(const char *name)
+{
+	int i = api_next(name, -1);
+
+	CHECK(i >= 0);
+	return (uint16_t)i;
+}
+
+static struct ct_tally count(uint32_t pid, uint32_t start, const char *name, uint64_t calls, uint64_t ns)
+{
+	return (struct ct_tally){
+		.h = { .size = sizeof(struct ct_tally), .kind = CT_TALLY, .pid = pid },
+		.func = func(name),
+		.start = start,
+		.sums = { .calls = calls, .timed = calls, .ns = ns },
+	};
+}
+
+static void plant(struct top_model *m, const struct ct_tally *t, const char *comm)
+{
+	struct event ev = { .rec = &t->h, .proc = proc(t->h.pid, t->start, comm) };
+
+	CHECK(model_event(m, &ev) == 1);
+}
+
+/* A refresh with one process's calls of one function. */
+static void step(struct top_model *m, uint64_t now, uint32_t pid, uint32_t start, uint64_t calls, uint64_t ns, uint16_t flags)
+{
+	struct ct_tally t = count(pid, start, "cudaMalloc", calls, ns);
+
+	t.h.flags = flags;
+	model_begin(m);
+	plant(m, &t, "app");
+	model_end(m, now);
+}
+
+static struct top_row *rows;
+
+static long all(struct top_model *m, enum top_sort sort)
+{
+	struct top_query q = { .sort = sort };
+
+	return model_rows(m, &q, &rows);
+}
+
+static void test_rates(void)
+{
+	struct top_model *m = model_open(10 * SECOND, 0);
+
+	step(m, 12 * SECOND, 7, 1, 500, SECOND, 0);
+	CHECK(m->interval_ns == 2 * SECOND);
+	CHECK(all(m, TOP_BY_API) == 1);
+	CHECK(rows[0].period.calls == 500 && rows[0].total.calls == 500);
+	CHECK(model_rate(m, rows[0].period.calls) == 250);
+	CHECK(model_percent(m, rows[0].period.api_ns) == 50);
+	CHECK_TEXT("app", rows[0].label);
+	/* only what is new counts */
+	step(m, 13 * SECOND, 7, 1, 520, SECOND + SECOND / 4, 0);
+	CHECK(all(m, TOP_BY_API) == 1);
+	CHECK(rows[0].period.calls == 20 && rows[0].total.calls == 520);
+	CHECK(model_percent(m, rows[0].period.api_ns) == 25);
+	/* nothing new */
+	step(m, 14 * SECOND, 7, 1, 520, SECOND + SECOND / 4, 0);
+	CHECK(all(m, TOP_BY_API) == 1 && !rows[0].period.calls && rows[0].total.calls == 520);
+	model_close(m);
+}
+
+static void test_missed(void)
+{
+	struct top_model *m = model_open(0, 0);
+	struct ct_tally t = count(7, 1, "cudaMalloc", 150, 0);
+
+	step(m, SECOND, 7, 1, 100, 0, 0);
+	/* a refresh that broke off: what it brought belongs to the next, and is not counted twice */
+	model_begin(m);
+	plant(m, &t, "app");
+	CHECK(model_pending(m));
+	step(m, 3 * SECOND, 7, 1, 200, 0, 0);
+	CHECK(!model_pending(m));
+	CHECK(all(m, TOP_BY_API) == 1 && rows[0].period.calls == 100 && m->interval_ns == 2 * SECOND);
+	/* the kernel side began anew: all of it is new */
+	step(m, 4 * SECOND, 7, 1, 30, 0, 0);
+	CHECK(all(m, TOP_BY_API) == 1 && rows[0].period.calls == 30 && rows[0].total.calls == 230);
+	model_close(m);
+}
+
+static void test_ends(void)
+{
+	struct top_model *m = model_open(0, 0);
+
+	step(m, SECOND, 7, 1, 100, 0, 0);
+	step(m, 2 * SECOND, 7, 1, 110, 0, CT_F_LAST);
+	CHECK(all(m, TOP_BY_API) == 1 && rows[0].ended && rows[0].period.calls == 10);
+	/* its number again, another process: the counts of the first are not taken off */
+	step(m, 3 * SECOND, 7, 2, 5, 0, 0);
+	CHECK(all(m, TOP_BY_API) == 1 && !rows[0].ended && rows[0].start == 2 && rows[0].period.calls == 5);
+	CHECK(m->total.calls == 115 && m->nprocs == 1);
+	/* both at once: two rows, each its own */
+	{
+		struct ct_tally old = count(7, 2, "cudaMalloc", 6, 0), new = count(7, 3, "cudaMalloc", 9, 0);
+
+		old.h.flags = CT_F_LAST;
+		model_begin(m);
+		plant(m, &old, "app");
+		plant(m, &new, "new");
+		model_end(m, 4 * SECOND);
+		CHECK(all(m, TOP_BY_CALLS) == 2);
+		CHECK(rows[0].start == 3 && rows[0].period.calls == 9 && rows[1].start == 2 && rows[1].period.calls == 1);
+		CHECK_TEXT("new", rows[0].label);
+		CHECK_TEXT("app", rows[1].label);
+	}
+	/* gone without a last word: shown as ended once, then forgotten */
+	step(m, 5 * SECOND, 9, 1, 1, 0, 0);
+	CHECK(all(m, TOP_BY_PID) == 2 && rows[0].id == 7 && rows[0].ended && rows[1].id == 9);
+	/* it was only missed */
+	{
+		struct ct_tally back = count(7, 3, "cudaMalloc", 12, 0), other = count(9, 1, "cudaMalloc", 1, 0);
+
+		model_begin(m);
+		plant(m, &back, "new");
+		plant(m, &other, "app");
+		model_end(m, 6 * SECOND);
+		CHECK(all(m, TOP_BY_PID) == 2 && !rows[0].ended && rows[0].period.calls == 3);
+	}
+	step(m, 7 * SECOND, 9, 1, 1, 0, 0);
+	step(m, 8 * SECOND, 9, 1, 1, 0, 0);
+	CHECK(all(m, TOP_BY_PID) == 1 && rows[0].id == 9);
+	/* a reading that brought nothing at all says nothing of anybody */
+	model_begin(m);
+	model_end(m, 9 * SECOND);
+	CHECK(all(m, TOP_BY_PID) == 1 && !rows[0].ended);
+	model_close(m);
+}
+
+static void test_kinds(void)
+{
+	struct top_model *m = model_open(0, 0);
+	struct ct_tally up = count(7, 1, "cudaMemcpy", 4, 10), down = count(7, 1, "cudaMemcpyAsync", 2, 10);
+	struct ct_tally named = count(7, 1, "cuMemcpyHtoD_v2", 1, 10), sync = count(7, 1, "cudaDeviceSynchronize", 3, SECOND / 2);
+	struct ct_tally launch = count(7, 1, "cudaLaunchKernel", 1000, SECOND / 4), graph = count(7, 1, "cudaGraphLaunch", 10, 0);
+	struct ct_tally bad = count(7, 1, "cudaFree", 9, 0);
+
+	up.sub = 1;
+	up.sums.bytes = 4096;
+	down.sub = 2 | CT_SUB_STREAM;
+	down.sums.bytes = 1000;
+	named.sums.bytes = 64;
+	bad.sums.failed = 8;
+	model_begin(m);
+	plant(m, &up, "app");
+	plant(m, &down, "app");
+	plant(m, &named, "app");
+	plant(m, &sync, "app");
+	plant(m, &launch, "app");
+	plant(m, &graph, "app");
+	plant(m, &bad, "app");
+	model_end(m, SECOND);
+	CHECK(all(m, TOP_BY_API) == 1);
+	CHECK(rows[0].period.calls == 1029 && rows[0].period.launches == 1010 && rows[0].period.failed == 8);
+	CHECK(rows[0].period.htod == 4160 && rows[0].period.dtoh == 1000);
+	CHECK(rows[0].period.sync_ns == SECOND / 2 && rows[0].period.api_ns == SECOND * 3 / 4 + 30);
+	CHECK(m->period.calls == 1029 && m->period.htod == 4160);
+	/* its functions */
+	{
+		struct top_query q = { .view = TOP_FUNCTIONS, .pid = 7, .start = 1, .sort = TOP_BY_API };
+
+		CHECK(model_rows(m, &q, &rows) == 7);
+		CHECK_TEXT("cudaDeviceSynchronize", rows[0].label);
+		CHECK_TEXT("cudaLaunchKernel", rows[1].label);
+		q.filter = "MEMCPY";
+		q.sort = TOP_BY_NAME;
+		CHECK(model_rows(m, &q, &rows) == 3);
+		CHECK_TEXT("cuMemcpyHtoD_v2", rows[0].label);
+		CHECK_TEXT("cudaMemcpyAsync", rows[2].label);
+		q.reverse = true;
+		CHECK(model_rows(m, &q, &rows) == 3);
+		CHECK_TEXT("cudaMemcpyAsync", rows[0].label);
+		q.start = 2; /* not this process */
+		CHECK(model_rows(m, &q, &rows) == 0);
+	}
+	model_close(m);
+}
+
+/* Counts told apart by kernel and by thread are of the same calls: they are never counted twice. */
+static void test_parts(void)
+{
+	struct top_model *m = model_open(0, 0);
+	struct ct_tally before = count(7, 1, "cudaLaunchKernel", 100, 100), k1 = before, k2 = before, t1 = before;
+	struct kernel_name name = { .mangled = "_Z3addv", .full = "add()", .brief = "add" };
+	struct event ev = { .kernel = &name };
+	struct top_query q = { .view = TOP_KERNELS, .pid = 7, .start = 1, .sort = TOP_BY_CALLS };
+
+	k1.how = k2.how = CT_BY_KERNEL;
+	k1.by = 0x1000;
+	k2.by = 0x2000;
+	k1.sums.calls = 30;
+	k2.sums.calls = 50;
+	t1.how = CT_BY_THREAD;
+	t1.by = 71;
+	t1.sums.calls = 8;
+	model_begin(m);
+	plant(m, &before, "app");
+	ev.rec = &k1.h;
+	ev.proc = proc(7, 1, "app");
+	CHECK(model_event(m, &ev) == 1);
+	plant(m, &k2, "app");
+	plant(m, &t1, "app");
+	model_end(m, SECOND);
+	CHECK(all(m, TOP_BY_API) == 1 && rows[0].period.launches == 188);
+	CHECK(model_rows(m, &q, &rows) == 2);
+	CHECK_TEXT("0x2000", rows[0].label);
+	CHECK(rows[0].period.calls == 50);
+	CHECK_TEXT("add", rows[1].label);
+	/* its name is known later; two handles of one kernel are one row */
+	model_begin(m);
+	k2.sums.calls = 60;
+	ev.rec = &k2.h;
+	CHECK(model_event(m, &ev) == 1);
+	model_end(m, 2 * SECOND);
+	CHECK(model_rows(m, &q, &rows) == 1 && rows[0].period.calls == 10 && rows[0].total.calls == 90);
+	q.view = TOP_THREADS;
+	CHECK(model_rows(m, &q, &rows) == 1 && rows[0].id == 71 && rows[0].total.calls == 8);
+	q.view = TOP_FUNCTIONS;
+	CHECK(model_rows(m, &q, &rows) == 1 && rows[0].total.calls == 198);
+	model_close(m);
+}
+
+static void test_device(void)
+{
+	struct top_model *m = model_open(0, 0);
+	struct ct_kernel k = { .w.h = { .size = sizeof(k), .kind = CT_KERNEL, .pid = 7, .start_ns = 100, .end_ns = 300 } };
+	struct ct_memory mem = { .w.h = { .size = sizeof(mem), .kind = CT_MEMORY, .pid = 7 }, .bytes = 1000, .op = CT_MEMORY_ALLOC,
+				 .memory = CT_MEM_DEVICE };
+	struct kernel_name name = { .mangled = "k", .full = "k\x1b[31m", .brief = "k\x1b[31m" };
+	struct event ev = { .rec = &k.w.h, .proc = proc(7, 1, "app"), .kernel = &name };
+	struct top_query q = { .view = TOP_KERNELS, .pid = 7, .start = 1, .sort = TOP_BY_GPU };
+
+	CHECK(!m->device);
+	CHECK(model_event(m, &ev) == 1);
+	/* at the same time as the first: it adds 50 ns of a busy device, and 200 of work */
+	k.w.h.start_ns = 150;
+	k.w.h.end_ns = 350;
+	CHECK(model_event(m, &ev) == 1);
+	/* a time that cannot be */
+	k.w.h.flags = CT_F_NO_TIME;
+	CHECK(model_event(m, &ev) == 1);
+	k.w.h.flags = 0;
+	k.w.h.start_ns = 900;
+	CHECK(model_event(m, &ev) == 1);
+	ev.rec = &mem.w.h;
+	CHECK(model_event(m, &ev) == 1);
+	mem.op = CT_MEMORY_FREE;
+	mem.bytes = 1500;
+	CHECK(model_event(m, &ev) == 1);
+	mem.bytes = ~0ULL;
+	CHECK(model_event(m, &ev) == 0);
+	model_begin(m);
+	model_end(m, 1000);
+	CHECK(m->device);
+	CHECK(all(m, TOP_BY_GPU) == 1 && rows[0].period.gpu_ns == 400 && rows[0].period.busy_ns == 250);
+	CHECK(rows[0].has_memory && rows[0].memory == -500);
+	CHECK(model_rows(m, &q, &rows) == 1 && rows[0].period.gpu_ns == 400);
+	CHECK_TEXT("k\\033[31m", rows[0].label);
+	model_close(m);
+}
+
+static void test_bounds(void)
+{
+	struct top_model *m = model_open(0, 3);
+	struct ct_tally t[5];
+
+	model_begin(m);
+	for (uint32_t i = 0; i < 5; i++) {
+		t[i] = count(100 + i, 1, "cudaMalloc", 10, 0);
+		plant(m, &t[i], "app");
+	}
+	model_end(m, SECOND);
+	CHECK(m->no_room == 20 && m->period.calls == 30);
+	/* what ended makes room */
+	model_begin(m);
+	for (uint32_t i = 0; i < 3; i++) {
+		t[i].h.flags = CT_F_LAST;
+		plant(m, &t[i], "app");
+	}
+	model_end(m, 2 * SECOND);
+	model_begin(m);
+	model_end(m, 3 * SECOND);
+	model_begin(m);
+	plant(m, &t[3], "app");
+	plant(m, &t[4], "app");
+	model_end(m, 4 * SECOND);
+	CHECK(!m->no_room && all(m, TOP_BY_PID) == 2 && rows[0].period.calls == 10);
+	model_close(m);
+}
+
+/* Many processes that come and go: none is forgotten while it lives, nothing is counted twice. */
+static void test_many(void)
+{
+	struct top_model *m = model_open(0, 0);
+	uint64_t calls = 0;
+
+	for (uint32_t round = 1; round <= 20; round++) {
+		model_begin(m);
+		for (uint32_t i = 0; i < 1000; i++) {
+			uint32_t life = i % 7 + 1, born = (round - 1) / life * life, age = round - born;
+			struct ct_tally t = count(1000 + i, born + 1, "cudaMalloc", age * 3, age);
+
+			t.h.flags = age == life ? CT_F_LAST : 0;
+			plant(m, &t, "many");
+			calls += 3;
+		}
+		model_end(m, round * SECOND);
+		CHECK(m->total.calls == calls && m->period.calls == 3000);
+		CHECK(all(m, TOP_BY_PID) == 1000 && rows[0].id == 1000 && rows[999].id == 1999);
+	}
+	model_close(m);
+}
+
+static void metric(struct metric_table *t, uint32_t id, const char *name)
+{
+	__u64 buf[16] = { 0 };
+	struct ct_metric *m = (struct ct_metric *)buf;
+
+	*m = (struct ct_metric){ .h = { .size = sizeof(buf), .kind = CT_METRIC }, .id = id, .name_len = (uint16_t)strlen(name) };
+	memcpy(m->text, name, strlen(name));
+	CHECK(!metric_table_record(t, &m->h));
+}
+
+static struct ct_value value(uint32_t id, double v, uint32_t flags)
+{
+	struct ct_value r = { .metric = id, .flags = flags };
+
+	memcpy(&r.bits, &v, sizeof(v));
+	return r;
+}
+
+static void test_gpus(void)
+{
+	struct top_model *m = model_open(0, 0);
+	struct metric_table *metrics = metric_table_open();
+	__u64 device[32] = { 0 }, sample[32] = { 0 };
+	struct ct_device *d = (struct ct_device *)device;
+	struct ct_counter *c = (struct ct_counter *)sample;
+	struct event ev = { .rec = &d->h, .proc = proc(0, 0, "?"), .metrics = metrics };
+
+	*d = (struct ct_device){ .h = { .size = sizeof(device), .kind = CT_DEVICE }, .id = 1, .memory_bytes = 2048, .name_len = 10 };
+	memcpy(d->name, "NVIDIA\x07 H2", 10);
+	CHECK(model_event(m, &ev) == 1);
+	d->id = 0;
+	CHECK(model_event(m, &ev) == 1);
+	d->h.pid = 7; /* a process's own numbering */
+	CHECK(model_event(m, &ev) == 0);
+	CHECK(m->ngpus == 2 && m->gpus[0].index == 0 && m->gpus[1].index == 1 && m->gpus[1].util < 0);
+	CHECK_TEXT("NVIDIA\\007 H2", m->gpus[1].name);
+	metric(metrics, 1, "gpu");
+	metric(metrics, 2, "mem_used");
+	metric(metrics, 3, "power");
+	metric(metrics, 4, "tensor");
+	*c = (struct ct_counter){ .h = { .size = sizeof(sample), .kind = CT_COUNTER }, .device = 1, .n = 5 };
+	c->values[0] = value(1, 83.5, 0);
+	c->values[1] = value(2, 1024, 0);
+	c->values[2] = value(3, 0.0 / 0.0, 0);
+	c->values[3] = value(4, 250, CT_VALUE_SUSPECT);
+	c->values[4] = value(99, 1, 0); /* nobody told its name */
+	ev.rec = &c->h;
+	CHECK(model_event(m, &ev) == 1);
+	CHECK(m->gpus[1].util == 83.5 && m->gpus[1].memory == 1024 && m->gpus[1].power < 0 && m->gpus[0].util < 0);
+	for (uint32_t i = 0; i < 200; i++) {
+		c->device = i;
+		model_event(m, &ev);
+	}
+	CHECK(m->ngpus == 64);
+	metric_table_close(metrics);
+	model_close(m);
+}
+
+static void test_columns(void)
+{
+	const struct column *cols[COLUMNS_MAX];
+	char buf[32];
+	static const struct {
+		double v;
+		const char *count, *bytes;
+	} numbers[] = {
+		{ 0, "0", "0" },	     { 0.25, "0.25", "0" },	    { 1, "1", "1" },	     { 12.34, "12.3", "12" },
+		{ 1023, "1023", "1023" },    { 9999, "9999", "9.8K" },	    { 12345, "12.3k", "12.1K" }, { 999960, "1000k", "976.5K" },
+		{ 1.5e6, "1500k", "1.4M" }, { 1e12, "1000G", "931.3G" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		columns_count(buf, sizeof(buf), numbers[i].v);
+		CHECK(strlen(buf) <= 6);
+		columns_bytes(buf, sizeof(buf), numbers[i].v);
+		CHECK(strlen(buf) <= 6);
+	}
+	columns_count(buf, sizeof(buf), 12345);
+	CHECK_TEXT("12.3k", buf);
+	columns_bytes(buf, sizeof(buf), 1536);
+	CHECK_TEXT("1.5K", buf);
+	columns_bytes(buf, sizeof(buf), 1023);
+	CHECK_TEXT("1023", buf);
+	columns_percent(buf, sizeof(buf), 1234.5);
+	CHECK_TEXT("1234", buf);
+	columns_time(buf, sizeof(buf), 999.6);
+	CHECK_TEXT("1.0us", buf);
+	CHECK(columns_pick(TOP_PROCESSES, 200, true, cols) == 11);
+	CHECK(columns_pick(TOP_PROCESSES, 40, false, cols) == 4);
+	CHECK_TEXT("PID", cols[0]->title);
+	CHECK_TEXT("CALLS/s", cols[1]->title);
+	CHECK(columns_pick(TOP_PROCESSES, 1, false, cols) == 1);
+	for (unsigned int w = 20; w < 120; w++) {
+		unsigned int used = 1 + COLUMNS_NAME_MIN;
+		int n = columns_pick(TOP_PROCESSES, w, false, cols);
+
+		for (int i = 0; i < n; i++)
+			used += cols[i]->width;
+		CHECK(used <= w);
+	}
+}
+
+static void test_keys(void)
+{
+	struct top_model *m = model_open(0, 0);
+	struct top_screen s;
+
+	model_begin(m);
+	for (uint32_t i = 0; i < 30; i++) {
+		struct ct_tally t = count(100 + i, 1, "cudaMalloc", 100 - i, 100 - i);
+
+		plant(m, &t, i == 3 ? "python3" : "app");
+	}
+	model_end(m, SECOND);
+	keys_open(&s, SECOND, TOP_BY_API);
+	s.page = 10;
+	CHECK(!keys_rows(&s, m) && s.nrows == 30 && s.rows[0].id == 100);
+	CHECK(keys_press(&s, TOP_KEY_UP) == KEYS_DRAW && s.at == 0);
+	CHECK(keys_press(&s, TOP_KEY_END) == KEYS_DRAW && s.at == 29 && s.first == 20);
+	CHECK(keys_press(&s, TOP_KEY_PAGE_UP) == KEYS_DRAW && s.at == 19 && s.first == 19);
+	/* the chosen one stays chosen when the order changes */
+	CHECK(keys_press(&s, 'r') == KEYS_DRAW && !keys_rows(&s, m) && s.rows[s.at].id == 119 && s.at == 10);
+	CHECK(keys_press(&s, 'P') == KEYS_DRAW && !keys_rows(&s, m) && s.at == 0 && s.rows[0].id == 100);
+	CHECK(keys_press(&s, '>') == KEYS_DRAW && s.sort[TOP_PROCESSES] == TOP_BY_CALLS);
+	CHECK(keys_press(&s, '<') == KEYS_DRAW && s.sort[TOP_PROCESSES] == TOP_BY_PID);
+	CHECK(keys_press(&s, '<') == KEYS_DRAW && s.sort[TOP_PROCESSES] == TOP_BY_PID);
+	/* a filter */
+	keys_press(&s, '/');
+	for (const char *c = "PYTx"; *c; c++)
+		CHECK(keys_press(&s, *c) == KEYS_DRAW);
+	CHECK(keys_press(&s, TOP_KEY_BACK) == KEYS_DRAW && keys_press(&s, TOP_KEY_ENTER) == KEYS_DRAW && !s.editing);
+	CHECK(!keys_rows(&s, m) && s.nrows == 1 && s.rows[0].id == 103);
+	/* its functions, and back: the filter is not the functions' */
+	CHECK(keys_press(&s, TOP_KEY_ENTER) == (KEYS_DRAW | KEYS_VIEW) && s.view == TOP_FUNCTIONS && s.pid == 103);
+	CHECK_TEXT("103 python3", s.whose);
+	CHECK(keys_count_by(&s) == CT_BY_FUNCTION && !keys_rows(&s, m) && s.nrows == 1);
+	CHECK(keys_press(&s, 'k') == (KEYS_DRAW | KEYS_VIEW) && keys_count_by(&s) == CT_BY_KERNEL && s.pid == 103);
+	CHECK(keys_press(&s, 't') == (KEYS_DRAW | KEYS_VIEW) && keys_count_by(&s) == CT_BY_THREAD);
+	CHECK(keys_press(&s, TOP_KEY_ESCAPE) == (KEYS_DRAW | KEYS_VIEW) && s.view == TOP_PROCESSES);
+	CHECK(!keys_rows(&s, m) && s.nrows == 30 && s.rows[s.at].id == 103);
+	/* an abandoned filter leaves the one before */
+	keys_press(&s, '/');
+	keys_press(&s, 'z');
+	CHECK(keys_press(&s, TOP_KEY_ESCAPE) == KEYS_DRAW && !*s.filter);
+	/* a filter of any length */
+	keys_press(&s, '/');
+	for (int i = 0; i < 500; i++)
+		keys_press(&s, 'x');
+	CHECK(strlen(s.filter) == sizeof(s.filter) - 1);
+	keys_press(&s, TOP_KEY_ESCAPE);
+	/* a character of UTF-8 is taken away whole */
+	keys_press(&s, '/');
+	keys_press(&s, 0xc3);
+	keys_press(&s, 0xa9);
+	keys_press(&s, TOP_KEY_BACK);
+	CHECK(!*s.filter);
+	keys_press(&s, TOP_KEY_ENTER);
+	CHECK(keys_press(&s, ' ') == KEYS_DRAW && s.paused);
+	CHECK(keys_press(&s, ' ') == (KEYS_DRAW | KEYS_READ) && !s.paused);
+	CHECK(keys_press(&s, '+') == (KEYS_DRAW | KEYS_INTERVAL) && s.interval_ns == 1500000000);
+	for (int i = 0; i < 50; i++)
+		keys_press(&s, '-');
+	CHECK(s.interval_ns == 100000000);
+	for (int i = 0; i < 500; i++)
+		keys_press(&s, '+');
+	CHECK(s.interval_ns == 60 * SECOND);
+	CHECK(keys_press(&s, '?') == KEYS_DRAW && s.help && keys_press(&s, 'r') == KEYS_DRAW && !s.help);
+	CHECK(keys_press(&s, 'q') == KEYS_QUIT);
+	/* nothing to open */
+	s.nrows = 0;
+	CHECK(keys_press(&s, TOP_KEY_ENTER) == 0 && s.view == TOP_PROCESSES);
+	free(s.rows);
+	model_close(m);
+}
+
+/* What a batch of --format json looks like, to the byte. */
+static void test_batch(void)
+{
+	struct top_model *m = model_open(0, 0);
+	struct draw_head head = { .host = "h\"x", .realtime_s = 86400, .own_percent = 0.5, .cost_percent = 1.25, .probe_ns = 1000 };
+	struct top_screen s;
+	char path[] = "/tmp/test_top.XXXXXX";
+	int fd = mkstemp(path);
+	struct out out;
+	char *got;
+
+	unlink(path);
+	step(m, SECOND, 7, 1, 500, SECOND / 2, 0);
+	keys_open(&s, SECOND, TOP_BY_API);
+	CHECK(!keys_rows(&s, m) && fd >= 0 && !out_open_fd(&out, fd, "test"));
+	batch_json(&out, &s, m, &head);
+	batch_text(&out, &s, m, &head);
+	CHECK(!out_close(&out));
+	got = calloc(1, 65536);
+	CHECK(pread(fd, got, 65535, 0) > 0);
+	unit_golden("top_batch.txt", got);
+	free(got);
+	close(fd);
+	free(s.rows);
+	model_close(m);
+}
+
+int main(void)
+{
+	test_rates();
+	test_missed();
+	test_ends();
+	test_kinds();
+	test_parts();
+	test_device();
+	test_bounds();
+	test_many();
+	test_gpus();
+	test_columns();
+	test_keys();
+	test_batch();
+	free(rows);
+	return unit_end();
+}

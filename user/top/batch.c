@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* batch.c - see batch.h. Knows no terminal. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "../sink/text.h"
+#include "batch.h"
+#include "columns.h"
+
+static void iso_time(char *buf, size_t size, int64_t realtime_s)
+{
+	time_t t = (time_t)realtime_s;
+	struct tm tm;
+
+	buf[0] = '\0';
+	if (gmtime_r(&t, &tm))
+		strftime(buf, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static void gpu_text(struct out *out, const struct top_gpu *g)
+{
+	char util[32] = "-", used[32] = "-", all[32] = "-", power[32] = "-";
+
+	if (g->util >= 0)
+		columns_percent(util, sizeof(util), g->util);
+	if (g->memory >= 0)
+		columns_bytes(used, sizeof(used), g->memory);
+	if (g->memory_bytes)
+		columns_bytes(all, sizeof(all), (double)g->memory_bytes);
+	if (g->power >= 0)
+		snprintf(power, sizeof(power), "%.0f", g->power);
+	out_fmt(out, "GPU %u: %s %%%s, memory %s of %s, %s W, %s\n", g->index, util, g->suspect ? "?" : "", used, all, power, g->name);
+}
+
+void batch_text(struct out *out, struct top_screen *s, struct top_model *m, const struct draw_head *h)
+{
+	const struct column *cols[COLUMNS_MAX];
+	char now[32], calls[32], launches[32];
+	int n = columns_pick(TOP_PROCESSES, ~0u, m->device, cols);
+
+	iso_time(now, sizeof(now), h->realtime_s);
+	columns_count(calls, sizeof(calls), model_rate(m, m->period.calls));
+	columns_count(launches, sizeof(launches), model_rate(m, m->period.launches));
+	out_fmt(out, "%s  %s  %.1f s: %u process%s, %s calls/s, %s launches/s, %" PRIu64 " lost; cudatrace itself %.1f %% of a core", now,
+		h->host ? h->host : "", (double)m->interval_ns / 1e9, m->nprocs, m->nprocs == 1 ? "" : "es", calls, launches, h->lost,
+		h->own_percent);
+	if (h->cost_percent >= 0)
+		out_fmt(out, ", costs the programs %.1f %% or more", h->cost_percent);
+	out_char(out, '\n');
+	for (unsigned int i = 0; i < m->ngpus; i++)
+		gpu_text(out, &m->gpus[i]);
+	for (int i = 0; i < n; i++)
+		out_fmt(out, "%*s", (int)cols[i]->width, cols[i]->title);
+	out_fmt(out, " %s\n", columns_name(TOP_PROCESSES));
+	for (long r = 0; r < s->nrows; r++) {
+		for (int i = 0; i < n; i++) {
+			char value[32];
+
+			cols[i]->put(m, &s->rows[r], value, sizeof(value));
+			out_fmt(out, "%*s", (int)cols[i]->width, value);
+		}
+		out_fmt(out, " %s%s\n", s->rows[r].label, s->rows[r].ended ? " (ended)" : "");
+	}
+	out_char(out, '\n');
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------------- */
+
+static void put_name(struct out *out, const char *key, const char *name)
+{
+	struct text t = { 0 };
+
+	text_json(&t, name, 4096);
+	out_fmt(out, ",\"%s\":", key);
+	out_mem(out, t.s, t.len);
+	text_free(&t);
+}
+
+static void sums_json(struct out *out, const struct top_model *m, const struct top_sums *p)
+{
+	out_fmt(out,
+		",\"calls\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"launches\":%" PRIu64 ",\"api_ns\":%" PRIu64 ",\"sync_ns\":%" PRIu64
+		",\"htod_bytes\":%" PRIu64 ",\"dtoh_bytes\":%" PRIu64 ",\"calls_per_s\":%.3f,\"launches_per_s\":%.3f,\"api_percent\":%.3f"
+		",\"sync_percent\":%.3f",
+		p->calls, p->failed, p->launches, p->api_ns, p->sync_ns, p->htod, p->dtoh, model_rate(m, p->calls),
+		model_rate(m, p->launches), model_percent(m, p->api_ns), model_percent(m, p->sync_ns));
+	if (m->device)
+		out_fmt(out, ",\"gpu_ns\":%" PRIu64 ",\"gpu_busy_ns\":%" PRIu64, p->gpu_ns, p->busy_ns);
+}
+
+static void head_json(struct out *out, const struct top_model *m, const struct draw_head *h, const char *type)
+{
+	char now[32];
+
+	iso_time(now, sizeof(now), h->realtime_s);
+	out_fmt(out, "{\"type\":\"%s\",\"time\":\"%s\",\"interval_ns\":%" PRIu64, type, now, m->interval_ns);
+}
+
+void batch_json(struct out *out, struct top_screen *s, struct top_model *m, const struct draw_head *h)
+{
+	head_json(out, m, h, "top_machine");
+	if (h->host)
+		put_name(out, "host", h->host);
+	out_fmt(out, ",\"processes\":%u", m->nprocs);
+	sums_json(out, m, &m->period);
+	out_fmt(out, ",\"lost\":%" PRIu64 ",\"no_room\":%" PRIu64 ",\"own_percent\":%.3f", h->lost, m->no_room, h->own_percent);
+	if (h->cost_percent >= 0)
+		out_fmt(out, ",\"cost_percent_at_least\":%.3f,\"probe_ns\":%" PRIu64, h->cost_percent, h->probe_ns);
+	out_str(out, "}\n");
+	for (unsigned int i = 0; i < m->ngpus; i++) {
+		const struct top_gpu *g = &m->gpus[i];
+
+		head_json(out, m, h, "top_gpu");
+		out_fmt(out, ",\"gpu\":%u", g->index);
+		put_name(out, "name", g->name);
+		if (g->util >= 0)
+			out_fmt(out, ",\"percent\":%.3f", g->util);
+		if (g->memory >= 0)
+			out_fmt(out, ",\"memory_bytes\":%.0f", g->memory);
+		if (g->memory_bytes)
+			out_fmt(out, ",\"memory_total_bytes\":%" PRIu64, g->memory_bytes);
+		if (g->power >= 0)
+			out_fmt(out, ",\"power_w\":%.1f", g->power);
+		out_str(out, g->suspect ? ",\"suspect\":true}\n" : "}\n");
+	}
+	for (long r = 0; r < s->nrows; r++) {
+		head_json(out, m, h, "top_process");
+		out_fmt(out, ",\"pid\":%u", s->rows[r].id);
+		put_name(out, "comm", s->rows[r].label);
+		sums_json(out, m, &s->rows[r].period);
+		out_fmt(out, ",\"calls_total\":%" PRIu64, s->rows[r].total.calls);
+		if (s->rows[r].has_memory)
+			out_fmt(out, ",\"memory_change_bytes\":%" PRId64, s->rows[r].memory);
+		out_fmt(out, ",\"ended\":%s}\n", s->rows[r].ended ? "true" : "false");
+	}
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* columns.h - the columns of each view, which of them fit, and their values as text. Knows no terminal. */
+#ifndef CT_TOP_COLUMNS_H
+#define CT_TOP_COLUMNS_H
+
+#include "model.h"
+
+struct column {
+	const char *title;
+	unsigned int width; /* with the space before it */
+	unsigned int views; /* bit for each enum top_view */
+	enum top_sort sort; /* that it is the key of; TOP_SORT_END: none */
+	int drop;	    /* the higher, the earlier it gives way where the terminal is narrow */
+	bool device;	    /* known with device records only: gives way first without them */
+	void (*put)(const struct top_model *, const struct top_row *, char *buf, size_t size);
+};
+#define COLUMNS_MAX 16
+#define COLUMNS_NAME_MIN 10 /* cells for the name, which stands last */
+
+/* The columns of a view that fit into `width` cells; returns their number. What is left is the name's. */
+int columns_pick(enum top_view, unsigned int width, bool device, const struct column **out);
+/* The name's title: COMMAND, FUNCTION... */
+const char *columns_name(enum top_view);
+
+/* Numbers of at most 6 cells: "0", "0.25", "12.3", "1234", "12.3k"; bytes by 1024: "1.5M"; percent: "99.9". */
+void columns_count(char *buf, size_t size, double);
+void columns_bytes(char *buf, size_t size, double);
+void columns_percent(char *buf, size_t size, double);
+void columns_time(char *buf, size_t size, double ns);
+
+#endif

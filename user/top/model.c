@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* model.c - see model.h: what is kept, and how it is learnt. Rows are made in rows.c. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../event/device.h"
+#include "../sink/text.h"
+#include "../stat/report.h"
+#include "state.h"
+
+#define ENTRIES_MAX 262144
+#define PROCS_MAX 65536
+#define GPUS_MAX 64
+#define MEMORY_MAX (1ULL << 50) /* bytes */
+#define NAME_MAX_BYTES 512 /* of a kernel's name */
+
+struct top_model *model_open(uint64_t now_ns, size_t max)
+{
+	struct top_model *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->state = calloc(1, sizeof(*m->state));
+	m->gpus = calloc(GPUS_MAX, sizeof(*m->gpus));
+	if (!m->state || !m->gpus) {
+		model_close(m);
+		return NULL;
+	}
+	m->state->max = max ? max : ENTRIES_MAX;
+	m->state->last_end_ns = now_ns;
+	return m;
+}
+
+void model_close(struct top_model *m)
+{
+	struct top_state *s;
+
+	if (!m)
+		return;
+	s = m->state;
+	for (size_t i = 0; s && i < s->nentries; i++)
+		free(s->entries[i].name);
+	for (size_t i = 0; s && i < s->nprocs; i++)
+		free(s->procs[i]);
+	if (s) {
+		free(s->entries);
+		free(s->procs);
+		free(s->by_entry.slots);
+		free(s->by_proc.slots);
+	}
+	free(s);
+	free(m->gpus);
+	free(m);
+}
+
+/* ---- finding ----------------------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ULL;
+	return h ^ h >> 29;
+}
+
+static uint64_t hash_proc(uint32_t pid, uint32_t start)
+{
+	return mix(mix(0, pid), start);
+}
+
+static uint64_t hash_entry(const struct top_entry *e)
+{
+	return mix(mix(hash_proc(e->proc->pid, e->proc->start), e->by), (uint64_t)e->func << 16 | e->sub << 8 | e->how);
+}
+
+static uint64_t hash_bytes(const char *s)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	while (*s)
+		h = (h ^ (unsigned char)*s++) * 0x100000001b3ULL;
+	return h;
+}
+
+static void index_put(struct top_index *x, uint64_t hash, size_t number)
+{
+	while (x->slots[hash & (x->nslots - 1)])
+		hash++;
+	x->slots[hash & (x->nslots - 1)] = (uint32_t)number + 1;
+}
+
+/* Makes the index anew for n numbers, with room for as many more. */
+static int index_size(struct top_index *x, size_t n)
+{
+	size_t slots = 256;
+	uint32_t *more;
+
+	while (slots < n * 4)
+		slots *= 2;
+	if (slots == x->nslots) {
+		memset(x->slots, 0, slots * sizeof(*x->slots));
+		return 0;
+	}
+	more = calloc(slots, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	free(x->slots);
+	x->slots = more;
+	x->nslots = slots;
+	return 0;
+}
+
+static int index_procs(struct top_state *s)
+{
+	if (index_size(&s->by_proc, s->nprocs + 1))
+		return -ENOMEM;
+	for (size_t i = 0; i < s->nprocs; i++)
+		index_put(&s->by_proc, hash_proc(s->procs[i]->pid, s->procs[i]->start), i);
+	return 0;
+}
+
+static int index_entries(struct top_state *s)
+{
+	if (index_size(&s->by_entry, s->nentries + 1))
+		return -ENOMEM;
+	for (size_t i = 0; i < s->nentries; i++)
+		index_put(&s->by_entry, hash_entry(&s->entries[i]), i);
+	return 0;
+}
+
+static struct top_proc *proc_find(const struct top_state *s, uint32_t pid, uint32_t start)
+{
+	uint64_t at = hash_proc(pid, start);
+
+	for (; s->by_proc.nslots && s->by_proc.slots[at & (s->by_proc.nslots - 1)]; at++) {
+		struct top_proc *p = s->procs[s->by_proc.slots[at & (s->by_proc.nslots - 1)] - 1];
+
+		if (p->pid == pid && p->start == start)
+			return p;
+	}
+	return NULL;
+}
+
+static bool room(void **array, size_t n, size_t *cap, size_t size)
+{
+	size_t more = *cap ? *cap * 2 : 64;
+	void *p;
+
+	if (n < *cap)
+		return true;
+	p = realloc(*array, more * size);
+	if (!p)
+		return false;
+	*array = p;
+	*cap = more;
+	return true;
+}
+
+/* The process, made when it is new. NULL: there is no room. */
+static struct top_proc *proc_get(struct top_state *s, uint32_t pid, uint32_t start)
+{
+	struct top_proc *p = proc_find(s, pid, start);
+
+	if (p || s->nprocs >= PROCS_MAX)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p || !room((void **)&s->procs, s->nprocs, &s->cap_procs, sizeof(struct top_proc *))) {
+		free(p);
+		return NULL;
+	}
+	*p = (struct top_proc){ .pid = pid, .start = start, .shown_pid = pid };
+	s->procs[s->nprocs++] = p;
+	if (s->nprocs * 2 > s->by_proc.nslots) {
+		if (index_procs(s)) {
+			s->nprocs--;
+			free(p);
+			return NULL;
+		}
+	} else {
+		index_put(&s->by_proc, hash_proc(pid, start), s->nprocs - 1);
+	}
+	return p;
+}
+
+static struct top_entry *entry_get(struct top_state *s, const struct top_entry *want)
+{
+	uint64_t hash = hash_entry(want);
+	struct top_entry *e;
+
+	for (uint64_t at = hash; s->by_entry.nslots && s->by_entry.slots[at & (s->by_entry.nslots - 1)]; at++) {
+		e = &s->entries[s->by_entry.slots[at & (s->by_entry.nslots - 1)] - 1];
+		if (e->proc == want->proc && e->by == want->by && e->func == want->func && e->sub == want->sub &&
+		    e->how == want->how)
+			return e;
+	}
+	if (s->nentries >= s->max || !room((void **)&s->entries, s->nentries, &s->cap_entries, sizeof(*s->entries)))
+		return NULL;
+	e = &s->entries[s->nentries++];
+	*e = *want;
+	if (s->nentries * 2 > s->by_entry.nslots) {
+		if (index_entries(s)) {
+			s->nentries--;
+			return NULL;
+		}
+	} else {
+		index_put(&s->by_entry, hash, s->nentries - 1);
+	}
+	return e;
+}
+
+/* ---- learning ---------------------------------------------------------------------------------------------- */
+
+static void add(struct top_sums *a, const struct top_sums *b)
+{
+	a->calls += b->calls;
+	a->failed += b->failed;
+	a->launches += b->launches;
+	a->api_ns += b->api_ns;
+	a->sync_ns += b->sync_ns;
+	a->htod += b->htod;
+	a->dtoh += b->dtoh;
+	a->gpu_ns += b->gpu_ns;
+	a->busy_ns += b->busy_ns;
+}
+
+static void add_all(struct top_model *m, struct top_proc *p, struct top_entry *e, const struct top_sums *d)
+{
+	m->state->dirty = true;
+	add(&m->state->adding, d);
+	add(&p->adding, d);
+	if (e)
+		add(&e->adding, d);
+}
+
+/* Text of n bytes at most, as a terminal may have it, cut to what buf holds. */
+static void safe(char *buf, size_t size, const char *from, size_t max)
+{
+	struct text t = { 0 };
+	size_t n;
+
+	text_plain(&t, from, max);
+	n = t.len < size ? t.len : text_cut(t.s, size - 1);
+	if (n)
+		memcpy(buf, t.s, n);
+	buf[n] = '\0';
+	text_free(&t);
+}
+
+/* A process may be another program by now; but a number's new owner says nothing of the one before. */
+static void name_proc(struct top_proc *p, const struct process *of)
+{
+	bool same = (uint32_t)(of->start_boottime_ns >> 10) == p->start;
+
+	if (*p->label && (!same || !strncmp(p->comm, of->comm, sizeof(p->comm))))
+		return;
+	if (same)
+		p->shown_pid = of->shown_pid;
+	memcpy(p->comm, of->comm, sizeof(p->comm));
+	safe(p->label, sizeof(p->label), of->comm, sizeof(of->comm));
+	if (!*p->label)
+		memcpy(p->label, "?", 2);
+}
+
+static char *kernel_label(const struct event *ev, uint64_t handle)
+{
+	char buf[NAME_MAX_BYTES + 1];
+
+	if (ev->kernel)
+		safe(buf, sizeof(buf), ev->kernel->brief, NAME_MAX_BYTES);
+	else
+		snprintf(buf, sizeof(buf), "0x%llx", (unsigned long long)handle);
+	return strdup(buf);
+}
+
+/* What the reading has beyond the last one. Less than before: the kernel side began anew. */
+static struct ct_sums since_last(const struct ct_sums *now, const struct ct_sums *last)
+{
+	struct ct_sums d = *now;
+
+	if (now->calls < last->calls || now->ns < last->ns)
+		return d;
+	d.calls -= last->calls;
+	d.failed -= last->failed < now->failed ? last->failed : now->failed;
+	d.ns -= last->ns;
+	d.bytes -= last->bytes < now->bytes ? last->bytes : now->bytes;
+	return d;
+}
+
+static int tally(struct top_model *m, const struct event *ev)
+{
+	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
+	const struct api_func *f = &api_funcs[t->func];
+	struct top_state *s = m->state;
+	struct top_proc *p = proc_get(s, t->h.pid, t->start);
+	struct top_entry want = { .proc = p, .by = t->by, .func = t->func, .sub = t->sub, .how = t->how }, *e;
+	enum report_way way = report_way_of_call(t->func, t->sub);
+	struct top_sums d = { 0 };
+	struct ct_sums n;
+
+	if (t->how == CT_BY_SIZE)
+		return 0;
+	s->tallies++;
+	if (p)
+		name_proc(p, ev->proc);
+	e = p ? entry_get(s, &want) : NULL;
+	if (!e) {
+		s->no_room += t->sums.calls;
+		return 1;
+	}
+	/* its name may come later than its first call */
+	if (t->how == CT_BY_KERNEL && t->by && (!e->name || (ev->kernel && !strncmp(e->name, "0x", 2)))) {
+		free(e->name);
+		e->name = kernel_label(ev, t->by);
+		if (!e->name)
+			return -ENOMEM;
+	}
+	n = since_last(&t->sums, &e->last);
+	e->last = t->sums;
+	p->round = s->round;
+	if (p->going && !(t->h.flags & CT_F_LAST))
+		p->going = p->ended = false; /* it was only missed once */
+	p->ended |= t->h.flags & CT_F_LAST;
+	d.calls = n.calls;
+	d.failed = n.failed;
+	d.api_ns = n.ns;
+	d.launches = f->class == API_LAUNCH || f->flags & API_GRAPH_LAUNCH ? n.calls : 0;
+	d.sync_ns = f->class == API_SYNC ? n.ns : 0;
+	d.htod = way == REPORT_HTOD ? n.bytes : 0;
+	d.dtoh = way == REPORT_DTOH ? n.bytes : 0;
+	if (d.calls || d.api_ns)
+		add_all(m, p, e, &d);
+	return 1;
+}
+
+static struct top_proc *proc_of(struct top_model *m, const struct event *ev)
+{
+	struct top_proc *p = proc_get(m->state, ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10));
+
+	if (p)
+		name_proc(p, ev->proc);
+	return p;
+}
+
+static int device_work(struct top_model *m, const struct event *ev)
+{
+	const struct ct_work *w = (const struct ct_work *)ev->rec;
+	struct top_proc *p = proc_of(m, ev);
+	struct top_entry want = { .proc = p, .func = CT_NO_FUNC, .how = TOP_DEVICE }, *e = NULL;
+	struct top_sums d = { 0 };
+
+	if (!p)
+		return 0;
+	m->device = true;
+	if (!(w->h.flags & CT_F_NO_TIME) && w->h.end_ns > w->h.start_ns) {
+		uint64_t from = w->h.start_ns > p->busy_until_ns ? w->h.start_ns : p->busy_until_ns;
+
+		d.gpu_ns = w->h.end_ns - w->h.start_ns;
+		if (w->h.end_ns > from) {
+			d.busy_ns = w->h.end_ns - from;
+			p->busy_until_ns = w->h.end_ns;
+		}
+	}
+	if (w->h.kind == CT_KERNEL && ev->kernel) {
+		want.by = hash_bytes(ev->kernel->full);
+		e = entry_get(m->state, &want);
+		if (e && !e->name) {
+			e->name = kernel_label(ev, 0);
+			if (!e->name)
+				return -ENOMEM;
+		}
+	}
+	add_all(m, p, e, &d);
+	return 1;
+}
+
+/* What was taken before the trace began is not known of: given back, it counts as less than nothing. */
+static int memory(struct top_model *m, const struct event *ev)
+{
+	const struct ct_memory *r = (const struct ct_memory *)ev->rec;
+	struct top_proc *p = proc_of(m, ev);
+
+	if (!p || (r->memory != CT_MEM_DEVICE && r->memory != CT_MEM_MANAGED && r->memory != CT_MEM_ARRAY))
+		return 0;
+	if (r->bytes > MEMORY_MAX || p->memory > (int64_t)MEMORY_MAX || p->memory < -(int64_t)MEMORY_MAX)
+		return 0; /* no machine has as much */
+	p->has_memory = true;
+	if (r->op == CT_MEMORY_ALLOC)
+		p->memory += (int64_t)r->bytes;
+	else if (r->op == CT_MEMORY_FREE)
+		p->memory -= (int64_t)r->bytes;
+	return 1;
+}
+
+static void process_exit(struct top_model *m, const struct event *ev)
+{
+	struct top_proc *p = proc_find(m->state, ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10));
+
+	/* what was counted of it comes with CT_F_LAST */
+	if (p && !p->round)
+		p->ended = true;
+}
+
+/* ---- devices ----------------------------------------------------------------------------------------------- */
+
+static struct top_gpu *gpu_of(struct top_model *m, uint32_t index)
+{
+	unsigned int at = 0;
+
+	while (at < m->ngpus && m->gpus[at].index < index)
+		at++;
+	if (at < m->ngpus && m->gpus[at].index == index)
+		return &m->gpus[at];
+	if (m->ngpus == GPUS_MAX || index == CT_UNKNOWN)
+		return NULL;
+	memmove(&m->gpus[at + 1], &m->gpus[at], (m->ngpus++ - at) * sizeof(*m->gpus));
+	m->gpus[at] = (struct top_gpu){ .index = index, .util = -1, .memory = -1, .power = -1 };
+	return &m->gpus[at];
+}
+
+static int gpu(struct top_model *m, const struct ct_device *d)
+{
+	struct top_gpu *g = d->h.pid ? NULL : gpu_of(m, d->id);
+	char name[128];
+
+	if (!g)
+		return 0;
+	snprintf(name, sizeof(name), "%.*s", (int)(d->name_len < 127 ? d->name_len : 127), d->name);
+	safe(g->name, sizeof(g->name), name, sizeof(name));
+	g->memory_bytes = d->memory_bytes;
+	return 1;
+}
+
+static int counters(struct top_model *m, const struct event *ev)
+{
+	const struct ct_counter *c = (const struct ct_counter *)ev->rec;
+	struct top_gpu *g = c->h.pid ? NULL : gpu_of(m, c->device);
+
+	if (!g)
+		return 0;
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct metric *what = metric_table_find(ev->metrics, c->values[i].metric);
+		double value;
+
+		memcpy(&value, &c->values[i].bits, sizeof(value));
+		if (!what || !(value >= 0 && value < 1e18))
+			continue;
+		if (!strcmp(what->name, "gpu")) {
+			g->util = value;
+			g->suspect = c->values[i].flags & CT_VALUE_SUSPECT;
+		} else if (!strcmp(what->name, "mem_used")) {
+			g->memory = value;
+		} else if (!strcmp(what->name, "power")) {
+			g->power = value;
+		}
+	}
+	return 1;
+}
+
+int model_event(struct top_model *m, const struct event *ev)
+{
+	switch (ev->rec->kind) {
+	case CT_TALLY:
+		return tally(m, ev);
+	case CT_KERNEL:
+	case CT_COPY:
+	case CT_SET:
+		return device_work(m, ev);
+	case CT_MEMORY:
+		return memory(m, ev);
+	case CT_EXIT:
+		process_exit(m, ev);
+		return 0;
+	case CT_DEVICE:
+		return gpu(m, (const struct ct_device *)ev->rec);
+	case CT_COUNTER:
+		return counters(m, ev);
+	default:
+		return 0;
+	}
+}
+
+/* ---- a refresh --------------------------------------------------------------------------------------------- */
+
+void model_begin(struct top_model *m)
+{
+	m->state->round++;
+	m->state->tallies = 0;
+	m->state->no_room = 0;
+}
+
+/* Ended processes that were shown are forgotten, and what they had with them. */
+static void forget(struct top_state *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->nentries; i++) {
+		if (s->entries[i].proc->going)
+			free(s->entries[i].name);
+		else
+			s->entries[n++] = s->entries[i];
+	}
+	s->nentries = n;
+	n = 0;
+	for (size_t i = 0; i < s->nprocs; i++) {
+		if (s->procs[i]->going)
+			free(s->procs[i]);
+		else
+			s->procs[n++] = s->procs[i];
+	}
+	s->nprocs = n;
+	/* it never grows here, so there is memory */
+	index_procs(s);
+	index_entries(s);
+}
+
+static void settle(struct top_sums *adding, struct top_sums *period, struct top_sums *total)
+{
+	*period = *adding;
+	add(total, adding);
+	memset(adding, 0, sizeof(*adding));
+}
+
+void model_end(struct top_model *m, uint64_t now_ns)
+{
+	struct top_state *s = m->state;
+	bool any = false;
+
+	for (size_t i = 0; i < s->nprocs; i++)
+		any |= s->procs[i]->going;
+	if (any)
+		forget(s);
+	for (size_t i = 0; i < s->nprocs; i++) {
+		struct top_proc *p = s->procs[i];
+
+		settle(&p->adding, &p->period, &p->total);
+		/* a reading that brought something, but nothing of this one */
+		if (p->round && s->tallies && p->round != s->round)
+			p->ended = true;
+		p->going = p->ended;
+	}
+	for (size_t i = 0; i < s->nentries; i++)
+		settle(&s->entries[i].adding, &s->entries[i].period, &s->entries[i].total);
+	settle(&s->adding, &m->period, &m->total);
+	m->nprocs = (unsigned int)s->nprocs;
+	m->no_room = s->no_room;
+	m->interval_ns = now_ns > s->last_end_ns ? now_ns - s->last_end_ns : 1;
+	s->last_end_ns = now_ns;
+	s->dirty = false;
+}
+
+bool model_pending(const struct top_model *m)
+{
+	return m->state->dirty;
+}
+
+double model_rate(const struct top_model *m, uint64_t value)
+{
+	return m->interval_ns ? (double)value * 1e9 / (double)m->interval_ns : 0;
+}
+
+double model_percent(const struct top_model *m, uint64_t ns)
+{
+	return m->interval_ns ? (double)ns * 100 / (double)m->interval_ns : 0;
+}
