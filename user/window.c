@@ -65,7 +65,8 @@ static int parse(struct trigger *t, const char *name, const char *text)
 	}
 	if (n)
 		return 0;
-	msg_error("%s: no function matches '%s'; 'cudatrace list' prints all, and signal waits for one", name, glob);
+	msg_error("%s: no function matches '%s'; 'cudatrace list' prints all, and the word signal waits for %s", name, glob,
+		  !strcmp(name, "--start-on") ? "SIGUSR1" : "SIGUSR2");
 	return -EINVAL;
 }
 

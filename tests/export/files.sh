@@ -57,10 +57,10 @@ is to-stdout same "$(cmp "$dir/out.csv" "$dir/run.csv" && echo same)"
 is quiet-on-stdout "" "$(grep written "$dir/err")"
 
 # ---- refusals
-says itself "cudatrace: error: $dir/run.ctrace is the recording itself: give another name with -o" \
+says itself "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
 	"$ct" export --to csv -o "$dir/run.ctrace" "$dir/run.ctrace"
 ln -s run.ctrace "$dir/link.csv"
-says itself-by-link "cudatrace: error: $dir/link.csv is the recording itself: give another name with -o" \
+says itself-by-link "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
 	"$ct" export --to csv -o "$dir/link.csv" "$dir/run.ctrace"
 says path "cudatrace: error: --to nsys-sqlite writes a file and not standard output: leave out -o, or give a name" \
 	"$ct" export --to nsys-sqlite -o - "$dir/run.ctrace"
