@@ -203,6 +203,11 @@ bool window_has(const struct window *w, const struct ct_hdr *h)
 	return time_within(w, h->start_ns);
 }
 
+bool window_begun(const struct window *w)
+{
+	return w->open || w->npast;
+}
+
 bool window_over(const struct window *w)
 {
 	return w->over && !w->open;
