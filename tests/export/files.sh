@@ -62,6 +62,17 @@ says itself "cudatrace: error: $dir/run.ctrace is to be read and written: give a
 ln -s run.ctrace "$dir/link.csv"
 says itself-by-link "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
 	"$ct" export --to csv -o "$dir/link.csv" "$dir/run.ctrace"
+# no command writes over the recording that it reads
+for args in "replay -o" "stat -o" "stat --save" "mem -o" "mem --html" "advise -o"; do
+	read -ra words <<< "$args"
+	says "over-${words[0]}${words[1]}" "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
+		"$ct" "${words[@]}" "$dir/run.ctrace" "$dir/run.ctrace"
+done
+says over-compare "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
+	"$ct" compare -o "$dir/run.ctrace" "$traces/two.ctrace" "$dir/run.ctrace"
+says over-merge "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
+	"$ct" merge -o "$dir/run.ctrace" "$traces/two.ctrace" "$dir/run.ctrace"
+is over-nothing "$before" "$(cksum < "$dir/run.ctrace")"
 says path "cudatrace: error: --to nsys-sqlite writes a file and not standard output: leave out -o, or give a name" \
 	"$ct" export --to nsys-sqlite -o - "$dir/run.ctrace"
 says two "cudatrace: error: 'b' is one word too many; give one recording" "$ct" export --to csv a b

@@ -356,6 +356,12 @@ static void test_mem(void)
 	CHECK(parse(OPTS_MEM, "--json --by kind") && strstr(said, "--json has all tables: leave out --by"));
 	CHECK(parse(OPTS_MEM, "-e memory") && parse(OPTS_MEM, "--failed") && parse(OPTS_MEM, "--no-return") && parse(OPTS_MEM, "-n 5"));
 	CHECK(parse(OPTS_MEM, "a b") && strstr(said, "one word too many"));
+	CHECK(parse(OPTS_MEM, "a -p 1"));
+	CHECK_TEXT("cudatrace: error: '-p' comes after the recording: write options before it\n", said);
+	CHECK(parse(OPTS_MEM, "--bogus"));
+	CHECK_TEXT("cudatrace: error: there is no option --bogus; see 'cudatrace mem --help'\n", said);
+	CHECK(parse(OPTS_STUCK, "7"));
+	CHECK_TEXT("cudatrace: error: '7' is one word too many; see 'cudatrace stuck --help'\n", said);
 }
 
 int main(void)
