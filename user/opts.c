@@ -950,6 +950,7 @@ static int contradictions(const struct opts *o)
 	const char *name = o->format->ops->name;
 	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
 	bool json = o->format->ops == &sink_json, spans = o->otlp || o->format->ops == &sink_otlp_json;
+	bool agent = o->gpu || o->by_cupti;
 	const struct {
 		bool first, second;
 		const char *text; /* %s: the name of the format */
@@ -963,6 +964,9 @@ static int contradictions(const struct opts *o)
 		{ o->gpu, !o->cmd && !o->npids, "--gpu is about programs that the agent is in: give a CMD after --, or -p PID" },
 		{ o->by_cupti, !o->cmd && !o->npids,
 		  "--source=cupti is about programs that the agent is in: give a CMD after --, or -p PID" },
+		{ o->gpu_graph, !agent, "--graph is about what the GPU does: give --gpu" },
+		{ o->gpu_clock, !agent, "--gpu-clock is about what the GPU does: give --gpu" },
+		{ o->cupti, !agent && !o->counters, "--cupti says which libcupti is used, and nothing here uses one: give --gpu" },
 		{ o->by_cupti, o->stack && !folds, "CUPTI's callbacks have no stacks: leave out -k, or --source=cupti" },
 		{ o->by_cupti, folds, "CUPTI's callbacks have no stacks: leave out --source=cupti" },
 		{ o->by_cupti, o->no_return || o->unfinished_ns || o->library,

@@ -56,6 +56,15 @@ quiet --to csv "$dir/run.ctrace" -o - > "$dir/out.csv"
 is to-stdout same "$(cmp "$dir/out.csv" "$dir/run.csv" && echo same)"
 is quiet-on-stdout "" "$(grep written "$dir/err")"
 
+# ---- recordings without an end
+head -c $(($(wc -c < "$dir/run.ctrace") / 2)) "$dir/run.ctrace" > "$dir/cut.ctrace"
+"$ct" replay "$dir/cut.ctrace" > /dev/null 2> "$dir/err"
+is breaks-off 1 "$(grep -c '^cudatrace: warning: the recording breaks off: its last [1-9][0-9]* bytes are a part of a block' "$dir/err")"
+"$ct" replay "$traces/killed.ctrace" > /dev/null 2> "$dir/err"
+is no-end 1 "$(grep -c '^cudatrace: the recording has no end: whoever wrote it was killed, or writes still$' "$dir/err")"
+"$ct" replay "$dir/run.ctrace" > /dev/null 2> "$dir/err"
+is has-end 0 "$(grep -cE 'breaks off|has no end' "$dir/err")"
+
 # ---- refusals
 says itself "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
 	"$ct" export --to csv -o "$dir/run.ctrace" "$dir/run.ctrace"

@@ -167,6 +167,9 @@ static void test_errors(void)
 	bad("-t -1", "-t: '-1' is no thread id");
 	bad("-p", "-p needs a value (PID); see 'cudatrace --help'");
 	bad("--pid", "--pid needs a value (PID); see 'cudatrace --help'");
+	bad("--graph graph", "--graph is about what the GPU does: give --gpu");
+	bad("--gpu-clock offset", "--gpu-clock is about what the GPU does: give --gpu");
+	bad("--cupti /x", "--cupti says which libcupti is used, and nothing here uses one: give --gpu");
 	bad("-x", "there is no option -x; see 'cudatrace --help'");
 	bad("--formt json", "there is no option --formt; did you mean --format?");
 	bad("--failed=yes", "--failed takes no value");
