@@ -3,24 +3,17 @@
 #include <time.h>
 
 #include "clocks.h"
-
-static uint64_t read_one(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
+#include "util/now.h"
 
 /* The others lie between two readings of CLOCK_MONOTONIC; of some tries the closest one is taken. */
 void clocks_read(struct ct_clock *c)
 {
 	*c = (struct ct_clock){ .h = { .size = sizeof(*c), .kind = CT_CLOCK }, .error_ns = UINT64_MAX };
 	for (int i = 0; i < 5; i++) {
-		uint64_t before = read_one(CLOCK_MONOTONIC), realtime = read_one(CLOCK_REALTIME), boottime, after;
+		uint64_t before = clock_ns(CLOCK_MONOTONIC), realtime = clock_ns(CLOCK_REALTIME), boottime, after;
 
-		boottime = read_one(CLOCK_BOOTTIME);
-		after = read_one(CLOCK_MONOTONIC);
+		boottime = clock_ns(CLOCK_BOOTTIME);
+		after = clock_ns(CLOCK_MONOTONIC);
 		if (after - before >= c->error_ns)
 			continue;
 		c->error_ns = after - before;

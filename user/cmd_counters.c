@@ -2,7 +2,6 @@
 /* cmd_counters.c - `cudatrace counters`: a line for each GPU and interval. One source, its own small loop. */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmd.h"
 #include "counters_print.h"
@@ -10,6 +9,7 @@
 #include "signals.h"
 #include "source/counters.h"
 #include "util/msg.h"
+#include "util/now.h"
 
 struct run {
 	const struct opts *o;
@@ -22,14 +22,6 @@ struct run {
 	int err;
 	bool stopping;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- help ------------------------------------------------------------------------------------------------------ */
 

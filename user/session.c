@@ -26,6 +26,7 @@
 #include "signals.h"
 #include "stages.h"
 #include "util/msg.h"
+#include "util/now.h"
 
 #define TICK_NS 20000000ULL
 #define IDLE_TICK_NS 100000000ULL
@@ -75,14 +76,6 @@ struct session {
 	bool terminated;    /* SIGTERM was passed on */
 	bool said;	    /* the error was told by whoever met it */
 };
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 static struct source *first(struct session *s)
 {

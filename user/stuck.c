@@ -7,6 +7,7 @@
  * --watch a look follows every second, and a row says what is new.
  */
 #include "stuck.h"
+#include "util/now.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -50,14 +51,6 @@ struct stuck {
 	bool said; /* the error was told by whoever met it */
 	int error; /* -errno */
 };
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 static void finish(struct stuck *s, int error)
 {

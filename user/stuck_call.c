@@ -198,14 +198,6 @@ bool stuck_call_of_frames(struct stuck_call *out, const struct snapshot_process 
 	return best > 0;
 }
 
-static bool in_code(const struct snapshot_process *p, uint64_t addr)
-{
-	for (size_t i = 0; i < p->ncode; i++)
-		if (addr >= p->code[i].start && addr < p->code[i].end)
-			return true;
-	return false;
-}
-
 /*
  * A word is taken for the return address of a call into CUDA where the instruction before it calls a function of the table
  * (then the call is its frame's owner), or where it lies in such a function behind any call.
@@ -223,7 +215,7 @@ bool stuck_call_by_scan(struct stuck_call *out, const struct snapshot_process *p
 		memcpy(&word, stack + at, 8);
 		if (word < 4096 || word >> 56)
 			continue;
-		if (in_code(p, word)) {
+		if (snapshot_in_code(p, word)) {
 			inside = true;
 			f = func_at(p, word - 1);
 			if (worth(f) && worth(f) >= best && after_call(word, read, ctx)) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* stuck_look.c - see stuck_look.h. */
 #include "stuck_look.h"
+#include "util/now.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "source/snapshot.h"
 #include "stuck_call.h"
@@ -30,14 +30,6 @@ struct stuck_look {
 	struct stuck_row *rows;
 	size_t nrows, cap;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 int stuck_look_open(struct stuck_look **out, struct source *source)
 {

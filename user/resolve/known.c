@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../util/msg.h"
+#include "../util/now.h"
 #include "known.h"
 #include "known_driver.h"
 #include "known_files.h"
@@ -61,14 +61,6 @@ struct known {
 	uint64_t unloads;
 	char name[CT_NAME_MAX], other[CT_NAME_MAX];
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 struct known *known_open(const struct resolve_opts *opts)
 {

@@ -23,6 +23,7 @@
 #include <zlib.h>
 
 #include "../util/msg.h"
+#include "../util/now.h"
 #include "otlp.h"
 
 #define QUEUE_BYTES (32u << 20)
@@ -68,14 +69,6 @@ struct otlp_send {
 	bool waiting, asked; /* for the next try; as long as the collector wants */
 	unsigned int seed;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 static void free_job(struct job *j)
 {

@@ -16,6 +16,7 @@
 
 #include "../stat/expose.h"
 #include "../util/msg.h"
+#include "../util/now.h"
 #include "otlp.h"
 #include "serve_http.h"
 #include "sink.h"
@@ -43,14 +44,6 @@ static double clock_s(clockid_t id)
 
 	clock_gettime(id, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
 static struct expose_about about_now(struct serve *s, struct losses *losses)

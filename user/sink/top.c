@@ -18,6 +18,7 @@
 #include "../top/keys.h"
 #include "../top/model.h"
 #include "../util/msg.h"
+#include "../util/now.h"
 #include "sink.h"
 
 #define SAID_MAX 16	/* messages kept while the terminal is drawn on */
@@ -40,14 +41,6 @@ struct top {
 };
 
 static struct top *speaker; /* whose messages wait until the terminal is given back */
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- messages ---------------------------------------------------------------------------------------------- */
 

@@ -15,6 +15,7 @@
 #include "../trace/ring.h"
 #include "../trace/writer.h"
 #include "../util/msg.h"
+#include "../util/now.h"
 #include "sink.h"
 
 #define FLUSH_NS 1000000000ULL	/* what a SIGKILL loses at most */
@@ -37,14 +38,6 @@ struct trace_sink {
 	int dump_error;	       /* of the last dump that failed */
 	bool progress_shown, said;
 };
-
-static uint64_t clock_of(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- files -------------------------------------------------------------------------------------------- */
 
@@ -272,7 +265,7 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 	if (!t)
 		return -ENOMEM;
 	t->file = opts->file;
-	t->begun_ns = t->told_ns = clock_of(CLOCK_MONOTONIC);
+	t->begun_ns = t->told_ns = clock_ns(CLOCK_MONOTONIC);
 	if (t->file->last_ns)
 		t->ring = ring_buf_open(t->file->last_ns, t->file->max_bytes ? t->file->max_bytes : RING_BYTES);
 	else if (t->file->rotate)

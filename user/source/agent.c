@@ -17,10 +17,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../util/msg.h"
+#include "../util/now.h"
 #include "agent.h"
 #include "agent_attach.h"
 #include "agent_child.h"
@@ -49,14 +49,6 @@ struct agent_source {
 	uint64_t stopped_ns, started_ns;
 	bool told;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- the environment ------------------------------------------------------------------------------------- */
 

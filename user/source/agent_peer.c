@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../util/msg.h"
+#include "../util/now.h"
 #include "agent_funcs.h"
 #include "agent_inbox.h"
 #include "agent_peer.h"
@@ -35,14 +36,6 @@ struct agent_peer {
 	char *msg;	  /* AGENT_MSG_MAX: the message at work */
 	size_t size, at; /* at: the next record in it; 0: no message */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 struct agent_peer *agent_peer_open(int fd, pid_t pid, const char *key, const struct capture_plan *plan, bool calls)
 {

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../util/now.h"
 #include "agent_tids.h"
 #include "host.h"
 
@@ -25,14 +25,6 @@ struct agent_tids {
 	} *pairs;
 	size_t n;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 /* The last number of NSpid; 0: there is none. *n: how many there are. */
 static uint32_t innermost(pid_t tid, int *n)

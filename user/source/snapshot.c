@@ -6,12 +6,12 @@
  * off the CPU both times and has not been switched in between has not run: its stack was read in peace. The next round
  * takes samples of those of whom that is not certain, and so on in turns.
  */
+#include "../util/now.h"
 #include "snapshot.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../proc/target.h"
 #include "bpf_maps.h"
@@ -33,14 +33,6 @@ struct work {
 	size_t threads_cap;
 	uint64_t stacks, sampled_ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 static int grow(void *array, size_t n, size_t *cap, size_t size)
 {
@@ -146,7 +138,7 @@ static int gather_processes(struct snapshot *s, const struct snapshot_from *from
 
 /* ---- threads ------------------------------------------------------------------------------------------------ */
 
-static bool in_code(const struct snapshot_process *p, uint64_t addr)
+bool snapshot_in_code(const struct snapshot_process *p, uint64_t addr)
 {
 	for (size_t i = 0; i < p->ncode; i++)
 		if (addr >= p->code[i].start && addr < p->code[i].end)
@@ -159,11 +151,11 @@ static bool concerns(const struct snapshot_thread *t)
 {
 	uint64_t word;
 
-	if (in_code(t->process, t->ip) || in_code(t->process, t->lr))
+	if (snapshot_in_code(t->process, t->ip) || snapshot_in_code(t->process, t->lr))
 		return true;
 	for (size_t at = 0; at + 8 <= t->len; at += 8) {
 		memcpy(&word, t->stack + at, 8);
-		if (in_code(t->process, word))
+		if (snapshot_in_code(t->process, word))
 			return true;
 	}
 	return false;

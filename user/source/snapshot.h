@@ -75,6 +75,8 @@ struct snapshot_from {
 /* Returns 0 or -errno. A process or thread that ends meanwhile is left out. snapshot_free() in any case. */
 int snapshot_take(struct snapshot *, const struct snapshot_from *);
 void snapshot_free(struct snapshot *);
+/* Is it an address in the CUDA code that the process has mapped? */
+bool snapshot_in_code(const struct snapshot_process *, uint64_t addr);
 
 /* One sample of a running thread of our namespace (snapshot_perf.c): fills in registers and stack (*stack is the caller's
  * to free). Returns 0, -EAGAIN (it did not run within timeout_ms), or -errno. */

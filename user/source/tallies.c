@@ -8,6 +8,7 @@
 
 #include <bpf/bpf.h>
 
+#include "../util/now.h"
 #include "tallies.h"
 
 #define BATCH 512 /* entries, of sums */
@@ -38,14 +39,6 @@ struct tallies {
 		size_t n, cap;
 	} gone_sums, gone_sizes;
 };
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 struct tallies *tallies_open(const struct capture_plan *plan, int sums_fd, int hists_fd, int sizes_fd)
 {

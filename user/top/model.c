@@ -210,7 +210,7 @@ static struct top_entry *entry_get(struct top_state *s, const struct top_entry *
 
 /* ---- learning ---------------------------------------------------------------------------------------------- */
 
-static void add(struct top_sums *a, const struct top_sums *b)
+void top_sums_add(struct top_sums *a, const struct top_sums *b)
 {
 	a->calls += b->calls;
 	a->failed += b->failed;
@@ -226,10 +226,10 @@ static void add(struct top_sums *a, const struct top_sums *b)
 static void add_all(struct top_model *m, struct top_proc *p, struct top_entry *e, const struct top_sums *d)
 {
 	m->state->dirty = true;
-	add(&m->state->adding, d);
-	add(&p->adding, d);
+	top_sums_add(&m->state->adding, d);
+	top_sums_add(&p->adding, d);
 	if (e)
-		add(&e->adding, d);
+		top_sums_add(&e->adding, d);
 }
 
 /* Text of n bytes at most, as a terminal may have it, cut to what buf holds. */
@@ -516,7 +516,7 @@ static void forget(struct top_state *s)
 static void settle(struct top_sums *adding, struct top_sums *period, struct top_sums *total)
 {
 	*period = *adding;
-	add(total, adding);
+	top_sums_add(total, adding);
 	memset(adding, 0, sizeof(*adding));
 }
 

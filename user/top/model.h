@@ -28,6 +28,7 @@ struct top_sums {
 	uint64_t gpu_ns;	     /* kernels, copies and memsets, added up */
 	uint64_t busy_ns;	     /* time with at least one of them; too little where records come in another order */
 };
+void top_sums_add(struct top_sums *, const struct top_sums *);
 
 struct top_row {
 	uint32_t pid, start; /* which process, as the CT_TALLY has it */

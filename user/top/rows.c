@@ -6,21 +6,6 @@
 
 #include "state.h"
 
-/* ---- adding up --------------------------------------------------------------------------------------------- */
-
-static void add(struct top_sums *a, const struct top_sums *b)
-{
-	a->calls += b->calls;
-	a->failed += b->failed;
-	a->launches += b->launches;
-	a->api_ns += b->api_ns;
-	a->sync_ns += b->sync_ns;
-	a->htod += b->htod;
-	a->dtoh += b->dtoh;
-	a->gpu_ns += b->gpu_ns;
-	a->busy_ns += b->busy_ns;
-}
-
 static struct top_row row_of(const struct top_proc *p)
 {
 	return (struct top_row){ .pid = p->pid, .start = p->start, .id = p->shown_pid, .label = p->label, .period = p->period,
@@ -109,8 +94,8 @@ static long part_rows(const struct top_state *s, const struct top_query *q, stru
 	for (size_t i = 0; i < n; i++) {
 		if (!i || groups[q->view](&parts[i - 1], &parts[i]))
 			more[out++] = row_of_entry(parts[i], q->view);
-		add(&more[out - 1].period, &parts[i]->period);
-		add(&more[out - 1].total, &parts[i]->total);
+		top_sums_add(&more[out - 1].period, &parts[i]->period);
+		top_sums_add(&more[out - 1].total, &parts[i]->total);
 	}
 	free(parts);
 	return (long)out;
