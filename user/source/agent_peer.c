@@ -21,7 +21,7 @@
 
 struct agent_peer {
 	int fd;
-	struct agent_inbox *inbox; /* reads fd */
+	struct agent_inbox *inbox; /* reads fd; NULL until its greeting is known to be good */
 	pid_t pid, inner;
 	enum peer_state state;
 	bool ran, calls, keyed;
@@ -73,9 +73,7 @@ struct agent_peer *agent_peer_open(int fd, pid_t pid, const char *key, const str
 	if (p->pid <= 0)
 		msg_warn("somebody whose process cannot be seen from here connected as an agent: turned away");
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	if (p->msg && p->funcs && p->tids)
-		p->inbox = agent_inbox_open(fd, AGENT_MSG_MAX, AGENT_INBOX_BYTES);
-	if (!p->inbox) {
+	if (!p->msg || !p->funcs || !p->tids) {
 		agent_peer_close(p);
 		return NULL;
 	}
@@ -186,6 +184,13 @@ static void hello(struct agent_peer *p)
 		path[i] = c < ' ' || c == 0x7f ? '?' : c;
 	}
 	path[n] = '\0';
+	/* a stranger gets no thread and no memory */
+	p->inbox = agent_inbox_open(p->fd, AGENT_MSG_MAX, AGENT_INBOX_BYTES);
+	if (!p->inbox) {
+		msg_error("process %d: no memory to listen to its agent: it is left alone", (int)p->pid);
+		end(p);
+		return;
+	}
 	p->state = PEER_NAMES;
 	if (h.cupti_version && p->driver_version)
 		msg_verb("process %d: CUPTI version %u, %s; driver for CUDA %u.%u", (int)p->pid, h.cupti_version, path,
@@ -355,8 +360,16 @@ static int records(struct agent_peer *p, struct agent_totals *t, emit_fn emit, v
 /* Receives one message. 1: one is there; 0: none yet, or it is over. */
 static int receive(struct agent_peer *p)
 {
-	ssize_t n = agent_inbox_take(p->inbox, p->msg);
+	ssize_t n;
 
+	if (p->inbox) {
+		n = agent_inbox_take(p->inbox, p->msg);
+	} else {
+		do {
+			n = recv(p->fd, p->msg, AGENT_MSG_MAX, MSG_DONTWAIT | MSG_TRUNC);
+		} while (n < 0 && errno == EINTR);
+		n = n < 0 ? -errno : n;
+	}
 	if (n == -EAGAIN)
 		return 0;
 	if (n <= 0) {
@@ -432,7 +445,7 @@ pid_t agent_peer_pid(const struct agent_peer *p)
 
 int agent_peer_fd(const struct agent_peer *p)
 {
-	return agent_inbox_fd(p->inbox);
+	return p->inbox ? agent_inbox_fd(p->inbox) : p->fd;
 }
 
 uint64_t agent_peer_opened_ns(const struct agent_peer *p)
