@@ -382,6 +382,7 @@ static int enter(const char *text)
 	atomic_store(&agent.finalized, false);
 	atomic_store(&agent.dropped, 0);
 	atomic_store(&agent.bad_time, 0);
+	atomic_store(&agent.too_deep, 0);
 	atomic_store(&exit_asked, false);
 	agent.early = false;
 	return 0;

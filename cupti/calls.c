@@ -265,8 +265,12 @@ static void call_enters(const struct func *fn, int domain, uint32_t cbid, const 
 	if (!fs || !data->params)
 		return;
 	depth = depth_of(fs, fn);
-	if (depth < 0 || fs->n == CT_MAX_FRAMES)
+	if (depth < 0)
 		return;
+	if (fs->n == CT_MAX_FRAMES) {
+		atomic_fetch_add(&agent.too_deep, 1);
+		return;
+	}
 	c.f = &fs->at[fs->n];
 	c.spec = &fn->call->spec;
 	c.f->cbid = cbid;

@@ -24,7 +24,7 @@ static size_t buffer_bytes;
 static uint32_t nbuffers;
 /* Held over the pool's flags, and over one buffer's records; never over a call of CUPTI's that may wait. */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER, records_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t told_dropped, told_lost, told_time, told_ns;
+static uint64_t told_dropped, told_lost, told_time, told_deep, told_ns;
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
@@ -117,6 +117,7 @@ void device_tell_lost(void)
 
 	lost(CT_LOSS_DEVICE, now, atomic_load(&agent.dropped), &told_dropped);
 	lost(CT_LOSS_AGENT, now, queue_lost(), &told_lost);
+	lost(CT_LOSS_DEPTH, now, atomic_load(&agent.too_deep), &told_deep);
 	lost(CT_LOSS_TIME, now, atomic_load(&agent.bad_time), &told_time);
 	told_ns = now;
 }
@@ -283,7 +284,7 @@ int device_enable(void)
 			 agent.pid);
 	}
 	agent.kinds = 0;
-	told_dropped = told_lost = told_time = told_ns = 0;
+	told_dropped = told_lost = told_time = told_deep = told_ns = 0;
 	if (agent.want.kinds) {
 		err = buffers();
 		if (err)

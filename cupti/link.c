@@ -284,6 +284,30 @@ int link_send(int wait_ms)
 	}
 }
 
+static uint64_t records_in(size_t at, size_t end)
+{
+	uint64_t n = 0;
+
+	for (; at < end; at += ((const struct ct_hdr *)(batch + at))->size) {
+		const struct ct_hdr *h = (const struct ct_hdr *)(batch + at);
+
+		n += h->kind == CT_LOST ? ((const struct ct_lost *)h)->count : 1;
+	}
+	return n;
+}
+
+/* What could not be sent in time: dropped, and counted. */
+static uint64_t drop_rest(void)
+{
+	size_t at = sizeof(struct agent_head), n;
+	uint64_t left = pending ? records_in(at, pending) : 0;
+
+	pending = 0;
+	while ((n = queue_take(batch + at, AGENT_MSG_MAX - at)))
+		left += records_in(at, at + n);
+	return left;
+}
+
 void link_bye(int err, int wait_ms)
 {
 	struct agent_bye b = {
@@ -292,6 +316,7 @@ void link_bye(int err, int wait_ms)
 		.finalized = atomic_load(&agent.finalized),
 		.records = sent,
 		.unsent = queue_lost(),
+		.left = drop_rest(),
 	};
 
 	put(&b, sizeof(b), wait_ms);

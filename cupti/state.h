@@ -48,7 +48,7 @@ struct agent {
 	uint32_t clock;		/* enum agent_clock: which is used */
 	uint32_t kinds;		/* of want.kinds those that could be enabled */
 	struct func *funcs[3];	/* by domain */
-	_Atomic uint64_t dropped, bad_time;
+	_Atomic uint64_t dropped, bad_time, too_deep;
 	_Atomic bool graphs;	/* nodes of graphs were recorded, in this attach or an earlier one */
 	int fatal_code;
 	char fatal_text[256];

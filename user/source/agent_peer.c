@@ -264,13 +264,14 @@ static void say(struct agent_peer *p)
 		msg_error("%s", text);
 }
 
-static void bye(struct agent_peer *p)
+static void bye(struct agent_peer *p, struct agent_totals *t)
 {
 	struct agent_bye b;
 
 	memcpy(&b, p->msg, sizeof(b));
 	msg_verb("process %d: the agent has left: %llu records, %llu found no room; CUPTI %s", (int)p->pid,
 		 (unsigned long long)b.records, (unsigned long long)b.unsent, b.finalized ? "ended" : "not ended");
+	t->lost[CT_LOSS_AGENT] += b.left;
 	if (b.err == -ETIMEDOUT)
 		msg_warn("process %d: CUPTI did not end within its time: calls may stay a little slower until the program ends",
 			 (int)p->pid);
@@ -373,7 +374,11 @@ static int receive(struct agent_peer *p)
 	if (n == -EAGAIN)
 		return 0;
 	if (n <= 0) {
-		msg_verb("process %d: the agent is gone without a word", (int)p->pid);
+		if (p->state == PEER_RUNNING)
+			msg_warn("process %d ended without its exit handlers (killed, _exit, or exec): what its device did last may be missing",
+				 (int)p->pid);
+		else
+			msg_verb("process %d: the agent is gone without a word", (int)p->pid);
 		end(p);
 		return 0;
 	}
@@ -413,7 +418,7 @@ int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, emit_fn emit,
 				say(p);
 			break;
 		case AGENT_BYE:
-			bye(p);
+			bye(p, t);
 			break;
 		case AGENT_RECORDS:
 			if (p->state == PEER_HELLO || p->state == PEER_NAMES)
