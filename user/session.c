@@ -807,6 +807,9 @@ static void say_totals(const struct session *s, const char *const *muted)
 	for (int i = 0; muted && muted[i] && n < sizeof(text); i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? ", " : "; muted: ", muted[i]);
 	msg_note("%s", text);
+	if (l->untold)
+		msg_warn("%llu times the news that a process forked, became another program or ended found no room in the ring buffer: "
+			 "rows may have an older name of it (raise --ring-size)", (unsigned long long)l->untold);
 }
 
 static void close_sinks(struct session *s)
