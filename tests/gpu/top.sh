@@ -3,7 +3,7 @@
 # top.sh - `cudatrace top` on a machine with a GPU: tests/gpu/top.sh PROGRAM [ARGS...], a program that works for ten seconds or
 # more. Prints what top says of it with --gpu and --counters, for eight seconds, and what it takes itself without them.
 set -uo pipefail
-ct=${CUDATRACE:-./cudatrace}
+ct=${CUDATRACE:-.output/static/cudatrace}
 "$@" > /dev/null 2>&1 &
 pid=$!
 trap 'kill "$pid" 2> /dev/null' EXIT
