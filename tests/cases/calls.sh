@@ -217,6 +217,18 @@ case_tiny_ring_exact() {
 	expect "received + lost" $((got + ${lost:-0})) "$want"
 }
 
+# The end of a process that finds no room is no call: it is told apart from them.
+case_tiny_ring_untold_end() {
+	target prog queries 5000
+	attach --ring-size 64K --keep-chatty -p "$PID_prog"
+	kill -STOP "$CT"
+	go prog
+	stop prog
+	kill -CONT "$CT"
+	wait_for 10 ended "$CT"
+	says "1 forks, execs or ends of processes found no room"
+}
+
 case_hostile_arguments() {
 	ct_json -- "$CALLS" hostile
 	ok_rc
