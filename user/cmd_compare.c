@@ -172,8 +172,13 @@ static int print(const struct comparison *c, const struct opts *o)
 int cmd_compare(const struct opts *o)
 {
 	struct comparison c = { 0 };
-	int status = compare_all(&c, o) ? 2 : print(&c, o);
+	int status = 2;
 
+	for (int i = 0; i < o->nargs; i++)
+		if (cmd_overwrites(o->args[i], o->output))
+			return 2;
+	if (!compare_all(&c, o))
+		status = print(&c, o);
 	for (size_t i = 0; i < c.ncompared; i++)
 		compare_close(&c.compared[i]);
 	for (size_t i = 0; i < c.nsaved; i++)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cmd.h"
 #include "session.h"
@@ -23,13 +22,6 @@ static char *named_after(const char *file, const char *suffix)
 	if (n > cut && !strcmp(file + n - cut, RECORDING) && file[n - cut - 1] != '/')
 		n -= cut;
 	return asprintf(&path, "%.*s%s", (int)n, file, suffix) < 0 ? NULL : path;
-}
-
-static bool same_file(const char *a, const char *b)
-{
-	struct stat sa, sb;
-
-	return !stat(a, &sa) && !stat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
 int cmd_export(const struct opts *o)
@@ -50,10 +42,8 @@ int cmd_export(const struct opts *o)
 		msg_error("--to %s writes a file and not standard output: leave out -o, or give a name", o->format->ops->name);
 		goto out;
 	}
-	if (same_file(o->file, all.output)) {
-		msg_error("%s is the recording itself: give another name with -o", all.output);
+	if (cmd_overwrites(o->file, all.output))
 		goto out;
-	}
 	/* what was recorded, stacks and calls inside calls, is what is wanted of a file; a sum would have the latter twice */
 	all.stack = OPTS_STACK_DWARF;
 	all.nested = !(o->format->flags & SINKS_FOLDS);

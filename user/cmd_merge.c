@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cmd.h"
 #include "trace/merge.h"
@@ -30,23 +29,14 @@ static void say_placed(const struct merge *m)
 	}
 }
 
-/* An input would become the output's FILE.old under our hands. */
-static bool same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int add_all(struct merge *m, const struct opts *o)
 {
 	for (int i = 0; i < o->nargs; i++) {
 		int err;
 
-		if (same_file(o->args[i], o->output)) {
-			msg_error("%s is to be read and written: give another -o FILE", o->args[i]);
+		/* an input would become the output's FILE.old under our hands */
+		if (cmd_overwrites(o->args[i], o->output))
 			return -EINVAL;
-		}
 		err = merge_add(m, o->args[i]);
 		if (err == -ENOTSUP)
 			msg_error("%s: it, or the first one, was cut off before its clocks were read: it cannot "

@@ -45,6 +45,8 @@ static const struct command *command_of(const char *word)
 	}
 	if (near.n)
 		msg_error("there is no command '%s'%s", word, parse_nearest_text(&near, text, sizeof(text)));
+	else if (strchr(word, '/'))
+		msg_error("there is no command '%s'; to start a program, write -- before it: cudatrace -- %s", word, word);
 	else
 		msg_error("there is no command '%s' (record, replay, export, info, merge, folded, stuck, stat, compare, check, mem, advise, counters, top, serve, list, doctor, schema); to start a program, write -- before it: "
 			  "cudatrace -- %s",

@@ -348,7 +348,7 @@ static int set_rule(struct opts *o, const char *name, const char *val)
 	snprintf(word, sizeof(word), "%.*s", (int)(len < 60 ? len : 60), bad);
 	for (unsigned int i = 0; advise_rule_at(i); i++)
 		parse_nearest_add(&near, word, advise_rule_at(i)->name);
-	msg_error("%s: there is no rule '%s'%s", name, word, near.n ? parse_nearest_text(&near, text, sizeof(text)) : "");
+	msg_error("%s: there is no rule '%s'%s", name, word, near.n ? parse_nearest_text(&near, text, sizeof(text)) : "; docs/advice.md and the manual page have them");
 	return -EINVAL;
 }
 
@@ -667,8 +667,8 @@ const struct option_row opts_rows[] = {
 	  "never mute a query (cudaGetDevice and its like) that is called very often" },
 
 	{ 'k', "stack", "[=HOW]", set_stack, OPTS_MEM, "dwarf",
-	  "how stacks are taken: dwarf, unwound by .eh_frame from a copy of up to 16 KiB of them,\nor fp:\n"
-	  "frame pointers, cheaper, for programs built with them", set_stack_words },
+	  "how stacks are taken: dwarf, unwound by .eh_frame from a copy of up to 16 KiB of them,\n"
+	  "or fp: frame pointers, cheaper, for programs built with them", set_stack_words },
 	{ 0, "no-stack", NULL, set_no_stack, OPTS_MEM, NULL, "no stacks: call sites are the functions called" },
 	{ 'k', "stack", "[=HOW]", set_stack, ONE_BY_ONE, NULL,
 	  "the user stack under each row: dwarf (what -k alone means), unwound by .eh_frame from a\n"
@@ -889,6 +889,26 @@ static const char *spelled(const struct option_row *r, const char *word, char *b
 	return buf;
 }
 
+/* The command as it is typed after cudatrace, with a blank before it; "": the trace. */
+static const char *typed(enum opts_cmd cmd)
+{
+	static const struct {
+		enum opts_cmd cmd;
+		const char *word;
+	} words[] = {
+		{ OPTS_FOLDED, " folded" }, { OPTS_STUCK, " stuck" }, { OPTS_RECORD, " record" }, { OPTS_REPLAY, " replay" },
+		{ OPTS_EXPORT, " export" }, { OPTS_INFO, " info" }, { OPTS_MERGE, " merge" }, { OPTS_STAT, " stat" },
+		{ OPTS_COMPARE, " compare" }, { OPTS_MEM, " mem" }, { OPTS_ADVISE, " advise" }, { OPTS_COUNTERS, " counters" },
+		{ OPTS_SERVE, " serve" }, { OPTS_TOP, " top" }, { OPTS_LIST, " list" }, { OPTS_DOCTOR, " doctor" },
+		{ OPTS_SCHEMA, " schema" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (words[i].cmd == cmd)
+			return words[i].word;
+	return "";
+}
+
 static int bad_option(enum opts_cmd cmd, int c, const char *word)
 {
 	const struct option_row *r = c == ':' && optopt ? row_of(optopt) : NULL;
@@ -896,11 +916,11 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 	char name[64], text[256];
 
 	if (r) {
-		msg_error("%s needs a value (%s); see 'cudatrace --help'", spelled(r, word, name, sizeof(name)), r->arg);
+		msg_error("%s needs a value (%s); see 'cudatrace%s --help'", spelled(r, word, name, sizeof(name)), r->arg, typed(cmd));
 		return -EINVAL;
 	}
 	if (strncmp(word, "--", 2)) {
-		msg_error("there is no option -%c; see 'cudatrace --help'", optopt);
+		msg_error("there is no option -%c; see 'cudatrace%s --help'", optopt, typed(cmd));
 		return -EINVAL;
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
@@ -920,7 +940,7 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 	if (near.n)
 		msg_error("there is no option %s%s", name, parse_nearest_text(&near, text, sizeof(text)));
 	else
-		msg_error("there is no option %s; see 'cudatrace --help'", name);
+		msg_error("there is no option %s; see 'cudatrace%s --help'", name, typed(cmd));
 	return -EINVAL;
 }
 
@@ -930,6 +950,7 @@ static int contradictions(const struct opts *o)
 	const char *name = o->format->ops->name;
 	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
 	bool json = o->format->ops == &sink_json, spans = o->otlp || o->format->ops == &sink_otlp_json;
+	bool agent = o->gpu || o->by_cupti;
 	const struct {
 		bool first, second;
 		const char *text; /* %s: the name of the format */
@@ -943,6 +964,9 @@ static int contradictions(const struct opts *o)
 		{ o->gpu, !o->cmd && !o->npids, "--gpu is about programs that the agent is in: give a CMD after --, or -p PID" },
 		{ o->by_cupti, !o->cmd && !o->npids,
 		  "--source=cupti is about programs that the agent is in: give a CMD after --, or -p PID" },
+		{ o->gpu_graph, !agent, "--graph is about what the GPU does: give --gpu" },
+		{ o->gpu_clock, !agent, "--gpu-clock is about what the GPU does: give --gpu" },
+		{ o->cupti, !agent && !o->counters, "--cupti says which libcupti is used, and nothing here uses one: give --gpu" },
 		{ o->by_cupti, o->stack && !folds, "CUPTI's callbacks have no stacks: leave out -k, or --source=cupti" },
 		{ o->by_cupti, folds, "CUPTI's callbacks have no stacks: leave out --source=cupti" },
 		{ o->by_cupti, o->no_return || o->unfinished_ns || o->library,
@@ -1004,6 +1028,10 @@ static int files(struct opts *o, enum opts_cmd cmd)
 {
 	char known[256];
 
+	if (cmd != OPTS_MERGE && o->nargs > 1 && o->args[1][0] == '-') {
+		msg_error("'%s' comes after the recording: write options before it", o->args[1]);
+		return -EINVAL;
+	}
 	if (cmd != OPTS_MERGE && o->nargs != 1) {
 		msg_error(o->nargs ? "'%s' is one word too many; give one recording" : "give a recording: what 'cudatrace record' wrote",
 			  o->nargs ? o->args[1] : "");
@@ -1051,7 +1079,7 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	if (cmd & LIVE && !o->replay) {
 		if (optind < argc && !dashes) {
 			msg_error("what is '%s'? To start a program, write -- before it: cudatrace%s [OPTIONS] -- %s",
-				  argv[optind], cmd == OPTS_FOLDED ? " folded" : cmd == OPTS_RECORD ? " record" : cmd == OPTS_STAT ? " stat" : cmd == OPTS_MEM ? " mem" : cmd == OPTS_ADVISE ? " advise" : "", argv[optind]);
+				  argv[optind], typed(cmd), argv[optind]);
 			return -EINVAL;
 		}
 		if (dashes && optind == argc) {
@@ -1092,7 +1120,7 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		return -EINVAL;
 	}
 	if (cmd != OPTS_LIST && o->nargs) {
-		msg_error("'%s' is one word too many; see 'cudatrace --help'", argv[optind]);
+		msg_error("'%s' is one word too many; see 'cudatrace%s --help'", argv[optind], typed(cmd));
 		return -EINVAL;
 	}
 	return 0;
@@ -1424,8 +1452,8 @@ void opts_help(struct out *out, enum opts_cmd cmd)
 				out_fmt(out, "\n%s:\n", opts_rows[i].name);
 		}
 		out_str(out, texts[t].after);
-		if (!(cmd & TRACES))
-			continue;
+		if (!(cmd & TRACES) || cmd == OPTS_MEM)
+			continue; /* no -e */
 		out_str(out, "\nClasses:");
 		for (int c = 0; c < API_CLASS_END; c++)
 			out_fmt(out, " %s", api_class_name((enum api_class)c));

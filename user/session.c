@@ -907,6 +907,8 @@ int session_run(const struct opts *o, const struct source_ops *const *ops, int n
 	}
 	last_drain(s);
 	close_sinks(s);
+	if (s->window && s->o->start_on && !window_begun(s->window))
+		msg_note("what --start-on waits for did not come (%s): nothing is shown of the calls before", s->o->start_on);
 	status = exit_status(s);
 	interrupted = !strcmp(s->reason, "interrupted");
 out:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session.h - one trace from beginning to end: options become a capture plan, a source makes records of it, the stages
- * record -> process table -> nest -> filter pass them on, sinks print them.
+ * session.h - one trace from beginning to end: options become a capture plan, sources make records of it, the stages
+ * (stages.h) pass them on, sinks print them.
  */
 #ifndef CT_SESSION_H
 #define CT_SESSION_H

@@ -65,7 +65,8 @@ static int parse(struct trigger *t, const char *name, const char *text)
 	}
 	if (n)
 		return 0;
-	msg_error("%s: no function matches '%s'; 'cudatrace list' prints all, and signal waits for one", name, glob);
+	msg_error("%s: no function matches '%s'; 'cudatrace list' prints all, and the word signal waits for %s", name, glob,
+		  !strcmp(name, "--start-on") ? "SIGUSR1" : "SIGUSR2");
 	return -EINVAL;
 }
 
@@ -200,6 +201,11 @@ bool window_has(const struct window *w, const struct ct_hdr *h)
 				   (h->start_ns == w->end_ns && h->tid == w->end_tid)))
 		return true;
 	return time_within(w, h->start_ns);
+}
+
+bool window_begun(const struct window *w)
+{
+	return w->open || w->npast;
 }
 
 bool window_over(const struct window *w)

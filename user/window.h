@@ -33,6 +33,8 @@ void window_signal(struct window *, bool start, uint64_t now_ns);
 
 /* Is the record within? Definitions and losses always are. */
 bool window_has(const struct window *, const struct ct_hdr *);
+/* It has begun, whether or not it has ended. */
+bool window_begun(const struct window *);
 /* It has ended and cannot begin again. */
 bool window_over(const struct window *);
 

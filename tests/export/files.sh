@@ -56,12 +56,32 @@ quiet --to csv "$dir/run.ctrace" -o - > "$dir/out.csv"
 is to-stdout same "$(cmp "$dir/out.csv" "$dir/run.csv" && echo same)"
 is quiet-on-stdout "" "$(grep written "$dir/err")"
 
+# ---- recordings without an end
+head -c $(($(wc -c < "$dir/run.ctrace") / 2)) "$dir/run.ctrace" > "$dir/cut.ctrace"
+"$ct" replay "$dir/cut.ctrace" > /dev/null 2> "$dir/err"
+is breaks-off 1 "$(grep -c '^cudatrace: warning: the recording breaks off: its last [1-9][0-9]* bytes are a part of a block' "$dir/err")"
+"$ct" replay "$traces/killed.ctrace" > /dev/null 2> "$dir/err"
+is no-end 1 "$(grep -c '^cudatrace: the recording has no end: whoever wrote it was killed, or writes still$' "$dir/err")"
+"$ct" replay "$dir/run.ctrace" > /dev/null 2> "$dir/err"
+is has-end 0 "$(grep -cE 'breaks off|has no end' "$dir/err")"
+
 # ---- refusals
-says itself "cudatrace: error: $dir/run.ctrace is the recording itself: give another name with -o" \
+says itself "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
 	"$ct" export --to csv -o "$dir/run.ctrace" "$dir/run.ctrace"
 ln -s run.ctrace "$dir/link.csv"
-says itself-by-link "cudatrace: error: $dir/link.csv is the recording itself: give another name with -o" \
+says itself-by-link "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
 	"$ct" export --to csv -o "$dir/link.csv" "$dir/run.ctrace"
+# no command writes over the recording that it reads
+for args in "replay -o" "stat -o" "stat --save" "mem -o" "mem --html" "advise -o"; do
+	read -ra words <<< "$args"
+	says "over-${words[0]}${words[1]}" "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
+		"$ct" "${words[@]}" "$dir/run.ctrace" "$dir/run.ctrace"
+done
+says over-compare "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
+	"$ct" compare -o "$dir/run.ctrace" "$traces/two.ctrace" "$dir/run.ctrace"
+says over-merge "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
+	"$ct" merge -o "$dir/run.ctrace" "$traces/two.ctrace" "$dir/run.ctrace"
+is over-nothing "$before" "$(cksum < "$dir/run.ctrace")"
 says path "cudatrace: error: --to nsys-sqlite writes a file and not standard output: leave out -o, or give a name" \
 	"$ct" export --to nsys-sqlite -o - "$dir/run.ctrace"
 says two "cudatrace: error: 'b' is one word too many; give one recording" "$ct" export --to csv a b

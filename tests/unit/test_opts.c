@@ -167,6 +167,9 @@ static void test_errors(void)
 	bad("-t -1", "-t: '-1' is no thread id");
 	bad("-p", "-p needs a value (PID); see 'cudatrace --help'");
 	bad("--pid", "--pid needs a value (PID); see 'cudatrace --help'");
+	bad("--graph graph", "--graph is about what the GPU does: give --gpu");
+	bad("--gpu-clock offset", "--gpu-clock is about what the GPU does: give --gpu");
+	bad("--cupti /x", "--cupti says which libcupti is used, and nothing here uses one: give --gpu");
 	bad("-x", "there is no option -x; see 'cudatrace --help'");
 	bad("--formt json", "there is no option --formt; did you mean --format?");
 	bad("--failed=yes", "--failed takes no value");
@@ -356,6 +359,12 @@ static void test_mem(void)
 	CHECK(parse(OPTS_MEM, "--json --by kind") && strstr(said, "--json has all tables: leave out --by"));
 	CHECK(parse(OPTS_MEM, "-e memory") && parse(OPTS_MEM, "--failed") && parse(OPTS_MEM, "--no-return") && parse(OPTS_MEM, "-n 5"));
 	CHECK(parse(OPTS_MEM, "a b") && strstr(said, "one word too many"));
+	CHECK(parse(OPTS_MEM, "a -p 1"));
+	CHECK_TEXT("cudatrace: error: '-p' comes after the recording: write options before it\n", said);
+	CHECK(parse(OPTS_MEM, "--bogus"));
+	CHECK_TEXT("cudatrace: error: there is no option --bogus; see 'cudatrace mem --help'\n", said);
+	CHECK(parse(OPTS_STUCK, "7"));
+	CHECK_TEXT("cudatrace: error: '7' is one word too many; see 'cudatrace stuck --help'\n", said);
 }
 
 int main(void)

@@ -119,7 +119,8 @@ static int parse_key(struct judge_expr *e, const char *key, char *msg, size_t si
 	}
 	if (known_function(key))
 		return BAD("'%s': say what of it: %s.calls, .failed, .time, .avg, .median, .p99, .min, .max or .bytes", e->text, key);
-	return BAD("'%s': there is no number '%s'%s", e->text, key, parse_nearest_text(&near, text, sizeof(text)));
+	return BAD("'%s': there is no number '%s'%s", e->text, key,
+		   near.n ? parse_nearest_text(&near, text, sizeof(text)) : "; 'cudatrace compare BASE NEW' prints those that there are");
 }
 
 static int parse_field(struct judge_expr *e, const char *name, size_t len, char *msg, size_t size)

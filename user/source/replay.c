@@ -16,6 +16,7 @@
 struct replay {
 	struct reader *reader;
 	uint64_t start_ns, from_ns, to_ns; /* CLOCK_MONOTONIC */
+	bool told_cut;
 	bool ranged;
 	uint64_t told[CT_LOSS_END]; /* by records */
 	uint64_t calls;
@@ -70,6 +71,23 @@ static bool in_range(const struct replay *r, const struct ct_hdr *h)
 	return !r->ranged || trace_is_definition(h->kind) || (at >= r->from_ns && at < r->to_ns);
 }
 
+/* It ends without an end: what is read of it is not all that there was to be. */
+static void tell_cut(struct replay *r)
+{
+	struct reader_stats stats;
+
+	reader_stats(r->reader, &stats);
+	if (stats.ended || r->ranged || r->told_cut)
+		return;
+	r->told_cut = true;
+	if (stats.cut_bytes)
+		msg_warn("the recording breaks off: its last %llu bytes are a part of a block and were not read; 'cudatrace info' says "
+			 "what there is",
+			 (unsigned long long)stats.cut_bytes);
+	else
+		msg_note("the recording has no end: whoever wrote it was killed, or writes still");
+}
+
 static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 {
 	struct replay *r = s->priv;
@@ -87,7 +105,10 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 		if (err)
 			return err;
 	}
-	return n ? n : 1;
+	if (n)
+		return n;
+	tell_cut(r);
+	return 1;
 }
 
 static uint64_t replay_safe_until_ns(struct source *s)
