@@ -794,6 +794,7 @@ struct ct_counters {
 	__u64 folded;	/* calls inside other calls, not reported */
 	__u64 filtered; /* completed calls dropped by duration, size, failure or cgroup */
 	__u64 unfinished; /* records sent with CT_F_UNFINISHED */
+	__u64 untold;	/* CT_FORK, CT_EXEC and CT_EXIT that found no room in the ring; they are sent once */
 	__u64 lost[CT_LOSS_END];
 };
 

@@ -22,7 +22,8 @@ int BPF_PROG(ct_fork, struct task_struct *parent, struct task_struct *child)
 	r.h.start_ns = r.h.end_ns = bpf_ktime_get_ns();
 	r.child_pid = pid;
 	r.child_ns_pid = pid_in_ns(child);
-	send(&r.h, sizeof(r), false, BPF_RB_NO_WAKEUP);
+	if (send(&r.h, sizeof(r), false, BPF_RB_NO_WAKEUP))
+		COUNT(untold);
 	return 0;
 }
 
@@ -50,8 +51,8 @@ int BPF_PROG(ct_exec, struct task_struct *task)
 	if (!bpf_map_lookup_elem(&procs, &tgid) && !(config.filter_pids && bpf_map_lookup_elem(&pids, &tgid)))
 		return 0;
 	bpf_map_delete_elem(&procs, &tgid);
-	if (ready)
-		send_process(task, CT_EXEC);
+	if (ready && send_process(task, CT_EXEC))
+		COUNT(untold);
 	return 0;
 }
 
@@ -80,7 +81,8 @@ int BPF_PROG(ct_gone, struct task_struct *task)
 	r.status = BPF_CORE_READ(task, signal, group_exit_code);
 	if (!r.status)
 		r.status = task->exit_code;
-	send(&r.h, sizeof(r), false, BPF_RB_NO_WAKEUP);
+	if (send(&r.h, sizeof(r), false, BPF_RB_NO_WAKEUP))
+		COUNT(untold);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
  * That thread sends what comes, has CUPTI give out partly filled buffers, and ends all when it is told to or when its peer is gone.
  */
 #include "state.h"
+#include "held.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -35,7 +36,7 @@ int cudatrace_agent_start(const char *text);
 int cudatrace_agent_stop(void);
 
 struct agent agent;
-static int wake_fd = -1;
+static struct held wake = { .fd = -1 };
 static _Atomic bool exit_asked;
 static struct how how;
 static bool at_exit_set;
@@ -68,10 +69,12 @@ void *agent_record(unsigned int kind, size_t n, uint64_t start_ns, uint64_t end_
 
 void agent_wake(void)
 {
+	int fd = held_fd(&wake), saved = errno;
 	uint64_t one = 1;
 
-	if (wake_fd >= 0 && write(wake_fd, &one, sizeof(one)) < 0)
-		return; /* it is awake */
+	/* not write(): a thread of the program's that is to be cancelled would end here, inside CUPTI */
+	if (fd >= 0 && syscall(SYS_write, fd, &one, sizeof(one)) < 0)
+		errno = saved; /* it is awake */
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------- */
@@ -153,7 +156,6 @@ static void finish(int err)
 	link_bye(err, 500);
 	link_close();
 	calls_forget();
-	records_reset();
 	device_rest();
 	queue_rest();
 	atomic_store(&agent.state, IDLE);
@@ -195,9 +197,11 @@ static void last_words(void)
 static void at_exit(void)
 {
 	uint64_t until = clock_now() + EXIT_MS * 1000000ULL;
+	int state;
 
 	if (agent.pid != (uint32_t)getpid())
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	if (atomic_load(&agent.state) == RUNNING) {
 		atomic_store(&exit_asked, true);
 		agent_wake();
@@ -205,17 +209,18 @@ static void at_exit(void)
 	/* it may be leaving already, for another reason */
 	while (atomic_load(&agent.state) >= RUNNING && clock_now() < until)
 		usleep(200);
+	pthread_setcancelstate(state, NULL);
 }
 
 /* ---- the thread ---------------------------------------------------------------------------------------- */
 
 static void wait_for_work(int ms)
 {
-	struct pollfd p[2] = { { .fd = link_fd(), .events = POLLIN }, { .fd = wake_fd, .events = POLLIN } };
+	struct pollfd p[2] = { { .fd = link_fd(), .events = POLLIN }, { .fd = held_fd(&wake), .events = POLLIN } };
 	uint64_t count;
 
 	poll(p, 2, ms);
-	if (p[1].revents && read(wake_fd, &count, sizeof(count)) < 0)
+	if (p[1].revents & POLLIN && read(p[1].fd, &count, sizeof(count)) < 0)
 		return; /* somebody else's wake-up: none */
 }
 
@@ -332,12 +337,19 @@ static int make_thread(bool begins)
 	return -err;
 }
 
+/* Those that threads of the parent's held are held by nobody here: the child's exit may still come by CUPTI. */
+static void forget_locks(void)
+{
+	names_reset();
+	device_reset();
+	library_reset();
+}
+
 static void in_child(void)
 {
 	link_forget();
-	if (wake_fd >= 0)
-		close(wake_fd);
-	wake_fd = -1;
+	held_close(&wake);
+	forget_locks();
 	agent.pid = 0;
 	atomic_store(&agent.finalize, false);
 	atomic_store(&agent.state, IDLE);
@@ -356,11 +368,11 @@ static int enter(const char *text)
 	if (err)
 		goto fail;
 	if (agent.pid != (uint32_t)getpid()) {
-		names_reset();
+		forget_locks();
 		agent.pid = (uint32_t)getpid();
 	}
-	if (wake_fd < 0)
-		wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (held_fd(&wake) < 0)
+		held_take(&wake, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (!at_exit_set) {
 		pthread_atfork(NULL, NULL, in_child);
 		atexit(at_exit);
@@ -370,6 +382,7 @@ static int enter(const char *text)
 	atomic_store(&agent.finalized, false);
 	atomic_store(&agent.dropped, 0);
 	atomic_store(&agent.bad_time, 0);
+	atomic_store(&agent.too_deep, 0);
 	atomic_store(&exit_asked, false);
 	agent.early = false;
 	return 0;
@@ -381,13 +394,19 @@ fail:
 /* Called by CUDA's driver, which ignores what it returns but for a message of its own when that is 0. */
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
-	if (enter(getenv(AGENT_ENV)))
-		return 1;
-	agent.early = true;
-	if (!begin() && make_thread(false)) {
-		leave();
-		finish(-EAGAIN);
+	int saved = errno, state;
+
+	/* the program may want to cancel the thread; what is begun here is finished first */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	if (!enter(getenv(AGENT_ENV))) {
+		agent.early = true;
+		if (!begin() && make_thread(false)) {
+			leave();
+			finish(-EAGAIN);
+		}
 	}
+	pthread_setcancelstate(state, NULL);
+	errno = saved;
 	return 1;
 }
 

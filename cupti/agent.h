@@ -156,7 +156,8 @@ struct agent_bye {
 	struct agent_head h;
 	__s32 err;	  /* 0; -EIO: CUPTI met a fatal error; -ETIMEDOUT: it could not be ended in time */
 	__u32 finalized;  /* cuptiFinalize was called and succeeded */
-	__u64 records, unsent; /* sent; found no room */
+	__u64 records, unsent; /* sent; found no room, as was told by CT_LOST */
+	__u64 left;	       /* waited to be sent until there was no more time: nothing else tells of them */
 };
 
 /* The bytes of a message's fixed part; 0: no such type. */
@@ -240,6 +241,6 @@ CT_ASSERT_SIZE(struct agent_call, sizeof(struct ct_spec) + CT_MAX_WORDS * sizeof
 CT_ASSERT_SIZE(struct agent_start, 48);
 CT_ASSERT_SIZE(struct agent_started, 24);
 CT_ASSERT_SIZE(struct agent_say, 12);
-CT_ASSERT_SIZE(struct agent_bye, 32);
+CT_ASSERT_SIZE(struct agent_bye, 40);
 
 #endif

@@ -265,8 +265,12 @@ static void call_enters(const struct func *fn, int domain, uint32_t cbid, const 
 	if (!fs || !data->params)
 		return;
 	depth = depth_of(fs, fn);
-	if (depth < 0 || fs->n == CT_MAX_FRAMES)
+	if (depth < 0)
 		return;
+	if (fs->n == CT_MAX_FRAMES) {
+		atomic_fetch_add(&agent.too_deep, 1);
+		return;
+	}
 	c.f = &fs->at[fs->n];
 	c.spec = &fn->call->spec;
 	c.f->cbid = cbid;
@@ -419,15 +423,11 @@ static void maybe_finalize(void)
 		atomic_store(&agent.finalized, true);
 }
 
-void calls_callback(void *user, int domain, uint32_t cbid, const void *data)
+static void callback(int domain, uint32_t cbid, const void *data, int life)
 {
 	const struct cupti_call *call = data;
 	const struct func *fn;
-	int life = atomic_load_explicit(&agent.state, memory_order_relaxed);
 
-	(void)user;
-	if (life == IDLE || !data || !agent.pid)
-		return;
 	if (domain == CUPTI_RESOURCE) {
 		if (life == RUNNING)
 			resource(cbid, data);
@@ -450,6 +450,18 @@ void calls_callback(void *user, int domain, uint32_t cbid, const void *data)
 	}
 	if (call->site == CUPTI_SITE_EXIT && atomic_load_explicit(&agent.finalize, memory_order_relaxed))
 		maybe_finalize();
+}
+
+void calls_callback(void *user, int domain, uint32_t cbid, const void *data)
+{
+	int life = atomic_load_explicit(&agent.state, memory_order_relaxed), saved = errno;
+
+	(void)user;
+	if (life == IDLE || !data || !agent.pid)
+		return;
+	callback(domain, cbid, data, life);
+	/* a read of the program's memory that fails is nothing that it should see */
+	errno = saved;
 }
 
 /* Asks CUPTI for the ids that the user side named, and no others. */

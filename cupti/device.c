@@ -24,7 +24,7 @@ static size_t buffer_bytes;
 static uint32_t nbuffers;
 /* Held over the pool's flags, and over one buffer's records; never over a call of CUPTI's that may wait. */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER, records_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t told_dropped, told_lost, told_time, told_ns;
+static uint64_t told_dropped, told_lost, told_time, told_deep, told_ns;
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
@@ -63,7 +63,7 @@ static void give_back(const uint8_t *buffer)
 
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
-	bool thrown_away = buffer == discard, live = atomic_load(&agent.state) != IDLE;
+	bool thrown_away = buffer == discard, live;
 	size_t dropped = 0, count = 0;
 	void *record = NULL;
 
@@ -72,6 +72,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	if (valid > size)
 		valid = size;
 	pthread_mutex_lock(&records_lock);
+	live = atomic_load(&agent.state) != IDLE;
 	if (valid && live)
 		clock_settle();
 	if (thrown_away) {
@@ -116,6 +117,7 @@ void device_tell_lost(void)
 
 	lost(CT_LOSS_DEVICE, now, atomic_load(&agent.dropped), &told_dropped);
 	lost(CT_LOSS_AGENT, now, queue_lost(), &told_lost);
+	lost(CT_LOSS_DEPTH, now, atomic_load(&agent.too_deep), &told_deep);
 	lost(CT_LOSS_TIME, now, atomic_load(&agent.bad_time), &told_time);
 	told_ns = now;
 }
@@ -201,9 +203,20 @@ static void attribute(int which, size_t value)
 		agent.cupti.cuptiActivitySetAttribute(which, &size, &value);
 }
 
+void device_reset(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	pool_lock = records_lock = fresh;
+}
+
 /* What CUPTI does not hold goes back to the program's heap. A version that is never ended keeps some, for its next attach. */
 void device_rest(void)
 {
+	/* where CUPTI was not ended a buffer may come back at any time */
+	pthread_mutex_lock(&records_lock);
+	records_reset();
+	pthread_mutex_unlock(&records_lock);
 	pthread_mutex_lock(&pool_lock);
 	for (uint32_t i = 0; i < POOL_MAX; i++) {
 		if (pool[i].out)
@@ -271,7 +284,7 @@ int device_enable(void)
 			 agent.pid);
 	}
 	agent.kinds = 0;
-	told_dropped = told_lost = told_time = told_ns = 0;
+	told_dropped = told_lost = told_time = told_deep = told_ns = 0;
 	if (agent.want.kinds) {
 		err = buffers();
 		if (err)

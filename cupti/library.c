@@ -186,6 +186,13 @@ static bool try_major(struct cupti *c, const struct found *f, int major, char *w
 /* NVTX's first call and the driver's start may be at the same time, in two threads. */
 static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
 
+void library_reset(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	finding = fresh;
+}
+
 static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 {
 	struct found *f;

@@ -4,6 +4,7 @@
  * that does not keep to the protocol is left. Used by one thread at a time: the one that starts the agent, then the agent's.
  */
 #include "state.h"
+#include "held.h"
 
 #include <poll.h>
 #include <stdarg.h>
@@ -16,7 +17,7 @@
 #define HOLES 64 /* ids in a row without a name: there are no more */
 #define SEND_BYTES (4 << 20) /* asked of the kernel, which may give less */
 
-static int fd = -1;
+static struct held held = { .fd = -1 };
 static char *batch;	/* AGENT_MSG_MAX bytes: a message on its way */
 static size_t pending;	/* of it that could not be sent yet */
 static uint64_t sent;
@@ -86,7 +87,7 @@ int link_parse(const char *text, struct how *how)
 int link_connect(struct how *how)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int bytes = SEND_BYTES, type = 0, err;
+	int bytes = SEND_BYTES, type = 0, err, fd;
 	socklen_t len = sizeof(type);
 
 	gone = false;
@@ -97,29 +98,27 @@ int link_connect(struct how *how)
 		return -ENOMEM;
 	if (how->fd >= 0) {
 		fd = how->fd;
-		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET) {
-			fd = -1; /* not what was agreed: not ours to close */
-			return -EPROTO;
-		}
+		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET)
+			return -EPROTO; /* not what was agreed: not ours to close */
 	} else {
 		memcpy(addr.sun_path, how->path, sizeof(addr.sun_path));
 		addr.sun_path[sizeof(addr.sun_path) - 1] = '\0';
 		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
 			err = -errno;
-			link_close();
+			if (fd >= 0)
+				close(fd);
 			return err;
 		}
 	}
+	held_take(&held, fd);
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	return 0;
 }
 
 void link_close(void)
 {
-	if (fd >= 0)
-		close(fd);
-	fd = -1;
+	held_close(&held);
 }
 
 void link_forget(void)
@@ -130,13 +129,15 @@ void link_forget(void)
 
 int link_fd(void)
 {
-	return gone ? -1 : fd;
+	if (!gone && held_fd(&held) < 0)
+		gone = true; /* the program has closed it */
+	return gone ? -1 : held.fd;
 }
 
 /* ---- sending ---- */
 
 /* Waits until the peer has room, or something is to be read or it is gone. */
-static void wait_room(int wait_ms)
+static void wait_room(int fd, int wait_ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 
@@ -147,8 +148,9 @@ static void wait_room(int wait_ms)
 static int put(const void *msg, size_t n, int wait_ms)
 {
 	uint64_t until = clock_now() + (uint64_t)wait_ms * 1000000;
+	int fd;
 
-	while (fd >= 0 && !gone) {
+	while ((fd = link_fd()) >= 0) {
 		if (send(fd, msg, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n)
 			return 0;
 		if (errno == EINTR)
@@ -159,7 +161,7 @@ static int put(const void *msg, size_t n, int wait_ms)
 		}
 		if (clock_now() >= until)
 			return -EAGAIN;
-		wait_room(wait_ms < 20 ? wait_ms : 20);
+		wait_room(fd, wait_ms < 20 ? wait_ms : 20);
 	}
 	return -EPIPE;
 }
@@ -282,6 +284,30 @@ int link_send(int wait_ms)
 	}
 }
 
+static uint64_t records_in(size_t at, size_t end)
+{
+	uint64_t n = 0;
+
+	for (; at < end; at += ((const struct ct_hdr *)(batch + at))->size) {
+		const struct ct_hdr *h = (const struct ct_hdr *)(batch + at);
+
+		n += h->kind == CT_LOST ? ((const struct ct_lost *)h)->count : 1;
+	}
+	return n;
+}
+
+/* What could not be sent in time: dropped, and counted. */
+static uint64_t drop_rest(void)
+{
+	size_t at = sizeof(struct agent_head), n;
+	uint64_t left = pending ? records_in(at, pending) : 0;
+
+	pending = 0;
+	while ((n = queue_take(batch + at, AGENT_MSG_MAX - at)))
+		left += records_in(at, at + n);
+	return left;
+}
+
 void link_bye(int err, int wait_ms)
 {
 	struct agent_bye b = {
@@ -290,6 +316,7 @@ void link_bye(int err, int wait_ms)
 		.finalized = atomic_load(&agent.finalized),
 		.records = sent,
 		.unsent = queue_lost(),
+		.left = drop_rest(),
 	};
 
 	put(&b, sizeof(b), wait_ms);
@@ -301,8 +328,9 @@ void link_bye(int err, int wait_ms)
 static int get(int wait_ms, size_t *size)
 {
 	uint64_t until = clock_now() + (uint64_t)wait_ms * 1000000;
+	int fd;
 
-	while (fd >= 0 && !gone) {
+	while ((fd = link_fd()) >= 0) {
 		ssize_t n = recv(fd, batch, AGENT_MSG_MAX, MSG_DONTWAIT | MSG_TRUNC);
 		struct pollfd p = { .fd = fd, .events = POLLIN };
 		int type;
@@ -402,9 +430,10 @@ int link_asked(void)
 	char packet[sizeof(struct agent_start)];
 	struct agent_head h;
 	ssize_t n;
+	int fd;
 
 	/* not into `batch`, which may hold what is not sent yet */
-	while (fd >= 0 && !gone) {
+	while ((fd = link_fd()) >= 0) {
 		n = recv(fd, packet, sizeof(packet), MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -423,6 +452,8 @@ int link_asked(void)
 
 void link_stop(void)
 {
+	int fd = held_fd(&held);
+
 	if (fd >= 0)
 		shutdown(fd, SHUT_RDWR);
 }

@@ -9,7 +9,8 @@
 
 #define FUTURE_NS 60000000000ULL
 #define NAME_LEN 1024	 /* of a device, a marker's text, a domain, at most */
-#define MARKERS 4096	 /* ranges that are open: a power of two */
+#define MARKERS 4096	 /* chains of ranges that are open */
+#define MARKERS_MAX 65536 /* such ranges; what is more is counted as dropped */
 
 static uint32_t u32_at(const void *record, size_t at)
 {
@@ -336,14 +337,18 @@ static void stream(const struct cupti_stream *s)
 
 /* ---- markers: two records of CUPTI's become one range ---- */
 
-/* Ranges whose end has not come, by id. Used under device.c's lock. */
-static struct open_marker {
-	uint32_t id, tid; /* id 0: free */
+/* Ranges whose end has not come, by id: an outer one stays while any number of inner ones come and go. Used under device.c's
+ * lock. */
+struct open_marker {
+	struct open_marker *next;
+	uint32_t id, tid;
 	uint64_t start_ns;
 	uint16_t text_len, domain_len;
 	bool push_pop;
-	char *text; /* and the domain */
-} *open_markers;
+	char text[]; /* and the domain */
+};
+static struct open_marker **open_markers;
+static uint32_t nopen;
 
 static void send_marker(const struct open_marker *m, enum ct_marker_what what, uint64_t end_ns)
 {
@@ -360,47 +365,86 @@ static void send_marker(const struct open_marker *m, enum ct_marker_what what, u
 	queue_commit(r);
 }
 
-static void marker(const struct cupti_marker *c)
+static struct open_marker *new_marker(const struct cupti_marker *c)
 {
 	size_t text = c->name ? strnlen(c->name, NAME_LEN) : 0, domain = c->domain ? strnlen(c->domain, NAME_LEN) : 0;
-	struct open_marker m = { .id = c->id, .start_ns = clock_ns(c->time) }, *at;
+	struct open_marker *m = malloc(sizeof(*m) + text + domain);
+
+	if (!m)
+		return NULL;
+	*m = (struct open_marker){
+		.id = c->id,
+		.start_ns = clock_ns(c->time),
+		.push_pop = c->object_kind == CUPTI_OBJECT_THREAD,
+		.text_len = (uint16_t)text,
+		.domain_len = (uint16_t)domain,
+	};
+	m->tid = m->push_pop ? c->object[1] : 0;
+	if (text)
+		memcpy(m->text, c->name, text);
+	if (domain)
+		memcpy(m->text + text, c->domain, domain);
+	return m;
+}
+
+/* Takes the range with an id out of those that are open; NULL: there is none. */
+static struct open_marker *take_marker(uint32_t id)
+{
+	for (struct open_marker **at = &open_markers[id % MARKERS]; *at; at = &(*at)->next) {
+		struct open_marker *m = *at;
+
+		if (m->id != id)
+			continue;
+		*at = m->next;
+		nopen--;
+		return m;
+	}
+	return NULL;
+}
+
+static void marker(const struct cupti_marker *c)
+{
+	struct open_marker *m;
 
 	if (!open_markers)
 		open_markers = calloc(MARKERS, sizeof(*open_markers));
 	if (!open_markers || !c->time)
 		return;
-	at = &open_markers[c->id % MARKERS];
-	m.push_pop = c->object_kind == CUPTI_OBJECT_THREAD;
-	m.tid = m.push_pop ? c->object[1] : 0;
 	if (c->flags & CUPTI_MARK_END) {
-		if (at->id == c->id && at->text)
-			send_marker(at, at->push_pop ? CT_MARKER_PUSH_POP : CT_MARKER_START_END, m.start_ns);
-		free(at->text);
-		memset(at, 0, sizeof(*at));
+		m = take_marker(c->id);
+		if (m)
+			send_marker(m, m->push_pop ? CT_MARKER_PUSH_POP : CT_MARKER_START_END, clock_ns(c->time));
+		free(m);
 		return;
 	}
-	m.text_len = (uint16_t)text;
-	m.domain_len = (uint16_t)domain;
-	m.text = malloc(text + domain + 1);
-	if (!m.text)
-		return;
-	memcpy(m.text, c->name ? c->name : "", text);
-	memcpy(m.text + text, c->domain ? c->domain : "", domain);
-	if (c->flags & CUPTI_MARK_START) {
-		free(at->text);
-		*at = m;
+	m = new_marker(c);
+	if (m && !(c->flags & CUPTI_MARK_START))
+		send_marker(m, CT_MARKER_MARK, m->start_ns);
+	if (m && c->flags & CUPTI_MARK_START && nopen < MARKERS_MAX) {
+		free(take_marker(c->id));
+		m->next = open_markers[c->id % MARKERS];
+		open_markers[c->id % MARKERS] = m;
+		nopen++;
 		return;
 	}
-	send_marker(&m, CT_MARKER_MARK, m.start_ns);
-	free(m.text);
+	if (!m || c->flags & CUPTI_MARK_START)
+		atomic_fetch_add(&agent.dropped, 1);
+	free(m);
 }
 
 void records_reset(void)
 {
-	for (int i = 0; open_markers && i < MARKERS; i++)
-		free(open_markers[i].text);
+	struct open_marker *next;
+
+	for (int i = 0; open_markers && i < MARKERS; i++) {
+		for (struct open_marker *m = open_markers[i]; m; m = next) {
+			next = m->next;
+			free(m);
+		}
+	}
 	free(open_markers);
 	open_markers = NULL;
+	nopen = 0;
 }
 
 void records_convert(const void *record)

@@ -48,7 +48,7 @@ struct agent {
 	uint32_t clock;		/* enum agent_clock: which is used */
 	uint32_t kinds;		/* of want.kinds those that could be enabled */
 	struct func *funcs[3];	/* by domain */
-	_Atomic uint64_t dropped, bad_time;
+	_Atomic uint64_t dropped, bad_time, too_deep;
 	_Atomic bool graphs;	/* nodes of graphs were recorded, in this attach or an earlier one */
 	int fatal_code;
 	char fatal_text[256];
@@ -83,13 +83,15 @@ void link_bye(int err, int wait_ms);
 /* ---- library.c ---- */
 int library_find(struct cupti *, const char *wanted, char *why, size_t size); /* 0, or -errno and why */
 const char *library_error(int result);
+void library_reset(void); /* in a forked child */
 void library_tool(char *name, size_t size); /* a profiler that the process has loaded; "": none that is known */
 
 /* ---- device.c, records.c ---- */
 int device_enable(void); /* subscribes before all else; 0, or -errno after a link_say() */
 void device_disable(void);
 void device_flush(bool all);
-void device_rest(void);
+void device_rest(void);  /* gives its memory back */
+void device_reset(void); /* in a forked child: its locks */
 void device_tell_lost(void); /* a CT_LOST for what was dropped since the last */
 void records_reset(void);
 void records_convert(const void *record);

@@ -800,6 +800,9 @@ static void say_totals(const struct session *s, const char *const *muted)
 	for (int i = 0; muted && muted[i] && n < sizeof(text); i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? ", " : "; muted: ", muted[i]);
 	msg_note("%s", text);
+	if (l->untold)
+		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: rows may have a process's older name "
+			 "(raise --ring-size)", (unsigned long long)l->untold);
 }
 
 static void close_sinks(struct session *s)

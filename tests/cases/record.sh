@@ -148,7 +148,7 @@ case_replay_options() {
 case_replay_unprivileged() {
 	record -- "$CALLS" queries 9
 	chmod 644 "$T/r.ctrace"
-	cp "$CUDATRACE" "$T/ct"
+	cp "$ROOT/cudatrace" "$T/ct"
 	rc=0
 	timeout 10 unshare --mount --fork sh -c "mount -t tmpfs none /proc && exec setpriv --reuid=65534 --clear-groups '$T/ct' replay \
 		--format json '$T/r.ctrace'" > "$T/out" 2> "$T/err" || rc=$?
@@ -393,7 +393,7 @@ case_info() {
 	ok_rc
 	grep -q -E "^host +$(hostname)$" "$T/out" || fail "$(cat "$T/out")"
 	grep -q -E "^kernel +$(uname -r) $(uname -m)$" "$T/out" || fail "$(cat "$T/out")"
-	grep -q -E "^options +record -v -o .* -p $PID_a\$" "$T/out" || fail "$(cat "$T/out")"
+	grep -q -E "^options +record (--probe-kind multi )?-v -o .* -p $PID_a\$" "$T/out" || fail "$(cat "$T/out")"
 	grep -q -E '^  [0-9]+ +calls, rank 3 of 8: 5 calls$' "$T/out" || fail "$(cat "$T/out")"
 	grep -q -E '^calls +5, 2 failed$' "$T/out" || fail "$(cat "$T/out")"
 	grep -q -E '^lost +nothing$' "$T/out" || fail "$(cat "$T/out")"

@@ -180,7 +180,7 @@ print(len(d["comparisons"]), all(k in d["comparisons"][1]["metrics"] for k in ("
 # Files and recordings need no privileges.
 case_compare_recordings() {
 	cp tests/traces/two.ctrace tests/traces/calls.ctrace "$T"
-	cp "$CUDATRACE" "$T/ct"
+	cp "$ROOT/cudatrace" "$T/ct"
 	rc=0
 	setpriv --reuid 65534 --clear-groups "$T/ct" compare --fail-if 'kernel(*relu*).avg>+1%' --fail-if 'total_api_time<1s' "$T/two.ctrace" \
 		"$T/two.ctrace" > "$T/out" 2> "$T/err" || rc=$?

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "../../cupti/agent.h"
+#include "../../cupti/cupti.h"
+#include "../../cupti/queue.h"
 #include "../../user/source/agent.h"
 #include "../../user/source/agent_funcs.h"
 #include "../../user/source/agent_peer.h"
@@ -24,6 +26,8 @@
 
 int cudatrace_agent_start(const char *how);
 int cudatrace_agent_stop(void);
+void records_convert(const void *record);
+void records_reset(void);
 
 /* ---- the device ---- */
 
@@ -296,6 +300,71 @@ static void test_fork(void)
 	source_agent.close(&src);
 }
 
+/* The program closes what it finds and opens something of its own at that number: nothing is written there, and it stays open. */
+static void test_closed(void)
+{
+	int before = threads(), fds[2], theirs[2];
+	char how[PATH_MAX + 64], byte;
+
+	reset();
+	CHECK(open_source());
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
+	CHECK(!agent_how(&plan, fds[1], how, sizeof(how)) && !agent_connect_fd(&src, fds[0], getpid()));
+	CHECK(!cudatrace_agent_start(how));
+	CHECK(drain_until(CT_DEVICE, 2));
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, theirs));
+	CHECK(send(theirs[0], "theirs", 6, 0) == 6);
+	CHECK(dup2(theirs[1], fds[1]) == fds[1]);
+	launch(5);
+	CHECK(drain_until(0, 0));
+	CHECK(alone(before));
+	CHECK(recv(theirs[0], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	CHECK(recv(fds[1], &byte, 1, MSG_DONTWAIT) == 1 && byte == 't');
+	close(fds[1]);
+	close(theirs[0]);
+	close(theirs[1]);
+	source_agent.close(&src);
+}
+
+static void put_marker(uint32_t id, uint32_t flags, uint64_t time, const char *name)
+{
+	struct cupti_marker m = { .kind = CUPTI_KIND_MARKER, .flags = flags, .time = time, .id = id, .name = name };
+
+	records_convert(&m);
+}
+
+/* A range around so many that any table of a fixed size would have turned over. */
+static void test_outer_range(void)
+{
+	static char room[AGENT_MSG_MAX];
+	const int inner = 10000;
+	int n = 0;
+	size_t len;
+
+	CHECK(!queue_open());
+	put_marker(1, CUPTI_MARK_START, 1, "epoch");
+	for (int i = 0; i < inner; i++) {
+		put_marker((uint32_t)i + 2, CUPTI_MARK_START, (uint64_t)i + 2, "step");
+		put_marker((uint32_t)i + 2, CUPTI_MARK_END, (uint64_t)i + 3, NULL);
+	}
+	put_marker(1, CUPTI_MARK_END, 70000, NULL);
+	put_marker(1, CUPTI_MARK_END, 70001, NULL); /* a second end is of nothing */
+	while ((len = queue_take(room, sizeof(room)))) {
+		for (size_t at = 0; at < len; at += ((struct ct_hdr *)(room + at))->size) {
+			const struct ct_marker *m = (const struct ct_marker *)(room + at);
+
+			CHECK(m->h.kind == CT_MARKER && !record_check(&m->h, len - at));
+			n++;
+			if (n <= inner)
+				continue;
+			CHECK(m->id == 1 && m->h.end_ns - m->h.start_ns == 69999 && m->text_len == 5 && !memcmp(m->text, "epoch", 5));
+		}
+	}
+	CHECK(n == inner + 1);
+	records_reset();
+	queue_rest();
+}
+
 static void test_words(void)
 {
 	static const char *const bad[] = { "", "v1", "v2 fd=3", "v1 fd=", "v1 fd=x", "v1 fd=99999999999", "v1 path=/x", "v1 path=/x key=short",
@@ -537,6 +606,30 @@ static void test_bad_agent(void)
 	source_agent.close(&src);
 }
 
+/* A crowd that says nothing gets no thread, and is not let grow. */
+static void crowd(const struct sockaddr_un *addr)
+{
+	int before = threads(), fds[300];
+	struct agent_counts c;
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		CHECK(!connect(fds[i], (const struct sockaddr *)addr, sizeof(*addr)));
+		if (i % 32 == 31)
+			CHECK(!source_agent.drain(&src, emit_any, NULL));
+	}
+	CHECK(threads() == before);
+	for (int i = 0; i < 4; i++)
+		CHECK(!source_agent.drain(&src, emit_any, NULL));
+	agent_counts(&src, &c);
+	CHECK(c.live == 128);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		close(fds[i]);
+	CHECK(!source_agent.drain(&src, emit_any, NULL));
+	agent_counts(&src, &c);
+	CHECK(!c.live);
+}
+
 /* Who does not have the key gets no answer. */
 static void test_stranger(void)
 {
@@ -571,6 +664,7 @@ static void test_stranger(void)
 		answer = recv(fd, msg, sizeof(msg), MSG_DONTWAIT);
 	} while (answer < 0 && errno == EAGAIN && tries++ < 10000);
 	CHECK((!answer || (answer < 0 && errno != EAGAIN)) && !seen);
+	crowd(&addr);
 	source_agent.losses(&src, &l);
 	CHECK(!l.received);
 	close(fd);
@@ -611,6 +705,8 @@ int main(void)
 	test_again();
 	test_hang_up();
 	test_fork();
+	test_closed();
+	test_outer_range();
 	test_bad_agent();
 	test_bad_user();
 	test_stranger();

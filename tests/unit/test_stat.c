@@ -370,6 +370,19 @@ static void test_occupancy(void)
 	CHECK(report_occupancy(&(struct book_shape){ .block = 32, .registers = CT_UNKNOWN }, &h100) < 0);
 	CHECK(report_occupancy(&(struct book_shape){ .block = 32, .shared = CT_UNKNOWN }, &h100) < 0);
 	CHECK(report_occupancy(&(struct book_shape){ .block = 32 }, &(struct ct_device){ .major = 9 }) < 0);
+	/* sizes that no device has, whose sums and products would come to nothing */
+	struct ct_device odd = h100;
+
+	for (size_t i = 0; i < 4; i++) {
+		static const uint32_t warps[] = { UINT32_MAX, 0x80000000u, 0x01000000u, 1024 };
+
+		odd.warp_size = warps[i];
+		CHECK((report_occupancy(&(struct book_shape){ .block = 64, .registers = 256 }, &odd) < 0) == (i < 3));
+	}
+	odd = h100;
+	odd.max_shared = UINT32_MAX;
+	for (uint32_t shared = UINT32_MAX - 2048; shared; shared++)
+		CHECK(report_occupancy(&(struct book_shape){ .block = 32, .shared = shared }, &odd) <= 1);
 }
 
 int main(void)

@@ -164,6 +164,7 @@ struct losses {
 	uint64_t lost[CT_LOSS_END];
 	uint64_t calls;		/* calls seen by the kernel side */
 	uint64_t folded, filtered, sent, unfinished;
+	uint64_t untold;	/* forks, execs and ends of processes that were lost */
 	uint64_t received;	/* records that arrived */
 	uint64_t shown;		/* rows that the sink printed */
 	uint64_t counted;	/* calls that the kernel side counted and did not send */

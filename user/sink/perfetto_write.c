@@ -223,7 +223,8 @@ static void intern_add(struct perfetto_writer *w, enum perfetto_dict dict, uint3
 	part = p = proto_open(p, dict);
 	p = proto_u64(p, 1, iid);
 	if (fields) {
-		memcpy(p, s, n);
+		if (n)
+			memcpy(p, s, n);
 		p += n;
 	} else {
 		p = proto_bytes(p, 2, s, n);

@@ -55,7 +55,8 @@ static inline char *proto_double(char *p, uint32_t field, double v)
 static inline char *proto_bytes(char *p, uint32_t field, const void *s, size_t n)
 {
 	p = proto_varint(proto_tag(p, field, PROTO_BYTES), n);
-	memcpy(p, s, n);
+	if (n) /* s may be NULL then */
+		memcpy(p, s, n);
 	return p + n;
 }
 

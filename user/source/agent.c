@@ -29,6 +29,8 @@
 #include "agent_process.h"
 
 #define PEERS_MAX 1024
+#define ACCEPT_MAX 64 /* at once, before those are listened to that are there */
+#define STRANGERS_MAX 128 /* of them that have not greeted: anybody may connect */
 #define LATE_NS 300000000ULL /* device records come so long after their end, when nothing is queued behind them */
 #define HELLO_NS (2 * AGENT_WAIT_MS * 1000000ULL)
 #define STOP_NS 8000000000ULL /* for all agents to leave */
@@ -47,7 +49,7 @@ struct agent_source {
 	struct agent_totals totals;
 	struct agent_counts counts;
 	uint64_t stopped_ns, started_ns;
-	bool told;
+	bool told, told_crowd;
 };
 
 /* ---- the environment ------------------------------------------------------------------------------------- */
@@ -164,6 +166,15 @@ static int add_fd(struct agent_source *a, int fd)
 	return epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
+/* A peer waits on its socket first, then on its inbox. */
+static int change_fd(struct agent_source *a, int from, int to)
+{
+	if (from == to)
+		return 0;
+	epoll_ctl(a->epoll, EPOLL_CTL_DEL, from, NULL);
+	return add_fd(a, to);
+}
+
 /* Sockets of those that were killed: nobody listens there. */
 static void sweep(const char *dir)
 {
@@ -243,6 +254,36 @@ static int prepare(struct source *s, struct capture_plan *plan)
 
 /* ---- agents ----------------------------------------------------------------------------------------------- */
 
+static void drop(struct agent_source *a, int i)
+{
+	a->counts.ended++;
+	a->counts.failed += agent_peer_failed(a->peers[i]);
+	agent_peer_close(a->peers[i]);
+	a->peers[i] = a->peers[--a->npeers];
+}
+
+/* Who came first and has not greeted goes, if there are too many: an agent greets at once. Returns whether one went. */
+static bool drop_stranger(struct agent_source *a)
+{
+	int n = 0, oldest = -1;
+
+	for (int i = 0; i < a->npeers; i++) {
+		if (agent_peer_state(a->peers[i]) != PEER_HELLO)
+			continue;
+		n++;
+		if (oldest < 0 || agent_peer_opened_ns(a->peers[i]) < agent_peer_opened_ns(a->peers[oldest]))
+			oldest = i;
+	}
+	if (n <= STRANGERS_MAX)
+		return false;
+	if (!a->told_crowd)
+		msg_warn("more than %d connections to the agents' socket say nothing: the oldest are shut (the first: process %d's)",
+			 STRANGERS_MAX, (int)agent_peer_pid(a->peers[oldest]));
+	a->told_crowd = true;
+	drop(a, oldest);
+	return true;
+}
+
 static int add_peer(struct agent_source *a, int fd, pid_t pid, const char *key)
 {
 	struct agent_peer **more, *p;
@@ -289,18 +330,13 @@ void agent_counts(const struct source *s, struct agent_counts *out)
 
 static void accept_all(struct agent_source *a)
 {
-	int fd;
+	for (int i = 0; a->listener >= 0 && i < ACCEPT_MAX; i++) {
+		int fd = accept4(a->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	while (a->listener >= 0 && (fd = accept4(a->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		if (fd < 0)
+			return;
 		add_peer(a, fd, 0, a->key);
-}
-
-static void drop(struct agent_source *a, int i)
-{
-	a->counts.ended++;
-	a->counts.failed += agent_peer_failed(a->peers[i]);
-	agent_peer_close(a->peers[i]);
-	a->peers[i] = a->peers[--a->npeers];
+	}
 }
 
 /* ---- the source's functions --------------------------------------------------------------------------------- */
@@ -387,8 +423,13 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		for (int i = a->npeers - 1; i >= 0; i--) {
 			struct agent_peer *p = a->peers[i];
 			enum peer_state before = agent_peer_state(p);
-			int err = agent_peer_drain(p, &a->totals, emit, ctx);
+			int fd = agent_peer_fd(p), err = agent_peer_drain(p, &a->totals, emit, ctx);
 
+			if (change_fd(a, fd, agent_peer_fd(p))) {
+				msg_error("process %d: no memory to listen to its agent: it is left alone", (int)agent_peer_pid(p));
+				drop(a, i);
+				continue;
+			}
 			if (err < 0)
 				return err;
 			again |= err;
@@ -404,6 +445,8 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 				drop(a, i);
 			}
 		}
+		while (drop_stranger(a))
+			;
 		accept_all(a);
 		/* as the session's only source nobody comes back for what the agents still say when they leave */
 		if (a->calls && a->stopped_ns && a->npeers && now_ns() - a->stopped_ns < STOP_NS)

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -32,6 +33,8 @@ struct agent_inbox {
 	bool stop;
 };
 
+static _Atomic size_t all_bytes; /* of every inbox */
+
 static void signal_fd(int fd)
 {
 	uint64_t one = 1;
@@ -47,7 +50,7 @@ static bool has_room(struct agent_inbox *b)
 
 	while (!room && !stop) {
 		pthread_mutex_lock(&b->lock);
-		room = b->bytes < b->max_bytes;
+		room = b->bytes < b->max_bytes && (!b->first || atomic_load(&all_bytes) < AGENT_INBOXES_BYTES);
 		stop = b->stop;
 		pthread_mutex_unlock(&b->lock);
 		if (!room && !stop)
@@ -73,6 +76,7 @@ static void put(struct agent_inbox *b, struct message *m)
 			b->first = m;
 		b->last = m;
 		b->bytes += sizeof(*m) + m->len;
+		atomic_fetch_add(&all_bytes, sizeof(*m) + m->len);
 	}
 	pthread_mutex_unlock(&b->lock);
 	if (first || !m)
@@ -158,6 +162,7 @@ void agent_inbox_close(struct agent_inbox *b)
 		next = m->next;
 		free(m);
 	}
+	atomic_fetch_sub(&all_bytes, b->bytes);
 	close(b->ready);
 	close(b->wake);
 	pthread_mutex_destroy(&b->lock);
@@ -182,6 +187,7 @@ ssize_t agent_inbox_take(struct agent_inbox *b, void *msg)
 	if (m) {
 		b->first = m->next;
 		b->bytes -= sizeof(*m) + m->len;
+		atomic_fetch_sub(&all_bytes, sizeof(*m) + m->len);
 		if (!b->first)
 			b->last = NULL;
 	}

@@ -10,6 +10,7 @@
 #include "../util/types.h"
 
 #define AGENT_INBOX_BYTES (256u << 20)
+#define AGENT_INBOXES_BYTES (1ull << 30) /* of all of them together; each may have a message beyond it */
 
 struct agent_inbox;
 

@@ -22,7 +22,7 @@
 
 struct agent_peer {
 	int fd;
-	struct agent_inbox *inbox; /* reads fd */
+	struct agent_inbox *inbox; /* reads fd; NULL until its greeting is known to be good */
 	pid_t pid, inner;
 	enum peer_state state;
 	bool ran, calls, keyed;
@@ -66,9 +66,7 @@ struct agent_peer *agent_peer_open(int fd, pid_t pid, const char *key, const str
 	if (p->pid <= 0)
 		msg_warn("somebody whose process cannot be seen from here connected as an agent: turned away");
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	if (p->msg && p->funcs && p->tids)
-		p->inbox = agent_inbox_open(fd, AGENT_MSG_MAX, AGENT_INBOX_BYTES);
-	if (!p->inbox) {
+	if (!p->msg || !p->funcs || !p->tids) {
 		agent_peer_close(p);
 		return NULL;
 	}
@@ -179,6 +177,13 @@ static void hello(struct agent_peer *p)
 		path[i] = c < ' ' || c == 0x7f ? '?' : c;
 	}
 	path[n] = '\0';
+	/* a stranger gets no thread and no memory */
+	p->inbox = agent_inbox_open(p->fd, AGENT_MSG_MAX, AGENT_INBOX_BYTES);
+	if (!p->inbox) {
+		msg_error("process %d: no memory to listen to its agent: it is left alone", (int)p->pid);
+		end(p);
+		return;
+	}
 	p->state = PEER_NAMES;
 	if (h.cupti_version && p->driver_version)
 		msg_verb("process %d: CUPTI version %u, %s; driver for CUDA %u.%u", (int)p->pid, h.cupti_version, path,
@@ -252,13 +257,14 @@ static void say(struct agent_peer *p)
 		msg_error("%s", text);
 }
 
-static void bye(struct agent_peer *p)
+static void bye(struct agent_peer *p, struct agent_totals *t)
 {
 	struct agent_bye b;
 
 	memcpy(&b, p->msg, sizeof(b));
 	msg_verb("process %d: the agent has left: %llu records, %llu found no room; CUPTI %s", (int)p->pid,
 		 (unsigned long long)b.records, (unsigned long long)b.unsent, b.finalized ? "ended" : "not ended");
+	t->lost[CT_LOSS_AGENT] += b.left;
 	if (b.err == -ETIMEDOUT)
 		msg_warn("process %d: CUPTI did not end within its time: calls may stay a little slower until the program ends",
 			 (int)p->pid);
@@ -348,12 +354,24 @@ static int records(struct agent_peer *p, struct agent_totals *t, emit_fn emit, v
 /* Receives one message. 1: one is there; 0: none yet, or it is over. */
 static int receive(struct agent_peer *p)
 {
-	ssize_t n = agent_inbox_take(p->inbox, p->msg);
+	ssize_t n;
 
+	if (p->inbox) {
+		n = agent_inbox_take(p->inbox, p->msg);
+	} else {
+		do {
+			n = recv(p->fd, p->msg, AGENT_MSG_MAX, MSG_DONTWAIT | MSG_TRUNC);
+		} while (n < 0 && errno == EINTR);
+		n = n < 0 ? -errno : n;
+	}
 	if (n == -EAGAIN)
 		return 0;
 	if (n <= 0) {
-		msg_verb("process %d: the agent is gone without a word", (int)p->pid);
+		if (p->state == PEER_RUNNING)
+			msg_warn("process %d ended without its exit handlers (killed, _exit, or exec): what its device did last may be missing",
+				 (int)p->pid);
+		else
+			msg_verb("process %d: the agent is gone without a word", (int)p->pid);
 		end(p);
 		return 0;
 	}
@@ -393,7 +411,7 @@ int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, emit_fn emit,
 				say(p);
 			break;
 		case AGENT_BYE:
-			bye(p);
+			bye(p, t);
 			break;
 		case AGENT_RECORDS:
 			if (p->state == PEER_HELLO || p->state == PEER_NAMES)
@@ -425,7 +443,7 @@ pid_t agent_peer_pid(const struct agent_peer *p)
 
 int agent_peer_fd(const struct agent_peer *p)
 {
-	return agent_inbox_fd(p->inbox);
+	return p->inbox ? agent_inbox_fd(p->inbox) : p->fd;
 }
 
 uint64_t agent_peer_opened_ns(const struct agent_peer *p)

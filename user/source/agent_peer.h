@@ -30,6 +30,7 @@ enum peer_state { PEER_HELLO, PEER_NAMES, PEER_STARTING, PEER_RUNNING, PEER_ENDE
 enum peer_state agent_peer_state(const struct agent_peer *);
 bool agent_peer_failed(const struct agent_peer *); /* ended without ever having run */
 pid_t agent_peer_pid(const struct agent_peer *);
+/* What is readable when there is something to drain: another one once it has greeted. */
 int agent_peer_fd(const struct agent_peer *);
 uint64_t agent_peer_opened_ns(const struct agent_peer *);
 

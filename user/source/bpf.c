@@ -802,9 +802,9 @@ static int source_tallies(struct source *s, emit_fn emit, void *ctx)
 		return 0;
 	/* an end that found no room in the ring, or sums that found none in the map */
 	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), &l);
-	if (l.lost[CT_LOSS_RING] + l.lost[CT_LOSS_TALLY] != b->swept)
+	if (l.untold + l.lost[CT_LOSS_TALLY] != b->swept)
 		tallies_sweep(b->tallies, all_tasks, b);
-	b->swept = l.lost[CT_LOSS_RING] + l.lost[CT_LOSS_TALLY];
+	b->swept = l.untold + l.lost[CT_LOSS_TALLY];
 	return tallies_read(b->tallies, emit, ctx);
 }
 

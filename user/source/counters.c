@@ -211,8 +211,10 @@ static int keep_early(void *ctx, const struct ct_hdr *rec)
 	struct counters *c = ctx;
 	char *more;
 
-	if (c->early_len + rec->size > EARLY_MAX)
+	if (c->early_len + rec->size > EARLY_MAX) {
+		c->lost[CT_LOSS_READ]++;
 		return 0;
+	}
 	more = realloc(c->early, c->early_len + rec->size);
 	if (!more)
 		return -ENOMEM;

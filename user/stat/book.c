@@ -95,9 +95,7 @@ static const char *intern(struct book_index *x, const char *name)
 {
 	size_t at;
 
-	if (!name || x->nnames >= NAMES_MAX)
-		return NULL;
-	if ((x->nnames + 1) * 2 > x->names_cap && !grow_names(x))
+	if (!name || ((x->nnames + 1) * 2 > x->names_cap && !grow_names(x)))
 		return NULL;
 	at = hash_bytes(name, strlen(name));
 	while (x->names[at & (x->names_cap - 1)]) {
@@ -105,8 +103,12 @@ static const char *intern(struct book_index *x, const char *name)
 			return x->names[at & (x->names_cap - 1)];
 		at++;
 	}
-	x->nnames++;
-	return x->names[at & (x->names_cap - 1)] = strdup(name);
+	/* those that are known go on when there are too many */
+	if (x->nnames >= NAMES_MAX)
+		return NULL;
+	x->names[at & (x->names_cap - 1)] = strdup(name);
+	x->nnames += x->names[at & (x->names_cap - 1)] != NULL;
+	return x->names[at & (x->names_cap - 1)];
 }
 
 /* ---- entries ---------------------------------------------------------------------------------------------- */
@@ -129,9 +131,14 @@ static bool grow_slots(struct book *b)
 {
 	struct book_index *x = b->index;
 	size_t n = x->nslots ? x->nslots * 2 : 1024;
-	uint32_t *slots = calloc(n, sizeof(*slots));
-	struct book_entry *more;
+	struct book_entry *more = realloc(b->entries, n / 2 * sizeof(*more));
+	uint32_t *slots;
 
+	/* the slots say how much room there is: they come last */
+	if (!more)
+		return false;
+	b->entries = more;
+	slots = calloc(n, sizeof(*slots));
 	if (!slots)
 		return false;
 	for (size_t i = 0; i < b->nentries; i++) {
@@ -145,10 +152,6 @@ static bool grow_slots(struct book *b)
 	free(x->slots);
 	x->slots = slots;
 	x->nslots = n;
-	more = realloc(b->entries, n / 2 * sizeof(*more));
-	if (!more)
-		return false;
-	b->entries = more;
 	return true;
 }
 

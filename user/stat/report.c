@@ -460,12 +460,12 @@ void report_free(struct report *r)
 
 /* ---- occupancy --------------------------------------------------------------------------------------------- */
 
-static uint32_t round_up(uint32_t n, uint32_t to)
+static uint64_t round_up(uint64_t n, uint64_t to)
 {
 	return (n + to - 1) / to * to;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -474,22 +474,23 @@ double report_occupancy(const struct book_shape *k, const struct ct_device *d)
 {
 	/* what hardware gives out: registers to a warp of one of four parts, shared memory to a block, from 8.0 on with a kibibyte that
 	 * the driver takes of each */
-	const uint32_t parts = 4, registers_at_once = 256;
-	uint32_t shared_at_once = d->major >= 8 ? 128 : 256, taken = d->major >= 8 ? 1024 : 0;
-	uint32_t warp = d->warp_size ? d->warp_size : 32, warps, blocks;
+	const uint64_t parts = 4, registers_at_once = 256;
+	uint64_t shared_at_once = d->major >= 8 ? 128 : 256, taken = d->major >= 8 ? 1024 : 0;
+	/* wide enough for any product of what a device or a file may claim */
+	uint64_t warp = d->warp_size ? d->warp_size : 32, warps, blocks;
 
-	if (!k->block || k->block > 1024 || k->registers > 256 || d->major < 7 || !d->max_warps || !d->max_blocks)
+	if (!k->block || k->block > 1024 || k->registers > 256 || d->major < 7 || !d->max_warps || !d->max_blocks || warp > 1024)
 		return -1;
 	warps = (k->block + warp - 1) / warp;
 	blocks = least(d->max_warps / warps, d->max_blocks);
 	if (k->registers && d->max_registers) {
-		uint32_t of_warp = round_up(k->registers * warp, registers_at_once);
+		uint64_t of_warp = round_up(k->registers * warp, registers_at_once);
 
 		blocks = least(blocks, d->max_registers / parts / of_warp * parts / warps);
 	}
 	if (k->shared > d->max_shared && d->max_shared)
 		return -1;
-	if (k->shared + taken && d->max_shared)
-		blocks = least(blocks, d->max_shared / round_up(k->shared + taken, shared_at_once));
+	if ((k->shared || taken) && d->max_shared)
+		blocks = least(blocks, d->max_shared / round_up((uint64_t)k->shared + taken, shared_at_once));
 	return (double)(blocks * warps) / (double)d->max_warps;
 }

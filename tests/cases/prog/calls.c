@@ -114,13 +114,16 @@ static pthread_barrier_t barrier;
 
 static void *thread_queries(void *n)
 {
+	for (long i = 0; i < arg(3); i++)
+		cudaFree(NULL);
 	pthread_barrier_wait(&barrier);
 	queries((long)n);
 	printf("thread %ld %ld\n", (long)syscall(SYS_gettid), (long)n);
 	return NULL;
 }
 
-/* T threads, each with a random number of calls up to MAX, all at once; then M calls of the main thread. */
+/* T threads, each with a random number of calls up to MAX, all at once; then M calls of the main thread. Before that W calls of
+ * cudaFree in each: the first makes its context. */
 static void mode_threads(void)
 {
 	long t = arg(0), max = arg(1);
