@@ -5,6 +5,21 @@
 
 #include "opts.h"
 
+/* Commands that have much in common. */
+#define LIVE (OPTS_TRACE | OPTS_FOLDED | OPTS_RECORD | OPTS_STAT | OPTS_MEM | OPTS_ADVISE) /* from programs that run */
+#define PRINTS (OPTS_TRACE | OPTS_FOLDED | OPTS_REPLAY)
+#define ROWS (OPTS_TRACE | OPTS_REPLAY)
+#define TRACES (LIVE | OPTS_REPLAY)
+#define DEVICE (OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE)
+#define STORED (OPTS_REPLAY | OPTS_EXPORT)
+#define ONE_BY_ONE (TRACES & ~(OPTS_STAT | OPTS_MEM)) /* each call is sent, and shown */
+#define CHOOSES (TRACES & ~OPTS_MEM) /* which calls are of interest */
+#define ALL                                                                                                            \
+	(TRACES | OPTS_EXPORT | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_DOCTOR | OPTS_SCHEMA | OPTS_STUCK | OPTS_INFO | OPTS_MERGE |     \
+	 OPTS_COUNTERS | OPTS_COMPARE)
+
+#define TOP_INTERVAL_MIN_NS 100000000ULL /* of top, between two screens */
+
 /* A setter: 0, or -EINVAL after one message. `name` is the option as it is called in messages. */
 typedef int (*opt_set)(struct opts *, const char *name, const char *val);
 
