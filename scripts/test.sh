@@ -157,11 +157,11 @@ main() {
 
 	suite rules 60 scripts/check_rules.sh
 	for program in .output/unit/test_*; do
-		[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "unit-${program##*/test_}" 45 "$program"
+		[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "unit-${program##*/test_}" 120 "$program"
 	done
 	if build build-san 600 sanitized; then
 		for program in .output/san/unit/test_*; do
-			[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "san-${program##*/test_}" 90 "$program"
+			[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "san-${program##*/test_}" 180 "$program"
 		done
 	fi
 	suite api 120 as_test "tables agree with CUDA's headers" scripts/check_api.py

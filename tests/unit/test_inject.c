@@ -149,6 +149,8 @@ static void check_answer(struct inject_result *r, int starts)
 	struct pollfd p = { .fd = r->sock, .events = POLLIN };
 	int say[2] = {};
 
+	if (r->sock < 0)
+		return; /* it was not injected, which has been said */
 	CHECK(poll(&p, 1, 10000) == 1);
 	CHECK(recv(r->sock, say, sizeof(say), MSG_DONTWAIT) == sizeof(say));
 	if (say[0] != pid || say[1] != starts)
@@ -255,8 +257,8 @@ static void test_signals(void)
 {
 	long sent[2] = {};
 	struct inject_result r;
+	int fds[2], added = 0;
 	pid_t sender;
-	int fds[2];
 
 	begin("signals");
 	if (pipe(fds))
@@ -274,10 +276,15 @@ static void test_signals(void)
 		}
 		_exit(write(fds[1], sent, sizeof(sent)) != sizeof(sent));
 	}
+	/* on a busy machine signals may come faster than a thread can be stopped between two of them */
 	for (int i = 0; i < 10; i++) {
-		CHECK(!inject(&r));
-		check_answer(&r, i + 1);
+		int err = inject_how(&r, "v1 fd=N", 2000);
+
+		CHECK(err == 0 || err == -EAGAIN);
+		if (!err)
+			check_answer(&r, ++added);
 	}
+	CHECK(added > 0);
 	sh->child = 1;
 	waitpid(sender, NULL, 0);
 	CHECK(read(fds[0], sent, sizeof(sent)) == sizeof(sent));
