@@ -141,7 +141,7 @@ standin_checks() {
 
 # A function, so that all of this file is read before the first suite runs.
 main() {
-	local program other stuck
+	local program other stuck again
 	bounded deps 600 scripts/deps.sh test
 	if [ "$status" != 0 ]; then
 		broken deps "$(tail -n 1 "$LOGS/deps.log")"
@@ -172,7 +172,9 @@ main() {
 	suite docs 60 tests/docs.sh
 	suite install 120 tests/install.sh
 	suite cases 600 tests/cases/run.sh
-	suite cases-multi 600 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh
+	# Again with other links: not what goes by no probes, or is about what is done with records.
+	mapfile -t again < <(tests/cases/run.sh -l | grep -vE '^(counters|gpu|cupti|mem|record|replay|window|advise|files|compare|chrome)')
+	suite cases-multi 600 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh "${again[@]}"
 	suite export-files 300 tests/export/files.sh
 	suite nsys 60 tests/export/nsys.py
 	suite otlp 300 tests/export/otlp.py
