@@ -141,7 +141,7 @@ standin_checks() {
 
 # A function, so that all of this file is read before the first suite runs.
 main() {
-	local program other stuck again
+	local program other stuck
 	bounded deps 600 scripts/deps.sh test
 	if [ "$status" != 0 ]; then
 		broken deps "$(tail -n 1 "$LOGS/deps.log")"
@@ -157,11 +157,11 @@ main() {
 
 	suite rules 60 scripts/check_rules.sh
 	for program in .output/unit/test_*; do
-		[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "unit-${program##*/test_}" 120 "$program"
+		[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "unit-${program##*/test_}" 45 "$program"
 	done
 	if build build-san 600 sanitized; then
 		for program in .output/san/unit/test_*; do
-			[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "san-${program##*/test_}" 180 "$program"
+			[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "san-${program##*/test_}" 90 "$program"
 		done
 	fi
 	suite api 120 as_test "tables agree with CUDA's headers" scripts/check_api.py
@@ -172,9 +172,7 @@ main() {
 	suite docs 60 tests/docs.sh
 	suite install 120 tests/install.sh
 	suite cases 600 tests/cases/run.sh
-	# Again with other links: not what goes by no probes, or is about what is done with records.
-	mapfile -t again < <(tests/cases/run.sh -l | grep -vE '^(counters|gpu|cupti|mem|record|replay|window|advise|files|compare|chrome)')
-	suite cases-multi 600 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh "${again[@]}"
+	suite cases-multi 600 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh
 	suite export-files 300 tests/export/files.sh
 	suite nsys 60 tests/export/nsys.py
 	suite otlp 300 tests/export/otlp.py
