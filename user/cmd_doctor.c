@@ -33,7 +33,7 @@ static void line(struct doctor *d, const char *what, const char *value)
  * or -errno. */
 static int kinds(struct doctor *d)
 {
-	int best = attach_probe_kind(d->o->probe_kind);
+	int best = attach_kind_try(d->o->probe_kind);
 
 	out_fmt(&d->out, "%-14s ", "probes");
 	if (best > ATTACH_NONE)

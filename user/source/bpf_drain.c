@@ -29,7 +29,7 @@ int bpf_drain_open(struct bpf_source *b)
 					  bpf_map__fd(b->skel->maps.sizes));
 		if (!b->tallies)
 			return -ENOMEM;
-		b->pair_ns = attach_pair_ns(b->kind, plan->no_return);
+		b->pair_ns = attach_kind_pair_ns(b->kind, plan->no_return);
 	}
 	err = ring_open(&b->ring, bpf_map__fd(b->skel->maps.ring), plan->ring_bytes);
 	if (err) {

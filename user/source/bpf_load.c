@@ -32,9 +32,9 @@ int bpf_load_kind(struct bpf_source *b)
 	/* A session program's return cannot be left out from the start; plain links can. */
 	if (b->plan->no_return && !want)
 		want = "multi";
-	kind = attach_probe_kind(want);
+	kind = attach_kind_try(want);
 	if (kind < 0 && want && !b->plan->probe_kind)
-		kind = attach_probe_kind(NULL);
+		kind = attach_kind_try(NULL);
 	if (kind == ATTACH_SESSION && b->plan->no_return) {
 		msg_error("--probe-kind session has return probes: with --no-return use multi");
 		return -EINVAL;
@@ -101,7 +101,7 @@ static void configure(struct bpf_source *b)
 	config->count_by = plan->count_by;
 	config->hist = plan->hist;
 	config->sizes = plan->sizes;
-	config->sleepable = attach_sleepable(b->kind);
+	config->sleepable = attach_kind_sleepable(b->kind);
 	config->stop_on_map = plan->cmd != NULL;
 	config->ns_inum = pid_ns_inum();
 }

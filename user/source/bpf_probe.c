@@ -59,7 +59,7 @@ static bool want_pid_links(const struct bpf_source *b)
 		if (host_status(b->plan->pids[i], status, sizeof(status)) || !host_status_line(status, "VmSize"))
 			return false;
 	}
-	return attach_pid_links_work(b->kind);
+	return attach_kind_pid_links(b->kind);
 }
 
 void bpf_probe_links(struct bpf_source *b)
