@@ -34,7 +34,8 @@
 #include "tallies.h"
 
 #define DRAIN_MAX 200000 /* records in one drain(): the loop has other things to do too */
-#define BACKLOG_BYTES (512ULL << 20)
+#define BACKLOG_BYTES (256ULL << 20)
+#define BACKLOG_STACK_BYTES (512ULL << 20)
 #define PID_LINKS_MAX 8
 #define MUTED_MAX 256
 #define LD_SO_MAX 16
@@ -52,7 +53,7 @@ struct bpf_source {
 	struct discover *discover;
 	struct launch *launch;
 	struct ring ring;
-	struct backlog *backlog; /* with stacks; NULL: the ring is read directly */
+	struct backlog *backlog; /* between the ring and drain() */
 	struct chatty *chatty;
 	uint64_t pair_ns; /* what an empty pair of probes costs a call; 0: not known */
 	struct tallies *tallies; /* NULL: calls are not counted in the kernel */
@@ -309,8 +310,7 @@ static int one_record(void *ctx, const void *data, size_t size);
 
 static long read_records(struct bpf_source *b)
 {
-	return b->backlog ? backlog_read(b->backlog, DRAIN_MAX, one_record, b) :
-			    ring_read(&b->ring, DRAIN_MAX, one_record, b);
+	return backlog_read(b->backlog, DRAIN_MAX, one_record, b);
 }
 
 /* ---- a program that is started here --------------------------------------------------------------------------- */
@@ -516,12 +516,13 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		msg_error("the ring buffer of %u bytes cannot be mapped: %s", plan->ring_bytes, strerror(-err));
 		return err;
 	}
-	if (plan->stack) {
-		b->backlog = backlog_open(&b->ring, BACKLOG_BYTES);
-		if (!b->backlog) {
-			msg_error("no memory for the stacks to wait in");
-			return -ENOMEM;
-		}
+	if (plan->stack)
+		b->backlog = backlog_open(&b->ring, BACKLOG_EARLY, BACKLOG_STACK_BYTES);
+	else
+		b->backlog = backlog_open(&b->ring, BACKLOG_LATE, BACKLOG_BYTES);
+	if (!b->backlog) {
+		msg_error("no memory for the records to wait in");
+		return -ENOMEM;
 	}
 	err = trace_pids(b);
 	if (err)
