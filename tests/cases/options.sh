@@ -229,7 +229,7 @@ anon_above() {
 # and nothing is lost. No time is in it: each waits for so much of what the one before it sent to have been moved (all that is
 # above a quarter of the ring's 16 MiB will be) that the ring has room for its own.
 stalled_reader() {
-	local name n=0 before reader
+	local name before reader reader_pid
 	for name in a b c; do
 		target "$name" queries "$1"
 	done
@@ -243,8 +243,9 @@ stalled_reader() {
 		go "$name"
 		wait_for 15 anon_above $((before + 5500))
 	done
-	cat <&"$reader" > "$T/out" {reader}>&- &
+	cat "$T/slow" > "$T/out" {reader}>&- &
 	reader_pid=$!
+	wait_for 10 test -s "$T/out"
 	exec {reader}>&-
 	for name in a b c; do
 		stop "$name"
