@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../../user/source/backlog.h"
+#include "../../user/source/cgroup.h"
 #include "unit.h"
 
 #define RING_BYTES (64u << 10)
@@ -250,6 +251,49 @@ static void test_dropped(void)
 	fake_close(&f);
 }
 
+static void write_file(const char *dir, const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "we");
+	if (!f || fputs(text, f) < 0 || fclose(f))
+		abort();
+}
+
+/* What bounds the queue beside its own bound: the memory of the cgroup, or of one above it. */
+static void test_memory_max(void)
+{
+	char root[] = "/tmp/cudatrace-cgroup.XXXXXX", path[64], self[64], cmd[128];
+
+	if (!mkdtemp(root))
+		abort();
+	snprintf(self, sizeof(self), "%s/self", root);
+	snprintf(path, sizeof(path), "%s/pod/container", root);
+	snprintf(cmd, sizeof(cmd), "mkdir -p %s", path);
+	CHECK(!system(cmd));
+	CHECK(cgroup_memory_max(root, self) == UINT64_MAX); /* no file */
+	write_file(root, "self", "4:memory:/other\n0::/pod/container\n");
+	CHECK(cgroup_memory_max(root, self) == UINT64_MAX); /* no limits */
+	write_file(root, "pod/memory.max", "max\n");
+	CHECK(cgroup_memory_max(root, self) == UINT64_MAX);
+	write_file(root, "pod/container/memory.max", "268435456\n");
+	CHECK(cgroup_memory_max(root, self) == 268435456);
+	write_file(root, "pod/memory.max", "1048576\n");
+	CHECK(cgroup_memory_max(root, self) == 1048576);
+	write_file(root, "memory.max", "4096\n"); /* of a namespace's root */
+	CHECK(cgroup_memory_max(root, self) == 4096);
+	write_file(root, "self", "0::/\n");
+	CHECK(cgroup_memory_max(root, self) == 4096);
+	write_file(root, "memory.max", "none of your business\n");
+	CHECK(cgroup_memory_max(root, self) == UINT64_MAX);
+	write_file(root, "self", "9:name=systemd:/\n"); /* v1 alone */
+	CHECK(cgroup_memory_max(root, self) == UINT64_MAX);
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", root);
+	CHECK(!system(cmd));
+}
+
 int main(void)
 {
 	static const enum backlog_when whens[] = { BACKLOG_LATE, BACKLOG_EARLY };
@@ -261,5 +305,6 @@ int main(void)
 	}
 	test_busy();
 	test_dropped();
+	test_memory_max();
 	return unit_end();
 }

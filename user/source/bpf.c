@@ -24,6 +24,7 @@
 #include "host.h"
 #include "backlog.h"
 #include "bpf_maps.h"
+#include "cgroup.h"
 #include "chatty.h"
 #include "launch.h"
 #include "pythons.h"
@@ -36,6 +37,7 @@
 #define DRAIN_MAX 200000 /* records in one drain(): the loop has other things to do too */
 #define BACKLOG_BYTES (256ULL << 20)
 #define BACKLOG_STACK_BYTES (512ULL << 20)
+#define BACKLOG_SHARE 4 /* no more than this part of the memory that there is: the program may be in the same cgroup */
 #define PID_LINKS_MAX 8
 #define MUTED_MAX 256
 #define LD_SO_MAX 16
@@ -313,6 +315,16 @@ static long read_records(struct bpf_source *b)
 	return backlog_read(b->backlog, DRAIN_MAX, one_record, b);
 }
 
+static uint64_t backlog_bytes(const struct capture_plan *plan)
+{
+	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), want;
+	uint64_t limit = cgroup_memory_max("/sys/fs/cgroup", "/proc/self/cgroup");
+
+	want = plan->stack ? BACKLOG_STACK_BYTES : BACKLOG_BYTES;
+	limit = (limit < all ? limit : all) / BACKLOG_SHARE;
+	return want < limit ? want : limit;
+}
+
 /* ---- a program that is started here --------------------------------------------------------------------------- */
 
 /* Probes _dl_debug_state of the dynamic loaders that the stopped process maps. */
@@ -516,10 +528,7 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		msg_error("the ring buffer of %u bytes cannot be mapped: %s", plan->ring_bytes, strerror(-err));
 		return err;
 	}
-	if (plan->stack)
-		b->backlog = backlog_open(&b->ring, BACKLOG_EARLY, BACKLOG_STACK_BYTES);
-	else
-		b->backlog = backlog_open(&b->ring, BACKLOG_LATE, BACKLOG_BYTES);
+	b->backlog = backlog_open(&b->ring, plan->stack ? BACKLOG_EARLY : BACKLOG_LATE, backlog_bytes(plan));
 	if (!b->backlog) {
 		msg_error("no memory for the records to wait in");
 		return -ENOMEM;
