@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -14,10 +15,23 @@
 #include "../util/msg.h"
 #include "bpf_inside.h"
 #include "bpf_maps.h"
+#include "cgroup.h"
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
 
 #define DRAIN_MAX 200000 /* records in one drain(): the loop has other things to do too */
-#define BACKLOG_BYTES (512ULL << 20)
+#define BACKLOG_BYTES (256ULL << 20)
+#define BACKLOG_STACK_BYTES (512ULL << 20)
+#define BACKLOG_SHARE 4 /* no more than this part of the memory that there is: the program may be in the same cgroup */
+
+static uint64_t backlog_bytes(const struct capture_plan *plan)
+{
+	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), want;
+	uint64_t limit = cgroup_memory_max("/sys/fs/cgroup", "/proc/self/cgroup");
+
+	want = plan->stack ? BACKLOG_STACK_BYTES : BACKLOG_BYTES;
+	limit = (limit < all ? limit : all) / BACKLOG_SHARE;
+	return want < limit ? want : limit;
+}
 
 int bpf_drain_open(struct bpf_source *b)
 {
@@ -36,12 +50,10 @@ int bpf_drain_open(struct bpf_source *b)
 		msg_error("the ring buffer of %u bytes cannot be mapped: %s", plan->ring_bytes, strerror(-err));
 		return err;
 	}
-	if (plan->stack) {
-		b->backlog = backlog_open(&b->ring, BACKLOG_BYTES);
-		if (!b->backlog) {
-			msg_error("no memory for the stacks to wait in");
-			return -ENOMEM;
-		}
+	b->backlog = backlog_open(&b->ring, plan->stack ? BACKLOG_EARLY : BACKLOG_LATE, backlog_bytes(plan));
+	if (!b->backlog) {
+		msg_error("no memory for the records to wait in");
+		return -ENOMEM;
 	}
 	return 0;
 }
@@ -75,8 +87,7 @@ static int one_record(void *ctx, const void *data, size_t size)
 
 static long read_records(struct bpf_source *b)
 {
-	return b->backlog ? backlog_read(b->backlog, DRAIN_MAX, one_record, b) :
-			    ring_read(&b->ring, DRAIN_MAX, one_record, b);
+	return backlog_read(b->backlog, DRAIN_MAX, one_record, b);
 }
 
 /* Hands out the records of ct_inflight. */

@@ -49,7 +49,7 @@ struct bpf_source {
 
 	/* records */
 	struct ring ring;
-	struct backlog *backlog; /* with stacks; NULL: the ring is read directly */
+	struct backlog *backlog; /* between the ring and drain() */
 	struct tallies *tallies; /* NULL: calls are not counted in the kernel */
 	uint64_t received, calls, malformed, safe_ns;
 	uint64_t swept; /* losses after which the counts of ended processes were looked for */
