@@ -45,7 +45,7 @@ bool utf8_is_safe(uint32_t c)
 	return (c < 0xe000 || c >= 0xf900) && c < 0xe0000;
 }
 
-void utf8_plain(char *s, bool lines)
+void utf8_plain(char *s, bool keep)
 {
 	size_t left = strlen(s);
 	char *to = s;
@@ -54,7 +54,7 @@ void utf8_plain(char *s, bool lines)
 		uint32_t code;
 		int len = utf8_next(s, left, &code);
 
-		if (len && (utf8_is_safe(code) || (lines && (code == '\n' || code == '\t')))) {
+		if (len && (utf8_is_safe(code) || (keep && (code == '\n' || code == '\t')))) {
 			memmove(to, s, (size_t)len);
 			to += len;
 		} else {
