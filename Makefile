@@ -99,7 +99,10 @@ unit: $(UNIT)
 # The user side with AddressSanitizer and UndefinedBehaviorSanitizer, in a folder of its own.
 SAN_FLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 sanitized:
-	$(Q)$(MAKE) --no-print-directory OUTPUT=$(OUTPUT)/san CFLAGS='$(SAN_FLAGS)' unit-programs
+	$(Q)$(MAKE) --no-print-directory OUTPUT=$(OUTPUT)/san CFLAGS='$(SAN_FLAGS)' unit-programs $(OUTPUT)/san/cudatrace
+$(OUTPUT)/cudatrace: $(OBJS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 BENCH := $(OUTPUT)/bench
 # Static, as they are run on GPU machines too; ld's warnings about getaddrinfo concern nothing that is called.
