@@ -13,6 +13,7 @@
 #include "resolve/known.h"
 #include "source/attach.h"
 #include "source/host.h"
+#include "source/pids.h"
 #include "source/priv.h"
 #include "util/msg.h"
 
@@ -215,12 +216,10 @@ static void names(struct doctor *d, pid_t pid)
 static int process(struct doctor *d, pid_t pid)
 {
 	struct host_task task;
-	int err;
+	int err = pids_check(pid, false);
 
-	if (host_task(pid, &task)) {
-		msg_error("there is no process %d; see 'ps' for those that are", (int)pid);
+	if (err || host_task(pid, &task))
 		return -ESRCH;
-	}
 	out_fmt(&d->out, "\nprocess %d (", (int)pid);
 	for (const char *c = task.comm; *c; c++)
 		out_char(&d->out, *c >= ' ' && *c < 0x7f ? *c : '?');
