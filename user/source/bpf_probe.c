@@ -14,6 +14,7 @@
 #include "../util/msg.h"
 #include "bpf_inside.h"
 #include "bpf_maps.h"
+#include "pids.h"
 #include "host.h"
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
 
@@ -74,9 +75,16 @@ static int trace_pids(struct bpf_source *b)
 	for (i = 0; i < b->npids; i++) {
 		err = bpf_maps_add_pid(b->skel, b->pids[i], b->plan->follow);
 		if (err == -ESRCH) {
-			msg_error("process %d cannot be traced: it has ended", b->pids[i]);
+			msg_error("process %d has ended; see 'ps' for those that run", b->pids[i]);
 			return err;
 		}
+		/* it is gone meanwhile, which the check says, or is there, but not for BPF programs */
+		if (err == -ENOENT && !pids_check(b->pids[i], false))
+			msg_error("process %d cannot be traced: the kernel, or the sandbox that this runs in, hides it from BPF programs; "
+				  "trace another one, or run cudatrace outside of the sandbox",
+				  b->pids[i]);
+		if (err == -ENOENT)
+			return err;
 		if (err) {
 			msg_error("process %d cannot be traced: %s", b->pids[i], strerror(-err));
 			return err;
