@@ -14,8 +14,8 @@
 #include "../util/msg.h"
 #include "bpf_inside.h"
 #include "bpf_maps.h"
-#include "pids.h"
 #include "host.h"
+#include "pids.h"
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
 
 #define PID_LINKS_MAX 8
