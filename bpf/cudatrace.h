@@ -110,7 +110,6 @@ struct ct_process {
 };
 
 /* What a process is, as /proc tells; empty where it does not. */
-#define CT_INFO_TEXT_MAX 4096 /* bytes of each text at most */
 struct ct_process_info {
 	struct ct_hdr h;
 	__u32 rank, world_size, local_rank; /* of RANK, WORLD_SIZE, LOCAL_RANK in its environment; CT_UNKNOWN: not there */
