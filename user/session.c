@@ -75,6 +75,7 @@ struct session {
 	bool ending;	    /* the last drain: no more pauses */
 	bool terminated;    /* SIGTERM was passed on */
 	bool said;	    /* the error was told by whoever met it */
+	bool unstarted;	    /* the source of the calls did not start: there is nothing to sum up */
 };
 
 static struct source *first(struct session *s)
@@ -661,6 +662,7 @@ static int run(struct session *s)
 	for (int i = 0; i < s->nsources && !err; i++) {
 		err = s->sources[i].ops->start(&s->sources[i]);
 		s->said = err != 0;
+		s->unstarted = err && !i;
 		if (!err)
 			err = watch(s, &s->sources[i]);
 	}
@@ -851,7 +853,8 @@ static void close_sinks(struct session *s)
 		s->error = err;
 	else if (s->error && !s->said)
 		msg_error("tracing stopped: %s", strerror(-s->error));
-	say_totals(s, end.muted);
+	if (!s->unstarted)
+		say_totals(s, end.muted);
 }
 
 static int exit_status(const struct session *s)

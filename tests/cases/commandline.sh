@@ -277,3 +277,122 @@ case_options_that_do_nothing() {
 case_options_against_each_other() {
 	refused < <(against_lines)
 }
+
+# ---- which process ----
+
+# not_a_process PID TEXT: every command that takes -p refuses it with this one sentence.
+not_a_process() {
+	local command
+	for command in "" stat mem advise record folded stuck doctor "top --batch" serve "--source=cupti" "stat --gpu"; do
+		# shellcheck disable=SC2086
+		(cd "$T" && ct $command -p "$1" && ok_rc 1 && expect "sentence of $command" "$(cat "$T/err")" "cudatrace: error: $2") || exit 1
+	done
+}
+
+case_pid_kernel_thread() {
+	[ "$(cat /proc/2/comm 2> /dev/null)" = kthreadd ] || skip "no kernel threads are visible here"
+	not_a_process 2 "process 2 is a kernel thread, which calls no CUDA; see 'ps' for programs"
+}
+
+case_pid_zombie() {
+	local parent zombie
+	python3 -c '
+import os, sys, time
+pid = os.fork()
+if not pid:
+    os._exit(0)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+print(pid, flush=True)
+time.sleep(60)' > "$T/zombie" &
+	parent=$!
+	wait_for 10 test -s "$T/zombie"
+	zombie=$(cat "$T/zombie")
+	not_a_process "$zombie" "process $zombie has ended, and is there only until its parent, process $parent, asks how (a zombie); see 'ps' for those that run"
+}
+
+case_pid_nobody() {
+	not_a_process 4194303 "there is no process 4194303; see 'ps' for those that are"
+}
+
+# The id of a thread: -t where there is one.
+case_pid_of_a_thread() {
+	local tid pid command
+	python3 -c '
+import threading, time
+t = threading.Thread(target=time.sleep, args=(60,))
+t.start()
+print(t.native_id, flush=True)' > "$T/tid" &
+	pid=$!
+	wait_for 10 test -s "$T/tid"
+	tid=$(cat "$T/tid")
+	for command in "" record folded advise; do
+		# shellcheck disable=SC2086
+		ct $command -p "$tid"
+		ok_rc 1
+		expect "sentence of $command" "$(cat "$T/err")" "cudatrace: error: $tid is a thread of process $pid: give -p $pid -t $tid"
+	done
+	for command in stat mem stuck doctor serve "top --batch"; do
+		# shellcheck disable=SC2086
+		ct $command -p "$tid"
+		ok_rc 1
+		expect "sentence of $command" "$(cat "$T/err")" "cudatrace: error: $tid is a thread of process $pid: give -p $pid"
+	done
+}
+
+# Process 1 runs: what is said of it may not be that it has ended.
+case_pid_one() {
+	local command
+	for command in "" stat stuck; do
+		# shellcheck disable=SC2086
+		ct $command -v $([ "$command" = stuck ] || echo -d 0.2) -p 1
+		! grep -q 'has ended\|there is no process' "$T/err" || fail "$(cat "$T/err")"
+		[ "$rc" = 0 ] || says 'process 1 cannot be traced: .*; trace another one'
+		[ "$rc" = 0 ] || expect "sentences of $command" "$(grep -c error: "$T/err")" 1
+	done
+}
+
+# Of another user, without any privilege.
+case_pid_of_another() {
+	local command
+	command -v setpriv > /dev/null || skip "no setpriv"
+	cp "$ROOT/cudatrace" "$T/cudatrace" && chmod 755 "$T/cudatrace"
+	sleep 60 &
+	for command in "" stat stuck "top --batch" serve doctor "--source=cupti"; do
+		rc=0
+		# shellcheck disable=SC2086
+		setpriv --reuid 65534 --clear-groups --bounding-set=-all --inh-caps=-all timeout 10 "$T/cudatrace" $command -p $! \
+			> "$T/out" 2> "$T/err" || rc=$?
+		ok_rc 1
+		expect "sentences of $command" "$(grep -c '' "$T/err")" 1
+		case $command in
+		doctor | --source*) says "error: process $! belongs to another user: run cudatrace as that user or as root" ;;
+		*) says 'error: tracing needs CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, which this user does not have; type: sudo ' ;;
+		esac
+		! grep -q 'has not loaded' "$T/out" || fail "what nobody may look at is told: $(cat "$T/out")"
+	done
+}
+
+# ---- until ----
+
+# One name for the end of a stretch, whatever reads the recording.
+case_until() {
+	local command want
+	cp "$ROOT/tests/traces/calls.ctrace" "$T/r.ctrace"
+	for command in "replay --format json" "stat --json" "mem --json --no-stack" "advise --format json"; do
+		# shellcheck disable=SC2086
+		ct $command --to 300us "$T/r.ctrace"
+		ok_rc
+		want=$(cat "$T/out")
+		# shellcheck disable=SC2086
+		ct $command --until 300us "$T/r.ctrace"
+		ok_rc
+		expect "$command --until" "$(cat "$T/out")" "$want"
+		# shellcheck disable=SC2086
+		ct $command "$T/r.ctrace"
+		[ "$(cat "$T/out")" != "$want" ] || [ "${command%% *}" = advise ] || fail "$command: --until changes nothing"
+	done
+	ct replay --format csv --nested -k --until 300us -o "$T/a.csv" "$T/r.ctrace"
+	ct export --to csv --until 300us -o "$T/b.csv" "$T/r.ctrace"
+	ok_rc
+	cmp "$T/a.csv" "$T/b.csv" || fail "export ends elsewhere"
+}
