@@ -243,13 +243,14 @@ advise --probe-kind multi R               | --probe-kind    | is a recording
 END
 }
 
-# refused: each line of stdin, as above.
+# refused: each line of stdin, as above. By cudatrace itself: with-multi would add an option.
 refused() {
 	local words names text n=0
 	cp "$ROOT/tests/traces/calls.ctrace" "$T/R"
 	cd "$T" || exit 1
 	while IFS='|' read -r words names text; do
-		names=$(echo "$names" | sed 's/ *$//; s/^ *//') text=$(echo "$text" | sed 's/^ *//')
+		read -r names <<< "$names"
+		read -r text <<< "$text"
 		rc=0
 		# shellcheck disable=SC2086
 		timeout -k 1 10 "$ROOT/cudatrace" $words > out 2> err < /dev/null || rc=$?
@@ -341,10 +342,12 @@ print(t.native_id, flush=True)' > "$T/tid" &
 
 # Process 1 runs: what is said of it may not be that it has ended.
 case_pid_one() {
-	local command
+	local command words
 	for command in "" stat stuck; do
+		words=(-v -p 1)
+		[ "$command" = stuck ] || words+=(-d 0.2)
 		# shellcheck disable=SC2086
-		ct $command -v $([ "$command" = stuck ] || echo -d 0.2) -p 1
+		ct $command "${words[@]}"
 		! grep -q 'has ended\|there is no process' "$T/err" || fail "$(cat "$T/err")"
 		[ "$rc" = 0 ] || says 'process 1 cannot be traced: .*; trace another one'
 		[ "$rc" = 0 ] || expect "sentences of $command" "$(grep -c error: "$T/err")" 1

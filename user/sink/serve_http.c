@@ -12,6 +12,7 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@
 #define PATIENCE_S 30	     /* for a whole request */
 #define HEADERS_MAX 16384
 #define CONNECTIONS_MAX 256
-#define FDS 1024	     /* descriptors from there on are not given to connections */
+#define FDS 65536	     /* descriptors from there on are not looked at; nobody is let in while one of them is used */
 #define LOOK_S 2
 
 struct serve_http {
@@ -38,6 +39,7 @@ struct serve_http {
 	const struct serve_page *pages;
 	void *ctx;
 	int accepted; /* since the last look */
+	int top;      /* all connections have lower descriptors */
 	bool closed;  /* nobody is let in until then */
 	uint32_t since_s[FDS]; /* of a connection's begin, or its last whole request; 0: none */
 };
@@ -81,7 +83,7 @@ static void on_look(evutil_socket_t unused, short what, void *ctx)
 	(void)unused, (void)what;
 	if (getsockname(evconnlistener_get_fd(s->listener), (struct sockaddr *)&ours, &len))
 		return;
-	for (int fd = 0; fd < FDS; fd++) {
+	for (int fd = 0; fd < s->top && fd < FDS; fd++) {
 		if (!is_connection(s, fd, &ours, len)) {
 			s->since_s[fd] = 0;
 			continue;
@@ -101,13 +103,19 @@ static void on_look(evutil_socket_t unused, short what, void *ctx)
 	}
 }
 
-/* A connection was accepted. NULL: libevent makes what it needs. */
+/* A connection was accepted: its descriptor is below the lowest free one, however many files are probed. NULL: libevent makes
+ * what it needs. */
 static struct bufferevent *on_accept(struct event_base *base, void *ctx)
 {
 	struct serve_http *s = ctx;
+	int free_fd = fcntl(evconnlistener_get_fd(s->listener), F_DUPFD_CLOEXEC, 0);
 
 	(void)base;
-	if (++s->accepted >= CONNECTIONS_MAX)
+	if (free_fd > s->top)
+		s->top = free_fd;
+	if (free_fd >= 0)
+		close(free_fd);
+	if (++s->accepted >= CONNECTIONS_MAX || free_fd < 0 || free_fd >= FDS)
 		shut_door(s);
 	return NULL;
 }

@@ -8,9 +8,6 @@
 #include "discover.h"
 #include "../event/event.h"
 
-#define ATTACH_TYPE_MULTI 48   /* BPF_TRACE_UPROBE_MULTI, Linux 6.6 */
-#define ATTACH_TYPE_SESSION 57 /* BPF_TRACE_UPROBE_SESSION, Linux 6.13 */
-
 struct cudatrace_bpf;
 
 /* The thread group of a pid or tid of our namespace, from /proc; -ESRCH. */

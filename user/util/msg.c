@@ -10,18 +10,11 @@
 #include <unistd.h>
 
 #include "msg.h"
+#include "utf8.h"
 
 int msg_verbose;
 const char *msg_program = "cudatrace";
 void (*msg_taker)(const char *text);
-
-/* A message may quote a path, a name or another program's text: nothing of it may steer the terminal. */
-static void sanitize(char *s)
-{
-	for (; *s; s++)
-		if (((unsigned char)*s < ' ' && *s != '\n' && *s != '\t') || *s == 0x7f)
-			*s = '?';
-}
 
 static void say(const char *kind, const char *fmt, va_list ap)
 {
@@ -32,7 +25,8 @@ static void say(const char *kind, const char *fmt, va_list ap)
 	n = (size_t)snprintf(text, sizeof(text), "%s: %s", msg_program, kind);
 	if (n < sizeof(text) - 3)
 		vsnprintf(text + n, sizeof(text) - n - 2, fmt, ap);
-	sanitize(text);
+	/* a message may quote a path, a name or another program's text: nothing of it may steer the terminal */
+	utf8_plain(text, true);
 	n = strlen(text);
 	text[n++] = '\n';
 	text[n] = '\0';
