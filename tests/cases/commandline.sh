@@ -146,6 +146,10 @@ folded --weight gpu -- true               | --weight gpu    | give --gpu
 record --rotate 3 -- true                 | --rotate        | give --max-size
 record --dump-on end -- true              | --dump-on       | give --last
 top -n 3                                  | -n              | give --batch
+top --sort gpu                            | --sort          | give --gpu
+top --batch --sort memory -p 1            | --sort          | give --gpu
+--format perfetto -o x --mangled -- true  | --mangled       | give -k
+replay --format perfetto -o x --mangled R | --mangled       | give -k
 top -o x                                  | -o              | give --batch
 top --format table                        | --format        | give --batch
 --format nsys-sqlite -- true              | nsys-sqlite     | give -o FILE
@@ -373,6 +377,53 @@ case_pid_of_another() {
 		esac
 		! grep -q 'has not loaded' "$T/out" || fail "what nobody may look at is told: $(cat "$T/out")"
 	done
+}
+
+# ---- what options do ----
+
+# Of a recording without entries each call has its one row; of one with them two, where they are asked for.
+case_replay_enter_exit() {
+	ct record -o "$T/one.ctrace" -- "$CALLS" queries 3
+	ok_rc
+	ct record --enter-exit -o "$T/two.ctrace" -- "$CALLS" queries 3
+	ok_rc
+	ct replay --enter-exit "$T/one.ctrace"
+	expect "rows without entries" "$(grep -c 'cudaStreamQuery *stream=.*returned=' "$T/out")" 3
+	ct replay --enter-exit "$T/two.ctrace"
+	expect "entries" "$(grep -c 'cudaStreamQuery *stream=[^,]*$' "$T/out")" 3
+	expect "returns" "$(grep -c 'cudaStreamQuery *returned=' "$T/out")" 3
+	ct replay "$T/two.ctrace"
+	expect "rows" "$(grep -c cudaStreamQuery "$T/out")" 3
+	expect "whole rows" "$(grep -c 'cudaStreamQuery *stream=.*returned=' "$T/out")" 3
+	ct replay --format json -n 3 "$T/two.ctrace"
+	expect "objects" "$(grep -c '"type":"call"' "$T/out")" 3
+}
+
+# The stacks of folded are weighed by the GPU's time, which needs what the GPU did.
+case_folded_gpu() {
+	ct folded --gpu --weight gpu -o "$T/folded" -- "$BIN/work" 5 return
+	ok_rc
+	grep -q ';cudaLaunchKernel;\[GPU\] vec_mul(float\*, int) [1-9][0-9]*$' "$T/folded" || fail "$(tail -n 2 "$T/folded")"
+}
+
+# In one file only: the calls of the other are not looked for.
+case_stuck_library() {
+	hang
+	ct stuck -p "$PID_h" --library "$STANDIN/libcuda.so.1" --format json -o "$T/json.gz"
+	ok_rc 4
+	zcat "$T/json.gz" > "$T/rows" || fail "what ends in .gz is not compressed"
+	grep -q "^$TID_driver cuEventRecord$" <(stuck_rows "$T/rows") || fail "$(cat "$T/rows")"
+	! stuck_rows "$T/rows" | grep ' cuda' || fail "functions of another file: $(stuck_rows "$T/rows")"
+	unhang
+}
+
+case_counters_gzip() {
+	LD_LIBRARY_PATH=$STANDIN/gpu ct counters --cupti "$STANDIN/gpu" -n 2 --format csv -o "$T/load.csv.gz"
+	ok_rc
+	expect "lines" "$(zcat "$T/load.csv.gz" | wc -l)" 3
+	LD_LIBRARY_PATH=$STANDIN/gpu ct counters --cupti "$STANDIN/gpu" --metrics help -o "$T/help.gz"
+	ok_rc
+	zcat "$T/help.gz" | grep -q '^dram_read ' || fail "the list is not there"
 }
 
 # ---- until ----
