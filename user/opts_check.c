@@ -119,6 +119,7 @@ static int of_stat(const struct line *l)
 		{ is_given(l, "json"), is_given(l, "csv"), "--json and --csv: give one of the two" },
 		{ is_given(l, "json") || is_given(l, "csv"), is_given(l, "format"),
 		  "--json and --csv are forms of --format: give one of them" },
+		{ o->by_cupti, o->by == BOOK_BY_CGROUP, "--source=cupti knows no cgroups: leave out --by cgroup" },
 		{ o->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
 		{ o->hist, o->stat == SINK_STAT_CSV && !o->save, "--hist is of tables and of JSON: leave it out, or --csv" },
 		{ is_given(l, "by") && passes, o->by == BOOK_BY_DEVICE,

@@ -74,6 +74,10 @@ stat --counters= -- true                  | --counters      | 'cudatrace counter
 --gpu=, -- true                           | --gpu           | give kernel, memcpy
 --gpu= -- true                            | --gpu           | or kinds as kernel,memcpy
 --gpu=nonsense -- true                    | --gpu           | give kernel, memcpy
+-k fp                                     | 'fp'            | write --stack=fp
+folded --stack fp                         | 'fp'            | write --stack=fp
+record --gpu kernel -- true               | 'kernel'        | write --gpu=kernel
+-f --counters sm                          | 'sm'            | write --counters=sm
 --failed=yes -- true                      | --failed        | leave out
 top -i 10ms --batch                       | -i              | give 100ms or more
 END
@@ -193,6 +197,7 @@ stat --no-return --hist -- true           | --hist          | leave out
 stat --no-return --by device -- true      | --by device     | leave out
 stat --failed --by device -- true         | --by device     | leave out
 stat --min-duration 1s --by device -d 1   | --by device     | leave out
+stat --source cupti --by cgroup -- true   | --by cgroup     | leave out
 stat --hist --csv -- true                 | --hist          | leave it out
 stat --json --csv -- true                 | --json          | give one of the two
 stat --json --format table -- true        | --json          | give one of them
