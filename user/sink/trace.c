@@ -28,6 +28,7 @@ struct trace_sink {
 	struct writer *writer; /* NULL: with `ring` */
 	struct ring_buf *ring;
 	struct defs *defs;     /* with rotation */
+	struct numbers *numbers; /* of calls, through all files; NULL: with `ring`, which has its own */
 	uint64_t begun_ns;     /* of the block */
 	struct ct_clock clock; /* the last one: each file has one at its begin */
 	uint64_t calls, lost, told_calls, told_ns; /* for the progress line */
@@ -100,6 +101,8 @@ static int open_writer(struct trace_sink *t, const char *path)
 	strcpy(stpcpy(head, t->file->head), part);
 	err = writer_open(&t->writer, path, head);
 	free(head);
+	if (!err && t->numbers)
+		writer_numbers(t->writer, t->numbers);
 	if (err)
 		msg_error("cannot write to %s: %s", path, strerror(-err));
 	t->said |= err != 0;
@@ -270,7 +273,9 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 		t->ring = ring_buf_open(t->file->last_ns, t->file->max_bytes ? t->file->max_bytes : RING_BYTES);
 	else if (t->file->rotate)
 		t->defs = defs_open();
-	if ((t->file->last_ns && !t->ring) || (t->file->rotate && !t->defs))
+	if (!t->file->last_ns)
+		t->numbers = numbers_open();
+	if ((t->file->last_ns ? !t->ring : !t->numbers) || (t->file->rotate && !t->defs))
 		return -ENOMEM;
 	if (!t->ring)
 		err = open_writer(t, t->file->path);
@@ -351,6 +356,7 @@ static int trace_close(struct sink *s, const struct sink_end *end)
 		err = failed(t, t->file->path, e);
 	ring_buf_close(t->ring);
 	defs_close(t->defs);
+	numbers_close(t->numbers);
 	free(t);
 	s->priv = NULL;
 	return err;

@@ -165,6 +165,11 @@ int writer_open(struct writer **out, const char *path, const char *head)
 	return 0;
 }
 
+void writer_numbers(struct writer *w, struct numbers *n)
+{
+	encode_numbers(w->encoder, n);
+}
+
 int writer_record(struct writer *w, const struct ct_hdr *h)
 {
 	int n;

@@ -6,7 +6,7 @@
 #ifndef CT_TRACE_WRITER_H
 #define CT_TRACE_WRITER_H
 
-#include "format.h"
+#include "numbers.h"
 
 struct writer;
 
@@ -15,6 +15,8 @@ struct writer;
  * regular file (a pipe, /dev/null) is written to. Returns 0 or -errno; *w is NULL then.
  */
 int writer_open(struct writer **w, const char *path, const char *head);
+/* As encode_numbers(). */
+void writer_numbers(struct writer *, struct numbers *);
 /* Adds a checked record to the block; writes the block when it is full. Returns 0 or -errno, which stays; a record that
  * no file has is left out. */
 int writer_record(struct writer *, const struct ct_hdr *);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* utf8.c - see utf8.h. Knows nothing of JSON or terminals beyond what a code point is. */
+#include <string.h>
+
 #include "utf8.h"
 
 int utf8_next(const char *str, size_t n, uint32_t *code)
@@ -41,4 +43,19 @@ bool utf8_is_safe(uint32_t c)
 	if ((c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f))
 		return false;
 	return (c < 0xe000 || c >= 0xf900) && c < 0xe0000;
+}
+
+void utf8_mask(char *text)
+{
+	for (size_t n = strlen(text); n;) {
+		uint32_t code;
+		int len = utf8_next(text, n, &code);
+
+		if (!len || !utf8_is_safe(code)) {
+			len = len ? len : 1;
+			memset(text, '?', (size_t)len);
+		}
+		text += len;
+		n -= (size_t)len;
+	}
 }
