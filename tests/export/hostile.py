@@ -129,7 +129,7 @@ COMMANDS = {
     "replay-enter": (lambda a, out: ["replay", "--enter-exit", "--mangled", "-o", out, a], plain),
     "replay-window": (lambda a, out: ["replay", "--from", "1ms", "--to", "20ms", "-o", out, a], plain),
     "replay-count": (lambda a, out: ["replay", "-c", "-o", out, a], plain),
-    "replay-json": (lambda a, out: ["replay", "--json", "-k", "--nested", "-o", out, a], json_lines),
+    "replay-json": (lambda a, out: ["replay", "--format", "json", "-k", "--nested", "-o", out, a], json_lines),
     "json": (exported("json"), json_lines),
     "folded": (exported("folded"), folded),
     "folded-gpu": (lambda a, out: ["export", "--to", "folded", "--weight", "gpu", "-o", out, a], folded),
