@@ -23,7 +23,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.environ.get("HOSTILE_CUDATRACE", f"{ROOT}/.output/san/cudatrace")
-MAKER = f"{ROOT}/.output/unit/test_hostile"
+MAKER = os.environ.get("HOSTILE_MAKER", f"{ROOT}/.output/unit/test_hostile")
 PERFETTO = f"{ROOT}/.output/export/perfetto/bin/python"
 LIMIT_S = 120
 # What changes the terminal, or the order in which text is read.
