@@ -37,16 +37,18 @@ struct trace_sink {
 	unsigned int parts;    /* files begun */
 	unsigned int dumps;    /* of these, for a call that met a condition */
 	int dump_error;	       /* of the last dump that failed */
+	int error;	       /* of the file that could not be begun: there is none then */
 	bool progress_shown, said;
 };
 
 /* ---- files -------------------------------------------------------------------------------------------- */
 
-static int failed(struct trace_sink *t, const char *path, int err)
+/* bytes: that are in the file. */
+static int failed(struct trace_sink *t, const char *path, uint64_t bytes, int err)
 {
 	if (!t->said)
-		msg_error("writing to %s failed after %llu bytes: %s; what is in it can be read", path,
-			  (unsigned long long)(t->writer ? writer_bytes(t->writer) : 0), strerror(-err));
+		msg_error("writing to %s failed after %llu bytes: %s; what is in it can be read", path, (unsigned long long)bytes,
+			  writer_error(err));
 	t->said = true;
 	return err;
 }
@@ -57,13 +59,15 @@ static int store(struct trace_sink *t, const struct ct_hdr *h)
 
 	if (t->ring)
 		return ring_buf_record(t->ring, h);
+	if (!t->writer)
+		return t->error;
 	if (t->defs && trace_is_definition(h->kind)) {
 		err = defs_record(t->defs, h);
 		if (err)
 			return err;
 	}
 	err = writer_record(t->writer, h);
-	return err ? failed(t, t->file->path, err) : 0;
+	return err ? failed(t, t->file->path, writer_bytes(t->writer), err) : 0;
 }
 
 static int put_one(void *ctx, const struct ct_hdr *h)
@@ -104,36 +108,38 @@ static int open_writer(struct trace_sink *t, const char *path)
 	if (!err && t->numbers)
 		writer_numbers(t->writer, t->numbers);
 	if (err)
-		msg_error("cannot write to %s: %s", path, strerror(-err));
+		msg_error("cannot write to %s: %s", path, writer_error(err));
 	t->said |= err != 0;
-	return err;
+	return t->error = err;
 }
 
 /* Complete and closed: the next file begins with all that is known. */
 static int rotate(struct trace_sink *t)
 {
 	int err = writer_end(t->writer, "reason rotated\n"), e;
+	uint64_t bytes = writer_bytes(t->writer);
 
-	t->bytes += writer_bytes(t->writer);
+	t->bytes += bytes;
 	e = writer_close(t->writer);
 	t->writer = NULL;
 	err = err ? err : e;
 	if (!err)
 		err = shift_files(t->file);
 	if (err)
-		return failed(t, t->file->path, err);
+		return t->error = failed(t, t->file->path, bytes, err);
 	err = open_writer(t, t->file->path);
 	if (!err && t->clock.h.size)
 		err = put_one(t->writer, &t->clock.h);
 	if (!err)
 		err = defs_write(t->defs, put_one, t->writer);
-	return err;
+	return err && t->writer ? failed(t, t->file->path, writer_bytes(t->writer), err) : err;
 }
 
 /* What is in memory, to a file of its own: FILE, then FILE.2 and on. */
 static int dump(struct trace_sink *t, const char *why)
 {
 	char path[4200], end[128];
+	uint64_t bytes;
 	int err, e;
 
 	ring_buf_flush(t->ring, 0);
@@ -152,12 +158,13 @@ static int dump(struct trace_sink *t, const char *why)
 	snprintf(end, sizeof(end), "reason %s\n", why);
 	if (!err)
 		err = writer_end(t->writer, end);
-	t->bytes += writer_bytes(t->writer);
+	bytes = writer_bytes(t->writer);
+	t->bytes += bytes;
 	e = writer_close(t->writer);
 	t->writer = NULL;
 	t->dump_error = err ? err : e;
 	if (t->dump_error)
-		return failed(t, path, t->dump_error);
+		return failed(t, path, bytes, t->dump_error);
 	msg_note("wrote %s (%s)", path, why);
 	return 0;
 }
@@ -223,7 +230,7 @@ static void progress(struct trace_sink *t, uint64_t now_ns)
 
 	if (!t->file->progress || took < FLUSH_NS)
 		return;
-	bytes += t->ring ? ring_buf_bytes(t->ring) : writer_bytes(t->writer);
+	bytes += t->ring ? ring_buf_bytes(t->ring) : t->writer ? writer_bytes(t->writer) : 0;
 	fprintf(stderr, "\r%llu calls, %.0f/s, %.1f MB%s, %llu lost  ", (unsigned long long)t->calls,
 		(double)(t->calls - t->told_calls) * 1e9 / (double)took, (double)bytes / 1e6,
 		t->ring ? " in memory" : "", (unsigned long long)t->lost);
@@ -243,8 +250,10 @@ static int trace_tick(struct sink *s, uint64_t now_ns)
 	t->begun_ns = now_ns;
 	if (t->ring)
 		return ring_buf_flush(t->ring, now_ns);
+	if (!t->writer)
+		return t->error;
 	err = writer_flush(t->writer);
-	return err ? failed(t, t->file->path, err) : 0;
+	return err ? failed(t, t->file->path, writer_bytes(t->writer), err) : 0;
 }
 
 static int trace_dump(struct sink *s)
@@ -329,18 +338,19 @@ static int finish(struct trace_sink *t, const struct sink_end *end)
 		return 0;
 	}
 	if (!t->writer)
-		return 0;
+		return t->error;
 	text = end_text(end);
 	err = text ? writer_end(t->writer, text) : -ENOMEM;
 	free(text);
 	if (!err)
 		msg_note("%llu bytes in %s", (unsigned long long)writer_bytes(t->writer), t->file->path);
-	return err ? failed(t, t->file->path, err) : 0;
+	return err ? failed(t, t->file->path, writer_bytes(t->writer), err) : 0;
 }
 
 static int trace_close(struct sink *s, const struct sink_end *end)
 {
 	struct trace_sink *t = s->priv;
+	uint64_t bytes;
 	int err, e;
 
 	if (!t)
@@ -351,9 +361,10 @@ static int trace_close(struct sink *s, const struct sink_end *end)
 	if (t->ring && ring_buf_crowded(t->ring))
 		msg_warn("%llu records younger than --last were dropped for want of memory; raise --max-size",
 			 (unsigned long long)ring_buf_crowded(t->ring));
+	bytes = t->writer ? writer_bytes(t->writer) : 0;
 	e = writer_close(t->writer);
 	if (!err && e)
-		err = failed(t, t->file->path, e);
+		err = failed(t, t->file->path, bytes, e);
 	ring_buf_close(t->ring);
 	defs_close(t->defs);
 	numbers_close(t->numbers);

@@ -178,8 +178,12 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 		return;
 	out->uptime_ns = reader_number(end, "uptime_ns");
 	out->reason = reader_value(end, "reason", r->reason, sizeof(r->reason));
-	if (!out->reason)
+	if (!out->reason || !*out->reason)
 		out->reason = "finished";
+	/* one of a few words, which outputs have as it is */
+	for (char *p = r->reason; *p; p++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyz -", *p))
+			*p = '?';
 }
 
 static const char *const *replay_muted(struct source *s)
