@@ -34,6 +34,7 @@ struct trace_sink {
 	uint64_t calls, lost, told_calls, told_ns; /* for the progress line */
 	uint64_t bytes;	       /* of files that are complete */
 	uint64_t dumped_ns;
+	uint64_t had_bytes, had_missing; /* of the last file that was looked at */
 	unsigned int parts;    /* files begun */
 	unsigned int dumps;    /* of these, for a call that met a condition */
 	int dump_error;	       /* of the last dump that failed */
@@ -43,12 +44,20 @@ struct trace_sink {
 
 /* ---- files -------------------------------------------------------------------------------------------- */
 
-/* bytes: that are in the file. */
-static int failed(struct trace_sink *t, const char *path, uint64_t bytes, int err)
+/* What is in the file, and what should be, before it is closed. */
+static void look(struct trace_sink *t)
 {
+	t->had_bytes = writer_bytes(t->writer);
+	t->had_missing = writer_missing(t->writer);
+}
+
+static int failed(struct trace_sink *t, const char *path, int err)
+{
+	if (t->writer)
+		look(t);
 	if (!t->said)
-		msg_error("writing to %s failed after %llu bytes: %s; what is in it can be read", path, (unsigned long long)bytes,
-			  writer_error(err));
+		msg_error("writing to %s failed after %llu bytes: %s; what is in it can be read, the last %llu records are not in it", path,
+			  (unsigned long long)t->had_bytes, writer_error(err), (unsigned long long)t->had_missing);
 	t->said = true;
 	return err;
 }
@@ -67,7 +76,7 @@ static int store(struct trace_sink *t, const struct ct_hdr *h)
 			return err;
 	}
 	err = writer_record(t->writer, h);
-	return err ? failed(t, t->file->path, writer_bytes(t->writer), err) : 0;
+	return err ? failed(t, t->file->path, err) : 0;
 }
 
 static int put_one(void *ctx, const struct ct_hdr *h)
@@ -117,29 +126,28 @@ static int open_writer(struct trace_sink *t, const char *path)
 static int rotate(struct trace_sink *t)
 {
 	int err = writer_end(t->writer, "reason rotated\n"), e;
-	uint64_t bytes = writer_bytes(t->writer);
 
-	t->bytes += bytes;
+	look(t);
+	t->bytes += t->had_bytes;
 	e = writer_close(t->writer);
 	t->writer = NULL;
 	err = err ? err : e;
 	if (!err)
 		err = shift_files(t->file);
 	if (err)
-		return t->error = failed(t, t->file->path, bytes, err);
+		return t->error = failed(t, t->file->path, err);
 	err = open_writer(t, t->file->path);
 	if (!err && t->clock.h.size)
 		err = put_one(t->writer, &t->clock.h);
 	if (!err)
 		err = defs_write(t->defs, put_one, t->writer);
-	return err && t->writer ? failed(t, t->file->path, writer_bytes(t->writer), err) : err;
+	return err && t->writer ? failed(t, t->file->path, err) : err;
 }
 
 /* What is in memory, to a file of its own: FILE, then FILE.2 and on. */
 static int dump(struct trace_sink *t, const char *why)
 {
 	char path[4200], end[128];
-	uint64_t bytes;
 	int err, e;
 
 	ring_buf_flush(t->ring, 0);
@@ -158,13 +166,13 @@ static int dump(struct trace_sink *t, const char *why)
 	snprintf(end, sizeof(end), "reason %s\n", why);
 	if (!err)
 		err = writer_end(t->writer, end);
-	bytes = writer_bytes(t->writer);
-	t->bytes += bytes;
+	look(t);
+	t->bytes += t->had_bytes;
 	e = writer_close(t->writer);
 	t->writer = NULL;
 	t->dump_error = err ? err : e;
 	if (t->dump_error)
-		return failed(t, path, bytes, t->dump_error);
+		return failed(t, path, t->dump_error);
 	msg_note("wrote %s (%s)", path, why);
 	return 0;
 }
@@ -253,7 +261,7 @@ static int trace_tick(struct sink *s, uint64_t now_ns)
 	if (!t->writer)
 		return t->error;
 	err = writer_flush(t->writer);
-	return err ? failed(t, t->file->path, writer_bytes(t->writer), err) : 0;
+	return err ? failed(t, t->file->path, err) : 0;
 }
 
 static int trace_dump(struct sink *s)
@@ -344,13 +352,12 @@ static int finish(struct trace_sink *t, const struct sink_end *end)
 	free(text);
 	if (!err)
 		msg_note("%llu bytes in %s", (unsigned long long)writer_bytes(t->writer), t->file->path);
-	return err ? failed(t, t->file->path, writer_bytes(t->writer), err) : 0;
+	return err ? failed(t, t->file->path, err) : 0;
 }
 
 static int trace_close(struct sink *s, const struct sink_end *end)
 {
 	struct trace_sink *t = s->priv;
-	uint64_t bytes;
 	int err, e;
 
 	if (!t)
@@ -361,10 +368,12 @@ static int trace_close(struct sink *s, const struct sink_end *end)
 	if (t->ring && ring_buf_crowded(t->ring))
 		msg_warn("%llu records younger than --last were dropped for want of memory; raise --max-size",
 			 (unsigned long long)ring_buf_crowded(t->ring));
-	bytes = t->writer ? writer_bytes(t->writer) : 0;
+	if (t->writer)
+		look(t);
 	e = writer_close(t->writer);
+	t->writer = NULL;
 	if (!err && e)
-		err = failed(t, t->file->path, bytes, e);
+		err = failed(t, t->file->path, e);
 	ring_buf_close(t->ring);
 	defs_close(t->defs);
 	numbers_close(t->numbers);

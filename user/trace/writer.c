@@ -29,6 +29,7 @@ struct writer {
 	uint64_t offset, seq;
 	int fd;
 	int error; /* -errno of the first failure */
+	uint64_t missing; /* records of the block that could not be written */
 	bool regular, no_index;
 };
 
@@ -111,8 +112,10 @@ static int put_block(struct writer *w, struct trace_block *b, const void *body, 
 	b->seq = w->seq;
 	b->head_crc = (uint32_t)crc32(0, (const void *)b, offsetof(struct trace_block, head_crc));
 	remember(w, b);
-	if (write_all(w, iov, 2))
+	if (write_all(w, iov, 2)) {
+		w->missing = b->records;
 		return w->error;
+	}
 	w->seq++;
 	return 0;
 }
@@ -291,4 +294,9 @@ int writer_close(struct writer *w)
 uint64_t writer_bytes(const struct writer *w)
 {
 	return w->offset;
+}
+
+uint64_t writer_missing(const struct writer *w)
+{
+	return w->missing;
 }

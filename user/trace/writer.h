@@ -32,5 +32,6 @@ int writer_end(struct writer *, const char *text);
 int writer_close(struct writer *);
 
 uint64_t writer_bytes(const struct writer *);	/* in the file */
+uint64_t writer_missing(const struct writer *); /* records that were taken and could not be written */
 
 #endif
