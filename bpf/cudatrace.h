@@ -57,6 +57,7 @@ enum ct_kind {
 	CT_PROCESS_INFO = 33, /* struct ct_process_info: after the CT_PROCESS or CT_EXEC that it belongs to */
 	CT_FOREIGN = 34,  /* struct ct_foreign: a stored call of a function that this version does not know; made by replay */
 	CT_TALLY = 35,	  /* struct ct_tally: what calls added up to since the trace began, counted in the kernel; never stored */
+	CT_NUMBER = 36,	  /* struct ct_number: made by whoever writes a recording; ends in join */
 	CT_KIND_END
 };
 
@@ -128,6 +129,14 @@ struct ct_foreign {
 	__u8 why;     /* enum ct_foreign_why */
 	__u8 pad;
 	__u64 words[];
+};
+
+/* So many calls of process h.pid were numbered before the next one: the files of one recorder count on, and what lies between is
+ * not needed to know a call's number. */
+struct ct_number {
+	struct ct_hdr h;
+	__u32 number;
+	__u32 pad;
 };
 
 struct ct_fork {
@@ -803,6 +812,7 @@ CT_ASSERT_SIZE(struct ct_call, 48);
 CT_ASSERT_SIZE(struct ct_process, 80);
 CT_ASSERT_SIZE(struct ct_process_info, 56);
 CT_ASSERT_SIZE(struct ct_foreign, 48);
+CT_ASSERT_SIZE(struct ct_number, 40);
 CT_ASSERT_SIZE(struct ct_fork, 40);
 CT_ASSERT_SIZE(struct ct_exit, 40);
 CT_ASSERT_SIZE(struct ct_lost, 48);
