@@ -415,10 +415,13 @@ static int on_refresh(void *ctx)
 static void on_losses(void *ctx, struct losses *l)
 {
 	struct session *s = ctx;
+	struct join_counts c;
 
 	memset(l, 0, sizeof(*l));
 	for (int i = 0; i < s->nsources; i++)
 		s->sources[i].ops->losses(&s->sources[i], l);
+	join_counts(s->stages.join, &c);
+	l->lost[CT_LOSS_TAIL] += c.tail;
 	l->shown = s->stages.shown;
 }
 
@@ -505,6 +508,8 @@ static int open_sinks(struct session *s)
 		join_stored(s->stages.join);
 	if (o->replay ? was.places : session_plan_places(o))
 		join_places(s->stages.join);
+	if (s->plan.capture.count)
+		join_no_calls(s->stages.join);
 	/* first, so that a wrong address is told before anything is written */
 	if (o->otlp && !(o->format->flags & SINKS_DAEMON))
 		ops[n++] = &sink_otlp;
@@ -746,9 +751,13 @@ static void last_drain(struct session *s)
 static void gather_losses(struct session *s)
 {
 	struct losses all = { 0 };
+	struct join_counts c;
 
 	for (int i = 0; i < s->nsources; i++)
 		s->sources[i].ops->losses(&s->sources[i], &all);
+	join_counts(s->stages.join, &c);
+	all.lost[CT_LOSS_TAIL] += c.tail; /* join has told of them */
+	s->told[CT_LOSS_TAIL] += c.tail;
 	all.received = s->losses.received;
 	all.shown = s->stages.shown;
 	all.counted = s->losses.counted;
