@@ -460,7 +460,7 @@ static void callback(int domain, uint32_t cbid, const void *data, int life)
 
 void calls_callback(void *user, int domain, uint32_t cbid, const void *data)
 {
-	int life = atomic_load_explicit(&agent.state, memory_order_relaxed), saved = errno;
+	int life = atomic_load_explicit(&agent.state, memory_order_acquire), saved = errno;
 
 	(void)user;
 	if (life == IDLE || !data || !agent.pid)

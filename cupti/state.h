@@ -40,7 +40,7 @@ struct agent {
 	_Atomic bool finalized;
 	_Atomic int finalize_err;
 	uint32_t pid;
-	int attached;		/* how often, in this process */
+	_Atomic int attached;	/* how often, in this process */
 	bool early;		/* the driver is being started: there is nothing yet to be dumped */
 	struct cupti cupti;
 	uint32_t faults;

@@ -281,6 +281,7 @@ case_gpu_exec() {
 	ok_rc
 	[ "$(kinds kernel)" -ge 5 ] || fail "kernels: $(kinds kernel)"
 	expect_rows cudaLaunchKernel 13
+	expect_tail 39
 	ct_json --gpu -- "$WORK" 8 fork-exec
 	ok_rc
 	expect_kinds kernel 13

@@ -53,7 +53,7 @@ static const char *const driver_names[] = {
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, give_lock = PTHREAD_MUTEX_INITIALIZER;
-static cupti_callback callback;
+static _Atomic(cupti_callback) callback;
 static void *callback_user;
 static _Atomic int subscribed;
 static uint8_t enabled[8][IDS];
@@ -93,6 +93,15 @@ static long knob(const char *name)
 		if (!strncmp(s, name, len) && (s[len] == ':' || s[len] == ',' || !s[len]))
 			return s[len] == ':' ? atol(s + len + 1) : 1;
 	return 0;
+}
+
+/* Whoever has subscribed may be gone by the next moment. */
+static void call_back(int domain, uint32_t id, const void *data)
+{
+	cupti_callback fn = callback;
+
+	if (fn && enabled[domain][id])
+		fn(callback_user, domain, id, data);
 }
 
 static uint32_t version(void)
@@ -262,8 +271,8 @@ static void made_context(void *handle, uint32_t device, bool now)
 	contexts[ncontexts].handle = handle;
 	contexts[ncontexts++].device = device;
 	put_context(context_id(handle));
-	if (now && callback && enabled[CUPTI_RESOURCE][CUPTI_RES_CONTEXT_CREATED])
-		callback(callback_user, CUPTI_RESOURCE, CUPTI_RES_CONTEXT_CREATED, &res);
+	if (now)
+		call_back(CUPTI_RESOURCE, CUPTI_RES_CONTEXT_CREATED, &res);
 }
 
 static void times(uint64_t *start, uint64_t *end, uint64_t n)
@@ -295,8 +304,7 @@ static void kernel(const void *f, const uint32_t *dims, uint32_t shared, const v
 		struct cupti_state s = { CUPTI_UNKNOWN, "the stand-in was told to give up" };
 
 		over = true;
-		if (callback && enabled[CUPTI_STATE][CUPTI_STATE_FATAL])
-			callback(callback_user, CUPTI_STATE, CUPTI_STATE_FATAL, &s);
+		call_back(CUPTI_STATE, CUPTI_STATE_FATAL, &s);
 	}
 }
 
@@ -404,8 +412,7 @@ static void device_work(const char *name, const uint64_t *r, const uint64_t *s, 
 		memcpy(&res.stream, (void *)r[0], sizeof(res.stream));
 		c.id = stream_id(res.stream);
 		add(&c, sizeof(c));
-		if (callback && enabled[CUPTI_RESOURCE][CUPTI_RES_STREAM_CREATED])
-			callback(callback_user, CUPTI_RESOURCE, CUPTI_RES_STREAM_CREATED, &res);
+		call_back(CUPTI_RESOURCE, CUPTI_RES_STREAM_CREATED, &res);
 	}
 }
 
@@ -468,10 +475,9 @@ static uint64_t watch(bool driver, const char *name, void *code, uint64_t *regs,
 		outer = atomic_fetch_add(&correlations, 1) + 1;
 	mine = call.correlation = outer;
 	lay_out(name, regs, stack, (char *)params);
-	if (callback && enabled[domain][id]) {
+	if (callback && enabled[domain][id])
 		call.symbol = symbol_of(driver, name, regs);
-		callback(callback_user, domain, id, &call);
-	}
+	call_back(domain, id, &call);
 	began = stamp();
 	ret = invoke(code, regs, stack);
 	if (driver && !(uint32_t)ret)
@@ -484,10 +490,8 @@ static uint64_t watch(bool driver, const char *name, void *code, uint64_t *regs,
 		add(&a, sizeof(a));
 	}
 	result = (uint32_t)ret;
-	if (callback && enabled[domain][id]) {
-		call.site = CUPTI_SITE_EXIT;
-		callback(callback_user, domain, id, &call);
-	}
+	call.site = CUPTI_SITE_EXIT;
+	call_back(domain, id, &call);
 	depth--;
 	return ret;
 }
@@ -515,8 +519,17 @@ API(cuptiGetResultString, int result, const char **text)
 	return 0;
 }
 
+/* In a forked child no thread is there that could hold them. */
+static void in_child(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = give_lock = fresh;
+}
+
 static int subscribe(void **subscriber, cupti_callback fn, void *user)
 {
+	static bool watched;
 	void *driver;
 
 	if (knob("none"))
@@ -529,10 +542,13 @@ static int subscribe(void **subscriber, cupti_callback fn, void *user)
 		atomic_store(&subscribed, 0);
 		return CUPTI_UNKNOWN;
 	}
-	callback = fn;
 	callback_user = user;
+	callback = fn;
 	over = false;
-	tools->call = watch;
+	if (!watched)
+		pthread_atfork(NULL, NULL, in_child);
+	watched = true;
+	__atomic_store_n(&tools->call, watch, __ATOMIC_RELEASE);
 	*subscriber = &subscribed;
 	return 0;
 }
@@ -753,7 +769,7 @@ API(cuptiFinalize, void)
 	if (knob("stuck"))
 		return CUPTI_UNKNOWN;
 	give_all(true);
-	tools->call = NULL;
+	__atomic_store_n(&tools->call, NULL, __ATOMIC_RELEASE);
 	memset(enabled, 0, sizeof(enabled));
 	memset(api_records, 0, sizeof(api_records));
 	memset(kinds, 0, sizeof(kinds));
