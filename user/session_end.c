@@ -57,6 +57,7 @@ static void gather_losses(struct session *s)
 	struct losses all;
 
 	session_feed_losses(s, &all);
+	s->told[CT_LOSS_TAIL] += all.lost[CT_LOSS_TAIL]; /* join has told of them */
 	all.received = s->losses.received;
 	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
