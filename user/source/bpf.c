@@ -149,6 +149,7 @@ static int load(struct bpf_source *b)
 	config->count_by = plan->count_by;
 	config->hist = plan->hist;
 	config->sizes = plan->sizes;
+	config->memory = plan->memory;
 	config->sleepable = attach_sleepable(b->kind);
 	config->stop_on_map = plan->cmd != NULL;
 	config->ns_inum = pid_ns_inum();
@@ -177,7 +178,9 @@ static int load(struct bpf_source *b)
 	if (plan->count)
 		bpf_map__set_max_entries(skel->maps.tallies, plan->tallies_max ? plan->tallies_max : TALLIES_MAX);
 	if (plan->count && plan->hist)
-		bpf_map__set_max_entries(skel->maps.hists, TALLIES_HISTS);
+		bpf_map__set_max_entries(skel->maps.hists, plan->hist == CT_HIST_BY_KEY ? CT_HISTS_MAX : CT_MAX_FUNCS);
+	if (plan->memory)
+		bpf_map__set_max_entries(skel->maps.held, plan->tallies_max ? plan->tallies_max : TALLIES_MAX);
 	if (plan->count && plan->sizes)
 		bpf_map__set_max_entries(skel->maps.sizes, (plan->tallies_max ? plan->tallies_max : TALLIES_MAX) / 10);
 	if (!config->by_address) {
@@ -505,8 +508,13 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	if (err)
 		return err;
 	if (plan->count)
-		b->tallies = tallies_open(plan, bpf_map__fd(b->skel->maps.tallies), bpf_map__fd(b->skel->maps.hists),
-					  bpf_map__fd(b->skel->maps.sizes));
+		b->tallies = tallies_open(plan, &(struct tallies_maps){
+							.sums_fd = bpf_map__fd(b->skel->maps.tallies),
+							.hists_fd = bpf_map__fd(b->skel->maps.hists),
+							.sizes_fd = bpf_map__fd(b->skel->maps.sizes),
+							.held_fd = bpf_map__fd(b->skel->maps.held),
+							.places = (uint32_t *)b->skel->bss->hist_places,
+							.given = (uint64_t *)&b->skel->bss->hists_given });
 	if (plan->count && !b->tallies)
 		return -ENOMEM;
 	if (plan->count)

@@ -13,6 +13,7 @@
 
 #define BATCH 512 /* entries, of sums */
 #define BATCH_SIZES 128
+#define FORGET_NS 10000000000ULL /* between two looks for the memory of ended processes */
 #define ENDED_MAX 65536 /* ended processes remembered between two readings; what others leave stays in the map */
 
 struct ended {
@@ -22,9 +23,9 @@ struct ended {
 };
 
 struct tallies {
-	int sums_fd, hists_fd, sizes_fd;
+	struct tallies_maps m;
 	uint8_t hist; /* enum ct_hist_by */
-	bool sizes;
+	bool sizes, memory, timed;
 	uint64_t since_ns;
 	struct ended *ended;
 	size_t nended, cap_ended;
@@ -36,22 +37,38 @@ struct tallies {
 	struct ct_sizes size[BATCH_SIZES];
 	struct gone {
 		struct ct_tally_key *keys; /* entries to delete after a reading */
+		uint32_t *places; /* of sums: what they have in hists, + 1 */
 		size_t n, cap;
 	} gone_sums, gone_sizes;
+	uint64_t counted[CT_MAX_FUNCS / 64]; /* CT_HIST_BY_FUNCTION: functions that the reading found */
+	struct leaver {
+		uint32_t tgid, start;
+	} *leavers; /* ended processes that took memory: what they held is forgotten by and by */
+	size_t nleavers, cap_leavers;
+	uint64_t forgot_ns;
 };
 
-struct tallies *tallies_open(const struct capture_plan *plan, int sums_fd, int hists_fd, int sizes_fd)
+/* The kernel side may take it: it holds nothing. There are never more places than there is room for. */
+static void give_place(struct tallies *t, uint32_t place)
+{
+	t->m.places[*t->m.given % CT_HISTS_MAX] = place;
+	__atomic_store_n(t->m.given, *t->m.given + 1, __ATOMIC_RELEASE);
+}
+
+struct tallies *tallies_open(const struct capture_plan *plan, const struct tallies_maps *maps)
 {
 	struct tallies *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
-	t->sums_fd = sums_fd;
-	t->hists_fd = hists_fd;
-	t->sizes_fd = sizes_fd;
+	t->m = *maps;
 	t->hist = plan->hist;
 	t->sizes = plan->sizes;
+	t->memory = plan->memory;
+	t->timed = !plan->no_return;
 	t->since_ns = clock_ns(CLOCK_MONOTONIC);
+	for (uint32_t i = 0; t->hist == CT_HIST_BY_KEY && i < CT_HISTS_MAX; i++)
+		give_place(t, i);
 	return t;
 }
 
@@ -61,7 +78,10 @@ void tallies_close(struct tallies *t)
 		return;
 	free(t->ended);
 	free(t->gone_sums.keys);
+	free(t->gone_sums.places);
 	free(t->gone_sizes.keys);
+	free(t->gone_sizes.places);
+	free(t->leavers);
 	free(t);
 }
 
@@ -125,7 +145,7 @@ static void find_ended(struct tallies *t)
 		return;
 	qsort(living, n, sizeof(*living), by_u32);
 	t->unsure = false;
-	for (int err = bpf_map_get_next_key(t->sums_fd, NULL, &next); !err; err = bpf_map_get_next_key(t->sums_fd, &key, &next)) {
+	for (int err = bpf_map_get_next_key(t->m.sums_fd, NULL, &next); !err; err = bpf_map_get_next_key(t->m.sums_fd, &key, &next)) {
 		key = next;
 		if (key.tgid != pid && !bsearch(&key.tgid, living, n, sizeof(*living), by_u32))
 			tallies_ended(t, key.tgid, clock_ns(CLOCK_MONOTONIC));
@@ -171,29 +191,108 @@ static bool has_ended(const struct tallies *t, const struct ct_tally_key *key)
 	return false;
 }
 
-static void remember_gone(struct tallies *t, struct gone *g, const struct ct_tally_key *key)
+static void remember_gone(struct tallies *t, struct gone *g, const struct ct_tally_key *key, uint32_t place)
 {
 	if (g->n == g->cap) {
-		struct ct_tally_key *more = realloc(g->keys, (g->cap + 64) * 2 * sizeof(*more));
+		size_t cap = (g->cap + 64) * 2;
+		struct ct_tally_key *keys = realloc(g->keys, cap * sizeof(*keys));
+		uint32_t *places;
 
-		if (!more) {
+		g->keys = keys ? keys : g->keys;
+		places = keys ? realloc(g->places, cap * sizeof(*places)) : NULL;
+		g->places = places ? places : g->places;
+		if (!places) {
 			t->unsure = true; /* it stays in the map, until a sweep */
 			return;
 		}
-		g->keys = more;
-		g->cap = (g->cap + 64) * 2;
+		g->cap = cap;
 	}
-	g->keys[g->n++] = *key;
+	g->keys[g->n] = *key;
+	g->places[g->n++] = place;
 }
 
-static void forget_gone(struct gone *g, int fd, int other_fd)
+static void forget_gone(struct tallies *t, struct gone *g, int fd)
 {
+	static const struct ct_hist none;
+
 	for (size_t i = 0; i < g->n; i++) {
-		bpf_map_delete_elem(fd, &g->keys[i]);
-		if (other_fd >= 0)
-			bpf_map_delete_elem(other_fd, &g->keys[i]);
+		uint32_t place = g->places[i] - 1;
+
+		if (!bpf_map_delete_elem(fd, &g->keys[i]) && g->places[i] && place < CT_HISTS_MAX &&
+		    !bpf_map_update_elem(t->m.hists_fd, &place, &none, BPF_ANY))
+			give_place(t, place);
 	}
 	g->n = 0;
+}
+
+/* ---- memory of ended processes ----------------------------------------------------------------------------- */
+
+static int by_leaver(const void *a, const void *b)
+{
+	const struct leaver *x = a, *y = b;
+
+	if (x->tgid != y->tgid)
+		return x->tgid < y->tgid ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void remember_leaver(struct tallies *t, const struct ct_tally_key *key)
+{
+	struct leaver *more, *last = t->nleavers ? &t->leavers[t->nleavers - 1] : NULL;
+
+	if (last && last->tgid == key->tgid && last->start == key->start)
+		return;
+	if (t->nleavers == t->cap_leavers) {
+		more = t->cap_leavers < ENDED_MAX ? realloc(t->leavers, (t->cap_leavers + 64) * 2 * sizeof(*more)) : NULL;
+		if (!more)
+			return; /* what it held stays in the map */
+		t->leavers = more;
+		t->cap_leavers = (t->cap_leavers + 64) * 2;
+	}
+	t->leavers[t->nleavers++] = (struct leaver){ key->tgid, key->start };
+}
+
+/* Takes what ended processes held out of the map: walks all of it, so not at once. Their numbers do not come again with the same
+ * start. */
+static void forget_held(struct tallies *t, uint64_t now)
+{
+	struct ct_held_key keys[BATCH], *gone = NULL, *more;
+	uint64_t bytes[BATCH];
+	uint32_t in = 0, out = 0, n;
+	size_t ngone = 0, cap = 0;
+	bool first = true;
+	int err;
+
+	if (!t->nleavers || now - t->forgot_ns < FORGET_NS)
+		return;
+	t->forgot_ns = now;
+	qsort(t->leavers, t->nleavers, sizeof(*t->leavers), by_leaver);
+	do {
+		n = BATCH;
+		err = bpf_map_lookup_batch(t->m.held_fd, first ? NULL : &in, &out, keys, bytes, &n, NULL);
+		if (err && err != -ENOENT)
+			break;
+		for (uint32_t i = 0; i < n; i++) {
+			struct leaver whose = { keys[i].tgid, keys[i].start };
+
+			if (!bsearch(&whose, t->leavers, t->nleavers, sizeof(whose), by_leaver))
+				continue;
+			if (ngone == cap) {
+				more = realloc(gone, (cap + 64) * 2 * sizeof(*gone));
+				if (!more)
+					break;
+				gone = more;
+				cap = (cap + 64) * 2;
+			}
+			gone[ngone++] = keys[i];
+		}
+		in = out;
+		first = false;
+	} while (!err);
+	for (size_t i = 0; i < ngone; i++)
+		bpf_map_delete_elem(t->m.held_fd, &gone[i]);
+	free(gone);
+	t->nleavers = 0;
 }
 
 union tally_room {
@@ -221,35 +320,44 @@ static void begin(const struct tallies *t, union tally_room *rec, const struct c
 static int emit_sums(struct tallies *t, const struct ct_tally_key *key, const struct ct_sums *sums, uint64_t now, emit_fn emit,
 		     void *ctx)
 {
+	uint32_t place = (uint32_t)sums->hist - 1;
 	union tally_room rec;
+	bool host;
 
 	begin(t, &rec, key, now);
+	t->counted[key->func / 64] |= 1ULL << (key->func % 64);
 	rec.t.h.tid = key->how == CT_BY_THREAD ? (uint32_t)key->by : 0;
 	rec.t.sums = *sums;
-	/* the kernel side keeps it as its complement */
-	rec.t.sums.min_ns = sums->timed ? ~sums->min_ns : 0;
-	if (t->hist == CT_HIST_BY_KEY && !bpf_map_lookup_elem(t->hists_fd, key, rec.room + sizeof(rec.t))) {
+	/* the kernel side keeps the fewer of the two, and the least as its complement */
+	rec.t.sums.timed = t->timed && sums->calls > sums->timed ? sums->calls - sums->timed : 0;
+	rec.t.sums.min_ns = rec.t.sums.timed ? ~sums->min_ns : 0;
+	rec.t.sums.hist = 0;
+	if (place < CT_HISTS_MAX && !bpf_map_lookup_elem(t->m.hists_fd, &place, rec.room + sizeof(rec.t))) {
 		rec.t.nbuckets = CT_HIST_BUCKETS;
 		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
 	}
-	if (rec.t.h.flags & CT_F_LAST)
-		remember_gone(t, &t->gone_sums, key);
+	if (rec.t.h.flags & CT_F_LAST) {
+		remember_gone(t, &t->gone_sums, key, (uint32_t)sums->hist);
+		if (t->memory && api_memory_sign(key->func, &host) > 0)
+			remember_leaver(t, key);
+	}
 	return emit(ctx, &rec.t.h);
 }
 
 /* Those of all processes together. */
 static int emit_hists(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 {
-	struct ct_tally_key key, next;
 	union tally_room rec;
 	int kept = 0;
 
-	for (int err = bpf_map_get_next_key(t->hists_fd, NULL, &next); !err; err = bpf_map_get_next_key(t->hists_fd, &key, &next)) {
+	for (uint32_t func = 0; func < CT_MAX_FUNCS; func++) {
+		struct ct_tally_key key = { .func = (uint16_t)func };
 		int e;
 
-		key = next;
+		if (!(t->counted[func / 64] >> (func % 64) & 1))
+			continue;
 		begin(t, &rec, &key, now);
-		if (bpf_map_lookup_elem(t->hists_fd, &key, rec.room + sizeof(rec.t)))
+		if (bpf_map_lookup_elem(t->m.hists_fd, &func, rec.room + sizeof(rec.t)))
 			continue;
 		rec.t.nbuckets = CT_HIST_BUCKETS;
 		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
@@ -275,7 +383,7 @@ static int emit_size(struct tallies *t, const struct ct_tally_key *key, const st
 	memset(rec.room + sizeof(rec.t), 0, sizeof(s->n) + 8);
 	memcpy(rec.room + sizeof(rec.t), s->n, sizeof(s->n));
 	if (rec.t.h.flags & CT_F_LAST)
-		remember_gone(t, &t->gone_sizes, key);
+		remember_gone(t, &t->gone_sizes, key, 0);
 	return emit(ctx, &rec.t.h);
 }
 
@@ -288,7 +396,7 @@ static int read_map(struct tallies *t, bool sizes, uint64_t now, emit_fn emit, v
 
 	do {
 		n = sizes ? BATCH_SIZES : BATCH;
-		err = bpf_map_lookup_batch(sizes ? t->sizes_fd : t->sums_fd, first ? NULL : &in, &out, t->keys,
+		err = bpf_map_lookup_batch(sizes ? t->m.sizes_fd : t->m.sums_fd, first ? NULL : &in, &out, t->keys,
 					   sizes ? (void *)t->size : (void *)t->sums, &n, NULL);
 		if (err && err != -ENOENT)
 			return err;
@@ -323,8 +431,9 @@ int tallies_read(struct tallies *t, emit_fn emit, void *ctx)
 	if ((!err || err == -EINTR) && t->hist == CT_HIST_BY_FUNCTION)
 		err = emit_hists(t, now, emit, ctx);
 	kept = err ? err : kept;
-	forget_gone(&t->gone_sums, t->sums_fd, t->hist == CT_HIST_BY_KEY ? t->hists_fd : -1);
-	forget_gone(&t->gone_sizes, t->sizes_fd, -1);
+	forget_gone(t, &t->gone_sums, t->m.sums_fd);
+	forget_gone(t, &t->gone_sizes, t->m.sizes_fd);
+	forget_held(t, now);
 	t->nended = 0;
 	return kept;
 }

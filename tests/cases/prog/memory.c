@@ -4,7 +4,7 @@
  *
  *	memory [-w] MODE
  *
- * Modes: leak, threads, fork, exec, faults, pool, virtual, oom, reuse, reset, host, arrays, driver. -w: takes 4096 bytes first, prints
+ * Modes: leak, many, threads, fork, exec, faults, pool, virtual, oom, reuse, reset, host, arrays, driver. -w: takes 4096 bytes first, prints
  * "ready", waits for a line on stdin, and frees them: for a tracer that comes late. Built against the stand-in's headers;
  * what the stand-in has no code for returns success and leaves its outputs as they were given.
  */
@@ -70,6 +70,19 @@ KEEP void leak(void)
 	for (size_t i = 1; i <= 2; i++)
 		lose(i << 20);
 	take(100);
+	NOT_A_TAIL;
+}
+
+#define MANY 66000
+static void many(void)
+{
+	static void *all[MANY];
+
+	for (int i = 0; i < MANY; i++)
+		all[i] = take(10);
+	for (int i = 0; i < MANY; i++)
+		must(cudaFree(all[i]), "cudaFree");
+	take(10);
 	NOT_A_TAIL;
 }
 
@@ -242,7 +255,7 @@ static void run(const char *mode, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} modes[] = { { "leak", leak },	  { "threads", threads }, { "faults", faults }, { "pool", pool },
+	} modes[] = { { "leak", leak }, { "many", many },	  { "threads", threads }, { "faults", faults }, { "pool", pool },
 		      { "virtual", virtual }, { "oom", oom },	  { "reuse", reuse },	{ "reset", reset },
 		      { "host", host },	  { "arrays", arrays },	  { "driver", driver } };
 
