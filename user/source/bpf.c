@@ -513,6 +513,7 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 							.hists_fd = bpf_map__fd(b->skel->maps.hists),
 							.sizes_fd = bpf_map__fd(b->skel->maps.sizes),
 							.held_fd = bpf_map__fd(b->skel->maps.held),
+							.held_max = bpf_map__max_entries(b->skel->maps.held),
 							.places = (uint32_t *)b->skel->bss->hist_places,
 							.given = (uint64_t *)&b->skel->bss->hists_given });
 	if (plan->count && !b->tallies)

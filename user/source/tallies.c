@@ -13,7 +13,8 @@
 
 #define BATCH 512 /* entries, of sums */
 #define BATCH_SIZES 128
-#define FORGET_NS 10000000000ULL /* between two looks for the memory of ended processes */
+#define FORGET_NS 10000000000ULL /* between two looks for the memory of ended processes in a map of more than */
+#define HELD_FEW 65536 /* entries */
 #define ENDED_MAX 65536 /* ended processes remembered between two readings; what others leave stays in the map */
 
 struct ended {
@@ -46,6 +47,7 @@ struct tallies {
 	} *leavers; /* ended processes that took memory: what they held is forgotten by and by */
 	size_t nleavers, cap_leavers;
 	uint64_t forgot_ns;
+	uint64_t crowded, was_crowded; /* allocations that found no room, in this reading and when there was a look last */
 };
 
 /* The kernel side may take it: it holds nothing. There are never more places than there is room for. */
@@ -252,7 +254,7 @@ static void remember_leaver(struct tallies *t, const struct ct_tally_key *key)
 	t->leavers[t->nleavers++] = (struct leaver){ key->tgid, key->start };
 }
 
-/* Takes what ended processes held out of the map: walks all of it, so not at once. Their numbers do not come again with the same
+/* Takes what ended processes held out of the map: walks all of it, so not often if that is large and has room. Their numbers do not come again with the same
  * start. */
 static void forget_held(struct tallies *t, uint64_t now)
 {
@@ -263,8 +265,9 @@ static void forget_held(struct tallies *t, uint64_t now)
 	bool first = true;
 	int err;
 
-	if (!t->nleavers || now - t->forgot_ns < FORGET_NS)
+	if (!t->nleavers || (t->m.held_max > HELD_FEW && t->crowded == t->was_crowded && now - t->forgot_ns < FORGET_NS))
 		return;
+	t->was_crowded = t->crowded;
 	t->forgot_ns = now;
 	qsort(t->leavers, t->nleavers, sizeof(*t->leavers), by_leaver);
 	do {
@@ -322,9 +325,10 @@ static int emit_sums(struct tallies *t, const struct ct_tally_key *key, const st
 {
 	uint32_t place = (uint32_t)sums->hist - 1;
 	union tally_room rec;
-	bool host;
+	int memory = t->memory ? api_memory_sign(key->func, &(bool){ false }) : 0;
 
 	begin(t, &rec, key, now);
+	t->crowded += memory > 0 ? sums->threads : 0;
 	t->counted[key->func / 64] |= 1ULL << (key->func % 64);
 	rec.t.h.tid = key->how == CT_BY_THREAD ? (uint32_t)key->by : 0;
 	rec.t.sums = *sums;
@@ -338,7 +342,7 @@ static int emit_sums(struct tallies *t, const struct ct_tally_key *key, const st
 	}
 	if (rec.t.h.flags & CT_F_LAST) {
 		remember_gone(t, &t->gone_sums, key, (uint32_t)sums->hist);
-		if (t->memory && api_memory_sign(key->func, &host) > 0)
+		if (memory > 0)
 			remember_leaver(t, key);
 	}
 	return emit(ctx, &rec.t.h);
@@ -419,6 +423,7 @@ int tallies_read(struct tallies *t, emit_fn emit, void *ctx)
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	int kept = 0, err;
 
+	t->crowded = 0;
 	if (t->unsure)
 		find_ended(t);
 	look_at_ended(t);

@@ -15,6 +15,7 @@ struct tallies;
 /* What the kernel side counts in. */
 struct tallies_maps {
 	int sums_fd, hists_fd, sizes_fd, held_fd;
+	uint32_t held_max; /* entries that held_fd has room for */
 	uint32_t *places; /* CT_HISTS_MAX, and how many were put there so far: places in hists that are free */
 	uint64_t *given;
 };
