@@ -1,17 +1,43 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * count.bpf.h - calls that are counted and not sent: nothing crosses to user space until it asks. One hash for all CPUs,
+ * count.bpf.h - calls that are counted and not sent: nothing crosses to user space until it asks. One set of sums for all CPUs,
  * with atomic adds: a map per CPU would not fit a machine of 128. An entry is made at the first call of its kind.
  */
 #ifndef CT_COUNT_BPF_H
 #define CT_COUNT_BPF_H
 
+/* The sums, one after the other: user space has them mapped and reads them without asking... */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ct_entry);
+} entries SEC(".maps");
+
+/* ...and where they are. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, struct ct_tally_key);
-	__type(value, struct ct_sums);
+	__type(value, __u32);
 } tallies SEC(".maps");
+
+/* Places in `entries` that are free again: a ring that user space fills (`freed_given`) and we take from. Before that those are
+ * taken that were never used. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} freed SEC(".maps");
+__u64 entries_used, freed_given, freed_taken;
+__u64 entry_spare[4];
+
+/* Where the entry of a process and function was found last: only a hint, the entry's key decides. */
+#define HINTS 4096
+__u32 hints[HINTS];
 
 /* By the place that struct ct_sums says, or, CT_HIST_BY_FUNCTION, by the function's row: no second search for each call. */
 struct {
@@ -173,45 +199,118 @@ static __always_inline void count_duration(const struct ct_sums *n, __u32 func, 
 		__sync_fetch_and_add(&h->n[b], 1);
 }
 
-/* A place in `hists`, + 1; 0: there is none. */
-static __always_inline __u32 take_hist(void)
+static __always_inline __u64 take_spare(__u64 *spare)
 {
 	for (int i = 0; i < 4; i++) {
-		__u64 place = hist_spare[i] ? __sync_lock_test_and_set(&hist_spare[i], 0) : 0;
+		__u64 place = *(volatile __u64 *)&spare[i] ? __sync_lock_test_and_set(&spare[i], 0) : 0;
 
 		if (place)
 			return place;
 	}
-	for (int i = 0; i < 8; i++) {
-		__u64 n = *(volatile __u64 *)&hists_taken;
-
-		if (n >= *(volatile __u64 *)&hists_given)
-			return 0;
-		if (__sync_val_compare_and_swap(&hists_taken, n, n + 1) == n)
-			return hist_places[n & (CT_HISTS_MAX - 1)] + 1;
-	}
 	return 0;
 }
 
-static __always_inline void spare_hist(__u64 place)
+static __always_inline void put_spare(__u64 *spare, __u64 place)
 {
 	for (int i = 0; i < 4 && place; i++)
-		if (__sync_val_compare_and_swap(&hist_spare[i], 0, place) == 0)
+		if (__sync_val_compare_and_swap(&spare[i], 0, place) == 0)
 			return;
+}
+
+/* The number of the next one that was given; ~0: there is none. */
+static __always_inline __u64 take_next(__u64 *taken, __u64 *given)
+{
+	for (int i = 0; i < 8; i++) {
+		__u64 n = *(volatile __u64 *)taken;
+
+		if (n >= *(volatile __u64 *)given)
+			break;
+		if (__sync_val_compare_and_swap(taken, n, n + 1) == n)
+			return n;
+	}
+	return ~0ULL;
+}
+
+/* A place in `hists`, + 1; 0: there is none. */
+static __always_inline __u64 take_hist(void)
+{
+	__u64 place = take_spare(hist_spare), n;
+
+	if (place)
+		return place;
+	n = take_next(&hists_taken, &hists_given);
+	return n == ~0ULL ? 0 : hist_places[n & (CT_HISTS_MAX - 1)] + 1;
+}
+
+/* A place in `entries`, + 1; 0: there is none. */
+static __always_inline __u64 take_entry(void)
+{
+	__u64 place = take_spare(entry_spare), n;
+	__u32 at, *slot;
+
+	if (place)
+		return place;
+	n = take_next(&freed_taken, &freed_given);
+	if (n != ~0ULL) {
+		at = n % config.entries;
+		slot = bpf_map_lookup_elem(&freed, &at);
+		return slot ? *slot + 1 : 0;
+	}
+	if (*(volatile __u64 *)&entries_used >= config.entries)
+		return 0;
+	n = __sync_fetch_and_add(&entries_used, 1);
+	return n < config.entries ? n + 1 : 0;
 }
 
 /* Makes the entry of a key, if there is room and nobody else has at the same moment. */
 static __noinline int make_entry(const struct ct_tally_key *key)
 {
-	struct ct_sums n = {};
+	struct ct_entry *e;
+	__u64 place;
+	__u32 at;
 
 	if (!key)
 		return 0;
-	if (config.hist == CT_HIST_BY_KEY)
-		n.hist = take_hist();
-	if (bpf_map_update_elem(&tallies, key, &n, BPF_NOEXIST))
-		spare_hist(n.hist);
+	place = take_entry();
+	at = place - 1;
+	e = place ? bpf_map_lookup_elem(&entries, &at) : NULL;
+	if (!e)
+		return 0;
+	e->n.hist = config.hist == CT_HIST_BY_KEY ? take_hist() : 0;
+	e->key = *key;
+	if (!bpf_map_update_elem(&tallies, key, &at, BPF_NOEXIST))
+		return 0;
+	put_spare(hist_spare, e->n.hist);
+	e->n.hist = 0;
+	__builtin_memset(&e->key, 0, sizeof(e->key));
+	put_spare(entry_spare, place);
 	return 0;
+}
+
+static __always_inline struct ct_sums *entry_at(__u32 at, const struct ct_tally_key *key)
+{
+	struct ct_entry *e = bpf_map_lookup_elem(&entries, &at);
+	const __u64 *want = (const __u64 *)key, *have;
+
+	if (!e)
+		return NULL;
+	have = (const __u64 *)&e->key;
+	return want[0] == have[0] && want[1] == have[1] && want[2] == have[2] ? &e->n : NULL;
+}
+
+/* The sums of a call's kind, if there are any. */
+static __always_inline struct ct_sums *find_entry(const struct ct_tally_key *key)
+{
+	__u32 *hint = &hints[(key->tgid * 67 + key->func) & (HINTS - 1)], *at;
+	struct ct_sums *n = entry_at(*hint, key);
+
+	if (n)
+		return n;
+	at = bpf_map_lookup_elem(&tallies, key);
+	if (!at)
+		return NULL;
+	*hint = *at;
+	return entry_at(*at, key);
 }
 
 static __always_inline __u32 log2_u64(__u64 v)
@@ -330,12 +429,12 @@ static __noinline int count_memory(struct thread *t, const struct frame *f, stru
 /* The sums of a call's kind, made at the first one. NULL: there is no room. */
 static __always_inline struct ct_sums *entry_of(const struct ct_tally_key *key)
 {
-	struct ct_sums *n = bpf_map_lookup_elem(&tallies, key);
+	struct ct_sums *n = find_entry(key);
 
 	if (n)
 		return n;
 	make_entry(key);
-	return bpf_map_lookup_elem(&tallies, key);
+	return find_entry(key);
 }
 
 static __always_inline void key_of(struct ct_tally_key *key, const struct call *c, __u32 func, const volatile struct ct_spec *spec)
@@ -429,7 +528,7 @@ static __always_inline bool count_entry(struct pt_regs *ctx, __u32 func, const v
 	copy_words(ctx, words, nwords, ENTRY_SP(ctx));
 	c.words = words;
 	key_of(&key, &c, func, spec);
-	n = bpf_map_lookup_elem(&tallies, &key);
+	n = find_entry(&key);
 	if (!n)
 		return false;
 	add_call(n, &key, &c, spec, false);

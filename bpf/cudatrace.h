@@ -625,14 +625,15 @@ struct ct_config {
 	__u8 hist;		/* histograms of durations too: enum ct_hist_by */
 	__u8 sizes;		/* histograms of what launches and copies ask for */
 	__u8 memory;		/* what calls free is known by what they took */
-	__u8 pad[7];
+	__u8 pad[3];
+	__u32 entries;		/* that the map of that name has room for */
 	__u64 min_duration_ns, min_size_bytes;
 	__u64 cgroup_id;	/* 0: off */
 	__u32 ns_inum; /* the tracer's pid namespace */
 	__u32 pad2;
 };
 
-/* ---- counting in the kernel: the maps `tallies` and `hists` ---- */
+/* ---- counting in the kernel: the maps `entries`, `tallies` and `hists` ---- */
 
 enum ct_by {
 	CT_BY_FUNCTION = 0, CT_BY_THREAD = 1, CT_BY_KERNEL = 2, CT_BY_STREAM = 3, CT_BY_CGROUP = 4,
@@ -701,6 +702,13 @@ static inline __u32 ct_hist_bucket(__u64 ns)
 }
 struct ct_hist {
 	__u32 n[CT_HIST_BUCKETS]; /* saturates nowhere near: 4 thousand million calls */
+};
+
+/* What the map `entries` holds: all zero where it is free. Sums whose calls are 0 are being made. */
+struct ct_entry {
+	struct ct_tally_key key;
+	struct ct_sums n;
+	__u64 pad; /* two lines of the cache each */
 };
 
 #define CT_HISTS_MAX 8192 /* places in `hists`, a power of two */
@@ -860,6 +868,7 @@ CT_ASSERT_SIZE(struct ct_read, 12);
 CT_ASSERT_SIZE(struct ct_spec, 88);
 CT_ASSERT_SIZE(struct ct_tally_key, 24);
 CT_ASSERT_SIZE(struct ct_sums, 96);
+CT_ASSERT_SIZE(struct ct_entry, 128);
 CT_ASSERT_SIZE(struct ct_held_key, 16);
 CT_ASSERT_SIZE(struct ct_sizes, 352);
 CT_ASSERT_SIZE(struct ct_tally, 152);

@@ -115,6 +115,14 @@ static uint32_t pid_ns_inum(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
+/* Allocations that are remembered at a time: where there are many sums most are of functions that take nothing. */
+static uint32_t held_max(uint32_t entries)
+{
+	uint32_t some = entries / 4 > TALLIES_MAX ? entries / 4 : TALLIES_MAX;
+
+	return entries < some ? entries : some;
+}
+
 static int load(struct bpf_source *b)
 {
 	const struct capture_plan *plan = b->plan;
@@ -175,14 +183,18 @@ static int load(struct bpf_source *b)
 		bpf_program__set_flags(skel->progs.ct_dl_state, 0);
 	}
 	bpf_map__set_max_entries(skel->maps.ring, plan->ring_bytes);
-	if (plan->count)
-		bpf_map__set_max_entries(skel->maps.tallies, plan->tallies_max ? plan->tallies_max : TALLIES_MAX);
+	config->entries = plan->tallies_max ? plan->tallies_max : TALLIES_MAX;
+	if (plan->count) {
+		bpf_map__set_max_entries(skel->maps.entries, config->entries);
+		bpf_map__set_max_entries(skel->maps.freed, config->entries);
+		bpf_map__set_max_entries(skel->maps.tallies, config->entries);
+	}
 	if (plan->count && plan->hist)
 		bpf_map__set_max_entries(skel->maps.hists, plan->hist == CT_HIST_BY_KEY ? CT_HISTS_MAX : CT_MAX_FUNCS);
 	if (plan->memory)
-		bpf_map__set_max_entries(skel->maps.held, plan->tallies_max ? plan->tallies_max : TALLIES_MAX);
+		bpf_map__set_max_entries(skel->maps.held, held_max(config->entries));
 	if (plan->count && plan->sizes)
-		bpf_map__set_max_entries(skel->maps.sizes, (plan->tallies_max ? plan->tallies_max : TALLIES_MAX) / 10);
+		bpf_map__set_max_entries(skel->maps.sizes, config->entries / 10);
 	if (!config->by_address) {
 		bpf_map__set_max_entries(skel->maps.by_offset, 1);
 		bpf_map__set_max_entries(skel->maps.by_address, 1);
@@ -479,6 +491,26 @@ static void open_notes(struct bpf_source *b)
 				 b->pids[i]);
 }
 
+static struct tallies *open_tallies(struct bpf_source *b)
+{
+	struct cudatrace_bpf *skel = b->skel;
+
+	return tallies_open(b->plan, &(struct tallies_maps){
+					     .tallies_fd = bpf_map__fd(skel->maps.tallies),
+					     .entries_fd = bpf_map__fd(skel->maps.entries),
+					     .freed_fd = bpf_map__fd(skel->maps.freed),
+					     .hists_fd = bpf_map__fd(skel->maps.hists),
+					     .sizes_fd = bpf_map__fd(skel->maps.sizes),
+					     .held_fd = bpf_map__fd(skel->maps.held),
+					     .entries_max = bpf_map__max_entries(skel->maps.entries),
+					     .held_max = bpf_map__max_entries(skel->maps.held),
+					     .used = (uint64_t *)&skel->bss->entries_used,
+					     .freed = (uint64_t *)&skel->bss->freed_given,
+					     .hist_places = skel->bss->hist_places,
+					     .hists_given = (uint64_t *)&skel->bss->hists_given,
+				     });
+}
+
 static int source_open(struct source *s, const struct capture_plan *plan)
 {
 	struct bpf_source *b = calloc(1, sizeof(*b));
@@ -508,14 +540,7 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	if (err)
 		return err;
 	if (plan->count)
-		b->tallies = tallies_open(plan, &(struct tallies_maps){
-							.sums_fd = bpf_map__fd(b->skel->maps.tallies),
-							.hists_fd = bpf_map__fd(b->skel->maps.hists),
-							.sizes_fd = bpf_map__fd(b->skel->maps.sizes),
-							.held_fd = bpf_map__fd(b->skel->maps.held),
-							.held_max = bpf_map__max_entries(b->skel->maps.held),
-							.places = (uint32_t *)b->skel->bss->hist_places,
-							.given = (uint64_t *)&b->skel->bss->hists_given });
+		b->tallies = open_tallies(b);
 	if (plan->count && !b->tallies)
 		return -ENOMEM;
 	if (plan->count)

@@ -14,10 +14,12 @@ struct tallies;
 
 /* What the kernel side counts in. */
 struct tallies_maps {
-	int sums_fd, hists_fd, sizes_fd, held_fd;
-	uint32_t held_max; /* entries that held_fd has room for */
-	uint32_t *places; /* CT_HISTS_MAX, and how many were put there so far: places in hists that are free */
-	uint64_t *given;
+	int tallies_fd, entries_fd, freed_fd, hists_fd, sizes_fd, held_fd;
+	uint32_t entries_max, held_max; /* that there is room for */
+	/* the kernel side's variables: how many of the entries were ever used; how many places were given back */
+	uint64_t *used, *freed;
+	uint32_t *hist_places; /* CT_HISTS_MAX, free places in hists, and how many were put there so far */
+	uint64_t *hists_given;
 };
 
 /* The maps stay the caller's. NULL: no memory. */
