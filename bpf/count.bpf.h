@@ -30,7 +30,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, __u64); /* as wide as an array's elements are in any case */
 } freed SEC(".maps");
 __u64 entries_used, freed_given, freed_taken;
 __u64 entry_spare[4];
@@ -245,8 +245,8 @@ static __always_inline __u64 take_hist(void)
 /* A place in `entries`, + 1; 0: there is none. */
 static __always_inline __u64 take_entry(void)
 {
-	__u64 place = take_spare(entry_spare), n;
-	__u32 at, *slot;
+	__u64 place = take_spare(entry_spare), n, *slot;
+	__u32 at;
 
 	if (place)
 		return place;

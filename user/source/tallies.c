@@ -35,7 +35,7 @@ struct tallies {
 	tallies_tasks_fn tasks;
 	void *tasks_ctx;
 	struct ct_entry *entries; /* mapped */
-	uint32_t *free_again;	  /* likewise: the ring of places in it */
+	uint64_t *free_again;	  /* likewise: the ring of places in it */
 	struct ct_tally_key keys[BATCH_SIZES];
 	struct ct_sizes size[BATCH_SIZES];
 	/* to take away after a reading */
