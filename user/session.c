@@ -832,7 +832,7 @@ static void close_sinks(struct session *s)
 	for (int i = 0; i < s->nsinks; i++) {
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
 
-		if (e && !s->error && (s->o->record || s->o->mem.html || s->o->format->flags & SINKS_PATH)) {
+		if (e && !s->error && (s->o->record || s->o->mem.html || s->o->save || s->o->format->flags & SINKS_PATH)) {
 			s->error = e;
 			s->said = true;
 		}
@@ -851,7 +851,9 @@ static void close_sinks(struct session *s)
 		s->error = err;
 	else if (s->error && !s->said)
 		msg_error("tracing stopped: %s", strerror(-s->error));
-	say_totals(s, end.muted);
+	/* of what did not arrive there is nothing to be said */
+	if (!err)
+		say_totals(s, end.muted);
 }
 
 static int exit_status(const struct session *s)

@@ -209,6 +209,57 @@ case_full_disk() {
 	says 'no space left'
 }
 
+# An output that takes nothing: one sentence, which is true, and no count of rows that nobody got.
+case_full_output_said_once() {
+	local how
+	for how in "" "--format json" "--format csv" "--format chrome" "--format perfetto" "--format html" folded stat mem advise; do
+		# shellcheck disable=SC2086
+		ct $how -o /dev/full -- "$CALLS" mix 2 2 2
+		ok_rc 1
+		expect "$how" "$(cat "$T/err")" \
+			"cudatrace: error: writing to /dev/full failed after 0 bytes: No space left on device; tracing stopped"
+	done
+	ct stat --save /dev/full -o "$T/stat" -- "$CALLS" queries 2
+	ok_rc 1
+	says '^cudatrace: error: writing to /dev/full failed: No space left on device$'
+	grep -q cudaStreamQuery "$T/stat" || fail "what is printed depends on the file of --save"
+}
+
+# Standard descriptors that are closed: nothing is taken for them that is opened later, and the program has them closed too.
+case_closed_descriptors() {
+	local want how rc=0
+	timeout 15 "$CUDATRACE" --format json -o "$T/out" -- "$BIN/calls" queries 3 2>&- || rc=$?
+	expect status "$rc" 0
+	expect_rows cudaStreamQuery 3
+	! grep -q -a '^cudatrace' "$T/out" || fail "messages in the rows: $(grep -a '^cudatrace' "$T/out")"
+	timeout 15 "$CUDATRACE" --format json -o "$T/out" -- "$CALLS" queries 3 <&- >&- 2>&- || rc=$?
+	expect status "$rc" 0
+	expect_rows cudaStreamQuery 3
+	# what it finds open is what it would without us: nothing but what ls opens itself
+	want=$(bash -c 'ls /proc/self/fd' 3>&2 2> /dev/null <&- | tr '\n' ' ')
+	expect descriptors "$(timeout 15 "$CUDATRACE" -o "$T/rows" -- bash -c 'ls /proc/self/fd' 3>&2 2> /dev/null <&- | tr '\n' ' ')" "$want"
+	for how in "" stat list doctor; do
+		rc=0
+		# shellcheck disable=SC2086
+		timeout 15 "$CUDATRACE" $how > "$T/out" 2> "$T/err" >&- || rc=$?
+		expect "status of '$how' with nowhere to print" "$rc" 1
+		expect "sentences of '$how'" "$(grep -c '^cudatrace: error: cannot write to standard output' "$T/err")" 1
+	done
+	# one that can only be read is none either
+	rc=0
+	timeout 15 "$CUDATRACE" -- "$CALLS" queries 1 1< /dev/null 2> "$T/err" || rc=$?
+	expect status "$rc" 1
+	says '^cudatrace: error: cannot write to standard output: Bad file descriptor$'
+}
+
+# What a message quotes does not steer the terminal, in whatever encoding it tries to.
+case_hostile_words_in_messages() {
+	ct -o $'/nonexistent/a\e[31mb\xc2\x9b31mc\x9bd\xe2\x80\xaee\xc3\xa9f\x7f/g'
+	ok_rc 1
+	expect message "$(cat "$T/err")" \
+		$'cudatrace: error: cannot write to /nonexistent/a?[31mb?31mc?d?e\xc3\xa9f?/g: No such file or directory'
+}
+
 # A reader that has seen enough: an end, not an endless run nor a crash.
 case_stdout_closed() {
 	timeout 15 "$CUDATRACE" --keep-chatty -- "$CALLS" queries 100000 2> "$T/err" | head -n 1 > "$T/out"

@@ -10,17 +10,34 @@
 #include <unistd.h>
 
 #include "msg.h"
+#include "utf8.h"
 
 int msg_verbose;
 const char *msg_program = "cudatrace";
 void (*msg_taker)(const char *text);
 
-/* A message may quote a path, a name or another program's text: nothing of it may steer the terminal. */
+/* A message may quote a path, a name or another program's text: nothing of it may steer the terminal. Gets no longer. */
 static void sanitize(char *s)
 {
-	for (; *s; s++)
-		if (((unsigned char)*s < ' ' && *s != '\n' && *s != '\t') || *s == 0x7f)
-			*s = '?';
+	size_t left = strlen(s);
+
+	while (left) {
+		uint32_t code;
+		int len = utf8_next(s, left, &code);
+
+		if (len && (utf8_is_safe(code) || code == '\n' || code == '\t')) {
+			s += len;
+			left -= (size_t)len;
+			continue;
+		}
+		*s++ = '?';
+		left--;
+		/* one for a character that is whole */
+		if (len > 1) {
+			memmove(s, s + len - 1, left - (size_t)len + 2);
+			left -= (size_t)len - 1;
+		}
+	}
 }
 
 static void say(const char *kind, const char *fmt, va_list ap)

@@ -59,6 +59,12 @@ int out_open(struct out *o, const char *path, bool append)
 		return -ENOMEM;
 	o->cap = OUT_BUF;
 	if (!path || !strcmp(path, "-")) {
+		int flags = fcntl(STDOUT_FILENO, F_GETFL);
+
+		if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
+			err = -EBADF;
+			goto out;
+		}
 		o->fd = STDOUT_FILENO;
 		o->name = "standard output";
 	} else {
