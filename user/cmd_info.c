@@ -38,8 +38,7 @@ struct info {
 static void text_line(struct info *in, const char *key, const char *value)
 {
 	out_fmt(&in->out, "%-14s ", key);
-	for (; *value; value++)
-		out_char(&in->out, (unsigned char)*value < ' ' || *value == 0x7f ? '?' : *value);
+	out_plain(&in->out, value, strlen(value));
 	out_char(&in->out, '\n');
 }
 
@@ -72,8 +71,7 @@ static void head_lines(struct info *in, const struct reader *r, const char *key,
 			out_fmt(&in->out, "%s%-14s", any ? "\n" : "", any ? "" : shown);
 		any = true;
 		out_char(&in->out, ' ');
-		for (const char *c = at + n + 1; *c && *c != '\n'; c++)
-			out_char(&in->out, (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+		out_plain(&in->out, at + n + 1, strcspn(at + n + 1, "\n"));
 	}
 	if (any)
 		out_char(&in->out, '\n');
@@ -239,16 +237,15 @@ static void print_processes(struct info *in)
 	count_line(in, "processes", (uint64_t)all);
 	for (const struct info_process *i = in->first; i && n < PROCESSES_SHOWN; i = i->next, n++) {
 		out_fmt(&in->out, "  %-12u ", i->p.shown_pid);
-		for (const char *c = i->p.comm; *c; c++)
-			out_char(&in->out, *c < ' ' || *c == 0x7f ? '?' : *c);
+		out_plain(&in->out, i->p.comm, strlen(i->p.comm));
 		if (i->rank != CT_UNKNOWN)
 			out_fmt(&in->out, ", rank %u", i->rank);
 		if (i->rank != CT_UNKNOWN && i->world_size != CT_UNKNOWN)
 			out_fmt(&in->out, " of %u", i->world_size);
-		if (i->host && *i->host)
+		if (i->host && *i->host) {
 			out_str(&in->out, ", on ");
-		for (const char *c = i->host; c && *c; c++)
-			out_char(&in->out, *c < ' ' || *c == 0x7f ? '?' : *c);
+			out_plain(&in->out, i->host, strlen(i->host));
+		}
 		out_fmt(&in->out, ": %llu calls", (unsigned long long)i->calls);
 		if (i->works)
 			out_fmt(&in->out, ", %llu on the device", (unsigned long long)i->works);

@@ -16,30 +16,6 @@ int msg_verbose;
 const char *msg_program = "cudatrace";
 void (*msg_taker)(const char *text);
 
-/* A message may quote a path, a name or another program's text: nothing of it may steer the terminal. Gets no longer. */
-static void sanitize(char *s)
-{
-	size_t left = strlen(s);
-
-	while (left) {
-		uint32_t code;
-		int len = utf8_next(s, left, &code);
-
-		if (len && (utf8_is_safe(code) || code == '\n' || code == '\t')) {
-			s += len;
-			left -= (size_t)len;
-			continue;
-		}
-		*s++ = '?';
-		left--;
-		/* one for a character that is whole */
-		if (len > 1) {
-			memmove(s, s + len - 1, left - (size_t)len + 2);
-			left -= (size_t)len - 1;
-		}
-	}
-}
-
 static void say(const char *kind, const char *fmt, va_list ap)
 {
 	char text[2048];
@@ -49,7 +25,8 @@ static void say(const char *kind, const char *fmt, va_list ap)
 	n = (size_t)snprintf(text, sizeof(text), "%s: %s", msg_program, kind);
 	if (n < sizeof(text) - 3)
 		vsnprintf(text + n, sizeof(text) - n - 2, fmt, ap);
-	sanitize(text);
+	/* a message may quote a path, a name or another program's text: nothing of it may steer the terminal */
+	utf8_plain(text, true);
 	n = strlen(text);
 	text[n++] = '\n';
 	text[n] = '\0';

@@ -22,6 +22,7 @@
 
 #include "out.h"
 #include "put.h"
+#include "utf8.h"
 
 #define OUT_BUF (256 * 1024)
 #define OUT_RESERVE_MAX (64 * 1024)
@@ -273,6 +274,22 @@ void out_char(struct out *o, char c)
 {
 	*out_reserve(o, 1) = c;
 	out_commit(o, 1);
+}
+
+void out_plain(struct out *o, const char *s, size_t n)
+{
+	while (n) {
+		uint32_t code;
+		int len = utf8_next(s, n, &code);
+
+		if (len && utf8_is_safe(code))
+			out_mem(o, s, (size_t)len);
+		else
+			out_char(o, '?');
+		len = len ? len : 1;
+		s += len;
+		n -= (size_t)len;
+	}
 }
 
 void out_fmt(struct out *o, const char *fmt, ...)

@@ -44,6 +44,8 @@ static inline void out_commit(struct out *o, size_t n) { o->len += n; }
 void out_mem(struct out *, const void *, size_t n);
 void out_str(struct out *, const char *);
 void out_char(struct out *, char);
+/* n bytes of a name or a path that a terminal may come to show: a '?' for what is no glyph there. */
+void out_plain(struct out *, const char *, size_t n);
 void out_fmt(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* End of a batch: lines reach terminals and pipes now, files when the buffer is full or a second old. Returns the sticky error. */
