@@ -207,6 +207,15 @@ case_full_disk() {
 	check_alive
 	[ "$rc" != 0 ] || fail "status 0 on a full disk"
 	says 'no space left'
+	rc=0
+	unshare -m bash -c "mount -t tmpfs -o size=64k none '$T/small' && timeout 15 '$CUDATRACE' record --keep-chatty \
+		-o '$T/small/r.ctrace' -- '$CALLS' queries 100000; rc=\$?; '$CUDATRACE' info '$T/small/r.ctrace' > '$T/info'; exit \$rc" \
+		> "$T/out" 2> "$T/err" || rc=$?
+	check_alive
+	ok_rc 1
+	expect "sentences" "$(grep -c . "$T/err")" 1
+	says '^cudatrace: error: writing to .*/r.ctrace failed after [0-9]* bytes: No space left on device; what is in it can be read$'
+	grep -q '^calls ' "$T/info" || fail "it cannot be read: $(cat "$T/info")"
 }
 
 # An output that takes nothing: one sentence, which is true, and no count of rows that nobody got.
@@ -313,6 +322,55 @@ case_stalled_reader() {
 	says "492000 calls, 0 lost"
 	# in the order in which they were made
 	grep -F '"api":"cudaStreamQuery"' "$T/out" | grep -o '"ts_ns":[0-9]*' | cut -d: -f2 | sort -n -C || fail "out of order"
+}
+
+# The same, and the reader never comes back: an interrupt ends it all the same, whatever waits.
+case_stalled_reader_interrupted() {
+	local name how reader
+	for name in a b c; do
+		case $name in
+		a) how="--format json" ;;
+		b) how="--format perfetto" ;;
+		c) how=record ;;
+		esac
+		target "$name" queries 300000
+		mkfifo "$T/slow.$name"
+		exec {reader}<> "$T/slow.$name"
+		rm -f "$T/err" # its "ready" is of the one before
+		# shellcheck disable=SC2086
+		"${BACKGROUND[@]}" "$CUDATRACE" $how -v --keep-chatty -o "$T/slow.$name" -p "$(eval "echo \$PID_$name")" \
+			> /dev/null 2> "$T/err" < /dev/null {reader}>&- &
+		CT=$!
+		wait_for 10 ready_or_gone
+		go "$name"
+		finish INT
+		ok_rc 1
+		says "^cudatrace: error: the reader of $T/slow.$name takes nothing: (tracing|recording) stopped after [0-9]* bytes, what was left is dropped$"
+		expect "sentences at the end" "$(sed '1,/cudatrace: ready/d' "$T/err" | grep -c .)" 1
+		exec {reader}>&-
+	done
+}
+
+ended_by_int() {
+	kill -INT "$CT"
+	ended "$CT"
+}
+
+# A reader that is slow, and much to be written to it when the first interrupt ends the trace: the second gives it up.
+case_slow_reader_interrupted_twice() {
+	target a queries 400000
+	mkfifo "$T/slow"
+	(while dd bs=64k count=1 of=/dev/null status=none; do sleep 0.05; done) < "$T/slow" &
+	"${BACKGROUND[@]}" "$CUDATRACE" --format json -v --keep-chatty -o "$T/slow" -p "$PID_a" > /dev/null 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 ready_or_gone
+	go a
+	wait_for 10 ended_by_int
+	rc=0
+	wait "$CT" || rc=$?
+	check_alive
+	ok_rc 1
+	says '^cudatrace: error: a second signal: writing to .*/slow stopped after [0-9]* bytes, what was left is dropped$'
 }
 
 case_list() {

@@ -37,15 +37,20 @@ struct trace_sink {
 	unsigned int dumps;    /* of these, for a call that met a condition */
 	int dump_error;	       /* of the last dump that failed */
 	bool progress_shown, said;
+	const volatile int *stop;
 };
 
 /* ---- files -------------------------------------------------------------------------------------------- */
 
 static int failed(struct trace_sink *t, const char *path, int err)
 {
-	if (!t->said)
-		msg_error("writing to %s failed after %llu bytes: %s; what is in it can be read", path,
-			  (unsigned long long)(t->writer ? writer_bytes(t->writer) : 0), strerror(-err));
+	unsigned long long bytes = t->writer ? writer_bytes(t->writer) : 0;
+
+	if (!t->said && err == -ETIMEDOUT)
+		msg_error("the reader of %s takes nothing: recording stopped after %llu bytes, what was left is dropped", path, bytes);
+	else if (!t->said)
+		msg_error("writing to %s failed after %llu bytes: %s; what is in it can be read", path, bytes,
+			  err == -ESHUTDOWN ? "a second signal" : strerror(-err));
 	t->said = true;
 	return err;
 }
@@ -100,6 +105,8 @@ static int open_writer(struct trace_sink *t, const char *path)
 	strcpy(stpcpy(head, t->file->head), part);
 	err = writer_open(&t->writer, path, head);
 	free(head);
+	if (!err)
+		writer_stop(t->writer, t->stop);
 	if (err)
 		msg_error("cannot write to %s: %s", path, strerror(-err));
 	t->said |= err != 0;
@@ -265,6 +272,7 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 	if (!t)
 		return -ENOMEM;
 	t->file = opts->file;
+	t->stop = opts->out->stop;
 	t->begun_ns = t->told_ns = clock_ns(CLOCK_MONOTONIC);
 	if (t->file->last_ns)
 		t->ring = ring_buf_open(t->file->last_ns, t->file->max_bytes ? t->file->max_bytes : RING_BYTES);

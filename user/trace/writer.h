@@ -15,6 +15,8 @@ struct writer;
  * regular file (a pipe, /dev/null) is written to. Returns 0 or -errno; *w is NULL then.
  */
 int writer_open(struct writer **w, const char *path, const char *head);
+/* From here on a pipe's reader that takes nothing does not keep the writer, as out_wait() has it. Kept by pointer; NULL: it does. */
+void writer_stop(struct writer *, const volatile int *stop);
 /* Adds a checked record to the block; writes the block when it is full. Returns 0 or -errno, which stays; a record that
  * no file has is left out. */
 int writer_record(struct writer *, const struct ct_hdr *);
