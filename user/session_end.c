@@ -139,12 +139,13 @@ static void close_sinks(struct session *s)
 		end.reason = was.reason;
 	}
 	for (int i = 0; i < s->nsinks; i++) {
+		bool own = s->o->record || s->o->mem.html || s->o->save || s->o->format->flags & SINKS_PATH;
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
 
 		/* of its own file a sink says by itself what became of it */
-		if (e && (s->o->record || s->o->mem.html || s->o->save || s->o->format->flags & SINKS_PATH)) {
+		if (e && (own || e == -ENOMEM)) {
 			s->error = s->error ? s->error : e;
-			s->said |= s->error == e;
+			s->said |= own && s->error == e;
 		}
 	}
 	err = out_close(&s->out);

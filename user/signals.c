@@ -22,7 +22,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	int saved = errno;
 
 	(void)context;
-	if (sig == SIGPIPE)
+	if (sig == SIGPIPE || sig == SIGXFSZ)
 		return;
 	if (last && (sig == SIGINT || sig == SIGTERM || sig == SIGHUP))
 		signals_pending = signals_pending ? 2 : 1;
@@ -36,7 +36,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 
 int signals_open(void)
 {
-	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE };
+	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE, SIGXFSZ };
 	struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO }, old;
 
 	if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)

@@ -14,7 +14,7 @@ struct signals_got {
 
 extern volatile int signals_pending; /* something is to be read: long work should come to a pause; 2: to its end */
 
-/* Catches SIGINT, SIGTERM, SIGHUP (unless ignored, as nohup has it) and SIGCHLD, and survives SIGPIPE. Handlers, not
+/* Catches SIGINT, SIGTERM, SIGHUP (unless ignored, as nohup has it) and SIGCHLD, and survives SIGPIPE and SIGXFSZ, of which write(2) tells. Handlers, not
  * masks or SIG_IGN: a program that is started from here begins with the usual dispositions. Returns the descriptor to
  * wait on, or -errno. */
 int signals_open(void);

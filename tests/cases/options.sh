@@ -234,6 +234,25 @@ case_full_output_said_once() {
 	grep -q cudaStreamQuery "$T/stat" || fail "what is printed depends on the file of --save"
 }
 
+# A limit of the size of files (ulimit -f, in KiB) is an error of the output as a full disk is; the program has its signals as ever.
+case_file_size_limit() {
+	local how name
+	for how in "--format json" "--format nsys-sqlite" record; do
+		rm -f "$T"/rows*
+		# shellcheck disable=SC2086
+		(ulimit -f 16 && ct $how --keep-chatty -o "$T/rows" -- "$CALLS" queries 20000 && echo "$rc" > "$T/rc")
+		rc=$(cat "$T/rc")
+		ok_rc 1
+		expect "sentences of $how" "$(grep -c . "$T/err")" 1
+		says '^cudatrace: error: writing '
+	done
+	for name in XFSZ PIPE INT; do
+		rc=0
+		timeout 15 "$CUDATRACE" -o "$T/rows" -- bash -c "kill -$name \$\$" 2> "$T/err" || rc=$?
+		expect "status of a program that SIG$name ends" "$rc" $((128 + $(kill -l "$name")))
+	done
+}
+
 # Standard descriptors that are closed: nothing is taken for them that is opened later, and the program has them closed too.
 case_closed_descriptors() {
 	local want how rc=0
