@@ -234,6 +234,25 @@ case_full_output_said_once() {
 	grep -q cudaStreamQuery "$T/stat" || fail "what is printed depends on the file of --save"
 }
 
+red_rows() { # ENVIRONMENT... : how many rows are red on a terminal
+	env -u NO_COLOR "$@" script -qec "'$CUDATRACE' -- '$CALLS' failing 0 2" /dev/null < /dev/null | grep -c $'\e\\[31m'
+}
+
+# Colours: on a terminal that is known and can, unless NO_COLOR says anything; never in a pipe or a file.
+case_colors() {
+	command -v script > /dev/null || skip "no script(1)"
+	expect "a terminal" "$(red_rows TERM=xterm)" 2
+	expect "NO_COLOR of nothing" "$(red_rows TERM=xterm NO_COLOR=)" 2
+	expect "NO_COLOR" "$(red_rows TERM=xterm NO_COLOR=1)" 0
+	expect "dumb" "$(red_rows TERM=dumb)" 0
+	expect "TERM of nothing" "$(red_rows TERM=)" 0
+	expect "no TERM" "$(red_rows -u TERM)" 0
+	TERM=xterm timeout 15 "$CUDATRACE" -- "$CALLS" failing 0 2 2> "$T/err" | grep -c $'\e' > "$T/n"
+	expect "a pipe" "$(cat "$T/n")" 0
+	ct --color always -o "$T/rows" -- "$CALLS" failing 0 2
+	expect "always" "$(grep -c $'\e\\[31m' "$T/rows")" 2
+}
+
 # A limit of the size of files (ulimit -f, in KiB) is an error of the output as a full disk is; the program has its signals as ever.
 case_file_size_limit() {
 	local how name
