@@ -19,7 +19,7 @@ static bool want_color(const struct session *s)
 
 	if (s->o->color != OPTS_COLOR_AUTO)
 		return s->o->color == OPTS_COLOR_ALWAYS;
-	return s->out.is_tty && !(no && *no) && term && strcmp(term, "dumb");
+	return s->out.is_tty && !(no && *no) && term && *term && strcmp(term, "dumb");
 }
 
 int session_sinks_output(struct session *s)
