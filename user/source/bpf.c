@@ -190,11 +190,15 @@ static int load(struct bpf_source *b)
 		bpf_map__set_max_entries(skel->maps.py_buffers, 1);
 	}
 	err = cudatrace_bpf__load(skel);
-	if (err) {
+	if (err == -EMFILE)
+		msg_error("the BPF programs need more open files than this shell allows: raise `ulimit -n`");
+	else if (err && !host_has_btf())
+		msg_error("this kernel does not tell its types (/sys/kernel/btf/vmlinux is missing): one with CONFIG_DEBUG_INFO_BTF=y is needed");
+	else if (err)
 		msg_error("the kernel refused the BPF programs (%s): run `cudatrace doctor` to see what is missing, or -vv for the kernel's own words",
 			  strerror(-err));
+	if (err)
 		return err;
-	}
 	/* Processes that begin and end. The links live as long as the skeleton. */
 	err = cudatrace_bpf__attach(skel);
 	if (err)
