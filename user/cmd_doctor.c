@@ -13,6 +13,7 @@
 #include "resolve/known.h"
 #include "source/attach.h"
 #include "source/host.h"
+#include "source/pids.h"
 #include "source/priv.h"
 #include "util/msg.h"
 
@@ -33,7 +34,7 @@ static void line(struct doctor *d, const char *what, const char *value)
  * or -errno. */
 static int kinds(struct doctor *d)
 {
-	int best = attach_probe_kind(d->o->probe_kind);
+	int best = attach_kind_try(d->o->probe_kind);
 
 	out_fmt(&d->out, "%-14s ", "probes");
 	if (best > ATTACH_NONE)
@@ -216,12 +217,10 @@ static void names(struct doctor *d, pid_t pid)
 static int process(struct doctor *d, pid_t pid)
 {
 	struct host_task task;
-	int err;
+	int err = pids_check(pid, false);
 
-	if (host_task(pid, &task)) {
-		msg_error("there is no process %d; see 'ps' for those that are", (int)pid);
+	if (err || host_task(pid, &task))
 		return -ESRCH;
-	}
 	out_fmt(&d->out, "\nprocess %d (", (int)pid);
 	out_plain(&d->out, task.comm, strlen(task.comm));
 	out_str(&d->out, ")\n");

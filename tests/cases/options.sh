@@ -217,6 +217,53 @@ case_stdout_closed() {
 	grep -q '^TIME' "$T/out" || fail "$(cat "$T/out")"
 }
 
+anon_kb() {
+	awk '/^RssAnon/ { print $2 }' "/proc/$CT/status"
+}
+
+anon_above() {
+	(($(anon_kb) > $1))
+}
+
+# A reader that stalls, as a disk may, while three programs, one after the other, send 10 MiB each: what waits goes to memory,
+# and nothing is lost. No time is in it: each waits for so much of what the one before it sent to have been moved (all that is
+# above a quarter of the ring's 16 MiB will be) that the ring has room for its own.
+stalled_reader() {
+	local name before reader reader_pid
+	for name in a b c; do
+		target "$name" queries "$1"
+	done
+	mkfifo "$T/slow"
+	exec {reader}<> "$T/slow"
+	"${BACKGROUND[@]}" "$CUDATRACE" -v --keep-chatty --strict "${@:2}" -p "$PID_a,$PID_b,$PID_c" > "$T/slow" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 ready_or_gone
+	for name in a b c; do
+		before=$(anon_kb)
+		go "$name"
+		wait_for 15 anon_above $((before + 5500))
+	done
+	cat "$T/slow" > "$T/out" {reader}>&- &
+	reader_pid=$!
+	wait_for 10 test -s "$T/out"
+	exec {reader}>&-
+	for name in a b c; do
+		stop "$name"
+	done
+	finish
+	ok_rc
+	wait_for 10 ended "$reader_pid"
+}
+
+case_stalled_reader() {
+	stalled_reader 164000 --format json
+	expect_rows cudaStreamQuery 492000
+	no_loss
+	says "492000 calls, 0 lost"
+	# in the order in which they were made
+	grep -F '"api":"cudaStreamQuery"' "$T/out" | grep -o '"ts_ns":[0-9]*' | cut -d: -f2 | sort -n -C || fail "out of order"
+}
+
 case_list() {
 	ct list 'cudaMalloc*'
 	ok_rc

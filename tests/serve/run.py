@@ -669,7 +669,7 @@ def test_listen():
                                             "give another --listen ADDR:PORT"]))
     for where in ("nonsense", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "::1:19400", "127.0.0.1:-1", "127.0.0.1: 80"):
         code, errors, _ = refused("--listen", where)
-        check(f"--listen '{where}'", (code, len(errors)), (1, 1))
+        check(f"--listen '{where}'", (code, len(errors)), (2, 1))
     check("--hist with --comm", refused("--hist", "--comm", "x")[0], 2)
     for args in (["--kernels", "0"], ["--processes", "1"], ["--otlp-interval", "1us"], ["-i", "1us"], ["word"]):
         check(f"{args}", refused(*args)[0], 2)

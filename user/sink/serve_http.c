@@ -178,41 +178,58 @@ void serve_http_answer_fd(struct evhttp_request *req, const char *type, int fd, 
 
 /* ---- beginning and end ------------------------------------------------------------------------------------------ */
 
-static int listen_on(struct serve_http *s, const char *where)
+/* addr: "" for all. */
+static int parse(const char *where, char *addr, size_t size, unsigned long *port)
 {
 	const char *colon = strrchr(where, ':');
-	struct evhttp_bound_socket *socket;
-	char addr[128], *end;
-	unsigned long port;
+	char *end;
 	size_t n;
 
-	if (!colon || (size_t)(colon - where) >= sizeof(addr)) {
-		msg_error("--listen: '%s' is not ADDR:PORT, as 127.0.0.1:19400 or [::1]:19400", where);
+	if (!colon || (size_t)(colon - where) >= size) {
+		msg_error("--listen: '%s' is not ADDR:PORT; give one as 127.0.0.1:19400 or [::1]:19400", where);
 		return -EINVAL;
 	}
 	n = (size_t)(colon - where);
-	snprintf(addr, sizeof(addr), "%.*s", (int)n, where);
+	snprintf(addr, size, "%.*s", (int)n, where);
 	if (n > 1 && addr[0] == '[' && addr[n - 1] == ']') {
 		memmove(addr, addr + 1, n - 2);
 		addr[n - 2] = '\0';
 	} else if (strchr(addr, ':')) {
-		msg_error("--listen: '%s' is not ADDR:PORT: an IPv6 address stands in brackets, as [::1]:19400", where);
+		msg_error("--listen: '%s' is not ADDR:PORT; give an IPv6 address in brackets, as [::1]:19400", where);
 		return -EINVAL;
 	}
 	errno = 0;
-	port = strtoul(colon + 1, &end, 10);
-	if (errno || colon[1] < '0' || colon[1] > '9' || *end || port > 65535) {
-		msg_error("--listen: '%s' is no port", colon + 1);
-		return -EINVAL;
-	}
+	*port = strtoul(colon + 1, &end, 10);
+	if (!errno && colon[1] >= '0' && colon[1] <= '9' && !*end && *port <= 65535)
+		return 0;
+	msg_error("--listen: '%s' is no port; give ADDR:PORT, as 127.0.0.1:19400", colon + 1);
+	return -EINVAL;
+}
+
+int serve_http_check(const char *where)
+{
+	unsigned long port;
+	char addr[128];
+
+	return parse(where, addr, sizeof(addr), &port);
+}
+
+static int listen_on(struct serve_http *s, const char *where)
+{
+	struct evhttp_bound_socket *socket;
+	unsigned long port;
+	char addr[128];
+	int err = parse(where, addr, sizeof(addr), &port);
+
+	if (err)
+		return err;
 	errno = 0;
 	/* "::" takes IPv4 too; where there is no IPv6, all of IPv4 */
 	socket = evhttp_bind_socket_with_handle(s->http, *addr ? addr : "::", (ev_uint16_t)port);
 	if (!socket && !*addr && errno == EAFNOSUPPORT)
 		socket = evhttp_bind_socket_with_handle(s->http, "0.0.0.0", (ev_uint16_t)port);
 	if (!socket) {
-		int err = errno ? -errno : -EADDRNOTAVAIL;
-
+		err = errno ? -errno : -EADDRNOTAVAIL;
 		msg_error("cannot listen on %s: %s; give another --listen ADDR:PORT", where, strerror(-err));
 		return err;
 	}

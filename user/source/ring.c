@@ -48,38 +48,41 @@ static void publish(struct ring *r)
 	__atomic_store_n(r->consumer, r->pos, __ATOMIC_RELEASE);
 }
 
-long ring_read(struct ring *r, long max, int (*fn)(void *ctx, const void *rec, size_t size), void *ctx)
+size_t ring_filled(const struct ring *r)
+{
+	return load_acquire(r->producer) - r->pos;
+}
+
+size_t ring_take(struct ring *r, void *to, size_t room)
 {
 	unsigned long end = load_acquire(r->producer), published = r->pos;
 	uint32_t batch = r->size / 4 < PUBLISH_BYTES ? r->size / 4 : PUBLISH_BYTES;
-	long n = 0;
-	int err = 0;
+	size_t at = 0;
 
-	while (n < max && !err) {
-		const uint32_t *head;
-		uint32_t len;
+	while (r->pos != end) {
+		const uint32_t *head = (const uint32_t *)(r->data + (r->pos & r->mask));
+		uint32_t len = __atomic_load_n(head, __ATOMIC_ACQUIRE);
+		uint64_t size = len & ~BPF_RINGBUF_DISCARD_BIT;
 
-		if (r->pos == end) {
-			end = load_acquire(r->producer);
-			if (r->pos == end)
-				break;
-		}
-		head = (const uint32_t *)(r->data + (r->pos & r->mask));
-		len = __atomic_load_n(head, __ATOMIC_ACQUIRE);
 		if (len & BPF_RINGBUF_BUSY_BIT)
 			break;
-		r->pos += ((len & ~(BPF_RINGBUF_DISCARD_BIT)) + BPF_RINGBUF_HDR_SZ + 7) & ~7UL;
 		if (!(len & BPF_RINGBUF_DISCARD_BIT)) {
-			err = fn(ctx, (const uint8_t *)head + BPF_RINGBUF_HDR_SZ, len);
-			n++;
+			if (room - at < RING_TAKEN(size))
+				break;
+			memcpy((char *)to + at, &size, sizeof(size));
+			memcpy((char *)to + at + sizeof(size), (const uint8_t *)head + BPF_RINGBUF_HDR_SZ, size);
+			at += RING_TAKEN(size);
 		}
+		r->pos += (size + BPF_RINGBUF_HDR_SZ + 7) & ~7UL;
 		if (r->pos - published >= batch) {
 			publish(r);
 			published = r->pos;
 		}
+		if (r->pos == end)
+			end = load_acquire(r->producer);
 	}
 	publish(r);
-	return err < 0 ? err : n;
+	return at;
 }
 
 void ring_close(struct ring *r)
