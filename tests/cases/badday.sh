@@ -68,3 +68,16 @@ case_agent_sweep() {
 	grep -E 'somebody|gone without a word' "$T/first.err" && fail "strangers: $(cat "$T/first.err")"
 	return 0
 }
+
+# Whatever the format, the last line counts what devices did.
+case_work_counted_in_every_format() {
+	local name
+	ct record --gpu -o "$T/app.ctrace" -- "$SAMPLE"
+	ok_rc
+	says '44 calls, 8 on devices, 0 lost'
+	for name in json csv html perfetto chrome nsys-sqlite; do
+		ct export --to "$name" -o "$T/x" "$T/app.ctrace"
+		ok_rc
+		says '44 calls, 8 on devices, 0 lost'
+	done
+}
