@@ -57,6 +57,7 @@ static void gather_losses(struct session *s)
 	struct losses all;
 
 	session_feed_losses(s, &all);
+	s->told[CT_LOSS_TAIL] += all.lost[CT_LOSS_TAIL]; /* join has told of them */
 	all.received = s->losses.received;
 	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
@@ -158,7 +159,8 @@ static void close_sinks(struct session *s)
 		s->error = err;
 	else if (s->error && !s->said)
 		msg_error("tracing stopped: %s", strerror(-s->error));
-	say_totals(s, end.muted);
+	if (!s->unstarted)
+		say_totals(s, end.muted);
 }
 
 void session_end(struct session *s)
