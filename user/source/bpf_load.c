@@ -14,6 +14,7 @@
 #include "bpf_inside.h"
 #include "bpf_maps.h"
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+#include "host.h"
 
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -192,11 +193,15 @@ int bpf_load(struct bpf_source *b)
 	choose_programs(b);
 	size_maps(b);
 	err = cudatrace_bpf__load(skel);
-	if (err) {
+	if (err == -EMFILE)
+		msg_error("the BPF programs need more open files than this shell allows: raise `ulimit -n`");
+	else if (err && !host_has_btf())
+		msg_error("this kernel does not tell its types (/sys/kernel/btf/vmlinux is missing): one with CONFIG_DEBUG_INFO_BTF=y is needed");
+	else if (err)
 		msg_error("the kernel refused the BPF programs (%s): run `cudatrace doctor` to see what is missing, or -vv for the kernel's own words",
 			  strerror(-err));
+	if (err)
 		return err;
-	}
 	/* Processes that begin and end. The links live as long as the skeleton. */
 	err = cudatrace_bpf__attach(skel);
 	if (err)
