@@ -12,7 +12,6 @@
 
 #include "../util/msg.h"
 #include "bpf_inside.h"
-#include "bpf_maps.h"
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
 
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
