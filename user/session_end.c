@@ -158,7 +158,8 @@ static void close_sinks(struct session *s)
 		s->error = err;
 	else if (s->error && !s->said)
 		msg_error("tracing stopped: %s", strerror(-s->error));
-	say_totals(s, end.muted);
+	if (!s->unstarted)
+		say_totals(s, end.muted);
 }
 
 void session_end(struct session *s)
