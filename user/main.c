@@ -6,6 +6,7 @@
 #include "cmd.h"
 #include "util/msg.h"
 #include "util/parse.h"
+#include "util/stdfds.h"
 
 static const struct command {
 	const char *name; /* NULL: what runs without a word */
@@ -107,6 +108,7 @@ int main(int argc, char **argv)
 	struct opts opts;
 	int status = 2;
 
+	stdfds_fill();
 	if (argc > 1 && !strcmp(argv[1], "--complete"))
 		return complete((const char *const *)(argv + 2), argc - 2);
 	if (argc > 1 && argv[1][0] != '-') {

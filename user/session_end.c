@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "session_inside.h"
+#include "signals.h"
 #include "util/msg.h"
 #include "util/now.h"
 
@@ -26,6 +27,7 @@ static void last_drain(struct session *s)
 	int err;
 
 	s->ending = true;
+	signals_last();
 	for (int i = 0; i < s->nsources; i++)
 		s->sources[i].ops->stop(&s->sources[i]);
 	if (enough)
@@ -57,6 +59,7 @@ static void gather_losses(struct session *s)
 	struct losses all;
 
 	session_feed_losses(s, &all);
+	s->told[CT_LOSS_TAIL] += all.lost[CT_LOSS_TAIL]; /* join has told of them */
 	all.received = s->losses.received;
 	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
@@ -137,16 +140,21 @@ static void close_sinks(struct session *s)
 		end.reason = was.reason;
 	}
 	for (int i = 0; i < s->nsinks; i++) {
+		bool own = s->o->record || s->o->mem.html || s->o->save || s->o->format->flags & SINKS_PATH;
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
 
-		if (e && !s->error && (s->o->record || s->o->mem.html || s->o->format->flags & SINKS_PATH)) {
-			s->error = e;
-			s->said = true;
+		/* of its own file a sink says by itself what became of it */
+		if (e && (own || e == -ENOMEM)) {
+			s->error = s->error ? s->error : e;
+			s->said |= own && s->error == e;
 		}
 	}
 	err = out_close(&s->out);
 	if (err == -EPIPE)
 		msg_error("%s was closed by its reader after %llu bytes: tracing stopped", s->out.name,
+			  (unsigned long long)s->out.written);
+	else if (err == -ESHUTDOWN)
+		msg_error("a second signal: writing to %s stopped after %llu bytes, what was left is dropped", s->out.name,
 			  (unsigned long long)s->out.written);
 	else if (err == -ETIMEDOUT)
 		msg_error("the reader of %s takes nothing: tracing stopped after %llu bytes, what was left is dropped",
@@ -158,7 +166,8 @@ static void close_sinks(struct session *s)
 		s->error = err;
 	else if (s->error && !s->said)
 		msg_error("tracing stopped: %s", strerror(-s->error));
-	if (!s->unstarted)
+	/* how many did not arrive is not known */
+	if (!s->unstarted && !err && !s->said)
 		say_totals(s, end.muted);
 }
 

@@ -67,6 +67,8 @@ static void tell_join(struct session *s)
 	}
 	if (places)
 		join_places(s->stages.join);
+	if (s->plan.capture.count)
+		join_no_calls(s->stages.join);
 }
 
 int session_open(struct session *s)

@@ -3,7 +3,7 @@
  * backlog.c - see backlog.h. Knows no record.
  *
  * The reader has a chunk of its own, which it fills from the queue, or, when that is empty, straight from the ring: a
- * copy of 128 KiB at a time stays in the cache, and while its records are handed out the ring is free for the thread.
+ * copy of 16 KiB at a time stays in the nearest cache, and while its records are handed out the ring is free for the thread.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -16,6 +16,7 @@
 #include "backlog.h"
 
 #define CHUNK_BYTES (128u << 10)
+#define OWN_BYTES (16u << 10)
 #define EARLY_MS 5 /* the ring's wake-ups are batched: a look at least this often */
 #define LATE_MS 10 /* between two looks; three quarters of 16 MiB take longer to come, however many CPUs send */
 #define IDLE_MS 90 /* the same while the ring is empty, unless it wakes us */
@@ -181,7 +182,9 @@ static bool refill(struct backlog *b)
 		b->own = c;
 	} else {
 		b->own->pos = 0;
-		b->own->len = ring_take(b->ring, b->own->data, sizeof(b->own->data));
+		b->own->len = ring_take(b->ring, b->own->data, OWN_BYTES);
+		if (!b->own->len) /* for one that is larger */
+			b->own->len = ring_take(b->ring, b->own->data, sizeof(b->own->data));
 	}
 	pthread_mutex_unlock(&b->lock);
 	return b->own->len;

@@ -34,7 +34,7 @@ int ring_open(struct ring *r, int map_fd, uint32_t size)
 	}
 	r->producer = p;
 	r->data = (const uint8_t *)p + r->page;
-	r->pos = *r->consumer;
+	r->pos = r->published = *r->consumer;
 	return 0;
 }
 
@@ -45,6 +45,7 @@ static unsigned long load_acquire(const volatile unsigned long *p)
 
 static void publish(struct ring *r)
 {
+	r->published = r->pos;
 	__atomic_store_n(r->consumer, r->pos, __ATOMIC_RELEASE);
 }
 
@@ -55,7 +56,7 @@ size_t ring_filled(const struct ring *r)
 
 size_t ring_take(struct ring *r, void *to, size_t room)
 {
-	unsigned long end = load_acquire(r->producer), published = r->pos;
+	unsigned long end = load_acquire(r->producer);
 	uint32_t batch = r->size / 4 < PUBLISH_BYTES ? r->size / 4 : PUBLISH_BYTES;
 	size_t at = 0;
 
@@ -74,14 +75,14 @@ size_t ring_take(struct ring *r, void *to, size_t room)
 			at += RING_TAKEN(size);
 		}
 		r->pos += (size + BPF_RINGBUF_HDR_SZ + 7) & ~7UL;
-		if (r->pos - published >= batch) {
+		if (r->pos - r->published >= batch)
 			publish(r);
-			published = r->pos;
-		}
 		if (r->pos == end)
 			end = load_acquire(r->producer);
 	}
-	publish(r);
+	/* no more often than it has to be, though the room that is taken is small */
+	if (r->pos == end && r->pos != r->published)
+		publish(r);
 	return at;
 }
 

@@ -17,7 +17,7 @@ struct ring {
 	volatile unsigned long *consumer; /* mapped read-write */
 	volatile unsigned long *producer; /* mapped read-only, the data behind it, twice */
 	const uint8_t *data;
-	unsigned long pos;
+	unsigned long pos, published; /* taken up to here; what the kernel knows of it */
 };
 
 /* Returns 0 or -errno. */

@@ -22,8 +22,12 @@ struct out {
 	uint64_t flushed_ns;
 	const char *name;  /* for messages */
 	struct out_gzip *gzip; /* what is written is compressed; NULL: not */
-	const volatile int *stop; /* may be NULL; once non-zero, a reader that takes nothing for a second is an error */
+	const volatile int *stop; /* may be NULL; as out_wait() has it */
 };
+
+/* Waits until the descriptor takes PIPE_BUF bytes. `stop` may be NULL; once it is not 0 a reader that takes nothing for a second is an
+ * error, -ETIMEDOUT, and more than 1 ends the waiting at once, -ESHUTDOWN. Returns 0 or -errno. */
+int out_wait(int fd, const volatile int *stop);
 
 /* Opens `path` (NULL or "-": stdout). append: add to it. Created with 0666 & ~umask. Returns 0 or -errno. */
 int out_open(struct out *, const char *path, bool append);
