@@ -44,15 +44,17 @@ static uint32_t numbers[CALLS * 2]; /* of the calls, by their begin */
 
 static void add_process(uint32_t pid, uint64_t start_ns)
 {
-	run[nrun++].process = (struct ct_process){
+	run[nrun].process = (struct ct_process){
 		.h = { .size = sizeof(struct ct_process), .kind = CT_PROCESS, .pid = pid, .tid = pid, .start_ns = 1000 + (uint64_t)nrun },
 		.start_boottime_ns = start_ns, .comm = "x" };
+	nrun++;
 }
 
 static void add_exit(uint32_t pid)
 {
-	run[nrun++].exit = (struct ct_exit){ .h = { .size = sizeof(struct ct_exit), .kind = CT_EXIT, .pid = pid, .tid = pid,
-						    .start_ns = 1000 + (uint64_t)nrun } };
+	run[nrun].exit = (struct ct_exit){ .h = { .size = sizeof(struct ct_exit), .kind = CT_EXIT, .pid = pid, .tid = pid,
+						  .start_ns = 1000 + (uint64_t)nrun } };
+	nrun++;
 }
 
 /* Begins are the places in run[]; ends are not in their order, as threads' are not. */
