@@ -59,7 +59,7 @@ $(OUTPUT)/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CPPFLAGS) $(CT_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(OUTPUT)/user/source/bpf.o $(OUTPUT)/user/source/bpf_maps.o: $(SKEL)
+$(patsubst %.c,$(OUTPUT)/%.o,$(wildcard user/source/bpf*.c)): $(SKEL)
 $(OUTPUT)/user/cmd_schema.o: docs/schema.json
 $(OUTPUT)/user/sink/flame.o: user/sink/flame.html
 $(OUTPUT)/user/source/counters_image.o: $(COUNTERS)

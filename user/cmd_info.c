@@ -49,7 +49,7 @@ struct info {
 static void text_line(struct info *in, const char *key, const char *value)
 {
 	out_fmt(&in->out, "%-14s ", key);
-	out_str(&in->out, value);
+	out_plain(&in->out, value, strlen(value));
 	out_char(&in->out, '\n');
 }
 
@@ -74,7 +74,6 @@ static void head_lines(struct info *in, const struct reader *r, const char *key,
 	const char *at = reader_head(r);
 	size_t n = strlen(key);
 	bool any = false;
-	char *line;
 
 	for (; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
 		if (strncmp(at, key, n) || at[n] != ' ')
@@ -83,12 +82,7 @@ static void head_lines(struct info *in, const struct reader *r, const char *key,
 			out_fmt(&in->out, "%s%-14s", any ? "\n" : "", any ? "" : shown);
 		any = true;
 		out_char(&in->out, ' ');
-		line = strndup(at + n + 1, strcspn(at + n + 1, "\n"));
-		if (!line)
-			continue;
-		utf8_mask(line);
-		out_str(&in->out, line);
-		free(line);
+		out_plain(&in->out, at + n + 1, strcspn(at + n + 1, "\n"));
 	}
 	if (any)
 		out_char(&in->out, '\n');
@@ -182,7 +176,7 @@ static int learn_process(struct info *in, const struct ct_hdr *h)
 	free(i->host);
 	i->host = strndup(p->info->host, HOST_MAX);
 	if (i->host)
-		utf8_mask(i->host);
+		utf8_plain(i->host, false);
 	return i->host ? 0 : -ENOMEM;
 }
 
@@ -278,17 +272,17 @@ static void print_processes(struct info *in)
 	count_line(in, "processes", in->nprocesses);
 	for (n = 0; n < in->nprocesses && n < PROCESSES_SHOWN; n++) {
 		const struct info_process *i = &in->processes[n];
-		char comm[CT_COMM_LEN];
 
-		memcpy(comm, i->p.comm, sizeof(comm));
-		utf8_mask(comm);
-		out_fmt(&in->out, "  %-12u %s", i->p.shown_pid, comm);
+		out_fmt(&in->out, "  %-12u ", i->p.shown_pid);
+		out_plain(&in->out, i->p.comm, strnlen(i->p.comm, CT_COMM_LEN));
 		if (i->rank != CT_UNKNOWN)
 			out_fmt(&in->out, ", rank %u", i->rank);
 		if (i->rank != CT_UNKNOWN && i->world_size != CT_UNKNOWN)
 			out_fmt(&in->out, " of %u", i->world_size);
-		if (i->host && *i->host)
-			out_fmt(&in->out, ", on %s", i->host);
+		if (i->host && *i->host) {
+			out_str(&in->out, ", on ");
+			out_plain(&in->out, i->host, strlen(i->host));
+		}
 		out_fmt(&in->out, ": %llu calls", (unsigned long long)i->calls);
 		if (i->works)
 			out_fmt(&in->out, ", %llu on the device", (unsigned long long)i->works);

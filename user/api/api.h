@@ -34,6 +34,9 @@ enum api_ret { API_RET_CUDA_ERR, API_RET_CU_RESULT, API_RET_STR, API_RET_INT, AP
 #define API_ENDS_CONTEXT 0x400 /* what was looked up in a context names nothing any more */
 #define API_GRAPH_LAUNCH 0x800 /* begins the work of a graph */
 #define API_FREES_ALL 0x1000 /* what a context had is given back: that of the argument DESTROYED, or the device's own */
+#define API_NO_RECORD 0x2000 /* of a class that copies, but no record of the device's tells of it */
+#define API_BEGINS_CAPTURE 0x4000 /* from here on the thread's calls make a graph and no work... */
+#define API_ENDS_CAPTURE 0x8000 /* ...until here */
 
 /* How an argument is passed: decides its word(s). */
 enum api_abi {
@@ -193,6 +196,9 @@ struct api_memory {
 };
 /* What a call did to memory. Returns `what`. A call that did not return did nothing. */
 enum api_memory_what api_memory(const struct ct_call *, enum api_arch, struct api_memory *);
+/* What counting in the kernel knows of a row's calls: 1: they take memory, -1: they give it back (ct_spec.memory_how), 0: neither.
+ * *host: of the host, pinned. */
+int api_memory_sign(unsigned int func, bool *host);
 /* Adds the rows whose calls do something to memory to a bitmap over the rows. */
 void api_remembering(uint64_t *set);
 

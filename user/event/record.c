@@ -230,6 +230,7 @@ static const uint16_t device_fixed[CT_KIND_END] = {
 	[CT_DEVICE] = sizeof(struct ct_device),	    [CT_CONTEXT] = sizeof(struct ct_context),
 	[CT_STREAM] = sizeof(struct ct_stream),	    [CT_CAUSE] = sizeof(struct ct_cause),
 	[CT_METRIC] = sizeof(struct ct_metric),	    [CT_TALLY] = sizeof(struct ct_tally),
+	[CT_TAIL] = sizeof(struct ct_tail),
 };
 
 static int check_device(const struct ct_hdr *h)

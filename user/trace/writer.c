@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "../util/out.h"
 #include "encode.h"
 #include "writer.h"
 
@@ -30,6 +31,7 @@ struct writer {
 	int fd;
 	int error; /* -errno of the first failure */
 	uint64_t missing; /* records of the block that could not be written */
+	const volatile int *stop; /* writer_stop() */
 	bool regular, no_index;
 };
 
@@ -40,13 +42,27 @@ static int fail(struct writer *w, int err)
 	return w->error;
 }
 
+/* Some of it, or -1 and errno. */
+static ssize_t write_some(struct writer *w, const struct iovec *iov, int n)
+{
+	int err;
+
+	if (w->regular || !w->stop || !*w->stop)
+		return writev(w->fd, iov, n);
+	err = out_wait(w->fd, w->stop);
+	if (!err)
+		return write(w->fd, iov->iov_base, iov->iov_len < PIPE_BUF ? iov->iov_len : PIPE_BUF);
+	errno = -err;
+	return -1;
+}
+
 /* All of it, or an error; then what was written of it is taken back. */
 static int write_all(struct writer *w, struct iovec *iov, int n)
 {
 	uint64_t done = 0;
 
 	while (n) {
-		ssize_t put = writev(w->fd, iov, n);
+		ssize_t put = write_some(w, iov, n);
 
 		if (put < 0 && errno == EINTR)
 			continue;
@@ -216,6 +232,11 @@ int writer_open(struct writer **out, const char *path, const char *head)
 void writer_numbers(struct writer *w, struct numbers *n)
 {
 	encode_numbers(w->encoder, n);
+}
+
+void writer_stop(struct writer *w, const volatile int *stop)
+{
+	w->stop = stop;
 }
 
 int writer_record(struct writer *w, const struct ct_hdr *h)

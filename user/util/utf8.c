@@ -45,17 +45,24 @@ bool utf8_is_safe(uint32_t c)
 	return (c < 0xe000 || c >= 0xf900) && c < 0xe0000;
 }
 
-void utf8_mask(char *text)
+void utf8_plain(char *s, bool keep)
 {
-	for (size_t n = strlen(text); n;) {
-		uint32_t code;
-		int len = utf8_next(text, n, &code);
+	size_t left = strlen(s);
+	char *to = s;
 
-		if (!len || !utf8_is_safe(code)) {
+	while (left) {
+		uint32_t code;
+		int len = utf8_next(s, left, &code);
+
+		if (len && (utf8_is_safe(code) || (keep && (code == '\n' || code == '\t')))) {
+			memmove(to, s, (size_t)len);
+			to += len;
+		} else {
+			*to++ = '?';
 			len = len ? len : 1;
-			memset(text, '?', (size_t)len);
 		}
-		text += len;
-		n -= (size_t)len;
+		s += len;
+		left -= (size_t)len;
 	}
+	*to = '\0';
 }
