@@ -485,6 +485,18 @@ static int tail(struct join *j, const struct ct_tail *r)
 	return err;
 }
 
+/* What a file says of calls that are not in it, or were passed over. A number is never given twice. */
+static int number(struct join *j, const struct ct_number *n)
+{
+	struct join_proc *p = j->opts.stored ? join_procs_get(j->procs, n->h.pid) : NULL;
+
+	if (j->opts.stored && !p)
+		return -ENOMEM;
+	if (p && n->number > p->number)
+		p->number = n->number;
+	return 0;
+}
+
 /* ---- records ----------------------------------------------------------------------------------------------- */
 
 /* Hands on what is held of a process. */
@@ -565,6 +577,8 @@ int join_record(struct join *j, const struct ct_hdr *h)
 		return call(j, (const struct ct_call *)h);
 	case CT_CAUSE:
 		return cause(j, (const struct ct_cause *)h);
+	case CT_NUMBER:
+		return number(j, (const struct ct_number *)h);
 	case CT_TAIL:
 		return tail(j, (const struct ct_tail *)h);
 	case CT_KERNEL:

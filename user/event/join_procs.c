@@ -102,9 +102,10 @@ struct join_proc *join_procs_get(struct join_procs *j, uint32_t pid)
 	return j->last = p;
 }
 
+/* A later file of the same recorder tells of a process that has ended once more: its last records may be there. */
 static bool is_other(const struct join_proc *p, const struct ct_process *r)
 {
-	return p->exited || (p->start_boottime_ns && p->start_boottime_ns != r->start_boottime_ns);
+	return p->start_boottime_ns && r->start_boottime_ns ? p->start_boottime_ns != r->start_boottime_ns : p->exited;
 }
 
 bool join_procs_renews(const struct join_proc *p, const struct ct_process *r)
@@ -126,7 +127,8 @@ void join_procs_record(struct join_procs *j, struct join_proc *p, const struct c
 	if (other)
 		p->number = 0;
 	p->exited = false;
-	p->start_boottime_ns = r->start_boottime_ns;
+	if (other || r->start_boottime_ns)
+		p->start_boottime_ns = r->start_boottime_ns;
 }
 
 void join_procs_capture(struct join_proc *p, uint32_t tid, bool begins)

@@ -299,6 +299,8 @@ int record_check(const void *rec, size_t avail)
 		return check_foreign(rec);
 	case CT_FORK:
 		return h->size < sizeof(struct ct_fork) ? -EBADMSG : 0;
+	case CT_NUMBER:
+		return h->size < sizeof(struct ct_number) ? -EBADMSG : 0;
 	case CT_EXIT:
 		return h->size < sizeof(struct ct_exit) ? -EBADMSG : 0;
 	case CT_LOST:

@@ -96,7 +96,7 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 	const struct sink_opts *o = s->opts;
 	struct stat_sink *st = s->priv;
 	struct print_about about = { .title = o->title, .version = o->version, .hist = o->hist, .color = o->color,
-				     .gpu = o->gpu, .end = end, .device = st ? st->device : NULL };
+				     .gpu = o->gpu, .memory = o->memory, .end = end, .device = st ? st->device : NULL };
 	struct report *r;
 	int err = 0;
 
@@ -119,6 +119,8 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 	if (st->book && st->book->no_room)
 		msg_warn("%llu calls are not in the tables: there are more kinds of them than are told apart",
 			 (unsigned long long)st->book->no_room);
+	if (st->book && st->book->unnamed)
+		msg_warn("there is no room for so many names of kernels: some launches and kernels are counted without theirs");
 	report_free(r);
 	book_close(st->book);
 	ledger_close(st->ledger);

@@ -23,7 +23,6 @@
 
 #define SAID_MAX 16	/* messages kept while the terminal is drawn on */
 #define KEYS_MAX 256	/* of one wake-up: what is pasted does not hold up the rest */
-#define ESCAPE_MS 60	/* after which an ESC that began nothing is one */
 
 struct top {
 	const struct sink_opts *opts;
@@ -269,6 +268,8 @@ static int top_open(struct sink *sink, const struct sink_opts *opts)
 	t->keys = event_new(opts->base, STDIN_FILENO, EV_READ | EV_PERSIST, on_keys, t);
 	t->stop = event_new(opts->base, SIGTSTP, EV_SIGNAL | EV_PERSIST, on_stop, t);
 	t->size = event_new(opts->base, SIGWINCH, EV_SIGNAL | EV_PERSIST, on_size, t);
+	if (t->model)
+		t->model->count_memory = opts->memory;
 	if (!t->model || !t->clock || !t->keys || !t->stop || !t->size)
 		return -ENOMEM;
 	return 0;

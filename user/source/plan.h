@@ -52,6 +52,7 @@ struct capture_plan {
 	uint8_t count_by;  /* enum ct_by */
 	uint8_t hist;	   /* with count: histograms of durations too: enum ct_hist_by */
 	bool sizes;	   /* with count: histograms of what launches and copies ask for */
+	bool memory;	   /* with count: what calls free, by what they took */
 	uint32_t tallies_max; /* entries that the counts may take, a tenth of them `sizes`; 0: a default */
 	bool threads;	   /* threads() will be asked for, and what completes does not matter */
 	bool keep_chatty;  /* never mute */
@@ -78,10 +79,6 @@ static inline bool plan_has(const uint64_t *set, int func)
 static inline void plan_add(uint64_t *set, int func)
 {
 	set[func / 64] |= 1ULL << (func % 64);
-}
-static inline void plan_del(uint64_t *set, int func)
-{
-	set[func / 64] &= ~(1ULL << (func % 64));
 }
 
 #endif

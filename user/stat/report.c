@@ -95,11 +95,6 @@ enum report_way report_way_of_call(uint16_t func, uint8_t sub)
 	return way_of_call(&api_funcs[func], &spec, sub);
 }
 
-enum report_way report_way_of_device(uint8_t kind)
-{
-	return way_of_device(kind);
-}
-
 static void add_traffic(struct report *r, const struct book_entry *e)
 {
 	struct report_traffic *t;
@@ -134,6 +129,7 @@ static void add_launch(struct report *r, const struct book_entry *e)
 		r->moves += e->n.calls;
 		r->moves_async += strstr(f->name, "Async") ? e->n.calls : 0;
 	}
+	book_memory_add(&r->memory, e->func, &e->n);
 	if (strstr(f->name, "GraphLaunch"))
 		r->graph_launches += e->n.calls;
 	if (f->class != API_LAUNCH)
