@@ -59,7 +59,7 @@ $(OUTPUT)/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CPPFLAGS) $(CT_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(OUTPUT)/user/source/bpf.o $(OUTPUT)/user/source/bpf_maps.o: $(SKEL)
+$(patsubst %.c,$(OUTPUT)/%.o,$(wildcard user/source/bpf*.c)): $(SKEL)
 $(OUTPUT)/user/cmd_schema.o: docs/schema.json
 $(OUTPUT)/user/sink/flame.o: user/sink/flame.html
 $(OUTPUT)/user/source/counters_image.o: $(COUNTERS)
@@ -99,7 +99,10 @@ unit: $(UNIT)
 # The user side with AddressSanitizer and UndefinedBehaviorSanitizer, in a folder of its own.
 SAN_FLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 sanitized:
-	$(Q)$(MAKE) --no-print-directory OUTPUT=$(OUTPUT)/san CFLAGS='$(SAN_FLAGS)' unit-programs
+	$(Q)$(MAKE) --no-print-directory OUTPUT=$(OUTPUT)/san CFLAGS='$(SAN_FLAGS)' unit-programs $(OUTPUT)/san/cudatrace
+$(OUTPUT)/cudatrace: $(OBJS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 BENCH := $(OUTPUT)/bench
 # Static, as they are run on GPU machines too; ld's warnings about getaddrinfo concern nothing that is called.

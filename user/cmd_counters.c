@@ -31,15 +31,24 @@ static void help_line(void *ctx, const char *text, size_t len)
 	out_char(ctx, '\n');
 }
 
+static int open_output(struct out *out, const struct opts *o)
+{
+	int err = out_open(out, o->output, false);
+
+	if (!err && out_is_gzip(o->output))
+		err = out_gzip(out);
+	if (err)
+		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
+	return err;
+}
+
 static int help(const struct opts *o)
 {
 	struct out out;
 	int err;
 
-	if (out_open(&out, o->output, false)) {
-		msg_error("cannot write to %s", o->output ? o->output : "standard output");
+	if (open_output(&out, o))
 		return 1;
-	}
 	err = counters_help(o->cupti, o->chip, help_line, &out);
 	return cmd_finish(&out) || err;
 }
@@ -131,10 +140,8 @@ int cmd_counters(const struct opts *o)
 
 	if (o->metrics && !strcmp(o->metrics, "help"))
 		return help(o);
-	if (out_open(&r.out, o->output, false)) {
-		msg_error("cannot write to %s", o->output ? o->output : "standard output");
+	if (open_output(&r.out, o))
 		return 1;
-	}
 	err = r.source.ops->open(&r.source, &plan);
 	if (!err)
 		err = trace(&r);

@@ -13,6 +13,8 @@
 #include "resolve/known.h"
 #include "source/attach.h"
 #include "source/host.h"
+#include "source/inject_check.h"
+#include "source/pids.h"
 #include "source/priv.h"
 #include "util/msg.h"
 
@@ -33,7 +35,7 @@ static void line(struct doctor *d, const char *what, const char *value)
  * or -errno. */
 static int kinds(struct doctor *d)
 {
-	int best = attach_probe_kind(d->o->probe_kind);
+	int best = attach_kind_try(d->o->probe_kind);
 
 	out_fmt(&d->out, "%-14s ", "probes");
 	if (best > ATTACH_NONE)
@@ -91,7 +93,9 @@ static int found(void *ctx, struct probe_file *f, pid_t pid)
 	d->nfiles++;
 	d->ndriver += scan->role == ELF_DRIVER;
 	d->nruntime += scan->role == ELF_CUDART || scan->role == ELF_STATIC;
-	out_fmt(&d->out, "  %s\n", f->path);
+	out_str(&d->out, "  ");
+	out_plain(&d->out, f->path, strlen(f->path));
+	out_char(&d->out, '\n');
 	out_fmt(&d->out, "    %-10s %s\n", "route", role_text(scan));
 	if (scan->version)
 		out_fmt(&d->out, "    %-10s %d.%d (from its %s)\n", "CUDA", scan->version / 1000, scan->version % 1000 / 10,
@@ -165,8 +169,7 @@ static bool stripped_runtime(pid_t pid)
 static void name_file(struct doctor *d, const struct known_file *f, bool driver)
 {
 	out_str(&d->out, "  ");
-	for (const char *c = f->path; *c; c++)
-		out_char(&d->out, *c >= ' ' && *c < 0x7f ? *c : '?');
+	out_plain(&d->out, f->path, strlen(f->path));
 	out_fmt(&d->out, "\n    %-10s ", "names");
 	if (f->facts.nhandles)
 		out_fmt(&d->out, "from its symbols: %u host stubs, %u variables with handles", f->facts.nstubs, f->facts.nhandles);
@@ -215,15 +218,20 @@ static void names(struct doctor *d, pid_t pid)
 static int process(struct doctor *d, pid_t pid)
 {
 	struct host_task task;
-	int err;
+	int err = pids_check(pid, false), exe;
 
-	if (host_task(pid, &task)) {
-		msg_error("there is no process %d; see 'ps' for those that are", (int)pid);
+	if (err || host_task(pid, &task))
 		return -ESRCH;
+	exe = host_open_exe(pid);
+	if (exe >= 0)
+		close(exe);
+	if (exe == -EACCES || exe == -EPERM) {
+		out_flush(&d->out);
+		inject_check_refused(pid);
+		return exe;
 	}
 	out_fmt(&d->out, "\nprocess %d (", (int)pid);
-	for (const char *c = task.comm; *c; c++)
-		out_char(&d->out, *c >= ' ' && *c < 0x7f ? *c : '?');
+	out_plain(&d->out, task.comm, strlen(task.comm));
 	out_str(&d->out, ")\n");
 	out_flush(&d->out);
 	err = files(d, pid);

@@ -38,12 +38,10 @@ int cmd_export(const struct opts *o)
 			return 1;
 		}
 	}
-	if (!strcmp(all.output, "-") && o->format->flags & SINKS_PATH) {
-		msg_error("--to %s writes a file and not standard output: leave out -o, or give a name", o->format->ops->name);
+	if (cmd_overwrites(o->file, all.output)) {
+		status = 2;
 		goto out;
 	}
-	if (cmd_overwrites(o->file, all.output))
-		goto out;
 	/* what was recorded, stacks and calls inside calls, is what is wanted of a file; a sum would have the latter twice */
 	all.stack = OPTS_STACK_DWARF;
 	all.nested = !(o->format->flags & SINKS_FOLDS);

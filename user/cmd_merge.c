@@ -32,12 +32,8 @@ static void say_placed(const struct merge *m)
 static int add_all(struct merge *m, const struct opts *o)
 {
 	for (int i = 0; i < o->nargs; i++) {
-		int err;
+		int err = merge_add(m, o->args[i]);
 
-		/* an input would become the output's FILE.old under our hands */
-		if (cmd_overwrites(o->args[i], o->output))
-			return -EINVAL;
-		err = merge_add(m, o->args[i]);
 		if (err == -ENOTSUP)
 			msg_error("%s: it, or the first one, was cut off before its clocks were read: it cannot "
 				  "be placed beside another "
@@ -65,15 +61,20 @@ static int write_all(struct merge *m, const struct opts *o)
 	e = writer_close(w);
 	err = err ? err : e;
 	if (err)
-		msg_error("writing %s failed: %s", o->output, strerror(-err));
+		msg_error("writing %s failed: %s", o->output, writer_error(err));
 	return err;
 }
 
 int cmd_merge(const struct opts *o)
 {
-	struct merge *m = merge_open();
+	struct merge *m;
 	int err;
 
+	/* an input would become the output's FILE.old under our hands */
+	for (int i = 0; i < o->nargs; i++)
+		if (cmd_overwrites(o->args[i], o->output))
+			return 2;
+	m = merge_open();
 	if (!m) {
 		msg_error("no memory to start with");
 		return 1;

@@ -6,6 +6,7 @@
 #include "cmd.h"
 #include "util/msg.h"
 #include "util/parse.h"
+#include "util/stdfds.h"
 
 static const struct command {
 	const char *name; /* NULL: what runs without a word */
@@ -33,10 +34,20 @@ static const struct command {
 	{ "schema", OPTS_SCHEMA, cmd_schema },
 };
 
+/* "folded, stuck, ..." */
+static const char *names(char *buf, size_t size)
+{
+	size_t n = 0;
+
+	for (size_t i = 1; i < ARRAY_LEN(commands) && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s", i > 1 ? ", " : "", commands[i].name);
+	return buf;
+}
+
 static const struct command *command_of(const char *word)
 {
 	struct parse_nearest near = { .n = 0 };
-	char text[128];
+	char text[128], all[256];
 
 	for (size_t i = 1; i < ARRAY_LEN(commands); i++) {
 		if (!strcmp(commands[i].name, word))
@@ -48,9 +59,8 @@ static const struct command *command_of(const char *word)
 	else if (strchr(word, '/'))
 		msg_error("there is no command '%s'; to start a program, write -- before it: cudatrace -- %s", word, word);
 	else
-		msg_error("there is no command '%s' (record, replay, export, info, merge, folded, stuck, stat, compare, check, mem, advise, counters, top, serve, list, doctor, schema); to start a program, write -- before it: "
-			  "cudatrace -- %s",
-			  word, word);
+		msg_error("there is no command '%s' (%s); to start a program, write -- before it: cudatrace -- %s", word,
+			  names(all, sizeof(all)), word);
 	return NULL;
 }
 
@@ -98,6 +108,7 @@ int main(int argc, char **argv)
 	struct opts opts;
 	int status = 2;
 
+	stdfds_fill();
 	if (argc > 1 && !strcmp(argv[1], "--complete"))
 		return complete((const char *const *)(argv + 2), argc - 2);
 	if (argc > 1 && argv[1][0] != '-') {

@@ -13,8 +13,12 @@
 #include "advise/advise.h"
 #include "opts.h"
 #include "opts_rows.h"
+#include "recording.h"
+#include "sink/otlp.h"
+#include "sink/serve_http.h"
 #include "util/msg.h"
 #include "util/parse.h"
+#include "window.h"
 
 #define RING_MIN (64u << 10)
 #define RING_MAX (1u << 30)
@@ -70,7 +74,7 @@ static int set_tid(struct opts *o, const char *name, const char *val)
 	uint64_t tid;
 
 	if (parse_u64(val, 1, INT32_MAX, &tid)) {
-		msg_error("%s: '%s' is no thread id", name, val);
+		msg_error("%s: '%s' is no thread id; give a number, as 'ps -T' shows it", name, val);
 		return -EINVAL;
 	}
 	o->tid = (pid_t)tid;
@@ -187,15 +191,15 @@ static int set_gpu(struct opts *o, const char *name, const char *val)
 			if (strlen(gpu_kinds[i].word) == n && !strncmp(gpu_kinds[i].word, at, n))
 				break;
 		if (i == ARRAY_LEN(gpu_kinds)) {
-			msg_error("%s: '%.*s' is no kind of record: kernel, memcpy, memset, sync, memory, overhead, nvtx, context, "
-				  "device, stream, runtime, driver or um", name, (int)(n < 40 ? n : 40), at);
+			msg_error("%s: '%.*s' is no kind of record; give kernel, memcpy, memset, sync, memory, overhead, nvtx, "
+				  "context, device, stream, runtime, driver or um", name, (int)(n < 40 ? n : 40), at);
 			return -EINVAL;
 		}
 		kinds |= gpu_kinds[i].kinds;
 		at += n;
 	}
 	if (val && !kinds) {
-		msg_error("%s: an empty list of kinds", name);
+		msg_error("%s: an empty list of kinds; give %s alone, or kinds as kernel,memcpy", name, name);
 		return -EINVAL;
 	}
 	o->gpu = true;
@@ -216,7 +220,7 @@ static int set_gpu_buffer(struct opts *o, const char *name, const char *val)
 
 	snprintf(size, sizeof(size), "%.*s", comma ? (int)(comma - val) : (int)sizeof(size) - 1, val);
 	if (parse_size(size, &bytes) || bytes < 16384 || bytes > 64 << 20 || (comma && parse_u64(comma + 1, 2, 512, &n))) {
-		msg_error("%s: '%s' is not SIZE[,COUNT]: a size from 16KiB to 64MiB, a count from 2 to 512", name, val);
+		msg_error("%s: '%s' is not SIZE[,COUNT]; give a size from 16KiB to 64MiB, a count from 2 to 512", name, val);
 		return -EINVAL;
 	}
 	o->gpu_buffer_bytes = (uint32_t)bytes & ~4095u;
@@ -328,7 +332,7 @@ static int set_rotate(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_u64(val, 1, 9999, &o->rotate))
 		return 0;
-	msg_error("%s: '%s' is no number of files from 1 to 9999", name, val);
+	msg_error("%s: '%s' is no number of files; give 1 to 9999", name, val);
 	return -EINVAL;
 }
 
@@ -401,7 +405,7 @@ static int set_mem_html(struct opts *o, const char *name, const char *val)
 		o->mem.html = val;
 		return 0;
 	}
-	msg_error("%s: an empty value", name);
+	msg_error("%s: an empty value; give one, or leave %s out", name, name);
 	return -EINVAL;
 }
 
@@ -410,7 +414,7 @@ static int set_mem_top(struct opts *o, const char *name, const char *val)
 	uint64_t n;
 
 	if (parse_u64(val, 1, 1000000, &n)) {
-		msg_error("%s: '%s' is no number of rows", name, val);
+		msg_error("%s: '%s' is no number of rows; give 1 to 1000000", name, val);
 		return -EINVAL;
 	}
 	o->mem.top = (uint32_t)n;
@@ -430,7 +434,7 @@ static int set_kernels(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_u64(val, 1, 1000, &o->kernels))
 		return 0;
-	msg_error("%s: '%s' is no number of kernels from 1 to 1000", name, val);
+	msg_error("%s: '%s' is no number of kernels; give 1 to 1000", name, val);
 	return -EINVAL;
 }
 
@@ -438,7 +442,7 @@ static int set_processes(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_u64(val, 10, 100000, &o->processes))
 		return 0;
-	msg_error("%s: '%s' is no number of processes from 10 to 100000", name, val);
+	msg_error("%s: '%s' is no number of processes; give 10 to 100000", name, val);
 	return -EINVAL;
 }
 
@@ -455,7 +459,7 @@ static int set_ring(struct opts *o, const char *name, const char *val)
 	uint64_t v, bytes = RING_MIN;
 
 	if (parse_size(val, &v) || v < RING_MIN || v > RING_MAX) {
-		msg_error("%s: '%s' is no size from 64KiB to 1GiB", name, val);
+		msg_error("%s: '%s' is no size; give one from 64KiB to 1GiB", name, val);
 		return -EINVAL;
 	}
 	while (bytes < v)
@@ -468,7 +472,7 @@ static int set_count(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_u64(val, 1, UINT64_MAX, &o->count))
 		return 0;
-	msg_error("%s: '%s' is no number of rows", name, val);
+	msg_error("%s: '%s' is no number of rows; give 1 or more", name, val);
 	return -EINVAL;
 }
 
@@ -511,7 +515,7 @@ static int set_level(struct opts *o, const char *name, const char *val)
 	o->level = strtod(val, &end);
 	if (*val >= '0' && *val <= '9' && !*end && o->level > 0 && o->level < 0.5)
 		return 0;
-	msg_error("%s: '%s' is no chance between 0 and 0.5, as 0.05", name, val);
+	msg_error("%s: '%s' is no chance between 0 and 0.5; give one as 0.05", name, val);
 	return -EINVAL;
 }
 
@@ -519,7 +523,7 @@ static int set_runs(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_u64(val, 1, 1000, &o->runs))
 		return 0;
-	msg_error("%s: '%s' is no number of runs from 1 to 1000", name, val);
+	msg_error("%s: '%s' is no number of runs; give 1 to 1000", name, val);
 	return -EINVAL;
 }
 
@@ -534,26 +538,43 @@ static int set_verbose(struct opts *o, const char *name, const char *val)
 	static int fn(struct opts *o, const char *name, const char *val)                                               \
 	{                                                                                                              \
 		if (!*val) {                                                                                           \
-			msg_error("%s: an empty value", name);                                                         \
+			msg_error("%s: an empty value; give one, or leave %s out", name, name);                        \
 			return -EINVAL;                                                                                \
 		}                                                                                                      \
 		o->member = val;                                                                                       \
 		return 0;                                                                                              \
 	}
 TEXT(set_output, output)
-TEXT(set_otlp, otlp)
 TEXT(set_comm, comm)
 TEXT(set_cgroup, cgroup)
 TEXT(set_library, library)
 TEXT(set_user, user)
-TEXT(set_metrics, metrics)
 TEXT(set_chip, chip)
 TEXT(set_cupti, cupti)
-TEXT(set_listen, listen)
 TEXT(set_save, save)
-TEXT(set_start_on, start_on)
-TEXT(set_stop_on, stop_on)
-TEXT(set_dump_on, dump_on)
+
+/* Values that others take apart: a wrong one is told now, as a wrong command line, and not when all has been set up. */
+#define CHECKED(fn, member, check)                                                                                     \
+	static int fn(struct opts *o, const char *name, const char *val)                                               \
+	{                                                                                                              \
+		o->member = val;                                                                                       \
+		(void)name;                                                                                            \
+		return check;                                                                                          \
+	}
+CHECKED(set_start_on, start_on, window_check("--start-on", val))
+CHECKED(set_stop_on, stop_on, window_check("--stop-on", val))
+CHECKED(set_dump_on, dump_on, recording_check(val))
+CHECKED(set_listen, listen, serve_http_check(val))
+CHECKED(set_otlp, otlp, otlp_config_check(val))
+
+static int set_metrics(struct opts *o, const char *name, const char *val)
+{
+	o->metrics = val;
+	if (val[strspn(val, ",")])
+		return 0;
+	msg_error("%s: '%s' is an empty list; 'cudatrace counters --metrics help' lists the metrics", name, val);
+	return -EINVAL;
+}
 
 #define SWITCH(fn, member)                                                                                             \
 	static int fn(struct opts *o, const char *name, const char *val)                                               \
@@ -586,7 +607,10 @@ SWITCH(set_advise_fail, advise_fail)
 static int set_counters(struct opts *o, const char *name, const char *val)
 {
 	o->counters = true;
-	return val ? set_metrics(o, name, val) : 0;
+	if (!val || strcmp(val, "help"))
+		return val ? set_metrics(o, name, val) : 0;
+	msg_error("%s=help: nothing is traced for it; give 'cudatrace counters --metrics help'", name);
+	return -EINVAL;
 }
 
 /* What NVML has of each process. */
@@ -620,9 +644,11 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 const struct option_row opts_rows[] = {
 	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
 	{ 'p', "pid", "PID", set_pid, STORED, NULL, "processes of the recording only; a comma list, repeatable" },
-	{ 'p', "pid", "PID", set_pid, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ 'p', "pid", "PID", set_pid, OPTS_DOCTOR, NULL, "what can be traced of these processes too; a comma list, repeatable" },
+	{ 'p', "pid", "PID", set_pid, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
-	{ 'f', "follow", NULL, set_follow, LIVE | OPTS_SERVE | OPTS_TOP, NULL, "the children of the traced processes too" },
+	{ 'f', "follow", NULL, set_follow, LIVE, NULL, "with -p or CMD: their children too" },
+	{ 'f', "follow", NULL, set_follow, OPTS_SERVE | OPTS_TOP, NULL, "with -p: their children too" },
 	{ 't', "thread", "TID", set_tid, ONE_BY_ONE | OPTS_EXPORT, NULL, "one thread only" },
 	{ 0, "cgroup", "PATH", set_cgroup, LIVE | OPTS_SERVE | OPTS_TOP, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
@@ -653,41 +679,44 @@ const struct option_row opts_rows[] = {
 	{ 0, "keep-chatty", NULL, set_keep_chatty, LIVE & CHOOSES & ~(OPTS_STAT | OPTS_ADVISE), NULL,
 	  "never mute a query (cudaGetDevice and its like) that is called very often" },
 
-	{ 'k', "stack", "[=HOW]", set_stack, OPTS_MEM, "dwarf",
+	{ 'k', "stack", "[=HOW]", set_stack, OPTS_MEM | OPTS_FOLDED, "dwarf",
 	  "how stacks are taken: dwarf, unwound by .eh_frame from a copy of up to 16 KiB of them,\n"
 	  "or fp: frame pointers, cheaper, for programs built with them", set_stack_words },
 	{ 0, "no-stack", NULL, set_no_stack, OPTS_MEM, NULL, "no stacks: call sites are the functions called" },
-	{ 'k', "stack", "[=HOW]", set_stack, ONE_BY_ONE, NULL,
-	  "the user stack under each row: dwarf (what -k alone means), unwound by .eh_frame from a\n"
+	{ 'k', "stack", NULL, set_stack, OPTS_REPLAY, NULL, "the user stack under each row, where it was recorded" },
+	{ 'k', "stack", "[=HOW]", set_stack, ONE_BY_ONE & LIVE & ~OPTS_FOLDED, NULL,
+	  "the user stack of each call too: dwarf (what -k alone means), unwound by .eh_frame from a\n"
 	  "copy of up to 16 KiB of it, or fp: frame pointers, cheaper, for programs built with them", set_stack_words },
 	{ 0, "no-python", NULL, set_no_python, (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
 	{ 0, "mangled", NULL, set_mangled, PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "names of kernels and functions as the compiler made them" },
 	{ 0, "full-names", NULL, set_full_names, PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
-	{ .name = "What the GPU does", .cmds = DEVICE | OPTS_TOP },
-	{ 0, "gpu", "[=KINDS]", set_gpu, DEVICE, NULL,
+	{ .name = "What the GPU does", .cmds = DEVICE | OPTS_FOLDED | OPTS_TOP },
+	{ 0, "gpu", "[=KINDS]", set_gpu, DEVICE | OPTS_FOLDED, NULL,
 	  "kernels, copies and more with the device's own times, by CUPTI inside the program: kernel,\n"
 	  "memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime, driver, um;\n"
 	  "--gpu alone means kernel,memcpy,memset,overhead" },
 	{ 0, "gpu", "[=KINDS]", set_top_gpu, OPTS_TOP, NULL,
 	  "the time on the GPU and the device memory taken too, by CUPTI inside the programs;\n"
 	  "--gpu alone means kernel,memcpy,memset,memory" },
-	{ 0, "graph", "LEVEL", set_graph, DEVICE | OPTS_TOP, "node",
+	{ 0, "graph", "LEVEL", set_graph, DEVICE | OPTS_FOLDED | OPTS_TOP, "node",
 	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph", set_graph_words },
 	{ 0, "source", "NAME", set_source, DEVICE, "probes",
 	  "where calls are seen: probes (the kernel's uprobes; needs root), or cupti: by CUPTI inside\n"
 	  "the program, without root", set_source_words },
-	{ 0, "cupti", "PATH", set_cupti, DEVICE | OPTS_TOP, NULL,
+	{ 0, "cupti", "PATH", set_cupti, DEVICE | OPTS_FOLDED | OPTS_TOP, NULL,
 	  "the libcupti to use where the program has not loaded one" },
-	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, DEVICE | OPTS_TOP, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
-	{ 0, "gpu-clock", "WAY", set_gpu_clock, DEVICE | OPTS_TOP, "auto",
+	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, DEVICE | OPTS_FOLDED | OPTS_TOP, "256KiB,160", "CUPTI's buffers in the program's memory: the size of one, and how many at most" },
+	{ 0, "gpu-clock", "WAY", set_gpu_clock, DEVICE | OPTS_FOLDED | OPTS_TOP, "auto",
 	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
 	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
 	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_TOP, NULL,
 	  "the hardware counters of the GPUs too, and XID errors; LIST: as 'cudatrace counters' has\n"
 	  "it for --metrics" },
-	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "100ms",
+	  "with --counters: between two samples: 1 (second), 100ms, 1ms; from 100us on" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS, "100ms", "between two samples: 1 (second), 100ms, 1ms; from 100us on" },
 	{ 0, "metrics", "LIST", set_metrics, OPTS_COUNTERS, NULL,
 	  "which: names of cudatrace or CUPTI, separated by commas; 'default' is the usual ones,\n"
 	  "'help' lists them" },
@@ -793,17 +822,17 @@ const struct option_row opts_rows[] = {
 	  "that the counts have room for, with 40 functions each: about 8 KiB of kernel memory\nfor each" },
 	{ 0, "counters", "[=LIST]", set_counters, OPTS_SERVE, NULL,
 	  "what the GPUs do too, by hardware counters; LIST: as 'cudatrace counters' has it for\n--metrics" },
-	{ 'i', "interval", "TIME", set_interval, OPTS_SERVE, "1s", "of the counters, between two samples; a scrape gets the last one" },
-	{ 0, "cupti", "PATH", set_cupti, OPTS_SERVE, NULL, "this libcupti.so for the counters, or the one in this directory" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_SERVE, "1s", "with --counters: between two samples; a scrape gets the last one" },
+	{ 0, "cupti", "PATH", set_cupti, OPTS_SERVE, NULL, "this libcupti.so for --counters, or the one in this directory" },
 	{ 0, "otlp", "URL", set_otlp, OPTS_SERVE, NULL,
 	  "push the metrics to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
 	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
-	{ 0, "otlp-interval", "TIME", set_otlp_interval, OPTS_SERVE, "60s", "between two pushes" },
+	{ 0, "otlp-interval", "TIME", set_otlp_interval, OPTS_SERVE, "60s", "between two pushes of --otlp" },
 
 	{ .name = "From when until when", .cmds = TRACES },
 	{ 0, "from", "TIME", set_from, STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
-	{ 0, "to", "TIME", set_to, OPTS_REPLAY | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began before it" },
-	{ 0, "until", "TIME", set_to, OPTS_EXPORT, NULL, "what began before this time of the recording" },
+	{ 0, "until", "TIME", set_to, STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began before this time of the recording" },
+	{ 0, "to", "TIME", set_to, OPTS_REPLAY | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "the same as --until" },
 	{ 0, "delay", "TIME", set_delay, LIVE & CHOOSES & ~OPTS_STAT, NULL, "show nothing until so much time has passed" },
 	{ 0, "start-on", "WHAT", set_start_on, LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "show nothing until WHAT: cudaProfilerStart (any function or GLOB), GLOB:N (its Nth call),\n"

@@ -12,9 +12,9 @@
 enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
-/* The commands, as bits: which options each has. */
 enum opts_counters { OPTS_COUNTERS_TABLE, OPTS_COUNTERS_JSON, OPTS_COUNTERS_CSV };
 
+/* The commands, as bits: which options each has. */
 enum opts_cmd {
 	OPTS_TRACE = 1, OPTS_LIST = 2, OPTS_DOCTOR = 4, OPTS_SCHEMA = 8, OPTS_FOLDED = 16, OPTS_STUCK = 32, OPTS_COUNTERS = 64,
 	OPTS_RECORD = 256, OPTS_REPLAY = 512, OPTS_INFO = 1024, OPTS_MERGE = 2048, OPTS_STAT = 1 << 12, OPTS_SERVE = 1 << 13,
@@ -22,6 +22,8 @@ enum opts_cmd {
 };
 
 struct opts {
+	enum opts_cmd command;
+
 	/* what to trace */
 	pid_t *pids;
 	int npids;

@@ -56,7 +56,8 @@ static const struct {
 	  "\nExamples:\n"
 	  "  cudatrace folded -p 1234 -d 10 -o stacks.txt\n"
 	  "  cudatrace folded -e sync --weight time --format flame -o waits.html -- ./app\n"
-	  "  cudatrace folded -e memory --weight bytes -- ./app\n" },
+	  "  cudatrace folded -e memory --weight bytes -- ./app\n"
+	  "  cudatrace folded --gpu --weight gpu -- ./app    the time on the GPU, by who asked for it\n" },
 	{ OPTS_RECORD,
 	  "Usage: cudatrace record [OPTIONS]                  every process of this machine\n"
 	  "       cudatrace record [OPTIONS] -p PID[,PID...]  processes that run already\n"
@@ -70,10 +71,11 @@ static const struct {
 	  "  cudatrace record --last 30s --dump-on failed   what led to the first failing call of the machine\n" },
 	{ OPTS_REPLAY,
 	  "Usage: cudatrace replay [OPTIONS] FILE\n"
-	  "\nPrints a recording as the trace itself would have been printed with the same options.\n",
+	  "\nPrints a recording as the trace itself would have been printed with the same options. Stacks, calls inside calls and\n"
+	  "entries are there when they were recorded: with -k, --nested, --enter-exit.\n",
 	  "\nExamples:\n"
 	  "  cudatrace replay app.ctrace\n"
-	  "  cudatrace replay -e memory --from 10 --to 12.5 app.ctrace\n"
+	  "  cudatrace replay -e memory --from 10 --until 12.5 app.ctrace\n"
 	  "  cudatrace replay -c app.ctrace\n" },
 	{ OPTS_EXPORT,
 	  "Usage: cudatrace export [OPTIONS] --to FORMAT FILE\n"

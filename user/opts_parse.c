@@ -56,24 +56,49 @@ static const char *spelled(const struct option_row *r, const char *word, char *b
 	return buf;
 }
 
-/* The command as it is typed after cudatrace, with a blank before it; "": the trace. */
+static const struct {
+	enum opts_cmd cmd;
+	const char *word; /* with a blank before it */
+} commands[] = {
+	{ OPTS_FOLDED, " folded" },	{ OPTS_STUCK, " stuck" }, { OPTS_RECORD, " record" },	{ OPTS_REPLAY, " replay" },
+	{ OPTS_EXPORT, " export" },	{ OPTS_INFO, " info" },	  { OPTS_MERGE, " merge" },	{ OPTS_STAT, " stat" },
+	{ OPTS_COMPARE, " compare" },	{ OPTS_MEM, " mem" },	  { OPTS_ADVISE, " advise" },	{ OPTS_COUNTERS, " counters" },
+	{ OPTS_SERVE, " serve" },	{ OPTS_TOP, " top" },	  { OPTS_LIST, " list" },	{ OPTS_DOCTOR, " doctor" },
+	{ OPTS_SCHEMA, " schema" },	{ OPTS_COMPARE, " check" },
+};
+
+/* The command as it is typed after cudatrace; "": the trace. */
 static const char *typed(enum opts_cmd cmd)
 {
-	static const struct {
-		enum opts_cmd cmd;
-		const char *word;
-	} words[] = {
-		{ OPTS_FOLDED, " folded" }, { OPTS_STUCK, " stuck" }, { OPTS_RECORD, " record" }, { OPTS_REPLAY, " replay" },
-		{ OPTS_EXPORT, " export" }, { OPTS_INFO, " info" }, { OPTS_MERGE, " merge" }, { OPTS_STAT, " stat" },
-		{ OPTS_COMPARE, " compare" }, { OPTS_MEM, " mem" }, { OPTS_ADVISE, " advise" }, { OPTS_COUNTERS, " counters" },
-		{ OPTS_SERVE, " serve" }, { OPTS_TOP, " top" }, { OPTS_LIST, " list" }, { OPTS_DOCTOR, " doctor" },
-		{ OPTS_SCHEMA, " schema" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (words[i].cmd == cmd)
-			return words[i].word;
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (commands[i].cmd == cmd)
+			return commands[i].word;
 	return "";
+}
+
+static bool is_command(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (!strcmp(commands[i].word + 1, word))
+			return true;
+	return false;
+}
+
+/* The options that begin as the word does, when it is too short to tell which: "--cou". Returns how many. */
+static int beginning_with(enum opts_cmd cmd, const char *word, char *text, size_t size)
+{
+	int n = 0;
+
+	text[0] = '\0';
+	for (int i = 0; i < opts_nrows; i++) {
+		const struct option_row *r = &opts_rows[i];
+		size_t at = strlen(text);
+
+		if (!r->set || !(r->cmds & (int)cmd) || strncmp(r->name, word + 2, strlen(word + 2)))
+			continue;
+		snprintf(text + at, size - at, "%s--%s", n++ ? ", " : "", r->name);
+	}
+	return n;
 }
 
 static int bad_option(enum opts_cmd cmd, int c, const char *word)
@@ -93,7 +118,11 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
 	r = row_of(optopt);
 	if (r && optopt >= LONG_ONLY) {
-		msg_error("--%s takes no value", r->name);
+		msg_error("--%s takes no value: leave out what is behind the =", r->name);
+		return -EINVAL;
+	}
+	if (beginning_with(cmd, name, text, sizeof(text)) > 1) {
+		msg_error("%s may be one of %s: write it out", name, text);
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < (size_t)opts_nrows; i++) {
@@ -109,85 +138,6 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 	else
 		msg_error("there is no option %s; see 'cudatrace%s --help'", name, typed(cmd));
 	return -EINVAL;
-}
-
-/* What contradicts what, and why: { both true } is an error. */
-static int contradictions(const struct opts *o)
-{
-	const char *name = o->format->ops->name;
-	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
-	bool json = o->format->ops == &sink_json, spans = o->otlp || o->format->ops == &sink_otlp_json;
-	bool agent = o->gpu || o->by_cupti;
-	const struct {
-		bool first, second;
-		const char *text; /* %s: the name of the format */
-	} rules[] = {
-		{ o->npids, o->cmd, "-p traces processes that run already and CMD starts one: give one of the two" },
-		{ o->tid, o->cmd, "-t traces a thread that runs already and CMD starts a program: give one of the two" },
-		{ o->user, !o->cmd, "-u says as whom CMD runs: give a CMD after --" },
-		{ o->env, !o->cmd, "-E changes CMD's environment: give a CMD after --" },
-		{ o->runs, !o->cmd, "--runs says how often CMD is run: give a CMD after --" },
-		{ o->append, !o->output && !o->save, "-A adds to the FILE of -o: give -o FILE" },
-		{ o->gpu, !o->cmd && !o->npids, "--gpu is about programs that the agent is in: give a CMD after --, or -p PID" },
-		{ o->by_cupti, !o->cmd && !o->npids,
-		  "--source=cupti is about programs that the agent is in: give a CMD after --, or -p PID" },
-		{ o->gpu_graph, !agent, "--graph is about what the GPU does: give --gpu" },
-		{ o->gpu_clock, !agent, "--gpu-clock is about what the GPU does: give --gpu" },
-		{ o->cupti, !agent && !o->counters, "--cupti says which libcupti is used, and nothing here uses one: give --gpu" },
-		{ o->by_cupti, o->stack && !folds, "CUPTI's callbacks have no stacks: leave out -k, or --source=cupti" },
-		{ o->by_cupti, folds, "CUPTI's callbacks have no stacks: leave out --source=cupti" },
-		{ o->by_cupti, o->no_return || o->unfinished_ns || o->library,
-		  "--no-return, --unfinished and --library are about probes: leave them out, or --source=cupti" },
-		{ o->counts, o->counts_only, "-C prints counts after the rows and -c instead of them: give one of the two" },
-		{ o->counts || o->counts_only, json,
-		  "-c and -C print a table: leave out --format json, or count the rows of a JSON file afterwards" },
-		{ o->counts_only, o->enter_exit, "-c prints no rows: leave out --enter-exit" },
-		{ o->no_return, o->failed, "--no-return knows no results: leave out --failed" },
-		{ o->no_return, o->min_duration_ns, "--no-return knows no durations: leave out --min-duration" },
-		{ o->no_return, o->counts || o->counts_only, "--no-return knows no durations: leave out -c and -C" },
-		{ o->no_return, o->enter_exit, "--no-return sees no returns: leave out --enter-exit" },
-		{ o->no_return, o->unfinished_ns, "--no-return sees no call under way: leave out --unfinished" },
-		{ o->counts_only, o->unfinished_ns, "-c prints no rows: leave out --unfinished" },
-		{ o->no_return, o->nested, "--no-return cannot tell which call is inside which: leave out --nested" },
-		{ o->enter_exit, o->failed, "--enter-exit prints calls before their results are known: leave out --failed" },
-		{ o->enter_exit, o->min_duration_ns,
-		  "--enter-exit prints calls before their durations are known: leave out --min-duration" },
-		{ json, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
-		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
-		{ o->mangled, o->full_names,
-		  "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two" },
-		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
-		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
-		{ o->weight_given, !folds, "--weight is what a stack weighs, and %s adds none up: give folded, flame or speedscope" },
-		{ !rows, o->counts || o->counts_only, "-c and -C print a table: leave out --format %s" },
-		{ !rows, o->enter_exit, "--format %s has each call once: leave out --enter-exit" },
-		{ !rows, o->unfinished_ns, "--format %s has each call once: leave out --unfinished" },
-		{ folds, o->nested, "--format %s would count a call and the calls inside it: leave out --nested" },
-		{ !rows, o->time_given, "--time is for the table: --format %s has its own times, or none" },
-		{ !rows, o->tid_column, "--tid is for the table: leave it out" },
-		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
-		{ o->weight == SINK_WEIGHT_TIME, o->no_return, "--no-return knows no durations: leave out --weight time" },
-		{ o->format->flags & SINKS_WHOLE, o->append, "--format %s writes a whole file: leave out -A" },
-		{ o->otlp_min_given, !spans, "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json" },
-		{ o->no_return, spans, "--no-return knows no durations, which spans have: leave out --otlp and otlp-json" },
-		{ o->format->flags & SINKS_PATH, !o->output && !o->export, "--format %s writes a file: give -o FILE" },
-		{ o->mem.json, o->mem.by >= 0, "--json has all tables: leave out --by" },
-		{ o->rotate, !o->max_bytes, "--rotate begins a file whenever one has its size: give --max-size" },
-		{ o->last_ns, o->rotate, "--last keeps in memory what --rotate would write: give one of the two" },
-		{ o->dump_on, !o->last_ns, "--dump-on says when memory is written: give --last" },
-		{ o->start_on, o->delay_ns, "--delay and --start-on both say when it begins: give one of the two" },
-		{ o->gpu && o->gpu_graph && o->npids,
-		  "--graph graph can end a program that has graphs already: leave it out, or start the program after --" },
-		{ o->no_return, o->start_on || o->stop_on, "--no-return sees no call complete: leave out --start-on and --stop-on" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-		if (!rules[i].first || !rules[i].second)
-			continue;
-		msg_error(rules[i].text, name);
-		return -EINVAL;
-	}
-	return 0;
 }
 
 /* The words of the commands that read recordings. */
@@ -208,30 +158,27 @@ static int files(struct opts *o, enum opts_cmd cmd)
 		msg_error("give two recordings or more, and -o FILE for what they make together");
 		return -EINVAL;
 	}
-	if (o->replay && o->to_ns && o->to_ns <= o->from_ns) {
-		msg_error(o->export ? "--until lies before --from" : "--to lies before --from");
-		return -EINVAL;
-	}
 	if (cmd == OPTS_EXPORT && !o->export) {
 		msg_error("--to is missing: the format to write, one of %s", sinks_names(SINKS_EXPORT, known, sizeof(known)));
 		return -EINVAL;
 	}
 	o->file = o->args[0];
-	return o->replay ? contradictions(o) : 0;
+	return 0;
 }
 
-/* top's own rules. */
-static int live(const struct opts *o)
+/* The name of the option that the word is, if its value may be left out and then stands behind a '='; NULL: it is not. */
+static const char *takes_value(enum opts_cmd cmd, const char *word)
 {
-	if (o->interval_ns < TOP_INTERVAL_MIN_NS) {
-		msg_error("-i: the screen is refreshed at most ten times a second: give 100ms or more");
-		return -EINVAL;
+	for (int i = 0; i < opts_nrows; i++) {
+		const struct option_row *r = &opts_rows[i];
+		char letter[3] = { '-', (char)r->letter };
+
+		if (!r->set || !(r->cmds & (int)cmd) || !r->arg || *r->arg != '[')
+			continue;
+		if ((r->letter && !strcmp(word, letter)) || (!strncmp(word, "--", 2) && !strcmp(word + 2, r->name)))
+			return r->name;
 	}
-	if (!o->batch && (o->count || o->output || o->stat != SINK_STAT_TEXT)) {
-		msg_error("%s is for blocks of text: give --batch", o->count ? "-n" : o->output ? "-o" : "--format");
-		return -EINVAL;
-	}
-	return 0;
+	return NULL;
 }
 
 /* What is left after the options: CMD after --, or the words of a command that takes any. */
@@ -244,13 +191,22 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	/* a word that is no program's is a recording */
 	o->replay = cmd & STORED || (cmd & (OPTS_STAT | OPTS_MEM | OPTS_ADVISE) && optind < argc && !dashes);
 	if (cmd & LIVE && !o->replay) {
+		if (optind < argc && !dashes && cmd == OPTS_TRACE && is_command(argv[optind])) {
+			msg_error("'%s' is a command, which comes first: cudatrace %s [OPTIONS]", argv[optind], argv[optind]);
+			return -EINVAL;
+		}
+		if (optind < argc && !dashes && takes_value(cmd, argv[optind - 1])) {
+			msg_error("'%s' belongs to no option: write --%s=%s, or to start a program -- before it", argv[optind],
+				  takes_value(cmd, argv[optind - 1]), argv[optind]);
+			return -EINVAL;
+		}
 		if (optind < argc && !dashes) {
 			msg_error("what is '%s'? To start a program, write -- before it: cudatrace%s [OPTIONS] -- %s",
 				  argv[optind], typed(cmd), argv[optind]);
 			return -EINVAL;
 		}
 		if (dashes && optind == argc) {
-			msg_error("-- without a command to start after it");
+			msg_error("-- without a command to start after it: write one, or leave out --");
 			return -EINVAL;
 		}
 		if (optind < argc)
@@ -260,7 +216,7 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 				  sinks_names(SINKS_FOLDS, known, sizeof(known)));
 			return -EINVAL;
 		}
-		return contradictions(o);
+		return 0;
 	}
 	o->args = (const char *const *)(argv + optind);
 	o->nargs = argc - optind;
@@ -268,12 +224,6 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("'cudatrace stuck' prints rows: give --format table or json");
 		return -EINVAL;
 	}
-	if (o->chip && (!o->metrics || strcmp(o->metrics, "help"))) {
-		msg_error("--chip says whose metrics are listed: give --metrics help");
-		return -EINVAL;
-	}
-	if (cmd == OPTS_TOP && live(o))
-		return -EINVAL;
 	if (o->replay || cmd & (OPTS_INFO | OPTS_MERGE))
 		return files(o, cmd);
 	if (cmd == OPTS_COMPARE) {
@@ -297,9 +247,12 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
 	struct option longs[(size_t)opts_nrows + 1];
 	char shorts[(size_t)opts_nrows * 2 + 3], msg[512];
+	unsigned char given[(size_t)opts_nrows];
 	int c;
 
 	memset(o, 0, sizeof(*o));
+	memset(given, OPTS_NOT_GIVEN, sizeof(given));
+	o->command = cmd;
 	o->domain = API_DOMAIN_END;
 	o->mem.by = -1;
 	o->format = sinks_find("table");
@@ -325,7 +278,9 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		if (c == '?' || c == ':')
 			return bad_option(cmd, c, argv[at]);
 		r = row_of(c);
-		if (r->set(o, spelled(r, argv[at], name, sizeof(name)), optarg))
+		spelled(r, argv[at], name, sizeof(name));
+		given[r - opts_rows] = name[1] == '-' ? OPTS_BY_NAME : OPTS_BY_LETTER;
+		if (r->set(o, name, optarg))
 			return -EINVAL;
 	}
 	if (o->help || o->version)
@@ -338,7 +293,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : cmd == OPTS_TOP ? "top" : cmd == OPTS_MEM ? "mem" : cmd == OPTS_ADVISE ? "advise" : "serve");
 	if (o->no_stack)
 		o->stack = OPTS_STACK_NONE;
-	if (rest(o, cmd, argc, argv))
+	if (rest(o, cmd, argc, argv) || opts_check(o, given))
 		return -EINVAL;
 	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
 		o->stack = OPTS_STACK_DWARF;

@@ -35,4 +35,9 @@ struct option_row {
 extern const struct option_row opts_rows[]; /* one without a setter is a heading */
 extern const int opts_nrows;
 
+enum opts_given { OPTS_NOT_GIVEN, OPTS_BY_LETTER, OPTS_BY_NAME };
+/* Options that contradict each other, and those that would do nothing: of each row its enum opts_given. 0, or -EINVAL after
+ * one message. */
+int opts_check(const struct opts *, const unsigned char *given);
+
 #endif

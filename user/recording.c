@@ -145,7 +145,7 @@ static int add_condition(struct recording *r, const char *word)
 			n++;
 		}
 		if (!n) {
-			msg_error("--dump-on: '%s' is not failed, end or signal, and no function matches it", word);
+			msg_error("--dump-on: '%s' is not failed, end or signal, and no function matches it; see 'cudatrace list'", word);
 			return -EINVAL;
 		}
 		r->file.dump_rows = r->dump_rows;
@@ -162,6 +162,18 @@ static int conditions(struct recording *r, const char *list)
 		err = add_condition(r, word);
 	free(copy);
 	return err;
+}
+
+int recording_check(const char *list)
+{
+	struct recording r = { .path = NULL };
+	int err = conditions(&r, list);
+
+	free(r.dump_rows);
+	if (err || list[strspn(list, ",")])
+		return err;
+	msg_error("--dump-on: '%s' is an empty list; give failed, end, signal or functions as GLOBs", list);
+	return -EINVAL;
 }
 
 int recording_open(struct recording *r, const struct opts *o, const struct sink_opts *s)

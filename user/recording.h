@@ -12,6 +12,8 @@ struct recording {
 	bool dump_signal;
 };
 
+/* Is the list what --dump-on may have? 0, or -EINVAL after one message. */
+int recording_check(const char *list);
 /* Returns 0, or -errno after one message. recording_close() is safe in any case. */
 int recording_open(struct recording *, const struct opts *, const struct sink_opts *);
 void recording_close(struct recording *);

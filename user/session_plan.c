@@ -6,6 +6,7 @@
 #include "session_plan.h"
 #include "source/cgroup.h"
 #include "source/host.h"
+#include "source/pids.h"
 #include "stat/book.h"
 #include "util/msg.h"
 
@@ -13,18 +14,11 @@
 
 static int plan_pids(struct session_plan *p, const struct opts *o)
 {
-	struct host_task task;
-
 	for (int i = 0; i < o->npids; i++) {
-		if (host_task(o->pids[i], &task)) {
-			msg_error("there is no process %d; see 'ps' for those that are", (int)o->pids[i]);
-			return -ESRCH;
-		}
-		if (task.tgid != o->pids[i]) {
-			msg_error("%d is a thread of process %d: give -p %d -t %d", (int)o->pids[i], (int)task.tgid,
-				  (int)task.tgid, (int)o->pids[i]);
-			return -ESRCH;
-		}
+		int err = pids_check(o->pids[i], o->command & (OPTS_TRACE | OPTS_FOLDED | OPTS_RECORD | OPTS_ADVISE));
+
+		if (err)
+			return err;
 	}
 	p->capture.pids = o->pids;
 	p->capture.npids = o->npids;
@@ -45,6 +39,8 @@ static int plan_tid(struct session_plan *p, const struct opts *o)
 		msg_error("-t: there is no thread %d; see 'ps -T'", (int)o->tid);
 		return -ESRCH;
 	}
+	if (pids_check(task.tgid, true))
+		return -ESRCH;
 	for (int i = 0; i < o->npids; i++)
 		if (o->pids[i] == task.tgid)
 			return 0;

@@ -13,6 +13,7 @@
 
 static int pipe_fds[2] = { -1, -1 };
 volatile int signals_pending;
+static volatile int last;
 
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
@@ -21,9 +22,11 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	int saved = errno;
 
 	(void)context;
-	if (sig == SIGPIPE)
+	if (sig == SIGPIPE || sig == SIGXFSZ)
 		return;
-	if (sig != SIGCHLD)
+	if (last && (sig == SIGINT || sig == SIGTERM || sig == SIGHUP))
+		signals_pending = signals_pending ? 2 : 1;
+	else if (sig != SIGCHLD && !signals_pending)
 		signals_pending = 1;
 	if (write(pipe_fds[1], &byte, 1) < 0) {
 		/* the pipe is full: there is plenty to be read already */
@@ -33,11 +36,13 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 
 int signals_open(void)
 {
-	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE };
+	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE, SIGXFSZ };
 	struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO }, old;
 
 	if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
+	/* a file that may not grow is an error of write(2), which is told */
+	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&sa.sa_mask);
 	for (size_t i = 0; i < ARRAY_LEN(sigs); i++) {
 		if (sigs[i] == SIGHUP && !sigaction(SIGHUP, NULL, &old) && old.sa_handler == SIG_IGN)
@@ -53,6 +58,11 @@ void signals_add(int sig)
 
 	sigemptyset(&sa.sa_mask);
 	sigaction(sig, &sa, NULL);
+}
+
+void signals_last(void)
+{
+	last = 1;
 }
 
 bool signals_next(struct signals_got *got)
@@ -73,6 +83,7 @@ void signals_close(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(sigs); i++)
 		signal(sigs[i], SIG_DFL);
+	last = 0;
 	for (int i = 0; i < 2; i++) {
 		if (pipe_fds[i] >= 0)
 			close(pipe_fds[i]);

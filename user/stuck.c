@@ -365,6 +365,8 @@ static int open_all(struct stuck *s)
 	if (err)
 		return err;
 	err = out_open(&s->out, s->o->output, s->o->append);
+	if (!err && out_is_gzip(s->o->output))
+		err = out_gzip(&s->out);
 	if (err) {
 		msg_error("cannot write to %s: %s", s->o->output ? s->o->output : "standard output", strerror(-err));
 		return err;

@@ -70,6 +70,13 @@ static int parse(struct trigger *t, const char *name, const char *text)
 	return -EINVAL;
 }
 
+int window_check(const char *name, const char *text)
+{
+	struct trigger t = { .given = false };
+
+	return parse(&t, name, text);
+}
+
 int window_open(struct window **out, const struct window_opts *o)
 {
 	struct window *w;

@@ -15,6 +15,8 @@ struct window_opts {
 	const char *start_on, *stop_on; /* "signal", a function or GLOB, GLOB:N; NULL: none */
 };
 
+/* Is `text` what option `name` (--start-on or --stop-on) may have? 0, or -EINVAL after one message. */
+int window_check(const char *name, const char *text);
 /* Returns 0 with *w NULL when all is to be shown; -errno after one message. */
 int window_open(struct window **w, const struct window_opts *);
 void window_close(struct window *);

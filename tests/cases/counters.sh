@@ -210,7 +210,7 @@ case_counters_metrics_refused() {
 	says "with 'tensor' the list needs 4 passes"
 	expect "standard output" "$(cat "$T/out")" ""
 	gpu --metrics , -n 2
-	ok_rc 1
+	ok_rc 2
 	says 'an empty list'
 }
 

@@ -207,6 +207,104 @@ case_full_disk() {
 	check_alive
 	[ "$rc" != 0 ] || fail "status 0 on a full disk"
 	says 'no space left'
+	rc=0
+	unshare -m bash -c "mount -t tmpfs -o size=64k none '$T/small' && timeout 15 '$CUDATRACE' record --keep-chatty \
+		-o '$T/small/r.ctrace' -- '$CALLS' queries 100000; rc=\$?; '$CUDATRACE' info '$T/small/r.ctrace' > '$T/info'; exit \$rc" \
+		> "$T/out" 2> "$T/err" || rc=$?
+	check_alive
+	ok_rc 1
+	expect "sentences" "$(grep -c . "$T/err")" 1
+	says '^cudatrace: error: writing to .*/r.ctrace failed after [0-9]* bytes: No space left on device; what is in it can be read$'
+	grep -q '^calls ' "$T/info" || fail "it cannot be read: $(cat "$T/info")"
+}
+
+# An output that takes nothing: one sentence, which is true, and no count of rows that nobody got.
+case_full_output_said_once() {
+	local how
+	for how in "" "--format json" "--format csv" "--format chrome" "--format perfetto" "--format html" folded stat mem advise; do
+		# shellcheck disable=SC2086
+		ct $how -o /dev/full -- "$CALLS" mix 2 2 2
+		ok_rc 1
+		expect "$how" "$(cat "$T/err")" \
+			"cudatrace: error: writing to /dev/full failed after 0 bytes: No space left on device; tracing stopped"
+	done
+	ct stat --save /dev/full -o "$T/stat" -- "$CALLS" queries 2
+	ok_rc 1
+	says '^cudatrace: error: writing to /dev/full failed: No space left on device$'
+	grep -q cudaStreamQuery "$T/stat" || fail "what is printed depends on the file of --save"
+}
+
+red_rows() { # ENVIRONMENT... : how many rows are red on a terminal
+	env -u NO_COLOR "$@" script -qec "'$CUDATRACE' -- '$CALLS' failing 0 2" /dev/null < /dev/null | grep -c $'\e\\[31m'
+}
+
+# Colours: on a terminal that is known and can, unless NO_COLOR says anything; never in a pipe or a file.
+case_colors() {
+	command -v script > /dev/null || skip "no script(1)"
+	expect "a terminal" "$(red_rows TERM=xterm)" 2
+	expect "NO_COLOR of nothing" "$(red_rows TERM=xterm NO_COLOR=)" 2
+	expect "NO_COLOR" "$(red_rows TERM=xterm NO_COLOR=1)" 0
+	expect "dumb" "$(red_rows TERM=dumb)" 0
+	expect "TERM of nothing" "$(red_rows TERM=)" 0
+	expect "no TERM" "$(red_rows -u TERM)" 0
+	TERM=xterm timeout 15 "$CUDATRACE" -- "$CALLS" failing 0 2 2> "$T/err" | grep -c $'\e' > "$T/n"
+	expect "a pipe" "$(cat "$T/n")" 0
+	ct --color always -o "$T/rows" -- "$CALLS" failing 0 2
+	expect "always" "$(grep -c $'\e\\[31m' "$T/rows")" 2
+}
+
+# A limit of the size of files (ulimit -f, in KiB) is an error of the output as a full disk is; the program has its signals as ever.
+case_file_size_limit() {
+	local how name
+	for how in "--format json" "--format nsys-sqlite" record; do
+		rm -f "$T"/rows*
+		# shellcheck disable=SC2086
+		(ulimit -f 16 && ct $how --keep-chatty -o "$T/rows" -- "$CALLS" queries 20000 && echo "$rc" > "$T/rc")
+		rc=$(cat "$T/rc")
+		ok_rc 1
+		expect "sentences of $how" "$(grep -c . "$T/err")" 1
+		says '^cudatrace: error: writing '
+	done
+	for name in XFSZ PIPE INT; do
+		rc=0
+		timeout 15 "$CUDATRACE" -o "$T/rows" -- bash -c "kill -$name \$\$" 2> "$T/err" || rc=$?
+		expect "status of a program that SIG$name ends" "$rc" $((128 + $(kill -l "$name")))
+	done
+}
+
+# Standard descriptors that are closed: nothing is taken for them that is opened later, and the program has them closed too.
+case_closed_descriptors() {
+	local want how rc=0
+	timeout 15 "$CUDATRACE" --format json -o "$T/out" -- "$BIN/calls" queries 3 2>&- || rc=$?
+	expect status "$rc" 0
+	expect_rows cudaStreamQuery 3
+	! grep -q -a '^cudatrace' "$T/out" || fail "messages in the rows: $(grep -a '^cudatrace' "$T/out")"
+	timeout 15 "$CUDATRACE" --format json -o "$T/out" -- "$CALLS" queries 3 <&- >&- 2>&- || rc=$?
+	expect status "$rc" 0
+	expect_rows cudaStreamQuery 3
+	# what it finds open is what it would without us: nothing but what ls opens itself
+	want=$(bash -c 'ls /proc/self/fd' 3>&2 2> /dev/null <&- | tr '\n' ' ')
+	expect descriptors "$(timeout 15 "$CUDATRACE" -o "$T/rows" -- bash -c 'ls /proc/self/fd' 3>&2 2> /dev/null <&- | tr '\n' ' ')" "$want"
+	for how in "" stat list doctor; do
+		rc=0
+		# shellcheck disable=SC2086
+		timeout 15 "$CUDATRACE" $how > "$T/out" 2> "$T/err" >&- || rc=$?
+		expect "status of '$how' with nowhere to print" "$rc" 1
+		expect "sentences of '$how'" "$(grep -c '^cudatrace: error: cannot write to standard output' "$T/err")" 1
+	done
+	# one that can only be read is none either
+	rc=0
+	timeout 15 "$CUDATRACE" -- "$CALLS" queries 1 1< /dev/null 2> "$T/err" || rc=$?
+	expect status "$rc" 1
+	says '^cudatrace: error: cannot write to standard output: Bad file descriptor$'
+}
+
+# What a message quotes does not steer the terminal, in whatever encoding it tries to.
+case_hostile_words_in_messages() {
+	ct -o $'/nonexistent/a\e[31mb\xc2\x9b31mc\x9bd\xe2\x80\xaee\xc3\xa9f\x7f/g'
+	ok_rc 1
+	expect message "$(cat "$T/err")" \
+		$'cudatrace: error: cannot write to /nonexistent/a?[31mb?31mc?d?e\xc3\xa9f?/g: No such file or directory'
 }
 
 # A reader that has seen enough: an end, not an endless run nor a crash.
@@ -215,6 +313,102 @@ case_stdout_closed() {
 	rc=${PIPESTATUS[0]}
 	check_alive
 	grep -q '^TIME' "$T/out" || fail "$(cat "$T/out")"
+}
+
+anon_kb() {
+	awk '/^RssAnon/ { print $2 }' "/proc/$CT/status"
+}
+
+anon_above() {
+	(($(anon_kb) > $1))
+}
+
+# A reader that stalls, as a disk may, while three programs, one after the other, send 10 MiB each: what waits goes to memory,
+# and nothing is lost. No time is in it: each waits for so much of what the one before it sent to have been moved (all that is
+# above a quarter of the ring's 16 MiB will be) that the ring has room for its own.
+stalled_reader() {
+	local name before reader reader_pid
+	for name in a b c; do
+		target "$name" queries "$1"
+	done
+	mkfifo "$T/slow"
+	exec {reader}<> "$T/slow"
+	"${BACKGROUND[@]}" "$CUDATRACE" -v --keep-chatty --strict "${@:2}" -p "$PID_a,$PID_b,$PID_c" > "$T/slow" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 ready_or_gone
+	for name in a b c; do
+		before=$(anon_kb)
+		go "$name"
+		wait_for 15 anon_above $((before + 5500))
+	done
+	cat "$T/slow" > "$T/out" {reader}>&- &
+	reader_pid=$!
+	wait_for 10 test -s "$T/out"
+	exec {reader}>&-
+	for name in a b c; do
+		stop "$name"
+	done
+	finish
+	ok_rc
+	wait_for 10 ended "$reader_pid"
+}
+
+case_stalled_reader() {
+	stalled_reader 164000 --format json
+	expect_rows cudaStreamQuery 492000
+	no_loss
+	says "492000 calls, 0 lost"
+	# in the order in which they were made
+	grep -F '"api":"cudaStreamQuery"' "$T/out" | grep -o '"ts_ns":[0-9]*' | cut -d: -f2 | sort -n -C || fail "out of order"
+}
+
+# The same, and the reader never comes back: an interrupt ends it all the same, whatever waits.
+case_stalled_reader_interrupted() {
+	local name how reader
+	for name in a b c; do
+		case $name in
+		a) how="--format json" ;;
+		b) how="--format perfetto" ;;
+		c) how=record ;;
+		esac
+		target "$name" queries 300000
+		mkfifo "$T/slow.$name"
+		exec {reader}<> "$T/slow.$name"
+		rm -f "$T/err" # its "ready" is of the one before
+		# shellcheck disable=SC2086
+		"${BACKGROUND[@]}" "$CUDATRACE" $how -v --keep-chatty -o "$T/slow.$name" -p "$(eval "echo \$PID_$name")" \
+			> /dev/null 2> "$T/err" < /dev/null {reader}>&- &
+		CT=$!
+		wait_for 10 ready_or_gone
+		go "$name"
+		finish INT
+		ok_rc 1
+		says "^cudatrace: error: the reader of $T/slow.$name takes nothing: (tracing|recording) stopped after [0-9]* bytes, what was left is dropped$"
+		expect "sentences at the end" "$(sed '1,/cudatrace: ready/d' "$T/err" | grep -c .)" 1
+		exec {reader}>&-
+	done
+}
+
+ended_by_int() {
+	kill -INT "$CT"
+	ended "$CT"
+}
+
+# A reader that is slow, and much to be written to it when the first interrupt ends the trace: the second gives it up.
+case_slow_reader_interrupted_twice() {
+	target a queries 400000
+	mkfifo "$T/slow"
+	(while dd bs=64k count=1 of=/dev/null status=none; do sleep 0.05; done) < "$T/slow" &
+	"${BACKGROUND[@]}" "$CUDATRACE" --format json -v --keep-chatty -o "$T/slow" -p "$PID_a" > /dev/null 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 ready_or_gone
+	go a
+	wait_for 10 ended_by_int
+	rc=0
+	wait "$CT" || rc=$?
+	check_alive
+	ok_rc 1
+	says '^cudatrace: error: a second signal: writing to .*/slow stopped after [0-9]* bytes, what was left is dropped$'
 }
 
 case_list() {

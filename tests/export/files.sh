@@ -86,7 +86,7 @@ says path "cudatrace: error: --to nsys-sqlite writes a file and not standard out
 	"$ct" export --to nsys-sqlite -o - "$dir/run.ctrace"
 says two "cudatrace: error: 'b' is one word too many; give one recording" "$ct" export --to csv a b
 says none "cudatrace: error: give a recording: what 'cudatrace record' wrote" "$ct" export --to csv
-says backwards "cudatrace: error: --until lies before --from" "$ct" export --to csv --from 2 --until 1 x
+says backwards "cudatrace: error: --until lies before --from: give a later time" "$ct" export --to csv --from 2 --until 1 x
 says device "cudatrace: error: --device: 'x' is no number of a device; 'cudatrace info' lists them" "$ct" export --device x --to csv a
 got=$("$ct" export --to table "$dir/run.ctrace" 2>&1)
 is unknown "2 yes" "$? $(grep -q "^cudatrace: error: --to: 'table' is not one of .*csv" <<< "$got" && echo yes)"

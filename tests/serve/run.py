@@ -632,6 +632,33 @@ def test_strangers():
             c.close()
 
 
+def test_many_descriptors():
+    """Who says nothing is shut out, whatever number his descriptor has: here more than a thousand are taken before."""
+    with Serve(before=("bash", "-c", 'ulimit -n 8192; for ((i = 10; i < 1210; i++)); do eval "exec $i< /dev/null"; done; exec "$@"',
+                       "bash")) as s:
+        def fds():
+            return len(os.listdir(f"/proc/{s.p.pid}/fd"))
+        before = fds()
+        check("descriptors before", before > 1200 or before, True)
+        half = []
+        for _ in range(900):
+            c = socket.socket()
+            c.setblocking(False)
+            c.connect_ex(("127.0.0.1", s.port))
+            half.append(c)
+        # several looks later still no more than one look lets in
+        wait_for("connections", 20, lambda: fds() >= before + 200)
+        until = time.monotonic() + 5
+        most = 0
+        while time.monotonic() < until:
+            most = max(most, fds())
+            time.sleep(0.1)
+        check("descriptors", most < before + 300 or most, True)
+        for c in half:
+            c.close()
+        wait_for("an answer", 40, lambda: answers(s))
+
+
 def answers(s):
     try:
         return "cudatrace_build_info" in s.get()[1]
@@ -676,7 +703,7 @@ def test_listen():
                                             "give another --listen ADDR:PORT"]))
     for where in ("nonsense", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "::1:19400", "127.0.0.1:-1", "127.0.0.1: 80"):
         code, errors, _ = refused("--listen", where)
-        check(f"--listen '{where}'", (code, len(errors)), (1, 1))
+        check(f"--listen '{where}'", (code, len(errors)), (2, 1))
     check("--hist with --comm", refused("--hist", "--comm", "x")[0], 2)
     for args in (["--kernels", "0"], ["--processes", "1"], ["--otlp-interval", "1us"], ["-i", "1us"], ["word"]):
         check(f"{args}", refused(*args)[0], 2)

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -172,6 +173,60 @@ static void test_giant(void)
 	CHECK((b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000 < 500);
 	close(fd);
 	free(elf);
+}
+
+/* What a process may map to make its tracer large: three million symbols, two of them CUDA's. The file is a head, one segment,
+ * three sections, the names and the symbols. */
+static void test_many_symbols(void)
+{
+	static const char strings[] = "\0x\0cudaFree\0cudaMalloc";
+	enum { N = 3000000, CHUNK = 10000, MIB = 1024 };
+	struct {
+		Elf64_Ehdr h;
+		Elf64_Phdr ph;
+		Elf64_Shdr sh[3];
+		char names[64];
+	} f = {
+		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN,
+		       .e_phoff = sizeof(f.h), .e_phentsize = sizeof(f.ph), .e_phnum = 1,
+		       .e_shoff = sizeof(f.h) + sizeof(f.ph), .e_shentsize = sizeof(f.sh[0]), .e_shnum = 3 },
+		.ph = { .p_type = PT_LOAD, .p_flags = PF_X, .p_filesz = 4096 },
+		.sh = { [1] = { .sh_type = SHT_SYMTAB, .sh_link = 2, .sh_entsize = sizeof(Elf64_Sym), .sh_offset = sizeof(f),
+				.sh_size = N * sizeof(Elf64_Sym) },
+			[2] = { .sh_type = SHT_STRTAB, .sh_offset = sizeof(f) - 64, .sh_size = 64 } },
+	};
+	static Elf64_Sym syms[CHUNK];
+	struct rusage before, after;
+	struct elf_scan s;
+	int fd;
+
+#if defined(__aarch64__)
+	f.h.e_machine = EM_AARCH64;
+#else
+	f.h.e_machine = EM_X86_64;
+#endif
+	memcpy(f.names, strings, sizeof(strings));
+	fd = memory_file(&f, sizeof(f));
+	for (int at = 0; at < N; at += CHUNK) {
+		for (int i = 0; i < CHUNK; i++)
+			syms[i] = (Elf64_Sym){ .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1, .st_value = 64 };
+		if (at == 2500000)
+			syms[7] = (Elf64_Sym){ .st_name = 3, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC), .st_shndx = 1, .st_value = 128 };
+		if (at == N - CHUNK)
+			syms[CHUNK - 1] = (Elf64_Sym){ .st_name = 12, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1, .st_value = 256 };
+		if (pwrite(fd, syms, sizeof(syms), (off_t)sizeof(f) + at * (off_t)sizeof(*syms)) != sizeof(syms))
+			abort();
+	}
+	getrusage(RUSAGE_SELF, &before);
+	CHECK(elf_scan(fd, NULL, &s) == 0);
+	getrusage(RUSAGE_SELF, &after);
+	CHECK(s.nprobes == 2 && find(&s, "cudaFree") && find(&s, "cudaMalloc"));
+	CHECK(s.nprobes == 2 && s.probes[0].offset == 128 && s.probes[1].offset == 256);
+#if !defined(__SANITIZE_ADDRESS__)
+	CHECK(after.ru_maxrss - before.ru_maxrss < 60 * MIB);
+#endif
+	elf_scan_free(&s);
+	close(fd);
 }
 
 static void test_truncated(const char *elf, size_t len)
@@ -378,6 +433,7 @@ int main(void)
 
 	CHECK(cudaMemcpyAsync_ptsz(elf) && !cudaEventRecordWithFlags(elf) && cudaFree(elf));
 	test_self();
+	test_many_symbols();
 	test_foreign();
 	test_giant();
 	test_truncated(elf, len);

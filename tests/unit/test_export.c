@@ -8,7 +8,7 @@
 
 #include "../../user/event/device.h"
 #include "../../user/sink/sinks.h"
-#include "../../user/sink/strings.h"
+#include "../../user/util/strings.h"
 #include "make_call.h"
 #include "make_device.h"
 #include "unit.h"
@@ -342,7 +342,7 @@ static void test_strings(void)
 	struct strings s;
 	char text[16];
 
-	CHECK(!strings_init(&s, 5000));
+	CHECK(!strings_init(&s, 5000, UINT32_MAX));
 	CHECK(strings_add(&s, "", 0) == 0 && strings_add(&s, "abc", 2) == 1 && strings_add(&s, "abc", 3) == 2);
 	CHECK(strings_add(&s, "ab", 2) == 1 && strings_add(&s, NULL, 0) == 0);
 	for (int i = 0; i < 600; i++) {
@@ -355,6 +355,20 @@ static void test_strings(void)
 	for (int i = 0; i < 200; i++)
 		strings_add(&s, text, (size_t)snprintf(text, sizeof(text), "more%d", i));
 	CHECK(strings_add(&s, "no room any more", 16) == STRINGS_NONE && strings_add(&s, "000599", 6) == 602);
+	strings_free(&s);
+
+	/* bytes of any value; a limit of strings; numbers go on behind what is forgotten */
+	CHECK(!strings_init(&s, 1 << 20, 300));
+	CHECK(strings_add(&s, "a\0b", 3) == 0 && strings_add(&s, "a\0c", 3) == 1 && strings_add(&s, "a", 1) == 2);
+	CHECK(strings_add(&s, "a\0b", 3) == 0 && s.n == 3 && s.len == 10 && !memcmp(strings_get(&s, 1), "a\0c", 4));
+	for (uint32_t i = 3; i < 300; i++)
+		CHECK(strings_add(&s, &i, sizeof(i)) == i);
+	CHECK(strings_add(&s, "no room any more", 16) == STRINGS_NONE && strings_add(&s, "a", 1) == 2);
+	strings_forget(&s);
+	CHECK(!s.n && !s.len && strings_add(&s, "a\0c", 3) == 300 && strings_add(&s, "a", 1) == 301);
+	CHECK(strings_add(&s, "a\0c", 3) == 300);
+	CHECK_TEXT("a", strings_get(&s, 301));
+	strings_free(&s);
 	strings_free(&s);
 }
 

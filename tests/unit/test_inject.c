@@ -5,6 +5,7 @@
  *
  * test_inject PID SO [HOW]: injects into a process by hand.
  */
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -414,6 +415,47 @@ static void test_no_getfd(void)
 	end("nanosleep");
 }
 
+/* Not by a command: its pipe would be counted with or without its other end. */
+static long own_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	long n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* The program puts another file in the memfd's place, one that only we may write: nothing is written to it. Whether the
+ * injection succeeds is its own affair. */
+static void test_swapped(void)
+{
+	static const char text[] = "precious\n";
+	struct inject_result r;
+	char path[64], *got;
+	long fds;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/precious", dir);
+	f = fopen(path, "w");
+	if (!f || fputs(text, f) < 0 || fclose(f))
+		abort();
+	begin(path);
+	fds = own_fds();
+	for (int i = 0; i < 20; i++) {
+		if (!inject(&r))
+			close(r.sock);
+		rounds();
+	}
+	CHECK(own_fds() == fds);
+	got = unit_read(path);
+	CHECK_TEXT(text, got ? got : "(no file)");
+	free(got);
+	end("swapped");
+}
+
 /* cudatrace is killed while the function runs: the program goes on as if nothing had been. */
 static void test_killed(const char *mode)
 {
@@ -637,6 +679,7 @@ int main(int argc, char **argv)
 	test_ending();
 	test_misbehaving();
 	test_no_getfd();
+	test_swapped();
 	test_killed("vectors");
 	test_killed("cond");
 	test_no_object();

@@ -2,7 +2,7 @@
 /* test_opts.c - the command line: values, exact error texts, and what -e selects. */
 #include <unistd.h>
 
-#include "../../user/opts.h"
+#include "../../user/opts_rows.h"
 #include "../../user/util/msg.h"
 #include "../../user/util/parse.h"
 #include "unit.h"
@@ -141,7 +141,7 @@ static void test_values(void)
 	CHECK(good("--min-size 1.5K") && o.min_size_bytes == 1536);
 	CHECK(good("--min-size 4096") && o.min_size_bytes == 4096);
 	CHECK(good("--ring-size 3MiB") && o.ring_bytes == 4u << 20);
-	CHECK(good("-n 5 -fcv --strict") && o.count == 5 && o.follow && o.counts_only && o.verbose == 1 && o.strict);
+	CHECK(good("-p 1 -n 5 -fcv --strict") && o.count == 5 && o.follow && o.counts_only && o.verbose == 1 && o.strict);
 	CHECK(good("--time iso --tid --color never -o out.txt -A") && o.time == SINK_TIME_ISO && o.tid_column && o.append);
 	CHECK(good("--format json") && o.format->ops == &sink_json);
 	CHECK(good("-E A=1 -E B -u nobody -- ./app -p 7 --strict"));
@@ -164,7 +164,7 @@ static void test_errors(void)
 	bad("-p x", "-p: 'x' is no process id; give numbers, separated by commas");
 	bad("--pid=0", "--pid: '0' is no process id; give numbers, separated by commas");
 	bad("-p 1;2", "-p: '1;2' is no process id; give numbers, separated by commas");
-	bad("-t -1", "-t: '-1' is no thread id");
+	bad("-t -1", "-t: '-1' is no thread id; give a number, as 'ps -T' shows it");
 	bad("-p", "-p needs a value (PID); see 'cudatrace --help'");
 	bad("--pid", "--pid needs a value (PID); see 'cudatrace --help'");
 	bad("--graph graph", "--graph is about what the GPU does: give --gpu");
@@ -172,7 +172,7 @@ static void test_errors(void)
 	bad("--cupti /x", "--cupti says which libcupti is used, and nothing here uses one: give --gpu");
 	bad("-x", "there is no option -x; see 'cudatrace --help'");
 	bad("--formt json", "there is no option --formt; did you mean --format?");
-	bad("--failed=yes", "--failed takes no value");
+	bad("--failed=yes", "--failed takes no value: leave out what is behind the =");
 	snprintf(text, sizeof(text), "--format: 'xml' is not one of %s", sinks_names(0, names, sizeof(names)));
 	bad("--format xml", text);
 	bad("--time s", "--time: 's' is not one of ms, us or iso");
@@ -180,11 +180,11 @@ static void test_errors(void)
 	bad("--min-size 5XB", "--min-size: '5XB' is no size; give bytes, or 1MB (10^6), 1MiB (2^20)");
 	bad("--min-size 99999999TB", "--min-size: '99999999TB' is no size; give bytes, or 1MB (10^6), 1MiB (2^20)");
 	bad("-d 0", "-d: '0' is no time to trace for; give seconds, or 500ms, 2m");
-	bad("-n 0", "-n: '0' is no number of rows");
-	bad("--ring-size 1K", "--ring-size: '1K' is no size from 64KiB to 1GiB");
+	bad("-n 0", "-n: '0' is no number of rows; give 1 or more");
+	bad("--ring-size 1K", "--ring-size: '1K' is no size; give one from 64KiB to 1GiB");
 	bad("-E =x -- a", "-E: '=x' names no variable; give VAR=VAL to set it, VAR to remove it");
 	bad("./app", "what is './app'? To start a program, write -- before it: cudatrace [OPTIONS] -- ./app");
-	bad("--", "-- without a command to start after it");
+	bad("--", "-- without a command to start after it: write one, or leave out --");
 
 	bad("-p 1 -- a", "-p traces processes that run already and CMD starts one: give one of the two");
 	bad("-t 1 -- a", "-t traces a thread that runs already and CMD starts a program: give one of the two");
@@ -224,7 +224,7 @@ static void test_stacks(void)
 	CHECK(good("--mangled") && o.mangled && !o.full_names);
 	CHECK(good("--full-names") && o.full_names && !o.mangled);
 	bad("--stack=lbr", "--stack: 'lbr' is not one of dwarf or fp");
-	bad("-k fp", "what is 'fp'? To start a program, write -- before it: cudatrace [OPTIONS] -- fp");
+	bad("-k fp", "'fp' belongs to no option: write --stack=fp, or to start a program -- before it");
 	bad("--mangled --full-names",
 	    "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two");
 	bad("-k -c", "-c prints no rows: leave out -k");
@@ -267,7 +267,7 @@ static void test_stacks(void)
 	bad("--otlp-min 1ms", "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json");
 	bad("--otlp-min 5 --otlp env", "--otlp-min: '5' is no duration; give a number and its unit, as 1ms, 50us, 0s");
 	bad("--otlp env --no-return", "--no-return knows no durations, which spans have: leave out --otlp and otlp-json");
-	bad("--otlp=", "--otlp: an empty value");
+	bad("--otlp=", "--otlp: '' is no address; give http://HOST[:PORT][/PATH], or env for that of OTEL_EXPORTER_OTLP_ENDPOINT");
 	bad("--format flame -o x -A", "--format flame writes a whole file: leave out -A");
 	CHECK(!folded("--format json"));
 	CHECK(strstr(said, "cudatrace: error: 'cudatrace folded' adds up stacks: give --format folded, flame"));
@@ -367,6 +367,109 @@ static void test_mem(void)
 	CHECK_TEXT("cudatrace: error: '7' is one word too many; see 'cudatrace stuck --help'\n", said);
 }
 
+/* ---- every option of every command ----------------------------------------------------------------------- */
+
+static const enum opts_cmd every[] = {
+	OPTS_TRACE, OPTS_LIST, OPTS_DOCTOR, OPTS_SCHEMA, OPTS_FOLDED, OPTS_STUCK, OPTS_COUNTERS, OPTS_RECORD, OPTS_REPLAY, OPTS_INFO,
+	OPTS_MERGE, OPTS_STAT, OPTS_SERVE, OPTS_EXPORT, OPTS_MEM, OPTS_ADVISE, OPTS_TOP, OPTS_COMPARE,
+};
+
+/* Whether it is refused by one line that has the word and says what to do. */
+static bool refused(enum opts_cmd cmd, const char *line, const char *word)
+{
+	static const char *const advice[] = { "; give ", ": give ", "; see ", "did you mean", "is not one of ", ": leave out ", "; 'cudatrace ",
+					      "write it out", "manual page have them" };
+	int err = parse(cmd, line);
+	const char *end = strchr(said, '\n');
+	bool says = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(advice); i++)
+		says = says || strstr(said, advice[i]);
+	if (err && !strncmp(said, "cudatrace: error: ", 18) && end && !end[1] && strstr(said, word) && says)
+		return true;
+	printf("  command %x, '%s': %s\n", (unsigned int)cmd, line, err ? said : "taken");
+	return false;
+}
+
+static const struct option_row *row_of(enum opts_cmd cmd, const char *name)
+{
+	for (int i = 0; i < opts_nrows; i++)
+		if (opts_rows[i].set && opts_rows[i].cmds & (int)cmd && !strcmp(opts_rows[i].name, name))
+			return &opts_rows[i];
+	return NULL;
+}
+
+static bool has_letter(enum opts_cmd cmd, int letter)
+{
+	for (int i = 0; i < opts_nrows; i++)
+		if (opts_rows[i].set && opts_rows[i].cmds & (int)cmd && opts_rows[i].letter == letter)
+			return true;
+	return false;
+}
+
+/* Getopt takes the beginning of a name for the name. */
+static bool begins_one(enum opts_cmd cmd, const char *name)
+{
+	for (int i = 0; i < opts_nrows; i++)
+		if (opts_rows[i].set && opts_rows[i].cmds & (int)cmd && !strncmp(opts_rows[i].name, name, strlen(name)))
+			return true;
+	return false;
+}
+
+/* Options whose value may be any text: names of files, of users, of what is not known here. */
+static bool is_free(const char *name)
+{
+	static const char *const names[] = { "output", "comm", "cgroup", "library", "user", "env", "metrics", "chip", "cupti", "save",
+					     "html", "fail-if", "counters" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+/* Options that a command does not have, values that are missing, too many, or wrong. */
+static void test_every_option(enum opts_cmd cmd)
+{
+	char line[128], word[64];
+
+	CHECK(refused(cmd, "--nonsense-option", "--nonsense-option"));
+	CHECK(refused(cmd, "-Z", "-Z"));
+	for (int i = 0; i < opts_nrows; i++) {
+		const struct option_row *any = &opts_rows[i], *r;
+
+		if (!any->set)
+			continue;
+		snprintf(word, sizeof(word), "--%s", any->name);
+		r = row_of(cmd, any->name);
+		if (!r && !begins_one(cmd, any->name)) {
+			snprintf(line, sizeof(line), "%s%s", word, any->arg ? "=1" : "");
+			CHECK(refused(cmd, line, word));
+		}
+		if (any->letter && !has_letter(cmd, any->letter)) {
+			snprintf(line, sizeof(line), "-%c 1", any->letter);
+			snprintf(word, sizeof(word), "-%c", any->letter);
+			CHECK(refused(cmd, line, word));
+		}
+		if (r != any)
+			continue;
+		snprintf(word, sizeof(word), "--%s", r->name);
+		if (r->arg && *r->arg != '[') {
+			CHECK(parse(cmd, word) && strstr(said, "needs a value (") && strstr(said, r->arg) && strstr(said, word));
+			snprintf(line, sizeof(line), "-%c", r->letter);
+			CHECK(!r->letter || (parse(cmd, line) && strstr(said, "needs a value (")));
+		}
+		snprintf(line, sizeof(line), "%s=?!", word);
+		if (!r->arg)
+			CHECK(refused(cmd, line, word));
+		else if (!is_free(r->name))
+			CHECK(refused(cmd, line, strcmp(r->name, "events") ? word : "-e"));
+		snprintf(line, sizeof(line), "%s=", word);
+		if (strcmp(r->name, "fail-if"))
+			CHECK(refused(cmd, line, strcmp(r->name, "events") ? word : "-e"));
+	}
+}
+
 int main(void)
 {
 	test_select();
@@ -379,6 +482,8 @@ int main(void)
 	test_help(OPTS_ADVISE, 30);
 	test_nearest();
 	test_mem();
+	for (size_t i = 0; i < ARRAY_LEN(every); i++)
+		test_every_option(every[i]);
 	opts_free(&o);
 	return unit_end();
 }

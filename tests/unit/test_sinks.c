@@ -703,9 +703,53 @@ static void test_rubbish(void)
 		unlink("/tmp/ct_rubbish.jsonl");
 }
 
+/* The time of day is UTC's, to the microsecond and not rounded up into another second, day or year, wherever the tracer runs. */
+static void test_times(void)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} times[] = {
+		{ 0, "1970-01-01T00:00:00.000000Z" },
+		{ 951868799999999999, "2000-02-29T23:59:59.999999Z" },
+		{ 951868800000000000, "2000-03-01T00:00:00.000000Z" },
+		{ 1711846799999999999, "2024-03-31T00:59:59.999999Z" }, /* the hour that Berlin's clocks leave out comes next */
+		{ 1711846800000000000, "2024-03-31T01:00:00.000000Z" },
+		{ 1729994399999999000, "2024-10-27T01:59:59.999999Z" }, /* the one that is there twice */
+		{ 1711846799000001000, "2024-03-31T00:59:59.000001Z" }, /* calls complete in another order than they begin */
+		{ 1735689599999999999, "2024-12-31T23:59:59.999999Z" },
+		{ 1735689600000000000, "2025-01-01T00:00:00.000000Z" },
+		{ UINT64_MAX, "2554-07-21T23:34:33.709551Z" },
+	};
+	struct sink_opts iso = { .time = SINK_TIME_ISO };
+
+	setenv("TZ", "Europe/Berlin", 1);
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		struct test_sink b = { .opts = iso };
+		const struct ct_hdr *rec;
+		struct made_call m;
+		char *text;
+
+		begin(&b, &sink_table);
+		/* the one before it too, so that its second is the one remembered */
+		for (size_t j = i ? i - 1 : 0; j <= i; j++) {
+			rec = rec_of(make_call(&m, "cudaDeviceSynchronize", CT_CALL, 0, 0));
+			((struct ct_hdr *)rec)->end_ns = ((struct ct_hdr *)rec)->start_ns = times[j].ns;
+			give(&b, rec);
+		}
+		text = end(&b);
+		CHECK(strstr(text, times[i].text));
+		if (!strstr(text, times[i].text))
+			printf("  want: %s\n  got:  %s\n", times[i].text, text);
+		free(text);
+	}
+	unsetenv("TZ");
+}
+
 int main(void)
 {
 	test_formats();
+	test_times();
 	test_durations();
 	test_processes();
 	test_filter();

@@ -25,6 +25,7 @@
 #define MAX_STRTAB (1ULL << 31)
 #define STR_CHUNK (4ULL << 20)
 #define SYM_CHUNK 4096
+#define BATCH (1 << 20) /* symbols at a time, so that memory is bounded whatever the table's size; sane files have fewer */
 
 #if defined(__aarch64__)
 #define MACHINE EM_AARCH64
@@ -204,11 +205,10 @@ struct want {
 	bool defined;
 };
 
-/* Keeps the symbols of one table that are of the wanted types. Everything else is dropped at once. */
-static int collect(const struct elf_file *f, const Elf64_Shdr *sh, uint64_t strsz, uint32_t types, struct want **out,
+/* Keeps those of `left` symbols at `off` that are of the wanted types. Everything else is dropped at once. */
+static int collect(const struct elf_file *f, uint64_t off, uint64_t left, uint64_t strsz, uint32_t types, struct want **out,
 		   size_t *nout)
 {
-	uint64_t left = sh->sh_size / sizeof(Elf64_Sym), off = sh->sh_offset;
 	Elf64_Sym *syms = malloc(SYM_CHUNK * sizeof(*syms));
 	struct want *w = NULL;
 	size_t n = 0, cap = 0;
@@ -331,22 +331,29 @@ static int names(const struct elf_file *f, const Elf64_Shdr *strs, const struct 
 
 static int table(const struct elf_file *f, const Elf64_Shdr *sh, const struct query *q)
 {
+	uint64_t left = sh->sh_size / sizeof(Elf64_Sym), off = sh->sh_offset;
 	const Elf64_Shdr *strs;
-	struct want *w = NULL;
-	size_t n = 0;
-	int err;
+	int err = 0;
 
 	if (!sh->sh_link || sh->sh_link >= f->nshdr || f->shdr[sh->sh_link].sh_type != SHT_STRTAB)
 		return -EBADMSG;
 	strs = &f->shdr[sh->sh_link];
 	if (sh->sh_entsize != sizeof(Elf64_Sym) || !in_file(f, sh->sh_offset, sh->sh_size) ||
 	    !in_file(f, strs->sh_offset, strs->sh_size) || strs->sh_size > MAX_STRTAB ||
-	    sh->sh_size / sizeof(Elf64_Sym) > MAX_SYMS)
+	    left > MAX_SYMS)
 		return -EBADMSG;
-	err = collect(f, sh, strs->sh_size, q->types, &w, &n);
-	if (!err && n)
-		err = names(f, strs, w, n, q, sh->sh_type == SHT_DYNSYM);
-	free(w);
+	while (!err && left) {
+		uint64_t now = left < BATCH ? left : BATCH;
+		struct want *w = NULL;
+		size_t n = 0;
+
+		err = collect(f, off, now, strs->sh_size, q->types, &w, &n);
+		if (!err && n)
+			err = names(f, strs, w, n, q, sh->sh_type == SHT_DYNSYM);
+		free(w);
+		off += now * sizeof(Elf64_Sym);
+		left -= now;
+	}
 	return err;
 }
 

@@ -63,17 +63,17 @@ static int put_names(struct row *w, struct text *t, const struct fold *f)
 	int err;
 
 	w->p = put_lit(w->p, ",\"names\":[");
-	for (uint32_t i = 0; i < f->nnames; i++) {
+	for (uint32_t i = 0; i < f->names.n; i++) {
 		if (i)
 			*w->p++ = ',';
-		err = put_string(w, t, f->names[i].text);
+		err = put_string(w, t, fold_name(f, i).text);
 		if (err)
 			return err;
 	}
 	w->p = put_lit(w->p, "],\n\"kinds\":\"");
-	for (uint32_t i = 0; i < f->nnames; i++) {
+	for (uint32_t i = 0; i < f->names.n; i++) {
 		row_room(w, ROOM);
-		*w->p++ = (char)('0' + f->names[i].kind);
+		*w->p++ = (char)('0' + fold_name(f, i).kind);
 	}
 	*w->p++ = '"';
 	return 0;

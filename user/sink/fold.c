@@ -20,7 +20,7 @@
 #define NAME_CUT 4096		/* bytes of a name; NAME_CUT_FULL with full_names */
 #define NAME_CUT_FULL 16384
 #define PLACES 65536 /* a power of two */
-#define FIRST 1024   /* nodes and names to begin with, a power of two */
+#define FIRST 1024   /* nodes to begin with, a power of two */
 
 #define NONE 0u
 
@@ -30,9 +30,8 @@ struct place {
 };
 
 struct fold_index {
-	uint32_t max_nodes, cap_nodes, cap_names;
-	uint32_t *by_edge, *by_name; /* twice the capacity; NONE: free */
-	size_t name_bytes;
+	uint32_t max_nodes, cap_nodes;
+	uint32_t *by_edge; /* twice the capacity; NONE: free */
 	struct text scratch;
 	uint32_t graph;	  /* the name of a graph as a whole; NONE: none came */
 	bool graph_nodes; /* work that is a graph's node came */
@@ -41,33 +40,11 @@ struct fold_index {
 
 /* ---- names -------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_bytes(const char *s, size_t n, uint64_t h)
-{
-	uint64_t word;
-
-	for (; n >= 8; s += 8, n -= 8) {
-		memcpy(&word, s, 8);
-		h = (h ^ word) * 0x9e3779b97f4a7c15;
-		h ^= h >> 29;
-	}
-	word = 0;
-	memcpy(&word, s, n);
-	h = (h ^ word ^ (uint64_t)n << 56) * 0x9e3779b97f4a7c15;
-	return h ^ h >> 32;
-}
-
 static uint32_t hash_edge(uint32_t parent, uint32_t name)
 {
 	uint64_t h = ((uint64_t)parent << 32 | name) * 0x9e3779b97f4a7c15;
 
 	return (uint32_t)(h >> 32);
-}
-
-static uint64_t hash_name(const struct fold_name *n)
-{
-	uint64_t h = hash_bytes(n->text, strlen(n->text), n->kind | (uint64_t)n->line << 8);
-
-	return n->file ? hash_bytes(n->file, strlen(n->file), h) : h;
 }
 
 void fold_clean(struct text *t, const char *s, size_t max, bool in_line)
@@ -99,80 +76,58 @@ void fold_clean(struct text *t, const char *s, size_t max, bool in_line)
 		text_str(t, "...");
 }
 
-/* Both tables double together with what they index. */
-static int grow_names(struct fold *f)
+/*
+ * A name in `scratch` and in the table of names: what tells it apart beside its text, the text with a NUL, the file. The same
+ * bytes are the same name.
+ */
+struct head {
+	uint8_t kind, has_file;
+	uint8_t line[4];
+};
+
+/* An empty name in scratch, for the text to be appended. */
+static struct text *begin(struct fold *f)
 {
-	struct fold_index *ix = f->index;
-	uint32_t cap = ix->cap_names ? ix->cap_names * 2 : FIRST, *by;
-	struct fold_name *names = realloc(f->names, cap * sizeof(*names));
+	struct text *t = &f->index->scratch;
 
-	if (!names)
-		return -ENOMEM;
-	f->names = names;
-	by = calloc((size_t)cap * 2, sizeof(*by));
-	if (!by)
-		return -ENOMEM;
-	free(ix->by_name);
-	ix->by_name = by;
-	ix->cap_names = cap;
-	for (uint32_t i = 1; i < f->nnames; i++) {
-		uint32_t at = (uint32_t)hash_name(&names[i]) & (cap * 2 - 1);
-
-		while (by[at])
-			at = (at + 1) & (cap * 2 - 1);
-		by[at] = i;
-	}
-	return 0;
-}
-
-static bool same_file(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
+	t->len = 0;
+	t->bad = false;
+	text_mem(t, &(struct head){ 0 }, sizeof(struct head));
+	return t;
 }
 
 /* The number of the name in scratch, in a place (file NULL: none); NONE: no room. */
 static uint32_t intern_at(struct fold *f, enum fold_kind kind, const char *file, uint32_t line)
 {
-	struct fold_index *ix = f->index;
-	struct fold_name name = { .kind = (uint8_t)kind, .file = file, .line = line };
-	size_t bytes;
-	uint32_t at;
+	struct head head = { .kind = (uint8_t)kind, .has_file = file != NULL };
+	struct text *t = &f->index->scratch;
+	uint32_t name;
 
-	if (!ix->scratch.len)
-		text_str(&ix->scratch, "[unknown]");
-	text_mem(&ix->scratch, "", 1);
-	if (ix->scratch.bad || !ix->scratch.len) {
-		ix->scratch.bad = false;
+	if (t->len == sizeof(head))
+		text_str(t, "[unknown]");
+	text_mem(t, "", 1);
+	if (file)
+		text_str(t, file);
+	if (t->bad)
 		return NONE;
-	}
-	name.text = ix->scratch.s;
-	at = (uint32_t)hash_name(&name) & (ix->cap_names * 2 - 1);
-	for (; ix->by_name[at]; at = (at + 1) & (ix->cap_names * 2 - 1)) {
-		const struct fold_name *n = &f->names[ix->by_name[at]];
+	memcpy(head.line, &line, sizeof(line));
+	memcpy(t->s, &head, sizeof(head));
+	name = strings_add(&f->names, t->s, t->len);
+	return name == STRINGS_NONE ? NONE : name;
+}
 
-		if (n->kind == name.kind && n->line == line && !strcmp(n->text, name.text) && same_file(n->file, file))
-			return ix->by_name[at];
-	}
-	bytes = ix->scratch.len + (file ? strlen(file) + 1 : 0);
-	if (f->nnames >= NAMES_MAX || ix->name_bytes + bytes > NAMES_BYTES)
-		return NONE;
-	if (f->nnames == ix->cap_names) {
-		if (grow_names(f))
-			return NONE;
-		ix->scratch.len--; /* the NUL comes again */
-		return intern_at(f, kind, file, line);
-	}
-	name.text = strdup(name.text);
-	name.file = file ? strdup(file) : NULL;
-	if (!name.text || (file && !name.file)) {
-		free((char *)name.text);
-		free((char *)name.file);
-		return NONE;
-	}
-	ix->name_bytes += bytes;
-	f->names[f->nnames] = name;
-	ix->by_name[at] = f->nnames;
-	return f->nnames++;
+struct fold_name fold_name(const struct fold *f, uint32_t i)
+{
+	const char *bytes = strings_get(&f->names, i);
+	struct fold_name name = { .text = bytes + sizeof(struct head) };
+	struct head head;
+
+	memcpy(&head, bytes, sizeof(head));
+	name.kind = head.kind;
+	memcpy(&name.line, head.line, sizeof(name.line));
+	if (head.has_file)
+		name.file = name.text + strlen(name.text) + 1;
+	return name;
 }
 
 static uint32_t intern(struct fold *f, enum fold_kind kind)
@@ -187,8 +142,7 @@ static size_t name_cut(const struct fold *f)
 
 static uint32_t intern_text(struct fold *f, const char *s, enum fold_kind kind)
 {
-	f->index->scratch.len = 0;
-	fold_clean(&f->index->scratch, s, name_cut(f), true);
+	fold_clean(begin(f), s, name_cut(f), true);
 	return intern(f, kind);
 }
 
@@ -203,10 +157,9 @@ static const char *base(const char *path)
  * belongs together, unless places are asked for. */
 static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 {
-	struct text *t = &f->index->scratch;
+	struct text *t = begin(f);
 	enum fold_kind kind = fr->kind == CT_FRAME_PYTHON ? FOLD_PYTHON : FOLD_NATIVE;
 
-	t->len = 0;
 	if (fr->function) {
 		fold_clean(t, f->opts->mangled && fr->mangled ? fr->mangled : fr->function, name_cut(f), true);
 		if (kind == FOLD_PYTHON && fr->file && !f->places) {
@@ -237,8 +190,7 @@ static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 
 static uint32_t intern_kernel(struct fold *f, const struct kernel_name *k, enum fold_kind kind)
 {
-	f->index->scratch.len = 0;
-	fold_clean(&f->index->scratch, f->opts->mangled ? k->mangled : f->opts->full_names ? k->full : k->brief, name_cut(f), true);
+	fold_clean(begin(f), f->opts->mangled ? k->mangled : f->opts->full_names ? k->full : k->brief, name_cut(f), true);
 	if (k->cut)
 		text_str(&f->index->scratch, "...");
 	return intern(f, kind);
@@ -246,6 +198,7 @@ static uint32_t intern_kernel(struct fold *f, const struct kernel_name *k, enum 
 
 /* ---- nodes -------------------------------------------------------------------------------------------- */
 
+/* The table doubles together with what it indexes. */
 static int grow_nodes(struct fold *f)
 {
 	struct fold_index *ix = f->index;
@@ -320,8 +273,7 @@ static void call_ends(struct fold *f, const struct event *ev, struct place *key)
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	bool launch = ev->rec->kind == CT_CALL && ev->kernel && api_funcs[c->func].class == API_LAUNCH;
 
-	f->index->scratch.len = 0;
-	about_name(&f->index->scratch, f->opts, ev);
+	about_name(begin(f), f->opts, ev);
 	key->func = intern(f, FOLD_CALL);
 	key->kernel = launch ? intern_kernel(f, ev->kernel, FOLD_KERNEL) : NONE;
 	if (launch && !key->kernel)
@@ -337,8 +289,7 @@ static void work_ends(struct fold *f, const struct event *ev, struct place *key)
 	if (ev->rec->kind == CT_KERNEL && ev->kernel) {
 		key->kernel = intern_kernel(f, ev->kernel, FOLD_DEVICE);
 	} else {
-		f->index->scratch.len = 0;
-		about_name(&f->index->scratch, f->opts, ev);
+		about_name(begin(f), f->opts, ev);
 		key->kernel = intern(f, FOLD_DEVICE);
 	}
 	if (ev->rec->kind == CT_GRAPH)
@@ -386,14 +337,14 @@ struct fold *fold_open(const struct sink_opts *opts, uint32_t max_nodes)
 		return NULL;
 	f->opts = opts;
 	f->index = calloc(1, sizeof(*f->index));
-	if (!f->index || grow_names(f) || grow_nodes(f)) {
+	if (!f->index || grow_nodes(f) || strings_init(&f->names, NAMES_BYTES, NAMES_MAX) ||
+	    strings_add(&f->names, (const char[sizeof(struct head) + 1]){ FOLD_OTHER }, sizeof(struct head) + 1) != NONE) {
 		fold_close(f);
 		return NULL;
 	}
 	f->index->max_nodes = max_nodes ? max_nodes : NODES_MAX;
 	f->nodes[0] = (struct fold_node){ 0 };
-	f->names[0] = (struct fold_name){ .text = "", .kind = FOLD_OTHER };
-	f->nnodes = f->nnames = 1;
+	f->nnodes = 1;
 	f->other = child(f, 0, intern_text(f, "[other]", FOLD_OTHER));
 	return f;
 }
@@ -402,15 +353,10 @@ void fold_close(struct fold *f)
 {
 	if (!f)
 		return;
-	for (uint32_t i = 1; i < f->nnames; i++) {
-		free((char *)f->names[i].text);
-		free((char *)f->names[i].file);
-	}
-	free(f->names);
+	strings_free(&f->names);
 	free(f->nodes);
 	if (f->index) {
 		free(f->index->by_edge);
-		free(f->index->by_name);
 		text_free(&f->index->scratch);
 	}
 	free(f->index);
@@ -478,15 +424,15 @@ uint64_t fold_weight(const struct fold *f, const struct fold_node *n)
 static int by_name(const void *pa, const void *pb, void *ctx)
 {
 	const struct fold *f = ctx;
-	const struct fold_name *a = &f->names[f->nodes[*(const uint32_t *)pa].name];
-	const struct fold_name *b = &f->names[f->nodes[*(const uint32_t *)pb].name];
-	int order = strcmp(a->text, b->text);
+	const struct fold_name a = fold_name(f, f->nodes[*(const uint32_t *)pa].name);
+	const struct fold_name b = fold_name(f, f->nodes[*(const uint32_t *)pb].name);
+	int order = strcmp(a.text, b.text);
 
 	if (!order)
-		order = (int)a->kind - (int)b->kind;
-	if (!order && a->file && b->file)
-		order = strcmp(a->file, b->file);
-	return order ? order : (a->line > b->line) - (a->line < b->line);
+		order = (int)a.kind - (int)b.kind;
+	if (!order && a.file && b.file)
+		order = strcmp(a.file, b.file);
+	return order ? order : (a.line > b.line) - (a.line < b.line);
 }
 
 int fold_finish(struct fold *f)

@@ -9,17 +9,19 @@
 #ifndef CT_FOLD_H
 #define CT_FOLD_H
 
+#include "../util/strings.h"
 #include "sink.h"
 #include "text.h"
 
 enum fold_kind { FOLD_PROCESS, FOLD_NATIVE, FOLD_PYTHON, FOLD_UNKNOWN, FOLD_CALL, FOLD_KERNEL, FOLD_OTHER, FOLD_DEVICE, FOLD_KIND_END };
 
-/* What a frame says. Safe to print: well-formed UTF-8 that a terminal shows as it is, no ';' and no newline. Never empty. */
+/* What a frame says. Safe to print: well-formed UTF-8 that a terminal shows as it is, no ';' and no newline. Never empty. Valid
+ * until the next event. */
 struct fold_name {
 	const char *text;
 	const char *file; /* with `places`: the source file; else, and where it is not known, NULL */
 	uint32_t line;	  /* with `places`; 0: not known */
-	uint8_t kind;	  /* enum fold_kind */
+	enum fold_kind kind;
 };
 
 /* Index 0 is the root, which has no name. An index of 0 elsewhere: none. */
@@ -34,8 +36,7 @@ struct fold {
 	bool places; /* tell frames apart by source file and line too; to be set before the first event */
 	struct fold_node *nodes;
 	uint32_t nnodes;
-	struct fold_name *names;
-	uint32_t nnames;
+	struct strings names; /* for fold_name(); 0 is the root's */
 	uint32_t other;	       /* the node [other] */
 	uint64_t without_size; /* calls that have no weight in bytes */
 	uint64_t no_room;      /* calls in [other] */
@@ -46,6 +47,7 @@ struct fold {
 /* max_nodes: frames of the tree at most; 0: as many as there is room for by default. NULL: no memory. */
 struct fold *fold_open(const struct sink_opts *, uint32_t max_nodes);
 void fold_close(struct fold *);
+struct fold_name fold_name(const struct fold *, uint32_t i);
 /* Returns 1 when the event is counted: a call, or with SINK_WEIGHT_GPU device work that took time. 0 when not. */
 int fold_event(struct fold *, const struct event *);
 /* To be called once when all events are in: sorts every node's children by name. Returns 0 or -ENOMEM. */

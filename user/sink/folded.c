@@ -34,7 +34,7 @@ static int print(const struct fold *f, struct out *out)
 	int err = 0;
 
 	while ((at = fold_next(f, at, &depth))) {
-		const struct fold_name *n = &f->names[f->nodes[at].name];
+		const struct fold_name n = fold_name(f, f->nodes[at].name);
 		uint64_t weight = fold_weight(f, &f->nodes[at]);
 
 		if (depth >= cap) {
@@ -51,11 +51,11 @@ static int print(const struct fold *f, struct out *out)
 		way.len = ends[depth - 1];
 		if (depth > 1)
 			text_str(&way, ";");
-		if (n->kind == FOLD_KERNEL)
+		if (n.kind == FOLD_KERNEL)
 			text_str(&way, "[kernel] ");
-		else if (n->kind == FOLD_DEVICE)
+		else if (n.kind == FOLD_DEVICE)
 			text_str(&way, "[GPU] ");
-		text_str(&way, n->text);
+		text_str(&way, n.text);
 		ends[depth] = way.len;
 		if (way.bad) {
 			err = -ENOMEM;

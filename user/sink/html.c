@@ -17,12 +17,12 @@
 
 #include "../event/device.h"
 #include "../util/msg.h"
+#include "../util/strings.h"
 #include "about.h"
 #include "html_details.h"
 #include "html_pack.h"
 #include "inuse.h"
 #include "row.h"
-#include "strings.h"
 #include "table_text.h"
 #include "tracks.h"
 
@@ -386,8 +386,8 @@ static int html_open(struct sink *s, const struct sink_opts *opts)
 	if (!t || !mark())
 		return t ? -EINVAL : -ENOMEM;
 	t->in_use = inuse_open();
-	if (!t->in_use || tracks_init(&t->tracks) || strings_init(&t->names, NAMES_BYTES) || strings_init(&t->stacks, STACKS_BYTES) ||
-	    strings_init(&t->keys, SERIES_MAX * 64))
+	if (!t->in_use || tracks_init(&t->tracks) || strings_init(&t->names, NAMES_BYTES, UINT32_MAX) ||
+	    strings_init(&t->stacks, STACKS_BYTES, UINT32_MAX) || strings_init(&t->keys, SERIES_MAX * 64, UINT32_MAX))
 		return -ENOMEM;
 	out_mem(opts->out, timeline_page_begin, (size_t)(mark() - timeline_page_begin));
 	return 0;

@@ -2,13 +2,14 @@
 /*
  * nsys_strings.c - StringIds: each text once, since queries group by its id.
  *
- * The texts themselves are in the database alone. Memory has 16 bytes for each: a hash and the id, and what has the hash is
+ * No util/strings, since the texts themselves are in the database alone. Memory has 16 bytes for each: a hash and the id, and what has the hash is
  * read back and compared, for texts come from the target and may be made to collide. A small cache in front of it, with the
  * texts, answers for what repeats. Beyond STRINGS_MAX texts a new one gets a row each time it comes; that is said at the end.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/hash.h"
 #include "../util/msg.h"
 #include "nsys.h"
 #include "text.h"
@@ -56,19 +57,11 @@ void nsys_strings_close(struct nsys_strings *s)
 	free(s);
 }
 
+/* never 0, which is free */
 static uint64_t hash_of(const char *s, size_t n)
 {
-	uint64_t h = n * 0x9e3779b97f4a7c15ULL, w;
+	uint64_t h = hash_bytes(s, n);
 
-	for (; n >= 8; n -= 8, s += 8) {
-		memcpy(&w, s, 8);
-		h = (h ^ w) * 0xff51afd7ed558ccdULL;
-		h ^= h >> 32;
-	}
-	w = 0;
-	memcpy(&w, s, n);
-	h = (h ^ w) * 0xc4ceb9fe1a85ec53ULL;
-	h ^= h >> 29;
 	return h ? h : 1;
 }
 

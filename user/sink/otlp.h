@@ -62,6 +62,8 @@ struct otlp_config {
 /* `url`: an address, or "env": that of OTEL_EXPORTER_OTLP_*ENDPOINT. Returns 0, or -EINVAL after a message. */
 enum otlp_signal { OTLP_TRACES, OTLP_METRICS };
 int otlp_config_open(struct otlp_config *, const char *url, enum otlp_signal);
+/* The same for the command line alone, before anything is done: what the variables say is not looked at. */
+int otlp_config_check(const char *url);
 void otlp_config_close(struct otlp_config *);
 /* Resource attributes that the environment gives: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES. Returns which are among them. */
 struct otlp_given {

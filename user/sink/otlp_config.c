@@ -211,6 +211,15 @@ int otlp_config_open(struct otlp_config *c, const char *url, enum otlp_signal si
 	return 0;
 }
 
+int otlp_config_check(const char *url)
+{
+	struct otlp_config c = { .host = NULL };
+	int err = strcmp(url, "env") ? take_address(&c, url, OTLP_TRACES, false) : 0;
+
+	otlp_config_close(&c);
+	return err;
+}
+
 void otlp_config_close(struct otlp_config *c)
 {
 	for (int i = 0; i < c->nheaders; i++) {

@@ -10,6 +10,8 @@
 #define SEQUENCE 1
 #define NAME_MAX_BYTES 16384
 #define TRACK_NAME_MAX 128
+#define DICT_STRINGS (128u << 10) /* so much of one kind is remembered that it is time to forget it */
+#define DICT_BYTES (8u << 20)
 
 /* Field numbers of perfetto_trace.proto. */
 enum { TRACE_PACKET = 1 };
@@ -70,8 +72,7 @@ void perfetto_write_state(struct perfetto_writer *w, bool first)
 	if (first)
 		return;
 	for (int i = 0; i < PERFETTO_DICTS; i++)
-		if (w->dicts[i])
-			intern_forget(w->dicts[i]);
+		strings_forget(&w->dicts[i]);
 	memset(w->consts, 0, sizeof(w->consts));
 	w->interned.len = 0;
 }
@@ -210,6 +211,16 @@ void perfetto_write_interned(struct perfetto_writer *w)
 
 /* ---- strings ------------------------------------------------------------------------------------------------ */
 
+/* The number of the bytes, from 1 on; 0: no memory. */
+static uint32_t intern(struct perfetto_writer *w, enum perfetto_dict dict, const void *s, size_t n, bool *is_new)
+{
+	struct strings *d = &w->dicts[dict];
+	uint32_t before = d->n, number = strings_add(d, s, n);
+
+	*is_new = d->n != before;
+	return number == STRINGS_NONE ? 0 : number + 1;
+}
+
 /* A submessage of InternedData with the number and bytes, or with what is in `more`. */
 static void intern_add(struct perfetto_writer *w, enum perfetto_dict dict, uint32_t iid, const char *s, size_t n,
 		       bool fields)
@@ -236,7 +247,7 @@ static void intern_add(struct perfetto_writer *w, enum perfetto_dict dict, uint3
 uint32_t perfetto_iid(struct perfetto_writer *w, enum perfetto_dict dict, const char *s, size_t n)
 {
 	bool is_new;
-	uint32_t iid = intern_bytes(w->dicts[dict], s, n, &is_new);
+	uint32_t iid = intern(w, dict, s, n, &is_new);
 
 	if (!iid || !is_new)
 		return iid;
@@ -269,7 +280,7 @@ uint32_t perfetto_const_iid(struct perfetto_writer *w, enum perfetto_dict dict, 
 static uint32_t message_iid(struct perfetto_writer *w, enum perfetto_dict dict, const char *fields, size_t n)
 {
 	bool is_new;
-	uint32_t iid = intern_bytes(w->dicts[dict], fields, n, &is_new);
+	uint32_t iid = intern(w, dict, fields, n, &is_new);
 
 	if (iid && is_new)
 		intern_add(w, dict, iid, fields, n, true);
@@ -303,7 +314,7 @@ uint32_t perfetto_stack_iid(struct perfetto_writer *w, const struct stack *s, bo
 	char *fields, *p;
 	bool is_new;
 
-	iid = intern_bytes(w->dicts[PERFETTO_STACKS], &s->id, sizeof(s->id), &is_new);
+	iid = intern(w, PERFETTO_STACKS, &s->id, sizeof(s->id), &is_new);
 	if (!iid || !is_new)
 		return iid;
 	p = fields = malloc((size_t)n * PROTO_FIELD_MAX + 1);
@@ -325,8 +336,7 @@ int perfetto_write_open(struct perfetto_writer *w, struct out *out)
 
 	w->out = out;
 	for (size_t i = 0; i < ARRAY_LEN(dicts); i++) {
-		w->dicts[dicts[i]] = intern_open();
-		if (!w->dicts[dicts[i]])
+		if (strings_init(&w->dicts[dicts[i]], UINT32_MAX, UINT32_MAX))
 			return -ENOMEM;
 	}
 	return 0;
@@ -335,7 +345,7 @@ int perfetto_write_open(struct perfetto_writer *w, struct out *out)
 void perfetto_write_close(struct perfetto_writer *w)
 {
 	for (int i = 0; i < PERFETTO_DICTS; i++)
-		intern_close(w->dicts[i]);
+		strings_free(&w->dicts[i]);
 	text_free(&w->interned);
 	text_free(&w->scratch);
 }
@@ -343,7 +353,7 @@ void perfetto_write_close(struct perfetto_writer *w)
 bool perfetto_write_is_full(const struct perfetto_writer *w)
 {
 	for (int i = 0; i < PERFETTO_DICTS; i++)
-		if (w->dicts[i] && intern_is_full(w->dicts[i]))
+		if (w->dicts[i].n >= DICT_STRINGS || w->dicts[i].len >= DICT_BYTES)
 			return true;
 	return false;
 }

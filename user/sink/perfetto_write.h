@@ -7,7 +7,7 @@
 #define CT_PERFETTO_WRITE_H
 
 #include "../util/out.h"
-#include "intern.h"
+#include "../util/strings.h"
 #include "sink.h"
 #include "text.h"
 
@@ -31,7 +31,7 @@ enum perfetto_dict {
 
 struct perfetto_writer {
 	struct out *out;
-	struct intern *dicts[PERFETTO_DICTS];
+	struct strings dicts[PERFETTO_DICTS];
 	struct text interned; /* InternedData that has not been written yet */
 	struct text scratch;
 	struct {

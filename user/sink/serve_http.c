@@ -12,6 +12,7 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@
 #define PATIENCE_S 30	     /* for a whole request */
 #define HEADERS_MAX 16384
 #define CONNECTIONS_MAX 256
-#define FDS 1024	     /* descriptors from there on are not given to connections */
+#define FDS 65536	     /* descriptors from there on are not looked at; nobody is let in while one of them is used */
 #define LOOK_S 2
 
 struct serve_http {
@@ -38,6 +39,7 @@ struct serve_http {
 	const struct serve_page *pages;
 	void *ctx;
 	int accepted; /* since the last look */
+	int top;      /* all connections have lower descriptors */
 	bool closed;  /* nobody is let in until then */
 	uint32_t since_s[FDS]; /* of a connection's begin, or its last whole request; 0: none */
 };
@@ -81,7 +83,7 @@ static void on_look(evutil_socket_t unused, short what, void *ctx)
 	(void)unused, (void)what;
 	if (getsockname(evconnlistener_get_fd(s->listener), (struct sockaddr *)&ours, &len))
 		return;
-	for (int fd = 0; fd < FDS; fd++) {
+	for (int fd = 0; fd < s->top && fd < FDS; fd++) {
 		if (!is_connection(s, fd, &ours, len)) {
 			s->since_s[fd] = 0;
 			continue;
@@ -101,13 +103,19 @@ static void on_look(evutil_socket_t unused, short what, void *ctx)
 	}
 }
 
-/* A connection was accepted. NULL: libevent makes what it needs. */
+/* A connection was accepted: its descriptor is below the lowest free one, however many files are probed. NULL: libevent makes
+ * what it needs. */
 static struct bufferevent *on_accept(struct event_base *base, void *ctx)
 {
 	struct serve_http *s = ctx;
+	int free_fd = fcntl(evconnlistener_get_fd(s->listener), F_DUPFD_CLOEXEC, 0);
 
 	(void)base;
-	if (++s->accepted >= CONNECTIONS_MAX)
+	if (free_fd > s->top)
+		s->top = free_fd;
+	if (free_fd >= 0)
+		close(free_fd);
+	if (++s->accepted >= CONNECTIONS_MAX || free_fd < 0 || free_fd >= FDS)
 		shut_door(s);
 	return NULL;
 }
@@ -170,41 +178,58 @@ void serve_http_answer_fd(struct evhttp_request *req, const char *type, int fd, 
 
 /* ---- beginning and end ------------------------------------------------------------------------------------------ */
 
-static int listen_on(struct serve_http *s, const char *where)
+/* addr: "" for all. */
+static int parse(const char *where, char *addr, size_t size, unsigned long *port)
 {
 	const char *colon = strrchr(where, ':');
-	struct evhttp_bound_socket *socket;
-	char addr[128], *end;
-	unsigned long port;
+	char *end;
 	size_t n;
 
-	if (!colon || (size_t)(colon - where) >= sizeof(addr)) {
-		msg_error("--listen: '%s' is not ADDR:PORT, as 127.0.0.1:19400 or [::1]:19400", where);
+	if (!colon || (size_t)(colon - where) >= size) {
+		msg_error("--listen: '%s' is not ADDR:PORT; give one as 127.0.0.1:19400 or [::1]:19400", where);
 		return -EINVAL;
 	}
 	n = (size_t)(colon - where);
-	snprintf(addr, sizeof(addr), "%.*s", (int)n, where);
+	snprintf(addr, size, "%.*s", (int)n, where);
 	if (n > 1 && addr[0] == '[' && addr[n - 1] == ']') {
 		memmove(addr, addr + 1, n - 2);
 		addr[n - 2] = '\0';
 	} else if (strchr(addr, ':')) {
-		msg_error("--listen: '%s' is not ADDR:PORT: an IPv6 address stands in brackets, as [::1]:19400", where);
+		msg_error("--listen: '%s' is not ADDR:PORT; give an IPv6 address in brackets, as [::1]:19400", where);
 		return -EINVAL;
 	}
 	errno = 0;
-	port = strtoul(colon + 1, &end, 10);
-	if (errno || colon[1] < '0' || colon[1] > '9' || *end || port > 65535) {
-		msg_error("--listen: '%s' is no port", colon + 1);
-		return -EINVAL;
-	}
+	*port = strtoul(colon + 1, &end, 10);
+	if (!errno && colon[1] >= '0' && colon[1] <= '9' && !*end && *port <= 65535)
+		return 0;
+	msg_error("--listen: '%s' is no port; give ADDR:PORT, as 127.0.0.1:19400", colon + 1);
+	return -EINVAL;
+}
+
+int serve_http_check(const char *where)
+{
+	unsigned long port;
+	char addr[128];
+
+	return parse(where, addr, sizeof(addr), &port);
+}
+
+static int listen_on(struct serve_http *s, const char *where)
+{
+	struct evhttp_bound_socket *socket;
+	unsigned long port;
+	char addr[128];
+	int err = parse(where, addr, sizeof(addr), &port);
+
+	if (err)
+		return err;
 	errno = 0;
 	/* "::" takes IPv4 too; where there is no IPv6, all of IPv4 */
 	socket = evhttp_bind_socket_with_handle(s->http, *addr ? addr : "::", (ev_uint16_t)port);
 	if (!socket && !*addr && errno == EAFNOSUPPORT)
 		socket = evhttp_bind_socket_with_handle(s->http, "0.0.0.0", (ev_uint16_t)port);
 	if (!socket) {
-		int err = errno ? -errno : -EADDRNOTAVAIL;
-
+		err = errno ? -errno : -EADDRNOTAVAIL;
 		msg_error("cannot listen on %s: %s; give another --listen ADDR:PORT", where, strerror(-err));
 		return err;
 	}

@@ -17,6 +17,8 @@ struct serve_page {
 	void (*get)(void *ctx, struct evhttp_request *, const char *accept);
 };
 
+/* Can that be listened on, as it is written? 0, or -EINVAL after one message. */
+int serve_http_check(const char *where);
 /* Listens on ADDR:PORT, [ADDR]:PORT or :PORT. pages ends with a path NULL. Returns NULL after one message. */
 struct serve_http *serve_http_open(struct event_base *, const char *where, const struct serve_page *pages, void *ctx);
 void serve_http_close(struct serve_http *);

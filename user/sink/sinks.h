@@ -25,6 +25,7 @@
 #define SINKS_MEMORY	  0x2000 /* wants the calls that take memory and give it back, and those that choose a device */
 #define SINKS_DAEMON	  0x800 /* runs for good: SIGHUP does not end it */
 #define SINKS_NESTED	  0x4000 /* calls inside calls too */
+#define SINKS_COUNTERS	  0x10000 /* shows hardware counters */
 
 struct sinks_row {
 	const struct sink_ops *ops; /* ops->name is the word */

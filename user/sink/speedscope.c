@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "../util/msg.h"
+#include "../util/strings.h"
 #include "about.h"
 #include "fold.h"
 #include "row.h"
-#include "strings.h"
 #include "tracks.h"
 
 #define SPANS_MAX (4u << 20) /* of 24 bytes */
@@ -117,7 +117,7 @@ static int speedscope_open(struct sink *sink, const struct sink_opts *opts)
 	if (!s->fold)
 		return -ENOMEM;
 	s->fold->places = true;
-	return tracks_init(&s->tracks) || strings_init(&s->names, NAMES_BYTES) ? -ENOMEM : 0;
+	return tracks_init(&s->tracks) || strings_init(&s->names, NAMES_BYTES, UINT32_MAX) ? -ENOMEM : 0;
 }
 
 /* ---- the parts of the file ------------------------------------------------------------------------------ */
@@ -160,20 +160,20 @@ static void put_frames(struct speedscope *s)
 {
 	const struct fold *f = s->fold;
 
-	for (uint32_t i = 1; i < f->nnames; i++) {
-		const struct fold_name *n = &f->names[i];
+	for (uint32_t i = 1; i < f->names.n; i++) {
+		const struct fold_name n = fold_name(f, i);
 		struct text name = { 0 };
 
-		text_str(&name, n->kind == FOLD_KERNEL ? "[kernel] " : n->kind == FOLD_DEVICE ? "[GPU] " : "");
-		text_mem(&name, n->text, strlen(n->text) + 1);
+		text_str(&name, n.kind == FOLD_KERNEL ? "[kernel] " : n.kind == FOLD_DEVICE ? "[GPU] " : "");
+		text_mem(&name, n.text, strlen(n.text) + 1);
 		s->w.p = i > 1 ? put_lit(s->w.p, ",\n{\"name\":") : put_lit(s->w.p, "\n{\"name\":");
-		put_string(s, name.bad ? n->text : name.s);
-		if (n->file) {
+		put_string(s, name.bad ? n.text : name.s);
+		if (n.file) {
 			s->w.p = put_lit(s->w.p, ",\"file\":");
-			put_string(s, n->file);
+			put_string(s, n.file);
 		}
-		if (n->file && n->line)
-			s->w.p = put_u64(put_lit(s->w.p, ",\"line\":"), n->line);
+		if (n.file && n.line)
+			s->w.p = put_u64(put_lit(s->w.p, ",\"line\":"), n.line);
 		*s->w.p++ = '}';
 		text_free(&name);
 	}

@@ -2,33 +2,14 @@
 /*
  * attach.h - puts the programs on a file's functions, by the best kind of link that the kernel has, and takes them off
  * again quickly.
- *
- *   session   6.13 on: one uprobe_session link per file and group; the entry program decides whether the return traps
- *   multi     6.6 on: two uprobe_multi links per file and group
- *   tracefs   below: one entry and one return event in tracefs with all offsets, a perf event each
- *   perf      where tracefs cannot be had: a perf event and a link per function, without QUERY and INTERNAL
- *
- * The kind is chosen by trying it, not by the kernel's version.
  */
 #ifndef CT_ATTACH_H
 #define CT_ATTACH_H
 
+#include "attach_kind.h"
 #include "discover.h"
 
-enum attach_kind { ATTACH_NONE, ATTACH_SESSION, ATTACH_MULTI, ATTACH_TRACEFS, ATTACH_PERF };
-
 struct attach;
-
-/* Tries the kinds in order (or only `want`, by name) on this very program. Returns the kind, or -errno. */
-int attach_probe_kind(const char *want);
-/* What a call of a function with an empty pair of probes costs more than one without, measured on this very program: some
- * milliseconds. 0: not known (kinds other than session and multi). */
-uint64_t attach_pair_ns(enum attach_kind, bool entry_only);
-const char *attach_kind_name(enum attach_kind);
-/* May programs of this kind sleep (bpf_copy_from_user)? From 6.0 on. */
-bool attach_sleepable(enum attach_kind);
-/* Does a link for one process report all its threads? (See attach.c; session and multi only.) */
-bool attach_pid_links_work(enum attach_kind);
 
 /* Program descriptors; they stay the caller's. */
 struct attach_progs {

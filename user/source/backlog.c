@@ -1,184 +1,227 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* backlog.c - see backlog.h. Knows no record. */
-#include <errno.h>
+/*
+ * backlog.c - see backlog.h. Knows no record.
+ *
+ * The reader has a chunk of its own, which it fills from the queue, or, when that is empty, straight from the ring: a
+ * copy of 16 KiB at a time stays in the nearest cache, and while its records are handed out the ring is free for the thread.
+ */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "backlog.h"
 
-#define CHUNK_BYTES (1u << 20)
-#define PUMP_RECORDS 32 /* moved between two looks at the queue's room; one is at most 64 KiB */
-#define PUMP_MS 5	/* the ring's wake-ups are batched: a look at least this often */
+#define CHUNK_BYTES (128u << 10)
+#define OWN_BYTES (16u << 10)
+#define EARLY_MS 5 /* the ring's wake-ups are batched: a look at least this often */
+#define LATE_MS 10 /* between two looks; three quarters of 16 MiB take longer to come, however many CPUs send */
+#define IDLE_MS 90 /* the same while the ring is empty, unless it wakes us */
 
 struct chunk {
 	struct chunk *next;
-	size_t len, pos; /* bytes used, and handed out; each record is preceded by its size in 8 bytes */
+	size_t len, pos; /* bytes used, and handed out; records as ring_take() makes them */
 	uint8_t data[CHUNK_BYTES];
 };
+
+_Static_assert(RING_TAKEN(BACKLOG_RECORD_MAX) <= CHUNK_BYTES, "a record of any size fits into a chunk");
 
 struct backlog {
 	struct ring *ring;
 	uint64_t max_bytes;
+	enum backlog_when when;
+	struct chunk *own; /* the reader's */
 	pthread_t thread;
 	pthread_mutex_t lock; /* of the ring and of all below */
-	struct chunk *first, *last;
-	uint64_t bytes; /* of all chunks */
-	bool stop, no_memory;
+	struct chunk *first, *last, *spare;
+	uint64_t bytes; /* of the queue's chunks */
+	bool stop;
+	int stop_fd; /* readable: stop */
 };
 
-/* Called with the lock. */
-static int append(void *ctx, const void *rec, size_t size)
+static struct chunk *new_chunk(struct backlog *b)
 {
-	struct backlog *b = ctx;
-	size_t room = sizeof(uint64_t) + ((size + 7) & ~(size_t)7);
-	struct chunk *c = b->last;
-	uint64_t head = size;
+	struct chunk *c = b->spare ? b->spare : malloc(sizeof(*c));
 
-	if (!c || sizeof(c->data) - c->len < room) {
-		c = malloc(sizeof(*c));
-		if (!c || room > sizeof(c->data)) {
-			free(c);
-			b->no_memory = true;
-			return -ENOMEM;
-		}
+	b->spare = NULL;
+	if (c) {
 		c->next = NULL;
 		c->len = c->pos = 0;
-		if (b->last)
-			b->last->next = c;
-		else
-			b->first = c;
-		b->last = c;
-		b->bytes += sizeof(*c);
 	}
-	memcpy(c->data + c->len, &head, sizeof(head));
-	memcpy(c->data + c->len + sizeof(head), rec, size);
-	c->len += room;
-	return 0;
+	return c;
 }
 
-/* Called with the lock. */
-static void pump(struct backlog *b)
+static void put_away(struct backlog *b, struct chunk *c)
 {
-	while (b->bytes < b->max_bytes && ring_read(b->ring, PUMP_RECORDS, append, b) == PUMP_RECORDS)
-		;
+	if (b->spare)
+		free(c);
+	else
+		b->spare = c;
+}
+
+/* Some records from the ring to the queue; called with the lock. False: there are none, or there is no room. */
+static bool move(struct backlog *b)
+{
+	struct chunk *c = b->last;
+	size_t n = c ? ring_take(b->ring, c->data + c->len, sizeof(c->data) - c->len) : 0;
+
+	if (n) {
+		c->len += n;
+		return true;
+	}
+	c = b->bytes < b->max_bytes ? new_chunk(b) : NULL;
+	if (!c)
+		return false;
+	c->len = ring_take(b->ring, c->data, sizeof(c->data));
+	if (!c->len) {
+		put_away(b, c);
+		return false;
+	}
+	if (b->last)
+		b->last->next = c;
+	else
+		b->first = c;
+	b->last = c;
+	b->bytes += sizeof(*c);
+	return true;
+}
+
+/* Until the next look; called with the lock, which others have meanwhile. */
+static void await_look(struct backlog *b)
+{
+	struct pollfd fds[2] = { { .fd = b->stop_fd, .events = POLLIN }, { .fd = b->ring->map_fd, .events = POLLIN } };
+	bool empty = !ring_filled(b->ring);
+
+	pthread_mutex_unlock(&b->lock);
+	if (b->when == BACKLOG_EARLY || empty)
+		poll(fds, 2, b->when == BACKLOG_EARLY ? EARLY_MS : IDLE_MS);
+	/* readable for as long as there is anything, which others may be about to take: a pause in any case */
+	poll(fds, 1, b->when == BACKLOG_EARLY ? 1 : LATE_MS);
+	pthread_mutex_lock(&b->lock);
 }
 
 static void *run(void *ctx)
 {
 	struct backlog *b = ctx;
-	struct pollfd ready = { .fd = b->ring->map_fd, .events = POLLIN };
 
+	pthread_mutex_lock(&b->lock);
 	for (;;) {
-		bool stop;
-
-		/* readable for as long as there is anything, which the queue may have no room for: a pause in any case */
-		poll(&ready, 1, PUMP_MS);
-		pthread_mutex_lock(&b->lock);
-		stop = b->stop;
-		if (!stop)
-			pump(b);
-		pthread_mutex_unlock(&b->lock);
-		if (stop)
-			return NULL;
-		poll(NULL, 0, 1);
+		await_look(b);
+		if (b->stop)
+			break;
+		if (b->when == BACKLOG_LATE && ring_filled(b->ring) < b->ring->size / 4)
+			continue;
+		while (!b->stop && ring_filled(b->ring) && move(b)) {
+			/* the reader's turn, if it waits */
+			pthread_mutex_unlock(&b->lock);
+			pthread_mutex_lock(&b->lock);
+		}
 	}
+	pthread_mutex_unlock(&b->lock);
+	return NULL;
 }
 
-struct backlog *backlog_open(struct ring *ring, uint64_t max_bytes)
+static void end(struct backlog *b)
+{
+	struct chunk *next;
+
+	for (struct chunk *c = b->first; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	free(b->spare);
+	free(b->own);
+	if (b->stop_fd >= 0)
+		close(b->stop_fd);
+	pthread_mutex_destroy(&b->lock);
+	free(b);
+}
+
+struct backlog *backlog_open(struct ring *ring, enum backlog_when when, uint64_t max_bytes)
 {
 	struct backlog *b = calloc(1, sizeof(*b));
 	sigset_t all, before;
-	int err;
+	bool err;
 
 	if (!b)
 		return NULL;
 	b->ring = ring;
+	b->when = when;
 	b->max_bytes = max_bytes;
 	pthread_mutex_init(&b->lock, NULL);
+	b->stop_fd = eventfd(0, EFD_CLOEXEC);
+	b->own = new_chunk(b);
 	/* signals are the main thread's */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&b->thread, NULL, run, b);
+	err = b->stop_fd < 0 || !b->own || pthread_create(&b->thread, NULL, run, b);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err) {
-		pthread_mutex_destroy(&b->lock);
-		free(b);
+		end(b);
 		return NULL;
 	}
 	return b;
 }
 
-/* The chunk to hand out from: out of the queue, so that records are handed out without the lock. */
-static struct chunk *take(struct backlog *b)
+/* More records for the reader. False: there are none. */
+static bool refill(struct backlog *b)
 {
 	struct chunk *c;
 
 	pthread_mutex_lock(&b->lock);
-	pump(b);
 	c = b->first;
 	if (c) {
 		b->first = c->next;
 		if (!b->first)
 			b->last = NULL;
-	}
-	pthread_mutex_unlock(&b->lock);
-	return c;
-}
-
-static void give_back(struct backlog *b, struct chunk *c)
-{
-	pthread_mutex_lock(&b->lock);
-	if (c->pos < c->len) {
-		c->next = b->first;
-		b->first = c;
-		if (!b->last)
-			b->last = c;
-	} else {
 		b->bytes -= sizeof(*c);
-		free(c);
+		put_away(b, b->own);
+		b->own = c;
+	} else {
+		b->own->pos = 0;
+		b->own->len = ring_take(b->ring, b->own->data, OWN_BYTES);
+		if (!b->own->len) /* for one that is larger */
+			b->own->len = ring_take(b->ring, b->own->data, sizeof(b->own->data));
 	}
 	pthread_mutex_unlock(&b->lock);
+	return b->own->len;
 }
 
 long backlog_read(struct backlog *b, long max, int (*fn)(void *ctx, const void *rec, size_t size), void *ctx)
 {
-	struct chunk *c;
 	long n = 0;
 	int err = 0;
 
-	while (n < max && !err && (c = take(b))) {
-		while (c->pos < c->len && n < max && !err) {
-			uint64_t size;
+	while (n < max && !err) {
+		struct chunk *c = b->own;
+		const void *rec;
+		uint64_t size;
 
-			memcpy(&size, c->data + c->pos, sizeof(size));
-			err = fn(ctx, c->data + c->pos + sizeof(size), size);
-			c->pos += sizeof(size) + ((size + 7) & ~(uint64_t)7);
-			n++;
+		if (c->pos == c->len) {
+			if (!refill(b))
+				break;
+			continue;
 		}
-		give_back(b, c);
+		memcpy(&size, c->data + c->pos, sizeof(size));
+		rec = c->data + c->pos + sizeof(size);
+		c->pos += RING_TAKEN(size);
+		err = fn(ctx, rec, size);
+		n++;
 	}
-	if (!err && b->no_memory)
-		err = -ENOMEM;
 	return err < 0 ? err : n;
 }
 
 void backlog_close(struct backlog *b)
 {
-	struct chunk *next;
-
 	if (!b)
 		return;
 	pthread_mutex_lock(&b->lock);
 	b->stop = true;
 	pthread_mutex_unlock(&b->lock);
+	eventfd_write(b->stop_fd, 1);
 	pthread_join(b->thread, NULL);
-	for (struct chunk *c = b->first; c; c = next) {
-		next = c->next;
-		free(c);
-	}
-	pthread_mutex_destroy(&b->lock);
-	free(b);
+	end(b);
 }

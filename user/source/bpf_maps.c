@@ -81,15 +81,19 @@ out:
 }
 
 /* Adds the living process, and with_children all descendants of what is in the map. Returns the number of processes
- * added, or -ESRCH, or -errno. */
+ * added, -ESRCH if it has ended, -ENOENT if it is not among the tasks, or another -errno. */
 static int add_from(int map, const struct ct_task *tasks, int n, pid_t pid, bool with_children)
 {
 	__u32 one = 1, unused;
-	int i, added = 0, before, err = -ESRCH;
+	int i, added = 0, before, err = -ENOENT;
 
 	for (i = 0; i < n; i++) {
-		if (tasks[i].ns_tgid != (__u32)pid || tasks[i].ended)
+		if (tasks[i].ns_tgid != (__u32)pid)
 			continue;
+		if (tasks[i].ended) {
+			err = -ESRCH;
+			continue;
+		}
 		err = 0;
 		if (bpf_map_lookup_elem(map, &tasks[i].tgid, &unused)) {
 			err = bpf_map_update_elem(map, &tasks[i].tgid, &one, BPF_ANY);

@@ -8,15 +8,13 @@
 #include "discover.h"
 #include "../event/event.h"
 
-#define ATTACH_TYPE_MULTI 48   /* BPF_TRACE_UPROBE_MULTI, Linux 6.6 */
-#define ATTACH_TYPE_SESSION 57 /* BPF_TRACE_UPROBE_SESSION, Linux 6.13 */
-
 struct cudatrace_bpf;
 
 /* The thread group of a pid or tid of our namespace, from /proc; -ESRCH. */
 pid_t bpf_maps_tgid(pid_t pid);
 
-/* Has a process (our namespace) traced; with_children: those that it has already, too. Returns 0, -ESRCH, or -errno. */
+/* Has a process (our namespace) traced; with_children: those that it has already, too. Returns 0, -ESRCH when it
+ * has ended, -ENOENT when BPF programs are not shown it, or another -errno. */
 int bpf_maps_add_pid(struct cudatrace_bpf *, pid_t pid, bool with_children);
 
 /* Tells where the file's functions lie, for kernels without cookies. Returns 0 or -errno. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../util/msg.h"
+#include "../util/parse.h"
 #include "cgroup.h"
 
 static int open_cgroup(const char *path)
@@ -59,4 +60,38 @@ int cgroup_id(const char *path, uint64_t *id)
 		*id = st.st_ino; /* the same number on 64-bit kernels */
 	close(fd);
 	return 0;
+}
+
+/* The first line of a file that begins so, without its end; false: there is none. */
+static bool read_line(const char *path, const char *begin, char *line, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	bool found = false;
+
+	while (f && !found && fgets(line, (int)size, f))
+		found = !strncmp(line, begin, strlen(begin));
+	if (f)
+		fclose(f);
+	if (found)
+		line[strcspn(line, "\n")] = '\0';
+	return found;
+}
+
+uint64_t cgroup_memory_max(const char *root, const char *self)
+{
+	char line[PATH_MAX], path[2 * PATH_MAX], text[64];
+	uint64_t least = UINT64_MAX, max;
+
+	if (!read_line(self, "0::/", line, sizeof(line)))
+		return least;
+	for (;;) {
+		size_t n = (size_t)snprintf(path, sizeof(path), "%s%s/memory.max", root, line + 3);
+
+		/* "max" is no number: no limit; the root has no such file */
+		if (n < sizeof(path) && read_line(path, "", text, sizeof(text)) && !parse_u64(text, 0, UINT64_MAX, &max) && max < least)
+			least = max;
+		if (!line[3])
+			return least;
+		*strrchr(line, '/') = '\0';
+	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cgroup.h - the id that the kernel knows a cgroup (v2) by. */
+/* cgroup.h - cgroups (v2): the id that the kernel knows one by, and how much memory one may take. */
 #ifndef CT_CGROUP_H
 #define CT_CGROUP_H
 
@@ -8,5 +8,8 @@
 /* path: a directory of the cgroup2 mount, or a path below its root as /proc/PID/cgroup shows it. Returns 0, or -errno
  * after one message. */
 int cgroup_id(const char *path, uint64_t *id);
+/* The least memory.max of the cgroup that the file `self` names (as /proc/self/cgroup does) and of those above it, up to
+ * the mount `root`. UINT64_MAX: there is no limit, or it is not known. */
+uint64_t cgroup_memory_max(const char *root, const char *self);
 
 #endif

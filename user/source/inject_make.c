@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -219,19 +220,53 @@ static int make_memfd(struct inject_job *j)
 	return 0;
 }
 
+/* Is it the one that was made? Nothing that could be damaged is: it is empty, has no name, and may still be sealed, which a file
+ * of tmpfs may not. */
+static bool is_fresh_memfd(int fd)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && !(seals & (F_SEAL_SEAL | F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)) && !fstat(fd, &st) &&
+	       S_ISREG(st.st_mode) && !st.st_nlink && !st.st_size;
+}
+
+/*
+ * The memfd as one of ours. Other threads of the target run, and may put another file under its number meanwhile. So it is not
+ * opened by that number in /proc, which would be with our rights: root's. pidfd_getfd gives what the target itself has.
+ */
+static int own_memfd(struct inject_job *j)
+{
+	int fd = fetch(j, j->memfd), path_fd;
+	struct stat st;
+	char path[64];
+
+	if (fd == -ENOSYS || fd == -EPERM) {
+		/* forbidden: the file is held before it is looked at, and looked at before it is opened */
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)j->pid, (int)j->memfd);
+		path_fd = open(path, O_PATH | O_CLOEXEC);
+		if (path_fd < 0)
+			return -errno;
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+		fd = fstat(path_fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink ? -EBADF : open(path, O_RDWR | O_CLOEXEC);
+		fd = fd == -1 ? -errno : fd;
+		close(path_fd);
+	}
+	if (fd >= 0 && !is_fresh_memfd(fd)) {
+		close(fd);
+		fd = -EBADF;
+	}
+	return fd;
+}
+
 /* The object, and on a page of its own after it the code for calls. */
 static int fill_memfd(struct inject_job *j, uint64_t *stub_at)
 {
 	size_t len, ret, so_bytes = j->result->reused ? 0 : j->what->so_bytes;
 	const void *stub = inject_regs_stub(&len, &ret);
-	char path[64];
-	int fd, err;
+	int fd = own_memfd(j), err;
 
 	*stub_at = (so_bytes + j->page - 1) & ~(j->page - 1);
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)j->pid, (int)j->memfd);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		fd = fetch(j, j->memfd);
 	if (fd < 0)
 		return inject_make_failed(j, fd, "opening its memfd");
 	err = ftruncate(fd, (off_t)(*stub_at + j->page)) ? -errno : 0;

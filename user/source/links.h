@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * links.h - inside attach: how each kind puts programs on a set of offsets of one file. attach.c decides what goes into
- * a set (one per file and group); these functions only make and break the links of one set.
+ * links.h - inside attach: how each kind (attach_kind.h) puts programs on a set of offsets of one file. attach.c decides what
+ * goes into a set (one per file and group); these functions only make and break the links of one set.
  */
 #ifndef CT_LINKS_H
 #define CT_LINKS_H
@@ -24,16 +24,21 @@ struct link_target {
 };
 
 /*
- * Each makes all links of the set or none. On failure returns -errno and, where one probe is to blame and it is known, its
+ * Makes all links of the set or none. On failure returns -errno and, where one probe is to blame and it is known, its
  * index in *bad (else -1). Cookies are CT_COOKIE() where the kind has them; tracefs has none (the kernel side then finds
  * the function by address, see ct_config.by_address).
  */
+int links_make(enum attach_kind, const struct attach_progs *, const struct link_target *, struct link_set *, int *bad);
+/* Each kind's own, for links_make() alone. */
 int links_session(const struct attach_progs *, const struct link_target *, struct link_set *, int *bad);
 int links_multi(const struct attach_progs *, const struct link_target *, struct link_set *, int *bad);
 int links_tracefs(const struct attach_progs *, const struct link_target *, struct link_set *, int *bad);
 int links_perf(const struct attach_progs *, const struct link_target *, struct link_set *, int *bad);
 
-/* Gives the descriptors up for closing: attach.c closes those of all sets in parallel, then calls links_removed(). */
-void links_removed(struct link_set *); /* removes the tracefs event; frees */
+void links_close(struct link_set *);
+/* Closing a link waits for the kernel's grace periods (40 ms and more): done on the side. The set is a copy of the caller's. */
+void links_close_later(const struct link_set *, unsigned delay_us);
+/* Behind the closing of its descriptors: removes the tracefs event; frees. */
+void links_removed(struct link_set *);
 
 #endif

@@ -16,8 +16,6 @@
 #include "links.h"
 
 #define CMD_LINK_CREATE 28
-#define TRACE_UPROBE_MULTI 48
-#define TRACE_UPROBE_SESSION 57
 #define UPROBE_MULTI_RETURN 1
 
 struct link_create_attr {
@@ -44,9 +42,9 @@ static int link_create(int prog_fd, int type, __u32 multi_flags, const char *pat
 	return fd < 0 ? -errno : fd;
 }
 
-static int links_make(const struct attach_progs *progs, const struct link_target *t, struct link_set *set, bool session)
+static int make(const struct attach_progs *progs, const struct link_target *t, struct link_set *set, bool session)
 {
-	int entry_type = session ? TRACE_UPROBE_SESSION : TRACE_UPROBE_MULTI;
+	int entry_type = session ? ATTACH_TYPE_SESSION : ATTACH_TYPE_MULTI;
 	__u64 *offsets = NULL, *cookies = NULL;
 	char path[64];
 	int i, err;
@@ -66,7 +64,7 @@ static int links_make(const struct attach_progs *progs, const struct link_target
 	}
 	/* The return link first: an entry that is seen then always has its return probe. */
 	if (!session && !t->entry_only) {
-		err = link_create(progs->return_fd, TRACE_UPROBE_MULTI, UPROBE_MULTI_RETURN, path, offsets, cookies,
+		err = link_create(progs->return_fd, ATTACH_TYPE_MULTI, UPROBE_MULTI_RETURN, path, offsets, cookies,
 				  t->nprobes, t->pid);
 		if (err < 0)
 			goto out;
@@ -92,11 +90,11 @@ out:
 int links_session(const struct attach_progs *progs, const struct link_target *t, struct link_set *set, int *bad)
 {
 	*bad = -1;
-	return links_make(progs, t, set, true);
+	return make(progs, t, set, true);
 }
 
 int links_multi(const struct attach_progs *progs, const struct link_target *t, struct link_set *set, int *bad)
 {
 	*bad = -1;
-	return links_make(progs, t, set, false);
+	return make(progs, t, set, false);
 }

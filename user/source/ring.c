@@ -34,7 +34,7 @@ int ring_open(struct ring *r, int map_fd, uint32_t size)
 	}
 	r->producer = p;
 	r->data = (const uint8_t *)p + r->page;
-	r->pos = *r->consumer;
+	r->pos = r->published = *r->consumer;
 	return 0;
 }
 
@@ -45,41 +45,45 @@ static unsigned long load_acquire(const volatile unsigned long *p)
 
 static void publish(struct ring *r)
 {
+	r->published = r->pos;
 	__atomic_store_n(r->consumer, r->pos, __ATOMIC_RELEASE);
 }
 
-long ring_read(struct ring *r, long max, int (*fn)(void *ctx, const void *rec, size_t size), void *ctx)
+size_t ring_filled(const struct ring *r)
 {
-	unsigned long end = load_acquire(r->producer), published = r->pos;
+	return load_acquire(r->producer) - r->pos;
+}
+
+size_t ring_take(struct ring *r, void *to, size_t room)
+{
+	unsigned long end = load_acquire(r->producer);
 	uint32_t batch = r->size / 4 < PUBLISH_BYTES ? r->size / 4 : PUBLISH_BYTES;
-	long n = 0;
-	int err = 0;
+	size_t at = 0;
 
-	while (n < max && !err) {
-		const uint32_t *head;
-		uint32_t len;
+	while (r->pos != end) {
+		const uint32_t *head = (const uint32_t *)(r->data + (r->pos & r->mask));
+		uint32_t len = __atomic_load_n(head, __ATOMIC_ACQUIRE);
+		uint64_t size = len & ~BPF_RINGBUF_DISCARD_BIT;
 
-		if (r->pos == end) {
-			end = load_acquire(r->producer);
-			if (r->pos == end)
-				break;
-		}
-		head = (const uint32_t *)(r->data + (r->pos & r->mask));
-		len = __atomic_load_n(head, __ATOMIC_ACQUIRE);
 		if (len & BPF_RINGBUF_BUSY_BIT)
 			break;
-		r->pos += ((len & ~(BPF_RINGBUF_DISCARD_BIT)) + BPF_RINGBUF_HDR_SZ + 7) & ~7UL;
 		if (!(len & BPF_RINGBUF_DISCARD_BIT)) {
-			err = fn(ctx, (const uint8_t *)head + BPF_RINGBUF_HDR_SZ, len);
-			n++;
+			if (room - at < RING_TAKEN(size))
+				break;
+			memcpy((char *)to + at, &size, sizeof(size));
+			memcpy((char *)to + at + sizeof(size), (const uint8_t *)head + BPF_RINGBUF_HDR_SZ, size);
+			at += RING_TAKEN(size);
 		}
-		if (r->pos - published >= batch) {
+		r->pos += (size + BPF_RINGBUF_HDR_SZ + 7) & ~7UL;
+		if (r->pos - r->published >= batch)
 			publish(r);
-			published = r->pos;
-		}
+		if (r->pos == end)
+			end = load_acquire(r->producer);
 	}
-	publish(r);
-	return err < 0 ? err : n;
+	/* no more often than it has to be, though the room that is taken is small */
+	if (r->pos == end && r->pos != r->published)
+		publish(r);
+	return at;
 }
 
 void ring_close(struct ring *r)

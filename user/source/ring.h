@@ -17,14 +17,16 @@ struct ring {
 	volatile unsigned long *consumer; /* mapped read-write */
 	volatile unsigned long *producer; /* mapped read-only, the data behind it, twice */
 	const uint8_t *data;
-	unsigned long pos;
+	unsigned long pos, published; /* taken up to here; what the kernel knows of it */
 };
 
 /* Returns 0 or -errno. */
 int ring_open(struct ring *, int map_fd, uint32_t size);
-/* Hands out at most `max` records, each once. A record that fn() answers with a non-zero value still counts as read.
- * Returns the number of records handed out, or fn's non-zero value when it is negative. */
-long ring_read(struct ring *, long max, int (*fn)(void *ctx, const void *rec, size_t size), void *ctx);
+/* What a record of `size` bytes takes in memory once it is taken: its size in 8 bytes, then itself, padded to 8. */
+#define RING_TAKEN(size) (sizeof(uint64_t) + (((size) + 7) & ~(uint64_t)7))
+/* Copies whole records in their order, as many as are there and find room; each once. Returns the bytes. */
+size_t ring_take(struct ring *, void *to, size_t room);
+size_t ring_filled(const struct ring *); /* bytes that have not been taken */
 void ring_close(struct ring *); /* safe when zeroed */
 
 #endif

@@ -10,18 +10,10 @@
 #include <unistd.h>
 
 #include "msg.h"
+#include "utf8.h"
 
 int msg_verbose;
-const char *msg_program = "cudatrace";
 void (*msg_taker)(const char *text);
-
-/* A message may quote a path, a name or another program's text: nothing of it may steer the terminal. */
-static void sanitize(char *s)
-{
-	for (; *s; s++)
-		if (((unsigned char)*s < ' ' && *s != '\n' && *s != '\t') || *s == 0x7f)
-			*s = '?';
-}
 
 static void say(const char *kind, const char *fmt, va_list ap)
 {
@@ -29,10 +21,11 @@ static void say(const char *kind, const char *fmt, va_list ap)
 	int saved = errno;
 	size_t n;
 
-	n = (size_t)snprintf(text, sizeof(text), "%s: %s", msg_program, kind);
+	n = (size_t)snprintf(text, sizeof(text), "cudatrace: %s", kind);
 	if (n < sizeof(text) - 3)
 		vsnprintf(text + n, sizeof(text) - n - 2, fmt, ap);
-	sanitize(text);
+	/* a message may quote a path, a name or another program's text: nothing of it may steer the terminal */
+	utf8_plain(text, true);
 	n = strlen(text);
 	text[n++] = '\n';
 	text[n] = '\0';

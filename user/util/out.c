@@ -22,6 +22,7 @@
 
 #include "out.h"
 #include "put.h"
+#include "utf8.h"
 
 #define OUT_BUF (256 * 1024)
 #define OUT_RESERVE_MAX (64 * 1024)
@@ -59,6 +60,12 @@ int out_open(struct out *o, const char *path, bool append)
 		return -ENOMEM;
 	o->cap = OUT_BUF;
 	if (!path || !strcmp(path, "-")) {
+		int flags = fcntl(STDOUT_FILENO, F_GETFL);
+
+		if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
+			err = -EBADF;
+			goto out;
+		}
 		o->fd = STDOUT_FILENO;
 		o->name = "standard output";
 	} else {
@@ -103,16 +110,22 @@ int out_open_fd(struct out *o, int fd, const char *name)
 	return 0;
 }
 
-/* Waits until the descriptor takes something. False: it does not, and the tracer is to end. */
-static bool wait_writable(const struct out *o)
+int out_wait(int fd, const volatile int *stop)
 {
-	struct pollfd pfd = { .fd = o->fd, .events = POLLOUT };
-	int n;
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
 
-	do {
-		n = poll(&pfd, 1, STALL_MS);
-	} while (n <= 0 && !(o->stop && *o->stop));
-	return n > 0;
+	for (;;) {
+		int n = poll(&pfd, 1, STALL_MS);
+
+		if (stop && *stop > 1)
+			return -ESHUTDOWN;
+		if (n > 0)
+			return 0;
+		if (!n && stop && *stop)
+			return -ETIMEDOUT;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+	}
 }
 
 static void write_all(struct out *o, const char *s, size_t len)
@@ -121,15 +134,18 @@ static void write_all(struct out *o, const char *s, size_t len)
 
 	while (at < len && !o->error) {
 		size_t want = len - at;
-		bool stopping = o->stop && *o->stop;
+		int stopping = o->stop ? *o->stop : 0;
 		ssize_t n;
 
+		if (stopping > 1) {
+			o->error = -ESHUTDOWN;
+			break;
+		}
 		/* a write of PIPE_BUF after poll(2) does not block, so that a stalled reader cannot keep us here */
 		if (stopping && !o->is_file) {
-			if (!wait_writable(o)) {
-				o->error = -ETIMEDOUT;
+			o->error = out_wait(o->fd, o->stop);
+			if (o->error)
 				break;
-			}
 			if (want > PIPE_BUF)
 				want = PIPE_BUF;
 		}
@@ -139,8 +155,7 @@ static void write_all(struct out *o, const char *s, size_t len)
 			o->written += (uint64_t)n;
 		} else if (n < 0 && errno == EAGAIN) {
 			/* somebody made our stdout non-blocking */
-			if (!wait_writable(o))
-				o->error = -ETIMEDOUT;
+			o->error = out_wait(o->fd, o->stop);
 		} else if (n < 0 && errno != EINTR) {
 			o->error = -errno;
 		} else if (n == 0) {
@@ -267,6 +282,22 @@ void out_char(struct out *o, char c)
 {
 	*out_reserve(o, 1) = c;
 	out_commit(o, 1);
+}
+
+void out_plain(struct out *o, const char *s, size_t n)
+{
+	while (n) {
+		uint32_t code;
+		int len = utf8_next(s, n, &code);
+
+		if (len && utf8_is_safe(code))
+			out_mem(o, s, (size_t)len);
+		else
+			out_char(o, '?');
+		len = len ? len : 1;
+		s += len;
+		n -= (size_t)len;
+	}
 }
 
 void out_fmt(struct out *o, const char *fmt, ...)

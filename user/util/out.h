@@ -22,8 +22,12 @@ struct out {
 	uint64_t flushed_ns;
 	const char *name;  /* for messages */
 	struct out_gzip *gzip; /* what is written is compressed; NULL: not */
-	const volatile int *stop; /* may be NULL; once non-zero, a reader that takes nothing for a second is an error */
+	const volatile int *stop; /* may be NULL; as out_wait() has it */
 };
+
+/* Waits until the descriptor takes PIPE_BUF bytes. `stop` may be NULL; once it is not 0 a reader that takes nothing for a second is an
+ * error, -ETIMEDOUT, and more than 1 ends the waiting at once, -ESHUTDOWN. Returns 0 or -errno. */
+int out_wait(int fd, const volatile int *stop);
 
 /* Opens `path` (NULL or "-": stdout). append: add to it. Created with 0666 & ~umask. Returns 0 or -errno. */
 int out_open(struct out *, const char *path, bool append);
@@ -44,6 +48,8 @@ static inline void out_commit(struct out *o, size_t n) { o->len += n; }
 void out_mem(struct out *, const void *, size_t n);
 void out_str(struct out *, const char *);
 void out_char(struct out *, char);
+/* n bytes of a name or a path that a terminal may come to show: a '?' for what is no glyph there. */
+void out_plain(struct out *, const char *, size_t n);
 void out_fmt(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* End of a batch: lines reach terminals and pipes now, files when the buffer is full or a second old. Returns the sticky error. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* utf8.c - see utf8.h. Knows nothing of JSON or terminals beyond what a code point is. */
+#include <string.h>
+
 #include "utf8.h"
 
 int utf8_next(const char *str, size_t n, uint32_t *code)
@@ -41,4 +43,26 @@ bool utf8_is_safe(uint32_t c)
 	if ((c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f))
 		return false;
 	return (c < 0xe000 || c >= 0xf900) && c < 0xe0000;
+}
+
+void utf8_plain(char *s, bool keep)
+{
+	size_t left = strlen(s);
+	char *to = s;
+
+	while (left) {
+		uint32_t code;
+		int len = utf8_next(s, left, &code);
+
+		if (len && (utf8_is_safe(code) || (keep && (code == '\n' || code == '\t')))) {
+			memmove(to, s, (size_t)len);
+			to += len;
+		} else {
+			*to++ = '?';
+			len = len ? len : 1;
+		}
+		s += len;
+		left -= (size_t)len;
+	}
+	*to = '\0';
 }

@@ -406,6 +406,33 @@ static void brief(void)
 		;
 }
 
+/* Puts a file that it may only read under the number that each new descriptor gets. */
+static void *swapper(void *arg)
+{
+	int next = dup(0);
+
+	close(next);
+	while (!sh->stop) {
+		if (fcntl(next, F_GETFD) < 0)
+			continue;
+		dup2(*(int *)arg, next);
+		nap_nanosleep();
+		close(next);
+	}
+	return NULL;
+}
+
+static void swaps(const char *file)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	pthread_t thread;
+
+	MUST(fd >= 0, errno);
+	pthread_create(&thread, NULL, swapper, &fd);
+	naps(nap_nanosleep);
+	pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -448,5 +475,7 @@ int main(int argc, char **argv)
 		hidden();
 	else if (!strcmp(mode, "brief"))
 		brief();
+	else if (*mode == '/')
+		swaps(mode);
 	return sh->bad ? 1 : 0;
 }

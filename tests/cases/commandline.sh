@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# commandline.sh - wrong command lines, of all commands: status 2, and one line that names what is wrong and says what to
+# give. tests/unit/test_opts.c goes through every option of every command; here is what needs the whole program.
+
+# Each line: words | what the message names | how it goes on (fixed text).
+# Words are split at blanks; R is a recording that is there.
+wrong_lines() {
+	cat << 'END'
+nonsense                                  | 'nonsense'      | write -- before it
+stt                                       | 'stt'           | did you mean stat
+./app                                     | './app'         | write -- before it
+-p 1 stat                                 | 'stat'          | a command, which comes first: cudatrace stat
+-f check                                  | 'check'         | a command, which comes first: cudatrace check
+--                                        | --              | write one
+stat --                                   | --              | write one
+./app x                                   | './app'         | write -- before it
+--cou                                     | --cou           | may be one of --counters
+record -o                                 | -o              | needs a value (FILE)
+-Z                                        | -Z              | see 'cudatrace --help'
+list --nonsense                           | --nonsense      | see 'cudatrace list --help'
+schema word                               | 'word'          | see 'cudatrace schema --help'
+doctor word                               | 'word'          | see 'cudatrace doctor --help'
+counters word                             | 'word'          | see 'cudatrace counters --help'
+serve word                                | 'word'          | see 'cudatrace serve --help'
+serve -- true                             | 'true'          | see 'cudatrace serve --help'
+top -- true                               | 'true'          | see 'cudatrace top --help'
+stuck -- true                             | 'true'          | see 'cudatrace stuck --help'
+list -e nonsense                          | 'nonsense'      | see 'cudatrace list'
+list --domain gpu                         | --domain        | is not one of runtime or driver
+info                                      | recording       | what 'cudatrace record' wrote
+info R R                                  | 'R'             | give one recording
+replay                                    | recording       | what 'cudatrace record' wrote
+replay R R                                | 'R'             | give one recording
+stat R R                                  | 'R'             | give one recording
+stat R -d 1                               | '-d'            | write options before it
+export R                                  | --to            | one of json
+export --to table R                       | --to            | is not one of json
+export --to csv                           | recording       | what 'cudatrace record' wrote
+merge R R                                 | -o              | give two recordings or more
+merge -o x R                              | -o              | give two recordings or more
+merge -o - R R                            | -o              | give a name
+merge -o R R R                            | R               | give another name
+export --to csv -o R R                    | R               | give another name
+export --to nsys-sqlite -o - R            | -o              | give a name
+replay -o R R                             | R               | give another name
+stat --save R R                           | R               | give another name
+mem --html R R                            | R               | give another name
+record -o - -- true                       | -o              | give a name
+compare R                                 | BASE            | give two files or more
+check R                                   | BASE            | give two files or more
+compare --fail-if nonsense R R            | --fail-if       | 'nonsense'
+check --level 2 R R                       | --level         | give one as 0.05
+compare -o R R R                          | R               | give another name
+folded --format json -- true              | --format        | leave out 'folded'
+stuck --format csv                        | --format        | give --format table or json
+-p x                                      | -p              | give numbers
+-t x                                      | -t              | give a number
+--start-on cudaMaloc -- true              | --start-on      | 'cudatrace list'
+record --stop-on cudaMalloc:x -- true     | --stop-on       | give GLOB:N
+advise --start-on cudaMalloc:0 -- true    | --start-on      | give GLOB:N
+record --last 5s --dump-on cudaMaloc -- x | --dump-on       | see 'cudatrace list'
+record --last 5s --dump-on , -- x         | --dump-on       | give failed
+--otlp nonsense -- true                   | --otlp          | give http://
+record --otlp https://x -- true           | --otlp          | by http
+serve --otlp ftp://x                      | --otlp          | give http://
+serve --listen nonsense                   | --listen        | as 127.0.0.1:19400
+serve --listen 127.0.0.1:x                | --listen        | give ADDR:PORT
+serve --listen ::1:19400                  | --listen        | in brackets
+serve --listen=                           | --listen        | as 127.0.0.1:19400
+counters --metrics ,                      | --metrics       | 'cudatrace counters --metrics help'
+stat --counters= -- true                  | --counters      | 'cudatrace counters --metrics help'
+--counters=help -- true                   | --counters      | give 'cudatrace counters --metrics help'
+--gpu=, -- true                           | --gpu           | give kernel, memcpy
+--gpu= -- true                            | --gpu           | or kinds as kernel,memcpy
+--gpu=nonsense -- true                    | --gpu           | give kernel, memcpy
+-k fp                                     | 'fp'            | write --stack=fp
+folded --stack fp                         | 'fp'            | write --stack=fp
+record --gpu kernel -- true               | 'kernel'        | write --gpu=kernel
+-f --counters sm                          | 'sm'            | write --counters=sm
+--failed=yes -- true                      | --failed        | leave out
+top -i 10ms --batch                       | -i              | give 100ms or more
+END
+}
+
+# Options that belong to another one, which is not given: refused, since they would do nothing.
+alone_lines() {
+	cat << 'END'
+-f                                        | -f              | give one of them
+stat --follow -d 1                        | -f              | give one of them
+mem -f                                    | -f              | give one of them
+serve -f                                  | -f              | give -p PID
+top -f --batch                            | -f              | give -p PID
+-f --cgroup /x                            | -f              | give one of them
+-f -t 1                                   | -t              | leave out -f
+-u nobody                                 | -u              | give a CMD
+stat -u nobody -p 1                       | -u              | give a CMD
+-E A=1                                    | -E              | give a CMD
+mem -E A=1 -p 1                           | -E              | give a CMD
+stat --runs 3 -p 1                        | --runs          | give a CMD
+-A -- true                                | -A              | give -o FILE
+mem -A -- true                            | -A              | give -o FILE
+--gpu                                     | --gpu           | give a CMD
+record --gpu                              | --gpu           | give a CMD
+folded --gpu                              | --gpu           | give a CMD
+stat --gpu -d 1                           | --gpu           | give a CMD
+advise --gpu -d 1                         | --gpu           | give a CMD
+top --gpu --batch                         | --gpu           | give -p PID
+--source cupti                            | --source        | give a CMD
+--graph node -- true                      | --graph         | give --gpu
+--graph graph --source cupti -- true      | --graph         | give --gpu
+stat --graph graph -- true                | --graph         | give --gpu
+top --graph graph -p 1                    | --graph         | give --gpu
+--gpu-clock auto -- true                  | --gpu-clock     | give --gpu
+advise --gpu-clock offset -- true         | --gpu-clock     | give --gpu
+top --gpu-clock offset                    | --gpu-clock     | give --gpu
+--gpu-buffer 1MiB -- true                 | --gpu-buffer    | give --gpu
+folded --gpu-buffer 1MiB -- true          | --gpu-buffer    | give --gpu
+record --gpu-buffer 1MiB -- true          | --gpu-buffer    | give --gpu
+top --gpu-buffer 1MiB                     | --gpu-buffer    | give --gpu
+--cupti /x -- true                        | --cupti         | give --gpu
+stat --cupti /x -- true                   | --cupti         | give --gpu
+top --cupti /x                            | --cupti         | give --gpu
+serve --cupti /x                          | --cupti         | give --counters
+-i 1s -- true                             | -i              | give --counters
+record --interval 1s -- true              | -i              | give --counters
+stat -i 1s -- true                        | -i              | give --counters
+serve -i 1s                               | -i              | give --counters
+serve --otlp-interval 10s                 | --otlp-interval | give --otlp URL
+--otlp-min 1ms -- true                    | --otlp-min      | give --otlp URL
+record --otlp-min 1ms -- true             | --otlp-min      | give --otlp URL
+replay --otlp-min 1ms R                   | --otlp-min      | give --otlp URL
+counters --chip GH100                     | --chip          | give --metrics help
+counters --metrics sm --chip GH100        | --chip          | give --metrics help
+counters --metrics help -i 1s             | -i              | leave out
+counters --metrics help -d 1              | -d              | leave out
+counters --metrics help -n 1              | -n              | leave out
+counters --metrics help --format json     | --format        | leave out
+--no-python -- true                       | --no-python     | give -k
+record --no-python -- true                | --no-python     | give -k
+advise --no-python -- true                | --no-python     | give -k
+mem --no-stack --no-python -- true        | --no-python     | leave out
+mem --no-stack -k -- true                 | --no-stack      | leave out
+mem --no-stack --stack=fp -- true         | --no-stack      | leave out
+--weight calls -- true                    | --weight        | give folded
+replay --weight time R                    | --weight        | give folded
+export --to csv --weight time R           | --weight        | give folded
+folded --weight gpu -- true               | --weight gpu    | give --gpu
+--format flame --weight gpu -- true       | --weight gpu    | give --gpu
+record --rotate 3 -- true                 | --rotate        | give --max-size
+record --dump-on end -- true              | --dump-on       | give --last
+top -n 3                                  | -n              | give --batch
+top --sort gpu                            | --sort          | give --gpu
+top --batch --sort memory -p 1            | --sort          | give --gpu
+--format perfetto -o x --mangled -- true  | --mangled       | give -k
+replay --format perfetto -o x --mangled R | --mangled       | give -k
+top -o x                                  | -o              | give --batch
+top --format table                        | --format        | give --batch
+--format nsys-sqlite -- true              | nsys-sqlite     | give -o FILE
+END
+}
+
+# What contradicts, or leaves nothing of what another option asks for.
+against_lines() {
+	cat << 'END'
+-p 1 -- true                              | -p              | give one of the two
+stat -p 1 -- true                         | -p              | give one of the two
+-t 1 -- true                              | -t              | give one of the two
+-c -C -- true                             | -C              | give one of the two
+-c --format json -- true                  | -c              | leave out
+-c --enter-exit -- true                   | -c              | leave out
+-c -k -- true                             | -c              | leave out
+-c --tid -- true                          | --tid           | leave out
+-c --time us -- true                      | --time          | leave out
+-c --mangled -- true                      | --mangled       | leave out
+replay -c --full-names R                  | --full-names    | leave out
+-c --color always -- true                 | --color         | leave out
+-c --unfinished 1s -- true                | -c              | leave out
+-c --counters -- true                     | --counters      | leave out
+--format folded --counters -- true        | --counters      | leave out
+--format otlp-json --counters -- true     | --counters      | leave out
+--format json --tid -- true               | --tid           | leave it out
+replay --format json --tid R              | --tid           | leave it out
+--format json --time us -- true           | --time          | JSON has
+--format csv --tid -- true                | --tid           | leave it out
+--format flame -A -o x -- true            | -A              | leave out
+--mangled --full-names -- true            | --mangled       | give one of the two
+export --to csv --mangled --full-names R  | --mangled       | give one of the two
+--no-return --failed -- true              | --no-return     | leave out
+--no-return --min-duration 1ms -- true    | --no-return     | leave out
+--no-return -c -- true                    | --no-return     | leave out
+--no-return --nested -- true              | --no-return     | leave out
+--no-return --start-on cudaMalloc -- true | --no-return     | leave out
+--no-return --otlp env -- true            | --no-return     | leave out
+--no-return --probe-kind session -- true  | --probe-kind    | use multi
+stat --no-return --hist -- true           | --hist          | leave out
+stat --no-return --by device -- true      | --by device     | leave out
+stat --failed --by device -- true         | --by device     | leave out
+stat --min-duration 1s --by device -d 1   | --by device     | leave out
+stat --source cupti --by cgroup -- true   | --by cgroup     | leave out
+stat --hist --csv -- true                 | --hist          | leave it out
+stat --json --csv -- true                 | --json          | give one of the two
+stat --json --format table -- true        | --json          | give one of them
+--enter-exit --failed -- true             | --enter-exit    | leave out
+--gpu --failed -- true                    | --failed        | leave out --gpu
+folded --failed --weight bytes -- true    | --failed        | leave out
+export --to flame --failed --weight gpu R | --failed        | leave out
+--source cupti -k -- true                 | -k              | leave out
+--source cupti --format flame -- true     | --source        | leave out
+--source cupti --library /x -- true       | --library       | leave them out
+--source cupti --cgroup /x -- true        | --cgroup        | leave it out
+--source cupti --keep-chatty -- true      | --keep-chatty   | leave out
+--source cupti --ring-size 1M -- true     | --ring-size     | leave it out
+--source cupti --probe-kind multi -- true | --probe-kind    | leave it out
+--source cupti -f -- true                 | -f              | leave out
+--gpu --graph graph -p 1                  | --graph         | leave it out
+top --gpu --graph graph -p 1              | --graph         | leave it out
+top --batch --color always                | --color         | leave out
+record --last 5s --rotate 3 --max-size 1M | --last          | give one of the two
+--start-on signal --delay 1s -- true      | --delay         | give one of the two
+serve --hist --comm x                     | --hist          | leave out
+mem --json --by kind R                    | --json          | leave out
+mem --json --top 5 R                      | --json          | leave out
+replay --from 2 --until 1 R               | --until         | give a later time
+replay --from 2 --to 1 R                  | --to            | give a later time
+export --from 2 --until 1 --to csv R      | --until         | give a later time
+stat --from 1 --until 1 R                 | --until         | give a later time
+stat --from 1 -- true                     | --from          | give the FILE
+mem --until 1 -p 1                        | --until         | give the FILE
+advise --to 1 -- true                     | --to            | give the FILE
+stat -f R                                 | -f              | is a recording
+stat --gpu R                              | --gpu           | is a recording
+stat --counters R                         | --counters      | is a recording
+stat --source probes R                    | --source        | is a recording
+stat --no-return R                        | --no-return     | is a recording
+stat --runs 2 R                           | --runs          | is a recording
+stat -d 1 R                               | -d              | is a recording
+stat --cgroup /x R                        | --cgroup        | is a recording
+mem --library /x R                        | --library       | is a recording
+mem --driver R                            | --driver        | is a recording
+mem --stack=fp R                          | --stack         | is a recording
+mem --no-python R                         | --no-python     | is a recording
+mem -u nobody R                           | -u              | is a recording
+mem -E A=1 R                              | -E              | is a recording
+mem --ring-size 1M R                      | --ring-size     | is a recording
+advise -k R                               | -k              | is a recording
+advise --gpu R                            | --gpu           | is a recording
+advise --graph node R                     | --graph         | is a recording
+advise --delay 1s R                       | --delay         | is a recording
+advise --start-on signal R                | --start-on      | is a recording
+advise --probe-kind multi R               | --probe-kind    | is a recording
+END
+}
+
+# refused: each line of stdin, as above. By cudatrace itself: with-multi would add an option.
+refused() {
+	local words names text n=0
+	cp "$ROOT/tests/traces/calls.ctrace" "$T/R"
+	cd "$T" || exit 1
+	while IFS='|' read -r words names text; do
+		read -r names <<< "$names"
+		read -r text <<< "$text"
+		rc=0
+		# shellcheck disable=SC2086
+		timeout -k 1 10 "$ROOT/cudatrace" $words > out 2> err < /dev/null || rc=$?
+		n=$((n + 1))
+		if [ "$rc" = 2 ] && [ "$(grep -c '' err)" = 1 ] && [ ! -s out ] && grep -q '^cudatrace: error: ' err &&
+			grep -qF -e "$names" err && grep -qF -e "$text" err; then
+			continue
+		fi
+		echo "cudatrace $words: status $rc, not 2 and one line with '$names' and '$text': $(head -n 3 err)"
+	done > wrong
+	[ $n -gt 50 ] || fail "only $n lines"
+	cmp -s R "$ROOT/tests/traces/calls.ctrace" || fail "a wrong command line has changed a file"
+	[ -s wrong ] && fail "$(wc -l < wrong) lines: $(head -n 3 wrong)"
+	return 0
+}
+
+case_wrong_command_lines() {
+	refused < <(wrong_lines)
+}
+
+case_options_that_do_nothing() {
+	refused < <(alone_lines)
+}
+
+case_options_against_each_other() {
+	refused < <(against_lines)
+}
+
+# ---- which process ----
+
+# not_a_process PID TEXT: every command that takes -p refuses it with this one sentence.
+not_a_process() {
+	local command
+	for command in "" stat mem advise record folded stuck doctor "top --batch" serve "--source=cupti" "stat --gpu"; do
+		# shellcheck disable=SC2086
+		(cd "$T" && ct $command -p "$1" && ok_rc 1 && expect "sentence of $command" "$(cat "$T/err")" "cudatrace: error: $2") || exit 1
+	done
+}
+
+case_pid_kernel_thread() {
+	[ "$(cat /proc/2/comm 2> /dev/null)" = kthreadd ] || skip "no kernel threads are visible here"
+	not_a_process 2 "process 2 is a kernel thread, which calls no CUDA; see 'ps' for programs"
+}
+
+case_pid_zombie() {
+	local parent zombie
+	python3 -c '
+import os, sys, time
+pid = os.fork()
+if not pid:
+    os._exit(0)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+print(pid, flush=True)
+time.sleep(60)' > "$T/zombie" &
+	parent=$!
+	wait_for 10 test -s "$T/zombie"
+	zombie=$(cat "$T/zombie")
+	not_a_process "$zombie" "process $zombie has ended, and is there only until its parent, process $parent, asks how (a zombie); see 'ps' for those that run"
+}
+
+case_pid_nobody() {
+	not_a_process 4194303 "there is no process 4194303; see 'ps' for those that are"
+}
+
+# The id of a thread: -t where there is one.
+case_pid_of_a_thread() {
+	local tid pid command
+	python3 -c '
+import threading, time
+t = threading.Thread(target=time.sleep, args=(60,))
+t.start()
+print(t.native_id, flush=True)' > "$T/tid" &
+	pid=$!
+	wait_for 10 test -s "$T/tid"
+	tid=$(cat "$T/tid")
+	for command in "" record folded advise; do
+		# shellcheck disable=SC2086
+		ct $command -p "$tid"
+		ok_rc 1
+		expect "sentence of $command" "$(cat "$T/err")" "cudatrace: error: $tid is a thread of process $pid: give -p $pid -t $tid"
+	done
+	for command in stat mem stuck doctor serve "top --batch"; do
+		# shellcheck disable=SC2086
+		ct $command -p "$tid"
+		ok_rc 1
+		expect "sentence of $command" "$(cat "$T/err")" "cudatrace: error: $tid is a thread of process $pid: give -p $pid"
+	done
+}
+
+# Process 1 runs: what is said of it may not be that it has ended.
+case_pid_one() {
+	local command words
+	for command in "" stat stuck; do
+		words=(-v -p 1)
+		[ "$command" = stuck ] || words+=(-d 0.2)
+		# shellcheck disable=SC2086
+		ct $command "${words[@]}"
+		! grep -q 'has ended\|there is no process' "$T/err" || fail "$(cat "$T/err")"
+		[ "$rc" = 0 ] || says 'process 1 cannot be traced: .*; trace another one'
+		[ "$rc" = 0 ] || expect "sentences of $command" "$(grep -c error: "$T/err")" 1
+	done
+}
+
+# Of another user, without any privilege.
+case_pid_of_another() {
+	local command
+	command -v setpriv > /dev/null || skip "no setpriv"
+	cp "$ROOT/cudatrace" "$T/cudatrace" && chmod 755 "$T/cudatrace"
+	sleep 60 &
+	for command in "" stat stuck "top --batch" serve doctor "--source=cupti"; do
+		rc=0
+		# shellcheck disable=SC2086
+		setpriv --reuid 65534 --clear-groups --bounding-set=-all --inh-caps=-all timeout 10 "$T/cudatrace" $command -p $! \
+			> "$T/out" 2> "$T/err" || rc=$?
+		ok_rc 1
+		expect "sentences of $command" "$(grep -c '' "$T/err")" 1
+		case $command in
+		doctor | --source*) says "error: process $! belongs to another user: run cudatrace as that user or as root" ;;
+		*) says 'error: tracing needs CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, which this user does not have; type: sudo ' ;;
+		esac
+		! grep -q 'has not loaded' "$T/out" || fail "what nobody may look at is told: $(cat "$T/out")"
+	done
+}
+
+# ---- what options do ----
+
+# Of a recording without entries each call has its one row; of one with them two, where they are asked for.
+case_replay_enter_exit() {
+	ct record -o "$T/one.ctrace" -- "$CALLS" queries 3
+	ok_rc
+	ct record --enter-exit -o "$T/two.ctrace" -- "$CALLS" queries 3
+	ok_rc
+	ct replay --enter-exit "$T/one.ctrace"
+	expect "rows without entries" "$(grep -c 'cudaStreamQuery *stream=.*returned=' "$T/out")" 3
+	ct replay --enter-exit "$T/two.ctrace"
+	expect "entries" "$(grep -c 'cudaStreamQuery *stream=[^,]*$' "$T/out")" 3
+	expect "returns" "$(grep -c 'cudaStreamQuery *returned=' "$T/out")" 3
+	ct replay "$T/two.ctrace"
+	expect "rows" "$(grep -c cudaStreamQuery "$T/out")" 3
+	expect "whole rows" "$(grep -c 'cudaStreamQuery *stream=.*returned=' "$T/out")" 3
+	ct replay --format json -n 3 "$T/two.ctrace"
+	expect "objects" "$(grep -c '"type":"call"' "$T/out")" 3
+}
+
+# The stacks of folded are weighed by the GPU's time, which needs what the GPU did.
+case_folded_gpu() {
+	ct folded --gpu --weight gpu -o "$T/folded" -- "$BIN/work" 5 return
+	ok_rc
+	grep -q ';cudaLaunchKernel;\[GPU\] vec_mul(float\*, int) [1-9][0-9]*$' "$T/folded" || fail "$(tail -n 2 "$T/folded")"
+}
+
+# In one file only: the calls of the other are not looked for.
+case_stuck_library() {
+	hang
+	ct stuck -p "$PID_h" --library "$STANDIN/libcuda.so.1" --format json -o "$T/json.gz"
+	ok_rc 4
+	zcat "$T/json.gz" > "$T/rows" || fail "what ends in .gz is not compressed"
+	grep -q "^$TID_driver cuEventRecord$" <(stuck_rows "$T/rows") || fail "$(cat "$T/rows")"
+	! stuck_rows "$T/rows" | grep ' cuda' || fail "functions of another file: $(stuck_rows "$T/rows")"
+	unhang
+}
+
+case_counters_gzip() {
+	LD_LIBRARY_PATH=$STANDIN/gpu ct counters --cupti "$STANDIN/gpu" -n 2 --format csv -o "$T/load.csv.gz"
+	ok_rc
+	expect "lines" "$(zcat "$T/load.csv.gz" | wc -l)" 3
+	LD_LIBRARY_PATH=$STANDIN/gpu ct counters --cupti "$STANDIN/gpu" --metrics help -o "$T/help.gz"
+	ok_rc
+	zcat "$T/help.gz" | grep -q '^dram_read ' || fail "the list is not there"
+}
+
+# ---- until ----
+
+# One name for the end of a stretch, whatever reads the recording.
+case_until() {
+	local command want
+	cp "$ROOT/tests/traces/calls.ctrace" "$T/r.ctrace"
+	for command in "replay --format json" "stat --json" "mem --json --no-stack" "advise --format json"; do
+		# shellcheck disable=SC2086
+		ct $command --to 300us "$T/r.ctrace"
+		ok_rc
+		want=$(cat "$T/out")
+		# shellcheck disable=SC2086
+		ct $command --until 300us "$T/r.ctrace"
+		ok_rc
+		expect "$command --until" "$(cat "$T/out")" "$want"
+		# shellcheck disable=SC2086
+		ct $command "$T/r.ctrace"
+		[ "$(cat "$T/out")" != "$want" ] || [ "${command%% *}" = advise ] || fail "$command: --until changes nothing"
+	done
+	ct replay --format csv --nested -k --until 300us -o "$T/a.csv" "$T/r.ctrace"
+	ct export --to csv --until 300us -o "$T/b.csv" "$T/r.ctrace"
+	ok_rc
+	cmp "$T/a.csv" "$T/b.csv" || fail "export ends elsewhere"
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_end.c - inside the session: the sources have stopped; what is still on the way, what was lost, the sinks' ends, and
+ * the line that says how much it was. Waits for nothing but the sources' rest.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "session_inside.h"
+#include "signals.h"
+#include "util/msg.h"
+#include "util/now.h"
+
+/* It has ended because what was asked for is there: not a row more. */
+static bool is_enough(const struct session *s)
+{
+	return !strcmp(s->reason, "count") || !strcmp(s->reason, "size");
+}
+
+/* What is still on the way when the sources have stopped. */
+static void last_drain(struct session *s)
+{
+	bool enough = is_enough(s) || !strcmp(s->reason, "output error");
+	uint64_t before;
+	int err;
+
+	s->ending = true;
+	signals_last();
+	for (int i = 0; i < s->nsources; i++)
+		s->sources[i].ops->stop(&s->sources[i]);
+	if (enough)
+		return;
+	/* one drain need not be all */
+	do {
+		before = s->losses.received;
+		err = session_feed_all(s);
+	} while (err == -EINTR || (err >= 0 && s->losses.received != before));
+	for (int i = 1; i < s->nsources && err >= 0; i++)
+		err = session_feed_rest(s, &s->sources[i]);
+	if (err >= 0)
+		err = stages_flush(&s->stages, UINT64_MAX);
+	if (err >= 0 && s->plan.capture.count && session_first(s)->ops->tallies)
+		err = session_feed_tallies(s);
+	if (err >= 0 && !session_first(s)->ops->recorded) {
+		s->clock_ns = 0;
+		err = session_feed_time(s, clock_ns(CLOCK_MONOTONIC));
+	}
+	if (err == -ECANCELED)
+		s->reason = s->o->max_bytes && !s->o->count ? "size" : "count";
+	else if (err < 0 && !s->error)
+		s->error = err;
+}
+
+/* The counters of the kernel side and of this one, and the gaps that no record carried. */
+static void gather_losses(struct session *s)
+{
+	struct losses all;
+
+	session_feed_losses(s, &all);
+	s->told[CT_LOSS_TAIL] += all.lost[CT_LOSS_TAIL]; /* join has told of them */
+	all.received = s->losses.received;
+	all.counted = s->losses.counted;
+	for (int i = 0; i < CT_LOSS_END; i++) {
+		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && !is_enough(s))
+			session_feed_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i],
+					  session_first(s)->ops->recorded ? s->last_end_ns : clock_ns(CLOCK_MONOTONIC));
+	}
+	s->losses = all;
+}
+
+/* What devices did, if anything. Returns the bytes written. */
+static size_t say_work(const struct session *s, char *text, size_t size)
+{
+	struct join_counts c;
+	size_t n;
+
+	join_counts(s->stages.join, &c);
+	if (!s->stages.work && !c.matched && !c.unmatched)
+		return 0;
+	n = (size_t)snprintf(text, size, ", %llu on devices", (unsigned long long)s->stages.work);
+	if (c.unmatched)
+		n += (size_t)snprintf(text + n, size - n, ", %llu without their call", (unsigned long long)c.unmatched);
+	if (c.inferred)
+		n += (size_t)snprintf(text + n, size - n, ", %llu with one told by time alone", (unsigned long long)c.inferred);
+	return n;
+}
+
+static void say_totals(const struct session *s, const char *const *muted)
+{
+	const struct losses *l = &s->losses;
+	uint64_t shown = s->plan.capture.count ? l->counted : l->shown - s->stages.work;
+	char text[1024];
+	size_t n;
+
+	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)shown,
+			     s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
+	n += say_work(s, text + n, sizeof(text) - n);
+	if (l->unfinished && n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished", (unsigned long long)l->unfinished);
+	if (n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu lost", (unsigned long long)losses_total(l));
+	for (int i = 0, any = 0; i < CT_LOSS_END && n < sizeof(text); i++) {
+		if (!l->lost[i] || i == CT_LOSS_ORPHAN)
+			continue;
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%llu %s", any++ ? ", " : ": ",
+				      (unsigned long long)l->lost[i], loss_text((enum ct_loss)i));
+	}
+	for (int i = 0; muted && muted[i] && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? ", " : "; muted: ", muted[i]);
+	msg_note("%s", text);
+	if (l->untold)
+		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: rows may have a process's older name "
+			 "(raise --ring-size)", (unsigned long long)l->untold);
+}
+
+static void close_sinks(struct session *s)
+{
+	const struct source_ops *ops = session_first(s)->ops;
+	struct sink_end end = {
+		.muted = ops->muted ? ops->muted(session_first(s)) : NULL,
+		.reason = s->reason,
+	};
+	struct join_counts counts;
+	int err = 0;
+
+	gather_losses(s);
+	join_counts(s->stages.join, &counts);
+	end.matched = counts.matched;
+	end.unmatched = counts.unmatched;
+	end.inferred = counts.inferred;
+	end.losses = s->losses;
+	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
+	if (ops->recorded && !strcmp(s->reason, "finished")) {
+		struct source_recorded was;
+
+		ops->recorded(session_first(s), &was);
+		end.uptime_ns = was.uptime_ns;
+		end.reason = was.reason;
+	}
+	for (int i = 0; i < s->nsinks; i++) {
+		bool own = s->o->record || s->o->mem.html || s->o->save || s->o->format->flags & SINKS_PATH;
+		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
+
+		/* of its own file a sink says by itself what became of it */
+		if (e && (own || e == -ENOMEM)) {
+			s->error = s->error ? s->error : e;
+			s->said |= own && s->error == e;
+		}
+	}
+	err = out_close(&s->out);
+	if (err == -EPIPE)
+		msg_error("%s was closed by its reader after %llu bytes: tracing stopped", s->out.name,
+			  (unsigned long long)s->out.written);
+	else if (err == -ESHUTDOWN)
+		msg_error("a second signal: writing to %s stopped after %llu bytes, what was left is dropped", s->out.name,
+			  (unsigned long long)s->out.written);
+	else if (err == -ETIMEDOUT)
+		msg_error("the reader of %s takes nothing: tracing stopped after %llu bytes, what was left is dropped",
+			  s->out.name, (unsigned long long)s->out.written);
+	else if (err)
+		msg_error("writing to %s failed after %llu bytes: %s; tracing stopped", s->out.name,
+			  (unsigned long long)s->out.written, strerror(-err));
+	if (err)
+		s->error = err;
+	else if (s->error && !s->said)
+		msg_error("tracing stopped: %s", strerror(-s->error));
+	/* how many did not arrive is not known */
+	if (!s->unstarted && !err && !s->said)
+		say_totals(s, end.muted);
+}
+
+void session_end(struct session *s)
+{
+	last_drain(s);
+	close_sinks(s);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_open.c - inside the session: what the options ask for is opened: the window, the plan, the output, the stages, the
+ * loop, the sources and the sinks, in that order. Nothing runs before all of it stands.
+ */
+#include <errno.h>
+
+#include "session_inside.h"
+#include "signals.h"
+#include "util/msg.h"
+
+static uint64_t count_forgets(void *ctx)
+{
+	struct session *s = ctx;
+
+	return session_first(s)->ops->forgets(session_first(s));
+}
+
+/* Files for other programs, and what is pushed to them, say of a process more than its name. */
+static bool wants_info(const struct opts *o)
+{
+	return !o->replay && (o->otlp || (o->format->flags & SINKS_EXPORT && !(o->format->flags & (SINKS_ROWS | SINKS_FOLDS))));
+}
+
+static int open_stages(struct session *s)
+{
+	struct resolve_opts opts = {
+		/* what is stored was resolved when it was recorded */
+		.names = s->plan.names && !s->o->replay,
+		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
+		.info = s->o->record || ((wants_info(s->o) || s->o->format->flags & SINKS_INFO) && !s->o->replay),
+		/* entry probes alone tell of the outer launch first */
+		.inner = session_first(s)->ops->inner && !s->o->no_return,
+		.forgets = session_first(s)->ops->forgets ? count_forgets : NULL,
+		.forgets_ctx = s,
+	};
+
+	s->stages.window = s->window;
+	s->stages.no_entries = s->o->replay && !s->o->enter_exit && !s->o->export;
+	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
+	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record, &s->plan.filter, s->sinks,
+			   s->o->format->flags & SINKS_LIVE ? 0 : s->o->count);
+}
+
+static int open_sources(struct session *s)
+{
+	int err = 0;
+
+	for (int i = 0; i < s->nsources && !err; i++)
+		if (s->sources[i].ops->prepare)
+			err = s->sources[i].ops->prepare(&s->sources[i], &s->plan.capture);
+	for (; s->nopened < s->nsources && !err; s->nopened++)
+		err = s->sources[s->nopened].ops->open(&s->sources[s->nopened], &s->plan.capture);
+	return err;
+}
+
+/* What calls tell of devices and contexts is believed where every call that changes them is there. */
+static void tell_join(struct session *s)
+{
+	bool places = session_plan_places(s->o);
+	struct source_recorded was;
+
+	if (s->o->replay) {
+		session_first(s)->ops->recorded(session_first(s), &was);
+		places = was.places;
+		join_stored(s->stages.join);
+	}
+	if (places)
+		join_places(s->stages.join);
+	if (s->plan.capture.count)
+		join_no_calls(s->stages.join);
+}
+
+int session_open(struct session *s)
+{
+	const struct window_opts window = { s->o->delay_ns, s->o->start_on, s->o->stop_on };
+	int err;
+
+	err = window_open(&s->window, &window);
+	if (!err)
+		err = session_plan(&s->plan, s->o, s->window);
+	if (!err)
+		err = session_sinks_output(s);
+	if (err)
+		return err;
+	s->out.stop = &signals_pending;
+	if (open_stages(s) || session_loop_open(s)) {
+		msg_error("no memory to start with");
+		return -ENOMEM;
+	}
+	err = open_sources(s);
+	if (err)
+		return err;
+	tell_join(s);
+	return session_sinks_open(s);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bpf_drain.c - inside the bpf source: the kernel side's records out of the ring, the calls under way, the sums and the losses,
+ * handed out in an order that the stages can rely on. What a record says to whoever watches processes, Pythons or chatty
+ * functions is passed on here; knows no link and no ELF file.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "../util/msg.h"
+#include "bpf_inside.h"
+#include "bpf_maps.h"
+#include "cgroup.h"
+#include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+
+#define DRAIN_MAX 200000 /* records in one drain(): the loop has other things to do too */
+#define BACKLOG_BYTES (256ULL << 20)
+#define BACKLOG_STACK_BYTES (512ULL << 20)
+#define BACKLOG_SHARE 4 /* no more than this part of the memory that there is: the program may be in the same cgroup */
+
+static uint64_t backlog_bytes(const struct capture_plan *plan)
+{
+	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), want;
+	uint64_t limit = cgroup_memory_max("/sys/fs/cgroup", "/proc/self/cgroup");
+
+	want = plan->stack ? BACKLOG_STACK_BYTES : BACKLOG_BYTES;
+	limit = (limit < all ? limit : all) / BACKLOG_SHARE;
+	return want < limit ? want : limit;
+}
+
+static struct tallies *open_tallies(struct bpf_source *b)
+{
+	struct cudatrace_bpf *skel = b->skel;
+
+	return tallies_open(b->plan, &(struct tallies_maps){
+					     .tallies_fd = bpf_map__fd(skel->maps.tallies),
+					     .entries_fd = bpf_map__fd(skel->maps.entries),
+					     .freed_fd = bpf_map__fd(skel->maps.freed),
+					     .hists_fd = bpf_map__fd(skel->maps.hists),
+					     .sizes_fd = bpf_map__fd(skel->maps.sizes),
+					     .held_fd = bpf_map__fd(skel->maps.held),
+					     .entries_max = bpf_map__max_entries(skel->maps.entries),
+					     .held_max = bpf_map__max_entries(skel->maps.held),
+					     .used = (uint64_t *)&skel->bss->entries_used,
+					     .freed = (uint64_t *)&skel->bss->freed_given,
+					     .hist_places = skel->bss->hist_places,
+					     .hists_given = (uint64_t *)&skel->bss->hists_given,
+				     });
+}
+
+int bpf_drain_open(struct bpf_source *b)
+{
+	const struct capture_plan *plan = b->plan;
+	int err;
+
+	if (plan->count) {
+		b->tallies = open_tallies(b);
+		if (!b->tallies)
+			return -ENOMEM;
+		b->pair_ns = attach_kind_pair_ns(b->kind, plan->no_return);
+	}
+	err = ring_open(&b->ring, bpf_map__fd(b->skel->maps.ring), plan->ring_bytes);
+	if (err) {
+		msg_error("the ring buffer of %u bytes cannot be mapped: %s", plan->ring_bytes, strerror(-err));
+		return err;
+	}
+	b->backlog = backlog_open(&b->ring, plan->stack ? BACKLOG_EARLY : BACKLOG_LATE, backlog_bytes(plan));
+	if (!b->backlog) {
+		msg_error("no memory for the records to wait in");
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- the ring -------------------------------------------------------------------------------------------------------- */
+
+static int one_record(void *ctx, const void *data, size_t size)
+{
+	struct bpf_source *b = ctx;
+	const struct ct_hdr *h = data;
+
+	b->received++;
+	if (record_check(data, size)) {
+		b->malformed++;
+		return 0;
+	}
+	b->safe_ns = h->end_ns;
+	b->calls += h->kind == CT_CALL || h->kind == CT_ENTER;
+	if (b->pythons && (h->kind == CT_EXEC || h->kind == CT_EXIT))
+		pythons_gone(b->pythons, h->pid);
+	if (b->pythons && (h->kind == CT_EXEC || h->kind == CT_PROCESS) && !b->stopped)
+		pythons_look(b->pythons, ((const struct ct_process *)data)->ns_pid, h->pid);
+	if (h->kind == CT_EXIT && b->tallies)
+		tallies_ended(b->tallies, h->pid, h->end_ns);
+	if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)
+		discover_add_pid(b->discover, ((const struct ct_fork *)data)->child_ns_pid);
+	else if (h->kind == CT_CALL && !b->stopped && chatty_call(b->chatty, data))
+		bpf_probe_mute(b, ((const struct ct_call *)data)->func, h->pid);
+	return b->emit(b->emit_ctx, h);
+}
+
+static long read_records(struct bpf_source *b)
+{
+	return backlog_read(b->backlog, DRAIN_MAX, one_record, b);
+}
+
+/* Hands out the records of ct_inflight. */
+static int emit_inflight(const void *records, size_t len, emit_fn emit, void *ctx)
+{
+	const char *at = records, *end = at + len;
+	int err = 0;
+
+	while (!err && end - at >= (ssize_t)sizeof(struct ct_hdr)) {
+		const struct ct_hdr *h = (const void *)at;
+
+		if (record_check(h, end - at))
+			break;
+		at += h->size;
+		err = emit(ctx, h);
+	}
+	return err;
+}
+
+/* All processes that were to be traced have ended. The kernel side keeps the set. */
+static bool targets_ended(struct bpf_source *b)
+{
+	__u32 next;
+
+	if (b->launch)
+		return b->launch_ended;
+	if (!b->npids)
+		return false;
+	return bpf_map_get_next_key(bpf_map__fd(b->skel->maps.pids), NULL, &next) != 0;
+}
+
+int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
+{
+	bool ended;
+	long n;
+
+	b->emit = emit;
+	b->emit_ctx = ctx;
+	if (!b->stopped) {
+		if (b->launch && !b->launch_ended)
+			b->launch_ended = launch_poll(b->launch) == 1;
+		discover_drain(b->discover);
+	}
+	if (b->emit_err) {
+		int err = b->emit_err;
+
+		b->emit_err = 0;
+		return err;
+	}
+	/* Asked before reading: what the last process sent is then in the ring already. */
+	ended = targets_ended(b);
+	n = read_records(b);
+	if (n < 0)
+		return n;
+	if (b->inflight_len && n < DRAIN_MAX) {
+		int err = emit_inflight(b->inflight, b->inflight_len, emit, ctx);
+
+		b->inflight_len = 0;
+		if (err)
+			return err;
+	}
+	return ended && n < DRAIN_MAX;
+}
+
+void bpf_drain_mapped(void *ctx, pid_t pid)
+{
+	struct bpf_source *b = ctx;
+	struct ct_hdr map = { .size = sizeof(map), .kind = CT_MAP };
+	uint32_t initial;
+	long n;
+
+	/* for stacks, now: a launched process is stopped meanwhile */
+	if (!b->plan->stack || b->stopped)
+		return;
+	initial = bpf_maps_initial_pid(b->skel, pid);
+	if (b->pythons && initial)
+		pythons_look(b->pythons, pid, initial);
+	if (!b->emit || !initial)
+		return;
+	/* What was sent before belongs to the mappings of before. */
+	do
+		n = read_records(b);
+	while (n == -EINTR || n == DRAIN_MAX);
+	if (n < 0 && !b->emit_err)
+		b->emit_err = n;
+	map.pid = map.tid = initial;
+	map.start_ns = map.end_ns = b->safe_ns;
+	if (!b->emit_err)
+		b->emit_err = b->emit(b->emit_ctx, &map);
+}
+
+/* ---- asked for ------------------------------------------------------------------------------------------------------- */
+
+int bpf_drain_pending(struct bpf_source *b, uint64_t min_age_ns, emit_fn emit, void *ctx)
+{
+	void *records = NULL;
+	ssize_t n;
+	int err;
+
+	if (b->stopped)
+		return 0;
+	b->skel->bss->inflight_min_ns = min_age_ns;
+	n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_inflight), &records);
+	if (n < 0)
+		return n;
+	err = emit_inflight(records, n, emit, ctx);
+	free(records);
+	return err;
+}
+
+void bpf_drain_last(struct bpf_source *b)
+{
+	ssize_t n;
+
+	b->skel->bss->inflight_min_ns = 0;
+	n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_inflight), &b->inflight);
+	b->inflight_len = n > 0 ? n : 0;
+}
+
+static ssize_t all_tasks(void *ctx, void **tasks)
+{
+	struct bpf_source *b = ctx;
+
+	return bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_tasks), tasks);
+}
+
+int bpf_drain_tallies(struct bpf_source *b, emit_fn emit, void *ctx)
+{
+	struct losses l = { 0 };
+
+	if (!b->tallies)
+		return 0;
+	/* an end that found no room in the ring, or sums that found none in the map */
+	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), &l);
+	if (l.untold + l.lost[CT_LOSS_TALLY] != b->swept)
+		tallies_sweep(b->tallies, all_tasks, b);
+	b->swept = l.untold + l.lost[CT_LOSS_TALLY];
+	return tallies_read(b->tallies, emit, ctx);
+}
+
+void bpf_drain_losses(struct bpf_source *b, struct losses *l)
+{
+	struct probe_file **files;
+	int n = b->discover ? discover_files(b->discover, &files) : 0;
+
+	for (int i = 0; i < n; i++)
+		l->files += files[i]->attached > 0;
+	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), l);
+	l->lost[CT_LOSS_READ] += b->malformed;
+	l->received = b->received;
+	/* Whatever reached the ring was read. */
+	l->sent = b->calls;
+	l->calls = b->calls + l->lost[CT_LOSS_RING];
+	l->pair_ns = b->pair_ns;
+}
+
+void bpf_drain_close(struct bpf_source *b)
+{
+	backlog_close(b->backlog);
+	ring_close(&b->ring);
+	tallies_close(b->tallies);
+	free(b->inflight);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bpf_inside.h - what the parts of the bpf source share: its state, and what each part does for the others. For bpf*.c alone.
+ */
+#ifndef CT_BPF_INSIDE_H
+#define CT_BPF_INSIDE_H
+
+#include "attach.h"
+#include "backlog.h"
+#include "chatty.h"
+#include "launch.h"
+#include "links.h"
+#include "pythons.h"
+#include "ring.h"
+#include "source.h"
+#include "tallies.h"
+
+#define BPF_MUTED_MAX 256
+#define BPF_LD_SO_MAX 16
+
+struct cudatrace_bpf;
+
+struct bpf_source {
+	const struct capture_plan *plan;
+	struct cudatrace_bpf *skel;
+	enum attach_kind kind;
+	bool stopped;
+
+	/* whom, and where the probes are */
+	pid_t *pids; /* thread groups, in our namespace */
+	int npids;
+	bool per_process; /* links for single processes */
+	struct attach *attach;
+	struct discover *discover;
+	uint64_t pair_ns; /* what an empty pair of probes costs a call; 0: not known */
+	struct pythons *pythons; /* NULL: no Python frames are wanted */
+	struct chatty *chatty;
+	const char *muted[BPF_MUTED_MAX + 1];
+	int nmuted;
+
+	/* the program that was started here */
+	struct launch *launch; /* NULL: none */
+	bool launch_ended;
+	struct bpf_ld_so {
+		uint64_t dev, ino;
+		struct link_set links;
+	} ld_so[BPF_LD_SO_MAX];
+	int nld_so;
+
+	/* records */
+	struct ring ring;
+	struct backlog *backlog; /* between the ring and drain() */
+	struct tallies *tallies; /* NULL: calls are not counted in the kernel */
+	uint64_t received, calls, malformed, safe_ns;
+	uint64_t swept; /* losses after which the counts of ended processes were looked for */
+	void *inflight; /* records of the calls that had not returned when tracing ended */
+	size_t inflight_len;
+	/* during drain() */
+	emit_fn emit;
+	void *emit_ctx;
+	int emit_err; /* of a record that was made while processes were looked at */
+};
+
+/* ---- bpf_load.c: the kernel side ------------------------------------------------------------------------------- */
+
+/* Chooses the kind of probe. Returns 0, or -errno after one message. */
+int bpf_load_kind(struct bpf_source *);
+/* Loads the programs as the plan has it; processes' begin and end are watched from here on. Returns 0, or -errno after one
+ * message. */
+int bpf_load(struct bpf_source *);
+
+/* ---- bpf_probe.c: whom to trace, and the probes on what they map -------------------------------------------------- */
+
+/* The thread groups of what the user gave: a thread's id stands for its process. Returns 0, or -errno after one message. */
+int bpf_probe_pids(struct bpf_source *);
+/* Are links to be made for each of them? The kind is chosen by then. */
+void bpf_probe_links(struct bpf_source *);
+/* Has the kernel side trace them, and makes ready to find and attach files. Returns 0, or -errno after one message. */
+int bpf_probe_open(struct bpf_source *);
+/* Puts probes on all that is mapped by now, and finds the Pythons among what runs. Returns 0, or -errno (after one message,
+ * but for Python's). */
+int bpf_probe_scan(struct bpf_source *);
+/* Takes a function that is called too often off all files. */
+void bpf_probe_mute(struct bpf_source *, int func, uint32_t pid);
+
+/* ---- bpf_launch.c: a program that is started here ------------------------------------------------------------------ */
+
+/* Starts the plan's program, which waits before its first instruction. Returns 0, or -errno after one message. */
+int bpf_launch_open(struct bpf_source *);
+void bpf_launch_close(struct bpf_source *);
+
+/* ---- bpf_drain.c: the kernel side's records ------------------------------------------------------------------------ */
+
+int bpf_drain_open(struct bpf_source *); /* returns 0, or -errno after one message */
+/* As the source's operations drain, pending, tallies and losses. */
+int bpf_drain(struct bpf_source *, emit_fn, void *ctx);
+int bpf_drain_pending(struct bpf_source *, uint64_t min_age_ns, emit_fn, void *ctx);
+int bpf_drain_tallies(struct bpf_source *, emit_fn, void *ctx);
+void bpf_drain_losses(struct bpf_source *, struct losses *);
+/* ctx is the source. A process (our namespace) maps other files than before: a record says so behind what was sent till now. */
+void bpf_drain_mapped(void *ctx, pid_t pid);
+/* The calls that have not returned, now that nothing more is sent: bpf_drain() hands them out after the rest. */
+void bpf_drain_last(struct bpf_source *);
+void bpf_drain_close(struct bpf_source *);
+
+#endif

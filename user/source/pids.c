@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pids.c - see pids.h. Reads /proc; may not know what is traced, or how. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../util/msg.h"
+#include "host.h"
+#include "pids.h"
+
+#define KTHREAD_FLAG 0x00200000UL /* PF_KTHREAD of include/linux/sched.h, in the ninth field of /proc/PID/stat */
+
+static bool is_kernel_thread(pid_t pid)
+{
+	char path[64], text[1024];
+	const char *at;
+	unsigned long flags = 0;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	fclose(f);
+	/* the name, in brackets, may have anything in it */
+	at = strrchr(text, ')');
+	return at && sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 && flags & KTHREAD_FLAG;
+}
+
+static long number(const char *text, const char *key)
+{
+	const char *val = host_status_line(text, key);
+
+	return val ? strtol(val, NULL, 10) : 0;
+}
+
+static int absent(pid_t pid)
+{
+	/* /proc mounted with hidepid has only the processes that one may trace */
+	if (kill(pid, 0) && errno == EPERM)
+		msg_error("process %d belongs to another user and is hidden from this one: run cudatrace as that user or as root", (int)pid);
+	else
+		msg_error("there is no process %d; see 'ps' for those that are", (int)pid);
+	return -ESRCH;
+}
+
+int pids_check(pid_t pid, bool threads)
+{
+	char text[8192];
+	const char *state;
+	long tgid;
+
+	if (host_status(pid, text, sizeof(text)))
+		return absent(pid);
+	state = host_status_line(text, "State");
+	tgid = number(text, "Tgid");
+	if (tgid != pid && threads)
+		msg_error("%d is a thread of process %ld: give -p %ld -t %d", (int)pid, tgid, tgid, (int)pid);
+	else if (tgid != pid)
+		msg_error("%d is a thread of process %ld: give -p %ld", (int)pid, tgid, tgid);
+	else if (state && (*state == 'Z' || *state == 'X') && number(text, "Threads") <= 1)
+		msg_error("process %d has ended, and is there only until its parent, process %ld, asks how (a zombie); see 'ps' for those "
+			  "that run",
+			  (int)pid, number(text, "PPid"));
+	else if (is_kernel_thread(pid))
+		msg_error("process %d is a kernel thread, which calls no CUDA; see 'ps' for programs", (int)pid);
+	else
+		return 0;
+	return -ESRCH;
+}
