@@ -57,6 +57,8 @@ enum ct_kind {
 	CT_PROCESS_INFO = 33, /* struct ct_process_info: after the CT_PROCESS or CT_EXEC that it belongs to */
 	CT_FOREIGN = 34,  /* struct ct_foreign: a stored call of a function that this version does not know; made by replay */
 	CT_TALLY = 35,	  /* struct ct_tally: what calls added up to since the trace began, counted in the kernel; never stored */
+	CT_NUMBER = 36,	  /* struct ct_number: made by whoever writes a recording; ends in join */
+	CT_TAIL = 37,	  /* struct ct_tail: an agent is gone that had not given out all; ends in join, never stored */
 	CT_KIND_END
 };
 
@@ -110,7 +112,6 @@ struct ct_process {
 };
 
 /* What a process is, as /proc tells; empty where it does not. */
-#define CT_INFO_TEXT_MAX 4096 /* bytes of each text at most */
 struct ct_process_info {
 	struct ct_hdr h;
 	__u32 rank, world_size, local_rank; /* of RANK, WORLD_SIZE, LOCAL_RANK in its environment; CT_UNKNOWN: not there */
@@ -129,6 +130,14 @@ struct ct_foreign {
 	__u8 why;     /* enum ct_foreign_why */
 	__u8 pad;
 	__u64 words[];
+};
+
+/* So many calls of process h.pid were numbered before the next one: the files of one recorder count on, and what lies between is
+ * not needed to know a call's number. */
+struct ct_number {
+	struct ct_hdr h;
+	__u32 number;
+	__u32 pad;
 };
 
 struct ct_fork {
@@ -155,7 +164,7 @@ enum ct_loss {
 	CT_LOSS_DEVICE = 7, /* device records that CUPTI dropped */
 	CT_LOSS_AGENT = 8,  /* records that the agent could not send: the socket was full, or its memory was */
 	CT_LOSS_TIME = 9,   /* device records without a valid time (zero, or an end before the start) */
-	CT_LOSS_TAIL = 10,  /* launches whose device record had not come when the process ended or the agent left */
+	CT_LOSS_TAIL = 10,  /* launches, copies and sets whose device record had not come when the process ended; counted by join */
 	CT_LOSS_FILE = 11,  /* records of a recording that cannot be read: damaged, or cut off */
 	CT_LOSS_TALLY = 12, /* calls that found no room among the kernel side's counts */
 	CT_LOSS_END
@@ -504,7 +513,7 @@ struct ct_device {
 };
 
 struct ct_context {
-	struct ct_hdr h;
+	struct ct_hdr h; /* CT_F_HIDDEN: was told before, without its handle */
 	__u32 id, device, null_stream;
 	__u32 parent; /* of a green context; CT_UNKNOWN: it is none */
 	__u64 handle; /* CUcontext; 0: not known */
@@ -526,6 +535,14 @@ struct ct_cause {
 	__u32 correlation;
 	__u16 func; /* row; CT_NO_FUNC: not known */
 	__u16 pad;
+};
+
+/* The process ended, or became another program, without its agent's having given out all: of calls in that time some device
+ * records did not come. */
+struct ct_tail {
+	struct ct_hdr h; /* pid; start_ns..end_ns: when device records were made */
+	__u32 kinds;	 /* of these kinds: bits 1 << enum ct_kind */
+	__u32 pad;
 };
 
 /* ---- what user space tells the kernel side: not records, never on disk ---------------------------- */
@@ -804,6 +821,7 @@ CT_ASSERT_SIZE(struct ct_call, 48);
 CT_ASSERT_SIZE(struct ct_process, 80);
 CT_ASSERT_SIZE(struct ct_process_info, 56);
 CT_ASSERT_SIZE(struct ct_foreign, 48);
+CT_ASSERT_SIZE(struct ct_number, 40);
 CT_ASSERT_SIZE(struct ct_fork, 40);
 CT_ASSERT_SIZE(struct ct_exit, 40);
 CT_ASSERT_SIZE(struct ct_lost, 48);
@@ -834,6 +852,7 @@ CT_ASSERT_SIZE(struct ct_device, 120);
 CT_ASSERT_SIZE(struct ct_context, 64);
 CT_ASSERT_SIZE(struct ct_stream, 56);
 CT_ASSERT_SIZE(struct ct_cause, 40);
+CT_ASSERT_SIZE(struct ct_tail, 40);
 CT_ASSERT_SIZE(struct ct_python, 72);
 CT_ASSERT_SIZE(struct ct_read, 12);
 CT_ASSERT_SIZE(struct ct_spec, 84);

@@ -341,6 +341,7 @@ static int make_thread(bool begins)
 static void forget_locks(void)
 {
 	names_reset();
+	contexts_reset();
 	device_reset();
 	library_reset();
 }

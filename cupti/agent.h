@@ -35,6 +35,7 @@
 #define AGENT_MSG_MAX 65536	/* bytes of a message */
 #define AGENT_WAIT_MS 5000	/* either side waits so long for the other's beginning */
 #define AGENT_FUNCS_MAX 8192	/* callback ids told at most, in each direction */
+#define AGENT_PARAMS_MAX 512	/* bytes of the parameters of a call */
 
 enum agent_type {
 	AGENT_HELLO = 1,   /* struct agent_hello */

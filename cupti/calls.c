@@ -392,6 +392,9 @@ static void resource(uint32_t cbid, const struct cupti_resource *r)
 		s->context = context;
 		s->handle = (uint64_t)(uintptr_t)r->stream;
 		queue_commit(s);
+	} else if (cbid == CUPTI_RES_CONTEXT_CREATED && c->cuptiGetContextId) {
+		if (!c->cuptiGetContextId(r->context, &id))
+			contexts_handle(r->context, id);
 	} else if (cbid == CUPTI_RES_CONTEXT_DESTROYS) {
 		/* what it has is given out while its numbers still mean something */
 		device_flush(false);
@@ -441,6 +444,9 @@ static void callback(int domain, uint32_t cbid, const void *data, int life)
 		return;
 	if (life == RUNNING && cbid < FUNCS_MAX) {
 		fn = &agent.funcs[domain][cbid];
+		/* one that is being destroyed has no number any more */
+		if (agent.want.kinds && call->context && call->context_id && call->site == CUPTI_SITE_ENTER)
+			contexts_handle(call->context, call->context_id);
 		if (fn->flags & AGENT_F_CALL && call->site == CUPTI_SITE_ENTER)
 			call_enters(fn, domain, cbid, call);
 		else if (fn->flags & AGENT_F_CALL)
@@ -454,7 +460,7 @@ static void callback(int domain, uint32_t cbid, const void *data, int life)
 
 void calls_callback(void *user, int domain, uint32_t cbid, const void *data)
 {
-	int life = atomic_load_explicit(&agent.state, memory_order_relaxed), saved = errno;
+	int life = atomic_load_explicit(&agent.state, memory_order_acquire), saved = errno;
 
 	(void)user;
 	if (life == IDLE || !data || !agent.pid)
@@ -484,6 +490,7 @@ int calls_enable(void)
 		}
 	}
 	if (agent.want.kinds) {
+		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE, CUPTI_RES_CONTEXT_CREATED);
 		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE, CUPTI_RES_STREAM_CREATED);
 		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE, CUPTI_RES_CONTEXT_DESTROYS);
 	}

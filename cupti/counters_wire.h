@@ -48,6 +48,5 @@ enum counters_arg {
 };
 
 #define COUNTERS_INTERVAL_MIN_NS 100000ULL	 /* 100 us: the shortest that PM sampling was seen to hold */
-#define COUNTERS_INTERVAL_MAX_NS 3600000000000ULL
 
 #endif

@@ -355,6 +355,17 @@ static int get(int wait_ms, size_t *size)
 	return -EPIPE;
 }
 
+/* Nothing is read beyond a call's record, nor beyond the longest parameters that any function has. */
+static bool is_sane(const struct agent_call *call)
+{
+	if (call->spec.nwords > CT_MAX_WORDS || call->spec.nreads > CT_MAX_READS || call->spec.nentry > call->spec.nreads)
+		return false;
+	for (int i = 0; i < CT_MAX_WORDS; i++)
+		if (call->words[i].off > AGENT_PARAMS_MAX - 8) /* 8: the widest word */
+			return false;
+	return true;
+}
+
 static int take_funcs(size_t size, bool *last)
 {
 	struct agent_list l;
@@ -364,6 +375,7 @@ static int take_funcs(size_t size, bool *last)
 	*last = l.flags & AGENT_LAST;
 	for (uint32_t i = 0; i < l.n && i < AGENT_FUNCS_MAX; i++) {
 		const struct agent_func *e = agent_func_at(batch, size, &at);
+		struct agent_call call;
 		struct func *f;
 
 		if (!e || (e->domain != AGENT_DRIVER && e->domain != AGENT_RUNTIME))
@@ -375,14 +387,15 @@ static int take_funcs(size_t size, bool *last)
 		f->flags = e->flags & (uint8_t)~AGENT_F_CALL;
 		if (!(e->flags & AGENT_F_CALL))
 			continue;
+		/* looked at before it is put where a call of an earlier attach, held up inside a callback, may still read it */
+		memcpy(&call, e + 1, sizeof(call));
+		if (!is_sane(&call))
+			return -EPROTO;
 		if (!f->call)
 			f->call = malloc(sizeof(*f->call));
 		if (!f->call)
 			return -ENOMEM;
-		memcpy(f->call, e + 1, sizeof(*f->call));
-		if (f->call->spec.nwords > CT_MAX_WORDS || f->call->spec.nreads > CT_MAX_READS ||
-		    f->call->spec.nentry > f->call->spec.nreads)
-			return -EPROTO;
+		*f->call = call;
 		f->flags |= AGENT_F_CALL;
 	}
 	return 0;

@@ -307,18 +307,18 @@ static void device(const struct cupti_device *d)
 static void context(const struct cupti_context *c)
 {
 	uint64_t now = clock_now();
-	struct ct_context *r = agent_record(CT_CONTEXT, sizeof(*r), now, now, 0);
+	struct ct_context r = {
+		.h = { .start_ns = now, .end_ns = now },
+		.id = c->id,
+		.device = known(c->device),
+		.null_stream = c->null_stream,
+		.parent = CT_UNKNOWN,
+		.api = c->api,
+	};
 
-	if (!r)
-		return;
-	r->id = c->id;
-	r->device = known(c->device);
-	r->null_stream = c->null_stream;
-	r->parent = CT_UNKNOWN;
 	if (agent.cupti.version >= CUPTI_12_8 && *((const uint8_t *)c + CUPTI_CONTEXT_GREEN_AT))
-		r->parent = u32_at(c, CUPTI_CONTEXT_PARENT_AT);
-	r->api = c->api;
-	queue_commit(r);
+		r.parent = u32_at(c, CUPTI_CONTEXT_PARENT_AT);
+	contexts_record(&r);
 }
 
 static void stream(const struct cupti_stream *s)

@@ -6,6 +6,7 @@
  *   link.c     the socket: connecting, the talk of the beginning, sending
  *   library.c  which libcupti, and its functions
  *   device.c   CUPTI's buffers and what is enabled in it; records.c what they become; names.c, clock.c
+ *   contexts.c contexts' numbers by their handles
  *   calls.c    callbacks: correlations, calls, resources
  */
 #ifndef CT_STATE_H
@@ -39,7 +40,7 @@ struct agent {
 	_Atomic bool finalized;
 	_Atomic int finalize_err;
 	uint32_t pid;
-	int attached;		/* how often, in this process */
+	_Atomic int attached;	/* how often, in this process */
 	bool early;		/* the driver is being started: there is nothing yet to be dumped */
 	struct cupti cupti;
 	uint32_t faults;
@@ -95,6 +96,11 @@ void device_reset(void); /* in a forked child: its locks */
 void device_tell_lost(void); /* a CT_LOST for what was dropped since the last */
 void records_reset(void);
 void records_convert(const void *record);
+
+/* ---- contexts.c ---- */
+void contexts_reset(void); /* in a forked child: its lock */
+void contexts_record(const struct ct_context *); /* sends it, with its handle if that is known; its times are those of its head */
+void contexts_handle(const void *context, uint32_t id); /* from a callback */
 
 /* ---- names.c ---- */
 void names_reset(void);

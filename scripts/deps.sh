@@ -53,6 +53,8 @@ chromium chromium chromium
 tmux tmux tmux
 promtool prometheus golang-github-prometheus
 systemd-analyze systemd systemd
+zsh zsh zsh
+fish fish fish
 "
 
 case ${1:-test} in

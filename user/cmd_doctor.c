@@ -13,6 +13,7 @@
 #include "resolve/known.h"
 #include "source/attach.h"
 #include "source/host.h"
+#include "source/inject_check.h"
 #include "source/pids.h"
 #include "source/priv.h"
 #include "util/msg.h"
@@ -217,10 +218,18 @@ static void names(struct doctor *d, pid_t pid)
 static int process(struct doctor *d, pid_t pid)
 {
 	struct host_task task;
-	int err = pids_check(pid, false);
+	int err = pids_check(pid, false), exe;
 
 	if (err || host_task(pid, &task))
 		return -ESRCH;
+	exe = host_open_exe(pid);
+	if (exe >= 0)
+		close(exe);
+	if (exe == -EACCES || exe == -EPERM) {
+		out_flush(&d->out);
+		inject_check_refused(pid);
+		return exe;
+	}
 	out_fmt(&d->out, "\nprocess %d (", (int)pid);
 	out_plain(&d->out, task.comm, strlen(task.comm));
 	out_str(&d->out, ")\n");

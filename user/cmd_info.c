@@ -10,24 +10,35 @@
 
 #include "cmd.h"
 #include "trace/reader.h"
+#include "util/keyed.h"
 #include "util/msg.h"
+#include "util/utf8.h"
 
 #define PROCESSES_SHOWN 1000
-#define PROCESSES_MAX 100000 /* what more there are share the last entry */
+#define PROCESSES_MAX 100000
+#define LOOKS_MAX 16 /* processes with one pid that are looked through for the right one */
+#define HOST_MAX 255
 
 struct info_process {
-	struct info_process *next;
 	struct process p; /* as it was last; without info */
+	uint32_t older;   /* one with the same pid, its place + 1; 0: none */
 	uint32_t rank, world_size;
-	char *exe, *host;
+	char *host;
 	uint64_t calls, works;
+};
+
+/* By pid, the newest. */
+struct info_pid {
+	uint32_t pid, newest;
 };
 
 struct info {
 	struct out out;
 	struct process_table *procs;
-	struct info_process *first, **end, *last;
-	unsigned int nprocesses;
+	struct info_process *processes;
+	struct keyed pids; /* of struct info_pid */
+	uint32_t nprocesses, cap, last;
+	uint64_t beyond; /* records of processes that there was no room for */
 	uint64_t kinds[CT_KIND_END], unknown_kinds, failed, unfinished;
 	uint64_t first_ns, last_ns;
 	uint64_t lost[CT_LOSS_END], gaps;
@@ -96,52 +107,77 @@ static bool same_process(const struct info_process *i, const struct process *p)
 	return i->p.pid == p->pid && (i->p.start_boottime_ns == p->start_boottime_ns || !i->p.start_boottime_ns);
 }
 
-static struct info_process *process_of(struct info *in, const struct ct_hdr *h)
+/* The place of one more; PROCESSES_MAX: there is none. */
+static uint32_t new_process(struct info *in, const struct process *p)
 {
-	const struct process *p = process_table_find(in->procs, h->pid);
-	struct info_process *i;
+	struct info_pid *pid;
+	bool made;
 
-	if (!p)
-		return NULL;
-	if (in->last && same_process(in->last, p))
-		return in->last;
-	for (i = in->first; i; i = i->next)
-		if (same_process(i, p))
-			break;
-	if (!i && in->nprocesses == PROCESSES_MAX)
-		i = in->last;
-	if (i) {
-		in->last = i;
-		return i;
+	if (in->nprocesses == PROCESSES_MAX)
+		return PROCESSES_MAX;
+	if (in->nprocesses == in->cap) {
+		uint32_t cap = in->cap ? in->cap * 2 : 64;
+		struct info_process *more = realloc(in->processes, cap * sizeof(*more));
+
+		if (!more)
+			return PROCESSES_MAX;
+		in->processes = more;
+		in->cap = cap;
 	}
-	in->nprocesses++;
-	i = calloc(1, sizeof(*i));
-	if (!i)
+	pid = keyed_get(&in->pids, &p->pid, &made);
+	if (!pid)
+		return PROCESSES_MAX;
+	in->processes[in->nprocesses] = (struct info_process){
+		.p = *p, .older = made ? 0 : pid->newest + 1, .rank = CT_UNKNOWN, .world_size = CT_UNKNOWN
+	};
+	in->processes[in->nprocesses].p.info = NULL;
+	pid->newest = in->nprocesses;
+	return in->nprocesses++;
+}
+
+/* NULL: there is no room for it, which is counted. */
+static struct info_process *process_of(struct info *in, const struct process *p)
+{
+	const struct info_pid *pid;
+	uint32_t at;
+	int looks = 0;
+
+	if (in->last < in->nprocesses && same_process(&in->processes[in->last], p))
+		return &in->processes[in->last];
+	pid = keyed_find(&in->pids, &p->pid);
+	for (at = pid ? pid->newest + 1 : 0; at && looks++ < LOOKS_MAX; at = in->processes[at - 1].older) {
+		if (!same_process(&in->processes[at - 1], p))
+			continue;
+		in->last = at - 1;
+		return &in->processes[in->last];
+	}
+	at = new_process(in, p);
+	if (at == PROCESSES_MAX) {
+		in->beyond++;
 		return NULL;
-	i->rank = i->world_size = CT_UNKNOWN;
-	in->last = i;
-	*in->end = i;
-	in->end = &i->next;
-	return i;
+	}
+	in->last = at;
+	return &in->processes[at];
 }
 
 static int learn_process(struct info *in, const struct ct_hdr *h)
 {
-	struct info_process *i = process_of(in, h);
 	const struct process *p = process_table_find(in->procs, h->pid);
+	struct info_process *i = p ? process_of(in, p) : NULL;
 
-	if (!i || !p)
-		return -ENOMEM;
+	if (!i)
+		return p ? 0 : -ENOMEM;
 	i->p = *p;
+	i->p.info = NULL;
 	if (!p->info)
 		return 0;
 	i->rank = p->info->rank;
 	i->world_size = p->info->world_size;
-	free(i->exe);
 	free(i->host);
-	i->exe = strdup(p->info->exe);
-	i->host = strdup(p->info->host);
-	return i->exe && i->host ? 0 : -ENOMEM;
+	i->host = strndup(p->info->host, HOST_MAX);
+	if (i->host)
+		utf8_plain(i->host, false);
+	return i->host ? 0 : -ENOMEM;
 }
 
 static void learn_clock(struct info *in, const struct ct_clock *c)
@@ -160,7 +196,8 @@ static bool is_work(uint16_t kind)
 
 static int take(struct info *in, const struct ct_hdr *h)
 {
-	struct info_process *last = NULL;
+	const struct process *p;
+	struct info_process *i;
 
 	if (h->kind < CT_KIND_END)
 		in->kinds[h->kind]++;
@@ -193,14 +230,14 @@ static int take(struct info *in, const struct ct_hdr *h)
 	}
 	if (h->kind != CT_CALL && h->kind != CT_FOREIGN && !is_work(h->kind))
 		return 0;
-	last = process_of(in, h);
-	if (!last)
+	p = process_table_find(in->procs, h->pid);
+	if (!p)
 		return -ENOMEM;
-	if (!last->p.pid)
-		last->p = *process_table_find(in->procs, h->pid);
-	last->p.info = NULL;
-	last->calls += !is_work(h->kind);
-	last->works += is_work(h->kind);
+	i = process_of(in, p);
+	if (i) {
+		i->calls += !is_work(h->kind);
+		i->works += is_work(h->kind);
+	}
 	if (h->start_ns && h->start_ns < in->first_ns)
 		in->first_ns = h->start_ns;
 	if (h->end_ns > in->last_ns)
@@ -230,14 +267,14 @@ static void print_head(struct info *in, const struct reader *r)
 
 static void print_processes(struct info *in)
 {
-	int n = 0, all = 0;
+	uint32_t n;
 
-	for (const struct info_process *i = in->first; i; i = i->next)
-		all++;
-	count_line(in, "processes", (uint64_t)all);
-	for (const struct info_process *i = in->first; i && n < PROCESSES_SHOWN; i = i->next, n++) {
+	count_line(in, "processes", in->nprocesses);
+	for (n = 0; n < in->nprocesses && n < PROCESSES_SHOWN; n++) {
+		const struct info_process *i = &in->processes[n];
+
 		out_fmt(&in->out, "  %-12u ", i->p.shown_pid);
-		out_plain(&in->out, i->p.comm, strlen(i->p.comm));
+		out_plain(&in->out, i->p.comm, strnlen(i->p.comm, CT_COMM_LEN));
 		if (i->rank != CT_UNKNOWN)
 			out_fmt(&in->out, ", rank %u", i->rank);
 		if (i->rank != CT_UNKNOWN && i->world_size != CT_UNKNOWN)
@@ -251,8 +288,10 @@ static void print_processes(struct info *in)
 			out_fmt(&in->out, ", %llu on the device", (unsigned long long)i->works);
 		out_char(&in->out, '\n');
 	}
-	if (all > n)
-		out_fmt(&in->out, "  and %d more\n", all - n);
+	if (in->nprocesses > n)
+		out_fmt(&in->out, "  and %u more\n", in->nprocesses - n);
+	if (in->beyond)
+		out_fmt(&in->out, "  %llu records are of further processes, which are not counted here\n", (unsigned long long)in->beyond);
 }
 
 static void print_functions(struct info *in, struct reader *r)
@@ -341,7 +380,7 @@ static int read_all(struct info *in, struct reader *r)
 
 int cmd_info(const struct opts *o)
 {
-	struct info in = { .first_ns = UINT64_MAX, .end = &in.first };
+	struct info in = { .first_ns = UINT64_MAX };
 	struct reader_stats stats = { 0 };
 	struct reader *r = NULL;
 	int err, status = 1;
@@ -350,6 +389,7 @@ int cmd_info(const struct opts *o)
 		msg_error("cannot write to standard output");
 		return 1;
 	}
+	keyed_open(&in.pids, sizeof(struct info_pid), sizeof(uint32_t), PROCESSES_MAX);
 	in.procs = process_table_open();
 	err = in.procs ? reader_open(&r, o->file) : -ENOMEM;
 	if (err)
@@ -367,14 +407,10 @@ int cmd_info(const struct opts *o)
 		print_end(&in, r, &stats);
 		status = stats.damaged || stats.malformed ? 3 : 0;
 	}
-	while (in.first) {
-		struct info_process *i = in.first;
-
-		in.first = i->next;
-		free(i->exe);
-		free(i->host);
-		free(i);
-	}
+	for (uint32_t i = 0; i < in.nprocesses; i++)
+		free(in.processes[i].host);
+	free(in.processes);
+	keyed_close(&in.pids);
 	process_table_close(in.procs);
 	reader_close(r);
 	return cmd_finish(&in.out) ? 1 : status;

@@ -61,7 +61,7 @@ static int write_all(struct merge *m, const struct opts *o)
 	e = writer_close(w);
 	err = err ? err : e;
 	if (err)
-		msg_error("writing %s failed: %s", o->output, strerror(-err));
+		msg_error("writing %s failed: %s", o->output, writer_error(err));
 	return err;
 }
 

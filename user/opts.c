@@ -644,9 +644,11 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 const struct option_row opts_rows[] = {
 	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
 	{ 'p', "pid", "PID", set_pid, STORED, NULL, "processes of the recording only; a comma list, repeatable" },
-	{ 'p', "pid", "PID", set_pid, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_DOCTOR | OPTS_STUCK, NULL,
+	{ 'p', "pid", "PID", set_pid, OPTS_DOCTOR, NULL, "what can be traced of these processes too; a comma list, repeatable" },
+	{ 'p', "pid", "PID", set_pid, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
-	{ 'f', "follow", NULL, set_follow, LIVE | OPTS_SERVE | OPTS_TOP, NULL, "the children of the traced processes too" },
+	{ 'f', "follow", NULL, set_follow, LIVE, NULL, "with -p or CMD: their children too" },
+	{ 'f', "follow", NULL, set_follow, OPTS_SERVE | OPTS_TOP, NULL, "with -p: their children too" },
 	{ 't', "thread", "TID", set_tid, ONE_BY_ONE | OPTS_EXPORT, NULL, "one thread only" },
 	{ 0, "cgroup", "PATH", set_cgroup, LIVE | OPTS_SERVE | OPTS_TOP, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
@@ -677,12 +679,13 @@ const struct option_row opts_rows[] = {
 	{ 0, "keep-chatty", NULL, set_keep_chatty, LIVE & CHOOSES & ~(OPTS_STAT | OPTS_ADVISE), NULL,
 	  "never mute a query (cudaGetDevice and its like) that is called very often" },
 
-	{ 'k', "stack", "[=HOW]", set_stack, OPTS_MEM, "dwarf",
+	{ 'k', "stack", "[=HOW]", set_stack, OPTS_MEM | OPTS_FOLDED, "dwarf",
 	  "how stacks are taken: dwarf, unwound by .eh_frame from a copy of up to 16 KiB of them,\n"
 	  "or fp: frame pointers, cheaper, for programs built with them", set_stack_words },
 	{ 0, "no-stack", NULL, set_no_stack, OPTS_MEM, NULL, "no stacks: call sites are the functions called" },
-	{ 'k', "stack", "[=HOW]", set_stack, ONE_BY_ONE, NULL,
-	  "the user stack under each row: dwarf (what -k alone means), unwound by .eh_frame from a\n"
+	{ 'k', "stack", NULL, set_stack, OPTS_REPLAY, NULL, "the user stack under each row, where it was recorded" },
+	{ 'k', "stack", "[=HOW]", set_stack, ONE_BY_ONE & LIVE & ~OPTS_FOLDED, NULL,
+	  "the user stack of each call too: dwarf (what -k alone means), unwound by .eh_frame from a\n"
 	  "copy of up to 16 KiB of it, or fp: frame pointers, cheaper, for programs built with them", set_stack_words },
 	{ 0, "no-python", NULL, set_no_python, (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
 	{ 0, "mangled", NULL, set_mangled, PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "names of kernels and functions as the compiler made them" },
@@ -704,14 +707,16 @@ const struct option_row opts_rows[] = {
 	  "the program, without root", set_source_words },
 	{ 0, "cupti", "PATH", set_cupti, DEVICE | OPTS_FOLDED | OPTS_TOP, NULL,
 	  "the libcupti to use where the program has not loaded one" },
-	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, DEVICE | OPTS_FOLDED | OPTS_TOP, "256KiB,160", "CUPTI's buffers in the program's memory, at most" },
+	{ 0, "gpu-buffer", "SIZE[,N]", set_gpu_buffer, DEVICE | OPTS_FOLDED | OPTS_TOP, "256KiB,160", "CUPTI's buffers in the program's memory: the size of one, and how many at most" },
 	{ 0, "gpu-clock", "WAY", set_gpu_clock, DEVICE | OPTS_FOLDED | OPTS_TOP, "auto",
 	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
 	  "(the distance of its own is measured), or what suits CUPTI's version", set_gpu_clock_words },
 	{ 0, "counters", "[=LIST]", set_counters, OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_TOP, NULL,
 	  "the hardware counters of the GPUs too, and XID errors; LIST: as 'cudatrace counters' has\n"
 	  "it for --metrics" },
-	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS | OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "100ms", "of the counters, between two samples: 1 (second), 100ms, 1ms; from 100us on" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "100ms",
+	  "with --counters: between two samples: 1 (second), 100ms, 1ms; from 100us on" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_COUNTERS, "100ms", "between two samples: 1 (second), 100ms, 1ms; from 100us on" },
 	{ 0, "metrics", "LIST", set_metrics, OPTS_COUNTERS, NULL,
 	  "which: names of cudatrace or CUPTI, separated by commas; 'default' is the usual ones,\n"
 	  "'help' lists them" },
@@ -817,12 +822,12 @@ const struct option_row opts_rows[] = {
 	  "that the counts have room for, with 40 functions each: about 8 KiB of kernel memory\nfor each" },
 	{ 0, "counters", "[=LIST]", set_counters, OPTS_SERVE, NULL,
 	  "what the GPUs do too, by hardware counters; LIST: as 'cudatrace counters' has it for\n--metrics" },
-	{ 'i', "interval", "TIME", set_interval, OPTS_SERVE, "1s", "of the counters, between two samples; a scrape gets the last one" },
-	{ 0, "cupti", "PATH", set_cupti, OPTS_SERVE, NULL, "this libcupti.so for the counters, or the one in this directory" },
+	{ 'i', "interval", "TIME", set_interval, OPTS_SERVE, "1s", "with --counters: between two samples; a scrape gets the last one" },
+	{ 0, "cupti", "PATH", set_cupti, OPTS_SERVE, NULL, "this libcupti.so for --counters, or the one in this directory" },
 	{ 0, "otlp", "URL", set_otlp, OPTS_SERVE, NULL,
 	  "push the metrics to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
 	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
-	{ 0, "otlp-interval", "TIME", set_otlp_interval, OPTS_SERVE, "60s", "between two pushes" },
+	{ 0, "otlp-interval", "TIME", set_otlp_interval, OPTS_SERVE, "60s", "between two pushes of --otlp" },
 
 	{ .name = "From when until when", .cmds = TRACES },
 	{ 0, "from", "TIME", set_from, STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began after this time of the recording: 10, 500ms, 2m" },

@@ -10,6 +10,7 @@
 
 #include "opts_rows.h"
 #include "stat/book.h"
+#include "top/model.h"
 #include "util/msg.h"
 
 struct line {
@@ -103,6 +104,8 @@ static int of_top(const struct line *l)
 		{ !o->batch, is_given(l, "format"), "--format is for blocks of text: give --batch" },
 		{ o->batch, o->color == OPTS_COLOR_ALWAYS, "--batch prints no colors: leave out --color" },
 		{ o->gpu, !o->npids, "--gpu is about programs that the agent is in: give -p PID" },
+		{ !o->gpu, o->sort == TOP_BY_MEMORY || o->sort == TOP_BY_GPU || o->sort == TOP_BY_BUSY,
+		  "--sort memory, gpu and busy are about what the GPU does: give --gpu" },
 	};
 
 	return judge(l, rules, ARRAY_LEN(rules));
@@ -116,6 +119,7 @@ static int of_stat(const struct line *l)
 		{ is_given(l, "json"), is_given(l, "csv"), "--json and --csv: give one of the two" },
 		{ is_given(l, "json") || is_given(l, "csv"), is_given(l, "format"),
 		  "--json and --csv are forms of --format: give one of them" },
+		{ o->by_cupti, o->by == BOOK_BY_CGROUP, "--source=cupti knows no cgroups: leave out --by cgroup" },
 		{ o->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
 		{ o->hist, o->stat == SINK_STAT_CSV && !o->save, "--hist is of tables and of JSON: leave it out, or --csv" },
 		{ is_given(l, "by") && passes, o->by == BOOK_BY_DEVICE,
@@ -278,6 +282,8 @@ static int of_forms(const struct line *l)
 		{ folds && o->failed, o->weight == SINK_WEIGHT_GPU, 
 		  "--weight gpu is the time of what the GPU does, and calls that fail have it do nothing: leave out --failed" },
 		{ folds && o->failed, o->weight == SINK_WEIGHT_BYTES, "--weight bytes leaves out calls that failed: leave out --failed" },
+		{ o->mangled && !o->stack && !o->export, o->format->ops == &sink_perfetto,
+		  "--mangled is about stacks with --format %s: give -k, or leave it out" },
 		{ trace && o->counters, !(o->format->flags & SINKS_COUNTERS), "--format %s has no counters: leave out --counters" },
 	};
 

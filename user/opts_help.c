@@ -71,7 +71,8 @@ static const struct {
 	  "  cudatrace record --last 30s --dump-on failed   what led to the first failing call of the machine\n" },
 	{ OPTS_REPLAY,
 	  "Usage: cudatrace replay [OPTIONS] FILE\n"
-	  "\nPrints a recording as the trace itself would have been printed with the same options.\n",
+	  "\nPrints a recording as the trace itself would have been printed with the same options. Stacks, calls inside calls and\n"
+	  "entries are there when they were recorded: with -k, --nested, --enter-exit.\n",
 	  "\nExamples:\n"
 	  "  cudatrace replay app.ctrace\n"
 	  "  cudatrace replay -e memory --from 10 --until 12.5 app.ctrace\n"

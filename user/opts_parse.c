@@ -166,6 +166,21 @@ static int files(struct opts *o, enum opts_cmd cmd)
 	return 0;
 }
 
+/* The name of the option that the word is, if its value may be left out and then stands behind a '='; NULL: it is not. */
+static const char *takes_value(enum opts_cmd cmd, const char *word)
+{
+	for (int i = 0; i < opts_nrows; i++) {
+		const struct option_row *r = &opts_rows[i];
+		char letter[3] = { '-', (char)r->letter };
+
+		if (!r->set || !(r->cmds & (int)cmd) || !r->arg || *r->arg != '[')
+			continue;
+		if ((r->letter && !strcmp(word, letter)) || (!strncmp(word, "--", 2) && !strcmp(word + 2, r->name)))
+			return r->name;
+	}
+	return NULL;
+}
+
 /* What is left after the options: CMD after --, or the words of a command that takes any. */
 static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
@@ -178,6 +193,11 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	if (cmd & LIVE && !o->replay) {
 		if (optind < argc && !dashes && cmd == OPTS_TRACE && is_command(argv[optind])) {
 			msg_error("'%s' is a command, which comes first: cudatrace %s [OPTIONS]", argv[optind], argv[optind]);
+			return -EINVAL;
+		}
+		if (optind < argc && !dashes && takes_value(cmd, argv[optind - 1])) {
+			msg_error("'%s' belongs to no option: write --%s=%s, or to start a program -- before it", argv[optind],
+				  takes_value(cmd, argv[optind - 1]), argv[optind]);
 			return -EINVAL;
 		}
 		if (optind < argc && !dashes) {

@@ -133,8 +133,12 @@ int session_feed_tallies(struct session *s)
 
 void session_feed_losses(struct session *s, struct losses *l)
 {
+	struct join_counts c;
+
 	memset(l, 0, sizeof(*l));
 	for (int i = 0; i < s->nsources; i++)
 		s->sources[i].ops->losses(&s->sources[i], l);
+	join_counts(s->stages.join, &c);
+	l->lost[CT_LOSS_TAIL] += c.tail;
 	l->shown = s->stages.shown;
 }

@@ -59,6 +59,7 @@ struct session {
 	const char *reason; /* NULL: running */
 	int error;	    /* -errno of source or output */
 	bool said;	    /* the error was told by whoever met it */
+	bool unstarted;	    /* the source of the calls did not start: there is nothing to sum up */
 	int cmd_status;	    /* of wait(2); -1: CMD has not ended */
 };
 

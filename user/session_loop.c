@@ -321,6 +321,7 @@ int session_loop_run(struct session *s)
 	for (int i = 0; i < s->nsources && !err; i++) {
 		err = s->sources[i].ops->start(&s->sources[i]);
 		s->said = err != 0;
+		s->unstarted = err && !i;
 		if (!err)
 			err = watch(s, &s->sources[i]);
 	}

@@ -36,6 +36,7 @@ static int open_stages(struct session *s)
 	};
 
 	s->stages.window = s->window;
+	s->stages.no_entries = s->o->replay && !s->o->enter_exit && !s->o->export;
 	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
 	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record, &s->plan.filter, s->sinks,
 			   s->o->format->flags & SINKS_LIVE ? 0 : s->o->count);
@@ -66,6 +67,8 @@ static void tell_join(struct session *s)
 	}
 	if (places)
 		join_places(s->stages.join);
+	if (s->plan.capture.count)
+		join_no_calls(s->stages.join);
 }
 
 int session_open(struct session *s)

@@ -90,6 +90,8 @@ static int show(void *ctx, struct event *ev)
 	}
 	if (st->window && !window_has(st->window, rec) && !outside(st, ev))
 		return 0;
+	if (rec->kind == CT_ENTER && st->no_entries)
+		return 0;
 	if (!filter_match(st->filter, ev) || !filter_match_device(st->filter, ev))
 		return 0;
 	rec = ev->rec;

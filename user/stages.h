@@ -23,6 +23,7 @@ struct stages {
 	struct kernel_counters_table *counters;
 	const struct filter *filter;
 	struct window *window; /* NULL: all of it; the session's */
+	bool no_entries; /* calls are shown when they return alone, though there are records of their entries */
 	bool no_stacks; /* calls are shown without theirs, though they have them */
 	uint64_t hidden[(sizeof(struct ct_call) + CT_DATA_MAX + 8) / 8]; /* a call that a window leaves out */
 	struct sink *sinks;

@@ -74,6 +74,10 @@ stat --counters= -- true                  | --counters      | 'cudatrace counter
 --gpu=, -- true                           | --gpu           | give kernel, memcpy
 --gpu= -- true                            | --gpu           | or kinds as kernel,memcpy
 --gpu=nonsense -- true                    | --gpu           | give kernel, memcpy
+-k fp                                     | 'fp'            | write --stack=fp
+folded --stack fp                         | 'fp'            | write --stack=fp
+record --gpu kernel -- true               | 'kernel'        | write --gpu=kernel
+-f --counters sm                          | 'sm'            | write --counters=sm
 --failed=yes -- true                      | --failed        | leave out
 top -i 10ms --batch                       | -i              | give 100ms or more
 END
@@ -146,6 +150,10 @@ folded --weight gpu -- true               | --weight gpu    | give --gpu
 record --rotate 3 -- true                 | --rotate        | give --max-size
 record --dump-on end -- true              | --dump-on       | give --last
 top -n 3                                  | -n              | give --batch
+top --sort gpu                            | --sort          | give --gpu
+top --batch --sort memory -p 1            | --sort          | give --gpu
+--format perfetto -o x --mangled -- true  | --mangled       | give -k
+replay --format perfetto -o x --mangled R | --mangled       | give -k
 top -o x                                  | -o              | give --batch
 top --format table                        | --format        | give --batch
 --format nsys-sqlite -- true              | nsys-sqlite     | give -o FILE
@@ -189,6 +197,7 @@ stat --no-return --hist -- true           | --hist          | leave out
 stat --no-return --by device -- true      | --by device     | leave out
 stat --failed --by device -- true         | --by device     | leave out
 stat --min-duration 1s --by device -d 1   | --by device     | leave out
+stat --source cupti --by cgroup -- true   | --by cgroup     | leave out
 stat --hist --csv -- true                 | --hist          | leave it out
 stat --json --csv -- true                 | --json          | give one of the two
 stat --json --format table -- true        | --json          | give one of them
@@ -243,13 +252,14 @@ advise --probe-kind multi R               | --probe-kind    | is a recording
 END
 }
 
-# refused: each line of stdin, as above.
+# refused: each line of stdin, as above. By cudatrace itself: with-multi would add an option.
 refused() {
 	local words names text n=0
 	cp "$ROOT/tests/traces/calls.ctrace" "$T/R"
 	cd "$T" || exit 1
 	while IFS='|' read -r words names text; do
-		names=$(echo "$names" | sed 's/ *$//; s/^ *//') text=$(echo "$text" | sed 's/^ *//')
+		read -r names <<< "$names"
+		read -r text <<< "$text"
 		rc=0
 		# shellcheck disable=SC2086
 		timeout -k 1 10 "$ROOT/cudatrace" $words > out 2> err < /dev/null || rc=$?
@@ -276,4 +286,172 @@ case_options_that_do_nothing() {
 
 case_options_against_each_other() {
 	refused < <(against_lines)
+}
+
+# ---- which process ----
+
+# not_a_process PID TEXT: every command that takes -p refuses it with this one sentence.
+not_a_process() {
+	local command
+	for command in "" stat mem advise record folded stuck doctor "top --batch" serve "--source=cupti" "stat --gpu"; do
+		# shellcheck disable=SC2086
+		(cd "$T" && ct $command -p "$1" && ok_rc 1 && expect "sentence of $command" "$(cat "$T/err")" "cudatrace: error: $2") || exit 1
+	done
+}
+
+case_pid_kernel_thread() {
+	[ "$(cat /proc/2/comm 2> /dev/null)" = kthreadd ] || skip "no kernel threads are visible here"
+	not_a_process 2 "process 2 is a kernel thread, which calls no CUDA; see 'ps' for programs"
+}
+
+case_pid_zombie() {
+	local parent zombie
+	python3 -c '
+import os, sys, time
+pid = os.fork()
+if not pid:
+    os._exit(0)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+print(pid, flush=True)
+time.sleep(60)' > "$T/zombie" &
+	parent=$!
+	wait_for 10 test -s "$T/zombie"
+	zombie=$(cat "$T/zombie")
+	not_a_process "$zombie" "process $zombie has ended, and is there only until its parent, process $parent, asks how (a zombie); see 'ps' for those that run"
+}
+
+case_pid_nobody() {
+	not_a_process 4194303 "there is no process 4194303; see 'ps' for those that are"
+}
+
+# The id of a thread: -t where there is one.
+case_pid_of_a_thread() {
+	local tid pid command
+	python3 -c '
+import threading, time
+t = threading.Thread(target=time.sleep, args=(60,))
+t.start()
+print(t.native_id, flush=True)' > "$T/tid" &
+	pid=$!
+	wait_for 10 test -s "$T/tid"
+	tid=$(cat "$T/tid")
+	for command in "" record folded advise; do
+		# shellcheck disable=SC2086
+		ct $command -p "$tid"
+		ok_rc 1
+		expect "sentence of $command" "$(cat "$T/err")" "cudatrace: error: $tid is a thread of process $pid: give -p $pid -t $tid"
+	done
+	for command in stat mem stuck doctor serve "top --batch"; do
+		# shellcheck disable=SC2086
+		ct $command -p "$tid"
+		ok_rc 1
+		expect "sentence of $command" "$(cat "$T/err")" "cudatrace: error: $tid is a thread of process $pid: give -p $pid"
+	done
+}
+
+# Process 1 runs: what is said of it may not be that it has ended.
+case_pid_one() {
+	local command words
+	for command in "" stat stuck; do
+		words=(-v -p 1)
+		[ "$command" = stuck ] || words+=(-d 0.2)
+		# shellcheck disable=SC2086
+		ct $command "${words[@]}"
+		! grep -q 'has ended\|there is no process' "$T/err" || fail "$(cat "$T/err")"
+		[ "$rc" = 0 ] || says 'process 1 cannot be traced: .*; trace another one'
+		[ "$rc" = 0 ] || expect "sentences of $command" "$(grep -c error: "$T/err")" 1
+	done
+}
+
+# Of another user, without any privilege.
+case_pid_of_another() {
+	local command
+	command -v setpriv > /dev/null || skip "no setpriv"
+	cp "$ROOT/cudatrace" "$T/cudatrace" && chmod 755 "$T/cudatrace"
+	sleep 60 &
+	for command in "" stat stuck "top --batch" serve doctor "--source=cupti"; do
+		rc=0
+		# shellcheck disable=SC2086
+		setpriv --reuid 65534 --clear-groups --bounding-set=-all --inh-caps=-all timeout 10 "$T/cudatrace" $command -p $! \
+			> "$T/out" 2> "$T/err" || rc=$?
+		ok_rc 1
+		expect "sentences of $command" "$(grep -c '' "$T/err")" 1
+		case $command in
+		doctor | --source*) says "error: process $! belongs to another user: run cudatrace as that user or as root" ;;
+		*) says 'error: tracing needs CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, which this user does not have; type: sudo ' ;;
+		esac
+		! grep -q 'has not loaded' "$T/out" || fail "what nobody may look at is told: $(cat "$T/out")"
+	done
+}
+
+# ---- what options do ----
+
+# Of a recording without entries each call has its one row; of one with them two, where they are asked for.
+case_replay_enter_exit() {
+	ct record -o "$T/one.ctrace" -- "$CALLS" queries 3
+	ok_rc
+	ct record --enter-exit -o "$T/two.ctrace" -- "$CALLS" queries 3
+	ok_rc
+	ct replay --enter-exit "$T/one.ctrace"
+	expect "rows without entries" "$(grep -c 'cudaStreamQuery *stream=.*returned=' "$T/out")" 3
+	ct replay --enter-exit "$T/two.ctrace"
+	expect "entries" "$(grep -c 'cudaStreamQuery *stream=[^,]*$' "$T/out")" 3
+	expect "returns" "$(grep -c 'cudaStreamQuery *returned=' "$T/out")" 3
+	ct replay "$T/two.ctrace"
+	expect "rows" "$(grep -c cudaStreamQuery "$T/out")" 3
+	expect "whole rows" "$(grep -c 'cudaStreamQuery *stream=.*returned=' "$T/out")" 3
+	ct replay --format json -n 3 "$T/two.ctrace"
+	expect "objects" "$(grep -c '"type":"call"' "$T/out")" 3
+}
+
+# The stacks of folded are weighed by the GPU's time, which needs what the GPU did.
+case_folded_gpu() {
+	ct folded --gpu --weight gpu -o "$T/folded" -- "$BIN/work" 5 return
+	ok_rc
+	grep -q ';cudaLaunchKernel;\[GPU\] vec_mul(float\*, int) [1-9][0-9]*$' "$T/folded" || fail "$(tail -n 2 "$T/folded")"
+}
+
+# In one file only: the calls of the other are not looked for.
+case_stuck_library() {
+	hang
+	ct stuck -p "$PID_h" --library "$STANDIN/libcuda.so.1" --format json -o "$T/json.gz"
+	ok_rc 4
+	zcat "$T/json.gz" > "$T/rows" || fail "what ends in .gz is not compressed"
+	grep -q "^$TID_driver cuEventRecord$" <(stuck_rows "$T/rows") || fail "$(cat "$T/rows")"
+	! stuck_rows "$T/rows" | grep ' cuda' || fail "functions of another file: $(stuck_rows "$T/rows")"
+	unhang
+}
+
+case_counters_gzip() {
+	LD_LIBRARY_PATH=$STANDIN/gpu ct counters --cupti "$STANDIN/gpu" -n 2 --format csv -o "$T/load.csv.gz"
+	ok_rc
+	expect "lines" "$(zcat "$T/load.csv.gz" | wc -l)" 3
+	LD_LIBRARY_PATH=$STANDIN/gpu ct counters --cupti "$STANDIN/gpu" --metrics help -o "$T/help.gz"
+	ok_rc
+	zcat "$T/help.gz" | grep -q '^dram_read ' || fail "the list is not there"
+}
+
+# ---- until ----
+
+# One name for the end of a stretch, whatever reads the recording.
+case_until() {
+	local command want
+	cp "$ROOT/tests/traces/calls.ctrace" "$T/r.ctrace"
+	for command in "replay --format json" "stat --json" "mem --json --no-stack" "advise --format json"; do
+		# shellcheck disable=SC2086
+		ct $command --to 300us "$T/r.ctrace"
+		ok_rc
+		want=$(cat "$T/out")
+		# shellcheck disable=SC2086
+		ct $command --until 300us "$T/r.ctrace"
+		ok_rc
+		expect "$command --until" "$(cat "$T/out")" "$want"
+		# shellcheck disable=SC2086
+		ct $command "$T/r.ctrace"
+		[ "$(cat "$T/out")" != "$want" ] || [ "${command%% *}" = advise ] || fail "$command: --until changes nothing"
+	done
+	ct replay --format csv --nested -k --until 300us -o "$T/a.csv" "$T/r.ctrace"
+	ct export --to csv --until 300us -o "$T/b.csv" "$T/r.ctrace"
+	ok_rc
+	cmp "$T/a.csv" "$T/b.csv" || fail "export ends elsewhere"
 }

@@ -218,10 +218,61 @@ case_gpu_ends() {
 	expect "kill: launches" "$(rows cudaLaunchKernel)" 25
 }
 
-# What was there for a while is told before a sudden end.
+# tail: how many calls have no device record, as the end of the JSON in $T/out says.
+tail_lost() {
+	grep '^{"type":"end"' "$T/out" | grep -o '"device_tail":[0-9]*' | cut -d: -f2
+}
+
+# expect_tail CALLS: each of so many calls has its record, or is counted; what was counted stands in a row, in its place.
+expect_tail() {
+	local work=$(($(kinds kernel) + $(kinds memcpy) + $(kinds memset)))
+	expect "records and what did not come" "$((work + $(tail_lost)))" "$1"
+	expect "of those, in rows" "$(grep '"cause":"device_tail"' "$T/out" | grep -o '"count":[0-9]*' | cut -d: -f2 | paste -sd+ | bc)" "$(tail_lost | grep -v '^0$')"
+}
+
+# What was there for a while is told before a sudden end, the rest is counted.
 case_gpu_sudden_end() {
 	ct_kill --gpu -- "$WORK" -p 20 40 kill
 	[ "$(kinds kernel)" -ge 30 ] || fail "only $(kinds kernel) of 40 kernels, which took 0.8 s"
+	expect_tail 120
+}
+
+# However it ends, and whatever CUPTI did with its buffers before.
+case_gpu_tail() {
+	local how knobs
+	for knobs in '' small version:18 version:130000 small,swap; do
+		for how in kill _exit abort; do
+			export STANDIN_CUPTI=$knobs
+			rc=0
+			timeout -k 1 15 "$CUDATRACE" --strict --gpu --format json -o "$T/out" -- "$WORK" -t 3 50 $how > "$T/prog.out" 2> "$T/err" < /dev/null || rc=$?
+			expect_tail 450
+			if [ "$(tail_lost)" = 0 ]; then continue; fi
+			ok_rc 3
+			says "$(tail_lost) launches, copies and sets whose device record had not come by the end"
+		done
+	done
+	# of what was not asked for nothing is missing
+	unset STANDIN_CUPTI
+	ct_kill --gpu=memset -- "$WORK" 30 kill
+	expect_tail 30
+	# without root what the callbacks told of in time is known
+	ct_kill --source=cupti --gpu -- "$WORK" -p 20 10 kill
+	expect_tail "$(($(rows cudaLaunchKernel) + $(rows cudaMemcpyAsync) + $(rows cudaMemsetAsync)))"
+}
+
+# A recording has it, and says so again.
+case_gpu_tail_recorded() {
+	rc=0
+	timeout -k 1 15 "$CUDATRACE" record --gpu -o "$T/r.ctrace" -- "$WORK" 20 kill > "$T/prog.out" 2> "$T/err" < /dev/null || rc=$?
+	ok_rc 137
+	local lost
+	lost=$(grep -o '[0-9]* launches, copies and sets whose' "$T/err" | cut -d' ' -f1)
+	[ "${lost:-0}" -gt 0 ] || fail "nothing counted: $(cat "$T/err")"
+	"$CUDATRACE" info "$T/r.ctrace" > "$T/info" 2>&1
+	grep -q "$lost launches, copies and sets whose device record had not come by the end" "$T/info" || fail "info: $(grep lost "$T/info")"
+	"$CUDATRACE" replay "$T/r.ctrace" --format json -o "$T/out" 2> "$T/err"
+	expect "lost in the replay" "$(tail_lost)" "$lost"
+	expect_tail 60
 }
 
 # The agent comes along into what is exec'd, by the environment; in a child that only forks it does nothing.
@@ -230,6 +281,7 @@ case_gpu_exec() {
 	ok_rc
 	[ "$(kinds kernel)" -ge 5 ] || fail "kernels: $(kinds kernel)"
 	expect_rows cudaLaunchKernel 13
+	expect_tail 39
 	ct_json --gpu -- "$WORK" 8 fork-exec
 	ok_rc
 	expect_kinds kernel 13
@@ -379,6 +431,52 @@ case_cupti_attach() {
 	[ "$(kinds kernel '"api":"cudaLaunchKernel"')" -gt 50 ] || fail "$(kinds kernel) kernels"
 	kill -0 "$PID" || fail "the program ended"
 	kill -KILL "$PID"
+}
+
+# Contexts have numbers by CUPTI and handles by the program: a call and what it caused name the same one, and the same device.
+contexts_agree() {
+	local call kernel n=0
+	while read -r call kernel; do
+		[ "$call" = "$kernel" ] || fail "$1: a launch on $call, its kernel on $kernel"
+		n=$((n + 1))
+	done < <(join <(grep '"api":"cuLaunchKernel","args"' "$T/out" |
+		sed -nE 's/.*"device":([0-9]+),"context":([0-9]+),.*"correlation":([0-9]+).*/\3 \1-\2/p' | sort) \
+		<(grep '^{"type":"kernel"' "$T/out" |
+			sed -nE 's/.*"device":([0-9]+),"context":([0-9]+),.*"correlation":([0-9]+).*/\3 \1-\2/p' | sort) | cut -d' ' -f2,3)
+	[ "$n" -ge "$2" ] || fail "$1: only $n launches with device and context: $(grep -m 1 '"api":"cuLaunchKernel","args"' "$T/out")"
+	expect "$1: contexts of kernels" "$(grep '^{"type":"kernel"' "$T/out" | grep -oE '"device":[0-9],"context":[0-9]+' | sort -u | tr '\n' ' ')" \
+		'"device":0,"context":41 "device":1,"context":42 '
+	expect "$1: contexts told" "$(kinds context)" 2
+}
+
+case_gpu_contexts() {
+	export STANDIN_CUPTI=contexts
+	# they are made before the first buffer comes back
+	ct_json --gpu --cupti "$STANDIN/libcupti.so.13" -- "$BIN/contexts" 20 20
+	ok_rc
+	expect_kinds kernel 40
+	contexts_agree "from the start" 20
+	no_loss
+	"$CUDATRACE" record --gpu --cupti "$STANDIN/libcupti.so.13" -o "$T/r.ctrace" -- "$BIN/contexts" 20 20 > "$T/prog.out" 2> "$T/err"
+	"$CUDATRACE" replay "$T/r.ctrace" --format json -o "$T/out" 2> "$T/err"
+	contexts_agree "replayed" 20
+}
+
+case_gpu_contexts_attach() {
+	local how
+	# a call tells the handle before the context's record comes, and after
+	for how in contexts contexts:2; do
+		export STANDIN_CUPTI=$how
+		WORK=$BIN/contexts running -1 5
+		ct_json -v --gpu --cupti "$STANDIN/libcupti.so.13" -d 1 -p "$PID"
+		ok_rc
+		contexts_agree "$how" 20
+		"$CUDATRACE" record --gpu --cupti "$STANDIN/libcupti.so.13" -d 1 -p "$PID" -o "$T/r.ctrace" > "$T/prog.out" 2> "$T/err"
+		"$CUDATRACE" replay "$T/r.ctrace" --format json -o "$T/out" 2> "$T/err"
+		contexts_agree "$how, replayed" 20
+		kill -KILL "$PID"
+		rm "$T/work.out"
+	done
 }
 
 # ---- without root ----

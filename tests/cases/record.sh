@@ -212,6 +212,40 @@ case_record_rotate() {
 	[ "$(stat -c %s "$T/r.ctrace.1")" -lt 200000 ] || fail "$(ls -l "$T")"
 }
 
+# numbers FILE [OPTIONS]: of all calls that it shows, in order, with their names.
+numbers() {
+	"$CUDATRACE" export --to csv -o "$T/csv" "$@" 2> "$T/err" || fail "$(cat "$T/err")"
+	awk -F , 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+		$1 == "call" { print $at["number"], $at["name"] }' "$T/csv"
+}
+
+# Calls keep their numbers whatever file they are in, alone or merged: those of a recording that was not rotated.
+case_record_rotate_numbers() {
+	local n files
+	record --max-size 64KiB --rotate 99 -- "$CALLS" mix 100000 0 0
+	ok_rc
+	files=$(ls "$T" | grep -c '^r.ctrace')
+	[ "$files" -ge 3 ] || fail "only $files files"
+	for n in $(seq $((files - 1)) -1 1); do
+		numbers "$T/r.ctrace.$n"
+	done > "$T/each"
+	numbers "$T/r.ctrace" >> "$T/each"
+	"$CUDATRACE" merge -o "$T/all" "$T"/r.ctrace* 2> "$T/err" || fail "$(cat "$T/err")"
+	numbers "$T/all" > "$T/merged"
+	rm "$T"/r.ctrace*
+	record -- "$CALLS" mix 100000 0 0
+	numbers "$T/r.ctrace" > "$T/whole"
+	[ "$(wc -l < "$T/whole")" -ge 200000 ] || fail "$(wc -l < "$T/whole") calls"
+	cmp "$T/whole" "$T/each" > "$T/diff" || fail "files by themselves: $(cat "$T/diff")"
+	cmp "$T/whole" "$T/merged" > "$T/diff" || fail "merged: $(cat "$T/diff")"
+	# a stretch of it has the same numbers, though what is before it is not read
+	n=$(grep -a -o '^uptime_ns [0-9]*' "$T/r.ctrace" | tail -n 1)
+	numbers "$T/r.ctrace" --from "$((${n#* } / 2000))us" > "$T/part"
+	n=$(wc -l < "$T/part")
+	[ "$n" -gt 0 ] && [ "$n" -lt "$(wc -l < "$T/whole")" ] || fail "$n calls in the second half"
+	tail -n "$n" "$T/whole" | cmp - "$T/part" > "$T/diff" || fail "a stretch: $(cat "$T/diff")"
+}
+
 case_record_max_size() {
 	record --max-size 64KiB -- "$CALLS" mix 300000 0 0
 	replay

@@ -16,6 +16,8 @@
  *   slow:US       giving a buffer back takes so long
  *   fatal:N       after N kernels it gives up (state callback), and records no more
  *   stuck         cuptiFinalize fails
+ *   contexts      contexts have numbers of their own, from 41 on as they are seen, and handles; without it there is one, number 1. contexts:2: calls
+ *                 have none until the records of contexts were given back
  *   empty         asks for buffers until it gets none, as if the program were very busy
  */
 #include "standin.h"
@@ -51,7 +53,7 @@ static const char *const driver_names[] = {
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, give_lock = PTHREAD_MUTEX_INITIALIZER;
-static cupti_callback callback;
+static _Atomic(cupti_callback) callback;
 static void *callback_user;
 static _Atomic int subscribed;
 static uint8_t enabled[8][IDS];
@@ -65,6 +67,17 @@ static _Atomic uint32_t correlations;
 static _Atomic uint64_t kernels;
 static _Thread_local uint32_t outer; /* correlation of the outermost call of this thread */
 static _Thread_local int depth;
+
+/* With `contexts`: those that were seen, by number from FIRST_CONTEXT on, and this thread's current one. */
+#define CONTEXTS 16
+#define FIRST_CONTEXT 41
+static struct {
+	void *handle;
+	uint32_t device;
+} contexts[CONTEXTS];
+static uint32_t ncontexts;
+static _Thread_local void *current;
+static _Atomic bool gave;
 
 /* The buffer that is being filled, and one that waits to be given back second. */
 static uint8_t *buffer, *held_back;
@@ -80,6 +93,15 @@ static long knob(const char *name)
 		if (!strncmp(s, name, len) && (s[len] == ':' || s[len] == ',' || !s[len]))
 			return s[len] == ':' ? atol(s + len + 1) : 1;
 	return 0;
+}
+
+/* Whoever has subscribed may be gone by the next moment. */
+static void call_back(int domain, uint32_t id, const void *data)
+{
+	cupti_callback fn = callback;
+
+	if (fn && enabled[domain][id])
+		fn(callback_user, domain, id, data);
 }
 
 static uint32_t version(void)
@@ -107,6 +129,7 @@ static void give(uint8_t *b, size_t size, size_t n)
 		nanosleep(&ts, NULL);
 	}
 	complete(NULL, 0, b, size, n);
+	gave = true;
 }
 
 /* Takes the full buffers; given back without the lock, as the callback calls us. */
@@ -211,6 +234,47 @@ static uint32_t stream_id(const void *stream)
 	return 10 + (uint32_t)id;
 }
 
+/* The number of a context; 0: none was seen. */
+static uint32_t context_id(const void *handle)
+{
+	if (!knob("contexts"))
+		return 1;
+	for (uint32_t i = ncontexts; i-- > 0;)
+		if (contexts[i].handle == handle)
+			return FIRST_CONTEXT + i;
+	return 0;
+}
+
+static uint32_t device_of(uint32_t context)
+{
+	return context >= FIRST_CONTEXT ? contexts[context - FIRST_CONTEXT].device : 0;
+}
+
+static uint32_t here(void)
+{
+	return context_id(current);
+}
+
+static void put_context(uint32_t id)
+{
+	struct cupti_context c = { .kind = CUPTI_KIND_CONTEXT, .id = id, .device = device_of(id), .api = 1, .null_stream = OLD_STREAM };
+
+	add(&c, sizeof(c));
+}
+
+static void made_context(void *handle, uint32_t device, bool now)
+{
+	struct cupti_resource res = { .context = handle };
+
+	if (!handle || !knob("contexts") || context_id(handle) || ncontexts == CONTEXTS)
+		return;
+	contexts[ncontexts].handle = handle;
+	contexts[ncontexts++].device = device;
+	put_context(context_id(handle));
+	if (now)
+		call_back(CUPTI_RESOURCE, CUPTI_RES_CONTEXT_CREATED, &res);
+}
+
 static void times(uint64_t *start, uint64_t *end, uint64_t n)
 {
 	*start = stamp();
@@ -225,7 +289,7 @@ static void kernel(const void *f, const uint32_t *dims, uint32_t shared, const v
 {
 	const struct handle *h = f;
 	struct cupti_kernel k = {
-		.kind = CUPTI_KIND_KERNEL, .registers = 16, .device = 0, .context = 1, .stream = stream_id(stream),
+		.kind = CUPTI_KIND_KERNEL, .registers = 16, .device = device_of(here()), .context = here(), .stream = stream_id(stream),
 		.grid = { (int)dims[0], (int)dims[1], (int)dims[2] }, .block = { (int)dims[3], (int)dims[4], (int)dims[5] },
 		.dynamic_shared = (int)shared, .correlation = outer, .name = h->name, .channel = 8, .shared_executed = 1024,
 	};
@@ -240,8 +304,7 @@ static void kernel(const void *f, const uint32_t *dims, uint32_t shared, const v
 		struct cupti_state s = { CUPTI_UNKNOWN, "the stand-in was told to give up" };
 
 		over = true;
-		if (callback && enabled[CUPTI_STATE][CUPTI_STATE_FATAL])
-			callback(callback_user, CUPTI_STATE, CUPTI_STATE_FATAL, &s);
+		call_back(CUPTI_STATE, CUPTI_STATE_FATAL, &s);
 	}
 }
 
@@ -249,7 +312,7 @@ static void copy(uint64_t bytes, uint8_t kind, const void *stream, bool async)
 {
 	struct cupti_memcpy m = {
 		.kind = CUPTI_KIND_MEMCPY, .copy_kind = kind, .src = kind == 1 ? 1 : 3, .dst = kind == 2 ? 1 : 3, .flags = async,
-		.bytes = bytes, .context = 1, .stream = stream_id(stream), .correlation = outer, .channel = 9,
+		.bytes = bytes, .device = device_of(here()), .context = here(), .stream = stream_id(stream), .correlation = outer, .channel = 9,
 	};
 	uint64_t start, end;
 
@@ -262,7 +325,7 @@ static void copy(uint64_t bytes, uint8_t kind, const void *stream, bool async)
 static void set(uint64_t bytes, uint32_t value, const void *stream, bool async)
 {
 	struct cupti_memset m = {
-		.kind = CUPTI_KIND_MEMSET, .value = value, .bytes = bytes, .context = 1, .stream = stream_id(stream),
+		.kind = CUPTI_KIND_MEMSET, .value = value, .bytes = bytes, .device = device_of(here()), .context = here(), .stream = stream_id(stream),
 		.correlation = outer, .flags = async, .memory = 3,
 	};
 	uint64_t start, end;
@@ -332,6 +395,16 @@ static void device_work(const char *name, const uint64_t *r, const uint64_t *s, 
 		synchronised(4, NULL, began, stamp());
 	} else if (IS(cuStreamSynchronize)) {
 		synchronised(3, (void *)r[0], began, stamp());
+	} else if (IS(cuDevicePrimaryCtxRetain)) {
+		made_context(*(void **)r[0], (uint32_t)r[1], true);
+	} else if (IS(cuCtxCreate_v2)) {
+		current = *(void **)r[0];
+		made_context(current, (uint32_t)r[2], true);
+	} else if (IS(cuCtxSetCurrent)) {
+		current = (void *)r[0];
+		/* it was made before anybody watched */
+		if (current)
+			made_context(current, (uint32_t)((const struct handle *)current)->value, false);
 	} else if (IS(cuStreamCreate) || IS(cuStreamCreateWithPriority)) {
 		struct cupti_stream c = { .kind = CUPTI_KIND_STREAM, .context = 1, .flag = 1 };
 		struct cupti_resource res = { .context = (void *)1 };
@@ -339,8 +412,7 @@ static void device_work(const char *name, const uint64_t *r, const uint64_t *s, 
 		memcpy(&res.stream, (void *)r[0], sizeof(res.stream));
 		c.id = stream_id(res.stream);
 		add(&c, sizeof(c));
-		if (callback && enabled[CUPTI_RESOURCE][CUPTI_RES_STREAM_CREATED])
-			callback(callback_user, CUPTI_RESOURCE, CUPTI_RES_STREAM_CREATED, &res);
+		call_back(CUPTI_RESOURCE, CUPTI_RES_STREAM_CREATED, &res);
 	}
 }
 
@@ -394,17 +466,18 @@ static uint64_t watch(bool driver, const char *name, void *code, uint64_t *regs,
 	uint64_t r[6], data = 0, ret, began, params[64] = { 0 };
 	uint32_t result, mine;
 	struct cupti_call call = { .site = CUPTI_SITE_ENTER, .function = name, .params = params, .result = &result, .data = &data,
-				   .context = (void *)1, .context_id = 1 };
+				   .context = knob("contexts") ? current : (void *)1, .context_id = here() };
 
+	if (knob("contexts") == 2 && !gave)
+		call.context = NULL;
 	memcpy(r, regs, sizeof(r));
 	if (!depth++)
 		outer = atomic_fetch_add(&correlations, 1) + 1;
 	mine = call.correlation = outer;
 	lay_out(name, regs, stack, (char *)params);
-	if (callback && enabled[domain][id]) {
+	if (callback && enabled[domain][id])
 		call.symbol = symbol_of(driver, name, regs);
-		callback(callback_user, domain, id, &call);
-	}
+	call_back(domain, id, &call);
 	began = stamp();
 	ret = invoke(code, regs, stack);
 	if (driver && !(uint32_t)ret)
@@ -417,10 +490,8 @@ static uint64_t watch(bool driver, const char *name, void *code, uint64_t *regs,
 		add(&a, sizeof(a));
 	}
 	result = (uint32_t)ret;
-	if (callback && enabled[domain][id]) {
-		call.site = CUPTI_SITE_EXIT;
-		callback(callback_user, domain, id, &call);
-	}
+	call.site = CUPTI_SITE_EXIT;
+	call_back(domain, id, &call);
 	depth--;
 	return ret;
 }
@@ -448,8 +519,17 @@ API(cuptiGetResultString, int result, const char **text)
 	return 0;
 }
 
+/* In a forked child no thread is there that could hold them. */
+static void in_child(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = give_lock = fresh;
+}
+
 static int subscribe(void **subscriber, cupti_callback fn, void *user)
 {
+	static bool watched;
 	void *driver;
 
 	if (knob("none"))
@@ -462,10 +542,13 @@ static int subscribe(void **subscriber, cupti_callback fn, void *user)
 		atomic_store(&subscribed, 0);
 		return CUPTI_UNKNOWN;
 	}
-	callback = fn;
 	callback_user = user;
+	callback = fn;
 	over = false;
-	tools->call = watch;
+	if (!watched)
+		pthread_atfork(NULL, NULL, in_child);
+	watched = true;
+	__atomic_store_n(&tools->call, watch, __ATOMIC_RELEASE);
 	*subscriber = &subscribed;
 	return 0;
 }
@@ -549,11 +632,10 @@ static int enable(int kind, bool dump)
 			add(&d, sizeof(d));
 		}
 	}
-	if (kind == CUPTI_KIND_CONTEXT) {
-		struct cupti_context c = { .kind = CUPTI_KIND_CONTEXT, .id = 1, .api = 1, .null_stream = OLD_STREAM };
-
-		add(&c, sizeof(c));
-	}
+	if (kind == CUPTI_KIND_CONTEXT && !knob("contexts"))
+		put_context(1);
+	for (uint32_t i = 0; kind == CUPTI_KIND_CONTEXT && i < ncontexts; i++)
+		put_context(FIRST_CONTEXT + i);
 	if (kind == CUPTI_KIND_STREAM) {
 		struct cupti_stream s = { .kind = CUPTI_KIND_STREAM, .context = 1, .id = OLD_STREAM, .flag = 3 };
 
@@ -651,9 +733,8 @@ API(cuptiActivityEnableDriverApi, uint32_t cbid, uint8_t on)
 
 API(cuptiGetContextId, void *context, uint32_t *id)
 {
-	(void)context;
-	*id = 1;
-	return 0;
+	*id = context_id(context);
+	return *id ? 0 : CUPTI_INVALID_PARAMETER;
 }
 
 API(cuptiGetStreamIdEx, void *context, void *stream, uint8_t per_thread, uint32_t *id)
@@ -688,7 +769,7 @@ API(cuptiFinalize, void)
 	if (knob("stuck"))
 		return CUPTI_UNKNOWN;
 	give_all(true);
-	tools->call = NULL;
+	__atomic_store_n(&tools->call, NULL, __ATOMIC_RELEASE);
 	memset(enabled, 0, sizeof(enabled));
 	memset(api_records, 0, sizeof(api_records));
 	memset(kinds, 0, sizeof(kinds));

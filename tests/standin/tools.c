@@ -10,7 +10,7 @@ HIDDEN uint64_t tools_invoke(void *code, uint64_t *regs, uint64_t *stack);
 
 uint64_t tools_call(const char *name, void *code, uint64_t *regs, uint64_t *stack)
 {
-	__typeof__(tools_at->call) call = tools_at ? tools_at->call : NULL;
+	__typeof__(tools_at->call) call = tools_at ? __atomic_load_n(&tools_at->call, __ATOMIC_ACQUIRE) : NULL;
 
 	return call ? call(tools_driver, name, code, regs, stack, tools_invoke) : tools_invoke(code, regs, stack);
 }

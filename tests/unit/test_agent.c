@@ -437,6 +437,42 @@ static size_t funcs_message(char *msg, bool wild)
 	return at;
 }
 
+/* Words of a call that lie beyond any function's parameters would be read from whatever is there. */
+static void test_far_words(void)
+{
+	static char msg[AGENT_MSG_MAX];
+	struct agent_list l = { .h.type = AGENT_FUNCS, .flags = AGENT_LAST, .n = 1 };
+	struct agent_func f = { .cbid = 1, .domain = AGENT_DRIVER, .flags = AGENT_F_CALL, .size = sizeof(f) + sizeof(struct agent_call) };
+
+	for (int off = AGENT_PARAMS_MAX - 8; off <= AGENT_PARAMS_MAX; off += 8) {
+		struct agent_call call = { .spec.nwords = 1, .words[3] = { (uint16_t)off, 8, AGENT_WORD_ZERO } };
+		int before = threads(), fds[2], err = 1;
+		struct agent_started s;
+		char how[PATH_MAX + 64];
+		ssize_t n;
+
+		CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
+		snprintf(how, sizeof(how), "v1 fd=%d cupti=%s", fds[1], cupti);
+		CHECK(!cudatrace_agent_start(how));
+		n = (ssize_t)start_message(msg, 1 << 16);
+		CHECK(send(fds[0], msg, (size_t)n, 0) == n);
+		l.h.size = (uint32_t)(sizeof(l) + f.size);
+		memcpy(msg, &l, sizeof(l));
+		memcpy(msg + sizeof(l), &f, sizeof(f));
+		memcpy(msg + sizeof(l) + sizeof(f), &call, sizeof(call));
+		CHECK(send(fds[0], msg, l.h.size, 0) == (ssize_t)l.h.size);
+		while (err == 1 && (n = recv(fds[0], msg, sizeof(msg), 0)) > 0) {
+			if (agent_msg_check(msg, (size_t)n) != AGENT_STARTED)
+				continue;
+			memcpy(&s, msg, sizeof(s));
+			err = s.err;
+		}
+		CHECK(err == (off > AGENT_PARAMS_MAX - 8 ? -EPROTO : 0));
+		close(fds[0]);
+		CHECK(alone(before));
+	}
+}
+
 static void read_some(int fd)
 {
 	static char sink[AGENT_MSG_MAX];
@@ -708,6 +744,7 @@ int main(void)
 	test_closed();
 	test_outer_range();
 	test_bad_agent();
+	test_far_words();
 	test_bad_user();
 	test_stranger();
 	return unit_end();

@@ -546,10 +546,16 @@ static uint64_t write_any(const char *path, uint64_t seed, size_t n)
 
 static void fill_one(union record *r, const char *what, uint32_t i)
 {
-	char text[64];
+	static char text[16001];
+	size_t long_at = strlen(what) > 5 ? strlen(what) - 5 : 0;
 	int n = snprintf(text, sizeof(text), "%08x_some_longer_text_that_takes_memory", i);
 
-	memset(r, 0, 1024);
+	/* WHAT-long: with texts as long as they may be */
+	if (!strcmp(what + long_at, "-long")) {
+		memset(text + n, 'x', sizeof(text) - 1 - (size_t)n);
+		n = sizeof(text) - 1;
+	}
+	memset(r, 0, sizeof(*r));
 	r->h = (struct ct_hdr){ .pid = 100, .tid = 100, .start_ns = 1000000000000 + i * 1000ULL, .end_ns = 1000000000500 + i * 1000ULL };
 	r->h.size = sizeof(struct ct_kernel);
 	r->work.func = CT_NO_FUNC;
@@ -599,13 +605,13 @@ static void fill_one(union record *r, const char *what, uint32_t i)
 	} else if (!strcmp(what, "streams")) {
 		r->h.kind = CT_KERNEL;
 		r->work.stream = i;
-	} else if (!strcmp(what, "handles")) {
+	} else if (!strncmp(what, "handles", 7)) {
 		r->h.kind = CT_NAME;
 		r->name.handle = i;
 		r->name.len = (uint32_t)n;
 		r->h.size = (uint16_t)((sizeof(r->name) + (size_t)n + 7) & ~7UL);
 		memcpy(r->name.name, text, (size_t)n);
-	} else if (!strcmp(what, "kernels")) {
+	} else if (!strncmp(what, "kernels", 7)) {
 		/* one handle, again and again another name, and a run of it */
 		if (i & 1) {
 			r->h.kind = CT_KERNEL;
@@ -617,7 +623,7 @@ static void fill_one(union record *r, const char *what, uint32_t i)
 		r->name.len = (uint32_t)n;
 		r->h.size = (uint16_t)((sizeof(r->name) + (size_t)n + 7) & ~7UL);
 		memcpy(r->name.name, text, (size_t)n);
-	} else if (!strcmp(what, "stacks")) {
+	} else if (!strncmp(what, "stacks", 6)) {
 		static uint32_t id;
 
 		if (!i)
@@ -649,7 +655,7 @@ static void fill_one(union record *r, const char *what, uint32_t i)
 			r->call.words[7] = id;
 			r->h.size = sizeof(r->call) + 64;
 		}
-	} else if (!strcmp(what, "markers")) {
+	} else if (!strncmp(what, "markers", 7)) {
 		r->h.kind = CT_MARKER;
 		r->marker.id = i;
 		r->marker.text_len = r->marker.domain_len = (uint16_t)n;

@@ -283,6 +283,135 @@ static void test_no_calls(void)
 	taker_free(&t);
 }
 
+/* ---- what did not come ------------------------------------------------------------------------------------------- */
+
+static int give_tail(struct join *j, uint32_t pid, uint64_t from_ns, uint64_t to_ns)
+{
+	struct ct_tail t = { .h = { .size = sizeof(t), .kind = CT_TAIL, .pid = pid, .start_ns = from_ns, .end_ns = to_ns },
+			     .kinds = 1u << CT_KERNEL | 1u << CT_COPY };
+
+	return give(j, &t);
+}
+
+/* A launch, and, if it is to have one, its kernel. */
+static void give_launch(struct join *j, uint32_t pid, uint32_t tid, uint32_t id, uint64_t at_ms, bool ran)
+{
+	give_call(j, "cudaLaunchKernel", pid, tid, at_ms * MS, at_ms * MS + 9000);
+	if (!ran)
+		return;
+	give_cause(j, pid, tid, id, at_ms * MS + 1000, at_ms * MS + 8000);
+	give_kernel(j, pid, id, at_ms * MS + 20000, at_ms * MS + 30000);
+}
+
+/* The process at 10, and what is told of it in the end. */
+static uint64_t tail_after(struct join *j, struct taker *t, uint64_t now_ms)
+{
+	uint64_t before = counts_of(j).tail;
+	size_t n = t->n;
+
+	CHECK(!give_tail(j, 10, 1000 * MS, now_ms * MS) && t->n == n);
+	CHECK(!join_flush(j, UINT64_MAX));
+	CHECK((counts_of(j).tail != before) == (last(t)->kind == CT_LOST));
+	return counts_of(j).tail - before;
+}
+
+static void test_tail(void)
+{
+	struct made_call m;
+	struct ct_call *c;
+	struct taker t;
+	struct join *j = begin(&t, false);
+
+	/* of each thread those that have none, a second before its last that has one and on */
+	give_launch(j, 10, 11, 1, 2000, false);
+	for (uint32_t i = 0; i < 10; i++)
+		give_launch(j, 10, 11, 2 + i, 4000 + i, i != 3 && i < 8);
+	give_launch(j, 10, 12, 20, 4000, false);
+	/* before the agent, another process's, of a kind that was not asked for, one that failed, one of nothing */
+	give_launch(j, 10, 13, 21, 900, false);
+	give_launch(j, 99, 14, 22, 4000, false);
+	give_call(j, "cudaMemsetAsync", 10, 12, 4001 * MS, 4002 * MS);
+	give_call(j, "cudaDeviceSynchronize", 10, 12, 4003 * MS, 4004 * MS);
+	give_call(j, "cudaLaunchHostFunc", 10, 12, 4005 * MS, 4006 * MS);
+	c = call_of(&m, "cudaLaunchKernel", 10, 12, 4007 * MS, 4008 * MS);
+	c->ret = 700;
+	give(j, c);
+	c = call_of(&m, "cudaLaunchKernel", 10, 12, 4009 * MS, 4010 * MS);
+	c->h.flags |= CT_F_UNFINISHED;
+	give(j, c);
+	c = call_of(&m, "cudaMemcpyAsync", 10, 12, 4011 * MS, 4012 * MS);
+	c->words[2] = 0;
+	give(j, c);
+	CHECK(tail_after(j, &t, 5000) == 4);
+	/* it is told once */
+	CHECK(!join_flush(j, UINT64_MAX) && counts_of(j).tail == 4);
+	join_close(j);
+	taker_free(&t);
+
+	/* with a size the copy counts; while a graph is made nothing does */
+	j = begin(&t, false);
+	c = call_of(&m, "cudaMemcpyAsync", 10, 11, 2000 * MS, 2001 * MS);
+	c->words[2] = 4096;
+	give(j, c);
+	give_call(j, "cudaStreamBeginCapture", 10, 11, 2002 * MS, 2003 * MS);
+	give_launch(j, 10, 11, 1, 2004, false);
+	give_launch(j, 10, 12, 2, 2004, false);
+	give_call(j, "cudaStreamEndCapture", 10, 11, 2006 * MS, 2007 * MS);
+	give_launch(j, 10, 11, 3, 2008, false);
+	CHECK(tail_after(j, &t, 3000) == 3);
+	join_close(j);
+	taker_free(&t);
+
+	/* a kernel whose launch is not known is that of one of them */
+	j = begin(&t, false);
+	for (uint32_t i = 0; i < 5; i++)
+		give_launch(j, 10, 11, 1 + i, 2000 + i, false);
+	give_kernel(j, 10, 77, 2001 * MS, 2002 * MS);
+	CHECK(tail_after(j, &t, 3000) == 4 && counts_of(j).unmatched == 1);
+	join_close(j);
+	taker_free(&t);
+}
+
+/* It is counted when all that was on the way is there, and no later; a program that is exec'd does not change it. */
+static void test_tail_waits(void)
+{
+	struct taker t;
+	struct join *j = begin(&t, false);
+
+	CHECK(!give_process(j, CT_PROCESS, 10, 7));
+	CHECK(!join_flush(j, 5000 * MS));
+	give_launch(j, 10, 11, 1, 4990, false);
+	give_launch(j, 10, 11, 2, 4991, false);
+	CHECK(!give_tail(j, 10, 4000 * MS, 5000 * MS));
+	CHECK(!join_flush(j, 5001 * MS));
+	/* one of them comes late */
+	give_cause(j, 10, 11, 1, 4990 * MS + 1000, 4990 * MS + 8000);
+	give_kernel(j, 10, 1, 4990 * MS + 20000, 4990 * MS + 30000);
+	CHECK(!join_flush(j, 6250 * MS) && !counts_of(j).tail);
+	CHECK(!join_flush(j, 6252 * MS) && counts_of(j).tail == 1 && last(&t)->kind == CT_LOST);
+	join_close(j);
+	taker_free(&t);
+
+	j = begin(&t, false);
+	CHECK(!give_process(j, CT_PROCESS, 10, 7));
+	give_launch(j, 10, 10, 1, 4990, false);
+	give_launch(j, 10, 10, 2, 4991, false);
+	{
+		struct ct_process p = { .h = { .size = sizeof(p), .kind = CT_EXEC, .pid = 10, .tid = 10, .start_ns = 4995 * MS },
+					.start_boottime_ns = 7 };
+
+		CHECK(!join_process(j, &p.h) && !give(j, &p));
+	}
+	/* what the program before had sent comes now */
+	give_cause(j, 10, 10, 2, 4991 * MS + 1000, 4991 * MS + 8000);
+	give_kernel(j, 10, 2, 4991 * MS + 20000, 4991 * MS + 30000);
+	CHECK(last(&t)->cause && last(&t)->call_ns == 4991 * MS && last(&t)->number == 2);
+	give_launch(j, 10, 10, 1, 5200, false);
+	CHECK(tail_after(j, &t, 5300) == 1);
+	join_close(j);
+	taker_free(&t);
+}
+
 /* ---- calls inside calls -------------------------------------------------------------------------------------------- */
 
 static bool even_rows(void *ctx, const struct ct_hdr *call)
@@ -956,6 +1085,8 @@ int main(void)
 	test_no_wait();
 	test_waiting();
 	test_no_calls();
+	test_tail();
+	test_tail_waits();
 	test_nested();
 	test_no_return();
 	test_numbers();

@@ -224,7 +224,7 @@ static void test_stacks(void)
 	CHECK(good("--mangled") && o.mangled && !o.full_names);
 	CHECK(good("--full-names") && o.full_names && !o.mangled);
 	bad("--stack=lbr", "--stack: 'lbr' is not one of dwarf or fp");
-	bad("-k fp", "what is 'fp'? To start a program, write -- before it: cudatrace [OPTIONS] -- fp");
+	bad("-k fp", "'fp' belongs to no option: write --stack=fp, or to start a program -- before it");
 	bad("--mangled --full-names",
 	    "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two");
 	bad("-k -c", "-c prints no rows: leave out -k");

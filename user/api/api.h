@@ -34,6 +34,9 @@ enum api_ret { API_RET_CUDA_ERR, API_RET_CU_RESULT, API_RET_STR, API_RET_INT, AP
 #define API_ENDS_CONTEXT 0x400 /* what was looked up in a context names nothing any more */
 #define API_GRAPH_LAUNCH 0x800 /* begins the work of a graph */
 #define API_FREES_ALL 0x1000 /* what a context had is given back: that of the argument DESTROYED, or the device's own */
+#define API_NO_RECORD 0x2000 /* of a class that copies, but no record of the device's tells of it */
+#define API_BEGINS_CAPTURE 0x4000 /* from here on the thread's calls make a graph and no work... */
+#define API_ENDS_CAPTURE 0x8000 /* ...until here */
 
 /* How an argument is passed: decides its word(s). */
 enum api_abi {

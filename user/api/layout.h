@@ -42,8 +42,6 @@ struct api_struct {
 	const struct api_member *members;
 };
 
-#define LAYOUT(T) layout_##T
-
 /* Makes every layout known by its name: extern const struct api_struct layout_cudaPos, ... */
 #define STRUCT(T, ...) extern const struct api_struct layout_##T;
 #define STRUCT_BY(T, ...) extern const struct api_struct layout_##T;

@@ -147,6 +147,9 @@
 #define ENDS_CONTEXT API_ENDS_CONTEXT
 #define FREES_ALL API_FREES_ALL
 #define GRAPH_LAUNCH API_GRAPH_LAUNCH
+#define NO_RECORD API_NO_RECORD
+#define BEGINS_CAPTURE API_BEGINS_CAPTURE
+#define ENDS_CAPTURE API_ENDS_CAPTURE
 
 /* A modifier's second word on a member is meant: AS() over the label that ARG gave. */
 #ifdef __clang__

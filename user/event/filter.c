@@ -121,6 +121,10 @@ bool filter_match(const struct filter *f, const struct event *ev)
 		if (!work_matches(f, h))
 			return false;
 		break;
+	case CT_CONTEXT: /* told again, with its handle: what calls know it by */
+		if (h->flags & CT_F_HIDDEN && !f->stores)
+			return false;
+		break;
 	case CT_DEVICE: /* the machine's own devices belong to no process */
 		if (!h->pid)
 			return true;

@@ -40,6 +40,7 @@ struct found {
 	bool any;      /* there is a cause */
 	bool final;    /* nothing better will come */
 	bool inferred;
+	bool before; /* of the program that the process was before */
 	uint64_t until_ns; /* waiting is vain from then on; 0: not known */
 };
 
@@ -56,6 +57,8 @@ struct join {
 	uint64_t now_ns; /* of the last flush; 0: there was none */
 	struct join_counts counts;
 	uint64_t causing[CT_MAX_FUNCS / 64]; /* rows whose calls are remembered */
+	uint8_t expects[CT_MAX_FUNCS]; /* by row: JOIN_EXPECTS_* */
+	unsigned int ntails;	       /* processes whose tail is to be counted */
 	union {
 		struct ct_work work;
 		uint64_t room[UINT16_MAX / 8 + 1];
@@ -78,6 +81,25 @@ static bool class_causes(uint8_t class)
 	}
 }
 
+/* What kinds of device records a call of the row is sure to have. */
+static uint8_t row_expects(const struct api_func *f, int row)
+{
+	if (f->flags & API_GRAPH_LAUNCH)
+		return JOIN_EXPECTS_KERNEL; /* for all that its nodes are */
+	if (f->flags & API_NO_RECORD)
+		return 0;
+	switch (f->class) {
+	case API_LAUNCH: /* the old ones, in several calls, have no stream: see expects() */
+		return api_has_kernel(row) ? JOIN_EXPECTS_KERNEL : 0;
+	case API_COPY:
+		return JOIN_EXPECTS_COPY;
+	case API_SET:
+		return JOIN_EXPECTS_SET;
+	default:
+		return 0;
+	}
+}
+
 struct join *join_open(const struct join_opts *opts, event_fn next, void *ctx)
 {
 	struct join *j = calloc(1, sizeof(*j));
@@ -91,9 +113,11 @@ struct join *join_open(const struct join_opts *opts, event_fn next, void *ctx)
 	j->calls = join_calls_open();
 	j->causes = join_causes_open();
 	j->where = where_open();
-	for (int i = 0; i < api_nfuncs; i++)
+	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
+		j->expects[i] = row_expects(&api_funcs[i], i);
 		if (class_causes(api_funcs[i].class))
 			j->causing[i / 64] |= 1ULL << (i % 64);
+	}
 	if (j->procs && j->calls && j->causes && j->where)
 		return j;
 	join_close(j);
@@ -164,6 +188,12 @@ size_t join_bytes(const struct join *j)
 
 /* ---- looking for the cause ---------------------------------------------------------------------------------- */
 
+/* Kinds that a call is expected for: only these are waited for and counted. */
+static bool expects_cause(uint16_t kind)
+{
+	return kind == CT_KERNEL || kind == CT_COPY || kind == CT_SET || kind == CT_GRAPH;
+}
+
 /* The end of a call that is not shown is not stored, so that it is not known here either. */
 static void found_call(struct found *f, uint32_t tid, const struct join_call *c)
 {
@@ -173,7 +203,7 @@ static void found_call(struct found *f, uint32_t tid, const struct join_call *c)
 	f->stack = c->stack;
 }
 
-static void look_inferred(const struct join_proc *p, const struct ct_work *w, struct found *f)
+static void look_inferred(struct join *j, const struct join_proc *p, const struct ct_work *w, struct found *f)
 {
 	const struct join_launch *l = join_procs_launched(p, w);
 
@@ -182,19 +212,20 @@ static void look_inferred(const struct join_proc *p, const struct ct_work *w, st
 		return;
 	found_call(f, l->tid, &l->call);
 	f->inferred = true;
+	join_calls_worked(j->calls, p->id, l->tid, l->call.start_ns, l->call.func);
 }
 
-static void look_correlated(struct join *j, const struct join_proc *p, const struct ct_work *w, struct found *f)
+static void look_correlated(struct join *j, uint32_t process, const struct ct_work *w, struct found *f)
 {
-	const struct join_cause *cause = join_causes_find(j->causes, p->id, w->correlation);
+	const struct join_cause *cause = join_causes_find(j->causes, process, w->correlation);
 	const struct join_call *call;
 	bool whole;
 
 	if (!cause)
 		return;
 	f->until_ns = cause->end_ns + JOIN_CALL_NS;
-	call = join_calls_at(j->calls, p->id, cause->tid, cause->start_ns + (cause->end_ns - cause->start_ns) / 2,
-			     &whole);
+	call = join_calls_at(j->calls, process, cause->tid, cause->start_ns + (cause->end_ns - cause->start_ns) / 2,
+			     expects_cause(w->h.kind), &whole);
 	if (call) {
 		found_call(f, cause->tid, call);
 	} else {
@@ -227,9 +258,10 @@ static void look(struct join *j, const struct ct_work *w, struct found *f)
 		f->stack = w->stack;
 		f->inferred = w->h.flags & CT_F_INFERRED;
 	} else if (is_inferred(w)) {
-		look_inferred(p, w, f);
+		look_inferred(j, p, w, f);
 	} else if (w->correlation) {
-		look_correlated(j, p, w, f);
+		f->before = join_procs_id(p, w->h.start_ns) != p->id;
+		look_correlated(j, join_procs_id(p, w->h.start_ns), w, f);
 	} else {
 		f->final = true;
 	}
@@ -238,10 +270,13 @@ static void look(struct join *j, const struct ct_work *w, struct found *f)
 
 /* ---- handing on ------------------------------------------------------------------------------------------- */
 
-/* Kinds that a call is expected for: only these are waited for and counted. */
-static bool expects_cause(uint16_t kind)
+/* Work without a call, of a process whose calls without work are to be counted. */
+static void lone(struct join *j, const struct ct_work *w)
 {
-	return kind == CT_KERNEL || kind == CT_COPY || kind == CT_SET || kind == CT_GRAPH;
+	struct join_proc *p = join_procs_get(j->procs, w->h.pid);
+
+	if (p && p->tail.pending)
+		p->tail.lone++;
 }
 
 static int hand_on(struct join *j, const struct ct_work *w, const struct found *f)
@@ -263,9 +298,11 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 		j->counts.matched += f->any;
 		j->counts.unmatched += !f->any;
 		j->counts.inferred += f->inferred;
+		if (j->ntails && !f->any)
+			lone(j, w);
 	}
 	/* a kernel runs where its thread is, a copy anywhere */
-	if (w->h.kind == CT_KERNEL && j->opts.places && f->any && !f->inferred) {
+	if (w->h.kind == CT_KERNEL && j->opts.places && f->any && !f->inferred && !f->before) {
 		int err = where_worked(j->where, w->h.pid, f->cause.tid, w->device, w->context);
 
 		if (err)
@@ -343,6 +380,18 @@ static uint32_t stack_of(const struct ct_call *c)
 	return (uint32_t)id;
 }
 
+/* What kinds of device records this call will have; 0: perhaps none. */
+static uint8_t expects(const struct join *j, const struct join_proc *p, const struct ct_call *c)
+{
+	uint8_t kinds = c->func < CT_MAX_FUNCS ? j->expects[c->func] : 0;
+	uint64_t stream;
+
+	if (!kinds || c->depth || j->opts.stored || c->h.flags & CT_F_UNFINISHED || api_failed(c) ||
+	    join_procs_captures(p, c->h.tid) || !api_size(c, API_ARCH_HERE))
+		return 0;
+	return kinds != JOIN_EXPECTS_KERNEL || api_stream(c, API_ARCH_HERE, &stream) ? kinds : 0;
+}
+
 static int call(struct join *j, const struct ct_call *c)
 {
 	struct event ev = { .rec = &c->h };
@@ -361,7 +410,9 @@ static int call(struct join *j, const struct ct_call *c)
 		if (is_numbered(j, &c->h))
 			ev.number = ++p->number;
 		l.call = (struct join_call){ c->h.start_ns, c->h.end_ns, ev.number, stack_of(c), c->func, c->depth,
-					     c->h.flags & CT_F_NO_RETURN };
+					     c->h.flags & CT_F_NO_RETURN, expects(j, p, c), false };
+		if (c->func < api_nfuncs && api_funcs[c->func].flags & (API_BEGINS_CAPTURE | API_ENDS_CAPTURE) && !api_failed(c))
+			join_procs_capture(p, c->h.tid, api_funcs[c->func].flags & API_BEGINS_CAPTURE);
 		if (c->func < CT_MAX_FUNCS && j->causing[c->func / 64] >> (c->func % 64) & 1 && !(c->h.flags & CT_F_BEFORE))
 			err = join_calls_add(j->calls, p->id, c->h.tid, &l.call);
 		if (err)
@@ -381,13 +432,69 @@ static int cause(struct join *j, const struct ct_cause *c)
 	if (c->h.end_ns < c->h.start_ns)
 		return 0;
 	if (c->func < api_nfuncs) {
-		struct join_launch l = { { c->h.start_ns, c->h.end_ns, 0, 0, c->func, 0, false }, c->h.tid, CT_UNKNOWN };
+		struct join_launch l = { { .start_ns = c->h.start_ns, .end_ns = c->h.end_ns, .func = c->func }, c->h.tid, CT_UNKNOWN };
 
 		j->causing[c->func / 64] |= 1ULL << (c->func % 64);
 		if (j->opts.no_calls && api_funcs[c->func].flags & API_GRAPH_LAUNCH)
 			join_procs_launch(p, &l);
 	}
-	return c->correlation ? join_causes_add(j->causes, p->id, c) : 0;
+	return c->correlation ? join_causes_add(j->causes, join_procs_id(p, c->h.start_ns), c) : 0;
+}
+
+/* ---- what did not come -------------------------------------------------------------------------------------- */
+
+/* Counts the tail of a process, and tells of it. */
+static int count_tail(struct join *j, struct join_proc *p)
+{
+	const struct join_tail t = p->tail;
+	struct ct_lost lost = {
+		.h = { .size = sizeof(lost), .kind = CT_LOST, .pid = p->pid, .start_ns = t.from_ns, .end_ns = t.to_ns },
+		.cause = CT_LOSS_TAIL,
+		.cpu = ~0u,
+	};
+	struct event ev = { .rec = &lost.h, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN };
+
+	p->tail = (struct join_tail){ .pending = false };
+	j->ntails--;
+	lost.count = join_calls_tail(j->calls, t.id, t.expects, t.from_ns, t.to_ns);
+	if (lost.count <= t.lone)
+		return 0;
+	lost.count -= t.lone;
+	j->counts.tail += lost.count;
+	return j->next(j->ctx, &ev);
+}
+
+static int tail(struct join *j, const struct ct_tail *r)
+{
+	struct join_proc *p = join_procs_get(j->procs, r->h.pid);
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	err = p->tail.pending ? count_tail(j, p) : 0;
+	p->tail = (struct join_tail){
+		.pending = true,
+		.expects = (uint8_t)((r->kinds >> CT_KERNEL & 1 ? JOIN_EXPECTS_KERNEL : 0) |
+				     (r->kinds >> CT_COPY & 1 ? JOIN_EXPECTS_COPY : 0) |
+				     (r->kinds >> CT_SET & 1 ? JOIN_EXPECTS_SET : 0)),
+		.id = join_procs_id(p, r->h.start_ns),
+		.from_ns = r->h.start_ns,
+		.to_ns = r->h.end_ns,
+	};
+	j->ntails++;
+	return err;
+}
+
+/* What a file says of calls that are not in it, or were passed over. A number is never given twice. */
+static int number(struct join *j, const struct ct_number *n)
+{
+	struct join_proc *p = j->opts.stored ? join_procs_get(j->procs, n->h.pid) : NULL;
+
+	if (j->opts.stored && !p)
+		return -ENOMEM;
+	if (p && n->number > p->number)
+		p->number = n->number;
+	return 0;
 }
 
 /* ---- records ----------------------------------------------------------------------------------------------- */
@@ -470,6 +577,10 @@ int join_record(struct join *j, const struct ct_hdr *h)
 		return call(j, (const struct ct_call *)h);
 	case CT_CAUSE:
 		return cause(j, (const struct ct_cause *)h);
+	case CT_NUMBER:
+		return number(j, (const struct ct_number *)h);
+	case CT_TAIL:
+		return tail(j, (const struct ct_tail *)h);
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET:
@@ -510,6 +621,7 @@ static int look_again(struct join *j, int step, uint64_t now_ns)
 
 int join_flush(struct join *j, uint64_t now_ns)
 {
+	struct join_proc *p;
 	int err = 0;
 
 	if (!j->now_ns && now_ns != UINT64_MAX)
@@ -524,6 +636,14 @@ int join_flush(struct join *j, uint64_t now_ns)
 				return e;
 			err = e ? e : err;
 		}
+	}
+	/* the work that was on the way has found its calls by then */
+	while (j->ntails && (p = join_procs_due(j->procs, now_ns, JOIN_HOLD_NS + JOIN_CALL_NS))) {
+		int e = count_tail(j, p);
+
+		if (e && e != -EINTR)
+			return e;
+		err = e ? e : err;
 	}
 	return err;
 }

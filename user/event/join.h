@@ -9,6 +9,9 @@
  * The call goes into a copy of the work's record (h.tid, call_ns, func, stack), so that a stored trace needs no causes:
  * work that comes with a call_ns is looked up by it and never held.
  *
+ * Of a process whose agent was gone before its end (CT_TAIL) the calls are counted whose device record has not come: a CT_LOST
+ * with CT_LOSS_TAIL says how many, as soon as all that was on the way is there.
+ *
  * Calls are numbered in the order in which their records come: those that are shown, of a stored trace those that were when it
  * was recorded.
  */
@@ -34,6 +37,7 @@ struct join_opts {
 struct join_counts {
 	uint64_t matched, unmatched; /* with a cause, without */
 	uint64_t inferred;	     /* of the matched: by process, stream and time alone */
+	uint64_t tail;		     /* calls whose device record had not come by the end of their process: told by CT_LOST records */
 };
 
 struct join;

@@ -190,17 +190,17 @@ static uint32_t first_ending(const struct thread *t, uint64_t at_ns)
 	return lo;
 }
 
-static const struct join_call *outer(const struct join_call *a, const struct join_call *b)
+static struct join_call *outer(struct join_call *a, struct join_call *b)
 {
 	if (!a || !a->number != !b->number)
 		return !a || b->number ? b : a;
 	return b->depth < a->depth ? b : a;
 }
 
-const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t at_ns, bool *whole)
+const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t at_ns, bool worked, bool *whole)
 {
 	const struct thread *t = find(j, process, tid);
-	const struct join_call *found = NULL;
+	struct join_call *found = NULL;
 	uint32_t i, first;
 
 	*whole = false;
@@ -209,26 +209,30 @@ const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, ui
 	first = first_ending(t, at_ns);
 	/* inner calls end before outer ones; what the program called does not overlap */
 	for (i = first; i < t->n; i++) {
-		const struct join_call *c = call_at(t, i);
+		struct join_call *c = call_at(t, i);
 
-		if (c->start_ns <= at_ns)
+		if (c->start_ns <= at_ns) {
 			found = outer(found, c);
+			c->worked |= worked;
+		}
 		*whole = !c->depth && c->start_ns <= at_ns;
 		if (!c->depth)
 			break;
 	}
 	if (!found && first && call_at(t, first - 1)->open_end)
 		found = call_at(t, first - 1);
+	if (found)
+		found->worked |= worked;
 	*whole |= found && found->open_end && !found->depth;
 	return found;
 }
 
-const struct join_call *join_calls_begun(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t start_ns, uint16_t func)
+static struct join_call *begun(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t start_ns, uint16_t func)
 {
 	const struct thread *t = find(j, process, tid);
 
 	for (uint32_t i = t ? first_ending(t, start_ns) : 0; t && i < t->n; i++) {
-		const struct join_call *c = call_at(t, i);
+		struct join_call *c = call_at(t, i);
 
 		if (c->start_ns == start_ns && c->func == func)
 			return c;
@@ -236,6 +240,47 @@ const struct join_call *join_calls_begun(struct join_calls *j, uint32_t process,
 			break;
 	}
 	return NULL;
+}
+
+const struct join_call *join_calls_begun(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t start_ns, uint16_t func)
+{
+	return begun(j, process, tid, start_ns, func);
+}
+
+void join_calls_worked(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t start_ns, uint16_t func)
+{
+	struct join_call *c = begun(j, process, tid, start_ns, func);
+
+	if (c)
+		c->worked = true;
+}
+
+/* Of one thread. */
+static uint64_t tail_of(const struct thread *t, uint8_t expects, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t n = 0;
+	uint32_t i = t->n;
+
+	while (i && !call_at(t, i - 1)->worked)
+		i--;
+	if (i && call_at(t, i - 1)->start_ns > from_ns + JOIN_TAIL_NS)
+		from_ns = call_at(t, i - 1)->start_ns - JOIN_TAIL_NS;
+	for (i = first_ending(t, from_ns); i < t->n; i++) {
+		const struct join_call *c = call_at(t, i);
+
+		n += c->expects & expects && !c->worked && c->start_ns >= from_ns && c->end_ns <= to_ns;
+	}
+	return n;
+}
+
+uint64_t join_calls_tail(const struct join_calls *j, uint32_t process, uint8_t expects, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t n = 0;
+
+	for (const struct thread *t = j->oldest; t; t = t->newer)
+		if (t->process == process)
+			n += tail_of(t, expects, from_ns, to_ns);
+	return n;
 }
 
 size_t join_calls_bytes(const struct join_calls *j)

@@ -57,7 +57,7 @@ static bool make_room(struct join_procs *j)
 	struct join_proc *slots;
 
 	for (uint32_t i = 0; i < j->nslots; i++)
-		living += j->slots[i].pid && !j->slots[i].exited;
+		living += j->slots[i].pid && (!j->slots[i].exited || j->slots[i].tail.pending);
 	while (living >= nslots / 4 && nslots < SLOTS_MAX)
 		nslots *= 2;
 	slots = calloc(nslots, sizeof(*slots));
@@ -67,7 +67,7 @@ static bool make_room(struct join_procs *j)
 	for (uint32_t i = 0; i < j->nslots; i++) {
 		struct join_proc *p = &j->slots[i];
 
-		if (p->pid && !p->exited && living < nslots / 2) {
+		if (p->pid && (!p->exited || p->tail.pending) && living < nslots / 2) {
 			*slot_of(slots, nslots, p->pid) = *p;
 			j->n++;
 		} else {
@@ -102,9 +102,10 @@ struct join_proc *join_procs_get(struct join_procs *j, uint32_t pid)
 	return j->last = p;
 }
 
+/* A later file of the same recorder tells of a process that has ended once more: its last records may be there. */
 static bool is_other(const struct join_proc *p, const struct ct_process *r)
 {
-	return p->exited || (p->start_boottime_ns && p->start_boottime_ns != r->start_boottime_ns);
+	return p->start_boottime_ns && r->start_boottime_ns ? p->start_boottime_ns != r->start_boottime_ns : p->exited;
 }
 
 bool join_procs_renews(const struct join_proc *p, const struct ct_process *r)
@@ -117,13 +118,54 @@ void join_procs_record(struct join_procs *j, struct join_proc *p, const struct c
 	bool other = is_other(p, r);
 
 	if (join_procs_renews(p, r)) {
+		p->was_id = p->id;
+		p->renewed_ns = r->h.start_ns;
 		p->id = ++j->ids;
 		p->nlaunches = 0;
+		memset(p->capturing, 0, sizeof(p->capturing));
 	}
 	if (other)
 		p->number = 0;
 	p->exited = false;
-	p->start_boottime_ns = r->start_boottime_ns;
+	if (other || r->start_boottime_ns)
+		p->start_boottime_ns = r->start_boottime_ns;
+}
+
+void join_procs_capture(struct join_proc *p, uint32_t tid, bool begins)
+{
+	uint32_t *room = NULL;
+
+	for (int i = 0; i < JOIN_CAPTURES; i++) {
+		if (p->capturing[i] == tid)
+			p->capturing[i] = 0;
+		if (!p->capturing[i])
+			room = &p->capturing[i];
+	}
+	if (begins && room)
+		*room = tid;
+}
+
+bool join_procs_captures(const struct join_proc *p, uint32_t tid)
+{
+	for (int i = 0; i < JOIN_CAPTURES; i++)
+		if (p->capturing[i] == tid)
+			return true;
+	return false;
+}
+
+struct join_proc *join_procs_due(struct join_procs *j, uint64_t now_ns, uint64_t wait_ns)
+{
+	for (uint32_t i = 0; i < j->nslots; i++) {
+		struct join_proc *p = &j->slots[i];
+
+		if (!p->pid || !p->tail.pending)
+			continue;
+		if (!p->tail.due_ns && now_ns != UINT64_MAX)
+			p->tail.due_ns = now_ns + wait_ns;
+		else if (p->tail.due_ns <= now_ns)
+			return p;
+	}
+	return NULL;
 }
 
 void join_procs_launch(struct join_proc *p, const struct join_launch *l)

@@ -8,6 +8,7 @@
 #include "kernel_counters.h"
 
 #define GPUS_MAX 64
+#define VALUE_MAX 1e18 /* of a share in percent; no sum of them is infinite */
 #define METRICS_MAX 1024
 #define ORDINALS_MAX 4096   /* (process, device) pairs remembered, the newest */
 #define SAMPLES_MIN 256
@@ -171,7 +172,7 @@ static int learn_sample(struct kernel_counters_table *t, const struct ct_counter
 		double d;
 
 		memcpy(&d, &v->bits, sizeof(d));
-		if (!role || v->flags & CT_VALUE_SUSPECT || !isfinite(d))
+		if (!role || v->flags & CT_VALUE_SUSPECT || !(fabs(d) < VALUE_MAX))
 			continue;
 		s.percent[role - 1] = (float)d;
 		any = true;

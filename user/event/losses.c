@@ -16,7 +16,7 @@ static const struct {
 	[CT_LOSS_AGENT] = { "agent_full", "device records that came faster than they were taken" },
 	[CT_LOSS_TIME] = { "device_time", "device records without a time that can be true" },
 	[CT_LOSS_FILE] = { "file_damaged", "records that could not be read from the recording" },
-	[CT_LOSS_TAIL] = { "device_tail", "launches whose device record had not come by the end" },
+	[CT_LOSS_TAIL] = { "device_tail", "launches, copies and sets whose device record had not come by the end" },
 	[CT_LOSS_TALLY] = { "tally_full", "calls that found no room among the counts" },
 };
 

@@ -61,6 +61,10 @@ int metric_table_record(struct metric_table *t, const struct ct_hdr *h)
 		return -ENOMEM;
 	unit = put_clean(text, r->text, r->name_len);
 	put_clean(unit, r->text + r->name_len, r->unit_len);
+	if (!*text) {
+		free(text); /* a name that nobody could ask for */
+		return 0;
+	}
 	free((char *)t->metrics[r->id].name);
 	t->metrics[r->id] = (struct metric){ text, unit, r->id, r->source };
 	return 0;

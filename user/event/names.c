@@ -11,11 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/keyed.h"
+#include "../util/msg.h"
 #include "demangle.h"
 #include "event.h"
 
 #define FIRST_SLOTS 1024 /* a power of two */
 #define BYTES_MAX ((size_t)64 << 20)
+#define OWNERS_MAX 65536
 
 /* A name, for all handles of all processes that have it. */
 struct text {
@@ -37,7 +40,7 @@ struct entry {
 
 /* A process that names are known of. */
 struct owner {
-	uint32_t pid; /* 0: a free slot */
+	uint32_t pid;
 	bool exited, named;
 	uint64_t start_boottime_ns; /* 0: not known */
 };
@@ -47,8 +50,8 @@ struct name_table {
 	uint32_t nslots, used;
 	struct text **chains;
 	uint32_t nchains, ntexts;
-	struct owner *owners;
-	uint32_t nowners, cap_owners;
+	struct keyed owners; /* of struct owner */
+	bool said; /* that names were forgotten */
 	size_t bytes; /* of texts */
 	uint32_t clock;
 	const struct entry *last;
@@ -72,6 +75,7 @@ struct name_table *name_table_open(void)
 
 	if (!t)
 		return NULL;
+	keyed_open(&t->owners, sizeof(struct owner), sizeof(uint32_t), OWNERS_MAX);
 	t->nslots = t->nchains = FIRST_SLOTS;
 	t->slots = calloc(t->nslots, sizeof(*t->slots));
 	t->chains = calloc(t->nchains, sizeof(*t->chains));
@@ -103,7 +107,7 @@ void name_table_close(struct name_table *t)
 	}
 	free(t->chains);
 	free(t->slots);
-	free(t->owners);
+	keyed_close(&t->owners);
 	free(t);
 }
 
@@ -258,10 +262,7 @@ static void drop_slot(struct name_table *t, struct entry *e)
 
 static struct owner *owner_of(const struct name_table *t, uint32_t pid)
 {
-	for (uint32_t i = 0; i < t->nowners; i++)
-		if (t->owners[i].pid == pid)
-			return &t->owners[i];
-	return NULL;
+	return keyed_find(&t->owners, &pid);
 }
 
 static bool of_other(const struct name_table *t, const struct entry *e, uint32_t pid)
@@ -286,14 +287,33 @@ static bool used_since(const struct name_table *t, const struct entry *e, uint32
 
 static bool forget_exited(struct name_table *t)
 {
-	uint32_t nliving = 0;
-
 	if (rebuild(t, t->nslots, of_living, 0))
 		return false;
-	for (uint32_t i = 0; i < t->nowners; i++)
-		if (!t->owners[i].exited)
-			t->owners[nliving++] = t->owners[i];
-	t->nowners = nliving;
+	for (size_t i = t->owners.n; i-- > 0;) {
+		struct owner *o = keyed_at(&t->owners, i);
+
+		if (o->exited)
+			keyed_remove(&t->owners, o);
+	}
+	return true;
+}
+
+static bool of_nobody(const struct name_table *t, const struct entry *e, uint32_t arg)
+{
+	(void)t, (void)e, (void)arg;
+	return false;
+}
+
+/* More processes live than there is room for: begins anew. */
+static bool forget_all(struct name_table *t)
+{
+	if (!t->said)
+		msg_warn("more than %d processes at a time: the names of kernels so far are forgotten", OWNERS_MAX);
+	t->said = true;
+	if (rebuild(t, FIRST_SLOTS, of_nobody, 0))
+		return false;
+	t->owners.n = 0;
+	keyed_close(&t->owners);
 	return true;
 }
 
@@ -301,21 +321,13 @@ static bool forget_exited(struct name_table *t)
 static struct owner *owner_get(struct name_table *t, uint32_t pid)
 {
 	struct owner *o = owner_of(t, pid);
+	bool made;
 
 	if (o)
 		return o;
-	if (t->nowners == t->cap_owners && (!forget_exited(t) || t->nowners >= t->cap_owners / 2)) {
-		uint32_t cap = t->cap_owners ? t->cap_owners * 2 : 64;
-		struct owner *owners = realloc(t->owners, cap * sizeof(*owners));
-
-		if (!owners)
-			return NULL;
-		t->owners = owners;
-		t->cap_owners = cap;
-	}
-	o = &t->owners[t->nowners++];
-	*o = (struct owner){ .pid = pid };
-	return o;
+	if (t->owners.n >= OWNERS_MAX && (!forget_exited(t) || (t->owners.n >= OWNERS_MAX / 8 * 7 && !forget_all(t))))
+		return NULL;
+	return keyed_get(&t->owners, &pid, &made);
 }
 
 /* The process has become another one. */

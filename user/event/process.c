@@ -3,21 +3,28 @@
  * process.c - the process table: which process a record belongs to, as other records told of it.
  *
  * An open-addressed hash by pid, with the last answer remembered, since records come in runs of one process. Processes
- * that exited stay (their last records may still be on the way) until the table has to grow; then they are swept.
+ * that exited stay (their last records may still be on the way) until the table has to grow; then they are swept. There is room
+ * for so many that live at a time; a file may claim more, which are then shown by their numbers alone, and that is said once.
  * Never looks at /proc: a replayed trace gives the same table.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/msg.h"
 #include "event.h"
 
 #define FIRST_SLOTS 256 /* a power of two */
+#define PROCESSES_MAX 65536
+#define INFO_MAX ((size_t)32 << 20) /* bytes of paths and command lines */
 
 struct process_table {
 	struct process **slots;
-	uint32_t nslots, used;
+	uint32_t nslots, used, nexited;
 	struct process *last;
+	struct process other; /* whoever there is no room for */
+	size_t info_bytes;
+	bool said, info_said;
 };
 
 struct process_table *process_table_open(void)
@@ -35,10 +42,27 @@ struct process_table *process_table_open(void)
 	return t;
 }
 
-static void drop(struct process *p)
+/* The texts lie behind the struct. */
+struct kept_info {
+	size_t bytes;
+	struct process_info i;
+	char texts[];
+};
+
+static void drop_info(struct process_table *t, struct process *p)
+{
+	struct kept_info *k = p->info ? (struct kept_info *)((char *)p->info - offsetof(struct kept_info, i)) : NULL;
+
+	if (k)
+		t->info_bytes -= k->bytes;
+	free(k);
+	p->info = NULL;
+}
+
+static void drop(struct process_table *t, struct process *p)
 {
 	if (p)
-		free((void *)p->info);
+		drop_info(t, p);
 	free(p);
 }
 
@@ -47,7 +71,7 @@ void process_table_close(struct process_table *t)
 	if (!t)
 		return;
 	for (uint32_t i = 0; i < t->nslots; i++)
-		drop(t->slots[i]);
+		drop(t, t->slots[i]);
 	free(t->slots);
 	free(t);
 }
@@ -62,14 +86,16 @@ static struct process **slot_of(struct process **slots, uint32_t nslots, uint32_
 	return &slots[i];
 }
 
-/* Makes room for one more: leaves the exited out, and doubles when the living alone fill half. */
+/* Makes room for one more: leaves the exited out, and doubles when the living alone fill half. -ENOSPC: they are too many. */
 static int make_room(struct process_table *t)
 {
 	uint32_t living = 0, nslots = t->nslots;
 	struct process **slots;
 
-	if (t->used < t->nslots / 2)
+	if (t->used < t->nslots / 2 && t->used < PROCESSES_MAX)
 		return 0;
+	if (t->used >= PROCESSES_MAX && !t->nexited)
+		return -ENOSPC;
 	for (uint32_t i = 0; i < t->nslots; i++)
 		living += t->slots[i] && !t->slots[i]->exited;
 	while (living >= nslots / 4)
@@ -81,7 +107,7 @@ static int make_room(struct process_table *t)
 		struct process *p = t->slots[i];
 
 		if (p && p->exited)
-			drop(p);
+			drop(t, p);
 		else if (p)
 			*slot_of(slots, nslots, p->pid) = p;
 	}
@@ -89,25 +115,37 @@ static int make_room(struct process_table *t)
 	t->slots = slots;
 	t->nslots = nslots;
 	t->used = living;
+	t->nexited = 0;
 	t->last = NULL;
 	return 0;
+}
+
+static struct process *set_unknown(struct process *p, uint32_t pid)
+{
+	*p = (struct process){ .pid = pid, .shown_pid = pid, .comm = "?" };
+	return p;
 }
 
 static struct process *find(struct process_table *t, uint32_t pid)
 {
 	struct process **slot, *p;
+	int err;
 
 	if (t->last && t->last->pid == pid)
 		return t->last;
 	slot = slot_of(t->slots, t->nslots, pid);
 	if (!*slot) {
-		if (make_room(t))
-			return NULL;
-		p = calloc(1, sizeof(*p));
+		err = make_room(t);
+		if (err == -ENOSPC) {
+			if (!t->said)
+				msg_warn("more than %d processes at a time: further ones are shown by their numbers alone", PROCESSES_MAX);
+			t->said = true;
+			return set_unknown(&t->other, pid);
+		}
+		p = err ? NULL : calloc(1, sizeof(*p));
 		if (!p)
 			return NULL;
-		p->pid = p->shown_pid = pid;
-		p->comm[0] = '?';
+		set_unknown(p, pid);
 		*slot_of(t->slots, t->nslots, pid) = p;
 		t->used++;
 		t->last = p;
@@ -122,12 +160,17 @@ const struct process *process_table_find(struct process_table *t, uint32_t pid)
 	return find(t, pid);
 }
 
-static void learn(struct process *p, const struct ct_process *r)
+static void set_exited(struct process_table *t, struct process *p, bool exited)
 {
-	if (r->h.kind == CT_EXEC || p->start_boottime_ns != r->start_boottime_ns) {
-		free((void *)p->info);
-		p->info = NULL;
-	}
+	t->nexited += exited;
+	t->nexited -= p->exited;
+	p->exited = exited;
+}
+
+static void learn(struct process_table *t, struct process *p, const struct ct_process *r)
+{
+	if (r->h.kind == CT_EXEC || p->start_boottime_ns != r->start_boottime_ns)
+		drop_info(t, p);
 	p->start_boottime_ns = r->start_boottime_ns;
 	p->cgroup_id = r->cgroup_id;
 	p->uid = r->uid;
@@ -136,7 +179,7 @@ static void learn(struct process *p, const struct ct_process *r)
 	p->shown_pid = r->ns_pid ? r->ns_pid : r->h.pid;
 	memcpy(p->comm, r->comm, sizeof(p->comm));
 	p->comm[CT_COMM_LEN - 1] = '\0';
-	p->exited = false;
+	set_exited(t, p, false);
 }
 
 static const char *take(char **to, const char **from, size_t len)
@@ -150,27 +193,55 @@ static const char *take(char **to, const char **from, size_t len)
 	return text;
 }
 
-/* The texts lie behind the struct. */
-static int learn_info(struct process *p, const struct ct_process_info *r)
+static int learn_info(struct process_table *t, struct process *p, const struct ct_process_info *r)
 {
-	struct process_info *info = malloc(sizeof(*info) + r->exe_len + r->cmdline_len + r->container_len + r->pod_len +
-					   r->host_len + 5u);
+	size_t bytes = sizeof(struct kept_info) + r->exe_len + r->cmdline_len + r->container_len + r->pod_len + r->host_len + 5u;
 	const char *from = r->text;
-	char *to = (char *)(info + 1);
+	struct kept_info *k;
+	char *to;
 
-	if (!info)
+	drop_info(t, p);
+	if (t->info_bytes + bytes > INFO_MAX) {
+		if (!t->info_said)
+			msg_warn("more than %zu MiB of processes' paths and command lines: further ones are not kept", INFO_MAX >> 20);
+		t->info_said = true;
+		return 0;
+	}
+	k = malloc(bytes);
+	if (!k)
 		return -ENOMEM;
-	info->rank = r->rank;
-	info->world_size = r->world_size;
-	info->local_rank = r->local_rank;
-	info->exe = take(&to, &from, r->exe_len);
-	info->cmdline = take(&to, &from, r->cmdline_len);
-	info->cmdline_len = r->cmdline_len;
-	info->container = take(&to, &from, r->container_len);
-	info->pod = take(&to, &from, r->pod_len);
-	info->host = take(&to, &from, r->host_len);
-	free((void *)p->info);
-	p->info = info;
+	to = k->texts;
+	k->bytes = bytes;
+	k->i = (struct process_info){ .rank = r->rank, .world_size = r->world_size, .local_rank = r->local_rank };
+	k->i.exe = take(&to, &from, r->exe_len);
+	k->i.cmdline = take(&to, &from, r->cmdline_len);
+	k->i.cmdline_len = r->cmdline_len;
+	k->i.container = take(&to, &from, r->container_len);
+	k->i.pod = take(&to, &from, r->pod_len);
+	k->i.host = take(&to, &from, r->host_len);
+	t->info_bytes += bytes;
+	p->info = &k->i;
+	return 0;
+}
+
+/* Until it says who it is, a child is what its parent was: fork(2) copies the name. */
+static int forked(struct process_table *t, const struct process *from, const struct ct_fork *f)
+{
+	struct process parent = *from, *child = find(t, f->child_pid);
+
+	if (!child)
+		return -ENOMEM;
+	if (child == &t->other)
+		return 0;
+	drop_info(t, child);
+	set_exited(t, child, false);
+	parent.info = NULL;
+	parent.ppid = parent.pid;
+	parent.pid = f->child_pid;
+	parent.shown_pid = f->child_ns_pid ? f->child_ns_pid : f->child_pid;
+	parent.start_boottime_ns = 0;
+	parent.exited = false;
+	*child = parent;
 	return 0;
 }
 
@@ -184,29 +255,15 @@ int process_table_record(struct process_table *t, const struct ct_hdr *rec)
 	p = find(t, rec->pid);
 	if (!p)
 		return -ENOMEM;
+	if (rec->kind == CT_FORK)
+		return forked(t, p, (const struct ct_fork *)rec);
+	if (p == &t->other)
+		return 0;
 	if (rec->kind == CT_PROCESS_INFO)
-		return learn_info(p, (const struct ct_process_info *)rec);
-	if (rec->kind == CT_EXIT) {
-		p->exited = true;
-	} else if (rec->kind == CT_FORK) {
-		/* Until it says who it is, a child is what its parent was: fork(2) copies the name. */
-		uint32_t child_pid = ((const struct ct_fork *)rec)->child_pid;
-		struct process parent = *p, *child = find(t, child_pid);
-
-		if (!child)
-			return -ENOMEM;
-		free((void *)child->info);
-		*child = parent;
-		child->info = NULL;
-		child->pid = child_pid;
-		child->shown_pid = ((const struct ct_fork *)rec)->child_ns_pid;
-		if (!child->shown_pid)
-			child->shown_pid = child_pid;
-		child->ppid = parent.pid;
-		child->start_boottime_ns = 0;
-		child->exited = false;
-	} else {
-		learn(p, (const struct ct_process *)rec);
-	}
+		return learn_info(t, p, (const struct ct_process_info *)rec);
+	if (rec->kind == CT_EXIT)
+		set_exited(t, p, true);
+	else
+		learn(t, p, (const struct ct_process *)rec);
 	return 0;
 }

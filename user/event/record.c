@@ -230,6 +230,7 @@ static const uint16_t device_fixed[CT_KIND_END] = {
 	[CT_DEVICE] = sizeof(struct ct_device),	    [CT_CONTEXT] = sizeof(struct ct_context),
 	[CT_STREAM] = sizeof(struct ct_stream),	    [CT_CAUSE] = sizeof(struct ct_cause),
 	[CT_METRIC] = sizeof(struct ct_metric),	    [CT_TALLY] = sizeof(struct ct_tally),
+	[CT_TAIL] = sizeof(struct ct_tail),
 };
 
 static int check_device(const struct ct_hdr *h)
@@ -298,6 +299,8 @@ int record_check(const void *rec, size_t avail)
 		return check_foreign(rec);
 	case CT_FORK:
 		return h->size < sizeof(struct ct_fork) ? -EBADMSG : 0;
+	case CT_NUMBER:
+		return h->size < sizeof(struct ct_number) ? -EBADMSG : 0;
 	case CT_EXIT:
 		return h->size < sizeof(struct ct_exit) ? -EBADMSG : 0;
 	case CT_LOST:

@@ -4,7 +4,8 @@
  *
  * Ids are given in order, so each table is a window on the newest ones. Half as many again as STACK_TABLE_STACKS and
  * STACK_TABLE_FRAMES are kept before the oldest go. A stack goes with the first of its frames that goes. Records may come
- * from a file: no id, length or string in them is believed.
+ * from a file: no id, length or string in them is believed, and where they take more memory than those of any program, the oldest
+ * go sooner, which is said once.
  */
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -12,23 +13,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/msg.h"
 #include "event.h"
 
 #define DEMANGLED_MAX 16384 /* bytes; a name that would take more is shown as it is */
 #define MANGLED_MAX 4096
+#define FRAMES_BYTES ((size_t)192 << 20)
+#define STACKS_BYTES ((size_t)64 << 20)
 
 /* The newest `n` of what has ids from `base` on; a gap is a NULL. */
 struct window {
-	void **at;
+	struct kept **at;
 	uint32_t base, n, cap;
+	size_t bytes; /* of all of them */
+};
+
+/* What each begins with. */
+struct kept {
+	size_t bytes;
 };
 
 struct kept_frame {
+	struct kept k;
 	struct stack_frame f;
 	char strings[];
 };
 
 struct kept_stack {
+	struct kept k;
 	struct stack s;
 	uint32_t smallest; /* of its frames' ids */
 	const struct stack_frame *frames[];
@@ -36,6 +48,7 @@ struct kept_stack {
 
 struct stack_table {
 	struct window frames, stacks;
+	bool said;
 };
 
 struct stack_table *stack_table_open(void)
@@ -43,10 +56,18 @@ struct stack_table *stack_table_open(void)
 	return calloc(1, sizeof(struct stack_table));
 }
 
+static void window_drop(struct window *w, uint32_t i)
+{
+	if (w->at[i])
+		w->bytes -= w->at[i]->bytes;
+	free(w->at[i]);
+	w->at[i] = NULL;
+}
+
 static void window_clear(struct window *w)
 {
 	for (uint32_t i = 0; i < w->n; i++)
-		free(w->at[i]);
+		window_drop(w, i);
 	w->n = 0;
 }
 
@@ -61,7 +82,7 @@ void stack_table_close(struct stack_table *t)
 	free(t);
 }
 
-static void *window_find(const struct window *w, uint32_t id)
+static struct kept *window_find(const struct window *w, uint32_t id)
 {
 	return id >= w->base && id - w->base < w->n ? w->at[id - w->base] : NULL;
 }
@@ -72,16 +93,16 @@ static void window_shrink(struct window *w, uint32_t keep)
 	uint32_t drop = w->n > keep ? w->n - keep : 0;
 
 	for (uint32_t i = 0; i < drop; i++)
-		free(w->at[i]);
+		window_drop(w, i);
 	w->n -= drop;
 	w->base += drop;
-	if (w->n)
+	if (w->n && drop)
 		memmove(w->at, w->at + drop, w->n * sizeof(*w->at));
 }
 
 /* Takes `what` for an id. An id that is not the next one is a file's own way: a small gap stays a gap, everything else
  * begins anew. -EEXIST: it is known already. */
-static int window_put(struct window *w, uint32_t id, void *what, uint32_t limit)
+static int window_put(struct window *w, uint32_t id, struct kept *what, uint32_t limit)
 {
 	if (window_find(w, id))
 		return -EEXIST;
@@ -91,7 +112,7 @@ static int window_put(struct window *w, uint32_t id, void *what, uint32_t limit)
 		w->base = id;
 	while (id - w->base >= w->cap) {
 		uint32_t cap = w->cap ? 2 * w->cap : 256;
-		void **more = realloc(w->at, cap * sizeof(*more));
+		struct kept **more = realloc(w->at, cap * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
@@ -101,7 +122,27 @@ static int window_put(struct window *w, uint32_t id, void *what, uint32_t limit)
 	while (w->n <= id - w->base)
 		w->at[w->n++] = NULL;
 	w->at[id - w->base] = what;
+	w->bytes += what->bytes;
 	return 0;
+}
+
+/* Is more kept than there is room for? Then as many of the newest as are to remain; else all. */
+static uint32_t window_room(struct stack_table *t, const struct window *w, uint32_t limit, size_t bytes)
+{
+	size_t left = w->bytes;
+	uint32_t drop = 0;
+
+	if (w->n >= limit / 2 * 3)
+		return limit;
+	if (w->bytes <= bytes)
+		return w->n;
+	while (drop < w->n && left > bytes / 4 * 3)
+		left -= w->at[drop] ? w->at[drop]->bytes : 0, drop++;
+	if (!t->said)
+		msg_warn("stacks take more than %zu MiB: the oldest are forgotten, and calls that refer to them later are shown without",
+			 (FRAMES_BYTES + STACKS_BYTES) >> 20);
+	t->said = true;
+	return w->n - drop;
 }
 
 /* ---- frames ------------------------------------------------------------------------------------------- */
@@ -169,6 +210,7 @@ static struct kept_frame *make_frame(const struct ct_frame *r)
 	len = strlen(plain ? plain : function);
 	k = malloc(sizeof(*k) + len + sum + 4);
 	if (k) {
+		k->k.bytes = sizeof(*k) + len + sum + 4;
 		to = k->strings;
 		k->f = (struct stack_frame){ .kind = r->kind, .line = r->line, .address = r->address, .offset = r->offset };
 		k->f.function = take(&to, plain ? plain : function, len);
@@ -182,16 +224,14 @@ static struct kept_frame *make_frame(const struct ct_frame *r)
 }
 
 /* Frames go, and with them the stacks that have them. */
-static void shrink_frames(struct stack_table *t)
+static void shrink_frames(struct stack_table *t, uint32_t keep)
 {
-	window_shrink(&t->frames, STACK_TABLE_FRAMES);
+	window_shrink(&t->frames, keep);
 	for (uint32_t i = 0; i < t->stacks.n; i++) {
-		struct kept_stack *s = t->stacks.at[i];
+		const struct kept_stack *s = (const struct kept_stack *)t->stacks.at[i];
 
-		if (s && s->smallest < t->frames.base) {
-			free(s);
-			t->stacks.at[i] = NULL;
-		}
+		if (s && s->smallest < t->frames.base)
+			window_drop(&t->stacks, i);
 	}
 }
 
@@ -199,6 +239,7 @@ static int learn_frame(struct stack_table *t, const struct ct_frame *r)
 {
 	size_t room = r->h.size - sizeof(*r);
 	struct kept_frame *k;
+	uint32_t keep;
 	int err;
 
 	if (r->h.size < sizeof(*r) || (size_t)r->function_len + r->file_len + r->object_len > room || !r->id)
@@ -209,11 +250,12 @@ static int learn_frame(struct stack_table *t, const struct ct_frame *r)
 	/* a file that begins anew takes its stacks along: they point into the frames */
 	if (t->frames.n && (r->id < t->frames.base || r->id - t->frames.base >= STACK_TABLE_FRAMES / 2 * 3))
 		window_clear(&t->stacks);
-	err = window_put(&t->frames, r->id, k, STACK_TABLE_FRAMES);
+	err = window_put(&t->frames, r->id, &k->k, STACK_TABLE_FRAMES);
 	if (err)
 		free(k);
-	if (t->frames.n >= STACK_TABLE_FRAMES / 2 * 3)
-		shrink_frames(t);
+	keep = window_room(t, &t->frames, STACK_TABLE_FRAMES, FRAMES_BYTES);
+	if (keep < t->frames.n)
+		shrink_frames(t, keep);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -230,20 +272,20 @@ static int learn_stack(struct stack_table *t, const struct ct_stack *r)
 	k = malloc(sizeof(*k) + r->nframes * sizeof(k->frames[0]));
 	if (!k)
 		return -ENOMEM;
+	k->k.bytes = sizeof(*k) + r->nframes * sizeof(k->frames[0]);
 	k->s = (struct stack){ .id = r->id, .nframes = r->nframes, .flags = r->flags, .frames = k->frames };
 	k->smallest = UINT32_MAX;
 	for (uint32_t i = 0; i < r->nframes; i++) {
-		const struct kept_frame *f = window_find(&t->frames, r->frames[i]);
+		const struct kept_frame *f = (const struct kept_frame *)window_find(&t->frames, r->frames[i]);
 
 		k->frames[i] = f ? &f->f : &unknown;
 		if (f && r->frames[i] < k->smallest)
 			k->smallest = r->frames[i];
 	}
-	err = window_put(&t->stacks, r->id, k, STACK_TABLE_STACKS);
+	err = window_put(&t->stacks, r->id, &k->k, STACK_TABLE_STACKS);
 	if (err)
 		free(k);
-	if (t->stacks.n >= STACK_TABLE_STACKS / 2 * 3)
-		window_shrink(&t->stacks, STACK_TABLE_STACKS);
+	window_shrink(&t->stacks, window_room(t, &t->stacks, STACK_TABLE_STACKS, STACKS_BYTES));
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -258,7 +300,7 @@ int stack_table_record(struct stack_table *t, const struct ct_hdr *h)
 
 const struct stack *stack_table_get(struct stack_table *t, uint32_t id)
 {
-	const struct kept_stack *k = id ? window_find(&t->stacks, id) : NULL;
+	const struct kept_stack *k = id ? (const struct kept_stack *)window_find(&t->stacks, id) : NULL;
 
 	return k ? &k->s : NULL;
 }

@@ -29,6 +29,7 @@ struct fact {
 	 * only one; stream is 0 once there was one */
 	uint32_t device, context, stream;
 	uint64_t handle; /* THREAD: of the current context; 0: not known */
+	uint64_t gone_ns; /* CONTEXT: when one with this handle was destroyed; 0: none was */
 	uint64_t below[BELOW];
 };
 
@@ -218,6 +219,7 @@ static void destroyed(struct where *w, const struct ct_call *c, uint64_t handle)
 		if (device && device->context != CT_UNKNOWN && device->context == f->context)
 			device->context = device->stream = CT_UNKNOWN;
 		f->device = f->context = CT_UNKNOWN;
+		f->gone_ns = c->h.start_ns;
 	}
 	f = find(w, c->h.pid, THREAD, c->h.tid);
 	if (f && f->handle == handle)
@@ -286,8 +288,11 @@ static int learn_context(struct where *w, const struct ct_context *r)
 		f = get(w, r->h.pid, CONTEXT, r->handle);
 		if (!f)
 			return -ENOMEM;
-		f->device = r->device;
-		f->context = r->id;
+		/* it may come late, when the handle is another context's */
+		if (r->h.start_ns >= f->gone_ns) {
+			f->device = r->device != CT_UNKNOWN ? r->device : f->device;
+			f->context = r->id;
+		}
 	}
 	if (known || r->parent != CT_UNKNOWN)
 		return 0;

@@ -21,7 +21,7 @@
 /* Both APIs number it the same. */
 #define UNLOADING 4 /* the driver or the runtime is being shut down */
 
-enum ledger_where ledger_where(uint8_t kind)
+static enum ledger_where where_of(uint8_t kind)
 {
 	switch (kind) {
 	case API_MEM_HOST:
@@ -83,11 +83,6 @@ void ledger_mark(struct ledger *l)
 		l->rows[i].marked = l->rows[i].bytes;
 }
 
-size_t ledger_bytes(const struct ledger *l)
-{
-	return live_bytes(&l->live);
-}
-
 /* ---- sums --------------------------------------------------------------------------------------------- */
 
 enum why { TAKEN, FREED, SWEPT };
@@ -120,7 +115,7 @@ static void add_to(struct ledger *l, const struct ledger_row *key, const struct 
 /* In all rows that it belongs to. */
 static void sum(struct ledger *l, const struct live_entry *e, enum why why, uint64_t at_ns)
 {
-	struct ledger_row k = { .by = LEDGER_BY_KIND, .where = (uint8_t)ledger_where(e->kind), .process = e->process };
+	struct ledger_row k = { .by = LEDGER_BY_KIND, .where = (uint8_t)where_of(e->kind), .process = e->process };
 	uint8_t where = k.where;
 
 	if (e->space == API_SPACE_HANDLE)
@@ -369,7 +364,7 @@ static void give_back(struct ledger *l, const struct ledger_trouble *t, const st
 
 static void leak(struct ledger *l, const struct live_entry *e, enum ledger_end end)
 {
-	struct ledger_row key = { .by = LEDGER_LEAK, .where = (uint8_t)ledger_where(e->kind), .kind = e->kind, .end = (uint8_t)end,
+	struct ledger_row key = { .by = LEDGER_LEAK, .where = (uint8_t)where_of(e->kind), .kind = e->kind, .end = (uint8_t)end,
 				  .device = e->device, .process = e->process, .site = e->site }, *r;
 
 	if (e->space == API_SPACE_HANDLE || key.where == LEDGER_ADDRESSES)

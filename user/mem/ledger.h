@@ -15,7 +15,6 @@
 #include "sites.h"
 
 enum ledger_where { LEDGER_DEVICE, LEDGER_HOST, LEDGER_ADDRESSES, LEDGER_WHERE_END }; /* the last holds no memory by itself */
-enum ledger_where ledger_where(uint8_t kind);
 
 enum ledger_by { LEDGER_BY_ALL, LEDGER_BY_PROCESS, LEDGER_BY_DEVICE, LEDGER_BY_KIND, LEDGER_BY_STACK, LEDGER_BY_LIBRARY, LEDGER_LEAK };
 
@@ -118,6 +117,5 @@ const struct ledger_row *ledger_all(const struct ledger *, enum ledger_where);
 const struct ledger_row *ledger_of_process(const struct ledger *, uint32_t process, enum ledger_where); /* NULL: it had none */
 /* From now on `marked` of each row is what it has now. */
 void ledger_mark(struct ledger *);
-size_t ledger_bytes(const struct ledger *); /* of the allocations' table */
 
 #endif

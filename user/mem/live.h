@@ -42,6 +42,6 @@ void live_remove(struct live *, struct live_entry *);
 /* The first entry at or after place *at, and moves *at behind it; NULL: there is none. After live_remove() of it set *at back by
  * one: what comes later may have moved there. */
 struct live_entry *live_next(const struct live *, uint32_t *at);
-size_t live_bytes(const struct live *);
+size_t live_bytes(const struct live *); /* for tests: what holds the bound */
 
 #endif

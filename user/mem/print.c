@@ -5,13 +5,6 @@
 
 #include "print.h"
 
-const char *mem_by_name(enum ledger_by by)
-{
-	static const char *const names[] = { "all", "process", "device", "kind", "stack", "library", "leak" };
-
-	return names[by];
-}
-
 const char *mem_where_name(enum ledger_where where)
 {
 	static const char *const names[] = { "device", "host", "addresses" };

@@ -33,7 +33,6 @@ typedef void (*mem_put_fn)(struct text *, const char *s, size_t max);
 void mem_frame_text(struct text *, const struct site_frame *, bool whole, mem_put_fn);
 /* A call site in one line: the code that made the call, and the Python code that it was made for. */
 void mem_site_text(struct text *, const struct site *, mem_put_fn);
-const char *mem_by_name(enum ledger_by);	     /* "process" */
 const char *mem_where_name(enum ledger_where);	     /* "device" */
 const char *mem_end_name(enum ledger_end);	     /* "exited" */
 const char *mem_fault_name(enum ledger_fault_what);  /* "double_free" */

@@ -87,7 +87,7 @@ static int cubin_symbols(const uint8_t *p, size_t len, const Elf64_Shdr *tab, co
 	return err;
 }
 
-int fatbin_cubin(const void *data, size_t len, fatbin_fn fn, void *ctx)
+static int cubin(const void *data, size_t len, fatbin_fn fn, void *ctx)
 {
 	const uint8_t *p = data;
 	Elf64_Shdr tab, strs;
@@ -191,7 +191,7 @@ int fatbin_ptx(const char *text, size_t len, fatbin_fn fn, void *ctx)
 
 static int payload(uint16_t kind, const uint8_t *p, size_t len, fatbin_fn fn, void *ctx)
 {
-	return kind == KIND_CUBIN ? fatbin_cubin(p, len, fn, ctx) : fatbin_ptx((const char *)p, len, fn, ctx);
+	return kind == KIND_CUBIN ? cubin(p, len, fn, ctx) : fatbin_ptx((const char *)p, len, fn, ctx);
 }
 
 /* LZ4 and zstd say what they made; a payload that becomes larger or smaller than announced is damaged. */

@@ -20,8 +20,7 @@ typedef int (*fatbin_fn)(void *ctx, const char *name);
  * PTX; -E2BIG: over budget; -EBADMSG, -ENOMEM, or fn's return. */
 int fatbin_kernels(const void *data, size_t len, uint64_t *budget, fatbin_fn fn, void *ctx);
 
-/* The parts: a cubin, and a PTX text (which may hold anything behind its NUL). */
-int fatbin_cubin(const void *data, size_t len, fatbin_fn fn, void *ctx);
+/* A part of it, for tests: a PTX text (which may hold anything behind its NUL). */
 int fatbin_ptx(const char *text, size_t len, fatbin_fn fn, void *ctx);
 
 #endif

@@ -137,11 +137,6 @@ void pool_put(struct pool *p, struct pool_name *x)
 	free(x);
 }
 
-size_t pool_bytes(const struct pool *p)
-{
-	return p->bytes;
-}
-
 /* ---- handles ---------------------------------------------------------------------------------------------- */
 
 #define FIRST_SLOTS 64		/* a power of two */

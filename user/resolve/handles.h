@@ -26,7 +26,6 @@ void pool_close(struct pool *);
 struct pool_name *pool_get(struct pool *, const char *text, uint32_t len, bool cut);
 struct pool_name *pool_ref(struct pool_name *); /* takes NULL */
 void pool_put(struct pool *, struct pool_name *); /* takes NULL */
-size_t pool_bytes(const struct pool *);
 
 /* ---- handles ---- */
 #define HANDLE_USED 0x1

@@ -109,11 +109,6 @@ bool driver_is_refuted(const struct driver *d)
 	return d && d->refuted;
 }
 
-bool driver_is_measured(const struct driver *d)
-{
-	return d && d->measured;
-}
-
 bool driver_wants_pair(struct driver *d)
 {
 	return d && !d->refuted && (d->asked++ < PAIRS_FIRST || d->asked % 64 == 0);

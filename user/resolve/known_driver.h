@@ -20,7 +20,6 @@ bool driver_is(const struct target_map *); /* by the file's name */
 
 bool driver_is_trusted(const struct driver *); /* takes NULL: false */
 bool driver_is_refuted(const struct driver *); /* takes NULL: false */
-bool driver_is_measured(const struct driver *); /* of a version on which it was measured */
 /* Whether another certain pair is worth comparing: the first ones, then one in 64. */
 bool driver_wants_pair(struct driver *);
 /* A certain pair agreed, or did not. */

@@ -87,35 +87,17 @@ static uint32_t thread_of(struct chrome *c, struct chrome_file *f, const struct 
 
 static bool tid_is_taken(const struct chrome_file *f, uint32_t pid, uint32_t tid)
 {
-	for (uint32_t i = 0; i < f->ntids; i++)
-		if (f->tids[i].tid == tid && f->tids[i].pid == pid)
-			return true;
-	return false;
+	return keyed_find(&f->tids, &(struct chrome_tid){ pid, tid });
 }
 
-/* A tid on a device: the stream's number when nobody has it yet. */
+/* A tid on a device: the stream's number when nobody has it yet. Without room to remember it, one that nobody gets again. */
 static uint32_t take_tid(struct chrome_file *f, uint32_t pid, uint32_t stream)
 {
-	struct chrome_tid *tids;
-	bool taken = tid_is_taken(f, pid, stream);
+	bool made;
 
-	if (!taken && !tid_is_taken(f, pid, CT_UNKNOWN)) {
-		struct chrome_tid device = { pid, CT_UNKNOWN };
-
-		tids = realloc(f->tids, (f->ntids + 2) * sizeof(*tids));
-		if (!tids)
-			return stream;
-		f->tids = tids;
-		f->tids[f->ntids++] = device;
-	}
-	if (taken)
-		return f->next_tid++;
-	tids = realloc(f->tids, (f->ntids + 1) * sizeof(*tids));
-	if (!tids)
-		return f->next_tid++;
-	f->tids = tids;
-	f->tids[f->ntids++] = (struct chrome_tid){ pid, stream };
-	return stream;
+	if (!tid_is_taken(f, pid, CT_UNKNOWN))
+		keyed_get(&f->tids, &(struct chrome_tid){ pid, CT_UNKNOWN }, &made);
+	return keyed_get(&f->tids, &(struct chrome_tid){ pid, stream }, &made) && made ? stream : f->next_tid++;
 }
 
 /* Where what is not known of a device or a stream goes. */
@@ -502,7 +484,7 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 			chrome_file_end(c, &c->files[i], end->reason);
 	}
 	for (uint32_t i = 0; i < c->nfiles; i++) {
-		free(c->files[i].tids);
+		keyed_close(&c->files[i].tids);
 		e = c->files[i].out == &c->files[i].own ? out_close(&c->files[i].own) : 0;
 		if (e)
 			msg_error("writing the file of process %u failed: %s", c->files[i].pid, strerror(-e));

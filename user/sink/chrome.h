@@ -3,6 +3,7 @@
 #ifndef CT_CHROME_H
 #define CT_CHROME_H
 
+#include "../util/keyed.h"
 #include "chrome_device.h"
 #include "inuse.h"
 #include "row.h"
@@ -12,6 +13,11 @@
 
 #define CHROME_FILES_MAX 128	 /* each takes some 600 KiB when it is compressed */
 #define CHROME_OTHER_TID 1000000 /* of what has no stream's number to itself */
+#define CHROME_TIDS_MAX 65536
+
+struct chrome_tid {
+	uint32_t pid, tid;
+};
 
 /* A file of the format: all processes, or one of them. */
 struct chrome_file {
@@ -19,10 +25,8 @@ struct chrome_file {
 	uint32_t pid;	      /* 0: all processes */
 	uint64_t start;	      /* of the process */
 	uint32_t processes;   /* met so far: their numbers keep correlation ids apart */
-	struct chrome_tid {
-		uint32_t pid, tid;
-	} * tids; /* taken on devices */
-	uint32_t ntids, next_tid;
+	struct keyed tids;    /* of struct chrome_tid: taken on devices */
+	uint32_t next_tid;
 	bool begun; /* an event was written */
 };
 

@@ -68,6 +68,7 @@ int chrome_file_add(struct chrome *c, const struct process *proc)
 		return -EMFILE;
 	f = &c->files[c->nfiles];
 	*f = (struct chrome_file){ .out = c->opts->out, .next_tid = CHROME_OTHER_TID };
+	keyed_open(&f->tids, sizeof(struct chrome_tid), sizeof(struct chrome_tid), CHROME_TIDS_MAX);
 	if (c->split) {
 		file_path(c->opts->path, proc->shown_pid, path, sizeof(path));
 		err = out_open(&f->own, path, false);

@@ -119,7 +119,7 @@ static inline uint32_t nsys_tid(const struct event *ev)
 }
 static inline int64_t nsys_time(const struct nsys *n, uint64_t ns)
 {
-	return (int64_t)ns - n->start_ns;
+	return (int64_t)(ns - (uint64_t)n->start_ns);
 }
 
 /* Rows of device work and of what speaks of devices. Returns 1, 0 for a kind that it does not know, or -errno. */

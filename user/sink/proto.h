@@ -11,7 +11,6 @@
 
 #include "../util/types.h"
 
-#define PROTO_VARINT_MAX 10
 #define PROTO_FIELD_MAX 16 /* tag and number, or tag and length */
 
 enum proto_wire { PROTO_VARINT = 0, PROTO_FIXED64 = 1, PROTO_BYTES = 2 };

@@ -119,6 +119,8 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 	if (st->book && st->book->no_room)
 		msg_warn("%llu calls are not in the tables: there are more kinds of them than are told apart",
 			 (unsigned long long)st->book->no_room);
+	if (st->book && st->book->unnamed)
+		msg_warn("there is no room for so many names of kernels: some launches and kernels are counted without theirs");
 	report_free(r);
 	book_close(st->book);
 	ledger_close(st->ledger);

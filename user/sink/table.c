@@ -53,6 +53,7 @@ struct table {
 	char iso_text[24];
 	struct proc_text procs[PROC_CACHE];
 	struct texts *kernels, *stacks;
+	bool entries; /* some came: the rows at the returns have the rest */
 };
 
 /* ---- columns ------------------------------------------------------------------------------------------ */
@@ -352,7 +353,9 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	bool entry = c->h.kind == CT_ENTER, unfinished = c->h.flags & CT_F_UNFINISHED;
-	bool open_end = entry || (c->h.flags & CT_F_NO_RETURN), exit_row = o->enter_exit && !open_end;
+	bool open_end = entry || (c->h.flags & CT_F_NO_RETURN);
+	/* of what was recorded without entries each call has one row */
+	bool exit_row = o->enter_exit && !open_end && (t->entries || !o->recorded);
 	bool per_thread = c->h.flags & CT_F_PER_THREAD;
 	struct field f[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
@@ -360,6 +363,7 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 	struct named named = { NULL };
 	bool any = false;
 
+	t->entries |= entry;
 	put_call_columns(t, o, ev, exit_row ? c->h.end_ns : c->h.start_ns);
 	if (n && !open_end && !unfinished && f[n - 1].name && !strcmp(f[n - 1].name, "returned"))
 		ret = &f[--n];

@@ -23,7 +23,6 @@
 
 #define SAID_MAX 16	/* messages kept while the terminal is drawn on */
 #define KEYS_MAX 256	/* of one wake-up: what is pasted does not hold up the rest */
-#define ESCAPE_MS 60	/* after which an ESC that began nothing is one */
 
 struct top {
 	const struct sink_opts *opts;

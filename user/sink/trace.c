@@ -28,29 +28,37 @@ struct trace_sink {
 	struct writer *writer; /* NULL: with `ring` */
 	struct ring_buf *ring;
 	struct defs *defs;     /* with rotation */
+	struct numbers *numbers; /* of calls, through all files; NULL: with `ring`, which has its own */
 	uint64_t begun_ns;     /* of the block */
 	struct ct_clock clock; /* the last one: each file has one at its begin */
 	uint64_t calls, lost, told_calls, told_ns; /* for the progress line */
 	uint64_t bytes;	       /* of files that are complete */
 	uint64_t dumped_ns;
+	uint64_t had_bytes, had_missing; /* of the last file that was looked at */
 	unsigned int parts;    /* files begun */
 	unsigned int dumps;    /* of these, for a call that met a condition */
 	int dump_error;	       /* of the last dump that failed */
+	int error;	       /* of the file that could not be begun: there is none then */
 	bool progress_shown, said;
 	const volatile int *stop;
 };
 
 /* ---- files -------------------------------------------------------------------------------------------- */
 
+/* What is in the file, and what should be, before it is closed. */
+static void look(struct trace_sink *t)
+{
+	t->had_bytes = writer_bytes(t->writer);
+	t->had_missing = writer_missing(t->writer);
+}
+
 static int failed(struct trace_sink *t, const char *path, int err)
 {
-	unsigned long long bytes = t->writer ? writer_bytes(t->writer) : 0;
-
-	if (!t->said && err == -ETIMEDOUT)
-		msg_error("the reader of %s takes nothing: recording stopped after %llu bytes, what was left is dropped", path, bytes);
-	else if (!t->said)
-		msg_error("writing to %s failed after %llu bytes: %s; what is in it can be read", path, bytes,
-			  err == -ESHUTDOWN ? "a second signal" : strerror(-err));
+	if (t->writer)
+		look(t);
+	if (!t->said)
+		msg_error("writing to %s failed after %llu bytes: %s; what is in it can be read, the last %llu records are not in it", path,
+			  (unsigned long long)t->had_bytes, writer_error(err), (unsigned long long)t->had_missing);
 	t->said = true;
 	return err;
 }
@@ -61,6 +69,8 @@ static int store(struct trace_sink *t, const struct ct_hdr *h)
 
 	if (t->ring)
 		return ring_buf_record(t->ring, h);
+	if (!t->writer)
+		return t->error;
 	if (t->defs && trace_is_definition(h->kind)) {
 		err = defs_record(t->defs, h);
 		if (err)
@@ -107,10 +117,12 @@ static int open_writer(struct trace_sink *t, const char *path)
 	free(head);
 	if (!err)
 		writer_stop(t->writer, t->stop);
+	if (!err && t->numbers)
+		writer_numbers(t->writer, t->numbers);
 	if (err)
-		msg_error("cannot write to %s: %s", path, strerror(-err));
+		msg_error("cannot write to %s: %s", path, writer_error(err));
 	t->said |= err != 0;
-	return err;
+	return t->error = err;
 }
 
 /* Complete and closed: the next file begins with all that is known. */
@@ -118,20 +130,21 @@ static int rotate(struct trace_sink *t)
 {
 	int err = writer_end(t->writer, "reason rotated\n"), e;
 
-	t->bytes += writer_bytes(t->writer);
+	look(t);
+	t->bytes += t->had_bytes;
 	e = writer_close(t->writer);
 	t->writer = NULL;
 	err = err ? err : e;
 	if (!err)
 		err = shift_files(t->file);
 	if (err)
-		return failed(t, t->file->path, err);
+		return t->error = failed(t, t->file->path, err);
 	err = open_writer(t, t->file->path);
 	if (!err && t->clock.h.size)
 		err = put_one(t->writer, &t->clock.h);
 	if (!err)
 		err = defs_write(t->defs, put_one, t->writer);
-	return err;
+	return err && t->writer ? failed(t, t->file->path, err) : err;
 }
 
 /* What is in memory, to a file of its own: FILE, then FILE.2 and on. */
@@ -156,7 +169,8 @@ static int dump(struct trace_sink *t, const char *why)
 	snprintf(end, sizeof(end), "reason %s\n", why);
 	if (!err)
 		err = writer_end(t->writer, end);
-	t->bytes += writer_bytes(t->writer);
+	look(t);
+	t->bytes += t->had_bytes;
 	e = writer_close(t->writer);
 	t->writer = NULL;
 	t->dump_error = err ? err : e;
@@ -227,7 +241,7 @@ static void progress(struct trace_sink *t, uint64_t now_ns)
 
 	if (!t->file->progress || took < FLUSH_NS)
 		return;
-	bytes += t->ring ? ring_buf_bytes(t->ring) : writer_bytes(t->writer);
+	bytes += t->ring ? ring_buf_bytes(t->ring) : t->writer ? writer_bytes(t->writer) : 0;
 	fprintf(stderr, "\r%llu calls, %.0f/s, %.1f MB%s, %llu lost  ", (unsigned long long)t->calls,
 		(double)(t->calls - t->told_calls) * 1e9 / (double)took, (double)bytes / 1e6,
 		t->ring ? " in memory" : "", (unsigned long long)t->lost);
@@ -247,6 +261,8 @@ static int trace_tick(struct sink *s, uint64_t now_ns)
 	t->begun_ns = now_ns;
 	if (t->ring)
 		return ring_buf_flush(t->ring, now_ns);
+	if (!t->writer)
+		return t->error;
 	err = writer_flush(t->writer);
 	return err ? failed(t, t->file->path, err) : 0;
 }
@@ -278,7 +294,9 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 		t->ring = ring_buf_open(t->file->last_ns, t->file->max_bytes ? t->file->max_bytes : RING_BYTES);
 	else if (t->file->rotate)
 		t->defs = defs_open();
-	if ((t->file->last_ns && !t->ring) || (t->file->rotate && !t->defs))
+	if (!t->file->last_ns)
+		t->numbers = numbers_open();
+	if ((t->file->last_ns ? !t->ring : !t->numbers) || (t->file->rotate && !t->defs))
 		return -ENOMEM;
 	if (!t->ring)
 		err = open_writer(t, t->file->path);
@@ -332,7 +350,7 @@ static int finish(struct trace_sink *t, const struct sink_end *end)
 		return 0;
 	}
 	if (!t->writer)
-		return 0;
+		return t->error;
 	text = end_text(end);
 	err = text ? writer_end(t->writer, text) : -ENOMEM;
 	free(text);
@@ -354,11 +372,15 @@ static int trace_close(struct sink *s, const struct sink_end *end)
 	if (t->ring && ring_buf_crowded(t->ring))
 		msg_warn("%llu records younger than --last were dropped for want of memory; raise --max-size",
 			 (unsigned long long)ring_buf_crowded(t->ring));
+	if (t->writer)
+		look(t);
 	e = writer_close(t->writer);
+	t->writer = NULL;
 	if (!err && e)
 		err = failed(t, t->file->path, e);
 	ring_buf_close(t->ring);
 	defs_close(t->defs);
+	numbers_close(t->numbers);
 	free(t);
 	s->priv = NULL;
 	return err;

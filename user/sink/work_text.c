@@ -15,7 +15,8 @@ const char *work_kernel(const struct sink_opts *o, const struct kernel_name *k)
 	return o->mangled ? k->mangled : o->full_names ? k->full : k->brief;
 }
 
-const char *work_memory_kind(uint8_t memory)
+/* enum ct_memory_kind */
+static const char *memory_kind(uint8_t memory)
 {
 	static const char *const names[] = { "Unknown", "Pageable", "Pinned",	     "Device",
 					     "Array",	"Managed",  "Device Static", "Managed Static" };
@@ -39,7 +40,8 @@ const char *work_sync_type(uint32_t type)
 	return type < ARRAY_LEN(names) ? names[type] : "Unknown";
 }
 
-const char *work_overhead(uint32_t type)
+/* CUpti_ActivityOverheadKind */
+static const char *overhead(uint32_t type)
 {
 	switch (type) {
 	case 1: /* CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER */
@@ -63,7 +65,8 @@ const char *work_overhead(uint32_t type)
 	}
 }
 
-const char *work_managed(uint32_t kind)
+/* CUpti_ActivityUnifiedMemoryCounterKind */
+static const char *managed(uint32_t kind)
 {
 	static const char *const names[] = { "Managed memory", "Bytes HtoD",	 "Bytes DtoH",
 					     "CPU page fault", "GPU page fault", "Thrashing",
@@ -87,11 +90,11 @@ const char *work_text(const struct ct_hdr *h, char buf[WORK_TEXT_MAX])
 	case CT_KERNEL:
 		return "kernel";
 	case CT_COPY:
-		snprintf(buf, WORK_TEXT_MAX, "Memcpy %s (%s -> %s)", copy_kind(c->kind), work_memory_kind(c->src),
-			 work_memory_kind(c->dst));
+		snprintf(buf, WORK_TEXT_MAX, "Memcpy %s (%s -> %s)", copy_kind(c->kind), memory_kind(c->src),
+			 memory_kind(c->dst));
 		return buf;
 	case CT_SET:
-		snprintf(buf, WORK_TEXT_MAX, "Memset (%s)", work_memory_kind(((const struct ct_set *)h)->memory));
+		snprintf(buf, WORK_TEXT_MAX, "Memset (%s)", memory_kind(((const struct ct_set *)h)->memory));
 		return buf;
 	case CT_SYNC:
 		return work_sync_type(((const struct ct_sync *)h)->type);
@@ -99,11 +102,11 @@ const char *work_text(const struct ct_hdr *h, char buf[WORK_TEXT_MAX])
 		snprintf(buf, WORK_TEXT_MAX, "graph %u", ((const struct ct_work *)h)->graph);
 		return buf;
 	case CT_OVERHEAD:
-		return work_overhead(((const struct ct_overhead *)h)->type);
+		return overhead(((const struct ct_overhead *)h)->type);
 	case CT_MEMORY:
 		return ((const struct ct_memory *)h)->op == CT_MEMORY_FREE ? "free" : "allocate";
 	case CT_MANAGED:
-		return work_managed(((const struct ct_managed *)h)->kind);
+		return managed(((const struct ct_managed *)h)->kind);
 	case CT_EVENT:
 		return work_event(((const struct ct_event *)h)->type);
 	default:

@@ -34,7 +34,6 @@
 #define LATE_NS 300000000ULL /* device records come so long after their end, when nothing is queued behind them */
 #define HELLO_NS (2 * AGENT_WAIT_MS * 1000000ULL)
 #define STOP_NS 8000000000ULL /* for all agents to leave */
-#define TELL_NS 10000000000ULL /* no agent after so long is worth a word */
 
 struct agent_source {
 	const struct capture_plan *plan;

@@ -48,19 +48,6 @@ static int write_all(int fd)
 	return 0;
 }
 
-int agent_file_memfd(void)
-{
-	int fd = memfd_create("cudatrace-agent", MFD_CLOEXEC), err;
-
-	if (fd < 0)
-		return -errno;
-	err = write_all(fd);
-	if (!err)
-		return fd;
-	close(fd);
-	return err;
-}
-
 static uint64_t content(void)
 {
 	uint64_t h = 0xcbf29ce484222325ULL;

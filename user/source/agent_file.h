@@ -8,9 +8,6 @@
 /* Its bytes, n of them. */
 const void *agent_file_bytes(size_t *n);
 
-/* A descriptor of an anonymous file with it, to be loaded as /proc/PID/fd/N; -errno. The caller's. */
-int agent_file_memfd(void);
-
 /*
  * A file with it that stays: programs that a traced one starts load it too, after cudatrace is gone. In a folder that is
  * ours and nobody else's to write, from which code may be loaded, named after its content: written once for all traces.

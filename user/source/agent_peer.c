@@ -31,6 +31,9 @@ struct agent_peer {
 	struct agent_funcs *funcs;
 	struct agent_tids *tids;
 	uint64_t opened_ns;
+	uint64_t since_ns; /* device records are made */
+	uint32_t kinds;	   /* of these kinds: enum agent_kind */
+	bool left;	   /* gone without a word, while it ran */
 	uint32_t cupti_version, driver_version;
 	int says;
 	char *msg;	  /* AGENT_MSG_MAX: the message at work */
@@ -203,6 +206,7 @@ static void names(struct agent_peer *p)
 	if (!r)
 		return;
 	p->state = PEER_STARTING;
+	p->since_ns = now_ns();
 	if (put_start(p))
 		end(p);
 	agent_funcs_close(p->funcs);
@@ -227,6 +231,10 @@ static void started(struct agent_peer *p)
 	}
 	p->state = PEER_RUNNING;
 	p->ran = true;
+	p->kinds = p->plan->device.kinds & s.kinds;
+	/* into a program that runs it comes while calls are made; one that is started waits for it */
+	if (!p->keyed)
+		p->since_ns = now_ns();
 	msg_verb("process %d: the agent has started; clock: %s; known faults of this CUPTI: 0x%x", (int)p->pid,
 		 s.clock < ARRAY_LEN(clocks) ? clocks[s.clock] : "?", s.faults);
 }
@@ -319,6 +327,8 @@ static void own(struct agent_peer *p, struct ct_hdr *h)
 		w->func = CT_NO_FUNC;
 		w->stack = 0;
 		w->call_ns = 0;
+	} else {
+		h->flags &= h->kind == CT_CONTEXT ? CT_F_HIDDEN : 0;
 	}
 }
 
@@ -367,7 +377,8 @@ static int receive(struct agent_peer *p)
 	if (n == -EAGAIN)
 		return 0;
 	if (n <= 0) {
-		if (p->state == PEER_RUNNING)
+		p->left = p->state == PEER_RUNNING;
+		if (p->left)
 			msg_warn("process %d ended without its exit handlers (killed, _exit, or exec): what its device did last may be missing",
 				 (int)p->pid);
 		else
@@ -377,6 +388,18 @@ static int receive(struct agent_peer *p)
 	}
 	p->size = (size_t)n;
 	return 1;
+}
+
+/* It is gone, and its process or program with it: what it had not sent is to be counted. */
+static int tell_tail(const struct agent_peer *p, emit_fn emit, void *ctx)
+{
+	struct ct_tail t = {
+		.h = { .size = sizeof(t), .kind = CT_TAIL, .pid = (uint32_t)p->pid, .start_ns = p->since_ns, .end_ns = now_ns() },
+		.kinds = (p->kinds & AGENT_KERNEL ? 1u << CT_KERNEL : 0) | (p->kinds & AGENT_MEMCPY ? 1u << CT_COPY : 0) |
+			 (p->kinds & AGENT_MEMSET ? 1u << CT_SET : 0),
+	};
+
+	return t.kinds ? emit(ctx, &t.h) : 0;
 }
 
 int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, emit_fn emit, void *ctx)
@@ -391,7 +414,7 @@ int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, emit_fn emit,
 			continue;
 		}
 		if (!receive(p))
-			return 0;
+			return p->left ? tell_tail(p, emit, ctx) : 0;
 		type = p->size > AGENT_MSG_MAX ? -1 : agent_msg_check(p->msg, p->size);
 		switch (type) {
 		case AGENT_HELLO:

@@ -116,7 +116,8 @@ static void step(struct machine *m, const struct sock_filter *f, const struct se
 	}
 }
 
-uint32_t inject_seccomp_run(const struct sock_filter *code, size_t len, const struct seccomp_data *data)
+/* Runs a filter. Returns its verdict (SECCOMP_RET_), or SECCOMP_RET_KILL_PROCESS for one that is none. */
+static uint32_t run(const struct sock_filter *code, size_t len, const struct seccomp_data *data)
 {
 	struct machine m = {};
 	size_t pc = 0;
@@ -167,7 +168,7 @@ static const char *denied(const struct sock_filter *code, size_t len)
 		uint32_t verdict;
 
 		memcpy(data.args, needed[i].args, sizeof(data.args));
-		verdict = inject_seccomp_run(code, len, &data) & SECCOMP_RET_ACTION_FULL;
+		verdict = run(code, len, &data) & SECCOMP_RET_ACTION_FULL;
 		if (verdict != SECCOMP_RET_ALLOW && verdict != SECCOMP_RET_LOG)
 			return needed[i].name;
 	}

@@ -11,9 +11,4 @@
  * not in *name; -EPERM: there are filters that cannot be read (CAP_SYS_ADMIN). */
 int inject_seccomp_check(pid_t tid, const char **name);
 
-struct sock_filter;
-struct seccomp_data;
-/* Runs a filter. Returns its verdict (SECCOMP_RET_), or SECCOMP_RET_KILL_PROCESS for one that is none. */
-uint32_t inject_seccomp_run(const struct sock_filter *, size_t len, const struct seccomp_data *);
-
 #endif

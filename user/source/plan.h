@@ -79,9 +79,5 @@ static inline void plan_add(uint64_t *set, int func)
 {
 	set[func / 64] |= 1ULL << (func % 64);
 }
-static inline void plan_del(uint64_t *set, int func)
-{
-	set[func / 64] &= ~(1ULL << (func % 64));
-}
 
 #endif

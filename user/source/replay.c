@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../trace/numbers.h"
 #include "../trace/reader.h"
 #include "../util/msg.h"
 #include "source.h"
@@ -15,6 +16,7 @@
 
 struct replay {
 	struct reader *reader;
+	struct numbers *numbers; /* of calls, where some are left out; else NULL */
 	uint64_t start_ns, from_ns, to_ns; /* CLOCK_MONOTONIC */
 	bool told_cut;
 	bool ranged;
@@ -48,7 +50,9 @@ static int replay_open(struct source *s, const struct capture_plan *plan)
 	r->from_ns = plan->from_ns ? later(r->start_ns, plan->from_ns) : 0;
 	r->to_ns = later(r->start_ns, plan->to_ns);
 	reader_range(r->reader, r->from_ns, r->to_ns);
-	return 0;
+	if (r->ranged)
+		r->numbers = numbers_open();
+	return r->ranged && !r->numbers ? -ENOMEM : 0;
 }
 
 static int replay_start(struct source *s)
@@ -68,7 +72,7 @@ static bool in_range(const struct replay *r, const struct ct_hdr *h)
 {
 	uint64_t at = h->kind == CT_LOST ? h->end_ns : h->start_ns;
 
-	return !r->ranged || trace_is_definition(h->kind) || (at >= r->from_ns && at < r->to_ns);
+	return !r->ranged || trace_is_definition(h->kind) || h->kind == CT_NUMBER || (at >= r->from_ns && at < r->to_ns);
 }
 
 /* It ends without an end: what is read of it is not all that there was to be. */
@@ -92,11 +96,19 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 {
 	struct replay *r = s->priv;
 	const struct ct_hdr *rec;
+	struct ct_number number;
 	int n, err;
 
 	while ((n = reader_next(r->reader, &rec)) == 1) {
-		if (!in_range(r, rec))
+		bool say = r->numbers && numbers_record(r->numbers, rec, &number);
+
+		if (!in_range(r, rec)) {
+			numbers_begin(r->numbers);
 			continue;
+		}
+		err = say ? emit(ctx, &number.h) : 0;
+		if (err)
+			return err;
 		if (rec->kind == CT_CALL)
 			r->calls++;
 		else if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
@@ -166,8 +178,12 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 		return;
 	out->uptime_ns = reader_number(end, "uptime_ns");
 	out->reason = reader_value(end, "reason", r->reason, sizeof(r->reason));
-	if (!out->reason)
+	if (!out->reason || !*out->reason)
 		out->reason = "finished";
+	/* one of a few words, which outputs have as it is */
+	for (char *p = r->reason; *p; p++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyz -", *p))
+			*p = '?';
 }
 
 static const char *const *replay_muted(struct source *s)
@@ -192,6 +208,7 @@ static void replay_close(struct source *s)
 	if (!r)
 		return;
 	reader_close(r->reader);
+	numbers_close(r->numbers);
 	free(r);
 	s->priv = NULL;
 }

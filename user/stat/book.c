@@ -7,12 +7,13 @@
 
 #include "book.h"
 
-#define DEFAULT_MAX (1 << 20)
+#define DEFAULT_MAX (1 << 18) /* some 1.3 KiB each, until they are printed */
 #define HISTS_MAX 65536 /* of a kibibyte and a bit each */
 #define NAMES_MAX 65536
+#define NAMES_BYTES ((size_t)32 << 20)
 
 struct book_index {
-	size_t max, nhists;
+	size_t max, nhists, nsizes, name_bytes;
 	uint32_t *slots; /* index + 1 of an entry */
 	size_t nslots;	 /* a power of two */
 	char **names;	 /* by hash, open addressing */
@@ -91,9 +92,10 @@ static bool grow_names(struct book_index *x)
 }
 
 /* The book's own copy of a name; NULL: no memory, or too many. */
-static const char *intern(struct book_index *x, const char *name)
+static const char *intern(struct book *b, const char *name)
 {
-	size_t at;
+	struct book_index *x = b->index;
+	size_t at, bytes;
 
 	if (!name || ((x->nnames + 1) * 2 > x->names_cap && !grow_names(x)))
 		return NULL;
@@ -104,10 +106,16 @@ static const char *intern(struct book_index *x, const char *name)
 		at++;
 	}
 	/* those that are known go on when there are too many */
-	if (x->nnames >= NAMES_MAX)
+	bytes = strlen(name) + 1;
+	if (x->nnames >= NAMES_MAX || x->name_bytes + bytes > NAMES_BYTES) {
+		b->unnamed = true;
 		return NULL;
+	}
 	x->names[at & (x->names_cap - 1)] = strdup(name);
-	x->nnames += x->names[at & (x->names_cap - 1)] != NULL;
+	if (!x->names[at & (x->names_cap - 1)])
+		return NULL;
+	x->nnames++;
+	x->name_bytes += bytes;
 	return x->names[at & (x->names_cap - 1)];
 }
 
@@ -237,11 +245,13 @@ static void add_time(struct book *b, struct book_entry *e, uint64_t ns)
 	add_value(&e->n, hist_of(b, e), ns);
 }
 
-static void add_bytes(struct book_entry *e, uint64_t bytes)
+static void add_bytes(struct book *b, struct book_entry *e, uint64_t bytes)
 {
 	e->n.bytes += bytes;
-	if (!e->sizes)
+	if (!e->sizes && b->index->nsizes < HISTS_MAX) {
 		e->sizes = calloc(1, sizeof(*e->sizes));
+		b->index->nsizes += e->sizes != NULL;
+	}
 	if (!e->sizes)
 		return; /* the total is there */
 	e->sizes->n.calls++;
@@ -337,7 +347,7 @@ static int tally(struct book *b, const struct event *ev)
 
 	/* two handles of one kernel are two sums */
 	if (b->by == BOOK_BY_KERNEL && ev->kernel)
-		want.name = intern(b->index, ev->kernel->full);
+		want.name = intern(b, ev->kernel->full);
 	want.shown_pid = ev->proc->shown_pid;
 	memcpy(want.comm, ev->proc->comm, sizeof(want.comm));
 	e = entry_get(b, &want);
@@ -401,7 +411,7 @@ static int call(struct book *b, const struct event *ev)
 	of_process(b, &want, ev);
 	want.by = by_of(b, ev, &spec);
 	if (b->by == BOOK_BY_KERNEL && want.by && ev->kernel) {
-		want.name = intern(b->index, ev->kernel->full);
+		want.name = intern(b, ev->kernel->full);
 		want.by = want.name ? 0 : want.by;
 	}
 	want.sub = (uint8_t)((spec.kind_word != CT_COUNT_NONE ? word_at(c, spec.kind_word) & CT_SUB_KIND : 0) |
@@ -435,7 +445,7 @@ static int device_work(struct book *b, const struct event *ev)
 	switch (w->h.kind) {
 	case CT_KERNEL:
 		want.what = BOOK_KERNEL;
-		want.name = ev->kernel ? intern(b->index, ev->kernel->full) : NULL;
+		want.name = ev->kernel ? intern(b, ev->kernel->full) : NULL;
 		break;
 	case CT_COPY:
 		want.what = BOOK_COPY;
@@ -451,9 +461,9 @@ static int device_work(struct book *b, const struct event *ev)
 	if (!(w->h.flags & CT_F_NO_TIME))
 		add_time(b, e, w->h.end_ns - w->h.start_ns);
 	if (w->h.kind == CT_COPY) {
-		add_bytes(e, ((const struct ct_copy *)w)->bytes);
+		add_bytes(b, e, ((const struct ct_copy *)w)->bytes);
 	} else if (w->h.kind == CT_SET) {
-		add_bytes(e, ((const struct ct_set *)w)->bytes);
+		add_bytes(b, e, ((const struct ct_set *)w)->bytes);
 	} else {
 		uint64_t block = (uint64_t)k->block[0] * k->block[1] * k->block[2];
 

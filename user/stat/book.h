@@ -52,6 +52,7 @@ struct book {
 	struct book_entry *entries;
 	size_t nentries;
 	uint64_t no_room;  /* calls and device work that found no entry */
+	bool unnamed;	   /* some are told apart without the kernel's name, as there was no room for it */
 	uint64_t first_ns, last_ns; /* of what was added, CLOCK_MONOTONIC; 0: nothing */
 	struct busy busy;      /* with kernels */
 	struct gauges gauges;  /* the hardware counters */

@@ -8,6 +8,8 @@
 
 #include "gauges.h"
 
+#define VALUE_MAX 1e100 /* no sum of what a file may have of them is infinite */
+
 /* The gauge of a device and metric, made in its place when there is none yet. NULL: no room. */
 static struct gauge *gauge_of(struct gauges *g, uint32_t device, uint32_t metric)
 {
@@ -62,7 +64,7 @@ int gauges_event(struct gauges *g, const struct event *ev)
 		}
 		snprintf(at->name, sizeof(at->name), "%s", m->name);
 		snprintf(at->unit, sizeof(at->unit), "%s", m->unit);
-		if (c->values[i].flags & CT_VALUE_SUSPECT)
+		if (c->values[i].flags & CT_VALUE_SUSPECT || fabs(value) > VALUE_MAX)
 			at->suspect++;
 		else
 			add(at, value, ns);

@@ -95,11 +95,6 @@ enum report_way report_way_of_call(uint16_t func, uint8_t sub)
 	return way_of_call(&api_funcs[func], &spec, sub);
 }
 
-enum report_way report_way_of_device(uint8_t kind)
-{
-	return way_of_device(kind);
-}
-
 static void add_traffic(struct report *r, const struct book_entry *e)
 {
 	struct report_traffic *t;

@@ -36,7 +36,6 @@ enum report_way { REPORT_HTOD, REPORT_DTOH, REPORT_DTOD, REPORT_PTOP, REPORT_HTO
 const char *report_way_name(enum report_way); /* "HtoD" */
 /* Where a counted call of this function and sub (CT_SUB_*) moves bytes; REPORT_WAY_END: it copies none. */
 enum report_way report_way_of_call(uint16_t func, uint8_t sub);
-enum report_way report_way_of_device(uint8_t copy_kind);
 struct report_traffic {
 	uint64_t copies, bytes, ns; /* ns: on the device; 0 with calls alone */
 };

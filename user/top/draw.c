@@ -26,7 +26,6 @@
 #include "draw.h"
 #include "terminfo.h"
 
-#define ROWS_MIN 4 /* of the terminal, below it there is no room for a row */
 #define GPUS_SHOWN 8
 
 enum { PAIR_TITLE = 1, PAIR_BAD, PAIR_DIM };

@@ -79,8 +79,6 @@ struct top_query {
 };
 /* Makes the rows; *rows is the caller's, NULL at first, grown as needed. Returns their number, or -ENOMEM. */
 long model_rows(struct top_model *, const struct top_query *, struct top_row **rows);
-/* The process's row; false: it is gone. */
-bool model_process(const struct top_model *, uint32_t pid, uint32_t start, struct top_row *);
 
 /* A value of the period as a rate: per second. Of nanoseconds: the share of the time, in percent. */
 double model_rate(const struct top_model *, uint64_t value);

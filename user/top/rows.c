@@ -185,14 +185,3 @@ long model_rows(struct top_model *m, const struct top_query *q, struct top_row *
 		qsort_r(*rows, (size_t)n, sizeof(**rows), compare_rows, (void *)q);
 	return n;
 }
-
-bool model_process(const struct top_model *m, uint32_t pid, uint32_t start, struct top_row *row)
-{
-	for (size_t i = 0; i < m->state->nprocs; i++) {
-		if (m->state->procs[i]->pid != pid || m->state->procs[i]->start != start)
-			continue;
-		*row = row_of(m->state->procs[i]);
-		return true;
-	}
-	return false;
-}

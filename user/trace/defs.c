@@ -225,7 +225,8 @@ int defs_record(struct defs *d, const struct ct_hdr *h)
 	case CT_DEVICE:
 		return keep(d, h, h->kind, h->pid, ((const struct ct_device *)h)->id);
 	case CT_CONTEXT:
-		return keep(d, h, h->kind, h->pid, ((const struct ct_context *)h)->id);
+		/* one that is told again does not take the place of the first, which is shown */
+		return keep(d, h, h->kind, h->pid, ((const struct ct_context *)h)->id | (uint64_t)(h->flags & CT_F_HIDDEN) << 32);
 	case CT_STREAM:
 		return keep(d, h, h->kind, h->pid,
 			    ((const struct ct_stream *)h)->id | (uint64_t)((const struct ct_stream *)h)->context << 32);

@@ -53,6 +53,7 @@ struct encoder {
 	uint64_t last_end, first_ns, last_ns;
 	uint32_t records, calls, since_check;
 	bool definitions;
+	struct numbers *numbers; /* NULL: not ours to say */
 };
 
 /* The next block begins. */
@@ -70,6 +71,8 @@ static void reset(struct encoder *e)
 	e->first_ns = UINT64_MAX;
 	e->records = e->calls = 0;
 	e->definitions = false;
+	if (e->numbers)
+		numbers_begin(e->numbers);
 }
 
 struct encoder *encode_open(void)
@@ -102,6 +105,12 @@ void encode_close(struct encoder *e)
 	free(e->body);
 	free(e->room);
 	free(e);
+}
+
+void encode_numbers(struct encoder *e, struct numbers *n)
+{
+	e->numbers = n;
+	numbers_begin(n);
 }
 
 /* ---- steps -------------------------------------------------------------------------------------------- */
@@ -344,12 +353,24 @@ static bool good_func(const struct ct_hdr *h, enum trace_shape shape)
 						     ((const struct ct_work *)h)->func == CT_NO_FUNC);
 }
 
+static void put_number(struct encoder *e, const struct ct_number *n)
+{
+	e->records++;
+	put_op(e, TRACE_OP_RECORD);
+	put_mem_at(e, COL_OTHER, n, sizeof(*n));
+}
+
 int encode_record(struct encoder *e, const struct ct_hdr *h)
 {
 	enum trace_shape shape = trace_shape(h->kind);
+	struct ct_number number;
 
 	if (trace_is_raw(h->kind) || (shape != TRACE_SHAPE_OTHER && (h->size > TRACE_SLOT_MAX || !good_func(h, shape))))
 		return -EINVAL;
+	if (e->numbers && numbers_record(e->numbers, h, &number))
+		put_number(e, &number);
+	if (e->numbers && h->kind == CT_NUMBER)
+		return 0;
 	e->records++;
 	e->calls += h->kind == CT_CALL;
 	e->definitions |= trace_is_definition(h->kind);

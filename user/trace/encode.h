@@ -3,13 +3,17 @@
 #ifndef CT_TRACE_ENCODE_H
 #define CT_TRACE_ENCODE_H
 
-#include "format.h"
+#include "numbers.h"
 
 #define ENCODE_FULL (256u << 10) /* bytes before compression, about: the block is to be written */
 
 struct encoder;
 struct encoder *encode_open(void); /* NULL: no memory */
 void encode_close(struct encoder *);
+
+/* From now on each block says the numbers of its calls, which are counted here; what a CT_NUMBER says is counted too, and it is not
+ * stored as it is. The caller keeps them. */
+void encode_numbers(struct encoder *, struct numbers *);
 
 /* Adds a checked record. Returns 1 when the block is full, 0 when it is not, or -EINVAL for a record that no file has
  * (the raw ones that the resolve stage takes, and what is too large to be a call). */

@@ -151,7 +151,7 @@ static inline enum trace_shape trace_shape(uint16_t kind)
 static inline bool trace_is_raw(uint16_t kind)
 {
 	return kind == CT_MAP || kind == CT_MORE || kind == CT_USER_STACK || kind == CT_PY_STACK ||
-	       kind == CT_PY_CODE || kind == CT_CAUSE;
+	       kind == CT_PY_CODE || kind == CT_CAUSE || kind == CT_TAIL;
 }
 
 /* Records without which later ones cannot be understood. */

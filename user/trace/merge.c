@@ -27,6 +27,8 @@ struct input {
 	unsigned int group; /* of inputs of the same boot */
 	const struct ct_hdr *next; /* NULL: it has ended */
 	uint64_t key_ns;
+	unsigned int part; /* of files that one recorder wrote one after the other; 0: of none */
+	const struct input *before; /* the part before it: read to its end first; NULL: none */
 	/* by id modulo the size, as whoever makes the ids keeps them */
 	struct id {
 		uint32_t old, new;
@@ -39,6 +41,7 @@ struct merge {
 	unsigned int ngroups;
 	uint32_t next_frame, next_stack;
 	uint64_t lost;
+	struct numbers *numbers;
 	union {
 		struct ct_hdr h;
 		struct ct_work work;
@@ -59,7 +62,16 @@ struct merge {
 
 struct merge *merge_open(void)
 {
-	return calloc(1, sizeof(struct merge));
+	struct merge *m = calloc(1, sizeof(struct merge));
+
+	if (!m)
+		return NULL;
+	m->numbers = numbers_open();
+	if (!m->numbers) {
+		merge_close(m);
+		return NULL;
+	}
+	return m;
 }
 
 static void close_input(struct input *in)
@@ -77,6 +89,7 @@ void merge_close(struct merge *m)
 		return;
 	for (int i = 0; i < m->n; i++)
 		close_input(m->inputs[i]);
+	numbers_close(m->numbers);
 	free(m);
 }
 
@@ -115,6 +128,7 @@ static int open_input(struct merge *m, struct input *in, const char *path)
 	reader_value(head, "boot_id", in->boot, sizeof(in->boot));
 	in->start_ns = reader_number(head, "start_ns");
 	in->clock_error_ns = reader_number(head, "clock_error_ns");
+	in->part = reader_number(head, "part") <= UINT32_MAX ? (unsigned int)reader_number(head, "part") : 0;
 	in->align = calloc(1, sizeof(*in->align));
 	in->frames = calloc(STACK_TABLE_FRAMES, sizeof(*in->frames));
 	in->stacks = calloc(STACK_TABLE_STACKS, sizeof(*in->stacks));
@@ -440,19 +454,62 @@ static char *end_text(const struct merge *m)
 	return text;
 }
 
+/* Files of one recorder, of which each goes on where the one before it ends: there is no order but theirs. */
+static void find_parts(struct merge *m)
+{
+	for (int i = 0; i < m->n; i++) {
+		struct input *in = m->inputs[i];
+
+		for (int k = 0; k < m->n && in->part; k++) {
+			const struct input *other = m->inputs[k];
+
+			if (other->part && other->part < in->part && other->start_ns == in->start_ns && same_boot(other, in) &&
+			    (!in->before || in->before->part < other->part))
+				in->before = other;
+		}
+	}
+}
+
+/* Has a part before it still records? If not, its own are not before theirs. */
+static bool waits(struct input *in)
+{
+	for (const struct input *b = in->before; b; b = b->before) {
+		if (b->next)
+			return true;
+		if (b->key_ns > in->key_ns)
+			in->key_ns = b->key_ns;
+	}
+	return false;
+}
+
+/* The input whose record is the next one; NULL: all have ended. */
+static struct input *next_input(struct merge *m)
+{
+	struct input *least = NULL;
+
+	for (int i = 0; i < m->n; i++) {
+		struct input *in = m->inputs[i];
+
+		if (!in->next || waits(in))
+			continue;
+		if (!least || in->key_ns < least->key_ns)
+			least = in;
+	}
+	return least;
+}
+
 int merge_write(struct merge *m, struct writer *w)
 {
 	char *text;
 	int err = 0;
 
+	find_parts(m);
+	writer_numbers(w, m->numbers);
 	for (int i = 0; i < m->n && !err; i++)
 		err = advance(m, m->inputs[i]);
 	while (!err) {
-		struct input *least = NULL;
+		struct input *least = next_input(m);
 
-		for (int i = 0; i < m->n; i++)
-			if (m->inputs[i]->next && (!least || m->inputs[i]->key_ns < least->key_ns))
-				least = m->inputs[i];
 		if (!least)
 			break;
 		err = write_next(m, least, w);

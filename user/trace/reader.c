@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "../util/utf8.h"
 #include "decode.h"
 #include "reader.h"
 
@@ -268,9 +269,7 @@ const char *reader_value(const char *text, const char *key, char *buf, size_t si
 		n = size - 1;
 	memcpy(buf, v, n);
 	buf[n] = '\0';
-	for (char *p = buf; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
+	utf8_plain(buf, false);
 	return buf;
 }
 

@@ -20,7 +20,7 @@ const char *reader_error(int err); /* what such an error means, for a message: "
 /* The head's lines, NUL-terminated, and the end's; NULL: the end was not met (yet), or is not there. */
 const char *reader_head(const struct reader *);
 const char *reader_end(const struct reader *);
-/* The value of the line "key value" in such a text, copied to buf without bytes that are no text. NULL: no such
+/* The value of the line "key value" in such a text, copied to buf as UTF-8 that can be shown (utf8_plain). NULL: no such
  * line. */
 const char *reader_value(const char *text, const char *key, char *buf, size_t size);
 uint64_t reader_number(const char *text, const char *key); /* the same as a number; 0: no such line */

@@ -22,6 +22,7 @@ struct ring_buf {
 	uint64_t last_ns, max_bytes, bytes, crowded;
 	struct encoder *encoder;
 	struct defs *defs; /* of what was dropped */
+	struct numbers *numbers;
 	struct kept *first, **end;
 	char *now; /* definitions of the block begun */
 	size_t now_len, now_cap;
@@ -38,10 +39,12 @@ struct ring_buf *ring_buf_open(uint64_t last_ns, uint64_t max_bytes)
 	r->end = &r->first;
 	r->encoder = encode_open();
 	r->defs = defs_open();
-	if (!r->encoder || !r->defs) {
+	r->numbers = numbers_open();
+	if (!r->encoder || !r->defs || !r->numbers) {
 		ring_buf_close(r);
 		return NULL;
 	}
+	encode_numbers(r->encoder, r->numbers);
 	return r;
 }
 
@@ -78,6 +81,7 @@ void ring_buf_close(struct ring_buf *r)
 	}
 	encode_close(r->encoder);
 	defs_close(r->defs);
+	numbers_close(r->numbers);
 	free(r->now);
 	free(r);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ struct writer {
 	int fd;
 	int error; /* -errno of the first failure */
 	const volatile int *stop; /* writer_stop() */
+	uint64_t missing; /* records of the block that could not be written */
 	bool regular, no_index;
 };
 
@@ -126,8 +128,10 @@ static int put_block(struct writer *w, struct trace_block *b, const void *body, 
 	b->seq = w->seq;
 	b->head_crc = (uint32_t)crc32(0, (const void *)b, offsetof(struct trace_block, head_crc));
 	remember(w, b);
-	if (write_all(w, iov, 2))
+	if (write_all(w, iov, 2)) {
+		w->missing = b->records;
 		return w->error;
+	}
 	w->seq++;
 	return 0;
 }
@@ -140,22 +144,69 @@ static int put_text(struct writer *w, enum trace_block_type type, const char *te
 	return put_block(w, &b, text, (uint32_t)(n < TRACE_BODY_MAX ? n : TRACE_BODY_MAX));
 }
 
-static int open_file(struct writer *w, const char *path)
+/* Does somebody else write to the file that is there? It would go on under another name, unknown to whoever waits for it. */
+static bool is_written(const char *path)
 {
-	char old[4096];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	bool busy = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+
+	if (fd >= 0)
+		close(fd);
+	return busy;
+}
+
+/* What is there goes out of the way. */
+static int keep_old(const char *path)
+{
+	char real[PATH_MAX], old[PATH_MAX + 8];
 	struct stat st;
 
-	if (!lstat(path, &st) && S_ISREG(st.st_mode) && st.st_size) {
-		if ((size_t)snprintf(old, sizeof(old), "%s.old", path) >= sizeof(old))
-			return -ENAMETOOLONG;
-		if (rename(path, old) < 0)
-			return -errno;
-	}
-	w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-	if (w->fd < 0)
+	if (!realpath(path, real) || stat(real, &st) || !S_ISREG(st.st_mode))
+		return 0; /* nothing that could be kept; opening says what is wrong, if something is */
+	if (is_written(real))
+		return -EBUSY;
+	if (!st.st_size)
+		return 0;
+	snprintf(old, sizeof(old), "%s.old", real);
+	return rename(real, old) < 0 ? -errno : 0;
+}
+
+static int open_file(struct writer *w, const char *path)
+{
+	struct stat st;
+	int err = keep_old(path);
+
+	if (err)
+		return err;
+	/* not waiting for somebody who reads a pipe */
+	w->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+	if (w->fd < 0 || fstat(w->fd, &st) < 0 || fcntl(w->fd, F_SETFL, 0) < 0)
 		return -errno;
-	w->regular = !fstat(w->fd, &st) && S_ISREG(st.st_mode);
-	return 0;
+	w->regular = S_ISREG(st.st_mode);
+	if (!w->regular)
+		return 0;
+	/* not all file systems have locks */
+	if (flock(w->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return -EBUSY;
+	return ftruncate(w->fd, 0) < 0 ? -errno : 0;
+}
+
+const char *writer_error(int err)
+{
+	switch (err) {
+	case -EBUSY:
+		return "another recorder writes to it";
+	case -ENXIO:
+		return "it is a pipe that nobody reads";
+	case -EPIPE:
+		return "nobody reads it any more";
+	case -ETIMEDOUT:
+		return "its reader takes nothing";
+	case -ESHUTDOWN:
+		return "a second signal";
+	default:
+		return strerror(-err);
+	}
 }
 
 int writer_open(struct writer **out, const char *path, const char *head)
@@ -185,6 +236,11 @@ int writer_open(struct writer **out, const char *path, const char *head)
 void writer_stop(struct writer *w, const volatile int *stop)
 {
 	w->stop = stop;
+}
+
+void writer_numbers(struct writer *w, struct numbers *n)
+{
+	encode_numbers(w->encoder, n);
 }
 
 int writer_record(struct writer *w, const struct ct_hdr *h)
@@ -263,4 +319,9 @@ int writer_close(struct writer *w)
 uint64_t writer_bytes(const struct writer *w)
 {
 	return w->offset;
+}
+
+uint64_t writer_missing(const struct writer *w)
+{
+	return w->missing;
 }

@@ -6,17 +6,21 @@
 #ifndef CT_TRACE_WRITER_H
 #define CT_TRACE_WRITER_H
 
-#include "format.h"
+#include "numbers.h"
 
 struct writer;
 
 /*
- * Opens `path` and writes the head, lines "key value". A file that is there is renamed to PATH.old first; what is no
- * regular file (a pipe, /dev/null) is written to. Returns 0 or -errno; *w is NULL then.
+ * Opens `path` and writes the head, lines "key value". A file that is there is renamed to PATH.old first (of a symbolic link, what it
+ * leads to); what is no regular file (a pipe, /dev/null) is written to. Returns 0 or -errno; *w is NULL then. -EBUSY: another recorder
+ * writes to it; -ENXIO: it is a pipe that nobody reads.
  */
 int writer_open(struct writer **w, const char *path, const char *head);
 /* From here on a pipe's reader that takes nothing does not keep the writer, as out_wait() has it. Kept by pointer; NULL: it does. */
 void writer_stop(struct writer *, const volatile int *stop);
+const char *writer_error(int err); /* what such an error means, for a message: "cannot write to FILE: ..." */
+/* As encode_numbers(). */
+void writer_numbers(struct writer *, struct numbers *);
 /* Adds a checked record to the block; writes the block when it is full. Returns 0 or -errno, which stays; a record that
  * no file has is left out. */
 int writer_record(struct writer *, const struct ct_hdr *);
@@ -30,5 +34,6 @@ int writer_end(struct writer *, const char *text);
 int writer_close(struct writer *);
 
 uint64_t writer_bytes(const struct writer *);	/* in the file */
+uint64_t writer_missing(const struct writer *); /* records that were taken and could not be written */
 
 #endif

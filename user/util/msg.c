@@ -13,7 +13,6 @@
 #include "utf8.h"
 
 int msg_verbose;
-const char *msg_program = "cudatrace";
 void (*msg_taker)(const char *text);
 
 static void say(const char *kind, const char *fmt, va_list ap)
@@ -22,7 +21,7 @@ static void say(const char *kind, const char *fmt, va_list ap)
 	int saved = errno;
 	size_t n;
 
-	n = (size_t)snprintf(text, sizeof(text), "%s: %s", msg_program, kind);
+	n = (size_t)snprintf(text, sizeof(text), "cudatrace: %s", kind);
 	if (n < sizeof(text) - 3)
 		vsnprintf(text + n, sizeof(text) - n - 2, fmt, ap);
 	/* a message may quote a path, a name or another program's text: nothing of it may steer the terminal */

@@ -4,7 +4,6 @@
 #define CT_MSG_H
 
 extern int msg_verbose; /* -v: 1; -vv: 2 (libbpf's own words too) */
-extern const char *msg_program; /* "cudatrace" */
 /* Takes each message, with its newline, instead of stderr, as while the terminal is drawn on. NULL: stderr. */
 extern void (*msg_taker)(const char *text);
 

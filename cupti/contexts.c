@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * contexts.c - which number CUPTI gives to the context that the program knows by its handle. Its records of contexts have the
+ * number alone, its callbacks both; whichever comes first, the CT_CONTEXT with both is sent: as the record itself, or, where that
+ * went before, as one more that is hidden (the same context is not shown twice).
+ */
+#include "state.h"
+
+#include <pthread.h>
+
+#define CONTEXTS 64 /* remembered; a program that has more has most of them without their handles */
+#define TOLD 64	    /* a power of two */
+
+static struct {
+	uint64_t handle;       /* 0: not known */
+	uint64_t handle_ns;    /* since when */
+	struct ct_context rec; /* as it was sent; size 0: it was not yet */
+	uint32_t id;
+} contexts[CONTEXTS];
+static uint32_t ncontexts; /* ever; the newest are there */
+static int attached;	   /* in which attach */
+/* Held over no call of CUPTI's. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Handles that have been looked at, mixed with their numbers and the attach: nothing is to be done for them. */
+static _Atomic uint64_t told[TOLD];
+
+void contexts_reset(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = fresh;
+}
+
+/* The place of a number, made if it is new. */
+static uint32_t place_of(uint32_t id)
+{
+	uint32_t n = ncontexts < CONTEXTS ? ncontexts : CONTEXTS, i;
+
+	if (attached != agent.attached) {
+		attached = agent.attached;
+		ncontexts = n = 0;
+	}
+	for (i = 0; i < n; i++)
+		if (contexts[i].id == id)
+			return i;
+	i = ncontexts++ % CONTEXTS;
+	memset(&contexts[i], 0, sizeof(contexts[i]));
+	contexts[i].id = id;
+	return i;
+}
+
+static void send(const struct ct_context *rec, unsigned int flags)
+{
+	struct ct_context *r = agent_record(CT_CONTEXT, sizeof(*r), rec->h.start_ns, rec->h.end_ns, 0);
+
+	if (!r)
+		return;
+	memcpy((char *)r + sizeof(r->h), (const char *)rec + sizeof(r->h), sizeof(*r) - sizeof(r->h));
+	r->h.flags = (uint16_t)flags;
+	queue_commit(r);
+}
+
+void contexts_record(const struct ct_context *rec)
+{
+	uint32_t i;
+
+	pthread_mutex_lock(&lock);
+	i = place_of(rec->id);
+	contexts[i].rec = *rec;
+	contexts[i].rec.h.size = sizeof(*rec);
+	contexts[i].rec.handle = contexts[i].handle;
+	/* its time is that of the handle: by then another context may have it */
+	if (contexts[i].handle)
+		contexts[i].rec.h.start_ns = contexts[i].rec.h.end_ns = contexts[i].handle_ns;
+	send(&contexts[i].rec, 0);
+	pthread_mutex_unlock(&lock);
+}
+
+void contexts_handle(const void *context, uint32_t id)
+{
+	uint64_t handle = (uint64_t)(uintptr_t)context;
+	uint64_t mixed = (handle ^ (uint64_t)id << 48 ^ (uint64_t)(uint32_t)agent.attached << 32) * 0x9e3779b97f4a7c15ULL;
+	_Atomic uint64_t *at = &told[mixed >> 58 & (TOLD - 1)];
+	uint32_t i;
+
+	if (!handle || atomic_load_explicit(at, memory_order_relaxed) == mixed)
+		return;
+	pthread_mutex_lock(&lock);
+	i = place_of(id);
+	if (contexts[i].handle != handle) {
+		contexts[i].handle = contexts[i].rec.handle = handle;
+		contexts[i].handle_ns = contexts[i].rec.h.start_ns = contexts[i].rec.h.end_ns = clock_now();
+		if (contexts[i].rec.h.size)
+			send(&contexts[i].rec, CT_F_HIDDEN);
+	}
+	atomic_store_explicit(at, mixed, memory_order_relaxed);
+	pthread_mutex_unlock(&lock);
+}
