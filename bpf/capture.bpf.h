@@ -66,31 +66,6 @@ static __noinline int is_tail_call(__u64 return_address)
 	return no_file;
 }
 
-static __always_inline void copy_words(struct pt_regs *ctx, struct frame *f, __u32 nwords, __u64 sp)
-{
-	f->data[0] = PT_REGS_PARM1(ctx);
-	f->data[1] = PT_REGS_PARM2(ctx);
-	f->data[2] = PT_REGS_PARM3(ctx);
-	f->data[3] = PT_REGS_PARM4(ctx);
-	f->data[4] = PT_REGS_PARM5(ctx);
-#if defined(__TARGET_ARCH_x86)
-	f->data[5] = ctx->r9;
-#else
-	f->data[5] = ctx->regs[5];
-	f->data[6] = ctx->regs[6];
-	f->data[7] = ctx->regs[7];
-#endif
-	if (nwords > REG_WORDS) {
-		__u64 n = (nwords - REG_WORDS) * 8;
-
-		BOUND(n, (CT_MAX_WORDS - REG_WORDS) * 8);
-		/* The stack is resident: it has just been written. */
-		if (bpf_probe_read_user(&f->data[REG_WORDS], n, (void *)STACK_ARGS(sp)))
-			__builtin_memset(&f->data[REG_WORDS], 0, (CT_MAX_WORDS - REG_WORDS) * 8);
-	}
-	f->len = nwords * 8;
-}
-
 /* What the caller's frames are unwound from. */
 static __always_inline void keep_registers(struct pt_regs *ctx, struct thread *t, struct frame *f, __u32 d, __u64 sp)
 {
@@ -130,6 +105,8 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		return 1;
 	spec = &specs[func];
 	flags = spec->flags;
+	if (counts_entries() && count_entry(ctx, func, spec))
+		return 1;
 	t = thread_get();
 	if (!t)
 		return 1;
@@ -183,7 +160,8 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		f->ip = 0;
 		return 1;
 	}
-	copy_words(ctx, f, nwords, sp);
+	copy_words(ctx, f->data, nwords, sp);
+	f->len = nwords * 8;
 	if (spec->more & CT_S_FORGETS)
 		__sync_fetch_and_add(&forgets, 1);
 	if (config.min_size_bytes && (flags & CT_S_MATCH_SIZE) &&
@@ -293,7 +271,7 @@ static __always_inline int leave(struct pt_regs *ctx)
 	wanted = !(config.failed_only && !bad) &&
 		 !(config.min_duration_ns && now - f->rec.h.start_ns < config.min_duration_ns);
 	if (wanted && is_counted(f))
-		count_call(t, f, func, bad, true);
+		count_here(t, f, func, bad, true);
 	/* what names kernels is needed whatever is shown */
 	if (!(spec->flags & CT_S_ALWAYS)) {
 		if (!wanted)

@@ -1,22 +1,49 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * count.bpf.h - calls that are counted and not sent: nothing crosses to user space until it asks. One hash for all CPUs,
+ * count.bpf.h - calls that are counted and not sent: nothing crosses to user space until it asks. One set of sums for all CPUs,
  * with atomic adds: a map per CPU would not fit a machine of 128. An entry is made at the first call of its kind.
  */
 #ifndef CT_COUNT_BPF_H
 #define CT_COUNT_BPF_H
 
+/* The sums, one after the other: user space has them mapped and reads them without asking... */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ct_entry);
+} entries SEC(".maps");
+
+/* ...and where they are. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, struct ct_tally_key);
-	__type(value, struct ct_sums);
+	__type(value, __u32);
 } tallies SEC(".maps");
 
+/* Places in `entries` that are free again: a ring that user space fills (`freed_given`) and we take from. Before that those are
+ * taken that were never used. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
-	__type(key, struct ct_tally_key);
+	__type(key, __u32);
+	__type(value, __u64); /* as wide as an array's elements are in any case */
+} freed SEC(".maps");
+__u64 entries_used, freed_given, freed_taken;
+__u64 entry_spare[4];
+
+/* Where the entry of a process and function was found last: only a hint, the entry's key decides. */
+#define HINTS 4096
+__u32 hints[HINTS];
+
+/* By the place that struct ct_sums says, or, CT_HIST_BY_FUNCTION, by the function's row: no second search for each call. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
 	__type(value, struct ct_hist);
 } hists SEC(".maps");
 
@@ -27,26 +54,70 @@ struct {
 	__type(value, struct ct_sizes);
 } sizes SEC(".maps");
 
+/* Memory that was taken by a counted call and not given back: what a call that frees does not say is looked up here. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct ct_held_key);
+	__type(value, __u64); /* bytes */
+} held SEC(".maps");
+
+/* Places in `hists` that are free: user space hands them out (`given`), we take them in turn. What two CPUs that made the same
+ * entry at once have too many waits in `hist_spare`, + 1. */
+__u32 hist_places[CT_HISTS_MAX];
+__u64 hists_given, hists_taken;
+__u64 hist_spare[4];
+
 /* What an entry begins as: not on the stack, of which a call's whole chain has 512 bytes. */
-const struct ct_hist no_durations;
-const struct ct_sums no_sums;
 const struct ct_sizes no_sizes;
 
 volatile __u32 count_by_now; /* enum ct_by; with CT_BY_ASKED */
 
-static __always_inline __u64 word_at(const struct frame *f, __u8 word)
+/* The argument words of a call at its entry; words[CT_MAX_WORDS]. */
+static __always_inline void copy_words(struct pt_regs *ctx, __u64 *words, __u32 nwords, __u64 sp)
 {
-	return word < CT_MAX_WORDS ? f->data[word & (CT_MAX_WORDS - 1)] : 0;
+	words[0] = PT_REGS_PARM1(ctx);
+	words[1] = PT_REGS_PARM2(ctx);
+	words[2] = PT_REGS_PARM3(ctx);
+	words[3] = PT_REGS_PARM4(ctx);
+	words[4] = PT_REGS_PARM5(ctx);
+#if defined(__TARGET_ARCH_x86)
+	words[5] = ctx->r9;
+#else
+	words[5] = ctx->regs[5];
+	words[6] = ctx->regs[6];
+	words[7] = ctx->regs[7];
+#endif
+	if (nwords > REG_WORDS) {
+		__u64 n = (nwords - REG_WORDS) * 8;
+
+		BOUND(n, (CT_MAX_WORDS - REG_WORDS) * 8);
+		/* The stack is resident: it has just been written. */
+		if (bpf_probe_read_user(&words[REG_WORDS], n, (void *)STACK_ARGS(sp)))
+			__builtin_memset(&words[REG_WORDS], 0, (CT_MAX_WORDS - REG_WORDS) * 8);
+	}
 }
 
-static __always_inline __u8 sub_of(const struct frame *f, const volatile struct ct_spec *spec)
+/* What is known of a call when it is counted. */
+struct call {
+	const __u64 *words;
+	__u32 tgid, tid;
+	__u32 start; /* of the process, as in struct ct_tally_key */
+};
+
+static __always_inline __u64 word_at(const struct call *c, __u8 word)
+{
+	return word < CT_MAX_WORDS ? c->words[word & (CT_MAX_WORDS - 1)] : 0;
+}
+
+static __always_inline __u8 sub_of(const struct call *c, const volatile struct ct_spec *spec)
 {
 	__u8 sub = 0;
 
 	if (spec->kind_word < CT_MAX_WORDS)
-		sub = word_at(f, spec->kind_word) & CT_SUB_KIND;
+		sub = word_at(c, spec->kind_word) & CT_SUB_KIND;
 	/* 0, 1 and 2 are the default streams */
-	if (spec->stream_word < CT_MAX_WORDS && word_at(f, spec->stream_word) > 2)
+	if (spec->stream_word < CT_MAX_WORDS && word_at(c, spec->stream_word) > 2)
 		sub |= CT_SUB_STREAM;
 	return sub;
 }
@@ -56,15 +127,15 @@ static __always_inline __u8 how_now(void)
 	return config.count_by == CT_BY_ASKED ? (__u8)count_by_now : config.count_by;
 }
 
-static __always_inline __u64 by_of(const struct thread *t, const struct frame *f, const volatile struct ct_spec *spec, __u8 how)
+static __always_inline __u64 by_of(const struct call *c, const volatile struct ct_spec *spec, __u8 how)
 {
 	switch (how) {
 	case CT_BY_THREAD:
-		return (__u32)t->id;
+		return c->tid;
 	case CT_BY_KERNEL:
-		return word_at(f, spec->func_word);
+		return word_at(c, spec->func_word);
 	case CT_BY_STREAM:
-		return word_at(f, spec->stream_word);
+		return word_at(c, spec->stream_word);
 	case CT_BY_CGROUP:
 		return bpf_get_current_cgroup_id();
 	}
@@ -72,7 +143,7 @@ static __always_inline __u64 by_of(const struct thread *t, const struct frame *f
 }
 
 /* What a launch's grid (0) or block (1) multiplies to. */
-static __always_inline __u64 volume_of(const struct frame *f, const volatile struct ct_spec *spec, __u32 which)
+static __always_inline __u64 volume_of(const struct call *c, const volatile struct ct_spec *spec, __u32 which)
 {
 	__u32 at = spec->grid_word;
 
@@ -80,10 +151,10 @@ static __always_inline __u64 volume_of(const struct frame *f, const volatile str
 		return 0;
 	if (spec->grid_how == CT_GRID_DIM3) {
 		at += which * 2;
-		return (__u64)(__u32)word_at(f, at) * (word_at(f, at) >> 32) * (__u32)word_at(f, at + 1);
+		return (__u64)(__u32)word_at(c, at) * (word_at(c, at) >> 32) * (__u32)word_at(c, at + 1);
 	}
 	at += which * 3;
-	return (__u64)(__u32)word_at(f, at) * (__u32)word_at(f, at + 1) * (__u32)word_at(f, at + 2);
+	return (__u64)(__u32)word_at(c, at) * (__u32)word_at(c, at + 1) * (__u32)word_at(c, at + 2);
 }
 
 /* The least (kept as its complement, so that an entry may begin as zeros) and the most: other CPUs may be at it too. */
@@ -109,7 +180,6 @@ static __always_inline void add_time(struct ct_sums *n, __u64 ns)
 		high += low + (cross << 33) < low;
 		low += cross << 33;
 	}
-	__sync_fetch_and_add(&n->timed, 1);
 	__sync_fetch_and_add(&n->ns, ns);
 	before = __sync_fetch_and_add(&n->squares[0], low);
 	high += before + low < before;
@@ -119,24 +189,128 @@ static __always_inline void add_time(struct ct_sums *n, __u64 ns)
 	raise(&n->max_ns, ns);
 }
 
-static __noinline int count_duration(const struct ct_tally_key *key, __u64 ns)
+static __always_inline void count_duration(const struct ct_sums *n, __u32 func, __u64 ns)
 {
-	struct ct_hist *h;
-	__u32 b;
+	__u32 place = config.hist == CT_HIST_BY_FUNCTION ? func : (__u32)n->hist - 1, b = ct_hist_bucket(ns);
+	struct ct_hist *h = bpf_map_lookup_elem(&hists, &place);
+
+	/* without: the sums are there, and say how many calls have no place in the histogram */
+	if (h && b < CT_HIST_BUCKETS)
+		__sync_fetch_and_add(&h->n[b], 1);
+}
+
+static __always_inline __u64 take_spare(__u64 *spare)
+{
+	for (int i = 0; i < 4; i++) {
+		__u64 place = *(volatile __u64 *)&spare[i] ? __sync_lock_test_and_set(&spare[i], 0) : 0;
+
+		if (place)
+			return place;
+	}
+	return 0;
+}
+
+static __always_inline void put_spare(__u64 *spare, __u64 place)
+{
+	for (int i = 0; i < 4 && place; i++)
+		if (__sync_val_compare_and_swap(&spare[i], 0, place) == 0)
+			return;
+}
+
+/* The number of the next one that was given; ~0: there is none. */
+static __always_inline __u64 take_next(__u64 *taken, __u64 *given)
+{
+	for (int i = 0; i < 8; i++) {
+		__u64 n = *(volatile __u64 *)taken;
+
+		if (n >= *(volatile __u64 *)given)
+			break;
+		if (__sync_val_compare_and_swap(taken, n, n + 1) == n)
+			return n;
+	}
+	return ~0ULL;
+}
+
+/* A place in `hists`, + 1; 0: there is none. */
+static __always_inline __u64 take_hist(void)
+{
+	__u64 place = take_spare(hist_spare), n;
+
+	if (place)
+		return place;
+	n = take_next(&hists_taken, &hists_given);
+	return n == ~0ULL ? 0 : hist_places[n & (CT_HISTS_MAX - 1)] + 1;
+}
+
+/* A place in `entries`, + 1; 0: there is none. */
+static __always_inline __u64 take_entry(void)
+{
+	__u64 place = take_spare(entry_spare), n, *slot;
+	__u32 at;
+
+	if (place)
+		return place;
+	n = take_next(&freed_taken, &freed_given);
+	if (n != ~0ULL) {
+		at = n % config.entries;
+		slot = bpf_map_lookup_elem(&freed, &at);
+		return slot ? *slot + 1 : 0;
+	}
+	if (*(volatile __u64 *)&entries_used >= config.entries)
+		return 0;
+	n = __sync_fetch_and_add(&entries_used, 1);
+	return n < config.entries ? n + 1 : 0;
+}
+
+/* Makes the entry of a key, if there is room and nobody else has at the same moment. */
+static __noinline int make_entry(const struct ct_tally_key *key)
+{
+	struct ct_entry *e;
+	__u64 place;
+	__u32 at;
 
 	if (!key)
 		return 0;
-	h = bpf_map_lookup_elem(&hists, key);
-	if (!h) {
-		bpf_map_update_elem(&hists, key, &no_durations, BPF_NOEXIST);
-		h = bpf_map_lookup_elem(&hists, key);
-	}
-	if (!h)
-		return 0; /* the sums are there, and say how many calls have no place in the histogram */
-	b = ct_hist_bucket(ns);
-	if (b < CT_HIST_BUCKETS)
-		__sync_fetch_and_add(&h->n[b], 1);
+	place = take_entry();
+	at = place - 1;
+	e = place ? bpf_map_lookup_elem(&entries, &at) : NULL;
+	if (!e)
+		return 0;
+	e->n.hist = config.hist == CT_HIST_BY_KEY ? take_hist() : 0;
+	e->key = *key;
+	if (!bpf_map_update_elem(&tallies, key, &at, BPF_NOEXIST))
+		return 0;
+	put_spare(hist_spare, e->n.hist);
+	e->n.hist = 0;
+	__builtin_memset(&e->key, 0, sizeof(e->key));
+	put_spare(entry_spare, place);
 	return 0;
+}
+
+static __always_inline struct ct_sums *entry_at(__u32 at, const struct ct_tally_key *key)
+{
+	struct ct_entry *e = bpf_map_lookup_elem(&entries, &at);
+	const __u64 *want = (const __u64 *)key, *have;
+
+	if (!e)
+		return NULL;
+	have = (const __u64 *)&e->key;
+	return want[0] == have[0] && want[1] == have[1] && want[2] == have[2] ? &e->n : NULL;
+}
+
+/* The sums of a call's kind, if there are any. */
+static __always_inline struct ct_sums *find_entry(const struct ct_tally_key *key)
+{
+	__u32 *hint = &hints[(key->tgid * 67 + key->func) & (HINTS - 1)], *at;
+	struct ct_sums *n = entry_at(*hint, key);
+
+	if (n)
+		return n;
+	at = bpf_map_lookup_elem(&tallies, key);
+	if (!at)
+		return NULL;
+	*hint = *at;
+	return entry_at(*at, key);
 }
 
 static __always_inline __u32 log2_u64(__u64 v)
@@ -198,69 +372,167 @@ static __noinline int count_sizes(const struct ct_tally_key *key, __u64 first, _
 }
 
 /* What a launch or a copy asks for. The key becomes that of the sizes. */
-static __always_inline void count_asked(struct ct_tally_key *key, const struct frame *f, const volatile struct ct_spec *spec)
+static __always_inline void count_asked(struct ct_tally_key *key, const struct call *c, const volatile struct ct_spec *spec)
 {
 	if (spec->grid_how) {
 		key->func = 0;
 		key->sub = 0;
 		key->by = CT_OF_LAUNCHES;
-		count_sizes(key, volume_of(f, spec, 0), volume_of(f, spec, 1));
+		count_sizes(key, volume_of(c, spec, 0), volume_of(c, spec, 1));
 	} else if (spec->more & CT_S_COPIES && spec->size_word < CT_MAX_WORDS) {
 		key->sub &= CT_SUB_KIND;
 		key->by = CT_OF_COPIES;
-		count_sizes(key, word_at(f, spec->size_word), 0);
+		count_sizes(key, word_at(c, spec->size_word), 0);
 	}
 }
 
-/* The call in the frame is over, or, `timed` false, all that will be known of it is. */
-static __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
+/* Memory that a call took or gave back. What cannot be remembered, or was not, is counted too: see struct ct_sums. */
+static __noinline int count_memory(struct thread *t, const struct frame *f, struct ct_sums *n)
 {
-	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
-	__u8 how = how_now();
-	struct ct_tally_key key = {
-		.tgid = t->id >> 32,
-		.start = t->start,
-		.func = func,
-		.sub = sub_of(f, spec),
-		.how = how,
-		.by = by_of(t, f, spec, how),
-	};
-	struct ct_sums *n = bpf_map_lookup_elem(&tallies, &key);
+	const volatile struct ct_spec *spec;
+	struct ct_held_key key = {};
+	__u64 addr, bytes, *had;
 
-	if (!n) {
-		bpf_map_update_elem(&tallies, &key, &no_sums, BPF_NOEXIST);
-		n = bpf_map_lookup_elem(&tallies, &key);
-	}
-	if (!n) {
-		COUNT(lost[CT_LOSS_TALLY]);
+	if (!t || !f || !n)
+		return 0;
+	spec = &specs[f->rec.func & (CT_MAX_FUNCS - 1)];
+	addr = f->data[spec->memory_word & (CT_MAX_WORDS - 1)];
+	bytes = f->data[spec->size_word & (CT_MAX_WORDS - 1)];
+	/* it has just been written */
+	if (spec->memory_how == CT_MEMORY_TAKES_OUT && bpf_probe_read_user(&addr, sizeof(addr), (void *)addr))
+		addr = 0;
+	key.tgid = t->id >> 32;
+	key.start = t->start;
+	key.addr = addr ^ (__u64)spec->memory_space << 56;
+	had = addr ? bpf_map_lookup_elem(&held, &key) : NULL;
+	if (spec->memory_how == CT_MEMORY_FREES) {
+		if (!had) {
+			__sync_fetch_and_add(&n->threads, addr != 0);
+			return 0;
+		}
+		__sync_fetch_and_add(&n->bytes, *had);
+		bpf_map_delete_elem(&held, &key);
 		return 0;
 	}
+	/* given back by what is not seen: with its context, with its device, or in a call that was lost */
+	if (had)
+		__sync_fetch_and_add(&n->shared, *had);
+	if (addr && !bpf_map_update_elem(&held, &key, &bytes, BPF_ANY))
+		return 0;
+	if (bytes) {
+		__sync_fetch_and_add(&n->threads, 1);
+		__sync_fetch_and_add(&n->shared, bytes);
+	}
+	return 0;
+}
+
+/* The sums of a call's kind, made at the first one. NULL: there is no room. */
+static __always_inline struct ct_sums *entry_of(const struct ct_tally_key *key)
+{
+	struct ct_sums *n = find_entry(key);
+
+	if (n)
+		return n;
+	make_entry(key);
+	return find_entry(key);
+}
+
+static __always_inline void key_of(struct ct_tally_key *key, const struct call *c, __u32 func, const volatile struct ct_spec *spec)
+{
+	__u8 how = how_now();
+
+	__builtin_memset(key, 0, sizeof(*key));
+	key->tgid = c->tgid;
+	key->start = c->start;
+	key->func = func;
+	key->sub = sub_of(c, spec);
+	key->how = how;
+	key->by = by_of(c, spec, how);
+}
+
+/* The call itself and what it asks for. */
+static __always_inline void add_call(struct ct_sums *n, struct ct_tally_key *key, const struct call *c,
+				     const volatile struct ct_spec *spec, bool failed)
+{
 	__sync_fetch_and_add(&n->calls, 1);
 	if (failed)
 		__sync_fetch_and_add(&n->failed, 1);
-	if (timed)
-		add_time(n, f->rec.h.end_ns - f->rec.h.start_ns);
 	if (spec->flags & CT_S_MATCH_SIZE && !failed)
-		__sync_fetch_and_add(&n->bytes, word_at(f, spec->size_word));
+		__sync_fetch_and_add(&n->bytes, word_at(c, spec->size_word));
 	if (spec->grid_how) {
-		__sync_fetch_and_add(&n->threads, volume_of(f, spec, 0) * volume_of(f, spec, 1));
-		__sync_fetch_and_add(&n->shared, word_at(f, spec->shared_word));
+		__sync_fetch_and_add(&n->threads, volume_of(c, spec, 0) * volume_of(c, spec, 1));
+		__sync_fetch_and_add(&n->shared, word_at(c, spec->shared_word));
 	}
 	if (config.sizes && !failed)
-		count_asked(&key, f, spec);
-	if (timed && config.hist) {
-		key.func = func;
-		key.sub = sub_of(f, spec);
-		key.by = by_of(t, f, spec, how);
-		if (config.hist == CT_HIST_BY_FUNCTION) {
-			key.tgid = key.start = 0;
-			key.sub = 0;
-			key.how = 0;
-			key.by = 0;
-		}
-		count_duration(&key, f->rec.h.end_ns - f->rec.h.start_ns);
+		count_asked(key, c, spec);
+}
+
+/* The call in the frame is over, or, `timed` false, all that will be known of it is. */
+static __always_inline void count_here(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
+{
+	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
+	struct call c = { .words = f->data, .tgid = t->id >> 32, .tid = t->id, .start = t->start };
+	struct ct_tally_key key;
+	struct ct_sums *n;
+
+	key_of(&key, &c, func, spec);
+	n = entry_of(&key);
+	if (!n) {
+		COUNT(lost[CT_LOSS_TALLY]);
+		return;
 	}
+	if (timed) {
+		__u64 ns = f->rec.h.end_ns - f->rec.h.start_ns;
+
+		add_time(n, ns);
+		if (config.hist)
+			count_duration(n, func, ns);
+	} else {
+		__sync_fetch_and_add(&n->timed, 1);
+	}
+	add_call(n, &key, &c, spec, failed);
+	if (config.memory && timed && spec->memory_how && !failed && !f->rec.depth)
+		count_memory(t, f, n);
+}
+
+static __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
+{
+	count_here(t, f, func, failed, timed);
 	return 0;
+}
+
+/* Is it enough for all calls to be counted at their entry? Known when the program is loaded. */
+static __always_inline bool counts_entries(void)
+{
+	return config.count && config.no_return && !config.cgroup_id && !config.min_size_bytes && !config.failed_only &&
+	       !config.min_duration_ns && !config.enter && !config.stacks;
+}
+
+/*
+ * --no-return, where all that is asked is in the registers and on the stack: without the thread's store. False: the call is of a
+ * kind that has no entry yet, or needs more than to be counted. That there is an entry says that its process is to be traced and
+ * was announced.
+ */
+static __always_inline bool count_entry(struct pt_regs *ctx, __u32 func, const volatile struct ct_spec *spec)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct call c = { .tgid = task->tgid, .tid = task->pid, .start = task->group_leader->start_boottime >> 10 };
+	__u64 words[CT_MAX_WORDS] = {};
+	struct ct_tally_key key;
+	struct ct_sums *n;
+	__u32 nwords = spec->nwords;
+
+	if (nwords > CT_MAX_WORDS || (spec->flags & (CT_S_SHOWN | CT_S_ALWAYS | CT_S_INNER)) != CT_S_SHOWN ||
+	    spec->more & CT_S_FORGETS)
+		return false;
+	copy_words(ctx, words, nwords, ENTRY_SP(ctx));
+	c.words = words;
+	key_of(&key, &c, func, spec);
+	n = find_entry(&key);
+	if (!n)
+		return false;
+	add_call(n, &key, &c, spec, false);
+	return true; /* without times, as all are: `timed` is not needed to say so */
 }
 
 #endif

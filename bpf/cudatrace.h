@@ -601,10 +601,20 @@ struct ct_spec {
 	__u8 grid_word;	  /* the first of the grid's and the block's sizes */
 	__u8 grid_how;	  /* enum ct_grid */
 	__u8 shared_word; /* dynamic shared memory, bytes */
+	__u8 memory_how;   /* enum ct_memory_how; 0: its calls take and free nothing, or not what one word says the size of */
+	__u8 memory_word;  /* the address, or where it comes */
+	__u8 memory_space; /* an address names something else in another one; never 0 */
+	__u8 pad;
 };
 enum ct_grid {
 	CT_GRID_DIM3 = 1, /* four words: x and y, z, of the grid, then of the block */
 	CT_GRID_SIX = 2,  /* six words */
+};
+
+enum ct_memory_how {
+	CT_MEMORY_TAKES_OUT = 1, /* size_word bytes; the address is an output, at *memory_word */
+	CT_MEMORY_TAKES_IN = 2,	 /* likewise, at memory_word */
+	CT_MEMORY_FREES = 3,	 /* memory_word */
 };
 
 /* The attach cookie of a probe: row | flags << 16 | generation << 32. Links that replace others have a higher one. */
@@ -631,13 +641,16 @@ struct ct_config {
 	__u8 count_by;		/* enum ct_by */
 	__u8 hist;		/* histograms of durations too: enum ct_hist_by */
 	__u8 sizes;		/* histograms of what launches and copies ask for */
+	__u8 memory;		/* what calls free is known by what they took */
+	__u8 pad[3];
+	__u32 entries;		/* that the map of that name has room for */
 	__u64 min_duration_ns, min_size_bytes;
 	__u64 cgroup_id;	/* 0: off */
 	__u32 ns_inum; /* the tracer's pid namespace */
 	__u32 pad2;
 };
 
-/* ---- counting in the kernel: the maps `tallies` and `hists` ---- */
+/* ---- counting in the kernel: the maps `entries`, `tallies` and `hists` ---- */
 
 enum ct_by {
 	CT_BY_FUNCTION = 0, CT_BY_THREAD = 1, CT_BY_KERNEL = 2, CT_BY_STREAM = 3, CT_BY_CGROUP = 4,
@@ -659,12 +672,13 @@ struct ct_tally_key {
 };
 struct ct_sums {
 	__u64 calls, failed;
-	__u64 timed; /* of the calls, those whose duration is known: the next five are theirs */
+	__u64 timed; /* of the calls, those whose duration is known: the next five are theirs. In the map: those whose is not, where any is */
 	__u64 ns, min_ns, max_ns;
 	__u64 squares[2]; /* sum of ns * ns: low and high word */
-	__u64 bytes;   /* of calls with a size in one word */
-	__u64 threads; /* of launches */
-	__u64 shared;  /* of launches, bytes of dynamic shared memory */
+	__u64 bytes;   /* of calls with a size in one word; of calls that free, of what is known to have been taken */
+	__u64 threads; /* of launches; of calls that free, those of unknown size; that take memory, those that found no room in `held` */
+	__u64 shared;  /* of launches, bytes of dynamic shared memory; of calls that take memory, bytes that are not, or no more, in `held` */
+	__u64 hist;    /* in the map: the place in `hists`, + 1; 0: none, and in records */
 };
 
 /*
@@ -705,6 +719,21 @@ static inline __u32 ct_hist_bucket(__u64 ns)
 }
 struct ct_hist {
 	__u32 n[CT_HIST_BUCKETS]; /* saturates nowhere near: 4 thousand million calls */
+};
+
+/* What the map `entries` holds: all zero where it is free. Sums whose calls are 0 are being made. */
+struct ct_entry {
+	struct ct_tally_key key;
+	struct ct_sums n;
+	__u64 pad; /* two lines of the cache each */
+};
+
+#define CT_HISTS_MAX 8192 /* places in `hists`, a power of two */
+
+/* Memory that was taken and not given back: key of the map `held`. The bytes taken less `shared` less those freed are in it. */
+struct ct_held_key {
+	__u32 tgid, start; /* as in struct ct_tally_key */
+	__u64 addr;	   /* its highest byte ^ the space */
 };
 
 /*
@@ -855,12 +884,14 @@ CT_ASSERT_SIZE(struct ct_cause, 40);
 CT_ASSERT_SIZE(struct ct_tail, 40);
 CT_ASSERT_SIZE(struct ct_python, 72);
 CT_ASSERT_SIZE(struct ct_read, 12);
-CT_ASSERT_SIZE(struct ct_spec, 84);
+CT_ASSERT_SIZE(struct ct_spec, 88);
 CT_ASSERT_SIZE(struct ct_tally_key, 24);
-CT_ASSERT_SIZE(struct ct_sums, 88);
+CT_ASSERT_SIZE(struct ct_sums, 96);
+CT_ASSERT_SIZE(struct ct_entry, 128);
+CT_ASSERT_SIZE(struct ct_held_key, 16);
 CT_ASSERT_SIZE(struct ct_sizes, 352);
-CT_ASSERT_SIZE(struct ct_tally, 144);
-CT_ASSERT_SIZE(struct ct_config, 48);
+CT_ASSERT_SIZE(struct ct_tally, 152);
+CT_ASSERT_SIZE(struct ct_config, 56);
 CT_ASSERT_SIZE(struct ct_where, 24);
 CT_ASSERT_SIZE(struct ct_task, 24);
 CT_ASSERT_SIZE(struct ct_thread_head, 184);

@@ -50,7 +50,9 @@ int BPF_PROG(ct_exec, struct task_struct *task)
 		python_gone(tgid);
 	if (!bpf_map_lookup_elem(&procs, &tgid) && !(config.filter_pids && bpf_map_lookup_elem(&pids, &tgid)))
 		return 0;
-	bpf_map_delete_elem(&procs, &tgid);
+	/* counted at their entry alone, calls look no more whether their process was announced */
+	if (!counts_entries())
+		bpf_map_delete_elem(&procs, &tgid);
 	if (ready && send_process(task, CT_EXEC))
 		COUNT(untold);
 	return 0;

@@ -47,5 +47,5 @@ else
 	export LD_LIBRARY_PATH=$PWD/.output/standin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	echo "# on the stand-in: $why"
 fi
-echo "# cudatrace $* -- cuda_events_test"
+echo "# cudatrace${*:+ $*} -- cuda_events_test"
 ./cudatrace "$@" -- "$sample"

@@ -174,6 +174,8 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	if (!o->no_return && (o->hist || !(o->format->flags & (SINKS_DAEMON | SINKS_LIVE))))
 		c->hist = o->format->flags & SINKS_DAEMON ? CT_HIST_BY_FUNCTION : CT_HIST_BY_KEY;
 	c->sizes = o->format->flags & SINKS_DAEMON;
+	/* every allocation is seen, and whether it succeeded */
+	c->memory = c->count && !o->no_return && !o->failed && !o->min_duration_ns;
 	/* ten thousand processes of forty functions each, where any process may come */
 	c->tallies_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH : !o->cmd && !o->npids && !(o->format->flags & SINKS_LIVE) ? 1 << 19 : 0;
 	c->calls_by_agent = o->by_cupti;

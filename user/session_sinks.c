@@ -75,6 +75,8 @@ static void fill_opts(struct session *s)
 		.mem = &s->mem,
 		.kernels = (unsigned int)o->kernels,
 		.tallies_max = s->plan.capture.tallies_max,
+		.memory = s->plan.capture.count ? s->plan.capture.memory :
+						 !o->no_return && !o->failed && !o->min_duration_ns && !o->min_size_bytes,
 		.counters_ns = o->counters ? o->interval_ns : 0,
 		.otlp_interval_ns = o->otlp_interval_ns,
 		.by = o->by,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * empty.c - puts an empty uprobe and uretprobe on functions of a library until its stdin is closed: the floor that the
- * benchmarks divide by.
+ * benchmarks divide by. With -e the uprobe alone.
  *
- *     empty LIBRARY FUNCTION...
+ *     empty [-e] LIBRARY FUNCTION...
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +28,11 @@ int main(int argc, char **argv)
 	int i, err, bad;
 	char c;
 
+	if (argc > 1 && !strcmp(argv[1], "-e")) {
+		t.entry_only = true;
+		argc--;
+		argv++;
+	}
 	if (argc < 3 || argc > 10)
 		return 2;
 	t.file_fd = open(argv[1], O_RDONLY | O_CLOEXEC);

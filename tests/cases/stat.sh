@@ -116,6 +116,60 @@ case_stat_filters() {
 	! grep -q total_api_time "$T/stat.json" || fail "a sum of times that nobody can know"
 }
 
+# memory_of FILE: what is held and could not be told, and what calls gave back, by function.
+memory_of() {
+	python3 - "$1" <<- 'E'
+		import json, sys
+		d = json.load(open(sys.argv[1]))
+		back = {r["name"]: r["bytes"] for s in ("runtime", "driver") for r in d[s] if "Free" in r["name"] or "Release" in r["name"] or "Unregister" in r["name"]}
+		print(*d["memory"].values(), *(f"{n}={b}" for n, b in sorted(back.items())))
+	E
+}
+
+# A call that frees does not say how much: it is what was taken there, counted in the kernel and of a recording alike.
+case_stat_memory() {
+	local mode want
+	while read -r mode want; do
+		ct stat --json -o "$T/live.json" -- "$BIN/memory" "$mode"
+		ok_rc
+		expect "$mode, live" "$(memory_of "$T/live.json")" "$want"
+		ct record -o "$T/$mode.ctrace" -- "$BIN/memory" "$mode"
+		ok_rc
+		ct stat --json -o "$T/file.json" "$T/$mode.ctrace"
+		ok_rc
+		expect "$mode, of a recording" "$(memory_of "$T/file.json")" "$want"
+	done <<- 'E'
+		leak 3145828 0 0 0 cudaFree=10000
+		many 10 0 0 0 cudaFree=5000
+		threads 40960 0 0 0 cudaFree=368640
+		fork 1300 0 0 0
+		faults 0 0 0 0 cudaFree=500 cudaFreeHost=4096
+		pool 2500 0 0 0 cudaFreeAsync=1000
+		virtual 0 0 0 0 cuMemRelease=8388608
+		reuse 0 0 0 0 cudaFree=10000
+		host 0 20000 0 0 cudaFreeHost=10000 cudaHostUnregister=8192
+		driver 2010 0 0 0 cuMemFree_v2=1000
+	E
+	# without results there is nothing to tell it by, and nothing is said
+	ct stat --no-return --json -o "$T/live.json" -- "$BIN/memory" leak
+	ok_rc
+	expect "without returns" "$(python3 -c 'import json, sys; print("memory" in json.load(open(sys.argv[1])))' "$T/live.json")" False
+}
+
+# What was there before is of unknown size, and said to be.
+case_stat_memory_attached_late() {
+	local fd
+	coproc LATE { exec "$BIN/memory" -w leak; }
+	fd=${LATE[1]}
+	local pid=$LATE_PID
+	read -r _ <&"${LATE[0]}"
+	"${BACKGROUND[@]}" "$CUDATRACE" stat -v --json -o "$T/stat.json" -p "$pid" 2> "$T/err" &
+	wait_for 20 grep -q 'cudatrace: ready' "$T/err"
+	echo >&"$fd"
+	wait $! || fail "status $?"
+	expect "memory" "$(memory_of "$T/stat.json")" "3145828 0 1 0 cudaFree=10000"
+}
+
 # A map that is full: what found no room is counted, and said.
 case_stat_full() {
 	ct stat --by stream --json -o "$T/stat.json" -- "$BIN/kinds" 70000

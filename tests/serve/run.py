@@ -33,7 +33,8 @@ OPEN = "application/openmetrics-text"
 failed = 0
 T = tempfile.mkdtemp(prefix="cudatrace-serve-")
 # The programs run under names of their own, as others of theirs may run here too; in what follows these are `work` and `calls`.
-NAMES = {name: f"{name}{os.getpid()}" for name in ("work", "calls")}
+NAMES = {name: f"{name}{os.getpid()}" for name in ("work", "calls", "holder")}
+PROGRAMS = {"holder": "memory"}
 OURS = ["--comm", f"*{os.getpid()}"]
 
 
@@ -273,6 +274,39 @@ def test_full():
         before = s.values()
         run("work", 5, "return")
         grown(s, before, LAUNCHES % "work", 5)
+
+
+def test_memory():
+    """What is given back and what is in use, also when more is taken than can be remembered, and of memory from before."""
+    def of(name, **labels):
+        return name + "{" + ",".join(f'{k}="{v}"' for k, v in dict(process="holder", **labels).items()) + "}"
+    device = of("cudatrace_memory_in_use_bytes", memory="device")
+    with Serve("--processes", "10", *OURS) as s:
+        warm(s)
+        p = subprocess.Popen([f"{T}/{NAMES['holder']}", "many"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        check("holder says", p.stdout.readline(), b"taken\n")
+        now = s.values()
+        check("in use", now.get(device), 4000)
+        check("of the host", now.get(of("cudatrace_memory_in_use_bytes", memory="host")), 0)
+        check("without room", now.get(of("cudatrace_memory_allocation_forgotten_calls_total")), 100)
+        check("taken", now.get(of("gpu_cuda_memory_allocations_bytes_total")), 5000)
+        p.stdin.write(b"\n")
+        p.stdin.flush()
+        check("holder says", p.stdout.readline(), b"freed\n")
+        now = s.values()
+        check("in use after that", now.get(device), 10)
+        check("given back", now.get(of("gpu_cuda_memory_free_bytes_total")), 4000)
+        check("of unknown size", now.get(of("cudatrace_memory_free_unknown_calls_total")), 100)
+        p.communicate(b"\n", timeout=20)
+        wait_for("its end", 20, lambda: device not in s.values())
+        check("given back in all", s.value(of("gpu_cuda_memory_free_bytes_total")), 4000)
+        # what comes before the tracer
+        p = subprocess.Popen([f"{T}/{NAMES['holder']}", "-w", "leak"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        check("holder says", p.stdout.readline(), b"ready\n")
+        with Serve(*OURS) as late:
+            p.communicate(b"\n", timeout=20)
+            wait_for("the late one", 20, lambda: late.value(of("gpu_cuda_memory_free_bytes_total")) == 10000)
+            check("of unknown size", late.value(of("cudatrace_memory_free_unknown_calls_total")), 1)
 
 
 def test_container():
@@ -891,7 +925,7 @@ def main():
     if not shutil.which("promtool"):
         print("skip serve prometheus: no prometheus here: scripts/deps.sh installs it")
     for name, own in NAMES.items():
-        os.symlink(f"{CASES}/{name}", f"{T}/{own}")
+        os.symlink(f"{CASES}/{PROGRAMS.get(name, name)}", f"{T}/{own}")
     for name in sys.argv[1:] or tests:
         if name in ("formats", "queries", "prometheus") and not shutil.which("promtool"):
             continue

@@ -231,6 +231,27 @@ static void plan_count(const struct api_func *f, struct abi_plan *p)
 		s->more |= CT_S_COPIES;
 }
 
+/* Memory whose size one word says, or that a call gives back: what counting in the kernel knows what is freed by. */
+static void plan_memory(const struct api_func *f, struct abi_plan *p)
+{
+	struct ct_spec *s = &p->spec;
+
+	s->memory_word = CT_COUNT_NONE;
+	for (int i = 0; i < f->nargs; i++) {
+		const struct api_arg *a = &f->args[i];
+		bool takes = a->role == API_ROLE_ALLOCATES && a->memory < API_MEM_IMPORTED && s->flags & CT_S_MATCH_SIZE;
+		bool frees = a->role == API_ROLE_FREES && (a->space == API_SPACE_DEVICE || a->space == API_SPACE_HOST ||
+							   a->space == API_SPACE_REGISTERED || a->space == API_SPACE_HANDLE);
+
+		/* what a graph's node takes or frees comes with the graph's launch */
+		if ((!takes && !frees) || a->layout || p->args[i].word == ABI_NONE || f->class != API_MEMORY)
+			continue;
+		s->memory_how = frees ? CT_MEMORY_FREES : a->dir == API_IN ? CT_MEMORY_TAKES_IN : CT_MEMORY_TAKES_OUT;
+		s->memory_word = p->args[i].word;
+		s->memory_space = (uint8_t)(a->space + 1);
+	}
+}
+
 static void add_spot(struct abi_plan *p, struct abi_spot spot)
 {
 	if (p->nspots < ABI_SPOTS)
@@ -368,6 +389,7 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 		plan_reads(f, arch, p, CT_AT_RETURN);
 	plan_size(f, p);
 	plan_count(f, p);
+	plan_memory(f, p);
 	plan_kernel(f, p);
 	plan_stream(f, p);
 	plan_place(f, p);

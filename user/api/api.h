@@ -196,6 +196,9 @@ struct api_memory {
 };
 /* What a call did to memory. Returns `what`. A call that did not return did nothing. */
 enum api_memory_what api_memory(const struct ct_call *, enum api_arch, struct api_memory *);
+/* What counting in the kernel knows of a row's calls: 1: they take memory, -1: they give it back (ct_spec.memory_how), 0: neither.
+ * *host: of the host, pinned. */
+int api_memory_sign(unsigned int func, bool *host);
 /* Adds the rows whose calls do something to memory to a bitmap over the rows. */
 void api_remembering(uint64_t *set);
 

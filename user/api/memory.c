@@ -219,6 +219,18 @@ enum api_memory_what api_memory(const struct ct_call *c, enum api_arch arch, str
 	return (enum api_memory_what)m->what;
 }
 
+int api_memory_sign(unsigned int func, bool *host)
+{
+	const struct abi_plan *p = func < (unsigned int)api_nfuncs ? abi_plan(func, API_ARCH_HERE) : NULL;
+	uint8_t space;
+
+	if (!p || p->err || !p->spec.memory_how)
+		return 0;
+	space = (uint8_t)(p->spec.memory_space - 1);
+	*host = space == API_SPACE_HOST || space == API_SPACE_REGISTERED;
+	return p->spec.memory_how == CT_MEMORY_FREES ? -1 : 1;
+}
+
 void api_remembering(uint64_t *set)
 {
 	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++)

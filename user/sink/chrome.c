@@ -258,6 +258,7 @@ static int add_work(struct chrome *c, struct chrome_file *f, const struct event 
 	struct timeline_span s = { .start_ns = w->h.start_ns, .end_ns = w->h.end_ns };
 	struct timeline_track *process = process_of(c, f, ev->proc), *tr;
 	struct arrow a = { 0 };
+	int err;
 
 	if (!process)
 		return -ENOMEM;
@@ -277,7 +278,8 @@ static int add_work(struct chrome *c, struct chrome_file *f, const struct event 
 		return -ENOMEM;
 	s.len = (uint32_t)c->body.len;
 	tr = track_of(c, w->h.kind == CT_SYNC ? T_WAITS : T_STREAM, ev->proc, w->device, w->stream);
-	return tr ? timeline_add(c->timeline, tr, &s, c->body.s) : -ENOMEM;
+	err = tr ? timeline_add(c->timeline, tr, &s, c->body.s) : -ENOMEM;
+	return err ? err : 1;
 }
 
 /* A range that was started and ended by its number, perhaps in two threads: these overlap as they like. */

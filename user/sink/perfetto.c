@@ -196,6 +196,7 @@ static int add_work(struct perfetto *pf, const struct event *ev)
 	struct timeline_span s = { .start_ns = ev->rec->start_ns, .end_ns = ev->rec->end_ns };
 	char text[WORK_TEXT_MAX], *p;
 	const char *name;
+	int err;
 
 	if (ev->rec->flags & CT_F_NO_TIME) {
 		pf->no_time++;
@@ -213,7 +214,8 @@ static int add_work(struct perfetto *pf, const struct event *ev)
 	if (ev->number)
 		p = proto_u64(p, EVENT_CORRELATION, ev->number);
 	p = put_fields(pf, p, ev);
-	return add(pf, work_track(pf, ev), &s, p);
+	err = add(pf, work_track(pf, ev), &s, p);
+	return err ? err : 1;
 }
 
 static int add_marker(struct perfetto *pf, const struct event *ev)

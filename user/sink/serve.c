@@ -241,7 +241,7 @@ static int open_push(struct serve *s)
 static int serve_open(struct sink *sink, const struct sink_opts *opts)
 {
 	struct expose_opts expose = { .version = opts->version, .host = opts->host, .kernels = opts->kernels,
-				      .entries = opts->tallies_max };
+				      .memory = opts->memory, .entries = opts->tallies_max };
 	struct timeval every = { .tv_sec = RETIRE_S };
 	struct serve *s = calloc(1, sizeof(*s));
 	int err;

@@ -93,6 +93,7 @@ struct sink_opts {
 	const char *listen; /* ADDR:PORT of serve */
 	unsigned int kernels;	 /* serve: told apart by name */
 	uint32_t tallies_max;	 /* entries that the kernel side's counts have room for */
+	bool memory;		 /* all calls that take or free memory come, counted or one by one, and with their results */
 	uint64_t counters_ns;	 /* hardware counters were asked for, at this interval; 0: they were not */
 	uint64_t otlp_interval_ns; /* serve: of the pushes to otlp_url */
 	struct event_base *base;

@@ -96,7 +96,7 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 	const struct sink_opts *o = s->opts;
 	struct stat_sink *st = s->priv;
 	struct print_about about = { .title = o->title, .version = o->version, .hist = o->hist, .color = o->color,
-				     .gpu = o->gpu, .end = end, .device = st ? st->device : NULL };
+				     .gpu = o->gpu, .memory = o->memory, .end = end, .device = st ? st->device : NULL };
 	struct report *r;
 	int err = 0;
 

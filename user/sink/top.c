@@ -268,6 +268,8 @@ static int top_open(struct sink *sink, const struct sink_opts *opts)
 	t->keys = event_new(opts->base, STDIN_FILENO, EV_READ | EV_PERSIST, on_keys, t);
 	t->stop = event_new(opts->base, SIGTSTP, EV_SIGNAL | EV_PERSIST, on_stop, t);
 	t->size = event_new(opts->base, SIGWINCH, EV_SIGNAL | EV_PERSIST, on_size, t);
+	if (t->model)
+		t->model->count_memory = opts->memory;
 	if (!t->model || !t->clock || !t->keys || !t->stop || !t->size)
 		return -ENOMEM;
 	return 0;

@@ -56,9 +56,13 @@ static int failed(struct trace_sink *t, const char *path, int err)
 {
 	if (t->writer)
 		look(t);
-	if (!t->said)
+	if (!t->said && err == -ETIMEDOUT)
+		msg_error("the reader of %s takes nothing: recording stopped after %llu bytes, what was left is dropped", path,
+			  (unsigned long long)t->had_bytes);
+	else if (!t->said)
 		msg_error("writing to %s failed after %llu bytes: %s; what is in it can be read, the last %llu records are not in it", path,
-			  (unsigned long long)t->had_bytes, writer_error(err), (unsigned long long)t->had_missing);
+			  (unsigned long long)t->had_bytes, err == -ESHUTDOWN ? "a second signal" : writer_error(err),
+			  (unsigned long long)t->had_missing);
 	t->said = true;
 	return err;
 }
@@ -115,10 +119,10 @@ static int open_writer(struct trace_sink *t, const char *path)
 	strcpy(stpcpy(head, t->file->head), part);
 	err = writer_open(&t->writer, path, head);
 	free(head);
-	if (!err)
-		writer_stop(t->writer, t->stop);
 	if (!err && t->numbers)
 		writer_numbers(t->writer, t->numbers);
+	if (!err)
+		writer_stop(t->writer, t->stop);
 	if (err)
 		msg_error("cannot write to %s: %s", path, writer_error(err));
 	t->said |= err != 0;
@@ -288,7 +292,7 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 	if (!t)
 		return -ENOMEM;
 	t->file = opts->file;
-	t->stop = opts->out->stop;
+	t->stop = opts->out ? opts->out->stop : NULL;
 	t->begun_ns = t->told_ns = clock_ns(CLOCK_MONOTONIC);
 	if (t->file->last_ns)
 		t->ring = ring_buf_open(t->file->last_ns, t->file->max_bytes ? t->file->max_bytes : RING_BYTES);

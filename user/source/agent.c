@@ -174,7 +174,7 @@ static int change_fd(struct agent_source *a, int from, int to)
 	return add_fd(a, to);
 }
 
-/* Sockets of those that were killed: nobody listens there. */
+/* Sockets of those that were killed: nobody listens there. Asked by a socket of another type, which no listener gets to see. */
 static void sweep(const char *dir)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -187,7 +187,7 @@ static void sweep(const char *dir)
 		if (strncmp(e->d_name, "s-", 2) ||
 		    (size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, e->d_name) >= sizeof(addr.sun_path))
 			continue;
-		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) && errno == ECONNREFUSED)
 			unlink(addr.sun_path);
 		if (fd >= 0)

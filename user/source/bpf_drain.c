@@ -33,14 +33,33 @@ static uint64_t backlog_bytes(const struct capture_plan *plan)
 	return want < limit ? want : limit;
 }
 
+static struct tallies *open_tallies(struct bpf_source *b)
+{
+	struct cudatrace_bpf *skel = b->skel;
+
+	return tallies_open(b->plan, &(struct tallies_maps){
+					     .tallies_fd = bpf_map__fd(skel->maps.tallies),
+					     .entries_fd = bpf_map__fd(skel->maps.entries),
+					     .freed_fd = bpf_map__fd(skel->maps.freed),
+					     .hists_fd = bpf_map__fd(skel->maps.hists),
+					     .sizes_fd = bpf_map__fd(skel->maps.sizes),
+					     .held_fd = bpf_map__fd(skel->maps.held),
+					     .entries_max = bpf_map__max_entries(skel->maps.entries),
+					     .held_max = bpf_map__max_entries(skel->maps.held),
+					     .used = (uint64_t *)&skel->bss->entries_used,
+					     .freed = (uint64_t *)&skel->bss->freed_given,
+					     .hist_places = skel->bss->hist_places,
+					     .hists_given = (uint64_t *)&skel->bss->hists_given,
+				     });
+}
+
 int bpf_drain_open(struct bpf_source *b)
 {
 	const struct capture_plan *plan = b->plan;
 	int err;
 
 	if (plan->count) {
-		b->tallies = tallies_open(plan, bpf_map__fd(b->skel->maps.tallies), bpf_map__fd(b->skel->maps.hists),
-					  bpf_map__fd(b->skel->maps.sizes));
+		b->tallies = open_tallies(b);
 		if (!b->tallies)
 			return -ENOMEM;
 		b->pair_ns = attach_kind_pair_ns(b->kind, plan->no_return);

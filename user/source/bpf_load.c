@@ -14,6 +14,7 @@
 #include "bpf_inside.h"
 #include "bpf_maps.h"
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+#include "host.h"
 
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -101,6 +102,8 @@ static void configure(struct bpf_source *b)
 	config->count_by = plan->count_by;
 	config->hist = plan->hist;
 	config->sizes = plan->sizes;
+	config->memory = plan->memory;
+	config->entries = plan->tallies_max ? plan->tallies_max : TALLIES_MAX;
 	config->sleepable = attach_kind_sleepable(b->kind);
 	config->stop_on_map = plan->cmd != NULL;
 	config->ns_inum = pid_ns_inum();
@@ -135,18 +138,32 @@ static void choose_programs(struct bpf_source *b)
 	}
 }
 
+/* Allocations that are remembered at a time: where there are many sums most are of functions that take nothing. */
+static uint32_t held_max(uint32_t entries)
+{
+	uint32_t some = entries / 4 > TALLIES_MAX ? entries / 4 : TALLIES_MAX;
+
+	return entries < some ? entries : some;
+}
+
 static void size_maps(struct bpf_source *b)
 {
 	const struct capture_plan *plan = b->plan;
 	struct cudatrace_bpf *skel = b->skel;
+	uint32_t entries = skel->rodata->config.entries;
 
 	bpf_map__set_max_entries(skel->maps.ring, plan->ring_bytes);
-	if (plan->count)
-		bpf_map__set_max_entries(skel->maps.tallies, plan->tallies_max ? plan->tallies_max : TALLIES_MAX);
+	if (plan->count) {
+		bpf_map__set_max_entries(skel->maps.entries, entries);
+		bpf_map__set_max_entries(skel->maps.freed, entries);
+		bpf_map__set_max_entries(skel->maps.tallies, entries);
+	}
 	if (plan->count && plan->hist)
-		bpf_map__set_max_entries(skel->maps.hists, TALLIES_HISTS);
+		bpf_map__set_max_entries(skel->maps.hists, plan->hist == CT_HIST_BY_KEY ? CT_HISTS_MAX : CT_MAX_FUNCS);
+	if (plan->memory)
+		bpf_map__set_max_entries(skel->maps.held, held_max(entries));
 	if (plan->count && plan->sizes)
-		bpf_map__set_max_entries(skel->maps.sizes, (plan->tallies_max ? plan->tallies_max : TALLIES_MAX) / 10);
+		bpf_map__set_max_entries(skel->maps.sizes, entries / 10);
 	if (!skel->rodata->config.by_address) {
 		bpf_map__set_max_entries(skel->maps.by_offset, 1);
 		bpf_map__set_max_entries(skel->maps.by_address, 1);
@@ -176,11 +193,15 @@ int bpf_load(struct bpf_source *b)
 	choose_programs(b);
 	size_maps(b);
 	err = cudatrace_bpf__load(skel);
-	if (err) {
+	if (err == -EMFILE)
+		msg_error("the BPF programs need more open files than this shell allows: raise `ulimit -n`");
+	else if (err && !host_has_btf())
+		msg_error("this kernel does not tell its types (/sys/kernel/btf/vmlinux is missing): one with CONFIG_DEBUG_INFO_BTF=y is needed");
+	else if (err)
 		msg_error("the kernel refused the BPF programs (%s): run `cudatrace doctor` to see what is missing, or -vv for the kernel's own words",
 			  strerror(-err));
+	if (err)
 		return err;
-	}
 	/* Processes that begin and end. The links live as long as the skeleton. */
 	err = cudatrace_bpf__attach(skel);
 	if (err)

@@ -270,7 +270,6 @@ static void __attribute__((noreturn)) child(const struct plan *p, int fd)
 	ssize_t n;
 	char go;
 
-	reset_signals();
 	report(fd, err);
 	if (err)
 		_exit(127);
@@ -279,6 +278,8 @@ static void __attribute__((noreturn)) child(const struct plan *p, int fd)
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(127);
+	/* until here they are blocked: a Ctrl-C ends the program, not us half way to it */
+	reset_signals();
 	execve(p->path, p->argv, p->env);
 	if (errno == ENOEXEC)
 		execve(p->sh_argv[0], p->sh_argv, p->env);
@@ -341,8 +342,10 @@ int launch_child_fork(struct launch_child *c, char *const cmd[], const char *use
 	err = -next_report(fds[0]);
 	if (err) {
 		waitpid(c->pid, NULL, 0);
-		msg_error("cannot run '%s' as user %s (%s): run cudatrace as root", cmd[0], user ? user : "",
-			  strerror(-err));
+		if (err == -EPIPE)
+			msg_error("cannot run '%s': it was killed before it began", cmd[0]);
+		else
+			msg_error("cannot run '%s' as user %s (%s): run cudatrace as root", cmd[0], user ? user : "", strerror(-err));
 		goto out;
 	}
 	c->fd = fds[0];

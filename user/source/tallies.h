@@ -9,12 +9,21 @@
 #include "plan.h"
 
 #define TALLIES_MAX 65536 /* entries by default */
-#define TALLIES_HISTS 8192 /* histograms at most, each of a kibibyte and a bit */
 
 struct tallies;
 
+/* What the kernel side counts in. */
+struct tallies_maps {
+	int tallies_fd, entries_fd, freed_fd, hists_fd, sizes_fd, held_fd;
+	uint32_t entries_max, held_max; /* that there is room for */
+	/* the kernel side's variables: how many of the entries were ever used; how many places were given back */
+	uint64_t *used, *freed;
+	uint32_t *hist_places; /* CT_HISTS_MAX, free places in hists, and how many were put there so far */
+	uint64_t *hists_given;
+};
+
 /* The maps stay the caller's. NULL: no memory. */
-struct tallies *tallies_open(const struct capture_plan *, int sums_fd, int hists_fd, int sizes_fd);
+struct tallies *tallies_open(const struct capture_plan *, const struct tallies_maps *);
 void tallies_close(struct tallies *);
 /* Process pid has ended at this time (CLOCK_MONOTONIC): what it left goes after the next reading. */
 void tallies_ended(struct tallies *, uint32_t pid, uint64_t at_ns);

@@ -11,6 +11,7 @@
 #define HISTS_MAX 65536 /* of a kibibyte and a bit each */
 #define NAMES_MAX 65536
 #define NAMES_BYTES ((size_t)32 << 20)
+#define HELD_MAX (1 << 20) /* allocations of recordings */
 
 struct book_index {
 	size_t max, nhists, nsizes, name_bytes;
@@ -18,6 +19,14 @@ struct book_index {
 	size_t nslots;	 /* a power of two */
 	char **names;	 /* by hash, open addressing */
 	size_t nnames, names_cap;
+};
+
+struct held {
+	struct {
+		uint64_t address, start;
+		uint32_t pid, space;
+	} key;
+	uint64_t bytes;
 };
 
 struct book *book_open(enum book_by by, bool hists, size_t max)
@@ -32,6 +41,7 @@ struct book *book_open(enum book_by by, bool hists, size_t max)
 		return NULL;
 	}
 	b->index->max = max ? max : DEFAULT_MAX;
+	keyed_open(&b->held, sizeof(struct held), sizeof(((struct held *)0)->key), HELD_MAX);
 	b->by = by;
 	b->hists = hists;
 	return b;
@@ -47,6 +57,7 @@ void book_close(struct book *b)
 	}
 	busy_close(&b->busy);
 	gauges_close(&b->gauges);
+	keyed_close(&b->held);
 	for (size_t i = 0; i < b->index->names_cap; i++)
 		free(b->index->names[i]);
 	free(b->index->names);
@@ -399,6 +410,48 @@ static uint64_t threads_of(const struct ct_call *c, const struct ct_spec *spec)
 	return (uint64_t)(uint32_t)w[0] * (uint32_t)w[1] * (uint32_t)w[2] * (uint32_t)w[3] * (uint32_t)w[4] * (uint32_t)w[5];
 }
 
+void book_memory_add(struct book_memory *m, uint16_t func, const struct ct_sums *n)
+{
+	bool host = false;
+	int sign = api_memory_sign(func, &host);
+	int64_t *held = host ? &m->host_bytes : &m->device_bytes;
+
+	if (!sign)
+		return;
+	m->calls += n->calls;
+	*held += sign > 0 ? (int64_t)(n->bytes - n->shared) : -(int64_t)n->bytes;
+	*(sign > 0 ? &m->forgotten : &m->unknown) += n->threads;
+}
+
+/* What a call takes or frees, in the way of the kernel side (count_memory in bpf/count.bpf.h). */
+static void add_memory(struct book *b, struct ct_sums *n, const struct event *ev, const struct ct_spec *spec)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	enum api_memory_what what;
+	struct api_memory m;
+	struct held want, *h;
+	bool made = false;
+
+	if (!spec->memory_how || c->depth)
+		return;
+	what = api_memory(c, API_ARCH_HERE, &m);
+	want = (struct held){ .key = { m.address, ev->proc->start_boottime_ns, c->h.pid, spec->memory_space } };
+	if (what == API_MEMORY_FREED) {
+		h = keyed_find(&b->held, &want.key);
+		n->threads += !h;
+		if (h) {
+			n->bytes += h->bytes;
+			keyed_remove(&b->held, h);
+		}
+	} else if (what == API_MEMORY_TAKEN) {
+		h = keyed_get(&b->held, &want.key, &made);
+		n->shared += h && !made ? h->bytes : h ? 0 : m.bytes;
+		n->threads += !h;
+		if (h)
+			h->bytes = m.bytes;
+	}
+}
+
 static int call(struct book *b, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -428,6 +481,7 @@ static int call(struct book *b, const struct event *ev)
 		e->n.bytes += (uint64_t)size;
 	e->n.threads += threads_of(c, &spec);
 	e->n.shared += word_at(c, spec.shared_word);
+	add_memory(b, &e->n, ev, &spec);
 	return 1;
 }
 

@@ -8,6 +8,7 @@
 #ifndef CT_BOOK_H
 #define CT_BOOK_H
 
+#include "../util/keyed.h"
 #include "busy.h"
 #include "gauges.h"
 
@@ -56,10 +57,22 @@ struct book {
 	uint64_t first_ns, last_ns; /* of what was added, CLOCK_MONOTONIC; 0: nothing */
 	struct busy busy;      /* with kernels */
 	struct gauges gauges;  /* the hardware counters */
+	struct keyed held;     /* struct book_held: of calls that came one by one, as the kernel side keeps it of those it counts */
 	struct book_index *index;
 	enum book_by by;
 	bool hists;
 };
+
+/* Memory that was taken and not given back, as far as it is known. What it was that is given back is known of what was taken while
+ * calls were counted, by calls whose size is one argument (ct_spec.memory_how). */
+struct book_memory {
+	uint64_t calls;			 /* that take or free such memory; 0: the rest says nothing */
+	int64_t device_bytes, host_bytes; /* held */
+	uint64_t unknown;		 /* frees of what is not known to have been taken */
+	uint64_t forgotten;		 /* allocations that found no room to be remembered in */
+};
+/* Adds the sums of one function, as they are in CT_TALLY and in a book's entries. */
+void book_memory_add(struct book_memory *, uint16_t func, const struct ct_sums *);
 
 /* max: entries at most; 0: a default. NULL: no memory. */
 struct book *book_open(enum book_by, bool hists, size_t max);

@@ -21,14 +21,6 @@
 #define LABEL_MAX 256
 #define IDLE_NS 300000000000ULL /* a kind of process of which none has lived for so long may make room for another */
 
-struct proc {
-	struct {
-		uint32_t tgid, start;
-	} key;
-	uint32_t group;	  /* + 1; 0: to be found out */
-	uint32_t entries; /* that it has */
-};
-
 struct entry {
 	struct {
 		uint32_t tgid, start;
@@ -38,6 +30,7 @@ struct entry {
 		uint64_t by;
 	} key;
 	struct expose_sums n; /* as last read; of sizes: calls and failed are the two sums */
+	uint64_t lost_bytes;  /* of what takes memory: not, or no more, remembered */
 	uint32_t *sizes;      /* 2 * CT_SIZE_BUCKETS; NULL: none */
 };
 
@@ -71,8 +64,9 @@ static void find_ways(struct expose *x)
 	struct ct_spec spec;
 
 	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
-		bool has_kind = !api_spec(i, API_ARCH_HERE, true, &spec) && spec.kind_word != CT_COUNT_NONE;
+		bool host, has_kind = !api_spec(i, API_ARCH_HERE, true, &spec) && spec.kind_word != CT_COUNT_NONE;
 
+		x->signs[i] = x->opts.memory ? (int8_t)api_memory_sign((unsigned int)i, &host) : 0;
 		x->ways[i] = api_funcs[i].class != API_COPY ? UNTOLD : has_kind ? WAYS : way_by_name(api_funcs[i].name);
 	}
 }
@@ -259,8 +253,12 @@ static void look_again(struct expose *x, const struct event *ev)
 	struct proc want = { .key = { ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10) } };
 	struct proc *p = keyed_find(&x->procs, &want.key);
 
-	if (p)
-		leave_group(x, p);
+	if (!p)
+		return;
+	leave_group(x, p);
+	/* what the program before it held is given back, by no call */
+	if (ev->rec->kind == CT_EXEC)
+		p->device_bytes = p->host_bytes = 0;
 }
 
 /* ---- kernels -------------------------------------------------------------------------------------------------- */
@@ -401,7 +399,22 @@ static uint64_t more(uint64_t *last, uint64_t now)
 	return n;
 }
 
-static void add_sums(struct expose *x, struct group *g, struct entry *e, const struct event *ev)
+static uint64_t add_memory(struct expose *x, struct proc *p, struct entry *e, const struct expose_sums *n, const struct ct_tally *t)
+{
+	bool host = false;
+	int64_t bytes = (int64_t)n->bytes, *held;
+
+	if (!x->signs[t->func])
+		return 0;
+	api_memory_sign(t->func, &host);
+	held = host ? &p->host_bytes : &p->device_bytes;
+	if (x->signs[t->func] > 0)
+		bytes -= (int64_t)more(&e->lost_bytes, t->sums.shared);
+	*held += x->signs[t->func] * bytes;
+	return more(&e->n.odd, t->sums.threads);
+}
+
+static void add_sums(struct expose *x, struct group *g, struct proc *p, struct entry *e, const struct event *ev)
 {
 	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
 	struct expose_sums n = {
@@ -413,6 +426,7 @@ static void add_sums(struct expose *x, struct group *g, struct entry *e, const s
 	struct series want = { .key = { (uint16_t)(g - x->groups), t->func, way_of(x, t->func, t->sub) } }, *s;
 	bool made;
 
+	n.odd = add_memory(x, p, e, &n, t);
 	x->hist_ns[api_funcs[t->func].class] += n.ns;
 	if (!n.calls && !n.ns && !n.bytes)
 		return;
@@ -426,6 +440,7 @@ static void add_sums(struct expose *x, struct group *g, struct entry *e, const s
 	s->n.failed += n.failed;
 	s->n.ns += n.ns;
 	s->n.bytes += n.bytes;
+	s->n.odd += n.odd;
 	if (x->opts.kernels && t->how == CT_BY_KERNEL && api_funcs[t->func].class == API_LAUNCH && t->by && n.calls)
 		count_kernel(x, g, ev, n.calls);
 }
@@ -519,7 +534,7 @@ static int tally(struct expose *x, const struct event *ev)
 	if (t->how == CT_BY_SIZE)
 		err = add_sizes(x, g, e, t);
 	else
-		add_sums(x, g, e, ev);
+		add_sums(x, g, p, e, ev);
 	if (t->h.flags & CT_F_LAST)
 		drop_entry(x, p, e);
 	return err;

@@ -22,6 +22,7 @@ struct expose_opts {
 	const char *host;    /* of this machine; NULL: not known */
 	unsigned int groups; /* kinds of processes at most; 0: EXPOSE_GROUPS */
 	unsigned int kernels; /* kernels told apart by name; the others are "other"; 0: kernels are not exposed */
+	bool memory;	     /* counts tell what memory was taken and given back */
 	uint64_t entries;    /* that the kernel side's counts have room for; 0: not known */
 };
 

@@ -17,6 +17,16 @@ enum sizes_of { OF_GRID, OF_BLOCK, OF_COPIES, SIZES_OF = OF_COPIES + WAYS };
 
 struct expose_sums {
 	uint64_t calls, failed, ns, bytes;
+	uint64_t odd; /* frees of unknown size, allocations that found no room to be remembered in */
+};
+
+struct proc {
+	struct {
+		uint32_t tgid, start;
+	} key;
+	uint32_t group;	  /* + 1; 0: to be found out */
+	uint32_t entries; /* that it has */
+	int64_t device_bytes, host_bytes; /* memory that it holds, as far as is known */
 };
 
 struct expose_sizes {
@@ -77,6 +87,7 @@ struct expose {
 	uint64_t hist[API_CLASS_END][CT_HIST_BUCKETS], hist_ns[API_CLASS_END];
 	struct ct_hist *hist_last[CT_MAX_FUNCS];
 	bool any_hist;
+	int8_t signs[CT_MAX_FUNCS]; /* api_memory_sign() */
 	uint8_t ways[CT_MAX_FUNCS]; /* enum way by the function's name; WAYS: its cudaMemcpyKind says it */
 	struct keyed kernels;	    /* struct kernel */
 	struct keyed handles;	    /* struct handle */

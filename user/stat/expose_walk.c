@@ -9,7 +9,7 @@
 
 #include "expose_inside.h"
 
-enum sum { CALLS, BYTES, FAILED, TIME };
+enum sum { CALLS, BYTES, FAILED, TIME, ODD };
 enum label { NONE, DIRECTION, FUNCTION };
 
 static const struct family {
@@ -18,11 +18,15 @@ static const struct family {
 	enum label label;
 	int class;
 	const char *globs;
+	bool frees; /* only where it is known what is freed */
 } families[] = {
 #define FAMILY(name, otel, unit, ucum, sum, label, class, globs, help)                                                          \
-	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, class, globs },
+	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, class, globs, false },
+#define FREES(name, otel, unit, ucum, sum, label, class, globs, help)                                                           \
+	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, class, globs, true },
 #include "families.def"
 #undef FAMILY
+#undef FREES
 };
 
 struct walk {
@@ -104,6 +108,8 @@ static double value_of(enum sum what, const struct expose_sums *n)
 		return (double)n->bytes;
 	case FAILED:
 		return (double)n->failed;
+	case ODD:
+		return (double)n->odd;
 	default:
 		return (double)n->ns / 1e9;
 	}
@@ -176,8 +182,42 @@ static void walk_sums(struct walk *w)
 	if (order)
 		qsort(order, w->x->series.n, sizeof(*order), by_labels);
 	for (size_t f = 0; order && f < ARRAY_LEN(families); f++)
-		walk_family(w, &families[f], order, w->x->series.n);
+		if (w->x->opts.memory || !families[f].frees)
+			walk_family(w, &families[f], order, w->x->series.n);
 	free(order);
+}
+
+/* What the processes of a kind hold together. */
+static void walk_memory(struct walk *w)
+{
+	static const struct expose_family f = { EXPOSE_GAUGE, "cudatrace_memory_in_use_bytes", "cudatrace.memory.in_use", "bytes", "By",
+						"Memory taken by calls that were counted, and not given back." };
+	unsigned int n = w->x->opts.groups + 1;
+	struct {
+		int64_t bytes[2];
+		bool any;
+	} *held = calloc(n, sizeof(*held));
+
+	begin(w, &f);
+	for (size_t i = 0; held && i < w->x->procs.n; i++) {
+		const struct proc *p = keyed_at(&w->x->procs, i);
+
+		if (!p->group)
+			continue;
+		held[p->group - 1].bytes[0] += p->device_bytes;
+		held[p->group - 1].bytes[1] += p->host_bytes;
+		held[p->group - 1].any = true;
+	}
+	for (unsigned int i = 0; held && i < n; i++) {
+		for (int host = 0; host < 2 && held[i].any; host++) {
+			struct expose_point p = point_of(&w->x->groups[i]);
+
+			label(&p, "memory", host ? "host" : "device");
+			p.value = held[i].bytes[host] > 0 ? (double)held[i].bytes[host] : 0;
+			put(w, &p);
+		}
+	}
+	free(held);
 }
 
 static void walk_kernels(struct walk *w)
@@ -427,6 +467,8 @@ void expose_walk(struct expose *x, const struct expose_about *about, expose_fn f
 	struct walk w = { .x = x, .about = about, .fn = fn, .ctx = ctx };
 
 	walk_sums(&w);
+	if (x->opts.memory)
+		walk_memory(&w);
 	if (x->opts.kernels)
 		walk_kernels(&w);
 	walk_sizes(&w);

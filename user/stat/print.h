@@ -15,6 +15,7 @@ struct print_about {
 	const struct sink_end *end;
 	const struct ct_device *device; /* the first one; NULL: not known */
 	uint64_t peak_bytes; /* of device memory held; 0: not known */
+	bool memory;	     /* what was freed is known by what was taken */
 	bool gpu;	     /* devices were asked, even if nothing came of it */
 };
 

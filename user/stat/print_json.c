@@ -125,6 +125,12 @@ static void derived(struct out *o, const struct report *r, const struct print_ab
 	out_char(o, '}');
 }
 
+static void memory(struct out *o, const struct book_memory *m)
+{
+	out_fmt(o, ",\n\"memory\":{\"device_held_bytes\":%lld,\"host_held_bytes\":%lld,\"frees_of_unknown_size\":%llu,\"allocations_without_room\":%llu}",
+		(long long)m->device_bytes, (long long)m->host_bytes, (unsigned long long)m->unknown, (unsigned long long)m->forgotten);
+}
+
 static void counters(struct out *o, const struct gauges *g)
 {
 	bool any = false;
@@ -174,6 +180,8 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 				(unsigned long long)t->bytes, (unsigned long long)t->ns);
 	}
 	out_char(o, ']');
+	if (a->memory && r->memory.calls)
+		memory(o, &r->memory);
 	counters(o, r->gauges);
 	out_str(o, ",\n\"lost\":{");
 	for (int i = 0, any = 0; i < CT_LOSS_END; i++)

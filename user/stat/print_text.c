@@ -272,6 +272,21 @@ static void launches(struct out *o, const struct report *r)
 	out_fmt(o, " %-34s %llu\n\n", "graph launches", (unsigned long long)r->graph_launches);
 }
 
+static void memory(struct out *o, const struct book_memory *m)
+{
+	char text[32], other[32];
+
+	out_fmt(o, " %-34s %s", "memory held at the end", m->device_bytes < 0 ? "-" : "");
+	out_fmt(o, "%s on devices", print_bytes(text, sizeof(text), fabs((double)m->device_bytes)));
+	if (m->host_bytes)
+		out_fmt(o, ", %s%s pinned", m->host_bytes < 0 ? "-" : "", print_bytes(other, sizeof(other), fabs((double)m->host_bytes)));
+	if (m->unknown)
+		out_fmt(o, "; %llu frees of unknown size", (unsigned long long)m->unknown);
+	if (m->forgotten)
+		out_fmt(o, "; %llu allocations found no room", (unsigned long long)m->forgotten);
+	out_char(o, '\n');
+}
+
 static void profile(struct out *o, const struct report *r, const struct print_about *a)
 {
 	uint64_t compute = r->totals[REPORT_KERNELS].ns, copy = r->totals[REPORT_COPIES].ns;
@@ -296,6 +311,8 @@ static void profile(struct out *o, const struct report *r, const struct print_ab
 		out_fmt(o, " %-34s %.1f %%\n", "a kernel runs", print_kernel_utilization(r) * 100);
 	if (a->peak_bytes)
 		out_fmt(o, " %-34s %s\n", "peak of device memory", print_bytes(text, sizeof(text), (double)a->peak_bytes));
+	if (a->memory && r->memory.calls)
+		memory(o, &r->memory);
 	ns = print_own_cost_ns(a, &hits);
 	if (ns > 0)
 		out_fmt(o, " %-34s %s at the least: %llu hits of %llu ns\n", "what the probes cost the programs",

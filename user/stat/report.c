@@ -129,6 +129,7 @@ static void add_launch(struct report *r, const struct book_entry *e)
 		r->moves += e->n.calls;
 		r->moves_async += strstr(f->name, "Async") ? e->n.calls : 0;
 	}
+	book_memory_add(&r->memory, e->func, &e->n);
 	if (strstr(f->name, "GraphLaunch"))
 		r->graph_launches += e->n.calls;
 	if (f->class != API_LAUNCH)

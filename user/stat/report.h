@@ -55,6 +55,7 @@ struct report {
 	uint64_t launches, graph_launches, threads, shared_bytes, on_streams;
 	/* of copies and memsets: asynchronous calls */
 	uint64_t moves, moves_async;
+	struct book_memory memory;
 };
 
 /* What the book holds now. NULL: no memory. Rows are sorted by time, those without times by calls. */

@@ -286,6 +286,18 @@ static struct ct_sums since_last(const struct ct_sums *now, const struct ct_sums
 	return d;
 }
 
+/* Of a device, by the counts: what came since the last reading. */
+static void count_memory(struct top_proc *p, uint16_t func, const struct ct_sums *last, const struct ct_sums *now)
+{
+	struct book_memory was = { 0 }, is = { 0 };
+
+	book_memory_add(&is, func, now);
+	if (now->calls >= last->calls && now->bytes >= last->bytes)
+		book_memory_add(&was, func, last);
+	p->memory += is.device_bytes - was.device_bytes;
+	p->has_memory |= is.device_bytes != 0;
+}
+
 static int tally(struct top_model *m, const struct event *ev)
 {
 	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
@@ -314,6 +326,8 @@ static int tally(struct top_model *m, const struct event *ev)
 		if (!e->name)
 			return -ENOMEM;
 	}
+	if (m->count_memory && !p->told_memory)
+		count_memory(p, t->func, &e->last, &t->sums);
 	n = since_last(&t->sums, &e->last);
 	e->last = t->sums;
 	p->round = s->round;
@@ -383,12 +397,23 @@ static int memory(struct top_model *m, const struct event *ev)
 		return 0;
 	if (r->bytes > MEMORY_MAX || p->memory > (int64_t)MEMORY_MAX || p->memory < -(int64_t)MEMORY_MAX)
 		return 0; /* no machine has as much */
-	p->has_memory = true;
+	if (!p->told_memory)
+		p->memory = 0;
+	p->has_memory = p->told_memory = true;
 	if (r->op == CT_MEMORY_ALLOC)
 		p->memory += (int64_t)r->bytes;
 	else if (r->op == CT_MEMORY_FREE)
 		p->memory -= (int64_t)r->bytes;
 	return 1;
+}
+
+/* What the one before held is given back, by no call. */
+static void new_program(struct top_model *m, const struct event *ev)
+{
+	struct top_proc *p = proc_find(m->state, ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10));
+
+	if (p && !p->told_memory)
+		p->memory = 0;
 }
 
 static void process_exit(struct top_model *m, const struct event *ev)
@@ -467,6 +492,9 @@ int model_event(struct top_model *m, const struct event *ev)
 		return device_work(m, ev);
 	case CT_MEMORY:
 		return memory(m, ev);
+	case CT_EXEC:
+		new_program(m, ev);
+		return 0;
 	case CT_EXIT:
 		process_exit(m, ev);
 		return 0;

@@ -54,6 +54,7 @@ struct top_model {
 	unsigned int nprocs;  /* that are shown */
 	uint64_t no_room;     /* counts that found no room, at the last refresh */
 	bool device;	      /* what devices did was told at least once */
+	bool count_memory;    /* counts tell what memory was taken and given back (sink_opts.memory) */
 	struct top_gpu *gpus;
 	unsigned int ngpus;
 	struct top_state *state;

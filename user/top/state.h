@@ -14,6 +14,7 @@ struct top_proc {
 	struct top_sums adding, period, total;
 	int64_t memory;	 /* taken less given back since the trace began */
 	bool has_memory; /* something was told of it */
+	bool told_memory; /* by device records, which know of every kind: counts say nothing more */
 	uint64_t busy_until_ns;
 	uint64_t round;	 /* of its last CT_TALLY; 0: none */
 	bool ended;	 /* nothing will be added */

@@ -30,8 +30,8 @@ struct writer {
 	uint64_t offset, seq;
 	int fd;
 	int error; /* -errno of the first failure */
-	const volatile int *stop; /* writer_stop() */
 	uint64_t missing; /* records of the block that could not be written */
+	const volatile int *stop; /* writer_stop() */
 	bool regular, no_index;
 };
 
@@ -200,10 +200,6 @@ const char *writer_error(int err)
 		return "it is a pipe that nobody reads";
 	case -EPIPE:
 		return "nobody reads it any more";
-	case -ETIMEDOUT:
-		return "its reader takes nothing";
-	case -ESHUTDOWN:
-		return "a second signal";
 	default:
 		return strerror(-err);
 	}
@@ -233,14 +229,14 @@ int writer_open(struct writer **out, const char *path, const char *head)
 	return 0;
 }
 
-void writer_stop(struct writer *w, const volatile int *stop)
-{
-	w->stop = stop;
-}
-
 void writer_numbers(struct writer *w, struct numbers *n)
 {
 	encode_numbers(w->encoder, n);
+}
+
+void writer_stop(struct writer *w, const volatile int *stop)
+{
+	w->stop = stop;
 }
 
 int writer_record(struct writer *w, const struct ct_hdr *h)

@@ -16,11 +16,11 @@ struct writer;
  * writes to it; -ENXIO: it is a pipe that nobody reads.
  */
 int writer_open(struct writer **w, const char *path, const char *head);
-/* From here on a pipe's reader that takes nothing does not keep the writer, as out_wait() has it. Kept by pointer; NULL: it does. */
-void writer_stop(struct writer *, const volatile int *stop);
 const char *writer_error(int err); /* what such an error means, for a message: "cannot write to FILE: ..." */
 /* As encode_numbers(). */
 void writer_numbers(struct writer *, struct numbers *);
+/* From here on a pipe's reader that takes nothing does not keep the writer, as out_wait() has it. Kept by pointer; NULL: it does. */
+void writer_stop(struct writer *, const volatile int *stop);
 /* Adds a checked record to the block; writes the block when it is full. Returns 0 or -errno, which stays; a record that
  * no file has is left out. */
 int writer_record(struct writer *, const struct ct_hdr *);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory.c - the target of the tests of `cudatrace mem`: takes and frees known amounts, and prints nothing.
+ * memory.c - the target of the tests of `cudatrace mem`: takes and frees known amounts, and prints nothing (`many`: where it is).
  *
  *	memory [-w] MODE
  *
- * Modes: leak, threads, fork, exec, faults, pool, virtual, oom, reuse, reset, host, arrays, driver. -w: takes 4096 bytes first, prints
+ * Modes: leak, many, threads, fork, exec, faults, pool, virtual, oom, reuse, reset, host, arrays, driver. -w: takes 4096 bytes first, prints
  * "ready", waits for a line on stdin, and frees them: for a tracer that comes late. Built against the stand-in's headers;
  * what the stand-in has no code for returns success and leaves its outputs as they were given.
  */
@@ -71,6 +71,31 @@ KEEP void leak(void)
 		lose(i << 20);
 	take(100);
 	NOT_A_TAIL;
+}
+
+/* Says where it is, and waits for a line, or for the end of stdin. */
+static void stop_at(const char *what)
+{
+	char line[8];
+
+	printf("%s\n", what);
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		return;
+}
+
+#define MANY 500
+static void many(void)
+{
+	void *all[MANY];
+
+	for (int i = 0; i < MANY; i++)
+		all[i] = take(10);
+	stop_at("taken");
+	for (int i = 0; i < MANY; i++)
+		must(cudaFree(all[i]), "cudaFree");
+	take(10);
+	stop_at("freed");
 }
 
 /* ---- threads: each takes 50, frees half; the rest is freed by another one, but for one in ten ---- */
@@ -242,7 +267,7 @@ static void run(const char *mode, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} modes[] = { { "leak", leak },	  { "threads", threads }, { "faults", faults }, { "pool", pool },
+	} modes[] = { { "leak", leak },	  { "many", many },	  { "threads", threads }, { "faults", faults }, { "pool", pool },
 		      { "virtual", virtual }, { "oom", oom },	  { "reuse", reuse },	{ "reset", reset },
 		      { "host", host },	  { "arrays", arrays },	  { "driver", driver } };
 

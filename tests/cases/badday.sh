@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154,SC2153,SC2016,SC2034
+# badday.sh - cases about what goes wrong around cudatrace: limits, missing things, names that are weapons, and what it says then.
+
+# The only word on stderr, but for the counts.
+one_error() {
+	expect "errors ($(head -c 300 "$T/err"))" "$(grep -c 'cudatrace: error: ' "$T/err")" 1
+}
+
+case_no_btf() {
+	unshare -m true 2> /dev/null || skip "no mount namespaces here"
+	rc=0
+	timeout 15 unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' sh "$CUDATRACE" -- "$SAMPLE" > "$T/out" 2> "$T/err" || rc=$?
+	ok_rc 1
+	one_error
+	says '/sys/kernel/btf/vmlinux is missing'
+}
+
+case_few_descriptors() {
+	rc=0
+	(ulimit -n 20 && exec timeout 15 "$CUDATRACE" -- "$SAMPLE") > "$T/out" 2> "$T/err" || rc=$?
+	ok_rc 1
+	one_error
+	says 'ulimit -n'
+}
+
+# A file that may not grow: said, as a full disk is; the program is let go on.
+case_file_size_limit() {
+	rc=0
+	(ulimit -f 8 && exec timeout 15 "$CUDATRACE" -o "$T/rows" -- "$CALLS" queries 5000) > "$T/out" 2> "$T/err" || rc=$?
+	ok_rc 1
+	one_error
+	says 'File too large'
+	expect "bytes" "$(stat -c %s "$T/rows")" 8192
+}
+
+# A directory whose name clears the screen, holds a C1 control and turns the line round: doctor and messages show it as text.
+case_doctor_hostile_path() {
+	local dir=$T/$'\e[2J\xc2\x9b31m\xe2\x80\xae\nx'
+	mkdir "$dir"
+	cp "$STANDIN/libcudart.so.13" "$dir"/
+	LD_PRELOAD=$dir/libcudart.so.13 target a queries 1
+	ct -v -d 0.1 -p "$PID_a"
+	ok_rc
+	cp "$T/err" "$T/said"
+	grep -qF '/?[2J?31m?' "$T/said" || fail "no path in: $(cat -v "$T/said")"
+	ct doctor -p "$PID_a"
+	ok_rc
+	grep -qF '/?[2J?31m??x/libcudart' "$T/out" || fail "no path in: $(cat -v "$T/out")"
+	LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f\x7f]\|\xc2[\x80-\x9f]\|\xe2\x80\xae' "$T/out" "$T/said" &&
+		fail "something for the terminal: $(cat -v "$T/out" "$T/said")"
+	stop a
+}
+
+agent_waits() {
+	"${BACKGROUND[@]}" "$CUDATRACE" -v --gpu -- sleep 20 > "$T/first.out" 2> "$T/first.err" < /dev/null &
+	CT=$!
+	wait_for 10 grep -q 'cudatrace: ready' "$T/first.err"
+}
+
+# Another cudatrace that looks for dead sockets is no agent to one that waits for some.
+case_agent_sweep() {
+	agent_waits
+	ct --gpu -- /bin/true
+	ct --gpu -- /bin/true
+	kill -TERM "$CT"
+	wait_for 10 ended "$CT"
+	grep -E 'somebody|gone without a word' "$T/first.err" && fail "strangers: $(cat "$T/first.err")"
+	return 0
+}
+
+# Whatever the format, the last line counts what devices did.
+case_work_counted_in_every_format() {
+	local name
+	ct record --gpu -o "$T/app.ctrace" -- "$SAMPLE"
+	ok_rc
+	says '44 calls, 8 on devices, 0 lost'
+	for name in json csv html perfetto chrome nsys-sqlite; do
+		ct export --to "$name" -o "$T/x" "$T/app.ctrace"
+		ok_rc
+		says '44 calls, 8 on devices, 0 lost'
+	done
+}
