@@ -198,13 +198,14 @@ case_record_disk_full() {
 # The disk is full when the next file begins, and when memory is written.
 case_record_disk_full_later() {
 	mkdir "$T/small"
-	mount -t tmpfs -o size=96k none "$T/small" || skip "no tmpfs can be mounted"
+	mount -t tmpfs -o size=200k none "$T/small" || skip "no tmpfs can be mounted"
 	trap 'umount -l "$T/small"' EXIT
-	ct record -o "$T/small/r.ctrace" --max-size 64KiB --rotate 2 -- "$CALLS" mix 200000 0 0
+	# more than fits in all files together, but not in the first one
+	ct record -o "$T/small/r.ctrace" --max-size 64KiB --rotate 9 -- "$CALLS" mix 200000 0 0
 	ok_rc 1
 	[ "$(grep -c '^cudatrace: error: .*r.ctrace.*No space left' "$T/err")" = 1 ] || fail "$(cat "$T/err")"
 	mv "$T/small/r.ctrace.1" "$T/r.ctrace"
-	rm -f "$T/small/r.ctrace"
+	rm -f "$T"/small/*
 	replay
 	ok_rc
 	[ "$(rows cudaMalloc)" -ge 100 ] || fail "$(rows cudaMalloc) calls"

@@ -155,7 +155,7 @@ COMMANDS = {
     "mem": (lambda a, out: ["mem", "--by", "stack", "-o", out, a], plain),
     "mem-json": (lambda a, out: ["mem", "--json", "-o", out, a], one_json),
     "mem-html": (lambda a, out: ["mem", "--html", out, a], text_of),
-    "advise": (lambda a, out: ["advise", "-k", "-o", out, a], plain),
+    "advise": (lambda a, out: ["advise", "-o", out, a], plain),
     "advise-json": (lambda a, out: ["advise", "--format", "json", "-o", out, a], one_json),
     "info": (lambda a, out: ["info", a], None),
     "compare": (lambda a, out: ["compare", "-o", out, a, f"{a}.2"], plain),

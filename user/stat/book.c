@@ -418,7 +418,8 @@ void book_memory_add(struct book_memory *m, uint16_t func, const struct ct_sums 
 	if (!sign)
 		return;
 	m->calls += n->calls;
-	*held += sign > 0 ? (int64_t)(n->bytes - n->shared) : -(int64_t)n->bytes;
+	/* unsigned: what a file says of bytes is any number */
+	*held = (int64_t)((uint64_t)*held + (sign > 0 ? n->bytes - n->shared : -n->bytes));
 	*(sign > 0 ? &m->forgotten : &m->unknown) += n->threads;
 }
 
