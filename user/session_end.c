@@ -123,6 +123,7 @@ static void close_sinks(struct session *s)
 		.reason = s->reason,
 	};
 	struct join_counts counts;
+	bool unwritten = false;
 	int err = 0;
 
 	gather_losses(s);
@@ -147,6 +148,7 @@ static void close_sinks(struct session *s)
 		if (e && (own || e == -ENOMEM)) {
 			s->error = s->error ? s->error : e;
 			s->said |= own && s->error == e;
+			unwritten |= own;
 		}
 	}
 	err = out_close(&s->out);
@@ -167,7 +169,7 @@ static void close_sinks(struct session *s)
 	else if (s->error && !s->said)
 		msg_error("tracing stopped: %s", strerror(-s->error));
 	/* how many did not arrive is not known */
-	if (!s->unstarted && !err && !s->said)
+	if (!err && !unwritten && !s->unstarted)
 		say_totals(s, end.muted);
 }
 

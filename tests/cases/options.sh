@@ -214,7 +214,7 @@ case_full_disk() {
 	check_alive
 	ok_rc 1
 	expect "sentences" "$(grep -c . "$T/err")" 1
-	says '^cudatrace: error: writing to .*/r.ctrace failed after [0-9]* bytes: No space left on device; what is in it can be read$'
+	says '^cudatrace: error: writing to .*/r.ctrace failed after [0-9]* bytes: No space left on device; what is in it can be read, '
 	grep -q '^calls ' "$T/info" || fail "it cannot be read: $(cat "$T/info")"
 }
 

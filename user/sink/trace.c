@@ -292,7 +292,7 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 	if (!t)
 		return -ENOMEM;
 	t->file = opts->file;
-	t->stop = opts->out->stop;
+	t->stop = opts->out ? opts->out->stop : NULL;
 	t->begun_ns = t->told_ns = clock_ns(CLOCK_MONOTONIC);
 	if (t->file->last_ns)
 		t->ring = ring_buf_open(t->file->last_ns, t->file->max_bytes ? t->file->max_bytes : RING_BYTES);
