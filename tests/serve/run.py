@@ -836,7 +836,7 @@ def test_push():
     with Serve("--otlp", f"http://127.0.0.1:{free_port()}", "--otlp-interval", "100ms") as s:
         wait_for("a word about it", 30, lambda: "no connection" in s.said())
         check("and goes on", answers(s), True)
-    check("wrong address", refused("--otlp", "ftp://x")[0], 1)
+    check("wrong address", refused("--otlp", "ftp://x")[0], 2)
 
 
 # ---- with the least capabilities ---------------------------------------------------------------------------------------
