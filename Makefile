@@ -118,6 +118,9 @@ $(BENCH)/empty: tests/bench/empty.c $(BENCH)/empty.skel.h $(LIB)
 $(BENCH)/target: tests/bench/target.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CT_CFLAGS) -O2 -o $@ $< -ldl
+$(BENCH)/many: tests/bench/many.c
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CT_CPPFLAGS) $(CT_CFLAGS) -O2 -o $@ $< -ldl
 $(BENCH)/bench_nsys: $(OUTPUT)/tests/bench/bench_nsys.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
@@ -133,7 +136,7 @@ $(BENCH)/bench_stat: $(OUTPUT)/tests/bench/bench_stat.o $(LIB)
 $(BENCH)/bench_trace: $(OUTPUT)/tests/bench/bench_trace.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
-bench-programs: $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
+bench-programs: $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
 bench: cudatrace standin bench-programs
 	$(Q)tests/bench/run.sh
 

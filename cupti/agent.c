@@ -100,7 +100,7 @@ static int finalize(void)
 	uint64_t begun = clock_now();
 	bool asked = false;
 
-	if (!c->cuptiFinalize || agent.faults & FAULT_FINALIZE)
+	if (!c->cuptiFinalize || agent.faults & FAULT_FINALIZE || agent.shared)
 		return -ENOTSUP;
 	if (atomic_load(&agent.graphs)) {
 		link_say(AGENT_NOTE, "process %u: it replays graphs, which would break if CUPTI were ended: it stays there, idle", agent.pid);
@@ -140,7 +140,8 @@ static int leave(void)
 	link_send(500);
 	err = finalize();
 	if (err) {
-		/* what can be done without it: no callbacks, no subscriber */
+		/* what can be done without it: no records of calls, no callbacks, no subscriber */
+		calls_disable();
 		for (int d = CUPTI_DRIVER; d <= CUPTI_STATE; d++)
 			agent.cupti.cuptiEnableDomain(0, agent.subscriber, d);
 		agent.cupti.cuptiUnsubscribe(agent.subscriber);

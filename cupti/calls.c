@@ -470,13 +470,18 @@ void calls_callback(void *user, int domain, uint32_t cbid, const void *data)
 	errno = saved;
 }
 
+/* Do CUPTI's own records tell of the calls? In a program that runs already they do not come (seen with CUPTI 13.0). */
+static bool has_records(void)
+{
+	return agent.early && !(agent.faults & FAULT_API) && agent.cupti.cuptiActivityEnableRuntimeApi &&
+	       agent.cupti.cuptiActivityEnableDriverApi && !(agent.want.flags & AGENT_S_CALLS);
+}
+
 /* Asks CUPTI for the ids that the user side named, and no others. */
 int calls_enable(void)
 {
 	const struct cupti *c = &agent.cupti;
-	bool calls = agent.want.flags & AGENT_S_CALLS;
-	/* in a program that runs already they do not come (seen with CUPTI 13.0) */
-	bool records = agent.early && !(agent.faults & FAULT_API) && c->cuptiActivityEnableRuntimeApi && c->cuptiActivityEnableDriverApi && !calls;
+	bool calls = agent.want.flags & AGENT_S_CALLS, records = has_records();
 
 	for (int d = AGENT_DRIVER; d <= AGENT_RUNTIME; d++) {
 		for (uint32_t id = 0; id < FUNCS_MAX; id++) {
@@ -484,7 +489,7 @@ int calls_enable(void)
 			bool cause = f->flags & AGENT_F_CAUSE && agent.want.kinds;
 
 			if (cause && records)
-				(d == AGENT_DRIVER ? c->cuptiActivityEnableDriverApi : c->cuptiActivityEnableRuntimeApi)(id, 1);
+				activity_api(d, id, true);
 			if ((calls && f->flags & AGENT_F_CALL) || (cause && !records))
 				c->cuptiEnableCallback(1, agent.subscriber, d, id);
 		}
@@ -496,6 +501,14 @@ int calls_enable(void)
 	}
 	c->cuptiEnableDomain(1, agent.subscriber, CUPTI_STATE);
 	return 0;
+}
+
+void calls_disable(void)
+{
+	for (int d = AGENT_DRIVER; d <= AGENT_RUNTIME && has_records() && agent.want.kinds; d++)
+		for (uint32_t id = 0; id < FUNCS_MAX; id++)
+			if (agent.funcs[d][id].flags & AGENT_F_CAUSE)
+				activity_api(d, id, false);
 }
 
 void calls_forget(void)

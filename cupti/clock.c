@@ -54,7 +54,7 @@ void clock_measure(void)
 		uint64_t a = clock_now(), c = 0, b;
 
 		/* what it is on Linux, as long as CUPTI does not tell */
-		if (agent.cupti.cuptiGetTimestamp(&c) || !c)
+		if (activity_time(&c) || !c)
 			c = realtime();
 		b = clock_now();
 		if (b - a >= best)

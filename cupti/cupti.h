@@ -36,7 +36,7 @@ enum {
 
 /* CUpti_ActivityAttribute */
 enum { CUPTI_ATTR_DEVICE_BUFFER_SIZE = 0, CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT = 2, CUPTI_ATTR_ZEROED = 5,
-       CUPTI_ATTR_PRE_ALLOCATE = 6, CUPTI_ATTR_PER_THREAD = 9 };
+       CUPTI_ATTR_PRE_ALLOCATE = 6, CUPTI_ATTR_PER_THREAD = 9, CUPTI_ATTR_THREAD_ID_TYPE = 21 /* from 13.2 on */ };
 enum { CUPTI_THREAD_ID_SYSTEM = 1 };
 enum { CUPTI_MARK_INSTANT = 1, CUPTI_MARK_START = 2, CUPTI_MARK_END = 4, CUPTI_MARK_ARGB = 2 };
 enum { CUPTI_OBJECT_PROCESS = 1, CUPTI_OBJECT_THREAD = 2, CUPTI_OBJECT_DEVICE = 3, CUPTI_OBJECT_CONTEXT = 4, CUPTI_OBJECT_STREAM = 5 };
@@ -201,11 +201,15 @@ struct cupti_subscriber_params {
 	const char *name;
 	char *old_name;
 	size_t old_size;
+	uint8_t allow_several, pad[7]; /* from 13.2 on */
 };
+#define CUPTI_SUBSCRIBER_PARAMS_ALONE offsetof(struct cupti_subscriber_params, allow_several) /* the size before */
 
 typedef void (*cupti_callback)(void *user, int domain, uint32_t cbid, const void *data);
 typedef void (*cupti_request)(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void (*cupti_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
+typedef void (*cupti_request_v2)(uint8_t **buffer, size_t *size, size_t *max_records, void *info);
+typedef void (*cupti_complete_v2)(uint8_t *buffer, size_t size, size_t valid, void *info);
 typedef uint64_t (*cupti_clock)(void);
 
 /*
@@ -228,6 +232,17 @@ typedef uint64_t (*cupti_clock)(void);
 	F(cuptiGetTimestamp, (uint64_t *timestamp))                                                                    \
 	F(cuptiSetThreadIdType, (int type))                                                                            \
 	O(cuptiSubscribe_v2, (void **subscriber, cupti_callback, void *user, struct cupti_subscriber_params *))        \
+	/* for one of several subscribers */                                                                           \
+	O(cuptiActivityEnable_v2, (void *subscriber, int kind, void *config))                                          \
+	O(cuptiActivityEnableAndDump_v2, (void *subscriber, int kind, void *config))                                   \
+	O(cuptiActivityDisable_v2, (void *subscriber, int kind, void *config))                                         \
+	O(cuptiActivityRegisterCallbacks_v2, (void *subscriber, cupti_request_v2, cupti_complete_v2))                  \
+	O(cuptiActivitySetAttribute_v2, (void *subscriber, int attribute, size_t *size, void *value))                  \
+	O(cuptiActivityGetNextRecord_v2, (void *subscriber, uint8_t *buffer, size_t valid, void **record))             \
+	O(cuptiActivityGetNumDroppedRecords_v2, (void *subscriber, void *context, uint32_t stream, size_t *dropped))   \
+	O(cuptiActivityEnableRuntimeApi_v2, (void *subscriber, uint32_t cbid, uint8_t enable))                         \
+	O(cuptiActivityEnableDriverApi_v2, (void *subscriber, uint32_t cbid, uint8_t enable))                          \
+	O(cuptiGetTimestamp_v2, (void *subscriber, uint64_t *timestamp))                                               \
 	O(cuptiActivityEnableAndDump, (int kind))                                                                      \
 	O(cuptiActivityRegisterTimestampCallback, (cupti_clock))                                                       \
 	O(cuptiActivityEnableRuntimeApi, (uint32_t cbid, uint8_t enable))                                              \

@@ -64,7 +64,7 @@ static void give_back(const uint8_t *buffer)
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	bool thrown_away = buffer == discard, live;
-	size_t dropped = 0, count = 0;
+	size_t count = 0;
 	void *record = NULL;
 
 	if (!buffer)
@@ -79,19 +79,19 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 		if (atomic_fetch_sub(&discards, 1) > 1)
 			count = valid / sizeof(struct cupti_memcpy); /* about */
 		else
-			while (valid && !agent.cupti.cuptiActivityGetNextRecord(buffer, valid, &record))
+			while (valid && !activity_next(buffer, valid, &record))
 				count++;
 		atomic_fetch_add(&agent.dropped, count);
 	} else {
-		while (valid && live && !agent.cupti.cuptiActivityGetNextRecord(buffer, valid, &record))
+		while (valid && live && !activity_next(buffer, valid, &record))
 			records_convert(record);
 	}
 	pthread_mutex_unlock(&records_lock);
 	if (!thrown_away)
 		give_back(buffer);
 	/* which sets CUPTI's count to zero, and must not be asked under a lock that this function takes */
-	if (live && !agent.cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) && dropped)
-		atomic_fetch_add(&agent.dropped, dropped);
+	if (live)
+		atomic_fetch_add(&agent.dropped, activity_dropped(context, stream));
 	agent_wake();
 }
 
@@ -161,6 +161,26 @@ static void say_holder(const char *name)
 		 agent.pid, name && *name ? " named " : "", name ? name : "");
 }
 
+/* Somebody else holds CUPTI. With those who allow it, it can be shared; the others are named at least. */
+static bool share(char *holder, size_t size)
+{
+	const struct cupti *c = &agent.cupti;
+	bool can = activity_can_share();
+	struct cupti_subscriber_params p = { can ? sizeof(p) : CUPTI_SUBSCRIBER_PARAMS_ALONE, "cudatrace", holder, size, can, { 0 } };
+	void *subscriber = NULL;
+
+	if (!c->cuptiSubscribe_v2 || c->cuptiSubscribe_v2(&subscriber, calls_callback, NULL, &p))
+		return false;
+	if (!can) {
+		c->cuptiUnsubscribe(subscriber);
+		return false;
+	}
+	agent.subscriber = subscriber;
+	agent.shared = true;
+	link_say(AGENT_NOTE, "process %u: CUPTI is shared with another profiler%s%s", agent.pid, *holder ? ", " : "", holder);
+	return true;
+}
+
 /* First of all: if somebody else holds CUPTI nothing of it is touched. */
 static int subscribe(void)
 {
@@ -168,18 +188,13 @@ static int subscribe(void)
 	char holder[128] = "";
 	int r;
 
+	agent.shared = false;
 	r = c->cuptiSubscribe(&agent.subscriber, calls_callback, NULL);
 	if (!r)
 		return 0;
 	agent.subscriber = NULL;
-	if (r == CUPTI_MULTIPLE_SUBSCRIBERS && c->cuptiSubscribe_v2) {
-		/* fails likewise, but says who it is. From 13.2 on it could succeed beside the other: that is not wanted by halves */
-		struct cupti_subscriber_params p = { sizeof(p), "cudatrace", holder, sizeof(holder) };
-		void *unwanted = NULL;
-
-		if (!c->cuptiSubscribe_v2(&unwanted, calls_callback, NULL, &p))
-			c->cuptiUnsubscribe(unwanted);
-	}
+	if (r == CUPTI_MULTIPLE_SUBSCRIBERS && share(holder, sizeof(holder)))
+		return 0;
 	holder[sizeof(holder) - 1] = '\0';
 	if (!*holder)
 		library_tool(holder, sizeof(holder));
@@ -240,7 +255,7 @@ static int buffers(void)
 
 static uint32_t choose_clock(void)
 {
-	if (!agent.cupti.cuptiActivityRegisterTimestampCallback)
+	if (!agent.cupti.cuptiActivityRegisterTimestampCallback || agent.shared) /* it is refused when shared */
 		return AGENT_CLOCK_OFFSET;
 	if (agent.want.clock != AGENT_CLOCK_AUTO)
 		return agent.want.clock;
@@ -249,24 +264,22 @@ static uint32_t choose_clock(void)
 
 static void enable_kinds(void)
 {
-	const struct cupti *c = &agent.cupti;
-
 	for (size_t i = 0; i < NKINDS; i++) {
-		bool dump = kinds[i].dump && c->cuptiActivityEnableAndDump && !agent.early;
+		bool dump = kinds[i].dump && agent.cupti.cuptiActivityEnableAndDump && !agent.early;
 		int kind = kinds[i].kind, r;
 
 		if (!wanted(i))
 			continue;
-		r = dump ? c->cuptiActivityEnableAndDump(kind) : c->cuptiActivityEnable(kind);
+		r = activity_enable(kind, dump);
 		if (r && dump)
-			r = c->cuptiActivityEnable(kind);
+			r = activity_enable(kind, false);
 		if (!r)
 			agent.kinds |= agent.want.kinds & kinds[i].want;
 		else
 			link_say(kinds[i].want == AGENT_ALWAYS ? AGENT_VERB : AGENT_WARN,
 				 "process %u: CUPTI gives no records of %s (%s)", agent.pid, kinds[i].name, library_error(r));
 	}
-	if (agent.want.flags & AGENT_S_GRAPHS && agent.want.kinds & AGENT_KERNEL && c->cuptiActivityEnable(CUPTI_KIND_GRAPH))
+	if (agent.want.flags & AGENT_S_GRAPHS && agent.want.kinds & AGENT_KERNEL && activity_enable(CUPTI_KIND_GRAPH, false))
 		link_say(AGENT_WARN, "process %u: CUPTI gives no records of whole graphs: their nodes are shown", agent.pid);
 }
 
@@ -278,10 +291,10 @@ int device_enable(void)
 	if (err)
 		return err;
 	/* a graph that was made before ends the program at its next launch (seen with CUPTI 13.0 on an H200) */
-	if (!agent.early && agent.want.flags & AGENT_S_GRAPHS) {
+	if ((!agent.early || agent.shared) && agent.want.flags & AGENT_S_GRAPHS) {
 		agent.want.flags &= ~AGENT_S_GRAPHS;
-		link_say(AGENT_WARN, "process %u: graphs are shown by their nodes: whole graphs can be traced in a program that is started alone",
-			 agent.pid);
+		link_say(AGENT_WARN, "process %u: graphs are shown by their nodes: whole graphs can be traced in a program that is %s",
+			 agent.pid, agent.shared ? "not another profiler's too" : "started alone");
 	}
 	agent.kinds = 0;
 	told_dropped = told_lost = told_time = told_deep = told_ns = 0;
@@ -289,15 +302,17 @@ int device_enable(void)
 		err = buffers();
 		if (err)
 			return err;
-		attribute(CUPTI_ATTR_DEVICE_BUFFER_SIZE, agent.want.device_buffer_bytes);
-		attribute(CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT, agent.want.device_buffers);
-		c->cuptiSetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
+		if (!agent.shared) {
+			attribute(CUPTI_ATTR_DEVICE_BUFFER_SIZE, agent.want.device_buffer_bytes);
+			attribute(CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT, agent.want.device_buffers);
+		}
+		activity_system_tids();
 		agent.clock = choose_clock();
 		if (agent.clock == AGENT_CLOCK_CALLBACK && c->cuptiActivityRegisterTimestampCallback(clock_now))
 			agent.clock = AGENT_CLOCK_OFFSET;
 		clock_reset();
 		clock_measure();
-		c->cuptiActivityRegisterCallbacks(request, complete);
+		activity_callbacks(request, complete);
 	}
 	/* the calls before the work that they cause */
 	err = calls_enable();
@@ -308,20 +323,19 @@ int device_enable(void)
 
 void device_disable(void)
 {
-	const struct cupti *c = &agent.cupti;
-
 	/* where this can deadlock cuptiFinalize does it, unless that cannot be called either */
 	if (agent.faults & FAULT_DISABLE && !(agent.faults & FAULT_FINALIZE))
 		return;
 	for (size_t i = NKINDS; i-- > 0;)
 		if (wanted(i))
-			c->cuptiActivityDisable(kinds[i].kind);
+			activity_disable(kinds[i].kind);
 	if (agent.want.flags & AGENT_S_GRAPHS && agent.want.kinds & AGENT_KERNEL)
-		c->cuptiActivityDisable(CUPTI_KIND_GRAPH);
+		activity_disable(CUPTI_KIND_GRAPH);
 }
 
 void device_flush(bool all)
 {
+	/* of all subscribers: what another one's buffers hold unfinished must stay there */
 	if (agent.want.kinds && agent.cupti.cuptiActivityFlushAll)
-		agent.cupti.cuptiActivityFlushAll(all);
+		agent.cupti.cuptiActivityFlushAll(all && !agent.shared);
 }

@@ -20,6 +20,7 @@
 #define CUPTI_13_0_U1 130001
 #define CUPTI_13_1 130100
 #define CUPTI_13_1_U1 130101
+#define CUPTI_13_3 130300
 
 enum fault {
 	FAULT_FINALIZE = 1 << 0,  /* cuptiFinalize crashes with graphs (until 12.4U1), so it is not called */
@@ -28,6 +29,7 @@ enum fault {
 	FAULT_GRAPH_IDS = 1 << 3, /* correlation of graph launches is wrong from the second attach on */
 	FAULT_DISABLE = 1 << 4,	  /* disabling kernel records can deadlock with the program: cuptiFinalize does it instead */
 	FAULT_NULL_BUFFER = 1 << 5, /* an answer without a buffer crashes */
+	FAULT_ALONE = 1 << 6,	  /* one subscriber at a time (13.2 has some of what sharing takes, as a beta) */
 };
 
 static const struct {
@@ -40,6 +42,7 @@ static const struct {
 	{ 0, CUPTI_13_1_U1, FAULT_GRAPH_IDS },
 	{ 0, CUPTI_13_0_U1, FAULT_DISABLE },
 	{ 0, CUPTI_12_9, FAULT_NULL_BUFFER },
+	{ 0, CUPTI_13_3, FAULT_ALONE },
 };
 
 static inline uint32_t faults_of(uint32_t version)

@@ -111,9 +111,12 @@ static void toolkit(struct found *f)
 	const char *roots[3] = { "/usr/local/cuda" };
 	int n = 1;
 
-	for (int i = 0; vars[i]; i++)
-		if (getenv(vars[i]) && *getenv(vars[i]))
-			roots[n++] = getenv(vars[i]);
+	for (int i = 0; vars[i]; i++) {
+		const char *root = getenv(vars[i]); /* once: the program may change its environment meanwhile */
+
+		if (root && *root)
+			roots[n++] = root;
+	}
 	for (int i = n - 1; i >= 0; i--)
 		for (size_t j = 0; j < sizeof(below) / sizeof(below[0]); j++)
 			add_dir(f, roots[i], strlen(roots[i]), below[j]);

@@ -7,6 +7,7 @@
  *   library.c  which libcupti, and its functions
  *   device.c   CUPTI's buffers and what is enabled in it; records.c what they become; names.c, clock.c
  *   contexts.c contexts' numbers by their handles
+ *   activity.c CUPTI's activity functions, alone or beside another subscriber
  *   calls.c    callbacks: correlations, calls, resources
  */
 #ifndef CT_STATE_H
@@ -45,6 +46,7 @@ struct agent {
 	struct cupti cupti;
 	uint32_t faults;
 	void *subscriber;
+	bool shared;		/* with another profiler's: its settings are not ours, and CUPTI is not ours to end */
 	struct agent_start want;
 	uint32_t clock;		/* enum agent_clock: which is used */
 	uint32_t kinds;		/* of want.kinds those that could be enabled */
@@ -97,6 +99,19 @@ void device_tell_lost(void); /* a CT_LOST for what was dropped since the last */
 void records_reset(void);
 void records_convert(const void *record);
 
+/* ---- activity.c: each as the function of CUPTI's with that name ---- */
+typedef void (*activity_request)(uint8_t **buffer, size_t *size, size_t *max_records);
+typedef void (*activity_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
+bool activity_can_share(void); /* has this version all that it takes? */
+int activity_callbacks(activity_request, activity_complete);
+int activity_enable(int kind, bool dump); /* dump: what is there already too */
+void activity_disable(int kind);
+void activity_api(int domain, uint32_t id, bool on); /* records of calls of one function */
+int activity_next(uint8_t *buffer, size_t valid, void **record);
+size_t activity_dropped(void *context, uint32_t stream); /* since the last time */
+void activity_system_tids(void);
+int activity_time(uint64_t *ns);
+
 /* ---- contexts.c ---- */
 void contexts_reset(void); /* in a forked child: its lock */
 void contexts_record(const struct ct_context *); /* sends it, with its handle if that is known; its times are those of its head */
@@ -116,6 +131,7 @@ uint64_t clock_ns(uint64_t cupti_ns); /* on CLOCK_MONOTONIC */
 /* ---- calls.c ---- */
 void calls_callback(void *user, int domain, uint32_t cbid, const void *data);
 int calls_enable(void);
+void calls_disable(void); /* records of calls, where CUPTI is not ended: it would go on to make them */
 void calls_forget(void);
 
 #endif

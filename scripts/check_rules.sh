@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# check_rules.sh - holds the rules of docs/ARCHITECTURE.md: who may include what, who may write where.
+# check_rules.sh - holds the rules of docs/ARCHITECTURE.md: who may include what, who may write where; and that document to what
+# there is: what it names exists, and no room goes without a word.
 cd "$(dirname "$0")/.." || exit 1
 failed=0
 
@@ -50,4 +51,89 @@ rule "libdw stays in resolve" '#include <(elfutils/|dwarf)' "${not_resolve[@]}"
 rule "vmlinux.h stays in BPF programs" '#include .*vmlinux\.h' "${all[@]}"
 rule "only commands and sinks write to stdout" '\b(printf|puts|putchar)\(|fprintf\(stdout' "${quiet[@]}"
 rule "only main exits" '\b_?exit\(' "${not_main[@]}"
+
+# ---- the document is true ----------------------------------------------------------------------------------------
+
+page=docs/ARCHITECTURE.md
+rooms=$(sed -n '/^## The rooms/,/^## In the kernel/p' "$page" | grep '^| `')
+
+# words: what stands in backticks, one a line
+# shellcheck disable=SC2016 # backticks of the document
+words() { grep -o '`[^`]*`' | tr -d '`'; }
+
+# there PATTERN: it names a file, which may be given without its suffix
+there() {
+	local suffix
+	for suffix in '' .c .h .def .bpf.h; do
+		compgen -G "$1$suffix" > /dev/null && return
+	done
+	return 1
+}
+
+# all NAME MISSING: there is none
+all() {
+	if [ -z "$2" ]; then
+		echo "ok rule: $1"
+	else
+		echo "not ok rule: $1: $(tr '\n' ' ' <<< "$2")"
+		failed=1
+	fi
+}
+
+# The paths that it names, from here or from user/; those of a running system, and commands, are others.
+named() {
+	local word
+	words < "$page" | grep -v '^/' | grep / | grep -v ' ' | sort -u | while read -r word; do
+		there "$word" || there "user/$word" || echo "$word"
+	done
+}
+# What is said to live in a room is there.
+lives() {
+	local what in_rooms word room
+	while IFS='|' read -r _ in_rooms what _; do
+		words <<< "$what" | grep -vE '^-|[ /]' | while read -r word; do
+			while read -r room; do
+				[ -d "$room" ] || room=$(dirname "$room")
+				there "${room%/}/$word" && continue 2
+			done < <(words <<< "$in_rooms")
+			echo "$word"
+		done
+	done <<< "$rooms"
+}
+# Every folder, and every file that is in none of user/'s, has a row.
+described() {
+	local path room
+	local -a all_rooms
+	mapfile -t all_rooms < <(cut -d'|' -f2 <<< "$rooms" | words)
+	{
+		find bpf cupti deploy docs scripts tests user vmlinux -maxdepth 0 -type d
+		find user -mindepth 1 -type d
+		find user -maxdepth 1 -name '*.[ch]' | sed 's/\.[ch]$//' | sort -u
+	} | while read -r path; do
+		for room in "${all_rooms[@]}"; do
+			# shellcheck disable=SC2053 # a pattern
+			[[ $path == ${room%/} || $path/ == ${room%/*}/ ]] && continue 2
+		done
+		echo "$path"
+	done
+}
+# A link to a file of ours leads to one.
+linked() {
+	local file link
+	grep -oE '\]\([^):]+\)' README.md docs/*.md | sed -E 's/\]\(([^)#]*).*/\1/' | while IFS=: read -r file link; do
+		[ -z "$link" ] || [ -e "$(dirname "$file")/$link" ] || echo "$file: $link"
+	done
+}
+# Every file opens with what it is for.
+opened() {
+	local file
+	while read -r file; do
+		head -n 4 "$file" | grep -qE '^(/\*| \*) .* - ' || echo "$file"
+	done < <(find user bpf cupti -name '*.[ch]')
+}
+all "what the document names exists" "$(named)"
+all "what is said to live in a room is there" "$(lives)"
+all "every room is described" "$(described)"
+all "links in the documents lead to files" "$(linked)"
+all "every file opens with what it is for" "$(opened)"
 exit $failed

@@ -180,6 +180,7 @@ main() {
 	for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/memory/run.sh tests/top/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
 		[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 600 "$other"
 	done
+	suite hostile 240 tests/export/hostile.py --seeds 2 --seconds 8
 	# Last, for it compiles everything a second time.
 	suite tree 600 tests/tree.sh
 	finish

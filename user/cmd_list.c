@@ -4,7 +4,6 @@
  *
  *   runtime  memory   cudaMalloc(out devPtr, size)
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "cmd.h"

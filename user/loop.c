@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* loop.c - see loop.h. Knows nothing but libevent. */
-#include <errno.h>
 #include <event2/event.h>
 #include <stdlib.h>
 

@@ -4,7 +4,6 @@
  * from it. To add an option: a member of struct opts, a setter, a row. Knows no source and no sink.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

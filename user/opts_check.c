@@ -104,8 +104,8 @@ static int of_top(const struct line *l)
 		{ !o->batch, is_given(l, "format"), "--format is for blocks of text: give --batch" },
 		{ o->batch, o->color == OPTS_COLOR_ALWAYS, "--batch prints no colors: leave out --color" },
 		{ o->gpu, !o->npids, "--gpu is about programs that the agent is in: give -p PID" },
-		{ !o->gpu, o->sort == TOP_BY_MEMORY || o->sort == TOP_BY_GPU || o->sort == TOP_BY_BUSY,
-		  "--sort memory, gpu and busy are about what the GPU does: give --gpu" },
+		{ !o->gpu, o->sort == TOP_BY_GPU || o->sort == TOP_BY_BUSY,
+		  "--sort gpu and busy are about what the GPU does: give --gpu" },
 	};
 
 	return judge(l, rules, ARRAY_LEN(rules));

@@ -5,7 +5,6 @@
  * ':' names what the shell itself completes: :file, :directory, :user, :pid, :command.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "opts_rows.h"

@@ -129,13 +129,13 @@ static int add_condition(struct recording *r, const char *word)
 {
 	int n = 0;
 
-	if (!strcmp(word, "failed"))
+	if (!strcmp(word, "signal"))
+		return 0; /* one has it written whatever else does */
+	if (!strcmp(word, "failed")) {
 		r->file.dump_failed = true;
-	else if (!strcmp(word, "end"))
+	} else if (!strcmp(word, "end")) {
 		r->file.dump_end = true;
-	else if (!strcmp(word, "signal"))
-		r->dump_signal = true;
-	else {
+	} else {
 		if (!r->dump_rows)
 			r->dump_rows = calloc(PLAN_WORDS, sizeof(*r->dump_rows));
 		for (int i = 0; r->dump_rows && i < api_nfuncs; i++) {

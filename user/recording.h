@@ -9,7 +9,6 @@ struct recording {
 	struct sink_file file;
 	char *path, *head;
 	uint64_t *dump_rows;
-	bool dump_signal;
 };
 
 /* Is the list what --dump-on may have? 0, or -EINVAL after one message. */

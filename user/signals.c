@@ -41,8 +41,6 @@ int signals_open(void)
 
 	if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
-	/* a file that may not grow is an error of write(2), which is told */
-	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&sa.sa_mask);
 	for (size_t i = 0; i < ARRAY_LEN(sigs); i++) {
 		if (sigs[i] == SIGHUP && !sigaction(SIGHUP, NULL, &old) && old.sa_handler == SIG_IGN)

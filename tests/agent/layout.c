@@ -18,6 +18,7 @@
 #define FIRST(ours, m, T, M) _Static_assert(offsetof(struct ours, m) == offsetof(T, M), #ours "." #m " and " #T "." #M)
 #define WITHIN(ours, T) _Static_assert(sizeof(struct ours) <= sizeof(T), #ours " is longer than " #T)
 #define SAME(a, b) _Static_assert((int)(a) == (int)(b), #a)
+#define SAME_FUNC(fn, ...) _Static_assert(__builtin_types_compatible_p(__typeof__(&(fn)), __typeof__(__VA_ARGS__)), #fn)
 
 #define KERNEL(T)                                                                                                      \
 	WITHIN(cupti_kernel, T);                                                                                       \
@@ -176,13 +177,33 @@ AT(cupti_call, params, CUpti_CallbackData, functionParams);
 AT(cupti_call, result, CUpti_CallbackData, functionReturnValue);
 AT(cupti_call, symbol, CUpti_CallbackData, symbolName);
 AT(cupti_call, context, CUpti_CallbackData, context);
+AT(cupti_call, context_id, CUpti_CallbackData, contextUid);
 AT(cupti_call, data, CUpti_CallbackData, correlationData);
 AT(cupti_call, correlation, CUpti_CallbackData, correlationId);
 AT(cupti_resource, context, CUpti_ResourceData, context);
 AT(cupti_resource, stream, CUpti_ResourceData, resourceHandle);
 AT(cupti_state, result, CUpti_StateData, notification.result);
 AT(cupti_state, message, CUpti_StateData, notification.message);
-SAME(sizeof(struct cupti_subscriber_params), CUpti_SubscriberParams_STRUCT_SIZE);
+#if CUPTI_API_VERSION >= 130300 /* what sharing takes */
+SAME(sizeof(struct cupti_subscriber_params), sizeof(CUpti_SubscriberParams));
+AT(cupti_subscriber_params, allow_several, CUpti_SubscriberParams, allowMultipleSubscribers);
+SAME(CUPTI_ATTR_THREAD_ID_TYPE, CUPTI_ACTIVITY_ATTR_THREAD_ID_TYPE);
+SAME_FUNC(cuptiSubscribe_v2, CUptiResult (*)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *, CUpti_SubscriberParams *));
+SAME_FUNC(cuptiActivityEnable_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUpti_ActivityKind, CUpti_ActivityConfig *));
+SAME_FUNC(cuptiActivityEnableAndDump_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUpti_ActivityKind, CUpti_ActivityConfig *));
+SAME_FUNC(cuptiActivityDisable_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUpti_ActivityKind, CUpti_ActivityConfig *));
+SAME_FUNC(cuptiActivityRegisterCallbacks_v2, CUptiResult (*)(CUpti_SubscriberHandle,
+	void (*)(uint8_t **, size_t *, size_t *, CUpti_BufferCallbackRequestInfo *),
+	void (*)(uint8_t *, size_t, size_t, CUpti_BufferCallbackCompleteInfo *)));
+SAME_FUNC(cuptiActivitySetAttribute_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUpti_ActivityAttribute, size_t *, void *));
+SAME_FUNC(cuptiActivityGetNextRecord_v2, CUptiResult (*)(CUpti_SubscriberHandle, uint8_t *, size_t, CUpti_Activity **));
+SAME_FUNC(cuptiActivityGetNumDroppedRecords_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUcontext, uint32_t, size_t *));
+SAME_FUNC(cuptiActivityEnableRuntimeApi_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUpti_CallbackId, uint8_t));
+SAME_FUNC(cuptiActivityEnableDriverApi_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUpti_CallbackId, uint8_t));
+SAME_FUNC(cuptiGetTimestamp_v2, CUptiResult (*)(CUpti_SubscriberHandle, uint64_t *));
+#else
+SAME(CUPTI_SUBSCRIBER_PARAMS_ALONE, CUpti_SubscriberParams_STRUCT_SIZE);
+#endif
 AT(cupti_subscriber_params, name, CUpti_SubscriberParams, subscriberName);
 AT(cupti_subscriber_params, old_name, CUpti_SubscriberParams, oldSubscriberName);
 
@@ -194,6 +215,7 @@ SAME(CUPTI_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
 SAME(CUPTI_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);
 SAME(CUPTI_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
 SAME(CUPTI_STATE, CUPTI_CB_DOMAIN_STATE);
+SAME(CUPTI_RES_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
 SAME(CUPTI_RES_CONTEXT_DESTROYS, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
 SAME(CUPTI_RES_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED);
 SAME(CUPTI_STATE_FATAL, CUPTI_CBID_STATE_FATAL_ERROR);

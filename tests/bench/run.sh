@@ -31,10 +31,12 @@ ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
 # one FUNCTION: prints ns a call
 one() { "$out/bench/target" "$lib" "$1" "$calls" | tail -n 1; }
 
-with_empty() { # FUNCTION PROBED...
-	local fn=$1 fd
+with_empty() { # [-e] FUNCTION PROBED...: -e: the entry alone
+	local entry=() fn fd
+	[ "$1" != -e ] || { entry=(-e); shift; }
+	fn=$1
 	shift
-	coproc EMPTY { exec "$out/bench/empty" "$lib" "$@"; }
+	coproc EMPTY { exec "$out/bench/empty" "${entry[@]}" "$lib" "$@"; }
 	fd=${EMPTY[1]}
 	read -r _ <&"${EMPTY[0]}"
 	one "$fn"
@@ -70,6 +72,17 @@ cost() { # TITLE GOAL FUNCTION [COMMAND] OPTIONS...
 		"$(median <"$tmp/a")" "$(median <"$tmp/b")" "$(ratio "$(median <"$tmp/b")" "$(median <"$tmp/a")")" "$goal"
 }
 
+entry_alone() { # FUNCTION: the floor of --no-return
+	local i
+	: >"$tmp/a"; : >"$tmp/b"
+	for ((i = 0; i < rounds; i++)); do
+		with_empty "$1" "$1" >>"$tmp/a"
+		with_empty -e "$1" "$1" >>"$tmp/b"
+	done
+	printf '%-58s %21s empty pair %6.0f, alone  %6.0f: ratio %s\n' "$1, an empty entry probe alone" "" "$(median <"$tmp/a")" \
+		"$(median <"$tmp/b")" "$(ratio "$(median <"$tmp/b")" "$(median <"$tmp/a")")"
+}
+
 echo "== cost to the target, $rounds interleaved rounds of $calls calls, $(basename "$lib")"
 cost "cudaGetDevice, table to a file" 1.25 cudaGetDevice --keep-chatty
 cost "cudaMemcpy, table to a file" 1.25 cudaMemcpy
@@ -77,6 +90,7 @@ cost "cudaMemcpy, JSON to a file" 1.25 cudaMemcpy --format json
 cost "cudaLaunchKernel (stack words), table to a file" 1.35 cudaLaunchKernel
 cost "cudaMemcpy, stat" 1.20 cudaMemcpy stat
 cost "cudaMemcpy, stat without times (--no-return)" 0.65 cudaMemcpy stat --no-return
+entry_alone cudaMemcpy
 cost "cudaGetDevice, two rows a call" - cudaGetDevice --keep-chatty --enter-exit
 calls=$((calls / 10))
 cost "cudaMemcpy with its stack (-k)" - cudaMemcpy -k
@@ -158,6 +172,21 @@ printf '%-58s %s MiB\n' "the kernel side's maps, of the whole machine" \
 	"$(cat /proc/"$tracer"/fdinfo/* 2> /dev/null | awk '$1 == "memlock:" { n += $2 } END { printf "%d", n / 1048576 }')"
 stop_tracer
 "$out/bench/bench_stat"
+
+echo "== 1000 processes that call 23 functions each, every second: a scrape of serve (goal 20 ms), and what top takes (goal 2 %)"
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+for names in 10 250; do
+	coproc MANY { exec "$out/bench/many" "$lib" 1000 $names; }
+	fd=${MANY[1]} many=$MANY_PID
+	read -r _ <&"${MANY[0]}"
+	start_tracer serve --listen "127.0.0.1:$port"
+	printf '%-58s %s\n' "serve, processes of $names names" "$(tests/bench/scrape.py "127.0.0.1:$port" "$tracer" 15)"
+	stop_tracer
+	[ $names != 10 ] || printf '%-58s %s %% of a core\n' "top" "$("$ct" top --batch -n 15 -i 1 --format json 2> /dev/null |
+		sed -n 's/.*"own_percent":\([0-9.]*\).*/\1/p' | tail -n +6 | median)"
+	exec {fd}>&-
+	wait "$many" 2> /dev/null || true
+done
 
 echo "== the program's own cost of a record"
 "$out/bench/bench_sinks"

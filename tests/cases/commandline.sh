@@ -151,7 +151,7 @@ record --rotate 3 -- true                 | --rotate        | give --max-size
 record --dump-on end -- true              | --dump-on       | give --last
 top -n 3                                  | -n              | give --batch
 top --sort gpu                            | --sort          | give --gpu
-top --batch --sort memory -p 1            | --sort          | give --gpu
+top --batch --sort busy -p 1              | --sort          | give --gpu
 --format perfetto -o x --mangled -- true  | --mangled       | give -k
 replay --format perfetto -o x --mangled R | --mangled       | give -k
 top -o x                                  | -o              | give --batch

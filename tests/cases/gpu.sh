@@ -147,6 +147,44 @@ case_gpu_held() {
 	expect_kinds kernel 0
 }
 
+# A profiler that lets others in, from 13.3 on: both have CUPTI, and it is not ended when we leave.
+case_gpu_shared() {
+	local v
+	export STANDIN_CUPTI
+	for v in 130000 130200; do
+		STANDIN_CUPTI=shared,version:$v
+		ct_json --gpu -- "$WORK" 6 return
+		ok_rc
+		says 'another profiler named standin-profiler holds CUPTI'
+		expect_kinds kernel 0
+	done
+	for v in 130300 130401; do
+		STANDIN_CUPTI=shared,version:$v
+		ct_json -v --gpu --graph graph -- "$WORK" -t 2 60 return
+		ok_rc
+		says 'CUPTI is shared with another profiler, standin-profiler'
+		says "whole graphs can be traced in a program that is not another profiler's too"
+		says 'clock: .*distance measured'
+		says 'CUPTI not ended'
+		expect_kinds kernel 120
+		expect "delays from 0 to 1 s" "$(grep '^{"type":"kernel"' "$T/out" | grep -c -E '"delay_ns":[0-9]{1,9}[,}]')" 120
+		all_matched
+		no_loss
+		ct_json --source=cupti --gpu -- "$WORK" 30 return
+		ok_rc
+		expect_kinds kernel 30
+		expect_rows cudaLaunchKernel 30
+		all_matched
+		rm "$T/out" "$T/err"
+		gpu_started -d 0.5
+		wait_for 10 ended "$CT"
+		says 'the agent has left: .*CUPTI not ended'
+		wait_for 5 no_agent
+		alive || fail "the program ended too"
+		kill -KILL "$PID"
+	done
+}
+
 case_gpu_no_driver() {
 	export STANDIN_CUPTI=none
 	ct_json --gpu -- "$WORK" 6 return
@@ -299,6 +337,11 @@ case_gpu_outlived() {
 	expect "the program's output" "$(cat "$T/late.out")" 'launched 7'
 }
 
+# The program PID runs: one that has ended, and that nobody waits for, has no memory any more.
+alive() {
+	grep -q . "/proc/$PID/maps" 2> /dev/null
+}
+
 # Until the agent is in the program and has said so: records come.
 gpu_started() {
 	"${BACKGROUND[@]}" "$CUDATRACE" -v --gpu "$@" --format json -o "$T/out" -- "$WORK" -p 1 -- -1 loop > "$T/ct.out" 2> "$T/err" < /dev/null &
@@ -322,7 +365,7 @@ case_gpu_tracer_dies() {
 	kill -KILL "$CT"
 	wait "$CT" 2> /dev/null # its probes go first, which takes a while, then its socket
 	wait_for 10 no_agent
-	kill -0 "$PID" || fail "the program ended too"
+	alive || fail "the program ended too"
 	# the socket that it left is taken away by the next one
 	compgen -G "/run/cudatrace/s-$CT-*" > "$T/socket" || fail "no socket in /run/cudatrace"
 	ct --gpu -- /bin/true
@@ -337,7 +380,7 @@ case_gpu_detach() {
 	wait_for 10 ended "$CT"
 	says 'the agent has left: .*CUPTI ended'
 	wait_for 5 no_agent
-	kill -0 "$PID" || fail "the program ended too"
+	alive || fail "the program ended too"
 	kill -KILL "$PID"
 }
 
@@ -349,7 +392,7 @@ case_gpu_detach_versions() {
 		gpu_started -d 0.5
 		wait_for 12 ended "$CT"
 		wait_for 5 no_agent
-		kill -0 "$PID" || fail "$how: the program ended too"
+		alive || fail "$how: the program ended too"
 		kill -KILL "$PID"
 		rm "$T/out" "$T/err"
 	done
@@ -416,7 +459,7 @@ case_gpu_attach() {
 		# no call in the trace is the agent's own
 		expect_rows cuDriverGetVersion 0
 		wait_for 5 no_agent
-		kill -0 "$PID" || fail "the program ended"
+		alive || fail "the program ended"
 	done
 	# what is left is the wake-up descriptor and the object's own, once
 	[ "$(find "/proc/$PID/fd" -mindepth 1 | wc -l)" -le $((fds + 2)) ] || fail "descriptors are left: $(ls -l "/proc/$PID/fd")"
@@ -429,7 +472,7 @@ case_cupti_attach() {
 	ok_rc
 	[ "$(rows cudaLaunchKernel)" -gt 50 ] || fail "$(rows cudaLaunchKernel) launches: $(tail -n 3 "$T/err")"
 	[ "$(kinds kernel '"api":"cudaLaunchKernel"')" -gt 50 ] || fail "$(kinds kernel) kernels"
-	kill -0 "$PID" || fail "the program ended"
+	alive || fail "the program ended"
 	kill -KILL "$PID"
 }
 
@@ -524,7 +567,7 @@ case_cupti_detach() {
 	says 'the agent has left: .*CUPTI ended'
 	PID=$(grep -m 1 '"type":"kernel"' "$T/out" | grep -o '"pid":[0-9]*' | cut -d: -f2)
 	wait_for 5 no_agent
-	kill -0 "$PID" || fail "the program ended too"
+	alive || fail "the program ended too"
 	kill -KILL "$PID"
 	expect "kernels without a call" "$(grep '^{"type":"end"' "$T/out" | grep -o '"unmatched":[0-9]*')" '"unmatched":0'
 }

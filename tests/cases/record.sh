@@ -195,6 +195,71 @@ case_record_disk_full() {
 	! grep -q -E '^(cut off|damaged)' "$T/out" || fail "a part of a block was left: $(cat "$T/out")"
 }
 
+# The disk is full when the next file begins, and when memory is written.
+case_record_disk_full_later() {
+	mkdir "$T/small"
+	mount -t tmpfs -o size=96k none "$T/small" || skip "no tmpfs can be mounted"
+	trap 'umount -l "$T/small"' EXIT
+	ct record -o "$T/small/r.ctrace" --max-size 64KiB --rotate 2 -- "$CALLS" mix 200000 0 0
+	ok_rc 1
+	[ "$(grep -c '^cudatrace: error: .*r.ctrace.*No space left' "$T/err")" = 1 ] || fail "$(cat "$T/err")"
+	mv "$T/small/r.ctrace.1" "$T/r.ctrace"
+	rm -f "$T/small/r.ctrace"
+	replay
+	ok_rc
+	[ "$(rows cudaMalloc)" -ge 100 ] || fail "$(rows cudaMalloc) calls"
+	ct record -o "$T/small/r.ctrace" --last 60s --dump-on end -- "$CALLS" mix 200000 0 0
+	ok_rc 1
+	says 'failed after [1-9][0-9]* bytes: No space left on device; what is in it can be read, the last [1-9][0-9]* records are not in it'
+	mv "$T/small/r.ctrace" "$T/r.ctrace"
+	replay
+	ok_rc
+	[ "$(rows cudaMalloc)" -ge 100 ] || fail "$(rows cudaMalloc) calls"
+}
+
+case_record_pipe() {
+	mkfifo "$T/pipe"
+	ct record -o "$T/pipe" -- "$CALLS" mix 3 0 0
+	ok_rc 1
+	says "cannot write to $T/pipe: it is a pipe that nobody reads"
+	exec 9<> "$T/pipe"
+	ct record -o "$T/pipe" -- "$CALLS" mix 3 0 0
+	ok_rc
+	head -c "$(sed -n "s|^cudatrace: \\([0-9]*\\) bytes in $T/pipe$|\\1|p" "$T/err")" <&9 > "$T/r.ctrace"
+	exec 9>&-
+	replay
+	ok_rc
+	expect_rows cudaFree 4
+}
+
+# Who writes to a file has it alone: it would go on under another name, and nobody would be told.
+case_record_twice() {
+	lines a
+	record_bg -p "$PID_a"
+	make_calls a 3
+	"$CUDATRACE" record -o "$T/r.ctrace" -- "$CALLS" mix 3 0 0 > "$T/second" 2>&1 && fail "it begins"
+	grep -q "^cudatrace: error: cannot write to $T/r.ctrace: another recorder writes to it$" "$T/second" || fail "$(cat "$T/second")"
+	make_calls a 4
+	lines_end a
+	finish
+	[ ! -e "$T/r.ctrace.old" ] || fail "it was moved away"
+	replay
+	expect_rows cudaStreamQuery 7
+}
+
+case_record_link() {
+	ln -s there "$T/r.ctrace"
+	record -- "$CALLS" mix 3 0 0
+	ok_rc
+	cp "$T/there" "$T/first"
+	record -- "$CALLS" mix 2 0 0
+	ok_rc
+	[ -L "$T/r.ctrace" ] || fail "the link is gone"
+	cmp "$T/first" "$T/there.old" || fail "what it led to is gone"
+	replay
+	ok_rc
+}
+
 case_record_rotate() {
 	local n
 	record --max-size 64KiB --rotate 2 -- "$CALLS" mix 300000 0 0
@@ -221,12 +286,12 @@ numbers() {
 
 # Calls keep their numbers whatever file they are in, alone or merged: those of a recording that was not rotated.
 case_record_rotate_numbers() {
-	local n files
+	local n files=()
 	record --max-size 64KiB --rotate 99 -- "$CALLS" mix 100000 0 0
 	ok_rc
-	files=$(ls "$T" | grep -c '^r.ctrace')
-	[ "$files" -ge 3 ] || fail "only $files files"
-	for n in $(seq $((files - 1)) -1 1); do
+	files=("$T"/r.ctrace*)
+	[ "${#files[@]}" -ge 3 ] || fail "only ${#files[@]} files"
+	for n in $(seq $((${#files[@]} - 1)) -1 1); do
 		numbers "$T/r.ctrace.$n"
 	done > "$T/each"
 	numbers "$T/r.ctrace" >> "$T/each"
@@ -242,7 +307,9 @@ case_record_rotate_numbers() {
 	n=$(grep -a -o '^uptime_ns [0-9]*' "$T/r.ctrace" | tail -n 1)
 	numbers "$T/r.ctrace" --from "$((${n#* } / 2000))us" > "$T/part"
 	n=$(wc -l < "$T/part")
-	[ "$n" -gt 0 ] && [ "$n" -lt "$(wc -l < "$T/whole")" ] || fail "$n calls in the second half"
+	if [ "$n" = 0 ] || [ "$n" -ge "$(wc -l < "$T/whole")" ]; then
+		fail "$n calls in the second half"
+	fi
 	tail -n "$n" "$T/whole" | cmp - "$T/part" > "$T/diff" || fail "a stretch: $(cat "$T/diff")"
 }
 

@@ -127,29 +127,31 @@ memory_of() {
 }
 
 # A call that frees does not say how much: it is what was taken there, counted in the kernel and of a recording alike.
+memory_is() { # MODE WANT...
+	local mode=$1
+	shift
+	ct stat --json -o "$T/live.json" -- "$BIN/memory" "$mode"
+	ok_rc
+	expect "$mode, live" "$(memory_of "$T/live.json")" "$*"
+	ct record -o "$T/$mode.ctrace" -- "$BIN/memory" "$mode"
+	ok_rc
+	ct stat --json -o "$T/file.json" "$T/$mode.ctrace"
+	ok_rc
+	expect "$mode, of a recording" "$(memory_of "$T/file.json")" "$*"
+}
+
 case_stat_memory() {
-	local mode want
-	while read -r mode want; do
-		ct stat --json -o "$T/live.json" -- "$BIN/memory" "$mode"
-		ok_rc
-		expect "$mode, live" "$(memory_of "$T/live.json")" "$want"
-		ct record -o "$T/$mode.ctrace" -- "$BIN/memory" "$mode"
-		ok_rc
-		ct stat --json -o "$T/file.json" "$T/$mode.ctrace"
-		ok_rc
-		expect "$mode, of a recording" "$(memory_of "$T/file.json")" "$want"
-	done <<- 'E'
-		leak 3145828 0 0 0 cudaFree=10000
-		many 10 0 0 0 cudaFree=5000
-		threads 40960 0 0 0 cudaFree=368640
-		fork 1300 0 0 0
-		faults 0 0 0 0 cudaFree=500 cudaFreeHost=4096
-		pool 2500 0 0 0 cudaFreeAsync=1000
-		virtual 0 0 0 0 cuMemRelease=8388608
-		reuse 0 0 0 0 cudaFree=10000
-		host 0 20000 0 0 cudaFreeHost=10000 cudaHostUnregister=8192
-		driver 2010 0 0 0 cuMemFree_v2=1000
-	E
+	memory_is threads 40960 0 0 0 cudaFree=368640
+	memory_is fork 1300 0 0 0
+	memory_is faults 0 0 0 0 cudaFree=500 cudaFreeHost=4096
+	memory_is reuse 0 0 0 0 cudaFree=10000
+}
+
+case_stat_memory_families() {
+	memory_is pool 2500 0 0 0 cudaFreeAsync=1000
+	memory_is virtual 0 0 0 0 cuMemRelease=8388608
+	memory_is host 0 20000 0 0 cudaFreeHost=10000 cudaHostUnregister=8192
+	memory_is driver 2010 0 0 0 cuMemFree_v2=1000
 	# without results there is nothing to tell it by, and nothing is said
 	ct stat --no-return --json -o "$T/live.json" -- "$BIN/memory" leak
 	ok_rc

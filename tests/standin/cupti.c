@@ -7,6 +7,7 @@
  * STANDIN_CUPTI in the environment, words separated by commas:
  *   version:N     what cuptiGetVersion() says (18: 11.8, 23: 12.5, 130001, ...); functions of later versions answer with an error
  *   held          somebody else has subscribed; from 13.0 on under the name "standin-profiler"
+ *   shared        somebody else has, and lets others in; from 13.3 on it can be. Then the functions that name no subscriber fail
  *   none          there is no driver: 999
  *   zero:N        every Nth kernel has no times
  *   backwards:N   every Nth kernel ends before it starts
@@ -61,6 +62,9 @@ static uint8_t api_records[3][IDS];
 static uint8_t kinds[64];
 static cupti_request request;
 static cupti_complete complete;
+static cupti_request_v2 request_v2;
+static cupti_complete_v2 complete_v2;
+static bool among; /* the subscriber is one of several */
 static cupti_clock user_clock;
 static struct standin_tools *tools;
 static _Atomic uint32_t correlations;
@@ -128,7 +132,10 @@ static void give(uint8_t *b, size_t size, size_t n)
 
 		nanosleep(&ts, NULL);
 	}
-	complete(NULL, 0, b, size, n);
+	if (among)
+		complete_v2(b, size, n, NULL);
+	else
+		complete(NULL, 0, b, size, n);
 	gave = true;
 }
 
@@ -168,12 +175,15 @@ static void put(const void *record, size_t size)
 {
 	for (;;) {
 		pthread_mutex_lock(&lock);
-		if (over || !request)
+		if (over || !(among ? (void *)request_v2 : (void *)request))
 			break;
 		if (!buffer) {
 			size_t records = 0;
 
-			request(&buffer, &buffer_size, &records);
+			if (among)
+				request_v2(&buffer, &buffer_size, &records, NULL);
+			else
+				request(&buffer, &buffer_size, &records);
 			if (!buffer)
 				abort(); /* as the real one does below 12.9 */
 			if (knob("small") && buffer_size > 4096)
@@ -527,14 +537,14 @@ static void in_child(void)
 	lock = give_lock = fresh;
 }
 
-static int subscribe(void **subscriber, cupti_callback fn, void *user)
+static int subscribe(void **subscriber, cupti_callback fn, void *user, bool several)
 {
 	static bool watched;
 	void *driver;
 
 	if (knob("none"))
 		return CUPTI_UNKNOWN;
-	if (knob("held") || atomic_exchange(&subscribed, 1))
+	if (knob("held") || (knob("shared") && !several) || atomic_exchange(&subscribed, 1))
 		return CUPTI_MULTIPLE_SUBSCRIBERS;
 	driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	tools = driver ? (struct standin_tools *)dlsym(driver, "standin_tools") : NULL;
@@ -542,6 +552,7 @@ static int subscribe(void **subscriber, cupti_callback fn, void *user)
 		atomic_store(&subscribed, 0);
 		return CUPTI_UNKNOWN;
 	}
+	among = several;
 	callback_user = user;
 	callback = fn;
 	over = false;
@@ -555,21 +566,26 @@ static int subscribe(void **subscriber, cupti_callback fn, void *user)
 
 API(cuptiSubscribe, void **subscriber, cupti_callback fn, void *user)
 {
-	return subscribe(subscriber, fn, user);
+	return subscribe(subscriber, fn, user, false);
 }
 
 API(cuptiSubscribe_v2, void **subscriber, cupti_callback fn, void *user, struct cupti_subscriber_params *p)
 {
-	int r = subscribe(subscriber, fn, user);
+	bool asks = p->size > CUPTI_SUBSCRIBER_PARAMS_ALONE && since(130200) && p->allow_several;
+	int r = subscribe(subscriber, fn, user, asks && knob("shared"));
 
-	if (r && knob("held") && since(130000) && p->old_name)
+	if ((knob("shared") || (r && knob("held"))) && since(130000) && p->old_name)
 		snprintf(p->old_name, p->old_size, "standin-profiler");
 	return r;
 }
 
 API(cuptiUnsubscribe, void *subscriber)
 {
+	static const uint8_t none[sizeof(api_records)];
+
 	(void)subscriber;
+	if (memcmp(api_records, none, sizeof(none)))
+		abort(); /* it would go on to make records of calls, for nobody */
 	memset(enabled, 0, sizeof(enabled));
 	callback = NULL;
 	atomic_store(&subscribed, 0);
@@ -610,6 +626,8 @@ API(cuptiGetCallbackName, int domain, uint32_t cbid, const char **name)
 
 API(cuptiActivityRegisterCallbacks, cupti_request r, cupti_complete c)
 {
+	if (among)
+		return CUPTI_UNKNOWN;
 	request = r;
 	complete = c;
 	return 0;
@@ -646,15 +664,15 @@ static int enable(int kind, bool dump)
 
 API(cuptiActivityEnable, int kind)
 {
-	return enable(kind, false);
+	return among ? CUPTI_UNKNOWN : enable(kind, false);
 }
 
 API(cuptiActivityEnableAndDump, int kind)
 {
-	return enable(kind, true);
+	return among ? CUPTI_UNKNOWN : enable(kind, true);
 }
 
-API(cuptiActivityDisable, int kind)
+static int disable(int kind)
 {
 	if (kind < 0 || kind >= 64)
 		return CUPTI_INVALID_PARAMETER;
@@ -662,15 +680,21 @@ API(cuptiActivityDisable, int kind)
 	return 0;
 }
 
+API(cuptiActivityDisable, int kind)
+{
+	return among ? CUPTI_UNKNOWN : disable(kind);
+}
+
 API(cuptiActivityFlushAll, uint32_t forced)
 {
-	(void)forced;
+	if (forced && among)
+		abort(); /* the other one's records would come without their ends */
 	if (buffer || held_back)
 		give_all(true);
 	return 0;
 }
 
-API(cuptiActivityGetNextRecord, uint8_t *b, size_t valid, void **record)
+static int next(uint8_t *b, size_t valid, void **record)
 {
 	uint8_t *at = b;
 	uint32_t kind;
@@ -685,6 +709,11 @@ API(cuptiActivityGetNextRecord, uint8_t *b, size_t valid, void **record)
 	return 0;
 }
 
+API(cuptiActivityGetNextRecord, uint8_t *b, size_t valid, void **record)
+{
+	return among ? CUPTI_UNKNOWN : next(b, valid, record);
+}
+
 API(cuptiActivityGetNumDroppedRecords, void *context, uint32_t stream, size_t *dropped)
 {
 	(void)context, (void)stream;
@@ -695,7 +724,7 @@ API(cuptiActivityGetNumDroppedRecords, void *context, uint32_t stream, size_t *d
 API(cuptiActivitySetAttribute, int attribute, size_t *size, void *value)
 {
 	(void)attribute, (void)size, (void)value;
-	return 0;
+	return among ? CUPTI_UNKNOWN : 0;
 }
 
 API(cuptiGetTimestamp, uint64_t *out)
@@ -706,18 +735,20 @@ API(cuptiGetTimestamp, uint64_t *out)
 
 API(cuptiSetThreadIdType, int type)
 {
-	return type == CUPTI_THREAD_ID_SYSTEM ? 0 : CUPTI_INVALID_PARAMETER;
+	return type == CUPTI_THREAD_ID_SYSTEM && !among ? 0 : CUPTI_INVALID_PARAMETER;
 }
 
 API(cuptiActivityRegisterTimestampCallback, cupti_clock fn)
 {
+	if (among)
+		return CUPTI_UNKNOWN;
 	user_clock = fn;
 	return 0;
 }
 
 API(cuptiActivityEnableRuntimeApi, uint32_t cbid, uint8_t on)
 {
-	if (!since(23))
+	if (!since(23) || among)
 		return CUPTI_UNKNOWN;
 	api_records[CUPTI_RUNTIME][cbid % IDS] = on;
 	return 0;
@@ -725,10 +756,85 @@ API(cuptiActivityEnableRuntimeApi, uint32_t cbid, uint8_t on)
 
 API(cuptiActivityEnableDriverApi, uint32_t cbid, uint8_t on)
 {
-	if (!since(23))
+	if (!since(23) || among)
 		return CUPTI_UNKNOWN;
 	api_records[CUPTI_DRIVER][cbid % IDS] = on;
 	return 0;
+}
+
+/* ---- for one of several subscribers: 13.3 ---- */
+
+static bool is_one(const void *subscriber)
+{
+	return among && since(130300) && subscriber == &subscribed;
+}
+
+API(cuptiActivityRegisterCallbacks_v2, void *subscriber, cupti_request_v2 r, cupti_complete_v2 c)
+{
+	if (!is_one(subscriber))
+		return CUPTI_INVALID_PARAMETER;
+	request_v2 = r;
+	complete_v2 = c;
+	return 0;
+}
+
+API(cuptiActivityEnable_v2, void *subscriber, int kind, void *config)
+{
+	return is_one(subscriber) && !config ? enable(kind, false) : CUPTI_INVALID_PARAMETER;
+}
+
+API(cuptiActivityEnableAndDump_v2, void *subscriber, int kind, void *config)
+{
+	return is_one(subscriber) && !config ? enable(kind, true) : CUPTI_INVALID_PARAMETER;
+}
+
+API(cuptiActivityDisable_v2, void *subscriber, int kind, void *config)
+{
+	return is_one(subscriber) && !config ? disable(kind) : CUPTI_INVALID_PARAMETER;
+}
+
+API(cuptiActivitySetAttribute_v2, void *subscriber, int attribute, size_t *size, void *value)
+{
+	int type = 0;
+
+	if (!is_one(subscriber) || attribute != CUPTI_ATTR_THREAD_ID_TYPE || *size != sizeof(type))
+		return CUPTI_INVALID_PARAMETER;
+	memcpy(&type, value, sizeof(type));
+	return type == CUPTI_THREAD_ID_SYSTEM ? 0 : CUPTI_INVALID_PARAMETER;
+}
+
+API(cuptiActivityGetNextRecord_v2, void *subscriber, uint8_t *b, size_t valid, void **record)
+{
+	return is_one(subscriber) ? next(b, valid, record) : CUPTI_INVALID_PARAMETER;
+}
+
+API(cuptiActivityGetNumDroppedRecords_v2, void *subscriber, void *context, uint32_t stream, size_t *dropped)
+{
+	(void)context, (void)stream;
+	*dropped = (size_t)knob("drop");
+	return is_one(subscriber) ? 0 : CUPTI_INVALID_PARAMETER;
+}
+
+API(cuptiActivityEnableRuntimeApi_v2, void *subscriber, uint32_t cbid, uint8_t on)
+{
+	if (!is_one(subscriber))
+		return CUPTI_INVALID_PARAMETER;
+	api_records[CUPTI_RUNTIME][cbid % IDS] = on;
+	return 0;
+}
+
+API(cuptiActivityEnableDriverApi_v2, void *subscriber, uint32_t cbid, uint8_t on)
+{
+	if (!is_one(subscriber))
+		return CUPTI_INVALID_PARAMETER;
+	api_records[CUPTI_DRIVER][cbid % IDS] = on;
+	return 0;
+}
+
+API(cuptiGetTimestamp_v2, void *subscriber, uint64_t *out)
+{
+	*out = stamp();
+	return is_one(subscriber) ? 0 : CUPTI_INVALID_PARAMETER;
 }
 
 API(cuptiGetContextId, void *context, uint32_t *id)
@@ -764,8 +870,8 @@ API(InitializeInjectionNvtx2, void *give_function)
 
 API(cuptiFinalize, void)
 {
-	if (!since(23))
-		abort(); /* it would crash */
+	if (!since(23) || knob("shared"))
+		abort(); /* it would crash, or take CUPTI from the other subscriber */
 	if (knob("stuck"))
 		return CUPTI_UNKNOWN;
 	give_all(true);

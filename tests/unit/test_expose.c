@@ -137,6 +137,72 @@ static int count_lines(const char *prefix)
 
 #define MALLOCS(process) "cudatrace_memory_allocation_calls_total{process=\"" process "\"}"
 
+static void memory(const struct process *p, const char *func, uint64_t calls, uint64_t bytes, uint64_t odd, uint64_t not_held, bool last)
+{
+	struct ct_tally *t = tally(p->pid, (uint32_t)(p->start_boottime_ns >> 10), func, calls);
+
+	t->sums.bytes = bytes;
+	t->sums.threads = odd;
+	t->sums.shared = not_held;
+	t->h.flags = last ? CT_F_LAST : 0;
+	give(p, t);
+}
+
+#define IN_USE(process, memory) "cudatrace_memory_in_use_bytes{process=\"" process "\",memory=\"" memory "\"}"
+#define FREED(process) "gpu_cuda_memory_free_bytes_total{process=\"" process "\"}"
+#define UNKNOWN(process) "cudatrace_memory_free_unknown_calls_total{process=\"" process "\"}"
+#define FORGOTTEN(process) "cudatrace_memory_allocation_forgotten_calls_total{process=\"" process "\"}"
+
+static void test_memory(void)
+{
+	struct process a = process(10, 5, "app"), b = process(11, 6, "app"), c = process(11, 6, "next");
+
+	begin(0, 0);
+	memory(&a, "cudaMalloc", 3, 3000, 0, 0, false);
+	CHECK_TEXT("", value(IN_USE("app", "device")));
+	CHECK_TEXT("", value(FREED("app")));
+	end();
+
+	begin(0, 0);
+	expose_close(x);
+	opts.memory = true;
+	x = expose_open(&opts);
+	expose_begin(x, now);
+	memory(&a, "cudaMalloc", 3, 3000, 1, 1000, false);
+	memory(&a, "cudaHostAlloc", 1, 50, 0, 0, false);
+	memory(&b, "cudaMalloc", 1, 400, 0, 0, false);
+	CHECK_TEXT("2400", value(IN_USE("app", "device")));
+	CHECK_TEXT("50", value(IN_USE("app", "host")));
+	CHECK_TEXT("1", value(FORGOTTEN("app")));
+	CHECK_TEXT("3450", value("gpu_cuda_memory_allocations_bytes_total{process=\"app\"}"));
+	expose_begin(x, now);
+	memory(&a, "cudaMalloc", 3, 3000, 1, 1000, false);
+	memory(&a, "cudaFree", 3, 1500, 1, 0, false);
+	memory(&b, "cudaMalloc", 1, 400, 0, 0, false);
+	CHECK_TEXT("900", value(IN_USE("app", "device")));
+	CHECK_TEXT("1500", value(FREED("app")));
+	CHECK_TEXT("1", value(UNKNOWN("app")));
+	CHECK_TEXT("1", value(FORGOTTEN("app")));
+	/* threads of launches are none of this */
+	memory(&a, "cudaLaunchKernel", 3, 0, 4096, 8, false);
+	CHECK_TEXT("900", value(IN_USE("app", "device")));
+	/* it becomes another program, which holds what it takes itself */
+	tell(&c, CT_EXEC);
+	memory(&c, "cudaMalloc", 2, 410, 0, 0, false);
+	CHECK_TEXT("500", value(IN_USE("app", "device")));
+	CHECK_TEXT("10", value(IN_USE("next", "device")));
+	/* what has ended holds nothing, and what it gave back stays */
+	expose_begin(x, now);
+	memory(&a, "cudaLaunchKernel", 3, 0, 4096, 8, true);
+	memory(&a, "cudaMalloc", 3, 3000, 1, 1000, true);
+	memory(&a, "cudaHostAlloc", 1, 50, 0, 0, true);
+	memory(&a, "cudaFree", 3, 1500, 1, 0, true);
+	CHECK_TEXT("", value(IN_USE("app", "device")));
+	CHECK_TEXT("1500", value(FREED("app")));
+	CHECK_TEXT("10", value(IN_USE("next", "device")));
+	end();
+}
+
 static void test_process_ends(void)
 {
 	struct process a = process(10, 5, "app"), b = process(11, 6, "app");
@@ -602,6 +668,7 @@ static void test_keyed(void)
 
 int main(void)
 {
+	test_memory();
 	test_keyed();
 	test_process_ends();
 	test_number_is_anothers();

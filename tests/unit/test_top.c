@@ -289,6 +289,65 @@ static void test_device(void)
 	model_close(m);
 }
 
+/* A reading of one function's sums of memory. */
+static void hold(struct top_model *m, uint64_t now, const char *name, uint64_t calls, uint64_t bytes, uint64_t not_held)
+{
+	struct ct_tally t = count(7, 1, name, calls, calls);
+
+	t.sums.bytes = bytes;
+	t.sums.shared = not_held;
+	model_begin(m);
+	plant(m, &t, "app");
+	model_end(m, now);
+	CHECK(all(m, TOP_BY_PID) == 1);
+}
+
+/* Memory by the counts: what was taken and is remembered, less what was given back, until a device tells of it. */
+static void test_held(void)
+{
+	struct top_model *m = model_open(0, 0);
+	struct ct_memory mem = { .w.h = { .size = sizeof(mem), .kind = CT_MEMORY, .pid = 7 }, .bytes = 70, .op = CT_MEMORY_ALLOC,
+				 .memory = CT_MEM_DEVICE };
+	struct ct_process exec = { .h = { .size = sizeof(exec), .kind = CT_EXEC, .pid = 7 } };
+	struct event ev = { .rec = &exec.h, .proc = proc(7, 1, "app") };
+
+	hold(m, 1, "cudaMalloc", 5, 5000, 0);
+	CHECK(!rows[0].has_memory); /* not asked for: frees may be missing */
+	model_close(m);
+
+	m = model_open(0, 0);
+	m->count_memory = true;
+	hold(m, 1, "cudaStreamQuery", 5, 0, 0);
+	CHECK(!rows[0].has_memory);
+	hold(m, 2, "cudaMalloc", 5, 5000, 1000);
+	CHECK(rows[0].has_memory && rows[0].memory == 4000);
+	hold(m, 3, "cudaFree", 2, 3000, 0);
+	CHECK(rows[0].memory == 1000);
+	hold(m, 4, "cudaFree", 3, 4000, 0);
+	CHECK(rows[0].has_memory && rows[0].memory == 0);
+	/* pinned memory is not the device's */
+	hold(m, 5, "cudaMallocHost", 1, 9000, 0);
+	CHECK(rows[0].memory == 0);
+	hold(m, 6, "cuMemAlloc_v2", 1, 600, 0);
+	CHECK(rows[0].memory == 600);
+	/* the kernel side began anew */
+	hold(m, 7, "cudaFree", 1, 100, 0);
+	CHECK(rows[0].memory == 500);
+	/* another program holds nothing of what the one before did */
+	CHECK(model_event(m, &ev) == 0);
+	hold(m, 8, "cuMemAlloc_v2", 2, 800, 0);
+	CHECK(rows[0].memory == 200);
+	/* the device knows better */
+	ev.rec = &mem.w.h;
+	CHECK(model_event(m, &ev) == 1);
+	hold(m, 9, "cudaMalloc", 6, 9000, 1000);
+	CHECK(rows[0].memory == 70);
+	CHECK(model_event(m, &(struct event){ .rec = &exec.h, .proc = ev.proc }) == 0);
+	hold(m, 10, "cudaMalloc", 6, 9000, 1000);
+	CHECK(rows[0].memory == 70);
+	model_close(m);
+}
+
 static void test_bounds(void)
 {
 	struct top_model *m = model_open(0, 3);
@@ -551,6 +610,7 @@ int main(void)
 	test_kinds();
 	test_parts();
 	test_device();
+	test_held();
 	test_bounds();
 	test_many();
 	test_gpus();

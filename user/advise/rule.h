@@ -48,13 +48,11 @@ struct thread {
 	uint64_t wait_word;
 	uint64_t small_bytes;
 	/* copies, queries and long launches one after the other */
-	uint16_t run_func, poll_func;
+	uint16_t run_func;
 	uint8_t run_way;
 	uint32_t run_n, poll_n, long_n;
 	uint64_t run_ns, run_bytes, poll_ns, long_ns;
-	/* the last failed call */
-	uint16_t failed_func;
-	bool failed;
+	bool failed; /* the last call */
 };
 
 /* One event, and what is known of it. */

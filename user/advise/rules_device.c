@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rules_device.c - rules about when devices were busy and when not, and about the default stream. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

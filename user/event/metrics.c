@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/msg.h"
 #include "device.h"
 
 #define METRICS_MAX 4096 /* numbers beyond have no name */
@@ -14,6 +15,7 @@
 struct metric_table {
 	struct metric *metrics; /* by number */
 	uint32_t n;
+	bool said;
 };
 
 struct metric_table *metric_table_open(void)
@@ -45,8 +47,14 @@ int metric_table_record(struct metric_table *t, const struct ct_hdr *h)
 	const struct ct_metric *r = (const struct ct_metric *)h;
 	char *text, *unit;
 
-	if (h->kind != CT_METRIC || !r->id || r->id >= METRICS_MAX)
+	if (h->kind != CT_METRIC || !r->id)
 		return 0;
+	if (r->id >= METRICS_MAX) {
+		if (!t->said)
+			msg_warn("metrics with numbers from %d on are not known: their values are left out", METRICS_MAX);
+		t->said = true;
+		return 0;
+	}
 	if (r->id >= t->n) {
 		struct metric *more = realloc(t->metrics, (r->id + 1) * sizeof(*more));
 

@@ -51,7 +51,7 @@ struct name_table {
 	struct text **chains;
 	uint32_t nchains, ntexts;
 	struct keyed owners; /* of struct owner */
-	bool said; /* that names were forgotten */
+	bool said, crowded; /* that names were forgotten: of too many processes; too many */
 	size_t bytes; /* of texts */
 	uint32_t clock;
 	const struct entry *last;
@@ -349,6 +349,9 @@ static int make_room(struct name_table *t)
 {
 	int err = forget_exited(t) ? 0 : -ENOMEM;
 
+	if (room(t) > BYTES_MAX / 4 * 3 && !t->crowded)
+		msg_warn("names of kernels take more than %zu MiB: those that are not used for long are forgotten", BYTES_MAX >> 20);
+	t->crowded |= room(t) > BYTES_MAX / 4 * 3;
 	for (uint64_t part = 2; !err && room(t) > BYTES_MAX / 4 * 3; part *= 2)
 		err = rebuild(t, t->nslots, used_since, t->clock - (uint32_t)(t->clock / part) + 1);
 	return err;

@@ -9,7 +9,6 @@
  * Physical memory (cuMemCreate) lives as long as one of its handles or mappings does, and a handle's number may come again before
  * that: the memory has a number of its own, and handles and mappings refer to it.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

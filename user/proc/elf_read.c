@@ -294,8 +294,7 @@ static bool wanted(const struct query *q, const char *name)
 }
 
 /* The names pass by in pieces; a piece overlaps the next by the longest name, and zero bytes end the last. */
-static int names(const struct elf_file *f, const Elf64_Shdr *strs, const struct want *w, size_t n, const struct query *q,
-		 bool dynamic)
+static int names(const struct elf_file *f, const Elf64_Shdr *strs, const struct want *w, size_t n, const struct query *q)
 {
 	uint32_t nchunks = (uint32_t)((strs->sh_size + STR_CHUNK - 1) / STR_CHUNK), *order, *first;
 	int err = by_chunk(w, n, nchunks, &order, &first);
@@ -316,8 +315,7 @@ static int names(const struct elf_file *f, const Elf64_Shdr *strs, const struct 
 		for (uint32_t i = first[c]; !err && i < first[c + 1]; i++) {
 			const struct want *s = &w[order[i]];
 			struct elf_sym sym = { .name = chunk + (s->name - at), .name_at = strs->sh_offset + s->name,
-					       .value = s->value, .size = s->size, .type = s->type, .defined = s->defined,
-					       .dynamic = dynamic };
+					       .value = s->value, .size = s->size, .type = s->type, .defined = s->defined };
 
 			if (wanted(q, sym.name))
 				err = q->fn(q->ctx, &sym);
@@ -349,7 +347,7 @@ static int table(const struct elf_file *f, const Elf64_Shdr *sh, const struct qu
 
 		err = collect(f, off, now, strs->sh_size, q->types, &w, &n);
 		if (!err && n)
-			err = names(f, strs, w, n, q, sh->sh_type == SHT_DYNSYM);
+			err = names(f, strs, w, n, q);
 		free(w);
 		off += now * sizeof(Elf64_Sym);
 		left -= now;

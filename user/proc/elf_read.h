@@ -31,7 +31,6 @@ struct elf_sym {
 	uint64_t size; /* 0: not known */
 	uint8_t type;	 /* STT_ */
 	bool defined;
-	bool dynamic;	 /* from .dynsym */
 };
 typedef int (*elf_sym_fn)(void *ctx, const struct elf_sym *);
 

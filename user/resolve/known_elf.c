@@ -110,7 +110,7 @@ void known_elf_facts(const struct known_elf *e, struct known_elf_facts *facts)
 {
 	*facts = (struct known_elf_facts){ .device_code = e->device_code, .sections = e->file.nshdr != 0,
 					   .symtab = elf_has_section(&e->file, SHT_SYMTAB),
-					   .fixed = known_elf_is_fixed(e), .nstubs = e->nstubs, .nhandles = e->nvars };
+					   .nstubs = e->nstubs, .nhandles = e->nvars };
 }
 
 bool known_elf_bias(const struct known_elf *e, const struct target_map *map, uint64_t *bias)

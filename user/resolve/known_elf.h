@@ -14,7 +14,6 @@ struct known_elf_facts {
 	bool device_code;
 	bool sections; /* the section headers are there */
 	bool symtab;   /* .symtab is there */
-	bool fixed;    /* linked for fixed addresses (ET_EXEC) */
 	uint32_t nstubs, nhandles; /* kernels with a host stub, and variables that hold a handle, in the symbol table */
 };
 

@@ -3,7 +3,6 @@
  * otlp_metrics.c - metrics as one ExportMetricsServiceRequest (opentelemetry/proto/metrics/v1/metrics.proto): cumulative sums and
  * histograms, and gauges. Knows no sender.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "../stat/expose.h"

@@ -2,7 +2,6 @@
 /*
  * table_values.c - see table_values.h. Nothing that the target wrote reaches the terminal raw. Knows no record.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

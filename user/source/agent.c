@@ -31,7 +31,6 @@
 #define PEERS_MAX 1024
 #define ACCEPT_MAX 64 /* at once, before those are listened to that are there */
 #define STRANGERS_MAX 128 /* of them that have not greeted: anybody may connect */
-#define LATE_NS 300000000ULL /* device records come so long after their end, when nothing is queued behind them */
 #define HELLO_NS (2 * AGENT_WAIT_MS * 1000000ULL)
 #define STOP_NS 8000000000ULL /* for all agents to leave */
 
@@ -464,13 +463,6 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 	return !a->npeers || now - a->stopped_ns > STOP_NS;
 }
 
-static uint64_t safe_until_ns(struct source *s)
-{
-	const struct agent_source *a = s->priv;
-
-	return a->npeers ? now_ns() - LATE_NS : UINT64_MAX;
-}
-
 static void stop(struct source *s)
 {
 	struct agent_source *a = s->priv;
@@ -539,7 +531,6 @@ const struct source_ops source_agent = {
 	.start = start,
 	.fds = fds,
 	.drain = drain,
-	.safe_until_ns = safe_until_ns,
 	.stop = stop,
 	.losses = losses,
 	.status = status,

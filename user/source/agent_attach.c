@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* agent_attach.c - see agent_attach.h. */
-#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 

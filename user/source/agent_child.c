@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* agent_child.c - see agent_child.h. */
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -4,7 +4,6 @@
  * innermost namespace. A table of them is made anew when one is asked for that is not in it, at most ten times a second.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

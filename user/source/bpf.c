@@ -94,11 +94,6 @@ static int source_threads(struct source *s, struct snapshot *snap)
 	return snapshot_take(snap, &from);
 }
 
-static uint64_t source_safe(struct source *s)
-{
-	return ((struct bpf_source *)s->priv)->safe_ns;
-}
-
 static int source_tallies(struct source *s, emit_fn emit, void *ctx)
 {
 	return bpf_drain_tallies(s->priv, emit, ctx);
@@ -185,7 +180,6 @@ const struct source_ops source_bpf = {
 	.start = source_start,
 	.fds = source_fds,
 	.drain = source_drain,
-	.safe_until_ns = source_safe,
 	.stop = source_stop,
 	.losses = source_losses,
 	.status = source_status,

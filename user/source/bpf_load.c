@@ -12,7 +12,6 @@
 
 #include "../util/msg.h"
 #include "bpf_inside.h"
-#include "bpf_maps.h"
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
 #include "host.h"
 

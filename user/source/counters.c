@@ -12,7 +12,6 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../util/msg.h"
@@ -23,7 +22,6 @@
 #define READY_MS 60000	    /* CUDA takes seconds to start where there are many GPUs */
 #define MESSAGES_MAX 256    /* of one drain(): the loop has other things to do too */
 #define EARLY_MAX (1 << 20) /* bytes of records before all is ready: devices and metrics */
-#define LATE_NS 250000000ULL /* a sample comes at most so long after its end, when all goes well */
 
 struct counters {
 	struct counters_child child;
@@ -334,19 +332,6 @@ static int counters_drain(struct source *s, emit_fn emit, void *ctx)
 	return err;
 }
 
-static uint64_t counters_safe_until_ns(struct source *s)
-{
-	struct counters *c = s->priv;
-	struct timespec ts;
-	uint64_t now;
-
-	if (c->finished)
-		return UINT64_MAX;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	now = (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-	return now > LATE_NS ? now - LATE_NS : 0;
-}
-
 static void counters_stop(struct source *s)
 {
 	struct counters *c = s->priv;
@@ -390,7 +375,6 @@ const struct source_ops source_counters = {
 	.start = counters_start,
 	.fds = counters_fds,
 	.drain = counters_drain,
-	.safe_until_ns = counters_safe_until_ns,
 	.stop = counters_stop,
 	.losses = counters_losses,
 	.close = counters_close,

@@ -306,7 +306,8 @@ int inject_code_open(struct inject_code **out, struct target *t)
 		err = add_entry(c, t);
 	if (err)
 		return err;
-	qsort(c->funcs, c->nfuncs, sizeof(*c->funcs), by_start);
+	if (c->nfuncs)
+		qsort(c->funcs, c->nfuncs, sizeof(*c->funcs), by_start);
 	return c->found.dlopen && c->found.errno_location && c->found.calls.syscall ? 0 : -ENOEXEC;
 }
 

@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host.h"
 #include "inject_remote.h"
 
 #ifndef PTRACE_GETSIGMASK

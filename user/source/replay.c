@@ -123,12 +123,6 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 	return 1;
 }
 
-static uint64_t replay_safe_until_ns(struct source *s)
-{
-	(void)s;
-	return UINT64_MAX;
-}
-
 static void replay_stop(struct source *s)
 {
 	(void)s;
@@ -219,7 +213,6 @@ const struct source_ops source_replay = {
 	.start = replay_start,
 	.fds = replay_fds,
 	.drain = replay_drain,
-	.safe_until_ns = replay_safe_until_ns,
 	.stop = replay_stop,
 	.losses = replay_losses,
 	.muted = replay_muted,

@@ -40,8 +40,6 @@ struct source_ops {
 	 * (the session makes the gap's CT_LOST of it). Returns 0 idle, 1 finished (all targets ended), or -errno (also
 	 * emit's: after it the record counts as consumed, and a later call goes on with the next). */
 	int (*drain)(struct source *, emit_fn, void *ctx);
-	/* No record with an earlier end_ns will come: the session merges sources below the smallest. */
-	uint64_t (*safe_until_ns)(struct source *);
 	/* Stop making records (detach); what is already there can still be drained. A source that is not the session's first
 	 * is drained until it says 1, at most for some seconds. */
 	void (*stop)(struct source *);

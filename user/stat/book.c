@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* book.c - see book.h. Knows records; no source, no format. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -386,6 +386,7 @@ static void count_kernel(struct expose *x, struct group *g, const struct event *
 void expose_begin(struct expose *x, uint64_t now_ns)
 {
 	x->now_ns = now_ns;
+	x->next = 0;
 	if (x->opts.kernels)
 		rank_kernels(x);
 }
@@ -511,6 +512,18 @@ static void drop_entry(struct expose *x, struct proc *p, struct entry *e)
 	keyed_remove(&x->procs, p);
 }
 
+static struct entry *entry_get(struct expose *x, const struct entry *want, bool *made)
+{
+	struct entry *e = x->next < x->entries.n ? keyed_at(&x->entries, x->next) : NULL;
+
+	*made = false;
+	if (!e || memcmp(&e->key, &want->key, sizeof(want->key)))
+		e = keyed_get(&x->entries, &want->key, made);
+	if (e)
+		x->next = (size_t)((char *)e - x->entries.items) / x->entries.size + 1;
+	return e;
+}
+
 static int tally(struct expose *x, const struct event *ev)
 {
 	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
@@ -523,7 +536,7 @@ static int tally(struct expose *x, const struct event *ev)
 	if (!t->h.pid)
 		return durations(x, t);
 	p = keyed_get(&x->procs, &whose.key, &made_proc);
-	e = p ? keyed_get(&x->entries, &want.key, &made) : NULL;
+	e = p ? entry_get(x, &want, &made) : NULL;
 	if (!e) {
 		if (p && made_proc)
 			keyed_remove(&x->procs, p);

@@ -80,6 +80,7 @@ struct expose {
 	struct group *groups; /* opts.groups, then "other" */
 	struct keyed procs;   /* struct proc: of which something was counted */
 	struct keyed entries; /* struct entry: the kernel side's, as they were last read */
+	size_t next;	      /* of these: they come in the same order at each reading */
 	struct keyed series;  /* struct series */
 	uint64_t no_room;     /* calls that found no place among these */
 	uint64_t now_ns;

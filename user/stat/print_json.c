@@ -3,7 +3,6 @@
  * print_json.c - a report for programs: one JSON object (what `compare` reads again), or CSV with a row for each function,
  * kernel and kind of copy. All times in nanoseconds. Knows no source.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "print.h"

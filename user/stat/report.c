@@ -2,7 +2,6 @@
 /* report.c - see report.h. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

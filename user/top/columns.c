@@ -126,7 +126,7 @@ static const struct column columns[] = {
 	{ "BUSY%", 7, P, TOP_BY_BUSY, 9, true, put_busy },
 	{ "HtoD/s", 7, P | F | T, TOP_BY_HTOD, 6, false, put_htod },
 	{ "DtoH/s", 7, P | F | T, TOP_BY_DTOH, 7, false, put_dtoh },
-	{ "MEMORY", 8, P, TOP_BY_MEMORY, 10, true, put_memory },
+	{ "MEMORY", 8, P, TOP_BY_MEMORY, 10, false, put_memory },
 	{ "FAIL/s", 7, P | F | T, TOP_BY_FAILED, 5, false, put_failed },
 	{ "CALLS", 8, F | K | T, TOP_SORT_END, 7, false, put_total },
 };

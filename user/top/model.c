@@ -159,8 +159,11 @@ static bool room(void **array, size_t n, size_t *cap, size_t size)
 /* The process, made when it is new. NULL: there is no room. */
 static struct top_proc *proc_get(struct top_state *s, uint32_t pid, uint32_t start)
 {
-	struct top_proc *p = proc_find(s, pid, start);
+	struct top_proc *p = s->last;
 
+	if (p && p->pid == pid && p->start == start)
+		return p;
+	p = s->last = proc_find(s, pid, start);
 	if (p || s->nprocs >= PROCS_MAX)
 		return p;
 	p = calloc(1, sizeof(*p));
@@ -182,16 +185,25 @@ static struct top_proc *proc_get(struct top_state *s, uint32_t pid, uint32_t sta
 	return p;
 }
 
+static bool is_entry(const struct top_entry *e, const struct top_entry *want)
+{
+	return e->proc == want->proc && e->by == want->by && e->func == want->func && e->sub == want->sub && e->how == want->how;
+}
+
 static struct top_entry *entry_get(struct top_state *s, const struct top_entry *want)
 {
-	uint64_t hash = hash_entry(want);
 	struct top_entry *e;
+	uint64_t hash;
 
+	if (s->next < s->nentries && is_entry(&s->entries[s->next], want))
+		return &s->entries[s->next++];
+	hash = hash_entry(want);
 	for (uint64_t at = hash; s->by_entry.nslots && s->by_entry.slots[at & (s->by_entry.nslots - 1)]; at++) {
 		e = &s->entries[s->by_entry.slots[at & (s->by_entry.nslots - 1)] - 1];
-		if (e->proc == want->proc && e->by == want->by && e->func == want->func && e->sub == want->sub &&
-		    e->how == want->how)
-			return e;
+		if (!is_entry(e, want))
+			continue;
+		s->next = (size_t)(e - s->entries) + 1;
+		return e;
 	}
 	if (s->nentries >= s->max || !room((void **)&s->entries, s->nentries, &s->cap_entries, sizeof(*s->entries)))
 		return NULL;
@@ -512,6 +524,7 @@ int model_event(struct top_model *m, const struct event *ev)
 void model_begin(struct top_model *m)
 {
 	m->state->round++;
+	m->state->next = 0;
 	m->state->tallies = 0;
 	m->state->no_room = 0;
 }
@@ -536,6 +549,7 @@ static void forget(struct top_state *s)
 			s->procs[n++] = s->procs[i];
 	}
 	s->nprocs = n;
+	s->last = NULL;
 	/* it never grows here, so there is memory */
 	index_procs(s);
 	index_entries(s);

@@ -43,6 +43,8 @@ struct top_state {
 	struct top_entry *entries;
 	size_t nentries, cap_entries, max;
 	struct top_index by_proc, by_entry;
+	size_t next; /* entry: counts come in the same order at each reading */
+	struct top_proc *last; /* that a count was of; NULL: none */
 	uint64_t round, tallies; /* refreshes; counts that this one brought */
 	uint64_t last_end_ns;
 	uint64_t no_room;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/msg.h"
 #include "defs.h"
 
 #define BYTES_MAX (64u << 20)
@@ -26,6 +27,7 @@ struct defs {
 	struct def **buckets;
 	size_t nbuckets, n, bytes;
 	uint64_t dropped;
+	bool said;
 };
 
 struct defs *defs_open(void)
@@ -119,9 +121,23 @@ static bool is_name(const struct def *e, uint64_t arg)
 	return e->h.kind == CT_NAME;
 }
 
-/* The older half of frames and stacks goes first: ids are not used for long. */
+static bool is_stream(const struct def *e, uint64_t arg)
+{
+	(void)arg;
+	return e->h.kind == CT_STREAM || e->h.kind == CT_CONTEXT;
+}
+
+static bool is_no_process(const struct def *e, uint64_t arg)
+{
+	(void)arg;
+	return e->h.kind != CT_PROCESS;
+}
+
+/* The older half of frames and stacks goes first: ids are not used for long. Programs that make streams without end, and what only a
+ * file made to harm has, lose those next. */
 static void make_room(struct defs *d)
 {
+	bool (*const rest[])(const struct def *, uint64_t) = { is_name, is_stream, is_no_process, NULL };
 	size_t before = d->n;
 	uint64_t newest = 0;
 
@@ -133,9 +149,13 @@ static void make_room(struct defs *d)
 				newest = e->id;
 	for (uint64_t part = 2; part <= 8 && d->bytes > BYTES_MAX / 4 * 3; part *= 2)
 		sweep(d, old_stack, newest - newest / part);
-	if (d->bytes > BYTES_MAX / 4 * 3)
-		sweep(d, is_name, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rest) && d->bytes > BYTES_MAX / 4 * 3; i++)
+		sweep(d, rest[i], 0);
 	d->dropped += before - d->n;
+	if (!d->said)
+		msg_warn("definitions take more than %u MiB: in files begun later, some calls have no names of kernels or no stacks",
+			 BYTES_MAX >> 20);
+	d->said = true;
 }
 
 static void forget(struct defs *d, struct def **at)

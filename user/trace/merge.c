@@ -17,7 +17,7 @@
 
 #define PID_BITS 22
 #define DEVICE_BITS 10
-#define METRIC_BITS 16
+#define METRICS_MAX 4096 /* what is read with a larger number has no name (event/metrics.c) */
 
 struct input {
 	char path[4096], host[256], boot[64];
@@ -33,13 +33,15 @@ struct input {
 	struct id {
 		uint32_t old, new;
 	} *frames, *stacks;
+	uint32_t metrics[METRICS_MAX]; /* the new number; 0: not told */
 };
 
 struct merge {
 	struct input *inputs[MERGE_MAX];
 	int n;
 	unsigned int ngroups;
-	uint32_t next_frame, next_stack;
+	uint32_t next_frame, next_stack, nmetrics;
+	uint64_t metrics[METRICS_MAX]; /* a sum of the name, unit and source of each */
 	uint64_t lost;
 	struct numbers *numbers;
 	union {
@@ -266,12 +268,28 @@ static uint32_t find_id(const struct id *ids, uint32_t size, uint32_t old)
 	return ids[old % size].old == old ? ids[old % size].new : 0;
 }
 
-static uint32_t new_metric(const struct merge *m, const struct input *in, uint32_t id)
+/* What is the same in several recordings has one number, so that each of them is one that a reader keeps the name of. */
+static uint32_t define_metric(struct merge *m, struct input *in, const struct ct_metric *r)
 {
-	for (int i = 0; i < m->n; i++)
-		if (m->inputs[i] == in)
-			return id + ((uint32_t)i << METRIC_BITS);
-	return id;
+	uint64_t sum = 0xcbf29ce484222325ULL ^ r->source ^ (uint64_t)r->name_len << 32;
+	uint32_t i;
+
+	for (size_t k = 0; k < (size_t)r->name_len + r->unit_len; k++)
+		sum = (sum ^ (uint8_t)r->text[k]) * 0x100000001b3ULL;
+	for (i = 1; i <= m->nmetrics && m->metrics[i] != sum; i++)
+		;
+	if (i < METRICS_MAX)
+		m->metrics[i] = sum;
+	if (i < METRICS_MAX && i > m->nmetrics)
+		m->nmetrics = i;
+	if (r->id < METRICS_MAX)
+		in->metrics[r->id] = i;
+	return i;
+}
+
+static uint32_t find_metric(const struct input *in, uint32_t id)
+{
+	return id < METRICS_MAX ? in->metrics[id] : METRICS_MAX;
 }
 
 /* Of calls and of device work: times and the stack's id. */
@@ -355,12 +373,12 @@ static bool place(struct merge *m, struct input *in)
 			m->stack.frames[i] = find_id(in->frames, STACK_TABLE_FRAMES, m->stack.frames[i]);
 		break;
 	case CT_METRIC:
-		m->metric.id = new_metric(m, in, m->metric.id);
+		m->metric.id = define_metric(m, in, &m->metric);
 		break;
 	case CT_COUNTER:
 		m->counter.device = new_gpu(in, m->counter.device);
 		for (uint32_t i = 0; i < m->counter.n; i++)
-			m->counter.values[i].metric = new_metric(m, in, m->counter.values[i].metric);
+			m->counter.values[i].metric = find_metric(in, m->counter.values[i].metric);
 		break;
 	case CT_EVENT:
 		m->event.device = pid ? m->event.device : new_gpu(in, m->event.device);

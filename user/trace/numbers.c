@@ -9,7 +9,7 @@
 struct counted {
 	uint32_t pid;
 	uint32_t number;   /* of its last call */
-	uint64_t said;	   /* the beginning after which its number was said, or was 0 */
+	uint64_t said;	   /* the beginning after which its number was said, or was 0; 0: it is to be said */
 	uint64_t start_boottime_ns; /* 0: not known */
 	bool exited;
 };
@@ -121,8 +121,10 @@ bool numbers_record(struct numbers *n, const struct ct_hdr *h, struct ct_number 
 		return false;
 	case CT_NUMBER:
 		p = process_of(n, h->pid);
-		if (p && ((const struct ct_number *)h)->number > p->number)
+		if (p && ((const struct ct_number *)h)->number > p->number) {
 			p->number = ((const struct ct_number *)h)->number;
+			p->said = 0;
+		}
 		return false;
 	default:
 		return false;
