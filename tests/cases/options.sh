@@ -254,12 +254,12 @@ case_colors() {
 }
 
 # A limit of the size of files (ulimit -f, in KiB) is an error of the output as a full disk is; the program has its signals as ever.
-case_file_size_limit() {
+case_file_size_limit_said_once() {
 	local how name
 	for how in "--format json" "--format nsys-sqlite" record; do
 		rm -f "$T"/rows*
 		# shellcheck disable=SC2086
-		(ulimit -f 16 && ct $how --keep-chatty -o "$T/rows" -- "$CALLS" queries 20000 && echo "$rc" > "$T/rc")
+		(ulimit -f 4 && ct $how --keep-chatty -o "$T/rows" -- "$CALLS" queries 20000 && echo "$rc" > "$T/rc")
 		rc=$(cat "$T/rc")
 		ok_rc 1
 		expect "sentences of $how" "$(grep -c . "$T/err")" 1

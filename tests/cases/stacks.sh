@@ -160,12 +160,12 @@ case_stack_attached() {
 	pid=$!
 	exec 9> "$T/lines"
 	printf '\n\n' >&9
-	sleep 0.3
+	wait_for 5 grep -q libcudart "/proc/$pid/maps"
 	{
-		sleep 1
+		until grep -q 'cudatrace: ready' "$T/err" 2> /dev/null; do sleep 0.05; done
 		printf '\n\n\n' >&9
 	} &
-	ct_json -k -p "$pid" -e cudaMalloc -n 3
+	ct_json -v -k -p "$pid" -e cudaMalloc -n 3
 	exec 9>&-
 	kill "$pid" 2> /dev/null
 	expect_rows cudaMalloc 3
