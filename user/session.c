@@ -64,6 +64,7 @@ out:
 	for (int i = s->nsources - 1; i >= 0; i--)
 		if (s->sources[i].priv)
 			s->sources[i].ops->close(&s->sources[i]);
+	inject_frames_close(s->frames);
 	out_close(&s->out);
 	signals_close();
 	stages_close(&s->stages);

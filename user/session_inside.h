@@ -6,6 +6,7 @@
 #ifndef CT_SESSION_INSIDE_H
 #define CT_SESSION_INSIDE_H
 
+#include "inject_frames.h"
 #include "loop.h"
 #include "pending.h"
 #include "recording.h"
@@ -23,6 +24,7 @@ struct session {
 	struct session_plan plan;
 	struct window *window; /* NULL: all is shown */
 	struct stages stages;
+	struct inject_frames *frames; /* for an agent that comes into a process that runs; NULL: none is to */
 
 	/* sinks, and what they write to or read */
 	struct out out;

@@ -46,6 +46,13 @@ static int open_sources(struct session *s)
 {
 	int err = 0;
 
+	if ((s->plan.capture.device.kinds || s->plan.capture.calls_by_agent) && s->plan.capture.npids)
+		s->frames = inject_frames_open();
+	if (s->frames) {
+		s->plan.capture.frames = inject_frames_get;
+		s->plan.capture.frames_ctx = s->frames;
+	}
+
 	for (int i = 0; i < s->nsources && !err; i++)
 		if (s->sources[i].ops->prepare)
 			err = s->sources[i].ops->prepare(&s->sources[i], &s->plan.capture);

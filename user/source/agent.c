@@ -357,7 +357,7 @@ static int attach_all(struct source *s)
 	if (err)
 		msg_error("--cupti: %s: %s", a->plan->device.cupti, strerror(-err));
 	for (int i = 0; i < a->plan->npids && !err; i++) {
-		int fd = agent_attach(a->plan->pids[i], how);
+		int fd = agent_attach(a->plan->pids[i], how, a->plan);
 
 		if (fd >= 0 && !agent_connect_fd(s, fd, a->plan->pids[i]))
 			in++;

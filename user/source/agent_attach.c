@@ -11,7 +11,7 @@
 
 #define LIMIT_MS 5000
 
-int agent_attach(pid_t pid, const char *how)
+int agent_attach(pid_t pid, const char *how, const struct capture_plan *plan)
 {
 	struct inject_what what = {
 		.symbol = "cudatrace_agent_start",
@@ -19,6 +19,8 @@ int agent_attach(pid_t pid, const char *how)
 		.sock_type = SOCK_SEQPACKET,
 		.limit_ms = LIMIT_MS,
 		.ready = inject_check_cuda, /* the agent is never the first to start CUDA */
+		.frames = plan->frames,
+		.ctx = plan->frames_ctx,
 	};
 	struct inject_result got = { .sock = -1 };
 	int err;

@@ -7,6 +7,6 @@
 
 /* Puts the agent into process pid (ours) and starts it there: how is agent_how()'s text with "fd=N". Returns our end of its socket,
  * or -errno after one message. Blocks for some milliseconds, at most some seconds. */
-int agent_attach(pid_t pid, const char *how);
+int agent_attach(pid_t pid, const char *how, const struct capture_plan *);
 
 #endif

@@ -248,11 +248,13 @@ static bool is_return(struct target *t, uint64_t addr)
 	       inject_regs_is_call(code, sizeof(code));
 }
 
-/* The part of a stack that could not be followed: may any word of it be a return address into what rules it out? */
+/* The part of a stack that could not be followed: may any word of it be a return address into what rules it out? Or one that
+ * ends a signal's handler: what it interrupted is not told by any return address, and may be on another stack. */
 static const char *scan(const struct inject_place *p, uint64_t sp)
 {
 	const struct target_map *m = target_map_at(p->target, sp);
 	size_t len = m ? m->end - sp : 0;
+	uint64_t end_of_handler = inject_code_functions(p->code)->calls.ret;
 	const char *why = NULL;
 	uint64_t *words;
 
@@ -263,7 +265,9 @@ static const char *scan(const struct inject_place *p, uint64_t sp)
 	for (size_t i = 0; !why && i < len / 8; i++) {
 		enum inject_kind kind = inject_code_at(p->code, words[i]);
 
-		if ((kind == INJECT_LOADER || kind == INJECT_ALLOCATOR) && is_return(p->target, words[i]))
+		if (words[i] == end_of_handler && end_of_handler)
+			why = "perhaps in a signal's handler";
+		else if ((kind == INJECT_LOADER || kind == INJECT_ALLOCATOR) && is_return(p->target, words[i]))
 			why = kind == INJECT_LOADER ? "perhaps in the dynamic loader" : "perhaps in the allocator";
 	}
 	free(words);
@@ -308,40 +312,49 @@ static const char *judge(const struct inject_place *p, const uint64_t *ips, int 
 	return lost_sp ? scan(p, lost_sp) : n ? NULL : "where its stack could not be followed";
 }
 
-static int frames_of(const struct inject_place *p, const struct inject_thread *t, uint64_t *ips, uint64_t *lost_sp)
+/* The innermost frame alone, and what the stack's words may be: the quick look. */
+static const char *look_quick(const struct inject_place *p, const struct inject_thread *t)
 {
-	*lost_sp = t->sp;
-	if (!p->what->frames) {
-		ips[0] = t->ip;
-		return 1;
-	}
-	return p->what->frames(p->what->ctx, p->target, t, ips, FRAMES_MAX, lost_sp);
+	return judge(p, &t->ip, 1, t->sp);
 }
 
-static const char *look(const struct inject_place *p, struct inject_remote *r)
+/* All frames, as far as they can be followed. */
+static const char *look_whole(const struct inject_place *p, const struct inject_thread *t)
+{
+	uint64_t ips[FRAMES_MAX], lost_sp;
+	int n = p->what->frames(p->what->ctx, p->target, t, ips, FRAMES_MAX, &lost_sp);
+
+	return judge(p, ips, n < 0 ? 0 : n, lost_sp);
+}
+
+/*
+ * A stack has words that were left there by calls long over, and the quick look takes them for frames: a thread that sleeps would
+ * never be taken. So, if no thread was found at the first round, the frames themselves are looked at; of one that sleeps, what
+ * has to be read of files for that is read before the stop.
+ */
+static const char *look(const struct inject_place *p, struct inject_remote *r, bool whole)
 {
 	struct inject_thread t = { .pid = p->pid, .tid = r->tid };
-	uint64_t ips[FRAMES_MAX], lost_sp;
-	int n;
+	const char *why;
 
 	if (!inject_regs_native(&r->saved))
 		return "in 32-bit code";
 	inject_regs_thread(&r->saved, &t);
 	if (in_sequence(r, p->target, t.ip))
 		return "in a restartable sequence";
-	n = frames_of(p, &t, ips, &lost_sp);
-	return judge(p, ips, n < 0 ? 0 : n, lost_sp);
+	why = look_quick(p, &t);
+	return why && whole ? look_whole(p, &t) : why;
 }
 
-static int try_one(struct inject_remote *r, struct inject_place *p, const struct candidate *c)
+static int try_one(struct inject_remote *r, struct inject_place *p, const struct candidate *c, bool whole)
 {
 	struct inject_thread t = { .pid = p->pid, .tid = c->tid, .ip = c->ip, .sp = c->sp };
-	uint64_t ips[FRAMES_MAX], lost_sp;
 	struct candidate now = *c;
 	int err;
 
-	if (c->ip) /* what has to be read of files is read before the stop */
-		frames_of(p, &t, ips, &lost_sp);
+	whole = whole && p->what->frames;
+	if (whole && c->ip)
+		look_whole(p, &t);
 	rank(p, &now);
 	if (now.rank == RANK_NOT)
 		return -EAGAIN;
@@ -354,7 +367,7 @@ static int try_one(struct inject_remote *r, struct inject_place *p, const struct
 		p->why = "not stopping";
 		return err;
 	}
-	p->why = look(p, r);
+	p->why = look(p, r, whole);
 	return p->why ? -EAGAIN : 0;
 }
 
@@ -372,7 +385,7 @@ int inject_stop(struct inject_remote *r, struct inject_place *p)
 			nanosleep(&(struct timespec){ .tv_nsec = round < 20 ? 1000000 : round < 60 ? 5000000 : 25000000 }, NULL);
 		err = n < 0 ? n : -EAGAIN;
 		for (int i = 0; i < n && err == -EAGAIN && inject_now_ns() < until_ns; i++) {
-			err = try_one(r, p, &all[i]);
+			err = try_one(r, p, &all[i], round > 0);
 			if (err)
 				inject_remote_close(r);
 			/* a thread may end, or not stop in time; another process's tracer may be quicker */

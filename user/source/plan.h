@@ -9,6 +9,9 @@
 
 #include "../util/types.h"
 
+struct target;
+struct inject_thread;
+
 #define PLAN_WORDS (CT_MAX_FUNCS / 64)
 
 enum plan_stack {
@@ -58,6 +61,9 @@ struct capture_plan {
 	bool keep_chatty;  /* never mute */
 
 	struct plan_device device;
+	/* The frames of a thread by which the agent is to come into a process that runs (inject.h); NULL: they are not known. */
+	int (*frames)(void *ctx, struct target *, const struct inject_thread *, uint64_t *ips, int max, uint64_t *lost_sp);
+	void *frames_ctx;
 	bool calls_by_agent; /* no kernel side: the agents have the calls too */
 	const char *file;	 /* replay: the recording */
 	uint64_t from_ns, to_ns; /* replay: of it, this time after its begin; to_ns UINT64_MAX: to the end */
