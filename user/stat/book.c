@@ -6,7 +6,6 @@
 
 #include "book.h"
 
-#define DEFAULT_MAX (1 << 18) /* some 1.3 KiB each, until they are printed */
 #define HISTS_MAX 65536 /* of a kibibyte and a bit each */
 #define NAMES_MAX 65536
 #define NAMES_BYTES ((size_t)32 << 20)
@@ -39,7 +38,7 @@ struct book *book_open(enum book_by by, bool hists, size_t max)
 		free(b);
 		return NULL;
 	}
-	b->index->max = max ? max : DEFAULT_MAX;
+	b->index->max = max ? max : BOOK_MAX;
 	keyed_open(&b->held, sizeof(struct held), sizeof(((struct held *)0)->key), HELD_MAX);
 	b->by = by;
 	b->hists = hists;

@@ -74,7 +74,8 @@ struct book_memory {
 /* Adds the sums of one function, as they are in CT_TALLY and in a book's entries. */
 void book_memory_add(struct book_memory *, uint16_t func, const struct ct_sums *);
 
-/* max: entries at most; 0: a default. NULL: no memory. */
+#define BOOK_MAX (1 << 18) /* some 1.3 KiB each, until they are printed */
+/* max: entries at most; 0: BOOK_MAX. NULL: no memory. */
 struct book *book_open(enum book_by, bool hists, size_t max);
 void book_close(struct book *);
 /* Adds what the event tells. Returns 1 when it counted, 0 when it is not of a kind that is counted, or -ENOMEM. */
