@@ -466,6 +466,18 @@ case_gpu_attach() {
 	kill -KILL "$PID"
 }
 
+# A program that sleeps for hours has the same words on its stack all the time, those of earlier calls to malloc too.
+case_gpu_attach_asleep() {
+	running 3 idle
+	wait_for 5 grep -q launched "$T/work.out"
+	ct_json -v --gpu -d 1 -p "$PID"
+	ok_rc
+	says 'the agent has left: .*CUPTI ended'
+	! grep -q 'safe point' "$T/err" || fail "$(cat "$T/err")"
+	alive || fail "the program ended"
+	kill -KILL "$PID"
+}
+
 case_cupti_attach() {
 	running -p 1 -- -1 loop
 	ct_json -v --source=cupti --gpu -d 1 -p "$PID"

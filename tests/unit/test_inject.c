@@ -648,7 +648,7 @@ static bool build(const char *out, const char *flags, const char *src)
 int main(int argc, char **argv)
 {
 	static const char *const modes[] = { "nanosleep", "poll", "ppoll", "select", "futex", "cond",
-					     "read",	  "heap", "heaps", "vectors", "many", "allows" };
+					     "read",	  "stale", "heap", "heaps", "vectors", "many", "allows" };
 	char path[64];
 
 	setvbuf(stdout, NULL, _IOLBF, 0);

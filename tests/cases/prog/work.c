@@ -7,7 +7,7 @@
  * A round is one launch of `vec_mul`, one copy to the device, one set; -s: in a stream of each thread's own. -n: all in an
  * NVTX range (as the stand-in has them: tests/standin/cupti.c). Each thread makes ROUNDS of them, and pauses in between. END: return, exit, _exit, kill (SIGKILL to itself), abort, fork (the child makes
  * calls and returns), fork-exec (the child becomes this program with ROUNDS and "return"), exec, reset (cudaDeviceReset first),
- * wait (for a line on stdin), loop (for ever). Prints "launched N" when the rounds are done. Built against the stand-in's headers.
+ * wait (for a line on stdin), loop (for ever), idle (sleeps for ever, with words on its stack that calls to malloc left there). Prints "launched N" when the rounds are done. Built against the stand-in's headers.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -75,6 +75,27 @@ static void start_nvtx(void)
 		start((void *)take_range);
 }
 
+/* Frames all over the stack, the innermost in malloc. */
+static void __attribute__((noinline)) litter(int depth)
+{
+	volatile char room[256];
+	void *p = malloc(100000 + (size_t)depth);
+
+	room[0] = p != NULL;
+	free(p);
+	if (depth && room[0])
+		litter(depth - 1);
+	room[1] = 0;
+}
+
+static void __attribute__((noinline)) idle(void)
+{
+	volatile char room[32768];
+
+	for (room[0] = 1; room[0];)
+		usleep(500000000);
+}
+
 static void end(const char *how, char **argv)
 {
 	char line[8];
@@ -94,6 +115,10 @@ static void end(const char *how, char **argv)
 		check(cudaDeviceReset(), "cudaDeviceReset");
 	if (!strcmp(how, "wait") && !fgets(line, sizeof(line), stdin))
 		exit(0);
+	if (!strcmp(how, "idle")) {
+		litter(60);
+		idle();
+	}
 	if (!strcmp(how, "exec"))
 		execl(argv[0], argv[0], "5", "return", NULL);
 	if (strncmp(how, "fork", 4))

@@ -148,6 +148,34 @@ static int nap_recv(void)
 	return 0;
 }
 
+/* Frames all over the stack, the innermost in malloc: their words stay, and are in the midst of the frame that sleeps. */
+static void __attribute__((noinline)) litter(int depth)
+{
+	volatile char room[256];
+	void *p = malloc(100000 + (size_t)depth);
+
+	room[0] = p != NULL;
+	free(p);
+	if (depth && room[0])
+		litter(depth - 1);
+	room[1] = 0;
+}
+
+static int __attribute__((noinline)) nap_littered(void)
+{
+	volatile char room[32768];
+
+	room[0] = 0;
+	return nap_nanosleep() + room[0];
+}
+
+static int nap_stale(void)
+{
+	litter(60);
+	errno = 7;
+	return nap_littered();
+}
+
 static void naps(int (*nap)(void))
 {
 	sh->ready = 1;
@@ -441,6 +469,7 @@ int main(int argc, char **argv)
 	} table[] = {
 		{ "nanosleep", nap_nanosleep }, { "poll", nap_poll }, { "ppoll", nap_ppoll }, { "select", nap_select },
 		{ "futex", nap_futex }, { "cond", nap_cond }, { "epoll", nap_epoll }, { "sem", nap_sem }, { "recv", nap_recv },
+		{ "stale", nap_stale },
 	};
 	const char *mode = argc > 1 ? argv[1] : "";
 
