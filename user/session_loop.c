@@ -279,11 +279,14 @@ int session_loop_open(struct session *s)
 {
 	int fd;
 
+	errno = ENOMEM;
 	s->loop = loop_open();
 	if (!s->loop)
-		return -ENOMEM;
+		return -errno;
 	fd = signals_open();
-	if (fd < 0 || !loop_fd(s->loop, fd, on_signals, s))
+	if (fd < 0)
+		return fd;
+	if (!loop_fd(s->loop, fd, on_signals, s))
 		return -ENOMEM;
 	if (s->window && window_wants_signals(s->window))
 		signals_add(SIGUSR1);

@@ -4,6 +4,7 @@
  * loop, the sources and the sinks, in that order. Nothing runs before all of it stands.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "session_inside.h"
 #include "signals.h"
@@ -91,10 +92,13 @@ int session_open(struct session *s)
 	if (err)
 		return err;
 	s->out.stop = &signals_pending;
-	if (open_stages(s) || session_loop_open(s)) {
-		msg_error("no memory to start with");
-		return -ENOMEM;
-	}
+	err = open_stages(s) ? -ENOMEM : session_loop_open(s);
+	if (err == -EMFILE)
+		msg_error("tracing needs more open files than this shell allows: raise `ulimit -n`");
+	else if (err)
+		msg_error("tracing cannot be started: %s", strerror(-err));
+	if (err)
+		return err;
 	err = open_sources(s);
 	if (err)
 		return err;

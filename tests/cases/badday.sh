@@ -17,11 +17,14 @@ case_no_btf() {
 }
 
 case_few_descriptors() {
-	rc=0
-	(ulimit -n 20 && exec timeout 15 "$CUDATRACE" -- "$SAMPLE") > "$T/out" 2> "$T/err" || rc=$?
-	ok_rc 1
-	one_error
-	says 'ulimit -n'
+	local n
+	for n in 6 9 20; do
+		rc=0
+		(ulimit -n "$n" && exec timeout 15 "$CUDATRACE" -- "$SAMPLE") > "$T/out" 2> "$T/err" || rc=$?
+		ok_rc 1
+		one_error
+		says 'ulimit -n'
+	done
 }
 
 # A directory whose name clears the screen, holds a C1 control and turns the line round: doctor and messages show it as text.

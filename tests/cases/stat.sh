@@ -235,6 +235,23 @@ print(len(d["comparisons"]), all(k in d["comparisons"][1]["metrics"] for k in ("
 	grep -q '(6 runs)' "$T/out" || fail "not 6 runs: $(head -n 1 "$T/out")"
 }
 
+# A baseline is there until there is another one to put in its place.
+case_stat_save_keeps_the_old() {
+	echo baseline > "$T/a.json"
+	ct stat --save "$T/a.json" -o /dev/null -- /no/such/program
+	ok_rc 1
+	expect "the old file" "$(cat "$T/a.json")" baseline
+	"${BACKGROUND[@]}" "$CUDATRACE" stat --save "$T/a.json" -v -o /dev/null -p $$ > /dev/null 2> "$T/err" &
+	CT=$!
+	wait_for 8 grep -q ready "$T/err"
+	kill -KILL "$CT"
+	wait "$CT" 2> /dev/null
+	expect "the old file" "$(cat "$T/a.json")" baseline
+	ct stat --save "$T/a.json" -o /dev/null -- true
+	ok_rc
+	expect "the new one" "$(head -c 26 "$T/a.json")" '{"schema":"cudatrace-stat"'
+}
+
 # Files and recordings need no privileges.
 case_compare_recordings() {
 	cp tests/traces/two.ctrace tests/traces/calls.ctrace "$T"

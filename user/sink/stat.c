@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../mem/ledger.h"
 #include "../stat/print.h"
@@ -41,7 +42,8 @@ static int stat_open(struct sink *s, const struct sink_opts *opts)
 	if (!st)
 		return -ENOMEM;
 	st->saved.fd = -1;
-	err = opts->save ? out_open(&st->saved, opts->save, opts->append) : 0;
+	/* what is there stays until there is something to put in its place */
+	err = opts->save ? out_open(&st->saved, opts->save, true) : 0;
 	if (err) {
 		msg_error("cannot write to %s: %s", opts->save, strerror(-err));
 		return -EINVAL;
@@ -83,9 +85,17 @@ static int save(struct stat_sink *st, const struct sink_opts *o, const struct re
 
 	if (!o->save)
 		return 0;
-	if (r)
+	if (!r || !about->end->reason || !strcmp(about->end->reason, "error")) {
+		out_close(&st->saved);
+		return 0;
+	}
+	err = !o->append && st->saved.is_file && ftruncate(st->saved.fd, 0) ? -errno : 0;
+	if (!err)
 		print_json(&st->saved, r, about);
-	err = out_close(&st->saved);
+	if (err)
+		out_close(&st->saved);
+	else
+		err = out_close(&st->saved);
 	if (err)
 		msg_error("writing to %s failed: %s", o->save, strerror(-err));
 	return err;

@@ -366,6 +366,7 @@ static int finish(struct trace_sink *t, const struct sink_end *end)
 static int trace_close(struct sink *s, const struct sink_end *end)
 {
 	struct trace_sink *t = s->priv;
+	uint64_t dropped;
 	int err, e;
 
 	if (!t)
@@ -376,6 +377,10 @@ static int trace_close(struct sink *s, const struct sink_end *end)
 	if (t->ring && ring_buf_crowded(t->ring))
 		msg_warn("%llu records younger than --last were dropped for want of memory; raise --max-size",
 			 (unsigned long long)ring_buf_crowded(t->ring));
+	dropped = t->defs ? defs_dropped(t->defs) : t->ring ? ring_buf_unnamed(t->ring) : 0;
+	if (dropped)
+		msg_warn("%llu names, stacks and frames were more than are kept for the files after the first: there they are missing",
+			 (unsigned long long)dropped);
 	if (t->writer)
 		look(t);
 	e = writer_close(t->writer);

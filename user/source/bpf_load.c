@@ -39,6 +39,10 @@ int bpf_load_kind(struct bpf_source *b)
 		msg_error("--probe-kind session has return probes: with --no-return use multi");
 		return -EINVAL;
 	}
+	if (kind == -EMFILE)
+		msg_error("probes need more open files than this shell allows: raise `ulimit -n`");
+	if (kind == -EMFILE)
+		return kind;
 	if (kind < 0) {
 		msg_error("this kernel offers no %s probes to us (%s): run `cudatrace doctor`", want ? want : "user-space",
 			  strerror(-kind));

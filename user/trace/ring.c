@@ -167,6 +167,11 @@ uint64_t ring_buf_crowded(const struct ring_buf *r)
 	return r->crowded;
 }
 
+uint64_t ring_buf_unnamed(const struct ring_buf *r)
+{
+	return defs_dropped(r->defs);
+}
+
 uint64_t ring_buf_bytes(const struct ring_buf *r)
 {
 	return r->bytes;

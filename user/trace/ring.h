@@ -22,6 +22,8 @@ int ring_buf_flush(struct ring_buf *, uint64_t now_ns);
 int ring_buf_write(struct ring_buf *, struct writer *);
 /* Records that were dropped for want of room although they were young enough. */
 uint64_t ring_buf_crowded(const struct ring_buf *);
+/* Names, stacks and frames for which there was no room. */
+uint64_t ring_buf_unnamed(const struct ring_buf *);
 uint64_t ring_buf_bytes(const struct ring_buf *);
 
 #endif
