@@ -350,7 +350,7 @@ static int tally(struct book *b, const struct event *ev)
 {
 	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
 	struct book_entry want = { .what = BOOK_CALL, .sub = t->sub, .func = t->func, .by = t->by, .pid = t->h.pid,
-				   .start = t->start, .tallied = true };
+				   .start = t->start };
 	struct book_entry *e;
 	struct ct_hist *h;
 

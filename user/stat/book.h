@@ -46,7 +46,6 @@ struct book_entry {
 	struct ct_hist *hist; /* NULL: none */
 	struct book_sizes *sizes; /* of BOOK_COPY and BOOK_SET; NULL: none */
 	struct book_shape shape;
-	bool tallied; /* the kernel side's: replaced at each reading */
 };
 
 struct book {
