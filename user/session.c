@@ -66,12 +66,12 @@ out:
 			s->sources[i].ops->close(&s->sources[i]);
 	inject_frames_close(s->frames);
 	out_close(&s->out);
-	signals_close();
 	stages_close(&s->stages);
 	pending_close(&s->pending);
 	recording_close(&s->recording);
 	window_close(s->window);
 	loop_close(s->loop);
+	signals_close(); /* until here one signal more does not end us midway */
 	free(s);
 	return status;
 }
