@@ -125,7 +125,7 @@ case_top_list() {
 		2 processes  0 calls/s  0 launches/s  HtoD 0/s  DtoH 0/s  API 0.0%  sync 0.0%  0 failed/s
 		cudatrace itself: N
 		    PID CALLS/s LAUNCH/s   API%  SYNC%   GPU%  BUSY% HtoD/s DtoH/s  MEMORY FAIL/s COMMAND
-		A       0        0    0.0    0.0      -      -      0      0       -      0 calls
+		A       0        0    0.0    0.0      -      -      0      0      +0      0 calls
 		B       0        0    0.0    0.0      -      -      0      0       -      0 calls
 		Enter: functions  k: kernels  t: threads  Space: pause  ?: help  q: quit
 	E
@@ -144,7 +144,7 @@ case_top_sort() {
 		cudatrace itself: N
 		    PID CALLS/s LAUNCH/s   API%  SYNC%   GPU%  BUSY% HtoD/s DtoH/s  MEMORY FAIL/s COMMAND
 		B       0        0    0.0    0.0      -      -      0      0       -      0 calls
-		A       0        0    0.0    0.0      -      -      0      0       -      0 calls
+		A       0        0    0.0    0.0      -      -      0      0      +0      0 calls
 		Enter: functions  k: kernels  t: threads  Space: pause  ?: help  q: quit
 	E
 	keys q
