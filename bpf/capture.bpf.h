@@ -105,7 +105,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		return 1;
 	spec = &specs[func];
 	flags = spec->flags;
-	if (counts_entries() && count_entry(ctx, func, spec))
+	if (counts_entries() && count_entry(ctx, func))
 		return 1;
 	t = thread_get();
 	if (!t)

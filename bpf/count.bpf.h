@@ -509,12 +509,14 @@ static __always_inline bool counts_entries(void)
 }
 
 /*
- * --no-return, where all that is asked is in the registers and on the stack: without the thread's store. False: the call is of a
+ * --no-return, where all that is asked is in the registers and on the stack: without the thread's store. 0: the call is of a
  * kind that has no entry yet, or needs more than to be counted. That there is an entry says that its process is to be traced and
  * was announced.
  */
-static __always_inline bool count_entry(struct pt_regs *ctx, __u32 func, const volatile struct ct_spec *spec)
+static __noinline int count_entry(struct pt_regs *ctx, __u32 func)
 {
+	/* by itself, for a stack of its own: old verifiers add up what is on all that can be under way at a time */
+	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct call c = { .tgid = task->tgid, .tid = task->pid, .start = task->group_leader->start_boottime >> 10 };
 	__u64 words[CT_MAX_WORDS] = {};
@@ -522,17 +524,17 @@ static __always_inline bool count_entry(struct pt_regs *ctx, __u32 func, const v
 	struct ct_sums *n;
 	__u32 nwords = spec->nwords;
 
-	if (nwords > CT_MAX_WORDS || (spec->flags & (CT_S_SHOWN | CT_S_ALWAYS | CT_S_INNER)) != CT_S_SHOWN ||
+	if (!ctx || nwords > CT_MAX_WORDS || (spec->flags & (CT_S_SHOWN | CT_S_ALWAYS | CT_S_INNER)) != CT_S_SHOWN ||
 	    spec->more & CT_S_FORGETS)
-		return false;
+		return 0;
 	copy_words(ctx, words, nwords, ENTRY_SP(ctx));
 	c.words = words;
 	key_of(&key, &c, func, spec);
 	n = find_entry(&key);
 	if (!n)
-		return false;
+		return 0;
 	add_call(n, &key, &c, spec, false);
-	return true; /* without times, as all are: `timed` is not needed to say so */
+	return 1; /* without times, as all are: `timed` is not needed to say so */
 }
 
 #endif
