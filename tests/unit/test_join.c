@@ -932,6 +932,35 @@ static void test_where(void)
 	}
 	p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
 	CHECK(PLACE(5, 21, -1));
+	/* a call that changes it whose end was not seen: not known; so too when records were lost, for all threads */
+	for (int lost = 0; lost < 3; lost++) {
+		struct made_call mc;
+		struct ct_call *c = make_call(&mc, lost ? "cudaMalloc" : "cudaSetDevice", CT_CALL, 0, 0, U(5), U(4));
+		struct ct_lost gap = { .h = { .size = sizeof(gap), .kind = CT_LOST }, .cause = CT_LOSS_RING, .count = 1 };
+
+		placed(j, &t, "cudaSetDevice", 13, U(5));
+		p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
+		CHECK(PLACE(5, 21, -1));
+		c->h.pid = 10;
+		c->h.tid = lost ? 14 : 13;
+		c->h.flags = lost ? 0 : CT_F_UNFINISHED | CT_F_PENDING;
+		give(j, c);
+		p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
+		CHECK(PLACE(5, 21, -1)); /* it has not returned yet */
+		c->h.flags = lost ? 0 : CT_F_UNFINISHED;
+		c->h.lost = lost == 1;
+		if (lost == 2)
+			join_record(j, &gap.h);
+		else
+			give(j, c);
+		p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
+		CHECK(PLACE(-1, -1, -1));
+		/* a kernel that was launched before tells nothing of after */
+		give(j, make_kernel(&m, MAKE_AT(10, 1, 2, 7, 13, 5000, 6000), 1, 1, 1));
+		p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
+		CHECK(PLACE(-1, -1, -1));
+	}
+	placed(j, &t, "cudaSetDevice", 13, U(5));
 	give_process(j, CT_EXEC, 10, 1);
 	p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
 	CHECK(PLACE(-1, -1, -1));

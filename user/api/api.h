@@ -243,6 +243,7 @@ enum api_place_kind {
 	API_PLACE_CONTEXT, /* the context `value` is on `device` */
 	API_PLACE_DESTROYED, /* the context `value` is gone */
 	API_PLACE_ENDED,   /* contexts are gone: which is not known */
+	API_PLACE_LOST,	   /* what is current may have changed: the call's end was not seen */
 };
 struct api_place {
 	uint8_t kind;	/* enum api_place_kind */
@@ -250,7 +251,7 @@ struct api_place {
 	uint64_t value; /* a device's number, or a context's handle; 0 may be one that is NULL */
 	uint32_t device; /* PUSHED, CONTEXT: that the context is on; CT_UNKNOWN: not known */
 };
-/* Returns the kind. A call that failed or did not return says nothing. */
+/* Returns the kind. A call that failed or has not returned yet says nothing. */
 enum api_place_kind api_place(const struct ct_call *, enum api_arch, struct api_place *);
 /* Adds the rows that change a thread's current device or context to a bitmap over the rows. */
 void api_placing(uint64_t *set);

@@ -62,6 +62,9 @@ enum api_place_kind api_place(const struct ct_call *c, enum api_arch arch, struc
 		return API_PLACE_NONE;
 	p = abi_plan(c->func, arch);
 	f = &api_funcs[c->func];
+	if (c->h.kind == CT_CALL && p->places && !p->err &&
+	    (c->h.flags & (CT_F_UNFINISHED | CT_F_PENDING | CT_F_BEFORE)) == CT_F_UNFINISHED)
+		return (enum api_place_kind)(place->kind = API_PLACE_LOST);
 	if ((p->place == ABI_NONE && !(f->flags & API_ENDS_CONTEXT)) || p->err || c->h.kind != CT_CALL ||
 	    c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN | CT_F_BEFORE) || api_failed(c))
 		return API_PLACE_NONE;

@@ -569,8 +569,18 @@ static int process(struct join *j, const struct ct_hdr *h)
 	return e ? e : err;
 }
 
+/* Among records that were lost may be calls that changed what is current. */
+static bool lost_calls(const struct ct_hdr *h)
+{
+	uint32_t cause = h->kind == CT_LOST ? ((const struct ct_lost *)h)->cause : CT_LOSS_END;
+
+	return h->lost || cause == CT_LOSS_RING || cause == CT_LOSS_AGENT || cause == CT_LOSS_FILE;
+}
+
 int join_record(struct join *j, const struct ct_hdr *h)
 {
+	if (lost_calls(h))
+		where_lost(j->where);
 	switch (h->kind) {
 	case CT_CALL:
 	case CT_ENTER:

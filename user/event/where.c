@@ -25,6 +25,7 @@ struct fact {
 	bool made;    /* CONTEXT: by the program; otherwise it may be the device's own */
 	bool primary; /* THREAD: the context is the device's own, as after cudaSetDevice */
 	uint8_t nbelow;
+	uint32_t epoch; /* THREAD: what is current is known since then; void in another one */
 	/* Numbers; CT_UNKNOWN: not known. THREAD: context, where neither handle nor primary tell it. DEVICE: context, of its
 	 * only one; stream is 0 once there was one */
 	uint32_t device, context, stream;
@@ -36,6 +37,7 @@ struct fact {
 struct where {
 	struct fact *facts;
 	uint32_t n, slots;
+	uint32_t epoch; /* how often records were lost */
 };
 
 struct where *where_open(void)
@@ -121,7 +123,7 @@ static struct fact *get(struct where *w, uint32_t pid, enum what what, uint64_t 
 		}
 	}
 	f = slot_of(w->facts, w->slots, pid, what, key);
-	*f = (struct fact){ .key = key, .pid = pid, .what = (uint8_t)what, .device = CT_UNKNOWN, .context = CT_UNKNOWN,
+	*f = (struct fact){ .key = key, .pid = pid, .what = (uint8_t)what, .epoch = w->epoch, .device = CT_UNKNOWN, .context = CT_UNKNOWN,
 			    .stream = CT_UNKNOWN };
 	w->n++;
 	return f;
@@ -149,6 +151,31 @@ static void set_current(struct fact *t, uint64_t handle)
 	t->handle = handle;
 }
 
+/* NULL: no memory. Of a thread of which nothing is known any more, nothing. */
+static struct fact *thread_of(struct where *w, uint32_t pid, uint32_t tid)
+{
+	struct fact *t = get(w, pid, THREAD, tid);
+
+	if (t && t->epoch != w->epoch) {
+		set_current(t, 0);
+		t->nbelow = 0;
+		t->epoch = w->epoch;
+	}
+	return t;
+}
+
+static const struct fact *known_thread(const struct where *w, uint32_t pid, uint32_t tid)
+{
+	const struct fact *t = find(w, pid, THREAD, tid);
+
+	return t && t->epoch == w->epoch ? t : NULL;
+}
+
+void where_lost(struct where *w)
+{
+	w->epoch++;
+}
+
 static void pop(struct fact *t)
 {
 	set_current(t, t->nbelow ? t->below[0] : 0);
@@ -168,7 +195,7 @@ static void push(struct fact *t, uint64_t handle)
 /* What is current is the device, or the context, `value`. */
 static int told(struct where *w, const struct ct_call *c, const struct api_place *place)
 {
-	struct fact *t = get(w, c->h.pid, THREAD, c->h.tid), *context;
+	struct fact *t = thread_of(w, c->h.pid, c->h.tid), *context;
 
 	if (!t)
 		return -ENOMEM;
@@ -195,7 +222,7 @@ static int told(struct where *w, const struct ct_call *c, const struct api_place
 /* The thread's device lost its context. Of several it is not known which, nor of which device when that is not known. */
 static void ended(struct where *w, const struct ct_call *c)
 {
-	const struct fact *t = find(w, c->h.pid, THREAD, c->h.tid);
+	const struct fact *t = known_thread(w, c->h.pid, c->h.tid);
 	bool known = t && t->device != CT_UNKNOWN;
 
 	for (uint32_t i = 0; i < w->slots; i++) {
@@ -222,7 +249,7 @@ static void destroyed(struct where *w, const struct ct_call *c, uint64_t handle)
 		f->gone_ns = c->h.start_ns;
 	}
 	f = find(w, c->h.pid, THREAD, c->h.tid);
-	if (f && f->handle == handle)
+	if (f && f->epoch == w->epoch && f->handle == handle)
 		pop(f);
 }
 
@@ -257,10 +284,13 @@ static int learn_call(struct where *w, const struct ct_call *c)
 	default:
 		break;
 	}
-	f = get(w, c->h.pid, THREAD, c->h.tid);
+	f = thread_of(w, c->h.pid, c->h.tid);
 	if (!f)
 		return -ENOMEM;
-	if (place.kind == API_PLACE_PUSHED) {
+	if (place.kind == API_PLACE_LOST) {
+		set_current(f, 0);
+		f->nbelow = 0;
+	} else if (place.kind == API_PLACE_PUSHED) {
 		push(f, place.value);
 	} else if (place.kind == API_PLACE_POPPED) {
 		pop(f);
@@ -325,7 +355,7 @@ int where_worked(struct where *w, uint32_t pid, uint32_t tid, uint32_t device, u
 
 	if (context == CT_UNKNOWN || find(w, pid, THREAD, tid))
 		return 0;
-	t = get(w, pid, THREAD, tid);
+	t = thread_of(w, pid, tid);
 	if (!t)
 		return -ENOMEM;
 	t->device = device;
@@ -352,7 +382,7 @@ int where_record(struct where *w, const struct ct_hdr *h)
 /* Device and context that are current in a thread. */
 static void find_current(const struct where *w, uint32_t pid, uint32_t tid, struct event *ev)
 {
-	const struct fact *t = find(w, pid, THREAD, tid), *f = NULL;
+	const struct fact *t = known_thread(w, pid, tid), *f = NULL;
 
 	if (!t)
 		return;

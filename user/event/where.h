@@ -16,6 +16,8 @@ int where_record(struct where *, const struct ct_hdr *);
 /* A kernel that the thread launched ran there: where nothing was told of the thread, that is what is current. Returns 0 or
  * -ENOMEM. */
 int where_worked(struct where *, uint32_t pid, uint32_t tid, uint32_t device, uint32_t context);
+/* Records were lost: what is current in a thread is not known until it is told again. */
+void where_lost(struct where *);
 /* The process has become another one. */
 void where_forget(struct where *, uint32_t pid);
 /* Sets device, context and stream of a call's event: to CT_UNKNOWN what is not known. The call was not given to
