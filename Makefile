@@ -159,7 +159,7 @@ install: cudatrace
 clean:
 	$(Q)rm -rf $(OUTPUT) cudatrace cuda_events_test
 
--include $(OBJS:.o=.d) $(UNIT_SRCS:%.c=$(OUTPUT)/%.d)
+-include $(OBJS:.o=.d) $(UNIT_SRCS:%.c=$(OUTPUT)/%.d) $(wildcard $(OUTPUT)/tests/bench/*.d)
 .PHONY: all help static unit unit-programs sanitized bench bench-programs bpf-arm64 check-api test demo install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
