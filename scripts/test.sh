@@ -18,7 +18,7 @@ if [ -z "${TEST_SIGNALS_RESET:-}" ]; then
 fi
 unset TEST_SIGNALS_RESET
 
-TOTAL_LIMIT=1680 # seconds for everything; what would begin later is not run and counts as failed
+TOTAL_LIMIT=1500 # seconds for everything; what would begin later is not run and counts as failed
 LOGS=.output/test
 passed=0 failed=0 skipped=0
 finish() {

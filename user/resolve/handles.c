@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/hash.h"
 #include "handles.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------ */
@@ -67,22 +68,6 @@ static void grow_chains(struct pool *p)
 	p->nchains = n;
 }
 
-/* Eight bytes at a time: a library registers 20 000 names of 400 bytes within a second. */
-static uint32_t hash_text(const char *s, size_t len)
-{
-	uint64_t h = len * 0x9e3779b97f4a7c15ULL, v;
-
-	for (; len >= 8; s += 8, len -= 8) {
-		memcpy(&v, s, 8);
-		h = (h ^ v) * 0xff51afd7ed558ccdULL;
-		h ^= h >> 32;
-	}
-	v = 0;
-	memcpy(&v, s, len);
-	h = (h ^ v) * 0xff51afd7ed558ccdULL;
-	return (uint32_t)(h ^ h >> 32);
-}
-
 static size_t name_bytes(uint32_t len)
 {
 	return sizeof(struct pool_name) + len + 1;
@@ -90,7 +75,7 @@ static size_t name_bytes(uint32_t len)
 
 struct pool_name *pool_get(struct pool *p, const char *text, uint32_t len, bool cut)
 {
-	uint32_t hash = hash_text(text, len);
+	uint32_t hash = (uint32_t)hash_bytes(text, len);
 	struct pool_name *x = p->chains[hash & (p->nchains - 1)];
 
 	while (x && (x->hash != hash || x->len != len || x->cut != cut || memcmp(x->text, text, len)))

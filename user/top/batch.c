@@ -20,17 +20,11 @@ static void iso_time(char *buf, size_t size, int64_t realtime_s)
 
 static void gpu_text(struct out *out, const struct top_gpu *g)
 {
-	char util[32] = "-", used[32] = "-", all[32] = "-", power[32] = "-";
+	struct gpu_texts t;
 
-	if (g->util >= 0)
-		columns_percent(util, sizeof(util), g->util);
-	if (g->memory >= 0)
-		columns_bytes(used, sizeof(used), g->memory);
-	if (g->memory_bytes)
-		columns_bytes(all, sizeof(all), (double)g->memory_bytes);
-	if (g->power >= 0)
-		snprintf(power, sizeof(power), "%.0f", g->power);
-	out_fmt(out, "GPU %u: %s %%%s, memory %s of %s, %s W, %s\n", g->index, util, g->suspect ? "?" : "", used, all, power, g->name);
+	columns_gpu(&t, g);
+	out_fmt(out, "GPU %u: %s %%%s, memory %s of %s, %s W, %s\n", g->index, t.util, g->suspect ? "?" : "", t.used, t.all, t.power,
+		g->name);
 }
 
 void batch_text(struct out *out, struct top_screen *s, struct top_model *m, const struct draw_head *h)

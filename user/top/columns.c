@@ -37,6 +37,19 @@ void columns_percent(char *buf, size_t size, double v)
 	snprintf(buf, size, v < 999.95 ? "%.1f" : "%.0f", v < 99999 ? v : 99999);
 }
 
+void columns_gpu(struct gpu_texts *t, const struct top_gpu *g)
+{
+	*t = (struct gpu_texts){ "-", "-", "-", "-" };
+	if (g->util >= 0)
+		columns_percent(t->util, sizeof(t->util), g->util);
+	if (g->memory >= 0)
+		columns_bytes(t->used, sizeof(t->used), g->memory);
+	if (g->memory_bytes)
+		columns_bytes(t->all, sizeof(t->all), (double)g->memory_bytes);
+	if (g->power >= 0)
+		snprintf(t->power, sizeof(t->power), "%.0f", g->power);
+}
+
 void columns_time(char *buf, size_t size, double ns)
 {
 	if (ns < 999.5)

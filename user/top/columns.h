@@ -28,4 +28,10 @@ void columns_bytes(char *buf, size_t size, double);
 void columns_percent(char *buf, size_t size, double);
 void columns_time(char *buf, size_t size, double ns);
 
+/* Of a GPU: percent, bytes, bytes, watts; "-": not known. */
+struct gpu_texts {
+	char util[32], used[32], all[32], power[32];
+};
+void columns_gpu(struct gpu_texts *, const struct top_gpu *);
+
 #endif

@@ -284,18 +284,11 @@ static int put_gpus(int y, const struct top_model *m, int most)
 {
 	for (unsigned int i = 0; i < m->ngpus && (int)i < most; i++) {
 		const struct top_gpu *g = &m->gpus[i];
-		char util[32] = "-", used[32] = "-", all[32] = "-", power[32] = "-";
+		struct gpu_texts t;
 
-		if (g->util >= 0)
-			columns_percent(util, sizeof(util), g->util);
-		if (g->memory >= 0)
-			columns_bytes(used, sizeof(used), g->memory);
-		if (g->memory_bytes)
-			columns_bytes(all, sizeof(all), (double)g->memory_bytes);
-		if (g->power >= 0)
-			snprintf(power, sizeof(power), "%.0f", g->power);
-		put_line(y++, A_NORMAL, "GPU %u  %5s %%%s  memory %s of %s  %s W  %s", g->index, util, g->suspect ? "?" : "", used,
-			 all, power, g->name);
+		columns_gpu(&t, g);
+		put_line(y++, A_NORMAL, "GPU %u  %5s %%%s  memory %s of %s  %s W  %s", g->index, t.util, g->suspect ? "?" : "",
+			 t.used, t.all, t.power, g->name);
 	}
 	if ((int)m->ngpus > most && most)
 		put_line(y - 1, A_NORMAL, "and %u GPUs more", m->ngpus - (unsigned int)most + 1);

@@ -21,6 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../unit/prog/litter.h"
+
 cudaError_t cudaDeviceReset(void);
 
 #define BYTES 4096
@@ -73,19 +75,6 @@ static void start_nvtx(void)
 
 	if (start)
 		start((void *)take_range);
-}
-
-/* Frames all over the stack, the innermost in malloc. */
-static void __attribute__((noinline)) litter(int depth)
-{
-	volatile char room[256];
-	void *p = malloc(100000 + (size_t)depth);
-
-	room[0] = p != NULL;
-	free(p);
-	if (depth && room[0])
-		litter(depth - 1);
-	room[1] = 0;
 }
 
 static void __attribute__((noinline)) idle(void)

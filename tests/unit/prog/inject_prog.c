@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "inject_prog.h"
+#include "litter.h"
 
 #define NAP_MS 20
 
@@ -146,19 +147,6 @@ static int nap_recv(void)
 		return -1;
 	errno = 7;
 	return 0;
-}
-
-/* Frames all over the stack, the innermost in malloc: their words stay, and are in the midst of the frame that sleeps. */
-static void __attribute__((noinline)) litter(int depth)
-{
-	volatile char room[256];
-	void *p = malloc(100000 + (size_t)depth);
-
-	room[0] = p != NULL;
-	free(p);
-	if (depth && room[0])
-		litter(depth - 1);
-	room[1] = 0;
 }
 
 static int __attribute__((noinline)) nap_littered(void)
