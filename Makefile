@@ -14,9 +14,12 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
 
 CFLAGS   ?= -O2 -g
+# cudatrace runs as root and reads what others wrote; tests/hardening.sh holds it to these. A build without optimisation needs HARDENING=.
+HARDENING ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
+HARDENING_LD ?= -Wl,-z,relro,-z,now
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
 CT_CPPFLAGS := -D_GNU_SOURCE -DCT_VERSION='"$(VERSION)"' -I$(OUTPUT)
-CT_CFLAGS := -std=gnu11 $(WARN) -pthread
+CT_CFLAGS := -std=gnu11 $(WARN) $(HARDENING) -pthread
 LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -lsqlite3 -ljson-c -lncursesw -ltinfo -levent_extra -levent_core -lm -pthread
 LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -lsqlite3 -ljson-c -lncursesw -ltinfo -levent_extra -levent_core -ldl -lm -pthread
 
@@ -30,7 +33,7 @@ all: cudatrace
 help:
 	@echo 'make                 ./cudatrace'
 	@echo 'make static          .output/static/cudatrace: one file to copy to another machine'
-	@echo 'make test            every test (as root); the last line counts them'
+	@echo 'make test            the shorter test suites (as root); the last line counts them'
 	@echo 'make unit            the tests that need no root'
 	@echo 'make bench           speed, as ratios in one run (as root)'
 	@echo 'make demo            a trace of the sample program (as root)'
@@ -42,17 +45,18 @@ include tests/standin/Makefile.inc
 include $(wildcard tests/cases/Makefile.inc)
 include $(wildcard tests/programs/Makefile.inc)
 include tests/traces/Makefile.inc
+include tests/fuzz/Makefile.inc
 include cupti/counters.inc
 
 cudatrace: $(OBJS)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) -pie $(HARDENING_LD) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 static: $(OUTPUT)/static/cudatrace
 $(OUTPUT)/static/cudatrace: $(OBJS)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>$@.log || { cat $@.log; exit 1; }
+	$(Q)$(CC) $(CFLAGS) -static-pie $(HARDENING_LD) $(LDFLAGS) -o $@ $^ $(LDLIBS_STATIC) 2>$@.log || { cat $@.log; exit 1; }
 
 $(OUTPUT)/%.o: %.c
 	$(call say,CC,$<)
@@ -93,16 +97,17 @@ $(OUTPUT)/unit/%: $(OUTPUT)/tests/unit/%.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 unit-programs: $(UNIT)
-unit: $(UNIT)
+# test_agent runs the stand-in's programs.
+unit: $(UNIT) standin
 	$(Q)for t in $(UNIT); do $$t || exit 1; done
 
 # The user side with AddressSanitizer and UndefinedBehaviorSanitizer, in a folder of its own.
 SAN_FLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 sanitized:
-	$(Q)$(MAKE) --no-print-directory OUTPUT=$(OUTPUT)/san CFLAGS='$(SAN_FLAGS)' unit-programs $(OUTPUT)/san/cudatrace
+	$(Q)$(MAKE) --no-print-directory OUTPUT=$(OUTPUT)/san CFLAGS='$(SAN_FLAGS)' HARDENING= unit-programs $(OUTPUT)/san/cudatrace
 $(OUTPUT)/cudatrace: $(OBJS)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) -pie $(HARDENING_LD) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 BENCH := $(OUTPUT)/bench
 # Static, as they are run on GPU machines too; ld's warnings about getaddrinfo concern nothing that is called.
@@ -149,8 +154,10 @@ test:
 demo:
 	$(Q)scripts/demo.sh
 
+# Most commands need no root: bin, not sbin, where 0.1.0 put it and where it would be found first.
 install: cudatrace
-	install -D -m 0755 cudatrace $(DESTDIR)$(PREFIX)/sbin/cudatrace
+	install -D -m 0755 cudatrace $(DESTDIR)$(PREFIX)/bin/cudatrace
+	rm -f $(DESTDIR)$(PREFIX)/sbin/cudatrace
 	install -D -m 0644 docs/cudatrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/cudatrace.1
 	install -D -m 0644 scripts/completions/cudatrace.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cudatrace
 	install -D -m 0644 scripts/completions/_cudatrace $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cudatrace

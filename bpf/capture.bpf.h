@@ -8,18 +8,24 @@
 /* Is the call one of those that are counted in place of being sent? */
 static __always_inline bool is_counted(const struct frame *f)
 {
-	return config.count && f->spec_flags & CT_S_SHOWN && !(f->rec.h.flags & CT_F_HIDDEN);
+	return (config.count || f->sampled) && f->spec_flags & CT_S_SHOWN && !(f->rec.h.flags & CT_F_HIDDEN);
 }
 
-/* A call that will not return. */
-static __always_inline void send_unfinished(struct thread *t, struct frame *f, __u64 now)
+/* A call that will not return. Not static: the verifier checks it once, and not in each turn of the loops that call it. */
+__noinline int send_unfinished(struct thread *t, struct frame *f, __u64 now)
 {
+	if (!t || !f || !take(f))
+		return 0;
 	f->rec.h.flags |= CT_F_UNFINISHED;
-	f->rec.h.end_ns = now;
-	COUNT(unfinished);
+	f->rec.h.end_ns = unfinished_end(f, now);
+	/* of a sampled one the probe may have been taken off before the return */
+	if (is_shown(f) && !f->sampled)
+		COUNT(unfinished);
 	if (is_counted(f) && !config.failed_only)
 		count_call(t, f, f->rec.func, false, false);
-	send_call(t, f);
+	if (!f->sampled)
+		send_call(t, f);
+	return 0;
 }
 
 /* ---- the in-flight stack ------------------------------------------------------------------------------ */
@@ -46,24 +52,92 @@ static __noinline int sweep(struct thread *t, __u64 sp)
 	return 0;
 }
 
-static long has_no_file(struct task_struct *task, struct vm_area_struct *vma, __u32 *no_file)
+/* How the call that is being entered stands to the frame on top. */
+enum stand {
+	STAND_INSIDE, /* of the frame's call: made by it, or tail-called */
+	STAND_AGAIN,  /* it is the frame's call, seen by a second link */
+	STAND_APART,  /* on another stack, while the frame's call is under way */
+	STAND_BEHIND, /* the frame's call is over, though nobody saw it return */
+};
+
+static __always_inline enum stand stand_of(struct pt_regs *ctx, const struct frame *f, __u64 sp, __u64 cookie)
 {
-	*no_file = !vma->vm_file;
-	return 0;
+	bool frame_on_signal = on_signal_stack(f->sp), on_signal = on_signal_stack(sp);
+
+	/* the handler has returned */
+	if (frame_on_signal && !on_signal)
+		return STAND_BEHIND;
+	/*
+	 * While a file's links are being replaced both are on the same function, and the newer one's program runs first
+	 * (consumer_add() in kernel/events/uprobes.c adds at the head). An older one's frame under a newer entry is of a
+	 * call whose return went with its link. Links by address have no generation: but then no return probe is set yet.
+	 */
+	if (f->sp == sp && f->ip == PT_REGS_IP(ctx) &&
+	    (f->cookie > cookie || (config.by_address && !replaced_at(sp))))
+		return STAND_AGAIN;
+	if (!is_under_way(ctx, f, sp))
+		return STAND_BEHIND;
+	if (on_signal != frame_on_signal)
+		return STAND_APART;
+	if (f->sp >= sp)
+		return STAND_INSIDE;
+	/* above a call that is under way, for all that is known: jumped over it, or on the stack of a coroutine */
+	return on_two_stacks(f->sp, sp) ? STAND_APART : STAND_BEHIND;
+}
+
+/* Drops the frames of calls that are over, until one is on top that the new call has to do with. Returns how it stands to that
+ * one; STAND_BEHIND: none is left. */
+static __noinline int settle(struct pt_regs *ctx, struct thread *t, __u64 cookie)
+{
+	__u64 sp = ENTRY_SP(ctx);
+	enum stand stand;
+	struct frame *f;
+	__u32 i, d;
+
+	if (!t)
+		return STAND_BEHIND;
+	for (i = 0; i < CT_MAX_FRAMES; i++) {
+		d = t->depth - 1;
+		if (d >= CT_MAX_FRAMES)
+			break;
+		f = &t->frames[d];
+		stand = stand_of(ctx, f, sp, cookie);
+		if (stand != STAND_BEHIND)
+			return stand;
+		t->depth = d;
+		send_unfinished(t, f, bpf_ktime_get_ns());
+	}
+	return STAND_BEHIND;
 }
 
 /*
- * An entry at the stack pointer of the call in flight, in another function: a tail call, or a new call from where the
- * first one was left by longjmp? In a tail call the return address is the pending return probe's trampoline, which lies
- * in a mapping of no file; a new call's lies in the caller's code.
+ * The top frame is not that of the call which returns to sp. Drops what is above that call's frame: calls that were jumped over,
+ * and those without a return probe. Nothing is dropped when the call is one that was folded and has no frame.
  */
-static __noinline int is_tail_call(__u64 return_address)
+static __noinline int settle_return(struct thread *t, __u64 sp)
 {
-	__u32 no_file = 0;
+	struct frame *f;
+	__u32 i, d;
 
-	if (bpf_find_vma(bpf_get_current_task_btf(), return_address, has_no_file, &no_file, 0))
-		return 1;
-	return no_file;
+	if (!t)
+		return 0;
+	d = t->depth;
+	for (i = 0; i < CT_MAX_FRAMES; i++) {
+		if (--d >= CT_MAX_FRAMES)
+			break;
+		f = &t->frames[d];
+		if (f->sp == sp) {
+			t->depth = d + 1;
+			break;
+		}
+		if (f->returns_to)
+			continue;
+		if (f->sp > sp)
+			break;
+		t->depth = d;
+		send_unfinished(t, f, bpf_ktime_get_ns());
+	}
+	return 0;
 }
 
 /* What the caller's frames are unwound from. */
@@ -90,6 +164,16 @@ static __always_inline void keep_registers(struct pt_regs *ctx, struct thread *t
 		f->ip_to = outer->ip_to;
 }
 
+/* A frame for a call without a return probe: what it calls is inside it all the same. */
+static __always_inline void keep_apart(struct pt_regs *ctx, struct thread *t, struct frame *f, __u32 d)
+{
+	f->returns_to = 0;
+	RETURN_ADDRESS(ctx, f->sp, &f->returns_to);
+	f->returns_to = f->returns_to ?: 1;
+	f->owed = OWED_NOT;
+	t->depth = d + 1;
+}
+
 /* Returns 0 when the return is wanted, 1 when not (a session program's answer). */
 static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 {
@@ -98,10 +182,11 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	__u64 sp = ENTRY_SP(ctx), ip = PT_REGS_IP(ctx);
 	struct frame *f, *top;
 	struct thread *t;
-	bool entry_only;
+	bool entry_only, apart = false;
+	int stand = STAND_BEHIND;
 	__u8 flags;
 
-	if (!ready || func >= CT_MAX_FUNCS)
+	if (phase != CT_PHASE_RUNNING || func >= CT_MAX_FUNCS)
 		return 1;
 	spec = &specs[func];
 	flags = spec->flags;
@@ -114,36 +199,20 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	if (d) {
 		if (d > CT_MAX_FRAMES)
 			return 1;
-		top = &t->frames[(d - 1) & (CT_MAX_FRAMES - 1)];
-		if (top->sp < sp) {
-			sweep(t, sp);
-			d = t->depth;
-			top = &t->frames[(d - 1) & (CT_MAX_FRAMES - 1)];
-		}
-	}
-	if (d) {
-		if (top->sp == sp) {
-			__u64 to = 0;
-
-			/*
-			 * While a file's links are being replaced both are on the same function, and the newer
-			 * one's program runs first (consumer_add() in kernel/events/uprobes.c adds at the head).
-			 * An older one's frame under a newer entry is of a call whose return went with its link.
-			 */
-			if (top->ip == ip && (top->cookie > cookie || config.by_address))
-				return 1;
-			RETURN_ADDRESS(ctx, sp, &to);
-			if (top->ip == ip || !is_tail_call(to)) {
-				sweep(t, sp + 1);
-				d = t->depth;
-				top = &t->frames[(d - 1) & (CT_MAX_FRAMES - 1)];
-			}
-		}
+		stand = settle(ctx, t, cookie);
+		if (stand == STAND_AGAIN)
+			return 1;
+		d = t->depth;
 	}
 	if (d && d <= CT_MAX_FRAMES) {
-		depth = top->rec.depth + !(top->spec_flags & CT_S_INTERNAL);
+		top = &t->frames[(d - 1) & (CT_MAX_FRAMES - 1)];
+		apart = stand == STAND_APART || top->returns_to;
+		if (stand != STAND_APART && !(top->interrupted && is_programs_own(ctx, top)))
+			depth = top->rec.depth + !(top->spec_flags & CT_S_INTERNAL);
 		if (depth && !config.nested && !(flags & CT_S_ALWAYS) && !((flags & CT_S_INNER) && want_inner)) {
 			COUNT(folded);
+			if (config.samples)
+				note_inside(top->rec.func, func);
 			return 1;
 		}
 		if (d >= CT_MAX_FRAMES) {
@@ -155,11 +224,12 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	if (nwords > CT_MAX_WORDS)
 		return 1;
 	f = &t->frames[d & (CT_MAX_FRAMES - 1)];
-	if (muted[func]) {
+	if (config.samples && sampled[func] == CT_SAMPLED_OFF) {
 		f->sp = sp;
 		f->ip = 0;
 		return 1;
 	}
+	f->sampled = config.samples ? sampled[func] : CT_SAMPLED_NO;
 	copy_words(ctx, f->data, nwords, sp);
 	f->len = nwords * 8;
 	if (spec->more & CT_S_FORGETS)
@@ -173,9 +243,13 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	}
 	if (!t->announced)
 		announce(t);
+	if (config.samples && sampling && !f->sampled && !depth)
+		count_progress(t->id >> 32, t->start);
 	f->sp = sp;
 	f->ip = ip;
 	f->cookie = cookie;
+	f->returns_to = 0;
+	f->interrupted = false;
 	f->spec_flags = flags;
 	f->rec.h.kind = CT_CALL;
 	f->rec.h.flags = (CT_COOKIE_PER_THREAD(cookie) ? CT_F_PER_THREAD : 0) |
@@ -190,30 +264,42 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	if (config.stacks)
 		keep_registers(ctx, t, f, d, sp);
 	/* what is counted alone needs no memory of the program's */
-	if (spec->nentry && !(config.count && !(flags & (CT_S_ALWAYS | CT_S_INNER))))
+	if (spec->nentry && !f->sampled && !(config.count && !(flags & (CT_S_ALWAYS | CT_S_INNER))))
 		do_reads_whole(f, func, CT_AT_ENTRY, spec->more);
-	entry_only = config.no_return || (flags & CT_S_CALLBACK) || (spec->more & CT_S_ENTRY_ONLY);
+	entry_only = config.no_return || apart || (flags & CT_S_CALLBACK) || (spec->more & CT_S_ENTRY_ONLY);
 	/* nor its time, where that is all there will be of it */
 	if (!(config.count && config.no_return) || flags & (CT_S_ALWAYS | CT_S_INNER))
 		f->rec.h.start_ns = f->rec.h.end_ns = bpf_ktime_get_ns();
-	if (entry_only && config.stacks && (spec->more & CT_S_STACK) && !(f->rec.h.flags & CT_F_HIDDEN))
+	if (entry_only && !f->sampled && config.stacks && (spec->more & CT_S_STACK) && !(f->rec.h.flags & CT_F_HIDDEN))
 		send_stack(ctx, t, f, d);
-	if (config.enter) {
+	if (config.enter && !f->sampled) {
 		f->rec.h.kind = CT_ENTER;
 		send_call(t, f);
 		f->rec.h.kind = CT_CALL;
 	}
 	if (entry_only) {
 		f->rec.h.flags |= CT_F_NO_RETURN;
-		f->ip = 0;
 		if (is_counted(f))
 			count_call(t, f, func, false, false);
-		if (!config.enter)
+		if (!config.enter && !f->sampled)
 			send_call(t, f);
+		if (apart && !config.no_return)
+			keep_apart(ctx, t, f, d);
+		else
+			f->ip = 0;
 		return 1;
 	}
+	f->owed = OWED;
+	barrier();
 	t->depth = d + 1;
 	return 0;
+}
+
+/* A return without an entry. In CT_PHASE_CLOSING entries are no longer looked at. */
+static __always_inline void count_orphan(void)
+{
+	if (phase == CT_PHASE_RUNNING)
+		COUNT(lost[CT_LOSS_ORPHAN]);
 }
 
 /* The frame is told by the stack pointer alone: of functions that tail-call each other, which share it, the kernel runs
@@ -228,12 +314,12 @@ static __always_inline int leave(struct pt_regs *ctx)
 	__u32 d, func, ret;
 	bool failed, bad, wanted;
 
-	if (!ready)
+	if (phase != CT_PHASE_RUNNING && phase != CT_PHASE_CLOSING)
 		return 0;
 	if (!t) {
 		/* Not traced, or a call that began before the attach. */
 		if (!config.filter_pids && !config.cgroup_id)
-			COUNT(lost[CT_LOSS_ORPHAN]);
+			count_orphan();
 		return 0;
 	}
 	d = t->depth - 1;
@@ -242,15 +328,15 @@ static __always_inline int leave(struct pt_regs *ctx)
 		 * or a second one: of a tail call, or of a link that is being replaced. */
 		f = &t->frames[0];
 		if (t->id && (f->sp != sp || f->ip))
-			COUNT(lost[CT_LOSS_ORPHAN]);
+			count_orphan();
 		return 0;
 	}
 	f = &t->frames[d];
-	if (f->sp < sp) {
-		sweep(t, sp);
+	if (f->sp != sp) {
+		settle_return(t, sp);
 		d = t->depth - 1;
 		if (d >= CT_MAX_FRAMES) {
-			COUNT(lost[CT_LOSS_ORPHAN]);
+			count_orphan();
 			return 0;
 		}
 		f = &t->frames[d];
@@ -262,6 +348,8 @@ static __always_inline int leave(struct pt_regs *ctx)
 		return 0;
 	t->depth = d;
 	f->ip = 0;
+	if (!take(f))
+		return 0; /* its record was sent at its entry, or when tracing stopped */
 	spec = &specs[func];
 	f->rec.ret = PT_REGS_RC(ctx);
 	f->rec.h.end_ns = now;
@@ -271,7 +359,12 @@ static __always_inline int leave(struct pt_regs *ctx)
 	wanted = !(config.failed_only && !bad) &&
 		 !(config.min_duration_ns && now - f->rec.h.start_ns < config.min_duration_ns);
 	if (wanted && is_counted(f))
-		count_here(t, f, func, bad, true);
+		count_call(t, f, func, bad, true);
+	if (f->sampled) {
+		if (!wanted)
+			COUNT(filtered);
+		return 0;
+	}
 	/* what names kernels is needed whatever is shown */
 	if (!(spec->flags & CT_S_ALWAYS)) {
 		if (!wanted)

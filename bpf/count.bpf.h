@@ -73,6 +73,51 @@ const struct ct_sizes no_sizes;
 
 volatile __u32 count_by_now; /* enum ct_by; with CT_BY_ASKED */
 
+/* ---- what sampling is told from -------------------------------------------------------------------------------- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct ct_progress_key);
+	__type(value, __u64);
+} progress SEC(".maps");
+
+/* A call that is not sampled, not inside another one. */
+static __noinline int count_progress(__u32 tgid, __u32 start)
+{
+	struct ct_progress_key key = { tgid, start };
+	__u64 *n = bpf_map_lookup_elem(&progress, &key), one = 1;
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	else
+		bpf_map_update_elem(&progress, &key, &one, BPF_NOEXIST);
+	return 0;
+}
+
+/* Which functions are called inside of which, and about how often: where the outer one's probe goes, so must theirs, or their
+ * calls would look as if the program had made them. */
+struct ct_inside inside[CT_MAX_FUNCS][CT_INSIDE_MAX];
+
+/* Not static: the verifier checks it once. */
+__noinline int note_inside(__u32 outer, __u32 func)
+{
+	struct ct_inside *list;
+
+	if (outer >= CT_MAX_FUNCS)
+		return 0;
+	list = inside[outer];
+	for (int i = 0; i < CT_INSIDE_MAX; i++) {
+		if (!list[i].func)
+			list[i].func = func + 1;
+		if (list[i].func != func + 1)
+			continue;
+		list[i].calls++;
+		break;
+	}
+	return 0;
+}
+
 /* The argument words of a call at its entry; words[CT_MAX_WORDS]. */
 static __always_inline void copy_words(struct pt_regs *ctx, __u64 *words, __u32 nwords, __u64 sp)
 {
@@ -467,19 +512,23 @@ static __always_inline void add_call(struct ct_sums *n, struct ct_tally_key *key
 		count_asked(key, c, spec);
 }
 
-/* The call in the frame is over, or, `timed` false, all that will be known of it is. */
-static __always_inline void count_here(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
+/* Counts a call when it is over, or, `timed` false, when all is known of it that will be. Not static: the verifier checks it once in
+ * each program, and not again at each place that calls it. */
+__noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
 {
 	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
-	struct call c = { .words = f->data, .tgid = t->id >> 32, .tid = t->id, .start = t->start };
 	struct ct_tally_key key;
 	struct ct_sums *n;
+	struct call c;
 
+	if (!t || !f)
+		return 0;
+	c = (struct call){ .words = f->data, .tgid = t->id >> 32, .tid = t->id, .start = t->start };
 	key_of(&key, &c, func, spec);
 	n = entry_of(&key);
 	if (!n) {
 		COUNT(lost[CT_LOSS_TALLY]);
-		return;
+		return 0;
 	}
 	if (timed) {
 		__u64 ns = f->rec.h.end_ns - f->rec.h.start_ns;
@@ -493,11 +542,6 @@ static __always_inline void count_here(struct thread *t, struct frame *f, __u32 
 	add_call(n, &key, &c, spec, failed);
 	if (config.memory && timed && spec->memory_how && !failed && !f->rec.depth)
 		count_memory(t, f, n);
-}
-
-static __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
-{
-	count_here(t, f, func, failed, timed);
 	return 0;
 }
 
@@ -527,6 +571,8 @@ static __noinline int count_entry(struct pt_regs *ctx, __u32 func)
 	if (!ctx || nwords > CT_MAX_WORDS || (spec->flags & (CT_S_SHOWN | CT_S_ALWAYS | CT_S_INNER)) != CT_S_SHOWN ||
 	    spec->more & CT_S_FORGETS)
 		return 0;
+	if (config.samples && sampled[func & (CT_MAX_FUNCS - 1)] == CT_SAMPLED_OFF)
+		return 1;
 	copy_words(ctx, words, nwords, ENTRY_SP(ctx));
 	c.words = words;
 	key_of(&key, &c, func, spec);
@@ -534,6 +580,8 @@ static __noinline int count_entry(struct pt_regs *ctx, __u32 func)
 	if (!n)
 		return 0;
 	add_call(n, &key, &c, spec, false);
+	if (config.samples && sampling && !sampled[func & (CT_MAX_FUNCS - 1)])
+		count_progress(c.tgid, c.start);
 	return 1; /* without times, as all are: `timed` is not needed to say so */
 }
 

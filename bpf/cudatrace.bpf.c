@@ -8,8 +8,9 @@
  * ring buffer in one piece. Frames are told apart by the stack pointer: at entry it points to the return address, and at
  * return it is back where it was, tail calls included.
  *
- * User memory is read before the ring is touched, first without faulting, then by bpf_copy_from_user where the kernel
- * lets uprobe programs sleep: strings in .rodata that nobody touched yet are not resident.
+ * User memory is read without faulting: no program here may sleep, because a page that is never served (FUSE, userfaultfd) would
+ * stop every tracer of the machine. What is not resident, as strings in .rodata that nobody has touched, is described to user
+ * space (CT_ABSENT), which reads the file.
  *
  * This file knows no function by name and no file.
  */
@@ -27,7 +28,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "python.bpf.h"
 #include "stack.bpf.h"
 #include "count.bpf.h"
+#include "frames.bpf.h"
 #include "capture.bpf.h"
+#include "hold.bpf.h"
 #include "life.bpf.h"
 #include "iterators.bpf.h"
 #include "snapshot.bpf.h"
@@ -68,14 +71,18 @@ static __noinline __u64 cookie_of(__u64 ip)
 	return found;
 }
 
+bool signal_stacks; /* a thread that calls has an alternate signal stack */
+
 /* Attached as uprobe_multi, or as perf events with or without cookies. */
-SEC("uprobe.s")
+SEC("uprobe")
 int ct_enter(struct pt_regs *ctx)
 {
 	__u64 cookie;
 
+	if (bpf_get_current_task_btf()->sas_ss_size && !signal_stacks)
+		signal_stacks = true;
 	if (config.by_address) {
-		if (!ready)
+		if (phase != CT_PHASE_RUNNING)
 			return 0;
 		cookie = cookie_of(PT_REGS_IP(ctx));
 		if (cookie == ~0ULL) {
@@ -90,7 +97,7 @@ int ct_enter(struct pt_regs *ctx)
 	return 0;
 }
 
-SEC("uretprobe.s")
+SEC("uretprobe")
 int ct_exit(struct pt_regs *ctx)
 {
 	return leave(ctx);
@@ -99,7 +106,7 @@ int ct_exit(struct pt_regs *ctx)
 extern bool bpf_session_is_return(void) __ksym __weak;
 
 /* Attached as uprobe_session: one program, called at entry and, when that returned 0, at return. */
-SEC("uprobe.s")
+SEC("uprobe")
 int ct_session(struct pt_regs *ctx)
 {
 	if (bpf_session_is_return())
@@ -107,15 +114,19 @@ int ct_session(struct pt_regs *ctx)
 	return enter(ctx, bpf_get_attach_cookie(ctx));
 }
 
-/* On ld.so's _dl_debug_state: stops the thread that maps a library, before that library's code runs. The signal never
- * reaches the program: it is traced, and the tracer swallows it. */
-SEC("uprobe.s")
+/* On ld.so's _dl_debug_state: stops the thread that maps a library, before that library's code runs, or has it wait. The signal
+ * never reaches the program: it is traced, and the tracer swallows it. */
+SEC("uprobe")
 int ct_dl_state(struct pt_regs *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 
 
-	if (config.stop_on_map && bpf_map_lookup_elem(&pids, &tgid))
+	if (!(config.stop_on_map || config.hold) || !bpf_map_lookup_elem(&pids, &tgid))
+		return 0;
+	if (config.stop_on_map)
 		bpf_send_signal_thread(SIGURG);
+	else
+		hold();
 	return 0;
 }

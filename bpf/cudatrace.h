@@ -34,7 +34,7 @@ enum ct_kind {
 	CT_MANAGED = 10,  /* struct ct_managed: managed memory on the move */
 	CT_MARKER = 11,	  /* struct ct_marker: an NVTX range or mark */
 	CT_COUNTER = 12,  /* struct ct_counter: a sample of some metrics of a device */
-	CT_EVENT = 13,	  /* struct ct_event: something that befell a device */
+	CT_EVENT = 13,	  /* struct ct_event: something that befell a device, or a thread */
 	CT_CLOCK = 14,	  /* struct ct_clock: the clocks, read together */
 	CT_DEVICE = 15,	  /* struct ct_device: sent once, before the first record with it */
 	CT_CONTEXT = 16,  /* struct ct_context: likewise */
@@ -59,6 +59,9 @@ enum ct_kind {
 	CT_TALLY = 35,	  /* struct ct_tally: what calls added up to since the trace began, counted in the kernel; never stored */
 	CT_NUMBER = 36,	  /* struct ct_number: made by whoever writes a recording; ends in join */
 	CT_TAIL = 37,	  /* struct ct_tail: an agent is gone that had not given out all; ends in join, never stored */
+	CT_THREAD_NAME = 38, /* struct ct_thread_name: before the first call of a thread but the leader, and when a thread is renamed */
+	CT_MUTED = 39,	  /* struct ct_muted: calls that were not recorded one by one, because there are so many of them */
+	CT_ABSENT = 40,	  /* struct ct_absent: memory that a read of the next call did not find; ends in resolve, never stored */
 	CT_KIND_END
 };
 
@@ -111,12 +114,19 @@ struct ct_process {
 	char comm[CT_COMM_LEN];	 /* of the thread group leader; NUL-terminated */
 };
 
+/* The name of thread h.tid from here on. That of the thread group leader is the process's name too, in place of ct_process.comm. */
+struct ct_thread_name {
+	struct ct_hdr h;
+	char comm[CT_COMM_LEN]; /* NUL-terminated */
+};
+
 /* What a process is, as /proc tells; empty where it does not. */
 struct ct_process_info {
 	struct ct_hdr h;
 	__u32 rank, world_size, local_rank; /* of RANK, WORLD_SIZE, LOCAL_RANK in its environment; CT_UNKNOWN: not there */
-	__u16 exe_len, cmdline_len, container_len, pod_len, host_len, pad; /* in text[], one after the other */
-	char text[]; /* the executable's path; arguments, a NUL between them; container's id; pod's uid; host, in merged files */
+	/* in text[], one after the other; boot_len was padding, and zero, in 0.1.0 */
+	__u16 exe_len, cmdline_len, container_len, pod_len, host_len, boot_len;
+	char text[]; /* the executable's path; arguments, a NUL between them; container's id; pod's uid; in merged files host, its boot id */
 };
 
 /* A call whose function is not known here, or is known with other arguments: what can be said of it without its row. */
@@ -195,6 +205,31 @@ struct ct_more {
 	__u32 len;   /* of bytes[], at most CT_MORE_PIECE */
 	__u32 pad;
 	char bytes[]; /* not NUL-terminated */
+};
+
+/*
+ * Memory that a call's read did not find in the address space: the page was not resident, or there is none. No program of ours
+ * waits for a page, because a program may hold up whoever does. User space reads the file behind the mapping in its place. The
+ * record comes before that of its call, as CT_MORE does, and describes the mapping at the moment of the read.
+ */
+#define CT_ABSENT_FILE	  0x01 /* a private mapping of a regular file, which no user serves through userfaultfd; the rest is valid */
+#define CT_ABSENT_WRITTEN 0x02 /* some page of the mapping has been written to: it may differ from the file */
+#define CT_ABSENT_BUSY	  0x04 /* the mappings were being changed: they could not be looked at without waiting */
+#define CT_ABSENT_OTHER	  0x08 /* a mapping of another kind. No flag: there is none */
+struct ct_absent {
+	struct ct_hdr h;
+	__u64 address; /* of the first byte that is missing */
+	__u64 offset;  /* of that byte in the file */
+	__u64 left;    /* bytes of the mapping from there on */
+	__u64 dev, ino; /* of the inode that is mapped; dev as in struct ct_vma */
+	__u64 size;    /* of the file, bytes */
+	__s64 ctime_sec; /* with the next and size: tells what the file held then from what it holds later */
+	__u32 ctime_nsec;
+	__u32 magic; /* of the file system (statfs.f_type) */
+	__u16 func;
+	__u8 read;  /* index of the read */
+	__u8 flags; /* CT_ABSENT_* */
+	__u32 pad;
 };
 
 /* How a kernel's name is known. Append-only. */
@@ -480,7 +515,8 @@ struct ct_counter {
 	struct ct_value values[];
 };
 
-enum ct_event_type { CT_EVENT_XID = 1, CT_EVENT_ECC = 2, CT_EVENT_CLOCK = 3, CT_EVENT_TRUNCATED = 4 /* CUPTI gave up: code */ };
+enum ct_event_type { CT_EVENT_XID = 1, CT_EVENT_ECC = 2, CT_EVENT_CLOCK = 3, CT_EVENT_TRUNCATED = 4, /* CUPTI gave up: code */
+		     CT_EVENT_UNDECIDED = 5 /* `stuck` cannot tell whether thread h.tid is inside a call; never stored */ };
 struct ct_event {
 	struct ct_hdr h;
 	__u32 device; /* as struct ct_counter's; CT_UNKNOWN: none in particular */
@@ -623,6 +659,14 @@ enum ct_memory_how {
 #define CT_COOKIE_FUNC(c) ((__u16)(c))
 #define CT_COOKIE_PER_THREAD(c) (((c) >> 16) & 1)
 
+/* What the programs do, as user space has it in the variable `phase`. */
+enum ct_phase {
+	CT_PHASE_OPENING = 0, /* probes are being put on: nothing, so that all functions begin to be seen at the same moment */
+	CT_PHASE_RUNNING = 1,
+	CT_PHASE_CLOSING = 2, /* no call is begun any more; those under way may still return */
+	CT_PHASE_CLOSED = 3,  /* nothing: what has not returned is unfinished */
+};
+
 /* What the run is about: read-only to the programs, so that the verifier drops what is not wanted. */
 struct ct_config {
 	__u8 filter_pids;	/* only the processes in the map `pids` */
@@ -632,7 +676,7 @@ struct ct_config {
 	__u8 no_return;		/* entry probes only */
 	__u8 failed_only;
 	__u8 by_address;	/* no cookies: the function is found by its address */
-	__u8 sleepable;		/* bpf_copy_from_user may be called */
+	__u8 pad3;
 	__u8 stop_on_map;	/* ct_dl_state sends SIGURG */
 	__u8 stacks;		/* some rows have CT_S_STACK */
 	__u8 frame_pointers;	/* stacks by bpf_get_stack */
@@ -642,12 +686,40 @@ struct ct_config {
 	__u8 hist;		/* histograms of durations too: enum ct_hist_by */
 	__u8 sizes;		/* histograms of what launches and copies ask for */
 	__u8 memory;		/* what calls free is known by what they took */
-	__u8 pad[3];
+	__u8 hold;		/* ct_dl_state waits until what the process maps has been looked at */
+	__u8 samples;		/* functions may be counted in windows: the array `sampled` is looked at */
+	__u8 pad[1];
 	__u32 entries;		/* that the map of that name has room for */
 	__u64 min_duration_ns, min_size_bytes;
 	__u64 cgroup_id;	/* 0: off */
 	__u32 ns_inum; /* the tracer's pid namespace */
 	__u32 pad2;
+};
+
+/* What the map `looks` carries: process ns_pid (the tracer's namespace; 0: not visible there) has mapped something. */
+struct ct_look {
+	__u32 ns_pid;
+	__u32 anew; /* it is another program, run by a thread that was not the first */
+};
+
+/*
+ * Calls of a function of class query that was called so often that they were counted, in windows, and not recorded one by one.
+ * All numbers are of the stretch h.start_ns..h.end_ns, and those of several records of a process add up: an estimate that was
+ * too high is taken back by a negative number.
+ */
+struct ct_estimated {
+	__s64 calls;	    /* that nothing counted, as estimated */
+	__s64 below, above; /* so much fewer or more they may be, at 95 % */
+};
+struct ct_muted {
+	struct ct_hdr h; /* pid; tid: one thread's alone, 0: the process's */
+	__u64 counted, failed; /* in the windows, each */
+	__u64 timed, ns; /* of those counted, the ones whose duration is known, and the sum of it */
+	struct ct_estimated unseen;
+	__u32 windows; /* in which calls were counted */
+	__u8 domain_len, name_len; /* of the function, in text[], one after the other: "runtime", "cudaGetDevice" */
+	__u8 pad[2];
+	char text[];
 };
 
 /* ---- counting in the kernel: the maps `entries`, `tallies` and `hists` ---- */
@@ -658,6 +730,26 @@ enum ct_by {
 	CT_BY_ASKED = 6, /* as the variable `count_by_now` says, which changes while it counts */
 };
 enum ct_hist_by { CT_HIST_NONE = 0, CT_HIST_BY_KEY = 1, CT_HIST_BY_FUNCTION = 2 /* of all processes together */ };
+
+/*
+ * Functions of class query that are called very often have their probes taken off, and put on again for short windows in which
+ * their calls are counted and not sent: what user space writes into the array `sampled`, for each function.
+ */
+enum ct_sampled {
+	CT_SAMPLED_NO = 0,	/* each call is captured */
+	CT_SAMPLED_OFF = 1,	/* no probes are wanted; what still hits one is passed over */
+	CT_SAMPLED_COUNTED = 2, /* each call is counted in the map `entries` */
+};
+/* Key of the map `progress`: how many calls of other functions a process has made since anything is sampled. How much of what it
+ * did went by unseen is told from these. */
+struct ct_progress_key {
+	__u32 tgid, start; /* as in struct ct_tally_key */
+};
+#define CT_INSIDE_MAX 6 /* functions that are remembered as called inside of another one */
+struct ct_inside {
+	__u32 func; /* row + 1; 0: free */
+	__u32 calls;
+};
 #define CT_SUB_KIND 0x0f   /* the copy's cudaMemcpyKind */
 #define CT_SUB_STREAM 0x10 /* on a stream of the program's own making */
 
@@ -764,6 +856,7 @@ struct ct_tally {
 	__u32 nbuckets; /* of hist[]; 0: there is none */
 	__u32 pad;
 	struct ct_sums sums;
+	struct ct_estimated unseen; /* beside those in `sums`: of functions that are counted in windows */
 	__u32 hist[];
 };
 
@@ -801,7 +894,8 @@ struct ct_task {
 	__u32 tgid, tid;       /* initial namespace */
 	__u32 ns_tgid, ns_tid; /* the tracer's; 0: not visible there */
 	__u32 ppid;	       /* parent's tgid, initial namespace */
-	__u32 ended;	       /* the process has no living thread: a zombie */
+	__u16 ended;	       /* the process has no living thread: a zombie */
+	__u16 signal_stack;    /* the thread has an alternate signal stack */
 };
 
 /* One thread that has user memory, as the iterator ct_threads writes it: where it is in its program... */
@@ -833,6 +927,8 @@ struct ct_vma {
 	__u32 pid, ns_pid; /* thread group: initial namespace; the tracer's (0: not visible there) */
 	__u64 dev, ino;	   /* of the real inode; dev as the kernel has it: major << 20 | minor */
 	__u64 start, end, pgoff;
+	__u32 magic; /* of the file system (statfs.f_type); 0: not known */
+	__u32 pad;
 };
 
 /* What the kernel side counts, per CPU; user space adds up. */
@@ -840,7 +936,7 @@ struct ct_counters {
 	__u64 folded;	/* calls inside other calls, not reported */
 	__u64 filtered; /* completed calls dropped by duration, size, failure or cgroup */
 	__u64 unfinished; /* records sent with CT_F_UNFINISHED */
-	__u64 untold;	/* CT_FORK, CT_EXEC and CT_EXIT that found no room in the ring; they are sent once */
+	__u64 untold;	/* CT_FORK, CT_EXEC, CT_EXIT and new names of threads that found no room in the ring; they are sent once */
 	__u64 lost[CT_LOSS_END];
 };
 
@@ -848,6 +944,7 @@ struct ct_counters {
 CT_ASSERT_SIZE(struct ct_hdr, 32);
 CT_ASSERT_SIZE(struct ct_call, 48);
 CT_ASSERT_SIZE(struct ct_process, 80);
+CT_ASSERT_SIZE(struct ct_thread_name, 48);
 CT_ASSERT_SIZE(struct ct_process_info, 56);
 CT_ASSERT_SIZE(struct ct_foreign, 48);
 CT_ASSERT_SIZE(struct ct_number, 40);
@@ -855,6 +952,7 @@ CT_ASSERT_SIZE(struct ct_fork, 40);
 CT_ASSERT_SIZE(struct ct_exit, 40);
 CT_ASSERT_SIZE(struct ct_lost, 48);
 CT_ASSERT_SIZE(struct ct_more, 48);
+CT_ASSERT_SIZE(struct ct_absent, 104);
 CT_ASSERT_SIZE(struct ct_name, 48);
 CT_ASSERT_SIZE(struct ct_saved, 16);
 CT_ASSERT_SIZE(struct ct_user_stack, 272);
@@ -890,13 +988,17 @@ CT_ASSERT_SIZE(struct ct_sums, 96);
 CT_ASSERT_SIZE(struct ct_entry, 128);
 CT_ASSERT_SIZE(struct ct_held_key, 16);
 CT_ASSERT_SIZE(struct ct_sizes, 352);
-CT_ASSERT_SIZE(struct ct_tally, 152);
+CT_ASSERT_SIZE(struct ct_estimated, 24);
+CT_ASSERT_SIZE(struct ct_muted, 96);
+CT_ASSERT_SIZE(struct ct_tally, 176);
 CT_ASSERT_SIZE(struct ct_config, 56);
+CT_ASSERT_SIZE(struct ct_look, 8);
+CT_ASSERT_SIZE(struct ct_progress_key, 8);
 CT_ASSERT_SIZE(struct ct_where, 24);
 CT_ASSERT_SIZE(struct ct_task, 24);
 CT_ASSERT_SIZE(struct ct_thread_head, 184);
 CT_ASSERT_SIZE(struct ct_thread_probed, 208);
 CT_ASSERT_SIZE(struct ct_thread, 392);
-CT_ASSERT_SIZE(struct ct_vma, 48);
+CT_ASSERT_SIZE(struct ct_vma, 56);
 
 #endif

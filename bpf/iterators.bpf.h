@@ -27,12 +27,16 @@ int ct_maps(struct bpf_iter__task_vma *ctx)
 	v.start = vma->vm_start;
 	v.end = vma->vm_end;
 	v.pgoff = vma->vm_pgoff;
+	v.magic = BPF_CORE_READ(inode, i_sb, s_magic);
 	bpf_seq_write(ctx->meta->seq, &v, sizeof(v));
 	return 0;
 }
 
-/* The calls that threads have been inside of for inflight_min_ns, as unfinished records. Frames are read while their
- * threads run: what is younger than that is left out, and what is older is not being written. */
+/*
+ * The calls that threads have been inside of for inflight_min_ns, as unfinished records. Frames are read while their threads run:
+ * what is younger than that is left out, and what is older is not being written. In CT_PHASE_CLOSED a frame is taken before it is
+ * read, so that nobody else sends its record.
+ */
 __u64 inflight_min_ns;
 
 SEC("iter/task")
@@ -41,6 +45,7 @@ int ct_inflight(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct thread *t;
 	__u64 now = bpf_ktime_get_ns();
+	bool last = phase == CT_PHASE_CLOSED;
 	__u32 i;
 
 	if (!task)
@@ -51,27 +56,69 @@ int ct_inflight(struct bpf_iter__task *ctx)
 	for (i = 0; i < CT_MAX_FRAMES; i++) {
 		struct frame *f = &t->frames[i];
 		struct ct_call head;
-		__u64 len = f->len;
+		__u64 len;
 
 		if (i >= t->depth)
 			break;
-		if (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS)) || now - f->rec.h.start_ns < inflight_min_ns)
+		if (!f->owed || f->sampled || !(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS)) || now - f->rec.h.start_ns < inflight_min_ns)
+			continue;
+		if (last && !take_last(f))
 			continue;
 		if (config.stacks) {
-			struct ct_user_stack s;
+			struct ct_user_stack s = {};
 
 			stack_head(&s, t, f, i, now);
 			s.how = CT_STACK_LIVE;
 			bpf_seq_write(ctx->meta->seq, &s, sizeof(s));
 		}
 		__builtin_memcpy(&head, &f->rec, sizeof(head));
+		len = f->len;
 		BOUND(len, CT_DATA_MAX);
-		head.h.flags |= CT_F_UNFINISHED | (ready ? CT_F_PENDING : 0);
-		head.h.end_ns = now;
+		head.h.flags |= CT_F_UNFINISHED | (last ? 0 : CT_F_PENDING);
+		head.h.end_ns = unfinished_end(f, now);
 		head.h.lost = 0;
 		head.h.size = sizeof(head) + len;
 		bpf_seq_write(ctx->meta->seq, &head, sizeof(head));
 		bpf_seq_write(ctx->meta->seq, f->data, len);
+	}
+	return 0;
+}
+
+/* In CT_PHASE_CLOSING: the threads inside of a call that had begun at most closing_ns before the stop, by a __u32 each: does the
+ * thread wait for a CPU? */
+__u64 closing_ns;
+
+static __always_inline bool is_runnable(struct task_struct *task)
+{
+	struct task_struct___before_5_14 *old = (void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return !BPF_CORE_READ(task, __state);
+	return !BPF_CORE_READ(old, state);
+}
+
+SEC("iter/task")
+int ct_returning(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread *t;
+	__u32 i, waits;
+
+	if (!task)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!t)
+		return 0;
+	waits = is_runnable(task) && !(bpf_core_field_exists(task->on_cpu) && task->on_cpu);
+	for (i = 0; i < CT_MAX_FRAMES; i++) {
+		struct frame *f = &t->frames[i];
+
+		if (i >= t->depth)
+			break;
+		if (!f->owed || f->rec.h.start_ns + closing_ns < stopped_ns)
+			continue;
+		bpf_seq_write(ctx->meta->seq, &waits, sizeof(waits));
+		break;
 	}
 	return 0;
 }
@@ -90,6 +137,7 @@ int ct_tasks(struct bpf_iter__task *ctx)
 	t.ns_tgid = pid_in_ns(BPF_CORE_READ(task, group_leader));
 	t.ppid = BPF_CORE_READ(task, real_parent, tgid);
 	t.ended = BPF_CORE_READ(task, signal, live.counter) <= 0;
+	t.signal_stack = task->sas_ss_size != 0;
 	bpf_seq_write(ctx->meta->seq, &t, sizeof(t));
 	return 0;
 }

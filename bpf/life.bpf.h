@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * life.bpf.h - processes that fork, exec and end.
+ * life.bpf.h - processes that fork, exec and end; threads that get signals, or another name.
  */
 #ifndef CT_LIFE_BPF_H
 #define CT_LIFE_BPF_H
@@ -27,6 +27,17 @@ int BPF_PROG(ct_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+/* A call inside the ones that are interrupted may be the handler's: see is_programs_own(). */
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(ct_signal)
+{
+	struct thread *t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+
+	for (__u32 i = 0; t && i < CT_MAX_FRAMES && i < t->depth; i++)
+		t->frames[i].interrupted = true;
+	return 0;
+}
+
 /* Sends what the thread is still inside of. */
 static __always_inline void abandon(struct task_struct *task)
 {
@@ -41,19 +52,45 @@ static __always_inline void abandon(struct task_struct *task)
 }
 
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(ct_exec, struct task_struct *task)
+int BPF_PROG(ct_exec, struct task_struct *task, int old_pid)
 {
 	__u32 tgid = task->tgid;
 
 	abandon(task);
 	if (config.python)
 		python_gone(tgid);
+	/* the thread has taken the place of the first one, which links for single processes are bound to */
+	if (config.hold && (__u32)old_pid != tgid && bpf_map_lookup_elem(&pids, &tgid))
+		ask(task, true);
 	if (!bpf_map_lookup_elem(&procs, &tgid) && !(config.filter_pids && bpf_map_lookup_elem(&pids, &tgid)))
 		return 0;
 	/* counted at their entry alone, calls look no more whether their process was announced */
 	if (!counts_entries())
 		bpf_map_delete_elem(&procs, &tgid);
-	if (ready && send_process(task, CT_EXEC))
+	if (phase == CT_PHASE_RUNNING && send_process(task, CT_EXEC))
+		COUNT(untold);
+	return 0;
+}
+
+/* A thread whose name was told has another one: prctl(PR_SET_NAME), /proc/PID/task/TID/comm. The name that exec gives comes with
+ * CT_EXEC. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(ct_rename, struct task_struct *task, const char *comm)
+{
+	__u32 tgid = task->tgid;
+	struct thread *t;
+
+	if (phase != CT_PHASE_RUNNING || (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve)))
+		return 0;
+	if ((__u32)task->pid == tgid) {
+		if (!bpf_map_lookup_elem(&procs, &tgid))
+			return 0;
+	} else {
+		t = bpf_task_storage_get(&threads, task, 0, 0);
+		if (!t || !t->announced)
+			return 0;
+	}
+	if (send_thread_name(task, comm))
 		COUNT(untold);
 	return 0;
 }

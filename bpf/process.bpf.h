@@ -44,8 +44,21 @@ static __always_inline long send_process(struct task_struct *task, __u16 kind)
 	return send(&p.h, sizeof(p), false, BPF_RB_NO_WAKEUP);
 }
 
-/* Sends CT_PROCESS at the first call of a process. Marked as sent only when it was. */
-static __noinline int announce(struct thread *t)
+static __always_inline long send_thread_name(struct task_struct *task, const char *comm)
+{
+	struct ct_thread_name n = {};
+
+	n.h.kind = CT_THREAD_NAME;
+	n.h.pid = BPF_CORE_READ(task, tgid);
+	n.h.tid = BPF_CORE_READ(task, pid);
+	n.h.start_ns = n.h.end_ns = bpf_ktime_get_ns();
+	bpf_probe_read_kernel_str(n.comm, sizeof(n.comm), comm);
+	return send(&n.h, sizeof(n), false, BPF_RB_NO_WAKEUP);
+}
+
+/* Sends CT_PROCESS at the first call of a process, and CT_THREAD_NAME at that of a thread. Marked as sent only when they were. Not
+ * static: the verifier checks it once. */
+__noinline int announce(struct thread *t)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 start = BPF_CORE_READ(task, group_leader, start_boottime);
@@ -60,12 +73,15 @@ static __noinline int announce(struct thread *t)
 			return 0;
 		bpf_map_update_elem(&procs, &tgid, &start, BPF_ANY);
 	}
+	/* the leader's name is the process's */
+	if ((__u32)BPF_CORE_READ(task, pid) != tgid && send_thread_name(task, task->comm))
+		return 0;
 	t->start = start >> 10;
 	t->announced = true;
 	return 0;
 }
 
-/* Is the current task below the wanted cgroup? Asked once for each thread. */
+/* Is the current task below the wanted cgroup? Asked once for each thread, and again when it is in another one. */
 static __noinline int in_cgroup(void)
 {
 	__u64 id;
@@ -88,8 +104,10 @@ static __always_inline struct thread *thread_get(void)
 	struct thread *t = bpf_task_storage_get(&threads, task, 0, 0);
 	__u32 tgid;
 
-	if (t && t->id)
+	if (t && t->id && (!config.cgroup_id || t->cgroup_id == bpf_get_current_cgroup_id()))
 		return t;
+	if (t)
+		t->id = 0; /* moved to another cgroup, which may be one that is not traced */
 	if (config.filter_pids) {
 		tgid = bpf_get_current_pid_tgid() >> 32;
 		if (!bpf_map_lookup_elem(&pids, &tgid))
@@ -103,6 +121,8 @@ static __always_inline struct thread *thread_get(void)
 		COUNT(lost[CT_LOSS_STORAGE]);
 	else
 		t->id = bpf_get_current_pid_tgid();
+	if (t && config.cgroup_id)
+		t->cgroup_id = bpf_get_current_cgroup_id();
 	return t;
 }
 

@@ -2,14 +2,14 @@
 /*
  * python.bpf.h - the Python frames of the current thread at the moment of a call.
  *
- * Part of cudatrace.bpf.c, which includes it below its section "sending": it uses config (python, sleepable), send(),
+ * Part of cudatrace.bpf.c, which includes it below its section "sending": it uses config (python), send(),
  * COUNT() and BOUND(). python_stack() is what the call's program calls, before it sends the CT_USER_STACK; python_fork()
  * and python_gone() keep the map `pythons` true while processes come and go; user space fills it (user/source/pythons.c).
  *
  * The thread is inside a call, so that its own frames stand still, whoever holds the interpreter's lock. The lists of
  * threads may change while they are read: they are read again when the thread was not found, and what is found is checked.
  *
- * Programs may sleep and be preempted, and other threads of the program run: what is gathered lies in task storage, and
+ * Programs may be preempted, and other threads of the program run: what is gathered lies in task storage, and
  * code objects, which are large and rare, in one of a few buffers that a program takes for itself. All reads come before
  * the ring is touched. user/proc/python_walk.c does the same from user space.
  */
@@ -82,11 +82,7 @@ struct {
 
 static __always_inline long py_read(void *dst, __u32 len, __u64 addr)
 {
-	long err = bpf_probe_read_user(dst, len, (void *)addr);
-
-	if (err && config.sleepable)
-		err = bpf_copy_from_user(dst, len, (void *)addr);
-	return err;
+	return bpf_probe_read_user(dst, len, (void *)addr);
 }
 
 static __always_inline __u64 py_word(__u64 addr)

@@ -1,36 +1,128 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * read.bpf.h - reads the target's memory as a function's capture spec says, without faulting first, then by
- * bpf_copy_from_user where the kernel lets uprobe programs sleep.
+ * read.bpf.h - reads the target's memory as a function's capture spec says, without faulting. What is not resident is described
+ * by a CT_ABSENT record.
  */
 #ifndef CT_READ_BPF_H
 #define CT_READ_BPF_H
 
-static __always_inline long read_user(void *dst, __u32 len, __u64 addr)
-{
-	long err = bpf_probe_read_user(dst, len, (void *)addr);
+#define VM_SHARED 0x8
+#define S_IFMT 0170000
+#define S_IFREG 0100000
+#define ABSENT_TRIES 4
+#define EBUSY 16
+#define I_CTIME_QUERIED (1U << 31) /* <linux/fs.h>, 6.13 and on: no part of the time */
 
-	if (err && config.sleepable)
-		err = bpf_copy_from_user(dst, len, (void *)addr);
-	return err;
+/* Files that processes were found to have something absent of: for the first time user space is told at once, and a program that
+ * it has started waits until the file is open, since it may end or unmap it next. */
+struct absent_file {
+	__u32 tgid, pad;
+	__u64 dev, ino;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct absent_file);
+	__type(value, __u32);
+} absent_files SEC(".maps");
+
+/* Threads that were sent SIGURG for that, by their numbers in the tracer's pid namespace. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, __u32);
+} held_threads SEC(".maps");
+
+static __always_inline void inode_ctime(struct inode *inode, struct ct_absent *a)
+{
+	struct inode___6_6 *newer = (void *)inode;
+	struct inode___old *old = (void *)inode;
+
+	if (bpf_core_field_exists(inode->i_ctime_sec)) {
+		a->ctime_sec = BPF_CORE_READ(inode, i_ctime_sec);
+		a->ctime_nsec = BPF_CORE_READ(inode, i_ctime_nsec) & ~I_CTIME_QUERIED;
+	} else if (bpf_core_field_exists(newer->__i_ctime)) {
+		a->ctime_sec = BPF_CORE_READ(newer, __i_ctime.tv_sec);
+		a->ctime_nsec = BPF_CORE_READ(newer, __i_ctime.tv_nsec);
+	} else {
+		a->ctime_sec = BPF_CORE_READ(old, i_ctime.tv_sec);
+		a->ctime_nsec = BPF_CORE_READ(old, i_ctime.tv_nsec);
+	}
 }
 
-static __always_inline long read_user_str(void *dst, __u32 len, __u64 addr)
+static long describe_absent(struct task_struct *task, struct vm_area_struct *vma, struct ct_absent *a)
 {
-	long n = bpf_probe_read_user_str(dst, len, (void *)addr);
-	char c;
+	struct inode *inode = vma->vm_file ? BPF_CORE_READ(vma, vm_file, f_inode) : NULL;
 
-	if (n >= 0 || !config.sleepable)
-		return n;
-	/* Fault the string's first page in, and the next one should it reach there; then try again. */
-	if (bpf_copy_from_user(&c, 1, (void *)addr))
-		return n;
-	n = bpf_probe_read_user_str(dst, len, (void *)addr);
-	if (n >= 0)
-		return n;
-	if (bpf_copy_from_user(&c, 1, (void *)((addr | 4095) + 1)))
-		return n;
-	return bpf_probe_read_user_str(dst, len, (void *)addr);
+	a->flags = CT_ABSENT_OTHER;
+	/* what is shared may be written by others with no new time */
+	if (!inode || vma->vm_flags & VM_SHARED || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
+		return 0;
+	if (bpf_core_field_exists(struct vm_userfaultfd_ctx, ctx) && BPF_CORE_READ(vma, vm_userfaultfd_ctx.ctx))
+		return 0;
+	a->flags = CT_ABSENT_FILE | (vma->anon_vma ? CT_ABSENT_WRITTEN : 0);
+	a->offset = (vma->vm_pgoff << 12) + (a->address - vma->vm_start);
+	a->left = vma->vm_end - a->address;
+	a->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	a->magic = BPF_CORE_READ(inode, i_sb, s_magic);
+	a->ino = BPF_CORE_READ(inode, i_ino);
+	a->size = BPF_CORE_READ(inode, i_size);
+	inode_ctime(inode, a);
+	return 0;
+}
+
+/* Stops the thread until user space has looked, if it is one of a program that was started by us. */
+static __always_inline void wait_for_file(void)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 tgid = id >> 32, tid, one = 1;
+
+	if (!config.stop_on_map || !bpf_map_lookup_elem(&pids, &tgid))
+		return;
+	tid = pid_in_ns(bpf_get_current_task_btf());
+	bpf_map_update_elem(&held_threads, &tid, &one, BPF_ANY);
+	bpf_send_signal_thread(SIGURG);
+}
+
+/*
+ * A read of the call that comes next did not find its memory. Sent also where there is nothing to read in its place, so that
+ * what was said of an earlier call is not taken for this one's. Not static: verified once.
+ */
+__noinline int send_absent(__u32 func, __u32 read, __u64 addr)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct absent_file file = {};
+	struct ct_absent a = {};
+	__u32 i, one = 1;
+
+	a.h.kind = CT_ABSENT;
+	a.h.pid = id >> 32;
+	a.h.tid = id;
+	a.h.start_ns = a.h.end_ns = bpf_ktime_get_ns();
+	a.func = func;
+	a.read = read;
+	a.address = addr;
+	for (i = 0; i < ABSENT_TRIES; i++) {
+		a.flags = 0;
+		if (bpf_find_vma(bpf_get_current_task_btf(), addr, describe_absent, &a, 0) != -EBUSY)
+			break;
+		a.flags = CT_ABSENT_BUSY;
+	}
+	if (!(a.flags & CT_ABSENT_FILE)) {
+		send(&a.h, sizeof(a), false, BPF_RB_NO_WAKEUP);
+		return 0;
+	}
+	file.tgid = id >> 32;
+	file.dev = a.dev;
+	file.ino = a.ino;
+	if (!bpf_map_update_elem(&absent_files, &file, &one, BPF_NOEXIST)) {
+		send(&a.h, sizeof(a), false, BPF_RB_FORCE_WAKEUP);
+		wait_for_file();
+	} else {
+		send(&a.h, sizeof(a), false, BPF_RB_NO_WAKEUP);
+	}
+	return 0;
 }
 
 /* A word that a read refers to: an argument, or a field of an earlier read. start[] holds where each read's bytes begin
@@ -62,8 +154,9 @@ __noinline int do_reads(struct frame *f, __u32 func, __u32 when)
 	__u64 ptr, count;
 	long n;
 
-	if (!f || func >= CT_MAX_FUNCS)
+	if (!f)
 		return 0;
+	BOUND(func, CT_MAX_FUNCS - 1);
 	spec = &specs[func];
 	nreads = spec->nreads;
 	for (i = 0; i < CT_MAX_READS; i++) {
@@ -82,16 +175,20 @@ __noinline int do_reads(struct frame *f, __u32 func, __u32 when)
 		if (r->kind == CT_READ_BYTES) {
 			if (!len || off + len > CT_DATA_MAX)
 				break;
-			if (read_user((void *)f->data + off, len, ptr))
+			if (bpf_probe_read_user((void *)f->data + off, len, (void *)ptr)) {
+				send_absent(func, i, ptr);
 				continue;
+			}
 			start[i & 7] = off;
 			f->len = off + ((len + 7) & ~7U);
 		} else if (r->kind == CT_READ_STR) {
 			if (!len || off + 8 + len > CT_DATA_MAX)
 				break;
-			n = read_user_str((void *)f->data + off + 8, len, ptr);
-			if (n <= 0 || n > CT_READ_MAX)
+			n = bpf_probe_read_user_str((void *)f->data + off + 8, len, (void *)ptr);
+			if (n <= 0 || n > CT_READ_MAX) {
+				send_absent(func, i, ptr);
 				continue;
+			}
 			count = n;
 			if (n == len) {
 				count |= CT_STR_CUT;
@@ -110,8 +207,12 @@ __noinline int do_reads(struct frame *f, __u32 func, __u32 when)
 				bytes = count * r->elem;
 			if (off + 8 + len > CT_DATA_MAX || bytes > CT_READ_MAX)
 				break;
-			if (!bytes || read_user((void *)f->data + off + 8, bytes, ptr))
+			if (!bytes)
 				continue;
+			if (bpf_probe_read_user((void *)f->data + off + 8, bytes, (void *)ptr)) {
+				send_absent(func, i, ptr);
+				continue;
+			}
 			count = count * r->elem > bytes ? bytes | CT_STR_CUT : bytes;
 			*(__u64 *)((void *)f->data + (off & ~7U)) = count;
 			f->len = off + 8 + ((bytes + 7) & ~7U);
@@ -127,8 +228,8 @@ struct more {
 };
 
 /*
- * Sends what a string read cut off: the string goes on at ptr, its byte number `offset`. Each piece is made resident
- * before the ring is reserved, since a reservation holds up every later record. Not static: the verifier looks at it once.
+ * Sends what a string read cut off: the string goes on at ptr, its byte number `offset`. Not static: the verifier looks at it
+ * once.
  */
 __noinline int send_more(__u32 func, __u32 read, __u64 ptr, __u32 offset)
 {
@@ -136,20 +237,15 @@ __noinline int send_more(__u32 func, __u32 read, __u64 ptr, __u32 offset)
 	struct more *m;
 	__u32 last, i;
 	long n;
-	char c;
 
 	for (i = 0; i < CT_NAME_MAX / CT_MORE_PIECE; i++, offset += CT_MORE_PIECE - 1, ptr += CT_MORE_PIECE - 1) {
-		if (config.sleepable && bpf_copy_from_user(&c, 1, (void *)ptr))
-			return 0;
-		/* the next page may not be there when the string ends in this one */
-		if (config.sleepable && (ptr & 4095) + CT_MORE_PIECE > 4096)
-			bpf_copy_from_user(&c, 1, (void *)((ptr | 4095) + 1));
 		m = bpf_ringbuf_reserve(&ring, sizeof(*m), 0);
 		if (!m)
 			return 0; /* the piece is missing: the name stays cut */
 		n = bpf_probe_read_user_str(m->bytes, CT_MORE_PIECE, (void *)ptr);
 		if (n <= 0) {
 			bpf_ringbuf_discard(m, BPF_RB_NO_WAKEUP);
+			send_absent(func, read, ptr);
 			return 0;
 		}
 		last = n < CT_MORE_PIECE;

@@ -10,20 +10,30 @@
 #define PAGE_LEFT(addr) (4096 - ((addr) & 4095))
 #define START_BYTES 64 /* above mm->start_stack: argc and the first of argv, which _start's frame may be taken for */
 
-/* Where a stack lies: [start, end). */
+/* Where the stack that sp points into lies: [start, end). */
 struct stack_range {
-	__u64 start, end;
+	__u64 sp, start, end;
 };
 
-/* The main thread's stack begins below the program's arguments and environment. */
+/*
+ * Above the first frame of a stack lies what no unwinder asks for. The main thread's stack begins below the program's
+ * arguments and environment. The C libraries put the stack of another thread and what they know of it into one mapping: on
+ * x86-64 the thread pointer leads to the latter, which is above the stack (2304 bytes of it in glibc).
+ */
 static long find_range(struct task_struct *task, struct vm_area_struct *vma, struct stack_range *r)
 {
-	__u64 first = BPF_CORE_READ(task, mm, start_stack);
+	__u64 first = BPF_CORE_READ(task, mm, start_stack), end;
 
 	r->start = vma->vm_start;
 	r->end = vma->vm_end;
-	if (first >= r->start && first < r->end && first + START_BYTES < r->end)
-		r->end = first + START_BYTES;
+	end = first + START_BYTES;
+	if (first >= r->start && end < r->end)
+		r->end = end;
+#if defined(__TARGET_ARCH_x86)
+	end = BPF_CORE_READ(task, thread.fsbase);
+	if (end > r->sp && end < r->end)
+		r->end = end;
+#endif
 	return 0;
 }
 
@@ -31,7 +41,7 @@ static long find_range(struct task_struct *task, struct vm_area_struct *vma, str
  * for each thread, and again when sp is elsewhere. */
 static __noinline __u64 stack_bytes(struct thread *t, __u64 sp)
 {
-	struct stack_range r = {};
+	struct stack_range r = { .sp = sp };
 
 	if (!t)
 		return 0;
@@ -43,11 +53,14 @@ static __noinline __u64 stack_bytes(struct thread *t, __u64 sp)
 	return sp < t->stack_end ? t->stack_end - sp : 0;
 }
 
-/* Fills the head of the record for the call in frame number d. */
-static __always_inline void stack_head(struct ct_user_stack *s, struct thread *t, struct frame *f, __u32 d, __u64 now)
+/* Fills the head of the record for the call in frame number d. Not static: the verifier checks it once, and not for each size of
+ * stack. */
+__noinline int stack_head(struct ct_user_stack *s, struct thread *t, struct frame *f, __u32 d, __u64 now)
 {
 	__u32 i;
 
+	if (!s || !t || !f)
+		return 0;
 	__builtin_memset(s, 0, sizeof(*s));
 	s->h.size = sizeof(*s);
 	s->h.kind = CT_USER_STACK;
@@ -66,9 +79,36 @@ static __always_inline void stack_head(struct ct_user_stack *s, struct thread *t
 		s->saved[i].ip = t->frames[i].ip_to;
 		s->nsaved = i + 1;
 	}
+	return 0;
 }
 
-/* A copy of up to `room` bytes, a constant of the reservation. */
+/*
+ * Copies the stack piece by piece, where not all of it is resident: a page that lies within a large array of some frame may never
+ * have been touched. A piece that cannot be read is zeros, as a page that was never written would be. A piece lies in one page.
+ * `room` is a constant.
+ */
+#define STACK_PIECE 128
+#define COPY_PIECES(bytes, room)                                                                                       \
+	do {                                                                                                           \
+		__u32 first = STACK_PIECE - (sp & (STACK_PIECE - 1)), at = first, i;                                   \
+                                                                                                                       \
+		bpf_probe_read_user(bytes, first, (void *)sp);                                                         \
+		for (i = 0; i < (room) / STACK_PIECE - 1; i++) {                                                       \
+			at = first + i * STACK_PIECE;                                                                  \
+			if (at >= len)                                                                                 \
+				break;                                                                                 \
+			bpf_probe_read_user((bytes) + at, STACK_PIECE, (void *)(sp + at));                             \
+		}                                                                                                      \
+		/* what is left of the room, word by word */                                                           \
+		for (i = 0; i < STACK_PIECE / 8; i++) {                                                                \
+			at = first + ((room) / STACK_PIECE - 1) * STACK_PIECE + i * 8;                                 \
+			if (at >= len || at > (room) - 8)                                                              \
+				break;                                                                                 \
+			bpf_probe_read_user((bytes) + at, 8, (void *)(sp + at));                                       \
+		}                                                                                                      \
+	} while (0)
+
+/* A copy of up to `room` bytes. A reservation is of a constant size: a stack takes the smallest class that it fits into. */
 #define SEND_COPY(room)                                                                                                \
 	do {                                                                                                           \
 		struct {                                                                                               \
@@ -87,16 +127,10 @@ static __always_inline void stack_head(struct ct_user_stack *s, struct thread *t
 			r->s.len = n < 0 ? 0 : n;                                                                      \
 			r->s.cut = n == CT_ADDRESSES_MAX * 8;                                                          \
 		} else {                                                                                               \
-			/* without waiting for a page: a reservation holds up every later record */                    \
 			if (bpf_probe_read_user(r->bytes, len, (void *)sp)) {                                          \
-				/* swapped out since it was looked at, or another stack than it seemed */              \
-				if (len > PAGE_LEFT(sp))                                                               \
-					len = PAGE_LEFT(sp);                                                           \
-				BOUND(len, room);                                                                      \
-				if (bpf_probe_read_user(r->bytes, len, (void *)sp))                                    \
-					len = 0;                                                                       \
+				COPY_PIECES(r->bytes, room);                                                           \
+				/* perhaps it is another stack than it seemed */                                       \
 				t->stack_end = 0;                                                                      \
-				cut = true;                                                                            \
 			}                                                                                              \
 			r->s.len = len;                                                                                \
 			r->s.cut = cut;                                                                                \
@@ -104,21 +138,6 @@ static __always_inline void stack_head(struct ct_user_stack *s, struct thread *t
 		r->s.h.size = sizeof(r->s) + ((r->s.len + 7) & ~7U);                                                   \
 		bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);                                                               \
 	} while (0)
-
-/* A page that lies within a large array of some frame may never have been touched: it is not there, and the copy waits for
- * none. */
-static __always_inline void bring_in(__u64 sp, __u64 len)
-{
-	__u64 page = sp;
-	__u32 i;
-	char c;
-
-	for (i = 0; i <= CT_STACK_MAX / 4096 && page < sp + len; i++) {
-		if (bpf_probe_read_user(&c, 1, (void *)page))
-			bpf_copy_from_user(&c, 1, (void *)page);
-		page = (page | 4095) + 1;
-	}
-}
 
 /* Sends the stack of the call in frame number d, before the call's own record. */
 static __noinline int send_stack(struct pt_regs *ctx, struct thread *t, struct frame *f, __u32 d)
@@ -143,13 +162,29 @@ static __noinline int send_stack(struct pt_regs *ctx, struct thread *t, struct f
 			len = CT_STACK_MAX;
 			cut = true;
 		}
-		if (config.sleepable)
-			bring_in(sp, len);
 	}
-	if (len <= 1024)
+	if (len <= 512)
+		SEND_COPY(512);
+	else if (len <= 1024)
 		SEND_COPY(1024);
+	else if (len <= 1536)
+		SEND_COPY(1536);
+	else if (len <= 2048)
+		SEND_COPY(2048);
+	else if (len <= 2560)
+		SEND_COPY(2560);
+	else if (len <= 3072)
+		SEND_COPY(3072);
 	else if (len <= 4096)
 		SEND_COPY(4096);
+	else if (len <= 5120)
+		SEND_COPY(5120);
+	else if (len <= 6144)
+		SEND_COPY(6144);
+	else if (len <= 8192)
+		SEND_COPY(8192);
+	else if (len <= 12288)
+		SEND_COPY(12288);
 	else
 		SEND_COPY(CT_STACK_MAX);
 	return 0;

@@ -32,10 +32,15 @@
 
 const volatile struct ct_config config;
 const volatile struct ct_spec specs[CT_MAX_FUNCS];
-bool muted[CT_MAX_FUNCS]; /* no longer wanted: their probes are about to go */
+__u8 sampled[CT_MAX_FUNCS]; /* enum ct_sampled */
+bool sampling; /* one of them is not CT_SAMPLED_NO */
 bool want_inner; /* rows with CT_S_INNER are captured inside other calls too */
 __u64 forgets; /* entries of calls that unload kernels, ever */
-bool ready; /* set once everything is attached, so that all functions begin at the same moment */
+__u32 phase; /* enum ct_phase */
+__u64 stopped_ns; /* from CT_PHASE_CLOSING on: when user space stopped tracing */
+
+/* Is the record of a frame still to be sent? */
+enum owed { OWED_NOT, OWED, OWED_BY_LAST_LOOK };
 
 struct frame {
 	__u64 sp, ip, cookie;
@@ -43,9 +48,13 @@ struct frame {
 	__u64 bp, regs[SAVED_REGS]; /* ...and the caller's callee-saved registers */
 	__u64 cut_at; /* where the string goes on that a read cut off last, of which cut_len bytes were read */
 	__u32 cut_len, cut_read;
+	__u64 returns_to; /* 0, or, of a call without a return probe, the return address that its return slot holds */
+	__u32 owed; /* enum owed */
+	__u32 interrupted; /* a signal was delivered to the thread while this call was under way */
 	__u32 len; /* bytes used of data[] */
 	__u8 spec_flags;
-	__u8 pad[3];
+	__u8 sampled; /* enum ct_sampled, at its entry: COUNTED: counted and not sent */
+	__u8 pad[2];
 	struct ct_call rec;
 	__u64 data[(CT_DATA_MAX + CT_READ_MAX) / 8]; /* continues rec.words; the slack is for the verifier */
 };
@@ -56,6 +65,7 @@ struct thread {
 	__u32 sent; /* records; wraps */
 	__u32 start; /* tells processes of one number apart; known once it is announced */
 	bool announced; /* its CT_PROCESS record was sent */
+	__u64 cgroup_id; /* with config.cgroup_id: where the thread was when it was let pass */
 	__u64 stack_start, stack_end; /* of the mapping that the thread's stack was last seen in; 0: not known */
 	struct frame frames[CT_MAX_FRAMES];
 };

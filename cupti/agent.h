@@ -89,6 +89,7 @@ struct agent_name {
 #define AGENT_F_CAUSE 0x1      /* device work refers to it: its correlation is wanted */
 #define AGENT_F_CALL 0x2       /* calls of it are recorded */
 #define AGENT_F_PER_THREAD 0x4 /* the _ptsz/_ptds twin */
+#define AGENT_F_UNLOADS 0x8    /* it unloads code: afterwards CUPTI's names of that code's kernels may be gone */
 struct agent_func {
 	__u16 cbid;
 	__u8 domain;

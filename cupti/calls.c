@@ -447,6 +447,8 @@ static void callback(int domain, uint32_t cbid, const void *data, int life)
 		/* one that is being destroyed has no number any more */
 		if (agent.want.kinds && call->context && call->context_id && call->site == CUPTI_SITE_ENTER)
 			contexts_handle(call->context, call->context_id);
+		if (fn->flags & AGENT_F_UNLOADS)
+			call->site == CUPTI_SITE_ENTER ? names_unloading() : names_unloaded();
 		if (fn->flags & AGENT_F_CALL && call->site == CUPTI_SITE_ENTER)
 			call_enters(fn, domain, cbid, call);
 		else if (fn->flags & AGENT_F_CALL)
@@ -490,7 +492,7 @@ int calls_enable(void)
 
 			if (cause && records)
 				activity_api(d, id, true);
-			if ((calls && f->flags & AGENT_F_CALL) || (cause && !records))
+			if ((calls && f->flags & AGENT_F_CALL) || (cause && !records) || f->flags & AGENT_F_UNLOADS)
 				c->cuptiEnableCallback(1, agent.subscriber, d, id);
 		}
 	}

@@ -297,6 +297,7 @@ int device_enable(void)
 			 agent.pid, agent.shared ? "not another profiler's too" : "started alone");
 	}
 	agent.kinds = 0;
+	names_begin();
 	told_dropped = told_lost = told_time = told_deep = told_ns = 0;
 	if (agent.want.kinds) {
 		err = buffers();

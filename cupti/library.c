@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * library.c - which libcupti: the one that the process has loaded; the one that the user named; the one beside the process's
- * cudart, or in the Python packages around it; the toolkit's; the loader's. Its major version is never newer than the
- * driver's, and that of the process's cudart comes first. It is not unloaded again: others may use it by then.
+ * cudart, or in the Python packages around it; the one beside the driver's library; the toolkit's; the loader's. Its major
+ * version is never newer than the driver's, and that of the process's cudart comes first. It is not unloaded again: others may
+ * use it by then.
+ *
+ * A libcupti calls its driver by tables of functions that the driver keeps for NVIDIA's tools. Beside a libcuda that is not
+ * NVIDIA's it calls what is not there, and the program dies: CUPTI 13.0 jumps to address 0 inside cuptiSubscribe where
+ * cuGetExportTable returns success and no table. So the driver is looked at before any function of a libcupti is called that
+ * needs it (fits_driver).
  */
 #include "state.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -21,7 +28,8 @@ struct found {
 	char cupti[512];       /* loaded already */
 	char dirs[DIRS][512];
 	int ndirs;
-	int cudart;	       /* its major version; 0: none is mapped */
+	int cudart;	       /* its major version; 0: none is mapped, or its name does not tell */
+	char driver[512];      /* the folder of the process's libcuda, with a slash at its end; "": not known */
 };
 
 const char *library_error(int result)
@@ -89,8 +97,12 @@ static int look(struct dl_phdr_info *info, size_t size, void *ctx)
 	base++;
 	if (!strncmp(base, "libcupti.so", 11) && !f->cupti[0])
 		snprintf(f->cupti, sizeof(f->cupti), "%s", path);
-	if (!strncmp(base, "libcudart.so.", 13)) {
-		f->cudart = atoi(base + 13);
+	/* libcudart.so.13, libcudart.so as ctypes loads it, libcudart-d0da41ae.so.12 in wheels */
+	if (!strncmp(base, "libcudart.so", 12) || !strncmp(base, "libcudart-", 10)) {
+		const char *major = strstr(base, ".so.");
+
+		if (major)
+			f->cudart = atoi(major + 4);
 		add_dir(f, path, (size_t)(base - path), "");
 		add_dir(f, path, (size_t)(base - path), "../extras/CUPTI/lib64/");
 	}
@@ -122,13 +134,76 @@ static void toolkit(struct found *f)
 			add_dir(f, roots[i], strlen(roots[i]), below[j]);
 }
 
-static uint32_t driver_version(void)
+/* A function of the driver that the process has loaded; NULL: there is none. */
+static void *driver_function(const char *name)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	int (*get)(int *) = lib ? (int (*)(int *))dlsym(lib, "cuDriverGetVersion") : NULL;
+
+	return lib ? dlsym(lib, name) : NULL;
+}
+
+static uint32_t driver_version(void)
+{
+	int (*get)(int *) = (int (*)(int *))driver_function("cuDriverGetVersion");
 	int version = 0;
 
 	return get && !get(&version) && version > 0 ? (uint32_t)version : 0;
+}
+
+/* The folder that a path names its file in, links followed. */
+static void folder_of(const char *path, char *dir, size_t size)
+{
+	char *full = path ? realpath(path, NULL) : NULL, *base = full ? strrchr(full, '/') : NULL;
+
+	dir[0] = '\0';
+	if (base && (size_t)(base - full) + 2 <= size)
+		snprintf(dir, size, "%.*s", (int)(base + 1 - full), full);
+	free(full);
+}
+
+static void driver_folder(char *dir, size_t size)
+{
+	void *fn = driver_function("cuGetExportTable");
+	Dl_info info;
+
+	folder_of(fn && dladdr(fn, &info) ? info.dli_fname : NULL, dir, size);
+}
+
+/* Has the process a device of NVIDIA's kernel driver open? Then its libcuda is the one that came with that driver. */
+static bool has_device(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *e;
+	bool found = false;
+	char link[64];
+
+	while (d && !found && (e = readdir(d))) {
+		ssize_t n = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
+
+		link[n > 0 ? n : 0] = '\0';
+		found = !strncmp(link, "/dev/nvidia", 11);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/*
+ * Has the process's driver what a libcupti needs? One in the driver's own folder came with it. Else the driver is asked for a
+ * table that no driver has: NVIDIA's refuses. That question is a call that a trace would show, so it comes last.
+ */
+static bool fits_driver(const struct found *f, const char *cupti)
+{
+	static const unsigned char nobodys[16] = { 0xc0, 0xda, 0x7a, 0xce, 0x5e, 0x1d, 0x4b, 0x0a, 0x9a, 0x11, 0x6e, 0x0f,
+						   0x0b, 0x0d, 0x1e, 0x55 };
+	int (*get)(const void **, const void *) = (int (*)(const void **, const void *))driver_function("cuGetExportTable");
+	const void *table = NULL;
+	char dir[512];
+
+	folder_of(cupti, dir, sizeof(dir));
+	if (*dir && !strcmp(dir, f->driver))
+		return true;
+	return !get || has_device() || get(&table, nobodys);
 }
 
 static bool resolve(struct cupti *c, const char **missing)
@@ -144,7 +219,7 @@ static bool resolve(struct cupti *c, const char **missing)
 }
 
 /* Opens one and takes it if it fits. why: what is said when none does. */
-static bool take(struct cupti *c, const char *path, int flags, char *why, size_t size)
+static bool take(struct cupti *c, const struct found *f, const char *path, int flags, char *why, size_t size)
 {
 	const char *missing;
 	Dl_info info;
@@ -166,8 +241,12 @@ static bool take(struct cupti *c, const char *path, int flags, char *why, size_t
 	} else {
 		snprintf(c->path, sizeof(c->path), "%s", dladdr((void *)c->cuptiGetVersion, &info) && info.dli_fname ?
 							      info.dli_fname : path);
-		return true;
+		if (fits_driver(f, c->path))
+			return true;
+		snprintf(why, size, "%s does not belong to the driver in use, %slibcuda.so.1, which is not NVIDIA's", c->path, f->driver);
 	}
+	c->version = 0;
+	c->path[0] = '\0';
 	dlclose(c->lib); /* of what fits nobody can have made use through us */
 	c->lib = NULL;
 	return false;
@@ -180,10 +259,10 @@ static bool try_major(struct cupti *c, const struct found *f, int major, char *w
 	snprintf(name, sizeof(name), major == 11 ? "libcupti.so.11.8" : "libcupti.so.%d", major);
 	for (int i = 0; i < f->ndirs; i++) {
 		snprintf(path, sizeof(path), "%s%s", f->dirs[i], name);
-		if (!access(path, R_OK) && take(c, path, 0, why, size))
+		if (!access(path, R_OK) && take(c, f, path, 0, why, size))
 			return true;
 	}
-	return take(c, name, 0, why, size);
+	return take(c, f, name, 0, why, size);
 }
 
 /* NVTX's first call and the driver's start may be at the same time, in two threads. */
@@ -208,6 +287,9 @@ static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 	if (!f)
 		return -ENOMEM;
 	dl_iterate_phdr(look, f);
+	driver_folder(f->driver, sizeof(f->driver));
+	if (*f->driver)
+		add_dir(f, f->driver, strlen(f->driver), "");
 	toolkit(f);
 	/* In a program that runs the question would be a call in its trace. With CUDA started there, its driver is no older than its
 	 * cudart, and a libcupti that is loaded fits. */
@@ -215,9 +297,9 @@ static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 		c->driver = driver_version();
 	newest = c->driver ? (int)(c->driver / 1000) : f->cudart >= OLDEST ? f->cudart : NEWEST;
 	if (f->cupti[0])
-		ok = take(c, f->cupti, RTLD_NOLOAD, why, size);
+		ok = take(c, f, f->cupti, RTLD_NOLOAD, why, size);
 	else if (*wanted)
-		ok = take(c, wanted, 0, why, size);
+		ok = take(c, f, wanted, 0, why, size);
 	if (!ok && !f->cupti[0] && !*wanted) {
 		if (f->cudart >= OLDEST && f->cudart <= newest)
 			ok = try_major(c, f, f->cudart, why, size);

@@ -70,7 +70,7 @@ static uint16_t channel(uint32_t id)
 
 static void kernel(const struct cupti_kernel *k)
 {
-	uint64_t name = names_handle(k->name);
+	uint64_t name = names_of_record(k->name, clock_ns(k->start));
 	struct ct_kernel *r = work(CT_KERNEL, sizeof(*r), k->start, k->end, 0);
 
 	if (!r)

@@ -119,7 +119,12 @@ void contexts_handle(const void *context, uint32_t id); /* from a callback */
 
 /* ---- names.c ---- */
 void names_reset(void);
+void names_begin(void); /* of an attach */
 uint64_t names_handle(const char *name); /* 0: none; sends its CT_NAME before the first use */
+uint64_t names_of_record(const char *name, uint64_t start_ns); /* the same of a kernel's record; 0 also where the name may be gone */
+/* A call that unloads code begins (what CUPTI has is given out first), and has ended. */
+void names_unloading(void);
+void names_unloaded(void);
 
 /* ---- clock.c ---- */
 uint64_t clock_now(void);  /* for CUPTI: CLOCK_MONOTONIC */

@@ -41,7 +41,7 @@ static void put_struct(const struct api_struct *s)
 		const struct api_member *m = &s->members[i];
 
 		printf("%s{\"name\":\"%s\",\"off\":%d,\"width\":%d,\"type\":%d,\"n\":%d,\"list\":%d,\"count_off\":%d",
-		       i ? "," : "", m->name, m->off, m->width, m->type, m->n, m->list, m->count_off);
+		       i ? "," : "", m->spelled ? m->spelled : m->name, m->off, m->width, m->type, m->n, m->list, m->count_off);
 		put_name("xlat", m->xlat ? m->xlat->id : NULL);
 		put_name("layout", m->layout ? m->layout->name : NULL);
 		printf("}");

@@ -32,7 +32,7 @@ mapfile -t not_source < <(find user -name '*.[ch]' -not -path 'user/source/*')
 mapfile -t not_proc < <(find user -name '*.[ch]' -not -path 'user/source/*' -not -path 'user/proc/*' -not -path 'user/resolve/*')
 mapfile -t not_resolve < <(find user -name '*.[ch]' -not -path 'user/resolve/*')
 mapfile -t quiet < <(find user -name '*.[ch]' -not -path 'user/sink/*' -not -path 'user/util/*' -not -name 'cmd_*' -not -name 'opts.c' -not -name main.c)
-mapfile -t not_main < <(find user -name '*.[ch]' -not -name main.c -not -name launch_child.c -not -name counters_child.c)
+mapfile -t not_main < <(find user -name '*.[ch]' -not -name main.c -not -name launch_child.c -not -name counters_child.c -not -name out_command.c)
 
 rule "util knows no room" '#include ".*(api|event|source|sink|resolve|proc)/' "${util[@]}"
 rule "proc knows no room but util" '#include ".*(api|event|source|sink|resolve)/' "${proc[@]}"
@@ -131,6 +131,7 @@ opened() {
 		head -n 4 "$file" | grep -qE '^(/\*| \*) .* - ' || echo "$file"
 	done < <(find user bpf cupti -name '*.[ch]')
 }
+all "no file that an editor or a merge left" "$(find . -name .git -prune -o -path ./.output -prune -o \( -name '*.orig' -o -name '*.rej' -o -name '*~' -o -name '.*.sw?' \) -print)"
 all "what the document names exists" "$(named)"
 all "what is said to live in a room is there" "$(lives)"
 all "every room is described" "$(described)"

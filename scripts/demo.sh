@@ -3,7 +3,8 @@
 # demo.sh - builds cudatrace and prints a trace of the sample program: scripts/demo.sh [OPTIONS OF CUDATRACE...]
 #
 # With a GPU and a CUDA toolkit the sample runs on the GPU, else on the stand-in (tests/standin), a libcudart and a libcuda
-# that need no GPU. Needs root. Leaves nothing behind but the build.
+# that need no GPU. Needs root. Leaves nothing behind but the build. What cudatrace writes to standard error when it starts a program,
+# its rows, goes to standard output here, with what the sample prints.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -48,4 +49,4 @@ else
 	echo "# on the stand-in: $why"
 fi
 echo "# cudatrace${*:+ $*} -- cuda_events_test"
-./cudatrace "$@" -- "$sample"
+./cudatrace "$@" -- "$sample" 2>&1

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# deps.sh - installs what building and testing need and is not here yet: scripts/deps.sh [build|test]
+# deps.sh - installs what building and testing need and is not here yet: scripts/deps.sh [build|test|all]
 #
 #   build   a compiler, clang for the BPF programs, libbpf, libelf, libdw, libiberty, zlib, xz, zstd, lz4, libevent, sqlite, json-c
-#   test    that, and what the tests use (the default)
+#   test    that, and what scripts/test.sh uses (the default)
+#   all     that, and what scripts/test.sh --all uses: a virtual machine, a browser, other shells
 #
 # What is there is recognised by its command or its header, however it came here: when nothing is missing nothing is
 # done, without network and without root. apt (Debian, Ubuntu) is what the tests run with; dnf (Fedora) is a best effort.
@@ -45,28 +46,33 @@ shellcheck shellcheck ShellCheck
 mandoc mandoc mandoc
 pgrep procps procps-ng
 mount mount util-linux
+promtool prometheus golang-github-prometheus
+systemd-analyze systemd systemd
+"
+all="
 bpftrace bpftrace bpftrace
 qemu-system-x86_64 qemu-system-x86 qemu-system-x86-core
 busybox busybox-static busybox
 cpio cpio cpio
 chromium chromium chromium
 tmux tmux tmux
-promtool prometheus golang-github-prometheus
-systemd-analyze systemd systemd
 zsh zsh zsh
 fish fish fish
+libclang_rt.fuzzer libclang-rt-dev compiler-rt
 "
 
 case ${1:-test} in
 build) table=$build ;;
 test) table=$build$test ;;
-*) die "'$1' is neither build nor test" ;;
+all) table=$build$test$all ;;
+*) die "'$1' is none of build, test, all" ;;
 esac
 
 PATH=$PATH:/usr/sbin:/sbin:/usr/local/sbin
 found() {
 	case $1 in
 	stdio.h) echo '#include <stdio.h>' | ${CC:-gcc} -E -x c - > /dev/null 2>&1 ;;
+	libclang_rt.*) compgen -G "$(clang -print-resource-dir)/lib/linux/$1*.a" > /dev/null ;;
 	*.h) [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] ;;
 	*) command -v "$1" > /dev/null ;;
 	esac

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# test.sh - installs what is missing, builds, runs every suite and adds up. Needs root. Asks nothing.
+# test.sh - installs what is missing, builds, runs the suites and adds up: scripts/test.sh [--all]. Needs root. Asks nothing.
+#
+# Without an option it runs what checks the program itself. --all, which CI uses, adds
+# the same unit tests under the sanitizers, the cases with the second kind of probes, another kernel in a virtual machine, browsers and
+# other programs that read our files, hostile recordings, and a build by clang from a copy of the tree.
 #
 # A suite is a command that prints `ok NAME`, `not ok NAME: why` or `skip NAME: why` for each test; one without such lines
 # may end with `N passed, N failed`. For each suite one line is printed with its counts, and every failed or skipped test;
@@ -14,11 +18,20 @@ cd "$(dirname "$0")/.." || exit 1
 
 # Whoever started this in the background left SIGINT ignored, which a shell cannot undo and the tests of signals would see.
 if [ -z "${TEST_SIGNALS_RESET:-}" ]; then
-	TEST_SIGNALS_RESET=1 exec env --default-signal scripts/test.sh
+	TEST_SIGNALS_RESET=1 exec env --default-signal scripts/test.sh "$@"
 fi
 unset TEST_SIGNALS_RESET
 
-TOTAL_LIMIT=1500 # seconds for everything; what would begin later is not run and counts as failed
+# Limits are there to end what hangs: each is several times what the suite takes on two idle processors, so that other work on
+# the machine does not make a test fail. TOTAL_LIMIT: seconds for everything; what would begin later is not run and counts as failed.
+case "$*" in
+'') all=false TOTAL_LIMIT=1800 ;;
+--all) all=true TOTAL_LIMIT=4500 ;;
+*)
+	echo "usage: scripts/test.sh [--all]" >&2
+	exit 2
+	;;
+esac
 LOGS=.output/test
 passed=0 failed=0 skipped=0
 finish() {
@@ -139,10 +152,18 @@ standin_checks() {
 	done
 }
 
+# unit_suites PREFIX FOLDER SECONDS: each unit program of the folder that has a source is a suite.
+unit_suites() {
+	local program
+	for program in "$2"/test_*; do
+		[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "$1-${program##*/test_}" "$3" "$program"
+	done
+}
+
 # A function, so that all of this file is read before the first suite runs.
 main() {
-	local program other stuck
-	bounded deps 600 scripts/deps.sh test
+	local other stuck
+	bounded deps 900 scripts/deps.sh "$($all && echo all || echo test)"
 	if [ "$status" != 0 ]; then
 		broken deps "$(tail -n 1 "$LOGS/deps.log")"
 		finish
@@ -156,33 +177,38 @@ main() {
 	PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=10 bounded wheels 90 tests/wheels.sh
 
 	suite rules 60 scripts/check_rules.sh
-	for program in .output/unit/test_*; do
-		[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "unit-${program##*/test_}" 45 "$program"
-	done
-	if build build-san 600 sanitized; then
-		for program in .output/san/unit/test_*; do
-			[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "san-${program##*/test_}" 90 "$program"
-		done
+	unit_suites unit .output/unit 300
+	if $all && build build-san 900 sanitized; then
+		unit_suites san .output/san/unit 600
 	fi
-	suite api 120 as_test "tables agree with CUDA's headers" scripts/check_api.py
-	suite agent 120 tests/agent/run.sh
-	suite arm64 60 as_test "the BPF object compiles for arm64" make bpf-arm64
-	suite standin 60 standin_checks
-	suite shellcheck 180 shell_scripts
-	suite docs 60 tests/docs.sh
+	suite api 180 as_test "tables agree with CUDA's headers" scripts/check_api.py
+	suite agent 180 tests/agent/run.sh
+	suite arm64 120 as_test "the BPF object compiles for arm64" make bpf-arm64
+	suite standin 120 standin_checks
+	suite shellcheck 300 shell_scripts
+	suite docs 120 tests/docs.sh
 	suite install 120 tests/install.sh
-	suite cases 600 tests/cases/run.sh
-	suite cases-multi 600 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh
-	suite export-files 300 tests/export/files.sh
-	suite nsys 60 tests/export/nsys.py
-	suite otlp 300 tests/export/otlp.py
-	suite serve 300 tests/serve/run.py
-	for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/memory/run.sh tests/top/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
-		[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 600 "$other"
-	done
-	suite hostile 240 tests/export/hostile.py --seeds 2 --seconds 8
-	# Last, for it compiles everything a second time.
-	suite tree 600 tests/tree.sh
+	if build build-static 300 static; then
+		suite hardening 60 tests/hardening.sh cudatrace .output/static/cudatrace
+	fi
+	suite cases 1200 tests/cases/run.sh
+	suite export-files 600 tests/export/files.sh
+	suite nsys 120 tests/export/nsys.py
+	suite identity 120 tests/export/identity.py
+	suite otlp 600 tests/export/otlp.py
+	suite serve 600 tests/serve/run.py
+	if $all; then
+		suite cases-multi 1200 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh
+		for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/memory/run.sh tests/top/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
+			[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 900 "$other"
+		done
+		suite hostile 400 tests/export/hostile.py --seeds 2 --seconds 8
+		if build build-fuzz 900 fuzz-programs fuzz-seeds; then
+			suite fuzz 1500 tests/fuzz/run.sh 60
+		fi
+		# Last, for it compiles everything a second time.
+		suite tree 900 tests/tree.sh
+	fi
 	finish
 }
 main

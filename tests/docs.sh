@@ -54,10 +54,21 @@ commands=$(sed -nE 's/^       cudatrace ([a-z]+) .*/\1/p' <<< "$help")
 any=$(options && for c in $commands; do options "$c"; done) # of all commands
 classes=$(sed -n 's/^Classes: //p' <<< "$help" | tr ' ' '\n')
 
+# the words of -e that are no class, as --help quotes them: 'default'
+lists=$(sed -n '/^  -e, --events /,/^  *--/p' <<< "$help" | grep -oE "'[a-z]+'" | tr -d "'")
+
 syntax man-lint mandoc -T lint -W warning "$page"
+# What is shown literally must not be taken for macros: ".Dl In use" printed "<use>".
+if command -v mandoc > /dev/null; then
+	literal=$(sed -nE 's/^\.Dl //p' "$page" | sed -e 's/\\&//g' -e 's/\\(dq/"/g')
+	same man-literal "$literal" "$(grep -xF "$literal" <<< "$(mandoc -T ascii -O width=300 "$page" 2> /dev/null | col -b | sed -E 's/^[ \t]+//')")"
+else
+	echo "skip man-literal: mandoc is not installed"
+fi
 # .It Fl p , Fl -pid Ar pid
 same man-options "$any" "$(grep '^\.It Fl' "$page" | grep -oE 'Fl -?[A-Za-z][a-z-]*' | sed 's/^Fl /-/')"
 same man-classes "$classes" "$(sed -n '/^The classes:/,/^\.It /p' "$page" | sed -nE 's/^\.Cm ([a-z]+).*/\1/p')"
+same man-lists "$lists" "$(sed -n '/^\.It Fl e ,/,/^The classes:/p' "$page" | sed -nE 's/^\.Cm ([a-z]+)$/\1/p')"
 same man-commands "$commands" "$(sed -nE 's/^\.It Cm ([a-z]+).*/\1/p' "$page")"
 
 syntax bash-syntax bash -n "$bash"
@@ -72,7 +83,7 @@ for command in $commands; do
 	same "bash-options-$command" "$(options "$command")" "$(complete_words "$command" - | grep -vx -e --)"
 done
 same bash-commands "$commands" "$(complete_words '')"
-same bash-classes "$classes" "$(complete_words -e '' | grep -vxE 'default|all')"
+same bash-classes "$classes"$'\n'"$lists" "$(complete_words -e '')"
 same bash-list-head "memory,!copy memory,!context" "$(complete_words -e 'memory,!co' | tr '\n' ' ' | sed 's/ $//')"
 same bash-functions "cudaMallocHost" "$(complete_words -e 'cudaMallocHos')"
 same bash-value "json" "$(complete_words --format = j)"

@@ -24,12 +24,14 @@ for prefix in /usr/local /usr; do
 	args=(DESTDIR="$tmp/root")
 	[ $prefix = /usr/local ] || args+=(PREFIX="$prefix")
 	rm -rf "$tmp/root"
+	# what 0.1.0 left: it would be found before the new one
+	install -D cudatrace "$root/sbin/cudatrace"
 	if ! (umask 077 && make -s install "${args[@]}") > "$tmp/log" 2>&1; then
 		echo "not ok install-$prefix: make install failed: $(tail -n 1 "$tmp/log")"
 		failed=1
 		continue
 	fi
-	want="sbin/cudatrace
+	want="bin/cudatrace
 share/bash-completion/completions/cudatrace
 share/fish/vendor_completions.d/cudatrace.fish
 share/man/man1/cudatrace.1
@@ -38,8 +40,8 @@ share/zsh/site-functions/_cudatrace"
 	check "install-$prefix-files" "installed: ${got//$'\n'/ }" test "$got" = "$want"
 	unreadable=$(find "$tmp/root" -type f ! -perm -a+r)
 	check "install-$prefix-readable" "not readable by all: ${unreadable//$'\n'/ }" test -z "$unreadable"
-	check "install-$prefix-runs" "the installed program does not print its version" "$root/sbin/cudatrace" --version
-	check "install-$prefix-same" "another program was installed" cmp cudatrace "$root/sbin/cudatrace"
+	check "install-$prefix-runs" "the installed program does not print its version" "$root/bin/cudatrace" --version
+	check "install-$prefix-same" "another program was installed" cmp cudatrace "$root/bin/cudatrace"
 done
 outside=$(find "$tmp/root" -type f ! -path "$tmp/root/usr/*")
 check install-outside "files outside of PREFIX: ${outside//$'\n'/ }" test -z "$outside"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2154
 # lib.sh - what the real-BPF cases share: how to run cudatrace and its targets, how to wait, how to fail.
 #
 # A case is a function case_NAME. It runs in a shell of its own, in a directory of its own ($T, removed afterwards), and
@@ -19,7 +19,13 @@ BACKGROUND=(env --default-signal=INT)
 export LC_ALL=C
 
 fail() {
-	echo "${*//$'\n'/ | }" > "$T/why"
+	local why=${*//$'\n'/ | }
+	if [ -n "${OWN_LIBRARY:-}" ]; then
+		OWN_LIBRARY=
+		end_jobs
+		! another_tracer || skip "another tracer of this machine has probes on every library, and with it: $why"
+	fi
+	echo "$why" > "$T/why"
 	exit 1
 }
 
@@ -28,21 +34,35 @@ skip() {
 	exit 77
 }
 
-# wait_for SECONDS COMMAND...: until the command succeeds; fails the case when it does not in time.
-wait_for() {
-	local until=$((${EPOCHREALTIME/./} + $1 * 1000000))
+# Times how long one waits for what never comes: on a machine whose processors are taken by others, all takes longer.
+PATIENCE=4
+
+# within SECONDS COMMAND...: waits until the command succeeds; its status is 1 when it does not in PATIENCE times that.
+within() {
+	local until=$((${EPOCHREALTIME/./} + $1 * PATIENCE * 1000000))
 	shift
 	until "$@" 2> /dev/null; do
-		((${EPOCHREALTIME/./} < until)) || fail "waited in vain for: $*; stderr: $(tail -n 3 "$T/err" 2> /dev/null)"
+		((${EPOCHREALTIME/./} < until)) || return 1
 		sleep 0.02
 	done
+}
+
+# wait_for SECONDS COMMAND...: the same; fails the case when the command does not succeed in time.
+wait_for() {
+	within "$@" || fail "waited in vain for: ${*:2}; stderr: $(tail -n 3 "$T/err" 2> /dev/null)"
 }
 
 # ct ARGS...: cudatrace to its end; stdout in $T/out, stderr in $T/err, status in $rc.
 ct() {
 	rc=0
-	timeout -k 1 15 "$CUDATRACE" "$@" > "$T/out" 2> "$T/err" < /dev/null || rc=$?
+	timeout -k 1 $((15 * PATIENCE)) "$CUDATRACE" "$@" > "$T/out" 2> "$T/err" < /dev/null || rc=$?
 	check_alive
+}
+
+# ct_rows ARGS...: the same with the rows alone in $T/out: of a program that is started they would come between the messages.
+ct_rows() {
+	ct -o "$T/rows" "$@"
+	mv "$T/rows" "$T/out" 2> /dev/null || fail "no output file; status $rc: $(tail -n 2 "$T/err")"
 }
 
 # ct_json ARGS...: the same with JSON in $T/out.
@@ -72,6 +92,18 @@ attach() {
 	CT=$!
 	wait_for 10 ready_or_gone
 	grep -q 'cudatrace: ready' "$T/err" || fail "cudatrace ended at once: $(tail -n 3 "$T/err")"
+}
+
+# Only links of kind session decide at a call's entry whether it gets a return probe.
+with_sessions() {
+	[[ $CUDATRACE != */with-multi ]] || skip "links of kind multi put a return probe on each call"
+}
+
+# How long tasks of this machine have waited for a processor, in microseconds; 0 where the kernel does not say.
+cpu_pressure_us() {
+	local total
+	total=$(sed -n 's/^some .*total=//p' /proc/pressure/cpu 2> /dev/null)
+	echo "${total:-0}"
 }
 
 ready_or_gone() {
@@ -148,6 +180,51 @@ says() {
 # first_byte PID ADDRESS: the byte there in the process's memory, in hex.
 first_byte() {
 	dd if="/proc/$1/mem" bs=1 skip=$(($2)) count=1 status=none | od -An -tx1 | tr -d ' '
+}
+
+has_probe() { # PID ADDRESS
+	[ "$(first_byte "$1" "$2")" = cc ]
+}
+
+has_no_probe() { # PID ADDRESS
+	[ "$(first_byte "$1" "$2")" != cc ]
+}
+
+# ---- other tracers of this machine -----------------------------------------------------------------------------------
+# A tracer of the whole machine puts breakpoints into programs of ours. A case to which they matter begins with own_library.
+
+# copy_library DIR: the stand-in's libraries as files of their own, which nobody probes who does not look for new ones.
+copy_library() {
+	mkdir "$1"
+	cp "$STANDIN"/libcudart.so.13 "$STANDIN"/libcuda.so.1 "$1"
+	chmod -R a+rX "$1"
+}
+
+# From here on the case's programs have a copy of the libraries. It begins when no tracer has probes on it, and is skipped when
+# one stays. When it fails, all of ours is ended first; if a tracer then puts probes on another copy, which ours has never seen,
+# the case is skipped, and the reason says how it would have failed. Else the fault is ours.
+own_library() {
+	copy_library "$T/library"
+	export LD_LIBRARY_PATH=$T/library
+	target probed queries 1
+	within 15 has_no_probe "$PID_probed" "$ADDR_probed" || skip "another tracer of this machine has probes on every library"
+	stop probed
+	OWN_LIBRARY=1
+}
+
+another_tracer() {
+	copy_library "$T/control"
+	LD_LIBRARY_PATH=$T/control target control queries 1
+	within 1 has_probe "$PID_control" "$ADDR_control"
+}
+
+# Ends what the case has in the background, and waits until it has gone.
+end_jobs() {
+	local p
+	for p in $(jobs -p); do
+		kill -KILL "$p" && wait "$p"
+	done 2> /dev/null
+	return 0
 }
 
 random() {

@@ -5,7 +5,7 @@
 #include "clocks.h"
 #include "util/now.h"
 
-/* The others lie between two readings of CLOCK_MONOTONIC; of some tries the closest one is taken. */
+/* The others are read between two readings of CLOCK_MONOTONIC; of some tries the closest one is taken. */
 void clocks_read(struct ct_clock *c)
 {
 	*c = (struct ct_clock){ .h = { .size = sizeof(*c), .kind = CT_CLOCK }, .error_ns = UINT64_MAX };

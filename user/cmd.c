@@ -18,10 +18,5 @@ bool cmd_overwrites(const char *in, const char *out)
 
 int cmd_finish(struct out *out)
 {
-	int err = out_close(out);
-
-	if (!err)
-		return 0;
-	msg_error("writing to %s failed: %s", out->name, strerror(-err));
-	return 1;
+	return out_report(out, out_close(out), "") ? 1 : 0;
 }

@@ -157,14 +157,9 @@ static int status_of(const struct comparison *c)
 static int print(const struct comparison *c, const struct opts *o)
 {
 	struct out out;
-	int err = out_open(&out, o->output, false);
 
-	if (!err && out_is_gzip(o->output))
-		err = out_gzip(&out);
-	if (err) {
-		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
+	if (out_open_output(&out, o->output, false, STDOUT_FILENO))
 		return 2;
-	}
 	compare_print(&out, o->compare_format, c->compared, c->ncompared, c->exprs, c->nexprs, CT_VERSION);
 	return cmd_finish(&out) ? 2 : status_of(c);
 }

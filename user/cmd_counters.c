@@ -2,6 +2,7 @@
 /* cmd_counters.c - `cudatrace counters`: a line for each GPU and interval. One source, its own small loop. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "counters_print.h"
@@ -31,23 +32,12 @@ static void help_line(void *ctx, const char *text, size_t len)
 	out_char(ctx, '\n');
 }
 
-static int open_output(struct out *out, const struct opts *o)
-{
-	int err = out_open(out, o->output, false);
-
-	if (!err && out_is_gzip(o->output))
-		err = out_gzip(out);
-	if (err)
-		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
-	return err;
-}
-
 static int help(const struct opts *o)
 {
 	struct out out;
 	int err;
 
-	if (open_output(&out, o))
+	if (out_open_output(&out, o->output, false, STDOUT_FILENO))
 		return 1;
 	err = counters_help(o->cupti, o->chip, help_line, &out);
 	return cmd_finish(&out) || err;
@@ -140,7 +130,7 @@ int cmd_counters(const struct opts *o)
 
 	if (o->metrics && !strcmp(o->metrics, "help"))
 		return help(o);
-	if (open_output(&r.out, o))
+	if (out_open_output(&r.out, o->output, false, STDOUT_FILENO))
 		return 1;
 	err = r.source.ops->open(&r.source, &plan);
 	if (!err)

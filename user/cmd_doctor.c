@@ -48,6 +48,13 @@ static int kinds(struct doctor *d)
 	return best;
 }
 
+/* What a return probe can do to a program: docs/ARCHITECTURE.md, limits. */
+static const char session_returns[] =
+	"a coroutine that goes on in another thread inside a traced call ends its program (SIGILL): use --no-return for such a program";
+static const char other_returns[] =
+	"CUDA called by a coroutine, or in a signal's handler on an alternate stack, inside a traced call can end its program (SIGILL): "
+	"use --no-return for such a program, or Linux 6.13 or newer";
+
 static bool machine(struct doctor *d)
 {
 	char text[256], missing[128];
@@ -63,6 +70,8 @@ static bool machine(struct doctor *d)
 	else
 		out_fmt(&d->out, "%-14s missing: %s; type: sudo cudatrace doctor\n", "privileges", missing);
 	kind = kinds(d);
+	if (kind > ATTACH_NONE)
+		line(d, "return probes", kind == ATTACH_SESSION ? session_returns : other_returns);
 	line(d, "pid namespace", host_initial_pid_ns() ? "the initial one" :
 							 "one of its own: only processes that are visible in it can be named");
 	return btf && ring > 0 && !*missing && kind > ATTACH_NONE;

@@ -9,9 +9,15 @@
 #include "cmd.h"
 #include "util/msg.h"
 
+/* By -e and --domain, or what is traced without them. */
+static bool is_selected(const struct opts *o, int func)
+{
+	return o->select.shown[func / 64] >> (func % 64) & 1;
+}
+
 static bool wanted(const struct opts *o, int func)
 {
-	if (!(o->select.shown[func / 64] >> (func % 64) & 1))
+	if (!is_selected(o, func))
 		return false;
 	for (int i = 0; i < o->nargs; i++)
 		if (select_glob(o->args[i], &api_funcs[func]))
@@ -42,13 +48,14 @@ static void print_function(struct out *out, const struct api_func *f)
 int cmd_list(const struct opts *o)
 {
 	struct out out;
-	int n = 0;
+	int n = 0, all = 0;
 
 	if (out_open(&out, NULL, false)) {
 		msg_error("cannot write to standard output");
 		return 1;
 	}
 	for (int i = 0; i < api_nfuncs; i++) {
+		all += is_selected(o, i);
 		if (!wanted(o, i))
 			continue;
 		print_function(&out, &api_funcs[i]);
@@ -58,6 +65,6 @@ int cmd_list(const struct opts *o)
 		return 1;
 	if (n)
 		return 0;
-	msg_error("no function matches; 'cudatrace list' without a GLOB prints all %d", api_nfuncs);
+	msg_error("no function matches; without a GLOB the list has all %d", all);
 	return 1;
 }

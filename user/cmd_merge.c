@@ -84,6 +84,8 @@ int cmd_merge(const struct opts *o)
 		say_placed(m);
 	if (!err)
 		err = write_all(m, o);
+	if (!err && merge_same(m))
+		msg_note("%llu records are in several of the recordings: each is taken once", (unsigned long long)merge_same(m));
 	if (!err && merge_lost(m))
 		msg_warn("%llu records of the inputs could not be read", (unsigned long long)merge_lost(m));
 	merge_close(m);

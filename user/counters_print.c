@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clocks.h"
 #include "counters_print.h"
 #include "event/device.h"
 #include "util/msg.h"
@@ -234,7 +235,8 @@ static void text_row(struct counters_print *p, const struct ct_counter *c)
 }
 
 static const char *const event_types[] = { [CT_EVENT_XID] = "XID", [CT_EVENT_ECC] = "ECC", [CT_EVENT_CLOCK] = "clocks",
-					   [CT_EVENT_TRUNCATED] = "truncated" };
+					   [CT_EVENT_TRUNCATED] = "truncated",
+					   [CT_EVENT_UNDECIDED] = "undecided" };
 
 static const char *event_type(uint32_t type)
 {
@@ -281,13 +283,13 @@ static void text_lost(struct counters_print *p, const struct ct_lost *l)
 
 static int json_open(struct counters_print *p)
 {
-	struct timespec real;
+	struct ct_clock now;
 
-	clock_gettime(CLOCK_REALTIME, &real);
+	clocks_read(&now);
 	p->sink_opts = (struct sink_opts){
 		.out = p->out,
 		.start_ns = p->start_ns,
-		.realtime_offset_ns = (uint64_t)real.tv_sec * 1000000000ULL + (uint64_t)real.tv_nsec - p->start_ns,
+		.realtime_offset_ns = now.realtime_ns - now.h.start_ns,
 		.version = CT_VERSION,
 	};
 	p->sink = (struct sink){ .ops = &sink_json, .opts = &p->sink_opts };

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* main.c - which command: the table of them, and nothing else. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cmd.h"
+#include "util/bounded.h"
 #include "util/msg.h"
 #include "util/parse.h"
 #include "util/stdfds.h"
@@ -109,6 +111,8 @@ int main(int argc, char **argv)
 	int status = 2;
 
 	stdfds_fill();
+	/* a reader that has seen enough, as head(1) has, makes write(2) fail, and is no error: util/out.h */
+	signal(SIGPIPE, SIG_IGN);
 	if (argc > 1 && !strcmp(argv[1], "--complete"))
 		return complete((const char *const *)(argv + 2), argc - 2);
 	if (argc > 1 && argv[1][0] != '-') {
@@ -123,5 +127,6 @@ int main(int argc, char **argv)
 		status = opts.help || opts.version ? print_text(&opts, command->opts) : command->run(&opts);
 	}
 	opts_free(&opts);
+	bounded_close();
 	return status;
 }

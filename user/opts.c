@@ -22,6 +22,7 @@
 #define RING_MIN (64u << 10)
 #define RING_MAX (1u << 30)
 #define INTERVAL_MIN_NS 100000ULL /* as cupti/counters_wire.h has it */
+#define OTLP_WAIT_MAX_NS 86400000000000ULL
 #define INTERVAL_MAX_NS 3600000000000ULL
 
 
@@ -252,11 +253,31 @@ static int set_otlp_min(struct opts *o, const char *name, const char *val)
 	return -EINVAL;
 }
 
+static int set_otlp_wait(struct opts *o, const char *name, const char *val)
+{
+	if (!parse_duration(val, 1000000000, &o->otlp_wait_ns) && o->otlp_wait_ns <= OTLP_WAIT_MAX_NS)
+		return 0;
+	msg_error("%s: '%s' is no time to wait, up to 24h; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
 static int set_unfinished(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_duration(val, 1000000000, &o->unfinished_ns) && o->unfinished_ns && o->unfinished_ns <= INT64_MAX)
 		return 0;
 	msg_error("%s: '%s' is no time to wait; give seconds, or 500ms, 2m", name, val);
+	return -EINVAL;
+}
+
+static int set_output(struct opts *o, const char *name, const char *val)
+{
+	o->output = val;
+	if (!*val)
+		msg_error("%s: an empty value; give one, or leave %s out", name, name);
+	else if (out_is_command(val) && !val[1 + strspn(val + 1, " \t\n")])
+		msg_error("%s: no command stands behind the '|'; give one, as %s '|jq .'", name, name);
+	else
+		return 0;
 	return -EINVAL;
 }
 
@@ -543,7 +564,6 @@ static int set_verbose(struct opts *o, const char *name, const char *val)
 		o->member = val;                                                                                       \
 		return 0;                                                                                              \
 	}
-TEXT(set_output, output)
 TEXT(set_comm, comm)
 TEXT(set_cgroup, cgroup)
 TEXT(set_library, library)
@@ -583,16 +603,20 @@ static int set_metrics(struct opts *o, const char *name, const char *val)
 		return 0;                                                                                              \
 	}
 SWITCH(set_follow, follow)
+SWITCH(set_no_follow, no_follow)
 SWITCH(set_append, append)
 SWITCH(set_tid_column, tid_column)
 SWITCH(set_failed, failed)
 SWITCH(set_nested, nested)
 SWITCH(set_enter_exit, enter_exit)
 SWITCH(set_keep_chatty, keep_chatty)
+SWITCH(set_queries, queries)
 SWITCH(set_watch, watch)
 SWITCH(set_batch, batch)
 SWITCH(set_counts, counts)
 SWITCH(set_mangled, mangled)
+SWITCH(set_all_tables, all_tables)
+SWITCH(set_stack_args, stack_args)
 SWITCH(set_full_names, full_names)
 SWITCH(set_no_python, no_python)
 SWITCH(set_counts_only, counts_only)
@@ -646,7 +670,8 @@ const struct option_row opts_rows[] = {
 	{ 'p', "pid", "PID", set_pid, OPTS_DOCTOR, NULL, "what can be traced of these processes too; a comma list, repeatable" },
 	{ 'p', "pid", "PID", set_pid, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does" },
-	{ 'f', "follow", NULL, set_follow, LIVE, NULL, "with -p or CMD: their children too" },
+	{ 'f', "follow", NULL, set_follow, LIVE, NULL, "with -p: their children too; with CMD that is so unless --no-follow says otherwise" },
+	{ 0, "no-follow", NULL, set_no_follow, LIVE, NULL, "with CMD: without its children" },
 	{ 'f', "follow", NULL, set_follow, OPTS_SERVE | OPTS_TOP, NULL, "with -p: their children too" },
 	{ 't', "thread", "TID", set_tid, ONE_BY_ONE | OPTS_EXPORT, NULL, "one thread only" },
 	{ 0, "cgroup", "PATH", set_cgroup, LIVE | OPTS_SERVE | OPTS_TOP, NULL,
@@ -665,8 +690,9 @@ const struct option_row opts_rows[] = {
 	{ 'e', "events", "LIST", set_events, CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
 	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
-	  "a list that begins with ! takes out of default" },
-	{ 0, "failed", NULL, set_failed, (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that returned an error" },
+	  "a list that begins with ! takes out of default\n"
+	  "'none' is no call: with --gpu or --counters, only what the devices do" },
+	{ 0, "failed", NULL, set_failed, (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed" },
 	{ 0, "min-duration", "TIME", set_min_duration, (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
 	{ 0, "min-size", "SIZE", set_min_size, (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
@@ -674,9 +700,13 @@ const struct option_row opts_rows[] = {
 	  "calls that have not returned after so long (5, 500ms) too, at once; and again when they do" },
 	{ 0, "nested", NULL, set_nested, OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL,
 	  "driver calls made inside runtime calls too, indented below them" },
-	{ 0, "enter-exit", NULL, set_enter_exit, OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "two rows a call, the first at its entry" },
-	{ 0, "keep-chatty", NULL, set_keep_chatty, LIVE & CHOOSES & ~(OPTS_STAT | OPTS_ADVISE), NULL,
-	  "never mute a query (cudaGetDevice and its like) that is called very often" },
+	{ 0, "enter-exit", NULL, set_enter_exit, OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "two rows a call: arguments at its entry; outputs, result and duration at its return" },
+	{ 0, "keep-chatty", NULL, set_keep_chatty, LIVE & CHOOSES & ~OPTS_ADVISE, NULL,
+	  "each call of a query (cudaGetDevice and its like) that is called very often:\n"
+	  "without this its calls are counted in short windows, and their number is an estimate" },
+	{ 0, "queries", NULL, set_queries, OPTS_SERVE | OPTS_TOP, NULL,
+	  "count the calls of class query too (cudaGetDevice and its like);\n"
+	  "without this they are not probed: their probes can double the time of a training step" },
 
 	{ 'k', "stack", "[=HOW]", set_stack, OPTS_MEM | OPTS_FOLDED, "dwarf",
 	  "how stacks are taken: dwarf, unwound by .eh_frame from a copy of up to 16 KiB of them,\n"
@@ -723,8 +753,12 @@ const struct option_row opts_rows[] = {
 	{ 0, "cupti", "PATH", set_cupti, OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
 
 	{ .name = "Output", .cmds = TRACES | OPTS_TOP },
-	{ 'o', "output", "FILE", set_output, PRINTS | OPTS_STUCK | OPTS_STAT | OPTS_MEM | OPTS_ADVISE | OPTS_COUNTERS | OPTS_COMPARE | OPTS_TOP, NULL,
-	  "write to FILE; compressed when its name ends in .gz" },
+	{ 'o', "output", "FILE", set_output, (PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE) & LIVE, NULL,
+	  "write to FILE (compressed when its name ends in .gz), to a command as '|jq .', or to\n"
+	  "standard output: -. Without -o what is for people goes to standard error when CMD is\n"
+	  "started, since standard output is CMD's, else to standard output" },
+	{ 'o', "output", "FILE", set_output, OPTS_REPLAY | OPTS_STUCK | OPTS_COUNTERS | OPTS_COMPARE | OPTS_TOP, NULL,
+	  "write to FILE (compressed when its name ends in .gz), or to a command as '|jq .'" },
 	{ 'o', "output", "FILE", set_output, OPTS_RECORD, "cudatrace.ctrace",
 	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
 	{ 'o', "output", "FILE", set_output, OPTS_MERGE, NULL, "the merged recording; what is there becomes FILE.old" },
@@ -736,8 +770,8 @@ const struct option_row opts_rows[] = {
 	{ 0, "device", "N", set_device, OPTS_EXPORT, NULL,
 	  "what concerns this device, as its process numbers it; calls that concern none too" },
 	{ 0, "max-size", "SIZE", set_max_size, OPTS_RECORD, NULL,
-	  "end when the file has this size: 1GB (10^9), 1GiB (2^30); with --rotate begin another,\n"
-	  "with --last: of memory [256MiB]" },
+	  "end before the file is larger than this: 1GB (10^9), 1GiB (2^30); with --rotate begin\n"
+	  "another, with --last: of memory [256MiB]" },
 	{ 0, "rotate", "N", set_rotate, OPTS_RECORD, NULL,
 	  "files of --max-size: FILE is the newest, FILE.1 the one before; N of them are kept" },
 	{ 0, "last", "TIME", set_last, OPTS_RECORD, NULL,
@@ -761,6 +795,11 @@ const struct option_row opts_rows[] = {
 	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
 	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
 	  "what the device did for them)", set_weight_words },
+	{ 0, "all-tables", NULL, set_all_tables, ROWS | OPTS_EXPORT, NULL,
+	  "nsys-sqlite: tables without rows too, for queries that fail without them" },
+	{ 0, "stack-args", NULL, set_stack_args, ROWS | OPTS_EXPORT, NULL,
+	  "perfetto: stacks as arguments of the calls; trace_processor before v53 counts a stack\n"
+	  "that is a callstack as an error" },
 	{ 0, "time", "UNIT", set_time, ROWS, "ms", "ms or us since the start, or iso: the time of day (UTC)", set_time_words },
 	{ 0, "tid", NULL, set_tid_column, ROWS, NULL, "a column with the thread" },
 	{ 'c', "count-only", NULL, set_counts_only, ROWS, NULL, "no rows: counts and times by function at the end" },
@@ -769,6 +808,10 @@ const struct option_row opts_rows[] = {
 	  "push spans to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
 	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
 	{ 0, "otlp-min", "TIME", set_otlp_min, ROWS | OPTS_RECORD, "100us", "calls and device work shorter than this are no spans" },
+	{ 0, "otlp-wait", "TIME", set_otlp_wait, (ROWS | OPTS_RECORD) & LIVE, "2s",
+	  "at the end, for a collector that takes no spans: seconds, or 500ms, 2m" },
+	{ 0, "otlp-wait", "TIME", set_otlp_wait, OPTS_REPLAY, "60s",
+	  "for a collector that takes no spans: 10, 5m; what it has not got then is lost,\nand the exit status is 1" },
 	{ 0, "color", "WHEN", set_color, ROWS | OPTS_TOP, "auto", "auto, always or never", set_color_words },
 
 	{ .name = "What to print", .cmds = OPTS_STAT },
@@ -797,7 +840,7 @@ const struct option_row opts_rows[] = {
 	{ 0, "watch", "[=TIME]", set_mem_watch, OPTS_MEM, NULL, "what grows, each second, or each TIME: 10, 500ms" },
 	{ 0, "driver", NULL, set_mem_driver, OPTS_MEM, NULL,
 	  "what the driver counts for each process too (by NVML), ten times a second: what of it is\nnot in the book" },
-	{ 0, "leak-check", NULL, set_leak_check, OPTS_MEM, NULL, "exit with status 4 if anything was leaked" },
+	{ 0, "leak-check", NULL, set_leak_check, OPTS_MEM, NULL, "exit with status 4 if anything was leaked, 5 if that is not known because records were lost" },
 
 	{ .name = "What to print", .cmds = OPTS_ADVISE },
 	{ 0, "format", "NAME", set_advise, OPTS_ADVISE, "text", "text, json or markdown", set_advise_words },
@@ -845,7 +888,8 @@ const struct option_row opts_rows[] = {
 	{ 0, "no-return", NULL, set_no_return, LIVE & CHOOSES & ~OPTS_ADVISE, NULL,
 	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then" },
-	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, "16MiB", "of the buffer between kernel and tracer" },
+	{ 0, "ring-size", "SIZE", set_ring, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL,
+	  "of the buffer between kernel and tracer, instead of 16MiB, or 64MiB when stacks are taken" },
 	{ 0, "probe-kind", "KIND", set_probe_kind, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "session, multi, tracefs or perf instead of the best that this kernel has", set_probe_kind_words },
 	{ 0, "strict", NULL, set_strict, TRACES | OPTS_EXPORT, NULL, "exit with status 3 if anything was lost" },

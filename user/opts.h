@@ -28,7 +28,8 @@ struct opts {
 	pid_t *pids;
 	int npids;
 	pid_t tid;	     /* 0: off */
-	bool follow;
+	bool follow;	     /* children too: of the processes of -p where it is asked for, of CMD unless no_follow */
+	bool no_follow;
 	const char *cgroup;  /* a path; NULL: off */
 	const char *library;
 	enum api_domain domain; /* API_DOMAIN_END: both */
@@ -49,9 +50,12 @@ struct opts {
 	bool one_device;     /* export: only what concerns the device `device` */
 	uint32_t device;
 	bool nested, enter_exit, keep_chatty;
+	bool queries; /* serve, top: class query too, which they leave out unless -e says what to count */
 	enum opts_stack stack; /* how the user stack of each call is taken */
 	bool no_python;	       /* native frames only */
 	bool mangled, full_names;
+	bool stack_args;	  /* perfetto: stacks as arguments */
+	bool all_tables;	  /* nsys-sqlite: those without rows too */
 	uint8_t by;		  /* stat: enum book_by */
 	bool hist;		  /* stat: with histograms */
 	enum sink_stat stat;	  /* stat: how */
@@ -88,6 +92,7 @@ struct opts {
 	const char *otlp;     /* address to push spans to, or "env"; NULL: off */
 	uint64_t otlp_min_ns; /* what takes less is no span */
 	bool otlp_min_given;
+	uint64_t otlp_wait_ns; /* for a collector that takes nothing */
 
 	/* what the device does */
 	bool gpu, by_cupti;	 /* device records; CUPTI has the calls too */
@@ -123,7 +128,7 @@ struct opts {
 
 	/* the machinery */
 	bool no_return, strict;
-	uint32_t ring_bytes;
+	uint32_t ring_bytes;	 /* 0: as much as what is traced needs */
 	const char *probe_kind;
 	int verbose;
 

@@ -73,10 +73,16 @@ static int needs(const struct line *l)
 		  o->command & LIVE ? "-f is about the children of the processes of -p, or of CMD: give one of them, or leave it out" :
 				      "-f is about the children of the processes of -p: give -p PID, or leave it out" },
 		{ o->follow, o->tid, "-t traces a thread alone: leave out -f" },
+		{ o->no_follow, !o->cmd && !o->replay, "--no-follow is about the children of CMD: give a CMD after --" },
+		{ o->no_follow, is_given(l, "follow"), "-f asks for the children of CMD and --no-follow for none: give one of the two" },
+		{ o->no_follow, o->gpu || o->by_cupti,
+		  "--no-follow is about probes, and the agent is in CMD's children too: leave it out, or --gpu and --source=cupti" },
+		{ o->queries, o->events_given, "-e says which functions are counted: add 'query' to its list, and leave out --queries" },
 		{ is_given(l, "graph"), !o->gpu, "--graph is about what the GPU does: give --gpu" },
 		{ is_given(l, "gpu-clock"), !o->gpu, "--gpu-clock is about what the GPU does: give --gpu" },
 		{ is_given(l, "gpu-buffer"), !o->gpu, "--gpu-buffer is about what the GPU does: give --gpu" },
 		{ is_given(l, "interval"), !o->counters && !rests, "-i says how often the counters are read: give --counters" },
+		{ is_given(l, "otlp-wait"), !o->otlp, "--otlp-wait is the time that a collector is waited for: give --otlp URL" },
 		{ is_given(l, "otlp-interval"), !o->otlp, "--otlp-interval is the time between two pushes: give --otlp URL" },
 		{ is_given(l, "chip"), !help, "--chip says whose metrics are listed: give --metrics help" },
 		{ help, is_given(l, "interval"), "--metrics help lists metrics and reads none: leave out -i" },
@@ -88,6 +94,33 @@ static int needs(const struct line *l)
 					   "--cupti says which libcupti is used, and nothing here uses one: give --counters" },
 	};
 
+	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+/* With -e none there is no call that an option could be about. */
+static int of_no_calls(const struct line *l)
+{
+	static const char *const of_calls[] = {
+		"domain", "failed", "unfinished", "nested", "enter-exit", "no-return", "stack", "no-python", "library", "keep-chatty",
+		"source", "hist", "kernels", "processes",
+	};
+	const struct opts *o = l->o;
+	bool stored = o->replay || o->export;
+	const struct rule rules[] = {
+		{ o->command & (OPTS_TOP | OPTS_ADVISE | OPTS_LIST), true, "-e none leaves no call, and this command is about calls: leave it out" },
+		{ o->format && o->format->flags & SINKS_FOLDS, true,
+		  "-e none leaves no call, and --format %s adds up the stacks of calls: leave one of the two out" },
+		{ !o->gpu && !o->counters, !stored, "-e none leaves only what devices do: give --gpu or --counters" },
+	};
+
+	if (!o->select.none)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(of_calls); i++) {
+		if (!is_given(l, of_calls[i]))
+			continue;
+		msg_error("%s is about calls, and -e none leaves none: leave one of the two out", given_as(l, of_calls[i]));
+		return -EINVAL;
+	}
 	return judge(l, rules, ARRAY_LEN(rules));
 }
 
@@ -148,7 +181,7 @@ static int of_mem(const struct line *l)
 static int of_one_kind(const struct line *l)
 {
 	static const char *const live[] = {
-		"follow", "cgroup", "library", "user", "env", "no-python", "gpu", "graph", "source", "cupti", "gpu-buffer", "gpu-clock",
+		"follow", "no-follow", "cgroup", "library", "user", "env", "no-python", "gpu", "graph", "source", "cupti", "gpu-buffer", "gpu-clock",
 		"counters", "interval", "driver", "delay", "start-on", "stop-on", "duration", "no-return", "ring-size", "probe-kind",
 		"runs", "stack",
 	};
@@ -158,6 +191,10 @@ static int of_one_kind(const struct line *l)
 	for (size_t i = 0; i < ARRAY_LEN(live) && o->replay; i++) {
 		if (!is_given(l, live[i]))
 			continue;
+		if (!strcmp(live[i], "gpu")) {
+			msg_error("--gpu is about programs that run, and '%s' is a recording, of whose device work all is shown: leave --gpu out", o->file);
+			return -EINVAL;
+		}
 		msg_error("%s is about programs that run, and '%s' is a recording: leave one of the two out", given_as(l, live[i]), o->file);
 		return -EINVAL;
 	}
@@ -176,10 +213,6 @@ static int of_stored(const struct line *l)
 
 	if (o->to_ns && o->to_ns <= o->from_ns) {
 		msg_error("%s lies before --from: give a later time", is_given(l, "until") ? "--until" : "--to");
-		return -EINVAL;
-	}
-	if (o->export && o->output && !strcmp(o->output, "-") && o->format->flags & SINKS_PATH) {
-		msg_error("--to %s writes a file and not standard output: leave out -o, or give a name", o->format->ops->name);
 		return -EINVAL;
 	}
 	return 0;
@@ -284,6 +317,11 @@ static int of_forms(const struct line *l)
 		{ folds && o->failed, o->weight == SINK_WEIGHT_BYTES, "--weight bytes leaves out calls that failed: leave out --failed" },
 		{ o->mangled && !o->stack && !o->export, o->format->ops == &sink_perfetto,
 		  "--mangled is about stacks with --format %s: give -k, or leave it out" },
+		{ o->stack_args, o->format->ops != &sink_perfetto,
+		  "--stack-args is about stacks of perfetto: give that format, or leave it out" },
+		{ o->stack_args, !o->stack && !o->export, "--stack-args is about stacks with --format %s: give -k, or leave it out" },
+		{ o->all_tables, o->format->ops != &sink_nsys,
+		  "--all-tables is about the database of nsys-sqlite: give that format, or leave it out" },
 		{ trace && o->counters, !(o->format->flags & SINKS_COUNTERS), "--format %s has no counters: leave out --counters" },
 	};
 
@@ -302,9 +340,28 @@ static int of_times(const struct line *l)
 		{ o->gpu && o->gpu_graph, o->npids,
 		  "--graph graph can end a program that has graphs already: leave it out, or start the program after --" },
 		{ o->no_return, o->start_on || o->stop_on, "--no-return sees no call complete: leave out --start-on and --stop-on" },
-		{ o->record, o->output && !strcmp(o->output, "-"), "-o: a recording goes into a file, not to standard output: give a name" },
-		{ o->command == OPTS_MERGE, o->output && !strcmp(o->output, "-"),
-		  "-o: a recording goes into a file, not to standard output: give a name" },
+	};
+
+	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+/* Where it goes: a file, a command, standard output, or standard error if a program of ours has the other. */
+static int of_output(const struct line *l)
+{
+	const struct opts *o = l->o;
+	bool command = out_is_command(o->output), stream = command || (o->output && !strcmp(o->output, "-"));
+	bool recording = o->command & (OPTS_RECORD | OPTS_MERGE);
+	bool text = o->format->flags & SINKS_TEXT && o->stat == SINK_STAT_TEXT && !o->mem.json && o->advise.format == SINK_ADVISE_TEXT;
+	const struct rule rules[] = {
+		{ recording, stream, "-o: a recording is a file, which no command and no standard output can be: give a name" },
+		{ o->format->flags & SINKS_PATH, stream,
+		  "-o: what %s writes is a file, which no command and no standard output can be: give a name" },
+		{ o->format->flags & SINKS_SPLITS && command, command && strstr(o->output, "%p"),
+		  "-o: %%p is for a file for each process, and a command reads them all: leave it out" },
+		{ o->append, command, "-A adds to a file, and -o names a command: leave out -A" },
+		{ o->cmd && !o->output && !recording, !text,
+		  "standard output is CMD's own, with which a form for programs must not mix: give -o FILE, or a command that reads it, "
+		  "as -o '|jq .' (-o - is standard output all the same)" },
 	};
 
 	return judge(l, rules, ARRAY_LEN(rules));
@@ -317,6 +374,8 @@ int opts_check(const struct opts *o, const unsigned char *given)
 
 	if (!err)
 		err = needs(&l);
+	if (!err)
+		err = of_no_calls(&l);
 	if (!err && o->command == OPTS_TOP)
 		err = of_top(&l);
 	if (!err && o->command == OPTS_STAT)
@@ -327,10 +386,11 @@ int opts_check(const struct opts *o, const unsigned char *given)
 		err = of_stored(&l);
 	if (!err)
 		err = of_times(&l);
-	if (err || !(o->command & (LIVE | STORED)))
-		return err;
-	err = of_sources(&l);
-	if (!err)
+	if (!err && o->command & (LIVE | STORED))
+		err = of_sources(&l);
+	if (!err && o->command & (LIVE | STORED))
 		err = of_rows(&l);
-	return err ? err : of_forms(&l);
+	if (!err && o->command & (LIVE | STORED))
+		err = of_forms(&l);
+	return err ? err : of_output(&l);
 }

@@ -63,7 +63,7 @@ static void offer_names(struct complete *c)
 
 static void offer_functions(struct complete *c)
 {
-	static const char *const lists[] = { "default", "all" };
+	static const char *const lists[] = { "default", "all", "none" };
 
 	for (int i = 0; i < API_CLASS_END; i++)
 		offer(c, api_class_name((enum api_class)i));

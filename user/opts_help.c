@@ -41,8 +41,10 @@ static const struct {
 	  "  cudatrace -e '!query' -o trace.txt -- ./app   a program from its first call, without queries\n"
 	  "  cudatrace -e 'cudaMemcpy*' --min-size 1MB     large copies\n"
 	  "  cudatrace -k -e sync -p 1234                  where it waits, and who makes it wait\n"
-	  "  cudatrace --format json -- ./app | jq .api    one JSON object a line\n"
+	  "  cudatrace --format json -o '|jq .api' -- ./app  one JSON object a line, for a command\n"
 	  "  cudatrace --format flame -o f.html -- ./app   a flame graph to open in a browser\n"
+	  "\nWith CMD the rows go to standard error, as strace's do: standard output is CMD's. Formats for programs need -o FILE\n"
+	  "then, or -o '|COMMAND'; -o - is standard output all the same. Without CMD standard output is used.\n"
 	  "\nExit status: that of CMD (128 + signal if one ended it); without CMD 0; 1 after an error, 2 for a wrong command\n"
 	  "line, 3 with --strict when records were lost. SIGINT goes to CMD, and tracing goes on until CMD ends; a second\n"
 	  "SIGINT within a second detaches and leaves CMD running, as the end of -d and -n does. SIGTERM and SIGHUP are passed\n"
@@ -56,8 +58,8 @@ static const struct {
 	  "\nExamples:\n"
 	  "  cudatrace folded -p 1234 -d 10 -o stacks.txt\n"
 	  "  cudatrace folded -e sync --weight time --format flame -o waits.html -- ./app\n"
-	  "  cudatrace folded -e memory --weight bytes -- ./app\n"
-	  "  cudatrace folded --gpu --weight gpu -- ./app    the time on the GPU, by who asked for it\n" },
+	  "  cudatrace folded -e memory --weight bytes -o '|flamegraph.pl > memory.svg' -- ./app\n"
+	  "  cudatrace folded --gpu --weight gpu -o gpu.txt -- ./app    the time on the GPU, by who asked for it\n" },
 	{ OPTS_RECORD,
 	  "Usage: cudatrace record [OPTIONS]                  every process of this machine\n"
 	  "       cudatrace record [OPTIONS] -p PID[,PID...]  processes that run already\n"
@@ -113,7 +115,8 @@ static const struct {
 	  "Usage: cudatrace top [OPTIONS]\n"
 	  "\nShows what the processes of this machine, or those chosen, ask of their GPUs, live: calls, launches and bytes a\n"
 	  "second, the share of time in the API and in waits, failures. Calls are counted in the kernel, where nothing crosses to\n"
-	  "cudatrace call by call. Enter: a process's functions, k: its kernels, t: its threads, ?: all keys, q: end.\n",
+	  "cudatrace call by call. Enter: a process's functions, k: its kernels, t: its threads, ?: all keys, q: end.\n"
+	  "Queries (cudaGetDevice and its like) are not counted, unless --queries or -e asks for them.\n",
 	  "\nExamples:\n"
 	  "  cudatrace top\n"
 	  "  cudatrace top --counters -i 2\n"
@@ -139,7 +142,7 @@ static const struct {
 	  "kind and call site; what was never freed; frees that went wrong; who held what when memory ran out.\n",
 	  "\nExamples:\n"
 	  "  cudatrace mem -- ./app\n"
-	  "  cudatrace mem --leak-check -- ./tests          status 4 if memory was leaked\n"
+	  "  cudatrace mem --leak-check -- ./tests          status 4 if memory was leaked, 5 if that is not known\n"
 	  "  cudatrace mem --watch=5 -p 1234                what grows\n"
 	  "  cudatrace mem --by stack --top 50 app.ctrace\n" },
 	{ OPTS_ADVISE,
@@ -157,7 +160,8 @@ static const struct {
 	{ OPTS_SERVE,
 	  "Usage: cudatrace serve [OPTIONS]\n"
 	  "\nCounts the calls of all processes of this machine, or of those chosen, in the kernel, and gives the sums to Prometheus:\n"
-	  "GET /metrics, in the text format 0.0.4 or as OpenMetrics 1.0.0; GET /healthz and /readyz.\n",
+	  "GET /metrics, in the text format 0.0.4 or as OpenMetrics 1.0.0; GET /healthz and /readyz.\n"
+	  "Queries (cudaGetDevice and its like) are not counted, unless --queries or -e asks for them.\n",
 	  "\nExamples:\n"
 	  "  cudatrace serve\n"
 	  "  cudatrace serve --listen :19400 --counters --kernels 20\n" },
@@ -181,8 +185,8 @@ static const struct {
 	  "  cudatrace stuck                               of every process of this machine\n"
 	  "  cudatrace stuck -p 1234 --over 10s\n"
 	  "  cudatrace stuck -p 1234 --watch               until SIGINT: what hangs, and when it goes on\n"
-	  "\nExit status: 4 when there are such threads (with --watch: at the last look), 0 when there are none, 1 after an error,\n"
-	  "2 for a wrong command line.\n" },
+	  "\nExit status: 4 when there are such threads (with --watch: at the last look), 5 when none is known but of some thread it\n"
+	  "cannot be told, 0 when there are none, 1 after an error, 2 for a wrong command line.\n" },
 	{ OPTS_COUNTERS,
 	  "Usage: cudatrace counters [OPTIONS]\n"
 	  "\nPrints what the GPUs of this machine do, whichever programs use them: a line for each GPU and interval. By CUPTI's PM\n"

@@ -285,6 +285,9 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	}
 	if (o->help || o->version)
 		return 0;
+	/* what runs for long must cost little: most calls are queries, and say nothing of what the GPU is asked for */
+	if (cmd & (OPTS_SERVE | OPTS_TOP) && !o->events_given && !o->queries && select_add(&o->select, "!query", msg, sizeof(msg)))
+		return -EINVAL;
 	if (select_finish(&o->select, o->domain, msg, sizeof(msg))) {
 		msg_error("%s", msg);
 		return -EINVAL;

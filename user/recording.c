@@ -108,6 +108,7 @@ static char *make_head(const struct opts *o, const struct sink_opts *s)
 	number(f, "boottime_offset_ns", s->boottime_offset_ns);
 	number(f, "clock_error_ns", clock_error_ns());
 	number(f, "places", session_plan_places(o));
+	number(f, "whole", o->cmd != NULL);
 	number(f, "work", o->gpu);
 	line(f, "traced", opts_title(o, text, sizeof(text)));
 	/* a reader takes a head of 256 KiB at most */

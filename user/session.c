@@ -15,12 +15,13 @@ static int exit_status(const struct session *s)
 {
 	int status = s->cmd_status;
 
-	if (s->error)
+	/* to hand over a recording is what was asked for; beside a trace it is not */
+	if (s->error || (s->o->replay && s->undelivered))
 		return 1;
-	if (s->o->strict && losses_total(&s->losses))
+	if (s->o->strict && (losses_total(&s->losses) || s->undelivered))
 		return 3;
-	if (s->o->leak_check && s->leaked)
-		return 4;
+	if (s->o->leak_check && s->leaks != SINK_LEAKS_NONE)
+		return s->leaks == SINK_LEAKS_FOUND ? 4 : 5;
 	if (status < 0)
 		return 0;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

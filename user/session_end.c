@@ -6,10 +6,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "session_inside.h"
 #include "signals.h"
+#include "util/bounded.h"
+#include "util/ended.h"
 #include "util/msg.h"
 #include "util/now.h"
 
@@ -22,7 +25,7 @@ static bool is_enough(const struct session *s)
 /* What is still on the way when the sources have stopped. */
 static void last_drain(struct session *s)
 {
-	bool enough = is_enough(s) || !strcmp(s->reason, "output error");
+	bool enough = is_enough(s) || out_error(&s->out);
 	uint64_t before;
 	int err;
 
@@ -30,6 +33,8 @@ static void last_drain(struct session *s)
 	signals_last();
 	for (int i = 0; i < s->nsources; i++)
 		s->sources[i].ops->stop(&s->sources[i]);
+	if (session_first(s)->ops->stopped)
+		join_stopped(s->stages.join, session_first(s)->ops->stopped(session_first(s)));
 	if (enough)
 		return;
 	/* one drain need not be all */
@@ -49,7 +54,7 @@ static void last_drain(struct session *s)
 	}
 	if (err == -ECANCELED)
 		s->reason = s->o->max_bytes && !s->o->count ? "size" : "count";
-	else if (err < 0 && !s->error)
+	else if (err < 0 && !s->error && !out_error(&s->out)) /* that of the output is told when it is closed */
 		s->error = err;
 }
 
@@ -59,7 +64,7 @@ static void gather_losses(struct session *s)
 	struct losses all;
 
 	session_feed_losses(s, &all);
-	s->told[CT_LOSS_TAIL] += all.lost[CT_LOSS_TAIL]; /* join has told of them */
+	losses_add(&s->told[CT_LOSS_TAIL], all.lost[CT_LOSS_TAIL]); /* join has told of them */
 	all.received = s->losses.received;
 	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
@@ -87,14 +92,52 @@ static size_t say_work(const struct session *s, char *text, size_t size)
 	return n;
 }
 
+/* The calls that have no rows of their own, and of which functions they are. Returns the bytes written. */
+static size_t say_muted(const struct muted_sum *m, const char *const *names, char *text, size_t size)
+{
+	uint64_t calls = muted_calls(m);
+	char margin[96];
+	size_t n = 0;
+
+	if (!names || !names[0])
+		return 0;
+	muted_margin(margin, sizeof(margin), calls, &m->unseen);
+	if (calls)
+		n = (size_t)snprintf(text, size, "; not shown: %s%llu%s calls of ", *margin ? "~" : "", (unsigned long long)calls, margin);
+	else
+		n = (size_t)snprintf(text, size, "; counted in windows: ");
+	for (int i = 0; names[i] && n < size; i++)
+		n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "", names[i]);
+	return n;
+}
+
+/* What was there and could not be had. */
+static void say_missing(const struct session *s)
+{
+	struct resolve_totals t;
+	struct bounded_counts b;
+
+	resolve_totals(s->stages.resolve, &t);
+	bounded_counts(&b);
+	if (t.absent > t.filled)
+		msg_note("%llu arguments were not in memory at their call and were not read: they are not shown, nor are names that "
+			 "they tell", (unsigned long long)(t.absent - t.filled));
+	if (b.left || b.refused)
+		msg_warn("%llu reads of programs' memory or files were given up after their time limit, %llu were not begun because of "
+			 "those; %u are still held up", (unsigned long long)b.left, (unsigned long long)b.refused, b.held);
+}
+
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
-	uint64_t shown = s->plan.capture.count ? l->counted : l->shown - s->stages.work;
-	char text[1024];
+	bool counts = s->plan.capture.count;
+	uint64_t shown = counts ? l->counted + muted_unseen(&s->muted_now) : l->shown - s->stages.work;
+	char text[2048], margin[96] = "";
 	size_t n;
 
-	n = (size_t)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)shown,
+	if (counts)
+		muted_margin(margin, sizeof(margin), shown, &s->muted_now);
+	n = (size_t)snprintf(text, sizeof(text), "%s%llu%s %s", *margin ? "~" : "", (unsigned long long)shown, margin,
 			     s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
 	n += say_work(s, text + n, sizeof(text) - n);
 	if (l->unfinished && n < sizeof(text))
@@ -107,12 +150,24 @@ static void say_totals(const struct session *s, const char *const *muted)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%llu %s", any++ ? ", " : ": ",
 				      (unsigned long long)l->lost[i], loss_text((enum ct_loss)i));
 	}
-	for (int i = 0; muted && muted[i] && n < sizeof(text); i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? ", " : "; muted: ", muted[i]);
+	if (n < sizeof(text))
+		say_muted(&s->stages.muted, muted, text + n, sizeof(text) - n);
 	msg_note("%s", text);
+	say_missing(s);
 	if (l->untold)
 		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: rows may have a process's older name "
 			 "(raise --ring-size)", (unsigned long long)l->untold);
+}
+
+/* The rows say it themselves; of a recording that is shown it is no news. */
+static void say_program(struct session *s, const int *status)
+{
+	bool rows = s->o->format->flags & SINKS_ROWS && !s->o->record && !s->o->counts_only;
+	char how[64];
+
+	if (!status || !*status || rows || session_first(s)->ops->recorded)
+		return;
+	msg_note("the program %s%s", WIFSIGNALED(*status) ? "was " : "", ended_text(*status, how, sizeof(how)));
 }
 
 static void close_sinks(struct session *s)
@@ -123,6 +178,7 @@ static void close_sinks(struct session *s)
 		.reason = s->reason,
 	};
 	struct join_counts counts;
+	int program = s->cmd_status;
 	bool unwritten = false;
 	int err = 0;
 
@@ -132,14 +188,18 @@ static void close_sinks(struct session *s)
 	end.unmatched = counts.unmatched;
 	end.inferred = counts.inferred;
 	end.losses = s->losses;
-	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
+	end.muted_calls = s->stages.muted;
+	muted_add_unseen(&end.muted_calls.unseen, &s->muted_now);
+	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->began.h.start_ns;
 	if (ops->recorded && !strcmp(s->reason, "finished")) {
 		struct source_recorded was;
 
 		ops->recorded(session_first(s), &was);
 		end.uptime_ns = was.uptime_ns;
 		end.reason = was.reason;
+		program = was.program;
 	}
+	end.program = program < 0 ? NULL : &program;
 	for (int i = 0; i < s->nsinks; i++) {
 		bool own = s->o->record || s->o->mem.html || s->o->save || s->o->format->flags & SINKS_PATH;
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
@@ -152,22 +212,11 @@ static void close_sinks(struct session *s)
 		}
 	}
 	err = out_close(&s->out);
-	if (err == -EPIPE)
-		msg_error("%s was closed by its reader after %llu bytes: tracing stopped", s->out.name,
-			  (unsigned long long)s->out.written);
-	else if (err == -ESHUTDOWN)
-		msg_error("a second signal: writing to %s stopped after %llu bytes, what was left is dropped", s->out.name,
-			  (unsigned long long)s->out.written);
-	else if (err == -ETIMEDOUT)
-		msg_error("the reader of %s takes nothing: tracing stopped after %llu bytes, what was left is dropped",
-			  s->out.name, (unsigned long long)s->out.written);
-	else if (err)
-		msg_error("writing to %s failed after %llu bytes: %s; tracing stopped", s->out.name,
-			  (unsigned long long)s->out.written, strerror(-err));
-	if (err)
+	if (out_report(&s->out, err, "; tracing stopped"))
 		s->error = err;
 	else if (s->error && !s->said)
 		msg_error("tracing stopped: %s", strerror(-s->error));
+	say_program(s, end.program);
 	/* how many did not arrive is not known */
 	if (!err && !unwritten && !s->unstarted)
 		say_totals(s, end.muted);

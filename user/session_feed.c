@@ -48,12 +48,15 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	if (rec->kind == CT_TALLY) {
 		s->losses.counted += ((const struct ct_tally *)rec)->sums.calls;
 		s->counted_ended += rec->flags & CT_F_LAST ? ((const struct ct_tally *)rec)->sums.calls : 0;
+		muted_add_unseen(&s->muted_now, &((const struct ct_tally *)rec)->unseen);
+		if (rec->flags & CT_F_LAST)
+			muted_add_unseen(&s->muted_ended, &((const struct ct_tally *)rec)->unseen);
 	}
 	if (rec->lost)
 		err = session_feed_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
 	s->last_end_ns = rec->end_ns;
 	if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
-		s->told[((const struct ct_lost *)rec)->cause] += ((const struct ct_lost *)rec)->count;
+		losses_add(&s->told[((const struct ct_lost *)rec)->cause], ((const struct ct_lost *)rec)->count);
 	if (!err)
 		err = stages_record(&s->stages, rec);
 	if (!err && ((signals_pending && !s->ending) || slice_over(s)))
@@ -101,9 +104,11 @@ int session_feed_time(struct session *s, uint64_t now)
 	int err = 0;
 
 	if (!session_first(s)->ops->recorded && now - s->clock_ns >= CLOCKS_EVERY_NS) {
-		struct ct_clock c;
+		struct ct_clock c = s->began;
 
-		clocks_read(&c);
+		/* the first record is the reading that the sinks' times of day come from: both say the same */
+		if (s->clock_ns || s->ending)
+			clocks_read(&c);
 		s->clock_ns = now;
 		err = stages_show(&s->stages, &c.h);
 	}
@@ -128,6 +133,7 @@ int session_feed_pending(struct session *s)
 int session_feed_tallies(struct session *s)
 {
 	s->losses.counted = s->counted_ended;
+	s->muted_now = s->muted_ended;
 	return session_first(s)->ops->tallies(session_first(s), take, s);
 }
 
@@ -139,6 +145,6 @@ void session_feed_losses(struct session *s, struct losses *l)
 	for (int i = 0; i < s->nsources; i++)
 		s->sources[i].ops->losses(&s->sources[i], l);
 	join_counts(s->stages.join, &c);
-	l->lost[CT_LOSS_TAIL] += c.tail;
+	losses_add(&l->lost[CT_LOSS_TAIL], c.tail);
 	l->shown = s->stages.shown;
 }

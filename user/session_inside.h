@@ -33,11 +33,12 @@ struct session {
 	struct sink_opts sink_opts;
 	struct sink_live live; /* top's */
 	struct sink_mem mem;
-	bool leaked;
+	enum sink_leaks leaks;
+	uint64_t undelivered; /* spans that --otlp could not hand over */
 	struct recording recording;
 	char title[512];
-	char host[256];
-	uint64_t started_ns;
+	char host[256], boot[64];
+	struct ct_clock began; /* the clocks at the begin: zero of all times of the sinks, and the first record of the clocks */
 
 	/* the loop */
 	struct loop *loop;
@@ -51,6 +52,7 @@ struct session {
 	struct pending pending;
 	struct losses losses;	    /* received; at the end all of it */
 	uint64_t counted_ended;	    /* of losses.counted, what ended processes left: no later reading has it */
+	struct ct_estimated muted_now, muted_ended; /* of counted calls, beside losses.counted; likewise */
 	uint64_t told[CT_LOSS_END]; /* of the losses, how many have their place in the rows */
 	uint64_t clock_ns;	    /* when the clocks were last read */
 	uint64_t last_end_ns;	    /* of the latest record */

@@ -34,6 +34,8 @@ static void end_by(struct session *s, int err)
 {
 	if (err == -ECANCELED)
 		finish(s, s->o->max_bytes && !s->o->count ? "size" : "count", 0);
+	else if (out_error(&s->out) == -EPIPE)
+		finish(s, "output closed", 0); /* a reader that has seen enough, as head(1) has: no error */
 	else if (out_error(&s->out))
 		finish(s, "output error", out_error(&s->out));
 	else
@@ -250,6 +252,13 @@ static void on_losses(void *ctx, struct losses *l)
 	session_feed_losses(ctx, l);
 }
 
+static uint64_t on_settled(void *ctx)
+{
+	struct session *s = ctx;
+
+	return session_first(s)->ops->settled ? session_first(s)->ops->settled(session_first(s), &signals_pending) : 0;
+}
+
 static void on_quit(void *ctx)
 {
 	finish(ctx, "interrupted", 0);
@@ -268,6 +277,7 @@ void session_loop_hooks(struct session *s, struct sink_opts *opts)
 	opts->base = loop_base(s->loop);
 	opts->refresh = on_refresh;
 	opts->losses = on_losses;
+	opts->settled = on_settled;
 	opts->quit = on_quit;
 	opts->count_by = on_count_by;
 	opts->refresh_ctx = s;
@@ -333,8 +343,10 @@ int session_loop_run(struct session *s)
 	if (s->window)
 		window_begin(s->window, clock_ns(CLOCK_MONOTONIC));
 	err = session_feed_time(s, clock_ns(CLOCK_MONOTONIC));
-	if (err)
-		return err;
+	if (err) {
+		end_by(s, err);
+		return 0;
+	}
 	/* whoever waits for the trace to begin sees the head now */
 	if (out_flush(&s->out)) {
 		end_by(s, out_error(&s->out));

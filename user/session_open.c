@@ -10,6 +10,13 @@
 #include "signals.h"
 #include "util/msg.h"
 
+static bool recent(void *ctx, uint64_t ino, char *name, size_t size)
+{
+	struct session *s = ctx;
+
+	return session_first(s)->ops->recent(session_first(s), ino, name, size);
+}
+
 static uint64_t count_forgets(void *ctx)
 {
 	struct session *s = ctx;
@@ -30,8 +37,10 @@ static int open_stages(struct session *s)
 		.names = s->plan.names && !s->o->replay,
 		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
 		.info = s->o->record || ((wants_info(s->o) || s->o->format->flags & SINKS_INFO) && !s->o->replay),
+		.absent = !s->o->replay,
 		/* entry probes alone tell of the outer launch first */
 		.inner = session_first(s)->ops->inner && !s->o->no_return,
+		.recent = session_first(s)->ops->recent ? recent : NULL,
 		.forgets = session_first(s)->ops->forgets ? count_forgets : NULL,
 		.forgets_ctx = s,
 	};
@@ -66,7 +75,7 @@ static int open_sources(struct session *s)
 static void tell_join(struct session *s)
 {
 	bool places = session_plan_places(s->o);
-	struct source_recorded was;
+	struct source_recorded was = { .whole = false };
 
 	if (s->o->replay) {
 		session_first(s)->ops->recorded(session_first(s), &was);
@@ -75,7 +84,10 @@ static void tell_join(struct session *s)
 	}
 	if (places)
 		join_places(s->stages.join);
-	if (s->plan.capture.count)
+	/* only of a program that was started here, and its children, no call is missed; what is read from a later time on lacks some */
+	if (s->o->replay ? was.whole && !s->plan.capture.from_ns : s->o->cmd != NULL)
+		join_whole(s->stages.join);
+	if (s->plan.capture.count || s->o->select.none)
 		join_no_calls(s->stages.join);
 }
 

@@ -10,6 +10,9 @@
 #include "stat/book.h"
 #include "util/msg.h"
 
+#define RING_BYTES (16u << 20)
+#define RING_STACK_BYTES (64u << 20) /* 100 ms of 200 000 stacks a second of 3 KiB */
+#define RING_SHARE 32 /* with stacks, no more than this part of the memory that there is, where that is more than RING_BYTES */
 #define FUNCTIONS_EACH 40 /* entries of counts for each process that serve is to have room for */
 
 static int plan_pids(struct session_plan *p, const struct opts *o)
@@ -92,10 +95,18 @@ bool session_plan_places(const struct opts *o)
 {
 	bool shown = !o->counts_only && !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS)) && o->format->ops != &sink_table;
 
-	/* what the kernel side drops by its duration or success does not tell */
-	if (o->no_return || o->failed || o->min_duration_ns)
+	/* what the kernel side drops by its duration or success does not tell; without calls there is none to be placed */
+	if (o->no_return || o->failed || o->min_duration_ns || o->select.none)
 		return false;
 	return o->record || shown || (o->format->flags & SINKS_COUNTS && o->by == BOOK_BY_DEVICE);
+}
+
+bool session_plan_queries(const struct session_plan *p)
+{
+	for (int i = 0; i < api_nfuncs; i++)
+		if (api_funcs[i].class == API_QUERY && plan_has(p->capture.shown, i))
+			return true;
+	return false;
 }
 
 /* What the kernel side tells calls apart by, beside process and function. */
@@ -113,6 +124,18 @@ static uint8_t count_by(uint8_t by)
 	default:
 		return CT_BY_FUNCTION;
 	}
+}
+
+/* A record with a stack is ten times as large as one without. */
+static uint32_t ring_bytes(const struct opts *o)
+{
+	uint32_t bytes = o->stack == OPTS_STACK_NONE ? RING_BYTES : RING_STACK_BYTES;
+
+	if (o->ring_bytes)
+		return o->ring_bytes;
+	while (bytes > RING_BYTES && bytes > cgroup_memory_here() / RING_SHARE)
+		bytes /= 2;
+	return bytes;
 }
 
 int session_plan(struct session_plan *p, const struct opts *o, const struct window *window)
@@ -151,7 +174,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	c->counters_metrics = o->metrics;
 	c->counters_optional = o->format->flags & SINKS_DAEMON;
 	c->cupti = o->cupti;
-	c->follow = o->follow;
+	c->follow = o->cmd ? !o->no_follow : o->follow;
 	c->cmd = o->cmd;
 	c->user = o->user;
 	c->env = (char *const *)o->env;
@@ -165,8 +188,9 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	c->failed_only = o->failed;
 	c->min_duration_ns = o->min_duration_ns;
 	c->min_size_bytes = window ? 0 : o->min_size_bytes; /* this one is applied to what is awaited too */
-	/* a muted function's failures and counts would be missing */
+	/* failures would be missing */
 	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format->flags & SINKS_EVERY_CALL;
+	c->one_thread = o->tid != 0;
 	/* which device a call works on is told by the calls before it, one by one; a size need not be in one word */
 	c->count = o->format->flags & SINKS_COUNTS && !o->min_size_bytes && by != BOOK_BY_DEVICE && !o->replay && !o->by_cupti;
 	c->count_by = o->format->flags & SINKS_LIVE ? CT_BY_ASKED : count_by(by);
@@ -191,7 +215,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	c->file = o->file;
 	c->from_ns = o->from_ns;
 	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
-	c->ring_bytes = o->ring_bytes;
+	c->ring_bytes = ring_bytes(o);
 	c->probe_kind = o->probe_kind;
 	p->filter = (struct filter){
 		.shown = c->shown,

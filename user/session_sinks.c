@@ -9,7 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clocks.h"
 #include "session_inside.h"
+#include "source/host.h"
 #include "util/msg.h"
 #include "util/now.h"
 
@@ -25,20 +27,17 @@ static bool want_color(const struct session *s)
 int session_sinks_output(struct session *s)
 {
 	const struct opts *o = s->o;
-	bool splits = o->format->flags & SINKS_SPLITS && o->output && strstr(o->output, "%p");
+	bool splits = o->format->flags & SINKS_SPLITS && o->output && !out_is_command(o->output) && strstr(o->output, "%p");
 	int err;
 
 	s->out.fd = -1;
 	/* a recording has files of its own */
 	if (o->record || (!o->counts_only && (o->format->flags & SINKS_PATH || splits)))
 		return 0;
-	err = out_open(&s->out, o->output, o->append);
-	if (!err && out_is_gzip(o->output))
-		err = out_gzip(&s->out);
-	if (err) {
-		msg_error("cannot write to %s: %s", o->output ? o->output : "standard output", strerror(-err));
+	/* a program's own output goes to standard output, and rows do not mix with it: as strace has it */
+	err = out_open_output(&s->out, o->output, o->append, o->cmd ? STDERR_FILENO : STDOUT_FILENO);
+	if (err)
 		return err;
-	}
 	if (s->out.is_tty && o->format->flags & SINKS_BINARY && !o->counts_only) {
 		msg_error("--format %s is nothing that a terminal can show: give -o FILE", o->format->ops->name);
 		return -EINVAL;
@@ -54,7 +53,7 @@ static void fill_opts(struct session *s)
 	struct source_recorded was;
 
 	s->mem = o->mem;
-	s->mem.found = &s->leaked;
+	s->mem.leaks = &s->leaks;
 	s->live = (struct sink_live){ .batch = o->batch, .interval_ns = o->interval_ns, .count = o->count, .sort = o->sort };
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
@@ -69,6 +68,8 @@ static void fill_opts(struct session *s)
 		.gpu = o->gpu,
 		.mangled = o->mangled,
 		.full_names = o->full_names,
+		.all_tables = o->all_tables,
+		.stack_args = o->stack_args,
 		.stat = o->stat,
 		.advise = o->advise_how,
 		.listen = o->listen,
@@ -81,23 +82,27 @@ static void fill_opts(struct session *s)
 		.otlp_interval_ns = o->otlp_interval_ns,
 		.by = o->by,
 		.hist = o->hist,
+		.no_queries = !session_plan_queries(&s->plan),
 		.every_call = !o->events_given && !o->failed && !o->min_size_bytes && !o->min_duration_ns &&
 			      o->domain == API_DOMAIN_END,
 		.save = o->save,
 		.append = o->append,
 		.weight = o->weight,
 		.title = opts_title(o, s->title, sizeof(s->title)),
-		.start_ns = s->started_ns,
-		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
-		.boottime_offset_ns = clock_ns(CLOCK_BOOTTIME) - s->started_ns,
+		.start_ns = s->began.h.start_ns,
+		.realtime_offset_ns = s->began.realtime_ns - s->began.h.start_ns,
+		.boottime_offset_ns = s->began.boottime_ns - s->began.h.start_ns,
 		.version = CT_VERSION,
 		.otlp_url = o->otlp,
 		.otlp_min_ns = o->otlp_min_ns,
+		.otlp_wait_ns = o->otlp_wait_ns,
+		.undelivered = &s->undelivered,
 		.live = &s->live,
 	};
 	session_loop_hooks(s, &s->sink_opts);
 	if (!ops->recorded) {
 		s->sink_opts.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host;
+		s->sink_opts.boot = host_boot_id(s->boot, sizeof(s->boot));
 		return;
 	}
 	ops->recorded(session_first(s), &was);
@@ -106,6 +111,7 @@ static void fill_opts(struct session *s)
 	s->sink_opts.boottime_offset_ns = was.boottime_offset_ns;
 	s->sink_opts.recorded = true;
 	s->sink_opts.host = was.host;
+	s->sink_opts.boot = was.boot;
 	s->sink_opts.gpu = was.gpu;
 }
 
@@ -115,8 +121,8 @@ int session_sinks_open(struct session *s)
 	const struct sink_ops *ops[SESSION_SINKS];
 	int n = 0, err;
 
-	s->started_ns = clock_ns(CLOCK_MONOTONIC);
-	s->last_record_ns = s->last_end_ns = s->started_ns;
+	clocks_read(&s->began);
+	s->last_record_ns = s->last_end_ns = s->began.h.start_ns;
 	fill_opts(s);
 	/* first, so that a wrong address is told before anything is written */
 	if (o->otlp && !(o->format->flags & SINKS_DAEMON))

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "event/device.h"
+#include "event/gpus.h"
 #include "event/kernel_counters.h"
 #include "stages.h"
 
@@ -45,6 +46,23 @@ static void add_parts(struct stages *st, struct event *ev)
 	}
 }
 
+/* The GPU that it speaks of. */
+static const struct gpu *gpu_of(struct stages *st, const struct event *ev)
+{
+	const struct ct_hdr *h = ev->rec;
+
+	if (h->kind == CT_COUNTER)
+		return gpu_table_machine(st->gpus, ((const struct ct_counter *)h)->device);
+	if (h->kind == CT_EVENT)
+		return h->pid ? gpu_table_find(st->gpus, ev->proc, ((const struct ct_event *)h)->device) :
+				gpu_table_machine(st->gpus, ((const struct ct_event *)h)->device);
+	if (h->kind == CT_DEVICE)
+		return h->pid ? gpu_table_find(st->gpus, ev->proc, ((const struct ct_device *)h)->id) :
+				gpu_table_machine(st->gpus, ((const struct ct_device *)h)->id);
+	return device_is_work(h->kind) ? gpu_table_worked(st->gpus, ev->proc, ev->device) :
+					 gpu_table_find(st->gpus, ev->proc, ev->device);
+}
+
 /* A call that is not within the window: a recording has it all the same, hidden, where it says what later ones work on;
  * the filter knows which. False: it is not to be looked at further. */
 static bool outside(struct stages *st, struct event *ev)
@@ -71,6 +89,7 @@ static int show(void *ctx, struct event *ev)
 	ev->proc = process_table_find(st->procs, rec->pid);
 	if (!ev->proc)
 		return -ENOMEM;
+	ev->thread = thread_table_find(st->threads, rec->pid, rec->tid);
 	if (rec->kind != CT_CALL && rec->kind != CT_ENTER) {
 		/* resolve makes these */
 		err = rec->kind == CT_PROCESS_INFO ? process_table_record(st->procs, rec) : 0;
@@ -88,6 +107,9 @@ static int show(void *ctx, struct event *ev)
 		if (err)
 			return err;
 	}
+	gpu_table_record(st->gpus, ev->proc, rec);
+	ev->gpus = st->gpus;
+	ev->gpu = gpu_of(st, ev);
 	if (st->window && !window_has(st->window, rec) && !outside(st, ev))
 		return 0;
 	if (rec->kind == CT_ENTER && st->no_entries)
@@ -95,6 +117,8 @@ static int show(void *ctx, struct event *ev)
 	if (!filter_match(st->filter, ev) || !filter_match_device(st->filter, ev))
 		return 0;
 	rec = ev->rec;
+	if (rec->kind == CT_MUTED)
+		muted_add(&st->muted, (const struct ct_muted *)rec);
 	add_parts(st, ev);
 	for (int i = 0; i < st->nsinks; i++) {
 		int n = st->sinks[i].ops->event(&st->sinks[i], ev);
@@ -161,19 +185,21 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	struct join_opts join = { .shown = is_shown, .ctx = st };
 
 	st->procs = process_table_open();
+	st->threads = thread_table_open();
 	st->names = name_table_open();
 	st->stacks = stack_table_open();
 	st->metrics = metric_table_open();
 	st->counters = kernel_counters_open();
+	st->gpus = gpu_table_open();
 	if (nest)
 		st->nest = nest_open(show, st);
 	st->join = join_open(&join, joined, st);
-	if (st->procs)
+	if (st->procs && st->threads)
 		st->resolve = resolve_open(resolve, st->procs, resolved, st);
 	st->filter = filter;
 	st->sinks = sinks;
 	st->most = most;
-	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters && (st->nest || !nest)
+	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters && st->gpus && (st->nest || !nest)
 		       ? 0
 		       : -ENOMEM;
 }
@@ -184,9 +210,11 @@ void stages_close(struct stages *st)
 	nest_close(st->nest);
 	join_close(st->join);
 	kernel_counters_close(st->counters);
+	gpu_table_close(st->gpus);
 	metric_table_close(st->metrics);
 	stack_table_close(st->stacks);
 	name_table_close(st->names);
+	thread_table_close(st->threads);
 	process_table_close(st->procs);
 	memset(st, 0, sizeof(*st));
 }
@@ -205,6 +233,7 @@ int stages_record(struct stages *st, const struct ct_hdr *rec)
 	if (err && err != -EINTR)
 		return err;
 	paused = err ? err : paused;
+	thread_table_record(st->threads, rec);
 	err = process_table_record(st->procs, rec);
 	if (!err)
 		err = resolve_record(st->resolve, rec);

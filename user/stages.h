@@ -6,6 +6,7 @@
 #ifndef CT_STAGES_H
 #define CT_STAGES_H
 
+#include "event/muted.h"
 #include "event/join.h"
 #include "event/nest.h"
 #include "resolve/resolve.h"
@@ -14,6 +15,7 @@
 
 struct stages {
 	struct process_table *procs;
+	struct thread_table *threads;
 	struct resolve *resolve;
 	struct nest *nest; /* NULL: rows in the order of completion */
 	struct join *join;
@@ -21,6 +23,7 @@ struct stages {
 	struct stack_table *stacks;
 	struct metric_table *metrics;
 	struct kernel_counters_table *counters;
+	struct gpu_table *gpus;
 	const struct filter *filter;
 	struct window *window; /* NULL: all of it; the session's */
 	bool no_entries; /* calls are shown when they return alone, though there are records of their entries */
@@ -30,6 +33,7 @@ struct stages {
 	int nsinks;
 	uint64_t shown; /* rows */
 	uint64_t work;	/* of them, what devices did */
+	struct muted_sum muted; /* calls without rows of their own that passed the filter */
 	uint64_t most;	/* rows to show at most; 0: no limit */
 };
 

@@ -3,8 +3,9 @@
  * stuck.c - see stuck.h.
  *
  * The source is opened as for a trace, but no call that returns sooner than o->over_ns leaves the kernel. One look comes as
- * soon as the probes are on, the next when o->over_ns have passed: what both saw is reported, the longest first. With
- * --watch a look follows every second, and a row says what is new.
+ * soon as the probes are on, the next when o->over_ns have passed: what both saw is reported, the longest first. If a thread
+ * could not be decided about, a few more looks follow; if it still cannot, it is named. With --watch a look follows every second,
+ * and a row says what is new.
  */
 #include "stuck.h"
 #include "util/now.h"
@@ -17,9 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clocks.h"
 #include "loop.h"
 #include "session_plan.h"
 #include "signals.h"
+#include "source/host.h"
 #include "stages.h"
 #include "stuck_look.h"
 #include "stuck_python.h"
@@ -29,6 +32,9 @@
 #define WATCH_NS 1000000000ULL /* between two looks of --watch at most... */
 #define OFTEN_NS 100000000ULL  /* ...and at least */
 #define MAX_FDS 16
+#define AGAIN_NS 100000000ULL /* until the next look at threads that could not be decided about */
+#define AGAIN_MAX 5
+#define UNDECIDED_MAX 64 /* named; all are counted */
 
 struct stuck {
 	const struct opts *o;
@@ -45,7 +51,8 @@ struct stuck {
 	struct losses losses;
 	uint64_t started_ns, looked_ns; /* the end of the last look */
 	int looks;
-	int nstuck, nprocs; /* at the last look */
+	int nstuck, nprocs, nundecided; /* at the last look */
+	int again;		       /* looks that were taken for want of a decision */
 	bool over;
 	bool interrupted;
 	bool said; /* the error was told by whoever met it */
@@ -80,10 +87,26 @@ static int introduce(struct stuck *s, const struct ct_process *about)
 	return p->start_boottime_ns == about->start_boottime_ns ? 0 : record(s, &about->h);
 }
 
+/* Tells the name of a thread that is not its process's leader, whose name that process has. */
+static int name_thread(struct stuck *s, uint32_t pid, uint32_t tid, uint32_t shown_tid)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct ct_thread_name n = { .h = { .size = sizeof(n), .kind = CT_THREAD_NAME, .pid = pid, .tid = tid, .start_ns = now,
+					   .end_ns = now } };
+	struct host_task task;
+
+	if (tid == pid || !shown_tid || host_task((pid_t)shown_tid, &task))
+		return 0;
+	snprintf(n.comm, sizeof(n.comm), "%s", task.comm);
+	return record(s, &n.h);
+}
+
 static int show_row(struct stuck *s, const struct stuck_row *r)
 {
 	int err = introduce(s, &r->about);
 
+	if (!err)
+		err = name_thread(s, r->call->h.pid, r->call->h.tid, r->shown_tid);
 	if (!err && r->stack && !s->o->no_python)
 		err = stuck_python(r, record, s);
 	if (!err && r->stack)
@@ -132,6 +155,57 @@ static int count_processes(struct stuck_row *const *rows, int n)
 	return procs;
 }
 
+/* One that was inside none at an earlier look is not inside one for so long. */
+static bool is_undecided(const struct stuck *s, const struct stuck_undecided *u)
+{
+	return u->at_ns - u->since_ns >= s->o->over_ns;
+}
+
+static int count_undecided(const struct stuck *s)
+{
+	const struct stuck_undecided *list;
+	int n = stuck_look_undecided(s->look, &list), undecided = 0;
+
+	for (int i = 0; i < n; i++)
+		undecided += is_undecided(s, &list[i]);
+	return undecided;
+}
+
+static int show_undecided(struct stuck *s, const struct stuck_undecided *u)
+{
+	union {
+		struct ct_event e;
+		char room[sizeof(struct ct_event) + 256];
+	} r = { .e = { .h = { .kind = CT_EVENT, .flags = CT_F_BEFORE, .pid = u->pid, .tid = u->tid, .start_ns = u->since_ns, .end_ns = u->at_ns },
+		       .device = CT_UNKNOWN, .type = CT_EVENT_UNDECIDED } };
+	const char *why = u->leaving ? "it was on its way out of a call" : "it could not be looked at, since it runs and stops all the time";
+	int n, err = introduce(s, &u->about);
+
+	if (u->func < api_nfuncs)
+		n = snprintf(r.e.text, 200, "%s; it was inside %s before", why, api_funcs[u->func].name);
+	else
+		n = snprintf(r.e.text, 200, "%s; no call of it was seen", why);
+	r.e.text_len = (uint32_t)(n < 200 ? n : 199);
+	r.e.h.size = (uint16_t)((sizeof(r.e) + r.e.text_len + 7) & ~(size_t)7);
+	return err ? err : record(s, &r.e.h);
+}
+
+/* With --watch each look that leaves some undecided says so at its end only, in the sum. */
+static int report_undecided(struct stuck *s)
+{
+	const struct stuck_undecided *list;
+	int n = stuck_look_undecided(s->look, &list), err = 0, shown = 0;
+
+	s->nundecided = count_undecided(s);
+	for (int i = 0; i < n && !s->o->watch && !err && shown < UNDECIDED_MAX; i++) {
+		if (!is_undecided(s, &list[i]))
+			continue;
+		err = show_undecided(s, &list[i]);
+		shown++;
+	}
+	return err;
+}
+
 static int report(struct stuck *s, struct stuck_row *rows, int n)
 {
 	struct stuck_row **sorted = malloc(((size_t)n + 1) * sizeof(*sorted));
@@ -155,8 +229,12 @@ static int report(struct stuck *s, struct stuck_row *rows, int n)
 	if (!err) {
 		s->nstuck = stuck;
 		s->nprocs = count_processes(sorted, stuck);
-		err = out_sync(&s->out);
+		err = report_undecided(s);
 	}
+	if (!err && s->sink.ops->dump)
+		err = s->sink.ops->dump(&s->sink);
+	if (!err)
+		err = out_sync(&s->out);
 	free(sorted);
 	return err;
 }
@@ -183,11 +261,14 @@ static void say_sum(struct stuck *s)
 
 	duration_text(s->o->over_ns, over, sizeof(over));
 	if (!s->nstuck)
-		out_fmt(&s->out, "no thread inside a CUDA call for more than %s\n", over);
+		out_fmt(&s->out, "no thread%s inside a CUDA call for more than %s", s->nundecided ? " is known to be" : "", over);
 	else
-		out_fmt(&s->out, "%d thread%s of %d process%s inside %s for more than %s\n", s->nstuck,
+		out_fmt(&s->out, "%d thread%s of %d process%s inside %s for more than %s", s->nstuck,
 			s->nstuck == 1 ? "" : "s", s->nprocs, s->nprocs == 1 ? "" : "es",
 			s->nstuck == 1 ? "a CUDA call" : "CUDA calls", over);
+	if (s->nundecided)
+		out_fmt(&s->out, ", and of %d thread%s it cannot be told", s->nundecided, s->nundecided == 1 ? "" : "s");
+	out_fmt(&s->out, "\n");
 }
 
 /* ---- the loop ----------------------------------------------------------------------------------------- */
@@ -220,8 +301,8 @@ static void drain(struct stuck *s)
 	int err = s->source.ops->drain(&s->source, take, s);
 
 	if (err >= 0 && out_sync(&s->out))
-		err = out_error(&s->out);
-	if (err == 1)
+		finish(s, 0); /* what was wrong is said when the output is closed */
+	else if (err == 1)
 		finish(s, 0); /* all processes of -p have ended */
 	else if (err < 0 && err != -EINTR)
 		finish(s, err);
@@ -254,7 +335,9 @@ static void on_next(void *ctx)
 
 	if (s->over)
 		return;
-	if (s->o->watch)
+	if (s->again)
+		pause_ns = AGAIN_NS;
+	else if (s->o->watch)
 		pause_ns = pause_ns > WATCH_NS ? WATCH_NS : pause_ns < OFTEN_NS ? OFTEN_NS : pause_ns;
 	/* first what has returned, then what has not */
 	drain(s);
@@ -268,6 +351,10 @@ static void on_next(void *ctx)
 	}
 	n = stuck_look_now(s->look, &rows);
 	s->looked_ns = clock_ns(CLOCK_MONOTONIC);
+	if (n >= 0 && s->looks && !s->o->watch && count_undecided(s) && s->again++ < AGAIN_MAX) {
+		loop_timer_set(s->next, AGAIN_NS);
+		return;
+	}
 	if (n >= 0 && s->looks)
 		n = report(s, rows, n);
 	if (n < 0) {
@@ -317,9 +404,11 @@ static int open_plan(struct stuck *s)
 
 static int open_sink(struct stuck *s)
 {
+	struct ct_clock began;
 	int err;
 
-	s->started_ns = clock_ns(CLOCK_MONOTONIC);
+	clocks_read(&began);
+	s->started_ns = began.h.start_ns;
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
 		.tid = true,
@@ -327,7 +416,7 @@ static int open_sink(struct stuck *s)
 		.mangled = s->o->mangled,
 		.full_names = s->o->full_names,
 		.start_ns = s->started_ns,
-		.realtime_offset_ns = clock_ns(CLOCK_REALTIME) - s->started_ns,
+		.realtime_offset_ns = began.realtime_ns - began.h.start_ns,
 		.version = CT_VERSION,
 	};
 	s->sink.ops = s->o->format->ops;
@@ -337,6 +426,13 @@ static int open_sink(struct stuck *s)
 	else
 		s->stages.nsinks = 1;
 	return err;
+}
+
+static bool recent(void *ctx, uint64_t ino, char *name, size_t size)
+{
+	struct stuck *s = ctx;
+
+	return s->source.ops->recent(&s->source, ino, name, size);
 }
 
 static uint64_t count_forgets(void *ctx)
@@ -351,6 +447,8 @@ static int open_stages(struct stuck *s)
 	struct resolve_opts opts = {
 		.names = true,
 		.stacks = true,
+		.absent = true,
+		.recent = s->source.ops->recent ? recent : NULL,
 		.forgets = s->source.ops->forgets ? count_forgets : NULL,
 		.forgets_ctx = s,
 	};
@@ -364,13 +462,9 @@ static int open_all(struct stuck *s)
 
 	if (err)
 		return err;
-	err = out_open(&s->out, s->o->output, s->o->append);
-	if (!err && out_is_gzip(s->o->output))
-		err = out_gzip(&s->out);
-	if (err) {
-		msg_error("cannot write to %s: %s", s->o->output ? s->o->output : "standard output", strerror(-err));
+	err = out_open_output(&s->out, s->o->output, s->o->append, STDOUT_FILENO);
+	if (err)
 		return err;
-	}
 	s->out.stop = &signals_pending;
 	s->loop = loop_open();
 	if (open_stages(s) || !s->loop)
@@ -403,7 +497,7 @@ static int run(struct stuck *s)
 		if (!loop_fd(s->loop, fds[i], on_fd, s))
 			return -ENOMEM;
 	if (out_flush(&s->out))
-		return out_error(&s->out);
+		return 0;
 	loop_timer_set(s->tick, TICK_NS);
 	loop_timer_set(s->next, 0);
 	err = loop_run(s->loop);
@@ -413,6 +507,7 @@ static int run(struct stuck *s)
 static int close_all(struct stuck *s, int err)
 {
 	struct sink_end end = { .reason = err ? "error" : s->interrupted ? "interrupted" : "finished" };
+	int written;
 
 	if (s->sink.ops && s->sink.priv) {
 		s->source.ops->stop(&s->source);
@@ -424,13 +519,10 @@ static int close_all(struct stuck *s, int err)
 			say_sum(s);
 		s->sink.ops->close(&s->sink, &end);
 	}
-	if (s->out.name && out_close(&s->out) && !err) {
-		err = out_error(&s->out) ? out_error(&s->out) : -EIO;
-		msg_error("writing to %s failed: %s", s->out.name, strerror(-err));
-	} else if (err && !s->said) {
+	if (err && !s->said)
 		msg_error("the threads cannot be looked at: %s", strerror(-err));
-	}
-	return err;
+	written = out_report(&s->out, out_close(&s->out), "");
+	return err ? err : written;
 }
 
 int stuck_run(const struct opts *o, const struct source_ops *ops)
@@ -451,7 +543,7 @@ int stuck_run(const struct opts *o, const struct source_ops *ops)
 		msg_error("interrupted before the second look: give a shorter --over");
 		err = -EINTR;
 	}
-	err = err ? 1 : s->nstuck ? STUCK_SOME : 0;
+	err = err ? 1 : s->nstuck ? STUCK_SOME : s->nundecided ? STUCK_UNDECIDED : 0;
 	s->source.ops->close(&s->source);
 	signals_close();
 	stuck_look_close(s->look);

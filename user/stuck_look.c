@@ -29,6 +29,16 @@ struct stuck_look {
 	struct stuck_stacks *stacks;
 	struct stuck_row *rows;
 	size_t nrows, cap;
+	struct stuck_undecided *undecided;
+	size_t nundecided;
+};
+
+/* What the look before found. */
+struct earlier {
+	struct stuck_row *rows;
+	size_t nrows;
+	struct stuck_undecided *undecided;
+	size_t nundecided;
 };
 
 int stuck_look_open(struct stuck_look **out, struct source *source)
@@ -56,6 +66,7 @@ void stuck_look_close(struct stuck_look *l)
 	for (size_t i = 0; i < l->nrows; i++)
 		free_row(&l->rows[i]);
 	free(l->rows);
+	free(l->undecided);
 	stuck_stacks_close(l->stacks);
 	free(l);
 }
@@ -158,9 +169,68 @@ static void describe(struct stuck_row *r, const struct snapshot_thread *t)
 	r->shown_tid = t->shown_tid;
 }
 
-/* A call that began before. */
+/* ---- threads that nothing is certain of ------------------------------------------------------------------ */
+
+static const struct stuck_undecided *undecided_of(const struct stuck_undecided *list, size_t n, uint32_t tid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i].tid == tid)
+			return &list[i];
+	return NULL;
+}
+
+/* No probe has seen the thread begin a call, so that it may be inside one that is older; or it was seen there, and may still be. */
+static int add_undecided(struct stuck_look *l, const struct snapshot_thread *t, const struct stuck_row *row, const struct earlier *before,
+			 uint64_t now)
+{
+	const struct stuck_undecided *old = undecided_of(before->undecided, before->nundecided, t->tid);
+	struct stuck_undecided *more;
+
+	if (!row && t->begun_ns)
+		return 0;
+	more = realloc(l->undecided, (l->nundecided + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	l->undecided = more;
+	more[l->nundecided++] = (struct stuck_undecided){
+		.about = t->process->about,
+		.shown_pid = t->process->pid,
+		.shown_tid = t->shown_tid,
+		.pid = t->process->about.h.pid,
+		.tid = t->tid,
+		.since_ns = row ? row->call->h.start_ns : old ? old->since_ns : now,
+		.at_ns = now,
+		.func = row ? row->call->func : CT_NO_FUNC,
+		.leaving = !t->missed,
+	};
+	return 0;
+}
+
+/* Those that a probe saw begin the call that they are inside of are not undecided. */
+static void drop_decided(struct stuck_look *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->nundecided; i++) {
+		const struct stuck_row *r = row_of(l->rows, l->nrows, l->undecided[i].tid);
+
+		if (!r || r->unsure)
+			l->undecided[n++] = l->undecided[i];
+	}
+	l->nundecided = n;
+}
+
+int stuck_look_undecided(const struct stuck_look *l, const struct stuck_undecided **list)
+{
+	*list = l->undecided;
+	return (int)l->nundecided;
+}
+
+/* ---- what the stacks show -------------------------------------------------------------------------------- */
+
+/* A call that began before. since_ns: it lasts since then at the least. */
 static int add_before(struct stuck_look *l, const struct snapshot_thread *t, const struct stuck_call *c,
-		      const struct ct_user_stack *stack, const struct stuck_row *old, uint64_t now)
+		      const struct ct_user_stack *stack, const struct stuck_row *old, uint64_t since_ns, uint64_t now)
 {
 	struct stuck_row *r = add_row(l);
 	struct ct_call *call;
@@ -177,7 +247,7 @@ static int add_before(struct stuck_look *l, const struct snapshot_thread *t, con
 			 (c->by_scan ? CT_F_BY_SCAN : 0),
 		.pid = t->process->about.h.pid,
 		.tid = t->tid,
-		.start_ns = old ? old->call->h.start_ns : now,
+		.start_ns = since_ns,
 		.end_ns = now,
 	};
 	call->func = c->func;
@@ -220,31 +290,42 @@ static struct stuck_row *same_call(struct stuck_row *old, const struct stuck_cal
 	return old && is_before(old) && old->call->func == c->func && old->sp == c->sp ? old : NULL;
 }
 
-/* The calls that no probe saw begin. */
-static int from_stacks(struct stuck_look *l, const struct snapshot *snap, struct stuck_row *old, size_t nold)
+/* The call of one thread that no probe saw begin. */
+static int from_stack(struct stuck_look *l, const struct snapshot_thread *t, const struct earlier *before, uint64_t now)
+{
+	const struct stuck_undecided *u = undecided_of(before->undecided, before->nundecided, t->tid);
+	struct stuck_row *o = row_of(before->rows, before->nrows, t->tid), *same;
+	struct ct_user_stack stack;
+	struct stuck_call c;
+	int found, err = 0;
+
+	if (o && !is_before(o))
+		o = NULL;
+	if (o && !t->missed && !t->sampled && t->switches == o->switches)
+		return keep_row(l, o, now);
+	found = t->missed ? -EAGAIN : stuck_stacks_call(l->stacks, t, &c, &stack);
+	if (found == -EAGAIN && o) {
+		err = keep_row(l, o, now);
+		if (err)
+			return err;
+		o = &l->rows[l->nrows - 1];
+		o->unsure = true;
+	}
+	if (found == -EAGAIN)
+		return add_undecided(l, t, o, before, now);
+	if (found <= 0 || began_since(t, &c))
+		return 0;
+	same = same_call(o, &c);
+	/* what began before the probes were there began before the look that could not decide */
+	return add_before(l, t, &c, &stack, same, same ? same->call->h.start_ns : u ? u->since_ns : now, now);
+}
+
+static int from_stacks(struct stuck_look *l, const struct snapshot *snap, const struct earlier *before)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < snap->nthreads && !err; i++) {
-		const struct snapshot_thread *t = &snap->threads[i];
-		struct stuck_row *o = row_of(old, nold, t->tid);
-		struct ct_user_stack stack;
-		struct stuck_call c;
-		int found;
-
-		if (o && is_before(o) && !t->missed && !t->sampled && t->switches == o->switches) {
-			err = keep_row(l, o, snap->at_ns);
-			continue;
-		}
-		found = t->missed ? -EAGAIN : stuck_stacks_call(l->stacks, t, &c, &stack);
-		if (found == -EAGAIN && o && is_before(o)) {
-			err = keep_row(l, o, snap->at_ns);
-			if (!err)
-				l->rows[l->nrows - 1].unsure = true;
-		}
-		if (found > 0 && !began_since(t, &c))
-			err = add_before(l, t, &c, &stack, same_call(o, &c), snap->at_ns);
-	}
+	for (size_t i = 0; i < snap->nthreads && !err; i++)
+		err = from_stack(l, &snap->threads[i], before, snap->at_ns);
 	return err;
 }
 
@@ -329,28 +410,32 @@ static void say(const struct snapshot *snap, const struct stuck_look *l)
 int stuck_look_now(struct stuck_look *l, struct stuck_row **rows)
 {
 	struct inflights in = { 0 };
-	struct stuck_row *old = l->rows;
-	size_t nold = l->nrows;
+	struct earlier old = { l->rows, l->nrows, l->undecided, l->nundecided };
 	struct snapshot snap;
 	int err;
 
 	l->rows = NULL;
 	l->nrows = l->cap = 0;
+	l->undecided = NULL;
+	l->nundecided = 0;
 	memset(&snap, 0, sizeof(snap));
 	err = l->source->ops->threads(l->source, &snap);
 	if (!err)
 		err = l->source->ops->pending(l->source, 0, on_inflight, &in);
 	if (!err)
-		err = from_stacks(l, &snap, old, nold);
+		err = from_stacks(l, &snap, &old);
 	if (!err)
-		err = from_store(l, &snap, &in, old, nold, now_ns());
+		err = from_store(l, &snap, &in, old.rows, old.nrows, now_ns());
+	if (!err)
+		drop_decided(l);
 	if (!err)
 		say(&snap, l);
 	if (!err)
-		err = add_gone(l, old, nold, snap.at_ns);
-	for (size_t i = 0; i < nold; i++)
-		free_row(&old[i]);
-	free(old);
+		err = add_gone(l, old.rows, old.nrows, snap.at_ns);
+	for (size_t i = 0; i < old.nrows; i++)
+		free_row(&old.rows[i]);
+	free(old.rows);
+	free(old.undecided);
 	free_inflights(&in);
 	snapshot_free(&snap);
 	*rows = l->rows;

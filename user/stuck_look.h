@@ -24,6 +24,16 @@ struct stuck_row {
 	bool gone;		      /* the last look did not find it any more */
 };
 
+/* A thread of which it cannot be told whether it is inside a call that began before the probes were there. */
+struct stuck_undecided {
+	struct ct_process about;     /* h.size 0: the source has announced it */
+	pid_t shown_pid, shown_tid;  /* as in struct stuck_row */
+	uint32_t pid, tid;	     /* as in records */
+	uint64_t since_ns, at_ns;    /* between these looks nothing ruled it out */
+	uint16_t func;		     /* the call that it was seen inside of at an earlier look; CT_NO_FUNC: none was seen */
+	bool leaving;		     /* it was seen on its way out of a call; else it could not be looked at, since it ran and stopped all the time */
+};
+
 struct stuck_look;
 
 int stuck_look_open(struct stuck_look **, struct source *);
@@ -32,6 +42,8 @@ void stuck_look_close(struct stuck_look *); /* takes NULL */
 /* Looks now. Afterwards *rows are the calls that threads are inside of (call->h.end_ns: now), one for a thread, and, once,
  * those that the look before had and this one has not. Valid until the next look. Returns their number or -errno. */
 int stuck_look_now(struct stuck_look *, struct stuck_row **rows);
+/* The threads that the last look could not decide about. Returns how many; valid until the next look. */
+int stuck_look_undecided(const struct stuck_look *, const struct stuck_undecided **);
 /* A call has returned as the source says: its row needs no other news. Returns the row (gone from the next look on), or NULL. */
 struct stuck_row *stuck_look_returned(struct stuck_look *, const struct ct_call *);
 

@@ -87,13 +87,26 @@ struct return_instance {
 struct uprobe_task {
 	struct return_instance *return_instances;
 };
+struct xol_area {
+	unsigned long vaddr;
+};
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
 struct mm_struct {
 	unsigned long start_stack;
+	struct uprobes_state uprobes_state;
+};
+struct thread_struct {
+	unsigned long fsbase; /* x86_64 alone */
 };
 struct task_struct {
 	struct mm_struct *mm;
+	struct thread_struct thread;
 	unsigned int flags;
+	unsigned int __state; /* 5.14 and on */
 	int on_cpu;
+	unsigned int in_execve : 1;
 	unsigned long nvcsw, nivcsw;
 	int pid, tgid;
 	int exit_code;
@@ -106,21 +119,51 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct css_set *cgroups;
 	struct uprobe_task *utask;
+	unsigned long sas_ss_sp;
+	unsigned long sas_ss_size;
 } __attribute__((preserve_access_index));
+
+/* Before. */
+struct task_struct___before_5_14 {
+	long state;
+};
 
 struct super_block {
 	__u32 s_dev;
+	unsigned long s_magic;
 };
 struct inode {
+	unsigned short i_mode;
 	unsigned long i_ino;
 	struct super_block *i_sb;
+	__s64 i_size;
+	__s64 i_ctime_sec; /* 6.11 and on */
+	__u32 i_ctime_nsec;
+};
+/* Before. */
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+struct inode___6_6 {
+	struct timespec64 __i_ctime;
+};
+struct inode___old {
+	struct timespec64 i_ctime;
 };
 struct file {
 	struct inode *f_inode;
 };
+struct anon_vma;
+struct userfaultfd_ctx;
+struct vm_userfaultfd_ctx {
+	struct userfaultfd_ctx *ctx; /* not there without CONFIG_USERFAULTFD */
+};
 struct vm_area_struct {
 	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
 	struct file *vm_file;
+	struct anon_vma *anon_vma;
+	struct vm_userfaultfd_ctx vm_userfaultfd_ctx;
 };
 struct seq_file;
 struct bpf_iter_meta {

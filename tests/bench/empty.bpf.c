@@ -5,13 +5,13 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-SEC("uprobe.s")
+SEC("uprobe")
 int empty_enter(struct pt_regs *ctx)
 {
 	return 0;
 }
 
-SEC("uretprobe.s")
+SEC("uretprobe")
 int empty_exit(struct pt_regs *ctx)
 {
 	return 0;

@@ -10,7 +10,7 @@ one_error() {
 case_no_btf() {
 	unshare -m true 2> /dev/null || skip "no mount namespaces here"
 	rc=0
-	timeout 15 unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' sh "$CUDATRACE" -- "$SAMPLE" > "$T/out" 2> "$T/err" || rc=$?
+	timeout 150 unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' sh "$CUDATRACE" -- "$SAMPLE" > "$T/out" 2> "$T/err" || rc=$?
 	ok_rc 1
 	one_error
 	says '/sys/kernel/btf/vmlinux is missing'
@@ -20,7 +20,7 @@ case_few_descriptors() {
 	local n
 	for n in 6 9 20; do
 		rc=0
-		(ulimit -n "$n" && exec timeout 15 "$CUDATRACE" -- "$SAMPLE") > "$T/out" 2> "$T/err" || rc=$?
+		(ulimit -n "$n" && exec timeout 150 "$CUDATRACE" -- "$SAMPLE") > "$T/out" 2> "$T/err" || rc=$?
 		ok_rc 1
 		one_error
 		says 'ulimit -n'
@@ -48,7 +48,7 @@ case_doctor_hostile_path() {
 # Another cudatrace that looks for dead sockets is no agent to one that waits for some. In a /run of their own: others' would meet there.
 case_agent_sweep() {
 	unshare -m true 2> /dev/null || skip "no mount namespaces here"
-	timeout 30 unshare -m bash -c 'mount -t tmpfs none /run || exit 1
+	timeout 300 unshare -m bash -c 'mount -t tmpfs none /run || exit 1
 		"$0" -v --gpu -- sleep 20 > "$1/first.out" 2> "$1/first.err" < /dev/null &
 		until grep -q "cudatrace: ready" "$1/first.err"; do sleep 0.05; done
 		ls /run/cudatrace > "$1/sockets"

@@ -22,13 +22,16 @@ case_golden_sample_loop() {
 	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
 }
 
-# What the original script printed: an entry row and an exit row a call.
+# Two rows a call, which together have all that its one row has: arguments at the entry, outputs, result and duration at the return.
 case_enter_exit_wording() {
-	ct --enter-exit -e cudaMalloc,cudaMemcpy -- "$CALLS" mix 1 1 0
+	ct_rows --enter-exit -e cudaMalloc,cudaMemcpy -- "$CALLS" mix 1 1 0
 	ok_rc
 	grep -q -E ' cudaMalloc +size=256 bytes$' "$T/out" || fail "no entry row: $(grep cudaMalloc "$T/out" | head -n 2)"
-	grep -q -E ' cudaMalloc +returned=0 \(success\)$' "$T/out" || fail "no exit row: $(grep cudaMalloc "$T/out" | head -n 2)"
-	grep -q -E ' cudaMemcpy +size=64 bytes, kind=1$' "$T/out" || fail "no entry row: $(grep cudaMemcpy "$T/out" | head -n 2)"
+	grep -q -E ' cudaMalloc +devPtr=0x[0-9a-f]+, returned=0 \(success\), [0-9.]+(ns|us|ms)$' "$T/out" ||
+		fail "no exit row: $(grep cudaMalloc "$T/out" | head -n 2)"
+	grep -q -E ' cudaMemcpy +dst=0x[0-9a-f]+, src=0x[0-9a-f]+, size=64 bytes, kind=1 \(HostToDevice\)$' "$T/out" ||
+		fail "no entry row: $(grep cudaMemcpy "$T/out" | head -n 2)"
+	grep -q -E ' cudaMemcpy +returned=0 \(success\), [0-9.]+(ns|us|ms)$' "$T/out" || fail "no exit row: $(grep cudaMemcpy "$T/out" | head -n 2)"
 }
 
 case_exact_counts() {
@@ -55,7 +58,7 @@ case_nested_folded() {
 
 # ...and shown with --nested, below it and indented.
 case_nested_shown() {
-	ct --nested -e cudaMalloc,cuMemAlloc_v2 -- "$CALLS" mix 2 0 0
+	ct_rows --nested -e cudaMalloc,cuMemAlloc_v2 -- "$CALLS" mix 2 0 0
 	ok_rc
 	expect "rows of both" "$(grep -c -E 'cudaMalloc |cuMemAlloc_v2 ' "$T/out")" 6
 	expect "indented rows" "$(grep -c -E '[0-9] +  cuMemAlloc_v2 ' "$T/out")" 3
@@ -118,6 +121,115 @@ case_longjmp() {
 	expect_rows cudaStreamAddCallback 5 '"unfinished":true'
 }
 
+# Ways to leave a call by siglongjmp, and what is called next: every call has a row of its own, whatever kind of links there is.
+left_by_signals() { # MODE ROUNDS SYNCS STREAMS ARGS...
+	local mode=$1 rounds=$2 syncs=$3 streams=$4
+	shift 4
+	ct_json "$@" -E STANDIN_BLOCK="cudaDeviceSynchronize:$T/never" -- "$BIN/jumps" "$mode" "$rounds"
+	ok_rc
+	expect_rows cudaDeviceSynchronize "$syncs" '"unfinished":true'
+	expect_rows cudaDeviceSynchronize "$syncs"
+	expect_rows cudaMalloc "$(sed -nE 's/.* malloc ([0-9]+).*/\1/p' "$T/prog.out")" '"ret":0'
+	expect_rows cudaFree "$(sed -nE 's/.* malloc ([0-9]+).*/\1/p' "$T/prog.out")" '"ret":0'
+	expect_rows cudaStreamSynchronize "$streams" '"ret":0'
+	expect "the end record" "$(grep -o '"unfinished":[0-9]*' "$T/out" | tail -n 1)" "\"unfinished\":$syncs"
+	no_loss
+}
+
+case_siglongjmp() {
+	left_by_signals out 3 21 3
+	expect "what the program did" "$(cat "$T/prog.out")" "sync 21 malloc 12 stream 3"
+}
+
+case_siglongjmp_multi() {
+	left_by_signals out 3 21 3 --probe-kind multi
+}
+
+case_siglongjmp_tracefs() {
+	left_by_signals out 3 21 3 --probe-kind tracefs
+}
+
+# Code that lies in no file is no trampoline of the kernel's.
+case_siglongjmp_jit() {
+	[ "$(uname -m)" = x86_64 ] || skip "the program's code is for x86-64"
+	left_by_signals jit 5 5 0
+	expect "what the program did" "$(cat "$T/prog.out")" "sync 5 malloc 5"
+	left_by_signals jit 5 5 0 --probe-kind multi
+}
+
+# Calls of a signal's handler on an alternate stack, while another call waits: above it the kernel would forget that one's return
+# probe, and end the program. They have no return probe, and rows of their own. Another tracer's return probes end these programs
+# whatever ours do.
+on_alternate_stack() { # WHERE ARGS...
+	local where=$1
+	shift
+	rm -f "$T/go"
+	ct_json "$@" -E STANDIN_BLOCK="cudaDeviceSynchronize:$T/go" -- "$BIN/jumps" alt "$where" 5 "$T/go"
+	ok_rc
+	expect "$where: the program" "$(xargs < "$T/prog.out")" "ready handled 5 devices 1"
+	handlers_rows "\"api\""
+	no_loss
+}
+
+handlers_rows() { # FILTER
+	expect_rows cudaDeviceSynchronize 1 "$1.*\"ret\":0"
+	expect_rows cudaMalloc 5 "$1"
+	expect_rows cudaFree 5 "$1"
+	expect_rows cudaMalloc 0 "$1.*(\"dur_ns\"|\"ret\")"
+}
+
+case_alternate_stack() {
+	with_sessions
+	own_library
+	on_alternate_stack above
+	expect_rows cuMemAlloc_v2 0
+	on_alternate_stack below
+	expect_rows cuMemAlloc_v2 0
+	on_alternate_stack above --nested
+	expect_rows cuMemAlloc_v2 5
+}
+
+# with_stack WHERE ARGS...: the same program, which waits, and cudatrace beside it.
+with_stack() {
+	local where=$1 program
+	shift
+	mkfifo "$T/in"
+	STANDIN_BLOCK="cudaDeviceSynchronize:$T/go" "$BIN/jumps" alt "$where" 5 "$T/go" < "$T/in" > "$T/prog.out" &
+	program=$!
+	exec {IN}> "$T/in"
+	wait_for 5 grep -q ready "$T/prog.out"
+	attach "$@" ${PID_WANTED:+-p "$program"}
+	PROGRAM=$program
+}
+
+# What one process is traced by: plain pairs of probes, but not where a thread has an alternate stack.
+case_alternate_stack_attached() {
+	with_sessions
+	own_library
+	PID_WANTED=1 with_stack above
+	printf '\n\n' >&"$IN"
+	exec {IN}>&-
+	finish
+	ok_rc
+	wait "$PROGRAM" || fail "the program ended with status $?"
+	handlers_rows "\"pid\":$PROGRAM,"
+	no_loss
+}
+
+# The whole machine: pairs are replaced as soon as a thread with an alternate stack calls, and no call is missed.
+case_alternate_stack_everywhere() {
+	with_sessions
+	with_stack below
+	printf '\n' >&"$IN"
+	wait_for 5 grep -q 'alternate signal stack' "$T/err"
+	printf '\n' >&"$IN"
+	exec {IN}>&-
+	wait "$PROGRAM" || fail "the program ended with status $?"
+	finish INT
+	expect_rows cudaSetDevice "$(sed -nE 's/.*devices ([0-9]+)/\1/p' "$T/prog.out")" "\"pid\":$PROGRAM,.*\"ret\":0"
+	handlers_rows "\"pid\":$PROGRAM,"
+}
+
 case_longjmp_no_return() {
 	ct_json --no-return -- "$CALLS" longjmp 5
 	ok_rc
@@ -142,7 +254,7 @@ case_thread_exit_no_return() {
 # With return probes the program may die of such an unwinding; the tracer reports its end and is well.
 case_exception_with_return() {
 	rc=0
-	timeout -k 1 15 "$CUDATRACE" --format json -o "$T/out" -- "$BIN/throw" 1 1 > /dev/null 2> "$T/err" < /dev/null || rc=$?
+	timeout -k 1 150 "$CUDATRACE" --format json -o "$T/out" -- "$BIN/throw" 1 1 > /dev/null 2> "$T/err" < /dev/null || rc=$?
 	[ "$rc" = 0 ] || [ "$rc" = 134 ] || fail "status $rc"
 	grep -q '^{"type":"end"' "$T/out" || fail "no end record"
 }

@@ -93,6 +93,10 @@ serve -f                                  | -f              | give -p PID
 top -f --batch                            | -f              | give -p PID
 -f --cgroup /x                            | -f              | give one of them
 -f -t 1                                   | -t              | leave out -f
+--no-follow                               | --no-follow     | give a CMD
+stat --no-follow -p 1                     | --no-follow     | give a CMD
+-f --no-follow -- true                    | --no-follow     | give one of the two
+--gpu --no-follow -- true                 | --no-follow     | leave it out
 -u nobody                                 | -u              | give a CMD
 stat -u nobody -p 1                       | -u              | give a CMD
 -E A=1                                    | -E              | give a CMD
@@ -128,6 +132,9 @@ stat -i 1s -- true                        | -i              | give --counters
 serve -i 1s                               | -i              | give --counters
 serve --otlp-interval 10s                 | --otlp-interval | give --otlp URL
 --otlp-min 1ms -- true                    | --otlp-min      | give --otlp URL
+--otlp-wait 5 -- true                     | --otlp-wait     | give --otlp URL
+replay --otlp-wait 5 R                    | --otlp-wait     | give --otlp URL
+replay --otlp http://x --otlp-wait 5x R   | --otlp-wait     | give seconds
 record --otlp-min 1ms -- true             | --otlp-min      | give --otlp URL
 replay --otlp-min 1ms R                   | --otlp-min      | give --otlp URL
 counters --chip GH100                     | --chip          | give --metrics help
@@ -157,6 +164,11 @@ replay --format perfetto -o x --mangled R | --mangled       | give -k
 top -o x                                  | -o              | give --batch
 top --format table                        | --format        | give --batch
 --format nsys-sqlite -- true              | nsys-sqlite     | give -o FILE
+--format json -- true                     | -o              | give -o FILE
+folded -- true                            | -o              | give -o FILE
+stat --json -- true                       | -o              | give -o FILE
+mem --json -- true                        | -o              | give -o FILE
+advise --format markdown -- true          | -o              | give -o FILE
 END
 }
 
@@ -186,6 +198,11 @@ replay --format json --tid R              | --tid           | leave it out
 --format flame -A -o x -- true            | -A              | leave out
 --mangled --full-names -- true            | --mangled       | give one of the two
 export --to csv --mangled --full-names R  | --mangled       | give one of the two
+--stack-args -- true                      | --stack-args    | perfetto
+export --to csv --stack-args R            | --stack-args    | perfetto
+--format perfetto -o x --stack-args -- true | --stack-args  | give -k
+--all-tables -- true                      | --all-tables    | nsys-sqlite
+export --to csv --all-tables R            | --all-tables    | nsys-sqlite
 --no-return --failed -- true              | --no-return     | leave out
 --no-return --min-duration 1ms -- true    | --no-return     | leave out
 --no-return -c -- true                    | --no-return     | leave out
@@ -210,6 +227,8 @@ export --to flame --failed --weight gpu R | --failed        | leave out
 --source cupti --library /x -- true       | --library       | leave them out
 --source cupti --cgroup /x -- true        | --cgroup        | leave it out
 --source cupti --keep-chatty -- true      | --keep-chatty   | leave out
+top --queries -e memory -p 1              | -e              | leave out --queries
+serve -e !query --queries               | -e              | leave out --queries
 --source cupti --ring-size 1M -- true     | --ring-size     | leave it out
 --source cupti --probe-kind multi -- true | --probe-kind    | leave it out
 --source cupti -f -- true                 | -f              | leave out
@@ -229,7 +248,7 @@ stat --from 1 -- true                     | --from          | give the FILE
 mem --until 1 -p 1                        | --until         | give the FILE
 advise --to 1 -- true                     | --to            | give the FILE
 stat -f R                                 | -f              | is a recording
-stat --gpu R                              | --gpu           | is a recording
+stat --gpu R                              | --gpu           | is a recording, of whose device work all is shown: leave --gpu out
 stat --counters R                         | --counters      | is a recording
 stat --source probes R                    | --source        | is a recording
 stat --no-return R                        | --no-return     | is a recording
@@ -262,7 +281,7 @@ refused() {
 		read -r text <<< "$text"
 		rc=0
 		# shellcheck disable=SC2086
-		timeout -k 1 10 "$ROOT/cudatrace" $words > out 2> err < /dev/null || rc=$?
+		timeout -k 1 100 "$ROOT/cudatrace" $words > out 2> err < /dev/null || rc=$?
 		n=$((n + 1))
 		if [ "$rc" = 2 ] && [ "$(grep -c '' err)" = 1 ] && [ ! -s out ] && grep -q '^cudatrace: error: ' err &&
 			grep -qF -e "$names" err && grep -qF -e "$text" err; then
@@ -372,7 +391,7 @@ case_pid_of_another() {
 	for command in "" stat stuck "top --batch" serve doctor "--source=cupti"; do
 		rc=0
 		# shellcheck disable=SC2086
-		setpriv --reuid 65534 --clear-groups --bounding-set=-all --inh-caps=-all timeout 10 "$T/cudatrace" $command -p $! \
+		setpriv --reuid 65534 --clear-groups --bounding-set=-all --inh-caps=-all timeout 100 "$T/cudatrace" $command -p $! \
 			> "$T/out" 2> "$T/err" || rc=$?
 		ok_rc 1
 		expect "sentences of $command" "$(grep -c '' "$T/err")" 1
@@ -429,6 +448,21 @@ case_counters_gzip() {
 	LD_LIBRARY_PATH=$STANDIN/gpu ct counters --cupti "$STANDIN/gpu" --metrics help -o "$T/help.gz"
 	ok_rc
 	zcat "$T/help.gz" | grep -q '^dram_read ' || fail "the list is not there"
+}
+
+# What it says of the list is what the list has.
+case_list_nothing() {
+	local words
+	for words in "" "-e memory" "--domain driver" "-e all"; do
+		# shellcheck disable=SC2086
+		ct list $words
+		expect "list $words" "$rc" 0
+		cp "$T/out" "$T/all"
+		# shellcheck disable=SC2086
+		ct list $words nope
+		ok_rc 1
+		expect "sentence" "$(cat "$T/err")" "cudatrace: error: no function matches; without a GLOB the list has all $(wc -l < "$T/all")"
+	done
 }
 
 # ---- until ----

@@ -21,6 +21,31 @@ case_places_not_guessed() {
 	! grep -q '"device":[0-9]*,"correlation"' "$T/live" || fail "$(grep -m 1 '"device":[0-9]*,"corr' "$T/live")"
 }
 
+# A wait names its context alone, and a thread that has chosen no device has the runtime's default: each has its device in every
+# format, live and of the recording.
+case_devices_known() {
+	local kinds=kernel,memcpy,sync,context,device,stream
+	"$CUDATRACE" record --gpu=$kinds -o "$T/trace" -- "$BIN/work" 3 return > /dev/null 2> "$T/err" || fail "$(tail -n 1 "$T/err")"
+	for format in json chrome perfetto nsys-sqlite; do
+		"$CUDATRACE" --gpu=$kinds --format $format -o "$T/live.$format" -- "$BIN/work" 3 return > /dev/null 2> "$T/err" ||
+			fail "$format: $(tail -n 1 "$T/err")"
+		"$CUDATRACE" replay --format $format -o "$T/again.$format" "$T/trace" 2> "$T/err" || fail "$format: $(tail -n 1 "$T/err")"
+	done
+	for which in live again; do
+		grep '"type":"sync"' "$T/$which.json" | grep -q '"device":0,"context":1' || fail "$which: $(grep '"type":"sync"' "$T/$which.json")"
+		! grep '"api":"cudaMalloc"' "$T/$which.json" | grep -qv '"device":0,' || fail "$which: $(grep '"api":"cudaMalloc"' "$T/$which.json")"
+		! grep -E 'GPU \?|999999|"device":-1' "$T/$which.chrome" || fail "$which: chrome"
+		grep -q '"name":"memory in use, GPU 0"' "$T/$which.chrome" || fail "$which: no memory in use"
+		! grep -aq 'GPU ?' "$T/$which.perfetto" || fail "$which: perfetto"
+		python3 - "$T/$which.nsys-sqlite" > "$T/ids" <<- 'E' || fail "$which: $(cat "$T/ids")"
+			import sqlite3, sys
+			db = sqlite3.connect(sys.argv[1])
+			ids = db.execute("SELECT DISTINCT deviceId FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION").fetchall()
+			sys.exit(0 if ids == [(0,)] else f"waits have the devices {ids}")
+		E
+	done
+}
+
 # Numbers are the same whatever is shown of a recording.
 case_numbers_replayed() {
 	"$CUDATRACE" record -o "$T/trace" -- "$SAMPLE" > /dev/null 2> "$T/err" || fail "$(tail -n 1 "$T/err")"
@@ -67,6 +92,73 @@ case_device_joined_and_replayed() {
 	says ', 300 on devices, '
 	"$CUDATRACE" replay --format json -o "$T/again" "$T/trace" 2> "$T/err" || fail "$(tail -n 1 "$T/err")"
 	expect "replayed" "$(joined "$T/again" 2>&1)" 300
+}
+
+# ends FILE [TABLE]: how many rows of this JSON end before the end of a row above them. With TABLE, which has --time us of the same
+# trace, also checks that both have the same rows in the same order.
+ends() {
+	python3 - "$@" <<- 'E'
+		import json, re, sys
+		rows = [json.loads(line) for line in open(sys.argv[1])]
+		rows = [r for r in rows if r["type"] in ("call", "kernel", "memcpy", "memset", "sync")]
+		late, last = 0, 0
+		for r in rows:
+		    end = r["ts_ns"] + r["dur_ns"]
+		    late += end < last
+		    last = max(last, end)
+		if len(sys.argv) > 2:
+		    times = [re.match(r"([0-9]+)\.([0-9]{3}) ", line) for line in open(sys.argv[2])]
+		    times = [int(t[1] + t[2]) for t in times if t]
+		    first = rows[0]["ts_ns"] - times[0]
+		    assert [r["ts_ns"] - first for r in rows] == times, "the table has another order"
+		print(len(rows), "rows,", late, "late")
+	E
+}
+
+# What a recording has stands in the order of time in the rows, though the records of device work came later than their calls.
+case_device_order_replayed() {
+	ct record --gpu -o "$T/trace" -- "$BIN/work" -p 3 -t 4 100 return
+	ok_rc
+	"$CUDATRACE" replay --format json -o "$T/again" "$T/trace" 2> "$T/err" || fail "$(tail -n 1 "$T/err")"
+	"$CUDATRACE" replay --time us -o "$T/table" "$T/trace" 2> "$T/err" || fail "$(tail -n 1 "$T/err")"
+	expect "rows of a recording" "$(ends "$T/again" "$T/table")" "$(grep -c -E '"type":"(call|kernel|memcpy|memset|sync)"' "$T/again") rows, 0 late"
+	[ "$(grep -c -E '"type":"(kernel|memcpy|memset)"' "$T/again")" = 1200 ] || fail "not all of the device's work is there"
+	# a part of it too
+	"$CUDATRACE" replay --from 0.1s --format json -o "$T/again" "$T/trace" 2> "$T/err" || fail "$(tail -n 1 "$T/err")"
+	ends "$T/again" | grep -q 'rows, 0 late$' || fail "a part: $(ends "$T/again")"
+	tail -n 1 "$T/again" | grep -q '^{"type":"end"' || fail "the end is not last: $(tail -n 1 "$T/again")"
+}
+
+# Live what comes within a quarter of a second is put in its place. A machine that is busy may make a record come later than that: one
+# trace of ten that is in order is enough, for without the order none is.
+case_device_order_live() {
+	local got
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		ct_json --gpu -- "$BIN/work" -p 3 -t 4 40 return
+		ok_rc
+		expect_rows cudaLaunchKernel 160
+		tail -n 1 "$T/out" | grep -q '^{"type":"end"' || fail "the end is not last: $(tail -n 1 "$T/out")"
+		got=$(ends "$T/out")
+		case $got in *", 0 late") return ;; esac
+	done
+	fail "live rows: $got"
+}
+
+five_kernels() {
+	[ "$(grep -c '^{"type":"kernel"' "$T/out")" = 5 ]
+}
+
+# Rows do not wait for the end of the program, and none is missing when the trace is ended by a signal or by -n.
+case_device_order_shown_in_time() {
+	"${BACKGROUND[@]}" "$CUDATRACE" --gpu --format json -o "| cat > $T/out" -- "$BIN/work" 5 idle > "$T/ct.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 five_kernels
+	expect_rows cudaLaunchKernel 5
+	kill -TERM "$CT"
+	wait_for 10 ended "$CT"
+	tail -n 1 "$T/out" | grep -q '^{"type":"end"' || fail "the end is not last: $(tail -n 1 "$T/out")"
+	ct_json --gpu -n 7 -- "$BIN/work" 50 return
+	expect "rows with -n 7" "$(grep -c -E '"type":"(call|kernel|memcpy|memset|sync)"' "$T/out")" 7
 }
 
 # Calls that are not shown are causes all the same: with their function and time, without a number.

@@ -35,10 +35,60 @@ case_gpu_counts() {
 
 # In the table each row says when it began on the device, on the clock of the calls: after its call, by less than a second.
 case_gpu_table() {
-	ct --gpu -- "$WORK" 3 return
+	ct_rows --gpu -- "$WORK" 3 return
 	ok_rc
 	expect "kernel rows" "$(grep -c -E '^[0-9.]+ +work +[0-9]+ +\[kernel\] +vec_mul\(float\*, int\), grid=\(4,2,1\), block=\(128,1,1\), registers=16, static_shared=0 bytes, dynamic_shared=64 bytes, device=0, context=1, stream=7, correlation=[0-9]+, delay=[0-9.]+us, 5us$' "$T/out")" 3
 	expect "copy rows" "$(grep -c -E '\[memcpy HtoD\] +size=4096 bytes, .*delay=[0-9.]+us, 5us$' "$T/out")" 3
+}
+
+# No calls: the device rows alone, each of them with the call that caused it, though no function is probed.
+case_gpu_without_calls() {
+	local want="kernel=20 memcpy=20 memset=20 call=0"
+	ct_json -v --gpu -e none -- "$WORK" 20 return
+	ok_rc
+	says '^cudatrace: 0 functions of 0 files probed'
+	says '^cudatrace: 0 calls, 60 on devices, 0 lost$'
+	expect "live" "$(kinds_of kernel memcpy memset call)" "$want"
+	expect_kinds kernel 20 '"kernel":"vec_mul\(float\*, int\)".*"api":"cudaLaunchKernel"'
+	all_matched
+	no_loss
+	ct -c --gpu -e none -o "$T/table" -- "$WORK" 20 return
+	expect "calls in the table of counts" "$(awk '$NF == "total" { print $(NF - 1) }' "$T/table" | xargs)" "0 60"
+	ct record --gpu -e none -o "$T/alone.ctrace" -- "$WORK" 20 return
+	ok_rc
+	ct record --gpu -o "$T/all.ctrace" -- "$WORK" 20 return
+	ok_rc
+	ct replay --format json "$T/alone.ctrace"
+	expect "recorded without calls" "$(kinds_of kernel memcpy memset call)" "$want"
+	all_matched
+	ct replay --format json "$T/all.ctrace"
+	[ "$(kinds call)" -ge 60 ] || fail "the recording has $(kinds call) calls"
+	ct replay -e none --format json "$T/all.ctrace"
+	ok_rc
+	expect "replayed without calls" "$(kinds_of kernel memcpy memset call)" "$want"
+	all_matched
+}
+
+# kinds_of TYPE...: TYPE=COUNT of each.
+kinds_of() {
+	local type text=
+	for type; do
+		text+="$type=$(kinds "$type") "
+	done
+	echo "${text% }"
+}
+
+# A process that runs has loaded CUDA, though no function of it is probed.
+case_gpu_without_calls_attached() {
+	target a queries 5
+	attach --gpu -e none -p "$PID_a"
+	go a
+	stop a
+	finish
+	ok_rc
+	! grep -q "has not loaded CUDA" "$T/err" || fail "$(cat "$T/err")"
+	expect_kinds call 0
+	no_loss
 }
 
 case_gpu_threads() {
@@ -65,6 +115,72 @@ case_gpu_versions() {
 		expect_kinds kernel 30
 		all_matched
 		no_loss
+	done
+}
+
+# kernel_names: "CALL KERNEL COUNT": how often a launch of what its call says has which name in its device record.
+kernel_names() {
+	join -a 1 -a 2 -e none -o 1.2,2.2 \
+		<(grep '^{"type":"call".*"api":"cudaLaunchKernel"' "$T/out" | sed -nE 's/.*"kernel_mangled":"([^"]*)".*"correlation":([0-9]+).*/\2 \1/p' | sort) \
+		<(grep '^{"type":"kernel"' "$T/out" | sed -nE 's/.*"kernel_mangled":"([^"]*)".*"correlation":([0-9]+).*/\2 \1/p' | sort) |
+		sort | uniq -c | awk '{ print $2, $3, $1 }'
+}
+
+# A kernel's row has its name when its code was unloaded, and its name overwritten, before CUPTI gave its buffer back.
+case_gpu_names_of_unloaded() {
+	local how opts
+	for how in '' small version:18; do
+		for opts in --gpu '--source=cupti --gpu'; do
+			export STANDIN_CUPTI=$how
+			# shellcheck disable=SC2086 # they are options
+			ct_json $opts -- "$WORK" 2 unload
+			ok_rc
+			expect "$how $opts: names in calls and in device records" "$(kernel_names | sort)" \
+				"$({ for i in {000..299}; do echo "_Z7one_${i}Pfi _Z7one_${i}Pfi 1"; done; echo "_Z7vec_mulPfi _Z7vec_mulPfi 2"; } | sort)"
+			all_matched
+			no_loss
+		done
+	done
+	# where CUPTI gives nothing out while the device is busy, a name that may be gone is not read: the record has none
+	STANDIN_CUPTI=busy
+	ct_json --gpu -- "$WORK" 2 unload
+	ok_rc
+	expect_kinds kernel 302
+	expect "wrong names" "$(kernel_names | awk '$1 != $2 && $2 != "none"')" ""
+}
+
+# As README says: no --cupti, no GPU; a program that has libcudart by its plain name, as Python's ctypes does.
+case_gpu_python() {
+	cat > "$T/one.py" <<- 'END'
+		import ctypes
+		rt = ctypes.CDLL("libcudart.so")
+		p = ctypes.c_void_p()
+		print(rt.cudaMalloc(ctypes.byref(p), 4096), rt.cudaMemset(p, 1, 4096), rt.cudaFree(p))
+	END
+	LD_LIBRARY_PATH=$STANDIN ct_json -v --gpu -- python3 "$T/one.py"
+	ok_rc
+	expect "the program's output" "$(cat "$T/prog.out")" "0 0 0"
+	says "CUPTI version 130001, $STANDIN/libcupti.so.13"
+	expect_kinds memset 1
+}
+
+# A libcupti that came with another driver would call tables that this one does not have: the program would die of that.
+case_gpu_foreign_library() {
+	local lib
+	mkdir "$T/elsewhere"
+	cp "$STANDIN/libcupti.so.13" "$T/elsewhere"
+	for lib in "$T/elsewhere/libcupti.so.13" "${CUDA_HOME:-/usr/local/cuda}"/lib64/libcupti.so.1?; do
+		[ -e "$lib" ] || continue
+		ct_json --gpu --cupti "$lib" -- "$WORK" 5 return
+		ok_rc
+		says 'does not belong to the driver in use, .*/libcuda.so.1'
+		expect "the program's output" "$(cat "$T/prog.out")" "launched 5"
+		expect_rows cudaLaunchKernel 5
+		# the same when the program has it already
+		LD_PRELOAD=$lib ct_json --gpu -- "$WORK" 5 return
+		ok_rc
+		says 'does not belong to the driver in use, .*/libcuda.so.1'
+		expect_rows cudaLaunchKernel 5
 	done
 }
 
@@ -227,7 +343,7 @@ case_gpu_static() {
 # ct_kill ARGS...: ct_json for a CMD that is killed: status 137 is its, not that of a cudatrace that did not end.
 ct_kill() {
 	rc=0
-	timeout -k 1 15 "$CUDATRACE" --format json -o "$T/out" "$@" > "$T/prog.out" 2> "$T/err" < /dev/null || rc=$?
+	timeout -k 1 150 "$CUDATRACE" --format json -o "$T/out" "$@" > "$T/prog.out" 2> "$T/err" < /dev/null || rc=$?
 	ok_rc 137
 	grep -q '^{"type":"end"' "$T/out" || fail "no end: $(tail -n 2 "$T/err")"
 }
@@ -282,7 +398,7 @@ case_gpu_tail() {
 		for how in kill _exit abort; do
 			export STANDIN_CUPTI=$knobs
 			rc=0
-			timeout -k 1 15 "$CUDATRACE" --strict --gpu --format json -o "$T/out" -- "$WORK" -t 3 50 $how > "$T/prog.out" 2> "$T/err" < /dev/null || rc=$?
+			timeout -k 1 150 "$CUDATRACE" --strict --gpu --format json -o "$T/out" -- "$WORK" -t 3 50 $how > "$T/prog.out" 2> "$T/err" < /dev/null || rc=$?
 			expect_tail 450
 			if [ "$(tail_lost)" = 0 ]; then continue; fi
 			ok_rc 3
@@ -301,7 +417,7 @@ case_gpu_tail() {
 # A recording has it, and says so again.
 case_gpu_tail_recorded() {
 	rc=0
-	timeout -k 1 15 "$CUDATRACE" record --gpu -o "$T/r.ctrace" -- "$WORK" 20 kill > "$T/prog.out" 2> "$T/err" < /dev/null || rc=$?
+	timeout -k 1 150 "$CUDATRACE" record --gpu -o "$T/r.ctrace" -- "$WORK" 20 kill > "$T/prog.out" 2> "$T/err" < /dev/null || rc=$?
 	ok_rc 137
 	local lost
 	lost=$(grep -o '[0-9]* launches, copies and sets whose' "$T/err" | cut -d' ' -f1)
@@ -354,6 +470,9 @@ agent_threads() {
 	grep -l cudatrace-agent /proc/"$PID"/task/*/comm 2> /dev/null | wc -l
 }
 
+nobody_listens() {
+	! grep -qF "$(cat "$T/socket")" /proc/net/unix
+}
 no_agent() {
 	[ "$(agent_threads)" = 0 ]
 }
@@ -363,11 +482,12 @@ case_gpu_tracer_dies() {
 	gpu_started
 	expect "agent's threads" "$(agent_threads)" 1
 	kill -KILL "$CT"
-	wait "$CT" 2> /dev/null # its probes go first, which takes a while, then its socket
+	wait "$CT" 2> /dev/null # its reader, which has its descriptors too, ends next; its probes go first, which takes a while, then its socket
 	wait_for 10 no_agent
 	alive || fail "the program ended too"
 	# the socket that it left is taken away by the next one
 	compgen -G "/run/cudatrace/s-$CT-*" > "$T/socket" || fail "no socket in /run/cudatrace"
+	wait_for 10 nobody_listens
 	ct --gpu -- /bin/true
 	[ ! -e "$(cat "$T/socket")" ] || fail "a dead socket is left"
 	! compgen -G "/proc/$PID/fd/*" | xargs -n 1 readlink | grep -q 'socket:' || fail "a socket is left"
@@ -466,6 +586,28 @@ case_gpu_attach() {
 	kill -KILL "$PID"
 }
 
+# As README says: without a GPU there is no device to have open. With one, a program that has not opened it is left alone.
+case_gpu_attach_without_device() {
+	compgen -G '/dev/nvidia*' > "$T/devices" && skip "there are GPUs here"
+	"$WORK" -p 1 -- -1 loop > "$T/work.out" 2>&1 < /dev/null &
+	PID=$!
+	wait_for 5 grep -q libcuda.so "/proc/$PID/maps"
+	ct_json -v --gpu -d 0.5 -p "$PID"
+	ok_rc
+	[ "$(kinds kernel)" -gt 20 ] || fail "$(kinds kernel) kernels: $(tail -n 3 "$T/err")"
+	kill -KILL "$PID"
+	unshare -m true 2> /dev/null || return 0
+	# shellcheck disable=SC2016 # it is the inner shell's
+	unshare -m sh -c 'mount -t tmpfs none /dev && : > /dev/nvidia0 && exec "$0" -p 1 -- -1 loop' "$WORK" > "$T/work.out" 2>&1 < /dev/null &
+	PID=$!
+	wait_for 5 grep -q libcuda.so "/proc/$PID/maps"
+	ct_json --gpu -d 0.3 -p "$PID"
+	says "process $PID has not opened a GPU yet"
+	expect_kinds kernel 0
+	[ "$(rows cudaLaunchKernel)" -gt 0 ] || fail "no calls"
+	kill -KILL "$PID"
+}
+
 # A program that sleeps for hours has the same words on its stack all the time, those of earlier calls to malloc too.
 case_gpu_attach_asleep() {
 	running 3 idle
@@ -489,13 +631,11 @@ case_cupti_attach() {
 }
 
 # Contexts have numbers by CUPTI and handles by the program: a call and what it caused name the same one, and the same device.
-# contexts_agree WHAT LEAST [MISSED]: in a program that runs already one launch in hundreds has been seen with the context before it, in 2 of
-# about 100 runs; more than MISSED is wrong.
+# contexts_agree WHAT LEAST
 contexts_agree() {
-	local call kernel n=0 wrong=0
+	local call kernel n=0
 	while read -r call kernel; do
-		[ "$call" = "$kernel" ] || wrong=$((wrong + 1))
-		((wrong <= ${3:-0})) || fail "$1: a launch on $call, its kernel on $kernel"
+		[ "$call" = "$kernel" ] || fail "$1: a launch on $call, its kernel on $kernel"
 		n=$((n + 1))
 	done < <(join <(grep '"api":"cuLaunchKernel","args"' "$T/out" |
 		sed -nE 's/.*"device":([0-9]+),"context":([0-9]+),.*"correlation":([0-9]+).*/\3 \1-\2/p' | sort) \
@@ -528,10 +668,10 @@ case_gpu_contexts_attach() {
 		WORK=$BIN/contexts running -1 5
 		ct_json -v --gpu --cupti "$STANDIN/libcupti.so.13" -d 1 -p "$PID"
 		ok_rc
-		contexts_agree "$how" 20 1
+		contexts_agree "$how" 20
 		"$CUDATRACE" record --gpu --cupti "$STANDIN/libcupti.so.13" -d 1 -p "$PID" -o "$T/r.ctrace" > "$T/prog.out" 2> "$T/err"
 		"$CUDATRACE" replay "$T/r.ctrace" --format json -o "$T/out" 2> "$T/err"
-		contexts_agree "$how, replayed" 20 1
+		contexts_agree "$how, replayed" 20
 		kill -KILL "$PID"
 		rm "$T/work.out"
 	done
@@ -545,10 +685,10 @@ normal() {
 
 # The same rows as by probes, from the first call that CUPTI sees on: the runtime's own start comes before.
 case_cupti_same_rows() {
-	ct -- "$SAMPLE"
+	ct_rows -- "$SAMPLE"
 	ok_rc
 	sed 1d "$T/out" | normal | grep -v '^cuda_events_test' > "$T/probes"
-	ct --source=cupti -- "$SAMPLE"
+	ct_rows --source=cupti -- "$SAMPLE"
 	ok_rc
 	sed 1d "$T/out" | normal | grep -v -E '^cuda_events_test|^cuDevicePrimaryCtx|^cuCtxSetCurrent|^cuDeviceGetCount' > "$T/cupti"
 	[ "$(wc -l < "$T/cupti")" -ge 40 ] || fail "only $(wc -l < "$T/cupti") rows"
@@ -564,7 +704,7 @@ case_cupti_not_root() {
 	command -v setpriv > /dev/null || skip "no setpriv"
 	chmod 777 "$T"
 	rc=0
-	timeout 15 setpriv --reuid="$user" --clear-groups --bounding-set=-all --inh-caps=-all env HOME="$T" "$CUDATRACE" --source=cupti --gpu \
+	timeout 150 setpriv --reuid="$user" --clear-groups --bounding-set=-all --inh-caps=-all env HOME="$T" "$CUDATRACE" --source=cupti --gpu \
 		--format json -o "$T/out" -- "$WORK" 15 return > "$T/prog.out" 2> "$T/err" < /dev/null || rc=$?
 	ok_rc
 	expect_rows cudaLaunchKernel 15 '"kernel":"vec_mul\(float\*, int\)"'
@@ -604,9 +744,9 @@ case_cupti_nested() {
 }
 
 case_cupti_failures() {
-	ct --source=cupti --failed -- "$SAMPLE"
+	ct_rows --source=cupti --failed -- "$SAMPLE"
 	ok_rc
-	expect "failing rows" "$(grep -c 'cudaError' "$T/out")" "$(ct --failed -- "$SAMPLE"; grep -c 'cudaError' "$T/out")"
+	expect "failing rows" "$(grep -c 'cudaError' "$T/out")" "$(ct_rows --failed -- "$SAMPLE"; grep -c 'cudaError' "$T/out")"
 }
 
 case_cupti_status() {

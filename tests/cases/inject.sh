@@ -8,7 +8,7 @@ inject() {
 	[ -x "$OUT/unit/test_inject" ] || fail "$OUT/unit/test_inject is missing: run make unit-programs first"
 	[ -f "$T/added.so" ] ||
 		gcc -O2 -D_GNU_SOURCE -pthread -fPIC -shared -o "$T/added.so" "$ROOT/tests/unit/prog/inject_so.c" || fail "no object"
-	timeout 20 "$OUT/unit/test_inject" "$1" "$T/added.so" > "$T/inject.out" 2>&1 || fail "inject: $(tail -n 2 "$T/inject.out")"
+	timeout 200 "$OUT/unit/test_inject" "$1" "$T/added.so" > "$T/inject.out" 2>&1 || fail "inject: $(tail -n 2 "$T/inject.out")"
 	grep -q "^0, answer 0, $2, thread " "$T/inject.out" || fail "not $2: $(tail -n 1 "$T/inject.out")"
 }
 

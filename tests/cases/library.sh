@@ -55,6 +55,42 @@ case_dlopen_while_attached() {
 	kill -KILL "$PID_a"
 }
 
+# once_all CALLS OPTIONS -- MODE...: a program that is attached to makes so many calls at once when something new is mapped. It waits for
+# its probes, though not for ever where other work has all processors: of five runs one at least shows every call.
+once_all() {
+	local want=$1 i opts=()
+	shift
+	while [ "$1" != -- ]; do
+		opts+=("$1")
+		shift
+	done
+	shift
+	for i in 1 2 3 4 5; do
+		rm -f "$T/a.in" "$T/err" "$T/out"
+		target a "$@"
+		attach "${opts[@]}" -e cudaStreamQuery -p "$PID_a"
+		go a nowait
+		stop a
+		finish
+		ok_rc
+		[ "$(rows cudaStreamQuery)" = "$want" ] && return
+	done
+	fail "the last of $i runs shows $(rows cudaStreamQuery) calls, not $want"
+}
+
+case_dlopen_attached_at_once() {
+	once_all 23 -- dlopen "$STANDIN/12/libcudart.so.12" 23
+}
+
+case_dlopen_attached_and_followed_at_once() {
+	once_all 23 -f -- dlopen "$STANDIN/12/libcudart.so.12" 23
+}
+
+# Links for a single process are bound to its first thread, which another one replaces when it runs a program.
+case_exec_by_another_thread_attached() {
+	once_all 13 -- thread-exec 5 8
+}
+
 case_two_versions() {
 	ct_json -- "$CALLS" dlopen "$STANDIN/12/libcudart.so.12" 31 libcudart.so.13 47
 	ok_rc

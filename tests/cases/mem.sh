@@ -192,3 +192,43 @@ case_mem_driver() {
 	grep -v '^{"type":"watch"' "$T/watch" > "$T/mem.json"
 	expect "the driver's" "$(mem_say '[(r["driver_bytes"], r["driver_peak"], r["leaked"]) for r in d["processes"]]')" "[(1342177280, 1342177280, 3145828)]"
 }
+
+# mem_while_stopped MODE ARGS...: `mem ARGS` of a program that makes all its calls while nobody empties the ring.
+mem_while_stopped() {
+	local pid
+	rm -f "$T/in" "$T/err" "$T/prog.out"
+	mkfifo "$T/in"
+	"$MEMORY" -w "$1" < "$T/in" > "$T/prog.out" &
+	pid=$!
+	exec 9> "$T/in"
+	wait_for 5 grep -q ready "$T/prog.out"
+	"${BACKGROUND[@]}" "$CUDATRACE" "${@:2}" -v -p "$pid" > "$T/ct.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 ready_or_gone
+	kill -STOP "$CT"
+	echo >&9
+	wait_for 10 ended "$pid"
+	kill -CONT "$CT"
+	finish
+}
+
+# A stack takes the room that it needs, not the most that there may be: 760 of them fit into 4 MiB.
+case_mem_small_stacks_take_little_room() {
+	mem_while_stopped threads mem --json -o "$T/mem.json" --ring-size 4MiB
+	ok_rc
+	expect "lost, and the verdict" "$(mem_say '(d["lost"], d["leaks_known"])')" "(0, True)"
+	expect "sums" "$(mem_say '[where("device", f) for f in ("allocations", "frees")]')" "[400, 360]"
+}
+
+# With calls lost nobody knows what was leaked: not of the live program, and not of its recording.
+case_mem_lost_is_not_known() {
+	mem_while_stopped threads mem --leak-check -o "$T/mem.txt" --ring-size 64KiB
+	ok_rc 5
+	grep -q -E '^LEAK SUMMARY: not known, because [0-9]+ records are missing; of what is there, ' "$T/mem.txt" ||
+		fail "a verdict: $(tail -n 1 "$T/mem.txt")"
+	mem_while_stopped threads record -k -o "$T/x.ctrace" --ring-size 64KiB
+	ct mem --leak-check -o "$T/mem.txt" "$T/x.ctrace"
+	ok_rc 5
+	grep -q -E '^LEAK SUMMARY: not known, because [0-9]+ records are missing; of what is there, ' "$T/mem.txt" ||
+		fail "a verdict of the recording: $(tail -n 1 "$T/mem.txt")"
+}

@@ -32,6 +32,30 @@ case_failed() {
 	expect_rows cudaSetDevice 3 '"ret":101,"ret_name":"cudaErrorInvalidDevice"'
 }
 
+# cudaGetLastError and cudaPeekAtLastError return the error of an earlier call: they did not fail, wherever failures are counted.
+case_reported_errors() {
+	ct_json --failed -- "$CALLS" reports 4
+	expect "rows of failed calls" "$(grep -c '^{"type":"call"' "$T/out")" 4
+	expect_rows cudaSetDevice 4
+	ct_json -- "$CALLS" reports 4
+	expect_rows cudaGetLastError 4 '"ret":101,"ret_name":"cudaErrorInvalidDevice"'
+	ct -c -o "$T/counts" -- "$CALLS" reports 4
+	expect "errors of -c" "$(awk '$NF == "total" { print $(NF - 1) }' "$T/counts")" 4
+	ct record -o "$T/r.ctrace" -- "$CALLS" reports 4
+	ok_rc
+	ct stat --json -o "$T/stat.json" -- "$CALLS" reports 4
+	ok_rc
+	expect "failed, of stat" "$(stat_of cudaSetDevice failed) $(stat_of cudaGetLastError failed) $(stat_of cudaPeekAtLastError failed)" "4 0 0"
+	ct stat --json -o "$T/stat.json" "$T/r.ctrace"
+	expect "failed, of a recording" "$(stat_of cudaSetDevice failed) $(stat_of cudaGetLastError failed) $(stat_of cudaPeekAtLastError failed)" "4 0 0"
+	ct info "$T/r.ctrace"
+	grep -q '4 failed' "$T/out" || fail "info: $(grep -i fail "$T/out")"
+	ct compare --fail-if 'cudaGetLastError.failed>0' "$T/r.ctrace" "$T/r.ctrace"
+	ok_rc 0
+	ct compare --fail-if 'failed>4' "$T/r.ctrace" "$T/r.ctrace"
+	ok_rc 0
+}
+
 case_failing_knob() {
 	STANDIN_FAIL=cudaMalloc:700 ct -o "$T/rows" -e cudaMalloc -- "$CALLS" sizes 64
 	grep -q -E 'cudaMalloc +size=64 bytes, returned=700 \(cudaErrorIllegalAddress\), ' "$T/rows" ||
@@ -90,6 +114,32 @@ case_cgroup() {
 	expect_rows cudaStreamQuery 11
 }
 
+# One that is moved elsewhere is traced no more, and again when it comes back.
+case_cgroup_left() {
+	local cg root
+	cgroup_root
+	cg=$CGROOT/cudatrace-case.$$
+	mkdir "$cg" 2> /dev/null || skip "cgroups cannot be made here"
+	target a lines
+	if ! echo "$PID_a" > "$cg/cgroup.procs" 2> /dev/null; then
+		rmdir "$cg"
+		skip "processes cannot be moved between cgroups here"
+	fi
+	attach --cgroup "$cg"
+	go a nowait
+	for root in "" ../ ""; do
+		echo "$PID_a" > "$cg/${root}cgroup.procs"
+		echo $((${#root} + 4)) >&"$FD_a"
+		wait_for 5 grep -q "made $((${#root} + 4))" "$T/a.out"
+		: > "$T/a.out"
+	done
+	echo 0 >&"$FD_a"
+	stop a
+	finish TERM
+	rmdir "$cg"
+	expect_rows cudaStreamQuery 8
+}
+
 case_thread_option() {
 	target a threads 4 50 27
 	attach -t "$PID_a"
@@ -102,7 +152,7 @@ case_thread_option() {
 
 case_tid_column() {
 	ct --tid -o "$T/rows" -- "$CALLS" queries 1
-	head -n 1 "$T/rows" | grep -q -E 'PID +TID +EVENT' || fail "$(head -n 1 "$T/rows")"
+	head -n 1 "$T/rows" | grep -q -E 'PID +TID +THREAD +EVENT' || fail "$(head -n 1 "$T/rows")"
 }
 
 case_duration_option() {
@@ -180,6 +230,7 @@ case_pid_without_cuda() {
 case_no_root() {
 	id nobody > /dev/null 2>&1 || skip "no user nobody"
 	command -v setpriv > /dev/null || skip "no setpriv"
+	# shellcheck disable=SC2153
 	cp "$ROOT/cudatrace" "$T/cudatrace" && chmod 755 "$T/cudatrace"
 	rc=0
 	setpriv --reuid nobody --clear-groups "$T/cudatrace" -d 1 > "$T/out" 2> "$T/err" || rc=$?
@@ -202,13 +253,13 @@ case_full_disk() {
 	unshare -m true 2> /dev/null || return 0
 	mkdir "$T/small"
 	rc=0
-	unshare -m bash -c "mount -t tmpfs -o size=64k none '$T/small' && exec timeout 15 '$CUDATRACE' --keep-chatty \
+	unshare -m bash -c "mount -t tmpfs -o size=64k none '$T/small' && exec timeout 150 '$CUDATRACE' --keep-chatty \
 		-o '$T/small/rows' -- '$CALLS' queries 20000" > "$T/out" 2> "$T/err" || rc=$?
 	check_alive
 	[ "$rc" != 0 ] || fail "status 0 on a full disk"
 	says 'no space left'
 	rc=0
-	unshare -m bash -c "mount -t tmpfs -o size=64k none '$T/small' && timeout 15 '$CUDATRACE' record --keep-chatty \
+	unshare -m bash -c "mount -t tmpfs -o size=64k none '$T/small' && timeout 150 '$CUDATRACE' record --keep-chatty \
 		-o '$T/small/r.ctrace' -- '$CALLS' queries 100000; rc=\$?; '$CUDATRACE' info '$T/small/r.ctrace' > '$T/info'; exit \$rc" \
 		> "$T/out" 2> "$T/err" || rc=$?
 	check_alive
@@ -247,7 +298,7 @@ case_colors() {
 	expect "dumb" "$(red_rows TERM=dumb)" 0
 	expect "TERM of nothing" "$(red_rows TERM=)" 0
 	expect "no TERM" "$(red_rows -u TERM)" 0
-	TERM=xterm timeout 15 "$CUDATRACE" -- "$CALLS" failing 0 2 2> "$T/err" | grep -c $'\e' > "$T/n"
+	TERM=xterm timeout 150 "$CUDATRACE" -- "$CALLS" failing 0 2 2>&1 | grep -c $'\e' > "$T/n"
 	expect "a pipe" "$(cat "$T/n")" 0
 	ct --color always -o "$T/rows" -- "$CALLS" failing 0 2
 	expect "always" "$(grep -c $'\e\\[31m' "$T/rows")" 2
@@ -267,7 +318,7 @@ case_file_size_limit_said_once() {
 	done
 	for name in XFSZ PIPE INT; do
 		rc=0
-		timeout 15 "$CUDATRACE" -o "$T/rows" -- bash -c "kill -$name \$\$" 2> "$T/err" || rc=$?
+		timeout 150 "$CUDATRACE" -o "$T/rows" -- bash -c "kill -$name \$\$" 2> "$T/err" || rc=$?
 		expect "status of a program that SIG$name ends" "$rc" $((128 + $(kill -l "$name")))
 	done
 }
@@ -275,26 +326,26 @@ case_file_size_limit_said_once() {
 # Standard descriptors that are closed: nothing is taken for them that is opened later, and the program has them closed too.
 case_closed_descriptors() {
 	local want how rc=0
-	timeout 15 "$CUDATRACE" --format json -o "$T/out" -- "$BIN/calls" queries 3 2>&- || rc=$?
+	timeout 150 "$CUDATRACE" --format json -o "$T/out" -- "$BIN/calls" queries 3 2>&- || rc=$?
 	expect status "$rc" 0
 	expect_rows cudaStreamQuery 3
 	! grep -q -a '^cudatrace' "$T/out" || fail "messages in the rows: $(grep -a '^cudatrace' "$T/out")"
-	timeout 15 "$CUDATRACE" --format json -o "$T/out" -- "$CALLS" queries 3 <&- >&- 2>&- || rc=$?
+	timeout 150 "$CUDATRACE" --format json -o "$T/out" -- "$CALLS" queries 3 <&- >&- 2>&- || rc=$?
 	expect status "$rc" 0
 	expect_rows cudaStreamQuery 3
 	# what it finds open is what it would without us: nothing but what ls opens itself
 	want=$(bash -c 'ls /proc/self/fd' 3>&2 2> /dev/null <&- | tr '\n' ' ')
-	expect descriptors "$(timeout 15 "$CUDATRACE" -o "$T/rows" -- bash -c 'ls /proc/self/fd' 3>&2 2> /dev/null <&- | tr '\n' ' ')" "$want"
+	expect descriptors "$(timeout 150 "$CUDATRACE" -o "$T/rows" -- bash -c 'ls /proc/self/fd' 3>&2 2> /dev/null <&- | tr '\n' ' ')" "$want"
 	for how in "" stat list doctor; do
 		rc=0
 		# shellcheck disable=SC2086
-		timeout 15 "$CUDATRACE" $how > "$T/out" 2> "$T/err" >&- || rc=$?
+		timeout 150 "$CUDATRACE" $how > "$T/out" 2> "$T/err" >&- || rc=$?
 		expect "status of '$how' with nowhere to print" "$rc" 1
 		expect "sentences of '$how'" "$(grep -c '^cudatrace: error: cannot write to standard output' "$T/err")" 1
 	done
 	# one that can only be read is none either
 	rc=0
-	timeout 15 "$CUDATRACE" -- "$CALLS" queries 1 1< /dev/null 2> "$T/err" || rc=$?
+	timeout 150 "$CUDATRACE" -o - -- "$CALLS" queries 1 1< /dev/null 2> "$T/err" || rc=$?
 	expect status "$rc" 1
 	says '^cudatrace: error: cannot write to standard output: Bad file descriptor$'
 }
@@ -307,12 +358,20 @@ case_hostile_words_in_messages() {
 		$'cudatrace: error: cannot write to /nonexistent/a?[31mb?31mc?d?e\xc3\xa9f?/g: No such file or directory'
 }
 
-# A reader that has seen enough: an end, not an endless run nor a crash.
+# A reader that has seen enough, as head has, is no error: the trace ends with status 0, without a word.
 case_stdout_closed() {
-	timeout 15 "$CUDATRACE" --keep-chatty -- "$CALLS" queries 100000 2> "$T/err" | head -n 1 > "$T/out"
-	rc=${PIPESTATUS[0]}
-	check_alive
-	grep -q '^TIME' "$T/out" || fail "$(cat "$T/out")"
+	local how
+	target a queries 1000000000
+	go a nowait
+	for how in "" "--format json" "--format csv" stat "top --batch -i 100ms"; do
+		# shellcheck disable=SC2086
+		timeout 150 "$CUDATRACE" $how -d 1 -p "$PID_a" 2> "$T/err" | head -n 1 > "$T/out"
+		rc=${PIPESTATUS[0]}
+		ok_rc
+		[ -s "$T/out" ] || fail "nothing is printed by '$how'"
+		! grep -q -E 'error:|warning:' "$T/err" || fail "'$how' says $(cat "$T/err")"
+	done
+	kill -KILL "$PID_a"
 }
 
 anon_kb() {
@@ -432,6 +491,8 @@ case_doctor() {
 	ok_rc
 	grep -q libcudart "$T/out" || fail "the library is not named: $(tail -n 3 "$T/out")"
 	stop a
+	ct doctor --probe-kind multi
+	grep -q -E '^return probes +CUDA called by a coroutine, .*--no-return' "$T/out" || fail "no word about return probes: $(cat "$T/out")"
 }
 
 # A query that is called in a tight loop is muted, and that is said; kept on request.
@@ -452,6 +513,70 @@ case_chatty_mute_loses_nothing() {
 		expect_rows "$name" "$want" '"ret":0'
 	done < "$T/prog.out"
 	no_loss
+}
+
+# What was not recorded is known in number: a loop of 300 000 is short enough for each call to be counted, live and stored, and
+# nowhere is it said that nothing is missing.
+case_chatty_counted() {
+	local how
+	ct stat --json -o "$T/stat.json" -- "$CALLS" devices 300000
+	ok_rc
+	muted_holds stat "$T/stat.json" cudaGetDevice 300000
+	ct_json -- "$CALLS" devices 300000
+	ok_rc
+	muted_holds json "$T/out" cudaGetDevice 300000
+	ct record -o "$T/loop.ctrace" -- "$CALLS" devices 300000
+	ok_rc
+	says 'not shown: ~?[0-9]+.* calls of cudaGetDevice'
+	for how in "stat --json" "replay --format json"; do
+		# shellcheck disable=SC2086
+		ct $how -o "$T/stored" "$T/loop.ctrace"
+		ok_rc
+		muted_holds "${how%% *}" "$T/stored" cudaGetDevice 300000
+	done
+	ct info "$T/loop.ctrace"
+	grep -Eq '^muted +~?[0-9]+.* calls have no records, of cudaGetDevice$' "$T/out" || fail "info: $(grep -A1 ^calls "$T/out")"
+	ct replay -c "$T/loop.ctrace"
+	grep -Eq ' (~?[0-9]+) +cudaGetDevice' "$T/out" || fail "replay -c: $(cat "$T/out")"
+}
+
+# A training step's queries: the estimate's own interval holds the truth, launches are exact, live and stored.
+case_chatty_estimated() {
+	local want
+	ct stat --json -o "$T/stat.json" -- "$BIN/step" 4000
+	ok_rc
+	while read -r name want; do
+		[ "$name" = median ] || muted_holds stat "$T/stat.json" "$name" "$want"
+	done < "$T/out"
+	ct record -o "$T/step.ctrace" -- "$BIN/step" 4000
+	ok_rc
+	mv "$T/out" "$T/want"
+	ct stat --json -o "$T/stat.json" "$T/step.ctrace"
+	while read -r name want; do
+		[ "$name" = median ] || muted_holds stat "$T/stat.json" "$name" "$want"
+	done < "$T/want"
+}
+
+# muted_holds HOW FILE FUNCTION TRUTH: the number of calls in a report (stat) or in JSON lines is the truth, give or take three times
+# the error that it says itself; of a launch or a copy it is the truth.
+muted_holds() {
+	python3 - "$@" <<- 'E' || fail "$1 of $3: see above"
+		import json, sys
+		how, path, name, truth = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+		if how == "stat":
+		    d = json.load(open(path))
+		    rows = [r for s in ("runtime", "driver") for r in d[s] if r["name"] == name]
+		    calls, error = sum(r["calls"] for r in rows), sum(r.get("error", 0) for r in rows)
+		else:
+		    rows = [json.loads(line) for line in open(path)]
+		    muted = [r for r in rows if r["type"] == "muted" and r["api"] == name]
+		    calls = sum(r["type"] == "call" and r["api"] == name for r in rows) + sum(r["counted"] + r["estimated"] for r in muted)
+		    error = sum(r["error"] for r in muted)
+		if error and not name.startswith("cudaGet"):
+		    sys.exit(f"{name} is an estimate")
+		if abs(calls - truth) > 3 * error:
+		    sys.exit(f"{name}: {calls} +- {error}, where {truth} were made")
+	E
 }
 
 case_chatty_kept() {

@@ -32,6 +32,7 @@ case_attach_ends_with_target() {
 # Nobody else pays: in another process with the same library no breakpoint stands.
 case_attach_leaves_others_alone() {
 	local byte
+	own_library
 	target a queries 10
 	target b queries 10
 	attach -p "$PID_a"
@@ -49,6 +50,7 @@ case_attach_leaves_others_alone() {
 
 # After the end nothing is left in the process.
 case_detach_restores() {
+	own_library
 	target a queries 10
 	attach -p "$PID_a"
 	expect "first byte while traced" "$(first_byte "$PID_a" "$ADDR_a")" cc
@@ -56,6 +58,36 @@ case_detach_restores() {
 	expect "first byte after" "$(first_byte "$PID_a" "$ADDR_a")" 55
 	go a
 	stop a
+}
+
+# What these cases say when another tracer comes in their midst, and when ours looks at every process.
+case_attach_beside_another_tracer() {
+	own_library
+	cat > "$T/beside" <<- END
+		#!/bin/bash
+		touch "$T/start"
+		until grep -q 'cudatrace: ready' "$T/other.err"; do sleep 0.02; done
+		exec "$CUDATRACE" "\$@"
+	END
+	chmod +x "$T/beside"
+	(
+		until [ -e "$T/start" ]; do sleep 0.02; done
+		exec "$CUDATRACE" -v -o /dev/null
+	) 2> "$T/other.err" &
+	CUDATRACE=$T/beside tests/cases/run.sh attach_leaves_others_alone > "$T/out" || fail "$(cat "$T/out")"
+	grep -q '^skip .*with it: first byte of cudaMalloc in the other process: cc, not 55' "$T/out" || fail "$(cat "$T/out")"
+}
+
+case_attach_to_everybody_is_a_fault() {
+	own_library
+	cat > "$T/everybody" <<- END
+		#!/bin/bash
+		while [ "\$1" != -p ]; do args+=("\$1"); shift; done
+		exec "$CUDATRACE" "\${args[@]}"
+	END
+	chmod +x "$T/everybody"
+	! CUDATRACE=$T/everybody tests/cases/run.sh attach_leaves_others_alone > "$T/out" || fail "$(cat "$T/out")"
+	grep -q '^not ok .*: first byte of cudaMalloc in the other process: cc, not 55' "$T/out" || fail "$(cat "$T/out")"
 }
 
 case_whole_machine() {
@@ -78,6 +110,24 @@ case_fork_followed() {
 	child=$(awk '/^child/ { print $2 }' "$T/prog.out")
 	expect_rows cudaStreamQuery 9 "\"pid\":$child,"
 	expect_rows cudaStreamQuery 16
+}
+
+# A way off: the program alone, and the trace ends with it though its child runs on.
+case_fork_not_followed_launched() {
+	ct_json --no-follow -- "$CALLS" fork 7 9
+	ok_rc
+	expect_rows cudaStreamQuery 7
+	no_loss
+	ct_json --no-follow -- sh -c "'$CALLS' queries 5; exec '$CALLS' queries 3"
+	ok_rc
+	expect_rows cudaStreamQuery 3
+	ct_json --no-follow -- sh -c "sleep 30 & echo \$! > '$T/pid'; exec '$CALLS' threads 3 1 2"
+	ok_rc
+	no_loss
+	kill "$(cat "$T/pid")" || fail "the child did not run on"
+	ct stat --no-follow --json -o "$T/stat.json" -- "$CALLS" fork 7 9
+	ok_rc
+	grep -q '"calls":7,' "$T/stat.json" || fail "$(head -c 400 "$T/stat.json")"
 }
 
 case_fork_not_followed() {
@@ -202,6 +252,23 @@ case_unfinished_at_end() {
 	touch "$T/go"
 	wait_for 5 ended "$CT"
 	expect "unfinished rows" "$(grep -c -E 'cudaStreamQuery .*<unfinished \.\.\.>' "$T/rows")" 1
+	says '1 unfinished'
+}
+
+# Threads that call without a pause, and end, while tracers come and go: what their rows say is what they did.
+case_detach_tells_the_truth() {
+	local i traces=()
+	nice "$BIN/busy" 6 "$T/busy.log" > "$T/busy.out" &
+	local busy=$!
+	wait_for 5 grep -q ready "$T/busy.out"
+	for i in {1..6}; do
+		traces+=("$T/rows$i")
+		timeout -k 1 150 "$CUDATRACE" --format json -o "$T/rows$i" -e cudaDeviceSetLimit -d 0.05 -p "$busy" 2> "$T/err" ||
+			fail "trace $i: $(tail -n 3 "$T/err")"
+	done
+	kill "$busy"
+	wait_for 10 ended "$busy"
+	python3 "$ROOT/tests/cases/check_busy.py" "$T/busy.log" "${traces[@]}" > "$T/why.busy" || fail "$(cat "$T/why.busy")"
 }
 
 # A call that hangs has its row while it hangs, once, and another one when it returns.
@@ -252,10 +319,11 @@ case_environment() {
 	expect "the environment" "$(cat "$T/out")" "unset 2"
 }
 
-# 30 times, at a moment nobody chose: the tracer ends within a second, and nothing of it stays.
+# 30 times, at a moment nobody chose: the tracer ends within a second, and nothing of it stays. A round in which others had to
+# wait for a processor says nothing about the second.
 case_signals_at_any_moment() {
-	local i start took sig slow=0
-	"$SAMPLE" --seconds 60 --rate 50 > "$T/sample.out" &
+	local i start took sig waited slow=0
+	"$SAMPLE" --seconds 600 --rate 50 > "$T/sample.out" &
 	local sample=$!
 	wait_for 5 test -s "$T/sample.out"
 	for ((i = 0; i < 30; i++)); do
@@ -264,15 +332,15 @@ case_signals_at_any_moment() {
 		"${BACKGROUND[@]}" "$CUDATRACE" -o "$T/rows" -p "$sample" > /dev/null 2> "$T/err" &
 		CT=$!
 		sleep "0.$(printf %03d $((RANDOM % 400)))"
-		start=${EPOCHREALTIME/./}
+		start=${EPOCHREALTIME/./} waited=$(cpu_pressure_us)
 		kill -s "$sig" "$CT" 2> /dev/null
 		until ended "$CT" 2> /dev/null; do
 			took=$(((${EPOCHREALTIME/./} - start) / 1000))
-			((took < 3000)) || fail "round $i: alive $took ms after SIG$sig"
+			((took < 3000 * PATIENCE)) || fail "round $i: alive $took ms after SIG$sig"
 			sleep 0.01
 		done
-		took=$(((${EPOCHREALTIME/./} - start) / 1000))
-		((took > 1000)) && slow=$((slow + 1))
+		took=$(((${EPOCHREALTIME/./} - start) / 1000)) waited=$((($(cpu_pressure_us) - waited) / 1000))
+		((took > 1000 && waited < took / 4)) && slow=$((slow + 1))
 		wait "$CT" 2> /dev/null
 	done
 	((slow <= 1)) || fail "$slow of 30 took more than a second"
@@ -293,4 +361,128 @@ case_no_link_left() {
 		! bpftool link show id "$id" > /dev/null 2>&1 || fail "link $id is left"
 	done
 	stop a
+}
+
+# name, thread and process of each call: "cudaMalloc loader calls"
+called_by() {
+	python3 -c '
+import json, sys
+for r in map(json.loads, open(sys.argv[1])):
+    if r["type"] == "call":
+        print(r["api"], r.get("thread", "-"), r["comm"])' "$1" | sort
+}
+
+# Threads have their own names, and these and the process's are followed when they change.
+case_thread_names() {
+	local want
+	want=$(printf '%s\n' "cudaFree - trainer" "cudaFree pt_autograd_0 trainer" "cudaFree renamed trainer" \
+		"cudaMalloc - calls" "cudaMalloc loader calls" "cudaMalloc pt_autograd_0 calls")
+	ct_json -- "$CALLS" names
+	expect "JSON" "$(called_by "$T/out")" "$want"
+	ct --tid -o "$T/rows" -- "$CALLS" names
+	expect "the table" "$(awk 'NR > 1 { print $6, $5, $2 }' "$T/rows" | sort)" \
+		"$(sed -e 's/ - calls/ calls calls/' -e 's/ - trainer/ trainer trainer/' <<< "$want" | sort)"
+	ct record -o "$T/r.ctrace" -- "$CALLS" names
+	ok_rc
+	ct_json_of_recording
+	expect "a recording" "$(called_by "$T/rows.jsonl")" "$want"
+	ct export --to csv -o "$T/rows.csv" "$T/r.ctrace"
+	expect "CSV" "$(python3 -c '
+import csv, sys
+for r in csv.DictReader(open(sys.argv[1])):
+    if r["type"] == "call":
+        print(r["name"], r["thread"] or "-", r["process"])' "$T/rows.csv" | sort)" "$want"
+}
+
+ct_json_of_recording() {
+	ct replay --format json -o "$T/rows.jsonl" "$T/r.ctrace"
+	ok_rc
+}
+
+# The formats with tracks have the newest names.
+case_thread_names_exported() {
+	ct record -o "$T/r.ctrace" -- "$CALLS" names
+	ok_rc
+	ct export --to chrome -o "$T/t.json" "$T/r.ctrace"
+	expect "chrome" "$(python3 -c '
+import json, re, sys
+last = {}
+for e in json.load(open(sys.argv[1]))["traceEvents"]:
+    if e["name"] in ("thread_name", "process_name"):
+        last[e["name"], e["pid"], e["tid"]] = re.sub("[0-9]{2,}", "N", e["args"]["name"])
+print(*sorted(last.values()), sep=",")' "$T/t.json")" "thread N,thread N (pt_autograd_0),thread N (renamed),trainer"
+	ct export --to nsys-sqlite -o "$T/t.sqlite" "$T/r.ctrace"
+	expect "nsys-sqlite" "$(python3 -c '
+import sqlite3, sys
+d = sqlite3.connect(sys.argv[1])
+threads = "SELECT s.value FROM ThreadNames n JOIN StringIds s ON s.id=n.nameId JOIN (SELECT DISTINCT globalTid g FROM CUPTI_ACTIVITY_KIND_RUNTIME) ON g=n.globalTid"
+for q in (threads, "SELECT name FROM PROCESSES"):
+    print(*sorted(v for v, in d.execute(q)), sep=",", end=" ")' "$T/t.sqlite")" "pt_autograd_0,renamed,trainer trainer "
+	ct export --to speedscope -o "$T/t.speedscope" "$T/r.ctrace"
+	expect "speedscope" "$(python3 -c '
+import json, re, sys
+print(*sorted(re.sub("[0-9]{2,}", "N", p["name"]) for p in json.load(open(sys.argv[1]))["profiles"]), sep="|")' "$T/t.speedscope")" \
+		"trainer (N), thread N|trainer (N), thread N (pt_autograd_0)|trainer (N), thread N (renamed)"
+	ct export --to perfetto -o "$T/t.pftrace" "$T/r.ctrace"
+	for name in pt_autograd_0 loader renamed trainer; do
+		grep -a -q "$name" "$T/t.pftrace" || fail "perfetto: no $name"
+	done
+	ct stat --by thread --json -o "$T/stat.json" "$T/r.ctrace"
+	expect "stat of a recording" "$(threads_of_stat)" "trainer N/N,trainer N/N pt_autograd_0,trainer N/N renamed"
+	ct stat --by thread --json -o "$T/stat.json" -- "$CALLS" names
+	expect "stat" "$(threads_of_stat)" "trainer N/N,trainer N/N pt_autograd_0,trainer N/N renamed"
+}
+
+threads_of_stat() {
+	python3 -c '
+import json, re, sys
+print(*sorted({re.sub("[0-9]{2,}", "N", r["name"].split("  ")[0]) for r in json.load(open(sys.argv[1]))["runtime"]}), sep=",")' "$T/stat.json"
+}
+
+# --comm goes by the name that the process has at the time of the call.
+case_comm_renamed() {
+	ct_json --comm trainer -- "$CALLS" names
+	expect "calls" "$(grep -c '^{"type":"call"' "$T/out") $(rows cudaFree)" "3 3"
+	ct_json --comm calls -- "$CALLS" names
+	expect "calls before" "$(grep -c '^{"type":"call"' "$T/out") $(rows cudaMalloc)" "3 3"
+}
+
+# How the program ended: a row as strace has it, unless it ended well; in JSON's last line always; else a message. In a recording too.
+case_program_end() {
+	local how row json status words
+	while read -r status how row json; do
+		row=${row//_/ }
+		# shellcheck disable=SC2086
+		ABORT_OK=1 ct -o "$T/rows" -- "$CALLS" ${how//_/ }
+		ok_rc "$status"
+		expect "row of $how" "$(grep '+++' "$T/rows")" "${row/none/}"
+		# shellcheck disable=SC2086
+		ABORT_OK=1 ct_json -- "$CALLS" ${how//_/ }
+		expect "JSON of $how" "$(tail -n 1 "$T/out" | grep -o '"uptime_ns":.*' | cut -d, -f2-)" "$json}"
+		# shellcheck disable=SC2086
+		ABORT_OK=1 ct record -o "$T/r.ctrace" -- "$CALLS" ${how//_/ }
+		ok_rc "$status"
+		words=${row#+++ } words=${words% +++}
+		[ "$row" = none ] || says "^cudatrace: the program (was )?$words$"
+		ct replay "$T/r.ctrace"
+		ok_rc
+		expect "replayed row of $how" "$(grep '+++' "$T/out")" "${row/none/}"
+		ct info "$T/r.ctrace"
+		grep -q "^program  *${words/none/exited with 0}$" "$T/out" || fail "info: $(cat "$T/out")"
+	done <<- 'END'
+		0 status_0 none "exit_status":0
+		17 status_17 +++_exited_with_17_+++ "exit_status":17
+		143 kill_15 +++_killed_by_SIGTERM_+++ "killed_by":"SIGTERM"
+		140 kill_12 +++_killed_by_SIGUSR2_+++ "killed_by":"SIGUSR2"
+	END
+	timeout -k 1 150 "$CUDATRACE" -- "$CALLS" kill 9 > "$T/out" 2> "$T/err" || rc=$?
+	expect status "$rc" 137
+	expect "the last row" "$(grep -A 1 'cudaStreamQuery' "$T/err" | tail -n 1)" "+++ killed by SIGKILL +++"
+	ct stat -- "$CALLS" status 3
+	ok_rc 3
+	says '^cudatrace: the program exited with 3$'
+	ct_json -d 0.2 -- sleep 5
+	! grep -q 'exit_status\|killed_by' "$T/out" || fail "it runs on: $(tail -n 1 "$T/out")"
+	ABORT_OK=1 ct --source=cupti -o "$T/rows" -- "$BIN/work" 5 exit
+	expect "row by CUPTI" "$(grep '+++' "$T/rows")" "+++ exited with 3 +++"
 }

@@ -61,7 +61,7 @@ for name in "${names[@]}"; do
 	wanted "$name" "$@" || continue
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/cudatrace-case.XXXXXX")
 	chmod 755 "$dir"
-	timeout -k 2 "${CASE_TIMEOUT:-40}" "$BASH" "$0" --one "$name" "$dir" > "$dir/log" 2>&1
+	timeout -k 2 "${CASE_TIMEOUT:-160}" "$BASH" "$0" --one "$name" "$dir" > "$dir/log" 2>&1
 	status=$?
 	why=$(cat "$dir/why" 2> /dev/null || tail -n 1 "$dir/log")
 	case $status in

@@ -31,7 +31,7 @@ case_stack_plain() {
 }
 
 case_stack_lines() {
-	ct -k -e cudaMalloc -- "$CHAIN" plain
+	ct_rows -k -e cudaMalloc -- "$CHAIN" plain
 	ok_rc
 	grep -q -E "^ +inner\+0x[0-9a-f]+ \(.*chain\.c:$(grep -n 'cudaMalloc(&p' "$ROOT/tests/cases/prog/chain.c" | cut -d: -f1)\) .*/chain$" "$T/out" ||
 		fail "no line for inner: $(grep inner "$T/out")"

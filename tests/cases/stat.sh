@@ -82,6 +82,22 @@ for r in json.load(open(sys.argv[1]))["runtime"]:
 	expect "calls of each thread" "$got" "$want"
 }
 
+# A function that is given no stream is not booked under the default stream.
+case_stat_by_stream() {
+	ct record -o "$T/r.ctrace" -- "$CALLS" failing 5 2
+	ok_rc
+	ct stat --by stream --json -o "$T/file.json" "$T/r.ctrace"
+	ok_rc
+	ct stat --by stream --json -o "$T/live.json" -- "$CALLS" failing 5 2
+	ok_rc
+	for f in live file; do
+		expect "$f" "$(python3 -c '
+import json, re, sys
+print(*sorted((re.sub("^[^ ]+ [0-9]+ ", "", r["name"]), r["calls"]) for r in json.load(open(sys.argv[1]))["runtime"]))' "$T/$f.json")" \
+			"('no stream  cudaSetDevice', 2) ('stream 0x0  cudaStreamQuery', 5)"
+	done
+}
+
 case_stat_by_process() {
 	local child
 	ct stat -f --by process --json -o "$T/stat.json" -- "$CALLS" fork 30 12

@@ -82,8 +82,8 @@ case_stuck_table() {
 	ct stuck -p "$PID_h" --over 0.5
 	ok_rc 4
 	expect "header" "$(head -n 1 "$T/out")" \
-		"PROCESS         PID        TID        FOR      EVENT                DETAILS"
-	grep -q -E "^stuck +$PID_h +$TID_blocked +>[0-9.]+m?s +cudaStreamSynchronize began before the trace\$" "$T/out" ||
+		"PROCESS         PID        TID        THREAD          FOR      EVENT                DETAILS"
+	grep -q -E "^stuck +$PID_h +$TID_blocked +stuck +>[0-9.]+m?s +cudaStreamSynchronize began before the trace\$" "$T/out" ||
 		fail "no row of the blocked thread: $(cat "$T/out")"
 	expect "last line" "$(tail -n 1 "$T/out")" "3 threads of 1 process inside CUDA calls for more than 500ms"
 	unhang
@@ -100,6 +100,36 @@ case_stuck_stack() {
 	expect "the second frame" "$(sed -n 2p "$T/stack" | grep -c '^ *blocked+0x')" 1
 	expect "stacks with other threads' frames" "$(grep -c -E '^ *(idle|short_calls|in_callback|late|sleeper)\+' "$T/out")" 0
 	unhang
+}
+
+# Threads at the same place are one row with their ids, and one stack; in JSON each has its own line.
+case_stuck_groups() {
+	local tids
+	mkfifo "$T/wait"
+	STANDIN_WAIT="cuStreamSynchronize:$T/wait" "$BIN/work" -t 12 1 return > "$T/h.out" &
+	PID_h=$!
+	wait_for 5 all_wait 12
+	tids=$(cd "/proc/$PID_h/task" && printf '%s\n' * | grep -v "^$PID_h$" | sort -n | tr '\n' ' ')
+	ct stuck -p "$PID_h" --over 0.3
+	ok_rc 4
+	expect "rows" "$(grep -c cudaStreamSynchronize "$T/out")" 1
+	expect "threads of the group" "$(sed -n 's/^ *12 threads: //p' "$T/out" | tr ' ' '\n' | sort -n | tr '\n' ' ')" "$tids"
+	expect "stacks" "$(grep -c '^ *work+0x' "$T/out")" 1
+	expect "last line" "$(tail -n 1 "$T/out")" "12 threads of 1 process inside CUDA calls for more than 300ms"
+	ct stuck -p "$PID_h" --over 0.3 --format json
+	ok_rc 4
+	expect "threads" "$(stuck_rows "$T/out" | cut -d' ' -f1 | sort -n | tr '\n' ' ')" "$tids"
+	: 1<> "$T/wait"
+	wait_for 5 ended "$PID_h"
+	expect "the program's output" "$(cat "$T/h.out")" "launched 12"
+}
+
+all_wait() {
+	local tid n=0
+	for tid in "/proc/$PID_h/task"/*; do
+		in_wait "${tid##*/}" && n=$((n + 1))
+	done
+	[ "$n" = "$1" ]
 }
 
 case_stuck_python() {

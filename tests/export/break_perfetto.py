@@ -86,7 +86,8 @@ def flow_at_end(p):
 
 def track_not_told(p):
     uuid = p[events(p)[0]].track_event.track_uuid
-    del p[next(i for i, q in enumerate(p) if q.HasField("track_descriptor") and q.track_descriptor.uuid == uuid)]
+    # a track is told of again when its thread has a new name
+    p[:] = [q for q in p if not (q.HasField("track_descriptor") and q.track_descriptor.uuid == uuid)]
 
 
 def parent_not_told(p):

@@ -82,7 +82,7 @@ says over-compare "cudatrace: error: $dir/run.ctrace is to be read and written: 
 says over-merge "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
 	"$ct" merge -o "$dir/run.ctrace" "$traces/two.ctrace" "$dir/run.ctrace"
 is over-nothing "$before" "$(cksum < "$dir/run.ctrace")"
-says path "cudatrace: error: --to nsys-sqlite writes a file and not standard output: leave out -o, or give a name" \
+says path "cudatrace: error: -o: what nsys-sqlite writes is a file, which no command and no standard output can be: give a name" \
 	"$ct" export --to nsys-sqlite -o - "$dir/run.ctrace"
 says two "cudatrace: error: 'b' is one word too many; give one recording" "$ct" export --to csv a b
 says none "cudatrace: error: give a recording: what 'cudatrace record' wrote" "$ct" export --to csv

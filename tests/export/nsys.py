@@ -72,7 +72,8 @@ reports = [
         JOIN ENUM_CUDA_MEM_KIND source ON source.id = srcKind JOIN ENUM_CUDA_MEM_KIND target ON target.id = dstKind
         JOIN TARGET_INFO_GPU gpu ON gpu.id = m.deviceId
         ORDER BY 1 LIMIT 4""",
-     [(2000, 1000, 1, 8, 256, 16, 0, None, None, None, "H200", 1, None, 7, "axpy(float*, float const*, int)"),
+     # the second process calls the other GPU 0
+     [(2000, 1000, 1, 8, 256, 16, 0, None, None, None, "H100", 1, None, 7, "axpy(float*, float const*, int)"),
       (3100, 1000, 3, None, None, None, None, 1000000, "Pinned", "Device", "H200", 7, None, 13, "[Host-to-Device]"),
       (4000, 10000, 1, 8, 256, 16, 0, None, None, None, "H200", 7, None, 13, "axpy(float*, float const*, int)"),
       (5300, 2000, 4, None, None, None, None, 2000000, "Pageable", "Device", "H200", 7, None, 13, "[Host-to-Device]")]),
@@ -115,6 +116,15 @@ reports = [
                                                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS gap FROM work)
         SELECT max(gap) FROM gaps""",
      [(4000,)]),
+    # a range's name is that of its domain and its own
+    ("nvtx_pushpop_sum", """
+        WITH domains AS (SELECT min(start), domainId AS id, globalTid, text AS name FROM NVTX_EVENTS WHERE eventType = 75
+                         GROUP BY 2, 3)
+        SELECT coalesce(d.name || ':', '') || value, count(*), sum(n.end - n.start)
+        FROM NVTX_EVENTS n JOIN StringIds s ON s.id = n.textId
+             LEFT JOIN domains d ON d.id = n.domainId AND d.globalTid >> 24 = n.globalTid >> 24
+        WHERE n.eventType = 59 GROUP BY 1""",
+     [("training:step", 1, 4400)]),
     ("callchains", f"""
         SELECT r.correlationId, group_concat(value, ' < ') FROM {API} r JOIN CUDA_CALLCHAINS c ON c.id = r.callchainId
         JOIN StringIds s ON s.id = symbol GROUP BY r.rowid""",

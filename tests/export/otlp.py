@@ -252,7 +252,8 @@ def both_encodings(folder):
     check("tree of the play", [], tree_faults(protobuf))
     gemm, = [s for s in protobuf if s["name"] == "gemm<4>(float*, int)"]
     check("a kernel's attributes", {
-        "trace_source": "cudatrace", "cupti_type": "activity", "correlation_id": 6, "device_id": 0, "context_id": 7, "stream_id": 13,
+        "trace_source": "cudatrace", "cupti_type": "activity", "correlation_id": 6, "device_id": 0,
+        "gpu_uuid": "GPU-01010101-0101-0101-0101-010101010101", "context_id": 7, "stream_id": 13,
         "graph_id": 5, "graph_node_id": 1 << 40, "grid_dim": "[4,1,1]", "block_dim": "[64,1,1]", "shared_mem": 2048,
         "registers_per_thread": 16, "local_memory_per_thread": 0, "name": "void gemm<4>(float*, int)",
         "symbol_name": "_Z4gemmILi4EEvPfi"}, gemm["attributes"])
@@ -409,7 +410,119 @@ def live():
         test()
 
 
+# ---- a recording, which waits ------------------------------------------------------------------------------
+
+STORED = "tests/traces/calls.ctrace"
+
+
+class Replay:
+    """cudatrace that hands over a recording, in JSON, so that no module is needed to read it."""
+
+    def __init__(self, port, args=(), trace=STORED):
+        self.err = tempfile.TemporaryFile("w+")
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
+        self.proc = subprocess.Popen(
+            [CT, "replay", "--otlp", f"http://127.0.0.1:{port}", "--otlp-min", "0s", "-o", "/dev/null", *args, trace],
+            stderr=self.err, env={**clean, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"})
+
+    def text(self):
+        self.err.seek(0)
+        return self.err.read()
+
+    def end(self):
+        status = self.proc.wait(120)
+        return re.search(r"cudatrace: otlp: (.*)", self.text()).group(1), status
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def stored():
+    c = Collector()
+    said, status = Replay(c.port).end()
+    c.close()
+    n = c.count()
+    check("stored: all arrive", (True, f"{n} spans sent", 0), (n > 10, said, status))
+
+    c = Collector(lambda i: (503, {"Retry-After": "1"}, b"") if i < 2 else None)
+    said, status = Replay(c.port, ["--strict"]).end()
+    c.close()
+    check("stored, 503 twice: all arrive, once", (n, f"{n} spans sent", 0), (c.count(), said, status))
+    check("stored, 503 twice: Retry-After is kept", True, c.times[1] - c.times[0] >= 1 and c.times[2] - c.times[1] >= 1)
+
+    port = free_port()
+    r = Replay(port)
+    wait_for("a failed try", lambda: "no connection" in r.text())
+    time.sleep(3)  # longer than what is live has at its end
+    c = Collector(port=port)
+    said, status = r.end()
+    c.close()
+    check("stored, a collector that starts late: all arrive", (n, f"{n} spans sent", 0), (c.count(), said, status))
+
+    r = Replay(free_port(), ["--otlp-wait", "1"])
+    said, status = r.end()
+    check("stored, no collector: a status and a sentence", (f"0 spans sent, {n} dropped: not delivered", 1, True),
+          (said.split(";")[0], status, f"error: {n} spans of the recording did not reach the collector" in r.text()))
+
+    c = Collector(lambda i: (400, {}, b""))
+    said, status = Replay(c.port).end()
+    c.close()
+    check("stored, refused: a status", (f"0 spans sent, {n} dropped: the collector refused them", 1), (said.split(";")[0], status))
+
+    # a signal ends the waiting
+    r = Replay(free_port(), ["--otlp-wait", "1h"])
+    wait_for("a failed try", lambda: "no connection" in r.text())
+    r.proc.send_signal(2)
+    said, status = r.end()
+    check("stored, interrupted: not waited for", (f"0 spans sent, {n} dropped: not delivered", 1), (said.split(";")[0], status))
+
+
+def stored_dies(folder):
+    """The collector dies between two requests and comes back."""
+    path = os.path.join(folder, "r.ctrace")
+    subprocess.run([CT, "record", "-o", path, "--", CALLS, "mix", "4000", "0", "0"], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, timeout=60)
+    whole = Collector()
+    said, status = Replay(whole.port, trace=path).end()
+    whole.close()
+    dead = threading.Event()
+
+    def die(handler):
+        if not dead.is_set():
+            dead.set()
+            threading.Thread(target=first.close, daemon=True).start()
+        handler.close_connection = True
+        handler.connection.shutdown(socket.SHUT_RDWR)
+        return "gone"
+
+    first = Collector(lambda i: die if i >= 3 else None)
+    r = Replay(first.port, trace=path)
+    dead.wait(60)
+    wait_for("a failed try", lambda: "no connection" in r.text())
+    time.sleep(3)
+    second = Collector(port=first.port)
+    said, status = r.end()
+    second.close()
+    check("stored, a collector that dies: all arrive, once", (whole.count(), f"{whole.count()} spans sent", 0),
+          (first.count() + second.count(), said, status))
+    check("stored, a collector that dies: in both", True, first.count() > 0 and second.count() > 0)
+
+
+def live_lost():
+    run = subprocess.run([CT, "--strict", "--otlp", f"http://127.0.0.1:{free_port()}", "--otlp-min", "0s", "--otlp-wait", "0", "-o",
+                          "/dev/null", "--", CALLS, "mix", "3", "0", "0"], capture_output=True, text=True, timeout=60)
+    check("live, no collector: --strict has its status", (3, True), (run.returncode, "dropped: not delivered" in run.stderr))
+
+
 def main():
+    stored()
+    if os.geteuid() == 0:
+        with tempfile.TemporaryDirectory() as folder:
+            stored_dies(folder)
+        live_lost()
     if not service:
         print("skip otlp: opentelemetry-proto cannot be fetched from PyPI")
         return

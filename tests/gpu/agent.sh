@@ -58,7 +58,7 @@ for way in auto callback offset; do
 done
 
 # ---- lateness: how long after a kernel's end its row is there ------------------------------------------------------
-timeout 60 "$ct" --gpu --format json -e launch -- "$loop" launch 1 40 2> /dev/null | python3 -c '
+timeout 60 "$ct" --gpu --format json -o - -e launch -- "$loop" launch 1 40 2> /dev/null | python3 -c '
 import json, sys, time
 late = []
 for line in sys.stdin:

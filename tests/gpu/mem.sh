@@ -74,7 +74,7 @@ leaks() {
 		not_ok leaks "$(head -n 2 "$tmp/err" | tr '\n' ' ')"
 		return
 	fi
-	mine=$("$ct" mem --leak-check -- "$tmp/leak" 2> "$tmp/err" | grep '^LEAK SUMMARY')
+	mine=$("$ct" mem --leak-check -o - -- "$tmp/leak" 2> "$tmp/err" | grep '^LEAK SUMMARY')
 	if [ "$mine" = 'LEAK SUMMARY: 30000 bytes leaked in 5 allocations' ]; then ok leaks; else not_ok leaks "$mine"; fi
 	sanitizer=$(command -v compute-sanitizer || ls "$cuda/bin/compute-sanitizer" 2> /dev/null)
 	if [ -z "$sanitizer" ]; then

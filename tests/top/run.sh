@@ -46,7 +46,7 @@ off_screen() {
 
 # shown REGEX [WHAT]: waits until the screen has it.
 shown() {
-	local until=$((SECONDS + 15))
+	local until=$((SECONDS + 60))
 	until on_screen "$1"; do
 		[ "$SECONDS" -lt "$until" ] || fail "the screen never shows '$1': $(screen | grep . | head -n 12)"
 		sleep 0.05
@@ -54,7 +54,7 @@ shown() {
 }
 
 gone() {
-	local until=$((SECONDS + 15))
+	local until=$((SECONDS + 60))
 	while on_screen "$1"; do
 		[ "$SECONDS" -lt "$until" ] || fail "the screen still shows '$1': $(screen | grep . | head -n 12)"
 		sleep 0.05
@@ -91,7 +91,7 @@ restored() {
 
 # same_screen: the screen is what stands on stdin, with what differs from run to run replaced and without empty lines.
 same_screen() {
-	local until=$((SECONDS + 15))
+	local until=$((SECONDS + 60))
 	cat > "$T/want"
 	while
 		screen | sed -E "s/^(cudatrace top)  .*  ([0-9]{2}:){2}[0-9]{2}  every/\1  HOST  TIME  every/
@@ -219,7 +219,7 @@ case_top_kernels() {
 case_top_filter() {
 	cp "$CALLS" "$T/other"
 	target a mix 5 0 0
-	PROG=$T/other target b mix 5 0 0
+	LD_LIBRARY_PATH=$STANDIN PROG=$T/other target b mix 5 0 0
 	terminal
 	top -p "$PID_a,$PID_b" --sort pid
 	go a
@@ -333,7 +333,7 @@ case_top_scroll() {
 # A name may hold anything: nothing of it steers the terminal.
 case_top_hostile_name() {
 	cp "$CALLS" "$T/"$'b\e[31mad\xc3\xa9\xff'
-	PROG="$T/"$'b\e[31mad\xc3\xa9\xff' target a mix 5 0 0
+	LD_LIBRARY_PATH=$STANDIN PROG="$T/"$'b\e[31mad\xc3\xa9\xff' target a mix 5 0 0
 	terminal
 	top -p "$PID_a"
 	go a

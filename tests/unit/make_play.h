@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "../../user/event/device.h"
+#include "../../user/event/gpus.h"
 #include "../../user/sink/sink.h"
 #include "make_call.h"
 #include "make_device.h"
@@ -38,6 +40,7 @@ static inline void play_quiet(bool on)
 struct play {
 	struct sink sink;
 	struct process_table *procs;
+	struct gpu_table *gpus;
 	struct cause causes[16]; /* by number, of pid 100 */
 	long given, rows;
 };
@@ -58,6 +61,7 @@ static inline void play_begin(struct play *p, const struct sink_ops *ops, const 
 	memset(p, 0, sizeof(*p));
 	p->sink.ops = ops;
 	p->procs = process_table_open();
+	p->gpus = gpu_table_open();
 	CHECK(!ops->open(&p->sink, opts));
 }
 
@@ -66,6 +70,7 @@ static inline int play_end(struct play *p, const struct sink_end *end)
 	int err = p->sink.ops->close(&p->sink, end);
 
 	process_table_close(p->procs);
+	gpu_table_close(p->gpus);
 	return err;
 }
 
@@ -76,6 +81,12 @@ static inline void play_give(struct play *p, struct event ev)
 	CHECK(!record_check(ev.rec, ev.rec->size));
 	process_table_record(p->procs, ev.rec);
 	ev.proc = process_table_find(p->procs, ev.rec->pid);
+	gpu_table_record(p->gpus, ev.proc, ev.rec);
+	ev.gpus = p->gpus;
+	if (device_is_work(ev.rec->kind))
+		ev.gpu = gpu_table_worked(p->gpus, ev.proc, ev.device);
+	else if (ev.rec->kind == CT_DEVICE)
+		ev.gpu = gpu_table_find(p->gpus, ev.proc, ((const struct ct_device *)ev.rec)->id);
 	n = p->sink.ops->event(&p->sink, &ev);
 	CHECK(n >= 0);
 	p->given++;

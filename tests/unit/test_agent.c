@@ -413,7 +413,7 @@ static size_t funcs_message(char *msg, bool wild)
 	size_t at = sizeof(l);
 
 	for (int i = 0; i < 40; i++) {
-		struct agent_func f = { .cbid = (uint16_t)(1 + random32() % 800), .domain = (uint8_t)(1 + random32() % 2), .flags = random32() % 8 };
+		struct agent_func f = { .cbid = (uint16_t)(1 + random32() % 800), .domain = (uint8_t)(1 + random32() % 2), .flags = random32() % 16 };
 		struct agent_call call;
 
 		f.row = (uint16_t)random32();
@@ -590,6 +590,56 @@ static size_t records_message(char *msg)
 	return at;
 }
 
+/* An agent can lose what it makes, and no more; however often it says so, a loss is never none. */
+static void test_losses(void)
+{
+	static char msg[AGENT_MSG_MAX];
+	struct agent_head head = { .type = AGENT_RECORDS, .size = sizeof(head) + sizeof(struct ct_lost) };
+	uint64_t until = now_ms() + 5000;
+	struct losses l = { .files = 0 };
+	struct agent_counts c;
+	int fds[2];
+	size_t n;
+
+	reset();
+	CHECK(open_source());
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds));
+	CHECK(!agent_connect_fd(&src, fds[0], getpid()));
+	n = hello_message(msg, (uint32_t)getpid());
+	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
+	n = names_message(msg);
+	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
+	n = started_message(msg);
+	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
+	for (uint32_t i = 0; i < 2 * CT_LOSS_END; i++) {
+		struct ct_lost lost = { .h = { .size = sizeof(lost), .kind = CT_LOST, .start_ns = 1, .end_ns = 1 }, .cause = i % CT_LOSS_END,
+					.count = i < CT_LOSS_END ? UINT64_MAX - 1 : 2 };
+
+		memcpy(msg, &head, sizeof(head));
+		memcpy(msg + sizeof(head), &lost, sizeof(lost));
+		CHECK(send(fds[1], msg, head.size, 0) == (ssize_t)head.size);
+	}
+	/* all of it is read before the other end goes: the source answers */
+	while (got.kinds[CT_LOST] < 8 && now_ms() < until)
+		CHECK(source_agent.drain(&src, emit, NULL) >= 0);
+	shutdown(fds[1], SHUT_WR);
+	do {
+		CHECK(source_agent.drain(&src, emit, NULL) >= 0);
+		agent_counts(&src, &c);
+	} while (c.live && now_ms() < until);
+	CHECK(!c.live && got.kinds[CT_LOST] == 8);
+	source_agent.losses(&src, &l);
+	for (int i = 0; i < CT_LOSS_END; i++) {
+		bool own = i == CT_LOSS_DEVICE || i == CT_LOSS_AGENT || i == CT_LOSS_TIME || i == CT_LOSS_DEPTH;
+
+		/* the others' records are counted as malformed */
+		CHECK(l.lost[i] == (own ? UINT64_MAX : i == CT_LOSS_READ ? 2u * (CT_LOSS_END - 4) : 0));
+	}
+	CHECK(losses_total(&l) == UINT64_MAX);
+	close(fds[1]);
+	source_agent.close(&src);
+}
+
 static void test_bad_agent(void)
 {
 	static char msg[AGENT_MSG_MAX];
@@ -743,6 +793,7 @@ int main(void)
 	test_fork();
 	test_closed();
 	test_outer_range();
+	test_losses();
 	test_bad_agent();
 	test_far_words();
 	test_bad_user();

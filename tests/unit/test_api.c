@@ -192,6 +192,56 @@ static void test_all_rows(void)
 	CHECK(api_class_parse("no such class") == -1);
 }
 
+/* All names of arguments, and of members with the way to them ("nodeParams.height"). */
+static struct {
+	char *names[8192];
+	int n;
+} spelled;
+
+/* Readers of JSON such as DuckDB make one column of all that have one name, and take names that differ in case only for one. */
+static void check_spelling(const char *name, const char *func)
+{
+	for (int i = 0; i < spelled.n; i++) {
+		if (!strcmp(spelled.names[i], name))
+			return;
+		if (strcasecmp(spelled.names[i], name))
+			continue;
+		printf("%s: %s is spelled %s elsewhere\n", func, name, spelled.names[i]);
+		CHECK(0);
+	}
+	CHECK(spelled.n < (int)ARRAY_LEN(spelled.names));
+	if (spelled.n < (int)ARRAY_LEN(spelled.names))
+		spelled.names[spelled.n++] = strdup(name);
+}
+
+static void check_members(const char *way, const struct api_struct *s, const char *func)
+{
+	char name[512];
+
+	for (int i = 0; i < s->nmembers; i++) {
+		CHECK((size_t)snprintf(name, sizeof(name), "%s.%s", way, s->members[i].name) < sizeof(name));
+		check_spelling(name, func);
+		if (s->members[i].layout)
+			check_members(name, s->members[i].layout, func);
+	}
+}
+
+static void test_spelling(void)
+{
+	for (int i = 0; i < api_nfuncs; i++) {
+		for (int a = 0; a < api_funcs[i].nargs; a++) {
+			const struct api_arg *arg = &api_funcs[i].args[a];
+
+			check_spelling(arg->name, api_funcs[i].name);
+			if (arg->layout)
+				check_members(arg->name, arg->layout, api_funcs[i].name);
+		}
+	}
+	CHECK(spelled.n > 1000);
+	while (spelled.n)
+		free(spelled.names[--spelled.n]);
+}
+
 /* The most fields that a struct can give: all members outside of unions, and the widest of those inside. */
 static int struct_fields(const struct api_struct *s)
 {
@@ -547,27 +597,46 @@ static void test_errors(void)
 	CHECK(!api_failed(&m.c) && api_size(&m.c, API_ARCH_HERE) == -1 && !api_decode(&m.c, API_ARCH_HERE, NULL, 0));
 }
 
-/* The short entry row of the functions that the original script had. */
-static void test_brief(void)
+/* What a function reports of an earlier call is no failure of its own, here and in what the kernel side is told. */
+static void test_reported(void)
 {
-	struct made_call m;
-	struct field f[64];
-	int n, marked = 0;
+	static const struct {
+		const char *name;
+		bool failed;
+	} rows[] = { { "cudaGetLastError", false }, { "cudaPeekAtLastError", false }, { "cudaSetDevice", true }, { "cuCtxSynchronize", true } };
 
-	make_call(&m, "cudaMemcpy", CT_ENTER, 0, 0, U(0x10), U(0x20), U(4096), U(1));
-	n = api_decode(&m.c, API_ARCH_HERE, f, 64);
-	CHECK(n == 4);
-	for (int i = 0; i < n; i++)
-		marked += f[i].brief;
-	CHECK(marked == 2 && f[2].brief && f[3].brief);
-	CHECK_TEXT("size", f[2].label);
-	CHECK_TEXT("count", f[2].name);
-	make_call(&m, "cudaLaunchKernel", CT_ENTER, 0, 0, U(1), U(1), U(1), U(1), U(1), U(0), U(0), U(0));
-	n = api_decode(&m.c, API_ARCH_HERE, f, 64);
-	CHECK(n == 6 && f[0].brief && !f[1].brief);
-	CHECK_TEXT("function", f[0].label);
-	CHECK_TEXT("grid", f[1].label);
-	CHECK_TEXT("", f[3].label);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct made_call m;
+		struct ct_spec spec;
+
+		make_call(&m, rows[i].name, CT_CALL, 0, 700, U(0));
+		CHECK(api_failed(&m.c) == rows[i].failed);
+		CHECK(!api_spec(m.c.func, API_ARCH_HERE, true, &spec) && !!(spec.flags & CT_S_ERROR) == rows[i].failed);
+	}
+}
+
+/* A row says in which direction it copies where no argument does, as its name has it. */
+static void test_ways(void)
+{
+	static const struct {
+		const char *part;
+		enum api_way way;
+	} parts[] = {
+		{ "HtoD", API_WAY_HTOD }, { "HtoA", API_WAY_HTOD }, { "DtoH", API_WAY_DTOH }, { "AtoH", API_WAY_DTOH }, { "DtoD", API_WAY_DTOD },
+		{ "DtoA", API_WAY_DTOD }, { "AtoD", API_WAY_DTOD }, { "AtoA", API_WAY_DTOD }, { "Peer", API_WAY_PTOP },
+	};
+	bool per_thread;
+
+	for (int i = 0; i < api_nfuncs; i++)
+		for (size_t k = 0; k < ARRAY_LEN(parts); k++)
+			if (api_funcs[i].class == API_COPY && strstr(api_funcs[i].name, parts[k].part))
+				CHECK(api_way((unsigned int)i, 0) == parts[k].way);
+	for (uint32_t kind = 0; kind < 5; kind++)
+		CHECK(api_way((unsigned int)api_lookup("cudaMemcpy", 0, &per_thread), kind) == (enum api_way)kind);
+	CHECK(api_way((unsigned int)api_lookup("cudaMemcpy", 0, &per_thread), 5) == API_WAY_UNTOLD);
+	CHECK(api_way((unsigned int)api_lookup("cuMemcpyAsync", 0, &per_thread), 0) == API_WAY_BY_ADDRESS);
+	CHECK(api_way((unsigned int)api_lookup("cuMemcpy2D_v2", 0, &per_thread), 1) == API_WAY_UNTOLD);
+	CHECK(api_way((unsigned int)api_lookup("cudaMalloc", 0, &per_thread), 1) == API_WAY_UNTOLD);
 }
 
 /* ---- rubbish -------------------------------------------------------------------------------------------- */
@@ -616,9 +685,27 @@ static void test_rubbish(void)
 	free(m);
 }
 
+/* How the table calls an argument, and what it leaves out. */
+static void test_labels(void)
+{
+	struct made_call m;
+	struct field f[64];
+
+	make_call(&m, "cudaMemcpy", CT_ENTER, 0, 0, U(0x10), U(0x20), U(4096), U(1));
+	CHECK(api_decode(&m.c, API_ARCH_HERE, f, 64) == 4);
+	CHECK_TEXT("size", f[2].label);
+	CHECK_TEXT("count", f[2].name);
+	make_call(&m, "cudaLaunchKernel", CT_ENTER, 0, 0, U(1), U(1), U(1), U(1), U(1), U(0), U(0), U(0));
+	CHECK(api_decode(&m.c, API_ARCH_HERE, f, 64) == 6);
+	CHECK_TEXT("function", f[0].label);
+	CHECK_TEXT("grid", f[1].label);
+	CHECK_TEXT("", f[3].label);
+}
+
 int main(void)
 {
 	test_all_rows();
+	test_spelling();
 	test_field_counts();
 	test_lookup();
 	test_words();
@@ -627,7 +714,9 @@ int main(void)
 	test_structs();
 	test_sizes();
 	test_errors();
-	test_brief();
+	test_reported();
+	test_ways();
 	test_rubbish();
+	test_labels();
 	return unit_end();
 }

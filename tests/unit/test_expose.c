@@ -525,6 +525,7 @@ static void test_devices(void)
 	CHECK(!expose_event(x, &ev));
 	/* not asked for: nothing is said of them */
 	CHECK(!count_lines("hw_") && !count_lines("cudatrace_counters_up"));
+	CHECK_TEXT("1", value("cudatrace_queries_counted"));
 	counters_ns = S;
 	snprintf(series, sizeof(series), "hw_gpu_utilization_ratio%s", labels);
 	CHECK_TEXT("0.25", value(series));

@@ -6,6 +6,7 @@
  */
 #include <unistd.h>
 
+#include "../../user/event/muted.h"
 #include "../../user/trace/reader.h"
 #include "../../user/trace/writer.h"
 #include "patch_trace.h"
@@ -136,6 +137,7 @@ union record {
 	struct ct_hdr h;
 	struct ct_call call;
 	struct ct_work work;
+	struct ct_muted muted;
 	struct ct_kernel kernel;
 	struct ct_copy copy;
 	struct ct_set set;
@@ -349,7 +351,7 @@ static void any_definition(union record *r)
 static void any_process(union record *r)
 {
 	static const uint16_t kinds[] = { CT_PROCESS, CT_PROCESS, CT_EXEC, CT_PROCESS_INFO, CT_FORK, CT_EXIT };
-	size_t n[5], sum = 0;
+	size_t n[6], sum = 0;
 
 	switch (kinds[below(ARRAY_LEN(kinds))]) {
 	case CT_PROCESS:
@@ -363,7 +365,7 @@ static void any_process(union record *r)
 			r->process.start_boottime_ns = 5;
 		break;
 	case CT_PROCESS_INFO:
-		for (int i = 0; i < 5; i++)
+		for (int i = 0; i < 6; i++)
 			sum += n[i] = any_length(8192);
 		begin(r, CT_PROCESS_INFO, sizeof(r->info) + sum);
 		r->info.exe_len = (uint16_t)n[0];
@@ -371,6 +373,7 @@ static void any_process(union record *r)
 		r->info.container_len = (uint16_t)n[2];
 		r->info.pod_len = (uint16_t)n[3];
 		r->info.host_len = (uint16_t)n[4];
+		r->info.boot_len = (uint16_t)n[5];
 		any_text(r->info.text, sum);
 		break;
 	case CT_FORK:
@@ -385,7 +388,7 @@ static void any_process(union record *r)
 
 static void any_other(union record *r)
 {
-	static const uint16_t kinds[] = { CT_MARKER, CT_COUNTER, CT_COUNTER, CT_EVENT, CT_CLOCK, CT_LOST, CT_OVERHEAD, CT_FOREIGN, CT_TALLY, CT_KIND_END, 4711 };
+	static const uint16_t kinds[] = { CT_MARKER, CT_COUNTER, CT_COUNTER, CT_EVENT, CT_CLOCK, CT_LOST, CT_OVERHEAD, CT_FOREIGN, CT_MUTED, CT_MUTED, CT_TALLY, CT_KIND_END, 4711 };
 	uint16_t kind = kinds[below(ARRAY_LEN(kinds))];
 	size_t a = any_length(16384), b = any_length(16384);
 
@@ -428,6 +431,14 @@ static void any_other(union record *r)
 		r->foreign.name_len = (uint8_t)below(256);
 		r->foreign.domain_len = (uint8_t)below(256);
 		any_text((char *)&r->foreign.words[r->foreign.nwords], 512);
+		break;
+	case CT_MUTED: /* numbers of any size and sign, of functions that there are or not */
+		begin(r, kind, sizeof(struct ct_muted) + 512);
+		r->muted.domain_len = (uint8_t)below(256);
+		r->muted.name_len = (uint8_t)below(256);
+		any_text(r->muted.text, 512);
+		if (below(4))
+			muted_name(&r->muted, (int)below((uint64_t)api_nfuncs));
 		break;
 	default:
 		begin(r, kind, kind == CT_OVERHEAD ? sizeof(r->overhead) : kind == CT_TALLY ? sizeof(struct ct_tally) : 32 + below(100) * 8);

@@ -504,6 +504,40 @@ static void test_no_return(void)
 	taker_free(&t);
 }
 
+/* What a thread did after tracing stopped has no records: work of that time belongs to no call before it. */
+static void test_stopped(void)
+{
+	struct made_call m;
+	struct taker t;
+	struct join *j = begin(&t, false);
+	struct ct_call *c = call_of(&m, "cudaLaunchKernel", 10, 11, 10000, 10000);
+
+	c->h.flags |= CT_F_NO_RETURN;
+	give(j, c);
+	c = call_of(&m, "cudaLaunchKernel", 10, 12, 10000, 30000);
+	c->h.flags |= CT_F_UNFINISHED;
+	give(j, c);
+	join_stopped(j, 30000);
+	/* before: of the call that was under way */
+	give_cause(j, 10, 11, 77, 11000, 12000);
+	give_kernel(j, 10, 77, 20000, 30000);
+	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->call_ns == 10000 && last(&t)->number == 1);
+	give_cause(j, 10, 12, 78, 11000, 12000);
+	give_kernel(j, 10, 78, 20000, 30000);
+	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->call_ns == 10000 && last(&t)->number == 2);
+	/* after: of calls that nobody saw */
+	give_cause(j, 10, 11, 79, 31000, 32000);
+	give_kernel(j, 10, 79, 40000, 50000);
+	give_cause(j, 10, 12, 80, 31000, 32000);
+	give_kernel(j, 10, 80, 40000, 50000);
+	join_flush(j, UINT64_MAX);
+	CHECK(t.n == 6);
+	for (size_t i = 4; i < t.n; i++)
+		CHECK(t.seen[i].kind == CT_KERNEL && t.seen[i].call_ns == 31000 && !t.seen[i].number);
+	join_close(j);
+	taker_free(&t);
+}
+
 /* ---- numbers, ids, processes ---------------------------------------------------------------------------------------- */
 
 static void test_numbers(void)
@@ -1118,6 +1152,7 @@ int main(void)
 	test_tail_waits();
 	test_nested();
 	test_no_return();
+	test_stopped();
 	test_numbers();
 	test_stored_numbers();
 	test_reuse();

@@ -14,8 +14,10 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,7 +30,7 @@
 #define STORM 500
 #define LOADS 40
 #define SIGNALS 200
-#define LIMIT_S 60 /* the whole program: a hang is a failure */
+#define LIMIT_S 600 /* the whole program, which takes 7 s alone: a hang is a failure, other work on both processors is none */
 
 static char self[4096];
 
@@ -153,6 +155,35 @@ static int mode_spawn(void)
 	return bad;
 }
 
+/* Processes whose end is told by another signal than SIGCHLD, or by none: to ptrace they are born as threads are. */
+static int mode_clones(void)
+{
+	int status, bad = 0;
+	pthread_t t;
+
+	signal(SIGUSR2, SIG_IGN);
+	for (int i = 0; i < 50; i++) {
+		pid_t pid = (pid_t)syscall(SYS_clone, i % 2 ? SIGUSR2 : 0, NULL, NULL, NULL, NULL);
+
+		if (!pid) {
+			pthread_create(&t, NULL, nothing, NULL);
+			_exit(execl("/bin/true", "true", (char *)NULL));
+		}
+		bad += waitpid(pid, &status, __WALL) != pid || status;
+	}
+	return bad;
+}
+
+/* Ends before its child does, which lives as long as somebody may write to the pipe. */
+static int mode_leaves(void)
+{
+	char c;
+
+	if (!fork())
+		_exit(read(out_fd, &c, 1) != 0);
+	return 5;
+}
+
 /* Loads a library again and again while two threads wait in system calls that a stop would interrupt. */
 static int mode_load(void)
 {
@@ -265,6 +296,8 @@ static int program(const char *mode)
 	return !strcmp(mode, "signals") ? mode_signals() :
 	       !strcmp(mode, "storm")	? mode_storm() :
 	       !strcmp(mode, "spawn")	? mode_spawn() :
+	       !strcmp(mode, "clones")	? mode_clones() :
+	       !strcmp(mode, "leaves")	? mode_leaves() :
 	       !strcmp(mode, "load")	? mode_load() :
 	       !strcmp(mode, "wait")	? mode_wait() :
 	       !strcmp(mode, "tick")	? mode_tick() :
@@ -280,6 +313,7 @@ static int program(const char *mode)
 struct seen {
 	int forks, execs, loads, bad;
 	bool watch_loads, kill_at_exec;
+	bool alone; /* the program's children are not wanted */
 	int probe_fd;
 };
 
@@ -384,7 +418,7 @@ static struct launch *start(const char *mode, int fd, struct seen *s)
 
 	s->probe_fd = -1;
 	snprintf(num, sizeof(num), "%d", fd);
-	if (launch_open(&l, cmd, NULL, no_leaks, &ops, s))
+	if (launch_open(&l, cmd, NULL, no_leaks, !s->alone, &ops, s))
 		return NULL;
 	if (launch_start(l)) {
 		launch_close(l);
@@ -400,7 +434,7 @@ static int run_cmd(char *const cmd[], const char *user, char *const env[], struc
 	int status = -1;
 
 	s->probe_fd = -1;
-	if (launch_open(&l, cmd, user, env, &ops, s))
+	if (launch_open(&l, cmd, user, env, !s->alone, &ops, s))
 		return -1;
 	if (!launch_start(l) && poll_for(l, 10000))
 		status = launch_status(l);
@@ -432,6 +466,35 @@ static void test_status(void)
 	s.kill_at_exec = true; /* killed while it is stopped */
 	status = run("exit7", &s);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+/* Without its children: they live as if nobody traced, and nobody waits for them. */
+static void test_alone(void)
+{
+	static const char *const modes[] = { "storm", "spawn", "clones" };
+	struct seen s = { .alone = true };
+	struct launch *l;
+	int fds[2], status;
+
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+		s.execs = 0;
+		CHECK(run(modes[i], &s) == 0);
+		CHECK(s.execs == 1 && s.forks == 0);
+	}
+	CHECK(!pipe(fds));
+	fcntl(fds[1], F_SETFD, FD_CLOEXEC);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	l = start("leaves", fds[0], &s);
+	CHECK(l && poll_for(l, 10000) && launch_status(l) == W_EXITCODE(5, 0));
+	launch_close(l);
+	CHECK(waitpid(-1, NULL, WNOHANG) == 0); /* the child, which is ours now, lives on */
+	close(fds[1]);
+	CHECK(waitpid(-1, &status, 0) > 0 && !status);
+	close(fds[0]);
+	prctl(PR_SET_CHILD_SUBREAPER, 0);
+	s = (struct seen){ .alone = false };
+	CHECK(run("clones", &s) == 0);
+	CHECK(s.forks == 50 && s.execs == 51);
 }
 
 static void test_surroundings(void)
@@ -470,7 +533,7 @@ static int refused(const char *name, const char *user)
 	struct seen s = {};
 
 	dup2(fd, STDERR_FILENO);
-	err = launch_open(&l, cmd, user, NULL, &ops, &s);
+	err = launch_open(&l, cmd, user, NULL, true, &ops, &s);
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	close(fd);
@@ -669,7 +732,7 @@ static void test_detach(void)
 	CHECK(waitpid(pid, &status, 0) == pid);
 
 	/* one that was not started is ended */
-	CHECK(!launch_open(&l, cmd, NULL, NULL, &ops, &s));
+	CHECK(!launch_open(&l, cmd, NULL, NULL, true, &ops, &s));
 	launch_close(l);
 	CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
 	close(fds[0]);
@@ -718,6 +781,7 @@ int main(int argc, char **argv)
 	signal(SIGCHLD, on_child);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	test_status();
+	test_alone();
 	test_surroundings();
 	test_refused();
 	test_scripts();

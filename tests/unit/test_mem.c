@@ -678,6 +678,75 @@ static void test_sites(void)
 	sites_close(sites);
 }
 
+/* Labels of sites that are shown together; each an array of frames, innermost first. */
+static void labels(const struct stack_frame (*stacks)[4], size_t n, const char *const *want)
+{
+	unsigned int func = (unsigned int)api_next("cudaMalloc", -1);
+	struct sites *sites = sites_open(0);
+	const struct stack_frame *list[4];
+	struct stack s = { .frames = list };
+	struct text texts[4] = { { NULL } };
+	uint32_t numbers[4];
+
+	for (size_t i = 0; i < n; i++) {
+		for (s.nframes = 0; s.nframes < 4 && stacks[i][s.nframes].address; s.nframes++)
+			list[s.nframes] = &stacks[i][s.nframes];
+		s.id = (uint32_t)i + 1;
+		numbers[i] = sites_of(sites, func, &s);
+	}
+	mem_site_texts(sites, numbers, n, texts, text_plain);
+	for (size_t i = 0; i < n; i++) {
+		char got[512];
+
+		snprintf(got, sizeof(got), "%.*s", (int)texts[i].len, texts[i].s);
+		CHECK_TEXT(want[i], got);
+		text_free(&texts[i]);
+	}
+	sites_close(sites);
+}
+
+#define NATIVE(name, address, offset, object) { CT_FRAME_NATIVE, 0, address, offset, name, NULL, NULL, object }
+#define LINE(name, address, file, line) { CT_FRAME_NATIVE, line, address, 0, name, NULL, file, "/usr/bin/app" }
+#define PYTHON(name, file, line) { CT_FRAME_PYTHON, line, 1, 0, name, NULL, file, NULL }
+
+static void test_labels(void)
+{
+	/* without lines the place in the function tells, with the same place a caller */
+	static const struct stack_frame offsets[][4] = {
+		{ NATIVE("take", 0x10, 0x10, "/bin/m"), NATIVE("main", 0x90, 0x10, "/bin/m") },
+		{ NATIVE("take", 0x20, 0x20, "/bin/m"), NATIVE("main", 0x90, 0x10, "/bin/m") },
+		{ NATIVE("take", 0x20, 0x20, "/bin/m"), NATIVE("main", 0xa0, 0x20, "/bin/m") },
+	};
+	static const char *const by_offset[] = { "take+0x10 in m (cudaMalloc)", "take+0x20 in m (cudaMalloc), from main+0x10 in m",
+						 "take+0x20 in m (cudaMalloc), from main+0x20 in m" };
+	/* one allocator, three users, two of them one line of two callers */
+	static const struct stack_frame callers[][4] = {
+		{ LINE("grow", 1, "pool.c", 7), LINE("get", 2, "pool.c", 20), LINE("left", 3, "a.c", 1) },
+		{ LINE("grow", 1, "pool.c", 7), LINE("get", 2, "pool.c", 20), LINE("right", 4, "a.c", 2) },
+		{ LINE("grow", 1, "pool.c", 7), LINE("fill", 5, "b.c", 3) },
+		{ LINE("main", 6, "c.c", 4) },
+	};
+	static const char *const by_caller[] = { "grow at pool.c:7 (cudaMalloc), from get at pool.c:20, from left at a.c:1",
+						 "grow at pool.c:7 (cudaMalloc), from get at pool.c:20, from right at a.c:2",
+						 "grow at pool.c:7 (cudaMalloc), from fill at b.c:3", "main at c.c:4 (cudaMalloc)" };
+	/* the interpreter's frames are no label */
+	static const struct stack_frame python[][4] = {
+		{ NATIVE("ffi_call", 0x30, 0x3, "/usr/lib/libffi.so.8"), NATIVE("_ctypes_callproc", 0x40, 0x4, "/x/_ctypes.cpython-311.so"),
+		  PYTHON("take", "/x/m.py", 5), PYTHON("a", "/x/m.py", 8) },
+		{ NATIVE("ffi_call", 0x30, 0x3, "/usr/lib/libffi.so.8"), NATIVE("_PyObject_Call", 0x50, 0x5, "/usr/lib/libpython3.11.so.1.0"),
+		  PYTHON("take", "/x/m.py", 5), PYTHON("<module>", "/x/m.py", 9) },
+		{ NATIVE("fill", 0x60, 0x6, "/x/ext.so"), NATIVE("_PyObject_Call", 0x50, 0x5, "/usr/lib/libpython3.11.so.1.0"),
+		  PYTHON("step", "/x/m.py", 12) },
+		{ NATIVE("ffi_call", 0x30, 0x3, "/usr/lib/libffi.so.8") },
+	};
+	static const char *const by_python[] = { "take at m.py:5 (cudaMalloc), from a at m.py:8", "take at m.py:5 (cudaMalloc), from <module> at m.py:9",
+						 "fill+0x6 in ext.so, for step at m.py:12 (cudaMalloc)", "ffi_call+0x3 in libffi.so.8 (cudaMalloc)" };
+
+	labels(offsets, 3, by_offset);
+	labels(callers, 4, by_caller);
+	labels(python, 4, by_python);
+}
+
 /* ---- the curve ---------------------------------------------------------------------------------------- */
 
 static int64_t value_of(const struct curve *c, uint32_t series, uint32_t bucket)
@@ -800,31 +869,39 @@ static void story(struct play *p)
 
 static void rubbish_calls(struct play *);
 
-static char *told(const struct sink_mem *how, void (*what)(struct play *))
+/* What is printed, and the verdict, when these records were lost. */
+static char *told_with(const struct sink_mem *how, void (*what)(struct play *), const struct losses *losses, enum sink_leaks *leaks)
 {
 	static char path[] = "/tmp/cudatrace-mem-XXXXXX";
-	struct sink_end end = { .reason = "finished" };
+	struct sink_end end = { .reason = "finished", .losses = *losses };
 	struct sink_mem mem = *how;
 	struct sink_opts opts = { .title = "./app <x>", .version = "0", .start_ns = PLAY_START, .mem = &mem, .recorded = true };
 	struct out out;
 	struct play p;
-	bool found = false;
 	char *text;
 	int fd;
 
 	strcpy(path + sizeof(path) - 7, "XXXXXX");
 	fd = mkstemp(path);
-	mem.found = &found;
+	mem.leaks = leaks;
 	opts.out = &out;
 	CHECK(fd >= 0 && !out_open_fd(&out, fd, path));
 	play_begin(&p, &sink_mem, &opts);
 	what(&p);
 	CHECK(!play_end(&p, &end));
-	CHECK(what == rubbish_calls || found == (what == story));
 	CHECK(!out_close(&out));
 	text = unit_read(path);
 	unlink(path);
 	close(fd);
+	return text;
+}
+
+static char *told(const struct sink_mem *how, void (*what)(struct play *))
+{
+	enum sink_leaks leaks = SINK_LEAKS_NOT_KNOWN;
+	char *text = told_with(how, what, &(struct losses){ 0 }, &leaks);
+
+	CHECK(what == rubbish_calls || leaks == (what == story ? SINK_LEAKS_FOUND : SINK_LEAKS_NONE));
 	return text;
 }
 
@@ -889,6 +966,40 @@ static void rubbish_calls(struct play *p)
 	make_nmemory = 0;
 }
 
+/* With calls lost nobody knows what was leaked; a stack is no call. */
+static void test_losses(void)
+{
+	static const struct {
+		enum ct_loss cause;
+		void (*what)(struct play *);
+		enum sink_leaks leaks;
+		const char *summary;
+	} tries[] = {
+		{ CT_LOSS_RING, story, SINK_LEAKS_NOT_KNOWN,
+		  "LEAK SUMMARY: not known, because 3 records are missing; of what is there, 1054672 bytes in 4 allocations were not freed\n" },
+		{ CT_LOSS_FILE, nothing, SINK_LEAKS_NOT_KNOWN,
+		  "LEAK SUMMARY: not known, because 3 records are missing; of what is there, 0 bytes in 0 allocations were not freed\n" },
+		{ CT_LOSS_STACK, story, SINK_LEAKS_FOUND, "LEAK SUMMARY: 1054672 bytes leaked in 4 allocations\n" },
+		{ CT_LOSS_ORPHAN, nothing, SINK_LEAKS_NONE, "LEAK SUMMARY: 0 bytes leaked in 0 allocations\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
+		struct losses losses = { 0 };
+		enum sink_leaks leaks = SINK_LEAKS_NONE;
+		char *text;
+
+		losses.lost[tries[i].cause] = 3;
+		text = told_with(&(struct sink_mem){ .by = -1, .top = 10 }, tries[i].what, &losses, &leaks);
+		CHECK(leaks == tries[i].leaks);
+		CHECK_TEXT(tries[i].summary, strstr(text, "LEAK SUMMARY"));
+		free(text);
+		text = told_with(&(struct sink_mem){ .by = -1, .top = 10, .json = true }, tries[i].what, &losses, &leaks);
+		CHECK(leaks == tries[i].leaks);
+		CHECK(strstr(text, leaks == SINK_LEAKS_NOT_KNOWN ? "\"leaks_known\":false" : "\"leaks_known\":true"));
+		free(text);
+	}
+}
+
 static void test_hostile(void)
 {
 	static void (*const all[])(struct play *) = { nothing, rubbish, rubbish_calls };
@@ -943,8 +1054,10 @@ int main(int argc, char **argv)
 	test_random();
 	test_no_room();
 	test_sites();
+	test_labels();
 	test_curve();
 	test_outputs();
+	test_losses();
 	test_hostile();
 	return unit_end();
 }

@@ -169,10 +169,81 @@ static void test_hosts(void)
 	/* its clock of the day was 2 ms ahead */
 	CHECK(m.first_kernel_ns[0] == a.first_kernel_ns[0]);
 	CHECK(m.first_kernel_ns[1] == b.first_kernel_ns[0] + 2000000);
-	/* the same again gives the same */
-	CHECK(!merge_files((const char *const[]){ paths[0], paths[0] }, 2));
+}
+
+/* What happened is in the result once, however many of the inputs have it. */
+static void once(const char *const *paths, int n, const struct sums *want)
+{
+	struct sums m;
+
+	CHECK(!merge_files(paths, n));
 	count(&m, out_path);
-	CHECK(m.kinds[CT_CALL] == 2 * a.kinds[CT_CALL] && m.npids == 2);
+	for (int k = 0; k < CT_KIND_END; k++)
+		CHECK(trace_is_definition((uint16_t)k) || m.kinds[k] == want->kinds[k]);
+	CHECK(m.npids == want->npids && m.stacks_known);
+}
+
+/* A recording of the records of two.ctrace from the one with number `from` on, up to `to`, as a recorder's dump has them: with the
+ * definitions before. */
+static void dump(const char *path, const char *part, uint64_t from, uint64_t to)
+{
+	const struct ct_hdr *h;
+	struct writer *w;
+	struct reader *r;
+	uint64_t at = 0;
+	char head[4096];
+
+	remove(path);
+	CHECK(!reader_open(&r, "tests/traces/two.ctrace"));
+	snprintf(head, sizeof(head), "%s", reader_head(r));
+	snprintf(strstr(head, "part "), 16, "part %s\n", part);
+	CHECK(!writer_open(&w, path, head));
+	while (reader_next(r, &h) == 1) {
+		bool happened = !trace_is_definition(h->kind);
+
+		at += happened;
+		if (!happened || (at > from && at <= to))
+			CHECK(!writer_record(w, h));
+	}
+	reader_close(r);
+	CHECK(!writer_end(w, "reason finished\n") && !writer_close(w));
+}
+
+static void test_same_records(void)
+{
+	static const char two[] = "tests/traces/two.ctrace", other[] = "tests/traces/other.ctrace";
+	char first[80], second[80], merged[80];
+	struct sums a, b;
+
+	snprintf(first, sizeof(first), "%s.1", out_path);
+	snprintf(second, sizeof(second), "%s.2", out_path);
+	snprintf(merged, sizeof(merged), "%s.m", out_path);
+	count(&a, two);
+	count(&b, other);
+	/* a file with itself */
+	once((const char *const[]){ two, two }, 2, &a);
+	once((const char *const[]){ two, two, two }, 3, &a);
+	/* dumps of a recorder that overlap, in any order, and one of them twice */
+	dump(first, "1", 0, 70);
+	dump(second, "2", 40, UINT64_MAX);
+	once((const char *const[]){ first, second }, 2, &a);
+	once((const char *const[]){ second, first }, 2, &a);
+	once((const char *const[]){ second, first, second }, 3, &a);
+	/* the same from recorders that say nothing of parts */
+	dump(second, "0", 40, UINT64_MAX);
+	once((const char *const[]){ first, second }, 2, &a);
+	/* what was merged already, with a part of it */
+	CHECK(!merge_files((const char *const[]){ first, two }, 2) && !rename(out_path, merged));
+	once((const char *const[]){ merged, second }, 2, &a);
+	/* another host's are others, though they were at the same moment */
+	CHECK(!merge_files((const char *const[]){ two, other, two, other }, 4));
+	for (int k = 0; k < CT_KIND_END; k++)
+		a.kinds[k] += b.kinds[k];
+	count(&b, out_path);
+	CHECK(b.kinds[CT_CALL] == a.kinds[CT_CALL] && b.kinds[CT_KERNEL] == a.kinds[CT_KERNEL]);
+	unlink(first);
+	unlink(second);
+	unlink(merged);
 }
 
 static void test_not_possible(void)
@@ -340,6 +411,7 @@ int main(void)
 	snprintf(json_path, sizeof(json_path), "/tmp/ct_test_merge.%d.json", (int)getpid());
 	test_align();
 	test_hosts();
+	test_same_records();
 	test_not_possible();
 	test_stored_again();
 	test_hostile();

@@ -26,9 +26,9 @@ static struct sink_end the_end(void)
 	return (struct sink_end){ .reason = "finished", .uptime_ns = 9000000 };
 }
 
-static void write_to(const char *path)
+static void write_with(const char *path, bool all_tables)
 {
-	struct sink_opts opts = { .path = path, .version = "test", .title = "train.py", .start_ns = PLAY_START,
+	struct sink_opts opts = { .path = path, .all_tables = all_tables, .version = "test", .title = "train.py", .start_ns = PLAY_START,
 				  .realtime_offset_ns = 1700000000000000000ULL - PLAY_START };
 	struct sink_end end = the_end();
 	struct play p;
@@ -38,6 +38,11 @@ static void write_to(const char *path)
 	play_quiet(true);
 	CHECK(!play_end(&p, &end));
 	play_quiet(false);
+}
+
+static void write_to(const char *path)
+{
+	write_with(path, false);
 }
 
 /* The first column of the first row as text; NULL: no row. */
@@ -93,6 +98,10 @@ static void rows(void)
 	CHECK_TEXT("0,1", ask("SELECT group_concat(memoryOperationType) FROM CUDA_GPU_MEMORY_USAGE_EVENTS"));
 	CHECK_TEXT("59|step|training", ask("SELECT eventType||'|'||t.value||'|'||d.value FROM NVTX_EVENTS JOIN StringIds t ON "
 					   "t.id=textId JOIN StringIds d ON d.id=domainId"));
+	/* the domain's own row: once in a process, with its name as text */
+	CHECK_TEXT("1|training|training:step",
+		   ask("SELECT count(*)||'|'||d.text||'|'||d.text||':'||t.value FROM NVTX_EVENTS n JOIN NVTX_EVENTS d ON d.eventType=75 AND "
+		       "d.domainId=n.domainId AND d.globalTid>>24=n.globalTid>>24 JOIN StringIds t ON t.id=n.textId"));
 	CHECK_TEXT("4|Context sync", ask("SELECT syncType||'|'||label FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION JOIN "
 					 "ENUM_CUPTI_SYNC_TYPE e ON e.id=syncType"));
 	CHECK_TEXT("6|Module loading", ask("SELECT overheadType||'|'||label FROM CUPTI_ACTIVITY_KIND_OVERHEAD JOIN "
@@ -110,7 +119,9 @@ static void devices(void)
 	CHECK_TEXT("0 H200 01010101-0101-0101-0101-010101010101,1 H100 02020202-0202-0202-0202-020202020202",
 		   ask("SELECT group_concat(id||' '||name||' '||uuid) FROM TARGET_INFO_GPU"));
 	/* the second process numbers the other GPU 0 */
-	CHECK_TEXT("100:0=0,100:1=1,200:0=1", ask("SELECT group_concat(pid||':'||cudaId||'='||gpuId) FROM TARGET_INFO_CUDA_DEVICE"));
+	CHECK_TEXT("100:0=0=0,100:1=1=1,200:0=1=1",
+		   ask("SELECT group_concat(pid||':'||ordinal||'='||cudaId||'='||gpuId) FROM TARGET_INFO_CUDA_DEVICE"));
+	CHECK_TEXT("0,1", ask("SELECT group_concat(DISTINCT deviceId) FROM CUPTI_ACTIVITY_KIND_KERNEL"));
 	CHECK_TEXT("132|150754820096|1980000000|233472|65536|32|64|32|9|0",
 		   ask("SELECT smCount||'|'||totalMemory||'|'||clockRate||'|'||maxShmemPerSm||'|'||maxRegistersPerSm||'|'||threadsPerWarp"
 		       "||'|'||maxWarpsPerSm||'|'||maxBlocksPerSm||'|'||computeMajor||'|'||smMinor FROM TARGET_INFO_GPU"));
@@ -118,6 +129,20 @@ static void devices(void)
 				    "TARGET_INFO_CUDA_CONTEXT_INFO"));
 	CHECK_TEXT("13|7|2", ask("SELECT streamId||'|'||contextId||'|'||flag FROM TARGET_INFO_CUDA_STREAM"));
 	CHECK_TEXT("100 trainer,200 other", ask("SELECT group_concat(pid||' '||name) FROM PROCESSES"));
+}
+
+/* Tables without rows are there when they are asked for, and take rows as they do otherwise. */
+static void all_tables(void)
+{
+#define COUNT_OF(names) "SELECT count(*) FROM sqlite_master WHERE type='table' AND name IN (" names ")"
+#define NO_ROWS "'OSRT_API','CUDA_GRAPH_EVENTS','CUDA_GRAPH_NODE_EVENTS','CUPTI_ACTIVITY_KIND_CUDA_EVENT'"
+	CHECK_TEXT("0", ask(COUNT_OF(NO_ROWS)));
+	write_with(file(), true);
+	CHECK_TEXT("4", ask(COUNT_OF(NO_ROWS)));
+	CHECK_TEXT("4", ask(COUNT_OF("'NVTX_EVENTS','CUDA_CALLCHAINS','CUDA_UM_CPU_PAGE_FAULT_EVENTS','CUDA_UM_GPU_PAGE_FAULT_EVENTS'")));
+	CHECK_TEXT("0", ask("SELECT count(nestingLevel) FROM OSRT_API"));
+	CHECK_TEXT("2", ask("SELECT count(*) FROM NVTX_EVENTS"));
+	CHECK_TEXT("ok", ask("PRAGMA integrity_check"));
 }
 
 /* Each text has one id, whatever bytes it is made of; what is no UTF-8 does not get into the database. */
@@ -129,7 +154,7 @@ static void strings(void)
 	struct nsys_strings *s;
 	int64_t ids[5], big;
 
-	CHECK(!sqlite3_open(":memory:", &d.db) && !nsys_schema(&d));
+	CHECK(!sqlite3_open(":memory:", &d.db) && !nsys_schema(&d, false));
 	s = nsys_strings_open(&d);
 	memset(large, 'x', sizeof(large));
 	for (int i = 0; i < 5; i++)
@@ -155,6 +180,32 @@ static void strings(void)
 	for (int t = 0; t < NSYS_TABLES; t++)
 		sqlite3_finalize(d.insert[t]);
 	CHECK(!d.error && !sqlite3_close(d.db));
+}
+
+/* CUPTI tells of a stream when it is used and when it is made, in either order: it is one stream. */
+static void streams(void)
+{
+	struct sink_opts opts = { .path = file(), .version = "test" };
+	struct sink_end end = the_end();
+	struct made_device m;
+	struct play p;
+
+	play_begin(&p, &sink_nsys, &opts);
+	play_process(&p, CT_PROCESS, 100, "train");
+	play_process(&p, CT_PROCESS, 200, "other");
+	for (uint32_t flags = 0; flags < 2; flags++)
+		for (uint32_t pid = 100; pid <= 200; pid += 100)
+			for (uint32_t context = 1; context < 3; context++) {
+				make_stream(&m, pid, 7, context, 0, flags, PLAY_START);
+				play_give(&p, (struct event){ .rec = &m.h });
+			}
+	make_stream(&m, 100, 7, 1, 0, 0, PLAY_START);
+	play_give(&p, (struct event){ .rec = &m.h });
+	play_quiet(true);
+	CHECK(!play_end(&p, &end));
+	play_quiet(false);
+	CHECK_TEXT("100|1|7|1,100|2|7|1,200|1|7|1,200|2|7|1",
+		   ask("SELECT group_concat(processId||'|'||contextId||'|'||streamId||'|'||flag) FROM TARGET_INFO_CUDA_STREAM"));
 }
 
 static void names(void)
@@ -273,8 +324,10 @@ int main(int argc, char **argv)
 	}
 	rows();
 	devices();
+	all_tables();
 	strings();
 	names();
+	streams();
 	files();
 	rubbish();
 	unlink(file());

@@ -112,6 +112,16 @@ static void test_select(void)
 	CHECK(good("-e memory --domain runtime"));
 	CHECK(shows("cudaMalloc") && !shows("cuMemAlloc_v2"));
 
+	/* what runs for long leaves queries out, unless it is told otherwise */
+	CHECK(!parse(OPTS_TOP, "") && shows("cudaMalloc") && !shows("cudaGetDevice") && !shows("cuCtxGetDevice"));
+	CHECK(!parse(OPTS_SERVE, "") && shows("cuMemAlloc_v2") && !shows("cudaGetLastError"));
+	CHECK(!parse(OPTS_TOP, "--queries") && shows("cudaMalloc") && shows("cudaGetDevice") && !shows("__cudaLaunchKernel"));
+	CHECK(!parse(OPTS_SERVE, "--queries") && shows("cudaGetDevice"));
+	CHECK(!parse(OPTS_TOP, "-e memory,query") && shows("cudaMalloc") && shows("cudaGetDevice"));
+	CHECK(!parse(OPTS_STAT, "") && shows("cudaGetDevice"));
+	CHECK(parse(OPTS_TOP, "-e memory --queries") &&
+	      strstr(said, "-e says which functions are counted: add 'query' to its list, and leave out --queries"));
+
 	CHECK(parse(OPTS_TRACE, "-e cudaMaloc") && strstr(said, "no function or class is named 'cudaMaloc'; did you mean cudaMalloc"));
 	CHECK(parse(OPTS_TRACE, "-e memry") && strstr(said, "did you mean memory"));
 	CHECK(parse(OPTS_TRACE, "-e cuMemAloc") && strstr(said, "did you mean cuMemAlloc"));
@@ -127,7 +137,7 @@ static void test_select(void)
 static void test_values(void)
 {
 	CHECK(good(""));
-	CHECK(o.ring_bytes == 16u << 20 && o.format->ops == &sink_table && o.time == SINK_TIME_MS && !o.npids && !o.cmd);
+	CHECK(!o.ring_bytes && o.format->ops == &sink_table && o.time == SINK_TIME_MS && !o.npids && !o.cmd);
 	CHECK(good("-p 1,2 -p 3 -p 2"));
 	CHECK(o.npids == 3 && o.pids[0] == 1 && o.pids[1] == 2 && o.pids[2] == 3);
 	CHECK(good("-p 1+2,3+")); /* as pidof and pgrep print them */
@@ -204,6 +214,39 @@ static void test_errors(void)
 	bad("--format json --time us", "--time is for the table: JSON has ts_ns and dur_ns");
 }
 
+/* -e none: no calls, only what devices do. */
+static void test_no_calls(void)
+{
+	static const char alone[] = "-e: 'none' means no function at all: give it alone, or leave it out";
+	static const char of_calls[] = "cudatrace: error: -e none leaves no call, and this command is about calls: leave it out\n";
+
+	CHECK(good("-e none --gpu -- x") && o.select.none && !shows("cudaMalloc") && !shows("__cudaLaunchKernel"));
+	CHECK(good("-e none --counters") && o.select.none);
+	CHECK(good("--gpu -c -e none -p 1") && good("--gpu -e none --min-duration 1ms --start-on cudaMalloc -p 1"));
+	CHECK(!parse(OPTS_REPLAY, "-e None x") && o.select.none && !shows("cudaMalloc"));
+	CHECK(!parse(OPTS_RECORD, "-e none --gpu -o x -p 1") && !parse(OPTS_EXPORT, "--to csv -e none x"));
+	CHECK(!parse(OPTS_STAT, "-e none x") && !parse(OPTS_STAT, "-e none --gpu -p 1") && !parse(OPTS_SERVE, "--counters -e none"));
+	CHECK(good("") && !o.select.none);
+
+	bad("-e none", "-e none leaves only what devices do: give --gpu or --counters");
+	bad("--gpu -e none,memory -p 1", alone);
+	bad("--gpu -e memory -e none -p 1", alone);
+	bad("--gpu -e none,!memory -p 1", alone);
+	bad("--gpu -e !none -p 1", alone);
+	bad("-e nome", "-e: no function or class is named 'nome'; did you mean none?");
+	bad("--gpu -e none -k -p 1", "-k is about calls, and -e none leaves none: leave one of the two out");
+	bad("--gpu -e none --domain driver -p 1", "--domain is about calls, and -e none leaves none: leave one of the two out");
+	bad("--gpu -e none --source=cupti -p 1", "--source is about calls, and -e none leaves none: leave one of the two out");
+	bad("--gpu -e none --format folded -p 1",
+	    "-e none leaves no call, and --format folded adds up the stacks of calls: leave one of the two out");
+	CHECK(parse(OPTS_TOP, "--counters -e none"));
+	CHECK_TEXT(of_calls, said);
+	CHECK(parse(OPTS_ADVISE, "-e none x"));
+	CHECK_TEXT(of_calls, said);
+	CHECK(parse(OPTS_LIST, "-e none"));
+	CHECK_TEXT(of_calls, said);
+}
+
 static int folded(const char *line)
 {
 	return !parse(OPTS_FOLDED, line);
@@ -264,6 +307,11 @@ static void test_stacks(void)
 	bad("--format nsys-sqlite", "--format nsys-sqlite writes a file: give -o FILE");
 	bad("--format nsys-sqlite -o x -A", "--format nsys-sqlite writes a whole file: leave out -A");
 	bad("--format otlp-json -c", "-c and -C print a table: leave out --format otlp-json");
+	CHECK(good("--format perfetto -o x -k --stack-args") && o.stack_args);
+	bad("--stack-args", "--stack-args is about stacks of perfetto: give that format, or leave it out");
+	bad("--format perfetto -o x --stack-args", "--stack-args is about stacks with --format perfetto: give -k, or leave it out");
+	CHECK(good("--format nsys-sqlite -o x --all-tables") && o.all_tables);
+	bad("--all-tables", "--all-tables is about the database of nsys-sqlite: give that format, or leave it out");
 	bad("--otlp-min 1ms", "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json");
 	bad("--otlp-min 5 --otlp env", "--otlp-min: '5' is no duration; give a number and its unit, as 1ms, 50us, 0s");
 	bad("--otlp env --no-return", "--no-return knows no durations, which spans have: leave out --otlp and otlp-json");
@@ -273,6 +321,56 @@ static void test_stacks(void)
 	CHECK(strstr(said, "cudatrace: error: 'cudatrace folded' adds up stacks: give --format folded, flame"));
 	CHECK(!folded("-c") && strstr(said, "there is no option -c"));
 	CHECK(!folded("./app") && strstr(said, "cudatrace folded [OPTIONS] -- ./app"));
+}
+
+/* Where it goes: what is for programs never onto the standard output that a program started by us has for itself. */
+static void test_output(void)
+{
+	static const char programs[] = "cudatrace: error: standard output is CMD's own, with which a form for programs must not mix: "
+		"give -o FILE, or a command that reads it, as -o '|jq .' (-o - is standard output all the same)\n";
+	static const struct {
+		enum opts_cmd cmd;
+		const char *line;
+	} forms[] = {
+		{ OPTS_TRACE, "--format json" },    { OPTS_TRACE, "--format csv" },   { OPTS_TRACE, "--format html" },
+		{ OPTS_TRACE, "--format perfetto" }, { OPTS_TRACE, "--format cupti" }, { OPTS_TRACE, "--format folded" },
+		{ OPTS_TRACE, "--format otlp-json" }, { OPTS_FOLDED, "" },		  { OPTS_FOLDED, "--format flame" },
+		{ OPTS_STAT, "--json" },	    { OPTS_STAT, "--csv" },	      { OPTS_STAT, "--format json" },
+		{ OPTS_MEM, "--json" },		    { OPTS_ADVISE, "--format json" }, { OPTS_ADVISE, "--format markdown" },
+	};
+	static const struct {
+		enum opts_cmd cmd;
+		const char *line;
+	} texts[] = {
+		{ OPTS_TRACE, "" },	  { OPTS_TRACE, "-c" }, { OPTS_TRACE, "-C" },	    { OPTS_TRACE, "--otlp env" }, { OPTS_STAT, "" },
+		{ OPTS_STAT, "--save x" }, { OPTS_MEM, "" },	 { OPTS_MEM, "--watch" }, { OPTS_ADVISE, "" },	  { OPTS_RECORD, "" },
+	};
+	static const char *const places[] = { "-o x", "-o -", "-o |cat" };
+	char line[128];
+
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		snprintf(line, sizeof(line), "%s -- a", forms[i].line);
+		CHECK(parse(forms[i].cmd, line));
+		CHECK_TEXT(programs, said);
+		for (size_t k = 0; k < ARRAY_LEN(places); k++) {
+			snprintf(line, sizeof(line), "%s %s -- a", forms[i].line, places[k]);
+			CHECK(!parse(forms[i].cmd, line));
+		}
+		snprintf(line, sizeof(line), "%s -p 1", forms[i].line);
+		CHECK(!parse(forms[i].cmd, line));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		snprintf(line, sizeof(line), "%s -- a", texts[i].line);
+		CHECK(!parse(texts[i].cmd, line));
+	}
+	bad("-o |", "-o: no command stands behind the '|'; give one, as -o '|jq .'");
+	bad("-A -o |cat", "-A adds to a file, and -o names a command: leave out -A");
+	bad("--format nsys-sqlite -o |cat", "-o: what nsys-sqlite writes is a file, which no command and no standard output can be: give a name");
+	bad("--format chrome -o |cat>%p", "-o: %p is for a file for each process, and a command reads them all: leave it out");
+	CHECK(good("--format chrome -o |cat>p"));
+	CHECK(parse(OPTS_RECORD, "-o |cat") && strstr(said, "-o: a recording is a file, which no command and no standard output can be: give a name"));
+	CHECK(parse(OPTS_MERGE, "-o |cat a b") && strstr(said, "-o: a recording is a file"));
+	CHECK(parse(OPTS_EXPORT, "--to nsys-sqlite -o - a") && strstr(said, "-o: what nsys-sqlite writes is a file"));
 }
 
 static void test_advise(void)
@@ -475,9 +573,11 @@ int main(void)
 	test_select();
 	test_values();
 	test_errors();
+	test_no_calls();
 	test_stacks();
 	test_help(OPTS_TRACE, 38);
 	test_help(OPTS_FOLDED, 30);
+	test_output();
 	test_advise();
 	test_help(OPTS_ADVISE, 30);
 	test_nearest();

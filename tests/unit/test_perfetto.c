@@ -5,6 +5,7 @@
  * programs that read these formats: EXPORT_DIR=DIR writes the files there.
  */
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../user/sink/inuse.h"
@@ -257,6 +258,29 @@ static void play(struct test_sink *b)
 	CALL(b, "cudaDeviceSynchronize", 1000, 1000, 0, 900, 1000, 9, NULL, NULL, 0);
 }
 
+/* One step spans the trace, unless the program annotates steps of its own. */
+static void test_steps(void)
+{
+	for (int own = 0; own < 2; own++) {
+		struct test_sink b = { 0 };
+		struct made_device m;
+		char *text;
+
+		begin(&b, &sink_chrome, "steps.json");
+		give(&b, process(CT_PROCESS, 1000, "python3"));
+		CALL(&b, "cudaDeviceSynchronize", 1000, 1000, 0, 900, 1000, 1, NULL, NULL, 0);
+		give(&b, &make_marker(&m, 1000, 1000, T0 + 90 * 1000, T0 + 300 * 1000, CT_MARKER_PUSH_POP,
+				      own ? "ProfilerStep#3" : "Profiler", "")->h);
+		finish(&b);
+		text = unit_read(b.path);
+		CHECK(text && (strstr(text, "\"ProfilerStep#0\"") == NULL) == (own == 1));
+		CHECK(own || (text && strstr(text, "\"ph\":\"X\",\"pid\":1000,\"tid\":1000,\"ts\":90.000,\"dur\":910.000,"
+						   "\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#0\"")));
+		free(text);
+		unlink(b.path);
+	}
+}
+
 static void test_chrome(void)
 {
 	struct test_sink b = { 0 };
@@ -298,6 +322,43 @@ static void test_split(void)
 		free(text);
 		if (!getenv("EXPORT_DIR"))
 			unlink(path);
+	}
+}
+
+static bool has(const char *bytes, size_t n, const char *word)
+{
+	return bytes && memmem(bytes, n, word, strlen(word));
+}
+
+/* Stacks as arguments, for programs that do not read callstacks: texts, nothing of the callstack's own, and "..." when there are
+ * more functions than there is room. */
+static void test_stack_args(void)
+{
+	static const struct stack_frame deep = { .kind = CT_FRAME_NATIVE, .address = 0x99, .object = "/bin/deep" };
+	static const struct stack_frame *frames[4096];
+	struct stack stack = { .id = 2, .nframes = ARRAY_LEN(frames), .frames = frames };
+
+	for (size_t i = 0; i < ARRAY_LEN(frames); i++)
+		frames[i] = &deep;
+	for (int args = 0; args < 2; args++) {
+		struct test_sink b = { .opts.stack_args = args };
+		struct stat st = { 0 };
+		char *bytes;
+		size_t n;
+
+		begin(&b, &sink_perfetto, args ? "stack_args.pftrace" : "stacks.pftrace");
+		play(&b);
+		CALL(&b, "cudaDeviceSynchronize", 1000, 1000, 0, 2000, 2010, 10, NULL, &stack, 0);
+		finish(&b);
+		CHECK(!stat(b.path, &st));
+		n = (size_t)st.st_size;
+		bytes = unit_read(b.path);
+		CHECK(has(bytes, n, "train_step() (train.c:12)") == args && has(bytes, n, "/bin/deep+0x99") == args);
+		CHECK(has(bytes, n, "...") == args && has(bytes, n, "/bin/app") != args);
+		CHECK(has(bytes, n, "main") && has(bytes, n, "train_step()"));
+		free(bytes);
+		if (!getenv("EXPORT_DIR"))
+			unlink(b.path);
 	}
 }
 
@@ -637,8 +698,10 @@ int main(void)
 	test_many_tracks();
 	test_in_use();
 	test_chrome();
+	test_steps();
 	test_split();
 	test_perfetto();
+	test_stack_args();
 	if (getenv("EXPORT_DIR"))
 		write_busy();
 	return unit_end();

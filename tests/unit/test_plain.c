@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_plain.c - what names and paths of others may do to a terminal: nothing, in messages and in what doctor and info print. */
+/*
+ * test_plain.c - what names and paths of others may do to a terminal: nothing, in messages and in what doctor and info print.
+ * And how numbers are written: so that they are the same when they are read again.
+ */
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "../../user/util/msg.h"
 #include "../../user/util/out.h"
+#include "../../user/util/put.h"
 #include "../../user/util/utf8.h"
 
 #include "unit.h"
@@ -30,6 +34,41 @@ static char said[4096];
 static void take(const char *text)
 {
 	snprintf(said, sizeof(said), "%s", text);
+}
+
+static void check_number(double v, bool single, const char *want)
+{
+	char buf[PUT_DOUBLE_MAX + 1];
+	char *end = put_double(buf, v, single);
+
+	CHECK(end - buf < PUT_DOUBLE_MAX);
+	*end = '\0';
+	CHECK_TEXT(want, buf);
+	CHECK(single ? strtof(buf, NULL) == (float)v : strtod(buf, NULL) == v);
+}
+
+static void test_numbers(void)
+{
+	uint64_t seed = 7;
+	char buf[PUT_DOUBLE_MAX + 1];
+
+	check_number(3221225472, false, "3221225472"); /* 3 GiB: nine digits are too few */
+	check_number(-3, false, "-3");
+	check_number(64.5, false, "64.5");
+	check_number(0.1, false, "0.1");
+	check_number(0.1f, false, "0.10000000149011612");
+	check_number(0.1f, true, "0.1");
+	check_number(1e300, false, "1e+300");
+	for (int i = 0; i < 100000; i++) {
+		double v;
+
+		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+		memcpy(&v, &seed, sizeof(v));
+		if (!(v - v == 0))
+			continue;
+		*put_double(buf, v, false) = '\0';
+		CHECK(strtod(buf, NULL) == v);
+	}
 }
 
 int main(void)
@@ -66,5 +105,6 @@ int main(void)
 	CHECK_TEXT("ab?", got ? got : "(no file)");
 	free(got);
 	unlink(path);
+	test_numbers();
 	return unit_end();
 }

@@ -360,15 +360,16 @@ static void test_bounded(void)
 	rig_close(&r);
 }
 
+/* Processor time of this process: other programs on the machine do not change it. */
 static double seconds(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A stack that was seen before costs a walk by known rows; the figures are printed, the bound is generous. */
+/* A stack that was seen before costs a walk by known rows, a small part of what the first one took. The figures are printed. */
 static void test_speed(void)
 {
 	struct rig r = rig_open("alloca", 20);
@@ -387,7 +388,7 @@ static void test_speed(void)
 	again = (seconds() - began) / rounds;
 	printf("a stack of %u frames, %u bytes: the first %.0f us, again %.2f us\n", find(1) ? find(1)->nframes : 0,
 	       ((struct ct_user_stack *)buf)->len, first * 1e6, again * 1e6);
-	CHECK(nstacks_sent == 1 && again < 200e-6);
+	CHECK(nstacks_sent == 1 && again * 10 < first);
 	rig_close(&r);
 }
 
@@ -497,6 +498,46 @@ static void test_table_random(void)
 	stack_table_close(table);
 }
 
+/* What the compiler added to a function's name is not shown; what only looks like it is. */
+static void test_suffixes(void)
+{
+	static const char *const names[][2] = {
+		{ "take.constprop.0.isra.0", "take" }, { "take.isra.0.part.12.cold", "take" }, { "take.cold", "take" },
+		{ "take.lto_priv.3", "take" },	       { "_Z4stepi.part.0", "step(int)" },     { "hash.llvm.1234567", "hash" },
+		{ "runtime.mallocgc", "runtime.mallocgc" }, { "v1.2", "v1.2" }, { ".cold", ".cold" }, { "", NULL }, { "0", "0" },
+		{ "take.constprop", "take" },	       { "x.coldness", "x.coldness" },
+	};
+	const uint32_t n = sizeof(names) / sizeof(names[0]);
+	union {
+		struct ct_frame f;
+		struct ct_stack s;
+		char room[256];
+	} r;
+	const struct stack *stack;
+
+	table = stack_table_open();
+	for (uint32_t i = 0; i < n; i++) {
+		size_t len = strlen(names[i][0]);
+
+		memset(&r, 0, sizeof(r));
+		r.f = (struct ct_frame){ .h = { .size = (uint16_t)((sizeof(r.f) + len + 7) & ~7UL), .kind = CT_FRAME }, .id = i + 1, .address = i + 1,
+					 .function_len = (uint16_t)len, .kind = CT_FRAME_NATIVE };
+		memcpy(r.f.strings, names[i][0], len);
+		CHECK(!record_check(&r.f.h, r.f.h.size));
+		CHECK(!stack_table_record(table, &r.f.h));
+	}
+	memset(&r, 0, sizeof(r));
+	r.s = (struct ct_stack){ .h = { .size = (uint16_t)((sizeof(r.s) + n * 4 + 7) & ~7UL), .kind = CT_STACK, .pid = 1 }, .id = 1, .nframes = n };
+	for (uint32_t i = 0; i < n; i++)
+		r.s.frames[i] = i + 1;
+	CHECK(!stack_table_record(table, &r.s.h));
+	stack = stack_table_get(table, 1);
+	CHECK(stack && stack->nframes == n);
+	for (uint32_t i = 0; stack && i < n; i++)
+		CHECK_TEXT(names[i][1] ? names[i][1] : "(none)", stack->frames[i]->function ? stack->frames[i]->function : "(none)");
+	stack_table_close(table);
+}
+
 int main(void)
 {
 	char cmd[64];
@@ -508,6 +549,7 @@ int main(void)
 		printf("FAILED: tests/unit/prog/stacks.c cannot be built\n");
 		return 1;
 	}
+	test_suffixes();
 	test_one();
 	test_outlet_stops();
 	test_join();

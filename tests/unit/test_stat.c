@@ -269,6 +269,42 @@ static void test_sizes(void)
 	book_close(b);
 }
 
+/* The calls of the same functions told apart by the stream that each was given. */
+static void test_no_stream(void)
+{
+	static const struct {
+		const char *func, *label;
+		uint64_t word; /* all arguments */
+	} calls[] = {
+		{ "cudaMalloc", "app 3 no stream  cudaMalloc", 64 },
+		{ "cudaFree", "app 3 no stream  cudaFree", 64 },
+		{ "cudaStreamQuery", "app 3 stream 0x0  cudaStreamQuery", 0 },
+		{ "cudaLaunchKernelExC", "app 3 stream ?  cudaLaunchKernelExC", 64 }, /* in a struct, which was not read */
+	};
+	struct book *b = book_open(BOOK_BY_STREAM, true, 0);
+	struct report *r;
+
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		struct made_call m;
+		uint64_t w = calls[i].word;
+
+		make_call(&m, calls[i].func, CT_CALL, 0, 0, U(w), U(w), U(w), U(w), U(w), U(w));
+		give(b, &m.c.h, NULL);
+	}
+	r = report_make(b);
+	CHECK(r->nrows[REPORT_RUNTIME] == ARRAY_LEN(calls));
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		bool found = false;
+
+		for (size_t k = 0; k < r->nrows[REPORT_RUNTIME]; k++)
+			found |= strlen(calls[i].label) == r->rows[REPORT_RUNTIME][k].label.len &&
+				 !memcmp(calls[i].label, r->rows[REPORT_RUNTIME][k].label.s, r->rows[REPORT_RUNTIME][k].label.len);
+		CHECK(found);
+	}
+	report_free(r);
+	book_close(b);
+}
+
 /* ---- occupancy ---------------------------------------------------------------------------------------------- */
 
 static struct ct_device chip(uint32_t major, uint32_t warps, uint32_t blocks, uint32_t shared_kib)
@@ -393,6 +429,7 @@ int main(void)
 	test_busy();
 	test_gauges();
 	test_sizes();
+	test_no_stream();
 	test_occupancy();
 	return unit_end();
 }

@@ -592,6 +592,9 @@ static void test_batch(void)
 	CHECK(!keys_rows(&s, m) && fd >= 0 && !out_open_fd(&out, fd, "test"));
 	batch_json(&out, &s, m, &head);
 	batch_text(&out, &s, m, &head);
+	head.no_queries = true;
+	batch_json(&out, &s, m, &head);
+	batch_text(&out, &s, m, &head);
 	CHECK(!out_close(&out));
 	got = calloc(1, 65536);
 	CHECK(pread(fd, got, 65535, 0) > 0);

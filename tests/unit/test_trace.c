@@ -213,7 +213,7 @@ static void random_other(union record *r)
 		break;
 	case CT_PROCESS_INFO:
 		r->info.exe_len = r->info.cmdline_len = r->info.container_len = r->info.pod_len = r->info.host_len =
-			n / 2;
+			r->info.boot_len = n / 2;
 		break;
 	case CT_FOREIGN:
 		r->foreign.kind = CT_CALL;

@@ -663,13 +663,82 @@ static void test_damaged_file(const char *build, int times)
 	free(bytes);
 }
 
-/* ---- what it costs: printed; the bounds are for a machine that does other things too ------------------------ */
+/*
+ * Appends a new .strtab to the file in memory: the old one, and behind it a name without a final NUL, which becomes the name
+ * of the function `victim`. Returns where that function's code is in the file, 0 if it is not there. *bytes is reallocated.
+ */
+static uint64_t unended_name(char **bytes, size_t *len, const char *victim)
+{
+	static const char name[] = { 'U', 'N', 'E', 'N', 'D', 'E', 'D' };
+	Elf64_Ehdr *e = (Elf64_Ehdr *)*bytes;
+	Elf64_Shdr *sh = (Elf64_Shdr *)(*bytes + e->e_shoff), *table = NULL, *strings;
+	size_t old, which, at = (*len + 15) & ~(size_t)15;
+	uint64_t found = 0;
 
+	for (int i = 0; i < e->e_shnum; i++)
+		if (sh[i].sh_type == SHT_SYMTAB)
+			table = &sh[i];
+	which = table->sh_link;
+	strings = &sh[which];
+	old = strings->sh_size;
+	for (size_t i = 0; i < table->sh_size / sizeof(Elf64_Sym); i++) {
+		Elf64_Sym *sym = (Elf64_Sym *)(*bytes + table->sh_offset) + i;
+
+		if (strcmp(*bytes + strings->sh_offset + sym->st_name, victim))
+			continue;
+		sym->st_name = (Elf64_Word)old;
+		found = sym->st_value;
+	}
+	*bytes = realloc(*bytes, at + old + sizeof(name));
+	e = (Elf64_Ehdr *)*bytes;
+	strings = (Elf64_Shdr *)(*bytes + e->e_shoff) + which;
+	memcpy(*bytes + at, *bytes + strings->sh_offset, old);
+	memcpy(*bytes + at + old, name, sizeof(name));
+	strings->sh_offset = at;
+	strings->sh_size = old + sizeof(name);
+	*len = at + old + sizeof(name);
+	return found;
+}
+
+/* libdwfl hands out the last name of a string table though it has no end: it must not be read. The others keep theirs. */
+static void test_unended_name(void)
+{
+	struct symbols_place places[SYMBOLS_MAX] = { 0 };
+	struct objects *objects = objects_open();
+	struct object *o;
+	char path[64], *bytes;
+	struct stat st;
+	uint64_t victim;
+	size_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/pie", shots_dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0 && !fstat(fd, &st));
+	len = (size_t)st.st_size;
+	bytes = malloc(len);
+	CHECK(pread(fd, bytes, len, 0) == st.st_size);
+	close(fd);
+	victim = unended_name(&bytes, &len, "level");
+	CHECK(victim);
+	o = objects_file(objects, memory_file(bytes, len), path);
+	symbols_find(o, victim, true, places, SYMBOLS_MAX);
+	CHECK(!places[0].function || strncmp(places[0].function, "UNENDED", 7));
+	object_release(o);
+	CHECK(ask(memory_file(bytes, len), path, 0x1000, 0x2000) > 10);
+	object_release(o);
+	objects_close(objects);
+	free(bytes);
+}
+
+/* ---- what it costs: printed; what is checked is that the second walk does not do the first one's work again --- */
+
+/* Processor time of this process: other programs on the machine do not change it. */
 static double seconds(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -693,7 +762,7 @@ static void test_speed(void)
 	again = (seconds() - began) / 20000;
 	printf("%d frames: %.0f us with the files opened, %.1f us for a place that is new, %.2f us again\n", n, first * 1e6,
 	       rows * 1e6, again * 1e6);
-	CHECK(again < 200e-6 && rows < 500e-6);
+	CHECK(again * 10 < first);
 	glass_close(&g);
 }
 
@@ -734,6 +803,7 @@ int main(void)
 	test_deleted();
 	test_speed();
 	test_random_bytes();
+	test_unended_name();
 	test_damaged_file("pie", 300);
 	test_damaged_file("debug", 600);
 	test_damaged_file("debug4", 300);

@@ -118,7 +118,8 @@ const struct rule rules[] = {
 		{ "host-roundtrip", "Data that goes to the host and back", ADVISE_CALLS,
 		  "the time in both calls; of asynchronous ones only until they return",
 		  "Leave the data on the device, or copy from device to device (cudaMemcpyPeer between two)." },
-		.kinds = KIND(CT_CALL), .traits = TR_LINEAR, .most = ADVISE_SERIOUS, OPS(roundtrip) },
+		/* a pinned buffer that is filled anew each time looks the same: what the host did with it cannot be seen */
+		.kinds = KIND(CT_CALL), .traits = TR_LINEAR, .most = ADVISE_NOTE, OPS(roundtrip) },
 	[RULE_OCCUPANCY] = {
 		{ "low-occupancy", "Long kernels that leave much of the GPU empty", ADVISE_DEVICE,
 		  "the time of these kernels; how much of it more threads would gain cannot be told",

@@ -86,7 +86,7 @@ static uint32_t of(const struct api_func *f)
 	case API_MODULE:
 		return t | of_module(f);
 	default:
-		return t | (has(f->name, "LastError") ? TR_ERROR : 0);
+		return t | (f->flags & API_REPORTS_ERROR ? TR_ERROR : 0);
 	}
 }
 
@@ -99,24 +99,10 @@ void traits_make(uint32_t *traits)
 
 enum report_way traits_way(const struct ct_call *c)
 {
-	static const enum report_way kinds[] = { REPORT_HTOH, REPORT_HTOD, REPORT_DTOH, REPORT_DTOD, REPORT_UNTOLD };
-	static const struct {
-		const char *part;
-		enum report_way way;
-	} parts[] = {
-		{ "HtoD", REPORT_HTOD }, { "HtoA", REPORT_HTOD }, { "DtoH", REPORT_DTOH }, { "AtoH", REPORT_DTOH },
-		{ "DtoD", REPORT_DTOD }, { "DtoA", REPORT_DTOD }, { "AtoD", REPORT_DTOD }, { "AtoA", REPORT_DTOD },
-		{ "Peer", REPORT_PTOP }, { "ArrayToArray", REPORT_DTOD },
-	};
 	struct ct_spec spec;
+	uint32_t kind = ~0u;
 
-	if (api_spec(c->func, API_ARCH_HERE, true, &spec))
-		return REPORT_UNTOLD;
-	if (spec.kind_word != CT_COUNT_NONE)
-		return spec.kind_word < c->nwords && (uint32_t)c->words[spec.kind_word] < ARRAY_LEN(kinds) ?
-			       kinds[c->words[spec.kind_word] & 7] : REPORT_UNTOLD;
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		if (strstr(api_funcs[c->func].name, parts[i].part))
-			return parts[i].way;
-	return REPORT_UNTOLD;
+	if (!api_spec(c->func, API_ARCH_HERE, true, &spec) && spec.kind_word < c->nwords)
+		kind = (uint32_t)c->words[spec.kind_word];
+	return report_way_of(api_way(c->func, kind));
 }

@@ -378,7 +378,7 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 		p->args[i].by = find_arg(f, f->args[i].by);
 	}
 	p->spec.flags = (uint8_t)f->flags;
-	if (f->ret == API_RET_CUDA_ERR || f->ret == API_RET_CU_RESULT)
+	if ((f->ret == API_RET_CUDA_ERR || f->ret == API_RET_CU_RESULT) && !(f->flags & API_REPORTS_ERROR))
 		p->spec.flags |= CT_S_ERROR;
 	p->spec.size_word = CT_COUNT_NONE;
 	assign_words(f, arch, p);

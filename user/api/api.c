@@ -147,9 +147,20 @@ bool api_failed(const struct ct_call *c)
 	if (c->h.kind == CT_ENTER || c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN) || c->func >= api_nfuncs)
 		return false;
 	f = &api_funcs[c->func];
-	if (f->ret != API_RET_CUDA_ERR && f->ret != API_RET_CU_RESULT)
+	if ((f->ret != API_RET_CUDA_ERR && f->ret != API_RET_CU_RESULT) || f->flags & API_REPORTS_ERROR)
 		return false;
 	if (code == 600 && f->flags & CT_S_NOT_READY) /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
 		return false;
 	return code != 0;
+}
+
+enum api_way api_way(unsigned int func, uint32_t kind)
+{
+	struct ct_spec spec;
+
+	if (func >= (unsigned int)api_nfuncs || api_funcs[func].class != API_COPY || api_spec((int)func, API_ARCH_HERE, true, &spec))
+		return API_WAY_UNTOLD;
+	if (spec.kind_word != CT_COUNT_NONE)
+		return kind <= API_WAY_BY_ADDRESS ? (enum api_way)kind : API_WAY_UNTOLD;
+	return API_WAY_UNTOLD - (enum api_way)((api_funcs[func].flags & API_WAY_MASK) >> API_WAY_SHIFT);
 }

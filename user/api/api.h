@@ -37,6 +37,10 @@ enum api_ret { API_RET_CUDA_ERR, API_RET_CU_RESULT, API_RET_STR, API_RET_INT, AP
 #define API_NO_RECORD 0x2000 /* of a class that copies, but no record of the device's tells of it */
 #define API_BEGINS_CAPTURE 0x4000 /* from here on the thread's calls make a graph and no work... */
 #define API_ENDS_CAPTURE 0x8000 /* ...until here */
+#define API_REPORTS_ERROR 0x10000 /* the error that it returns is one of an earlier call: it did not fail itself */
+/* The direction of a copy that no argument says, as of cuMemcpyHtoD: API_WAY_UNTOLD less the direction. */
+#define API_WAY_SHIFT 17
+#define API_WAY_MASK (7u << API_WAY_SHIFT)
 
 /* How an argument is passed: decides its word(s). */
 enum api_abi {
@@ -80,7 +84,6 @@ struct api_arg {
 	uint8_t dir;	   /* API_OUT, API_INOUT: a pointer to the value, read at return */
 	uint16_t width;	   /* bytes of the value: 1, 2, 4, 8; of an aggregate or of a list's element its size */
 	bool is_signed;
-	bool brief;	   /* shown in the entry row of --enter-exit (no argument marked: all are) */
 	bool deref;	   /* API_IN: a pointer to the value (string, struct, array), read at entry */
 	uint8_t unit;	   /* API_UNIT_*: what the argument says about the call's size in bytes; 0: nothing */
 	uint8_t role;	   /* enum api_role */
@@ -105,7 +108,7 @@ struct api_arg {
 struct api_func {
 	const char *name; /* the symbol, without _ptsz/_ptds, with _vN */
 	uint8_t domain, class, ret, nargs;
-	uint16_t flags;	       /* CT_S_CALLBACK, CT_S_INTERNAL, CT_S_ALWAYS, CT_S_NOT_READY, API_SRET and on */
+	uint32_t flags;	       /* CT_S_CALLBACK, CT_S_INTERNAL, CT_S_ALWAYS, CT_S_NOT_READY, API_SRET and on */
 	uint16_t since, until; /* CUDA version / 10 (1180, 1300): first and first no longer; 0: no bound */
 	const struct api_arg *args;
 };
@@ -151,9 +154,15 @@ int api_params(int func, enum api_arch arch, struct api_param *words, int *kerne
 /* The name of an error code: "cudaErrorInvalidValue"; NULL when the headers know no such code. */
 const char *api_error_name(enum api_ret kind, int64_t code);
 
-/* True when the call's return value says that it failed (an answer of NotReady where that is one is no failure;
- * an unfinished call and one without a return value did not fail). */
+/* True when the call's return value says that it failed. An answer of NotReady where that is one is no failure, nor is the error
+ * of an earlier call that cudaGetLastError reports. An unfinished call and one without a return value did not fail. */
 bool api_failed(const struct ct_call *);
+
+/* The direction of a copy: the first five as cudaMemcpyKind numbers them. BY_ADDRESS: the driver finds it out from the addresses. */
+enum api_way { API_WAY_HTOH, API_WAY_HTOD, API_WAY_DTOH, API_WAY_DTOD, API_WAY_BY_ADDRESS, API_WAY_PTOP, API_WAY_UNTOLD, API_WAY_END };
+/* The direction in which calls of a row copy. `kind` is the call's cudaMemcpyKind; it is used only if the row has such an argument.
+ * API_WAY_UNTOLD: the row does not copy, or the direction is not known. */
+enum api_way api_way(unsigned int func, uint32_t kind);
 
 /* Bytes that the call moves or allocates, computed where it takes several arguments (width * height);
  * -1 when the function has no size. */
@@ -255,6 +264,8 @@ struct api_place {
 enum api_place_kind api_place(const struct ct_call *, enum api_arch, struct api_place *);
 /* Adds the rows that change a thread's current device or context to a bitmap over the rows. */
 void api_placing(uint64_t *set);
+/* Are calls of the row given a stream, as an argument or in a struct? */
+bool api_takes_stream(int func);
 /* The stream that a call is given, as an argument or in a struct. False: none, or it could not be read. */
 bool api_stream(const struct ct_call *, enum api_arch, uint64_t *handle);
 

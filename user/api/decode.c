@@ -23,7 +23,7 @@ struct decoder {
 /* The label of a row's argument, or of a struct's member. */
 struct label {
 	const char *name, *label;
-	bool out, brief;
+	bool out;
 };
 
 static struct field *add(struct decoder *d, const struct label *l, uint8_t type)
@@ -38,7 +38,6 @@ static struct field *add(struct decoder *d, const struct label *l, uint8_t type)
 	f->label = l->label;
 	f->type = type;
 	f->out = l->out;
-	f->brief = l->brief;
 	return f;
 }
 
@@ -140,6 +139,7 @@ static void add_loaded(struct decoder *d, const struct label *l, uint8_t type, c
 		} else {
 			memcpy(&single, p, 4);
 			f->f = single;
+			f->single = true;
 		}
 	} else if (type == FIELD_DIM3) {
 		add_dim3(d, l, p);
@@ -214,7 +214,7 @@ static void add_struct(struct decoder *d, const struct label *l, const struct ap
 		return;
 	for (int i = 0; i < s->nmembers; i++) {
 		const struct api_member *m = &s->members[i];
-		const struct label ml = { m->name, m->name, l->out, false };
+		const struct label ml = { m->name, m->name, l->out };
 
 		if (m->cases && !(selector < 32 && m->cases >> selector & 1))
 			continue;
@@ -306,7 +306,7 @@ static void add_read(struct decoder *d, const struct label *l, const struct api_
 
 static void add_input(struct decoder *d, const struct api_arg *a, const struct abi_arg *w)
 {
-	const struct label l = { a->name, a->label, false, a->brief };
+	const struct label l = { a->name, a->label, false };
 	const __u64 *words = d->call->words;
 	int nwords = d->call->nwords;
 	uint32_t dim[3];
@@ -337,7 +337,7 @@ static void add_input(struct decoder *d, const struct api_arg *a, const struct a
 
 static void add_return(struct decoder *d)
 {
-	static const struct label l = { "returned", "returned", false, false };
+	static const struct label l = { "returned", "returned", false };
 	int64_t ret = d->call->ret;
 
 	switch (d->f->ret) {
@@ -377,7 +377,7 @@ int api_decode(const struct ct_call *c, enum api_arch arch, struct field *out, i
 			add_input(&d, &d.f->args[i], &d.plan->args[i]);
 	for (int i = 0; i < d.f->nargs && !entry; i++) {
 		const struct api_arg *a = &d.f->args[i];
-		const struct label l = { a->name, a->label, true, false };
+		const struct label l = { a->name, a->label, true };
 
 		if (a->dir != API_IN)
 			add_read(&d, &l, a, &d.plan->args[i]);

@@ -55,9 +55,9 @@ struct field {
 	bool out;	   /* an output, read at return */
 	bool absent;	   /* could not be read, or was not because the call failed: no value. Inputs print the
 			      pointer that is in u; outputs are left out of the table and null in JSON */
-	bool brief;	   /* part of the short entry row */
 	bool is_list;	   /* FIELD_OPEN */
 	bool cut;	   /* there was more than was captured (strings, lists) */
+	bool single;	   /* FIELD_FLOAT: of 4 bytes where it came from */
 	uint32_t str_len;
 	const struct xlat *xlat;
 	union {

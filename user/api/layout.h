@@ -14,6 +14,7 @@
 
 struct api_member {
 	const char *name;
+	const char *spelled; /* the header's spelling, where `name` has that of other structs; otherwise NULL */
 	uint16_t off;
 	uint16_t width;	   /* bytes of one value; of a nested struct its size */
 	uint8_t type;	   /* enum field_type; FIELD_OPEN: a nested struct, or a list behind a pointer */

@@ -7,6 +7,11 @@
 
 #include <string.h>
 
+bool api_takes_stream(int func)
+{
+	return func >= 0 && func < api_nfuncs && abi_plan(func, API_ARCH_HERE)->has_stream;
+}
+
 bool api_stream(const struct ct_call *c, enum api_arch arch, uint64_t *handle)
 {
 	const struct abi_plan *p;

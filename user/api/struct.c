@@ -38,6 +38,7 @@
 #define CASES(mask) .cases = mask
 #define CASE(v) .cases = 1U << (v)
 #define SELECTOR(o) .selector = o
+#define SPELLED(m) .spelled = #m
 #define UNIT(k) .unit = k
 #define ZERO_IS_ONE .unit = API_UNIT_ZERO_IS_ONE
 #define VOIDS_SIZE .unit = API_UNIT_VOID

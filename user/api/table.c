@@ -9,7 +9,10 @@
  *   INOUT_   the same, but the call reads it too; shown as it is at return
  *   LIST_    a pointer to elements; the argument named as its count says how many
  *
- * Modifiers may follow any of them: AS(label), HIDE, BRIEF, UNIT(n), ZERO_IS_ONE, BY(arg).
+ * An argument is called what CUDA's header calls it. Where headers spell a name in two ways (flags, Flags), all rows have the same one,
+ * because readers of JSON such as DuckDB take names that differ in case only for one column. tests/unit/test_api.c says which clash.
+ *
+ * Modifiers may follow any of them: AS(label), HIDE, UNIT(n), ZERO_IS_ONE, BY(arg).
  * What a call teaches about kernels' names: NAMES(handle), SAME_AS(handle), OWNER, UNLOADS, IN_CONTEXT (enum api_role).
  * What it does to memory: ALLOCATES(kind, space), FREES(space), BACKS, RETAINS(address), PITCH (enum api_memory_kind and _space).
  * What it says about the current device or context: CURRENT, PUSHED, PUSHED_ON(device), POPPED, CONTEXT_OF(device), DESTROYED.
@@ -106,7 +109,6 @@
 /* modifiers */
 #define AS(l) .label = #l
 #define HIDE .label = ""
-#define BRIEF .brief = true
 #define UNIT(k) .unit = k
 #define ZERO_IS_ONE .unit = API_UNIT_ZERO_IS_ONE
 #define BY(a) .by = #a
@@ -150,6 +152,13 @@
 #define NO_RECORD API_NO_RECORD
 #define BEGINS_CAPTURE API_BEGINS_CAPTURE
 #define ENDS_CAPTURE API_ENDS_CAPTURE
+#define REPORTS_ERROR API_REPORTS_ERROR
+#define WAY(way) ((uint32_t)(API_WAY_UNTOLD - API_WAY_##way) << API_WAY_SHIFT)
+#define HTOD	   WAY(HTOD)
+#define DTOH	   WAY(DTOH)
+#define DTOD	   WAY(DTOD)
+#define PTOP	   WAY(PTOP)
+#define BY_ADDRESS WAY(BY_ADDRESS)
 
 /* A modifier's second word on a member is meant: AS() over the label that ARG gave. */
 #ifdef __clang__
@@ -169,4 +178,5 @@ const struct api_func api_funcs[] = {
 
 const int api_nfuncs = ARRAY_LEN(api_funcs);
 
+_Static_assert(API_WAY_END <= (API_WAY_MASK >> API_WAY_SHIFT) + 1, "a direction does not fit into a row's flags");
 _Static_assert(ARRAY_LEN(api_funcs) <= CT_MAX_FUNCS, "more rows than the wire allows");

@@ -85,7 +85,7 @@ static const char *verdict(const struct judge_result *r)
 
 static const char *verdict_text(const struct judge_result *r)
 {
-	return r->unknown ? "not known of both" : r->hit ? "FAIL" : r->noise ? "ok, not more than noise" : "ok";
+	return r->unknown ? (r->estimate ? "cannot be told: the number is an estimate" : "not known of both") : r->hit ? "FAIL" : r->noise ? "ok, not more than noise" : "ok";
 }
 
 static const char *subject(const struct judge_change *c)

@@ -184,6 +184,9 @@ static int parse_metric(struct judge_expr *e, char *metric, char *msg, size_t si
 	*dot = '\0';
 	if (parse_field(e, dot + 1, strlen(dot + 1), msg, size) || parse_function(e, metric, msg, size))
 		return -EINVAL;
+	if (!*metric && e->field == SAVED_BYTES && e->sections != 1 << SAVED_COPIES)
+		return BAD("'%s': bytes of calls that copy, allocate and free have no sum; say which, as in 'traffic(HtoD).bytes' or "
+			   "'cudaMalloc.bytes'", e->text);
 	e->name = strdup(metric);
 	return e->name ? 0 : BAD("'%s': no memory", e->text);
 }
@@ -246,11 +249,31 @@ void judge_free(struct judge_expr *e)
 
 static void side(struct judge_side *s, const double *v, size_t n)
 {
-	*s = (struct judge_side){ noise_median(v, n), noise_spread(v, n), NAN, NAN, n };
+	*s = (struct judge_side){ noise_median(v, n), noise_spread(v, n), NAN, NAN, 0, n };
 	for (size_t i = 0; i < n; i++) {
 		s->least = i && s->least < v[i] ? s->least : v[i];
 		s->most = i && s->most > v[i] ? s->most : v[i];
 	}
+}
+
+/* By how much a number may be wrong because a part of its calls is an estimate: that of the run with the most. 0: each was counted. */
+static double error_of(const struct saved *s, enum saved_section section, const char *name, enum saved_field field, double median)
+{
+	bool summary = section == SAVED_SUMMARY && !strcmp(name, "total_api_calls");
+	const struct saved_row *row = saved_find(s, section, summary ? "error" : name),
+			       *calls = saved_find(s, section, name);
+	double most = 0, part = 1;
+
+	if (!row || (section == SAVED_SUMMARY ? !summary : field != SAVED_CALLS && field != SAVED_TIME && field != SAVED_ERROR))
+		return 0;
+	for (size_t i = 0; i < s->nruns; i++) {
+		double v = row->values[i * SAVED_FIELD_END + (summary ? SAVED_VALUE : SAVED_ERROR)];
+		double n = calls ? calls->values[i * SAVED_FIELD_END + SAVED_CALLS] : NAN;
+
+		part = field == SAVED_TIME && n > 0 ? median / n : 1;
+		most = !isnan(v) && v * part > most ? v * part : most;
+	}
+	return field == SAVED_ERROR ? 0 : most;
 }
 
 int judge_change(struct judge_change *c, const struct saved *base, const struct saved *now, enum saved_section section,
@@ -266,6 +289,8 @@ int judge_change(struct judge_change *c, const struct saved *base, const struct 
 	m = saved_values(now, saved_find(now, section, name), section, field, w);
 	side(&c->base, v, n);
 	side(&c->now, w, m);
+	c->base.error = error_of(base, section, name, field, c->base.median);
+	c->now.error = error_of(now, section, name, field, c->now.median);
 	if (n && m) {
 		double difference = c->now.median - c->base.median;
 
@@ -308,6 +333,27 @@ static bool beyond_value(const struct judge_expr *e, const struct judge_side *no
 	       (e->op == JUDGE_NOT_EQUAL && now->least != e->number);
 }
 
+/* Is the condition met or not depending on where in their intervals the estimates are? Then nothing can be said. */
+static bool rests_on_estimate(struct judge_result *r)
+{
+	const struct judge_expr *e = r->expr;
+	const struct judge_side *b = &r->c.base, *n = &r->c.now;
+	bool met = false, unmet = false;
+
+	r->estimate = b->error > 0 || n->error > 0;
+	for (int i = 0; i < 4 && r->estimate; i++) {
+		double base = b->median + (i & 1 ? b->error : -b->error), now = n->median + (i & 2 ? n->error : -n->error);
+		double v = e->how == JUDGE_VALUE ? now : e->how == JUDGE_PERCENT ? (now - base) / base : now - base;
+		bool is = compare(e->op, v, e->number);
+
+		met |= is;
+		unmet |= !is;
+	}
+	if (met && unmet)
+		r->beyond = false;
+	return met && unmet;
+}
+
 static void judge(struct judge_result *r)
 {
 	const struct judge_expr *e = r->expr;
@@ -320,9 +366,13 @@ static void judge(struct judge_result *r)
 	}
 	if (e->how == JUDGE_VALUE) {
 		r->beyond = beyond_value(e, &c->now);
+		r->unknown = rests_on_estimate(r);
 		return;
 	}
 	r->beyond = compare(e->op, e->how == JUDGE_PERCENT ? c->change : c->now.median - c->base.median, e->number);
+	/* several runs show by themselves how much their numbers scatter */
+	if (isnan(c->p_more))
+		r->unknown = rests_on_estimate(r);
 	if (isnan(c->p_more) || e->op == JUDGE_EQUAL)
 		return;
 	if (e->op == JUDGE_NOT_EQUAL)

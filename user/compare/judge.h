@@ -34,6 +34,7 @@ void judge_free(struct judge_expr *);
 struct judge_side {
 	double median, spread; /* NAN: not known */
 	double least, most;
+	double error; /* by how much it may be wrong, at 95 %, because a part of it is an estimate; 0: each call was counted */
 	size_t n; /* runs that know it */
 };
 
@@ -62,7 +63,8 @@ struct judge_result {
 	bool beyond;  /* the threshold */
 	bool noise;   /* beyond it, and yet not to be told from noise */
 	bool hit;     /* it is true: a regression */
-	bool unknown; /* a side does not have the number */
+	bool estimate; /* a side's number is an estimate, in part */
+	bool unknown; /* a side does not have the number, or an estimate is not good enough to tell */
 };
 struct judge_results {
 	struct judge_result *r; /* by expression */

@@ -54,6 +54,7 @@ static const struct {
 	[SAVED_STDDEV] = { "stddev", "stddev_ns", SAVED_UNIT_NS },
 	[SAVED_BYTES] = { "bytes", "bytes", SAVED_UNIT_BYTES },
 	[SAVED_OCCUPANCY] = { "occupancy", "occupancy", SAVED_UNIT_SHARE },
+	[SAVED_ERROR] = { "error", "error", SAVED_UNIT_NUMBER },
 	[SAVED_BANDWIDTH] = { "bandwidth", NULL, SAVED_UNIT_GBS },
 };
 
@@ -188,7 +189,7 @@ static int add_row(struct saved *s, enum saved_section section, struct json_obje
 
 static int add_section(struct saved *s, struct json_object *run, enum saved_section section)
 {
-	static const enum saved_field added[] = { SAVED_CALLS, SAVED_FAILED, SAVED_TIME, SAVED_BYTES };
+	static const enum saved_field added[] = { SAVED_CALLS, SAVED_FAILED, SAVED_TIME, SAVED_BYTES, SAVED_ERROR };
 	double sums[SAVED_FIELD_END] = { 0 };
 	struct json_object *rows;
 	struct entry *e;

@@ -22,7 +22,9 @@ enum saved_unit { SAVED_UNIT_NUMBER, SAVED_UNIT_NS, SAVED_UNIT_BYTES, SAVED_UNIT
 /* Of a row. A summary's key has SAVED_VALUE alone. */
 enum saved_field {
 	SAVED_VALUE, SAVED_CALLS, SAVED_FAILED, SAVED_TIME, SAVED_AVG, SAVED_MEDIAN, SAVED_P90, SAVED_P99, SAVED_MIN, SAVED_MAX,
-	SAVED_STDDEV, SAVED_BYTES, SAVED_OCCUPANCY, SAVED_BANDWIDTH, SAVED_FIELD_END
+	SAVED_STDDEV, SAVED_BYTES, SAVED_OCCUPANCY, SAVED_BANDWIDTH,
+	SAVED_ERROR, /* by how much `calls` may be wrong, at 95 %, where a part of them is an estimate */
+	SAVED_FIELD_END
 };
 const char *saved_field_name(enum saved_field);	    /* "calls" */
 enum saved_unit saved_field_unit(enum saved_field);

@@ -35,7 +35,7 @@ WORDS(launch_types, { CT_LAUNCH_REGULAR, "regular" }, { CT_LAUNCH_COOPERATIVE, "
 WORDS(memory_ops, { CT_MEMORY_ALLOC, "alloc" }, { CT_MEMORY_FREE, "free" })
 WORDS(marker_kinds, { CT_MARKER_MARK, "mark" }, { CT_MARKER_PUSH_POP, "push_pop" }, { CT_MARKER_START_END, "start_end" })
 WORDS(event_types, { CT_EVENT_XID, "xid" }, { CT_EVENT_ECC, "ecc" }, { CT_EVENT_CLOCK, "clock" },
-	{ CT_EVENT_TRUNCATED, "truncated" })
+	{ CT_EVENT_TRUNCATED, "truncated" }, { CT_EVENT_UNDECIDED, "undecided" })
 WORDS(metric_sources, { CT_METRIC_PM, "pm" }, { CT_METRIC_GPM, "gpm" }, { CT_METRIC_NVML, "nvml" })
 /* clang-format on */
 
@@ -88,6 +88,12 @@ static void add_number(struct field **at, const char *name, uint32_t n)
 {
 	if (n != CT_UNKNOWN)
 		field_add_u(at, name, FIELD_UINT, n);
+}
+
+/* A device as its host's machine numbers it: in merged recordings the host's number lies above. */
+static void add_machine_device(struct field **at, const struct ct_hdr *h, uint32_t n)
+{
+	add_number(at, "device", h->pid || n == CT_UNKNOWN ? n : n & ((1u << DEVICE_HOST_SHIFT) - 1));
 }
 
 /* Of what only JSON has; nothing when it is 0. */
@@ -285,7 +291,7 @@ static void counter_fields(struct field **at, const struct event *ev, int max)
 	const struct ct_counter *c = (const struct ct_counter *)ev->rec;
 	struct field *begin = *at, *list;
 
-	add_number(at, "device", c->device);
+	add_machine_device(at, &c->h, c->device);
 	list = field_add(at, "values", FIELD_OPEN);
 	for (uint32_t i = 0; i < c->n; i++) {
 		const struct metric *m = metric_table_find(ev->metrics, c->values[i].metric);
@@ -308,8 +314,9 @@ static void counter_fields(struct field **at, const struct event *ev, int max)
 static void event_record_fields(struct field **at, const struct ct_event *e)
 {
 	add_word(at, "what", &event_types, e->type);
-	add_number(at, "device", e->device);
-	field_add_u(at, "code", FIELD_UINT, e->code);
+	add_machine_device(at, &e->h, e->device);
+	if (e->type != CT_EVENT_UNDECIDED)
+		field_add_u(at, "code", FIELD_UINT, e->code);
 	if (e->text_len)
 		field_add_str(at, "text", e->text, strnlen(e->text, e->text_len));
 }
@@ -320,7 +327,7 @@ static void device_record_fields(struct field **at, const struct ct_device *d)
 {
 	struct field *f;
 
-	field_add_u(at, "device", FIELD_UINT, d->id);
+	add_machine_device(at, &d->h, d->id);
 	field_add_str(at, "name", d->name, strnlen(d->name, d->name_len));
 	f = field_add(at, "uuid", FIELD_BYTES);
 	f->str = (const char *)d->uuid;

@@ -18,6 +18,8 @@ typedef int (*emit_fn)(void *ctx, const struct ct_hdr *rec);
 struct process {
 	uint32_t pid;	     /* initial namespace: the key */
 	uint32_t shown_pid;  /* in the tracer's namespace; what users see; pid if it has none there */
+	uint32_t unique_pid; /* shown_pid, if no other process of the trace had that: see process_unique(); 0: not given */
+	uint32_t nth;	     /* of the processes of its host with that shown_pid, from 1 on */
 	uint64_t start_boottime_ns, cgroup_id;
 	uint32_t uid, gid, ppid;
 	char comm[CT_COMM_LEN];
@@ -29,10 +31,40 @@ struct process {
 struct process_info {
 	uint32_t rank, world_size, local_rank; /* CT_UNKNOWN: it is none of several */
 	const char *exe, *container, *pod;
-	const char *host;    /* that it ran on, in merged recordings */
+	const char *host, *boot; /* that it ran on, and that host's boot id, in merged recordings */
 	const char *cmdline; /* arguments with a NUL between them */
 	size_t cmdline_len;
 };
+
+/*
+ * The number of a process in formats that know it by that alone: no two processes of a trace have the same. It is shown_pid, unless
+ * a process of another host or container, or one that has ended, had that number before: then it is one that no process of Linux
+ * has, from PROCESS_MADE_UP on. Below 1 << 24. An exec makes no other process.
+ */
+#define PROCESS_MADE_UP (1u << 22)
+static inline uint32_t process_unique(const struct process *p)
+{
+	return p->unique_pid ? p->unique_pid : p->shown_pid;
+}
+
+/* In merged recordings, processes, threads and machines' devices of the hosts after the first have numbers beyond any real one:
+ * the host's number lies above these bits. */
+#define PROCESS_HOST_SHIFT 22 /* PID_MAX_LIMIT */
+#define DEVICE_HOST_SHIFT 10
+static inline uint32_t process_host(uint32_t pid)
+{
+	return pid >> PROCESS_HOST_SHIFT;
+}
+/* A pid or tid as its host has it, in the initial namespace. */
+static inline uint32_t process_host_pid(uint32_t pid)
+{
+	return pid & ((1u << PROCESS_HOST_SHIFT) - 1);
+}
+/* A thread as users see it: outside the initial pid namespace the leader's id is known, others' are not translated. */
+static inline uint32_t process_tid(const struct process *p, uint32_t tid)
+{
+	return !tid || tid == p->pid ? p->shown_pid : process_host(p->pid) ? process_host_pid(tid) : tid;
+}
 
 /* A kernel's name. Owned by the name table; valid during the call that hands it out. */
 struct kernel_name {
@@ -73,10 +105,13 @@ struct cause {
 
 struct metric_table;
 struct kernel_counters;
+struct gpu;
+struct gpu_table;
 
 struct event {
 	const struct ct_hdr *rec;
 	const struct process *proc; /* never NULL: an unknown process gets an entry with comm "?" */
+	const char *thread; /* name of the record's thread; NULL: it is the leader, whose name is proc->comm, or not known; untrusted bytes */
 	const struct kernel_name *kernel; /* that the call launches or asks about, or that ran; NULL: none, or not known */
 	const struct stack *stack;	  /* of the call; of device work that of its cause; NULL: none */
 	const struct cause *cause;	  /* of device work; NULL: not known */
@@ -85,6 +120,8 @@ struct event {
 	uint32_t number;
 	/* Of a call: what it works on, as far as records told (CT_UNKNOWN). Of device work: as in its record. */
 	uint32_t device, context, stream;
+	const struct gpu *gpu; /* that `device` is, of device work and calls; of samples and events of the machine theirs; NULL: not known */
+	const struct gpu_table *gpus; /* which GPUs there are (event/gpus.h); NULL: not known */
 	uint64_t context_handle; /* of a call: of the current context, where the program made that; 0: the device's own, or not known */
 	const struct kernel_counters *counters; /* of a kernel (event/kernel_counters.h); NULL: none */
 	const struct metric_table *metrics; /* names of metrics (event/device.h); NULL: none are known */
@@ -102,14 +139,28 @@ int event_fields(const struct event *, struct field *out, int max);
  * announced words and reads fit. Returns 0, or -EBADMSG. Nothing may look at a record that was not checked. */
 int record_check(const void *rec, size_t avail);
 
+/* The place of a row in the order of time (CLOCK_MONOTONIC, ns): the end of what the record tells of, of an entry its moment.
+ * 0: it has none, as definitions have. */
+uint64_t event_place_ns(const struct ct_hdr *);
+
 /* ---- the process table (event/process.c) ---- */
 struct process_table;
 struct process_table *process_table_open(void); /* NULL: no memory */
 void process_table_close(struct process_table *);
-/* Updates the table from CT_PROCESS, CT_PROCESS_INFO, CT_EXEC, CT_EXIT, CT_FORK records; others are ignored. */
+/* Updates the table from CT_PROCESS, CT_PROCESS_INFO, CT_EXEC, CT_EXIT, CT_FORK records and from the leader's CT_THREAD_NAME; others
+ * are ignored. */
 int process_table_record(struct process_table *, const struct ct_hdr *);
-/* The process of a pid; makes an entry with comm "?" for an unknown one. NULL: no memory. */
+/* The process of a pid, with its unique number; makes an entry with comm "?" for an unknown one. NULL: no memory. */
 const struct process *process_table_find(struct process_table *, uint32_t pid);
+
+/* ---- the names of threads (event/threads.c), as CT_THREAD_NAME records tell them ---- */
+struct thread_table;
+struct thread_table *thread_table_open(void); /* NULL: no memory */
+void thread_table_close(struct thread_table *);
+/* Learns from CT_THREAD_NAME records; others are ignored. The names of many threads are kept; those not asked for longest go first. */
+void thread_table_record(struct thread_table *, const struct ct_hdr *);
+/* The name of a thread that is not its process's leader, NUL-terminated, valid until the next call; NULL: not known. */
+const char *thread_table_find(struct thread_table *, uint32_t pid, uint32_t tid);
 
 /* ---- the names of kernels (event/names.c), as CT_NAME records tell them ---- */
 struct name_table;
@@ -171,7 +222,14 @@ struct losses {
 	uint64_t pair_ns;	/* what an empty pair of probes was measured to cost a call; 0: not known */
 	uint64_t files;		/* that have probes now */
 };
+/* Adds to a number of losses; it stays at the most that there can be, since counts come from a traced program or a file too. */
+static inline void losses_add(uint64_t *to, uint64_t n)
+{
+	*to = n > UINT64_MAX - *to ? UINT64_MAX : *to + n;
+}
 uint64_t losses_total(const struct losses *); /* all causes but CT_LOSS_ORPHAN */
+/* Those without which sums over calls and device records are wrong: a stack, or a time, is not among them. */
+uint64_t losses_of_sums(const struct losses *);
 const char *loss_name(enum ct_loss);	      /* "ring_full", as JSON has it */
 const char *loss_text(enum ct_loss);	      /* "ring buffer full (raise --ring-size)" */
 

@@ -7,6 +7,7 @@
 
 #include "device.h"
 #include "event.h"
+#include "muted.h"
 
 static bool call_matches(const struct filter *f, const struct ct_call *c)
 {
@@ -35,6 +36,16 @@ static bool foreign_matches(const struct filter *f, const struct ct_foreign *c)
 	if (!f->foreign || c->h.flags & CT_F_HIDDEN || f->failed_only || f->min_size_bytes || (c->depth && !f->nested) || (f->tid && c->h.tid != f->tid))
 		return false;
 	return !f->min_duration_ns || (int64_t)(c->h.end_ns - c->h.start_ns) >= f->min_duration_ns;
+}
+
+/* Calls that were not recorded one by one: which of them took how long, or failed, is not known. */
+static bool muted_matches(const struct filter *f, const struct ct_muted *m)
+{
+	int func = muted_func(m);
+
+	if (f->failed_only || f->min_size_bytes || (f->tid && m->h.tid != f->tid))
+		return false;
+	return func < 0 ? f->foreign : !f->shown || f->shown[func / 64] >> (func % 64) & 1;
 }
 
 static bool pid_matches(const struct filter *f, const struct process *p)
@@ -107,6 +118,10 @@ bool filter_match(const struct filter *f, const struct event *ev)
 		break;
 	case CT_FOREIGN:
 		if (!foreign_matches(f, (const struct ct_foreign *)h))
+			return false;
+		break;
+	case CT_MUTED:
+		if (!muted_matches(f, (const struct ct_muted *)h))
 			return false;
 		break;
 	case CT_KERNEL:

@@ -55,6 +55,7 @@ struct join {
 	struct queue queues[STEPS];
 	size_t held_bytes;
 	uint64_t now_ns; /* of the last flush; 0: there was none */
+	uint64_t stopped_ns; /* no call was seen to begin from then on; UINT64_MAX: calls are still seen */
 	struct join_counts counts;
 	uint64_t causing[CT_MAX_FUNCS / 64]; /* rows whose calls are remembered */
 	uint8_t expects[CT_MAX_FUNCS]; /* by row: JOIN_EXPECTS_* */
@@ -107,6 +108,7 @@ struct join *join_open(const struct join_opts *opts, event_fn next, void *ctx)
 	if (!j)
 		return NULL;
 	j->opts = *opts;
+	j->stopped_ns = UINT64_MAX;
 	j->next = next;
 	j->ctx = ctx;
 	j->procs = join_procs_open();
@@ -170,9 +172,19 @@ void join_places(struct join *j)
 	j->opts.places = true;
 }
 
+void join_whole(struct join *j)
+{
+	j->opts.whole = true;
+}
+
 void join_stored(struct join *j)
 {
 	j->opts.stored = true;
+}
+
+void join_stopped(struct join *j, uint64_t stopped_ns)
+{
+	j->stopped_ns = stopped_ns;
 }
 
 void join_counts(const struct join *j, struct join_counts *counts)
@@ -219,13 +231,15 @@ static void look_correlated(struct join *j, uint32_t process, const struct ct_wo
 {
 	const struct join_cause *cause = join_causes_find(j->causes, process, w->correlation);
 	const struct join_call *call;
+	struct join_moment m;
 	bool whole;
 
 	if (!cause)
 		return;
 	f->until_ns = cause->end_ns + JOIN_CALL_NS;
-	call = join_calls_at(j->calls, process, cause->tid, cause->start_ns + (cause->end_ns - cause->start_ns) / 2,
-			     expects_cause(w->h.kind), &whole);
+	m.at_ns = cause->start_ns + (cause->end_ns - cause->start_ns) / 2;
+	m.seen = m.at_ns < j->stopped_ns;
+	call = join_calls_at(j->calls, process, cause->tid, &m, expects_cause(w->h.kind), &whole);
 	if (call) {
 		found_call(f, cause->tid, call);
 	} else {
@@ -282,9 +296,13 @@ static void lone(struct join *j, const struct ct_work *w)
 static int hand_on(struct join *j, const struct ct_work *w, const struct found *f)
 {
 	struct ct_work *copy = &j->copy.work;
-	struct event ev = { .rec = &copy->h, .device = w->device, .context = w->context, .stream = w->stream };
+	struct event ev = { .rec = &copy->h, .context = w->context, .stream = w->stream };
 
 	memcpy(copy, w, w->h.size);
+	/* of a wait CUPTI says the context alone */
+	if (w->device == CT_UNKNOWN)
+		copy->device = where_device_of(j->where, w->h.pid, w->context);
+	ev.device = copy->device;
 	if (f->any) {
 		copy->h.tid = f->cause.tid;
 		copy->call_ns = f->cause.start_ns;
@@ -562,6 +580,9 @@ static int process(struct join *j, const struct ct_hdr *h)
 		if (err && err != -EINTR)
 			return err;
 		where_forget(j->where, h->pid);
+		e = j->opts.places && j->opts.whole && h->kind == CT_EXEC ? where_began(j->where, h->pid) : 0;
+		if (e)
+			return e;
 	}
 	if (h->kind != CT_EXIT)
 		join_procs_record(j->procs, p, (const struct ct_process *)h);

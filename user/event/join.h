@@ -27,6 +27,7 @@
 struct join_opts {
 	bool no_calls; /* no records of calls come: the cause is what CT_CAUSE tells */
 	bool places;   /* every call that changes a thread's device or context comes (api_placing): only then do they tell it */
+	bool whole;    /* with places: of a process that becomes another program (CT_EXEC) every call from then on comes */
 	bool stored;   /* all records come from a file: nothing is waited for, and calls that are not hidden were numbered */
 	/* Is this call to be shown, and so to be numbered? NULL: all are. */
 	bool (*shown)(void *ctx, const struct ct_hdr *call);
@@ -46,7 +47,11 @@ struct join *join_open(const struct join_opts *, event_fn next, void *ctx);
 void join_close(struct join *);				  /* what is still held is dropped: flush first */
 void join_no_calls(struct join *); /* these set the options of their names */
 void join_places(struct join *);
+void join_whole(struct join *);
 void join_stored(struct join *);
+/* Calls that began at or after this moment (CLOCK_MONOTONIC, ns) have no records: work that was caused later is not given to a
+ * call before it whose end is not known. */
+void join_stopped(struct join *, uint64_t stopped_ns);
 
 /* Hands on what is held of a process when this record says that it has become another one: before anybody else hears so. */
 int join_process(struct join *, const struct ct_hdr *);

@@ -197,10 +197,12 @@ static struct join_call *outer(struct join_call *a, struct join_call *b)
 	return b->depth < a->depth ? b : a;
 }
 
-const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t at_ns, bool worked, bool *whole)
+const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, uint32_t tid, const struct join_moment *m, bool worked,
+				      bool *whole)
 {
 	const struct thread *t = find(j, process, tid);
 	struct join_call *found = NULL;
+	uint64_t at_ns = m->at_ns;
 	uint32_t i, first;
 
 	*whole = false;
@@ -219,7 +221,7 @@ const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, ui
 		if (!c->depth)
 			break;
 	}
-	if (!found && first && call_at(t, first - 1)->open_end)
+	if (!found && m->seen && first && call_at(t, first - 1)->open_end)
 		found = call_at(t, first - 1);
 	if (found)
 		found->worked |= worked;

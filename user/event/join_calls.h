@@ -27,9 +27,15 @@ struct join_calls *join_calls_open(void); /* NULL: no memory */
 void join_calls_close(struct join_calls *);
 /* `process` tells processes with the same pid apart. Returns 0 or -ENOMEM. */
 int join_calls_add(struct join_calls *, uint32_t process, uint32_t tid, const struct join_call *);
+/* A moment in a thread's life. */
+struct join_moment {
+	uint64_t at_ns;
+	bool seen; /* each call that began before it has a record: one with an open end lasts until the next one's start */
+};
 /* The outermost call, of shown ones if there are any, that was under way then; *whole: no other can be, as the one that the
  * program made is there. worked: all that were under way have a device record. NULL: none. Valid until the next add. */
-const struct join_call *join_calls_at(struct join_calls *, uint32_t process, uint32_t tid, uint64_t at_ns, bool worked, bool *whole);
+const struct join_call *join_calls_at(struct join_calls *, uint32_t process, uint32_t tid, const struct join_moment *, bool worked,
+				      bool *whole);
 /* The call of a row that began exactly then. */
 const struct join_call *join_calls_begun(struct join_calls *, uint32_t process, uint32_t tid, uint64_t start_ns, uint16_t func);
 /* The same call has a device record. */

@@ -4,19 +4,21 @@
 
 static const struct {
 	const char *name, *text;
+	bool spares_sums; /* what is lost is not a call or a device record, or is not ours to see */
 } causes[CT_LOSS_END] = {
 	[CT_LOSS_RING] = { "ring_full", "ring buffer full (raise --ring-size)" },
 	[CT_LOSS_DEPTH] = { "too_deep", "calls nested too deeply" },
 	[CT_LOSS_STORAGE] = { "no_memory", "no kernel memory for a thread's calls in flight" },
 	[CT_LOSS_FUNCTION] = { "unknown_function", "address not attributed to a function" },
 	[CT_LOSS_READ] = { "malformed", "record arrived malformed" },
-	[CT_LOSS_ORPHAN] = { "orphan_return", "call began before the trace, or before a fork" },
-	[CT_LOSS_STACK] = { "no_stack", "stacks that found no room in the ring buffer: their calls were shown without (raise --ring-size)" },
+	[CT_LOSS_ORPHAN] = { "orphan_return", "call began before the trace, or before a fork", true },
+	[CT_LOSS_STACK] = { "no_stack", "stacks that found no room in the ring buffer: their calls were shown without (raise --ring-size)",
+			    true },
 	[CT_LOSS_DEVICE] = { "device_dropped", "device records that CUPTI had no buffer for (raise --gpu-buffer)" },
 	[CT_LOSS_AGENT] = { "agent_full", "device records that came faster than they were taken" },
-	[CT_LOSS_TIME] = { "device_time", "device records without a time that can be true" },
+	[CT_LOSS_TIME] = { "device_time", "device records without a time that can be true", true },
 	[CT_LOSS_FILE] = { "file_damaged", "records that could not be read from the recording" },
-	[CT_LOSS_TAIL] = { "device_tail", "launches, copies and sets whose device record had not come by the end" },
+	[CT_LOSS_TAIL] = { "device_tail", "launches, copies and sets whose device record had not come by the end", true },
 	[CT_LOSS_TALLY] = { "tally_full", "calls that found no room among the counts" },
 };
 
@@ -37,6 +39,16 @@ uint64_t losses_total(const struct losses *l)
 	/* An orphan return is the end of a call that was never ours. */
 	for (int i = 0; i < CT_LOSS_END; i++)
 		if (i != CT_LOSS_ORPHAN)
-			n += l->lost[i];
+			losses_add(&n, l->lost[i]);
+	return n;
+}
+
+uint64_t losses_of_sums(const struct losses *l)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < CT_LOSS_END; i++)
+		if (!causes[i].spares_sums)
+			losses_add(&n, l->lost[i]);
 	return n;
 }

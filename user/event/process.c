@@ -11,18 +11,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/keyed.h"
 #include "../util/msg.h"
 #include "event.h"
 
 #define FIRST_SLOTS 256 /* a power of two */
 #define PROCESSES_MAX 65536
 #define INFO_MAX ((size_t)32 << 20) /* bytes of paths and command lines */
+#define UNIQUE_END (1u << 24)
+#define NUMBERS_MAX (1 << 17) /* processes whose numbers are remembered, those that have ended too: some 10 MiB */
+
+/* A process that was handed out, for whoever asks for it again after it has been swept. */
+struct given {
+	struct {
+		uint64_t start;
+		uint32_t pid, shown;
+	} key;
+	uint32_t unique, nth;
+};
+
+/* A number that users saw. */
+struct seen {
+	struct {
+		uint32_t shown, host; /* process_host() + 1; 0: all hosts */
+	} key;
+	uint32_t times; /* processes with it */
+};
 
 struct process_table {
 	struct process **slots;
 	uint32_t nslots, used, nexited;
 	struct process *last;
 	struct process other; /* whoever there is no room for */
+	struct keyed given, seen;
+	uint32_t made_up; /* numbers so far */
 	size_t info_bytes;
 	bool said, info_said;
 };
@@ -39,6 +61,8 @@ struct process_table *process_table_open(void)
 		free(t);
 		return NULL;
 	}
+	keyed_open(&t->given, sizeof(struct given), sizeof(((struct given *)0)->key), NUMBERS_MAX);
+	keyed_open(&t->seen, sizeof(struct seen), sizeof(((struct seen *)0)->key), NUMBERS_MAX);
 	return t;
 }
 
@@ -72,6 +96,8 @@ void process_table_close(struct process_table *t)
 		return;
 	for (uint32_t i = 0; i < t->nslots; i++)
 		drop(t, t->slots[i]);
+	keyed_close(&t->given);
+	keyed_close(&t->seen);
 	free(t->slots);
 	free(t);
 }
@@ -155,9 +181,46 @@ static struct process *find(struct process_table *t, uint32_t pid)
 	return t->last;
 }
 
+/* How many processes had the number, this one included. 0: there is no room to remember that. */
+static uint32_t times(struct process_table *t, uint32_t shown, uint32_t host)
+{
+	struct seen want = { .key = { shown, host } }, *s;
+	bool made;
+
+	s = keyed_get(&t->seen, &want.key, &made);
+	return s ? ++s->times : 0;
+}
+
+/* Where there is no room to remember more, or no more numbers, it is the one that users see. */
+static void give_number(struct process_table *t, struct process *p)
+{
+	struct given want = { .key = { p->start_boottime_ns, p->pid, p->shown_pid } }, *g;
+	bool made;
+
+	p->unique_pid = p->shown_pid;
+	p->nth = 1;
+	g = keyed_get(&t->given, &want.key, &made);
+	if (g && !made) {
+		p->unique_pid = g->unique;
+		p->nth = g->nth;
+		return;
+	}
+	if (!g)
+		return;
+	if ((times(t, p->shown_pid, 0) > 1 || p->shown_pid >= PROCESS_MADE_UP) && t->made_up < UNIQUE_END - PROCESS_MADE_UP)
+		p->unique_pid = PROCESS_MADE_UP + t->made_up++;
+	p->nth = times(t, p->shown_pid, process_host(p->pid) + 1);
+	g->unique = p->unique_pid;
+	g->nth = p->nth;
+}
+
 const struct process *process_table_find(struct process_table *t, uint32_t pid)
 {
-	return find(t, pid);
+	struct process *p = find(t, pid);
+
+	if (p && p->pid && !p->unique_pid)
+		give_number(t, p);
+	return p;
 }
 
 static void set_exited(struct process_table *t, struct process *p, bool exited)
@@ -169,8 +232,13 @@ static void set_exited(struct process_table *t, struct process *p, bool exited)
 
 static void learn(struct process_table *t, struct process *p, const struct ct_process *r)
 {
+	/* as join and numbers take it for another process */
+	bool other = p->start_boottime_ns && r->start_boottime_ns ? p->start_boottime_ns != r->start_boottime_ns : p->exited;
+
 	if (r->h.kind == CT_EXEC || p->start_boottime_ns != r->start_boottime_ns)
 		drop_info(t, p);
+	if (other || p->shown_pid != (r->ns_pid ? r->ns_pid : r->h.pid))
+		p->unique_pid = 0;
 	p->start_boottime_ns = r->start_boottime_ns;
 	p->cgroup_id = r->cgroup_id;
 	p->uid = r->uid;
@@ -195,7 +263,7 @@ static const char *take(char **to, const char **from, size_t len)
 
 static int learn_info(struct process_table *t, struct process *p, const struct ct_process_info *r)
 {
-	size_t bytes = sizeof(struct kept_info) + r->exe_len + r->cmdline_len + r->container_len + r->pod_len + r->host_len + 5u;
+	size_t bytes = sizeof(struct kept_info) + r->exe_len + r->cmdline_len + r->container_len + r->pod_len + r->host_len + r->boot_len + 6u;
 	const char *from = r->text;
 	struct kept_info *k;
 	char *to;
@@ -219,6 +287,7 @@ static int learn_info(struct process_table *t, struct process *p, const struct c
 	k->i.container = take(&to, &from, r->container_len);
 	k->i.pod = take(&to, &from, r->pod_len);
 	k->i.host = take(&to, &from, r->host_len);
+	k->i.boot = take(&to, &from, r->boot_len);
 	t->info_bytes += bytes;
 	p->info = &k->i;
 	return 0;
@@ -239,6 +308,7 @@ static int forked(struct process_table *t, const struct process *from, const str
 	parent.ppid = parent.pid;
 	parent.pid = f->child_pid;
 	parent.shown_pid = f->child_ns_pid ? f->child_ns_pid : f->child_pid;
+	parent.unique_pid = 0;
 	parent.start_boottime_ns = 0;
 	parent.exited = false;
 	*child = parent;
@@ -250,7 +320,7 @@ int process_table_record(struct process_table *t, const struct ct_hdr *rec)
 	struct process *p;
 
 	if (rec->kind != CT_PROCESS && rec->kind != CT_EXEC && rec->kind != CT_EXIT && rec->kind != CT_FORK &&
-	    rec->kind != CT_PROCESS_INFO)
+	    rec->kind != CT_PROCESS_INFO && !(rec->kind == CT_THREAD_NAME && rec->tid == rec->pid))
 		return 0;
 	p = find(t, rec->pid);
 	if (!p)
@@ -261,6 +331,10 @@ int process_table_record(struct process_table *t, const struct ct_hdr *rec)
 		return 0;
 	if (rec->kind == CT_PROCESS_INFO)
 		return learn_info(t, p, (const struct ct_process_info *)rec);
+	if (rec->kind == CT_THREAD_NAME) {
+		memcpy(p->comm, ((const struct ct_thread_name *)rec)->comm, sizeof(p->comm));
+		return 0;
+	}
 	if (rec->kind == CT_EXIT)
 		set_exited(t, p, true);
 	else

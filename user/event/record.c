@@ -113,6 +113,11 @@ static int check_more(const struct ct_more *m)
 	return check_tail(&m->h, sizeof(*m), m->len);
 }
 
+static int check_absent(const struct ct_absent *a)
+{
+	return a->func >= api_nfuncs || a->read >= CT_MAX_READS ? -EBADMSG : 0;
+}
+
 static int check_name(const struct ct_name *n)
 {
 	return n->len > CT_NAME_MAX ? -EBADMSG : check_tail(&n->h, sizeof(*n), n->len);
@@ -179,7 +184,7 @@ static int check_info(const struct ct_process_info *p)
 {
 	if (p->h.size < sizeof(*p))
 		return -EBADMSG;
-	return check_tail(&p->h, sizeof(*p), (size_t)p->exe_len + p->cmdline_len + p->container_len + p->pod_len + p->host_len);
+	return check_tail(&p->h, sizeof(*p), (size_t)p->exe_len + p->cmdline_len + p->container_len + p->pod_len + p->host_len + p->boot_len);
 }
 
 static int check_foreign(const struct ct_foreign *f)
@@ -189,6 +194,14 @@ static int check_foreign(const struct ct_foreign *f)
 	return check_tail(&f->h, sizeof(*f), f->nwords * 8u + f->name_len + f->domain_len);
 }
 
+/* Its numbers may be any: whoever adds them up stays within a word. */
+static int check_muted(const struct ct_muted *m)
+{
+	if (m->h.size < sizeof(*m))
+		return -EBADMSG;
+	return check_tail(&m->h, sizeof(*m), (size_t)m->domain_len + m->name_len);
+}
+
 /* The records of names and stacks. The fixed part is there before anything of it is looked at. */
 static int check_definition(const struct ct_hdr *h)
 {
@@ -196,7 +209,7 @@ static int check_definition(const struct ct_hdr *h)
 		[CT_MORE] = sizeof(struct ct_more),	  [CT_NAME] = sizeof(struct ct_name),
 		[CT_USER_STACK] = sizeof(struct ct_user_stack), [CT_PY_STACK] = sizeof(struct ct_py_stack),
 		[CT_PY_CODE] = sizeof(struct ct_py_code), [CT_FRAME] = sizeof(struct ct_frame),
-		[CT_STACK] = sizeof(struct ct_stack),
+		[CT_STACK] = sizeof(struct ct_stack),	  [CT_ABSENT] = sizeof(struct ct_absent),
 	};
 
 	if (h->size < fixed[h->kind])
@@ -204,6 +217,8 @@ static int check_definition(const struct ct_hdr *h)
 	switch (h->kind) {
 	case CT_MORE:
 		return check_more((const struct ct_more *)h);
+	case CT_ABSENT:
+		return check_absent((const struct ct_absent *)h);
 	case CT_NAME:
 		return check_name((const struct ct_name *)h);
 	case CT_USER_STACK:
@@ -293,12 +308,19 @@ int record_check(const void *rec, size_t avail)
 		    !memchr(((const struct ct_process *)rec)->comm, '\0', CT_COMM_LEN))
 			return -EBADMSG;
 		return 0;
+	case CT_THREAD_NAME:
+		if (h->size < sizeof(struct ct_thread_name) ||
+		    !memchr(((const struct ct_thread_name *)rec)->comm, '\0', CT_COMM_LEN))
+			return -EBADMSG;
+		return 0;
 	case CT_PROCESS_INFO:
 		return check_info(rec);
 	case CT_FOREIGN:
 		return check_foreign(rec);
 	case CT_FORK:
 		return h->size < sizeof(struct ct_fork) ? -EBADMSG : 0;
+	case CT_MUTED:
+		return check_muted(rec);
 	case CT_NUMBER:
 		return h->size < sizeof(struct ct_number) ? -EBADMSG : 0;
 	case CT_EXIT:
@@ -312,6 +334,7 @@ int record_check(const void *rec, size_t avail)
 	case CT_PY_CODE:
 	case CT_FRAME:
 	case CT_STACK:
+	case CT_ABSENT:
 		return check_definition(h);
 	default:
 		if (h->kind < CT_KIND_END && device_fixed[h->kind])
@@ -319,4 +342,13 @@ int record_check(const void *rec, size_t avail)
 		/* Kinds are append-only: one that is not known here has at least the head, and sinks pass it over. */
 		return 0;
 	}
+}
+
+uint64_t event_place_ns(const struct ct_hdr *h)
+{
+	bool row = h->kind <= CT_EVENT || h->kind == CT_LOST || h->kind == CT_FOREIGN;
+
+	if (!row)
+		return 0;
+	return h->end_ns > h->start_ns ? h->end_ns : h->start_ns;
 }

@@ -69,6 +69,7 @@ static int unknown(const char *word, char *msg, size_t size)
 		parse_nearest_add(&near, word, api_class_name((enum api_class)c));
 	parse_nearest_add(&near, word, "all");
 	parse_nearest_add(&near, word, "default");
+	parse_nearest_add(&near, word, "none");
 	for (int i = 0; i < api_nfuncs; i++) {
 		/* people type names without _vN: offer them so */
 		bool cut = without_version(api_funcs[i].name, base, sizeof(base));
@@ -79,6 +80,17 @@ static int unknown(const char *word, char *msg, size_t size)
 	if (!near.n)
 		snprintf(msg, size, "-e: no function or class is named '%s'; see 'cudatrace list'", word);
 	return -EINVAL;
+}
+
+/* Nothing can be added to "none", and nothing can be taken out of it. */
+static int add_none(struct selection *s, bool in, char *msg, size_t size)
+{
+	if (!in || s->any) {
+		snprintf(msg, size, "-e: 'none' means no function at all: give it alone, or leave it out");
+		return -EINVAL;
+	}
+	s->any = s->none = true;
+	return 0;
 }
 
 static int add_word(struct selection *s, const char *word, char *msg, size_t size)
@@ -92,6 +104,8 @@ static int add_word(struct selection *s, const char *word, char *msg, size_t siz
 		snprintf(msg, size, "-e: an empty word; give classes, names and globs, separated by commas");
 		return -EINVAL;
 	}
+	if (s->none || !strcasecmp(word, "none"))
+		return add_none(s, in, msg, size);
 	if (!s->any && !in)
 		for (int i = 0; i < api_nfuncs; i++)
 			set(s, i, api_funcs[i].class != API_INTERNAL, false);
@@ -166,7 +180,7 @@ int select_finish(struct selection *s, enum api_domain domain, char *msg, size_t
 			set(s, i, false, false);
 		left |= s->shown[i / 64] >> (i % 64) & 1;
 	}
-	if (left)
+	if (left || s->none)
 		return 0;
 	snprintf(msg, size, "-e%s leaves no function to trace; see 'cudatrace list'",
 		 domain != API_DOMAIN_END ? " together with --domain" : "");

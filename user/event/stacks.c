@@ -183,6 +183,33 @@ static char *demangle(const char *name)
 	return out;
 }
 
+/* What compilers add to the name of a function that they have split, cloned or made local, as .constprop.0, .isra.0.part.1, .cold or
+ * .llvm.1234, goes: nobody wrote it in the source. */
+static void cut_suffixes(char *name)
+{
+	static const char *const words[] = { ".constprop", ".isra", ".part", ".cold", ".lto_priv", ".localalias", ".llvm", ".clone" };
+	bool cut;
+
+	do {
+		size_t len = strlen(name), end = len;
+
+		cut = false;
+		while (end && name[end - 1] >= '0' && name[end - 1] <= '9')
+			end--;
+		/* a number after a dot, or none */
+		end = end < len && end && name[end - 1] == '.' ? end - 1 : len;
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+			size_t n = strlen(words[i]);
+
+			if (end <= n || strncmp(name + end - n, words[i], n))
+				continue;
+			name[end - n] = '\0';
+			cut = true;
+			break;
+		}
+	} while (cut);
+}
+
 static const char *take(char **to, const char *from, size_t len)
 {
 	const char *s = *to;
@@ -205,8 +232,10 @@ static struct kept_frame *make_frame(const struct ct_frame *r)
 	function = strndup(from, r->function_len);
 	if (!function)
 		return NULL;
-	if (r->kind != CT_FRAME_PYTHON)
+	if (r->kind != CT_FRAME_PYTHON) {
+		cut_suffixes(function);
 		plain = demangle(function);
+	}
 	len = strlen(plain ? plain : function);
 	k = malloc(sizeof(*k) + len + sum + 4);
 	if (k) {

@@ -3,7 +3,8 @@
  * where.c - see where.h.
  *
  * One hash of small facts: of a thread what is current there, of a context or stream its numbers. A fact that is not there is
- * not known, and nothing is guessed: a thread of which nothing was told may have any device. When there are too many
+ * not known, and nothing is guessed: a thread of which nothing was told may have any device, but in a process of which all calls
+ * since its beginning came: there it has the runtime's default for calls of the runtime, device 0 and its own context. When there are too many
  * facts all are forgotten. Knows no function: what a call says follows from its row (api_place).
  */
 #include <errno.h>
@@ -16,7 +17,7 @@
 #define FACTS_MAX (1u << 17) /* slots, of which half are used */
 #define BELOW 3		     /* pushed contexts remembered below the current one */
 
-enum what { FREE, THREAD, CONTEXT, CONTEXT_ID, STREAM, DEVICE };
+enum what { FREE, THREAD, CONTEXT, CONTEXT_ID, STREAM, DEVICE, BEGAN };
 
 struct fact {
 	uint64_t key; /* a tid, a handle, a number */
@@ -25,7 +26,7 @@ struct fact {
 	bool made;    /* CONTEXT: by the program; otherwise it may be the device's own */
 	bool primary; /* THREAD: the context is the device's own, as after cudaSetDevice */
 	uint8_t nbelow;
-	uint32_t epoch; /* THREAD: what is current is known since then; void in another one */
+	uint32_t epoch; /* THREAD: what is current is known since then; BEGAN: all calls came since then; void in another one */
 	/* Numbers; CT_UNKNOWN: not known. THREAD: context, where neither handle nor primary tell it. DEVICE: context, of its
 	 * only one; stream is 0 once there was one */
 	uint32_t device, context, stream;
@@ -169,6 +170,23 @@ static const struct fact *known_thread(const struct where *w, uint32_t pid, uint
 	const struct fact *t = find(w, pid, THREAD, tid);
 
 	return t && t->epoch == w->epoch ? t : NULL;
+}
+
+int where_began(struct where *w, uint32_t pid)
+{
+	struct fact *f = get(w, pid, BEGAN, 0);
+
+	if (!f)
+		return -ENOMEM;
+	f->epoch = w->epoch;
+	return 0;
+}
+
+uint32_t where_device_of(const struct where *w, uint32_t pid, uint32_t context)
+{
+	const struct fact *f = context == CT_UNKNOWN ? NULL : find(w, pid, CONTEXT_ID, context);
+
+	return f ? f->device : CT_UNKNOWN;
 }
 
 void where_lost(struct where *w)
@@ -379,13 +397,30 @@ int where_record(struct where *w, const struct ct_hdr *h)
 
 /* ---- answers ------------------------------------------------------------------------------------------------ */
 
-/* Device and context that are current in a thread. */
-static void find_current(const struct where *w, uint32_t pid, uint32_t tid, struct event *ev)
+/* Of a thread that has chosen no device: the runtime's default. What the driver is called for inside a call is called by the
+ * runtime as well; a thread that calls the driver alone has no device. */
+static void find_default(const struct where *w, const struct ct_call *c, struct event *ev)
 {
-	const struct fact *t = known_thread(w, pid, tid), *f = NULL;
+	const struct fact *f = find(w, c->h.pid, BEGAN, 0);
 
-	if (!t)
+	if (!f || f->epoch != w->epoch || (api_funcs[c->func].domain != API_RUNTIME && !c->depth))
 		return;
+	ev->device = 0;
+	f = find(w, c->h.pid, DEVICE, 0);
+	if (f)
+		ev->context = f->context;
+}
+
+/* Device and context that are current in a thread. */
+static void find_current(const struct where *w, const struct ct_call *c, struct event *ev)
+{
+	const struct fact *t = known_thread(w, c->h.pid, c->h.tid), *f = NULL;
+	uint32_t pid = c->h.pid;
+
+	if (!t) {
+		find_default(w, c, ev);
+		return;
+	}
 	ev->device = t->device;
 	ev->context = t->context;
 	if (t->handle)
@@ -410,7 +445,7 @@ void where_find(struct where *w, struct event *ev)
 	ev->context_handle = 0;
 	if (!w->n)
 		return;
-	find_current(w, c->h.pid, c->h.tid, ev);
+	find_current(w, c, ev);
 	if (!api_stream(c, API_ARCH_HERE, &handle) || handle == 2 || (!handle && c->h.flags & CT_F_PER_THREAD))
 		return;
 	if (handle > 2) {

@@ -16,6 +16,11 @@ int where_record(struct where *, const struct ct_hdr *);
 /* A kernel that the thread launched ran there: where nothing was told of the thread, that is what is current. Returns 0 or
  * -ENOMEM. */
 int where_worked(struct where *, uint32_t pid, uint32_t tid, uint32_t device, uint32_t context);
+/* The process begins, and every call of it will come: a thread that chooses no device has the runtime's default. Returns 0 or
+ * -ENOMEM. */
+int where_began(struct where *, uint32_t pid);
+/* The device of a context that was told of, by CUPTI's number; CT_UNKNOWN: not known. */
+uint32_t where_device_of(const struct where *, uint32_t pid, uint32_t context);
 /* Records were lost: what is current in a thread is not known until it is told again. */
 void where_lost(struct where *);
 /* The process has become another one. */

@@ -247,6 +247,7 @@ void mem_print_json(struct out *o, const struct ledger *l, const struct mem_abou
 	member(&t, "lost", a->end ? losses_total(&a->end->losses) : 0);
 	member(&t, "not_in_book", l->no_room);
 	member(&t, "not_in_rows", l->no_row + sites_no_room(l->sites));
+	text_str(&t, mem_missing(l, a) ? ",\"leaks_known\":false" : ",\"leaks_known\":true");
 	processes(o, &t, l);
 	rows(o, &t, l, a, LEDGER_BY_ALL, "all");
 	rows(o, &t, l, a, LEDGER_BY_PROCESS, "by_process");

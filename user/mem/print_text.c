@@ -68,17 +68,44 @@ static void site_line(struct out *o, const struct ledger *l, uint32_t number)
 	text_free(&t);
 }
 
+/* Those of an interpreter are left out, unless there are no others. */
 static void stack_lines(struct out *o, const struct ledger *l, uint32_t number)
 {
 	const struct site *s = sites_get(l->sites, number);
+	bool all = s->nframes && s->frames[s->first].interpreter;
+	uint32_t shown = 0, i;
 
-	for (uint32_t i = 0; i < s->nframes && i < STACK_LINES; i++) {
+	for (i = 0; i < s->nframes && shown < STACK_LINES; i++) {
+		if (s->frames[i].interpreter && !all)
+			continue;
 		out_str(o, "      ");
 		frame(o, &s->frames[i], true);
 		out_char(o, '\n');
+		shown++;
 	}
-	if (s->cut || s->nframes > STACK_LINES)
+	if (s->cut || i < s->nframes)
 		out_str(o, "      ...\n");
+}
+
+/* The labels of the sites of n rows; NULL: no memory. */
+static struct text *site_texts(const struct ledger *l, const struct ledger_row *const *rows, uint32_t n)
+{
+	struct text *texts = calloc(n + 1, sizeof(*texts));
+	uint32_t *numbers = calloc(n + 1, sizeof(*numbers));
+
+	for (uint32_t i = 0; numbers && i < n; i++)
+		numbers[i] = rows[i]->site;
+	if (numbers && texts)
+		mem_site_texts(l->sites, numbers, n, texts, text_plain);
+	free(numbers);
+	return texts;
+}
+
+static void free_texts(struct text *texts, uint32_t n)
+{
+	for (uint32_t i = 0; texts && i < n; i++)
+		text_free(&texts[i]);
+	free(texts);
 }
 
 static void device_name(struct out *o, uint16_t device)
@@ -100,7 +127,8 @@ static void columns(struct out *o, const struct ledger_row *r)
 		ull(r->freed_n));
 }
 
-static void label(struct out *o, const struct ledger *l, const struct ledger_row *r, bool several)
+/* site: its label, for a row by call site. */
+static void label(struct out *o, const struct ledger *l, const struct ledger_row *r, const struct text *site, bool several)
 {
 	const char *where = r->where == LEDGER_HOST ? ", host memory" : "";
 
@@ -116,7 +144,10 @@ static void label(struct out *o, const struct ledger *l, const struct ledger_row
 		out_str(o, api_memory_name((enum api_memory_kind)r->kind));
 		break;
 	case LEDGER_BY_STACK:
-		site_line(o, l, r->site);
+		if (site)
+			out_mem(o, site->s, site->len);
+		else
+			site_line(o, l, r->site);
 		out_str(o, where);
 		break;
 	case LEDGER_BY_LIBRARY:
@@ -148,17 +179,22 @@ static void table(struct out *o, const struct ledger *l, const struct mem_about 
 {
 	static const char *const titles[] = { "All", "By process", "By device", "By kind", "By call site", "By library" };
 	const struct ledger_row **rows;
-	uint32_t n;
+	struct text *sites = NULL;
+	uint32_t n, shown;
 
 	rows = mem_rows(l, by, &n);
 	if (!rows)
 		return;
+	shown = n < a->top ? n : a->top;
+	if (by == LEDGER_BY_STACK)
+		sites = site_texts(l, rows, shown);
 	out_fmt(o, "%s\n %10s %10s %10s %8s %8s\n", titles[by], "In use", "Peak", "Taken", "Allocs", "Frees");
-	for (uint32_t i = 0; i < n && i < a->top; i++) {
+	for (uint32_t i = 0; i < shown; i++) {
 		columns(o, rows[i]);
-		label(o, l, rows[i], having(l) > 1);
+		label(o, l, rows[i], sites ? &sites[i] : NULL, having(l) > 1);
 		out_char(o, '\n');
 	}
+	free_texts(sites, shown);
 	if (n > a->top)
 		out_fmt(o, " and %u more (--top)\n", n - a->top);
 	out_char(o, '\n');
@@ -339,7 +375,7 @@ static void one_leak(struct out *o, const struct ledger *l, const struct mem_abo
 static void leaks(struct out *o, const struct ledger *l, const struct mem_about *a)
 {
 	const struct ledger_row **rows;
-	uint64_t bytes = 0, n = 0;
+	uint64_t bytes = 0, n = 0, missing = mem_missing(l, a);
 	uint32_t nrows;
 
 	for (uint32_t i = 0; i < l->nprocesses; i++) {
@@ -354,7 +390,12 @@ static void leaks(struct out *o, const struct ledger *l, const struct mem_about 
 	if (nrows > a->top)
 		out_fmt(o, "and %u more call sites that leak (--top)\n", nrows - a->top);
 	free(rows);
-	out_fmt(o, "%sLEAK SUMMARY: %llu bytes leaked in %llu allocation%s\n", nrows ? "\n" : "", ull(bytes), ull(n), n == 1 ? "" : "s");
+	out_fmt(o, "%sLEAK SUMMARY: ", nrows ? "\n" : "");
+	if (missing)
+		out_fmt(o, "not known, because %llu record%s missing; of what is there, %llu bytes in %llu allocation%s were not freed\n",
+			ull(missing), missing == 1 ? " is" : "s are", ull(bytes), ull(n), n == 1 ? "" : "s");
+	else
+		out_fmt(o, "%llu bytes leaked in %llu allocation%s\n", ull(bytes), ull(n), n == 1 ? "" : "s");
 }
 
 void mem_print_text(struct out *o, const struct ledger *l, const struct mem_about *a)
@@ -398,8 +439,9 @@ static void delta(struct out *o, const struct ledger_row *r)
 void mem_print_watch(struct out *o, const struct ledger *l, const struct mem_about *a, uint64_t now_ns)
 {
 	const struct ledger_row **rows;
+	struct text *sites;
 	char x[32], y[32];
-	uint32_t n;
+	uint32_t n, grown = 0;
 
 	out_fmt(o, "%.1f s\n %10s %10s %11s\n", seconds(a, now_ns), "In use", "Peak", "Grew");
 	rows = mem_rows(l, LEDGER_BY_PROCESS, &n);
@@ -411,21 +453,25 @@ void mem_print_watch(struct out *o, const struct ledger *l, const struct mem_abo
 			print_bytes(y, sizeof(y), (double)rows[i]->peak));
 		delta(o, rows[i]);
 		out_str(o, "  ");
-		label(o, l, rows[i], false);
+		label(o, l, rows[i], NULL, false);
 		out_char(o, '\n');
 	}
 	free(rows);
 	rows = mem_rows(l, LEDGER_BY_STACK, &n);
 	if (rows)
 		qsort(rows, n, sizeof(*rows), grew_more);
-	for (uint32_t i = 0; i < n && i < GROWERS && rows[i]->bytes > rows[i]->marked; i++) {
+	while (grown < n && grown < GROWERS && rows[grown]->bytes > rows[grown]->marked)
+		grown++;
+	sites = site_texts(l, rows, grown);
+	for (uint32_t i = 0; i < grown; i++) {
 		out_fmt(o, " %10s %10s", print_bytes(x, sizeof(x), (double)rows[i]->bytes),
 			print_bytes(y, sizeof(y), (double)rows[i]->peak));
 		delta(o, rows[i]);
 		out_str(o, "    ");
-		label(o, l, rows[i], having(l) > 1);
+		label(o, l, rows[i], sites ? &sites[i] : NULL, having(l) > 1);
 		out_char(o, '\n');
 	}
+	free_texts(sites, grown);
 	free(rows);
 	out_char(o, '\n');
 }

@@ -181,6 +181,32 @@ static const char *base_of(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/* Files whose code runs the program's own, or calls C for it. */
+static bool is_interpreter(const struct site_frame *f)
+{
+	static const char *const begins[] = { "libpython", "python3", "libffi.so", "_ctypes.", "_cffi_backend." };
+	const char *base = f->kind == CT_FRAME_PYTHON ? NULL : base_of(f->object);
+
+	for (size_t i = 0; base && i < ARRAY_LEN(begins); i++)
+		if (!strncmp(base, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+/* Which frames are the program's. */
+static void tell_own(struct site *to, struct site_frame *frames)
+{
+	for (uint32_t i = 0; i < to->nframes; i++)
+		frames[i].interpreter = is_interpreter(&frames[i]);
+	while (to->first < to->nframes && frames[to->first].interpreter)
+		to->first++;
+	if (to->first == to->nframes)
+		to->first = 0;
+	for (uint32_t i = to->first; i < to->nframes && !to->library; i++)
+		if (frames[i].kind == CT_FRAME_NATIVE || i == to->first)
+			to->library = base_of(frames[i].kind == CT_FRAME_NATIVE ? frames[i].object : frames[i].file);
+}
+
 static bool fill(struct sites *s, struct site *to, unsigned int func, const struct stack *st)
 {
 	uint32_t n = frames_of(st);
@@ -196,11 +222,10 @@ static bool fill(struct sites *s, struct site *to, unsigned int func, const stru
 		const struct stack_frame *f = st->frames[i];
 
 		frames[i] = (struct site_frame){ .function = keep(s, f->function, &full), .file = keep(s, f->file, &full),
-						 .object = keep(s, f->object, &full), .address = f->address,
+						 .object = keep(s, f->object, &full), .address = f->address, .offset = f->offset,
 						 .line = f->line, .kind = f->kind };
-		if (!to->library && f->kind == CT_FRAME_NATIVE)
-			to->library = base_of(frames[i].object);
 	}
+	tell_own(to, frames);
 	to->frames = frames;
 	return !full;
 }

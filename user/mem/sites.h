@@ -16,6 +16,7 @@ struct site {
 	const char *func;    /* the CUDA function that was called; NULL: not known */
 	const char *library; /* the file whose code called it, without its directory; NULL: not known */
 	uint32_t nframes;
+	uint32_t first; /* the innermost frame that is the program's own: not an interpreter's; < nframes, or 0 */
 	bool cut; /* the stack goes on */
 	const struct site_frame *frames;
 };
@@ -23,8 +24,10 @@ struct site {
 struct site_frame {
 	const char *function, *file, *object;
 	uint64_t address; /* in the object; without one in the process */
+	uint64_t offset;  /* in the function */
 	uint32_t line; /* 0: not known */
 	uint8_t kind;  /* enum ct_frame_kind */
+	bool interpreter; /* of a language, or of its way to call C: the program's code is around it */
 };
 
 struct sites;

@@ -5,27 +5,59 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "../util/bounded.h"
+#include "../util/msg.h"
+#include "../util/now.h"
 #include "target.h"
 
+#define LIMIT_MS 1000		 /* for one read; a page of a disk comes within a few */
+#define AGAIN_NS 30000000000ULL /* so long a process that held a read up is left alone */
+#define TOLD_MAX 8		 /* processes that are told of */
 #define MAPS_MAX (64u << 20) /* bytes of /proc/PID/maps that are read */
 
-struct target {
-	pid_t pid;
+/* What a process is reached by. Used by a worker while a read is under way, and the worker's for good when that takes too long. */
+struct reach {
 	int dir, mem, root; /* of /proc/PID; -1: not opened yet */
 	int thread;	    /* /proc/TID of a thread in place of the main one, which has ended; -1: not needed */
+};
+
+struct target {
+	struct reach *in; /* NULL: a worker was left behind with it */
+	pid_t pid;
+	uint32_t uid;	   /* the process's effective user; BOUNDED_NOBODY: not known */
+	uint64_t ticks;	   /* when it began; 0: not known */
+	uint64_t again_ns; /* with no reach: when to try it again */
+	bool told;
 	struct target_map *maps;
 	int nmaps;
 	char *text; /* /proc/PID/maps; the paths point into it */
 	size_t text_len;
 	bool mapped;
+};
+
+/* Something to be done by a worker. Its operation fills in result and, where it reads, buf. */
+struct errand {
+	struct bounded_job job;
+	void (*op)(struct errand *);
+	struct reach *in;
+	const char *what; /* for messages */
+	uint64_t addr;
+	size_t len;    /* of buf, or what was read of a text */
+	char *buf;     /* with a text that the operation allocates, or allocated with the errand */
+	ssize_t result;
+	bool opens;    /* the result is a descriptor */
+	uint64_t start, end, ino; /* of a mapping */
+	char path[];   /* or the name of a file in /proc/PID */
 };
 
 /* When the process began, in clock ticks of boottime; 0: not to be had. */
@@ -48,30 +80,80 @@ static uint64_t start_ticks(int dir)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
+static void reach_close(struct reach *in)
+{
+	if (!in)
+		return;
+	if (in->mem >= 0)
+		close(in->mem);
+	if (in->root >= 0)
+		close(in->root);
+	if (in->thread >= 0)
+		close(in->thread);
+	if (in->dir >= 0)
+		close(in->dir);
+	free(in);
+}
+
+/* Does not wait for anything of the process's. */
+static int reach_open(struct reach **out, pid_t pid)
+{
+	struct reach *in = malloc(sizeof(*in));
+	char path[32];
+	int err;
+
+	*out = NULL;
+	if (!in)
+		return -ENOMEM;
+	*in = (struct reach){ -1, -1, -1, -1 };
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	in->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (in->dir < 0) {
+		err = errno == ENOENT ? -ESRCH : -errno;
+		reach_close(in);
+		return err;
+	}
+	*out = in;
+	return 0;
+}
+
+static uint32_t effective_uid(int dir)
+{
+	char buf[4096], *at;
+	int fd = openat(dir, "status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, buf, sizeof(buf) - 1) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	at = strstr(buf, "\nUid:");
+	if (at)
+		strtoul(at + 5, &at, 10);
+	return at ? (uint32_t)strtoul(at, NULL, 10) : BOUNDED_NOBODY;
+}
+
 int target_open(struct target **out, pid_t pid, uint64_t start_boottime_ns)
 {
 	struct target *t = calloc(1, sizeof(*t));
 	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
-	char path[32];
 	int err;
 
 	*out = NULL;
 	if (!t)
 		return -ENOMEM;
 	t->pid = pid;
-	t->mem = t->root = t->thread = -1;
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	t->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (t->dir < 0) {
-		err = errno == ENOENT ? -ESRCH : -errno;
+	err = reach_open(&t->in, pid);
+	if (err) {
 		free(t);
 		return err;
 	}
+	t->ticks = start_ticks(t->in->dir);
+	t->uid = effective_uid(t->in->dir);
 	/* stat is in our time namespace, boottime in the initial one: a tick's difference is no other process */
 	if (start_boottime_ns) {
-		uint64_t ticks = start_ticks(t->dir), want = start_boottime_ns / (1000000000 / hz);
+		uint64_t want = start_boottime_ns / (1000000000 / hz);
 
-		if (!ticks || (ticks > want ? ticks - want : want - ticks) > 1) {
+		if (!t->ticks || (t->ticks > want ? t->ticks - want : want - t->ticks) > 1) {
 			target_close(t);
 			return -ESRCH;
 		}
@@ -84,13 +166,7 @@ void target_close(struct target *t)
 {
 	if (!t)
 		return;
-	if (t->mem >= 0)
-		close(t->mem);
-	if (t->root >= 0)
-		close(t->root);
-	if (t->thread >= 0)
-		close(t->thread);
-	close(t->dir);
+	reach_close(t->in);
 	free(t->maps);
 	free(t->text);
 	free(t);
@@ -101,30 +177,161 @@ pid_t target_pid(const struct target *t)
 	return t->pid;
 }
 
-ssize_t target_proc(struct target *t, const char *name, char *buf, size_t size)
+uint32_t target_uid(const struct target *t)
 {
-	int fd = openat(t->dir, name, O_RDONLY | O_CLOEXEC), err;
+	return t->uid;
+}
+
+/* ---- errands -------------------------------------------------------------------------------------------- */
+
+static void errand_free(struct errand *e)
+{
+	free(e->buf);
+	free(e);
+}
+
+static void errand_run(struct bounded_job *job)
+{
+	struct errand *e = (struct errand *)job;
+
+	e->op(e);
+}
+
+static void errand_drop(struct bounded_job *job)
+{
+	struct errand *e = (struct errand *)job;
+
+	if (e->opens && e->result >= 0)
+		close((int)e->result);
+	reach_close(e->in);
+	errand_free(e);
+}
+
+/* One with a buffer of size bytes, and a name or path. NULL: no memory. */
+static struct errand *errand_make(void (*op)(struct errand *), const char *what, size_t size, const char *path)
+{
+	struct errand *e = calloc(1, sizeof(*e) + strlen(path) + 1);
+
+	if (!e)
+		return NULL;
+	e->job = (struct bounded_job){ .run = errand_run, .drop = errand_drop };
+	e->op = op;
+	e->what = what;
+	e->len = size;
+	strcpy(e->path, path);
+	e->buf = size ? malloc(size) : NULL;
+	if (size && !e->buf) {
+		free(e);
+		return NULL;
+	}
+	return e;
+}
+
+/* A process that held a worker up is left alone for a while, then it is reached anew, if it is still that process. */
+static int reach_again(struct target *t)
+{
+	int err;
+
+	if (now_ns() < t->again_ns)
+		return -ETIMEDOUT;
+	t->again_ns = now_ns() + AGAIN_NS;
+	err = reach_open(&t->in, t->pid);
+	if (!err && (!t->ticks || start_ticks(t->in->dir) != t->ticks)) {
+		reach_close(t->in);
+		t->in = NULL;
+		err = -ESRCH;
+	}
+	return err;
+}
+
+static void tell(struct target *t, const char *what)
+{
+	static unsigned int told;
+
+	if (!t->told && told++ < TOLD_MAX)
+		msg_warn("process %d: its %s could not be read within %u ms, as when nobody serves the page or the file: cudatrace "
+			 "goes on without them and tries again after %u s", (int)t->pid, what, LIMIT_MS,
+			 (unsigned int)(AGAIN_NS / 1000000000));
+	t->told = true;
+}
+
+/* Has it done. Returns 0: the errand's result holds. Otherwise -errno, and the errand is gone. */
+static int send_out(struct target *t, struct errand *e)
+{
+	const char *what = e ? e->what : "";
+	int err = !e ? -ENOMEM : t->in ? 0 : reach_again(t);
+
+	if (e && !err) {
+		e->in = t->in;
+		err = bounded_run(&e->job, t->uid, LIMIT_MS);
+	}
+	if (!err)
+		return 0;
+	if (err == -ETIMEDOUT && t->in) {
+		t->in = NULL;
+		t->again_ns = now_ns() + AGAIN_NS;
+		tell(t, what);
+	} else if (e) {
+		errand_free(e);
+	}
+	return err;
+}
+
+/* ...of which the result alone is wanted. */
+static ssize_t send_for_result(struct target *t, struct errand *e)
+{
+	ssize_t result;
+	int err = send_out(t, e);
+
+	if (err)
+		return err;
+	result = e->result;
+	errand_free(e);
+	return result;
+}
+
+static void read_proc_file(struct errand *e)
+{
+	int fd = openat(e->in->dir, e->path, O_RDONLY | O_CLOEXEC), err;
 	size_t n = 0;
 	ssize_t got;
 
-	if (fd < 0)
-		return -errno;
+	if (fd < 0) {
+		e->result = -errno;
+		return;
+	}
 	do {
-		got = read(fd, buf + n, size - 1 - n);
+		got = read(fd, e->buf + n, e->len - 1 - n);
 		err = got < 0 ? -errno : 0;
 		n += got > 0 ? (size_t)got : 0;
-	} while (got > 0 && n < size - 1);
+	} while (got > 0 && n < e->len - 1);
 	close(fd);
-	buf[n] = '\0';
-	return n || !err ? (ssize_t)n : err;
+	e->result = n || !err ? (ssize_t)n : err;
+}
+
+ssize_t target_proc(struct target *t, const char *name, char *buf, size_t size)
+{
+	struct errand *e = errand_make(read_proc_file, "arguments and environment", size, name);
+	int err = send_out(t, e);
+	ssize_t n;
+
+	if (err)
+		return err;
+	n = e->result;
+	if (n >= 0) {
+		memcpy(buf, e->buf, (size_t)n);
+		buf[n] = '\0';
+	}
+	errand_free(e);
+	return n;
 }
 
 ssize_t target_exe(struct target *t, char *buf, size_t size)
 {
-	ssize_t n = readlinkat(t->dir, "exe", buf, size - 1);
+	ssize_t n = t->in ? readlinkat(t->in->dir, "exe", buf, size - 1) : -1;
 
 	if (n < 0)
-		return -errno;
+		return t->in ? -errno : -ETIMEDOUT;
 	buf[n] = '\0';
 	return n;
 }
@@ -132,7 +339,7 @@ ssize_t target_exe(struct target *t, char *buf, size_t size)
 /* ---- a process without its main thread -------------------------------------------------------------------- */
 
 /* The directory that shows the process's memory and files. */
-static int live(const struct target *t)
+static int live(const struct reach *t)
 {
 	return t->thread >= 0 ? t->thread : t->dir;
 }
@@ -151,7 +358,7 @@ static bool shows_memory(int dir)
 }
 
 /* /proc/TID of a thread of the process; -1: it has ended. */
-static int open_thread(const struct target *t, const char *tid)
+static int open_thread(const struct reach *t, const char *tid)
 {
 	char path[64];
 	int fd;
@@ -169,7 +376,7 @@ static int open_thread(const struct target *t, const char *tid)
 
 /* A process keeps its memory when its main thread ends, but shows none of it under its own number. True: what has just
  * failed may succeed now. */
-static bool find_thread(struct target *t)
+static bool find_thread(struct reach *t)
 {
 	int fd, found = -1;
 	struct dirent *e;
@@ -198,7 +405,7 @@ static bool find_thread(struct target *t)
 
 /* ---- memory ------------------------------------------------------------------------------------------- */
 
-static ssize_t read_some(struct target *t, uint64_t addr, void *buf, size_t len)
+static ssize_t read_some(struct reach *t, uint64_t addr, void *buf, size_t len)
 {
 	bool opened = t->mem < 0;
 	ssize_t n;
@@ -226,46 +433,117 @@ static ssize_t read_some(struct target *t, uint64_t addr, void *buf, size_t len)
 	return find_thread(t) ? read_some(t, addr, buf, len) : -ESRCH;
 }
 
-int target_read(struct target *t, uint64_t addr, void *buf, size_t len)
+static void read_memory(struct errand *e)
 {
 	size_t have = 0;
 
-	while (have < len) {
-		ssize_t n = read_some(t, addr + have, (char *)buf + have, len - have);
+	while (have < e->len) {
+		ssize_t n = read_some(e->in, e->addr + have, e->buf + have, e->len - have);
 
-		if (n < 0)
-			return (int)n;
+		if (n < 0) {
+			e->result = n;
+			return;
+		}
 		have += (size_t)n;
 	}
-	return 0;
+}
+
+int target_read(struct target *t, uint64_t addr, void *buf, size_t len)
+{
+	struct errand *e = len ? errand_make(read_memory, "memory", len, "") : NULL;
+	int err;
+
+	if (!len)
+		return 0;
+	if (e)
+		e->addr = addr;
+	err = send_out(t, e);
+	if (err)
+		return err;
+	err = (int)e->result;
+	if (!err)
+		memcpy(buf, e->buf, len);
+	errand_free(e);
+	return err;
+}
+
+static void read_string(struct errand *e)
+{
+	size_t have = 0, size = e->len;
+
+	while (have < size - 1) {
+		/* page by page: the string may end just before what is not mapped */
+		size_t room = size - 1 - have, page = 4096 - ((e->addr + have) & 4095);
+		ssize_t n = read_some(e->in, e->addr + have, e->buf + have, room < page ? room : page);
+		char *nul;
+
+		e->result = n;
+		if (n < 0)
+			return;
+		nul = memchr(e->buf + have, '\0', (size_t)n);
+		if (nul) {
+			e->result = nul - e->buf;
+			return;
+		}
+		have += (size_t)n;
+	}
+	e->buf[have] = '\0';
+	e->result = -E2BIG;
 }
 
 ssize_t target_read_string(struct target *t, uint64_t addr, char *buf, size_t size)
 {
-	size_t have = 0;
+	struct errand *e = size ? errand_make(read_string, "memory", size, "") : NULL;
+	ssize_t n;
+	int err;
 
 	if (!size)
 		return -EINVAL;
-	while (have < size - 1) {
-		/* page by page: the string may end just before what is not mapped */
-		size_t room = size - 1 - have, page = 4096 - ((addr + have) & 4095);
-		ssize_t n = read_some(t, addr + have, buf + have, room < page ? room : page);
-		char *nul;
+	if (e)
+		e->addr = addr;
+	err = send_out(t, e);
+	if (err)
+		return err;
+	n = e->result;
+	if (n >= 0 || n == -E2BIG)
+		memcpy(buf, e->buf, n >= 0 ? (size_t)n + 1 : size);
+	errand_free(e);
+	return n;
+}
 
-		if (n < 0)
-			return n;
-		nul = memchr(buf + have, '\0', (size_t)n);
-		if (nul)
-			return nul - buf;
-		have += (size_t)n;
+static void read_pagemap(struct errand *e)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = e->addr / page, n = (e->end - 1) / page - first + 1, *entries;
+	int fd = openat(live(e->in), "pagemap", O_RDONLY | O_CLOEXEC);
+
+	entries = calloc(n, sizeof(*entries));
+	e->result = fd < 0 ? -errno : !entries ? -ENOMEM : 1;
+	if (e->result > 0 && pread(fd, entries, n * sizeof(*entries), (off_t)(first * sizeof(*entries))) !=
+				     (ssize_t)(n * sizeof(*entries)))
+		e->result = -ESRCH;
+	/* Documentation/admin-guide/mm/pagemap.rst: 63 present, 62 swapped, 61 of a file */
+	for (uint64_t i = 0; e->result > 0 && i < n; i++)
+		if (entries[i] >> 62 && !(entries[i] >> 61 & 1))
+			e->result = 0;
+	free(entries);
+	if (fd >= 0)
+		close(fd);
+}
+
+int target_is_as_in_file(struct target *t, uint64_t addr, size_t len)
+{
+	struct errand *e = errand_make(read_pagemap, "memory", 0, "");
+
+	if (e) {
+		e->addr = addr;
+		e->end = addr + len;
 	}
-	buf[have] = '\0';
-	return -E2BIG;
+	return (int)send_for_result(t, e);
 }
 
 /* ---- mappings ----------------------------------------------------------------------------------------- */
 
-static int read_text(struct target *t, char **text, size_t *len)
+static int read_text(struct reach *t, char **text, size_t *len)
 {
 	size_t cap = 65536, have = 0;
 	int fd = openat(live(t), "maps", O_RDONLY | O_CLOEXEC), err = 0;
@@ -338,16 +616,31 @@ static bool parse_line(char *s, struct target_map *m)
 	return m->end > m->start;
 }
 
+static void read_maps(struct errand *e)
+{
+	int err = read_text(e->in, &e->buf, &e->len);
+
+	if (err == -ESRCH && find_thread(e->in))
+		err = read_text(e->in, &e->buf, &e->len);
+	e->result = err;
+}
+
 int target_refresh(struct target *t)
 {
+	struct errand *e = errand_make(read_maps, "mappings", 0, "");
 	struct target_map *maps = NULL;
-	char *text = NULL, *keep, *line, *save = NULL;
-	size_t len = 0;
-	int n = 0, cap = 0, err = read_text(t, &text, &len);
+	char *text, *keep, *line, *save = NULL;
+	int n = 0, cap = 0, err = send_out(t, e);
+	size_t len;
 	bool changed;
 
-	if (err == -ESRCH && find_thread(t))
-		err = read_text(t, &text, &len);
+	if (err)
+		return err;
+	err = (int)e->result;
+	text = e->buf;
+	len = e->len;
+	e->buf = NULL;
+	errand_free(e);
 	if (err)
 		return err;
 	changed = !t->mapped || len != t->text_len;
@@ -410,10 +703,10 @@ const struct target_map *target_map_at(struct target *t, uint64_t addr)
 /* ---- files -------------------------------------------------------------------------------------------- */
 
 /* Never follows a link out of the process's root. */
-static int open_below(int root, const char *path)
+static int open_below(int root, const char *path, int flags)
 {
 	struct open_how how = {
-		.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
+		.flags = (unsigned int)(flags | O_CLOEXEC),
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
@@ -421,47 +714,128 @@ static int open_below(int root, const char *path)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+/* Opens what a link in map_files leads to, if that is a regular file. */
+static int open_link(int dir, const char *name)
+{
+	struct stat st;
+	int fd = openat(dir, name, O_PATH | O_CLOEXEC);
+
+	/* not O_RDONLY at once: opening a device or a FIFO may do something or wait */
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -EINVAL;
+	}
+	close(fd);
+	fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_root(struct reach *in)
+{
+	/* O_PATH: nobody is asked */
+	if (in->root < 0)
+		in->root = openat(live(in), "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (in->root < 0 && errno == ENOENT && find_thread(in))
+		in->root = openat(live(in), "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return in->root >= 0 ? in->root : -errno;
+}
+
+static int open_mapped(struct errand *e)
+{
+	struct stat st;
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, e->start, e->end);
+	fd = open_link(live(e->in), name);
+	if (fd == -ENOENT && find_thread(e->in))
+		fd = open_link(live(e->in), name);
+	/* without CAP_CHECKPOINT_RESTORE: by its path below the process's root, if that is still the same file */
+	if ((fd == -EPERM || fd == -EACCES) && e->path[0] == '/' && open_root(e->in) >= 0) {
+		fd = open_below(e->in->root, e->path, O_RDONLY | O_NONBLOCK);
+		if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_ino != e->ino)) {
+			close(fd);
+			fd = -ENOENT;
+		}
+	}
+	return fd;
+}
+
+static void open_map(struct errand *e)
+{
+	struct statfs fs;
+	int fd = open_mapped(e);
+
+	if (fd >= 0 && !fstatfs(fd, &fs) && fs.f_type == FUSE_SUPER_MAGIC) {
+		close(fd);
+		fd = -EREMOTE;
+	}
+	e->result = fd;
+}
+
 int target_open_map(struct target *t, const struct target_map *m)
 {
-	char name[64];
-	struct stat st;
-	int fd, err;
+	struct errand *e = m->ino ? errand_make(open_map, "files", 0, m->path) : NULL;
 
 	if (!m->ino)
 		return -EINVAL;
-	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, m->start, m->end);
-	/* not O_RDONLY at once: opening a device or a FIFO may do something or wait */
-	fd = openat(live(t), name, O_PATH | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT && find_thread(t))
-		fd = openat(live(t), name, O_PATH | O_CLOEXEC);
-	if (fd >= 0 && !fstat(fd, &st) && !S_ISREG(st.st_mode)) {
-		close(fd);
-		return -EINVAL;
+	if (e) {
+		e->opens = true;
+		e->start = m->start;
+		e->end = m->end;
+		e->ino = m->ino;
 	}
-	if (fd >= 0)
-		close(fd);
-	fd = openat(live(t), name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	err = -errno;
-	/* without CAP_CHECKPOINT_RESTORE: by its path below the process's root, if that is still the same file */
-	if ((err == -EPERM || err == -EACCES) && m->path[0] == '/' && target_root(t) >= 0) {
-		fd = open_below(t->root, m->path);
-		if (fd < 0)
-			return fd;
-		if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_ino == m->ino)
-			return fd;
-		close(fd);
-		return -ENOENT;
-	}
+	return (int)send_for_result(t, e);
+}
+
+static void open_path(struct errand *e)
+{
+	int root = e->in ? open_root(e->in) : -ESRCH, fd = root >= 0 ? open_below(root, e->path, O_PATH) : root;
+	struct stat st;
+	struct statfs fs;
+	char name[32];
+
+	/* the process is gone: perhaps its root was ours */
+	if (fd == -ESRCH || fd == -ENOENT)
+		fd = open(e->path, O_PATH | O_CLOEXEC);
+	e->result = fd < 0 ? -ENOENT : -EREMOTE;
+	if (fd < 0)
+		return;
+	/* asked before it is opened: to open a device may do something */
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && !fstatfs(fd, &fs) && fs.f_type != FUSE_SUPER_MAGIC)
+		e->result = open(name, O_RDONLY | O_CLOEXEC);
+	close(fd);
+}
+
+int target_open_path(struct target *t, const char *path)
+{
+	struct errand *e = errand_make(open_path, "files", 0, path);
+	int err;
+
+	if (e)
+		e->opens = true;
+	if (t)
+		return (int)send_for_result(t, e);
+	err = e ? bounded_run(&e->job, BOUNDED_NOBODY, LIMIT_MS) : -ENOMEM;
+	if (!err)
+		err = (int)e->result;
+	if (e && err != -ETIMEDOUT)
+		errand_free(e);
 	return err;
+}
+
+static void open_root_errand(struct errand *e)
+{
+	e->result = open_root(e->in);
 }
 
 int target_root(struct target *t)
 {
-	if (t->root < 0)
-		t->root = openat(live(t), "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (t->root < 0 && errno == ENOENT && find_thread(t))
-		t->root = openat(live(t), "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return t->root >= 0 ? t->root : -errno;
+	/* found before, or to be had without looking for a thread */
+	if (t->in && t->in->root >= 0)
+		return t->in->root;
+	return (int)send_for_result(t, errand_make(open_root_errand, "root", 0, ""));
 }

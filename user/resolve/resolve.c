@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "absent.h"
 #include "info.h"
 #include "known.h"
 #include "names.h"
@@ -28,6 +29,7 @@ struct resolve {
 	struct names *names;   /* NULL: not wanted */
 	struct known *known;   /* NULL: not wanted */
 	struct stacks *stacks; /* NULL: not wanted */
+	struct absent *absent; /* NULL: not wanted */
 	uint64_t now_ns;       /* of the newest record */
 	uint64_t unloads;      /* calls that unload kernels, so far */
 	uint64_t lost_ns;      /* when records were lost; 0: none, or that is dealt with */
@@ -67,6 +69,13 @@ static int emit(void *ctx, const struct ct_hdr *rec)
 	return r->out(r->ctx, rec);
 }
 
+static int more(void *ctx, const struct ct_hdr *rec)
+{
+	struct resolve *r = ctx;
+
+	return r->names ? names_record(r->names, rec) : 0;
+}
+
 static void closing(void *ctx, uint32_t pid)
 {
 	struct resolve *r = ctx;
@@ -86,13 +95,15 @@ struct resolve *resolve_open(const struct resolve_opts *opts, struct process_tab
 	r->out = out;
 	r->ctx = ctx;
 	r->targets = targets_open(procs, closing, r);
+	if (opts->absent)
+		r->absent = absent_open(more, r, opts->recent, opts->forgets_ctx);
 	if (opts->names) {
 		r->names = names_open(&ops, r, opts->inner);
 		r->known = known_open(opts);
 	}
 	if (opts->stacks)
 		r->stacks = stacks_open(emit, r);
-	if (!r->targets || (opts->names && (!r->names || !r->known)) || (opts->stacks && !r->stacks)) {
+	if (!r->targets || (opts->absent && !r->absent) || (opts->names && (!r->names || !r->known)) || (opts->stacks && !r->stacks)) {
 		resolve_close(r);
 		return NULL;
 	}
@@ -106,6 +117,7 @@ void resolve_close(struct resolve *r)
 	names_close(r->names);
 	known_close(r->known);
 	stacks_close(r->stacks);
+	absent_close(r->absent);
 	targets_close(r->targets);
 	free(r);
 }
@@ -200,7 +212,13 @@ int resolve_record(struct resolve *r, const struct ct_hdr *h)
 		r->now_ns = h->end_ns;
 	if (r->known)
 		err = after_loss(r, h);
+	if (h->lost && r->absent)
+		absent_drop(r->absent);
 	switch (h->kind) {
+	case CT_ABSENT:
+		if (r->absent)
+			absent_add(r->absent, targets_get(r->targets, h->pid, r->now_ns), (const struct ct_absent *)h);
+		return err;
 	case CT_USER_STACK:
 	case CT_PY_STACK:
 	case CT_PY_CODE:
@@ -208,6 +226,8 @@ int resolve_record(struct resolve *r, const struct ct_hdr *h)
 		return e == -EBADMSG ? err : e ? e : err;
 	case CT_CALL:
 	case CT_ENTER:
+		if (r->absent && absent_has(r->absent, (const struct ct_call *)h))
+			h = &absent_fill(r->absent, targets_get(r->targets, h->pid, r->now_ns), (const struct ct_call *)h)->h;
 		if (r->known)
 			count_unload(r, (const struct ct_call *)h);
 		break;
@@ -222,6 +242,8 @@ int resolve_record(struct resolve *r, const struct ct_hdr *h)
 	case CT_EXIT:
 	case CT_MAP:
 		process(r, h);
+		if (r->absent)
+			absent_idle(r->absent);
 		break;
 	}
 	if (r->names && !stops(err)) {
@@ -250,6 +272,8 @@ bool resolve_wants_inner(struct resolve *r)
 void resolve_totals(const struct resolve *r, struct resolve_totals *t)
 {
 	*t = (struct resolve_totals){ 0 };
+	if (r->absent)
+		absent_totals(r->absent, &t->absent, &t->filled);
 	if (r->names)
 		names_totals(r->names, &t->launches, &t->named);
 	if (r->stacks)

@@ -16,6 +16,7 @@
 #define BACK_MAX 64	     /* symbols before an address that are looked at for one that is big enough */
 #define SIZELESS_MAX 0x10000 /* bytes that a symbol without a size is believed to stand for */
 #define NAME_LEN_MAX 16384
+#define STRING_TABLES_MAX 16 /* of one file; linkers make three */
 
 struct symbol {
 	uint64_t address, size;
@@ -61,9 +62,48 @@ static uint8_t rank_of(const GElf_Sym *sym, const char *name)
 			 (bind == STB_GLOBAL ? 2 : bind != STB_LOCAL) * 2 + !strchr(name, '@'));
 }
 
+/* The string tables of one file, as libelf has them in memory. */
+struct string_tables {
+	Elf *elf;
+	Elf_Data *tables[STRING_TABLES_MAX];
+	int n;
+};
+
+static void string_tables_of(struct string_tables *t, Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+
+	t->elf = elf;
+	t->n = 0;
+	while (t->n < STRING_TABLES_MAX && (scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_STRTAB)
+			continue;
+		t->tables[t->n] = elf_getdata(scn, NULL);
+		t->n += t->tables[t->n] && t->tables[t->n]->d_buf;
+	}
+}
+
+/*
+ * Does the name end inside the string table that it lies in? libdwfl checks only where a name begins: the last one of a
+ * table without a final NUL goes on into whatever lies behind it.
+ */
+static bool name_ends(const struct string_tables *t, const char *name)
+{
+	for (int i = 0; i < t->n; i++) {
+		const char *begin = t->tables[i]->d_buf, *end = begin + t->tables[i]->d_size;
+
+		if (name >= begin && name < end)
+			return memchr(name, '\0', end - name < NAME_LEN_MAX ? (size_t)(end - name) : NAME_LEN_MAX);
+	}
+	return false;
+}
+
 static void read_index(struct symbol_index *x, Dwfl_Module *mod)
 {
 	int n = dwfl_module_getsymtab(mod);
+	struct string_tables strings = { 0 };
 
 	if (n <= 0 || n > SYMBOLS_INDEX_MAX)
 		return;
@@ -72,12 +112,20 @@ static void read_index(struct symbol_index *x, Dwfl_Module *mod)
 		GElf_Sym sym;
 		GElf_Addr address;
 		GElf_Word shndx;
-		const char *name = dwfl_module_getsym_info(mod, i, &sym, &address, &shndx, NULL, NULL);
-		uint8_t type = name ? GELF_ST_TYPE(sym.st_info) : STT_FILE;
+		Elf *elf = NULL;
+		const char *name = dwfl_module_getsym_info(mod, i, &sym, &address, &shndx, &elf, NULL);
+		uint8_t type;
 
+		if (!name)
+			continue;
+		if (elf != strings.elf)
+			string_tables_of(&strings, elf);
+		if (!name_ends(&strings, name))
+			continue;
+		type = GELF_ST_TYPE(sym.st_info);
 		if ((type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC) || !*name)
 			continue;
-		if (shndx == SHN_UNDEF || shndx == SHN_ABS || shndx == SHN_COMMON || strnlen(name, NAME_LEN_MAX) == NAME_LEN_MAX)
+		if (shndx == SHN_UNDEF || shndx == SHN_ABS || shndx == SHN_COMMON)
 			continue;
 		/* the assembler's marks for data in code */
 		if (type == STT_NOTYPE && name[0] == '$')

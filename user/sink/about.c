@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* about.c - see about.h. All strings of a record are untrusted bytes. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 
 #define STRING_MAX_BYTES 4096
 #define MAX_OPEN 16
+#define HOST_BYTES 64
 
 const char *about_kind(uint16_t kind)
 {
@@ -131,7 +133,9 @@ static void put_number(struct text *t, const struct field *f)
 
 	switch (f->type) {
 	case FIELD_FLOAT:
-	case FIELD_RATE:
+		end = isfinite(f->f) ? put_double(end, f->f, f->single) : put_lit(end, "?");
+		break;
+	case FIELD_RATE: /* bytes by time: a quotient, of which nine digits are more than enough */
 		end += snprintf(num, sizeof(num), "%.9g", f->f);
 		break;
 	case FIELD_DIM3:
@@ -277,6 +281,22 @@ uint64_t about_duration_ns(const struct ct_hdr *h)
 
 uint32_t about_tid(const struct event *ev)
 {
-	/* outside the initial pid namespace the leader's thread id is known, others' are not translated */
-	return ev->rec->tid == ev->proc->pid ? ev->proc->shown_pid : ev->rec->tid;
+	return ev->rec->tid ? process_tid(ev->proc, ev->rec->tid) : 0;
+}
+
+void about_whom(struct text *t, const struct process *p)
+{
+	if (p->info && *p->info->host) {
+		text_str(t, " on ");
+		text_plain(t, p->info->host, HOST_BYTES);
+	}
+	if (p->nth < 2)
+		return;
+	text_str(t, " #");
+	text_u64(t, p->nth);
+}
+
+const char *about_thread(const struct event *ev)
+{
+	return ev->rec->tid && ev->rec->tid == ev->rec->pid ? ev->proc->comm : ev->thread;
 }

@@ -30,5 +30,10 @@ int64_t about_bytes(const struct ct_hdr *);
 uint64_t about_duration_ns(const struct ct_hdr *);
 /* The thread as users see it. */
 uint32_t about_tid(const struct event *);
+/* What tells a process from others with its number: " on node-b", " #2" for the second one; "" where there is no other. */
+void about_whom(struct text *, const struct process *);
+
+/* The name of the record's thread, of the leader too; NULL: not known. Untrusted bytes. */
+const char *about_thread(const struct event *);
 
 #endif

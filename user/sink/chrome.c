@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "../util/msg.h"
+#include "about.h"
 #include "chrome.h"
 #include "json_fields.h"
 
@@ -40,17 +41,27 @@ static struct timeline_track *track_of(struct chrome *c, enum track_kind kind, c
 static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f, const struct process *p)
 {
 	struct timeline_track *tr = track_of(c, T_PROCESS, p, 0, 0);
+	struct text who = { 0 };
+	char label[160] = "CPU";
+	bool made;
 
 	if (!tr)
 		return NULL;
-	if (!tr->own)
+	if (!tr->own) {
 		tr->own = ++f->processes;
+		keyed_get(&f->leaders, &(struct chrome_tid){ chrome_pid(p), process_tid(p, p->pid) }, &made);
+	}
 	if (!tr->introduced || strncmp(tr->name, p->comm, CT_COMM_LEN)) {
 		memset(tr->name, 0, sizeof(tr->name));
 		memcpy(tr->name, p->comm, strnlen(p->comm, CT_COMM_LEN));
+		/* where the pid alone does not tell which process it is */
+		about_whom(&who, p);
+		if (who.len && !who.bad)
+			snprintf(label, sizeof(label), "CPU, %u%.*s", p->shown_pid, (int)(who.len < 120 ? who.len : 120), who.s);
+		text_free(&who);
 		if (!tr->introduced)
-			chrome_meta(c, f, p->shown_pid, 0, "process_labels", "labels", "CPU");
-		chrome_meta(c, f, p->shown_pid, 0, "process_name", "name", tr->name);
+			chrome_meta(c, f, chrome_pid(p), 0, "process_labels", "labels", label);
+		chrome_meta(c, f, chrome_pid(p), 0, "process_name", "name", tr->name);
 		tr->introduced = true;
 	}
 	return tr;
@@ -62,24 +73,20 @@ static uint64_t correlation_of(const struct timeline_track *process, uint32_t nu
 	return number ? (process->own - 1) << 32 | number : 0;
 }
 
-/* Outside the initial pid namespace the leader's thread id is known, others' are not translated. */
-static uint32_t shown_tid(const struct process *p, uint32_t tid)
-{
-	return !tid || tid == p->pid ? p->shown_pid : tid;
-}
-
-/* A thread's id, told of when it is new. */
+/* A thread's id, told of when it is new or has a new name. */
 static uint32_t thread_of(struct chrome *c, struct chrome_file *f, const struct process *p, uint32_t tid)
 {
 	struct timeline_track *tr = track_of(c, T_THREAD, p, tid, 0);
-	uint32_t shown = shown_tid(p, tid);
+	uint32_t shown = process_tid(p, tid);
+	const char *thread = c->thread ? c->thread : "";
 	char name[64];
 
-	if (!tr || tr->introduced)
+	if (!tr || (tr->introduced && !strncmp(tr->name, thread, CT_COMM_LEN)))
 		return shown;
 	tr->introduced = true;
-	snprintf(name, sizeof(name), "thread %u", shown);
-	chrome_meta(c, f, p->shown_pid, shown, "thread_name", "name", name);
+	snprintf(tr->name, sizeof(tr->name), "%.*s", CT_COMM_LEN, thread);
+	snprintf(name, sizeof(name), *thread ? "thread %u (%s)" : "thread %u", shown, tr->name);
+	chrome_meta(c, f, chrome_pid(p), shown, "thread_name", "name", name);
 	return shown;
 }
 
@@ -103,7 +110,13 @@ static uint32_t take_tid(struct chrome_file *f, uint32_t pid, uint32_t stream)
 /* Where what is not known of a device or a stream goes. */
 static uint32_t known(uint32_t id)
 {
-	return id == CT_UNKNOWN ? CHROME_OTHER_TID - 1 : id;
+	return id == CT_UNKNOWN ? CHROME_NO_GPU : id;
+}
+
+/* The GPU that device work ran on, in the whole trace. */
+static uint32_t gpu_number(const struct event *ev)
+{
+	return ev->gpu ? ev->gpu->number : ev->device;
 }
 
 /* The tid of a lane, told of when it is new. */
@@ -116,7 +129,10 @@ static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timelin
 	if (l->own)
 		return (uint32_t)(l->own - 1);
 	if (!tid_is_taken(f, pid, CT_UNKNOWN)) {
-		snprintf(name, sizeof(name), "GPU %u", pid);
+		if (pid == CHROME_NO_GPU)
+			snprintf(name, sizeof(name), "GPU not known");
+		else
+			snprintf(name, sizeof(name), "GPU %u", pid);
 		chrome_meta(c, f, pid, 0, "process_name", "name", name);
 		chrome_meta(c, f, pid, 0, "process_labels", "labels", name);
 		sort_index(c, f, pid, CHROME_OTHER_TID + pid);
@@ -139,12 +155,32 @@ struct arrow {
 	uint32_t pid, tid; /* as shown */
 };
 
+/* Whether this is the first arrow of a call. Without room to remember it, it is taken for one. */
+static bool begins_arrow(struct chrome_file *f, uint64_t correlation)
+{
+	uint64_t key = correlation / CHROME_BEGUN, bit = 1ULL << correlation % 64, *word;
+	struct chrome_begun *page;
+	bool made;
+
+	page = keyed_get(&f->arrows, &key, &made);
+	if (!page)
+		return true;
+	word = &page->bits[correlation % CHROME_BEGUN / 64];
+	if (*word & bit)
+		return false;
+	*word |= bit;
+	return true;
+}
+
+/* An arrow from a call to a piece of its device work. All arrows of a call share their begin, which readers want to see once. */
 static void put_arrow(struct chrome *c, struct chrome_file *f, const struct arrow *a, uint32_t pid, uint32_t tid,
 		      uint64_t ns)
 {
-	chrome_event_begin(c, f, 's', a->pid, a->tid, a->call_ns);
-	c->row.p = put_u64(put_lit(c->row.p, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":"), a->correlation);
-	chrome_event_end(c);
+	if (begins_arrow(f, a->correlation)) {
+		chrome_event_begin(c, f, 's', a->pid, a->tid, a->call_ns);
+		c->row.p = put_u64(put_lit(c->row.p, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":"), a->correlation);
+		chrome_event_end(c);
+	}
 	chrome_event_begin(c, f, 'f', pid, tid, ns);
 	c->row.p =
 		put_u64(put_lit(c->row.p, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\",\"id\":"), a->correlation);
@@ -191,7 +227,7 @@ static int in_use(void *ctx, struct timeline_track *tr, struct timeline_lane *l,
 		return 0;
 	chrome_event_begin(c, f, 'C', tr->key.b, 0, l->last_ns);
 	c->row.p = put_lit(c->row.p, ",\"name\":\"memory in use, GPU ");
-	c->row.p = tr->key.a == CT_UNKNOWN ? put_lit(c->row.p, "?") : put_u64(c->row.p, tr->key.a);
+	c->row.p = tr->own == CT_UNKNOWN ? put_lit(c->row.p, "?") : put_u64(c->row.p, tr->own);
 	c->row.p = put_i64(put_lit(c->row.p, "\",\"args\":{\"bytes\":"), tr->sum);
 	*c->row.p++ = '}';
 	chrome_event_end(c);
@@ -208,6 +244,7 @@ static int add_call(struct chrome *c, struct chrome_file *f, const struct event 
 		.start_ns = ev->rec->end_ns, .end_ns = ev->rec->end_ns, .what = TIMELINE_VALUE, .len = sizeof(int64_t)
 	};
 	struct timeline_track *process = process_of(c, f, ev->proc), *tr;
+	const struct gpu *gpu;
 	uint32_t device, tid;
 	int64_t delta;
 	int err;
@@ -223,11 +260,15 @@ static int add_call(struct chrome *c, struct chrome_file *f, const struct event 
 	if (c->body.bad)
 		return -ENOMEM;
 	tid = thread_of(c, f, ev->proc, ev->rec->tid);
-	chrome_slice(c, f, ev->proc->shown_pid, tid, ev->rec->start_ns,
+	chrome_slice(c, f, chrome_pid(ev->proc), tid, ev->rec->start_ns,
 		     ev->rec->flags & CT_F_NO_RETURN ? ev->rec->start_ns : ev->rec->end_ns, c->body.s, c->body.len);
 	if (!inuse_call(c->inuse, ev, &device, &delta))
 		return 1;
-	tr = track_of(c, T_IN_USE, ev->proc, device, ev->proc->shown_pid);
+	tr = track_of(c, T_IN_USE, ev->proc, device, chrome_pid(ev->proc));
+	/* which GPU that is may be told after the first call */
+	gpu = gpu_table_find(ev->gpus, ev->proc, device);
+	if (tr)
+		tr->own = gpu ? gpu->number : device;
 	err = tr ? timeline_add(c->timeline, tr, &s, &delta) : -ENOMEM;
 	return err ? err : 1;
 }
@@ -247,7 +288,7 @@ static int add_foreign(struct chrome *c, struct chrome_file *f, const struct eve
 	row_end(&c->row);
 	if (c->body.bad)
 		return -ENOMEM;
-	chrome_slice(c, f, ev->proc->shown_pid, thread_of(c, f, ev->proc, g->h.tid), g->h.start_ns,
+	chrome_slice(c, f, chrome_pid(ev->proc), thread_of(c, f, ev->proc, g->h.tid), g->h.start_ns,
 		     g->h.flags & CT_F_NO_RETURN ? g->h.start_ns : g->h.end_ns, c->body.s, c->body.len);
 	return 0;
 }
@@ -267,8 +308,8 @@ static int add_work(struct chrome *c, struct chrome_file *f, const struct event 
 		return 0;
 	}
 	if (ev->cause && ev->number && w->h.kind != CT_SYNC)
-		a = (struct arrow){ ev->cause->start_ns, correlation_of(process, ev->number), ev->proc->shown_pid,
-				    shown_tid(ev->proc, ev->cause->tid) };
+		a = (struct arrow){ ev->cause->start_ns, correlation_of(process, ev->number), chrome_pid(ev->proc),
+				    process_tid(ev->proc, ev->cause->tid) };
 	c->body.len = 0;
 	text_mem(&c->body, &a, sizeof(a));
 	row_begin_text(&c->row, &c->body);
@@ -277,7 +318,7 @@ static int add_work(struct chrome *c, struct chrome_file *f, const struct event 
 	if (c->body.bad)
 		return -ENOMEM;
 	s.len = (uint32_t)c->body.len;
-	tr = track_of(c, w->h.kind == CT_SYNC ? T_WAITS : T_STREAM, ev->proc, w->device, w->stream);
+	tr = track_of(c, w->h.kind == CT_SYNC ? T_WAITS : T_STREAM, ev->proc, gpu_number(ev), w->stream);
 	err = tr ? timeline_add(c->timeline, tr, &s, c->body.s) : -ENOMEM;
 	return err ? err : 1;
 }
@@ -285,7 +326,7 @@ static int add_work(struct chrome *c, struct chrome_file *f, const struct event 
 /* A range that was started and ended by its number, perhaps in two threads: these overlap as they like. */
 static int add_range(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
-	uint32_t pid = ev->proc->shown_pid, tid = thread_of(c, f, ev->proc, ev->rec->tid);
+	uint32_t pid = chrome_pid(ev->proc), tid = thread_of(c, f, ev->proc, ev->rec->tid);
 
 	c->ranges++;
 	for (int end = 0; end < 2; end++) {
@@ -296,6 +337,14 @@ static int add_range(struct chrome *c, struct chrome_file *f, const struct event
 		chrome_event_end(c);
 	}
 	return 0;
+}
+
+/* A step as PyTorch's profiler annotates it. */
+static bool is_step(const struct ct_marker *m)
+{
+	static const char begin[] = "ProfilerStep#";
+
+	return m->text_len >= sizeof(begin) - 1 && !memcmp(m->text, begin, sizeof(begin) - 1);
 }
 
 /* What belongs to a thread and is no call: overhead, NVTX. */
@@ -310,7 +359,9 @@ static int add_other(struct chrome *c, struct chrome_file *f, const struct event
 	row_begin_text(&c->row, &c->body);
 	if (marker)
 		chrome_marker_body(&c->row, (const struct ct_marker *)ev->rec);
-	else
+	if (marker && is_step((const struct ct_marker *)ev->rec))
+		f->steps = true;
+	if (!marker)
 		chrome_work_body(&c->row, c->opts, c->devices, ev, 0);
 	row_end(&c->row);
 	if (c->body.bad)
@@ -319,7 +370,7 @@ static int add_other(struct chrome *c, struct chrome_file *f, const struct event
 		return add_range(c, f, ev);
 	/* overhead is the driver's or CUPTI's own: in a thread's row it would overlap the calls */
 	tid = marker ? thread_of(c, f, ev->proc, ev->rec->tid) : CHROME_OTHER_TID;
-	chrome_slice(c, f, ev->proc->shown_pid, tid, ev->rec->start_ns, ev->rec->end_ns, c->body.s, c->body.len);
+	chrome_slice(c, f, chrome_pid(ev->proc), tid, ev->rec->start_ns, ev->rec->end_ns, c->body.s, c->body.len);
 	return 0;
 }
 
@@ -334,13 +385,13 @@ static void add_counter(struct chrome *c, struct chrome_file *f, const struct ev
 		memcpy(&v, &k->values[i].bits, sizeof(v));
 		if (!m || k->values[i].flags & CT_VALUE_SUSPECT || !(v - v == 0))
 			continue;
-		chrome_event_begin(c, f, 'C', k->device, 0, k->h.end_ns);
+		chrome_event_begin(c, f, 'C', ev->gpu ? ev->gpu->number : k->device, 0, k->h.end_ns);
 		c->row.p = put_lit(c->row.p, ",\"name\":");
 		json_string(&c->row, m->name, strlen(m->name));
 		row_room(&c->row, JSON_ROOM);
 		c->row.p = put_lit(c->row.p, ",\"args\":{");
 		json_string(&c->row, *m->unit ? m->unit : "value", *m->unit ? strlen(m->unit) : 5);
-		c->row.p += snprintf(c->row.p, 40, ":%.9g}", v);
+		c->row.p = put_char(put_double(put_char(c->row.p, ':'), v, false), '}');
 		chrome_event_end(c);
 	}
 }
@@ -406,6 +457,7 @@ static int chrome_event(struct sink *s, const struct event *ev)
 	int err = 0;
 
 	c->proc = ev->proc;
+	c->thread = ev->thread;
 	switch (ev->rec->kind) {
 	case CT_CALL:
 	case CT_FOREIGN:
@@ -425,7 +477,7 @@ static int chrome_event(struct sink *s, const struct event *ev)
 		add_global(c, ev);
 		break;
 	case CT_DEVICE:
-		err = chrome_devices_record(c->devices, (const struct ct_device *)ev->rec);
+		err = chrome_devices_record(c->devices, ev);
 		break;
 	case CT_METRIC:
 		work_metrics_record(c->metrics, (const struct ct_metric *)ev->rec);
@@ -487,6 +539,8 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 	}
 	for (uint32_t i = 0; i < c->nfiles; i++) {
 		keyed_close(&c->files[i].tids);
+		keyed_close(&c->files[i].leaders);
+		keyed_close(&c->files[i].arrows);
 		e = c->files[i].out == &c->files[i].own ? out_close(&c->files[i].own) : 0;
 		if (e)
 			msg_error("writing the file of process %u failed: %s", c->files[i].pid, strerror(-e));

@@ -3,6 +3,7 @@
 #ifndef CT_CHROME_H
 #define CT_CHROME_H
 
+#include "../event/gpus.h"
 #include "../util/keyed.h"
 #include "chrome_device.h"
 #include "inuse.h"
@@ -14,9 +15,29 @@
 #define CHROME_FILES_MAX 128	 /* each takes some 600 KiB when it is compressed */
 #define CHROME_OTHER_TID 1000000 /* of what has no stream's number to itself */
 #define CHROME_TIDS_MAX 65536
+#define CHROME_SMALL_PIDS 64 /* as many GPUs as a host or a few have: other pids stay as they are */
+#define CHROME_PIDS_MOVED (1u << 24)
+#define CHROME_NO_GPU (CHROME_OTHER_TID - 1) /* pid of device work whose device is not known */
+
+/* A process's pid in the files. Device work has the number of its GPU as pid, and pid 1 of a container is no GPU: such pids are
+ * moved to where no process of Linux is. */
+static inline uint32_t chrome_pid(const struct process *p)
+{
+	uint32_t pid = process_unique(p);
+
+	return pid < CHROME_SMALL_PIDS ? pid + CHROME_PIDS_MOVED : pid;
+}
 
 struct chrome_tid {
 	uint32_t pid, tid;
+};
+
+/* Which of so many calls, one after the other by their correlation, have an arrow that begins at them. */
+#define CHROME_BEGUN 32768
+#define CHROME_BEGUN_PAGES 4096 /* 16 MiB in a file */
+struct chrome_begun {
+	uint64_t key; /* correlation / CHROME_BEGUN */
+	uint64_t bits[CHROME_BEGUN / 64];
 };
 
 /* A file of the format: all processes, or one of them. */
@@ -26,7 +47,11 @@ struct chrome_file {
 	uint64_t start;	      /* of the process */
 	uint32_t processes;   /* met so far: their numbers keep correlation ids apart */
 	struct keyed tids;    /* of struct chrome_tid: taken on devices */
+	struct keyed arrows;  /* of struct chrome_begun */
 	uint32_t next_tid;
+	struct keyed leaders; /* of struct chrome_tid: the main threads of its processes */
+	uint64_t first_ns, last_ns; /* of all slices; last_ns 0: there is none */
+	bool steps; /* the program itself has annotated its steps, as PyTorch's profiler does */
 	bool begun; /* an event was written */
 };
 
@@ -42,6 +67,7 @@ struct chrome {
 	uint32_t nfiles;
 	bool split;		    /* a file for each process */
 	const struct process *proc; /* of the event that is made */
+	const char *thread;	    /* likewise; NULL: not known */
 	uint64_t no_time, no_file, ranges;
 	int error; /* of a file of our own */
 };

@@ -107,9 +107,11 @@ static char *put_id(char *p, uint32_t id)
 }
 
 /* The context, stream and correlation that all device work has. */
-static void put_place(struct row *w, const struct ct_work *work, uint64_t correlation)
+static void put_place(struct row *w, const struct event *ev, uint64_t correlation)
 {
-	w->p = put_id(put_lit(w->p, "\"device\":"), work->device);
+	const struct ct_work *work = (const struct ct_work *)ev->rec;
+
+	w->p = put_id(put_lit(w->p, "\"device\":"), ev->gpu ? ev->gpu->number : work->device);
 	w->p = put_id(put_lit(w->p, ",\"context\":"), work->context);
 	w->p = put_id(put_lit(w->p, ",\"stream\":"), work->stream);
 	put_correlation(w, correlation);
@@ -127,15 +129,16 @@ static char *put_dims(char *p, const uint32_t *d)
 	return p;
 }
 
-static void put_kernel(struct row *w, const struct chrome_devices *devices, const struct ct_kernel *k)
+static void put_kernel(struct row *w, const struct chrome_devices *devices, const struct event *ev)
 {
+	const struct ct_kernel *k = (const struct ct_kernel *)ev->rec;
 	struct chrome_load load;
 
 	if (k->queued_ns)
 		w->p = put_u64(put_lit(w->p, ",\"queued\":"), k->queued_ns / 1000);
 	w->p = put_u64(put_lit(w->p, ",\"registers per thread\":"), k->registers);
 	w->p = put_u64(put_lit(w->p, ",\"shared memory\":"), (uint64_t)k->static_shared + k->dynamic_shared);
-	if (chrome_devices_load(devices, k, &load)) {
+	if (chrome_devices_load(devices, ev, &load)) {
 		w->p += snprintf(w->p, 200,
 				 ",\"blocks per SM\":%.6g,\"warps per SM\":%.6g,\"est. achieved occupancy %%\":%d",
 				 load.blocks, load.warps, load.occupancy);
@@ -199,13 +202,13 @@ void chrome_work_body(struct row *w, const struct sink_opts *o, const struct chr
 		*w->p++ = '}';
 		return;
 	}
-	put_place(w, work, correlation);
+	put_place(w, ev, correlation);
 	if (work->graph) {
 		w->p = put_u64(put_lit(w->p, ",\"graph id\":"), work->graph);
 		w->p = put_u64(put_lit(w->p, ",\"graph node id\":"), work->graph_node);
 	}
 	if (work->h.kind == CT_KERNEL)
-		put_kernel(w, devices, (const struct ct_kernel *)work);
+		put_kernel(w, devices, ev);
 	else if (work->h.kind == CT_COPY)
 		put_bytes(w, work, ((const struct ct_copy *)work)->bytes);
 	else if (work->h.kind == CT_SET)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/gpus.h"
 #include "chrome_device.h"
 #include "json_fields.h"
 
@@ -13,6 +14,7 @@
 struct device {
 	char name[NAME_BYTES];
 	uint32_t name_len;
+	uint32_t number; /* of the GPU in the trace */
 	struct ct_device d; /* without its name */
 };
 
@@ -43,8 +45,9 @@ static struct device *find(const struct chrome_devices *t, uint32_t pid, uint32_
 	return NULL;
 }
 
-int chrome_devices_record(struct chrome_devices *t, const struct ct_device *d)
+int chrome_devices_record(struct chrome_devices *t, const struct event *ev)
 {
+	const struct ct_device *d = (const struct ct_device *)ev->rec;
 	struct device *dev = find(t, d->h.pid, d->id), *devices;
 
 	if (!d->h.pid)
@@ -60,22 +63,20 @@ int chrome_devices_record(struct chrome_devices *t, const struct ct_device *d)
 	}
 	memset(dev, 0, sizeof(*dev));
 	memcpy(&dev->d, d, sizeof(*d));
+	dev->number = ev->gpu ? ev->gpu->number : d->id;
 	dev->name_len = d->name_len < NAME_BYTES ? d->name_len : NAME_BYTES;
 	memcpy(dev->name, d->name, dev->name_len);
 	return 0;
 }
 
-static bool same_device(const struct ct_device *a, const struct ct_device *b)
-{
-	return a->id == b->id && !memcmp(a->uuid, b->uuid, sizeof(a->uuid));
-}
-
 static void put_one(const struct device *dev, struct row *w)
 {
+	static const uint8_t none[16];
 	const struct ct_device *d = &dev->d;
+	char uuid[48];
 
 	row_room(w, JSON_ROOM);
-	w->p = put_u64(put_lit(w->p, "{\"id\":"), d->id);
+	w->p = put_u64(put_lit(w->p, "{\"id\":"), dev->number);
 	w->p = put_lit(w->p, ",\"name\":");
 	json_string(w, dev->name, dev->name_len);
 	row_room(w, 1024);
@@ -89,6 +90,10 @@ static void put_one(const struct device *dev, struct row *w)
 	w->p = put_u64(put_lit(w->p, ",\"warpSize\":"), d->warp_size);
 	w->p = put_u64(put_lit(w->p, ",\"sharedMemPerMultiprocessor\":"), d->max_shared);
 	w->p = put_u64(put_lit(w->p, ",\"numSms\":"), d->multiprocessors);
+	if (memcmp(d->uuid, none, sizeof(none))) {
+		gpu_uuid_text(d->uuid, uuid);
+		w->p = json_word(put_lit(w->p, ",\"uuid\":"), uuid);
+	}
 	*w->p++ = '}';
 }
 
@@ -103,7 +108,7 @@ void chrome_devices_put(const struct chrome_devices *t, uint32_t pid, struct row
 			continue;
 		for (uint32_t k = 0; k < i && !told; k++)
 			told = (!pid || t->devices[k].d.h.pid == pid) &&
-			       same_device(&t->devices[k].d, &t->devices[i].d);
+			       t->devices[k].number == t->devices[i].number;
 		if (told)
 			continue;
 		row_room(w, 2);
@@ -141,8 +146,9 @@ static uint64_t fitting_blocks(const struct ct_device *d, const struct ct_kernel
 	return n;
 }
 
-bool chrome_devices_load(const struct chrome_devices *t, const struct ct_kernel *k, struct chrome_load *load)
+bool chrome_devices_load(const struct chrome_devices *t, const struct event *ev, struct chrome_load *load)
 {
+	const struct ct_kernel *k = (const struct ct_kernel *)ev->rec;
 	const struct device *dev = find(t, k->w.h.pid, k->w.device);
 	uint64_t threads = (uint64_t)k->block[0] * k->block[1] * k->block[2], warps, fit;
 	double blocks;

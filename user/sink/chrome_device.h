@@ -12,9 +12,9 @@
 struct chrome_devices;
 struct chrome_devices *chrome_devices_open(void); /* NULL: no memory */
 void chrome_devices_close(struct chrome_devices *);
-/* Learns a device of a process. Returns 0 or -ENOMEM. */
-int chrome_devices_record(struct chrome_devices *, const struct ct_device *);
-/* The objects of a JSON list, separated by commas: of process `pid` (0: of all), each device once. */
+/* Learns a device of a process from the event of its CT_DEVICE. Returns 0 or -ENOMEM. */
+int chrome_devices_record(struct chrome_devices *, const struct event *);
+/* The objects of a JSON list, separated by commas: of process `pid` (0: of all), each GPU once. */
 void chrome_devices_put(const struct chrome_devices *, uint32_t pid, struct row *);
 
 struct chrome_load {
@@ -22,6 +22,6 @@ struct chrome_load {
 	int occupancy;	      /* percent, estimated */
 };
 /* False: the device is not known. */
-bool chrome_devices_load(const struct chrome_devices *, const struct ct_kernel *, struct chrome_load *);
+bool chrome_devices_load(const struct chrome_devices *, const struct event *, struct chrome_load *);
 
 #endif

@@ -43,10 +43,26 @@ static void put_head(struct chrome *c, struct chrome_file *f, const struct proce
 	row_end(w);
 }
 
+/* TensorBoard and HTA divide a trace into the profiler's steps. Where nothing tells of these, the whole trace is one: without any,
+ * TensorBoard's overview adds up to nonsense. */
+static void put_step(struct chrome *c, struct chrome_file *f)
+{
+	static const char body[] = "\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#0\",\"args\":{}";
+
+	if (f->steps || !f->last_ns)
+		return;
+	for (size_t i = 0; i < f->leaders.n; i++) {
+		const struct chrome_tid *t = keyed_at(&f->leaders, i);
+
+		chrome_slice(c, f, t->pid, t->tid, f->first_ns, f->last_ns, body, sizeof(body) - 1);
+	}
+}
+
 void chrome_file_end(struct chrome *c, struct chrome_file *f, const char *reason)
 {
 	struct row *w = &c->row;
 
+	put_step(c, f);
 	row_begin(w, f->out);
 	w->p = put_lit(w->p, "\n],\"deviceProperties\":[");
 	chrome_devices_put(c->devices, f->pid, w);
@@ -69,8 +85,10 @@ int chrome_file_add(struct chrome *c, const struct process *proc)
 	f = &c->files[c->nfiles];
 	*f = (struct chrome_file){ .out = c->opts->out, .next_tid = CHROME_OTHER_TID };
 	keyed_open(&f->tids, sizeof(struct chrome_tid), sizeof(struct chrome_tid), CHROME_TIDS_MAX);
+	keyed_open(&f->leaders, sizeof(struct chrome_tid), sizeof(struct chrome_tid), CHROME_TIDS_MAX);
+	keyed_open(&f->arrows, sizeof(struct chrome_begun), sizeof(uint64_t), CHROME_BEGUN_PAGES);
 	if (c->split) {
-		file_path(c->opts->path, proc->shown_pid, path, sizeof(path));
+		file_path(c->opts->path, process_unique(proc), path, sizeof(path));
 		err = out_open(&f->own, path, false);
 		if (!err && out_is_gzip(path))
 			err = out_gzip(&f->own);
@@ -137,6 +155,10 @@ void chrome_event_end(struct chrome *c)
 void chrome_slice(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t tid, uint64_t start_ns,
 		  uint64_t end_ns, const char *body, size_t len)
 {
+	if (!f->last_ns || start_ns < f->first_ns)
+		f->first_ns = start_ns;
+	if (end_ns > f->last_ns)
+		f->last_ns = end_ns;
 	chrome_event_begin(c, f, 'X', pid, tid, start_ns);
 	c->row.p = chrome_us(put_lit(c->row.p, ",\"dur\":"), (int64_t)(end_ns - start_ns));
 	*c->row.p++ = ',';

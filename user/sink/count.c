@@ -19,12 +19,14 @@
 
 struct count {
 	uint64_t calls, errors, ns;
+	struct ct_estimated unseen; /* part of the calls is an estimate */
 };
 
 #define COPIES (CT_COPY_PTOP + 1)
 
 struct counts {
 	struct count of[CT_MAX_FUNCS];
+	struct muted_sum muted[CT_MAX_FUNCS];
 	struct count device[CT_KIND_END], copies[COPIES]; /* by kind; of CT_COPY by its own */
 };
 
@@ -60,6 +62,13 @@ static int count_event(struct sink *s, const struct event *ev)
 	struct counts *counts = s->priv;
 	struct count *n;
 
+	if (c->h.kind == CT_MUTED) {
+		int func = muted_func((const struct ct_muted *)ev->rec);
+
+		if (func >= 0)
+			muted_add(&counts->muted[func], (const struct ct_muted *)ev->rec);
+		return 0;
+	}
 	if (c->h.kind != CT_CALL)
 		return count_device(counts, ev->rec);
 	if (c->h.flags & CT_F_PENDING)
@@ -91,15 +100,19 @@ static int by_time(const void *pa, const void *pb)
 
 static void print_line(struct out *o, const struct line *l, uint64_t all_ns)
 {
+	char calls[32], margin[96];
 	double percent = all_ns ? 100.0 * (double)l->n.ns / (double)all_ns : 0.0;
 
-	out_fmt(o, "%6.2f %11.6f %11.0f %9llu ", percent, (double)l->n.ns / 1e9,
-		l->n.calls ? (double)l->n.ns / 1e3 / (double)l->n.calls : 0.0, (unsigned long long)l->n.calls);
+	muted_margin(margin, sizeof(margin), l->n.calls, &l->n.unseen);
+	out_fmt(o, "%6.2f %11.6f %11.0f ", percent, (double)l->n.ns / 1e9,
+		l->n.calls ? (double)l->n.ns / 1e3 / (double)l->n.calls : 0.0);
+	snprintf(calls, sizeof(calls), "%s%llu", *margin ? "~" : "", (unsigned long long)l->n.calls);
+	out_fmt(o, "%9s ", calls);
 	if (l->n.errors)
 		out_fmt(o, "%9llu ", (unsigned long long)l->n.errors);
 	else
 		out_fmt(o, "%9s ", "");
-	out_fmt(o, "%s\n", l->name);
+	out_fmt(o, "%s%s%s\n", l->name, *margin ? "  calls" : "", margin);
 }
 
 static const char rule[] = "------ ----------- ----------- --------- --------- ----------------\n";
@@ -137,6 +150,15 @@ static void print_devices(const struct counts *counts, struct out *o)
 	print_line(o, &total, total.n.ns);
 }
 
+/* Calls that had no records of their own. */
+static void add_muted(struct count *n, const struct muted_sum *m)
+{
+	n->calls += muted_calls(m);
+	n->errors += m->failed;
+	n->ns += muted_ns(m);
+	n->unseen = m->unseen;
+}
+
 static int count_close(struct sink *s, const struct sink_end *end)
 {
 	struct counts *counts = s->priv;
@@ -155,6 +177,7 @@ static int count_close(struct sink *s, const struct sink_end *end)
 		return -ENOMEM;
 	}
 	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
+		add_muted(&counts->of[i], &counts->muted[i]);
 		if (!counts->of[i].calls)
 			continue;
 		lines[n].n = counts->of[i];
@@ -162,6 +185,7 @@ static int count_close(struct sink *s, const struct sink_end *end)
 		total.n.calls += counts->of[i].calls;
 		total.n.errors += counts->of[i].errors;
 		total.n.ns += counts->of[i].ns;
+		muted_add_unseen(&total.n.unseen, &counts->of[i].unseen);
 	}
 	qsort(lines, (size_t)n, sizeof(*lines), by_time);
 	if (s->opts->counts && !s->opts->counts_only)

@@ -16,19 +16,21 @@
 #include <string.h>
 
 #include "../event/device.h"
+#include "../event/gpus.h"
 #include "about.h"
 #include "row.h"
 
 enum column {
 	TYPE, START, DURATION, PID, TID, PROCESS, NAME, NUMBER, RESULT, BYTES, DEVICE, CONTEXT, STREAM, CAUSE, CAUSE_START,
 	GRID_X, GRID_Y, GRID_Z, BLOCK_X, BLOCK_Y, BLOCK_Z, REGISTERS, STATIC_SHARED, DYNAMIC_SHARED, GRAPH, GRAPH_NODE,
-	COPY_KIND, DEPTH, VALUE, UNIT, FLAGS, KERNEL, DETAILS, STACK, COLUMNS
+	COPY_KIND, DEPTH, VALUE, UNIT, FLAGS, KERNEL, DETAILS, STACK, PROCESS_ID, HOST_PID, HOST, BOOT, RANK, GPU, GPU_UUID, THREAD, COLUMNS
 };
 static const char *const titles[COLUMNS] = {
 	"type", "start_ns", "duration_ns", "pid", "tid", "process", "name", "number", "result", "size_bytes", "device",
 	"context", "stream", "cause", "cause_start_ns", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
 	"registers_per_thread", "static_shared_bytes", "dynamic_shared_bytes", "graph", "graph_node", "copy_kind", "depth",
-	"value", "unit", "flags", "kernel", "details", "stack",
+	"value", "unit", "flags", "kernel", "details", "stack", "process_id", "host_pid", "host", "boot", "rank", "gpu", "gpu_uuid",
+	"thread",
 };
 
 struct csv {
@@ -168,6 +170,33 @@ static void put_flags(struct csv *c, const struct ct_hdr *h)
 	put_cell(c, FLAGS);
 }
 
+/* What tells the process and the GPU from others that have the same numbers; ends the row. */
+static void put_identity(struct csv *c, const struct sink_opts *o, const struct event *ev)
+{
+	const struct process_info *i = ev->rec->pid ? ev->proc->info : NULL;
+	const char *host = i && *i->host ? i->host : o->host, *boot = i && *i->boot ? i->boot : o->boot;
+
+	if (ev->rec->pid) {
+		put_num(c, PROCESS_ID, process_unique(ev->proc));
+		put_num(c, HOST_PID, process_host_pid(ev->proc->pid));
+		text_plain(&c->cell, host ? host : "", 256);
+		put_cell(c, HOST);
+		text_plain(&c->cell, boot ? boot : "", 64);
+		put_cell(c, BOOT);
+		put_known(c, RANK, i ? i->rank : CT_UNKNOWN);
+	}
+	if (ev->gpu) {
+		put_num(c, GPU, ev->gpu->number);
+		put_word(c, GPU_UUID, *ev->gpu->text ? ev->gpu->text : NULL);
+	}
+	if (ev->thread) {
+		text_plain(&c->cell, ev->thread, CT_COMM_LEN);
+		put_cell(c, THREAD);
+	}
+	to(c, COLUMNS - 1);
+	*c->w.p++ = '\n';
+}
+
 static void put_tail(struct csv *c, const struct sink_opts *o, const struct event *ev)
 {
 	struct field f[EVENT_MAX_FIELDS];
@@ -201,8 +230,7 @@ static void put_tail(struct csv *c, const struct sink_opts *o, const struct even
 		}
 		put_cell(c, STACK);
 	}
-	to(c, COLUMNS - 1);
-	*c->w.p++ = '\n';
+	put_identity(c, o, ev);
 }
 
 static void put_head(struct csv *c, const struct event *ev)
@@ -224,18 +252,7 @@ static void put_head(struct csv *c, const struct event *ev)
 	}
 }
 
-/* As few digits as give the same number again. */
-static void put_float(struct csv *c, double v)
-{
-	char text[40];
-	int n = snprintf(text, sizeof(text), "%.15g", v);
-
-	if (strtod(text, NULL) != v)
-		n = snprintf(text, sizeof(text), "%.17g", v);
-	c->w.p = put_mem(c->w.p, text, (size_t)n);
-}
-
-static void put_sample(struct csv *c, const struct event *ev, const struct ct_value *v)
+static void put_sample(struct csv *c, const struct sink_opts *o, const struct event *ev, const struct ct_value *v)
 {
 	const struct ct_counter *s = (const struct ct_counter *)ev->rec;
 	const struct metric *m = metric_table_find(ev->metrics, v->metric);
@@ -250,14 +267,13 @@ static void put_sample(struct csv *c, const struct event *ev, const struct ct_va
 	memcpy(&value, &v->bits, sizeof(value));
 	if (isfinite(value)) {
 		to(c, VALUE);
-		put_float(c, value);
+		c->w.p = put_double(c->w.p, value, false);
 	}
 	if (m)
 		put_word(c, UNIT, m->unit);
 	if (v->flags & CT_VALUE_SUSPECT)
 		put_word(c, FLAGS, "suspect");
-	to(c, COLUMNS - 1);
-	*c->w.p++ = '\n';
+	put_identity(c, o, ev);
 }
 
 static void put_row(struct csv *c, const struct sink_opts *o, const struct event *ev)
@@ -305,7 +321,7 @@ static int csv_event(struct sink *s, const struct event *ev)
 	row_begin(&c->w, s->opts->out);
 	if (ev->rec->kind == CT_COUNTER)
 		for (uint32_t i = 0; i < samples->n; i++)
-			put_sample(c, ev, &samples->values[i]);
+			put_sample(c, s->opts, ev, &samples->values[i]);
 	else
 		put_row(c, s->opts, ev);
 	row_end(&c->w);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "../event/device.h"
+#include "../event/gpus.h"
 #include "../util/msg.h"
 #include "../util/strings.h"
 #include "about.h"
@@ -57,9 +58,9 @@ enum column { COL_KIND, COL_TRACK, COL_START, COL_DURATION, COL_NAME, COL_NUMBER
 
 /* A line of values: of a metric of a device, or the memory in use of a process. */
 struct series {
-	uint32_t device, shown_pid;
+	uint32_t device;     /* the GPU's number in the trace */
 	uint32_t name, unit; /* of `names` */
-	uint32_t pid;	     /* of whom it is the memory in use; 0: a metric */
+	uint32_t pid;	     /* process_unique() of whose memory in use it is; 0: a metric */
 	int64_t in_use_bytes;
 };
 
@@ -131,7 +132,7 @@ static uint32_t add_name(struct html *t, const char *s)
 static uint32_t series_of(struct html *t, const struct event *ev, uint32_t device, uint32_t metric)
 {
 	const struct metric *m = metric && ev->metrics ? metric_table_find(ev->metrics, metric) : NULL;
-	uint32_t pid = metric ? 0 : ev->rec->pid;
+	uint32_t pid = metric ? 0 : process_unique(ev->proc);
 	uint32_t before = t->keys.n, at;
 	char key[64];
 	int n = snprintf(key, sizeof(key), "%u %u %u", pid, device, metric);
@@ -142,7 +143,7 @@ static uint32_t series_of(struct html *t, const struct event *ev, uint32_t devic
 	if (t->keys.n == before)
 		return at;
 	n = snprintf(key, sizeof(key), "metric %u", metric);
-	t->series[at] = (struct series){ .device = device, .pid = pid, .shown_pid = metric ? 0 : ev->proc->shown_pid,
+	t->series[at] = (struct series){ .device = device, .pid = pid,
 					 .name = add_name(t, !metric ? "memory in use" : m ? m->name : key),
 					 .unit = add_name(t, !metric ? "bytes" : m ? m->unit : "") };
 	return at;
@@ -269,7 +270,8 @@ static int put_counter(struct html *t, struct out *out, const struct event *ev)
 
 		memcpy(&v, &c->values[i].bits, sizeof(v));
 		if (isfinite(v) && !(c->values[i].flags & CT_VALUE_SUSPECT) && c->values[i].metric)
-			err = put_point(t, out, series_of(t, ev, c->device, c->values[i].metric), c->h.end_ns, v);
+			err = put_point(t, out, series_of(t, ev, ev->gpu ? ev->gpu->number : c->device, c->values[i].metric),
+					c->h.end_ns, v);
 	}
 	return err ? err : c->n > 0;
 }
@@ -277,12 +279,14 @@ static int put_counter(struct html *t, struct out *out, const struct event *ev)
 /* The memory of a device that a process has, after a call that took or gave back some. */
 static int put_in_use(struct html *t, struct out *out, const struct event *ev)
 {
+	const struct gpu *gpu;
 	uint32_t device, at;
 	int64_t delta;
 
 	if (!inuse_call(t->in_use, ev, &device, &delta))
 		return 0;
-	at = series_of(t, ev, device, 0);
+	gpu = gpu_table_find(ev->gpus, ev->proc, device);
+	at = series_of(t, ev, gpu ? gpu->number : device, 0);
 	if (at == SERIES_MAX || __builtin_add_overflow(t->series[at].in_use_bytes, delta, &t->series[at].in_use_bytes))
 		return 0;
 	return put_point(t, out, at, ev->rec->end_ns, (double)t->series[at].in_use_bytes);
@@ -295,7 +299,7 @@ static int end_in_use(struct html *t, struct out *out, const struct event *ev)
 
 	inuse_forget(t->in_use, ev->rec->pid);
 	for (uint32_t i = 0; i < t->keys.n && i < SERIES_MAX && !err; i++) {
-		if (t->series[i].pid != ev->rec->pid || !t->series[i].in_use_bytes)
+		if (t->series[i].pid != process_unique(ev->proc) || !t->series[i].in_use_bytes)
 			continue;
 		t->series[i].in_use_bytes = 0;
 		err = put_point(t, out, i, ev->rec->end_ns, 0);
@@ -342,9 +346,9 @@ static void learn_device(struct html *t, const struct event *ev)
 
 	if (t->devices.len > DETAIL_BYTES)
 		return;
-	text_u64(&t->devices, d->h.pid ? ev->proc->shown_pid : 0);
+	text_u64(&t->devices, d->h.pid ? process_unique(ev->proc) : 0);
 	text_str(&t->devices, "\t");
-	text_u64(&t->devices, d->id);
+	text_u64(&t->devices, ev->gpu ? ev->gpu->number : d->id);
 	text_str(&t->devices, "\t");
 	about_text(&t->devices, d->name, d->name_len);
 	text_str(&t->devices, "\n");
@@ -451,7 +455,7 @@ static void put_tracks(struct html *t)
 		text_mem(&process, "", 1);
 		row_room(&t->w, ROOM);
 		t->w.p = put_u64(i ? put_lit(t->w.p, ",\n[") : put_lit(t->w.p, "["), k->kind);
-		t->w.p = put_u64(put_char(t->w.p, ','), k->shown_pid);
+		t->w.p = put_u64(put_char(t->w.p, ','), k->pid);
 		t->w.p = put_u64(put_char(t->w.p, ','), k->first);
 		t->w.p = put_char(put_u64(put_char(t->w.p, ','), k->second), ',');
 		put_string(t, name.bad ? "" : name.s);
@@ -473,7 +477,7 @@ static void put_series(struct html *t)
 		const struct series *s = &t->series[i];
 
 		row_room(&t->w, ROOM);
-		t->w.p = put_u64(i ? put_lit(t->w.p, ",\n[") : put_lit(t->w.p, "["), s->shown_pid);
+		t->w.p = put_u64(i ? put_lit(t->w.p, ",\n[") : put_lit(t->w.p, "["), s->pid);
 		t->w.p = put_char(put_u64(put_char(t->w.p, ','), s->device), ',');
 		put_string(t, s->name == STRINGS_NONE ? "?" : strings_get(&t->names, s->name));
 		*t->w.p++ = ',';

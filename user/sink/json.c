@@ -10,21 +10,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "../event/device.h"
+#include "../event/gpus.h"
+#include "../util/ended.h"
+#include "about.h"
 #include "json_fields.h"
 #include "json_text.h"
+#include "order.h"
 #include "row.h"
 #include "sink.h"
 
 #define PROC_CACHE 64  /* a power of two */
 
+#define HOST_BYTES 64
+
 struct proc_text {
-	uint32_t pid, shown_pid;
+	uint32_t pid, unique_pid, rank;
+	bool informed;
 	char comm[CT_COMM_LEN];
-	uint8_t pid_len, comm_len;
+	uint8_t pid_len;
+	uint16_t whom_len;
 	char pid_text[32];
-	char comm_text[CT_COMM_LEN * 6 + 16];
+	char whom_text[(CT_COMM_LEN + 2 * HOST_BYTES) * 6 + 128]; /* its name, and what tells it from others */
 };
 
 struct func_text {
@@ -38,25 +47,53 @@ struct json {
 	struct proc_text procs[PROC_CACHE];
 	struct func_text funcs[CT_MAX_FUNCS];
 	struct texts *kernels, *stacks;
+	struct order *order; /* NULL: lines go out as they come */
 };
+
+/* A member that is left out where it is not known. */
+static char *put_known_text(char *p, const char *key, const char *s)
+{
+	size_t n = s ? strnlen(s, HOST_BYTES) : 0;
+
+	return n ? put_char(escape_json(put_str(p, key), s, n), '"') : p;
+}
+
+/* Beside the pid, which others may have had: the process's number in the trace where it is another, its pid in the initial namespace
+ * where that is another, its rank, and in merged recordings where it ran. */
+static char *put_whom(char *p, const struct process *proc)
+{
+	const struct process_info *i = proc->info;
+
+	if (process_unique(proc) != proc->shown_pid)
+		p = put_u64(put_lit(p, ",\"process\":"), process_unique(proc));
+	if (process_host_pid(proc->pid) != proc->shown_pid)
+		p = put_u64(put_lit(p, ",\"host_pid\":"), process_host_pid(proc->pid));
+	if (i && i->rank != CT_UNKNOWN)
+		p = put_u64(put_lit(p, ",\"rank\":"), i->rank);
+	p = put_known_text(p, ",\"host\":\"", i ? i->host : NULL);
+	return put_known_text(p, ",\"boot\":\"", i ? i->boot : NULL);
+}
 
 static const struct proc_text *proc_text(struct json *j, const struct process *proc)
 {
 	struct proc_text *t = &j->procs[proc->pid & (PROC_CACHE - 1)];
+	uint32_t rank = proc->info ? proc->info->rank : CT_UNKNOWN;
 	char *p;
 
-	if (t->pid_len && t->pid == proc->pid && t->shown_pid == proc->shown_pid &&
-	    !memcmp(t->comm, proc->comm, CT_COMM_LEN))
+	if (t->pid_len && t->pid == proc->pid && t->unique_pid == process_unique(proc) && t->informed == !!proc->info &&
+	    t->rank == rank && !memcmp(t->comm, proc->comm, CT_COMM_LEN))
 		return t;
 	t->pid = proc->pid;
-	t->shown_pid = proc->shown_pid;
+	t->unique_pid = process_unique(proc);
+	t->informed = proc->info;
+	t->rank = rank;
 	memcpy(t->comm, proc->comm, CT_COMM_LEN);
 	p = put_u64(put_lit(t->pid_text, ",\"pid\":"), proc->shown_pid);
 	t->pid_len = (uint8_t)(p - t->pid_text);
-	p = put_lit(t->comm_text, ",\"comm\":\"");
+	p = put_lit(t->whom_text, ",\"comm\":\"");
 	p = escape_json(p, proc->comm, strnlen(proc->comm, CT_COMM_LEN));
 	*p++ = '"';
-	t->comm_len = (uint8_t)(p - t->comm_text);
+	t->whom_len = (uint16_t)(put_whom(p, proc) - t->whom_text);
 	return t;
 }
 
@@ -89,9 +126,13 @@ static void put_head(struct json *j, const char *type, const struct event *ev, b
 	if (dur)
 		p = put_u64(put_lit(p, ",\"dur_ns\":"), ev->rec->end_ns - ev->rec->start_ns);
 	p = put_mem(p, t->pid_text, t->pid_len);
-	/* outside the initial pid namespace the leader's thread id is known, others' are not translated */
-	p = put_u64(put_lit(p, ",\"tid\":"), ev->rec->tid == ev->proc->pid ? ev->proc->shown_pid : ev->rec->tid);
-	j->w.p = put_mem(p, t->comm_text, t->comm_len);
+	p = put_u64(put_lit(p, ",\"tid\":"), about_tid(ev));
+	j->w.p = put_mem(p, t->whom_text, t->whom_len);
+	if (!ev->thread)
+		return;
+	j->w.p = put_lit(j->w.p, ",\"thread\":");
+	json_string(&j->w, ev->thread, strnlen(ev->thread, CT_COMM_LEN));
+	row_room(&j->w, JSON_ROOM);
 }
 
 static void put_result(struct row *w, const struct field *ret)
@@ -165,12 +206,19 @@ static char *put_known(char *p, const char *key, uint32_t v)
 	return v == CT_UNKNOWN ? p : put_u64(put_str(p, key), v);
 }
 
+/* Which GPU that device is: processes may call two of them by one number. */
+static char *put_gpu(char *p, const struct event *ev)
+{
+	return ev->gpu && *ev->gpu->text ? put_char(put_str(put_lit(p, ",\"gpu_uuid\":\""), ev->gpu->text), '"') : p;
+}
+
 /* On what a call works, and its number, which the device work that comes of it has too. */
 static char *put_place(char *p, const struct event *ev)
 {
 	p = put_known(p, ",\"device\":", ev->device);
 	p = put_known(p, ",\"context\":", ev->context);
 	p = put_known(p, ",\"stream\":", ev->stream);
+	p = put_gpu(p, ev);
 	return ev->number ? put_u64(put_lit(p, ",\"correlation\":"), ev->number) : p;
 }
 
@@ -239,6 +287,9 @@ static void other_line(struct json *j, const struct sink_opts *o, const struct e
 	if (n)
 		*j->w.p++ = ',';
 	json_fields(&j->w, f, n);
+	row_room(&j->w, JSON_ROOM);
+	if (kind != CT_DEVICE)
+		j->w.p = put_gpu(j->w.p, ev);
 	if (ev->stack)
 		put_stack(j, o, ev->stack);
 }
@@ -266,6 +317,28 @@ static void foreign_line(struct json *j, const struct event *ev)
 		w->p = put_char(put_hex(put_lit(w->p, ",\"ret\":\""), (uint64_t)f->ret), '"');
 }
 
+/* Calls that have no lines of their own. Numbers are of this stretch, and add up. */
+static void muted_line(struct json *j, const struct event *ev)
+{
+	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
+	struct row *w = &j->w;
+
+	put_head(j, "muted", ev, true);
+	w->p = put_lit(w->p, ",\"domain\":");
+	json_string(w, m->text, m->domain_len);
+	w->p = put_lit(w->p, ",\"api\":");
+	json_string(w, m->text + m->domain_len, m->name_len);
+	row_room(w, JSON_ROOM);
+	w->p = put_u64(put_lit(w->p, ",\"counted\":"), m->counted);
+	w->p = put_i64(put_lit(w->p, ",\"estimated\":"), m->unseen.calls);
+	w->p = put_i64(put_lit(w->p, ",\"error\":"), m->unseen.below > m->unseen.above ? m->unseen.below : m->unseen.above);
+	w->p = put_i64(put_lit(w->p, ",\"below\":"), m->unseen.below);
+	w->p = put_i64(put_lit(w->p, ",\"above\":"), m->unseen.above);
+	w->p = put_u64(put_lit(w->p, ",\"failed\":"), m->failed);
+	w->p = put_u64(put_lit(w->p, ",\"counted_ns\":"), m->ns);
+	w->p = put_u64(put_lit(w->p, ",\"windows\":"), m->windows);
+}
+
 static int json_event(struct sink *s, const struct event *ev)
 {
 	static const char *const names[CT_KIND_END] = {
@@ -275,24 +348,29 @@ static int json_event(struct sink *s, const struct event *ev)
 		[CT_OVERHEAD] = "overhead", [CT_MEMORY] = "memory",   [CT_MANAGED] = "managed", [CT_MARKER] = "marker",
 		[CT_COUNTER] = "counter",   [CT_EVENT] = "event",     [CT_CLOCK] = "clock",	[CT_DEVICE] = "device",
 		[CT_CONTEXT] = "context",   [CT_STREAM] = "stream",   [CT_METRIC] = "metric",
-		[CT_FOREIGN] = "foreign",
+		[CT_FOREIGN] = "foreign",   [CT_MUTED] = "muted",
 	};
 	struct json *j = s->priv;
 	uint16_t kind = ev->rec->kind;
 	bool call = kind == CT_CALL || kind == CT_ENTER;
+	int err;
 
 	if (kind >= CT_KIND_END || !names[kind])
 		return 0;
-	row_begin(&j->w, s->opts->out);
+	order_begin(j->order, &j->w, s->opts->out);
 	if (call)
 		call_line(j, s->opts, ev);
 	else if (kind == CT_FOREIGN)
 		foreign_line(j, ev);
+	else if (kind == CT_MUTED)
+		muted_line(j, ev);
 	else
 		other_line(j, s->opts, ev, names[kind]);
 	row_room(&j->w, 2);
 	j->w.p = put_lit(j->w.p, "}\n");
-	row_end(&j->w);
+	err = order_end(j->order, &j->w, ev->rec);
+	if (err)
+		return err;
 	if (!call || !(ev->rec->flags & CT_F_PENDING))
 		j->rows[kind]++;
 	if (s->opts->out->error)
@@ -310,12 +388,18 @@ static int json_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	j->kernels = texts_open();
 	j->stacks = texts_open();
-	return j->kernels && j->stacks ? 0 : -ENOMEM;
+	return j->kernels && j->stacks ? order_open(&j->order, opts) : -ENOMEM;
+}
+
+static int json_tick(struct sink *s, uint64_t now_ns)
+{
+	return order_tick(((struct json *)s->priv)->order, now_ns);
 }
 
 static void end_line(struct json *j, struct row *w, const struct sink_end *end)
 {
 	const struct losses *l = &end->losses;
+	char how[32];
 
 	w->p = put_lit(w->p, "{\"type\":\"end\",\"reason\":");
 	json_string(w, end->reason, strlen(end->reason));
@@ -343,7 +427,18 @@ static void end_line(struct json *j, struct row *w, const struct sink_end *end)
 		w->p = json_word(w->p, end->muted[i]);
 	}
 	row_room(w, JSON_ROOM);
-	w->p = put_u64(put_lit(w->p, "],\"uptime_ns\":"), end->uptime_ns);
+	*w->p++ = ']';
+	if (muted_calls(&end->muted_calls)) {
+		w->p = put_u64(put_lit(w->p, ",\"muted_calls\":"), muted_calls(&end->muted_calls));
+		w->p = put_u64(put_lit(w->p, ",\"estimated\":"), muted_unseen(&end->muted_calls.unseen));
+		w->p = put_u64(put_lit(w->p, ",\"error\":"), muted_error(&end->muted_calls.unseen));
+	}
+	w->p = put_u64(put_lit(w->p, ",\"uptime_ns\":"), end->uptime_ns);
+	if (end->program && WIFSIGNALED(*end->program)) {
+		w->p = json_word(put_lit(w->p, ",\"killed_by\":"), ended_signal(WTERMSIG(*end->program), how, sizeof(how)));
+	} else if (end->program) {
+		w->p = put_u64(put_lit(w->p, ",\"exit_status\":"), (uint64_t)WEXITSTATUS(*end->program));
+	}
 	w->p = put_lit(w->p, "}\n");
 }
 
@@ -353,6 +448,7 @@ static int json_close(struct sink *s, const struct sink_end *end)
 
 	if (!j)
 		return 0;
+	order_flush(j->order);
 	row_begin(&j->w, s->opts->out);
 	end_line(j, &j->w, end);
 	row_end(&j->w);
@@ -360,6 +456,7 @@ static int json_close(struct sink *s, const struct sink_end *end)
 		free(j->funcs[i].text);
 	texts_close(j->kernels);
 	texts_close(j->stacks);
+	order_close(j->order);
 	free(j);
 	s->priv = NULL;
 	return s->opts->out->error;
@@ -370,5 +467,6 @@ const struct sink_ops sink_json = {
 	.help = "one JSON object a line ('cudatrace schema' describes it)",
 	.open = json_open,
 	.event = json_event,
+	.tick = json_tick,
 	.close = json_close,
 };

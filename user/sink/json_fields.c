@@ -63,13 +63,13 @@ static void put_flags(struct row *w, const struct field *f)
 	*w->p++ = ']';
 }
 
-static void put_float(struct row *w, double v)
+static void put_float(struct row *w, double v, bool single)
 {
 	if (!isfinite(v)) {
 		w->p = put_lit(w->p, "null");
 		return;
 	}
-	w->p += snprintf(w->p, 40, "%.9g", v);
+	w->p = put_double(w->p, v, single);
 }
 
 static void put_bytes(struct row *w, const char *s, size_t n)
@@ -119,7 +119,7 @@ void json_value(struct row *w, const struct field *f)
 		w->p = f->u ? put_lit(w->p, "true") : put_lit(w->p, "false");
 		break;
 	case FIELD_FLOAT:
-		put_float(w, f->f);
+		put_float(w, f->f, f->single);
 		break;
 	case FIELD_WORD:
 		name = xlat_name(f->xlat, f->i);

@@ -126,12 +126,14 @@ static int mem_tick(struct sink *s, uint64_t now_ns)
 	return 0;
 }
 
-static bool has_leaks(const struct ledger *l)
+static enum sink_leaks leaks_of(const struct ledger *l, const struct mem_about *about)
 {
+	if (mem_missing(l, about))
+		return SINK_LEAKS_NOT_KNOWN;
 	for (uint32_t i = 0; i < l->nprocesses; i++)
 		if (l->processes[i].used && l->processes[i].leaked_n)
-			return true;
-	return false;
+			return SINK_LEAKS_FOUND;
+	return SINK_LEAKS_NONE;
 }
 
 static int mem_close(struct sink *s, const struct sink_end *end)
@@ -153,8 +155,8 @@ static int mem_close(struct sink *s, const struct sink_end *end)
 			 (unsigned long long)m->ledger->no_room, m->ledger->live.most);
 	if (m->ledger && m->ledger->no_row + sites_no_room(m->ledger->sites))
 		msg_warn("the tables by call site do not have all: there are too many call sites");
-	if (m->ledger && m->opts->mem->found)
-		*m->opts->mem->found = has_leaks(m->ledger);
+	if (m->ledger && m->opts->mem->leaks)
+		*m->opts->mem->leaks = leaks_of(m->ledger, &m->about);
 	ledger_close(m->ledger);
 	free(m);
 	s->priv = NULL;

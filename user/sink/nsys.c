@@ -5,7 +5,8 @@
  * One transaction of prepared inserts without a journal, into a new file beside the one that was asked for, whose place it
  * takes when all is written: a reader never sees half a database, and what stood there before stays until then. Memory does
  * not grow with the rows: SQLite's page cache is bounded, texts are in the database (nsys_strings.c).
- * Times are relative to the session's start; globalTid is pid << 24 | tid; correlationId is the number of the call.
+ * Times are relative to the session's start; globalTid is pid << 24 | tid, where the pid is the process's unique number (event.h);
+ * correlationId is the number of the call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +80,7 @@ static int open_db(struct nsys *n)
 
 	if (!rc)
 		rc = sqlite3_exec(n->d.db, setup, NULL, NULL, NULL);
-	return rc ? nsys_fail(&n->d, rc) : nsys_schema(&n->d);
+	return rc ? nsys_fail(&n->d, rc) : nsys_schema(&n->d, n->opts->all_tables);
 }
 
 /* On the disk before it takes the place of the old one. */
@@ -163,44 +164,103 @@ static int lost(struct nsys *n, const struct ct_lost *l)
 
 /* ---- processes, stacks, calls ------------------------------------------------------------------------- */
 
-/* A process has one row in each of the two tables, with the same rowid. */
+/* A process has one row in PROCESSES, and one in ThreadNames for its leader. */
 static int rename_process(struct nsys *n, int64_t rowid, const struct process *p)
 {
-	char sql[160];
+	char sql[256];
 	int rc;
 
 	snprintf(sql, sizeof(sql),
 		 "UPDATE PROCESSES SET name=(SELECT value FROM StringIds WHERE id=%1$lld) WHERE rowid=%2$lld;"
-		 "UPDATE ThreadNames SET nameId=%1$lld WHERE rowid=%2$lld",
-		 (long long)nsys_string(n->strings, p->comm, strnlen(p->comm, CT_COMM_LEN)), (long long)rowid);
+		 "UPDATE ThreadNames SET nameId=%1$lld WHERE globalTid=%3$lld",
+		 (long long)nsys_string(n->strings, p->comm, strnlen(p->comm, CT_COMM_LEN)), (long long)rowid,
+		 (long long)nsys_global(p, p->shown_pid));
 	rc = n->d.error ? 0 : sqlite3_exec(n->d.db, sql, NULL, NULL, NULL);
 	return rc ? nsys_fail(&n->d, rc) : n->d.error;
+}
+
+/* Where it ran, once that is known. In a recording of one host its head says it. */
+static int place_process(struct nsys *n, int64_t rowid, const struct process *p)
+{
+	const struct process_info *i = p->info;
+	const char *host = i && *i->host ? i->host : n->opts->host, *boot = i && *i->boot ? i->boot : n->opts->boot;
+	struct nsys_row r = { .d = &n->d };
+	int rc;
+
+	if (n->d.error)
+		return n->d.error;
+	rc = sqlite3_prepare_v2(n->d.db, "UPDATE PROCESSES SET host=?,bootId=?,rank=? WHERE rowid=?", -1, &r.stmt, NULL);
+	if (rc)
+		return nsys_fail(&n->d, rc);
+	nsys_text(&r, host ? host : "", host ? strlen(host) : 0);
+	nsys_text(&r, boot ? boot : "", boot ? strlen(boot) : 0);
+	nsys_opt(&r, i && i->rank != CT_UNKNOWN, i ? i->rank : 0);
+	nsys_i(&r, rowid);
+	nsys_end(&r);
+	sqlite3_finalize(r.stmt);
+	return n->d.error;
 }
 
 /* Its row, at the first record with it; at CT_EXEC its new name. */
 static int process(struct nsys *n, const struct process *p, bool changed)
 {
 	bool is_new;
-	int64_t *rowid = nsys_seen(&n->processes, (uint64_t)p->pid + 1, &is_new);
+	int64_t *rowid = nsys_seen(&n->processes, (uint64_t)process_unique(p) + 1, &is_new);
 	struct nsys_row r;
 	int64_t name;
 
 	if (!rowid)
 		return nsys_fail(&n->d, SQLITE_NOMEM);
+	if (!is_new && *rowid < 0 && p->info) {
+		*rowid = -*rowid;
+		if (place_process(n, *rowid, p))
+			return n->d.error;
+	}
 	if (!is_new)
-		return changed ? rename_process(n, *rowid, p) : 0;
+		return changed ? rename_process(n, *rowid < 0 ? -*rowid : *rowid, p) : 0;
 	r = nsys_begin(&n->d, NSYS_PROCESSES);
 	nsys_i(&r, nsys_global(p, 0));
-	nsys_i(&r, p->shown_pid);
+	nsys_i(&r, process_unique(p));
 	nsys_text(&r, p->comm, strnlen(p->comm, CT_COMM_LEN));
+	nsys_i(&r, p->shown_pid);
+	r.at += 3; /* host, bootId, rank */
+	nsys_i(&r, process_host_pid(p->pid));
 	nsys_end(&r);
 	*rowid = sqlite3_last_insert_rowid(n->d.db);
-	/* of the other threads no name is known */
+	if (place_process(n, *rowid, p))
+		return n->d.error;
+	/* of the leader, which has the process's name */
 	name = nsys_string(n->strings, p->comm, strnlen(p->comm, CT_COMM_LEN));
 	r = nsys_begin(&n->d, NSYS_THREADS);
 	nsys_i(&r, name);
 	nsys_null(&r);
 	nsys_i(&r, nsys_global(p, p->shown_pid));
+	nsys_end(&r);
+	if (!p->info)
+		*rowid = -*rowid;
+	return n->d.error;
+}
+
+/* The row of a thread that is not its process's leader; with a new name the same row. */
+static int thread(struct nsys *n, const struct process *p, const struct ct_thread_name *t)
+{
+	bool is_new;
+	int64_t name = nsys_string(n->strings, t->comm, strnlen(t->comm, CT_COMM_LEN)), id = nsys_global(p, process_tid(p, t->h.tid));
+	struct nsys_row r;
+	char sql[128];
+	int rc;
+
+	if (!nsys_seen(&n->threads, (uint64_t)id + 1, &is_new))
+		return nsys_fail(&n->d, SQLITE_NOMEM);
+	if (!is_new) {
+		snprintf(sql, sizeof(sql), "UPDATE ThreadNames SET nameId=%lld WHERE globalTid=%lld", (long long)name, (long long)id);
+		rc = n->d.error ? 0 : sqlite3_exec(n->d.db, sql, NULL, NULL, NULL);
+		return rc ? nsys_fail(&n->d, rc) : n->d.error;
+	}
+	r = nsys_begin(&n->d, NSYS_THREADS);
+	nsys_i(&r, name);
+	nsys_null(&r);
+	nsys_i(&r, id);
 	nsys_end(&r);
 	return n->d.error;
 }
@@ -304,8 +364,10 @@ static int nsys_event(struct sink *s, const struct event *ev)
 		return call(n, ev);
 	if (kind == CT_LOST)
 		rows = lost(n, (const struct ct_lost *)ev->rec);
-	else if (kind == CT_PROCESS || kind == CT_EXEC)
+	else if (kind == CT_PROCESS || kind == CT_EXEC || (kind == CT_THREAD_NAME && ev->rec->tid == ev->rec->pid))
 		rows = process(n, ev->proc, true);
+	else if (kind == CT_THREAD_NAME)
+		rows = thread(n, ev->proc, (const struct ct_thread_name *)ev->rec);
 	else
 		rows = nsys_device(n, ev);
 	if (rows == 1 && ev->rec->pid && ev->rec->pid != ~0u && process(n, ev->proc, false))
@@ -323,6 +385,11 @@ static void discard(struct nsys *n)
 	if (n->tmp)
 		unlink(n->tmp);
 	nsys_seen_free(&n->processes);
+	nsys_seen_free(&n->gpus);
+	nsys_seen_free(&n->contexts);
+	nsys_seen_free(&n->streams);
+	nsys_seen_free(&n->threads);
+	nsys_seen_free(&n->domains);
 	free(n->stacks);
 	free(n->path);
 	free(n->tmp);
@@ -342,6 +409,7 @@ static int nsys_open(struct sink *s, const struct sink_opts *opts)
 	n = calloc(1, sizeof(*n));
 	if (!n)
 		return -ENOMEM;
+	n->opts = opts;
 	n->start_ns = (int64_t)opts->start_ns;
 	err = make_file(n, opts->path);
 	if (!err) {

@@ -15,17 +15,18 @@ enum nsys_table {
 	NSYS_STRINGS, NSYS_THREADS, NSYS_PROCESSES, NSYS_DETAILS, NSYS_START_TIME, NSYS_GPU, NSYS_DEVICE, NSYS_CONTEXT,
 	NSYS_STREAM, NSYS_ENV, NSYS_CAPTURE, NSYS_EXPORT, NSYS_DIAGNOSTIC, NSYS_RUNTIME, NSYS_KERNEL, NSYS_MEMCPY,
 	NSYS_MEMSET, NSYS_SYNC, NSYS_GRAPH, NSYS_OVERHEAD, NSYS_MEMORY, NSYS_CALLCHAINS, NSYS_NVTX, NSYS_CPU_FAULT,
-	NSYS_GPU_FAULT, NSYS_TABLES
+	NSYS_GPU_FAULT, NSYS_CUDA_EVENT, NSYS_GRAPH_EVENTS, NSYS_GRAPH_NODES, NSYS_OSRT, NSYS_TABLES
 };
 
 struct nsys_db {
 	sqlite3 *db;
 	sqlite3_stmt *insert[NSYS_TABLES]; /* made at the first row */
+	bool all_tables; /* they were made at the beginning */
 	int error; /* -errno of the first failure; from then on nothing is written */
 };
 
-/* The tables that are there even without rows, and the enums. Returns 0 or -errno. */
-int nsys_schema(struct nsys_db *);
+/* The tables that are there even without rows (all_tables: every one), and the enums. Returns 0 or -errno. */
+int nsys_schema(struct nsys_db *, bool all_tables);
 /* The first failure of SQLite: says what and returns the sticky -errno. */
 int nsys_fail(struct nsys_db *, int rc);
 
@@ -87,35 +88,33 @@ void nsys_seen_free(struct nsys_seen *);
 
 /* ---- the output as a whole (nsys.c), and what the devices did (nsys_device.c) ---- */
 
-#define NSYS_GPUS 1024 /* that are told apart by uuid; more are told as the last one */
-
 struct nsys {
 	struct nsys_db d;
+	const struct sink_opts *opts;
 	struct nsys_strings *strings;
 	int64_t start_ns; /* of the session: the zero of all times */
 	char *path, *tmp;
 	struct nsys_name {
 		int64_t id[2]; /* by itself, of its per-thread twin; 0: not made yet */
 	} names[CT_MAX_FUNCS];
-	struct nsys_seen processes; /* pid + 1 -> rowid in PROCESSES */
+	struct nsys_seen processes; /* process_unique() + 1 -> rowid in PROCESSES, negative until it has all that is known */
+	struct nsys_seen threads;   /* globalTid + 1, of those that have a row in ThreadNames beside the leaders */
+	struct nsys_seen gpus;	    /* number + 1: those in TARGET_INFO_GPU */
+	struct nsys_seen contexts;  /* of streams: process_unique() << 32 | context, + 1 -> their number, from 1 on */
+	struct nsys_seen streams;   /* number of the context << 32 | stream -> rowid in TARGET_INFO_CUDA_STREAM */
+	struct nsys_seen domains;   /* process_unique() << 32 | StringIds.id, + 1: NVTX domains that have a row */
 	uint8_t *stacks;	    /* bits: the stacks that are in CUDA_CALLCHAINS */
-	struct nsys_gpu {
-		uint8_t uuid[16];
-		int64_t id;
-	} gpus[NSYS_GPUS];
-	int ngpus;
 	int64_t unknown_kernel;
 	uint64_t untimed; /* device records without a time */
 };
 
 static inline int64_t nsys_global(const struct process *p, uint32_t tid)
 {
-	return (int64_t)((uint64_t)p->shown_pid << 24 | (tid & 0xffffff));
+	return (int64_t)((uint64_t)process_unique(p) << 24 | (tid & 0xffffff));
 }
-/* A thread as users see it: outside the initial pid namespace the leader's id is known, others' are not translated. */
 static inline uint32_t nsys_tid(const struct event *ev)
 {
-	return ev->rec->tid == ev->proc->pid ? ev->proc->shown_pid : ev->rec->tid;
+	return ev->rec->tid ? process_tid(ev->proc, ev->rec->tid) : 0;
 }
 static inline int64_t nsys_time(const struct nsys *n, uint64_t ns)
 {

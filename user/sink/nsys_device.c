@@ -1,20 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nsys_device.c - what the devices did, as rows of nsys's tables. Numbers of devices, contexts and streams are those of the
- * process, as in nsys. Kinds of memory are CUPTI's less one, with unknown last.
+ * nsys_device.c - what the devices did, as rows of nsys's tables. deviceId, cudaId and gpuId are the GPU's number in the trace, so
+ * that every join by any of them finds the one that is meant: processes may call two GPUs by one number. What a process calls it
+ * is TARGET_INFO_CUDA_DEVICE.ordinal. Numbers of contexts and streams are those of the process, as in nsys. Kinds of memory are
+ * CUPTI's less one, with unknown last.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "../event/gpus.h"
 #include "nsys.h"
 
 #define EVENT_NVTX_MARK 34
 #define EVENT_NVTX_PUSH_POP 59
 #define EVENT_NVTX_START_END 60
+#define EVENT_NVTX_DOMAIN 75
 
 static int64_t memory_kind(unsigned int cupti)
 {
 	return cupti >= CT_MEM_PAGEABLE && cupti <= CT_MEM_MANAGED_STATIC ? (int64_t)cupti - 1 : 7;
+}
+
+#define NOT_KNOWN ((int64_t)-1) /* the columns are NOT NULL */
+
+static int64_t known_id(uint32_t id)
+{
+	return id == CT_UNKNOWN ? NOT_KNOWN : (int64_t)id;
+}
+
+/* The number of what a process calls `device`. */
+static int64_t device_id(const struct event *ev, uint32_t device)
+{
+	const struct gpu *g = device == ev->device && ev->gpu ? ev->gpu : gpu_table_find(ev->gpus, ev->proc, device);
+
+	return g ? (int64_t)g->number : known_id(device);
 }
 
 /* The head that all tables of device work have. */
@@ -25,10 +44,10 @@ static struct nsys_row work_row(struct nsys *n, const struct event *ev, enum nsy
 
 	nsys_i(&r, nsys_time(n, w->h.start_ns));
 	nsys_i(&r, nsys_time(n, w->h.end_ns));
-	nsys_i(&r, w->device);
-	nsys_i(&r, w->context);
+	nsys_i(&r, device_id(ev, w->device));
+	nsys_i(&r, known_id(w->context));
 	nsys_null(&r); /* greenContextId */
-	nsys_i(&r, w->stream);
+	nsys_i(&r, known_id(w->stream));
 	nsys_opt(&r, ev->number, ev->number);
 	nsys_i(&r, nsys_global(ev->proc, 0));
 	return r;
@@ -99,9 +118,9 @@ static int copy(struct nsys *n, const struct event *ev)
 	nsys_null(&r);
 	nsys_i(&r, memory_kind(c->src));
 	nsys_i(&r, memory_kind(c->dst));
-	nsys_opt(&r, peer, c->src_device);
+	nsys_opt(&r, peer, device_id(ev, c->src_device));
 	nsys_opt(&r, peer, c->src_context);
-	nsys_opt(&r, peer, c->dst_device);
+	nsys_opt(&r, peer, device_id(ev, c->dst_device));
 	nsys_opt(&r, peer, c->dst_context);
 	nsys_null(&r); /* migrationCause */
 	nsys_opt(&r, c->w.graph_node, (int64_t)c->w.graph_node);
@@ -149,8 +168,8 @@ static int memory(struct nsys *n, const struct event *ev)
 
 	nsys_i(&r, nsys_time(n, m->w.h.start_ns));
 	nsys_i(&r, nsys_global(ev->proc, 0));
-	nsys_i(&r, m->w.device);
-	nsys_i(&r, m->w.context);
+	nsys_i(&r, device_id(ev, m->w.device));
+	nsys_i(&r, known_id(m->w.context));
 	nsys_i(&r, (int64_t)m->address);
 	nsys_i(&r, 0);
 	nsys_i(&r, (int64_t)m->bytes);
@@ -180,9 +199,9 @@ static int managed(struct nsys *n, const struct event *ev)
 		nsys_null(&r);
 		nsys_i(&r, memory_kind(CT_MEM_MANAGED));
 		nsys_i(&r, memory_kind(CT_MEM_MANAGED));
-		nsys_opt(&r, m->src_device != CT_UNKNOWN, m->src_device);
+		nsys_opt(&r, m->src_device != CT_UNKNOWN, device_id(ev, m->src_device));
 		nsys_null(&r);
-		nsys_opt(&r, m->dst_device != CT_UNKNOWN, m->dst_device);
+		nsys_opt(&r, m->dst_device != CT_UNKNOWN, device_id(ev, m->dst_device));
 		r.at += 3;
 		nsys_i(&r, (int64_t)m->address);
 		nsys_i(&r, 1);
@@ -196,7 +215,7 @@ static int managed(struct nsys *n, const struct event *ev)
 		nsys_i(&r, nsys_time(n, m->w.h.end_ns));
 	nsys_i(&r, nsys_global(ev->proc, 0));
 	if (m->kind == 4)
-		nsys_i(&r, m->w.device);
+		nsys_i(&r, device_id(ev, m->w.device));
 	nsys_i(&r, (int64_t)m->address);
 	if (m->kind == 4)
 		nsys_i(&r, (int64_t)m->value);
@@ -225,6 +244,31 @@ static int overhead(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
+/* A domain's name is in a row of its own, one in each process: reports find it by domainId and process, and read `text`. */
+static void nvtx_domain(struct nsys *n, const struct event *ev, int64_t domain)
+{
+	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
+	struct nsys_row r;
+	bool is_new;
+
+	if (!nsys_seen(&n->domains, ((uint64_t)process_unique(ev->proc) << 32 | (uint32_t)domain) + 1, &is_new)) {
+		nsys_fail(&n->d, SQLITE_NOMEM);
+		return;
+	}
+	if (!is_new)
+		return;
+	r = nsys_begin(&n->d, NSYS_NVTX);
+	nsys_i(&r, nsys_time(n, m->h.start_ns));
+	nsys_null(&r); /* end */
+	nsys_i(&r, EVENT_NVTX_DOMAIN);
+	r.at += 3; /* rangeId, category, color */
+	nsys_text(&r, m->text + m->text_len, m->domain_len);
+	nsys_i(&r, nsys_global(ev->proc, nsys_tid(ev)));
+	r.at += 2; /* endGlobalTid, textId */
+	nsys_i(&r, domain);
+	nsys_end(&r);
+}
+
 static int marker(struct nsys *n, const struct event *ev)
 {
 	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
@@ -232,8 +276,11 @@ static int marker(struct nsys *n, const struct event *ev)
 	int64_t text = nsys_string(n->strings, m->text, m->text_len);
 	int64_t domain = m->domain_len ? nsys_string(n->strings, m->text + m->text_len, m->domain_len) : 0;
 	int64_t thread = nsys_global(ev->proc, nsys_tid(ev));
-	struct nsys_row r = nsys_begin(&n->d, NSYS_NVTX);
+	struct nsys_row r;
 
+	if (m->domain_len)
+		nvtx_domain(n, ev, domain);
+	r = nsys_begin(&n->d, NSYS_NVTX);
 	nsys_i(&r, nsys_time(n, m->h.start_ns));
 	nsys_opt(&r, !mark, nsys_time(n, m->h.end_ns));
 	nsys_i(&r, mark ? EVENT_NVTX_MARK : m->what == CT_MARKER_PUSH_POP ? EVENT_NVTX_PUSH_POP : EVENT_NVTX_START_END);
@@ -250,45 +297,17 @@ static int marker(struct nsys *n, const struct event *ev)
 
 /* ---- devices, contexts, streams ----------------------------------------------------------------------- */
 
-static void uuid_text(const uint8_t *u, char text[40])
-{
-	char *p = text;
-
-	for (int i = 0; i < 16; i++)
-		p += sprintf(p, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
-}
-
-/* The GPU's id: that of its uuid; else, if it is free, the number that the process gives it, as readers look it up by that. */
-static int64_t gpu_id(struct nsys *n, const struct ct_device *d, bool *is_new)
-{
-	static const uint8_t none[16];
-	int64_t id = d->id, most = -1;
-	bool taken = false;
-
-	*is_new = false;
-	for (int i = 0; i < n->ngpus; i++) {
-		if (memcmp(d->uuid, none, 16) ? !memcmp(n->gpus[i].uuid, d->uuid, 16) : n->gpus[i].id == id)
-			return n->gpus[i].id;
-		taken = taken || n->gpus[i].id == id;
-		most = n->gpus[i].id > most ? n->gpus[i].id : most;
-	}
-	if (n->ngpus == NSYS_GPUS)
-		return n->gpus[NSYS_GPUS - 1].id;
-	*is_new = true;
-	memcpy(n->gpus[n->ngpus].uuid, d->uuid, 16);
-	return n->gpus[n->ngpus++].id = taken ? most + 1 : id;
-}
-
 static int device(struct nsys *n, const struct event *ev)
 {
 	const struct ct_device *d = (const struct ct_device *)ev->rec;
+	int64_t id = ev->gpu ? ev->gpu->number : d->id;
 	struct nsys_row r;
-	char uuid[40];
+	char text[48];
+	const char *uuid = text + strlen("GPU-");
 	bool is_new;
-	int64_t id = gpu_id(n, d, &is_new);
 
-	uuid_text(d->uuid, uuid);
-	if (is_new) {
+	gpu_uuid_text(d->uuid, text);
+	if (nsys_seen(&n->gpus, (uint64_t)id + 1, &is_new) && is_new) {
 		r = nsys_begin(&n->d, NSYS_GPU);
 		nsys_i(&r, 0);
 		nsys_i(&r, id);
@@ -302,7 +321,7 @@ static int device(struct nsys *n, const struct event *ev)
 		nsys_null(&r);
 		nsys_text(&r, uuid, strlen(uuid));
 		r.at += 2; /* luid, chipName */
-		nsys_opt(&r, d->h.pid, d->id);
+		nsys_opt(&r, d->h.pid, id);
 		r.at += 9; /* from ctxswDevPath to maxShmemPerBlockOptin */
 		nsys_opt(&r, d->max_shared, d->max_shared);
 		nsys_opt(&r, d->max_registers, d->max_registers);
@@ -321,10 +340,11 @@ static int device(struct nsys *n, const struct event *ev)
 		return n->d.error ? n->d.error : 1;
 	r = nsys_begin(&n->d, NSYS_DEVICE);
 	nsys_i(&r, id);
-	nsys_i(&r, d->id);
-	nsys_i(&r, ev->proc->shown_pid);
+	nsys_i(&r, id);
+	nsys_i(&r, process_unique(ev->proc));
 	nsys_text(&r, uuid, strlen(uuid));
 	nsys_opt(&r, d->multiprocessors, d->multiprocessors);
+	nsys_i(&r, d->id);
 	return nsys_end(&r);
 }
 
@@ -336,27 +356,56 @@ static int context(struct nsys *n, const struct event *ev)
 	nsys_i(&r, c->null_stream);
 	nsys_i(&r, 0);
 	nsys_i(&r, 0);
-	nsys_i(&r, ev->proc->shown_pid);
-	nsys_i(&r, c->device);
+	nsys_i(&r, process_unique(ev->proc));
+	nsys_i(&r, device_id(ev, c->device));
 	nsys_i(&r, c->id);
 	nsys_opt(&r, c->parent != CT_UNKNOWN, c->parent);
 	nsys_i(&r, c->parent != CT_UNKNOWN);
 	return nsys_end(&r);
 }
 
+/* A stream that has its row is told of again, when more is known of it: that comes into the same row. */
+static int stream_again(struct nsys *n, const struct ct_stream *s, int64_t rowid)
+{
+	char sql[128];
+	int rc;
+
+	if (!s->flags || n->d.error)
+		return n->d.error;
+	snprintf(sql, sizeof(sql), "UPDATE TARGET_INFO_CUDA_STREAM SET priority=%d,flag=%u WHERE rowid=%lld", s->priority, s->flags,
+		 (long long)rowid);
+	rc = sqlite3_exec(n->d.db, sql, NULL, NULL, NULL);
+	return rc ? nsys_fail(&n->d, rc) : 0;
+}
+
 static int stream(struct nsys *n, const struct event *ev)
 {
 	const struct ct_stream *s = (const struct ct_stream *)ev->rec;
-	struct nsys_row r = nsys_begin(&n->d, NSYS_STREAM);
+	int64_t *context, *rowid = NULL;
+	struct nsys_row r;
+	bool is_new;
+	int err;
 
+	context = nsys_seen(&n->contexts, ((uint64_t)process_unique(ev->proc) << 32 | s->context) + 1, &is_new);
+	if (context && is_new)
+		*context = (int64_t)n->contexts.n;
+	if (context)
+		rowid = nsys_seen(&n->streams, (uint64_t)*context << 32 | s->id, &is_new);
+	if (!rowid)
+		return nsys_fail(&n->d, SQLITE_NOMEM);
+	if (!is_new)
+		return stream_again(n, s, *rowid);
+	r = nsys_begin(&n->d, NSYS_STREAM);
 	nsys_i(&r, s->id);
 	nsys_i(&r, 0);
 	nsys_i(&r, 0);
-	nsys_i(&r, ev->proc->shown_pid);
+	nsys_i(&r, process_unique(ev->proc));
 	nsys_i(&r, s->context);
 	nsys_i(&r, s->priority);
 	nsys_i(&r, s->flags);
-	return nsys_end(&r);
+	err = nsys_end(&r);
+	*rowid = sqlite3_last_insert_rowid(n->d.db);
+	return err;
 }
 
 /* What befell a device: an XID and the like. */
@@ -371,7 +420,8 @@ static int befell(struct nsys *n, const struct event *ev)
 	at = snprintf(text, sizeof(text), "%s %llu", types[e->type < ARRAY_LEN(types) ? e->type : 0],
 		      (unsigned long long)e->code);
 	if (e->device != CT_UNKNOWN)
-		at += snprintf(text + at, sizeof(text) - (size_t)at, " on device %u", e->device);
+		at += snprintf(text + at, sizeof(text) - (size_t)at, " on device %u",
+			       ev->gpu ? ev->gpu->number : e->device);
 	if (len)
 		snprintf(text + at, sizeof(text) - (size_t)at, ": %.*s", (int)len, e->text);
 	return nsys_diagnostic(n, nsys_time(n, e->h.start_ns), e->type == CT_EVENT_CLOCK ? 2 : 3, text,

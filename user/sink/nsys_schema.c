@@ -23,7 +23,7 @@ static const struct {
 } tables[NSYS_TABLES] = {
 	[NSYS_STRINGS] = { "StringIds", "id I*,value T!" },
 	[NSYS_THREADS] = { "ThreadNames", "nameId I!,priority I,globalTid I" },
-	[NSYS_PROCESSES] = { "PROCESSES", "globalPid I,pid I,name T" },
+	[NSYS_PROCESSES] = { "PROCESSES", "globalPid I,pid I,name T,shownPid I,host T,bootId T,rank I,hostPid I" },
 	[NSYS_DETAILS] = { "ANALYSIS_DETAILS", "globalVid I!,duration I!,startTime I!,stopTime I!" },
 	[NSYS_START_TIME] = { "TARGET_INFO_SESSION_START_TIME", "utcEpochNs I,utcTime T,localTime T,systemClockNs I" },
 	[NSYS_GPU] = { "TARGET_INFO_GPU",
@@ -33,7 +33,7 @@ static const struct {
 		       "maxShmemPerBlockOptin I,maxShmemPerSm I,maxRegistersPerSm I,threadsPerWarp I,asyncEngines I,"
 		       "maxWarpsPerSm I,maxBlocksPerSm I,maxThreadsPerBlock I,maxBlockDimX I,maxBlockDimY I,maxBlockDimZ I,"
 		       "maxGridDimX I,maxGridDimY I,maxGridDimZ I,computeMajor I,computeMinor I,smMajor I,smMinor I" },
-	[NSYS_DEVICE] = { "TARGET_INFO_CUDA_DEVICE", "gpuId I!,cudaId I!,pid I!,uuid T,numMultiprocessors I" },
+	[NSYS_DEVICE] = { "TARGET_INFO_CUDA_DEVICE", "gpuId I!,cudaId I!,pid I!,uuid T,numMultiprocessors I,ordinal I" },
 	[NSYS_CONTEXT] = { "TARGET_INFO_CUDA_CONTEXT_INFO",
 			   "nullStreamId I!,hwId I!,vmId I!,processId I!,deviceId I!,contextId I!,parentContextId I,"
 			   "isGreenContext I,numMultiprocessors I" },
@@ -80,6 +80,17 @@ static const struct {
 			     true },
 	[NSYS_GPU_FAULT] = { "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
 			     "start I!,end I!,globalPid I!,deviceId I!,address I!,numberOfPageFaults I!,faultAccessType I", true },
+	/* these never have rows: of calls and graphs there is the call alone */
+	[NSYS_CUDA_EVENT] = { "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
+			      "timestamp I,deviceId I!,contextId I!,streamId I!,correlationId I,globalPid I,eventId I!,eventSyncId I",
+			      true },
+	[NSYS_GRAPH_EVENTS] = { "CUDA_GRAPH_EVENTS",
+				"start I!,end I,eventClass I!,globalTid I,nameId I!,graphId I,originalGraphId I,graphExecId I", true },
+	[NSYS_GRAPH_NODES] = { "CUDA_GRAPH_NODE_EVENTS",
+			       "start I!,end I,eventClass I!,globalTid I,nameId I!,graphNodeId I!,originalGraphNodeId I", true },
+	[NSYS_OSRT] = { "OSRT_API",
+			"start I!,end I!,eventClass I!,globalTid I,correlationId I,nameId I!,returnValue I!,nestingLevel I,"
+			"callchainId I!", true },
 };
 
 /* ---- the enums ---------------------------------------------------------------------------------------- */
@@ -122,7 +133,7 @@ static const char *const enums[] = {
 	"1|CUPTI_ACTIVITY_STREAM_CREATE_FLAG_DEFAULT|Default", "2|CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING|Non-blocking",
 	"3|CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL|Null",
 	"ENUM_NSYS_EVENT_TYPE", "34|NvtxMark|NVTX mark", "59|NvtxPushPopRange|NVTX push/pop range",
-	"60|NvtxStartEndRange|NVTX start/end range",
+	"60|NvtxStartEndRange|NVTX start/end range", "75|NvtxDomainCreate|NVTX domain create",
 	"ENUM_DIAGNOSTIC_SEVERITY_LEVEL", "1|DIAGNOSTIC_SEVERITY_INFORMATION|Information",
 	"2|DIAGNOSTIC_SEVERITY_WARNING|Warning", "3|DIAGNOSTIC_SEVERITY_ERROR|Error",
 };
@@ -175,7 +186,7 @@ static int prepare(struct nsys_db *d, enum nsys_table t)
 	size_t n;
 	int rc;
 
-	if (tables[t].lazy && create(d, t))
+	if (tables[t].lazy && !d->all_tables && create(d, t))
 		return d->error;
 	n = (size_t)snprintf(sql, sizeof(sql), "INSERT %sINTO %s VALUES(?", t == NSYS_CALLCHAINS ? "OR IGNORE " : "",
 			     tables[t].name);
@@ -187,12 +198,13 @@ static int prepare(struct nsys_db *d, enum nsys_table t)
 	return rc ? nsys_fail(d, rc) : 0;
 }
 
-int nsys_schema(struct nsys_db *d)
+int nsys_schema(struct nsys_db *d, bool all_tables)
 {
 	char sql[512], name[64] = "";
 
+	d->all_tables = all_tables;
 	for (int t = 0; t < NSYS_TABLES; t++)
-		if (!tables[t].lazy && create(d, (enum nsys_table)t))
+		if ((all_tables || !tables[t].lazy) && create(d, (enum nsys_table)t))
 			return d->error;
 	for (size_t i = 0; i < ARRAY_LEN(enums); i++) {
 		const char *bar = strchr(enums[i], '|'), *bar2 = bar ? strchr(bar + 1, '|') : NULL;

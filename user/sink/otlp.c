@@ -39,6 +39,7 @@ static void flush(void *ctx)
 
 static int push_open(struct sink *s, const struct sink_opts *opts)
 {
+	const struct otlp_wait patience = { opts->otlp_wait_ns, opts->recorded, opts->out ? opts->out->stop : NULL };
 	struct otlp_config config;
 	struct otlp_sink *o;
 	bool json;
@@ -54,7 +55,7 @@ static int push_open(struct sink *s, const struct sink_opts *opts)
 	}
 	pthread_mutex_init(&o->lock, NULL);
 	o->spans = otlp_spans_open(opts, json, true, queue, o);
-	o->send = o->spans ? otlp_send_open(&config, opts->version, flush, o) : NULL;
+	o->send = o->spans ? otlp_send_open(&config, &patience, opts->version, flush, o) : NULL;
 	if (!o->send) {
 		otlp_config_close(&config);
 		otlp_spans_close(o->spans);
@@ -72,7 +73,7 @@ static int push_event(struct sink *s, const struct event *ev)
 
 	if (!otlp_spans_wants(o->spans, ev))
 		return 0;
-	if (ev->rec->kind != CT_EXIT && !otlp_send_has_room(o->send, s->opts->recorded)) {
+	if (ev->rec->kind != CT_EXIT && !otlp_send_has_room(o->send)) {
 		o->skipped++;
 		return 0;
 	}
@@ -82,7 +83,7 @@ static int push_event(struct sink *s, const struct event *ev)
 	return 0; /* no row: the other output counts */
 }
 
-void otlp_say(const struct otlp_totals *t, const char *things, uint64_t skipped)
+uint64_t otlp_say(const struct otlp_totals *t, const char *things, uint64_t skipped)
 {
 	const struct {
 		uint64_t n;
@@ -94,7 +95,7 @@ void otlp_say(const struct otlp_totals *t, const char *things, uint64_t skipped)
 		{ t->failed, "dropped: not delivered" },
 	};
 	struct text line = { 0 };
-	bool lost = false;
+	uint64_t lost = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		if (!parts[i].n)
@@ -103,7 +104,7 @@ void otlp_say(const struct otlp_totals *t, const char *things, uint64_t skipped)
 		text_u64(&line, parts[i].n);
 		text_str(&line, " ");
 		text_str(&line, parts[i].what);
-		lost = true;
+		lost += parts[i].n;
 	}
 	if (lost && *t->last) {
 		text_str(&line, "; last: ");
@@ -111,13 +112,14 @@ void otlp_say(const struct otlp_totals *t, const char *things, uint64_t skipped)
 	}
 	msg_note("otlp: %llu %s sent%.*s", (unsigned long long)t->sent, things, (int)line.len, line.s ? line.s : "");
 	text_free(&line);
+	return lost;
 }
 
 static int push_close(struct sink *s, const struct sink_end *end)
 {
 	struct otlp_sink *o = s->priv;
 	struct otlp_totals totals;
-	uint64_t dropped = 0;
+	uint64_t dropped = 0, lost;
 
 	if (!o)
 		return 0;
@@ -133,9 +135,15 @@ static int push_close(struct sink *s, const struct sink_end *end)
 		pthread_mutex_destroy(&o->lock);
 		free(o);
 	}
-	if (end)
-		otlp_say(&totals, "spans", dropped);
 	s->priv = NULL;
+	if (!end)
+		return 0;
+	lost = otlp_say(&totals, "spans", dropped);
+	if (lost && s->opts->recorded)
+		msg_error("%llu spans of the recording did not reach the collector; it is waited for as long as --otlp-wait says",
+			  (unsigned long long)lost);
+	if (s->opts->undelivered)
+		*s->opts->undelivered = lost;
 	return 0;
 }
 

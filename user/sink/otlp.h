@@ -94,20 +94,26 @@ struct otlp_totals {
 	uint64_t full, refused, failed; /* dropped: no room in the queue; the collector answered with an error; never delivered */
 	char last[160];		   /* the last thing that went wrong; "": none */
 };
+/* How long a collector that takes nothing is waited for. */
+struct otlp_wait {
+	uint64_t ns;
+	bool stored; /* what is sent is not live: it waits while it goes on, not only at the end */
+	const volatile int *stop; /* not 0: somebody asks for the end: what failed is not tried again; NULL: nobody does */
+};
 struct otlp_send;
 /* `flush` is called every second from the sender's thread, before it looks at the queue. Returns NULL after a message. */
-struct otlp_send *otlp_send_open(struct otlp_config *, const char *version, void (*flush)(void *ctx), void *ctx);
+struct otlp_send *otlp_send_open(struct otlp_config *, const struct otlp_wait *, const char *version, void (*flush)(void *ctx), void *ctx);
 /* Queues a request; takes its text. */
 void otlp_send_put(struct otlp_send *, struct text *request, uint64_t n);
-/* Is there room for more? wait: until there is, as long as the collector takes anything. */
-bool otlp_send_has_room(struct otlp_send *, bool wait);
-/* Sends what is queued as long as that goes on within a few seconds, and ends the thread. False: it could not be ended, and what
- * it may still look at must stay. */
+/* Is there room for more? What is stored waits until there is, as struct otlp_wait says. */
+bool otlp_send_has_room(struct otlp_send *);
+/* Sends what is queued, as long as struct otlp_wait and a bound of a few seconds for what is live allow, and ends the thread. False: it
+ * could not be ended, and what it may still look at must stay. */
 bool otlp_send_close(struct otlp_send *, struct otlp_totals *);
 
 
-/* The closing message. skipped: what did not even reach the queue. */
-void otlp_say(const struct otlp_totals *, const char *things, uint64_t skipped);
+/* The closing message. skipped: what did not even reach the queue. Returns what did not arrive. */
+uint64_t otlp_say(const struct otlp_totals *, const char *things, uint64_t skipped);
 
 /* ---- metrics (otlp_metrics.c) --------------------------------------------------------------------------- */
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../event/gpus.h"
+#include "about.h"
 #include "otlp_attrs.h"
 
 static void put_text(struct otlp_enc *e, const char *key, const char *s)
@@ -130,7 +132,7 @@ static void put_arguments(struct otlp_enc *e, const struct field *f, int n)
 		put_dim(e, "block_dim", block);
 }
 
-static void put_head(struct otlp_enc *e, const char *type, uint16_t func, uint32_t tid, uint32_t number)
+static void put_head(struct otlp_enc *e, const char *type, uint16_t func, uint32_t tid, const char *thread, uint32_t number)
 {
 	put_text(e, "trace_source", "cudatrace");
 	put_text(e, "cupti_type", type);
@@ -140,6 +142,8 @@ static void put_head(struct otlp_enc *e, const char *type, uint16_t func, uint32
 	}
 	if (tid)
 		otlp_int(e, "thread.id", tid);
+	if (thread)
+		put_text(e, "thread.name", thread);
 	if (number)
 		otlp_int(e, "correlation_id", number);
 }
@@ -151,7 +155,7 @@ void otlp_call_attrs(struct otlp_enc *e, const struct event *ev)
 	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
 	int64_t bytes = api_size(c, API_ARCH_HERE);
 
-	put_head(e, "callback", c->func, c->h.tid == ev->proc->pid ? ev->proc->shown_pid : c->h.tid, ev->number);
+	put_head(e, "callback", c->func, about_tid(ev), ev->thread, ev->number);
 	put_arguments(e, f, n);
 	if (bytes >= 0)
 		otlp_int(e, "byte_count", bytes);
@@ -164,9 +168,9 @@ void otlp_call_attrs(struct otlp_enc *e, const struct event *ev)
 		put_text(e, "result", xlat_name(f[n - 1].xlat, f[n - 1].i));
 }
 
-void otlp_cause_attrs(struct otlp_enc *e, const struct cause *cause, uint32_t number)
+void otlp_cause_attrs(struct otlp_enc *e, const struct event *work)
 {
-	put_head(e, "callback", cause->func, cause->tid, number);
+	put_head(e, "callback", work->cause->func, process_tid(work->proc, work->cause->tid), work->thread, work->number);
 }
 
 /* ---- device work -------------------------------------------------------------------------------------- */
@@ -215,9 +219,11 @@ const char *otlp_work_attrs(struct otlp_enc *e, const struct event *ev, char *bu
 	const struct ct_set *s = (const struct ct_set *)w;
 	const char *name = buf;
 
-	put_head(e, "activity", CT_NO_FUNC, 0, ev->number);
+	put_head(e, "activity", CT_NO_FUNC, 0, NULL, ev->number);
 	if (w->device != CT_UNKNOWN)
 		otlp_int(e, "device_id", w->device);
+	if (ev->gpu && *ev->gpu->text)
+		put_text(e, "gpu_uuid", ev->gpu->text);
 	if (w->context != CT_UNKNOWN)
 		otlp_int(e, "context_id", w->context);
 	if (w->stream != CT_UNKNOWN)

@@ -7,8 +7,8 @@
 
 /* The attributes of a call; its result too. */
 void otlp_call_attrs(struct otlp_enc *, const struct event *);
-/* Of a call of which only the device work was kept. */
-void otlp_cause_attrs(struct otlp_enc *, const struct cause *, uint32_t number);
+/* Of a call of which only the device work, `work`, was kept. */
+void otlp_cause_attrs(struct otlp_enc *, const struct event *work);
 /* Of device work: CT_KERNEL, CT_COPY, CT_SET, CT_GRAPH. Returns the span's name, in buf or owned by the event. */
 const char *otlp_work_attrs(struct otlp_enc *, const struct event *, char *buf, size_t size);
 

@@ -5,7 +5,9 @@
  * Requests wait in a queue of bounded size; what finds no room is dropped and counted. One is under way at a time, by libevent's
  * HTTP client. What may go better later (no connection, no answer in time, 429, 502, 503, 504) is tried again, after a time that
  * doubles and has some chance in it, or the one that the collector asks for by Retry-After; any other refusal drops the request.
- * At the end what is queued has LAST_NS, or less when nobody answers; a thread that is stuck in a name lookup is left behind.
+ * At the end of a trace what is queued has LAST_NS, or only the patience of struct otlp_wait once a try has failed. What is not live can
+ * wait: a recording is sent as long as the collector takes anything, and only a collector that takes nothing for that long is given
+ * up. A thread that is stuck in a name lookup is left behind.
  */
 #include <errno.h>
 #include <event2/buffer.h>
@@ -32,9 +34,9 @@
 #define LONGEST_WAIT_MS 30000
 #define LONGEST_RETRY_AFTER_S 300
 #define LAST_NS 5000000000ULL
-#define LAST_FAILING_NS 2000000000ULL /* when the last try failed */
-#define TRIES 12 /* of one request: some minutes */
+#define TRIES 12 /* of one request: some minutes; what is not live is bounded by time alone */
 #define RESPONSE_BYTES 65536
+#define STUCK_NS 1000000000ULL /* a thread that does not end so long after its time is left behind */
 
 struct job {
 	struct job *next;
@@ -46,6 +48,7 @@ struct job {
 
 struct otlp_send {
 	struct otlp_config config;
+	struct otlp_wait patience;
 	char agent[64];
 	void (*flush)(void *ctx);
 	void *ctx;
@@ -57,7 +60,8 @@ struct otlp_send {
 	size_t bytes;
 	struct otlp_totals totals;
 	bool ending, done;
-	uint64_t end_ns; /* CLOCK_MONOTONIC: until when there is time */
+	/* CLOCK_MONOTONIC: when the end began; when a request was done with last; the first failed try since then, 0: none */
+	uint64_t ending_ns, settled_ns, failing_ns;
 
 	/* the thread's own */
 	struct event_base *base;
@@ -65,7 +69,6 @@ struct otlp_send {
 	struct evhttp_connection *conn;
 	struct evhttp_request *request; /* under way */
 	struct job *job;		/* of it, or the one that waits for another try; not in the queue */
-	bool failing; /* the last try; of the lock */
 	bool waiting, asked; /* for the next try; as long as the collector wants */
 	unsigned int seed;
 };
@@ -79,20 +82,43 @@ static void free_job(struct job *j)
 
 /* ---- the queue ---------------------------------------------------------------------------------------- */
 
-bool otlp_send_has_room(struct otlp_send *s, bool wait)
+static bool is_stopped(const struct otlp_send *s)
+{
+	return s->patience.stop && *s->patience.stop;
+}
+
+/* What is not live waits for a collector that takes nothing as long as it has patience, and nobody asks for the end. */
+bool otlp_send_has_room(struct otlp_send *s)
 {
 	static const struct timespec moment = { .tv_nsec = 5000000 };
-	bool room, failing;
+	bool room, over;
 
 	for (;;) {
 		pthread_mutex_lock(&s->lock);
 		room = s->bytes < QUEUE_BYTES - REQUEST_MOST;
-		failing = s->failing;
+		over = s->failing_ns && now_ns() - s->failing_ns > s->patience.ns;
 		pthread_mutex_unlock(&s->lock);
-		if (room || !wait || failing)
+		if (room || !s->patience.stored || over || is_stopped(s))
 			return room;
 		nanosleep(&moment, NULL);
 	}
+}
+
+/* Until when what is left may take, under the lock; CLOCK_MONOTONIC. */
+static uint64_t last_moment(const struct otlp_send *s)
+{
+	uint64_t failing_ns = s->failing_ns > s->ending_ns ? s->failing_ns : s->ending_ns;
+	uint64_t last_ns = s->ending_ns + (s->patience.ns > LAST_NS ? s->patience.ns : LAST_NS);
+
+	/* nobody is waited for any more; a collector that takes what comes has its few seconds */
+	if (s->patience.stored && is_stopped(s))
+		return s->ending_ns + (s->failing_ns ? 0 : LAST_NS);
+	if (s->patience.stored) {
+		/* a request that is under way has its own time first */
+		last_ns = (s->settled_ns > s->ending_ns ? s->settled_ns : s->ending_ns) + s->patience.ns;
+		return s->failing_ns ? last_ns : last_ns + s->config.timeout_ms * 1000000ULL;
+	}
+	return s->failing_ns && failing_ns + s->patience.ns < last_ns ? failing_ns + s->patience.ns : last_ns;
 }
 
 void otlp_send_put(struct otlp_send *s, struct text *request, uint64_t n)
@@ -155,7 +181,8 @@ static void settle(struct otlp_send *s, enum outcome outcome, uint64_t rejected,
 	struct job *j = s->job;
 
 	pthread_mutex_lock(&s->lock);
-	s->failing = false;
+	s->failing_ns = 0;
+	s->settled_ns = now_ns();
 	if (outcome == ACCEPTED) {
 		rejected = rejected < j->spans ? rejected : j->spans;
 		s->totals.sent += j->spans - rejected;
@@ -184,7 +211,7 @@ static void try_again(struct otlp_send *s, uint64_t after_ms, const char *what)
 {
 	uint64_t ms = FIRST_WAIT_MS;
 
-	if (++s->job->tries >= TRIES) {
+	if (++s->job->tries >= TRIES && !s->patience.stored) {
 		settle(s, FAILED, 0, what);
 		return;
 	}
@@ -197,10 +224,8 @@ static void try_again(struct otlp_send *s, uint64_t after_ms, const char *what)
 		ms = after_ms + 50;
 	pthread_mutex_lock(&s->lock);
 	remember(s, what);
-	s->failing = true;
-	/* the end came while this one was under way */
-	if (s->ending && s->end_ns > now_ns() + LAST_FAILING_NS)
-		s->end_ns = now_ns() + LAST_FAILING_NS;
+	if (!s->failing_ns)
+		s->failing_ns = now_ns();
 	pthread_mutex_unlock(&s->lock);
 	s->waiting = true;
 	s->asked = after_ms > 0;
@@ -380,7 +405,7 @@ static void go_on(struct otlp_send *s)
 		post(s);
 	}
 	pthread_mutex_lock(&s->lock);
-	over = s->ending && ((!s->job && !s->head) || now_ns() >= s->end_ns);
+	over = s->ending && ((!s->job && !s->head) || now_ns() >= last_moment(s));
 	pthread_mutex_unlock(&s->lock);
 	if (over)
 		event_base_loopbreak(s->base);
@@ -403,9 +428,9 @@ static void on_wake(evutil_socket_t fd, short what, void *ctx)
 	(void)what;
 	if (read(fd, &n, sizeof(n)) < 0)
 		return;
-	/* at the end there is no time for a long wait that nobody asked for */
+	/* at the end of what is live there is no time for a long wait that nobody asked for */
 	pthread_mutex_lock(&s->lock);
-	if (s->ending && s->waiting && !s->asked) {
+	if (s->ending && s->waiting && !s->asked && !s->patience.stored) {
 		event_del(s->again);
 		s->waiting = false;
 	}
@@ -482,7 +507,8 @@ static bool make_events(struct otlp_send *s)
 	return s->wake_event && s->tick && s->again && s->deadline && !event_add(s->wake_event, NULL);
 }
 
-struct otlp_send *otlp_send_open(struct otlp_config *config, const char *version, void (*flush)(void *ctx), void *ctx)
+struct otlp_send *otlp_send_open(struct otlp_config *config, const struct otlp_wait *patience, const char *version,
+				 void (*flush)(void *ctx), void *ctx)
 {
 	struct otlp_send *s = calloc(1, sizeof(*s));
 	sigset_t all, old;
@@ -494,6 +520,7 @@ struct otlp_send *otlp_send_open(struct otlp_config *config, const char *version
 		return NULL;
 	}
 	s->config = *config;
+	s->patience = *patience;
 	memset(config, 0, sizeof(*config));
 	snprintf(s->agent, sizeof(s->agent), "cudatrace/%s", version);
 	s->flush = flush;
@@ -526,21 +553,37 @@ static void count_rest(struct otlp_send *s)
 		s->totals.failed += s->job->spans;
 }
 
-bool otlp_send_close(struct otlp_send *s, struct otlp_totals *totals)
+/* Waits a moment for its end. */
+static bool join_soon(pthread_t thread)
 {
 	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += 100000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	return !pthread_timedjoin_np(thread, NULL, &until);
+}
+
+bool otlp_send_close(struct otlp_send *s, struct otlp_totals *totals)
+{
 	uint64_t one = 1;
-	bool joined;
+	bool joined, late;
 
 	pthread_mutex_lock(&s->lock);
 	s->ending = true;
-	s->end_ns = now_ns() + (s->failing ? LAST_FAILING_NS : LAST_NS);
+	s->ending_ns = now_ns();
 	pthread_mutex_unlock(&s->lock);
 	if (write(s->wake, &one, sizeof(one)) < 0)
 		msg_verb("--otlp: the thread is awake");
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += (time_t)(LAST_NS / 1000000000) + 1;
-	joined = !pthread_timedjoin_np(s->thread, NULL, &until);
+	do {
+		joined = join_soon(s->thread);
+		pthread_mutex_lock(&s->lock);
+		late = now_ns() > last_moment(s) + STUCK_NS;
+		pthread_mutex_unlock(&s->lock);
+	} while (!joined && !late);
 	pthread_mutex_lock(&s->lock);
 	count_rest(s);
 	*totals = s->totals;

@@ -375,7 +375,7 @@ static int short_call(struct otlp_spans *s, struct otlp_process *p, struct trace
 	span.name = cause->func < api_nfuncs ? api_funcs[cause->func].name : "call";
 	span.start_ns = epoch(s, cause->start_ns);
 	span.end_ns = epoch(s, cause->end_ns);
-	otlp_cause_attrs(&s->enc, cause, ev->number);
+	otlp_cause_attrs(&s->enc, ev);
 	grow(t, cause->start_ns, cause->end_ns);
 	put_span(s, p, &span);
 	return 1;

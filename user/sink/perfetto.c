@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/gpus.h"
 #include "../util/msg.h"
 #include "perfetto.h"
 #include "proto.h"
@@ -140,7 +141,7 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 	p = put_head(pf, pf->body, api_domain_name(f->domain), f->name);
 	if (ev->number)
 		p = proto_u64(p, EVENT_CORRELATION, ev->number);
-	if (ev->stack)
+	if (ev->stack && !pf->opts->stack_args)
 		p = proto_u64(p, EVENT_STACK, perfetto_stack_iid(&pf->w, ev->stack, pf->opts->mangled));
 	if (ev->kernel) {
 		name = work_kernel(pf->opts, ev->kernel);
@@ -150,6 +151,9 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 		p = perfetto_arg_bool(&pf->w, p, "unfinished", true);
 	if (ev->number)
 		p = perfetto_arg_u64(&pf->w, p, "correlation", ev->number);
+	/* half of the room is for the arguments */
+	if (ev->stack && pf->opts->stack_args)
+		p = perfetto_arg_stack(&pf->w, p, pf->body + sizeof(pf->body) / 2, ev->stack, pf->opts->mangled);
 	p = put_fields(pf, p, ev);
 	err = add(pf, perfetto_track(pf, T_THREAD, ev->proc, tid, 0), &s, p);
 	if (!err)
@@ -279,22 +283,22 @@ static int add_device(struct perfetto *pf, const struct event *ev)
 	struct timeline_key key =
 		perfetto_track_key(d->h.pid ? T_GPU : T_MACHINE, d->h.pid ? ev->proc : NULL, d->id, 0);
 	struct timeline_track *tr = timeline_track(pf->timeline, &key);
-	char name[128];
+	char name[160];
 
 	if (!tr)
 		return -ENOMEM;
-	snprintf(name, sizeof(name), "%.*s", (int)(d->name_len < 100 ? d->name_len : 100), d->name);
+	snprintf(name, sizeof(name), "%.*s%s%s", (int)(d->name_len < 100 ? d->name_len : 100), d->name,
+		 ev->gpu && *ev->gpu->text ? ", " : "", ev->gpu ? ev->gpu->text : "");
 	return perfetto_track_tell(pf, tr, name);
 }
 
-/* A process that has another name now. */
-static int add_exec(struct perfetto *pf, const struct event *ev)
+/* A process that may have another name now. */
+static int rename_process(struct perfetto *pf, const struct event *ev)
 {
 	struct timeline_track *tr = perfetto_track(pf, T_PROCESS, ev->proc, 0, 0);
 
 	if (!tr)
 		return -ENOMEM;
-	inuse_forget(pf->inuse, ev->rec->pid);
 	if (!strncmp(tr->name, ev->proc->comm, CT_COMM_LEN))
 		return 0;
 	tr->introduced = false;
@@ -339,7 +343,10 @@ static int one_event(struct perfetto *pf, const struct event *ev)
 	case CT_DEVICE:
 		return add_device(pf, ev);
 	case CT_EXEC:
-		return add_exec(pf, ev);
+		inuse_forget(pf->inuse, h->pid);
+		return rename_process(pf, ev);
+	case CT_THREAD_NAME:
+		return h->tid == h->pid ? rename_process(pf, ev) : 0;
 	case CT_EXIT:
 		inuse_forget(pf->inuse, h->pid);
 		return 0;
@@ -356,6 +363,8 @@ static int perfetto_event(struct sink *s, const struct event *ev)
 	int err;
 
 	pf->proc = ev->proc;
+	pf->gpus = ev->gpus;
+	pf->thread = ev->thread;
 	/* what is held names strings by numbers that are about to be given anew */
 	if (perfetto_write_is_full(&pf->w)) {
 		err = timeline_flush(pf->timeline);

@@ -36,6 +36,8 @@ struct perfetto {
 	struct work_metrics *metrics;
 	const struct sink_opts *opts;
 	const struct process *proc; /* of the event that is made */
+	const char *thread;	    /* likewise; NULL: not known */
+	const struct gpu_table *gpus; /* NULL: not known */
 	uint64_t no_time, late;
 	char body[PERFETTO_EVENT_MAX];
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* perfetto_args.c - fields as debug annotations: numbers stay numbers, structs and lists stay what they are. See
  * perfetto_write.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "../util/put.h"
@@ -56,6 +57,39 @@ char *perfetto_arg_str(struct perfetto_writer *w, char *p, const char *name, con
 	char *begin = p = proto_open(p, EVENT_ANNOTATION);
 
 	p = put_string(w, put_name(w, p, name), s, n);
+	return proto_close(begin, p);
+}
+
+/* A frame in one string: the function and the line of its source, or its place in the object. */
+static char *put_frame(struct perfetto_writer *w, char *p, const struct stack_frame *f, bool mangled)
+{
+	const char *name = mangled && f->mangled ? f->mangled : f->function;
+	char text[STR_MAX];
+	int n;
+
+	if (!name)
+		n = snprintf(text, sizeof(text), "%.1000s+%#llx", f->object ? f->object : "", (unsigned long long)f->address);
+	else if (f->file && f->line)
+		n = snprintf(text, sizeof(text), "%.1000s (%.900s:%u)", name, f->file, f->line);
+	else
+		n = snprintf(text, sizeof(text), "%.2000s", name);
+	return put_string(w, p, text, (size_t)n);
+}
+
+char *perfetto_arg_stack(struct perfetto_writer *w, char *p, const char *end, const struct stack *s, bool mangled)
+{
+	char *begin = p = proto_open(p, EVENT_ANNOTATION), *element;
+
+	p = put_name(w, p, "stack");
+	for (uint32_t i = 0; i < s->nframes; i++) {
+		bool room = end - p >= ROOM;
+
+		element = p = proto_open(p, ARG_ARRAY);
+		p = room ? put_frame(w, p, s->frames[i], mangled) : put_string(w, p, "...", 3);
+		p = proto_close(element, p);
+		if (!room)
+			break;
+	}
 	return proto_close(begin, p);
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../event/gpus.h"
 #include "perfetto.h"
 
 enum keeps { KEEPS_NOTHING, KEEPS_PROCESS, KEEPS_A };
@@ -68,6 +69,15 @@ static struct timeline_key parent_key(const struct timeline_key *k)
 	return parent;
 }
 
+/* The number of a GPU in the trace, which its processes and the machine may call by others. */
+static uint32_t gpu_number(const struct perfetto *pf, const struct timeline_key *k)
+{
+	const struct gpu *g = perfetto_track_kind(k) == T_MACHINE ? gpu_table_machine(pf->gpus, k->a)
+								   : gpu_table_find(pf->gpus, pf->proc, k->a);
+
+	return g ? g->number : k->a;
+}
+
 static const char *track_name(const struct perfetto *pf, const struct timeline_key *k, char *buf, size_t size)
 {
 	const struct track_row *row = &kinds[perfetto_track_kind(k)];
@@ -84,6 +94,8 @@ static const char *track_name(const struct perfetto *pf, const struct timeline_k
 		return "waits for the context";
 	if (!row->name || !strchr(row->name, '%'))
 		return row->name;
+	if (perfetto_track_kind(k) == T_GPU || perfetto_track_kind(k) == T_MACHINE)
+		number = gpu_number(pf, k);
 	if (number != CT_UNKNOWN)
 		snprintf(text, sizeof(text), "%u", number);
 	snprintf(buf, size, "%.*s%s%s", (int)(strchr(row->name, '%') - row->name), row->name, text,
@@ -91,20 +103,19 @@ static const char *track_name(const struct perfetto *pf, const struct timeline_k
 	return buf;
 }
 
-/* Outside the initial pid namespace the leader's thread id is known, others' are not translated. */
-static uint32_t shown_tid(const struct process *proc, uint32_t tid)
+/* What else is known of a process: its host in merged recordings, its pid where that is not the track's, its rank, its arguments. */
+static const char *about(const struct process *p, char *buf, size_t size)
 {
-	return tid == proc->pid ? proc->shown_pid : tid;
-}
+	const struct process_info *i = p->info;
+	size_t n = 0;
 
-/* What else is known of a process: its host in merged recordings, its rank, its arguments. */
-static const char *about(const struct process_info *i, char *buf, size_t size)
-{
-	size_t n;
-
+	*buf = '\0';
+	if (i)
+		n = (size_t)snprintf(buf, size, "%.64s%s", i->host, *i->host ? ": " : "");
+	if (process_unique(p) != p->shown_pid)
+		n += (size_t)snprintf(buf + n, size - n, "pid %u: ", p->shown_pid);
 	if (!i)
-		return NULL;
-	n = (size_t)snprintf(buf, size, "%.64s%s", i->host, *i->host ? ": " : "");
+		return n ? buf : NULL;
 	if (i->rank != CT_UNKNOWN)
 		n += (size_t)snprintf(buf + n, size - n, "rank %u: ", i->rank);
 	for (size_t k = 0; k < i->cmdline_len && n < size - 1; k++)
@@ -113,7 +124,13 @@ static const char *about(const struct process_info *i, char *buf, size_t size)
 	return n ? buf : NULL;
 }
 
-/* Tells of a track, once; of a process again when it has a new name. */
+/* The name of the thread that a track is of, which is that of the event in hand. */
+static const char *thread_name(const struct perfetto *pf, const struct timeline_track *tr)
+{
+	return tr->key.a == pf->proc->pid ? pf->proc->comm : pf->thread ? pf->thread : "";
+}
+
+/* Tells of a track, once; of a process or a thread again when it has a new name. */
 int perfetto_track_tell(struct perfetto *pf, struct timeline_track *tr, const char *description)
 {
 	enum track_kind kind = perfetto_track_kind(&tr->key);
@@ -138,15 +155,17 @@ int perfetto_track_tell(struct perfetto *pf, struct timeline_track *tr, const ch
 	t.uuid = tr->own;
 	t.name = track_name(pf, &tr->key, name, sizeof(name));
 	t.description = description;
-	t.pid = proc->shown_pid;
+	t.pid = process_unique(proc);
 	memcpy(comm, proc->comm, strnlen(proc->comm, CT_COMM_LEN));
 	if (kind == T_PROCESS) {
 		t.process = comm;
-		t.description = about(proc->info, text, sizeof(text));
+		t.description = about(proc, text, sizeof(text));
 		memcpy(tr->name, comm, sizeof(comm));
 	} else if (kind == T_THREAD) {
-		t.tid = shown_tid(proc, tr->key.a);
-		t.thread = t.tid == t.pid ? comm : "";
+		/* the main thread is the one with the process's number */
+		t.tid = tr->key.a == proc->pid ? t.pid : process_tid(proc, tr->key.a);
+		snprintf(tr->name, sizeof(tr->name), "%.*s", CT_COMM_LEN, thread_name(pf, tr));
+		t.thread = tr->name;
 	} else if (kind == T_IN_USE) {
 		t.counter = true;
 		t.unit = PERFETTO_UNIT_BYTES;
@@ -166,6 +185,8 @@ struct timeline_track *perfetto_track(struct perfetto *pf, enum track_kind kind,
 	struct timeline_key key = perfetto_track_key(kind, proc, a, b);
 	struct timeline_track *tr = timeline_track(pf->timeline, &key);
 
+	if (tr && kind == T_THREAD && tr->introduced && strncmp(tr->name, thread_name(pf, tr), CT_COMM_LEN))
+		tr->introduced = false;
 	if (!tr || tr->introduced)
 		return tr;
 	if (perfetto_track_tell(pf, tr, NULL))

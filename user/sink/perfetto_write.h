@@ -80,6 +80,8 @@ uint32_t perfetto_stack_iid(struct perfetto_writer *, const struct stack *, bool
 char *perfetto_arg_u64(struct perfetto_writer *, char *p, const char *name, uint64_t v);
 char *perfetto_arg_bool(struct perfetto_writer *, char *p, const char *name, bool v);
 char *perfetto_arg_str(struct perfetto_writer *, char *p, const char *name, const char *s, size_t n);
+/* The functions of a stack, the innermost first; "..." stands for those that find no room. */
+char *perfetto_arg_stack(struct perfetto_writer *, char *p, const char *end, const struct stack *, bool mangled);
 char *perfetto_args(struct perfetto_writer *, char *p, const char *end, const struct field *, int n);
 
 #endif

@@ -21,6 +21,7 @@
 #include "serve_http.h"
 #include "sink.h"
 
+#define PUSH_LAST_NS 2000000000ULL /* at the end, for a collector that takes nothing */
 #define RETIRE_S 30
 
 struct serve {
@@ -61,6 +62,7 @@ static struct expose_about about_now(struct serve *s, struct losses *losses)
 		.start_time_s = s->start_s,
 		.now_ns = clock_ns(CLOCK_MONOTONIC),
 		.counters_ns = s->opts->counters_ns,
+		.no_queries = s->opts->no_queries,
 	};
 }
 
@@ -229,7 +231,7 @@ static int open_push(struct serve *s)
 	if (otlp_config_open(&config, s->opts->otlp_url, OTLP_METRICS))
 		return -EINVAL;
 	config.json = false;
-	s->send = otlp_send_open(&config, s->opts->version, nothing, NULL);
+	s->send = otlp_send_open(&config, &(struct otlp_wait){ .ns = PUSH_LAST_NS }, s->opts->version, nothing, NULL);
 	if (!s->send)
 		return -EINVAL;
 	s->push = event_new(s->opts->base, -1, EV_PERSIST, on_push, s);

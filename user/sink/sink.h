@@ -6,6 +6,7 @@
 #define CT_SINK_H
 
 #include "../event/event.h"
+#include "../event/muted.h"
 #include "../util/out.h"
 
 struct event_base;
@@ -45,6 +46,9 @@ struct sink_file {
 	bool progress;		   /* on stderr */
 };
 
+/* Was memory leaked? */
+enum sink_leaks { SINK_LEAKS_NONE, SINK_LEAKS_FOUND, SINK_LEAKS_NOT_KNOWN };
+
 /* What mem shows, and how. */
 struct sink_mem {
 	int by;		   /* enum ledger_by, the only table; -1: the usual ones */
@@ -52,7 +56,7 @@ struct sink_mem {
 	bool json;
 	uint64_t watch_ns; /* show growth each time so much has passed; 0: off */
 	const char *html;  /* path of the picture; NULL: none */
-	bool *found;	   /* set at the end: something was leaked; NULL: nobody wants to know */
+	enum sink_leaks *leaks; /* set at the end; NULL: nobody wants to know */
 };
 
 struct sink_opts {
@@ -68,10 +72,13 @@ struct sink_opts {
 	bool counts, counts_only; /* -C, -c */
 	bool gpu;		 /* device work comes too: calls that it can come of show their number */
 	bool mangled;		 /* names of kernels and functions as the compiler made them */
+	bool stack_args;	 /* perfetto: stacks as arguments and not as callstacks */
+	bool all_tables;	 /* of a database: those without rows too */
 	bool full_names;	 /* names of kernels with template arguments and parameters, and nothing cut */
 	enum sink_stat stat;	 /* how stat prints */
 	uint8_t by;		 /* enum book_by: what stat tells apart */
 	bool hist;		 /* stat: with histograms */
+	bool no_queries;	 /* no function of class query is probed */
 	bool every_call;	 /* no filter leaves calls out, as -e, --failed and their like do */
 	const char *save;	 /* stat: a file for the sums as JSON, beside the output; NULL: none */
 	bool append;		 /* add to that file */
@@ -85,7 +92,9 @@ struct sink_opts {
 	bool recorded;		 /* what comes is a recording, and can wait */
 	const char *otlp_url;	 /* where spans are pushed to, or "env"; NULL: nowhere */
 	uint64_t otlp_min_ns;	 /* what takes less is no span */
-	const char *host;	 /* name of the traced machine; NULL: not known */
+	const char *host, *boot; /* name of the traced machine, and its boot id; NULL: not known, or several */
+	uint64_t otlp_wait_ns;	 /* for a collector that takes nothing: at the end, of a recording at any time */
+	uint64_t *undelivered;	 /* set at the end: spans that no collector has; NULL: nobody wants to know */
 	/* For sinks that show what is now, when they are asked or by a clock of their own: libevent's base, which the session
 	 * runs, and what makes the source hand in what it has, counts as CT_TALLY included, before it returns (0 or -errno).
 	 * What it was asked for may have ended the session. */
@@ -99,6 +108,9 @@ struct sink_opts {
 	struct event_base *base;
 	int (*refresh)(void *ctx);
 	void *refresh_ctx;
+	/* With `recorded`: every record that is still to come has its place (event_place_ns) at this moment or later, in CLOCK_MONOTONIC
+	 * of the recording; UINT64_MAX: nothing with a place comes. NULL: not known. */
+	uint64_t (*settled)(void *ctx);
 	/* Adds up what was lost so far, and what the source knows beside. */
 	void (*losses)(void *ctx, struct losses *);
 	void (*quit)(void *ctx); /* ends the session, as SIGINT does */
@@ -113,7 +125,10 @@ struct sink_end {
 	uint64_t uptime_ns;
 	uint64_t matched, unmatched, inferred; /* kernels, copies, sets and graphs: struct join_counts */
 	const char *const *muted; /* names of muted functions, NULL-terminated */
-	const char *reason;	  /* "finished", "interrupted", "duration", "count", "output error" */
+	const int *program;	  /* wait(2) status of the program that was started, if it has ended; else NULL */
+	/* Calls that were not shown one by one, or, where all calls are counted, what of them is an estimate. */
+	struct muted_sum muted_calls;
+	const char *reason;	  /* "finished", "interrupted", "duration", "count", "output closed", "output error" */
 };
 
 struct sink;

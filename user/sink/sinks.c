@@ -6,7 +6,7 @@
 #include "sinks.h"
 
 static const struct sinks_row rows[] = {
-	{ &sink_table, ".txt", SINKS_ROWS | SINKS_COUNTERS },
+	{ &sink_table, ".txt", SINKS_ROWS | SINKS_COUNTERS | SINKS_TEXT },
 	{ &sink_json, ".jsonl", SINKS_ROWS | SINKS_EXPORT | SINKS_COUNTERS },
 	{ &sink_folded, ".folded", SINKS_FOLDS | SINKS_EVERY_CALL | SINKS_EXPORT },
 	{ &sink_flame, ".flame.html", SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
@@ -19,10 +19,10 @@ static const struct sinks_row rows[] = {
 	{ &sink_nsys, ".sqlite", SINKS_WHOLE | SINKS_BINARY | SINKS_PATH | SINKS_EXPORT },
 	{ &sink_otlp_json, ".otlp.jsonl", SINKS_EXPORT },
 	{ &sink_serve, ".prom", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_INFO | SINKS_DAEMON },
-	{ &sink_mem, ".txt", SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_MEMORY },
-	{ &sink_stat, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL },
+	{ &sink_mem, ".txt", SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_MEMORY | SINKS_TEXT },
+	{ &sink_stat, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_TEXT },
 	{ &sink_top, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_LIVE },
-	{ &sink_advise, ".txt", SINKS_COMMAND | SINKS_EVERY_CALL },
+	{ &sink_advise, ".txt", SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_TEXT },
 };
 
 const struct sinks_row *sinks_at(unsigned int i)

@@ -26,6 +26,7 @@
 #define SINKS_DAEMON	  0x800 /* runs for good: SIGHUP does not end it */
 #define SINKS_NESTED	  0x4000 /* calls inside calls too */
 #define SINKS_COUNTERS	  0x10000 /* shows hardware counters */
+#define SINKS_TEXT	  0x20000 /* text for people, unless an option of its command asks for another form: for programs */
 
 struct sinks_row {
 	const struct sink_ops *ops; /* ops->name is the word */

@@ -6,8 +6,9 @@
  *   1234.018   my_cuda_app     12345      cudaMalloc           size=1048576 bytes, devPtr=0x7f81dc800000, returned=0 (success), 112.4us
  *
  * A launch has the kernel's name in place of its address, `cudaLaunchKernel  vecAdd(float const*, int), grid=(4096,1,1)`, and a
- * call with a stack has its frames below it. With --enter-exit two rows a call, in the words of the original script:
- * `cudaMalloc size=1048576 bytes`, then `cudaMalloc returned=0 (success)`. What a device did has rows of its own:
+ * call with a stack has its frames below it. With --enter-exit two rows a call, which together have what the one has:
+ * `cudaMalloc size=1048576 bytes`, then `cudaMalloc devPtr=0x7f81dc800000, returned=0 (success), 112.4us`. What a device did has rows of
+ * its own:
  *
  *   1234.140   my_cuda_app     12345      [memcpy HtoD]        size=1048576 bytes, bandwidth=24.8 GB/s, src=pinned, ..., 42.3us
  *
@@ -20,9 +21,13 @@
 #include <time.h>
 
 #include "../event/device.h"
+#include "../util/ended.h"
 #include "../util/utf8.h"
+#include "about.h"
+#include "order.h"
 #include "row.h"
 #include "sink.h"
+#include "table_groups.h"
 #include "table_text.h"
 #include "table_values.h"
 
@@ -53,7 +58,11 @@ struct table {
 	char iso_text[24];
 	struct proc_text procs[PROC_CACHE];
 	struct texts *kernels, *stacks;
+	struct order *order; /* NULL: rows go out as they come */
 	bool entries; /* some came: the rows at the returns have the rest */
+	struct table_groups *groups; /* with opts->stuck: the rows of threads that are inside a call */
+	struct text made, below, key; /* the row at work is made there */
+	size_t event_at;	      /* where in the row EVENT begins */
 };
 
 /* ---- columns ------------------------------------------------------------------------------------------ */
@@ -152,8 +161,9 @@ static void put_columns(struct table *t, const struct sink_opts *o, const struct
 	p = put_mem(p, proc->text, proc->len);
 	if (o->tid) {
 		begin = p;
-		p = put_u64(p, ev->rec->tid == ev->proc->pid ? ev->proc->shown_pid : ev->rec->tid);
+		p = put_u64(p, about_tid(ev));
 		p = put_char(put_pad(p, begin, PID_WIDTH), ' ');
+		p = put_comm(p, about_thread(ev) ? about_thread(ev) : "-");
 	}
 	if (o->stuck) {
 		begin = p;
@@ -161,6 +171,7 @@ static void put_columns(struct table *t, const struct sink_opts *o, const struct
 		p = put_char(put_pad(p, begin, AGE_WIDTH), ' ');
 	}
 	begin = p;
+	t->event_at = (size_t)(p - t->w.begin);
 	for (int i = 0; o->nested && i < depth && i < 16; i++)
 		p = put_lit(p, "  ");
 	p = put_str(p, what);
@@ -234,20 +245,18 @@ struct named {
 	bool bare;
 };
 
-/*
- * Arguments and outputs, separated by commas. An output that is not there, and what the table gives no label to, is left
- * out. entry: of the short entry row, those marked as brief only (if any is) and numbers without names.
- */
-static bool put_fields(struct row *w, const struct field *f, int n, const struct named *k, bool per_thread, bool entry)
+/* What of a call a row has: with --enter-exit the entry row has the inputs, and the other one what is known at the return. */
+enum part { PART_ALL, PART_INPUTS, PART_OUTPUTS };
+
+/* Arguments and outputs, separated by commas. An output that is not there, and what the table gives no label to, is left out. */
+static bool put_fields(struct row *w, const struct field *f, int n, const struct named *k, bool per_thread, enum part part)
 {
-	bool brief = false, any = k->field && k->bare, first = !any;
+	bool any = k->field && k->bare, first = !any;
 	bool list[MAX_OPEN] = { false };
 	int skip = 0;
 
 	if (any)
 		row_mem(w, k->text->s, k->text->len);
-	for (int i = 0; entry && i < n; i++)
-		brief |= f[i].brief;
 	for (int i = 0, open = 0; i < n; i++, f++) {
 		if (f->type == FIELD_CLOSE) {
 			if (skip) {
@@ -260,7 +269,7 @@ static bool put_fields(struct row *w, const struct field *f, int n, const struct
 			continue;
 		}
 		if (skip || (f->absent && f->out) || (f->label && !*f->label) || (f == k->field && k->bare) ||
-		    (entry && !open && (f->out || (brief && !f->brief))) || open == MAX_OPEN - 1) {
+		    (part != PART_ALL && !open && f->out != (part == PART_OUTPUTS)) || open == MAX_OPEN - 1) {
 			skip += f->type == FIELD_OPEN && !f->absent;
 			continue;
 		}
@@ -278,7 +287,7 @@ static bool put_fields(struct row *w, const struct field *f, int n, const struct
 		} else if (f == k->field) {
 			row_mem(w, k->text->s, k->text->len);
 		} else {
-			table_value(w, f, per_thread, entry);
+			table_value(w, f, per_thread);
 		}
 	}
 	return any;
@@ -293,7 +302,7 @@ static void put_result(struct table *t, const struct sink_opts *o, const struct 
 	if (red)
 		w->p = put_lit(w->p, RED);
 	w->p = put_lit(w->p, "returned=");
-	table_value(w, ret, false, false);
+	table_value(w, ret, false);
 	row_room(w, FIELD_ROOM);
 	if (red)
 		w->p = put_lit(w->p, PLAIN);
@@ -367,14 +376,13 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 	put_call_columns(t, o, ev, exit_row ? c->h.end_ns : c->h.start_ns);
 	if (n && !open_end && !unfinished && f[n - 1].name && !strcmp(f[n - 1].name, "returned"))
 		ret = &f[--n];
-	if (ev->kernel)
+	if (ev->kernel && !exit_row)
 		named.field = kernel_field(c, f, n, &named.bare);
 	if (named.field)
 		named.text = kernel_text(t, o, ev->kernel);
 	if (!named.text)
 		named.field = NULL;
-	if (!exit_row)
-		any = put_fields(&t->w, f, n, &named, per_thread, entry);
+	any = put_fields(&t->w, f, n, &named, per_thread, exit_row ? PART_OUTPUTS : entry ? PART_INPUTS : PART_ALL);
 	row_room(&t->w, FIELD_ROOM);
 	if (any && (ret || (unfinished && !o->stuck)))
 		t->w.p = put_lit(t->w.p, ", ");
@@ -385,7 +393,7 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 			put_news(t, &c->h, any || ret);
 	} else if (unfinished) {
 		t->w.p = put_lit(t->w.p, "<unfinished ...>");
-	} else if (!open_end && !exit_row) {
+	} else if (!open_end) {
 		if (o->gpu && ev->number && makes_work(c->func)) {
 			t->w.p = put_u64(put_lit(any || ret ? put_lit(t->w.p, ", ") : t->w.p, "correlation="), ev->number);
 			any = true;
@@ -461,23 +469,18 @@ static void device_row(struct table *t, const struct sink_opts *o, const struct 
 		row_room(&t->w, FIELD_ROOM);
 		t->w.p = put_lit(t->w.p, ", ");
 	}
-	any |= put_fields(&t->w, f, n, &none, false, false);
+	any |= put_fields(&t->w, f, n, &none, false, PART_ALL);
 	row_room(&t->w, FIELD_ROOM);
-	if (h->end_ns > h->start_ns)
+	if (h->end_ns > h->start_ns && !o->stuck) /* there FOR has it */
 		t->w.p = table_duration(any ? put_lit(t->w.p, ", ") : t->w.p, h->end_ns - h->start_ns);
 }
 
-static int table_event(struct sink *s, const struct event *ev)
+/* The row of any kind that the table shows, with its end of line. device: device_what(). */
+static void put_row(struct table *t, const struct sink *s, const struct event *ev, const char *device)
 {
-	struct table *t = s->priv;
 	const struct ct_hdr *h = ev->rec;
 	bool call = h->kind == CT_CALL || h->kind == CT_ENTER;
-	char buf[32];
-	const char *device = call ? NULL : device_what(h, buf, sizeof(buf));
 
-	if (!call && !device && h->kind != CT_FOREIGN && h->kind != CT_LOST)
-		return 0;
-	row_begin(&t->w, s->opts->out);
 	if (call && h->flags & CT_F_BEFORE) {
 		before_row(t, s->opts, ev);
 	} else if (call) {
@@ -495,12 +498,74 @@ static int table_event(struct sink *s, const struct event *ev)
 	}
 	row_room(&t->w, FIELD_ROOM);
 	*t->w.p++ = '\n';
+}
+
+/* A thread that is inside a call: one row for all of a process that are at the same place, where nothing but the thread and
+ * the time differs. What stands before and behind these is the key. */
+static int hold_row(struct table *t, const struct sink *s, const struct event *ev)
+{
+	const struct proc_text *proc = proc_text(t, ev->proc);
+	uint32_t stack = ev->stack ? ev->stack->id : 0;
+
+	t->made.len = t->below.len = t->key.len = 0;
+	row_begin_text(&t->w, &t->made);
+	put_row(t, s, ev, NULL);
+	row_end(&t->w);
+	row_begin_text(&t->w, &t->below);
 	if (ev->stack)
 		put_stack(t, s->opts, ev->stack);
 	row_end(&t->w);
+	if (t->made.bad || t->below.bad)
+		return -ENOMEM;
+	text_mem(&t->key, proc->text, proc->len);
+	text_mem(&t->key, &stack, sizeof(stack));
+	text_mem(&t->key, t->made.s + t->event_at, t->made.len - t->event_at);
+	if (!stack) /* of which nothing is known is not the same */
+		text_mem(&t->key, &ev->rec->tid, sizeof(ev->rec->tid));
+	return t->key.bad ? -ENOMEM : table_groups_add(t->groups, &t->key, about_tid(ev), &t->made, &t->below);
+}
+
+static int table_event(struct sink *s, const struct event *ev)
+{
+	struct table *t = s->priv;
+	const struct ct_hdr *h = ev->rec;
+	bool call = h->kind == CT_CALL || h->kind == CT_ENTER;
+	char buf[32];
+	const char *device = call ? NULL : device_what(h, buf, sizeof(buf));
+	int err;
+
+	if (!call && !device && h->kind != CT_FOREIGN && h->kind != CT_LOST)
+		return 0;
+	if (t->groups && call && h->flags & CT_F_PENDING) {
+		err = hold_row(t, s, ev);
+		return err ? err : 1;
+	}
+	if (t->groups) /* a row that follows them */
+		table_groups_write(t->groups, s->opts->out);
+	order_begin(t->order, &t->w, s->opts->out);
+	put_row(t, s, ev, device);
+	if (ev->stack)
+		put_stack(t, s->opts, ev->stack);
+	err = order_end(t->order, &t->w, h);
+	if (err)
+		return err;
 	if (s->opts->out->error)
 		return s->opts->out->error;
 	return call || device || h->kind == CT_FOREIGN;
+}
+
+static int table_dump(struct sink *s)
+{
+	struct table *t = s->priv;
+
+	if (t->groups)
+		table_groups_write(t->groups, s->opts->out);
+	return s->opts->out->error;
+}
+
+static int table_tick(struct sink *s, uint64_t now_ns)
+{
+	return order_tick(((struct table *)s->priv)->order, now_ns);
 }
 
 static int table_open(struct sink *s, const struct sink_opts *opts)
@@ -515,13 +580,14 @@ static int table_open(struct sink *s, const struct sink_opts *opts)
 	s->opts = opts;
 	t->kernels = texts_open();
 	t->stacks = texts_open();
-	if (!t->kernels || !t->stacks)
+	t->groups = opts->stuck ? table_groups_open() : NULL;
+	if (!t->kernels || !t->stacks || (opts->stuck && !t->groups) || order_open(&t->order, opts))
 		return -ENOMEM;
 	if (!opts->stuck)
 		out_fmt(opts->out, "%-*s ", time_width(opts), time_name[opts->time]);
 	out_fmt(opts->out, "%-*s %-*s ", COMM_WIDTH, "PROCESS", PID_WIDTH, "PID");
 	if (opts->tid)
-		out_fmt(opts->out, "%-*s ", PID_WIDTH, "TID");
+		out_fmt(opts->out, "%-*s %-*s ", PID_WIDTH, "TID", COMM_WIDTH, "THREAD");
 	if (opts->stuck)
 		out_fmt(opts->out, "%-*s ", AGE_WIDTH, "FOR");
 	out_fmt(opts->out, "%-*s DETAILS\n", EVENT_WIDTH, "EVENT");
@@ -531,12 +597,24 @@ static int table_open(struct sink *s, const struct sink_opts *opts)
 static int table_close(struct sink *s, const struct sink_end *end)
 {
 	struct table *t = s->priv;
+	char how[64];
 
-	(void)end;
 	if (!t)
 		return 0;
+	order_flush(t->order);
+	/* a row as strace has it; of a program that ended well there is nothing to say */
+	if (end && end->program && *end->program) {
+		row_begin(&t->w, s->opts->out);
+		t->w.p = put_lit(put_str(put_lit(t->w.p, "+++ "), ended_text(*end->program, how, sizeof(how))), " +++\n");
+		row_end(&t->w);
+	}
 	texts_close(t->kernels);
 	texts_close(t->stacks);
+	table_groups_close(t->groups);
+	order_close(t->order);
+	text_free(&t->made);
+	text_free(&t->below);
+	text_free(&t->key);
 	free(t);
 	s->priv = NULL;
 	return s->opts->out->error;
@@ -547,5 +625,7 @@ const struct sink_ops sink_table = {
 	.help = "one row for a completed call",
 	.open = table_open,
 	.event = table_event,
+	.tick = table_tick,
+	.dump = table_dump,
 	.close = table_close,
 };

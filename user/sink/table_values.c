@@ -85,9 +85,9 @@ static void put_flags(struct row *w, const struct field *f)
 	*w->p++ = ')';
 }
 
-static char *put_enum(char *p, const struct field *f, bool bare)
+static char *put_enum(char *p, const struct field *f)
 {
-	const char *name = f->xlat && !bare ? xlat_name(f->xlat, f->i) : NULL;
+	const char *name = f->xlat ? xlat_name(f->xlat, f->i) : NULL;
 
 	p = put_i64(p, f->i);
 	if (!name)
@@ -189,7 +189,7 @@ char *table_age(char *p, uint64_t ns, bool least)
 	return put_char(p, units[1]);
 }
 
-void table_value(struct row *w, const struct field *f, bool per_thread, bool bare)
+void table_value(struct row *w, const struct field *f, bool per_thread)
 {
 	switch (f->absent ? FIELD_PTR : f->type) {
 	case FIELD_INT:
@@ -209,7 +209,7 @@ void table_value(struct row *w, const struct field *f, bool per_thread, bool bar
 		w->p = put_stream(w->p, f->u, per_thread);
 		break;
 	case FIELD_ENUM:
-		w->p = put_enum(w->p, f, bare);
+		w->p = put_enum(w->p, f);
 		break;
 	case FIELD_ERROR:
 		w->p = put_error(w->p, f);

@@ -260,6 +260,7 @@ static int top_open(struct sink *sink, const struct sink_opts *opts)
 		return -ENOMEM;
 	t->opts = opts;
 	t->head.host = opts->host;
+	t->head.no_queries = opts->no_queries;
 	keys_open(&t->screen, opts->live->interval_ns, (enum top_sort)opts->live->sort);
 	if (!opts->live->batch && draw_check())
 		return -EINVAL;

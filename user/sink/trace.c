@@ -22,6 +22,8 @@
 /* Files for calls that meet a condition: a program that fails again and again must not fill the disk. */
 #define DUMPS_MAX 10
 #define RING_BYTES (256ULL << 20)
+#define FAR_BYTES (1u << 20)   /* more than any block has: so far from --max-size nothing need be reckoned */
+#define SMALL_BLOCK (4u << 10) /* a file with less room than for this is full */
 
 struct trace_sink {
 	const struct sink_file *file;
@@ -40,6 +42,7 @@ struct trace_sink {
 	int dump_error;	       /* of the last dump that failed */
 	int error;	       /* of the file that could not be begun: there is none then */
 	bool progress_shown, said;
+	bool filled; /* the file has more than definitions */
 	const volatile int *stop;
 };
 
@@ -143,6 +146,7 @@ static int rotate(struct trace_sink *t)
 		err = shift_files(t->file);
 	if (err)
 		return t->error = failed(t, t->file->path, err);
+	t->filled = false;
 	err = open_writer(t, t->file->path);
 	if (!err && t->clock.h.size)
 		err = put_one(t->writer, &t->clock.h);
@@ -207,9 +211,33 @@ static bool triggers(struct trace_sink *t, const struct event *ev)
 	return false;
 }
 
-static bool is_full(const struct trace_sink *t)
+/*
+ * Does a record still fit the file? What a block becomes once it is compressed is not known before: near the limit blocks are written
+ * early, each as large as what is left could take uncompressed, until so little is left that no other block is worth its head. 1: it
+ * does; 0: the file is full; -errno.
+ */
+static int fits(struct trace_sink *t, const struct ct_hdr *h)
 {
-	return !t->ring && t->file->max_bytes && writer_bytes(t->writer) >= t->file->max_bytes;
+	uint64_t max = t->file->max_bytes;
+	int err;
+
+	if (!t->writer || !max || writer_bytes(t->writer) + FAR_BYTES < max || writer_most(t->writer, h->size) <= max)
+		return 1;
+	err = writer_flush(t->writer);
+	if (err)
+		return failed(t, t->file->path, err);
+	return writer_most(t->writer, h->size) + SMALL_BLOCK <= max;
+}
+
+/* Room for a record, in the next file if need be. A file whose definitions fill it takes what they belong to all the same. -ECANCELED:
+ * there is no next file. */
+static int make_room(struct trace_sink *t, const struct ct_hdr *h)
+{
+	int n = fits(t, h);
+
+	if (n || (t->file->rotate && !t->filled))
+		return n < 0 ? n : 0;
+	return t->file->rotate ? rotate(t) : -ECANCELED;
 }
 
 static int trace_event(struct sink *s, const struct event *ev)
@@ -218,23 +246,21 @@ static int trace_event(struct sink *s, const struct event *ev)
 	bool call = ev->rec->kind == CT_CALL && !(ev->rec->flags & CT_F_HIDDEN);
 	int err;
 
-	err = store(t, ev->rec);
+	err = make_room(t, ev->rec);
+	if (!err)
+		err = store(t, ev->rec);
 	if (err)
 		return err;
+	t->filled |= !trace_is_definition(ev->rec->kind);
 	t->calls += call;
 	if (ev->rec->kind == CT_CLOCK && !ev->rec->pid && ev->rec->size == sizeof(t->clock))
 		memcpy(&t->clock, ev->rec, sizeof(t->clock));
 	if (ev->rec->kind == CT_LOST)
 		t->lost += ((const struct ct_lost *)ev->rec)->count;
-	if (is_full(t)) {
-		if (!t->file->rotate)
-			return -ECANCELED;
-		err = rotate(t);
-	} else if (call && triggers(t, ev)) {
-		/* what cannot be written now stays in memory: the trace goes on */
+	/* what cannot be written now stays in memory: the trace goes on */
+	if (call && triggers(t, ev))
 		dump(t, api_failed((const struct ct_call *)ev->rec) ? "failed call" : "call");
-	}
-	return err ? err : call || (ev->rec->kind >= CT_KERNEL && ev->rec->kind <= CT_EVENT);
+	return call || (ev->rec->kind >= CT_KERNEL && ev->rec->kind <= CT_EVENT);
 }
 
 /* ---- time --------------------------------------------------------------------------------------------- */
@@ -332,6 +358,8 @@ static char *end_text(const struct sink_end *end)
 			fprintf(f, " %s", end->muted[i]);
 		fputc('\n', f);
 	}
+	if (end->program)
+		fprintf(f, "wait_status %d\n", *end->program);
 	if (fclose(f)) {
 		free(text);
 		return NULL;

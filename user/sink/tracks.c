@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tracks.c - see tracks.h. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../event/device.h"
+#include "../event/gpus.h"
 #include "about.h"
 #include "tracks.h"
 
@@ -28,7 +30,7 @@ static bool key_of(struct track *k, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
-	*k = (struct track){ .pid = h->pid, .shown_pid = ev->proc->shown_pid, .first = about_tid(ev) };
+	*k = (struct track){ .pid = process_unique(ev->proc), .shown_pid = ev->proc->shown_pid, .first = about_tid(ev) };
 	switch (h->kind) {
 	case CT_CALL:
 	case CT_FOREIGN:
@@ -43,12 +45,12 @@ static bool key_of(struct track *k, const struct event *ev)
 	case CT_EVENT:
 		k->kind = TRACK_EVENTS;
 		k->pid = k->shown_pid = 0;
-		k->first = ((const struct ct_event *)h)->device;
+		k->first = ev->gpu ? ev->gpu->number : ((const struct ct_event *)h)->device;
 		return true;
 	}
 	if (!device_is_work(h->kind))
 		return false;
-	k->first = ev->device;
+	k->first = ev->gpu ? ev->gpu->number : ev->device;
 	k->second = ev->stream;
 	k->kind = h->kind == CT_SYNC ? TRACK_WAITS : TRACK_STREAM;
 	if (h->kind == CT_MEMORY || h->kind == CT_MANAGED) {
@@ -61,6 +63,20 @@ static bool key_of(struct track *k, const struct event *ev)
 static bool same(const struct track *a, const struct track *b)
 {
 	return a->kind == b->kind && a->pid == b->pid && a->first == b->first && a->second == b->second;
+}
+
+/* What is known of a process comes after its first record. */
+static void keep_whom(struct track *k, const struct process *p)
+{
+	struct text whom = { 0 };
+
+	if (k->whom_known)
+		return;
+	k->whom_known = p->info;
+	about_whom(&whom, p);
+	if (!whom.bad)
+		snprintf(k->whom, sizeof(k->whom), "%.*s", (int)whom.len, whom.s ? whom.s : "");
+	text_free(&whom);
 }
 
 uint32_t tracks_find(struct tracks *t, const struct event *ev)
@@ -103,6 +119,10 @@ uint32_t tracks_find(struct tracks *t, const struct event *ev)
 	/* the newest name: a process may become another program */
 	if (key.pid && strcmp(ev->proc->comm, "?"))
 		memcpy(t->all[at].comm, ev->proc->comm, CT_COMM_LEN);
+	if (key.pid)
+		keep_whom(&t->all[at], ev->proc);
+	if (ev->thread)
+		memcpy(t->all[at].thread, ev->thread, CT_COMM_LEN);
 	return at;
 }
 
@@ -132,6 +152,11 @@ void tracks_name(struct text *t, const struct track *k)
 	case TRACK_OVERHEAD:
 		text_str(t, "thread ");
 		text_u64(t, k->first);
+		if (*k->thread) {
+			text_str(t, " (");
+			text_plain(t, k->thread, CT_COMM_LEN);
+			text_str(t, ")");
+		}
 		text_str(t, k->kind == TRACK_MARKERS ? ", NVTX" : k->kind == TRACK_OVERHEAD ? ", overhead" : "");
 		break;
 	case TRACK_STREAM:
@@ -160,5 +185,6 @@ void tracks_process(struct text *t, const struct track *k)
 	}
 	text_str(t, "(");
 	text_u64(t, k->shown_pid);
+	text_str(t, k->whom);
 	text_str(t, ")");
 }

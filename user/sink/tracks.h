@@ -23,10 +23,13 @@ enum track_kind {
 };
 struct track {
 	uint8_t kind;	       /* enum track_kind */
-	uint32_t pid;	       /* 0: of no process */
+	uint32_t pid;	       /* process_unique(); 0: of no process */
 	uint32_t shown_pid;
-	uint32_t first, second; /* thread id as shown; device and stream (CT_UNKNOWN: not known) */
+	uint32_t first, second; /* thread id as shown; the GPU's number in the trace and the stream (CT_UNKNOWN: not known) */
 	char comm[CT_COMM_LEN];
+	char thread[CT_COMM_LEN]; /* of what belongs to a thread that is not its process's leader; "": not known */
+	char whom[80]; /* what about_whom() says */
+	bool whom_known;
 };
 
 struct tracks {
@@ -44,7 +47,7 @@ void tracks_free(struct tracks *);
 uint32_t tracks_find(struct tracks *, const struct event *);
 /* "thread 12345", "GPU 0, stream 7" */
 void tracks_name(struct text *, const struct track *);
-/* "train (12345)"; of no process "" */
+/* "train (12345)", "train (12345 on node-b)"; of no process "" */
 void tracks_process(struct text *, const struct track *);
 
 #endif

@@ -77,7 +77,7 @@ static const char *managed(uint32_t kind)
 
 const char *work_event(uint32_t type)
 {
-	static const char *const names[] = { "event", "XID", "ECC error", "clocks changed", "device records end" };
+	static const char *const names[] = { "event", "XID", "ECC error", "clocks changed", "device records end", "undecided" };
 
 	return type < ARRAY_LEN(names) ? names[type] : names[0];
 }

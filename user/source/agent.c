@@ -479,7 +479,7 @@ static void losses(struct source *s, struct losses *out)
 	const struct agent_source *a = s->priv;
 
 	for (int i = 0; i < CT_LOSS_END; i++)
-		out->lost[i] += a->totals.lost[i];
+		losses_add(&out->lost[i], a->totals.lost[i]);
 	if (a->calls) {
 		out->calls += a->totals.records;
 		out->sent += a->totals.records;

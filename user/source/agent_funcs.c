@@ -149,6 +149,12 @@ static bool causes(const struct capture_plan *plan, int row)
 	}
 }
 
+/* Does it take away names that records of kernels still point to? */
+static bool unloads(const struct capture_plan *plan, int row)
+{
+	return plan->device.kinds & AGENT_KERNEL && api_forgets(row);
+}
+
 static size_t put_call(char *to, const struct capture_plan *plan, int row)
 {
 	struct api_param params[CT_MAX_WORDS];
@@ -184,13 +190,15 @@ int agent_funcs_send(const struct agent_funcs *f, const struct capture_plan *pla
 		if (row < 0)
 			continue;
 		out.row = (uint16_t)row;
-		out.flags = (uint8_t)((causes(plan, row) ? AGENT_F_CAUSE : 0) | (per_thread ? AGENT_F_PER_THREAD : 0));
+		out.flags = (uint8_t)((causes(plan, row) ? AGENT_F_CAUSE : 0) | (unloads(plan, row) ? AGENT_F_UNLOADS : 0));
 		if (calls && plan_has(plan->capture, row))
 			more = put_call(msg + at + sizeof(out), plan, row);
 		if (more)
 			out.flags |= AGENT_F_CALL;
-		if (!(out.flags & (AGENT_F_CAUSE | AGENT_F_CALL)))
+		if (!out.flags)
 			continue;
+		if (per_thread)
+			out.flags |= AGENT_F_PER_THREAD;
 		out.size = (uint16_t)(sizeof(out) + more);
 		memcpy(msg + at, &out, sizeof(out));
 		at += out.size;

@@ -272,7 +272,7 @@ static void bye(struct agent_peer *p, struct agent_totals *t)
 	memcpy(&b, p->msg, sizeof(b));
 	msg_verb("process %d: the agent has left: %llu records, %llu found no room; CUPTI %s", (int)p->pid,
 		 (unsigned long long)b.records, (unsigned long long)b.unsent, b.finalized ? "ended" : "not ended");
-	t->lost[CT_LOSS_AGENT] += b.left;
+	losses_add(&t->lost[CT_LOSS_AGENT], b.left);
 	if (b.err == -ETIMEDOUT)
 		msg_warn("process %d: CUPTI did not end within its time: calls may stay a little slower until the program ends",
 			 (int)p->pid);
@@ -281,13 +281,21 @@ static void bye(struct agent_peer *p, struct agent_totals *t)
 
 /* ---- records -------------------------------------------------------------------------------------------- */
 
+/* What an agent itself can lose. Of other losses, as of calls that a probe saw, it knows nothing. */
+static bool is_agents(uint32_t cause)
+{
+	return cause == CT_LOSS_DEVICE || cause == CT_LOSS_AGENT || cause == CT_LOSS_TIME || cause == CT_LOSS_DEPTH;
+}
+
 /* What an agent may tell; the rest is the kernel side's, or made here. */
 static bool allowed(const struct agent_peer *p, const struct ct_hdr *h)
 {
 	switch (h->kind) {
 	case CT_CALL:
 	case CT_ENTER:
-		return p->calls && h->end_ns >= h->start_ns;
+		/* Only of a call that began before the trace may the words be missing; an agent knows of no such call, and without
+		 * the flag, which own() takes away, they would be read. */
+		return p->calls && h->end_ns >= h->start_ns && !(h->flags & CT_F_BEFORE);
 	case CT_NAME:
 		return p->calls || ((const struct ct_name *)h)->handle & CT_HANDLE_DEVICE;
 	case CT_KERNEL:
@@ -306,7 +314,7 @@ static bool allowed(const struct agent_peer *p, const struct ct_hdr *h)
 	case CT_CAUSE:
 		return true;
 	case CT_LOST:
-		return ((const struct ct_lost *)h)->cause < CT_LOSS_END;
+		return is_agents(((const struct ct_lost *)h)->cause);
 	default:
 		return false;
 	}
@@ -352,7 +360,7 @@ static int records(struct agent_peer *p, struct agent_totals *t, emit_fn emit, v
 		}
 		own(p, h);
 		if (h->kind == CT_LOST)
-			t->lost[((struct ct_lost *)h)->cause] += ((struct ct_lost *)h)->count;
+			losses_add(&t->lost[((struct ct_lost *)h)->cause], ((struct ct_lost *)h)->count);
 		t->records++;
 		err = emit(ctx, h);
 	}

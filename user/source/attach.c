@@ -3,8 +3,8 @@
  * attach.c - decides what goes into a set of links (one set per file, group and process), asks links_*.c to make it, and
  * takes everything off again.
  *
- * Two groups per file: class QUERY, which can be muted, and the rest, which is never re-linked, so that a call that
- * blocks never loses its return. Closing one link waits for an RCU grace period or two; hence all are closed in parallel.
+ * Two groups per file: class QUERY, from which functions can be taken off, and the rest, which is never re-linked, so that a call
+ * that blocks never loses its return. What was taken off comes back for short windows, in sets of its own (sampler.h). Closing one link waits for an RCU grace period or two; hence all are closed in parallel.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,6 +19,7 @@
 #define CLOSE_THREADS 128
 #define CLOSE_STACK (64 * 1024)
 #define LINGER_US 200000 /* of replaced links, for the calls in flight */
+#define WINDOW_LINGER_US 2000 /* likewise of those of a window: queries are short, and the probes cost as long as they are there */
 
 struct file_set {
 	struct link_set links;
@@ -28,11 +29,14 @@ struct file_set {
 	enum attach_kind kind;
 	unsigned generation;
 	bool query, entry_only;
+	bool window; /* of functions that were taken off: there while a window is open */
 };
 
 struct attach_file {
 	struct file_set *sets;
 	int nsets;
+	pid_t *pids; /* for whom it was attached: processes, or 0 */
+	int npids;
 };
 
 struct attach {
@@ -42,6 +46,8 @@ struct attach {
 	struct probe_file **files;
 	int nfiles;
 	uint64_t muted[PLAN_WORDS]; /* functions taken off again */
+	bool sessions; /* no plain pairs where sessions are to be had */
+	unsigned generation;	    /* of the links of windows: each newer than all before */
 };
 
 /* ---- attaching ------------------------------------------------------------------------------------------- */
@@ -77,7 +83,7 @@ struct group {
 	struct probe_file *f;
 	pid_t pid;
 	enum attach_kind kind;
-	bool query, entry_only;
+	bool query, entry_only, window;
 	int nbad;
 	const char *bad_name;
 	int bad_err;
@@ -87,7 +93,7 @@ struct group {
 static int attach_range(struct group *g, struct elf_probe *probes, int n)
 {
 	struct link_target t = { .file_fd = g->f->fd, .probes = probes, .nprobes = n, .pid = g->pid,
-				 .entry_only = g->entry_only };
+				 .entry_only = g->entry_only, .generation = g->window ? g->a->generation : 0 };
 	struct file_set *set;
 	struct link_set links;
 	int err, bad;
@@ -106,12 +112,14 @@ static int attach_range(struct group *g, struct elf_probe *probes, int n)
 		set->query = g->query;
 		set->kind = g->kind;
 		set->entry_only = g->entry_only;
+		set->window = g->window;
+		set->generation = t.generation;
 		set->probes = calloc(n, sizeof(*probes));
 		if (!set->probes)
 			return -ENOMEM;
 		memcpy(set->probes, probes, n * sizeof(*probes));
 		set->nprobes = n;
-		g->f->attached += n;
+		g->f->attached += g->window ? 0 : n;
 		return 0;
 	}
 	/* The process is gone, or we are out of something: no probe is to blame. */
@@ -142,7 +150,7 @@ static enum attach_kind kind_for(const struct attach *a, const struct probe_file
 	const struct capture_plan *plan = a->plan;
 	bool others = !pid && (plan->npids || plan->cmd || plan->cgroup_id);
 
-	if (a->kind != ATTACH_SESSION || a->progs.entry_fd < 0 || others || f->scan.role == ELF_DRIVER)
+	if (a->kind != ATTACH_SESSION || a->progs.entry_fd < 0 || a->sessions || others || f->scan.role == ELF_DRIVER)
 		return a->kind;
 	return ATTACH_MULTI;
 }
@@ -153,10 +161,11 @@ static bool wants_no_return(enum attach_kind kind, const struct elf_probe *p)
 	return kind != ATTACH_SESSION && (api_funcs[p->func].flags & (CT_S_CALLBACK | API_ENTRY_ONLY));
 }
 
-static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool query, bool calls_back)
+/* window: of the functions that were taken off, and not of the others. */
+static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool query, bool calls_back, bool window)
 {
 	struct group g = { .a = a, .f = f, .af = f->attach, .pid = pid, .query = query, .kind = kind_for(a, f, pid),
-			   .entry_only = a->plan->no_return || calls_back };
+			   .entry_only = a->plan->no_return || calls_back, .window = window };
 	struct elf_probe *probes = calloc(f->scan.nprobes + 1, sizeof(*probes));
 	int i, n = 0, can, err;
 
@@ -165,7 +174,7 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 	for (i = 0; i < f->scan.nprobes; i++) {
 		const struct elf_probe *p = &f->scan.probes[i];
 
-		if (p->query != query || wants_no_return(g.kind, p) != calls_back || plan_has(a->muted, p->func))
+		if (p->query != query || wants_no_return(g.kind, p) != calls_back || plan_has(a->muted, p->func) != window)
 			continue;
 		if (a->kind == ATTACH_PERF && (query || api_funcs[p->func].class == API_INTERNAL))
 			continue;
@@ -180,11 +189,22 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 		probes[n++] = *p;
 	}
 	err = attach_range(&g, probes, n);
-	if (!err && g.nbad)
+	if (!err && g.nbad && !window)
 		msg_warn("%s: %s%s cannot carry a probe (%s) and will not be seen", f->path, g.bad_name,
 			 g.nbad > 1 ? " and others" : "", strerror(-g.bad_err));
 	free(probes);
 	return err;
+}
+
+static int remember_pid(struct attach_file *af, pid_t pid)
+{
+	pid_t *pids = realloc(af->pids, (af->npids + 1) * sizeof(*pids));
+
+	if (!pids)
+		return -ENOMEM;
+	af->pids = pids;
+	af->pids[af->npids++] = pid;
+	return 0;
 }
 
 int attach_file(struct attach *a, struct probe_file *f, pid_t pid)
@@ -202,33 +222,34 @@ int attach_file(struct attach *a, struct probe_file *f, pid_t pid)
 			return -ENOMEM;
 		files[a->nfiles++] = f;
 	}
+	err = remember_pid(f->attach, pid);
 	for (group = 0; group < 4 && !err; group++)
-		err = attach_group(a, f, pid, group & 1, group & 2);
+		err = attach_group(a, f, pid, group & 1, group & 2, false);
 	if (err && f->attached <= 0)
 		f->attached = err;
 	return err;
 }
 
-int attach_mute(struct attach *a, struct probe_file *f, int func)
+static int take_off(struct attach *a, struct probe_file *f, const uint64_t *funcs)
 {
 	struct attach_file *af = f->attach;
 	int i, j, n, muted = 0, err, bad;
 
-	plan_add(a->muted, func);
 	for (i = 0; af && i < af->nsets; i++) {
 		struct file_set *set = &af->sets[i];
 		struct link_target t = { .file_fd = f->fd, .probes = set->probes, .pid = set->pid,
 					 .entry_only = set->entry_only };
 		struct link_set old = set->links;
 
-		if (!set->query)
+		if (!set->query || set->window)
 			continue;
 		for (j = n = 0; j < set->nprobes; j++)
-			if (set->probes[j].func != func)
+			if (!plan_has(funcs, set->probes[j].func))
 				set->probes[n++] = set->probes[j];
 		if (n == set->nprobes)
 			continue;
 		muted += set->nprobes - n;
+		a->generation = set->generation + 1 > a->generation ? set->generation + 1 : a->generation;
 		f->attached -= set->nprobes - n;
 		set->nprobes = t.nprobes = n;
 		t.generation = ++set->generation;
@@ -246,6 +267,112 @@ int attach_mute(struct attach *a, struct probe_file *f, int func)
 			links_close(&old);
 	}
 	return muted;
+}
+
+/* Links of this kind in the place of a set's own. The kernel side prefers the newer of two links on one place. */
+static int make_anew(struct attach *a, struct probe_file *f, struct file_set *set, enum attach_kind kind, unsigned linger_us)
+{
+	struct link_target t = { .file_fd = f->fd, .probes = set->probes, .nprobes = set->nprobes, .pid = set->pid,
+				 .generation = set->generation + 1, .entry_only = set->entry_only };
+	struct link_set links;
+	int bad, err = links_make(kind, &a->progs, &t, &links, &bad);
+
+	if (err)
+		return err;
+	links_close_later(&set->links, linger_us);
+	set->links = links;
+	set->kind = kind;
+	set->generation++;
+	return 0;
+}
+
+static void make_session(struct attach *a, struct probe_file *f, struct file_set *set)
+{
+	int err = make_anew(a, f, set, ATTACH_SESSION, LINGER_US);
+
+	if (err)
+		msg_warn("%s: its plain probes cannot be replaced (%s): a program that calls CUDA in a signal's handler, on a stack of its "
+			 "own, may end by SIGILL; --no-return is safe", f->path, strerror(-err));
+}
+
+void attach_sessions(struct attach *a)
+{
+	if (a->kind != ATTACH_SESSION || a->sessions)
+		return;
+	a->sessions = true;
+	for (int i = 0; i < a->nfiles; i++) {
+		struct attach_file *af = a->files[i]->attach;
+
+		for (int j = 0; j < af->nsets; j++)
+			if (af->sets[j].kind == ATTACH_MULTI && !af->sets[j].entry_only && af->sets[j].nprobes)
+				make_session(a, a->files[i], &af->sets[j]);
+	}
+}
+
+int attach_anew(struct attach *a, struct probe_file *f, pid_t pid)
+{
+	struct attach_file *af = f->attach;
+	int err = 0;
+
+	for (int i = 0; af && i < af->nsets; i++) {
+		int e = af->sets[i].pid == pid && af->sets[i].nprobes ? make_anew(a, f, &af->sets[i], af->sets[i].kind, 0) : 0;
+
+		err = err ? err : e;
+	}
+	return err;
+}
+
+int attach_off(struct attach *a, const uint64_t *funcs)
+{
+	int off = 0;
+
+	for (int i = 0; i < PLAN_WORDS; i++)
+		a->muted[i] |= funcs[i];
+	for (int i = 0; i < a->nfiles; i++)
+		off += take_off(a, a->files[i], funcs);
+	return off;
+}
+
+bool attach_windows(const struct attach *a)
+{
+	return a->kind == ATTACH_SESSION || a->kind == ATTACH_MULTI;
+}
+
+int attach_window_open(struct attach *a)
+{
+	int err = 0;
+
+	a->generation++;
+	for (int i = 0; i < a->nfiles && !err; i++) {
+		struct attach_file *af = a->files[i]->attach;
+
+		for (int j = 0; j < af->npids && !err; j++) {
+			for (int calls_back = 0; calls_back < 2 && !err; calls_back++)
+				err = attach_group(a, a->files[i], af->pids[j], true, calls_back, true);
+			err = err == -ESRCH ? 0 : err; /* that process is gone */
+		}
+	}
+	if (err)
+		attach_window_close(a);
+	return err;
+}
+
+void attach_window_close(struct attach *a)
+{
+	for (int i = 0; i < a->nfiles; i++) {
+		struct attach_file *af = a->files[i]->attach;
+		int kept = 0;
+
+		for (int j = 0; j < af->nsets; j++) {
+			if (!af->sets[j].window) {
+				af->sets[kept++] = af->sets[j];
+				continue;
+			}
+			links_close_later(&af->sets[j].links, WINDOW_LINGER_US);
+			free(af->sets[j].probes);
+		}
+		af->nsets = kept;
+	}
 }
 
 void attach_totals(const struct attach *a, int *links, int *functions)
@@ -340,6 +467,7 @@ void attach_close(struct attach *a)
 			free(af->sets[j].probes);
 		}
 		free(af->sets);
+		free(af->pids);
 		free(af);
 		a->files[i]->attach = NULL;
 	}

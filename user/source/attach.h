@@ -23,9 +23,24 @@ int attach_open(struct attach **, enum attach_kind, const struct attach_progs *,
  * A function that cannot carry a probe is left out and named in one warning. Returns 0 or -errno. */
 int attach_file(struct attach *, struct probe_file *f, pid_t pid);
 
-/* Takes one QUERY function off a file (all its offsets), re-linking only that group. Returns the number of probes
- * taken off. */
-int attach_mute(struct attach *, struct probe_file *f, int func);
+/* Makes the links for this process again: the kernel knows the process by its first thread, which is another one since a thread
+ * that was not the first ran another program. Returns 0 or -errno. */
+int attach_anew(struct attach *, struct probe_file *f, pid_t pid);
+
+/* Takes functions of class QUERY (a bitmap) off all files, now and to come, re-linking only that group. Returns the number of
+ * probes taken off. */
+int attach_off(struct attach *, const uint64_t *funcs);
+/* Can what was taken off come back for a short time? Only where links are made and closed cheaply. */
+bool attach_windows(const struct attach *);
+/* Puts all that was taken off on again, and takes it off. Open returns 0 or -errno, with nothing changed. */
+int attach_window_open(struct attach *);
+void attach_window_close(struct attach *);
+
+/*
+ * From here on calls get a return probe only where the entry program allows it: plain pairs are replaced by sessions, and no more
+ * are made. A call under way has some time to return by its old link. Nothing happens where the kind is not session.
+ */
+void attach_sessions(struct attach *);
 
 struct link_set;
 /* Puts one program of the source's own on one place of a file, for all processes, by a plain link of the kind's family (for

@@ -88,10 +88,9 @@ static const struct bpf_insn nothing[] = {
 	{ .code = 0x95 }, /* exit */
 };
 
-static int trial_prog(int expected_type, bool sleepable, const struct bpf_insn *insns, int ninsns)
+static int trial_prog(int expected_type, const struct bpf_insn *insns, int ninsns)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = expected_type,
-		    .prog_flags = sleepable ? BPF_F_SLEEPABLE : 0);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = expected_type);
 	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "ct_trial", "Dual BSD/GPL", insns, ninsns, &opts);
 
 	return fd < 0 ? -errno : fd;
@@ -103,16 +102,6 @@ static int expected_type(enum attach_kind kind)
 }
 
 /* ---- trials --------------------------------------------------------------------------------------------------- */
-
-bool attach_kind_sleepable(enum attach_kind kind)
-{
-	int fd = trial_prog(expected_type(kind), true, nothing, ARRAY_LEN(nothing));
-
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
-}
 
 /* The quickest of some rounds: what else ran meanwhile is in the others. */
 static uint64_t time_trial(void)
@@ -144,7 +133,7 @@ static int try_kind(enum attach_kind kind, bool entry_only, uint64_t *pair_ns)
 	if (t.file_fd < 0)
 		return -errno;
 	progs.entry_fd = progs.return_fd = progs.session_fd = err =
-		trial_prog(expected_type(kind), false, nothing, ARRAY_LEN(nothing));
+		trial_prog(expected_type(kind), nothing, ARRAY_LEN(nothing));
 	if (err < 0)
 		goto out;
 	err = links_make(kind, &progs, &t, &set, &bad);
@@ -224,7 +213,7 @@ bool attach_kind_pid_links(enum attach_kind kind)
 			{ .code = 0x95 },
 		};
 
-		progs.entry_fd = progs.return_fd = progs.session_fd = trial_prog(expected_type(kind), false, count, ARRAY_LEN(count));
+		progs.entry_fd = progs.return_fd = progs.session_fd = trial_prog(expected_type(kind), count, ARRAY_LEN(count));
 	}
 	if (progs.entry_fd >= 0 && !links_make(kind, &progs, &t, &set, &bad)) {
 		if (!pthread_create(&thread, NULL, call_trial, NULL))

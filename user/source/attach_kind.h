@@ -23,8 +23,6 @@ const char *attach_kind_name(enum attach_kind);
 /* What a call of a function with an empty pair of probes costs more than one without, measured on this very program: some
  * milliseconds. 0: not known (kinds other than session and multi). */
 uint64_t attach_kind_pair_ns(enum attach_kind, bool entry_only);
-/* May programs of this kind sleep (bpf_copy_from_user)? From 6.0 on. */
-bool attach_kind_sleepable(enum attach_kind);
 /* Does a link for one process report all its threads? (Session and multi only.) */
 bool attach_kind_pid_links(enum attach_kind);
 

@@ -20,6 +20,7 @@
 #define EARLY_MS 5 /* the ring's wake-ups are batched: a look at least this often */
 #define LATE_MS 10 /* between two looks; three quarters of 16 MiB take longer to come, however many CPUs send */
 #define IDLE_MS 90 /* the same while the ring is empty, unless it wakes us */
+#define RUSH_SHARE 16 /* with this part of the ring full, so soon after it was emptied, there is no time for a pause */
 
 struct chunk {
 	struct chunk *next;
@@ -103,18 +104,27 @@ static void await_look(struct backlog *b)
 	pthread_mutex_lock(&b->lock);
 }
 
+/* Has so much come since the ring was emptied that there is no time for a pause? Not when the queue had no room. */
+static bool is_rush(const struct backlog *b, bool had_room)
+{
+	return b->when == BACKLOG_EARLY && had_room && ring_filled(b->ring) >= b->ring->size / RUSH_SHARE;
+}
+
 static void *run(void *ctx)
 {
 	struct backlog *b = ctx;
+	bool more = false;
 
 	pthread_mutex_lock(&b->lock);
 	for (;;) {
-		await_look(b);
+		if (!is_rush(b, more))
+			await_look(b);
 		if (b->stop)
 			break;
 		if (b->when == BACKLOG_LATE && ring_filled(b->ring) < b->ring->size / 4)
 			continue;
-		while (!b->stop && ring_filled(b->ring) && move(b)) {
+		more = true;
+		while (!b->stop && ring_filled(b->ring) && (more = move(b))) {
 			/* the reader's turn, if it waits */
 			pthread_mutex_unlock(&b->lock);
 			pthread_mutex_lock(&b->lock);

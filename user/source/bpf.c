@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bpf.c - the source of calls: its operations, each made of what its parts do: bpf_load.c (the kernel side), bpf_probe.c (whom,
- * and where), bpf_launch.c (a program that is started here), bpf_drain.c (records), bpf_maps.c.
+ * and where), bpf_loader.c (dynamic loaders), bpf_launch.c (a program that is started here), bpf_drain.c (records), bpf_maps.c.
  *
  * Order of events: choose the kind of probe, load, tell the kernel whom to trace, watch processes begin and end, find
- * and attach what is mapped, and only then set `ready`, so that all functions begin to be seen at the same moment. A
+ * and attach what is mapped, and only then begin CT_PHASE_RUNNING, so that all functions begin to be seen at the same moment. A
  * program that is started here waits before its execve(2) until then.
  */
 #include <errno.h>
@@ -26,9 +26,6 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		return -ENOMEM;
 	s->priv = b;
 	b->plan = plan;
-	b->chatty = chatty_open(plan);
-	if (!b->chatty)
-		return -ENOMEM;
 	err = bpf_probe_pids(b);
 	if (!err)
 		err = bpf_load_kind(b);
@@ -42,6 +39,8 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	if (!err)
 		err = bpf_drain_open(b);
 	if (!err)
+		err = bpf_loader_open(b);
+	if (!err)
 		err = bpf_probe_open(b);
 	if (!err && plan->cmd)
 		err = bpf_launch_open(b);
@@ -53,7 +52,7 @@ static int source_start(struct source *s)
 {
 	struct bpf_source *b = s->priv;
 
-	b->skel->bss->ready = true;
+	b->skel->bss->phase = CT_PHASE_RUNNING;
 	msg_verb("ready");
 	return b->launch ? launch_start(b->launch) : 0;
 }
@@ -65,6 +64,10 @@ static int source_fds(struct source *s, int *fd, int max)
 
 	if (max > 0)
 		fd[n++] = b->ring.map_fd;
+	if (n < max && b->looks.map_fd)
+		fd[n++] = b->looks.map_fd;
+	if (max > n && bpf_muted_fd(b) >= 0)
+		fd[n++] = bpf_muted_fd(b);
 	return n + discover_fds(b->discover, fd + n, max - n);
 }
 
@@ -119,6 +122,11 @@ static void source_signal(struct source *s, int sig)
 		launch_signal(b->launch, sig);
 }
 
+static uint64_t source_stopped(struct source *s)
+{
+	return ((struct bpf_source *)s->priv)->stopped_ns;
+}
+
 static void source_count_by(struct source *s, uint8_t by)
 {
 	struct bpf_source *b = s->priv;
@@ -129,6 +137,13 @@ static void source_count_by(struct source *s, uint8_t by)
 static void source_inner(struct source *s, bool on)
 {
 	((struct bpf_source *)s->priv)->skel->bss->want_inner = on;
+}
+
+static bool source_recent(struct source *s, uint64_t ino, char *name, size_t size)
+{
+	struct bpf_source *b = s->priv;
+
+	return b->discover && !b->stopped && discover_recent(b->discover, ino, name, size);
 }
 
 static uint64_t source_forgets(struct source *s)
@@ -148,10 +163,9 @@ static void source_stop(struct source *s)
 	if (!b || b->stopped)
 		return;
 	b->stopped = true;
-	if (b->skel && b->skel->bss) {
-		b->skel->bss->ready = false;
+	bpf_muted_stop(b);
+	if (b->skel && b->skel->bss)
 		bpf_drain_last(b);
-	}
 	bpf_launch_close(b);
 	attach_close(b->attach);
 	b->attach = NULL;
@@ -167,7 +181,7 @@ static void source_close(struct source *s)
 	discover_close(b->discover);
 	bpf_drain_close(b);
 	cudatrace_bpf__destroy(b->skel);
-	chatty_close(b->chatty);
+	bpf_muted_close(b);
 	pythons_close(b->pythons);
 	free(b->pids);
 	free(b);
@@ -183,6 +197,7 @@ const struct source_ops source_bpf = {
 	.stop = source_stop,
 	.losses = source_losses,
 	.status = source_status,
+	.stopped = source_stopped,
 	.signal = source_signal,
 	.pending = source_pending,
 	.threads = source_threads,
@@ -190,6 +205,7 @@ const struct source_ops source_bpf = {
 	.count_by = source_count_by,
 	.inner = source_inner,
 	.forgets = source_forgets,
+	.recent = source_recent,
 	.muted = source_muted,
 	.close = source_close,
 };

@@ -7,12 +7,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "../util/msg.h"
+#include "../util/now.h"
 #include "bpf_inside.h"
 #include "bpf_maps.h"
 #include "cgroup.h"
@@ -21,15 +23,19 @@
 #define DRAIN_MAX 200000 /* records in one drain(): the loop has other things to do too */
 #define BACKLOG_BYTES (256ULL << 20)
 #define BACKLOG_STACK_BYTES (512ULL << 20)
+/* How often it is looked, after the stop, whether calls have returned: after 1 ms, 2, 4 and so on. */
+#define GRACE_FIRST_US 1000
+#define GRACE_LAST_US 32000
+#define GRACE_US 60000
+#define GRACE_BUSY_US 500000
+#define GRACE_AGE_NS 100000000ULL /* what has lasted longer than this is not waited for */
 #define BACKLOG_SHARE 4 /* no more than this part of the memory that there is: the program may be in the same cgroup */
 
 static uint64_t backlog_bytes(const struct capture_plan *plan)
 {
-	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), want;
-	uint64_t limit = cgroup_memory_max("/sys/fs/cgroup", "/proc/self/cgroup");
+	uint64_t want = plan->stack ? BACKLOG_STACK_BYTES : BACKLOG_BYTES;
+	uint64_t limit = cgroup_memory_here() / BACKLOG_SHARE;
 
-	want = plan->stack ? BACKLOG_STACK_BYTES : BACKLOG_BYTES;
-	limit = (limit < all ? limit : all) / BACKLOG_SHARE;
 	return want < limit ? want : limit;
 }
 
@@ -56,14 +62,18 @@ static struct tallies *open_tallies(struct bpf_source *b)
 int bpf_drain_open(struct bpf_source *b)
 {
 	const struct capture_plan *plan = b->plan;
+	bool samples = b->skel->rodata->config.samples;
 	int err;
 
-	if (plan->count) {
+	if (plan->count || samples) {
 		b->tallies = open_tallies(b);
 		if (!b->tallies)
 			return -ENOMEM;
 		b->pair_ns = attach_kind_pair_ns(b->kind, plan->no_return);
 	}
+	err = samples ? bpf_muted_open(b) : 0;
+	if (err)
+		return err;
 	err = ring_open(&b->ring, bpf_map__fd(b->skel->maps.ring), plan->ring_bytes);
 	if (err) {
 		msg_error("the ring buffer of %u bytes cannot be mapped: %s", plan->ring_bytes, strerror(-err));
@@ -95,12 +105,14 @@ static int one_record(void *ctx, const void *data, size_t size)
 		pythons_gone(b->pythons, h->pid);
 	if (b->pythons && (h->kind == CT_EXEC || h->kind == CT_PROCESS) && !b->stopped)
 		pythons_look(b->pythons, ((const struct ct_process *)data)->ns_pid, h->pid);
-	if (h->kind == CT_EXIT && b->tallies)
+	if (h->kind == CT_EXIT && b->tallies) {
+		bpf_muted_ended(b, h->pid, h->end_ns);
 		tallies_ended(b->tallies, h->pid, h->end_ns);
+	}
 	if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)
 		discover_add_pid(b->discover, ((const struct ct_fork *)data)->child_ns_pid);
-	else if (h->kind == CT_CALL && !b->stopped && chatty_call(b->chatty, data))
-		bpf_probe_mute(b, ((const struct ct_call *)data)->func, h->pid);
+	else if (h->kind == CT_CALL)
+		bpf_muted_call(b, data);
 	return b->emit(b->emit_ctx, h);
 }
 
@@ -146,9 +158,13 @@ int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 	b->emit = emit;
 	b->emit_ctx = ctx;
 	if (!b->stopped) {
+		uint64_t asked = bpf_loader_asked(b);
+
 		if (b->launch && !b->launch_ended)
 			b->launch_ended = launch_poll(b->launch) == 1;
 		discover_drain(b->discover);
+		bpf_probe_signal_stacks(b);
+		bpf_loader_answer(b, asked);
 	}
 	if (b->emit_err) {
 		int err = b->emit_err;
@@ -168,7 +184,27 @@ int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 		if (err)
 			return err;
 	}
+	/* behind the records that it belongs to */
+	if (!b->stopped || n < DRAIN_MAX) {
+		int err = bpf_muted_step(b, emit, ctx);
+
+		if (err)
+			return err;
+	}
 	return ended && n < DRAIN_MAX;
+}
+
+void bpf_drain_held(struct bpf_source *b)
+{
+	long n;
+
+	if (!b->emit)
+		return;
+	do
+		n = read_records(b);
+	while (n == -EINTR || n == DRAIN_MAX);
+	if (n < 0 && !b->emit_err)
+		b->emit_err = n;
 }
 
 void bpf_drain_mapped(void *ctx, pid_t pid)
@@ -176,7 +212,6 @@ void bpf_drain_mapped(void *ctx, pid_t pid)
 	struct bpf_source *b = ctx;
 	struct ct_hdr map = { .size = sizeof(map), .kind = CT_MAP };
 	uint32_t initial;
-	long n;
 
 	/* for stacks, now: a launched process is stopped meanwhile */
 	if (!b->plan->stack || b->stopped)
@@ -187,11 +222,7 @@ void bpf_drain_mapped(void *ctx, pid_t pid)
 	if (!b->emit || !initial)
 		return;
 	/* What was sent before belongs to the mappings of before. */
-	do
-		n = read_records(b);
-	while (n == -EINTR || n == DRAIN_MAX);
-	if (n < 0 && !b->emit_err)
-		b->emit_err = n;
+	bpf_drain_held(b);
 	map.pid = map.tid = initial;
 	map.start_ns = map.end_ns = b->safe_ns;
 	if (!b->emit_err)
@@ -217,10 +248,50 @@ int bpf_drain_pending(struct bpf_source *b, uint64_t min_age_ns, emit_fn emit, v
 	return err;
 }
 
-void bpf_drain_last(struct bpf_source *b)
+/* How many threads are inside of a call that began shortly before the stop; *waiting: those of them that wait for a CPU. */
+static int count_returning(struct bpf_source *b, int *waiting)
 {
+	void *rows = NULL;
+	const __u32 *waits;
 	ssize_t n;
 
+	n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_returning), &rows) / (ssize_t)sizeof(*waits);
+	waits = rows;
+	*waiting = 0;
+	for (ssize_t i = 0; i < n; i++)
+		*waiting += waits[i] != 0;
+	free(rows);
+	return n > 0 ? (int)n : 0;
+}
+
+/* Waits for the calls that are about to return: for all a short time, for those whose thread has no CPU a longer one. A call that
+ * had lasted for long when tracing stopped may last for long yet. */
+static void let_return(struct bpf_source *b)
+{
+	unsigned wait_us = GRACE_FIRST_US, waited_us = 0;
+	int waiting;
+
+	b->skel->bss->closing_ns = GRACE_AGE_NS;
+	while (count_returning(b, &waiting) && waited_us < (waiting ? GRACE_BUSY_US : GRACE_US)) {
+		usleep(wait_us);
+		waited_us += wait_us;
+		wait_us = wait_us < GRACE_LAST_US ? wait_us * 2 : wait_us;
+	}
+}
+
+void bpf_drain_last(struct bpf_source *b)
+{
+	bool running = b->skel->bss->phase == CT_PHASE_RUNNING;
+	ssize_t n;
+
+	if (running) {
+		b->skel->bss->stopped_ns = b->stopped_ns = clock_ns(CLOCK_MONOTONIC);
+		__atomic_store_n(&b->skel->bss->phase, CT_PHASE_CLOSING, __ATOMIC_SEQ_CST);
+		let_return(b);
+	}
+	__atomic_store_n(&b->skel->bss->phase, CT_PHASE_CLOSED, __ATOMIC_SEQ_CST);
+	if (!running)
+		return;
 	b->skel->bss->inflight_min_ns = 0;
 	n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_inflight), &b->inflight);
 	b->inflight_len = n > 0 ? n : 0;
@@ -237,7 +308,7 @@ int bpf_drain_tallies(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	struct losses l = { 0 };
 
-	if (!b->tallies)
+	if (!b->tallies || !b->plan->count)
 		return 0;
 	/* an end that found no room in the ring, or sums that found none in the map */
 	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), &l);
@@ -260,7 +331,7 @@ void bpf_drain_losses(struct bpf_source *b, struct losses *l)
 	/* Whatever reached the ring was read. */
 	l->sent = b->calls;
 	l->calls = b->calls + l->lost[CT_LOSS_RING];
-	l->pair_ns = b->pair_ns;
+	l->pair_ns = b->plan->count ? b->pair_ns : 0;
 }
 
 void bpf_drain_close(struct bpf_source *b)

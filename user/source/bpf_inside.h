@@ -12,6 +12,7 @@
 #include "links.h"
 #include "pythons.h"
 #include "ring.h"
+#include "sampler.h"
 #include "source.h"
 #include "tallies.h"
 
@@ -25,32 +26,37 @@ struct bpf_source {
 	struct cudatrace_bpf *skel;
 	enum attach_kind kind;
 	bool stopped;
+	uint64_t stopped_ns; /* CLOCK_MONOTONIC; 0: calls are still seen, or never were */
 
 	/* whom, and where the probes are */
 	pid_t *pids; /* thread groups, in our namespace */
 	int npids;
 	bool per_process; /* links for single processes */
+	bool sessions;	  /* plain pairs were replaced by sessions, where there are sessions */
 	struct attach *attach;
 	struct discover *discover;
 	uint64_t pair_ns; /* what an empty pair of probes costs a call; 0: not known */
 	struct pythons *pythons; /* NULL: no Python frames are wanted */
-	struct chatty *chatty;
+	struct bpf_muted *muting; /* NULL: each call is captured */
 	const char *muted[BPF_MUTED_MAX + 1];
 	int nmuted;
 
-	/* the program that was started here */
-	struct launch *launch; /* NULL: none */
-	bool launch_ended;
+	/* the dynamic loaders of the traced processes */
 	struct bpf_ld_so {
 		uint64_t dev, ino;
 		struct link_set links;
 	} ld_so[BPF_LD_SO_MAX];
 	int nld_so;
+	struct ring looks; /* the questions of threads that have loaded a library; zeroed: none is held */
+
+	/* the program that was started here */
+	struct launch *launch; /* NULL: none */
+	bool launch_ended;
 
 	/* records */
 	struct ring ring;
 	struct backlog *backlog; /* between the ring and drain() */
-	struct tallies *tallies; /* NULL: calls are not counted in the kernel */
+	struct tallies *tallies; /* NULL: no calls are counted in the kernel */
 	uint64_t received, calls, malformed, safe_ns;
 	uint64_t swept; /* losses after which the counts of ended processes were looked for */
 	void *inflight; /* records of the calls that had not returned when tracing ended */
@@ -80,8 +86,37 @@ int bpf_probe_open(struct bpf_source *);
 /* Puts probes on all that is mapped by now, and finds the Pythons among what runs. Returns 0, or -errno (after one message,
  * but for Python's). */
 int bpf_probe_scan(struct bpf_source *);
-/* Takes a function that is called too often off all files. */
-void bpf_probe_mute(struct bpf_source *, int func, uint32_t pid);
+/* A thread with an alternate signal stack has called: no more return probes that the entry cannot refuse, see attach_sessions(). */
+void bpf_probe_signal_stacks(struct bpf_source *);
+
+/* ---- bpf_muted.c: functions that are called too often -------------------------------------------------------------- */
+
+int bpf_muted_open(struct bpf_source *); /* behind bpf_drain_open(); returns 0 or -errno */
+void bpf_muted_close(struct bpf_source *);
+int bpf_muted_fd(const struct bpf_source *); /* readable: drain(); -1: there is none */
+/* A call was sent. */
+void bpf_muted_call(struct bpf_source *, const struct ct_call *);
+void bpf_muted_ended(struct bpf_source *, uint32_t pid, uint64_t at_ns);
+/* From drain(): does what is due, and hands out CT_MUTED now and then; once everything is stopped, the last. Returns 0 or emit's. */
+int bpf_muted_step(struct bpf_source *, emit_fn, void *ctx);
+/* Before probes go for good. */
+void bpf_muted_stop(struct bpf_source *);
+/* The function is one of those that source_muted() names. */
+void bpf_muted_name(struct bpf_source *, int func);
+
+/* A thread that was not the first of its process ran another program: the links for this process (our namespace), which were bound to
+ * the first thread, are made anew. */
+void bpf_probe_anew(struct bpf_source *, pid_t pid);
+
+/* ---- bpf_loader.c: dynamic loaders ------------------------------------------------------------------------------ */
+
+int bpf_loader_open(struct bpf_source *); /* returns 0 or -errno */
+/* Probes _dl_debug_state of the dynamic loader that the process (our namespace) maps. */
+void bpf_loader_watch(struct bpf_source *, pid_t pid);
+/* Up to which question what processes have mapped is about to be looked at; and when that is done, the answer. */
+uint64_t bpf_loader_asked(struct bpf_source *);
+void bpf_loader_answer(struct bpf_source *, uint64_t asked);
+void bpf_loader_close(struct bpf_source *); /* takes the probes off; may be called twice */
 
 /* ---- bpf_launch.c: a program that is started here ------------------------------------------------------------------ */
 
@@ -99,7 +134,10 @@ int bpf_drain_tallies(struct bpf_source *, emit_fn, void *ctx);
 void bpf_drain_losses(struct bpf_source *, struct losses *);
 /* ctx is the source. A process (our namespace) maps other files than before: a record says so behind what was sent till now. */
 void bpf_drain_mapped(void *ctx, pid_t pid);
-/* The calls that have not returned, now that nothing more is sent: bpf_drain() hands them out after the rest. */
+/* A thread waits for what was sent till now to be dealt with. */
+void bpf_drain_held(struct bpf_source *);
+/* Ends the capture of calls. Those under way get a short time to return; the rest is taken as unfinished at the moment of
+ * stopping, and bpf_drain() hands it out after what is in the ring. */
 void bpf_drain_last(struct bpf_source *);
 void bpf_drain_close(struct bpf_source *);
 

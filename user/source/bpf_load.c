@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <bpf/libbpf.h>
 
@@ -14,6 +16,11 @@
 #include "bpf_inside.h"
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
 #include "host.h"
+
+#define DESCRIPTORS_MIN 128 /* programs, maps, links and files of a short trace take some 70 */
+
+#define SAMPLED_ENTRIES 8192 /* functions that are counted in windows, of so many processes */
+#define PROGRESS_MAX 16384   /* processes */
 
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -83,13 +90,24 @@ static uint32_t pid_ns_inum(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
+/* May anything be so chatty that it is counted in windows? Not where the probes of a function cannot be taken off by themselves. */
+static bool samples(const struct bpf_source *b)
+{
+	const struct capture_plan *plan = b->plan;
+
+	for (int i = 0; i < api_nfuncs && !plan->keep_chatty && !plan->failed_only && b->kind != ATTACH_PERF; i++)
+		if (api_funcs[i].class == API_QUERY && plan_has(plan->shown, i) && !plan_has(plan->named, i))
+			return true;
+	return false;
+}
+
 static void configure(struct bpf_source *b)
 {
 	struct ct_config *config = &b->skel->rodata->config;
 	const struct capture_plan *plan = b->plan;
 
 	config->filter_pids = b->npids || plan->cmd;
-	config->follow = plan->follow || plan->cmd;
+	config->follow = plan->follow;
 	config->enter = plan->enter;
 	config->nested = plan->nested;
 	config->no_return = plan->no_return;
@@ -103,12 +121,18 @@ static void configure(struct bpf_source *b)
 	config->by_address = b->kind == ATTACH_TRACEFS;
 	config->count = plan->count;
 	config->count_by = plan->count_by;
-	config->hist = plan->hist;
+	config->hist = plan->count ? plan->hist : CT_HIST_NONE;
 	config->sizes = plan->sizes;
 	config->memory = plan->memory;
 	config->entries = plan->tallies_max ? plan->tallies_max : TALLIES_MAX;
-	config->sleepable = attach_kind_sleepable(b->kind);
+	config->samples = samples(b);
+	/* calls that are counted in windows, and not sent, are told apart by thread where one thread is asked for */
+	if (config->samples && !plan->count)
+		config->count_by = plan->one_thread ? CT_BY_THREAD : CT_BY_FUNCTION;
+	config->entries = plan->count ? config->entries : SAMPLED_ENTRIES;
 	config->stop_on_map = plan->cmd != NULL;
+	/* Not where the agent is brought in: its own dlopen() would wait for us, who are busy bringing it in. */
+	config->hold = b->npids && !plan->cmd && !plan->library && !plan->threads && !plan->device.kinds;
 	config->ns_inum = pid_ns_inum();
 }
 
@@ -124,7 +148,7 @@ static void choose_programs(struct bpf_source *b)
 	bpf_program__set_autoload(skel->progs.ct_session, session);
 	bpf_program__set_autoload(skel->progs.ct_enter, pair);
 	bpf_program__set_autoload(skel->progs.ct_exit, pair);
-	bpf_program__set_autoload(skel->progs.ct_dl_state, plan->cmd != NULL);
+	bpf_program__set_autoload(skel->progs.ct_dl_state, plan->cmd || skel->rodata->config.hold);
 	bpf_program__set_autoload(skel->progs.ct_threads, plan->threads);
 	if (session)
 		bpf_program__set_expected_attach_type(skel->progs.ct_session, ATTACH_TYPE_SESSION);
@@ -133,11 +157,6 @@ static void choose_programs(struct bpf_source *b)
 	if (session || b->kind == ATTACH_MULTI) {
 		bpf_program__set_expected_attach_type(skel->progs.ct_enter, ATTACH_TYPE_MULTI);
 		bpf_program__set_expected_attach_type(skel->progs.ct_exit, ATTACH_TYPE_MULTI);
-	}
-	if (!skel->rodata->config.sleepable) {
-		bpf_program__set_flags(skel->progs.ct_enter, 0);
-		bpf_program__set_flags(skel->progs.ct_exit, 0);
-		bpf_program__set_flags(skel->progs.ct_dl_state, 0);
 	}
 }
 
@@ -156,7 +175,10 @@ static void size_maps(struct bpf_source *b)
 	uint32_t entries = skel->rodata->config.entries;
 
 	bpf_map__set_max_entries(skel->maps.ring, plan->ring_bytes);
-	if (plan->count) {
+	bpf_map__set_max_entries(skel->maps.looks, (uint32_t)sysconf(_SC_PAGESIZE));
+	if (skel->rodata->config.samples)
+		bpf_map__set_max_entries(skel->maps.progress, PROGRESS_MAX);
+	if (plan->count || skel->rodata->config.samples) {
 		bpf_map__set_max_entries(skel->maps.entries, entries);
 		bpf_map__set_max_entries(skel->maps.freed, entries);
 		bpf_map__set_max_entries(skel->maps.tallies, entries);
@@ -178,6 +200,14 @@ static void size_maps(struct bpf_source *b)
 	}
 }
 
+/* May this process have as many open files as the programs and maps are? */
+static bool has_descriptors(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= DESCRIPTORS_MIN;
+}
+
 int bpf_load(struct bpf_source *b)
 {
 	struct cudatrace_bpf *skel = cudatrace_bpf__open();
@@ -196,7 +226,8 @@ int bpf_load(struct bpf_source *b)
 	choose_programs(b);
 	size_maps(b);
 	err = cudatrace_bpf__load(skel);
-	if (err == -EMFILE)
+	/* libbpf asks the kernel what it can do on the way, and takes a refusal for want of a descriptor as its answer */
+	if (err == -EMFILE || (err && !has_descriptors()))
 		msg_error("the BPF programs need more open files than this shell allows: raise `ulimit -n`");
 	else if (err && !host_has_btf())
 		msg_error("this kernel does not tell its types (/sys/kernel/btf/vmlinux is missing): one with CONFIG_DEBUG_INFO_BTF=y is needed");

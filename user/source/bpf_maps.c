@@ -162,6 +162,23 @@ uint32_t bpf_maps_initial_pid(struct cudatrace_bpf *skel, pid_t pid)
 	return initial;
 }
 
+bool bpf_maps_signal_stacks(struct cudatrace_bpf *skel)
+{
+	int map = bpf_map__fd(skel->maps.pids);
+	const struct ct_task *tasks;
+	bool found = false;
+	void *rows = NULL;
+	__u32 unused;
+	ssize_t n;
+
+	n = bpf_maps_read_iter(bpf_program__fd(skel->progs.ct_tasks), &rows) / (ssize_t)sizeof(*tasks);
+	tasks = rows;
+	for (ssize_t i = 0; i < n && !found; i++)
+		found = tasks[i].signal_stack && !bpf_map_lookup_elem(map, &tasks[i].tgid, &unused);
+	free(rows);
+	return found;
+}
+
 int bpf_maps_add_offsets(int map_fd, const struct probe_file *f)
 {
 	int i, err = 0;

@@ -30,6 +30,9 @@ ssize_t bpf_maps_read_iter(int prog_fd, void **rows);
  * Returns a descriptor, or -errno. */
 int bpf_maps_open_ld_so(pid_t pid, uint64_t *dev, uint64_t *ino, uint64_t *offset);
 
+/* Has a thread of the processes that are traced by name an alternate signal stack? */
+bool bpf_maps_signal_stacks(struct cudatrace_bpf *);
+
 /* The number of a process in the initial pid namespace, given that in ours; 0: not to be had. */
 uint32_t bpf_maps_initial_pid(struct cudatrace_bpf *, pid_t pid);
 

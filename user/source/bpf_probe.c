@@ -137,6 +137,8 @@ int bpf_probe_open(struct bpf_source *b)
 
 	if (!err)
 		err = attach_open(&b->attach, b->kind, &progs, b->plan);
+	if (!err && b->per_process && bpf_maps_signal_stacks(b->skel))
+		attach_sessions(b->attach);
 	if (!err)
 		err = discover_open(&b->discover, b->plan, bpf_program__fd(b->skel->progs.ct_maps), attach_found, b);
 	if (!err)
@@ -191,7 +193,7 @@ static void open_notes(struct bpf_source *b)
 
 	attach_totals(b->attach, &links, &functions);
 	msg_verb("%d functions of %d files probed by %d %s links", functions, n, links, attach_kind_name(b->kind));
-	if (!functions && b->npids)
+	if (!functions && b->npids && plan_any(b->plan->capture))
 		for (i = 0; i < b->npids; i++)
 			msg_note(b->plan->threads ? "process %d has not loaded CUDA: no thread of it can be in a call" :
 						    "process %d has not loaded CUDA yet: waiting for it",
@@ -212,24 +214,31 @@ int bpf_probe_scan(struct bpf_source *b)
 	err = look_for_pythons(b);
 	if (err)
 		return err;
+	for (int i = 0; i < b->npids && b->skel->rodata->config.hold; i++)
+		bpf_loader_watch(b, b->pids[i]);
 	open_notes(b);
 	return 0;
 }
 
-void bpf_probe_mute(struct bpf_source *b, int func, uint32_t pid)
+void bpf_probe_signal_stacks(struct bpf_source *b)
+{
+	if (!b->skel->bss->signal_stacks || b->sessions || b->kind != ATTACH_SESSION)
+		return;
+	b->sessions = true;
+	msg_verb("a program has an alternate signal stack: each call's return probe is decided at its entry from here on");
+	attach_sessions(b->attach);
+}
+
+void bpf_probe_anew(struct bpf_source *b, pid_t pid)
 {
 	struct probe_file **files;
-	int i, n = discover_files(b->discover, &files), muted = 0;
+	int n = discover_files(b->discover, &files), err;
 
-	/* No call of it may be in flight when its links go: its return, and the end of its frame, would go with them. */
-	b->skel->bss->muted[func] = true;
-	for (i = 0; i < n; i++)
-		muted += attach_mute(b->attach, files[i], func);
-	if (!muted)
-		return;
-	if (b->nmuted < BPF_MUTED_MAX)
-		b->muted[b->nmuted++] = api_funcs[func].name;
-	msg_note("%s muted for %s from here on: process %u calls it %llu times a second (-e %s or --keep-chatty keeps it)",
-		 api_funcs[func].name, b->per_process ? "the traced processes" : "all processes of its library", pid,
-		 (unsigned long long)chatty_rate(b->chatty), api_funcs[func].name);
+	bpf_loader_watch(b, pid);
+	for (int i = 0; b->per_process && i < n; i++) {
+		err = attach_anew(b->attach, files[i], pid);
+		if (err && err != -ESRCH)
+			msg_warn("%s: cannot be probed in the program that process %d became (%s): its calls will not be seen", files[i]->path,
+				 pid, strerror(-err));
+	}
 }

@@ -95,3 +95,11 @@ uint64_t cgroup_memory_max(const char *root, const char *self)
 		*strrchr(line, '/') = '\0';
 	}
 }
+
+uint64_t cgroup_memory_here(void)
+{
+	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t limit = cgroup_memory_max("/sys/fs/cgroup", "/proc/self/cgroup");
+
+	return limit < all ? limit : all;
+}

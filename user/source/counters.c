@@ -111,7 +111,7 @@ static bool wanted(struct counters *c, const struct ct_hdr *rec)
 	switch (rec->kind) {
 	case CT_LOST:
 		if (((const struct ct_lost *)rec)->cause < CT_LOSS_END)
-			c->lost[((const struct ct_lost *)rec)->cause] += ((const struct ct_lost *)rec)->count;
+			losses_add(&c->lost[((const struct ct_lost *)rec)->cause], ((const struct ct_lost *)rec)->count);
 		return true;
 	case CT_DEVICE:
 	case CT_METRIC:
@@ -345,7 +345,7 @@ static void counters_losses(struct source *s, struct losses *l)
 	struct counters *c = s->priv;
 
 	for (int i = 0; i < CT_LOSS_END; i++)
-		l->lost[i] += c->lost[i];
+		losses_add(&l->lost[i], c->lost[i]);
 	l->lost[CT_LOSS_READ] += c->malformed;
 	l->sent += c->received;
 }

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../util/child.h"
 #include "../util/msg.h"
 #include "counters_child.h"
 #include "../../cupti/counters_wire.h"
@@ -141,6 +142,7 @@ static int spawn(struct counters_child *c, int image, char *argv[])
 		close(sv[0]);
 		return err;
 	}
+	child_expect(c->pid);
 	c->fd = sv[0];
 	c->ended = false;
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
@@ -198,19 +200,12 @@ void counters_child_stop(struct counters_child *c)
 bool counters_child_wait(struct counters_child *c, int ms)
 {
 	struct pollfd p = { .fd = c->pidfd, .events = POLLIN };
-	pid_t got;
 
 	if (c->ended)
 		return true;
 	if (ms && c->pidfd >= 0)
 		poll(&p, 1, ms);
-	do {
-		got = waitpid(c->pid, &c->status, WNOHANG);
-	} while (got < 0 && errno == EINTR);
-	/* launch.c waits for any child, and may have been first. */
-	if (got < 0)
-		c->status = -1;
-	c->ended = got != 0;
+	c->ended = child_ended(c->pid, &c->status);
 	return c->ended;
 }
 

@@ -13,7 +13,7 @@ struct counters_child {
 	int pidfd;  /* -1: the kernel has none (before 5.3) */
 	int fd;	    /* our end of the socket; -1: none */
 	bool ended; /* and reaped */
-	int status; /* as wait(2) has it, once ended; -1: somebody else reaped it */
+	int status; /* as wait(2) has it, once ended; -1: it is not known */
 };
 
 /* Starts the helper; argv[COUNTERS_ARG_FD] is filled in. argv needs room for it, and ends with NULL. Returns 0, or -errno

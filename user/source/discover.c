@@ -26,6 +26,13 @@
 #define STRAYS 256
 #define PENDING_MATCHED 256 /* with more at once they are not remembered as dealt with: matching would take too long */
 #define HANDLED (1 << 13)
+#define RECENT 256
+
+/* A file that was mapped a moment ago, and may not be any more. */
+struct recent {
+	uint64_t ino;
+	char *name; /* as the process sees it */
+};
 
 /* A mapping that the kernel told of and that waits for its process's scan. */
 struct pending {
@@ -44,6 +51,8 @@ struct discover {
 	pid_t strays[STRAYS]; /* processes that mapped something and were not ours then: discover_add_pid() may follow */
 	unsigned nstrays;
 
+	struct recent recent[RECENT]; /* a ring */
+	unsigned nrecent;
 	struct watch *watch;
 	int timer_fd; /* instead of watch */
 	struct pending *pending;
@@ -128,6 +137,38 @@ static bool may_be_elf(const char *name)
 	return name[0] == '/' && name[1] != '/' && (strncmp(name, "/dev/", 5) || !strncmp(name, "/dev/shm/", 9));
 }
 
+static void on_map(void *ctx, const struct watch_map *m);
+static int scan_watched(struct discover *d);
+
+static void remember(struct discover *d, const struct watch_map *m)
+{
+	struct recent *r = &d->recent[d->nrecent % RECENT];
+	const struct recent *last = &d->recent[(d->nrecent + RECENT - 1) % RECENT];
+
+	if (last->name && last->ino == m->ino && !strcmp(last->name, m->name))
+		return;
+	free(r->name);
+	r->ino = m->ino;
+	r->name = strdup(m->name);
+	d->nrecent++;
+}
+
+bool discover_recent(struct discover *d, uint64_t ino, char *name, size_t size)
+{
+	/* what the kernel has told by now */
+	if (d->watch && watch_drain(d->watch, on_map, d))
+		scan_watched(d);
+	for (unsigned i = 1; i <= RECENT; i++) {
+		const struct recent *r = &d->recent[(d->nrecent - i) % RECENT];
+
+		if (r->name && r->ino == ino && strlen(r->name) < size) {
+			strcpy(name, r->name);
+			return true;
+		}
+	}
+	return false;
+}
+
 static void on_map(void *ctx, const struct watch_map *m)
 {
 	struct discover *d = ctx;
@@ -135,6 +176,7 @@ static void on_map(void *ctx, const struct watch_map *m)
 
 	if (m->pid <= 0 || m->pid == getpid() || !may_be_elf(m->name))
 		return;
+	remember(d, m);
 	if (key && d->handled[key >> 8 & (HANDLED - 1)] == key)
 		return;
 	if (!d->whole && !is_watched(d, m->pid)) {
@@ -359,6 +401,8 @@ void discover_close(struct discover *d)
 	if (d->timer_fd >= 0)
 		close(d->timer_fd);
 	files_close(&d->files);
+	for (int i = 0; i < RECENT; i++)
+		free(d->recent[i].name);
 	free(d->pids);
 	free(d->pending);
 	free(d);

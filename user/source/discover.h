@@ -56,6 +56,9 @@ void discover_on_mapped(struct discover *, discover_mapped_fn);
 
 /* All known files. */
 int discover_files(struct discover *, struct probe_file ***files);
+/* The name of a file that was mapped for execution lately, as the process sees it, by its inode's number, which another file may have
+ * too. False: none is remembered. */
+bool discover_recent(struct discover *, uint64_t ino, char *name, size_t size);
 void discover_close(struct discover *);
 
 #endif

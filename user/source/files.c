@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -94,6 +95,20 @@ static int remember(struct files *f, const struct ct_vma *vma, int fd, const cha
 	return 0;
 }
 
+/* A program serves the file, and whoever asks it for anything may wait for ever; to probe it the kernel would wait for it while it
+ * holds up every fork of the machine. Its name is not asked for: the kernel knows it. */
+static void refuse_served(const struct ct_vma *vma)
+{
+	char name[PATH_MAX];
+
+	maps_name(vma, name, sizeof(name));
+	if (is_likely(name))
+		msg_warn("%s is not probed: it lies on FUSE, where a program could hold up the whole machine. Copy it to another file "
+			 "system", name);
+	else
+		msg_verb("%s is not looked at: it lies on FUSE", name);
+}
+
 /* A mapping passes by: is its file news? */
 static int on_vma(void *ctx, const struct ct_vma *vma)
 {
@@ -112,6 +127,13 @@ static int on_vma(void *ctx, const struct ct_vma *vma)
 		return 0;
 	now = now_ns();
 	if (v->checked_ns && now - v->checked_ns < RECHECK_NS) {
+		v->round = f->round;
+		return 0;
+	}
+	if (vma->magic == FUSE_SUPER_MAGIC) {
+		if (!v->checked_ns)
+			refuse_served(vma);
+		v->checked_ns = now;
 		v->round = f->round;
 		return 0;
 	}

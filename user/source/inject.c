@@ -265,7 +265,7 @@ static int prepare(struct inject_job *j)
 	if (err)
 		return inject_make_failed(j, err, "opening it");
 	if (j->what->ready && !j->what->ready(j->what->ctx, j->target)) {
-		msg_error("process %d has not used CUDA yet, and the agent must not be the first: try again when it has",
+		msg_error("process %d has not opened a GPU yet, and the agent must not be the first to: try again when it has",
 			  (int)j->pid);
 		return -EAGAIN;
 	}

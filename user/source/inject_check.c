@@ -223,27 +223,62 @@ void inject_check_refused(pid_t pid)
 			  (int)pid);
 }
 
-bool inject_check_cuda(void *ctx, struct target *t)
+/* The files of a GPU that a driver of CUDA opens: of the usual kernel driver, of WSL's, of Jetson's. */
+static bool is_device(const char *name)
 {
-	const struct target_map *maps;
+	static const char *const begins[] = { "nvidia", "dxg", "nvhost", "nvmap", "nvgpu" };
+
+	for (size_t i = 0; i < ARRAY_LEN(begins); i++)
+		if (!strncmp(name, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+static bool has_open_device(pid_t pid)
+{
 	char path[64], link[64];
-	bool driver = false, device = false;
+	bool device = false;
 	struct dirent *e;
-	int n = target_maps(t, &maps);
 	DIR *d;
 
-	(void)ctx;
-	for (int i = 0; i < n && !driver; i++)
-		driver = maps[i].exec && strstr(maps[i].path, "/libcuda.so");
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)target_pid(t));
-	d = driver ? opendir(path) : NULL;
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	d = opendir(path);
 	while (d && !device && (e = readdir(d))) {
 		ssize_t len = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
 
 		link[len > 0 ? len : 0] = '\0';
-		device = !strncmp(link, "/dev/nvidia", 11);
+		device = !strncmp(link, "/dev/", 5) && is_device(link + 5);
 	}
 	if (d)
 		closedir(d);
 	return device;
+}
+
+/* Is there any that the process could open? */
+static bool has_device(pid_t pid)
+{
+	bool device = false;
+	struct dirent *e;
+	char path[64];
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/root/dev", (int)pid);
+	d = opendir(path);
+	while (d && !device && (e = readdir(d)))
+		device = is_device(e->d_name);
+	if (d)
+		closedir(d);
+	return device;
+}
+
+bool inject_check_cuda(void *ctx, struct target *t)
+{
+	const struct target_map *maps;
+	bool driver = false;
+	int n = target_maps(t, &maps);
+
+	(void)ctx;
+	for (int i = 0; i < n && !driver; i++)
+		driver = maps[i].exec && strstr(maps[i].path, "/libcuda.so");
+	return driver && (has_open_device(target_pid(t)) || !has_device(target_pid(t)));
 }

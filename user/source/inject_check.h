@@ -15,7 +15,8 @@ bool inject_check_ended(pid_t pid);
 /* PTRACE_SEIZE was refused: says why. */
 void inject_check_refused(pid_t pid);
 
-/* For inject_what.ready: the process has the driver mapped and a device open, as it is from cuInit on. */
+/* For inject_what.ready: the process has the driver mapped and a device open, as it is from cuInit on. Where the process sees no
+ * device that it could open, its driver is one that needs none, as the stand-in's, or one that cannot be started anyhow. */
 bool inject_check_cuda(void *ctx, struct target *);
 
 #endif

@@ -23,12 +23,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../util/child.h"
 #include "../util/msg.h"
 #include "launch.h"
 #include "launch_child.h"
 
 #define EVENTS_MAX 4096 /* of one launch_poll(): the loop has other things to do too */
-#define TRACE_OPTIONS (PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
+#define ONE_PROCESS (PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE)
+#define ITS_TREE (ONE_PROCESS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK)
 #define TABLE_MIN 64
 
 struct tracee {
@@ -42,6 +44,7 @@ struct launch {
 	char *name;	/* for messages */
 	int status;
 	bool started, execed, exited, ended, closing;
+	bool follow; /* descendants too */
 	struct tracee *table; /* open addressing, at most half full */
 	unsigned mask, used;
 	/* the tracer thread, and what it is asked */
@@ -212,7 +215,7 @@ static int read_ids(pid_t tid, struct ids *ids)
 static void joined(struct launch *l, pid_t tid, pid_t tgid, pid_t parent)
 {
 	add(l, tid, tgid);
-	if (tid == tgid && !l->closing)
+	if (tid == tgid && l->follow && !l->closing)
 		l->ops->on_fork(l->ctx, parent, tid);
 }
 
@@ -326,6 +329,8 @@ static bool is_ours(struct launch *l, pid_t tid)
 /* Returns the signal to go on with. */
 static int signalled(struct launch *l, pid_t tid, int sig)
 {
+	if (sig == SIGURG && l->ops->on_held && l->ops->on_held(l->ctx, tid))
+		return 0;
 	if (sig != SIGURG || !is_ours(l, tid))
 		return sig;
 	if (!l->closing)
@@ -342,7 +347,12 @@ static void stopped(struct launch *l, pid_t tid, int status)
 {
 	int sig = WSTOPSIG(status), deliver = 0, request = PTRACE_CONT;
 
-	tgid_of(l, tid);
+	/* A process that came of clone(2), whose events are those of new threads: it has just been born, and is let go. */
+	if (tgid_of(l, tid) != l->child.pid && !l->follow) {
+		trace(l, PTRACE_DETACH, tid, 0, 0);
+		del(l, tid);
+		return;
+	}
 	switch (status >> 16) {
 	case 0:
 		deliver = signalled(l, tid, sig);
@@ -369,6 +379,7 @@ static void gone(struct launch *l, pid_t tid, int status)
 	int err;
 
 	del(l, tid);
+	child_took(tid, status); /* we wait for any child, also for those of others */
 	if (tid != l->child.pid || l->exited)
 		return;
 	l->exited = true;
@@ -380,7 +391,7 @@ static void gone(struct launch *l, pid_t tid, int status)
 
 /* ---- the interface -------------------------------------------------------------------------------------------------- */
 
-int launch_open(struct launch **out, char *const cmd[], const char *user, char *const env[],
+int launch_open(struct launch **out, char *const cmd[], const char *user, char *const env[], bool follow,
 		const struct launch_ops *ops, void *ctx)
 {
 	struct launch *l = calloc(1, sizeof(*l));
@@ -392,6 +403,7 @@ int launch_open(struct launch **out, char *const cmd[], const char *user, char *
 		return -ENOMEM;
 	l->ops = ops;
 	l->ctx = ctx;
+	l->follow = follow;
 	l->child.fd = -1;
 	err = launch_child_fork(&l->child, cmd, user, env);
 	if (err) {
@@ -406,7 +418,7 @@ int launch_open(struct launch **out, char *const cmd[], const char *user, char *
 	if (!err)
 		err = tracer_open(l);
 	if (!err)
-		err = trace(l, PTRACE_SEIZE, l->child.pid, 0, TRACE_OPTIONS);
+		err = trace(l, PTRACE_SEIZE, l->child.pid, 0, follow ? ITS_TREE : ONE_PROCESS);
 	if (err) {
 		msg_error("'%s' cannot be traced (%s): run cudatrace as root", cmd[0], strerror(-err));
 		goto out;

@@ -3,8 +3,9 @@
  * links_perf.c - uprobes by perf_event_open(2), one perf event and one link for each function and direction.
  *
  * The last resort, for kernels before 6.6 where tracefs cannot be had either. It attaches as fast as the others but each
- * link takes about 0.1 s to close, because the kernel waits for a grace period for every one: the caller closes many in
- * parallel and leaves out what it can. In return the programs get cookies.
+ * link takes about 0.1 s to close, because the kernel waits for grace periods for every one, and does so under event_mutex
+ * (perf_uprobe_destroy() in kernel/trace/trace_event_perf.c): to close them in parallel does not help (254 links: 23 s on 6.18,
+ * all threads but one waiting for that mutex). So the caller leaves out what it can. In return the programs get cookies.
  *
  * A link holds its perf event, so one descriptor is kept for each. Knows nothing of functions or of the capture plan.
  * Per-process probing is not offered, for the reason given in links_tracefs.c.

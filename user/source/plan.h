@@ -37,7 +37,7 @@ struct capture_plan {
 
 	const pid_t *pids; /* as the user gave them (the tracer's own namespace); npids 0: the whole machine */
 	int npids;
-	bool follow;	   /* children of the traced processes too */
+	bool follow;	   /* children of the traced processes too, those of cmd included */
 	uint64_t cgroup_id; /* 0: off; the cgroup and all below it */
 	char *const *cmd;  /* a program to start; NULL: none */
 	const char *user;  /* run cmd as this user; NULL: as we are */
@@ -58,7 +58,8 @@ struct capture_plan {
 	bool memory;	   /* with count: what calls free, by what they took */
 	uint32_t tallies_max; /* entries that the counts may take, a tenth of them `sizes`; 0: a default */
 	bool threads;	   /* threads() will be asked for, and what completes does not matter */
-	bool keep_chatty;  /* never mute */
+	bool keep_chatty;  /* capture each call, however often a function is called */
+	bool one_thread;   /* of one thread alone calls are shown */
 
 	struct plan_device device;
 	/* The frames of a thread by which the agent is to come into a process that runs (inject.h); NULL: they are not known. */
@@ -78,6 +79,16 @@ struct capture_plan {
 	const char *probe_kind;	 /* NULL: the best the kernel has; "session", "multi", "tracefs", "perf" */
 };
 
+/* Is any function in the set of PLAN_WORDS words? */
+static inline bool plan_any(const uint64_t *set)
+{
+	uint64_t any = 0;
+
+	for (int i = 0; i < PLAN_WORDS; i++)
+		any |= set[i];
+	return any;
+}
+
 static inline bool plan_has(const uint64_t *set, int func)
 {
 	return set[func / 64] >> (func % 64) & 1;
@@ -85,6 +96,10 @@ static inline bool plan_has(const uint64_t *set, int func)
 static inline void plan_add(uint64_t *set, int func)
 {
 	set[func / 64] |= 1ULL << (func % 64);
+}
+static inline void plan_remove(uint64_t *set, int func)
+{
+	set[func / 64] &= ~(1ULL << (func % 64));
 }
 
 #endif

@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "../trace/numbers.h"
 #include "../trace/reader.h"
 #include "../util/msg.h"
+#include "../util/parse.h"
 #include "source.h"
 
 #define MUTED_MAX 64
@@ -22,8 +24,12 @@ struct replay {
 	bool ranged;
 	uint64_t told[CT_LOSS_END]; /* by records */
 	uint64_t calls;
+	const char *path; /* the plan's */
+	uint64_t *settled; /* by block: the least place of a record in it or in a later one; NULL: nobody has asked yet */
+	uint64_t nsettled;
+	bool scanned;
 	char reason[32], muted_text[2048];
-	char host[256];
+	char host[256], boot[64];
 	const char *muted[MUTED_MAX + 1];
 };
 
@@ -45,6 +51,7 @@ static int replay_open(struct source *s, const struct capture_plan *plan)
 		msg_error("cannot read %s: %s", plan->file, reader_error(err));
 		return err;
 	}
+	r->path = plan->file;
 	r->start_ns = reader_number(reader_head(r->reader), "start_ns");
 	r->ranged = plan->from_ns || plan->to_ns != UINT64_MAX;
 	r->from_ns = plan->from_ns ? later(r->start_ns, plan->from_ns) : 0;
@@ -112,7 +119,7 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 		if (rec->kind == CT_CALL)
 			r->calls++;
 		else if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
-			r->told[((const struct ct_lost *)rec)->cause] += ((const struct ct_lost *)rec)->count;
+			losses_add(&r->told[((const struct ct_lost *)rec)->cause], ((const struct ct_lost *)rec)->count);
 		err = emit(ctx, rec);
 		if (err)
 			return err;
@@ -121,6 +128,74 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 		return n;
 	tell_cut(r);
 	return 1;
+}
+
+/* ---- what may still come ------------------------------------------------------------------------------------ */
+
+/* Room for the block with this number, counted from 0; blocks without a record that has a place have UINT64_MAX. */
+static int settled_room(struct replay *r, uint64_t block, uint64_t *cap)
+{
+	if (block >= *cap) {
+		uint64_t more = block * 2 + 64, *settled = realloc(r->settled, more * sizeof(*settled));
+
+		if (!settled)
+			return -ENOMEM;
+		r->settled = settled;
+		*cap = more;
+	}
+	while (r->nsettled <= block)
+		r->settled[r->nsettled++] = UINT64_MAX;
+	return 0;
+}
+
+/* Reads all of the recording once more, for the places alone: the heads of blocks say when their calls began, which may be long
+ * before they ended. */
+static int scan_places(struct replay *r, struct reader *reader, const volatile int *stop)
+{
+	struct reader_stats stats;
+	const struct ct_hdr *rec;
+	uint64_t cap = 0;
+	int n;
+
+	reader_range(reader, r->from_ns, r->to_ns);
+	while ((n = reader_next(reader, &rec)) == 1) {
+		uint64_t place = in_range(r, rec) ? event_place_ns(rec) : 0;
+
+		if (*stop)
+			return -EINTR;
+		if (!place)
+			continue;
+		reader_stats(reader, &stats);
+		if (settled_room(r, stats.blocks, &cap))
+			return -ENOMEM;
+		if (place < r->settled[stats.blocks])
+			r->settled[stats.blocks] = place;
+	}
+	for (uint64_t i = r->nsettled; i > 1; i--)
+		if (r->settled[i - 1] < r->settled[i - 2])
+			r->settled[i - 2] = r->settled[i - 1];
+	return n;
+}
+
+static uint64_t replay_settled(struct source *s, const volatile int *stop)
+{
+	struct replay *r = s->priv;
+	struct reader_stats stats;
+	struct reader *reader;
+
+	if (!r->scanned && !reader_open(&reader, r->path)) {
+		int err = scan_places(r, reader, stop);
+
+		reader_close(reader);
+		/* what cannot be read now, the reading itself will tell of */
+		if (err)
+			r->nsettled = 0;
+		if (err == -EINTR)
+			return 0;
+	}
+	r->scanned = true;
+	reader_stats(r->reader, &stats);
+	return stats.blocks < r->nsettled ? r->settled[stats.blocks] : 0;
 }
 
 static void replay_stop(struct source *s)
@@ -158,18 +233,25 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 {
 	struct replay *r = s->priv;
 	const char *head = reader_head(r->reader), *end = reader_end(r->reader);
+	char status[16];
+	uint64_t n;
 
 	*out = (struct source_recorded){
 		.start_ns = r->start_ns,
 		.realtime_offset_ns = reader_number(head, "realtime_offset_ns"),
 		.places = reader_number(head, "places"),
+		.whole = reader_number(head, "whole"),
 		.gpu = reader_number(head, "work"),
 		.boottime_offset_ns = reader_number(head, "boottime_offset_ns"),
 		.reason = "cut off",
+		.program = -1,
 		.host = reader_value(head, "host", r->host, sizeof(r->host)),
+		.boot = reader_value(head, "boot_id", r->boot, sizeof(r->boot)),
 	};
 	if (!end)
 		return;
+	if (!r->ranged && reader_value(end, "wait_status", status, sizeof(status)) && !parse_u64(status, 0, 0xffff, &n) && !WIFSTOPPED(n))
+		out->program = (int)n;
 	out->uptime_ns = reader_number(end, "uptime_ns");
 	out->reason = reader_value(end, "reason", r->reason, sizeof(r->reason));
 	if (!out->reason || !*out->reason)
@@ -203,6 +285,7 @@ static void replay_close(struct source *s)
 		return;
 	reader_close(r->reader);
 	numbers_close(r->numbers);
+	free(r->settled);
 	free(r);
 	s->priv = NULL;
 }
@@ -217,5 +300,6 @@ const struct source_ops source_replay = {
 	.losses = replay_losses,
 	.muted = replay_muted,
 	.recorded = replay_recorded,
+	.settled = replay_settled,
 	.close = replay_close,
 };

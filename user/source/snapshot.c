@@ -357,12 +357,12 @@ static int look(struct work *w, int round)
 		if (!p || is_done(w, r->h.tid) || !introduce(w, p, r))
 			continue;
 		todo++;
+		take_probed(&t, r);
 		if (round == ROUNDS) {
 			t.missed = true;
 			err = keep(w, &t);
 			continue;
 		}
-		take_probed(&t, r);
 		if (round % 2 ? !sample(w, &t, r) : r->h.running)
 			continue;
 		if (!t.sampled) {

@@ -41,7 +41,7 @@ struct snapshot_thread {
 	const struct snapshot_process *process;
 	uint32_t tid;	   /* initial namespace */
 	pid_t shown_tid;   /* ours */
-	bool missed;	   /* it could not be looked at: nothing below is known */
+	bool missed;	   /* it could not be looked at: of what is below only begun_ns, calls and saved are known */
 	bool sampled;	   /* by a perf event; else it was off the CPU */
 	uint64_t switches; /* not sampled: as long as it keeps them it is where it was */
 	uint64_t ip, sp, bp, lr;

@@ -18,8 +18,10 @@ struct source_recorded {
 	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
 	uint64_t uptime_ns;
 	const char *reason; /* why it ended: "finished", "killed"... */
-	const char *host;   /* its name; NULL: not known, or several */
+	const char *host, *boot; /* its name and its boot id; NULL: not known, or several */
+	int program; /* wait(2) status of the program that was started, if it had ended; else -1 */
 	bool gpu;    /* what devices did was recorded */
+	bool whole;  /* the program was started by the recorder: no call of it was missed */
 	bool places; /* every call that changes a thread's device or context was captured */
 };
 
@@ -45,8 +47,10 @@ struct source_ops {
 	void (*stop)(struct source *);
 	/* Adds to what is there. */
 	void (*losses)(struct source *, struct losses *);
-	/* Each of the next nine may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
+	/* Each of the next eleven may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
 	int (*status)(struct source *);
+	/* After stop(): the moment (CLOCK_MONOTONIC, ns) from which on no call was seen to begin. 0: it never saw any. */
+	uint64_t (*stopped)(struct source *);
 	/* Sends a signal to the program of plan->cmd. */
 	void (*signal)(struct source *, int sig);
 	/* Hands out the calls that have not returned for min_age_ns, with CT_F_PENDING: each anew at each asking. Returns 0
@@ -64,10 +68,15 @@ struct source_ops {
 	void (*inner)(struct source *, bool on);
 	/* How many calls that unload kernels have begun, ever. */
 	uint64_t (*forgets)(struct source *);
+	/* As discover_recent(); NULL: it knows no files. */
+	bool (*recent)(struct source *, uint64_t ino, char *name, size_t size);
 	/* Names of the functions muted so far, NULL-terminated; owned by the source, valid until close. */
 	const char *const *(*muted)(struct source *);
 	/* Of a stored trace: from open() on the begin, once drain() returned 1 the rest. NULL: what it makes happens now. */
 	void (*recorded)(struct source *, struct source_recorded *);
+	/* Of a stored trace: all that drain() has not handed out yet has its place (event_place_ns) at this moment or later. The first asking
+	 * may take as long as reading the trace; it ends early once *stop is not 0, and the next one begins anew. NULL, or 0: not known. */
+	uint64_t (*settled)(struct source *, const volatile int *stop);
 	void (*close)(struct source *); /* safe after a failed open */
 };
 

@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 
 #include "../util/now.h"
+#include "sampler.h"
 #include "tallies.h"
 
 #define BATCH 512 /* entries, of what is held */
@@ -35,6 +36,7 @@ struct tallies {
 	tallies_tasks_fn tasks;
 	void *tasks_ctx;
 	struct ct_entry *entries; /* mapped */
+	struct sampler *sampler;  /* NULL: each call is counted */
 	uint64_t *free_again;	  /* likewise: the ring of places in it */
 	struct ct_tally_key keys[BATCH_SIZES];
 	struct ct_sizes size[BATCH_SIZES];
@@ -83,7 +85,7 @@ struct tallies *tallies_open(const struct capture_plan *plan, const struct talli
 	if (!t)
 		return NULL;
 	t->m = *maps;
-	t->hist = plan->hist;
+	t->hist = plan->count ? plan->hist : CT_HIST_NONE;
 	t->sizes = plan->sizes;
 	t->memory = plan->memory;
 	t->timed = !plan->no_return;
@@ -112,6 +114,16 @@ void tallies_close(struct tallies *t)
 	free(t->gone_sizes.keys);
 	free(t->leavers);
 	free(t);
+}
+
+const struct ct_entry *tallies_entries(const struct tallies *t)
+{
+	return t->entries;
+}
+
+void tallies_sampler(struct tallies *t, struct sampler *s)
+{
+	t->sampler = s;
 }
 
 void tallies_sweep(struct tallies *t, tallies_tasks_fn tasks, void *ctx)
@@ -381,6 +393,8 @@ static int emit_sums(struct tallies *t, uint32_t at, uint64_t now, emit_fn emit,
 	rec.t.sums.timed = t->timed && sums.calls > sums.timed ? sums.calls - sums.timed : 0;
 	rec.t.sums.min_ns = rec.t.sums.timed ? ~sums.min_ns : 0;
 	rec.t.sums.hist = 0;
+	if (t->sampler)
+		rec.t.unseen = sampler_unseen(t->sampler, at);
 	if (t->hist == CT_HIST_BY_KEY && hist < CT_HISTS_MAX && !bpf_map_lookup_elem(t->m.hists_fd, &hist, rec.room + sizeof(rec.t))) {
 		rec.t.nbuckets = CT_HIST_BUCKETS;
 		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
@@ -483,6 +497,8 @@ int tallies_read(struct tallies *t, emit_fn emit, void *ctx)
 	int kept = 0, err;
 
 	t->crowded = 0;
+	if (t->sampler)
+		sampler_refresh(t->sampler);
 	if (t->unsure)
 		find_ended(t);
 	look_at_ended(t);

@@ -25,6 +25,11 @@ struct tallies_maps {
 /* The maps stay the caller's. NULL: no memory. */
 struct tallies *tallies_open(const struct capture_plan *, const struct tallies_maps *);
 void tallies_close(struct tallies *);
+/* The kernel side's entries, mapped; owned by the tallies. */
+const struct ct_entry *tallies_entries(const struct tallies *);
+struct sampler;
+/* Who knows how many calls of a function nothing counted; stays the caller's. */
+void tallies_sampler(struct tallies *, struct sampler *);
 /* Process pid has ended at this time (CLOCK_MONOTONIC): what it left goes after the next reading. */
 void tallies_ended(struct tallies *, uint32_t pid, uint64_t at_ns);
 /* Of two processes of one number: had the one whose key says `start` begun when the other one ended? Told by the low 42 bits of

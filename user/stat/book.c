@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/gpus.h"
 #include "book.h"
 
 #define HISTS_MAX 65536 /* of a kibibyte and a bit each */
 #define NAMES_MAX 65536
 #define NAMES_BYTES ((size_t)32 << 20)
 #define HELD_MAX (1 << 20) /* allocations of recordings */
+#define PROCESSES_MAX 65536
 
 struct book_index {
 	size_t max, nhists, nsizes, name_bytes;
@@ -27,6 +29,16 @@ struct held {
 	uint64_t bytes;
 };
 
+/* A process that was told of. */
+struct known {
+	struct {
+		uint32_t pid, start;
+	} key;
+	uint32_t shown_pid, nth;
+	const char *host;
+	char comm[CT_COMM_LEN];
+};
+
 struct book *book_open(enum book_by by, bool hists, size_t max)
 {
 	struct book *b = calloc(1, sizeof(*b));
@@ -39,6 +51,7 @@ struct book *book_open(enum book_by by, bool hists, size_t max)
 		return NULL;
 	}
 	b->index->max = max ? max : BOOK_MAX;
+	keyed_open(&b->processes, sizeof(struct known), sizeof(((struct known *)0)->key), PROCESSES_MAX);
 	keyed_open(&b->held, sizeof(struct held), sizeof(((struct held *)0)->key), HELD_MAX);
 	b->by = by;
 	b->hists = hists;
@@ -56,6 +69,7 @@ void book_close(struct book *b)
 	busy_close(&b->busy);
 	gauges_close(&b->gauges);
 	keyed_close(&b->held);
+	keyed_close(&b->processes);
 	for (size_t i = 0; i < b->index->names_cap; i++)
 		free(b->index->names[i]);
 	free(b->index->names);
@@ -329,14 +343,63 @@ static void seen(struct book *b, const struct ct_hdr *h)
 		b->last_ns = h->end_ns;
 }
 
-static void of_process(const struct book *b, struct book_entry *e, const struct event *ev)
+static bool by_process(const struct book *b)
 {
-	if (b->by != BOOK_BY_PROCESS && b->by != BOOK_BY_THREAD && b->by != BOOK_BY_STREAM)
+	return b->by == BOOK_BY_PROCESS || b->by == BOOK_BY_THREAD || b->by == BOOK_BY_STREAM;
+}
+
+/* Remembers who has this number now. */
+static struct known *learn_process(struct book *b, const struct process *p)
+{
+	struct known want = { .key = { p->pid, (uint32_t)(p->start_boottime_ns >> 10) } }, *k;
+	bool made;
+
+	k = keyed_get(&b->processes, &want.key, &made);
+	if (!k)
+		return NULL;
+	if (made) {
+		k->shown_pid = p->shown_pid;
+		k->nth = p->nth;
+		memcpy(k->comm, p->comm, sizeof(k->comm));
+	}
+	if (!k->host && p->info && *p->info->host)
+		k->host = intern(b, p->info->host);
+	return k;
+}
+
+static void describe(struct book_entry *e, const struct known *k)
+{
+	e->shown_pid = k->shown_pid;
+	e->nth = k->nth;
+	e->host = k->host;
+	memcpy(e->comm, k->comm, sizeof(e->comm));
+}
+
+static void of_process(struct book *b, struct book_entry *e, const struct event *ev)
+{
+	const struct known *k;
+
+	if (!by_process(b))
 		return;
 	e->pid = ev->rec->pid;
 	e->shown_pid = ev->proc->shown_pid;
 	e->start = (uint32_t)(ev->proc->start_boottime_ns >> 10);
 	memcpy(e->comm, ev->proc->comm, sizeof(e->comm));
+	k = learn_process(b, ev->proc);
+	if (k)
+		describe(e, k);
+}
+
+/* Processes and threads may have other names than at the last event. Sums of a process that has ended may come when another one has
+ * its number. */
+static void name_entry(struct book *b, struct book_entry *e, const struct event *ev)
+{
+	if (!e->pid || e->start != (uint32_t)(ev->proc->start_boottime_ns >> 10))
+		return;
+	e->named = ++b->named;
+	memcpy(e->comm, ev->proc->comm, sizeof(e->comm));
+	if (b->by == BOOK_BY_THREAD && ev->thread && e->what == BOOK_CALL)
+		memcpy(e->thread, ev->thread, sizeof(e->thread));
 }
 
 static int no_room(struct book *b, uint64_t n)
@@ -345,24 +408,43 @@ static int no_room(struct book *b, uint64_t n)
 	return 1;
 }
 
+/* What calls of a function are told apart by with BOOK_BY_STREAM. c: the call; NULL: it was counted, and `word` is what was found. */
+static uint64_t by_stream(const struct ct_call *c, uint16_t func, const struct ct_spec *spec, uint64_t word)
+{
+	if (!api_takes_stream(func))
+		return BOOK_NO_STREAM;
+	if (spec->stream_word != CT_COUNT_NONE)
+		return word;
+	return c && api_stream(c, API_ARCH_HERE, &word) ? word : BOOK_STREAM_UNKNOWN;
+}
+
 /* The kernel side's sums are of all calls so far, process by process. */
 static int tally(struct book *b, const struct event *ev)
 {
 	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
 	struct book_entry want = { .what = BOOK_CALL, .sub = t->sub, .func = t->func, .by = t->by, .pid = t->h.pid,
 				   .start = t->start };
+	const struct known *k;
 	struct book_entry *e;
+	struct ct_spec spec;
 	struct ct_hist *h;
 
+	if (b->by == BOOK_BY_STREAM && !api_spec(t->func, API_ARCH_HERE, true, &spec))
+		want.by = by_stream(NULL, t->func, &spec, t->by);
 	/* two handles of one kernel are two sums */
 	if (b->by == BOOK_BY_KERNEL && ev->kernel)
 		want.name = intern(b, ev->kernel->full);
 	want.shown_pid = ev->proc->shown_pid;
 	memcpy(want.comm, ev->proc->comm, sizeof(want.comm));
+	k = keyed_find(&b->processes, &(struct known){ .key = { want.pid, want.start } }.key);
+	if (k)
+		describe(&want, k);
 	e = entry_get(b, &want);
 	if (!e)
 		return no_room(b, t->sums.calls);
+	name_entry(b, e, ev);
 	e->n = t->sums;
+	e->muted.unseen = t->unseen;
 	h = t->nbuckets == CT_HIST_BUCKETS ? hist_of(b, e) : NULL;
 	if (h)
 		memcpy(h, t->hist, sizeof(*h));
@@ -383,9 +465,9 @@ static uint64_t by_of(const struct book *b, const struct event *ev, const struct
 	case BOOK_BY_THREAD:
 		return c->h.tid;
 	case BOOK_BY_STREAM:
-		return word_at(c, spec->stream_word);
+		return by_stream(c, c->func, spec, word_at(c, spec->stream_word));
 	case BOOK_BY_DEVICE:
-		return ev->device;
+		return book_device(ev->proc, ev->device);
 	case BOOK_BY_CGROUP:
 		return ev->proc->cgroup_id;
 	case BOOK_BY_KERNEL:
@@ -471,6 +553,7 @@ static int call(struct book *b, const struct event *ev)
 	e = entry_get(b, &want);
 	if (!e)
 		return no_room(b, 1);
+	name_entry(b, e, ev);
 	e->n.calls++;
 	e->n.failed += api_failed(c);
 	if (!(c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN)))
@@ -484,6 +567,54 @@ static int call(struct book *b, const struct event *ev)
 	return 1;
 }
 
+/* Calls that have no records of their own. Of which stream, device or kernel they were is not known. */
+static int muted(struct book *b, const struct event *ev)
+{
+	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
+	int func = muted_func(m);
+	struct book_entry want = { .what = BOOK_CALL, .func = (uint16_t)func }, *e;
+
+	if (func < 0)
+		return 0;
+	of_process(b, &want, ev);
+	want.by = b->by == BOOK_BY_THREAD ? m->h.tid : b->by == BOOK_BY_DEVICE ? CT_UNKNOWN : b->by == BOOK_BY_CGROUP ? ev->proc->cgroup_id : 0;
+	e = entry_get(b, &want);
+	if (!e)
+		return no_room(b, m->counted);
+	muted_add(&e->muted, m);
+	return 1;
+}
+
+struct ct_sums book_all(const struct book_entry *e)
+{
+	struct ct_sums all = e->n, more = { .calls = e->muted.counted, .failed = e->muted.failed, .timed = e->muted.timed, .ns = e->muted.ns };
+	uint64_t unseen = muted_unseen(&e->muted.unseen);
+
+	/* of records that are not there the squares are not known: they are taken to be like the others */
+	if (more.timed) {
+		long double mean = (long double)more.ns / (long double)more.timed;
+
+		more.squares[0] = muted_whole(mean * mean * (long double)more.timed);
+		more.min_ns = all.timed ? all.min_ns : muted_whole(mean);
+		more.max_ns = all.timed ? all.max_ns : muted_whole(mean);
+		book_add(&all, &more);
+	} else {
+		all.calls += more.calls;
+		all.failed += more.failed;
+	}
+	if (unseen && all.timed && all.calls) {
+		long double k = 1 + (long double)unseen / (long double)all.calls;
+		long double squares = ((long double)all.squares[1] * 18446744073709551616.0L + (long double)all.squares[0]) * k;
+
+		all.ns = muted_whole((long double)all.ns * k);
+		all.timed = muted_whole((long double)all.timed * k);
+		all.squares[1] = muted_whole(squares / 18446744073709551616.0L);
+		all.squares[0] = muted_whole(squares - (long double)all.squares[1] * 18446744073709551616.0L);
+	}
+	all.calls += unseen;
+	return all;
+}
+
 static int device_work(struct book *b, const struct event *ev)
 {
 	const struct ct_work *w = (const struct ct_work *)ev->rec;
@@ -492,9 +623,9 @@ static int device_work(struct book *b, const struct event *ev)
 
 	of_process(b, &want, ev);
 	if (b->by == BOOK_BY_DEVICE)
-		want.by = w->device;
+		want.by = book_device(ev->proc, w->device);
 	else if (b->by == BOOK_BY_STREAM)
-		want.by = w->stream;
+		want.by = w->stream == CT_UNKNOWN ? BOOK_STREAM_UNKNOWN : w->stream;
 	switch (w->h.kind) {
 	case CT_KERNEL:
 		want.what = BOOK_KERNEL;
@@ -510,6 +641,7 @@ static int device_work(struct book *b, const struct event *ev)
 	e = entry_get(b, &want);
 	if (!e)
 		return no_room(b, 1);
+	name_entry(b, e, ev);
 	e->n.calls++;
 	if (!(w->h.flags & CT_F_NO_TIME))
 		add_time(b, e, w->h.end_ns - w->h.start_ns);
@@ -523,7 +655,7 @@ static int device_work(struct book *b, const struct event *ev)
 		e->shape = (struct book_shape){ .block = (uint32_t)block, .registers = k->registers,
 						.shared = k->static_shared + k->dynamic_shared, .device = w->device };
 		if (!(w->h.flags & CT_F_NO_TIME))
-			busy_add(&b->busy, w->h.pid, w->device, w->h.start_ns, w->h.end_ns);
+			busy_add(&b->busy, ev->gpu ? 0 : w->h.pid, ev->gpu ? ev->gpu->number : w->device, w->h.start_ns, w->h.end_ns);
 		e->n.threads += (uint64_t)k->grid[0] * k->grid[1] * k->grid[2] * block;
 		e->n.shared += k->dynamic_shared;
 	}
@@ -532,13 +664,21 @@ static int device_work(struct book *b, const struct event *ev)
 
 int book_event(struct book *b, const struct event *ev)
 {
+	b->gpus = ev->gpus ? ev->gpus : b->gpus;
 	switch (ev->rec->kind) {
+	case CT_PROCESS:
+		if (by_process(b))
+			learn_process(b, ev->proc);
+		return 0;
 	case CT_CALL:
 		seen(b, ev->rec);
 		return call(b, ev);
 	case CT_TALLY:
 		seen(b, ev->rec);
 		return tally(b, ev);
+	case CT_MUTED:
+		seen(b, ev->rec);
+		return muted(b, ev);
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET:

@@ -8,6 +8,7 @@
 #ifndef CT_BOOK_H
 #define CT_BOOK_H
 
+#include "../event/muted.h"
 #include "../util/keyed.h"
 #include "busy.h"
 #include "gauges.h"
@@ -38,11 +39,16 @@ struct book_entry {
 	uint8_t sub;  /* BOOK_CALL: CT_SUB_*; BOOK_COPY: enum ct_copy_kind */
 	uint16_t func;
 	uint32_t pid, start; /* which process; 0 where entries are not kept by process */
-	uint64_t by;	     /* thread, stream, device, cgroup, handle of the kernel; 0 */
+	uint64_t by;	     /* thread, stream, device (book_device()), cgroup, handle of the kernel; 0 */
 	const char *name;    /* of a kernel; NULL: none, or not known. Owned by the book; untrusted bytes */
 	uint32_t shown_pid;	/* with pid, as users see it */
-	char comm[CT_COMM_LEN]; /* with pid */
-	struct ct_sums n;
+	uint32_t nth;		/* with pid: of the processes of its host with that number, from 1 on */
+	const char *host;	/* that it ran on, in merged recordings; NULL otherwise. Owned by the book; untrusted bytes */
+	char comm[CT_COMM_LEN];   /* with pid, at what was added last */
+	char thread[CT_COMM_LEN]; /* of BOOK_BY_THREAD likewise; "": the leader's, or not known */
+	uint64_t named;		  /* the higher, the newer these two are; 0: of a process that was gone when its sums came */
+	struct ct_sums n; /* of calls that were counted or recorded, each */
+	struct muted_sum muted; /* of calls beside them: what recordings lack, and what nothing counted */
 	struct ct_hist *hist; /* NULL: none */
 	struct book_sizes *sizes; /* of BOOK_COPY and BOOK_SET; NULL: none */
 	struct book_shape shape;
@@ -56,11 +62,25 @@ struct book {
 	uint64_t first_ns, last_ns; /* of what was added, CLOCK_MONOTONIC; 0: nothing */
 	struct busy busy;      /* with kernels */
 	struct gauges gauges;  /* the hardware counters */
+	struct keyed processes; /* struct known: sums of one that has ended may come when another has its number */
+	const struct gpu_table *gpus; /* of the events; NULL: none came with one */
 	struct keyed held;     /* struct book_held: of calls that came one by one, as the kernel side keeps it of those it counts */
 	struct book_index *index;
+	uint64_t named; /* entries' names that were looked at */
 	enum book_by by;
 	bool hists;
 };
+
+/* `by` of calls told apart by stream, where there is no handle: the function is given no stream, or it is in a struct that was not
+ * read. */
+#define BOOK_NO_STREAM (~0ULL)
+#define BOOK_STREAM_UNKNOWN (~1ULL)
+
+/* A device of a process: what tells apart those of two processes, which may be one GPU, as the table of GPUs says in the end. */
+static inline uint64_t book_device(const struct process *p, uint32_t device)
+{
+	return (uint64_t)process_unique(p) << 32 | device;
+}
 
 /* Memory that was taken and not given back, as far as it is known. What it was that is given back is known of what was taken while
  * calls were counted, by calls whose size is one argument (ct_spec.memory_how). */
@@ -80,6 +100,8 @@ void book_close(struct book *);
 /* Adds what the event tells. Returns 1 when it counted, 0 when it is not of a kind that is counted, or -ENOMEM. */
 int book_event(struct book *, const struct event *);
 
+/* All calls of an entry: those in `n` and the muted ones. The time of those that nothing counted has the mean of the others. */
+struct ct_sums book_all(const struct book_entry *);
 /* Adds b to a; the shape is b's. */
 void book_add(struct ct_sums *a, const struct ct_sums *b);
 double book_mean_ns(const struct ct_sums *);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../event/device.h"
+#include "../event/gpus.h"
 #include "expose_inside.h"
 
 #define SERIES_MAX 32768
@@ -42,40 +43,12 @@ struct handle {
 	uint32_t kernel;
 };
 
-/* A copy whose name says the direction: cuMemcpyHtoD. */
-static enum way way_by_name(const char *name)
+static void find_signs(struct expose *x)
 {
-	static const struct {
-		const char *part;
-		enum way way;
-	} parts[] = {
-		{ "HtoD", HTOD }, { "HtoA", HTOD }, { "DtoH", DTOH }, { "AtoH", DTOH }, { "DtoD", DTOD },
-		{ "DtoA", DTOD }, { "AtoD", DTOD }, { "AtoA", DTOD }, { "Peer", PEER },
-	};
+	bool host;
 
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		if (strstr(name, parts[i].part))
-			return parts[i].way;
-	return !strcmp(name, "cuMemcpy") || !strcmp(name, "cuMemcpyAsync") ? BY_ADDRESS : UNTOLD;
-}
-
-static void find_ways(struct expose *x)
-{
-	struct ct_spec spec;
-
-	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
-		bool host, has_kind = !api_spec(i, API_ARCH_HERE, true, &spec) && spec.kind_word != CT_COUNT_NONE;
-
-		x->signs[i] = x->opts.memory ? (int8_t)api_memory_sign((unsigned int)i, &host) : 0;
-		x->ways[i] = api_funcs[i].class != API_COPY ? UNTOLD : has_kind ? WAYS : way_by_name(api_funcs[i].name);
-	}
-}
-
-static enum way way_of(const struct expose *x, uint16_t func, uint8_t sub)
-{
-	if (x->ways[func] != WAYS)
-		return (enum way)x->ways[func];
-	return (sub & CT_SUB_KIND) <= BY_ADDRESS ? (enum way)(sub & CT_SUB_KIND) : UNTOLD;
+	for (unsigned int i = 0; x->opts.memory && i < (unsigned int)api_nfuncs && i < CT_MAX_FUNCS; i++)
+		x->signs[i] = (int8_t)api_memory_sign(i, &host);
 }
 
 struct expose *expose_open(const struct expose_opts *opts)
@@ -103,7 +76,7 @@ struct expose *expose_open(const struct expose_opts *opts)
 		expose_close(x);
 		return NULL;
 	}
-	find_ways(x);
+	find_signs(x);
 	return x;
 }
 
@@ -424,7 +397,7 @@ static void add_sums(struct expose *x, struct group *g, struct proc *p, struct e
 		.ns = more(&e->n.ns, t->sums.ns),
 		.bytes = more(&e->n.bytes, t->sums.bytes),
 	};
-	struct series want = { .key = { (uint16_t)(g - x->groups), t->func, way_of(x, t->func, t->sub) } }, *s;
+	struct series want = { .key = { (uint16_t)(g - x->groups), t->func, api_way(t->func, t->sub & CT_SUB_KIND) } }, *s;
 	bool made;
 
 	n.odd = add_memory(x, p, e, &n, t);
@@ -462,7 +435,7 @@ static int add_size_row(struct group *g, int of, uint64_t sum, uint32_t *last, c
 	return 0;
 }
 
-static int add_sizes(struct expose *x, struct group *g, struct entry *e, const struct ct_tally *t)
+static int add_sizes(struct group *g, struct entry *e, const struct ct_tally *t)
 {
 	uint64_t first = more(&e->n.calls, t->sums.bytes), second = more(&e->n.failed, t->sums.threads);
 	int err;
@@ -474,7 +447,7 @@ static int add_sizes(struct expose *x, struct group *g, struct entry *e, const s
 	if (!e->sizes)
 		return -ENOMEM;
 	if (t->by == CT_OF_COPIES)
-		return add_size_row(g, OF_COPIES + (int)way_of(x, t->func, t->sub), first, e->sizes, t->hist);
+		return add_size_row(g, OF_COPIES + (int)api_way(t->func, t->sub & CT_SUB_KIND), first, e->sizes, t->hist);
 	err = add_size_row(g, OF_GRID, first, e->sizes, t->hist);
 	return err ? err : add_size_row(g, OF_BLOCK, second, e->sizes + CT_SIZE_BUCKETS, t->hist + CT_SIZE_BUCKETS);
 }
@@ -545,7 +518,7 @@ static int tally(struct expose *x, const struct event *ev)
 	p->entries += made;
 	g = group_of_proc(x, p, ev->proc);
 	if (t->how == CT_BY_SIZE)
-		err = add_sizes(x, g, e, t);
+		err = add_sizes(g, e, t);
 	else
 		add_sums(x, g, p, e, ev);
 	if (t->h.flags & CT_F_LAST)
@@ -581,10 +554,7 @@ static int device(struct expose *x, const struct ct_device *d)
 	free(to->model);
 	to->model = model;
 	to->memory_bytes = d->memory_bytes;
-	snprintf(to->uuid, sizeof(to->uuid),
-		 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", d->uuid[0], d->uuid[1],
-		 d->uuid[2], d->uuid[3], d->uuid[4], d->uuid[5], d->uuid[6], d->uuid[7], d->uuid[8], d->uuid[9],
-		 d->uuid[10], d->uuid[11], d->uuid[12], d->uuid[13], d->uuid[14], d->uuid[15]);
+	gpu_uuid_text(d->uuid, to->uuid);
 	return 0;
 }
 

@@ -71,6 +71,7 @@ struct expose_about {
 	double start_time_s;	 /* of cudatrace, since the epoch */
 	uint64_t now_ns;	 /* CLOCK_MONOTONIC */
 	uint64_t counters_ns;	 /* hardware counters were asked for, at this interval; 0: they were not */
+	bool no_queries;	 /* no function of class query is probed */
 };
 /* Calls back with each family, first with no point (NULL), then with each of its points. */
 typedef void (*expose_fn)(void *ctx, const struct expose_family *, const struct expose_point *);

@@ -12,8 +12,7 @@
 #define VALUES_MAX 64
 #define KERNEL_NAME 128
 
-enum way { HTOH, HTOD, DTOH, DTOD, BY_ADDRESS, PEER, UNTOLD, WAYS };
-enum sizes_of { OF_GRID, OF_BLOCK, OF_COPIES, SIZES_OF = OF_COPIES + WAYS };
+enum sizes_of { OF_GRID, OF_BLOCK, OF_COPIES, SIZES_OF = OF_COPIES + API_WAY_END };
 
 struct expose_sums {
 	uint64_t calls, failed, ns, bytes;
@@ -89,7 +88,6 @@ struct expose {
 	struct ct_hist *hist_last[CT_MAX_FUNCS];
 	bool any_hist;
 	int8_t signs[CT_MAX_FUNCS]; /* api_memory_sign() */
-	uint8_t ways[CT_MAX_FUNCS]; /* enum way by the function's name; WAYS: its cudaMemcpyKind says it */
 	struct keyed kernels;	    /* struct kernel */
 	struct keyed handles;	    /* struct handle */
 	struct keyed kernel_series; /* struct kernel_series */

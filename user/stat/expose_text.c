@@ -150,21 +150,6 @@ static void labels(struct out *o, const struct expose_point *p, const char *le)
 	out_char(o, '}');
 }
 
-/* The shortest digits that mean the same number. */
-static const char *number(double v, char *buf, size_t size)
-{
-	if (fabs(v) < 9e15 && v == floor(v)) {
-		snprintf(buf, size, "%.0f", v);
-		return buf;
-	}
-	for (int digits = 6; digits <= 17; digits++) {
-		snprintf(buf, size, "%.*g", digits, v);
-		if (strtod(buf, NULL) == v)
-			break;
-	}
-	return buf;
-}
-
 /* As Go's client writes it, which OpenMetrics demands: 1.0, 0.001024, 1.048576e+06. */
 static const char *bound(double v, char *buf, size_t size)
 {
@@ -199,7 +184,9 @@ static void histogram(const struct text_walk *t, const struct expose_family *f, 
 	out_str(t->o, f->name);
 	out_str(t->o, "_sum");
 	labels(t->o, p, NULL);
-	out_fmt(t->o, " %s\n", number(p->sum, buf, sizeof(buf)));
+	out_char(t->o, ' ');
+	out_double(t->o, p->sum);
+	out_char(t->o, '\n');
 	out_str(t->o, f->name);
 	out_str(t->o, "_count");
 	labels(t->o, p, NULL);
@@ -209,7 +196,6 @@ static void histogram(const struct text_walk *t, const struct expose_family *f, 
 static void write_point(void *ctx, const struct expose_family *f, const struct expose_point *p)
 {
 	const struct text_walk *t = ctx;
-	char buf[48];
 
 	if (!p) {
 		head(t, f);
@@ -220,7 +206,9 @@ static void write_point(void *ctx, const struct expose_family *f, const struct e
 		if (f->kind == EXPOSE_COUNTER)
 			out_str(t->o, "_total");
 		labels(t->o, p, NULL);
-		out_fmt(t->o, " %s\n", number(p->value, buf, sizeof(buf)));
+		out_char(t->o, ' ');
+		out_double(t->o, p->value);
+		out_char(t->o, '\n');
 	}
 }
 

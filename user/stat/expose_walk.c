@@ -76,8 +76,8 @@ static void one(struct walk *w, const struct expose_family *f, double value)
 /* ---- sums over calls ------------------------------------------------------------------------------------------ */
 
 /* Values of cuda.memcpy.kind. */
-static const char *const way_names[WAYS] = { "HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice", "Default", "PeerToPeer",
-					     "Unknown" };
+static const char *const way_names[API_WAY_END] = { "HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice", "Default",
+						    "PeerToPeer", "Unknown" };
 
 static bool matches(const struct family *f, const struct api_func *func)
 {
@@ -131,7 +131,7 @@ static void put_sums(struct walk *w, const struct family *f, const struct series
 {
 	const struct api_func *func = &api_funcs[s->key.func];
 
-	for (int way = 0; way < WAYS; way++) {
+	for (int way = 0; way < API_WAY_END; way++) {
 		struct expose_point p = point_of(&w->x->groups[s->key.group]);
 
 		if (!any[way])
@@ -152,8 +152,8 @@ static void put_sums(struct walk *w, const struct family *f, const struct series
 
 static void walk_family(struct walk *w, const struct family *f, struct series **order, size_t n)
 {
-	double sums[WAYS] = { 0 };
-	bool any[WAYS] = { false };
+	double sums[API_WAY_END] = { 0 };
+	bool any[API_WAY_END] = { false };
 	uint64_t wanted[CT_MAX_FUNCS / 64] = { 0 };
 
 	for (int i = 0; i < api_nfuncs; i++)
@@ -435,6 +435,8 @@ static void walk_self(struct walk *w)
 	};
 	static const struct expose_family up = { EXPOSE_GAUGE, "cudatrace_counters_up", "cudatrace.counters.up", NULL, "",
 						 "Whether hardware counters (--counters) are being read." };
+	static const struct expose_family queries = { EXPOSE_GAUGE, "cudatrace_queries_counted", "cudatrace.queries.counted", NULL, "",
+						      "Whether calls of class query (cudaGetDevice and its like) are counted (--queries)." };
 	static const struct expose_family build = { EXPOSE_GAUGE, "cudatrace_build_info", "cudatrace.build.info", NULL, "",
 						    "The version of cudatrace." };
 	const struct expose_about *a = w->about;
@@ -457,6 +459,7 @@ static void walk_self(struct walk *w)
 	one(w, &gauges[7], a->start_time_s);
 	if (a->counters_ns)
 		one(w, &up, expose_counters_up(w->x, a));
+	one(w, &queries, !a->no_queries);
 	begin(w, &build);
 	label(&p, "version", w->x->opts.version);
 	put(w, &p);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/gpus.h"
 #include "gauges.h"
 
 #define VALUE_MAX 1e100 /* no sum of what a file may have of them is infinite */
@@ -55,7 +56,7 @@ int gauges_event(struct gauges *g, const struct event *ev)
 		memcpy(&value, &c->values[i].bits, sizeof(value));
 		if (!m || !isfinite(value))
 			continue;
-		at = gauge_of(g, c->device, m->id);
+		at = gauge_of(g, ev->gpu ? ev->gpu->number : c->device, m->id);
 		if (!at) {
 			if (!g->list)
 				return -ENOMEM;
@@ -63,6 +64,7 @@ int gauges_event(struct gauges *g, const struct event *ev)
 			continue;
 		}
 		snprintf(at->name, sizeof(at->name), "%s", m->name);
+		snprintf(at->uuid, sizeof(at->uuid), "%s", ev->gpu ? ev->gpu->text : "");
 		snprintf(at->unit, sizeof(at->unit), "%s", m->unit);
 		if (c->values[i].flags & CT_VALUE_SUSPECT || fabs(value) > VALUE_MAX)
 			at->suspect++;

@@ -11,7 +11,8 @@
 #define GAUGES_MAX 1024
 
 struct gauge {
-	uint32_t device, metric; /* as CT_COUNTER has them */
+	uint32_t device, metric; /* the GPU's number in the trace; as CT_COUNTER has it */
+	char uuid[48];		 /* "GPU-..."; "": not known */
 	char name[128], unit[32];
 	double sum, ns;	    /* value times nanoseconds */
 	double least, most;

@@ -34,6 +34,13 @@ static void sums(struct out *o, const struct ct_sums *n)
 	out_fmt(o, ",\"bytes\":%llu", (unsigned long long)n->bytes);
 }
 
+/* Of the calls, how many are an estimate, and by how much that may be wrong at 95 %. Nothing where each was counted. */
+static void estimate(struct out *o, const struct ct_estimated *e)
+{
+	if (muted_unseen(e) || muted_error(e))
+		out_fmt(o, ",\"estimated\":%llu,\"error\":%llu", (unsigned long long)muted_unseen(e), (unsigned long long)muted_error(e));
+}
+
 static void row(struct out *o, const struct report_row *r, const struct print_about *a)
 {
 	double share = a->device && r->what == BOOK_KERNEL ? report_occupancy(&r->shape, a->device) : -1;
@@ -42,6 +49,7 @@ static void row(struct out *o, const struct report_row *r, const struct print_ab
 	string(o, r->label.s, r->label.len);
 	out_char(o, ',');
 	sums(o, &r->n);
+	estimate(o, &r->unseen);
 	out_fmt(o, ",\"share\":%.6f", r->share);
 	if (r->hist)
 		out_fmt(o, ",\"median_ns\":%llu,\"p90_ns\":%llu,\"p99_ns\":%llu", (unsigned long long)r->median_ns,
@@ -96,6 +104,7 @@ static void derived(struct out *o, const struct report *r, const struct print_ab
 	const struct ct_sums *runtime = &r->totals[REPORT_RUNTIME], *driver = &r->totals[REPORT_DRIVER];
 	uint64_t bytes = 0, hits;
 	double cost = print_own_cost_ns(a, &hits);
+	struct ct_estimated unseen = { 0 };
 
 	for (int w = 0; w < REPORT_WAY_END; w++)
 		bytes += r->traffic[w].bytes;
@@ -105,6 +114,9 @@ static void derived(struct out *o, const struct report *r, const struct print_ab
 		number(o, "sync_time", r->totals[REPORT_SYNC].ns);
 	}
 	number(o, "total_api_calls", runtime->calls + driver->calls);
+	muted_add_unseen(&unseen, &r->unseen[REPORT_RUNTIME]);
+	muted_add_unseen(&unseen, &r->unseen[REPORT_DRIVER]);
+	estimate(o, &unseen);
 	number(o, "failed_calls", runtime->failed + driver->failed);
 	number(o, "launches", r->launches);
 	number(o, "graph_launches", r->graph_launches);
@@ -140,12 +152,20 @@ static void counters(struct out *o, const struct gauges *g)
 
 		if (!k->samples)
 			continue;
-		out_fmt(o, "%s{\"device\":%u,\"name\":", any ? ",\n " : "\n ", k->device);
+		out_fmt(o, "%s{\"device\":%u,", any ? ",\n " : "\n ", k->device);
+		if (*k->uuid)
+			out_fmt(o, "\"gpu_uuid\":\"%s\",", k->uuid);
+		out_str(o, "\"name\":");
 		string(o, k->name, strlen(k->name));
 		out_str(o, ",\"unit\":");
 		string(o, k->unit, strlen(k->unit));
-		out_fmt(o, ",\"samples\":%llu,\"suspect\":%llu,\"avg\":%.9g,\"min\":%.9g,\"max\":%.9g}",
-			(unsigned long long)k->samples, (unsigned long long)k->suspect, gauge_mean(k), k->least, k->most);
+		out_fmt(o, ",\"samples\":%llu,\"suspect\":%llu,\"avg\":", (unsigned long long)k->samples, (unsigned long long)k->suspect);
+		out_double(o, gauge_mean(k));
+		out_str(o, ",\"min\":");
+		out_double(o, k->least);
+		out_str(o, ",\"max\":");
+		out_double(o, k->most);
+		out_char(o, '}');
 		any = true;
 	}
 	out_char(o, ']');
@@ -204,7 +224,7 @@ static void quoted(struct out *o, const char *s, size_t n)
 void print_csv(struct out *o, const struct report *r, const struct print_about *a)
 {
 	(void)a;
-	out_str(o, "section,name,calls,failed,total_ns,share,avg_ns,median_ns,p99_ns,min_ns,max_ns,stddev_ns,bytes\r\n");
+	out_str(o, "section,name,calls,failed,total_ns,share,avg_ns,median_ns,p99_ns,min_ns,max_ns,stddev_ns,bytes,estimated,error\r\n");
 	for (int s = 0; s < REPORT_SECTION_END; s++) {
 		for (size_t i = 0; i < r->nrows[s]; i++) {
 			const struct report_row *row = &r->rows[s][i];
@@ -227,7 +247,8 @@ void print_csv(struct out *o, const struct report *r, const struct print_about *
 					book_deviation_ns(n));
 			else
 				out_str(o, ",,,");
-			out_fmt(o, ",%llu\r\n", (unsigned long long)n->bytes);
+			out_fmt(o, ",%llu,%llu,%llu\r\n", (unsigned long long)n->bytes, (unsigned long long)muted_unseen(&row->unseen),
+				(unsigned long long)muted_error(&row->unseen));
 		}
 	}
 }

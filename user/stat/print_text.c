@@ -123,13 +123,25 @@ static bool on_device(enum report_section s)
 	return s == REPORT_KERNELS || s == REPORT_COPIES;
 }
 
+/* Time and number; what is an estimate, at least in part, begins with `~`. */
+static void total(struct out *o, const struct ct_sums *n, bool estimate)
+{
+	char text[48], time[32];
+
+	snprintf(text, sizeof(text), "%s%s", estimate ? "~" : "", n->timed ? print_duration(time, sizeof(time), (double)n->ns) : "-");
+	out_fmt(o, " %10s", text);
+	snprintf(text, sizeof(text), "%s%llu", estimate ? "~" : "", (unsigned long long)n->calls);
+	out_fmt(o, " %11s", text);
+}
+
 static void line(struct out *o, const struct report_row *row, enum report_section s)
 {
 	bool timed = row->n.timed, hist = timed && row->hist;
-	char text[32];
+	char text[32], margin[96];
 
-	out_fmt(o, " %6.2f %10s %11llu", row->share * 100, timed ? print_duration(text, sizeof(text), (double)row->n.ns) : "-",
-		(unsigned long long)row->n.calls);
+	muted_margin(margin, sizeof(margin), row->n.calls, &row->unseen);
+	out_fmt(o, " %6.2f", row->share * 100);
+	total(o, &row->n, *margin);
 	if (!on_device(s))
 		out_fmt(o, " %7llu", (unsigned long long)row->n.failed);
 	column(o, book_mean_ns(&row->n), timed);
@@ -142,13 +154,15 @@ static void line(struct out *o, const struct report_row *row, enum report_sectio
 		out_fmt(o, " %10s", row->n.bytes ? print_bytes(text, sizeof(text), (double)row->n.bytes) : "");
 	out_str(o, "  ");
 	out_mem(o, row->label.s, row->label.len);
+	if (*margin)
+		out_fmt(o, "  calls%s", margin);
 	out_char(o, '\n');
 }
 
 static void section(struct out *o, const struct report *r, enum report_section s)
 {
 	const struct ct_sums *all = &r->totals[s];
-	char text[32];
+	char margin[96];
 
 	if (!r->nrows[s])
 		return;
@@ -163,13 +177,15 @@ static void section(struct out *o, const struct report *r, enum report_section s
 	for (size_t i = 0; i < r->nrows[s]; i++)
 		line(o, &r->rows[s][i], s);
 	if (r->nrows[s] > 1) {
-		out_fmt(o, " %6s %10s %11llu", "", all->timed ? print_duration(text, sizeof(text), (double)all->ns) : "-",
-			(unsigned long long)all->calls);
+		muted_margin(margin, sizeof(margin), all->calls, &r->unseen[s]);
+		out_fmt(o, " %6s", "");
+		total(o, all, *margin);
 		if (on_device(s))
-			out_fmt(o, "%60s  total\n", "");
+			out_fmt(o, "%60s  total", "");
 		else
-			out_fmt(o, " %7llu%60s %10s  total\n", (unsigned long long)all->failed, "",
-				all->bytes ? print_bytes(text, sizeof(text), (double)all->bytes) : "");
+			/* bytes of copies, allocations and frees have no sum: the table of traffic has one for each direction */
+			out_fmt(o, " %7llu%60s %10s  total", (unsigned long long)all->failed, "", "");
+		out_fmt(o, "%s%s\n", *margin ? ", calls" : "", margin);
 	}
 	out_char(o, '\n');
 }

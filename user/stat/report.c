@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/gpus.h"
 #include "report.h"
 
 #define LABEL_MAX 16384
+#define HOST_MAX 64
 
 static const struct {
 	const char *name, *title;
@@ -64,40 +66,26 @@ static enum report_way way_of_device(uint8_t kind)
 	}
 }
 
-/* A call says it by its cudaMemcpyKind, or by its name: cuMemcpyHtoD. */
-static enum report_way way_of_call(const struct api_func *f, const struct ct_spec *spec, uint8_t sub)
+enum report_way report_way_of(enum api_way way)
 {
-	static const enum report_way kinds[] = { REPORT_HTOH, REPORT_HTOD, REPORT_DTOH, REPORT_DTOD, REPORT_UNTOLD };
-	static const struct {
-		const char *part;
-		enum report_way way;
-	} parts[] = {
-		{ "HtoD", REPORT_HTOD }, { "HtoA", REPORT_HTOD }, { "DtoH", REPORT_DTOH }, { "AtoH", REPORT_DTOH },
-		{ "DtoD", REPORT_DTOD }, { "DtoA", REPORT_DTOD }, { "AtoD", REPORT_DTOD }, { "AtoA", REPORT_DTOD },
-		{ "Peer", REPORT_PTOP },
+	static const enum report_way ways[API_WAY_END] = {
+		[API_WAY_UNTOLD] = REPORT_UNTOLD, [API_WAY_HTOD] = REPORT_HTOD, [API_WAY_DTOH] = REPORT_DTOH, [API_WAY_DTOD] = REPORT_DTOD,
+		[API_WAY_PTOP] = REPORT_PTOP,	  [API_WAY_HTOH] = REPORT_HTOH, [API_WAY_BY_ADDRESS] = REPORT_UNTOLD,
 	};
 
-	if (spec->kind_word != CT_COUNT_NONE)
-		return (sub & CT_SUB_KIND) < ARRAY_LEN(kinds) ? kinds[sub & CT_SUB_KIND] : REPORT_UNTOLD;
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		if (strstr(f->name, parts[i].part))
-			return parts[i].way;
-	return REPORT_UNTOLD;
+	return ways[way];
 }
 
 enum report_way report_way_of_call(uint16_t func, uint8_t sub)
 {
-	struct ct_spec spec;
-
-	if (func >= api_nfuncs || api_funcs[func].class != API_COPY || api_spec(func, API_ARCH_HERE, true, &spec))
+	if (func >= api_nfuncs || api_funcs[func].class != API_COPY)
 		return REPORT_WAY_END;
-	return way_of_call(&api_funcs[func], &spec, sub);
+	return report_way_of(api_way(func, sub & CT_SUB_KIND));
 }
 
 static void add_traffic(struct report *r, const struct book_entry *e)
 {
 	struct report_traffic *t;
-	struct ct_spec spec;
 
 	if (e->what == BOOK_COPY) {
 		t = &r->traffic[way_of_device(e->sub)];
@@ -108,8 +96,8 @@ static void add_traffic(struct report *r, const struct book_entry *e)
 
 		if (f->class == API_SET)
 			t = &r->traffic[REPORT_SET];
-		else if (f->class == API_COPY && !api_spec(e->func, API_ARCH_HERE, true, &spec))
-			t = &r->traffic[way_of_call(f, &spec, e->sub)];
+		else if (f->class == API_COPY)
+			t = &r->traffic[report_way_of_call(e->func, e->sub)];
 		else
 			return;
 	} else {
@@ -142,33 +130,112 @@ static void add_launch(struct report *r, const struct book_entry *e)
 
 /* ---- rows -------------------------------------------------------------------------------------------------- */
 
-static void label_whom(struct text *t, const struct book *b, const struct book_entry *e)
+/* The names that processes and threads had last: what was added before they changed goes by them too. */
+struct whose {
+	struct {
+		uint64_t by; /* the thread; NO_THREAD: the process */
+		uint32_t pid, start;
+	} key;
+	uint64_t named;
+	char name[CT_COMM_LEN];
+};
+#define NO_THREAD (~0ULL)
+
+static bool learn_name(struct keyed *names, const struct book_entry *e, uint64_t by, const char *name)
 {
+	struct whose want = { .key = { by, e->pid, e->start } }, *w;
+	bool made;
+
+	w = keyed_get(names, &want.key, &made);
+	if (!w)
+		return false;
+	if (made || e->named > w->named) {
+		w->named = e->named;
+		memcpy(w->name, name, sizeof(w->name));
+	}
+	return true;
+}
+
+static bool learn_names(struct keyed *names, const struct book *b)
+{
+	keyed_open(names, sizeof(struct whose), sizeof(((struct whose *)0)->key), 2 * b->nentries + 1);
+	for (size_t i = 0; i < b->nentries; i++) {
+		const struct book_entry *e = &b->entries[i];
+
+		if (e->pid && !learn_name(names, e, NO_THREAD, e->comm))
+			return false;
+		if (e->pid && *e->thread && !learn_name(names, e, e->by, e->thread))
+			return false;
+	}
+	return true;
+}
+
+static const char *name_of(const struct keyed *names, const struct book_entry *e, uint64_t by)
+{
+	struct whose want = { .key = { by, e->pid, e->start } };
+	const struct whose *w = keyed_find(names, &want.key);
+
+	return w ? w->name : "";
+}
+
+static void label_stream(struct text *t, const struct book_entry *e)
+{
+	if (e->by == BOOK_NO_STREAM) {
+		text_str(t, " no stream");
+		return;
+	}
+	text_str(t, " stream ");
+	if (e->by == BOOK_STREAM_UNKNOWN)
+		text_str(t, "?");
+	else if (e->what == BOOK_CALL)
+		text_hex(t, e->by);
+	else
+		text_u64(t, e->by);
+}
+
+static void label_whom(struct text *t, const struct book *b, const struct keyed *names, const struct book_entry *e)
+{
+	const struct gpu *g;
+	const char *name;
+	uint32_t device;
+
 	switch (b->by) {
 	case BOOK_BY_PROCESS:
 	case BOOK_BY_THREAD:
 	case BOOK_BY_STREAM:
-		text_plain(t, e->comm, sizeof(e->comm));
+		text_plain(t, name_of(names, e, NO_THREAD), CT_COMM_LEN);
 		text_str(t, " ");
 		text_u64(t, e->shown_pid ? e->shown_pid : e->pid);
+		if (e->host) {
+			text_str(t, " on ");
+			text_plain(t, e->host, HOST_MAX);
+		}
+		if (e->nth > 1) {
+			text_str(t, " #");
+			text_u64(t, e->nth);
+		}
 		if (b->by == BOOK_BY_THREAD) {
 			text_str(t, "/");
-			text_u64(t, e->by);
+			text_u64(t, process_host(e->pid) ? process_host_pid((uint32_t)e->by) : e->by);
+			name = name_of(names, e, e->by);
+			/* threads that nobody named have the name of their process */
+			if (*name && strncmp(name, name_of(names, e, NO_THREAD), CT_COMM_LEN)) {
+				text_str(t, " ");
+				text_plain(t, name, CT_COMM_LEN);
+			}
 		} else if (b->by == BOOK_BY_STREAM) {
-			text_str(t, " stream ");
-			if (e->what == BOOK_CALL)
-				text_hex(t, e->by);
-			else
-				text_u64(t, e->by);
+			label_stream(t, e);
 		}
 		text_str(t, "  ");
 		break;
 	case BOOK_BY_DEVICE:
+		device = (uint32_t)e->by;
+		g = gpu_table_named(b->gpus, (uint32_t)(e->by >> 32), device);
 		text_str(t, "device ");
-		if (e->by == CT_UNKNOWN)
+		if (device == CT_UNKNOWN)
 			text_str(t, "?");
 		else
-			text_u64(t, e->by);
+			text_u64(t, g ? g->number : device);
 		text_str(t, "  ");
 		break;
 	case BOOK_BY_CGROUP:
@@ -182,9 +249,9 @@ static void label_whom(struct text *t, const struct book *b, const struct book_e
 	}
 }
 
-static void label(struct text *t, const struct book *b, const struct book_entry *e)
+static void label(struct text *t, const struct book *b, const struct keyed *names, const struct book_entry *e)
 {
-	label_whom(t, b, e);
+	label_whom(t, b, names, e);
 	switch (e->what) {
 	case BOOK_KERNEL:
 		text_plain(t, e->name ? e->name : "?", LABEL_MAX);
@@ -281,6 +348,8 @@ static size_t merge(struct report_row *rows, size_t n)
 			struct report_row *into = &rows[kept - 1];
 
 			book_add(&into->n, &rows[i].n);
+			muted_add_unseen(&into->unseen, &rows[i].unseen);
+			into->recorded += rows[i].recorded;
 			add_hist(into, rows[i].hist);
 			add_sizes(into, rows[i].sizes);
 			free(rows[i].hist);
@@ -322,6 +391,11 @@ static int by_row(const void *pa, const void *pb, void *ctx)
 	return d;
 }
 
+static bool has_calls(const struct book_entry *e)
+{
+	return e->n.calls || muted_calls(&e->muted) || muted_error(&e->muted.unseen);
+}
+
 /* The entries of a section, those of a row beside each other. NULL: no memory. */
 static uint32_t *sort_section(const struct book *b, enum report_section s, size_t *n)
 {
@@ -329,19 +403,19 @@ static uint32_t *sort_section(const struct book *b, enum report_section s, size_
 
 	*n = 0;
 	for (size_t i = 0; i < b->nentries; i++)
-		*n += in_section(&b->entries[i], s) && b->entries[i].n.calls;
+		*n += in_section(&b->entries[i], s) && has_calls(&b->entries[i]);
 	list = calloc(*n + 1, sizeof(*list));
 	if (!list)
 		return NULL;
 	*n = 0;
 	for (size_t i = 0; i < b->nentries; i++)
-		if (in_section(&b->entries[i], s) && b->entries[i].n.calls)
+		if (in_section(&b->entries[i], s) && has_calls(&b->entries[i]))
 			list[(*n)++] = (uint32_t)i;
 	qsort_r(list, *n, sizeof(*list), by_row, (void *)(uintptr_t)b);
 	return list;
 }
 
-static int make_rows(struct report *r, const struct book *b, enum report_section s)
+static int make_rows(struct report *r, const struct book *b, const struct keyed *names, enum report_section s)
 {
 	void *ctx = (void *)(uintptr_t)b;
 	size_t n, groups = 0;
@@ -356,15 +430,19 @@ static int make_rows(struct report *r, const struct book *b, enum report_section
 	r->rows[s] = calloc(groups + 1, sizeof(*row));
 	for (size_t i = 0; i < n && r->rows[s] && !err; i++) {
 		const struct book_entry *e = &b->entries[list[i]];
+		struct ct_sums all = book_all(e);
 
 		if (!i || by_row(&list[i - 1], &list[i], ctx)) {
 			row = &r->rows[s][r->nrows[s]++];
-			label(&row->label, b, e);
+			label(&row->label, b, names, e);
 			row->what = e->what;
 		}
 		row->shape = e->shape;
-		book_add(&row->n, &e->n);
-		book_add(&r->totals[s], &e->n);
+		book_add(&row->n, &all);
+		book_add(&r->totals[s], &all);
+		muted_add_unseen(&row->unseen, &e->muted.unseen);
+		muted_add_unseen(&r->unseen[s], &e->muted.unseen);
+		row->recorded += e->n.timed;
 		if (!add_hist(row, e->hist) || !add_sizes(row, e->sizes) || row->label.bad)
 			err = -ENOMEM;
 	}
@@ -380,16 +458,16 @@ static void drop_partial(struct report_row *row)
 
 	for (int i = 0; row->hist && i < CT_HIST_BUCKETS; i++)
 		n += row->hist->n[i];
-	if (n + n / 100 + 16 >= row->n.timed)
+	if (n + n / 100 + 16 >= row->recorded)
 		return;
 	free(row->hist);
 	row->hist = NULL;
 }
 
-static int make_section(struct report *r, const struct book *b, enum report_section s)
+static int make_section(struct report *r, const struct book *b, const struct keyed *names, enum report_section s)
 {
 	struct ct_sums *total = &r->totals[s];
-	int err = make_rows(r, b, s);
+	int err = make_rows(r, b, names, s);
 
 	if (err)
 		return err;
@@ -400,7 +478,7 @@ static int make_section(struct report *r, const struct book *b, enum report_sect
 
 		if (row->sizes)
 			row->median_bytes = book_quantile_ns(&row->sizes->hist, &row->sizes->n, 0.5);
-		row->share = total->ns ? (double)row->n.ns / (double)total->ns : (double)row->n.calls / (double)total->calls;
+		row->share = total->ns ? (double)row->n.ns / (double)total->ns : total->calls ? (double)row->n.calls / (double)total->calls : 0;
 		drop_partial(row);
 		if (!row->hist)
 			continue;
@@ -409,6 +487,17 @@ static int make_section(struct report *r, const struct book *b, enum report_sect
 		row->p99_ns = book_quantile_ns(row->hist, &row->n, 0.99);
 	}
 	return 0;
+}
+
+static int make_sections(struct report *r, const struct book *b)
+{
+	struct keyed names;
+	int err = learn_names(&names, b) ? 0 : -ENOMEM;
+
+	for (int s = 0; s < REPORT_SECTION_END && !err; s++)
+		err = make_section(r, b, &names, (enum report_section)s);
+	keyed_close(&names);
+	return err;
 }
 
 struct report *report_make(const struct book *b)
@@ -428,11 +517,9 @@ struct report *report_make(const struct book *b)
 		if (b->entries[i].what == BOOK_CALL)
 			add_launch(r, &b->entries[i]);
 	}
-	for (int s = 0; s < REPORT_SECTION_END; s++) {
-		if (make_section(r, b, (enum report_section)s)) {
-			report_free(r);
-			return NULL;
-		}
+	if (make_sections(r, b)) {
+		report_free(r);
+		return NULL;
 	}
 	r->timed = r->totals[REPORT_RUNTIME].timed || r->totals[REPORT_DRIVER].timed;
 	return r;

@@ -21,7 +21,9 @@ const char *report_section_title(enum report_section); /* "Runtime API calls" */
 
 struct report_row {
 	struct text label; /* function, kernel, direction; before it whom it concerns, when told apart. Safe to print */
-	struct ct_sums n;
+	struct ct_sums n; /* what is an estimate included */
+	struct ct_estimated unseen; /* that part of the calls; all zero: none is */
+	uint64_t recorded; /* of the calls whose time is known, those with a record or a count of their own */
 	uint64_t median_ns, p90_ns, p99_ns; /* 0: not known */
 	double share; /* of the section's time; of its calls when no times are known */
 	struct ct_hist *hist; /* NULL: none. Owned by the report */
@@ -34,6 +36,8 @@ struct report_row {
 /* Where bytes went. From the device's records where there are some, else from the calls. */
 enum report_way { REPORT_HTOD, REPORT_DTOH, REPORT_DTOD, REPORT_PTOP, REPORT_HTOH, REPORT_UNTOLD, REPORT_SET, REPORT_WAY_END };
 const char *report_way_name(enum report_way); /* "HtoD" */
+/* The row of the table of traffic that a direction belongs to. */
+enum report_way report_way_of(enum api_way);
 /* Where a counted call of this function and sub (CT_SUB_*) moves bytes; REPORT_WAY_END: it copies none. */
 enum report_way report_way_of_call(uint16_t func, uint8_t sub);
 struct report_traffic {
@@ -44,6 +48,7 @@ struct report {
 	struct report_row *rows[REPORT_SECTION_END];
 	size_t nrows[REPORT_SECTION_END];
 	struct ct_sums totals[REPORT_SECTION_END];
+	struct ct_estimated unseen[REPORT_SECTION_END]; /* of the totals, what is an estimate */
 	struct report_traffic traffic[REPORT_WAY_END];
 	bool device;	      /* there are device records */
 	uint64_t span_ns;     /* from the first thing seen to the last */

@@ -41,6 +41,8 @@ void batch_text(struct out *out, struct top_screen *s, struct top_model *m, cons
 		h->own_percent);
 	if (h->cost_percent >= 0)
 		out_fmt(out, ", costs the programs %.1f %% or more", h->cost_percent);
+	if (h->no_queries)
+		out_str(out, "; queries are not counted (--queries)");
 	out_char(out, '\n');
 	for (unsigned int i = 0; i < m->ngpus; i++)
 		gpu_text(out, &m->gpus[i]);
@@ -101,6 +103,8 @@ void batch_json(struct out *out, struct top_screen *s, struct top_model *m, cons
 	out_fmt(out, ",\"lost\":%" PRIu64 ",\"no_room\":%" PRIu64 ",\"own_percent\":%.3f", h->lost, m->no_room, h->own_percent);
 	if (h->cost_percent >= 0)
 		out_fmt(out, ",\"cost_percent_at_least\":%.3f,\"probe_ns\":%" PRIu64, h->cost_percent, h->probe_ns);
+	if (h->no_queries)
+		out_str(out, ",\"queries_counted\":false");
 	out_str(out, "}\n");
 	for (unsigned int i = 0; i < m->ngpus; i++) {
 		const struct top_gpu *g = &m->gpus[i];

@@ -16,6 +16,7 @@ struct draw_head {
 	double cost_percent;  /* of a core: the programs', at least; below 0: not known */
 	uint64_t probe_ns;    /* of a call, at least */
 	uint64_t lost;
+	bool no_queries;      /* no function of class query is probed: calls are those of the others */
 	bool color;
 };
 

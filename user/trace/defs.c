@@ -124,7 +124,7 @@ static bool is_name(const struct def *e, uint64_t arg)
 static bool is_stream(const struct def *e, uint64_t arg)
 {
 	(void)arg;
-	return e->h.kind == CT_STREAM || e->h.kind == CT_CONTEXT;
+	return e->h.kind == CT_STREAM || e->h.kind == CT_CONTEXT || e->h.kind == CT_THREAD_NAME;
 }
 
 static bool is_no_process(const struct def *e, uint64_t arg)
@@ -225,6 +225,17 @@ static int fork_of(struct defs *d, const struct ct_fork *f)
 	return keep(d, &child.h, CT_PROCESS, f->child_pid, 0);
 }
 
+/* The leader's name is the process's. */
+static int thread_name(struct defs *d, const struct ct_thread_name *n)
+{
+	struct def *e = n->h.tid == n->h.pid ? *slot_of(d, CT_PROCESS, n->h.pid, 0) : NULL;
+
+	if (!e || e->h.size < sizeof(e->process))
+		return keep(d, &n->h, n->h.kind, n->h.pid, n->h.tid);
+	memcpy(e->process.comm, n->comm, sizeof(e->process.comm));
+	return 0;
+}
+
 int defs_record(struct defs *d, const struct ct_hdr *h)
 {
 	struct def *e;
@@ -242,6 +253,8 @@ int defs_record(struct defs *d, const struct ct_hdr *h)
 		return 0;
 	case CT_PROCESS_INFO:
 		return keep(d, h, h->kind, h->pid, 0);
+	case CT_THREAD_NAME:
+		return thread_name(d, (const struct ct_thread_name *)h);
 	case CT_DEVICE:
 		return keep(d, h, h->kind, h->pid, ((const struct ct_device *)h)->id);
 	case CT_CONTEXT:
@@ -268,7 +281,7 @@ int defs_record(struct defs *d, const struct ct_hdr *h)
 
 int defs_write(struct defs *d, emit_fn emit, void *ctx)
 {
-	static const uint16_t order[] = { CT_PROCESS, CT_PROCESS_INFO, CT_DEVICE, CT_CONTEXT, CT_STREAM,
+	static const uint16_t order[] = { CT_PROCESS, CT_PROCESS_INFO, CT_THREAD_NAME, CT_DEVICE, CT_CONTEXT, CT_STREAM,
 					  CT_METRIC,  CT_NAME,	       CT_FRAME,  CT_STACK };
 	int err = 0;
 

@@ -326,13 +326,19 @@ static void put_slot(struct encoder *e, const struct ct_hdr *h, enum trace_shape
 	put_words(e, words, before, (h->size - (uint32_t)sizeof(*h)) / 8);
 }
 
-static bool full(const struct encoder *e)
+/* Before compression. */
+static size_t raw_bytes(const struct encoder *e)
 {
 	size_t sum = 0;
 
 	for (int i = 0; i < COL_END; i++)
 		sum += (size_t)(e->at[i] - e->col[i]);
-	return sum >= ENCODE_FULL || e->nslots >= TRACE_SLOTS_MAX - CHECK_EVERY ||
+	return sum;
+}
+
+static bool full(const struct encoder *e)
+{
+	return raw_bytes(e) >= ENCODE_FULL || e->nslots >= TRACE_SLOTS_MAX - CHECK_EVERY ||
 	       e->nlanes >= TRACE_LANES_MAX - CHECK_EVERY;
 }
 
@@ -386,6 +392,12 @@ int encode_record(struct encoder *e, const struct ct_hdr *h)
 	}
 	e->since_check = 0;
 	return full(e);
+}
+
+size_t encode_most(const struct encoder *e, size_t record_bytes)
+{
+	/* a column that does not get smaller is stored as it is; a first record of its kind has its slot, its lane and its function beside it */
+	return 1 + COL_END * 8 + raw_bytes(e) + 2 * record_bytes + 512;
 }
 
 uint32_t encode_sums(const struct encoder *e, struct trace_block *b)

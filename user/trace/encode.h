@@ -19,6 +19,9 @@ void encode_numbers(struct encoder *, struct numbers *);
  * (the raw ones that the resolve stage takes, and what is too large to be a call). */
 int encode_record(struct encoder *, const struct ct_hdr *);
 
+/* Bytes that encode_finish() makes at the most when one record more, of this size, is in the block. */
+size_t encode_most(const struct encoder *, size_t record_bytes);
+
 /* The block so far: fills in flags, times and counts of *b. Returns the number of records. */
 uint32_t encode_sums(const struct encoder *, struct trace_block *b);
 

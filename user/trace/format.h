@@ -167,6 +167,7 @@ static inline bool trace_is_definition(uint16_t kind)
 	case CT_METRIC:
 	case CT_PROCESS:
 	case CT_PROCESS_INFO:
+	case CT_THREAD_NAME:
 	case CT_EXEC:
 	case CT_FORK:
 	case CT_EXIT:

@@ -11,13 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/keyed.h"
 #include "align.h"
 #include "merge.h"
 #include "reader.h"
 
-#define PID_BITS 22
-#define DEVICE_BITS 10
 #define METRICS_MAX 4096 /* what is read with a larger number has no name (event/metrics.c) */
+
+/* A record that was written. */
+struct written {
+	uint64_t sum;
+	uint64_t input; /* the index of the one that it was of */
+};
 
 struct input {
 	char path[4096], host[256], boot[64];
@@ -42,7 +47,10 @@ struct merge {
 	unsigned int ngroups;
 	uint32_t next_frame, next_stack, nmetrics;
 	uint64_t metrics[METRICS_MAX]; /* a sum of the name, unit and source of each */
-	uint64_t lost;
+	uint64_t lost, same;
+	/* written, the newest, and those before: when the first is full it takes the place of the second. Not open: no two inputs are
+	 * of one boot */
+	struct keyed written[2];
 	struct numbers *numbers;
 	union {
 		struct ct_hdr h;
@@ -91,6 +99,8 @@ void merge_close(struct merge *m)
 		return;
 	for (int i = 0; i < m->n; i++)
 		close_input(m->inputs[i]);
+	keyed_close(&m->written[0]);
+	keyed_close(&m->written[1]);
 	numbers_close(m->numbers);
 	free(m);
 }
@@ -226,7 +236,8 @@ char *merge_head(const struct merge *m)
 		(unsigned long long)(first->align->n ? align_offset(first->align, start_ns) :
 						       reader_number(reader_head(first->reader), "realtime_offset_ns")),
 		(unsigned long long)first->clock_error_ns, m->n);
-	fprintf(f, "places %d\nwork %d\n", said_by(m, "places") == m->n, said_by(m, "work") > 0);
+	fprintf(f, "places %d\nwhole %d\nwork %d\n", said_by(m, "places") == m->n, said_by(m, "whole") == m->n,
+		said_by(m, "work") > 0);
 	for (int i = 0; i < m->n; i++) {
 		struct merge_placed p;
 
@@ -246,12 +257,12 @@ char *merge_head(const struct merge *m)
 
 static uint32_t new_pid(const struct input *in, uint32_t pid)
 {
-	return pid ? pid + (in->group << PID_BITS) : 0;
+	return pid ? pid + (in->group << PROCESS_HOST_SHIFT) : 0;
 }
 
 static uint32_t new_gpu(const struct input *in, uint32_t gpu)
 {
-	return gpu == CT_UNKNOWN ? gpu : gpu + (in->group << DEVICE_BITS);
+	return gpu == CT_UNKNOWN ? gpu : gpu + (in->group << DEVICE_HOST_SHIFT);
 }
 
 static uint32_t define_id(struct id *ids, uint32_t size, uint32_t old, uint32_t *next)
@@ -315,17 +326,19 @@ static void place_call(struct merge *m, const struct input *in)
 	memcpy((char *)m->room + m->h.size - sizeof(id), &id, sizeof(id));
 }
 
-/* The host goes into what is known of a process. */
+/* The host and its boot go into what is known of a process. */
 static void put_host(struct merge *m, const struct input *in)
 {
 	size_t used = (size_t)m->info.exe_len + m->info.cmdline_len + m->info.container_len + m->info.pod_len,
-	       n = strlen(in->host);
+	       host = strlen(in->host), boot = strlen(in->boot), n = host + boot;
 
-	if (m->info.host_len || sizeof(m->info) + used + n + 8 > UINT16_MAX - 8)
+	if (m->info.host_len || m->info.boot_len || sizeof(m->info) + used + n + 8 > UINT16_MAX - 8)
 		return;
 	memset(m->info.text + used, 0, n + 8);
-	memcpy(m->info.text + used, in->host, n);
-	m->info.host_len = (uint16_t)n;
+	memcpy(m->info.text + used, in->host, host);
+	memcpy(m->info.text + used + host, in->boot, boot);
+	m->info.host_len = (uint16_t)host;
+	m->info.boot_len = (uint16_t)boot;
 	m->h.size = (uint16_t)((sizeof(m->info) + used + n + 7) & ~(size_t)7);
 }
 
@@ -390,6 +403,66 @@ static bool place(struct merge *m, struct input *in)
 	return true;
 }
 
+/* ---- what is in several inputs ------------------------------------------------------------------------ */
+
+static uint64_t add_bytes(uint64_t sum, const void *p, size_t n)
+{
+	const uint8_t *s = p;
+
+	for (; n >= 8; n -= 8, s += 8) {
+		uint64_t word;
+
+		memcpy(&word, s, sizeof(word));
+		sum = (sum ^ word) * 0x9e3779b97f4a7c15ULL;
+		sum ^= sum >> 32;
+	}
+	while (n--)
+		sum = (sum ^ *s++) * 0x100000001b3ULL;
+	return sum;
+}
+
+/* Of all that a record says but what each recording numbers by itself: stacks, and the losses before it. */
+static uint64_t sum_of(struct merge *m, const struct input *in, const struct ct_hdr *h)
+{
+	uint64_t sum = 0xcbf29ce484222325ULL ^ in->group;
+	size_t n = h->size;
+
+	memcpy(m->room, h, n);
+	m->h.lost = 0;
+	if ((h->kind == CT_CALL || h->kind == CT_ENTER) && h->flags & CT_F_STACK)
+		n -= sizeof(uint64_t);
+	if (trace_shape(h->kind) == TRACE_SHAPE_WORK)
+		m->work.stack = 0;
+	for (uint32_t i = 0; h->kind == CT_COUNTER && i < m->counter.n; i++)
+		m->counter.values[i].metric = find_metric(in, m->counter.values[i].metric);
+	sum = add_bytes(sum, m->room, n);
+	return sum ? sum : 1;
+}
+
+/* Has another input of this boot had the record? If not, it is remembered. Without memory for that, it has not. */
+static bool was_written(struct merge *m, const struct input *in, uint64_t index, const struct ct_hdr *h)
+{
+	struct written want, *w = NULL;
+	bool made;
+
+	if (!m->written[0].size || trace_is_definition(h->kind) || h->kind == CT_NUMBER)
+		return false;
+	want.sum = sum_of(m, in, h);
+	for (int i = 0; i < 2 && !w; i++)
+		w = m->written[i].size ? keyed_find(&m->written[i], &want.sum) : NULL;
+	if (w)
+		return w->input != index;
+	if (m->written[0].n == MERGE_SAME) {
+		keyed_close(&m->written[1]);
+		m->written[1] = m->written[0];
+		keyed_open(&m->written[0], sizeof(struct written), sizeof(want.sum), MERGE_SAME);
+	}
+	w = keyed_get(&m->written[0], &want.sum, &made);
+	if (w)
+		w->input = index;
+	return false;
+}
+
 /* ---- all of it ---------------------------------------------------------------------------------------- */
 
 /* The next record of an input. Its place in the order is never before that of the one before it. */
@@ -408,11 +481,15 @@ static int advance(struct merge *m, struct input *in)
 	return 0;
 }
 
-static int write_next(struct merge *m, struct input *in, struct writer *w)
+static int write_next(struct merge *m, struct input *in, uint64_t index, struct writer *w)
 {
 	const struct ct_hdr *h = in->next;
 	int err = 0;
 
+	if (was_written(m, in, index, h)) {
+		m->same++;
+		return 0;
+	}
 	memcpy(m->room, h, h->size);
 	if (h->kind == CT_LOST && ((const struct ct_lost *)h)->cause == CT_LOSS_FILE)
 		m->lost += ((const struct ct_lost *)h)->count;
@@ -428,6 +505,17 @@ static int write_next(struct merge *m, struct input *in, struct writer *w)
 	m->h.size = sizeof(m->info);
 	put_host(m, in);
 	return writer_record(w, &m->h);
+}
+
+/* Is it the file of an input before it once more? */
+static bool is_again(const struct merge *m, int i)
+{
+	const struct input *in = m->inputs[i];
+
+	for (int k = 0; k < i; k++)
+		if (same_boot(m->inputs[k], in) && m->inputs[k]->start_ns == in->start_ns && m->inputs[k]->part == in->part)
+			return true;
+	return false;
 }
 
 static char *end_text(const struct merge *m)
@@ -458,8 +546,9 @@ static char *end_text(const struct merge *m)
 		else
 			snprintf(key, sizeof(key), "lost.%s", loss_name((enum ct_loss)(k - ARRAY_LEN(sums))));
 		for (int i = 0; i < m->n; i++)
-			sum += reader_end(m->inputs[i]->reader) ? reader_number(reader_end(m->inputs[i]->reader), key)
-								: 0;
+			sum += reader_end(m->inputs[i]->reader) && !is_again(m, i)
+				       ? reader_number(reader_end(m->inputs[i]->reader), key)
+				       : 0;
 		if (k == ARRAY_LEN(sums) + CT_LOSS_FILE)
 			sum += m->lost;
 		if (sum || k < ARRAY_LEN(sums))
@@ -500,20 +589,26 @@ static bool waits(struct input *in)
 	return false;
 }
 
-/* The input whose record is the next one; NULL: all have ended. */
-static struct input *next_input(struct merge *m)
+/* The input whose record is the next one; -1: all have ended. */
+static int next_input(struct merge *m)
 {
-	struct input *least = NULL;
+	int least = -1;
 
 	for (int i = 0; i < m->n; i++) {
 		struct input *in = m->inputs[i];
 
 		if (!in->next || waits(in))
 			continue;
-		if (!least || in->key_ns < least->key_ns)
-			least = in;
+		if (least < 0 || in->key_ns < m->inputs[least]->key_ns)
+			least = i;
 	}
 	return least;
+}
+
+/* Only of one boot can two inputs have the same record. */
+static bool any_same_boot(const struct merge *m)
+{
+	return m->ngroups < (unsigned int)m->n;
 }
 
 int merge_write(struct merge *m, struct writer *w)
@@ -522,23 +617,30 @@ int merge_write(struct merge *m, struct writer *w)
 	int err = 0;
 
 	find_parts(m);
+	if (any_same_boot(m))
+		keyed_open(&m->written[0], sizeof(struct written), sizeof(uint64_t), MERGE_SAME);
 	writer_numbers(w, m->numbers);
 	for (int i = 0; i < m->n && !err; i++)
 		err = advance(m, m->inputs[i]);
 	while (!err) {
-		struct input *least = next_input(m);
+		int least = next_input(m);
 
-		if (!least)
+		if (least < 0)
 			break;
-		err = write_next(m, least, w);
+		err = write_next(m, m->inputs[least], (uint64_t)least, w);
 		if (!err)
-			err = advance(m, least);
+			err = advance(m, m->inputs[least]);
 	}
 	text = err ? NULL : end_text(m);
 	if (!err)
 		err = text ? writer_end(w, text) : -ENOMEM;
 	free(text);
 	return err;
+}
+
+uint64_t merge_same(const struct merge *m)
+{
+	return m->same;
 }
 
 uint64_t merge_lost(const struct merge *m)

@@ -2,6 +2,10 @@
 /*
  * merge.h - several recordings as one: of several recorders of a host, or of several hosts. Times are brought to the
  * first one's clock, numbers that would collide are kept apart. Memory is bounded for each input, whatever its size.
+ *
+ * A record that is in several inputs of one boot is taken once: a file that is given twice, dumps of a flight recorder that overlap, a
+ * merged file beside one of its parts. It is the same if everything in it is: process, thread, function, arguments, both times
+ * to the nanosecond. Two recorders of one call never have equal times. A record is found among the newest MERGE_SAME at least.
  */
 #ifndef CT_TRACE_MERGE_H
 #define CT_TRACE_MERGE_H
@@ -9,6 +13,7 @@
 #include "writer.h"
 
 #define MERGE_MAX 256 /* recordings */
+#define MERGE_SAME (1u << 20)
 
 struct merge;
 struct merge *merge_open(void); /* NULL: no memory */
@@ -34,6 +39,8 @@ void merge_placed(const struct merge *, int i, struct merge_placed *);
 char *merge_head(const struct merge *);
 /* Writes all records and the end. Returns 0 or -errno (of reading or writing). */
 int merge_write(struct merge *, struct writer *);
+/* Records that were left out because another input had them, so far. */
+uint64_t merge_same(const struct merge *);
 /* Records that could not be read from the inputs, so far. */
 uint64_t merge_lost(const struct merge *);
 

@@ -317,6 +317,13 @@ uint64_t writer_bytes(const struct writer *w)
 	return w->offset;
 }
 
+uint64_t writer_most(const struct writer *w, size_t record_bytes)
+{
+	/* this block, the end and the index */
+	return w->offset + 3 * sizeof(struct trace_block) + encode_most(w->encoder, record_bytes) + WRITER_END_MAX +
+	       (w->nindex + 2) * sizeof(struct trace_index_entry) + sizeof(struct trace_tail);
+}
+
 uint64_t writer_missing(const struct writer *w)
 {
 	return w->missing;

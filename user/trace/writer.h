@@ -34,6 +34,9 @@ int writer_end(struct writer *, const char *text);
 int writer_close(struct writer *);
 
 uint64_t writer_bytes(const struct writer *);	/* in the file */
+/* That the file has at the most once one record more, of this size, and its end are in it; the end's text is WRITER_END_MAX long. */
+#define WRITER_END_MAX 4096
+uint64_t writer_most(const struct writer *, size_t record_bytes);
 uint64_t writer_missing(const struct writer *); /* records that were taken and could not be written */
 
 #endif

@@ -16,11 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "msg.h"
 #include "out.h"
+#include "out_command.h"
 #include "put.h"
 #include "utf8.h"
 
@@ -36,10 +39,6 @@ struct out_gzip {
 	unsigned char buf[GZIP_BUF];
 };
 
-const char put_digits[201] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-			     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-			     "8081828384858687888990919293949596979899";
-
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
@@ -48,66 +47,109 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
-int out_open(struct out *o, const char *path, bool append)
+static int begin(struct out *o, const char *name)
 {
-	struct stat st;
-	int err = 0;
-
 	memset(o, 0, sizeof(*o));
 	o->fd = -1;
-	o->buf = malloc(OUT_BUF);
-	if (!o->buf)
-		return -ENOMEM;
-	o->cap = OUT_BUF;
-	if (!path || !strcmp(path, "-")) {
-		int flags = fcntl(STDOUT_FILENO, F_GETFL);
-
-		if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
-			err = -EBADF;
-			goto out;
-		}
-		o->fd = STDOUT_FILENO;
-		o->name = "standard output";
-	} else {
-		/* 0666 as every program's output has it: the umask of whoever started us decides. */
-		o->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : O_TRUNC), 0666);
-		if (o->fd < 0) {
-			err = -errno;
-			goto out;
-		}
-		o->owned = true;
-		o->name = path;
-	}
-	if (fstat(o->fd, &st) < 0) {
-		err = -errno;
-		goto out;
-	}
-	o->is_file = S_ISREG(st.st_mode);
-	o->is_tty = isatty(o->fd);
+	o->name = name;
 	o->flushed_ns = now_ns();
-out:
+	o->buf = malloc(OUT_BUF);
+	o->cap = OUT_BUF;
+	return o->buf ? 0 : -ENOMEM;
+}
+
+/* Takes the descriptor, or -errno instead of one. */
+static int use(struct out *o, int fd)
+{
+	int err = fd < 0 ? fd : 0;
+	struct stat st;
+
+	o->fd = fd;
+	if (!err && fstat(fd, &st) < 0)
+		err = -errno;
 	if (err) {
-		if (o->owned)
-			close(o->fd);
+		if (o->owned && fd >= 0)
+			close(fd);
 		free(o->buf);
 		o->buf = NULL;
-		o->owned = false;
+		o->fd = -1;
+		return err;
 	}
+	o->is_file = S_ISREG(st.st_mode);
+	o->is_tty = isatty(fd);
+	return 0;
+}
+
+/* Standard output or standard error. */
+static int open_stream(struct out *o, int fd)
+{
+	int flags = fcntl(fd, F_GETFL), err = begin(o, fd == STDERR_FILENO ? "standard error" : "standard output");
+
+	if (err)
+		return err;
+	err = use(o, flags < 0 || (flags & O_ACCMODE) == O_RDONLY ? -EBADF : fd);
+	/* messages are written to standard error too, and rows must not be held back behind them */
+	if (fd == STDERR_FILENO)
+		o->is_file = false;
+	return err;
+}
+
+int out_open(struct out *o, const char *path, bool append)
+{
+	int err, fd;
+
+	if (!path || !strcmp(path, "-"))
+		return open_stream(o, STDOUT_FILENO);
+	err = begin(o, path);
+	if (err)
+		return err;
+	/* 0666 as every program's output has it: the umask of whoever started us decides. */
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : O_TRUNC), 0666);
+	if (fd < 0)
+		fd = -errno;
+	o->owned = true;
+	return use(o, fd);
+}
+
+static int open_command(struct out *o, const char *path)
+{
+	int err = begin(o, path);
+
+	if (err)
+		return err;
+	o->owned = true;
+	return use(o, out_command_open(path + 1, &o->command));
+}
+
+bool out_is_command(const char *path)
+{
+	return path && *path == '|';
+}
+
+int out_open_output(struct out *o, const char *path, bool append, int otherwise)
+{
+	int err;
+
+	if (!path)
+		err = open_stream(o, otherwise);
+	else if (out_is_command(path))
+		err = open_command(o, path);
+	else
+		err = out_open(o, path, append);
+	if (!err && out_is_gzip(path))
+		err = out_gzip(o);
+	if (err)
+		msg_error("cannot write to %s: %s", o->name, strerror(-err));
 	return err;
 }
 
 int out_open_fd(struct out *o, int fd, const char *name)
 {
-	memset(o, 0, sizeof(*o));
-	o->buf = malloc(OUT_BUF);
-	if (!o->buf)
-		return -ENOMEM;
-	o->cap = OUT_BUF;
+	int err = begin(o, name);
+
 	o->fd = fd;
-	o->name = name;
 	o->is_file = true;
-	o->flushed_ns = now_ns();
-	return 0;
+	return err;
 }
 
 int out_wait(int fd, const volatile int *stop)
@@ -202,7 +244,7 @@ bool out_is_gzip(const char *path)
 {
 	size_t n = path ? strlen(path) : 0;
 
-	return n > 3 && !strcmp(path + n - 3, ".gz");
+	return n > 3 && !strcmp(path + n - 3, ".gz") && !out_is_command(path);
 }
 
 int out_gzip(struct out *o)
@@ -231,7 +273,7 @@ int out_sync(struct out *o)
 
 int out_close(struct out *o)
 {
-	int err;
+	int err, ended;
 
 	if (!o->buf)
 		return 0;
@@ -245,6 +287,41 @@ int out_close(struct out *o)
 	free(o->buf);
 	o->buf = NULL;
 	o->fd = -1;
+	if (!o->command)
+		return err;
+	/* how it ended says more than that it took no more */
+	ended = out_command_wait(o->command, o->stop, &o->status);
+	return ended && (!err || err == -EPIPE) ? ended : err;
+}
+
+int out_report(const struct out *o, int err, const char *then)
+{
+	unsigned long long bytes = o->written;
+
+	switch (err) {
+	case 0:
+	case -EPIPE:
+		return 0;
+	case -ECHILD:
+		if (WIFSIGNALED(o->status))
+			msg_error("the command of -o, '%s', was killed by signal %d (%s)", o->name + 1, WTERMSIG(o->status),
+				  strsignal(WTERMSIG(o->status)));
+		else
+			msg_error("the command of -o, '%s', failed with status %d", o->name + 1, WEXITSTATUS(o->status));
+		break;
+	case -EBUSY:
+		msg_error("a second signal: the command of -o, '%s', still runs, and is not waited for", o->name + 1);
+		break;
+	case -ESHUTDOWN:
+		msg_error("a second signal: writing to %s stopped after %llu bytes, what was left is dropped", o->name, bytes);
+		break;
+	case -ETIMEDOUT:
+		msg_error("the reader of %s takes nothing: tracing stopped after %llu bytes, what was left is dropped", o->name, bytes);
+		break;
+	default:
+		msg_error("writing to %s failed after %llu bytes: %s%s", o->name, bytes, strerror(-err), then);
+		break;
+	}
 	return err;
 }
 
@@ -298,6 +375,13 @@ void out_plain(struct out *o, const char *s, size_t n)
 		s += len;
 		n -= (size_t)len;
 	}
+}
+
+void out_double(struct out *o, double v)
+{
+	char *p = out_reserve(o, PUT_DOUBLE_MAX);
+
+	out_commit(o, (size_t)(put_double(p, v, false) - p));
 }
 
 void out_fmt(struct out *o, const char *fmt, ...)

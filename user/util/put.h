@@ -88,6 +88,11 @@ static inline char *put_hex(char *p, uint64_t v)
 	return put_hexdigits(p, v);
 }
 
+/* As few digits as give the same number when they are read again; whole numbers in full. `single`: the number came from a float of
+ * 4 bytes, and it is enough that it gives the same float. Takes PUT_DOUBLE_MAX bytes at most; v is finite. */
+#define PUT_DOUBLE_MAX 32
+char *put_double(char *p, double v, bool single);
+
 /* Spaces until the text that began at `from` is `width` bytes wide. */
 static inline char *put_pad(char *p, const char *from, int width)
 {

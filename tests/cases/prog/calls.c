@@ -97,6 +97,50 @@ static void mode_failing(void)
 		cudaSetDevice(4711);
 }
 
+static pthread_barrier_t named;
+
+static void *named_thread(void *name)
+{
+	void *p = NULL;
+
+	pthread_setname_np(pthread_self(), name);
+	cudaMalloc(&p, 64);
+	pthread_barrier_wait(&named);
+	pthread_barrier_wait(&named);
+	cudaFree(p);
+	return NULL;
+}
+
+/* Two threads with names allocate; one of them is renamed by another thread, the process by itself; then all free. */
+static void mode_names(void)
+{
+	static const char *const names[] = { "pt_autograd_0", "loader" };
+	pthread_t threads[2];
+	void *p = NULL;
+
+	pthread_barrier_init(&named, NULL, 3);
+	cudaMalloc(&p, 64);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, named_thread, (void *)(uintptr_t)names[i]);
+	pthread_barrier_wait(&named);
+	pthread_setname_np(threads[1], "renamed");
+	prctl(PR_SET_NAME, "trainer");
+	pthread_barrier_wait(&named);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	cudaFree(p);
+}
+
+/* A calls that fail; the program asks twice for the error of each. */
+static void mode_reports(void)
+{
+	for (long i = 0; i < arg(0); i++) {
+		cudaSetDevice(4711);
+		cudaPeekAtLastError();
+		cudaGetLastError();
+	}
+}
+
 static void mode_driver(void)
 {
 	CUdeviceptr p;
@@ -183,6 +227,22 @@ static void mode_exec(void)
 	fflush(stdout);
 	execv("/proc/self/exe", argv);
 	exit(1);
+}
+
+static void *thread_that_execs(void *unused)
+{
+	(void)unused;
+	mode_exec();
+	return NULL;
+}
+
+/* The same, by a thread that is not the first. */
+static void mode_thread_exec(void)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, thread_that_execs, NULL);
+	pthread_join(t, NULL);
 }
 
 static void mode_status(void)
@@ -485,8 +545,9 @@ static const struct {
 	void (*run)(void);
 } modes[] = {
 	{ "queries", mode_queries }, { "devices", mode_devices }, { "mix", mode_mix }, { "sizes", mode_sizes }, { "failing", mode_failing },
+	{ "reports", mode_reports }, { "names", mode_names },
 	{ "driver", mode_driver }, { "threads", mode_threads }, { "main-gone", mode_main_gone },
-	{ "fork", mode_fork }, { "exec", mode_exec }, { "status", mode_status }, { "kill", mode_kill },
+	{ "fork", mode_fork }, { "exec", mode_exec }, { "thread-exec", mode_thread_exec }, { "status", mode_status }, { "kill", mode_kill },
 	{ "signal", mode_signal }, { "callback", mode_callback }, { "occupancy", mode_occupancy },
 	{ "depth", mode_depth }, { "longjmp", mode_longjmp }, { "thread-exit", mode_thread_exit },
 	{ "stack", mode_stack }, { "hostile", mode_hostile }, { "dlopen", mode_dlopen }, { "inner", mode_inner },

@@ -7,7 +7,7 @@
  * A round is one launch of `vec_mul`, one copy to the device, one set; -s: in a stream of each thread's own. -n: all in an
  * NVTX range (as the stand-in has them: tests/standin/cupti.c). Each thread makes ROUNDS of them, and pauses in between. END: return, exit, _exit, kill (SIGKILL to itself), abort, fork (the child makes
  * calls and returns), fork-exec (the child becomes this program with ROUNDS and "return"), exec, reset (cudaDeviceReset first),
- * wait (for a line on stdin), loop (for ever), idle (sleeps for ever, with words on its stack that calls to malloc left there). Prints "launched N" when the rounds are done. Built against the stand-in's headers.
+ * unload (first loads a library, launches its only kernel and unloads it, 300 times, each with a kernel of another name), wait (for a line on stdin), loop (for ever), idle (sleeps for ever, with words on its stack that calls to malloc left there). Prints "launched N" when the rounds are done. Built against the stand-in's headers.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -60,6 +60,22 @@ static void *work(void *arg)
 	return NULL;
 }
 
+/* The names of kernels that are gone lie where those of the next ones are put. */
+static void unload(void)
+{
+	for (int i = 0; i < 300; i++) {
+		cudaLibrary_t library;
+		cudaKernel_t one;
+		char name[16];
+
+		snprintf(name, sizeof(name), "_Z7one_%03dPfi", i);
+		check(cudaLibraryLoadData(&library, "code", NULL, NULL, 0, NULL, NULL, 0), "library");
+		check(cudaLibraryGetKernel(&one, library, name), "kernel");
+		check(cudaLaunchKernel((const void *)one, (dim3){ 1, 1, 1 }, (dim3){ 32, 1, 1 }, NULL, 0, NULL), "launch");
+		check(cudaLibraryUnload(library), "unload");
+	}
+}
+
 static void (*nvtx_range)(const char *text);
 
 static void take_range(void (*fn)(const char *))
@@ -102,6 +118,8 @@ static void end(const char *how, char **argv)
 		abort();
 	if (!strcmp(how, "reset"))
 		check(cudaDeviceReset(), "cudaDeviceReset");
+	if (!strcmp(how, "unload"))
+		unload();
 	if (!strcmp(how, "wait") && !fgets(line, sizeof(line), stdin))
 		exit(0);
 	if (!strcmp(how, "idle")) {

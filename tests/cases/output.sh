@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154,SC2016
+# output.sh - where rows go: a file, a command, standard output, or standard error when a program is started, whose own
+# standard output is the program's.
+
+# What the program prints is all that is on standard output; what is for people goes to standard error, as strace's rows do.
+case_output_with_a_program() {
+	local how head
+	while IFS='|' read -r how head; do
+		# shellcheck disable=SC2086
+		ct $how -- sh -c "echo mine; exec '$CALLS' mix 2 1 1"
+		ok_rc
+		expect "standard output of '$how'" "$(cat "$T/out")" mine
+		grep -q -E "$head" "$T/err" || fail "'$how' prints no '$head' to standard error: $(head -n 3 "$T/err")"
+		# and on purpose where the user says
+		# shellcheck disable=SC2086
+		ct $how -o - -- sh -c "exec '$CALLS' mix 2 1 1"
+		ok_rc
+		grep -q -E "$head" "$T/out" || fail "'$how -o -' prints no '$head' to standard output: $(head -n 3 "$T/out")"
+		! grep -q -E "$head" "$T/err" || fail "'$how -o -' prints to standard error too"
+	done <<- 'END'
+		|^TIME\(ms\) +PROCESS +PID +EVENT
+		-c|^ *% time
+		-C|^TIME\(ms\)
+		stat|^ *FUNCTION|cudaMemcpy
+		mem|^.*memory
+		advise|finding
+	END
+	ct --format json -o - -- "$CALLS" queries 3
+	ok_rc
+	expect_rows cudaStreamQuery 3
+}
+
+# A process that runs has its own terminal: rows go to standard output.
+case_output_of_a_process() {
+	target a queries 3
+	attach_stdout
+	go a
+	stop a
+	finish
+	ok_rc
+	expect "rows" "$(grep -c 'cudaStreamQuery' "$T/out")" 3
+	! grep -q cudaStreamQuery "$T/err" || fail "rows on standard error"
+}
+
+attach_stdout() {
+	"${BACKGROUND[@]}" "$CUDATRACE" -v -p "$PID_a" > "$T/out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 ready_or_gone
+}
+
+# -o '|COMMAND': all rows, read to their end before cudatrace ends.
+case_output_to_a_command() {
+	ct --format json -o "|sleep 0.3; cat > '$T/rows'" -- "$CALLS" queries 5
+	ok_rc
+	expect "standard output" "$(cat "$T/out")" ""
+	mv "$T/rows" "$T/out"
+	expect_rows cudaStreamQuery 5
+	no_loss
+	ct --format csv -o "|grep -c cudaStreamQuery" -- "$CALLS" queries 5
+	expect "what the command prints" "$(cat "$T/out")" 5
+	# each command that prints
+	cp "$ROOT/tests/traces/calls.ctrace" "$T/r.ctrace"
+	local how
+	for how in replay "replay --format json" stat "stat --json" "mem --no-stack" advise "export --to csv"; do
+		# shellcheck disable=SC2086
+		ct $how -o - "$T/r.ctrace"
+		cp "$T/out" "$T/want"
+		# shellcheck disable=SC2086
+		ct $how -o "|cat > '$T/got'" "$T/r.ctrace"
+		ok_rc
+		cmp "$T/want" "$T/got" || fail "$how: what the command got differs"
+	done
+	# a name that ends in .gz is the command's own matter
+	ct replay -o "|cat > $T/rows.gz" "$T/r.ctrace"
+	grep -q '^TIME' "$T/rows.gz" || fail "what a command reads is compressed"
+}
+
+# How it ended is said, and makes the status; the program's status is kept where it ended well, or has seen enough.
+case_output_command_status() {
+	ct -o '|cat > /dev/null; exit 7' -- "$CALLS" queries 1
+	ok_rc 1
+	says "^cudatrace: error: the command of -o, 'cat > /dev/null; exit 7', failed with status 7$"
+	expect "sentences" "$(grep -c error: "$T/err")" 1
+	ct -o '|cat > /dev/null; kill -TERM $$' -- "$CALLS" queries 1
+	ok_rc 1
+	says "was killed by signal 15 \(Terminated\)$"
+	ct -o '|/nonexistent/reader' -- "$CALLS" queries 100000
+	ok_rc 1
+	says "^cudatrace: error: the command of -o, '/nonexistent/reader', failed with status 127$"
+	ct -o '|cat > /dev/null' -- "$CALLS" status 17
+	ok_rc 17
+	ct --format json -o '|head -n 1' -p $$ -d 0.1
+	ok_rc
+	expect "lines" "$(wc -l < "$T/out")" 1
+	expect "messages" "$(grep -c error: "$T/err")" 0
+	# one that prints into a pipe whose reader has gone
+	timeout 150 "$CUDATRACE" replay -o '|cat' "$ROOT/tests/traces/calls.ctrace" 2> "$T/err" | true
+	expect status "${PIPESTATUS[0]}" 0
+	expect "messages" "$(cat "$T/err")" ""
+}
+
+# Beside the helper of the counters and a program, whose ends are waited for too.
+case_output_command_beside_others() {
+	LD_LIBRARY_PATH=$STANDIN/gpu ct --counters -i 1ms --format json -o "|cat > '$T/rows'; exit 3" -- bash -c "'$CALLS' queries 2 & '$CALLS' queries 3; wait; exit 4"
+	ok_rc 1
+	says 'failed with status 3$'
+	mv "$T/rows" "$T/out"
+	expect_rows cudaStreamQuery 5
+}
+
+# A SIGINT that is typed reaches the whole group: it ends the trace, and the command reads the rest of it.
+case_output_command_interrupted() {
+	target a queries 4
+	"${BACKGROUND[@]}" setsid "$CUDATRACE" -v --format json -o "|cat > '$T/out'" -p "$PID_a" > "$T/ct.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 ready_or_gone
+	go a
+	kill -INT -- "-$CT"
+	finish
+	ok_rc
+	expect_rows cudaStreamQuery 4
+	no_loss
+	stop a
+}
+
+# The command runs as the user who started cudatrace, whatever privileges the file of cudatrace gave.
+case_output_command_user() {
+	command -v setpriv > /dev/null || skip "no setpriv"
+	setpriv --ruid 65534 --rgid 65534 --clear-groups "$CUDATRACE" replay -o '|id -u; id -g; id -ru; cat > /dev/null' "$ROOT/tests/traces/calls.ctrace" > "$T/out" 2> "$T/err" ||
+		fail "$(cat "$T/err")"
+	expect "ids" "$(tr '\n' ' ' < "$T/out")" "65534 65534 65534 "
+}

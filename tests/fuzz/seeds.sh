@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# seeds.sh - makes what the fuzzers begin with, in .output/fuzz/seeds: tests/fuzz/seeds.sh SEEDS-PROGRAM
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+seeds=.output/fuzz/seeds
+rm -rf "$seeds"
+mkdir -p "$seeds"/{trace,elf,agent,saved}
+for file in tests/traces/*.ctrace; do
+	"$1" trace "$file" "$seeds/trace"
+done
+"$1" agent "$seeds/agent"
+for how in "-O1" "-O1 -g" "-O1 -g -gdwarf-4 -gz" "-O1 -s"; do
+	# shellcheck disable=SC2086
+	${CC:-gcc} $how -shared -fPIC -nostdlib -o "$seeds/elf/lib${how// /}" tests/fuzz/seed.c
+done

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gpus.c - see gpus.h. A list of GPUs, and a hash from what processes call them to places in it. A GPU whose UUID is not known is
+ * told apart by its host and its number there.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../util/keyed.h"
+#include "gpus.h"
+
+#define NAMES_MAX 65536 /* (process, device) pairs */
+
+struct named {
+	struct {
+		uint32_t process, device; /* process_unique(); 0: the machine */
+	} key;
+	uint32_t at;
+};
+
+struct gpu_table {
+	struct gpu *gpus[GPUS_MAX];
+	uint32_t n;
+	struct keyed names;
+};
+
+struct gpu_table *gpu_table_open(void)
+{
+	struct gpu_table *t = calloc(1, sizeof(*t));
+
+	if (t)
+		keyed_open(&t->names, sizeof(struct named), sizeof(((struct named *)0)->key), NAMES_MAX);
+	return t;
+}
+
+void gpu_table_close(struct gpu_table *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < t->n; i++)
+		free(t->gpus[i]);
+	keyed_close(&t->names);
+	free(t);
+}
+
+void gpu_uuid_text(const uint8_t u[16], char text[48])
+{
+	char *p = text + sprintf(text, "GPU-");
+
+	for (int i = 0; i < 16; i++)
+		p += sprintf(p, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
+}
+
+static bool is_known(const uint8_t uuid[16])
+{
+	static const uint8_t none[16];
+
+	return memcmp(uuid, none, sizeof(none)) != 0;
+}
+
+/* The number that its owner gives it, if it is free; else one that nobody has. */
+static uint32_t number_for(const struct gpu_table *t, uint32_t wanted)
+{
+	uint32_t most = 0;
+	bool taken = wanted >= GPUS_MAX;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		taken |= t->gpus[i]->number == wanted;
+		most = t->gpus[i]->number >= most ? t->gpus[i]->number + 1 : most;
+	}
+	return taken ? most : wanted;
+}
+
+/* The place of a GPU, which may be new. GPUS_MAX: there is no room. */
+static uint32_t place_of(struct gpu_table *t, uint32_t host, uint32_t device, const uint8_t uuid[16])
+{
+	struct gpu *g;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		g = t->gpus[i];
+		if (is_known(uuid) ? !memcmp(g->uuid, uuid, 16) : !*g->text && g->host == host && g->device == device)
+			return i;
+	}
+	g = t->n < GPUS_MAX ? calloc(1, sizeof(*g)) : NULL;
+	if (!g)
+		return GPUS_MAX;
+	g->number = number_for(t, device);
+	g->host = host;
+	g->device = device;
+	memcpy(g->uuid, uuid, sizeof(g->uuid));
+	if (is_known(uuid))
+		gpu_uuid_text(uuid, g->text);
+	t->gpus[t->n] = g;
+	return t->n++;
+}
+
+static const struct gpu *find(const struct gpu_table *t, uint32_t process, uint32_t device)
+{
+	struct named want = { .key = { process, device } };
+	const struct named *n = device == CT_UNKNOWN ? NULL : keyed_find(&t->names, &want.key);
+
+	return n ? t->gpus[n->at] : NULL;
+}
+
+static const struct gpu *name(struct gpu_table *t, uint32_t process, uint32_t device, uint32_t at)
+{
+	struct named want = { .key = { process, device } }, *n;
+	bool made;
+
+	if (at == GPUS_MAX)
+		return NULL;
+	n = keyed_get(&t->names, &want.key, &made);
+	if (n)
+		n->at = at;
+	return t->gpus[at];
+}
+
+void gpu_table_record(struct gpu_table *t, const struct process *p, const struct ct_hdr *rec)
+{
+	const struct ct_device *d = (const struct ct_device *)rec;
+	uint32_t host, device;
+
+	if (rec->kind != CT_DEVICE || d->id == CT_UNKNOWN)
+		return;
+	host = rec->pid ? process_host(rec->pid) : d->id >> DEVICE_HOST_SHIFT;
+	device = rec->pid ? d->id : d->id & ((1u << DEVICE_HOST_SHIFT) - 1);
+	name(t, rec->pid ? process_unique(p) : 0, d->id, place_of(t, host, device, d->uuid));
+}
+
+const struct gpu *gpu_table_find(const struct gpu_table *t, const struct process *p, uint32_t device)
+{
+	return gpu_table_named(t, process_unique(p), device);
+}
+
+const struct gpu *gpu_table_named(const struct gpu_table *t, uint32_t process, uint32_t device)
+{
+	return t && process ? find(t, process, device) : NULL;
+}
+
+const struct gpu *gpu_table_worked(struct gpu_table *t, const struct process *p, uint32_t device)
+{
+	static const uint8_t none[16];
+	const struct gpu *g = gpu_table_find(t, p, device);
+	uint32_t host = process_host(p->pid);
+
+	return g || device == CT_UNKNOWN ? g : name(t, process_unique(p), device, place_of(t, host, device, none));
+}
+
+const struct gpu *gpu_table_machine(const struct gpu_table *t, uint32_t device)
+{
+	return t ? find(t, 0, device) : NULL;
+}

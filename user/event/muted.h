@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * muted.h - calls that were not recorded one by one, because there were so many of them: what a CT_MUTED record says, sums of
+ * several, and how people and programs are told. The one place for all outputs.
+ *
+ * For people an estimated number begins with `~`: "~288500 ±2 %". For programs `estimated` is the part of a number that is an
+ * estimate, and `error` by how much the number may be wrong, at 95 %.
+ */
+#ifndef CT_MUTED_H
+#define CT_MUTED_H
+
+#include "../api/api.h"
+
+/* The row of the function; -1: it is not known here. */
+int muted_func(const struct ct_muted *);
+/* Writes the function's name behind the record, and the record's size and kind. There must be room for 512 bytes. */
+void muted_name(struct ct_muted *, int func);
+
+/* Calls of one or several functions. */
+struct muted_sum {
+	uint64_t counted;	    /* in windows, each */
+	struct ct_estimated unseen; /* beside these; signed, while it is added up */
+	uint64_t failed, timed, ns; /* of those counted */
+};
+void muted_add(struct muted_sum *, const struct ct_muted *);
+void muted_add_sum(struct muted_sum *, const struct muted_sum *);
+void muted_add_unseen(struct ct_estimated *, const struct ct_estimated *);
+
+/* Calls that nothing counted: 0 or more. */
+uint64_t muted_unseen(const struct ct_estimated *);
+/* By how much a number that they are part of may be wrong, at 95 %, in either direction. */
+uint64_t muted_error(const struct ct_estimated *);
+/* All calls: counted and estimated. */
+uint64_t muted_calls(const struct muted_sum *);
+/* The time of all, with the mean of those whose time is known. ns */
+uint64_t muted_ns(const struct muted_sum *);
+/* A whole number, 2^60 at most. */
+uint64_t muted_whole(long double);
+/* " ±2 %" of a number that the estimate is part of; with an error of more than itself " (11453 to 9000000)". "" when it is
+ * exact. Returns buf. */
+const char *muted_margin(char *buf, size_t size, uint64_t number, const struct ct_estimated *);
+
+#endif

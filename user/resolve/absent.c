@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * absent.c - see absent.h. A call's spec says what each of its reads is; a read whose pointer lies in memory that is itself
+ * missing is not made up for.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../proc/filed.h"
+#include "absent.h"
+
+#define KEPT 256 /* reads, of all threads */
+
+struct kept {
+	uint64_t used; /* by the clock; 0: free */
+	struct ct_absent a;
+};
+
+struct absent {
+	emit_fn more;
+	void *ctx;
+	struct filed *filed;
+	uint64_t clock, missing, filled;
+	uint32_t nused;
+	struct kept kept[KEPT];
+	char text[CT_NAME_MAX + CT_READ_MAX];
+	_Alignas(struct ct_more) char piece[sizeof(struct ct_more) + CT_MORE_PIECE + 8];
+	union {
+		struct ct_call call;
+		char room[sizeof(struct ct_call) + CT_DATA_MAX + 8];
+	};
+};
+
+struct absent *absent_open(emit_fn more, void *ctx, filed_recent_fn recent, void *recent_ctx)
+{
+	struct absent *ab = calloc(1, sizeof(*ab));
+
+	if (!ab)
+		return NULL;
+	ab->more = more;
+	ab->ctx = ctx;
+	ab->filed = filed_open(recent, recent_ctx);
+	if (!ab->filed) {
+		free(ab);
+		return NULL;
+	}
+	return ab;
+}
+
+void absent_close(struct absent *ab)
+{
+	if (!ab)
+		return;
+	filed_close(ab->filed);
+	free(ab);
+}
+
+void absent_idle(struct absent *ab)
+{
+	filed_idle(ab->filed);
+}
+
+void absent_drop(struct absent *ab)
+{
+	for (int i = 0; i < KEPT && ab->nused; i++) {
+		ab->nused -= ab->kept[i].used != 0;
+		ab->kept[i].used = 0;
+	}
+}
+
+static bool is_of(const struct ct_absent *a, uint32_t pid, uint32_t tid, uint16_t func)
+{
+	return a->h.tid == tid && a->h.pid == pid && a->func == func;
+}
+
+void absent_add(struct absent *ab, struct target *t, const struct ct_absent *a)
+{
+	char byte;
+	struct kept *k = NULL, *oldest = &ab->kept[0];
+
+	for (int i = 0; i < KEPT && !k; i++) {
+		struct kept *at = &ab->kept[i];
+
+		if (!at->used || (is_of(&at->a, a->h.pid, a->h.tid, a->func) && at->a.read == a->read))
+			k = at;
+		if (at->used < oldest->used)
+			oldest = at;
+	}
+	k = k ? k : oldest;
+	ab->nused += !k->used;
+	k->used = ++ab->clock;
+	k->a = *a;
+	/* now: until the call's record comes the program may have ended, or unmapped it */
+	filed_read(ab->filed, t, a, 0, &byte, 1);
+}
+
+static struct kept *find(struct absent *ab, const struct ct_call *c, int read)
+{
+	for (int i = 0; i < KEPT && ab->nused; i++)
+		if (ab->kept[i].used && is_of(&ab->kept[i].a, c->h.pid, c->h.tid, c->func) &&
+		    (read < 0 || ab->kept[i].a.read == read))
+			return &ab->kept[i];
+	return NULL;
+}
+
+bool absent_has(struct absent *ab, const struct ct_call *c)
+{
+	return ab->nused && find(ab, c, -1);
+}
+
+/* ---- one read ------------------------------------------------------------------------------------------- */
+
+/* A word that a read refers to. False: it is not one of the call's own. */
+static bool word_of(const struct ct_call *c, uint8_t from, uint64_t *word)
+{
+	if (from >= c->nwords)
+		return false;
+	*word = c->words[from];
+	return true;
+}
+
+/* The string goes on behind what the record has: its bytes from number `offset` on, as pieces. */
+static int send_pieces(struct absent *ab, const struct ct_call *c, int read, const char *text, uint32_t len, uint32_t offset)
+{
+	struct ct_more *m = (struct ct_more *)ab->piece;
+	int err = 0;
+
+	for (uint32_t at = 0; !err && at < len; at += CT_MORE_PIECE - 1) {
+		uint32_t n = len - at < CT_MORE_PIECE - 1 ? len - at : CT_MORE_PIECE - 1;
+
+		memset(ab->piece, 0, sizeof(ab->piece));
+		m->h = (struct ct_hdr){ .size = (uint16_t)(sizeof(*m) + ((n + 7) & ~7u)), .kind = CT_MORE, .pid = c->h.pid,
+					.tid = c->h.tid, .start_ns = c->h.start_ns, .end_ns = c->h.start_ns };
+		m->func = c->func;
+		m->read = (uint8_t)read;
+		m->last = at + n == len;
+		m->offset = offset + at;
+		m->len = n;
+		memcpy(m->bytes, text + at, n);
+		err = ab->more(ab->ctx, &m->h);
+	}
+	return err;
+}
+
+/* A string whose beginning is in the record: the rest. */
+static bool fill_rest(struct absent *ab, struct target *t, const struct ct_call *c, const struct ct_absent *a,
+		      const struct ct_read *r)
+{
+	uint64_t start, offset;
+	ssize_t n;
+	size_t len;
+
+	if (!word_of(c, r->from, &start) || a->address <= start || a->address - start > CT_NAME_MAX)
+		return false;
+	offset = a->address - start;
+	n = filed_read(ab->filed, t, a, 0, ab->text, CT_NAME_MAX);
+	len = n > 0 ? strnlen(ab->text, (size_t)n) : 0;
+	if (n <= 0 || len == (size_t)n)
+		return false;
+	return !send_pieces(ab, c, a->read, ab->text, (uint32_t)len, (uint32_t)offset);
+}
+
+/* Puts the read's bytes, as the kernel side would have, to `out`, where there is room for `room`. Returns how many; 0: none. */
+static size_t fill(struct absent *ab, struct target *t, const struct ct_call *c, const struct ct_absent *a,
+		   const struct ct_spec *spec, char *out, size_t room)
+{
+	const struct ct_read *r = &spec->reads[a->read];
+	uint64_t start, head = 0, count;
+	size_t len = r->len, padded;
+	ssize_t n;
+
+	if (!word_of(c, r->from, &start) || start != a->address || len > CT_READ_MAX)
+		return 0;
+	if (r->kind == CT_READ_ARRAY) {
+		if (!word_of(c, r->count_from, &count))
+			return 0;
+		count = (uint32_t)count * (uint64_t)r->elem;
+		len = count < len ? count : len;
+		head = count > len ? len | CT_STR_CUT : len;
+	}
+	padded = (len + 7) & ~(size_t)7;
+	if (!len || padded + (r->kind == CT_READ_BYTES ? 0 : 8) > room)
+		return 0;
+	n = filed_read(ab->filed, t, a, 0, ab->text, r->kind == CT_READ_STR && spec->more & CT_S_WHOLE_NAME ? CT_NAME_MAX : len);
+	if (r->kind == CT_READ_STR && n > 0) {
+		size_t whole = strnlen(ab->text, (size_t)n);
+
+		if (whole == (size_t)n && whole < len)
+			return 0; /* it does not end within the mapping: that was no string */
+		head = whole < len ? whole + 1 : len | CT_STR_CUT;
+		if (whole >= len && whole < (size_t)n && spec->more & CT_S_WHOLE_NAME &&
+		    send_pieces(ab, c, a->read, ab->text + len - 1, (uint32_t)(whole - len + 1), (uint32_t)len - 1))
+			return 0;
+		len = whole < len ? whole + 1 : len;
+		padded = (len + 7) & ~(size_t)7;
+	} else if (n < (ssize_t)len) {
+		return 0;
+	}
+	memset(out, 0, r->kind == CT_READ_BYTES ? padded : padded + 8);
+	if (r->kind != CT_READ_BYTES) {
+		memcpy(out, &head, 8);
+		out += 8;
+	}
+	memcpy(out, ab->text, len);
+	if (r->kind == CT_READ_STR)
+		out[len - 1] = '\0';
+	return r->kind == CT_READ_BYTES ? padded : padded + 8;
+}
+
+/* ---- the call --------------------------------------------------------------------------------------------- */
+
+/* Bytes that a read takes in a record that was checked. */
+static size_t read_bytes(const struct ct_read *r, const char *at)
+{
+	uint64_t head;
+
+	if (r->kind == CT_READ_BYTES)
+		return (r->len + 7u) & ~7u;
+	memcpy(&head, at, 8);
+	return 8 + (((head & ~CT_STR_CUT) + 7) & ~7ULL);
+}
+
+const struct ct_call *absent_fill(struct absent *ab, struct target *t, const struct ct_call *c)
+{
+	bool last = c->h.kind == CT_CALL && !(c->h.flags & CT_F_PENDING), any = false;
+	const char *from = (const char *)&c->words[c->nwords], *end = (const char *)c + c->h.size;
+	struct ct_spec spec = { 0 };
+	char *to;
+
+	if (c->h.size > sizeof(*c) + CT_DATA_MAX || c->h.flags & CT_F_STACK || api_spec(c->func, API_ARCH_HERE, true, &spec))
+		return c;
+	memcpy(ab->room, c, (size_t)(from - (const char *)c));
+	to = ab->room + (from - (const char *)c);
+	for (int i = 0; i < spec.nreads && i < CT_MAX_READS; i++) {
+		size_t n = c->got >> i & 1 ? read_bytes(&spec.reads[i], from) : 0;
+		struct kept *k = find(ab, c, i);
+		bool done = false;
+
+		memcpy(to, from, n);
+		from += n;
+		to += n;
+		if (k && n) {
+			done = fill_rest(ab, t, c, &k->a, &spec.reads[i]);
+		} else if (k) {
+			/* what comes after it must find room too */
+			n = fill(ab, t, c, &k->a, &spec, to, (size_t)(ab->room + sizeof(*c) + CT_DATA_MAX - to - (end - from)));
+			to += n;
+			done = n != 0;
+			any = any || done;
+			ab->call.got |= done ? 1u << i : 0;
+		}
+		if (k && last) {
+			ab->missing += k->a.flags != 0;
+			ab->filled += done;
+			k->used = 0;
+			ab->nused--;
+		}
+	}
+	if (!any)
+		return c;
+	ab->call.h.size = (uint16_t)(to - ab->room);
+	return &ab->call;
+}
+
+void absent_totals(const struct absent *ab, uint64_t *missing, uint64_t *filled)
+{
+	*missing = ab->missing;
+	*filled = ab->filled;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * order.c - see order.h.
+ *
+ * Texts are held and not events, because an event's names, its process and its stack are those of the moment at which it came.
+ * The rows are a binary heap: the earliest one is the first. Of rows with the same place the one that came first goes first.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../util/msg.h"
+#include "order.h"
+
+struct held {
+	uint64_t place_ns, nth; /* nth: in the order in which the rows came */
+	char *text;
+	size_t len;
+};
+
+struct order {
+	const struct sink_opts *opts;
+	struct text row; /* that is being written */
+	struct held *rows;
+	size_t nrows, cap;
+	size_t bytes;	   /* held */
+	uint64_t nth;	   /* rows so far */
+	uint64_t call_ns;  /* place of the latest call */
+	uint64_t handed_ns; /* place of the latest row that was handed on */
+	bool overfull;	   /* rows had to go on before their time */
+	bool told;
+};
+
+int order_open(struct order **out, const struct sink_opts *opts)
+{
+	*out = NULL;
+	if (!opts->gpu || opts->stuck)
+		return 0;
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	(*out)->opts = opts;
+	return 0;
+}
+
+void order_close(struct order *o)
+{
+	if (!o)
+		return;
+	for (size_t i = 0; i < o->nrows; i++)
+		free(o->rows[i].text);
+	free(o->rows);
+	text_free(&o->row);
+	free(o);
+}
+
+/* ---- the heap ------------------------------------------------------------------------------------------- */
+
+static bool is_before(const struct held *a, const struct held *b)
+{
+	return a->place_ns != b->place_ns ? a->place_ns < b->place_ns : a->nth < b->nth;
+}
+
+static int push(struct order *o, const struct held *h)
+{
+	size_t at = o->nrows;
+
+	if (o->nrows == o->cap) {
+		size_t cap = o->cap ? o->cap * 2 : 256;
+		struct held *rows = realloc(o->rows, cap * sizeof(*rows));
+
+		if (!rows)
+			return -ENOMEM;
+		o->rows = rows;
+		o->cap = cap;
+	}
+	for (; at && is_before(h, &o->rows[(at - 1) / 2]); at = (at - 1) / 2)
+		o->rows[at] = o->rows[(at - 1) / 2];
+	o->rows[at] = *h;
+	o->nrows++;
+	o->bytes += sizeof(*h) + h->len;
+	return 0;
+}
+
+static struct held pop(struct order *o)
+{
+	struct held first = o->rows[0], last = o->rows[--o->nrows];
+	size_t at = 0;
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child >= o->nrows)
+			break;
+		if (child + 1 < o->nrows && is_before(&o->rows[child + 1], &o->rows[child]))
+			child++;
+		if (!is_before(&o->rows[child], &last))
+			break;
+		o->rows[at] = o->rows[child];
+		at = child;
+	}
+	if (o->nrows)
+		o->rows[at] = last;
+	o->bytes -= sizeof(first) + first.len;
+	return first;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------ */
+
+/* A recording's rows are expected to be in order: of those that cannot be it is said once. */
+static void tell_late(struct order *o, const struct held *h)
+{
+	if (!o->opts->recorded || !o->overfull || o->told || h->place_ns >= o->handed_ns)
+		return;
+	o->told = true;
+	msg_warn("some rows are not in the order of time: between them and the place that is theirs lie more than %zu MiB of other rows",
+		 ORDER_HOLD_BYTES >> 20);
+}
+
+static void hand_on(struct order *o)
+{
+	struct held h = pop(o);
+
+	tell_late(o, &h);
+	if (h.place_ns > o->handed_ns)
+		o->handed_ns = h.place_ns;
+	out_mem(o->opts->out, h.text, h.len);
+	free(h.text);
+}
+
+/* With --nested a call's row stands above those of the calls inside it, though it ended later: calls keep the order in which they
+ * come. */
+static uint64_t place_of(struct order *o, const struct ct_hdr *h)
+{
+	uint64_t ns = event_place_ns(h);
+
+	if (!o->opts->nested || h->kind != CT_CALL || h->flags & CT_F_PENDING)
+		return ns;
+	if (ns > o->call_ns)
+		o->call_ns = ns;
+	return o->call_ns;
+}
+
+void order_begin(struct order *o, struct row *w, struct out *out)
+{
+	if (!o) {
+		row_begin(w, out);
+		return;
+	}
+	o->row.len = 0;
+	row_begin_text(w, &o->row);
+}
+
+int order_end(struct order *o, struct row *w, const struct ct_hdr *h)
+{
+	struct held held;
+	int err;
+
+	row_end(w);
+	if (!o)
+		return 0;
+	if (o->row.bad)
+		return -ENOMEM;
+	held = (struct held){ .place_ns = place_of(o, h), .nth = o->nth++, .len = o->row.len };
+	if (!held.place_ns) {
+		out_mem(o->opts->out, o->row.s, o->row.len);
+		return out_error(o->opts->out);
+	}
+	held.text = malloc(held.len ? held.len : 1);
+	if (!held.text)
+		return -ENOMEM;
+	memcpy(held.text, o->row.s, held.len);
+	err = push(o, &held);
+	if (err) {
+		free(held.text);
+		return err;
+	}
+	for (; o->bytes > ORDER_HOLD_BYTES; o->overfull = true)
+		hand_on(o);
+	return out_error(o->opts->out);
+}
+
+int order_tick(struct order *o, uint64_t now_ns)
+{
+	uint64_t until_ns;
+
+	if (!o)
+		return 0;
+	if (o->opts->recorded)
+		until_ns = o->nrows && o->opts->settled ? o->opts->settled(o->opts->refresh_ctx) : 0;
+	else
+		until_ns = now_ns > ORDER_HOLD_NS ? now_ns - ORDER_HOLD_NS : 0;
+	while (o->nrows && o->rows[0].place_ns <= until_ns)
+		hand_on(o);
+	return out_error(o->opts->out);
+}
+
+int order_flush(struct order *o)
+{
+	while (o && o->nrows)
+		hand_on(o);
+	return o ? out_error(o->opts->out) : 0;
+}

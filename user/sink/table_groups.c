@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* table_groups.c - see table_groups.h. */
+#include "table_groups.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INDENT "             " /* as the lines of a stack have */
+#define WIDTH 120	       /* of the lines with threads */
+
+struct group {
+	struct text key, row, below;
+	uint32_t *tids;
+	size_t n, cap;
+};
+
+struct table_groups {
+	struct group *groups;
+	size_t n, cap;
+};
+
+struct table_groups *table_groups_open(void)
+{
+	return calloc(1, sizeof(struct table_groups));
+}
+
+static void forget(struct table_groups *g)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		text_free(&g->groups[i].key);
+		text_free(&g->groups[i].row);
+		text_free(&g->groups[i].below);
+		free(g->groups[i].tids);
+	}
+	g->n = 0;
+}
+
+void table_groups_close(struct table_groups *g)
+{
+	if (!g)
+		return;
+	forget(g);
+	free(g->groups);
+	free(g);
+}
+
+/* Room for one more of an array of n; returns where it is now, or NULL. */
+static void *grow(void *array, size_t n, size_t *cap, size_t size)
+{
+	size_t want = *cap ? *cap * 2 : 16;
+	void *more;
+
+	if (n < *cap)
+		return array;
+	more = realloc(array, want * size);
+	if (more)
+		*cap = want;
+	return more;
+}
+
+static struct group *find(struct table_groups *g, const struct text *key)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->groups[i].key.len == key->len && !memcmp(g->groups[i].key.s, key->s, key->len))
+			return &g->groups[i];
+	return NULL;
+}
+
+static struct group *make(struct table_groups *g, const struct text *key, struct text *row, struct text *below)
+{
+	struct group *groups = grow(g->groups, g->n, &g->cap, sizeof(*groups)), *one;
+
+	if (!groups)
+		return NULL;
+	g->groups = groups;
+	one = &groups[g->n++];
+	*one = (struct group){ .row = *row, .below = *below };
+	*row = *below = (struct text){ NULL };
+	text_mem(&one->key, key->s, key->len);
+	return one;
+}
+
+int table_groups_add(struct table_groups *g, const struct text *key, uint32_t tid, struct text *row, struct text *below)
+{
+	struct group *one = find(g, key);
+	uint32_t *tids;
+
+	if (!one)
+		one = make(g, key, row, below);
+	tids = one ? grow(one->tids, one->n, &one->cap, sizeof(*tids)) : NULL;
+	if (!tids)
+		return -ENOMEM;
+	one->tids = tids;
+	tids[one->n++] = tid;
+	return one->key.bad || one->row.bad || one->below.bad ? -ENOMEM : 0;
+}
+
+/* "12 threads: 4101 4102 ..." */
+static void write_tids(const struct group *one, struct out *out)
+{
+	struct text line = { NULL };
+	size_t begin = 0;
+
+	text_str(&line, INDENT);
+	text_u64(&line, one->n);
+	text_str(&line, " threads:");
+	for (size_t i = 0; i < one->n; i++) {
+		if (line.len - begin > WIDTH - 12) {
+			text_str(&line, "\n");
+			begin = line.len;
+			text_str(&line, INDENT " ");
+		}
+		text_str(&line, " ");
+		text_u64(&line, one->tids[i]);
+	}
+	text_str(&line, "\n");
+	if (!line.bad)
+		out_mem(out, line.s, line.len);
+	text_free(&line);
+}
+
+void table_groups_write(struct table_groups *g, struct out *out)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		const struct group *one = &g->groups[i];
+
+		out_mem(out, one->row.s, one->row.len);
+		if (one->n > 1)
+			write_tids(one, out);
+		out_mem(out, one->below.s, one->below.len);
+	}
+	forget(g);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* put.c - see put.h: the parts that are too long to be inline. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "put.h"
+
+const char put_digits[201] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+			     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+			     "8081828384858687888990919293949596979899";
+
+char *put_double(char *p, double v, bool single)
+{
+	int n = 0;
+
+	if (fabs(v) < 9007199254740992.0 && v == floor(v)) /* 2^53: integers are exact below */
+		return put_i64(p, (int64_t)v);
+	for (int digits = single ? 6 : 15; digits <= 17; digits++) {
+		n = snprintf(p, PUT_DOUBLE_MAX, "%.*g", digits, v);
+		if (single ? strtof(p, NULL) == (float)v : strtod(p, NULL) == v)
+			break;
+	}
+	return p + n;
+}
