@@ -801,7 +801,8 @@ const struct option_row opts_rows[] = {
 	  "perfetto: stacks as arguments of the calls; trace_processor before v53 counts a stack\n"
 	  "that is a callstack as an error" },
 	{ 0, "time", "UNIT", set_time, ROWS, "ms", "ms or us since the start, or iso: the time of day (UTC)", set_time_words },
-	{ 0, "tid", NULL, set_tid_column, ROWS, NULL, "a column with the thread" },
+	{ 0, "tid", NULL, set_tid_column, PRINTS | OPTS_EXPORT, NULL,
+	  "a column with the thread; in folded, flame and speedscope a frame for each thread" },
 	{ 'c', "count-only", NULL, set_counts_only, ROWS, NULL, "no rows: counts and times by function at the end" },
 	{ 'C', "counts", NULL, set_counts, ROWS, NULL, "counts and times by function after the rows" },
 	{ 0, "otlp", "URL", set_otlp, ROWS | OPTS_RECORD, NULL,

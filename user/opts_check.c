@@ -304,7 +304,7 @@ static int of_forms(const struct line *l)
 		{ !rows, o->unfinished_ns, "--format %s has each call once: leave out --unfinished" },
 		{ folds, o->nested, "--format %s would count a call and the calls inside it: leave out --nested" },
 		{ !rows, o->time_given, "--time is for the table: --format %s has its own times, or none" },
-		{ !rows, o->tid_column, "--tid is for the table: leave it out" },
+		{ !rows && !folds, o->tid_column, "--tid is for the table, folded, flame and speedscope: leave it out" },
 		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
 		{ o->weight == SINK_WEIGHT_TIME, o->no_return, "--no-return knows no durations: leave out --weight time" },
 		{ o->format->flags & SINKS_WHOLE, o->append, "--format %s writes a whole file: leave out -A" },

@@ -219,6 +219,13 @@ case_folded_bytes() {
 	grep -q ';inner;cudaMalloc 32000$' "$T/folded" || fail "$(cat "$T/folded")"
 }
 
+case_folded_threads() {
+	ct folded --tid -e cudaMalloc -o "$T/folded" -- "$CHAIN" often 250
+	ok_rc
+	expect "lines" "$(sed -E 's|^chain;chain \([0-9]+\);.*;main;outer|chain;thread;main;outer|' "$T/folded")" \
+		"chain;thread;main;outer;middle;inner;cudaMalloc 250"
+}
+
 case_flame_page() {
 	ct --format flame -o "$T/flame.html" -- "$CHAIN" often 50
 	ok_rc

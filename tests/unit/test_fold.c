@@ -131,6 +131,40 @@ static void test_folded(void)
 	free(text);
 }
 
+/* Of one stack: two threads of one name, one without, the leader, and work that no thread did. */
+static void play_threads(struct sink *s)
+{
+	static const struct {
+		uint32_t tid;
+		const char *name;
+	} threads[] = { { 100, "loader" }, { 101, "loader" }, { 100, "loader" }, { 102, NULL }, { 12345, NULL }, { 0, NULL }, { 103, "a;b" } };
+
+	snprintf(proc.comm, sizeof(proc.comm), "app");
+	for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+		struct made_call m;
+		struct ct_call *c = make_call(&m, "cudaFree", CT_CALL, 0, 0, U(0x10));
+		struct event ev = { .rec = &c->h, .proc = &proc, .stack = &stacks[0], .thread = threads[i].name };
+
+		c->h.pid = 12345;
+		c->h.tid = threads[i].tid;
+		CHECK(s->ops->event(s, &ev) >= 0);
+	}
+}
+
+static void test_threads(void)
+{
+	struct sink_opts opts = { .tid = true };
+	char *text = written(&sink_folded, &opts, play_threads);
+
+	CHECK_TEXT("app;[no thread];main;step(int);helper;cudaFree 1\n"
+		   "app;a:b (103);main;step(int);helper;cudaFree 1\n"
+		   "app;app (12345);main;step(int);helper;cudaFree 1\n"
+		   "app;loader (100);main;step(int);helper;cudaFree 2\n"
+		   "app;loader (101);main;step(int);helper;cudaFree 1\n"
+		   "app;thread 102;main;step(int);helper;cudaFree 1\n", text);
+	free(text);
+}
+
 /* ---- the flame graph's data ----------------------------------------------------------------------------- */
 
 static void test_page(void)
@@ -339,6 +373,7 @@ int main(int argc, char **argv)
 	if (argc == 4 && !strcmp(argv[1], "page"))
 		return page(argv[2], argv[3]);
 	test_folded();
+	test_threads();
 	test_page();
 	test_limits();
 	test_weights();

@@ -298,7 +298,8 @@ static void test_stacks(void)
 	bad("--format folded --nested",
 	    "--format folded would count a call and the calls inside it: leave out --nested");
 	bad("--format folded --time ms", "--time is for the table: --format folded has its own times, or none");
-	bad("--format folded --tid", "--tid is for the table: leave it out");
+	bad("--format csv --tid", "--tid is for the table, folded, flame and speedscope: leave it out");
+	CHECK(good("--format folded --tid") && o.tid_column);
 	bad("--format folded --color always", "--color is for the table: leave it out");
 	bad("--format folded --weight time --no-return", "--no-return knows no durations: leave out --weight time");
 	CHECK(good("--format nsys-sqlite -o x") && o.otlp_min_ns == 100000 && !o.otlp);

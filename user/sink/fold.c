@@ -25,7 +25,7 @@
 #define NONE 0u
 
 struct place {
-	uint32_t comm, stack, func, kernel; /* names, but for `stack`, an id */
+	uint32_t comm, thread, stack, func, kernel; /* names, but for `stack`, an id; thread: NONE without `tid` */
 	uint32_t node; /* NONE: nothing here yet */
 };
 
@@ -251,11 +251,33 @@ static uint32_t child(struct fold *f, uint32_t parent, uint32_t name)
 	return f->nnodes++;
 }
 
-/* From the process down to the caller. NONE: no room. */
-static uint32_t walk(struct fold *f, uint32_t comm, const struct stack *s)
+/* `pt_autograd_0 (417)`, or `thread 417` where its name is not known. Work without a thread: `[no thread]`. */
+static uint32_t intern_thread(struct fold *f, const struct event *ev)
 {
-	uint32_t at = child(f, 0, comm);
+	struct text *t = begin(f);
+	const char *name = about_thread(ev);
 
+	if (!ev->rec->tid) {
+		text_str(t, "[no thread]");
+	} else if (name && *name) {
+		fold_clean(t, name, CT_COMM_LEN, true);
+		text_str(t, " (");
+		text_u64(t, ev->rec->tid);
+		text_str(t, ")");
+	} else {
+		text_str(t, "thread ");
+		text_u64(t, ev->rec->tid);
+	}
+	return intern(f, FOLD_PROCESS);
+}
+
+/* From the process, or its thread, down to the caller. NONE: no room. */
+static uint32_t walk(struct fold *f, const struct place *key, const struct stack *s)
+{
+	uint32_t at = child(f, 0, key->comm);
+
+	if (at && key->thread)
+		at = child(f, at, key->thread);
 	if (!at)
 		return NONE;
 	if (!s || !s->nframes)
@@ -307,16 +329,17 @@ static uint32_t place_of(struct fold *f, const struct event *ev)
 	uint32_t at;
 
 	key.comm = intern_text(f, ev->proc->comm, FOLD_PROCESS);
+	key.thread = f->opts->tid ? intern_thread(f, ev) : NONE;
 	if (about_is_call(ev->rec))
 		call_ends(f, ev, &key);
 	else
 		work_ends(f, ev, &key);
-	if (!key.comm || !key.func)
+	if (!key.comm || !key.func || (f->opts->tid && !key.thread))
 		return NONE;
-	p = &f->index->places[hash_edge(key.comm ^ key.func << 16, key.stack ^ key.kernel << 12) & (PLACES - 1)];
-	if (p->node && p->comm == key.comm && p->stack == key.stack && p->func == key.func && p->kernel == key.kernel)
+	p = &f->index->places[hash_edge(key.comm ^ key.func << 16 ^ key.thread << 8, key.stack ^ key.kernel << 12) & (PLACES - 1)];
+	if (p->node && p->comm == key.comm && p->thread == key.thread && p->stack == key.stack && p->func == key.func && p->kernel == key.kernel)
 		return p->node;
-	at = walk(f, key.comm, ev->stack);
+	at = walk(f, &key, ev->stack);
 	if (at)
 		at = child(f, at, key.func);
 	if (at && key.kernel)

@@ -64,7 +64,7 @@ struct sink_opts {
 	/* Of the output; NULL: standard output. Only for a sink that opens it by itself (SINKS_PATH, SINKS_SPLITS) */
 	const char *path;
 	enum sink_time time;
-	bool tid;		 /* a TID column */
+	bool tid;		 /* a TID column; where stacks are added up, a frame for each thread */
 	bool color;
 	bool enter_exit;	 /* two rows a call */
 	bool nested;		 /* indent by depth */
