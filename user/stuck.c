@@ -181,6 +181,8 @@ static int show_undecided(struct stuck *s, const struct stuck_undecided *u)
 	const char *why = u->leaving ? "it was on its way out of a call" : "it could not be looked at, since it runs and stops all the time";
 	int n, err = introduce(s, &u->about);
 
+	if (!err)
+		err = name_thread(s, u->pid, u->tid, u->shown_tid);
 	if (u->func < api_nfuncs)
 		n = snprintf(r.e.text, 200, "%s; it was inside %s before", why, api_funcs[u->func].name);
 	else

@@ -923,6 +923,44 @@ static void test_outputs(void)
 	golden("mem_watch.jsonl", &(struct sink_mem){ .by = -1, .top = 3, .watch_ns = 200000000, .json = true });
 }
 
+/* Two users of one allocator hold memory, and one of them asks for more than there is. */
+static void two_users(struct play *p)
+{
+	static const struct stack_frame frames[] = { LINE("grow", 1, "pool.c", 7), LINE("left", 2, "a.c", 1), LINE("right", 3, "b.c", 2) };
+	static const struct stack_frame *const lists[][2] = { { &frames[0], &frames[1] }, { &frames[0], &frames[2] } };
+	static const struct stack stacks[] = { { .id = 1, .nframes = 2, .frames = lists[0] }, { .id = 2, .nframes = 2, .frames = lists[1] } };
+	struct made_call m;
+
+	story_takes(p, "cudaMalloc", 0x7f0000000000, 1 << 20, 100000000, &stacks[0]);
+	story_takes(p, "cudaMalloc", 0x7f0000200000, 3 << 20, 200000000, &stacks[1]);
+	story_call(p, CALL(&m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(1) << 40), 100, 400000000, &stacks[0], 0);
+}
+
+static void contains(const char *text, const char *what)
+{
+	CHECK(text && strstr(text, what));
+	if (text && !strstr(text, what))
+		fprintf(stderr, "not in the text: %s\n", what);
+}
+
+/* Call sites of one line each are told apart in every place where they are shown together. */
+static void test_two_users(void)
+{
+	static const char page[] = ".output/unit/mem-two.html";
+	enum sink_leaks leaks;
+	char *text = told_with(&(struct sink_mem){ .by = -1, .top = 10, .html = page }, two_users, &(struct losses){ 0 }, &leaks), *html;
+
+	contains(text, "grow at pool.c:7 (cudaMalloc), from left at a.c:1 asked for 1099511627776 bytes");
+	contains(text, "  3.0 MiB in 1: grow at pool.c:7 (cudaMalloc), from right at b.c:2\n");
+	contains(text, "  1.0 MiB in 1: grow at pool.c:7 (cudaMalloc), from left at a.c:1\n");
+	free(text);
+	html = unit_read(page);
+	contains(html, "\"name\":\"grow at pool.c:7 (cudaMalloc), from right at b.c:2\"");
+	contains(html, "\"name\":\"grow at pool.c:7 (cudaMalloc), from left at a.c:1\"");
+	free(html);
+	unlink(page);
+}
+
 static void nothing(struct play *p)
 {
 	(void)p;
@@ -1057,6 +1095,7 @@ int main(int argc, char **argv)
 	test_labels();
 	test_curve();
 	test_outputs();
+	test_two_users();
 	test_losses();
 	test_hostile();
 	return unit_end();

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define SPACE 4096
@@ -62,6 +63,7 @@ static int take(struct source *s, struct snapshot *snap)
 		*t = (struct snapshot_thread){
 			.process = snap->procs,
 			.tid = 1001 + (uint32_t)i,
+			.shown_tid = i ? 0 : gettid(),
 			.missed = at == MISSED || at == BUSY,
 			.begun_ns = at == BUSY,
 			.ip = at == CALL ? (uintptr_t)code + 8 : (uintptr_t)take,
@@ -179,6 +181,8 @@ static void test_undecided(void)
 				 both[] = { { { CALL, MISSED } } };
 	char *text;
 
+	/* the first thread is said to be this one */
+	CHECK(!prctl(PR_SET_NAME, "my own name"));
 	CHECK(run(never, 1, "table", &text) == STUCK_UNDECIDED);
 	CHECK(looks > 2);
 	CHECK(has(text, "1001"));
@@ -188,7 +192,8 @@ static void test_undecided(void)
 	free(text);
 	CHECK(run(never, 1, "json", &text) == STUCK_UNDECIDED);
 	CHECK(has(text, "\"type\":\"event\""));
-	CHECK(has(text, "\"pid\":1000,\"tid\":1001"));
+	CHECK(has(text, "\"pid\":1000,\"tid\":1001,"));
+	CHECK(has(text, "\"thread\":\"my own name\""));
 	CHECK(has(text, "\"what\":\"undecided\",\"text\":\"it could not be looked at"));
 	free(text);
 	CHECK(run(once, 2, "table", &text) == STUCK_UNDECIDED);

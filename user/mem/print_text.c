@@ -227,10 +227,16 @@ static void totals(struct out *o, const struct ledger *l, const struct mem_about
 
 void mem_print_oom(struct out *o, const struct ledger *l, const struct mem_about *a, const struct ledger_oom *m)
 {
+	/* the site that asked, and those that hold */
+	struct text names[1 + ARRAY_LEN(m->holders)] = { { 0 } };
+	uint32_t numbers[ARRAY_LEN(names)] = { m->site };
 	char text[32];
 
+	for (uint32_t i = 0; i < m->nholders; i++)
+		numbers[1 + i] = m->holders[i].site;
+	mem_site_texts(l->sites, numbers, 1 + m->nholders, names, text_plain);
 	out_fmt(o, "Out of memory at %.3f s: ", seconds(a, m->at_ns));
-	site_line(o, l, m->site);
+	out_mem(o, names[0].s, names[0].len);
 	out_fmt(o, " asked for %llu bytes (%s)", ull(m->asked), print_bytes(text, sizeof(text), (double)m->asked));
 	if (m->device != LIVE_NO_DEVICE)
 		out_fmt(o, " of device %u", m->device);
@@ -243,9 +249,11 @@ void mem_print_oom(struct out *o, const struct ledger *l, const struct mem_about
 	out_str(o, m->nholders ? "; the most by\n" : "\n");
 	for (uint32_t i = 0; i < m->nholders; i++) {
 		out_fmt(o, "  %10s in %llu: ", print_bytes(text, sizeof(text), (double)m->holders[i].bytes), ull(m->holders[i].n));
-		site_line(o, l, m->holders[i].site);
+		out_mem(o, names[1 + i].s, names[1 + i].len);
 		out_char(o, '\n');
 	}
+	for (uint32_t i = 0; i < ARRAY_LEN(names); i++)
+		text_free(&names[i]);
 	stack_lines(o, l, m->site);
 	out_char(o, '\n');
 }

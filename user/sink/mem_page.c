@@ -81,7 +81,8 @@ static void points(struct text *t, const struct curve *c, const struct series *s
 	}
 }
 
-static void one(struct out *o, struct text *t, const struct ledger *l, const struct curve *c, const struct series *s)
+/* name: of its call site. */
+static void one(struct out *o, struct text *t, const struct ledger *l, const struct curve *c, const struct series *s, const struct text *name)
 {
 	const struct site *site = sites_get(l->sites, s->id / CURVE_WHERES);
 	struct text raw = { 0 };
@@ -90,7 +91,7 @@ static void one(struct out *o, struct text *t, const struct ledger *l, const str
 	text_u64(t, s->id % CURVE_WHERES);
 	text_str(t, ",\"name\":");
 	if (s->id / CURVE_WHERES)
-		mem_site_text(&raw, site, as_it_is);
+		text_mem(&raw, name->s, name->len);
 	else
 		text_str(&raw, c->coarse ? "all call sites" : "not known");
 	string_of(t, &raw);
@@ -182,29 +183,47 @@ static struct series *series_of(const struct curve *c, uint32_t *n)
 	return all;
 }
 
-static void all_series(struct out *o, struct text *t, const struct ledger *l, const struct curve *c, struct series *s, uint32_t n)
+#define OWN_SERIES (MEM_PAGE_SERIES * CURVE_WHERES)
+
+/* Puts those that have a line of their own first, and returns their number. others: how many more there are, by where. */
+static uint32_t with_own_line(struct series *s, uint32_t n, uint32_t others[CURVE_WHERES])
 {
-	uint32_t shown[CURVE_WHERES] = { 0 }, others[CURVE_WHERES] = { 0 }, nrest = 0;
-	bool first = true;
+	uint32_t shown[CURVE_WHERES] = { 0 }, own = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t w = s[i].id % CURVE_WHERES;
+		struct series this = s[i];
 
 		if (shown[w] == MEM_PAGE_SERIES) {
 			others[w]++;
-			s[nrest++] = s[i];
 			continue;
 		}
 		shown[w]++;
-		text_str(t, first ? "" : ",");
-		first = false;
-		one(o, t, l, c, &s[i]);
+		/* the order of both is kept */
+		memmove(&s[own + 1], &s[own], (i - own) * sizeof(*s));
+		s[own++] = this;
+	}
+	return own;
+}
+
+static void all_series(struct out *o, struct text *t, const struct ledger *l, const struct curve *c, struct series *s, uint32_t n)
+{
+	uint32_t others[CURVE_WHERES] = { 0 }, numbers[OWN_SERIES] = { 0 }, own = with_own_line(s, n, others);
+	struct text names[OWN_SERIES] = { { 0 } };
+
+	for (uint32_t i = 0; i < own; i++)
+		numbers[i] = s[i].id / CURVE_WHERES;
+	mem_site_texts(l->sites, numbers, own, names, as_it_is);
+	for (uint32_t i = 0; i < own; i++) {
+		text_str(t, i ? "," : "");
+		one(o, t, l, c, &s[i], &names[i]);
+		text_free(&names[i]);
 	}
 	for (uint32_t w = 0; w < CURVE_WHERES; w++) {
 		if (!others[w])
 			continue;
 		text_str(t, ",");
-		rest(o, t, c, s, nrest, w, others[w]);
+		rest(o, t, c, s + own, n - own, w, others[w]);
 	}
 }
 
