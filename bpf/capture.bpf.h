@@ -250,6 +250,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	f->cookie = cookie;
 	f->returns_to = 0;
 	f->interrupted = false;
+	f->frees = false;
 	f->spec_flags = flags;
 	f->rec.h.kind = CT_CALL;
 	f->rec.h.flags = (CT_COOKIE_PER_THREAD(cookie) ? CT_F_PER_THREAD : 0) |
@@ -289,6 +290,8 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 			f->ip = 0;
 		return 1;
 	}
+	if (config.memory && spec->memory_how == CT_MEMORY_FREES && !depth && is_counted(f))
+		free_begins(t, f);
 	f->owed = OWED;
 	barrier();
 	t->depth = d + 1;

@@ -431,34 +431,74 @@ static __always_inline void count_asked(struct ct_tally_key *key, const struct c
 	}
 }
 
-/* Memory that a call took or gave back. What cannot be remembered, or was not, is counted too: see struct ct_sums. */
-static __noinline int count_memory(struct thread *t, const struct frame *f, struct ct_sums *n)
+static __always_inline struct ct_held_key held_key(const struct thread *t, const volatile struct ct_spec *spec, __u64 addr)
+{
+	return (struct ct_held_key){ t->id >> 32, t->start, addr ^ (__u64)spec->memory_space << 56 };
+}
+
+/*
+ * A call that frees begins: what it frees is taken out of `held` now. Before the call returns, another thread may have been given
+ * the address, and that thread's entry must not be mistaken for this one.
+ */
+static __noinline int free_begins(const struct thread *t, struct frame *f)
 {
 	const volatile struct ct_spec *spec;
-	struct ct_held_key key = {};
+	struct ct_held_key key;
+	__u64 addr, *had;
+
+	if (!t || !f)
+		return 0;
+	spec = &specs[f->rec.func & (CT_MAX_FUNCS - 1)];
+	addr = f->data[spec->memory_word & (CT_MAX_WORDS - 1)];
+	key = held_key(t, spec, addr);
+	had = addr ? bpf_map_lookup_elem(&held, &key) : NULL;
+	if (!had)
+		return 0;
+	f->freed_bytes = *had;
+	f->frees = !bpf_map_delete_elem(&held, &key);
+	return 0;
+}
+
+/* The call failed, or was left without a return, or there is no room for its sums (n NULL): what it was to free is held as before.
+ * If the address was given out in the meantime, it was freed all the same. */
+static __noinline int free_failed(const struct thread *t, struct frame *f, struct ct_sums *n)
+{
+	const volatile struct ct_spec *spec;
+	struct ct_held_key key;
+
+	if (!t || !f || !f->frees)
+		return 0;
+	f->frees = false;
+	spec = &specs[f->rec.func & (CT_MAX_FUNCS - 1)];
+	key = held_key(t, spec, f->data[spec->memory_word & (CT_MAX_WORDS - 1)]);
+	if (bpf_map_update_elem(&held, &key, &f->freed_bytes, BPF_NOEXIST) == -EEXIST && n)
+		__sync_fetch_and_add(&n->bytes, f->freed_bytes);
+	return 0;
+}
+
+/* Memory that a call took or gave back. What cannot be remembered, or was not, is counted too: see struct ct_sums. */
+static __noinline int count_memory(struct thread *t, struct frame *f, struct ct_sums *n)
+{
+	const volatile struct ct_spec *spec;
+	struct ct_held_key key;
 	__u64 addr, bytes, *had;
 
 	if (!t || !f || !n)
 		return 0;
 	spec = &specs[f->rec.func & (CT_MAX_FUNCS - 1)];
 	addr = f->data[spec->memory_word & (CT_MAX_WORDS - 1)];
+	if (spec->memory_how == CT_MEMORY_FREES) {
+		__sync_fetch_and_add(&n->threads, !f->frees && addr);
+		__sync_fetch_and_add(&n->bytes, f->frees ? f->freed_bytes : 0);
+		f->frees = false;
+		return 0;
+	}
 	bytes = f->data[spec->size_word & (CT_MAX_WORDS - 1)];
 	/* it has just been written */
 	if (spec->memory_how == CT_MEMORY_TAKES_OUT && bpf_probe_read_user(&addr, sizeof(addr), (void *)addr))
 		addr = 0;
-	key.tgid = t->id >> 32;
-	key.start = t->start;
-	key.addr = addr ^ (__u64)spec->memory_space << 56;
+	key = held_key(t, spec, addr);
 	had = addr ? bpf_map_lookup_elem(&held, &key) : NULL;
-	if (spec->memory_how == CT_MEMORY_FREES) {
-		if (!had) {
-			__sync_fetch_and_add(&n->threads, addr != 0);
-			return 0;
-		}
-		__sync_fetch_and_add(&n->bytes, *had);
-		bpf_map_delete_elem(&held, &key);
-		return 0;
-	}
 	/* given back by what is not seen: with its context, with its device, or in a call that was lost */
 	if (had)
 		__sync_fetch_and_add(&n->shared, *had);
@@ -528,6 +568,8 @@ __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool fa
 	n = entry_of(&key);
 	if (!n) {
 		COUNT(lost[CT_LOSS_TALLY]);
+		if (config.memory)
+			free_failed(t, f, NULL);
 		return 0;
 	}
 	if (timed) {
@@ -540,7 +582,9 @@ __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool fa
 		__sync_fetch_and_add(&n->timed, 1);
 	}
 	add_call(n, &key, &c, spec, failed);
-	if (config.memory && timed && spec->memory_how && !failed && !f->rec.depth)
+	if (config.memory && f->frees && (failed || !timed))
+		free_failed(t, f, n);
+	else if (config.memory && timed && spec->memory_how && !failed && !f->rec.depth)
 		count_memory(t, f, n);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #define SIGURG 23
 #define VM_EXEC 0x4
 #define MAX_PID_NS_LEVEL 32 /* <linux/pid_namespace.h> */
+#define EEXIST 17
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
 #define WAKE_EVERY 1024 /* records of one thread, the first included: who calls may be asked for names before it is gone */
 
@@ -54,7 +55,9 @@ struct frame {
 	__u32 len; /* bytes used of data[] */
 	__u8 spec_flags;
 	__u8 sampled; /* enum ct_sampled, at its entry: COUNTED: counted and not sent */
-	__u8 pad[2];
+	bool frees; /* what it frees was taken out of `held` at its entry... */
+	__u8 pad;
+	__u64 freed_bytes; /* ...and is so many bytes */
 	struct ct_call rec;
 	__u64 data[(CT_DATA_MAX + CT_READ_MAX) / 8]; /* continues rec.words; the slack is for the verifier */
 };

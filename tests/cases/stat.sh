@@ -163,6 +163,25 @@ case_stat_memory() {
 	memory_is reuse 0 0 0 0 cudaFree=10000
 }
 
+# A thread is given an address before the free of it has returned to another thread.
+case_stat_memory_swap() {
+	STANDIN_REUSE=1 memory_is swap 0 0 0 0 cudaFree=1500
+	STANDIN_REUSE=2 memory_is swap 0 0 0 0 cudaFree=2000
+}
+
+# What a free that failed, or was left by a jump, did not free is freed by the next one.
+case_stat_memory_failed_free() {
+	STANDIN_FAIL=cudaFree:1 memory_is again 0 0 0 0 cuMemFree_v2=500 cudaFree=0
+	ct stat --json -E STANDIN_BLOCK="cudaFree:$T/never" -o "$T/live.json" -- "$BIN/jumps" free 3
+	ok_rc
+	expect "left, live" "$(memory_of "$T/live.json")" "0 0 0 0 cudaFree=0 cudaFreeAsync=1500"
+	ct record -E STANDIN_BLOCK="cudaFree:$T/never" -o "$T/left.ctrace" -- "$BIN/jumps" free 3
+	ok_rc
+	ct stat --json -o "$T/file.json" "$T/left.ctrace"
+	ok_rc
+	expect "left, of a recording" "$(memory_of "$T/file.json")" "0 0 0 0 cudaFree=0 cudaFreeAsync=1500"
+}
+
 case_stat_memory_families() {
 	memory_is pool 2500 0 0 0 cudaFreeAsync=1000
 	memory_is virtual 0 0 0 0 cuMemRelease=8388608

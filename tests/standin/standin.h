@@ -14,6 +14,7 @@
  *   STANDIN_BLOCK=NAME:PATH[,...]    the call waits until the file PATH exists
  *   STANDIN_WAIT=NAME:FIFO[,...]     the call waits, in one system call, until somebody opens FIFO for writing
  *   STANDIN_SPIN=NAME:PATH[,...]     the call spins, without a system call, until the first byte of file PATH is not '0'
+ *   STANDIN_REUSE=N                  the first free returns only after N allocations, no larger, were given its address in turn
  *   STANDIN_LAUNCHES=PATH            the driver writes a line "PID HANDLE NAME" for every launch of a kernel it knows
  */
 #ifndef STANDIN_H

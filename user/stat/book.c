@@ -27,7 +27,12 @@ struct held {
 		uint32_t pid, space;
 	} key;
 	uint64_t bytes;
+	uint64_t taken_ns; /* when the call that took it had returned */
+	uint64_t before; /* bytes that were held at the address then; their free may still be under way. 0: none */
+	uint32_t by;	 /* the entry that counts those as given back unseen */
+	bool is_held;	 /* false: `before` is all that is known of the address */
 };
+#define FREE_MAX_NS 1000000000ULL /* a free that was under way when its address was given out returns within this time */
 
 /* A process that was told of. */
 struct known {
@@ -504,33 +509,63 @@ void book_memory_add(struct book_memory *m, uint16_t func, const struct ct_sums 
 	*(sign > 0 ? &m->forgotten : &m->unknown) += n->threads;
 }
 
-/* What a call takes or frees, in the way of the kernel side (count_memory in bpf/count.bpf.h). */
-static void add_memory(struct book *b, struct ct_sums *n, const struct event *ev, const struct ct_spec *spec)
+/*
+ * Records come in the order in which calls returned: one thread's free may come after another thread's allocation that was given the
+ * same address. So a free that began before that allocation returned is of what was held there before.
+ */
+static void add_freed(struct book *b, struct ct_sums *n, const struct ct_call *c, struct held *h)
+{
+	if (h && h->before && c->h.start_ns < h->taken_ns) {
+		n->bytes += h->before;
+		b->entries[h->by].n.shared -= h->before;
+		h->before = 0;
+		if (!h->is_held)
+			keyed_remove(&b->held, h);
+	} else if (h && h->is_held) {
+		n->bytes += h->bytes;
+		h->is_held = false;
+		if (!h->before || c->h.end_ns - h->taken_ns > FREE_MAX_NS)
+			keyed_remove(&b->held, h);
+	} else {
+		n->threads++;
+	}
+}
+
+/* An address that is given out while it is held: a free was not seen, or not yet. */
+static void add_taken(struct book *b, struct book_entry *e, const struct ct_call *c, struct held *h, uint64_t bytes)
+{
+	if (!h) {
+		e->n.threads++;
+		e->n.shared += bytes;
+		return;
+	}
+	if (h->is_held) {
+		e->n.shared += h->bytes;
+		h->before = h->bytes;
+		h->by = (uint32_t)(e - b->entries);
+		h->taken_ns = c->h.end_ns;
+	}
+	h->bytes = bytes;
+	h->is_held = true;
+}
+
+/* What a call takes or frees: the same sums as the kernel side's (count_memory in bpf/count.bpf.h). */
+static void add_memory(struct book *b, struct book_entry *e, const struct event *ev, const struct ct_spec *spec)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	enum api_memory_what what;
 	struct api_memory m;
-	struct held want, *h;
-	bool made = false;
+	struct held want;
+	bool made;
 
 	if (!spec->memory_how || c->depth)
 		return;
 	what = api_memory(c, API_ARCH_HERE, &m);
 	want = (struct held){ .key = { m.address, ev->proc->start_boottime_ns, c->h.pid, spec->memory_space } };
-	if (what == API_MEMORY_FREED) {
-		h = keyed_find(&b->held, &want.key);
-		n->threads += !h;
-		if (h) {
-			n->bytes += h->bytes;
-			keyed_remove(&b->held, h);
-		}
-	} else if (what == API_MEMORY_TAKEN) {
-		h = keyed_get(&b->held, &want.key, &made);
-		n->shared += h && !made ? h->bytes : h ? 0 : m.bytes;
-		n->threads += !h;
-		if (h)
-			h->bytes = m.bytes;
-	}
+	if (what == API_MEMORY_FREED)
+		add_freed(b, &e->n, c, keyed_find(&b->held, &want.key));
+	else if (what == API_MEMORY_TAKEN)
+		add_taken(b, e, c, keyed_get(&b->held, &want.key, &made), m.bytes);
 }
 
 static int call(struct book *b, const struct event *ev)
@@ -563,7 +598,7 @@ static int call(struct book *b, const struct event *ev)
 		e->n.bytes += (uint64_t)size;
 	e->n.threads += threads_of(c, &spec);
 	e->n.shared += word_at(c, spec.shared_word);
-	add_memory(b, &e->n, ev, &spec);
+	add_memory(b, e, ev, &spec);
 	return 1;
 }
 

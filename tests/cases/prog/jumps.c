@@ -8,6 +8,7 @@
  *	                              cudaSetDevice
  *	jumps out N                   N rounds of seven ways to leave cudaDeviceSynchronize by siglongjmp, each followed by a cudaMalloc
  *	jumps jit N                   the same from code that lies in no file
+ *	jumps free N                  N rounds of cudaMalloc(500), leaving cudaFree of it by siglongjmp, and cudaFreeAsync of it
  *
  * A second thread sends the signals, each when the call that it is for sleeps. Prints what it did.
  */
@@ -141,6 +142,21 @@ static void out(int n)
 	printf("sync %d malloc %d stream %d\n", syncs, mallocs, streams);
 }
 
+static void leave_free(int n)
+{
+	static void *p;
+
+	for (volatile int i = 0; i < n; i++) {
+		cudaMalloc(&p, 500);
+		if (!sigsetjmp(leave, 1)) {
+			armed = 1;
+			cudaFree(p);
+			abort();
+		}
+		cudaFreeAsync(p, 0);
+	}
+}
+
 #ifdef __x86_64__
 /* push rbp; mov rbp,rsp; mov rax,rdi; mov rdi,rsi; mov rsi,rdx; call rax; pop rbp; ret */
 static const unsigned char calls_rdi[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8, 0x48, 0x89,
@@ -249,6 +265,8 @@ int main(int argc, char **argv)
 	pthread_create(&sender, NULL, interrupt_calls, NULL);
 	if (!strcmp(argv[1], "out"))
 		out(atoi(argv[2]));
+	if (!strcmp(argv[1], "free"))
+		leave_free(atoi(argv[2]));
 #ifdef __x86_64__
 	if (!strcmp(argv[1], "jit"))
 		jit(atoi(argv[2]));

@@ -4,7 +4,7 @@
  *
  *	memory [-w] MODE
  *
- * Modes: leak, many, threads, fork, exec, faults, pool, virtual, oom, reuse, reset, host, arrays, driver. -w: takes 4096 bytes first, prints
+ * Modes: leak, many, threads, fork, exec, faults, pool, virtual, oom, reuse, swap, again, reset, host, arrays, driver. -w: takes 4096 bytes first, prints
  * "ready", waits for a line on stdin, and frees them: for a tracer that comes late. Built against the stand-in's headers;
  * what the stand-in has no code for returns success and leaves its outputs as they were given.
  */
@@ -262,13 +262,57 @@ static void driver(void)
 	lose(10);
 }
 
+/* A thread is given the address that another one is still freeing, STANDIN_REUSE times; all is freed. */
+
+static void *swapped;
+static int swaps;
+
+static void *swapper(void *arg)
+{
+	size_t before = *(size_t *)arg, now = before, total;
+
+	while (now == before)
+		must(cudaMemGetInfo(&now, &total), "cudaMemGetInfo");
+	for (int i = 1; i <= swaps; i++) {
+		must(take(500) != swapped, "another address");
+		if (i < swaps)
+			must(cudaFree(swapped), "cudaFree");
+	}
+	return NULL;
+}
+
+static void swap(void)
+{
+	const char *times = getenv("STANDIN_REUSE");
+	size_t before, total;
+	pthread_t t;
+
+	must(!times, "STANDIN_REUSE");
+	swaps = atoi(times);
+	swapped = take(1000);
+	must(cudaMemGetInfo(&before, &total), "cudaMemGetInfo");
+	pthread_create(&t, NULL, swapper, &before);
+	must(cudaFree(swapped), "cudaFree");
+	pthread_join(t, NULL);
+	must(cudaFree(swapped), "cudaFree");
+}
+
+/* cudaFree fails (STANDIN_FAIL), another function frees. */
+static void again(void)
+{
+	void *p = take(500);
+
+	must(!cudaFree(p), "a free that was to fail");
+	must(cuMemFree_v2((CUdeviceptr)(uintptr_t)p), "cuMemFree");
+}
+
 static void run(const char *mode, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
 	} modes[] = { { "leak", leak },	  { "many", many },	  { "threads", threads }, { "faults", faults }, { "pool", pool },
-		      { "virtual", virtual }, { "oom", oom },	  { "reuse", reuse },	{ "reset", reset },
+		      { "virtual", virtual }, { "oom", oom },	  { "reuse", reuse },	{ "swap", swap },	  { "again", again },	  { "reset", reset },
 		      { "host", host },	  { "arrays", arrays },	  { "driver", driver } };
 
 	if (!strcmp(mode, "fork") || !strcmp(mode, "exec")) {
