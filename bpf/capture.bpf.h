@@ -209,10 +209,10 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		apart = stand == STAND_APART || top->returns_to;
 		if (stand != STAND_APART && !(top->interrupted && is_programs_own(ctx, top)))
 			depth = top->rec.depth + !(top->spec_flags & CT_S_INTERNAL);
+		if (depth && config.samples)
+			note_inside(top->rec.func, func);
 		if (depth && !config.nested && !(flags & CT_S_ALWAYS) && !((flags & CT_S_INNER) && want_inner)) {
 			COUNT(folded);
-			if (config.samples)
-				note_inside(top->rec.func, func);
 			return 1;
 		}
 		if (d >= CT_MAX_FRAMES) {
@@ -230,6 +230,12 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		return 1;
 	}
 	f->sampled = config.samples ? sampled[func] : CT_SAMPLED_NO;
+	f->before = 0;
+	if (config.samples && sampling && !depth && is_unsure(t, f->sampled, &f->before)) {
+		f->sp = sp;
+		f->ip = 0;
+		return 1;
+	}
 	copy_words(ctx, f->data, nwords, sp);
 	f->len = nwords * 8;
 	if (spec->more & CT_S_FORGETS)

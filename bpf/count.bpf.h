@@ -113,8 +113,14 @@ __noinline int note_inside(__u32 outer, __u32 func)
 		if (list[i].func != func + 1)
 			continue;
 		list[i].calls++;
-		break;
+		return 0;
 	}
+	/* the first call of a program starts the driver, which fills the list: the last place goes to who calls more often */
+	list += CT_INSIDE_MAX - 1;
+	if (list->calls)
+		list->calls--;
+	if (!list->calls)
+		list->func = 0;
 	return 0;
 }
 
@@ -552,6 +558,32 @@ static __always_inline void add_call(struct ct_sums *n, struct ct_tally_key *key
 		count_asked(key, c, spec);
 }
 
+/*
+ * May a call that is inside of no other, as far as frames say, be inside of one that began while its probe was off? Returns whether
+ * it is to be passed over; *before: how many that were passed over are to be counted with it.
+ */
+static __always_inline bool is_unsure(struct thread *t, __u8 state, __u8 *before)
+{
+	__u32 now = window;
+
+	if (state != CT_SAMPLED_INSIDE) {
+		t->window = now;
+		if (state == CT_SAMPLED_COUNTED)
+			t->unsure = 0;
+		return false;
+	}
+	if (t->window == now)
+		return false;
+	if (t->unsure < CT_UNSURE_MAX) {
+		t->unsure++;
+		if (t->unsure < CT_UNSURE_MAX)
+			return true;
+		*before = CT_UNSURE_MAX - 1;
+	}
+	t->window = now;
+	return false;
+}
+
 /* Counts a call when it is over, or, `timed` false, when all is known of it that will be. Not static: the verifier checks it once in
  * each program, and not again at each place that calls it. */
 __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
@@ -582,6 +614,10 @@ __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool fa
 		__sync_fetch_and_add(&n->timed, 1);
 	}
 	add_call(n, &key, &c, spec, failed);
+	if (f->before) {
+		__sync_fetch_and_add(&n->calls, f->before);
+		__sync_fetch_and_add(&n->timed, f->before);
+	}
 	if (config.memory && f->frees && (failed || !timed))
 		free_failed(t, f, n);
 	else if (config.memory && timed && spec->memory_how && !failed && !f->rec.depth)

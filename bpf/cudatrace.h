@@ -739,7 +739,12 @@ enum ct_sampled {
 	CT_SAMPLED_NO = 0,	/* each call is captured */
 	CT_SAMPLED_OFF = 1,	/* no probes are wanted; what still hits one is passed over */
 	CT_SAMPLED_COUNTED = 2, /* each call is counted in the map `entries` */
+	/* Likewise, but it is called inside of functions whose probes were off until just now: a thread may be inside of such a call
+	 * that no probe saw begin. Calls of a thread count once it is known not to be: after any call of it that is not INSIDE, or
+	 * after so many calls that one outer call does not make them. */
+	CT_SAMPLED_INSIDE = 3,
 };
+#define CT_UNSURE_MAX 16
 /* Key of the map `progress`: how many calls of other functions a process has made since anything is sampled. How much of what it
  * did went by unseen is told from these. */
 struct ct_progress_key {

@@ -35,6 +35,7 @@ const volatile struct ct_config config;
 const volatile struct ct_spec specs[CT_MAX_FUNCS];
 __u8 sampled[CT_MAX_FUNCS]; /* enum ct_sampled */
 bool sampling; /* one of them is not CT_SAMPLED_NO */
+__u32 window; /* how often probes were put on again for a while, ever: written by user space before `sampled` says so */
 bool want_inner; /* rows with CT_S_INNER are captured inside other calls too */
 __u64 forgets; /* entries of calls that unload kernels, ever */
 __u32 phase; /* enum ct_phase */
@@ -56,7 +57,7 @@ struct frame {
 	__u8 spec_flags;
 	__u8 sampled; /* enum ct_sampled, at its entry: COUNTED: counted and not sent */
 	bool frees; /* what it frees was taken out of `held` at its entry... */
-	__u8 pad;
+	__u8 before; /* so many calls before it are counted with it */
 	__u64 freed_bytes; /* ...and is so many bytes */
 	struct ct_call rec;
 	__u64 data[(CT_DATA_MAX + CT_READ_MAX) / 8]; /* continues rec.words; the slack is for the verifier */
@@ -68,6 +69,8 @@ struct thread {
 	__u32 sent; /* records; wraps */
 	__u32 start; /* tells processes of one number apart; known once it is announced */
 	bool announced; /* its CT_PROCESS record was sent */
+	__u8 unsure; /* calls of functions that are CT_SAMPLED_INSIDE, since the last one that was COUNTED; CT_UNSURE_MAX at most */
+	__u32 window; /* the last one in which the thread was known to be inside of no call that a probe had not seen begin */
 	__u64 cgroup_id; /* with config.cgroup_id: where the thread was when it was let pass */
 	__u64 stack_start, stack_end; /* of the mapping that the thread's stack was last seen in; 0: not known */
 	struct frame frames[CT_MAX_FRAMES];

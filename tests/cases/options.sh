@@ -557,6 +557,32 @@ case_chatty_estimated() {
 	done < "$T/want"
 }
 
+# A thread that was inside of a query when the probes came back: the driver's call in it is not taken for one of the program's own.
+# The program's own are estimated.
+case_chatty_inside() {
+	local mode name want
+	for mode in slow direct; do
+		ct stat --json -o "$T/stat.json" -- "$BIN/nests" $mode 4000
+		ok_rc
+		says 'counted in windows: cudaGetDevice'
+		while read -r name want; do
+			estimate_holds "$T/stat.json" "$name" "$want"
+		done < "$T/out"
+	done
+}
+
+# estimate_holds FILE FUNCTION TRUTH: an estimate of a report holds the truth, give or take three times its error; one of none says none.
+estimate_holds() {
+	python3 - "$@" <<- 'E' || fail "$2: see above"
+		import json, sys
+		path, name, truth = sys.argv[1], sys.argv[2], int(sys.argv[3])
+		d = json.load(open(path))
+		calls, error = ([(r["calls"], r.get("error", 0)) for s in ("runtime", "driver") for r in d[s] if r["name"] == name] or [(0, 0)])[0]
+		print(name, calls, "+-", error, "of", truth)
+		sys.exit(abs(calls - truth) > 3 * error if truth else calls + error > 0)
+	E
+}
+
 # muted_holds HOW FILE FUNCTION TRUTH: the number of calls in a report (stat) or in JSON lines is the truth, give or take three times
 # the error that it says itself; of a launch or a copy it is the truth.
 muted_holds() {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_sampler.c - functions whose probes are taken off: at no moment is an outer function off while one that is called inside of it
- * is not, since the inner one's calls would then look as if the program had made them. The states are looked at while the sampler goes
- * through the counts: these fill two pages, of which one at a time may be read, so that each way through them ends in our handler.
+ * is not, since the inner one's calls would then look as if the program had made them; where the inner one may not go, the outer one
+ * stays. The states are looked at while the sampler goes through the counts: these fill two pages, of which one at a time may be read,
+ * so that each way through them ends in our handler.
  */
 #include <signal.h>
 #include <sys/mman.h>
@@ -71,12 +72,14 @@ int main(void)
 	struct sampler_maps maps = { .progress_fd = -1, .sampled = sampled, .inside = (const void *)inside };
 	struct sampler *s;
 	bool sampling = false;
+	uint32_t window = 0, stays, named;
 	uint64_t used;
 
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	used = 2 * A_PAGE;
 	counts = mmap(NULL, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	maps.sampling = &sampling;
+	maps.window = &window;
 	maps.entries = (const struct ct_entry *)(counts + page) - A_PAGE;
 	maps.entries_max = (uint32_t)used;
 	maps.used = &used;
@@ -88,9 +91,16 @@ int main(void)
 		inside[outer[i]][0] = (struct ct_inside){ .func = inner[i] + 1, .calls = 1000 };
 	}
 	CHECK(outer[0] < inner[0] && outer[1] > inner[1]);
+	stays = (uint32_t)api_next("cudaGetDeviceCount", -1);
+	named = (uint32_t)api_next("cuDeviceGetCount", -1);
+	plan_add(plan.shown, (int)stays);
+	plan_add(plan.shown, (int)named);
+	plan_add(plan.named, (int)named);
+	inside[stays][CT_INSIDE_MAX - 1] = (struct ct_inside){ .func = named + 1, .calls = 1000 };
 	s = counts == MAP_FAILED ? NULL : sampler_open(&plan, &maps, &hooks, 0);
 	if (!s || mprotect(counts, page, PROT_NONE) || sigaction(SIGSEGV, &on_fault, NULL))
 		return 1;
+	sampler_notice(s, stays, NO_PROCESS);
 	for (int i = 0; i < PAIRS; i++)
 		sampler_notice(s, outer[i], NO_PROCESS);
 	looks = 0;
@@ -100,6 +110,7 @@ int main(void)
 	}
 	CHECK(looks > 0);
 	CHECK(!alone);
+	CHECK(sampled[stays] == CT_SAMPLED_COUNTED);
 	sampler_close(s);
 	munmap(counts, 2 * page);
 	return unit_end();

@@ -82,6 +82,7 @@ int bpf_muted_open(struct bpf_source *b)
 		.entries_max = bpf_map__max_entries(skel->maps.entries),
 		.sampled = skel->bss->sampled,
 		.sampling = &skel->bss->sampling,
+		.window = &skel->bss->window,
 		.inside = (const void *)skel->bss->inside,
 	};
 	struct sampler_hooks hooks = { .ctx = b, .off = take_off, .open = open_window, .close = close_window };

@@ -66,7 +66,7 @@ struct function {
 struct sampler {
 	struct sampler_maps m;
 	struct sampler_hooks hooks;
-	bool may[CT_MAX_FUNCS];
+	bool may[CT_MAX_FUNCS], shown[CT_MAX_FUNCS];
 	struct function funcs[CT_MAX_FUNCS];
 	uint16_t off[CT_MAX_FUNCS]; /* the noff functions whose probes are off, each behind those that are called inside of it */
 	int noff;
@@ -95,10 +95,12 @@ struct sampler *sampler_open(const struct capture_plan *plan, const struct sampl
 	if (getrandom(&s->random, sizeof(s->random), GRND_NONBLOCK) != sizeof(s->random))
 		s->random = now_ns();
 	s->random |= 1;
-	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++)
+	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
+		s->shown[i] = plan_has(plan->shown, i);
 		s->may[i] = api_funcs[i].class == API_QUERY && plan_has(plan->shown, i) && !plan_has(plan->named, i) &&
 			    !plan_has(plan->awaited, i) && !plan->keep_chatty && !plan->failed_only &&
 			    !(api_funcs[i].flags & CT_S_ALWAYS);
+	}
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (s->timer >= 0)
 		return s;
@@ -373,10 +375,21 @@ static void close_all(struct sampler *s)
 		set_state(s, s->off[i], CT_SAMPLED_OFF);
 }
 
+/* Is it called inside of another one that is off? */
+static bool is_inside(const struct sampler *s, uint16_t func)
+{
+	for (int i = 0; i < s->noff; i++)
+		for (int j = 0; j < CT_INSIDE_MAX; j++)
+			if (s->m.inside[s->off[i]][j].func == func + 1u)
+				return true;
+	return false;
+}
+
 static void open_all(struct sampler *s)
 {
+	__atomic_store_n(s->m.window, *s->m.window + 1, __ATOMIC_RELEASE);
 	for (int i = s->noff - 1; i >= 0; i--)
-		set_state(s, s->off[i], CT_SAMPLED_COUNTED);
+		set_state(s, s->off[i], is_inside(s, s->off[i]) ? CT_SAMPLED_INSIDE : CT_SAMPLED_COUNTED);
 }
 
 static void begin_off(struct sampler *s, uint32_t func, uint64_t now)
@@ -410,6 +423,18 @@ static bool is_counted_out(const struct function *f, uint64_t now)
 	return !work || work - f->noticed_work >= SAMPLER_COUNT_NS || now - f->counted_ns >= SAMPLER_COUNT_MAX_NS;
 }
 
+/* Is something called inside of it whose probe has to stay? Its calls would then look as if the program had made them. */
+static bool must_stay(const struct sampler *s, uint32_t func)
+{
+	for (int i = 0; i < CT_INSIDE_MAX; i++) {
+		uint32_t inner = s->m.inside[func][i].func - 1;
+
+		if (inner < CT_MAX_FUNCS && s->m.inside[func][i].calls >= INSIDE_MIN && s->shown[inner] && !sampler_may(s, inner))
+			return true;
+	}
+	return false;
+}
+
 /* Those whose time of being counted is over, together: their links are made anew once. */
 static void turn_off(struct sampler *s, uint64_t now)
 {
@@ -417,7 +442,7 @@ static void turn_off(struct sampler *s, uint64_t now)
 	bool any = false;
 
 	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++) {
-		if (!s->funcs[f].counted_ns || s->funcs[f].off_ns || !is_counted_out(&s->funcs[f], now))
+		if (!s->funcs[f].counted_ns || s->funcs[f].off_ns || !is_counted_out(&s->funcs[f], now) || must_stay(s, f))
 			continue;
 		plan_add(funcs, (int)f);
 		any = true;
@@ -544,7 +569,8 @@ static void set_timer(struct sampler *s, uint64_t now)
 	uint64_t next = s->open ? s->opened_ns + SAMPLER_WINDOW_NS : s->any_off && !s->broken ? s->next_ns : 0;
 
 	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++) {
-		uint64_t off = s->funcs[f].counted_ns && !s->funcs[f].off_ns ? s->funcs[f].counted_ns + SAMPLER_COUNT_NS : 0;
+		bool goes = s->funcs[f].counted_ns && !s->funcs[f].off_ns && !must_stay(s, f);
+		uint64_t off = goes ? s->funcs[f].counted_ns + SAMPLER_COUNT_NS : 0;
 
 		if (off && off < now + CHECK_NS)
 			off = now + CHECK_NS;

@@ -31,6 +31,7 @@ struct sampler_maps {
 	uint32_t entries_max;
 	uint8_t *sampled;		   /* [CT_MAX_FUNCS]: enum ct_sampled */
 	bool *sampling;
+	uint32_t *window;
 	const struct ct_inside (*inside)[CT_INSIDE_MAX]; /* [CT_MAX_FUNCS] */
 };
 
