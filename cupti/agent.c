@@ -22,6 +22,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define CONNECT_MS 1000	 /* the program waits so long at most for a place in the line at the socket */
+#define CONNECT_AGAIN_MS 20
 #define FLUSH_MS 50	 /* how often CUPTI is asked for what is complete */
 #define IDLE_FLUSH_MS 100 /* when nothing has come for a second */
 #define IDLE_NS 1000000000ULL
@@ -277,10 +279,24 @@ static void live(void)
 	finish(err);
 }
 
+/* Greets, and is told what is wanted. none: there is no CUPTI, for this reason. 0 or -errno. */
+static int greet(int none, const char *why)
+{
+	int err = link_hello(&how);
+
+	if (!err && none) {
+		link_say(AGENT_ERROR, "process %u: no libcupti that can be used: %s; install CUDA's CUPTI, or name one by --cupti PATH",
+			 agent.pid, why);
+		err = none;
+	}
+	return err ? err : link_begin();
+}
+
 /* Talks with the user side and sets CUPTI up. 0: RUNNING. */
 static int begin(void)
 {
-	int err = link_connect(&how), none;
+	uint64_t until = clock_now() + CONNECT_MS * 1000000ULL;
+	int err = link_connect(&how, until), none;
 	char why[700];
 
 	if (err) {
@@ -290,14 +306,15 @@ static int begin(void)
 	memset(&agent.want, 0, sizeof(agent.want));
 	none = library_find(&agent.cupti, how.cupti, why, sizeof(why));
 	agent.faults = faults_of(agent.cupti.version);
-	err = link_hello(&how);
-	if (!err && none) {
-		link_say(AGENT_ERROR, "process %u: no libcupti that can be used: %s; install CUDA's CUPTI, or name one by --cupti PATH",
-			 agent.pid, why);
-		err = none;
+	err = greet(none, why);
+	/* shut out before a word was said, as when too many are at the door: once more */
+	while (err == -EPIPE && how.fd < 0 && clock_now() + CONNECT_AGAIN_MS * 1000000ULL < until) {
+		link_close();
+		usleep(CONNECT_AGAIN_MS * 1000);
+		if (link_connect(&how, until))
+			break;
+		err = greet(none, why);
 	}
-	if (!err)
-		err = link_begin();
 	if (!err)
 		err = queue_open();
 	if (!err) {

@@ -84,10 +84,36 @@ int link_parse(const char *text, struct how *how)
 	return 0;
 }
 
-int link_connect(struct how *how)
+/* A connected socket, or -errno. Waits in the kernel's line for a place in the backlog, at most until then: whoever comes later, as a
+ * crowd that wants to keep us out, stands behind us. */
+static int connect_to(const struct how *how, uint64_t until)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int bytes = SEND_BYTES, type = 0, err, fd;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err = fd < 0 ? -errno : 0;
+
+	memcpy(addr.sun_path, how->path, sizeof(addr.sun_path));
+	addr.sun_path[sizeof(addr.sun_path) - 1] = '\0';
+	while (!err) {
+		uint64_t now = clock_now(), left_us = now < until ? (until - now) / 1000 : 0;
+		struct timeval wait = { .tv_sec = (time_t)(left_us / 1000000), .tv_usec = (suseconds_t)(left_us % 1000000) };
+
+		if (!left_us)
+			err = -EAGAIN;
+		else if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)))
+			err = -errno;
+		else if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+			break;
+		else if (errno != EAGAIN && errno != EINTR)
+			err = -errno; /* nobody listens there any more */
+	}
+	if (err && fd >= 0)
+		close(fd);
+	return err ? err : fd;
+}
+
+int link_connect(struct how *how, uint64_t until_ns)
+{
+	int bytes = SEND_BYTES, type = 0, fd;
 	socklen_t len = sizeof(type);
 
 	gone = false;
@@ -101,15 +127,9 @@ int link_connect(struct how *how)
 		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET)
 			return -EPROTO; /* not what was agreed: not ours to close */
 	} else {
-		memcpy(addr.sun_path, how->path, sizeof(addr.sun_path));
-		addr.sun_path[sizeof(addr.sun_path) - 1] = '\0';
-		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
-			err = -errno;
-			if (fd >= 0)
-				close(fd);
-			return err;
-		}
+		fd = connect_to(how, until_ns);
+		if (fd < 0)
+			return fd;
 	}
 	held_take(&held, fd);
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));

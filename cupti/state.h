@@ -69,7 +69,7 @@ struct how {
 	char path[108], key[AGENT_KEY], cupti[512];
 };
 int link_parse(const char *text, struct how *);
-int link_connect(struct how *); /* 0 or -errno; takes how->fd over */
+int link_connect(struct how *, uint64_t until_ns); /* 0 or -errno, by then (clock_now()); takes how->fd over */
 void link_close(void);
 void link_forget(void); /* in a forked child */
 int link_fd(void);	/* -1: none */

@@ -127,6 +127,7 @@ int main(int argc, char **argv)
 		status = opts.help || opts.version ? print_text(&opts, command->opts) : command->run(&opts);
 	}
 	opts_free(&opts);
+	msg_rest();
 	bounded_close();
 	return status;
 }

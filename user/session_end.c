@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "../cupti/agent.h"
 #include "session_inside.h"
 #include "signals.h"
 #include "util/bounded.h"
@@ -159,6 +160,19 @@ static void say_totals(const struct session *s, const char *const *muted)
 			 "(raise --ring-size)", (unsigned long long)l->untold);
 }
 
+/* Programs that gave work to a device, of which no agent told. Where an agent could not come, or why it left, was said already. */
+static void say_unheard(struct session *s)
+{
+	const uint32_t work = AGENT_KERNEL | AGENT_MEMCPY | AGENT_MEMSET;
+	struct join_counts c;
+
+	join_counts(s->stages.join, &c);
+	if (session_first(s)->ops->recorded || (s->plan.capture.device.kinds & work) != work || !c.unheard)
+		return;
+	msg_warn("%llu process%s gave work to a device, and no agent told of it: what their devices did is not shown (one of them: process %u)",
+		 (unsigned long long)c.unheard, c.unheard == 1 ? "" : "es", c.one_unheard);
+}
+
 /* The rows say it themselves; of a recording that is shown it is no news. */
 static void say_program(struct session *s, const int *status)
 {
@@ -216,6 +230,8 @@ static void close_sinks(struct session *s)
 		s->error = err;
 	else if (s->error && !s->said)
 		msg_error("tracing stopped: %s", strerror(-s->error));
+	say_unheard(s);
+	msg_rest();
 	say_program(s, end.program);
 	/* how many did not arrive is not known */
 	if (!err && !unwritten && !s->unstarted)

@@ -104,3 +104,92 @@ case_hostile_fuse() {
 	chmod 755 "$ABSENT"
 	hang_absent fuse "$T/mnt"
 }
+
+# ---- the agents' socket ----
+
+CROWD='
+import os, socket, sys, time
+path, ready = sys.argv[1:]
+held, made, fd = [], 0, os.open(ready, os.O_WRONLY | os.O_CREAT)
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+while True:
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.setblocking(False)
+    try:
+        s.connect(path)
+        if made % 2: s.send(os.urandom(50))
+        held.append(s)
+        made += 1
+        if made == 2000: os.write(fd, b"crowded\n")
+        if len(held) > 900: held.pop(0).close()
+    except OSError:
+        s.close()
+        time.sleep(.0005)
+'
+
+# agent_socket: the socket of the cudatrace in $CT, in SOCKET
+agent_socket() {
+	SOCKET=$(compgen -G "/run/cudatrace/s-$CT-*")
+}
+
+# held_program ARGS...: cudatrace ARGS, with a program that begins once there is a file $T/go.
+held_program() {
+	# shellcheck disable=SC2016 # it is the inner shell's
+	"${BACKGROUND[@]}" "$CUDATRACE" "${@:1:$#-1}" --gpu -- sh -c 'until [ -e "$0/go" ]; do sleep 0.05; done; '"${*: -1}" "$T" "$BIN/work" \
+		> "$T/prog.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 agent_socket
+}
+
+# Other users connect as often as they can, and keep their connections: the program's agent comes in all the same, and nobody is
+# told of each of them.
+case_hostile_agent_crowd() {
+	local i
+	held_program --format json -o "$T/out" 'exec "$1" 300 return'
+	for i in 1 2 3; do
+		python3 -c "$CROWD" "$SOCKET" "$T/crowd$i" 2> /dev/null &
+		wait_for 30 grep -q crowded "$T/crowd$i"
+	done
+	: > "$T/go"
+	wait_for 60 ended "$CT"
+	finish
+	ok_rc
+	expect "kernel records" "$(grep -c '^{"type":"kernel"' "$T/out")" 300
+	expect "copies" "$(grep -c '^{"type":"memcpy"' "$T/out")" 300
+	no_loss
+	says '^cudatrace: [0-9]{4,} connections to the agents. socket were shut at once: .*of user 65534\)$'
+	! grep 'warning' "$T/err" > "$T/why" || fail "$(head -n 3 "$T/why")"
+}
+
+# A process of the program that has left its parents and its user has the agent's key in its environment, and is let in.
+case_hostile_agent_daemon() {
+	command -v setpriv > /dev/null || skip "no setpriv"
+	# shellcheck disable=SC2016 # it is the script's shell that expands them
+	printf '%s\n' '#!/bin/sh' '[ "$2" ] || { setsid "$0" "$1" $$ & exit; }' 'while grep -q "^PPid:.$2\$" /proc/$$/status; do sleep 0.02; done' \
+		'exec "$1" 20 return' > "$T/daemon"
+	chmod 755 "$T" "$T/daemon"
+	held_program --format json -o "$T/out" \
+		'setpriv --reuid 65534 --regid 65534 --clear-groups "$0/daemon" "$1"; until [ -e "$0/seen" ]; do sleep 0.05; done'
+	: > "$T/go"
+	wait_for 20 grep -q '^{"type":"kernel"' "$T/out"
+	: > "$T/seen"
+	wait_for 60 ended "$CT"
+	finish
+	ok_rc
+	expect "kernel records" "$(grep -c '^{"type":"kernel"' "$T/out")" 20
+	grep -q '^{"type":"process".*"comm":"work".*"uid":65534' "$T/out" || fail "no process of user 65534"
+	no_loss
+}
+
+# A program whose device work is not told of is not passed over: here the socket is gone when it begins, so that no agent can come.
+case_hostile_agent_kept_out() {
+	held_program --format json -o "$T/out" 'exec "$1" 30 return'
+	rm "$SOCKET"
+	: > "$T/go"
+	wait_for 60 ended "$CT"
+	finish
+	ok_rc
+	expect "kernel records" "$(grep -c '^{"type":"kernel"' "$T/out")" 0
+	says 'warning: 1 process gave work to a device, and no agent told of it: .*\(one of them: process [0-9]+\)$'
+	says 'no agent came into the program'
+}

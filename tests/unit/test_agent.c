@@ -18,6 +18,7 @@
 #include "../../cupti/agent.h"
 #include "../../cupti/cupti.h"
 #include "../../cupti/queue.h"
+#include "../../cupti/state.h"
 #include "../../user/source/agent.h"
 #include "../../user/source/agent_funcs.h"
 #include "../../user/source/agent_peer.h"
@@ -692,7 +693,7 @@ static void test_bad_agent(void)
 	source_agent.close(&src);
 }
 
-/* A crowd that says nothing gets no thread, and is not let grow. */
+/* A crowd of one process that says nothing gets no thread, no more than some connections, and counts as no agent. */
 static void crowd(const struct sockaddr_un *addr)
 {
 	int before = threads(), fds[300];
@@ -705,15 +706,105 @@ static void crowd(const struct sockaddr_un *addr)
 			CHECK(!source_agent.drain(&src, emit_any, NULL));
 	}
 	CHECK(threads() == before);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 8; i++)
 		CHECK(!source_agent.drain(&src, emit_any, NULL));
 	agent_counts(&src, &c);
-	CHECK(c.live == 128);
+	CHECK(c.live == 4 && !c.started && !c.strangers);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		close(fds[i]);
 	CHECK(!source_agent.drain(&src, emit_any, NULL));
 	agent_counts(&src, &c);
-	CHECK(!c.live);
+	CHECK(!c.live && !c.started && !c.ended && !c.failed);
+}
+
+#define FOREIGN 500
+
+/* Another user's process that does not descend from us: connects, and is hung up on without having been read. Writes how often. */
+static void foreign(const struct sockaddr_un *addr, int to)
+{
+	pid_t parent = getppid();
+	int shut = 0;
+	char c;
+
+	while (getppid() == parent)
+		usleep(1000);
+	if (setgid(65534) || setuid(65534))
+		_exit(1);
+	for (int i = 0; i < FOREIGN; i++) {
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+		if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)))
+			break;
+		send(fd, "hello", 5, MSG_NOSIGNAL);
+		shut += recv(fd, &c, 1, 0) <= 0;
+		close(fd);
+	}
+	if (write(to, &shut, sizeof(shut)) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+static void foreigners(const struct sockaddr_un *addr)
+{
+	struct pollfd p = { .events = POLLIN };
+	struct agent_counts c;
+	int fds[2], shut = 0;
+	pid_t pid;
+
+	if (geteuid()) /* cannot become another user */
+		return;
+	CHECK(!pipe(fds));
+	pid = fork();
+	if (!pid) {
+		if (!fork())
+			foreign(addr, fds[1]);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	close(fds[1]);
+	p.fd = fds[0];
+	while (!poll(&p, 1, 1))
+		CHECK(!source_agent.drain(&src, emit_any, NULL));
+	CHECK(read(fds[0], &shut, sizeof(shut)) == sizeof(shut) && shut == FOREIGN);
+	close(fds[0]);
+	agent_counts(&src, &c);
+	CHECK(c.strangers == FOREIGN && !c.live && !c.started);
+}
+
+/* The agent waits for a place in a line that is full, until it is told to, and no longer; where nobody listens not at all. */
+static void test_line(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct how how = { .fd = -1 };
+	uint64_t before;
+	int listener, fd, n = 0;
+	pid_t pid;
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/tmp/ct-line-%d", (int)getpid());
+	snprintf(how.path, sizeof(how.path), "%s", addr.sun_path);
+	CHECK(link_connect(&how, clock_now() + 60000000000ULL) == -ENOENT);
+	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	CHECK(!bind(listener, (struct sockaddr *)&addr, sizeof(addr)) && !listen(listener, 2));
+	do
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	while (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)) && ++n < 100);
+	CHECK(n > 0 && n < 100 && errno == EAGAIN);
+	before = clock_now();
+	CHECK(link_connect(&how, before + 100000000) == -EAGAIN && clock_now() >= before + 100000000);
+	CHECK(link_connect(&how, 1) == -EAGAIN); /* that is over */
+	pid = fork();
+	if (!pid) {
+		usleep(100000);
+		while (n-- >= 0)
+			accept(listener, NULL, NULL);
+		_exit(0);
+	}
+	CHECK(!link_connect(&how, clock_now() + 60000000000ULL) && link_fd() >= 0);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	link_close();
+	close(listener);
+	CHECK(link_connect(&how, clock_now() + 60000000000ULL) == -ECONNREFUSED);
+	unlink(addr.sun_path);
 }
 
 /* Who does not have the key gets no answer. */
@@ -751,6 +842,7 @@ static void test_stranger(void)
 	} while (answer < 0 && errno == EAGAIN && tries++ < 10000);
 	CHECK((!answer || (answer < 0 && errno != EAGAIN)) && !seen);
 	crowd(&addr);
+	foreigners(&addr);
 	source_agent.losses(&src, &l);
 	CHECK(!l.received);
 	close(fd);
@@ -798,5 +890,6 @@ int main(void)
 	test_far_words();
 	test_bad_user();
 	test_stranger();
+	test_line();
 	return unit_end();
 }

@@ -1121,6 +1121,50 @@ static void test_hostile(void)
 	join_close(j);
 }
 
+/* Which processes gave work to a device, and were never heard of by an agent. */
+static void test_unheard(void)
+{
+	struct ct_tally tally = { .h = { .size = sizeof(tally), .kind = CT_TALLY, .pid = 16, .end_ns = 1 }, .func = (uint16_t)row("cuLaunchKernel"),
+				  .sums = { .calls = 2, .failed = 2 } };
+	struct made_device m;
+	struct taker t;
+	struct join *j = begin(&t, false);
+
+	/* calls that give no device work, and work that is told of */
+	CHECK(!give_call(j, "cudaFree", 10, 10, 1 * MS, 2 * MS));
+	CHECK(!give_process(j, CT_PROCESS, 11, 5));
+	give_launch(j, 11, 11, 1, 3, true);
+	CHECK(!give_call(j, "cudaDeviceSynchronize", 12, 12, 1 * MS, 2 * MS));
+	CHECK(counts_of(j).unheard == 0);
+	join_close(j);
+	taker_free(&t);
+
+	j = begin(&t, false);
+	for (uint32_t pid = 11; pid < 15; pid++)
+		CHECK(!give_call(j, "cudaLaunchKernel", pid, pid, 1 * MS, 2 * MS));
+	CHECK(counts_of(j).unheard == 4);
+	CHECK(!give_kernel(j, 12, 7, 3 * MS, 4 * MS));
+	CHECK(!give_cause(j, 13, 13, 7, 1 * MS, 2 * MS));
+	CHECK(!give(j, make_device(&m, 14, 0, 5 * MS, "a GPU")));
+	CHECK(counts_of(j).unheard == 1 && counts_of(j).one_unheard == 11);
+	/* what the kernel side counted says the same, but for calls that failed */
+	CHECK(!give(j, &tally));
+	CHECK(counts_of(j).unheard == 1);
+	tally.sums.calls = 3;
+	CHECK(!give(j, &tally));
+	CHECK(counts_of(j).unheard == 2);
+	/* another process with a number is another one; another program is not */
+	CHECK(!give_process(j, CT_PROCESS, 11, 5));
+	CHECK(!give_process(j, CT_EXEC, 11, 5));
+	CHECK(counts_of(j).unheard == 2);
+	CHECK(!give_process(j, CT_PROCESS, 11, 6));
+	CHECK(counts_of(j).unheard == 2);
+	CHECK(!give_call(j, "cudaLaunchKernel", 11, 11, 11 * MS, 12 * MS));
+	CHECK(counts_of(j).unheard == 3);
+	join_close(j);
+	taker_free(&t);
+}
+
 /* A pause does not lose what was to follow; an error stops. */
 static void test_errors(void)
 {
@@ -1161,6 +1205,7 @@ int main(void)
 	test_where();
 	test_bounds();
 	test_hostile();
+	test_unheard();
 	test_errors();
 	return unit_end();
 }

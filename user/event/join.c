@@ -190,6 +190,7 @@ void join_stopped(struct join *j, uint64_t stopped_ns)
 void join_counts(const struct join *j, struct join_counts *counts)
 {
 	*counts = j->counts;
+	counts->unheard = join_procs_unheard(j->procs, &counts->one_unheard);
 }
 
 size_t join_bytes(const struct join *j)
@@ -373,8 +374,11 @@ static int hold(struct join *j, const struct ct_work *w)
 
 static int work(struct join *j, const struct ct_work *w)
 {
+	struct join_proc *p = join_procs_get(j->procs, w->h.pid);
 	struct found f;
 
+	if (p)
+		p->heard = true;
 	look(j, w, &f);
 	return f.final || !expects_cause(w->h.kind) ? hand_on(j, w, &f) : hold(j, w);
 }
@@ -429,6 +433,7 @@ static int call(struct join *j, const struct ct_call *c)
 			ev.number = ++p->number;
 		l.call = (struct join_call){ c->h.start_ns, c->h.end_ns, ev.number, stack_of(c), c->func, c->depth,
 					     c->h.flags & CT_F_NO_RETURN, expects(j, p, c), false };
+		p->asked |= l.call.expects != 0;
 		if (c->func < api_nfuncs && api_funcs[c->func].flags & (API_BEGINS_CAPTURE | API_ENDS_CAPTURE) && !api_failed(c))
 			join_procs_capture(p, c->h.tid, api_funcs[c->func].flags & API_BEGINS_CAPTURE);
 		if (c->func < CT_MAX_FUNCS && j->causing[c->func / 64] >> (c->func % 64) & 1 && !(c->h.flags & CT_F_BEFORE))
@@ -447,6 +452,7 @@ static int cause(struct join *j, const struct ct_cause *c)
 
 	if (!p)
 		return -ENOMEM;
+	p->heard = true;
 	if (c->h.end_ns < c->h.start_ns)
 		return 0;
 	if (c->func < api_nfuncs) {
@@ -550,6 +556,20 @@ int join_process(struct join *j, const struct ct_hdr *h)
 	return p && join_procs_renews(p, (const struct ct_process *)h) ? flush_process(j, h->pid) : 0;
 }
 
+/* Of what a process asked, and was heard to do. */
+static void note(struct join *j, const struct ct_hdr *h)
+{
+	const struct ct_tally *t = (const struct ct_tally *)h;
+	bool told = h->pid && (h->kind == CT_DEVICE || h->kind == CT_CONTEXT || h->kind == CT_STREAM);
+	bool asked = h->kind == CT_TALLY && t->func < CT_MAX_FUNCS && j->expects[t->func] && t->sums.calls > t->sums.failed;
+	struct join_proc *p = told || asked ? join_procs_get(j->procs, h->pid) : NULL;
+
+	if (!p)
+		return;
+	p->asked |= asked;
+	p->heard |= told;
+}
+
 static int pass(struct join *j, const struct ct_hdr *h)
 {
 	struct event ev = { .rec = h, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN };
@@ -557,6 +577,7 @@ static int pass(struct join *j, const struct ct_hdr *h)
 
 	if (err)
 		return err;
+	note(j, h);
 	if (h->kind == CT_OVERHEAD) {
 		ev.device = ((const struct ct_overhead *)h)->device;
 		ev.context = ((const struct ct_overhead *)h)->context;

@@ -39,6 +39,8 @@ struct join_counts {
 	uint64_t matched, unmatched; /* with a cause, without */
 	uint64_t inferred;	     /* of the matched: by process, stream and time alone */
 	uint64_t tail;		     /* calls whose device record had not come by the end of their process: told by CT_LOST records */
+	uint64_t unheard;	     /* processes whose calls have device records, but of which nothing came that an agent tells */
+	uint32_t one_unheard;	     /* one of them */
 };
 
 struct join;

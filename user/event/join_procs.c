@@ -15,6 +15,8 @@ struct join_procs {
 	struct join_proc *slots;
 	struct join_proc *last;
 	uint32_t nslots, n, ids;
+	uint64_t unheard; /* of those that are not in the slots any more */
+	uint32_t one_unheard;
 };
 
 struct join_procs *join_procs_open(void)
@@ -50,6 +52,25 @@ static struct join_proc *slot_of(struct join_proc *slots, uint32_t nslots, uint3
 	return &slots[i];
 }
 
+/* It is forgotten. */
+static void count_unheard(struct join_procs *j, const struct join_proc *p)
+{
+	if (!p->asked || p->heard)
+		return;
+	j->unheard++;
+	j->one_unheard = p->pid;
+}
+
+uint64_t join_procs_unheard(const struct join_procs *j, uint32_t *first)
+{
+	struct join_procs sum = { .unheard = j->unheard, .one_unheard = j->one_unheard };
+
+	for (uint32_t i = 0; i < j->nslots; i++)
+		count_unheard(&sum, &j->slots[i]);
+	*first = sum.one_unheard;
+	return sum.unheard;
+}
+
 /* Makes room for one more: leaves the exited out, and doubles when the living alone fill a quarter. */
 static bool make_room(struct join_procs *j)
 {
@@ -71,6 +92,7 @@ static bool make_room(struct join_procs *j)
 			*slot_of(slots, nslots, p->pid) = *p;
 			j->n++;
 		} else {
+			count_unheard(j, p);
 			free(p->launches);
 		}
 	}
@@ -124,8 +146,11 @@ void join_procs_record(struct join_procs *j, struct join_proc *p, const struct c
 		p->nlaunches = 0;
 		memset(p->capturing, 0, sizeof(p->capturing));
 	}
-	if (other)
+	if (other) {
+		count_unheard(j, p);
+		p->asked = p->heard = false;
 		p->number = 0;
+	}
 	p->exited = false;
 	if (other || r->start_boottime_ns)
 		p->start_boottime_ns = r->start_boottime_ns;

@@ -33,6 +33,8 @@ struct join_proc {
 	uint64_t renewed_ns; /* with was_id: until when */
 	uint32_t number; /* of its last call */
 	bool exited;
+	bool asked; /* calls of it succeeded that have device records */
+	bool heard; /* device records came of it, or what an agent says of devices */
 	uint64_t start_boottime_ns; /* 0: not known */
 	uint32_t nlaunches;	    /* ever; the newest are there */
 	struct join_launch *launches;
@@ -59,6 +61,8 @@ void join_procs_capture(struct join_proc *, uint32_t tid, bool begins);
 bool join_procs_captures(const struct join_proc *, uint32_t tid);
 /* A process whose tail is due; one whose due time is not known gets it: `wait_ns` from now. NULL: none. */
 struct join_proc *join_procs_due(struct join_procs *, uint64_t now_ns, uint64_t wait_ns);
+/* How many processes asked and were not heard, ever; *first: one of them. */
+uint64_t join_procs_unheard(const struct join_procs *, uint32_t *first);
 void join_procs_launch(struct join_proc *, const struct join_launch *);
 /* The latest launch of a graph, on the work's stream as far as that is known, that began before the work. NULL: none. */
 const struct join_launch *join_procs_launched(const struct join_proc *, const struct ct_work *);

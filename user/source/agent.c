@@ -3,7 +3,8 @@
  * agent.c - see agent.h.
  *
  * One socket is listened on, next to the agent's file; the programs' environment names it, with a key that only they have. What
- * the loop waits on is one epoll descriptor, since agents come and go. The environment of a program that is started is the only
+ * the loop waits on is one epoll descriptor, since agents come and go. Anybody may connect: who has no agent of ours (agent_kin) is
+ * shut out at once and counted, and of the others nobody takes the room of all. The environment of a program that is started is the only
  * thing that is changed in it, and never a value that the user set.
  */
 #include <dirent.h>
@@ -25,12 +26,16 @@
 #include "agent_attach.h"
 #include "agent_child.h"
 #include "agent_file.h"
+#include "agent_kin.h"
 #include "agent_peer.h"
 #include "agent_process.h"
 
 #define PEERS_MAX 1024
 #define ACCEPT_MAX 64 /* at once, before those are listened to that are there */
-#define STRANGERS_MAX 128 /* of them that have not greeted: anybody may connect */
+#define BACKLOG 4096 /* that wait to be accepted; the kernel takes no more than net.core.somaxconn */
+/* Connections that have not greeted, which an agent does at once: of one process, and of all that are not known as the program's. */
+#define SILENT_EACH 4
+#define SILENT_NEIGHBOURS 16
 #define HELLO_NS (2 * AGENT_WAIT_MS * 1000000ULL)
 #define STOP_NS 8000000000ULL /* for all agents to leave */
 
@@ -42,12 +47,15 @@ struct agent_source {
 	char *vars[3];	  /* CUDA_INJECTION64_PATH=..., CUDATRACE_AGENT=..., NVTX_INJECTION64_PATH=... or NULL */
 	char **env;	  /* the plan's, with these */
 	struct agent_child cmd;
+	struct agent_kins *kins;
 	struct agent_peer **peers;
 	int npeers, next;
 	struct agent_totals totals;
 	struct agent_counts counts;
 	uint64_t stopped_ns, started_ns;
-	bool told, told_crowd;
+	pid_t stranger; /* the first one */
+	uid_t stranger_uid;
+	bool told;
 };
 
 /* ---- the environment ------------------------------------------------------------------------------------- */
@@ -208,7 +216,7 @@ static int listen_at(struct agent_source *a, const char *dir)
 	if (a->listener < 0 || bind(a->listener, (struct sockaddr *)&addr, sizeof(addr)))
 		return -errno;
 	/* the program may run as another user: the key is what lets in */
-	if (chmod(a->path, 0666) || listen(a->listener, 64))
+	if (chmod(a->path, 0666) || listen(a->listener, BACKLOG))
 		return -errno;
 	return add_fd(a, a->listener);
 }
@@ -240,7 +248,8 @@ static int prepare(struct source *s, struct capture_plan *plan)
 	err = agent_file_path(file, sizeof(file), dir, sizeof(dir));
 	if (err)
 		return err;
-	err = make_key(a->key);
+	a->kins = agent_kins_open(a->key);
+	err = a->kins ? make_key(a->key) : -ENOMEM;
 	if (!err)
 		err = listen_at(a, dir);
 	if (err) {
@@ -254,40 +263,65 @@ static int prepare(struct source *s, struct capture_plan *plan)
 
 static void drop(struct agent_source *a, int i)
 {
-	a->counts.ended++;
-	a->counts.failed += agent_peer_failed(a->peers[i]);
+	bool greeted = agent_peer_greeted(a->peers[i]);
+
+	a->counts.ended += greeted;
+	a->counts.failed += greeted && agent_peer_failed(a->peers[i]);
 	agent_peer_close(a->peers[i]);
 	a->peers[i] = a->peers[--a->npeers];
 }
 
-/* Who came first and has not greeted goes, if there are too many: an agent greets at once. Returns whether one went. */
-static bool drop_stranger(struct agent_source *a)
+/* The oldest connection that has not greeted, of a process (0: any), of neighbours alone or of all; n: how many there are. -1: none. */
+static int oldest_silent(const struct agent_source *a, pid_t pid, bool neighbours, int *n)
 {
-	int n = 0, oldest = -1;
+	int oldest = -1;
 
+	*n = 0;
 	for (int i = 0; i < a->npeers; i++) {
-		if (agent_peer_state(a->peers[i]) != PEER_HELLO)
+		const struct agent_peer *p = a->peers[i];
+
+		if (agent_peer_greeted(p) || (pid && agent_peer_pid(p) != pid) || (neighbours && !agent_peer_neighbour(p)))
 			continue;
-		n++;
-		if (oldest < 0 || agent_peer_opened_ns(a->peers[i]) < agent_peer_opened_ns(a->peers[oldest]))
+		(*n)++;
+		if (oldest < 0 || agent_peer_opened_ns(p) < agent_peer_opened_ns(a->peers[oldest]))
 			oldest = i;
 	}
-	if (n <= STRANGERS_MAX)
-		return false;
-	if (!a->told_crowd)
-		msg_warn("more than %d connections to the agents' socket say nothing: the oldest are shut (the first: process %d's)",
-			 STRANGERS_MAX, (int)agent_peer_pid(a->peers[oldest]));
-	a->told_crowd = true;
-	drop(a, oldest);
-	return true;
+	return oldest;
 }
 
-static int add_peer(struct agent_source *a, int fd, pid_t pid, const char *key)
+static void drop_silent(struct agent_source *a, int i)
+{
+	msg_warn("process %d: one of its connections to the agents' socket is shut: it said nothing, and there are too many like it",
+		 (int)agent_peer_pid(a->peers[i]));
+	drop(a, i);
+}
+
+/* Makes room for one more, of those that have not greeted. False: there is none. */
+static bool make_room(struct agent_source *a, pid_t pid, bool neighbour)
+{
+	int n, i = oldest_silent(a, pid, false, &n);
+
+	if (n >= SILENT_EACH)
+		drop_silent(a, i);
+	i = neighbour ? oldest_silent(a, 0, true, &n) : -1;
+	if (neighbour && n >= SILENT_NEIGHBOURS)
+		drop_silent(a, i);
+	if (a->npeers < PEERS_MAX)
+		return true;
+	i = oldest_silent(a, 0, false, &n);
+	if (i >= 0)
+		drop_silent(a, i);
+	return i >= 0;
+}
+
+static int add_peer(struct agent_source *a, int fd, const struct agent_peer_who *who)
 {
 	struct agent_peer **more, *p;
+	int err;
 
-	if (a->npeers == PEERS_MAX) {
-		msg_warn("more than %d agents at once: one is turned away", PEERS_MAX);
+	if (!make_room(a, who->pid, who->neighbour)) {
+		msg_warn("more than %d agents at once: that of process %d is turned away, and what its devices do is not shown", PEERS_MAX,
+			 (int)who->pid);
 		close(fd);
 		return -EMFILE;
 	}
@@ -299,15 +333,14 @@ static int add_peer(struct agent_source *a, int fd, pid_t pid, const char *key)
 		}
 		a->peers = more;
 	}
-	p = agent_peer_open(fd, pid, key, a->plan, a->calls);
-	if (!p)
-		return -ENOMEM;
-	if (add_fd(a, agent_peer_fd(p))) {
+	p = agent_peer_open(fd, who, a->plan, a->calls);
+	err = p ? add_fd(a, agent_peer_fd(p)) : -ENOMEM;
+	if (err) {
+		msg_warn("process %d: its agent cannot be listened to (%s): what its devices do is not shown", (int)who->pid, strerror(-err));
 		agent_peer_close(p);
-		return -ENOMEM;
+		return err;
 	}
 	a->peers[a->npeers++] = p;
-	a->counts.started++;
 	if (a->stopped_ns)
 		agent_peer_stop(p);
 	return 0;
@@ -315,7 +348,7 @@ static int add_peer(struct agent_source *a, int fd, pid_t pid, const char *key)
 
 int agent_connect_fd(struct source *s, int fd, pid_t pid)
 {
-	return add_peer(s->priv, fd, pid, NULL);
+	return add_peer(s->priv, fd, &(struct agent_peer_who){ .pid = pid });
 }
 
 void agent_counts(const struct source *s, struct agent_counts *out)
@@ -330,10 +363,24 @@ static void accept_all(struct agent_source *a)
 {
 	for (int i = 0; a->listener >= 0 && i < ACCEPT_MAX; i++) {
 		int fd = accept4(a->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct ucred cred = { 0 };
+		socklen_t len = sizeof(cred);
+		enum agent_kin kin;
 
 		if (fd < 0)
 			return;
-		add_peer(a, fd, 0, a->key);
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+			cred.pid = 0;
+		kin = agent_kins_find(a->kins, cred.pid, cred.uid);
+		if (kin == AGENT_STRANGER) {
+			if (!a->counts.strangers++) {
+				a->stranger = cred.pid;
+				a->stranger_uid = cred.uid;
+			}
+			close(fd);
+			continue;
+		}
+		add_peer(a, fd, &(struct agent_peer_who){ .pid = cred.pid, .key = a->key, .neighbour = kin == AGENT_NEIGHBOUR });
 	}
 }
 
@@ -391,14 +438,18 @@ static int fds(struct source *s, int *fd, int max)
 	return 1;
 }
 
-/* Says what is odd, once: a program that ended without its driver having loaded the agent. */
-static void tell_none(struct agent_source *a)
+/* Says what is odd, once: a program that ended without its driver having loaded the agent, and who else connected. */
+static void tell_end(struct agent_source *a)
 {
-	if (a->told || a->counts.started || !a->plan->cmd)
+	if (a->told)
 		return;
 	a->told = true;
-	msg_warn("no agent came into the program: CUDA's driver, which loads it, was not started there, or could not load it "
-		 "(a sandbox, or another libc)%s", a->calls ? "; without it --source=cupti sees nothing" : "");
+	if (a->counts.strangers)
+		msg_note("%llu connections to the agents' socket were shut at once: their processes are not the program's (the first: process %d "
+			 "of user %u)", (unsigned long long)a->counts.strangers, (int)a->stranger, (unsigned int)a->stranger_uid);
+	if (!a->counts.started && a->plan->cmd)
+		msg_warn("no agent came into the program: CUDA's driver, which loads it, was not started there, or could not load it "
+			 "(a sandbox, or another libc)%s", a->calls ? "; without it --source=cupti sees nothing" : "");
 }
 
 static int wait_a_little(const struct agent_source *a)
@@ -421,8 +472,10 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		for (int i = a->npeers - 1; i >= 0; i--) {
 			struct agent_peer *p = a->peers[i];
 			enum peer_state before = agent_peer_state(p);
+			bool greeted = agent_peer_greeted(p);
 			int fd = agent_peer_fd(p), err = agent_peer_drain(p, &a->totals, emit, ctx);
 
+			a->counts.started += agent_peer_greeted(p) && !greeted;
 			if (change_fd(a, fd, agent_peer_fd(p))) {
 				msg_error("process %d: no memory to listen to its agent: it is left alone", (int)agent_peer_pid(p));
 				drop(a, i);
@@ -437,14 +490,13 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 					return err;
 			}
 			if (agent_peer_state(p) < PEER_STARTING && now_ns() - agent_peer_opened_ns(p) > HELLO_NS) {
-				msg_warn("process %d: its agent says nothing: it is left alone", (int)agent_peer_pid(p));
+				msg_warn("process %d: its agent says nothing: it is left alone, and what its devices do is not shown",
+					 (int)agent_peer_pid(p));
 				drop(a, i);
 			} else if (agent_peer_state(p) == PEER_ENDED) {
 				drop(a, i);
 			}
 		}
-		while (drop_stranger(a))
-			;
 		accept_all(a);
 		/* as the session's only source nobody comes back for what the agents still say when they leave */
 		if (a->calls && a->stopped_ns && a->npeers && now_ns() - a->stopped_ns < STOP_NS)
@@ -454,12 +506,12 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		/* what it left in its socket was read above, or is there still */
 		if (a->npeers || (a->plan->cmd && !agent_child_ended(&a->cmd)))
 			return 0;
-		tell_none(a);
+		tell_end(a);
 		return 1;
 	}
 	if (!a->stopped_ns)
 		return 0;
-	tell_none(a);
+	tell_end(a);
 	return !a->npeers || now - a->stopped_ns > STOP_NS;
 }
 
@@ -516,6 +568,7 @@ static void close_source(struct source *s)
 	if (a->epoll >= 0)
 		close(a->epoll);
 	agent_child_close(&a->cmd);
+	agent_kins_close(a->kins);
 	free(a->vars[0]);
 	free(a->vars[1]);
 	free(a->vars[2]);

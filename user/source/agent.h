@@ -24,9 +24,11 @@ int agent_connect_fd(struct source *, int fd, pid_t pid);
  * inject_run(). Returns 0 or -errno. */
 int agent_how(const struct capture_plan *, int fd, char *buf, size_t size);
 
-/* How many agents have started, ended, and are at work. */
+/* How many agents have greeted, have ended after that, and have ended without having begun; how many connections there are now, and how many
+ * were shut because their processes can have no agent of ours. */
 struct agent_counts {
-	unsigned int started, ended, live, failed;
+	unsigned int started, ended, failed, live;
+	uint64_t strangers;
 };
 void agent_counts(const struct source *, struct agent_counts *);
 

@@ -25,7 +25,7 @@ struct agent_peer {
 	struct agent_inbox *inbox; /* reads fd; NULL until its greeting is known to be good */
 	pid_t pid, inner;
 	enum peer_state state;
-	bool ran, calls, keyed;
+	bool greeted, ran, calls, keyed, neighbour;
 	char key[AGENT_KEY];
 	const struct capture_plan *plan;
 	struct agent_funcs *funcs;
@@ -40,11 +40,9 @@ struct agent_peer {
 	size_t size, at; /* at: the next record in it; 0: no message */
 };
 
-struct agent_peer *agent_peer_open(int fd, pid_t pid, const char *key, const struct capture_plan *plan, bool calls)
+struct agent_peer *agent_peer_open(int fd, const struct agent_peer_who *who, const struct capture_plan *plan, bool calls)
 {
 	struct agent_peer *p = calloc(1, sizeof(*p));
-	struct ucred who = { 0 };
-	socklen_t len = sizeof(who);
 	int bytes = RECEIVE_BYTES;
 
 	if (!p) {
@@ -55,19 +53,15 @@ struct agent_peer *agent_peer_open(int fd, pid_t pid, const char *key, const str
 	p->plan = plan;
 	p->calls = calls;
 	p->opened_ns = now_ns();
-	p->pid = pid;
-	if (!pid && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
-		p->pid = who.pid;
-	if (key) {
+	p->pid = who->pid;
+	p->neighbour = who->neighbour;
+	if (who->key) {
 		p->keyed = true;
-		memcpy(p->key, key, AGENT_KEY);
+		memcpy(p->key, who->key, AGENT_KEY);
 	}
 	p->msg = malloc(AGENT_MSG_MAX);
 	p->funcs = agent_funcs_open();
-	if (p->pid > 0)
-		p->tids = agent_tids_open(p->pid, &p->inner);
-	if (p->pid <= 0)
-		msg_warn("somebody whose process cannot be seen from here connected as an agent: turned away");
+	p->tids = agent_tids_open(p->pid, &p->inner);
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	if (!p->msg || !p->funcs || !p->tids) {
 		agent_peer_close(p);
@@ -188,6 +182,7 @@ static void hello(struct agent_peer *p)
 		return;
 	}
 	p->state = PEER_NAMES;
+	p->greeted = true;
 	if (h.cupti_version && p->driver_version)
 		msg_verb("process %d: CUPTI version %u, %s; driver for CUDA %u.%u", (int)p->pid, h.cupti_version, path,
 			 p->driver_version / 1000, p->driver_version % 1000 / 10);
@@ -207,8 +202,11 @@ static void names(struct agent_peer *p)
 		return;
 	p->state = PEER_STARTING;
 	p->since_ns = now_ns();
-	if (put_start(p))
+	if (put_start(p)) {
+		msg_warn("process %d: its agent does not take what it is told: it is left alone, and what its devices do is not shown",
+			 (int)p->pid);
 		end(p);
+	}
 	agent_funcs_close(p->funcs);
 	p->funcs = NULL;
 }
@@ -389,6 +387,9 @@ static int receive(struct agent_peer *p)
 		if (p->left)
 			msg_warn("process %d ended without its exit handlers (killed, _exit, or exec): what its device did last may be missing",
 				 (int)p->pid);
+		else if (!p->ran && !p->says && (p->greeted || !p->keyed))
+			msg_warn("process %d ended, or became another program, before its agent had begun: what its devices did is not shown",
+				 (int)p->pid);
 		else
 			msg_verb("process %d: the agent is gone without a word", (int)p->pid);
 		end(p);
@@ -465,6 +466,16 @@ enum peer_state agent_peer_state(const struct agent_peer *p)
 bool agent_peer_failed(const struct agent_peer *p)
 {
 	return p->state == PEER_ENDED && !p->ran;
+}
+
+bool agent_peer_greeted(const struct agent_peer *p)
+{
+	return p->greeted;
+}
+
+bool agent_peer_neighbour(const struct agent_peer *p)
+{
+	return p->neighbour;
 }
 
 pid_t agent_peer_pid(const struct agent_peer *p)

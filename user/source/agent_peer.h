@@ -16,9 +16,14 @@ struct agent_totals {
 	uint64_t records;
 };
 
-/* pid: of the process, ours; 0: as the socket says (SO_PEERCRED). key: that its HELLO must have; NULL: inherited socket.
- * fd is the peer's from here on. NULL: no memory, or not to be trusted (one message). */
-struct agent_peer *agent_peer_open(int fd, pid_t pid, const char *key, const struct capture_plan *, bool calls);
+struct agent_peer_who {
+	pid_t pid;	 /* ours */
+	const char *key; /* that its HELLO must have; NULL: inherited socket */
+	bool neighbour;	 /* not known to descend from the program */
+};
+
+/* fd is the peer's from here on. NULL: no memory. */
+struct agent_peer *agent_peer_open(int fd, const struct agent_peer_who *, const struct capture_plan *, bool calls);
 void agent_peer_close(struct agent_peer *);
 
 /* Hands out what has come, at most a good part of it. 0: nothing is left, 1: there is more, -errno of emit. */
@@ -29,6 +34,8 @@ void agent_peer_stop(struct agent_peer *);
 enum peer_state { PEER_HELLO, PEER_NAMES, PEER_STARTING, PEER_RUNNING, PEER_ENDED };
 enum peer_state agent_peer_state(const struct agent_peer *);
 bool agent_peer_failed(const struct agent_peer *); /* ended without ever having run */
+bool agent_peer_greeted(const struct agent_peer *); /* it has said a HELLO that was good */
+bool agent_peer_neighbour(const struct agent_peer *);
 pid_t agent_peer_pid(const struct agent_peer *);
 /* What is readable when there is something to drain: another one once it has greeted. */
 int agent_peer_fd(const struct agent_peer *);

@@ -2,28 +2,43 @@
 /*
  * msg.c - one-sentence messages to stderr, each in one write(2) so that they do not mix with those of a traced program
  * that shares the terminal. Knows nothing of what is said.
+ *
+ * A warning or an error may be caused as often as a traced program, or anybody who connects to a socket, likes. So each kind of them,
+ * which is known by its format string, is limited in number and rate; what is left out is counted and said later.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "msg.h"
+#include "now.h"
 #include "utf8.h"
+
+#define KINDS_MAX 64		  /* those beyond are not limited: each is a line of our code */
+#define AGAIN_NS 5000000000ULL	  /* after MSG_AT_ONCE of a kind, one more in this time */
+#define TEXT_MAX 2048
+
+static struct kind {
+	const char *fmt;
+	unsigned int left; /* may be said now */
+	uint64_t since_ns; /* `left` was as it is */
+	uint64_t silent;   /* not said, since the last one that was */
+	char last[TEXT_MAX]; /* of them; "" when there is none */
+} kinds[KINDS_MAX];
+static int nkinds;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the kinds */
 
 int msg_verbose;
 void (*msg_taker)(const char *text);
 
-static void say(const char *kind, const char *fmt, va_list ap)
+static void put(char *text)
 {
-	char text[2048];
-	int saved = errno;
 	size_t n;
 
-	n = (size_t)snprintf(text, sizeof(text), "cudatrace: %s", kind);
-	if (n < sizeof(text) - 3)
-		vsnprintf(text + n, sizeof(text) - n - 2, fmt, ap);
 	/* a message may quote a path, a name or another program's text: nothing of it may steer the terminal */
 	utf8_plain(text, true);
 	n = strlen(text);
@@ -31,12 +46,109 @@ static void say(const char *kind, const char *fmt, va_list ap)
 	text[n] = '\0';
 	if (msg_taker) {
 		msg_taker(text);
-		errno = saved;
 		return;
 	}
 	while (write(STDERR_FILENO, text, n) < 0 && errno == EINTR)
 		;
+}
+
+/* Room for the newline is left, and for so many bytes more. */
+static void make(char *text, size_t more, const char *kind, const char *fmt, va_list ap)
+{
+	size_t n = (size_t)snprintf(text, TEXT_MAX, "cudatrace: %s", kind);
+
+	vsnprintf(text + n, TEXT_MAX - n - 2 - more, fmt, ap);
+}
+
+static void say(const char *kind, const char *fmt, va_list ap)
+{
+	char text[TEXT_MAX];
+	int saved = errno;
+
+	make(text, 0, kind, fmt, ap);
+	put(text);
 	errno = saved;
+}
+
+/* ---- kinds of messages that may come often --------------------------------------------------------------------- */
+
+#define MORE_BYTES 64
+
+static void add_more(char *text, uint64_t more)
+{
+	size_t n = strlen(text);
+
+	if (more)
+		snprintf(text + n, TEXT_MAX - 2 - n, " (and %llu more like it)", (unsigned long long)more);
+}
+
+/* NULL: there are too many. */
+static struct kind *kind_of(const char *fmt)
+{
+	for (int i = 0; i < nkinds; i++)
+		if (kinds[i].fmt == fmt)
+			return &kinds[i];
+	if (nkinds == KINDS_MAX)
+		return NULL;
+	kinds[nkinds] = (struct kind){ .fmt = fmt, .left = MSG_AT_ONCE, .since_ns = now_ns() };
+	return &kinds[nkinds++];
+}
+
+/* Is it to be said now? more: how many before it were not. */
+static bool is_due(struct kind *k, const char *text, uint64_t *more)
+{
+	uint64_t now = now_ns(), again = (now - k->since_ns) / AGAIN_NS;
+
+	if (k->left < MSG_AT_ONCE && again) {
+		k->left = again < MSG_AT_ONCE - k->left ? k->left + (unsigned int)again : MSG_AT_ONCE;
+		k->since_ns = now;
+	}
+	if (!k->left) {
+		k->silent++;
+		memcpy(k->last, text, strlen(text) + 1);
+		return false;
+	}
+	if (k->left-- == MSG_AT_ONCE)
+		k->since_ns = now;
+	*more = k->silent;
+	k->silent = 0;
+	return true;
+}
+
+static void say_limited(const char *kind, const char *fmt, va_list ap)
+{
+	char text[TEXT_MAX];
+	int saved = errno;
+	uint64_t more = 0;
+	bool due = true;
+	struct kind *k;
+
+	make(text, MORE_BYTES, kind, fmt, ap);
+	pthread_mutex_lock(&lock);
+	k = kind_of(fmt);
+	if (k)
+		due = is_due(k, text, &more);
+	pthread_mutex_unlock(&lock);
+	if (due) {
+		add_more(text, more);
+		put(text);
+	}
+	errno = saved;
+}
+
+void msg_rest(void)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < nkinds; i++) {
+		struct kind *k = &kinds[i];
+
+		if (!k->silent)
+			continue;
+		add_more(k->last, k->silent - 1);
+		put(k->last);
+		k->silent = 0;
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 void msg_error(const char *fmt, ...)
@@ -44,7 +156,7 @@ void msg_error(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say("error: ", fmt, ap);
+	say_limited("error: ", fmt, ap);
 	va_end(ap);
 }
 
@@ -53,7 +165,7 @@ void msg_warn(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say("warning: ", fmt, ap);
+	say_limited("warning: ", fmt, ap);
 	va_end(ap);
 }
 

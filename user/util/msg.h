@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* msg.h - one-sentence messages to stderr. An error says what happened and what to do. */
+/*
+ * msg.h - one-sentence messages to stderr. An error says what happened and what to do.
+ *
+ * Errors and warnings of one kind (of one format string, which is never freed) are said MSG_AT_ONCE times, then once in five seconds. Those in
+ * between are counted: the next one that is said, or msg_rest(), ends with "(and N more like it)".
+ */
 #ifndef CT_MSG_H
 #define CT_MSG_H
+
+#define MSG_AT_ONCE 20
 
 extern int msg_verbose; /* -v: 1; -vv: 2 (libbpf's own words too) */
 /* Takes each message, with its newline, instead of stderr, as while the terminal is drawn on. NULL: stderr. */
@@ -11,5 +18,7 @@ void msg_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));   /*
 void msg_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));    /* "cudatrace: warning: ..." */
 void msg_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));    /* "cudatrace: ..." */
 void msg_verb(const char *fmt, ...) __attribute__((format(printf, 1, 2)));    /* only with -v */
+/* Says of each kind what has not been said yet: at the end of a session, and of the program. */
+void msg_rest(void);
 
 #endif
