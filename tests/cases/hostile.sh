@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=bash disable=SC2154,SC2034
+# shellcheck shell=bash disable=SC2154,SC2034,SC2016
 # hostile.sh - cases about memory that is not there when a call is made: what nobody has touched is read from the file, without
 # an error; a page that nobody serves holds up neither the tracer nor its end, nor another tracer.
 
