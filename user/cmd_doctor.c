@@ -37,13 +37,20 @@ static void line(struct doctor *d, const char *what, const char *value)
 static int kinds(struct doctor *d)
 {
 	int best = attach_kind_try(d->o->probe_kind);
+	bool refused = best == -EPERM || best == -EACCES;
+	bool perf = best == ATTACH_PERF || (d->o->probe_kind && !strcmp(d->o->probe_kind, attach_kind_name(ATTACH_PERF)));
+	char missing[64] = "";
 
+	if (refused || (best == ATTACH_PERF && !d->o->probe_kind))
+		priv_missing_for(perf && refused ? ATTACH_PERF : ATTACH_TRACEFS, missing, sizeof(missing));
 	out_fmt(&d->out, "%-14s ", "probes");
 	if (best > ATTACH_NONE)
 		out_fmt(&d->out, "%s", attach_kind_name((enum attach_kind)best));
 	else
 		out_fmt(&d->out, "none possible%s%s (%s)", d->o->probe_kind ? " of kind " : "",
 			d->o->probe_kind ? d->o->probe_kind : "", strerror(best < 0 ? -best : ENOTSUP));
+	if (*missing)
+		out_fmt(&d->out, "; %sneeds %s too", best < 0 ? "" : "tracefs, which detaches sooner, ", missing);
 	out_char(&d->out, '\n');
 	return best;
 }

@@ -174,6 +174,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	c->counters_metrics = o->metrics;
 	c->counters_optional = o->format->flags & SINKS_DAEMON;
 	c->cupti = o->cupti;
+	c->opens_files = o->record || o->save || o->mem.html || (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
 	c->follow = o->cmd ? !o->no_follow : o->follow;
 	c->cmd = o->cmd;
 	c->user = o->user;

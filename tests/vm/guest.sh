@@ -179,6 +179,78 @@ python() {
 	equal python "$(/usr/bin/python3 tests/cases/check_python.py $T/prog $T/out 2>&1)" "39 stacks"
 }
 
+DOCUMENTED="bpf perfmon sys_ptrace checkpoint_restore dac_read_search"
+DOCUMENTED_BITS=000001c000080004
+WITH_ADMIN_BITS=000001c000280004
+
+# as_nobody "CAPABILITY..." COMMAND...: as a user other than root, in the place of this shell. By its path: busybox has one of its own.
+as_nobody() {
+	words=
+	for word in $1; do
+		words="$words${words:+,}+$word"
+	done
+	shift
+	exec /usr/bin/setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all,"$words" --ambient-caps=-all,"$words" \
+		--bounding-set=-all,"$words" "$@"
+}
+
+# has_capabilities PID BITS: each of its threads, and nothing else.
+has_capabilities() {
+	[ "$(sed -n 's/^CapEff:[^0-9a-f]*//p' "/proc/$1/task/"*/status | sort -u)" = "$2" ]
+}
+
+# capabilities KIND BITS: with all that the systemd unit gives each call is seen, and what is not needed is given up.
+capabilities() {
+	rm -f $T/out $T/err
+	mkfifo $T/cin
+	$CALLS --wait mix 20 30 40 < $T/cin > $T/prog &
+	prog=$!
+	exec 3> $T/cin
+	wait_for grep -q '^ready' $T/prog || echo "the program did not start"
+	as_nobody "$DOCUMENTED sys_admin dac_override" $CT -v -d 60 --probe-kind "$1" -e 'cudaMalloc,cudaMemcpy' --format json -o $T/out 2> $T/err &
+	ct=$!
+	wait_for grep -q ready $T/err || echo "did not attach: $(tail -n 1 $T/err)"
+	# the thread that closes what the kind was tried with has its own for a moment
+	wait_for has_capabilities $ct "$2" || echo "a thread has others than $2: $(grep CapEff /proc/$ct/task/*/status)"
+	equal "no new privileges" "$(sed -n 's/^NoNewPrivs:[^0-9]*//p' /proc/$ct/status)" 1
+	# a file that comes later is probed with what is left
+	.output/cases/calls-static mix 1 1 1 > $T/later
+	wait_for grep -q 'calls-static: .* functions probed' $T/err || echo "not probed later: $(tail -n 1 $T/err)"
+	echo >&3
+	wait_for grep -q '^done' $T/prog
+	kill -INT $ct
+	wait $ct || echo "status $?: $(tail -n 2 $T/err)"
+	echo >&3
+	exec 3>&-
+	wait $prog
+	rm -f $T/cin
+	# those of the program that was there before; of the later one the first calls may be missed
+	equal cudaMalloc "$(grep '"comm":"calls"' $T/out | grep -c '"api":"cudaMalloc"')" 21
+	equal cudaMemcpy "$(grep '"comm":"calls"' $T/out | grep -c '"api":"cudaMemcpy"')" 30
+	no_events
+}
+
+# refused "CAPABILITY..." MISSING OPTIONS...: one sentence names what is missing.
+refused() {
+	# shellcheck disable=SC2086 # options
+	(as_nobody "$1" $CT -d 1 $3) 2> $T/err > $T/out
+	equal status $? 1
+	equal lines "$(grep -c '' $T/err)" 1
+	grep -q " need $2 too on Linux " $T/err || cat $T/err
+}
+
+privileges() {
+	check "capabilities documented" refused "$DOCUMENTED" "CAP_SYS_ADMIN, CAP_DAC_OVERRIDE" ""
+	check "capabilities for tracefs" refused "$DOCUMENTED sys_admin" "CAP_DAC_OVERRIDE" "--probe-kind tracefs"
+	check "capabilities for perf" refused "$DOCUMENTED" "CAP_SYS_ADMIN" "--probe-kind perf"
+	check "capabilities perf" capabilities perf $WITH_ADMIN_BITS
+	# Debian's kernels open no perf event without CAP_SYS_ADMIN, unless told to
+	check "capabilities tracefs, paranoid" capabilities tracefs $WITH_ADMIN_BITS
+	echo 2 > /proc/sys/kernel/perf_event_paranoid
+	check "capabilities tracefs" capabilities tracefs $DOCUMENTED_BITS
+	echo 3 > /proc/sys/kernel/perf_event_paranoid
+}
+
 doctor() {
 	timeout 20 $CT doctor > $T/out 2>&1 || echo "status $?: $(tail -n 1 $T/out)"
 	grep -q "^probes .*$best" $T/out || cat $T/out
@@ -205,4 +277,10 @@ check killed killed
 # A few functions only: each of these links takes long to close.
 check "exact perf" exact perf --probe-kind perf -e 'cudaMalloc,cudaFree,cudaMemcpy,cudaMemset'
 check doctor doctor
+chmod 1777 $T
+if [ $best = tracefs ] && [ -e /usr/bin/setpriv ]; then
+	privileges
+else
+	echo "skip capabilities: for Linux 6.1, with setpriv"
+fi
 dmesg | grep -E 'BUG|WARNING|Oops' | sed 's/^/not ok kernel: /'

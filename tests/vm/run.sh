@@ -124,6 +124,9 @@ install -D "$VM/test_links" "$ROOT/test_links"
 copy cuda_events_test .output/cases/calls .output/cases/calls-static .output/cases/stuck tests/vm/guest.sh .output/standin/libcuda.so.1 \
 	.output/standin/libcudart.so.13
 copy_python
+[ ! -x /usr/bin/setpriv ] || copy /usr/bin/setpriv
+# A user other than root runs some of it.
+chmod 755 "$ROOT"
 (cd "$ROOT" && find . | busybox cpio -o -H newc 2> /dev/null | gzip -1) > "$VM/initramfs.gz" || exit 1
 
 timeout -k 5 "$LIMIT" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 768 -nographic -no-reboot -nic none \

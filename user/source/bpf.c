@@ -14,8 +14,25 @@
 
 #include "../util/msg.h"
 #include "bpf_inside.h"
+#include "priv.h"
 #include "snapshot.h"
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+
+int bpf_load_all(struct bpf_source *b)
+{
+	int err = bpf_load_kind(b);
+
+	if (err)
+		return err;
+	/* Only where tracefs is used at all: its locks are the whole machine's. */
+	if (b->kind == ATTACH_TRACEFS)
+		attach_sweep_stale();
+	bpf_probe_links(b);
+	err = bpf_load(b);
+	if (!err)
+		priv_drop(b->kind, b->plan);
+	return err;
+}
 
 static int source_open(struct source *s, const struct capture_plan *plan)
 {
@@ -27,15 +44,9 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	s->priv = b;
 	b->plan = plan;
 	err = bpf_probe_pids(b);
+	/* The program is forked first, with the privileges that it is to have. */
 	if (!err)
-		err = bpf_load_kind(b);
-	if (err)
-		return err;
-	/* Only where tracefs is used at all: its locks are the whole machine's. */
-	if (b->kind == ATTACH_TRACEFS)
-		attach_sweep_stale();
-	bpf_probe_links(b);
-	err = bpf_load(b);
+		err = plan->cmd ? bpf_launch_open(b) : bpf_load_all(b);
 	if (!err)
 		err = bpf_drain_open(b);
 	if (!err)
@@ -43,7 +54,7 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	if (!err)
 		err = bpf_probe_open(b);
 	if (!err && plan->cmd)
-		err = bpf_launch_open(b);
+		err = bpf_launch_trace(b);
 	/* It raises the limit of descriptors. Not before the fork: the program keeps the limits that it was given. */
 	return err ? err : bpf_probe_scan(b);
 }

@@ -67,6 +67,12 @@ struct bpf_source {
 	int emit_err; /* of a record that was made while processes were looked at */
 };
 
+/* ---- bpf.c ------------------------------------------------------------------------------------------------------- */
+
+/* Chooses the kind of probe, loads the programs, and gives up the privileges that are not needed any more. Returns 0, or -errno after one
+ * message. */
+int bpf_load_all(struct bpf_source *);
+
 /* ---- bpf_load.c: the kernel side ------------------------------------------------------------------------------- */
 
 /* Chooses the kind of probe. Returns 0, or -errno after one message. */
@@ -120,8 +126,10 @@ void bpf_loader_close(struct bpf_source *); /* takes the probes off; may be call
 
 /* ---- bpf_launch.c: a program that is started here ------------------------------------------------------------------ */
 
-/* Starts the plan's program, which waits before its first instruction. Returns 0, or -errno after one message. */
+/* Forks the plan's program, which waits before its first instruction; then bpf_load_all(). Returns 0, or -errno after one message. */
 int bpf_launch_open(struct bpf_source *);
+/* Tells the kernel side of it. Returns 0, or -errno after one message. */
+int bpf_launch_trace(struct bpf_source *);
 void bpf_launch_close(struct bpf_source *);
 
 /* ---- bpf_drain.c: the kernel side's records ------------------------------------------------------------------------ */

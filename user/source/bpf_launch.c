@@ -49,16 +49,26 @@ static bool on_held(void *ctx, pid_t tid)
 	return true;
 }
 
-static const struct launch_ops launch_ops = { .on_stop = on_stop, .on_held = on_held, .on_fork = on_fork };
+/* Not before the fork: a child that has the perf events of a trial open would keep its probes on while they are removed
+ * (links_tracefs.c). */
+static int on_forked(void *ctx)
+{
+	return bpf_load_all(ctx);
+}
+
+static const struct launch_ops launch_ops = { .on_forked = on_forked, .on_stop = on_stop, .on_held = on_held, .on_fork = on_fork };
 
 int bpf_launch_open(struct bpf_source *b)
 {
 	const struct capture_plan *plan = b->plan;
-	int err = launch_open(&b->launch, plan->cmd, plan->user, plan->env, plan->follow, &launch_ops, b);
 
-	if (err)
-		return err;
-	err = bpf_maps_add_pid(b->skel, launch_pid(b->launch), false);
+	return launch_open(&b->launch, plan->cmd, plan->user, plan->env, plan->follow, &launch_ops, b);
+}
+
+int bpf_launch_trace(struct bpf_source *b)
+{
+	int err = bpf_maps_add_pid(b->skel, launch_pid(b->launch), false);
+
 	if (!err)
 		err = discover_add_pid(b->discover, launch_pid(b->launch));
 	if (err < 0) {

@@ -16,6 +16,7 @@
 #include "bpf_inside.h"
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
 #include "host.h"
+#include "priv.h"
 
 #define DESCRIPTORS_MIN 128 /* programs, maps, links and files of a short trace take some 70 */
 
@@ -27,6 +28,29 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 	if (msg_verbose < 2 || (level == LIBBPF_DEBUG && msg_verbose < 3))
 		return 0;
 	return vfprintf(stderr, fmt, args);
+}
+
+/* Older kernels ask for more than CAP_BPF and CAP_PERFMON: says for what. False: that is not what is missing. */
+static bool says_missing(enum attach_kind kind, bool asked)
+{
+	char missing[64], kernel[128];
+
+	if (!*priv_missing_for(kind, missing, sizeof(missing)))
+		return false;
+	msg_error("probes of kind %s%s need %s too on Linux %s: run cudatrace as root, or give it %s", attach_kind_name(kind),
+		  asked ? "" : ", the best that this kernel has,", missing, host_kernel(kernel, sizeof(kernel)),
+		  strchr(missing, ',') ? "these" : "that");
+	return true;
+}
+
+/* Which kind was refused to us, if it was for want of a capability. */
+static bool says_refused(const char *want)
+{
+	bool perf = want && !strcmp(want, attach_kind_name(ATTACH_PERF));
+	int multi = want ? 0 : attach_kind_try(attach_kind_name(ATTACH_MULTI));
+
+	/* where the kernel has the better ones, and does not let us, something else forbids it */
+	return multi != -EPERM && multi != -EACCES && says_missing(perf ? ATTACH_PERF : ATTACH_TRACEFS, want);
 }
 
 int bpf_load_kind(struct bpf_source *b)
@@ -49,6 +73,8 @@ int bpf_load_kind(struct bpf_source *b)
 	if (kind == -EMFILE)
 		msg_error("probes need more open files than this shell allows: raise `ulimit -n`");
 	if (kind == -EMFILE)
+		return kind;
+	if ((kind == -EPERM || kind == -EACCES) && says_refused(b->plan->probe_kind))
 		return kind;
 	if (kind < 0) {
 		msg_error("this kernel offers no %s probes to us (%s): run `cudatrace doctor`", want ? want : "user-space",
@@ -231,7 +257,7 @@ int bpf_load(struct bpf_source *b)
 		msg_error("the BPF programs need more open files than this shell allows: raise `ulimit -n`");
 	else if (err && !host_has_btf())
 		msg_error("this kernel does not tell its types (/sys/kernel/btf/vmlinux is missing): one with CONFIG_DEBUG_INFO_BTF=y is needed");
-	else if (err)
+	else if (err && !says_missing(b->kind, b->plan->probe_kind))
 		msg_error("the kernel refused the BPF programs (%s): run `cudatrace doctor` to see what is missing, or -vv for the kernel's own words",
 			  strerror(-err));
 	if (err)

@@ -410,6 +410,9 @@ int launch_open(struct launch **out, char *const cmd[], const char *user, char *
 		l->child.pid = 0;
 		goto out;
 	}
+	err = ops->on_forked ? ops->on_forked(ctx) : 0;
+	if (err)
+		goto out;
 	/* Inherited from who started us it would hide every end from wait(2). */
 	if (!sigaction(SIGCHLD, NULL, &sa) && sa.sa_handler == SIG_IGN)
 		signal(SIGCHLD, SIG_DFL);

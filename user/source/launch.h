@@ -15,6 +15,9 @@
 struct launch;
 
 struct launch_ops {
+	/* The program has been forked, and has the privileges of whoever started us: ours may be given up. No thread has been made. May be
+	 * NULL. Returns 0, or -errno after one message: the program is not run then. */
+	int (*on_forked)(void *ctx);
 	/* A process of the tree is stopped at exec (its image is mapped, ld.so has not run), or a thread at
 	 * _dl_debug_state: look for new files and attach. pid is the thread group, in our namespace. */
 	void (*on_stop)(void *ctx, pid_t pid, pid_t tid, bool exec);

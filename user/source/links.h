@@ -35,6 +35,11 @@ int links_multi(const struct attach_progs *, const struct link_target *, struct 
 int links_tracefs(const struct attach_progs *, const struct link_target *, struct link_set *, int *bad);
 int links_perf(const struct attach_progs *, const struct link_target *, struct link_set *, int *bad);
 
+/* Keeps tracefs open for the rest of this process's life: what it takes to open it is not needed any more. Returns 0 or -errno. */
+int links_tracefs_hold(void);
+/* Is tracefs mounted where it is looked for? */
+bool links_tracefs_mounted(void);
+
 void links_close(struct link_set *);
 /* Closing a link waits for the kernel's grace periods (40 ms and more): done on the side. The set is a copy of the caller's. */
 void links_close_later(const struct link_set *, unsigned delay_us);

@@ -43,14 +43,25 @@
 
 #define GROUP "cudatrace"
 
+static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+
+/*
+ * Opened once, for good, by links_tracefs_hold(): CAP_DAC_OVERRIDE, which they take where this is not root, and CAP_SYS_ADMIN,
+ * which a mount of our own takes, are given up behind that. -1: not held.
+ */
+static int held_tracefs = -1, held_events = -1;
+
 /* A descriptor of tracefs's root: where it is mounted, or of a mount of our own that has no place in the file system
  * and goes with its descriptor. Returns it or -errno. */
 static int tracefs_open(void)
 {
-	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 	struct statfs fs;
 	int fd, ctx, err;
 
+	if (held_tracefs >= 0) {
+		fd = fcntl(held_tracefs, F_DUPFD_CLOEXEC, 0);
+		return fd < 0 ? -errno : fd;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)
@@ -74,9 +85,34 @@ static int tracefs_open(void)
 /* Never with O_TRUNC: that removes everybody's events. */
 static int events_open(int tracefs)
 {
-	int fd = openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
+	int fd = held_events >= 0 ? fcntl(held_events, F_DUPFD_CLOEXEC, 0) :
+				    openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
+}
+
+int links_tracefs_hold(void)
+{
+	int tracefs = tracefs_open(), events = tracefs < 0 ? tracefs : events_open(tracefs);
+
+	if (events < 0) {
+		if (tracefs >= 0)
+			close(tracefs);
+		return events;
+	}
+	held_tracefs = tracefs;
+	held_events = events;
+	return 0;
+}
+
+bool links_tracefs_mounted(void)
+{
+	struct statfs fs;
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (!statfs(places[i], &fs) && fs.f_type == TRACEFS_MAGIC)
+			return true;
+	return false;
 }
 
 /* Writes one command. One at a time: of several in one write(2) the kernel does not say which one it refused. */

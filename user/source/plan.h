@@ -74,6 +74,7 @@ struct capture_plan {
 	const char *cupti;	       /* libcupti, or its directory; NULL: the best that is found */
 	bool counters_optional;	       /* without them all goes on, after one message */
 
+	bool opens_files;	 /* sinks write files that are not open yet, maybe in folders of other users */
 	const char *library;	 /* probe this file only; NULL: whatever is mapped */
 	uint32_t ring_bytes;	 /* a power of two */
 	const char *probe_kind;	 /* NULL: the best the kernel has; "session", "multi", "tracefs", "perf" */

@@ -1,61 +1,117 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * priv.c - see priv.h. Reads /proc/self/status (CapEff) rather than asking libcap: two bit masks need no library.
- * Knows no option.
+ * priv.c - see priv.h. What this kernel asks for is tried, not told by its version. Knows no option.
  */
 #include <errno.h>
-#include <linux/capability.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../util/caps.h"
 #include "../util/msg.h"
-#include "host.h"
+#include "links.h"
+#include "links_util.h"
 #include "priv.h"
 
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38 /* <linux/capability.h> since 5.8 */
-#endif
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
+/* What loads and attaches programs, and finds the files of others. */
+#define TRACING (CAPS_BIT(CAP_BPF) | CAPS_BIT(CAP_PERFMON) | CAPS_BIT(CAP_SYS_PTRACE) | CAPS_BIT(CAP_CHECKPOINT_RESTORE) | \
+		 CAPS_BIT(CAP_DAC_READ_SEARCH))
+/* CAP_SYS_ADMIN includes these (<linux/capability.h>: bpf_capable() and others). */
+#define OF_ADMIN (CAPS_BIT(CAP_BPF) | CAPS_BIT(CAP_PERFMON) | CAPS_BIT(CAP_CHECKPOINT_RESTORE))
+/* Limits: open files, locked memory, buffers of sockets; a port below 1024; signals to the program that was started. */
+#define LIMITS (CAPS_BIT(CAP_SYS_RESOURCE) | CAPS_BIT(CAP_IPC_LOCK) | CAPS_BIT(CAP_NET_ADMIN) | CAPS_BIT(CAP_NET_BIND_SERVICE) | \
+		CAPS_BIT(CAP_KILL))
+#define FILES (CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_FOWNER))
 
-static uint64_t effective(void)
+struct need {
+	int cap;
+	const char *name;
+	bool needed;
+};
+
+/* The names of those that are needed and not there. */
+static const char *missing_of(const struct need *needs, size_t n, uint64_t have, char *buf, size_t size)
 {
-	const char *val;
-	char text[4096];
+	size_t at = 0;
 
-	if (host_status(0, text, sizeof(text)))
-		return geteuid() ? 0 : ~0ULL;
-	val = host_status_line(text, "CapEff");
-	return val ? strtoull(val, NULL, 16) : 0;
+	buf[0] = '\0';
+	for (size_t i = 0; i < n && at < size; i++)
+		if (needs[i].needed && !(have & CAPS_BIT(needs[i].cap)))
+			at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "", needs[i].name);
+	return buf;
 }
 
 const char *priv_missing(bool others, char *buf, size_t size)
 {
-	uint64_t have = effective();
-	size_t n = 0;
-	const struct {
-		int cap;
-		const char *name;
-		bool needed;
-	} caps[] = {
+	uint64_t have = caps_effective();
+	const struct need needs[] = {
 		{ CAP_BPF, "CAP_BPF", true },
 		{ CAP_PERFMON, "CAP_PERFMON", true },
 		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", others },
 	};
 
-	buf[0] = '\0';
-	/* CAP_SYS_ADMIN includes the first two (kernel/capability.h: bpf_capable, perfmon_capable) */
-	for (size_t i = 0; i < ARRAY_LEN(caps) && n < size; i++) {
-		bool admin = caps[i].cap != CAP_SYS_PTRACE && (have >> CAP_SYS_ADMIN & 1);
+	if (have & CAPS_BIT(CAP_SYS_ADMIN))
+		have |= OF_ADMIN;
+	return missing_of(needs, ARRAY_LEN(needs), have, buf, size);
+}
 
-		if (!caps[i].needed || admin || (have >> caps[i].cap & 1))
-			continue;
-		n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? ", " : "", caps[i].name);
-	}
-	return buf;
+/* Does the kernel open a perf event for us, which counts nothing? */
+static bool perf_event_allowed(void)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY };
+	int fd = links_perf_event(&attr);
+
+	if (fd >= 0)
+		close(fd);
+	return fd != -EPERM && fd != -EACCES;
+}
+
+const char *priv_missing_for(enum attach_kind kind, char *buf, size_t size)
+{
+	bool tracefs = kind == ATTACH_TRACEFS, perf = kind == ATTACH_PERF;
+	/* What the programs may call is looked for among the types of modules where the kernel itself does not have it: by those alone who
+	 * may list them (bpf_btf_get_next_id(): capable(CAP_SYS_ADMIN)). */
+	bool listed = kind != ATTACH_SESSION && attach_kind_try(attach_kind_name(ATTACH_SESSION)) < 0;
+	const struct need needs[] = {
+		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", listed || perf || (tracefs && (!perf_event_allowed() || !links_tracefs_mounted())) },
+		{ CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", tracefs && geteuid() },
+	};
+
+	return missing_of(needs, ARRAY_LEN(needs), caps_effective(), buf, size);
+}
+
+/* Is CAP_SYS_ADMIN of use to this kind? Tried without it. */
+static bool wants_admin(enum attach_kind kind)
+{
+	bool wants;
+
+	if (caps_set(CAP_SYS_ADMIN, false))
+		return true;
+	/* the others open perf events too, to see what is mapped */
+	wants = kind == ATTACH_PERF ? attach_kind_try(attach_kind_name(kind)) < 0 : !perf_event_allowed();
+	return caps_set(CAP_SYS_ADMIN, true) || wants;
+}
+
+void priv_drop(enum attach_kind kind, const struct capture_plan *plan)
+{
+	uint64_t have = caps_effective(), keep = TRACING | LIMITS;
+	int err;
+
+	/* The kernel lets us look at a program without it only while we have all that the program has. */
+	if (plan->cmd && !(have & CAPS_BIT(CAP_SYS_PTRACE)))
+		return;
+	if (plan->opens_files || (kind == ATTACH_TRACEFS && links_tracefs_hold()))
+		keep |= FILES;
+	/* The counters' helper keeps it where only administrators may profile; a process's seccomp filter is read with it. */
+	if (have & CAPS_BIT(CAP_SYS_ADMIN) &&
+	    ((have & OF_ADMIN) != OF_ADMIN || plan->counters_interval_ns || plan->device.kinds || wants_admin(kind)))
+		keep |= CAPS_BIT(CAP_SYS_ADMIN);
+	err = caps_keep(keep);
+	if (!err)
+		err = caps_no_new();
+	if (err)
+		msg_verb("capabilities cannot be given up: %s", strerror(-err));
 }
 
 int priv_check(bool others)
