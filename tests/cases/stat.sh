@@ -142,6 +142,18 @@ memory_of() {
 	E
 }
 
+# Launches by the runtime, by both, and by the driver alone: each is counted once, whatever the process did before.
+case_stat_launches() {
+	local name want
+	ct stat --json -o "$T/stat.json" -- "$BIN/launches" 3000
+	ok_rc
+	expect "kinds of launches" "$(wc -l < "$T/out")" 2
+	while read -r name want; do
+		expect "$name" "$(stat_of "$name" calls)" "$want"
+	done < "$T/out"
+	expect "launches" "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["summary"]["launches"])' "$T/stat.json")" 15000
+}
+
 # A call that frees does not say how much: it is what was taken there, counted in the kernel and of a recording alike.
 memory_is() { # MODE WANT...
 	local mode=$1
