@@ -15,6 +15,7 @@
 #include "compare/compare.h"
 #include "session.h"
 #include "trace/format.h"
+#include "util/confine.h"
 #include "util/msg.h"
 
 /* Without --fail-if: what is there of these must not grow by more. */
@@ -37,7 +38,7 @@ static bool is_recording(int fd)
 }
 
 /* Returns a descriptor with the sums as JSON, or -errno after a message. */
-static int sums_of(const struct opts *o, const char *path)
+static int sums_of(const struct opts *o, const char *path, int recording)
 {
 	static const struct source_ops *const sources[] = { &source_replay };
 	struct opts replay = *o;
@@ -51,6 +52,7 @@ static int sums_of(const struct opts *o, const char *path)
 	snprintf(name, sizeof(name), "/dev/fd/%d", fd);
 	replay.replay = true;
 	replay.file = path;
+	replay.file_fd = recording;
 	replay.output = name;
 	replay.format = sinks_find("stat");
 	replay.stat = SINK_STAT_JSON;
@@ -62,24 +64,37 @@ static int sums_of(const struct opts *o, const char *path)
 	return fd;
 }
 
-static int load(struct comparison *c, const struct opts *o, const char *path)
+static int load(struct comparison *c, const struct opts *o, const char *path, int fd)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+	int sums = -1, err;
 
-	if (fd < 0) {
-		err = -errno;
-		msg_error("%s cannot be opened: %s", path, strerror(-err));
-		return err;
-	}
 	if (is_recording(fd)) {
-		close(fd);
-		fd = sums_of(o, path);
-		if (fd < 0)
-			return fd;
+		sums = sums_of(o, path, fd);
+		if (sums < 0)
+			return sums;
 	}
-	err = saved_open(&c->saved[c->nsaved++], fd, path);
-	close(fd);
+	err = saved_open(&c->saved[c->nsaved++], sums < 0 ? fd : sums, path);
+	if (sums >= 0)
+		close(sums);
 	return err;
+}
+
+/* All of them, and then nothing is opened any more with privileges. */
+static int open_files(int *fds, const struct opts *o)
+{
+	for (int i = 0; i < o->nargs; i++) {
+		fds[i] = open(o->args[i], O_RDONLY | O_CLOEXEC);
+		if (fds[i] < 0) {
+			int err = -errno;
+
+			msg_error("%s cannot be opened: %s", o->args[i], strerror(-err));
+			return err;
+		}
+	}
+	/* sums of recordings are written to a file in memory */
+	confine(CONFINE_FILES);
+	confine_drop();
+	return 0;
 }
 
 static int parse(struct comparison *c, const char *const *texts, size_t n)
@@ -115,7 +130,7 @@ static void drop_unknown(struct comparison *c)
 	c->nexprs = kept;
 }
 
-static int compare_all(struct comparison *c, const struct opts *o)
+static int compare_all(struct comparison *c, const struct opts *o, const int *fds)
 {
 	int err;
 
@@ -125,7 +140,7 @@ static int compare_all(struct comparison *c, const struct opts *o)
 	if (!err)
 		err = o->nfail_if ? parse(c, o->fail_if, (size_t)o->nfail_if) : parse(c, usual, ARRAY_LEN(usual));
 	for (int i = 0; i < o->nargs && !err; i++)
-		err = load(c, o, o->args[i]);
+		err = load(c, o, o->args[i], fds[i]);
 	if (!err && !o->nfail_if)
 		drop_unknown(c);
 	for (size_t i = 1; i < c->nsaved && !err; i++)
@@ -154,26 +169,34 @@ static int status_of(const struct comparison *c)
 	return status;
 }
 
-static int print(const struct comparison *c, const struct opts *o)
-{
-	struct out out;
-
-	if (out_open_output(&out, o->output, false, STDOUT_FILENO))
-		return 2;
-	compare_print(&out, o->compare_format, c->compared, c->ncompared, c->exprs, c->nexprs, CT_VERSION);
-	return cmd_finish(&out) ? 2 : status_of(c);
-}
 
 int cmd_compare(const struct opts *o)
 {
 	struct comparison c = { 0 };
-	int status = 2;
+	struct out out;
+	int status = 2, *fds;
 
 	for (int i = 0; i < o->nargs; i++)
 		if (cmd_overwrites(o->args[i], o->output))
 			return 2;
-	if (!compare_all(&c, o))
-		status = print(&c, o);
+	fds = malloc((size_t)o->nargs * sizeof(*fds));
+	if (fds)
+		memset(fds, -1, (size_t)o->nargs * sizeof(*fds));
+	else
+		msg_error("no memory to compare with");
+	/* a command that is written to is started before privileges are given up */
+	if (fds && !out_open_output(&out, o->output, false, STDOUT_FILENO)) {
+		bool compared = !open_files(fds, o) && !compare_all(&c, o, fds);
+
+		if (compared)
+			compare_print(&out, o->compare_format, c.compared, c.ncompared, c.exprs, c.nexprs, CT_VERSION);
+		if (!cmd_finish(&out) && compared)
+			status = status_of(&c);
+	}
+	for (int i = 0; fds && i < o->nargs; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	free(fds);
 	for (size_t i = 0; i < c.ncompared; i++)
 		compare_close(&c.compared[i]);
 	for (size_t i = 0; i < c.nsaved; i++)

@@ -13,6 +13,7 @@
 #include "trace/reader.h"
 #include "util/keyed.h"
 #include "util/ended.h"
+#include "util/confine.h"
 #include "util/msg.h"
 #include "util/parse.h"
 #include "util/utf8.h"
@@ -421,9 +422,11 @@ int cmd_info(const struct opts *o)
 		msg_error("cannot write to standard output");
 		return 1;
 	}
+	confine(0);
 	keyed_open(&in.pids, sizeof(struct info_pid), sizeof(uint32_t), PROCESSES_MAX);
 	in.procs = process_table_open();
 	err = in.procs ? reader_open(&r, o->file) : -ENOMEM;
+	confine_drop();
 	if (err)
 		msg_error("cannot read %s: %s", o->file, reader_error(err));
 	else

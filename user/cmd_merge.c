@@ -7,6 +7,7 @@
 #include "cmd.h"
 #include "trace/merge.h"
 #include "trace/reader.h"
+#include "util/confine.h"
 #include "util/msg.h"
 
 static void say_placed(const struct merge *m)
@@ -56,6 +57,7 @@ static int write_all(struct merge *m, const struct opts *o)
 	int err = head ? writer_open(&w, o->output, head) : -ENOMEM, e;
 
 	free(head);
+	confine_drop();
 	if (!err)
 		err = merge_write(m, w);
 	e = writer_close(w);
@@ -74,6 +76,7 @@ int cmd_merge(const struct opts *o)
 	for (int i = 0; i < o->nargs; i++)
 		if (cmd_overwrites(o->args[i], o->output))
 			return 2;
+	confine(CONFINE_FILES);
 	m = merge_open();
 	if (!m) {
 		msg_error("no memory to start with");

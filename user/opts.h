@@ -105,6 +105,7 @@ struct opts {
 	bool record, replay; /* store instead of printing; print what was stored */
 	bool export;	     /* replay: into a file for another program */
 	const char *file;    /* replay: the recording */
+	int file_fd;	     /* replay: of it, where it is open already; 0: it is not */
 	uint64_t from_ns, to_ns; /* replay: after its begin; to_ns 0: to the end */
 	uint64_t max_bytes;  /* record: of a file, or of memory; 0: no limit */
 	uint64_t rotate;     /* record: old files kept; 0: none, ends at max_bytes */

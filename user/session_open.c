@@ -8,6 +8,7 @@
 
 #include "session_inside.h"
 #include "signals.h"
+#include "util/confine.h"
 #include "util/msg.h"
 
 static bool recent(void *ctx, uint64_t ino, char *name, size_t size)
@@ -111,9 +112,18 @@ int session_open(struct session *s)
 		msg_error("tracing cannot be started: %s", strerror(-err));
 	if (err)
 		return err;
+	/* nothing is read of a recording before, and the command of -o runs */
+	if (s->o->replay)
+		confine((s->plan.capture.opens_files ? CONFINE_FILES : 0) | (s->o->otlp ? CONFINE_NETWORK : 0));
 	err = open_sources(s);
 	if (err)
 		return err;
+	if (s->o->replay && !s->plan.capture.opens_files)
+		confine_drop();
 	tell_join(s);
-	return session_sinks_open(s);
+	err = session_sinks_open(s);
+	/* some formats make files, or give them their names, until their end */
+	if (!err && s->o->replay && !(s->o->format->flags & (SINKS_PATH | SINKS_SPLITS)))
+		confine_drop();
+	return err;
 }

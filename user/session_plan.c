@@ -214,6 +214,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	};
 	c->library = o->library;
 	c->file = o->file;
+	c->file_fd = o->file_fd;
 	c->from_ns = o->from_ns;
 	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
 	c->ring_bytes = ring_bytes(o);

@@ -2,11 +2,6 @@
 # shellcheck shell=bash
 # privileges.sh - cases about what cudatrace may do once it runs, and what it hands on.
 
-# The words of a process's status that say what it may do; the bounding set is nobody's to change.
-privileges_of() {
-	sed -n -E 's/^(Uid|CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs|Seccomp):\s*/\1 /p' "/proc/$1/status"
-}
-
 # all_threads_have PID FIELD VALUE
 all_threads_have() {
 	[ "$(sed -n "s/^$2:\s*//p" "/proc/$1/task/"*/status | sort -u)" = "$3" ]
@@ -76,4 +71,76 @@ case_privileges_recording() {
 	kill -INT "$ct"
 	wait "$ct" || fail "status $?: $(cat "$T/err")"
 	[ -s "$T/theirs/r" ] || fail "no recording"
+}
+
+# confined COMMAND...: it writes to a pipe that is full, and shows meanwhile that it has no privileges and a filter.
+confined() {
+	local pid
+	rm -f "$T/pipe"
+	mkfifo "$T/pipe"
+	exec 5<> "$T/pipe"
+	dd if=/dev/zero of="$T/pipe" bs=4096 count=1024 oflag=nonblock 2> "$T/dd"
+	"$CUDATRACE" "$@" > "$T/pipe" 2> "$T/err" &
+	pid=$!
+	wait_for 10 all_threads_have "$pid" Seccomp 2
+	wait_for 10 all_threads_have "$pid" CapPrm 0000000000000000
+	expect "$*: CapEff" "$(sed -n 's/^CapEff:\s*//p' "/proc/$pid/status")" 0000000000000000
+	expect "$*: NoNewPrivs" "$(sed -n 's/^NoNewPrivs:\s*//p' "/proc/$pid/status")" 1
+	cat <&5 > "$T/drained" &
+	wait "$pid" || fail "$*: status $?: $(cat "$T/err")"
+	kill $!
+	exec 5>&-
+}
+
+case_privileges_reading() {
+	local r=tests/traces/calls.ctrace
+	"$CUDATRACE" stat --save "$T/saved" "$r" > "$T/out"
+	confined replay "$r"
+	confined export --to json -o - "$r"
+	confined info "$r"
+	confined stat "$r"
+	confined mem "$r"
+	confined mem --html "$T/page" "$r"
+	confined advise "$r"
+	confined replay --format folded "$r"
+	confined compare "$T/saved" "$r"
+	confined check "$T/saved" "$T/saved"
+	# what makes its files until its end keeps what it takes root to do that in another user's folder, and no more
+	"$CUDATRACE" replay --format nsys-sqlite -o "$T/db" "$r" 2> "$T/err" || fail "$(cat "$T/err")"
+}
+
+# The file may be one that only its owner may read, in a folder that only its owner may enter; and so may be the output's.
+case_privileges_reading_of_others() {
+	local r=$T/theirs/r format
+	install -d -o 65534 -m 700 "$T/theirs"
+	install -o 65534 -m 600 tests/traces/calls.ctrace "$r"
+	"$CUDATRACE" stat --save "$T/theirs/saved" "$r" > "$T/out" || fail stat
+	for format in table html chrome nsys-sqlite; do
+		"$CUDATRACE" replay --format $format -o "$T/theirs/$format" "$r" 2> "$T/err" || fail "$format: $(cat "$T/err")"
+		[ -s "$T/theirs/$format" ] || fail "no $format"
+	done
+	"$CUDATRACE" replay --format chrome -o "$T/theirs/%p.json" "$r" 2> "$T/err" || fail "a file for each process: $(cat "$T/err")"
+	"$CUDATRACE" mem --html "$T/theirs/page" "$r" > "$T/out" || fail mem
+	"$CUDATRACE" merge -o "$T/theirs/m" "$r" "$r" 2> "$T/err" || fail "merge: $(cat "$T/err")"
+	"$CUDATRACE" info "$r" > "$T/out" || fail info
+	"$CUDATRACE" compare -o "$T/theirs/c" "$r" "$T/theirs/saved" 2> "$T/err" || fail "compare: $(cat "$T/err")"
+	[ -s "$T/theirs/c" ] || fail "nothing compared"
+	# and nobody else may: it is read by what the kernel lets this user
+	! setpriv --reuid 65533 --clear-groups "$CUDATRACE" info "$r" > "$T/out" 2>&1 || fail "read by another user"
+}
+
+# The command of -o has the privileges that it had.
+case_privileges_output_command() {
+	local command format
+	for command in "replay" "stat" "mem" "advise" "compare $ROOT/tests/traces/calls.ctrace"; do
+		# shellcheck disable=SC2086
+		"$CUDATRACE" $command -o "|cat > '$T/got'; grep -E '^(CapEff|Seccomp|NoNewPrivs):' /proc/self/status > '$T/caps'" \
+			tests/traces/calls.ctrace 2> "$T/err" || fail "$command: $(cat "$T/err")"
+		[ -s "$T/got" ] || fail "$command: nothing was written"
+		grep -E '^(CapEff|Seccomp|NoNewPrivs):' /proc/self/status | diff - "$T/caps" > "$T/diff" || fail "$command: $(tr '\n' '|' < "$T/diff")"
+	done
+	for format in json csv html folded flame speedscope perfetto chrome otlp-json cupti; do
+		"$CUDATRACE" export --to "$format" -o "|cat > '$T/got'" tests/traces/calls.ctrace 2> "$T/err" || fail "$format: $(cat "$T/err")"
+		[ -s "$T/got" ] || fail "$format: nothing was written"
+	done
 }

@@ -67,6 +67,7 @@ struct capture_plan {
 	void *frames_ctx;
 	bool calls_by_agent; /* no kernel side: the agents have the calls too */
 	const char *file;	 /* replay: the recording */
+	int file_fd;		 /* replay: of it, where it is open already; 0: it is not */
 	uint64_t from_ns, to_ns; /* replay: of it, this time after its begin; to_ns UINT64_MAX: to the end */
 
 	uint64_t counters_interval_ns; /* of the counters' samples; 0: no counters */

@@ -46,7 +46,7 @@ static int replay_open(struct source *s, const struct capture_plan *plan)
 	if (!r)
 		return -ENOMEM;
 	s->priv = r;
-	err = reader_open(&r->reader, plan->file);
+	err = plan->file_fd ? reader_open_fd(&r->reader, plan->file_fd) : reader_open(&r->reader, plan->file);
 	if (err) {
 		msg_error("cannot read %s: %s", plan->file, reader_error(err));
 		return err;
@@ -183,7 +183,7 @@ static uint64_t replay_settled(struct source *s, const volatile int *stop)
 	struct reader_stats stats;
 	struct reader *reader;
 
-	if (!r->scanned && !reader_open(&reader, r->path)) {
+	if (!r->scanned && !reader_open_fd(&reader, reader_fd(r->reader))) {
 		int err = scan_places(r, reader, stop);
 
 		reader_close(reader);

@@ -159,6 +159,23 @@ static void look_for_index(struct reader *r)
 
 int reader_open(struct reader **out, const char *path)
 {
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err = fd < 0 ? -errno : 0;
+
+	*out = NULL;
+	if (err)
+		return err;
+	err = reader_open_fd(out, fd);
+	close(fd);
+	return err;
+}
+
+int reader_fd(const struct reader *r)
+{
+	return r->fd;
+}
+
+int reader_open_fd(struct reader **out, int fd)
+{
 	struct reader *r = calloc(1, sizeof(*r));
 	struct stat st;
 	int err = 0;
@@ -167,7 +184,7 @@ int reader_open(struct reader **out, const char *path)
 	if (!r)
 		return -ENOMEM;
 	r->to_ns = UINT64_MAX;
-	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	r->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (r->fd < 0 || fstat(r->fd, &st) < 0)
 		err = -errno;
 	else if (!S_ISREG(st.st_mode))

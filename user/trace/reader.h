@@ -14,6 +14,10 @@ struct reader;
 /* Opens `path` and reads its head. Returns 0; -errno; -ENODATA: it is empty or cut off within the head; -EBADMSG: it is
  * no recording, or its head is damaged; -EPROTONOSUPPORT: of a format that is newer than this program. */
 int reader_open(struct reader **, const char *path);
+/* The same of an open file, whose position is not used; the descriptor stays the caller's. Once privileges are given up a path may not be
+ * opened again. */
+int reader_open_fd(struct reader **, int fd);
+int reader_fd(const struct reader *);
 void reader_close(struct reader *);
 const char *reader_error(int err); /* what such an error means, for a message: "cannot read FILE: ..." */
 
