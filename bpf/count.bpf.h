@@ -35,6 +35,14 @@ struct {
 __u64 entries_used, freed_given, freed_taken;
 __u64 entry_spare[4];
 
+/* How many entries a process has for kinds that are told apart by `by`: as many as a program likes, since it names its kernels. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct ct_progress_key);
+	__type(value, __u32);
+} shares SEC(".maps");
+
 /* Where the entry of a process and function was found last: only a hint, the entry's key decides. */
 #define HINTS 4096
 __u32 hints[HINTS];
@@ -313,6 +321,26 @@ static __always_inline __u64 take_entry(void)
 	return n < config.entries ? n + 1 : 0;
 }
 
+/* A process has one entry more. One for whom there is no room in `shares` has no limit of its own. */
+static __always_inline void add_share(const struct ct_tally_key *key)
+{
+	struct ct_progress_key whose = { key->tgid, key->start };
+	__u32 none = 0, *n;
+
+	bpf_map_update_elem(&shares, &whose, &none, BPF_NOEXIST);
+	n = bpf_map_lookup_elem(&shares, &whose);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+static __always_inline bool has_its_share(const struct ct_tally_key *key)
+{
+	struct ct_progress_key whose = { key->tgid, key->start };
+	__u32 *n = config.entries_each && key->by ? bpf_map_lookup_elem(&shares, &whose) : NULL;
+
+	return n && *(volatile __u32 *)n >= config.entries_each;
+}
+
 /* Makes the entry of a key, if there is room and nobody else has at the same moment. */
 static __noinline int make_entry(const struct ct_tally_key *key)
 {
@@ -329,8 +357,11 @@ static __noinline int make_entry(const struct ct_tally_key *key)
 		return 0;
 	e->n.hist = config.hist == CT_HIST_BY_KEY ? take_hist() : 0;
 	e->key = *key;
-	if (!bpf_map_update_elem(&tallies, key, &at, BPF_NOEXIST))
+	if (!bpf_map_update_elem(&tallies, key, &at, BPF_NOEXIST)) {
+		if (config.entries_each && key->by)
+			add_share(key);
 		return 0;
+	}
 	put_spare(hist_spare, e->n.hist);
 	e->n.hist = 0;
 	__builtin_memset(&e->key, 0, sizeof(e->key));
@@ -517,13 +548,21 @@ static __noinline int count_memory(struct thread *t, struct frame *f, struct ct_
 	return 0;
 }
 
-/* The sums of a call's kind, made at the first one. NULL: there is no room. */
-static __always_inline struct ct_sums *entry_of(const struct ct_tally_key *key)
+/* The sums of a call's kind, made at the first one; of one more kind than is the process's share, those of all such kinds. NULL:
+ * there is no room. */
+static __always_inline struct ct_sums *entry_of(struct ct_tally_key *key)
 {
 	struct ct_sums *n = find_entry(key);
 
 	if (n)
 		return n;
+	if (has_its_share(key)) {
+		COUNT(beyond);
+		key->by = CT_BY_REST;
+		n = find_entry(key);
+		if (n)
+			return n;
+	}
 	make_entry(key);
 	return find_entry(key);
 }

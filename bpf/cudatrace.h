@@ -693,7 +693,7 @@ struct ct_config {
 	__u64 min_duration_ns, min_size_bytes;
 	__u64 cgroup_id;	/* 0: off */
 	__u32 ns_inum; /* the tracer's pid namespace */
-	__u32 pad2;
+	__u32 entries_each; /* of `entries`, that one process may have for kinds told apart by `by`; 0: all */
 };
 
 /* What the map `looks` carries: process ns_pid (the tracer's namespace; 0: not visible there) has mapped something. */
@@ -765,8 +765,9 @@ struct ct_tally_key {
 	__u8 sub;    /* CT_SUB_* */
 	__u8 how;    /* enum ct_by: what `by` is; never CT_BY_ASKED */
 	__u8 pad[4];
-	__u64 by;    /* thread id, kernel's handle, stream's handle, cgroup id; 0 */
+	__u64 by;    /* thread id, kernel's handle, stream's handle, cgroup id; 0; CT_BY_REST */
 };
+#define CT_BY_REST (~0ULL) /* all of a process's that came after it had its share of the entries, together */
 struct ct_sums {
 	__u64 calls, failed;
 	__u64 timed; /* of the calls, those whose duration is known: the next five are theirs. In the map: those whose is not, where any is */
@@ -942,6 +943,7 @@ struct ct_counters {
 	__u64 filtered; /* completed calls dropped by duration, size, failure or cgroup */
 	__u64 unfinished; /* records sent with CT_F_UNFINISHED */
 	__u64 untold;	/* CT_FORK, CT_EXEC, CT_EXIT and new names of threads that found no room in the ring; they are sent once */
+	__u64 beyond;	/* calls that were counted as CT_BY_REST */
 	__u64 lost[CT_LOSS_END];
 };
 

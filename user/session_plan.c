@@ -13,6 +13,8 @@
 #define RING_BYTES (16u << 20)
 #define RING_STACK_BYTES (64u << 20) /* 100 ms of 200 000 stacks a second of 3 KiB */
 #define RING_SHARE 32 /* with stacks, no more than this part of the memory that there is, where that is more than RING_BYTES */
+#define ENTRIES_SHARE 16 /* of the counts' entries, a part that one process may have for its kernels */
+#define ENTRIES_LEAST 100
 #define FUNCTIONS_EACH 40 /* entries of counts for each process that serve is to have room for */
 
 static int plan_pids(struct session_plan *p, const struct opts *o)
@@ -203,6 +205,8 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	c->memory = c->count && !o->no_return && !o->failed && !o->min_duration_ns;
 	/* ten thousand processes of forty functions each, where any process may come */
 	c->tallies_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH : !o->cmd && !o->npids && !(o->format->flags & SINKS_LIVE) ? 1 << 19 : 0;
+	/* of many processes none is to take the room of all, by kernels of its own making */
+	c->tallies_each = o->format->flags & SINKS_DAEMON && c->tallies_max ? c->tallies_max / ENTRIES_SHARE + ENTRIES_LEAST : 0;
 	c->calls_by_agent = o->by_cupti;
 	c->device = (struct plan_device){
 		.kinds = o->gpu ? o->gpu_kinds : 0,

@@ -33,7 +33,7 @@ OPEN = "application/openmetrics-text"
 failed = 0
 T = tempfile.mkdtemp(prefix="cudatrace-serve-")
 # The programs run under names of their own, as others of theirs may run here too; in what follows these are `work` and `calls`.
-NAMES = {name: f"{name}{os.getpid()}" for name in ("work", "calls", "holder")}
+NAMES = {name: f"{name}{os.getpid()}" for name in ("work", "calls", "holder", "kernels")}
 PROGRAMS = {"holder": "memory"}
 OURS = ["--comm", f"*{os.getpid()}"]
 
@@ -167,8 +167,8 @@ def run(program, *args, env=None):
 class Work:
     """A program that launches, copies and sets ROUNDS times and waits."""
 
-    def __init__(self, rounds, env=None):
-        self.p = subprocess.Popen([f"{T}/{NAMES['work']}", str(rounds), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, rounds, env=None, program="work"):
+        self.p = subprocess.Popen([f"{T}/{NAMES[program]}", str(rounds), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   env={**os.environ, **(env or {})})
 
     def done(self):
@@ -274,6 +274,36 @@ def test_full():
         before = s.values()
         run("work", 5, "return")
         grown(s, before, LAUNCHES % "work", 5)
+
+
+def test_share():
+    """A process that makes up kernels has its share of the sums; its launches are counted all the same, and others have theirs."""
+    with Serve("--processes", "100", "--kernels", "5", *OURS) as s:
+        warm(s)
+        each = 4000 // 16 + 100
+        check("limit", s.value("cudatrace_tally_entries_limit"), 4000)
+        before = s.values()
+        w = Work(1000, program="kernels").done()
+        grown(s, before, LAUNCHES % "kernels", 1000)
+        now = s.values()
+        check("beyond", now["cudatrace_calls_beyond_share_total"], 1000 - each)
+        check("lost", now['cudatrace_lost_records_total{cause="tally_full"}'], 0)
+        if not each < now["cudatrace_tally_entries"] < each + 40:
+            raise Wrong(f"{now['cudatrace_tally_entries']} entries")
+        launches = sum(v for k, v in now.items() if k.startswith('cudatrace_kernel_launches_total{process="kernels"'))
+        check("launches by kernel", launches, 1000)
+        before = now
+        run("work", 7, "return")
+        grown(s, before, LAUNCHES % "work", 7)
+        after = s.values()
+        check("the other's kernels", after["cudatrace_calls_beyond_share_total"], 1000 - each)
+        w.end()
+        wait_for("the ended to be taken off", 20, lambda: s.value("cudatrace_tally_entries", 1) == 0)
+        # its number's next owner, and all others, begin anew
+        before = s.values()
+        run("kernels", each)
+        grown(s, before, LAUNCHES % "kernels", each)
+        check("beyond", s.value("cudatrace_calls_beyond_share_total"), 1000 - each)
 
 
 def test_memory():

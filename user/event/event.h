@@ -216,6 +216,7 @@ struct losses {
 	uint64_t calls;		/* calls seen by the kernel side */
 	uint64_t folded, filtered, sent, unfinished;
 	uint64_t untold;	/* forks, execs and ends of processes that were lost */
+	uint64_t beyond;	/* calls that the kernel side counted without their kernel, thread...: their process has its share */
 	uint64_t received;	/* records that arrived */
 	uint64_t shown;		/* rows that the sink printed */
 	uint64_t counted;	/* calls that the kernel side counted and did not send */

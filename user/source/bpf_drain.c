@@ -49,6 +49,7 @@ static struct tallies *open_tallies(struct bpf_source *b)
 					     .freed_fd = bpf_map__fd(skel->maps.freed),
 					     .hists_fd = bpf_map__fd(skel->maps.hists),
 					     .sizes_fd = bpf_map__fd(skel->maps.sizes),
+					     .shares_fd = skel->rodata->config.entries_each ? bpf_map__fd(skel->maps.shares) : -1,
 					     .held_fd = bpf_map__fd(skel->maps.held),
 					     .entries_max = bpf_map__max_entries(skel->maps.entries),
 					     .held_max = bpf_map__max_entries(skel->maps.held),

@@ -156,6 +156,7 @@ static void configure(struct bpf_source *b)
 	if (config->samples && !plan->count)
 		config->count_by = plan->one_thread ? CT_BY_THREAD : CT_BY_FUNCTION;
 	config->entries = plan->count ? config->entries : SAMPLED_ENTRIES;
+	config->entries_each = plan->count ? plan->tallies_each : 0;
 	config->stop_on_map = plan->cmd != NULL;
 	/* Not where the agent is brought in: its own dlopen() would wait for us, who are busy bringing it in. */
 	config->hold = b->npids && !plan->cmd && !plan->library && !plan->threads && !plan->device.kinds;
@@ -209,6 +210,8 @@ static void size_maps(struct bpf_source *b)
 		bpf_map__set_max_entries(skel->maps.freed, entries);
 		bpf_map__set_max_entries(skel->maps.tallies, entries);
 	}
+	if (skel->rodata->config.entries_each)
+		bpf_map__set_max_entries(skel->maps.shares, entries / 10);
 	if (plan->count && plan->hist)
 		bpf_map__set_max_entries(skel->maps.hists, plan->hist == CT_HIST_BY_KEY ? CT_HISTS_MAX : CT_MAX_FUNCS);
 	if (plan->memory)

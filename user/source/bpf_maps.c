@@ -209,6 +209,7 @@ void bpf_maps_counters(int map_fd, struct losses *l)
 		l->filtered += c[i].filtered;
 		l->unfinished += c[i].unfinished;
 		l->untold += c[i].untold;
+		l->beyond += c[i].beyond;
 		for (j = 0; j < CT_LOSS_END; j++)
 			l->lost[j] += c[i].lost[j];
 	}

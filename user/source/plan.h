@@ -56,6 +56,7 @@ struct capture_plan {
 	uint8_t hist;	   /* with count: histograms of durations too: enum ct_hist_by */
 	bool sizes;	   /* with count: histograms of what launches and copies ask for */
 	bool memory;	   /* with count: what calls free, by what they took */
+	uint32_t tallies_each; /* of them, that one process may have for kinds told apart by kernel, thread...; 0: all */
 	uint32_t tallies_max; /* entries that the counts may take, a tenth of them `sizes`; 0: a default */
 	bool threads;	   /* threads() will be asked for, and what completes does not matter */
 	bool keep_chatty;  /* capture each call, however often a function is called */

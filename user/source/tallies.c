@@ -263,12 +263,15 @@ static void forget_gone(struct tallies *t)
 
 	for (size_t i = 0; i < t->gone.n; i++) {
 		struct ct_entry *e = &t->entries[t->gone.places[i]];
+		struct ct_progress_key whose = { e->key.tgid, e->key.start };
 		uint32_t hist = (uint32_t)e->n.hist - 1;
 
 		if (bpf_map_delete_elem(t->m.tallies_fd, &e->key))
 			continue;
 		if (hist < CT_HISTS_MAX && t->hist == CT_HIST_BY_KEY && !bpf_map_update_elem(t->m.hists_fd, &hist, &none, BPF_ANY))
 			give_hist(t, hist);
+		if (t->m.shares_fd >= 0 && e->key.by)
+			bpf_map_delete_elem(t->m.shares_fd, &whose);
 		memset(e, 0, sizeof(*e));
 		give_entry(t, t->gone.places[i]);
 	}

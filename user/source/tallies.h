@@ -15,6 +15,7 @@ struct tallies;
 /* What the kernel side counts in. */
 struct tallies_maps {
 	int tallies_fd, entries_fd, freed_fd, hists_fd, sizes_fd, held_fd;
+	int shares_fd; /* -1: processes have none */
 	uint32_t entries_max, held_max; /* that there is room for */
 	/* the kernel side's variables: how many of the entries were ever used; how many places were given back */
 	uint64_t *used, *freed;

@@ -334,7 +334,7 @@ static void rank_kernels(struct expose *x)
 
 static void count_kernel(struct expose *x, struct group *g, const struct event *ev, uint64_t calls)
 {
-	struct kernel *k = kernel_of(x, ev);
+	struct kernel *k = ((const struct ct_tally *)ev->rec)->by == CT_BY_REST ? NULL : kernel_of(x, ev);
 	struct kernel_series want = { 0 }, *s = NULL;
 	bool made;
 

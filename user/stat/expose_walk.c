@@ -427,6 +427,8 @@ static void walk_self(struct walk *w)
 		  "Sums that it has room for (--processes)." },
 		{ EXPOSE_COUNTER, "cudatrace_series_without_room", "cudatrace.series.without.room", NULL, "",
 		  "Calls that found no place among the series." },
+		{ EXPOSE_COUNTER, "cudatrace_calls_beyond_share", "cudatrace.calls.beyond.share", NULL, "",
+		  "Calls counted without their kernel: their process has its share of the kernel side's sums." },
 		{ EXPOSE_COUNTER, "cudatrace_scrapes", "cudatrace.scrapes", NULL, "", "Answers given before this one." },
 		{ EXPOSE_COUNTER, "cudatrace_scrape_time_seconds", "cudatrace.scrape.time", "seconds", "s",
 		  "Time that making those answers took." },
@@ -454,9 +456,10 @@ static void walk_self(struct walk *w)
 	one(w, &gauges[2], (double)w->x->entries.n);
 	one(w, &gauges[3], (double)w->x->opts.entries);
 	one(w, &gauges[4], (double)w->x->no_room);
-	one(w, &gauges[5], (double)a->scrapes);
-	one(w, &gauges[6], a->scrape_seconds);
-	one(w, &gauges[7], a->start_time_s);
+	one(w, &gauges[5], (double)a->losses->beyond);
+	one(w, &gauges[6], (double)a->scrapes);
+	one(w, &gauges[7], a->scrape_seconds);
+	one(w, &gauges[8], a->start_time_s);
 	if (a->counters_ns)
 		one(w, &up, expose_counters_up(w->x, a));
 	one(w, &queries, !a->no_queries);
