@@ -59,6 +59,7 @@ static struct expose_about about_now(struct serve *s, struct losses *losses)
 		.losses = losses,
 		.scrapes = s->scrapes,
 		.scrape_seconds = s->scrape_s,
+		.shut = s->http ? serve_http_shut(s->http) : 0,
 		.start_time_s = s->start_s,
 		.now_ns = clock_ns(CLOCK_MONOTONIC),
 		.counters_ns = s->opts->counters_ns,

@@ -2,9 +2,13 @@
 /*
  * serve_http.c - see serve_http.h.
  *
- * Anybody who reaches the port may connect as often as he likes, and say his request a byte at a time. So there are never more
- * than CONNECTIONS_MAX connections or so, and one on which no request is complete within PATIENCE_S is shut. libevent's server
- * has a timeout for each byte alone and no bound; its connections are found by their descriptors.
+ * Anybody who reaches the port may connect as often as he likes, and say his request a byte at a time, or say nothing. So there are never
+ * more than CONNECTIONS_MAX connections, of one peer no more than PEER_MAX; and since whoever comes is let in, there is always a place for
+ * a scrape: the one that has been without a whole request for longest goes, of the peer that has the most. What is being answered is
+ * left alone while it is read. A connection on which no request is complete within PATIENCE_S is shut in any case.
+ *
+ * libevent's server says of no connection that it begins or ends. So each one's bufferevent is made here, and held: when the server
+ * has freed it, its callbacks are gone.
  */
 #include <errno.h>
 #include <event2/buffer.h>
@@ -12,15 +16,15 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
-#include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../util/msg.h"
+#include "../util/now.h"
 #include "../util/types.h"
 #include "serve_http.h"
 
@@ -28,29 +32,38 @@
 #define PATIENCE_S 30	     /* for a whole request */
 #define HEADERS_MAX 16384
 #define CONNECTIONS_MAX 256
-#define FDS 65536	     /* descriptors from there on are not looked at; nobody is let in while one of them is used */
+#define PEER_MAX 128	     /* of one address, or of one user of a Unix socket */
+#define ROOM 64		     /* that are accepted before it is looked who they are */
 #define LOOK_S 2
+
+/* Who connected: an IPv4 address, the network (64 bits) of an IPv6 one, a user. */
+struct peer {
+	int family; /* 0: not known yet */
+	unsigned char bytes[8];
+};
+
+struct connection {
+	struct bufferevent *bev; /* held */
+	struct peer peer;
+	uint64_t since_ns; /* of its beginning, or its last whole request */
+	size_t unsent;	   /* of an answer, when it was looked at last... */
+	uint64_t moved_ns; /* ...and when that was less than before */
+	bool shut;
+};
 
 struct serve_http {
 	struct evhttp *http;
 	struct evconnlistener *listener;
-	struct event *look;
+	struct event *look, *settle;
 	struct event_base *base;
 	const struct serve_page *pages;
 	void *ctx;
-	int accepted; /* since the last look */
-	int top;      /* all connections have lower descriptors */
-	bool closed;  /* nobody is let in until then */
-	uint32_t since_s[FDS]; /* of a connection's begin, or its last whole request; 0: none */
+	struct connection all[CONNECTIONS_MAX + ROOM];
+	int n;
+	int fresh;   /* the last ones, of whom it is not known who they are */
+	bool closed; /* nobody is let in until then */
+	uint64_t shut; /* connections, to make room */
 };
-
-static uint32_t now_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (uint32_t)ts.tv_sec + 1;
-}
 
 /* ---- connections ----------------------------------------------------------------------------------------------- */
 
@@ -61,69 +74,208 @@ static void shut_door(struct serve_http *s)
 	s->closed = true;
 }
 
-static bool is_connection(const struct serve_http *s, int fd, const struct sockaddr_storage *ours, socklen_t ours_len)
+static void open_door(struct serve_http *s)
 {
-	struct sockaddr_storage sa;
-	socklen_t len = sizeof(sa);
+	if (s->closed)
+		evconnlistener_enable(s->listener);
+	s->closed = false;
+}
 
-	if (fd == evconnlistener_get_fd(s->listener) || getsockname(fd, (struct sockaddr *)&sa, &len) || sa.ss_family != ours->ss_family)
-		return false;
-	/* the port comes after the family in both kinds of address */
-	return len == ours_len && !memcmp((char *)&sa + 2, (const char *)ours + 2, 2);
+static struct peer peer_of(int fd)
+{
+	struct sockaddr_storage sa = { 0 };
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&sa;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&sa;
+	socklen_t len = sizeof(sa);
+	struct peer p = { .family = AF_UNSPEC };
+	struct ucred cred = { 0 };
+
+	if (fd < 0 || getpeername(fd, (struct sockaddr *)&sa, &len))
+		return p;
+	p.family = sa.ss_family;
+	if (sa.ss_family == AF_INET) {
+		memcpy(p.bytes, &in->sin_addr, 4);
+	} else if (sa.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+		p.family = AF_INET;
+		memcpy(p.bytes, in6->sin6_addr.s6_addr + 12, 4);
+	} else if (sa.ss_family == AF_INET6) {
+		memcpy(p.bytes, in6->sin6_addr.s6_addr, 8);
+	} else if (sa.ss_family == AF_UNIX) {
+		len = sizeof(cred);
+		if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+			memcpy(p.bytes, &cred.uid, sizeof(cred.uid));
+	}
+	return p;
+}
+
+static bool is_same(const struct peer *a, const struct peer *b)
+{
+	return a->family == b->family && !memcmp(a->bytes, b->bytes, sizeof(a->bytes));
+}
+
+/* The server has let go of it. */
+static bool has_ended(const struct connection *c)
+{
+	bufferevent_data_cb in = NULL, out = NULL;
+	bufferevent_event_cb event = NULL;
+	void *ctx;
+
+	bufferevent_getcb(c->bev, &in, &out, &event, &ctx);
+	return !in && !out && !event;
+}
+
+/* Drops those that have ended; the order stays. */
+static void sweep(struct serve_http *s)
+{
+	int n = 0, fresh = s->n - s->fresh;
+
+	s->fresh = 0;
+	for (int i = 0; i < s->n; i++) {
+		if (has_ended(&s->all[i])) {
+			bufferevent_decref(s->all[i].bev);
+			continue;
+		}
+		s->fresh += i >= fresh;
+		s->all[n++] = s->all[i];
+	}
+	s->n = n;
+}
+
+/* The server finds it at its end, and frees it. */
+static void shut(struct connection *c)
+{
+	int fd = bufferevent_getfd(c->bev);
+
+	if (fd >= 0)
+		shutdown(fd, SHUT_RDWR);
+	c->shut = true;
+}
+
+/* When was it last of use? What is being sent, and taken, is of use now. */
+static uint64_t used_ns(struct connection *c)
+{
+	size_t unsent = evbuffer_get_length(bufferevent_get_output(c->bev));
+
+	if (unsent && unsent < c->unsent)
+		c->moved_ns = now_ns();
+	if (unsent && !c->unsent)
+		c->moved_ns = c->since_ns;
+	c->unsent = unsent;
+	return unsent && c->moved_ns > c->since_ns ? c->moved_ns : c->since_ns;
+}
+
+static int count_of(const struct serve_http *s, const struct peer *p)
+{
+	int n = 0;
+
+	for (int i = 0; i < s->n; i++)
+		n += !s->all[i].shut && is_same(&s->all[i].peer, p);
+	return n;
+}
+
+/* Of this peer's (NULL: of whoever has the most) the one that has been of no use for longest. */
+static void shut_one(struct serve_http *s, const struct peer *p)
+{
+	struct connection *worst = NULL;
+	uint64_t worst_ns = 0;
+	int most = 0;
+
+	for (int i = 0; i < s->n && !p; i++) {
+		int n = s->all[i].shut ? 0 : count_of(s, &s->all[i].peer);
+
+		if (n > most) {
+			most = n;
+			worst = &s->all[i];
+		}
+	}
+	if (!p && !worst)
+		return;
+	p = p ? p : &worst->peer;
+	worst = NULL;
+	for (int i = 0; i < s->n; i++) {
+		struct connection *c = &s->all[i];
+
+		if (c->shut || !is_same(&c->peer, p))
+			continue;
+		if (!worst || used_ns(c) < worst_ns) {
+			worst = c;
+			worst_ns = used_ns(c);
+		}
+	}
+	if (worst) {
+		shut(worst);
+		s->shut++;
+	}
+}
+
+static int open_count(const struct serve_http *s)
+{
+	int n = 0;
+
+	for (int i = 0; i < s->n; i++)
+		n += !s->all[i].shut;
+	return n;
+}
+
+/* Connections were accepted: by now the server has given them their descriptors. */
+static void on_settle(evutil_socket_t unused, short what, void *ctx)
+{
+	struct serve_http *s = ctx;
+
+	(void)unused, (void)what;
+	sweep(s);
+	for (int i = s->n - s->fresh; i < s->n; i++) {
+		s->all[i].peer = peer_of(bufferevent_getfd(s->all[i].bev));
+		if (count_of(s, &s->all[i].peer) > PEER_MAX)
+			shut_one(s, &s->all[i].peer);
+	}
+	s->fresh = 0;
+	while (open_count(s) > CONNECTIONS_MAX)
+		shut_one(s, NULL);
+	/* those that were shut are here until the server has seen it, which is soon */
+	if (s->n < CONNECTIONS_MAX + ROOM / 2)
+		open_door(s);
+	else
+		event_add(s->settle, &(struct timeval){ .tv_usec = 1000 });
 }
 
 static void on_look(evutil_socket_t unused, short what, void *ctx)
 {
+	uint64_t now = now_ns();
 	struct serve_http *s = ctx;
-	struct sockaddr_storage ours;
-	socklen_t len = sizeof(ours);
-	uint32_t now = now_s();
-	int n = 0;
 
-	(void)unused, (void)what;
-	if (getsockname(evconnlistener_get_fd(s->listener), (struct sockaddr *)&ours, &len))
-		return;
-	for (int fd = 0; fd < s->top && fd < FDS; fd++) {
-		if (!is_connection(s, fd, &ours, len)) {
-			s->since_s[fd] = 0;
-			continue;
-		}
-		n++;
-		if (!s->since_s[fd])
-			s->since_s[fd] = now;
-		else if (now - s->since_s[fd] > PATIENCE_S)
-			shutdown(fd, SHUT_RDWR);
-	}
-	s->accepted = n;
-	if (n >= CONNECTIONS_MAX) {
-		shut_door(s);
-	} else if (s->closed) {
-		s->closed = false;
-		evconnlistener_enable(s->listener);
-	}
+	sweep(s);
+	for (int i = 0; i < s->n; i++)
+		if (now - used_ns(&s->all[i]) > PATIENCE_S * 1000000000ULL)
+			shut(&s->all[i]);
+	on_settle(unused, what, ctx);
 }
 
-/* A connection was accepted: its descriptor is below the lowest free one, however many files are probed. NULL: libevent makes
- * what it needs. */
+/* A connection was accepted. NULL: libevent makes what it needs, and nothing is known of it. */
 static struct bufferevent *on_accept(struct event_base *base, void *ctx)
 {
 	struct serve_http *s = ctx;
-	int free_fd = fcntl(evconnlistener_get_fd(s->listener), F_DUPFD_CLOEXEC, 0);
+	struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
 
-	(void)base;
-	if (free_fd > s->top)
-		s->top = free_fd;
-	if (free_fd >= 0)
-		close(free_fd);
-	if (++s->accepted >= CONNECTIONS_MAX || free_fd < 0 || free_fd >= FDS)
+	if (!bev)
+		return NULL;
+	if (s->n < CONNECTIONS_MAX + ROOM) {
+		bufferevent_incref(bev);
+		s->all[s->n++] = (struct connection){ .bev = bev, .since_ns = now_ns() };
+		s->fresh++;
+	}
+	if (s->n == CONNECTIONS_MAX + ROOM)
 		shut_door(s);
-	return NULL;
+	/* when the server has taken it, in this round of the loop */
+	event_active(s->settle, EV_TIMEOUT, 0);
+	return bev;
 }
 
 /* No descriptor is left, or the like: to try again at once would be a busy loop. */
 static void on_accept_error(struct evconnlistener *listener, void *ctx)
 {
 	(void)listener;
+	shut_one(ctx, NULL);
 	shut_door(ctx);
 }
 
@@ -136,10 +288,10 @@ static void on_request(struct evhttp_request *req, void *ctx)
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
 	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
 	struct serve_http *s = ctx;
-	int fd = bev ? bufferevent_getfd(bev) : -1;
 
-	if (fd >= 0 && fd < FDS)
-		s->since_s[fd] = now_s();
+	for (int i = 0; i < s->n; i++)
+		if (s->all[i].bev == bev)
+			s->all[i].since_ns = now_ns();
 	for (const struct serve_page *p = s->pages; p->path; p++) {
 		if (path && !strcmp(p->path, *path ? path : "/")) {
 			p->get(s->ctx, req, accept);
@@ -249,8 +401,9 @@ struct serve_http *serve_http_open(struct event_base *base, const char *where, c
 		s->ctx = ctx;
 		s->http = evhttp_new(base);
 		s->look = event_new(base, -1, EV_PERSIST, on_look, s);
+		s->settle = event_new(base, -1, 0, on_settle, s);
 	}
-	if (!s || !s->http || !s->look) {
+	if (!s || !s->http || !s->look || !s->settle) {
 		msg_error("no memory to serve with");
 		serve_http_close(s);
 		return NULL;
@@ -269,13 +422,22 @@ struct serve_http *serve_http_open(struct event_base *base, const char *where, c
 	return s;
 }
 
+uint64_t serve_http_shut(const struct serve_http *s)
+{
+	return s->shut;
+}
+
 void serve_http_close(struct serve_http *s)
 {
 	if (!s)
 		return;
 	if (s->look)
 		event_free(s->look);
+	if (s->settle)
+		event_free(s->settle);
 	if (s->http)
 		evhttp_free(s->http);
+	for (int i = 0; i < s->n; i++)
+		bufferevent_decref(s->all[i].bev);
 	free(s);
 }

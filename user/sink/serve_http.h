@@ -6,6 +6,7 @@
 #define CT_SERVE_HTTP_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct event_base;
 struct evhttp_request;
@@ -22,6 +23,7 @@ int serve_http_check(const char *where);
 /* Listens on ADDR:PORT, [ADDR]:PORT or :PORT. pages ends with a path NULL. Returns NULL after one message. */
 struct serve_http *serve_http_open(struct event_base *, const char *where, const struct serve_page *pages, void *ctx);
 void serve_http_close(struct serve_http *);
+uint64_t serve_http_shut(const struct serve_http *); /* connections that were shut to make room for others */
 
 void serve_http_answer(struct evhttp_request *, int status, const char *type, const char *text);
 /* The first len bytes of the file, which is closed when they are sent. */

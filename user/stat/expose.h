@@ -68,6 +68,7 @@ struct expose_about {
 	const struct losses *losses;
 	uint64_t scrapes;	 /* answered before this one */
 	double scrape_seconds;	 /* that they took together */
+	uint64_t shut;		 /* connections, to make room for others */
 	double start_time_s;	 /* of cudatrace, since the epoch */
 	uint64_t now_ns;	 /* CLOCK_MONOTONIC */
 	uint64_t counters_ns;	 /* hardware counters were asked for, at this interval; 0: they were not */

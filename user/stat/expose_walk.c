@@ -432,6 +432,8 @@ static void walk_self(struct walk *w)
 		{ EXPOSE_COUNTER, "cudatrace_scrapes", "cudatrace.scrapes", NULL, "", "Answers given before this one." },
 		{ EXPOSE_COUNTER, "cudatrace_scrape_time_seconds", "cudatrace.scrape.time", "seconds", "s",
 		  "Time that making those answers took." },
+		{ EXPOSE_COUNTER, "cudatrace_connections_shut", "cudatrace.connections.shut", NULL, "",
+		  "Connections that were shut to make room for others." },
 		{ EXPOSE_GAUGE, "cudatrace_start_time_seconds", "cudatrace.start.time", "seconds", "s",
 		  "When cudatrace began, since the epoch." },
 	};
@@ -459,7 +461,8 @@ static void walk_self(struct walk *w)
 	one(w, &gauges[5], (double)a->losses->beyond);
 	one(w, &gauges[6], (double)a->scrapes);
 	one(w, &gauges[7], a->scrape_seconds);
-	one(w, &gauges[8], a->start_time_s);
+	one(w, &gauges[8], (double)a->shut);
+	one(w, &gauges[9], a->start_time_s);
 	if (a->counters_ns)
 		one(w, &up, expose_counters_up(w->x, a));
 	one(w, &queries, !a->no_queries);
