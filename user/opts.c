@@ -857,7 +857,7 @@ const struct option_row opts_rows[] = {
 	{ 0, "format", "NAME", set_top_format, OPTS_TOP, "table", "with --batch: table, or json (an object a line)", set_top_format_words },
 
 	{ .name = "What to serve", .cmds = OPTS_SERVE },
-	{ 0, "listen", "ADDR:PORT", set_listen, OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses" },
+	{ 0, "listen", "ADDR:PORT", set_listen, OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses; or unix:PATH" },
 	{ 0, "hist", NULL, set_hist, OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
 	{ 0, "kernels", "N", set_kernels, OPTS_SERVE, NULL,
 	  "launches by the kernel's name too, of the N kernels launched most; the rest is \"other\"" },

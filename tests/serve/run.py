@@ -768,6 +768,76 @@ def refused(*args):
     return p.returncode, [line for line in p.stderr.splitlines() if "error" in line], len(p.stderr.splitlines())
 
 
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=20)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(20)
+        self.sock.connect(self.path)
+
+
+def ask_unix(path):
+    c = UnixConnection(path)
+    c.request("GET", "/metrics")
+    answer = c.getresponse().read().decode()
+    c.close()
+    return answer
+
+
+CROWD = """
+import os, socket, sys, time
+held = []
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+for _ in range(400):
+    c = socket.socket(socket.AF_UNIX)
+    c.setblocking(False)
+    try:
+        c.connect(sys.argv[1])
+    except OSError:
+        pass
+    held.append(c)
+print("crowded", flush=True)
+time.sleep(600)
+"""
+
+
+def unix():
+    """A socket in the file system: its mode, a dead one in its place, its end, and another user's crowd."""
+    path = f"{T}/metrics.sock"
+    with Serve(listen=f"unix:{path}") as s:
+        check("mode", oct(os.stat(path).st_mode & 0o777), "0o660")
+        check("an answer", "cudatrace_build_info" in ask_unix(path), True)
+        check("taken", refused("--listen", f"unix:{path}")[0], 1)
+        check("and then", "cudatrace_build_info" in ask_unix(path), True)
+        check("status", s.end(), 0)
+    check("the socket afterwards", os.path.exists(path), False)
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(path)
+    os.chmod(T, 0o755)
+    with Serve(listen=f"unix:{path},mode=0666"):
+        check("mode", oct(os.stat(path).st_mode & 0o777), "0o666")
+        for _ in range(3):
+            crowd = subprocess.Popen([sys.executable, "-c", CROWD, path], stdout=subprocess.PIPE)
+            try:
+                check("a crowd", crowd.stdout.readline(), b"crowded\n")
+                for _ in range(5):
+                    check("a scrape", "cudatrace_build_info" in ask_unix(path), True)
+            finally:
+                crowd.kill()
+                crowd.communicate()
+    with open(path, "w"):
+        pass
+    code, errors, _ = refused("--listen", f"unix:{path}")
+    check("a file in its place", (code, len(errors), os.path.exists(path)), (1, 1, True))
+    os.remove(path)
+    for where in ("unix:", "unix:relative", "unix:/" + 120 * "x", f"unix:{path},mode=", f"unix:{path},mode=8", f"unix:{path},mode=1777"):
+        code, errors, _ = refused("--listen", where)
+        check(f"--listen '{where}'", (code, len(errors)), (2, 1))
+
+
 def test_listen():
     """Addresses: a port that is taken, wrong ones, IPv6."""
     with Serve() as s:
@@ -780,6 +850,7 @@ def test_listen():
     check("--hist with --comm", refused("--hist", "--comm", "x")[0], 2)
     for args in (["--kernels", "0"], ["--processes", "1"], ["--otlp-interval", "1us"], ["-i", "1us"], ["word"]):
         check(f"{args}", refused(*args)[0], 2)
+    unix()
     try:
         port = free_port(socket.AF_INET6)
     except OSError:

@@ -267,7 +267,10 @@ static int serve_open(struct sink *sink, const struct sink_opts *opts)
 	if (err)
 		return err;
 	event_add(s->retire, &every);
-	msg_note("metrics at http://%s%s/metrics", *opts->listen == ':' ? "0.0.0.0" : "", opts->listen);
+	if (!strncmp(opts->listen, "unix:", 5))
+		msg_note("metrics at %s, /metrics", opts->listen);
+	else
+		msg_note("metrics at http://%s%s/metrics", *opts->listen == ':' ? "0.0.0.0" : "", opts->listen);
 	return 0;
 }
 

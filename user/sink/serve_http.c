@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "../util/msg.h"
@@ -35,6 +37,7 @@
 #define PEER_MAX 128	     /* of one address, or of one user of a Unix socket */
 #define ROOM 64		     /* that are accepted before it is looked who they are */
 #define LOOK_S 2
+#define BACKLOG 4096 /* of a Unix socket, whose clients do not wait */
 
 /* Who connected: an IPv4 address, the network (64 bits) of an IPv6 one, a user. */
 struct peer {
@@ -63,6 +66,7 @@ struct serve_http {
 	int fresh;   /* the last ones, of whom it is not known who they are */
 	bool closed; /* nobody is let in until then */
 	uint64_t shut; /* connections, to make room */
+	char path[108]; /* of the socket in the file system; "": there is none */
 };
 
 /* ---- connections ----------------------------------------------------------------------------------------------- */
@@ -330,6 +334,36 @@ void serve_http_answer_fd(struct evhttp_request *req, const char *type, int fd, 
 
 /* ---- beginning and end ------------------------------------------------------------------------------------------ */
 
+#define UNIX "unix:"
+#define UNIX_MODE 0660
+
+/* "unix:PATH" or "unix:PATH,mode=0666". False: it is no such thing. *err: 0, or -EINVAL after one message. */
+static bool parse_unix(const char *where, struct sockaddr_un *addr, unsigned int *mode, int *err)
+{
+	const char *path = where + strlen(UNIX), *comma = strstr(where, ",mode=");
+	size_t n = comma ? (size_t)(comma - path) : strlen(path);
+	unsigned long given = UNIX_MODE;
+	char *end = NULL;
+
+	if (strncmp(where, UNIX, strlen(UNIX)))
+		return false;
+	*err = -EINVAL;
+	*addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (comma)
+		given = strtoul(comma + 6, &end, 8);
+	if (*path != '/' || n >= sizeof(addr->sun_path)) {
+		msg_error("--listen: '%s' is no socket; give unix:PATH, with an absolute path of at most %zu bytes", where,
+			  sizeof(addr->sun_path) - 1);
+	} else if (comma && (comma[6] < '0' || comma[6] > '7' || *end || given > 0777)) {
+		msg_error("--listen: '%s' is no mode; give three octal digits, as unix:/run/cudatrace.sock,mode=0666", comma + 6);
+	} else {
+		memcpy(addr->sun_path, path, n);
+		*mode = (unsigned int)given;
+		*err = 0;
+	}
+	return true;
+}
+
 /* addr: "" for all. */
 static int parse(const char *where, char *addr, size_t size, unsigned long *port)
 {
@@ -338,7 +372,7 @@ static int parse(const char *where, char *addr, size_t size, unsigned long *port
 	size_t n;
 
 	if (!colon || (size_t)(colon - where) >= size) {
-		msg_error("--listen: '%s' is not ADDR:PORT; give one as 127.0.0.1:19400 or [::1]:19400", where);
+		msg_error("--listen: '%s' is not ADDR:PORT; give one as 127.0.0.1:19400, [::1]:19400 or unix:/run/cudatrace.sock", where);
 		return -EINVAL;
 	}
 	n = (size_t)(colon - where);
@@ -360,10 +394,54 @@ static int parse(const char *where, char *addr, size_t size, unsigned long *port
 
 int serve_http_check(const char *where)
 {
+	struct sockaddr_un path;
 	unsigned long port;
+	unsigned int mode;
 	char addr[128];
+	int err;
 
-	return parse(where, addr, sizeof(addr), &port);
+	return parse_unix(where, &path, &mode, &err) ? err : parse(where, addr, sizeof(addr), &port);
+}
+
+/* A socket that nobody listens at any more, as of one that was killed, is taken away; anything else stays. */
+static void take_away_dead(const struct sockaddr_un *addr)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct stat st;
+
+	if (!lstat(addr->sun_path, &st) && S_ISSOCK(st.st_mode) && fd >= 0 && connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) &&
+	    errno == ECONNREFUSED)
+		unlink(addr->sun_path);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The socket has its mode from the beginning: by its path another file could be meant. -errno. */
+static int bind_unix(struct serve_http *s, const struct sockaddr_un *addr, unsigned int mode)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
+	mode_t mask;
+
+	take_away_dead(addr);
+	if (fd < 0)
+		return -errno;
+	mask = umask(0);
+	err = fchmod(fd, mode) || bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) ? -errno : 0;
+	umask(mask);
+	if (!err)
+		strcpy(s->path, addr->sun_path);
+	s->listener = err ? NULL : evconnlistener_new(s->base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, BACKLOG, fd);
+	if (!s->listener) {
+		close(fd);
+		return err ? err : -ENOMEM;
+	}
+	if (!evhttp_bind_listener(s->http, s->listener)) {
+		evconnlistener_free(s->listener);
+		s->listener = NULL;
+		return -ENOMEM;
+	}
+	evconnlistener_set_error_cb(s->listener, on_accept_error);
+	return 0;
 }
 
 static int listen_on(struct serve_http *s, const char *where)
@@ -371,8 +449,17 @@ static int listen_on(struct serve_http *s, const char *where)
 	struct evhttp_bound_socket *socket;
 	unsigned long port;
 	char addr[128];
-	int err = parse(where, addr, sizeof(addr), &port);
+	struct sockaddr_un path;
+	unsigned int mode;
+	int err;
 
+	if (parse_unix(where, &path, &mode, &err)) {
+		err = err ? err : bind_unix(s, &path, mode);
+		if (err)
+			msg_error("cannot listen on %s: %s; give another --listen", where, strerror(-err));
+		return err;
+	}
+	err = parse(where, addr, sizeof(addr), &port);
 	if (err)
 		return err;
 	errno = 0;
@@ -439,5 +526,7 @@ void serve_http_close(struct serve_http *s)
 		evhttp_free(s->http);
 	for (int i = 0; i < s->n; i++)
 		bufferevent_decref(s->all[i].bev);
+	if (*s->path)
+		unlink(s->path);
 	free(s);
 }

@@ -20,7 +20,7 @@ struct serve_page {
 
 /* Can that be listened on, as it is written? 0, or -EINVAL after one message. */
 int serve_http_check(const char *where);
-/* Listens on ADDR:PORT, [ADDR]:PORT or :PORT. pages ends with a path NULL. Returns NULL after one message. */
+/* Listens on ADDR:PORT, [ADDR]:PORT, :PORT or unix:PATH[,mode=MODE]. pages ends with a path NULL. Returns NULL after one message. */
 struct serve_http *serve_http_open(struct event_base *, const char *where, const struct serve_page *pages, void *ctx);
 void serve_http_close(struct serve_http *);
 uint64_t serve_http_shut(const struct serve_http *); /* connections that were shut to make room for others */
