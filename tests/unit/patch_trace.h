@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -67,41 +68,77 @@ static inline size_t patch_body(const char *body, char *out, const char *from, c
 	return (size_t)(o - out);
 }
 
-/* A file's index is left out. Returns the number of definitions that were changed, or -1. */
-static inline int patch_trace(const char *path, const char *from, const char *to, int layout)
+/* The length of the body with its columns as they are. */
+static inline size_t patch_length(const char *body, const struct trace_block *b)
 {
-	static char in[1 << 20], out[4 << 20];
-	FILE *f = fopen(path, "re");
-	size_t size = f ? fread(in, 1, sizeof(in), f) : 0, o = TRACE_MAGIC_LEN;
+	uint32_t n[COL_END][2];
+	size_t sum = b->len;
+
+	memcpy(n, body + 1, sizeof(n));
+	for (int i = 0; b->type == TRACE_DATA && i < COL_END; i++)
+		sum += n[i][0];
+	return sum;
+}
+
+/* The blocks of a file, changed, into *out, which grows. Returns the number of definitions that were changed, or -1. */
+static inline int patch_blocks(const char *in, size_t size, char **out, size_t *o, const char *from, const char *to, int layout)
+{
 	int found = 0;
 
-	if (f)
-		fclose(f);
-	memcpy(out, in, TRACE_MAGIC_LEN);
-	for (size_t at = TRACE_MAGIC_LEN; at + sizeof(struct trace_block) <= size;) {
+	for (size_t at = TRACE_MAGIC_LEN; at < size;) {
 		struct trace_block b;
 		const char *body = in + at + sizeof(b);
+		char *more;
 
+		if (size - at < sizeof(b))
+			return -1;
 		memcpy(&b, in + at, sizeof(b));
+		if (size - at - sizeof(b) < b.len)
+			return -1;
 		at += sizeof(b) + b.len;
 		if (b.type == TRACE_INDEX)
 			continue;
+		more = realloc(*out, *o + sizeof(b) + patch_length(body, &b));
+		if (!more)
+			return -1;
+		*out = more;
+		more += *o + sizeof(b);
 		if (b.type == TRACE_DATA) {
-			b.len = (uint32_t)patch_body(body, out + o + sizeof(b), from, to, layout, &found);
+			b.len = (uint32_t)patch_body(body, more, from, to, layout, &found);
 			if (!b.len)
 				return -1;
 		} else {
-			memcpy(out + o + sizeof(b), body, b.len);
+			memcpy(more, body, b.len);
 		}
-		b.body_crc = (uint32_t)crc32(0, (const void *)(out + o + sizeof(b)), b.len);
+		b.body_crc = (uint32_t)crc32(0, (const void *)more, b.len);
 		b.head_crc = (uint32_t)crc32(0, (const void *)&b, offsetof(struct trace_block, head_crc));
-		memcpy(out + o, &b, sizeof(b));
-		o += sizeof(b) + b.len;
+		memcpy(*out + *o, &b, sizeof(b));
+		*o += sizeof(b) + b.len;
 	}
-	f = fopen(path, "we");
-	if (!f || fwrite(out, 1, o, f) != o || fclose(f))
-		return -1;
 	return found;
+}
+
+/* A file's index is left out. Returns the number of definitions that were changed, or -1: it is as it was, or there is no file. */
+static inline int patch_trace(const char *path, const char *from, const char *to, int layout)
+{
+	FILE *f = fopen(path, "re");
+	struct stat st;
+	size_t size = f && !fstat(fileno(f), &st) ? (size_t)st.st_size : 0, o = TRACE_MAGIC_LEN;
+	char *in = malloc(size + 1), *out = malloc(TRACE_MAGIC_LEN);
+	int found = -1;
+
+	if (in && out && f && size >= TRACE_MAGIC_LEN && fread(in, 1, size, f) == size) {
+		memcpy(out, in, TRACE_MAGIC_LEN);
+		found = patch_blocks(in, size, &out, &o, from, to, layout);
+	}
+	if (f)
+		fclose(f);
+	f = found < 0 ? NULL : fopen(path, "we");
+	if (f && (fwrite(out, 1, o, f) != o) | (fclose(f) != 0))
+		found = -1;
+	free(in);
+	free(out);
+	return f ? found : -1;
 }
 
 #endif

@@ -546,10 +546,9 @@ static uint64_t write_any(const char *path, uint64_t seed, size_t n)
 	free(end);
 	free(r);
 	/* names of functions that no version has */
-	if (!below(3))
-		patch_trace(path, "cudaMalloc", "\"\\\x1b<,=\xff%n\n", 0);
-	if (!below(3))
-		patch_trace(path, "cudaFree", "cudaFree", 1);
+	if ((!below(3) && patch_trace(path, "cudaMalloc", "\"\\\x1b<,=\xff%n\n", 0) < 0) ||
+	    (!below(3) && patch_trace(path, "cudaFree", "cudaFree", 1) < 0))
+		abort();
 	return kept;
 }
 
@@ -726,10 +725,11 @@ static void write_fill(const char *path, const char *what, uint32_t n)
 
 /* ---- here --------------------------------------------------------------------------------------------- */
 
+/* With functions of another version the columns are not compressed: the files of seeds 31 and 177 take more than 1 MiB then. */
 static void test_read_back(const char *path)
 {
-	for (uint64_t seed = 0; seed < 30; seed++) {
-		uint64_t n = write_any(path, seed, 1500);
+	for (uint64_t seed = 0; seed < 33; seed++) {
+		uint64_t n = write_any(path, seed < 32 ? seed : 177, 1500);
 		const struct ct_hdr *h;
 		struct reader_stats s;
 		struct reader *r;

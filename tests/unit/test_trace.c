@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../user/trace/defs.h"
+#include "../../user/trace/encode.h"
 #include "../../user/trace/reader.h"
 #include "../../user/trace/ring.h"
 #include "../../user/trace/writer.h"
@@ -808,6 +809,37 @@ static void test_writer(void)
 	CHECK(writer_open(&w, "/dev/full", "format 1\n") == -ENOSPC && !w);
 }
 
+/* What has no size that a reader could go on from is not written, and takes nothing else with it. */
+static void test_sizes(void)
+{
+	static const uint16_t sizes[] = { 0, 8, sizeof(struct ct_hdr) - 1, sizeof(struct ct_exit) + 4 };
+	union record rec = { .h = { .size = sizeof(struct ct_exit), .kind = CT_EXIT, .pid = 7, .tid = 7, .start_ns = 5, .end_ns = 5 } };
+	struct encoder *e = encode_open();
+	const struct ct_hdr *h;
+	struct reader_stats s;
+	struct reader *r;
+	struct writer *w;
+	int n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		rec.h.size = sizes[i];
+		CHECK(encode_record(e, &rec.h) == -EINVAL);
+	}
+	encode_close(e);
+	CHECK(!writer_open(&w, path, "format 1\n"));
+	for (size_t i = 0; i < ARRAY_LEN(sizes) * 2; i++) {
+		rec.h.size = i & 1 ? sizes[i / 2] : (uint16_t)sizeof(struct ct_exit);
+		CHECK(!writer_record(w, &rec.h));
+	}
+	CHECK(!writer_flush(w) && !writer_close(w));
+	CHECK(!reader_open(&r, path));
+	while (reader_next(r, &h) == 1)
+		n += h->kind == CT_EXIT;
+	reader_stats(r, &s);
+	CHECK(n == (int)ARRAY_LEN(sizes) && !s.damaged && !s.malformed);
+	reader_close(r);
+}
+
 int main(void)
 {
 
@@ -825,6 +857,7 @@ int main(void)
 	test_definitions();
 	test_ring();
 	test_writer();
+	test_sizes();
 	unlink(path);
 	return unit_end();
 }

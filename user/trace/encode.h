@@ -16,7 +16,8 @@ void encode_close(struct encoder *);
 void encode_numbers(struct encoder *, struct numbers *);
 
 /* Adds a checked record. Returns 1 when the block is full, 0 when it is not, or -EINVAL for a record that no file has
- * (the raw ones that the resolve stage takes, and what is too large to be a call). */
+ * (the raw ones that the resolve stage takes, what is too large to be a call, and a size that is none: a reader could not tell where
+ * the next record begins). */
 int encode_record(struct encoder *, const struct ct_hdr *);
 
 /* Bytes that encode_finish() makes at the most when one record more, of this size, is in the block. */
