@@ -318,14 +318,15 @@ static void print_functions(struct info *in, struct reader *r)
 static void print_muted(struct info *in, const struct reader *r)
 {
 	uint64_t calls = muted_calls(&in->muted);
-	char margin[96], names[1024];
+	char number[32], margin[96], names[1024];
 	bool named = reader_end(r) && reader_value(reader_end(r), "muted", names, sizeof(names));
 
 	if (!calls && !muted_error(&in->muted.unseen) && !named)
 		return;
 	muted_margin(margin, sizeof(margin), calls, &in->muted.unseen);
 	if (calls)
-		out_fmt(&in->out, "%-14s %s%llu%s calls have no records", "muted", *margin ? "~" : "", (unsigned long long)calls, margin);
+		out_fmt(&in->out, "%-14s %s%s calls have no records", "muted",
+			muted_number(number, sizeof(number), calls, &in->muted.unseen), margin);
 	else
 		out_fmt(&in->out, "%-14s %s calls have no records", "muted", in->muted.unseen.above ? "some" : "an unknown number of");
 	if (named) {

@@ -96,17 +96,14 @@ static size_t say_work(const struct session *s, char *text, size_t size)
 /* The calls that have no rows of their own, and of which functions they are. Returns the bytes written. */
 static size_t say_muted(const struct muted_sum *m, const char *const *names, char *text, size_t size)
 {
-	uint64_t calls = muted_calls(m);
-	char margin[96];
-	size_t n = 0;
+	char clause[1536];
+	size_t n;
 
 	if (!names || !names[0])
 		return 0;
-	muted_margin(margin, sizeof(margin), calls, &m->unseen);
-	if (calls)
-		n = (size_t)snprintf(text, size, "; not shown: %s%llu%s calls of ", *margin ? "~" : "", (unsigned long long)calls, margin);
-	else
-		n = (size_t)snprintf(text, size, "; counted in windows: ");
+	if (*muted_clause(clause, sizeof(clause), m, names))
+		return (size_t)snprintf(text, size, "; not shown: %s", clause);
+	n = (size_t)snprintf(text, size, "; counted in windows: ");
 	for (int i = 0; names[i] && n < size; i++)
 		n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "", names[i]);
 	return n;
@@ -133,13 +130,12 @@ static void say_totals(const struct session *s, const char *const *muted)
 	const struct losses *l = &s->losses;
 	bool counts = s->plan.capture.count;
 	uint64_t shown = counts ? l->counted + muted_unseen(&s->muted_now) : l->shown - s->stages.work;
-	char text[2048], margin[96] = "";
+	const struct ct_estimated none = { 0 }, *unseen = counts ? &s->muted_now : &none;
+	char text[2048], number[32], margin[96];
 	size_t n;
 
-	if (counts)
-		muted_margin(margin, sizeof(margin), shown, &s->muted_now);
-	n = (size_t)snprintf(text, sizeof(text), "%s%llu%s %s", *margin ? "~" : "", (unsigned long long)shown, margin,
-			     s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
+	n = (size_t)snprintf(text, sizeof(text), "%s%s %s", muted_number(number, sizeof(number), shown, unseen),
+			     muted_margin(margin, sizeof(margin), shown, unseen), s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
 	n += say_work(s, text + n, sizeof(text) - n);
 	if (l->unfinished && n < sizeof(text))
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished", (unsigned long long)l->unfinished);

@@ -123,6 +123,10 @@ static struct run run(void (*make)(void), uint64_t seed, bool by_work)
 			}
 		}
 		estimator_add(&w, x, by_work ? 0 : other, work);
+		/* the simulated probes cost nothing */
+		rest.hits += x;
+		rest.window_ns += work;
+		rest.pair_ns = 0.1;
 	}
 	if (by_work)
 		rest.r = -1;
@@ -171,15 +175,86 @@ static void test_slowed(void)
 		estimator_add(&w, 4000, 500, 1e7);
 	e = estimator_estimate(&w, &rest);
 	CHECK(e.calls == 8 * 57000 && e.below < e.calls / 50);
-	/* by work it cannot be known how much slower it is: the interval reaches from no slower to several times */
+	/* by work it cannot be known how much slower it is: 1 us of a call's 2.5 us at the most, say the calls' own durations... */
 	w.r = 0;
-	rest = (struct estimator_rest){ .r = -1, .ns = 1e9, .busy = 0.55 };
+	rest = (struct estimator_rest){ .r = -1, .ns = 1e9, .hits = 40000, .window_ns = 1e8, .timed = 40000, .spent_ns = 40000 * 300.0,
+					.pair_ns = 400 };
 	e = estimator_estimate(&w, &rest);
-	CHECK(e.calls - e.below <= 400000 && e.calls >= 800000 && e.calls + e.above >= 2000000);
-	/* nor more than there is time for */
-	rest.busy = 1;
+	CHECK(e.calls - e.below <= 435000 && e.calls - e.below >= 400000 && e.calls == 500000);
+	CHECK(e.calls + e.above >= 625000 && e.calls + e.above <= 650000);
+	/* ...and where these are not known, it may be four times what an empty pair took */
+	rest.timed = 0;
 	e = estimator_estimate(&w, &rest);
-	CHECK(e.calls + e.above <= 200000000 && e.calls + e.above >= 190000000);
+	CHECK(e.calls + e.above >= 1100000 && e.calls + e.above <= 1150000);
+}
+
+/*
+ * A tight loop: with probes a call takes 2 us, without them 8 ns. How much of the 2 us is the probes cannot be told, whatever an empty
+ * pair took when nothing else ran: there were at least so many calls as the windows saw, in proportion, and at most one every 5 ns.
+ */
+static void test_tight(void)
+{
+	static const double pairs[] = { 0, 300, 700, 1100, 1300, 1990, 5000 };
+
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+		struct estimator_rest rest = { .r = -1, .ns = 8e8, .hits = 100000, .window_ns = 2e8, .timed = 100000,
+					       .spent_ns = 100000 * 700.0, .pair_ns = pairs[i] };
+		struct estimator_windows w = { 0 };
+		struct ct_estimated e;
+
+		for (int k = 0; k < 20; k++)
+			estimator_add(&w, 5000, 0, 1e7);
+		e = estimator_estimate(&w, &rest);
+		CHECK(e.calls - e.below > 350000 && e.calls - e.below <= 800000);
+		CHECK(e.calls + e.above >= 100000000 || (pairs[i] == 300 && e.calls + e.above > 900000));
+		/* the lower bound is what is told */
+		CHECK(pairs[i] == 300 || e.below * 2 < e.above);
+	}
+}
+
+/* Windows of 10 ms that are read as 8 or 12, all of them, because the clock is that late: the interval has what is true in between. */
+static void test_clock(void)
+{
+	for (int n = 2; n <= 40; n++) {
+		for (double read = 8e6; read <= 12e6; read += 4e6) {
+			struct estimator_rest rest = { .r = -1, .ns = 20e6 * n, .hits = 1000.0 * n, .window_ns = read * n, .pair_ns = 1,
+						       .tick_ns = 4e6 };
+			struct estimator_windows w = { 0 };
+			struct ct_estimated e;
+
+			for (int i = 0; i < n; i++)
+				estimator_add(&w, 1000, 0, read);
+			e = estimator_estimate(&w, &rest);
+			CHECK(e.calls - e.below <= 2000 * n && e.calls + e.above >= 2000 * n);
+			/* of few windows nothing is made but what is possible */
+			CHECK(n >= 4 || (e.below == e.calls && e.calls + e.above == (int64_t)(20e6 * n / ESTIMATOR_BARE_NS)));
+			CHECK(n < 4 || e.calls - e.below > 900 * n);
+		}
+	}
+}
+
+/* A process that has ended may have worked since its clock was read last, or not: the lower end does without, the upper one has it. */
+static void test_ended(void)
+{
+	struct estimator_rest rest = { .r = -1, .ns = 1e9, .most_ns = 2e9, .hits = 1000, .window_ns = 1e8, .timed = 1000, .spent_ns = 1e5,
+				       .pair_ns = 50 };
+	struct estimator_windows w = { 0 };
+	struct ct_estimated e;
+
+	for (int i = 0; i < 10; i++)
+		estimator_add(&w, 1000, 0, 1e7);
+	e = estimator_estimate(&w, &rest);
+	CHECK(e.calls - e.below <= 100000 && e.calls - e.below > 90000);
+	CHECK(e.calls + e.above >= 200000 && e.calls + e.above < 220000);
+	/* all of its time went by unread: it made none, or many */
+	rest.ns = 0;
+	e = estimator_estimate(&w, &rest);
+	CHECK(!e.calls && !e.below && e.above >= 200000);
+	/* other calls were made in windows alone: time is what there is */
+	rest = (struct estimator_rest){ .r = 0, .ns = 1e9 };
+	w.r = 100;
+	e = estimator_estimate(&w, &rest);
+	CHECK(e.calls - e.below > 0);
 }
 
 /* Little is known, and no more than that is said. */
@@ -202,6 +277,10 @@ static void test_little(void)
 	rest = (struct estimator_rest){ .r = -1, .ns = 1e8 };
 	e = estimator_estimate(&none, &rest);
 	CHECK(!e.calls && !e.above);
+	/* it called before, at a rate that is not known, and then nothing looked: none may have followed, or many */
+	rest.called = true;
+	e = estimator_estimate(&none, &rest);
+	CHECK(!e.calls && !e.below && e.above == 20000000);
 	/* it called before, and in no window since */
 	rest = (struct estimator_rest){ .r = -1, .ns = 1e9, .rate = 0.001 };
 	for (int i = 0; i < 10; i++)
@@ -226,6 +305,9 @@ int main(void)
 	covers("few", make_few, false, 1.0);
 	covers("few", make_few, true, 0.5);
 	test_slowed();
+	test_tight();
+	test_clock();
+	test_ended();
 	test_little();
 	return unit_end();
 }

@@ -32,6 +32,20 @@ static int lost_fields(const struct ct_lost *l, struct field *out)
 	return (int)(at - out);
 }
 
+static int muted_fields(const struct ct_muted *m, struct field *out)
+{
+	struct field *at = out;
+
+	field_add_str(&at, "domain", m->text, m->domain_len);
+	field_add_u(&at, "counted", FIELD_UINT, m->counted);
+	field_add(&at, "estimated", FIELD_INT)->i = m->unseen.calls;
+	field_add(&at, "below", FIELD_INT)->i = m->unseen.below;
+	field_add(&at, "above", FIELD_INT)->i = m->unseen.above;
+	field_add_u(&at, "failed", FIELD_UINT, m->failed);
+	field_add_u(&at, "windows", FIELD_UINT, m->windows);
+	return (int)(at - out);
+}
+
 static int name_fields(const struct ct_name *n, struct field *out)
 {
 	const char *source = kernel_name_source(n->source);
@@ -104,6 +118,8 @@ int event_fields(const struct event *ev, struct field *out, int max)
 		return stack_fields((const struct ct_stack *)ev->rec, out, max);
 	case CT_LOST:
 		return lost_fields((const struct ct_lost *)ev->rec, out);
+	case CT_MUTED:
+		return muted_fields((const struct ct_muted *)ev->rec, out);
 	case CT_FORK:
 		field_add_u(&at, "child_pid", FIELD_UINT, ((const struct ct_fork *)ev->rec)->child_pid);
 		break;

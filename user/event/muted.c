@@ -102,18 +102,59 @@ uint64_t muted_ns(const struct muted_sum *m)
 	return muted_whole((long double)m->ns + (long double)m->ns / (long double)m->timed * (long double)muted_unseen(&m->unseen));
 }
 
+bool muted_is_floor(uint64_t number, const struct ct_estimated *e)
+{
+	uint64_t above = positive(e->above), below = positive(e->below);
+
+	return muted_error(e) > number || (above > number / 2 && above > 2 * below);
+}
+
+uint64_t muted_at_least(uint64_t number, const struct ct_estimated *e)
+{
+	uint64_t below = positive(e->below);
+
+	return below < number ? number - below : 0;
+}
+
+static bool is_exact(const struct ct_estimated *e)
+{
+	return !muted_error(e) && !muted_unseen(e);
+}
+
+const char *muted_number(char *buf, size_t size, uint64_t number, const struct ct_estimated *e)
+{
+	bool floor = !is_exact(e) && muted_is_floor(number, e);
+
+	snprintf(buf, size, "%s%llu", is_exact(e) ? "" : floor ? ">=" : "~", (unsigned long long)(floor ? muted_at_least(number, e) : number));
+	return buf;
+}
+
 const char *muted_margin(char *buf, size_t size, uint64_t number, const struct ct_estimated *e)
 {
-	uint64_t error = muted_error(e), below = positive(e->below) < number ? positive(e->below) : number;
-	double percent = number ? 100.0 * (double)error / (double)number : 0;
+	double percent = number ? 100.0 * (double)muted_error(e) / (double)number : 0;
 
 	buf[0] = '\0';
-	if (!error && !muted_unseen(e))
+	if (is_exact(e))
 		return buf;
-	if (number && error <= number)
-		snprintf(buf, size, " ±%.*f %%", percent < 1 ? 1 : 0, percent);
+	if (muted_is_floor(number, e))
+		snprintf(buf, size, " (at most %llu)", (unsigned long long)(number + positive(e->above)));
 	else
-		snprintf(buf, size, " (%llu to %llu)", (unsigned long long)(number - below),
-			 (unsigned long long)(number + positive(e->above)));
+		snprintf(buf, size, " ±%.*f %%", percent < 1 ? 1 : 0, percent);
+	return buf;
+}
+
+const char *muted_clause(char *buf, size_t size, const struct muted_sum *m, const char *const *names)
+{
+	uint64_t calls = muted_calls(m);
+	char number[32], margin[96];
+	size_t n;
+
+	buf[0] = '\0';
+	if (!calls && is_exact(&m->unseen))
+		return buf;
+	n = (size_t)snprintf(buf, size, "%s%s calls", muted_number(number, sizeof(number), calls, &m->unseen),
+			     muted_margin(margin, sizeof(margin), calls, &m->unseen));
+	for (int i = 0; names && names[i] && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? ", " : " of ", names[i]);
 	return buf;
 }

@@ -106,8 +106,7 @@ static void print_line(struct out *o, const struct line *l, uint64_t all_ns)
 	muted_margin(margin, sizeof(margin), l->n.calls, &l->n.unseen);
 	out_fmt(o, "%6.2f %11.6f %11.0f ", percent, (double)l->n.ns / 1e9,
 		l->n.calls ? (double)l->n.ns / 1e3 / (double)l->n.calls : 0.0);
-	snprintf(calls, sizeof(calls), "%s%llu", *margin ? "~" : "", (unsigned long long)l->n.calls);
-	out_fmt(o, "%9s ", calls);
+	out_fmt(o, "%9s ", muted_number(calls, sizeof(calls), l->n.calls, &l->n.unseen));
 	if (l->n.errors)
 		out_fmt(o, "%9llu ", (unsigned long long)l->n.errors);
 	else

@@ -432,6 +432,9 @@ static void end_line(struct json *j, struct row *w, const struct sink_end *end)
 		w->p = put_u64(put_lit(w->p, ",\"muted_calls\":"), muted_calls(&end->muted_calls));
 		w->p = put_u64(put_lit(w->p, ",\"estimated\":"), muted_unseen(&end->muted_calls.unseen));
 		w->p = put_u64(put_lit(w->p, ",\"error\":"), muted_error(&end->muted_calls.unseen));
+		if (muted_is_floor(muted_calls(&end->muted_calls), &end->muted_calls.unseen))
+			w->p = put_u64(put_lit(w->p, ",\"at_least\":"),
+				       muted_at_least(muted_calls(&end->muted_calls), &end->muted_calls.unseen));
 	}
 	w->p = put_u64(put_lit(w->p, ",\"uptime_ns\":"), end->uptime_ns);
 	if (end->program && WIFSIGNALED(*end->program)) {

@@ -6,7 +6,15 @@
 
 #define REFERENCES_MIN 8  /* calls of other functions in the windows from which on they are the better measure */
 #define BUSY_MAX 0.9	  /* of a window that probes may take for its rate to say anything */
-#define BUSY_DOUBT 1.6	  /* probes may cost so many times what an empty pair costs */
+/* What a pair of probes costs, by what an empty one was measured to cost: at least, mostly, and at most (docs/stat.md has what was
+ * measured); and by what calls last between the two. */
+#define COST_LEAST 0.5
+#define COST_MOSTLY 1.25
+#define COST_SURELY 2.0
+#define COST_MOST 4.0
+#define COST_SPENT 3.0
+#define WINDOWS_MIN 4	  /* a rate by time of fewer says little: two may agree by chance */
+#define WIDE 2.0	  /* an interval whose ends are so many times apart has no middle */
 #define NONE_SEEN 3.0	  /* what was seen not once may have happened three times over, at 95 % */
 
 /* Student's t for 95 %, two-sided, by degrees of freedom from 1 on. */
@@ -54,31 +62,65 @@ static struct ct_estimated bounds(double calls, double ns)
 	return (struct ct_estimated){ .calls = whole(calls), .below = whole(calls), .above = whole(most - calls) };
 }
 
+/* From low to high, where `likely` is in between: or the lower bound. */
+static struct ct_estimated between(double low, double likely, double high)
+{
+	low = fmax(low, 0);
+	likely = high > WIDE * low ? low : fmin(fmax(likely, low), high);
+	return (struct ct_estimated){ .calls = whole(likely), .below = whole(likely - low), .above = whole(high - likely) };
+}
+
+/* The share of the windows that probes took. */
+struct busy {
+	double least, mostly, most;
+};
+static struct busy busy_of(const struct estimator_rest *rest)
+{
+	double pairs = rest->window_ns > 0 ? rest->hits * rest->pair_ns / rest->window_ns : 0;
+	struct busy b = { COST_LEAST * pairs, COST_MOSTLY * pairs, COST_MOST * pairs };
+
+	if (pairs <= 0)
+		return (struct busy){ 0, 0, 1 };
+	if (rest->timed * 2 > rest->hits)
+		b.most = fmax(fmin(b.most, COST_SPENT * rest->spent_ns / rest->timed * rest->hits / rest->window_ns), COST_SURELY * pairs);
+	b.least = fmin(b.least, COST_LEAST);
+	b.mostly = fmin(b.mostly, BUSY_MAX);
+	return b;
+}
+
+/* By how much the length of all windows together may be wrong: each is the difference of two readings, which are late by up to a tick. Not
+ * by chance alone: a reading is exact where the reader has just taken the CPU from the process, as happens more often at one end. */
+static double clock_error(const struct estimator_windows *s, double tick_ns)
+{
+	return fmin(tick_ns * (s->n / 2.0 + 2 * sqrt(s->n / 6.0)), 0.9 * s->w);
+}
+
 static struct ct_estimated by_time(const struct estimator_windows *s, const struct estimator_rest *rest)
 {
-	double slow = s->x / s->w * rest->ns, half = half_width(s, s->w, s->ww, s->xw, rest->ns);
-	double busy = fmin(rest->busy, BUSY_MAX), calls = slow / (1 - busy), most = rest->ns / ESTIMATOR_BARE_NS, above;
+	double wrong_ns = clock_error(s, rest->tick_ns), rate = s->x / s->w, ns = fmax(rest->ns - wrong_ns - rest->tick_ns, 0);
+	double slow = rate * rest->ns, half = half_width(s, s->w, s->ww, s->xw, rest->ns) / fmax(slow, 1);
+	double most_ns = fmax(rest->ns, rest->most_ns), most = most_ns / ESTIMATOR_BARE_NS, high = most;
+	struct busy busy = busy_of(rest);
 
-	above = busy * BUSY_DOUBT < BUSY_MAX ? slow / (1 - busy * BUSY_DOUBT) : most;
-	calls = fmin(calls, most);
-	half /= 1 - busy;
-	return (struct ct_estimated){ .calls = whole(calls), .below = whole(fmin(calls, calls - slow + half)),
-				      .above = whole(fmin(fmax(above - calls, 0) + half, fmax(most - calls, 0))) };
+	if (busy.most < BUSY_MAX)
+		high = fmin(most, s->x / (s->w - wrong_ns) * (most_ns + wrong_ns + rest->tick_ns) / (1 - busy.most) * (1 + half));
+	return between(fmin(most, s->x / (s->w + wrong_ns) * ns / (1 - busy.least) * (1 - half)), slow / (1 - busy.mostly), high);
 }
 
 struct ct_estimated estimator_estimate(const struct estimator_windows *s, const struct estimator_rest *rest)
 {
-	bool counted = s->x > 0 || rest->rate > 0, references = s->r >= REFERENCES_MIN && rest->r >= 0;
+	bool counted = s->x > 0 || rest->rate > 0 || rest->called, references = s->r >= REFERENCES_MIN && rest->r > 0;
+	double most_ns = fmax(rest->ns, rest->most_ns);
 	double calls, half;
 
-	if (rest->ns <= 0 || (references && rest->r <= 0))
+	if (most_ns <= 0)
 		return (struct ct_estimated){ 0 };
 	if (s->n < 2)
-		return counted ? bounds((s->n && s->x > 0 ? s->x / s->w : rest->rate) * rest->ns, rest->ns) : (struct ct_estimated){ 0 };
+		return counted ? bounds((s->n && s->x > 0 ? s->x / s->w : rest->rate) * rest->ns, most_ns) : (struct ct_estimated){ 0 };
 	if (s->x <= 0)
-		return (struct ct_estimated){ .above = counted ? whole(NONE_SEEN * (references ? rest->r / s->r : rest->ns / s->w)) : 0 };
+		return (struct ct_estimated){ .above = counted ? whole(NONE_SEEN * (references ? rest->r / s->r : most_ns / s->w)) : 0 };
 	if (!references)
-		return by_time(s, rest);
+		return s->n < WINDOWS_MIN ? bounds(s->x / s->w * rest->ns, most_ns) : by_time(s, rest);
 	calls = s->x / s->r * rest->r;
 	half = half_width(s, s->r, s->rr, s->xr, rest->r);
 	return (struct ct_estimated){ .calls = whole(calls), .below = whole(fmin(calls, half)), .above = whole(half) };

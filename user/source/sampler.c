@@ -7,6 +7,7 @@
  * function, sums over the windows are kept, not the windows.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -25,12 +26,15 @@
 #define PAIRS_MAX 65536
 #define BATCH 256
 #define INSIDE_MIN 100	    /* a function is called inside of another one when so many calls of it were */
+#define PACE_DOUBT 1.25	    /* at the end so much more may have worked */
+#define PACE_NS 5000000ULL  /* a shorter time does not tell how many threads work */
 #define CHECK_NS 50000000ULL /* between two looks whether a function was counted for long enough */
 
 /* What is kept of an entry of the counts, by its place. */
 struct place {
 	struct ct_tally_key key;
 	uint64_t last;	/* calls when they were read last */
+	uint64_t last_timed, last_ns; /* likewise those whose duration is known, and its sum */
 	uint64_t begun; /* calls when each began to be counted */
 	double rate;	/* calls per ns of work while each was counted; 0: not known */
 	uint64_t work_begun;
@@ -45,7 +49,7 @@ struct pair {
 	uint32_t n;
 	double r, rr, w, ww;
 	uint64_t refs_begun, work_begun; /* when the function's probes went */
-	uint64_t refs_end, work_end;	 /* of a process that has ended */
+	uint64_t refs_end, work_end, work_most; /* of a process that has ended: what it worked, and may have */
 	bool ended;
 };
 
@@ -54,7 +58,9 @@ struct runner {
 	struct ct_progress_key key;
 	uint64_t refs, refs_open; /* calls of other functions, now and when the window was opened */
 	uint64_t work, work_open, work_at_ns; /* likewise; and when that was read */
+	double pace;		  /* how much it worked in a time, at most: the number of threads that work at once */
 	double hits, windows;	  /* of probes in all windows, and how much it worked in them */
+	double timed, spent;	  /* of the calls counted there those whose duration is known, and its sum */
 };
 
 struct function {
@@ -73,11 +79,20 @@ struct sampler {
 	struct place *places; /* nplaces of them, as many as there are entries in use */
 	size_t nplaces;
 	struct keyed pairs, processes;
-	uint64_t pair_ns, random;
+	uint64_t pair_ns, tick_ns, random;
 	int timer;
 	bool any, any_off, open, stopped, broken;
 	uint64_t opened_ns, next_ns, stretch_ns, stretch_end_ns;
 };
+
+/* The kernel adds up what another process runs at each of its ticks (thread_group_cputime() brings the caller's threads alone up to
+ * date). The coarse clock has a tick's resolution. */
+static uint64_t tick(void)
+{
+	struct timespec ts;
+
+	return clock_getres(CLOCK_MONOTONIC_COARSE, &ts) ? 10000000 : (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
 
 struct sampler *sampler_open(const struct capture_plan *plan, const struct sampler_maps *maps, const struct sampler_hooks *hooks,
 			     uint64_t pair_ns)
@@ -89,6 +104,7 @@ struct sampler *sampler_open(const struct capture_plan *plan, const struct sampl
 	s->m = *maps;
 	s->hooks = *hooks;
 	s->pair_ns = pair_ns;
+	s->tick_ns = tick();
 	s->stretch_ns = FIRST_STRETCH_NS;
 	keyed_open(&s->pairs, sizeof(struct pair), sizeof(((struct pair *)0)->key), PAIRS_MAX);
 	keyed_open(&s->processes, sizeof(struct runner), sizeof(struct ct_progress_key), PAIRS_MAX);
@@ -187,6 +203,22 @@ static uint64_t calls_at(const struct sampler *s, size_t at)
 	return ((const volatile struct ct_entry *)&s->m.entries[at])->n.calls;
 }
 
+/* What was counted of an entry since it was read last. */
+struct counted {
+	double calls, timed, ns;
+};
+static struct counted count_since(const struct sampler *s, size_t at, struct place *p)
+{
+	const volatile struct ct_sums *n = &((const volatile struct ct_entry *)&s->m.entries[at])->n;
+	uint64_t calls = n->calls, timed = n->timed, ns = n->ns;
+	struct counted c = { (double)(calls - p->last), (double)(timed - p->last_timed), (double)(ns - p->last_ns) };
+
+	p->last = calls;
+	p->last_timed = timed;
+	p->last_ns = ns;
+	return c;
+}
+
 /* What a process has worked so far. A process of another pid namespace is measured by time. */
 static uint64_t work_of(uint32_t pid)
 {
@@ -220,8 +252,12 @@ static void read_work(struct sampler *s, bool opening)
 		uint64_t work = work_of(r->key.tgid);
 
 		if (work > r->work) {
+			uint64_t now = now_ns();
+
+			if (r->work && now - r->work_at_ns >= PACE_NS)
+				r->pace = fmax(r->pace, (double)(work - r->work) / (double)(now - r->work_at_ns));
 			r->work = work;
-			r->work_at_ns = now_ns();
+			r->work_at_ns = now;
 		}
 		if (opening)
 			r->work_open = r->work;
@@ -405,8 +441,11 @@ static void begin_off(struct sampler *s, uint32_t func, uint64_t now)
 
 		if (!p)
 			continue;
-		p->last = calls_at(s, i);
+		count_since(s, i, p);
 		worked = runner_work(s, &p->key);
+		/* its calls were not counted before it was noticed: it has its entry since then alone */
+		if (!p->work_begun && p->key.tgid == f->noticed_pid)
+			p->work_begun = f->noticed_work;
 		if (worked > p->work_begun && p->work_begun)
 			p->rate = (double)(p->last - p->begun) / (double)(worked - p->work_begun);
 	}
@@ -530,20 +569,21 @@ static void take_places(struct sampler *s)
 		uint32_t func = s->m.entries[i].key.func;
 		struct place *p = func < CT_MAX_FUNCS && s->funcs[func].off_ns ? place_at(s, i) : NULL;
 		struct runner *process;
-		uint64_t calls;
+		struct counted c;
 		double x, r, w;
 
 		if (!p)
 			continue;
-		calls = calls_at(s, i);
-		x = (double)(calls - p->last);
-		p->last = calls;
+		c = count_since(s, i, p);
+		x = c.calls;
 		process = process_of(s, p->key.tgid, p->key.start);
 		if (!process)
 			continue;
 		r = (double)(process->refs - process->refs_open);
 		w = (double)(process->work - process->work_open);
 		process->hits += x;
+		process->timed += c.timed;
+		process->spent += c.ns;
 		p->x += x;
 		p->xx += x * x;
 		p->xr += x * r;
@@ -623,8 +663,10 @@ void sampler_ended(struct sampler *s, uint32_t pid, uint64_t at_ns)
 		process = process_of(s, p->key.tgid, p->key.start);
 		p->ended = true;
 		p->refs_end = process ? process->refs : p->refs_begun;
-		/* its clock is gone: it may have worked until it ended */
-		p->work_end = process ? process->work + (at_ns > process->work_at_ns ? at_ns - process->work_at_ns : 0) : p->work_begun;
+		/* its clock is gone: it may have worked until it ended, with all its threads */
+		p->work_end = p->work_most = process ? process->work : p->work_begun;
+		if (process && at_ns > process->work_at_ns)
+			p->work_most += (uint64_t)((double)(at_ns - process->work_at_ns) * fmax(process->pace * PACE_DOUBT, 1));
 	}
 }
 
@@ -665,11 +707,14 @@ struct ct_estimated sampler_unseen(struct sampler *s, uint32_t at)
 	windows = (struct estimator_windows){ .n = pair ? pair->n : f->n, .x = p->x, .xx = p->xx, .xr = p->xr, .xw = p->xw,
 					      .r = pair ? pair->r : 0, .rr = pair ? pair->rr : 0, .w = pair ? pair->w : 0,
 					      .ww = pair ? pair->ww : 0 };
-	if (!pair)
-		return estimator_estimate(&windows, &(struct estimator_rest){ .ns = (double)process->work, .rate = p->rate, .r = -1 });
-	rest.ns = (double)((pair->ended ? pair->work_end : process->work) - pair->work_begun) - pair->w;
-	rest.r = (double)((pair->ended ? pair->refs_end : process->refs) - pair->refs_begun) - pair->r;
-	rest.rate = p->rate;
-	rest.busy = process->windows > 0 ? process->hits * (double)s->pair_ns / process->windows : 0;
+	rest = (struct estimator_rest){ .rate = p->rate, .called = p->last > 0, .r = -1, .ns = (double)process->work, .most_ns = (double)process->work,
+					.hits = process->hits, .window_ns = process->windows, .timed = process->timed, .spent_ns = process->spent,
+					.tick_ns = (double)s->tick_ns,
+					.pair_ns = (double)s->pair_ns };
+	if (pair) {
+		rest.ns = (double)((pair->ended ? pair->work_end : process->work) - pair->work_begun) - pair->w;
+		rest.most_ns = rest.ns + (pair->ended ? (double)(pair->work_most - pair->work_end) : 0);
+		rest.r = (double)((pair->ended ? pair->refs_end : process->refs) - pair->refs_begun) - pair->r;
+	}
 	return estimator_estimate(&windows, &rest);
 }

@@ -34,11 +34,15 @@ static void sums(struct out *o, const struct ct_sums *n)
 	out_fmt(o, ",\"bytes\":%llu", (unsigned long long)n->bytes);
 }
 
-/* Of the calls, how many are an estimate, and by how much that may be wrong at 95 %. Nothing where each was counted. */
-static void estimate(struct out *o, const struct ct_estimated *e)
+/* Of the calls, how many are an estimate, and by how much that may be wrong at 95 %; how many there were at least, where that is all
+ * that is told. Nothing where each was counted. */
+static void estimate(struct out *o, uint64_t calls, const struct ct_estimated *e)
 {
-	if (muted_unseen(e) || muted_error(e))
-		out_fmt(o, ",\"estimated\":%llu,\"error\":%llu", (unsigned long long)muted_unseen(e), (unsigned long long)muted_error(e));
+	if (!muted_unseen(e) && !muted_error(e))
+		return;
+	out_fmt(o, ",\"estimated\":%llu,\"error\":%llu", (unsigned long long)muted_unseen(e), (unsigned long long)muted_error(e));
+	if (muted_is_floor(calls, e))
+		out_fmt(o, ",\"at_least\":%llu", (unsigned long long)muted_at_least(calls, e));
 }
 
 static void row(struct out *o, const struct report_row *r, const struct print_about *a)
@@ -49,7 +53,7 @@ static void row(struct out *o, const struct report_row *r, const struct print_ab
 	string(o, r->label.s, r->label.len);
 	out_char(o, ',');
 	sums(o, &r->n);
-	estimate(o, &r->unseen);
+	estimate(o, r->n.calls, &r->unseen);
 	out_fmt(o, ",\"share\":%.6f", r->share);
 	if (r->hist)
 		out_fmt(o, ",\"median_ns\":%llu,\"p90_ns\":%llu,\"p99_ns\":%llu", (unsigned long long)r->median_ns,
@@ -116,7 +120,7 @@ static void derived(struct out *o, const struct report *r, const struct print_ab
 	number(o, "total_api_calls", runtime->calls + driver->calls);
 	muted_add_unseen(&unseen, &r->unseen[REPORT_RUNTIME]);
 	muted_add_unseen(&unseen, &r->unseen[REPORT_DRIVER]);
-	estimate(o, &unseen);
+	estimate(o, runtime->calls + driver->calls, &unseen);
 	number(o, "failed_calls", runtime->failed + driver->failed);
 	number(o, "launches", r->launches);
 	number(o, "graph_launches", r->graph_launches);

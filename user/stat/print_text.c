@@ -123,15 +123,17 @@ static bool on_device(enum report_section s)
 	return s == REPORT_KERNELS || s == REPORT_COPIES;
 }
 
-/* Time and number; what is an estimate, at least in part, begins with `~`. */
-static void total(struct out *o, const struct ct_sums *n, bool estimate)
+/* Time and number; what is an estimate, at least in part, begins with `~` or `>=`. */
+static void total(struct out *o, const struct ct_sums *n, const struct ct_estimated *unseen)
 {
-	char text[48], time[32];
+	char number[32], text[48], time[32];
+	const char *mark = muted_number(number, sizeof(number), n->calls, unseen);
+	double ns = (double)n->ns;
 
-	snprintf(text, sizeof(text), "%s%s", estimate ? "~" : "", n->timed ? print_duration(time, sizeof(time), (double)n->ns) : "-");
-	out_fmt(o, " %10s", text);
-	snprintf(text, sizeof(text), "%s%llu", estimate ? "~" : "", (unsigned long long)n->calls);
-	out_fmt(o, " %11s", text);
+	if (*mark == '>')
+		ns *= (double)muted_at_least(n->calls, unseen) / (double)n->calls;
+	snprintf(text, sizeof(text), "%.*s%s", (int)strspn(mark, "~>="), mark, n->timed ? print_duration(time, sizeof(time), ns) : "-");
+	out_fmt(o, " %10s %11s", text, mark);
 }
 
 static void line(struct out *o, const struct report_row *row, enum report_section s)
@@ -141,7 +143,7 @@ static void line(struct out *o, const struct report_row *row, enum report_sectio
 
 	muted_margin(margin, sizeof(margin), row->n.calls, &row->unseen);
 	out_fmt(o, " %6.2f", row->share * 100);
-	total(o, &row->n, *margin);
+	total(o, &row->n, &row->unseen);
 	if (!on_device(s))
 		out_fmt(o, " %7llu", (unsigned long long)row->n.failed);
 	column(o, book_mean_ns(&row->n), timed);
@@ -179,7 +181,7 @@ static void section(struct out *o, const struct report *r, enum report_section s
 	if (r->nrows[s] > 1) {
 		muted_margin(margin, sizeof(margin), all->calls, &r->unseen[s]);
 		out_fmt(o, " %6s", "");
-		total(o, all, *margin);
+		total(o, all, &r->unseen[s]);
 		if (on_device(s))
 			out_fmt(o, "%60s  total", "");
 		else
