@@ -15,6 +15,7 @@
 #include "../../user/sink/sink.h"
 #include "make_call.h"
 #include "make_device.h"
+#include "make_muted.h"
 #include "unit.h"
 
 /* Messages that are expected do not belong into the log of a test. */
@@ -251,6 +252,11 @@ static inline void play_others(struct play *p)
 	play_give(p, (struct event){ .rec = &m.h });
 	make_marker(&m, 100, 101, PLAY_START + 900, PLAY_START + 5300, CT_MARKER_PUSH_POP, "step", "training");
 	play_give(p, (struct event){ .rec = &m.h });
+	/* calls without records, and what was estimated too high is taken back */
+	play_give(p, (struct event){ .rec = make_muted(100, PLAY_START + 1000, PLAY_START + 61000, "cudaGetDevice", 5000,
+						       (struct ct_estimated){ 240000, 4000, 3000 }) });
+	play_give(p, (struct event){ .rec = make_muted(100, PLAY_START + 61000, PLAY_START + 81000, "cudaGetDevice", 7,
+						       (struct ct_estimated){ -900, 100, 50 }) });
 }
 
 static inline void play_all(struct play *p)

@@ -11,6 +11,7 @@
 #include "../../user/util/strings.h"
 #include "make_call.h"
 #include "make_device.h"
+#include "make_muted.h"
 #include "unit.h"
 
 static const struct kernel_name vec_add = {
@@ -138,6 +139,9 @@ static void play_stacks(struct sink *s, bool with)
 	((struct ct_lost *)&d)->cause = CT_LOSS_RING;
 	((struct ct_lost *)&d)->count = 17;
 	other(s, 2, &d.h);
+	other(s, 0, make_muted(pid, 9 * MS, 16 * MS, "cudaGetDevice", 5000, (struct ct_estimated){ 240000, 4000, 3000 }));
+	CHECK(!rows);
+	other(s, 0, make_muted(pid, 16 * MS, 17 * MS, "cudaGetDevice", 7, (struct ct_estimated){ -900, 100, 50 }));
 	call(s, AT(0, 12346, 5, 17 * MS, 18 * MS, with ? 1 : 0), NULL, make_call(&m, "cudaDeviceSynchronize", CT_CALL, CT_F_UNFINISHED, 0));
 	work(s, AT(0), NULL, (struct ct_work *)make_memory_op(&d, MAKE_AT(pid, 0, 1, CT_UNKNOWN, 0, 18 * MS, 18 * MS), CT_MEMORY_FREE, CT_MEM_DEVICE, 0x7f00, 4096));
 	call(s, AT(0, 12345, 6, 18 * MS, 18 * MS + US), NULL, make_call(&m, "cudaFree", CT_CALL, 0, 0, U(0x7f00)));
@@ -191,7 +195,9 @@ static void play_many(struct sink *s)
 
 static void write_to(const char *path, const char *format, struct sink_opts opts, void (*with)(struct sink *))
 {
-	struct sink_end end = { .reason = "finished", .losses = { .lost = { [CT_LOSS_RING] = 17 } } };
+	static const char *const muted[] = { "cudaGetDevice", NULL };
+	struct sink_end end = { .reason = "finished", .losses = { .lost = { [CT_LOSS_RING] = 17 } }, .muted = muted,
+				.muted_calls = { .counted = 5007, .unseen = { 239100, 4100, 3050 } } };
 	const struct sinks_row *row = sinks_find(format);
 	struct sink s = { 0 };
 	struct out out;
@@ -204,7 +210,7 @@ static void write_to(const char *path, const char *format, struct sink_opts opts
 	if (with)
 		with(&s);
 	else
-		end.losses = (struct losses){ 0 };
+		end = (struct sink_end){ .reason = "finished" };
 	CHECK(!s.ops->close(&s, &end));
 	CHECK(!out_close(&out));
 }
@@ -257,6 +263,9 @@ static void test_page(void)
 	CHECK(end && !strncmp(end + 10, "<script>\n\"use strict\";", 20));
 	if (end)
 		*end = '\0';
+	/* what is not drawn is said */
+	CHECK(meta && strstr(meta, "\"muted\":\"~244107 ±2 % calls of cudaGetDevice\""));
+	CHECK(end && strstr(end + 1, "not drawn: ") && strstr(text, "<span id=\"muted\"></span>"));
 	CHECK(meta && strstr(meta, "\\u003c/script>\\u003cimg src=x") && !strstr(meta + 1, "<"));
 	free(text);
 }

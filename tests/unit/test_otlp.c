@@ -118,8 +118,15 @@ static void tree(void)
 	begin(&p, &o);
 	play_all(&p);
 	play_end(&p, NULL);
-	/* 9 calls, 4 kernels with a time, 4 copies, a set, a graph, a root for each process */
-	CHECK(got.spans == 9 + 4 + 4 + 1 + 1 + 2 && times("\"traceId\"") == 21);
+	/* 9 calls, 4 kernels with a time, 4 copies, a set, a graph, two for calls without spans, a root for each process */
+	CHECK(got.spans == 9 + 4 + 4 + 1 + 1 + 2 + 2 && times("\"traceId\"") == 23);
+	CHECK_TEXT(member("trainer", "spanId", a), member("muted cudaGetDevice", "parentSpanId", b));
+	CHECK_TEXT("1700000000000001000", member("muted cudaGetDevice", "startTimeUnixNano", a));
+	CHECK_TEXT("1700000000000061000", member("muted cudaGetDevice", "endTimeUnixNano", a));
+	CHECK(times("{\"key\":\"calls.counted\",\"value\":{\"intValue\":\"5000\"}},{\"key\":\"calls.estimated\",\"value\":{\"intValue\":"
+		    "\"240000\"}},{\"key\":\"calls.below\",\"value\":{\"intValue\":\"4000\"}},{\"key\":\"calls.above\",\"value\":"
+		    "{\"intValue\":\"3000\"}}") == 1);
+	CHECK(times("{\"key\":\"calls.estimated\",\"value\":{\"intValue\":\"-900\"}}") == 1);
 	CHECK_TEXT(member("cudaMemset", "spanId", a), member("Memset", "parentSpanId", b));
 	CHECK_TEXT(member("cudaMemset", "traceId", a), member("Memset", "traceId", b));
 	CHECK_TEXT(member("cuLaunchKernel", "spanId", a), member("gemm<4>(float*, int)", "parentSpanId", b));
@@ -130,7 +137,7 @@ static void tree(void)
 	CHECK_TEXT("1700000000000006100", member("cudaMemset", "endTimeUnixNano", a));
 	/* the root is over all that is in it */
 	CHECK_TEXT("1700000000000001000", member("trainer", "startTimeUnixNano", a));
-	CHECK_TEXT("1700000000000071500", member("trainer", "endTimeUnixNano", a));
+	CHECK_TEXT("1700000000000081000", member("trainer", "endTimeUnixNano", a));
 	CHECK(times("{\"key\":\"grid_dim\",\"value\":{\"stringValue\":\"[8,1,1]\"}}") == 6);
 	CHECK(times("{\"key\":\"block_dim\",\"value\":{\"stringValue\":\"[64,1,1]\"}}") == 2);
 	CHECK(times("{\"key\":\"byte_count\",\"value\":{\"intValue\":\"1000000\"}}") == 1);

@@ -13,6 +13,7 @@
 #include "../../user/sink/timeline.h"
 #include "make_call.h"
 #include "make_device.h"
+#include "make_muted.h"
 #include "unit.h"
 
 #define MS 1000000ULL
@@ -213,6 +214,8 @@ static void play_rest(struct test_sink *b)
 	give(b, &make_event(&m, 0, T0 + 700 * 1000, CT_EVENT_XID, 31, "GPU memory page fault")->h);
 	give(b, &make_clock(&m, T0 + 800 * 1000, 1700000005000800000, 8000800000)->h);
 	give(b, &lost.h);
+	give(b, make_muted(1000, T0 + 100 * 1000, T0 + 650 * 1000, "cudaGetDevice", 5000, (struct ct_estimated){ 240000, 4000, 3000 }));
+	give(b, make_muted(1000, T0 + 200 * 1000, T0 + 650 * 1000, "cudaPeekAtLastError", 90, (struct ct_estimated){ -5, 1, 2 }));
 }
 
 static void play(struct test_sink *b)

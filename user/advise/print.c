@@ -88,11 +88,19 @@ static void totals(struct out *o, const struct advise_print *p)
 		t.processes == 1 ? "process" : "processes", rule_time((double)t.span_ns), t.rules);
 }
 
+/* The calls that were counted and not recorded, "" when there were none. */
+static const char *sampled(const struct advise_print *p, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	return p->muted_calls ? muted_clause(buf, size, p->muted_calls, NULL) : buf;
+}
+
 /* What was not looked at, and why: nothing that is not said is claimed to be good. */
 static void limits(struct out *o, const struct advise_print *p)
 {
 	uint64_t lost = p->losses ? losses_total(p->losses) : 0;
 	struct advise_totals t;
+	char clause[256];
 	bool any = false;
 
 	advise_totals(p->advice, &t);
@@ -112,6 +120,8 @@ static void limits(struct out *o, const struct advise_print *p)
 	for (int i = 0; p->muted && p->muted[i]; i++)
 		out_fmt(o, "%s%s%s", i ? ", " : "Of these not all calls were seen, since they were very many: ",
 			p->muted[i], p->muted[i + 1] ? "" : ".\n");
+	if (*sampled(p, clause, sizeof(clause)))
+		out_fmt(o, "Counted in short windows and not looked at one by one: %s. What is said of queries rests on the others.\n", clause);
 	if (t.no_room)
 		out_fmt(o, "%llu events were of more processes, threads or devices than are looked at.\n",
 			(unsigned long long)t.no_room);
@@ -333,6 +343,28 @@ static void json_finding(struct out *o, const struct advise_print *p, const stru
 	out_str(o, "]}");
 }
 
+/* Calls that were counted in windows and not looked at one by one; nothing where there were none. */
+static void json_muted(struct out *o, const struct advise_print *p)
+{
+	const struct ct_estimated *e = p->muted_calls ? &p->muted_calls->unseen : NULL;
+	uint64_t calls = e ? muted_calls(p->muted_calls) : 0;
+
+	if (p->muted && p->muted[0]) {
+		out_str(o, ",\"muted\":[");
+		for (int i = 0; p->muted[i]; i++) {
+			out_str(o, i ? "," : "");
+			string(o, p->muted[i], strlen(p->muted[i]));
+		}
+		out_char(o, ']');
+	}
+	if (!calls && (!e || !muted_error(e)))
+		return;
+	out_fmt(o, ",\"muted_calls\":%llu,\"estimated\":%llu,\"error\":%llu", (unsigned long long)calls,
+		(unsigned long long)muted_unseen(e), (unsigned long long)muted_error(e));
+	if (muted_is_floor(calls, e))
+		out_fmt(o, ",\"at_least\":%llu", (unsigned long long)muted_at_least(calls, e));
+}
+
 void advise_print_json(struct out *o, const struct advise_print *p)
 {
 	struct advise_totals t;
@@ -351,7 +383,9 @@ void advise_print_json(struct out *o, const struct advise_print *p)
 		out_str(o, i ? ",\n" : "\n");
 		json_finding(o, p, &p->findings[i]);
 	}
-	out_str(o, "],\"not_checked\":[");
+	out_char(o, ']');
+	json_muted(o, p);
+	out_str(o, ",\"not_checked\":[");
 	for (unsigned int i = 0; advise_rule_at(i); i++) {
 		const struct advise_rule *r = advise_rule_at(i);
 

@@ -20,7 +20,7 @@ const char *about_kind(uint16_t kind)
 		[CT_SYNC] = "sync",	    [CT_GRAPH] = "graph",     [CT_OVERHEAD] = "overhead", [CT_MEMORY] = "memory",
 		[CT_MANAGED] = "managed",   [CT_MARKER] = "marker",   [CT_COUNTER] = "counter", [CT_EVENT] = "event",
 		[CT_PROCESS] = "process",   [CT_EXEC] = "exec",	      [CT_FORK] = "fork",	[CT_EXIT] = "exit",
-		[CT_LOST] = "lost",
+		[CT_LOST] = "lost",	    [CT_MUTED] = "muted",
 	};
 
 	return kind < CT_KIND_END ? kinds[kind] : NULL;
@@ -67,6 +67,7 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 	const struct ct_hdr *h = ev->rec;
 	const struct ct_marker *m = (const struct ct_marker *)h;
 	const struct ct_foreign *foreign = (const struct ct_foreign *)h;
+	const struct ct_muted *muted = (const struct ct_muted *)h;
 	const char *name;
 
 	switch (h->kind) {
@@ -79,6 +80,9 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 		return;
 	case CT_MARKER:
 		about_text(t, m->text, m->text_len);
+		return;
+	case CT_MUTED:
+		about_text(t, muted->text + muted->domain_len, muted->name_len);
 		return;
 	case CT_LOST:
 		text_str(t, loss_name((enum ct_loss)((const struct ct_lost *)h)->cause));

@@ -36,7 +36,7 @@ static int advise_sink_close(struct sink *s, const struct sink_end *end)
 {
 	const struct sink_advise *how = s->opts->advise ? s->opts->advise : &defaults;
 	struct advise_print p = { .advice = s->priv, .title = s->opts->title, .version = s->opts->version,
-				  .start_ns = s->opts->start_ns, .losses = &end->losses, .muted = end->muted };
+				  .start_ns = s->opts->start_ns, .losses = &end->losses, .muted = end->muted, .muted_calls = &end->muted_calls };
 	int err = 0;
 
 	if (!s->priv)

@@ -413,6 +413,29 @@ static void add_mark(struct chrome *c, struct chrome_file *f, const struct event
 	chrome_event_end(c);
 }
 
+/* How often a function was called whose calls have no slices: a mark in its process, at the end of the stretch of time that the numbers
+ * are of. */
+static int add_muted(struct chrome *c, struct chrome_file *f, const struct event *ev)
+{
+	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
+	struct field fields[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
+
+	if (!process_of(c, f, ev->proc))
+		return -ENOMEM;
+	chrome_event_begin(c, f, 'i', chrome_pid(ev->proc), CHROME_OTHER_TID, m->h.end_ns);
+	c->row.p = put_lit(c->row.p, ",\"s\":\"p\",\"cat\":\"muted\",\"name\":");
+	json_string(&c->row, m->text + m->domain_len, m->name_len);
+	row_room(&c->row, JSON_ROOM);
+	c->row.p = put_u64(put_lit(c->row.p, ",\"args\":{\"duration_ns\":"), about_duration_ns(&m->h));
+	*c->row.p++ = ',';
+	json_fields(&c->row, fields, n);
+	row_room(&c->row, 8);
+	*c->row.p++ = '}';
+	chrome_event_end(c);
+	return 0;
+}
+
 /* What concerns no process in particular stands in every file. */
 static void add_global(struct chrome *c, const struct event *ev)
 {
@@ -444,6 +467,9 @@ static int process_event(struct chrome *c, const struct event *ev)
 	case CT_MARKER:
 		err = add_other(c, f, ev);
 		break;
+	case CT_MUTED:
+		err = add_muted(c, f, ev);
+		break;
 	default:
 		err = add_work(c, f, ev);
 		break;
@@ -468,6 +494,7 @@ static int chrome_event(struct sink *s, const struct event *ev)
 	case CT_SET:
 	case CT_SYNC:
 	case CT_GRAPH:
+	case CT_MUTED:
 		if (!(ev->rec->kind == CT_CALL && ev->rec->flags & CT_F_HIDDEN))
 			err = process_event(c, ev);
 		break;

@@ -7,7 +7,8 @@
  *   kernel,1234120000,8960,12345,,train,"vecAdd(float const*, int)",17,...
  *
  * Quoted as RFC 4180 has it; lines end in a newline alone. A cell without a value is empty. Columns are only ever added at
- * the end. A sample of several metrics is a row for each of them.
+ * the end. A sample of several metrics is a row for each of them. Calls that were counted in windows have no rows: a row of type muted
+ * says how many there were.
  */
 #include <errno.h>
 #include <math.h>
@@ -17,6 +18,7 @@
 
 #include "../event/device.h"
 #include "../event/gpus.h"
+#include "../event/muted.h"
 #include "about.h"
 #include "row.h"
 
@@ -276,6 +278,17 @@ static void put_sample(struct csv *c, const struct sink_opts *o, const struct ev
 	put_identity(c, o, ev);
 }
 
+/* The calls of a stretch that have no rows of their own. What was estimated too high before is taken back by a negative number. */
+static void put_muted(struct csv *c, const struct ct_muted *m)
+{
+	struct muted_sum sum = { 0 };
+
+	muted_add(&sum, m);
+	to(c, VALUE);
+	c->w.p = put_i64(c->w.p, (int64_t)sum.counted + sum.unseen.calls);
+	put_word(c, UNIT, "calls");
+}
+
 static void put_row(struct csv *c, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
@@ -305,6 +318,8 @@ static void put_row(struct csv *c, const struct sink_opts *o, const struct event
 		put_num(c, VALUE, ((const struct ct_lost *)h)->count);
 	else if (h->kind == CT_EVENT)
 		put_num(c, VALUE, ((const struct ct_event *)h)->code);
+	else if (h->kind == CT_MUTED)
+		put_muted(c, (const struct ct_muted *)h);
 	put_tail(c, o, ev);
 }
 

@@ -17,6 +17,7 @@
 
 #include "../event/device.h"
 #include "../event/gpus.h"
+#include "../event/muted.h"
 #include "../util/msg.h"
 #include "../util/strings.h"
 #include "about.h"
@@ -507,6 +508,8 @@ static void put_lost(struct html *t, const struct losses *l)
 
 static void put_end(struct html *t, const struct sink_opts *o, const struct sink_end *end)
 {
+	char clause[1536];
+
 	row_room(&t->w, ROOM);
 	t->w.p = put_lit(t->w.p, "<script id=\"meta\" type=\"application/json\">{\"version\":");
 	put_string(t, o->version ? o->version : "");
@@ -519,6 +522,8 @@ static void put_end(struct html *t, const struct sink_opts *o, const struct sink
 	t->w.p = put_u64(put_lit(t->w.p, "\",\"realtime_offset_ns\":\""), o->realtime_offset_ns);
 	t->w.p = put_lit(t->w.p, "\",\"reason\":");
 	put_string(t, end->reason ? end->reason : "");
+	t->w.p = put_lit(t->w.p, ",\"muted\":");
+	put_string(t, muted_clause(clause, sizeof(clause), &end->muted_calls, end->muted));
 	put_lost(t, &end->losses);
 	put_tracks(t);
 	put_series(t);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "../util/msg.h"
+#include "about.h"
 #include "nsys.h"
 
 #define SCHEMA_VERSION "3.24.14"
@@ -160,6 +161,24 @@ static int lost(struct nsys *n, const struct ct_lost *l)
 
 	snprintf(text, sizeof(text), "%llu records lost: %s", (unsigned long long)l->count, loss_text((enum ct_loss)l->cause));
 	return nsys_diagnostic(n, nsys_time(n, l->h.end_ns), 2, text, NULL);
+}
+
+/* How often a function was called whose calls have no rows. What was estimated too high before is taken back by a negative number. */
+static int muted(struct nsys *n, const struct event *ev)
+{
+	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
+	struct text name = { 0 };
+	char text[512];
+	int err;
+
+	about_name(&name, n->opts, ev);
+	snprintf(text, sizeof(text), "%.*s: %llu calls were counted in windows and have no rows; beside them there were %lld by estimate, "
+		 "%lld to %lld at 95 %%, since %llu ns before", name.bad ? 1 : (int)name.len, name.bad ? "?" : name.s,
+		 (unsigned long long)m->counted, (long long)m->unseen.calls, (long long)((uint64_t)m->unseen.calls - (uint64_t)m->unseen.below),
+		 (long long)((uint64_t)m->unseen.calls + (uint64_t)m->unseen.above), (unsigned long long)about_duration_ns(&m->h));
+	text_free(&name);
+	err = nsys_diagnostic(n, nsys_time(n, m->h.end_ns), 2, text, ev->proc);
+	return err ? err : 1;
 }
 
 /* ---- processes, stacks, calls ------------------------------------------------------------------------- */
@@ -364,6 +383,8 @@ static int nsys_event(struct sink *s, const struct event *ev)
 		return call(n, ev);
 	if (kind == CT_LOST)
 		rows = lost(n, (const struct ct_lost *)ev->rec);
+	else if (kind == CT_MUTED)
+		rows = muted(n, ev);
 	else if (kind == CT_PROCESS || kind == CT_EXEC || (kind == CT_THREAD_NAME && ev->rec->tid == ev->rec->pid))
 		rows = process(n, ev->proc, true);
 	else if (kind == CT_THREAD_NAME)

@@ -173,6 +173,27 @@ void otlp_cause_attrs(struct otlp_enc *e, const struct event *work)
 	put_head(e, "callback", work->cause->func, process_tid(work->proc, work->cause->tid), work->thread, work->number);
 }
 
+const char *otlp_muted_attrs(struct otlp_enc *e, const struct event *ev, char *buf, size_t size)
+{
+	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
+	struct text name = { 0 };
+
+	about_text(&name, m->text + m->domain_len, m->name_len);
+	put_text(e, "trace_source", "cudatrace");
+	put_text(e, "cupti_type", "muted");
+	otlp_str(e, "cupti_domain", m->text, m->domain_len);
+	if (!name.bad)
+		otlp_str(e, "function_name", name.s, name.len);
+	otlp_int(e, "calls.counted", (int64_t)m->counted);
+	otlp_int(e, "calls.estimated", m->unseen.calls);
+	otlp_int(e, "calls.below", m->unseen.below);
+	otlp_int(e, "calls.above", m->unseen.above);
+	otlp_int(e, "windows", m->windows);
+	snprintf(buf, size, "muted %.*s", name.bad ? 1 : (int)name.len, name.bad ? "?" : name.s);
+	text_free(&name);
+	return buf;
+}
+
 /* ---- device work -------------------------------------------------------------------------------------- */
 
 static const char *memory_name(unsigned int kind)

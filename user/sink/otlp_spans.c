@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "about.h"
 #include "otlp_attrs.h"
 
 #define SPANS_MAX 10000
@@ -332,6 +333,7 @@ bool otlp_spans_wants(const struct otlp_spans *s, const struct event *ev)
 	case CT_SET:
 	case CT_GRAPH:
 		return !(h->flags & CT_F_NO_TIME) && h->end_ns - h->start_ns >= s->o->otlp_min_ns;
+	case CT_MUTED:
 	case CT_EXIT:
 		return true;
 	}
@@ -410,6 +412,27 @@ static int work(struct otlp_spans *s, struct otlp_process *p, const struct event
 	return n + 1;
 }
 
+/* How often a function was called whose calls have no spans: a span over the stretch of time that the numbers are of. */
+static int muted(struct otlp_spans *s, struct otlp_process *p, const struct event *ev)
+{
+	struct otlp_span span = { 0 };
+	char name[sizeof("muted ") + 4 * 256];
+	struct trace *t;
+
+	if (!p->ntraces)
+		begin_trace(p, ev->rec->start_ns, 0);
+	t = current(p);
+	span.id = t->root;
+	put_id(span.id.span, id_of(p, ID_WORK, ++p->unnumbered));
+	memcpy(span.parent, t->root.span, 8);
+	span.start_ns = epoch(s, ev->rec->start_ns);
+	span.end_ns = epoch(s, ev->rec->start_ns + about_duration_ns(ev->rec));
+	span.name = otlp_muted_attrs(&s->enc, ev, name, sizeof(name));
+	grow(t, ev->rec->start_ns, ev->rec->start_ns + about_duration_ns(ev->rec));
+	put_span(s, p, &span);
+	return 1;
+}
+
 int otlp_spans_event(struct otlp_spans *s, const struct event *ev)
 {
 	struct otlp_process *p;
@@ -425,6 +448,8 @@ int otlp_spans_event(struct otlp_spans *s, const struct event *ev)
 		s->dropped++;
 		return 0;
 	}
+	if (ev->rec->kind == CT_MUTED)
+		return muted(s, p, ev);
 	return ev->rec->kind == CT_CALL ? call(s, p, ev) : work(s, p, ev);
 }
 

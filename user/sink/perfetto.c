@@ -255,6 +255,18 @@ static int add_plain(struct perfetto *pf, const struct event *ev, struct timelin
 	return add(pf, tr, &s, put_fields(pf, p, ev));
 }
 
+/* How often a function was called whose calls have no slices: over the stretch of time that the numbers are of. */
+static int add_muted(struct perfetto *pf, const struct event *ev)
+{
+	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
+	struct timeline_span s = { .start_ns = m->h.start_ns, .end_ns = m->h.end_ns };
+	char *p = pf->body;
+
+	p = proto_u64(p, EVENT_CATEGORY, perfetto_const_iid(&pf->w, PERFETTO_CATEGORIES, "muted"));
+	p = proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, m->text + m->domain_len, m->name_len));
+	return add(pf, perfetto_track(pf, T_MUTED, ev->proc, 0, 0), &s, put_fields(pf, p, ev));
+}
+
 static int add_counter(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_counter *c = (const struct ct_counter *)ev->rec;
@@ -350,6 +362,8 @@ static int one_event(struct perfetto *pf, const struct event *ev)
 	case CT_EXIT:
 		inuse_forget(pf->inuse, h->pid);
 		return 0;
+	case CT_MUTED:
+		return add_muted(pf, ev);
 	case CT_LOST:
 		return add_plain(pf, ev, perfetto_track(pf, T_LOST, NULL, 0, 0), "lost", "lost", false);
 	default:

@@ -26,6 +26,7 @@ enum track_kind {
 	T_METRIC,
 	T_EVENTS,
 	T_LOST,
+	T_MUTED,
 	T_KINDS
 };
 

@@ -31,6 +31,7 @@ static const struct track_row {
 	[T_METRIC] = { NULL, T_MACHINE, KEEPS_A },
 	[T_EVENTS] = { "events", T_MACHINE, KEEPS_A },
 	[T_LOST] = { "lost", T_NONE, 0 },
+	[T_MUTED] = { "calls without slices", T_PROCESS, KEEPS_PROCESS },
 };
 
 static uint64_t uuid_of(const struct timeline_key *k, int lane)
