@@ -62,6 +62,7 @@ enum ct_kind {
 	CT_THREAD_NAME = 38, /* struct ct_thread_name: before the first call of a thread but the leader, and when a thread is renamed */
 	CT_MUTED = 39,	  /* struct ct_muted: calls that were not recorded one by one, because there are so many of them */
 	CT_ABSENT = 40,	  /* struct ct_absent: memory that a read of the next call did not find; ends in resolve, never stored */
+	CT_UNPROBED = 41, /* struct ct_unprobed: a process had CUDA's code mapped before that code had its probes */
 	CT_KIND_END
 };
 
@@ -185,6 +186,19 @@ struct ct_lost {
 	__u32 cause;	 /* enum ct_loss */
 	__u32 cpu;	 /* ~0: not known */
 	__u64 count;
+};
+
+/*
+ * A process mapped a file of CUDA's for execution at h.start_ns, which had its probes at h.end_ns only: calls that the process made
+ * in between were not seen. h.pid and h.tid are 0: not even the process's begin was seen.
+ */
+struct ct_unprobed {
+	struct ct_hdr h;
+	__u32 ns_pid;	/* in the tracer's pid namespace */
+	__u32 processes; /* 1; more where there was no room to tell of each; 0: an earlier record told of this one, for another file */
+	__u32 ended;	/* of these processes, had ended before the file had its probes */
+	__u32 more;	/* 1: there may have been others, which are not known */
+	char comm[CT_COMM_LEN]; /* NUL-terminated; empty: not known */
 };
 
 /* ---- names and stacks ------------------------------------------------------------------------------ */
@@ -688,12 +702,29 @@ struct ct_config {
 	__u8 memory;		/* what calls free is known by what they took */
 	__u8 hold;		/* ct_dl_state waits until what the process maps has been looked at */
 	__u8 samples;		/* functions may be counted in windows: the array `sampled` is looked at */
-	__u8 pad[1];
+	__u8 images;		/* what processes ran last, and when they ended, is remembered: the map `images` */
 	__u32 entries;		/* that the map of that name has room for */
 	__u64 min_duration_ns, min_size_bytes;
 	__u64 cgroup_id;	/* 0: off */
 	__u32 ns_inum; /* the tracer's pid namespace */
 	__u32 entries_each; /* of `entries`, that one process may have for kinds told apart by `by`; 0: all */
+};
+
+/* What the process with a pid (in the tracer's namespace) ran last: the map `images`. Times are CLOCK_MONOTONIC. */
+struct ct_image {
+	__u64 since_ns; /* 0: it ran when the trace began, or was forked and ran nothing else */
+	__u64 ended_ns; /* 0: runs */
+	__u32 tgid;	/* initial namespace */
+	__u32 outside;	/* of config.cgroup_id */
+	char comm[CT_COMM_LEN];
+};
+
+/* What became of a process's threads at their loader's _dl_debug_state: the map `loads`, by tgid. Times are CLOCK_MONOTONIC; 0: never. */
+struct ct_load {
+	__u64 pages;	  /* executable pages that were mapped the last time */
+	__u64 waiting_ns; /* since when a thread waits; 0: none does */
+	__u64 waited_ns;  /* when the last thread came that waited until it was answered */
+	__u64 passed_ns;  /* when the last thread went on without an answer */
 };
 
 /* What the map `looks` carries: process ns_pid (the tracer's namespace; 0: not visible there) has mapped something. */
@@ -958,6 +989,7 @@ CT_ASSERT_SIZE(struct ct_number, 40);
 CT_ASSERT_SIZE(struct ct_fork, 40);
 CT_ASSERT_SIZE(struct ct_exit, 40);
 CT_ASSERT_SIZE(struct ct_lost, 48);
+CT_ASSERT_SIZE(struct ct_unprobed, 64);
 CT_ASSERT_SIZE(struct ct_more, 48);
 CT_ASSERT_SIZE(struct ct_absent, 104);
 CT_ASSERT_SIZE(struct ct_name, 48);
@@ -1000,6 +1032,8 @@ CT_ASSERT_SIZE(struct ct_muted, 96);
 CT_ASSERT_SIZE(struct ct_tally, 176);
 CT_ASSERT_SIZE(struct ct_config, 56);
 CT_ASSERT_SIZE(struct ct_look, 8);
+CT_ASSERT_SIZE(struct ct_image, 40);
+CT_ASSERT_SIZE(struct ct_load, 32);
 CT_ASSERT_SIZE(struct ct_progress_key, 8);
 CT_ASSERT_SIZE(struct ct_where, 24);
 CT_ASSERT_SIZE(struct ct_task, 24);

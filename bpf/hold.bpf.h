@@ -4,7 +4,8 @@
  * runs. For processes that run already: one that is started here is stopped by its tracer (ct_dl_state), which costs it nothing.
  *
  * A uprobe's program cannot sleep until somebody answers: it looks again and again, for HOLD_NS at most, and no more when the
- * time that all threads waited comes to HOLD_ALL_NS, or when nobody answered the last time. User space looks at what
+ * time that all threads waited comes to HOLD_ALL_NS, or when nobody answered the last time. It is loaded as one that may sleep
+ * where the kernel has such (bpf_load.c says why), and does not. User space looks at what
  * processes have mapped, and then says up to which question it has done so.
  */
 #ifndef CT_HOLD_BPF_H
@@ -19,6 +20,14 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096); /* a page */
 } looks SEC(".maps");
+
+/* By tgid. Only of traced processes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, struct ct_load);
+} loads SEC(".maps");
 
 __u64 looks_asked; /* how often it was asked for */
 __u64 looks_done;  /* the last question that was answered; written by user space */
@@ -48,20 +57,46 @@ static long hold_step(__u32 i, struct hold *h)
 	return is_answered(h->question) || bpf_ktime_get_ns() > h->until_ns;
 }
 
+static __always_inline struct ct_load *load_of(__u32 tgid)
+{
+	struct ct_load none = {}, *load = bpf_map_lookup_elem(&loads, &tgid);
+
+	if (load)
+		return load;
+	bpf_map_update_elem(&loads, &tgid, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&loads, &tgid);
+}
+
+/* The loader calls _dl_debug_state before it maps anything, too: then no executable page is new, and nobody waits. */
 static __noinline int hold(void)
 {
-	__u64 begin = bpf_ktime_get_ns();
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 begin = bpf_ktime_get_ns(), pages = BPF_CORE_READ(task, mm, exec_vm);
+	struct ct_load *load = load_of(bpf_get_current_pid_tgid() >> 32);
 	struct hold h = { .until_ns = begin + HOLD_NS };
-	bool useless = held_ns > HOLD_ALL_NS || held_in_vain == looks_done + 1;
+	bool useless = held_ns > HOLD_ALL_NS || held_in_vain == looks_done + 1, answered;
 
-	h.question = __sync_fetch_and_add(&looks_asked, 1) + 1;
-	ask(bpf_get_current_task_btf(), false);
-	if (useless)
+	if (!load || load->pages == pages) {
+		if (load)
+			load->passed_ns = begin;
 		return 0;
-	bpf_loop(HOLD_STEPS, hold_step, &h, 0);
-	if (!is_answered(h.question))
+	}
+	load->pages = pages;
+	load->waiting_ns = begin;
+	h.question = __sync_fetch_and_add(&looks_asked, 1) + 1;
+	ask(task, false);
+	if (!useless)
+		bpf_loop(HOLD_STEPS, hold_step, &h, 0);
+	answered = is_answered(h.question);
+	if (!useless && !answered)
 		held_in_vain = looks_done + 1;
-	__sync_fetch_and_add(&held_ns, bpf_ktime_get_ns() - begin);
+	if (!useless)
+		__sync_fetch_and_add(&held_ns, bpf_ktime_get_ns() - begin);
+	if (answered)
+		load->waited_ns = begin;
+	else
+		load->passed_ns = bpf_ktime_get_ns();
+	load->waiting_ns = 0;
 	return 0;
 }
 

@@ -38,6 +38,33 @@ int BPF_PROG(ct_signal)
 	return 0;
 }
 
+/* What processes of the machine ran last: who it was that mapped something, should it have ended before anybody could ask. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32); /* pid in the tracer's namespace */
+	__type(value, struct ct_image);
+} images SEC(".maps");
+
+static __always_inline void note_image(struct task_struct *task, bool ended)
+{
+	__u32 ns_pid = pid_in_ns(BPF_CORE_READ(task, group_leader)), tgid = task->tgid;
+	struct ct_image image = { .tgid = tgid }, *known = ended ? bpf_map_lookup_elem(&images, &ns_pid) : NULL;
+	__u64 now = bpf_ktime_get_ns();
+
+	if (config.filter_pids && !bpf_map_lookup_elem(&pids, &tgid))
+		return;
+	if (known && known->tgid == tgid && !known->ended_ns) {
+		known->ended_ns = now;
+		return;
+	}
+	image.since_ns = ended ? 0 : now;
+	image.ended_ns = ended ? now : 0;
+	image.outside = config.cgroup_id && !in_cgroup();
+	BPF_CORE_READ_STR_INTO(&image.comm, task, group_leader, comm);
+	bpf_map_update_elem(&images, &ns_pid, &image, BPF_ANY);
+}
+
 /* Sends what the thread is still inside of. */
 static __always_inline void abandon(struct task_struct *task)
 {
@@ -57,6 +84,10 @@ int BPF_PROG(ct_exec, struct task_struct *task, int old_pid)
 	__u32 tgid = task->tgid;
 
 	abandon(task);
+	if (config.images)
+		note_image(task, false);
+	if (config.hold)
+		bpf_map_delete_elem(&loads, &tgid);
 	if (config.python)
 		python_gone(tgid);
 	/* the thread has taken the place of the first one, which links for single processes are bound to */
@@ -105,6 +136,8 @@ int BPF_PROG(ct_gone, struct task_struct *task)
 	abandon(task);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
+	if (config.images)
+		note_image(task, true);
 	if (config.python)
 		python_gone(tgid);
 	/* Threads that end together all find that none is left: the one that deletes speaks. */

@@ -47,6 +47,7 @@ struct info {
 	uint64_t first_ns, last_ns;
 	struct muted_sum muted; /* calls without records */
 	uint64_t lost[CT_LOSS_END], gaps;
+	struct unprobed_sum unprobed;
 	uint64_t clocks, first_offset_ns;
 	int64_t drift_ns;
 };
@@ -228,6 +229,9 @@ static int take(struct info *in, const struct ct_hdr *h)
 		if (((const struct ct_lost *)h)->cause < CT_LOSS_END)
 			losses_add(&in->lost[((const struct ct_lost *)h)->cause], ((const struct ct_lost *)h)->count);
 		return 0;
+	case CT_UNPROBED:
+		unprobed_add(&in->unprobed, (const struct ct_unprobed *)h);
+		return 0;
 	case CT_MUTED:
 		muted_add(&in->muted, (const struct ct_muted *)h);
 		return 0;
@@ -382,6 +386,10 @@ static void print_end(struct info *in, const struct reader *r, const struct read
 		text_line(in, "lost", "nothing");
 	else
 		count_line(in, "gaps", in->gaps);
+	if (unprobed_any(&in->unprobed)) {
+		unprobed_text(text, sizeof(text), &in->unprobed);
+		text_line(in, "unprobed", text);
+	}
 	out_fmt(&in->out, "%-14s %llu bytes, %llu blocks%s\n", "file", (unsigned long long)s->bytes,
 		(unsigned long long)s->blocks, s->indexed ? ", with an index" : ", no index");
 	if (s->damaged || s->malformed)

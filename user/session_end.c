@@ -147,6 +147,10 @@ static void say_totals(const struct session *s, const char *const *muted)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%llu %s", any++ ? ", " : ": ",
 				      (unsigned long long)l->lost[i], loss_text((enum ct_loss)i));
 	}
+	if (unprobed_any(&l->unprobed) && n + UNPROBED_TEXT < sizeof(text)) {
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "; ");
+		n += unprobed_text(text + n, sizeof(text) - n, &l->unprobed);
+	}
 	if (n < sizeof(text))
 		say_muted(&s->stages.muted, muted, text + n, sizeof(text) - n);
 	msg_note("%s", text);

@@ -146,5 +146,6 @@ void session_feed_losses(struct session *s, struct losses *l)
 		s->sources[i].ops->losses(&s->sources[i], l);
 	join_counts(s->stages.join, &c);
 	losses_add(&l->lost[CT_LOSS_TAIL], c.tail);
+	l->unprobed = s->stages.unprobed;
 	l->shown = s->stages.shown;
 }

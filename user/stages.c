@@ -119,6 +119,8 @@ static int show(void *ctx, struct event *ev)
 	rec = ev->rec;
 	if (rec->kind == CT_MUTED)
 		muted_add(&st->muted, (const struct ct_muted *)rec);
+	if (rec->kind == CT_UNPROBED)
+		unprobed_add(&st->unprobed, (const struct ct_unprobed *)rec);
 	add_parts(st, ev);
 	for (int i = 0; i < st->nsinks; i++) {
 		int n = st->sinks[i].ops->event(&st->sinks[i], ev);

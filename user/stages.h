@@ -34,6 +34,7 @@ struct stages {
 	uint64_t shown; /* rows */
 	uint64_t work;	/* of them, what devices did */
 	struct muted_sum muted; /* calls without rows of their own that passed the filter */
+	struct unprobed_sum unprobed; /* processes that passed the filter */
 	uint64_t most;	/* rows to show at most; 0: no limit */
 };
 

@@ -199,7 +199,7 @@ bool window_has(const struct window *w, const struct ct_hdr *h)
 {
 	const struct ct_work *work = (const struct ct_work *)h;
 
-	if (trace_is_definition(h->kind) || h->kind == CT_LOST)
+	if (trace_is_definition(h->kind) || h->kind == CT_LOST || h->kind == CT_UNPROBED)
 		return true;
 	if (trace_shape(h->kind) == TRACE_SHAPE_WORK && work->call_ns)
 		return time_within(w, work->call_ns);

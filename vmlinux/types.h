@@ -94,6 +94,7 @@ struct uprobes_state {
 	struct xol_area *xol_area;
 };
 struct mm_struct {
+	unsigned long exec_vm; /* pages */
 	unsigned long start_stack;
 	struct uprobes_state uprobes_state;
 };

@@ -526,6 +526,13 @@ static void test_devices(void)
 	/* not asked for: nothing is said of them */
 	CHECK(!count_lines("hw_") && !count_lines("cudatrace_counters_up"));
 	CHECK_TEXT("1", value("cudatrace_queries_counted"));
+	CHECK_TEXT("0", value("cudatrace_unprobed_processes_total{ended=\"false\"}"));
+	CHECK_TEXT("0", value("cudatrace_unprobed_processes_total{ended=\"true\"}"));
+	losses.unprobed = (struct unprobed_sum){ .processes = 5, .ended = 2, .longest_ns = 12500000 };
+	CHECK_TEXT("3", value("cudatrace_unprobed_processes_total{ended=\"false\"}"));
+	CHECK_TEXT("2", value("cudatrace_unprobed_processes_total{ended=\"true\"}"));
+	CHECK_TEXT("0.0125", value("cudatrace_unprobed_time_max_seconds"));
+	losses.unprobed = (struct unprobed_sum){ 0 };
 	counters_ns = S;
 	snprintf(series, sizeof(series), "hw_gpu_utilization_ratio%s", labels);
 	CHECK_TEXT("0.25", value(series));

@@ -210,8 +210,25 @@ bool filter_match(const struct filter *, const struct event *);
 /* The same of the device alone, which is known later: calls are numbered whether they are shown or not. */
 bool filter_match_device(const struct filter *, const struct event *);
 
+/* Processes that ran while CUDA's code had no probes yet: from CT_UNPROBED records. */
+struct unprobed_sum {
+	uint64_t processes; /* all */
+	uint64_t ended;	    /* of them, had ended before there were probes */
+	uint64_t longest_ns; /* of the others: the longest time from the mapping to the probes */
+	bool more;	    /* there may have been others */
+};
+static inline bool unprobed_any(const struct unprobed_sum *u)
+{
+	return u->processes || u->more;
+}
+void unprobed_add(struct unprobed_sum *, const struct ct_unprobed *);
+/* "3 processes ran up to 12.3 ms before their calls were seen, 2 ended before that"; "" where there are none. Returns its length. */
+#define UNPROBED_TEXT 160
+size_t unprobed_text(char *, size_t size, const struct unprobed_sum *);
+
 /* What was lost and dropped, by cause; part of every sink's end. */
 struct losses {
+	struct unprobed_sum unprobed; /* whose calls were missed is not known, nor how many */
 	uint64_t lost[CT_LOSS_END];
 	uint64_t calls;		/* calls seen by the kernel side */
 	uint64_t folded, filtered, sent, unfinished;

@@ -48,6 +48,16 @@ static bool muted_matches(const struct filter *f, const struct ct_muted *m)
 	return func < 0 ? f->foreign : !f->shown || f->shown[func / 64] >> (func % 64) & 1;
 }
 
+/* Neither its thread nor what it called is known. */
+static bool unprobed_matches(const struct filter *f, const struct ct_unprobed *u)
+{
+	bool ours = !f->npids || !u->ns_pid;
+
+	for (int i = 0; i < f->npids && !ours; i++)
+		ours = (uint32_t)f->pids[i] == u->ns_pid;
+	return ours && (!f->comm_glob || !*u->comm || !fnmatch(f->comm_glob, u->comm, 0));
+}
+
 static bool pid_matches(const struct filter *f, const struct process *p)
 {
 	for (int i = 0; i < f->npids; i++)
@@ -102,6 +112,8 @@ bool filter_match(const struct filter *f, const struct event *ev)
 	case CT_METRIC:
 	case CT_CLOCK:
 		return true;
+	case CT_UNPROBED:
+		return unprobed_matches(f, (const struct ct_unprobed *)h);
 	case CT_COUNTER: /* of the device as a whole, or of a process */
 		return !f->failed_only && (!h->pid || f->by_process);
 	case CT_EVENT:

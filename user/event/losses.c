@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* losses.c - what is missing from a trace and why, in the words of the formats and of people. */
+#include <stdio.h>
+
 #include "event.h"
 
 static const struct {
@@ -51,4 +53,39 @@ uint64_t losses_of_sums(const struct losses *l)
 		if (!causes[i].spares_sums)
 			losses_add(&n, l->lost[i]);
 	return n;
+}
+
+void unprobed_add(struct unprobed_sum *sum, const struct ct_unprobed *u)
+{
+	losses_add(&sum->processes, u->processes);
+	losses_add(&sum->ended, u->ended);
+	sum->more |= u->more != 0;
+	/* of one that ended, when it did is not known */
+	if ((u->ended < u->processes || !u->processes) && u->h.end_ns - u->h.start_ns > sum->longest_ns)
+		sum->longest_ns = u->h.end_ns - u->h.start_ns;
+}
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "es";
+}
+
+size_t unprobed_text(char *text, size_t size, const struct unprobed_sum *u)
+{
+	uint64_t ran = u->processes - (u->ended < u->processes ? u->ended : u->processes);
+	const char *least = u->more ? "at least " : "";
+	size_t n = 0;
+
+	*text = 0;
+	if (ran)
+		n = (size_t)snprintf(text, size, "%s%llu process%s ran up to %.1f ms before %s calls were seen", least, (unsigned long long)ran,
+				     plural(ran), (double)u->longest_ns / 1e6, ran == 1 ? "its" : "their");
+	if (u->ended && ran && n < size)
+		n += (size_t)snprintf(text + n, size - n, ", %s%llu ended before that", least, (unsigned long long)u->ended);
+	else if (u->ended && n < size)
+		n += (size_t)snprintf(text + n, size - n, "%s%llu process%s ended before %s calls were seen", least,
+				      (unsigned long long)u->ended, plural(u->ended), u->ended == 1 ? "its" : "their");
+	else if (!u->processes && u->more)
+		n = (size_t)snprintf(text, size, "an unknown number of processes ran before their calls were seen");
+	return n < size ? n : size - 1;
 }

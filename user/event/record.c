@@ -234,6 +234,13 @@ static int check_definition(const struct ct_hdr *h)
 	}
 }
 
+static int check_unprobed(const struct ct_hdr *h)
+{
+	const struct ct_unprobed *u = (const struct ct_unprobed *)h;
+
+	return h->size < sizeof(*u) || h->end_ns < h->start_ns || u->ended > u->processes || u->comm[CT_COMM_LEN - 1] ? -EBADMSG : 0;
+}
+
 /* Device work and what belongs to it: a fixed part, and for some a tail that it announces. */
 static const uint16_t device_fixed[CT_KIND_END] = {
 	[CT_KERNEL] = sizeof(struct ct_kernel),	    [CT_COPY] = sizeof(struct ct_copy),
@@ -327,6 +334,8 @@ int record_check(const void *rec, size_t avail)
 		return h->size < sizeof(struct ct_exit) ? -EBADMSG : 0;
 	case CT_LOST:
 		return h->size < sizeof(struct ct_lost) ? -EBADMSG : 0;
+	case CT_UNPROBED:
+		return check_unprobed(h);
 	case CT_MORE:
 	case CT_NAME:
 	case CT_USER_STACK:

@@ -13,6 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "../util/msg.h"
+#include "../util/now.h"
 #include "bpf_inside.h"
 #include "priv.h"
 #include "snapshot.h"
@@ -53,6 +54,8 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		err = bpf_loader_open(b);
 	if (!err)
 		err = bpf_probe_open(b);
+	if (!err)
+		err = bpf_unprobed_open(b);
 	if (!err && plan->cmd)
 		err = bpf_launch_trace(b);
 	/* It raises the limit of descriptors. Not before the fork: the program keeps the limits that it was given. */
@@ -63,6 +66,7 @@ static int source_start(struct source *s)
 {
 	struct bpf_source *b = s->priv;
 
+	discover_begin(b->discover, clock_ns(CLOCK_MONOTONIC));
 	b->skel->bss->phase = CT_PHASE_RUNNING;
 	msg_verb("ready");
 	return b->launch ? launch_start(b->launch) : 0;
@@ -173,6 +177,8 @@ static void source_stop(struct source *s)
 
 	if (!b || b->stopped)
 		return;
+	if (b->discover)
+		discover_end(b->discover, clock_ns(CLOCK_MONOTONIC));
 	b->stopped = true;
 	bpf_muted_stop(b);
 	if (b->skel && b->skel->bss)
@@ -193,6 +199,7 @@ static void source_close(struct source *s)
 	bpf_drain_close(b);
 	cudatrace_bpf__destroy(b->skel);
 	bpf_muted_close(b);
+	bpf_unprobed_close(b);
 	pythons_close(b->pythons);
 	free(b->pids);
 	free(b);

@@ -185,6 +185,12 @@ int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 		if (err)
 			return err;
 	}
+	if (!b->stopped || n < DRAIN_MAX) {
+		int err = bpf_unprobed_emit(b, emit, ctx);
+
+		if (err)
+			return err;
+	}
 	/* behind the records that it belongs to */
 	if (!b->stopped || n < DRAIN_MAX) {
 		int err = bpf_muted_step(b, emit, ctx);

@@ -18,8 +18,10 @@
 
 #define BPF_MUTED_MAX 256
 #define BPF_LD_SO_MAX 16
+#define BPF_LD_SO_FAILS 64
 
 struct cudatrace_bpf;
+struct bpf_unprobed;
 
 struct bpf_source {
 	const struct capture_plan *plan;
@@ -35,6 +37,7 @@ struct bpf_source {
 	bool sessions;	  /* plain pairs were replaced by sessions, where there are sessions */
 	struct attach *attach;
 	struct discover *discover;
+	struct bpf_unprobed *unprobed; /* NULL: nobody wants to know */
 	uint64_t pair_ns; /* what an empty pair of probes costs a call; 0: not known */
 	struct pythons *pythons; /* NULL: no Python frames are wanted */
 	struct bpf_muted *muting; /* NULL: each call is captured */
@@ -44,9 +47,12 @@ struct bpf_source {
 	/* the dynamic loaders of the traced processes */
 	struct bpf_ld_so {
 		uint64_t dev, ino;
+		uint64_t since_ns; /* CLOCK_MONOTONIC: the probe is on */
 		struct link_set links;
 	} ld_so[BPF_LD_SO_MAX];
 	int nld_so;
+	pid_t ld_so_fails[BPF_LD_SO_FAILS]; /* processes whose loader could not be probed: the latest of them */
+	unsigned int nld_so_fails;
 	struct ring looks; /* the questions of threads that have loaded a library; zeroed: none is held */
 
 	/* the program that was started here */
@@ -123,6 +129,18 @@ void bpf_loader_watch(struct bpf_source *, pid_t pid);
 uint64_t bpf_loader_asked(struct bpf_source *);
 void bpf_loader_answer(struct bpf_source *, uint64_t asked);
 void bpf_loader_close(struct bpf_source *); /* takes the probes off; may be called twice */
+
+/* Has that of the process (our namespace) been probed since before at_ns? */
+bool bpf_loader_watches(struct bpf_source *, pid_t pid, uint64_t at_ns);
+/* Could it not be? */
+bool bpf_loader_fails(const struct bpf_source *, pid_t pid);
+
+/* ---- bpf_unprobed.c: processes that mapped a file before it had its probes ------------------------------------------- */
+
+int bpf_unprobed_open(struct bpf_source *); /* behind bpf_probe_open(); returns 0 or -ENOMEM */
+/* Hands out a CT_UNPROBED for each. Returns 0 or emit's. */
+int bpf_unprobed_emit(struct bpf_source *, emit_fn, void *ctx);
+void bpf_unprobed_close(struct bpf_source *);
 
 /* ---- bpf_launch.c: a program that is started here ------------------------------------------------------------------ */
 

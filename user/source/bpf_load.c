@@ -160,6 +160,8 @@ static void configure(struct bpf_source *b)
 	config->stop_on_map = plan->cmd != NULL;
 	/* Not where the agent is brought in: its own dlopen() would wait for us, who are busy bringing it in. */
 	config->hold = b->npids && !plan->cmd && !plan->library && !plan->threads && !plan->device.kinds;
+	/* a program that is started here waits for its probes */
+	config->images = !plan->cmd && !plan->threads;
 	config->ns_inum = pid_ns_inum();
 }
 
@@ -218,6 +220,10 @@ static void size_maps(struct bpf_source *b)
 		bpf_map__set_max_entries(skel->maps.held, held_max(entries));
 	if (plan->count && plan->sizes)
 		bpf_map__set_max_entries(skel->maps.sizes, entries / 10);
+	if (!skel->rodata->config.images)
+		bpf_map__set_max_entries(skel->maps.images, 1);
+	if (!skel->rodata->config.hold)
+		bpf_map__set_max_entries(skel->maps.loads, 1);
 	if (!skel->rodata->config.by_address) {
 		bpf_map__set_max_entries(skel->maps.by_offset, 1);
 		bpf_map__set_max_entries(skel->maps.by_address, 1);

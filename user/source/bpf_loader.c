@@ -12,11 +12,39 @@
 #include <bpf/libbpf.h>
 
 #include "../util/msg.h"
+#include "../util/now.h"
 #include "bpf_inside.h"
 #include "bpf_maps.h"
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
 
 #define LOOKS_BYTES 4096 /* of questions that are taken at once; each has 16 with its length */
+
+static void fails(struct bpf_source *b, pid_t pid)
+{
+	b->ld_so_fails[b->nld_so_fails++ % BPF_LD_SO_FAILS] = pid;
+}
+
+bool bpf_loader_fails(const struct bpf_source *b, pid_t pid)
+{
+	for (unsigned int i = 0; i < b->nld_so_fails && i < BPF_LD_SO_FAILS; i++)
+		if (b->ld_so_fails[i] == pid)
+			return true;
+	return false;
+}
+
+bool bpf_loader_watches(struct bpf_source *b, pid_t pid, uint64_t at_ns)
+{
+	uint64_t dev, ino, offset;
+	int fd = bpf_maps_open_ld_so(pid, &dev, &ino, &offset);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	for (int i = 0; i < b->nld_so; i++)
+		if (b->ld_so[i].dev == dev && b->ld_so[i].ino == ino)
+			return b->ld_so[i].since_ns <= at_ns;
+	return false;
+}
 
 void bpf_loader_watch(struct bpf_source *b, pid_t pid)
 {
@@ -36,11 +64,15 @@ void bpf_loader_watch(struct bpf_source *b, pid_t pid)
 		if (err) {
 			msg_warn("the dynamic loader of process %d cannot be watched (%s): the first calls into a library loaded later may be missed",
 				 pid, strerror(-err));
+			fails(b, pid);
 			goto out;
 		}
+		l->since_ns = now_ns();
 		l->dev = dev;
 		l->ino = ino;
 		b->nld_so++;
+	} else {
+		fails(b, pid);
 	}
 out:
 	close(fd);

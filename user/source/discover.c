@@ -18,8 +18,12 @@
 #include <unistd.h>
 
 #include "../util/msg.h"
+#include "../util/now.h"
 #include "files.h"
+#include "gone.h"
+#include "maps.h"
 #include "places.h"
+#include "unprobed.h"
 #include "watch.h"
 
 #define SCAN_ALL_ABOVE 32      /* processes in one batch: then one pass over all is cheaper */
@@ -27,6 +31,7 @@
 #define PENDING_MATCHED 256 /* with more at once they are not remembered as dealt with: matching would take too long */
 #define HANDLED (1 << 13)
 #define RECENT 256
+#define GONE_MAX 16 /* files of processes that have ended, in one batch */
 
 /* A file that was mapped a moment ago, and may not be any more. */
 struct recent {
@@ -37,8 +42,10 @@ struct recent {
 /* A mapping that the kernel told of and that waits for its process's scan. */
 struct pending {
 	pid_t pid;
-	uint64_t addr, key;
-	bool seen;
+	uint64_t addr, key, dev, ino;
+	uint64_t number; /* unprobed.h */
+	char *name;	 /* as the process saw it; NULL: it was seen */
+	bool seen, opened;
 };
 
 struct discover {
@@ -55,11 +62,21 @@ struct discover {
 	unsigned nrecent;
 	struct watch *watch;
 	int timer_fd; /* instead of watch */
-	struct pending *pending;
+	struct pending *pending; /* what the kernel has told since... */
 	size_t npending, pending_cap;
+	struct pending *batch; /* ...these were taken, whose processes are being scanned */
+	size_t nbatch;
+	bool lost; /* some mappings it did not tell */
 	uint64_t handled[HANDLED]; /* keys of files that a scan has met: a cache, not a set */
 	bool places_done;
 	discover_mapped_fn mapped; /* NULL: nobody wants to know */
+	discover_found_fn found; /* the owner's */
+	void *ctx;
+	struct unprobed *unprobed;
+	discover_unprobed_fn late; /* NULL: nobody wants to know */
+	uint64_t begin_ns;   /* 0: has not begun */
+	uint64_t drained_ns; /* what was mapped before has been told by then... */
+	uint64_t blind_ns;   /* ...but not what was mapped from this moment on; 0: all is told */
 };
 
 /* ---- what is on disk ---------------------------------------------------------------------------------- */
@@ -172,20 +189,26 @@ bool discover_recent(struct discover *d, uint64_t ino, char *name, size_t size)
 static void on_map(void *ctx, const struct watch_map *m)
 {
 	struct discover *d = ctx;
-	uint64_t key = key_of(m);
+	uint64_t key = key_of(m), number = 0;
+	bool known, ours = d->whole || is_watched(d, m->pid);
 
 	if (m->pid <= 0 || m->pid == getpid() || !may_be_elf(m->name))
 		return;
 	remember(d, m);
-	if (key && d->handled[key >> 8 & (HANDLED - 1)] == key)
+	known = key && d->handled[key >> 8 & (HANDLED - 1)] == key;
+	/* a child may map something before its birth is told */
+	if (ours || d->plan->follow)
+		number = unprobed_mapped(d->unprobed, m, known);
+	if (known)
 		return;
-	if (!d->whole && !is_watched(d, m->pid)) {
+	if (!ours) {
 		d->strays[d->nstrays++ % STRAYS] = m->pid;
 		return;
 	}
 	if (files_grow(&d->pending, d->npending, &d->pending_cap, sizeof(*d->pending)))
 		return;
-	d->pending[d->npending++] = (struct pending){ .pid = m->pid, .addr = m->addr, .key = key };
+	d->pending[d->npending++] = (struct pending){ .pid = m->pid, .addr = m->addr, .key = key, .ino = m->ino, .number = number,
+						      .dev = (uint64_t)m->major << 20 | m->minor, .name = strdup(m->name) };
 }
 
 /* A scan has met a mapping: the file that the kernel told of has been dealt with. */
@@ -193,9 +216,64 @@ static void on_met(void *ctx, const struct ct_vma *vma)
 {
 	struct discover *d = ctx;
 
-	for (size_t i = 0; i < d->npending && d->npending <= PENDING_MATCHED; i++)
-		if (d->pending[i].addr == vma->start && d->pending[i].pid == (pid_t)vma->pid)
-			d->pending[i].seen = true;
+	for (size_t i = 0; i < d->nbatch && d->nbatch <= PENDING_MATCHED; i++)
+		if (d->batch[i].addr == vma->start && d->batch[i].pid == (pid_t)vma->pid) {
+			d->batch[i].seen = true;
+			unprobed_same(d->unprobed, d->batch[i].dev, d->batch[i].ino, vma->dev, vma->ino);
+		}
+}
+
+struct mapper {
+	struct discover *d;
+	const struct probe_file *f;
+	uint64_t from_ns, to_ns;
+};
+
+static int on_mapper(void *ctx, const struct ct_vma *vma)
+{
+	const struct mapper *m = ctx;
+
+	if (vma->ino == m->f->ino && vma->dev == m->f->dev && (pid_t)vma->pid != getpid())
+		m->d->late(m->d->ctx, (pid_t)vma->pid, m->from_ns, m->to_ns);
+	return 0;
+}
+
+/* The kernel has not told who mapped it: those that map it now, and whoever did and has ended. */
+static void tell_mappers(struct discover *d, const struct probe_file *f, uint64_t to_ns)
+{
+	uint64_t blind_ns = d->blind_ns ? d->blind_ns : d->drained_ns;
+	struct mapper m = { d, f, blind_ns > d->begin_ns ? blind_ns : d->begin_ns, to_ns };
+
+	if (!d->late || !d->begin_ns || m.from_ns >= to_ns)
+		return;
+	d->late(d->ctx, 0, m.from_ns, to_ns);
+	if (d->whole)
+		maps_read(d->files.prog_fd, 0, on_mapper, &m);
+	for (int i = 0; !d->whole && i < d->npids; i++)
+		maps_read(d->files.prog_fd, d->pids[i], on_mapper, &m);
+}
+
+static int on_found(void *ctx, struct probe_file *f, pid_t pid)
+{
+	struct discover *d = ctx;
+	int err = d->found(d->ctx, f, pid);
+	uint64_t now = now_ns();
+
+	/* putting probes on takes long; and who mapped the file meanwhile is to be known */
+	if (d->watch && watch_drain(d->watch, on_map, d))
+		d->lost = true;
+	unprobed_probed(d->unprobed, f->dev, f->ino, now);
+	if (d->blind_ns || d->lost)
+		tell_mappers(d, f, now);
+	return err;
+}
+
+static void on_unprobed(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
+{
+	struct discover *d = ctx;
+
+	if (d->late)
+		d->late(d->ctx, pid, from_ns, to_ns);
 }
 
 static int by_pid(const void *a, const void *b)
@@ -205,26 +283,66 @@ static int by_pid(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
+/* Processes that ended before they could be looked at: their files, by name, so that at least the next process finds probes. */
+static int scan_gone(struct discover *d)
+{
+	struct files_own o = { .n = 0 };
+	int fds[GONE_MAX], n = 0, err;
+
+	for (size_t i = 0; i < d->nbatch && n < GONE_MAX; i++) {
+		struct pending *p = &d->batch[i];
+		bool again = p->seen || !p->name || !unprobed_waits(d->unprobed, p->number);
+
+		for (size_t k = 0; k < i && !again; k++)
+			again = !d->batch[k].seen && d->batch[k].ino == p->ino && d->batch[k].dev == p->dev;
+		if (again)
+			continue;
+		fds[n] = gone_open(p->name, p->dev, p->ino);
+		if (fds[n] < 0)
+			continue;
+		files_own_add_open(&o, fds[n++], p->name);
+		p->opened = true;
+	}
+	err = n ? files_own_scan(&d->files, &o) : 0;
+	while (n > 0)
+		close(fds[--n]);
+	return err;
+}
+
 static int scan_pending(struct discover *d)
 {
 	int err = 0, processes = 0;
 
-	qsort(d->pending, d->npending, sizeof(*d->pending), by_pid);
-	for (size_t i = 0; i < d->npending; i++)
-		processes += !i || d->pending[i].pid != d->pending[i - 1].pid;
+	d->batch = d->pending;
+	d->nbatch = d->npending;
+	d->pending = NULL;
+	d->npending = d->pending_cap = 0;
+	qsort(d->batch, d->nbatch, sizeof(*d->batch), by_pid);
+	for (size_t i = 0; i < d->nbatch; i++)
+		processes += !i || d->batch[i].pid != d->batch[i - 1].pid;
 	if (d->whole && processes > SCAN_ALL_ABOVE)
 		err = files_scan(&d->files, 0);
 	else
-		for (size_t i = 0; i < d->npending && !err; i++)
-			if (!i || d->pending[i].pid != d->pending[i - 1].pid)
-				err = files_scan(&d->files, d->pending[i].pid);
-	for (size_t i = 0; i < d->npending && d->mapped; i++)
-		if (!i || d->pending[i].pid != d->pending[i - 1].pid)
-			d->mapped(d->files.ctx, d->pending[i].pid);
-	for (size_t i = 0; i < d->npending; i++)
-		if (d->pending[i].seen && d->pending[i].key)
-			d->handled[d->pending[i].key >> 8 & (HANDLED - 1)] = d->pending[i].key;
-	d->npending = 0;
+		for (size_t i = 0; i < d->nbatch && !err; i++)
+			if (!i || d->batch[i].pid != d->batch[i - 1].pid)
+				err = files_scan(&d->files, d->batch[i].pid);
+	for (size_t i = 0; i < d->nbatch && d->mapped; i++)
+		if (!i || d->batch[i].pid != d->batch[i - 1].pid)
+			d->mapped(d->ctx, d->batch[i].pid);
+	if (!err)
+		err = scan_gone(d);
+	/* not before what is found has its probes: unprobed.h hears of those that map it meanwhile */
+	for (size_t i = 0; i < d->nbatch; i++)
+		if ((d->batch[i].seen || d->batch[i].opened) && d->batch[i].key)
+			d->handled[d->batch[i].key >> 8 & (HANDLED - 1)] = d->batch[i].key;
+	for (size_t i = 0; i < d->nbatch; i++) {
+		if (d->batch[i].seen || files_judged(&d->files, d->batch[i].dev, d->batch[i].ino))
+			unprobed_forget(d->unprobed, d->batch[i].number);
+		free(d->batch[i].name);
+	}
+	free(d->batch);
+	d->batch = NULL;
+	d->nbatch = 0;
 	return err;
 }
 
@@ -300,13 +418,18 @@ int discover_open(struct discover **out, const struct capture_plan *plan, int ma
 	}
 	d->plan = plan;
 	d->files.prog_fd = maps_prog_fd;
-	d->files.found = found;
-	d->files.ctx = ctx;
+	d->found = found;
+	d->ctx = ctx;
+	d->files.found = on_found;
+	d->files.ctx = d;
 	d->files.met = on_met;
 	d->files.met_ctx = d;
 	d->files.capture = plan->capture;
 	d->whole = !plan->npids && !plan->cmd;
 	d->timer_fd = -1;
+	d->unprobed = unprobed_open(on_unprobed, d);
+	if (!d->unprobed)
+		err = -ENOMEM;
 	for (int i = 0; i < plan->npids && err >= 0; i++)
 		err = insert_pid(d, plan->pids[i]);
 	if (err >= 0 && !plan->library) {
@@ -355,21 +478,49 @@ int discover_fds(struct discover *d, int *fd, int max)
 
 int discover_drain(struct discover *d)
 {
-	uint64_t ticks;
+	uint64_t ticks, now = now_ns();
 	int err = 0;
 
 	if (d->watch) {
-		bool lost = watch_drain(d->watch, on_map, d);
+		bool lost = watch_drain(d->watch, on_map, d) || d->lost;
 
 		/* What was lost may have been anybody's: the strays do not tell any more either. */
+		d->lost = false;
+		/* it says so only with the next record: a file may have got its probes since */
+		if (lost && d->late && d->begin_ns && unprobed_last(d->unprobed) > d->drained_ns)
+			d->late(d->ctx, 0, d->drained_ns, now);
+		d->blind_ns = lost ? d->drained_ns : 0;
 		if (lost)
 			err = scan_watched(d);
 		if (!err && d->npending)
 			err = scan_pending(d);
+		d->blind_ns = 0;
+		d->drained_ns = now;
 	} else if (d->timer_fd >= 0 && read(d->timer_fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
+		d->blind_ns = d->drained_ns;
 		err = scan_watched(d);
+		d->drained_ns = now;
 	}
 	return err ? err : d->files.n;
+}
+
+void discover_on_unprobed(struct discover *d, discover_unprobed_fn fn)
+{
+	d->late = fn;
+}
+
+void discover_begin(struct discover *d, uint64_t at_ns)
+{
+	d->begin_ns = d->drained_ns = at_ns;
+	unprobed_begin(d->unprobed, at_ns);
+}
+
+void discover_end(struct discover *d, uint64_t at_ns)
+{
+	if (d->watch)
+		watch_drain(d->watch, on_map, d);
+	unprobed_end(d->unprobed, at_ns);
+	d->late = NULL;
 }
 
 int discover_add_pid(struct discover *d, pid_t pid)
@@ -403,6 +554,9 @@ void discover_close(struct discover *d)
 	files_close(&d->files);
 	for (int i = 0; i < RECENT; i++)
 		free(d->recent[i].name);
+	for (size_t i = 0; i < d->npending; i++)
+		free(d->pending[i].name);
+	unprobed_close(d->unprobed);
 	free(d->pids);
 	free(d->pending);
 	free(d);

@@ -26,6 +26,10 @@ typedef int (*discover_found_fn)(void *ctx, struct probe_file *, pid_t pid);
 /* A process maps other files than before: told once its new files have been looked at. pid is in our namespace. */
 typedef void (*discover_mapped_fn)(void *ctx, pid_t pid);
 
+/* A process (in our namespace) mapped a file at from_ns that got its probes at to_ns only. Or nobody could look at the file, whose
+ * name is that of a library of CUDA's. pid 0: there may have been such processes, which are not known. */
+typedef void (*discover_unprobed_fn)(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns);
+
 struct discover;
 
 /*
@@ -53,6 +57,12 @@ int discover_add_pid(struct discover *, pid_t pid);
 
 /* Whom to tell of processes with new mappings; the ctx is that of found(). */
 void discover_on_mapped(struct discover *, discover_mapped_fn);
+
+/* Whom to tell of processes that map a file before it has its probes, likewise; from discover_begin() on, what was mapped before that
+ * counting from then, and with those that discover_end() still knows of. Times are CLOCK_MONOTONIC. */
+void discover_on_unprobed(struct discover *, discover_unprobed_fn);
+void discover_begin(struct discover *, uint64_t at_ns);
+void discover_end(struct discover *, uint64_t at_ns);
 
 /* All known files. */
 int discover_files(struct discover *, struct probe_file ***files);

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -276,9 +277,16 @@ int files_scan(struct files *f, pid_t pid)
 	return err;
 }
 
+bool files_judged(struct files *f, uint64_t dev, uint64_t ino)
+{
+	const struct verdict *v = verdicts_get(&f->verdicts, dev, ino);
+
+	return v && v->checked_ns;
+}
+
 /* ---- files that nobody has mapped yet --------------------------------------------------------------- */
 
-void files_own_add(struct files_own *o, const char *path)
+static void own_add(struct files_own *o, const char *path, const char *name)
 {
 	struct stat st, known;
 	int fd;
@@ -293,10 +301,23 @@ void files_own_add(struct files_own *o, const char *path)
 		return;
 	o->files[o->n].fd = fd;
 	o->files[o->n].met = false;
-	o->files[o->n].path = strdup(path);
+	o->files[o->n].path = strdup(name);
 	/* Never touched, so that a file that shrinks does no harm. */
 	o->files[o->n].addr = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	o->n++;
+}
+
+void files_own_add(struct files_own *o, const char *path)
+{
+	own_add(o, path, path);
+}
+
+void files_own_add_open(struct files_own *o, int fd, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own_add(o, path, name);
 }
 
 /* One of our files, with the identity that the mapping has. */

@@ -32,6 +32,9 @@ struct files {
 /* Looks at the files that a process (0: every process) has mapped. Returns 0 or -errno. */
 int files_scan(struct files *, pid_t pid);
 
+/* Has this file (as the kernel's mappings have it) been looked at? */
+bool files_judged(struct files *, uint64_t dev, uint64_t ino);
+
 /* Files that no process may have mapped yet: gathered by path, then looked at in one go. */
 #define FILES_OWN_MAX 64
 struct files_own {
@@ -44,6 +47,8 @@ struct files_own {
 	int n;
 };
 void files_own_add(struct files_own *, const char *path);
+/* Likewise of a file that is open (O_PATH is enough; it stays the caller's). */
+void files_own_add_open(struct files_own *, int fd, const char *name);
 /* Returns 0 or -errno; empties the set. */
 int files_own_scan(struct files *, struct files_own *);
 

@@ -19,9 +19,12 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-#define RING_PAGES 8
+/* Powers of two. A program that starts makes some KiB of records. The kernel counts these pages, of all tracers of a user. */
+#define RING_PAGES 32
+#define RING_PAGES_LEAST 8
 
 struct ring {
 	int fd;
@@ -31,6 +34,7 @@ struct ring {
 struct watch {
 	int epoll_fd;
 	long page_size;
+	unsigned int pages; /* of each ring */
 	struct ring *rings;
 	int nrings;
 	char *record; /* a record that wraps around, in one piece: at most 64 KiB */
@@ -53,6 +57,10 @@ static int ring_add(struct watch *w, int cpu)
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TIME,
+		.sample_id_all = 1, /* each record ends with its time */
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 		.mmap = 1,
 		.mmap2 = 1,
 		.exclude_kernel = 1,
@@ -66,11 +74,11 @@ static int ring_add(struct watch *w, int cpu)
 	r->fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (r->fd < 0)
 		return -errno;
-	r->page = mmap(NULL, (1 + RING_PAGES) * w->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+	r->page = mmap(NULL, (1 + w->pages) * w->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
 	if (r->page == MAP_FAILED || epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, r->fd, &ev)) {
 		err = -errno;
 		if (r->page != MAP_FAILED)
-			munmap(r->page, (1 + RING_PAGES) * w->page_size);
+			munmap(r->page, (1 + w->pages) * w->page_size);
 		close(r->fd);
 		return err;
 	}
@@ -78,7 +86,7 @@ static int ring_add(struct watch *w, int cpu)
 	return 0;
 }
 
-int watch_open(struct watch **out)
+static int open_pages(struct watch **out, unsigned int pages)
 {
 	long ncpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct watch *w = calloc(1, sizeof(*w));
@@ -90,6 +98,7 @@ int watch_open(struct watch **out)
 		return -ENOMEM;
 	}
 	w->page_size = sysconf(_SC_PAGESIZE);
+	w->pages = pages;
 	w->rings = calloc(ncpus, sizeof(*w->rings));
 	w->record = malloc(65536);
 	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -110,6 +119,13 @@ int watch_open(struct watch **out)
 	return 0;
 }
 
+int watch_open(struct watch **out)
+{
+	int err = open_pages(out, RING_PAGES);
+
+	return err == -EPERM ? open_pages(out, RING_PAGES_LEAST) : err;
+}
+
 int watch_fd(const struct watch *w)
 {
 	return w->epoll_fd;
@@ -123,19 +139,20 @@ static int one(const struct perf_event_header *h, watch_fn fn, void *ctx)
 
 	if (h->type == PERF_RECORD_LOST)
 		return 1;
-	if (h->type != PERF_RECORD_MMAP2 || h->size <= sizeof(*m))
+	if (h->type != PERF_RECORD_MMAP2 || h->size <= sizeof(*m) + sizeof(map.time_ns))
 		return 0;
-	if (!memchr(m->filename, 0, h->size - sizeof(*m)))
+	if (!memchr(m->filename, 0, h->size - sizeof(*m) - sizeof(map.time_ns)))
 		return 0;
 	map = (struct watch_map){ .pid = m->pid, .addr = m->addr, .major = m->maj, .minor = m->min, .ino = m->ino,
 				  .generation = m->ino_generation, .name = m->filename };
+	memcpy(&map.time_ns, (const char *)h + h->size - sizeof(map.time_ns), sizeof(map.time_ns));
 	fn(ctx, &map);
 	return 0;
 }
 
 int watch_drain(struct watch *w, watch_fn fn, void *ctx)
 {
-	uint64_t size = RING_PAGES * w->page_size;
+	uint64_t size = w->pages * w->page_size;
 	int lost = 0;
 
 	for (int i = 0; i < w->nrings; i++) {
@@ -170,7 +187,7 @@ void watch_close(struct watch *w)
 	if (!w)
 		return;
 	for (int i = 0; i < w->nrings; i++) {
-		munmap(w->rings[i].page, (1 + RING_PAGES) * w->page_size);
+		munmap(w->rings[i].page, (1 + w->pages) * w->page_size);
 		close(w->rings[i].fd);
 	}
 	if (w->epoll_fd >= 0)

@@ -15,6 +15,7 @@ struct watch_map {
 	uint64_t addr;
 	uint32_t major, minor; /* as stat(2) has them: overlayfs shows its own */
 	uint64_t ino, generation; /* generation 0: the file system has none */
+	uint64_t time_ns;	  /* CLOCK_MONOTONIC */
 	const char *name;	  /* untrusted; valid during the call */
 };
 typedef void (*watch_fn)(void *ctx, const struct watch_map *);

@@ -418,6 +418,12 @@ static void walk_self(struct walk *w)
 {
 	static const struct expose_family lost = { EXPOSE_COUNTER, "cudatrace_lost_records", "cudatrace.lost.records", NULL, "",
 						   "Records that were lost, by cause." };
+	static const struct expose_family unprobed[] = {
+		{ EXPOSE_COUNTER, "cudatrace_unprobed_processes", "cudatrace.unprobed.processes", NULL, "",
+		  "Processes that had CUDA's code mapped before it had its probes, by whether they ended before it had." },
+		{ EXPOSE_GAUGE, "cudatrace_unprobed_time_max_seconds", "cudatrace.unprobed.time.max", "seconds", "s",
+		  "The longest time that such a process ran on without probes." },
+	};
 	static const struct expose_family gauges[] = {
 		{ EXPOSE_GAUGE, "cudatrace_probed_files", "cudatrace.probed.files", NULL, "", "Files that have probes." },
 		{ EXPOSE_GAUGE, "cudatrace_processes", "cudatrace.processes", NULL, "", "Processes that run and have made calls." },
@@ -453,6 +459,15 @@ static void walk_self(struct walk *w)
 		label(&l, "cause", loss_name((enum ct_loss)i));
 		put(w, &l);
 	}
+	begin(w, &unprobed[0]);
+	for (int ended = 0; ended < 2; ended++) {
+		const struct unprobed_sum *u = &a->losses->unprobed;
+		struct expose_point l = { .value = (double)(ended ? u->ended : u->processes - u->ended) };
+
+		label(&l, "ended", ended ? "true" : "false");
+		put(w, &l);
+	}
+	one(w, &unprobed[1], (double)a->losses->unprobed.longest_ns / 1e9);
 	one(w, &gauges[0], (double)a->losses->files);
 	one(w, &gauges[1], (double)w->x->procs.n);
 	one(w, &gauges[2], (double)w->x->entries.n);

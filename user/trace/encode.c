@@ -380,7 +380,7 @@ int encode_record(struct encoder *e, const struct ct_hdr *h)
 	e->records++;
 	e->calls += h->kind == CT_CALL;
 	e->definitions |= trace_is_definition(h->kind);
-	if (h->start_ns && (h->pid || h->kind == CT_COUNTER || h->kind == CT_LOST))
+	if (h->start_ns && (h->pid || h->kind == CT_COUNTER || h->kind == CT_LOST || h->kind == CT_UNPROBED))
 		span(e, h);
 	if (has_slot(h, shape)) {
 		put_slot(e, h, shape);

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154
+# unprobed.sh - cases about what is said of processes that ran before their calls were seen.
+
+# adds_up CALLS: the rows and what the end says of processes that made 10 calls each account for so many calls.
+adds_up() {
+	python3 - "$T/out" "$1" <<-'END' || fail "$(tail -n 1 "$T/err"): $(grep -o '"unprobed":{[^}]*}' "$T/out")"
+		import json, sys
+		lines = [json.loads(l) for l in open(sys.argv[1])]
+		end = lines[-1]
+		missing = int(sys.argv[2]) - sum(l["type"] == "call" for l in lines)
+		said = end.get("unprobed", {"processes": 0, "ended": 0, "at_least": False})
+		lost = sum(n for cause, n in end["lost"].items() if cause != "orphan_return")
+		sys.exit(end["type"] != "end" or missing < 0 or said["ended"] > said["processes"] or
+			 (missing > lost + 10 * said["processes"] and not said["at_least"]))
+	END
+}
+
+# Short processes of a library that nobody knew: those that came too early are counted.
+case_unprobed_storm() {
+	local i p
+	copy_library "$T/library"
+	attach --comm late -e cudaStreamQuery
+	for i in {1..20}; do
+		p=()
+		for _ in 1 2 3 4 5; do
+			"$BIN/late" "$T/library/libcudart.so.13" 10 > /dev/null &
+			p+=($!)
+		done
+		wait "${p[@]}" || fail "a process of round $i failed"
+	done
+	finish INT
+	ok_rc
+	adds_up 1000
+	! grep -q '"unprobed"' "$T/out" || says 'calls.*, 0 lost; .*process(es)? (ran up to [0-9.]+ ms|ended) before (its|their) calls were seen'
+}
+
+# Of the first process of a library that nobody knew, in a trace of the whole machine, something is missing: every place says so.
+case_unprobed_is_said() {
+	local what='1 process (ran up to [0-9.]+ ms|ended) before its calls were seen'
+	copy_library "$T/library"
+	"${BACKGROUND[@]}" "$CUDATRACE" record -v -o "$T/r.ctrace" --comm late -e cudaStreamQuery > "$T/ct.out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 ready_or_gone
+	"$BIN/late" "$T/library/libcudart.so.13" 1 > /dev/null || fail "the process failed"
+	wait_for 10 grep -q "library/libcudart.so.13: .* functions probed" "$T/err"
+	finish INT
+	ok_rc
+	says ", 0 lost; $what"
+	ct info "$T/r.ctrace"
+	ok_rc
+	grep -q -E "^unprobed +$what\$" "$T/out" || fail "info: $(tail -n 5 "$T/out")"
+	ct replay --strict "$T/r.ctrace"
+	ok_rc 3
+	says ", 0 lost; $what"
+	ct replay --format json "$T/r.ctrace"
+	tail -n 1 "$T/out" | grep -q -E '"unprobed":\{"processes":1,"ended":[01],"max_ns":[0-9]+,"at_least":false\}' || fail "$(tail -n 1 "$T/out")"
+	# it is the process's own
+	ct replay --strict --comm other "$T/r.ctrace"
+	ok_rc
+	! grep -q "process" "$T/err" || fail "$(tail -n 1 "$T/err")"
+}
+
+# A program that is started waits for its probes, and so do its children.
+case_unprobed_none() {
+	copy_library "$T/library"
+	ct_json --strict -e cudaStreamQuery -- sh -c "'$BIN/late' '$T/library/libcudart.so.13' 10; '$BIN/late' '$T/library/libcudart.so.13' 13"
+	ok_rc
+	expect_rows cudaStreamQuery 23
+	! grep -q '"unprobed"' "$T/out" || fail "$(tail -n 1 "$T/out")"
+	! grep -q 'before its calls' "$T/err" || fail "$(tail -n 1 "$T/err")"
+}
+
+# Threads and children that run something later wait too, though the kernel has put no probe on for a while: it waits for a grace
+# period of RCU then. Where other work has all processors a wait may be in vain, which is said.
+case_unprobed_after_idle() {
+	local i got
+	copy_library "$T/library"
+	for i in 1 2 3 4 5; do
+		rm -f "$T/in" "$T/err" "$T/out"
+		mkfifo "$T/in"
+		sh -c "read -r _; '$BIN/late' '$T/library/libcudart.so.13' 10; exec '$BIN/late' '$T/library/libcudart.so.13' 13" \
+			< "$T/in" > /dev/null &
+		local pid=$!
+		exec 9> "$T/in"
+		attach -f -e cudaStreamQuery -p "$pid"
+		sleep 1 # nothing is waited for: this is the while
+		echo >&9
+		exec 9>&-
+		wait_for 10 ended "$pid"
+		finish
+		ok_rc
+		got=$(rows cudaStreamQuery)
+		[ "$got" = 23 ] || grep -q '"unprobed":{"processes":[1-9]' "$T/out" || fail "$got calls, and nothing is said: $(tail -n 1 "$T/out")"
+		[ "$got" != 23 ] || grep -q '"unprobed"' "$T/out" || return 0
+	done
+	fail "of $i runs none shows all calls without a remark"
+}
