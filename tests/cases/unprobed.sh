@@ -74,7 +74,7 @@ case_unprobed_none() {
 # Threads and children that run something later wait too, though the kernel has put no probe on for a while: it waits for a grace
 # period of RCU then. Where other work has all processors a wait may be in vain, which is said.
 case_unprobed_after_idle() {
-	local i got
+	local i got waited vain=0
 	copy_library "$T/library"
 	for i in 1 2 3 4 5; do
 		rm -f "$T/in" "$T/err" "$T/out"
@@ -85,14 +85,17 @@ case_unprobed_after_idle() {
 		exec 9> "$T/in"
 		attach -f -e cudaStreamQuery -p "$pid"
 		sleep 1 # nothing is waited for: this is the while
+		waited=$(cpu_pressure_us)
 		echo >&9
 		exec 9>&-
 		wait_for 10 ended "$pid"
+		waited=$((($(cpu_pressure_us) - waited) / 1000))
 		finish
 		ok_rc
 		got=$(rows cudaStreamQuery)
 		[ "$got" = 23 ] || grep -q '"unprobed":{"processes":[1-9]' "$T/out" || fail "$got calls, and nothing is said: $(tail -n 1 "$T/out")"
 		[ "$got" != 23 ] || grep -q '"unprobed"' "$T/out" || return 0
+		((waited > 100)) || vain=$((vain + 1))
 	done
-	fail "of $i runs none shows all calls without a remark"
+	((vain < 3)) || fail "$vain of $i runs waited in vain, though the processors were free"
 }

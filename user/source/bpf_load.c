@@ -183,6 +183,10 @@ static void choose_programs(struct bpf_source *b)
 		bpf_program__set_expected_attach_type(skel->progs.ct_session, ATTACH_TYPE_SESSION);
 	if (session || b->kind == ATTACH_MULTI)
 		bpf_program__set_expected_attach_type(skel->progs.ct_dl_state, ATTACH_TYPE_MULTI);
+	/* To put the first probe on after a while the kernel waits for an RCU grace period (percpu_down_write() of dup_mmap_sem),
+	 * which does not end while a thread waits in a program that may not sleep. */
+	if (skel->rodata->config.hold && (session || b->kind == ATTACH_MULTI))
+		bpf_program__set_flags(skel->progs.ct_dl_state, bpf_program__flags(skel->progs.ct_dl_state) | BPF_F_SLEEPABLE);
 	if (session || b->kind == ATTACH_MULTI) {
 		bpf_program__set_expected_attach_type(skel->progs.ct_enter, ATTACH_TYPE_MULTI);
 		bpf_program__set_expected_attach_type(skel->progs.ct_exit, ATTACH_TYPE_MULTI);
