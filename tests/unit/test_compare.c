@@ -341,6 +341,107 @@ static void test_thresholds(void)
 	CHECK(isinf(ask(HEAD "5" SECTIONS(""), now, "cudaMalloc.calls>+1000%").c.change));
 }
 
+/* A run with so many calls, by so many perhaps wrong. */
+static size_t make_estimate(char *buf, size_t size, unsigned int calls, unsigned int error)
+{
+	return (size_t)snprintf(buf, size, HEAD "1000,\"total_api_calls\":%u,\"estimated\":%u,\"error\":%u" SECTIONS("{\"name\":\"cudaGetDevice\","
+				"\"calls\":%u,\"estimated\":%u,\"error\":%u,\"failed\":0,\"total_ns\":%u,\"avg_ns\":10,\"bytes\":0}"),
+				calls, calls / 2, error, calls, calls / 2, error, calls * 10);
+}
+
+static void says(const char *base, const char *now, const char *text, const char *want)
+{
+	struct judge_result r = ask(base, now, text);
+	const char *got = r.unknown ? (r.estimate ? "estimate" : "unknown") : r.hit ? "hit" : "ok";
+
+	if (strcmp(want, got))
+		printf("%s:\n", text);
+	CHECK_TEXT(want, got);
+	CHECK(!r.unknown || !r.hit);
+}
+
+/* A number that is an estimate is judged where its whole interval says the same, and nowhere else. */
+static void test_estimates(void)
+{
+	char base[1024], now[1024], few[4096], many[4096];
+	size_t n = 0, m = 0;
+
+	make_estimate(base, sizeof(base), 1000, 100);
+	make_estimate(now, sizeof(now), 1500, 100);
+	says(base, now, "cudaGetDevice.calls>+20%", "hit");	  /* 1400 to 900 and more */
+	says(base, now, "cudaGetDevice.calls>+30%", "estimate"); /* 1400 to 1100: 27 % */
+	says(base, now, "cudaGetDevice.calls>+80%", "ok");	  /* 1600 to 900: 78 % */
+	says(base, now, "cudaGetDevice.calls>+450", "estimate");
+	says(base, now, "cudaGetDevice.calls<+0", "ok");
+	says(base, now, "cudaGetDevice.calls>1399", "hit");
+	says(base, now, "cudaGetDevice.calls>1400", "estimate");
+	says(base, now, "cudaGetDevice.calls>1600", "ok");
+	says(base, now, "total_api_calls>+30%", "estimate");
+	says(base, now, "total_api_calls>+20%", "hit");
+	/* the time of the calls that nothing counted is as doubtful as their number */
+	says(base, now, "cudaGetDevice.time>+30%", "estimate");
+	says(base, now, "cudaGetDevice.time>+20%", "hit");
+	says(base, now, "cudaGetDevice.failed>0", "ok");
+	/* equal to none of the ends */
+	says(base, now, "cudaGetDevice.calls==1500", "estimate");
+	says(base, now, "cudaGetDevice.calls!=1550", "estimate");
+	says(base, now, "cudaGetDevice.calls==1700", "ok");
+	says(base, now, "cudaGetDevice.calls!=1700", "hit");
+	says(base, base, "cudaGetDevice.calls==+0", "estimate");
+	/* of a lower bound nothing but that can be told: from 0 to any number */
+	make_estimate(now, sizeof(now), 1500, 900000);
+	says(base, now, "cudaGetDevice.calls>+20%", "estimate");
+	says(now, base, "cudaGetDevice.calls>+20%", "estimate");
+	says(base, now, "cudaGetDevice.calls<+0", "estimate");
+	says(base, now, "cudaGetDevice.calls>2000000", "ok");
+	/* several runs show how much estimates scatter, and nothing of what lies above their lower bounds */
+	for (unsigned int i = 0; i < 6; i++) {
+		n += make_estimate(few + n, sizeof(few) - n, 1000 + i, 100);
+		m += make_estimate(many + m, sizeof(many) - m, 1500 + i, 100);
+	}
+	says(few, many, "cudaGetDevice.calls>+30%", "hit");
+	n = m = 0;
+	for (unsigned int i = 0; i < 6; i++) {
+		n += make_estimate(few + n, sizeof(few) - n, 1000 + i, 900000);
+		m += make_estimate(many + m, sizeof(many) - m, 1500 + i, 900000);
+	}
+	says(few, many, "cudaGetDevice.calls>+30%", "estimate");
+}
+
+/* What programs are told of it. */
+static void test_estimate_json(void)
+{
+	char base[1024], now[1024], msg[512], *text;
+	int fd = memfd_create("out", MFD_CLOEXEC);
+	struct judge_expr e;
+	struct saved a, b;
+	struct compare c;
+	struct out out;
+	off_t n;
+
+	make_estimate(base, sizeof(base), 1000, 100);
+	make_estimate(now, sizeof(now), 1500, 100);
+	CHECK(!open_text(&a, "base.json", base) && !open_text(&b, "new.json", now));
+	CHECK(!judge_parse(&e, "cudaGetDevice.calls>+30%", msg, sizeof(msg)));
+	CHECK(!compare_open(&c, &a, &b, &e, 1, 0.05));
+	CHECK(c.regressions == 0 && c.unknown == 1);
+	CHECK(!out_open_fd(&out, fd, "out"));
+	compare_print(&out, COMPARE_JSON, &c, 1, &e, 1, "0");
+	compare_print(&out, COMPARE_TEXT, &c, 1, &e, 1, "0");
+	CHECK(!out_close(&out));
+	n = lseek(fd, 0, SEEK_END);
+	text = calloc(1, (size_t)n + 1);
+	CHECK(pread(fd, text, (size_t)n, 0) == n);
+	CHECK(strstr(text, "\"result\":\"unknown\",\"estimate\":true}"));
+	CHECK(strstr(text, "cannot be told: the number is an estimate"));
+	free(text);
+	close(fd);
+	compare_close(&c);
+	judge_free(&e);
+	saved_close(&a);
+	saved_close(&b);
+}
+
 /* n runs around a median, as a file. */
 static char *series(double median, int n)
 {
@@ -457,6 +558,8 @@ int main(void)
 	test_hostile();
 	test_parse();
 	test_thresholds();
+	test_estimates();
+	test_estimate_json();
 	test_noise();
 	test_print();
 	return unit_end();

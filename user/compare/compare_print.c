@@ -170,7 +170,7 @@ static void text_checks(struct out *o, const struct compare *c)
 			value(b, sizeof(b), r->c.unit, r->c.now.median), change(d, sizeof(d), r->c.change));
 		if (!isnan(r->p))
 			out_fmt(o, ", p %s", chance(p, sizeof(p), r->p));
-		out_str(o, ")\n");
+		out_str(o, r->unknown && r->estimate ? ", cannot be told: the number is an estimate)\n" : ")\n");
 	}
 }
 
@@ -322,7 +322,8 @@ static void json_checks(struct out *o, const struct compare *c)
 		json_number(o, "change", r->c.change);
 		out_char(o, ',');
 		json_number(o, "p", r->p);
-		out_fmt(o, ",\"result\":\"%s\"}", words[r->unknown ? 3 : r->hit ? 1 : r->noise ? 2 : 0]);
+		out_fmt(o, ",\"result\":\"%s\"%s}", words[r->unknown ? 3 : r->hit ? 1 : r->noise ? 2 : 0],
+			r->unknown && r->estimate ? ",\"estimate\":true" : "");
 	}
 	out_char(o, ']');
 }

@@ -340,15 +340,27 @@ static bool rests_on_estimate(struct judge_result *r)
 	const struct judge_side *b = &r->c.base, *n = &r->c.now;
 	bool met = false, unmet = false;
 
-	r->estimate = b->error > 0 || n->error > 0;
-	for (int i = 0; i < 4 && r->estimate; i++) {
-		double base = b->median + (i & 1 ? b->error : -b->error), now = n->median + (i & 2 ? n->error : -n->error);
-		double v = e->how == JUDGE_VALUE ? now : e->how == JUDGE_PERCENT ? (now - base) / base : now - base;
-		bool is = compare(e->op, v, e->number);
+	double least = INFINITY, most = -INFINITY;
 
+	r->estimate = n->error > 0 || (e->how != JUDGE_VALUE && b->error > 0);
+	for (int i = 0; i < 4 && r->estimate; i++) {
+		double base = fmax(b->median + (i & 1 ? b->error : -b->error), 0), v, now = n->median;
+		bool is;
+
+		/* a bound is one of every run */
+		if (e->how == JUDGE_VALUE && e->op != JUDGE_EQUAL && e->op != JUDGE_NOT_EQUAL)
+			now = e->op == JUDGE_LESS || e->op == JUDGE_LESS_EQUAL ? n->least : n->most;
+		now = fmax(now + (i & 2 ? n->error : -n->error), 0);
+		v = e->how == JUDGE_VALUE ? now : e->how == JUDGE_PERCENT ? (now - base) / base : now - base;
+		is = compare(e->op, v, e->number);
 		met |= is;
 		unmet |= !is;
+		least = fmin(least, v);
+		most = fmax(most, v);
 	}
+	/* equal at no end, and perhaps in between */
+	if ((e->op == JUDGE_EQUAL || e->op == JUDGE_NOT_EQUAL) && least < e->number && e->number < most)
+		met = unmet = true;
 	if (met && unmet)
 		r->beyond = false;
 	return met && unmet;
@@ -370,10 +382,11 @@ static void judge(struct judge_result *r)
 		return;
 	}
 	r->beyond = compare(e->op, e->how == JUDGE_PERCENT ? c->change : c->now.median - c->base.median, e->number);
-	/* several runs show by themselves how much their numbers scatter */
-	if (isnan(c->p_more))
+	/* Several runs show by themselves how much their numbers scatter, but not what is between a lower bound and the number that it is
+	 * one of. */
+	if (isnan(c->p_more) || c->base.error > c->base.median || c->now.error > c->now.median)
 		r->unknown = rests_on_estimate(r);
-	if (isnan(c->p_more) || e->op == JUDGE_EQUAL)
+	if (isnan(c->p_more) || r->unknown || e->op == JUDGE_EQUAL)
 		return;
 	if (e->op == JUDGE_NOT_EQUAL)
 		r->p = fmin(1, 2 * fmin(c->p_more, c->p_less));
