@@ -502,14 +502,16 @@ static __noinline int free_failed(const struct thread *t, struct frame *f, struc
 {
 	const volatile struct ct_spec *spec;
 	struct ct_held_key key;
+	__u64 bytes;
 
 	if (!t || !f || !f->frees)
 		return 0;
 	f->frees = false;
+	bytes = f->freed_bytes; /* old verifiers want what is put into a map on the stack */
 	spec = &specs[f->rec.func & (CT_MAX_FUNCS - 1)];
 	key = held_key(t, spec, f->data[spec->memory_word & (CT_MAX_WORDS - 1)]);
-	if (bpf_map_update_elem(&held, &key, &f->freed_bytes, BPF_NOEXIST) == -EEXIST && n)
-		__sync_fetch_and_add(&n->bytes, f->freed_bytes);
+	if (bpf_map_update_elem(&held, &key, &bytes, BPF_NOEXIST) == -EEXIST && n)
+		__sync_fetch_and_add(&n->bytes, bytes);
 	return 0;
 }
 

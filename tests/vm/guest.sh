@@ -92,6 +92,15 @@ exact() {
 	no_events
 }
 
+# Calls that are counted in the kernel, and what they took and freed.
+counted() {
+	$CT stat --format csv -o $T/out -- $CALLS mix 700 1100 900 > $T/prog 2> $T/err || echo "status $?: $(tail -n 2 $T/err)"
+	equal cudaMalloc "$(sed -n 's/^runtime,"cudaMalloc",\([0-9]*\),0,.*/\1/p' $T/out)" 701
+	equal cudaMemset "$(sed -n 's/^runtime,"cudaMemset",\([0-9]*\),0,.*/\1/p' $T/out)" 900
+	equal "bytes taken and not freed" "$(awk -F, '$2 == "\"cudaMalloc\"" { n += $13 } $2 == "\"cudaFree\"" { n -= $13; frees += $13 } END { print n, (frees > 0) }' $T/out)" "0 1"
+	no_events
+}
+
 # Four threads on two CPUs, entry and return of each call paired by thread.
 threads() {
 	$CT --keep-chatty -e cudaStreamQuery --format json -o $T/out -- $CALLS threads 4 500 0 > $T/prog 2> $T/err || echo "status $?: $(tail -n 2 $T/err)"
@@ -268,6 +277,7 @@ esac
 check "golden $best" golden $best
 check "exact $best" exact $best
 [ $best = tracefs ] || check "exact tracefs" exact tracefs --probe-kind tracefs
+check counted counted
 check threads threads
 check static static
 check running running
