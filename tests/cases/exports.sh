@@ -59,3 +59,22 @@ case_binary_terminal() {
 	script -q -e -c "'$CUDATRACE' --format perfetto -- true" "$T/typed" > "$T/out" 2>&1 < /dev/null && fail "written to a terminal"
 	grep -q 'give -o FILE' "$T/out" || fail "$(cat "$T/out")"
 }
+
+# A name that a program chose is no formula for a spreadsheet, and numbers stay numbers.
+case_csv_formula() {
+	cp "$CALLS" "$T/=1+1"
+	LD_LIBRARY_PATH=$STANDIN ct --format csv -o "$T/csv" -e cudaMalloc -- "$T/=1+1" mix 1 1 1
+	ok_rc
+	expect "process, its number, result" "$(python3 -c '
+import csv, sys
+for r in csv.DictReader(open(sys.argv[1])):
+    if r["type"] == "call":
+        print(r["process"], int(r["pid"]) > 0, r["result"], int(r["duration_ns"]) > 0)' "$T/csv" | sort -u)" "'=1+1 True cudaSuccess True"
+	LD_LIBRARY_PATH=$STANDIN ct stat --csv --by process -o "$T/csv" -e cudaMalloc -- "$T/=1+1" mix 1 1 1
+	ok_rc
+	expect "stat: names" "$(python3 -c '
+import csv, sys
+for r in csv.DictReader(open(sys.argv[1])):
+    if "1+1" in r["name"]:
+        print(r["name"][:5], int(r["calls"]))' "$T/csv" | sort -u)" "'=1+1 2"
+}

@@ -131,3 +131,62 @@ case_output_command_user() {
 		fail "$(cat "$T/err")"
 	expect "ids" "$(tr '\n' ' ' < "$T/out")" "65534 65534 65534 "
 }
+
+# A recording is for its owner alone, other outputs as the umask has it.
+case_output_modes() {
+	local r=tests/traces/calls.ctrace
+	umask 022
+	ct record -o "$T/r" -- "$CALLS" mix 1 1 1
+	ok_rc
+	expect "a recording" "$(stat -c %a "$T/r")" 600
+	ct merge -o "$T/m" "$r" "$r"
+	expect "merged" "$(stat -c %a "$T/m")" 600
+	ct replay -o "$T/table" "$r"
+	expect "a table" "$(stat -c %a "$T/table")" 644
+}
+
+# What others put in the way in a folder that everybody may write to is neither followed nor written to. (Where the kernel's
+# fs.protected_* are set it is the kernel that refuses.)
+case_output_links() {
+	local r=tests/traces/calls.ctrace out
+	mkdir -m 1777 "$T/tmp"
+	mkdir "$T/ours" "$T/tmp/ours"
+	for out in file dir/file; do
+		echo precious > "$T/ours/file"
+		ln -s "$T/ours/file" "$T/tmp/file"
+		ln -s "$T/ours" "$T/tmp/dir"
+		chown -h 65534 "$T/tmp/file" "$T/tmp/dir"
+		ct replay -o "$T/tmp/$out" "$r"
+		ok_rc 1
+		says "cannot write to $T/tmp/$out: Permission denied"
+		ct merge -o "$T/tmp/$out" "$r" "$r"
+		ok_rc 1
+		expect "what the link leads to" "$(cat "$T/ours/"*)" precious
+		# of our own, and of the folder's owner, they are followed
+		chown -h 0 "$T/tmp/file" "$T/tmp/dir"
+		ct replay -o "$T/tmp/$out" "$r"
+		ok_rc
+		grep -q cudaMalloc "$T/ours/file" || fail "our own link is not followed"
+		rm "$T/tmp/file" "$T/tmp/dir"
+	done
+	# a file of somebody else's, and one more name of a file
+	echo theirs > "$T/tmp/file"
+	chown 65534 "$T/tmp/file"
+	ct replay -o "$T/tmp/file" "$r"
+	ok_rc 1
+	expect "a file of another user" "$(cat "$T/tmp/file")" theirs
+	echo precious > "$T/ours/file"
+	ln "$T/ours/file" "$T/tmp/name"
+	ct replay -o "$T/tmp/name" "$r"
+	ok_rc 1
+	expect "a file with two names" "$(cat "$T/ours/file")" precious
+	# elsewhere nothing is refused
+	ln -s file "$T/ours/link"
+	ct replay -o "$T/ours/link" "$r"
+	ok_rc
+	ct replay -o /dev/stdout "$r"
+	ok_rc
+	grep -q cudaMalloc "$T/out" || fail "nothing on standard output"
+	ct replay -o "$T/nowhere/" "$r"
+	ok_rc 1
+}

@@ -287,8 +287,23 @@ static void test_memory_max(void)
 	CHECK(cgroup_memory_max(root, self) == 4096);
 	write_file(root, "memory.max", "none of your business\n");
 	CHECK(cgroup_memory_max(root, self) == UINT64_MAX);
-	write_file(root, "self", "9:name=systemd:/\n"); /* v1 alone */
+	write_file(root, "self", "9:name=systemd:/\n"); /* v1 alone, without the controller */
 	CHECK(cgroup_memory_max(root, self) == UINT64_MAX);
+	snprintf(cmd, sizeof(cmd), "mkdir -p %s/memory/pod/container", root);
+	CHECK(!system(cmd));
+	write_file(root, "self", "9:name=systemd:/\n4:cpu,memory:/pod/container\n");
+	CHECK(cgroup_memory_max(root, self) == UINT64_MAX);
+	write_file(root, "memory/memory.limit_in_bytes", "9223372036854771712\n"); /* no limit */
+	write_file(root, "memory/pod/container/memory.limit_in_bytes", "268435456\n");
+	CHECK(cgroup_memory_max(root, self) == 268435456);
+	write_file(root, "memory/pod/memory.limit_in_bytes", "1048576\n");
+	CHECK(cgroup_memory_max(root, self) == 1048576);
+	write_file(root, "self", "4:memory:/of/the/host\n"); /* of a container, which sees its own as the root */
+	write_file(root, "memory/memory.limit_in_bytes", "4096\n");
+	CHECK(cgroup_memory_max(root, self) == 4096);
+	write_file(root, "self", "4:memory:/pod\n0::/pod/container\n"); /* both, as systemd's hybrid has it */
+	write_file(root, "pod/memory.max", "2048\n");
+	CHECK(cgroup_memory_max(root, self) == 2048);
 	snprintf(cmd, sizeof(cmd), "rm -rf %s", root);
 	CHECK(!system(cmd));
 }

@@ -6,7 +6,7 @@
  *   call,1234018000,112400,12345,12345,train,cudaLaunchKernel,17,...
  *   kernel,1234120000,8960,12345,,train,"vecAdd(float const*, int)",17,...
  *
- * Quoted as RFC 4180 has it; lines end in a newline alone. A cell without a value is empty. Columns are only ever added at
+ * Quoted as RFC 4180 has it; a text that a spreadsheet would take as a formula gets a ' before it (docs/exports.md). Lines end in a newline alone. A cell without a value is empty. Columns are only ever added at
  * the end. A sample of several metrics is a row for each of them. Calls that were counted in windows have no rows: a row of type muted
  * says how many there were.
  */
@@ -65,13 +65,18 @@ static void put_known(struct csv *c, enum column col, uint32_t v)
 
 static void put_quoted(struct csv *c, enum column col, const char *s, size_t n)
 {
+	/* A spreadsheet would take it as a formula. Numbers do not come here. */
+	bool formula = n && memchr("=+-@\t\r", *s, 6);
+
 	to(c, col);
 	if (!memchr(s, ',', n) && !memchr(s, '"', n) && !memchr(s, '\n', n) && !memchr(s, '\r', n)) {
+		row_mem(&c->w, "'", formula);
 		row_mem(&c->w, s, n);
 		return;
 	}
 	row_room(&c->w, 8);
 	*c->w.p++ = '"';
+	row_mem(&c->w, "'", formula);
 	while (n) {
 		const char *quote = memchr(s, '"', n);
 		size_t part = quote ? (size_t)(quote - s) + 1 : n;

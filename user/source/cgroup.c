@@ -77,23 +77,58 @@ static bool read_line(const char *path, const char *begin, char *line, size_t si
 	return found;
 }
 
-uint64_t cgroup_memory_max(const char *root, const char *self)
+/* The least number in these files of a cgroup and of those above it. cgroup: "/pod/container"; it is changed. */
+static uint64_t least_above(const char *root, char *cgroup, const char *file)
 {
-	char line[PATH_MAX], path[2 * PATH_MAX], text[64];
+	char path[2 * PATH_MAX], text[64];
 	uint64_t least = UINT64_MAX, max;
 
-	if (!read_line(self, "0::/", line, sizeof(line)))
-		return least;
 	for (;;) {
-		size_t n = (size_t)snprintf(path, sizeof(path), "%s%s/memory.max", root, line + 3);
+		size_t n = (size_t)snprintf(path, sizeof(path), "%s%s/%s", root, cgroup, file);
 
 		/* "max" is no number: no limit; the root has no such file */
 		if (n < sizeof(path) && read_line(path, "", text, sizeof(text)) && !parse_u64(text, 0, UINT64_MAX, &max) && max < least)
 			least = max;
-		if (!line[3])
+		if (!*cgroup)
 			return least;
-		*strrchr(line, '/') = '\0';
+		*strrchr(cgroup, '/') = '\0';
 	}
+}
+
+/* The cgroup in a line of /proc/PID/cgroup, "4:cpu,memory:/pod", if it is that of version 1's memory; NULL: it is not. */
+static char *memory_v1(char *line)
+{
+	char *list = strchr(line, ':'), *cgroup = list ? strchr(++list, ':') : NULL;
+
+	if (!cgroup || cgroup[1] != '/')
+		return NULL;
+	*cgroup++ = '\0';
+	for (char *word = strtok(list, ","); word; word = strtok(NULL, ","))
+		if (!strcmp(word, "memory"))
+			return cgroup;
+	return NULL;
+}
+
+uint64_t cgroup_memory_max(const char *root, const char *self)
+{
+	char line[PATH_MAX], root_v1[PATH_MAX], *cgroup = NULL;
+	uint64_t least = UINT64_MAX, v1;
+	FILE *f;
+
+	if (read_line(self, "0::/", line, sizeof(line)))
+		least = least_above(root, line + 3, "memory.max");
+	/* The controller may be version 1's: then version 2 has no limit. */
+	f = fopen(self, "re");
+	while (f && !cgroup && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		cgroup = memory_v1(line);
+	}
+	if (f)
+		fclose(f);
+	if (!cgroup || (size_t)snprintf(root_v1, sizeof(root_v1), "%s/memory", root) >= sizeof(root_v1))
+		return least;
+	v1 = least_above(root_v1, cgroup, "memory.limit_in_bytes");
+	return v1 < least ? v1 : least;
 }
 
 uint64_t cgroup_memory_here(void)

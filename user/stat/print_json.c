@@ -217,6 +217,9 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 static void quoted(struct out *o, const char *s, size_t n)
 {
 	out_char(o, '"');
+	/* no formula for a spreadsheet, see sink/csv.c */
+	if (n && memchr("=+-@\t\r", *s, 6))
+		out_char(o, '\'');
 	for (size_t i = 0; i < n; i++) {
 		if (s[i] == '"')
 			out_char(o, '"');

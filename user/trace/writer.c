@@ -18,6 +18,7 @@
 #include <zlib.h>
 
 #include "../util/out.h"
+#include "../util/safe_open.h"
 #include "encode.h"
 #include "writer.h"
 
@@ -173,14 +174,22 @@ static int keep_old(const char *path)
 
 static int open_file(struct writer *w, const char *path)
 {
+	int err, there = safe_open(path, O_PATH | O_CLOEXEC, 0);
 	struct stat st;
-	int err = keep_old(path);
 
+	/* somebody else's link is not followed for the old file either */
+	if (there == -EACCES)
+		return there;
+	if (there >= 0)
+		close(there);
+	err = keep_old(path);
 	if (err)
 		return err;
-	/* not waiting for somebody who reads a pipe */
-	w->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-	if (w->fd < 0 || fstat(w->fd, &st) < 0 || fcntl(w->fd, F_SETFL, 0) < 0)
+	/* not waiting for somebody who reads a pipe; for its owner alone, as perf.data is: it has what programs hand to CUDA */
+	w->fd = safe_open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	if (w->fd < 0)
+		return w->fd;
+	if (fstat(w->fd, &st) < 0 || fcntl(w->fd, F_SETFL, 0) < 0)
 		return -errno;
 	w->regular = S_ISREG(st.st_mode);
 	if (!w->regular)

@@ -25,6 +25,7 @@
 #include "out.h"
 #include "out_command.h"
 #include "put.h"
+#include "safe_open.h"
 #include "utf8.h"
 
 #define OUT_BUF (256 * 1024)
@@ -104,9 +105,7 @@ int out_open(struct out *o, const char *path, bool append)
 	if (err)
 		return err;
 	/* 0666 as every program's output has it: the umask of whoever started us decides. */
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : O_TRUNC), 0666);
-	if (fd < 0)
-		fd = -errno;
+	fd = safe_open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : O_TRUNC), 0666);
 	o->owned = true;
 	return use(o, fd);
 }
