@@ -76,7 +76,7 @@ case_unprobed_none() {
 case_unprobed_after_idle() {
 	local i got waited vain=0
 	copy_library "$T/library"
-	for i in 1 2 3 4 5; do
+	for i in 1 2 3 4 5 6 7; do
 		rm -f "$T/in" "$T/err" "$T/out"
 		mkfifo "$T/in"
 		sh -c "read -r _; '$BIN/late' '$T/library/libcudart.so.13' 10; exec '$BIN/late' '$T/library/libcudart.so.13' 13" \
@@ -84,7 +84,7 @@ case_unprobed_after_idle() {
 		local pid=$!
 		exec 9> "$T/in"
 		attach -f -e cudaStreamQuery -p "$pid"
-		sleep 1 # nothing is waited for: this is the while
+		sleep 2 # nothing is waited for: this is the while; one second is not always enough
 		waited=$(cpu_pressure_us)
 		echo >&9
 		exec 9>&-
@@ -95,7 +95,7 @@ case_unprobed_after_idle() {
 		got=$(rows cudaStreamQuery)
 		[ "$got" = 23 ] || grep -q '"unprobed":{"processes":[1-9]' "$T/out" || fail "$got calls, and nothing is said: $(tail -n 1 "$T/out")"
 		[ "$got" != 23 ] || grep -q '"unprobed"' "$T/out" || return 0
-		((waited > 100)) || vain=$((vain + 1))
+		((waited > 1000)) || vain=$((vain + 1))
 	done
-	((vain < 3)) || fail "$vain of $i runs waited in vain, though the processors were free"
+	((vain < 4)) || fail "$vain of $i runs waited in vain, though the processors were free"
 }
