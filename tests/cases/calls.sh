@@ -145,7 +145,7 @@ case_siglongjmp_multi() {
 	left_by_signals out 3 21 3 --probe-kind multi
 }
 
-case_siglongjmp_tracefs() {
+case_siglongjmp_tracefs() { # long
 	left_by_signals out 3 21 3 --probe-kind tracefs
 }
 

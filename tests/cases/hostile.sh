@@ -66,13 +66,13 @@ hang_absent() {
 	exec {fd}>&-
 }
 
-case_hostile_uffd() {
+case_hostile_uffd() { # long
 	hang_absent uffd
 }
 
 # A recording asks for each process's arguments and environment, which this one never gives. (Linux 6.18 answers such a reader
 # with nothing at once; a kernel that lets it wait holds up a thread that record does not wait for.)
-case_hostile_arguments_page() {
+case_hostile_arguments_page() { # long
 	local fd pid
 	mkfifo "$T/in"
 	"$ABSENT" arguments 9000 < "$T/in" > "$T/a.out" 2> "$T/a.err" &
@@ -96,7 +96,7 @@ case_hostile_arguments_page() {
 	grep -q ' absent .* cudaMalloc ' "$T/out" || fail "no call of the program: $(head -n 3 "$T/out")"
 }
 
-case_hostile_fuse() {
+case_hostile_fuse() { # long
 	mkdir "$T/mnt"
 	# the mount goes with the process
 	ABSENT="$T/absent"

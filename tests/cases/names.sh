@@ -206,7 +206,7 @@ case_names_attached_fatbin() {
 }
 
 # A library is closed and another one takes its addresses, handles and variables while the tracer looks.
-case_names_attached_reload() {
+case_names_attached_reload() { # long
 	local form TWO_STEPS=1
 	kernel_program libalpha.so
 	for form in '' -legacy; do
@@ -238,7 +238,7 @@ case_names_attached_module_unknown() {
 }
 
 # The same without a pause: what is unloaded while its name is looked for has none, rather than another one's.
-case_names_attached_reload_at_once() {
+case_names_attached_reload_at_once() { # long
 	local fd
 	kernel_program libalpha.so
 	measured_driver

@@ -270,7 +270,7 @@ case_full_disk() {
 }
 
 # An output that takes nothing: one sentence, which is true, and no count of rows that nobody got.
-case_full_output_said_once() {
+case_full_output_said_once() { # long
 	local how
 	for how in "" "--format json" "--format csv" "--format chrome" "--format perfetto" "--format html" folded stat mem advise; do
 		# shellcheck disable=SC2086
@@ -305,7 +305,7 @@ case_colors() {
 }
 
 # A limit of the size of files (ulimit -f, in KiB) is an error of the output as a full disk is; the program has its signals as ever.
-case_file_size_limit_said_once() {
+case_file_size_limit_said_once() { # long
 	local how name
 	for how in "--format json" "--format nsys-sqlite" record; do
 		rm -f "$T"/rows*
@@ -359,7 +359,7 @@ case_hostile_words_in_messages() {
 }
 
 # A reader that has seen enough, as head has, is no error: the trace ends with status 0, without a word.
-case_stdout_closed() {
+case_stdout_closed() { # long
 	local how
 	target a queries 1000000000
 	go a nowait
@@ -412,7 +412,7 @@ stalled_reader() {
 	wait_for 10 ended "$reader_pid"
 }
 
-case_stalled_reader() {
+case_stalled_reader() { # long
 	stalled_reader 164000 --format json
 	expect_rows cudaStreamQuery 492000
 	no_loss
@@ -422,7 +422,7 @@ case_stalled_reader() {
 }
 
 # The same, and the reader never comes back: an interrupt ends it all the same, whatever waits.
-case_stalled_reader_interrupted() {
+case_stalled_reader_interrupted() { # long
 	local name how reader
 	for name in a b c; do
 		case $name in
@@ -454,7 +454,7 @@ ended_by_int() {
 }
 
 # A reader that is slow, and much to be written to it when the first interrupt ends the trace: the second gives it up.
-case_slow_reader_interrupted_twice() {
+case_slow_reader_interrupted_twice() { # long
 	target a queries 400000
 	mkfifo "$T/slow"
 	(while dd bs=64k count=1 of=/dev/null status=none; do sleep 0.05; done) < "$T/slow" &
@@ -517,7 +517,7 @@ case_chatty_mute_loses_nothing() {
 
 # What was not recorded is known in number: a loop of 300 000 is short enough for each call to be counted, live and stored, and
 # nowhere is it said that nothing is missing.
-case_chatty_counted() {
+case_chatty_counted() { # long
 	local how
 	ct stat --json -o "$T/stat.json" -- "$CALLS" devices 300000
 	ok_rc
@@ -573,7 +573,7 @@ case_chatty_exported() {
 }
 
 # A training step's queries: the estimate's own interval holds the truth, launches are exact, live and stored.
-case_chatty_estimated() {
+case_chatty_estimated() { # long
 	local want
 	ct stat --json -o "$T/stat.json" -- "$BIN/step" 4000
 	ok_rc
@@ -591,7 +591,7 @@ case_chatty_estimated() {
 
 # A thread that was inside of a query when the probes came back: the driver's call in it is not taken for one of the program's own.
 # The program's own are estimated.
-case_chatty_inside() {
+case_chatty_inside() { # long
 	local mode name want
 	for mode in slow direct; do
 		ct stat --json -o "$T/stat.json" -- "$BIN/nests" $mode 4000

@@ -321,7 +321,7 @@ case_environment() {
 
 # 30 times, at a moment nobody chose: the tracer ends within a second, and nothing of it stays. A round in which others had to
 # wait for a processor says nothing about the second.
-case_signals_at_any_moment() {
+case_signals_at_any_moment() { # long
 	local i start took sig waited slow=0
 	"$SAMPLE" --seconds 600 --rate 50 > "$T/sample.out" &
 	local sample=$!

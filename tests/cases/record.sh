@@ -76,7 +76,7 @@ like_live() {
 	[ "$(grep -c '^{"type":"call"' "$T/live")" -ge "${LEAST:-3}" ] || fail "$*: nothing was compared"
 }
 
-case_replay_is_live() {
+case_replay_is_live() { # long
 	like_live -- "$CALLS" mix 20 5 5
 	like_live -- "$CALLS" failing 3 4
 	LEAST=1

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh - runs the real-BPF cases: tests/cases/run.sh [-l] [NAME-GLOB...]
+# run.sh - runs the real-BPF cases: tests/cases/run.sh [-l | --short] [NAME-GLOB...]
 #
 # Needs root, ./cudatrace and the programs of `make cases-progs`. Prints `ok NAME`, `not ok NAME: why` or `skip NAME: why`
-# for each case, and at last `N passed, N failed, N skipped`; the status is 1 when one failed. -l lists the cases.
+# for each case, with the seconds that it took, and at last `N passed, N failed, N skipped`; the status is 1 when one failed. -l lists
+# the cases. --short leaves out those that take long: `# long` stands behind their names.
 set -uo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -30,7 +31,12 @@ if [ "${1:-}" = --one ]; then
 fi
 
 # In the order in which they stand in the files.
-mapfile -t names < <(cat "$here"/[a-z]*.sh | sed -n 's/^case_\([a-z0-9_]*\)() {.*/\1/p')
+long='^$'
+if [ "${1:-}" = --short ]; then
+	long='# long'
+	shift
+fi
+mapfile -t names < <(cat "$here"/[a-z]*.sh | grep -v "$long" | sed -n 's/^case_\([a-z0-9_]*\)() {.*/\1/p')
 if [ "${1:-}" = -l ]; then
 	printf '%s\n' "${names[@]}"
 	exit 0
@@ -61,11 +67,13 @@ for name in "${names[@]}"; do
 	wanted "$name" "$@" || continue
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/cudatrace-case.XXXXXX")
 	chmod 755 "$dir"
+	began=${EPOCHREALTIME/./}
 	timeout -k 2 "${CASE_TIMEOUT:-160}" "$BASH" "$0" --one "$name" "$dir" > "$dir/log" 2>&1
 	status=$?
+	took=$(((${EPOCHREALTIME/./} - began) / 100000))
 	why=$(cat "$dir/why" 2> /dev/null || tail -n 1 "$dir/log")
 	case $status in
-	0) echo "ok $name" && passed=$((passed + 1)) ;;
+	0) echo "ok $name ($((took / 10)).$((took % 10)) s)" && passed=$((passed + 1)) ;;
 	77) echo "skip $name: $why" && skipped=$((skipped + 1)) ;;
 	124 | 137) echo "not ok $name: took too long; $why" && failed=$((failed + 1)) ;;
 	*) echo "not ok $name: $why" && failed=$((failed + 1)) ;;
@@ -76,5 +84,6 @@ for name in "${names[@]}"; do
 		rm -rf "$dir"
 	fi
 done
+[ "$long" = '^$' ] || echo "$(cat "$here"/[a-z]*.sh | grep -c '^case_[a-z0-9_]*() { # long') cases that take long are left out: --all runs them"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

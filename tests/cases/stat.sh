@@ -250,7 +250,7 @@ case_stat_golden() {
 
 # ---- compare ----
 
-case_compare_runs() {
+case_compare_runs() { # long
 	ct stat --runs 5 --save "$T/a.json" -o "$T/tables" -- "$CALLS" mix 50
 	ok_rc
 	expect "tables" "$(grep -c '^Runtime API calls' "$T/tables")" 5

@@ -67,7 +67,7 @@ case_stuck_static() {
 	unhang
 }
 
-case_stuck_whole_machine() {
+case_stuck_whole_machine() { # long
 	hang
 	ct stuck --format json --over 300ms
 	ok_rc 4
@@ -162,7 +162,7 @@ case_stuck_python() {
 }
 
 # A call that begins after the attach: known beginning and arguments; reported once; then it goes on.
-case_stuck_watch() {
+case_stuck_watch() { # long
 	hang
 	"${BACKGROUND[@]}" "$CUDATRACE" stuck -v -p "$PID_h" --over 0.3 --watch --format json -o "$T/out" 2> "$T/err" &
 	CT=$!

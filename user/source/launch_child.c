@@ -114,6 +114,12 @@ static int find_user(struct user *u, const char *user)
 	return err;
 }
 
+static void cannot_run(const char *name, int err)
+{
+	msg_error("cannot run '%s': %s%s", name, strerror(-err),
+		  err == -EMFILE ? ": more open files are needed than this shell allows; raise `ulimit -n`" : "");
+}
+
 /* ---- the environment and the file --------------------------------------------------------------------------- */
 
 /* "VAR=VAL" replaces, "VAR" removes. vars has room. */
@@ -224,7 +230,7 @@ static int make_plan(struct plan *p, char *const cmd[], const char *user, char *
 	if (!err)
 		err = n ? find_file(p, cmd[0]) : -ENOENT;
 	if (err) {
-		msg_error("cannot run '%s': %s", n ? cmd[0] : "", strerror(-err));
+		cannot_run(n ? cmd[0] : "", err);
 		return err;
 	}
 	p->sh_argv[0] = (char *)"/bin/sh";
@@ -334,7 +340,7 @@ int launch_child_fork(struct launch_child *c, char *const cmd[], const char *use
 	else if ((c->pid = fork_blocked(&p, fds)) < 0)
 		err = c->pid;
 	if (err) {
-		msg_error("cannot run '%s': %s", cmd[0], strerror(-err));
+		cannot_run(cmd[0], err);
 		goto out;
 	}
 	close(fds[1]);
