@@ -65,6 +65,16 @@ is no-end 1 "$(grep -c '^cudatrace: the recording has no end: whoever wrote it w
 "$ct" replay "$dir/run.ctrace" > /dev/null 2> "$dir/err"
 is has-end 0 "$(grep -cE 'breaks off|has no end' "$dir/err")"
 
+# ---- calls that were counted and not recorded: tests/golden/muted.txt has what each command says of them
+for args in "info" "replay" "replay -c" "replay --format json" "stat" "stat --json" "stat --csv" "advise" "export --to csv -o -"; do
+	echo "== $args"
+	# shellcheck disable=SC2086
+	(cd "$traces" && "$ct" $args muted.ctrace 2>&1)
+done > "$dir/muted.txt"
+sed -i -e 's/"version":"[^"]*"/"version":""/; s/"cudatrace":"[^"]*"/"cudatrace":""/' "$dir/muted.txt"
+[ -z "${UPDATE_GOLDEN:-}" ] || cp "$dir/muted.txt" tests/golden/muted.txt
+is muted-golden "" "$(diff tests/golden/muted.txt "$dir/muted.txt" | head -n 4)"
+
 # ---- refusals
 says itself "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
 	"$ct" export --to csv -o "$dir/run.ctrace" "$dir/run.ctrace"
@@ -104,7 +114,7 @@ caused=38
 kernel_ns=1220002
 copied_bytes=4210688
 lost=5" "$(python3 tests/export/check_csv.py "$dir/run.csv" 2>&1)"
-is csv-golden "call=7 copy=1 counter=3 event=1 kernel=3 lost=1 marker=1 memory=2 overhead=1 set=1 sync=1
+is csv-golden "call=7 copy=1 counter=3 event=1 kernel=3 lost=1 marker=1 memory=2 muted=2 overhead=1 set=1 sync=1
 caused=5
 kernel_ns=25000
 copied_bytes=4096

@@ -8,6 +8,7 @@
 
 #include "../../user/trace/writer.h"
 #include "../unit/make_call.h"
+#include "../unit/make_muted.h"
 #include "../unit/patch_trace.h"
 
 #define T0 1000000000000ULL /* CLOCK_MONOTONIC of the begin */
@@ -499,6 +500,32 @@ static void calls_only(void)
 	}
 }
 
+/* Queries that were counted in windows: three launches have records, 245 000 cudaGetDevice and 90 cudaPeekAtLastError have none; of a
+ * second process no more than a lower bound is known. */
+static void counted(void)
+{
+	static const int32_t zero;
+	uint64_t begun;
+
+	make_mem(0x1000, &zero, sizeof(zero));
+	clock_at(REALTIME);
+	process(4001, 4001, "app", CT_UNKNOWN);
+	begun = now;
+	for (int i = 0; i < 3; i++) {
+		CALL(1 * US, 0, "cudaGetDevice", CT_CALL, 0, 0, U(0x1000));
+		CALL(5 * US, 0, "cudaDeviceSynchronize", CT_CALL, 0, 0);
+	}
+	begun += T0;
+	put(make_muted(4001, begun, T0 + now, "cudaGetDevice", 5000, (struct ct_estimated){ 240900, 4100, 3050 }));
+	put(make_muted(4001, begun, T0 + now, "cudaPeekAtLastError", 90, (struct ct_estimated){ 0 }));
+	CALL(5 * US, 0, "cudaDeviceSynchronize", CT_CALL, 0, 0);
+	put(make_muted(4001, T0 + now - 5 * US, T0 + now, "cudaGetDevice", 0, (struct ct_estimated){ -900, -100, 50 }));
+	process(4002, 4002, "loop", CT_UNKNOWN);
+	CALL(5 * US, 0, "cudaDeviceSynchronize", CT_CALL, 0, 0);
+	put(make_muted(4002, T0 + now - 5 * US, T0 + now, "cuCtxGetDevice", 700, (struct ct_estimated){ 300, 20, 900000 }));
+	clock_at(REALTIME);
+}
+
 static void file(const char *dir, const char *what, const char *host, uint64_t realtime, void (*fill)(void),
 		 const char *end)
 {
@@ -544,6 +571,8 @@ int main(int argc, char **argv)
 	file(argv[1], "other.ctrace", "node-b", REALTIME + 2 * MS, other_host,
 	     "reason interrupted\nuptime_ns 1000000\n");
 	file(argv[1], "calls.ctrace", "node-a", REALTIME, calls_only, "reason finished\nuptime_ns 1000000\ncalls 12\n");
+	file(argv[1], "muted.ctrace", "node-a", REALTIME, counted,
+	     "reason finished\nuptime_ns 1000000\ncalls 8\nmuted cudaGetDevice cudaPeekAtLastError cuCtxGetDevice\n");
 	file(argv[1], "killed.ctrace", "node-a", REALTIME, calls_only, NULL);
 	/* functions that this version does not know, or knows with other arguments */
 	file(argv[1], "newer.ctrace", "node-a", REALTIME, calls_only, "reason finished\nuptime_ns 1000000\ncalls 12\n");

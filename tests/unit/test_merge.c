@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "../../user/event/muted.h"
 #include "../../user/stages.h"
 #include "../../user/trace/align.h"
 #include "../../user/trace/merge.h"
 #include "../../user/trace/reader.h"
+#include "../../user/trace/writer.h"
 #include "patch_trace.h"
 #include "unit.h"
 
@@ -246,6 +248,63 @@ static void test_same_records(void)
 	unlink(merged);
 }
 
+/* Adds up what a file says of calls without records; the pids that it is said of, added up too. */
+static struct muted_sum muted_of(const char *path, unsigned int *records, uint64_t *pids)
+{
+	struct muted_sum sum = { 0 };
+	const struct ct_hdr *h;
+	struct reader_stats s;
+	struct reader *r;
+
+	*records = 0;
+	*pids = 0;
+	CHECK(!reader_open(&r, path));
+	while (reader_next(r, &h) == 1) {
+		if (h->kind != CT_MUTED)
+			continue;
+		muted_add(&sum, (const struct ct_muted *)h);
+		CHECK(muted_func((const struct ct_muted *)h) >= 0);
+		++*records;
+		*pids += h->pid;
+	}
+	reader_stats(r, &s);
+	CHECK(!s.damaged && !s.malformed);
+	reader_close(r);
+	return sum;
+}
+
+/* Calls that were counted and not recorded: of a file that is given twice once, of two hosts both, each with its own process. */
+static void test_muted(void)
+{
+	static const char muted[] = "tests/traces/muted.ctrace";
+	unsigned int records, n;
+	uint64_t pids, sum_pids;
+	struct muted_sum want = muted_of(muted, &records, &pids), got;
+	const struct ct_hdr *h;
+	struct reader *r;
+	struct writer *w;
+
+	CHECK(records == 4 && pids == 3 * 4001 + 4002);
+	CHECK(want.counted == 5790 && want.unseen.calls == 240300 && want.unseen.below == 4020 && want.unseen.above == 903100);
+	CHECK(!merge_files((const char *const[]){ muted, muted }, 2));
+	got = muted_of(out_path, &n, &sum_pids);
+	CHECK(n == 4 && sum_pids == pids && !memcmp(&got, &want, sizeof(got)));
+	/* the same records on another host */
+	CHECK(!reader_open(&r, muted));
+	CHECK(!writer_open(&w, json_path, "format 1\nhost node-z\nboot_id z\nstart_ns 1000000000000\nrealtime_offset_ns 1699999000000000000\n"));
+	while (reader_next(r, &h) == 1)
+		CHECK(!writer_record(w, h));
+	CHECK(!writer_end(w, "reason finished\n") && !writer_close(w));
+	reader_close(r);
+	CHECK(!merge_files((const char *const[]){ muted, json_path }, 2));
+	got = muted_of(out_path, &n, &sum_pids);
+	CHECK(n == 8 && sum_pids == 2 * pids + 4 * (1ULL << 22));
+	CHECK(got.counted == 2 * want.counted && got.unseen.calls == 2 * want.unseen.calls && got.unseen.above == 2 * want.unseen.above);
+	CHECK(got.failed == 2 * want.failed && got.ns == 2 * want.ns);
+	unlink(json_path);
+	unlink(out_path);
+}
+
 static void test_not_possible(void)
 {
 	static const char *const none[] = { "tests/traces/two.ctrace", "tests/traces/README.md" };
@@ -412,6 +471,7 @@ int main(void)
 	test_align();
 	test_hosts();
 	test_same_records();
+	test_muted();
 	test_not_possible();
 	test_stored_again();
 	test_hostile();
