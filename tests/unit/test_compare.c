@@ -234,6 +234,16 @@ static void test_hostile(void)
 	many[(20 << 20) - 1] = '\0';
 	CHECK(open_text(&s, "large", many) < 0);
 	saved_close(&s);
+	/* small things without number take memory out of proportion; some are no fault */
+	for (size_t objects = 300000; objects <= 400000; objects += 100000) {
+		char *at = many + sprintf(many, "%s1%.*s,\"x\":[{}", HEAD, (int)strlen(SECTIONS("")) - 1, SECTIONS(""));
+
+		for (size_t i = 1; i < objects; i++)
+			at = stpcpy(at, ",{}");
+		strcpy(at, "]}");
+		CHECK((open_text(&s, "objects", many) < 0) == (objects == 400000));
+		saved_close(&s);
+	}
 	free(many);
 	quiet(false);
 }

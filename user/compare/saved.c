@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * saved.c - see saved.h. A file is read piece by piece and one object at a time, so that what json-c holds of it is bounded by
- * OBJECT_MAX, whatever the file's size.
+ * OBJECT_MAX and PARTS_MAX, whatever the file's size.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,6 +16,19 @@
 #include "saved.h"
 
 #define OBJECT_MAX (16u << 20) /* bytes of one run */
+/*
+ * What json-c makes of a run is bounded by its parts, not by its bytes: an empty object, of two bytes, takes 760. They are counted as they are
+ * written, before they are made, in the rough unit of 64 bytes. A row that `stat --save` writes counts 50, and has 230 bytes.
+ */
+#define PARTS_ROWS 70000u
+#define PARTS_MAX (PARTS_ROWS * PARTS_ROW) /* of one run: 270 MB at most; OBJECT_MAX has room for as many real rows */
+#define PARTS_OBJECT 12u
+#define PARTS_ARRAY 4u
+#define PARTS_KEY 2u
+#define PARTS_VALUE 1u
+#define PARTS_ROW 60u
+#define PART_BYTES 4096u /* so many are looked at before they are made */
+#define NAMES_MAX (256u << 20) /* bytes of the names of all rows */
 #define DEPTH_MAX 8
 #define ENTRIES_MAX 1000000 /* rows of all runs: 130 MB */
 #define NAME_MAX_BYTES 16384
@@ -31,7 +44,7 @@ struct entry {
 
 struct saved_room {
 	struct entry *entries;
-	size_t nentries, cap;
+	size_t nentries, cap, names; /* names: bytes */
 	double *values;
 };
 
@@ -125,7 +138,8 @@ static struct entry *add_entry(struct saved *s, enum saved_section section, cons
 	struct saved_room *r = s->room;
 	struct entry *e;
 
-	if (r->nentries >= ENTRIES_MAX)
+	r->names += strnlen(name, NAME_MAX_BYTES) + 1;
+	if (r->nentries >= ENTRIES_MAX || r->names > NAMES_MAX)
 		return NULL;
 	if (r->nentries == r->cap) {
 		size_t cap = (r->cap + 256) * 2;
@@ -282,7 +296,18 @@ struct reading {
 	struct saved *s;
 	struct json_tokener *tok;
 	size_t fed; /* of the object under way; 0: none is */
+	uint32_t parts; /* of it */
 };
+
+/* In a text they count too, which does no harm: names with commas are few. */
+static uint32_t parts_of(const char *p, size_t n)
+{
+	uint32_t parts = 0;
+
+	for (size_t i = 0; i < n; i++)
+		parts += p[i] == '{' ? PARTS_OBJECT : p[i] == '[' ? PARTS_ARRAY : p[i] == ':' ? PARTS_KEY : p[i] == ',' ? PARTS_VALUE : 0;
+	return parts;
+}
 
 static size_t blanks(const char *p, size_t n)
 {
@@ -296,7 +321,7 @@ static size_t blanks(const char *p, size_t n)
 static int feed(struct reading *r, const char *p, size_t n)
 {
 	while (n) {
-		size_t skip = r->fed ? 0 : blanks(p, n), used;
+		size_t skip = r->fed ? 0 : blanks(p, n), used, some;
 		struct json_object *run;
 		int err;
 
@@ -304,8 +329,14 @@ static int feed(struct reading *r, const char *p, size_t n)
 		n -= skip;
 		if (!n)
 			return 0;
-		run = json_tokener_parse_ex(r->tok, p, (int)n);
-		used = run ? json_tokener_get_parse_end(r->tok) : n;
+		some = n < PART_BYTES ? n : PART_BYTES;
+		r->parts += parts_of(p, some);
+		if (r->parts > PARTS_MAX) {
+			msg_error("%s: a run of more parts than %u rows have; save fewer kinds of calls (-e)", r->s->path, PARTS_ROWS);
+			return -EINVAL;
+		}
+		run = json_tokener_parse_ex(r->tok, p, (int)some);
+		used = run ? json_tokener_get_parse_end(r->tok) : some;
 		r->fed += used;
 		if (!run && json_tokener_get_error(r->tok) != json_tokener_continue) {
 			msg_error("%s: not JSON that can be read: %s", r->s->path, json_tokener_error_desc(json_tokener_get_error(r->tok)));
@@ -316,12 +347,15 @@ static int feed(struct reading *r, const char *p, size_t n)
 			msg_error("%s: a run of more than %u MiB", r->s->path, OBJECT_MAX >> 20);
 			return -EINVAL;
 		}
-		if (!run)
-			return 0;
+		if (!run) {
+			p += used;
+			n -= used;
+			continue;
+		}
 		err = add_run(r->s, run);
 		json_object_put(run);
 		json_tokener_reset(r->tok);
-		r->fed = 0;
+		r->fed = r->parts = 0;
 		if (err)
 			return err;
 		p += used;
