@@ -3,9 +3,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "../util/now.h"
 #include "links.h"
+
+#define CLOSERS 64 /* threads: each waits for the kernel's grace periods */
+#define CLOSER_STACK (256 * 1024)
 
 int links_make(enum attach_kind kind, const struct attach_progs *progs, const struct link_target *t, struct link_set *set, int *bad)
 {
@@ -30,36 +35,126 @@ void links_close(struct link_set *set)
 	links_removed(set);
 }
 
+/* ---- on the side ------------------------------------------------------------------------------------------ */
+
 struct later {
+	struct later *next;
 	struct link_set set;
-	unsigned delay_us;
+	uint64_t due_ns;
 };
+
+/* Sets that wait to be closed, the next due first, and the threads that close them: these end when nothing waits. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct later *first, *last;
+	int threads;
+	unsigned fds; /* that are not closed yet */
+	bool hurry;
+} closer = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static void wait_until_due(const struct later *l)
+{
+	struct timespec until;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), ns;
+
+	if (l->due_ns <= now)
+		return;
+	ns = clock_ns(CLOCK_REALTIME) + (l->due_ns - now);
+	until = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+	pthread_cond_timedwait(&closer.changed, &closer.lock, &until);
+}
 
 static void *close_later(void *arg)
 {
-	struct later *later = arg;
+	struct later *l;
+	unsigned n;
 
-	if (later->delay_us)
-		usleep(later->delay_us);
-	links_close(&later->set);
-	free(later);
+	(void)arg;
+	pthread_mutex_lock(&closer.lock);
+	while ((l = closer.first)) {
+		if (!closer.hurry && l->due_ns > clock_ns(CLOCK_MONOTONIC)) {
+			wait_until_due(l);
+			continue;
+		}
+		closer.first = l->next;
+		closer.last = closer.first ? closer.last : NULL;
+		pthread_mutex_unlock(&closer.lock);
+		n = (unsigned)l->set.nfds;
+		links_close(&l->set);
+		free(l);
+		pthread_mutex_lock(&closer.lock);
+		closer.fds -= n;
+		pthread_cond_broadcast(&closer.changed);
+	}
+	closer.threads--;
+	pthread_cond_broadcast(&closer.changed);
+	pthread_mutex_unlock(&closer.lock);
 	return NULL;
+}
+
+/* The lock is held. False: nobody is there to close anything. */
+static bool have_closer(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (closer.threads == CLOSERS)
+		return true;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, CLOSER_STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (!pthread_create(&thread, &attr, close_later, NULL))
+		closer.threads++;
+	pthread_attr_destroy(&attr);
+	return closer.threads != 0;
 }
 
 void links_close_later(const struct link_set *set, unsigned delay_us)
 {
-	struct later *copy = malloc(sizeof(*copy));
+	struct later *l = malloc(sizeof(*l)), **at;
 	struct link_set here = *set;
-	pthread_t thread;
 
-	if (copy) {
-		copy->set = *set;
-		copy->delay_us = delay_us;
-		if (!pthread_create(&thread, NULL, close_later, copy)) {
-			pthread_detach(thread);
-			return;
-		}
-		free(copy);
+	if (!l) {
+		links_close(&here);
+		return;
 	}
-	links_close(&here);
+	*l = (struct later){ .set = *set, .due_ns = clock_ns(CLOCK_MONOTONIC) + delay_us * 1000ULL };
+	pthread_mutex_lock(&closer.lock);
+	if (!have_closer()) {
+		pthread_mutex_unlock(&closer.lock);
+		free(l);
+		links_close(&here);
+		return;
+	}
+	at = closer.last && closer.last->due_ns <= l->due_ns ? &closer.last->next : &closer.first;
+	while (*at && (*at)->due_ns <= l->due_ns)
+		at = &(*at)->next;
+	l->next = *at;
+	*at = l;
+	closer.last = l->next ? closer.last : l;
+	closer.fds += (unsigned)set->nfds;
+	pthread_cond_broadcast(&closer.changed);
+	pthread_mutex_unlock(&closer.lock);
+}
+
+unsigned links_closing(void)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&closer.lock);
+	n = closer.fds;
+	pthread_mutex_unlock(&closer.lock);
+	return n;
+}
+
+void links_close_now(void)
+{
+	pthread_mutex_lock(&closer.lock);
+	closer.hurry = true;
+	pthread_cond_broadcast(&closer.changed);
+	while (closer.threads)
+		pthread_cond_wait(&closer.changed, &closer.lock);
+	closer.hurry = false;
+	pthread_mutex_unlock(&closer.lock);
 }

@@ -43,6 +43,10 @@ bool links_tracefs_mounted(void);
 void links_close(struct link_set *);
 /* Closing a link waits for the kernel's grace periods (40 ms and more): done on the side. The set is a copy of the caller's. */
 void links_close_later(const struct link_set *, unsigned delay_us);
+/* Descriptors that links_close_later() has not closed yet. */
+unsigned links_closing(void);
+/* Closes what links_close_later() was given, whether it is due or not, and waits until that is done. */
+void links_close_now(void);
 /* Behind the closing of its descriptors: removes the tracefs event; frees. */
 void links_removed(struct link_set *);
 
