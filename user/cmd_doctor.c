@@ -135,6 +135,8 @@ static int found(void *ctx, struct probe_file *f, pid_t pid)
 	return 0;
 }
 
+static const struct discover_ops discover_ops = { .found = found };
+
 /* Looks for CUDA's files: of one process, or of the whole machine (pid 0). */
 static int files(struct doctor *d, pid_t pid)
 {
@@ -149,7 +151,7 @@ static int files(struct doctor *d, pid_t pid)
 	plan->pids = &pid;
 	plan->npids = pid ? 1 : 0;
 	d->nfiles = d->ndriver = d->nruntime = 0;
-	err = discover_open(&discover, plan, -1, found, d);
+	err = discover_open(&discover, plan, -1, &discover_ops, d);
 	if (!err)
 		err = discover_scan(discover);
 	discover_close(discover);

@@ -28,7 +28,8 @@ static char dir[] = "/tmp/test_discover.XXXXXX";
 static struct capture_plan plan;
 
 struct seen {
-	int n;
+	int n, gone, rewritten;
+	bool wrong; /* found() while the file has probes */
 	char path[512];
 	pid_t pid;
 };
@@ -40,11 +41,30 @@ static int on_found(void *ctx, struct probe_file *f, pid_t pid)
 	if (strncmp(f->path, dir, strlen(dir)))
 		return 0;
 	s->n++;
+	s->wrong |= s->n - s->gone > 1;
 	snprintf(s->path, sizeof(s->path), "%s", f->path);
 	s->pid = pid;
 	CHECK(f->scan.nprobes == 1 && f->scan.probes[0].offset && f->fd >= 0 && f->ino);
 	return 0;
 }
+
+static void on_gone(void *ctx, struct probe_file *f, bool rewritten)
+{
+	struct seen *s = ctx;
+
+	if (strncmp(f->path, dir, strlen(dir)))
+		return;
+	s->gone++;
+	s->rewritten += rewritten;
+}
+
+static unsigned three(void *ctx, const struct probe_file *f)
+{
+	(void)ctx, (void)f;
+	return 3;
+}
+
+static const struct discover_ops ops = { .found = on_found, .gone = on_gone, .cost = three };
 
 static const char *copy_self(const char *name)
 {
@@ -128,7 +148,7 @@ static struct discover *start(struct seen *s, const pid_t *pids, int npids)
 	memset(s, 0, sizeof(*s));
 	plan.pids = pids;
 	plan.npids = npids;
-	CHECK(discover_open(&d, &plan, -1, on_found, s) == 0);
+	CHECK(discover_open(&d, &plan, -1, &ops, s) == 0);
 	return d;
 }
 
@@ -144,7 +164,8 @@ static void test_running(void)
 	CHECK(discover_scan(d) >= 1 && s.n == 1 && s.pid == pid && !strcmp(s.path, path));
 	CHECK(discover_scan(d) >= 1 && s.n == 1);
 	CHECK(discover_scan_pid(d, pid) >= 1 && s.n == 1);
-	CHECK(discover_files(d, &files) >= 1 && files[0]->fd >= 0);
+	CHECK(discover_files(d, &files) >= 1 && files[0]->fd < 0 && !probe_file_open(files[0]) && files[0]->fd >= 0);
+	probe_file_shut(files[0]);
 	/* The same file in another process is no news. */
 	other = child(path, NULL);
 	CHECK(discover_scan_pid(d, other) >= 1 && s.n == 1);
@@ -195,6 +216,133 @@ static void test_reused(void)
 	CHECK(discover_scan_pid(d, pid) >= 0 && s.n == 1);
 	discover_close(d);
 	end(pid);
+}
+
+/* What nobody maps is let go: at once when it has no name any more. */
+static void test_let_go(void)
+{
+	const char *path = copy_self("let_go.so");
+	pid_t pid = child(path, NULL), other = child(path, NULL), pids[] = { pid, other };
+	struct discover *d;
+	struct seen s;
+
+	if (geteuid())
+		goto out;
+	unlink(path);
+	d = start(&s, pids, 2);
+	CHECK(discover_scan(d) >= 1 && s.n == 1 && !s.gone);
+	end(pid);
+	/* the other one maps it */
+	for (int i = 0; i < 150; i++) {
+		poll(NULL, 0, 10);
+		discover_drain(d);
+	}
+	CHECK(!s.gone);
+	end(other);
+	for (int i = 0; i < 1000 && !s.gone; i++) {
+		poll(NULL, 0, 10);
+		discover_drain(d);
+	}
+	CHECK(s.gone == 1 && !s.rewritten && s.n == 1);
+	discover_close(d);
+	return;
+out:
+	end(pid);
+	end(other);
+}
+
+static void rewrite(const char *path, bool by_mapping)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct elf_scan scan;
+	struct stat st;
+	char *p, byte = 0;
+
+	CHECK(elf_scan(fd, NULL, &scan) == 0 && scan.nprobes == 1);
+	CHECK(fstat(fd, &st) == 0 && pread(fd, &byte, 1, (off_t)scan.probes[0].offset) == 1);
+	byte = (char)~byte;
+	if (by_mapping) {
+		p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		CHECK(p != MAP_FAILED);
+		p[scan.probes[0].offset] = byte;
+		munmap(p, (size_t)st.st_size);
+	} else {
+		CHECK(pwrite(fd, &byte, 1, (off_t)scan.probes[0].offset) == 1);
+	}
+	elf_scan_free(&scan);
+	close(fd);
+}
+
+/* Other functions in the same file: the old ones are gone before the new ones are found, whether the kernel has told of it or not. */
+static void test_rewritten(bool by_mapping)
+{
+	const char *path = copy_self(by_mapping ? "mapped_anew.so" : "rewritten.so");
+	pid_t pid = child(path, NULL), other;
+	struct timespec now[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_NOW } };
+	struct discover *d;
+	struct seen s;
+
+	d = start(&s, NULL, 0);
+	CHECK(discover_scan_pid(d, pid) >= 1 && s.n == 1);
+	/* another time alone is nothing */
+	CHECK(utimensat(AT_FDCWD, path, now, 0) == 0);
+	CHECK(discover_scan_pid(d, pid) >= 1 && s.n == 1 && !s.gone);
+	poll(NULL, 0, 20); /* the time of change is told in ticks */
+	rewrite(path, by_mapping);
+	CHECK(discover_scan_pid(d, pid) >= 1 && s.n == 2 && s.gone == 1 && s.rewritten == 1 && !s.wrong);
+	other = child(path, NULL);
+	CHECK(discover_scan_pid(d, other) >= 1 && s.n == 2 && s.gone == 1);
+	discover_close(d);
+	end(pid);
+	end(other);
+}
+
+static void test_shares(void)
+{
+	struct shares s = { .limit = 100 };
+
+	CHECK(shares_fit(&s, 1, 50, 0) && !shares_fit(&s, 1, 51, 0) && shares_fit(&s, SHARES_INSTALLED, 100, 0));
+	CHECK(shares_take(&s, 1, 50) == 0);
+	CHECK(!shares_fit(&s, 1, 1, 0) && shares_fit(&s, 2, 25, 0) && !shares_fit(&s, 2, 26, 0) && !shares_fit(&s, 2, 25, 10));
+	CHECK(shares_take(&s, 2, 25) == 0 && shares_take(&s, 3, 12) == 0);
+	CHECK(!shares_fit(&s, 3, 1, 0) && shares_fit(&s, 4, 6, 0));
+	shares_give(&s, 1, 50);
+	CHECK(s.n == 2 && s.used == 37 && shares_fit(&s, 3, 10, 0));
+	s.limit = 0;
+	CHECK(shares_fit(&s, 1, 1000000, 0));
+	shares_free(&s);
+}
+
+/* A user whose programs map too much is refused; what is refused is found when there is room. */
+static void test_refused(void)
+{
+	pid_t pids[4];
+	struct discover *d;
+	struct seen s;
+	char name[32];
+
+	for (int i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "refused.%d.so", i);
+		pids[i] = child(copy_self(name), NULL);
+	}
+	d = start(&s, pids, 4);
+	discover_limit(d, 18); /* half of that for one user: this program, which they run, and two files */
+	CHECK(discover_scan(d) == 3 && s.n == 2 && discover_refused(d) == 2);
+	CHECK(discover_scan(d) == 3 && s.n == 2 && discover_refused(d) == 2);
+	for (int i = 0; i < 4; i++)
+		if (i < 2)
+			end(pids[i]);
+	for (int i = 0; i < 1000 && s.n < 4; i++) {
+		poll(NULL, 0, 10);
+		discover_drain(d);
+		discover_scan_pid(d, pids[2]);
+		discover_scan_pid(d, pids[3]);
+	}
+	/* the first two have names, and were kept until the others came */
+	CHECK(s.n == 4 && s.gone == 2 && discover_refused(d) == 2);
+	discover_close(d);
+	end(pids[2]);
+	end(pids[3]);
 }
 
 static void test_later(void)
@@ -279,7 +427,7 @@ static void test_library(void)
 	d = start(&s, NULL, 0);
 	CHECK(discover_scan(d) == 1 && s.n == 1 && s.pid == 0);
 	CHECK(discover_scan(d) == 1 && s.n == 1);
-	CHECK(discover_fds(d, &(int){ 0 }, 1) == 0 && discover_drain(d) == 1);
+	CHECK(discover_fds(d, &(int){ 0 }, 1) == 1 && discover_drain(d) == 1);
 	discover_close(d);
 	plan.library = NULL;
 }
@@ -287,6 +435,7 @@ static void test_library(void)
 static void test_verdicts(void)
 {
 	struct verdicts t = { 0 };
+	struct probe_file some;
 	int bad = 0;
 
 	for (uint64_t i = 1; i <= 70000; i++) {
@@ -296,7 +445,7 @@ static void test_verdicts(void)
 		if (v)
 			v->checked_ns = i;
 		if (v && i % 1000 == 0)
-			v->probed = true;
+			v->file = &some;
 	}
 	for (uint64_t i = 1; i <= 70000; i++)
 		bad += verdicts_get(&t, i % 7, i)->checked_ns != i;
@@ -362,6 +511,11 @@ int main(void)
 	test_running();
 	test_deleted();
 	test_reused();
+	test_let_go();
+	test_rewritten(false);
+	test_rewritten(true);
+	test_shares();
+	test_refused();
 	test_later();
 	test_headless();
 	test_library();

@@ -239,6 +239,8 @@ struct losses {
 	uint64_t counted;	/* calls that the kernel side counted and did not send */
 	uint64_t pair_ns;	/* what an empty pair of probes was measured to cost a call; 0: not known */
 	uint64_t files;		/* that have probes now */
+	uint64_t refused;	/* files with functions that were not probed, because their users' programs map too many: what was called in them
+				 * is not known */
 };
 /* Adds to a number of losses; it stays at the most that there can be, since counts come from a traced program or a file too. */
 static inline void losses_add(uint64_t *to, uint64_t n)

@@ -230,11 +230,45 @@ int attach_file(struct attach *a, struct probe_file *f, pid_t pid)
 	return err;
 }
 
+/* The links of one set, by its kind. */
+static unsigned set_cost(enum attach_kind kind, unsigned nprobes, bool entry_only)
+{
+	unsigned each = kind == ATTACH_SESSION || entry_only ? 1 : 2;
+
+	return kind == ATTACH_PERF ? each * nprobes : nprobes ? each : 0;
+}
+
+unsigned attach_cost(const struct attach *a, const struct probe_file *f, int npids)
+{
+	unsigned probes[2][2] = { { 0 } }, held = 0, cost = 0;
+	const struct attach_file *af = f->attach;
+	enum attach_kind kind = kind_for(a, f, npids);
+
+	for (int i = 0; i < f->scan.nprobes; i++) {
+		const struct elf_probe *p = &f->scan.probes[i];
+
+		if (a->kind == ATTACH_PERF && (p->query || api_funcs[p->func].class == API_INTERNAL))
+			continue;
+		probes[p->query][wants_no_return(kind, p)]++;
+	}
+	/* What is of class QUERY is replaced now and then: there are old links beside the new ones. */
+	for (int query = 0; query < 2; query++)
+		for (int calls_back = 0; calls_back < 2; calls_back++)
+			cost += (query ? 2 : 1) * set_cost(kind, probes[query][calls_back], a->plan->no_return || calls_back);
+	for (int i = 0; af && i < af->nsets; i++)
+		held += (unsigned)af->sets[i].links.nfds;
+	cost *= (unsigned)(npids ? npids : 1);
+	return held > cost ? held : cost;
+}
+
 static int take_off(struct attach *a, struct probe_file *f, const uint64_t *funcs)
 {
 	struct attach_file *af = f->attach;
 	int i, j, n, muted = 0, err, bad;
 
+	err = probe_file_open(f);
+	if (err && af)
+		msg_verb("%s: it cannot be opened again: %s", f->path, strerror(-err));
 	for (i = 0; af && i < af->nsets; i++) {
 		struct file_set *set = &af->sets[i];
 		struct link_target t = { .file_fd = f->fd, .probes = set->probes, .pid = set->pid,
@@ -266,6 +300,7 @@ static int take_off(struct attach *a, struct probe_file *f, const uint64_t *func
 		else
 			links_close(&old);
 	}
+	probe_file_shut(f);
 	return muted;
 }
 
@@ -286,9 +321,20 @@ static int make_anew(struct attach *a, struct probe_file *f, struct file_set *se
 	return 0;
 }
 
+/* The file is open while links are made. */
+static int open_and_make_anew(struct attach *a, struct probe_file *f, struct file_set *set, enum attach_kind kind, unsigned linger_us)
+{
+	int err = probe_file_open(f);
+
+	if (!err)
+		err = make_anew(a, f, set, kind, linger_us);
+	probe_file_shut(f);
+	return err;
+}
+
 static void make_session(struct attach *a, struct probe_file *f, struct file_set *set)
 {
-	int err = make_anew(a, f, set, ATTACH_SESSION, LINGER_US);
+	int err = open_and_make_anew(a, f, set, ATTACH_SESSION, LINGER_US);
 
 	if (err)
 		msg_warn("%s: its plain probes cannot be replaced (%s): a program that calls CUDA in a signal's handler, on a stack of its "
@@ -315,8 +361,10 @@ int attach_anew(struct attach *a, struct probe_file *f, pid_t pid)
 	int err = 0;
 
 	for (int i = 0; af && i < af->nsets; i++) {
-		int e = af->sets[i].pid == pid && af->sets[i].nprobes ? make_anew(a, f, &af->sets[i], af->sets[i].kind, 0) : 0;
+		int e = 0;
 
+		if (af->sets[i].pid == pid && af->sets[i].nprobes)
+			e = open_and_make_anew(a, f, &af->sets[i], af->sets[i].kind, 0);
 		err = err ? err : e;
 	}
 	return err;
@@ -346,11 +394,14 @@ int attach_window_open(struct attach *a)
 	for (int i = 0; i < a->nfiles && !err; i++) {
 		struct attach_file *af = a->files[i]->attach;
 
+		if (probe_file_open(a->files[i]))
+			continue; /* nobody maps it any more */
 		for (int j = 0; j < af->npids && !err; j++) {
 			for (int calls_back = 0; calls_back < 2 && !err; calls_back++)
 				err = attach_group(a, a->files[i], af->pids[j], true, calls_back, true);
 			err = err == -ESRCH ? 0 : err; /* that process is gone */
 		}
+		probe_file_shut(a->files[i]);
 	}
 	if (err)
 		attach_window_close(a);
@@ -440,6 +491,44 @@ static void close_all(int *fds, int n)
 	pthread_attr_destroy(&attr);
 }
 
+static void forget_sets(struct attach_file *af)
+{
+	for (int i = 0; i < af->nsets; i++) {
+		links_close(&af->sets[i].links);
+		free(af->sets[i].probes);
+	}
+	free(af->sets);
+	free(af->pids);
+	free(af);
+}
+
+void attach_release(struct attach *a, struct probe_file *f, bool now)
+{
+	struct attach_file *af = f->attach;
+
+	if (!af)
+		return;
+	for (int i = 0; i < af->nsets; i++) {
+		links_close_later(&af->sets[i].links, 0);
+		memset(&af->sets[i].links, 0, sizeof(af->sets[i].links));
+	}
+	forget_sets(af);
+	f->attach = NULL;
+	for (int i = 0; i < a->nfiles; i++) {
+		if (a->files[i] != f)
+			continue;
+		a->files[i] = a->files[--a->nfiles];
+		break;
+	}
+	if (now)
+		links_close_now();
+}
+
+unsigned attach_closing(void)
+{
+	return links_closing();
+}
+
 void attach_close(struct attach *a)
 {
 	int i, j, k, n = 0, *fds, functions;
@@ -460,17 +549,10 @@ void attach_close(struct attach *a)
 	if (fds)
 		close_all(fds, n);
 	for (i = 0; i < a->nfiles; i++) {
-		struct attach_file *af = a->files[i]->attach;
-
-		for (j = 0; j < af->nsets; j++) {
-			links_close(&af->sets[j].links);
-			free(af->sets[j].probes);
-		}
-		free(af->sets);
-		free(af->pids);
-		free(af);
+		forget_sets(a->files[i]->attach);
 		a->files[i]->attach = NULL;
 	}
+	links_close_now();
 	free(fds);
 	free(a->files);
 	free(a);

@@ -23,6 +23,12 @@ int attach_open(struct attach **, enum attach_kind, const struct attach_progs *,
  * A function that cannot carry a probe is left out and named in one warning. Returns 0 or -errno. */
 int attach_file(struct attach *, struct probe_file *f, pid_t pid);
 
+/* How many descriptors the file takes at most once it is attached for this many processes (0: for all): links, and those that
+ * replace some of them for a moment. */
+unsigned attach_cost(const struct attach *, const struct probe_file *f, int npids);
+/* The links are closed, and the file is forgotten. now: they are closed when this returns; else soon. */
+void attach_release(struct attach *, struct probe_file *f, bool now);
+
 /* Makes the links for this process again: the kernel knows the process by its first thread, which is another one since a thread
  * that was not the first ran another program. Returns 0 or -errno. */
 int attach_anew(struct attach *, struct probe_file *f, pid_t pid);
@@ -47,6 +53,9 @@ struct link_set;
  * session and multi: loaded for uprobe_multi). Returns 0 or -errno. */
 int attach_single(enum attach_kind, int prog_fd, int file_fd, uint64_t offset, struct link_set *);
 void attach_single_close(struct link_set *);
+
+/* Descriptors that are still to be closed, of links that were released or replaced. */
+unsigned attach_closing(void);
 
 /* Number of links and of functions attached, over all files. */
 void attach_totals(const struct attach *, int *links, int *functions);

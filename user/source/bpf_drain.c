@@ -332,6 +332,7 @@ void bpf_drain_losses(struct bpf_source *b, struct losses *l)
 
 	for (int i = 0; i < n; i++)
 		l->files += files[i]->attached > 0;
+	l->refused += b->discover ? discover_refused(b->discover) : 0;
 	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), l);
 	l->lost[CT_LOSS_READ] += b->malformed;
 	l->received = b->received;

@@ -193,6 +193,15 @@ int bpf_maps_add_offsets(int map_fd, const struct probe_file *f)
 	return err;
 }
 
+void bpf_maps_drop_offsets(int map_fd, const struct probe_file *f)
+{
+	for (int i = 0; i < f->scan.nprobes; i++) {
+		struct ct_where w = { .dev = f->dev, .ino = f->ino, .offset = f->scan.probes[i].offset };
+
+		bpf_map_delete_elem(map_fd, &w);
+	}
+}
+
 void bpf_maps_counters(int map_fd, struct losses *l)
 {
 	int ncpus = libbpf_num_possible_cpus(), i, j;

@@ -19,6 +19,7 @@ int bpf_maps_add_pid(struct cudatrace_bpf *, pid_t pid, bool with_children);
 
 /* Tells where the file's functions lie, for kernels without cookies. Returns 0 or -errno. */
 int bpf_maps_add_offsets(int map_fd, const struct probe_file *);
+void bpf_maps_drop_offsets(int map_fd, const struct probe_file *);
 
 /* Adds up the kernel side's counters. */
 void bpf_maps_counters(int map_fd, struct losses *);

@@ -3,6 +3,7 @@
  * bpf_probe.c - inside the bpf source: whom the kernel side traces, and the probes on the files that they map, for as long as
  * these are wanted. Knows no record.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
 
 #define PID_LINKS_MAX 8
+#define DESCRIPTORS_MAX 65536 /* whatever the limit of open files is */
+#define DESCRIPTORS_KEPT 1024
 
 /* ---- whom ---------------------------------------------------------------------------------------------------- */
 
@@ -116,14 +119,46 @@ static int attach_found(void *ctx, struct probe_file *f, pid_t pid)
 			err = 0; /* gone meanwhile */
 	}
 out:
-	if (err)
+	if (err && err != -EMFILE && err != -ENFILE) /* those are said of the user, once */
 		msg_warn("%s: cannot be probed (%s): its calls will not be seen", f->path, strerror(-err));
-	else
+	else if (!err)
 		msg_verb("%s: %d functions probed (CUDA %d.%d%s)", f->path, f->attached, f->scan.version / 1000,
 			 f->scan.version % 1000 / 10, f->scan.role == ELF_STATIC ? ", linked statically" : "");
 	(void)pid;
-	return 0;
+	return err;
 }
+
+static unsigned cost_of(void *ctx, const struct probe_file *f)
+{
+	const struct bpf_source *b = ctx;
+
+	return attach_cost(b->attach, f, b->per_process ? b->npids : 0) + b->per_process;
+}
+
+static unsigned closing(void *ctx)
+{
+	(void)ctx;
+	return attach_closing();
+}
+
+static void let_go(void *ctx, struct probe_file *f, bool rewritten)
+{
+	struct bpf_source *b = ctx;
+
+	attach_release(b->attach, f, rewritten);
+	if (b->kind == ATTACH_TRACEFS) {
+		bpf_maps_drop_offsets(bpf_map__fd(b->skel->maps.by_offset), f);
+		b->skel->bss->address_gen++;
+	}
+}
+
+static const struct discover_ops discover_ops = {
+	.found = attach_found,
+	.cost = cost_of,
+	.closing = closing,
+	.gone = let_go,
+	.mapped = bpf_drain_mapped,
+};
 
 int bpf_probe_open(struct bpf_source *b)
 {
@@ -140,21 +175,41 @@ int bpf_probe_open(struct bpf_source *b)
 	if (!err && b->per_process && bpf_maps_signal_stacks(b->skel))
 		attach_sessions(b->attach);
 	if (!err)
-		err = discover_open(&b->discover, b->plan, bpf_program__fd(b->skel->progs.ct_maps), attach_found, b);
-	if (!err)
-		discover_on_mapped(b->discover, bpf_drain_mapped);
+		err = discover_open(&b->discover, b->plan, bpf_program__fd(b->skel->progs.ct_maps), &discover_ops, b);
+	if (!err && b->per_process) /* another program may begin in a process before it maps them: bpf_probe_anew() */
+		discover_keep_open(b->discover);
 	return err;
 }
 
-/* Every probed file keeps a descriptor, and every CPU takes one. */
-static void raise_nofile(void)
+static unsigned open_descriptors(void)
 {
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* The links of files take descriptors. Some are kept for what else the trace needs: answers over HTTP, agents, a file that is read. */
+static unsigned descriptors_for_files(void)
+{
+	unsigned have = open_descriptors(), kept;
 	struct rlimit rl;
 
-	if (!getrlimit(RLIMIT_NOFILE, &rl) && rl.rlim_cur < rl.rlim_max) {
+	if (getrlimit(RLIMIT_NOFILE, &rl))
+		return 0;
+	if (rl.rlim_cur < rl.rlim_max) {
 		rl.rlim_cur = rl.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &rl);
+		if (setrlimit(RLIMIT_NOFILE, &rl))
+			getrlimit(RLIMIT_NOFILE, &rl);
 	}
+	if (rl.rlim_cur > DESCRIPTORS_MAX)
+		rl.rlim_cur = DESCRIPTORS_MAX;
+	kept = (unsigned)rl.rlim_cur / 4 < DESCRIPTORS_KEPT ? (unsigned)rl.rlim_cur / 4 : DESCRIPTORS_KEPT;
+	return rl.rlim_cur > have + kept ? (unsigned)rl.rlim_cur - have - kept : 1;
 }
 
 /* Python among what runs already: of the processes that are named, or of all. */
@@ -204,7 +259,7 @@ int bpf_probe_scan(struct bpf_source *b)
 {
 	int err;
 
-	raise_nofile();
+	discover_limit(b->discover, descriptors_for_files());
 	err = discover_scan(b->discover);
 	if (err < 0) {
 		if (!b->plan->library)

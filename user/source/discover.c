@@ -14,6 +14,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -23,6 +25,7 @@
 #include "gone.h"
 #include "maps.h"
 #include "places.h"
+#include "rewrites.h"
 #include "unprobed.h"
 #include "watch.h"
 
@@ -32,6 +35,12 @@
 #define HANDLED (1 << 13)
 #define RECENT 256
 #define GONE_MAX 16 /* files of processes that have ended, in one batch */
+#define RECHECK_NS 100000000ULL /* a file that is not probed is not compared more often */
+#define WRITING 16
+#define WRITING_NS 1000000000ULL /* a file that was not closed after its last write for so long is looked at all the same */
+#define TICK_NS 1000000000ULL	 /* how often it is looked whether files are still mapped */
+#define TICK_MAX_NS 30000000000ULL
+#define TICK_SHARE 20 /* not more than this part of the time goes into it */
 
 /* A file that was mapped a moment ago, and may not be any more. */
 struct recent {
@@ -46,6 +55,20 @@ struct pending {
 	uint64_t number; /* unprobed.h */
 	char *name;	 /* as the process saw it; NULL: it was seen */
 	bool seen, opened;
+	uint64_t real_dev, real_ino; /* as the scan has met it; real_ino 0: it has not */
+};
+
+/* A file that a scan has met, by its name in the kernel's records. */
+struct handled {
+	uint64_t key, dev, ino;
+	uint64_t generation, checked_ns; /* of a file that is not probed: as it was found, and when; 0: not yet */
+};
+
+/* A file that is being written to. */
+struct writing {
+	int mark;
+	uint64_t dev, ino, since_ns;
+	char *path; /* of an installed one; else NULL */
 };
 
 struct discover {
@@ -67,16 +90,23 @@ struct discover {
 	struct pending *batch; /* ...these were taken, whose processes are being scanned */
 	size_t nbatch;
 	bool lost; /* some mappings it did not tell */
-	uint64_t handled[HANDLED]; /* keys of files that a scan has met: a cache, not a set */
-	bool places_done;
-	discover_mapped_fn mapped; /* NULL: nobody wants to know */
-	discover_found_fn found; /* the owner's */
+	const struct discover_ops *ops; /* the owner's */
 	void *ctx;
 	struct unprobed *unprobed;
 	discover_unprobed_fn late; /* NULL: nobody wants to know */
 	uint64_t begin_ns;   /* 0: has not begun */
 	uint64_t drained_ns; /* what was mapped before has been told by then... */
 	uint64_t blind_ns;   /* ...but not what was mapped from this moment on; 0: all is told */
+	struct handled handled[HANDLED]; /* a cache, not a set */
+	uint32_t freed;			 /* files that had been let go when it was filled */
+	bool places_done;
+
+	int epoll_fd, tick_fd; /* tick_fd: a timer, set while there are files */
+	uint64_t tick_ns, tick_every_ns;
+	bool armed;
+	struct writing writing[WRITING];
+	int nwriting;
+	bool rescan;
 };
 
 /* ---- what is on disk ---------------------------------------------------------------------------------- */
@@ -88,7 +118,7 @@ static void add_place(void *ctx, const char *path)
 
 static int scan_places(struct discover *d)
 {
-	struct files_own o = { .n = 0 };
+	struct files_own o = { .installed = true };
 
 	d->places_done = true;
 	places_list(add_place, &o);
@@ -97,7 +127,7 @@ static int scan_places(struct discover *d)
 
 static int scan_library(struct discover *d)
 {
-	struct files_own o = { .n = 0 };
+	struct files_own o = { .installed = true };
 	const char *path = d->plan->library;
 	int err;
 
@@ -186,16 +216,55 @@ bool discover_recent(struct discover *d, uint64_t ino, char *name, size_t size)
 	return false;
 }
 
+/* A file that was let go is not handled any more. */
+static void forget_handled(struct discover *d)
+{
+	if (d->freed == d->files.freed)
+		return;
+	memset(d->handled, 0, sizeof(d->handled));
+	d->freed = d->files.freed;
+}
+
+/*
+ * A mapping of a file that was dealt with. True if the file has to be looked at again: written to in place it keeps all its numbers.
+ */
+static bool is_other_now(struct discover *d, struct handled *h, const struct watch_map *m)
+{
+	const struct ct_vma vma = { .pid = (uint32_t)m->pid, .dev = h->dev, .ino = h->ino, .start = m->addr, .end = m->addr + m->len };
+	const struct verdict *v = verdicts_find(&d->files.verdicts, h->dev, h->ino);
+	struct probe_file *p = v ? v->file : NULL;
+	uint64_t now = now_ns(), generation;
+	struct stat st;
+
+	if (!p && now - h->checked_ns < RECHECK_NS)
+		return false;
+	h->checked_ns = now;
+	if (maps_stat(&vma, &st))
+		return false; /* gone already, or not for us */
+	generation = files_generation(&st);
+	if (!p) {
+		bool other = h->generation && h->generation != generation;
+
+		h->generation = generation;
+		return other;
+	}
+	p->seen = vma;
+	p->unmapped_ns = 0;
+	return generation != p->generation;
+}
+
 static void on_map(void *ctx, const struct watch_map *m)
 {
 	struct discover *d = ctx;
 	uint64_t key = key_of(m), number = 0;
+	struct handled *h = &d->handled[key >> 8 & (HANDLED - 1)];
 	bool known, ours = d->whole || is_watched(d, m->pid);
 
+	forget_handled(d);
 	if (m->pid <= 0 || m->pid == getpid() || !may_be_elf(m->name))
 		return;
 	remember(d, m);
-	known = key && d->handled[key >> 8 & (HANDLED - 1)] == key;
+	known = key && h->key == key && !is_other_now(d, h, m);
 	/* a child may map something before its birth is told */
 	if (ours || d->plan->follow)
 		number = unprobed_mapped(d->unprobed, m, known);
@@ -219,6 +288,8 @@ static void on_met(void *ctx, const struct ct_vma *vma)
 	for (size_t i = 0; i < d->nbatch && d->nbatch <= PENDING_MATCHED; i++)
 		if (d->batch[i].addr == vma->start && d->batch[i].pid == (pid_t)vma->pid) {
 			d->batch[i].seen = true;
+			d->batch[i].real_dev = vma->dev;
+			d->batch[i].real_ino = vma->ino;
 			unprobed_same(d->unprobed, d->batch[i].dev, d->batch[i].ino, vma->dev, vma->ino);
 		}
 }
@@ -256,17 +327,44 @@ static void tell_mappers(struct discover *d, const struct probe_file *f, uint64_
 static int on_found(void *ctx, struct probe_file *f, pid_t pid)
 {
 	struct discover *d = ctx;
-	int err = d->found(d->ctx, f, pid);
+	int err = d->ops->found(d->ctx, f, pid);
 	uint64_t now = now_ns();
 
 	/* putting probes on takes long; and who mapped the file meanwhile is to be known */
 	if (d->watch && watch_drain(d->watch, on_map, d))
 		d->lost = true;
+	if (err)
+		return err;
 	unprobed_probed(d->unprobed, f->dev, f->ino, now);
 	if (d->blind_ns || d->lost)
 		tell_mappers(d, f, now);
-	return err;
+	return 0;
 }
+
+static unsigned on_cost(void *ctx, const struct probe_file *f)
+{
+	struct discover *d = ctx;
+
+	return d->ops->cost ? d->ops->cost(d->ctx, f) : 1;
+}
+
+static unsigned on_closing(void *ctx)
+{
+	struct discover *d = ctx;
+
+	return d->ops->closing ? d->ops->closing(d->ctx) : 0;
+}
+
+static void on_gone(void *ctx, struct probe_file *f, bool rewritten)
+{
+	struct discover *d = ctx;
+
+	unprobed_gone(d->unprobed, f->dev, f->ino);
+	if (d->ops->gone)
+		d->ops->gone(d->ctx, f, rewritten);
+}
+
+static const struct discover_ops files_ops = { .found = on_found, .cost = on_cost, .closing = on_closing, .gone = on_gone };
 
 static void on_unprobed(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 {
@@ -309,6 +407,18 @@ static int scan_gone(struct discover *d)
 	return err;
 }
 
+/* What a scan has met and is done with need not be looked at again. */
+static void note_handled(struct discover *d, const struct pending *p)
+{
+	uint64_t dev = p->real_ino ? p->real_dev : p->dev, ino = p->real_ino ? p->real_ino : p->ino;
+	const struct verdict *v = p->key ? verdicts_find(&d->files.verdicts, dev, ino) : NULL;
+
+	if ((!p->seen && !p->opened) || !v || !v->checked_ns || v->refused || v->writing)
+		return;
+	d->handled[p->key >> 8 & (HANDLED - 1)] =
+		(struct handled){ .key = p->key, .dev = dev, .ino = ino, .generation = v->generation, .checked_ns = v->checked_ns };
+}
+
 static int scan_pending(struct discover *d)
 {
 	int err = 0, processes = 0;
@@ -326,15 +436,14 @@ static int scan_pending(struct discover *d)
 		for (size_t i = 0; i < d->nbatch && !err; i++)
 			if (!i || d->batch[i].pid != d->batch[i - 1].pid)
 				err = files_scan(&d->files, d->batch[i].pid);
-	for (size_t i = 0; i < d->nbatch && d->mapped; i++)
+	for (size_t i = 0; i < d->nbatch && d->ops->mapped; i++)
 		if (!i || d->batch[i].pid != d->batch[i - 1].pid)
-			d->mapped(d->ctx, d->batch[i].pid);
+			d->ops->mapped(d->ctx, d->batch[i].pid);
 	if (!err)
 		err = scan_gone(d);
 	/* not before what is found has its probes: unprobed.h hears of those that map it meanwhile */
 	for (size_t i = 0; i < d->nbatch; i++)
-		if ((d->batch[i].seen || d->batch[i].opened) && d->batch[i].key)
-			d->handled[d->batch[i].key >> 8 & (HANDLED - 1)] = d->batch[i].key;
+		note_handled(d, &d->batch[i]);
 	for (size_t i = 0; i < d->nbatch; i++) {
 		if (d->batch[i].seen || files_judged(&d->files, d->batch[i].dev, d->batch[i].ino))
 			unprobed_forget(d->unprobed, d->batch[i].number);
@@ -346,11 +455,6 @@ static int scan_pending(struct discover *d)
 	return err;
 }
 
-void discover_on_mapped(struct discover *d, discover_mapped_fn fn)
-{
-	d->mapped = fn;
-}
-
 static int scan_watched(struct discover *d)
 {
 	int err = 0;
@@ -359,6 +463,188 @@ static int scan_watched(struct discover *d)
 		return files_scan(&d->files, 0);
 	for (int i = 0; i < d->npids && !err; i++)
 		err = files_scan(&d->files, d->pids[i]);
+	return err;
+}
+
+/* ---- files that are mapped no more, or were refused ------------------------------------------------------ */
+
+static int list_watched(struct discover *d, maps_fn fn, void *ctx)
+{
+	int n = d->whole ? files_list(&d->files, 0, fn, ctx) : 0;
+
+	for (int i = 0; i < d->npids && !d->whole && n >= 0; i++)
+		n = files_list(&d->files, d->pids[i], fn, ctx);
+	return n < 0 ? n : 0;
+}
+
+static int look_whether_mapped(struct discover *d)
+{
+	uint64_t began = now_ns(), took, every_ns = TICK_NS;
+	int err = 0;
+
+	if (files_lost(&d->files)) {
+		files_sweep(&d->files);
+		err = list_watched(d, files_sweep_vma, &d->files);
+		/* others map them: that may be so each time */
+		if (!err && !files_swept(&d->files))
+			every_ns = d->tick_every_ns * 2 < TICK_MAX_NS ? d->tick_every_ns * 2 : TICK_MAX_NS;
+	}
+	took = (now_ns() - began) * TICK_SHARE;
+	d->tick_every_ns = every_ns > took ? every_ns : took;
+	if (!err && d->files.retry && !(d->files.ops->closing && d->files.ops->closing(d->files.ctx))) {
+		d->files.retry = false;
+		d->files.freed++;
+		d->rescan |= d->files.refused > 0;
+	}
+	return err;
+}
+
+/* ---- files that are written to ------------------------------------------------------------------------------ */
+
+static void written(struct discover *d, int mark, struct probe_file *p)
+{
+	struct verdict *v = verdicts_find(&d->files.verdicts, p->dev, p->ino);
+	struct writing w = { .mark = mark, .dev = p->dev, .ino = p->ino, .since_ns = now_ns() };
+
+	w.path = p->installed ? strdup(p->path) : NULL;
+	files_rewritten(&d->files, p);
+	if (d->nwriting == WRITING) {
+		free(w.path);
+		rewrites_remove(d->files.rewrites, mark);
+		d->rescan = true;
+		return;
+	}
+	if (v)
+		v->writing = true;
+	d->writing[d->nwriting++] = w;
+	d->armed = false;
+}
+
+static void write_ended(struct discover *d, int i)
+{
+	struct writing w = d->writing[i];
+	struct verdict *v = verdicts_find(&d->files.verdicts, w.dev, w.ino);
+	struct files_own o = { .installed = true };
+
+	d->writing[i] = d->writing[--d->nwriting];
+	rewrites_remove(d->files.rewrites, w.mark);
+	if (v)
+		v->writing = false;
+	if (w.path) {
+		files_own_add(&o, w.path);
+		files_own_scan(&d->files, &o);
+		free(w.path);
+	}
+	d->rescan = !d->plan->library;
+}
+
+static void on_rewrite(void *ctx, int mark, enum rewrite what)
+{
+	struct discover *d = ctx;
+	struct probe_file *p = files_marked(&d->files, mark);
+	struct stat st;
+
+	for (int i = 0; i < d->nwriting; i++) {
+		if (d->writing[i].mark != mark)
+			continue;
+		if (what == REWRITE_WRITTEN)
+			d->writing[i].since_ns = now_ns();
+		else if (what == REWRITE_CLOSED)
+			write_ended(d, i);
+		return;
+	}
+	if (!p)
+		return;
+	if (what == REWRITE_WRITTEN)
+		written(d, mark, p);
+	if (what != REWRITE_RENAMED)
+		return;
+	p->nameless = true;
+	if (p->installed && (stat(p->path, &st) || st.st_dev != p->stat_dev || st.st_ino != p->stat_ino))
+		files_installed(&d->files, p, false);
+}
+
+static void look_at_writes(struct discover *d)
+{
+	if (!d->files.rewrites)
+		return;
+	if (rewrites_drain(d->files.rewrites, on_rewrite, d))
+		d->rescan = !d->plan->library;
+	for (int i = d->nwriting; i-- > 0;)
+		if (now_ns() - d->writing[i].since_ns > WRITING_NS)
+			write_ended(d, i);
+}
+
+static int wait_for(struct discover *d, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	return epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int open_timer(struct discover *d)
+{
+	struct itimerspec each = { .it_interval.tv_sec = 1, .it_value.tv_sec = 1 };
+
+	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (d->timer_fd < 0 || timerfd_settime(d->timer_fd, 0, &each, NULL))
+		return -errno;
+	return wait_for(d, d->timer_fd);
+}
+
+/* The next look. No file, no look. */
+static void arm_tick(struct discover *d)
+{
+	struct itimerspec next = { 0 };
+	uint64_t at;
+
+	d->tick_ns = now_ns() + (d->nwriting ? TICK_NS : d->tick_every_ns);
+	at = d->tick_ns + 1000000; /* so that it is time when the clock says so */
+	next.it_value = (struct timespec){ .tv_sec = (time_t)(at / 1000000000), .tv_nsec = (long)(at % 1000000000) };
+	if (d->tick_fd < 0) {
+		d->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+		if (d->tick_fd < 0 || wait_for(d, d->tick_fd))
+			return;
+	}
+	d->armed = d->files.n || d->nwriting;
+	/* to set it makes it not readable */
+	timerfd_settime(d->tick_fd, TFD_TIMER_ABSTIME, d->armed ? &next : &(struct itimerspec){ 0 }, NULL);
+}
+
+static int arm_if_needed(struct discover *d, int err)
+{
+	if (!d->armed && (d->files.n || d->nwriting))
+		arm_tick(d);
+	return err ? err : d->files.n;
+}
+
+/* Where the kernel does not say that files are written to, they are compared when they are mapped. */
+static void open_rewrites(struct discover *d)
+{
+	int err = rewrites_open(&d->files.rewrites);
+
+	if (!err)
+		err = wait_for(d, rewrites_fd(d->files.rewrites));
+	if (err)
+		msg_verb("the kernel does not report writes to libraries (inotify: %s)", strerror(-err));
+}
+
+/* By the clock, and whenever something is drained. */
+static int tick(struct discover *d)
+{
+	uint64_t now = now_ns();
+	int err = 0;
+
+	look_at_writes(d);
+	if (now >= d->tick_ns) {
+		err = look_whether_mapped(d);
+		arm_tick(d);
+	}
+	forget_handled(d);
+	if (!err && d->rescan) {
+		d->rescan = false;
+		err = scan_watched(d);
+	}
 	return err;
 }
 
@@ -395,18 +681,8 @@ static int insert_pid(struct discover *d, pid_t pid)
 	return 1;
 }
 
-static int open_timer(struct discover *d)
-{
-	struct itimerspec each = { .it_interval.tv_sec = 1, .it_value.tv_sec = 1 };
-
-	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (d->timer_fd < 0 || timerfd_settime(d->timer_fd, 0, &each, NULL))
-		return -errno;
-	return 0;
-}
-
 int discover_open(struct discover **out, const struct capture_plan *plan, int maps_prog_fd,
-		  discover_found_fn found, void *ctx)
+		  const struct discover_ops *ops, void *ctx)
 {
 	struct discover *d = calloc(1, sizeof(*d));
 	int err = 0;
@@ -418,15 +694,19 @@ int discover_open(struct discover **out, const struct capture_plan *plan, int ma
 	}
 	d->plan = plan;
 	d->files.prog_fd = maps_prog_fd;
-	d->found = found;
+	d->ops = ops;
 	d->ctx = ctx;
-	d->files.found = on_found;
+	d->files.ops = &files_ops;
 	d->files.ctx = d;
 	d->files.met = on_met;
 	d->files.met_ctx = d;
 	d->files.capture = plan->capture;
 	d->whole = !plan->npids && !plan->cmd;
-	d->timer_fd = -1;
+	d->timer_fd = d->tick_fd = -1;
+	d->tick_every_ns = TICK_NS;
+	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (d->epoll_fd < 0)
+		err = -errno;
 	d->unprobed = unprobed_open(on_unprobed, d);
 	if (!d->unprobed)
 		err = -ENOMEM;
@@ -438,6 +718,8 @@ int discover_open(struct discover **out, const struct capture_plan *plan, int ma
 			msg_verb("the kernel does not report new mappings to us (perf_event_open: %s): later libraries are "
 				 "looked for once a second", strerror(-err));
 			err = open_timer(d);
+		} else {
+			err = wait_for(d, watch_fd(d->watch));
 		}
 	}
 	if (err < 0) {
@@ -445,8 +727,24 @@ int discover_open(struct discover **out, const struct capture_plan *plan, int ma
 		discover_close(d);
 		return err;
 	}
+	open_rewrites(d);
 	*out = d;
 	return 0;
+}
+
+void discover_limit(struct discover *d, unsigned descriptors)
+{
+	d->files.shares.limit = descriptors;
+}
+
+void discover_keep_open(struct discover *d)
+{
+	d->files.open = true;
+}
+
+uint64_t discover_refused(const struct discover *d)
+{
+	return d->files.refused;
 }
 
 int discover_scan(struct discover *d)
@@ -454,33 +752,37 @@ int discover_scan(struct discover *d)
 	int err;
 
 	if (d->plan->library)
-		return scan_library(d);
+		return arm_if_needed(d, scan_library(d));
 	err = scan_watched(d);
 	if (!err && d->whole && !d->places_done)
 		err = scan_places(d);
-	return err ? err : d->files.n;
+	return arm_if_needed(d, err);
 }
 
 int discover_scan_pid(struct discover *d, pid_t pid)
 {
-	int err = d->plan->library ? 0 : files_scan(&d->files, pid);
+	int err;
 
-	return err ? err : d->files.n;
+	look_at_writes(d);
+	err = d->plan->library ? 0 : files_scan(&d->files, pid);
+	return arm_if_needed(d, err);
 }
 
 int discover_fds(struct discover *d, int *fd, int max)
 {
-	if (max < 1 || (!d->watch && d->timer_fd < 0))
+	if (max < 1)
 		return 0;
-	fd[0] = d->watch ? watch_fd(d->watch) : d->timer_fd;
+	fd[0] = d->epoll_fd;
 	return 1;
 }
 
 int discover_drain(struct discover *d)
 {
 	uint64_t ticks, now = now_ns();
-	int err = 0;
+	int err = tick(d);
 
+	if (err)
+		return err;
 	if (d->watch) {
 		bool lost = watch_drain(d->watch, on_map, d) || d->lost;
 
@@ -501,7 +803,7 @@ int discover_drain(struct discover *d)
 		err = scan_watched(d);
 		d->drained_ns = now;
 	}
-	return err ? err : d->files.n;
+	return arm_if_needed(d, err);
 }
 
 void discover_on_unprobed(struct discover *d, discover_unprobed_fn fn)
@@ -551,6 +853,13 @@ void discover_close(struct discover *d)
 	watch_close(d->watch);
 	if (d->timer_fd >= 0)
 		close(d->timer_fd);
+	if (d->tick_fd >= 0)
+		close(d->tick_fd);
+	if (d->epoll_fd >= 0)
+		close(d->epoll_fd);
+	rewrites_close(d->files.rewrites);
+	while (d->nwriting)
+		free(d->writing[--d->nwriting].path);
 	files_close(&d->files);
 	for (int i = 0; i < RECENT; i++)
 		free(d->recent[i].name);

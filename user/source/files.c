@@ -20,13 +20,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../util/msg.h"
-#include "maps.h"
+#include "../util/now.h"
+#include "rewrites.h"
 
-#define RECHECK_NS 50000000ULL /* a verdict this young is not compared with the file's generation again */
+#define RECHECK_NS 50000000ULL /* a verdict this young on a file without probes is not compared with its generation again */
+#define NOT_KNOWN 1	       /* a generation: no file has it */
 #define SCAN_AGAIN 3	       /* times, when a process vanished with a file half looked at */
 
 /* A file that a scan has to read. */
@@ -52,21 +53,14 @@ int files_grow(void *array, size_t n, size_t *cap, size_t size)
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
 /* ---- one file ------------------------------------------------------------------------------------- */
 
-static uint64_t generation(const struct stat *st)
+uint64_t files_generation(const struct stat *st)
 {
 	uint64_t g = st->st_mtim.tv_sec * 1000000000ULL + st->st_mtim.tv_nsec;
 
-	return (g ^ (uint64_t)st->st_size * 0x9e3779b97f4a7c15ULL) | 1;
+	g = g * 31 + st->st_ctim.tv_sec * 1000000000ULL + st->st_ctim.tv_nsec;
+	return (g ^ (uint64_t)st->st_size * 0x9e3779b97f4a7c15ULL) | 2;
 }
 
 static bool is_likely(const char *path)
@@ -110,13 +104,25 @@ static void refuse_served(const struct ct_vma *vma)
 		msg_verb("%s is not looked at: it lies on FUSE", name);
 }
 
+/* A file was refused: there may be room by now, or it is another user's program that maps it. */
+static int refused_again(struct files *f, struct verdict *v, const struct ct_vma *vma)
+{
+	uint32_t uid = files_uid(f, (pid_t)vma->pid);
+
+	if (v->uid == uid && v->freed == f->freed)
+		return 0;
+	v->uid = uid;
+	v->freed = f->freed;
+	return files_room(f, uid, v->cost) ? remember(f, vma, -1, NULL) : 0;
+}
+
 /* A mapping passes by: is its file news? */
 static int on_vma(void *ctx, const struct ct_vma *vma)
 {
 	struct files *f = ctx;
 	struct verdict *v;
 	struct stat st;
-	uint64_t gen = 1, now;
+	uint64_t gen = NOT_KNOWN, now;
 	int err;
 
 	if (f->met)
@@ -124,10 +130,18 @@ static int on_vma(void *ctx, const struct ct_vma *vma)
 	v = verdicts_get(&f->verdicts, vma->dev, vma->ino);
 	if (!v)
 		return -ENOMEM;
+	if (v->file) {
+		v->file->seen = *vma;
+		v->file->unmapped_ns = 0;
+	}
+	if (v->writing)
+		return 0;
+	if (v->refused)
+		return refused_again(f, v, vma);
 	if (v->round == f->round && v->checked_ns)
 		return 0;
 	now = now_ns();
-	if (v->checked_ns && now - v->checked_ns < RECHECK_NS) {
+	if (v->checked_ns && !v->file && now - v->checked_ns < RECHECK_NS) {
 		v->round = f->round;
 		return 0;
 	}
@@ -142,10 +156,11 @@ static int on_vma(void *ctx, const struct ct_vma *vma)
 	if (err == -ENOMEM)
 		return err;
 	if (!err)
-		gen = generation(&st);
+		gen = files_generation(&st);
 	else if (err != -EPERM && err != -EACCES)
 		return 0; /* gone with its process, or replaced: another process that maps it will be asked */
-	if (v->checked_ns && v->generation == gen) {
+	if (v->checked_ns && (v->generation == gen || (v->file && !files_compare(f, v->file, vma, gen)))) {
+		v->generation = gen;
 		v->checked_ns = now;
 		v->round = f->round;
 		return 0;
@@ -153,42 +168,99 @@ static int on_vma(void *ctx, const struct ct_vma *vma)
 	v->round = f->round;
 	v->checked_ns = now;
 	v->generation = gen;
-	v->probed = false;
 	return remember(f, vma, -1, NULL);
 }
 
-static int add_file(struct files *f, struct candidate *c, struct elf_scan *scan)
+static void forget(struct probe_file *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	free(p->path);
+	elf_scan_free(&p->scan);
+	free(p);
+}
+
+/* The file of a candidate; the scan is its own from here on. NULL: no memory. */
+static struct probe_file *make_file(struct files *f, struct candidate *c, const struct verdict *v, struct elf_scan *scan)
 {
 	struct probe_file *p = calloc(1, sizeof(*p)), **more;
-	struct verdict *v;
+	struct stat st;
 
 	more = p ? realloc(f->list, (f->n + 1) * sizeof(*more)) : NULL;
 	if (!more) {
 		free(p);
+		return NULL;
+	}
+	f->list = more;
+	*p = (struct probe_file){ .dev = c->vma.dev, .ino = c->vma.ino, .fd = c->fd, .path = c->path, .scan = *scan, .files = f,
+				  .seen = c->vma, .mark = -1, .installed = v->installed };
+	c->fd = -1;
+	c->path = NULL;
+	p->uid = p->installed || !c->vma.pid ? SHARES_INSTALLED : files_uid(f, (pid_t)c->vma.pid);
+	p->code = files_code(p->fd, &p->scan);
+	if (!fstat(p->fd, &st)) {
+		p->stat_dev = st.st_dev;
+		p->stat_ino = st.st_ino;
+		p->generation = files_generation(&st);
+		p->nameless = !st.st_nlink;
+		/* of a process that has ended: who owns the file has had to do with it */
+		if (!c->vma.pid && !p->installed)
+			p->uid = st.st_uid;
+	}
+	p->unmapped_ns = c->vma.pid || p->installed ? 0 : now_ns();
+	return p;
+}
+
+static int add_file(struct files *f, struct candidate *c, struct elf_scan *scan)
+{
+	struct verdict *v = verdicts_get(&f->verdicts, c->vma.dev, c->vma.ino);
+	struct probe_file *p = v ? make_file(f, c, v, scan) : NULL;
+	struct stat st;
+	unsigned want;
+	int err;
+
+	if (!p) {
 		elf_scan_free(scan);
 		return -ENOMEM;
 	}
-	f->list = more;
-	p->dev = c->vma.dev;
-	p->ino = c->vma.ino;
-	p->fd = c->fd;
-	p->path = c->path;
-	p->scan = *scan;
-	c->fd = -1;
-	c->path = NULL;
+	want = f->ops->cost ? f->ops->cost(f->ctx, p) : 1;
+	if (!files_charge(f, p, v, want)) {
+		forget(p);
+		return 0;
+	}
+	v->file = p;
+	v->refused = false;
 	f->list[f->n++] = p;
-	v = verdicts_get(&f->verdicts, p->dev, p->ino);
-	if (v)
-		v->probed = true;
+	/* What is written from here on is told; what was written since it was read makes it another file. */
+	p->mark = rewrites_add(f->rewrites, p->fd);
+	p->nameless |= p->mark < 0;
+	if (fstat(p->fd, &st) || (v->generation != NOT_KNOWN && files_generation(&st) != v->generation)) {
+		files_release(f, p, false);
+		f->again = true;
+		return 0;
+	}
 	msg_verb("%s: %d functions%s", p->path, p->scan.nprobes, p->scan.role == ELF_STATIC ? ", static libcudart" : "");
-	f->found(f->ctx, p, c->vma.pid);
+	err = f->ops->found(f->ctx, p, (pid_t)c->vma.pid);
+	want = f->ops->cost ? f->ops->cost(f->ctx, p) : 1;
+	if (err != -EMFILE && err != -ENFILE && (want <= p->descriptors || files_charge(f, p, v, want))) {
+		probe_file_shut(p);
+		return 0;
+	}
+	if (!v->refused)
+		files_refuse(f, v, p->path, p->uid, want);
+	files_release(f, p, false);
 	return 0;
 }
 
 static int examine(struct files *f, struct candidate *c)
 {
+	struct verdict *known = verdicts_find(&f->verdicts, c->vma.dev, c->vma.ino);
 	struct elf_scan scan;
 	int err;
+
+	/* what was refused before may be refused again without a look at it */
+	if (known && known->refused && !files_room(f, known->uid, known->cost))
+		return 0;
 
 	if (c->fd < 0)
 		c->fd = maps_open(&c->vma);
@@ -199,8 +271,8 @@ static int examine(struct files *f, struct candidate *c)
 
 		if (v)
 			v->checked_ns = 0;
-		if (c->fd == -EMFILE || c->fd == -ENFILE) {
-			msg_warn("%s is not probed: too many open files (raise `ulimit -n`)", c->path);
+		if (v && (c->fd == -EMFILE || c->fd == -ENFILE)) {
+			msg_verb("%s cannot be opened: too many open files (raise `ulimit -n`)", c->path);
 			return 0;
 		}
 		f->again = true;
@@ -243,11 +315,11 @@ static int examine_all(struct files *f)
 }
 
 /* Lists mappings by the iterator, or, when it turns out not to work here, by /proc from then on. */
-static int list(struct files *f, pid_t pid, maps_fn fn, void *ctx)
+int files_list(struct files *f, pid_t pid, maps_fn fn, void *ctx)
 {
 	int n = maps_read(f->prog_fd, pid, fn, ctx);
 
-	if (n < 0 && n != -ENOMEM && f->prog_fd >= 0) {
+	if (n < 0 && n != -ENOMEM && n != -EMFILE && n != -ENFILE && f->prog_fd >= 0) {
 		msg_verb("mappings cannot be listed by BPF iterator (%s): reading /proc instead", strerror(-n));
 		f->prog_fd = -1;
 		n = maps_read(-1, pid, fn, ctx);
@@ -255,7 +327,7 @@ static int list(struct files *f, pid_t pid, maps_fn fn, void *ctx)
 	return n;
 }
 
-static void next_round(struct files *f)
+void files_next_round(struct files *f)
 {
 	if (!++f->round)
 		f->round = 1;
@@ -267,8 +339,8 @@ int files_scan(struct files *f, pid_t pid)
 	int n, err, tries = 0;
 
 	do {
-		next_round(f);
-		n = list(f, pid, on_vma, f);
+		files_next_round(f);
+		n = files_list(f, pid, on_vma, f);
 		err = examine_all(f);
 		if (n < 0)
 			err = n;
@@ -330,11 +402,13 @@ static int own_take(struct files *f, struct files_own *o, int i, const struct ct
 	o->files[i].met = true;
 	if (!v || !o->files[i].path)
 		return -ENOMEM;
-	if (fstat(o->files[i].fd, &st) || (v->checked_ns && v->generation == generation(&st)))
+	v->installed |= o->installed;
+	if (v->file && o->installed)
+		files_installed(f, v->file, true);
+	if (fstat(o->files[i].fd, &st) || (v->checked_ns && (v->file || v->generation == files_generation(&st))))
 		return 0;
 	v->checked_ns = now_ns();
-	v->generation = generation(&st);
-	v->probed = false;
+	v->generation = files_generation(&st);
 	v->round = f->round;
 	err = remember(f, vma, o->files[i].fd, o->files[i].path);
 	if (!err)
@@ -364,8 +438,8 @@ int files_own_scan(struct files *f, struct files_own *o)
 	struct own_list l = { f, o };
 	int err, read_err;
 
-	next_round(f);
-	err = list(f, getpid(), own_vma, &l);
+	files_next_round(f);
+	err = files_list(f, getpid(), own_vma, &l);
 	/* A file that could not be mapped (noexec) goes by what stat(2) says. */
 	for (int i = 0; i < o->n && err >= 0; i++) {
 		struct ct_vma v = { 0 };
@@ -391,13 +465,10 @@ int files_own_scan(struct files *f, struct files_own *o)
 
 void files_close(struct files *f)
 {
-	for (int i = 0; i < f->n; i++) {
-		close(f->list[i]->fd);
-		free(f->list[i]->path);
-		elf_scan_free(&f->list[i]->scan);
-		free(f->list[i]);
-	}
+	for (int i = 0; i < f->n; i++)
+		forget(f->list[i]);
 	free(f->list);
 	verdicts_free(&f->verdicts);
+	shares_free(&f->shares);
 	free(f->cands);
 }

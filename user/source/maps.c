@@ -295,6 +295,15 @@ int maps_stat(const struct ct_vma *v, struct stat *st)
 	return path_by_name(v, path, sizeof(path), st);
 }
 
+bool maps_there(const struct ct_vma *v)
+{
+	char path[160];
+	struct stat st;
+
+	link_path(v, path, sizeof(path));
+	return !lstat(path, &st) || (errno != ENOENT && errno != ESRCH);
+}
+
 int maps_open(const struct ct_vma *v)
 {
 	char path[PATH_MAX + 64];

@@ -21,6 +21,8 @@ int maps_read(int prog_fd, pid_t pid, maps_fn fn, void *ctx);
 int maps_open(const struct ct_vma *);
 /* fstat(2) of that file without opening it. 0 or -errno. */
 int maps_stat(const struct ct_vma *, struct stat *);
+/* Is the mapping still there? True where that cannot be known. */
+bool maps_there(const struct ct_vma *);
 /* Its name as the process sees it, into buf; "" when it cannot be had. */
 void maps_name(const struct ct_vma *, char *buf, size_t len);
 

@@ -148,6 +148,16 @@ void unprobed_probed(struct unprobed *u, uint64_t real_dev, uint64_t real_ino, u
 	}
 }
 
+void unprobed_gone(struct unprobed *u, uint64_t real_dev, uint64_t real_ino)
+{
+	int n = 0;
+
+	for (int i = 0; i < u->nprobed; i++)
+		if (u->probed[i].dev != real_dev || u->probed[i].ino != real_ino)
+			u->probed[n++] = u->probed[i];
+	u->nprobed = n;
+}
+
 uint64_t unprobed_last(const struct unprobed *u)
 {
 	return u->last_probed_ns;

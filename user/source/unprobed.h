@@ -31,6 +31,8 @@ bool unprobed_waits(const struct unprobed *, uint64_t number);
 void unprobed_same(struct unprobed *, uint64_t dev, uint64_t ino, uint64_t real_dev, uint64_t real_ino);
 /* A file has its probes: tells of all that mapped it before. */
 void unprobed_probed(struct unprobed *, uint64_t real_dev, uint64_t real_ino, uint64_t at_ns);
+/* A file has no probes any more. */
+void unprobed_gone(struct unprobed *, uint64_t real_dev, uint64_t real_ino);
 /* When a file got its probes the last time; 0: none has. */
 uint64_t unprobed_last(const struct unprobed *);
 /* No file gets probes any more: tells of those that nobody could look at and whose name is that of a library of CUDA's. */

@@ -24,7 +24,7 @@ static struct verdict *find(struct verdict *slots, uint32_t size, uint64_t dev, 
 	}
 }
 
-static int rebuild(struct verdicts *t, uint32_t size, bool probed_only)
+static int rebuild(struct verdicts *t, uint32_t size, bool held_only)
 {
 	struct verdict *slots = calloc(size, sizeof(*slots));
 	uint32_t used = 0;
@@ -34,7 +34,7 @@ static int rebuild(struct verdicts *t, uint32_t size, bool probed_only)
 	for (uint32_t i = 0; i < t->size; i++) {
 		const struct verdict *v = &t->slots[i];
 
-		if (!v->ino || (probed_only && !v->probed))
+		if (!v->ino || (held_only && !v->file))
 			continue;
 		*find(slots, size, v->dev, v->ino) = *v;
 		used++;
@@ -56,6 +56,13 @@ struct verdict *verdicts_get(struct verdicts *t, uint64_t dev, uint64_t ino)
 		t->used++;
 	}
 	return v;
+}
+
+struct verdict *verdicts_find(const struct verdicts *t, uint64_t dev, uint64_t ino)
+{
+	struct verdict *v = t->size ? find(t->slots, t->size, dev, ino) : NULL;
+
+	return v && v->ino ? v : NULL;
 }
 
 void verdicts_trim(struct verdicts *t)

@@ -8,12 +8,20 @@
 
 #include "../util/types.h"
 
+struct probe_file;
+
 struct verdict {
 	uint64_t dev, ino;
 	uint64_t generation;
 	uint64_t checked_ns; /* when the generation was last compared; 0: the file has not been looked at */
 	uint32_t round;	     /* of the scan that met it last */
-	bool probed;	     /* a file worth probing; else nothing in it */
+	struct probe_file *file; /* one worth probing, as long as it is held; NULL: nothing in it, or refused */
+	bool refused;	     /* worth probing, but those who map it have too many files already */
+	bool counted;	     /* among the refused */
+	bool installed;	     /* where CUDA's libraries are looked for */
+	bool writing;	     /* its new content is not complete: it is looked at when that is closed */
+	uint32_t uid, freed; /* refused: for whom, and when (struct files has the number) */
+	unsigned cost;	     /* refused: descriptors that it takes */
 };
 
 struct verdicts {
@@ -23,6 +31,8 @@ struct verdicts {
 
 /* The entry of a file, made if need be (checked_ns is 0 then). Valid until the next call. NULL: no memory. */
 struct verdict *verdicts_get(struct verdicts *, uint64_t dev, uint64_t ino);
+/* The same; NULL if there is none. */
+struct verdict *verdicts_find(const struct verdicts *, uint64_t dev, uint64_t ino);
 /* Forgets the files with nothing in them once there are very many; call between scans. */
 void verdicts_trim(struct verdicts *);
 void verdicts_free(struct verdicts *);

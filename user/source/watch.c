@@ -143,7 +143,7 @@ static int one(const struct perf_event_header *h, watch_fn fn, void *ctx)
 		return 0;
 	if (!memchr(m->filename, 0, h->size - sizeof(*m) - sizeof(map.time_ns)))
 		return 0;
-	map = (struct watch_map){ .pid = m->pid, .addr = m->addr, .major = m->maj, .minor = m->min, .ino = m->ino,
+	map = (struct watch_map){ .pid = m->pid, .addr = m->addr, .len = m->len, .major = m->maj, .minor = m->min, .ino = m->ino,
 				  .generation = m->ino_generation, .name = m->filename };
 	memcpy(&map.time_ns, (const char *)h + h->size - sizeof(map.time_ns), sizeof(map.time_ns));
 	fn(ctx, &map);

@@ -12,7 +12,7 @@ struct watch;
 
 struct watch_map {
 	pid_t pid; /* in our namespace */
-	uint64_t addr;
+	uint64_t addr, len;
 	uint32_t major, minor; /* as stat(2) has them: overlayfs shows its own */
 	uint64_t ino, generation; /* generation 0: the file system has none */
 	uint64_t time_ns;	  /* CLOCK_MONOTONIC */
