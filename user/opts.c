@@ -893,7 +893,7 @@ const struct option_row opts_rows[] = {
 	  "of the buffer between kernel and tracer, instead of 16MiB, or 64MiB when stacks are taken" },
 	{ 0, "probe-kind", "KIND", set_probe_kind, LIVE | OPTS_SERVE | OPTS_TOP | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "session, multi, tracefs or perf instead of the best that this kernel has", set_probe_kind_words },
-	{ 0, "strict", NULL, set_strict, TRACES | OPTS_EXPORT, NULL, "exit with status 3 if anything was lost, or processes ran before\ntheir calls were seen" },
+	{ 0, "strict", NULL, set_strict, TRACES | OPTS_EXPORT, NULL, "exit with status 3 if anything was lost, a library was refused, or\nprocesses ran before their calls were seen" },
 
 	{ .name = "Other", .cmds = ALL },
 	{ 'v', "verbose", NULL, set_verbose, ALL, NULL,

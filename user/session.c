@@ -18,7 +18,8 @@ static int exit_status(const struct session *s)
 	/* to hand over a recording is what was asked for; beside a trace it is not */
 	if (s->error || (s->o->replay && s->undelivered))
 		return 1;
-	if (s->o->strict && (losses_total(&s->losses) || unprobed_any(&s->losses.unprobed) || s->undelivered))
+	if (s->o->strict && (losses_total(&s->losses) || s->losses.refused || unprobed_any(&s->losses.unprobed) ||
+			     s->undelivered))
 		return 3;
 	if (s->o->leak_check && s->leaks != SINK_LEAKS_NONE)
 		return s->leaks == SINK_LEAKS_FOUND ? 4 : 5;

@@ -147,6 +147,10 @@ static void say_totals(const struct session *s, const char *const *muted)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%llu %s", any++ ? ", " : ": ",
 				      (unsigned long long)l->lost[i], loss_text((enum ct_loss)i));
 	}
+	if (l->refused && n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "; %llu %s not probed: what was called in %s is not known",
+				      (unsigned long long)l->refused, l->refused == 1 ? "library was" : "libraries were",
+				      l->refused == 1 ? "it" : "them");
 	if (unprobed_any(&l->unprobed) && n + UNPROBED_TEXT < sizeof(text)) {
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "; ");
 		n += unprobed_text(text + n, sizeof(text) - n, &l->unprobed);

@@ -425,6 +425,8 @@ static void end_line(struct json *j, struct row *w, const struct sink_end *end)
 		w->p = put_u64(put_lit(w->p, ",\"max_ns\":"), l->unprobed.longest_ns);
 		w->p = put_str(put_lit(w->p, ",\"at_least\":"), l->unprobed.more ? "true}" : "false}");
 	}
+	if (l->refused)
+		w->p = put_u64(put_lit(w->p, ",\"refused_files\":"), l->refused);
 	w->p = put_lit(w->p, ",\"muted\":[");
 	for (int i = 0; end->muted && end->muted[i]; i++) {
 		row_room(w, JSON_ROOM);

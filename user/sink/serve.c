@@ -136,6 +136,9 @@ static int troubles(struct serve *s, bool ready, char *text, size_t size)
 		n += (size_t)snprintf(text + n, size - n, "no file has probes: no process has CUDA's libraries mapped, and none was found installed\n");
 		bad += ready;
 	}
+	if (l.refused)
+		n += (size_t)snprintf(text + n, size - n, "%llu files with CUDA's functions were refused: the programs of a user map too many\n",
+				      (unsigned long long)l.refused);
 	if (lost > s->lost_before) {
 		n += (size_t)snprintf(text + n, size - n, "%llu records were lost since /readyz was asked last\n",
 				      (unsigned long long)(lost - s->lost_before));

@@ -349,6 +349,8 @@ static char *end_text(const struct sink_end *end)
 		end->reason, (unsigned long long)end->uptime_ns, (unsigned long long)l->calls,
 		(unsigned long long)l->folded, (unsigned long long)l->filtered, (unsigned long long)l->sent,
 		(unsigned long long)l->unfinished, (unsigned long long)l->received);
+	if (l->refused)
+		fprintf(f, "refused_files %llu\n", (unsigned long long)l->refused);
 	for (int i = 0; i < CT_LOSS_END; i++)
 		if (l->lost[i])
 			fprintf(f, "lost.%s %llu\n", loss_name((enum ct_loss)i), (unsigned long long)l->lost[i]);

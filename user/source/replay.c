@@ -219,6 +219,7 @@ static void replay_losses(struct source *s, struct losses *l)
 	l->filtered = reader_number(end, "filtered");
 	l->sent = reader_number(end, "sent");
 	l->unfinished = reader_number(end, "unfinished");
+	l->refused = reader_number(end, "refused_files");
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		uint64_t n;
 

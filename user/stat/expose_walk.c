@@ -449,6 +449,8 @@ static void walk_self(struct walk *w)
 						      "Whether calls of class query (cudaGetDevice and its like) are counted (--queries)." };
 	static const struct expose_family build = { EXPOSE_GAUGE, "cudatrace_build_info", "cudatrace.build.info", NULL, "",
 						    "The version of cudatrace." };
+	static const struct expose_family refused = { EXPOSE_COUNTER, "cudatrace_refused_files", "cudatrace.refused.files", NULL, "",
+						      "Files that have no probes because their users' programs map too many." };
 	const struct expose_about *a = w->about;
 	struct expose_point p = { .value = 1 };
 
@@ -469,6 +471,7 @@ static void walk_self(struct walk *w)
 	}
 	one(w, &unprobed[1], (double)a->losses->unprobed.longest_ns / 1e9);
 	one(w, &gauges[0], (double)a->losses->files);
+	one(w, &refused, (double)a->losses->refused);
 	one(w, &gauges[1], (double)w->x->procs.n);
 	one(w, &gauges[2], (double)w->x->entries.n);
 	one(w, &gauges[3], (double)w->x->opts.entries);

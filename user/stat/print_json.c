@@ -211,7 +211,10 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 		if (a->end->losses.lost[i])
 			out_fmt(o, "%s\"%s\":%llu", any++ ? "," : "", loss_name((enum ct_loss)i),
 				(unsigned long long)a->end->losses.lost[i]);
-	out_str(o, "}}\n");
+	out_char(o, '}');
+	if (a->end->losses.refused)
+		out_fmt(o, ",\n\"refused_files\":%llu", (unsigned long long)a->end->losses.refused);
+	out_str(o, "}\n");
 }
 
 static void quoted(struct out *o, const char *s, size_t n)

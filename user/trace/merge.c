@@ -520,7 +520,8 @@ static bool is_again(const struct merge *m, int i)
 
 static char *end_text(const struct merge *m)
 {
-	static const char *const sums[] = { "calls", "folded", "filtered", "sent", "unfinished", "received" };
+	static const char *const sums[] = { "calls", "folded", "filtered", "sent", "unfinished", "received", "refused_files" };
+	const size_t always = ARRAY_LEN(sums) - 1; /* the others where there are any */
 	uint64_t first_ns = UINT64_MAX, last_ns = 0;
 	char *text = NULL, key[64];
 	size_t len;
@@ -551,7 +552,7 @@ static char *end_text(const struct merge *m)
 				       : 0;
 		if (k == ARRAY_LEN(sums) + CT_LOSS_FILE)
 			sum += m->lost;
-		if (sum || k < ARRAY_LEN(sums))
+		if (sum || k < always)
 			fprintf(f, "%s %llu\n", key, (unsigned long long)sum);
 	}
 	if (fclose(f)) {
