@@ -193,3 +193,103 @@ case_hostile_agent_kept_out() {
 	says 'warning: 1 process gave work to a device, and no agent told of it: .*\(one of them: process [0-9]+\)$'
 	says 'no agent came into the program'
 }
+
+# ---- many libraries ----
+
+# family ARGS...: a shell that obeys `tell`, started as `ARGS... bash`, and with all its children traced by cudatrace in the background, which may
+# open LIMIT files.
+family() {
+	command -v setpriv > /dev/null || skip "no setpriv"
+	cp "$BIN/mapper" "$BIN/libmany.so" "$T"
+	mkfifo "$T/tell"
+	# shellcheck disable=SC2016 # it is the inner shell's
+	"$@" bash -c 'cd "$0" && echo $$ && while read -r line; do eval "$line"; done' "$T" < "$T/tell" > "$T/family" 2> "$T/family.err" &
+	exec 8> "$T/tell"
+	wait_for 10 grep -q . "$T/family"
+	FAMILY=$(cat "$T/family")
+	# shellcheck disable=SC3045
+	ulimit -n "$LIMIT"
+	attach -f -p "$FAMILY"
+}
+
+tell() {
+	echo "$*" >&8
+}
+
+# mapper COUNT MIB [DIR]: as a child of the family and another user; returns when it has mapped its libraries. FD 7 closed, it ends.
+mapper() {
+	mkfifo "$T/mapper.in"
+	tell "setpriv --reuid 65534 --regid 65534 --clear-groups ./mapper libmany.so $* < mapper.in > mapper.out 2> mapper.err 8>&- &"
+	exec 7> "$T/mapper.in"
+	wait_for 20 grep -q mapped "$T/mapper.out"
+}
+
+descriptors() {
+	local fds=("/proc/$CT/fd"/*)
+	echo "${#fds[@]}"
+}
+
+few_descriptors() {
+	[ "$(descriptors)" -le "$1" ]
+}
+
+times_said() { # COUNT WORDS
+	[ "$(grep -c -- "$2" "$T/err")" = "$1" ]
+}
+
+# One user's program maps more libraries than there are descriptors: another's is traced completely all the same, what was refused is
+# counted, and when the first one has ended all is given back.
+case_hostile_many_libraries() {
+	local before probed refused
+	LIMIT=256
+	family
+	before=$(descriptors)
+	mapper 300 0
+	wait_for 10 grep -q 'programs of user 65534 map too many' "$T/err"
+	copy_library "$T/library"
+	mkfifo "$T/a.in"
+	tell "LD_LIBRARY_PATH=library '$BIN/calls-dl' --wait queries 40 < a.in > a.out 2> a.err 8>&- &"
+	exec 6> "$T/a.in"
+	wait_for 10 grep -q '^ready' "$T/a.out"
+	# shellcheck disable=SC2046
+	wait_for 10 has_probe $(sed -n 's/^ready //p' "$T/a.out")
+	echo >&6
+	wait_for 10 grep -q '^done' "$T/a.out"
+	probed=$(grep -c 'libmany.*functions probed' "$T/err")
+	few_descriptors 200 || fail "$(descriptors) descriptors of 256 are taken"
+	exec 7>&-
+	wait_for 20 times_said "$probed" 'libmany.* is not mapped any more'
+	wait_for 20 few_descriptors $((before + 30))
+	exec 6>&-
+	finish INT
+	ok_rc
+	expect_rows cudaStreamQuery 40
+	no_loss
+	refused=$(grep -o '"refused_files":[0-9]*' "$T/out" | cut -d: -f2)
+	expect "files probed and refused" $((probed + refused)) 300
+	[ "$probed" -ge 10 ] || fail "only $probed files were probed"
+	says " 0 lost; $refused libraries were not probed: what was called in them is not known"
+	exec 8>&-
+}
+
+free_mib() {
+	[ "$(stat -f -c '%f * %S / 1048576' "/proc/$FAMILY/root$T/memory" | xargs -I{} sh -c 'echo $(({}))')" -ge "$1" ]
+}
+
+# A file that is mapped, and has no name any more, is kept as long as it has probes: not longer than its programs.
+case_hostile_dead_memory() {
+	unshare -m true 2> /dev/null || skip "no mount namespaces here"
+	LIMIT=1024
+	family unshare -m
+	mkdir -m 777 "$T/memory"
+	tell "mount -t tmpfs -o size=64m none memory && echo mounted > mounted"
+	wait_for 10 grep -q mounted "$T/mounted"
+	mapper 10 4 memory
+	wait_for 10 times_said 10 'libmany.*functions probed'
+	! free_mib 30 || fail "the files take no room"
+	exec 7>&-
+	wait_for 20 free_mib 62
+	finish INT
+	ok_rc
+	exec 8>&-
+}

@@ -159,6 +159,39 @@ case_overlay_twice() {
 	expect_rows cudaStreamQuery 25
 }
 
+# A library that is written anew in place, with other functions in the middle of which the old ones began, and then as it was: each program has
+# its own calls, once.
+case_library_rewritten() {
+	local n
+	cp "$BIN/libmany.so" "$BIN/libother.so" "$BIN/late" "$T"
+	cp "$T/libmany.so" "$T/lib.so"
+	mkfifo "$T/in"
+	exec 9<> "$T/in"
+	# shellcheck disable=SC2016 # it is the script's shell that expands them
+	printf '%s\n' 'cd "$1" || exit 9' './late ./lib.so 5 || exit 1' \
+		'cat libother.so > lib.so; echo written 1 > told; read -r line < in; ./late ./lib.so 6 || exit 2' \
+		'cat libmany.so > lib.so; echo written 2 > told; read -r line < in; ./late ./lib.so 7 || exit 3' > "$T/script"
+	attach -e all -f -- bash "$T/script" "$T"
+	for n in 1 2; do
+		wait_for 20 grep -q "written $n" "$T/told"
+		wait_for 10 warned_of "$n"
+		echo go >&9
+	done
+	wait_for 20 ended "$CT"
+	finish
+	ok_rc
+	expect "results" "$(grep -h result "$T/ct.out" | tr '\n' ' ')" "result 0 result 600 result 0 "
+	expect_rows cudaStreamQuery 18
+	expect_rows cudaStreamQuery 12 '"ret":0,'
+	expect_rows cudaStreamQuery 6 '"ret":600,'
+	no_loss
+	expect "warnings" "$(grep -c warning "$T/err")" 2
+}
+
+warned_of() {
+	[ "$(grep -c 'warning: .*/lib.so was rewritten in place while it had probes' "$T/err")" = "$1" ]
+}
+
 no_driver() {
 	! ldconfig -p | grep -q 'libcuda\.so\.1' || skip "this machine has a driver"
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * many.c - a small library with three of CUDA's functions, of which there can be many. With OTHER the same functions lie elsewhere, and
+ * where the first ones began there is the middle of an instruction.
+ */
+#include <stddef.h>
+
+int cudaMalloc(void **p, size_t n);
+int cudaFree(void *p);
+int cudaStreamQuery(void *stream);
+
+#ifdef OTHER
+int other(int n);
+__attribute__((noinline)) int other(int n)
+{
+	static volatile long a;
+
+	for (int i = 0; i < n; i++)
+		a = a * 0x1234567890123 + 0x1234567;
+	return (int)a;
+}
+int cudaStreamQuery(void *stream)
+{
+	return stream ? other(3) : 600;
+}
+#else
+int cudaStreamQuery(void *stream)
+{
+	return stream ? 1 : 0;
+}
+#endif
+int cudaMalloc(void **p, size_t n)
+{
+	*p = NULL;
+	return n ? 2 : 0;
+}
+int cudaFree(void *p)
+{
+	return p ? 1 : 0;
+}
