@@ -195,11 +195,6 @@ static void learn_clock(struct info *in, const struct ct_clock *c)
 	in->drift_ns = (int64_t)(offset - in->first_offset_ns);
 }
 
-static bool is_work(uint16_t kind)
-{
-	return kind >= CT_KERNEL && kind <= CT_GRAPH;
-}
-
 static int take(struct info *in, const struct ct_hdr *h)
 {
 	const struct process *p;
@@ -240,15 +235,15 @@ static int take(struct info *in, const struct ct_hdr *h)
 		in->unfinished += (h->flags & (CT_F_UNFINISHED | CT_F_PENDING)) == CT_F_UNFINISHED;
 		break;
 	}
-	if (h->kind != CT_CALL && h->kind != CT_FOREIGN && !is_work(h->kind))
+	if (h->kind != CT_CALL && h->kind != CT_FOREIGN && !kind_is(h->kind, KIND_STREAM))
 		return 0;
 	p = process_table_find(in->procs, h->pid);
 	if (!p)
 		return -ENOMEM;
 	i = process_of(in, p);
 	if (i) {
-		i->calls += !is_work(h->kind);
-		i->works += is_work(h->kind);
+		i->calls += !kind_is(h->kind, KIND_STREAM);
+		i->works += kind_is(h->kind, KIND_STREAM);
 	}
 	if (h->start_ns && h->start_ns < in->first_ns)
 		in->first_ns = h->start_ns;

@@ -13,6 +13,8 @@ static void add_parts(struct stages *st, struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
+	if (kind_is(h->kind, KIND_WORK) && !st->no_stacks)
+		ev->stack = stack_table_get(st->stacks, ((const struct ct_work *)h)->stack);
 	switch (h->kind) {
 	case CT_CALL:
 	case CT_ENTER:
@@ -23,15 +25,6 @@ static void add_parts(struct stages *st, struct event *ev)
 	case CT_KERNEL:
 		ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_kernel *)h)->name);
 		ev->counters = kernel_counters_of(st->counters, (const struct ct_kernel *)h);
-		/* fall through */
-	case CT_COPY:
-	case CT_SET:
-	case CT_SYNC:
-	case CT_GRAPH:
-	case CT_MEMORY:
-	case CT_MANAGED:
-		if (!st->no_stacks)
-			ev->stack = stack_table_get(st->stacks, ((const struct ct_work *)h)->stack);
 		break;
 	case CT_TALLY:
 		if (((const struct ct_tally *)h)->how == CT_BY_KERNEL)
@@ -59,7 +52,7 @@ static const struct gpu *gpu_of(struct stages *st, const struct event *ev)
 	if (h->kind == CT_DEVICE)
 		return h->pid ? gpu_table_find(st->gpus, ev->proc, ((const struct ct_device *)h)->id) :
 				gpu_table_machine(st->gpus, ((const struct ct_device *)h)->id);
-	return device_is_work(h->kind) ? gpu_table_worked(st->gpus, ev->proc, ev->device) :
+	return kind_is(h->kind, KIND_WORK) ? gpu_table_worked(st->gpus, ev->proc, ev->device) :
 					 gpu_table_find(st->gpus, ev->proc, ev->device);
 }
 
@@ -132,7 +125,7 @@ static int show(void *ctx, struct event *ev)
 	if (rec->flags & CT_F_HIDDEN && rec->kind == CT_CALL)
 		return 0;
 	st->shown += (uint64_t)rows;
-	st->work += rec->kind >= CT_KERNEL && rec->kind <= CT_EVENT ? (uint64_t)rows : 0;
+	st->work += kind_is(rec->kind, KIND_DEVICE) ? (uint64_t)rows : 0;
 	return st->most && rows && st->shown >= st->most ? -ECANCELED : 0;
 }
 

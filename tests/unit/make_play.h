@@ -84,7 +84,7 @@ static inline void play_give(struct play *p, struct event ev)
 	ev.proc = process_table_find(p->procs, ev.rec->pid);
 	gpu_table_record(p->gpus, ev.proc, ev.rec);
 	ev.gpus = p->gpus;
-	if (device_is_work(ev.rec->kind))
+	if (kind_is(ev.rec->kind, KIND_WORK))
 		ev.gpu = gpu_table_worked(p->gpus, ev.proc, ev.device);
 	else if (ev.rec->kind == CT_DEVICE)
 		ev.gpu = gpu_table_find(p->gpus, ev.proc, ((const struct ct_device *)ev.rec)->id);

@@ -398,7 +398,7 @@ int advise_event(struct advice *a, const struct event *ev)
 	case CT_EXIT:
 		break;
 	default:
-		if (!device_is_work(ev->rec->kind))
+		if (!kind_is(ev->rec->kind, KIND_WORK))
 			return 0;
 		s.work = (const struct ct_work *)ev->rec;
 	}

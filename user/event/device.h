@@ -7,12 +7,6 @@
 
 #include "event.h"
 
-/* One of the kinds of struct ct_work: it has a cause. */
-static inline bool device_is_work(uint16_t kind)
-{
-	return (kind >= CT_KERNEL && kind <= CT_GRAPH) || kind == CT_MEMORY || kind == CT_MANAGED;
-}
-
 /* "HtoD", "pageable", "command_buffer_full", "stream", "cpu_page_faults", "xid"; "unknown" for a value that has no name. */
 const char *device_copy_kind(uint32_t);
 const char *device_memory_kind(uint32_t);

@@ -10,6 +10,7 @@
 #define CT_EVENT_H
 
 #include "../api/api.h"
+#include "kinds.h"
 
 /* A stage's or source's outlet. Returns 0, or -errno to stop (the sink cannot be written, or -n is reached: -ECANCELED). */
 typedef int (*emit_fn)(void *ctx, const struct ct_hdr *rec);

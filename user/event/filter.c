@@ -136,18 +136,6 @@ bool filter_match(const struct filter *f, const struct event *ev)
 		if (!muted_matches(f, (const struct ct_muted *)h))
 			return false;
 		break;
-	case CT_KERNEL:
-	case CT_COPY:
-	case CT_SET:
-	case CT_SYNC:
-	case CT_GRAPH:
-	case CT_OVERHEAD:
-	case CT_MEMORY:
-	case CT_MANAGED:
-	case CT_MARKER:
-		if (!work_matches(f, h))
-			return false;
-		break;
 	case CT_CONTEXT: /* told again, with its handle: what calls know it by */
 		if (h->flags & CT_F_HIDDEN && !f->stores)
 			return false;
@@ -156,13 +144,17 @@ bool filter_match(const struct filter *f, const struct event *ev)
 		if (!h->pid)
 			return true;
 		break;
+	default:
+		if (kind_is(h->kind, KIND_TIMED) && !work_matches(f, h))
+			return false;
+		break;
 	}
 	return !f->comm_glob || !h->pid || !fnmatch(f->comm_glob, ev->proc->comm, 0);
 }
 
 bool filter_match_device(const struct filter *f, const struct event *ev)
 {
-	if (!f->one_device || (ev->rec->kind != CT_CALL && ev->rec->kind != CT_ENTER && !device_is_work(ev->rec->kind)))
+	if (!f->one_device || !kind_is(ev->rec->kind, KIND_CALL | KIND_WORK))
 		return true;
-	return ev->device == f->device || (ev->device == CT_UNKNOWN && !device_is_work(ev->rec->kind));
+	return ev->device == f->device || (ev->device == CT_UNKNOWN && !kind_is(ev->rec->kind, KIND_WORK));
 }

@@ -201,12 +201,6 @@ size_t join_bytes(const struct join *j)
 
 /* ---- looking for the cause ---------------------------------------------------------------------------------- */
 
-/* Kinds that a call is expected for: only these are waited for and counted. */
-static bool expects_cause(uint16_t kind)
-{
-	return kind == CT_KERNEL || kind == CT_COPY || kind == CT_SET || kind == CT_GRAPH;
-}
-
 /* The end of a call that is not shown is not stored, so that it is not known here either. */
 static void found_call(struct found *f, uint32_t tid, const struct join_call *c)
 {
@@ -240,7 +234,7 @@ static void look_correlated(struct join *j, uint32_t process, const struct ct_wo
 	f->until_ns = cause->end_ns + JOIN_CALL_NS;
 	m.at_ns = cause->start_ns + (cause->end_ns - cause->start_ns) / 2;
 	m.seen = m.at_ns < j->stopped_ns;
-	call = join_calls_at(j->calls, process, cause->tid, &m, expects_cause(w->h.kind), &whole);
+	call = join_calls_at(j->calls, process, cause->tid, &m, kind_is(w->h.kind, KIND_BUSY), &whole);
 	if (call) {
 		found_call(f, cause->tid, call);
 	} else {
@@ -313,7 +307,7 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 		ev.number = f->number;
 	}
 	copy->h.flags = (uint16_t)((copy->h.flags & ~CT_F_INFERRED) | (f->inferred ? CT_F_INFERRED : 0));
-	if (expects_cause(w->h.kind)) {
+	if (kind_is(w->h.kind, KIND_BUSY)) {
 		j->counts.matched += f->any;
 		j->counts.unmatched += !f->any;
 		j->counts.inferred += f->inferred;
@@ -380,7 +374,7 @@ static int work(struct join *j, const struct ct_work *w)
 	if (p)
 		p->heard = true;
 	look(j, w, &f);
-	return f.final || !expects_cause(w->h.kind) ? hand_on(j, w, &f) : hold(j, w);
+	return f.final || !kind_is(w->h.kind, KIND_BUSY) ? hand_on(j, w, &f) : hold(j, w);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------- */
@@ -633,20 +627,12 @@ int join_record(struct join *j, const struct ct_hdr *h)
 		return number(j, (const struct ct_number *)h);
 	case CT_TAIL:
 		return tail(j, (const struct ct_tail *)h);
-	case CT_KERNEL:
-	case CT_COPY:
-	case CT_SET:
-	case CT_GRAPH:
-	case CT_SYNC:
-	case CT_MEMORY:
-	case CT_MANAGED:
-		return work(j, (const struct ct_work *)h);
 	case CT_PROCESS:
 	case CT_EXEC:
 	case CT_EXIT:
 		return process(j, h);
 	default:
-		return pass(j, h);
+		return kind_is(h->kind, KIND_WORK) ? work(j, (const struct ct_work *)h) : pass(j, h);
 	}
 }
 

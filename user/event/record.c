@@ -182,14 +182,12 @@ static int check_stack(const struct ct_stack *s)
 
 static int check_info(const struct ct_process_info *p)
 {
-	if (p->h.size < sizeof(*p))
-		return -EBADMSG;
 	return check_tail(&p->h, sizeof(*p), (size_t)p->exe_len + p->cmdline_len + p->container_len + p->pod_len + p->host_len + p->boot_len);
 }
 
 static int check_foreign(const struct ct_foreign *f)
 {
-	if (f->h.size < sizeof(*f) || f->nwords > CT_MAX_WORDS || (f->kind != CT_CALL && f->kind != CT_ENTER))
+	if (f->nwords > CT_MAX_WORDS || (f->kind != CT_CALL && f->kind != CT_ENTER))
 		return -EBADMSG;
 	return check_tail(&f->h, sizeof(*f), f->nwords * 8u + f->name_len + f->domain_len);
 }
@@ -197,106 +195,44 @@ static int check_foreign(const struct ct_foreign *f)
 /* Its numbers may be any: whoever adds them up stays within a word. */
 static int check_muted(const struct ct_muted *m)
 {
-	if (m->h.size < sizeof(*m))
-		return -EBADMSG;
 	return check_tail(&m->h, sizeof(*m), (size_t)m->domain_len + m->name_len);
 }
 
-/* The records of names and stacks. The fixed part is there before anything of it is looked at. */
-static int check_definition(const struct ct_hdr *h)
+static bool good_func(uint16_t func)
 {
-	static const size_t fixed[CT_KIND_END] = {
-		[CT_MORE] = sizeof(struct ct_more),	  [CT_NAME] = sizeof(struct ct_name),
-		[CT_USER_STACK] = sizeof(struct ct_user_stack), [CT_PY_STACK] = sizeof(struct ct_py_stack),
-		[CT_PY_CODE] = sizeof(struct ct_py_code), [CT_FRAME] = sizeof(struct ct_frame),
-		[CT_STACK] = sizeof(struct ct_stack),	  [CT_ABSENT] = sizeof(struct ct_absent),
-	};
-
-	if (h->size < fixed[h->kind])
-		return -EBADMSG;
-	switch (h->kind) {
-	case CT_MORE:
-		return check_more((const struct ct_more *)h);
-	case CT_ABSENT:
-		return check_absent((const struct ct_absent *)h);
-	case CT_NAME:
-		return check_name((const struct ct_name *)h);
-	case CT_USER_STACK:
-		return check_user_stack((const struct ct_user_stack *)h);
-	case CT_PY_STACK:
-		return check_py_stack((const struct ct_py_stack *)h);
-	case CT_PY_CODE:
-		return check_py_code((const struct ct_py_code *)h);
-	case CT_FRAME:
-		return check_frame((const struct ct_frame *)h);
-	default:
-		return check_stack((const struct ct_stack *)h);
-	}
+	return func < api_nfuncs || func == CT_NO_FUNC;
 }
 
-static int check_unprobed(const struct ct_hdr *h)
+static int check_unprobed(const struct ct_unprobed *u)
 {
-	const struct ct_unprobed *u = (const struct ct_unprobed *)h;
-
-	return h->size < sizeof(*u) || h->end_ns < h->start_ns || u->ended > u->processes || u->comm[CT_COMM_LEN - 1] ? -EBADMSG : 0;
+	return u->h.end_ns < u->h.start_ns || u->ended > u->processes || u->comm[CT_COMM_LEN - 1] ? -EBADMSG : 0;
 }
 
-/* Device work and what belongs to it: a fixed part, and for some a tail that it announces. */
-static const uint16_t device_fixed[CT_KIND_END] = {
-	[CT_KERNEL] = sizeof(struct ct_kernel),	    [CT_COPY] = sizeof(struct ct_copy),
-	[CT_SET] = sizeof(struct ct_set),	    [CT_SYNC] = sizeof(struct ct_sync),
-	[CT_GRAPH] = sizeof(struct ct_work),	    [CT_OVERHEAD] = sizeof(struct ct_overhead),
-	[CT_MEMORY] = sizeof(struct ct_memory),	    [CT_MANAGED] = sizeof(struct ct_managed),
-	[CT_MARKER] = sizeof(struct ct_marker),	    [CT_COUNTER] = sizeof(struct ct_counter),
-	[CT_EVENT] = sizeof(struct ct_event),	    [CT_CLOCK] = sizeof(struct ct_clock),
-	[CT_DEVICE] = sizeof(struct ct_device),	    [CT_CONTEXT] = sizeof(struct ct_context),
-	[CT_STREAM] = sizeof(struct ct_stream),	    [CT_CAUSE] = sizeof(struct ct_cause),
-	[CT_METRIC] = sizeof(struct ct_metric),	    [CT_TALLY] = sizeof(struct ct_tally),
-	[CT_TAIL] = sizeof(struct ct_tail),
-};
-
-static int check_device(const struct ct_hdr *h)
+static int check_work(const struct ct_work *w)
 {
-	size_t fixed = device_fixed[h->kind];
+	return w->h.end_ns >= w->h.start_ns && good_func(w->func) ? 0 : -EBADMSG;
+}
 
-	if (h->size < fixed)
+static int check_marker(const struct ct_marker *m)
+{
+	return check_tail(&m->h, sizeof(*m), (size_t)m->text_len + m->domain_len);
+}
+
+static int check_metric(const struct ct_metric *m)
+{
+	return check_tail(&m->h, sizeof(*m), (size_t)m->name_len + m->unit_len);
+}
+
+static int check_tally(const struct ct_tally *t)
+{
+	if (t->func >= api_nfuncs || t->nbuckets > CT_HIST_BUCKETS)
 		return -EBADMSG;
-	switch (h->kind) {
-	case CT_GRAPH:
-	case CT_KERNEL:
-	case CT_COPY:
-	case CT_SET:
-	case CT_SYNC:
-	case CT_MEMORY:
-	case CT_MANAGED:
-		if (h->end_ns < h->start_ns)
-			return -EBADMSG;
-		return ((const struct ct_work *)h)->func < api_nfuncs || ((const struct ct_work *)h)->func == CT_NO_FUNC ?
-			       0 :
-			       -EBADMSG;
-	case CT_CAUSE:
-		return ((const struct ct_cause *)h)->func < api_nfuncs || ((const struct ct_cause *)h)->func == CT_NO_FUNC ?
-			       0 :
-			       -EBADMSG;
-	case CT_MARKER:
-		return check_tail(h, fixed,
-				  (size_t)((const struct ct_marker *)h)->text_len + ((const struct ct_marker *)h)->domain_len);
-	case CT_METRIC:
-		return check_tail(h, fixed,
-				  (size_t)((const struct ct_metric *)h)->name_len + ((const struct ct_metric *)h)->unit_len);
-	case CT_COUNTER:
-		return check_tail(h, fixed, (size_t)((const struct ct_counter *)h)->n * sizeof(struct ct_value));
-	case CT_TALLY:
-		if (((const struct ct_tally *)h)->func >= api_nfuncs || ((const struct ct_tally *)h)->nbuckets > CT_HIST_BUCKETS)
-			return -EBADMSG;
-		return check_tail(h, fixed, ((const struct ct_tally *)h)->nbuckets * sizeof(__u32));
-	case CT_EVENT:
-		return check_tail(h, fixed, ((const struct ct_event *)h)->text_len);
-	case CT_DEVICE:
-		return check_tail(h, fixed, ((const struct ct_device *)h)->name_len);
-	default:
-		return 0;
-	}
+	return check_tail(&t->h, sizeof(*t), t->nbuckets * sizeof(__u32));
+}
+
+static int check_comm(const char comm[CT_COMM_LEN])
+{
+	return memchr(comm, '\0', CT_COMM_LEN) ? 0 : -EBADMSG;
 }
 
 int record_check(const void *rec, size_t avail)
@@ -305,57 +241,67 @@ int record_check(const void *rec, size_t avail)
 
 	if (avail < sizeof(*h) || h->size > avail || h->size < sizeof(*h) || h->size % 8)
 		return -EBADMSG;
-	switch (h->kind) {
-	case CT_CALL:
-	case CT_ENTER:
+	/* Kinds are append-only: one that is not known here has at least the head, and sinks pass it over. */
+	if (h->kind >= CT_KIND_END)
+		return 0;
+	if (h->size < record_kinds[h->kind].fixed)
+		return -EBADMSG;
+	if (kind_is(h->kind, KIND_CALL))
 		return check_call(rec);
+	if (kind_is(h->kind, KIND_WORK))
+		return check_work(rec);
+	switch (h->kind) {
 	case CT_PROCESS:
 	case CT_EXEC:
-		if (h->size < sizeof(struct ct_process) ||
-		    !memchr(((const struct ct_process *)rec)->comm, '\0', CT_COMM_LEN))
-			return -EBADMSG;
-		return 0;
+		return check_comm(((const struct ct_process *)rec)->comm);
 	case CT_THREAD_NAME:
-		if (h->size < sizeof(struct ct_thread_name) ||
-		    !memchr(((const struct ct_thread_name *)rec)->comm, '\0', CT_COMM_LEN))
-			return -EBADMSG;
-		return 0;
+		return check_comm(((const struct ct_thread_name *)rec)->comm);
 	case CT_PROCESS_INFO:
 		return check_info(rec);
 	case CT_FOREIGN:
 		return check_foreign(rec);
-	case CT_FORK:
-		return h->size < sizeof(struct ct_fork) ? -EBADMSG : 0;
 	case CT_MUTED:
 		return check_muted(rec);
-	case CT_NUMBER:
-		return h->size < sizeof(struct ct_number) ? -EBADMSG : 0;
-	case CT_EXIT:
-		return h->size < sizeof(struct ct_exit) ? -EBADMSG : 0;
-	case CT_LOST:
-		return h->size < sizeof(struct ct_lost) ? -EBADMSG : 0;
 	case CT_UNPROBED:
-		return check_unprobed(h);
+		return check_unprobed(rec);
 	case CT_MORE:
-	case CT_NAME:
-	case CT_USER_STACK:
-	case CT_PY_STACK:
-	case CT_PY_CODE:
-	case CT_FRAME:
-	case CT_STACK:
+		return check_more(rec);
 	case CT_ABSENT:
-		return check_definition(h);
+		return check_absent(rec);
+	case CT_NAME:
+		return check_name(rec);
+	case CT_USER_STACK:
+		return check_user_stack(rec);
+	case CT_PY_STACK:
+		return check_py_stack(rec);
+	case CT_PY_CODE:
+		return check_py_code(rec);
+	case CT_FRAME:
+		return check_frame(rec);
+	case CT_STACK:
+		return check_stack(rec);
+	case CT_CAUSE:
+		return good_func(((const struct ct_cause *)rec)->func) ? 0 : -EBADMSG;
+	case CT_MARKER:
+		return check_marker(rec);
+	case CT_METRIC:
+		return check_metric(rec);
+	case CT_COUNTER:
+		return check_tail(h, sizeof(struct ct_counter), ((const struct ct_counter *)rec)->n * sizeof(struct ct_value));
+	case CT_TALLY:
+		return check_tally(rec);
+	case CT_EVENT:
+		return check_tail(h, sizeof(struct ct_event), ((const struct ct_event *)rec)->text_len);
+	case CT_DEVICE:
+		return check_tail(h, sizeof(struct ct_device), ((const struct ct_device *)rec)->name_len);
 	default:
-		if (h->kind < CT_KIND_END && device_fixed[h->kind])
-			return check_device(h);
-		/* Kinds are append-only: one that is not known here has at least the head, and sinks pass it over. */
 		return 0;
 	}
 }
 
 uint64_t event_place_ns(const struct ct_hdr *h)
 {
-	bool row = h->kind <= CT_EVENT || h->kind == CT_LOST || h->kind == CT_FOREIGN;
+	bool row = kind_is(h->kind, KIND_CALL | KIND_DEVICE) || h->kind == CT_LOST || h->kind == CT_FOREIGN;
 
 	if (!row)
 		return 0;

@@ -15,15 +15,7 @@
 
 const char *about_kind(uint16_t kind)
 {
-	static const char *const kinds[CT_KIND_END] = {
-		[CT_CALL] = "call",	    [CT_FOREIGN] = "call",    [CT_KERNEL] = "kernel",   [CT_COPY] = "copy",	[CT_SET] = "set",
-		[CT_SYNC] = "sync",	    [CT_GRAPH] = "graph",     [CT_OVERHEAD] = "overhead", [CT_MEMORY] = "memory",
-		[CT_MANAGED] = "managed",   [CT_MARKER] = "marker",   [CT_COUNTER] = "counter", [CT_EVENT] = "event",
-		[CT_PROCESS] = "process",   [CT_EXEC] = "exec",	      [CT_FORK] = "fork",	[CT_EXIT] = "exit",
-		[CT_LOST] = "lost",	    [CT_MUTED] = "muted",
-	};
-
-	return kind < CT_KIND_END ? kinds[kind] : NULL;
+	return kind < CT_KIND_END ? record_kinds[kind].word : NULL;
 }
 
 /* ---- names -------------------------------------------------------------------------------------------- */
@@ -278,7 +270,7 @@ uint64_t about_duration_ns(const struct ct_hdr *h)
 {
 	if (about_is_call(h) && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE))
 		return 0;
-	if (device_is_work(h->kind) && h->flags & CT_F_NO_TIME)
+	if (kind_is(h->kind, KIND_WORK) && h->flags & CT_F_NO_TIME)
 		return 0;
 	return h->end_ns > h->start_ns ? h->end_ns - h->start_ns : 0;
 }

@@ -30,12 +30,6 @@ struct counts {
 	struct count device[CT_KIND_END], copies[COPIES]; /* by kind; of CT_COPY by its own */
 };
 
-/* What is counted of devices, in the order of the kinds. */
-static const char *const device_names[CT_KIND_END] = {
-	[CT_KERNEL] = "[kernel]",   [CT_SET] = "[memset]",	[CT_SYNC] = "[sync]",	    [CT_GRAPH] = "[graph]",
-	[CT_OVERHEAD] = "[overhead]", [CT_MEMORY] = "[memory]", [CT_MANAGED] = "[managed]", [CT_MARKER] = "[marker]",
-};
-
 static int count_open(struct sink *s, const struct sink_opts *opts)
 {
 	s->opts = opts;
@@ -48,7 +42,7 @@ static int count_device(struct counts *counts, const struct ct_hdr *h)
 	uint8_t kind = h->kind == CT_COPY ? ((const struct ct_copy *)h)->kind : 0;
 	struct count *n;
 
-	if (h->kind >= CT_KIND_END || (h->kind != CT_COPY && !device_names[h->kind]))
+	if (!kind_is(h->kind, KIND_TIMED))
 		return 0;
 	n = h->kind == CT_COPY ? &counts->copies[kind < COPIES ? kind : 0] : &counts->device[h->kind];
 	n->calls++;
@@ -126,14 +120,18 @@ static void add_line(struct line *lines, int *n, const struct count *c, const ch
 static void print_devices(const struct counts *counts, struct out *o)
 {
 	struct line lines[CT_KIND_END + COPIES], total = { .name = "total" };
-	char names[COPIES][32];
+	char names[CT_KIND_END + COPIES][32];
 	int n = 0;
 
-	for (int i = 0; i < CT_KIND_END; i++)
-		add_line(lines, &n, &counts->device[i], device_names[i]);
+	for (uint16_t i = 0; i < CT_KIND_END; i++) {
+		snprintf(names[i], sizeof(names[i]), "[%s]", kind_is(i, KIND_TIMED) ? record_kinds[i].json : "");
+		add_line(lines, &n, &counts->device[i], names[i]);
+	}
 	for (uint32_t i = 0; i < COPIES; i++) {
-		snprintf(names[i], sizeof(names[i]), "[memcpy %s]", device_copy_kind(i));
-		add_line(lines, &n, &counts->copies[i], names[i]);
+		char *name = names[CT_KIND_END + i];
+
+		snprintf(name, sizeof(names[0]), "[memcpy %s]", device_copy_kind(i));
+		add_line(lines, &n, &counts->copies[i], name);
 	}
 	if (!n)
 		return;

@@ -163,7 +163,7 @@ static void put_flags(struct csv *c, const struct ct_hdr *h)
 		{ CT_F_BY_SCAN, false, "by_scan" },	  { CT_F_INFERRED, true, "inferred" },
 		{ CT_F_NO_TIME, true, "no_time" },
 	};
-	bool call = about_is_call(h), work = device_is_work(h->kind);
+	bool call = about_is_call(h), work = kind_is(h->kind, KIND_WORK);
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		if (!(h->flags & words[i].flag) || !(words[i].work ? work : call))
@@ -243,7 +243,7 @@ static void put_tail(struct csv *c, const struct sink_opts *o, const struct even
 static void put_head(struct csv *c, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
-	bool work = device_is_work(h->kind);
+	bool work = kind_is(h->kind, KIND_WORK);
 
 	c->at = TYPE;
 	put_word(c, TYPE, about_kind(h->kind));
@@ -308,14 +308,14 @@ static void put_row(struct csv *c, const struct sink_opts *o, const struct event
 		put_result(c, (const struct ct_call *)h);
 	if (bytes >= 0)
 		put_num(c, BYTES, (uint64_t)bytes);
-	if (about_is_call(h) || device_is_work(h->kind)) {
+	if (about_is_call(h) || kind_is(h->kind, KIND_WORK)) {
 		put_known(c, DEVICE, ev->device);
 		put_known(c, CONTEXT, ev->context);
 		put_known(c, STREAM, ev->stream);
 	} else if (h->kind == CT_EVENT) {
 		put_known(c, DEVICE, ((const struct ct_event *)h)->device);
 	}
-	if (device_is_work(h->kind))
+	if (kind_is(h->kind, KIND_WORK))
 		put_work(c, ev);
 	if (h->kind == CT_CALL)
 		put_num(c, DEPTH, ((const struct ct_call *)h)->depth);
@@ -347,7 +347,7 @@ static int csv_event(struct sink *s, const struct event *ev)
 	row_end(&c->w);
 	if (s->opts->out->error)
 		return s->opts->out->error;
-	return about_is_call(ev->rec) || (ev->rec->kind >= CT_KERNEL && ev->rec->kind <= CT_EVENT);
+	return about_is_call(ev->rec) || kind_is(ev->rec->kind, KIND_DEVICE);
 }
 
 static int csv_open(struct sink *s, const struct sink_opts *opts)

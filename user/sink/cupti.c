@@ -250,7 +250,7 @@ static int put_other(struct sink *s, const struct ct_hdr *h)
 
 static bool is_printed(uint16_t kind)
 {
-	return kind == CT_CALL || kind == CT_OVERHEAD || kind == CT_MARKER || kind == CT_LOST || device_is_work(kind);
+	return kind == CT_CALL || kind == CT_LOST || kind_is(kind, KIND_TIMED);
 }
 
 static int cupti_event(struct sink *s, const struct event *ev)
@@ -273,7 +273,7 @@ static int cupti_event(struct sink *s, const struct event *ev)
 		put_process(c, o, ev);
 	if (h->kind == CT_CALL)
 		rows = put_call(s, (const struct ct_call *)h);
-	else if (device_is_work(h->kind))
+	else if (kind_is(h->kind, KIND_WORK))
 		rows = put_work(s, ev);
 	else
 		rows = put_other(s, h);

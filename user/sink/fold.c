@@ -409,7 +409,7 @@ static uint64_t weight_of(const struct fold *f, const struct ct_hdr *h)
 static bool is_weighed(const struct fold *f, const struct ct_hdr *h)
 {
 	if (f->opts->weight == SINK_WEIGHT_GPU)
-		return h->kind == CT_KERNEL || h->kind == CT_COPY || h->kind == CT_SET || h->kind == CT_GRAPH;
+		return kind_is(h->kind, KIND_BUSY);
 	return about_is_call(h) && !(h->flags & CT_F_PENDING);
 }
 

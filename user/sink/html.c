@@ -49,8 +49,8 @@ __asm__(".section .rodata\n"
 extern const char timeline_page_begin[], timeline_page_end[];
 
 /* As the page knows them. */
-enum { KIND_CALL, KIND_KERNEL, KIND_COPY, KIND_SET, KIND_SYNC, KIND_GRAPH, KIND_OVERHEAD, KIND_MEMORY, KIND_MANAGED, KIND_MARKER,
-       KIND_EVENT, KIND_LOST, KIND_COUNTER };
+enum { HTML_CALL, HTML_KERNEL, HTML_COPY, HTML_SET, HTML_SYNC, HTML_GRAPH, HTML_OVERHEAD, HTML_MEMORY, HTML_MANAGED, HTML_MARKER,
+       HTML_EVENT, HTML_LOST, HTML_COUNTER };
 #define FLAG_FAILED 0x10
 #define FLAG_UNFINISHED 0x20
 #define FLAG_NO_TIME 0x40
@@ -234,15 +234,15 @@ static int put_slice(struct html *t, struct out *out, const struct slice *s, con
 static int kind_of(const struct ct_hdr *h)
 {
 	static const struct { uint16_t kind; int as; } kinds[] = {
-		{ CT_CALL, KIND_CALL }, { CT_KERNEL, KIND_KERNEL }, { CT_COPY, KIND_COPY }, { CT_SET, KIND_SET },
-		{ CT_SYNC, KIND_SYNC }, { CT_GRAPH, KIND_GRAPH }, { CT_OVERHEAD, KIND_OVERHEAD }, { CT_MEMORY, KIND_MEMORY },
-		{ CT_MANAGED, KIND_MANAGED }, { CT_MARKER, KIND_MARKER }, { CT_EVENT, KIND_EVENT }, { CT_LOST, KIND_LOST },
+		{ CT_CALL, HTML_CALL }, { CT_KERNEL, HTML_KERNEL }, { CT_COPY, HTML_COPY }, { CT_SET, HTML_SET },
+		{ CT_SYNC, HTML_SYNC }, { CT_GRAPH, HTML_GRAPH }, { CT_OVERHEAD, HTML_OVERHEAD }, { CT_MEMORY, HTML_MEMORY },
+		{ CT_MANAGED, HTML_MANAGED }, { CT_MARKER, HTML_MARKER }, { CT_EVENT, HTML_EVENT }, { CT_LOST, HTML_LOST },
 	};
 
 	if (h->flags & (CT_F_PENDING | CT_F_BEFORE) && about_is_call(h))
 		return -1;
 	if (h->kind == CT_FOREIGN)
-		return about_is_call(h) ? KIND_CALL : -1;
+		return about_is_call(h) ? HTML_CALL : -1;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (kinds[i].kind == h->kind)
 			return kinds[i].as;
@@ -252,7 +252,7 @@ static int kind_of(const struct ct_hdr *h)
 /* A value at a time; where there is no room for the series it is left out. */
 static int put_point(struct html *t, struct out *out, uint32_t series, uint64_t at_ns, double value)
 {
-	struct slice s = { .kind = KIND_COUNTER, .track = series, .start_ns = at_ns, .has_value = true, .value = value };
+	struct slice s = { .kind = HTML_COUNTER, .track = series, .start_ns = at_ns, .has_value = true, .value = value };
 
 	if (series == SERIES_MAX || t->records >= RECORDS_MAX) {
 		t->left_out++;
@@ -317,18 +317,18 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 	int err;
 
 	s.name = name_of(t, o, ev);
-	s.track = kind == KIND_LOST ? 0 : tracks_find(&t->tracks, ev);
+	s.track = kind == HTML_LOST ? 0 : tracks_find(&t->tracks, ev);
 	if (s.name == STRINGS_NONE || s.track == TRACKS_NONE || t->records >= RECORDS_MAX) {
 		t->left_out++;
 		return 0;
 	}
 	if (ev->rec->kind == CT_CALL && api_failed((const struct ct_call *)ev->rec))
 		s.kind |= FLAG_FAILED;
-	if (kind == KIND_CALL && ev->rec->flags & CT_F_UNFINISHED)
+	if (kind == HTML_CALL && ev->rec->flags & CT_F_UNFINISHED)
 		s.kind |= FLAG_UNFINISHED;
-	if (device_is_work(ev->rec->kind) && ev->rec->flags & CT_F_NO_TIME)
+	if (kind_is(ev->rec->kind, KIND_WORK) && ev->rec->flags & CT_F_NO_TIME)
 		s.kind |= FLAG_NO_TIME;
-	if (kind == KIND_LOST) {
+	if (kind == HTML_LOST) {
 		s.has_value = true;
 		s.value = (double)((const struct ct_lost *)ev->rec)->count;
 	}
@@ -338,7 +338,7 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 	text_free(&detail);
 	if (!err && ev->rec->kind == CT_CALL)
 		err = put_in_use(t, o->out, ev);
-	return err ? err : kind != KIND_LOST;
+	return err ? err : kind != HTML_LOST;
 }
 
 static void learn_device(struct html *t, const struct event *ev)

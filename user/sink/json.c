@@ -279,7 +279,7 @@ static void other_line(struct json *j, const struct sink_opts *o, const struct e
 		if (kind == CT_COUNTER)
 			j->w.p = put_u64(put_lit(j->w.p, ",\"dur_ns\":"), ev->rec->end_ns - ev->rec->start_ns);
 	} else {
-		put_head(j, type, ev, device_is_work(kind) || kind == CT_OVERHEAD || kind == CT_MARKER);
+		put_head(j, type, ev, kind_is(kind, KIND_TIMED));
 	}
 	if (ev->kernel)
 		put_kernel(j, ev->kernel);
@@ -341,21 +341,12 @@ static void muted_line(struct json *j, const struct event *ev)
 
 static int json_event(struct sink *s, const struct event *ev)
 {
-	static const char *const names[CT_KIND_END] = {
-		[CT_CALL] = "call",	    [CT_ENTER] = "enter",     [CT_PROCESS] = "process", [CT_EXEC] = "exec",
-		[CT_FORK] = "fork",	    [CT_EXIT] = "exit",	      [CT_LOST] = "lost",	[CT_KERNEL] = "kernel",
-		[CT_COPY] = "memcpy",	    [CT_SET] = "memset",      [CT_SYNC] = "sync",	[CT_GRAPH] = "graph",
-		[CT_OVERHEAD] = "overhead", [CT_MEMORY] = "memory",   [CT_MANAGED] = "managed", [CT_MARKER] = "marker",
-		[CT_COUNTER] = "counter",   [CT_EVENT] = "event",     [CT_CLOCK] = "clock",	[CT_DEVICE] = "device",
-		[CT_CONTEXT] = "context",   [CT_STREAM] = "stream",   [CT_METRIC] = "metric",
-		[CT_FOREIGN] = "foreign",   [CT_MUTED] = "muted",
-	};
 	struct json *j = s->priv;
 	uint16_t kind = ev->rec->kind;
-	bool call = kind == CT_CALL || kind == CT_ENTER;
+	bool call = kind_is(kind, KIND_CALL);
 	int err;
 
-	if (kind >= CT_KIND_END || !names[kind])
+	if (!kind_json(kind))
 		return 0;
 	order_begin(j->order, &j->w, s->opts->out);
 	if (call)
@@ -365,7 +356,7 @@ static int json_event(struct sink *s, const struct event *ev)
 	else if (kind == CT_MUTED)
 		muted_line(j, ev);
 	else
-		other_line(j, s->opts, ev, names[kind]);
+		other_line(j, s->opts, ev, kind_json(kind));
 	row_room(&j->w, 2);
 	j->w.p = put_lit(j->w.p, "}\n");
 	err = order_end(j->order, &j->w, ev->rec);
@@ -375,7 +366,7 @@ static int json_event(struct sink *s, const struct event *ev)
 		j->rows[kind]++;
 	if (s->opts->out->error)
 		return s->opts->out->error;
-	return call || (kind >= CT_KERNEL && kind <= CT_EVENT) || kind == CT_FOREIGN;
+	return kind_is(kind, KIND_CALL | KIND_DEVICE) || kind == CT_FOREIGN;
 }
 
 static int json_open(struct sink *s, const struct sink_opts *opts)

@@ -394,7 +394,7 @@ static int nsys_event(struct sink *s, const struct event *ev)
 	if (rows == 1 && ev->rec->pid && ev->rec->pid != ~0u && process(n, ev->proc, false))
 		return n->d.error;
 	/* what happened counts as a row, not what is only told of a device or a process */
-	return rows < 0 ? rows : rows && kind >= CT_KERNEL && kind <= CT_MARKER;
+	return rows < 0 ? rows : rows && kind_is(kind, KIND_TIMED);
 }
 
 static void discard(struct nsys *n)

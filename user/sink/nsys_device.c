@@ -436,11 +436,10 @@ int nsys_device(struct nsys *n, const struct event *ev)
 		[CT_DEVICE] = device, [CT_CONTEXT] = context,	[CT_STREAM] = stream, [CT_EVENT] = befell,
 	};
 	uint16_t kind = ev->rec->kind;
-	bool work = kind >= CT_KERNEL && kind <= CT_GRAPH;
 
 	if (kind >= CT_KIND_END || !rows[kind])
 		return 0;
-	if (work && ev->rec->flags & CT_F_NO_TIME) {
+	if (kind_is(kind, KIND_STREAM) && ev->rec->flags & CT_F_NO_TIME) {
 		n->untimed++;
 		return 0;
 	}

@@ -439,18 +439,13 @@ static void foreign_row(struct table *t, const struct sink_opts *o, const struct
 /* What stands under EVENT for what a device did; NULL: the table does not show this kind. */
 static const char *device_what(const struct ct_hdr *h, char *buf, size_t size)
 {
-	static const char *const whats[CT_KIND_END] = {
-		[CT_KERNEL] = "[kernel]",     [CT_SET] = "[memset]",	 [CT_SYNC] = "[sync]",
-		[CT_GRAPH] = "[graph]",	      [CT_OVERHEAD] = "[overhead]", [CT_MEMORY] = "[memory]",
-		[CT_MANAGED] = "[managed]",   [CT_MARKER] = "[marker]",	 [CT_COUNTER] = "[counter]",
-		[CT_EVENT] = "[event]",
-	};
-
-	if (h->kind == CT_COPY) {
+	if (!kind_is(h->kind, KIND_DEVICE))
+		return NULL;
+	if (h->kind == CT_COPY)
 		snprintf(buf, size, "[memcpy %s]", device_copy_kind(((const struct ct_copy *)h)->kind));
-		return buf;
-	}
-	return h->kind < CT_KIND_END ? whats[h->kind] : NULL;
+	else
+		snprintf(buf, size, "[%s]", record_kinds[h->kind].json);
+	return buf;
 }
 
 /* What a device did: TIME is its start there. */

@@ -260,7 +260,7 @@ static int trace_event(struct sink *s, const struct event *ev)
 	/* what cannot be written now stays in memory: the trace goes on */
 	if (call && triggers(t, ev))
 		dump(t, api_failed((const struct ct_call *)ev->rec) ? "failed call" : "call");
-	return call || (ev->rec->kind >= CT_KERNEL && ev->rec->kind <= CT_EVENT);
+	return call || kind_is(ev->rec->kind, KIND_DEVICE);
 }
 
 /* ---- time --------------------------------------------------------------------------------------------- */

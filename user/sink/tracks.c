@@ -48,7 +48,7 @@ static bool key_of(struct track *k, const struct event *ev)
 		k->first = ev->gpu ? ev->gpu->number : ((const struct ct_event *)h)->device;
 		return true;
 	}
-	if (!device_is_work(h->kind))
+	if (!kind_is(h->kind, KIND_WORK))
 		return false;
 	k->first = ev->gpu ? ev->gpu->number : ev->device;
 	k->second = ev->stream;

@@ -296,25 +296,10 @@ static bool allowed(const struct agent_peer *p, const struct ct_hdr *h)
 		return p->calls && h->end_ns >= h->start_ns && !(h->flags & CT_F_BEFORE);
 	case CT_NAME:
 		return p->calls || ((const struct ct_name *)h)->handle & CT_HANDLE_DEVICE;
-	case CT_KERNEL:
-	case CT_COPY:
-	case CT_SET:
-	case CT_SYNC:
-	case CT_GRAPH:
-	case CT_OVERHEAD:
-	case CT_MEMORY:
-	case CT_MANAGED:
-	case CT_MARKER:
-	case CT_EVENT:
-	case CT_DEVICE:
-	case CT_CONTEXT:
-	case CT_STREAM:
-	case CT_CAUSE:
-		return true;
 	case CT_LOST:
 		return is_agents(((const struct ct_lost *)h)->cause);
 	default:
-		return false;
+		return kind_is(h->kind, KIND_AGENT);
 	}
 }
 
@@ -326,7 +311,7 @@ static void own(struct agent_peer *p, struct ct_hdr *h)
 	h->lost = 0;
 	if (h->kind == CT_CALL || h->kind == CT_ENTER) {
 		h->flags &= CT_F_UNFINISHED | CT_F_NO_RETURN | CT_F_PER_THREAD | CT_F_HIDDEN;
-	} else if (h->kind >= CT_KERNEL && h->kind <= CT_MANAGED && h->kind != CT_OVERHEAD) {
+	} else if (kind_is(h->kind, KIND_WORK)) {
 		struct ct_work *w = (struct ct_work *)h;
 
 		h->flags &= CT_F_NO_TIME | CT_F_INFERRED;

@@ -206,7 +206,7 @@ static bool good_slot(const struct decoder *d, const struct trace_slot *def)
 	};
 	enum trace_shape shape = trace_shape(def->kind);
 
-	if (def->lane >= d->nlanes || (def->func >= d->nfuncs && def->func != TRACE_NO_FUNC) || trace_is_raw(def->kind))
+	if (def->lane >= d->nlanes || (def->func >= d->nfuncs && def->func != TRACE_NO_FUNC) || kind_is(def->kind, KIND_RAW))
 		return false;
 	if (shape == TRACE_SHAPE_CALL && def->func == TRACE_NO_FUNC)
 		return false;
@@ -312,7 +312,7 @@ static bool get_record(struct decoder *d)
 	if (size < sizeof(struct ct_hdr) || !get_other(d, d->room, size))
 		return false;
 	d->h.lost = 0;
-	return trace_shape(d->h.kind) == TRACE_SHAPE_OTHER && !trace_is_raw(d->h.kind);
+	return trace_shape(d->h.kind) == TRACE_SHAPE_OTHER && !kind_is(d->h.kind, KIND_RAW);
 }
 
 int decode_next(struct decoder *d, struct ct_hdr **rec, struct trace_func **func)

@@ -347,7 +347,7 @@ static bool has_slot(const struct ct_hdr *h, enum trace_shape shape)
 {
 	if (h->size > TRACE_SLOT_MAX)
 		return false;
-	return shape != TRACE_SHAPE_OTHER || h->kind == CT_COUNTER || h->kind == CT_OVERHEAD || h->kind == CT_MARKER;
+	return shape != TRACE_SHAPE_OTHER || kind_is(h->kind, KIND_SLOT);
 }
 
 /* Its row is one that a file can have. */
@@ -371,7 +371,7 @@ int encode_record(struct encoder *e, const struct ct_hdr *h)
 	enum trace_shape shape = trace_shape(h->kind);
 	struct ct_number number;
 
-	if (h->size < sizeof(*h) || h->size % 8 || trace_is_raw(h->kind) || (shape != TRACE_SHAPE_OTHER && (h->size > TRACE_SLOT_MAX || !good_func(h, shape))))
+	if (h->size < sizeof(*h) || h->size % 8 || kind_is(h->kind, KIND_RAW) || (shape != TRACE_SHAPE_OTHER && (h->size > TRACE_SLOT_MAX || !good_func(h, shape))))
 		return -EINVAL;
 	if (e->numbers && numbers_record(e->numbers, h, &number))
 		put_number(e, &number);

@@ -130,52 +130,13 @@ enum trace_shape {
 
 static inline enum trace_shape trace_shape(uint16_t kind)
 {
-	switch (kind) {
-	case CT_CALL:
-	case CT_ENTER:
-		return TRACE_SHAPE_CALL;
-	case CT_KERNEL:
-	case CT_COPY:
-	case CT_SET:
-	case CT_SYNC:
-	case CT_GRAPH:
-	case CT_MEMORY:
-	case CT_MANAGED:
-		return TRACE_SHAPE_WORK;
-	default:
-		return TRACE_SHAPE_OTHER;
-	}
+	return kind_is(kind, KIND_CALL) ? TRACE_SHAPE_CALL : kind_is(kind, KIND_WORK) ? TRACE_SHAPE_WORK : TRACE_SHAPE_OTHER;
 }
 
-/* Records that a file never has: raw ones, which the resolve and join stages take. */
-static inline bool trace_is_raw(uint16_t kind)
-{
-	return kind == CT_MAP || kind == CT_MORE || kind == CT_USER_STACK || kind == CT_PY_STACK ||
-	       kind == CT_PY_CODE || kind == CT_CAUSE || kind == CT_TAIL;
-}
-
-/* Records without which later ones cannot be understood. */
+/* Records without which later ones cannot be understood. One of a kind that is not known may be one. */
 static inline bool trace_is_definition(uint16_t kind)
 {
-	switch (kind) {
-	case CT_DEVICE:
-	case CT_CONTEXT:
-	case CT_STREAM:
-	case CT_NAME:
-	case CT_STACK:
-	case CT_FRAME:
-	case CT_METRIC:
-	case CT_PROCESS:
-	case CT_PROCESS_INFO:
-	case CT_THREAD_NAME:
-	case CT_EXEC:
-	case CT_FORK:
-	case CT_EXIT:
-	case CT_CLOCK:
-		return true;
-	default:
-		return kind >= CT_KIND_END; /* it may be one */
-	}
+	return kind >= CT_KIND_END || kind_is(kind, KIND_DEFINITION);
 }
 
 static inline uint64_t trace_zigzag(uint64_t v)
