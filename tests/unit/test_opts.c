@@ -571,6 +571,7 @@ static void test_every_option(enum opts_cmd cmd)
 
 int main(void)
 {
+	msg_unlimited = true;
 	test_select();
 	test_values();
 	test_errors();

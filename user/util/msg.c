@@ -33,6 +33,7 @@ static int nkinds;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the kinds */
 
 int msg_verbose;
+bool msg_unlimited;
 void (*msg_taker)(const char *text);
 
 static void put(char *text)
@@ -125,7 +126,7 @@ static void say_limited(const char *kind, const char *fmt, va_list ap)
 
 	make(text, MORE_BYTES, kind, fmt, ap);
 	pthread_mutex_lock(&lock);
-	k = kind_of(fmt);
+	k = msg_unlimited ? NULL : kind_of(fmt);
 	if (k)
 		due = is_due(k, text, &more);
 	pthread_mutex_unlock(&lock);

@@ -8,9 +8,12 @@
 #ifndef CT_MSG_H
 #define CT_MSG_H
 
+#include <stdbool.h>
+
 #define MSG_AT_ONCE 20
 
 extern int msg_verbose; /* -v: 1; -vv: 2 (libbpf's own words too) */
+extern bool msg_unlimited; /* every message is said, whatever its rate: for tests that read them all */
 /* Takes each message, with its newline, instead of stderr, as while the terminal is drawn on. NULL: stderr. */
 extern void (*msg_taker)(const char *text);
 
