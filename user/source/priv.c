@@ -101,7 +101,10 @@ void priv_drop(enum attach_kind kind, const struct capture_plan *plan)
 	/* The kernel lets us look at a program without it only while we have all that the program has. */
 	if (plan->cmd && !(have & CAPS_BIT(CAP_SYS_PTRACE)))
 		return;
-	if (plan->opens_files || (kind == ATTACH_TRACEFS && links_tracefs_hold()))
+	/* in any case: who may open files may not mount a tracefs */
+	if (kind == ATTACH_TRACEFS && links_tracefs_hold())
+		keep |= FILES;
+	if (plan->opens_files)
 		keep |= FILES;
 	/* The counters' helper keeps it where only administrators may profile; a process's seccomp filter is read with it. */
 	if (have & CAPS_BIT(CAP_SYS_ADMIN) &&
