@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "../../user/inject_frames.h"
+#include "../../user/util/msg.h"
 #include "prog/inject_prog.h"
 #include "unit.h"
 
@@ -652,6 +653,7 @@ int main(int argc, char **argv)
 	char path[64];
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	msg_unlimited = true;
 	frames = inject_frames_open();
 	if (argc > 2 && frames) {
 		pid = atoi(argv[1]);
