@@ -208,7 +208,8 @@ static void look_at_ended(struct tallies *t)
 {
 	size_t n = 0;
 
-	qsort(t->ended, t->nended, sizeof(*t->ended), by_number);
+	if (t->nended)
+		qsort(t->ended, t->nended, sizeof(*t->ended), by_number);
 	for (size_t i = 0; i < t->nended; i++)
 		if (!n || t->ended[n - 1].pid != t->ended[i].pid)
 			t->ended[n++] = t->ended[i];
