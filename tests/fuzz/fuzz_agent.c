@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds))
 		abort();
 	plan.device.kinds = ~0u;
-	p = agent_peer_open(fds[0], getpid(), NULL, &plan, size & 1);
+	p = agent_peer_open(fds[0], &(struct agent_peer_who){ .pid = getpid() }, &plan, size & 1);
 	if (!p)
 		abort();
 	greet(fds[1]);
