@@ -720,9 +720,8 @@ static void crowd(const struct sockaddr_un *addr)
 #define FOREIGN 500
 
 /* Another user's process that does not descend from us: connects, and is hung up on without having been read. Writes how often. */
-static void foreign(const struct sockaddr_un *addr, int to)
+static void foreign(const struct sockaddr_un *addr, int to, pid_t parent)
 {
-	pid_t parent = getppid();
 	int shut = 0;
 	char c;
 
@@ -756,8 +755,10 @@ static void foreigners(const struct sockaddr_un *addr)
 	CHECK(!pipe(fds));
 	pid = fork();
 	if (!pid) {
+		pid_t parent = getpid(); /* asked later, it may be another already */
+
 		if (!fork())
-			foreign(addr, fds[1]);
+			foreign(addr, fds[1], parent);
 		_exit(0);
 	}
 	CHECK(waitpid(pid, NULL, 0) == pid);
