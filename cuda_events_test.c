@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cuda_events_test.c - the sample program: adds two vectors on the GPU and knows what a trace of it must show.
+ * cuda_events_test.c - the sample program: adds two vectors on the GPU and knows what a trace of it
+ * must show.
  *
- * It calls the runtime in most of the ways in which programs do: pageable and pinned copies, asynchronous ones, streams,
- * events, a kernel out of embedded PTX, and two calls that fail on purpose. After each call it notes the row that
- * cudatrace must print for it (EVENT and DETAILS; the duration is written as DUR), so a test is one diff. It checks its
- * own result, and runs on a GPU or on the stand-in (tests/standin). Plain C: builds with gcc or nvcc.
+ * It calls the runtime in most of the ways in which programs do: pageable and pinned copies,
+ * asynchronous ones, streams, events, a kernel out of embedded PTX, and two calls that fail on
+ * purpose. After each call it notes the row that cudatrace must print for it (EVENT and DETAILS;
+ * the duration is written as DUR), so a test is one diff. It checks its own result, and runs on a
+ * GPU or on the stand-in (tests/standin). Plain C: builds with gcc or nvcc.
  *
- *	cc -I$CUDA_HOME/include cuda_events_test.c -L$CUDA_HOME/lib64 -lcudart -ldl
+ * 	cc -I$CUDA_HOME/include cuda_events_test.c -L$CUDA_HOME/lib64 -lcudart -ldl
  *
  * It knows nothing of cudatrace's sources.
  */
@@ -61,25 +63,23 @@ static const char ptx[] =
 	"	ret;\n"
 	"}\n";
 
-/* ---- the expected trace --------------------------------------------------------------------------- */
+/* ---- the expected trace ---- */
 
 static FILE *trace; /* NULL: nobody asked */
 
 static const char *result_name(int err)
 {
 	switch (err) {
-	case 0:
-		return "success";
-	case 2:
-		return "cudaErrorMemoryAllocation";
-	case 101:
-		return "cudaErrorInvalidDevice";
+	case 0: return "success";
+	case 2: return "cudaErrorMemoryAllocation";
+	case 101: return "cudaErrorInvalidDevice";
 	}
 	return "?";
 }
 
 /* Notes the row of a call: its name, its result, and its arguments and outputs as a format. */
-__attribute__((format(printf, 3, 4))) static int row(int err, const char *event, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static int row(int err, const char *event, const char *fmt,
+						     ...)
 {
 	va_list ap;
 	int n;
@@ -110,7 +110,7 @@ static void must(int err, const char *what)
 	exit(1);
 }
 
-/* ---- the kernel ----------------------------------------------------------------------------------- */
+/* ---- the kernel ---- */
 
 #if CUDART_VERSION >= 12080
 static cudaLibrary_t library;
@@ -121,12 +121,14 @@ static void load_kernel(void)
 	int err = cudaLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0);
 
 	must(row(err, "cudaLibraryLoadData",
-		 "code=" PTR ", jitOptions=0x0, jitOptionsValues=0x0, numJitOptions=0, libraryOptions=0x0, "
-		 "libraryOptionValues=0x0, numLibraryOptions=0, library=" PTR, hex(ptx), hex(library)),
+		 "code=" PTR
+		 ", jitOptions=0x0, jitOptionsValues=0x0, numJitOptions=0, libraryOptions=0x0, "
+		 "libraryOptionValues=0x0, numLibraryOptions=0, library=" PTR,
+		 hex(ptx), hex(library)),
 	     "cudaLibraryLoadData");
 	err = cudaLibraryGetKernel(&kernel, library, "vec_add");
-	must(row(err, "cudaLibraryGetKernel",
-		 "library=" PTR ", name=\"vec_add\", pKernel=" PTR, hex(library), hex(kernel)),
+	must(row(err, "cudaLibraryGetKernel", "library=" PTR ", name=\"vec_add\", pKernel=" PTR,
+		 hex(library), hex(kernel)),
 	     "cudaLibraryGetKernel");
 }
 
@@ -134,23 +136,27 @@ static void launch(void **args, cudaStream_t stream)
 {
 	dim3 grid = { GRID, 1, 1 }, block = { BLOCK, 1, 1 };
 
-	must(row(cudaLaunchKernel((const void *)kernel, grid, block, args, 0, stream), "cudaLaunchKernel",
-		 "vec_add, grid=(%d,1,1), block=(%d,1,1), sharedMem=0 bytes, stream=" PTR, GRID, BLOCK, hex(stream)),
+	must(row(cudaLaunchKernel((const void *)kernel, grid, block, args, 0, stream),
+		 "cudaLaunchKernel",
+		 "vec_add, grid=(%d,1,1), block=(%d,1,1), sharedMem=0 bytes, stream=" PTR, GRID,
+		 BLOCK, hex(stream)),
 	     "cudaLaunchKernel");
 }
 
 static void unload_kernel(void)
 {
-	must(row(cudaLibraryUnload(library), "cudaLibraryUnload", "library=" PTR, hex(library)), "cudaLibraryUnload");
+	must(row(cudaLibraryUnload(library), "cudaLibraryUnload", "library=" PTR, hex(library)),
+	     "cudaLibraryUnload");
 }
 #else
-/* Before CUDA 12.8 the runtime cannot load PTX: the driver does. It is looked up, so that the program links without it. */
+/* Before CUDA 12.8 the runtime cannot load PTX: the driver does. It is looked up, so that the
+ * program links without it. */
 static void *module, *function;
 static int (*mod_load)(void **, const void *);
 static int (*mod_function)(void **, void *, const char *);
 static int (*mod_unload)(void *);
-static int (*mod_launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
-			 void **);
+static int (*mod_launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+			 unsigned, void *, void **, void **);
 
 static void *driver_symbol(const char *name)
 {
@@ -176,15 +182,20 @@ static void load_kernel(void)
 	must(row(err, "cuModuleLoadData", "image=" PTR ", module=" PTR, hex(ptx), hex(module)),
 	     "cuModuleLoadData");
 	err = mod_function(&function, module, "vec_add");
-	must(row(err, "cuModuleGetFunction",
-		 "hmod=" PTR ", name=\"vec_add\", hfunc=" PTR, hex(module), hex(function)), "cuModuleGetFunction");
+	must(row(err, "cuModuleGetFunction", "hmod=" PTR ", name=\"vec_add\", hfunc=" PTR,
+		 hex(module), hex(function)),
+	     "cuModuleGetFunction");
 }
 
 static void launch(void **args, cudaStream_t stream)
 {
-	must(row(mod_launch(function, GRID, 1, 1, BLOCK, 1, 1, 0, stream, args, NULL), "cuLaunchKernel",
-		 "f=vec_add, gridDimX=%d, gridDimY=1, gridDimZ=1, blockDimX=%d, blockDimY=1, blockDimZ=1, "
-		 "sharedMemBytes=0 bytes, hStream=" PTR, GRID, BLOCK, hex(stream)), "cuLaunchKernel");
+	must(row(mod_launch(function, GRID, 1, 1, BLOCK, 1, 1, 0, stream, args, NULL),
+		 "cuLaunchKernel",
+		 "f=vec_add, gridDimX=%d, gridDimY=1, gridDimZ=1, blockDimX=%d, blockDimY=1, "
+		 "blockDimZ=1, "
+		 "sharedMemBytes=0 bytes, hStream=" PTR,
+		 GRID, BLOCK, hex(stream)),
+	     "cuLaunchKernel");
 }
 
 static void unload_kernel(void)
@@ -193,9 +204,10 @@ static void unload_kernel(void)
 }
 #endif
 
-/* ---- calls that are made more than once ------------------------------------------------------------ */
+/* ---- calls that are made more than once ---- */
 
-static const char *const kinds[] = { "HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice" };
+static const char *const kinds[] = { "HostToHost", "HostToDevice", "DeviceToHost",
+				     "DeviceToDevice" };
 
 static void *device_alloc(size_t size)
 {
@@ -214,15 +226,17 @@ static void device_free(void *p)
 static void copy(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind)
 {
 	must(row(cudaMemcpy(dst, src, size, kind), "cudaMemcpy",
-		 "dst=" PTR ", src=" PTR ", size=%zu bytes, kind=%d (%s)", hex(dst), hex(src), size, kind, kinds[kind]),
+		 "dst=" PTR ", src=" PTR ", size=%zu bytes, kind=%d (%s)", hex(dst), hex(src), size,
+		 kind, kinds[kind]),
 	     "cudaMemcpy");
 }
 
-static void copy_async(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream)
+static void copy_async(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind,
+		       cudaStream_t stream)
 {
 	must(row(cudaMemcpyAsync(dst, src, size, kind, stream), "cudaMemcpyAsync",
-		 "dst=" PTR ", src=" PTR ", size=%zu bytes, kind=%d (%s), stream=" PTR, hex(dst), hex(src), size, kind,
-		 kinds[kind], hex(stream)),
+		 "dst=" PTR ", src=" PTR ", size=%zu bytes, kind=%d (%s), stream=" PTR, hex(dst),
+		 hex(src), size, kind, kinds[kind], hex(stream)),
 	     "cudaMemcpyAsync");
 }
 
@@ -237,35 +251,42 @@ static cudaEvent_t event_create(void)
 
 static void event_record(cudaEvent_t event, cudaStream_t stream)
 {
-	must(row(cudaEventRecord(event, stream), "cudaEventRecord", "event=" PTR ", stream=" PTR, hex(event),
-		 hex(stream)), "cudaEventRecord");
+	must(row(cudaEventRecord(event, stream), "cudaEventRecord", "event=" PTR ", stream=" PTR,
+		 hex(event), hex(stream)),
+	     "cudaEventRecord");
 }
 
 static void event_destroy(cudaEvent_t event)
 {
-	must(row(cudaEventDestroy(event), "cudaEventDestroy", "event=" PTR, hex(event)), "cudaEventDestroy");
+	must(row(cudaEventDestroy(event), "cudaEventDestroy", "event=" PTR, hex(event)),
+	     "cudaEventDestroy");
 }
 
 static void stream_sync(cudaStream_t stream)
 {
-	must(row(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "stream=" PTR, hex(stream)),
+	must(row(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "stream=" PTR,
+		 hex(stream)),
 	     "cudaStreamSynchronize");
 }
 
 static void stream_destroy(cudaStream_t stream)
 {
-	must(row(cudaStreamDestroy(stream), "cudaStreamDestroy", "stream=" PTR, hex(stream)), "cudaStreamDestroy");
+	must(row(cudaStreamDestroy(stream), "cudaStreamDestroy", "stream=" PTR, hex(stream)),
+	     "cudaStreamDestroy");
 }
 
-/* ---- the program ---------------------------------------------------------------------------------- */
+/* ---- the program ---- */
 
 static void use_device(void)
 {
 	int count = 0, device = -1, err = cudaGetDeviceCount(&count);
 
 	if (err == cudaErrorInsufficientDriver || err == cudaErrorNoDevice || (!err && !count)) {
-		fprintf(stderr, "cuda_events_test: this machine has no GPU that CUDA can use (%d); run it with the stand-in: "
-				"LD_LIBRARY_PATH=.output/standin\n", err);
+		fprintf(stderr,
+			"cuda_events_test: this machine has no GPU that CUDA can use (%d); run it "
+			"with the stand-in: "
+			"LD_LIBRARY_PATH=.output/standin\n",
+			err);
 		exit(NO_GPU);
 	}
 	must(row(err, "cudaGetDeviceCount", "count=%d", count), "cudaGetDeviceCount");
@@ -300,9 +321,11 @@ static int add_vectors(cudaStream_t stream, cudaStream_t other)
 
 	must(!a || !c, "malloc");
 	err = cudaMallocHost((void **)&b, BYTES);
-	must(row(err, "cudaMallocHost", "size=%zu bytes, ptr=" PTR, BYTES, hex(b)), "cudaMallocHost");
+	must(row(err, "cudaMallocHost", "size=%zu bytes, ptr=" PTR, BYTES, hex(b)),
+	     "cudaMallocHost");
 	err = cudaHostAlloc((void **)&sum, BYTES, cudaHostAllocDefault);
-	must(row(err, "cudaHostAlloc", "size=%zu bytes, flags=0x0, pHost=" PTR, BYTES, hex(sum)), "cudaHostAlloc");
+	must(row(err, "cudaHostAlloc", "size=%zu bytes, flags=0x0, pHost=" PTR, BYTES, hex(sum)),
+	     "cudaHostAlloc");
 	for (int i = 0; i < n; i++) {
 		a[i] = (float)i;
 		b[i] = (float)(2 * i);
@@ -311,30 +334,37 @@ static int add_vectors(cudaStream_t stream, cudaStream_t other)
 	db = device_alloc(BYTES);
 	dc = device_alloc(BYTES);
 	err = cudaMemGetInfo(&room, &total);
-	must(row(err, "cudaMemGetInfo", "free=%zu bytes, total=%zu bytes", room, total), "cudaMemGetInfo");
+	must(row(err, "cudaMemGetInfo", "free=%zu bytes, total=%zu bytes", room, total),
+	     "cudaMemGetInfo");
 	start = event_create();
 	stop = event_create();
 
 	copy(da, a, BYTES, cudaMemcpyHostToDevice);
 	copy_async(db, b, BYTES, cudaMemcpyHostToDevice, stream);
-	must(row(cudaMemset(dc, 255, BYTES), "cudaMemset", "devPtr=" PTR ", value=255, size=%zu bytes", hex(dc), BYTES),
+	must(row(cudaMemset(dc, 255, BYTES), "cudaMemset",
+		 "devPtr=" PTR ", value=255, size=%zu bytes", hex(dc), BYTES),
 	     "cudaMemset");
 	must(row(cudaMemsetAsync(dc, 0, 4096, stream), "cudaMemsetAsync",
-		 "devPtr=" PTR ", value=0, size=4096 bytes, stream=" PTR, hex(dc), hex(stream)), "cudaMemsetAsync");
+		 "devPtr=" PTR ", value=0, size=4096 bytes, stream=" PTR, hex(dc), hex(stream)),
+	     "cudaMemsetAsync");
 	event_record(start, stream);
 	launch(args, stream);
 	event_record(stop, stream);
-	must(row(cudaStreamWaitEvent(other, stop, 0), "cudaStreamWaitEvent", "stream=" PTR ", event=" PTR ", flags=0x0",
-		 hex(other), hex(stop)), "cudaStreamWaitEvent");
+	must(row(cudaStreamWaitEvent(other, stop, 0), "cudaStreamWaitEvent",
+		 "stream=" PTR ", event=" PTR ", flags=0x0", hex(other), hex(stop)),
+	     "cudaStreamWaitEvent");
 	copy_async(sum, dc, BYTES, cudaMemcpyDeviceToHost, other);
-	must(row(cudaEventSynchronize(stop), "cudaEventSynchronize", "event=" PTR, hex(stop)), "cudaEventSynchronize");
+	must(row(cudaEventSynchronize(stop), "cudaEventSynchronize", "event=" PTR, hex(stop)),
+	     "cudaEventSynchronize");
 	err = cudaEventElapsedTime(&ms, start, stop);
-	must(row(err, "cudaEventElapsedTime", "start=" PTR ", end=" PTR ", ms=%.7g", hex(start), hex(stop), (double)ms),
+	must(row(err, "cudaEventElapsedTime", "start=" PTR ", end=" PTR ", ms=%.7g", hex(start),
+		 hex(stop), (double)ms),
 	     "cudaEventElapsedTime");
 	stream_sync(other);
 	copy(da, dc, BYTES, cudaMemcpyDeviceToDevice);
 	copy(c, da, BYTES, cudaMemcpyDeviceToHost);
-	must(row(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "%s", ""), "cudaDeviceSynchronize");
+	must(row(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "%s", ""),
+	     "cudaDeviceSynchronize");
 
 	for (int i = 0; i < n; i++)
 		wrong += c[i] != a[i] + b[i] || sum[i] != c[i];
@@ -366,7 +396,8 @@ struct options {
 static void usage(int status)
 {
 	fprintf(status ? stderr : stdout,
-		"usage: cuda_events_test [--print-trace | --expect FILE] [--loop N] [--seconds S] [--rate R]\n"
+		"usage: cuda_events_test [--print-trace | --expect FILE] [--loop N] [--seconds S] "
+		"[--rate R]\n"
 		"  --print-trace  print the trace that is expected, and nothing else, on stdout\n"
 		"  --expect FILE  write it to FILE\n"
 		"  --loop N       add the vectors N times (default 1)\n"
@@ -428,7 +459,8 @@ int main(int argc, char **argv)
 	err = cudaStreamCreate(&stream);
 	must(row(err, "cudaStreamCreate", "pStream=" PTR, hex(stream)), "cudaStreamCreate");
 	err = cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
-	must(row(err, "cudaStreamCreateWithFlags", "flags=0x1 (cudaStreamNonBlocking), pStream=" PTR, hex(other)),
+	must(row(err, "cudaStreamCreateWithFlags",
+		 "flags=0x1 (cudaStreamNonBlocking), pStream=" PTR, hex(other)),
 	     "cudaStreamCreateWithFlags");
 	load_kernel();
 	while (o.seconds > 0 ? now_s() - begin < o.seconds : rounds < o.loops) {

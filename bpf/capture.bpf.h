@@ -8,10 +8,12 @@
 /* Is the call one of those that are counted in place of being sent? */
 static __always_inline bool is_counted(const struct frame *f)
 {
-	return (config.count || f->sampled) && f->spec_flags & CT_S_SHOWN && !(f->rec.h.flags & CT_F_HIDDEN);
+	return (config.count || f->sampled) && f->spec_flags & CT_S_SHOWN &&
+	       !(f->rec.h.flags & CT_F_HIDDEN);
 }
 
-/* A call that will not return. Not static: the verifier checks it once, and not in each turn of the loops that call it. */
+/* A call that will not return. Not static: the verifier checks it once, and not in each turn of
+ * the loops that call it. */
 __noinline int send_unfinished(struct thread *t, struct frame *f, __u64 now)
 {
 	if (!t || !f || !take(f))
@@ -28,9 +30,10 @@ __noinline int send_unfinished(struct thread *t, struct frame *f, __u64 now)
 	return 0;
 }
 
-/* ---- the in-flight stack ------------------------------------------------------------------------------ */
+/* ---- the in-flight stack ---- */
 
-/* Sends and drops the frames that lie below sp: their functions were left without a return (longjmp, exception). */
+/* Sends and drops the frames that lie below sp: their functions were left without a return
+ * (longjmp, exception). */
 static __noinline int sweep(struct thread *t, __u64 sp)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -60,7 +63,8 @@ enum stand {
 	STAND_BEHIND, /* the frame's call is over, though nobody saw it return */
 };
 
-static __always_inline enum stand stand_of(struct pt_regs *ctx, const struct frame *f, __u64 sp, __u64 cookie)
+static __always_inline enum stand stand_of(struct pt_regs *ctx, const struct frame *f, __u64 sp,
+					   __u64 cookie)
 {
 	bool frame_on_signal = on_signal_stack(f->sp), on_signal = on_signal_stack(sp);
 
@@ -68,9 +72,10 @@ static __always_inline enum stand stand_of(struct pt_regs *ctx, const struct fra
 	if (frame_on_signal && !on_signal)
 		return STAND_BEHIND;
 	/*
-	 * While a file's links are being replaced both are on the same function, and the newer one's program runs first
-	 * (consumer_add() in kernel/events/uprobes.c adds at the head). An older one's frame under a newer entry is of a
-	 * call whose return went with its link. Links by address have no generation: but then no return probe is set yet.
+	 * While a file's links are being replaced both are on the same function, and the newer
+	 * one's program runs first (consumer_add() in kernel/events/uprobes.c adds at the head).
+	 * An older one's frame under a newer entry is of a call whose return went with its link.
+	 * Links by address have no generation: but then no return probe is set yet.
 	 */
 	if (f->sp == sp && f->ip == PT_REGS_IP(ctx) &&
 	    (f->cookie > cookie || (config.by_address && !replaced_at(sp))))
@@ -81,12 +86,13 @@ static __always_inline enum stand stand_of(struct pt_regs *ctx, const struct fra
 		return STAND_APART;
 	if (f->sp >= sp)
 		return STAND_INSIDE;
-	/* above a call that is under way, for all that is known: jumped over it, or on the stack of a coroutine */
+	/* above a call that is under way, for all that is known: jumped over it, or on the stack
+	 * of a coroutine */
 	return on_two_stacks(f->sp, sp) ? STAND_APART : STAND_BEHIND;
 }
 
-/* Drops the frames of calls that are over, until one is on top that the new call has to do with. Returns how it stands to that
- * one; STAND_BEHIND: none is left. */
+/* Drops the frames of calls that are over, until one is on top that the new call has to do with.
+ * Returns how it stands to that one; STAND_BEHIND: none is left. */
 static __noinline int settle(struct pt_regs *ctx, struct thread *t, __u64 cookie)
 {
 	__u64 sp = ENTRY_SP(ctx);
@@ -111,8 +117,9 @@ static __noinline int settle(struct pt_regs *ctx, struct thread *t, __u64 cookie
 }
 
 /*
- * The top frame is not that of the call which returns to sp. Drops what is above that call's frame: calls that were jumped over,
- * and those without a return probe. Nothing is dropped when the call is one that was folded and has no frame.
+ * The top frame is not that of the call which returns to sp. Drops what is above that call's
+ * frame: calls that were jumped over, and those without a return probe. Nothing is dropped when
+ * the call is one that was folded and has no frame.
  */
 static __noinline int settle_return(struct thread *t, __u64 sp)
 {
@@ -141,7 +148,8 @@ static __noinline int settle_return(struct thread *t, __u64 sp)
 }
 
 /* What the caller's frames are unwound from. */
-static __always_inline void keep_registers(struct pt_regs *ctx, struct thread *t, struct frame *f, __u32 d, __u64 sp)
+static __always_inline void keep_registers(struct pt_regs *ctx, struct thread *t, struct frame *f,
+					   __u32 d, __u64 sp)
 {
 	struct frame *outer;
 
@@ -165,7 +173,8 @@ static __always_inline void keep_registers(struct pt_regs *ctx, struct thread *t
 }
 
 /* A frame for a call without a return probe: what it calls is inside it all the same. */
-static __always_inline void keep_apart(struct pt_regs *ctx, struct thread *t, struct frame *f, __u32 d)
+static __always_inline void keep_apart(struct pt_regs *ctx, struct thread *t, struct frame *f,
+				       __u32 d)
 {
 	f->returns_to = 0;
 	RETURN_ADDRESS(ctx, f->sp, &f->returns_to);
@@ -211,7 +220,8 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 			depth = top->rec.depth + !(top->spec_flags & CT_S_INTERNAL);
 		if (depth && config.samples)
 			note_inside(top->rec.func, func);
-		if (depth && !config.nested && !(flags & CT_S_ALWAYS) && !((flags & CT_S_INNER) && want_inner)) {
+		if (depth && !config.nested && !(flags & CT_S_ALWAYS) &&
+		    !((flags & CT_S_INNER) && want_inner)) {
 			COUNT(folded);
 			return 1;
 		}
@@ -273,11 +283,13 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	/* what is counted alone needs no memory of the program's */
 	if (spec->nentry && !f->sampled && !(config.count && !(flags & (CT_S_ALWAYS | CT_S_INNER))))
 		do_reads_whole(f, func, CT_AT_ENTRY, spec->more);
-	entry_only = config.no_return || apart || (flags & CT_S_CALLBACK) || (spec->more & CT_S_ENTRY_ONLY);
+	entry_only = config.no_return || apart || (flags & CT_S_CALLBACK) ||
+		     (spec->more & CT_S_ENTRY_ONLY);
 	/* nor its time, where that is all there will be of it */
 	if (!(config.count && config.no_return) || flags & (CT_S_ALWAYS | CT_S_INNER))
 		f->rec.h.start_ns = f->rec.h.end_ns = bpf_ktime_get_ns();
-	if (entry_only && !f->sampled && config.stacks && (spec->more & CT_S_STACK) && !(f->rec.h.flags & CT_F_HIDDEN))
+	if (entry_only && !f->sampled && config.stacks && (spec->more & CT_S_STACK) &&
+	    !(f->rec.h.flags & CT_F_HIDDEN))
 		send_stack(ctx, t, f, d);
 	if (config.enter && !f->sampled) {
 		f->rec.h.kind = CT_ENTER;
@@ -311,8 +323,8 @@ static __always_inline void count_orphan(void)
 		COUNT(lost[CT_LOSS_ORPHAN]);
 }
 
-/* The frame is told by the stack pointer alone: of functions that tail-call each other, which share it, the kernel runs
- * the return handlers newest first. */
+/* The frame is told by the stack pointer alone: of functions that tail-call each other, which
+ * share it, the kernel runs the return handlers newest first. */
 static __always_inline int leave(struct pt_regs *ctx)
 {
 	__u64 sp = RETURN_SP(ctx), now = bpf_ktime_get_ns();
@@ -333,8 +345,9 @@ static __always_inline int leave(struct pt_regs *ctx)
 	}
 	d = t->depth - 1;
 	if (d >= CT_MAX_FRAMES) {
-		/* A frame with ip 0 is done with; where the entry cannot call its return off, its return may follow,
-		 * or a second one: of a tail call, or of a link that is being replaced. */
+		/* A frame with ip 0 is done with; where the entry cannot call its return off,
+		 * its return may follow, or a second one: of a tail call, or of a link that is
+		 * being replaced. */
 		f = &t->frames[0];
 		if (t->id && (f->sp != sp || f->ip))
 			count_orphan();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * count.bpf.h - calls that are counted and not sent: nothing crosses to user space until it asks. One set of sums for all CPUs,
- * with atomic adds: a map per CPU would not fit a machine of 128. An entry is made at the first call of its kind.
+ * count.bpf.h - calls that are counted and not sent: nothing crosses to user space until it
+ * asks. One set of sums for all CPUs, with atomic adds: a map per CPU would not fit a machine of
+ * 128. An entry is made at the first call of its kind.
  */
 #ifndef CT_COUNT_BPF_H
 #define CT_COUNT_BPF_H
@@ -23,8 +24,8 @@ struct {
 	__type(value, __u32);
 } tallies SEC(".maps");
 
-/* Places in `entries` that are free again: a ring that user space fills (`freed_given`) and we take from. Before that those are
- * taken that were never used. */
+/* Places in `entries` that are free again: a ring that user space fills (`freed_given`) and we
+ * take from. Before that those are taken that were never used. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -35,7 +36,8 @@ struct {
 __u64 entries_used, freed_given, freed_taken;
 __u64 entry_spare[4];
 
-/* How many entries a process has for kinds that are told apart by `by`: as many as a program likes, since it names its kernels. */
+/* How many entries a process has for kinds that are told apart by `by`: as many as a program
+ * likes, since it names its kernels. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -47,7 +49,8 @@ struct {
 #define HINTS 4096
 __u32 hints[HINTS];
 
-/* By the place that struct ct_sums says, or, CT_HIST_BY_FUNCTION, by the function's row: no second search for each call. */
+/* By the place that struct ct_sums says, or, CT_HIST_BY_FUNCTION, by the function's row: no
+ * second search for each call. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -62,7 +65,8 @@ struct {
 	__type(value, struct ct_sizes);
 } sizes SEC(".maps");
 
-/* Memory that was taken by a counted call and not given back: what a call that frees does not say is looked up here. */
+/* Memory that was taken by a counted call and not given back: what a call that frees does not
+ * say is looked up here. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -70,8 +74,8 @@ struct {
 	__type(value, __u64); /* bytes */
 } held SEC(".maps");
 
-/* Places in `hists` that are free: user space hands them out (`given`), we take them in turn. What two CPUs that made the same
- * entry at once have too many waits in `hist_spare`, + 1. */
+/* Places in `hists` that are free: user space hands them out (`given`), we take them in turn.
+ * What two CPUs that made the same entry at once have too many waits in `hist_spare`, + 1. */
 __u32 hist_places[CT_HISTS_MAX];
 __u64 hists_given, hists_taken;
 __u64 hist_spare[4];
@@ -81,7 +85,7 @@ const struct ct_sizes no_sizes;
 
 volatile __u32 count_by_now; /* enum ct_by; with CT_BY_ASKED */
 
-/* ---- what sampling is told from -------------------------------------------------------------------------------- */
+/* ---- what sampling is told from ---- */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -103,8 +107,8 @@ static __noinline int count_progress(__u32 tgid, __u32 start)
 	return 0;
 }
 
-/* Which functions are called inside of which, and about how often: where the outer one's probe goes, so must theirs, or their
- * calls would look as if the program had made them. */
+/* Which functions are called inside of which, and about how often: where the outer one's probe
+ * goes, so must theirs, or their calls would look as if the program had made them. */
 struct ct_inside inside[CT_MAX_FUNCS][CT_INSIDE_MAX];
 
 /* Not static: the verifier checks it once. */
@@ -123,7 +127,8 @@ __noinline int note_inside(__u32 outer, __u32 func)
 		list[i].calls++;
 		return 0;
 	}
-	/* the first call of a program starts the driver, which fills the list: the last place goes to who calls more often */
+	/* the first call of a program starts the driver, which fills the list: the last place
+	 * goes to who calls more often */
 	list += CT_INSIDE_MAX - 1;
 	if (list->calls)
 		list->calls--;
@@ -186,23 +191,21 @@ static __always_inline __u8 how_now(void)
 	return config.count_by == CT_BY_ASKED ? (__u8)count_by_now : config.count_by;
 }
 
-static __always_inline __u64 by_of(const struct call *c, const volatile struct ct_spec *spec, __u8 how)
+static __always_inline __u64 by_of(const struct call *c, const volatile struct ct_spec *spec,
+				   __u8 how)
 {
 	switch (how) {
-	case CT_BY_THREAD:
-		return c->tid;
-	case CT_BY_KERNEL:
-		return word_at(c, spec->func_word);
-	case CT_BY_STREAM:
-		return word_at(c, spec->stream_word);
-	case CT_BY_CGROUP:
-		return bpf_get_current_cgroup_id();
+	case CT_BY_THREAD: return c->tid;
+	case CT_BY_KERNEL: return word_at(c, spec->func_word);
+	case CT_BY_STREAM: return word_at(c, spec->stream_word);
+	case CT_BY_CGROUP: return bpf_get_current_cgroup_id();
 	}
 	return 0;
 }
 
 /* What a launch's grid (0) or block (1) multiplies to. */
-static __always_inline __u64 volume_of(const struct call *c, const volatile struct ct_spec *spec, __u32 which)
+static __always_inline __u64 volume_of(const struct call *c, const volatile struct ct_spec *spec,
+				       __u32 which)
 {
 	__u32 at = spec->grid_word;
 
@@ -210,13 +213,15 @@ static __always_inline __u64 volume_of(const struct call *c, const volatile stru
 		return 0;
 	if (spec->grid_how == CT_GRID_DIM3) {
 		at += which * 2;
-		return (__u64)(__u32)word_at(c, at) * (word_at(c, at) >> 32) * (__u32)word_at(c, at + 1);
+		return (__u64)(__u32)word_at(c, at) * (word_at(c, at) >> 32) *
+		       (__u32)word_at(c, at + 1);
 	}
 	at += which * 3;
 	return (__u64)(__u32)word_at(c, at) * (__u32)word_at(c, at + 1) * (__u32)word_at(c, at + 2);
 }
 
-/* The least (kept as its complement, so that an entry may begin as zeros) and the most: other CPUs may be at it too. */
+/* The least (kept as its complement, so that an entry may begin as zeros) and the most: other
+ * CPUs may be at it too. */
 static __always_inline void raise(__u64 *most, __u64 v)
 {
 	for (int i = 0; i < 4; i++) {
@@ -250,7 +255,8 @@ static __always_inline void add_time(struct ct_sums *n, __u64 ns)
 
 static __always_inline void count_duration(const struct ct_sums *n, __u32 func, __u64 ns)
 {
-	__u32 place = config.hist == CT_HIST_BY_FUNCTION ? func : (__u32)n->hist - 1, b = ct_hist_bucket(ns);
+	__u32 place = config.hist == CT_HIST_BY_FUNCTION ? func : (__u32)n->hist - 1,
+	      b = ct_hist_bucket(ns);
 	struct ct_hist *h = bpf_map_lookup_elem(&hists, &place);
 
 	/* without: the sums are there, and say how many calls have no place in the histogram */
@@ -261,7 +267,8 @@ static __always_inline void count_duration(const struct ct_sums *n, __u32 func, 
 static __always_inline __u64 take_spare(__u64 *spare)
 {
 	for (int i = 0; i < 4; i++) {
-		__u64 place = *(volatile __u64 *)&spare[i] ? __sync_lock_test_and_set(&spare[i], 0) : 0;
+		__u64 place = *(volatile __u64 *)&spare[i] ? __sync_lock_test_and_set(&spare[i], 0)
+							   : 0;
 
 		if (place)
 			return place;
@@ -454,7 +461,8 @@ static __noinline int count_sizes(const struct ct_tally_key *key, __u64 first, _
 }
 
 /* What a launch or a copy asks for. The key becomes that of the sizes. */
-static __always_inline void count_asked(struct ct_tally_key *key, const struct call *c, const volatile struct ct_spec *spec)
+static __always_inline void count_asked(struct ct_tally_key *key, const struct call *c,
+					const volatile struct ct_spec *spec)
 {
 	if (spec->grid_how) {
 		key->func = 0;
@@ -468,14 +476,17 @@ static __always_inline void count_asked(struct ct_tally_key *key, const struct c
 	}
 }
 
-static __always_inline struct ct_held_key held_key(const struct thread *t, const volatile struct ct_spec *spec, __u64 addr)
+static __always_inline struct ct_held_key held_key(const struct thread *t,
+						   const volatile struct ct_spec *spec, __u64 addr)
 {
-	return (struct ct_held_key){ t->id >> 32, t->start, addr ^ (__u64)spec->memory_space << 56 };
+	return (struct ct_held_key){ t->id >> 32, t->start,
+				     addr ^ (__u64)spec->memory_space << 56 };
 }
 
 /*
- * A call that frees begins: what it frees is taken out of `held` now. Before the call returns, another thread may have been given
- * the address, and that thread's entry must not be mistaken for this one.
+ * A call that frees begins: what it frees is taken out of `held` now. Before the call returns,
+ * another thread may have been given the address, and that thread's entry must not be mistaken
+ * for this one.
  */
 static __noinline int free_begins(const struct thread *t, struct frame *f)
 {
@@ -496,8 +507,9 @@ static __noinline int free_begins(const struct thread *t, struct frame *f)
 	return 0;
 }
 
-/* The call failed, or was left without a return, or there is no room for its sums (n NULL): what it was to free is held as before.
- * If the address was given out in the meantime, it was freed all the same. */
+/* The call failed, or was left without a return, or there is no room for its sums (n NULL): what
+ * it was to free is held as before. If the address was given out in the meantime, it was freed
+ * all the same. */
 static __noinline int free_failed(const struct thread *t, struct frame *f, struct ct_sums *n)
 {
 	const volatile struct ct_spec *spec;
@@ -515,7 +527,8 @@ static __noinline int free_failed(const struct thread *t, struct frame *f, struc
 	return 0;
 }
 
-/* Memory that a call took or gave back. What cannot be remembered, or was not, is counted too: see struct ct_sums. */
+/* Memory that a call took or gave back. What cannot be remembered, or was not, is counted too:
+ * see struct ct_sums. */
 static __noinline int count_memory(struct thread *t, struct frame *f, struct ct_sums *n)
 {
 	const volatile struct ct_spec *spec;
@@ -534,11 +547,13 @@ static __noinline int count_memory(struct thread *t, struct frame *f, struct ct_
 	}
 	bytes = f->data[spec->size_word & (CT_MAX_WORDS - 1)];
 	/* it has just been written */
-	if (spec->memory_how == CT_MEMORY_TAKES_OUT && bpf_probe_read_user(&addr, sizeof(addr), (void *)addr))
+	if (spec->memory_how == CT_MEMORY_TAKES_OUT &&
+	    bpf_probe_read_user(&addr, sizeof(addr), (void *)addr))
 		addr = 0;
 	key = held_key(t, spec, addr);
 	had = addr ? bpf_map_lookup_elem(&held, &key) : NULL;
-	/* given back by what is not seen: with its context, with its device, or in a call that was lost */
+	/* given back by what is not seen: with its context, with its device, or in a call that
+	 * was lost */
 	if (had)
 		__sync_fetch_and_add(&n->shared, *had);
 	if (addr && !bpf_map_update_elem(&held, &key, &bytes, BPF_ANY))
@@ -550,8 +565,8 @@ static __noinline int count_memory(struct thread *t, struct frame *f, struct ct_
 	return 0;
 }
 
-/* The sums of a call's kind, made at the first one; of one more kind than is the process's share, those of all such kinds. NULL:
- * there is no room. */
+/* The sums of a call's kind, made at the first one; of one more kind than is the process's
+ * share, those of all such kinds. NULL: there is no room. */
 static __always_inline struct ct_sums *entry_of(struct ct_tally_key *key)
 {
 	struct ct_sums *n = find_entry(key);
@@ -569,7 +584,8 @@ static __always_inline struct ct_sums *entry_of(struct ct_tally_key *key)
 	return find_entry(key);
 }
 
-static __always_inline void key_of(struct ct_tally_key *key, const struct call *c, __u32 func, const volatile struct ct_spec *spec)
+static __always_inline void key_of(struct ct_tally_key *key, const struct call *c, __u32 func,
+				   const volatile struct ct_spec *spec)
 {
 	__u8 how = how_now();
 
@@ -583,8 +599,9 @@ static __always_inline void key_of(struct ct_tally_key *key, const struct call *
 }
 
 /* The call itself and what it asks for. */
-static __always_inline void add_call(struct ct_sums *n, struct ct_tally_key *key, const struct call *c,
-				     const volatile struct ct_spec *spec, bool failed)
+static __always_inline void add_call(struct ct_sums *n, struct ct_tally_key *key,
+				     const struct call *c, const volatile struct ct_spec *spec,
+				     bool failed)
 {
 	__sync_fetch_and_add(&n->calls, 1);
 	if (failed)
@@ -600,8 +617,9 @@ static __always_inline void add_call(struct ct_sums *n, struct ct_tally_key *key
 }
 
 /*
- * May a call that is inside of no other, as far as frames say, be inside of one that began while its probe was off? Returns whether
- * it is to be passed over; *before: how many that were passed over are to be counted with it.
+ * May a call that is inside of no other, as far as frames say, be inside of one that began while
+ * its probe was off? Returns whether it is to be passed over; *before: how many that were passed
+ * over are to be counted with it.
  */
 static __always_inline bool is_unsure(struct thread *t, __u8 state, __u8 *before)
 {
@@ -625,8 +643,9 @@ static __always_inline bool is_unsure(struct thread *t, __u8 state, __u8 *before
 	return false;
 }
 
-/* Counts a call when it is over, or, `timed` false, when all is known of it that will be. Not static: the verifier checks it once in
- * each program, and not again at each place that calls it. */
+/* Counts a call when it is over, or, `timed` false, when all is known of it that will be. Not
+ * static: the verifier checks it once in each program, and not again at each place that calls
+ * it. */
 __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
 {
 	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
@@ -669,27 +688,31 @@ __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool fa
 /* Is it enough for all calls to be counted at their entry? Known when the program is loaded. */
 static __always_inline bool counts_entries(void)
 {
-	return config.count && config.no_return && !config.cgroup_id && !config.min_size_bytes && !config.failed_only &&
-	       !config.min_duration_ns && !config.enter && !config.stacks;
+	return config.count && config.no_return && !config.cgroup_id && !config.min_size_bytes &&
+	       !config.failed_only && !config.min_duration_ns && !config.enter && !config.stacks;
 }
 
 /*
- * --no-return, where all that is asked is in the registers and on the stack: without the thread's store. 0: the call is of a
- * kind that has no entry yet, or needs more than to be counted. That there is an entry says that its process is to be traced and
- * was announced.
+ * --no-return, where all that is asked is in the registers and on the stack: without the
+ * thread's store. 0: the call is of a kind that has no entry yet, or needs more than to be
+ * counted. That there is an entry says that its process is to be traced and was announced.
  */
 static __noinline int count_entry(struct pt_regs *ctx, __u32 func)
 {
-	/* by itself, for a stack of its own: old verifiers add up what is on all that can be under way at a time */
+	/* by itself, for a stack of its own: old verifiers add up what is on all that can be
+	 * under way at a time */
 	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct call c = { .tgid = task->tgid, .tid = task->pid, .start = task->group_leader->start_boottime >> 10 };
+	struct call c = { .tgid = task->tgid,
+			  .tid = task->pid,
+			  .start = task->group_leader->start_boottime >> 10 };
 	__u64 words[CT_MAX_WORDS] = {};
 	struct ct_tally_key key;
 	struct ct_sums *n;
 	__u32 nwords = spec->nwords;
 
-	if (!ctx || nwords > CT_MAX_WORDS || (spec->flags & (CT_S_SHOWN | CT_S_ALWAYS | CT_S_INNER)) != CT_S_SHOWN ||
+	if (!ctx || nwords > CT_MAX_WORDS ||
+	    (spec->flags & (CT_S_SHOWN | CT_S_ALWAYS | CT_S_INNER)) != CT_S_SHOWN ||
 	    spec->more & CT_S_FORGETS)
 		return 0;
 	if (config.samples && sampled[func & (CT_MAX_FUNCS - 1)] == CT_SAMPLED_OFF)

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * cudatrace.bpf.c - the kernel side: captures calls at entry, pairs them with their return, and sends one record each.
+ * cudatrace.bpf.c - the kernel side: captures calls at entry, pairs them with their return, and
+ * sends one record each.
  *
- * How it works. Every probed function runs the same two handlers. What to capture of a function is data: the attach
- * cookie names a row, specs[] says how many argument words and which pieces of user memory. At entry the record is built
- * in a frame of the thread's in-flight stack (task storage); at return it gets its result and outputs and goes to the
- * ring buffer in one piece. Frames are told apart by the stack pointer: at entry it points to the return address, and at
+ * How it works. Every probed function runs the same two handlers. What to capture of a function is
+ * data: the attach cookie names a row, specs[] says how many argument words and which pieces of
+ * user memory. At entry the record is built in a frame of the thread's in-flight stack (task
+ * storage); at return it gets its result and outputs and goes to the ring buffer in one piece.
+ * Frames are told apart by the stack pointer: at entry it points to the return address, and at
  * return it is back where it was, tail calls included.
  *
- * User memory is read without faulting: no program here may sleep, because a page that is never served (FUSE, userfaultfd) would
- * stop every tracer of the machine. What is not resident, as strings in .rodata that nobody has touched, is described to user
- * space (CT_ABSENT), which reads the file.
+ * User memory is read without faulting: no program here may sleep, because a page that is never
+ * served (FUSE, userfaultfd) would stop every tracer of the machine. What is not resident, as
+ * strings in .rodata that nobody has touched, is described to user space (CT_ABSENT), which reads
+ * the file.
  *
  * This file knows no function by name and no file.
  */
@@ -44,7 +47,6 @@ static long where_is(struct task_struct *task, struct vm_area_struct *vma, struc
 {
 	struct inode *inode = BPF_CORE_READ(vma, vm_file, f_inode);
 
-
 	c->w.dev = BPF_CORE_READ(inode, i_sb, s_dev);
 	c->w.ino = BPF_CORE_READ(inode, i_ino);
 	c->w.offset = c->ip - BPF_CORE_READ(vma, vm_start) + (BPF_CORE_READ(vma, vm_pgoff) << 12);
@@ -54,7 +56,9 @@ static long where_is(struct task_struct *task, struct vm_area_struct *vma, struc
 /* Which function is at this address? ~0: not known. */
 static __noinline __u64 cookie_of(__u64 ip)
 {
-	struct at_address key = { .tgid = bpf_get_current_pid_tgid() >> 32, .gen = address_gen, .ip = ip };
+	struct at_address key = { .tgid = bpf_get_current_pid_tgid() >> 32,
+				  .gen = address_gen,
+				  .ip = ip };
 	struct where_ctx c = { .ip = ip };
 	__u64 *cookie, found;
 
@@ -114,13 +118,13 @@ int ct_session(struct pt_regs *ctx)
 	return enter(ctx, bpf_get_attach_cookie(ctx));
 }
 
-/* On ld.so's _dl_debug_state: stops the thread that maps a library, before that library's code runs, or has it wait. The signal
- * never reaches the program: it is traced, and the tracer swallows it. */
+/* On ld.so's _dl_debug_state: stops the thread that maps a library, before that library's code
+ * runs, or has it wait. The signal never reaches the program: it is traced, and the tracer
+ * swallows it. */
 SEC("uprobe")
 int ct_dl_state(struct pt_regs *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-
 
 	if (!(config.stop_on_map || config.hold) || !bpf_map_lookup_elem(&pids, &tgid))
 		return 0;

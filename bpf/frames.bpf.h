@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * frames.bpf.h - what can be told of a frame of the in-flight stack: whether its call is still under way, on which stack it
- * lies, and who may send its record. Sends nothing and changes no stack.
+ * frames.bpf.h - what can be told of a frame of the in-flight stack: whether its call is still
+ * under way, on which stack it lies, and who may send its record. Sends nothing and changes no
+ * stack.
  *
- * A call that has a return probe returns to the trampoline: the kernel wrote the trampoline's address over the return
- * address (prepare_uretprobe() in kernel/events/uprobes.c). A call that was left by longjmp keeps its frame here, because
- * nobody is told. Its return slot then lies in a part of the stack that the program uses again, and is soon overwritten.
+ * A call that has a return probe returns to the trampoline: the kernel wrote the trampoline's
+ * address over the return address (prepare_uretprobe() in kernel/events/uprobes.c). A call that
+ * was left by longjmp keeps its frame here, because nobody is told. Its return slot then lies in
+ * a part of the stack that the program uses again, and is soon overwritten.
  */
 #ifndef CT_FRAMES_BPF_H
 #define CT_FRAMES_BPF_H
@@ -16,8 +18,8 @@ static __always_inline bool is_shown(const struct frame *f)
 	return f->spec_flags & CT_S_SHOWN && !(f->rec.h.flags & CT_F_HIDDEN);
 }
 
-/* The address that calls with a return probe return to in this process: the first slot of the kernel's own mapping for
- * uprobes. 0: nothing in this process has had a return probe. */
+/* The address that calls with a return probe return to in this process: the first slot of the
+ * kernel's own mapping for uprobes. 0: nothing in this process has had a return probe. */
 static __always_inline __u64 trampoline(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -30,9 +32,10 @@ static __always_inline __u64 trampoline(void)
 }
 
 /*
- * Is the call of the frame still under way, as seen from an entry at sp? The word in its return slot says so. A slot that
- * cannot be read without waiting is believed. On aarch64 the return address is in a register at the entry, and the function
- * stores it where it likes: there only an entry at the same sp, a tail call, can be judged.
+ * Is the call of the frame still under way, as seen from an entry at sp? The word in its return
+ * slot says so. A slot that cannot be read without waiting is believed. On aarch64 the return
+ * address is in a register at the entry, and the function stores it where it likes: there only
+ * an entry at the same sp, a tail call, can be judged.
  */
 static __always_inline bool is_under_way(struct pt_regs *ctx, const struct frame *f, __u64 sp)
 {
@@ -52,7 +55,8 @@ static __always_inline bool is_under_way(struct pt_regs *ctx, const struct frame
 	return word == f->returns_to && !(f->sp == sp && f->ip == PT_REGS_IP(ctx));
 }
 
-/* Is this address on the thread's alternate signal stack? The same condition as __on_sig_stack() in include/linux/sched/signal.h. */
+/* Is this address on the thread's alternate signal stack? The same condition as __on_sig_stack()
+ * in include/linux/sched/signal.h. */
 static __always_inline bool on_signal_stack(__u64 sp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -60,14 +64,16 @@ static __always_inline bool on_signal_stack(__u64 sp)
 	return sp - task->sas_ss_sp - 1 < task->sas_ss_size;
 }
 
-static long find_mapping(struct task_struct *task, struct vm_area_struct *vma, struct stack_range *r)
+static long find_mapping(struct task_struct *task, struct vm_area_struct *vma,
+			 struct stack_range *r)
 {
 	r->start = vma->vm_start;
 	r->end = vma->vm_end;
 	return 0;
 }
 
-/* Do two addresses lie on two stacks, as far as mappings tell? Also when someone is changing the mappings just now. */
+/* Do two addresses lie on two stacks, as far as mappings tell? Also when someone is changing the
+ * mappings just now. */
 static __noinline int on_two_stacks(__u64 a, __u64 b)
 {
 	struct stack_range r = {};
@@ -76,11 +82,12 @@ static __noinline int on_two_stacks(__u64 a, __u64 b)
 	return b < r.start || b >= r.end;
 }
 
-/* The return address that a return probe replaced at sp. 0: none has, or not yet: the kernel sets it after the programs at the
- * entry have run. */
+/* The return address that a return probe replaced at sp. 0: none has, or not yet: the kernel
+ * sets it after the programs at the entry have run. */
 static __noinline __u64 replaced_at(__u64 sp)
 {
-	struct return_instance *ri = BPF_CORE_READ(bpf_get_current_task_btf(), utask, return_instances);
+	struct return_instance *ri =
+		BPF_CORE_READ(bpf_get_current_task_btf(), utask, return_instances);
 
 	for (__u32 i = 0; i < CT_MAX_FRAMES && ri; i++) {
 		if (BPF_CORE_READ(ri, stack) == sp)
@@ -97,9 +104,10 @@ static long find_inode(struct task_struct *task, struct vm_area_struct *vma, __u
 }
 
 /*
- * A call inside the frame's, by its place on the stack: did the program make it? It may have: in the handler of a signal, or
- * after siglongjmp out of one, in functions whose frames lie over the return slot and did not write to it. Told by the file of
- * the code that makes it: it is the one that made the frame's call, and not the one that the frame's function is in.
+ * A call inside the frame's, by its place on the stack: did the program make it? It may have: in
+ * the handler of a signal, or after siglongjmp out of one, in functions whose frames lie over
+ * the return slot and did not write to it. Told by the file of the code that makes it: it is the
+ * one that made the frame's call, and not the one that the frame's function is in.
  */
 static __noinline int is_programs_own(struct pt_regs *ctx, const struct frame *f)
 {
@@ -115,15 +123,17 @@ static __noinline int is_programs_own(struct pt_regs *ctx, const struct frame *f
 }
 
 /*
- * Who sends the record of a frame? Whoever takes it: the call's return, an entry that finds it left behind, the end of its
- * thread, or the last look at the calls under way. Each of these may run while another one does.
+ * Who sends the record of a frame? Whoever takes it: the call's return, an entry that finds it
+ * left behind, the end of its thread, or the last look at the calls under way. Each of these may
+ * run while another one does.
  */
 static __always_inline bool take(struct frame *f)
 {
 	return __sync_val_compare_and_swap(&f->owed, OWED, OWED_NOT) == OWED;
 }
 
-/* The last look asks again about a thread whose records did not fit into the buffer of the read(2): what it took is still its. */
+/* The last look asks again about a thread whose records did not fit into the buffer of the
+ * read(2): what it took is still its. */
 static __always_inline bool take_last(struct frame *f)
 {
 	__u32 was = __sync_val_compare_and_swap(&f->owed, OWED, OWED_BY_LAST_LOOK);

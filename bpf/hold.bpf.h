@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * hold.bpf.h - a thread that has just loaded a library waits for a moment, so that the library has its probes before its code
- * runs. For processes that run already: one that is started here is stopped by its tracer (ct_dl_state), which costs it nothing.
+ * hold.bpf.h - a thread that has just loaded a library waits for a moment, so that the library has
+ * its probes before its code runs. For processes that run already: one that is started here is
+ * stopped by its tracer (ct_dl_state), which costs it nothing.
  *
- * A uprobe's program cannot sleep until somebody answers: it looks again and again, for HOLD_NS at most, and no more when the
- * time that all threads waited comes to HOLD_ALL_NS, or when nobody answered the last time. It is loaded as one that may sleep
- * where the kernel has such (bpf_load.c says why), and does not. User space looks at what
- * processes have mapped, and then says up to which question it has done so.
+ * A uprobe's program cannot sleep until somebody answers: it looks again and again, for HOLD_NS
+ * at most, and no more when the time that all threads waited comes to HOLD_ALL_NS, or when
+ * nobody answered the last time. It is loaded as one that may sleep where the kernel has such
+ * (bpf_load.c says why), and does not. User space looks at what processes have mapped, and then
+ * says up to which question it has done so.
  */
 #ifndef CT_HOLD_BPF_H
 #define CT_HOLD_BPF_H
@@ -29,9 +31,9 @@ struct {
 	__type(value, struct ct_load);
 } loads SEC(".maps");
 
-__u64 looks_asked; /* how often it was asked for */
-__u64 looks_done;  /* the last question that was answered; written by user space */
-__u64 held_ns;	   /* that all threads have waited */
+__u64 looks_asked;  /* how often it was asked for */
+__u64 looks_done;   /* the last question that was answered; written by user space */
+__u64 held_ns;	    /* that all threads have waited */
 __u64 held_in_vain; /* looks_done + 1 when a thread gave up; 0: none has */
 
 static __always_inline void ask(struct task_struct *task, bool anew)
@@ -50,8 +52,9 @@ static __always_inline bool is_answered(__u64 question)
 	return *(volatile __u64 *)&looks_done >= question;
 }
 
-/* It does not sleep: a page that is never served would hold up every tracer of the machine. On a kernel without preemption whoever
- * answers may need this very processor: then the thread waits in vain, once. */
+/* It does not sleep: a page that is never served would hold up every tracer of the machine. On a
+ * kernel without preemption whoever answers may need this very processor: then the thread waits
+ * in vain, once. */
 static long hold_step(__u32 i, struct hold *h)
 {
 	return is_answered(h->question) || bpf_ktime_get_ns() > h->until_ns;
@@ -67,7 +70,8 @@ static __always_inline struct ct_load *load_of(__u32 tgid)
 	return bpf_map_lookup_elem(&loads, &tgid);
 }
 
-/* The loader calls _dl_debug_state before it maps anything, too: then no executable page is new, and nobody waits. */
+/* The loader calls _dl_debug_state before it maps anything, too: then no executable page is new,
+ * and nobody waits. */
 static __noinline int hold(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * iterators.bpf.h - what user space asks, once and not for each call: mappings, tasks, calls in flight.
+ * iterators.bpf.h - what user space asks, once and not for each call: mappings, tasks, calls in
+ * flight.
  */
 #ifndef CT_ITERATORS_BPF_H
 #define CT_ITERATORS_BPF_H
@@ -33,9 +34,10 @@ int ct_maps(struct bpf_iter__task_vma *ctx)
 }
 
 /*
- * The calls that threads have been inside of for inflight_min_ns, as unfinished records. Frames are read while their threads run:
- * what is younger than that is left out, and what is older is not being written. In CT_PHASE_CLOSED a frame is taken before it is
- * read, so that nobody else sends its record.
+ * The calls that threads have been inside of for inflight_min_ns, as unfinished records. Frames
+ * are read while their threads run: what is younger than that is left out, and what is older is
+ * not being written. In CT_PHASE_CLOSED a frame is taken before it is read, so that nobody else
+ * sends its record.
  */
 __u64 inflight_min_ns;
 
@@ -60,7 +62,8 @@ int ct_inflight(struct bpf_iter__task *ctx)
 
 		if (i >= t->depth)
 			break;
-		if (!f->owed || f->sampled || !(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS)) || now - f->rec.h.start_ns < inflight_min_ns)
+		if (!f->owed || f->sampled || !(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS)) ||
+		    now - f->rec.h.start_ns < inflight_min_ns)
 			continue;
 		if (last && !take_last(f))
 			continue;
@@ -84,8 +87,8 @@ int ct_inflight(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* In CT_PHASE_CLOSING: the threads inside of a call that had begun at most closing_ns before the stop, by a __u32 each: does the
- * thread wait for a CPU? */
+/* In CT_PHASE_CLOSING: the threads inside of a call that had begun at most closing_ns before the
+ * stop, by a __u32 each: does the thread wait for a CPU? */
 __u64 closing_ns;
 
 static __always_inline bool is_runnable(struct task_struct *task)

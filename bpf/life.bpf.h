@@ -38,7 +38,8 @@ int BPF_PROG(ct_signal)
 	return 0;
 }
 
-/* What processes of the machine ran last: who it was that mapped something, should it have ended before anybody could ask. */
+/* What processes of the machine ran last: who it was that mapped something, should it have ended
+ * before anybody could ask. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
@@ -49,7 +50,8 @@ struct {
 static __always_inline void note_image(struct task_struct *task, bool ended)
 {
 	__u32 ns_pid = pid_in_ns(BPF_CORE_READ(task, group_leader)), tgid = task->tgid;
-	struct ct_image image = { .tgid = tgid }, *known = ended ? bpf_map_lookup_elem(&images, &ns_pid) : NULL;
+	struct ct_image image = { .tgid = tgid },
+			*known = ended ? bpf_map_lookup_elem(&images, &ns_pid) : NULL;
 	__u64 now = bpf_ktime_get_ns();
 
 	if (config.filter_pids && !bpf_map_lookup_elem(&pids, &tgid))
@@ -90,10 +92,12 @@ int BPF_PROG(ct_exec, struct task_struct *task, int old_pid)
 		bpf_map_delete_elem(&loads, &tgid);
 	if (config.python)
 		python_gone(tgid);
-	/* the thread has taken the place of the first one, which links for single processes are bound to */
+	/* the thread has taken the place of the first one, which links for single processes are
+	 * bound to */
 	if (config.hold && (__u32)old_pid != tgid && bpf_map_lookup_elem(&pids, &tgid))
 		ask(task, true);
-	if (!bpf_map_lookup_elem(&procs, &tgid) && !(config.filter_pids && bpf_map_lookup_elem(&pids, &tgid)))
+	if (!bpf_map_lookup_elem(&procs, &tgid) &&
+	    !(config.filter_pids && bpf_map_lookup_elem(&pids, &tgid)))
 		return 0;
 	/* counted at their entry alone, calls look no more whether their process was announced */
 	if (!counts_entries())
@@ -103,15 +107,16 @@ int BPF_PROG(ct_exec, struct task_struct *task, int old_pid)
 	return 0;
 }
 
-/* A thread whose name was told has another one: prctl(PR_SET_NAME), /proc/PID/task/TID/comm. The name that exec gives comes with
- * CT_EXEC. */
+/* A thread whose name was told has another one: prctl(PR_SET_NAME), /proc/PID/task/TID/comm. The
+ * name that exec gives comes with CT_EXEC. */
 SEC("tp_btf/task_rename")
 int BPF_PROG(ct_rename, struct task_struct *task, const char *comm)
 {
 	__u32 tgid = task->tgid;
 	struct thread *t;
 
-	if (phase != CT_PHASE_RUNNING || (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve)))
+	if (phase != CT_PHASE_RUNNING ||
+	    (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve)))
 		return 0;
 	if ((__u32)task->pid == tgid) {
 		if (!bpf_map_lookup_elem(&procs, &tgid))

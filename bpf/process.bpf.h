@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * process.bpf.h - who is traced: processes are announced, threads get their in-flight stack, cgroups are asked.
+ * process.bpf.h - who is traced: processes are announced, threads get their in-flight stack,
+ * cgroups are asked.
  */
 #ifndef CT_PROCESS_BPF_H
 #define CT_PROCESS_BPF_H
@@ -56,8 +57,8 @@ static __always_inline long send_thread_name(struct task_struct *task, const cha
 	return send(&n.h, sizeof(n), false, BPF_RB_NO_WAKEUP);
 }
 
-/* Sends CT_PROCESS at the first call of a process, and CT_THREAD_NAME at that of a thread. Marked as sent only when they were. Not
- * static: the verifier checks it once. */
+/* Sends CT_PROCESS at the first call of a process, and CT_THREAD_NAME at that of a thread.
+ * Marked as sent only when they were. Not static: the verifier checks it once. */
 __noinline int announce(struct thread *t)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -81,7 +82,8 @@ __noinline int announce(struct thread *t)
 	return 0;
 }
 
-/* Is the current task below the wanted cgroup? Asked once for each thread, and again when it is in another one. */
+/* Is the current task below the wanted cgroup? Asked once for each thread, and again when it is
+ * in another one. */
 static __noinline int in_cgroup(void)
 {
 	__u64 id;
@@ -97,7 +99,8 @@ static __noinline int in_cgroup(void)
 	return 0;
 }
 
-/* The thread's in-flight stack, or NULL when this process is not traced (no storage is made for it). */
+/* The thread's in-flight stack, or NULL when this process is not traced (no storage is made for
+ * it). */
 static __always_inline struct thread *thread_get(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

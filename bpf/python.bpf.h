@@ -2,22 +2,26 @@
 /*
  * python.bpf.h - the Python frames of the current thread at the moment of a call.
  *
- * Part of cudatrace.bpf.c, which includes it below its section "sending": it uses config (python), send(),
- * COUNT() and BOUND(). python_stack() is what the call's program calls, before it sends the CT_USER_STACK; python_fork()
- * and python_gone() keep the map `pythons` true while processes come and go; user space fills it (user/source/pythons.c).
+ * Part of cudatrace.bpf.c, which includes it below its section "sending": it uses config (python),
+ * send(), COUNT() and BOUND(). python_stack() is what the call's program calls, before it sends the
+ * CT_USER_STACK; python_fork() and python_gone() keep the map `pythons` true while processes come
+ * and go; user space fills it (user/source/pythons.c).
  *
- * The thread is inside a call, so that its own frames stand still, whoever holds the interpreter's lock. The lists of
- * threads may change while they are read: they are read again when the thread was not found, and what is found is checked.
+ * The thread is inside a call, so that its own frames stand still, whoever holds the interpreter's
+ * lock. The lists of threads may change while they are read: they are read again when the thread
+ * was not found, and what is found is checked.
  *
- * Programs may be preempted, and other threads of the program run: what is gathered lies in task storage, and
- * code objects, which are large and rare, in one of a few buffers that a program takes for itself. All reads come before
- * the ring is touched. user/proc/python_walk.c does the same from user space.
+ * Programs may be preempted, and other threads of the program run: what is gathered lies in task
+ * storage, and code objects, which are large and rare, in one of a few buffers that a program
+ * takes for itself. All reads come before the ring is touched. user/proc/python_walk.c does the
+ * same from user space.
  */
 #define PY_THREADS_MAX 4096 /* steps in the lists of interpreters and threads */
 #define PY_SENT_MAX 32768   /* code objects that are known to have been sent */
 #define PY_BUFFERS 8
 #define PY_RECENT 64 /* a power of two */
-#define PY_ABSENT_NS 100000000 /* how long a thread that was not found may be believed to have no Python */
+/* how long a thread that was not found may be believed to have no Python */
+#define PY_ABSENT_NS 100000000
 
 /* The processes with an interpreter: tgid -> where things lie. */
 struct {
@@ -30,17 +34,17 @@ struct {
 
 /* One for each thread whose frames were asked for. */
 struct py_thread {
-	__u64 own_tid;	 /* in its own pid namespace, as Python has it */
-	__u32 generation; /* of the entry in `pythons` that the rest belongs to; 0: none yet */
-	__u64 state;	 /* its PyThreadState; 0: not known */
+	__u64 own_tid;	   /* in its own pid namespace, as Python has it */
+	__u32 generation;  /* of the entry in `pythons` that the rest belongs to; 0: none yet */
+	__u64 state;	   /* its PyThreadState; 0: not known */
 	__u64 absent_head; /* it had none while the first interpreter's list began here... */
 	__u64 absent_ns;   /* ...until then */
-	__u64 interp, at; /* the next of the search */
-	__u64 frame;	 /* the next of the walk; 0: at its end */
-	__u64 start_ns;	 /* of the call */
-	__u32 taken;	 /* frames in the pieces before */
-	__u32 n;	 /* frames in this piece */
-	__u32 entered;	 /* the frame before was its evaluation loop's outermost */
+	__u64 interp, at;  /* the next of the search */
+	__u64 frame;	   /* the next of the walk; 0: at its end */
+	__u64 start_ns;	   /* of the call */
+	__u32 taken;	   /* frames in the pieces before */
+	__u32 n;	   /* frames in this piece */
+	__u32 entered;	   /* the frame before was its evaluation loop's outermost */
 	__u32 cut;
 	__u64 words[CT_PY_CHECK_WORDS];
 	__u8 raw[CT_PY_FRAME_BYTES];
@@ -92,11 +96,12 @@ static __always_inline __u64 py_word(__u64 addr)
 	return py_read(&word, sizeof(word), addr) ? 0 : word;
 }
 
-/* ---- code objects ------------------------------------------------------------------------------------- */
+/* ---- code objects ---- */
 
-/* Reads a str's characters, at most max bytes, to `at` in the buffer. Returns their number in bytes. */
-static __always_inline __u32 py_str(const struct ct_python *p, __u64 addr, struct py_buffer *b, __u32 at, __u32 max,
-				    __u8 *kind)
+/* Reads a str's characters, at most max bytes, to `at` in the buffer. Returns their number in
+ * bytes. */
+static __always_inline __u32 py_str(const struct ct_python *p, __u64 addr, struct py_buffer *b,
+				    __u32 at, __u32 max, __u8 *kind)
 {
 	__u64 len = py_word(addr + p->str_length), data;
 	__u32 state = 0, width;
@@ -126,7 +131,8 @@ static __always_inline __u32 py_str(const struct ct_python *p, __u64 addr, struc
 	return len;
 }
 
-static __always_inline void py_fill(const struct ct_python *p, struct py_thread *t, struct py_buffer *b)
+static __always_inline void py_fill(const struct ct_python *p, struct py_thread *t,
+				    struct py_buffer *b)
 {
 	struct ct_py_code *c = &b->code;
 	__u64 name = 0, file = 0, table = 0, len;
@@ -152,15 +158,20 @@ static __always_inline void py_fill(const struct ct_python *p, struct py_thread 
 	at += (len + 7) & ~7ULL;
 	BOUND(at, CT_PY_NAME + CT_PY_FILE + CT_PY_TABLE);
 	if (!send(&c->h, sizeof(*c) + at, false, BPF_RB_NO_WAKEUP)) {
-		struct py_sent key = { .tgid = c->h.pid, .generation = p->generation, .code = code, .check = c->check };
+		struct py_sent key = { .tgid = c->h.pid,
+				       .generation = p->generation,
+				       .code = code,
+				       .check = c->check };
 		__u32 one = 1;
 
 		bpf_map_update_elem(&py_sent, &key, &one, BPF_ANY);
 	}
 }
 
-/* Sends a code object that was not sent before. When no buffer is free, or the ring is full, the next call does. */
-static __noinline int py_send_code(struct py_thread *t, const struct ct_python *p, __u64 code, __u64 check)
+/* Sends a code object that was not sent before. When no buffer is free, or the ring is full, the
+ * next call does. */
+static __noinline int py_send_code(struct py_thread *t, const struct ct_python *p, __u64 code,
+				   __u64 check)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 first = bpf_get_smp_processor_id(), i;
@@ -192,7 +203,7 @@ static __noinline int py_send_code(struct py_thread *t, const struct ct_python *
 	return 0;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 static __noinline int py_send_piece(struct py_thread *t, bool last)
 {
@@ -212,7 +223,8 @@ static __noinline int py_send_piece(struct py_thread *t, bool last)
 	t->piece.n = n;
 	t->piece.last = last;
 	t->piece.cut = last && t->cut;
-	if (send(&t->piece.h, sizeof(t->piece) + n * sizeof(t->frames[0]), false, BPF_RB_NO_WAKEUP)) {
+	if (send(&t->piece.h, sizeof(t->piece) + n * sizeof(t->frames[0]), false,
+		 BPF_RB_NO_WAKEUP)) {
 		COUNT(lost[CT_LOSS_STACK]);
 		t->frame = 0;
 	}
@@ -233,8 +245,9 @@ static __always_inline __u8 py_raw_byte(struct py_thread *t, __u32 at)
 	return t->raw[at];
 }
 
-/* What bpf_loop() hands on: pointers and nothing else. A kernel before 6.7 verifies the function with what lies on the stack at
- * the first turn, and throws away the code that is not for that turn; what changes lies in the map. */
+/* What bpf_loop() hands on: pointers and nothing else. A kernel before 6.7 verifies the function
+ * with what lies on the stack at the first turn, and throws away the code that is not for that
+ * turn; what changes lies in the map. */
 struct py_walk {
 	struct py_thread *t;
 	const struct ct_python *p;
@@ -288,7 +301,9 @@ static long py_step(__u32 i, struct py_walk *w)
 		f->code = key.code;
 		f->check = key.check = ct_py_check(t->words);
 		f->instr = py_raw(t, p->frame_instr) - key.code - p->code_instrs;
-		f->flags = p->frame_entry != CT_PY_NONE && py_raw_byte(t, p->frame_entry) ? CT_PY_ENTRY : 0;
+		f->flags = p->frame_entry != CT_PY_NONE && py_raw_byte(t, p->frame_entry)
+				   ? CT_PY_ENTRY
+				   : 0;
 		if (t->recent[(key.code >> 4) % PY_RECENT] != (key.code ^ key.check)) {
 			key.tgid = bpf_get_current_pid_tgid() >> 32;
 			key.generation = p->generation;
@@ -303,7 +318,7 @@ static long py_step(__u32 i, struct py_walk *w)
 	return 0;
 }
 
-/* ---- the thread's state --------------------------------------------------------------------------------- */
+/* ---- the thread's state ---- */
 
 static __always_inline __u64 py_innermost(const struct ct_python *p, __u64 state)
 {
@@ -314,8 +329,8 @@ static __always_inline __u64 py_innermost(const struct ct_python *p, __u64 state
 	return frame;
 }
 
-/* Is there a living state of this thread at the address? A number alone may stand in freed memory: what comes before the
- * state in the interpreter's list must lead to it too. */
+/* Is there a living state of this thread at the address? A number alone may stand in freed
+ * memory: what comes before the state in the interpreter's list must lead to it too. */
 static __always_inline bool py_is_state(const struct ct_python *p, __u64 state, __u64 tid)
 {
 	__u64 before;
@@ -329,8 +344,8 @@ static __always_inline bool py_is_state(const struct ct_python *p, __u64 state, 
 	return py_word(before + p->interp_threads_head) == state;
 }
 
-/* The next thread state of the lists. With several interpreters a thread may have a state in each: the newest interpreter
- * in which it has frames comes first. */
+/* The next thread state of the lists. With several interpreters a thread may have a state in
+ * each: the newest interpreter in which it has frames comes first. */
 static long py_look(__u32 i, struct py_walk *w)
 {
 	struct py_thread *t = w->t;
@@ -373,8 +388,8 @@ static __noinline int py_find(struct py_thread *t, const struct ct_python *p)
 		if (t->frame)
 			return 0;
 	}
-	/* Threads that never ran Python make calls too: they are not searched for each time. A new state is put at the
-	 * head of its list. */
+	/* Threads that never ran Python make calls too: they are not searched for each time. A
+	 * new state is put at the head of its list. */
 	now = bpf_ktime_get_ns();
 	head = py_word(t->interp + p->interp_threads_head);
 	if (one && head == t->absent_head && now < t->absent_ns)
@@ -403,9 +418,10 @@ static __always_inline __u64 py_own_tid(void)
 	return up.nr;
 }
 
-/* ---- what cudatrace.bpf.c calls -------------------------------------------------------------------------- */
+/* ---- what cudatrace.bpf.c calls ---- */
 
-/* Sends the Python frames of the current thread, for its call that began at start_ns. Returns 1 when there were any. */
+/* Sends the Python frames of the current thread, for its call that began at start_ns. Returns 1
+ * when there were any. */
 static __noinline int python_stack(__u64 start_ns)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * read.bpf.h - reads the target's memory as a function's capture spec says, without faulting. What is not resident is described
- * by a CT_ABSENT record.
+ * read.bpf.h - reads the target's memory as a function's capture spec says, without faulting.
+ * What is not resident is described by a CT_ABSENT record.
  */
 #ifndef CT_READ_BPF_H
 #define CT_READ_BPF_H
@@ -13,8 +13,9 @@
 #define EBUSY 16
 #define I_CTIME_QUERIED (1U << 31) /* <linux/fs.h>, 6.13 and on: no part of the time */
 
-/* Files that processes were found to have something absent of: for the first time user space is told at once, and a program that
- * it has started waits until the file is open, since it may end or unmap it next. */
+/* Files that processes were found to have something absent of: for the first time user space is
+ * told at once, and a program that it has started waits until the file is open, since it may end
+ * or unmap it next. */
 struct absent_file {
 	__u32 tgid, pad;
 	__u64 dev, ino;
@@ -51,15 +52,18 @@ static __always_inline void inode_ctime(struct inode *inode, struct ct_absent *a
 	}
 }
 
-static long describe_absent(struct task_struct *task, struct vm_area_struct *vma, struct ct_absent *a)
+static long describe_absent(struct task_struct *task, struct vm_area_struct *vma,
+			    struct ct_absent *a)
 {
 	struct inode *inode = vma->vm_file ? BPF_CORE_READ(vma, vm_file, f_inode) : NULL;
 
 	a->flags = CT_ABSENT_OTHER;
 	/* what is shared may be written by others with no new time */
-	if (!inode || vma->vm_flags & VM_SHARED || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
+	if (!inode || vma->vm_flags & VM_SHARED ||
+	    (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
 		return 0;
-	if (bpf_core_field_exists(struct vm_userfaultfd_ctx, ctx) && BPF_CORE_READ(vma, vm_userfaultfd_ctx.ctx))
+	if (bpf_core_field_exists(struct vm_userfaultfd_ctx, ctx) &&
+	    BPF_CORE_READ(vma, vm_userfaultfd_ctx.ctx))
 		return 0;
 	a->flags = CT_ABSENT_FILE | (vma->anon_vma ? CT_ABSENT_WRITTEN : 0);
 	a->offset = (vma->vm_pgoff << 12) + (a->address - vma->vm_start);
@@ -86,8 +90,9 @@ static __always_inline void wait_for_file(void)
 }
 
 /*
- * A read of the call that comes next did not find its memory. Sent also where there is nothing to read in its place, so that
- * what was said of an earlier call is not taken for this one's. Not static: verified once.
+ * A read of the call that comes next did not find its memory. Sent also where there is nothing
+ * to read in its place, so that what was said of an earlier call is not taken for this one's.
+ * Not static: verified once.
  */
 __noinline int send_absent(__u32 func, __u32 read, __u64 addr)
 {
@@ -105,7 +110,8 @@ __noinline int send_absent(__u32 func, __u32 read, __u64 addr)
 	a.address = addr;
 	for (i = 0; i < ABSENT_TRIES; i++) {
 		a.flags = 0;
-		if (bpf_find_vma(bpf_get_current_task_btf(), addr, describe_absent, &a, 0) != -EBUSY)
+		if (bpf_find_vma(bpf_get_current_task_btf(), addr, describe_absent, &a, 0) !=
+		    -EBUSY)
 			break;
 		a.flags = CT_ABSENT_BUSY;
 	}
@@ -125,9 +131,10 @@ __noinline int send_absent(__u32 func, __u32 read, __u64 addr)
 	return 0;
 }
 
-/* A word that a read refers to: an argument, or a field of an earlier read. start[] holds where each read's bytes begin
- * in data[], ~0 when it failed. */
-static __always_inline bool read_source(struct frame *f, const __u16 *start, __u8 from, __u16 off, __u64 *val)
+/* A word that a read refers to: an argument, or a field of an earlier read. start[] holds where
+ * each read's bytes begin in data[], ~0 when it failed. */
+static __always_inline bool read_source(struct frame *f, const __u16 *start, __u8 from, __u16 off,
+					__u64 *val)
 {
 	__u32 at;
 
@@ -145,7 +152,8 @@ static __always_inline bool read_source(struct frame *f, const __u16 *start, __u
 	return true;
 }
 
-/* Carries out the reads of one side of a call as its spec says, appending to the frame. Not static: verified once, whoever calls. */
+/* Carries out the reads of one side of a call as its spec says, appending to the frame. Not
+ * static: verified once, whoever calls. */
 __noinline int do_reads(struct frame *f, __u32 func, __u32 when)
 {
 	__u16 start[8] = { 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff };
@@ -228,8 +236,8 @@ struct more {
 };
 
 /*
- * Sends what a string read cut off: the string goes on at ptr, its byte number `offset`. Not static: the verifier looks at it
- * once.
+ * Sends what a string read cut off: the string goes on at ptr, its byte number `offset`. Not
+ * static: the verifier looks at it once.
  */
 __noinline int send_more(__u32 func, __u32 read, __u64 ptr, __u32 offset)
 {
@@ -238,7 +246,8 @@ __noinline int send_more(__u32 func, __u32 read, __u64 ptr, __u32 offset)
 	__u32 last, i;
 	long n;
 
-	for (i = 0; i < CT_NAME_MAX / CT_MORE_PIECE; i++, offset += CT_MORE_PIECE - 1, ptr += CT_MORE_PIECE - 1) {
+	for (i = 0; i < CT_NAME_MAX / CT_MORE_PIECE;
+	     i++, offset += CT_MORE_PIECE - 1, ptr += CT_MORE_PIECE - 1) {
 		m = bpf_ringbuf_reserve(&ring, sizeof(*m), 0);
 		if (!m)
 			return 0; /* the piece is missing: the name stays cut */

@@ -2,10 +2,11 @@
 /*
  * snapshot.bpf.h - part of cudatrace.bpf.c: where threads are, asked without stopping any.
  *
- * The kernel keeps a thread's user registers at the top of its kernel stack while it is in the kernel: in a system call,
- * in an interrupt, and so whenever it is not on a CPU. What stands there for a thread that runs is of its last visit and
- * worth nothing: `running` says so. The switches are read first: a reader who finds the same number and no running later
- * knows that the thread has not executed an instruction since.
+ * The kernel keeps a thread's user registers at the top of its kernel stack while it is in the
+ * kernel: in a system call, in an interrupt, and so whenever it is not on a CPU. What stands
+ * there for a thread that runs is of its last visit and worth nothing: `running` says so. The
+ * switches are read first: a reader who finds the same number and no running later knows that
+ * the thread has not executed an instruction since.
  */
 #ifndef CT_SNAPSHOT_BPF_H
 #define CT_SNAPSHOT_BPF_H
@@ -69,7 +70,8 @@ static __noinline int write_thread(struct bpf_iter__task *ctx)
 	return !bpf_seq_write(ctx->meta->seq, &t, sizeof(t));
 }
 
-/* The calls that our probes saw it begin, and the return addresses that any return probe has replaced on its stack. */
+/* The calls that our probes saw it begin, and the return addresses that any return probe has
+ * replaced on its stack. */
 static __noinline int write_probed(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;

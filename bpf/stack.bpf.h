@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * stack.bpf.h - the user stack of a call, from the caller's frame on: a copy of its memory with the registers that an
- * unwinder begins from, or the addresses that a walk along frame pointers gives.
+ * stack.bpf.h - the user stack of a call, from the caller's frame on: a copy of its memory with
+ * the registers that an unwinder begins from, or the addresses that a walk along frame pointers
+ * gives.
  */
 #ifndef CT_STACK_BPF_H
 #define CT_STACK_BPF_H
 
 #define BPF_F_USER_STACK 256 /* <linux/bpf.h> */
-#define PAGE_LEFT(addr) (4096 - ((addr) & 4095))
-#define START_BYTES 64 /* above mm->start_stack: argc and the first of argv, which _start's frame may be taken for */
+#define PAGE_LEFT(addr) (4096 - ((addr)&4095))
+/* above mm->start_stack: argc and the first of argv, which _start's frame may be taken for */
+#define START_BYTES 64
 
 /* Where the stack that sp points into lies: [start, end). */
 struct stack_range {
@@ -16,9 +18,10 @@ struct stack_range {
 };
 
 /*
- * Above the first frame of a stack lies what no unwinder asks for. The main thread's stack begins below the program's
- * arguments and environment. The C libraries put the stack of another thread and what they know of it into one mapping: on
- * x86-64 the thread pointer leads to the latter, which is above the stack (2304 bytes of it in glibc).
+ * Above the first frame of a stack lies what no unwinder asks for. The main thread's stack
+ * begins below the program's arguments and environment. The C libraries put the stack of another
+ * thread and what they know of it into one mapping: on x86-64 the thread pointer leads to the
+ * latter, which is above the stack (2304 bytes of it in glibc).
  */
 static long find_range(struct task_struct *task, struct vm_area_struct *vma, struct stack_range *r)
 {
@@ -37,8 +40,8 @@ static long find_range(struct task_struct *task, struct vm_area_struct *vma, str
 	return 0;
 }
 
-/* Bytes of stack above sp, up to the end of its mapping; 0: not known, because someone is changing the mappings. Asked once
- * for each thread, and again when sp is elsewhere. */
+/* Bytes of stack above sp, up to the end of its mapping; 0: not known, because someone is
+ * changing the mappings. Asked once for each thread, and again when sp is elsewhere. */
 static __noinline __u64 stack_bytes(struct thread *t, __u64 sp)
 {
 	struct stack_range r = { .sp = sp };
@@ -53,9 +56,10 @@ static __noinline __u64 stack_bytes(struct thread *t, __u64 sp)
 	return sp < t->stack_end ? t->stack_end - sp : 0;
 }
 
-/* Fills the head of the record for the call in frame number d. Not static: the verifier checks it once, and not for each size of
- * stack. */
-__noinline int stack_head(struct ct_user_stack *s, struct thread *t, struct frame *f, __u32 d, __u64 now)
+/* Fills the head of the record for the call in frame number d. Not static: the verifier checks
+ * it once, and not for each size of stack. */
+__noinline int stack_head(struct ct_user_stack *s, struct thread *t, struct frame *f, __u32 d,
+			  __u64 now)
 {
 	__u32 i;
 
@@ -83,60 +87,62 @@ __noinline int stack_head(struct ct_user_stack *s, struct thread *t, struct fram
 }
 
 /*
- * Copies the stack piece by piece, where not all of it is resident: a page that lies within a large array of some frame may never
- * have been touched. A piece that cannot be read is zeros, as a page that was never written would be. A piece lies in one page.
- * `room` is a constant.
+ * Copies the stack piece by piece, where not all of it is resident: a page that lies within a
+ * large array of some frame may never have been touched. A piece that cannot be read is zeros,
+ * as a page that was never written would be. A piece lies in one page. `room` is a constant.
  */
 #define STACK_PIECE 128
-#define COPY_PIECES(bytes, room)                                                                                       \
-	do {                                                                                                           \
-		__u32 first = STACK_PIECE - (sp & (STACK_PIECE - 1)), at = first, i;                                   \
-                                                                                                                       \
-		bpf_probe_read_user(bytes, first, (void *)sp);                                                         \
-		for (i = 0; i < (room) / STACK_PIECE - 1; i++) {                                                       \
-			at = first + i * STACK_PIECE;                                                                  \
-			if (at >= len)                                                                                 \
-				break;                                                                                 \
-			bpf_probe_read_user((bytes) + at, STACK_PIECE, (void *)(sp + at));                             \
-		}                                                                                                      \
-		/* what is left of the room, word by word */                                                           \
-		for (i = 0; i < STACK_PIECE / 8; i++) {                                                                \
-			at = first + ((room) / STACK_PIECE - 1) * STACK_PIECE + i * 8;                                 \
-			if (at >= len || at > (room) - 8)                                                              \
-				break;                                                                                 \
-			bpf_probe_read_user((bytes) + at, 8, (void *)(sp + at));                                       \
-		}                                                                                                      \
+#define COPY_PIECES(bytes, room)                                                           \
+	do {                                                                               \
+		__u32 first = STACK_PIECE - (sp & (STACK_PIECE - 1)), at = first, i;       \
+                                                                                           \
+		bpf_probe_read_user(bytes, first, (void *)sp);                             \
+		for (i = 0; i < (room) / STACK_PIECE - 1; i++) {                           \
+			at = first + i * STACK_PIECE;                                      \
+			if (at >= len)                                                     \
+				break;                                                     \
+			bpf_probe_read_user((bytes) + at, STACK_PIECE, (void *)(sp + at)); \
+		}                                                                          \
+		/* what is left of the room, word by word */                               \
+		for (i = 0; i < STACK_PIECE / 8; i++) {                                    \
+			at = first + ((room) / STACK_PIECE - 1) * STACK_PIECE + i * 8;     \
+			if (at >= len || at > (room)-8)                                    \
+				break;                                                     \
+			bpf_probe_read_user((bytes) + at, 8, (void *)(sp + at));           \
+		}                                                                          \
 	} while (0)
 
-/* A copy of up to `room` bytes. A reservation is of a constant size: a stack takes the smallest class that it fits into. */
-#define SEND_COPY(room)                                                                                                \
-	do {                                                                                                           \
-		struct {                                                                                               \
-			struct ct_user_stack s;                                                                        \
-			__u8 bytes[room];                                                                              \
-		} *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);                                                      \
-                                                                                                                       \
-		if (!r)                                                                                                \
-			goto lost;                                                                                     \
-		stack_head(&r->s, t, f, d, now);                                                                       \
-		BOUND(len, room);                                                                                      \
-		if (config.frame_pointers) {                                                                           \
-			long n = bpf_get_stack(ctx, r->bytes, CT_ADDRESSES_MAX * 8, BPF_F_USER_STACK);                 \
-                                                                                                                       \
-			r->s.how = CT_STACK_ADDRESSES;                                                                 \
-			r->s.len = n < 0 ? 0 : n;                                                                      \
-			r->s.cut = n == CT_ADDRESSES_MAX * 8;                                                          \
-		} else {                                                                                               \
-			if (bpf_probe_read_user(r->bytes, len, (void *)sp)) {                                          \
-				COPY_PIECES(r->bytes, room);                                                           \
-				/* perhaps it is another stack than it seemed */                                       \
-				t->stack_end = 0;                                                                      \
-			}                                                                                              \
-			r->s.len = len;                                                                                \
-			r->s.cut = cut;                                                                                \
-		}                                                                                                      \
-		r->s.h.size = sizeof(r->s) + ((r->s.len + 7) & ~7U);                                                   \
-		bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);                                                               \
+/* A copy of up to `room` bytes. A reservation is of a constant size: a stack takes the smallest
+ * class that it fits into. */
+#define SEND_COPY(room)                                                             \
+	do {                                                                        \
+		struct {                                                            \
+			struct ct_user_stack s;                                     \
+			__u8 bytes[room];                                           \
+		} *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);                   \
+                                                                                    \
+		if (!r)                                                             \
+			goto lost;                                                  \
+		stack_head(&r->s, t, f, d, now);                                    \
+		BOUND(len, room);                                                   \
+		if (config.frame_pointers) {                                        \
+			long n = bpf_get_stack(ctx, r->bytes, CT_ADDRESSES_MAX * 8, \
+					       BPF_F_USER_STACK);                   \
+                                                                                    \
+			r->s.how = CT_STACK_ADDRESSES;                              \
+			r->s.len = n < 0 ? 0 : n;                                   \
+			r->s.cut = n == CT_ADDRESSES_MAX * 8;                       \
+		} else {                                                            \
+			if (bpf_probe_read_user(r->bytes, len, (void *)sp)) {       \
+				COPY_PIECES(r->bytes, room);                        \
+				/* perhaps it is another stack than it seemed */    \
+				t->stack_end = 0;                                   \
+			}                                                           \
+			r->s.len = len;                                             \
+			r->s.cut = cut;                                             \
+		}                                                                   \
+		r->s.h.size = sizeof(r->s) + ((r->s.len + 7) & ~7U);                \
+		bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);                            \
 	} while (0)
 
 /* Sends the stack of the call in frame number d, before the call's own record. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * state.bpf.h - what the kernel side keeps: the run's configuration, the thread's in-flight stack, the maps, the counters;
- * and how a record is sent. Knows no program.
+ * state.bpf.h - what the kernel side keeps: the run's configuration, the thread's in-flight
+ * stack, the maps, the counters; and how a record is sent. Knows no program.
  */
 #ifndef CT_STATE_BPF_H
 #define CT_STATE_BPF_H
@@ -11,7 +11,8 @@
 #define MAX_PID_NS_LEVEL 32 /* <linux/pid_namespace.h> */
 #define EEXIST 17
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
-#define WAKE_EVERY 1024 /* records of one thread, the first included: who calls may be asked for names before it is gone */
+/* records of one thread, the first included: who calls may be asked for names before it is gone */
+#define WAKE_EVERY 1024
 
 #if defined(__TARGET_ARCH_x86)
 #define REG_WORDS 6
@@ -34,11 +35,13 @@
 const volatile struct ct_config config;
 const volatile struct ct_spec specs[CT_MAX_FUNCS];
 __u8 sampled[CT_MAX_FUNCS]; /* enum ct_sampled */
-bool sampling; /* one of them is not CT_SAMPLED_NO */
-__u32 window; /* how often probes were put on again for a while, ever: written by user space before `sampled` says so */
-bool want_inner; /* rows with CT_S_INNER are captured inside other calls too */
-__u64 forgets; /* entries of calls that unload kernels, ever */
-__u32 phase; /* enum ct_phase */
+bool sampling;		    /* one of them is not CT_SAMPLED_NO */
+/* how often probes were put on again for a while, ever: written by user space before `sampled`
+ * says so */
+__u32 window;
+bool want_inner;  /* rows with CT_S_INNER are captured inside other calls too */
+__u64 forgets;	  /* entries of calls that unload kernels, ever */
+__u32 phase;	  /* enum ct_phase */
 __u64 stopped_ns; /* from CT_PHASE_CLOSING on: when user space stopped tracing */
 
 /* Is the record of a frame still to be sent? */
@@ -46,33 +49,43 @@ enum owed { OWED_NOT, OWED, OWED_BY_LAST_LOOK };
 
 struct frame {
 	__u64 sp, ip, cookie;
-	__u64 ip_to; /* with config.stacks: the true return address, which a pending return probe hides... */
+	/* with config.stacks: the true return address, which a pending return probe hides... */
+	__u64 ip_to;
 	__u64 bp, regs[SAVED_REGS]; /* ...and the caller's callee-saved registers */
-	__u64 cut_at; /* where the string goes on that a read cut off last, of which cut_len bytes were read */
+	/* where the string goes on that a read cut off last, of which cut_len bytes were read */
+	__u64 cut_at;
 	__u32 cut_len, cut_read;
-	__u64 returns_to; /* 0, or, of a call without a return probe, the return address that its return slot holds */
-	__u32 owed; /* enum owed */
+	/* 0, or, of a call without a return probe, the return address that its return slot holds */
+	__u64 returns_to;
+	__u32 owed;	   /* enum owed */
 	__u32 interrupted; /* a signal was delivered to the thread while this call was under way */
-	__u32 len; /* bytes used of data[] */
+	__u32 len;	   /* bytes used of data[] */
 	__u8 spec_flags;
-	__u8 sampled; /* enum ct_sampled, at its entry: COUNTED: counted and not sent */
-	bool frees; /* what it frees was taken out of `held` at its entry... */
-	__u8 before; /* so many calls before it are counted with it */
+	__u8 sampled;	   /* enum ct_sampled, at its entry: COUNTED: counted and not sent */
+	bool frees;	   /* what it frees was taken out of `held` at its entry... */
+	__u8 before;	   /* so many calls before it are counted with it */
 	__u64 freed_bytes; /* ...and is so many bytes */
 	struct ct_call rec;
-	__u64 data[(CT_DATA_MAX + CT_READ_MAX) / 8]; /* continues rec.words; the slack is for the verifier */
+	/* continues rec.words; the slack is for the verifier */
+	__u64 data[(CT_DATA_MAX + CT_READ_MAX) / 8];
 };
 
 struct thread {
-	__u64 id; /* as bpf_get_current_pid_tgid() has it; 0: the process filter has not let it pass (yet) */
+	/* as bpf_get_current_pid_tgid() has it; 0: the process filter has not let it pass (yet) */
+	__u64 id;
 	__u32 depth;
-	__u32 sent; /* records; wraps */
-	__u32 start; /* tells processes of one number apart; known once it is announced */
+	__u32 sent;	/* records; wraps */
+	__u32 start;	/* tells processes of one number apart; known once it is announced */
 	bool announced; /* its CT_PROCESS record was sent */
-	__u8 unsure; /* calls of functions that are CT_SAMPLED_INSIDE, since the last one that was COUNTED; CT_UNSURE_MAX at most */
-	__u32 window; /* the last one in which the thread was known to be inside of no call that a probe had not seen begin */
+	/* calls of functions that are CT_SAMPLED_INSIDE, since the last one that was COUNTED;
+	 * CT_UNSURE_MAX at most */
+	__u8 unsure;
+	/* the last one in which the thread was known to be inside of no call that a probe had
+	 * not seen begin */
+	__u32 window;
 	__u64 cgroup_id; /* with config.cgroup_id: where the thread was when it was let pass */
-	__u64 stack_start, stack_end; /* of the mapping that the thread's stack was last seen in; 0: not known */
+	/* of the mapping that the thread's stack was last seen in; 0: not known */
+	__u64 stack_start, stack_end;
 	struct frame frames[CT_MAX_FRAMES];
 };
 
@@ -112,7 +125,8 @@ struct {
 	__type(value, struct ct_counters);
 } counters SEC(".maps");
 
-/* Kernels without cookies: the function at a place in a file, filled by user space as files are attached... */
+/* Kernels without cookies: the function at a place in a file, filled by user space as files are
+ * attached... */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -121,7 +135,8 @@ struct {
 	__type(value, __u64);
 } by_offset SEC(".maps");
 
-/* ...and the answers for the addresses seen so far, made stale by a new `gen` whenever a mapping may have changed. */
+/* ...and the answers for the addresses seen so far, made stale by a new `gen` whenever a mapping
+ * may have changed. */
 struct at_address {
 	__u32 tgid, gen;
 	__u64 ip;
@@ -141,28 +156,29 @@ static __always_inline struct ct_counters *cpu_counters(void)
 	return bpf_map_lookup_elem(&counters, &zero);
 }
 
-/* Keeps the compiler from reasoning away, or folding into something the verifier cannot follow, an upper bound. */
-#define BOUND(x, max)                                                                                                  \
-	do {                                                                                                           \
-		barrier_var(x);                                                                                        \
-		if ((x) > (max))                                                                                       \
-			(x) = (max);                                                                                   \
+/* Keeps the compiler from reasoning away, or folding into something the verifier cannot follow,
+ * an upper bound. */
+#define BOUND(x, max)                \
+	do {                         \
+		barrier_var(x);      \
+		if ((x) > (max))     \
+			(x) = (max); \
 	} while (0)
 
 /* Programs run with migration off but may be preempted: hence the atomic. */
-#define COUNT(field)                                                                                                   \
-	do {                                                                                                           \
-		struct ct_counters *_c = cpu_counters();                                                               \
-		if (_c)                                                                                                \
-			__sync_fetch_and_add(&_c->field, 1);                                                           \
+#define COUNT(field)                                         \
+	do {                                                 \
+		struct ct_counters *_c = cpu_counters();     \
+		if (_c)                                      \
+			__sync_fetch_and_add(&_c->field, 1); \
 	} while (0)
 
-/* ---- sending ---------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 __u64 lost_unsent; /* records that found no room and that no record's hdr.lost has told of yet */
 
-/* The loss since the last record, to ride in the next one's header. Read for every record, written only when something is
- * lost. */
+/* The loss since the last record, to ride in the next one's header. Read for every record,
+ * written only when something is lost. */
 static __always_inline __u16 take_lost(void)
 {
 	__u64 unsent = lost_unsent;
@@ -193,19 +209,23 @@ static __always_inline long send(struct ct_hdr *h, __u32 size, bool call, __u64 
 	return err;
 }
 
-/* Rows that name kernels go to user space whatever the user asked for; the driver's launches inside others on demand. */
+/* Rows that name kernels go to user space whatever the user asked for; the driver's launches
+ * inside others on demand. */
 static __always_inline bool is_sent(const struct frame *f)
 {
-	return f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS) || (f->rec.depth && (f->spec_flags & CT_S_INNER));
+	return f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS) ||
+	       (f->rec.depth && (f->spec_flags & CT_S_INNER));
 }
 
 static __always_inline void send_call(struct thread *t, struct frame *f)
 {
 	__u32 len = f->len;
 
-	if (len > CT_DATA_MAX || !is_sent(f) || (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_INNER))))
+	if (len > CT_DATA_MAX || !is_sent(f) ||
+	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_INNER))))
 		return; /* there only so that the calls inside it fold, or to be counted */
-	send(&f->rec.h, sizeof(f->rec) + len, true, t->sent++ % WAKE_EVERY ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
+	send(&f->rec.h, sizeof(f->rec) + len, true,
+	     t->sent++ % WAKE_EVERY ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
 }
 
 #endif

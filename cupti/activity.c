@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * activity.c - CUPTI's activity functions: those of old, which are for its only subscriber, or, where it is shared with
- * another profiler (from 13.3 on), those that name the subscriber. Knows no record.
+ * activity.c - CUPTI's activity functions: those of old, which are for its only subscriber, or,
+ * where it is shared with another profiler (from 13.3 on), those that name the subscriber. Knows
+ * no record.
  */
 #include "state.h"
 
@@ -12,10 +13,12 @@ bool activity_can_share(void)
 {
 	const struct cupti *c = &agent.cupti;
 
-	return !(agent.faults & FAULT_ALONE) && c->cuptiSubscribe_v2 && c->cuptiActivityEnable_v2 && c->cuptiActivityEnableAndDump_v2 &&
-	       c->cuptiActivityDisable_v2 && c->cuptiActivityRegisterCallbacks_v2 && c->cuptiActivitySetAttribute_v2 &&
-	       c->cuptiActivityGetNextRecord_v2 && c->cuptiActivityGetNumDroppedRecords_v2 && c->cuptiGetTimestamp_v2 &&
-	       c->cuptiActivityEnableRuntimeApi_v2 && c->cuptiActivityEnableDriverApi_v2;
+	return !(agent.faults & FAULT_ALONE) && c->cuptiSubscribe_v2 && c->cuptiActivityEnable_v2 &&
+	       c->cuptiActivityEnableAndDump_v2 && c->cuptiActivityDisable_v2 &&
+	       c->cuptiActivityRegisterCallbacks_v2 && c->cuptiActivitySetAttribute_v2 &&
+	       c->cuptiActivityGetNextRecord_v2 && c->cuptiActivityGetNumDroppedRecords_v2 &&
+	       c->cuptiGetTimestamp_v2 && c->cuptiActivityEnableRuntimeApi_v2 &&
+	       c->cuptiActivityEnableDriverApi_v2;
 }
 
 static void request_alone(uint8_t **buffer, size_t *size, size_t *max_records)
@@ -29,7 +32,8 @@ static void request_shared(uint8_t **buffer, size_t *size, size_t *max_records, 
 	request(buffer, size, max_records);
 }
 
-static void complete_alone(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+static void complete_alone(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+			   size_t valid)
 {
 	complete(context, stream, buffer, size, valid);
 }
@@ -45,7 +49,8 @@ int activity_callbacks(activity_request req, activity_complete com)
 	request = req;
 	complete = com;
 	if (agent.shared)
-		return agent.cupti.cuptiActivityRegisterCallbacks_v2(agent.subscriber, request_shared, complete_shared);
+		return agent.cupti.cuptiActivityRegisterCallbacks_v2(
+			agent.subscriber, request_shared, complete_shared);
 	return agent.cupti.cuptiActivityRegisterCallbacks(request_alone, complete_alone);
 }
 
@@ -54,8 +59,10 @@ int activity_enable(int kind, bool dump)
 	const struct cupti *c = &agent.cupti;
 
 	if (agent.shared)
-		return (dump ? c->cuptiActivityEnableAndDump_v2 : c->cuptiActivityEnable_v2)(agent.subscriber, kind, NULL);
-	return dump && c->cuptiActivityEnableAndDump ? c->cuptiActivityEnableAndDump(kind) : c->cuptiActivityEnable(kind);
+		return (dump ? c->cuptiActivityEnableAndDump_v2
+			     : c->cuptiActivityEnable_v2)(agent.subscriber, kind, NULL);
+	return dump && c->cuptiActivityEnableAndDump ? c->cuptiActivityEnableAndDump(kind)
+						     : c->cuptiActivityEnable(kind);
 }
 
 void activity_disable(int kind)
@@ -72,22 +79,27 @@ void activity_api(int domain, uint32_t id, bool on)
 	bool driver = domain == AGENT_DRIVER;
 
 	if (agent.shared)
-		(driver ? c->cuptiActivityEnableDriverApi_v2 : c->cuptiActivityEnableRuntimeApi_v2)(agent.subscriber, id, on);
+		(driver ? c->cuptiActivityEnableDriverApi_v2
+			: c->cuptiActivityEnableRuntimeApi_v2)(agent.subscriber, id, on);
 	else
-		(driver ? c->cuptiActivityEnableDriverApi : c->cuptiActivityEnableRuntimeApi)(id, on);
+		(driver ? c->cuptiActivityEnableDriverApi : c->cuptiActivityEnableRuntimeApi)(id,
+											      on);
 }
 
 int activity_next(uint8_t *buffer, size_t valid, void **record)
 {
-	return agent.shared ? agent.cupti.cuptiActivityGetNextRecord_v2(agent.subscriber, buffer, valid, record) :
-			      agent.cupti.cuptiActivityGetNextRecord(buffer, valid, record);
+	return agent.shared ? agent.cupti.cuptiActivityGetNextRecord_v2(agent.subscriber, buffer,
+									valid, record)
+			    : agent.cupti.cuptiActivityGetNextRecord(buffer, valid, record);
 }
 
 size_t activity_dropped(void *context, uint32_t stream)
 {
 	size_t n = 0;
-	int err = agent.shared ? agent.cupti.cuptiActivityGetNumDroppedRecords_v2(agent.subscriber, context, stream, &n) :
-				 agent.cupti.cuptiActivityGetNumDroppedRecords(context, stream, &n);
+	int err = agent.shared
+			  ? agent.cupti.cuptiActivityGetNumDroppedRecords_v2(agent.subscriber,
+									     context, stream, &n)
+			  : agent.cupti.cuptiActivityGetNumDroppedRecords(context, stream, &n);
 
 	return err ? 0 : n;
 }
@@ -98,12 +110,14 @@ void activity_system_tids(void)
 	size_t size = sizeof(type);
 
 	if (agent.shared)
-		agent.cupti.cuptiActivitySetAttribute_v2(agent.subscriber, CUPTI_ATTR_THREAD_ID_TYPE, &size, &type);
+		agent.cupti.cuptiActivitySetAttribute_v2(agent.subscriber,
+							 CUPTI_ATTR_THREAD_ID_TYPE, &size, &type);
 	else
 		agent.cupti.cuptiSetThreadIdType(type);
 }
 
 int activity_time(uint64_t *ns)
 {
-	return agent.shared ? agent.cupti.cuptiGetTimestamp_v2(agent.subscriber, ns) : agent.cupti.cuptiGetTimestamp(ns);
+	return agent.shared ? agent.cupti.cuptiGetTimestamp_v2(agent.subscriber, ns)
+			    : agent.cupti.cuptiGetTimestamp(ns);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * agent.c - the agent's life in a process that is not ours: it never prints, never exits, never waits in the program's threads
- * without a limit, and does nothing in a forked child.
+ * agent.c - the agent's life in a process that is not ours: it never prints, never exits, never
+ * waits in the program's threads without a limit, and does nothing in a forked child.
  *
- * It enters in one of two ways. InitializeInjection() is called by the driver inside cuInit(), on the program's thread: CUPTI
- * is set up there and then, since another thread would wait for the driver's lock, and so that nothing is missed.
- * cudatrace_agent_start() is called by who injected the library, on a thread that was borrowed: it only makes the agent's thread.
- * That thread sends what comes, has CUPTI give out partly filled buffers, and ends all when it is told to or when its peer is gone.
+ * It enters in one of two ways. InitializeInjection() is called by the driver inside cuInit(),
+ * on the program's thread: CUPTI is set up there and then, since another thread would wait for
+ * the driver's lock, and so that nothing is missed. cudatrace_agent_start() is called by who
+ * injected the library, on a thread that was borrowed: it only makes the agent's thread. That
+ * thread sends what comes, has CUPTI give out partly filled buffers, and ends all when it is
+ * told to or when its peer is gone.
  */
 #include "state.h"
 #include "held.h"
@@ -22,15 +24,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CONNECT_MS 1000	 /* the program waits so long at most for a place in the line at the socket */
+/* the program waits so long at most for a place in the line at the socket */
+#define CONNECT_MS 1000
 #define CONNECT_AGAIN_MS 20
-#define FLUSH_MS 50	 /* how often CUPTI is asked for what is complete */
+#define FLUSH_MS 50	  /* how often CUPTI is asked for what is complete */
 #define IDLE_FLUSH_MS 100 /* when nothing has come for a second */
 #define IDLE_NS 1000000000ULL
 #define MEASURE_NS 1000000000ULL
 #define FINALIZE_MS 3000 /* for a call of the program's, or of ours, to end CUPTI */
 #define OWN_CALL_MS 50	 /* after this the agent makes a call itself */
-#define EXIT_MS 2000	 /* the program's exit waits so long at most for the last records to be sent */
+/* the program's exit waits so long at most for the last records to be sent */
+#define EXIT_MS 2000
 
 int InitializeInjection(void);
 int InitializeInjectionNvtx2(void *get_table);
@@ -74,12 +78,13 @@ void agent_wake(void)
 	int fd = held_fd(&wake), saved = errno;
 	uint64_t one = 1;
 
-	/* not write(): a thread of the program's that is to be cancelled would end here, inside CUPTI */
+	/* not write(): a thread of the program's that is to be cancelled would end here, inside
+	 * CUPTI */
 	if (fd >= 0 && syscall(SYS_write, fd, &one, sizeof(one)) < 0)
 		errno = saved; /* it is awake */
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 /* A call, so that there is an API exit for cuptiFinalize even if the program never makes another. */
 static void own_call(void)
@@ -93,8 +98,9 @@ static void own_call(void)
 }
 
 /*
- * cuptiFinalize, by whichever thread leaves a call next. 0, -ENOTSUP or -ETIMEDOUT. Not where graphs were recorded: what
- * CUPTI has put into them goes with it, and their next replay ends in a launch failure (seen with CUPTI 13.0 on an H200).
+ * cuptiFinalize, by whichever thread leaves a call next. 0, -ENOTSUP or -ETIMEDOUT. Not where
+ * graphs were recorded: what CUPTI has put into them goes with it, and their next replay ends in
+ * a launch failure (seen with CUPTI 13.0 on an H200).
  */
 static int finalize(void)
 {
@@ -105,7 +111,10 @@ static int finalize(void)
 	if (!c->cuptiFinalize || agent.faults & FAULT_FINALIZE || agent.shared)
 		return -ENOTSUP;
 	if (atomic_load(&agent.graphs)) {
-		link_say(AGENT_NOTE, "process %u: it replays graphs, which would break if CUPTI were ended: it stays there, idle", agent.pid);
+		link_say(AGENT_NOTE,
+			 "process %u: it replays graphs, which would break if CUPTI were ended: it "
+			 "stays there, idle",
+			 agent.pid);
 		return -ENOTSUP;
 	}
 	atomic_store(&agent.finalized, false);
@@ -179,8 +188,9 @@ static void tell_fatal(void)
 		queue_commit(r);
 	}
 	link_send(500);
-	link_say(AGENT_WARN, "process %u: CUPTI gave up (%s): what the device did from here on is not known", agent.pid,
-		 agent.fatal_text);
+	link_say(AGENT_WARN,
+		 "process %u: CUPTI gave up (%s): what the device did from here on is not known",
+		 agent.pid, agent.fatal_text);
 }
 
 /* The program is in exit(): what CUPTI has, whatever state it is in, and no more. */
@@ -215,11 +225,12 @@ static void at_exit(void)
 	pthread_setcancelstate(state, NULL);
 }
 
-/* ---- the thread ---------------------------------------------------------------------------------------- */
+/* ---- the thread ---- */
 
 static void wait_for_work(int ms)
 {
-	struct pollfd p[2] = { { .fd = link_fd(), .events = POLLIN }, { .fd = held_fd(&wake), .events = POLLIN } };
+	struct pollfd p[2] = { { .fd = link_fd(), .events = POLLIN },
+			       { .fd = held_fd(&wake), .events = POLLIN } };
 	uint64_t count;
 
 	poll(p, 2, ms);
@@ -285,7 +296,9 @@ static int greet(int none, const char *why)
 	int err = link_hello(&how);
 
 	if (!err && none) {
-		link_say(AGENT_ERROR, "process %u: no libcupti that can be used: %s; install CUDA's CUPTI, or name one by --cupti PATH",
+		link_say(AGENT_ERROR,
+			 "process %u: no libcupti that can be used: %s; install CUDA's CUPTI, or "
+			 "name one by --cupti PATH",
 			 agent.pid, why);
 		err = none;
 	}
@@ -355,7 +368,8 @@ static int make_thread(bool begins)
 	return -err;
 }
 
-/* Those that threads of the parent's held are held by nobody here: the child's exit may still come by CUPTI. */
+/* Those that threads of the parent's held are held by nobody here: the child's exit may still
+ * come by CUPTI. */
 static void forget_locks(void)
 {
 	names_reset();
@@ -410,7 +424,8 @@ fail:
 	return err;
 }
 
-/* Called by CUDA's driver, which ignores what it returns but for a message of its own when that is 0. */
+/* Called by CUDA's driver, which ignores what it returns but for a message of its own when that
+ * is 0. */
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
 	int saved = errno, state;
@@ -442,8 +457,9 @@ __attribute__((visibility("default"))) int cudatrace_agent_start(const char *tex
 }
 
 /*
- * NVTX hands its functions to one library, that of NVTX_INJECTION64_PATH, at the program's first NVTX call: to us, where markers are
- * wanted, since which libcupti it is to be is not known before. CUPTI does the rest.
+ * NVTX hands its functions to one library, that of NVTX_INJECTION64_PATH, at the program's first
+ * NVTX call: to us, where markers are wanted, since which libcupti it is to be is not known
+ * before. CUPTI does the rest.
  */
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(void *get_table)
 {
@@ -452,7 +468,8 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(void *get_ta
 
 	/* so that the driver's version is known; it is not started by this */
 	dlopen("libcuda.so.1", RTLD_LAZY);
-	if (link_parse(getenv(AGENT_ENV) ? getenv(AGENT_ENV) : "", &how) || library_find(&agent.cupti, how.cupti, why, sizeof(why)))
+	if (link_parse(getenv(AGENT_ENV) ? getenv(AGENT_ENV) : "", &how) ||
+	    library_find(&agent.cupti, how.cupti, why, sizeof(why)))
 		return 0;
 	theirs = (int (*)(void *))dlsym(agent.cupti.lib, "InitializeInjectionNvtx2");
 	return theirs ? theirs(get_table) : 0;

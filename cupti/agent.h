@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * agent.h - what the agent in the target and the user side say to each other, over a SOCK_SEQPACKET socket.
+ * agent.h - what the agent in the target and the user side say to each other, over a SOCK_SEQPACKET
+ * socket.
  *
- * Every message is one packet: a head, then what its type has. Lengths are checked by whoever receives: no field of a
- * message is believed before agent_msg_check() has said that it is there. Records are those of bpf/cudatrace.h, with pids
- * and tids as the target's own pid namespace has them; the user side translates.
+ * Every message is one packet: a head, then what its type has. Lengths are checked by whoever
+ * receives: no field of a message is believed before agent_msg_check() has said that it is there.
+ * Records are those of bpf/cudatrace.h, with pids and tids as the target's own pid namespace has
+ * them; the user side translates.
  *
- *	agent:	HELLO  NAMES...				which CUPTI; what its callback ids are called
- *	user:	START  FUNCS...				what is wanted; which ids are which rows
- *	agent:	STARTED  RECORDS...  SAY...
- *	user:	STOP (or hangs up)
- *	agent:	RECORDS...  BYE
+ *         agent:  HELLO  NAMES...                         which CUPTI; what its callback ids are
+ *                 called
+ * 	user:	START  FUNCS...				what is wanted; which ids are which rows
+ * 	agent:	STARTED  RECORDS...  SAY...
+ * 	user:	STOP (or hangs up)
+ * 	agent:	RECORDS...  BYE
  *
- * The agent is told where to connect by text: the value of CUDATRACE_AGENT when the driver loads it at a program's start
- * ("v1 path=PATH key=HEX [cupti=PATH]"), the argument of cudatrace_agent_start() when it was injected ("v1 fd=N
- * [cupti=PATH]", the end of a socketpair that the process holds already, and that the agent closes if it returned 0). Words are separated by single blanks; a
- * path's blanks, percent signs and control characters are written as %XX.
+ * The agent is told where to connect by text: the value of CUDATRACE_AGENT when the driver loads
+ * it at a program's start ("v1 path=PATH key=HEX [cupti=PATH]"), the argument of
+ * cudatrace_agent_start() when it was injected ("v1 fd=N [cupti=PATH]", the end of a socketpair
+ * that the process holds already, and that the agent closes if it returned 0). Words are
+ * separated by single blanks; a path's blanks, percent signs and control characters are written
+ * as %XX.
  */
 #ifndef CT_AGENT_H
 #define CT_AGENT_H
@@ -31,11 +36,11 @@
 #define AGENT_NVTX_ENV "NVTX_INJECTION64_PATH"
 #define AGENT_MAGIC 0x61746463u /* "cdta" */
 #define AGENT_VERSION 1
-#define AGENT_KEY 32		/* hex digits */
-#define AGENT_MSG_MAX 65536	/* bytes of a message */
-#define AGENT_WAIT_MS 5000	/* either side waits so long for the other's beginning */
-#define AGENT_FUNCS_MAX 8192	/* callback ids told at most, in each direction */
-#define AGENT_PARAMS_MAX 512	/* bytes of the parameters of a call */
+#define AGENT_KEY 32	     /* hex digits */
+#define AGENT_MSG_MAX 65536  /* bytes of a message */
+#define AGENT_WAIT_MS 5000   /* either side waits so long for the other's beginning */
+#define AGENT_FUNCS_MAX 8192 /* callback ids told at most, in each direction */
+#define AGENT_PARAMS_MAX 512 /* bytes of the parameters of a call */
 
 enum agent_type {
 	AGENT_HELLO = 1,   /* struct agent_hello */
@@ -59,11 +64,11 @@ struct agent_head {
 struct agent_hello {
 	struct agent_head h;
 	__u32 magic, version;
-	char key[AGENT_KEY]; /* as CUDATRACE_AGENT has it; zero over an inherited socket */
-	__u32 pid;	     /* in its own pid namespace */
-	__u32 cupti_version; /* of cuptiGetVersion(); 0: there is none, and a SAY says why */
+	char key[AGENT_KEY];  /* as CUDATRACE_AGENT has it; zero over an inherited socket */
+	__u32 pid;	      /* in its own pid namespace */
+	__u32 cupti_version;  /* of cuptiGetVersion(); 0: there is none, and a SAY says why */
 	__u32 driver_version; /* of cuDriverGetVersion(); 0: not known */
-	__u32 path_len;	     /* of path[], where that libcupti is */
+	__u32 path_len;	      /* of path[], where that libcupti is */
 	char path[];
 };
 
@@ -89,7 +94,8 @@ struct agent_name {
 #define AGENT_F_CAUSE 0x1      /* device work refers to it: its correlation is wanted */
 #define AGENT_F_CALL 0x2       /* calls of it are recorded */
 #define AGENT_F_PER_THREAD 0x4 /* the _ptsz/_ptds twin */
-#define AGENT_F_UNLOADS 0x8    /* it unloads code: afterwards CUPTI's names of that code's kernels may be gone */
+/* it unloads code: afterwards CUPTI's names of that code's kernels may be gone */
+#define AGENT_F_UNLOADS 0x8
 struct agent_func {
 	__u16 cbid;
 	__u8 domain;
@@ -97,28 +103,44 @@ struct agent_func {
 	__u16 row;
 	__u16 size; /* of this entry, with what follows: with AGENT_F_CALL a struct agent_call */
 };
-/* Where word i of a call's record is in the parameters that CUPTI's callback gets: a struct with the arguments in the
- * order of CUDA's header. */
+/* Where word i of a call's record is in the parameters that CUPTI's callback gets: a struct with
+ * the arguments in the order of CUDA's header. */
 struct agent_word {
 	__u16 off;
 	__u8 width; /* bytes; 0: the word cannot be had, and is 0 */
 	__u8 how;   /* enum agent_word_how */
 };
-enum agent_word_how { AGENT_WORD_ZERO = 0 /* extended with zeros */, AGENT_WORD_SIGN = 1, AGENT_WORD_ADDRESS = 2 /* of the place */ };
+enum agent_word_how {
+	AGENT_WORD_ZERO = 0 /* extended with zeros */,
+	AGENT_WORD_SIGN = 1,
+	AGENT_WORD_ADDRESS = 2 /* of the place */
+};
 struct agent_call {
 	struct ct_spec spec;
 	struct agent_word words[CT_MAX_WORDS];
-	__u32 kernel; /* the word with the handle of the kernel that it is about; CT_COUNT_NONE: none */
+	/* the word with the handle of the kernel that it is about; CT_COUNT_NONE: none */
+	__u32 kernel;
 };
 
 /* Kinds of device records, as bits. */
 enum agent_kind {
-	AGENT_KERNEL = 1 << 0, AGENT_MEMCPY = 1 << 1, AGENT_MEMSET = 1 << 2, AGENT_SYNC = 1 << 3, AGENT_MEMORY = 1 << 4,
-	AGENT_OVERHEAD = 1 << 5, AGENT_NVTX = 1 << 6, AGENT_CONTEXT = 1 << 7, AGENT_DEVICE = 1 << 8, AGENT_STREAM = 1 << 9,
-	AGENT_RUNTIME_API = 1 << 10, AGENT_DRIVER_API = 1 << 11, AGENT_UM = 1 << 12,
+	AGENT_KERNEL = 1 << 0,
+	AGENT_MEMCPY = 1 << 1,
+	AGENT_MEMSET = 1 << 2,
+	AGENT_SYNC = 1 << 3,
+	AGENT_MEMORY = 1 << 4,
+	AGENT_OVERHEAD = 1 << 5,
+	AGENT_NVTX = 1 << 6,
+	AGENT_CONTEXT = 1 << 7,
+	AGENT_DEVICE = 1 << 8,
+	AGENT_STREAM = 1 << 9,
+	AGENT_RUNTIME_API = 1 << 10,
+	AGENT_DRIVER_API = 1 << 11,
+	AGENT_UM = 1 << 12,
 };
 #define AGENT_DEFAULT (AGENT_KERNEL | AGENT_MEMCPY | AGENT_MEMSET | AGENT_OVERHEAD)
-#define AGENT_ALWAYS (AGENT_DEVICE | AGENT_CONTEXT | AGENT_STREAM) /* what names them: with any other kind */
+/* what names them: with any other kind */
+#define AGENT_ALWAYS (AGENT_DEVICE | AGENT_CONTEXT | AGENT_STREAM)
 
 enum agent_clock { AGENT_CLOCK_AUTO = 0, AGENT_CLOCK_CALLBACK = 1, AGENT_CLOCK_OFFSET = 2 };
 
@@ -129,21 +151,23 @@ enum agent_clock { AGENT_CLOCK_AUTO = 0, AGENT_CLOCK_CALLBACK = 1, AGENT_CLOCK_O
 struct agent_start {
 	struct agent_head h;
 	__u32 version;
-	__u32 kinds;	     /* enum agent_kind; 0: no device records */
-	__u32 flags;	     /* AGENT_S_* */
-	__u32 clock;	     /* enum agent_clock; AUTO: by CUPTI's version */
-	__u32 buffer_bytes;  /* of one buffer in host memory */
-	__u32 buffers;	     /* how many at most */
-	__u32 device_buffer_bytes, device_buffers; /* CUPTI's, in device memory; 0: as CUPTI has them */
+	__u32 kinds;	    /* enum agent_kind; 0: no device records */
+	__u32 flags;	    /* AGENT_S_* */
+	__u32 clock;	    /* enum agent_clock; AUTO: by CUPTI's version */
+	__u32 buffer_bytes; /* of one buffer in host memory */
+	__u32 buffers;	    /* how many at most */
+	/* CUPTI's, in device memory; 0: as CUPTI has them */
+	__u32 device_buffer_bytes, device_buffers;
 	__u64 min_duration_ns;
 };
 
 struct agent_started {
 	struct agent_head h;
-	__s32 err;     /* 0: records may come; -errno: none will, and a SAY has said why */
-	__u32 clock;   /* enum agent_clock: which is used */
-	__u32 kinds;   /* those that this CUPTI and driver could give */
-	__u32 faults;  /* of the table of known faults, those that this version has (cupti/faults.h) */
+	__s32 err;   /* 0: records may come; -errno: none will, and a SAY has said why */
+	__u32 clock; /* enum agent_clock: which is used */
+	__u32 kinds; /* those that this CUPTI and driver could give */
+	/* of the table of known faults, those that this version has (cupti/faults.h) */
+	__u32 faults;
 };
 
 enum agent_level { AGENT_VERB = 0, AGENT_NOTE = 1, AGENT_WARN = 2, AGENT_ERROR = 3 };
@@ -156,10 +180,12 @@ struct agent_say {
 
 struct agent_bye {
 	struct agent_head h;
-	__s32 err;	  /* 0; -EIO: CUPTI met a fatal error; -ETIMEDOUT: it could not be ended in time */
-	__u32 finalized;  /* cuptiFinalize was called and succeeded */
+	/* 0; -EIO: CUPTI met a fatal error; -ETIMEDOUT: it could not be ended in time */
+	__s32 err;
+	__u32 finalized;       /* cuptiFinalize was called and succeeded */
 	__u64 records, unsent; /* sent; found no room, as was told by CT_LOST */
-	__u64 left;	       /* waited to be sent until there was no more time: nothing else tells of them */
+	/* waited to be sent until there was no more time: nothing else tells of them */
+	__u64 left;
 };
 
 /* The bytes of a message's fixed part; 0: no such type. */
@@ -179,8 +205,9 @@ static inline size_t agent_fixed(unsigned int type)
 	}
 }
 
-/* Is what was received (n bytes) one message whose fixed part and announced texts are all there? The entries of lists
- * and the records are for agent_name_at(), agent_func_at() and record_check(). Returns its type, or -1. */
+/* Is what was received (n bytes) one message whose fixed part and announced texts are all there?
+ * The entries of lists and the records are for agent_name_at(), agent_func_at() and
+ * record_check(). Returns its type, or -1. */
 static inline int agent_msg_check(const void *msg, size_t n)
 {
 	struct agent_head h;
@@ -206,7 +233,8 @@ static inline int agent_msg_check(const void *msg, size_t n)
 	return h.type;
 }
 
-/* The entry of a list at *at (bytes into the message), which then is that of the next; NULL: there is none whole. */
+/* The entry of a list at *at (bytes into the message), which then is that of the next; NULL:
+ * there is none whole. */
 static inline const struct agent_name *agent_name_at(const void *msg, size_t n, size_t *at)
 {
 	const struct agent_name *e = (const struct agent_name *)((const char *)msg + *at);
@@ -239,7 +267,8 @@ CT_ASSERT_SIZE(struct agent_list, 16);
 CT_ASSERT_SIZE(struct agent_name, 4);
 CT_ASSERT_SIZE(struct agent_func, 8);
 CT_ASSERT_SIZE(struct agent_word, 4);
-CT_ASSERT_SIZE(struct agent_call, sizeof(struct ct_spec) + CT_MAX_WORDS * sizeof(struct agent_word) + 4);
+CT_ASSERT_SIZE(struct agent_call,
+	       sizeof(struct ct_spec) + CT_MAX_WORDS * sizeof(struct agent_word) + 4);
 CT_ASSERT_SIZE(struct agent_start, 48);
 CT_ASSERT_SIZE(struct agent_started, 24);
 CT_ASSERT_SIZE(struct agent_say, 12);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calls.c - CUPTI's callbacks, on the program's threads: what is made there is written into the queue, and nothing waits.
+ * calls.c - CUPTI's callbacks, on the program's threads: what is made there is written into the
+ * queue, and nothing waits.
  *
- * Correlations (where CUPTI has no selective API records, and with calls): a CT_CAUSE at a call's exit. Calls: the record that
- * the kernel side would make of the same call, from CUPTI's copy of the arguments and the same capture spec: calls inside
- * another are folded in the same way. Pointers are the program's: what they point to is read by a system call, which fails
+ * Correlations (where CUPTI has no selective API records, and with calls): a CT_CAUSE at a
+ * call's exit. Calls: the record that the kernel side would make of the same call, from CUPTI's
+ * copy of the arguments and the same capture spec: calls inside another are folded in the same
+ * way. Pointers are the program's: what they point to is read by a system call, which fails
  * where a load would crash; only what CUDA itself has just written, in words, is loaded.
  */
 #include "state.h"
@@ -79,7 +81,8 @@ static bool read_memory(void *to, uint64_t from, size_t n)
 	return from && process_vm_readv((pid_t)agent.pid, &here, 1, &there, 1, 0) == (ssize_t)n;
 }
 
-/* A string up to its NUL or n bytes: in pieces that end at a page's end, since the next page may not be there. */
+/* A string up to its NUL or n bytes: in pieces that end at a page's end, since the next page may
+ * not be there. */
 static size_t read_string(char *to, uint64_t from, size_t n, bool *whole)
 {
 	size_t len = 0;
@@ -134,7 +137,8 @@ static void read_one(struct cursor *c, unsigned int i, bool written_by_cuda)
 	uint64_t from, count, head;
 	bool whole;
 
-	if (len > CT_READ_MAX || room < 8 + ((len + 7) & ~(size_t)7) || !word_from(c, r->from, r->off, &from) || !from)
+	if (len > CT_READ_MAX || room < 8 + ((len + 7) & ~(size_t)7) ||
+	    !word_from(c, r->from, r->off, &from) || !from)
 		return;
 	if (r->kind == CT_READ_BYTES) {
 		if (written_by_cuda && len <= 8 && !(r->from & CT_FROM_READ))
@@ -192,14 +196,16 @@ static void read_words(struct frame *f, const struct agent_call *call, const voi
 	f->got = 0;
 }
 
-static void send_call(const struct frame *f, const struct func *fn, unsigned int kind, uint64_t end_ns, int64_t ret,
-		      unsigned int flags)
+static void send_call(const struct frame *f, const struct func *fn, unsigned int kind,
+		      uint64_t end_ns, int64_t ret, unsigned int flags)
 {
-	struct ct_call *r = agent_record(kind, sizeof(*r) + f->used, f->start_ns, end_ns, agent_tid());
+	struct ct_call *r =
+		agent_record(kind, sizeof(*r) + f->used, f->start_ns, end_ns, agent_tid());
 
 	if (!r)
 		return;
-	r->h.flags = (uint16_t)(flags | (fn->flags & AGENT_F_PER_THREAD ? CT_F_PER_THREAD : 0) | (f->hidden ? CT_F_HIDDEN : 0));
+	r->h.flags = (uint16_t)(flags | (fn->flags & AGENT_F_PER_THREAD ? CT_F_PER_THREAD : 0) |
+				(f->hidden ? CT_F_HIDDEN : 0));
 	r->func = fn->row;
 	r->nwords = fn->call->spec.nwords;
 	r->depth = f->depth;
@@ -209,7 +215,8 @@ static void send_call(const struct frame *f, const struct func *fn, unsigned int
 	queue_commit(r);
 }
 
-/* The name of the kernel that a call is about, where CUPTI tells it: once for a handle, until another name is told. */
+/* The name of the kernel that a call is about, where CUPTI tells it: once for a handle, until
+ * another name is told. */
 static void tell_kernel(const struct frame *f, const struct agent_call *call, const char *symbol)
 {
 	uint64_t handle, name, mixed;
@@ -256,7 +263,8 @@ static int depth_of(const struct frames *fs, const struct func *fn)
 	return depth;
 }
 
-static void call_enters(const struct func *fn, int domain, uint32_t cbid, const struct cupti_call *data)
+static void call_enters(const struct func *fn, int domain, uint32_t cbid,
+			const struct cupti_call *data)
 {
 	struct frames *fs = my_frames();
 	struct cursor c;
@@ -276,7 +284,8 @@ static void call_enters(const struct func *fn, int domain, uint32_t cbid, const 
 	c.f->cbid = cbid;
 	c.f->domain = (uint8_t)domain;
 	c.f->depth = (uint8_t)depth;
-	c.f->hidden = !(c.spec->flags & CT_S_SHOWN) || (depth && !(agent.want.flags & AGENT_S_NESTED));
+	c.f->hidden = !(c.spec->flags & CT_S_SHOWN) ||
+		      (depth && !(agent.want.flags & AGENT_S_NESTED));
 	read_words(c.f, fn->call, data->params);
 	for (unsigned int i = 0; i < c.spec->nentry; i++)
 		read_one(&c, i, false);
@@ -311,7 +320,8 @@ static void offsets(struct cursor *c)
 	}
 }
 
-static void send_cause(const struct func *fn, uint32_t correlation, uint64_t start_ns, uint64_t end_ns)
+static void send_cause(const struct func *fn, uint32_t correlation, uint64_t start_ns,
+		       uint64_t end_ns)
 {
 	struct ct_cause *r = agent_record(CT_CAUSE, sizeof(*r), start_ns, end_ns, agent_tid());
 
@@ -322,7 +332,8 @@ static void send_cause(const struct func *fn, uint32_t correlation, uint64_t sta
 	queue_commit(r);
 }
 
-static void call_leaves(const struct func *fn, int domain, uint32_t cbid, const struct cupti_call *data)
+static void call_leaves(const struct func *fn, int domain, uint32_t cbid,
+			const struct cupti_call *data)
 {
 	uint64_t now = clock_now();
 	struct frames *fs = my_frames();
@@ -383,7 +394,8 @@ static void resource(uint32_t cbid, const struct cupti_resource *r)
 		uint32_t context = CT_UNKNOWN;
 		struct ct_stream *s;
 
-		if (c->cuptiGetStreamIdEx(r->context, r->stream, 0, &id) || c->cuptiGetContextId(r->context, &context))
+		if (c->cuptiGetStreamIdEx(r->context, r->stream, 0, &id) ||
+		    c->cuptiGetContextId(r->context, &context))
 			return;
 		s = agent_record(CT_STREAM, sizeof(*s), now, now, agent_tid());
 		if (!s)
@@ -406,7 +418,8 @@ static void state(uint32_t cbid, const struct cupti_state *s)
 	if (cbid != CUPTI_STATE_FATAL || atomic_load(&agent.fatal))
 		return;
 	agent.fatal_code = s->result;
-	strncpy(agent.fatal_text, s->message ? s->message : "no reason given", sizeof(agent.fatal_text) - 1);
+	strncpy(agent.fatal_text, s->message ? s->message : "no reason given",
+		sizeof(agent.fatal_text) - 1);
 	atomic_store(&agent.fatal, true);
 	agent_wake();
 }
@@ -445,7 +458,8 @@ static void callback(int domain, uint32_t cbid, const void *data, int life)
 	if (life == RUNNING && cbid < FUNCS_MAX) {
 		fn = &agent.funcs[domain][cbid];
 		/* one that is being destroyed has no number any more */
-		if (agent.want.kinds && call->context && call->context_id && call->site == CUPTI_SITE_ENTER)
+		if (agent.want.kinds && call->context && call->context_id &&
+		    call->site == CUPTI_SITE_ENTER)
 			contexts_handle(call->context, call->context_id);
 		if (fn->flags & AGENT_F_UNLOADS)
 			call->site == CUPTI_SITE_ENTER ? names_unloading() : names_unloaded();
@@ -456,7 +470,8 @@ static void callback(int domain, uint32_t cbid, const void *data, int life)
 		else if (fn->flags & AGENT_F_CAUSE)
 			cause_only(fn, call);
 	}
-	if (call->site == CUPTI_SITE_EXIT && atomic_load_explicit(&agent.finalize, memory_order_relaxed))
+	if (call->site == CUPTI_SITE_EXIT &&
+	    atomic_load_explicit(&agent.finalize, memory_order_relaxed))
 		maybe_finalize();
 }
 
@@ -472,10 +487,12 @@ void calls_callback(void *user, int domain, uint32_t cbid, const void *data)
 	errno = saved;
 }
 
-/* Do CUPTI's own records tell of the calls? In a program that runs already they do not come (seen with CUPTI 13.0). */
+/* Do CUPTI's own records tell of the calls? In a program that runs already they do not come
+ * (seen with CUPTI 13.0). */
 static bool has_records(void)
 {
-	return agent.early && !(agent.faults & FAULT_API) && agent.cupti.cuptiActivityEnableRuntimeApi &&
+	return agent.early && !(agent.faults & FAULT_API) &&
+	       agent.cupti.cuptiActivityEnableRuntimeApi &&
 	       agent.cupti.cuptiActivityEnableDriverApi && !(agent.want.flags & AGENT_S_CALLS);
 }
 
@@ -492,14 +509,18 @@ int calls_enable(void)
 
 			if (cause && records)
 				activity_api(d, id, true);
-			if ((calls && f->flags & AGENT_F_CALL) || (cause && !records) || f->flags & AGENT_F_UNLOADS)
+			if ((calls && f->flags & AGENT_F_CALL) || (cause && !records) ||
+			    f->flags & AGENT_F_UNLOADS)
 				c->cuptiEnableCallback(1, agent.subscriber, d, id);
 		}
 	}
 	if (agent.want.kinds) {
-		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE, CUPTI_RES_CONTEXT_CREATED);
-		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE, CUPTI_RES_STREAM_CREATED);
-		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE, CUPTI_RES_CONTEXT_DESTROYS);
+		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE,
+				       CUPTI_RES_CONTEXT_CREATED);
+		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE,
+				       CUPTI_RES_STREAM_CREATED);
+		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE,
+				       CUPTI_RES_CONTEXT_DESTROYS);
 	}
 	c->cuptiEnableDomain(1, agent.subscriber, CUPTI_STATE);
 	return 0;

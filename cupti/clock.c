@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * clock.c - device times on CLOCK_MONOTONIC. Two ways: CUPTI asks our clock (exact, but some versions then give kernels
- * without times), or its own clock is left alone and its distance is measured: it is read between two readings of ours, a
- * hundred times, the closest pair counts; again every second, because CUPTI's own clock is CLOCK_REALTIME, which is slewed
- * and set. A time is moved by the distance measured last before it.
+ * clock.c - device times on CLOCK_MONOTONIC. Two ways: CUPTI asks our clock (exact, but some
+ * versions then give kernels without times), or its own clock is left alone and its distance is
+ * measured: it is read between two readings of ours, a hundred times, the closest pair counts;
+ * again every second, because CUPTI's own clock is CLOCK_REALTIME, which is slewed and set. A
+ * time is moved by the distance measured last before it.
  */
 #include "state.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * contexts.c - which number CUPTI gives to the context that the program knows by its handle. Its records of contexts have the
- * number alone, its callbacks both; whichever comes first, the CT_CONTEXT with both is sent: as the record itself, or, where that
- * went before, as one more that is hidden (the same context is not shown twice).
+ * contexts.c - which number CUPTI gives to the context that the program knows by its handle. Its
+ * records of contexts have the number alone, its callbacks both; whichever comes first, the
+ * CT_CONTEXT with both is sent: as the record itself, or, where that went before, as one more
+ * that is hidden (the same context is not shown twice).
  */
 #include "state.h"
 
@@ -21,7 +22,8 @@ static uint32_t ncontexts; /* ever; the newest are there */
 static int attached;	   /* in which attach */
 /* Held over no call of CUPTI's. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Handles that have been looked at, mixed with their numbers and the attach: nothing is to be done for them. */
+/* Handles that have been looked at, mixed with their numbers and the attach: nothing is to be
+ * done for them. */
 static _Atomic uint64_t told[TOLD];
 
 void contexts_reset(void)
@@ -51,11 +53,13 @@ static uint32_t place_of(uint32_t id)
 
 static void send(const struct ct_context *rec, unsigned int flags)
 {
-	struct ct_context *r = agent_record(CT_CONTEXT, sizeof(*r), rec->h.start_ns, rec->h.end_ns, 0);
+	struct ct_context *r =
+		agent_record(CT_CONTEXT, sizeof(*r), rec->h.start_ns, rec->h.end_ns, 0);
 
 	if (!r)
 		return;
-	memcpy((char *)r + sizeof(r->h), (const char *)rec + sizeof(r->h), sizeof(*r) - sizeof(r->h));
+	memcpy((char *)r + sizeof(r->h), (const char *)rec + sizeof(r->h),
+	       sizeof(*r) - sizeof(r->h));
 	r->h.flags = (uint16_t)flags;
 	queue_commit(r);
 }
@@ -79,7 +83,8 @@ void contexts_record(const struct ct_context *rec)
 void contexts_handle(const void *context, uint32_t id)
 {
 	uint64_t handle = (uint64_t)(uintptr_t)context;
-	uint64_t mixed = (handle ^ (uint64_t)id << 48 ^ (uint64_t)(uint32_t)agent.attached << 32) * 0x9e3779b97f4a7c15ULL;
+	uint64_t mixed = (handle ^ (uint64_t)id << 48 ^ (uint64_t)(uint32_t)agent.attached << 32) *
+			 0x9e3779b97f4a7c15ULL;
 	_Atomic uint64_t *at = &told[mixed >> 58 & (TOLD - 1)];
 	uint32_t i;
 
@@ -89,7 +94,8 @@ void contexts_handle(const void *context, uint32_t id)
 	i = place_of(id);
 	if (contexts[i].handle != handle) {
 		contexts[i].handle = contexts[i].rec.handle = handle;
-		contexts[i].handle_ns = contexts[i].rec.h.start_ns = contexts[i].rec.h.end_ns = clock_now();
+		contexts[i].handle_ns = contexts[i].rec.h.start_ns = contexts[i].rec.h.end_ns =
+			clock_now();
 		if (contexts[i].rec.h.size)
 			send(&contexts[i].rec, CT_F_HIDDEN);
 	}

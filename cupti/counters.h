@@ -2,9 +2,10 @@
 /*
  * counters.h - what the parts of the counters' helper share.
  *
- * The helper is a small program of its own, because a static program must not load libraries. It links nothing but the C
- * library (no symbol of it newer than 2.17) and finds NVML, the driver and CUPTI by name when it runs. It knows nothing
- * of cudatrace but its wire (bpf/cudatrace.h, counters_wire.h).
+ * The helper is a small program of its own, because a static program must not load libraries. It
+ * links nothing but the C library (no symbol of it newer than 2.17) and finds NVML, the driver
+ * and CUPTI by name when it runs. It knows nothing of cudatrace but its wire (bpf/cudatrace.h,
+ * counters_wire.h).
  */
 #ifndef CT_COUNTERS_H
 #define CT_COUNTERS_H
@@ -26,8 +27,8 @@
 /* ---- sending (counters_send.c) ---- */
 
 void send_open(int fd);
-/* A record, whole; it goes with the next send_flush(). From any thread. Never blocks: what finds no room is counted and
- * told of later by a CT_LOST. */
+/* A record, whole; it goes with the next send_flush(). From any thread. Never blocks: what finds
+ * no room is counted and told of later by a CT_LOST. */
 void send_record(const void *rec);
 void send_flush(void);
 /* The same for what later records refer to: waits for room, a second at most. */
@@ -46,19 +47,30 @@ int64_t clock_offset_ns(uint64_t *error_ns);
 
 /* ---- which metrics (counters_metrics.c) ---- */
 
-enum scale { SCALE_NONE, SCALE_PER_SECOND }; /* PER_SECOND: a sum over the sample, divided by its duration */
+/* PER_SECOND: a sum over the sample, divided by its duration */
+enum scale { SCALE_NONE, SCALE_PER_SECOND };
 enum nvml_value { /* what NVML is asked for */
-	NVML_NOT, NVML_GPU, NVML_MEMORY_BUSY, NVML_PCIE_RX, NVML_PCIE_TX, NVML_POWER, NVML_SM_CLOCK, NVML_MEM_CLOCK,
-	NVML_TEMPERATURE, NVML_MEM_USED, NVML_REASONS,
-	NVML_MEM_PROCESS, /* of each process: samples of their own */
+		  NVML_NOT,
+		  NVML_GPU,
+		  NVML_MEMORY_BUSY,
+		  NVML_PCIE_RX,
+		  NVML_PCIE_TX,
+		  NVML_POWER,
+		  NVML_SM_CLOCK,
+		  NVML_MEM_CLOCK,
+		  NVML_TEMPERATURE,
+		  NVML_MEM_USED,
+		  NVML_REASONS,
+		  NVML_MEM_PROCESS, /* of each process: samples of their own */
 };
 
 struct metric_row {
 	const char *name, *unit;
 	const char *help;
-	const char *const *pm; /* CUPTI's names, the first that the chip has is taken; NULL: none; NULL-terminated */
+	/* CUPTI's names, the first that the chip has is taken; NULL: none; NULL-terminated */
+	const char *const *pm;
 	enum scale pm_scale;
-	uint16_t gpm;	  /* nvmlGpmMetricId_t; 0: none */
+	uint16_t gpm; /* nvmlGpmMetricId_t; 0: none */
 	double gpm_factor;
 	enum nvml_value nvml;
 };
@@ -69,11 +81,13 @@ extern const int metric_nrows;
 struct wanted {
 	const struct metric_row *row; /* NULL: one of CUPTI's own, by its name */
 	const char *name;
-	bool asked; /* by its name: it is an error when CUPTI has it and the hardware has no room for it */
+	/* by its name: it is an error when CUPTI has it and the hardware has no room for it */
+	bool asked;
 };
 extern struct wanted wanted[COUNTERS_METRICS];
 extern int nwanted;
-/* Takes `list` apart ("": the usual ones; "default" in it stands for them). False after an error was sent. */
+/* Takes `list` apart ("": the usual ones; "default" in it stands for them). False after an error
+ * was sent. */
 bool metrics_parse(const char *list);
 /* The trace's number of a metric by a source; the CT_METRIC is sent with the first. 0: no room. */
 uint32_t metric_id(const char *name, const char *unit, enum ct_metric_source);
@@ -124,31 +138,36 @@ int nvml_devices(struct device *, int max);
 int nvml_cuda_version(void);
 /* Whether NVML tells of wanted[i] on this device; then its CT_METRIC is sent. */
 void nvml_announce(struct device *, int i);
-/* Adds what NVML can tell of the metrics that were asked for and nobody else gives; every 100 ms at most. */
+/* Adds what NVML can tell of the metrics that were asked for and nobody else gives; every 100 ms
+ * at most. */
 void nvml_add(struct device *, union sample *);
 /* Events of all devices, in a thread of their own, until the process ends. */
 void nvml_events(const struct device *, int n);
 
-struct gpm *gpm_open(struct device *, const char **why); /* NULL: not to be had; *why: the end of a sentence */
-/* Begins a sample with the metrics since the last call. False: there are none, and the sample was not begun. */
+/* NULL: not to be had; *why: the end of a sentence */
+struct gpm *gpm_open(struct device *, const char **why);
+/* Begins a sample with the metrics since the last call. False: there are none, and the sample
+ * was not begun. */
 bool gpm_add(struct device *, union sample *);
 int gpm_failed(const struct device *); /* how often in a row */
 
 /* ---- CUPTI (counters_pm.c, counters_find.c) ---- */
 
-/* Loads CUPTI and the driver. `path`: as the user gave it, or "". NULL when all is well, or why there is none. */
+/* Loads CUPTI and the driver. `path`: as the user gave it, or "". NULL when all is well, or why
+ * there is none. */
 const char *pm_load(const char *path, int cuda_version);
 /* CUDA's ordinals of the devices, by UUID. */
 void pm_ordinals(struct device *, int n);
-/* Starts sampling: d->pm is there, or *why says why not. False when what was asked for by name cannot be had:
- * an error was sent. */
+/* Starts sampling: d->pm is there, or *why says why not. False when what was asked for by name
+ * cannot be had: an error was sent. */
 bool pm_open(struct device *, uint64_t interval_ns, const char **why);
 /* Sends the CT_METRIC of wanted[i], which PM sampling gives. */
 void pm_announce(struct device *, int i);
 /* From here on there are samples. False: there are none, which was told of, and d->pm is NULL. */
 bool pm_start(struct device *);
 void pm_close(struct device *);
-/* Sends what was sampled since the last call; the NVML values go with the last. d->pm is NULL when it was the last call. */
+/* Sends what was sampled since the last call; the NVML values go with the last. d->pm is NULL
+ * when it was the last call. */
 void pm_drain(struct device *);
 /* The list of metrics of a chip (NULL: the first device's). False after an error was sent. */
 bool pm_help(const char *chip, const struct device *, int n);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_cupti.h - what is used of CUPTI's PM sampling and host profiler interfaces, declared here: CUPTI's own
- * cupti_profiler_host.h cannot be included in C. Layouts as in CUPTI 12.6 to 13.0. Every struct begins with its size, which
- * ends behind its last member, not behind the padding: SIZE().
+ * counters_cupti.h - what is used of CUPTI's PM sampling and host profiler interfaces, declared
+ * here: CUPTI's own cupti_profiler_host.h cannot be included in C. Layouts as in CUPTI 12.6 to
+ * 13.0. Every struct begins with its size, which ends behind its last member, not behind the
+ * padding: SIZE().
  */
 #ifndef CT_COUNTERS_CUPTI_H
 #define CT_COUNTERS_CUPTI_H
@@ -11,6 +12,8 @@
 #include <stdint.h>
 
 #define SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
+/* Each struct in a line, as a table. */
+/* clang-format off */
 #define HEAD size_t size; void *priv
 
 enum { /* CUptiResult */
@@ -87,8 +90,9 @@ struct pm_sample_info { HEAD; void *object; const uint8_t *data; size_t bytes, s
 	F(cuptiPmSamplingCounterDataImageInitialize, (struct pm_data_init *))                                          \
 	F(cuptiPmSamplingGetCounterDataInfo, (struct pm_data_info *))                                                  \
 	F(cuptiPmSamplingCounterDataGetSampleInfo, (struct pm_sample_info *))
+/* clang-format on */
 
-#define DECLARE_CUPTI(name, args) int (*name) args;
+#define DECLARE_CUPTI(name, args) int(*name) args;
 struct cupti {
 	CUPTI_FUNCTIONS(DECLARE_CUPTI)
 };
@@ -101,9 +105,10 @@ struct host {
 	uint8_t *image; /* of the configuration */
 	size_t image_bytes, passes;
 };
-/* Configures the metrics for a chip. 0 with host_close() due, or a CUptiResult; CUPTI_INVALID_PARAMETER: a name that the
- * chip does not have. */
-int host_open(struct host *, const char *chip, const uint8_t *availability, const char **names, size_t n);
+/* Configures the metrics for a chip. 0 with host_close() due, or a CUptiResult;
+ * CUPTI_INVALID_PARAMETER: a name that the chip does not have. */
+int host_open(struct host *, const char *chip, const uint8_t *availability, const char **names,
+	      size_t n);
 void host_close(struct host *);
 /* "byte", "percent"...; NULL: not known. */
 const char *host_dimension(const struct host *, const char *name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_find.c - which libcupti: the one that the user names, else the newest of the toolkits and Python environments of
- * this machine whose major version the driver knows. PM sampling came with CUPTI 12.6, so that older majors are not looked for.
+ * counters_find.c - which libcupti: the one that the user names, else the newest of the toolkits
+ * and Python environments of this machine whose major version the driver knows. PM sampling came
+ * with CUPTI 12.6, so that older majors are not looked for.
  */
 #include <dlfcn.h>
 #include <glob.h>
@@ -16,7 +17,8 @@
 
 static char why_text[700];
 
-/* libcupti opens libnvperf_host.so by its bare name, which the loader does not look for beside it: load it first. */
+/* libcupti opens libnvperf_host.so by its bare name, which the loader does not look for beside
+ * it: load it first. */
 static void load_nvperf(const char *cupti)
 {
 	const char *slash = strrchr(cupti, '/');
@@ -35,7 +37,8 @@ static bool load(struct cupti_found *f, const char *path)
 	if (!f->handle)
 		return false;
 	if (!dlsym(f->handle, "cuptiPmSamplingEnable")) {
-		snprintf(why_text, sizeof(why_text), "%s is older than CUPTI 12.6, which brought PM sampling", path);
+		snprintf(why_text, sizeof(why_text),
+			 "%s is older than CUPTI 12.6, which brought PM sampling", path);
 		dlclose(f->handle);
 		f->handle = NULL;
 		return false;
@@ -44,7 +47,8 @@ static bool load(struct cupti_found *f, const char *path)
 	return true;
 }
 
-/* The library in a directory that a pattern names; of several matches the last, which is the newest in most layouts. */
+/* The library in a directory that a pattern names; of several matches the last, which is the
+ * newest in most layouts. */
 static bool load_glob(struct cupti_found *f, const char *dir, int major)
 {
 	char pattern[600];
@@ -93,7 +97,8 @@ static bool load_major(struct cupti_found *f, int major)
 
 		if (!value || (places[i].env && *value != '/'))
 			continue;
-		snprintf(dir, sizeof(dir), "%s%s", value, places[i].env ? places[i].dir + 2 : places[i].dir);
+		snprintf(dir, sizeof(dir), "%s%s", value,
+			 places[i].env ? places[i].dir + 2 : places[i].dir);
 		if (load_glob(f, dir, major))
 			return true;
 	}
@@ -113,15 +118,19 @@ const char *cupti_find(struct cupti_found *f, const char *path, int cuda_major)
 		if (!*why_text) {
 			const char *err = dlerror();
 
-			snprintf(why_text, sizeof(why_text), "--cupti %s: %s", path, err ? err : "it cannot be loaded");
+			snprintf(why_text, sizeof(why_text), "--cupti %s: %s", path,
+				 err ? err : "it cannot be loaded");
 		}
 		return why_text;
 	}
-	for (int major = cuda_major >= MAJOR_MIN && cuda_major < MAJOR_MAX ? cuda_major : MAJOR_MAX; major >= MAJOR_MIN; major--)
+	for (int major = cuda_major >= MAJOR_MIN && cuda_major < MAJOR_MAX ? cuda_major : MAJOR_MAX;
+	     major >= MAJOR_MIN; major--)
 		if (load_major(f, major))
 			return NULL;
 	if (!*why_text)
-		snprintf(why_text, sizeof(why_text), "libcupti was not found; it comes with the CUDA toolkit, or with pip install "
-						     "nvidia-cuda-cupti: name it with --cupti PATH");
+		snprintf(why_text, sizeof(why_text),
+			 "libcupti was not found; it comes with the CUDA toolkit, or with pip "
+			 "install "
+			 "nvidia-cuda-cupti: name it with --cupti PATH");
 	return why_text;
 }

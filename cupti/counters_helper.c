@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_helper.c - the counters' helper: chooses for each device how its counters are had, samples until cudatrace goes,
- * and ends. The order: CUPTI PM sampling, NVML GPM, NVML's utilisation; each with power, clocks and the like from NVML.
+ * counters_helper.c - the counters' helper: chooses for each device how its counters are had,
+ * samples until cudatrace goes, and ends. The order: CUPTI PM sampling, NVML GPM, NVML's
+ * utilisation; each with power, clocks and the like from NVML.
  *
- * It runs beside programs that matter, maybe as root, and loads libraries that are not ours: it gives up every capability
- * but CAP_SYS_ADMIN (which the driver asks for where only administrators may profile) before it loads one.
+ * It runs beside programs that matter, maybe as root, and loads libraries that are not ours: it
+ * gives up every capability but CAP_SYS_ADMIN (which the driver asks for where only
+ * administrators may profile) before it loads one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,14 +30,15 @@
 #define NVML_PERIOD_MIN (100 * NS_PER_MS)
 #define DECODE_MIN_NS (10 * NS_PER_MS)
 #define DECODE_MAX_NS (50 * NS_PER_MS)
-#define GPM_FAILURES 5	  /* in a row, then NVML's utilisation takes its place */
-#define LAST_WORD_S 3	  /* a library that does not come back gets so long once cudatrace is gone */
+#define GPM_FAILURES 5 /* in a row, then NVML's utilisation takes its place */
+/* a library that does not come back gets so long once cudatrace is gone */
+#define LAST_WORD_S 3
 
 static struct device devices[COUNTERS_DEVICES];
 static int ndevices, sock;
 static uint64_t interval_ns;
 
-/* ---- the process ---------------------------------------------------------------------------------------------- */
+/* ---- the process ---- */
 
 static void drop_privileges(void)
 {
@@ -66,8 +69,8 @@ static void *watch_main(void *unused)
 
 static void prepare(void)
 {
-	static const char *const unwanted[] = { "CUDA_VISIBLE_DEVICES", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
-						"LD_PRELOAD" };
+	static const char *const unwanted[] = { "CUDA_VISIBLE_DEVICES", "CUDA_INJECTION64_PATH",
+						"NVTX_INJECTION64_PATH", "LD_PRELOAD" };
 	struct rlimit none = { 0, 0 };
 	pthread_t thread;
 
@@ -86,19 +89,21 @@ static bool told_to_end(uint64_t until_ns)
 {
 	struct pollfd p = { .fd = sock, .events = POLLRDHUP };
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), left = until_ns > now ? until_ns - now : 0;
-	struct timespec ts = { .tv_sec = (time_t)(left / NS_PER_S), .tv_nsec = (long)(left % NS_PER_S) };
+	struct timespec ts = { .tv_sec = (time_t)(left / NS_PER_S),
+			       .tv_nsec = (long)(left % NS_PER_S) };
 
 	return !send_alive() || (ppoll(&p, 1, &ts, NULL) > 0 && p.revents);
 }
 
-/* ---- how ------------------------------------------------------------------------------------------------------- */
+/* ---- how ---- */
 
 static uint64_t at_least(uint64_t min, const struct device *d, const char *how)
 {
 	if (interval_ns >= min)
 		return interval_ns;
-	send_text(COUNTERS_NOTE, "GPU %u: %s changes no faster than every %llu ms: sampled at that interval", d->index, how,
-		  (unsigned long long)(min / NS_PER_MS));
+	send_text(COUNTERS_NOTE,
+		  "GPU %u: %s changes no faster than every %llu ms: sampled at that interval",
+		  d->index, how, (unsigned long long)(min / NS_PER_MS));
 	return min;
 }
 
@@ -122,7 +127,9 @@ static void fall_back(struct device *d, const char *why)
 	else
 		d->period_ns = at_least(NVML_PERIOD_MIN, d, "what NVML tells");
 	send_text(COUNTERS_NOTE, "GPU %u (%s): %s%s%s", d->index, d->name,
-		  d->gpm ? "NVML GPM" : *why ? "NVML's utilisation, power and clocks alone" : "NVML",
+		  d->gpm ? "NVML GPM"
+		  : *why ? "NVML's utilisation, power and clocks alone"
+			 : "NVML",
 		  *why ? "; no CUPTI PM sampling: " : "", why);
 	if (!d->gpm && *why)
 		send_text(COUNTERS_VERBOSE, "GPU %u: no NVML GPM: %s", d->index, gpm_why);
@@ -160,7 +167,7 @@ static bool has_raw(void)
 	return false;
 }
 
-/* ---- sampling --------------------------------------------------------------------------------------------------- */
+/* ---- sampling ---- */
 
 static void sample_nvml(struct device *d)
 {
@@ -168,7 +175,10 @@ static void sample_nvml(struct device *d)
 	union sample s;
 
 	if (d->gpm && gpm_failed(d) >= GPM_FAILURES) {
-		send_text(COUNTERS_WARN, "GPU %u: NVML GPM gives no samples any more: NVML's utilisation takes its place", d->index);
+		send_text(COUNTERS_WARN,
+			  "GPU %u: NVML GPM gives no samples any more: NVML's utilisation takes "
+			  "its place",
+			  d->index);
 		d->gpm = NULL; /* its memory stays: NVML may still be at it */
 		d->given = 0;
 		if (d->period_ns < NVML_PERIOD_MIN)
@@ -302,9 +312,11 @@ static int help(char **argv)
 	for (int i = 0; i < metric_nrows; i++) {
 		const struct metric_row *r = &metric_rows[i];
 
-		send_text(COUNTERS_LINE, "%-14s %-8s %s%s%s%s%s%*s %s", r->name, r->unit, r->pm ? "cupti" : "", r->pm && r->gpm ? "," : "",
-			  r->gpm ? "gpm" : "", (r->pm || r->gpm) && r->nvml ? "," : "", r->nvml ? "nvml" : "",
-			  15 - (r->pm ? 5 : 0) - (r->pm && r->gpm) - (r->gpm ? 3 : 0) - ((r->pm || r->gpm) && r->nvml) - (r->nvml ? 4 : 0),
+		send_text(COUNTERS_LINE, "%-14s %-8s %s%s%s%s%s%*s %s", r->name, r->unit,
+			  r->pm ? "cupti" : "", r->pm && r->gpm ? "," : "", r->gpm ? "gpm" : "",
+			  (r->pm || r->gpm) && r->nvml ? "," : "", r->nvml ? "nvml" : "",
+			  15 - (r->pm ? 5 : 0) - (r->pm && r->gpm) - (r->gpm ? 3 : 0) -
+				  ((r->pm || r->gpm) && r->nvml) - (r->nvml ? 4 : 0),
 			  "", r->help);
 	}
 	if (!*argv[COUNTERS_ARG_CHIP]) {
@@ -317,7 +329,8 @@ static int help(char **argv)
 	err = pm_load(argv[COUNTERS_ARG_CUPTI], ndevices ? nvml_cuda_version() : 0);
 	if (err) {
 		if (*argv[COUNTERS_ARG_CHIP]) {
-			send_text(COUNTERS_ERROR, "the metrics of %s are not listed: %s", argv[COUNTERS_ARG_CHIP], err);
+			send_text(COUNTERS_ERROR, "the metrics of %s are not listed: %s",
+				  argv[COUNTERS_ARG_CHIP], err);
 			return 1;
 		}
 		send_text(COUNTERS_WARN, "CUPTI's own metrics are not listed: %s", err);
@@ -350,7 +363,8 @@ int main(int argc, char **argv)
 	uint64_t fd;
 
 	if (argc != COUNTERS_ARGC || !number(argv[COUNTERS_ARG_FD], &fd) || fd > 1 << 20 ||
-	    !number(argv[COUNTERS_ARG_INTERVAL], &interval_ns) || interval_ns < COUNTERS_INTERVAL_MIN_NS)
+	    !number(argv[COUNTERS_ARG_INTERVAL], &interval_ns) ||
+	    interval_ns < COUNTERS_INTERVAL_MIN_NS)
 		return 2;
 	sock = (int)fd;
 	fcntl(sock, F_SETFD, FD_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_host.c - which metrics a chip has, in how many passes, in what unit: CUPTI's host profiler, which needs neither
- * a GPU nor a driver.
+ * counters_host.c - which metrics a chip has, in how many passes, in what unit: CUPTI's host
+ * profiler, which needs neither a GPU nor a driver.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,11 @@
 
 static int configure(struct host *h, const char **names, size_t n)
 {
-	struct host_add add = { .size = SIZE(struct host_add, n), .host = h->object, .names = names, .n = n };
-	struct host_image_size size = { .size = SIZE(struct host_image_size, bytes), .host = h->object };
+	struct host_add add = {
+		.size = SIZE(struct host_add, n), .host = h->object, .names = names, .n = n
+	};
+	struct host_image_size size = { .size = SIZE(struct host_image_size, bytes),
+					.host = h->object };
 	struct host_image image = { .size = SIZE(struct host_image, image), .host = h->object };
 	struct host_passes passes = { .size = SIZE(struct host_passes, passes) };
 	int err = cupti.cuptiProfilerHostConfigAddMetrics(&add);
@@ -35,9 +38,12 @@ static int configure(struct host *h, const char **names, size_t n)
 	return err;
 }
 
-int host_open(struct host *h, const char *chip, const uint8_t *availability, const char **names, size_t n)
+int host_open(struct host *h, const char *chip, const uint8_t *availability, const char **names,
+	      size_t n)
 {
-	struct host_initialize init = { .size = SIZE(struct host_initialize, host), .type = HOST_PM_SAMPLING, .chip = chip,
+	struct host_initialize init = { .size = SIZE(struct host_initialize, host),
+					.type = HOST_PM_SAMPLING,
+					.chip = chip,
 					.availability = availability };
 	int err;
 
@@ -54,7 +60,8 @@ int host_open(struct host *h, const char *chip, const uint8_t *availability, con
 
 void host_close(struct host *h)
 {
-	struct host_deinitialize d = { .size = SIZE(struct host_deinitialize, host), .host = h->object };
+	struct host_deinitialize d = { .size = SIZE(struct host_deinitialize, host),
+				       .host = h->object };
 
 	if (h->object)
 		cupti.cuptiProfilerHostDeinitialize(&d);
@@ -64,7 +71,9 @@ void host_close(struct host *h)
 
 static bool properties(const struct host *h, const char *name, struct host_properties *p)
 {
-	*p = (struct host_properties){ .size = SIZE(struct host_properties, type), .host = h->object, .name = name };
+	*p = (struct host_properties){ .size = SIZE(struct host_properties, type),
+				       .host = h->object,
+				       .name = name };
 	return !cupti.cuptiProfilerHostGetMetricProperties(p);
 }
 
@@ -75,16 +84,18 @@ const char *host_dimension(const struct host *h, const char *name)
 	return properties(h, name, &p) ? p.dimension : NULL;
 }
 
-/* ---- help -------------------------------------------------------------------------------------------------- */
+/* ---- help ---- */
 
 /* The roll-up that a metric's passes are counted with, and what it may be followed by. */
 static const struct {
 	const char *heading, *first, *second;
 } types[HOST_TYPES] = {
-	[HOST_COUNTER] = { "Counters: add .sum, .avg, .min or .max, and to these .per_second, .pct_of_peak_sustained_elapsed",
+	[HOST_COUNTER] = { "Counters: add .sum, .avg, .min or .max, and to these .per_second, "
+			   ".pct_of_peak_sustained_elapsed",
 			   ".sum", ".avg" },
 	[HOST_RATIO] = { "Ratios: add .pct or .ratio", ".pct", ".ratio" },
-	[HOST_THROUGHPUT] = { "Throughputs: add .avg.pct_of_peak_sustained_elapsed", ".avg.pct_of_peak_sustained_elapsed", "" },
+	[HOST_THROUGHPUT] = { "Throughputs: add .avg.pct_of_peak_sustained_elapsed",
+			      ".avg.pct_of_peak_sustained_elapsed", "" },
 };
 
 static void help_metric(const struct host *h, const char *chip, const char *base, int type)
@@ -104,7 +115,8 @@ static void help_metric(const struct host *h, const char *chip, const char *base
 	if (err)
 		return;
 	if (one.passes == 1 && properties(h, base, &p))
-		send_text(COUNTERS_LINE, "  %-60s %-8s %s", base, metric_unit(name, p.dimension, unit_room, sizeof(unit_room)),
+		send_text(COUNTERS_LINE, "  %-60s %-8s %s", base,
+			  metric_unit(name, p.dimension, unit_room, sizeof(unit_room)),
 			  p.description ? p.description : "");
 	host_close(&one);
 }
@@ -128,7 +140,9 @@ void host_help(const char *chip)
 	send_text(COUNTERS_LINE, "%s", "");
 	send_text(COUNTERS_LINE, "CUPTI's metrics of %s that fit one pass, each for itself:", chip);
 	for (int type = 0; type < HOST_TYPES && send_alive(); type++) {
-		struct host_base_metrics base = { .size = SIZE(struct host_base_metrics, n), .host = h.object, .type = type };
+		struct host_base_metrics base = { .size = SIZE(struct host_base_metrics, n),
+						  .host = h.object,
+						  .type = type };
 
 		if (cupti.cuptiProfilerHostGetBaseMetrics(&base) || !base.n)
 			continue;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_libc.h - included before anything else in each file of the helper: functions of the C library whose newest version
- * is younger than 2.17 are bound to their first. They lived in libdl and libpthread then, which the helper names as needed.
+ * counters_libc.h - included before anything else in each file of the helper: functions of the C
+ * library whose newest version is younger than 2.17 are bound to their first. They lived in
+ * libdl and libpthread then, which the helper names as needed.
  */
 #if defined(__x86_64__)
 #define CT_LIBC_FIRST "GLIBC_2.2.5"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_metrics.c - the metrics that cudatrace has names for: what each is called by CUPTI, GPM and NVML. To add one is
- * to add a row. Which of CUPTI's names a chip has differs, so a row lists several; offline, `cudatrace counters
- * --metrics help --chip NAME` says what a chip has.
+ * counters_metrics.c - the metrics that cudatrace has names for: what each is called by CUPTI,
+ * GPM and NVML. To add one is to add a row. Which of CUPTI's names a chip has differs, so a row
+ * lists several; offline, `cudatrace counters --metrics help --chip NAME` says what a chip has.
  */
 #include <pthread.h>
 #include <string.h>
@@ -11,49 +11,72 @@
 
 #include "counters.h"
 
-#define PM(...) (const char *const[]){ __VA_ARGS__, NULL }
+#define PM(...)                   \
+	(const char *const[])     \
+	{                         \
+		__VA_ARGS__, NULL \
+	}
 #define ELAPSED ".avg.pct_of_peak_sustained_elapsed"
 #define MIB 1048576.0
 
 const struct metric_row metric_rows[] = {
-	{ "gpu", "%", "time with any work on the graphics and compute engine", PM("gr__cycles_active" ELAPSED), 0, 1, 1, NVML_GPU },
-	{ "sm", "%", "time that multiprocessors had a warp, their average", PM("sm__cycles_active" ELAPSED), 0, 2, 1, 0 },
+	{ "gpu", "%", "time with any work on the graphics and compute engine",
+	  PM("gr__cycles_active" ELAPSED), 0, 1, 1, NVML_GPU },
+	{ "sm", "%", "time that multiprocessors had a warp, their average",
+	  PM("sm__cycles_active" ELAPSED), 0, 2, 1, 0 },
 	{ "occupancy", "%", "warps resident, of all that the multiprocessors can hold",
-	  PM("TPC.TriageCompute.tpc__warps_active_realtime" ELAPSED, "TriageAC.tpc__warps_active_realtime" ELAPSED,
+	  PM("TPC.TriageCompute.tpc__warps_active_realtime" ELAPSED,
+	     "TriageAC.tpc__warps_active_realtime" ELAPSED,
 	     "TPC.TriageA.tpc__warps_active_realtime" ELAPSED, "tpc__warps_active_realtime" ELAPSED,
-	     "sm__warps_active_realtime" ELAPSED), 0, 3, 1, 0 },
+	     "sm__warps_active_realtime" ELAPSED),
+	  0, 3, 1, 0 },
 	{ "tensor", "%", "time that tensor cores were busy",
-	  PM("TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime" ELAPSED, "sm__pipe_tensor_cycles_active_realtime" ELAPSED,
-	     "sm__pipe_tensor_cycles_active" ELAPSED), 0, 5, 1, 0 },
+	  PM("TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime" ELAPSED,
+	     "sm__pipe_tensor_cycles_active_realtime" ELAPSED,
+	     "sm__pipe_tensor_cycles_active" ELAPSED),
+	  0, 5, 1, 0 },
 	{ "dram", "%", "device memory bandwidth, of the most that it can",
 	  PM("dram__throughput" ELAPSED), 0, 10, 1, 0 },
-	{ "dram_read", "B/s", "read from device memory", PM("dram__bytes_read.sum", "dram__bytes_op_read.sum"), SCALE_PER_SECOND, 0, 0, 0 },
-	{ "dram_write", "B/s", "written to device memory", PM("dram__bytes_write.sum", "dram__bytes_op_write.sum"), SCALE_PER_SECOND, 0, 0, 0 },
+	{ "dram_read", "B/s", "read from device memory",
+	  PM("dram__bytes_read.sum", "dram__bytes_op_read.sum"), SCALE_PER_SECOND, 0, 0, 0 },
+	{ "dram_write", "B/s", "written to device memory",
+	  PM("dram__bytes_write.sum", "dram__bytes_op_write.sum"), SCALE_PER_SECOND, 0, 0, 0 },
 	{ "l2_hit", "%", "sectors found in the L2 cache, of those looked up",
-	  PM("LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.pct", "LTS.TriageAC.lts__average_t_sector_hit_rate_realtime.pct",
-	     "lts__average_t_sector_hit_rate_realtime.pct", "lts__t_sector_hit_rate.pct"), 0, 0, 0, 0 },
-	{ "pcie_rx", "B/s", "over PCIe to the GPU", PM("pcie__read_bytes.sum", "PCI.TriageCompute.pcie__read_bytes.sum"), SCALE_PER_SECOND, 21, MIB,
-	  NVML_PCIE_RX },
-	{ "pcie_tx", "B/s", "over PCIe from the GPU", PM("pcie__write_bytes.sum", "PCI.TriageCompute.pcie__write_bytes.sum"), SCALE_PER_SECOND, 20, MIB,
-	  NVML_PCIE_TX },
-	{ "nvlink_rx", "B/s", "over NVLink to the GPU", PM("nvlrx__bytes.sum"), SCALE_PER_SECOND, 60, MIB, 0 },
-	{ "nvlink_tx", "B/s", "over NVLink from the GPU", PM("nvltx__bytes.sum"), SCALE_PER_SECOND, 61, MIB, 0 },
+	  PM("LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.pct",
+	     "LTS.TriageAC.lts__average_t_sector_hit_rate_realtime.pct",
+	     "lts__average_t_sector_hit_rate_realtime.pct", "lts__t_sector_hit_rate.pct"),
+	  0, 0, 0, 0 },
+	{ "pcie_rx", "B/s", "over PCIe to the GPU",
+	  PM("pcie__read_bytes.sum", "PCI.TriageCompute.pcie__read_bytes.sum"), SCALE_PER_SECOND,
+	  21, MIB, NVML_PCIE_RX },
+	{ "pcie_tx", "B/s", "over PCIe from the GPU",
+	  PM("pcie__write_bytes.sum", "PCI.TriageCompute.pcie__write_bytes.sum"), SCALE_PER_SECOND,
+	  20, MIB, NVML_PCIE_TX },
+	{ "nvlink_rx", "B/s", "over NVLink to the GPU", PM("nvlrx__bytes.sum"), SCALE_PER_SECOND,
+	  60, MIB, 0 },
+	{ "nvlink_tx", "B/s", "over NVLink from the GPU", PM("nvltx__bytes.sum"), SCALE_PER_SECOND,
+	  61, MIB, 0 },
 	{ "power", "W", "drawn by the board", NULL, 0, 0, 0, NVML_POWER },
 	{ "sm_clock", "MHz", "clock of the multiprocessors", NULL, 0, 0, 0, NVML_SM_CLOCK },
 	{ "mem_clock", "MHz", "clock of the memory", NULL, 0, 0, 0, NVML_MEM_CLOCK },
 	{ "temp", "C", "temperature of the GPU", NULL, 0, 0, 0, NVML_TEMPERATURE },
 	{ "mem_used", "B", "device memory taken", NULL, 0, 0, 0, NVML_MEM_USED },
-	{ "throttle", "reasons", "why the clocks are not higher: a bitmap, as NVML has it", NULL, 0, 0, 0, NVML_REASONS },
+	{ "throttle", "reasons", "why the clocks are not higher: a bitmap, as NVML has it", NULL, 0,
+	  0, 0, NVML_REASONS },
 	/* not among the usual ones */
 	{ "sm_throughput", "%", "of the multiprocessors' busiest unit, of the most that it can",
-	  PM("TriageCompute.sm__throughput" ELAPSED, "TriageAC.sm__throughput" ELAPSED, "SM.TriageA.sm__throughput" ELAPSED,
-	     "sm__throughput" ELAPSED), 0, 0, 0, 0 },
+	  PM("TriageCompute.sm__throughput" ELAPSED, "TriageAC.sm__throughput" ELAPSED,
+	     "SM.TriageA.sm__throughput" ELAPSED, "sm__throughput" ELAPSED),
+	  0, 0, 0, 0 },
 	{ "integer", "%", "time that integer units were busy", NULL, 0, 4, 1, 0 },
 	{ "fp64", "%", "time that double precision units were busy", NULL, 0, 11, 1, 0 },
 	{ "fp32", "%", "time that single precision units were busy", NULL, 0, 12, 1, 0 },
 	{ "fp16", "%", "time that half precision units were busy", NULL, 0, 13, 1, 0 },
-	{ "mem_process", "B", "device memory taken, of each process: for recordings and 'cudatrace mem'", NULL, 0, 0, 0, NVML_MEM_PROCESS },
-	{ "mem_busy", "%", "time that device memory was read or written, as NVML samples it", NULL, 0, 0, 0, NVML_MEMORY_BUSY },
+	{ "mem_process", "B",
+	  "device memory taken, of each process: for recordings and 'cudatrace mem'", NULL, 0, 0, 0,
+	  NVML_MEM_PROCESS },
+	{ "mem_busy", "%", "time that device memory was read or written, as NVML samples it", NULL,
+	  0, 0, 0, NVML_MEMORY_BUSY },
 };
 const int metric_nrows = ARRAY_LEN(metric_rows);
 #define USUAL 18 /* the first rows */
@@ -69,7 +92,8 @@ static bool want(const struct metric_row *row, const char *name, bool asked)
 			return true;
 		}
 	if (nwanted == COUNTERS_METRICS) {
-		send_text(COUNTERS_ERROR, "--metrics: more than %d metrics at once", COUNTERS_METRICS);
+		send_text(COUNTERS_ERROR, "--metrics: more than %d metrics at once",
+			  COUNTERS_METRICS);
 		return false;
 	}
 	wanted[nwanted++] = (struct wanted){ row, name, asked };
@@ -91,10 +115,14 @@ static bool want_word(const char *word)
 	for (int i = 0; i < metric_nrows; i++)
 		if (!strcmp(metric_rows[i].name, word))
 			return want(&metric_rows[i], metric_rows[i].name, true);
-	/* CUPTI's own names have two underscores between unit and counter, and a roll-up behind a point. */
+	/* CUPTI's own names have two underscores between unit and counter, and a roll-up behind
+	 * a point. */
 	if (strstr(word, "__"))
 		return want(NULL, word, true);
-	send_text(COUNTERS_ERROR, "--metrics: there is no metric '%s'; 'cudatrace counters --metrics help' lists them", word);
+	send_text(COUNTERS_ERROR,
+		  "--metrics: there is no metric '%s'; 'cudatrace counters --metrics help' lists "
+		  "them",
+		  word);
 	return false;
 }
 
@@ -120,7 +148,7 @@ bool metrics_parse(const char *list)
 	return nwanted != 0;
 }
 
-/* ---- numbers of metrics ----------------------------------------------------------------------------------- */
+/* ---- numbers of metrics ---- */
 
 static struct known {
 	const char *name;
@@ -173,7 +201,9 @@ const char *metric_unit(const char *pm_name, const char *dimension, char *buf, s
 	if (ends_with(pm_name, ".ratio"))
 		return "";
 	if (dimension)
-		unit = !strcmp(dimension, "byte") ? "B" : !strcmp(dimension, "percent") ? "%" : dimension;
+		unit = !strcmp(dimension, "byte")      ? "B"
+		       : !strcmp(dimension, "percent") ? "%"
+						       : dimension;
 	if (strstr(pm_name, ".per_second"))
 		snprintf(buf, size, "%s/s", unit);
 	else if (strstr(pm_name, ".per_cycle"))

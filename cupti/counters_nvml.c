@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_nvml.c - what NVML tells: which devices there are, readings (power, clocks, ...), GPM, and events.
+ * counters_nvml.c - what NVML tells: which devices there are, readings (power, clocks, ...), GPM,
+ * and events.
  *
- * The functions are found by name; one that a driver lacks is as one that answers "not supported". Layouts and numbers are
- * those of nvml.h; NVML keeps them between versions (what changes gets a _vN, or a version in its first word).
+ * The functions are found by name; one that a driver lacks is as one that answers "not
+ * supported". Layouts and numbers are those of nvml.h; NVML keeps them between versions (what
+ * changes gets a _vN, or a version in its first word).
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -28,7 +30,8 @@
 #define NVML_TEMPERATURE_GPU 0
 #define PCIE_TX_COUNTER 0
 #define PCIE_RX_COUNTER 1
-#define NVML_READ_NS (100 * NS_PER_MS) /* how often at most; a reading costs tens of microseconds, PCIe's 20 ms */
+/* how often at most; a reading costs tens of microseconds, PCIe's 20 ms */
+#define NVML_READ_NS (100 * NS_PER_MS)
 
 /* nvmlEventType* */
 #define EVENT_ECC_SINGLE 0x1ULL
@@ -71,39 +74,40 @@ struct gpm_support {
 };
 
 /* The functions: name, arguments. */
-#define NVML_FUNCTIONS(F)                                                                                              \
-	F(nvmlInit_v2, (void))                                                                                         \
-	F(nvmlErrorString, (int))                                                                                      \
-	F(nvmlSystemGetCudaDriverVersion_v2, (int *))                                                                  \
-	F(nvmlSystemGetConfComputeState, (struct nvml_confidential *))                                                 \
-	F(nvmlDeviceGetCount_v2, (unsigned int *))                                                                     \
-	F(nvmlDeviceGetHandleByIndex_v2, (unsigned int, void **))                                                      \
-	F(nvmlDeviceGetUUID, (void *, char *, unsigned int))                                                           \
-	F(nvmlDeviceGetName, (void *, char *, unsigned int))                                                           \
-	F(nvmlDeviceGetCudaComputeCapability, (void *, int *, int *))                                                  \
-	F(nvmlDeviceGetMigMode, (void *, unsigned int *, unsigned int *))                                              \
-	F(nvmlDeviceGetMemoryBusWidth, (void *, unsigned int *))                                                       \
-	F(nvmlDeviceGetMaxClockInfo, (void *, int, unsigned int *))                                                    \
-	F(nvmlDeviceGetMemoryInfo, (void *, struct nvml_memory *))                                                     \
-	F(nvmlDeviceGetComputeRunningProcesses_v3, (void *, unsigned int *, struct nvml_process *))                    \
-	F(nvmlDeviceGetUtilizationRates, (void *, struct nvml_utilization *))                                          \
-	F(nvmlDeviceGetPowerUsage, (void *, unsigned int *))                                                           \
-	F(nvmlDeviceGetClockInfo, (void *, int, unsigned int *))                                                       \
-	F(nvmlDeviceGetTemperature, (void *, int, unsigned int *))                                                     \
-	F(nvmlDeviceGetCurrentClocksEventReasons, (void *, unsigned long long *))                                      \
-	F(nvmlDeviceGetCurrentClocksThrottleReasons, (void *, unsigned long long *))                                   \
-	F(nvmlDeviceGetPcieThroughput, (void *, int, unsigned int *))                                                  \
-	F(nvmlDeviceGetSupportedEventTypes, (void *, unsigned long long *))                                            \
-	F(nvmlEventSetCreate, (void **))                                                                               \
-	F(nvmlDeviceRegisterEvents, (void *, unsigned long long, void *))                                              \
-	F(nvmlEventSetWait_v2, (void *, struct nvml_event *, unsigned int))                                            \
-	F(nvmlGpmQueryDeviceSupport, (void *, struct gpm_support *))                                                   \
-	F(nvmlGpmSampleAlloc, (void **))                                                                               \
-	F(nvmlGpmSampleFree, (void *))                                                                                 \
-	F(nvmlGpmSampleGet, (void *, void *))                                                                          \
+#define NVML_FUNCTIONS(F)                                                            \
+	F(nvmlInit_v2, (void))                                                       \
+	F(nvmlErrorString, (int))                                                    \
+	F(nvmlSystemGetCudaDriverVersion_v2, (int *))                                \
+	F(nvmlSystemGetConfComputeState, (struct nvml_confidential *))               \
+	F(nvmlDeviceGetCount_v2, (unsigned int *))                                   \
+	F(nvmlDeviceGetHandleByIndex_v2, (unsigned int, void **))                    \
+	F(nvmlDeviceGetUUID, (void *, char *, unsigned int))                         \
+	F(nvmlDeviceGetName, (void *, char *, unsigned int))                         \
+	F(nvmlDeviceGetCudaComputeCapability, (void *, int *, int *))                \
+	F(nvmlDeviceGetMigMode, (void *, unsigned int *, unsigned int *))            \
+	F(nvmlDeviceGetMemoryBusWidth, (void *, unsigned int *))                     \
+	F(nvmlDeviceGetMaxClockInfo, (void *, int, unsigned int *))                  \
+	F(nvmlDeviceGetMemoryInfo, (void *, struct nvml_memory *))                   \
+	F(nvmlDeviceGetComputeRunningProcesses_v3,                                   \
+	  (void *, unsigned int *, struct nvml_process *))                           \
+	F(nvmlDeviceGetUtilizationRates, (void *, struct nvml_utilization *))        \
+	F(nvmlDeviceGetPowerUsage, (void *, unsigned int *))                         \
+	F(nvmlDeviceGetClockInfo, (void *, int, unsigned int *))                     \
+	F(nvmlDeviceGetTemperature, (void *, int, unsigned int *))                   \
+	F(nvmlDeviceGetCurrentClocksEventReasons, (void *, unsigned long long *))    \
+	F(nvmlDeviceGetCurrentClocksThrottleReasons, (void *, unsigned long long *)) \
+	F(nvmlDeviceGetPcieThroughput, (void *, int, unsigned int *))                \
+	F(nvmlDeviceGetSupportedEventTypes, (void *, unsigned long long *))          \
+	F(nvmlEventSetCreate, (void **))                                             \
+	F(nvmlDeviceRegisterEvents, (void *, unsigned long long, void *))            \
+	F(nvmlEventSetWait_v2, (void *, struct nvml_event *, unsigned int))          \
+	F(nvmlGpmQueryDeviceSupport, (void *, struct gpm_support *))                 \
+	F(nvmlGpmSampleAlloc, (void **))                                             \
+	F(nvmlGpmSampleFree, (void *))                                               \
+	F(nvmlGpmSampleGet, (void *, void *))                                        \
 	F(nvmlGpmMetricsGet, (struct gpm_get *))
 
-#define DECLARE(name, args) int (*name) args;
+#define DECLARE(name, args) int(*name) args;
 static struct {
 	NVML_FUNCTIONS(DECLARE)
 } nvml;
@@ -126,17 +130,19 @@ static const char *nvml_remedy(int err)
 	case NVML_DRIVER_NOT_LOADED:
 		return ": load the kernel module (modprobe nvidia), or run where a GPU is";
 	case NVML_NO_PERMISSION:
-		return ": run as root, or give this user read and write access to /dev/nvidiactl and /dev/nvidia*";
+		return ": run as root, or give this user read and write access to /dev/nvidiactl "
+		       "and /dev/nvidia*";
 	case NVML_MISMATCH:
-		return ": the driver was updated under the loaded kernel module; reload it or reboot";
-	default:
-		return "";
+		return ": the driver was updated under the loaded kernel module; reload it or "
+		       "reboot";
+	default: return "";
 	}
 }
 
 bool nvml_open(void)
 {
-	static const char *const paths[] = { "libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1",
+	static const char *const paths[] = { "libnvidia-ml.so.1",
+					     "/usr/lib/wsl/lib/libnvidia-ml.so.1",
 					     "/usr/local/nvidia/lib64/libnvidia-ml.so.1",
 					     "/run/opengl-driver/lib/libnvidia-ml.so.1" };
 	void *lib = NULL;
@@ -145,15 +151,18 @@ bool nvml_open(void)
 	for (size_t i = 0; i < ARRAY_LEN(paths) && !lib; i++)
 		lib = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL);
 	if (!lib) {
-		send_text(COUNTERS_ERROR, "no counters: libnvidia-ml.so.1 (NVML) was not found; it is part of NVIDIA's driver, "
-					  "and in a container needs the 'utility' driver capability");
+		send_text(COUNTERS_ERROR,
+			  "no counters: libnvidia-ml.so.1 (NVML) was not found; it is part of "
+			  "NVIDIA's driver, "
+			  "and in a container needs the 'utility' driver capability");
 		return false;
 	}
 #define RESOLVE(name, args) *(void **)&nvml.name = dlsym(lib, #name);
 	NVML_FUNCTIONS(RESOLVE)
 	err = CALL(nvmlInit_v2);
 	if (err) {
-		send_text(COUNTERS_ERROR, "no counters: NVML does not start (%s)%s", nvml_error(err), nvml_remedy(err));
+		send_text(COUNTERS_ERROR, "no counters: NVML does not start (%s)%s",
+			  nvml_error(err), nvml_remedy(err));
 		return false;
 	}
 	return true;
@@ -166,11 +175,14 @@ int nvml_cuda_version(void)
 	return CALL(nvmlSystemGetCudaDriverVersion_v2, &v) ? 0 : v;
 }
 
-/* ---- devices ---------------------------------------------------------------------------------------------- */
+/* ---- devices ---- */
 
 static int hex(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+				      : -1;
 }
 
 /* "GPU-01234567-89ab-...": 32 digits. */
@@ -207,7 +219,8 @@ static void device_facts(struct device *d)
 	if (!CALL(nvmlDeviceGetMemoryInfo, d->nvml, &mem))
 		d->memory_bytes = mem.total;
 	/* Two transfers a clock. */
-	if (!CALL(nvmlDeviceGetMemoryBusWidth, d->nvml, &width) && !CALL(nvmlDeviceGetMaxClockInfo, d->nvml, NVML_CLOCK_MEM, &clock))
+	if (!CALL(nvmlDeviceGetMemoryBusWidth, d->nvml, &width) &&
+	    !CALL(nvmlDeviceGetMaxClockInfo, d->nvml, NVML_CLOCK_MEM, &clock))
 		d->bandwidth = (uint64_t)width / 8 * clock * 1000000 * 2;
 	d->mig = !CALL(nvmlDeviceGetMigMode, d->nvml, &mig, &pending) && mig == 1;
 	d->confidential = !CALL(nvmlSystemGetConfComputeState, &cc) && cc.feature && !cc.devtools;
@@ -252,7 +265,8 @@ int nvml_devices(struct device *devices, int max)
 		d->ordinal = -1;
 		e = CALL(nvmlDeviceGetHandleByIndex_v2, i, &d->nvml);
 		if (e) {
-			send_text(COUNTERS_WARN, "GPU %u is left out: NVML does not open it (%s)%s", i, nvml_error(e), nvml_remedy(e));
+			send_text(COUNTERS_WARN, "GPU %u is left out: NVML does not open it (%s)%s",
+				  i, nvml_error(e), nvml_remedy(e));
 			continue;
 		}
 		device_facts(d);
@@ -260,15 +274,17 @@ int nvml_devices(struct device *devices, int max)
 		n++;
 	}
 	if (err)
-		send_text(COUNTERS_ERROR, "no counters: NVML does not count the GPUs (%s)%s", nvml_error(err), nvml_remedy(err));
+		send_text(COUNTERS_ERROR, "no counters: NVML does not count the GPUs (%s)%s",
+			  nvml_error(err), nvml_remedy(err));
 	else if (!n)
 		send_text(COUNTERS_ERROR, "no counters: NVML finds no GPU that this user may use");
 	return n;
 }
 
-/* ---- readings --------------------------------------------------------------------------------------------- */
+/* ---- readings ---- */
 
-/* Reasons that hold clocks below what was asked for: not idle, not the user's own setting, not the display's. */
+/* Reasons that hold clocks below what was asked for: not idle, not the user's own setting, not
+ * the display's. */
 #define REASONS_SLOW 0x6fcULL
 
 static const char *reason_word(uint64_t bit)
@@ -277,8 +293,10 @@ static const char *reason_word(uint64_t bit)
 		uint64_t bit;
 		const char *word;
 	} words[] = {
-		{ 0x4, "power cap" },	   { 0x8, "hardware slowdown" }, { 0x10, "sync boost" },   { 0x20, "thermal (software)" },
-		{ 0x40, "thermal (hardware)" }, { 0x80, "power brake" },	 { 0x200, "board limit" }, { 0x400, "reliability" },
+		{ 0x4, "power cap" },		{ 0x8, "hardware slowdown" },
+		{ 0x10, "sync boost" },		{ 0x20, "thermal (software)" },
+		{ 0x40, "thermal (hardware)" }, { 0x80, "power brake" },
+		{ 0x200, "board limit" },	{ 0x400, "reliability" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
@@ -319,10 +337,12 @@ static void watch_reasons(struct device *d, uint64_t all)
 	d->reasons_known = true;
 	if (now == before)
 		return;
-	n = (size_t)snprintf(text, sizeof(text), now ? "clocks are held back by" : "clocks are no longer held back");
+	n = (size_t)snprintf(text, sizeof(text),
+			     now ? "clocks are held back by" : "clocks are no longer held back");
 	for (uint64_t bit = 1; bit <= 0x400; bit <<= 1)
 		if (now & bit && n < sizeof(text))
-			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s", now & (bit - 1) ? "," : "", reason_word(bit));
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s",
+					      now & (bit - 1) ? "," : "", reason_word(bit));
 	send_event(d->index, CT_EVENT_CLOCK, now, text);
 }
 
@@ -343,7 +363,8 @@ static bool reading(struct device *d, enum nvml_value what, double *value)
 		return true;
 	case NVML_PCIE_RX:
 	case NVML_PCIE_TX:
-		if (CALL(nvmlDeviceGetPcieThroughput, d->nvml, what == NVML_PCIE_RX ? PCIE_RX_COUNTER : PCIE_TX_COUNTER, &u))
+		if (CALL(nvmlDeviceGetPcieThroughput, d->nvml,
+			 what == NVML_PCIE_RX ? PCIE_RX_COUNTER : PCIE_TX_COUNTER, &u))
 			return false;
 		*value = u * 1000.0; /* KB/s */
 		return true;
@@ -354,7 +375,8 @@ static bool reading(struct device *d, enum nvml_value what, double *value)
 		return true;
 	case NVML_SM_CLOCK:
 	case NVML_MEM_CLOCK:
-		if (CALL(nvmlDeviceGetClockInfo, d->nvml, what == NVML_SM_CLOCK ? NVML_CLOCK_SM : NVML_CLOCK_MEM, &u))
+		if (CALL(nvmlDeviceGetClockInfo, d->nvml,
+			 what == NVML_SM_CLOCK ? NVML_CLOCK_SM : NVML_CLOCK_MEM, &u))
 			return false;
 		*value = u;
 		return true;
@@ -375,8 +397,7 @@ static bool reading(struct device *d, enum nvml_value what, double *value)
 		watch_reasons(d, reasons);
 		*value = (double)reasons;
 		return true;
-	default:
-		return false;
+	default: return false;
 	}
 }
 
@@ -423,7 +444,8 @@ void nvml_add(struct device *d, union sample *s)
 
 	if (d->read_ns && now < d->read_ns + NVML_READ_NS)
 		return;
-	/* A little less than a period: readings that are to come every 100 ms do not lose every second one to jitter. */
+	/* A little less than a period: readings that are to come every 100 ms do not lose every
+	 * second one to jitter. */
 	d->read_ns = now - NVML_READ_NS / 10;
 	for (int i = 0; i < nwanted; i++) {
 		const struct metric_row *row = wanted[i].row;
@@ -436,11 +458,12 @@ void nvml_add(struct device *d, union sample *s)
 		if (!row || !row->nvml || d->given >> i & 1 || !reading(d, row->nvml, &value))
 			continue;
 		sample_add(s, metric_id(row->name, row->unit, CT_METRIC_NVML), value,
-			   metric_doubt(row->unit, value, row->nvml == NVML_MEM_USED ? (double)d->memory_bytes : 0));
+			   metric_doubt(row->unit, value,
+					row->nvml == NVML_MEM_USED ? (double)d->memory_bytes : 0));
 	}
 }
 
-/* ---- GPM: counters without CUPTI, Hopper and newer ---------------------------------------------------------- */
+/* ---- GPM: counters without CUPTI, Hopper and newer ---- */
 
 struct gpm {
 	void *samples[2]; /* the earlier and the later */
@@ -528,7 +551,8 @@ bool gpm_add(struct device *d, union sample *s)
 			continue;
 		value = g->get.metrics[n].value * row->gpm_factor;
 		if (!g->get.metrics[n++].result)
-			sample_add(s, metric_id(row->name, row->unit, CT_METRIC_GPM), value, metric_doubt(row->unit, value, 0));
+			sample_add(s, metric_id(row->name, row->unit, CT_METRIC_GPM), value,
+				   metric_doubt(row->unit, value, 0));
 	}
 	return true;
 }
@@ -538,7 +562,7 @@ int gpm_failed(const struct device *d)
 	return d->gpm->failed;
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------ */
+/* ---- events ---- */
 
 static struct {
 	void *set;
@@ -617,7 +641,8 @@ static void *events_main(void *unused)
 		}
 	}
 	if (send_alive())
-		send_text(COUNTERS_WARN, "XID errors are no longer seen: NVML does not wait for events any more");
+		send_text(COUNTERS_WARN,
+			  "XID errors are no longer seen: NVML does not wait for events any more");
 	return NULL;
 }
 
@@ -639,7 +664,10 @@ void nvml_events(const struct device *devices, int n)
 		if (types && !CALL(nvmlDeviceRegisterEvents, devices[i].nvml, types, events.set))
 			registered++;
 		else
-			send_text(COUNTERS_VERBOSE, "GPU %u: XID errors are not told of: NVML does not register for them", devices[i].index);
+			send_text(COUNTERS_VERBOSE,
+				  "GPU %u: XID errors are not told of: NVML does not register for "
+				  "them",
+				  devices[i].index);
 	}
 	if (registered && !pthread_create(&thread, NULL, events_main, NULL))
 		pthread_detach(thread);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_pm.c - CUPTI PM sampling: the GPU itself takes a sample of its counters every so often into a buffer, which is
- * decoded here. One pass, so that not every set of metrics fits; one sampler at a time on a device; no CUDA context.
+ * counters_pm.c - CUPTI PM sampling: the GPU itself takes a sample of its counters every so often
+ * into a buffer, which is decoded here. One pass, so that not every set of metrics fits; one
+ * sampler at a time on a device; no CUDA context.
  *
- * What was learnt of it: the counter data image must hold all samples of one decoding (what does not fit is lost), it has
- * to be initialised anew after each, and a hardware buffer that overflowed gives no sample any more until sampling is begun anew.
+ * What was learnt of it: the counter data image must hold all samples of one decoding (what does
+ * not fit is lost), it has to be initialised anew after each, and a hardware buffer that overflowed
+ * gives no sample any more until sampling is begun anew.
  *
- * Sample times are CLOCK_REALTIME unless a timestamp callback is registered. They are brought to CLOCK_MONOTONIC by the
- * difference of the two clocks at the time of decoding. CUDATRACE_COUNTERS_CLOCK=callback registers one instead, for tests
- * that compare the two.
+ * Sample times are CLOCK_REALTIME unless a timestamp callback is registered. They are brought to
+ * CLOCK_MONOTONIC by the difference of the two clocks at the time of decoding.
+ * CUDATRACE_COUNTERS_CLOCK=callback registers one instead, for tests that compare the two.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -23,7 +25,7 @@
 #define SAMPLE_BYTES 16384		/* of the hardware buffer at most for one sample */
 #define BUFFER_MIN (8u << 20)
 #define BUFFER_MAX (256u << 20)
-#define BUFFER_NS (2 * NS_PER_S) /* what the buffer should hold */
+#define BUFFER_NS (2 * NS_PER_S)   /* what the buffer should hold */
 #define SLOTS_NS (200 * NS_PER_MS) /* what the image should hold; it is decoded every 50 ms */
 #define CLOCK_NEAR_NS (60 * NS_PER_S)
 
@@ -33,8 +35,8 @@ struct pm_metric {
 	const char *name; /* CUPTI's */
 	uint32_t id;
 	enum scale scale;
-	bool sum;	/* of several samples: added, not averaged */
-	double most;	/* a bound that is known; 0: none */
+	bool sum;    /* of several samples: added, not averaged */
+	double most; /* a bound that is known; 0: none */
 	char unit[32];
 	double total, weight;
 };
@@ -66,23 +68,24 @@ static const char *why_not(const char *what, int err)
 {
 	switch (err) {
 	case CUPTI_HARDWARE_BUSY:
-		return "another program samples its counters (DCGM, Nsight, another cudatrace): end it, or 'dcgmi profile --pause'";
+		return "another program samples its counters (DCGM, Nsight, another cudatrace): "
+		       "end it, or 'dcgmi profile --pause'";
 	case CUPTI_PRIVILEGES:
 	case CUPTI_VIRTUALIZED_PRIVILEGES:
-		return "the driver lets only administrators profile: run as root, or load the module with "
+		return "the driver lets only administrators profile: run as root, or load the "
+		       "module with "
 		       "NVreg_RestrictProfilingToAdminUsers=0";
 	case CUPTI_VIRTUALIZED:
 		return "it is a virtual GPU without profiling: let the host enable it for the vGPU";
 	case CUPTI_CONFIDENTIAL:
 		return "confidential computing hides its counters: switch the GPU to devtools mode";
 	case CUPTI_MIG:
-		return "it is in MIG mode, where its counters belong to no one: ask on a GPU without MIG";
-	case CUPTI_WSL:
-		return "counters cannot be sampled under WSL";
+		return "it is in MIG mode, where its counters belong to no one: ask on a GPU "
+		       "without MIG";
+	case CUPTI_WSL: return "counters cannot be sampled under WSL";
 	case CUPTI_SLI:
 	case CUPTI_CMP:
-	case CUPTI_NOT_SUPPORTED:
-		return "CUPTI does not sample this GPU";
+	case CUPTI_NOT_SUPPORTED: return "CUPTI does not sample this GPU";
 	case CUPTI_CHIP:
 		return "this CUPTI does not know the chip: give a newer one with --cupti PATH";
 	default:
@@ -91,7 +94,7 @@ static const char *why_not(const char *what, int err)
 	}
 }
 
-/* ---- loading ------------------------------------------------------------------------------------------------ */
+/* ---- loading ---- */
 
 static uint64_t monotonic(void)
 {
@@ -107,15 +110,16 @@ const char *pm_load(const char *path, int cuda_version)
 
 	if (err)
 		return err;
-#define RESOLVE_CUPTI(name, args)                                                                                      \
-	*(void **)&cupti.name = dlsym(found.handle, #name);                                                            \
+#define RESOLVE_CUPTI(name, args)                           \
+	*(void **)&cupti.name = dlsym(found.handle, #name); \
 	missing = cupti.name ? missing : #name;
 	CUPTI_FUNCTIONS(RESOLVE_CUPTI)
 	if (missing) {
 		snprintf(why_text, sizeof(why_text), "%s has no %s", found.path, missing);
 		return why_text;
 	}
-	if (clock && !strcmp(clock, "callback") && cupti.cuptiActivityRegisterTimestampCallback(monotonic))
+	if (clock && !strcmp(clock, "callback") &&
+	    cupti.cuptiActivityRegisterTimestampCallback(monotonic))
 		send_text(COUNTERS_WARN, "CUPTI takes no timestamp callback");
 	cupti.cuptiGetVersion(&version);
 	send_text(COUNTERS_VERBOSE, "CUPTI %u from %s", version, found.path);
@@ -152,7 +156,8 @@ void pm_ordinals(struct device *devices, int n)
 static int chip_of(const struct device *d, char *chip, size_t size)
 {
 	struct cupti_initialize init = { .size = SIZE(struct cupti_initialize, priv) };
-	struct cupti_chip_name name = { .size = SIZE(struct cupti_chip_name, name), .device = (size_t)d->ordinal };
+	struct cupti_chip_name name = { .size = SIZE(struct cupti_chip_name, name),
+					.device = (size_t)d->ordinal };
 	int err = cupti.cuptiProfilerInitialize(&init);
 
 	if (!err)
@@ -162,7 +167,7 @@ static int chip_of(const struct device *d, char *chip, size_t size)
 	return err;
 }
 
-/* ---- which metrics -------------------------------------------------------------------------------------------- */
+/* ---- which metrics ---- */
 
 /* The passes that the metrics so far and this one need; 0: the chip does not have it. */
 static size_t passes_with(struct pm *p, const char *name)
@@ -193,7 +198,8 @@ static void take(struct pm *p, const struct device *d, const struct wanted *w, c
 	p->n++;
 }
 
-/* The name that the chip has and that fits; NULL: none. *passes: of the best that does not fit; 0: the chip has none. */
+/* The name that the chip has and that fits; NULL: none. *passes: of the best that does not fit;
+ * 0: the chip has none. */
 static const char *choose(struct pm *p, const struct wanted *w, size_t *passes)
 {
 	const char *own[2] = { w->name, NULL };
@@ -211,7 +217,8 @@ static const char *choose(struct pm *p, const struct wanted *w, size_t *passes)
 	return NULL;
 }
 
-/* What of the wanted metrics the hardware samples in one pass. False: one that was asked for by name does not fit. */
+/* What of the wanted metrics the hardware samples in one pass. False: one that was asked for by
+ * name does not fit. */
 static bool choose_all(struct device *d, struct pm *p)
 {
 	for (int i = 0; i < nwanted; i++) {
@@ -226,16 +233,23 @@ static bool choose_all(struct device *d, struct pm *p)
 			take(p, d, w, name);
 			d->given |= 1ULL << i;
 		} else if (w->asked && passes) {
-			send_text(COUNTERS_ERROR, "--metrics: with '%s' the list needs %zu passes on %s, and samples have one: leave it "
-						  "out, or ask for it alone", w->name, passes, p->chip);
+			send_text(COUNTERS_ERROR,
+				  "--metrics: with '%s' the list needs %zu passes on %s, and "
+				  "samples have one: leave it "
+				  "out, or ask for it alone",
+				  w->name, passes, p->chip);
 			return false;
 		} else if (!w->row) {
-			send_text(COUNTERS_ERROR, "--metrics: %s has no metric '%s'; 'cudatrace counters --metrics help' lists them",
+			send_text(COUNTERS_ERROR,
+				  "--metrics: %s has no metric '%s'; 'cudatrace counters --metrics "
+				  "help' lists them",
 				  p->chip, w->name);
 			return false;
 		} else {
-			send_text(COUNTERS_VERBOSE, passes ? "GPU %u (%s): '%s' does not fit one pass with the others" :
-							     "GPU %u (%s): the chip has no counter for '%s'", d->index, p->chip, w->name);
+			send_text(COUNTERS_VERBOSE,
+				  passes ? "GPU %u (%s): '%s' does not fit one pass with the others"
+					 : "GPU %u (%s): the chip has no counter for '%s'",
+				  d->index, p->chip, w->name);
 		}
 	}
 	return true;
@@ -254,15 +268,18 @@ void pm_announce(struct device *d, int i)
 
 	if (!wanted[i].row)
 		snprintf(m->unit, sizeof(m->unit), "%s",
-			 metric_unit(m->name, host_dimension(&d->pm->host, m->name), unit, sizeof(unit)));
+			 metric_unit(m->name, host_dimension(&d->pm->host, m->name), unit,
+				     sizeof(unit)));
 	m->id = metric_id(wanted[i].name, m->unit, CT_METRIC_PM);
 }
 
-/* ---- sampling -------------------------------------------------------------------------------------------------- */
+/* ---- sampling ---- */
 
 static int fresh_image(struct pm *p)
 {
-	struct pm_data_init init = { .size = SIZE(struct pm_data_init, data), .object = p->object, .bytes = p->data_bytes,
+	struct pm_data_init init = { .size = SIZE(struct pm_data_init, data),
+				     .object = p->object,
+				     .bytes = p->data_bytes,
 				     .data = p->data };
 
 	return cupti.cuptiPmSamplingCounterDataImageInitialize(&init);
@@ -271,8 +288,12 @@ static int fresh_image(struct pm *p)
 static int set_config(struct pm *p, int trigger, uint64_t interval)
 {
 	uint64_t bytes = (BUFFER_NS / p->hardware_ns + 1) * SAMPLE_BYTES;
-	struct pm_config c = { .size = SIZE(struct pm_config, append), .object = p->object, .bytes = p->host.image_bytes,
-			       .image = p->host.image, .interval = interval, .trigger = trigger };
+	struct pm_config c = { .size = SIZE(struct pm_config, append),
+			       .object = p->object,
+			       .bytes = p->host.image_bytes,
+			       .image = p->host.image,
+			       .interval = interval,
+			       .trigger = trigger };
 	int err;
 
 	c.buffer_bytes = bytes < BUFFER_MIN ? BUFFER_MIN : bytes > BUFFER_MAX ? BUFFER_MAX : bytes;
@@ -287,7 +308,8 @@ static int set_config(struct pm *p, int trigger, uint64_t interval)
 /* Turing and GA100 have no trigger by time. */
 static int set_trigger(struct pm *p, const struct device *d)
 {
-	uint64_t cycles = p->hardware_ns * 12 / 10; /* 1.2 GHz: the system clock's usual order; the samples tell their length */
+	/* 1.2 GHz: the system clock's usual order; the samples tell their length */
+	uint64_t cycles = p->hardware_ns * 12 / 10;
 	bool sysclk = !strncmp(p->chip, "TU", 2) || !strcmp(p->chip, "GA100");
 	int err = sysclk ? CUPTI_NOT_SUPPORTED : set_config(p, TRIGGER_TIME, p->hardware_ns);
 
@@ -297,7 +319,9 @@ static int set_trigger(struct pm *p, const struct device *d)
 	p->trigger = TRIGGER_SYSCLK;
 	err = set_config(p, TRIGGER_SYSCLK, cycles);
 	if (!err)
-		send_text(COUNTERS_NOTE, "GPU %u (%s): samples are triggered by the system clock, which varies: their length does too",
+		send_text(COUNTERS_NOTE,
+			  "GPU %u (%s): samples are triggered by the system clock, which varies: "
+			  "their length does too",
 			  d->index, p->chip);
 	return err;
 }
@@ -305,8 +329,11 @@ static int set_trigger(struct pm *p, const struct device *d)
 /* All that comes before the start. */
 static int begin(struct pm *p, const struct device *d)
 {
-	struct pm_enable enable = { .size = SIZE(struct pm_enable, object), .device = (size_t)d->ordinal };
-	struct pm_data_size size = { .size = SIZE(struct pm_data_size, bytes), .names = p->names, .n = (size_t)p->n,
+	struct pm_enable enable = { .size = SIZE(struct pm_enable, object),
+				    .device = (size_t)d->ordinal };
+	struct pm_data_size size = { .size = SIZE(struct pm_data_size, bytes),
+				     .names = p->names,
+				     .n = (size_t)p->n,
 				     .samples = p->slots };
 	int err = cupti.cuptiPmSamplingEnable(&enable);
 
@@ -357,7 +384,8 @@ static void pm_free(struct pm *p)
 /* Which raw counters this device has; a driver that says nothing has all of the chip's. */
 static int availability(struct pm *p, const struct device *d)
 {
-	struct pm_availability a = { .size = SIZE(struct pm_availability, image), .device = (size_t)d->ordinal };
+	struct pm_availability a = { .size = SIZE(struct pm_availability, image),
+				     .device = (size_t)d->ordinal };
 	int err = cupti.cuptiPmSamplingGetCounterAvailability(&a);
 
 	if (err)
@@ -376,7 +404,8 @@ static const char *refusal(const struct device *d)
 	if (d->confidential)
 		return why_not("", CUPTI_CONFIDENTIAL);
 	if (d->ordinal < 0)
-		return "CUDA does not open it (libcuda.so.1 is missing, or the device is not in this container)";
+		return "CUDA does not open it (libcuda.so.1 is missing, or the device is not in "
+		       "this container)";
 	return NULL;
 }
 
@@ -444,7 +473,7 @@ void pm_close(struct device *d)
 	d->pm = NULL;
 }
 
-/* ---- decoding -------------------------------------------------------------------------------------------------- */
+/* ---- decoding ---- */
 
 /* What to take from CUPTI's times to have CLOCK_MONOTONIC. */
 static int64_t offset_of(struct pm *p, const struct device *d, uint64_t at)
@@ -455,16 +484,24 @@ static int64_t offset_of(struct pm *p, const struct device *d, uint64_t at)
 
 	if (behind > -(int64_t)CLOCK_NEAR_NS && behind < (int64_t)CLOCK_NEAR_NS)
 		offset = 0;
-	else if (behind + offset < -(int64_t)CLOCK_NEAR_NS || behind + offset > (int64_t)CLOCK_NEAR_NS)
-		offset = (int64_t)(at - now); /* no clock of ours: the time of decoding is the best there is */
+	else if (behind + offset < -(int64_t)CLOCK_NEAR_NS ||
+		 behind + offset > (int64_t)CLOCK_NEAR_NS)
+		/* no clock of ours: the time of decoding is the best there is */
+		offset = (int64_t)(at - now);
 	if (!p->told_clock) {
 		p->told_clock = true;
 		if (offset == (int64_t)(at - now))
-			send_text(COUNTERS_WARN, "GPU %u: CUPTI's sample times are on no clock of this machine: samples carry the time "
-						 "when they were read", d->index);
+			send_text(COUNTERS_WARN,
+				  "GPU %u: CUPTI's sample times are on no clock of this machine: "
+				  "samples carry the time "
+				  "when they were read",
+				  d->index);
 		else
-			send_text(COUNTERS_VERBOSE, "GPU %u: CUPTI's sample times are CLOCK_%s, read to within %llu ns", d->index,
-				  offset ? "REALTIME" : "MONOTONIC", (unsigned long long)error);
+			send_text(
+				COUNTERS_VERBOSE,
+				"GPU %u: CUPTI's sample times are CLOCK_%s, read to within %llu ns",
+				d->index, offset ? "REALTIME" : "MONOTONIC",
+				(unsigned long long)error);
 	}
 	return offset;
 }
@@ -509,19 +546,29 @@ static void add_part(struct pm *p, const double *values, uint64_t start_ns, uint
 /* One sample of the hardware. True: `s` is complete. */
 static bool one(struct pm *p, const struct device *d, size_t index, union sample *s)
 {
-	struct pm_sample_info info = { .size = SIZE(struct pm_sample_info, end), .object = p->object, .data = p->data,
-				       .bytes = p->data_bytes, .sample = index };
+	struct pm_sample_info info = { .size = SIZE(struct pm_sample_info, end),
+				       .object = p->object,
+				       .data = p->data,
+				       .bytes = p->data_bytes,
+				       .sample = index };
 	double values[COUNTERS_METRICS] = { 0 };
-	struct host_evaluate eval = { .size = SIZE(struct host_evaluate, values), .host = p->host.object, .data = p->data,
-				      .bytes = p->data_bytes, .sample = index, .names = p->names, .n = (size_t)p->n,
+	struct host_evaluate eval = { .size = SIZE(struct host_evaluate, values),
+				      .host = p->host.object,
+				      .data = p->data,
+				      .bytes = p->data_bytes,
+				      .sample = index,
+				      .names = p->names,
+				      .n = (size_t)p->n,
 				      .values = values };
 	int64_t offset;
 
 	/* The first ones after an overflow, and the last after a stop, cover no time. */
-	if (cupti.cuptiPmSamplingCounterDataGetSampleInfo(&info) || !info.start || info.end <= info.start)
+	if (cupti.cuptiPmSamplingCounterDataGetSampleInfo(&info) || !info.start ||
+	    info.end <= info.start)
 		return false;
 	if (p->last_end && info.start > p->last_end + p->hardware_ns / 2)
-		send_lost((info.start - p->last_end + p->hardware_ns / 2) / p->hardware_ns, CT_LOSS_DEVICE);
+		send_lost((info.start - p->last_end + p->hardware_ns / 2) / p->hardware_ns,
+			  CT_LOSS_DEVICE);
 	if (p->last_end && info.end <= p->last_end)
 		return false;
 	p->last_end = info.end;
@@ -530,7 +577,8 @@ static bool one(struct pm *p, const struct device *d, size_t index, union sample
 		return false;
 	}
 	offset = offset_of(p, d, info.end);
-	add_part(p, values, (uint64_t)((int64_t)info.start - offset), (uint64_t)((int64_t)info.end - offset));
+	add_part(p, values, (uint64_t)((int64_t)info.start - offset),
+		 (uint64_t)((int64_t)info.end - offset));
 	if (p->have < p->parts)
 		return false;
 	flush_parts(p, d, s);
@@ -540,7 +588,8 @@ static bool one(struct pm *p, const struct device *d, size_t index, union sample
 /* PM sampling is over for this device; who calls finds another way. */
 static void give_up(struct device *d, const char *what, int err)
 {
-	send_text(COUNTERS_WARN, "GPU %u: no more samples by CUPTI PM sampling: %s", d->index, why_not(what, err));
+	send_text(COUNTERS_WARN, "GPU %u: no more samples by CUPTI PM sampling: %s", d->index,
+		  why_not(what, err));
 	pm_free(d->pm);
 	d->pm = NULL;
 	d->given = 0;
@@ -563,8 +612,11 @@ static void restart(struct device *d)
 	}
 	p->last_end = last_end; /* so that what is missing is counted */
 	if (!p->restarts++)
-		send_text(COUNTERS_WARN, "GPU %u: samples were lost, the hardware's buffer was full: give a longer --interval, or fewer "
-					 "--metrics", d->index);
+		send_text(COUNTERS_WARN,
+			  "GPU %u: samples were lost, the hardware's buffer was full: give a "
+			  "longer --interval, or fewer "
+			  "--metrics",
+			  d->index);
 }
 
 bool pm_start(struct device *d)
@@ -579,9 +631,13 @@ bool pm_start(struct device *d)
 void pm_drain(struct device *d)
 {
 	struct pm *p = d->pm;
-	struct pm_decode decode = { .size = SIZE(struct pm_decode, overflow), .object = p->object, .data = p->data,
+	struct pm_decode decode = { .size = SIZE(struct pm_decode, overflow),
+				    .object = p->object,
+				    .data = p->data,
 				    .bytes = p->data_bytes };
-	struct pm_data_info info = { .size = SIZE(struct pm_data_info, completed), .data = p->data, .bytes = p->data_bytes };
+	struct pm_data_info info = { .size = SIZE(struct pm_data_info, completed),
+				     .data = p->data,
+				     .bytes = p->data_bytes };
 	int err = cupti.cuptiPmSamplingDecodeData(&decode);
 	union sample last, s;
 	bool pending = false;
@@ -636,7 +692,10 @@ static void help_rows(const char *chip)
 		name = choose(p, &w, &passes);
 		if (name)
 			take(p, &d, &w, name);
-		send_text(COUNTERS_LINE, "  %-14s %s", w.name, name ? name : passes ? "- (does not fit)" : "-");
+		send_text(COUNTERS_LINE, "  %-14s %s", w.name,
+			  name	   ? name
+			  : passes ? "- (does not fit)"
+				   : "-");
 	}
 	free(p);
 }
@@ -644,7 +703,8 @@ static void help_rows(const char *chip)
 static bool help_chip(const char *chip)
 {
 	if (!host_knows(chip)) {
-		send_text(COUNTERS_ERROR, "CUPTI knows no chip '%s'; chips are called GH100, GA100, AD102", chip);
+		send_text(COUNTERS_ERROR,
+			  "CUPTI knows no chip '%s'; chips are called GH100, GA100, AD102", chip);
 		return false;
 	}
 	help_rows(chip);
@@ -661,6 +721,7 @@ bool pm_help(const char *chip, const struct device *devices, int n)
 	for (int i = 0; i < n; i++)
 		if (devices[i].ordinal >= 0 && !chip_of(&devices[i], name, sizeof(name)))
 			return help_chip(name);
-	send_text(COUNTERS_WARN, "CUPTI's own metrics are not listed: no GPU is here to ask; name a chip with --chip, as GH100");
+	send_text(COUNTERS_WARN, "CUPTI's own metrics are not listed: no GPU is here to ask; name "
+				 "a chip with --chip, as GH100");
 	return true;
 }

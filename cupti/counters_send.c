@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_send.c - records go to cudatrace by the socket, many to a message, from the thread that samples and from the one that
- * waits for events. Sampling never waits for a reader: what does not fit is counted.
+ * counters_send.c - records go to cudatrace by the socket, many to a message, from the thread
+ * that samples and from the one that waits for events. Sampling never waits for a reader: what
+ * does not fit is counted.
  */
 #include <errno.h>
 #include <poll.h>
@@ -108,7 +109,10 @@ static bool append(const void *rec, size_t size)
 static void tell_losses(void)
 {
 	for (uint32_t i = 0; i < CT_LOSS_END; i++) {
-		struct ct_lost l = { .h = { .size = sizeof(l), .kind = CT_LOST }, .cause = i, .cpu = ~0u, .count = lost[i] };
+		struct ct_lost l = { .h = { .size = sizeof(l), .kind = CT_LOST },
+				     .cause = i,
+				     .cpu = ~0u,
+				     .count = lost[i] };
 
 		if (!lost[i])
 			continue;
@@ -193,7 +197,7 @@ void send_kind(enum counters_kind kind)
 	pthread_mutex_unlock(&lock);
 }
 
-/* ---- samples ---------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 void sample_begin(union sample *s, const struct device *d, uint64_t start_ns, uint64_t end_ns)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_start.c - the helper's entry point. The one that the compiler brings asks for a __libc_start_main of the C
- * library that it was built with; this one takes that of the first version, which every later one still has.
+ * counters_start.c - the helper's entry point. The one that the compiler brings asks for a
+ * __libc_start_main of the C library that it was built with; this one takes that of the first
+ * version, which every later one still has.
  */
 #include <stddef.h>
 
 int main(int, char **);
-int start_main_first(int (*)(int, char **), int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+int start_main_first(int (*)(int, char **), int, char **, void (*)(void), void (*)(void),
+		     void (*)(void), void *);
 
 #if defined(__x86_64__)
 __asm__(".symver start_main_first, __libc_start_main@GLIBC_2.2.5\n"
@@ -36,6 +38,7 @@ __asm__(".symver start_main_first, __libc_start_main@GLIBC_2.17\n"
 __attribute__((noreturn, used)) void counters_start(void **stack, void (*at_exit)(void));
 void counters_start(void **stack, void (*at_exit)(void))
 {
-	start_main_first(main, (int)(size_t)stack[0], (char **)(stack + 1), NULL, NULL, at_exit, stack);
+	start_main_first(main, (int)(size_t)stack[0], (char **)(stack + 1), NULL, NULL, at_exit,
+			 stack);
 	__builtin_trap();
 }

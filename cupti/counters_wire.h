@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_wire.h - what the counters' helper says to cudatrace beside the records of bpf/cudatrace.h, and how it is
- * started. Both sides include it; it is never on disk, and both come from one build, so that it needs no version.
+ * counters_wire.h - what the counters' helper says to cudatrace beside the records of
+ * bpf/cudatrace.h, and how it is started. Both sides include it; it is never on disk, and both come
+ * from one build, so that it needs no version.
  *
- * The socket is a SOCK_SEQPACKET pair: one message is one or more whole records. What cudatrace writes is one byte, of any
- * value, when sampling is to begin; when it shuts its end for writing, the helper ends. A helper that could not be
- * executed sends the errno, an int, and nothing else.
+ * The socket is a SOCK_SEQPACKET pair: one message is one or more whole records. What cudatrace
+ * writes is one byte, of any value, when sampling is to begin; when it shuts its end for
+ * writing, the helper ends. A helper that could not be executed sends the errno, an int, and
+ * nothing else.
  */
 #ifndef CT_COUNTERS_WIRE_H
 #define CT_COUNTERS_WIRE_H
 
 /* Kinds that are not in enum ct_kind: far above it. */
 enum counters_kind {
-	COUNTERS_READY = 0x4000, /* struct ct_hdr alone: set up; every CT_DEVICE and CT_METRIC has come */
-	COUNTERS_TEXT = 0x4001,	 /* struct counters_text */
-	COUNTERS_BYE = 0x4002,	 /* struct ct_hdr alone, the last record: the helper ends because it was told to, or is done */
+	/* struct ct_hdr alone: set up; every CT_DEVICE and CT_METRIC has come */
+	COUNTERS_READY = 0x4000,
+	COUNTERS_TEXT = 0x4001, /* struct counters_text */
+	/* struct ct_hdr alone, the last record: the helper ends because it was told to, or is
+	 * done */
+	COUNTERS_BYE = 0x4002,
 };
 
 enum counters_level {
@@ -36,7 +41,8 @@ CT_ASSERT_SIZE(struct counters_text, 40);
 
 #define COUNTERS_MESSAGE_MAX 65536 /* bytes of one message */
 
-/* What the helper is started with: argv[1] to argv[COUNTERS_ARGC - 1], all decimal or text; "" where not given. */
+/* What the helper is started with: argv[1] to argv[COUNTERS_ARGC - 1], all decimal or text; ""
+ * where not given. */
 enum counters_arg {
 	COUNTERS_ARG_FD = 1,	   /* the socket */
 	COUNTERS_ARG_MODE = 2,	   /* "sample" or "help" */
@@ -47,6 +53,7 @@ enum counters_arg {
 	COUNTERS_ARGC = 7,
 };
 
-#define COUNTERS_INTERVAL_MIN_NS 100000ULL	 /* 100 us: the shortest that PM sampling was seen to hold */
+/* 100 us: the shortest that PM sampling was seen to hold */
+#define COUNTERS_INTERVAL_MIN_NS 100000ULL
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cupti.h - what the agent uses of CUPTI, declared here so that building needs none of NVIDIA's headers.
+ * cupti.h - what the agent uses of CUPTI, declared here so that building needs none of NVIDIA's
+ * headers.
  *
- * Records are read by the prefix that CUPTI 11.8 to 13 have in common: newer versions only add at the end. Numbers and
- * offsets are those of cupti_activity.h and cupti_callbacks.h; tests/cupti_layout.c compares all of them with the real
- * headers where these are installed.
+ * Records are read by the prefix that CUPTI 11.8 to 13 have in common: newer versions only add
+ * at the end. Numbers and offsets are those of cupti_activity.h and cupti_callbacks.h;
+ * tests/cupti_layout.c compares all of them with the real headers where these are installed.
  */
 #ifndef CT_CUPTI_H
 #define CT_CUPTI_H
@@ -13,33 +14,71 @@
 #include <stdint.h>
 
 enum {
-	CUPTI_OK = 0, CUPTI_INVALID_PARAMETER = 1, CUPTI_MAX_LIMIT_REACHED = 12, CUPTI_NOT_INITIALIZED = 15,
-	CUPTI_MULTIPLE_SUBSCRIBERS = 39, CUPTI_UNKNOWN = 999,
+	CUPTI_OK = 0,
+	CUPTI_INVALID_PARAMETER = 1,
+	CUPTI_MAX_LIMIT_REACHED = 12,
+	CUPTI_NOT_INITIALIZED = 15,
+	CUPTI_MULTIPLE_SUBSCRIBERS = 39,
+	CUPTI_UNKNOWN = 999,
 };
 
 /* CUpti_CallbackDomain, CUpti_ApiCallbackSite, the callback ids of the domains RESOURCE and STATE */
-enum { CUPTI_DRIVER = 1, CUPTI_RUNTIME = 2, CUPTI_RESOURCE = 3, CUPTI_SYNCHRONIZE = 4, CUPTI_NVTX = 5, CUPTI_STATE = 6 };
+enum {
+	CUPTI_DRIVER = 1,
+	CUPTI_RUNTIME = 2,
+	CUPTI_RESOURCE = 3,
+	CUPTI_SYNCHRONIZE = 4,
+	CUPTI_NVTX = 5,
+	CUPTI_STATE = 6
+};
 enum { CUPTI_SITE_ENTER = 0, CUPTI_SITE_EXIT = 1 };
 enum {
-	CUPTI_RES_CONTEXT_CREATED = 1, CUPTI_RES_CONTEXT_DESTROYS = 2, CUPTI_RES_STREAM_CREATED = 3,
-	CUPTI_RES_STREAM_DESTROYS = 4, CUPTI_RES_INIT_FINISHED = 5,
+	CUPTI_RES_CONTEXT_CREATED = 1,
+	CUPTI_RES_CONTEXT_DESTROYS = 2,
+	CUPTI_RES_STREAM_CREATED = 3,
+	CUPTI_RES_STREAM_DESTROYS = 4,
+	CUPTI_RES_INIT_FINISHED = 5,
 };
 enum { CUPTI_STATE_FATAL = 1, CUPTI_STATE_ERROR = 2, CUPTI_STATE_WARNING = 3 };
 
 /* CUpti_ActivityKind */
 enum {
-	CUPTI_KIND_MEMCPY = 1, CUPTI_KIND_MEMSET = 2, CUPTI_KIND_DRIVER = 4, CUPTI_KIND_RUNTIME = 5, CUPTI_KIND_DEVICE = 8,
-	CUPTI_KIND_CONTEXT = 9, CUPTI_KIND_KERNEL = 10 /* CONCURRENT_KERNEL: 3 serialises */, CUPTI_KIND_MARKER = 12,
-	CUPTI_KIND_MARKER_DATA = 13, CUPTI_KIND_OVERHEAD = 17, CUPTI_KIND_MEMCPY2 = 22, CUPTI_KIND_UM = 25,
-	CUPTI_KIND_STREAM = 37, CUPTI_KIND_SYNC = 38, CUPTI_KIND_MEMORY2 = 49, CUPTI_KIND_GRAPH = 51,
+	CUPTI_KIND_MEMCPY = 1,
+	CUPTI_KIND_MEMSET = 2,
+	CUPTI_KIND_DRIVER = 4,
+	CUPTI_KIND_RUNTIME = 5,
+	CUPTI_KIND_DEVICE = 8,
+	CUPTI_KIND_CONTEXT = 9,
+	CUPTI_KIND_KERNEL = 10 /* CONCURRENT_KERNEL: 3 serialises */,
+	CUPTI_KIND_MARKER = 12,
+	CUPTI_KIND_MARKER_DATA = 13,
+	CUPTI_KIND_OVERHEAD = 17,
+	CUPTI_KIND_MEMCPY2 = 22,
+	CUPTI_KIND_UM = 25,
+	CUPTI_KIND_STREAM = 37,
+	CUPTI_KIND_SYNC = 38,
+	CUPTI_KIND_MEMORY2 = 49,
+	CUPTI_KIND_GRAPH = 51,
 };
 
 /* CUpti_ActivityAttribute */
-enum { CUPTI_ATTR_DEVICE_BUFFER_SIZE = 0, CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT = 2, CUPTI_ATTR_ZEROED = 5,
-       CUPTI_ATTR_PRE_ALLOCATE = 6, CUPTI_ATTR_PER_THREAD = 9, CUPTI_ATTR_THREAD_ID_TYPE = 21 /* from 13.2 on */ };
+enum {
+	CUPTI_ATTR_DEVICE_BUFFER_SIZE = 0,
+	CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT = 2,
+	CUPTI_ATTR_ZEROED = 5,
+	CUPTI_ATTR_PRE_ALLOCATE = 6,
+	CUPTI_ATTR_PER_THREAD = 9,
+	CUPTI_ATTR_THREAD_ID_TYPE = 21 /* from 13.2 on */
+};
 enum { CUPTI_THREAD_ID_SYSTEM = 1 };
 enum { CUPTI_MARK_INSTANT = 1, CUPTI_MARK_START = 2, CUPTI_MARK_END = 4, CUPTI_MARK_ARGB = 2 };
-enum { CUPTI_OBJECT_PROCESS = 1, CUPTI_OBJECT_THREAD = 2, CUPTI_OBJECT_DEVICE = 3, CUPTI_OBJECT_CONTEXT = 4, CUPTI_OBJECT_STREAM = 5 };
+enum {
+	CUPTI_OBJECT_PROCESS = 1,
+	CUPTI_OBJECT_THREAD = 2,
+	CUPTI_OBJECT_DEVICE = 3,
+	CUPTI_OBJECT_CONTEXT = 4,
+	CUPTI_OBJECT_STREAM = 5
+};
 
 #define CUPTI_PACKED __attribute__((packed, aligned(8)))
 
@@ -83,7 +122,8 @@ struct cupti_memcpy2 { /* MemcpyPtoP4 */
 	uint32_t kind;
 	uint8_t copy_kind, src, dst, flags;
 	uint64_t bytes, start, end;
-	uint32_t device, context, stream, src_device, src_context, dst_device, dst_context, correlation;
+	uint32_t device, context, stream, src_device, src_context, dst_device, dst_context,
+		correlation;
 	void *reserved;
 	uint64_t graph_node;
 	uint32_t graph, channel;
@@ -159,7 +199,8 @@ struct cupti_um { /* UnifiedMemoryCounter2 */
 struct cupti_device { /* Device2 and on */
 	uint32_t kind, flags;
 	uint64_t bandwidth /* kB/s */, memory;
-	uint32_t constant, l2, warp, clock /* kHz */, engines, multiprocessors, max_ipc, max_warps, max_blocks, max_shared, max_registers;
+	uint32_t constant, l2, warp, clock /* kHz */, engines, multiprocessors, max_ipc, max_warps,
+		max_blocks, max_shared, max_registers;
 	uint32_t block_registers, block_shared, block_threads, block_dim[3], grid_dim[3];
 	uint32_t major, minor, id, ecc;
 	uint8_t uuid[16];
@@ -203,56 +244,64 @@ struct cupti_subscriber_params {
 	size_t old_size;
 	uint8_t allow_several, pad[7]; /* from 13.2 on */
 };
-#define CUPTI_SUBSCRIBER_PARAMS_ALONE offsetof(struct cupti_subscriber_params, allow_several) /* the size before */
+/* the size before */
+#define CUPTI_SUBSCRIBER_PARAMS_ALONE offsetof(struct cupti_subscriber_params, allow_several)
 
 typedef void (*cupti_callback)(void *user, int domain, uint32_t cbid, const void *data);
 typedef void (*cupti_request)(uint8_t **buffer, size_t *size, size_t *max_records);
-typedef void (*cupti_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
+typedef void (*cupti_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+			       size_t valid);
 typedef void (*cupti_request_v2)(uint8_t **buffer, size_t *size, size_t *max_records, void *info);
 typedef void (*cupti_complete_v2)(uint8_t *buffer, size_t size, size_t valid, void *info);
 typedef uint64_t (*cupti_clock)(void);
 
 /*
- * The functions, found by dlsym. F: must be there; O: may be missing (an older CUPTI), and then is NULL.
+ * The functions, found by dlsym. F: must be there; O: may be missing (an older CUPTI), and then
+ * is NULL.
  */
-#define CUPTI_FUNCS(F, O)                                                                                              \
-	F(cuptiGetVersion, (uint32_t *version))                                                                        \
-	F(cuptiSubscribe, (void **subscriber, cupti_callback, void *user))                                             \
-	F(cuptiUnsubscribe, (void *subscriber))                                                                        \
-	F(cuptiEnableCallback, (uint32_t enable, void *subscriber, int domain, uint32_t cbid))                         \
-	F(cuptiEnableDomain, (uint32_t enable, void *subscriber, int domain))                                          \
-	F(cuptiGetCallbackName, (int domain, uint32_t cbid, const char **name))                                        \
-	F(cuptiActivityRegisterCallbacks, (cupti_request, cupti_complete))                                             \
-	F(cuptiActivityEnable, (int kind))                                                                             \
-	F(cuptiActivityDisable, (int kind))                                                                            \
-	F(cuptiActivityFlushAll, (uint32_t forced))                                                                    \
-	F(cuptiActivityGetNextRecord, (uint8_t *buffer, size_t valid, void **record))                                  \
-	F(cuptiActivityGetNumDroppedRecords, (void *context, uint32_t stream, size_t *dropped))                        \
-	F(cuptiActivitySetAttribute, (int attribute, size_t *size, void *value))                                       \
-	F(cuptiGetTimestamp, (uint64_t *timestamp))                                                                    \
-	F(cuptiSetThreadIdType, (int type))                                                                            \
-	O(cuptiSubscribe_v2, (void **subscriber, cupti_callback, void *user, struct cupti_subscriber_params *))        \
-	/* for one of several subscribers */                                                                           \
-	O(cuptiActivityEnable_v2, (void *subscriber, int kind, void *config))                                          \
-	O(cuptiActivityEnableAndDump_v2, (void *subscriber, int kind, void *config))                                   \
-	O(cuptiActivityDisable_v2, (void *subscriber, int kind, void *config))                                         \
-	O(cuptiActivityRegisterCallbacks_v2, (void *subscriber, cupti_request_v2, cupti_complete_v2))                  \
-	O(cuptiActivitySetAttribute_v2, (void *subscriber, int attribute, size_t *size, void *value))                  \
-	O(cuptiActivityGetNextRecord_v2, (void *subscriber, uint8_t *buffer, size_t valid, void **record))             \
-	O(cuptiActivityGetNumDroppedRecords_v2, (void *subscriber, void *context, uint32_t stream, size_t *dropped))   \
-	O(cuptiActivityEnableRuntimeApi_v2, (void *subscriber, uint32_t cbid, uint8_t enable))                         \
-	O(cuptiActivityEnableDriverApi_v2, (void *subscriber, uint32_t cbid, uint8_t enable))                          \
-	O(cuptiGetTimestamp_v2, (void *subscriber, uint64_t *timestamp))                                               \
-	O(cuptiActivityEnableAndDump, (int kind))                                                                      \
-	O(cuptiActivityRegisterTimestampCallback, (cupti_clock))                                                       \
-	O(cuptiActivityEnableRuntimeApi, (uint32_t cbid, uint8_t enable))                                              \
-	O(cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t enable))                                               \
-	O(cuptiGetStreamIdEx, (void *context, void *stream, uint8_t per_thread, uint32_t *id))                         \
-	O(cuptiGetContextId, (void *context, uint32_t *id))                                                            \
-	O(cuptiGetResultString, (int result, const char **text))                                                       \
+#define CUPTI_FUNCS(F, O)                                                                       \
+	F(cuptiGetVersion, (uint32_t * version))                                                \
+	F(cuptiSubscribe, (void **subscriber, cupti_callback, void *user))                      \
+	F(cuptiUnsubscribe, (void *subscriber))                                                 \
+	F(cuptiEnableCallback, (uint32_t enable, void *subscriber, int domain, uint32_t cbid))  \
+	F(cuptiEnableDomain, (uint32_t enable, void *subscriber, int domain))                   \
+	F(cuptiGetCallbackName, (int domain, uint32_t cbid, const char **name))                 \
+	F(cuptiActivityRegisterCallbacks, (cupti_request, cupti_complete))                      \
+	F(cuptiActivityEnable, (int kind))                                                      \
+	F(cuptiActivityDisable, (int kind))                                                     \
+	F(cuptiActivityFlushAll, (uint32_t forced))                                             \
+	F(cuptiActivityGetNextRecord, (uint8_t * buffer, size_t valid, void **record))          \
+	F(cuptiActivityGetNumDroppedRecords, (void *context, uint32_t stream, size_t *dropped)) \
+	F(cuptiActivitySetAttribute, (int attribute, size_t *size, void *value))                \
+	F(cuptiGetTimestamp, (uint64_t * timestamp))                                            \
+	F(cuptiSetThreadIdType, (int type))                                                     \
+	O(cuptiSubscribe_v2,                                                                    \
+	  (void **subscriber, cupti_callback, void *user, struct cupti_subscriber_params *))    \
+	/* for one of several subscribers */                                                    \
+	O(cuptiActivityEnable_v2, (void *subscriber, int kind, void *config))                   \
+	O(cuptiActivityEnableAndDump_v2, (void *subscriber, int kind, void *config))            \
+	O(cuptiActivityDisable_v2, (void *subscriber, int kind, void *config))                  \
+	O(cuptiActivityRegisterCallbacks_v2,                                                    \
+	  (void *subscriber, cupti_request_v2, cupti_complete_v2))                              \
+	O(cuptiActivitySetAttribute_v2,                                                         \
+	  (void *subscriber, int attribute, size_t *size, void *value))                         \
+	O(cuptiActivityGetNextRecord_v2,                                                        \
+	  (void *subscriber, uint8_t *buffer, size_t valid, void **record))                     \
+	O(cuptiActivityGetNumDroppedRecords_v2,                                                 \
+	  (void *subscriber, void *context, uint32_t stream, size_t *dropped))                  \
+	O(cuptiActivityEnableRuntimeApi_v2, (void *subscriber, uint32_t cbid, uint8_t enable))  \
+	O(cuptiActivityEnableDriverApi_v2, (void *subscriber, uint32_t cbid, uint8_t enable))   \
+	O(cuptiGetTimestamp_v2, (void *subscriber, uint64_t *timestamp))                        \
+	O(cuptiActivityEnableAndDump, (int kind))                                               \
+	O(cuptiActivityRegisterTimestampCallback, (cupti_clock))                                \
+	O(cuptiActivityEnableRuntimeApi, (uint32_t cbid, uint8_t enable))                       \
+	O(cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t enable))                        \
+	O(cuptiGetStreamIdEx, (void *context, void *stream, uint8_t per_thread, uint32_t *id))  \
+	O(cuptiGetContextId, (void *context, uint32_t *id))                                     \
+	O(cuptiGetResultString, (int result, const char **text))                                \
 	O(cuptiFinalize, (void))
 
-#define CUPTI_FIELD(name, args) int (*name) args;
+#define CUPTI_FIELD(name, args) int(*name) args;
 struct cupti {
 	CUPTI_FUNCS(CUPTI_FIELD, CUPTI_FIELD)
 	void *lib;

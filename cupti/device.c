@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device.c - what is enabled in CUPTI, and its buffers. CUPTI asks for empty buffers and gives full ones back on a thread of
- * its own, or inside a flush; they come from a pool. When all are with CUPTI it gets one that is thrown away
- * when it comes back, its records counted, since some versions crash without an answer.
+ * device.c - what is enabled in CUPTI, and its buffers. CUPTI asks for empty buffers and gives
+ * full ones back on a thread of its own, or inside a flush; they come from a pool. When all are
+ * with CUPTI it gets one that is thrown away when it comes back, its records counted, since some
+ * versions crash without an answer.
  */
 #include "state.h"
 
@@ -16,14 +17,17 @@
 static struct {
 	uint8_t *memory;
 	size_t size; /* as it was made: another attach may want others */
-	bool out; /* with CUPTI */
+	bool out;    /* with CUPTI */
 } pool[POOL_MAX];
 static uint8_t *discard;
-static _Atomic int discards; /* how often CUPTI holds it: more than once, and what is in it cannot be told */
+/* how often CUPTI holds it: more than once, and what is in it cannot be told */
+static _Atomic int discards;
 static size_t buffer_bytes;
 static uint32_t nbuffers;
-/* Held over the pool's flags, and over one buffer's records; never over a call of CUPTI's that may wait. */
-static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER, records_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Held over the pool's flags, and over one buffer's records; never over a call of CUPTI's that
+ * may wait. */
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER,
+		       records_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t told_dropped, told_lost, told_time, told_deep, told_ns;
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
@@ -89,7 +93,8 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	pthread_mutex_unlock(&records_lock);
 	if (!thrown_away)
 		give_back(buffer);
-	/* which sets CUPTI's count to zero, and must not be asked under a lock that this function takes */
+	/* which sets CUPTI's count to zero, and must not be asked under a lock that this
+	 * function takes */
 	if (live)
 		atomic_fetch_add(&agent.dropped, activity_dropped(context, stream));
 	agent_wake();
@@ -150,23 +155,31 @@ static const struct {
 
 static bool wanted(size_t i)
 {
-	return agent.want.kinds && (kinds[i].want == AGENT_ALWAYS || agent.want.kinds & kinds[i].want);
+	return agent.want.kinds &&
+	       (kinds[i].want == AGENT_ALWAYS || agent.want.kinds & kinds[i].want);
 }
 
 static void say_holder(const char *name)
 {
 	link_say(AGENT_ERROR,
-		 "process %u: another profiler%s%s holds CUPTI, which has one user at a time: device work is not shown; "
+		 "process %u: another profiler%s%s holds CUPTI, which has one user at a time: "
+		 "device work is not shown; "
 		 "end that profiler first",
 		 agent.pid, name && *name ? " named " : "", name ? name : "");
 }
 
-/* Somebody else holds CUPTI. With those who allow it, it can be shared; the others are named at least. */
+/* Somebody else holds CUPTI. With those who allow it, it can be shared; the others are named at
+ * least. */
 static bool share(char *holder, size_t size)
 {
 	const struct cupti *c = &agent.cupti;
 	bool can = activity_can_share();
-	struct cupti_subscriber_params p = { can ? sizeof(p) : CUPTI_SUBSCRIBER_PARAMS_ALONE, "cudatrace", holder, size, can, { 0 } };
+	struct cupti_subscriber_params p = { can ? sizeof(p) : CUPTI_SUBSCRIBER_PARAMS_ALONE,
+					     "cudatrace",
+					     holder,
+					     size,
+					     can,
+					     { 0 } };
 	void *subscriber = NULL;
 
 	if (!c->cuptiSubscribe_v2 || c->cuptiSubscribe_v2(&subscriber, calls_callback, NULL, &p))
@@ -177,7 +190,8 @@ static bool share(char *holder, size_t size)
 	}
 	agent.subscriber = subscriber;
 	agent.shared = true;
-	link_say(AGENT_NOTE, "process %u: CUPTI is shared with another profiler%s%s", agent.pid, *holder ? ", " : "", holder);
+	link_say(AGENT_NOTE, "process %u: CUPTI is shared with another profiler%s%s", agent.pid,
+		 *holder ? ", " : "", holder);
 	return true;
 }
 
@@ -203,10 +217,14 @@ static int subscribe(void)
 		return -EBUSY;
 	}
 	if (r == CUPTI_UNKNOWN || r == CUPTI_NOT_INITIALIZED)
-		link_say(AGENT_ERROR, "process %u: CUPTI finds no CUDA driver (%s): device work is not shown; is the NVIDIA driver "
-			 "installed, and does its version fit %s?", agent.pid, library_error(r), c->path);
+		link_say(AGENT_ERROR,
+			 "process %u: CUPTI finds no CUDA driver (%s): device work is not shown; "
+			 "is the NVIDIA driver "
+			 "installed, and does its version fit %s?",
+			 agent.pid, library_error(r), c->path);
 	else
-		link_say(AGENT_ERROR, "process %u: CUPTI refuses (%s): device work is not shown", agent.pid, library_error(r));
+		link_say(AGENT_ERROR, "process %u: CUPTI refuses (%s): device work is not shown",
+			 agent.pid, library_error(r));
 	return -ENODEV;
 }
 
@@ -225,7 +243,8 @@ void device_reset(void)
 	pool_lock = records_lock = fresh;
 }
 
-/* What CUPTI does not hold goes back to the program's heap. A version that is never ended keeps some, for its next attach. */
+/* What CUPTI does not hold goes back to the program's heap. A version that is never ended keeps
+ * some, for its next attach. */
 void device_rest(void)
 {
 	/* where CUPTI was not ended a buffer may come back at any time */
@@ -255,7 +274,8 @@ static int buffers(void)
 
 static uint32_t choose_clock(void)
 {
-	if (!agent.cupti.cuptiActivityRegisterTimestampCallback || agent.shared) /* it is refused when shared */
+	/* it is refused when shared */
+	if (!agent.cupti.cuptiActivityRegisterTimestampCallback || agent.shared)
 		return AGENT_CLOCK_OFFSET;
 	if (agent.want.clock != AGENT_CLOCK_AUTO)
 		return agent.want.clock;
@@ -277,10 +297,15 @@ static void enable_kinds(void)
 			agent.kinds |= agent.want.kinds & kinds[i].want;
 		else
 			link_say(kinds[i].want == AGENT_ALWAYS ? AGENT_VERB : AGENT_WARN,
-				 "process %u: CUPTI gives no records of %s (%s)", agent.pid, kinds[i].name, library_error(r));
+				 "process %u: CUPTI gives no records of %s (%s)", agent.pid,
+				 kinds[i].name, library_error(r));
 	}
-	if (agent.want.flags & AGENT_S_GRAPHS && agent.want.kinds & AGENT_KERNEL && activity_enable(CUPTI_KIND_GRAPH, false))
-		link_say(AGENT_WARN, "process %u: CUPTI gives no records of whole graphs: their nodes are shown", agent.pid);
+	if (agent.want.flags & AGENT_S_GRAPHS && agent.want.kinds & AGENT_KERNEL &&
+	    activity_enable(CUPTI_KIND_GRAPH, false))
+		link_say(
+			AGENT_WARN,
+			"process %u: CUPTI gives no records of whole graphs: their nodes are shown",
+			agent.pid);
 }
 
 int device_enable(void)
@@ -290,10 +315,13 @@ int device_enable(void)
 
 	if (err)
 		return err;
-	/* a graph that was made before ends the program at its next launch (seen with CUPTI 13.0 on an H200) */
+	/* a graph that was made before ends the program at its next launch (seen with CUPTI 13.0
+	 * on an H200) */
 	if ((!agent.early || agent.shared) && agent.want.flags & AGENT_S_GRAPHS) {
 		agent.want.flags &= ~AGENT_S_GRAPHS;
-		link_say(AGENT_WARN, "process %u: graphs are shown by their nodes: whole graphs can be traced in a program that is %s",
+		link_say(AGENT_WARN,
+			 "process %u: graphs are shown by their nodes: whole graphs can be traced "
+			 "in a program that is %s",
 			 agent.pid, agent.shared ? "not another profiler's too" : "started alone");
 	}
 	agent.kinds = 0;
@@ -309,7 +337,8 @@ int device_enable(void)
 		}
 		activity_system_tids();
 		agent.clock = choose_clock();
-		if (agent.clock == AGENT_CLOCK_CALLBACK && c->cuptiActivityRegisterTimestampCallback(clock_now))
+		if (agent.clock == AGENT_CLOCK_CALLBACK &&
+		    c->cuptiActivityRegisterTimestampCallback(clock_now))
 			agent.clock = AGENT_CLOCK_OFFSET;
 		clock_reset();
 		clock_measure();

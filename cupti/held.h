@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * held.h - a descriptor in a process that is not ours: the program may close all it finds, as a daemon does, and the number is
- * then the program's own file. So it is told by what it refers to, before each use. By system call: fstat() has a version in
- * glibc that old systems lack.
+ * held.h - a descriptor in a process that is not ours: the program may close all it finds, as a
+ * daemon does, and the number is then the program's own file. So it is told by what it refers
+ * to, before each use. By system call: fstat() has a version in glibc that old systems lack.
  */
 #ifndef CT_HELD_H
 #define CT_HELD_H
@@ -30,7 +30,9 @@ static inline void held_take(struct held *h, int fd)
 
 	*h = (struct held){ .fd = -1 };
 	if (held_look(fd, &st))
-		*h = (struct held){ .fd = fd, .dev = st.st_dev, .ino = st.st_ino, .type = st.st_mode & S_IFMT };
+		*h = (struct held){
+			.fd = fd, .dev = st.st_dev, .ino = st.st_ino, .type = st.st_mode & S_IFMT
+		};
 }
 
 /* The number, or -1 where it is no longer ours. */
@@ -38,7 +40,8 @@ static inline int held_fd(const struct held *h)
 {
 	struct stat st;
 
-	if (!held_look(h->fd, &st) || st.st_dev != h->dev || st.st_ino != h->ino || (st.st_mode & S_IFMT) != h->type)
+	if (!held_look(h->fd, &st) || st.st_dev != h->dev || st.st_ino != h->ino ||
+	    (st.st_mode & S_IFMT) != h->type)
 		return -1;
 	return h->fd;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * library.c - which libcupti: the one that the process has loaded; the one that the user named; the one beside the process's
- * cudart, or in the Python packages around it; the one beside the driver's library; the toolkit's; the loader's. Its major
- * version is never newer than the driver's, and that of the process's cudart comes first. It is not unloaded again: others may
- * use it by then.
+ * library.c - which libcupti: the one that the process has loaded; the one that the user named; the
+ * one beside the process's cudart, or in the Python packages around it; the one beside the driver's
+ * library; the toolkit's; the loader's. Its major version is never newer than the driver's, and
+ * that of the process's cudart comes first. It is not unloaded again: others may use it by then.
  *
- * A libcupti calls its driver by tables of functions that the driver keeps for NVIDIA's tools. Beside a libcuda that is not
- * NVIDIA's it calls what is not there, and the program dies: CUPTI 13.0 jumps to address 0 inside cuptiSubscribe where
- * cuGetExportTable returns success and no table. So the driver is looked at before any function of a libcupti is called that
- * needs it (fits_driver).
+ * A libcupti calls its driver by tables of functions that the driver keeps for NVIDIA's tools.
+ * Beside a libcuda that is not NVIDIA's it calls what is not there, and the program dies: CUPTI
+ * 13.0 jumps to address 0 inside cuptiSubscribe where cuGetExportTable returns success and no
+ * table. So the driver is looked at before any function of a libcupti is called that needs it
+ * (fits_driver).
  */
 #include "state.h"
 
@@ -25,11 +26,12 @@
 #define DIRS 24
 
 struct found {
-	char cupti[512];       /* loaded already */
+	char cupti[512]; /* loaded already */
 	char dirs[DIRS][512];
 	int ndirs;
-	int cudart;	       /* its major version; 0: none is mapped, or its name does not tell */
-	char driver[512];      /* the folder of the process's libcuda, with a slash at its end; "": not known */
+	int cudart; /* its major version; 0: none is mapped, or its name does not tell */
+	/* the folder of the process's libcuda, with a slash at its end; "": not known */
+	char driver[512];
 };
 
 const char *library_error(int result)
@@ -37,19 +39,24 @@ const char *library_error(int result)
 	static __thread char number[32];
 	const char *text = NULL;
 
-	if (agent.cupti.cuptiGetResultString && !agent.cupti.cuptiGetResultString(result, &text) && text)
+	if (agent.cupti.cuptiGetResultString && !agent.cupti.cuptiGetResultString(result, &text) &&
+	    text)
 		return text;
 	snprintf(number, sizeof(number), "error %d", result);
 	return number;
 }
 
-/* Libraries of tools that use CUPTI, or the place that it uses. The last is in every PyTorch: it says the least. */
+/* Libraries of tools that use CUPTI, or the place that it uses. The last is in every PyTorch: it
+ * says the least. */
 static const struct {
 	const char *library, *tool;
 } tools[] = {
-	{ "libToolsInjection", "Nsight Systems" },  { "libcuda-injection", "Nsight Compute" },
-	{ "libsanitizer-collection", "compute-sanitizer" }, { "libcudadebugger", "cuda-gdb" },
-	{ "libwprofinj", "wprof" },		    { "libparcagpucupti", "parca" },
+	{ "libToolsInjection", "Nsight Systems" },
+	{ "libcuda-injection", "Nsight Compute" },
+	{ "libsanitizer-collection", "compute-sanitizer" },
+	{ "libcudadebugger", "cuda-gdb" },
+	{ "libwprofinj", "wprof" },
+	{ "libparcagpucupti", "parca" },
 	{ "libtorch_cpu", "torch.profiler, perhaps" },
 };
 #define NTOOLS (sizeof(tools) / sizeof(tools[0]))
@@ -77,7 +84,8 @@ static void add_dir(struct found *f, const char *path, size_t len, const char *r
 {
 	char *to = f->dirs[f->ndirs];
 
-	if (f->ndirs == DIRS || (size_t)snprintf(to, sizeof(f->dirs[0]), "%.*s%s", (int)len, path, rest) >= sizeof(f->dirs[0]))
+	if (f->ndirs == DIRS || (size_t)snprintf(to, sizeof(f->dirs[0]), "%.*s%s", (int)len, path,
+						 rest) >= sizeof(f->dirs[0]))
 		return;
 	for (int i = 0; i < f->ndirs; i++)
 		if (!strcmp(f->dirs[i], to))
@@ -118,13 +126,15 @@ static int look(struct dl_phdr_info *info, size_t size, void *ctx)
 static void toolkit(struct found *f)
 {
 	static const char *const vars[] = { "CUDA_HOME", "CUDA_PATH", NULL };
-	static const char *const below[] = { "/extras/CUPTI/lib64/", "/lib64/", "/lib/", "/targets/x86_64-linux/lib/",
+	static const char *const below[] = { "/extras/CUPTI/lib64/", "/lib64/", "/lib/",
+					     "/targets/x86_64-linux/lib/",
 					     "/targets/sbsa-linux/lib/" };
 	const char *roots[3] = { "/usr/local/cuda" };
 	int n = 1;
 
 	for (int i = 0; vars[i]; i++) {
-		const char *root = getenv(vars[i]); /* once: the program may change its environment meanwhile */
+		/* once: the program may change its environment meanwhile */
+		const char *root = getenv(vars[i]);
 
 		if (root && *root)
 			roots[n++] = root;
@@ -169,7 +179,8 @@ static void driver_folder(char *dir, size_t size)
 	folder_of(fn && dladdr(fn, &info) ? info.dli_fname : NULL, dir, size);
 }
 
-/* Has the process a device of NVIDIA's kernel driver open? Then its libcuda is the one that came with that driver. */
+/* Has the process a device of NVIDIA's kernel driver open? Then its libcuda is the one that came
+ * with that driver. */
 static bool has_device(void)
 {
 	DIR *d = opendir("/proc/self/fd");
@@ -189,14 +200,16 @@ static bool has_device(void)
 }
 
 /*
- * Has the process's driver what a libcupti needs? One in the driver's own folder came with it. Else the driver is asked for a
- * table that no driver has: NVIDIA's refuses. That question is a call that a trace would show, so it comes last.
+ * Has the process's driver what a libcupti needs? One in the driver's own folder came with it.
+ * Else the driver is asked for a table that no driver has: NVIDIA's refuses. That question is a
+ * call that a trace would show, so it comes last.
  */
 static bool fits_driver(const struct found *f, const char *cupti)
 {
-	static const unsigned char nobodys[16] = { 0xc0, 0xda, 0x7a, 0xce, 0x5e, 0x1d, 0x4b, 0x0a, 0x9a, 0x11, 0x6e, 0x0f,
-						   0x0b, 0x0d, 0x1e, 0x55 };
-	int (*get)(const void **, const void *) = (int (*)(const void **, const void *))driver_function("cuGetExportTable");
+	static const unsigned char nobodys[16] = { 0xc0, 0xda, 0x7a, 0xce, 0x5e, 0x1d, 0x4b, 0x0a,
+						   0x9a, 0x11, 0x6e, 0x0f, 0x0b, 0x0d, 0x1e, 0x55 };
+	int (*get)(const void **, const void *) =
+		(int (*)(const void **, const void *))driver_function("cuGetExportTable");
 	const void *table = NULL;
 	char dir[512];
 
@@ -208,9 +221,9 @@ static bool fits_driver(const struct found *f, const char *cupti)
 
 static bool resolve(struct cupti *c, const char **missing)
 {
-#define MUST(name, args)                                                  \
-	c->name = (__typeof__(c->name))dlsym(c->lib, #name);              \
-	if (!c->name)                                                     \
+#define MUST(name, args)                                     \
+	c->name = (__typeof__(c->name))dlsym(c->lib, #name); \
+	if (!c->name)                                        \
 		*missing = #name;
 #define MAY(name, args) c->name = (__typeof__(c->name))dlsym(c->lib, #name);
 	*missing = NULL;
@@ -219,7 +232,8 @@ static bool resolve(struct cupti *c, const char **missing)
 }
 
 /* Opens one and takes it if it fits. why: what is said when none does. */
-static bool take(struct cupti *c, const struct found *f, const char *path, int flags, char *why, size_t size)
+static bool take(struct cupti *c, const struct found *f, const char *path, int flags, char *why,
+		 size_t size)
 {
 	const char *missing;
 	Dl_info info;
@@ -237,13 +251,19 @@ static bool take(struct cupti *c, const struct found *f, const char *path, int f
 	} else if (cupti_major(c->version) < OLDEST) {
 		snprintf(why, size, "%s is older than 11.8", path);
 	} else if (c->driver && cupti_major(c->version) > c->driver / 1000) {
-		snprintf(why, size, "%s is of CUDA %u, newer than the driver's %u", path, cupti_major(c->version), c->driver / 1000);
+		snprintf(why, size, "%s is of CUDA %u, newer than the driver's %u", path,
+			 cupti_major(c->version), c->driver / 1000);
 	} else {
-		snprintf(c->path, sizeof(c->path), "%s", dladdr((void *)c->cuptiGetVersion, &info) && info.dli_fname ?
-							      info.dli_fname : path);
+		snprintf(c->path, sizeof(c->path), "%s",
+			 dladdr((void *)c->cuptiGetVersion, &info) && info.dli_fname
+				 ? info.dli_fname
+				 : path);
 		if (fits_driver(f, c->path))
 			return true;
-		snprintf(why, size, "%s does not belong to the driver in use, %slibcuda.so.1, which is not NVIDIA's", c->path, f->driver);
+		snprintf(why, size,
+			 "%s does not belong to the driver in use, %slibcuda.so.1, which is not "
+			 "NVIDIA's",
+			 c->path, f->driver);
 	}
 	c->version = 0;
 	c->path[0] = '\0';
@@ -291,8 +311,8 @@ static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 	if (*f->driver)
 		add_dir(f, f->driver, strlen(f->driver), "");
 	toolkit(f);
-	/* In a program that runs the question would be a call in its trace. With CUDA started there, its driver is no older than its
-	 * cudart, and a libcupti that is loaded fits. */
+	/* In a program that runs the question would be a call in its trace. With CUDA started
+	 * there, its driver is no older than its cudart, and a libcupti that is loaded fits. */
 	if (agent.early || (!f->cupti[0] && (*wanted || f->cudart < OLDEST)))
 		c->driver = driver_version();
 	newest = c->driver ? (int)(c->driver / 1000) : f->cudart >= OLDEST ? f->cudart : NEWEST;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link.c - the socket to cudatrace: see agent.h for what is said on it. Nothing here ever waits without a limit, and a peer
- * that does not keep to the protocol is left. Used by one thread at a time: the one that starts the agent, then the agent's.
+ * link.c - the socket to cudatrace: see agent.h for what is said on it. Nothing here ever waits
+ * without a limit, and a peer that does not keep to the protocol is left. Used by one thread at
+ * a time: the one that starts the agent, then the agent's.
  */
 #include "state.h"
 #include "held.h"
@@ -14,12 +15,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define HOLES 64 /* ids in a row without a name: there are no more */
+#define HOLES 64	     /* ids in a row without a name: there are no more */
 #define SEND_BYTES (4 << 20) /* asked of the kernel, which may give less */
 
 static struct held held = { .fd = -1 };
-static char *batch;	/* AGENT_MSG_MAX bytes: a message on its way */
-static size_t pending;	/* of it that could not be sent yet */
+static char *batch;    /* AGENT_MSG_MAX bytes: a message on its way */
+static size_t pending; /* of it that could not be sent yet */
 static uint64_t sent;
 static bool gone;
 
@@ -27,10 +28,14 @@ static bool gone;
 
 static int hex(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+				      : -1;
 }
 
-/* The value of `name` in the text, unescaped. Returns its length, 0 when it is not there, -EINVAL when it does not fit. */
+/* The value of `name` in the text, unescaped. Returns its length, 0 when it is not there,
+ * -EINVAL when it does not fit. */
 static int word(const char *text, const char *name, char *out, size_t size)
 {
 	size_t len = strlen(name), n = 0;
@@ -78,14 +83,15 @@ int link_parse(const char *text, struct how *how)
 		}
 		return 0;
 	}
-	if (word(text, "path", how->path, sizeof(how->path)) <= 0 || word(text, "key", key, sizeof(key)) != AGENT_KEY)
+	if (word(text, "path", how->path, sizeof(how->path)) <= 0 ||
+	    word(text, "key", key, sizeof(key)) != AGENT_KEY)
 		return -EINVAL;
 	memcpy(how->key, key, AGENT_KEY);
 	return 0;
 }
 
-/* A connected socket, or -errno. Waits in the kernel's line for a place in the backlog, at most until then: whoever comes later, as a
- * crowd that wants to keep us out, stands behind us. */
+/* A connected socket, or -errno. Waits in the kernel's line for a place in the backlog, at most
+ * until then: whoever comes later, as a crowd that wants to keep us out, stands behind us. */
 static int connect_to(const struct how *how, uint64_t until)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -95,7 +101,8 @@ static int connect_to(const struct how *how, uint64_t until)
 	addr.sun_path[sizeof(addr.sun_path) - 1] = '\0';
 	while (!err) {
 		uint64_t now = clock_now(), left_us = now < until ? (until - now) / 1000 : 0;
-		struct timeval wait = { .tv_sec = (time_t)(left_us / 1000000), .tv_usec = (suseconds_t)(left_us % 1000000) };
+		struct timeval wait = { .tv_sec = (time_t)(left_us / 1000000),
+					.tv_usec = (suseconds_t)(left_us % 1000000) };
 
 		if (!left_us)
 			err = -EAGAIN;
@@ -293,7 +300,8 @@ int link_send(int wait_ms)
 			if (!pending)
 				return 0;
 			pending += sizeof(*h);
-			*h = (struct agent_head){ .size = (uint32_t)pending, .type = AGENT_RECORDS };
+			*h = (struct agent_head){ .size = (uint32_t)pending,
+						  .type = AGENT_RECORDS };
 		}
 		err = put(batch, pending, wait_ms);
 		if (err)
@@ -344,7 +352,8 @@ void link_bye(int err, int wait_ms)
 
 /* ---- receiving ---- */
 
-/* The next message, into `batch`. Its type; 0: none yet; -errno: the peer is gone or talks nonsense. */
+/* The next message, into `batch`. Its type; 0: none yet; -errno: the peer is gone or talks
+ * nonsense. */
 static int get(int wait_ms, size_t *size)
 {
 	uint64_t until = clock_now() + (uint64_t)wait_ms * 1000000;
@@ -378,7 +387,8 @@ static int get(int wait_ms, size_t *size)
 /* Nothing is read beyond a call's record, nor beyond the longest parameters that any function has. */
 static bool is_sane(const struct agent_call *call)
 {
-	if (call->spec.nwords > CT_MAX_WORDS || call->spec.nreads > CT_MAX_READS || call->spec.nentry > call->spec.nreads)
+	if (call->spec.nwords > CT_MAX_WORDS || call->spec.nreads > CT_MAX_READS ||
+	    call->spec.nentry > call->spec.nreads)
 		return false;
 	for (int i = 0; i < CT_MAX_WORDS; i++)
 		if (call->words[i].off > AGENT_PARAMS_MAX - 8) /* 8: the widest word */
@@ -407,7 +417,8 @@ static int take_funcs(size_t size, bool *last)
 		f->flags = e->flags & (uint8_t)~AGENT_F_CALL;
 		if (!(e->flags & AGENT_F_CALL))
 			continue;
-		/* looked at before it is put where a call of an earlier attach, held up inside a callback, may still read it */
+		/* looked at before it is put where a call of an earlier attach, held up inside a
+		 * callback, may still read it */
 		memcpy(&call, e + 1, sizeof(call));
 		if (!is_sane(&call))
 			return -EPROTO;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * names.c - kernels' names become handles: a number with CT_HANDLE_DEVICE, sent with the name once in an attach. Names are
- * compared, not only their addresses: the same address may be another name's later. A handle means the same name for the life of
- * the process. What does not fit into the table gets no name.
+ * names.c - kernels' names become handles: a number with CT_HANDLE_DEVICE, sent with the name once
+ * in an attach. Names are compared, not only their addresses: the same address may be another
+ * name's later. A handle means the same name for the life of the process. What does not fit into
+ * the table gets no name.
  *
- * The record of a kernel points to a name that may live no longer than the kernel's code. When a call begins that unloads code,
- * CUPTI is made to give out the records that it has, and their names are copied. The ends of such calls divide the time into
- * epochs. A name is read only for a kernel that started in the epoch that lasts, while no such call is under way. A record that
- * comes later than that gets the name that was copied from the same address for the epoch in which its kernel started, or none.
+ * The record of a kernel points to a name that may live no longer than the kernel's code. When a
+ * call begins that unloads code, CUPTI is made to give out the records that it has, and their
+ * names are copied. The ends of such calls divide the time into epochs. A name is read only for
+ * a kernel that started in the epoch that lasts, while no such call is under way. A record that
+ * comes later than that gets the name that was copied from the same address for the epoch in
+ * which its kernel started, or none.
  */
 #include "state.h"
 
@@ -17,8 +20,8 @@
 #define NAMES_MAX 65536
 #define SLOTS (2 * NAMES_MAX)
 #define NAMES_BYTES (32u << 20) /* of all of them */
-#define EPOCHS 64  /* whose ends are remembered */
-#define SEEN 4096  /* a power of two */
+#define EPOCHS 64		/* whose ends are remembered */
+#define SEEN 4096		/* a power of two */
 
 struct name {
 	uint32_t hash, len;
@@ -27,7 +30,8 @@ struct name {
 	char *text;
 };
 
-/* Held over no call of CUPTI's. It is what makes a name's record come before the first that uses it. */
+/* Held over no call of CUPTI's. It is what makes a name's record come before the first that uses
+ * it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct name *names;
 static uint32_t *slots; /* number + 1 */
@@ -160,7 +164,8 @@ uint64_t names_of_record(const char *name, uint64_t start_ns)
 		}
 		if (i >= 0)
 			seen[place].to = epoch;
-	} else if (seen[place].address == name && seen[place].from <= when && when <= seen[place].to) {
+	} else if (seen[place].address == name && seen[place].from <= when &&
+		   when <= seen[place].to) {
 		i = seen[place].number;
 	}
 	handle = handle_of(i);

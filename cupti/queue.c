@@ -2,9 +2,10 @@
 /*
  * queue.c - see queue.h.
  *
- * `head` counts the bytes ever reserved, `tail` those taken. A record is preceded by 16 bytes: a word that says that it is
- * committed, which is its position mixed with a key, so that nothing left from the round before can look like it, and its
- * length. A record that does not fit before the end of the memory is preceded by a piece that only fills.
+ * `head` counts the bytes ever reserved, `tail` those taken. A record is preceded by 16 bytes: a
+ * word that says that it is committed, which is its position mixed with a key, so that nothing
+ * left from the round before can look like it, and its length. A record that does not fit before
+ * the end of the memory is preceded by a piece that only fills.
  */
 #include "compat.h"
 
@@ -17,7 +18,7 @@
 
 struct piece {
 	_Atomic uint64_t ready;
-	uint32_t len; /* of the record; 0: only fills */
+	uint32_t len;  /* of the record; 0: only fills */
 	uint32_t size; /* with this */
 };
 
@@ -29,7 +30,8 @@ static _Atomic uint64_t head, tail, lost;
 int queue_open(void)
 {
 	if (!data) {
-		void *p = mmap(NULL, QUEUE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		void *p = mmap(NULL, QUEUE_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (p == MAP_FAILED)
 			return -ENOMEM;
@@ -63,7 +65,8 @@ void *queue_reserve(size_t n)
 		room = QUEUE_BYTES - (pos & (QUEUE_BYTES - 1));
 		/* what is left at the end must hold the head of a piece */
 		fill = room < size || (room - size && room - size < sizeof(*p)) ? room : 0;
-		if (pos + fill + size - atomic_load_explicit(&tail, memory_order_acquire) > QUEUE_BYTES) {
+		if (pos + fill + size - atomic_load_explicit(&tail, memory_order_acquire) >
+		    QUEUE_BYTES) {
 			atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
 			return NULL;
 		}
@@ -100,7 +103,8 @@ size_t queue_take(char *out, size_t size)
 	while (data && pos != atomic_load_explicit(&head, memory_order_acquire)) {
 		struct piece *p = piece_at(pos);
 
-		if (atomic_load_explicit(&p->ready, memory_order_acquire) != READY(pos) || p->len > size - n)
+		if (atomic_load_explicit(&p->ready, memory_order_acquire) != READY(pos) ||
+		    p->len > size - n)
 			break;
 		memcpy(out + n, p + 1, p->len);
 		n += p->len;

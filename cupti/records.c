@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * records.c - CUPTI's activity records become those of the wire. Reads no more of a record than CUPTI 11.8 has, and what came
- * later by version. Times are checked: a device record without one that can be true is sent all the same, marked, and counted.
+ * records.c - CUPTI's activity records become those of the wire. Reads no more of a record than
+ * CUPTI 11.8 has, and what came later by version. Times are checked: a device record without one
+ * that can be true is sent all the same, marked, and counted.
  */
 #include "state.h"
 
 #include <stdlib.h>
 
 #define FUTURE_NS 60000000000ULL
-#define NAME_LEN 1024	 /* of a device, a marker's text, a domain, at most */
-#define MARKERS 4096	 /* chains of ranges that are open */
+#define NAME_LEN 1024	  /* of a device, a marker's text, a domain, at most */
+#define MARKERS 4096	  /* chains of ranges that are open */
 #define MARKERS_MAX 65536 /* such ranges; what is more is counted as dropped */
 
 static uint32_t u32_at(const void *record, size_t at)
@@ -54,7 +55,8 @@ static void *work(unsigned int kind, size_t n, uint64_t start, uint64_t end, uin
 	return w;
 }
 
-/* The correlation of what may belong to a graph: 0 where it is not to be trusted, so that thread and time decide. */
+/* The correlation of what may belong to a graph: 0 where it is not to be trusted, so that thread
+ * and time decide. */
 static uint32_t correlation(uint32_t id, uint32_t graph_id)
 {
 	if (graph_id)
@@ -115,7 +117,8 @@ static void copy(const struct cupti_memcpy *m)
 	r->w.graph = m->graph;
 	r->w.channel = channel(m->channel);
 	r->bytes = m->bytes;
-	r->count = agent.cupti.version >= CUPTI_12_8 ? (uint32_t)u64_at(m, CUPTI_MEMCPY_COUNT_AT) : 1;
+	r->count = agent.cupti.version >= CUPTI_12_8 ? (uint32_t)u64_at(m, CUPTI_MEMCPY_COUNT_AT)
+						     : 1;
 	if (!r->count)
 		r->count = 1;
 	r->kind = m->copy_kind;
@@ -207,11 +210,13 @@ static void overhead(const struct cupti_overhead *o)
 
 	if (!o->start || o->end < o->start)
 		return; /* says nothing */
-	r = agent_record(CT_OVERHEAD, sizeof(*r), clock_ns(o->start), clock_ns(o->end), thread ? o->object[1] : 0);
+	r = agent_record(CT_OVERHEAD, sizeof(*r), clock_ns(o->start), clock_ns(o->end),
+			 thread ? o->object[1] : 0);
 	if (!r)
 		return;
 	r->type = o->overhead;
-	r->correlation = agent.cupti.version >= CUPTI_12_2 ? u32_at(o, CUPTI_OVERHEAD_CORRELATION_AT) : 0;
+	r->correlation =
+		agent.cupti.version >= CUPTI_12_2 ? u32_at(o, CUPTI_OVERHEAD_CORRELATION_AT) : 0;
 	r->device = r->context = r->stream = CT_UNKNOWN;
 	if (o->object_kind >= CUPTI_OBJECT_DEVICE)
 		r->device = known(o->object[0]);
@@ -236,7 +241,8 @@ static void memory(const struct cupti_memory *m)
 	r->bytes = m->bytes;
 	if (m->pool_type) {
 		r->pool = m->pool;
-		r->pool_bytes = m->pool_type == 1 ? m->pool_bytes : 0; /* of an imported pool it is a process id */
+		/* of an imported pool it is a process id */
+		r->pool_bytes = m->pool_type == 1 ? m->pool_bytes : 0;
 		r->pool_used = m->pool_used;
 	}
 	r->op = (uint8_t)m->op;
@@ -246,7 +252,8 @@ static void memory(const struct cupti_memory *m)
 
 static void managed(const struct cupti_um *m)
 {
-	struct ct_managed *r = work(CT_MANAGED, sizeof(*r), m->start, m->end ? m->end : m->start, 0);
+	struct ct_managed *r =
+		work(CT_MANAGED, sizeof(*r), m->start, m->end ? m->end : m->start, 0);
 
 	if (!r)
 		return;
@@ -337,8 +344,8 @@ static void stream(const struct cupti_stream *s)
 
 /* ---- markers: two records of CUPTI's become one range ---- */
 
-/* Ranges whose end has not come, by id: an outer one stays while any number of inner ones come and go. Used under device.c's
- * lock. */
+/* Ranges whose end has not come, by id: an outer one stays while any number of inner ones come
+ * and go. Used under device.c's lock. */
 struct open_marker {
 	struct open_marker *next;
 	uint32_t id, tid;
@@ -352,8 +359,9 @@ static uint32_t nopen;
 
 static void send_marker(const struct open_marker *m, enum ct_marker_what what, uint64_t end_ns)
 {
-	struct ct_marker *r = agent_record(CT_MARKER, sizeof(*r) + m->text_len + m->domain_len, m->start_ns,
-					   end_ns < m->start_ns ? m->start_ns : end_ns, m->tid);
+	struct ct_marker *r = agent_record(CT_MARKER, sizeof(*r) + m->text_len + m->domain_len,
+					   m->start_ns, end_ns < m->start_ns ? m->start_ns : end_ns,
+					   m->tid);
 
 	if (!r)
 		return;
@@ -367,7 +375,8 @@ static void send_marker(const struct open_marker *m, enum ct_marker_what what, u
 
 static struct open_marker *new_marker(const struct cupti_marker *c)
 {
-	size_t text = c->name ? strnlen(c->name, NAME_LEN) : 0, domain = c->domain ? strnlen(c->domain, NAME_LEN) : 0;
+	size_t text = c->name ? strnlen(c->name, NAME_LEN) : 0,
+	       domain = c->domain ? strnlen(c->domain, NAME_LEN) : 0;
 	struct open_marker *m = malloc(sizeof(*m) + text + domain);
 
 	if (!m)
@@ -413,7 +422,8 @@ static void marker(const struct cupti_marker *c)
 	if (c->flags & CUPTI_MARK_END) {
 		m = take_marker(c->id);
 		if (m)
-			send_marker(m, m->push_pop ? CT_MARKER_PUSH_POP : CT_MARKER_START_END, clock_ns(c->time));
+			send_marker(m, m->push_pop ? CT_MARKER_PUSH_POP : CT_MARKER_START_END,
+				    clock_ns(c->time));
 		free(m);
 		return;
 	}
@@ -450,52 +460,21 @@ void records_reset(void)
 void records_convert(const void *record)
 {
 	switch (u32_at(record, 0)) {
-	case CUPTI_KIND_KERNEL:
-		kernel(record);
-		break;
-	case CUPTI_KIND_MEMCPY:
-		copy(record);
-		break;
-	case CUPTI_KIND_MEMCPY2:
-		copy_peer(record);
-		break;
-	case CUPTI_KIND_MEMSET:
-		set(record);
-		break;
-	case CUPTI_KIND_SYNC:
-		sync(record);
-		break;
-	case CUPTI_KIND_GRAPH:
-		graph(record);
-		break;
-	case CUPTI_KIND_OVERHEAD:
-		overhead(record);
-		break;
-	case CUPTI_KIND_MEMORY2:
-		memory(record);
-		break;
-	case CUPTI_KIND_UM:
-		managed(record);
-		break;
-	case CUPTI_KIND_RUNTIME:
-		cause(record, AGENT_RUNTIME);
-		break;
-	case CUPTI_KIND_DRIVER:
-		cause(record, AGENT_DRIVER);
-		break;
-	case CUPTI_KIND_DEVICE:
-		device(record);
-		break;
-	case CUPTI_KIND_CONTEXT:
-		context(record);
-		break;
-	case CUPTI_KIND_STREAM:
-		stream(record);
-		break;
-	case CUPTI_KIND_MARKER:
-		marker(record);
-		break;
-	default: /* MARKER_DATA comes along with MARKER */
-		break;
+	case CUPTI_KIND_KERNEL: kernel(record); break;
+	case CUPTI_KIND_MEMCPY: copy(record); break;
+	case CUPTI_KIND_MEMCPY2: copy_peer(record); break;
+	case CUPTI_KIND_MEMSET: set(record); break;
+	case CUPTI_KIND_SYNC: sync(record); break;
+	case CUPTI_KIND_GRAPH: graph(record); break;
+	case CUPTI_KIND_OVERHEAD: overhead(record); break;
+	case CUPTI_KIND_MEMORY2: memory(record); break;
+	case CUPTI_KIND_UM: managed(record); break;
+	case CUPTI_KIND_RUNTIME: cause(record, AGENT_RUNTIME); break;
+	case CUPTI_KIND_DRIVER: cause(record, AGENT_DRIVER); break;
+	case CUPTI_KIND_DEVICE: device(record); break;
+	case CUPTI_KIND_CONTEXT: context(record); break;
+	case CUPTI_KIND_STREAM: stream(record); break;
+	case CUPTI_KIND_MARKER: marker(record); break;
+	default: /* MARKER_DATA comes along with MARKER */ break;
 	}
 }

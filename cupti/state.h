@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * state.h - what the agent's files share: one state for the process, since CUPTI has one subscriber for the process.
+ * state.h - what the agent's files share: one state for the process, since CUPTI has one subscriber
+ * for the process.
  *
  *   agent.c    the life: start, the thread, stop, fork, exit
  *   link.c     the socket: connecting, the talk of the beginning, sending
  *   library.c  which libcupti, and its functions
- *   device.c   CUPTI's buffers and what is enabled in it; records.c what they become; names.c, clock.c
+ *   device.c   CUPTI's buffers and what is enabled in it; records.c what they become; names.c,
+ *              clock.c
  *   contexts.c contexts' numbers by their handles
  *   activity.c CUPTI's activity functions, alone or beside another subscriber
  *   calls.c    callbacks: correlations, calls, resources
@@ -36,30 +38,33 @@ struct func {
 
 struct agent {
 	_Atomic int state;
-	_Atomic bool fatal;	/* CUPTI gave up; `fatal_text` and `fatal_code` say why */
-	_Atomic bool finalize;	/* whoever leaves a call next ends CUPTI */
+	_Atomic bool fatal;    /* CUPTI gave up; `fatal_text` and `fatal_code` say why */
+	_Atomic bool finalize; /* whoever leaves a call next ends CUPTI */
 	_Atomic bool finalized;
 	_Atomic int finalize_err;
 	uint32_t pid;
-	_Atomic int attached;	/* how often, in this process */
-	bool early;		/* the driver is being started: there is nothing yet to be dumped */
+	_Atomic int attached; /* how often, in this process */
+	bool early;	      /* the driver is being started: there is nothing yet to be dumped */
 	struct cupti cupti;
 	uint32_t faults;
 	void *subscriber;
-	bool shared;		/* with another profiler's: its settings are not ours, and CUPTI is not ours to end */
+	/* with another profiler's: its settings are not ours, and CUPTI is not ours to end */
+	bool shared;
 	struct agent_start want;
-	uint32_t clock;		/* enum agent_clock: which is used */
-	uint32_t kinds;		/* of want.kinds those that could be enabled */
-	struct func *funcs[3];	/* by domain */
+	uint32_t clock;	       /* enum agent_clock: which is used */
+	uint32_t kinds;	       /* of want.kinds those that could be enabled */
+	struct func *funcs[3]; /* by domain */
 	_Atomic uint64_t dropped, bad_time, too_deep;
-	_Atomic bool graphs;	/* nodes of graphs were recorded, in this attach or an earlier one */
+	/* nodes of graphs were recorded, in this attach or an earlier one */
+	_Atomic bool graphs;
 	int fatal_code;
 	char fatal_text[256];
 };
 extern struct agent agent;
 
 uint32_t agent_tid(void);
-/* A record of n bytes in the queue with its head filled in; NULL: no room (counted). queue_commit() follows. */
+/* A record of n bytes in the queue with its head filled in; NULL: no room (counted).
+ * queue_commit() follows. */
 void *agent_record(unsigned int kind, size_t n, uint64_t start_ns, uint64_t end_ns, uint32_t tid);
 void agent_wake(void); /* the agent's thread looks at the queue now */
 
@@ -69,39 +74,44 @@ struct how {
 	char path[108], key[AGENT_KEY], cupti[512];
 };
 int link_parse(const char *text, struct how *);
-int link_connect(struct how *, uint64_t until_ns); /* 0 or -errno, by then (clock_now()); takes how->fd over */
+/* 0 or -errno, by then (clock_now()); takes how->fd over */
+int link_connect(struct how *, uint64_t until_ns);
 void link_close(void);
 void link_forget(void); /* in a forked child */
 int link_fd(void);	/* -1: none */
-void link_stop(void); /* from any thread: as if the peer were gone */
+void link_stop(void);	/* from any thread: as if the peer were gone */
 int link_hello(const struct how *);
 int link_begin(void); /* receives what is wanted into `agent`; 0 or -errno */
 int link_started(int err);
 void link_say(enum agent_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Sends what the queue has, waiting for room at most wait_ms in all. 0: all; -EAGAIN: not all; -errno: the peer is gone. */
+/* Sends what the queue has, waiting for room at most wait_ms in all. 0: all; -EAGAIN: not all;
+ * -errno: the peer is gone. */
 int link_send(int wait_ms);
 int link_asked(void); /* 1: to stop (or the peer is gone) */
 void link_bye(int err, int wait_ms);
 
 /* ---- library.c ---- */
-int library_find(struct cupti *, const char *wanted, char *why, size_t size); /* 0, or -errno and why */
+/* 0, or -errno and why */
+int library_find(struct cupti *, const char *wanted, char *why, size_t size);
 const char *library_error(int result);
 void library_reset(void); /* in a forked child */
-void library_tool(char *name, size_t size); /* a profiler that the process has loaded; "": none that is known */
+/* a profiler that the process has loaded; "": none that is known */
+void library_tool(char *name, size_t size);
 
 /* ---- device.c, records.c ---- */
 int device_enable(void); /* subscribes before all else; 0, or -errno after a link_say() */
 void device_disable(void);
 void device_flush(bool all);
-void device_rest(void);  /* gives its memory back */
-void device_reset(void); /* in a forked child: its locks */
+void device_rest(void);	     /* gives its memory back */
+void device_reset(void);     /* in a forked child: its locks */
 void device_tell_lost(void); /* a CT_LOST for what was dropped since the last */
 void records_reset(void);
 void records_convert(const void *record);
 
 /* ---- activity.c: each as the function of CUPTI's with that name ---- */
 typedef void (*activity_request)(uint8_t **buffer, size_t *size, size_t *max_records);
-typedef void (*activity_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
+typedef void (*activity_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+				  size_t valid);
 bool activity_can_share(void); /* has this version all that it takes? */
 int activity_callbacks(activity_request, activity_complete);
 int activity_enable(int kind, bool dump); /* dump: what is there already too */
@@ -114,29 +124,33 @@ int activity_time(uint64_t *ns);
 
 /* ---- contexts.c ---- */
 void contexts_reset(void); /* in a forked child: its lock */
-void contexts_record(const struct ct_context *); /* sends it, with its handle if that is known; its times are those of its head */
+/* sends it, with its handle if that is known; its times are those of its head */
+void contexts_record(const struct ct_context *);
 void contexts_handle(const void *context, uint32_t id); /* from a callback */
 
 /* ---- names.c ---- */
 void names_reset(void);
-void names_begin(void); /* of an attach */
+void names_begin(void);			 /* of an attach */
 uint64_t names_handle(const char *name); /* 0: none; sends its CT_NAME before the first use */
-uint64_t names_of_record(const char *name, uint64_t start_ns); /* the same of a kernel's record; 0 also where the name may be gone */
+/* the same of a kernel's record; 0 also where the name may be gone */
+uint64_t names_of_record(const char *name, uint64_t start_ns);
 /* A call that unloads code begins (what CUPTI has is given out first), and has ended. */
 void names_unloading(void);
 void names_unloaded(void);
 
 /* ---- clock.c ---- */
-uint64_t clock_now(void);  /* for CUPTI: CLOCK_MONOTONIC */
-void clock_measure(void);  /* the distance of CUPTI's own clock, if that is what is used */
-void clock_settle(void);   /* the same, once, at the first records: earlier ones may have been taken before it was right */
+uint64_t clock_now(void); /* for CUPTI: CLOCK_MONOTONIC */
+void clock_measure(void); /* the distance of CUPTI's own clock, if that is what is used */
+/* the same, once, at the first records: earlier ones may have been taken before it was right */
+void clock_settle(void);
 void clock_reset(void);
 uint64_t clock_ns(uint64_t cupti_ns); /* on CLOCK_MONOTONIC */
 
 /* ---- calls.c ---- */
 void calls_callback(void *user, int domain, uint32_t cbid, const void *data);
 int calls_enable(void);
-void calls_disable(void); /* records of calls, where CUPTI is not ended: it would go on to make them */
+/* records of calls, where CUPTI is not ended: it would go on to make them */
+void calls_disable(void);
 void calls_forget(void);
 
 #endif

@@ -5,12 +5,15 @@
 #include "clocks.h"
 #include "util/now.h"
 
-/* The others are read between two readings of CLOCK_MONOTONIC; of some tries the closest one is taken. */
+/* The others are read between two readings of CLOCK_MONOTONIC; of some tries the closest one is
+ * taken. */
 void clocks_read(struct ct_clock *c)
 {
-	*c = (struct ct_clock){ .h = { .size = sizeof(*c), .kind = CT_CLOCK }, .error_ns = UINT64_MAX };
+	*c = (struct ct_clock){ .h = { .size = sizeof(*c), .kind = CT_CLOCK },
+				.error_ns = UINT64_MAX };
 	for (int i = 0; i < 5; i++) {
-		uint64_t before = clock_ns(CLOCK_MONOTONIC), realtime = clock_ns(CLOCK_REALTIME), boottime, after;
+		uint64_t before = clock_ns(CLOCK_MONOTONIC), realtime = clock_ns(CLOCK_REALTIME),
+			 boottime, after;
 
 		boottime = clock_ns(CLOCK_BOOTTIME);
 		after = clock_ns(CLOCK_MONOTONIC);

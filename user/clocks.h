@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* clocks.h - the clocks, read together: how times of records become times of day, here and in other tools. */
+/* clocks.h - the clocks, read together: how times of records become times of day, here and in
+ * other tools. */
 #ifndef CT_CLOCKS_H
 #define CT_CLOCKS_H
 

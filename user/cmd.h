@@ -22,7 +22,8 @@ int cmd_compare(const struct opts *);
 int cmd_mem(const struct opts *);
 int cmd_advise(const struct opts *);
 
-/* Whether a command would write over what it reads: true after one message. `out` NULL: standard output. */
+/* Whether a command would write over what it reads: true after one message. `out` NULL: standard
+ * output. */
 bool cmd_overwrites(const char *in, const char *out);
 
 /* Ends a command that printed to `out`: closes it; 0, or 1 after one message. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cmd_compare.c - `cudatrace compare` and `check`: saved runs against other saved runs. A recording is replayed into the sums
- * that `stat --save` would have written of it. Needs no privileges.
+ * cmd_compare.c - `cudatrace compare` and `check`: saved runs against other saved runs. A
+ * recording is replayed into the sums that `stat --save` would have written of it. Needs no
+ * privileges.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,8 @@
 #include "util/msg.h"
 
 /* Without --fail-if: what is there of these must not grow by more. */
-static const char *const usual[] = { "total_api_time>+5%", "sync_time>+5%", "kernel_time>+5%", "failed_calls>+0" };
+static const char *const usual[] = { "total_api_time>+5%", "sync_time>+5%", "kernel_time>+5%",
+				     "failed_calls>+0" };
 
 struct comparison {
 	struct judge_expr *exprs;
@@ -34,7 +36,8 @@ static bool is_recording(int fd)
 {
 	char magic[TRACE_MAGIC_LEN];
 
-	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, TRACE_MAGIC, sizeof(magic));
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	       !memcmp(magic, TRACE_MAGIC, sizeof(magic));
 }
 
 /* Returns a descriptor with the sums as JSON, or -errno after a message. */
@@ -138,13 +141,15 @@ static int compare_all(struct comparison *c, const struct opts *o, const int *fd
 	c->compared = calloc((size_t)o->nargs, sizeof(*c->compared));
 	err = c->saved && c->compared ? 0 : -ENOMEM;
 	if (!err)
-		err = o->nfail_if ? parse(c, o->fail_if, (size_t)o->nfail_if) : parse(c, usual, ARRAY_LEN(usual));
+		err = o->nfail_if ? parse(c, o->fail_if, (size_t)o->nfail_if)
+				  : parse(c, usual, ARRAY_LEN(usual));
 	for (int i = 0; i < o->nargs && !err; i++)
 		err = load(c, o, o->args[i], fds[i]);
 	if (!err && !o->nfail_if)
 		drop_unknown(c);
 	for (size_t i = 1; i < c->nsaved && !err; i++)
-		err = compare_open(&c->compared[c->ncompared++], &c->saved[0], &c->saved[i], c->exprs, c->nexprs, o->level);
+		err = compare_open(&c->compared[c->ncompared++], &c->saved[0], &c->saved[i],
+				   c->exprs, c->nexprs, o->level);
 	if (err == -ENOMEM)
 		msg_error("no memory to compare with");
 	return err;
@@ -160,15 +165,17 @@ static int status_of(const struct comparison *c)
 
 		for (size_t k = 0; k < all->n && c->compared[i].unknown; k++)
 			if (all->r[k].unknown)
-				msg_error("'%s' cannot be told: %s has no such number; was it saved without --gpu, or is the name another one?",
-					  all->r[k].expr->text, !all->r[k].c.now.n ? c->compared[i].now->path : c->compared[i].base->path);
+				msg_error("'%s' cannot be told: %s has no such number; was it "
+					  "saved without --gpu, or is the name another one?",
+					  all->r[k].expr->text,
+					  !all->r[k].c.now.n ? c->compared[i].now->path
+							     : c->compared[i].base->path);
 		if (c->compared[i].unknown)
 			return 2;
 		status |= c->compared[i].regressions != 0;
 	}
 	return status;
 }
-
 
 int cmd_compare(const struct opts *o)
 {
@@ -189,7 +196,8 @@ int cmd_compare(const struct opts *o)
 		bool compared = !open_files(fds, o) && !compare_all(&c, o, fds);
 
 		if (compared)
-			compare_print(&out, o->compare_format, c.compared, c.ncompared, c.exprs, c.nexprs, CT_VERSION);
+			compare_print(&out, o->compare_format, c.compared, c.ncompared, c.exprs,
+				      c.nexprs, CT_VERSION);
 		if (!cmd_finish(&out) && compared)
 			status = status_of(&c);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cmd_counters.c - `cudatrace counters`: a line for each GPU and interval. One source, its own small loop. */
+/* cmd_counters.c - `cudatrace counters`: a line for each GPU and interval. One source, its own
+ * small loop. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ struct run {
 	bool stopping;
 };
 
-/* ---- help ------------------------------------------------------------------------------------------------------ */
+/* ---- help ---- */
 
 static void help_line(void *ctx, const char *text, size_t len)
 {
@@ -43,7 +44,7 @@ static int help(const struct opts *o)
 	return cmd_finish(&out) || err;
 }
 
-/* ---- the loop --------------------------------------------------------------------------------------------------- */
+/* ---- the loop ---- */
 
 static int emit(void *ctx, const struct ct_hdr *rec)
 {
@@ -105,8 +106,8 @@ static int trace(struct run *r)
 		return sig;
 	r->loop = loop_open();
 	timer = r->loop ? loop_timer(r->loop, on_limit, r) : NULL;
-	if (!timer || !loop_fd(r->loop, sig, on_signal, r) || r->source.ops->fds(&r->source, &fd, 1) != 1 ||
-	    !loop_fd(r->loop, fd, on_records, r))
+	if (!timer || !loop_fd(r->loop, sig, on_signal, r) ||
+	    r->source.ops->fds(&r->source, &fd, 1) != 1 || !loop_fd(r->loop, fd, on_records, r))
 		return -ENOMEM;
 	if (r->o->duration_ns)
 		loop_timer_set(timer, r->o->duration_ns);
@@ -122,7 +123,9 @@ static int trace(struct run *r)
 
 int cmd_counters(const struct opts *o)
 {
-	struct capture_plan plan = { .counters_interval_ns = o->interval_ns, .counters_metrics = o->metrics, .cupti = o->cupti };
+	struct capture_plan plan = { .counters_interval_ns = o->interval_ns,
+				     .counters_metrics = o->metrics,
+				     .cupti = o->cupti };
 	struct run r = { .o = o, .source = { .ops = &source_counters }, .reason = "finished" };
 	struct sink_end last = { .reason = NULL };
 	bool failed = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cmd_doctor.c - `cudatrace doctor [-p PID]`: what can be traced here, what cannot, and why. Attaches nothing to any
- * program. Exit status 1 when tracing is not possible.
+ * cmd_doctor.c - `cudatrace doctor [-p PID]`: what can be traced here, what cannot, and why.
+ * Attaches nothing to any program. Exit status 1 when tracing is not possible.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,36 +30,42 @@ static void line(struct doctor *d, const char *what, const char *value)
 	out_fmt(&d->out, "%-14s %s\n", what, value);
 }
 
-/* ---- the machine ---------------------------------------------------------------------------------------- */
+/* ---- the machine ---- */
 
-/* The kind of probes that would be taken. The others are not tried: tracefs's locks are the whole machine's. Returns it,
- * or -errno. */
+/* The kind of probes that would be taken. The others are not tried: tracefs's locks are the
+ * whole machine's. Returns it, or -errno. */
 static int kinds(struct doctor *d)
 {
 	int best = attach_kind_try(d->o->probe_kind);
 	bool refused = best == -EPERM || best == -EACCES;
-	bool perf = best == ATTACH_PERF || (d->o->probe_kind && !strcmp(d->o->probe_kind, attach_kind_name(ATTACH_PERF)));
+	bool perf = best == ATTACH_PERF ||
+		    (d->o->probe_kind && !strcmp(d->o->probe_kind, attach_kind_name(ATTACH_PERF)));
 	char missing[64] = "";
 
 	if (refused || (best == ATTACH_PERF && !d->o->probe_kind))
-		priv_missing_for(perf && refused ? ATTACH_PERF : ATTACH_TRACEFS, missing, sizeof(missing));
+		priv_missing_for(perf && refused ? ATTACH_PERF : ATTACH_TRACEFS, missing,
+				 sizeof(missing));
 	out_fmt(&d->out, "%-14s ", "probes");
 	if (best > ATTACH_NONE)
 		out_fmt(&d->out, "%s", attach_kind_name((enum attach_kind)best));
 	else
 		out_fmt(&d->out, "none possible%s%s (%s)", d->o->probe_kind ? " of kind " : "",
-			d->o->probe_kind ? d->o->probe_kind : "", strerror(best < 0 ? -best : ENOTSUP));
+			d->o->probe_kind ? d->o->probe_kind : "",
+			strerror(best < 0 ? -best : ENOTSUP));
 	if (*missing)
-		out_fmt(&d->out, "; %sneeds %s too", best < 0 ? "" : "tracefs, which detaches sooner, ", missing);
+		out_fmt(&d->out, "; %sneeds %s too",
+			best < 0 ? "" : "tracefs, which detaches sooner, ", missing);
 	out_char(&d->out, '\n');
 	return best;
 }
 
 /* What a return probe can do to a program: docs/ARCHITECTURE.md, limits. */
 static const char session_returns[] =
-	"a coroutine that goes on in another thread inside a traced call ends its program (SIGILL): use --no-return for such a program";
+	"a coroutine that goes on in another thread inside a traced call ends its program "
+	"(SIGILL): use --no-return for such a program";
 static const char other_returns[] =
-	"CUDA called by a coroutine, or in a signal's handler on an alternate stack, inside a traced call can end its program (SIGILL): "
+	"CUDA called by a coroutine, or in a signal's handler on an alternate stack, inside a "
+	"traced call can end its program (SIGILL): "
 	"use --no-return for such a program, or Linux 6.13 or newer";
 
 static bool machine(struct doctor *d)
@@ -69,34 +75,39 @@ static bool machine(struct doctor *d)
 	bool btf = host_has_btf();
 
 	line(d, "kernel", host_kernel(text, sizeof(text)));
-	line(d, "BTF", btf ? "yes" : "no: /sys/kernel/btf/vmlinux is missing; a kernel with CONFIG_DEBUG_INFO_BTF=y is needed");
-	line(d, "ring buffer", ring > 0 ? "yes" : ring == -EPERM ? "not known: not permitted" : "no: Linux 5.8 or newer is needed");
+	line(d, "BTF",
+	     btf ? "yes"
+		 : "no: /sys/kernel/btf/vmlinux is missing; a kernel with CONFIG_DEBUG_INFO_BTF=y "
+		   "is needed");
+	line(d, "ring buffer",
+	     ring > 0	      ? "yes"
+	     : ring == -EPERM ? "not known: not permitted"
+			      : "no: Linux 5.8 or newer is needed");
 	priv_missing(true, missing, sizeof(missing));
 	if (!*missing)
 		line(d, "privileges", "all that is needed");
 	else
-		out_fmt(&d->out, "%-14s missing: %s; type: sudo cudatrace doctor\n", "privileges", missing);
+		out_fmt(&d->out, "%-14s missing: %s; type: sudo cudatrace doctor\n", "privileges",
+			missing);
 	kind = kinds(d);
 	if (kind > ATTACH_NONE)
 		line(d, "return probes", kind == ATTACH_SESSION ? session_returns : other_returns);
-	line(d, "pid namespace", host_initial_pid_ns() ? "the initial one" :
-							 "one of its own: only processes that are visible in it can be named");
+	line(d, "pid namespace",
+	     host_initial_pid_ns()
+		     ? "the initial one"
+		     : "one of its own: only processes that are visible in it can be named");
 	return btf && ring > 0 && !*missing && kind > ATTACH_NONE;
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static const char *role_text(const struct elf_scan *scan)
 {
 	switch (scan->role) {
-	case ELF_CUDART:
-		return "shared CUDA runtime, by its exported symbols";
-	case ELF_DRIVER:
-		return "CUDA driver, by its exported symbols";
-	case ELF_STATIC:
-		return "static CUDA runtime inside, by the symbol table";
-	default:
-		return "no function of CUDA's";
+	case ELF_CUDART: return "shared CUDA runtime, by its exported symbols";
+	case ELF_DRIVER: return "CUDA driver, by its exported symbols";
+	case ELF_STATIC: return "static CUDA runtime inside, by the symbol table";
+	default: return "no function of CUDA's";
 	}
 }
 
@@ -115,23 +126,28 @@ static int found(void *ctx, struct probe_file *f, pid_t pid)
 	out_char(&d->out, '\n');
 	out_fmt(&d->out, "    %-10s %s\n", "route", role_text(scan));
 	if (scan->version)
-		out_fmt(&d->out, "    %-10s %d.%d (from its %s)\n", "CUDA", scan->version / 1000, scan->version % 1000 / 10,
-			scan->version_from);
+		out_fmt(&d->out, "    %-10s %d.%d (from its %s)\n", "CUDA", scan->version / 1000,
+			scan->version % 1000 / 10, scan->version_from);
 	else
-		out_fmt(&d->out, "    %-10s version not known: the newest form of each function is taken\n", "CUDA");
+		out_fmt(&d->out,
+			"    %-10s version not known: the newest form of each function is taken\n",
+			"CUDA");
 	for (int i = 0; i < scan->nprobes; i++) {
 		can += elf_can_probe(f->fd, scan->probes[i].offset) == 1;
 		entry_only += (api_funcs[scan->probes[i].func].flags & CT_S_CALLBACK) != 0;
 	}
-	out_fmt(&d->out, "    %-10s %d defined, %d selected, %d can carry a probe\n", "functions", scan->ndefined,
-		scan->nprobes, can);
+	out_fmt(&d->out, "    %-10s %d defined, %d selected, %d can carry a probe\n", "functions",
+		scan->ndefined, scan->nprobes, can);
 	if (entry_only)
-		out_fmt(&d->out, "    %-10s %d that call the program back: no results and durations of them\n", "entry only",
-			entry_only);
+		out_fmt(&d->out,
+			"    %-10s %d that call the program back: no results and durations of "
+			"them\n",
+			"entry only", entry_only);
 	for (int i = 0; i < scan->nprobes; i++)
 		if (elf_can_probe(f->fd, scan->probes[i].offset) != 1)
-			out_fmt(&d->out, "    %-10s %s: its first instruction cannot carry a probe\n", "not seen",
-				api_funcs[scan->probes[i].func].name);
+			out_fmt(&d->out,
+				"    %-10s %s: its first instruction cannot carry a probe\n",
+				"not seen", api_funcs[scan->probes[i].func].name);
 	return 0;
 }
 
@@ -159,7 +175,7 @@ static int files(struct doctor *d, pid_t pid)
 	return err < 0 ? err : 0;
 }
 
-/* ---- a process ------------------------------------------------------------------------------------------ */
+/* ---- a process ---- */
 
 static void gap(struct doctor *d, const char *text)
 {
@@ -184,28 +200,35 @@ static bool stripped_runtime(pid_t pid)
 	return is;
 }
 
-/* Which launches of kernels in one file will be named when the program runs already, and why others will not. */
+/* Which launches of kernels in one file will be named when the program runs already, and why
+ * others will not. */
 static void name_file(struct doctor *d, const struct known_file *f, bool driver)
 {
 	out_str(&d->out, "  ");
 	out_plain(&d->out, f->path, strlen(f->path));
 	out_fmt(&d->out, "\n    %-10s ", "names");
 	if (f->facts.nhandles)
-		out_fmt(&d->out, "from its symbols: %u host stubs, %u variables with handles", f->facts.nstubs, f->facts.nhandles);
+		out_fmt(&d->out, "from its symbols: %u host stubs, %u variables with handles",
+			f->facts.nstubs, f->facts.nhandles);
 	else if (f->facts.nstubs)
 		out_fmt(&d->out, "from its symbols: %u host stubs", f->facts.nstubs);
 	else if (f->index_err && f->index_err != -ENOENT)
 		out_fmt(&d->out, "its symbols cannot be read: %s", strerror(-f->index_err));
 	else
-		out_fmt(&d->out, "%s", f->facts.symtab ? "its symbol table has no host stubs" : "its symbol table is stripped");
+		out_fmt(&d->out, "%s",
+			f->facts.symtab ? "its symbol table has no host stubs"
+					: "its symbol table is stripped");
 	if (!f->facts.nstubs && f->kernels == 1)
-		out_str(&d->out, "; its device code holds one kernel, which any host stub in it must be");
+		out_str(&d->out,
+			"; its device code holds one kernel, which any host stub in it must be");
 	else if (!f->facts.nstubs && f->kernels < 0)
 		out_str(&d->out, "; its device code cannot be read either");
 	if (!f->facts.nstubs && driver)
-		out_str(&d->out, "; launches by handle are named from the driver's memory, by host stub from the launch inside");
+		out_str(&d->out, "; launches by handle are named from the driver's memory, by host "
+				 "stub from the launch inside");
 	else if (!f->facts.nstubs && f->kernels != 1)
-		out_str(&d->out, "; its launches print as function=0x... unless the program starts under cudatrace");
+		out_str(&d->out, "; its launches print as function=0x... unless the program starts "
+				 "under cudatrace");
 	out_char(&d->out, '\n');
 }
 
@@ -226,8 +249,10 @@ static void names(struct doctor *d, pid_t pid)
 			name_file(d, &s.files[i], s.measured);
 		if (s.driver)
 			out_fmt(&d->out, "  %-12s %s\n", "driver",
-				s.measured ? "its memory tells the names of handles: CUDA's libraries, Triton and JAX included" :
-					     "of an unknown release: its memory is asked for the names of handles once it has "
+				s.measured ? "its memory tells the names of handles: CUDA's "
+					     "libraries, Triton and JAX included"
+					   : "of an unknown release: its memory is asked for the "
+					     "names of handles once it has "
 					     "the right one for a kernel whose name is certain");
 	}
 	known_survey_free(&s);
@@ -262,13 +287,17 @@ static int process(struct doctor *d, pid_t pid)
 		out_str(&d->out, "  it has not loaded CUDA: 'cudatrace -p' waits until it does\n");
 	names(d, pid);
 	if (stripped_runtime(pid))
-		gap(d, "runtime calls of the executable: a CUDA runtime is linked into it and its symbols are stripped; the\n"
+		gap(d, "runtime calls of the executable: a CUDA runtime is linked into it and its "
+		       "symbols are stripped; the\n"
 		       "            driver calls that they make are seen");
 	if (d->nruntime && !d->ndriver)
-		gap(d, "driver calls: libcuda is not loaded (no call has needed it yet, or no driver is installed)");
+		gap(d, "driver calls: libcuda is not loaded (no call has needed it yet, or no "
+		       "driver is installed)");
 	if (task.seccomp)
-		out_str(&d->out, "  sandboxed (seccomp): from Linux 6.11 on a return probe is a system call, which the sandbox may\n"
-				 "            answer by killing the process: trace it with --no-return\n");
+		out_str(&d->out,
+			"  sandboxed (seccomp): from Linux 6.11 on a return probe is a system "
+			"call, which the sandbox may\n"
+			"            answer by killing the process: trace it with --no-return\n");
 	return 0;
 }
 
@@ -292,8 +321,10 @@ int cmd_doctor(const struct opts *o)
 		if (!err && !d.nfiles)
 			out_str(&d.out, "  none: they are probed as soon as a program loads one\n");
 	}
-	out_str(&d.out, "\na return probe replaces the return address: a C++ exception, or a thread's cancellation, that unwinds through\n"
-			"a traced call ends the program; trace programs that do so with --no-return\n");
+	out_str(&d.out,
+		"\na return probe replaces the return address: a C++ exception, or a thread's "
+		"cancellation, that unwinds through\n"
+		"a traced call ends the program; trace programs that do so with --no-return\n");
 	if (cmd_finish(&d.out) || err)
 		return 1;
 	return good ? 0 : 1;

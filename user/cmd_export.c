@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cmd_export.c - `cudatrace export`: a recording as a file for another program: a replay into the output of that name, with all
- * that the recording has. Needs no privileges.
+ * cmd_export.c - `cudatrace export`: a recording as a file for another program: a replay into
+ * the output of that name, with all that the recording has. Needs no privileges.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,8 @@ int cmd_export(const struct opts *o)
 		status = 2;
 		goto out;
 	}
-	/* what was recorded, stacks and calls inside calls, is what is wanted of a file; a sum would have the latter twice */
+	/* what was recorded, stacks and calls inside calls, is what is wanted of a file; a sum
+	 * would have the latter twice */
 	all.stack = OPTS_STACK_DWARF;
 	all.nested = !(o->format->flags & SINKS_FOLDS);
 	status = session_run(&all, sources, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cmd_info.c - `cudatrace info FILE`: what a recording holds, and what of it cannot be read. Exit status 3 when
- * something in it is damaged; an end that was cut off is no damage.
+ * cmd_info.c - `cudatrace info FILE`: what a recording holds, and what of it cannot be read.
+ * Exit status 3 when something in it is damaged; an end that was cut off is no damage.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 
 struct info_process {
 	struct process p; /* as it was last; without info */
-	uint32_t older;   /* one with the same pid, its place + 1; 0: none */
+	uint32_t older;	  /* one with the same pid, its place + 1; 0: none */
 	uint32_t rank, world_size;
 	char *host;
 	uint64_t calls, works;
@@ -75,7 +75,8 @@ static void head_line(struct info *in, const struct reader *r, const char *key, 
 }
 
 /* All lines of one key: GPUs, arguments. */
-static void head_lines(struct info *in, const struct reader *r, const char *key, const char *shown, bool one_line)
+static void head_lines(struct info *in, const struct reader *r, const char *key, const char *shown,
+		       bool one_line)
 {
 	const char *at = reader_head(r);
 	size_t n = strlen(key);
@@ -103,14 +104,16 @@ static void time_line(struct info *in, const char *key, uint64_t realtime_ns)
 	if (!gmtime_r(&s, &tm))
 		return;
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	out_fmt(&in->out, "%-14s %s.%06uZ\n", key, text, (unsigned int)(realtime_ns % 1000000000 / 1000));
+	out_fmt(&in->out, "%-14s %s.%06uZ\n", key, text,
+		(unsigned int)(realtime_ns % 1000000000 / 1000));
 }
 
-/* ---- records ------------------------------------------------------------------------------------------ */
+/* ---- records ---- */
 
 static bool same_process(const struct info_process *i, const struct process *p)
 {
-	return i->p.pid == p->pid && (i->p.start_boottime_ns == p->start_boottime_ns || !i->p.start_boottime_ns);
+	return i->p.pid == p->pid &&
+	       (i->p.start_boottime_ns == p->start_boottime_ns || !i->p.start_boottime_ns);
 }
 
 /* The place of one more; PROCESSES_MAX: there is none. */
@@ -133,9 +136,10 @@ static uint32_t new_process(struct info *in, const struct process *p)
 	pid = keyed_get(&in->pids, &p->pid, &made);
 	if (!pid)
 		return PROCESSES_MAX;
-	in->processes[in->nprocesses] = (struct info_process){
-		.p = *p, .older = made ? 0 : pid->newest + 1, .rank = CT_UNKNOWN, .world_size = CT_UNKNOWN
-	};
+	in->processes[in->nprocesses] = (struct info_process){ .p = *p,
+							       .older = made ? 0 : pid->newest + 1,
+							       .rank = CT_UNKNOWN,
+							       .world_size = CT_UNKNOWN };
 	in->processes[in->nprocesses].p.info = NULL;
 	pid->newest = in->nprocesses;
 	return in->nprocesses++;
@@ -151,7 +155,8 @@ static struct info_process *process_of(struct info *in, const struct process *p)
 	if (in->last < in->nprocesses && same_process(&in->processes[in->last], p))
 		return &in->processes[in->last];
 	pid = keyed_find(&in->pids, &p->pid);
-	for (at = pid ? pid->newest + 1 : 0; at && looks++ < LOOKS_MAX; at = in->processes[at - 1].older) {
+	for (at = pid ? pid->newest + 1 : 0; at && looks++ < LOOKS_MAX;
+	     at = in->processes[at - 1].older) {
 		if (!same_process(&in->processes[at - 1], p))
 			continue;
 		in->last = at - 1;
@@ -214,22 +219,16 @@ static int take(struct info *in, const struct ct_hdr *h)
 	switch (h->kind) {
 	case CT_PROCESS:
 	case CT_EXEC:
-	case CT_PROCESS_INFO:
-		return learn_process(in, h);
-	case CT_CLOCK:
-		learn_clock(in, (const struct ct_clock *)h);
-		return 0;
+	case CT_PROCESS_INFO: return learn_process(in, h);
+	case CT_CLOCK: learn_clock(in, (const struct ct_clock *)h); return 0;
 	case CT_LOST:
 		in->gaps++;
 		if (((const struct ct_lost *)h)->cause < CT_LOSS_END)
-			losses_add(&in->lost[((const struct ct_lost *)h)->cause], ((const struct ct_lost *)h)->count);
+			losses_add(&in->lost[((const struct ct_lost *)h)->cause],
+				   ((const struct ct_lost *)h)->count);
 		return 0;
-	case CT_UNPROBED:
-		unprobed_add(&in->unprobed, (const struct ct_unprobed *)h);
-		return 0;
-	case CT_MUTED:
-		muted_add(&in->muted, (const struct ct_muted *)h);
-		return 0;
+	case CT_UNPROBED: unprobed_add(&in->unprobed, (const struct ct_unprobed *)h); return 0;
+	case CT_MUTED: muted_add(&in->muted, (const struct ct_muted *)h); return 0;
 	case CT_CALL:
 		in->failed += api_failed((const struct ct_call *)h);
 		in->unfinished += (h->flags & (CT_F_UNFINISHED | CT_F_PENDING)) == CT_F_UNFINISHED;
@@ -252,7 +251,7 @@ static int take(struct info *in, const struct ct_hdr *h)
 	return 0;
 }
 
-/* ---- what is printed ---------------------------------------------------------------------------------- */
+/* ---- what is printed ---- */
 
 static void print_head(struct info *in, const struct reader *r)
 {
@@ -269,7 +268,8 @@ static void print_head(struct info *in, const struct reader *r)
 	head_line(in, r, "traced", "traced");
 	head_lines(in, r, "merged", "merged", false);
 	if (start_ns)
-		time_line(in, "begun", start_ns + reader_number(reader_head(r), "realtime_offset_ns"));
+		time_line(in, "begun",
+			  start_ns + reader_number(reader_head(r), "realtime_offset_ns"));
 }
 
 static void print_processes(struct info *in)
@@ -298,7 +298,9 @@ static void print_processes(struct info *in)
 	if (in->nprocesses > n)
 		out_fmt(&in->out, "  and %u more\n", in->nprocesses - n);
 	if (in->beyond)
-		out_fmt(&in->out, "  %llu records are of further processes, which are not counted here\n", (unsigned long long)in->beyond);
+		out_fmt(&in->out,
+			"  %llu records are of further processes, which are not counted here\n",
+			(unsigned long long)in->beyond);
 }
 
 static void print_functions(struct info *in, struct reader *r)
@@ -309,11 +311,13 @@ static void print_functions(struct info *in, struct reader *r)
 		if (f->row < 0)
 			out_fmt(&in->out, "%-14s %s: %s\n", "not known", f->name,
 				f->fit == FUNCS_CHANGED
-					? "another version's, with other arguments: shown with bare words"
+					? "another version's, with other arguments: shown with "
+					  "bare words"
 					: "not in this version: shown with bare words");
 }
 
-/* Calls that have no records, behind the number of those that have: " and ~288500 ±2 % that were not recorded (cudaGetDevice)". */
+/* Calls that have no records, behind the number of those that have: " and ~288500 ±2 % that were
+ * not recorded (cudaGetDevice)". */
 static void print_muted(struct info *in, const struct reader *r)
 {
 	uint64_t calls = muted_calls(&in->muted);
@@ -327,7 +331,8 @@ static void print_muted(struct info *in, const struct reader *r)
 		out_fmt(&in->out, "%-14s %s%s calls have no records", "muted",
 			muted_number(number, sizeof(number), calls, &in->muted.unseen), margin);
 	else
-		out_fmt(&in->out, "%-14s %s calls have no records", "muted", in->muted.unseen.above ? "some" : "an unknown number of");
+		out_fmt(&in->out, "%-14s %s calls have no records", "muted",
+			in->muted.unseen.above ? "some" : "an unknown number of");
 	if (named) {
 		out_str(&in->out, ", of ");
 		out_plain(&in->out, names, strlen(names));
@@ -340,10 +345,12 @@ static void print_counts(struct info *in, const struct reader *r)
 	static const struct {
 		uint16_t kind;
 		const char *name;
-	} kinds[] = { { CT_KERNEL, "kernels" },	 { CT_COPY, "copies" },	       { CT_SET, "sets" },
-		      { CT_SYNC, "waits" },	 { CT_GRAPH, "graphs" },       { CT_MEMORY, "memory" },
-		      { CT_MANAGED, "managed" }, { CT_OVERHEAD, "overheads" }, { CT_MARKER, "ranges" },
-		      { CT_COUNTER, "samples" }, { CT_EVENT, "events" },       { CT_STACK, "stacks" },
+	} kinds[] = { { CT_KERNEL, "kernels" },	 { CT_COPY, "copies" },
+		      { CT_SET, "sets" },	 { CT_SYNC, "waits" },
+		      { CT_GRAPH, "graphs" },	 { CT_MEMORY, "memory" },
+		      { CT_MANAGED, "managed" }, { CT_OVERHEAD, "overheads" },
+		      { CT_MARKER, "ranges" },	 { CT_COUNTER, "samples" },
+		      { CT_EVENT, "events" },	 { CT_STACK, "stacks" },
 		      { CT_NAME, "names" } };
 	uint64_t calls = in->kinds[CT_CALL] + in->kinds[CT_FOREIGN];
 
@@ -358,7 +365,8 @@ static void print_counts(struct info *in, const struct reader *r)
 		count_line(in, kinds[i].name, in->kinds[kinds[i].kind]);
 	count_line(in, "of new kinds", in->unknown_kinds);
 	if (in->last_ns >= in->first_ns)
-		out_fmt(&in->out, "%-14s %.6f s\n", "span", (double)(in->last_ns - in->first_ns) / 1e9);
+		out_fmt(&in->out, "%-14s %.6f s\n", "span",
+			(double)(in->last_ns - in->first_ns) / 1e9);
 }
 
 static void print_end(struct info *in, const struct reader *r, const struct reader_stats *s)
@@ -368,13 +376,15 @@ static void print_end(struct info *in, const struct reader *r, const struct read
 	bool any = false;
 
 	if (in->clocks)
-		out_fmt(&in->out, "%-14s read %llu times; the time of day moved by %lld ns against the rest\n",
+		out_fmt(&in->out,
+			"%-14s read %llu times; the time of day moved by %lld ns against the "
+			"rest\n",
 			"clocks", (unsigned long long)in->clocks, (long long)in->drift_ns);
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		if (!in->lost[i])
 			continue;
-		out_fmt(&in->out, "%-14s %llu %s\n", any ? "" : "lost", (unsigned long long)in->lost[i],
-			loss_text((enum ct_loss)i));
+		out_fmt(&in->out, "%-14s %llu %s\n", any ? "" : "lost",
+			(unsigned long long)in->lost[i], loss_text((enum ct_loss)i));
 		any = true;
 	}
 	if (!any)
@@ -388,9 +398,9 @@ static void print_end(struct info *in, const struct reader *r, const struct read
 	out_fmt(&in->out, "%-14s %llu bytes, %llu blocks%s\n", "file", (unsigned long long)s->bytes,
 		(unsigned long long)s->blocks, s->indexed ? ", with an index" : ", no index");
 	if (s->damaged || s->malformed)
-		out_fmt(&in->out, "%-14s %llu places, %llu bytes, at least %llu records\n", "damaged",
-			(unsigned long long)s->damaged + s->malformed, (unsigned long long)s->damaged_bytes,
-			(unsigned long long)s->lost_records);
+		out_fmt(&in->out, "%-14s %llu places, %llu bytes, at least %llu records\n",
+			"damaged", (unsigned long long)s->damaged + s->malformed,
+			(unsigned long long)s->damaged_bytes, (unsigned long long)s->lost_records);
 	if (s->cut_bytes)
 		out_fmt(&in->out, "%-14s the last %llu bytes are a part of a block\n", "cut off",
 			(unsigned long long)s->cut_bytes);
@@ -398,7 +408,8 @@ static void print_end(struct info *in, const struct reader *r, const struct read
 		text_line(in, "end", "none: whoever wrote this was killed, or writes still");
 	else if (reader_end(r) && reader_value(reader_end(r), "reason", text, sizeof(text)))
 		text_line(in, "end", text);
-	if (reader_end(r) && reader_value(reader_end(r), "wait_status", text, sizeof(text)) && !parse_u64(text, 0, 0xffff, &status))
+	if (reader_end(r) && reader_value(reader_end(r), "wait_status", text, sizeof(text)) &&
+	    !parse_u64(text, 0, 0xffff, &status))
 		text_line(in, "program", ended_text((int)status, text, sizeof(text)));
 }
 

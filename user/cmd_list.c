@@ -28,15 +28,20 @@ static bool wanted(const struct opts *o, int func)
 /* 1180 (a tenth of CUDA's own form) as 11.8 */
 static void print_version(struct out *out, const char *word, uint16_t version)
 {
-	out_fmt(out, " %s %d.%d", word, version / 100, version % 100 / 10 ? version % 100 / 10 : version % 10);
+	out_fmt(out, " %s %d.%d", word, version / 100,
+		version % 100 / 10 ? version % 100 / 10 : version % 10);
 }
 
 static void print_function(struct out *out, const struct api_func *f)
 {
-	out_fmt(out, "%-8s %-9s %s(", api_domain_name(f->domain), api_class_name(f->class), f->name);
+	out_fmt(out, "%-8s %-9s %s(", api_domain_name(f->domain), api_class_name(f->class),
+		f->name);
 	for (int i = 0; i < f->nargs; i++)
 		out_fmt(out, "%s%s%s", i ? ", " : "",
-			f->args[i].dir == API_OUT ? "out " : f->args[i].dir == API_INOUT ? "inout " : "", f->args[i].name);
+			f->args[i].dir == API_OUT     ? "out "
+			: f->args[i].dir == API_INOUT ? "inout "
+						      : "",
+			f->args[i].name);
 	out_char(out, ')');
 	if (f->since)
 		print_version(out, "since", f->since);

@@ -7,7 +7,8 @@ int cmd_replay(const struct opts *o)
 {
 	static const struct source_ops *const sources[] = { &source_replay };
 
-	if (cmd_overwrites(o->file, o->output) || cmd_overwrites(o->file, o->save) || cmd_overwrites(o->file, o->mem.html))
+	if (cmd_overwrites(o->file, o->output) || cmd_overwrites(o->file, o->save) ||
+	    cmd_overwrites(o->file, o->mem.html))
 		return 2;
 	return session_run(o, sources, 1);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cmd_schema.c - `cudatrace schema`: prints docs/schema.json, which the assembler puts into the binary. The path is
- * relative to the directory where make runs; the object depends on the file.
+ * cmd_schema.c - `cudatrace schema`: prints docs/schema.json, which the assembler puts into the
+ * binary. The path is relative to the directory where make runs; the object depends on the file.
  */
 #include "cmd.h"
 #include "util/msg.h"

@@ -11,11 +11,13 @@ static int run_again(const struct opts *o)
 	int status = 0;
 
 	for (uint64_t i = 0; i < o->runs && !status; i++) {
-		msg_note("run %llu of %llu", (unsigned long long)i + 1, (unsigned long long)o->runs);
+		msg_note("run %llu of %llu", (unsigned long long)i + 1,
+			 (unsigned long long)o->runs);
 		one.append = o->append || i;
 		status = cmd_trace(&one);
 		if ((status || session_interrupted()) && i + 1 < o->runs) {
-			msg_warn("run %llu ended %s: the others are left out", (unsigned long long)i + 1,
+			msg_warn("run %llu ended %s: the others are left out",
+				 (unsigned long long)i + 1,
 				 status ? "with an error" : "before its time");
 			return status ? status : 1;
 		}

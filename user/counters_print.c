@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_print.c - see counters_print.h. A column is a name: two GPUs that count by different methods have different
- * metrics of one name, and share it.
+ * counters_print.c - see counters_print.h. A column is a name: two GPUs that count by different
+ * methods have different metrics of one name, and share it.
  */
 #include <errno.h>
 #include <math.h>
@@ -51,8 +51,8 @@ static const struct shown {
 	double divisor;
 	int digits; /* behind the point */
 } shown[] = {
-	{ "%", "%", 1, 1 },	{ "B/s", "GB/s", 1e9, 2 }, { "W", "W", 1, 1 },	 { "MHz", "MHz", 1, 0 },
-	{ "C", "C", 1, 0 },	{ "B", "MiB", 1048576, 0 },
+	{ "%", "%", 1, 1 },	{ "B/s", "GB/s", 1e9, 2 }, { "W", "W", 1, 1 },
+	{ "MHz", "MHz", 1, 0 }, { "C", "C", 1, 0 },	   { "B", "MiB", 1048576, 0 },
 };
 
 static const struct shown *shown_of(const char *unit)
@@ -66,17 +66,21 @@ static const struct shown *shown_of(const char *unit)
 /* As NVML numbers them (nvmlClocksEventReason*); the words are ours. */
 static void put_reasons(char *buf, size_t size, uint64_t bits)
 {
-	static const char *const words[] = { "idle",	   "app-clocks", "power",   "hw-slowdown", "sync-boost", "thermal",
-					     "hw-thermal", "brake",	 "display", "board",	   "reliability" };
+	static const char *const words[] = { "idle",	    "app-clocks", "power",
+					     "hw-slowdown", "sync-boost", "thermal",
+					     "hw-thermal",  "brake",	  "display",
+					     "board",	    "reliability" };
 	size_t n = 0;
 
 	snprintf(buf, size, "none");
 	for (unsigned int i = 0; i < 64 && n < size; i++)
 		if (bits >> i & 1) {
 			if (i < ARRAY_LEN(words))
-				n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? "+" : "", words[i]);
+				n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? "+" : "",
+						      words[i]);
 			else
-				n += (size_t)snprintf(buf + n, size - n, "%s0x%llx", n ? "+" : "", 1ULL << i);
+				n += (size_t)snprintf(buf + n, size - n, "%s0x%llx", n ? "+" : "",
+						      1ULL << i);
 		}
 }
 
@@ -108,7 +112,7 @@ static void format_value(char *buf, size_t size, const char *unit, double v, boo
 		format_number(buf, size, v);
 }
 
-/* ---- metrics and columns -------------------------------------------------------------------------------------- */
+/* ---- metrics and columns ---- */
 
 static int width_of(const struct column *c)
 {
@@ -133,7 +137,8 @@ static int add_metric(struct counters_print *p, const struct ct_metric *m)
 {
 	struct named *to;
 
-	if (!m->id || m->id >= METRICS_MAX || p->metrics[m->id].name || m->name_len > NAME_MAX_BYTES || m->unit_len > NAME_MAX_BYTES)
+	if (!m->id || m->id >= METRICS_MAX || p->metrics[m->id].name ||
+	    m->name_len > NAME_MAX_BYTES || m->unit_len > NAME_MAX_BYTES)
 		return 0;
 	to = &p->metrics[m->id];
 	to->name = copy(m->text, m->name_len);
@@ -154,7 +159,8 @@ static const struct named *metric_of(const struct counters_print *p, uint32_t id
 	return id < METRICS_MAX && p->metrics[id].name ? &p->metrics[id] : NULL;
 }
 
-static const struct ct_value *value_in(const struct counters_print *p, const struct ct_counter *c, uint32_t column)
+static const struct ct_value *value_in(const struct counters_print *p, const struct ct_counter *c,
+				       uint32_t column)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
 		const struct named *m = metric_of(p, c->values[i].metric);
@@ -165,7 +171,7 @@ static const struct ct_value *value_in(const struct counters_print *p, const str
 	return NULL;
 }
 
-/* ---- table and CSV -------------------------------------------------------------------------------------------- */
+/* ---- table and CSV ---- */
 
 static double seconds(const struct counters_print *p, uint64_t ns)
 {
@@ -222,7 +228,8 @@ static void text_row(struct counters_print *p, const struct ct_counter *c)
 		char text[256] = "-";
 
 		if (v) {
-			format_value(text, sizeof(text) - 1, p->columns[i].unit, value_of(v), table);
+			format_value(text, sizeof(text) - 1, p->columns[i].unit, value_of(v),
+				     table);
 			if (v->flags & CT_VALUE_SUSPECT)
 				strcat(text, "?");
 		}
@@ -234,7 +241,9 @@ static void text_row(struct counters_print *p, const struct ct_counter *c)
 	out_char(p->out, '\n');
 }
 
-static const char *const event_types[] = { [CT_EVENT_XID] = "XID", [CT_EVENT_ECC] = "ECC", [CT_EVENT_CLOCK] = "clocks",
+static const char *const event_types[] = { [CT_EVENT_XID] = "XID",
+					   [CT_EVENT_ECC] = "ECC",
+					   [CT_EVENT_CLOCK] = "clocks",
 					   [CT_EVENT_TRUNCATED] = "truncated",
 					   [CT_EVENT_UNDECIDED] = "undecided" };
 
@@ -276,10 +285,11 @@ static void text_event(struct counters_print *p, const struct ct_event *e)
 static void text_lost(struct counters_print *p, const struct ct_lost *l)
 {
 	if (p->format == OPTS_COUNTERS_TABLE)
-		out_fmt(p->out, "%10.3f   - %llu samples lost\n", seconds(p, l->h.end_ns), (unsigned long long)l->count);
+		out_fmt(p->out, "%10.3f   - %llu samples lost\n", seconds(p, l->h.end_ns),
+			(unsigned long long)l->count);
 }
 
-/* ---- JSON: as every trace has it -------------------------------------------------------------------------------- */
+/* ---- JSON: as every trace has it ---- */
 
 static int json_open(struct counters_print *p)
 {
@@ -300,7 +310,11 @@ static int json_open(struct counters_print *p)
 
 static int json_record(struct counters_print *p, const struct ct_hdr *rec)
 {
-	struct event ev = { .rec = rec, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN, .metrics = p->names };
+	struct event ev = { .rec = rec,
+			    .device = CT_UNKNOWN,
+			    .context = CT_UNKNOWN,
+			    .stream = CT_UNKNOWN,
+			    .metrics = p->names };
 	int err = metric_table_record(p->names, rec);
 
 	ev.proc = process_table_find(p->procs, 0);
@@ -310,9 +324,10 @@ static int json_record(struct counters_print *p, const struct ct_hdr *rec)
 	return err < 0 ? err : rec->kind == CT_COUNTER;
 }
 
-/* ---- the interface ------------------------------------------------------------------------------------------------ */
+/* ---- the interface ---- */
 
-struct counters_print *counters_print_open(struct out *out, enum opts_counters format, uint64_t start_ns)
+struct counters_print *counters_print_open(struct out *out, enum opts_counters format,
+					   uint64_t start_ns)
 {
 	struct counters_print *p = calloc(1, sizeof(*p));
 
@@ -333,22 +348,16 @@ int counters_print_record(struct counters_print *p, const struct ct_hdr *rec)
 	if (p->format == OPTS_COUNTERS_JSON)
 		return json_record(p, rec);
 	switch (rec->kind) {
-	case CT_METRIC:
-		return add_metric(p, (const struct ct_metric *)rec);
+	case CT_METRIC: return add_metric(p, (const struct ct_metric *)rec);
 	case CT_COUNTER:
 		if (rec->pid)
 			return 0; /* what a process has of a device */
 		text_row(p, (const struct ct_counter *)rec);
 		p->rows++;
 		return 1;
-	case CT_EVENT:
-		text_event(p, (const struct ct_event *)rec);
-		return 0;
-	case CT_LOST:
-		text_lost(p, (const struct ct_lost *)rec);
-		return 0;
-	default:
-		return 0;
+	case CT_EVENT: text_event(p, (const struct ct_event *)rec); return 0;
+	case CT_LOST: text_lost(p, (const struct ct_lost *)rec); return 0;
+	default: return 0;
 	}
 }
 

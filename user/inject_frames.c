@@ -36,10 +36,14 @@ void inject_frames_close(struct inject_frames *f)
 	free(f);
 }
 
-int inject_frames_get(void *ctx, struct target *t, const struct inject_thread *thread, uint64_t *ips, int max,
-		      uint64_t *lost_sp)
+int inject_frames_get(void *ctx, struct target *t, const struct inject_thread *thread,
+		      uint64_t *ips, int max, uint64_t *lost_sp)
 {
-	struct unwind_regs first = { .ip = thread->ip, .sp = thread->sp, .bp = thread->bp, .lr = thread->lr, .exact = true };
+	struct unwind_regs first = { .ip = thread->ip,
+				     .sp = thread->sp,
+				     .bp = thread->bp,
+				     .lr = thread->lr,
+				     .exact = true };
 	struct inject_frames *f = ctx;
 	uint32_t flags = 0;
 	int n;
@@ -53,7 +57,8 @@ int inject_frames_get(void *ctx, struct target *t, const struct inject_thread *t
 			return 0;
 	}
 	memcpy(first.regs, thread->regs, sizeof(first.regs));
-	n = unwind_thread(f->space, t, &first, NULL, 0, NULL, 0, f->regs, UNWIND_MAX < max ? UNWIND_MAX : max, &flags);
+	n = unwind_thread(f->space, t, &first, NULL, 0, NULL, 0, f->regs,
+			  UNWIND_MAX < max ? UNWIND_MAX : max, &flags);
 	for (int i = 0; i < n; i++)
 		ips[i] = f->regs[i].ip;
 	if (n > 0)

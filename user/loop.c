@@ -95,7 +95,8 @@ void loop_resume(struct loop_watch *w)
 
 void loop_timer_set(struct loop_watch *w, uint64_t ns)
 {
-	struct timeval tv = { .tv_sec = (time_t)(ns / 1000000000), .tv_usec = (suseconds_t)(ns % 1000000000 / 1000) };
+	struct timeval tv = { .tv_sec = (time_t)(ns / 1000000000),
+			      .tv_usec = (suseconds_t)(ns % 1000000000 / 1000) };
 
 	event_add(w->ev, &tv);
 }

@@ -15,24 +15,15 @@ static const struct command {
 	enum opts_cmd opts;
 	int (*run)(const struct opts *);
 } commands[] = {
-	{ NULL, OPTS_TRACE, cmd_trace },
-	{ "folded", OPTS_FOLDED, cmd_folded },
-	{ "stuck", OPTS_STUCK, cmd_stuck },
-	{ "record", OPTS_RECORD, cmd_record },
-	{ "replay", OPTS_REPLAY, cmd_replay },
-	{ "export", OPTS_EXPORT, cmd_export },
-	{ "info", OPTS_INFO, cmd_info },
-	{ "merge", OPTS_MERGE, cmd_merge },
-	{ "stat", OPTS_STAT, cmd_stat },
-	{ "compare", OPTS_COMPARE, cmd_compare },
-	{ "check", OPTS_COMPARE, cmd_compare },
-	{ "mem", OPTS_MEM, cmd_mem },
-	{ "advise", OPTS_ADVISE, cmd_advise },
-	{ "counters", OPTS_COUNTERS, cmd_counters },
-	{ "serve", OPTS_SERVE, cmd_trace },
-	{ "top", OPTS_TOP, cmd_trace },
-	{ "list", OPTS_LIST, cmd_list },
-	{ "doctor", OPTS_DOCTOR, cmd_doctor },
+	{ NULL, OPTS_TRACE, cmd_trace },	{ "folded", OPTS_FOLDED, cmd_folded },
+	{ "stuck", OPTS_STUCK, cmd_stuck },	{ "record", OPTS_RECORD, cmd_record },
+	{ "replay", OPTS_REPLAY, cmd_replay },	{ "export", OPTS_EXPORT, cmd_export },
+	{ "info", OPTS_INFO, cmd_info },	{ "merge", OPTS_MERGE, cmd_merge },
+	{ "stat", OPTS_STAT, cmd_stat },	{ "compare", OPTS_COMPARE, cmd_compare },
+	{ "check", OPTS_COMPARE, cmd_compare }, { "mem", OPTS_MEM, cmd_mem },
+	{ "advise", OPTS_ADVISE, cmd_advise },	{ "counters", OPTS_COUNTERS, cmd_counters },
+	{ "serve", OPTS_SERVE, cmd_trace },	{ "top", OPTS_TOP, cmd_trace },
+	{ "list", OPTS_LIST, cmd_list },	{ "doctor", OPTS_DOCTOR, cmd_doctor },
 	{ "schema", OPTS_SCHEMA, cmd_schema },
 };
 
@@ -42,7 +33,8 @@ static const char *names(char *buf, size_t size)
 	size_t n = 0;
 
 	for (size_t i = 1; i < ARRAY_LEN(commands) && n < size; i++)
-		n += (size_t)snprintf(buf + n, size - n, "%s%s", i > 1 ? ", " : "", commands[i].name);
+		n += (size_t)snprintf(buf + n, size - n, "%s%s", i > 1 ? ", " : "",
+				      commands[i].name);
 	return buf;
 }
 
@@ -57,12 +49,16 @@ static const struct command *command_of(const char *word)
 		parse_nearest_add(&near, word, commands[i].name);
 	}
 	if (near.n)
-		msg_error("there is no command '%s'%s", word, parse_nearest_text(&near, text, sizeof(text)));
+		msg_error("there is no command '%s'%s", word,
+			  parse_nearest_text(&near, text, sizeof(text)));
 	else if (strchr(word, '/'))
-		msg_error("there is no command '%s'; to start a program, write -- before it: cudatrace -- %s", word, word);
+		msg_error("there is no command '%s'; to start a program, write -- before it: "
+			  "cudatrace -- %s",
+			  word, word);
 	else
-		msg_error("there is no command '%s' (%s); to start a program, write -- before it: cudatrace -- %s", word,
-			  names(all, sizeof(all)), word);
+		msg_error("there is no command '%s' (%s); to start a program, write -- before it: "
+			  "cudatrace -- %s",
+			  word, names(all, sizeof(all)), word);
 	return NULL;
 }
 
@@ -82,7 +78,8 @@ static int print_text(const struct opts *o, enum opts_cmd cmd)
 	return cmd_finish(&out);
 }
 
-/* `cudatrace --complete WORD...`: for the shells. The words are what stands after cudatrace, the last one unfinished. */
+/* `cudatrace --complete WORD...`: for the shells. The words are what stands after cudatrace, the
+ * last one unfinished. */
 static int complete(const char *const *words, int n)
 {
 	const char *names[ARRAY_LEN(commands)];
@@ -111,7 +108,8 @@ int main(int argc, char **argv)
 	int status = 2;
 
 	stdfds_fill();
-	/* a reader that has seen enough, as head(1) has, makes write(2) fail, and is no error: util/out.h */
+	/* a reader that has seen enough, as head(1) has, makes write(2) fail, and is no error:
+	 * util/out.h */
 	signal(SIGPIPE, SIG_IGN);
 	if (argc > 1 && !strcmp(argv[1], "--complete"))
 		return complete((const char *const *)(argv + 2), argc - 2);
@@ -124,7 +122,8 @@ int main(int argc, char **argv)
 	}
 	if (!opts_parse(&opts, command->opts, argc, argv)) {
 		msg_verbose = opts.verbose;
-		status = opts.help || opts.version ? print_text(&opts, command->opts) : command->run(&opts);
+		status = opts.help || opts.version ? print_text(&opts, command->opts)
+						   : command->run(&opts);
 	}
 	opts_free(&opts);
 	msg_rest();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * opts.c - the command line. One row of options[] is all there is about an option: parsing, its default and --help come
- * from it. To add an option: a member of struct opts, a setter, a row. Knows no source and no sink.
+ * opts.c - the command line. One row of options[] is all there is about an option: parsing, its
+ * default and --help come from it. To add an option: a member of struct opts, a setter, a row.
+ * Knows no source and no sink.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,8 +26,7 @@
 #define OTLP_WAIT_MAX_NS 86400000000000ULL
 #define INTERVAL_MAX_NS 3600000000000ULL
 
-
-/* ---- setters ------------------------------------------------------------------------------------------ */
+/* ---- setters ---- */
 
 static int add_pid(struct opts *o, const char *name, uint64_t pid)
 {
@@ -58,7 +58,8 @@ static int set_pid(struct opts *o, const char *name, const char *val)
 
 		snprintf(word, sizeof(word), "%.*s", (int)(n < 15 ? n : 15), at);
 		if (parse_u64(word, 1, INT32_MAX, &pid)) {
-			msg_error("%s: '%s' is no process id; give numbers, separated by commas", name, word);
+			msg_error("%s: '%s' is no process id; give numbers, separated by commas",
+				  name, word);
 			return -EINVAL;
 		}
 		if (add_pid(o, name, pid))
@@ -74,7 +75,8 @@ static int set_tid(struct opts *o, const char *name, const char *val)
 	uint64_t tid;
 
 	if (parse_u64(val, 1, INT32_MAX, &tid)) {
-		msg_error("%s: '%s' is no thread id; give a number, as 'ps -T' shows it", name, val);
+		msg_error("%s: '%s' is no thread id; give a number, as 'ps -T' shows it", name,
+			  val);
 		return -EINVAL;
 	}
 	o->tid = (pid_t)tid;
@@ -102,38 +104,45 @@ static int one_of(const char *name, const char *val, const char *const *words)
 		if (!strcmp(words[i], val))
 			return i;
 	for (int i = 0; words[i] && n < sizeof(known); i++)
-		n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", !i ? "" : words[i + 1] ? ", " : " or ", words[i]);
+		n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s",
+				      !i	     ? ""
+				      : words[i + 1] ? ", "
+						     : " or ",
+				      words[i]);
 	msg_error("%s: '%s' is not one of %s", name, val, known);
 	return -EINVAL;
 }
 
-#define ONE_OF(fn, member, type, stmt, ...)                                                                            \
-	static const char *const fn##_words[] = { __VA_ARGS__, NULL };                                                 \
-	static int fn(struct opts *o, const char *name, const char *val)                                               \
-	{                                                                                                              \
-		int i = one_of(name, val, fn##_words);                                                                 \
-                                                                                                                       \
-		if (i < 0)                                                                                             \
-			return i;                                                                                      \
-		o->member = (type)i;                                                                                   \
-		stmt;                                                                                                  \
-		return 0;                                                                                              \
+#define ONE_OF(fn, member, type, stmt, ...)                              \
+	static const char *const fn##_words[] = { __VA_ARGS__, NULL };   \
+	static int fn(struct opts *o, const char *name, const char *val) \
+	{                                                                \
+		int i = one_of(name, val, fn##_words);                   \
+                                                                         \
+		if (i < 0)                                               \
+			return i;                                        \
+		o->member = (type)i;                                     \
+		stmt;                                                    \
+		return 0;                                                \
 	}
 ONE_OF(set_domain, domain, enum api_domain, (void)0, "runtime", "driver")
-ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes", "gpu")
+ONE_OF(set_weight, weight, enum sink_weight, o->weight_given = true, "calls", "time", "bytes",
+       "gpu")
 ONE_OF(set_time, time, enum sink_time, o->time_given = true, "ms", "us", "iso")
 ONE_OF(set_source, by_cupti, bool, (void)0, "probes", "cupti")
 ONE_OF(set_graph, gpu_graph, uint32_t, (void)0, "node", "graph")
 ONE_OF(set_gpu_clock, gpu_clock, uint32_t, (void)0, "auto", "callback", "offset")
-ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device", "cgroup")
+ONE_OF(set_by, by, uint8_t, (void)0, "function", "process", "thread", "kernel", "stream", "device",
+       "cgroup")
 ONE_OF(set_stat, stat, enum sink_stat, (void)0, "table", "json", "csv")
 ONE_OF(set_top_format, stat, enum sink_stat, (void)0, "table", "json")
 /* as enum top_sort has them */
-ONE_OF(set_sort, sort, uint8_t, (void)0, "pid", "name", "calls", "launches", "api", "sync", "htod", "dtoh", "memory", "failed", "gpu",
-       "busy")
+ONE_OF(set_sort, sort, uint8_t, (void)0, "pid", "name", "calls", "launches", "api", "sync", "htod",
+       "dtoh", "memory", "failed", "gpu", "busy")
 ONE_OF(set_advise, advise.format, enum sink_advise_format, (void)0, "text", "json", "markdown")
 ONE_OF(set_counters_format, counters_format, enum opts_counters, (void)0, "table", "json", "csv")
-ONE_OF(set_compare_format, compare_format, enum compare_format, (void)0, "text", "markdown", "json", "junit")
+ONE_OF(set_compare_format, compare_format, enum compare_format, (void)0, "text", "markdown", "json",
+       "junit")
 ONE_OF(set_color, color, enum opts_color, (void)0, "auto", "always", "never")
 
 static int set_format(struct opts *o, const char *name, const char *val)
@@ -173,10 +182,18 @@ static const struct {
 	const char *word;
 	uint32_t kinds;
 } gpu_kinds[] = {
-	{ "kernel", AGENT_KERNEL },   { "memcpy", AGENT_MEMCPY },     { "memset", AGENT_MEMSET },
-	{ "sync", AGENT_SYNC },	      { "memory", AGENT_MEMORY },     { "overhead", AGENT_OVERHEAD },
-	{ "nvtx", AGENT_NVTX },	      { "context", AGENT_CONTEXT },   { "device", AGENT_DEVICE },
-	{ "stream", AGENT_STREAM },   { "runtime", AGENT_RUNTIME_API }, { "driver", AGENT_DRIVER_API },
+	{ "kernel", AGENT_KERNEL },
+	{ "memcpy", AGENT_MEMCPY },
+	{ "memset", AGENT_MEMSET },
+	{ "sync", AGENT_SYNC },
+	{ "memory", AGENT_MEMORY },
+	{ "overhead", AGENT_OVERHEAD },
+	{ "nvtx", AGENT_NVTX },
+	{ "context", AGENT_CONTEXT },
+	{ "device", AGENT_DEVICE },
+	{ "stream", AGENT_STREAM },
+	{ "runtime", AGENT_RUNTIME_API },
+	{ "driver", AGENT_DRIVER_API },
 	{ "um", AGENT_UM },
 };
 
@@ -191,15 +208,18 @@ static int set_gpu(struct opts *o, const char *name, const char *val)
 			if (strlen(gpu_kinds[i].word) == n && !strncmp(gpu_kinds[i].word, at, n))
 				break;
 		if (i == ARRAY_LEN(gpu_kinds)) {
-			msg_error("%s: '%.*s' is no kind of record; give kernel, memcpy, memset, sync, memory, overhead, nvtx, "
-				  "context, device, stream, runtime, driver or um", name, (int)(n < 40 ? n : 40), at);
+			msg_error("%s: '%.*s' is no kind of record; give kernel, memcpy, memset, "
+				  "sync, memory, overhead, nvtx, "
+				  "context, device, stream, runtime, driver or um",
+				  name, (int)(n < 40 ? n : 40), at);
 			return -EINVAL;
 		}
 		kinds |= gpu_kinds[i].kinds;
 		at += n;
 	}
 	if (val && !kinds) {
-		msg_error("%s: an empty list of kinds; give %s alone, or kinds as kernel,memcpy", name, name);
+		msg_error("%s: an empty list of kinds; give %s alone, or kinds as kernel,memcpy",
+			  name, name);
 		return -EINVAL;
 	}
 	o->gpu = true;
@@ -218,9 +238,13 @@ static int set_gpu_buffer(struct opts *o, const char *name, const char *val)
 	uint64_t bytes, n = 160;
 	char size[32];
 
-	snprintf(size, sizeof(size), "%.*s", comma ? (int)(comma - val) : (int)sizeof(size) - 1, val);
-	if (parse_size(size, &bytes) || bytes < 16384 || bytes > 64 << 20 || (comma && parse_u64(comma + 1, 2, 512, &n))) {
-		msg_error("%s: '%s' is not SIZE[,COUNT]; give a size from 16KiB to 64MiB, a count from 2 to 512", name, val);
+	snprintf(size, sizeof(size), "%.*s", comma ? (int)(comma - val) : (int)sizeof(size) - 1,
+		 val);
+	if (parse_size(size, &bytes) || bytes < 16384 || bytes > 64 << 20 ||
+	    (comma && parse_u64(comma + 1, 2, 512, &n))) {
+		msg_error("%s: '%s' is not SIZE[,COUNT]; give a size from 16KiB to 64MiB, a count "
+			  "from 2 to 512",
+			  name, val);
 		return -EINVAL;
 	}
 	o->gpu_buffer_bytes = (uint32_t)bytes & ~4095u;
@@ -240,7 +264,8 @@ static int set_min_duration(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_duration(val, 0, &o->min_duration_ns) && o->min_duration_ns <= INT64_MAX)
 		return 0;
-	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 2s", name, val);
+	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 2s", name,
+		  val);
 	return -EINVAL;
 }
 
@@ -249,13 +274,15 @@ static int set_otlp_min(struct opts *o, const char *name, const char *val)
 	o->otlp_min_given = true;
 	if (!parse_duration(val, 0, &o->otlp_min_ns) && o->otlp_min_ns <= INT64_MAX)
 		return 0;
-	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 0s", name, val);
+	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 0s", name,
+		  val);
 	return -EINVAL;
 }
 
 static int set_otlp_wait(struct opts *o, const char *name, const char *val)
 {
-	if (!parse_duration(val, 1000000000, &o->otlp_wait_ns) && o->otlp_wait_ns <= OTLP_WAIT_MAX_NS)
+	if (!parse_duration(val, 1000000000, &o->otlp_wait_ns) &&
+	    o->otlp_wait_ns <= OTLP_WAIT_MAX_NS)
 		return 0;
 	msg_error("%s: '%s' is no time to wait, up to 24h; give seconds, or 500ms, 2m", name, val);
 	return -EINVAL;
@@ -263,7 +290,8 @@ static int set_otlp_wait(struct opts *o, const char *name, const char *val)
 
 static int set_unfinished(struct opts *o, const char *name, const char *val)
 {
-	if (!parse_duration(val, 1000000000, &o->unfinished_ns) && o->unfinished_ns && o->unfinished_ns <= INT64_MAX)
+	if (!parse_duration(val, 1000000000, &o->unfinished_ns) && o->unfinished_ns &&
+	    o->unfinished_ns <= INT64_MAX)
 		return 0;
 	msg_error("%s: '%s' is no time to wait; give seconds, or 500ms, 2m", name, val);
 	return -EINVAL;
@@ -275,7 +303,8 @@ static int set_output(struct opts *o, const char *name, const char *val)
 	if (!*val)
 		msg_error("%s: an empty value; give one, or leave %s out", name, name);
 	else if (out_is_command(val) && !val[1 + strspn(val + 1, " \t\n")])
-		msg_error("%s: no command stands behind the '|'; give one, as %s '|jq .'", name, name);
+		msg_error("%s: no command stands behind the '|'; give one, as %s '|jq .'", name,
+			  name);
 	else
 		return 0;
 	return -EINVAL;
@@ -287,7 +316,8 @@ static int set_export(struct opts *o, const char *name, const char *val)
 	char known[256];
 
 	if (!row || !(row->flags & SINKS_EXPORT)) {
-		msg_error("%s: '%s' is not one of %s", name, val, sinks_names(SINKS_EXPORT, known, sizeof(known)));
+		msg_error("%s: '%s' is not one of %s", name, val,
+			  sinks_names(SINKS_EXPORT, known, sizeof(known)));
 		return -EINVAL;
 	}
 	o->format = row;
@@ -300,7 +330,8 @@ static int set_device(struct opts *o, const char *name, const char *val)
 	uint64_t n;
 
 	if (parse_u64(val, 0, INT32_MAX, &n)) {
-		msg_error("%s: '%s' is no number of a device; 'cudatrace info' lists them", name, val);
+		msg_error("%s: '%s' is no number of a device; 'cudatrace info' lists them", name,
+			  val);
 		return -EINVAL;
 	}
 	o->one_device = true;
@@ -310,7 +341,8 @@ static int set_device(struct opts *o, const char *name, const char *val)
 
 static int set_delay(struct opts *o, const char *name, const char *val)
 {
-	if (!parse_duration(val, 1000000000, &o->delay_ns) && o->delay_ns && o->delay_ns <= INT64_MAX)
+	if (!parse_duration(val, 1000000000, &o->delay_ns) && o->delay_ns &&
+	    o->delay_ns <= INT64_MAX)
 		return 0;
 	msg_error("%s: '%s' is no time to wait; give seconds, or 500ms, 2m", name, val);
 	return -EINVAL;
@@ -320,7 +352,8 @@ static int set_from(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_duration(val, 1000000000, &o->from_ns) && o->from_ns <= INT64_MAX)
 		return 0;
-	msg_error("%s: '%s' is no time after the recording's begin; give seconds, or 500ms, 2m", name, val);
+	msg_error("%s: '%s' is no time after the recording's begin; give seconds, or 500ms, 2m",
+		  name, val);
 	return -EINVAL;
 }
 
@@ -328,13 +361,15 @@ static int set_to(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_duration(val, 1000000000, &o->to_ns) && o->to_ns && o->to_ns <= INT64_MAX)
 		return 0;
-	msg_error("%s: '%s' is no time after the recording's begin; give seconds, or 500ms, 2m", name, val);
+	msg_error("%s: '%s' is no time after the recording's begin; give seconds, or 500ms, 2m",
+		  name, val);
 	return -EINVAL;
 }
 
 static int set_last(struct opts *o, const char *name, const char *val)
 {
-	if (!parse_duration(val, 1000000000, &o->last_ns) && o->last_ns >= 1000000000 && o->last_ns <= INT64_MAX)
+	if (!parse_duration(val, 1000000000, &o->last_ns) && o->last_ns >= 1000000000 &&
+	    o->last_ns <= INT64_MAX)
 		return 0;
 	msg_error("%s: '%s' is no time from 1s on; give seconds, or 2m", name, val);
 	return -EINVAL;
@@ -344,7 +379,8 @@ static int set_max_size(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_size(val, &o->max_bytes) && o->max_bytes >= 65536 && o->max_bytes <= INT64_MAX)
 		return 0;
-	msg_error("%s: '%s' is no size from 64KiB on; give bytes, or 1GB (10^9), 1GiB (2^30)", name, val);
+	msg_error("%s: '%s' is no size from 64KiB on; give bytes, or 1GB (10^9), 1GiB (2^30)", name,
+		  val);
 	return -EINVAL;
 }
 
@@ -370,7 +406,9 @@ static int set_rule(struct opts *o, const char *name, const char *val)
 	snprintf(word, sizeof(word), "%.*s", (int)(len < 60 ? len : 60), bad);
 	for (unsigned int i = 0; advise_rule_at(i); i++)
 		parse_nearest_add(&near, word, advise_rule_at(i)->name);
-	msg_error("%s: there is no rule '%s'%s", name, word, near.n ? parse_nearest_text(&near, text, sizeof(text)) : "; docs/advice.md and the manual page have them");
+	msg_error("%s: there is no rule '%s'%s", name, word,
+		  near.n ? parse_nearest_text(&near, text, sizeof(text))
+			 : "; docs/advice.md and the manual page have them");
 	return -EINVAL;
 }
 
@@ -378,13 +416,15 @@ static int set_min_cost(struct opts *o, const char *name, const char *val)
 {
 	if (!parse_duration(val, 0, &o->advise.min_cost_ns) && o->advise.min_cost_ns <= INT64_MAX)
 		return 0;
-	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 2s", name, val);
+	msg_error("%s: '%s' is no duration; give a number and its unit, as 1ms, 50us, 2s", name,
+		  val);
 	return -EINVAL;
 }
 
 static int set_over(struct opts *o, const char *name, const char *val)
 {
-	if (!parse_duration(val, 1000000000, &o->over_ns) && o->over_ns >= 1000000 && o->over_ns <= INT64_MAX)
+	if (!parse_duration(val, 1000000000, &o->over_ns) && o->over_ns >= 1000000 &&
+	    o->over_ns <= INT64_MAX)
 		return 0;
 	msg_error("%s: '%s' is no time from 1ms on; give seconds, or 500ms, 2m", name, val);
 	return -EINVAL;
@@ -392,14 +432,16 @@ static int set_over(struct opts *o, const char *name, const char *val)
 
 static int set_interval(struct opts *o, const char *name, const char *val)
 {
-	if (!parse_duration(val, 1000000000, &o->interval_ns) && o->interval_ns >= INTERVAL_MIN_NS &&
-	    o->interval_ns <= INTERVAL_MAX_NS)
+	if (!parse_duration(val, 1000000000, &o->interval_ns) &&
+	    o->interval_ns >= INTERVAL_MIN_NS && o->interval_ns <= INTERVAL_MAX_NS)
 		return 0;
-	msg_error("%s: '%s' is no interval from 100us to 1h; give seconds, or 100ms, 1ms", name, val);
+	msg_error("%s: '%s' is no interval from 100us to 1h; give seconds, or 100ms, 1ms", name,
+		  val);
 	return -EINVAL;
 }
 
-static const char *const set_mem_by_words[] = { "process", "device", "kind", "stack", "library", NULL };
+static const char *const set_mem_by_words[] = { "process", "device",  "kind",
+						"stack",   "library", NULL };
 static int set_mem_by(struct opts *o, const char *name, const char *val)
 {
 	int i = one_of(name, val, set_mem_by_words);
@@ -412,8 +454,8 @@ static int set_mem_by(struct opts *o, const char *name, const char *val)
 
 static int set_mem_watch(struct opts *o, const char *name, const char *val)
 {
-	if (!parse_duration(val ? val : "1", 1000000000, &o->mem.watch_ns) && o->mem.watch_ns >= 10000000 &&
-	    o->mem.watch_ns <= INT64_MAX)
+	if (!parse_duration(val ? val : "1", 1000000000, &o->mem.watch_ns) &&
+	    o->mem.watch_ns >= 10000000 && o->mem.watch_ns <= INT64_MAX)
 		return 0;
 	msg_error("%s: '%s' is no interval from 10ms on; give seconds, or 500ms, 2m", name, val);
 	return -EINVAL;
@@ -443,10 +485,11 @@ static int set_mem_top(struct opts *o, const char *name, const char *val)
 
 static int set_otlp_interval(struct opts *o, const char *name, const char *val)
 {
-	if (!parse_duration(val, 1000000000, &o->otlp_interval_ns) && o->otlp_interval_ns >= INTERVAL_MIN_NS * 1000 &&
-	    o->otlp_interval_ns <= INTERVAL_MAX_NS)
+	if (!parse_duration(val, 1000000000, &o->otlp_interval_ns) &&
+	    o->otlp_interval_ns >= INTERVAL_MIN_NS * 1000 && o->otlp_interval_ns <= INTERVAL_MAX_NS)
 		return 0;
-	msg_error("%s: '%s' is no interval from 100ms to 1h; give seconds, or 500ms, 2m", name, val);
+	msg_error("%s: '%s' is no interval from 100ms to 1h; give seconds, or 500ms, 2m", name,
+		  val);
 	return -EINVAL;
 }
 
@@ -501,7 +544,8 @@ static int set_env(struct opts *o, const char *name, const char *val)
 	const char **env;
 
 	if (!*val || *val == '=') {
-		msg_error("%s: '%s' names no variable; give VAR=VAL to set it, VAR to remove it", name, val);
+		msg_error("%s: '%s' names no variable; give VAR=VAL to set it, VAR to remove it",
+			  name, val);
 		return -EINVAL;
 	}
 	env = realloc(o->env, ((size_t)o->nenv + 2) * sizeof(*env));
@@ -554,15 +598,15 @@ static int set_verbose(struct opts *o, const char *name, const char *val)
 	return 0;
 }
 
-#define TEXT(fn, member)                                                                                               \
-	static int fn(struct opts *o, const char *name, const char *val)                                               \
-	{                                                                                                              \
-		if (!*val) {                                                                                           \
-			msg_error("%s: an empty value; give one, or leave %s out", name, name);                        \
-			return -EINVAL;                                                                                \
-		}                                                                                                      \
-		o->member = val;                                                                                       \
-		return 0;                                                                                              \
+#define TEXT(fn, member)                                                                        \
+	static int fn(struct opts *o, const char *name, const char *val)                        \
+	{                                                                                       \
+		if (!*val) {                                                                    \
+			msg_error("%s: an empty value; give one, or leave %s out", name, name); \
+			return -EINVAL;                                                         \
+		}                                                                               \
+		o->member = val;                                                                \
+		return 0;                                                                       \
 	}
 TEXT(set_comm, comm)
 TEXT(set_cgroup, cgroup)
@@ -572,13 +616,14 @@ TEXT(set_chip, chip)
 TEXT(set_cupti, cupti)
 TEXT(set_save, save)
 
-/* Values that others take apart: a wrong one is told now, as a wrong command line, and not when all has been set up. */
-#define CHECKED(fn, member, check)                                                                                     \
-	static int fn(struct opts *o, const char *name, const char *val)                                               \
-	{                                                                                                              \
-		o->member = val;                                                                                       \
-		(void)name;                                                                                            \
-		return check;                                                                                          \
+/* Values that others take apart: a wrong one is told now, as a wrong command line, and not when
+ * all has been set up. */
+#define CHECKED(fn, member, check)                                       \
+	static int fn(struct opts *o, const char *name, const char *val) \
+	{                                                                \
+		o->member = val;                                         \
+		(void)name;                                              \
+		return check;                                            \
 	}
 CHECKED(set_start_on, start_on, window_check("--start-on", val))
 CHECKED(set_stop_on, stop_on, window_check("--stop-on", val))
@@ -591,16 +636,18 @@ static int set_metrics(struct opts *o, const char *name, const char *val)
 	o->metrics = val;
 	if (val[strspn(val, ",")])
 		return 0;
-	msg_error("%s: '%s' is an empty list; 'cudatrace counters --metrics help' lists the metrics", name, val);
+	msg_error(
+		"%s: '%s' is an empty list; 'cudatrace counters --metrics help' lists the metrics",
+		name, val);
 	return -EINVAL;
 }
 
-#define SWITCH(fn, member)                                                                                             \
-	static int fn(struct opts *o, const char *name, const char *val)                                               \
-	{                                                                                                              \
-		(void)name, (void)val;                                                                                 \
-		o->member = true;                                                                                      \
-		return 0;                                                                                              \
+#define SWITCH(fn, member)                                               \
+	static int fn(struct opts *o, const char *name, const char *val) \
+	{                                                                \
+		(void)name, (void)val;                                   \
+		o->member = true;                                        \
+		return 0;                                                \
 	}
 SWITCH(set_follow, follow)
 SWITCH(set_no_follow, no_follow)
@@ -632,7 +679,8 @@ static int set_counters(struct opts *o, const char *name, const char *val)
 	o->counters = true;
 	if (!val || strcmp(val, "help"))
 		return val ? set_metrics(o, name, val) : 0;
-	msg_error("%s=help: nothing is traced for it; give 'cudatrace counters --metrics help'", name);
+	msg_error("%s=help: nothing is traced for it; give 'cudatrace counters --metrics help'",
+		  name);
 	return -EINVAL;
 }
 
@@ -661,9 +709,11 @@ static int set_stat_csv(struct opts *o, const char *name, const char *val)
 	return set_stat(o, name, "csv");
 }
 
-/* ---- the rows ----------------------------------------------------------------------------------------- */
+/* ---- the rows ---- */
 
-/* A row without a setter is a heading. What the format leaves no room for, such as columns, `folded` has no option for. */
+/* A row without a setter is a heading. What the format leaves no room for, such as columns,
+ * `folded` has no option for. */
+/* clang-format off */
 const struct option_row opts_rows[] = {
 	{ .name = "What to trace", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
 	{ 'p', "pid", "PID", set_pid, STORED, NULL, "processes of the recording only; a comma list, repeatable" },
@@ -901,4 +951,6 @@ const struct option_row opts_rows[] = {
 	{ 'V', "version", NULL, set_version, ALL, NULL, "print the version" },
 	{ 'h', "help", NULL, set_help, ALL, NULL, "print this text" },
 };
+/* clang-format on */
+
 const int opts_nrows = ARRAY_LEN(opts_rows);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * opts_complete.c - what may stand next on a command line: `cudatrace --complete WORD...` prints the candidates for the
- * last WORD, one a line. The shells' completions ask it, so that they know no option themselves. A line that begins with
- * ':' names what the shell itself completes: :file, :directory, :user, :pid, :command.
+ * opts_complete.c - what may stand next on a command line: `cudatrace --complete WORD...` prints
+ * the candidates for the last WORD, one a line. The shells' completions ask it, so that they
+ * know no option themselves. A line that begins with ':' names what the shell itself completes:
+ * :file, :directory, :user, :pid, :command.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,8 +33,9 @@ static const struct option_row *row_named(enum opts_cmd cmd, const char *word)
 
 		if (!r->set || !(r->cmds & (int)cmd))
 			continue;
-		if (word[0] == '-' && word[1] == '-' ? !strcmp(word + 2, r->name) :
-						       word[0] == '-' && word[1] == r->letter && word[1] && !word[2])
+		if (word[0] == '-' && word[1] == '-'
+			    ? !strcmp(word + 2, r->name)
+			    : word[0] == '-' && word[1] == r->letter && word[1] && !word[2])
 			return r;
 	}
 	return NULL;
@@ -87,8 +89,10 @@ static void split_list(struct complete *c, const char *seps)
 
 static void offer_formats(struct complete *c, enum opts_cmd cmd)
 {
-	unsigned int want = cmd == OPTS_FOLDED ? SINKS_FOLDS : cmd == OPTS_STUCK ? SINKS_ROWS :
-			    cmd == OPTS_EXPORT ? SINKS_EXPORT : 0;
+	unsigned int want = cmd == OPTS_FOLDED	 ? SINKS_FOLDS
+			    : cmd == OPTS_STUCK	 ? SINKS_ROWS
+			    : cmd == OPTS_EXPORT ? SINKS_EXPORT
+						 : 0;
 
 	for (unsigned int i = 0; sinks_at(i); i++)
 		if ((sinks_at(i)->flags & want) == want && !(sinks_at(i)->flags & SINKS_COMMAND))
@@ -100,8 +104,8 @@ static void offer_values(struct complete *c, enum opts_cmd cmd, const struct opt
 	static const struct {
 		const char *arg, *what;
 	} shells[] = {
-		{ "FILE", ":file" }, { "PATH", ":file" }, { "DIR", ":directory" }, { "USER", ":user" },
-		{ "PID", ":pid" },
+		{ "FILE", ":file" }, { "PATH", ":file" }, { "DIR", ":directory" },
+		{ "USER", ":user" }, { "PID", ":pid" },
 	};
 
 	if (r->words) {
@@ -151,7 +155,8 @@ static void offer_options(struct complete *c, enum opts_cmd cmd)
 	offer(c, "--");
 }
 
-void opts_complete(struct out *out, enum opts_cmd cmd, const char *const *commands, const char *const *words, int n)
+void opts_complete(struct out *out, enum opts_cmd cmd, const char *const *commands,
+		   const char *const *words, int n)
 {
 	struct complete c = { .out = out, .head = "", .word = n ? words[n - 1] : "" };
 	const struct option_row *r;

@@ -7,6 +7,7 @@
 
 #define HELP_COLUMN 28
 
+/* clang-format off */
 static const struct {
 	enum opts_cmd cmd;
 	const char *usage, *after;
@@ -204,6 +205,7 @@ static const struct {
 	  "\nPrints the JSON Schema (draft 2020-12) of the lines of --format json.\n",
 	  "" },
 };
+/* clang-format on */
 
 static void help_row(struct out *out, const struct option_row *r)
 {
@@ -211,8 +213,9 @@ static void help_row(struct out *out, const struct option_row *r)
 	char head[64];
 	int n;
 
-	n = snprintf(head, sizeof(head), "  %s%c%s--%s%s%s", r->letter ? "-" : " ", r->letter ? r->letter : ' ',
-		     r->letter ? ", " : "  ", r->name, r->arg && *r->arg != '[' ? " " : "", r->arg ? r->arg : "");
+	n = snprintf(head, sizeof(head), "  %s%c%s--%s%s%s", r->letter ? "-" : " ",
+		     r->letter ? r->letter : ' ', r->letter ? ", " : "  ", r->name,
+		     r->arg && *r->arg != '[' ? " " : "", r->arg ? r->arg : "");
 	out_str(out, head);
 	if (n >= HELP_COLUMN) {
 		out_char(out, '\n');

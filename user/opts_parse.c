@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* opts_parse.c - a command line against the rows: what is said, what contradicts what, what is left. Knows no source and no sink. */
+/* opts_parse.c - a command line against the rows: what is said, what contradicts what, what is
+ * left. Knows no source and no sink. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -24,7 +25,9 @@ static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
 		if (!r->set || !(r->cmds & (int)cmd))
 			continue;
 		*longs++ = (struct option){ r->name,
-					    !r->arg ? no_argument : *r->arg == '[' ? optional_argument : required_argument,
+					    !r->arg	     ? no_argument
+					    : *r->arg == '[' ? optional_argument
+							     : required_argument,
 					    NULL, LONG_ONLY + (int)i };
 		if (!r->letter)
 			continue;
@@ -60,11 +63,12 @@ static const struct {
 	enum opts_cmd cmd;
 	const char *word; /* with a blank before it */
 } commands[] = {
-	{ OPTS_FOLDED, " folded" },	{ OPTS_STUCK, " stuck" }, { OPTS_RECORD, " record" },	{ OPTS_REPLAY, " replay" },
-	{ OPTS_EXPORT, " export" },	{ OPTS_INFO, " info" },	  { OPTS_MERGE, " merge" },	{ OPTS_STAT, " stat" },
-	{ OPTS_COMPARE, " compare" },	{ OPTS_MEM, " mem" },	  { OPTS_ADVISE, " advise" },	{ OPTS_COUNTERS, " counters" },
-	{ OPTS_SERVE, " serve" },	{ OPTS_TOP, " top" },	  { OPTS_LIST, " list" },	{ OPTS_DOCTOR, " doctor" },
-	{ OPTS_SCHEMA, " schema" },	{ OPTS_COMPARE, " check" },
+	{ OPTS_FOLDED, " folded" }, { OPTS_STUCK, " stuck" },	{ OPTS_RECORD, " record" },
+	{ OPTS_REPLAY, " replay" }, { OPTS_EXPORT, " export" }, { OPTS_INFO, " info" },
+	{ OPTS_MERGE, " merge" },   { OPTS_STAT, " stat" },	{ OPTS_COMPARE, " compare" },
+	{ OPTS_MEM, " mem" },	    { OPTS_ADVISE, " advise" }, { OPTS_COUNTERS, " counters" },
+	{ OPTS_SERVE, " serve" },   { OPTS_TOP, " top" },	{ OPTS_LIST, " list" },
+	{ OPTS_DOCTOR, " doctor" }, { OPTS_SCHEMA, " schema" }, { OPTS_COMPARE, " check" },
 };
 
 /* The command as it is typed after cudatrace; "": the trace. */
@@ -84,7 +88,8 @@ static bool is_command(const char *word)
 	return false;
 }
 
-/* The options that begin as the word does, when it is too short to tell which: "--cou". Returns how many. */
+/* The options that begin as the word does, when it is too short to tell which: "--cou". Returns
+ * how many. */
 static int beginning_with(enum opts_cmd cmd, const char *word, char *text, size_t size)
 {
 	int n = 0;
@@ -94,7 +99,8 @@ static int beginning_with(enum opts_cmd cmd, const char *word, char *text, size_
 		const struct option_row *r = &opts_rows[i];
 		size_t at = strlen(text);
 
-		if (!r->set || !(r->cmds & (int)cmd) || strncmp(r->name, word + 2, strlen(word + 2)))
+		if (!r->set || !(r->cmds & (int)cmd) ||
+		    strncmp(r->name, word + 2, strlen(word + 2)))
 			continue;
 		snprintf(text + at, size - at, "%s--%s", n++ ? ", " : "", r->name);
 	}
@@ -108,7 +114,8 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 	char name[64], text[256];
 
 	if (r) {
-		msg_error("%s needs a value (%s); see 'cudatrace%s --help'", spelled(r, word, name, sizeof(name)), r->arg, typed(cmd));
+		msg_error("%s needs a value (%s); see 'cudatrace%s --help'",
+			  spelled(r, word, name, sizeof(name)), r->arg, typed(cmd));
 		return -EINVAL;
 	}
 	if (strncmp(word, "--", 2)) {
@@ -134,7 +141,8 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 		parse_nearest_add(&near, name, candidate);
 	}
 	if (near.n)
-		msg_error("there is no option %s%s", name, parse_nearest_text(&near, text, sizeof(text)));
+		msg_error("there is no option %s%s", name,
+			  parse_nearest_text(&near, text, sizeof(text)));
 	else
 		msg_error("there is no option %s; see 'cudatrace%s --help'", name, typed(cmd));
 	return -EINVAL;
@@ -150,7 +158,8 @@ static int files(struct opts *o, enum opts_cmd cmd)
 		return -EINVAL;
 	}
 	if (cmd != OPTS_MERGE && o->nargs != 1) {
-		msg_error(o->nargs ? "'%s' is one word too many; give one recording" : "give a recording: what 'cudatrace record' wrote",
+		msg_error(o->nargs ? "'%s' is one word too many; give one recording"
+				   : "give a recording: what 'cudatrace record' wrote",
 			  o->nargs ? o->args[1] : "");
 		return -EINVAL;
 	}
@@ -159,14 +168,16 @@ static int files(struct opts *o, enum opts_cmd cmd)
 		return -EINVAL;
 	}
 	if (cmd == OPTS_EXPORT && !o->export) {
-		msg_error("--to is missing: the format to write, one of %s", sinks_names(SINKS_EXPORT, known, sizeof(known)));
+		msg_error("--to is missing: the format to write, one of %s",
+			  sinks_names(SINKS_EXPORT, known, sizeof(known)));
 		return -EINVAL;
 	}
 	o->file = o->args[0];
 	return 0;
 }
 
-/* The name of the option that the word is, if its value may be left out and then stands behind a '='; NULL: it is not. */
+/* The name of the option that the word is, if its value may be left out and then stands behind a
+ * '='; NULL: it is not. */
 static const char *takes_value(enum opts_cmd cmd, const char *word)
 {
 	for (int i = 0; i < opts_nrows; i++) {
@@ -175,7 +186,8 @@ static const char *takes_value(enum opts_cmd cmd, const char *word)
 
 		if (!r->set || !(r->cmds & (int)cmd) || !r->arg || *r->arg != '[')
 			continue;
-		if ((r->letter && !strcmp(word, letter)) || (!strncmp(word, "--", 2) && !strcmp(word + 2, r->name)))
+		if ((r->letter && !strcmp(word, letter)) ||
+		    (!strncmp(word, "--", 2) && !strcmp(word + 2, r->name)))
 			return r->name;
 	}
 	return NULL;
@@ -189,30 +201,36 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 
 	o->record = cmd == OPTS_RECORD;
 	/* a word that is no program's is a recording */
-	o->replay = cmd & STORED || (cmd & (OPTS_STAT | OPTS_MEM | OPTS_ADVISE) && optind < argc && !dashes);
+	o->replay = cmd & STORED ||
+		    (cmd & (OPTS_STAT | OPTS_MEM | OPTS_ADVISE) && optind < argc && !dashes);
 	if (cmd & LIVE && !o->replay) {
 		if (optind < argc && !dashes && cmd == OPTS_TRACE && is_command(argv[optind])) {
-			msg_error("'%s' is a command, which comes first: cudatrace %s [OPTIONS]", argv[optind], argv[optind]);
+			msg_error("'%s' is a command, which comes first: cudatrace %s [OPTIONS]",
+				  argv[optind], argv[optind]);
 			return -EINVAL;
 		}
 		if (optind < argc && !dashes && takes_value(cmd, argv[optind - 1])) {
-			msg_error("'%s' belongs to no option: write --%s=%s, or to start a program -- before it", argv[optind],
-				  takes_value(cmd, argv[optind - 1]), argv[optind]);
+			msg_error("'%s' belongs to no option: write --%s=%s, or to start a program "
+				  "-- before it",
+				  argv[optind], takes_value(cmd, argv[optind - 1]), argv[optind]);
 			return -EINVAL;
 		}
 		if (optind < argc && !dashes) {
-			msg_error("what is '%s'? To start a program, write -- before it: cudatrace%s [OPTIONS] -- %s",
+			msg_error("what is '%s'? To start a program, write -- before it: "
+				  "cudatrace%s [OPTIONS] -- %s",
 				  argv[optind], typed(cmd), argv[optind]);
 			return -EINVAL;
 		}
 		if (dashes && optind == argc) {
-			msg_error("-- without a command to start after it: write one, or leave out --");
+			msg_error("-- without a command to start after it: write one, or leave out "
+				  "--");
 			return -EINVAL;
 		}
 		if (optind < argc)
 			o->cmd = argv + optind;
 		if (cmd == OPTS_FOLDED && !(o->format->flags & SINKS_FOLDS)) {
-			msg_error("'cudatrace folded' adds up stacks: give --format %s, or leave out 'folded'",
+			msg_error("'cudatrace folded' adds up stacks: give --format %s, or leave "
+				  "out 'folded'",
 				  sinks_names(SINKS_FOLDS, known, sizeof(known)));
 			return -EINVAL;
 		}
@@ -229,7 +247,8 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	if (cmd == OPTS_COMPARE) {
 		if (o->nargs > 1)
 			return 0;
-		msg_error("give two files or more: BASE, and what is compared with it; 'cudatrace stat --save' and 'cudatrace record' make them");
+		msg_error("give two files or more: BASE, and what is compared with it; 'cudatrace "
+			  "stat --save' and 'cudatrace record' make them");
 		return -EINVAL;
 	}
 	if (cmd == OPTS_SERVE && o->hist && o->comm) {
@@ -237,7 +256,8 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		return -EINVAL;
 	}
 	if (cmd != OPTS_LIST && o->nargs) {
-		msg_error("'%s' is one word too many; see 'cudatrace%s --help'", argv[optind], typed(cmd));
+		msg_error("'%s' is one word too many; see 'cudatrace%s --help'", argv[optind],
+			  typed(cmd));
 		return -EINVAL;
 	}
 	return 0;
@@ -285,15 +305,21 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	}
 	if (o->help || o->version)
 		return 0;
-	/* what runs for long must cost little: most calls are queries, and say nothing of what the GPU is asked for */
-	if (cmd & (OPTS_SERVE | OPTS_TOP) && !o->events_given && !o->queries && select_add(&o->select, "!query", msg, sizeof(msg)))
+	/* what runs for long must cost little: most calls are queries, and say nothing of what
+	 * the GPU is asked for */
+	if (cmd & (OPTS_SERVE | OPTS_TOP) && !o->events_given && !o->queries &&
+	    select_add(&o->select, "!query", msg, sizeof(msg)))
 		return -EINVAL;
 	if (select_finish(&o->select, o->domain, msg, sizeof(msg))) {
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
 	if (cmd & (OPTS_STAT | OPTS_SERVE | OPTS_TOP | OPTS_MEM | OPTS_ADVISE))
-		o->format = sinks_find(cmd == OPTS_STAT ? "stat" : cmd == OPTS_TOP ? "top" : cmd == OPTS_MEM ? "mem" : cmd == OPTS_ADVISE ? "advise" : "serve");
+		o->format = sinks_find(cmd == OPTS_STAT	    ? "stat"
+				       : cmd == OPTS_TOP    ? "top"
+				       : cmd == OPTS_MEM    ? "mem"
+				       : cmd == OPTS_ADVISE ? "advise"
+							    : "serve");
 	if (o->no_stack)
 		o->stack = OPTS_STACK_NONE;
 	if (rest(o, cmd, argc, argv) || opts_check(o, given))
@@ -320,7 +346,11 @@ const char *opts_title(const struct opts *o, char *buf, size_t size)
 	for (int i = 0; o->cmd && o->cmd[i] && n < size; i++)
 		n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? " " : "", o->cmd[i]);
 	for (int i = 0; i < o->npids && n < size; i++)
-		n += (size_t)snprintf(buf + n, size - n, "%s%d", i ? ", " : o->npids > 1 ? "es " : " ", (int)o->pids[i]);
+		n += (size_t)snprintf(buf + n, size - n, "%s%d",
+				      i		     ? ", "
+				      : o->npids > 1 ? "es "
+						     : " ",
+				      (int)o->pids[i]);
 	return buf;
 }
 

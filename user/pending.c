@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pending.c - which calls under way were shown already. See pending.h. What an asking does not tell of has returned. */
+/* pending.c - which calls under way were shown already. See pending.h. What an asking does not
+ * tell of has returned. */
 #include <stdlib.h>
 
 #include "pending.h"

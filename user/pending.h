@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pending.h - which calls that have not returned were shown already (--unfinished). The source tells of each at every asking;
- * a call is shown once.
+ * pending.h - which calls that have not returned were shown already (--unfinished). The source
+ * tells of each at every asking; a call is shown once.
  */
 #ifndef CT_PENDING_H
 #define CT_PENDING_H
@@ -19,7 +19,8 @@ struct pending {
 };
 
 void pending_begin(struct pending *);
-/* True when this call was not told of before. False without memory, too: better a row less than one each time. */
+/* True when this call was not told of before. False without memory, too: better a row less than
+ * one each time. */
 bool pending_is_new(struct pending *, const struct ct_call *);
 void pending_close(struct pending *);
 

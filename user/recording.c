@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* recording.c - see recording.h: the file's name, its head (where, when, what was asked for), and when memory is
- * written. */
+/* recording.c - see recording.h: the file's name, its head (where, when, what was asked for),
+ * and when memory is written. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +75,8 @@ static void gpu_line(void *ctx, const char *text)
 	line(ctx, "gpu", text);
 }
 
-/* How far the system clock may be off, as the kernel was told by whoever sets it; 0: nobody sets it. */
+/* How far the system clock may be off, as the kernel was told by whoever sets it; 0: nobody sets
+ * it. */
 static uint64_t clock_error_ns(void)
 {
 	struct timex t = { 0 };
@@ -146,7 +147,9 @@ static int add_condition(struct recording *r, const char *word)
 			n++;
 		}
 		if (!n) {
-			msg_error("--dump-on: '%s' is not failed, end or signal, and no function matches it; see 'cudatrace list'", word);
+			msg_error("--dump-on: '%s' is not failed, end or signal, and no function "
+				  "matches it; see 'cudatrace list'",
+				  word);
 			return -EINVAL;
 		}
 		r->file.dump_rows = r->dump_rows;
@@ -159,7 +162,8 @@ static int conditions(struct recording *r, const char *list)
 	char *copy = strdup(list), *state = NULL;
 	int err = copy ? 0 : -ENOMEM;
 
-	for (char *word = copy ? strtok_r(copy, ",", &state) : NULL; word && !err; word = strtok_r(NULL, ",", &state))
+	for (char *word = copy ? strtok_r(copy, ",", &state) : NULL; word && !err;
+	     word = strtok_r(NULL, ",", &state))
 		err = add_condition(r, word);
 	free(copy);
 	return err;
@@ -173,7 +177,9 @@ int recording_check(const char *list)
 	free(r.dump_rows);
 	if (err || list[strspn(list, ",")])
 		return err;
-	msg_error("--dump-on: '%s' is an empty list; give failed, end, signal or functions as GLOBs", list);
+	msg_error(
+		"--dump-on: '%s' is an empty list; give failed, end, signal or functions as GLOBs",
+		list);
 	return -EINVAL;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session.c - see session.h. All is opened (session_open.c, session_sinks.c, session_plan.c), the loop runs (session_loop.c)
- * and feeds the stages (session_feed.c), the end is told (session_end.c); here is the order of it, and the exit status.
+ * session.c - see session.h. All is opened (session_open.c, session_sinks.c, session_plan.c),
+ * the loop runs (session_loop.c) and feeds the stages (session_feed.c), the end is told
+ * (session_end.c); here is the order of it, and the exit status.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,8 @@ static int exit_status(const struct session *s)
 	/* to hand over a recording is what was asked for; beside a trace it is not */
 	if (s->error || (s->o->replay && s->undelivered))
 		return 1;
-	if (s->o->strict && (losses_total(&s->losses) || s->losses.refused || unprobed_any(&s->losses.unprobed) ||
-			     s->undelivered))
+	if (s->o->strict && (losses_total(&s->losses) || s->losses.refused ||
+			     unprobed_any(&s->losses.unprobed) || s->undelivered))
 		return 3;
 	if (s->o->leak_check && s->leaks != SINK_LEAKS_NONE)
 		return s->leaks == SINK_LEAKS_FOUND ? 4 : 5;
@@ -59,7 +60,9 @@ int session_run(const struct opts *o, const struct source_ops *const *ops, int n
 	}
 	session_end(s);
 	if (s->window && s->o->start_on && !window_begun(s->window))
-		msg_note("what --start-on waits for did not come (%s): nothing is shown of the calls before", s->o->start_on);
+		msg_note("what --start-on waits for did not come (%s): nothing is shown of the "
+			 "calls before",
+			 s->o->start_on);
 	status = exit_status(s);
 	interrupted = !strcmp(s->reason, "interrupted");
 out:

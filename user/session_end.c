@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_end.c - inside the session: the sources have stopped; what is still on the way, what was lost, the sinks' ends, and
- * the line that says how much it was. Waits for nothing but the sources' rest.
+ * session_end.c - inside the session: the sources have stopped; what is still on the way, what
+ * was lost, the sinks' ends, and the line that says how much it was. Waits for nothing but the
+ * sources' rest.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +56,8 @@ static void last_drain(struct session *s)
 	}
 	if (err == -ECANCELED)
 		s->reason = s->o->max_bytes && !s->o->count ? "size" : "count";
-	else if (err < 0 && !s->error && !out_error(&s->out)) /* that of the output is told when it is closed */
+	/* that of the output is told when it is closed */
+	else if (err < 0 && !s->error && !out_error(&s->out))
 		s->error = err;
 }
 
@@ -71,7 +73,9 @@ static void gather_losses(struct session *s)
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && !is_enough(s))
 			session_feed_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i],
-					  session_first(s)->ops->recorded ? s->last_end_ns : clock_ns(CLOCK_MONOTONIC));
+					  session_first(s)->ops->recorded
+						  ? s->last_end_ns
+						  : clock_ns(CLOCK_MONOTONIC));
 	}
 	s->losses = all;
 }
@@ -87,14 +91,18 @@ static size_t say_work(const struct session *s, char *text, size_t size)
 		return 0;
 	n = (size_t)snprintf(text, size, ", %llu on devices", (unsigned long long)s->stages.work);
 	if (c.unmatched)
-		n += (size_t)snprintf(text + n, size - n, ", %llu without their call", (unsigned long long)c.unmatched);
+		n += (size_t)snprintf(text + n, size - n, ", %llu without their call",
+				      (unsigned long long)c.unmatched);
 	if (c.inferred)
-		n += (size_t)snprintf(text + n, size - n, ", %llu with one told by time alone", (unsigned long long)c.inferred);
+		n += (size_t)snprintf(text + n, size - n, ", %llu with one told by time alone",
+				      (unsigned long long)c.inferred);
 	return n;
 }
 
-/* The calls that have no rows of their own, and of which functions they are. Returns the bytes written. */
-static size_t say_muted(const struct muted_sum *m, const char *const *names, char *text, size_t size)
+/* The calls that have no rows of their own, and of which functions they are. Returns the bytes
+ * written. */
+static size_t say_muted(const struct muted_sum *m, const char *const *names, char *text,
+			size_t size)
 {
 	char clause[1536];
 	size_t n;
@@ -118,29 +126,38 @@ static void say_missing(const struct session *s)
 	resolve_totals(s->stages.resolve, &t);
 	bounded_counts(&b);
 	if (t.absent > t.filled)
-		msg_note("%llu arguments were not in memory at their call and were not read: they are not shown, nor are names that "
-			 "they tell", (unsigned long long)(t.absent - t.filled));
+		msg_note("%llu arguments were not in memory at their call and were not read: they "
+			 "are not shown, nor are names that "
+			 "they tell",
+			 (unsigned long long)(t.absent - t.filled));
 	if (b.left || b.refused)
-		msg_warn("%llu reads of programs' memory or files were given up after their time limit, %llu were not begun because of "
-			 "those; %u are still held up", (unsigned long long)b.left, (unsigned long long)b.refused, b.held);
+		msg_warn("%llu reads of programs' memory or files were given up after their time "
+			 "limit, %llu were not begun because of "
+			 "those; %u are still held up",
+			 (unsigned long long)b.left, (unsigned long long)b.refused, b.held);
 }
 
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
 	bool counts = s->plan.capture.count;
-	uint64_t shown = counts ? l->counted + muted_unseen(&s->muted_now) : l->shown - s->stages.work;
+	uint64_t shown = counts ? l->counted + muted_unseen(&s->muted_now)
+				: l->shown - s->stages.work;
 	const struct ct_estimated none = { 0 }, *unseen = counts ? &s->muted_now : &none;
 	char text[2048], number[32], margin[96];
 	size_t n;
 
-	n = (size_t)snprintf(text, sizeof(text), "%s%s %s", muted_number(number, sizeof(number), shown, unseen),
-			     muted_margin(margin, sizeof(margin), shown, unseen), s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
+	n = (size_t)snprintf(
+		text, sizeof(text), "%s%s %s", muted_number(number, sizeof(number), shown, unseen),
+		muted_margin(margin, sizeof(margin), shown, unseen),
+		s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
 	n += say_work(s, text + n, sizeof(text) - n);
 	if (l->unfinished && n < sizeof(text))
-		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished", (unsigned long long)l->unfinished);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished",
+				      (unsigned long long)l->unfinished);
 	if (n < sizeof(text))
-		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu lost", (unsigned long long)losses_total(l));
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu lost",
+				      (unsigned long long)losses_total(l));
 	for (int i = 0, any = 0; i < CT_LOSS_END && n < sizeof(text); i++) {
 		if (!l->lost[i] || i == CT_LOSS_ORPHAN)
 			continue;
@@ -148,8 +165,10 @@ static void say_totals(const struct session *s, const char *const *muted)
 				      (unsigned long long)l->lost[i], loss_text((enum ct_loss)i));
 	}
 	if (l->refused && n < sizeof(text))
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "; %llu %s not probed: what was called in %s is not known",
-				      (unsigned long long)l->refused, l->refused == 1 ? "library was" : "libraries were",
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+				      "; %llu %s not probed: what was called in %s is not known",
+				      (unsigned long long)l->refused,
+				      l->refused == 1 ? "library was" : "libraries were",
 				      l->refused == 1 ? "it" : "them");
 	if (unprobed_any(&l->unprobed) && n + UNPROBED_TEXT < sizeof(text)) {
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "; ");
@@ -160,20 +179,25 @@ static void say_totals(const struct session *s, const char *const *muted)
 	msg_note("%s", text);
 	say_missing(s);
 	if (l->untold)
-		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: rows may have a process's older name "
-			 "(raise --ring-size)", (unsigned long long)l->untold);
+		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: "
+			 "rows may have a process's older name "
+			 "(raise --ring-size)",
+			 (unsigned long long)l->untold);
 }
 
-/* Programs that gave work to a device, of which no agent told. Where an agent could not come, or why it left, was said already. */
+/* Programs that gave work to a device, of which no agent told. Where an agent could not come, or
+ * why it left, was said already. */
 static void say_unheard(struct session *s)
 {
 	const uint32_t work = AGENT_KERNEL | AGENT_MEMCPY | AGENT_MEMSET;
 	struct join_counts c;
 
 	join_counts(s->stages.join, &c);
-	if (session_first(s)->ops->recorded || (s->plan.capture.device.kinds & work) != work || !c.unheard)
+	if (session_first(s)->ops->recorded || (s->plan.capture.device.kinds & work) != work ||
+	    !c.unheard)
 		return;
-	msg_warn("%llu process%s gave work to a device, and no agent told of it: what their devices did is not shown (one of them: process %u)",
+	msg_warn("%llu process%s gave work to a device, and no agent told of it: what their "
+		 "devices did is not shown (one of them: process %u)",
 		 (unsigned long long)c.unheard, c.unheard == 1 ? "" : "es", c.one_unheard);
 }
 
@@ -185,7 +209,8 @@ static void say_program(struct session *s, const int *status)
 
 	if (!status || !*status || rows || session_first(s)->ops->recorded)
 		return;
-	msg_note("the program %s%s", WIFSIGNALED(*status) ? "was " : "", ended_text(*status, how, sizeof(how)));
+	msg_note("the program %s%s", WIFSIGNALED(*status) ? "was " : "",
+		 ended_text(*status, how, sizeof(how)));
 }
 
 static void close_sinks(struct session *s)
@@ -219,7 +244,8 @@ static void close_sinks(struct session *s)
 	}
 	end.program = program < 0 ? NULL : &program;
 	for (int i = 0; i < s->nsinks; i++) {
-		bool own = s->o->record || s->o->mem.html || s->o->save || s->o->format->flags & SINKS_PATH;
+		bool own = s->o->record || s->o->mem.html || s->o->save ||
+			   s->o->format->flags & SINKS_PATH;
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
 
 		/* of its own file a sink says by itself what became of it */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_feed.c - inside the session: what the sources have goes into the stages, one source after the other, the calls
- * first: what others say about a call comes after it. Gaps get their place in the rows, time is told, what comes is counted.
- * A feed is left after a time slice, or for a signal, so that these are seen while a target calls in a tight loop. Does not
- * wait, decides nothing about the end, and knows sources only by source_ops.
+ * session_feed.c - inside the session: what the sources have goes into the stages, one source
+ * after the other, the calls first: what others say about a call comes after it. Gaps get their
+ * place in the rows, time is told, what comes is counted. A feed is left after a time slice, or
+ * for a signal, so that these are seen while a target calls in a tight loop. Does not wait,
+ * decides nothing about the end, and knows sources only by source_ops.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,12 +16,16 @@
 #include "signals.h"
 #include "util/now.h"
 
-#define REST_NS 10000000000ULL /* for the sources beside the first to hand in what they have once all is over */
+/* for the sources beside the first to hand in what they have once all is over */
+#define REST_NS 10000000000ULL
 
 int session_feed_lost(struct session *s, enum ct_loss cause, uint64_t count, uint64_t until_ns)
 {
 	struct ct_lost lost = {
-		.h = { .size = sizeof(lost), .kind = CT_LOST, .start_ns = s->last_end_ns, .end_ns = until_ns },
+		.h = { .size = sizeof(lost),
+		       .kind = CT_LOST,
+		       .start_ns = s->last_end_ns,
+		       .end_ns = until_ns },
 		.cause = cause,
 		.cpu = ~0u,
 		.count = count,
@@ -47,7 +52,8 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	s->losses.received++;
 	if (rec->kind == CT_TALLY) {
 		s->losses.counted += ((const struct ct_tally *)rec)->sums.calls;
-		s->counted_ended += rec->flags & CT_F_LAST ? ((const struct ct_tally *)rec)->sums.calls : 0;
+		s->counted_ended +=
+			rec->flags & CT_F_LAST ? ((const struct ct_tally *)rec)->sums.calls : 0;
 		muted_add_unseen(&s->muted_now, &((const struct ct_tally *)rec)->unseen);
 		if (rec->flags & CT_F_LAST)
 			muted_add_unseen(&s->muted_ended, &((const struct ct_tally *)rec)->unseen);
@@ -56,7 +62,8 @@ static int take(void *ctx, const struct ct_hdr *rec)
 		err = session_feed_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
 	s->last_end_ns = rec->end_ns;
 	if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
-		losses_add(&s->told[((const struct ct_lost *)rec)->cause], ((const struct ct_lost *)rec)->count);
+		losses_add(&s->told[((const struct ct_lost *)rec)->cause],
+			   ((const struct ct_lost *)rec)->count);
 	if (!err)
 		err = stages_record(&s->stages, rec);
 	if (!err && ((signals_pending && !s->ending) || slice_over(s)))
@@ -106,7 +113,8 @@ int session_feed_time(struct session *s, uint64_t now)
 	if (!session_first(s)->ops->recorded && now - s->clock_ns >= CLOCKS_EVERY_NS) {
 		struct ct_clock c = s->began;
 
-		/* the first record is the reading that the sinks' times of day come from: both say the same */
+		/* the first record is the reading that the sinks' times of day come from: both
+		 * say the same */
 		if (s->clock_ns || s->ending)
 			clocks_read(&c);
 		s->clock_ns = now;
@@ -121,13 +129,16 @@ static int show_pending(void *ctx, const struct ct_hdr *rec)
 {
 	struct session *s = ctx;
 
-	return pending_is_new(&s->pending, (const struct ct_call *)rec) ? stages_record(&s->stages, rec) : 0;
+	return pending_is_new(&s->pending, (const struct ct_call *)rec)
+		       ? stages_record(&s->stages, rec)
+		       : 0;
 }
 
 int session_feed_pending(struct session *s)
 {
 	pending_begin(&s->pending);
-	return session_first(s)->ops->pending(session_first(s), s->o->unfinished_ns, show_pending, s);
+	return session_first(s)->ops->pending(session_first(s), s->o->unfinished_ns, show_pending,
+					      s);
 }
 
 int session_feed_tallies(struct session *s)

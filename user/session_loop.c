@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_loop.c - inside the session: the loop waits on the sources' descriptors, on signals and on timers, and says when the
- * session is over, and why. The ring buffer's wake-ups are batched, so a timer drains what is too little for one, every 20 ms
- * while something comes, every 100 ms when nothing does. Knows nothing of records (session_feed.c) and prints nothing.
+ * session_loop.c - inside the session: the loop waits on the sources' descriptors, on signals
+ * and on timers, and says when the session is over, and why. The ring buffer's wake-ups are
+ * batched, so a timer drains what is too little for one, every 20 ms while something comes,
+ * every 100 ms when nothing does. Knows nothing of records (session_feed.c) and prints nothing.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,9 +17,10 @@
 #define TICK_NS 20000000ULL /* also the longest that a drain may take */
 #define IDLE_TICK_NS 100000000ULL
 #define IDLE_AFTER_NS 1000000000ULL
-#define FEW_RECORDS 512		/* less than this in one drain: leave the stream's descriptor alone until the next tick */
-#define TWICE_NS 1000000000ULL	/* a second SIGINT within this detaches */
-#define GRACE_NS 1000000000ULL	/* after SIGTERM, for CMD to end */
+/* less than this in one drain: leave the stream's descriptor alone until the next tick */
+#define FEW_RECORDS 512
+#define TWICE_NS 1000000000ULL /* a second SIGINT within this detaches */
+#define GRACE_NS 1000000000ULL /* after SIGTERM, for CMD to end */
 
 static void finish(struct session *s, const char *reason, int error)
 {
@@ -35,14 +37,16 @@ static void end_by(struct session *s, int err)
 	if (err == -ECANCELED)
 		finish(s, s->o->max_bytes && !s->o->count ? "size" : "count", 0);
 	else if (out_error(&s->out) == -EPIPE)
-		finish(s, "output closed", 0); /* a reader that has seen enough, as head(1) has: no error */
+		/* a reader that has seen enough, as head(1) has: no error */
+		finish(s, "output closed", 0);
 	else if (out_error(&s->out))
 		finish(s, "output error", out_error(&s->out));
 	else
 		finish(s, "error", err);
 }
 
-/* Kernels that nothing else names are named by the driver's launches inside: these are captured as long as it takes. */
+/* Kernels that nothing else names are named by the driver's launches inside: these are captured
+ * as long as it takes. */
 static void want_inner(struct session *s)
 {
 	bool want = resolve_wants_inner(s->stages.resolve);
@@ -98,10 +102,11 @@ static void drain(struct session *s)
 	if (err == -EINTR)
 		loop_timer_set(s->tick, 0);
 	else
-		loop_timer_set(s->tick, now - s->last_record_ns < IDLE_AFTER_NS ? TICK_NS : IDLE_TICK_NS);
+		loop_timer_set(s->tick,
+			       now - s->last_record_ns < IDLE_AFTER_NS ? TICK_NS : IDLE_TICK_NS);
 }
 
-/* ---- what it waits on ---------------------------------------------------------------------------------- */
+/* ---- what it waits on ---- */
 
 /* --unfinished: which calls have not returned for so long? */
 static void on_look(void *ctx)
@@ -117,7 +122,9 @@ static void on_look(void *ctx)
 	if (err)
 		end_by(s, err);
 	else
-		loop_timer_set(s->look, s->o->unfinished_ns / 4 < TICK_NS ? TICK_NS : s->o->unfinished_ns / 4);
+		loop_timer_set(s->look, s->o->unfinished_ns / 4 < TICK_NS
+						? TICK_NS
+						: s->o->unfinished_ns / 4);
 }
 
 static void on_tick(void *ctx)
@@ -132,8 +139,9 @@ static void on_tick(void *ctx)
 }
 
 /*
- * The stream's descriptor stays readable while there is anything in the ring: a target that makes a call every few
- * microseconds would wake the tracer for each. So after a small harvest it is left alone until the next tick.
+ * The stream's descriptor stays readable while there is anything in the ring: a target that
+ * makes a call every few microseconds would wake the tracer for each. So after a small harvest
+ * it is left alone until the next tick.
  */
 static void on_stream(void *ctx)
 {
@@ -157,7 +165,7 @@ static void on_limit(void *ctx)
 	finish(ctx, "duration", 0);
 }
 
-/* ---- signals ------------------------------------------------------------------------------------------- */
+/* ---- signals ---- */
 
 static void on_sigint(struct session *s, const struct signals_got *got)
 {
@@ -179,8 +187,8 @@ static void on_grace(void *ctx)
 	finish(ctx, "interrupted", 0);
 }
 
-/* SIGTERM, SIGHUP: whoever sends it means the whole of `cudatrace -- CMD`. The program gets the signal and a second to
- * clean up; then, or at a second signal, the trace ends whatever it does. */
+/* SIGTERM, SIGHUP: whoever sends it means the whole of `cudatrace -- CMD`. The program gets the
+ * signal and a second to clean up; then, or at a second signal, the trace ends whatever it does. */
 static void on_sigterm(struct session *s, const struct signals_got *got)
 {
 	struct loop_watch *grace = NULL;
@@ -225,7 +233,8 @@ static void on_signals(void *ctx)
 		else if (got.sig == SIGINT)
 			on_sigint(s, &got);
 		else if (got.sig == SIGHUP && s->o->format->flags & SINKS_DAEMON)
-			continue; /* there is nothing to read again: files are found as they are mapped */
+			/* there is nothing to read again: files are found as they are mapped */
+			continue;
 		else
 			on_sigterm(s, &got);
 	}
@@ -233,7 +242,7 @@ static void on_signals(void *ctx)
 		signals_pending = 1; /* out: do not wait for a stalled reader any more */
 }
 
-/* ---- what sinks may ask for ----------------------------------------------------------------------------- */
+/* ---- what sinks may ask for ---- */
 
 static int on_refresh(void *ctx)
 {
@@ -256,7 +265,9 @@ static uint64_t on_settled(void *ctx)
 {
 	struct session *s = ctx;
 
-	return session_first(s)->ops->settled ? session_first(s)->ops->settled(session_first(s), &signals_pending) : 0;
+	return session_first(s)->ops->settled
+		       ? session_first(s)->ops->settled(session_first(s), &signals_pending)
+		       : 0;
 }
 
 static void on_quit(void *ctx)
@@ -283,7 +294,7 @@ void session_loop_hooks(struct session *s, struct sink_opts *opts)
 	opts->refresh_ctx = s;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------------------ */
+/* ---- beginning ---- */
 
 int session_loop_open(struct session *s)
 {

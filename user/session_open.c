@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_open.c - inside the session: what the options ask for is opened: the window, the plan, the output, the stages, the
- * loop, the sources and the sinks, in that order. Nothing runs before all of it stands.
+ * session_open.c - inside the session: what the options ask for is opened: the window, the plan,
+ * the output, the stages, the loop, the sources and the sinks, in that order. Nothing runs
+ * before all of it stands.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static uint64_t count_forgets(void *ctx)
 /* Files for other programs, and what is pushed to them, say of a process more than its name. */
 static bool wants_info(const struct opts *o)
 {
-	return !o->replay && (o->otlp || (o->format->flags & SINKS_EXPORT && !(o->format->flags & (SINKS_ROWS | SINKS_FOLDS))));
+	return !o->replay && (o->otlp || (o->format->flags & SINKS_EXPORT &&
+					  !(o->format->flags & (SINKS_ROWS | SINKS_FOLDS))));
 }
 
 static int open_stages(struct session *s)
@@ -37,7 +39,8 @@ static int open_stages(struct session *s)
 		/* what is stored was resolved when it was recorded */
 		.names = s->plan.names && !s->o->replay,
 		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
-		.info = s->o->record || ((wants_info(s->o) || s->o->format->flags & SINKS_INFO) && !s->o->replay),
+		.info = s->o->record ||
+			((wants_info(s->o) || s->o->format->flags & SINKS_INFO) && !s->o->replay),
 		.absent = !s->o->replay,
 		/* entry probes alone tell of the outer launch first */
 		.inner = session_first(s)->ops->inner && !s->o->no_return,
@@ -49,7 +52,8 @@ static int open_stages(struct session *s)
 	s->stages.window = s->window;
 	s->stages.no_entries = s->o->replay && !s->o->enter_exit && !s->o->export;
 	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
-	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record, &s->plan.filter, s->sinks,
+	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record,
+			   &s->plan.filter, s->sinks,
 			   s->o->format->flags & SINKS_LIVE ? 0 : s->o->count);
 }
 
@@ -57,7 +61,8 @@ static int open_sources(struct session *s)
 {
 	int err = 0;
 
-	if ((s->plan.capture.device.kinds || s->plan.capture.calls_by_agent) && s->plan.capture.npids)
+	if ((s->plan.capture.device.kinds || s->plan.capture.calls_by_agent) &&
+	    s->plan.capture.npids)
 		s->frames = inject_frames_open();
 	if (s->frames) {
 		s->plan.capture.frames = inject_frames_get;
@@ -85,7 +90,8 @@ static void tell_join(struct session *s)
 	}
 	if (places)
 		join_places(s->stages.join);
-	/* only of a program that was started here, and its children, no call is missed; what is read from a later time on lacks some */
+	/* only of a program that was started here, and its children, no call is missed; what is
+	 * read from a later time on lacks some */
 	if (s->o->replay ? was.whole && !s->plan.capture.from_ns : s->o->cmd != NULL)
 		join_whole(s->stages.join);
 	if (s->plan.capture.count || s->o->select.none)
@@ -107,14 +113,16 @@ int session_open(struct session *s)
 	s->out.stop = &signals_pending;
 	err = open_stages(s) ? -ENOMEM : session_loop_open(s);
 	if (err == -EMFILE)
-		msg_error("tracing needs more open files than this shell allows: raise `ulimit -n`");
+		msg_error(
+			"tracing needs more open files than this shell allows: raise `ulimit -n`");
 	else if (err)
 		msg_error("tracing cannot be started: %s", strerror(-err));
 	if (err)
 		return err;
 	/* nothing is read of a recording before, and the command of -o runs */
 	if (s->o->replay)
-		confine((s->plan.capture.opens_files ? CONFINE_FILES : 0) | (s->o->otlp ? CONFINE_NETWORK : 0));
+		confine((s->plan.capture.opens_files ? CONFINE_FILES : 0) |
+			(s->o->otlp ? CONFINE_NETWORK : 0));
 	err = open_sources(s);
 	if (err)
 		return err;

@@ -12,15 +12,19 @@
 
 #define RING_BYTES (16u << 20)
 #define RING_STACK_BYTES (64u << 20) /* 100 ms of 200 000 stacks a second of 3 KiB */
-#define RING_SHARE 32 /* with stacks, no more than this part of the memory that there is, where that is more than RING_BYTES */
-#define ENTRIES_SHARE 16 /* of the counts' entries, a part that one process may have for its kernels */
+/* with stacks, no more than this part of the memory that there is, where that is more than
+ * RING_BYTES */
+#define RING_SHARE 32
+/* of the counts' entries, a part that one process may have for its kernels */
+#define ENTRIES_SHARE 16
 #define ENTRIES_LEAST 100
 #define FUNCTIONS_EACH 40 /* entries of counts for each process that serve is to have room for */
 
 static int plan_pids(struct session_plan *p, const struct opts *o)
 {
 	for (int i = 0; i < o->npids; i++) {
-		int err = pids_check(o->pids[i], o->command & (OPTS_TRACE | OPTS_FOLDED | OPTS_RECORD | OPTS_ADVISE));
+		int err = pids_check(o->pids[i], o->command & (OPTS_TRACE | OPTS_FOLDED |
+							       OPTS_RECORD | OPTS_ADVISE));
 
 		if (err)
 			return err;
@@ -37,7 +41,8 @@ static int plan_tid(struct session_plan *p, const struct opts *o)
 	if (!o->tid)
 		return 0;
 	if (!host_initial_pid_ns()) {
-		msg_error("-t: thread ids of a pid namespace are not translated; run cudatrace outside of the container");
+		msg_error("-t: thread ids of a pid namespace are not translated; run cudatrace "
+			  "outside of the container");
 		return -EINVAL;
 	}
 	if (host_task(o->tid, &task)) {
@@ -50,7 +55,8 @@ static int plan_tid(struct session_plan *p, const struct opts *o)
 		if (o->pids[i] == task.tgid)
 			return 0;
 	if (o->npids) {
-		msg_error("-t: thread %d belongs to process %d, which -p does not name", (int)o->tid, (int)task.tgid);
+		msg_error("-t: thread %d belongs to process %d, which -p does not name",
+			  (int)o->tid, (int)task.tgid);
 		return -EINVAL;
 	}
 	p->tid_owner = task.tgid;
@@ -60,15 +66,16 @@ static int plan_tid(struct session_plan *p, const struct opts *o)
 }
 
 /*
- * Calls that teach kernels' names are captured, not shown, when one is shown that has a kernel. The driver's launches name
- * those that a program registered before the trace began.
+ * Calls that teach kernels' names are captured, not shown, when one is shown that has a kernel.
+ * The driver's launches name those that a program registered before the trace began.
  */
 static void plan_names(struct session_plan *p, const struct opts *o, uint8_t by)
 {
 	struct capture_plan *c = &p->capture;
 
 	if (o->counts_only || o->batch ||
-	    (o->format->flags & SINKS_COUNTS && !(o->format->flags & SINKS_LIVE) && by != BOOK_BY_KERNEL))
+	    (o->format->flags & SINKS_COUNTS && !(o->format->flags & SINKS_LIVE) &&
+	     by != BOOK_BY_KERNEL))
 		return;
 	for (int i = 0; i < api_nfuncs; i++)
 		p->names |= plan_has(c->shown, i) && api_has_kernel(i);
@@ -76,7 +83,8 @@ static void plan_names(struct session_plan *p, const struct opts *o, uint8_t by)
 		return;
 	api_teaching(c->capture);
 	for (int i = 0; i < api_nfuncs && !o->cmd; i++)
-		if (api_funcs[i].class == API_LAUNCH && api_funcs[i].domain == API_DRIVER && api_has_kernel(i))
+		if (api_funcs[i].class == API_LAUNCH && api_funcs[i].domain == API_DRIVER &&
+		    api_has_kernel(i))
 			plan_add(c->capture, i);
 }
 
@@ -95,9 +103,11 @@ static void plan_memory(struct session_plan *p, const struct opts *o)
 
 bool session_plan_places(const struct opts *o)
 {
-	bool shown = !o->counts_only && !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS)) && o->format->ops != &sink_table;
+	bool shown = !o->counts_only && !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS)) &&
+		     o->format->ops != &sink_table;
 
-	/* what the kernel side drops by its duration or success does not tell; without calls there is none to be placed */
+	/* what the kernel side drops by its duration or success does not tell; without calls
+	 * there is none to be placed */
 	if (o->no_return || o->failed || o->min_duration_ns || o->select.none)
 		return false;
 	return o->record || shown || (o->format->flags & SINKS_COUNTS && o->by == BOOK_BY_DEVICE);
@@ -115,16 +125,11 @@ bool session_plan_queries(const struct session_plan *p)
 static uint8_t count_by(uint8_t by)
 {
 	switch (by) {
-	case BOOK_BY_THREAD:
-		return CT_BY_THREAD;
-	case BOOK_BY_KERNEL:
-		return CT_BY_KERNEL;
-	case BOOK_BY_STREAM:
-		return CT_BY_STREAM;
-	case BOOK_BY_CGROUP:
-		return CT_BY_CGROUP;
-	default:
-		return CT_BY_FUNCTION;
+	case BOOK_BY_THREAD: return CT_BY_THREAD;
+	case BOOK_BY_KERNEL: return CT_BY_KERNEL;
+	case BOOK_BY_STREAM: return CT_BY_STREAM;
+	case BOOK_BY_CGROUP: return CT_BY_CGROUP;
+	default: return CT_BY_FUNCTION;
 	}
 }
 
@@ -157,8 +162,9 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	memcpy(c->shown, o->select.shown, sizeof(c->shown));
 	memcpy(c->capture, o->select.shown, sizeof(c->capture));
 	memcpy(c->named, o->select.named, sizeof(c->named));
-	/* A function taken out of -e takes the driver calls made inside it along: it is probed, so that they fold into it.
-	 * Not the queries: they are taken out for what their probes cost. */
+	/* A function taken out of -e takes the driver calls made inside it along: it is probed,
+	 * so that they fold into it. Not the queries: they are taken out for what their probes
+	 * cost. */
 	for (int i = 0; i < api_nfuncs && o->domain == API_DOMAIN_END && !o->nested; i++)
 		if (plan_has(o->select.removed, i) && api_funcs[i].domain == API_RUNTIME &&
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
@@ -176,26 +182,31 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	c->counters_metrics = o->metrics;
 	c->counters_optional = o->format->flags & SINKS_DAEMON;
 	c->cupti = o->cupti;
-	c->opens_files = o->record || o->save || o->mem.html || (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
+	c->opens_files = o->record || o->save || o->mem.html ||
+			 (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
 	c->follow = o->cmd ? !o->no_follow : o->follow;
 	c->cmd = o->cmd;
 	c->user = o->user;
 	c->env = (char *const *)o->env;
-	c->stack = o->stack == OPTS_STACK_DWARF ? PLAN_STACK_COPY :
-		   o->stack == OPTS_STACK_FP	? PLAN_STACK_ADDRESSES :
-						  PLAN_STACK_NONE;
+	c->stack = o->stack == OPTS_STACK_DWARF ? PLAN_STACK_COPY
+		   : o->stack == OPTS_STACK_FP	? PLAN_STACK_ADDRESSES
+						: PLAN_STACK_NONE;
 	c->python = c->stack && !o->no_python;
 	c->enter = o->enter_exit;
 	c->nested = o->nested;
 	c->no_return = o->no_return;
 	c->failed_only = o->failed;
 	c->min_duration_ns = o->min_duration_ns;
-	c->min_size_bytes = window ? 0 : o->min_size_bytes; /* this one is applied to what is awaited too */
+	/* this one is applied to what is awaited too */
+	c->min_size_bytes = window ? 0 : o->min_size_bytes;
 	/* failures would be missing */
-	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only || o->format->flags & SINKS_EVERY_CALL;
+	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only ||
+			 o->format->flags & SINKS_EVERY_CALL;
 	c->one_thread = o->tid != 0;
-	/* which device a call works on is told by the calls before it, one by one; a size need not be in one word */
-	c->count = o->format->flags & SINKS_COUNTS && !o->min_size_bytes && by != BOOK_BY_DEVICE && !o->replay && !o->by_cupti;
+	/* which device a call works on is told by the calls before it, one by one; a size need
+	 * not be in one word */
+	c->count = o->format->flags & SINKS_COUNTS && !o->min_size_bytes && by != BOOK_BY_DEVICE &&
+		   !o->replay && !o->by_cupti;
 	c->count_by = o->format->flags & SINKS_LIVE ? CT_BY_ASKED : count_by(by);
 	/* a map of histograms does not hold those of ten thousand processes */
 	if (!o->no_return && (o->hist || !(o->format->flags & (SINKS_DAEMON | SINKS_LIVE))))
@@ -204,9 +215,13 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	/* every allocation is seen, and whether it succeeded */
 	c->memory = c->count && !o->no_return && !o->failed && !o->min_duration_ns;
 	/* ten thousand processes of forty functions each, where any process may come */
-	c->tallies_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH : !o->cmd && !o->npids && !(o->format->flags & SINKS_LIVE) ? 1 << 19 : 0;
+	c->tallies_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH
+			 : !o->cmd && !o->npids && !(o->format->flags & SINKS_LIVE) ? 1 << 19
+										    : 0;
 	/* of many processes none is to take the room of all, by kernels of its own making */
-	c->tallies_each = o->format->flags & SINKS_DAEMON && c->tallies_max ? c->tallies_max / ENTRIES_SHARE + ENTRIES_LEAST : 0;
+	c->tallies_each = o->format->flags & SINKS_DAEMON && c->tallies_max
+				  ? c->tallies_max / ENTRIES_SHARE + ENTRIES_LEAST
+				  : 0;
 	c->calls_by_agent = o->by_cupti;
 	c->device = (struct plan_device){
 		.kinds = o->gpu ? o->gpu_kinds : 0,

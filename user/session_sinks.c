@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_sinks.c - inside the session: which sinks there are, where they write, and the options as they see them: what
- * session_plan.c is for the sources. Knows sinks only by sink_ops.
+ * session_sinks.c - inside the session: which sinks there are, where they write, and the options
+ * as they see them: what session_plan.c is for the sources. Knows sinks only by sink_ops.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,25 +27,30 @@ static bool want_color(const struct session *s)
 int session_sinks_output(struct session *s)
 {
 	const struct opts *o = s->o;
-	bool splits = o->format->flags & SINKS_SPLITS && o->output && !out_is_command(o->output) && strstr(o->output, "%p");
+	bool splits = o->format->flags & SINKS_SPLITS && o->output && !out_is_command(o->output) &&
+		      strstr(o->output, "%p");
 	int err;
 
 	s->out.fd = -1;
 	/* a recording has files of its own */
 	if (o->record || (!o->counts_only && (o->format->flags & SINKS_PATH || splits)))
 		return 0;
-	/* a program's own output goes to standard output, and rows do not mix with it: as strace has it */
-	err = out_open_output(&s->out, o->output, o->append, o->cmd ? STDERR_FILENO : STDOUT_FILENO);
+	/* a program's own output goes to standard output, and rows do not mix with it: as strace
+	 * has it */
+	err = out_open_output(&s->out, o->output, o->append,
+			      o->cmd ? STDERR_FILENO : STDOUT_FILENO);
 	if (err)
 		return err;
 	if (s->out.is_tty && o->format->flags & SINKS_BINARY && !o->counts_only) {
-		msg_error("--format %s is nothing that a terminal can show: give -o FILE", o->format->ops->name);
+		msg_error("--format %s is nothing that a terminal can show: give -o FILE",
+			  o->format->ops->name);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-/* All that sinks see of the user's wishes, and when and where the trace is; of a stored one, when and where it was. */
+/* All that sinks see of the user's wishes, and when and where the trace is; of a stored one,
+ * when and where it was. */
 static void fill_opts(struct session *s)
 {
 	const struct source_ops *ops = session_first(s)->ops;
@@ -54,7 +59,9 @@ static void fill_opts(struct session *s)
 
 	s->mem = o->mem;
 	s->mem.leaks = &s->leaks;
-	s->live = (struct sink_live){ .batch = o->batch, .interval_ns = o->interval_ns, .count = o->count, .sort = o->sort };
+	s->live = (struct sink_live){
+		.batch = o->batch, .interval_ns = o->interval_ns, .count = o->count, .sort = o->sort
+	};
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
 		.path = o->output,
@@ -76,15 +83,16 @@ static void fill_opts(struct session *s)
 		.mem = &s->mem,
 		.kernels = (unsigned int)o->kernels,
 		.tallies_max = s->plan.capture.tallies_max,
-		.memory = s->plan.capture.count ? s->plan.capture.memory :
-						 !o->no_return && !o->failed && !o->min_duration_ns && !o->min_size_bytes,
+		.memory = s->plan.capture.count ? s->plan.capture.memory
+						: !o->no_return && !o->failed &&
+							  !o->min_duration_ns && !o->min_size_bytes,
 		.counters_ns = o->counters ? o->interval_ns : 0,
 		.otlp_interval_ns = o->otlp_interval_ns,
 		.by = o->by,
 		.hist = o->hist,
 		.no_queries = !session_plan_queries(&s->plan),
-		.every_call = !o->events_given && !o->failed && !o->min_size_bytes && !o->min_duration_ns &&
-			      o->domain == API_DOMAIN_END,
+		.every_call = !o->events_given && !o->failed && !o->min_size_bytes &&
+			      !o->min_duration_ns && o->domain == API_DOMAIN_END,
 		.save = o->save,
 		.append = o->append,
 		.weight = o->weight,
@@ -143,7 +151,8 @@ int session_sinks_open(struct session *s)
 		err = ops[i]->open(&s->sinks[i], &s->sink_opts);
 		if (err) {
 			if (err != -EINVAL)
-				msg_error("cannot start the %s output: %s", ops[i]->name, strerror(-err));
+				msg_error("cannot start the %s output: %s", ops[i]->name,
+					  strerror(-err));
 			return err;
 		}
 		s->stages.nsinks = ++s->nsinks;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * signals.c - see signals.h: a handler that writes to a pipe. libevent's own signal events do not tell where a signal
- * came from, and a SIGINT typed at the terminal must not be passed on to a program that got it already. Without
- * SA_RESTART, so that a write that blocks on a stalled reader wakes up.
+ * signals.c - see signals.h: a handler that writes to a pipe. libevent's own signal events do
+ * not tell where a signal came from, and a SIGINT typed at the terminal must not be passed on to
+ * a program that got it already. Without SA_RESTART, so that a write that blocks on a stalled
+ * reader wakes up.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,8 @@ int signals_open(void)
 		return -errno;
 	sigemptyset(&sa.sa_mask);
 	for (size_t i = 0; i < ARRAY_LEN(sigs); i++) {
-		if (sigs[i] == SIGHUP && !sigaction(SIGHUP, NULL, &old) && old.sa_handler == SIG_IGN)
+		if (sigs[i] == SIGHUP && !sigaction(SIGHUP, NULL, &old) &&
+		    old.sa_handler == SIG_IGN)
 			continue;
 		sigaction(sigs[i], &sa, NULL);
 	}

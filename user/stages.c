@@ -23,19 +23,20 @@ static void add_parts(struct stages *st, struct event *ev)
 			ev->stack = stack_table_find(st->stacks, (const struct ct_call *)h);
 		break;
 	case CT_KERNEL:
-		ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_kernel *)h)->name);
+		ev->kernel =
+			name_table_handle(st->names, h->pid, ((const struct ct_kernel *)h)->name);
 		ev->counters = kernel_counters_of(st->counters, (const struct ct_kernel *)h);
 		break;
 	case CT_TALLY:
 		if (((const struct ct_tally *)h)->how == CT_BY_KERNEL)
-			ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_tally *)h)->by);
+			ev->kernel = name_table_handle(st->names, h->pid,
+						       ((const struct ct_tally *)h)->by);
 		break;
 	case CT_NAME:
-		ev->kernel = name_table_handle(st->names, h->pid, ((const struct ct_name *)h)->handle);
+		ev->kernel =
+			name_table_handle(st->names, h->pid, ((const struct ct_name *)h)->handle);
 		break;
-	case CT_COUNTER:
-		ev->metrics = st->metrics;
-		break;
+	case CT_COUNTER: ev->metrics = st->metrics; break;
 	}
 }
 
@@ -47,17 +48,19 @@ static const struct gpu *gpu_of(struct stages *st, const struct event *ev)
 	if (h->kind == CT_COUNTER)
 		return gpu_table_machine(st->gpus, ((const struct ct_counter *)h)->device);
 	if (h->kind == CT_EVENT)
-		return h->pid ? gpu_table_find(st->gpus, ev->proc, ((const struct ct_event *)h)->device) :
-				gpu_table_machine(st->gpus, ((const struct ct_event *)h)->device);
+		return h->pid ? gpu_table_find(st->gpus, ev->proc,
+					       ((const struct ct_event *)h)->device)
+			      : gpu_table_machine(st->gpus, ((const struct ct_event *)h)->device);
 	if (h->kind == CT_DEVICE)
-		return h->pid ? gpu_table_find(st->gpus, ev->proc, ((const struct ct_device *)h)->id) :
-				gpu_table_machine(st->gpus, ((const struct ct_device *)h)->id);
-	return kind_is(h->kind, KIND_WORK) ? gpu_table_worked(st->gpus, ev->proc, ev->device) :
-					 gpu_table_find(st->gpus, ev->proc, ev->device);
+		return h->pid ? gpu_table_find(st->gpus, ev->proc,
+					       ((const struct ct_device *)h)->id)
+			      : gpu_table_machine(st->gpus, ((const struct ct_device *)h)->id);
+	return kind_is(h->kind, KIND_WORK) ? gpu_table_worked(st->gpus, ev->proc, ev->device)
+					   : gpu_table_find(st->gpus, ev->proc, ev->device);
 }
 
-/* A call that is not within the window: a recording has it all the same, hidden, where it says what later ones work on;
- * the filter knows which. False: it is not to be looked at further. */
+/* A call that is not within the window: a recording has it all the same, hidden, where it says
+ * what later ones work on; the filter knows which. False: it is not to be looked at further. */
 static bool outside(struct stages *st, struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
@@ -131,7 +134,9 @@ static int show(void *ctx, struct event *ev)
 
 int stages_show(struct stages *st, const struct ct_hdr *rec)
 {
-	struct event ev = { .rec = rec, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN };
+	struct event ev = {
+		.rec = rec, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN
+	};
 
 	return show(st, &ev);
 }
@@ -150,12 +155,15 @@ static bool is_shown(void *ctx, const struct ct_hdr *call)
 	return ev.proc && filter_match(st->filter, &ev);
 }
 
-/* What join hands on. A call that has not returned yet is shown at once: its children may be long in coming. */
+/* What join hands on. A call that has not returned yet is shown at once: its children may be
+ * long in coming. */
 static int joined(void *ctx, struct event *ev)
 {
 	struct stages *st = ctx;
 
-	return st->nest && !(ev->rec->kind == CT_CALL && ev->rec->flags & CT_F_PENDING) ? nest_record(st->nest, ev) : show(st, ev);
+	return st->nest && !(ev->rec->kind == CT_CALL && ev->rec->flags & CT_F_PENDING)
+		       ? nest_record(st->nest, ev)
+		       : show(st, ev);
 }
 
 static int resolved(void *ctx, const struct ct_hdr *rec)
@@ -174,8 +182,8 @@ static int resolved(void *ctx, const struct ct_hdr *rec)
 	return join_record(st->join, rec);
 }
 
-int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest, const struct filter *filter,
-		struct sink *sinks, uint64_t most)
+int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest,
+		const struct filter *filter, struct sink *sinks, uint64_t most)
 {
 	struct join_opts join = { .shown = is_shown, .ctx = st };
 
@@ -194,7 +202,8 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->filter = filter;
 	st->sinks = sinks;
 	st->most = most;
-	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters && st->gpus && (st->nest || !nest)
+	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters &&
+			       st->gpus && (st->nest || !nest)
 		       ? 0
 		       : -ENOMEM;
 }

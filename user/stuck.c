@@ -2,9 +2,10 @@
 /*
  * stuck.c - see stuck.h.
  *
- * The source is opened as for a trace, but no call that returns sooner than o->over_ns leaves the kernel. One look comes as
- * soon as the probes are on, the next when o->over_ns have passed: what both saw is reported, the longest first. If a thread
- * could not be decided about, a few more looks follow; if it still cannot, it is named. With --watch a look follows every second,
+ * The source is opened as for a trace, but no call that returns sooner than o->over_ns leaves
+ * the kernel. One look comes as soon as the probes are on, the next when o->over_ns have passed:
+ * what both saw is reported, the longest first. If a thread could not be decided about, a few
+ * more looks follow; if it still cannot, it is named. With --watch a look follows every second,
  * and a row says what is new.
  */
 #include "stuck.h"
@@ -52,7 +53,7 @@ struct stuck {
 	uint64_t started_ns, looked_ns; /* the end of the last look */
 	int looks;
 	int nstuck, nprocs, nundecided; /* at the last look */
-	int again;		       /* looks that were taken for want of a decision */
+	int again;			/* looks that were taken for want of a decision */
 	bool over;
 	bool interrupted;
 	bool said; /* the error was told by whoever met it */
@@ -67,7 +68,7 @@ static void finish(struct stuck *s, int error)
 	loop_stop(s->loop);
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static int record(void *ctx, const struct ct_hdr *rec)
 {
@@ -91,7 +92,11 @@ static int introduce(struct stuck *s, const struct ct_process *about)
 static int name_thread(struct stuck *s, uint32_t pid, uint32_t tid, uint32_t shown_tid)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	struct ct_thread_name n = { .h = { .size = sizeof(n), .kind = CT_THREAD_NAME, .pid = pid, .tid = tid, .start_ns = now,
+	struct ct_thread_name n = { .h = { .size = sizeof(n),
+					   .kind = CT_THREAD_NAME,
+					   .pid = pid,
+					   .tid = tid,
+					   .start_ns = now,
 					   .end_ns = now } };
 	struct host_task task;
 
@@ -116,13 +121,15 @@ static int show_row(struct stuck *s, const struct stuck_row *r)
 
 static uint64_t age_ns(const struct stuck_row *r)
 {
-	return r->call->h.end_ns > r->call->h.start_ns ? r->call->h.end_ns - r->call->h.start_ns : 0;
+	return r->call->h.end_ns > r->call->h.start_ns ? r->call->h.end_ns - r->call->h.start_ns
+						       : 0;
 }
 
 /* The longest first; those of which only a least time is known stand for that. */
 static int by_age(const void *a, const void *b)
 {
-	const struct stuck_row *x = *(struct stuck_row *const *)a, *y = *(struct stuck_row *const *)b;
+	const struct stuck_row *x = *(struct stuck_row *const *)a,
+			       *y = *(struct stuck_row *const *)b;
 
 	if (age_ns(x) != age_ns(y))
 		return age_ns(x) > age_ns(y) ? -1 : 1;
@@ -134,7 +141,7 @@ static int show_gone(struct stuck *s, struct stuck_row *r)
 {
 	bool alive = r->shown_tid && !syscall(SYS_tgkill, r->shown_pid, r->shown_tid, 0);
 
-	r->call->h.flags &= (uint16_t)~(CT_F_UNFINISHED | CT_F_PENDING);
+	r->call->h.flags &= (uint16_t) ~(CT_F_UNFINISHED | CT_F_PENDING);
 	r->call->h.flags |= alive ? CT_F_NO_RETURN : CT_F_UNFINISHED;
 	free(r->stack); /* of a call that is over */
 	r->stack = NULL;
@@ -176,15 +183,24 @@ static int show_undecided(struct stuck *s, const struct stuck_undecided *u)
 	union {
 		struct ct_event e;
 		char room[sizeof(struct ct_event) + 256];
-	} r = { .e = { .h = { .kind = CT_EVENT, .flags = CT_F_BEFORE, .pid = u->pid, .tid = u->tid, .start_ns = u->since_ns, .end_ns = u->at_ns },
-		       .device = CT_UNKNOWN, .type = CT_EVENT_UNDECIDED } };
-	const char *why = u->leaving ? "it was on its way out of a call" : "it could not be looked at, since it runs and stops all the time";
+	} r = { .e = { .h = { .kind = CT_EVENT,
+			      .flags = CT_F_BEFORE,
+			      .pid = u->pid,
+			      .tid = u->tid,
+			      .start_ns = u->since_ns,
+			      .end_ns = u->at_ns },
+		       .device = CT_UNKNOWN,
+		       .type = CT_EVENT_UNDECIDED } };
+	const char *why =
+		u->leaving ? "it was on its way out of a call"
+			   : "it could not be looked at, since it runs and stops all the time";
 	int n, err = introduce(s, &u->about);
 
 	if (!err)
 		err = name_thread(s, u->pid, u->tid, u->shown_tid);
 	if (u->func < api_nfuncs)
-		n = snprintf(r.e.text, 200, "%s; it was inside %s before", why, api_funcs[u->func].name);
+		n = snprintf(r.e.text, 200, "%s; it was inside %s before", why,
+			     api_funcs[u->func].name);
 	else
 		n = snprintf(r.e.text, 200, "%s; no call of it was seen", why);
 	r.e.text_len = (uint32_t)(n < 200 ? n : 199);
@@ -263,17 +279,19 @@ static void say_sum(struct stuck *s)
 
 	duration_text(s->o->over_ns, over, sizeof(over));
 	if (!s->nstuck)
-		out_fmt(&s->out, "no thread%s inside a CUDA call for more than %s", s->nundecided ? " is known to be" : "", over);
+		out_fmt(&s->out, "no thread%s inside a CUDA call for more than %s",
+			s->nundecided ? " is known to be" : "", over);
 	else
-		out_fmt(&s->out, "%d thread%s of %d process%s inside %s for more than %s", s->nstuck,
-			s->nstuck == 1 ? "" : "s", s->nprocs, s->nprocs == 1 ? "" : "es",
+		out_fmt(&s->out, "%d thread%s of %d process%s inside %s for more than %s",
+			s->nstuck, s->nstuck == 1 ? "" : "s", s->nprocs, s->nprocs == 1 ? "" : "es",
 			s->nstuck == 1 ? "a CUDA call" : "CUDA calls", over);
 	if (s->nundecided)
-		out_fmt(&s->out, ", and of %d thread%s it cannot be told", s->nundecided, s->nundecided == 1 ? "" : "s");
+		out_fmt(&s->out, ", and of %d thread%s it cannot be told", s->nundecided,
+			s->nundecided == 1 ? "" : "s");
 	out_fmt(&s->out, "\n");
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------------- */
+/* ---- the loop ---- */
 
 /* A call that has returned is news if its row was shown. Others may still teach names. */
 static int take(void *ctx, const struct ct_hdr *rec)
@@ -340,7 +358,9 @@ static void on_next(void *ctx)
 	if (s->again)
 		pause_ns = AGAIN_NS;
 	else if (s->o->watch)
-		pause_ns = pause_ns > WATCH_NS ? WATCH_NS : pause_ns < OFTEN_NS ? OFTEN_NS : pause_ns;
+		pause_ns = pause_ns > WATCH_NS	 ? WATCH_NS
+			   : pause_ns < OFTEN_NS ? OFTEN_NS
+						 : pause_ns;
 	/* first what has returned, then what has not */
 	drain(s);
 	if (s->over)
@@ -383,7 +403,7 @@ static void on_signals(void *ctx)
 	}
 }
 
-/* ---- beginning and end -------------------------------------------------------------------------------- */
+/* ---- beginning and end ---- */
 
 static int open_plan(struct stuck *s)
 {
@@ -508,7 +528,9 @@ static int run(struct stuck *s)
 
 static int close_all(struct stuck *s, int err)
 {
-	struct sink_end end = { .reason = err ? "error" : s->interrupted ? "interrupted" : "finished" };
+	struct sink_end end = { .reason = err		   ? "error"
+					  : s->interrupted ? "interrupted"
+							   : "finished" };
 	int written;
 
 	if (s->sink.ops && s->sink.priv) {

@@ -8,7 +8,8 @@
 
 #define JUMPS_MAX 3 /* followed from a call's target: a linker's stub, a wrapper that is a jump */
 
-/* The function of the table whose code holds an address; of one whose size is not known its first byte alone. */
+/* The function of the table whose code holds an address; of one whose size is not known its
+ * first byte alone. */
 static const struct snapshot_func *func_at(const struct snapshot_process *p, uint64_t addr)
 {
 	size_t lo = 0, hi = p->nfuncs;
@@ -21,7 +22,8 @@ static const struct snapshot_func *func_at(const struct snapshot_process *p, uin
 		else
 			hi = mid;
 	}
-	if (!lo || addr - p->funcs[lo - 1].start >= (p->funcs[lo - 1].size ? p->funcs[lo - 1].size : 1))
+	if (!lo ||
+	    addr - p->funcs[lo - 1].start >= (p->funcs[lo - 1].size ? p->funcs[lo - 1].size : 1))
 		return NULL;
 	return &p->funcs[lo - 1];
 }
@@ -33,7 +35,7 @@ static const struct snapshot_func *func_begins(const struct snapshot_process *p,
 	return f && f->start == addr ? f : NULL;
 }
 
-/* ---- code --------------------------------------------------------------------------------------------- */
+/* ---- code ---- */
 
 #if defined(__x86_64__)
 
@@ -45,8 +47,8 @@ static uint64_t relative(uint64_t from, const uint8_t *disp)
 	return from + (uint64_t)(int64_t)d;
 }
 
-/* The target of the call whose return address is `ret`, where the instruction itself says it: e8 rel32, ff 15 [rip +
- * disp32]. */
+/* The target of the call whose return address is `ret`, where the instruction itself says it: e8
+ * rel32, ff 15 [rip + disp32]. */
 static bool call_target(uint64_t ret, stuck_read_fn read, void *ctx, uint64_t *target)
 {
 	uint8_t b[6];
@@ -59,7 +61,8 @@ static bool call_target(uint64_t ret, stuck_read_fn read, void *ctx, uint64_t *t
 	return b[1] == 0xe8;
 }
 
-/* Where the code at an address does nothing but jump: [endbr64] [bnd] jmp *[rip + disp32], or jmp rel32. */
+/* Where the code at an address does nothing but jump: [endbr64] [bnd] jmp *[rip + disp32], or
+ * jmp rel32. */
 static bool jump_target(uint64_t addr, stuck_read_fn read, void *ctx, uint64_t *target)
 {
 	uint8_t b[12];
@@ -76,7 +79,8 @@ static bool jump_target(uint64_t addr, stuck_read_fn read, void *ctx, uint64_t *
 	return b[at] == 0xe9;
 }
 
-/* Does a call instruction end before this address? e8 rel32, or ff /2 with any operand, whose length its bytes give. */
+/* Does a call instruction end before this address? e8 rel32, or ff /2 with any operand, whose
+ * length its bytes give. */
 static bool after_call(uint64_t ret, stuck_read_fn read, void *ctx)
 {
 	uint8_t b[7];
@@ -128,7 +132,8 @@ static bool jump_target(uint64_t addr, stuck_read_fn read, void *ctx, uint64_t *
 	}
 	if ((insn[0] & 0x9f00001f) != 0x90000010 || (insn[1] & 0xffc003ff) != 0xf9400211)
 		return false;
-	page = (uint64_t)((int64_t)((uint64_t)(insn[0] >> 5 & 0x7ffff) << 45) >> 31) | (uint64_t)(insn[0] >> 29 & 3) << 12;
+	page = (uint64_t)((int64_t)((uint64_t)(insn[0] >> 5 & 0x7ffff) << 45) >> 31) |
+	       (uint64_t)(insn[0] >> 29 & 3) << 12;
 	return !read(ctx, (addr & ~0xfffULL) + page + (insn[1] >> 10 & 0xfff) * 8, target, 8);
 }
 
@@ -145,7 +150,8 @@ static bool after_call(uint64_t ret, stuck_read_fn read, void *ctx)
 #endif
 
 /* The function of the table that the call before a return address went to. */
-static const struct snapshot_func *called(const struct snapshot_process *p, uint64_t ret, stuck_read_fn read, void *ctx)
+static const struct snapshot_func *called(const struct snapshot_process *p, uint64_t ret,
+					  stuck_read_fn read, void *ctx)
 {
 	const struct snapshot_func *f;
 	uint64_t target;
@@ -158,11 +164,14 @@ static const struct snapshot_func *called(const struct snapshot_process *p, uint
 	return f;
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------------- */
+/* ---- stacks ---- */
 
-static void take(struct stuck_call *c, const struct snapshot_func *f, int caller, uint64_t ip, uint64_t sp)
+static void take(struct stuck_call *c, const struct snapshot_func *f, int caller, uint64_t ip,
+		 uint64_t sp)
 {
-	*c = (struct stuck_call){ .func = f->func, .per_thread = f->per_thread, .caller = caller, .ip = ip, .sp = sp };
+	*c = (struct stuck_call){
+		.func = f->func, .per_thread = f->per_thread, .caller = caller, .ip = ip, .sp = sp
+	};
 }
 
 /* How good a find is: 0 none, 1 of class internal, 2 a call. */
@@ -173,14 +182,15 @@ static int worth(const struct snapshot_func *f)
 	return api_funcs[f->func].class == API_INTERNAL ? 1 : 2;
 }
 
-bool stuck_call_of_frames(struct stuck_call *out, const struct snapshot_process *p, const struct stuck_frame *frames, int n,
-			  stuck_read_fn read, void *ctx)
+bool stuck_call_of_frames(struct stuck_call *out, const struct snapshot_process *p,
+			  const struct stuck_frame *frames, int n, stuck_read_fn read, void *ctx)
 {
 	int best = 0;
 
 	for (int i = n - 1; i >= 0 && best < 2; i--) {
 		const struct stuck_frame *caller = i + 1 < n ? &frames[i + 1] : NULL;
-		const struct snapshot_func *f = func_at(p, frames[i].ip - !frames[i].exact), *by = NULL;
+		const struct snapshot_func *f = func_at(p, frames[i].ip - !frames[i].exact),
+					   *by = NULL;
 
 		/* __cudaLaunchKernel is called, and jumps to cudaLaunchKernel */
 		if (worth(f) < 2 && caller && !caller->exact)
@@ -199,11 +209,12 @@ bool stuck_call_of_frames(struct stuck_call *out, const struct snapshot_process 
 }
 
 /*
- * A word is taken for the return address of a call into CUDA where the instruction before it calls a function of the table
- * (then the call is its frame's owner), or where it lies in such a function behind any call.
+ * A word is taken for the return address of a call into CUDA where the instruction before it
+ * calls a function of the table (then the call is its frame's owner), or where it lies in such a
+ * function behind any call.
  */
-bool stuck_call_by_scan(struct stuck_call *out, const struct snapshot_process *p, uint64_t sp, const uint8_t *stack,
-			size_t len, stuck_read_fn read, void *ctx)
+bool stuck_call_by_scan(struct stuck_call *out, const struct snapshot_process *p, uint64_t sp,
+			const uint8_t *stack, size_t len, stuck_read_fn read, void *ctx)
 {
 	bool inside = false; /* a word further in points into CUDA's code */
 	int best = 0;

@@ -71,7 +71,7 @@ void stuck_look_close(struct stuck_look *l)
 	free(l);
 }
 
-/* ---- what the probes know ----------------------------------------------------------------------------- */
+/* ---- what the probes know ---- */
 
 static void *copy_record(const struct ct_hdr *rec)
 {
@@ -123,7 +123,8 @@ static void free_inflights(struct inflights *in)
 	*in = (struct inflights){ 0 };
 }
 
-/* Did a probe see the call begin that the thread's stack shows? Where the frame is not known, any call is taken for it. */
+/* Did a probe see the call begin that the thread's stack shows? Where the frame is not known,
+ * any call is taken for it. */
 static bool began_since(const struct snapshot_thread *t, const struct stuck_call *c)
 {
 	for (int i = 0; i < CT_MAX_FRAMES; i++)
@@ -132,7 +133,7 @@ static bool began_since(const struct snapshot_thread *t, const struct stuck_call
 	return false;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static struct stuck_row *add_row(struct stuck_look *l)
 {
@@ -169,9 +170,10 @@ static void describe(struct stuck_row *r, const struct snapshot_thread *t)
 	r->shown_tid = t->shown_tid;
 }
 
-/* ---- threads that nothing is certain of ------------------------------------------------------------------ */
+/* ---- threads that nothing is certain of ---- */
 
-static const struct stuck_undecided *undecided_of(const struct stuck_undecided *list, size_t n, uint32_t tid)
+static const struct stuck_undecided *undecided_of(const struct stuck_undecided *list, size_t n,
+						  uint32_t tid)
 {
 	for (size_t i = 0; i < n; i++)
 		if (list[i].tid == tid)
@@ -179,11 +181,13 @@ static const struct stuck_undecided *undecided_of(const struct stuck_undecided *
 	return NULL;
 }
 
-/* No probe has seen the thread begin a call, so that it may be inside one that is older; or it was seen there, and may still be. */
-static int add_undecided(struct stuck_look *l, const struct snapshot_thread *t, const struct stuck_row *row, const struct earlier *before,
-			 uint64_t now)
+/* No probe has seen the thread begin a call, so that it may be inside one that is older; or it
+ * was seen there, and may still be. */
+static int add_undecided(struct stuck_look *l, const struct snapshot_thread *t,
+			 const struct stuck_row *row, const struct earlier *before, uint64_t now)
 {
-	const struct stuck_undecided *old = undecided_of(before->undecided, before->nundecided, t->tid);
+	const struct stuck_undecided *old =
+		undecided_of(before->undecided, before->nundecided, t->tid);
 	struct stuck_undecided *more;
 
 	if (!row && t->begun_ns)
@@ -198,7 +202,9 @@ static int add_undecided(struct stuck_look *l, const struct snapshot_thread *t, 
 		.shown_tid = t->shown_tid,
 		.pid = t->process->about.h.pid,
 		.tid = t->tid,
-		.since_ns = row ? row->call->h.start_ns : old ? old->since_ns : now,
+		.since_ns = row	  ? row->call->h.start_ns
+			    : old ? old->since_ns
+				  : now,
 		.at_ns = now,
 		.func = row ? row->call->func : CT_NO_FUNC,
 		.leaving = !t->missed,
@@ -226,11 +232,12 @@ int stuck_look_undecided(const struct stuck_look *l, const struct stuck_undecide
 	return (int)l->nundecided;
 }
 
-/* ---- what the stacks show -------------------------------------------------------------------------------- */
+/* ---- what the stacks show ---- */
 
 /* A call that began before. since_ns: it lasts since then at the least. */
-static int add_before(struct stuck_look *l, const struct snapshot_thread *t, const struct stuck_call *c,
-		      const struct ct_user_stack *stack, const struct stuck_row *old, uint64_t since_ns, uint64_t now)
+static int add_before(struct stuck_look *l, const struct snapshot_thread *t,
+		      const struct stuck_call *c, const struct ct_user_stack *stack,
+		      const struct stuck_row *old, uint64_t since_ns, uint64_t now)
 {
 	struct stuck_row *r = add_row(l);
 	struct ct_call *call;
@@ -243,8 +250,8 @@ static int add_before(struct stuck_look *l, const struct snapshot_thread *t, con
 	call->h = (struct ct_hdr){
 		.size = sizeof(*call),
 		.kind = CT_CALL,
-		.flags = CT_F_UNFINISHED | CT_F_PENDING | CT_F_BEFORE | (c->per_thread ? CT_F_PER_THREAD : 0) |
-			 (c->by_scan ? CT_F_BY_SCAN : 0),
+		.flags = CT_F_UNFINISHED | CT_F_PENDING | CT_F_BEFORE |
+			 (c->per_thread ? CT_F_PER_THREAD : 0) | (c->by_scan ? CT_F_BY_SCAN : 0),
 		.pid = t->process->about.h.pid,
 		.tid = t->tid,
 		.start_ns = since_ns,
@@ -291,9 +298,11 @@ static struct stuck_row *same_call(struct stuck_row *old, const struct stuck_cal
 }
 
 /* The call of one thread that no probe saw begin. */
-static int from_stack(struct stuck_look *l, const struct snapshot_thread *t, const struct earlier *before, uint64_t now)
+static int from_stack(struct stuck_look *l, const struct snapshot_thread *t,
+		      const struct earlier *before, uint64_t now)
 {
-	const struct stuck_undecided *u = undecided_of(before->undecided, before->nundecided, t->tid);
+	const struct stuck_undecided *u =
+		undecided_of(before->undecided, before->nundecided, t->tid);
 	struct stuck_row *o = row_of(before->rows, before->nrows, t->tid), *same;
 	struct ct_user_stack stack;
 	struct stuck_call c;
@@ -317,10 +326,15 @@ static int from_stack(struct stuck_look *l, const struct snapshot_thread *t, con
 		return 0;
 	same = same_call(o, &c);
 	/* what began before the probes were there began before the look that could not decide */
-	return add_before(l, t, &c, &stack, same, same ? same->call->h.start_ns : u ? u->since_ns : now, now);
+	return add_before(l, t, &c, &stack, same,
+			  same ? same->call->h.start_ns
+			  : u  ? u->since_ns
+			       : now,
+			  now);
 }
 
-static int from_stacks(struct stuck_look *l, const struct snapshot *snap, const struct earlier *before)
+static int from_stacks(struct stuck_look *l, const struct snapshot *snap,
+		       const struct earlier *before)
 {
 	int err = 0;
 
@@ -329,17 +343,19 @@ static int from_stacks(struct stuck_look *l, const struct snapshot *snap, const 
 	return err;
 }
 
-/* Of two calls that a thread is inside of, the one around the other; class internal only for want of another. */
+/* Of two calls that a thread is inside of, the one around the other; class internal only for
+ * want of another. */
 static bool outweighs(const struct ct_call *a, const struct ct_call *b)
 {
-	bool a_internal = api_funcs[a->func].class == API_INTERNAL, b_internal = api_funcs[b->func].class == API_INTERNAL;
+	bool a_internal = api_funcs[a->func].class == API_INTERNAL,
+	     b_internal = api_funcs[b->func].class == API_INTERNAL;
 
 	return a_internal != b_internal ? b_internal : a->h.start_ns < b->h.start_ns;
 }
 
 /* The calls that a probe saw begin, of threads that are not inside of an older one. */
-static int from_store(struct stuck_look *l, const struct snapshot *snap, struct inflights *in, struct stuck_row *old,
-		      size_t nold, uint64_t now)
+static int from_store(struct stuck_look *l, const struct snapshot *snap, struct inflights *in,
+		      struct stuck_row *old, size_t nold, uint64_t now)
 {
 	size_t from = l->nrows;
 
@@ -362,7 +378,8 @@ static int from_store(struct stuck_look *l, const struct snapshot *snap, struct 
 		/* whatever it was to the source, here it is the thread's call */
 		r->call->h.flags &= (uint16_t)~CT_F_HIDDEN;
 		o = row_of(old, nold, r->call->h.tid);
-		r->shown = o && o->shown && !is_before(o) && o->call->h.start_ns == r->call->h.start_ns &&
+		r->shown = o && o->shown && !is_before(o) &&
+			   o->call->h.start_ns == r->call->h.start_ns &&
 			   o->call->func == r->call->func;
 	}
 	for (size_t i = 0; i < snap->nthreads; i++) {
@@ -380,12 +397,15 @@ static int add_gone(struct stuck_look *l, struct stuck_row *old, size_t nold, ui
 	size_t n = l->nrows;
 
 	for (size_t i = 0; i < nold; i++) {
-		const struct stuck_row *r = old[i].call ? row_of(l->rows, n, old[i].call->h.tid) : NULL;
+		const struct stuck_row *r = old[i].call ? row_of(l->rows, n, old[i].call->h.tid)
+							: NULL;
 		int err;
 
 		if (!old[i].call || old[i].gone ||
-		    (r && is_before(r) == is_before(&old[i]) && r->call->func == old[i].call->func &&
-		     (is_before(r) ? r->sp == old[i].sp : r->call->h.start_ns == old[i].call->h.start_ns)))
+		    (r && is_before(r) == is_before(&old[i]) &&
+		     r->call->func == old[i].call->func &&
+		     (is_before(r) ? r->sp == old[i].sp
+				   : r->call->h.start_ns == old[i].call->h.start_ns)))
 			continue;
 		err = keep_row(l, &old[i], now);
 		if (err)
@@ -403,7 +423,8 @@ static void say(const struct snapshot *snap, const struct stuck_look *l)
 		missed += snap->threads[i].missed;
 	for (size_t i = 0; i < l->nrows; i++)
 		before += is_before(&l->rows[i]);
-	msg_verb("%zu processes with CUDA, %zu threads with a sign of it (%zu could not be told), %zu calls, %zu of them from before",
+	msg_verb("%zu processes with CUDA, %zu threads with a sign of it (%zu could not be told), "
+		 "%zu calls, %zu of them from before",
 		 snap->nprocs, snap->nthreads, missed, l->nrows, before);
 }
 

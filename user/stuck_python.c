@@ -16,7 +16,9 @@ struct walk {
 	uint64_t room[PYTHON_CODE_BYTES / 8 + 1];
 };
 
-_Static_assert(PYTHON_CODE_BYTES >= sizeof(struct ct_py_stack) + CT_PY_PIECE * sizeof(struct ct_py_frame), "room");
+_Static_assert(PYTHON_CODE_BYTES >=
+		       sizeof(struct ct_py_stack) + CT_PY_PIECE * sizeof(struct ct_py_frame),
+	       "room");
 
 static bool seen(const struct walk *w, int n)
 {
@@ -26,7 +28,8 @@ static bool seen(const struct walk *w, int n)
 	return false;
 }
 
-/* The code objects that the frames run, each once. One that cannot be read leaves its frames without names. */
+/* The code objects that the frames run, each once. One that cannot be read leaves its frames
+ * without names. */
 static int emit_codes(struct walk *w, int n, const struct ct_hdr *call, emit_fn emit, void *ctx)
 {
 	struct ct_py_code *code = (void *)w->room;
@@ -34,7 +37,8 @@ static int emit_codes(struct walk *w, int n, const struct ct_hdr *call, emit_fn 
 
 	for (int i = 0; i < n && !err; i++) {
 		if (w->frames[i].flags & CT_PY_SHIM || seen(w, i) ||
-		    python_read_code(w->target, &w->python, w->frames[i].code, code, sizeof(w->room)) < 0)
+		    python_read_code(w->target, &w->python, w->frames[i].code, code,
+				     sizeof(w->room)) < 0)
 			continue;
 		code->h.pid = call->pid;
 		code->h.tid = call->tid;
@@ -44,7 +48,8 @@ static int emit_codes(struct walk *w, int n, const struct ct_hdr *call, emit_fn 
 	return err;
 }
 
-static int emit_frames(struct walk *w, int n, bool cut, const struct ct_hdr *call, emit_fn emit, void *ctx)
+static int emit_frames(struct walk *w, int n, bool cut, const struct ct_hdr *call, emit_fn emit,
+		       void *ctx)
 {
 	struct ct_py_stack *piece = (void *)w->room;
 	int err = 0;
@@ -53,9 +58,13 @@ static int emit_frames(struct walk *w, int n, bool cut, const struct ct_hdr *cal
 		int len = n - at < CT_PY_PIECE ? n - at : CT_PY_PIECE;
 
 		*piece = (struct ct_py_stack){
-			.h = { .size = (uint16_t)(sizeof(*piece) + (size_t)len * sizeof(w->frames[0])),
-			       .kind = CT_PY_STACK, .pid = call->pid, .tid = call->tid,
-			       .start_ns = call->start_ns, .end_ns = call->end_ns },
+			.h = { .size = (uint16_t)(sizeof(*piece) +
+						  (size_t)len * sizeof(w->frames[0])),
+			       .kind = CT_PY_STACK,
+			       .pid = call->pid,
+			       .tid = call->tid,
+			       .start_ns = call->start_ns,
+			       .end_ns = call->end_ns },
 			.first = (uint16_t)at,
 			.n = (uint16_t)len,
 			.last = at + len == n,

@@ -2,8 +2,8 @@
 /*
  * stuck_stack.c - see stuck_stack.h.
  *
- * What the unwinder found is believed. Only where it lost its way before the thread's first frame is the rest of the stack
- * searched, and only if no frame has shown a call.
+ * What the unwinder found is believed. Only where it lost its way before the thread's first
+ * frame is the rest of the stack searched, and only if no frame has shown a call.
  */
 #include "stuck_stack.h"
 
@@ -63,7 +63,8 @@ void stuck_stacks_close(struct stuck_stacks *s)
 	free(s);
 }
 
-/* Opens a process, in the place of the one that was used least recently. NULL: it is gone, or there is no memory. */
+/* Opens a process, in the place of the one that was used least recently. NULL: it is gone, or
+ * there is no memory. */
 static struct process *process_of(struct stuck_stacks *s, const struct snapshot_process *about)
 {
 	struct process *p = &s->procs[0];
@@ -96,19 +97,23 @@ static int read_code(void *ctx, uint64_t addr, void *buf, size_t len)
 	return target_read(ctx, addr, buf, len);
 }
 
-/* Searches what the unwinder did not get to: from the stack pointer of the last frame that it found on. */
-static bool scan(const struct snapshot_thread *t, uint64_t sp, struct target *target, struct stuck_call *call)
+/* Searches what the unwinder did not get to: from the stack pointer of the last frame that it
+ * found on. */
+static bool scan(const struct snapshot_thread *t, uint64_t sp, struct target *target,
+		 struct stuck_call *call)
 {
 	uint64_t skip = (sp - t->sp + 7) & ~7ULL;
 
 	if (sp < t->sp || skip >= t->len)
 		return false;
 	return stuck_call_by_scan(call, t->process, t->sp + skip, t->stack + skip,
-				  t->len - skip < SCAN_MAX ? t->len - skip : SCAN_MAX, read_code, target);
+				  t->len - skip < SCAN_MAX ? t->len - skip : SCAN_MAX, read_code,
+				  target);
 }
 
 /* The caller's frame, for resolving its stack while the call lasts. */
-static void caller(const struct unwind_regs *r, const struct ct_saved *saved, int nsaved, struct ct_user_stack *out)
+static void caller(const struct unwind_regs *r, const struct ct_saved *saved, int nsaved,
+		   struct ct_user_stack *out)
 {
 	*out = (struct ct_user_stack){
 		.h = { .size = sizeof(*out), .kind = CT_USER_STACK },
@@ -123,8 +128,10 @@ static void caller(const struct unwind_regs *r, const struct ct_saved *saved, in
 			out->saved[out->nsaved++] = saved[i];
 }
 
-/* The return addresses that are missing on the stack as it was read. What the kernel knows may be of a moment before. */
-static int missing(const struct snapshot_thread *t, struct process *p, struct ct_saved out[CT_MAX_FRAMES])
+/* The return addresses that are missing on the stack as it was read. What the kernel knows may
+ * be of a moment before. */
+static int missing(const struct snapshot_thread *t, struct process *p,
+		   struct ct_saved out[CT_MAX_FRAMES])
 {
 	int n = 0;
 
@@ -141,10 +148,12 @@ static int missing(const struct snapshot_thread *t, struct process *p, struct ct
 	return n;
 }
 
-int stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t, struct stuck_call *call,
-		      struct ct_user_stack *stack)
+int stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t,
+		      struct stuck_call *call, struct ct_user_stack *stack)
 {
-	struct unwind_regs now = { .ip = t->ip, .sp = t->sp, .bp = t->bp, .lr = t->lr, .exact = true };
+	struct unwind_regs now = {
+		.ip = t->ip, .sp = t->sp, .bp = t->bp, .lr = t->lr, .exact = true
+	};
 	struct process *p = process_of(s, t->process);
 	struct ct_saved saved[CT_MAX_FRAMES];
 	uint32_t flags;
@@ -158,9 +167,12 @@ int stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t, s
 		return -EAGAIN;
 	nsaved = missing(t, p, saved);
 	memcpy(now.regs, t->regs, sizeof(now.regs));
-	n = unwind_thread(p->space, p->target, &now, t->stack, t->len, saved, nsaved, s->regs, UNWIND_MAX, &flags);
+	n = unwind_thread(p->space, p->target, &now, t->stack, t->len, saved, nsaved, s->regs,
+			  UNWIND_MAX, &flags);
 	for (int i = 0; i < n; i++)
-		s->frames[i] = (struct stuck_frame){ .ip = s->regs[i].ip, .sp = s->regs[i].sp, .exact = s->regs[i].exact };
+		s->frames[i] = (struct stuck_frame){ .ip = s->regs[i].ip,
+						     .sp = s->regs[i].sp,
+						     .exact = s->regs[i].exact };
 	if (stuck_call_of_frames(call, t->process, s->frames, n, read_code, p->target)) {
 		if (call->caller >= 0)
 			caller(&s->regs[call->caller], saved, nsaved, stack);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stuck_stack.h - from a thread's registers and stack to the call of CUDA's that it is inside of, and to what the stack of
- * that call can be resolved from.
+ * stuck_stack.h - from a thread's registers and stack to the call of CUDA's that it is inside
+ * of, and to what the stack of that call can be resolved from.
  */
 #ifndef CT_STUCK_STACK_H
 #define CT_STUCK_STACK_H
@@ -10,12 +10,13 @@
 
 struct stuck_stacks;
 
-struct stuck_stacks *stuck_stacks_open(void); /* NULL: no memory */
+struct stuck_stacks *stuck_stacks_open(void);	/* NULL: no memory */
 void stuck_stacks_close(struct stuck_stacks *); /* takes NULL */
 
-/* Fills in *call, and *stack, the caller's frame without times and ids, as a record of how CT_STACK_LIVE; its h.size is 0
- * where that is not known. Returns 1, 0 (it is in none), or -EAGAIN (it cannot be told now). */
-int stuck_stacks_call(struct stuck_stacks *, const struct snapshot_thread *, struct stuck_call *call,
-		      struct ct_user_stack *stack);
+/* Fills in *call, and *stack, the caller's frame without times and ids, as a record of how
+ * CT_STACK_LIVE; its h.size is 0 where that is not known. Returns 1, 0 (it is in none), or
+ * -EAGAIN (it cannot be told now). */
+int stuck_stacks_call(struct stuck_stacks *, const struct snapshot_thread *,
+		      struct stuck_call *call, struct ct_user_stack *stack);
 
 #endif

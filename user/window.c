@@ -2,10 +2,10 @@
 /*
  * window.c - see window.h.
  *
- * Records come when a call completes, so the window opens at the end of the call that begins it: whatever begins later
- * completes later, and nothing that belongs to it has been passed over. The two calls themselves are within. Device
- * work belongs to the time of the call that asked for it and may come long after the window has closed; so the
- * stretches so far are remembered.
+ * Records come when a call completes, so the window opens at the end of the call that begins it:
+ * whatever begins later completes later, and nothing that belongs to it has been passed over.
+ * The two calls themselves are within. Device work belongs to the time of the call that asked
+ * for it and may come long after the window has closed; so the stretches so far are remembered.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 /* What begins or ends it. */
 struct trigger {
 	bool given, signal;
-	uint64_t nth;		    /* the Nth call only; 0: each */
+	uint64_t nth; /* the Nth call only; 0: each */
 	uint64_t seen;
 	uint64_t rows[PLAN_WORDS];
 };
@@ -36,9 +36,10 @@ struct window {
 	struct {
 		uint64_t from_ns, to_ns;
 	} past[STRETCHES];
-	unsigned int npast;	/* ever */
-	uint64_t from_ns;	/* of the open one */
-	uint64_t begin_ns, begin_tid, end_ns, end_tid; /* starts of the calls that began and ended the last one */
+	unsigned int npast; /* ever */
+	uint64_t from_ns;   /* of the open one */
+	/* starts of the calls that began and ended the last one */
+	uint64_t begin_ns, begin_tid, end_ns, end_tid;
 };
 
 static int parse(struct trigger *t, const char *name, const char *text)
@@ -53,7 +54,8 @@ static int parse(struct trigger *t, const char *name, const char *text)
 		return 0;
 	}
 	if (colon && parse_u64(colon + 1, 1, UINT64_MAX, &t->nth)) {
-		msg_error("%s: '%s' is no number of a call; give GLOB:N, as cudaGraphLaunch:100", name, colon + 1);
+		msg_error("%s: '%s' is no number of a call; give GLOB:N, as cudaGraphLaunch:100",
+			  name, colon + 1);
 		return -EINVAL;
 	}
 	snprintf(glob, sizeof(glob), "%.*s", colon ? (int)(colon - text) : 127, text);
@@ -65,8 +67,9 @@ static int parse(struct trigger *t, const char *name, const char *text)
 	}
 	if (n)
 		return 0;
-	msg_error("%s: no function matches '%s'; 'cudatrace list' prints all, and the word signal waits for %s", name, glob,
-		  !strcmp(name, "--start-on") ? "SIGUSR1" : "SIGUSR2");
+	msg_error("%s: no function matches '%s'; 'cudatrace list' prints all, and the word signal "
+		  "waits for %s",
+		  name, glob, !strcmp(name, "--start-on") ? "SIGUSR1" : "SIGUSR2");
 	return -EINVAL;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * window.h - the stretch of a trace that is shown: from a time, a call or a signal on until another (--delay,
- * --start-on, --stop-on). What records teach is learnt outside of it too. Knows records, no source and no sink.
+ * window.h - the stretch of a trace that is shown: from a time, a call or a signal on until
+ * another (--delay, --start-on, --stop-on). What records teach is learnt outside of it too.
+ * Knows records, no source and no sink.
  */
 #ifndef CT_WINDOW_H
 #define CT_WINDOW_H
@@ -11,7 +12,7 @@
 struct window;
 
 struct window_opts {
-	uint64_t delay_ns;	   /* 0: none */
+	uint64_t delay_ns;		/* 0: none */
 	const char *start_on, *stop_on; /* "signal", a function or GLOB, GLOB:N; NULL: none */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * layout.c - what cupti/cupti.h says of CUPTI's records and numbers, against the real headers. Compiling it is the test. Where
- * 11.8 to 13 have several versions of a record, the oldest that serves and the newest are both compared.
+ * layout.c - what cupti/cupti.h says of CUPTI's records and numbers, against the real headers.
+ * Compiling it is the test. Where 11.8 to 13 have several versions of a record, the oldest that
+ * serves and the newest are both compared.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -11,56 +12,62 @@
 #define CUPTI_OK OUR_OK
 #include "../../cupti/cupti.h"
 
-#define AT(ours, m, T, M)                                                                                              \
-	_Static_assert(offsetof(struct ours, m) == offsetof(T, M), #ours "." #m " and " #T "." #M);                     \
-	_Static_assert(sizeof(((struct ours *)0)->m) == sizeof(((T *)0)->M) || sizeof(((struct ours *)0)->m) % 12 == 0, \
+#define AT(ours, m, T, M)                                                      \
+	_Static_assert(offsetof(struct ours, m) == offsetof(T, M),             \
+		       #ours "." #m " and " #T "." #M);                        \
+	_Static_assert(sizeof(((struct ours *)0)->m) == sizeof(((T *)0)->M) || \
+			       sizeof(((struct ours *)0)->m) % 12 == 0,        \
 		       "size of " #ours "." #m)
-#define FIRST(ours, m, T, M) _Static_assert(offsetof(struct ours, m) == offsetof(T, M), #ours "." #m " and " #T "." #M)
-#define WITHIN(ours, T) _Static_assert(sizeof(struct ours) <= sizeof(T), #ours " is longer than " #T)
+#define FIRST(ours, m, T, M) \
+	_Static_assert(offsetof(struct ours, m) == offsetof(T, M), #ours "." #m " and " #T "." #M)
+#define WITHIN(ours, T) \
+	_Static_assert(sizeof(struct ours) <= sizeof(T), #ours " is longer than " #T)
 #define SAME(a, b) _Static_assert((int)(a) == (int)(b), #a)
-#define SAME_FUNC(fn, ...) _Static_assert(__builtin_types_compatible_p(__typeof__(&(fn)), __typeof__(__VA_ARGS__)), #fn)
+#define SAME_FUNC(fn, ...)                                                                       \
+	_Static_assert(__builtin_types_compatible_p(__typeof__(&(fn)), __typeof__(__VA_ARGS__)), \
+		       #fn)
 
-#define KERNEL(T)                                                                                                      \
-	WITHIN(cupti_kernel, T);                                                                                       \
-	AT(cupti_kernel, registers, T, registersPerThread);                                                            \
-	AT(cupti_kernel, start, T, start);                                                                             \
-	AT(cupti_kernel, end, T, end);                                                                                 \
-	AT(cupti_kernel, device, T, deviceId);                                                                         \
-	AT(cupti_kernel, context, T, contextId);                                                                       \
-	AT(cupti_kernel, stream, T, streamId);                                                                         \
-	FIRST(cupti_kernel, grid, T, gridX);                                                                           \
-	FIRST(cupti_kernel, block, T, blockX);                                                                         \
-	AT(cupti_kernel, static_shared, T, staticSharedMemory);                                                        \
-	AT(cupti_kernel, dynamic_shared, T, dynamicSharedMemory);                                                      \
-	AT(cupti_kernel, local_per_thread, T, localMemoryPerThread);                                                   \
-	AT(cupti_kernel, correlation, T, correlationId);                                                               \
-	AT(cupti_kernel, grid_id, T, gridId);                                                                          \
-	AT(cupti_kernel, name, T, name);                                                                               \
-	AT(cupti_kernel, queued, T, queued);                                                                           \
-	AT(cupti_kernel, submitted, T, submitted);                                                                     \
-	AT(cupti_kernel, launch, T, launchType);                                                                       \
-	AT(cupti_kernel, shared_executed, T, sharedMemoryExecuted);                                                    \
-	AT(cupti_kernel, graph_node, T, graphNodeId);                                                                  \
-	AT(cupti_kernel, graph, T, graphId);                                                                           \
-	AT(cupti_kernel, channel, T, channelID);                                                                       \
-	FIRST(cupti_kernel, cluster, T, clusterX);                                                                     \
+#define KERNEL(T)                                                    \
+	WITHIN(cupti_kernel, T);                                     \
+	AT(cupti_kernel, registers, T, registersPerThread);          \
+	AT(cupti_kernel, start, T, start);                           \
+	AT(cupti_kernel, end, T, end);                               \
+	AT(cupti_kernel, device, T, deviceId);                       \
+	AT(cupti_kernel, context, T, contextId);                     \
+	AT(cupti_kernel, stream, T, streamId);                       \
+	FIRST(cupti_kernel, grid, T, gridX);                         \
+	FIRST(cupti_kernel, block, T, blockX);                       \
+	AT(cupti_kernel, static_shared, T, staticSharedMemory);      \
+	AT(cupti_kernel, dynamic_shared, T, dynamicSharedMemory);    \
+	AT(cupti_kernel, local_per_thread, T, localMemoryPerThread); \
+	AT(cupti_kernel, correlation, T, correlationId);             \
+	AT(cupti_kernel, grid_id, T, gridId);                        \
+	AT(cupti_kernel, name, T, name);                             \
+	AT(cupti_kernel, queued, T, queued);                         \
+	AT(cupti_kernel, submitted, T, submitted);                   \
+	AT(cupti_kernel, launch, T, launchType);                     \
+	AT(cupti_kernel, shared_executed, T, sharedMemoryExecuted);  \
+	AT(cupti_kernel, graph_node, T, graphNodeId);                \
+	AT(cupti_kernel, graph, T, graphId);                         \
+	AT(cupti_kernel, channel, T, channelID);                     \
+	FIRST(cupti_kernel, cluster, T, clusterX);                   \
 	AT(cupti_kernel, local_total_v2, T, localMemoryTotal_v2)
 KERNEL(CUpti_ActivityKernel8);
 KERNEL(CUpti_ActivityKernel10);
 
-#define MEMCPY(T)                                                                                                      \
-	WITHIN(cupti_memcpy, T);                                                                                       \
-	AT(cupti_memcpy, copy_kind, T, copyKind);                                                                      \
-	AT(cupti_memcpy, src, T, srcKind);                                                                             \
-	AT(cupti_memcpy, dst, T, dstKind);                                                                             \
-	AT(cupti_memcpy, flags, T, flags);                                                                             \
-	AT(cupti_memcpy, bytes, T, bytes);                                                                             \
-	AT(cupti_memcpy, start, T, start);                                                                             \
-	AT(cupti_memcpy, end, T, end);                                                                                 \
-	AT(cupti_memcpy, device, T, deviceId);                                                                         \
-	AT(cupti_memcpy, correlation, T, correlationId);                                                               \
-	AT(cupti_memcpy, graph_node, T, graphNodeId);                                                                  \
-	AT(cupti_memcpy, graph, T, graphId);                                                                           \
+#define MEMCPY(T)                                        \
+	WITHIN(cupti_memcpy, T);                         \
+	AT(cupti_memcpy, copy_kind, T, copyKind);        \
+	AT(cupti_memcpy, src, T, srcKind);               \
+	AT(cupti_memcpy, dst, T, dstKind);               \
+	AT(cupti_memcpy, flags, T, flags);               \
+	AT(cupti_memcpy, bytes, T, bytes);               \
+	AT(cupti_memcpy, start, T, start);               \
+	AT(cupti_memcpy, end, T, end);                   \
+	AT(cupti_memcpy, device, T, deviceId);           \
+	AT(cupti_memcpy, correlation, T, correlationId); \
+	AT(cupti_memcpy, graph_node, T, graphNodeId);    \
+	AT(cupti_memcpy, graph, T, graphId);             \
 	AT(cupti_memcpy, channel, T, channelID)
 MEMCPY(CUpti_ActivityMemcpy5);
 MEMCPY(CUpti_ActivityMemcpy6);
@@ -109,18 +116,18 @@ AT(cupti_overhead, end, CUpti_ActivityOverhead3, end);
 SAME(CUPTI_OVERHEAD_CORRELATION_AT, offsetof(CUpti_ActivityOverhead2, correlationId));
 SAME(CUPTI_OVERHEAD_CORRELATION_AT, offsetof(CUpti_ActivityOverhead3, correlationId));
 
-#define MEMORY(T)                                                                                                      \
-	WITHIN(cupti_memory, T);                                                                                       \
-	AT(cupti_memory, op, T, memoryOperationType);                                                                  \
-	AT(cupti_memory, memory, T, memoryKind);                                                                       \
-	AT(cupti_memory, correlation, T, correlationId);                                                               \
-	AT(cupti_memory, address, T, address);                                                                         \
-	AT(cupti_memory, bytes, T, bytes);                                                                             \
-	AT(cupti_memory, time, T, timestamp);                                                                          \
-	AT(cupti_memory, device, T, deviceId);                                                                         \
-	AT(cupti_memory, pool_type, T, memoryPoolConfig.memoryPoolType);                                               \
-	AT(cupti_memory, pool, T, memoryPoolConfig.address);                                                           \
-	AT(cupti_memory, pool_bytes, T, memoryPoolConfig.pool.size);                                                   \
+#define MEMORY(T)                                                        \
+	WITHIN(cupti_memory, T);                                         \
+	AT(cupti_memory, op, T, memoryOperationType);                    \
+	AT(cupti_memory, memory, T, memoryKind);                         \
+	AT(cupti_memory, correlation, T, correlationId);                 \
+	AT(cupti_memory, address, T, address);                           \
+	AT(cupti_memory, bytes, T, bytes);                               \
+	AT(cupti_memory, time, T, timestamp);                            \
+	AT(cupti_memory, device, T, deviceId);                           \
+	AT(cupti_memory, pool_type, T, memoryPoolConfig.memoryPoolType); \
+	AT(cupti_memory, pool, T, memoryPoolConfig.address);             \
+	AT(cupti_memory, pool_bytes, T, memoryPoolConfig.pool.size);     \
 	AT(cupti_memory, pool_used, T, memoryPoolConfig.utilizedSize)
 MEMORY(CUpti_ActivityMemory3);
 MEMORY(CUpti_ActivityMemory4);
@@ -140,21 +147,21 @@ AT(cupti_um, address, CUpti_ActivityUnifiedMemoryCounter3, address);
 AT(cupti_um, dst, CUpti_ActivityUnifiedMemoryCounter3, dstId);
 AT(cupti_um, stream, CUpti_ActivityUnifiedMemoryCounter2, streamId);
 
-#define DEVICE(T)                                                                                                      \
-	WITHIN(cupti_device, T);                                                                                       \
-	AT(cupti_device, bandwidth, T, globalMemoryBandwidth);                                                         \
-	AT(cupti_device, memory, T, globalMemorySize);                                                                 \
-	AT(cupti_device, l2, T, l2CacheSize);                                                                          \
-	AT(cupti_device, warp, T, numThreadsPerWarp);                                                                  \
-	AT(cupti_device, clock, T, coreClockRate);                                                                     \
-	AT(cupti_device, multiprocessors, T, numMultiprocessors);                                                      \
-	AT(cupti_device, max_warps, T, maxWarpsPerMultiprocessor);                                                     \
-	AT(cupti_device, max_blocks, T, maxBlocksPerMultiprocessor);                                                   \
-	AT(cupti_device, max_shared, T, maxSharedMemoryPerMultiprocessor);                                             \
-	AT(cupti_device, max_registers, T, maxRegistersPerMultiprocessor);                                             \
-	AT(cupti_device, major, T, computeCapabilityMajor);                                                            \
-	AT(cupti_device, id, T, id);                                                                                   \
-	AT(cupti_device, uuid, T, uuid);                                                                               \
+#define DEVICE(T)                                                          \
+	WITHIN(cupti_device, T);                                           \
+	AT(cupti_device, bandwidth, T, globalMemoryBandwidth);             \
+	AT(cupti_device, memory, T, globalMemorySize);                     \
+	AT(cupti_device, l2, T, l2CacheSize);                              \
+	AT(cupti_device, warp, T, numThreadsPerWarp);                      \
+	AT(cupti_device, clock, T, coreClockRate);                         \
+	AT(cupti_device, multiprocessors, T, numMultiprocessors);          \
+	AT(cupti_device, max_warps, T, maxWarpsPerMultiprocessor);         \
+	AT(cupti_device, max_blocks, T, maxBlocksPerMultiprocessor);       \
+	AT(cupti_device, max_shared, T, maxSharedMemoryPerMultiprocessor); \
+	AT(cupti_device, max_registers, T, maxRegistersPerMultiprocessor); \
+	AT(cupti_device, major, T, computeCapabilityMajor);                \
+	AT(cupti_device, id, T, id);                                       \
+	AT(cupti_device, uuid, T, uuid);                                   \
 	AT(cupti_device, name, T, name)
 DEVICE(CUpti_ActivityDevice2);
 DEVICE(CUpti_ActivityDevice5);
@@ -188,18 +195,29 @@ AT(cupti_state, message, CUpti_StateData, notification.message);
 SAME(sizeof(struct cupti_subscriber_params), sizeof(CUpti_SubscriberParams));
 AT(cupti_subscriber_params, allow_several, CUpti_SubscriberParams, allowMultipleSubscribers);
 SAME(CUPTI_ATTR_THREAD_ID_TYPE, CUPTI_ACTIVITY_ATTR_THREAD_ID_TYPE);
-SAME_FUNC(cuptiSubscribe_v2, CUptiResult (*)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *, CUpti_SubscriberParams *));
-SAME_FUNC(cuptiActivityEnable_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUpti_ActivityKind, CUpti_ActivityConfig *));
-SAME_FUNC(cuptiActivityEnableAndDump_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUpti_ActivityKind, CUpti_ActivityConfig *));
-SAME_FUNC(cuptiActivityDisable_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUpti_ActivityKind, CUpti_ActivityConfig *));
-SAME_FUNC(cuptiActivityRegisterCallbacks_v2, CUptiResult (*)(CUpti_SubscriberHandle,
-	void (*)(uint8_t **, size_t *, size_t *, CUpti_BufferCallbackRequestInfo *),
-	void (*)(uint8_t *, size_t, size_t, CUpti_BufferCallbackCompleteInfo *)));
-SAME_FUNC(cuptiActivitySetAttribute_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUpti_ActivityAttribute, size_t *, void *));
-SAME_FUNC(cuptiActivityGetNextRecord_v2, CUptiResult (*)(CUpti_SubscriberHandle, uint8_t *, size_t, CUpti_Activity **));
-SAME_FUNC(cuptiActivityGetNumDroppedRecords_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUcontext, uint32_t, size_t *));
-SAME_FUNC(cuptiActivityEnableRuntimeApi_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUpti_CallbackId, uint8_t));
-SAME_FUNC(cuptiActivityEnableDriverApi_v2, CUptiResult (*)(CUpti_SubscriberHandle, CUpti_CallbackId, uint8_t));
+SAME_FUNC(cuptiSubscribe_v2, CUptiResult (*)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *,
+					     CUpti_SubscriberParams *));
+SAME_FUNC(cuptiActivityEnable_v2,
+	  CUptiResult (*)(CUpti_SubscriberHandle, CUpti_ActivityKind, CUpti_ActivityConfig *));
+SAME_FUNC(cuptiActivityEnableAndDump_v2,
+	  CUptiResult (*)(CUpti_SubscriberHandle, CUpti_ActivityKind, CUpti_ActivityConfig *));
+SAME_FUNC(cuptiActivityDisable_v2,
+	  CUptiResult (*)(CUpti_SubscriberHandle, CUpti_ActivityKind, CUpti_ActivityConfig *));
+SAME_FUNC(cuptiActivityRegisterCallbacks_v2,
+	  CUptiResult (*)(CUpti_SubscriberHandle,
+			  void (*)(uint8_t **, size_t *, size_t *,
+				   CUpti_BufferCallbackRequestInfo *),
+			  void (*)(uint8_t *, size_t, size_t, CUpti_BufferCallbackCompleteInfo *)));
+SAME_FUNC(cuptiActivitySetAttribute_v2,
+	  CUptiResult (*)(CUpti_SubscriberHandle, CUpti_ActivityAttribute, size_t *, void *));
+SAME_FUNC(cuptiActivityGetNextRecord_v2,
+	  CUptiResult (*)(CUpti_SubscriberHandle, uint8_t *, size_t, CUpti_Activity **));
+SAME_FUNC(cuptiActivityGetNumDroppedRecords_v2,
+	  CUptiResult (*)(CUpti_SubscriberHandle, CUcontext, uint32_t, size_t *));
+SAME_FUNC(cuptiActivityEnableRuntimeApi_v2,
+	  CUptiResult (*)(CUpti_SubscriberHandle, CUpti_CallbackId, uint8_t));
+SAME_FUNC(cuptiActivityEnableDriverApi_v2,
+	  CUptiResult (*)(CUpti_SubscriberHandle, CUpti_CallbackId, uint8_t));
 SAME_FUNC(cuptiGetTimestamp_v2, CUptiResult (*)(CUpti_SubscriberHandle, uint64_t *));
 #else
 SAME(CUPTI_SUBSCRIBER_PARAMS_ALONE, CUpti_SubscriberParams_STRUCT_SIZE);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * params_dump.c - reads callbacks as "DOMAIN NAME WHICH" (2 the runtime, 1 the driver) and prints for each with a row
- * "DOMAIN NAME ROW" followed by "OFFSET:BYTES" for each argument, "-" for one that cannot be seen: what params.py compares.
+ * params_dump.c - reads callbacks as "DOMAIN NAME WHICH" (2 the runtime, 1 the driver) and
+ * prints for each with a row "DOMAIN NAME ROW" followed by "OFFSET:BYTES" for each argument, "-"
+ * for one that cannot be seen: what params.py compares.
  */
 #include <stdio.h>
 
@@ -19,7 +20,8 @@ static void dump(int row, const struct api_param *words)
 		if (w == ABI_NONE)
 			printf(" -");
 		else
-			printf(" %u:%u", words[w].off, a->abi == API_ABI_WORD ? words[w].width : a->width);
+			printf(" %u:%u", words[w].off,
+			       a->abi == API_ABI_WORD ? words[w].width : a->width);
 	}
 }
 
@@ -31,7 +33,8 @@ int main(void)
 
 	while (scanf("%d %255s %d", &domain, name, &which) == 3) {
 		bool twin;
-		int row = agent_funcs_row((enum agent_domain)domain, name, 13000, (enum agent_funcs_which)which, &twin);
+		int row = agent_funcs_row((enum agent_domain)domain, name, 13000,
+					  (enum agent_funcs_which)which, &twin);
 
 		if (row < 0 || api_params(row, API_ARCH_HERE, words, &kernel)) {
 			printf("%d %s -\n", domain, name);

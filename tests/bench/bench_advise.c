@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bench_advise.c - how long the rules of advise take for a long recording: steps of a training of 8 processes on a
- * device each, of launches, kernels, copies, allocations and waits, with 2000 stacks and 500 kernels; every fourth
- * record is out of order by some places. Then as many of what takes the most memory: 200 processes on 4 devices each,
- * with everything new each time. Arguments: records (default 5000000), seconds that it may take (default: no limit),
- * MiB that it may take (default 200; what the rules keep, without what makes the records). Prints processor time, and
- * the memory at its most.
+ * bench_advise.c - how long the rules of advise take for a long recording: steps of a training
+ * of 8 processes on a device each, of launches, kernels, copies, allocations and waits, with
+ * 2000 stacks and 500 kernels; every fourth record is out of order by some places. Then as many
+ * of what takes the most memory: 200 processes on 4 devices each, with everything new each time.
+ * Arguments: records (default 5000000), seconds that it may take (default: no limit), MiB that
+ * it may take (default 200; what the rules keep, without what makes the records). Prints
+ * processor time, and the memory at its most.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,36 +51,53 @@ static struct advice *advice;
 static void make(void)
 {
 	make_mem(0x1000, &address, sizeof(address));
-	make_call(&launch, "cudaLaunchKernel", CT_CALL, 0, 0, U(0x5000), 8 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0x6000), U(0),
+	make_call(&launch, "cudaLaunchKernel", CT_CALL, 0, 0, U(0x5000), 8 | U(1) << 32, U(1),
+		  256 | U(1) << 32, U(1), U(0x6000), U(0), U(0x5600));
+	make_call(&copy, "cudaMemcpyAsync", CT_CALL, 0, 0, U(0xd000), U(0xa000), U(4096), U(1),
 		  U(0x5600));
-	make_call(&copy, "cudaMemcpyAsync", CT_CALL, 0, 0, U(0xd000), U(0xa000), U(4096), U(1), U(0x5600));
 	make_call(&alloc, "cudaMalloc", CT_CALL, 0, 0, U(0x1000), U(4096));
 	make_call(&back, "cudaFree", CT_CALL, 0, 0, U(0xd000));
 	make_call(&sync_call, "cudaStreamSynchronize", CT_CALL, 0, 0, U(0x5600));
 	make_kernel(&kernel, MAKE_AT(1, 0, 1, 13, 1, 0, 0), 1, 8, 256);
-	make_copy(&moved, MAKE_AT(1, 0, 1, 7, 1, 0, 0), CT_COPY_HTOD, CT_MEM_PAGEABLE, CT_MEM_DEVICE, 4096);
+	make_copy(&moved, MAKE_AT(1, 0, 1, 7, 1, 0, 0), CT_COPY_HTOD, CT_MEM_PAGEABLE,
+		  CT_MEM_DEVICE, 4096);
 	moved.copy.flags = CT_W_ASYNC;
 	for (int i = 0; i < STACKS; i++) {
-		frames[i] = (struct stack_frame){ CT_FRAME_PYTHON, (uint32_t)i, 0x1000, 0, "forward", NULL, "/srv/train/model.py", NULL };
+		frames[i] = (struct stack_frame){
+			CT_FRAME_PYTHON,       (uint32_t)i, 0x1000, 0, "forward", NULL,
+			"/srv/train/model.py", NULL
+		};
 		lists[i] = &frames[i];
-		stacks[i] = (struct stack){ .id = (uint32_t)i + 1, .nframes = 1, .frames = &lists[i] };
+		stacks[i] =
+			(struct stack){ .id = (uint32_t)i + 1, .nframes = 1, .frames = &lists[i] };
 	}
 	for (int i = 0; i < KERNELS; i++) {
 		snprintf(names[i], sizeof(names[i]), "void at::native::kernel<%d>(int, float*)", i);
-		kernels[i] = (struct kernel_name){ names[i], names[i], names[i], CT_NAME_DEVICE, false };
+		kernels[i] =
+			(struct kernel_name){ names[i], names[i], names[i], CT_NAME_DEVICE, false };
 	}
 	for (uint32_t i = 0; i < PROCS; i++)
-		procs[i] = (struct process){ .pid = i + 1, .shown_pid = i + 1, .start_boottime_ns = 1ULL << 40, .comm = "python3" };
+		procs[i] = (struct process){ .pid = i + 1,
+					     .shown_pid = i + 1,
+					     .start_boottime_ns = 1ULL << 40,
+					     .comm = "python3" };
 }
 
-static void give(struct ct_hdr *h, int proc, uint64_t start, uint64_t took, const struct cause *cause, long i)
+static void give(struct ct_hdr *h, int proc, uint64_t start, uint64_t took,
+		 const struct cause *cause, long i)
 {
 	h->pid = (uint32_t)proc + 1;
 	h->tid = (uint32_t)proc + 1 + (uint32_t)(i % 3 == 0);
 	h->start_ns = start;
 	h->end_ns = start + took;
-	if (advise_event(advice, &(struct event){ .rec = h, .proc = &procs[proc], .cause = cause, .kernel = &kernels[i % KERNELS],
-						  .stack = &stacks[i % STACKS], .device = 0, .context = 1, .stream = 13 }) < 0)
+	if (advise_event(advice, &(struct event){ .rec = h,
+						  .proc = &procs[proc],
+						  .cause = cause,
+						  .kernel = &kernels[i % KERNELS],
+						  .stack = &stacks[i % STACKS],
+						  .device = 0,
+						  .context = 1,
+						  .stream = 13 }) < 0)
 		exit(1);
 }
 
@@ -94,7 +112,8 @@ static void training(long n)
 
 		give(&launch.c.h, p, now, 4000, NULL, i);
 		kernel.kernel.name = CT_HANDLE_DEVICE | (uint64_t)(i % KERNELS);
-		give(&kernel.h, p, now + (i % 4 ? 5000 : 90000), 3000 + (uint64_t)(i % 7) * 1000, &cause, i);
+		give(&kernel.h, p, now + (i % 4 ? 5000 : 90000), 3000 + (uint64_t)(i % 7) * 1000,
+		     &cause, i);
 		k += 2;
 		if (i % 3 == 0) {
 			give(&copy.c.h, p, now + 4000, 3000, NULL, i);
@@ -127,11 +146,14 @@ static uint32_t rnd(void)
 
 static void wide(long n)
 {
-	struct ct_hdr *recs[] = { &launch.c.h, &kernel.h, &copy.c.h, &moved.h, &alloc.c.h, &sync_call.c.h };
+	struct ct_hdr *recs[] = { &launch.c.h, &kernel.h,  &copy.c.h,
+				  &moved.h,    &alloc.c.h, &sync_call.c.h };
 
 	for (long i = 0; i < n; i++) {
 		struct ct_hdr *h = recs[i % 6];
-		struct process proc = { .pid = rnd() % 200 + 1, .start_boottime_ns = 1ULL << 40, .comm = "wide" };
+		struct process proc = { .pid = rnd() % 200 + 1,
+					.start_boottime_ns = 1ULL << 40,
+					.comm = "wide" };
 		uint64_t now = 1000000000 + (uint64_t)i * 3000 + rnd() % 20000000;
 		struct cause cause = { now, now + 900000, proc.pid, launch.c.func };
 
@@ -144,8 +166,14 @@ static void wide(long n)
 		h->tid = proc.pid * 1000 + rnd() % 100;
 		h->start_ns = now;
 		h->end_ns = now + rnd() % 1000000;
-		if (advise_event(advice, &(struct event){ .rec = h, .proc = &proc, .cause = &cause, .kernel = &kernels[rnd() % KERNELS],
-							  .stack = &stacks[rnd() % STACKS], .device = 0, .context = 1, .stream = 13 }) < 0)
+		if (advise_event(advice, &(struct event){ .rec = h,
+							  .proc = &proc,
+							  .cause = &cause,
+							  .kernel = &kernels[rnd() % KERNELS],
+							  .stack = &stacks[rnd() % STACKS],
+							  .device = 0,
+							  .context = 1,
+							  .stream = 13 }) < 0)
 			exit(1);
 	}
 }
@@ -167,9 +195,10 @@ static int measure(const char *name, void (*give_all)(long), long n, long limit_
 		return 1;
 	begin = cpu_ns() - begin;
 	after = rss_mib();
-	printf("advise       %s: %ld records in %.2f s of processor time (%.0f ns a record), %zu findings, %ld MiB of "
-	       "memory\n", name, n,
-	       (double)begin / 1e9, (double)begin / (double)n, findings, after - before);
+	printf("advise       %s: %ld records in %.2f s of processor time (%.0f ns a record), %zu "
+	       "findings, %ld MiB of "
+	       "memory\n",
+	       name, n, (double)begin / 1e9, (double)begin / (double)n, findings, after - before);
 	advise_close(advice);
 	if (limit_s && begin > (uint64_t)limit_s * 1000000000ULL)
 		printf("advise       took longer than %ld s\n", limit_s);
@@ -180,7 +209,8 @@ static int measure(const char *name, void (*give_all)(long), long n, long limit_
 
 int main(int argc, char **argv)
 {
-	long n = argc > 1 ? strtol(argv[1], NULL, 10) : 5000000, limit_s = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
+	long n = argc > 1 ? strtol(argv[1], NULL, 10) : 5000000,
+	     limit_s = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
 	long limit_mib = argc > 3 ? strtol(argv[3], NULL, 10) : 200;
 	int bad;
 

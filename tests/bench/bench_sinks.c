@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bench_sinks.c - what the consumer pays for one call: check, process table, filter, decoding, formatting, writing.
- * Feeds records of three functions in turn (a small, a large and a chatty one) to each format, and prints the best of
- * some rounds in nanoseconds a call. Arguments: the number of calls of a round (default 1000000), a directory for the
- * file (default /tmp). For the timelines also a launch and its kernel, and the memory that they take.
+ * bench_sinks.c - what the consumer pays for one call: check, process table, filter, decoding,
+ * formatting, writing. Feeds records of three functions in turn (a small, a large and a chatty
+ * one) to each format, and prints the best of some rounds in nanoseconds a call. Arguments: the
+ * number of calls of a round (default 1000000), a directory for the file (default /tmp). For the
+ * timelines also a launch and its kernel, and the memory that they take.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,8 @@ static void take(struct pipeline *p, const struct ct_hdr *rec)
 		p->shown += (uint64_t)p->sink.ops->event(&p->sink, &ev);
 }
 
-static double one(const struct sink_ops *ops, struct made_call *calls, int ncalls, long n, const char *path)
+static double one(const struct sink_ops *ops, struct made_call *calls, int ncalls, long n,
+		  const char *path)
 {
 	uint64_t shown[CT_MAX_FUNCS / 64], begin, took;
 	struct sink_end end = { .reason = "finished" };
@@ -75,13 +77,18 @@ static double one(const struct sink_ops *ops, struct made_call *calls, int ncall
 }
 
 /*
- * What the sinks for other programs pay for a launch and its kernel, which comes `late` launches later, in nanoseconds a
- * record.
+ * What the sinks for other programs pay for a launch and its kernel, which comes `late` launches
+ * later, in nanoseconds a record.
  */
-static double pairs(const struct sink_ops *ops, struct made_call *launch, long n, long late, const char *path)
+static double pairs(const struct sink_ops *ops, struct made_call *launch, long n, long late,
+		    const char *path)
 {
-	static const struct kernel_name name = { .mangled = "_Z4gemmPfS_", .full = "gemm(float*)", .brief = "gemm" };
-	struct process proc = { .pid = 12345, .shown_pid = 12345, .start_boottime_ns = 42, .comm = "bench" };
+	static const struct kernel_name name = { .mangled = "_Z4gemmPfS_",
+						 .full = "gemm(float*)",
+						 .brief = "gemm" };
+	struct process proc = {
+		.pid = 12345, .shown_pid = 12345, .start_boottime_ns = 42, .comm = "bench"
+	};
 	struct sink_end end = { .reason = "finished" };
 	struct sink sink = { .ops = ops };
 	struct made_device m;
@@ -139,27 +146,30 @@ static void all_pairs(struct made_call *launch, long n)
 			best = t < best ? t : best;
 		}
 		getrusage(RUSAGE_SELF, &use);
-		printf("%-8s launches and kernels, 100 ms late: %4.0f ns a record, %.0f records/s; %ld MiB at most\n",
+		printf("%-8s launches and kernels, 100 ms late: %4.0f ns a record, %.0f records/s; "
+		       "%ld MiB at most\n",
 		       all[s]->name, best, 1e9 / best, use.ru_maxrss / 1024);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	static const struct sink_ops *const all[] = { &sink_table, &sink_json, &sink_count, &sink_perfetto,
-						      &sink_chrome };
+	static const struct sink_ops *const all[] = { &sink_table, &sink_json, &sink_count,
+						      &sink_perfetto, &sink_chrome };
 	static const uint64_t devptr = 0x7f81dc800000;
 	static const int32_t device = 1;
 	static struct made_call calls[3];
 	long n = argc > 1 ? strtol(argv[1], NULL, 10) : 1000000;
 	char file[512];
 
-	snprintf(file, sizeof(file), "%s/ct_bench_sinks.%d", argc > 2 ? argv[2] : "/tmp", (int)getpid());
+	snprintf(file, sizeof(file), "%s/ct_bench_sinks.%d", argc > 2 ? argv[2] : "/tmp",
+		 (int)getpid());
 	make_mem(0x1000, &devptr, sizeof(devptr));
 	make_mem(0x2000, &device, sizeof(device));
 	if (!make_call(&calls[0], "cudaMalloc", CT_CALL, 0, 0, U(0x1000), U(1048576)) ||
-	    !make_call(&calls[1], "cudaLaunchKernel", CT_CALL, 0, 0, U(0x7f8b3c4d2a00), 4096 | U(1) << 32, U(1),
-		       256 | U(1) << 32, U(1), U(0x7ffc00101010), U(0), U(0x55aa00112233)) ||
+	    !make_call(&calls[1], "cudaLaunchKernel", CT_CALL, 0, 0, U(0x7f8b3c4d2a00),
+		       4096 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0x7ffc00101010), U(0),
+		       U(0x55aa00112233)) ||
 	    !make_call(&calls[2], "cudaGetDevice", CT_CALL, 0, 0, U(0x2000)))
 		return 1;
 	all_pairs(&calls[1], n);
@@ -177,8 +187,10 @@ int main(int argc, char **argv)
 					best[k] = t < best[k] ? t : best[k];
 				}
 			}
-			printf("%-8s to %-9s  ns a call: %4.0f mixed, %4.0f cudaMalloc, %4.0f cudaLaunchKernel, %4.0f cudaGetDevice\n",
-			       all[s]->name, to_file ? "a file" : "/dev/null", mixed, best[0], best[1], best[2]);
+			printf("%-8s to %-9s  ns a call: %4.0f mixed, %4.0f cudaMalloc, %4.0f "
+			       "cudaLaunchKernel, %4.0f cudaGetDevice\n",
+			       all[s]->name, to_file ? "a file" : "/dev/null", mixed, best[0],
+			       best[1], best[2]);
 		}
 	}
 	unlink(file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bench_stat.c - the user side of `stat` on a large machine: the sums of 10 000 processes of 40 functions each are booked and made
- * tables of. Prints the time and the memory that took.
+ * bench_stat.c - the user side of `stat` on a large machine: the sums of 10 000 processes of 40
+ * functions each are booked and made tables of. Prints the time and the memory that took.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,8 +23,15 @@ static double now_s(void)
 
 int main(void)
 {
-	struct ct_tally t = { .h = { .kind = CT_TALLY, .size = sizeof(t), .start_ns = 1, .end_ns = 1000000000 },
-			      .sums = { .calls = 10, .timed = 10, .ns = 1000, .min_ns = 50, .max_ns = 200, .squares = { 200000, 0 } } };
+	struct ct_tally t = {
+		.h = { .kind = CT_TALLY, .size = sizeof(t), .start_ns = 1, .end_ns = 1000000000 },
+		.sums = { .calls = 10,
+			  .timed = 10,
+			  .ns = 1000,
+			  .min_ns = 50,
+			  .max_ns = 200,
+			  .squares = { 200000, 0 } }
+	};
 	struct process proc = { .comm = "python3" };
 	struct book *book = book_open(BOOK_BY_FUNCTION, false, 1 << 19);
 	double begin = now_s();
@@ -43,7 +50,8 @@ int main(void)
 	if (!report || book->no_room)
 		return 1;
 	getrusage(RUSAGE_SELF, &use);
-	printf("%-58s %.2f s, %ld MiB\n", "10 000 processes x 40 functions, user side", now_s() - begin, use.ru_maxrss / 1024);
+	printf("%-58s %.2f s, %ld MiB\n", "10 000 processes x 40 functions, user side",
+	       now_s() - begin, use.ru_maxrss / 1024);
 	report_free(report);
 	book_close(book);
 	return 0;

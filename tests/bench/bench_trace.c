@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bench_trace.c - what a recording costs: nanoseconds a call for check, process table, filter and the recording sink,
- * bytes a call on disk, and how fast the file is read back, to a counting sink. Three mixes: a tight loop of one
- * function; launches as a step of PyTorch makes them; the same with the device's records (bytes: of both together, for
- * each call). Times have the noise of real ones: their low bytes do not compress. Arguments: calls of a round (default
+ * bench_trace.c - what a recording costs: nanoseconds a call for check, process table, filter
+ * and the recording sink, bytes a call on disk, and how fast the file is read back, to a
+ * counting sink. Three mixes: a tight loop of one function; launches as a step of PyTorch makes
+ * them; the same with the device's records (bytes: of both together, for each call). Times have
+ * the noise of real ones: their low bytes do not compress. Arguments: calls of a round (default
  * 2000000), a directory for the file (default /tmp).
  */
 #include <stdio.h>
@@ -77,7 +78,10 @@ static void call(struct pipeline *p, struct ct_call *c, uint64_t gap, uint64_t t
 static void kernel(struct pipeline *p, int i, const struct ct_call *by)
 {
 	static uint64_t grid_id;
-	struct ct_kernel k = { .w = { .h = { .size = sizeof(k), .kind = CT_KERNEL, .pid = by->h.pid, .tid = by->h.tid },
+	struct ct_kernel k = { .w = { .h = { .size = sizeof(k),
+					     .kind = CT_KERNEL,
+					     .pid = by->h.pid,
+					     .tid = by->h.tid },
 				      .context = 1,
 				      .stream = 7,
 				      .correlation = correlation,
@@ -123,7 +127,8 @@ static double write_one(int mix, long n, const char *path, double *bytes)
 	struct sink_file file = { .path = path, .head = "format 1\n" };
 	uint64_t shown[CT_MAX_FUNCS / 64], begin;
 	struct sink_end end = { .reason = "finished" };
-	struct pipeline p = { .filter = { .shown = shown, .definitions = true }, .sink = { .ops = &sink_trace } };
+	struct pipeline p = { .filter = { .shown = shown, .definitions = true },
+			      .sink = { .ops = &sink_trace } };
 	struct sink_opts opts = { .file = &file };
 	struct stat st;
 
@@ -183,19 +188,21 @@ int main(int argc, char **argv)
 	long n = argc > 1 ? strtol(argv[1], NULL, 10) : 2000000;
 	char path[512];
 
-	snprintf(path, sizeof(path), "%s/ct_bench_trace.%d", argc > 2 ? argv[2] : "/tmp", (int)getpid());
+	snprintf(path, sizeof(path), "%s/ct_bench_trace.%d", argc > 2 ? argv[2] : "/tmp",
+		 (int)getpid());
 	make_mem(0x1000, &devptr, sizeof(devptr));
 	make_mem(0x2000, &device, sizeof(device));
 	if (!make_call(&loop_call, "cudaMalloc", CT_CALL, 0, 0, U(0x1000), U(1048576)) ||
 	    !make_call(&others[0], "cudaGetDevice", CT_CALL, 0, 0, U(0x2000)) ||
-	    !make_call(&others[1], "cudaMemcpyAsync", CT_CALL, 0, 0, U(devptr), U(devptr + 65536), U(4096), U(3),
-		       U(0)) ||
+	    !make_call(&others[1], "cudaMemcpyAsync", CT_CALL, 0, 0, U(devptr), U(devptr + 65536),
+		       U(4096), U(3), U(0)) ||
 	    !make_call(&others[2], "cudaEventRecord", CT_CALL, 0, 0, U(0x55aa0010), U(0)) ||
 	    !make_call(&others[3], "cudaStreamIsCapturing", CT_CALL, 0, 0, U(0), U(0x2000)))
 		return 1;
 	for (int i = 0; i < KERNELS; i++)
-		make_call(&launches[i], "cudaLaunchKernel", CT_CALL, 0, 0, U(0x7f8b3c4d2a00) + (uint64_t)i % 23 * 64,
-			  (100 + U(i) * 7) | U(1) << 32, U(1), 128 | U(1) << 32, U(1), U(0x7ffc00101010), U(0), U(0));
+		make_call(&launches[i], "cudaLaunchKernel", CT_CALL, 0, 0,
+			  U(0x7f8b3c4d2a00) + (uint64_t)i % 23 * 64, (100 + U(i) * 7) | U(1) << 32,
+			  U(1), 128 | U(1) << 32, U(1), U(0x7ffc00101010), U(0), U(0));
 	for (int mix = 0; mix < 3; mix++) {
 		double best = 1e9, rate = 0, bytes = 0;
 
@@ -205,7 +212,8 @@ int main(int argc, char **argv)
 			best = t < best ? t : best;
 			rate = r > rate ? r : rate;
 		}
-		printf("recording %-12s %5.0f ns a call, %5.2f bytes a call; replay to counts %5.1f million "
+		printf("recording %-12s %5.0f ns a call, %5.2f bytes a call; replay to counts "
+		       "%5.1f million "
 		       "records/s\n",
 		       names[mix], best, bytes, rate);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * empty.c - puts an empty uprobe and uretprobe on functions of a library until its stdin is closed: the floor that the
- * benchmarks divide by. With -e the uprobe alone.
+ * empty.c - puts an empty uprobe and uretprobe on functions of a library until its stdin is closed:
+ * the floor that the benchmarks divide by. With -e the uprobe alone.
  *
  *     empty [-e] LIBRARY FUNCTION...
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * many.c - a busy machine: many processes of several names, each of which calls some twenty functions of libcudart every second
- * until stdin ends. Prints "ready" when all have made their first calls.
+ * many.c - a busy machine: many processes of several names, each of which calls some twenty
+ * functions of libcudart every second until stdin ends. Prints "ready" when all have made their
+ * first calls.
  *
  *     many LIBRARY PROCESSES NAMES
  */
@@ -15,10 +16,28 @@
 
 /* Their arguments, as far as they have any, may be two pointers to the same, a size, and a number. */
 static const char *const names[] = {
-	"cudaDeviceGetAttribute", "cudaDeviceGetCacheConfig", "cudaDeviceGetLimit", "cudaDeviceGetStreamPriorityRange",
-	"cudaDeviceSynchronize", "cudaDriverGetVersion", "cudaEventQuery", "cudaEventRecord", "cudaEventSynchronize", "cudaGetDevice",
-	"cudaGetDeviceCount", "cudaGetDeviceFlags", "cudaGetLastError", "cudaMemGetInfo", "cudaMemcpy", "cudaMemcpyAsync", "cudaMemset",
-	"cudaMemsetAsync", "cudaPeekAtLastError", "cudaRuntimeGetVersion", "cudaStreamGetFlags", "cudaStreamQuery",
+	"cudaDeviceGetAttribute",
+	"cudaDeviceGetCacheConfig",
+	"cudaDeviceGetLimit",
+	"cudaDeviceGetStreamPriorityRange",
+	"cudaDeviceSynchronize",
+	"cudaDriverGetVersion",
+	"cudaEventQuery",
+	"cudaEventRecord",
+	"cudaEventSynchronize",
+	"cudaGetDevice",
+	"cudaGetDeviceCount",
+	"cudaGetDeviceFlags",
+	"cudaGetLastError",
+	"cudaMemGetInfo",
+	"cudaMemcpy",
+	"cudaMemcpyAsync",
+	"cudaMemset",
+	"cudaMemsetAsync",
+	"cudaPeekAtLastError",
+	"cudaRuntimeGetVersion",
+	"cudaStreamGetFlags",
+	"cudaStreamQuery",
 	"cudaStreamSynchronize",
 };
 #define FUNCTIONS (sizeof(names) / sizeof(names[0]))
@@ -43,7 +62,8 @@ static void work(fn *functions, int ready)
 
 int main(int argc, char **argv)
 {
-	int processes = argc > 3 ? atoi(argv[2]) : 0, kinds = argc > 3 ? atoi(argv[3]) : 0, ready[2];
+	int processes = argc > 3 ? atoi(argv[2]) : 0, kinds = argc > 3 ? atoi(argv[3]) : 0,
+	    ready[2];
 	void *lib = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
 	fn functions[FUNCTIONS];
 	char c, name[16];

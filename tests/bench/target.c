@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * target.c - what the benchmarks trace: calls one function of libcudart in a tight loop and prints the nanoseconds per
- * call. On a machine without a driver real libcudart answers 35 after about 10 ns, which leaves the probe's own cost.
+ * target.c - what the benchmarks trace: calls one function of libcudart in a tight loop and prints
+ * the nanoseconds per call. On a machine without a driver real libcudart answers 35 after about 10
+ * ns, which leaves the probe's own cost.
  *
  *     target LIBRARY FUNCTION CALLS [ROUNDS]
  *
- * Waits for a line on stdin before each round, so that a tracer can be put on and taken off between rounds.
+ * Waits for a line on stdin before each round, so that a tracer can be put on and taken off
+ * between rounds.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * target.c - the target of the bpftrace tests: makes the eleven calls and knows the rows that they must give.
+ * target.c - the target of the bpftrace tests: makes the eleven calls and knows the rows that they
+ * must give.
  *
- *	target LIBCUDART	prints "ready"; at a line on stdin makes the calls, printing EVENT and DETAILS of each row that is
- *				due, then "done"; ends at a second line
- *	target LIBCUDART NUMBER...	prints the library's own name of each error
+ *         target LIBCUDART        prints "ready"; at a line on stdin makes the calls, printing
+ *                                 EVENT and DETAILS of each row that is
+ * 				due, then "done"; ends at a second line
+ * 	target LIBCUDART NUMBER...	prints the library's own name of each error
  *
- * The library is opened by its path, so the same program runs on the stand-in and on any real libcudart; what the calls
- * return there is taken as it comes. It stays on one CPU: bpftrace does not order the rows of several.
+ * The library is opened by its path, so the same program runs on the stand-in and on any real
+ * libcudart; what the calls return there is taken as it comes. It stays on one CPU: bpftrace
+ * does not order the rows of several.
  */
 #include <dlfcn.h>
 #include <sched.h>
@@ -76,8 +79,8 @@ static void device(int number)
 static void make_calls(void)
 {
 	int (*copy)(void *to, const void *from, size_t bytes, int kind) = symbol("cudaMemcpy");
-	int (*launch)(const void *fn, struct dim3 grid, struct dim3 block, void **args, size_t shared,
-		      void *stream) = symbol("cudaLaunchKernel");
+	int (*launch)(const void *fn, struct dim3 grid, struct dim3 block, void **args,
+		      size_t shared, void *stream) = symbol("cudaLaunchKernel");
 	int (*record)(void *event, void *stream) = symbol("cudaEventRecord");
 	struct dim3 one = { 1, 1, 1 };
 	void *mem, *stream, *event;
@@ -96,7 +99,8 @@ static void make_calls(void)
 	stream = made_by("cudaStreamCreate");
 	with_pointer("cudaStreamSynchronize", "stream", stream);
 	event = made_by("cudaEventCreate");
-	printf("%-20s event=0x%lx, stream=0x%lx\n", "cudaEventRecord", (unsigned long)event, (unsigned long)stream);
+	printf("%-20s event=0x%lx, stream=0x%lx\n", "cudaEventRecord", (unsigned long)event,
+	       (unsigned long)stream);
 	returned("cudaEventRecord", record(event, stream));
 	with_pointer("cudaEventSynchronize", "event", event);
 	with_pointer("cudaFree", "devPtr", mem);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fuzz_agent.c - an agent that talks nonsense. The input is a list of messages, each with its type and its length before it:
- * heads are made right and a greeting goes first, so that the input gets past them.
+ * fuzz_agent.c - an agent that talks nonsense. The input is a list of messages, each with its
+ * type and its length before it: heads are made right and a greeting goes first, so that the
+ * input gets past them.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,7 +16,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MESSAGES_MAX 32
-#define WAIT_MS 1000 /* for the thread that receives; it is not waited for longer, whatever the machine does */
+/* for the thread that receives; it is not waited for longer, whatever the machine does */
+#define WAIT_MS 1000
 
 /* What the rest of the program relies on, whatever an agent says. */
 static int emit(void *ctx, const struct ct_hdr *rec)
@@ -28,8 +30,11 @@ static int emit(void *ctx, const struct ct_hdr *rec)
 
 static void greet(int fd)
 {
-	struct agent_hello h = { .h = { .type = AGENT_HELLO, .size = sizeof(h) }, .magic = AGENT_MAGIC, .version = AGENT_VERSION,
-				 .pid = (uint32_t)getpid(), .cupti_version = 130001 };
+	struct agent_hello h = { .h = { .type = AGENT_HELLO, .size = sizeof(h) },
+				 .magic = AGENT_MAGIC,
+				 .version = AGENT_VERSION,
+				 .pid = (uint32_t)getpid(),
+				 .cupti_version = 130001 };
 
 	if (send(fd, &h, sizeof(h), MSG_NOSIGNAL) < 0)
 		abort();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fuzz_elf.c - a file that a program has mapped: headers, symbols, unwinding, lines, kernels in its device code. */
+/* fuzz_elf.c - a file that a program has mapped: headers, symbols, unwinding, lines, kernels in
+ * its device code. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		for (size_t i = 0; v && i < s.nrows; i++)
 			for (int f = 0; f < SAVED_FIELD_END; f++)
-				if (saved_values(&s, &s.rows[i], s.rows[i].section, (enum saved_field)f, v) > s.nruns)
+				if (saved_values(&s, &s.rows[i], s.rows[i].section,
+						 (enum saved_field)f, v) > s.nruns)
 					abort();
 		free(v);
 	}

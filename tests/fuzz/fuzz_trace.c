@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fuzz_trace.c - a block of a recording, given to every command that reads one. The first byte of the input chooses the
- * command, the rest is the body of the block; sums are made right, so that they do not keep the input out.
+ * fuzz_trace.c - a block of a recording, given to every command that reads one. The first byte
+ * of the input chooses the command, the rest is the body of the block; sums are made right, so
+ * that they do not keep the input out.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,14 +27,21 @@ static const struct run {
 	const char *args[ARGS_MAX];
 } runs[] = {
 	{ OPTS_REPLAY, cmd_replay, { "replay", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_REPLAY, cmd_replay, { "replay", "--format", "json", "--enter-exit", "--nested", "-o", "/dev/null", FILE_PLACE } },
+	{ OPTS_REPLAY,
+	  cmd_replay,
+	  { "replay", "--format", "json", "--enter-exit", "--nested", "-o", "/dev/null",
+	    FILE_PLACE } },
 	{ OPTS_REPLAY, cmd_replay, { "replay", "-c", "-o", "/dev/null", FILE_PLACE } },
 	{ OPTS_EXPORT, cmd_export, { "export", "--to", "chrome", "-o", "/dev/null", FILE_PLACE } },
 	{ OPTS_EXPORT, cmd_export, { "export", "--to", "perfetto", "-o", "/dev/null", FILE_PLACE } },
 	{ OPTS_EXPORT, cmd_export, { "export", "--to", "html", "-o", "/dev/null", FILE_PLACE } },
 	{ OPTS_EXPORT, cmd_export, { "export", "--to", "folded", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_EXPORT, cmd_export, { "export", "--to", "speedscope", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_EXPORT, cmd_export, { "export", "--to", "otlp-json", "-o", "/dev/null", FILE_PLACE } },
+	{ OPTS_EXPORT,
+	  cmd_export,
+	  { "export", "--to", "speedscope", "-o", "/dev/null", FILE_PLACE } },
+	{ OPTS_EXPORT,
+	  cmd_export,
+	  { "export", "--to", "otlp-json", "-o", "/dev/null", FILE_PLACE } },
 	{ OPTS_STAT, cmd_stat, { "stat", "--format", "json", "-o", "/dev/null", FILE_PLACE } },
 	{ OPTS_STAT, cmd_stat, { "stat", "-o", "/dev/null", FILE_PLACE } },
 	{ OPTS_MEM, cmd_mem, { "mem", "-o", "/dev/null", FILE_PLACE } },
@@ -48,8 +56,13 @@ static void put(int fd, const void *bytes, size_t len)
 
 static void put_block(int fd, uint8_t type, uint64_t seq, const void *body, size_t len)
 {
-	struct trace_block b = { .magic = TRACE_BLOCK_MAGIC, .type = type, .flags = TRACE_F_DEFINITIONS, .len = (uint32_t)len,
-				 .body_crc = (uint32_t)crc32(0, body, (uInt)len), .seq = seq, .last_ns = UINT64_MAX };
+	struct trace_block b = { .magic = TRACE_BLOCK_MAGIC,
+				 .type = type,
+				 .flags = TRACE_F_DEFINITIONS,
+				 .len = (uint32_t)len,
+				 .body_crc = (uint32_t)crc32(0, body, (uInt)len),
+				 .seq = seq,
+				 .last_ns = UINT64_MAX };
 
 	b.head_crc = (uint32_t)crc32(0, (const void *)&b, offsetof(struct trace_block, head_crc));
 	put(fd, &b, sizeof(b));
@@ -59,7 +72,9 @@ static void put_block(int fd, uint8_t type, uint64_t seq, const void *body, size
 /* The recording, as a file that has a name but lies in memory. */
 static int recording(const uint8_t *body, size_t len)
 {
-	static const char head[] = "format 1\nversion 0.1.0\nmonotonic_ns 1000\nrealtime_ns 2000000000\nhost fuzz\n", end[] = "reason finished\n";
+	static const char head[] =
+		"format 1\nversion 0.1.0\nmonotonic_ns 1000\nrealtime_ns 2000000000\nhost fuzz\n",
+			  end[] = "reason finished\n";
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 
 	if (fd < 0)

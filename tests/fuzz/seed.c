@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* seed.c - a small library with what fuzz_elf.c looks for: functions, inlined ones, a variable with the name of a kernel's handle. */
+/* seed.c - a small library with what fuzz_elf.c looks for: functions, inlined ones, a variable
+ * with the name of a kernel's handle. */
 extern long cudaSeed(long);
 extern long _Z6kernelPf(long);
 long _ZZ14__device_stub__Z6kernelPfE8__handle;

@@ -2,8 +2,8 @@
 /*
  * seeds.c - writes what the fuzzers begin with: seeds trace RECORDING FOLDER; seeds agent FOLDER.
  *
- * Of a recording each block of records, its columns not compressed, once for each command of fuzz_trace.c. Of an agent the
- * messages that follow its greeting.
+ * Of a recording each block of records, its columns not compressed, once for each command of
+ * fuzz_trace.c. Of an agent the messages that follow its greeting.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -13,17 +13,19 @@
 #include "../../cupti/agent.h"
 #include "../unit/patch_trace.h"
 
-#define COMMANDS 13 /* rows of runs[] in fuzz_trace.c */
+#define COMMANDS 13		  /* rows of runs[] in fuzz_trace.c */
 #define NOWHERE "\x01no function" /* patch_body() is wanted for its columns alone */
 
-static int store(const char *folder, const char *name, int number, const void *head, size_t nhead, const void *body, size_t nbody)
+static int store(const char *folder, const char *name, int number, const void *head, size_t nhead,
+		 const void *body, size_t nbody)
 {
 	char path[PATH_MAX];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s-%d", folder, name, number);
 	f = fopen(path, "w");
-	if (!f || fwrite(head, 1, nhead, f) != nhead || fwrite(body, 1, nbody, f) != nbody || fclose(f))
+	if (!f || fwrite(head, 1, nhead, f) != nhead || fwrite(body, 1, nbody, f) != nbody ||
+	    fclose(f))
 		return 1;
 	return 0;
 }
@@ -35,7 +37,8 @@ static int trace(const char *path, const char *folder)
 	int fd = open(path, O_RDONLY), n = 0, found = 0;
 	ssize_t len = fd < 0 ? -1 : read(fd, file, sizeof(file));
 
-	for (ssize_t at = TRACE_MAGIC_LEN; len > 0 && at + (ssize_t)sizeof(struct trace_block) <= len;) {
+	for (ssize_t at = TRACE_MAGIC_LEN;
+	     len > 0 && at + (ssize_t)sizeof(struct trace_block) <= len;) {
 		struct trace_block b;
 		size_t plain;
 
@@ -43,7 +46,9 @@ static int trace(const char *path, const char *folder)
 		at += (ssize_t)sizeof(b);
 		if (b.magic != TRACE_BLOCK_MAGIC || at + (ssize_t)b.len > len)
 			break;
-		plain = b.type == TRACE_DATA ? patch_body(file + at, body, NOWHERE, NOWHERE, 0, &found) : 0;
+		plain = b.type == TRACE_DATA
+				? patch_body(file + at, body, NOWHERE, NOWHERE, 0, &found)
+				: 0;
 		for (char command = 0; plain && command < COMMANDS; command++, n++)
 			if (store(folder, name, n, &command, 1, body, plain))
 				return 1;
@@ -64,21 +69,33 @@ static size_t add(char *to, int type, const void *bytes, size_t len)
 
 static int agent(const char *folder)
 {
-	struct { struct agent_list l; struct agent_name e; char name[24]; } names = {
-		.l = { .n = 1, .flags = AGENT_LAST }, .e = { .cbid = 7, .domain = AGENT_RUNTIME, .len = 22 }, .name = "cudaLaunchKernel_v7000" };
+	struct {
+		struct agent_list l;
+		struct agent_name e;
+		char name[24];
+	} names = { .l = { .n = 1, .flags = AGENT_LAST },
+		    .e = { .cbid = 7, .domain = AGENT_RUNTIME, .len = 22 },
+		    .name = "cudaLaunchKernel_v7000" };
 	struct agent_started started = { .clock = AGENT_CLOCK_CALLBACK, .kinds = ~0u };
-	struct ct_kernel kernel = { .w.h = { .size = sizeof(kernel), .kind = CT_KERNEL, .start_ns = 5, .end_ns = 9 } };
-	struct ct_lost lost = { .h = { .size = sizeof(lost), .kind = CT_LOST }, .cause = CT_LOSS_DEVICE, .count = 3 };
+	struct ct_kernel kernel = {
+		.w.h = { .size = sizeof(kernel), .kind = CT_KERNEL, .start_ns = 5, .end_ns = 9 }
+	};
+	struct ct_lost lost = { .h = { .size = sizeof(lost), .kind = CT_LOST },
+				.cause = CT_LOSS_DEVICE,
+				.count = 3 };
 	struct agent_bye bye = { .records = 2 };
 	char input[1024], records[sizeof(kernel) + sizeof(lost)];
 	size_t n = 0;
 
 	memcpy(records, &kernel, sizeof(kernel));
 	memcpy(records + sizeof(kernel), &lost, sizeof(lost));
-	n += add(input + n, AGENT_NAMES, (char *)&names + sizeof(struct agent_head), sizeof(names) - sizeof(struct agent_head));
-	n += add(input + n, AGENT_STARTED, (char *)&started + sizeof(struct agent_head), sizeof(started) - sizeof(struct agent_head));
+	n += add(input + n, AGENT_NAMES, (char *)&names + sizeof(struct agent_head),
+		 sizeof(names) - sizeof(struct agent_head));
+	n += add(input + n, AGENT_STARTED, (char *)&started + sizeof(struct agent_head),
+		 sizeof(started) - sizeof(struct agent_head));
 	n += add(input + n, AGENT_RECORDS, records, sizeof(records));
-	n += add(input + n, AGENT_BYE, (char *)&bye + sizeof(struct agent_head), sizeof(bye) - sizeof(struct agent_head));
+	n += add(input + n, AGENT_BYE, (char *)&bye + sizeof(struct agent_head),
+		 sizeof(bye) - sizeof(struct agent_head));
 	return store(folder, "agent", 0, input, n, "", 0);
 }
 

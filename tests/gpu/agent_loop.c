@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * agent_loop.c - launches an empty kernel in a loop and prints what a launch takes: for the cost of --gpu.
+ * agent_loop.c - launches an empty kernel in a loop and prints what a launch takes: for the cost of
+ * --gpu.
  *
- *	agent_loop launch LAUNCHES ROUNDS	prints "round N: X ns" for each round, in which the device is synchronised at the end only
- *	agent_loop graph REPLAYS NODES	replays a graph of so many kernels; prints "nodes N in S s"
+ *         agent_loop launch LAUNCHES ROUNDS       prints "round N: X ns" for each round, in
+ *                                                 which the device is synchronised at the end
+ *                                                 only
+ *         agent_loop graph REPLAYS NODES  replays a graph of so many kernels; prints "nodes N in
+ *                                         S s"
  *
  * At its end it prints "kernels N": how many ran.
  */
@@ -15,7 +19,8 @@
 #include <string.h>
 #include <time.h>
 
-static const char ptx[] = ".version 6.3\n.target sm_52\n.address_size 64\n.visible .entry empty()\n{\n\tret;\n}\n";
+static const char ptx[] =
+	".version 6.3\n.target sm_52\n.address_size 64\n.visible .entry empty()\n{\n\tret;\n}\n";
 
 static uint64_t now_ns(void)
 {
@@ -37,7 +42,9 @@ static cudaKernel_t kernel;
 
 static void launch(cudaStream_t stream)
 {
-	check(cudaLaunchKernel((const void *)kernel, (dim3){ 1, 1, 1 }, (dim3){ 32, 1, 1 }, NULL, 0, stream), "launch");
+	check(cudaLaunchKernel((const void *)kernel, (dim3){ 1, 1, 1 }, (dim3){ 32, 1, 1 }, NULL, 0,
+			       stream),
+	      "launch");
 }
 
 int main(int argc, char **argv)

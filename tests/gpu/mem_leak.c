@@ -11,7 +11,8 @@ int main(void)
 	for (size_t i = 1; i <= 10; i++)
 		if (cudaMalloc(&p, i * 1000) || (i % 2 && cudaFree(p)))
 			return 1;
-	if (cudaMallocManaged(&kept, 4096, cudaMemAttachGlobal) || cudaMallocPitch(&p, &(size_t){ 0 }, 100, 10))
+	if (cudaMallocManaged(&kept, 4096, cudaMemAttachGlobal) ||
+	    cudaMallocPitch(&p, &(size_t){ 0 }, 100, 10))
 		return 1;
 	if (cudaFree(p) || cudaFree(kept))
 		return 1;

@@ -14,24 +14,58 @@ __global__ void plain_args(const float *a, const float *b, float *c, int n)
 	if (i < n)
 		c[i] = a[i] + b[i];
 }
-static __global__ void internal(int *p) { *p = 1; }
-namespace {
-__global__ void anonymous(int *p) { *p = 2; }
+static __global__ void internal(int *p)
+{
+	*p = 1;
 }
-extern "C" __global__ void unmangled(int *p) { *p = 3; }
-namespace space {
-struct shape { int x; };
-__global__ void nested(shape *s) { s->x = 4; }
-static __global__ void nested_internal(shape *s) { s->x = 5; }
-template <class F> __global__ void apply(F f, int *p) { *p = f(*p); }
+namespace
+{
+__global__ void anonymous(int *p)
+{
+	*p = 2;
 }
-template <class T, int N> __global__ void templated(T *p) { *p = N; }
+} // namespace
+extern "C" __global__ void unmangled(int *p)
+{
+	*p = 3;
+}
+namespace space
+{
+struct shape {
+	int x;
+};
+__global__ void nested(shape *s)
+{
+	s->x = 4;
+}
+static __global__ void nested_internal(shape *s)
+{
+	s->x = 5;
+}
+template <class F> __global__ void apply(F f, int *p)
+{
+	*p = f(*p);
+}
+} // namespace space
+template <class T, int N> __global__ void templated(T *p)
+{
+	*p = N;
+}
 // Overloads: the same name twice.
-__global__ void overloaded(int *p) { *p = 6; }
-__global__ void overloaded(float *p) { *p = 7; }
+__global__ void overloaded(int *p)
+{
+	*p = 6;
+}
+__global__ void overloaded(float *p)
+{
+	*p = 7;
+}
 
 // A name of more than 2000 characters.
-template <class T> __global__ void long_name(T, int *p) { *p = 8; }
+template <class T> __global__ void long_name(T, int *p)
+{
+	*p = 8;
+}
 
 void other_file(int *p); // other.cu: a static kernel that is called `internal` too
 
@@ -47,11 +81,11 @@ static const void *handle_of(const void *host)
 #define PASSED(k) handle_of((const void *)(k))
 #endif
 static int print;
-#define LAUNCH(k, ...)                                          \
-	do {                                                    \
-		k<<<1, 1>>>(__VA_ARGS__);                       \
-		if (print)                                      \
-			printf("launched %p\n", PASSED(k));     \
+#define LAUNCH(k, ...)                                      \
+	do {                                                \
+		k<<<1, 1>>>(__VA_ARGS__);                   \
+		if (print)                                  \
+			printf("launched %p\n", PASSED(k)); \
 	} while (0)
 
 static int work(int argc, char **argv, int again)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * module.c - module [--wait] [NAME...]: for each name loads a module, gets the function of that name, launches it twice and
- * unloads the module; the stand-in gives the next one the same address. With --wait the last one of the first time stays
- * loaded; once a line has come in it is launched again, and after another line it goes. Prints "function ADDRESS NAME" for
- * each.
+ * module.c - module [--wait] [NAME...]: for each name loads a module, gets the function of that
+ * name, launches it twice and unloads the module; the stand-in gives the next one the same
+ * address. With --wait the last one of the first time stays loaded; once a line has come in it
+ * is launched again, and after another line it goes. Prints "function ADDRESS NAME" for each.
  */
 #include <stdlib.h>
 
@@ -28,7 +28,8 @@ static int work(int argc, char **argv, int again)
 		argv = standard;
 		argc = 4;
 	}
-	if (!again && (cuInit(0) || cuDeviceGet(&dev, 0) || cuDevicePrimaryCtxRetain(&ctx, dev) || cuCtxSetCurrent(ctx)))
+	if (!again && (cuInit(0) || cuDeviceGet(&dev, 0) || cuDevicePrimaryCtxRetain(&ctx, dev) ||
+		       cuCtxSetCurrent(ctx)))
 		return 1;
 	if (again) {
 		if (launch())
@@ -38,7 +39,8 @@ static int work(int argc, char **argv, int again)
 	for (int i = 1; i < argc; i++) {
 		if (module && cuModuleUnload(module))
 			return 1;
-		if (cuModuleLoadData(&module, argv) || cuModuleGetFunction(&function, module, argv[i]) || launch() || launch())
+		if (cuModuleLoadData(&module, argv) ||
+		    cuModuleGetFunction(&function, module, argv[i]) || launch() || launch())
 			return 1;
 		printf("function %p %s\n", (void *)function, argv[i]);
 	}

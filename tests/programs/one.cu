@@ -4,7 +4,10 @@
 
 #include <cuda_runtime.h>
 
-__global__ void KERNEL(int *p) { *p = 1; }
+__global__ void KERNEL(int *p)
+{
+	*p = 1;
+}
 
 extern "C" int run(void)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * phases.h - what the programs of this folder share. PROGRAM [--wait] ARGS...: with --wait it first does once what it does,
- * prints "ready PID ADDRESS", does it again when a line comes in, prints "done", and ends at the next line or at the end of
- * its input: so that a tracer can be attached in between. Without --wait it does it once.
+ * phases.h - what the programs of this folder share. PROGRAM [--wait] ARGS...: with --wait it
+ * first does once what it does, prints "ready PID ADDRESS", does it again when a line comes in,
+ * prints "done", and ends at the next line or at the end of its input: so that a tracer can be
+ * attached in between. Without --wait it does it once.
  */
 #ifndef PHASES_H
 #define PHASES_H

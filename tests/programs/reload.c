@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * reload.c - reload [--wait] LIBRARY...: opens each library, calls its run(), closes it. With --wait the first time the last
- * of them stays open; once a line has come in its run() is called again, and after another line it is closed and the others
- * take its place: all of which a tracer sees that was attached in between.
+ * reload.c - reload [--wait] LIBRARY...: opens each library, calls its run(), closes it. With
+ * --wait the first time the last of them stays open; once a line has come in its run() is called
+ * again, and after another line it is closed and the others take its place: all of which a
+ * tracer sees that was attached in between.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

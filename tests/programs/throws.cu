@@ -7,7 +7,10 @@
 #include <cstdlib>
 #include <stdexcept>
 
-__global__ void thrower(int *p) { *p = 1; }
+__global__ void thrower(int *p)
+{
+	*p = 1;
+}
 
 static int destroyed, caught;
 

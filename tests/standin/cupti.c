@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cupti.c - a libcupti for the stand-in: sees the calls that are made to the stand-in's libcudart and libcuda, calls back, and
- * makes activity records of a device that does everything at once. Its records are complete structs of CUPTI 13, so what the agent
- * reads of them by prefix is where the real one has it.
+ * cupti.c - a libcupti for the stand-in: sees the calls that are made to the stand-in's libcudart
+ * and libcuda, calls back, and makes activity records of a device that does everything at once. Its
+ * records are complete structs of CUPTI 13, so what the agent reads of them by prefix is where the
+ * real one has it.
  *
  * STANDIN_CUPTI in the environment, words separated by commas:
- *   version:N     what cuptiGetVersion() says (18: 11.8, 23: 12.5, 130001, ...); functions of later versions answer with an error
+ *   version:N     what cuptiGetVersion() says (18: 11.8, 23: 12.5, 130001, ...); functions of
+ *                 later versions answer with an error
  *   held          somebody else has subscribed; from 13.0 on under the name "standin-profiler"
- *   shared        somebody else has, and lets others in; from 13.3 on it can be. Then the functions that name no subscriber fail
+ *   shared        somebody else has, and lets others in; from 13.3 on it can be. Then the
+ *                 functions that name no subscriber fail
  *   none          there is no driver: 999
  *   zero:N        every Nth kernel has no times
  *   backwards:N   every Nth kernel ends before it starts
@@ -17,9 +20,11 @@
  *   slow:US       giving a buffer back takes so long
  *   fatal:N       after N kernels it gives up (state callback), and records no more
  *   stuck         cuptiFinalize fails
- *   contexts      contexts have numbers of their own, from 41 on as they are seen, and handles; without it there is one, number 1. contexts:2: calls
+ *   contexts      contexts have numbers of their own, from 41 on as they are seen, and handles;
+ *                 without it there is one, number 1. contexts:2: calls
  *                 have none until the records of contexts were given back
- *   busy          the device always has unfinished work: buffers come back when they are full or when it is forced
+ *   busy          the device always has unfinished work: buffers come back when they are full or
+ *                 when it is forced
  *   empty         asks for buffers until it gets none, as if the program were very busy
  */
 #include "standin.h"
@@ -73,7 +78,8 @@ static _Atomic uint64_t kernels;
 static _Thread_local uint32_t outer; /* correlation of the outermost call of this thread */
 static _Thread_local int depth;
 
-/* With `contexts`: those that were seen, by number from FIRST_CONTEXT on, and this thread's current one. */
+/* With `contexts`: those that were seen, by number from FIRST_CONTEXT on, and this thread's
+ * current one. */
 #define CONTEXTS 16
 #define FIRST_CONTEXT 41
 static struct {
@@ -124,7 +130,7 @@ static uint64_t stamp(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------------- */
+/* ---- buffers ---- */
 
 static void give(uint8_t *b, size_t size, size_t n)
 {
@@ -233,7 +239,7 @@ static void add(const void *prefix, size_t n)
 		put(whole, size_of(kind));
 }
 
-/* ---- the device ---------------------------------------------------------------------------------------- */
+/* ---- the device ---- */
 
 static uint32_t stream_id(const void *stream)
 {
@@ -268,7 +274,11 @@ static uint32_t here(void)
 
 static void put_context(uint32_t id)
 {
-	struct cupti_context c = { .kind = CUPTI_KIND_CONTEXT, .id = id, .device = device_of(id), .api = 1, .null_stream = OLD_STREAM };
+	struct cupti_context c = { .kind = CUPTI_KIND_CONTEXT,
+				   .id = id,
+				   .device = device_of(id),
+				   .api = 1,
+				   .null_stream = OLD_STREAM };
 
 	add(&c, sizeof(c));
 }
@@ -300,9 +310,18 @@ static void kernel(const void *f, const uint32_t *dims, uint32_t shared, const v
 {
 	const struct handle *h = f;
 	struct cupti_kernel k = {
-		.kind = CUPTI_KIND_KERNEL, .registers = 16, .device = device_of(here()), .context = here(), .stream = stream_id(stream),
-		.grid = { (int)dims[0], (int)dims[1], (int)dims[2] }, .block = { (int)dims[3], (int)dims[4], (int)dims[5] },
-		.dynamic_shared = (int)shared, .correlation = outer, .name = h->name, .channel = 8, .shared_executed = 1024,
+		.kind = CUPTI_KIND_KERNEL,
+		.registers = 16,
+		.device = device_of(here()),
+		.context = here(),
+		.stream = stream_id(stream),
+		.grid = { (int)dims[0], (int)dims[1], (int)dims[2] },
+		.block = { (int)dims[3], (int)dims[4], (int)dims[5] },
+		.dynamic_shared = (int)shared,
+		.correlation = outer,
+		.name = h->name,
+		.channel = 8,
+		.shared_executed = 1024,
 	};
 	uint64_t n = atomic_fetch_add(&kernels, 1) + 1, start, end;
 
@@ -322,8 +341,17 @@ static void kernel(const void *f, const uint32_t *dims, uint32_t shared, const v
 static void copy(uint64_t bytes, uint8_t kind, const void *stream, bool async)
 {
 	struct cupti_memcpy m = {
-		.kind = CUPTI_KIND_MEMCPY, .copy_kind = kind, .src = kind == 1 ? 1 : 3, .dst = kind == 2 ? 1 : 3, .flags = async,
-		.bytes = bytes, .device = device_of(here()), .context = here(), .stream = stream_id(stream), .correlation = outer, .channel = 9,
+		.kind = CUPTI_KIND_MEMCPY,
+		.copy_kind = kind,
+		.src = kind == 1 ? 1 : 3,
+		.dst = kind == 2 ? 1 : 3,
+		.flags = async,
+		.bytes = bytes,
+		.device = device_of(here()),
+		.context = here(),
+		.stream = stream_id(stream),
+		.correlation = outer,
+		.channel = 9,
 	};
 	uint64_t start, end;
 
@@ -336,8 +364,15 @@ static void copy(uint64_t bytes, uint8_t kind, const void *stream, bool async)
 static void set(uint64_t bytes, uint32_t value, const void *stream, bool async)
 {
 	struct cupti_memset m = {
-		.kind = CUPTI_KIND_MEMSET, .value = value, .bytes = bytes, .device = device_of(here()), .context = here(), .stream = stream_id(stream),
-		.correlation = outer, .flags = async, .memory = 3,
+		.kind = CUPTI_KIND_MEMSET,
+		.value = value,
+		.bytes = bytes,
+		.device = device_of(here()),
+		.context = here(),
+		.stream = stream_id(stream),
+		.correlation = outer,
+		.flags = async,
+		.memory = 3,
 	};
 	uint64_t start, end;
 
@@ -350,7 +385,11 @@ static void set(uint64_t bytes, uint32_t value, const void *stream, bool async)
 static void graph(const void *exec, const void *stream)
 {
 	struct cupti_graph g = {
-		.kind = CUPTI_KIND_GRAPH, .correlation = outer, .graph = 1, .context = 1, .stream = stream_id(stream),
+		.kind = CUPTI_KIND_GRAPH,
+		.correlation = outer,
+		.graph = 1,
+		.context = 1,
+		.stream = stream_id(stream),
 	};
 	uint64_t start, end;
 
@@ -363,8 +402,14 @@ static void graph(const void *exec, const void *stream)
 
 static void synchronised(uint32_t type, const void *stream, uint64_t start, uint64_t end)
 {
-	struct cupti_sync s = { .kind = CUPTI_KIND_SYNC, .type = type, .start = start, .end = end, .correlation = outer,
-				.context = 1, .stream = stream ? stream_id(stream) : ~0u, .event = ~0u };
+	struct cupti_sync s = { .kind = CUPTI_KIND_SYNC,
+				.type = type,
+				.start = start,
+				.end = end,
+				.correlation = outer,
+				.context = 1,
+				.stream = stream ? stream_id(stream) : ~0u,
+				.event = ~0u };
 
 	add(&s, sizeof(s));
 }
@@ -375,12 +420,16 @@ static void synchronised(uint32_t type, const void *stream, uint64_t start, uint
 static void device_work(const char *name, const uint64_t *r, const uint64_t *s, uint64_t began)
 {
 	if (IS(cuLaunchKernel)) {
-		kernel((void *)r[0], (uint32_t[]){ (uint32_t)r[1], (uint32_t)r[2], (uint32_t)r[3], (uint32_t)r[4], (uint32_t)r[5],
-						 (uint32_t)s[0] }, (uint32_t)s[1], (void *)s[2]);
+		kernel((void *)r[0],
+		       (uint32_t[]){ (uint32_t)r[1], (uint32_t)r[2], (uint32_t)r[3], (uint32_t)r[4],
+				     (uint32_t)r[5], (uint32_t)s[0] },
+		       (uint32_t)s[1], (void *)s[2]);
 	} else if (IS(cuLaunchKernelEx)) {
 		const CUlaunchConfig *c = (void *)r[0];
 
-		kernel((void *)r[1], (uint32_t[]){ c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ },
+		kernel((void *)r[1],
+		       (uint32_t[]){ c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX,
+				     c->blockDimY, c->blockDimZ },
 		       c->sharedMemBytes, c->hStream);
 	} else if (IS(cuMemcpyHtoD_v2)) {
 		copy(r[2], 1, NULL, false);
@@ -415,7 +464,8 @@ static void device_work(const char *name, const uint64_t *r, const uint64_t *s, 
 		current = (void *)r[0];
 		/* it was made before anybody watched */
 		if (current)
-			made_context(current, (uint32_t)((const struct handle *)current)->value, false);
+			made_context(current, (uint32_t)((const struct handle *)current)->value,
+				     false);
 	} else if (IS(cuStreamCreate) || IS(cuStreamCreateWithPriority)) {
 		struct cupti_stream c = { .kind = CUPTI_KIND_STREAM, .context = 1, .flag = 1 };
 		struct cupti_resource res = { .context = (void *)1 };
@@ -427,7 +477,7 @@ static void device_work(const char *name, const uint64_t *r, const uint64_t *s, 
 	}
 }
 
-/* ---- calls --------------------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 static uint32_t find(const char *const *names, size_t n, const char *name)
 {
@@ -473,11 +523,17 @@ static uint64_t watch(bool driver, const char *name, void *code, uint64_t *regs,
 		      uint64_t (*invoke)(void *code, uint64_t *regs, uint64_t *stack))
 {
 	int domain = driver ? CUPTI_DRIVER : CUPTI_RUNTIME;
-	uint32_t id = driver ? find(driver_names, COUNT(driver_names), name) : find(runtime_names, COUNT(runtime_names), name);
+	uint32_t id = driver ? find(driver_names, COUNT(driver_names), name)
+			     : find(runtime_names, COUNT(runtime_names), name);
 	uint64_t r[6], data = 0, ret, began, params[64] = { 0 };
 	uint32_t result, mine;
-	struct cupti_call call = { .site = CUPTI_SITE_ENTER, .function = name, .params = params, .result = &result, .data = &data,
-				   .context = knob("contexts") ? current : (void *)1, .context_id = here() };
+	struct cupti_call call = { .site = CUPTI_SITE_ENTER,
+				   .function = name,
+				   .params = params,
+				   .result = &result,
+				   .data = &data,
+				   .context = knob("contexts") ? current : (void *)1,
+				   .context_id = here() };
 
 	if (knob("contexts") == 2 && !gave)
 		call.context = NULL;
@@ -494,9 +550,14 @@ static uint64_t watch(bool driver, const char *name, void *code, uint64_t *regs,
 	if (driver && !(uint32_t)ret)
 		device_work(name, r, stack, began);
 	if (kinds[driver ? CUPTI_KIND_DRIVER : CUPTI_KIND_RUNTIME] || api_records[domain][id]) {
-		struct cupti_api a = { .kind = driver ? CUPTI_KIND_DRIVER : CUPTI_KIND_RUNTIME, .cbid = id, .start = began,
-				       .end = stamp(), .pid = (uint32_t)getpid(), .tid = (uint32_t)syscall(SYS_gettid),
-				       .correlation = mine, .result = (uint32_t)ret };
+		struct cupti_api a = { .kind = driver ? CUPTI_KIND_DRIVER : CUPTI_KIND_RUNTIME,
+				       .cbid = id,
+				       .start = began,
+				       .end = stamp(),
+				       .pid = (uint32_t)getpid(),
+				       .tid = (uint32_t)syscall(SYS_gettid),
+				       .correlation = mine,
+				       .result = (uint32_t)ret };
 
 		add(&a, sizeof(a));
 	}
@@ -507,9 +568,11 @@ static uint64_t watch(bool driver, const char *name, void *code, uint64_t *regs,
 	return ret;
 }
 
-/* ---- CUPTI's functions --------------------------------------------------------------------------------- */
+/* ---- CUPTI's functions ---- */
 
-#define API(name, ...) EXPORT int name(__VA_ARGS__); int name(__VA_ARGS__)
+#define API(name, ...)                \
+	EXPORT int name(__VA_ARGS__); \
+	int name(__VA_ARGS__)
 
 static void *since(uint32_t first)
 {
@@ -524,9 +587,10 @@ API(cuptiGetVersion, uint32_t *out)
 
 API(cuptiGetResultString, int result, const char **text)
 {
-	*text = result == CUPTI_MULTIPLE_SUBSCRIBERS ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED" :
-		result == CUPTI_UNKNOWN		     ? "CUPTI_ERROR_UNKNOWN" :
-						       "CUPTI_ERROR";
+	*text = result == CUPTI_MULTIPLE_SUBSCRIBERS
+			? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+		: result == CUPTI_UNKNOWN ? "CUPTI_ERROR_UNKNOWN"
+					  : "CUPTI_ERROR";
 	return 0;
 }
 
@@ -570,7 +634,8 @@ API(cuptiSubscribe, void **subscriber, cupti_callback fn, void *user)
 	return subscribe(subscriber, fn, user, false);
 }
 
-API(cuptiSubscribe_v2, void **subscriber, cupti_callback fn, void *user, struct cupti_subscriber_params *p)
+API(cuptiSubscribe_v2, void **subscriber, cupti_callback fn, void *user,
+    struct cupti_subscriber_params *p)
 {
 	bool asks = p->size > CUPTI_SUBSCRIBER_PARAMS_ALONE && since(130200) && p->allow_several;
 	int r = subscribe(subscriber, fn, user, asks && knob("shared"));
@@ -642,9 +707,17 @@ static int enable(int kind, bool dump)
 	/* when it is enabled in cuInit() they come as soon as there are any, which is at once here */
 	(void)dump;
 	if (kind == CUPTI_KIND_DEVICE) {
-		struct cupti_device d = { .kind = CUPTI_KIND_DEVICE, .bandwidth = 1000000, .memory = STANDIN_TOTAL_BYTES, .warp = 32,
-					  .clock = 1000000, .multiprocessors = 4, .max_warps = 64, .max_blocks = 32, .major = 9,
-					  .uuid = { 1, 2, 3, 4 }, .name = "Stand-in GPU" };
+		struct cupti_device d = { .kind = CUPTI_KIND_DEVICE,
+					  .bandwidth = 1000000,
+					  .memory = STANDIN_TOTAL_BYTES,
+					  .warp = 32,
+					  .clock = 1000000,
+					  .multiprocessors = 4,
+					  .max_warps = 64,
+					  .max_blocks = 32,
+					  .major = 9,
+					  .uuid = { 1, 2, 3, 4 },
+					  .name = "Stand-in GPU" };
 
 		for (d.id = 0; d.id < STANDIN_DEVICES; d.id++) {
 			d.uuid[15] = (uint8_t)d.id;
@@ -656,7 +729,9 @@ static int enable(int kind, bool dump)
 	for (uint32_t i = 0; kind == CUPTI_KIND_CONTEXT && i < ncontexts; i++)
 		put_context(FIRST_CONTEXT + i);
 	if (kind == CUPTI_KIND_STREAM) {
-		struct cupti_stream s = { .kind = CUPTI_KIND_STREAM, .context = 1, .id = OLD_STREAM, .flag = 3 };
+		struct cupti_stream s = {
+			.kind = CUPTI_KIND_STREAM, .context = 1, .id = OLD_STREAM, .flag = 3
+		};
 
 		add(&s, sizeof(s));
 	}
@@ -809,7 +884,8 @@ API(cuptiActivityGetNextRecord_v2, void *subscriber, uint8_t *b, size_t valid, v
 	return is_one(subscriber) ? next(b, valid, record) : CUPTI_INVALID_PARAMETER;
 }
 
-API(cuptiActivityGetNumDroppedRecords_v2, void *subscriber, void *context, uint32_t stream, size_t *dropped)
+API(cuptiActivityGetNumDroppedRecords_v2, void *subscriber, void *context, uint32_t stream,
+    size_t *dropped)
 {
 	(void)context, (void)stream;
 	*dropped = (size_t)knob("drop");
@@ -851,13 +927,18 @@ API(cuptiGetStreamIdEx, void *context, void *stream, uint8_t per_thread, uint32_
 	return 0;
 }
 
-/* The stand-in's NVTX: what is given is called with a function that takes a range's text, twice: its begin, its end (NULL). */
+/* The stand-in's NVTX: what is given is called with a function that takes a range's text, twice:
+ * its begin, its end (NULL). */
 static void nvtx_range(const char *text)
 {
 	static uint32_t id;
-	struct cupti_marker m = { .kind = CUPTI_KIND_MARKER, .flags = text ? CUPTI_MARK_START : CUPTI_MARK_END, .time = stamp(),
-				  .object_kind = CUPTI_OBJECT_THREAD, .object = { (uint32_t)getpid(), (uint32_t)syscall(SYS_gettid) },
-				  .name = text, .domain = text ? "standin" : NULL };
+	struct cupti_marker m = { .kind = CUPTI_KIND_MARKER,
+				  .flags = text ? CUPTI_MARK_START : CUPTI_MARK_END,
+				  .time = stamp(),
+				  .object_kind = CUPTI_OBJECT_THREAD,
+				  .object = { (uint32_t)getpid(), (uint32_t)syscall(SYS_gettid) },
+				  .name = text,
+				  .domain = text ? "standin" : NULL };
 
 	m.id = text ? ++id : id;
 	add(&m, sizeof(m));

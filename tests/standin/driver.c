@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * driver.c - the stand-in's libcuda, without its memory: devices, contexts, streams, events, modules, launches, graphs.
- * A launch is "executed" at once on the host when the kernel's name holds vec_add or vecAdd and its arguments are
- * (const float *a, const float *b, float *c, int n); every other kernel does nothing.
+ * driver.c - the stand-in's libcuda, without its memory: devices, contexts, streams, events,
+ * modules, launches, graphs. A launch is "executed" at once on the host when the kernel's name
+ * holds vec_add or vecAdd and its arguments are (const float *a, const float *b, float *c, int
+ * n); every other kernel does nothing.
  */
 #include "standin.h"
 
@@ -19,7 +20,7 @@ static struct chunk {
 	struct chunk *next;
 	int used;
 	struct handle h[CHUNK];
-} *chunks;
+} * chunks;
 static struct handle *free_handles;
 static uint64_t next_id = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -70,7 +71,8 @@ struct handle *handle_get(const void *p, enum handle_kind kind)
 	for (struct chunk *c = chunks; c && !h; c = c->next) {
 		uintptr_t first = (uintptr_t)c->h;
 
-		if (at >= first && at < first + sizeof(c->h) && (at - first) % sizeof(struct handle) == 0)
+		if (at >= first && at < first + sizeof(c->h) &&
+		    (at - first) % sizeof(struct handle) == 0)
 			h = (struct handle *)at;
 	}
 	if (h && h->kind != kind)
@@ -136,7 +138,7 @@ static int destroy(void *p, enum handle_kind kind)
 	return 0;
 }
 
-/* ---- the driver, its devices and contexts --------------------------------------------------------- */
+/* ---- the driver, its devices and contexts ---- */
 
 __attribute__((visibility("default"))) struct standin_tools standin_tools;
 struct standin_tools *tools_at = &standin_tools;
@@ -212,7 +214,10 @@ DRV(cuDeviceGetAttribute, int *value, int attribute, CUdevice device)
 	ENTER(cuDeviceGetAttribute);
 	if (device < 0 || device >= STANDIN_DEVICES)
 		return CUDA_ERROR_INVALID_DEVICE;
-	return store_int(value, attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 1 ? 1024 : 64);
+	return store_int(value, attribute == 75	  ? 9
+				: attribute == 76 ? 0
+				: attribute == 1  ? 1024
+						  : 64);
 }
 
 DRV(cuDevicePrimaryCtxRetain, CUcontext *ctx, CUdevice device)
@@ -226,7 +231,8 @@ DRV(cuDevicePrimaryCtxRetain, CUcontext *ctx, CUdevice device)
 		if (!h)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		h->value = device;
-		if (!__atomic_compare_exchange_n(&primary[device], &none, h, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		if (!__atomic_compare_exchange_n(&primary[device], &none, h, false,
+						 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			handle_free(h);
 	}
 	__atomic_add_fetch(&primary_refs[device], 1, __ATOMIC_RELAXED);
@@ -312,7 +318,7 @@ DRV(cuCtxSynchronize, void)
 	return 0;
 }
 
-/* ---- streams and events --------------------------------------------------------------------------- */
+/* ---- streams and events ---- */
 
 DRV(cuStreamCreate, CUstream *stream, unsigned int flags)
 {
@@ -365,7 +371,8 @@ DRV(cuStreamGetPriority, CUstream stream, int *priority)
 	struct handle *h = handle_get(stream, H_STREAM);
 
 	ENTER(cuStreamGetPriority);
-	return handle_stream_ok(stream) ? store_int(priority, h ? (int)h->value : 0) : CUDA_ERROR_INVALID_HANDLE;
+	return handle_stream_ok(stream) ? store_int(priority, h ? (int)h->value : 0)
+					: CUDA_ERROR_INVALID_HANDLE;
 }
 
 DRV(cuStreamGetFlags, CUstream stream, unsigned int *flags)
@@ -373,14 +380,16 @@ DRV(cuStreamGetFlags, CUstream stream, unsigned int *flags)
 	struct handle *h = handle_get(stream, H_STREAM);
 
 	ENTER(cuStreamGetFlags);
-	return handle_stream_ok(stream) ? store_int((int *)flags, h ? (int)h->flags : 0) : CUDA_ERROR_INVALID_HANDLE;
+	return handle_stream_ok(stream) ? store_int((int *)flags, h ? (int)h->flags : 0)
+					: CUDA_ERROR_INVALID_HANDLE;
 }
 
 DRV(cuStreamWaitEvent, CUstream stream, CUevent event, unsigned int flags)
 {
 	ENTER(cuStreamWaitEvent);
 	(void)flags;
-	return handle_stream_ok(stream) && handle_get(event, H_EVENT) ? 0 : CUDA_ERROR_INVALID_HANDLE;
+	return handle_stream_ok(stream) && handle_get(event, H_EVENT) ? 0
+								      : CUDA_ERROR_INVALID_HANDLE;
 }
 
 DRV(cuEventCreate, CUevent *event, unsigned int flags)
@@ -428,13 +437,14 @@ DRV(cuEventElapsedTime_v2, float *ms, CUevent start, CUevent end)
 	struct handle *a = handle_get(start, H_EVENT), *b = handle_get(end, H_EVENT);
 
 	ENTER(cuEventElapsedTime_v2);
-	if (!ms || !a || !b || !a->value || !b->value || ((a->flags | b->flags) & cudaEventDisableTiming))
+	if (!ms || !a || !b || !a->value || !b->value ||
+	    ((a->flags | b->flags) & cudaEventDisableTiming))
 		return CUDA_ERROR_INVALID_HANDLE;
 	*ms = (b->value - a->value) / 1e6f;
 	return 0;
 }
 
-/* ---- modules, libraries, launches ----------------------------------------------------------------- */
+/* ---- modules, libraries, launches ---- */
 
 DRV(cuModuleLoadData, CUmodule *module, const void *image)
 {
@@ -442,14 +452,16 @@ DRV(cuModuleLoadData, CUmodule *module, const void *image)
 	return image ? create(module, H_MODULE, 0) : CUDA_ERROR_INVALID_VALUE;
 }
 
-DRV(cuModuleLoadDataEx, CUmodule *module, const void *image, unsigned int n, void *options, void **values)
+DRV(cuModuleLoadDataEx, CUmodule *module, const void *image, unsigned int n, void *options,
+    void **values)
 {
 	ENTER(cuModuleLoadDataEx);
 	(void)n, (void)options, (void)values;
 	return image ? create(module, H_MODULE, 0) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The module's own block is freed last, so that the next module gets it, and that one's kernel the kernel's. */
+/* The module's own block is freed last, so that the next module gets it, and that one's kernel
+ * the kernel's. */
 static int unload(void *module)
 {
 	struct handle *h = handle_get(module, H_MODULE);
@@ -491,8 +503,8 @@ DRV(cuModuleGetFunction, CUfunction *f, CUmodule module, const char *name)
 	return get_kernel(f, module, name);
 }
 
-DRV(cuLibraryLoadData, CUlibrary *library, const void *code, void *jo, void **jv, unsigned int nj, void *lo, void **lv,
-    unsigned int nl)
+DRV(cuLibraryLoadData, CUlibrary *library, const void *code, void *jo, void **jv, unsigned int nj,
+    void *lo, void **lv, unsigned int nl)
 {
 	ENTER(cuLibraryLoadData);
 	(void)jo, (void)jv, (void)nj, (void)lo, (void)lv, (void)nl;
@@ -539,7 +551,8 @@ static void log_launch(const struct handle *h)
 	free(line);
 }
 
-static int launch(CUfunction f, const unsigned int grid[3], const unsigned int block[3], CUstream stream, void **args)
+static int launch(CUfunction f, const unsigned int grid[3], const unsigned int block[3],
+		  CUstream stream, void **args)
 {
 	struct handle *h = handle_get(f, H_KERNEL);
 
@@ -563,12 +576,14 @@ static int launch(CUfunction f, const unsigned int grid[3], const unsigned int b
 	return 0;
 }
 
-DRV(cuLaunchKernel, CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
-    unsigned int bz, unsigned int shared, CUstream stream, void **args, void **extra)
+DRV(cuLaunchKernel, CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
+    unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared, CUstream stream,
+    void **args, void **extra)
 {
 	ENTER(cuLaunchKernel);
 	(void)shared, (void)extra;
-	return launch(f, (unsigned int[3]){ gx, gy, gz }, (unsigned int[3]){ bx, by, bz }, stream, args);
+	return launch(f, (unsigned int[3]){ gx, gy, gz }, (unsigned int[3]){ bx, by, bz }, stream,
+		      args);
 }
 
 DRV(cuLaunchKernelEx, const CUlaunchConfig *c, CUfunction f, void **args, void **extra)
@@ -578,7 +593,8 @@ DRV(cuLaunchKernelEx, const CUlaunchConfig *c, CUfunction f, void **args, void *
 	if (!c)
 		return CUDA_ERROR_INVALID_VALUE;
 	return launch(f, (unsigned int[3]){ c->gridDimX, c->gridDimY, c->gridDimZ },
-		      (unsigned int[3]){ c->blockDimX, c->blockDimY, c->blockDimZ }, c->hStream, args);
+		      (unsigned int[3]){ c->blockDimX, c->blockDimY, c->blockDimZ }, c->hStream,
+		      args);
 }
 
 struct host_call {
@@ -610,8 +626,8 @@ DRV(cuLaunchHostFunc, CUstream stream, CUhostFn fn, void *data)
 }
 
 /* Calls the program back on the calling thread, once for each block size that it tries. */
-DRV(cuOccupancyMaxPotentialBlockSize, int *grid, int *block, CUfunction f, CUoccupancyB2DSize size, size_t shared,
-    int limit)
+DRV(cuOccupancyMaxPotentialBlockSize, int *grid, int *block, CUfunction f, CUoccupancyB2DSize size,
+    size_t shared, int limit)
 {
 	ENTER(cuOccupancyMaxPotentialBlockSize);
 	(void)f, (void)shared;
@@ -628,7 +644,7 @@ DRV(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, CUfunction f, int 
 	return size > 0 ? store_int(blocks, 2048 / size) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- graphs, pools, the rest ---------------------------------------------------------------------- */
+/* ---- graphs, pools, the rest ---- */
 
 DRV(cuGraphCreate, CUgraph *graph, unsigned int flags)
 {
@@ -645,7 +661,8 @@ DRV(cuGraphDestroy, CUgraph graph)
 DRV(cuGraphInstantiateWithFlags, CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
 	ENTER(cuGraphInstantiateWithFlags);
-	return handle_get(graph, H_GRAPH) ? create(exec, H_GRAPH_EXEC, (uint32_t)flags) : CUDA_ERROR_INVALID_HANDLE;
+	return handle_get(graph, H_GRAPH) ? create(exec, H_GRAPH_EXEC, (uint32_t)flags)
+					  : CUDA_ERROR_INVALID_HANDLE;
 }
 
 DRV(cuGraphExecDestroy, CUgraphExec exec)
@@ -657,14 +674,17 @@ DRV(cuGraphExecDestroy, CUgraphExec exec)
 DRV(cuGraphLaunch, CUgraphExec exec, CUstream stream)
 {
 	ENTER(cuGraphLaunch);
-	return handle_get(exec, H_GRAPH_EXEC) && handle_stream_ok(stream) ? 0 : CUDA_ERROR_INVALID_HANDLE;
+	return handle_get(exec, H_GRAPH_EXEC) && handle_stream_ok(stream)
+		       ? 0
+		       : CUDA_ERROR_INVALID_HANDLE;
 }
 
 DRV(cuGraphAddEmptyNode, void **node, CUgraph graph, const void *deps, size_t n)
 {
 	ENTER(cuGraphAddEmptyNode);
 	(void)deps, (void)n;
-	return handle_get(graph, H_GRAPH) ? create(node, H_GRAPH_NODE, 0) : CUDA_ERROR_INVALID_HANDLE;
+	return handle_get(graph, H_GRAPH) ? create(node, H_GRAPH_NODE, 0)
+					  : CUDA_ERROR_INVALID_HANDLE;
 }
 
 DRV(cuMemPoolCreate, CUmemoryPool *pool, const void *properties)
@@ -716,7 +736,8 @@ DRV(cuGetProcAddress_v2, const char *symbol, void **fn, int version, uint64_t fl
 	if (!symbol || !fn)
 		return CUDA_ERROR_INVALID_VALUE;
 	*fn = NULL;
-	/* The library's own symbols, however it was loaded: a name alone could find another library's. */
+	/* The library's own symbols, however it was loaded: a name alone could find another
+	 * library's. */
 	Dl_info self;
 
 	if (dladdr((void *)&in_cuInit, &self)) {

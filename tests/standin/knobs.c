@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* knobs.c - the stand-in's failures, delays and blocked calls on demand: see standin.h. Part of both libraries. */
+/* knobs.c - the stand-in's failures, delays and blocked calls on demand: see standin.h. Part of
+ * both libraries. */
 #include "standin.h"
 
 #include <fcntl.h>
@@ -53,8 +54,11 @@ int knobs_slow(const char *name)
 	char value[512];
 
 	if (!knobs_state)
-		knobs_state = getenv("STANDIN_FAIL") || getenv("STANDIN_DELAY_US") || getenv("STANDIN_BLOCK") ||
-			      getenv("STANDIN_WAIT") || getenv("STANDIN_SPIN") ? 2 : 1;
+		knobs_state = getenv("STANDIN_FAIL") || getenv("STANDIN_DELAY_US") ||
+					      getenv("STANDIN_BLOCK") || getenv("STANDIN_WAIT") ||
+					      getenv("STANDIN_SPIN")
+				      ? 2
+				      : 1;
 	if (knobs_state == 1)
 		return 0;
 	if (knob("STANDIN_DELAY_US", name, value, sizeof(value)))

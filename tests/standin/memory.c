@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory.c - the "GPU's" memory and the driver's functions on it. Device memory is host memory that is tracked, so that
- * a bad pointer, a copy beyond an allocation's end and a double free give the driver's errors.
+ * memory.c - the "GPU's" memory and the driver's functions on it. Device memory is host memory
+ * that is tracked, so that a bad pointer, a copy beyond an allocation's end and a double free
+ * give the driver's errors.
  */
 #include "standin.h"
 
@@ -185,7 +186,8 @@ DRV(cuMemAlloc_v2, CUdeviceptr *p, size_t n)
 DRV(cuMemAllocAsync, CUdeviceptr *p, size_t n, CUstream s)
 {
 	ENTER(cuMemAllocAsync);
-	return handle_stream_ok(s) ? mem_alloc((void **)p, n, MEM_DEVICE) : CUDA_ERROR_INVALID_HANDLE;
+	return handle_stream_ok(s) ? mem_alloc((void **)p, n, MEM_DEVICE)
+				   : CUDA_ERROR_INVALID_HANDLE;
 }
 
 DRV(cuMemAllocFromPoolAsync, CUdeviceptr *p, size_t n, CUmemoryPool pool, CUstream s)
@@ -203,11 +205,13 @@ DRV(cuMemAllocManaged, CUdeviceptr *p, size_t n, unsigned int flags)
 	return mem_alloc((void **)p, n, MEM_MANAGED);
 }
 
-DRV(cuMemAllocPitch_v2, CUdeviceptr *p, size_t *pitch, size_t width, size_t height, unsigned int element)
+DRV(cuMemAllocPitch_v2, CUdeviceptr *p, size_t *pitch, size_t width, size_t height,
+    unsigned int element)
 {
 	ENTER(cuMemAllocPitch_v2);
 	(void)element;
-	if (!pitch || !width || !height || width > STANDIN_TOTAL_BYTES || height > STANDIN_TOTAL_BYTES / width)
+	if (!pitch || !width || !height || width > STANDIN_TOTAL_BYTES ||
+	    height > STANDIN_TOTAL_BYTES / width)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pitch = (width + 511) & ~511UL;
 	return mem_alloc((void **)p, *pitch * height, MEM_DEVICE);
@@ -222,7 +226,8 @@ DRV(cuMemFree_v2, CUdeviceptr p)
 DRV(cuMemFreeAsync, CUdeviceptr p, CUstream s)
 {
 	ENTER(cuMemFreeAsync);
-	return handle_stream_ok(s) ? mem_free((void *)(uintptr_t)p, MEM_DEVICE) : CUDA_ERROR_INVALID_HANDLE;
+	return handle_stream_ok(s) ? mem_free((void *)(uintptr_t)p, MEM_DEVICE)
+				   : CUDA_ERROR_INVALID_HANDLE;
 }
 
 DRV(cuMemHostAlloc, void **p, size_t n, unsigned int flags)
@@ -254,7 +259,8 @@ DRV(cuMemHostGetDevicePointer_v2, CUdeviceptr *p, void *host, unsigned int flags
 	return 0;
 }
 
-/* Neither side is known to be the device's: unified addressing decides, and plain host memory is legal on both sides. */
+/* Neither side is known to be the device's: unified addressing decides, and plain host memory is
+ * legal on both sides. */
 DRV(cuMemcpy, CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
 	ENTER(cuMemcpy);
@@ -264,7 +270,8 @@ DRV(cuMemcpy, CUdeviceptr dst, CUdeviceptr src, size_t n)
 DRV(cuMemcpyAsync, CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream s)
 {
 	ENTER(cuMemcpyAsync);
-	return handle_stream_ok(s) ? copy(dst, (void *)(uintptr_t)src, n, false, false) : CUDA_ERROR_INVALID_HANDLE;
+	return handle_stream_ok(s) ? copy(dst, (void *)(uintptr_t)src, n, false, false)
+				   : CUDA_ERROR_INVALID_HANDLE;
 }
 
 DRV(cuMemcpyHtoD_v2, CUdeviceptr dst, const void *src, size_t n)
@@ -308,8 +315,8 @@ DRV(cuMemcpyDtoDAsync_v2, CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream s
 }
 
 /* The address of the first byte of one side, and whether it must be the device's. */
-static CUdeviceptr side_2d(unsigned int type, const void *host, CUdeviceptr dev, size_t x, size_t y, size_t pitch,
-			   bool *device)
+static CUdeviceptr side_2d(unsigned int type, const void *host, CUdeviceptr dev, size_t x, size_t y,
+			   size_t pitch, bool *device)
 {
 	*device = type == 2;
 	return (type == 1 ? (uintptr_t)host : dev) + y * pitch + x;
@@ -327,11 +334,13 @@ static int copy_2d(const CUDA_MEMCPY2D *c)
 		return 0; /* arrays have no memory here */
 	if (c->Height > 1 && (c->srcPitch < c->WidthInBytes || c->dstPitch < c->WidthInBytes))
 		return CUDA_ERROR_INVALID_VALUE;
-	dst = side_2d(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, c->dstY, c->dstPitch, &dst_device);
-	src = side_2d(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, c->srcY, c->srcPitch, &src_device);
+	dst = side_2d(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, c->dstY,
+		      c->dstPitch, &dst_device);
+	src = side_2d(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, c->srcY,
+		      c->srcPitch, &src_device);
 	for (size_t row = 0; row < c->Height && !err; row++)
-		err = copy(dst + row * c->dstPitch, (void *)(uintptr_t)(src + row * c->srcPitch), c->WidthInBytes,
-			   dst_device, src_device);
+		err = copy(dst + row * c->dstPitch, (void *)(uintptr_t)(src + row * c->srcPitch),
+			   c->WidthInBytes, dst_device, src_device);
 	return err;
 }
 

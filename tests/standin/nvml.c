@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nvml.c - a libnvidia-ml.so.1 that needs no driver: GPUs with readings that are always the same. By the environment:
+ * nvml.c - a libnvidia-ml.so.1 that needs no driver: GPUs with readings that are always the same.
+ * By the environment:
  *   STANDIN_NVML_INIT=N       nvmlInit_v2 fails with N
  *   STANDIN_NVML_DEVICES=N    so many GPUs; 2 otherwise
- *   STANDIN_NVML_GPM=WORD     off: not supported, denied: no permission, ends: fails after three samples
+ *   STANDIN_NVML_GPM=WORD     off: not supported, denied: no permission, ends: fails after three
+ *                             samples
  *   STANDIN_NVML_MODE=WORD    mig, cc: all GPUs are in that mode
  *   STANDIN_NVML_XID=N        GPU 1 has XID error N once, when the events are waited for
  *   STANDIN_NVML_REASONS=HEX  why clocks are held back
@@ -54,7 +56,9 @@ EXPORT int nvmlInit_v2(void)
 
 EXPORT const char *nvmlErrorString(int err)
 {
-	return err == 9 ? "Driver Not Loaded" : err == NO_PERMISSION ? "Insufficient Permissions" : "Unknown Error";
+	return err == 9		      ? "Driver Not Loaded"
+	       : err == NO_PERMISSION ? "Insufficient Permissions"
+				      : "Unknown Error";
 }
 
 EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *v)
@@ -88,7 +92,10 @@ EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int i, struct device **d)
 /* The last digit is the index: pmsampling.c has the same. */
 EXPORT int nvmlDeviceGetUUID(struct device *d, char *text, unsigned int size)
 {
-	return snprintf(text, size, "GPU-01234567-89ab-cdef-0123-456789abcde%u", d->index) < (int)size ? SUCCESS : 7;
+	return snprintf(text, size, "GPU-01234567-89ab-cdef-0123-456789abcde%u", d->index) <
+			       (int)size
+		       ? SUCCESS
+		       : 7;
 }
 
 EXPORT int nvmlDeviceGetName(struct device *d, char *text, unsigned int size)
@@ -141,7 +148,8 @@ struct process {
 };
 
 /* The process has 1 GiB of the first device and 256 MiB of each other one. */
-EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(struct device *d, unsigned int *n, struct process *list)
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(struct device *d, unsigned int *n,
+						   struct process *list)
 {
 	const char *pid = getenv("STANDIN_NVML_PID");
 	unsigned int most = *n;
@@ -150,7 +158,8 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(struct device *d, unsigned in
 	if (*n > most)
 		return 7;
 	if (pid)
-		list[0] = (struct process){ (unsigned int)atoi(pid), d->index ? 256ULL << 20 : 1ULL << 30, 0, 0 };
+		list[0] = (struct process){ (unsigned int)atoi(pid),
+					    d->index ? 256ULL << 20 : 1ULL << 30, 0, 0 };
 	return SUCCESS;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pmsampling.c - a libcupti that has PM sampling alone, for the GPUs of nvml.c, and the little of libcuda that says in which
- * order CUDA has them: the other way round. Samples come at the interval that was asked for, on CLOCK_REALTIME; their values are
- * always the same. By the environment:
+ * pmsampling.c - a libcupti that has PM sampling alone, for the GPUs of nvml.c, and the little of
+ * libcuda that says in which order CUDA has them: the other way round. Samples come at the interval
+ * that was asked for, on CLOCK_REALTIME; their values are always the same. By the environment:
  *   STANDIN_PM_ERROR=N        listing the counters fails with the CUptiResult N
  *   STANDIN_PM_ENABLE=N       so does enabling
  *   STANDIN_PM_CHIP=NAME      GH100 otherwise; TU102 has no trigger by time
@@ -23,8 +23,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define MAX_SAMPLES 100000
-#define CHECKED(p, type, last)                                                                                         \
-	if ((p)->size != SIZE(type, last) || (p)->priv)                                                                \
+#define CHECKED(p, type, last)                          \
+	if ((p)->size != SIZE(type, last) || (p)->priv) \
 	return CUPTI_INVALID_PARAMETER
 
 static uint64_t (*callback)(void);
@@ -37,7 +37,8 @@ static uint64_t now_ns(void)
 	if (callback)
 		return callback();
 	clock_gettime(clock ? CLOCK_MONOTONIC : CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec + (clock && !strcmp(clock, "own") ? 1ull << 50 : 0);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec +
+	       (clock && !strcmp(clock, "own") ? 1ull << 50 : 0);
 }
 
 static int knob(const char *env)
@@ -94,7 +95,8 @@ EXPORT int cuDeviceGetUuid_v2(unsigned char *uuid, int device)
 
 /* ---- the host profiler ---- */
 
-/* What the chip has: a name's beginning, the passes that it needs, its value; a value below 0: a sum, of so much a second. */
+/* What the chip has: a name's beginning, the passes that it needs, its value; a value below 0: a
+ * sum, of so much a second. */
 static const struct known {
 	const char *name;
 	size_t passes;
@@ -262,7 +264,8 @@ EXPORT int cuptiPmSamplingEnable(struct pm_enable *p)
 		return knob("STANDIN_PM_ENABLE");
 	if (objects[p->device].enabled)
 		return 7;
-	objects[p->device] = (struct object){ .enabled = true, .decoded = objects[p->device].decoded };
+	objects[p->device] =
+		(struct object){ .enabled = true, .decoded = objects[p->device].decoded };
 	p->object = &objects[p->device];
 	return CUPTI_SUCCESS;
 }
@@ -346,7 +349,8 @@ EXPORT int cuptiPmSamplingDecodeData(struct pm_decode *p)
 		p->overflow = 1;
 		return CUPTI_OUT_OF_MEMORY;
 	}
-	/* One without any time, as comes at a stop; then one a decoding, so that each is the latest when NVML is read. */
+	/* One without any time, as comes at a stop; then one a decoding, so that each is the
+	 * latest when NVML is read. */
 	d->start[0] = d->end[0] = o->at;
 	d->n = 1;
 	while (o->at + o->interval <= now && d->n < (getenv("STANDIN_PM_MANY") ? o->slots : 2)) {

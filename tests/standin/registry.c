@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * registry.c - the stand-in's libcudart: kernels that were compiled into the program. Code made by nvcc registers a fat
- * binary and the host functions of its kernels in its constructors. As in the real runtime the driver hears of them when
- * the first one is wanted: it loads the fat binary as a library and makes the kernel's handle. Unregistering, which the
- * destructors of a library do when it is closed, unloads that library.
+ * registry.c - the stand-in's libcudart: kernels that were compiled into the program. Code made
+ * by nvcc registers a fat binary and the host functions of its kernels in its constructors. As
+ * in the real runtime the driver hears of them when the first one is wanted: it loads the fat
+ * binary as a library and makes the kernel's handle. Unregistering, which the destructors of a
+ * library do when it is closed, unloads that library.
  */
 #include "standin.h"
 
@@ -41,8 +42,8 @@ FN(void **, __cudaRegisterFatBinary, void *code)
 	return (void **)fat;
 }
 
-FN(void, __cudaRegisterFunction, void **handle, const char *host, char *device, const char *name, int limit, void *tid,
-   void *bid, void *block, void *grid, int *warp)
+FN(void, __cudaRegisterFunction, void **handle, const char *host, char *device, const char *name,
+   int limit, void *tid, void *bid, void *block, void *grid, int *warp)
 {
 	struct func *f = calloc(1, sizeof(*f)), **at = bucket(host);
 
@@ -97,7 +98,8 @@ static int kernel_of(const void *host, CUkernel *kernel)
 	for (f = *bucket(host); f && f->host != host; f = f->next)
 		;
 	if (f && !f->fat->library)
-		err = CALL(cuLibraryLoadData)(&f->fat->library, f->fat->code, NULL, NULL, 0, NULL, NULL, 0);
+		err = CALL(cuLibraryLoadData)(&f->fat->library, f->fat->code, NULL, NULL, 0, NULL,
+					      NULL, 0);
 	if (f && !err && !f->kernel)
 		err = CALL(cuLibraryGetKernel)(&f->kernel, f->fat->library, f->name);
 	if (f && !err)
@@ -113,7 +115,8 @@ CUfunction rt_function(const void *func)
 	return !kernel_of(func, &kernel) && kernel ? (CUfunction)kernel : (CUfunction)func;
 }
 
-/* An address that nobody registered is its own handle: programs of the tests that never registered anything launch too. */
+/* An address that nobody registered is its own handle: programs of the tests that never
+ * registered anything launch too. */
 static cudaError_t get_kernel(cudaKernel_t *kernel, const void *host)
 {
 	int err = kernel_of(host, (CUkernel *)kernel);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * runtime.c - the stand-in's libcudart: how it finds and starts the driver, devices, errors, streams, events, launches.
- * What it does with a call is what the real one does: a few checks, then the driver's function through a pointer.
+ * runtime.c - the stand-in's libcudart: how it finds and starts the driver, devices, errors,
+ * streams, events, launches. What it does with a call is what the real one does: a few checks,
+ * then the driver's function through a pointer.
  */
 #include "standin.h"
 
@@ -38,8 +39,8 @@ static void start(void)
 	get = lib ? (__typeof__(get))dlsym(lib, "cuGetProcAddress_v2") : NULL;
 	if (!get)
 		return;
-#define LOOK_UP(name)                                                                     \
-	if (get(#name, (void **)&rt_driver.p_##name, STANDIN_VERSION, 0, NULL))            \
+#define LOOK_UP(name)                                                           \
+	if (get(#name, (void **)&rt_driver.p_##name, STANDIN_VERSION, 0, NULL)) \
 		return;
 	RT_DRIVER_FUNCS(LOOK_UP)
 	start_error = CALL(cuInit)(0);
@@ -71,7 +72,7 @@ cudaError_t rt_result(int err)
 	return err;
 }
 
-/* ---- errors and devices: these start nothing ------------------------------------------------------- */
+/* ---- errors and devices: these start nothing ---- */
 
 RT(cudaGetLastError, void)
 {
@@ -142,7 +143,8 @@ RT(cudaGetDeviceCount, int *count)
 	return rt_result(CALL(cuDeviceGetCount)(count));
 }
 
-/* Asks the driver nothing: hot in real programs, and without a nested call in the real runtime too once it is warm. */
+/* Asks the driver nothing: hot in real programs, and without a nested call in the real runtime
+ * too once it is warm. */
 RT(cudaGetDevice, int *out)
 {
 	RT_ENTER(cudaGetDevice);
@@ -184,7 +186,7 @@ RT(cudaDeviceCanAccessPeer, int *can, int dev, int peer)
 	return store_int(can, dev != peer);
 }
 
-/* ---- streams and events --------------------------------------------------------------------------- */
+/* ---- streams and events ---- */
 
 RT(cudaStreamCreate, cudaStream_t *stream)
 {
@@ -234,7 +236,8 @@ RT(cudaStreamWaitEvent, cudaStream_t stream, cudaEvent_t event, unsigned int fla
 	return rt_result(CALL(cuStreamWaitEvent)(stream, event, flags));
 }
 
-RT(cudaStreamAddCallback, cudaStream_t stream, cudaStreamCallback_t fn, void *data, unsigned int flags)
+RT(cudaStreamAddCallback, cudaStream_t stream, cudaStreamCallback_t fn, void *data,
+   unsigned int flags)
 {
 	RT_ENTER(cudaStreamAddCallback);
 	(void)flags;
@@ -299,21 +302,23 @@ RT(cudaEventElapsedTime, float *ms, cudaEvent_t start_event, cudaEvent_t end_eve
 	return rt_result(CALL(cuEventElapsedTime_v2)(ms, start_event, end_event));
 }
 
-/* ---- libraries, launches, graphs ------------------------------------------------------------------ */
+/* ---- libraries, launches, graphs ---- */
 
-RT(cudaLibraryLoadData, cudaLibrary_t *library, const void *code, enum cudaJitOption *jo, void **jv, unsigned int nj,
-   enum cudaLibraryOption *lo, void **lv, unsigned int nl)
+RT(cudaLibraryLoadData, cudaLibrary_t *library, const void *code, enum cudaJitOption *jo, void **jv,
+   unsigned int nj, enum cudaLibraryOption *lo, void **lv, unsigned int nl)
 {
 	RT_ENTER(cudaLibraryLoadData);
-	return rt_result(CALL(cuLibraryLoadData)((CUlibrary *)library, code, jo, jv, nj, lo, lv, nl));
+	return rt_result(
+		CALL(cuLibraryLoadData)((CUlibrary *)library, code, jo, jv, nj, lo, lv, nl));
 }
 
-RT(cudaLibraryLoadFromFile, cudaLibrary_t *library, const char *file, enum cudaJitOption *jo, void **jv,
-   unsigned int nj, enum cudaLibraryOption *lo, void **lv, unsigned int nl)
+RT(cudaLibraryLoadFromFile, cudaLibrary_t *library, const char *file, enum cudaJitOption *jo,
+   void **jv, unsigned int nj, enum cudaLibraryOption *lo, void **lv, unsigned int nl)
 {
 	RT_ENTER(cudaLibraryLoadFromFile);
 	/* The file is not looked at: its name may be anything, also a pointer to nowhere. */
-	return rt_result(CALL(cuLibraryLoadData)((CUlibrary *)library, file, jo, jv, nj, lo, lv, nl));
+	return rt_result(
+		CALL(cuLibraryLoadData)((CUlibrary *)library, file, jo, jv, nj, lo, lv, nl));
 }
 
 RT(cudaLibraryUnload, cudaLibrary_t library)
@@ -333,22 +338,26 @@ static cudaError_t launch_result(int err)
 	return rt_result(err == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : err);
 }
 
-RT(cudaLaunchKernel, const void *f, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
+RT(cudaLaunchKernel, const void *f, dim3 grid, dim3 block, void **args, size_t shared,
+   cudaStream_t stream)
 {
 	RT_ENTER(cudaLaunchKernel);
 	if (!f)
 		return rt_result(cudaErrorInvalidDeviceFunction);
-	return launch_result(CALL(cuLaunchKernel)(rt_function(f), grid.x, grid.y, grid.z, block.x, block.y, block.z,
-						  (unsigned int)shared, stream, args, NULL));
+	return launch_result(CALL(cuLaunchKernel)(rt_function(f), grid.x, grid.y, grid.z, block.x,
+						  block.y, block.z, (unsigned int)shared, stream,
+						  args, NULL));
 }
 
-RT(cudaLaunchCooperativeKernel, const void *f, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
+RT(cudaLaunchCooperativeKernel, const void *f, dim3 grid, dim3 block, void **args, size_t shared,
+   cudaStream_t stream)
 {
 	RT_ENTER(cudaLaunchCooperativeKernel);
 	if (!f)
 		return rt_result(cudaErrorInvalidDeviceFunction);
-	return launch_result(CALL(cuLaunchKernel)(rt_function(f), grid.x, grid.y, grid.z, block.x, block.y, block.z,
-						  (unsigned int)shared, stream, args, NULL));
+	return launch_result(CALL(cuLaunchKernel)(rt_function(f), grid.x, grid.y, grid.z, block.x,
+						  block.y, block.z, (unsigned int)shared, stream,
+						  args, NULL));
 }
 
 RT(cudaLaunchKernelExC, const cudaLaunchConfig_t *c, const void *f, void **args)
@@ -358,8 +367,15 @@ RT(cudaLaunchKernelExC, const cudaLaunchConfig_t *c, const void *f, void **args)
 	RT_ENTER(cudaLaunchKernelExC);
 	if (!c || !f)
 		return rt_result(cudaErrorInvalidValue);
-	d = (CUlaunchConfig){ c->gridDim.x, c->gridDim.y, c->gridDim.z, c->blockDim.x, c->blockDim.y, c->blockDim.z,
-			      (unsigned int)c->dynamicSmemBytes, c->stream, (CUlaunchAttribute *)c->attrs,
+	d = (CUlaunchConfig){ c->gridDim.x,
+			      c->gridDim.y,
+			      c->gridDim.z,
+			      c->blockDim.x,
+			      c->blockDim.y,
+			      c->blockDim.z,
+			      (unsigned int)c->dynamicSmemBytes,
+			      c->stream,
+			      (CUlaunchAttribute *)c->attrs,
 			      c->numAttrs };
 	return launch_result(CALL(cuLaunchKernelEx)(&d, rt_function(f), args, NULL));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* runtime_memory.c - the stand-in's libcudart: memory, copies, memset. Each hands over to the driver's function. */
+/* runtime_memory.c - the stand-in's libcudart: memory, copies, memset. Each hands over to the
+ * driver's function. */
 #include "standin.h"
 
 static CUdeviceptr dev(const void *p)
@@ -56,21 +57,23 @@ RT(cudaMalloc3D, struct cudaPitchedPtr *p, struct cudaExtent extent)
 	RT_ENTER(cudaMalloc3D);
 	if (!p)
 		return rt_result(cudaErrorInvalidValue);
-	err = CALL(cuMemAllocPitch_v2)((CUdeviceptr *)&p->ptr, &p->pitch, extent.width, extent.height * extent.depth, 4);
+	err = CALL(cuMemAllocPitch_v2)((CUdeviceptr *)&p->ptr, &p->pitch, extent.width,
+				       extent.height * extent.depth, 4);
 	p->xsize = extent.width;
 	p->ysize = extent.height;
 	return rt_result(err);
 }
 
-RT(cudaMallocArray, cudaArray_t *array, const struct cudaChannelFormatDesc *desc, size_t width, size_t height,
-   unsigned int flags)
+RT(cudaMallocArray, cudaArray_t *array, const struct cudaChannelFormatDesc *desc, size_t width,
+   size_t height, unsigned int flags)
 {
 	RT_ENTER(cudaMallocArray);
 	(void)flags;
 	if (!desc)
 		return rt_result(cudaErrorInvalidValue);
-	return rt_result(CALL(cuMemAlloc_v2)((CUdeviceptr *)array, width * (height ? height : 1) *
-					     ((desc->x + desc->y + desc->z + desc->w) / 8)));
+	return rt_result(CALL(cuMemAlloc_v2)(
+		(CUdeviceptr *)array,
+		width * (height ? height : 1) * ((desc->x + desc->y + desc->z + desc->w) / 8)));
 }
 
 RT(cudaFreeArray, cudaArray_t array)
@@ -101,20 +104,18 @@ RT(cudaMemcpy, void *dst, const void *src, size_t n, enum cudaMemcpyKind kind)
 {
 	RT_ENTER(cudaMemcpy);
 	switch (kind) {
-	case cudaMemcpyHostToDevice:
-		return rt_result(CALL(cuMemcpyHtoD_v2)(dev(dst), src, n));
-	case cudaMemcpyDeviceToHost:
-		return rt_result(CALL(cuMemcpyDtoH_v2)(dst, dev(src), n));
+	case cudaMemcpyHostToDevice: return rt_result(CALL(cuMemcpyHtoD_v2)(dev(dst), src, n));
+	case cudaMemcpyDeviceToHost: return rt_result(CALL(cuMemcpyDtoH_v2)(dst, dev(src), n));
 	case cudaMemcpyDeviceToDevice:
 		return rt_result(CALL(cuMemcpyDtoD_v2)(dev(dst), dev(src), n));
 	case cudaMemcpyHostToHost:
-	case cudaMemcpyDefault:
-		return rt_result(CALL(cuMemcpy)(dev(dst), dev(src), n));
+	case cudaMemcpyDefault: return rt_result(CALL(cuMemcpy)(dev(dst), dev(src), n));
 	}
 	return rt_result(21); /* cudaErrorInvalidMemcpyDirection */
 }
 
-RT(cudaMemcpyAsync, void *dst, const void *src, size_t n, enum cudaMemcpyKind kind, cudaStream_t stream)
+RT(cudaMemcpyAsync, void *dst, const void *src, size_t n, enum cudaMemcpyKind kind,
+   cudaStream_t stream)
 {
 	RT_ENTER(cudaMemcpyAsync);
 	switch (kind) {
@@ -132,23 +133,32 @@ RT(cudaMemcpyAsync, void *dst, const void *src, size_t n, enum cudaMemcpyKind ki
 }
 
 /* Fills the driver's description of a pitched copy. */
-static CUDA_MEMCPY2D pitched(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-			     enum cudaMemcpyKind kind)
+static CUDA_MEMCPY2D pitched(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+			     size_t height, enum cudaMemcpyKind kind)
 {
 	bool from_host = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost;
 	bool to_host = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost;
 
 	return (CUDA_MEMCPY2D){
-		.srcMemoryType = kind == cudaMemcpyDefault ? 4 : from_host ? 1 : 2,
-		.srcHost = src, .srcDevice = dev(src), .srcPitch = spitch,
-		.dstMemoryType = kind == cudaMemcpyDefault ? 4 : to_host ? 1 : 2,
-		.dstHost = dst, .dstDevice = dev(dst), .dstPitch = dpitch,
-		.WidthInBytes = width, .Height = height,
+		.srcMemoryType = kind == cudaMemcpyDefault ? 4
+				 : from_host		   ? 1
+							   : 2,
+		.srcHost = src,
+		.srcDevice = dev(src),
+		.srcPitch = spitch,
+		.dstMemoryType = kind == cudaMemcpyDefault ? 4
+				 : to_host		   ? 1
+							   : 2,
+		.dstHost = dst,
+		.dstDevice = dev(dst),
+		.dstPitch = dpitch,
+		.WidthInBytes = width,
+		.Height = height,
 	};
 }
 
-RT(cudaMemcpy2D, void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-   enum cudaMemcpyKind kind)
+RT(cudaMemcpy2D, void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+   size_t height, enum cudaMemcpyKind kind)
 {
 	CUDA_MEMCPY2D c = pitched(dst, dpitch, src, spitch, width, height, kind);
 
@@ -156,8 +166,8 @@ RT(cudaMemcpy2D, void *dst, size_t dpitch, const void *src, size_t spitch, size_
 	return rt_result(CALL(cuMemcpy2D_v2)(&c));
 }
 
-RT(cudaMemcpy2DAsync, void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-   enum cudaMemcpyKind kind, cudaStream_t stream)
+RT(cudaMemcpy2DAsync, void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+   size_t height, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
 	CUDA_MEMCPY2D c = pitched(dst, dpitch, src, spitch, width, height, kind);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tools.c - how calls are watched: part of both libraries. The exported functions (stubs.sh) come here when somebody does; what
- * the caller passed in registers and on its stack is handed on, and passed to the function as it was.
+ * tools.c - how calls are watched: part of both libraries. The exported functions (stubs.sh)
+ * come here when somebody does; what the caller passed in registers and on its stack is handed
+ * on, and passed to the function as it was.
  */
 #include "standin.h"
 
@@ -10,9 +11,11 @@ HIDDEN uint64_t tools_invoke(void *code, uint64_t *regs, uint64_t *stack);
 
 uint64_t tools_call(const char *name, void *code, uint64_t *regs, uint64_t *stack)
 {
-	__typeof__(tools_at->call) call = tools_at ? __atomic_load_n(&tools_at->call, __ATOMIC_ACQUIRE) : NULL;
+	__typeof__(tools_at->call) call =
+		tools_at ? __atomic_load_n(&tools_at->call, __ATOMIC_ACQUIRE) : NULL;
 
-	return call ? call(tools_driver, name, code, regs, stack, tools_invoke) : tools_invoke(code, regs, stack);
+	return call ? call(tools_driver, name, code, regs, stack, tools_invoke)
+		    : tools_invoke(code, regs, stack);
 }
 
 #if defined(__x86_64__)

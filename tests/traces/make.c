@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * make.c - writes the stored traces of tests/traces: make DIRECTORY. What is in each stands in README.md there. Every
- * byte of a record is fixed, so that another run gives the same records (and, with the same zstd, the same files).
+ * make.c - writes the stored traces of tests/traces: make DIRECTORY. What is in each stands in
+ * README.md there. Every byte of a record is fixed, so that another run gives the same records
+ * (and, with the same zstd, the same files).
  */
 #include <errno.h>
 #include <zlib.h>
@@ -26,24 +27,32 @@ static void put(const void *rec)
 	const struct ct_hdr *h = rec;
 
 	if (record_check(rec, h->size)) {
-		fprintf(stderr, "make: bad record of kind %u at %llu\n", h->kind, (unsigned long long)now);
+		fprintf(stderr, "make: bad record of kind %u at %llu\n", h->kind,
+			(unsigned long long)now);
 		failed = 1;
 	}
 	failed |= writer_record(out, rec) != 0;
 }
 
-#define HEAD(rec, k, size_, from, to)                                                                                  \
-	((struct ct_hdr){ .size = (uint16_t)(((size_) + 7) & ~7ULL), .kind = k, .pid = pid, .tid = tid,                \
-			  .start_ns = T0 + (from), .end_ns = T0 + (to) })
+#define HEAD(rec, k, size_, from, to)                                \
+	((struct ct_hdr){ .size = (uint16_t)(((size_) + 7) & ~7ULL), \
+			  .kind = k,                                 \
+			  .pid = pid,                                \
+			  .tid = tid,                                \
+			  .start_ns = T0 + (from),                   \
+			  .end_ns = T0 + (to) })
 
-static void head_text(char *text, size_t size, const char *host, uint64_t realtime, const char *traced)
+static void head_text(char *text, size_t size, const char *host, uint64_t realtime,
+		      const char *traced)
 {
 	snprintf(text, size,
-		 "format 1\nversion 0.1.0\narch x86_64\nhost %s\nboot_id 00000000-0000-4000-8000-%012x\n"
+		 "format 1\nversion 0.1.0\narch x86_64\nhost %s\nboot_id "
+		 "00000000-0000-4000-8000-%012x\n"
 		 "kernel 6.18.0 x86_64\ndriver 580.65.06\n"
 		 "gpu 0000:19:00.0 NVIDIA H200 GPU-000102030405060708090a0b0c0d0e0f\n"
 		 "gpu 0000:3b:00.0 NVIDIA H200 GPU-101112131415161718191a1b1c1d1e1f\n"
-		 "start_ns %llu\nrealtime_offset_ns %llu\nclock_error_ns 250000\ntraced %s\narg record\narg --\narg "
+		 "start_ns %llu\nrealtime_offset_ns %llu\nclock_error_ns 250000\ntraced %s\narg "
+		 "record\narg --\narg "
 		 "%s\npart 1\n",
 		 host, host[4], T0, (unsigned long long)(realtime - T0), traced, traced);
 }
@@ -58,14 +67,19 @@ static void clock_at(uint64_t realtime)
 	put(&c);
 }
 
-/* ---- definitions -------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 static void process(uint32_t id, uint32_t shown, const char *comm, uint32_t rank)
 {
 	static const char cmdline[] = "python3\0train.py\0--steps=2";
-	static const char exe[] = "/usr/bin/python3.11", container[] = "4f6a0c1e9b7d", pod[] = "7c0f2a9e-train-0";
-	struct ct_process p = { .start_boottime_ns = 5000 * MS + id, .cgroup_id = 4242, .uid = 1000, .gid = 1000,
-				.ns_pid = shown, .ppid = 1 };
+	static const char exe[] = "/usr/bin/python3.11", container[] = "4f6a0c1e9b7d",
+			  pod[] = "7c0f2a9e-train-0";
+	struct ct_process p = { .start_boottime_ns = 5000 * MS + id,
+				.cgroup_id = 4242,
+				.uid = 1000,
+				.gid = 1000,
+				.ns_pid = shown,
+				.ppid = 1 };
 	union {
 		struct ct_process_info i;
 		char room[512];
@@ -77,7 +91,9 @@ static void process(uint32_t id, uint32_t shown, const char *comm, uint32_t rank
 	snprintf(p.comm, sizeof(p.comm), "%s", comm);
 	put(&p);
 	info.i.h = HEAD(i, CT_PROCESS_INFO,
-			sizeof(info.i) + sizeof(exe) + sizeof(cmdline) + sizeof(container) + sizeof(pod), now, now);
+			sizeof(info.i) + sizeof(exe) + sizeof(cmdline) + sizeof(container) +
+				sizeof(pod),
+			now, now);
 	info.i.rank = info.i.local_rank = rank;
 	info.i.world_size = 2;
 	info.i.exe_len = sizeof(exe) - 1;
@@ -98,9 +114,20 @@ static void device(uint32_t id, int gpu)
 	union {
 		struct ct_device d;
 		char room[sizeof(struct ct_device) + 16];
-	} d = { .d = { .id = id, .memory_bytes = 150754820096, .bandwidth = 4917000000000, .major = 9, .minor = 0,
-		       .multiprocessors = 132, .clock_khz = 1980000, .l2_bytes = 62914560, .max_threads = 2048,
-		       .max_warps = 64, .max_blocks = 32, .max_registers = 65536, .max_shared = 233472, .warp_size = 32,
+	} d = { .d = { .id = id,
+		       .memory_bytes = 150754820096,
+		       .bandwidth = 4917000000000,
+		       .major = 9,
+		       .minor = 0,
+		       .multiprocessors = 132,
+		       .clock_khz = 1980000,
+		       .l2_bytes = 62914560,
+		       .max_threads = 2048,
+		       .max_warps = 64,
+		       .max_blocks = 32,
+		       .max_registers = 65536,
+		       .max_shared = 233472,
+		       .warp_size = 32,
 		       .name_len = sizeof(name) - 1 } };
 
 	d.d.h = HEAD(d, CT_DEVICE, sizeof(d.d) + sizeof(name) - 1, now, now);
@@ -125,8 +152,12 @@ static void context(uint32_t id, uint32_t dev, uint32_t null_stream)
 
 static void stream(uint32_t id, uint32_t ctx, uint64_t handle, int priority, uint32_t flags)
 {
-	struct ct_stream s = { .h = HEAD(s, CT_STREAM, sizeof(s), now, now), .id = id, .context = ctx, .handle = handle,
-			       .priority = priority, .flags = flags };
+	struct ct_stream s = { .h = HEAD(s, CT_STREAM, sizeof(s), now, now),
+			       .id = id,
+			       .context = ctx,
+			       .handle = handle,
+			       .priority = priority,
+			       .flags = flags };
 
 	put(&s);
 }
@@ -143,16 +174,23 @@ static void name(uint64_t handle, uint8_t source, const char *text)
 	put(&n.n);
 }
 
-static void frame(uint32_t id, uint8_t kind, const char *function, const char *file, uint32_t line, const char *object)
+static void frame(uint32_t id, uint8_t kind, const char *function, const char *file, uint32_t line,
+		  const char *object)
 {
 	union {
 		struct ct_frame f;
 		char room[512];
-	} f = { .f = { .id = id, .line = line, .address = 0x1000 + id * 16, .offset = 12, .kind = kind,
-		       .function_len = (uint16_t)strlen(function), .file_len = (uint16_t)strlen(file),
+	} f = { .f = { .id = id,
+		       .line = line,
+		       .address = 0x1000 + id * 16,
+		       .offset = 12,
+		       .kind = kind,
+		       .function_len = (uint16_t)strlen(function),
+		       .file_len = (uint16_t)strlen(file),
 		       .object_len = (uint16_t)strlen(object) } };
 
-	f.f.h = HEAD(f, CT_FRAME, sizeof(f.f) + strlen(function) + strlen(file) + strlen(object), now, now);
+	f.f.h = HEAD(f, CT_FRAME, sizeof(f.f) + strlen(function) + strlen(file) + strlen(object),
+		     now, now);
 	f.f.h.pid = f.f.h.tid = 0;
 	strcpy(stpcpy(stpcpy(f.f.strings, function), file), object);
 	put(&f.f);
@@ -188,7 +226,7 @@ static void metric(uint32_t id, uint32_t source, const char *what, const char *u
 	put(&m.m);
 }
 
-/* ---- what happens ------------------------------------------------------------------------------------- */
+/* ---- what happens ---- */
 
 static uint64_t call_ns; /* of the last call */
 static uint16_t call_func;
@@ -215,15 +253,15 @@ static void call(struct ct_call *c, uint64_t took, uint32_t stack_id)
 	put(c);
 	now += took + 500;
 }
-#define CALL(took, stack_id, ...)                                                                                      \
-	do {                                                                                                           \
-		struct made_call made;                                                                                 \
-		call(make_call(&made, __VA_ARGS__), took, stack_id);                                                   \
+#define CALL(took, stack_id, ...)                                    \
+	do {                                                         \
+		struct made_call made;                               \
+		call(make_call(&made, __VA_ARGS__), took, stack_id); \
 	} while (0)
 
 /* The head of work that the last call asked for. */
-static struct ct_work work(uint16_t kind, size_t size, uint32_t dev, uint32_t ctx, uint32_t strm, uint64_t from,
-			   uint64_t to)
+static struct ct_work work(uint16_t kind, size_t size, uint32_t dev, uint32_t ctx, uint32_t strm,
+			   uint64_t from, uint64_t to)
 {
 	return (struct ct_work){
 		.h = HEAD(w, kind, size, from, to),
@@ -238,21 +276,27 @@ static struct ct_work work(uint16_t kind, size_t size, uint32_t dev, uint32_t ct
 	};
 }
 
-static void kernel(uint32_t dev, uint32_t ctx, uint32_t strm, uint64_t handle, uint64_t from, uint64_t took,
-		   uint32_t graph, uint64_t node)
+static void kernel(uint32_t dev, uint32_t ctx, uint32_t strm, uint64_t handle, uint64_t from,
+		   uint64_t took, uint32_t graph, uint64_t node)
 {
 	static uint64_t grid_id;
-	struct ct_kernel k = { .w = work(CT_KERNEL, sizeof(k), dev, ctx, strm, from, from + took), .name = handle,
-			       .grid = { 132, 4, 1 }, .block = { 256, 1, 1 }, .registers = 64, .static_shared = 1024,
-			       .dynamic_shared = 49152, .executed_shared = 65536, .grid_id = ++grid_id };
+	struct ct_kernel k = { .w = work(CT_KERNEL, sizeof(k), dev, ctx, strm, from, from + took),
+			       .name = handle,
+			       .grid = { 132, 4, 1 },
+			       .block = { 256, 1, 1 },
+			       .registers = 64,
+			       .static_shared = 1024,
+			       .dynamic_shared = 49152,
+			       .executed_shared = 65536,
+			       .grid_id = ++grid_id };
 
 	k.w.graph = graph;
 	k.w.graph_node = node;
 	put(&k);
 }
 
-static void copy(uint32_t dev, uint32_t ctx, uint32_t strm, uint8_t kind, uint8_t src, uint8_t dst, uint64_t bytes,
-		 uint64_t from, uint64_t took)
+static void copy(uint32_t dev, uint32_t ctx, uint32_t strm, uint8_t kind, uint8_t src, uint8_t dst,
+		 uint64_t bytes, uint64_t from, uint64_t took)
 {
 	struct ct_copy c = { .w = work(CT_COPY, sizeof(c), dev, ctx, strm, from, from + took),
 			     .bytes = bytes,
@@ -315,9 +359,10 @@ static void counter(uint32_t gpu, double active, double memory_used, bool suspec
 
 static void lost(uint32_t cause, uint64_t count)
 {
-	struct ct_lost l = {
-		.h = HEAD(l, CT_LOST, sizeof(l), now - 10 * US, now), .cause = cause, .cpu = ~0u, .count = count
-	};
+	struct ct_lost l = { .h = HEAD(l, CT_LOST, sizeof(l), now - 10 * US, now),
+			     .cause = cause,
+			     .cpu = ~0u,
+			     .count = count };
 
 	l.h.pid = l.h.tid = 0;
 	put(&l);
@@ -339,7 +384,8 @@ static void kernels_of_process(void)
 	name(REDUCE, CT_NAME_DEVICE, "reduce_kernel");
 }
 
-/* One step of training: copy in, a gemm and a relu on two streams that overlap, a graph, copy out, wait. */
+/* One step of training: copy in, a gemm and a relu on two streams that overlap, a graph, copy
+ * out, wait. */
 static void step(int n, uint32_t dev, uint32_t ctx)
 {
 	uint64_t begun = now, host = 0x7f0000001000, devptr = 0x7f81dc800000;
@@ -348,24 +394,29 @@ static void step(int n, uint32_t dev, uint32_t ctx)
 	struct ct_work g;
 	uint64_t t;
 
-	CALL(9 * US, 1, "cudaMemcpyAsync", CT_CALL, 0, 0, U(devptr), U(host), U(1048576), U(1), U(0x55aa00300000));
-	copy(dev, ctx, 13, CT_COPY_HTOD, CT_MEM_PINNED, CT_MEM_DEVICE, 1048576, now + 4 * US, 40 * US);
-	CALL(4 * US, 0, "cudaMemsetAsync", CT_CALL, 0, 0, U(devptr + 1048576), U(0), U(4096), U(0x55aa00300000));
-	set = (struct ct_set){ .w = work(CT_SET, sizeof(set), dev, ctx, 13, now + 42 * US, now + 44 * US),
+	CALL(9 * US, 1, "cudaMemcpyAsync", CT_CALL, 0, 0, U(devptr), U(host), U(1048576), U(1),
+	     U(0x55aa00300000));
+	copy(dev, ctx, 13, CT_COPY_HTOD, CT_MEM_PINNED, CT_MEM_DEVICE, 1048576, now + 4 * US,
+	     40 * US);
+	CALL(4 * US, 0, "cudaMemsetAsync", CT_CALL, 0, 0, U(devptr + 1048576), U(0), U(4096),
+	     U(0x55aa00300000));
+	set = (struct ct_set){ .w = work(CT_SET, sizeof(set), dev, ctx, 13, now + 42 * US,
+					 now + 44 * US),
 			       .bytes = 4096,
 			       .memory = CT_MEM_DEVICE,
 			       .flags = CT_W_ASYNC };
 	put(&set);
-	CALL(6 * US, 2, "cudaLaunchKernel", CT_CALL, 0, 0, U(STUB), 132 | U(4) << 32, U(1), 256 | U(1) << 32, U(1),
-	     U(0x7ffc00101010), U(49152), U(0x55aa00300000));
+	CALL(6 * US, 2, "cudaLaunchKernel", CT_CALL, 0, 0, U(STUB), 132 | U(4) << 32, U(1),
+	     256 | U(1) << 32, U(1), U(0x7ffc00101010), U(49152), U(0x55aa00300000));
 	t = now + 45 * US;
 	kernel(dev, ctx, 13, GEMM, t, 180 * US + (uint64_t)n, 0, 0);
-	CALL(5 * US, 2, "cudaLaunchKernel", CT_CALL, 0, 0, U(STUB + 0x40), 132 | U(4) << 32, U(1), 256 | U(1) << 32,
-	     U(1), U(0x7ffc00101010), U(0), U(0x55aa00300100));
+	CALL(5 * US, 2, "cudaLaunchKernel", CT_CALL, 0, 0, U(STUB + 0x40), 132 | U(4) << 32, U(1),
+	     256 | U(1) << 32, U(1), U(0x7ffc00101010), U(0), U(0x55aa00300100));
 	kernel(dev, ctx, 14, RELU, t + 20 * US, 30 * US, 0, 0);
-	/* a second one on the same stream that begins before the first has ended: as programmatic launches do */
-	CALL(5 * US, 2, "cudaLaunchKernel", CT_CALL, 0, 0, U(STUB + 0x40), 132 | U(4) << 32, U(1), 256 | U(1) << 32,
-	     U(1), U(0x7ffc00101010), U(0), U(0x55aa00300100));
+	/* a second one on the same stream that begins before the first has ended: as
+	 * programmatic launches do */
+	CALL(5 * US, 2, "cudaLaunchKernel", CT_CALL, 0, 0, U(STUB + 0x40), 132 | U(4) << 32, U(1),
+	     256 | U(1) << 32, U(1), U(0x7ffc00101010), U(0), U(0x55aa00300100));
 	kernel(dev, ctx, 14, RELU, t + 45 * US, 30 * US, 0, 0);
 	/* a graph of two nodes */
 	CALL(12 * US, 0, "cudaGraphLaunch", CT_CALL, 0, 0, U(0x55aa00400000), U(0x55aa00300000));
@@ -374,14 +425,18 @@ static void step(int n, uint32_t dev, uint32_t ctx)
 	kernel(dev, ctx, 13, REDUCE, t + 190 * US, 30 * US, 5, 0x500000001);
 	kernel(dev, ctx, 13, REDUCE, t + 225 * US, 35 * US, 5, 0x500000002);
 	put(&g);
-	CALL(8 * US, 0, "cudaMemcpyAsync", CT_CALL, 0, 0, U(host), U(devptr), U(4096), U(2), U(0x55aa00300000));
-	copy(dev, ctx, 13, CT_COPY_DTOH, CT_MEM_DEVICE, CT_MEM_PAGEABLE, 4096, t + 270 * US, 3 * US);
+	CALL(8 * US, 0, "cudaMemcpyAsync", CT_CALL, 0, 0, U(host), U(devptr), U(4096), U(2),
+	     U(0x55aa00300000));
+	copy(dev, ctx, 13, CT_COPY_DTOH, CT_MEM_DEVICE, CT_MEM_PAGEABLE, 4096, t + 270 * US,
+	     3 * US);
 	CALL(t + 275 * US - now, 0, "cudaStreamSynchronize", CT_CALL, 0, 0, U(0x55aa00300000));
-	s = (struct ct_sync){ .w = work(CT_SYNC, sizeof(s), dev, ctx, 13, call_ns - T0 + US, now - 2 * US),
+	s = (struct ct_sync){ .w = work(CT_SYNC, sizeof(s), dev, ctx, 13, call_ns - T0 + US,
+					now - 2 * US),
 			      .type = CT_SYNC_STREAM,
 			      .event = CT_UNKNOWN };
 	put(&s);
-	marker((uint32_t)(10 * n + 2), CT_MARKER_PUSH_POP, "forward", begun + 10 * US, t + 100 * US);
+	marker((uint32_t)(10 * n + 2), CT_MARKER_PUSH_POP, "forward", begun + 10 * US,
+	       t + 100 * US);
 	marker((uint32_t)(10 * n + 1), CT_MARKER_PUSH_POP, "step", begun, now);
 	now += 50 * US;
 }
@@ -456,7 +511,8 @@ static void two_processes(void)
 	lost(CT_LOSS_DEVICE, 2);
 	pid = tid = 4001;
 	CALL(3 * US, 0, "cudaMalloc", CT_CALL, 0, 2, U(0x9000), U(1) << 44);
-	m = (struct ct_managed){ .w = work(CT_MANAGED, sizeof(m), 0, 1, CT_UNKNOWN, now, now + 12 * US),
+	m = (struct ct_managed){ .w = work(CT_MANAGED, sizeof(m), 0, 1, CT_UNKNOWN, now,
+					   now + 12 * US),
 				 .address = 0x7f0000400000,
 				 .value = 65536,
 				 .kind = 1,
@@ -494,14 +550,15 @@ static void calls_only(void)
 	process(4001, 4001, "app", CT_UNKNOWN);
 	for (int i = 0; i < 3; i++) {
 		CALL(100 * US, 0, "cudaMalloc", CT_CALL, 0, 0, U(0x1000), U(1024));
-		CALL(9 * US, 0, "cudaMemcpy", CT_CALL, 0, 0, U(devptr), U(0x7f0000001000), U(1024), U(1));
+		CALL(9 * US, 0, "cudaMemcpy", CT_CALL, 0, 0, U(devptr), U(0x7f0000001000), U(1024),
+		     U(1));
 		CALL(5 * US, 0, "cuMemsetD8_v2", CT_CALL, 0, 0, U(devptr), U(0), U(1024));
 		CALL(20 * US, 0, "cudaFree", CT_CALL, 0, 0, U(devptr));
 	}
 }
 
-/* Queries that were counted in windows: three launches have records, 245 000 cudaGetDevice and 90 cudaPeekAtLastError have none; of a
- * second process no more than a lower bound is known. */
+/* Queries that were counted in windows: three launches have records, 245 000 cudaGetDevice and
+ * 90 cudaPeekAtLastError have none; of a second process no more than a lower bound is known. */
 static void counted(void)
 {
 	static const int32_t zero;
@@ -516,25 +573,30 @@ static void counted(void)
 		CALL(5 * US, 0, "cudaDeviceSynchronize", CT_CALL, 0, 0);
 	}
 	begun += T0;
-	put(make_muted(4001, begun, T0 + now, "cudaGetDevice", 5000, (struct ct_estimated){ 240900, 4100, 3050 }));
-	put(make_muted(4001, begun, T0 + now, "cudaPeekAtLastError", 90, (struct ct_estimated){ 0 }));
+	put(make_muted(4001, begun, T0 + now, "cudaGetDevice", 5000,
+		       (struct ct_estimated){ 240900, 4100, 3050 }));
+	put(make_muted(4001, begun, T0 + now, "cudaPeekAtLastError", 90,
+		       (struct ct_estimated){ 0 }));
 	CALL(5 * US, 0, "cudaDeviceSynchronize", CT_CALL, 0, 0);
-	put(make_muted(4001, T0 + now - 5 * US, T0 + now, "cudaGetDevice", 0, (struct ct_estimated){ -900, -100, 50 }));
+	put(make_muted(4001, T0 + now - 5 * US, T0 + now, "cudaGetDevice", 0,
+		       (struct ct_estimated){ -900, -100, 50 }));
 	process(4002, 4002, "loop", CT_UNKNOWN);
 	CALL(5 * US, 0, "cudaDeviceSynchronize", CT_CALL, 0, 0);
-	put(make_muted(4002, T0 + now - 5 * US, T0 + now, "cuCtxGetDevice", 700, (struct ct_estimated){ 300, 20, 900000 }));
+	put(make_muted(4002, T0 + now - 5 * US, T0 + now, "cuCtxGetDevice", 700,
+		       (struct ct_estimated){ 300, 20, 900000 }));
 	clock_at(REALTIME);
 }
 
-static void file(const char *dir, const char *what, const char *host, uint64_t realtime, void (*fill)(void),
-		 const char *end)
+static void file(const char *dir, const char *what, const char *host, uint64_t realtime,
+		 void (*fill)(void), const char *end)
 {
 	char path[4096], text[2048];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, what);
 	remove(path);
 	now = correlation = pid = tid = 0;
-	head_text(text, sizeof(text), host, realtime, fill == calls_only ? "app" : "python3 train.py");
+	head_text(text, sizeof(text), host, realtime,
+		  fill == calls_only ? "app" : "python3 train.py");
 	if (writer_open(&out, path, text)) {
 		failed = 1;
 		return;
@@ -547,7 +609,8 @@ static void file(const char *dir, const char *what, const char *host, uint64_t r
 	failed |= writer_close(out) != 0;
 }
 
-/* Another host, whose clock of the day is 2 ms ahead at the begin: the same ranks as the file's own. */
+/* Another host, whose clock of the day is 2 ms ahead at the begin: the same ranks as the file's
+ * own. */
 static void other_host(void)
 {
 	clock_at(REALTIME + 2 * MS);
@@ -565,17 +628,21 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return 2;
 	file(argv[1], "two.ctrace", "node-a", REALTIME, two_processes,
-	     "reason finished\nuptime_ns 4000000\ncalls 36\nfolded 40\nfiltered 0\nsent 36\nunfinished 1\nreceived "
+	     "reason finished\nuptime_ns 4000000\ncalls 36\nfolded 40\nfiltered 0\nsent "
+	     "36\nunfinished 1\nreceived "
 	     "140\n"
 	     "lost.ring_full 3\nlost.device_dropped 2\nmuted cudaGetDevice\n");
 	file(argv[1], "other.ctrace", "node-b", REALTIME + 2 * MS, other_host,
 	     "reason interrupted\nuptime_ns 1000000\n");
-	file(argv[1], "calls.ctrace", "node-a", REALTIME, calls_only, "reason finished\nuptime_ns 1000000\ncalls 12\n");
+	file(argv[1], "calls.ctrace", "node-a", REALTIME, calls_only,
+	     "reason finished\nuptime_ns 1000000\ncalls 12\n");
 	file(argv[1], "muted.ctrace", "node-a", REALTIME, counted,
-	     "reason finished\nuptime_ns 1000000\ncalls 8\nmuted cudaGetDevice cudaPeekAtLastError cuCtxGetDevice\n");
+	     "reason finished\nuptime_ns 1000000\ncalls 8\nmuted cudaGetDevice cudaPeekAtLastError "
+	     "cuCtxGetDevice\n");
 	file(argv[1], "killed.ctrace", "node-a", REALTIME, calls_only, NULL);
 	/* functions that this version does not know, or knows with other arguments */
-	file(argv[1], "newer.ctrace", "node-a", REALTIME, calls_only, "reason finished\nuptime_ns 1000000\ncalls 12\n");
+	file(argv[1], "newer.ctrace", "node-a", REALTIME, calls_only,
+	     "reason finished\nuptime_ns 1000000\ncalls 12\n");
 	snprintf(path, sizeof(path), "%s/newer.ctrace", argv[1]);
 	failed |= patch_trace(path, "cuMemsetD8_v2", "cuMemsetD8_v9", 0) != 1;
 	failed |= patch_trace(path, "cudaFree", "cudaFree", 1) != 1;

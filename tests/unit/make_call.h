@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * make_call.h - makes call records as the kernel side would: arguments placed as the ABI has it, and the reads of the
- * function's capture spec done against a little memory of our own.
+ * make_call.h - makes call records as the kernel side would: arguments placed as the ABI has it,
+ * and the reads of the function's capture spec done against a little memory of our own.
  */
 #ifndef CT_MAKE_CALL_H
 #define CT_MAKE_CALL_H
@@ -53,7 +53,8 @@ static inline size_t make_peek(void *dst, uint64_t addr, size_t len)
 	return 0;
 }
 
-static inline uint64_t make_source(const struct ct_call *c, const uint16_t *start, uint8_t from, uint16_t off)
+static inline uint64_t make_source(const struct ct_call *c, const uint16_t *start, uint8_t from,
+				   uint16_t off)
 {
 	uint64_t v = 0;
 
@@ -97,7 +98,9 @@ static inline void make_reads(struct made_call *m, const struct ct_spec *spec, b
 			memcpy(data + off, &head, 8);
 			off += 8 + ((n + 7) & ~(size_t)7);
 		} else {
-			uint64_t want = (uint32_t)make_source(&m->c, start, r->count_from, r->count_off) * (uint64_t)r->elem;
+			uint64_t want =
+				(uint32_t)make_source(&m->c, start, r->count_from, r->count_off) *
+				(uint64_t)r->elem;
 
 			n = want < r->len ? want : r->len;
 			if (!n || make_peek(data + off + 8, ptr, n) != n)
@@ -112,11 +115,12 @@ static inline void make_reads(struct made_call *m, const struct ct_spec *spec, b
 }
 
 /*
- * One call of the row `func` with its arguments in the order of the header, an 8-byte value each, two for a dim3 (x | y << 32,
- * z) and n / 8 for larger aggregates; arguments in floating-point registers are left out. Flags: CT_F_*. kind: CT_CALL or
- * CT_ENTER.
+ * One call of the row `func` with its arguments in the order of the header, an 8-byte value
+ * each, two for a dim3 (x | y << 32, z) and n / 8 for larger aggregates; arguments in
+ * floating-point registers are left out. Flags: CT_F_*. kind: CT_CALL or CT_ENTER.
  */
-static inline struct ct_call *make_callv(struct made_call *m, int func, int kind, int flags, int64_t ret, va_list ap)
+static inline struct ct_call *make_callv(struct made_call *m, int func, int kind, int flags,
+					 int64_t ret, va_list ap)
 {
 	const struct api_func *f = &api_funcs[func];
 	int reg = (f->flags & API_SRET) && API_ARCH_HERE == API_X86_64, stack = MAKE_REGS;
@@ -157,12 +161,15 @@ static inline struct ct_call *make_callv(struct made_call *m, int func, int kind
 				m->c.words[at + w] = v;
 		}
 	}
-	make_reads(m, &spec, kind == CT_CALL && !(flags & (CT_F_UNFINISHED | CT_F_NO_RETURN)) && !(int32_t)ret);
+	make_reads(m, &spec,
+		   kind == CT_CALL && !(flags & (CT_F_UNFINISHED | CT_F_NO_RETURN)) &&
+			   !(int32_t)ret);
 	return &m->c;
 }
 
 /* The same by name; NULL when the table has no such row. */
-static inline struct ct_call *make_call(struct made_call *m, const char *name, int kind, int flags, int64_t ret, ...)
+static inline struct ct_call *make_call(struct made_call *m, const char *name, int kind, int flags,
+					int64_t ret, ...)
 {
 	int func = api_next(name, -1);
 	struct ct_call *c;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * make_device.h - makes device records as the agent would: work, definitions, causes. Each maker fills a room that the caller
- * owns and returns the record, which passes record_check(). What is not given is "not known"; the caller may set more.
+ * make_device.h - makes device records as the agent would: work, definitions, causes. Each maker
+ * fills a room that the caller owns and returns the record, which passes record_check(). What is
+ * not given is "not known"; the caller may set more.
  */
 #ifndef CT_MAKE_DEVICE_H
 #define CT_MAKE_DEVICE_H
@@ -35,23 +36,29 @@ struct made_device {
 	};
 };
 
-/* Where and when, and by which call: MAKE_AT(pid, device, context, stream, correlation, start_ns, end_ns). */
+/* Where and when, and by which call: MAKE_AT(pid, device, context, stream, correlation,
+ * start_ns, end_ns). */
 struct make_at {
 	uint32_t pid, device, context, stream, correlation;
 	uint64_t start_ns, end_ns;
 };
 #define MAKE_AT(...) ((struct make_at){ __VA_ARGS__ })
 
-static inline struct ct_hdr *make_head(struct made_device *m, int kind, size_t size, uint32_t pid, uint32_t tid,
-				       uint64_t start_ns, uint64_t end_ns)
+static inline struct ct_hdr *make_head(struct made_device *m, int kind, size_t size, uint32_t pid,
+				       uint32_t tid, uint64_t start_ns, uint64_t end_ns)
 {
 	memset(m, 0, sizeof(*m));
-	m->h = (struct ct_hdr){ .size = (uint16_t)((size + 7) & ~(size_t)7), .kind = (uint16_t)kind, .pid = pid, .tid = tid,
-				.start_ns = start_ns, .end_ns = end_ns };
+	m->h = (struct ct_hdr){ .size = (uint16_t)((size + 7) & ~(size_t)7),
+				.kind = (uint16_t)kind,
+				.pid = pid,
+				.tid = tid,
+				.start_ns = start_ns,
+				.end_ns = end_ns };
 	return &m->h;
 }
 
-static inline struct ct_work *make_work(struct made_device *m, int kind, size_t size, struct make_at at)
+static inline struct ct_work *make_work(struct made_device *m, int kind, size_t size,
+					struct make_at at)
 {
 	make_head(m, kind, size, at.pid, 0, at.start_ns, at.end_ns);
 	m->work.device = at.device;
@@ -63,9 +70,10 @@ static inline struct ct_work *make_work(struct made_device *m, int kind, size_t 
 	return &m->work;
 }
 
-/* `name`: the handle that make_device_name() was given. One dimension: grid and block are the numbers of x. */
-static inline struct ct_kernel *make_kernel(struct made_device *m, struct make_at at, uint64_t name, uint32_t grid,
-					    uint32_t block)
+/* `name`: the handle that make_device_name() was given. One dimension: grid and block are the
+ * numbers of x. */
+static inline struct ct_kernel *make_kernel(struct made_device *m, struct make_at at, uint64_t name,
+					    uint32_t grid, uint32_t block)
 {
 	make_work(m, CT_KERNEL, sizeof(struct ct_kernel), at);
 	m->kernel.name = name;
@@ -78,8 +86,9 @@ static inline struct ct_kernel *make_kernel(struct made_device *m, struct make_a
 	return &m->kernel;
 }
 
-static inline struct ct_copy *make_copy(struct made_device *m, struct make_at at, enum ct_copy_kind kind,
-					enum ct_memory_kind src, enum ct_memory_kind dst, uint64_t bytes)
+static inline struct ct_copy *make_copy(struct made_device *m, struct make_at at,
+					enum ct_copy_kind kind, enum ct_memory_kind src,
+					enum ct_memory_kind dst, uint64_t bytes)
 {
 	make_work(m, CT_COPY, sizeof(struct ct_copy), at);
 	m->copy.bytes = bytes;
@@ -92,8 +101,8 @@ static inline struct ct_copy *make_copy(struct made_device *m, struct make_at at
 	return &m->copy;
 }
 
-static inline struct ct_set *make_set(struct made_device *m, struct make_at at, enum ct_memory_kind memory, uint32_t value,
-				      uint64_t bytes)
+static inline struct ct_set *make_set(struct made_device *m, struct make_at at,
+				      enum ct_memory_kind memory, uint32_t value, uint64_t bytes)
 {
 	make_work(m, CT_SET, sizeof(struct ct_set), at);
 	m->set.bytes = bytes;
@@ -102,7 +111,8 @@ static inline struct ct_set *make_set(struct made_device *m, struct make_at at, 
 	return &m->set;
 }
 
-static inline struct ct_sync *make_sync(struct made_device *m, struct make_at at, enum ct_sync_type type, uint32_t event)
+static inline struct ct_sync *make_sync(struct made_device *m, struct make_at at,
+					enum ct_sync_type type, uint32_t event)
 {
 	make_work(m, CT_SYNC, sizeof(struct ct_sync), at);
 	m->sync.type = type;
@@ -110,7 +120,8 @@ static inline struct ct_sync *make_sync(struct made_device *m, struct make_at at
 	return &m->sync;
 }
 
-/* A graph as a whole. A node of one: another maker's record, with work.graph and work.graph_node set. */
+/* A graph as a whole. A node of one: another maker's record, with work.graph and work.graph_node
+ * set. */
 static inline struct ct_work *make_graph(struct made_device *m, struct make_at at, uint32_t graph)
 {
 	make_work(m, CT_GRAPH, sizeof(struct ct_work), at);
@@ -118,7 +129,8 @@ static inline struct ct_work *make_graph(struct made_device *m, struct make_at a
 	return &m->work;
 }
 
-static inline struct ct_overhead *make_overhead(struct made_device *m, struct make_at at, uint32_t tid, uint32_t type)
+static inline struct ct_overhead *make_overhead(struct made_device *m, struct make_at at,
+						uint32_t tid, uint32_t type)
 {
 	make_head(m, CT_OVERHEAD, sizeof(struct ct_overhead), at.pid, tid, at.start_ns, at.end_ns);
 	m->overhead.type = type;
@@ -129,8 +141,9 @@ static inline struct ct_overhead *make_overhead(struct made_device *m, struct ma
 	return &m->overhead;
 }
 
-static inline struct ct_memory *make_memory_op(struct made_device *m, struct make_at at, enum ct_memory_op op,
-					       enum ct_memory_kind memory, uint64_t address, uint64_t bytes)
+static inline struct ct_memory *make_memory_op(struct made_device *m, struct make_at at,
+					       enum ct_memory_op op, enum ct_memory_kind memory,
+					       uint64_t address, uint64_t bytes)
 {
 	make_work(m, CT_MEMORY, sizeof(struct ct_memory), at);
 	m->memory.op = (uint8_t)op;
@@ -140,9 +153,10 @@ static inline struct ct_memory *make_memory_op(struct made_device *m, struct mak
 	return &m->memory;
 }
 
-/* kind: CUpti_ActivityUnifiedMemoryCounterKind (1: bytes HtoD, 2: bytes DtoH, 3: CPU page faults, 4: GPU page faults) */
-static inline struct ct_managed *make_managed(struct made_device *m, struct make_at at, uint32_t kind, uint64_t address,
-					      uint64_t value)
+/* kind: CUpti_ActivityUnifiedMemoryCounterKind (1: bytes HtoD, 2: bytes DtoH, 3: CPU page
+ * faults, 4: GPU page faults) */
+static inline struct ct_managed *make_managed(struct made_device *m, struct make_at at,
+					      uint32_t kind, uint64_t address, uint64_t value)
 {
 	make_work(m, CT_MANAGED, sizeof(struct ct_managed), at);
 	m->managed.kind = kind;
@@ -152,8 +166,10 @@ static inline struct ct_managed *make_managed(struct made_device *m, struct make
 	return &m->managed;
 }
 
-static inline struct ct_marker *make_marker(struct made_device *m, uint32_t pid, uint32_t tid, uint64_t start_ns,
-					    uint64_t end_ns, enum ct_marker_what what, const char *text, const char *domain)
+static inline struct ct_marker *make_marker(struct made_device *m, uint32_t pid, uint32_t tid,
+					    uint64_t start_ns, uint64_t end_ns,
+					    enum ct_marker_what what, const char *text,
+					    const char *domain)
 {
 	size_t n = strlen(text), d = strlen(domain);
 
@@ -166,8 +182,8 @@ static inline struct ct_marker *make_marker(struct made_device *m, uint32_t pid,
 	return &m->marker;
 }
 
-static inline struct ct_metric *make_metric(struct made_device *m, uint32_t id, const char *name, const char *unit,
-					    enum ct_metric_source source)
+static inline struct ct_metric *make_metric(struct made_device *m, uint32_t id, const char *name,
+					    const char *unit, enum ct_metric_source source)
 {
 	size_t n = strlen(name), u = strlen(unit);
 
@@ -182,7 +198,8 @@ static inline struct ct_metric *make_metric(struct made_device *m, uint32_t id, 
 }
 
 /* A sample without values; make_value() adds one. */
-static inline struct ct_counter *make_counter(struct made_device *m, uint32_t device, uint64_t start_ns, uint64_t end_ns)
+static inline struct ct_counter *make_counter(struct made_device *m, uint32_t device,
+					      uint64_t start_ns, uint64_t end_ns)
 {
 	make_head(m, CT_COUNTER, sizeof(struct ct_counter), 0, 0, start_ns, end_ns);
 	m->counter.device = device;
@@ -199,8 +216,8 @@ static inline void make_value(struct made_device *m, uint32_t metric, double val
 	m->h.size = (uint16_t)(m->h.size + sizeof(*v));
 }
 
-static inline struct ct_event *make_event(struct made_device *m, uint32_t device, uint64_t at_ns, enum ct_event_type type,
-					  uint64_t code, const char *text)
+static inline struct ct_event *make_event(struct made_device *m, uint32_t device, uint64_t at_ns,
+					  enum ct_event_type type, uint64_t code, const char *text)
 {
 	size_t n = strlen(text);
 
@@ -213,7 +230,8 @@ static inline struct ct_event *make_event(struct made_device *m, uint32_t device
 	return &m->event;
 }
 
-static inline struct ct_clock *make_clock(struct made_device *m, uint64_t at_ns, uint64_t realtime_ns, uint64_t boottime_ns)
+static inline struct ct_clock *make_clock(struct made_device *m, uint64_t at_ns,
+					  uint64_t realtime_ns, uint64_t boottime_ns)
 {
 	make_head(m, CT_CLOCK, sizeof(struct ct_clock), 0, 0, at_ns, at_ns);
 	m->clock.realtime_ns = realtime_ns;
@@ -222,7 +240,8 @@ static inline struct ct_clock *make_clock(struct made_device *m, uint64_t at_ns,
 }
 
 /* An H200, but for its name and its uuid, of which every byte is id + 1. */
-static inline struct ct_device *make_device(struct made_device *m, uint32_t pid, uint32_t id, uint64_t at_ns, const char *name)
+static inline struct ct_device *make_device(struct made_device *m, uint32_t pid, uint32_t id,
+					    uint64_t at_ns, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -246,8 +265,9 @@ static inline struct ct_device *make_device(struct made_device *m, uint32_t pid,
 	return &m->device;
 }
 
-static inline struct ct_context *make_context(struct made_device *m, uint32_t pid, uint32_t id, uint32_t device,
-					      uint32_t null_stream, uint64_t handle, uint64_t at_ns)
+static inline struct ct_context *make_context(struct made_device *m, uint32_t pid, uint32_t id,
+					      uint32_t device, uint32_t null_stream,
+					      uint64_t handle, uint64_t at_ns)
 {
 	make_head(m, CT_CONTEXT, sizeof(struct ct_context), pid, pid, at_ns, at_ns);
 	m->context.id = id;
@@ -259,8 +279,9 @@ static inline struct ct_context *make_context(struct made_device *m, uint32_t pi
 	return &m->context;
 }
 
-static inline struct ct_stream *make_stream(struct made_device *m, uint32_t pid, uint32_t id, uint32_t context,
-					    uint64_t handle, uint32_t flags, uint64_t at_ns)
+static inline struct ct_stream *make_stream(struct made_device *m, uint32_t pid, uint32_t id,
+					    uint32_t context, uint64_t handle, uint32_t flags,
+					    uint64_t at_ns)
 {
 	make_head(m, CT_STREAM, sizeof(struct ct_stream), pid, pid, at_ns, at_ns);
 	m->stream.id = id;
@@ -271,8 +292,9 @@ static inline struct ct_stream *make_stream(struct made_device *m, uint32_t pid,
 }
 
 /* A call as CUPTI saw it: of the row `func` (CT_NO_FUNC: not known). */
-static inline struct ct_cause *make_cause(struct made_device *m, uint32_t pid, uint32_t tid, uint32_t correlation, int func,
-					  uint64_t start_ns, uint64_t end_ns)
+static inline struct ct_cause *make_cause(struct made_device *m, uint32_t pid, uint32_t tid,
+					  uint32_t correlation, int func, uint64_t start_ns,
+					  uint64_t end_ns)
 {
 	make_head(m, CT_CAUSE, sizeof(struct ct_cause), pid, tid, start_ns, end_ns);
 	m->cause.correlation = correlation;
@@ -281,7 +303,8 @@ static inline struct ct_cause *make_cause(struct made_device *m, uint32_t pid, u
 }
 
 /* The name that kernels with the handle CT_HANDLE_DEVICE | number have. */
-static inline struct ct_name *make_device_name(struct made_device *m, uint32_t pid, uint64_t number, const char *mangled)
+static inline struct ct_name *make_device_name(struct made_device *m, uint32_t pid, uint64_t number,
+					       const char *mangled)
 {
 	size_t n = strlen(mangled);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * patch_trace.h - makes a recording of another version: changes function definitions in the blocks of a file and sets
- * the sums right again, as whoever wrote such a file would have had them.
+ * patch_trace.h - makes a recording of another version: changes function definitions in the
+ * blocks of a file and sets the sums right again, as whoever wrote such a file would have had
+ * them.
  */
 #ifndef CT_PATCH_TRACE_H
 #define CT_PATCH_TRACE_H
@@ -15,8 +16,8 @@
 
 #include "../../user/trace/format.h"
 
-/* In one column of uncompressed bytes: the definition of the function `from` gets the name `to` (of the same length),
- * and with `layout` another sum of its layout. Returns how many. */
+/* In one column of uncompressed bytes: the definition of the function `from` gets the name `to`
+ * (of the same length), and with `layout` another sum of its layout. Returns how many. */
 static inline int patch_column(char *col, size_t len, const char *from, const char *to, int layout)
 {
 	size_t n = strlen(from);
@@ -34,7 +35,8 @@ static inline int patch_column(char *col, size_t len, const char *from, const ch
 			if (d.name_len == n && def + d.domain_len + d.class_len == p)
 				break;
 		}
-		if (def < col + sizeof(d) || d.name_len != n || def + d.domain_len + d.class_len != p)
+		if (def < col + sizeof(d) || d.name_len != n ||
+		    def + d.domain_len + d.class_len != p)
 			continue;
 		memcpy(p, to, n);
 		d.layout += (uint64_t)layout;
@@ -44,8 +46,10 @@ static inline int patch_column(char *col, size_t len, const char *from, const ch
 	return found;
 }
 
-/* The body of a TRACE_DATA block, rewritten into `out` with its columns as they are. Returns the new length. */
-static inline size_t patch_body(const char *body, char *out, const char *from, const char *to, int layout, int *found)
+/* The body of a TRACE_DATA block, rewritten into `out` with its columns as they are. Returns the
+ * new length. */
+static inline size_t patch_body(const char *body, char *out, const char *from, const char *to,
+				int layout, int *found)
 {
 	uint32_t n[COL_END][2];
 	const char *at = body + 1 + sizeof(n);
@@ -80,8 +84,10 @@ static inline size_t patch_length(const char *body, const struct trace_block *b)
 	return sum;
 }
 
-/* The blocks of a file, changed, into *out, which grows. Returns the number of definitions that were changed, or -1. */
-static inline int patch_blocks(const char *in, size_t size, char **out, size_t *o, const char *from, const char *to, int layout)
+/* The blocks of a file, changed, into *out, which grows. Returns the number of definitions that
+ * were changed, or -1. */
+static inline int patch_blocks(const char *in, size_t size, char **out, size_t *o, const char *from,
+			       const char *to, int layout)
 {
 	int found = 0;
 
@@ -111,14 +117,16 @@ static inline int patch_blocks(const char *in, size_t size, char **out, size_t *
 			memcpy(more, body, b.len);
 		}
 		b.body_crc = (uint32_t)crc32(0, (const void *)more, b.len);
-		b.head_crc = (uint32_t)crc32(0, (const void *)&b, offsetof(struct trace_block, head_crc));
+		b.head_crc = (uint32_t)crc32(0, (const void *)&b,
+					     offsetof(struct trace_block, head_crc));
 		memcpy(*out + *o, &b, sizeof(b));
 		*o += sizeof(b) + b.len;
 	}
 	return found;
 }
 
-/* A file's index is left out. Returns the number of definitions that were changed, or -1: it is as it was, or there is no file. */
+/* A file's index is left out. Returns the number of definitions that were changed, or -1: it is
+ * as it was, or there is no file. */
 static inline int patch_trace(const char *path, const char *from, const char *to, int layout)
 {
 	FILE *f = fopen(path, "re");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * shots.h - for the tests of stacks: builds tests/unit/prog/stacks.c in several ways, runs it, takes the raw stacks that it
- * hands out and makes the kernel side's records of them.
+ * shots.h - for the tests of stacks: builds tests/unit/prog/stacks.c in several ways, runs it,
+ * takes the raw stacks that it hands out and makes the kernel side's records of them.
  */
 #ifndef CT_SHOTS_H
 #define CT_SHOTS_H
@@ -26,8 +26,8 @@ static inline bool shots_build(const char *name, const char *command)
 {
 	char cmd[1024];
 
-	snprintf(cmd, sizeof(cmd), "out=%s/%s; src=tests/unit/prog; { %s; } 2>%s/%s.err", shots_dir, name, command, shots_dir,
-		 name);
+	snprintf(cmd, sizeof(cmd), "out=%s/%s; src=tests/unit/prog; { %s; } 2>%s/%s.err", shots_dir,
+		 name, command, shots_dir, name);
 	return system(cmd) == 0;
 }
 
@@ -87,7 +87,8 @@ static inline void shots_end(struct shots *s)
 }
 
 /* The record that the kernel side would make. The buffer has room for the largest. */
-static inline struct ct_user_stack *shots_record(const struct shot *shot, pid_t pid, uint64_t start_ns, void *buf)
+static inline struct ct_user_stack *shots_record(const struct shot *shot, pid_t pid,
+						 uint64_t start_ns, void *buf)
 {
 	struct ct_user_stack *us = buf;
 

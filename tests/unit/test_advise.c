@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_advise.c - the rules of advise: each on a story in which it has to speak, with exact numbers, and on ones that
- * are close to it and in which it must not; the three forms of the findings; records of dice.
+ * test_advise.c - the rules of advise: each on a story in which it has to speak, with exact
+ * numbers, and on ones that are close to it and in which it must not; the three forms of the
+ * findings; records of dice.
  */
 #include "../../user/advise/advise.h"
 #include "../../user/advise/spans.h"
@@ -67,13 +68,18 @@ static struct cause call(uint64_t took_ns, struct ct_call *c)
 	c->h.tid = st.tid;
 	c->h.start_ns = cause.start_ns;
 	c->h.end_ns = st.now = cause.end_ns;
-	give((struct event){ .rec = &c->h, .stack = st.stack, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN });
+	give((struct event){ .rec = &c->h,
+			     .stack = st.stack,
+			     .device = CT_UNKNOWN,
+			     .context = CT_UNKNOWN,
+			     .stream = CT_UNKNOWN });
 	return cause;
 }
 
 #define CALL(took, name, ret, ...) call(took, make_call(&mc, name, CT_CALL, 0, ret, ##__VA_ARGS__))
-#define LAUNCH(took, kernel)                                                                                           \
-	CALL(took, "cudaLaunchKernel", 0, U(kernel), 8 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0x6000), U(0), U(0))
+#define LAUNCH(took, kernel)                                                                       \
+	CALL(took, "cudaLaunchKernel", 0, U(kernel), 8 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), \
+	     U(0x6000), U(0), U(0))
 
 static void pass(uint64_t ns)
 {
@@ -82,8 +88,13 @@ static void pass(uint64_t ns)
 
 static void work(const struct cause *cause, const struct kernel_name *kernel)
 {
-	give((struct event){ .rec = &md.h, .cause = cause, .kernel = kernel, .stack = st.stack, .device = md.work.device,
-			     .context = md.work.context, .stream = md.work.stream });
+	give((struct event){ .rec = &md.h,
+			     .cause = cause,
+			     .kernel = kernel,
+			     .stack = st.stack,
+			     .device = md.work.device,
+			     .context = md.work.context,
+			     .stream = md.work.stream });
 }
 
 static void end_finding(uint64_t min_cost_ns)
@@ -100,20 +111,27 @@ static void done(void)
 }
 
 /* The story's only finding. */
-static void fires_at(const char *rule, uint64_t n, uint64_t cost_ns, uint64_t bytes, enum advise_severity severity, int line)
+static void fires_at(const char *rule, uint64_t n, uint64_t cost_ns, uint64_t bytes,
+		     enum advise_severity severity, int line)
 {
 	const struct advise_finding *f;
 
 	end_finding(0);
 	f = st.findings;
-	unit_check(st.n == 1 && !strcmp(f->rule->name, rule), __FILE__, line, "the rule speaks, and no other");
-	if (st.n == 1 && (f->n != n || f->cost_ns != cost_ns || f->bytes != bytes || f->severity != severity))
+	unit_check(st.n == 1 && !strcmp(f->rule->name, rule), __FILE__, line,
+		   "the rule speaks, and no other");
+	if (st.n == 1 &&
+	    (f->n != n || f->cost_ns != cost_ns || f->bytes != bytes || f->severity != severity))
 		printf("  line %d: %s: n %llu, cost %llu, bytes %llu, "
-		       "%s\n", line, f->rule->name, (unsigned long long)f->n,
-		       (unsigned long long)f->cost_ns, (unsigned long long)f->bytes, advise_severity_name(f->severity));
-	unit_check(st.n == 1 && f->n == n && f->cost_ns == cost_ns && f->bytes == bytes, __FILE__, line, "its numbers");
+		       "%s\n",
+		       line, f->rule->name, (unsigned long long)f->n,
+		       (unsigned long long)f->cost_ns, (unsigned long long)f->bytes,
+		       advise_severity_name(f->severity));
+	unit_check(st.n == 1 && f->n == n && f->cost_ns == cost_ns && f->bytes == bytes, __FILE__,
+		   line, "its numbers");
 	unit_check(st.n == 1 && f->severity == severity, __FILE__, line, "its severity");
-	unit_check(st.n == 1 && f->evidence.len > 40 && !f->evidence.bad, __FILE__, line, "its evidence");
+	unit_check(st.n == 1 && f->evidence.len > 40 && !f->evidence.bad, __FILE__, line,
+		   "its evidence");
 	done();
 }
 #define FIRES(rule, n, cost, bytes, severity) fires_at(rule, n, cost, bytes, severity, __LINE__)
@@ -123,15 +141,18 @@ static void silent_at(int line)
 	end_finding(0);
 	if (st.n)
 		printf("  line %d: %s: "
-		       "%.*s\n", line, st.findings->rule->name, (int)st.findings->evidence.len, st.findings->evidence.s);
+		       "%.*s\n",
+		       line, st.findings->rule->name, (int)st.findings->evidence.len,
+		       st.findings->evidence.s);
 	unit_check(!st.n, __FILE__, line, "no rule speaks");
 	done();
 }
 #define SILENT() silent_at(__LINE__)
 
-/* ---- copies ----------------------------------------------------------------------------------------------- */
+/* ---- copies ---- */
 
-static void copy_record(const struct cause *cause, int kind, int src, int dst, uint64_t bytes, int flags, uint64_t took_ns)
+static void copy_record(const struct cause *cause, int kind, int src, int dst, uint64_t bytes,
+			int flags, uint64_t took_ns)
 {
 	make_copy(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + took_ns), kind, src, dst, bytes);
 	md.copy.flags = (uint8_t)flags;
@@ -142,7 +163,8 @@ static void pageable(int n, int kind, int src, int dst, uint64_t bytes, int flag
 {
 	begin("pageable-async-copy");
 	for (int i = 0; i < n; i++) {
-		struct cause c = CALL(300 * US, "cudaMemcpyAsync", 0, U(0xd000), U(0xa000), U(bytes), U(1), U(0));
+		struct cause c = CALL(300 * US, "cudaMemcpyAsync", 0, U(0xd000), U(0xa000),
+				      U(bytes), U(1), U(0));
 
 		copy_record(&c, kind, src, dst, bytes, flags, 200 * US);
 		pass(1 * MS);
@@ -174,7 +196,8 @@ static void test_pageable_batch(void)
 	begin("pageable-async-copy");
 	c = CALL(300 * US, "cudaMemcpyAsync", 0, U(0xd000), U(0xa000), U(MIB), U(1), U(0));
 	for (int i = 0; i < 3; i++)
-		copy_record(&c, CT_COPY_HTOD, CT_MEM_PAGEABLE, CT_MEM_DEVICE, MIB, CT_W_ASYNC, 200 * US);
+		copy_record(&c, CT_COPY_HTOD, CT_MEM_PAGEABLE, CT_MEM_DEVICE, MIB, CT_W_ASYNC,
+			    200 * US);
 	FIRES("pageable-async-copy", 3, 300 * US, 3 * MIB, ADVISE_SERIOUS);
 }
 
@@ -192,7 +215,8 @@ static void default_copy(int kind, uint32_t dst_device, bool record)
 	for (int i = 0; i < 3; i++) {
 		struct cause c = CALL(50 * US, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(4));
 
-		make_copy(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + 10), kind, CT_MEM_DEVICE, CT_MEM_DEVICE, MIB);
+		make_copy(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + 10), kind, CT_MEM_DEVICE,
+			  CT_MEM_DEVICE, MIB);
 		md.copy.dst_device = dst_device;
 		if (record)
 			work(&c, NULL);
@@ -281,7 +305,8 @@ static void test_small_copies(void)
 	SILENT();
 	begin("small-copies");
 	for (int i = 0; i < 200; i++) /* to and fro */
-		CALL(2 * US, "cudaMemcpyAsync", 0, U(0xd000), U(0xa000), U(1024), U(1 + i % 2), U(0));
+		CALL(2 * US, "cudaMemcpyAsync", 0, U(0xd000), U(0xa000), U(1024), U(1 + i % 2),
+		     U(0));
 	SILENT();
 }
 
@@ -306,12 +331,14 @@ static void test_roundtrip(void)
 	SILENT();
 }
 
-/* Two pinned buffers, of which the host fills one while the device works on the other's: it may be as right as it is, whatever it costs. */
+/* Two pinned buffers, of which the host fills one while the device works on the other's: it may
+ * be as right as it is, whatever it costs. */
 static void test_double_buffering(void)
 {
 	begin("host-roundtrip");
 	for (int i = 0; i < 200; i++) {
-		uint64_t host = 0xa0000 + (uint64_t)(i & 1) * 0x10000, device = 0xd0000 + (uint64_t)(i & 1) * 0x10000;
+		uint64_t host = 0xa0000 + (uint64_t)(i & 1) * 0x10000,
+			 device = 0xd0000 + (uint64_t)(i & 1) * 0x10000;
 
 		CALL(900 * US, "cudaMemcpyAsync", 0, U(device), U(host), U(65536), U(1), U(i & 1));
 		CALL(900 * US, "cudaMemcpyAsync", 0, U(host), U(device), U(65536), U(2), U(i & 1));
@@ -319,7 +346,7 @@ static void test_double_buffering(void)
 	FIRES("host-roundtrip", 198, 198 * 1800 * US, 198 * 65536ULL, ADVISE_NOTE);
 }
 
-/* ---- waits ------------------------------------------------------------------------------------------------ */
+/* ---- waits ---- */
 
 static void sync_each(int n, int launches, int others)
 {
@@ -348,7 +375,8 @@ static void test_sync_each(void)
 	SILENT();
 	sync_each(12, 1, 13);
 	SILENT();
-	begin("sync-after-launch"); /* what follows is a copy that waits for itself: its own time is not lost */
+	/* what follows is a copy that waits for itself: its own time is not lost */
+	begin("sync-after-launch");
 	for (int i = 0; i < 12; i++) {
 		LAUNCH(5 * US, 0x5000);
 		CALL(100 * US, "cudaDeviceSynchronize", 0);
@@ -443,7 +471,7 @@ static void test_polling(void)
 	SILENT();
 }
 
-/* ---- loops, failures, late loading ------------------------------------------------------------------------ */
+/* ---- loops, failures, late loading ---- */
 
 static void alloc_loop(int n, const char *take, const char *back, bool busy, uint64_t address)
 {
@@ -492,7 +520,8 @@ static void test_create_loop(void)
 		CALL(10 * US, "cudaStreamDestroy", 0, U(0x5600));
 	}
 	FIRES("create-in-loop", 40, 600 * US, 0, ADVISE_SERIOUS);
-	begin("create-in-loop"); /* many, but all together; twenty times, but of both kinds together */
+	/* many, but all together; twenty times, but of both kinds together */
+	begin("create-in-loop");
 	for (int i = 0; i < 200; i++)
 		CALL(2 * US, i < 100 ? "cudaEventCreate" : "cudaEventDestroy", 0, U(0x1000));
 	for (int i = 0; i < 15; i++) {
@@ -512,7 +541,9 @@ static void test_failed(void)
 	end_finding(0);
 	CHECK(st.n == 1 && st.findings->evidence.len);
 	CHECK(memmem(st.findings->evidence.s, st.findings->evidence.len,
-		     "3 calls failed, most often cudaMalloc with cudaErrorMemoryAllocation (2), 3 times.", 78));
+		     "3 calls failed, most often cudaMalloc with cudaErrorMemoryAllocation (2), 3 "
+		     "times.",
+		     78));
 	CHECK(!memmem(st.findings->evidence.s, st.findings->evidence.len, "same thread", 11));
 	done();
 	begin("failed-calls");
@@ -525,7 +556,8 @@ static void test_failed(void)
 	LAUNCH(5 * US, 0x5000);
 	advise_muted(st.a, (const char *const[]){ "cudaGetDevice", "cudaGetLastError", NULL });
 	SILENT();
-	begin("failed-calls"); /* it was asked for, it was another thread's work, it is no failure, the program ends */
+	/* it was asked for, it was another thread's work, it is no failure, the program ends */
+	begin("failed-calls");
 	CALL(5 * US, "cudaMemcpyAsync", 1, U(0xd000), U(0xa000), U(64), U(1), U(0));
 	CALL(1 * US, "cudaGetLastError", 1);
 	LAUNCH(5 * US, 0x5000);
@@ -549,7 +581,10 @@ static void late_load(uint64_t after_ns, bool calls, uint32_t type)
 	if (calls)
 		CALL(20 * MS, "cuModuleLoadData", 0, U(0x1000), U(0x9000));
 	for (int i = 0; i < 3 && type; i++) {
-		make_overhead(&md, MAKE_AT(PID, CT_UNKNOWN, CT_UNKNOWN, CT_UNKNOWN, 0, st.now, st.now + MS), PID, type);
+		make_overhead(&md,
+			      MAKE_AT(PID, CT_UNKNOWN, CT_UNKNOWN, CT_UNKNOWN, 0, st.now,
+				      st.now + MS),
+			      PID, type);
 		pass(MS);
 		give((struct event){ .rec = &md.h });
 	}
@@ -568,11 +603,15 @@ static void test_late_load(void)
 	SILENT();
 }
 
-/* ---- leaks ------------------------------------------------------------------------------------------------ */
+/* ---- leaks ---- */
 
 static void ends(uint32_t pid)
 {
-	struct ct_exit e = { .h = { .size = sizeof(e), .kind = CT_EXIT, .pid = pid, .tid = pid, .start_ns = st.now,
+	struct ct_exit e = { .h = { .size = sizeof(e),
+				    .kind = CT_EXIT,
+				    .pid = pid,
+				    .tid = pid,
+				    .start_ns = st.now,
 				    .end_ns = st.now } };
 
 	give((struct event){ .rec = &e.h });
@@ -616,7 +655,7 @@ static void test_leak(void)
 	SILENT();
 }
 
-/* ---- launches --------------------------------------------------------------------------------------------- */
+/* ---- launches ---- */
 
 static void launch_bound(int n, uint64_t launch_ns, uint64_t kernel_ns, uint64_t node)
 {
@@ -651,7 +690,8 @@ static void queue_full(int overheads, int launches, uint64_t launch_ns)
 	for (int i = 0; i < launches; i++)
 		LAUNCH(launch_ns, 0x5000);
 	for (int i = 0; i < overheads; i++) {
-		make_overhead(&md, MAKE_AT(PID, 0, 1, 7, 0, st.now, st.now + 2 * MS), PID, 6u << 16);
+		make_overhead(&md, MAKE_AT(PID, 0, 1, 7, 0, st.now, st.now + 2 * MS), PID,
+			      6u << 16);
 		pass(2 * MS);
 		give((struct event){ .rec = &md.h });
 	}
@@ -678,7 +718,8 @@ static void test_queue_full(void)
 	SILENT();
 }
 
-static void occupancy(uint32_t registers, uint32_t block, uint32_t grid, uint64_t took_ns, bool device)
+static void occupancy(uint32_t registers, uint32_t block, uint32_t grid, uint64_t took_ns,
+		      bool device)
 {
 	begin("low-occupancy");
 	if (device) {
@@ -686,7 +727,8 @@ static void occupancy(uint32_t registers, uint32_t block, uint32_t grid, uint64_
 		give((struct event){ .rec = &md.h });
 	}
 	for (int i = 0; i < 5; i++) {
-		make_kernel(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + took_ns), 1, grid, block);
+		make_kernel(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + took_ns), 1, grid,
+			    block);
 		md.kernel.registers = registers;
 		pass(took_ns);
 		work(NULL, &play_gemm);
@@ -707,7 +749,7 @@ static void test_occupancy(void)
 	SILENT();
 }
 
-/* ---- the device ------------------------------------------------------------------------------------------- */
+/* ---- the device ---- */
 
 static void kernel_at(uint32_t stream, uint64_t start_ns, uint64_t took_ns)
 {
@@ -727,8 +769,11 @@ static void test_gaps(void)
 {
 	kernels("gpu-gaps", 10, MS, 3 * MS);
 	FIRES("gpu-gaps", 9, 27 * MS, 0, ADVISE_SERIOUS);
-	kernels("gpu-gaps", 10, MS, 3 * MS); /* what CUPTI did in one of them is none of the program's */
-	make_overhead(&md, MAKE_AT(PID, CT_UNKNOWN, CT_UNKNOWN, CT_UNKNOWN, 0, 10 * S + 1500 * US, 10 * S + 2000 * US),
+	/* what CUPTI did in one of them is none of the program's */
+	kernels("gpu-gaps", 10, MS, 3 * MS);
+	make_overhead(&md,
+		      MAKE_AT(PID, CT_UNKNOWN, CT_UNKNOWN, CT_UNKNOWN, 0, 10 * S + 1500 * US,
+			      10 * S + 2000 * US),
 		      PID, 1u << 16);
 	give((struct event){ .rec = &md.h });
 	FIRES("gpu-gaps", 9, 26500 * US, 0, ADVISE_SERIOUS);
@@ -746,8 +791,10 @@ static void test_gaps(void)
 	end_finding(0);
 	CHECK(st.n == 1);
 	CHECK(st.n && memmem(st.findings->evidence.s, st.findings->evidence.len,
-			     "for 2.500 ms: cudaMalloc 2.000 ms, cudaDeviceSynchronize 500.0 us; for 500.0 us it was "
-			     "inside none.", 98));
+			     "for 2.500 ms: cudaMalloc 2.000 ms, cudaDeviceSynchronize 500.0 us; "
+			     "for 500.0 us it was "
+			     "inside none.",
+			     98));
 	done();
 }
 
@@ -789,7 +836,7 @@ static void test_default_stream(void)
 	SILENT();
 }
 
-/* ---- several processes ------------------------------------------------------------------------------------ */
+/* ---- several processes ---- */
 
 /* What one allocates the other frees: neither is a loop. Each has its own copies. */
 static void test_processes(void)
@@ -812,8 +859,10 @@ static void test_processes(void)
 	CALL(900 * US, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(2));
 	end_finding(0);
 	CHECK(st.n == 2);
-	CHECK(st.n == 2 && st.findings[0].pid == 301 && st.findings[0].n == 3 && st.findings[0].cost_ns == 2700 * US);
-	CHECK(st.n == 2 && st.findings[1].pid == 300 && st.findings[1].n == 7 && st.findings[1].cost_ns == 1500 * US);
+	CHECK(st.n == 2 && st.findings[0].pid == 301 && st.findings[0].n == 3 &&
+	      st.findings[0].cost_ns == 2700 * US);
+	CHECK(st.n == 2 && st.findings[1].pid == 300 && st.findings[1].n == 7 &&
+	      st.findings[1].cost_ns == 1500 * US);
 	done();
 }
 
@@ -837,7 +886,10 @@ static void test_bounds(void)
 /* Another program in the same process: what the one before held is gone. */
 static void test_exec(void)
 {
-	struct ct_process proc = { .h = { .size = sizeof(proc), .kind = CT_EXEC, .pid = PID, .tid = PID }, .comm = "next" };
+	struct ct_process proc = {
+		.h = { .size = sizeof(proc), .kind = CT_EXEC, .pid = PID, .tid = PID },
+		.comm = "next"
+	};
 
 	leaks(40, 0, 0);
 	proc.h.start_ns = proc.h.end_ns = st.now;
@@ -847,7 +899,7 @@ static void test_exec(void)
 	SILENT();
 }
 
-/* ---- spans ------------------------------------------------------------------------------------------------ */
+/* ---- spans ---- */
 
 static void test_spans(void)
 {
@@ -856,9 +908,11 @@ static void test_spans(void)
 
 	/* out of order by thousands of places, overlapping, with gaps below and above the quantum */
 	for (int i = 0; i < 5000; i++)
-		spans_add(&s, S + (uint64_t)(4999 - i) * 100 * US, S + (uint64_t)(4999 - i) * 100 * US + 60 * US, 1, 2);
+		spans_add(&s, S + (uint64_t)(4999 - i) * 100 * US,
+			  S + (uint64_t)(4999 - i) * 100 * US + 60 * US, 1, 2);
 	for (int i = 0; i < 5000; i++)
-		spans_add(&s, S + (uint64_t)i * 100 * US + 50 * US, S + (uint64_t)i * 100 * US + 70 * US, 1, 2);
+		spans_add(&s, S + (uint64_t)i * 100 * US + 50 * US,
+			  S + (uint64_t)i * 100 * US + 70 * US, 1, 2);
 	CHECK(!spans_settle(&s));
 	CHECK(s.n == 5000 && s.late == 0);
 	for (uint32_t i = 0; i < s.n; i++)
@@ -866,7 +920,8 @@ static void test_spans(void)
 	CHECK(busy == 5000 * 70 * US);
 	CHECK(s.at[0].start_ns == S && s.at[4999].end_ns == S + 4999 * 100 * US + 70 * US);
 	spans_free(&s);
-	/* more gaps than there is room for: what was busy is still exact, and the long gaps are there */
+	/* more gaps than there is room for: what was busy is still exact, and the long gaps are
+	 * there */
 	busy = 0;
 	for (int i = 0; i < 200000; i++) {
 		spans_add(&s, at, at + 10 * US, 1, 2);
@@ -884,19 +939,25 @@ static void test_spans(void)
 	spans_free(&s);
 	/* an end before the start is none; the ends of time */
 	CHECK(!spans_add(&s, 5, 4, 0, 0) && !s.nraw);
-	CHECK(!spans_add(&s, 0, UINT64_MAX, 0, 0) && !spans_add(&s, UINT64_MAX, UINT64_MAX, 0, 0) && !spans_settle(&s));
+	CHECK(!spans_add(&s, 0, UINT64_MAX, 0, 0) && !spans_add(&s, UINT64_MAX, UINT64_MAX, 0, 0) &&
+	      !spans_settle(&s));
 	CHECK(s.n == 1);
 	spans_free(&s);
 }
 
-/* ---- the list --------------------------------------------------------------------------------------------- */
+/* ---- the list ---- */
 
 /* A program with several sins, the last of which is the largest. */
 static void sins(void)
 {
-	struct ct_process proc = { .h = { .size = sizeof(proc), .kind = CT_PROCESS, .pid = PID, .tid = PID, .start_ns = 10 * S,
+	struct ct_process proc = { .h = { .size = sizeof(proc),
+					  .kind = CT_PROCESS,
+					  .pid = PID,
+					  .tid = PID,
+					  .start_ns = 10 * S,
 					  .end_ns = 10 * S },
-				   .ns_pid = 42, .comm = "train\033[1m" };
+				   .ns_pid = 42,
+				   .comm = "train\033[1m" };
 	struct cause c;
 
 	give((struct event){ .rec = &proc.h });
@@ -922,13 +983,20 @@ static void sins(void)
 /* Some queries were counted in windows: what is said of queries rests on the others. */
 static const struct muted_sum sampled = { .counted = 5007, .unseen = { 239100, 4100, 3050 } };
 
-static void golden_end(const char *name, enum sink_advise_format format, const char *rules, uint64_t min_cost_ns, int worst, bool muted)
+static void golden_end(const char *name, enum sink_advise_format format, const char *rules,
+		       uint64_t min_cost_ns, int worst, bool muted)
 {
 	static const char *const names[] = { "cudaGetDevice", "cudaGetLastError", NULL };
-	struct sink_advise how = { .format = format, .rules = rules, .min_cost_ns = min_cost_ns, .worst = -1 };
-	struct sink_end end = { .reason = "finished", .losses = { .lost = { [CT_LOSS_RING] = 3 } }, .muted = muted ? names : NULL,
+	struct sink_advise how = {
+		.format = format, .rules = rules, .min_cost_ns = min_cost_ns, .worst = -1
+	};
+	struct sink_end end = { .reason = "finished",
+				.losses = { .lost = { [CT_LOSS_RING] = 3 } },
+				.muted = muted ? names : NULL,
 				.muted_calls = muted ? sampled : (struct muted_sum){ 0 } };
-	struct sink_opts opts = { .title = "app\007.ctrace", .version = "1", .start_ns = 10 * S, .advise = &how };
+	struct sink_opts opts = {
+		.title = "app\007.ctrace", .version = "1", .start_ns = 10 * S, .advise = &how
+	};
 	char path[] = "/tmp/ct_test_advise.XXXXXX", *text;
 	struct sink sink = { .ops = &sink_advise };
 	int fd = mkstemp(path);
@@ -953,7 +1021,8 @@ static void golden_end(const char *name, enum sink_advise_format format, const c
 	close(fd);
 }
 
-static void golden(const char *name, enum sink_advise_format format, const char *rules, uint64_t min_cost_ns, int worst)
+static void golden(const char *name, enum sink_advise_format format, const char *rules,
+		   uint64_t min_cost_ns, int worst)
 {
 	golden_end(name, format, rules, min_cost_ns, worst, false);
 }
@@ -1050,22 +1119,31 @@ static void test_traits(void)
 
 static void test_ways(void)
 {
-	CHECK(traits_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(2))) == REPORT_DTOH);
-	CHECK(traits_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(4))) == REPORT_UNTOLD);
-	CHECK(traits_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(0xffffffff))) == REPORT_UNTOLD);
-	CHECK(traits_way(make_call(&mc, "cuMemcpyHtoDAsync_v2", CT_CALL, 0, 0, U(1), U(2), U(3), U(0))) == REPORT_HTOD);
-	CHECK(traits_way(make_call(&mc, "cuMemcpyDtoD_v2", CT_CALL, 0, 0, U(1), U(2), U(3))) == REPORT_DTOD);
-	CHECK(traits_way(make_call(&mc, "cudaMemcpyPeer", CT_CALL, 0, 0, U(1), U(0), U(2), U(1), U(3))) == REPORT_PTOP);
-	CHECK(traits_way(make_call(&mc, "cuMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3))) == REPORT_UNTOLD);
+	CHECK(traits_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(2))) ==
+	      REPORT_DTOH);
+	CHECK(traits_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(4))) ==
+	      REPORT_UNTOLD);
+	CHECK(traits_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3),
+				   U(0xffffffff))) == REPORT_UNTOLD);
+	CHECK(traits_way(make_call(&mc, "cuMemcpyHtoDAsync_v2", CT_CALL, 0, 0, U(1), U(2), U(3),
+				   U(0))) == REPORT_HTOD);
+	CHECK(traits_way(make_call(&mc, "cuMemcpyDtoD_v2", CT_CALL, 0, 0, U(1), U(2), U(3))) ==
+	      REPORT_DTOD);
+	CHECK(traits_way(make_call(&mc, "cudaMemcpyPeer", CT_CALL, 0, 0, U(1), U(0), U(2), U(1),
+				   U(3))) == REPORT_PTOP);
+	CHECK(traits_way(make_call(&mc, "cuMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3))) ==
+	      REPORT_UNTOLD);
 }
 
-/* ---- records of dice -------------------------------------------------------------------------------------- */
+/* ---- records of dice ---- */
 
 static void test_rubbish(void)
 {
 	struct sink_end end = { .reason = "finished" };
 	struct sink_advise how = { .format = SINK_ADVISE_JSON };
-	struct sink_opts opts = { .version = "test", .title = "dice", .start_ns = PLAY_START, .advise = &how };
+	struct sink_opts opts = {
+		.version = "test", .title = "dice", .start_ns = PLAY_START, .advise = &how
+	};
 	unsigned int seed = 7;
 	struct play p;
 	struct out out;
@@ -1095,12 +1173,18 @@ static void test_hostile(void)
 	md.device.warp_size = ~0u;
 	give((struct event){ .rec = &md.h });
 	for (int i = 0; i < 30000; i++) {
-		uint64_t start = rand_r(&seed) % 3 ? (uint64_t)rand_r(&seed) << rand_r(&seed) % 34 : UINT64_MAX - 5;
-		struct cause c = { start, (uint64_t)rand_r(&seed) << 32, PID, (uint16_t)rand_r(&seed) };
+		uint64_t start = rand_r(&seed) % 3 ? (uint64_t)rand_r(&seed) << rand_r(&seed) % 34
+						   : UINT64_MAX - 5;
+		struct cause c = { start, (uint64_t)rand_r(&seed) << 32, PID,
+				   (uint16_t)rand_r(&seed) };
 
-		make_kernel(&md, MAKE_AT((uint32_t)rand_r(&seed) % 400, (uint32_t)rand_r(&seed) % 40, (uint32_t)rand_r(&seed) % 20, 7, 1,
-					 start, rand_r(&seed) % 2 ? start + (uint64_t)rand_r(&seed) * 1000 : start / 2),
-			    (uint64_t)rand_r(&seed) % 2000, ~0u, 1 + (uint32_t)rand_r(&seed) % 2000);
+		make_kernel(&md,
+			    MAKE_AT((uint32_t)rand_r(&seed) % 400, (uint32_t)rand_r(&seed) % 40,
+				    (uint32_t)rand_r(&seed) % 20, 7, 1, start,
+				    rand_r(&seed) % 2 ? start + (uint64_t)rand_r(&seed) * 1000
+						      : start / 2),
+			    (uint64_t)rand_r(&seed) % 2000, ~0u,
+			    1 + (uint32_t)rand_r(&seed) % 2000);
 		md.kernel.registers = rand_r(&seed) % 2 ? ~0u : 1u << 27;
 		md.kernel.static_shared = ~0u;
 		work(rand_r(&seed) % 2 ? &c : NULL, rand_r(&seed) % 2 ? &play_gemm : NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_agent.c - the agent and the source that listens to it, both in this process, with the stand-in's libcuda and libcupti
- * between them: what arrives, a hundred attaches in a row, and either end with a peer that talks nonsense.
+ * test_agent.c - the agent and the source that listens to it, both in this process, with the
+ * stand-in's libcuda and libcupti between them: what arrives, a hundred attaches in a row, and
+ * either end with a peer that talks nonsense.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -72,7 +73,8 @@ static struct source src;
 static struct {
 	int kinds[CT_KIND_END];
 	uint32_t last_correlation;
-	int orphans; /* kernels whose cause had not been told before or is not told after: counted at the end */
+	/* kernels whose cause had not been told before or is not told after: counted at the end */
+	int orphans;
 	uint64_t handle;
 	char name[64];
 	bool pids_right;
@@ -92,7 +94,8 @@ static int emit(void *ctx, const struct ct_hdr *rec)
 		got.handle = n->handle;
 		snprintf(got.name, sizeof(got.name), "%.*s", (int)n->len, n->name);
 	}
-	if (rec->kind == CT_KERNEL && got.handle && !(((const struct ct_kernel *)rec)->name == got.handle))
+	if (rec->kind == CT_KERNEL && got.handle &&
+	    !(((const struct ct_kernel *)rec)->name == got.handle))
 		got.orphans++;
 	if (rec->kind == CT_LOST)
 		got.lost += ((const struct ct_lost *)rec)->count;
@@ -108,9 +111,12 @@ static void reset(void)
 static bool open_source(void)
 {
 	memset(&plan, 0, sizeof(plan));
-	plan.device = (struct plan_device){ .kinds = AGENT_DEFAULT, .buffer_bytes = 1 << 20, .buffers = 8, .cupti = cupti };
+	plan.device = (struct plan_device){
+		.kinds = AGENT_DEFAULT, .buffer_bytes = 1 << 20, .buffers = 8, .cupti = cupti
+	};
 	src = (struct source){ .ops = &source_agent };
-	return !source_agent.prepare(&src, &plan) && !source_agent.open(&src, &plan) && !source_agent.start(&src);
+	return !source_agent.prepare(&src, &plan) && !source_agent.open(&src, &plan) &&
+	       !source_agent.start(&src);
 }
 
 static uint64_t now_ms(void)
@@ -121,7 +127,8 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* Drains until there are so many records of a kind, or no agent is left (kind 0). False: it never came to that. */
+/* Drains until there are so many records of a kind, or no agent is left (kind 0). False: it
+ * never came to that. */
 static bool drain_until(int kind, int n)
 {
 	uint64_t until = now_ms() + 20000;
@@ -209,7 +216,8 @@ static void test_records(void)
 	launch(50);
 	CHECK(!set_memory(memory, 3, (size_t)64));
 	CHECK(drain_until(CT_KERNEL, 50) && drain_until(CT_SET, 1) && drain_until(CT_CAUSE, 51));
-	CHECK(got.kinds[CT_KERNEL] == 50 && got.kinds[CT_SET] == 1 && got.kinds[CT_CAUSE] == 51 && got.kinds[CT_NAME] == 1);
+	CHECK(got.kinds[CT_KERNEL] == 50 && got.kinds[CT_SET] == 1 && got.kinds[CT_CAUSE] == 51 &&
+	      got.kinds[CT_NAME] == 1);
 	CHECK(got.pids_right && !got.orphans && !got.lost && got.handle & CT_HANDLE_DEVICE);
 	CHECK_TEXT("_Z7vec_mulPfi", got.name);
 	source_agent.stop(&src);
@@ -249,7 +257,8 @@ static void test_again(void)
 #endif
 }
 
-/* The source is gone without a word: the agent leaves by itself, and the next one finds the place free. */
+/* The source is gone without a word: the agent leaves by itself, and the next one finds the
+ * place free. */
 static void test_hang_up(void)
 {
 	int before = threads();
@@ -301,7 +310,8 @@ static void test_fork(void)
 	source_agent.close(&src);
 }
 
-/* The program closes what it finds and opens something of its own at that number: nothing is written there, and it stays open. */
+/* The program closes what it finds and opens something of its own at that number: nothing is
+ * written there, and it stays open. */
 static void test_closed(void)
 {
 	int before = threads(), fds[2], theirs[2];
@@ -310,7 +320,8 @@ static void test_closed(void)
 	reset();
 	CHECK(open_source());
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
-	CHECK(!agent_how(&plan, fds[1], how, sizeof(how)) && !agent_connect_fd(&src, fds[0], getpid()));
+	CHECK(!agent_how(&plan, fds[1], how, sizeof(how)) &&
+	      !agent_connect_fd(&src, fds[0], getpid()));
 	CHECK(!cudatrace_agent_start(how));
 	CHECK(drain_until(CT_DEVICE, 2));
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, theirs));
@@ -329,7 +340,9 @@ static void test_closed(void)
 
 static void put_marker(uint32_t id, uint32_t flags, uint64_t time, const char *name)
 {
-	struct cupti_marker m = { .kind = CUPTI_KIND_MARKER, .flags = flags, .time = time, .id = id, .name = name };
+	struct cupti_marker m = {
+		.kind = CUPTI_KIND_MARKER, .flags = flags, .time = time, .id = id, .name = name
+	};
 
 	records_convert(&m);
 }
@@ -358,7 +371,8 @@ static void test_outer_range(void)
 			n++;
 			if (n <= inner)
 				continue;
-			CHECK(m->id == 1 && m->h.end_ns - m->h.start_ns == 69999 && m->text_len == 5 && !memcmp(m->text, "epoch", 5));
+			CHECK(m->id == 1 && m->h.end_ns - m->h.start_ns == 69999 &&
+			      m->text_len == 5 && !memcmp(m->text, "epoch", 5));
 		}
 	}
 	CHECK(n == inner + 1);
@@ -368,8 +382,16 @@ static void test_outer_range(void)
 
 static void test_words(void)
 {
-	static const char *const bad[] = { "", "v1", "v2 fd=3", "v1 fd=", "v1 fd=x", "v1 fd=99999999999", "v1 path=/x", "v1 path=/x key=short",
-					   "v1 fd=3 cupti=%zz", "v1 fd=3 cupti=%00" };
+	static const char *const bad[] = { "",
+					   "v1",
+					   "v2 fd=3",
+					   "v1 fd=",
+					   "v1 fd=x",
+					   "v1 fd=99999999999",
+					   "v1 path=/x",
+					   "v1 path=/x key=short",
+					   "v1 fd=3 cupti=%zz",
+					   "v1 fd=3 cupti=%00" };
 	int before = threads();
 
 	CHECK(cudatrace_agent_start(NULL) == -EINVAL);
@@ -401,8 +423,12 @@ static uint32_t random32(void)
 
 static size_t start_message(char *msg, uint32_t buffer_bytes)
 {
-	struct agent_start s = { .h = { .size = sizeof(s), .type = AGENT_START }, .version = AGENT_VERSION, .kinds = random32(),
-				 .flags = random32() & 15, .buffer_bytes = buffer_bytes, .buffers = 4 };
+	struct agent_start s = { .h = { .size = sizeof(s), .type = AGENT_START },
+				 .version = AGENT_VERSION,
+				 .kinds = random32(),
+				 .flags = random32() & 15,
+				 .buffer_bytes = buffer_bytes,
+				 .buffers = 4 };
 
 	memcpy(msg, &s, sizeof(s));
 	return sizeof(s);
@@ -414,7 +440,9 @@ static size_t funcs_message(char *msg, bool wild)
 	size_t at = sizeof(l);
 
 	for (int i = 0; i < 40; i++) {
-		struct agent_func f = { .cbid = (uint16_t)(1 + random32() % 800), .domain = (uint8_t)(1 + random32() % 2), .flags = random32() % 16 };
+		struct agent_func f = { .cbid = (uint16_t)(1 + random32() % 800),
+					.domain = (uint8_t)(1 + random32() % 2),
+					.flags = random32() % 16 };
 		struct agent_call call;
 
 		f.row = (uint16_t)random32();
@@ -443,10 +471,14 @@ static void test_far_words(void)
 {
 	static char msg[AGENT_MSG_MAX];
 	struct agent_list l = { .h.type = AGENT_FUNCS, .flags = AGENT_LAST, .n = 1 };
-	struct agent_func f = { .cbid = 1, .domain = AGENT_DRIVER, .flags = AGENT_F_CALL, .size = sizeof(f) + sizeof(struct agent_call) };
+	struct agent_func f = { .cbid = 1,
+				.domain = AGENT_DRIVER,
+				.flags = AGENT_F_CALL,
+				.size = sizeof(f) + sizeof(struct agent_call) };
 
 	for (int off = AGENT_PARAMS_MAX - 8; off <= AGENT_PARAMS_MAX; off += 8) {
-		struct agent_call call = { .spec.nwords = 1, .words[3] = { (uint16_t)off, 8, AGENT_WORD_ZERO } };
+		struct agent_call call = { .spec.nwords = 1,
+					   .words[3] = { (uint16_t)off, 8, AGENT_WORD_ZERO } };
 		int before = threads(), fds[2], err = 1;
 		struct agent_started s;
 		char how[PATH_MAX + 64];
@@ -528,15 +560,20 @@ static int emit_any(void *ctx, const struct ct_hdr *rec)
 	if (record_check(rec, rec->size))
 		abort();
 	/* whatever it claims, it speaks of its own process, and of no stacks of ours */
-	CHECK(rec->pid == (uint32_t)getpid() && !rec->lost && rec->kind != CT_STACK && rec->kind != CT_PROCESS && rec->kind != CT_EXIT);
+	CHECK(rec->pid == (uint32_t)getpid() && !rec->lost && rec->kind != CT_STACK &&
+	      rec->kind != CT_PROCESS && rec->kind != CT_EXIT);
 	seen++;
 	return 0;
 }
 
 static size_t hello_message(char *msg, uint32_t pid)
 {
-	struct agent_hello h = { .h = { .type = AGENT_HELLO, .size = sizeof(h) + 4 }, .magic = AGENT_MAGIC, .version = AGENT_VERSION, .pid = pid,
-				 .cupti_version = 130001, .path_len = 4 };
+	struct agent_hello h = { .h = { .type = AGENT_HELLO, .size = sizeof(h) + 4 },
+				 .magic = AGENT_MAGIC,
+				 .version = AGENT_VERSION,
+				 .pid = pid,
+				 .cupti_version = 130001,
+				 .path_len = 4 };
 
 	memcpy(msg, &h, sizeof(h));
 	memcpy(msg + sizeof(h), "/a\nb", 4);
@@ -566,8 +603,9 @@ static size_t started_message(char *msg)
 
 static size_t records_message(char *msg)
 {
-	static const uint16_t kinds[] = { CT_KERNEL, CT_COPY, CT_SET, CT_NAME, CT_CAUSE, CT_LOST, CT_CALL, CT_PROCESS, CT_STACK, CT_MARKER,
-					  CT_EVENT, CT_DEVICE, CT_EXIT, 99 };
+	static const uint16_t kinds[] = { CT_KERNEL, CT_COPY,	CT_SET,	    CT_NAME,  CT_CAUSE,
+					  CT_LOST,   CT_CALL,	CT_PROCESS, CT_STACK, CT_MARKER,
+					  CT_EVENT,  CT_DEVICE, CT_EXIT,    99 };
 	struct agent_head head = { .type = AGENT_RECORDS };
 	size_t at = sizeof(head);
 	int n = 1 + (int)(random32() % 20);
@@ -578,7 +616,8 @@ static size_t records_message(char *msg)
 
 		for (size_t b = 0; b < sizeof(rec); b++)
 			rec[b] = random32() % 3 ? 0 : (char)random32();
-		h->size = random32() % 9 ? (uint16_t)(184 + random32() % 8 * 8) : (uint16_t)random32();
+		h->size = random32() % 9 ? (uint16_t)(184 + random32() % 8 * 8)
+					 : (uint16_t)random32();
 		h->kind = kinds[random32() % ARRAY_LEN(kinds)];
 		h->pid = random32();
 		h->start_ns = random32();
@@ -595,7 +634,8 @@ static size_t records_message(char *msg)
 static void test_losses(void)
 {
 	static char msg[AGENT_MSG_MAX];
-	struct agent_head head = { .type = AGENT_RECORDS, .size = sizeof(head) + sizeof(struct ct_lost) };
+	struct agent_head head = { .type = AGENT_RECORDS,
+				   .size = sizeof(head) + sizeof(struct ct_lost) };
 	uint64_t until = now_ms() + 5000;
 	struct losses l = { .files = 0 };
 	struct agent_counts c;
@@ -613,8 +653,11 @@ static void test_losses(void)
 	n = started_message(msg);
 	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
 	for (uint32_t i = 0; i < 2 * CT_LOSS_END; i++) {
-		struct ct_lost lost = { .h = { .size = sizeof(lost), .kind = CT_LOST, .start_ns = 1, .end_ns = 1 }, .cause = i % CT_LOSS_END,
-					.count = i < CT_LOSS_END ? UINT64_MAX - 1 : 2 };
+		struct ct_lost lost = {
+			.h = { .size = sizeof(lost), .kind = CT_LOST, .start_ns = 1, .end_ns = 1 },
+			.cause = i % CT_LOSS_END,
+			.count = i < CT_LOSS_END ? UINT64_MAX - 1 : 2
+		};
 
 		memcpy(msg, &head, sizeof(head));
 		memcpy(msg + sizeof(head), &lost, sizeof(lost));
@@ -631,10 +674,13 @@ static void test_losses(void)
 	CHECK(!c.live && got.kinds[CT_LOST] == 8);
 	source_agent.losses(&src, &l);
 	for (int i = 0; i < CT_LOSS_END; i++) {
-		bool own = i == CT_LOSS_DEVICE || i == CT_LOSS_AGENT || i == CT_LOSS_TIME || i == CT_LOSS_DEPTH;
+		bool own = i == CT_LOSS_DEVICE || i == CT_LOSS_AGENT || i == CT_LOSS_TIME ||
+			   i == CT_LOSS_DEPTH;
 
 		/* the others' records are counted as malformed */
-		CHECK(l.lost[i] == (own ? UINT64_MAX : i == CT_LOSS_READ ? 2u * (CT_LOSS_END - 4) : 0));
+		CHECK(l.lost[i] == (own			? UINT64_MAX
+				    : i == CT_LOSS_READ ? 2u * (CT_LOSS_END - 4)
+							: 0));
 	}
 	CHECK(losses_total(&l) == UINT64_MAX);
 	close(fds[1]);
@@ -652,7 +698,8 @@ static void test_bad_agent(void)
 	fflush(stderr);
 	dup2(quiet, 2);
 	for (int round = 0; round < 400; round++) {
-		size_t (*const order[])(char *) = { names_message, started_message, records_message, records_message, records_message };
+		size_t (*const order[])(char *) = { names_message, started_message, records_message,
+						    records_message, records_message };
 		uint64_t until = now_ms() + 5000;
 		struct agent_counts c;
 		int fds[2];
@@ -671,7 +718,8 @@ static void test_bad_agent(void)
 			if (random32() % 12 == 0)
 				n = random32() % n;
 			send(fds[1], msg, n, MSG_NOSIGNAL);
-			/* a thread takes it: an answer shows that it was looked at, but not all have one */
+			/* a thread takes it: an answer shows that it was looked at, but not all
+			 * have one */
 			for (int look = 0; look < 3; look++) {
 				usleep(200);
 				CHECK(source_agent.drain(&src, emit_any, NULL) >= 0);
@@ -693,7 +741,8 @@ static void test_bad_agent(void)
 	source_agent.close(&src);
 }
 
-/* A crowd of one process that says nothing gets no thread, no more than some connections, and counts as no agent. */
+/* A crowd of one process that says nothing gets no thread, no more than some connections, and
+ * counts as no agent. */
 static void crowd(const struct sockaddr_un *addr)
 {
 	int before = threads(), fds[300];
@@ -719,7 +768,8 @@ static void crowd(const struct sockaddr_un *addr)
 
 #define FOREIGN 500
 
-/* Another user's process that does not descend from us: connects, and is hung up on without having been read. Writes how often. */
+/* Another user's process that does not descend from us: connects, and is hung up on without
+ * having been read. Writes how often. */
 static void foreign(const struct sockaddr_un *addr, int to, pid_t parent)
 {
 	int shut = 0;
@@ -772,7 +822,8 @@ static void foreigners(const struct sockaddr_un *addr)
 	CHECK(c.strangers == FOREIGN && !c.live && !c.started);
 }
 
-/* The agent waits for a place in a line that is full, until it is told to, and no longer; where nobody listens not at all. */
+/* The agent waits for a place in a line that is full, until it is told to, and no longer; where
+ * nobody listens not at all. */
 static void test_line(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -791,7 +842,8 @@ static void test_line(void)
 	while (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)) && ++n < 100);
 	CHECK(n > 0 && n < 100 && errno == EAGAIN);
 	before = clock_now();
-	CHECK(link_connect(&how, before + 100000000) == -EAGAIN && clock_now() >= before + 100000000);
+	CHECK(link_connect(&how, before + 100000000) == -EAGAIN &&
+	      clock_now() >= before + 100000000);
 	CHECK(link_connect(&how, 1) == -EAGAIN); /* that is over */
 	pid = fork();
 	if (!pid) {
@@ -820,12 +872,16 @@ static void test_stranger(void)
 	ssize_t answer;
 
 	memset(&plan, 0, sizeof(plan));
-	plan.device = (struct plan_device){ .kinds = AGENT_DEFAULT, .buffer_bytes = 1 << 20, .buffers = 8 };
+	plan.device = (struct plan_device){ .kinds = AGENT_DEFAULT,
+					    .buffer_bytes = 1 << 20,
+					    .buffers = 8 };
 	plan.cmd = cmd;
 	src = (struct source){ .ops = &source_agent };
 	unsetenv(AGENT_INJECTION_ENV);
-	CHECK(!source_agent.prepare(&src, &plan) && !source_agent.open(&src, &plan) && !source_agent.start(&src));
-	CHECK(plan.env && !strncmp(plan.env[0], AGENT_INJECTION_ENV "=/", strlen(AGENT_INJECTION_ENV) + 2));
+	CHECK(!source_agent.prepare(&src, &plan) && !source_agent.open(&src, &plan) &&
+	      !source_agent.start(&src));
+	CHECK(plan.env &&
+	      !strncmp(plan.env[0], AGENT_INJECTION_ENV "=/", strlen(AGENT_INJECTION_ENV) + 2));
 	path = strstr(plan.env[1], "path=") + 5;
 	end = strchr(path, ' ');
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%.*s", (int)(end - path), path);
@@ -835,7 +891,8 @@ static void test_stranger(void)
 	send(fd, msg, names_message(msg), MSG_NOSIGNAL);
 	send(fd, msg, records_message(msg), MSG_NOSIGNAL);
 	seen = 0;
-	/* what came is taken by a thread: the answer, which is to hang up, comes when it has been looked at */
+	/* what came is taken by a thread: the answer, which is to hang up, comes when it has
+	 * been looked at */
 	do {
 		usleep(1000);
 		CHECK(!source_agent.drain(&src, emit_any, NULL));
@@ -856,16 +913,20 @@ static void test_names(void)
 	bool twin;
 	int row;
 
-	row = agent_funcs_row(AGENT_RUNTIME, "cudaMemcpyAsync_ptsz_v7000", 13000, AGENT_FUNCS_ONLY, &twin);
+	row = agent_funcs_row(AGENT_RUNTIME, "cudaMemcpyAsync_ptsz_v7000", 13000, AGENT_FUNCS_ONLY,
+			      &twin);
 	CHECK(row >= 0 && twin && !strcmp(api_funcs[row].name, "cudaMemcpyAsync"));
 	row = agent_funcs_row(AGENT_DRIVER, "cuMemcpyHtoD_v2", 13000, AGENT_FUNCS_ONLY, &twin);
 	CHECK(row >= 0 && !twin && !strcmp(api_funcs[row].name, "cuMemcpyHtoD_v2"));
 	/* one symbol, two signatures */
-	row = agent_funcs_row(AGENT_RUNTIME, "cudaMemPrefetchAsync_v8000", 13000, AGENT_FUNCS_EARLIER, &twin);
+	row = agent_funcs_row(AGENT_RUNTIME, "cudaMemPrefetchAsync_v8000", 13000,
+			      AGENT_FUNCS_EARLIER, &twin);
 	CHECK(row >= 0 && api_funcs[row].until == 1300);
-	row = agent_funcs_row(AGENT_RUNTIME, "cudaMemPrefetchAsync_v12020", 13000, AGENT_FUNCS_LATEST, &twin);
+	row = agent_funcs_row(AGENT_RUNTIME, "cudaMemPrefetchAsync_v12020", 13000,
+			      AGENT_FUNCS_LATEST, &twin);
 	CHECK(row >= 0 && !api_funcs[row].until);
-	row = agent_funcs_row(AGENT_RUNTIME, "cudaMemPrefetchAsync_v8000", 11080, AGENT_FUNCS_ONLY, &twin);
+	row = agent_funcs_row(AGENT_RUNTIME, "cudaMemPrefetchAsync_v8000", 11080, AGENT_FUNCS_ONLY,
+			      &twin);
 	CHECK(row >= 0 && api_funcs[row].until == 1300);
 	/* a driver's function by the runtime's domain, and what is no function */
 	CHECK(agent_funcs_row(AGENT_RUNTIME, "cuLaunchKernel", 13000, AGENT_FUNCS_ONLY, &twin) < 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_api.c - the table of functions: every row fits a record on both architectures, words and reads are where the two
- * ABIs have them, versions choose among rows, and hand-made records decode to the right values, rubbish to harmless ones.
+ * test_api.c - the table of functions: every row fits a record on both architectures, words and
+ * reads are where the two ABIs have them, versions choose among rows, and hand-made records
+ * decode to the right values, rubbish to harmless ones.
  */
 #include <errno.h>
 
@@ -10,7 +11,7 @@
 #include "make_call.h"
 #include "unit.h"
 
-/* ---- a small text of decoded fields, to compare with --------------------------------------------------- */
+/* ---- a small text of decoded fields, to compare with ---- */
 
 static char text[8192];
 
@@ -34,38 +35,19 @@ static void put_value(const struct field *f)
 		return;
 	}
 	switch (f->type) {
-	case FIELD_INT:
-		put("%lld", (long long)f->i);
-		break;
-	case FIELD_ENUM:
-		put("%s", name ? xlat_short(f->xlat, name) : "?");
-		break;
-	case FIELD_ERROR:
-		put("%s", name ? name : "?");
-		break;
-	case FIELD_FLOAT:
-		put("%g", f->f);
-		break;
-	case FIELD_DIM3:
-		put("(%u,%u,%u)", f->dim[0], f->dim[1], f->dim[2]);
-		break;
-	case FIELD_STR:
-		put("\"%.*s\"%s", (int)f->str_len, f->str, f->cut ? "..." : "");
-		break;
-	case FIELD_BYTES:
-		put("%u bytes", f->str_len);
-		break;
-	case FIELD_UNKNOWN:
-		put("?");
-		break;
+	case FIELD_INT: put("%lld", (long long)f->i); break;
+	case FIELD_ENUM: put("%s", name ? xlat_short(f->xlat, name) : "?"); break;
+	case FIELD_ERROR: put("%s", name ? name : "?"); break;
+	case FIELD_FLOAT: put("%g", f->f); break;
+	case FIELD_DIM3: put("(%u,%u,%u)", f->dim[0], f->dim[1], f->dim[2]); break;
+	case FIELD_STR: put("\"%.*s\"%s", (int)f->str_len, f->str, f->cut ? "..." : ""); break;
+	case FIELD_BYTES: put("%u bytes", f->str_len); break;
+	case FIELD_UNKNOWN: put("?"); break;
 	case FIELD_PTR:
 	case FIELD_STREAM:
 	case FIELD_FUNC:
-	case FIELD_FLAGS:
-		put("%#llx", (unsigned long long)f->u);
-		break;
-	default:
-		put("%llu", (unsigned long long)f->u);
+	case FIELD_FLAGS: put("%#llx", (unsigned long long)f->u); break;
+	default: put("%llu", (unsigned long long)f->u);
 	}
 }
 
@@ -120,7 +102,7 @@ static struct ct_spec spec_of(const char *name, enum api_arch arch)
 	return s;
 }
 
-/* ---- all rows ------------------------------------------------------------------------------------------- */
+/* ---- all rows ---- */
 
 static void check_reads(const struct ct_spec *s)
 {
@@ -132,7 +114,8 @@ static void check_reads(const struct ct_spec *s)
 		CHECK(r->when == (i < s->nentry ? CT_AT_ENTRY : CT_AT_RETURN));
 		CHECK(r->len && r->len <= CT_READ_MAX);
 		if (r->from & CT_FROM_READ)
-			CHECK((r->from & ~CT_FROM_READ) < i && s->reads[r->from & ~CT_FROM_READ].when == r->when &&
+			CHECK((r->from & ~CT_FROM_READ) < i &&
+			      s->reads[r->from & ~CT_FROM_READ].when == r->when &&
 			      s->reads[r->from & ~CT_FROM_READ].kind == CT_READ_BYTES &&
 			      r->off + 8 <= s->reads[r->from & ~CT_FROM_READ].len);
 		else
@@ -142,7 +125,8 @@ static void check_reads(const struct ct_spec *s)
 		} else {
 			CHECK(r->elem && r->len % r->elem == 0);
 			if (r->count_from & CT_FROM_READ)
-				CHECK((r->count_from & 7) < i && s->reads[r->count_from & 7].when == r->when);
+				CHECK((r->count_from & 7) < i &&
+				      s->reads[r->count_from & 7].when == r->when);
 			else
 				CHECK(r->count_from < s->nwords);
 		}
@@ -169,7 +153,8 @@ static void test_all_rows(void)
 				CHECK(0);
 				continue;
 			}
-			CHECK(s.flags & CT_S_SHOWN && s.nwords <= CT_MAX_WORDS && s.nentry <= s.nreads);
+			CHECK(s.flags & CT_S_SHOWN && s.nwords <= CT_MAX_WORDS &&
+			      s.nentry <= s.nreads);
 			check_reads(&s);
 		}
 		CHECK(f->nargs <= API_MAX_ARGS && f->class < API_CLASS_END);
@@ -181,12 +166,14 @@ static void test_all_rows(void)
 			CHECK(api_next(f->name, -1) == i);
 		CHECK(api_lookup(f->name, f->since * 10, &twin) >= i && !twin);
 		for (int a = 0; a < f->nargs; a++)
-			CHECK(f->args[a].name && f->args[a].label && (f->args[a].width || f->args[a].abi));
+			CHECK(f->args[a].name && f->args[a].label &&
+			      (f->args[a].width || f->args[a].abi));
 	}
 	CHECK(domains[API_RUNTIME] >= 310 && domains[API_DRIVER] >= 449);
 	for (int i = 0; xlat_all[i]; i++)
 		for (int r = 0; r < xlat_all[i]->nrows; r++)
-			CHECK(xlat_name(xlat_all[i], xlat_all[i]->rows[r].value) == xlat_all[i]->rows[r].name);
+			CHECK(xlat_name(xlat_all[i], xlat_all[i]->rows[r].value) ==
+			      xlat_all[i]->rows[r].name);
 	for (int i = 0; i < API_CLASS_END; i++)
 		CHECK(api_class_parse(api_class_name(i)) == i);
 	CHECK(api_class_parse("no such class") == -1);
@@ -198,7 +185,8 @@ static struct {
 	int n;
 } spelled;
 
-/* Readers of JSON such as DuckDB make one column of all that have one name, and take names that differ in case only for one. */
+/* Readers of JSON such as DuckDB make one column of all that have one name, and take names that
+ * differ in case only for one. */
 static void check_spelling(const char *name, const char *func)
 {
 	for (int i = 0; i < spelled.n; i++) {
@@ -219,7 +207,8 @@ static void check_members(const char *way, const struct api_struct *s, const cha
 	char name[512];
 
 	for (int i = 0; i < s->nmembers; i++) {
-		CHECK((size_t)snprintf(name, sizeof(name), "%s.%s", way, s->members[i].name) < sizeof(name));
+		CHECK((size_t)snprintf(name, sizeof(name), "%s.%s", way, s->members[i].name) <
+		      sizeof(name));
 		check_spelling(name, func);
 		if (s->members[i].layout)
 			check_members(name, s->members[i].layout, func);
@@ -242,7 +231,8 @@ static void test_spelling(void)
 		free(spelled.names[--spelled.n]);
 }
 
-/* The most fields that a struct can give: all members outside of unions, and the widest of those inside. */
+/* The most fields that a struct can give: all members outside of unions, and the widest of those
+ * inside. */
 static int struct_fields(const struct api_struct *s)
 {
 	int n = 2, widest = 0;
@@ -252,7 +242,8 @@ static int struct_fields(const struct api_struct *s)
 		int k = m->n ? m->n + 2 : 1;
 
 		if (m->layout)
-			k = m->list ? 2 + m->max * struct_fields(m->layout) : struct_fields(m->layout);
+			k = m->list ? 2 + m->max * struct_fields(m->layout)
+				    : struct_fields(m->layout);
 		if (m->cases)
 			widest = k > widest ? k : widest;
 		else
@@ -305,8 +296,10 @@ static void test_lookup(void)
 	/* A function that 13 dropped is still known. */
 	CHECK(api_lookup("cudaThreadSynchronize", 13000, &twin) == row("cudaThreadSynchronize"));
 	/* cuMemAlloc v1 has 32-bit sizes and addresses. */
-	CHECK(api_funcs[row("cuMemAlloc")].args[1].width == 4 && api_funcs[row("cuMemAlloc_v2")].args[1].width == 8);
-	CHECK(api_funcs[row("cuCtxCreate")].nargs == 3 && api_funcs[row("cuCtxCreate_v3")].nargs == 5 &&
+	CHECK(api_funcs[row("cuMemAlloc")].args[1].width == 4 &&
+	      api_funcs[row("cuMemAlloc_v2")].args[1].width == 8);
+	CHECK(api_funcs[row("cuCtxCreate")].nargs == 3 &&
+	      api_funcs[row("cuCtxCreate_v3")].nargs == 5 &&
 	      api_funcs[row("cuCtxCreate_v4")].nargs == 4);
 	CHECK(api_funcs[row("cuOccupancyMaxPotentialBlockSize")].flags & CT_S_CALLBACK);
 	CHECK(spec_of("cuModuleGetFunction", API_X86_64).flags & CT_S_ALWAYS);
@@ -315,7 +308,7 @@ static void test_lookup(void)
 	CHECK(api_funcs[row("cudaGetDevice")].class == API_QUERY);
 }
 
-/* ---- words ---------------------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 /* A record with words 0x1000, 0x1001, ... of a row. */
 static struct made_call numbered(const char *name, enum api_arch arch, int ret)
@@ -339,37 +332,48 @@ static void test_words(void)
 	struct made_call m;
 	struct ct_spec s;
 
-	/* Measured: grid in rsi, rdx; block in rcx, r8; args r9; sharedMem and stream at [rsp+8], [rsp+16]. */
+	/* Measured: grid in rsi, rdx; block in rcx, r8; args r9; sharedMem and stream at
+	 * [rsp+8], [rsp+16]. */
 	m = numbered("cudaLaunchKernel", API_X86_64, 0);
 	CHECK(m.c.nwords == 8);
-	CHECK_TEXT("func=0x1000, gridDim=(4097,0,4098), blockDim=(4099,0,4100), args=0x1005, sharedMem=4102, "
-		   "stream=0x1007, returned=cudaSuccess", decoded(&m.c, API_X86_64));
+	CHECK_TEXT("func=0x1000, gridDim=(4097,0,4098), blockDim=(4099,0,4100), args=0x1005, "
+		   "sharedMem=4102, "
+		   "stream=0x1007, returned=cudaSuccess",
+		   decoded(&m.c, API_X86_64));
 	m = numbered("cudaLaunchKernel", API_AARCH64, 0);
-	CHECK_TEXT("func=0x1000, gridDim=(4097,0,4098), blockDim=(4099,0,4100), args=0x1005, sharedMem=4102, "
-		   "stream=0x1007, returned=cudaSuccess", decoded(&m.c, API_AARCH64));
-	/* An aggregate above 16 bytes: on the stack, not in a register; on aarch64 a pointer in its turn. */
+	CHECK_TEXT("func=0x1000, gridDim=(4097,0,4098), blockDim=(4099,0,4100), args=0x1005, "
+		   "sharedMem=4102, "
+		   "stream=0x1007, returned=cudaSuccess",
+		   decoded(&m.c, API_AARCH64));
+	/* An aggregate above 16 bytes: on the stack, not in a register; on aarch64 a pointer in
+	 * its turn. */
 	m = numbered("cudaMalloc3D", API_X86_64, 1);
 	CHECK(m.c.nwords == 9);
-	CHECK_TEXT("extent={width=4102, height=4103, depth=4104}, >pitchedDevPtr=absent, returned=cudaErrorInvalidValue",
+	CHECK_TEXT("extent={width=4102, height=4103, depth=4104}, >pitchedDevPtr=absent, "
+		   "returned=cudaErrorInvalidValue",
 		   decoded(&m.c, API_X86_64));
 	s = spec_of("cudaMalloc3D", API_AARCH64);
 	CHECK(s.nwords == 2 && s.nentry == 1 && s.reads[0].from == 1 && s.reads[0].len == 24);
-	/* The stack holds memory aggregates and spilled words in their order; value is the first register. */
+	/* The stack holds memory aggregates and spilled words in their order; value is the first
+	 * register. */
 	m = numbered("cudaMemset3DAsync", API_X86_64, 0);
-	CHECK_TEXT("pitchedDevPtr={ptr=0x1006, pitch=4103, xsize=4104, ysize=4105}, value=4096, "
-		   "extent={width=4106, height=4107, depth=4108}, stream=0x1001, returned=cudaSuccess",
-		   decoded(&m.c, API_X86_64));
+	CHECK_TEXT(
+		"pitchedDevPtr={ptr=0x1006, pitch=4103, xsize=4104, ysize=4105}, value=4096, "
+		"extent={width=4106, height=4107, depth=4108}, stream=0x1001, returned=cudaSuccess",
+		decoded(&m.c, API_X86_64));
 	s = spec_of("cudaMemset3DAsync", API_AARCH64);
 	CHECK(s.nwords == 4 && s.nentry == 2 && s.reads[0].from == 0 && s.reads[1].from == 2);
 	/* A 64-byte handle after an output pointer, and before flags. */
 	m = numbered("cudaIpcOpenMemHandle", API_X86_64, 1);
 	m.c.words[1] = 1;
 	CHECK(m.c.nwords == 14);
-	CHECK_TEXT("handle=64 bytes, flags=0x1, >devPtr=absent, returned=cudaErrorInvalidValue", decoded(&m.c, API_X86_64));
+	CHECK_TEXT("handle=64 bytes, flags=0x1, >devPtr=absent, returned=cudaErrorInvalidValue",
+		   decoded(&m.c, API_X86_64));
 	/* Floats take no word. */
 	m = numbered("cuTexRefSetMipmapLevelClamp", API_X86_64, 0);
 	CHECK(m.c.nwords == 1);
-	CHECK_TEXT("hTexRef=0x1000, minMipmapLevelClamp=?, maxMipmapLevelClamp=?, returned=CUDA_SUCCESS",
+	CHECK_TEXT("hTexRef=0x1000, minMipmapLevelClamp=?, maxMipmapLevelClamp=?, "
+		   "returned=CUDA_SUCCESS",
 		   decoded(&m.c, API_X86_64));
 	/* A struct returned in memory is a hidden first argument on x86-64. */
 	m = numbered("cudaCreateChannelDesc", API_X86_64, 0);
@@ -379,7 +383,8 @@ static void test_words(void)
 	/* An 8-byte struct in one register. */
 	m = numbered("cudaMemPrefetchAsync_v2", API_X86_64, 0);
 	m.c.words[2] = 1 | 3ULL << 32;
-	CHECK_TEXT("devPtr=0x1000, count=4097, location={type=Device, id=3}, flags=4099, stream=0x1004, returned=cudaSuccess",
+	CHECK_TEXT("devPtr=0x1000, count=4097, location={type=Device, id=3}, flags=4099, "
+		   "stream=0x1004, returned=cudaSuccess",
 		   decoded(&m.c, API_X86_64));
 	/* 32-bit arguments: the upper half of a register is rubbish. */
 	m = numbered("cudaSetDevice", API_X86_64, 0);
@@ -387,12 +392,15 @@ static void test_words(void)
 	CHECK_TEXT("device=-1, returned=cudaSuccess", decoded(&m.c, API_X86_64));
 	m = numbered("cuLaunchKernel", API_X86_64, 0);
 	CHECK(m.c.nwords == 11);
-	CHECK_TEXT("f=0x1000, gridDimX=4097, gridDimY=4098, gridDimZ=4099, blockDimX=4100, blockDimY=4101, "
-		   "blockDimZ=4102, sharedMemBytes=4103, hStream=0x1008, kernelParams=0x1009, extra=0x100a, "
-		   "returned=CUDA_SUCCESS", decoded(&m.c, API_X86_64));
+	CHECK_TEXT("f=0x1000, gridDimX=4097, gridDimY=4098, gridDimZ=4099, blockDimX=4100, "
+		   "blockDimY=4101, "
+		   "blockDimZ=4102, sharedMemBytes=4103, hStream=0x1008, kernelParams=0x1009, "
+		   "extra=0x100a, "
+		   "returned=CUDA_SUCCESS",
+		   decoded(&m.c, API_X86_64));
 }
 
-/* ---- values --------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 #define DECODED(m) decoded(&(m).c, API_ARCH_HERE)
 
@@ -433,7 +441,9 @@ static void test_outputs(void)
 	CHECK_TEXT(">pStream=0x7f81dc800000, returned=cudaSuccess", DECODED(m));
 	make_mem(0x500, kernel, strlen(kernel) + 1);
 	make_call(&m, "cuModuleGetFunction", CT_CALL, 0, 0, U(0x100), U(0x77), U(0x500));
-	CHECK_TEXT("hmod=0x77, name=\"_Z9vectorAddPKfS0_Pfi\", >hfunc=0x7f81dc800000, returned=CUDA_SUCCESS", DECODED(m));
+	CHECK_TEXT("hmod=0x77, name=\"_Z9vectorAddPKfS0_Pfi\", >hfunc=0x7f81dc800000, "
+		   "returned=CUDA_SUCCESS",
+		   DECODED(m));
 	/* A pointer to a pointer to a string. */
 	ptr = 0x500;
 	make_call(&m, "cudaFuncGetName", CT_CALL, 0, 0, U(0x100), U(0x88));
@@ -442,16 +452,19 @@ static void test_outputs(void)
 
 static void test_inputs(void)
 {
-	static const char *const kinds[] = { "HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice", "Default" };
+	static const char *const kinds[] = { "HostToHost", "HostToDevice", "DeviceToHost",
+					     "DeviceToDevice", "Default" };
 	char longer[400], want[256];
 	struct made_call m;
 
 	for (int i = 0; i < 5; i++) {
 		make_call(&m, "cudaMemcpy", CT_CALL, 0, 0, U(0x10), U(0x20), U(4096), U(i));
-		snprintf(want, sizeof(want), "dst=0x10, src=0x20, count=4096, kind=%s, returned=cudaSuccess", kinds[i]);
+		snprintf(want, sizeof(want),
+			 "dst=0x10, src=0x20, count=4096, kind=%s, returned=cudaSuccess", kinds[i]);
 		CHECK_TEXT(want, DECODED(m));
 	}
-	/* What was passed, also by a per-thread twin: that 0 is another stream there is the sink's to say. */
+	/* What was passed, also by a per-thread twin: that 0 is another stream there is the
+	 * sink's to say. */
 	make_call(&m, "cudaStreamSynchronize", CT_CALL, CT_F_PER_THREAD, 700, U(0));
 	CHECK_TEXT("stream=0, returned=cudaErrorIllegalAddress", DECODED(m));
 	make_call(&m, "cudaStreamSynchronize", CT_CALL, 0, 700, U(0));
@@ -464,33 +477,49 @@ static void test_inputs(void)
 	decoded(&m.c, API_ARCH_HERE);
 	CHECK(strstr(text, "x\"..., >hfunc=absent, returned=CUDA_ERROR_NOT_FOUND") != NULL);
 	make_call(&m, "cuModuleGetFunction", CT_CALL, 0, 500, U(0x100), U(0x77), U(0xdead0000));
-	CHECK_TEXT("hmod=0x77, name=@0xdead0000, >hfunc=absent, returned=CUDA_ERROR_NOT_FOUND", DECODED(m));
+	CHECK_TEXT("hmod=0x77, name=@0xdead0000, >hfunc=absent, returned=CUDA_ERROR_NOT_FOUND",
+		   DECODED(m));
 }
 
 static void test_structs(void)
 {
-	struct { uint32_t grid[3], block[3]; uint64_t smem, stream, attrs; uint32_t n, pad; } config = {
-		{ 8, 2, 1 }, { 128, 1, 1 }, 1024, 0x55, 0x900, 2, 0
-	};
-	struct { uint32_t id, pad; uint32_t value[16]; } attrs[2] = { { 4, 0, { 2, 1, 1 } }, { 6, 0, { 1 } } };
-	struct { uint64_t array, pos[3], ptr[4], darray, dpos[3], dptr[4], extent[3]; uint32_t kind, pad; } p3 = {
-		.ptr = { 0xa0, 256, 256, 4 }, .dptr = { 0xb0, 512, 256, 4 }, .extent = { 256, 4, 3 }, .kind = 1
-	};
-	uint64_t nodes[6] = { 1, 2, 3, 4, 5, 6 }, sizes[3] = { 100, 200, 300 }, node = 0x99, count = 6;
+	struct {
+		uint32_t grid[3], block[3];
+		uint64_t smem, stream, attrs;
+		uint32_t n, pad;
+	} config = { { 8, 2, 1 }, { 128, 1, 1 }, 1024, 0x55, 0x900, 2, 0 };
+	struct {
+		uint32_t id, pad;
+		uint32_t value[16];
+	} attrs[2] = { { 4, 0, { 2, 1, 1 } }, { 6, 0, { 1 } } };
+	struct {
+		uint64_t array, pos[3], ptr[4], darray, dpos[3], dptr[4], extent[3];
+		uint32_t kind, pad;
+	} p3 = { .ptr = { 0xa0, 256, 256, 4 },
+		 .dptr = { 0xb0, 512, 256, 4 },
+		 .extent = { 256, 4, 3 },
+		 .kind = 1 };
+	uint64_t nodes[6] = { 1, 2, 3, 4, 5, 6 }, sizes[3] = { 100, 200, 300 }, node = 0x99,
+		 count = 6;
 	struct made_call m;
 	uint64_t threshold = 1ULL << 40;
 
 	make_mem(0x800, &config, 56);
 	make_mem(0x900, attrs, sizeof(attrs));
 	make_call(&m, "cudaLaunchKernelExC", CT_CALL, 0, 0, U(0x800), U(0x1234), U(0x5678));
-	CHECK_TEXT("config={gridDim=(8,2,1), blockDim=(128,1,1), dynamicSmemBytes=1024, stream=0x55, "
-		   "attrs=list{{id=ClusterDimension, val={clusterDim=(2,1,1)}}, {id=ProgrammaticStreamSerialization, "
-		   "val={programmaticStreamSerializationAllowed=1}}}, numAttrs=2}, func=0x1234, args=0x5678, "
-		   "returned=cudaSuccess", DECODED(m));
+	CHECK_TEXT(
+		"config={gridDim=(8,2,1), blockDim=(128,1,1), dynamicSmemBytes=1024, stream=0x55, "
+		"attrs=list{{id=ClusterDimension, val={clusterDim=(2,1,1)}}, "
+		"{id=ProgrammaticStreamSerialization, "
+		"val={programmaticStreamSerializationAllowed=1}}}, numAttrs=2}, func=0x1234, "
+		"args=0x5678, "
+		"returned=cudaSuccess",
+		DECODED(m));
 	config.n = 9;
 	make_call(&m, "cudaLaunchKernelExC", CT_CALL, 0, 0, U(0x800), U(0x1234), U(0x5678));
 	decoded(&m.c, API_ARCH_HERE);
-	CHECK(strstr(text, "attrs=@0x900, numAttrs=9}") != NULL); /* nine are not there to be read */
+	/* nine are not there to be read */
+	CHECK(strstr(text, "attrs=@0x900, numAttrs=9}") != NULL);
 	config.n = 0;
 	make_call(&m, "cudaLaunchKernelExC", CT_CALL, 0, 0, U(0x800), U(0x1234), U(0x5678));
 	decoded(&m.c, API_ARCH_HERE);
@@ -499,9 +528,12 @@ static void test_structs(void)
 	CHECK_TEXT("config=@0, func=0x1234, args=0, returned=cudaErrorInvalidValue", DECODED(m));
 	make_mem(0xa00, &p3, sizeof(p3));
 	make_call(&m, "cudaMemcpy3D", CT_CALL, 0, 0, U(0xa00));
-	CHECK_TEXT("p={srcArray=0, srcPos={x=0, y=0, z=0}, srcPtr={ptr=0xa0, pitch=256, xsize=256, ysize=4}, dstArray=0, "
-		   "dstPos={x=0, y=0, z=0}, dstPtr={ptr=0xb0, pitch=512, xsize=256, ysize=4}, extent={width=256, "
-		   "height=4, depth=3}, kind=HostToDevice}, returned=cudaSuccess", DECODED(m));
+	CHECK_TEXT("p={srcArray=0, srcPos={x=0, y=0, z=0}, srcPtr={ptr=0xa0, pitch=256, xsize=256, "
+		   "ysize=4}, dstArray=0, "
+		   "dstPos={x=0, y=0, z=0}, dstPtr={ptr=0xb0, pitch=512, xsize=256, ysize=4}, "
+		   "extent={width=256, "
+		   "height=4, depth=3}, kind=HostToDevice}, returned=cudaSuccess",
+		   DECODED(m));
 	CHECK(api_size(&m.c, API_ARCH_HERE) == 256 * 4 * 3);
 	p3.array = 0x1; /* the extent counts elements then */
 	make_call(&m, "cudaMemcpy3D", CT_CALL, 0, 0, U(0xa00));
@@ -510,24 +542,35 @@ static void test_structs(void)
 	make_mem(0xb00, nodes, sizeof(nodes));
 	make_mem(0xc00, &node, 8);
 	make_call(&m, "cudaGraphAddEmptyNode", CT_CALL, 0, 0, U(0xc00), U(0x1), U(0xb00), U(2));
-	CHECK_TEXT("graph=0x1, pDependencies=list{0x1, 0x2}, numDependencies=2, >pGraphNode=0x99, returned=cudaSuccess",
+	CHECK_TEXT("graph=0x1, pDependencies=list{0x1, 0x2}, numDependencies=2, >pGraphNode=0x99, "
+		   "returned=cudaSuccess",
 		   DECODED(m));
 	make_call(&m, "cudaGraphAddEmptyNode", CT_CALL, 0, 0, U(0xc00), U(0x1), U(0xb00), U(6));
-	CHECK_TEXT("graph=0x1, pDependencies=list...{0x1, 0x2, 0x3, 0x4}, numDependencies=6, >pGraphNode=0x99, "
-		   "returned=cudaSuccess", DECODED(m));
+	CHECK_TEXT("graph=0x1, pDependencies=list...{0x1, 0x2, 0x3, 0x4}, numDependencies=6, "
+		   ">pGraphNode=0x99, "
+		   "returned=cudaSuccess",
+		   DECODED(m));
 	make_call(&m, "cudaGraphAddEmptyNode", CT_CALL, 0, 0, U(0xc00), U(0x1), U(0), U(0));
-	CHECK_TEXT("graph=0x1, pDependencies=@0, numDependencies=0, >pGraphNode=0x99, returned=cudaSuccess", DECODED(m));
+	CHECK_TEXT("graph=0x1, pDependencies=@0, numDependencies=0, >pGraphNode=0x99, "
+		   "returned=cudaSuccess",
+		   DECODED(m));
 	make_mem(0xd00, &count, 8);
 	make_call(&m, "cudaGraphGetNodes", CT_CALL, 0, 0, U(0x1), U(0xb00), U(0xd00));
-	CHECK_TEXT("graph=0x1, >nodes=list...{0x1, 0x2, 0x3, 0x4}, >numNodes=6, returned=cudaSuccess", DECODED(m));
+	CHECK_TEXT(
+		"graph=0x1, >nodes=list...{0x1, 0x2, 0x3, 0x4}, >numNodes=6, returned=cudaSuccess",
+		DECODED(m));
 	/* A value whose width an argument selects. */
 	make_mem(0xe00, &threshold, 8);
 	make_call(&m, "cudaMemPoolSetAttribute", CT_CALL, 0, 0, U(0x1), U(4), U(0xe00));
-	CHECK_TEXT("memPool=0x1, attr=AttrReleaseThreshold, value=1099511627776, returned=cudaSuccess", DECODED(m));
+	CHECK_TEXT(
+		"memPool=0x1, attr=AttrReleaseThreshold, value=1099511627776, returned=cudaSuccess",
+		DECODED(m));
 	make_call(&m, "cudaMemPoolSetAttribute", CT_CALL, 0, 0, U(0x1), U(1), U(0xe00));
-	CHECK_TEXT("memPool=0x1, attr=ReuseFollowEventDependencies, value=0, returned=cudaSuccess", DECODED(m));
+	CHECK_TEXT("memPool=0x1, attr=ReuseFollowEventDependencies, value=0, returned=cudaSuccess",
+		   DECODED(m));
 	make_mem(0xf00, sizes, sizeof(sizes));
-	make_call(&m, "cudaMemDiscardBatchAsync", CT_CALL, 0, 0, U(0xb00), U(0xf00), U(3), U(0), U(0));
+	make_call(&m, "cudaMemDiscardBatchAsync", CT_CALL, 0, 0, U(0xb00), U(0xf00), U(3), U(0),
+		  U(0));
 	CHECK(api_size(&m.c, API_ARCH_HERE) == 600);
 }
 
@@ -536,7 +579,8 @@ static void test_sizes(void)
 	struct made_call m;
 	int32_t desc[5] = { 32, 32, 0, 0, 2 };
 
-	make_call(&m, "cudaMemcpy2DAsync", CT_CALL, 0, 0, U(1), U(512), U(2), U(512), U(256), U(10), U(1), U(0));
+	make_call(&m, "cudaMemcpy2DAsync", CT_CALL, 0, 0, U(1), U(512), U(2), U(512), U(256), U(10),
+		  U(1), U(0));
 	CHECK(api_size(&m.c, API_ARCH_HERE) == 2560);
 	make_call(&m, "cuMemsetD32_v2", CT_CALL, 0, 0, U(1), U(0), U(1000));
 	CHECK(api_size(&m.c, API_ARCH_HERE) == 4000);
@@ -549,10 +593,12 @@ static void test_sizes(void)
 	CHECK(api_size(&m.c, API_ARCH_HERE) == 800);
 	make_call(&m, "cudaMalloc", CT_CALL, 0, 2, U(0), ~0ULL);
 	CHECK(api_size(&m.c, API_ARCH_HERE) == INT64_MAX);
-	make_call(&m, "cudaMemcpy2D", CT_CALL, 0, 0, U(1), U(1), U(2), U(1), U(1) << 40, U(1) << 40, U(1));
+	make_call(&m, "cudaMemcpy2D", CT_CALL, 0, 0, U(1), U(1), U(2), U(1), U(1) << 40, U(1) << 40,
+		  U(1));
 	CHECK(api_size(&m.c, API_ARCH_HERE) == INT64_MAX);
 	/* The kernel may filter by one word only where that is the whole truth. */
-	CHECK(spec_of("cudaMalloc", API_X86_64).flags & CT_S_MATCH_SIZE && spec_of("cudaMalloc", API_X86_64).size_word == 1);
+	CHECK(spec_of("cudaMalloc", API_X86_64).flags & CT_S_MATCH_SIZE &&
+	      spec_of("cudaMalloc", API_X86_64).size_word == 1);
 	CHECK(!(spec_of("cudaMemcpy2D", API_X86_64).flags & CT_S_MATCH_SIZE));
 	CHECK(!(spec_of("cuMemAlloc", API_X86_64).flags & CT_S_MATCH_SIZE));
 	CHECK(!(spec_of("cuMemsetD32_v2", API_X86_64).flags & CT_S_MATCH_SIZE));
@@ -560,7 +606,10 @@ static void test_sizes(void)
 
 static void test_errors(void)
 {
-	static const struct { int code; const char *runtime, *driver; } want[] = {
+	static const struct {
+		int code;
+		const char *runtime, *driver;
+	} want[] = {
 		{ 0, "cudaSuccess", "CUDA_SUCCESS" },
 		{ 1, "cudaErrorInvalidValue", "CUDA_ERROR_INVALID_VALUE" },
 		{ 2, "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY" },
@@ -594,16 +643,21 @@ static void test_errors(void)
 	make_call(&m, "cudaGetErrorString", CT_CALL, 0, 0x7fffffff, U(0));
 	CHECK(!api_failed(&m.c));
 	m.c.func = 0xffff;
-	CHECK(!api_failed(&m.c) && api_size(&m.c, API_ARCH_HERE) == -1 && !api_decode(&m.c, API_ARCH_HERE, NULL, 0));
+	CHECK(!api_failed(&m.c) && api_size(&m.c, API_ARCH_HERE) == -1 &&
+	      !api_decode(&m.c, API_ARCH_HERE, NULL, 0));
 }
 
-/* What a function reports of an earlier call is no failure of its own, here and in what the kernel side is told. */
+/* What a function reports of an earlier call is no failure of its own, here and in what the
+ * kernel side is told. */
 static void test_reported(void)
 {
 	static const struct {
 		const char *name;
 		bool failed;
-	} rows[] = { { "cudaGetLastError", false }, { "cudaPeekAtLastError", false }, { "cudaSetDevice", true }, { "cuCtxSynchronize", true } };
+	} rows[] = { { "cudaGetLastError", false },
+		     { "cudaPeekAtLastError", false },
+		     { "cudaSetDevice", true },
+		     { "cuCtxSynchronize", true } };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct made_call m;
@@ -611,7 +665,8 @@ static void test_reported(void)
 
 		make_call(&m, rows[i].name, CT_CALL, 0, 700, U(0));
 		CHECK(api_failed(&m.c) == rows[i].failed);
-		CHECK(!api_spec(m.c.func, API_ARCH_HERE, true, &spec) && !!(spec.flags & CT_S_ERROR) == rows[i].failed);
+		CHECK(!api_spec(m.c.func, API_ARCH_HERE, true, &spec) &&
+		      !!(spec.flags & CT_S_ERROR) == rows[i].failed);
 	}
 }
 
@@ -622,26 +677,32 @@ static void test_ways(void)
 		const char *part;
 		enum api_way way;
 	} parts[] = {
-		{ "HtoD", API_WAY_HTOD }, { "HtoA", API_WAY_HTOD }, { "DtoH", API_WAY_DTOH }, { "AtoH", API_WAY_DTOH }, { "DtoD", API_WAY_DTOD },
-		{ "DtoA", API_WAY_DTOD }, { "AtoD", API_WAY_DTOD }, { "AtoA", API_WAY_DTOD }, { "Peer", API_WAY_PTOP },
+		{ "HtoD", API_WAY_HTOD }, { "HtoA", API_WAY_HTOD }, { "DtoH", API_WAY_DTOH },
+		{ "AtoH", API_WAY_DTOH }, { "DtoD", API_WAY_DTOD }, { "DtoA", API_WAY_DTOD },
+		{ "AtoD", API_WAY_DTOD }, { "AtoA", API_WAY_DTOD }, { "Peer", API_WAY_PTOP },
 	};
 	bool per_thread;
 
 	for (int i = 0; i < api_nfuncs; i++)
 		for (size_t k = 0; k < ARRAY_LEN(parts); k++)
-			if (api_funcs[i].class == API_COPY && strstr(api_funcs[i].name, parts[k].part))
+			if (api_funcs[i].class == API_COPY &&
+			    strstr(api_funcs[i].name, parts[k].part))
 				CHECK(api_way((unsigned int)i, 0) == parts[k].way);
 	for (uint32_t kind = 0; kind < 5; kind++)
-		CHECK(api_way((unsigned int)api_lookup("cudaMemcpy", 0, &per_thread), kind) == (enum api_way)kind);
+		CHECK(api_way((unsigned int)api_lookup("cudaMemcpy", 0, &per_thread), kind) ==
+		      (enum api_way)kind);
 	CHECK(api_way((unsigned int)api_lookup("cudaMemcpy", 0, &per_thread), 5) == API_WAY_UNTOLD);
-	CHECK(api_way((unsigned int)api_lookup("cuMemcpyAsync", 0, &per_thread), 0) == API_WAY_BY_ADDRESS);
-	CHECK(api_way((unsigned int)api_lookup("cuMemcpy2D_v2", 0, &per_thread), 1) == API_WAY_UNTOLD);
+	CHECK(api_way((unsigned int)api_lookup("cuMemcpyAsync", 0, &per_thread), 0) ==
+	      API_WAY_BY_ADDRESS);
+	CHECK(api_way((unsigned int)api_lookup("cuMemcpy2D_v2", 0, &per_thread), 1) ==
+	      API_WAY_UNTOLD);
 	CHECK(api_way((unsigned int)api_lookup("cudaMalloc", 0, &per_thread), 1) == API_WAY_UNTOLD);
 }
 
-/* ---- rubbish -------------------------------------------------------------------------------------------- */
+/* ---- rubbish ---- */
 
-/* Every row, any content: fields stay within bounds, groups are closed, nothing is read outside of the record. */
+/* Every row, any content: fields stay within bounds, groups are closed, nothing is read outside
+ * of the record. */
 static void test_rubbish(void)
 {
 	uint64_t seed = 88172645463325252ULL;
@@ -661,7 +722,8 @@ static void test_rubbish(void)
 				seed ^= seed << 13;
 				seed ^= seed >> 7;
 				seed ^= seed << 17;
-				memcpy(exact + b, round % 3 ? &seed : &(uint64_t){ seed & 0xff }, 8);
+				memcpy(exact + b, round % 3 ? &seed : &(uint64_t){ seed & 0xff },
+				       8);
 			}
 			words = (size - sizeof(*c)) / 8;
 			c->h.size = (uint16_t)size;
@@ -674,7 +736,9 @@ static void test_rubbish(void)
 				n = api_decode(c, arch, f, max);
 				CHECK(n >= 0 && n <= max);
 				for (int k = 0; k < n; k++)
-					depth += f[k].type == FIELD_OPEN ? 1 : f[k].type == FIELD_CLOSE ? -1 : 0;
+					depth += f[k].type == FIELD_OPEN    ? 1
+						 : f[k].type == FIELD_CLOSE ? -1
+									    : 0;
 				CHECK(depth == 0);
 				api_size(c, arch);
 			}
@@ -695,7 +759,8 @@ static void test_labels(void)
 	CHECK(api_decode(&m.c, API_ARCH_HERE, f, 64) == 4);
 	CHECK_TEXT("size", f[2].label);
 	CHECK_TEXT("count", f[2].name);
-	make_call(&m, "cudaLaunchKernel", CT_ENTER, 0, 0, U(1), U(1), U(1), U(1), U(1), U(0), U(0), U(0));
+	make_call(&m, "cudaLaunchKernel", CT_ENTER, 0, 0, U(1), U(1), U(1), U(1), U(1), U(0), U(0),
+		  U(0));
 	CHECK(api_decode(&m.c, API_ARCH_HERE, f, 64) == 6);
 	CHECK_TEXT("function", f[0].label);
 	CHECK_TEXT("grid", f[1].label);

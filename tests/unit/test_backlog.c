@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_backlog.c - the way out of the ring buffer, on a ring that this test fills as the kernel does: what does not fit
- * is refused. A reader that stalls is one whose function does not return before the ring has been filled many times over.
+ * test_backlog.c - the way out of the ring buffer, on a ring that this test fills as the kernel
+ * does: what does not fit is refused. A reader that stalls is one whose function does not return
+ * before the ring has been filled many times over.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -39,11 +40,16 @@ static void fake_open(struct fake *f, uint32_t size)
 	/* the data twice, one after the other, so that no record has a seam */
 	f->data = mmap(NULL, 2 * (size_t)size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (int i = 0; i < 2; i++)
-		if (mmap(f->data + (size_t)i * size, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		if (mmap(f->data + (size_t)i * size, size, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 			abort();
 	close(fd);
-	f->ring = (struct ring){ .map_fd = -1, .size = size, .mask = size - 1, .consumer = &f->consumer,
-				 .producer = &f->producer, .data = f->data };
+	f->ring = (struct ring){ .map_fd = -1,
+				 .size = size,
+				 .mask = size - 1,
+				 .consumer = &f->consumer,
+				 .producer = &f->producer,
+				 .data = f->data };
 }
 
 static void fake_close(struct fake *f)
@@ -206,7 +212,9 @@ static void test_bound(enum backlog_when when)
 {
 	const uint64_t max_bytes = 1 << 20;
 	struct fake f;
-	struct reader r = { .fake = &f, .stall_at = 1, .stall_bytes = max_bytes, .stall_more_bytes = 4 << 20 };
+	struct reader r = {
+		.fake = &f, .stall_at = 1, .stall_bytes = max_bytes, .stall_more_bytes = 4 << 20
+	};
 	struct backlog *b;
 	long n;
 
@@ -219,7 +227,8 @@ static void test_bound(enum backlog_when when)
 	CHECK(n >= 0 && (uint64_t)n == f.put);
 	CHECK(r.got == f.put && !r.wrong);
 	CHECK(f.put_bytes >= max_bytes);
-	/* the queue, at most one chunk more, the ring, and what the reader had: nothing else holds any */
+	/* the queue, at most one chunk more, the ring, and what the reader had: nothing else
+	 * holds any */
 	CHECK(f.put_bytes <= max_bytes + (128 << 10) * 2 + RING_BYTES);
 	/* there is room again */
 	r.stall_at = f.put + 1;
@@ -298,10 +307,12 @@ static void test_memory_max(void)
 	CHECK(cgroup_memory_max(root, self) == 268435456);
 	write_file(root, "memory/pod/memory.limit_in_bytes", "1048576\n");
 	CHECK(cgroup_memory_max(root, self) == 1048576);
-	write_file(root, "self", "4:memory:/of/the/host\n"); /* of a container, which sees its own as the root */
+	/* of a container, which sees its own as the root */
+	write_file(root, "self", "4:memory:/of/the/host\n");
 	write_file(root, "memory/memory.limit_in_bytes", "4096\n");
 	CHECK(cgroup_memory_max(root, self) == 4096);
-	write_file(root, "self", "4:memory:/pod\n0::/pod/container\n"); /* both, as systemd's hybrid has it */
+	/* both, as systemd's hybrid has it */
+	write_file(root, "self", "4:memory:/pod\n0::/pod/container\n");
 	write_file(root, "pod/memory.max", "2048\n");
 	CHECK(cgroup_memory_max(root, self) == 2048);
 	snprintf(cmd, sizeof(cmd), "rm -rf %s", root);

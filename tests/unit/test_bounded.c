@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_bounded.c - work with a time limit: done in time, left behind, come back, killed; and how much may be left behind. What
- * "never" is here is a read of a pipe that the test writes to when it is through.
+ * test_bounded.c - work with a time limit: done in time, left behind, come back, killed; and how
+ * much may be left behind. What "never" is here is a read of a pipe that the test writes to when
+ * it is through.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@ static _Atomic int dropped;
 
 struct job {
 	struct bounded_job job;
-	int fd;	  /* >= 0: reads a byte of it */
+	int fd;	   /* >= 0: reads a byte of it */
 	int opens; /* opens a file, whose descriptor is `got` */
 	int kills; /* ends its own process */
 	int got;

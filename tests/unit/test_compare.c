@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_compare.c - `cudatrace compare`: the rank test against counting all cases by hand, conditions, false alarms and power
- * on made-up runs, files that are damaged, and what each format prints.
+ * test_compare.c - `cudatrace compare`: the rank test against counting all cases by hand,
+ * conditions, false alarms and power on made-up runs, files that are damaged, and what each
+ * format prints.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -75,9 +76,10 @@ static int open_text(struct saved *s, const char *path, const char *text)
 	return err;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------ */
+/* ---- numbers ---- */
 
-/* The share of all choices of m of n values whose ranks (of equals the mean) add up to those of the last m or more. */
+/* The share of all choices of m of n values whose ranks (of equals the mean) add up to those of
+ * the last m or more. */
 static double by_hand(const double *v, unsigned int n, unsigned int m)
 {
 	unsigned long all = 0, above = 0;
@@ -122,7 +124,8 @@ static void test_numbers(void)
 	CHECK(noise_p_above(odd, 0, odd, 3) == 1);
 	CHECK(fabs(noise_p_least(10, 10) - 1.0 / 184756) < 1e-15);
 	for (int round = 0; round < 200; round++) {
-		unsigned int n = 2 + (unsigned int)(uniform() * 9), m = 1 + (unsigned int)(uniform() * (n - 1));
+		unsigned int n = 2 + (unsigned int)(uniform() * 9),
+			     m = 1 + (unsigned int)(uniform() * (n - 1));
 
 		/* few values, so that many are equal */
 		for (unsigned int i = 0; i < n; i++)
@@ -145,16 +148,20 @@ static void test_numbers(void)
 	}
 }
 
-/* ---- files -------------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 #define HEAD "{\"schema\":\"cudatrace-stat\",\"version\":1,\"summary\":{\"total_api_time\":"
-#define SECTIONS(runtime) "},\"runtime\":[" runtime "],\"driver\":[],\"kernels\":[],\"copies\":[],\"sync\":[]}"
+#define SECTIONS(runtime) \
+	"},\"runtime\":[" runtime "],\"driver\":[],\"kernels\":[],\"copies\":[],\"sync\":[]}"
 
 static size_t make_run(char *buf, size_t size, double time, unsigned int calls)
 {
-	return (size_t)snprintf(buf, size, HEAD "%.0f" SECTIONS("{\"name\":\"cudaMalloc\",\"calls\":%u,\"failed\":0,\"total_ns\":%.0f,"
-								 "\"avg_ns\":%.1f,\"bytes\":64}"),
-				time, calls, time, time / calls);
+	return (size_t)snprintf(
+		buf, size,
+		HEAD "%.0f" SECTIONS(
+			"{\"name\":\"cudaMalloc\",\"calls\":%u,\"failed\":0,\"total_ns\":%.0f,"
+			"\"avg_ns\":%.1f,\"bytes\":64}"),
+		time, calls, time, time / calls);
 }
 
 static void test_file(void)
@@ -171,9 +178,12 @@ static void test_file(void)
 	CHECK(s.nruns == 2 && !s.device && !s.lost);
 	row = saved_find(&s, SAVED_RUNTIME, "cudaMalloc");
 	CHECK(row != NULL);
-	CHECK(saved_values(&s, row, SAVED_RUNTIME, SAVED_CALLS, v) == 2 && v[0] == 10 && v[1] == 20);
+	CHECK(saved_values(&s, row, SAVED_RUNTIME, SAVED_CALLS, v) == 2 && v[0] == 10 &&
+	      v[1] == 20);
 	CHECK(saved_values(&s, row, SAVED_RUNTIME, SAVED_P99, v) == 0);
-	CHECK(saved_values(&s, saved_find(&s, SAVED_RUNTIME, ""), SAVED_RUNTIME, SAVED_AVG, v) == 2 && v[1] == 150);
+	CHECK(saved_values(&s, saved_find(&s, SAVED_RUNTIME, ""), SAVED_RUNTIME, SAVED_AVG, v) ==
+		      2 &&
+	      v[1] == 150);
 	/* what never happened has no calls, and what no device was asked about is not known */
 	CHECK(!saved_find(&s, SAVED_RUNTIME, "cudaFree"));
 	CHECK(saved_values(&s, NULL, SAVED_RUNTIME, SAVED_CALLS, v) == 2 && v[0] == 0);
@@ -186,17 +196,37 @@ static void test_file(void)
 static void test_hostile(void)
 {
 	static const char *const bad[] = {
-		"", " \n", "[]", "7", "null", "\"text\"", "{}", "{\"schema\":\"cudatrace-stat\"}", "{\"schema\":7}",
+		"",
+		" \n",
+		"[]",
+		"7",
+		"null",
+		"\"text\"",
+		"{}",
+		"{\"schema\":\"cudatrace-stat\"}",
+		"{\"schema\":7}",
 		"{\"schema\":\"cudatrace-stat\",\"version\":2,\"summary\":{}}",
 		"{\"schema\":\"cudatrace-stat\",\"version\":1,\"summary\":[]}",
 		"{\"schema\":\"cudatrace-stat\",\"version\":1,\"summary\":{},\"runtime\":{}}",
-		HEAD "1" SECTIONS("7"), HEAD "1" SECTIONS("{\"calls\":1}"), HEAD "1" SECTIONS("{\"name\":7}"),
-		HEAD "1" SECTIONS("{\"name\":\"\"}"), HEAD "1" SECTIONS("null"), HEAD "1" SECTIONS("[[[[[[[[[[[[1]]]]]]]]]]]]"),
-		HEAD "1" SECTIONS("") "x", HEAD "1" SECTIONS("") "{", "\x89" "CTRACE", HEAD "1" SECTIONS("{\"name\":\"a\" \"b\"}"),
+		HEAD "1" SECTIONS("7"),
+		HEAD "1" SECTIONS("{\"calls\":1}"),
+		HEAD "1" SECTIONS("{\"name\":7}"),
+		HEAD "1" SECTIONS("{\"name\":\"\"}"),
+		HEAD "1" SECTIONS("null"),
+		HEAD "1" SECTIONS("[[[[[[[[[[[[1]]]]]]]]]]]]"),
+		HEAD "1" SECTIONS("") "x",
+		HEAD "1" SECTIONS("") "{",
+		"\x89"
+		"CTRACE",
+		HEAD "1" SECTIONS("{\"name\":\"a\" \"b\"}"),
 	};
 	static const char *const odd[] = {
-		HEAD "1e999" SECTIONS(""), HEAD "-5" SECTIONS(""), HEAD "\"many\"" SECTIONS(""), HEAD "null" SECTIONS(""),
-		HEAD "1" SECTIONS("{\"name\":\"a\"},{\"name\":\"a\",\"calls\":-1,\"total_ns\":1e400}"),
+		HEAD "1e999" SECTIONS(""),
+		HEAD "-5" SECTIONS(""),
+		HEAD "\"many\"" SECTIONS(""),
+		HEAD "null" SECTIONS(""),
+		HEAD
+		"1" SECTIONS("{\"name\":\"a\"},{\"name\":\"a\",\"calls\":-1,\"total_ns\":1e400}"),
 		HEAD "1" SECTIONS("{\"name\":\"a\\u0000b\\u001b[31m\\ud800\"}"),
 		HEAD "1,\"total_api_time\":2" SECTIONS(""),
 	};
@@ -236,7 +266,8 @@ static void test_hostile(void)
 	saved_close(&s);
 	/* small things without number take memory out of proportion; some are no fault */
 	for (size_t objects = 300000; objects <= 400000; objects += 100000) {
-		char *at = many + sprintf(many, "%s1%.*s,\"x\":[{}", HEAD, (int)strlen(SECTIONS("")) - 1, SECTIONS(""));
+		char *at = many + sprintf(many, "%s1%.*s,\"x\":[{}", HEAD,
+					  (int)strlen(SECTIONS("")) - 1, SECTIONS(""));
 
 		for (size_t i = 1; i < objects; i++)
 			at = stpcpy(at, ",{}");
@@ -248,7 +279,7 @@ static void test_hostile(void)
 	quiet(false);
 }
 
-/* ---- conditions --------------------------------------------------------------------------------------------- */
+/* ---- conditions ---- */
 
 static void test_parse(void)
 {
@@ -257,26 +288,55 @@ static void test_parse(void)
 		int field, op, how;
 		double number;
 	} good[] = {
-		{ "cudaMalloc.calls>+10%", "cudaMalloc", SAVED_CALLS, JUDGE_MORE, JUDGE_PERCENT, 0.1 },
-		{ " cudaMalloc.calls >= -2.5% ", "cudaMalloc", SAVED_CALLS, JUDGE_MORE_EQUAL, JUDGE_PERCENT, -0.025 },
+		{ "cudaMalloc.calls>+10%", "cudaMalloc", SAVED_CALLS, JUDGE_MORE, JUDGE_PERCENT,
+		  0.1 },
+		{ " cudaMalloc.calls >= -2.5% ", "cudaMalloc", SAVED_CALLS, JUDGE_MORE_EQUAL,
+		  JUDGE_PERCENT, -0.025 },
 		{ "cudaMemcpy*.p99>5ms", "cudaMemcpy*", SAVED_P99, JUDGE_MORE, JUDGE_VALUE, 5e6 },
 		{ "sync.time>+1s", "", SAVED_TIME, JUDGE_MORE, JUDGE_CHANGE, 1e9 },
-		{ "total_api_time>+3%", "total_api_time", SAVED_VALUE, JUDGE_MORE, JUDGE_PERCENT, 0.03 },
+		{ "total_api_time>+3%", "total_api_time", SAVED_VALUE, JUDGE_MORE, JUDGE_PERCENT,
+		  0.03 },
 		{ "failed>0", "failed_calls", SAVED_VALUE, JUDGE_MORE, JUDGE_VALUE, 0 },
 		{ "launches!=+0", "launches", SAVED_VALUE, JUDGE_NOT_EQUAL, JUDGE_CHANGE, 0 },
 		{ "launches==+0", "launches", SAVED_VALUE, JUDGE_EQUAL, JUDGE_CHANGE, 0 },
-		{ "kernel_utilization<-5%", "kernel_utilization", SAVED_VALUE, JUDGE_LESS, JUDGE_PERCENT, -0.05 },
-		{ "kernel(vecAdd*).avg>+10%", "vecAdd*", SAVED_AVG, JUDGE_MORE, JUDGE_PERCENT, 0.1 },
-		{ "kernel(gemm<4>(float*)).max<=7us", "gemm<4>(float*)", SAVED_MAX, JUDGE_LESS_EQUAL, JUDGE_VALUE, 7000 },
+		{ "kernel_utilization<-5%", "kernel_utilization", SAVED_VALUE, JUDGE_LESS,
+		  JUDGE_PERCENT, -0.05 },
+		{ "kernel(vecAdd*).avg>+10%", "vecAdd*", SAVED_AVG, JUDGE_MORE, JUDGE_PERCENT,
+		  0.1 },
+		{ "kernel(gemm<4>(float*)).max<=7us", "gemm<4>(float*)", SAVED_MAX,
+		  JUDGE_LESS_EQUAL, JUDGE_VALUE, 7000 },
 		{ "copy(HtoD).bytes>1MiB", "HtoD", SAVED_BYTES, JUDGE_MORE, JUDGE_VALUE, 1048576 },
 		{ "counter(0/sm)<50", "0/sm", SAVED_VALUE, JUDGE_LESS, JUDGE_VALUE, 50 },
 	};
 	static const char *const bad[] = {
-		"", ">", "cudaMalloc", "cudaMalloc>1", "cudaMalloc.calls", "cudaMalloc.calls>", "cudaMalloc.calls>10%",
-		"cudaMalloc.calls>+x%", "cudaMalloc.calls>+10%%", "cudaMalloc.calls>+10 apples", "cudaMalloc.calls>5ms",
-		"cudaMalloc.colour>1", "cudaMallloc.calls>1", "total_api_tim>+1%", "total_api_time>nan", "total_api_time>inf",
-		"total_api_time>0x10", "total_api_time=>1", "total_api_time=1", "total_api_time<>1", "kernel(x)>1", "kernel(x)avg>1",
-		"kernel x).avg>1", "what(x).avg>1", ".calls>1", "kernel(x).>1", "total_api_time>+1e999", "total_api_time>+-1",
+		"",
+		">",
+		"cudaMalloc",
+		"cudaMalloc>1",
+		"cudaMalloc.calls",
+		"cudaMalloc.calls>",
+		"cudaMalloc.calls>10%",
+		"cudaMalloc.calls>+x%",
+		"cudaMalloc.calls>+10%%",
+		"cudaMalloc.calls>+10 apples",
+		"cudaMalloc.calls>5ms",
+		"cudaMalloc.colour>1",
+		"cudaMallloc.calls>1",
+		"total_api_tim>+1%",
+		"total_api_time>nan",
+		"total_api_time>inf",
+		"total_api_time>0x10",
+		"total_api_time=>1",
+		"total_api_time=1",
+		"total_api_time<>1",
+		"kernel(x)>1",
+		"kernel(x)avg>1",
+		"kernel x).avg>1",
+		"what(x).avg>1",
+		".calls>1",
+		"kernel(x).>1",
+		"total_api_time>+1e999",
+		"total_api_time>+-1",
 	};
 	struct judge_expr e;
 	char msg[512];
@@ -284,7 +344,8 @@ static void test_parse(void)
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
 		CHECK(!judge_parse(&e, good[i].text, msg, sizeof(msg)));
 		CHECK_TEXT(good[i].name, e.name ? e.name : "(none)");
-		CHECK((int)e.field == good[i].field && (int)e.op == good[i].op && (int)e.how == good[i].how);
+		CHECK((int)e.field == good[i].field && (int)e.op == good[i].op &&
+		      (int)e.how == good[i].how);
 		CHECK(fabs(e.number - good[i].number) < 1e-9);
 		judge_free(&e);
 	}
@@ -296,7 +357,9 @@ static void test_parse(void)
 		judge_free(&e);
 	}
 	CHECK(judge_parse(&e, "total_api_tim>+1%", msg, sizeof(msg)));
-	CHECK_TEXT("'total_api_tim>+1%': there is no number 'total_api_tim'; did you mean total_api_time?", msg);
+	CHECK_TEXT("'total_api_tim>+1%': there is no number 'total_api_tim'; did you mean "
+		   "total_api_time?",
+		   msg);
 	judge_free(&e);
 }
 
@@ -342,7 +405,8 @@ static void test_thresholds(void)
 	CHECK(ask(now, base, "cudaMalloc.calls<+0").hit);
 	CHECK(!ask(base, now, "cudaMalloc.avg>+1%").hit);
 	/* a function that was not called was called no times; of what nobody has nothing is known */
-	CHECK(!ask(base, now, "cudaFree.calls>+0%").hit && !ask(base, now, "cudaFree.calls>+0%").unknown);
+	CHECK(!ask(base, now, "cudaFree.calls>+0%").hit &&
+	      !ask(base, now, "cudaFree.calls>+0%").unknown);
 	CHECK(ask(base, now, "cudaFree.avg>+0%").unknown);
 	CHECK(ask(base, now, "kernel(*).avg>+0%").unknown);
 	CHECK(ask(base, now, "kernel_time>+0%").unknown);
@@ -354,9 +418,13 @@ static void test_thresholds(void)
 /* A run with so many calls, by so many perhaps wrong. */
 static size_t make_estimate(char *buf, size_t size, unsigned int calls, unsigned int error)
 {
-	return (size_t)snprintf(buf, size, HEAD "1000,\"total_api_calls\":%u,\"estimated\":%u,\"error\":%u" SECTIONS("{\"name\":\"cudaGetDevice\","
-				"\"calls\":%u,\"estimated\":%u,\"error\":%u,\"failed\":0,\"total_ns\":%u,\"avg_ns\":10,\"bytes\":0}"),
-				calls, calls / 2, error, calls, calls / 2, error, calls * 10);
+	return (size_t)snprintf(
+		buf, size,
+		HEAD "1000,\"total_api_calls\":%u,\"estimated\":%u,\"error\":%u" SECTIONS(
+			"{\"name\":\"cudaGetDevice\","
+			"\"calls\":%u,\"estimated\":%u,\"error\":%u,\"failed\":0,\"total_ns\":%u,"
+			"\"avg_ns\":10,\"bytes\":0}"),
+		calls, calls / 2, error, calls, calls / 2, error, calls * 10);
 }
 
 static void says(const char *base, const char *now, const char *text, const char *want)
@@ -378,9 +446,9 @@ static void test_estimates(void)
 
 	make_estimate(base, sizeof(base), 1000, 100);
 	make_estimate(now, sizeof(now), 1500, 100);
-	says(base, now, "cudaGetDevice.calls>+20%", "hit");	  /* 1400 to 900 and more */
+	says(base, now, "cudaGetDevice.calls>+20%", "hit");	 /* 1400 to 900 and more */
 	says(base, now, "cudaGetDevice.calls>+30%", "estimate"); /* 1400 to 1100: 27 % */
-	says(base, now, "cudaGetDevice.calls>+80%", "ok");	  /* 1600 to 900: 78 % */
+	says(base, now, "cudaGetDevice.calls>+80%", "ok");	 /* 1600 to 900: 78 % */
 	says(base, now, "cudaGetDevice.calls>+450", "estimate");
 	says(base, now, "cudaGetDevice.calls<+0", "ok");
 	says(base, now, "cudaGetDevice.calls>1399", "hit");
@@ -404,7 +472,8 @@ static void test_estimates(void)
 	says(now, base, "cudaGetDevice.calls>+20%", "estimate");
 	says(base, now, "cudaGetDevice.calls<+0", "estimate");
 	says(base, now, "cudaGetDevice.calls>2000000", "ok");
-	/* several runs show how much estimates scatter, and nothing of what lies above their lower bounds */
+	/* several runs show how much estimates scatter, and nothing of what lies above their
+	 * lower bounds */
 	for (unsigned int i = 0; i < 6; i++) {
 		n += make_estimate(few + n, sizeof(few) - n, 1000 + i, 100);
 		m += make_estimate(many + m, sizeof(many) - m, 1500 + i, 100);
@@ -498,12 +567,15 @@ static double alarms(double change, int n, int rounds, const char *const *texts,
 static void test_noise(void)
 {
 	static const char *const any[] = { "total_api_time>+0%" };
-	static const char *const several[] = { "total_api_time>+0%", "cudaMalloc.calls>+0%", "cudaMalloc.avg!=+0" };
+	static const char *const several[] = { "total_api_time>+0%", "cudaMalloc.calls>+0%",
+					       "cudaMalloc.avg!=+0" };
 	static const char *const usual[] = { "total_api_time>+3%" };
-	double false_alarms = alarms(0, 10, 2000, any, 1), of_several = alarms(0, 10, 2000, several, 3);
+	double false_alarms = alarms(0, 10, 2000, any, 1),
+	       of_several = alarms(0, 10, 2000, several, 3);
 	double power = alarms(0.1, 10, 1000, usual, 1), with_few = alarms(0.1, 5, 500, usual, 1);
 
-	printf("false alarms: %.1f %% of one condition, %.1f %% of three; power at +10 %%: %.1f %% with 10 runs, %.1f %% with 5\n",
+	printf("false alarms: %.1f %% of one condition, %.1f %% of three; power at +10 %%: %.1f %% "
+	       "with 10 runs, %.1f %% with 5\n",
 	       false_alarms * 100, of_several * 100, power * 100, with_few * 100);
 	CHECK(false_alarms <= 0.05);
 	CHECK(false_alarms > 0.02); /* a test that never speaks would pass the other one */
@@ -512,21 +584,34 @@ static void test_noise(void)
 	CHECK(with_few >= 0.5 && with_few < power);
 }
 
-/* ---- what is printed ---------------------------------------------------------------------------------------- */
+/* ---- what is printed ---- */
 
-#define ROW(name, calls, failed, ns)                                                                                  \
-	"{\"name\":\"" name "\",\"calls\":" #calls ",\"failed\":" #failed ",\"total_ns\":" #ns ",\"avg_ns\":" #ns ",\"bytes\":0}"
+#define ROW(name, calls, failed, ns)                                                           \
+	"{\"name\":\"" name "\",\"calls\":" #calls ",\"failed\":" #failed ",\"total_ns\":" #ns \
+	",\"avg_ns\":" #ns ",\"bytes\":0}"
 
 static void test_print(void)
 {
-	static const char base[] = HEAD "2000000,\"failed_calls\":0,\"kernel_time\":500000,\"kernel_utilization\":0.25,"
-		"\"memory_efficiency\":20.5},\"runtime\":[" ROW("cudaMalloc", 1, 0, 1500000) "," ROW("cudaFree", 1, 0, 500000) "],"
-		"\"driver\":[],\"kernels\":[" ROW("a|b<&\\\"*\\u001b[0m", 4, 0, 500000) "],\"copies\":[],\"sync\":[],\"lost\":{\"ring_full\":3}}";
-	static const char now[] = HEAD "2500000,\"failed_calls\":1,\"kernel_time\":500000,\"kernel_utilization\":0.2,"
-		"\"memory_efficiency\":20.5},\"runtime\":[" ROW("cudaMalloc", 2, 1, 2500000) "],\"driver\":[],"
-		"\"kernels\":[" ROW("a|b<&\\\"*\\u001b[0m", 4, 0, 600000) "],\"copies\":[],\"sync\":[],\"lost\":{}}";
-	static const char *const texts[] = { "total_api_time>+3%", "failed>0", "cudaMalloc.calls>+10", "kernel(a*).avg>+10%" };
-	static const char *const names[] = { "compare.txt", "compare.md", "compare.json", "compare.xml" };
+	static const char base[] = HEAD
+		"2000000,\"failed_calls\":0,\"kernel_time\":500000,\"kernel_utilization\":0.25,"
+		"\"memory_efficiency\":20.5},\"runtime\":[" ROW("cudaMalloc", 1, 0, 1500000) "," ROW(
+			"cudaFree", 1, 0, 500000) "],"
+						  "\"driver\":[],\"kernels\":[" ROW(
+							  "a|b<&\\\"*\\u001b[0m", 4, 0,
+							  500000) "],\"copies\":[],\"sync\":[],"
+								  "\"lost\":{\"ring_full\":3}}";
+	static const char now[] = HEAD
+		"2500000,\"failed_calls\":1,\"kernel_time\":500000,\"kernel_utilization\":0.2,"
+		"\"memory_efficiency\":20.5},\"runtime\":[" ROW(
+			"cudaMalloc", 2, 1,
+			2500000) "],\"driver\":[],"
+				 "\"kernels\":[" ROW(
+					 "a|b<&\\\"*\\u001b[0m", 4, 0,
+					 600000) "],\"copies\":[],\"sync\":[],\"lost\":{}}";
+	static const char *const texts[] = { "total_api_time>+3%", "failed>0",
+					     "cudaMalloc.calls>+10", "kernel(a*).avg>+10%" };
+	static const char *const names[] = { "compare.txt", "compare.md", "compare.json",
+					     "compare.xml" };
 	struct judge_expr e[4];
 	struct saved a, b;
 	struct compare c;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_counters.c - the rows of `cudatrace counters` from records that nobody should send, and, where CUPTI's headers are, that
- * the helper's declarations are CUPTI's.
+ * test_counters.c - the rows of `cudatrace counters` from records that nobody should send, and,
+ * where CUPTI's headers are, that the helper's declarations are CUPTI's.
  */
 #include <math.h>
 #include <unistd.h>
@@ -62,12 +62,15 @@ static int metric(uint32_t id, const char *name, size_t name_len, const char *un
 	return counters_print_record(print, &r.m.h);
 }
 
-static int sample(uint32_t device, uint64_t end_ns, int n, const uint32_t *ids, const double *values, uint32_t flags)
+static int sample(uint32_t device, uint64_t end_ns, int n, const uint32_t *ids,
+		  const double *values, uint32_t flags)
 {
 	union {
 		struct ct_counter c;
 		char room[sizeof(struct ct_counter) + 16 * sizeof(struct ct_value)];
-	} r = { .c = { .h = { .kind = CT_COUNTER, .end_ns = end_ns }, .device = device, .n = (__u32)n } };
+	} r = { .c = { .h = { .kind = CT_COUNTER, .end_ns = end_ns },
+		       .device = device,
+		       .n = (__u32)n } };
 
 	for (int i = 0; i < n; i++) {
 		r.c.values[i] = (struct ct_value){ .metric = ids[i], .flags = flags };
@@ -84,7 +87,10 @@ static void event(uint32_t device, uint32_t type, uint64_t code, const char *tex
 	union {
 		struct ct_event e;
 		char room[sizeof(struct ct_event) + 4096];
-	} r = { .e = { .h = { .kind = CT_EVENT, .end_ns = 1500000000 }, .device = device, .type = type, .code = code } };
+	} r = { .e = { .h = { .kind = CT_EVENT, .end_ns = 1500000000 },
+		       .device = device,
+		       .type = type,
+		       .code = code } };
 
 	r.e.text_len = (__u32)strlen(text);
 	memcpy(r.e.text, text, strlen(text));
@@ -97,7 +103,9 @@ static void event(uint32_t device, uint32_t type, uint64_t code, const char *tex
 static void test_units(void)
 {
 	static const uint32_t ids[] = { 1, 2, 3, 4, 5, 6 };
-	static const double values[] = { 12.34, 3.2714e12, 61234567890.0, 612.34, 0x24, 0.000012345 };
+	static const double values[] = {
+		12.34, 3.2714e12, 61234567890.0, 612.34, 0x24, 0.000012345
+	};
 	char *text;
 
 	begin(OPTS_COUNTERS_TABLE);
@@ -110,12 +118,14 @@ static void test_units(void)
 	CHECK(sample(0, 1250000000, 6, ids, values, 0) == 1);
 	/* another device has some of them, by another source, and one that cannot be true */
 	metric(7, "sm", 2, "%");
-	CHECK(sample(1, 1260000000, 1, (const uint32_t[]){ 7 }, (const double[]){ 120 }, CT_VALUE_SUSPECT) == 1);
+	CHECK(sample(1, 1260000000, 1, (const uint32_t[]){ 7 }, (const double[]){ 120 },
+		     CT_VALUE_SUSPECT) == 1);
 	text = finish();
 	CHECK_TEXT("      TIME GPU     sm dram_read mem_used  power throttle  sm__x.avg\n"
 		   "         s          %      GB/s      MiB      W  reasons inst/cycle\n"
 		   "     0.250   0   12.3   3271.40    58398  612.3 power+thermal 1.2345e-05\n"
-		   "     0.260   1 120.0?         -        -      -        -          -\n", text);
+		   "     0.260   1 120.0?         -        -      -        -          -\n",
+		   text);
 	free(text);
 	begin(OPTS_COUNTERS_CSV);
 	metric(1, "sm", 2, "%");
@@ -125,7 +135,9 @@ static void test_units(void)
 	metric(9, "late", 4, "%");
 	CHECK(sample(0, 1350000000, 2, (const uint32_t[]){ 9, 2 }, values, 0) == 1);
 	text = finish();
-	CHECK_TEXT("time [s],gpu,sm [%],dram_read [B/s]\n0.250000,0,12.34,3271400000000\n0.350000,0,,3271400000000\n", text);
+	CHECK_TEXT("time [s],gpu,sm [%],dram_read "
+		   "[B/s]\n0.250000,0,12.34,3271400000000\n0.350000,0,,3271400000000\n",
+		   text);
 	free(text);
 }
 
@@ -149,7 +161,8 @@ static void test_hostile(void)
 			metric(i, "same", 4, "reasons");
 		CHECK(sample(0, 0, 6, ids, odd, CT_VALUE_SUSPECT) == 1);
 		CHECK(sample(CT_UNKNOWN, UINT64_MAX, 6, ids, odd, 0) == 1);
-		CHECK(sample(0, 5, 1, (const uint32_t[]){ 700 }, (const double[]){ -1e300 }, 0) == 1);
+		CHECK(sample(0, 5, 1, (const uint32_t[]){ 700 }, (const double[]){ -1e300 }, 0) ==
+		      1);
 		CHECK(sample(0, 5, 0, NULL, NULL, 0) == 1);
 		event(CT_UNKNOWN, 77, UINT64_MAX, "\033[2Jtext\n");
 		event(3, CT_EVENT_XID, 13, "");
@@ -161,10 +174,11 @@ static void test_hostile(void)
 }
 
 #ifdef HAVE_CUPTI
-#define SAME(ours, last, theirs)                                                                                       \
-	CHECK(SIZE(struct ours, last) == theirs##_STRUCT_SIZE);                                                        \
+#define SAME(ours, last, theirs)                                \
+	CHECK(SIZE(struct ours, last) == theirs##_STRUCT_SIZE); \
 	CHECK(sizeof(struct ours) == sizeof(theirs))
-#define AT(ours, member, theirs, their) CHECK(offsetof(struct ours, member) == offsetof(theirs, their))
+#define AT(ours, member, theirs, their) \
+	CHECK(offsetof(struct ours, member) == offsetof(theirs, their))
 
 static void test_layouts(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_device.c - what devices did, through all stages to the texts of the formats (tests/golden): two processes, two devices,
- * each kind of record, graphs, a copy between devices, losses; what the filter shows of it; and rubbish.
+ * test_device.c - what devices did, through all stages to the texts of the formats
+ * (tests/golden): two processes, two devices, each kind of record, graphs, a copy between
+ * devices, losses; what the filter shows of it; and rubbish.
  */
 #include <unistd.h>
 
@@ -69,13 +70,19 @@ static void give(struct run *r, const void *rec)
 	CHECK(!stages_record(&r->stages, h));
 }
 
-/* ---- the script ---------------------------------------------------------------------------------------------- */
+/* ---- the script ---- */
 
 static void process(struct run *r, int kind, uint32_t pid, const char *comm)
 {
-	struct ct_process p = { .h = { .size = sizeof(p), .kind = (uint16_t)kind, .pid = pid, .tid = pid, .start_ns = START,
+	struct ct_process p = { .h = { .size = sizeof(p),
+				       .kind = (uint16_t)kind,
+				       .pid = pid,
+				       .tid = pid,
+				       .start_ns = START,
 				       .end_ns = START },
-				.start_boottime_ns = 42, .ns_pid = pid, .ppid = 1 };
+				.start_boottime_ns = 42,
+				.ns_pid = pid,
+				.ppid = 1 };
 
 	memcpy(p.comm, comm, strlen(comm));
 	give(r, &p);
@@ -83,14 +90,20 @@ static void process(struct run *r, int kind, uint32_t pid, const char *comm)
 
 static void lost(struct run *r, uint32_t cause, uint64_t count)
 {
-	struct ct_lost l = { .h = { .size = sizeof(l), .kind = CT_LOST, .start_ns = START, .end_ns = START + 9 * MS },
-			     .cause = cause, .cpu = ~0u, .count = count };
+	struct ct_lost l = { .h = { .size = sizeof(l),
+				    .kind = CT_LOST,
+				    .start_ns = START,
+				    .end_ns = START + 9 * MS },
+			     .cause = cause,
+			     .cpu = ~0u,
+			     .count = count };
 
 	give(r, &l);
 }
 
 /* A call of a process and, with an id, what CUPTI tells of it. */
-static void call(struct run *r, uint32_t pid, uint32_t tid, uint32_t correlation, uint64_t at, const char *name, ...)
+static void call(struct run *r, uint32_t pid, uint32_t tid, uint32_t correlation, uint64_t at,
+		 const char *name, ...)
 {
 	struct made_device d;
 	struct made_call m;
@@ -106,10 +119,12 @@ static void call(struct run *r, uint32_t pid, uint32_t tid, uint32_t correlation
 	c->h.end_ns = START + at + 5000;
 	give(r, c);
 	if (correlation)
-		give(r, make_cause(&d, pid, tid, correlation, c->func, c->h.start_ns + 1000, c->h.end_ns - 1000));
+		give(r, make_cause(&d, pid, tid, correlation, c->func, c->h.start_ns + 1000,
+				   c->h.end_ns - 1000));
 }
 
-#define AT(pid, device, context, stream, id, from, ns) MAKE_AT(pid, device, context, stream, id, START + (from), START + (from) + (ns))
+#define AT(pid, device, context, stream, id, from, ns) \
+	MAKE_AT(pid, device, context, stream, id, START + (from), START + (from) + (ns))
 
 /* A stack for the call of process 100 that is made next: its id rides at the end. */
 static void call_with_stack(struct run *r)
@@ -122,15 +137,24 @@ static void call_with_stack(struct run *r)
 	struct ct_call *c;
 	uint64_t id = 1;
 
-	*frame = (struct ct_frame){ .h = { .size = sizeof(*frame) + 24, .kind = CT_FRAME }, .id = 1, .line = 42, .address = 0x1234,
-				    .function_len = 4, .file_len = 5, .object_len = 8 };
+	*frame = (struct ct_frame){ .h = { .size = sizeof(*frame) + 24, .kind = CT_FRAME },
+				    .id = 1,
+				    .line = 42,
+				    .address = 0x1234,
+				    .function_len = 4,
+				    .file_len = 5,
+				    .object_len = 8 };
 	memcpy(frame->strings, "stepapp.c/bin/app", 17);
 	give(r, frame);
-	*stack = (struct ct_stack){ .h = { .size = sizeof(*stack) + 8, .kind = CT_STACK, .pid = 100 }, .id = 1, .nframes = 1 };
+	*stack = (struct ct_stack){
+		.h = { .size = sizeof(*stack) + 8, .kind = CT_STACK, .pid = 100 },
+		.id = 1,
+		.nframes = 1
+	};
 	stack->frames[0] = 1;
 	give(r, stack);
-	c = make_call(&m, "cudaLaunchKernel", CT_CALL, CT_F_STACK, 0, U(0x501000), 196 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0),
-		      U(1024), U(0x5500));
+	c = make_call(&m, "cudaLaunchKernel", CT_CALL, CT_F_STACK, 0, U(0x501000), 196 | U(1) << 32,
+		      U(1), 256 | U(1) << 32, U(1), U(0), U(1024), U(0x5500));
 	c->h.pid = 100;
 	c->h.tid = 101;
 	c->h.start_ns = START + 200000;
@@ -166,8 +190,10 @@ static void play_copies(struct run *r)
 	struct made_device d;
 
 	call(r, 100, 101, 0, 1000, "cudaSetDevice", U(0));
-	call(r, 100, 101, 11, 100000, "cudaMemcpyAsync", U(0x7f0000), U(0x1000), U(1048576), U(1), U(0x5500));
-	make_copy(&d, AT(100, 0, 1, 13, 11, 110000, 42300), CT_COPY_HTOD, CT_MEM_PINNED, CT_MEM_DEVICE, 1048576);
+	call(r, 100, 101, 11, 100000, "cudaMemcpyAsync", U(0x7f0000), U(0x1000), U(1048576), U(1),
+	     U(0x5500));
+	make_copy(&d, AT(100, 0, 1, 13, 11, 110000, 42300), CT_COPY_HTOD, CT_MEM_PINNED,
+		  CT_MEM_DEVICE, 1048576);
 	d.copy.flags = CT_W_ASYNC;
 	give(r, &d);
 	call_with_stack(r);
@@ -186,8 +212,10 @@ static void play_copies(struct run *r)
 	give(r, make_set(&d, AT(100, 0, 1, 7, 13, 310000, 1000), CT_MEM_DEVICE, 255, 4096));
 	/* from device to device */
 	call(r, 100, 102, 0, 400000, "cuCtxSetCurrent", U(0xc2));
-	call(r, 100, 102, 14, 410000, "cudaMemcpyPeerAsync", U(0x7f0000), U(1), U(0x8f0000), U(0), U(65536), U(0));
-	make_copy(&d, AT(100, 0, 1, 7, 14, 420000, 2000), CT_COPY_PTOP, CT_MEM_DEVICE, CT_MEM_DEVICE, 65536);
+	call(r, 100, 102, 14, 410000, "cudaMemcpyPeerAsync", U(0x7f0000), U(1), U(0x8f0000), U(0),
+	     U(65536), U(0));
+	make_copy(&d, AT(100, 0, 1, 7, 14, 420000, 2000), CT_COPY_PTOP, CT_MEM_DEVICE,
+		  CT_MEM_DEVICE, 65536);
 	d.copy.dst_device = 1;
 	d.copy.dst_context = 2;
 	d.copy.count = 2;
@@ -203,7 +231,8 @@ static void play_graph(struct run *r)
 	d.work.graph = 5;
 	d.work.graph_node = 21474836480;
 	give(r, &d);
-	make_copy(&d, AT(100, 0, 1, 13, 15, 520000, 1500), CT_COPY_DTOD, CT_MEM_DEVICE, CT_MEM_DEVICE, 3000);
+	make_copy(&d, AT(100, 0, 1, 13, 15, 520000, 1500), CT_COPY_DTOD, CT_MEM_DEVICE,
+		  CT_MEM_DEVICE, 3000);
 	d.work.graph = 5;
 	d.work.graph_node = 21474836481;
 	give(r, &d);
@@ -219,10 +248,14 @@ static void play_others(struct run *r)
 
 	give(r, make_sync(&d, AT(100, 0, 1, 13, 0, 600000, 5000), CT_SYNC_STREAM, CT_UNKNOWN));
 	give(r, make_sync(&d, AT(100, CT_UNKNOWN, 1, CT_UNKNOWN, 0, 610000, 0), CT_SYNC_EVENT, 9));
-	give(r, make_overhead(&d, AT(100, CT_UNKNOWN, CT_UNKNOWN, CT_UNKNOWN, 0, 620000, 40000), 101, 6 << 16));
-	give(r, make_overhead(&d, AT(100, CT_UNKNOWN, CT_UNKNOWN, CT_UNKNOWN, 0, 620000, 40000), 101, 77));
-	give(r, make_memory_op(&d, AT(100, 0, 1, CT_UNKNOWN, 0, 700000, 0), CT_MEMORY_ALLOC, CT_MEM_DEVICE, 0x7f0000, 1048576));
-	make_memory_op(&d, AT(100, 0, 1, 13, 0, 700000, 0), CT_MEMORY_FREE, CT_MEM_DEVICE, 0x7f0000, 1048576);
+	give(r, make_overhead(&d, AT(100, CT_UNKNOWN, CT_UNKNOWN, CT_UNKNOWN, 0, 620000, 40000),
+			      101, 6 << 16));
+	give(r, make_overhead(&d, AT(100, CT_UNKNOWN, CT_UNKNOWN, CT_UNKNOWN, 0, 620000, 40000),
+			      101, 77));
+	give(r, make_memory_op(&d, AT(100, 0, 1, CT_UNKNOWN, 0, 700000, 0), CT_MEMORY_ALLOC,
+			       CT_MEM_DEVICE, 0x7f0000, 1048576));
+	make_memory_op(&d, AT(100, 0, 1, 13, 0, 700000, 0), CT_MEMORY_FREE, CT_MEM_DEVICE, 0x7f0000,
+		       1048576);
 	d.memory.pool = 0x9000;
 	d.memory.pool_bytes = 33554432;
 	d.memory.pool_used = 1048576;
@@ -231,7 +264,8 @@ static void play_others(struct run *r)
 	d.managed.dst_device = 0;
 	give(r, &d);
 	give(r, make_managed(&d, AT(100, 0, CT_UNKNOWN, CT_UNKNOWN, 0, 720000, 0), 3, 0x7e0000, 2));
-	give(r, make_marker(&d, 100, 101, START + 50000, START + 650000, CT_MARKER_PUSH_POP, "step \"1\"\x1b[2J", "torch"));
+	give(r, make_marker(&d, 100, 101, START + 50000, START + 650000, CT_MARKER_PUSH_POP,
+			    "step \"1\"\x1b[2J", "torch"));
 	give(r, make_marker(&d, 100, 101, START + 50000, START + 50000, CT_MARKER_MARK, "", ""));
 	give(r, make_metric(&d, 1, "sm_active", "%", CT_METRIC_PM));
 	give(r, make_metric(&d, 2, "dram\x1b\"read", "GB/s", CT_METRIC_GPM));
@@ -251,14 +285,18 @@ static void play_second(struct run *r)
 {
 	struct made_device d;
 
-	call(r, 200, 200, 11, 900000, "cuLaunchKernel", U(0x77), U(1), U(1), U(1), U(32), U(1), U(1), U(0), U(0), U(0), U(0));
-	give(r, make_kernel(&d, AT(200, 0, 1, 7, 11, 910000, 12345678), CT_HANDLE_DEVICE | 1, 1, 32));
+	call(r, 200, 200, 11, 900000, "cuLaunchKernel", U(0x77), U(1), U(1), U(1), U(32), U(1),
+	     U(1), U(0), U(0), U(0), U(0));
+	give(r,
+	     make_kernel(&d, AT(200, 0, 1, 7, 11, 910000, 12345678), CT_HANDLE_DEVICE | 1, 1, 32));
 	/* a kernel without a name, one without a time, one without a cause */
-	call(r, 200, 200, 12, 1000000, "cuLaunchKernel", U(0x77), U(1), U(1), U(1), U(32), U(1), U(1), U(0), U(0), U(0), U(0));
+	call(r, 200, 200, 12, 1000000, "cuLaunchKernel", U(0x77), U(1), U(1), U(1), U(32), U(1),
+	     U(1), U(0), U(0), U(0), U(0));
 	make_kernel(&d, AT(200, 0, 1, 7, 12, 1001000, 0), CT_HANDLE_DEVICE | 2, 1, 32);
 	d.work.h.flags = CT_F_NO_TIME;
 	give(r, &d);
-	give(r, make_kernel(&d, AT(200, 0, CT_UNKNOWN, CT_UNKNOWN, 0, 1100000, 1000), CT_HANDLE_DEVICE | 1, 1, 32));
+	give(r, make_kernel(&d, AT(200, 0, CT_UNKNOWN, CT_UNKNOWN, 0, 1100000, 1000),
+			    CT_HANDLE_DEVICE | 1, 1, 32));
 	lost(r, CT_LOSS_DEVICE, 3);
 	lost(r, CT_LOSS_TAIL, 1);
 	process(r, CT_EXEC, 200, "next");
@@ -272,7 +310,8 @@ static char *play(struct run *r, const struct sink_ops *ops)
 	play_definitions(r);
 	play_copies(r);
 	play_graph(r);
-	CHECK(!stages_flush(&r->stages, START + 900 * MS) && !stages_flush(&r->stages, START + 920 * MS));
+	CHECK(!stages_flush(&r->stages, START + 900 * MS) &&
+	      !stages_flush(&r->stages, START + 920 * MS));
 	play_others(r);
 	play_second(r);
 	return run_close(r);
@@ -289,7 +328,8 @@ static void golden(const char *name, const struct sink_ops *ops, const struct si
 
 static void test_formats(void)
 {
-	struct sink_opts plain = { 0 }, tid = { .tid = true, .time = SINK_TIME_US }, mangled = { .mangled = true };
+	struct sink_opts plain = { 0 }, tid = { .tid = true, .time = SINK_TIME_US },
+			 mangled = { .mangled = true };
 
 	golden("device_table.txt", &sink_table, &plain);
 	golden("device_table_tid_us.txt", &sink_table, &tid);
@@ -299,7 +339,7 @@ static void test_formats(void)
 	golden("device_cupti_mangled.txt", &sink_cupti, &mangled);
 }
 
-/* ---- what is shown ------------------------------------------------------------------------------------------------ */
+/* ---- what is shown ---- */
 
 static int lines_with(const char *text, const char *what)
 {
@@ -324,30 +364,35 @@ static void test_filter(void)
 
 	/* -e has nothing to say about it, and causes are found all the same */
 	text = filtered((struct filter){ .shown = none });
-	CHECK(lines_with(text, "[kernel]") == 5 && lines_with(text, "[memcpy") == 3 && !lines_with(text, "cuda"));
+	CHECK(lines_with(text, "[kernel]") == 5 && lines_with(text, "[memcpy") == 3 &&
+	      !lines_with(text, "cuda"));
 	CHECK(lines_with(text, "delay=") == 8 && !lines_with(text, "correlation="));
 	free(text);
 	text = filtered((struct filter){ .failed_only = true });
 	CHECK(!lines_with(text, "["));
 	free(text);
 	text = filtered((struct filter){ .min_duration_ns = 5000 });
-	CHECK(lines_with(text, "[kernel]") == 1 && lines_with(text, "[memcpy HtoD]") == 1 && !lines_with(text, "[memset]"));
+	CHECK(lines_with(text, "[kernel]") == 1 && lines_with(text, "[memcpy HtoD]") == 1 &&
+	      !lines_with(text, "[memset]"));
 	CHECK(lines_with(text, "[graph]") == 1 && lines_with(text, "[overhead]") == 2);
 	free(text);
 	text = filtered((struct filter){ .min_size_bytes = 65536 });
-	CHECK(!lines_with(text, "[kernel]") && lines_with(text, "[memcpy") == 2 && !lines_with(text, "[memset]"));
+	CHECK(!lines_with(text, "[kernel]") && lines_with(text, "[memcpy") == 2 &&
+	      !lines_with(text, "[memset]"));
 	CHECK(lines_with(text, "[memory]") == 2);
 	free(text);
 	/* the thread that caused it */
 	text = filtered((struct filter){ .tid = 102 });
-	CHECK(lines_with(text, "[memcpy PtoP]") == 1 && lines_with(text, "[memcpy") == 1 && !lines_with(text, "[kernel]"));
+	CHECK(lines_with(text, "[memcpy PtoP]") == 1 && lines_with(text, "[memcpy") == 1 &&
+	      !lines_with(text, "[kernel]"));
 	free(text);
 	text = filtered((struct filter){ .comm_glob = "tr*" });
-	CHECK(lines_with(text, "[kernel]") == 2 && lines_with(text, "[counter]") == 1 && lines_with(text, "[event]") == 2);
+	CHECK(lines_with(text, "[kernel]") == 2 && lines_with(text, "[counter]") == 1 &&
+	      lines_with(text, "[event]") == 2);
 	free(text);
 }
 
-/* ---- rubbish -------------------------------------------------------------------------------------------------------- */
+/* ---- rubbish ---- */
 
 static uint64_t seed = 0x9e3779b97f4a7c15ULL;
 
@@ -362,7 +407,8 @@ static uint64_t rnd(void)
 /* Records of device kinds with anything in them that record_check() lets pass. */
 static void test_rubbish(void)
 {
-	static const struct sink_ops *const all[] = { &sink_table, &sink_json, &sink_count, &sink_cupti, &sink_csv };
+	static const struct sink_ops *const all[] = { &sink_table, &sink_json, &sink_count,
+						      &sink_cupti, &sink_csv };
 	int good = 0;
 
 	for (size_t s = 0; s < ARRAY_LEN(all); s++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_discover.c - finding files to probe, without BPF: mappings come from /proc here. This program defines a
- * function by one of CUDA's names; copies of it, and children that map them, are what is to be found. Without root
- * the same is tried by name instead of map_files, and once a second instead of at the kernel's word.
+ * test_discover.c - finding files to probe, without BPF: mappings come from /proc here. This
+ * program defines a function by one of CUDA's names; copies of it, and children that map them,
+ * are what is to be found. Without root the same is tried by name instead of map_files, and once
+ * a second instead of at the kernel's word.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,11 @@
 #include "unit.h"
 
 int cudaMalloc(void **p, size_t n);
-__attribute__((noinline, used)) int cudaMalloc(void **p, size_t n) { *p = NULL; return n != 0; }
+__attribute__((noinline, used)) int cudaMalloc(void **p, size_t n)
+{
+	*p = NULL;
+	return n != 0;
+}
 
 static char dir[] = "/tmp/test_discover.XXXXXX";
 static struct capture_plan plan;
@@ -89,7 +94,8 @@ static void *map(const char *path)
 	return p;
 }
 
-/* A child that maps `path`, now or at the first byte from the returned pipe, and waits to be killed. */
+/* A child that maps `path`, now or at the first byte from the returned pipe, and waits to be
+ * killed. */
 static pid_t child(const char *path, int *go)
 {
 	int ready[2], start[2];
@@ -164,7 +170,8 @@ static void test_running(void)
 	CHECK(discover_scan(d) >= 1 && s.n == 1 && s.pid == pid && !strcmp(s.path, path));
 	CHECK(discover_scan(d) >= 1 && s.n == 1);
 	CHECK(discover_scan_pid(d, pid) >= 1 && s.n == 1);
-	CHECK(discover_files(d, &files) >= 1 && files[0]->fd < 0 && !probe_file_open(files[0]) && files[0]->fd >= 0);
+	CHECK(discover_files(d, &files) >= 1 && files[0]->fd < 0 && !probe_file_open(files[0]) &&
+	      files[0]->fd >= 0);
 	probe_file_shut(files[0]);
 	/* The same file in another process is no news. */
 	other = child(path, NULL);
@@ -186,12 +193,14 @@ static void test_deleted(void)
 	unlink(path);
 	d = start(&s, &pid, 1);
 	CHECK(discover_scan(d) >= 0);
-	CHECK(s.n == (geteuid() == 0)); /* map_files takes privilege; by name it cannot be had any more */
+	/* map_files takes privilege; by name it cannot be had any more */
+	CHECK(s.n == (geteuid() == 0));
 	discover_close(d);
 	end(pid);
 }
 
-/* An inode number is given away again once its file is gone: the new file must not get the old one's verdict. */
+/* An inode number is given away again once its file is gone: the new file must not get the old
+ * one's verdict. */
 static void test_reused(void)
 {
 	struct timespec pause_ns = { .tv_nsec = 60000000 };
@@ -273,7 +282,8 @@ static void rewrite(const char *path, bool by_mapping)
 	close(fd);
 }
 
-/* Other functions in the same file: the old ones are gone before the new ones are found, whether the kernel has told of it or not. */
+/* Other functions in the same file: the old ones are gone before the new ones are found, whether
+ * the kernel has told of it or not. */
 static void test_rewritten(bool by_mapping)
 {
 	const char *path = copy_self(by_mapping ? "mapped_anew.so" : "rewritten.so");
@@ -289,7 +299,8 @@ static void test_rewritten(bool by_mapping)
 	CHECK(discover_scan_pid(d, pid) >= 1 && s.n == 1 && !s.gone);
 	poll(NULL, 0, 20); /* the time of change is told in ticks */
 	rewrite(path, by_mapping);
-	CHECK(discover_scan_pid(d, pid) >= 1 && s.n == 2 && s.gone == 1 && s.rewritten == 1 && !s.wrong);
+	CHECK(discover_scan_pid(d, pid) >= 1 && s.n == 2 && s.gone == 1 && s.rewritten == 1 &&
+	      !s.wrong);
 	other = child(path, NULL);
 	CHECK(discover_scan_pid(d, other) >= 1 && s.n == 2 && s.gone == 1);
 	discover_close(d);
@@ -301,9 +312,11 @@ static void test_shares(void)
 {
 	struct shares s = { .limit = 100 };
 
-	CHECK(shares_fit(&s, 1, 50, 0) && !shares_fit(&s, 1, 51, 0) && shares_fit(&s, SHARES_INSTALLED, 100, 0));
+	CHECK(shares_fit(&s, 1, 50, 0) && !shares_fit(&s, 1, 51, 0) &&
+	      shares_fit(&s, SHARES_INSTALLED, 100, 0));
 	CHECK(shares_take(&s, 1, 50) == 0);
-	CHECK(!shares_fit(&s, 1, 1, 0) && shares_fit(&s, 2, 25, 0) && !shares_fit(&s, 2, 26, 0) && !shares_fit(&s, 2, 25, 10));
+	CHECK(!shares_fit(&s, 1, 1, 0) && shares_fit(&s, 2, 25, 0) && !shares_fit(&s, 2, 26, 0) &&
+	      !shares_fit(&s, 2, 25, 10));
 	CHECK(shares_take(&s, 2, 25) == 0 && shares_take(&s, 3, 12) == 0);
 	CHECK(!shares_fit(&s, 3, 1, 0) && shares_fit(&s, 4, 6, 0));
 	shares_give(&s, 1, 50);
@@ -326,7 +339,8 @@ static void test_refused(void)
 		pids[i] = child(copy_self(name), NULL);
 	}
 	d = start(&s, pids, 4);
-	discover_limit(d, 18); /* half of that for one user: this program, which they run, and two files */
+	/* half of that for one user: this program, which they run, and two files */
+	discover_limit(d, 18);
 	CHECK(discover_scan(d) == 3 && s.n == 2 && discover_refused(d) == 2);
 	CHECK(discover_scan(d) == 3 && s.n == 2 && discover_refused(d) == 2);
 	for (int i = 0; i < 4; i++)

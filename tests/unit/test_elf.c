@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_elf.c - the ELF reader on this very program, which defines functions by CUDA's names as a program with static
- * libcudart does; on thousands of damaged copies of it; and on CUDA's own libraries where they are installed.
+ * test_elf.c - the ELF reader on this very program, which defines functions by CUDA's names as a
+ * program with static libcudart does; on thousands of damaged copies of it; and on CUDA's own
+ * libraries where they are installed.
  *
- * Each libcudart below .output/wheels (tests/wheels.sh), or the folder that CT_WHEELS names, is read; a part of its
- * path says its version.
+ * Each libcudart below .output/wheels (tests/wheels.sh), or the folder that CT_WHEELS names, is
+ * read; a part of its path says its version.
  */
 #include <elf.h>
 #include <errno.h>
@@ -27,15 +28,32 @@ int cudaMalloc(void **p, size_t n);
 int cudaMemcpyAsync_ptsz(void *p);
 int cudaEventRecord(void *p);
 int cudaEventRecordWithFlags(void *p);
-int cudaSetDevice = 1; /* an object, no function */
+int cudaSetDevice = 1;					 /* an object, no function */
 extern int cuInit(unsigned flags) __attribute__((weak)); /* imported, not defined */
 
-CODE int cudaMalloc(void **p, size_t n) { *p = NULL; return n != 0; }
-CODE int cudaMemcpyAsync_ptsz(void *p) { return p != NULL; }
-CODE int cudaEventRecord(void *p) { return p == NULL; }
-int cudaEventRecordWithFlags(void *p) __attribute__((alias("cudaEventRecord"))); /* two names, one place */
-static CODE int cudaFree(void *p) { return p != (void *)1; }
-static CODE int cudaGetDevice(int *p) { return *p = 3; }
+CODE int cudaMalloc(void **p, size_t n)
+{
+	*p = NULL;
+	return n != 0;
+}
+CODE int cudaMemcpyAsync_ptsz(void *p)
+{
+	return p != NULL;
+}
+CODE int cudaEventRecord(void *p)
+{
+	return p == NULL;
+}
+/* two names, one place */
+int cudaEventRecordWithFlags(void *p) __attribute__((alias("cudaEventRecord")));
+static CODE int cudaFree(void *p)
+{
+	return p != (void *)1;
+}
+static CODE int cudaGetDevice(int *p)
+{
+	return *p = 3;
+}
 
 static const struct elf_probe *find(const struct elf_scan *s, const char *name)
 {
@@ -50,7 +68,8 @@ static bool is_at(int fd, const struct elf_probe *p, const void *code)
 {
 	char text[8];
 
-	return p && pread(fd, text, sizeof(text), p->offset) == sizeof(text) && !memcmp(text, code, sizeof(text));
+	return p && pread(fd, text, sizeof(text), p->offset) == sizeof(text) &&
+	       !memcmp(text, code, sizeof(text));
 }
 
 static void test_self(void)
@@ -81,7 +100,8 @@ static void test_self(void)
 	elf_scan_free(&s);
 
 	plan_add(capture, api_lookup("cudaFree", 0, &twin));
-	CHECK(elf_scan(fd, capture, &s) == 0 && s.nprobes == 1 && s.ndefined == 5 && find(&s, "cudaFree"));
+	CHECK(elf_scan(fd, capture, &s) == 0 && s.nprobes == 1 && s.ndefined == 5 &&
+	      find(&s, "cudaFree"));
 	CHECK(s.nprobes == 1 && elf_symbol_offset(fd, "cudaFree") == s.probes[0].offset);
 	elf_scan_free(&s);
 	CHECK(elf_symbol_offset(fd, "cuInit") == 0 && elf_symbol_offset(fd, "cudaSetDevice") == 0);
@@ -117,8 +137,10 @@ static bool sane(int err)
 
 static void test_foreign(void)
 {
-	Elf64_Ehdr h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN,
-			 .e_machine = EM_S390, .e_ehsize = sizeof(h) };
+	Elf64_Ehdr h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			 .e_type = ET_DYN,
+			 .e_machine = EM_S390,
+			 .e_ehsize = sizeof(h) };
 	int fd;
 
 	CHECK(scan_bytes("", 0) == -ENOEXEC);
@@ -163,7 +185,8 @@ static void test_giant(void)
 	int fd;
 
 	for (int i = 0; i < h->e_shnum; i++)
-		if (sh[i].sh_type == SHT_SYMTAB || sh[i].sh_type == SHT_DYNSYM || sh[i].sh_type == SHT_STRTAB)
+		if (sh[i].sh_type == SHT_SYMTAB || sh[i].sh_type == SHT_DYNSYM ||
+		    sh[i].sh_type == SHT_STRTAB)
 			sh[i].sh_size = 1ULL << 39;
 	fd = memory_file(elf, len);
 	CHECK(ftruncate(fd, 1LL << 40) == 0);
@@ -175,8 +198,8 @@ static void test_giant(void)
 	free(elf);
 }
 
-/* What a process may map to make its tracer large: three million symbols, two of them CUDA's. The file is a head, one segment,
- * three sections, the names and the symbols. */
+/* What a process may map to make its tracer large: three million symbols, two of them CUDA's.
+ * The file is a head, one segment, three sections, the names and the symbols. */
 static void test_many_symbols(void)
 {
 	static const char strings[] = "\0x\0cudaFree\0cudaMalloc";
@@ -187,13 +210,23 @@ static void test_many_symbols(void)
 		Elf64_Shdr sh[3];
 		char names[64];
 	} f = {
-		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN,
-		       .e_phoff = sizeof(f.h), .e_phentsize = sizeof(f.ph), .e_phnum = 1,
-		       .e_shoff = sizeof(f.h) + sizeof(f.ph), .e_shentsize = sizeof(f.sh[0]), .e_shnum = 3 },
+		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		       .e_type = ET_DYN,
+		       .e_phoff = sizeof(f.h),
+		       .e_phentsize = sizeof(f.ph),
+		       .e_phnum = 1,
+		       .e_shoff = sizeof(f.h) + sizeof(f.ph),
+		       .e_shentsize = sizeof(f.sh[0]),
+		       .e_shnum = 3 },
 		.ph = { .p_type = PT_LOAD, .p_flags = PF_X, .p_filesz = 4096 },
-		.sh = { [1] = { .sh_type = SHT_SYMTAB, .sh_link = 2, .sh_entsize = sizeof(Elf64_Sym), .sh_offset = sizeof(f),
+		.sh = { [1] = { .sh_type = SHT_SYMTAB,
+				.sh_link = 2,
+				.sh_entsize = sizeof(Elf64_Sym),
+				.sh_offset = sizeof(f),
 				.sh_size = N * sizeof(Elf64_Sym) },
-			[2] = { .sh_type = SHT_STRTAB, .sh_offset = sizeof(f) - 64, .sh_size = 64 } },
+			[2] = { .sh_type = SHT_STRTAB,
+				.sh_offset = sizeof(f) - 64,
+				.sh_size = 64 } },
 	};
 	static Elf64_Sym syms[CHUNK];
 	struct rusage before, after;
@@ -209,12 +242,23 @@ static void test_many_symbols(void)
 	fd = memory_file(&f, sizeof(f));
 	for (int at = 0; at < N; at += CHUNK) {
 		for (int i = 0; i < CHUNK; i++)
-			syms[i] = (Elf64_Sym){ .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1, .st_value = 64 };
+			syms[i] = (Elf64_Sym){ .st_name = 1,
+					       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+					       .st_shndx = 1,
+					       .st_value = 64 };
 		if (at == 2500000)
-			syms[7] = (Elf64_Sym){ .st_name = 3, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC), .st_shndx = 1, .st_value = 128 };
+			syms[7] = (Elf64_Sym){ .st_name = 3,
+					       .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
+					       .st_shndx = 1,
+					       .st_value = 128 };
 		if (at == N - CHUNK)
-			syms[CHUNK - 1] = (Elf64_Sym){ .st_name = 12, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1, .st_value = 256 };
-		if (pwrite(fd, syms, sizeof(syms), (off_t)sizeof(f) + at * (off_t)sizeof(*syms)) != sizeof(syms))
+			syms[CHUNK - 1] =
+				(Elf64_Sym){ .st_name = 12,
+					     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+					     .st_shndx = 1,
+					     .st_value = 256 };
+		if (pwrite(fd, syms, sizeof(syms), (off_t)sizeof(f) + at * (off_t)sizeof(*syms)) !=
+		    sizeof(syms))
 			abort();
 	}
 	getrusage(RUSAGE_SELF, &before);
@@ -274,9 +318,16 @@ static void test_flipped(const char *elf, size_t len)
 
 			switch (next() % 4) {
 			case 0: at[i] = next() % sizeof(*h); break;
-			case 1: at[i] = h->e_phoff + next() % (h->e_phnum * sizeof(Elf64_Phdr)); break;
-			case 2: at[i] = h->e_shoff + next() % (h->e_shnum * sizeof(Elf64_Shdr)); break;
-			default: at[i] = one->sh_type == SHT_NOBITS || !one->sh_size ? 1 : one->sh_offset + next() % one->sh_size;
+			case 1:
+				at[i] = h->e_phoff + next() % (h->e_phnum * sizeof(Elf64_Phdr));
+				break;
+			case 2:
+				at[i] = h->e_shoff + next() % (h->e_shnum * sizeof(Elf64_Shdr));
+				break;
+			default:
+				at[i] = one->sh_type == SHT_NOBITS || !one->sh_size
+						? 1
+						: one->sh_offset + next() % one->sh_size;
 			}
 			if (round % 3 == 1)
 				byte = val >> i * 8;
@@ -290,7 +341,8 @@ static void test_flipped(const char *elf, size_t len)
 		bad += !sane(err);
 		fine += !err;
 		for (int i = 0; !err && i < s.nprobes; i++)
-			bad += !s.probes[i].offset || s.probes[i].offset >= len || s.probes[i].func >= api_nfuncs;
+			bad += !s.probes[i].offset || s.probes[i].offset >= len ||
+			       s.probes[i].func >= api_nfuncs;
 		elf_scan_free(&s);
 		for (int i = 0; i < n; i++)
 			if (pwrite(fd, elf + at[i], 1, at[i]) != 1)
@@ -327,12 +379,13 @@ static void test_can_probe(void)
 	fd = memory_file(file, sizeof(file));
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		CHECK(elf_can_probe(fd, 64 * (i + 1)) == rows[i].can);
-	CHECK(elf_can_probe(fd, 0) == 0 && elf_can_probe(fd, 1 << 20) == 0 && elf_can_probe(-1, 64) == -EBADF);
+	CHECK(elf_can_probe(fd, 0) == 0 && elf_can_probe(fd, 1 << 20) == 0 &&
+	      elf_can_probe(-1, 64) == -EBADF);
 	close(fd);
 #endif
 }
 
-/* ---- CUDA's own files, where there are any ------------------------------------------------------------ */
+/* ---- CUDA's own files, where there are any ---- */
 
 static int scan_path(const char *path, struct elf_scan *s)
 {
@@ -358,7 +411,8 @@ static void test_toolkit(void)
 		printf("skipped: no libcudart.so.13\n");
 	}
 	if (!scan_path("/usr/local/cuda/lib64/stubs/libcuda.so", &s)) {
-		CHECK(s.role == ELF_DRIVER && s.version >= 13000 && s.nprobes > 400 && find(&s, "cuLaunchKernel"));
+		CHECK(s.role == ELF_DRIVER && s.version >= 13000 && s.nprobes > 400 &&
+		      find(&s, "cuLaunchKernel"));
 		elf_scan_free(&s);
 	} else {
 		printf("skipped: no driver stub\n");
@@ -368,9 +422,12 @@ static void test_toolkit(void)
 static void test_linked(void)
 {
 	static const char *const make =
-		"cd %s && echo 'int cudaMalloc(void **, long); int main(void) { void *p; return cudaMalloc(&p, 1); }' > a.c && "
-		"cc a.c -o static -L/usr/local/cuda/lib64 -lcudart_static -ldl -lrt -lpthread 2>err && "
-		"cc a.c -o shared -L/usr/local/cuda/lib64 -lcudart 2>err && strip -o stripped static";
+		"cd %s && echo 'int cudaMalloc(void **, long); int main(void) { void *p; return "
+		"cudaMalloc(&p, 1); }' > a.c && "
+		"cc a.c -o static -L/usr/local/cuda/lib64 -lcudart_static -ldl -lrt -lpthread "
+		"2>err && "
+		"cc a.c -o shared -L/usr/local/cuda/lib64 -lcudart 2>err && strip -o stripped "
+		"static";
 	char dir[] = "/tmp/test_elf.XXXXXX", cmd[1024], path[64];
 	struct elf_scan s;
 
@@ -381,7 +438,8 @@ static void test_linked(void)
 	snprintf(cmd, sizeof(cmd), make, dir);
 	CHECK(system(cmd) == 0);
 	snprintf(path, sizeof(path), "%s/static", dir);
-	CHECK(!scan_path(path, &s) && s.role == ELF_STATIC && s.nprobes > 390 && s.version >= 13000);
+	CHECK(!scan_path(path, &s) && s.role == ELF_STATIC && s.nprobes > 390 &&
+	      s.version >= 13000);
 	CHECK(find(&s, "cudaMalloc"));
 	elf_scan_free(&s);
 	snprintf(path, sizeof(path), "%s/stripped", dir);
@@ -401,7 +459,8 @@ static int version_in(const char *path)
 	int major, minor, patch;
 
 	for (const char *p = path; *p; p++)
-		if ((*p == '/' || *p == '-') && sscanf(p + 1, "%d.%d.%d", &major, &minor, &patch) == 3)
+		if ((*p == '/' || *p == '-') &&
+		    sscanf(p + 1, "%d.%d.%d", &major, &minor, &patch) == 3)
 			for (size_t i = 0; i < ARRAY_LEN(known); i++)
 				if (known[i] == major * 1000 + minor * 10)
 					return known[i];

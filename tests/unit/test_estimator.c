@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_estimator.c - the estimate of calls that nothing counted, on simulated programs whose calls are known: in at least 90 of 100
- * runs the interval holds the truth, and it is narrow where the windows saw much.
+ * test_estimator.c - the estimate of calls that nothing counted, on simulated programs whose
+ * calls are known: in at least 90 of 100 runs the interval holds the truth, and it is narrow
+ * where the windows saw much.
  */
 #include <math.h>
 #include <string.h>
@@ -33,7 +34,9 @@ static double poisson(double mean)
 	int n = -1;
 
 	if (mean > 50)
-		return floor(fmax(0, mean + sqrt(mean) * sqrt(-2 * log(uniform() + 1e-18)) * cos(6.283185307 * uniform())) + 0.5);
+		return floor(fmax(0, mean + sqrt(mean) * sqrt(-2 * log(uniform() + 1e-18)) *
+						     cos(6.283185307 * uniform())) +
+			     0.5);
 	do {
 		p *= uniform();
 		n++;
@@ -95,7 +98,8 @@ struct run {
 	struct ct_estimated e;
 };
 
-/* One run: windows at random instants, one in each stretch. `by_work`: no other calls are known, the program's work is measured. */
+/* One run: windows at random instants, one in each stretch. `by_work`: no other calls are known,
+ * the program's work is measured. */
 static struct run run(void (*make)(void), uint64_t seed, bool by_work)
 {
 	struct estimator_windows w = { 0 };
@@ -136,7 +140,8 @@ static struct run run(void (*make)(void), uint64_t seed, bool by_work)
 
 static bool holds(const struct run *r)
 {
-	return r->truth >= (double)(r->e.calls - r->e.below) && r->truth <= (double)(r->e.calls + r->e.above);
+	return r->truth >= (double)(r->e.calls - r->e.below) &&
+	       r->truth <= (double)(r->e.calls + r->e.above);
 }
 
 static double width(const struct run *r)
@@ -157,14 +162,15 @@ static void covers(const char *name, void (*make)(void), bool by_work, double wi
 		bias += ((double)r.e.calls - r.truth) / r.truth;
 	}
 	if (held * 100 < RUNS * 90 || sum / RUNS > widest || fabs(bias / RUNS) > widest / 4)
-		printf("%s%s: %d of %d hold the truth, mean width %.3f, mean error %.4f\n", name, by_work ? " by work" : "", held, RUNS,
-		       sum / RUNS, bias / RUNS);
+		printf("%s%s: %d of %d hold the truth, mean width %.3f, mean error %.4f\n", name,
+		       by_work ? " by work" : "", held, RUNS, sum / RUNS, bias / RUNS);
 	CHECK(held * 100 >= RUNS * 90);
 	CHECK(sum / RUNS <= widest);
 	CHECK(fabs(bias / RUNS) <= widest / 4);
 }
 
-/* In the windows the probes slow the program down: it does less of everything, and the ratio is as it was. */
+/* In the windows the probes slow the program down: it does less of everything, and the ratio is
+ * as it was. */
 static void test_slowed(void)
 {
 	struct estimator_windows w = { 0 };
@@ -175,9 +181,15 @@ static void test_slowed(void)
 		estimator_add(&w, 4000, 500, 1e7);
 	e = estimator_estimate(&w, &rest);
 	CHECK(e.calls == 8 * 57000 && e.below < e.calls / 50);
-	/* by work it cannot be known how much slower it is: 1 us of a call's 2.5 us at the most, say the calls' own durations... */
+	/* by work it cannot be known how much slower it is: 1 us of a call's 2.5 us at the most,
+	 * say the calls' own durations... */
 	w.r = 0;
-	rest = (struct estimator_rest){ .r = -1, .ns = 1e9, .hits = 40000, .window_ns = 1e8, .timed = 40000, .spent_ns = 40000 * 300.0,
+	rest = (struct estimator_rest){ .r = -1,
+					.ns = 1e9,
+					.hits = 40000,
+					.window_ns = 1e8,
+					.timed = 40000,
+					.spent_ns = 40000 * 300.0,
 					.pair_ns = 400 };
 	e = estimator_estimate(&w, &rest);
 	CHECK(e.calls - e.below <= 435000 && e.calls - e.below >= 400000 && e.calls == 500000);
@@ -189,16 +201,22 @@ static void test_slowed(void)
 }
 
 /*
- * A tight loop: with probes a call takes 2 us, without them 8 ns. How much of the 2 us is the probes cannot be told, whatever an empty
- * pair took when nothing else ran: there were at least so many calls as the windows saw, in proportion, and at most one every 5 ns.
+ * A tight loop: with probes a call takes 2 us, without them 8 ns. How much of the 2 us is the
+ * probes cannot be told, whatever an empty pair took when nothing else ran: there were at least
+ * so many calls as the windows saw, in proportion, and at most one every 5 ns.
  */
 static void test_tight(void)
 {
 	static const double pairs[] = { 0, 300, 700, 1100, 1300, 1990, 5000 };
 
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
-		struct estimator_rest rest = { .r = -1, .ns = 8e8, .hits = 100000, .window_ns = 2e8, .timed = 100000,
-					       .spent_ns = 100000 * 700.0, .pair_ns = pairs[i] };
+		struct estimator_rest rest = { .r = -1,
+					       .ns = 8e8,
+					       .hits = 100000,
+					       .window_ns = 2e8,
+					       .timed = 100000,
+					       .spent_ns = 100000 * 700.0,
+					       .pair_ns = pairs[i] };
 		struct estimator_windows w = { 0 };
 		struct ct_estimated e;
 
@@ -206,18 +224,24 @@ static void test_tight(void)
 			estimator_add(&w, 5000, 0, 1e7);
 		e = estimator_estimate(&w, &rest);
 		CHECK(e.calls - e.below > 350000 && e.calls - e.below <= 800000);
-		CHECK(e.calls + e.above >= 100000000 || (pairs[i] == 300 && e.calls + e.above > 900000));
+		CHECK(e.calls + e.above >= 100000000 ||
+		      (pairs[i] == 300 && e.calls + e.above > 900000));
 		/* the lower bound is what is told */
 		CHECK(pairs[i] == 300 || e.below * 2 < e.above);
 	}
 }
 
-/* Windows of 10 ms that are read as 8 or 12, all of them, because the clock is that late: the interval has what is true in between. */
+/* Windows of 10 ms that are read as 8 or 12, all of them, because the clock is that late: the
+ * interval has what is true in between. */
 static void test_clock(void)
 {
 	for (int n = 2; n <= 40; n++) {
 		for (double read = 8e6; read <= 12e6; read += 4e6) {
-			struct estimator_rest rest = { .r = -1, .ns = 20e6 * n, .hits = 1000.0 * n, .window_ns = read * n, .pair_ns = 1,
+			struct estimator_rest rest = { .r = -1,
+						       .ns = 20e6 * n,
+						       .hits = 1000.0 * n,
+						       .window_ns = read * n,
+						       .pair_ns = 1,
 						       .tick_ns = 4e6 };
 			struct estimator_windows w = { 0 };
 			struct ct_estimated e;
@@ -227,16 +251,25 @@ static void test_clock(void)
 			e = estimator_estimate(&w, &rest);
 			CHECK(e.calls - e.below <= 2000 * n && e.calls + e.above >= 2000 * n);
 			/* of few windows nothing is made but what is possible */
-			CHECK(n >= 4 || (e.below == e.calls && e.calls + e.above == (int64_t)(20e6 * n / ESTIMATOR_BARE_NS)));
+			CHECK(n >= 4 ||
+			      (e.below == e.calls &&
+			       e.calls + e.above == (int64_t)(20e6 * n / ESTIMATOR_BARE_NS)));
 			CHECK(n < 4 || e.calls - e.below > 900 * n);
 		}
 	}
 }
 
-/* A process that has ended may have worked since its clock was read last, or not: the lower end does without, the upper one has it. */
+/* A process that has ended may have worked since its clock was read last, or not: the lower end
+ * does without, the upper one has it. */
 static void test_ended(void)
 {
-	struct estimator_rest rest = { .r = -1, .ns = 1e9, .most_ns = 2e9, .hits = 1000, .window_ns = 1e8, .timed = 1000, .spent_ns = 1e5,
+	struct estimator_rest rest = { .r = -1,
+				       .ns = 1e9,
+				       .most_ns = 2e9,
+				       .hits = 1000,
+				       .window_ns = 1e8,
+				       .timed = 1000,
+				       .spent_ns = 1e5,
 				       .pair_ns = 50 };
 	struct estimator_windows w = { 0 };
 	struct ct_estimated e;
@@ -277,7 +310,8 @@ static void test_little(void)
 	rest = (struct estimator_rest){ .r = -1, .ns = 1e8 };
 	e = estimator_estimate(&none, &rest);
 	CHECK(!e.calls && !e.above);
-	/* it called before, at a rate that is not known, and then nothing looked: none may have followed, or many */
+	/* it called before, at a rate that is not known, and then nothing looked: none may have
+	 * followed, or many */
 	rest.called = true;
 	e = estimator_estimate(&none, &rest);
 	CHECK(!e.calls && !e.below && e.above == 20000000);

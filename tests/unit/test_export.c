@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_export.c - the outputs that are files for other programs: csv, speedscope, the timeline page. With the arguments
- * `write FORMAT KIND FILE` it writes what tests/export and tests/timeline look at; `write html many FILE` a million records.
+ * test_export.c - the outputs that are files for other programs: csv, speedscope, the timeline
+ * page. With the arguments `write FORMAT KIND FILE` it writes what tests/export and
+ * tests/timeline look at; `write html many FILE` a million records.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -23,21 +24,40 @@ static const struct kernel_name vec_add = {
 	.brief = "</script><img src=x onerror=alert(1)>", .cut = true,
 };
 static const struct stack_frame frames[] = {
-	{ .kind = CT_FRAME_NATIVE, .function = "main", .address = 1, .object = "/bin/app", .file = "/src/app.c", .line = 7 },
-	{ .kind = CT_FRAME_NATIVE, .function = "step(int)", .mangled = "_Z4stepi", .offset = 4, .file = "/src/app.c", .line = 1 },
-	{ .kind = CT_FRAME_NATIVE, .function = "step(int)", .mangled = "_Z4stepi", .offset = 8, .file = "/src/app.c", .line = 2 },
-	{ .kind = CT_FRAME_PYTHON, .function = "</script><b>", .file = "/src/a \"b\".py", .line = 90 },
+	{ .kind = CT_FRAME_NATIVE,
+	  .function = "main",
+	  .address = 1,
+	  .object = "/bin/app",
+	  .file = "/src/app.c",
+	  .line = 7 },
+	{ .kind = CT_FRAME_NATIVE,
+	  .function = "step(int)",
+	  .mangled = "_Z4stepi",
+	  .offset = 4,
+	  .file = "/src/app.c",
+	  .line = 1 },
+	{ .kind = CT_FRAME_NATIVE,
+	  .function = "step(int)",
+	  .mangled = "_Z4stepi",
+	  .offset = 8,
+	  .file = "/src/app.c",
+	  .line = 2 },
+	{ .kind = CT_FRAME_PYTHON,
+	  .function = "</script><b>",
+	  .file = "/src/a \"b\".py",
+	  .line = 90 },
 	{ .kind = CT_FRAME_UNKNOWN, .address = 0x7f1200000000 },
 };
-static const struct stack_frame *const in_step[] = { &frames[1], &frames[0] }, *const in_step2[] = { &frames[2], &frames[0] },
-				*const odd[] = { &frames[4], &frames[3], &frames[0] };
+static const struct stack_frame *const in_step[] = { &frames[1], &frames[0] },
+				       *const in_step2[] = { &frames[2], &frames[0] },
+				       *const odd[] = { &frames[4], &frames[3], &frames[0] };
 static const struct stack stacks[] = {
 	{ .id = 1, .nframes = 2, .frames = in_step },
 	{ .id = 2, .nframes = 2, .frames = in_step2 },
 	{ .id = 3, .nframes = 3, .frames = odd, .flags = CT_STACK_CUT },
 };
 
-/* ---- records given to a sink ---------------------------------------------------------------------------- */
+/* ---- records given to a sink ---- */
 
 static struct process procs[] = {
 	{ .pid = 12345, .shown_pid = 12345, .comm = "train" },
@@ -66,22 +86,36 @@ static struct cause last_cause;
 
 static void call(struct sink *s, struct when w, const struct kernel_name *kernel, struct ct_call *c)
 {
-	struct event ev = { .rec = &c->h, .proc = &procs[w.proc], .kernel = kernel, .number = w.number,
-			    .stack = w.stack ? &stacks[w.stack - 1] : NULL, .device = 0, .context = 1, .stream = CT_UNKNOWN };
+	struct event ev = { .rec = &c->h,
+			    .proc = &procs[w.proc],
+			    .kernel = kernel,
+			    .number = w.number,
+			    .stack = w.stack ? &stacks[w.stack - 1] : NULL,
+			    .device = 0,
+			    .context = 1,
+			    .stream = CT_UNKNOWN };
 
 	c->h.pid = procs[w.proc].pid;
 	c->h.tid = w.tid;
 	c->h.start_ns = w.start_ns;
 	c->h.end_ns = w.end_ns;
-	last_cause = (struct cause){ .start_ns = w.start_ns, .end_ns = w.end_ns, .tid = w.tid, .func = c->func };
+	last_cause = (struct cause){
+		.start_ns = w.start_ns, .end_ns = w.end_ns, .tid = w.tid, .func = c->func
+	};
 	give(s, &ev);
 }
 
 static void work(struct sink *s, struct when w, const struct kernel_name *kernel, struct ct_work *k)
 {
-	struct event ev = { .rec = &k->h, .proc = &procs[w.proc], .kernel = kernel, .number = w.number,
-			    .stack = w.stack ? &stacks[w.stack - 1] : NULL, .cause = w.number ? &last_cause : NULL,
-			    .device = k->device, .context = k->context, .stream = k->stream };
+	struct event ev = { .rec = &k->h,
+			    .proc = &procs[w.proc],
+			    .kernel = kernel,
+			    .number = w.number,
+			    .stack = w.stack ? &stacks[w.stack - 1] : NULL,
+			    .cause = w.number ? &last_cause : NULL,
+			    .device = k->device,
+			    .context = k->context,
+			    .stream = k->stream };
 
 	give(s, &ev);
 }
@@ -97,7 +131,8 @@ static void other(struct sink *s, int proc, struct ct_hdr *h)
 #define MS 1000000ull
 #define US 1000ull
 
-/* A launch with a kernel, a copy, failures, markers, counters, memory, a gap, overlaps, names meant to break out. */
+/* A launch with a kernel, a copy, failures, markers, counters, memory, a gap, overlaps, names
+ * meant to break out. */
 static void play_stacks(struct sink *s, bool with)
 {
 	struct made_device d;
@@ -110,23 +145,50 @@ static void play_stacks(struct sink *s, bool with)
 	other(s, 0, &make_device(&d, pid, 0, MS, "NVIDIA <H200>")->h);
 	call(s, AT(0, 12345, 1, 10 * MS, 10 * MS + 5 * US, with ? 1 : 0), NULL,
 	     make_call(&m, "cudaMalloc", CT_CALL, 0, 0, U(0x7ffc0000), U(4096)));
-	work(s, AT(0, 0, 1), NULL, (struct ct_work *)make_memory_op(&d, MAKE_AT(pid, 0, 1, CT_UNKNOWN, 1, 10 * MS + US, 10 * MS + US), CT_MEMORY_ALLOC, CT_MEM_DEVICE, 0x7f00, 4096));
+	work(s, AT(0, 0, 1), NULL,
+	     (struct ct_work *)make_memory_op(
+		     &d, MAKE_AT(pid, 0, 1, CT_UNKNOWN, 1, 10 * MS + US, 10 * MS + US),
+		     CT_MEMORY_ALLOC, CT_MEM_DEVICE, 0x7f00, 4096));
 	call(s, AT(0, 12345, 2, 11 * MS, 11 * MS + 8 * US, with ? 2 : 0), &vec_add,
-	     make_call(&m, "cudaLaunchKernel", CT_CALL, 0, 0, U(0x10), U(4) | U(1) << 32, U(1), U(256) | U(1) << 32, U(1), U(0), U(0), U(0)));
-	work(s, AT(0, 0, 2, .stack = with ? 2 : 0), &vec_add, &make_kernel(&d, MAKE_AT(pid, 0, 1, 7, 2, 11 * MS + 20 * US, 11 * MS + 29 * US), 1, 4, 256)->w);
+	     make_call(&m, "cudaLaunchKernel", CT_CALL, 0, 0, U(0x10), U(4) | U(1) << 32, U(1),
+		       U(256) | U(1) << 32, U(1), U(0), U(0), U(0)));
+	work(s, AT(0, 0, 2, .stack = with ? 2 : 0), &vec_add,
+	     &make_kernel(&d, MAKE_AT(pid, 0, 1, 7, 2, 11 * MS + 20 * US, 11 * MS + 29 * US), 1, 4,
+			  256)
+		      ->w);
 	/* while it runs another one begins on the same stream */
-	work(s, AT(0, 0, 2, .stack = with ? 2 : 0), &gemm, &make_kernel(&d, MAKE_AT(pid, 0, 1, 7, 2, 11 * MS + 25 * US, 11 * MS + 40 * US), 2, 1, 32)->w);
+	work(s, AT(0, 0, 2, .stack = with ? 2 : 0), &gemm,
+	     &make_kernel(&d, MAKE_AT(pid, 0, 1, 7, 2, 11 * MS + 25 * US, 11 * MS + 40 * US), 2, 1,
+			  32)
+		      ->w);
 	call(s, AT(0, 12346, 3, 12 * MS, 12 * MS + 30 * US, with ? 3 : 0), NULL,
-	     make_call(&m, "cudaMemcpyAsync", CT_CALL, 0, 0, U(0x7f00), U(0x5500), U(4096), U(1), U(0)));
-	work(s, AT(0, 0, 3, .stack = with ? 3 : 0), NULL, &make_copy(&d, MAKE_AT(pid, 0, 1, 8, 3, 12 * MS + 40 * US, 12 * MS + 90 * US), CT_COPY_HTOD, CT_MEM_PAGEABLE, CT_MEM_DEVICE, 4096)->w);
-	call(s, AT(0, 12345, 4, 13 * MS, 13 * MS + 2 * US), NULL, make_call(&m, "cudaFree", CT_CALL, 0, 1, U(0xdead)));
-	work(s, AT(0), NULL, &make_set(&d, MAKE_AT(pid, 1, 2, 9, 0, 13 * MS, 13 * MS + 700), CT_MEM_DEVICE, 0, 64)->w);
-	work(s, AT(0), NULL, &make_sync(&d, MAKE_AT(pid, 0, 1, 7, 0, 13 * MS, 13 * MS + US), CT_SYNC_STREAM, CT_UNKNOWN)->w);
-	other(s, 0, &make_marker(&d, pid, 12345, 9 * MS, 14 * MS, CT_MARKER_PUSH_POP, "step <1>", "app")->h);
-	other(s, 0, &make_overhead(&d, MAKE_AT(pid, 0, 1, 0, 0, 14 * MS, 14 * MS + US), 12345, 1)->h);
+	     make_call(&m, "cudaMemcpyAsync", CT_CALL, 0, 0, U(0x7f00), U(0x5500), U(4096), U(1),
+		       U(0)));
+	work(s, AT(0, 0, 3, .stack = with ? 3 : 0), NULL,
+	     &make_copy(&d, MAKE_AT(pid, 0, 1, 8, 3, 12 * MS + 40 * US, 12 * MS + 90 * US),
+			CT_COPY_HTOD, CT_MEM_PAGEABLE, CT_MEM_DEVICE, 4096)
+		      ->w);
+	call(s, AT(0, 12345, 4, 13 * MS, 13 * MS + 2 * US), NULL,
+	     make_call(&m, "cudaFree", CT_CALL, 0, 1, U(0xdead)));
+	work(s, AT(0), NULL,
+	     &make_set(&d, MAKE_AT(pid, 1, 2, 9, 0, 13 * MS, 13 * MS + 700), CT_MEM_DEVICE, 0, 64)
+		      ->w);
+	work(s, AT(0), NULL,
+	     &make_sync(&d, MAKE_AT(pid, 0, 1, 7, 0, 13 * MS, 13 * MS + US), CT_SYNC_STREAM,
+			CT_UNKNOWN)
+		      ->w);
+	other(s, 0,
+	      &make_marker(&d, pid, 12345, 9 * MS, 14 * MS, CT_MARKER_PUSH_POP, "step <1>", "app")
+		       ->h);
+	other(s, 0,
+	      &make_overhead(&d, MAKE_AT(pid, 0, 1, 0, 0, 14 * MS, 14 * MS + US), 12345, 1)->h);
 	call(s, AT(1, 20001, 1, 15 * MS, 15 * MS + 3 * US, with ? 3 : 0), &hostile,
-	     make_call(&m, "cudaLaunchKernel", CT_CALL, 0, 0, U(0x10), U(4) | U(1) << 32, U(1), U(256) | U(1) << 32, U(1), U(0), U(0), U(0)));
-	work(s, AT(1, 0, 1, .stack = with ? 3 : 0), &hostile, &make_kernel(&d, MAKE_AT(other_pid, 0, 1, 7, 1, 15 * MS + 5 * US, 15 * MS + 6 * US), 3, 1, 1)->w);
+	     make_call(&m, "cudaLaunchKernel", CT_CALL, 0, 0, U(0x10), U(4) | U(1) << 32, U(1),
+		       U(256) | U(1) << 32, U(1), U(0), U(0), U(0)));
+	work(s, AT(1, 0, 1, .stack = with ? 3 : 0), &hostile,
+	     &make_kernel(&d, MAKE_AT(other_pid, 0, 1, 7, 1, 15 * MS + 5 * US, 15 * MS + 6 * US), 3,
+			  1, 1)
+		      ->w);
 	make_counter(&d, 0, 15 * MS, 16 * MS);
 	make_value(&d, 3, 87.5, 0);
 	make_value(&d, 4, 3, CT_VALUE_SUSPECT);
@@ -139,12 +201,21 @@ static void play_stacks(struct sink *s, bool with)
 	((struct ct_lost *)&d)->cause = CT_LOSS_RING;
 	((struct ct_lost *)&d)->count = 17;
 	other(s, 2, &d.h);
-	other(s, 0, make_muted(pid, 9 * MS, 16 * MS, "cudaGetDevice", 5000, (struct ct_estimated){ 240000, 4000, 3000 }));
+	other(s, 0,
+	      make_muted(pid, 9 * MS, 16 * MS, "cudaGetDevice", 5000,
+			 (struct ct_estimated){ 240000, 4000, 3000 }));
 	CHECK(!rows);
-	other(s, 0, make_muted(pid, 16 * MS, 17 * MS, "cudaGetDevice", 7, (struct ct_estimated){ -900, 100, 50 }));
-	call(s, AT(0, 12346, 5, 17 * MS, 18 * MS, with ? 1 : 0), NULL, make_call(&m, "cudaDeviceSynchronize", CT_CALL, CT_F_UNFINISHED, 0));
-	work(s, AT(0), NULL, (struct ct_work *)make_memory_op(&d, MAKE_AT(pid, 0, 1, CT_UNKNOWN, 0, 18 * MS, 18 * MS), CT_MEMORY_FREE, CT_MEM_DEVICE, 0x7f00, 4096));
-	call(s, AT(0, 12345, 6, 18 * MS, 18 * MS + US), NULL, make_call(&m, "cudaFree", CT_CALL, 0, 0, U(0x7f00)));
+	other(s, 0,
+	      make_muted(pid, 16 * MS, 17 * MS, "cudaGetDevice", 7,
+			 (struct ct_estimated){ -900, 100, 50 }));
+	call(s, AT(0, 12346, 5, 17 * MS, 18 * MS, with ? 1 : 0), NULL,
+	     make_call(&m, "cudaDeviceSynchronize", CT_CALL, CT_F_UNFINISHED, 0));
+	work(s, AT(0), NULL,
+	     (struct ct_work *)make_memory_op(&d,
+					      MAKE_AT(pid, 0, 1, CT_UNKNOWN, 0, 18 * MS, 18 * MS),
+					      CT_MEMORY_FREE, CT_MEM_DEVICE, 0x7f00, 4096));
+	call(s, AT(0, 12345, 6, 18 * MS, 18 * MS + US), NULL,
+	     make_call(&m, "cudaFree", CT_CALL, 0, 0, U(0x7f00)));
 	/* what no file has: a call under way, an entry, a definition */
 	make_call(&m, "cudaFree", CT_CALL, CT_F_UNFINISHED | CT_F_PENDING, 0, U(1));
 	call(s, AT(0, 12345, 0, 1, 2), NULL, &m.c);
@@ -176,28 +247,40 @@ static void play_many(struct sink *s)
 
 	for (int i = 0; i < 40; i++) {
 		snprintf(names[i], sizeof(names[i]), "kernel_%d", i);
-		kernels[i] = (struct kernel_name){ .mangled = names[i], .full = names[i], .brief = names[i], .source = 1 };
+		kernels[i] = (struct kernel_name){
+			.mangled = names[i], .full = names[i], .brief = names[i], .source = 1
+		};
 	}
-	make_call(&launch, "cudaLaunchKernel", CT_CALL, 0, 0, U(0x10), U(4) | U(1) << 32, U(1), U(256) | U(1) << 32, U(1), U(0), U(0), U(0));
+	make_call(&launch, "cudaLaunchKernel", CT_CALL, 0, 0, U(0x10), U(4) | U(1) << 32, U(1),
+		  U(256) | U(1) << 32, U(1), U(0), U(0), U(0));
 	make_call(&free_, "cudaFree", CT_CALL, 0, 0, U(0x10));
 	for (uint32_t i = 0; i < 800000; i++) {
 		uint64_t at = 10 * MS + i * 5 * US;
 		bool launches = i % 4 == 0;
 
-		call(s, AT(0, 12345 + i % 2, i + 1, at, at + 3 * US), launches ? &kernels[i / 4 % 40] : NULL, launches ? &launch.c : &free_.c);
+		call(s, AT(0, 12345 + i % 2, i + 1, at, at + 3 * US),
+		     launches ? &kernels[i / 4 % 40] : NULL, launches ? &launch.c : &free_.c);
 		if (launches)
 			work(s, AT(0, 0, i + 1), &kernels[i / 4 % 40],
-			     &make_kernel(&d, MAKE_AT(procs[0].pid, 0, 1, 7 + i / 4 % 3, i + 1, at + 10 * US, at + 10 * US + 4 * US), 1, 1, 32)->w);
+			     &make_kernel(&d,
+					  MAKE_AT(procs[0].pid, 0, 1, 7 + i / 4 % 3, i + 1,
+						  at + 10 * US, at + 10 * US + 4 * US),
+					  1, 1, 32)
+				      ->w);
 	}
 }
 
-/* ---- a file ----------------------------------------------------------------------------------------------- */
+/* ---- a file ---- */
 
-static void write_to(const char *path, const char *format, struct sink_opts opts, void (*with)(struct sink *))
+static void write_to(const char *path, const char *format, struct sink_opts opts,
+		     void (*with)(struct sink *))
 {
 	static const char *const muted[] = { "cudaGetDevice", NULL };
-	struct sink_end end = { .reason = "finished", .losses = { .lost = { [CT_LOSS_RING] = 17 } }, .muted = muted,
-				.muted_calls = { .counted = 5007, .unseen = { 239100, 4100, 3050 } } };
+	struct sink_end end = { .reason = "finished",
+				.losses = { .lost = { [CT_LOSS_RING] = 17 } },
+				.muted = muted,
+				.muted_calls = { .counted = 5007,
+						 .unseen = { 239100, 4100, 3050 } } };
 	const struct sinks_row *row = sinks_find(format);
 	struct sink s = { 0 };
 	struct out out;
@@ -227,7 +310,8 @@ static char *written(const char *format, struct sink_opts opts, void (*with)(str
 	return text;
 }
 
-static void golden(const char *name, const char *format, struct sink_opts opts, void (*with)(struct sink *))
+static void golden(const char *name, const char *format, struct sink_opts opts,
+		   void (*with)(struct sink *))
 {
 	char *text = written(format, opts, with);
 
@@ -254,7 +338,8 @@ static void test_files(void)
 /* Nothing of a name ends the script that it stands in. */
 static void test_page(void)
 {
-	char *text = written("html", (struct sink_opts){ .title = "</script><b>" }, play), *meta, *end;
+	char *text = written("html", (struct sink_opts){ .title = "</script><b>" }, play), *meta,
+	     *end;
 
 	meta = strstr(text, "<script id=\"meta\"");
 	CHECK(meta != NULL);
@@ -270,7 +355,7 @@ static void test_page(void)
 	free(text);
 }
 
-/* ---- rubbish ---------------------------------------------------------------------------------------------- */
+/* ---- rubbish ---- */
 
 static uint32_t rnd(void)
 {
@@ -282,7 +367,8 @@ static uint32_t rnd(void)
 	return (uint32_t)(x >> 32);
 }
 
-/* Records of any kind and content that pass record_check(), on the heap in their exact size, for a sanitizer to watch. */
+/* Records of any kind and content that pass record_check(), on the heap in their exact size, for
+ * a sanitizer to watch. */
 static void play_rubbish(struct sink *s)
 {
 	int good = 0, kinds[CT_KIND_END] = { 0 };
@@ -301,11 +387,16 @@ static void play_rubbish(struct sink *s)
 			h->flags = 0;
 		h->pid = rnd() % 2 ? procs[rnd() % 3].pid : rnd();
 		if (!record_check(h, size)) {
-			struct event ev = { .rec = h, .proc = &procs[rnd() % 3], .metrics = metrics, .number = rnd() % 3 ? rnd() % 100 : rnd(),
-					    .device = rnd() % 4 ? rnd() % 3 : CT_UNKNOWN, .stream = rnd() % 4 ? rnd() % 3 : CT_UNKNOWN,
+			struct event ev = { .rec = h,
+					    .proc = &procs[rnd() % 3],
+					    .metrics = metrics,
+					    .number = rnd() % 3 ? rnd() % 100 : rnd(),
+					    .device = rnd() % 4 ? rnd() % 3 : CT_UNKNOWN,
+					    .stream = rnd() % 4 ? rnd() % 3 : CT_UNKNOWN,
 					    .context = 1 };
 
-			last_cause.func = rnd() % 2 ? CT_NO_FUNC : (uint16_t)(rnd() % (uint32_t)api_nfuncs);
+			last_cause.func = rnd() % 2 ? CT_NO_FUNC
+						    : (uint16_t)(rnd() % (uint32_t)api_nfuncs);
 			ev.kernel = rnd() % 2 ? &hostile : NULL;
 			ev.stack = rnd() % 2 ? &stacks[rnd() % 3] : NULL;
 			ev.cause = rnd() % 2 ? &last_cause : NULL;
@@ -318,7 +409,8 @@ static void play_rubbish(struct sink *s)
 	}
 	metric_table_close(metrics);
 	metrics = NULL;
-	CHECK(good > 20000 && kinds[CT_KERNEL] && kinds[CT_COUNTER] && kinds[CT_MARKER] && kinds[CT_FOREIGN]);
+	CHECK(good > 20000 && kinds[CT_KERNEL] && kinds[CT_COUNTER] && kinds[CT_MARKER] &&
+	      kinds[CT_FOREIGN]);
 }
 
 static void test_rubbish(void)
@@ -330,19 +422,21 @@ static void test_rubbish(void)
 		free(written(formats[i], opts, play_rubbish));
 }
 
-/* ---- the table of outputs, strings -------------------------------------------------------------------------- */
+/* ---- the table of outputs, strings ---- */
 
 static void test_sinks(void)
 {
 	char names[256];
 
-	CHECK(sinks_find("csv") && sinks_find("csv")->ops == &sink_csv && sinks_find("html")->ops == &sink_html);
+	CHECK(sinks_find("csv") && sinks_find("csv")->ops == &sink_csv &&
+	      sinks_find("html")->ops == &sink_html);
 	CHECK(!sinks_find("") && !sinks_find("CSV") && !sinks_find("count"));
 	CHECK_TEXT("table or json", sinks_names(SINKS_ROWS, names, sizeof(names)));
 	CHECK_TEXT("folded, flame or speedscope", sinks_names(SINKS_FOLDS, names, sizeof(names)));
 	for (unsigned int i = 0; sinks_at(i); i++) {
 		CHECK(sinks_find(sinks_at(i)->ops->name) == sinks_at(i));
-		CHECK((sinks_at(i)->flags & SINKS_COMMAND || sinks_at(i)->suffix[0] == '.') && sinks_at(i)->ops->help);
+		CHECK((sinks_at(i)->flags & SINKS_COMMAND || sinks_at(i)->suffix[0] == '.') &&
+		      sinks_at(i)->ops->help);
 	}
 }
 
@@ -352,7 +446,8 @@ static void test_strings(void)
 	char text[16];
 
 	CHECK(!strings_init(&s, 5000, UINT32_MAX));
-	CHECK(strings_add(&s, "", 0) == 0 && strings_add(&s, "abc", 2) == 1 && strings_add(&s, "abc", 3) == 2);
+	CHECK(strings_add(&s, "", 0) == 0 && strings_add(&s, "abc", 2) == 1 &&
+	      strings_add(&s, "abc", 3) == 2);
 	CHECK(strings_add(&s, "ab", 2) == 1 && strings_add(&s, NULL, 0) == 0);
 	for (int i = 0; i < 600; i++) {
 		int n = snprintf(text, sizeof(text), "%06d", i);
@@ -363,18 +458,23 @@ static void test_strings(void)
 	CHECK_TEXT("ab", strings_get(&s, 1));
 	for (int i = 0; i < 200; i++)
 		strings_add(&s, text, (size_t)snprintf(text, sizeof(text), "more%d", i));
-	CHECK(strings_add(&s, "no room any more", 16) == STRINGS_NONE && strings_add(&s, "000599", 6) == 602);
+	CHECK(strings_add(&s, "no room any more", 16) == STRINGS_NONE &&
+	      strings_add(&s, "000599", 6) == 602);
 	strings_free(&s);
 
 	/* bytes of any value; a limit of strings; numbers go on behind what is forgotten */
 	CHECK(!strings_init(&s, 1 << 20, 300));
-	CHECK(strings_add(&s, "a\0b", 3) == 0 && strings_add(&s, "a\0c", 3) == 1 && strings_add(&s, "a", 1) == 2);
-	CHECK(strings_add(&s, "a\0b", 3) == 0 && s.n == 3 && s.len == 10 && !memcmp(strings_get(&s, 1), "a\0c", 4));
+	CHECK(strings_add(&s, "a\0b", 3) == 0 && strings_add(&s, "a\0c", 3) == 1 &&
+	      strings_add(&s, "a", 1) == 2);
+	CHECK(strings_add(&s, "a\0b", 3) == 0 && s.n == 3 && s.len == 10 &&
+	      !memcmp(strings_get(&s, 1), "a\0c", 4));
 	for (uint32_t i = 3; i < 300; i++)
 		CHECK(strings_add(&s, &i, sizeof(i)) == i);
-	CHECK(strings_add(&s, "no room any more", 16) == STRINGS_NONE && strings_add(&s, "a", 1) == 2);
+	CHECK(strings_add(&s, "no room any more", 16) == STRINGS_NONE &&
+	      strings_add(&s, "a", 1) == 2);
 	strings_forget(&s);
-	CHECK(!s.n && !s.len && strings_add(&s, "a\0c", 3) == 300 && strings_add(&s, "a", 1) == 301);
+	CHECK(!s.n && !s.len && strings_add(&s, "a\0c", 3) == 300 &&
+	      strings_add(&s, "a", 1) == 301);
 	CHECK(strings_add(&s, "a\0c", 3) == 300);
 	CHECK_TEXT("a", strings_get(&s, 301));
 	strings_free(&s);
@@ -383,8 +483,12 @@ static void test_strings(void)
 
 static int write_file(char **argv)
 {
-	static const struct { const char *kind; void (*with)(struct sink *); } kinds[] = {
-		{ "stacks", play }, { "bare", play_bare }, { "many", play_many }, { "empty", NULL }, { "rubbish", play_rubbish },
+	static const struct {
+		const char *kind;
+		void (*with)(struct sink *);
+	} kinds[] = {
+		{ "stacks", play }, { "bare", play_bare },	 { "many", play_many },
+		{ "empty", NULL },  { "rubbish", play_rubbish },
 	};
 	struct sink_opts opts = { .title = "./train </script>" };
 

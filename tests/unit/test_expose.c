@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_expose.c - counts as metrics: what a series is, that none goes backwards whatever processes do, that there is never more
- * than a bounded number of them, both text formats to the letter, what an Accept header asks for.
+ * test_expose.c - counts as metrics: what a series is, that none goes backwards whatever
+ * processes do, that there is never more than a bounded number of them, both text formats to the
+ * letter, what an Accept header asks for.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -21,7 +22,11 @@ static uint64_t now = 1000 * S, counters_ns;
 
 static void begin(unsigned int groups, unsigned int kernels)
 {
-	opts = (struct expose_opts){ .version = "1.2", .host = "node\"1", .groups = groups, .kernels = kernels, .entries = 4000 };
+	opts = (struct expose_opts){ .version = "1.2",
+				     .host = "node\"1",
+				     .groups = groups,
+				     .kernels = kernels,
+				     .entries = 4000 };
 	x = expose_open(&opts);
 	if (!x)
 		abort();
@@ -91,7 +96,9 @@ static void tell(const struct process *p, uint16_t kind)
 
 static char *text(enum expose_format format)
 {
-	struct expose_about about = { .losses = &losses, .start_time_s = 7, .now_ns = now, .counters_ns = counters_ns };
+	struct expose_about about = {
+		.losses = &losses, .start_time_s = 7, .now_ns = now, .counters_ns = counters_ns
+	};
 	char path[] = "/tmp/cudatrace-expose-XXXXXX";
 	int fd = mkstemp(path);
 	struct out out;
@@ -119,7 +126,8 @@ static const char *value(const char *series)
 	got[0] = '\0';
 	for (; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
 		if (!strncmp(at, series, n) && at[n] == ' ')
-			snprintf(got, sizeof(got), "%.*s", (int)strcspn(at + n + 1, "\n"), at + n + 1);
+			snprintf(got, sizeof(got), "%.*s", (int)strcspn(at + n + 1, "\n"),
+				 at + n + 1);
 	free(all);
 	return got;
 }
@@ -137,7 +145,8 @@ static int count_lines(const char *prefix)
 
 #define MALLOCS(process) "cudatrace_memory_allocation_calls_total{process=\"" process "\"}"
 
-static void memory(const struct process *p, const char *func, uint64_t calls, uint64_t bytes, uint64_t odd, uint64_t not_held, bool last)
+static void memory(const struct process *p, const char *func, uint64_t calls, uint64_t bytes,
+		   uint64_t odd, uint64_t not_held, bool last)
 {
 	struct ct_tally *t = tally(p->pid, (uint32_t)(p->start_boottime_ns >> 10), func, calls);
 
@@ -148,14 +157,17 @@ static void memory(const struct process *p, const char *func, uint64_t calls, ui
 	give(p, t);
 }
 
-#define IN_USE(process, memory) "cudatrace_memory_in_use_bytes{process=\"" process "\",memory=\"" memory "\"}"
+#define IN_USE(process, memory) \
+	"cudatrace_memory_in_use_bytes{process=\"" process "\",memory=\"" memory "\"}"
 #define FREED(process) "gpu_cuda_memory_free_bytes_total{process=\"" process "\"}"
 #define UNKNOWN(process) "cudatrace_memory_free_unknown_calls_total{process=\"" process "\"}"
-#define FORGOTTEN(process) "cudatrace_memory_allocation_forgotten_calls_total{process=\"" process "\"}"
+#define FORGOTTEN(process) \
+	"cudatrace_memory_allocation_forgotten_calls_total{process=\"" process "\"}"
 
 static void test_memory(void)
 {
-	struct process a = process(10, 5, "app"), b = process(11, 6, "app"), c = process(11, 6, "next");
+	struct process a = process(10, 5, "app"), b = process(11, 6, "app"),
+		       c = process(11, 6, "next");
 
 	begin(0, 0);
 	memory(&a, "cudaMalloc", 3, 3000, 0, 0, false);
@@ -219,8 +231,10 @@ static void test_process_ends(void)
 	reading(&b, "cudaMalloc", 4, true);
 	CHECK_TEXT("16", value(MALLOCS("app")));
 	CHECK_TEXT("0", value("cudatrace_tally_entries"));
-	/* another one of the same number, of whom nothing but counts is known: the table still has the old one's name */
-	reading(&(struct process){ .pid = 10, .start_boottime_ns = 9 << 10, .comm = "new" }, "cudaMalloc", 3, false);
+	/* another one of the same number, of whom nothing but counts is known: the table still
+	 * has the old one's name */
+	reading(&(struct process){ .pid = 10, .start_boottime_ns = 9 << 10, .comm = "new" },
+		"cudaMalloc", 3, false);
 	CHECK_TEXT("16", value(MALLOCS("app")));
 	CHECK_TEXT("3", value(MALLOCS("new")));
 	end();
@@ -266,7 +280,9 @@ static void test_exec(void)
 
 static void test_container(void)
 {
-	struct process_info info = { .container = "0123abcd", .pod = "11-22", .exe = "", .cmdline = "" };
+	struct process_info info = {
+		.container = "0123abcd", .pod = "11-22", .exe = "", .cmdline = ""
+	};
 	struct process p = process(10, 5, "a\"b\\c\n\xff");
 
 	begin(0, 0);
@@ -276,7 +292,8 @@ static void test_container(void)
 	tell(&p, CT_PROCESS_INFO);
 	reading(&p, "cudaMalloc", 3, false);
 	CHECK_TEXT("1", value(MALLOCS("a\\\"b\\\\c??")));
-	CHECK_TEXT("2", value("cudatrace_memory_allocation_calls_total{process=\"a\\\"b\\\\c??\",container_id=\"0123abcd\",pod_uid=\"11-22\"}"));
+	CHECK_TEXT("2", value("cudatrace_memory_allocation_calls_total{process=\"a\\\"b\\\\c??\","
+			      "container_id=\"0123abcd\",pod_uid=\"11-22\"}"));
 	end();
 }
 
@@ -287,7 +304,8 @@ static void test_too_many_kinds(void)
 	begin(3, 0);
 	for (uint32_t i = 0; i < 8; i++) {
 		snprintf(name, sizeof(name), "app%u", i);
-		reading(&(struct process){ .pid = i + 1, .start_boottime_ns = 5 << 10, .comm = "" }, "cudaMalloc", 0, true);
+		reading(&(struct process){ .pid = i + 1, .start_boottime_ns = 5 << 10, .comm = "" },
+			"cudaMalloc", 0, true);
 		struct process p = process(i + 1, 5, name);
 		reading(&p, "cudaMalloc", 10 + i, false);
 	}
@@ -301,7 +319,8 @@ static void test_too_many_kinds(void)
 /* A kind of process of which none has lived for long makes room; one that lives does not. */
 static void test_kinds_make_room(void)
 {
-	struct process a = process(1, 5, "a"), b = process(2, 5, "b"), c = process(3, 5, "c"), d = process(4, 5, "d");
+	struct process a = process(1, 5, "a"), b = process(2, 5, "b"), c = process(3, 5, "c"),
+		       d = process(4, 5, "d");
 
 	begin(2, 0);
 	reading(&a, "cudaMalloc", 1, true);
@@ -318,7 +337,8 @@ static void test_kinds_make_room(void)
 	end();
 }
 
-static void size_row(struct ct_tally *t, const char *func, uint8_t kind, uint64_t by, uint64_t sum, uint64_t sum2)
+static void size_row(struct ct_tally *t, const char *func, uint8_t kind, uint64_t by, uint64_t sum,
+		     uint64_t sum2)
 {
 	t->func = (uint16_t)row(func);
 	t->sub = kind;
@@ -344,7 +364,8 @@ static void test_sizes(void)
 	CHECK_TEXT("1", value("gpu_cuda_kernel_grid_size_bucket{process=\"a\",le=\"1.0\"}"));
 	CHECK_TEXT("1", value("gpu_cuda_kernel_grid_size_bucket{process=\"a\",le=\"4.0\"}"));
 	CHECK_TEXT("2", value("gpu_cuda_kernel_grid_size_bucket{process=\"a\",le=\"16.0\"}"));
-	CHECK_TEXT("2", value("gpu_cuda_kernel_grid_size_bucket{process=\"a\",le=\"1.6777216e+07\"}"));
+	CHECK_TEXT("2",
+		   value("gpu_cuda_kernel_grid_size_bucket{process=\"a\",le=\"1.6777216e+07\"}"));
 	CHECK_TEXT("6", value("gpu_cuda_kernel_grid_size_sum{process=\"a\"}"));
 	CHECK_TEXT("1", value("gpu_cuda_kernel_block_size_bucket{process=\"a\",le=\"32.0\"}"));
 	CHECK_TEXT("2", value("gpu_cuda_kernel_block_size_bucket{process=\"a\",le=\"64.0\"}"));
@@ -364,10 +385,14 @@ static void test_sizes(void)
 	size_row(t, "cuMemcpyDtoH_v2", 0, CT_OF_COPIES, 64, 0);
 	t->hist[6] = 1;
 	give(&p, t);
-	CHECK_TEXT("1048576", value("gpu_cuda_memory_copies_bytes_sum{process=\"a\",cuda_memcpy_kind=\"HostToDevice\"}"));
-	CHECK_TEXT("0", value("gpu_cuda_memory_copies_bytes_bucket{process=\"a\",cuda_memcpy_kind=\"HostToDevice\",le=\"262144.0\"}"));
-	CHECK_TEXT("1", value("gpu_cuda_memory_copies_bytes_bucket{process=\"a\",cuda_memcpy_kind=\"HostToDevice\",le=\"1.048576e+06\"}"));
-	CHECK_TEXT("1", value("gpu_cuda_memory_copies_bytes_bucket{process=\"a\",cuda_memcpy_kind=\"DeviceToHost\",le=\"64.0\"}"));
+	CHECK_TEXT("1048576", value("gpu_cuda_memory_copies_bytes_sum{process=\"a\",cuda_memcpy_"
+				    "kind=\"HostToDevice\"}"));
+	CHECK_TEXT("0", value("gpu_cuda_memory_copies_bytes_bucket{process=\"a\",cuda_memcpy_kind="
+			      "\"HostToDevice\",le=\"262144.0\"}"));
+	CHECK_TEXT("1", value("gpu_cuda_memory_copies_bytes_bucket{process=\"a\",cuda_memcpy_kind="
+			      "\"HostToDevice\",le=\"1.048576e+06\"}"));
+	CHECK_TEXT("1", value("gpu_cuda_memory_copies_bytes_bucket{process=\"a\",cuda_memcpy_kind="
+			      "\"DeviceToHost\",le=\"64.0\"}"));
 	end();
 }
 
@@ -384,16 +409,23 @@ static void test_durations(void)
 	give(&none, t);
 	t->hist[ct_hist_bucket(20 * S)] = 1;
 	give(&none, t);
-	CHECK_TEXT("0", value("cudatrace_call_duration_seconds_bucket{class=\"memory\",le=\"1.024e-06\"}"));
-	CHECK_TEXT("3", value("cudatrace_call_duration_seconds_bucket{class=\"memory\",le=\"2.048e-06\"}"));
-	CHECK_TEXT("3", value("cudatrace_call_duration_seconds_bucket{class=\"memory\",le=\"0.008388608\"}"));
+	CHECK_TEXT(
+		"0",
+		value("cudatrace_call_duration_seconds_bucket{class=\"memory\",le=\"1.024e-06\"}"));
+	CHECK_TEXT(
+		"3",
+		value("cudatrace_call_duration_seconds_bucket{class=\"memory\",le=\"2.048e-06\"}"));
+	CHECK_TEXT("3", value("cudatrace_call_duration_seconds_bucket{class=\"memory\",le=\"0."
+			      "008388608\"}"));
 	CHECK_TEXT("4294967300", value("cudatrace_call_duration_seconds_count{class=\"memory\"}"));
 	end();
 }
 
-#define LAUNCHES(process, kernel) "cudatrace_kernel_launches_total{process=\"" process "\",kernel=\"" kernel "\"}"
+#define LAUNCHES(process, kernel) \
+	"cudatrace_kernel_launches_total{process=\"" process "\",kernel=\"" kernel "\"}"
 
-static void launch(const struct process *p, uint64_t handle, const char *name, uint64_t calls, bool last)
+static void launch(const struct process *p, uint64_t handle, const char *name, uint64_t calls,
+		   bool last)
 {
 	struct ct_tally *t = tally(p->pid, 5, "cudaLaunchKernel", calls);
 	struct kernel_name k = { .mangled = name, .full = name, .brief = name };
@@ -421,7 +453,8 @@ static void test_kernels(void)
 	CHECK_TEXT("1", value(LAUNCHES("a", "copy")));
 	CHECK_TEXT("100", value(LAUNCHES("a", "other")));
 	CHECK_TEXT("", value(LAUNCHES("a", "often")));
-	/* from the next reading on the one with many more has the place of the one with the fewest; nothing goes backwards */
+	/* from the next reading on the one with many more has the place of the one with the
+	 * fewest; nothing goes backwards */
 	expose_begin(x, now);
 	launch(&p, 1, "gemm<float>", 10, false);
 	launch(&p, 2, "copy", 3, false);
@@ -475,8 +508,11 @@ static void test_many(void)
 	took = mallinfo2().uordblks + mallinfo2().hblkhd - before;
 	CHECK_TEXT("400000", value("cudatrace_tally_entries"));
 	CHECK(count_lines("cudatrace_calls_total{process=\"app\",") == 40);
-	snprintf(series, sizeof(series), "cudatrace_calls_total{process=\"app\",domain=\"%s\",class=\"%s\",function=\"%s\"}",
-		 api_domain_name(api_funcs[7].domain), api_class_name(api_funcs[7].class), api_funcs[7].name);
+	snprintf(
+		series, sizeof(series),
+		"cudatrace_calls_total{process=\"app\",domain=\"%s\",class=\"%s\",function=\"%s\"}",
+		api_domain_name(api_funcs[7].domain), api_class_name(api_funcs[7].class),
+		api_funcs[7].name);
 	CHECK_TEXT("20000", value(series));
 	CHECK_TEXT("0", value("cudatrace_series_without_room_total"));
 	/* the kernel side takes 90 MB for so many */
@@ -489,17 +525,26 @@ static void test_devices(void)
 	union {
 		struct ct_device d;
 		char room[sizeof(struct ct_device) + 16];
-	} d = { .d = { .h = { .size = sizeof(d), .kind = CT_DEVICE }, .id = 1, .memory_bytes = 1000, .name_len = 5,
+	} d = { .d = { .h = { .size = sizeof(d), .kind = CT_DEVICE },
+		       .id = 1,
+		       .memory_bytes = 1000,
+		       .name_len = 5,
 		       .uuid = { 0x4b, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 } } };
 	union {
 		struct ct_metric m;
 		char room[sizeof(struct ct_metric) + 16];
-	} m = { .m = { .h = { .size = sizeof(m), .kind = CT_METRIC }, .id = 3, .name_len = 3, .unit_len = 1 } };
+	} m = { .m = { .h = { .size = sizeof(m), .kind = CT_METRIC },
+		       .id = 3,
+		       .name_len = 3,
+		       .unit_len = 1 } };
 	union {
 		struct ct_counter c;
 		char room[sizeof(struct ct_counter) + 2 * sizeof(struct ct_value)];
-	} c = { .c = { .h = { .size = sizeof(c), .kind = CT_COUNTER, .end_ns = now }, .device = 1, .n = 2 } };
-	static const char labels[] = "{gpu=\"1\",UUID=\"GPU-4b010203-0405-0607-0809-0a0b0c0d0e0f\",device=\"nvidia1\",modelName=\"H\\\"200\","
+	} c = { .c = { .h = { .size = sizeof(c), .kind = CT_COUNTER, .end_ns = now },
+		       .device = 1,
+		       .n = 2 } };
+	static const char labels[] = "{gpu=\"1\",UUID=\"GPU-4b010203-0405-0607-0809-0a0b0c0d0e0f\","
+				     "device=\"nvidia1\",modelName=\"H\\\"200\","
 				     "Hostname=\"node\\\"1\"}";
 	struct metric_table *metrics = metric_table_open();
 	struct process none = { .comm = "?" };
@@ -528,7 +573,8 @@ static void test_devices(void)
 	CHECK_TEXT("1", value("cudatrace_queries_counted"));
 	CHECK_TEXT("0", value("cudatrace_unprobed_processes_total{ended=\"false\"}"));
 	CHECK_TEXT("0", value("cudatrace_unprobed_processes_total{ended=\"true\"}"));
-	losses.unprobed = (struct unprobed_sum){ .processes = 5, .ended = 2, .longest_ns = 12500000 };
+	losses.unprobed =
+		(struct unprobed_sum){ .processes = 5, .ended = 2, .longest_ns = 12500000 };
 	CHECK_TEXT("3", value("cudatrace_unprobed_processes_total{ended=\"false\"}"));
 	CHECK_TEXT("2", value("cudatrace_unprobed_processes_total{ended=\"true\"}"));
 	CHECK_TEXT("0.0125", value("cudatrace_unprobed_time_max_seconds"));
@@ -576,7 +622,8 @@ static void test_formats(void)
 	t->sums.ns = 1500;
 	give(&p, t);
 	golden(EXPOSE_TEXT, "# HELP gpu_cuda_memory_allocations",
-	       "# HELP gpu_cuda_memory_allocations_bytes_total Bytes allocated, of all kinds of memory.\n"
+	       "# HELP gpu_cuda_memory_allocations_bytes_total Bytes allocated, of all kinds of "
+	       "memory.\n"
 	       "# TYPE gpu_cuda_memory_allocations_bytes_total counter\n"
 	       "gpu_cuda_memory_allocations_bytes_total{process=\"a\"} 300\n"
 	       "# HELP gpu_cuda_memset_bytes_total ");
@@ -587,8 +634,10 @@ static void test_formats(void)
 	       "gpu_cuda_memory_allocations_bytes_total{process=\"a\"} 300\n"
 	       "# HELP gpu_cuda_memset_bytes ");
 	golden(EXPOSE_OPENMETRICS, "cudatrace_call_time_seconds_total{",
-	       "cudatrace_call_time_seconds_total{process=\"a\",domain=\"runtime\",class=\"memory\",function=\"cudaMalloc\"} 1.5e-06\n");
-	golden(EXPOSE_OPENMETRICS, "cudatrace_build_info{", "cudatrace_build_info{version=\"1.2\"} 1\n# EOF\n");
+	       "cudatrace_call_time_seconds_total{process=\"a\",domain=\"runtime\",class="
+	       "\"memory\",function=\"cudaMalloc\"} 1.5e-06\n");
+	golden(EXPOSE_OPENMETRICS, "cudatrace_build_info{",
+	       "cudatrace_build_info{version=\"1.2\"} 1\n# EOF\n");
 	golden(EXPOSE_TEXT, "cudatrace_build_info{", "cudatrace_build_info{version=\"1.2\"} 1\n");
 	end();
 }
@@ -604,11 +653,14 @@ static void test_accept(void)
 		{ "*/*", EXPOSE_TEXT },
 		{ "text/html,application/xhtml+xml,*/*;q=0.8", EXPOSE_TEXT },
 		{ "application/openmetrics-text", EXPOSE_OPENMETRICS },
-		{ "Application/OpenMetrics-Text; version=1.0.0; charset=utf-8", EXPOSE_OPENMETRICS },
-		/* Prometheus 2.42 and 3 */
-		{ "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+		{ "Application/OpenMetrics-Text; version=1.0.0; charset=utf-8",
 		  EXPOSE_OPENMETRICS },
-		{ "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
+		/* Prometheus 2.42 and 3 */
+		{ "application/openmetrics-text;version=1.0.0,application/"
+		  "openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+		  EXPOSE_OPENMETRICS },
+		{ "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/"
+		  "plain;version=0.0.4;q=0.3,*/*;q=0.2",
 		  EXPOSE_OPENMETRICS },
 		{ "text/plain;version=0.0.4;q=1,*/*;q=0.1", EXPOSE_TEXT },
 		{ "text/plain; q=0.3, application/openmetrics-text; q=0.2", EXPOSE_TEXT },
@@ -624,7 +676,9 @@ static void test_accept(void)
 		{ "application/openmetrics-text;q=7", EXPOSE_TEXT },
 		{ "application/openmetrics-text;q=x", EXPOSE_TEXT },
 		{ ",,;;q=,/,\t;q=1;=", EXPOSE_TEXT },
-		{ "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited", EXPOSE_TEXT },
+		{ "application/"
+		  "vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
+		  EXPOSE_TEXT },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

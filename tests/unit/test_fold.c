@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_fold.c - stacks added up: the folded lines, the flame graph's data, weights, limits. With the arguments `page KIND
- * FILE` it writes the pages that tests/flame looks at in a browser.
+ * test_fold.c - stacks added up: the folded lines, the flame graph's data, weights, limits. With
+ * the arguments `page KIND FILE` it writes the pages that tests/flame looks at in a browser.
  */
 #include <unistd.h>
 
@@ -15,37 +15,69 @@ static const struct kernel_name vec_add = {
 	.mangled = "k", .full = "k", .brief = "</script><img src=x onerror=alert(1)>;\n\x1b[31m\xe2\x80\xae\"'&amp;\xff", .cut = true,
 };
 
-#define PY(f, path, l) { .kind = CT_FRAME_PYTHON, .function = f, .file = path, .line = l }
+#define PY(f, path, l)                                                          \
+	{                                                                       \
+		.kind = CT_FRAME_PYTHON, .function = f, .file = path, .line = l \
+	}
 static const struct stack_frame frames[] = {
 	/* 0 */ { .kind = CT_FRAME_NATIVE, .function = "main", .address = 1, .object = "/bin/app" },
-	/* 1 */ { .kind = CT_FRAME_NATIVE, .function = "step(int)", .mangled = "_Z4stepi", .offset = 4, .file = "a.c", .line = 1 },
-	/* 2 */ { .kind = CT_FRAME_NATIVE, .function = "step(int)", .mangled = "_Z4stepi", .offset = 8, .file = "a.c", .line = 2 },
+	/* 1 */
+	{ .kind = CT_FRAME_NATIVE,
+	  .function = "step(int)",
+	  .mangled = "_Z4stepi",
+	  .offset = 4,
+	  .file = "a.c",
+	  .line = 1 },
+	/* 2 */
+	{ .kind = CT_FRAME_NATIVE,
+	  .function = "step(int)",
+	  .mangled = "_Z4stepi",
+	  .offset = 8,
+	  .file = "a.c",
+	  .line = 2 },
 	/* 3 */ { .kind = CT_FRAME_INLINED, .function = "helper", .file = "a.c", .line = 3 },
 	/* 4 */ PY("<module>", "/src/train.py", 9),
 	/* 5 */ PY("Model.step", "/src/train.py", 90),
 	/* 6 */ { .kind = CT_FRAME_NATIVE, .address = 0xbeef, .object = "/usr/lib/libfoo.so" },
 	/* 7 */ { .kind = CT_FRAME_UNKNOWN, .address = 0x7f1200000000 },
-	/* 8 */ { .kind = CT_FRAME_NATIVE, .function = "a;b\nc\x1b\xe2\x80\xae\xff\t</script><b>", .object = "x" },
+	/* 8 */
+	{ .kind = CT_FRAME_NATIVE,
+	  .function = "a;b\nc\x1b\xe2\x80\xae\xff\t</script><b>",
+	  .object = "x" },
 	/* 9 */ { .kind = CT_FRAME_NATIVE, .function = "", .object = "x" },
 };
 #define F(i) &frames[i]
-static const struct stack_frame *const in_step[] = { F(3), F(1), F(0) }, *const in_step2[] = { F(3), F(2), F(0) },
-				*const python[] = { F(1), F(5), F(4), F(0) }, *const odd[] = { F(6), F(7), F(8), F(9), F(0) };
-#define STACK(n, f, ...) { .id = n, .nframes = ARRAY_LEN(f), .frames = f, ##__VA_ARGS__ }
+static const struct stack_frame *const in_step[] = { F(3), F(1), F(0) },
+				       *const in_step2[] = { F(3), F(2), F(0) },
+				       *const python[] = { F(1), F(5), F(4), F(0) },
+				       *const odd[] = { F(6), F(7), F(8), F(9), F(0) };
+#define STACK(n, f, ...)                                                     \
+	{                                                                    \
+		.id = n, .nframes = ARRAY_LEN(f), .frames = f, ##__VA_ARGS__ \
+	}
 static const struct stack stacks[] = {
-	STACK(1, in_step), STACK(2, in_step2), STACK(3, python), STACK(4, odd), STACK(5, in_step, .flags = CT_STACK_CUT),
+	STACK(1, in_step),
+	STACK(2, in_step2),
+	STACK(3, python),
+	STACK(4, odd),
+	STACK(5, in_step, .flags = CT_STACK_CUT),
 	{ .id = 6, .flags = CT_STACK_BROKEN },
 };
 
-/* ---- a sink with calls given to it ---------------------------------------------------------------------- */
+/* ---- a sink with calls given to it ---- */
 
 static struct process proc = { .pid = 12345, .shown_pid = 12345, .comm = "app" };
 
-static void call(struct sink *s, const char *name, uint64_t ns, int stack, const struct kernel_name *kernel, uint64_t size)
+static void call(struct sink *s, const char *name, uint64_t ns, int stack,
+		 const struct kernel_name *kernel, uint64_t size)
 {
 	struct made_call m;
-	struct ct_call *c = make_call(&m, name, CT_CALL, 0, 0, U(0x10), size, size, U(1), U(1), U(1), U(1), U(1), U(1));
-	struct event ev = { .rec = &c->h, .proc = &proc, .kernel = kernel, .stack = stack ? &stacks[stack - 1] : NULL };
+	struct ct_call *c = make_call(&m, name, CT_CALL, 0, 0, U(0x10), size, size, U(1), U(1),
+				      U(1), U(1), U(1), U(1));
+	struct event ev = { .rec = &c->h,
+			    .proc = &proc,
+			    .kernel = kernel,
+			    .stack = stack ? &stacks[stack - 1] : NULL };
 
 	c->h.end_ns = c->h.start_ns + ns;
 	CHECK(!record_check(c, c->h.size));
@@ -87,7 +119,8 @@ static void play(struct sink *s)
 }
 
 /* Everything that the sink writes; what it says on stderr is not looked at. The caller frees. */
-static char *written(const struct sink_ops *ops, struct sink_opts *opts, void (*with)(struct sink *))
+static char *written(const struct sink_ops *ops, struct sink_opts *opts,
+		     void (*with)(struct sink *))
 {
 	struct sink_end end = { .reason = "finished" };
 	struct sink s = { .ops = ops };
@@ -137,13 +170,16 @@ static void play_threads(struct sink *s)
 	static const struct {
 		uint32_t tid;
 		const char *name;
-	} threads[] = { { 100, "loader" }, { 101, "loader" }, { 100, "loader" }, { 102, NULL }, { 12345, NULL }, { 0, NULL }, { 103, "a;b" } };
+	} threads[] = { { 100, "loader" }, { 101, "loader" }, { 100, "loader" }, { 102, NULL },
+			{ 12345, NULL },   { 0, NULL },	      { 103, "a;b" } };
 
 	snprintf(proc.comm, sizeof(proc.comm), "app");
 	for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
 		struct made_call m;
 		struct ct_call *c = make_call(&m, "cudaFree", CT_CALL, 0, 0, U(0x10));
-		struct event ev = { .rec = &c->h, .proc = &proc, .stack = &stacks[0], .thread = threads[i].name };
+		struct event ev = {
+			.rec = &c->h, .proc = &proc, .stack = &stacks[0], .thread = threads[i].name
+		};
 
 		c->h.pid = 12345;
 		c->h.tid = threads[i].tid;
@@ -161,16 +197,18 @@ static void test_threads(void)
 		   "app;app (12345);main;step(int);helper;cudaFree 1\n"
 		   "app;loader (100);main;step(int);helper;cudaFree 2\n"
 		   "app;loader (101);main;step(int);helper;cudaFree 1\n"
-		   "app;thread 102;main;step(int);helper;cudaFree 1\n", text);
+		   "app;thread 102;main;step(int);helper;cudaFree 1\n",
+		   text);
 	free(text);
 }
 
-/* ---- the flame graph's data ----------------------------------------------------------------------------- */
+/* ---- the flame graph's data ---- */
 
 static void test_page(void)
 {
 	static const char mark[] = "<script id=\"data\" type=\"application/json\">";
-	struct sink_opts opts = { .title = "./app </script>\xe2\x80\xae;x", .weight = SINK_WEIGHT_TIME };
+	struct sink_opts opts = { .title = "./app </script>\xe2\x80\xae;x",
+				  .weight = SINK_WEIGHT_TIME };
 	char *text = written(&sink_flame, &opts, play), *data = strstr(text, mark), *end;
 
 	CHECK(data);
@@ -193,11 +231,12 @@ static void test_page(void)
 	/* nothing at all is a page too */
 	opts.title = NULL;
 	text = written(&sink_flame, &opts, NULL);
-	CHECK(strstr(text, "\"names\":[\"\",\"[other]\"],\n\"kinds\":\"66\",\n\"nodes\":[]}</script>"));
+	CHECK(strstr(text,
+		     "\"names\":[\"\",\"[other]\"],\n\"kinds\":\"66\",\n\"nodes\":[]}</script>"));
 	free(text);
 }
 
-/* ---- limits --------------------------------------------------------------------------------------------- */
+/* ---- limits ---- */
 
 static uint64_t sum(const struct fold *f)
 {
@@ -259,7 +298,8 @@ static void test_weights(void)
 {
 	static const struct {
 		uint64_t ns, us;
-	} cases[] = { { 0, 0 }, { 1, 1 }, { 999, 1 }, { 1000, 1 }, { 1499, 1 }, { 1500, 2 }, { 12345678, 12346 } };
+	} cases[] = { { 0, 0 },	   { 1, 1 },	{ 999, 1 },	    { 1000, 1 },
+		      { 1499, 1 }, { 1500, 2 }, { 12345678, 12346 } };
 	struct sink_opts opts = { .weight = SINK_WEIGHT_TIME };
 	struct fold *f = fold_open(&opts, 0);
 	struct fold_node n = { 0 };
@@ -271,22 +311,32 @@ static void test_weights(void)
 	fold_close(f);
 }
 
-/* ---- pages for a browser -------------------------------------------------------------------------------- */
+/* ---- pages for a browser ---- */
 
 /* A program as they are: python, extension code, a launch and its kernels, waits. */
 static void play_program(struct sink *s)
 {
-	static const char *const layers[] = { "Embedding.forward", "Attention.forward", "MLP.forward", "LayerNorm.forward" };
+	static const char *const layers[] = { "Embedding.forward", "Attention.forward",
+					      "MLP.forward", "LayerNorm.forward" };
 	static const struct stack_frame common[] = {
 		{ .kind = CT_FRAME_NATIVE, .function = "_start" },
 		{ .kind = CT_FRAME_NATIVE, .function = "Py_RunMain" },
-		PY("<module>", "/src/train.py", 120), PY("main", "/src/train.py", 100), PY("train_step", "/src/train.py", 61),
-		{ .kind = CT_FRAME_NATIVE, .function = "at::native::gpu_kernel_impl<at::native::CUDAFunctor_add<float> >(at::TensorIteratorBase&)" },
-		{ .kind = CT_FRAME_NATIVE, .object = "/usr/lib/libtorch_cuda.so", .address = 0x1234 },
+		PY("<module>", "/src/train.py", 120),
+		PY("main", "/src/train.py", 100),
+		PY("train_step", "/src/train.py", 61),
+		{ .kind = CT_FRAME_NATIVE,
+		  .function = "at::native::gpu_kernel_impl<at::native::CUDAFunctor_add<float> "
+			      ">(at::TensorIteratorBase&)" },
+		{ .kind = CT_FRAME_NATIVE,
+		  .object = "/usr/lib/libtorch_cuda.so",
+		  .address = 0x1234 },
 		{ .kind = CT_FRAME_INLINED, .function = "c10::cuda::getCurrentCUDAStream" },
 	};
 	static const struct kernel_name kernels[] = {
-		{ .mangled = "a", .full = "a", .brief = "at::native::vectorized_elementwise_kernel", .source = 1 },
+		{ .mangled = "a",
+		  .full = "a",
+		  .brief = "at::native::vectorized_elementwise_kernel",
+		  .source = 1 },
 		{ .mangled = "b", .full = "b", .brief = "ampere_sgemm_128x64_tn", .source = 1 },
 		{ .mangled = "c", .full = "c", .brief = "softmax_warp_forward", .source = 1 },
 	};
@@ -295,15 +345,18 @@ static void play_program(struct sink *s)
 	snprintf(proc.comm, sizeof(proc.comm), "python3");
 	for (int l = 0; l < 4; l++) {
 		struct stack_frame layer = PY(layers[l], "/src/model.py", 20);
-		const struct stack_frame *way[] = { &common[7], &common[6], &common[5], &layer, &common[4], &common[3], &common[2],
-						    &common[1], &common[0] };
+		const struct stack_frame *way[] = { &common[7], &common[6], &common[5],
+						    &layer,	&common[4], &common[3],
+						    &common[2], &common[1], &common[0] };
 		struct stack stack = { .id = id++, .nframes = ARRAY_LEN(way), .frames = way };
 		struct stack wait = { .id = id++, .nframes = 6, .frames = way + 3 };
 		struct made_call m;
 		struct event ev = { .proc = &proc };
 
 		for (int i = 0; i < 40 * (l + 1); i++) {
-			ev.rec = &make_call(&m, "cudaLaunchKernel", CT_CALL, 0, 0, U(1), U(1), U(1), U(1), U(1), U(1), U(1), U(1))->h;
+			ev.rec = &make_call(&m, "cudaLaunchKernel", CT_CALL, 0, 0, U(1), U(1), U(1),
+					    U(1), U(1), U(1), U(1), U(1))
+					  ->h;
 			ev.kernel = &kernels[(i + l) % 3];
 			ev.stack = &stack;
 			CHECK(s->ops->event(s, &ev) == 1);
@@ -311,8 +364,9 @@ static void play_program(struct sink *s)
 		for (int i = 0; i < 25; i++) {
 			ev.kernel = NULL;
 			ev.stack = &wait;
-			ev.rec = &make_call(&m, i % 3 ? "cudaMemcpyAsync" : "cudaStreamSynchronize", CT_CALL, 0, 0, U(1), U(2), U(3), U(4),
-					    U(0))->h;
+			ev.rec = &make_call(&m, i % 3 ? "cudaMemcpyAsync" : "cudaStreamSynchronize",
+					    CT_CALL, 0, 0, U(1), U(2), U(3), U(4), U(0))
+					  ->h;
 			CHECK(s->ops->event(s, &ev) == 1);
 		}
 	}
@@ -331,8 +385,14 @@ static void play_many(struct sink *s)
 		own[i] = (struct stack_frame){ .kind = CT_FRAME_NATIVE, .function = names[i] };
 	}
 	for (uint32_t i = 0; i < 100000; i++) {
-		const struct stack_frame *way[] = { &own[i % 7], &own[i % 10], &own[i / 10 % 10 + 10], &own[i / 100 % 10 + 20],
-						    &own[i / 1000 % 10 + 30], &own[i / 10000 + 40], &own[299], F(0) };
+		const struct stack_frame *way[] = { &own[i % 7],
+						    &own[i % 10],
+						    &own[i / 10 % 10 + 10],
+						    &own[i / 100 % 10 + 20],
+						    &own[i / 1000 % 10 + 30],
+						    &own[i / 10000 + 40],
+						    &own[299],
+						    F(0) };
 		struct stack stack = { .id = i + 1, .nframes = ARRAY_LEN(way), .frames = way };
 		struct event ev = { .rec = &c->h, .proc = &proc, .stack = &stack };
 

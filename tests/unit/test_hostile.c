@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_hostile.c - recordings that are well-formed and mean harm: records that pass the check with any value in any field.
- * Without arguments it reads some of them back. `write SEED FILE` writes one, which tests/export/hostile.py gives to every
- * command; `fill WHAT COUNT FILE` one with so many different processes, names, threads... that no table may keep them all.
+ * test_hostile.c - recordings that are well-formed and mean harm: records that pass the check
+ * with any value in any field. Without arguments it reads some of them back. `write SEED FILE`
+ * writes one, which tests/export/hostile.py gives to every command; `fill WHAT COUNT FILE` one
+ * with so many different processes, names, threads... that no table may keep them all.
  */
 #include <unistd.h>
 
@@ -26,13 +27,29 @@ static uint64_t below(uint64_t n)
 	return rnd() % n;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static uint64_t any64(void)
 {
 	static const uint64_t odd[] = {
-		0, 1, 7, 255, 4096, INT32_MAX, 1ULL << 31, UINT32_MAX, 1ULL << 32, 1ULL << 47, INT64_MAX, 1ULL << 63,
-		UINT64_MAX - 1, UINT64_MAX, 0x7ff0000000000000, 0x7ff8000000000000, 0xfff0000000000000, 0x7fefffffffffffff,
+		0,
+		1,
+		7,
+		255,
+		4096,
+		INT32_MAX,
+		1ULL << 31,
+		UINT32_MAX,
+		1ULL << 32,
+		1ULL << 47,
+		INT64_MAX,
+		1ULL << 63,
+		UINT64_MAX - 1,
+		UINT64_MAX,
+		0x7ff0000000000000,
+		0x7ff8000000000000,
+		0xfff0000000000000,
+		0x7fefffffffffffff,
 	};
 
 	return below(3) ? odd[below(ARRAY_LEN(odd))] : below(2) ? rnd() : below(1000);
@@ -41,9 +58,12 @@ static uint64_t any64(void)
 /* Few ids, so that records speak of each other, and the ends. */
 static uint32_t any_id(void)
 {
-	static const uint32_t odd[] = { 0, UINT32_MAX, UINT32_MAX - 1, 1u << 31, INT32_MAX, 65535, 65536 };
+	static const uint32_t odd[] = { 0,	   UINT32_MAX, UINT32_MAX - 1, 1u << 31,
+					INT32_MAX, 65535,      65536 };
 
-	return below(6) ? (uint32_t)below(6) : below(2) ? odd[below(ARRAY_LEN(odd))] : (uint32_t)rnd();
+	return below(6)	  ? (uint32_t)below(6)
+	       : below(2) ? odd[below(ARRAY_LEN(odd))]
+			  : (uint32_t)rnd();
 }
 
 static uint32_t any_pid(void)
@@ -87,21 +107,50 @@ static void any_times(struct ct_hdr *h)
 		h->start_ns = clock_ns;
 		h->end_ns = clock_ns - 1 - below(1000000);
 		return;
-	default:
-		clock_ns += below(20000);
+	default: clock_ns += below(20000);
 	}
 	h->start_ns = clock_ns;
 	h->end_ns = clock_ns + (below(40) ? below(60000) : rnd() >> (8 + below(40)));
 }
 
-/* ---- texts -------------------------------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 static const char *const words[] = {
-	"vecAdd(float*)", "_Z6vecAddPKfS0_Pfi", "_ZN2at6native29vectorized_elementwise_kernelILi4EEEvi", "_Z", "_ZSt_Z1_", "%s%n%d",
-	"</script><img src=x onerror=alert(1)>", "<!--<script>", "]]>", "\"quoted\" 'single'", "back\\slash\\", "=1+1", "+cmd|' /C calc'!A0",
-	"a,b;c\td\r\ne", "\x1b[31mred\x1b]0;title\x07", "\xc3\xa4\xc3\xb6", "\xe2\x80\xae\xe2\x80\xa8", "\xef\xbb\xbf", "\xef\xbf\xbf",
-	"\xff\xfe", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x9f\x92\xa9", "\xe2\x82", "\x80", "\x7f\x01\x02\x03",
-	"'; DROP TABLE StringIds; --", "$(reboot)", "../../../etc/passwd", "NaN", "null", "1e999", " ", "",
+	"vecAdd(float*)",
+	"_Z6vecAddPKfS0_Pfi",
+	"_ZN2at6native29vectorized_elementwise_kernelILi4EEEvi",
+	"_Z",
+	"_ZSt_Z1_",
+	"%s%n%d",
+	"</script><img src=x onerror=alert(1)>",
+	"<!--<script>",
+	"]]>",
+	"\"quoted\" 'single'",
+	"back\\slash\\",
+	"=1+1",
+	"+cmd|' /C calc'!A0",
+	"a,b;c\td\r\ne",
+	"\x1b[31mred\x1b]0;title\x07",
+	"\xc3\xa4\xc3\xb6",
+	"\xe2\x80\xae\xe2\x80\xa8",
+	"\xef\xbb\xbf",
+	"\xef\xbf\xbf",
+	"\xff\xfe",
+	"\xc0\x80",
+	"\xed\xa0\x80",
+	"\xf4\x90\x80\x80",
+	"\xf0\x9f\x92\xa9",
+	"\xe2\x82",
+	"\x80",
+	"\x7f\x01\x02\x03",
+	"'; DROP TABLE StringIds; --",
+	"$(reboot)",
+	"../../../etc/passwd",
+	"NaN",
+	"null",
+	"1e999",
+	" ",
+	"",
 };
 
 /* Of exactly n bytes. */
@@ -126,12 +175,14 @@ static void any_text(char *to, size_t n)
 static size_t any_length(size_t max)
 {
 	static const size_t lengths[] = { 0, 1, 7, 8, 15, 16, 31, 32, 255, 256, 1000, 4096 };
-	size_t n = below(12) ? below(24) : below(6) ? lengths[below(ARRAY_LEN(lengths))] : below(max + 1);
+	size_t n = below(12)  ? below(24)
+		   : below(6) ? lengths[below(ARRAY_LEN(lengths))]
+			      : below(max + 1);
 
 	return n < max ? n : max;
 }
 
-/* ---- records ------------------------------------------------------------------------------------------ */
+/* ---- records ---- */
 
 union record {
 	struct ct_hdr h;
@@ -170,8 +221,12 @@ static void begin(union record *r, uint16_t kind, size_t size)
 	size = (size + 7) & ~(size_t)7;
 	for (size_t i = 0; i < size / 8; i++)
 		r->words[i] = any64();
-	r->h = (struct ct_hdr){ .size = (uint16_t)size, .kind = kind, .pid = any_pid(),
-				.flags = (uint16_t)(below(12) ? 0 : below(2) ? rnd() : 1u << below(16)) };
+	r->h = (struct ct_hdr){ .size = (uint16_t)size,
+				.kind = kind,
+				.pid = any_pid(),
+				.flags = (uint16_t)(below(12)  ? 0
+						    : below(2) ? rnd()
+							       : 1u << below(16)) };
 	r->h.tid = any_tid(r->h.pid);
 	any_times(&r->h);
 }
@@ -180,14 +235,10 @@ static void begin(union record *r, uint16_t kind, size_t size)
 static uint64_t any_argument(void)
 {
 	switch (below(4)) {
-	case 0:
-		return any_handle();
-	case 1:
-		return any_size();
-	case 2:
-		return below(5);
-	default:
-		return any64();
+	case 0: return any_handle();
+	case 1: return any_size();
+	case 2: return below(5);
+	default: return any64();
 	}
 }
 
@@ -222,11 +273,16 @@ static void any_reads(union record *r, const struct ct_spec *spec, size_t at)
 
 static void any_call(union record *r)
 {
-	static const char *const often[] = { "cudaMalloc", "cudaFree", "cudaLaunchKernel", "cudaMemcpyAsync", "cudaMemcpy", "cudaSetDevice",
-					     "cudaStreamCreate", "cudaStreamSynchronize", "cuLaunchKernel", "cuMemAlloc_v2", "cuCtxSetCurrent",
-					     "cudaGraphLaunch", "cuMemFree_v2", "cudaMallocAsync", "cudaFreeAsync", "cudaHostAlloc",
-					     "cudaMemset", "cuMemCreate", "cuMemMap", "cudaDeviceSynchronize", "cudaMemGetInfo" };
-	int func = below(3) ? api_next(often[below(ARRAY_LEN(often))], -1) : (int)below((uint64_t)api_nfuncs);
+	static const char *const often[] = {
+		"cudaMalloc",	  "cudaFree",	     "cudaLaunchKernel", "cudaMemcpyAsync",
+		"cudaMemcpy",	  "cudaSetDevice",   "cudaStreamCreate", "cudaStreamSynchronize",
+		"cuLaunchKernel", "cuMemAlloc_v2",   "cuCtxSetCurrent",	 "cudaGraphLaunch",
+		"cuMemFree_v2",	  "cudaMallocAsync", "cudaFreeAsync",	 "cudaHostAlloc",
+		"cudaMemset",	  "cuMemCreate",     "cuMemMap",	 "cudaDeviceSynchronize",
+		"cudaMemGetInfo"
+	};
+	int func = below(3) ? api_next(often[below(ARRAY_LEN(often))], -1)
+			    : (int)below((uint64_t)api_nfuncs);
 	struct ct_spec spec;
 
 	memset(&spec, 0, sizeof(spec));
@@ -234,7 +290,9 @@ static void any_call(union record *r)
 		func = 0, memset(&spec, 0, sizeof(spec));
 	begin(r, below(12) ? CT_CALL : CT_ENTER, sizeof(struct ct_call) + CT_DATA_MAX + 8);
 	r->call.func = (uint16_t)func;
-	r->call.nwords = (uint8_t)(below(10) ? spec.nwords : spec.nwords + below(CT_MAX_WORDS + 1u - spec.nwords));
+	r->call.nwords = (uint8_t)(below(10)
+					   ? spec.nwords
+					   : spec.nwords + below(CT_MAX_WORDS + 1u - spec.nwords));
 	r->call.depth = (uint8_t)(below(8) ? 0 : below(3) ? below(4) : rnd());
 	r->call.got = 0;
 	r->call.ret = (int64_t)(below(5) ? 0 : any64());
@@ -248,8 +306,9 @@ static void any_work(union record *r)
 	static const struct {
 		uint16_t kind, size;
 	} kinds[] = {
-		{ CT_KERNEL, sizeof(struct ct_kernel) }, { CT_KERNEL, sizeof(struct ct_kernel) }, { CT_COPY, sizeof(struct ct_copy) },
-		{ CT_SET, sizeof(struct ct_set) },	 { CT_SYNC, sizeof(struct ct_sync) },	  { CT_GRAPH, sizeof(struct ct_work) },
+		{ CT_KERNEL, sizeof(struct ct_kernel) }, { CT_KERNEL, sizeof(struct ct_kernel) },
+		{ CT_COPY, sizeof(struct ct_copy) },	 { CT_SET, sizeof(struct ct_set) },
+		{ CT_SYNC, sizeof(struct ct_sync) },	 { CT_GRAPH, sizeof(struct ct_work) },
 		{ CT_MEMORY, sizeof(struct ct_memory) }, { CT_MANAGED, sizeof(struct ct_managed) },
 	};
 	size_t k = below(ARRAY_LEN(kinds));
@@ -287,7 +346,8 @@ static void any_work(union record *r)
 
 static void any_definition(union record *r)
 {
-	static const uint16_t kinds[] = { CT_NAME, CT_NAME, CT_FRAME, CT_FRAME, CT_STACK, CT_DEVICE, CT_CONTEXT, CT_STREAM, CT_METRIC };
+	static const uint16_t kinds[] = { CT_NAME,   CT_NAME,	 CT_FRAME,  CT_FRAME, CT_STACK,
+					  CT_DEVICE, CT_CONTEXT, CT_STREAM, CT_METRIC };
 	size_t a = any_length(16384), b = any_length(16384), c = any_length(16384);
 
 	switch (kinds[below(ARRAY_LEN(kinds))]) {
@@ -350,7 +410,8 @@ static void any_definition(union record *r)
 
 static void any_process(union record *r)
 {
-	static const uint16_t kinds[] = { CT_PROCESS, CT_PROCESS, CT_EXEC, CT_PROCESS_INFO, CT_FORK, CT_EXIT };
+	static const uint16_t kinds[] = { CT_PROCESS,	   CT_PROCESS, CT_EXEC,
+					  CT_PROCESS_INFO, CT_FORK,    CT_EXIT };
 	size_t n[6], sum = 0;
 
 	switch (kinds[below(ARRAY_LEN(kinds))]) {
@@ -381,14 +442,15 @@ static void any_process(union record *r)
 		r->fork.child_pid = any_pid();
 		r->fork.child_ns_pid = any_pid();
 		break;
-	default:
-		begin(r, CT_EXIT, sizeof(struct ct_exit));
+	default: begin(r, CT_EXIT, sizeof(struct ct_exit));
 	}
 }
 
 static void any_other(union record *r)
 {
-	static const uint16_t kinds[] = { CT_MARKER, CT_COUNTER, CT_COUNTER, CT_EVENT, CT_CLOCK, CT_LOST, CT_OVERHEAD, CT_FOREIGN, CT_MUTED, CT_MUTED, CT_TALLY, CT_KIND_END, 4711 };
+	static const uint16_t kinds[] = { CT_MARKER, CT_COUNTER,  CT_COUNTER, CT_EVENT, CT_CLOCK,
+					  CT_LOST,   CT_OVERHEAD, CT_FOREIGN, CT_MUTED, CT_MUTED,
+					  CT_TALLY,  CT_KIND_END, 4711 };
 	uint16_t kind = kinds[below(ARRAY_LEN(kinds))];
 	size_t a = any_length(16384), b = any_length(16384);
 
@@ -441,7 +503,10 @@ static void any_other(union record *r)
 			muted_name(&r->muted, (int)below((uint64_t)api_nfuncs));
 		break;
 	default:
-		begin(r, kind, kind == CT_OVERHEAD ? sizeof(r->overhead) : kind == CT_TALLY ? sizeof(struct ct_tally) : 32 + below(100) * 8);
+		begin(r, kind,
+		      kind == CT_OVERHEAD ? sizeof(r->overhead)
+		      : kind == CT_TALLY  ? sizeof(struct ct_tally)
+					  : 32 + below(100) * 8);
 	}
 }
 
@@ -463,7 +528,7 @@ static void any_record(union record *r)
 	} while (record_check(r, sizeof(*r)));
 }
 
-/* ---- files -------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 /* Lines "key value" as no recorder writes them. */
 static char *any_lines(const char *const *keys, size_t nkeys, const char *first)
@@ -480,7 +545,8 @@ static char *any_lines(const char *const *keys, size_t nkeys, const char *first)
 		size_t room = any_length(sizeof(value));
 
 		if (below(2)) {
-			fprintf(f, "%s %s%llu\n", key, below(4) ? "" : "-", (unsigned long long)any64());
+			fprintf(f, "%s %s%llu\n", key, below(4) ? "" : "-",
+				(unsigned long long)any64());
 			continue;
 		}
 		any_text(value, room);
@@ -495,16 +561,38 @@ static char *any_lines(const char *const *keys, size_t nkeys, const char *first)
 
 static char *any_head(void)
 {
-	static const char *const keys[] = { "version", "arch", "host", "boot_id", "kernel", "driver", "gpu", "start_ns", "realtime_offset_ns",
-					    "boottime_offset_ns", "places", "work", "clock_error_ns", "traced", "arg", "part", "merged", "x" };
+	static const char *const keys[] = { "version",
+					    "arch",
+					    "host",
+					    "boot_id",
+					    "kernel",
+					    "driver",
+					    "gpu",
+					    "start_ns",
+					    "realtime_offset_ns",
+					    "boottime_offset_ns",
+					    "places",
+					    "work",
+					    "clock_error_ns",
+					    "traced",
+					    "arg",
+					    "part",
+					    "merged",
+					    "x" };
 
-	return any_lines(keys, ARRAY_LEN(keys), below(4) ? "format 1\nstart_ns 1000000000000\nrealtime_offset_ns 1700000000000000000\n" : "format 1\n");
+	return any_lines(keys, ARRAY_LEN(keys),
+			 below(4) ? "format 1\nstart_ns 1000000000000\nrealtime_offset_ns "
+				    "1700000000000000000\n"
+				  : "format 1\n");
 }
 
 static char *any_end(void)
 {
-	static const char *const keys[] = { "reason", "uptime_ns", "calls", "folded", "filtered", "sent", "unfinished", "received", "lost.ring_full",
-					    "lost.malformed", "lost.x", "muted", "x" };
+	static const char *const keys[] = {
+		"reason", "uptime_ns",	"calls",    "folded",	      "filtered",
+		"sent",	  "unfinished", "received", "lost.ring_full", "lost.malformed",
+		"lost.x", "muted",	"x"
+	};
 
 	return any_lines(keys, ARRAY_LEN(keys), "");
 }
@@ -535,7 +623,9 @@ static uint64_t write_any(const char *path, uint64_t seed, size_t n)
 			r->h.start_ns += below(2000);
 			if (r->h.kind == CT_CALL || r->h.end_ns < r->h.start_ns)
 				r->h.end_ns = r->h.start_ns + below(3000);
-			clock_ns = clock_ns < r->h.end_ns && r->h.end_ns - clock_ns < 10000000 ? r->h.end_ns : clock_ns;
+			clock_ns = clock_ns < r->h.end_ns && r->h.end_ns - clock_ns < 10000000
+					   ? r->h.end_ns
+					   : clock_ns;
 		}
 		if (!below(300) && writer_flush(w))
 			abort();
@@ -552,7 +642,7 @@ static uint64_t write_any(const char *path, uint64_t seed, size_t n)
 	return kept;
 }
 
-/* ---- what no table may keep --------------------------------------------------------------------------- */
+/* ---- what no table may keep ---- */
 
 static void fill_one(union record *r, const char *what, uint32_t i)
 {
@@ -566,7 +656,10 @@ static void fill_one(union record *r, const char *what, uint32_t i)
 		n = sizeof(text) - 1;
 	}
 	memset(r, 0, sizeof(*r));
-	r->h = (struct ct_hdr){ .pid = 100, .tid = 100, .start_ns = 1000000000000 + i * 1000ULL, .end_ns = 1000000000500 + i * 1000ULL };
+	r->h = (struct ct_hdr){ .pid = 100,
+				.tid = 100,
+				.start_ns = 1000000000000 + i * 1000ULL,
+				.end_ns = 1000000000500 + i * 1000ULL };
 	r->h.size = sizeof(struct ct_kernel);
 	r->work.func = CT_NO_FUNC;
 	if (!strcmp(what, "processes") || !strcmp(what, "infos")) {
@@ -687,7 +780,9 @@ static void fill_one(union record *r, const char *what, uint32_t i)
 		}
 	} else if (!strcmp(what, "contexts")) {
 		r->h.kind = i % 3 == 0 ? CT_DEVICE : i % 3 == 1 ? CT_CONTEXT : CT_STREAM;
-		r->h.size = i % 3 == 0 ? sizeof(r->device) : i % 3 == 1 ? sizeof(r->context) : sizeof(r->stream);
+		r->h.size = i % 3 == 0	 ? sizeof(r->device)
+			    : i % 3 == 1 ? sizeof(r->context)
+					 : sizeof(r->stream);
 		if (i % 3 == 0) {
 			r->device.id = i / 3;
 			memcpy(r->device.uuid, text, 16);
@@ -709,7 +804,9 @@ static void write_fill(const char *path, const char *what, uint32_t n)
 	union record *r = malloc(sizeof(*r));
 	struct writer *w;
 
-	if (!r || writer_open(&w, path, "format 1\nhost h\nboot_id b\nstart_ns 1000000000000\nrealtime_offset_ns 1700000000000000000\n"))
+	if (!r || writer_open(&w, path,
+			      "format 1\nhost h\nboot_id b\nstart_ns "
+			      "1000000000000\nrealtime_offset_ns 1700000000000000000\n"))
 		abort();
 	for (uint32_t i = 0; i < n; i++) {
 		fill_one(r, what, i);
@@ -723,9 +820,10 @@ static void write_fill(const char *path, const char *what, uint32_t n)
 	free(r);
 }
 
-/* ---- here --------------------------------------------------------------------------------------------- */
+/* ---- here ---- */
 
-/* With functions of another version the columns are not compressed: the files of seeds 31 and 177 take more than 1 MiB then. */
+/* With functions of another version the columns are not compressed: the files of seeds 31 and
+ * 177 take more than 1 MiB then. */
 static void test_read_back(const char *path)
 {
 	for (uint64_t seed = 0; seed < 33; seed++) {

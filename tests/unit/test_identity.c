@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_identity.c - which process and which GPU a number means: the tables alone. Recordings of two hosts and two containers, whose
- * pids and device numbers are equal, are written here too (test_identity DIRECTORY); tests/export/identity.py merges them, writes
- * every format, and joins.
+ * test_identity.c - which process and which GPU a number means: the tables alone. Recordings of
+ * two hosts and two containers, whose pids and device numbers are equal, are written here too
+ * (test_identity DIRECTORY); tests/export/identity.py merges them, writes every format, and
+ * joins.
  */
 #include "../../user/event/gpus.h"
 #include "../../user/stat/report.h"
@@ -14,15 +15,21 @@
 #define T0 1000000000000ULL
 #define US 1000ULL
 
-/* ---- the tables ------------------------------------------------------------------------------------------ */
+/* ---- the tables ---- */
 
 static struct ct_process process_record(int kind, uint32_t pid, uint32_t shown, uint64_t start_ns)
 {
-	return (struct ct_process){ .h = { .size = sizeof(struct ct_process), .kind = (uint16_t)kind, .pid = pid, .tid = pid },
-				    .start_boottime_ns = start_ns, .ns_pid = shown, .comm = "app" };
+	return (struct ct_process){ .h = { .size = sizeof(struct ct_process),
+					   .kind = (uint16_t)kind,
+					   .pid = pid,
+					   .tid = pid },
+				    .start_boottime_ns = start_ns,
+				    .ns_pid = shown,
+				    .comm = "app" };
 }
 
-static const struct process *tell(struct process_table *t, int kind, uint32_t pid, uint32_t shown, uint64_t start_ns)
+static const struct process *tell(struct process_table *t, int kind, uint32_t pid, uint32_t shown,
+				  uint64_t start_ns)
 {
 	struct ct_process r = process_record(kind, pid, shown, start_ns);
 
@@ -34,7 +41,9 @@ static void processes(void)
 {
 	struct process_table *t = process_table_open();
 	const struct process *p = tell(t, CT_PROCESS, 5001, 1, 10);
-	struct ct_exit gone = { .h = { .size = sizeof(gone), .kind = CT_EXIT, .pid = 5001, .tid = 5001 } };
+	struct ct_exit gone = {
+		.h = { .size = sizeof(gone), .kind = CT_EXIT, .pid = 5001, .tid = 5001 }
+	};
 	uint32_t second;
 
 	CHECK(process_unique(p) == 1 && p->nth == 1);
@@ -49,7 +58,8 @@ static void processes(void)
 	p = tell(t, CT_PROCESS, 5001 + (1 << PROCESS_HOST_SHIFT), 1, 10);
 	CHECK(process_unique(p) == PROCESS_MADE_UP + 1 && p->nth == 1);
 	CHECK(process_host(p->pid) == 1 && process_host_pid(p->pid) == 5001);
-	CHECK(process_tid(p, p->pid) == 1 && process_tid(p, 5005 + (1 << PROCESS_HOST_SHIFT)) == 5005);
+	CHECK(process_tid(p, p->pid) == 1 &&
+	      process_tid(p, 5005 + (1 << PROCESS_HOST_SHIFT)) == 5005);
 	/* the number of one that has ended */
 	CHECK(!process_table_record(t, &gone.h));
 	p = tell(t, CT_PROCESS, 5001, 1, 30);
@@ -67,7 +77,8 @@ static void processes(void)
 	process_table_close(t);
 }
 
-static const struct gpu *tell_device(struct gpu_table *t, uint32_t pid, uint32_t shown, uint32_t id, int uuid)
+static const struct gpu *tell_device(struct gpu_table *t, uint32_t pid, uint32_t shown, uint32_t id,
+				     int uuid)
 {
 	struct process p = { .pid = pid, .shown_pid = shown, .unique_pid = shown };
 	struct made_device m;
@@ -80,10 +91,12 @@ static const struct gpu *tell_device(struct gpu_table *t, uint32_t pid, uint32_t
 
 static void gpus(void)
 {
-	struct process first = { .pid = 10, .shown_pid = 10 }, third = { .pid = 30, .shown_pid = 30 },
+	struct process first = { .pid = 10, .shown_pid = 10 },
+		       third = { .pid = 30, .shown_pid = 30 },
 		       other = { .pid = 10 + (1 << PROCESS_HOST_SHIFT), .shown_pid = 40 };
 	struct gpu_table *t = gpu_table_open();
-	const struct gpu *a = tell_device(t, 10, 10, 0, 1), *b = tell_device(t, 20, 20, 0, 2), *c = tell_device(t, 20, 20, 1, 1);
+	const struct gpu *a = tell_device(t, 10, 10, 0, 1), *b = tell_device(t, 20, 20, 0, 2),
+			 *c = tell_device(t, 20, 20, 1, 1);
 
 	CHECK(a && a->number == 0);
 	CHECK_TEXT("GPU-01010101-0101-0101-0101-010101010101", a->text);
@@ -91,9 +104,12 @@ static void gpus(void)
 	/* the machine gives them its own numbers; those of another host's machine lie above these */
 	CHECK(tell_device(t, 0, 0, 5, 2) == b);
 	CHECK(tell_device(t, 0, 0, 1 << DEVICE_HOST_SHIFT, 3)->number == 2);
-	/* calls of a process that told nothing: not known. Its device work is somewhere: by host, as no UUID is known */
-	CHECK(!gpu_table_find(t, &third, 0) && !gpu_table_find(t, &first, CT_UNKNOWN) && !gpu_table_worked(t, &third, CT_UNKNOWN));
-	CHECK(gpu_table_worked(t, &third, 3)->number == 3 && gpu_table_worked(t, &third, 3) == gpu_table_find(t, &third, 3));
+	/* calls of a process that told nothing: not known. Its device work is somewhere: by
+	 * host, as no UUID is known */
+	CHECK(!gpu_table_find(t, &third, 0) && !gpu_table_find(t, &first, CT_UNKNOWN) &&
+	      !gpu_table_worked(t, &third, CT_UNKNOWN));
+	CHECK(gpu_table_worked(t, &third, 3)->number == 3 &&
+	      gpu_table_worked(t, &third, 3) == gpu_table_find(t, &third, 3));
 	CHECK(!*gpu_table_find(t, &third, 3)->text && gpu_table_worked(t, &third, 0)->number == 4);
 	CHECK(gpu_table_worked(t, &other, 3)->number == 5);
 	for (uint32_t i = 0; i < 2 * GPUS_MAX; i++)
@@ -106,8 +122,11 @@ static void gpus(void)
 
 static void tally(struct book *b, const struct process *now, uint64_t start_ns, uint64_t calls)
 {
-	struct ct_tally t = { .h = { .size = sizeof(t), .kind = CT_TALLY, .pid = now->pid }, .func = (uint16_t)api_next("cudaFree", -1),
-			      .how = CT_BY_FUNCTION, .start = (uint32_t)(start_ns >> 10), .sums = { .calls = calls } };
+	struct ct_tally t = { .h = { .size = sizeof(t), .kind = CT_TALLY, .pid = now->pid },
+			      .func = (uint16_t)api_next("cudaFree", -1),
+			      .how = CT_BY_FUNCTION,
+			      .start = (uint32_t)(start_ns >> 10),
+			      .sums = { .calls = calls } };
 	struct event ev = { .rec = &t.h, .proc = now };
 
 	CHECK(book_event(b, &ev) == 1);
@@ -138,10 +157,12 @@ static void sums(void)
 	r = report_make(b);
 	CHECK(r && r->nrows[REPORT_RUNTIME] == 3);
 	for (size_t i = 0; r && i < r->nrows[REPORT_RUNTIME]; i++) {
-		static const char *const labels[] = { "app 7 #3  cudaFree", "other 7 #2  cudaFree", "app 7  cudaFree" };
+		static const char *const labels[] = { "app 7 #3  cudaFree", "other 7 #2  cudaFree",
+						      "app 7  cudaFree" };
 		char label[64];
 
-		snprintf(label, sizeof(label), "%.*s", (int)r->rows[REPORT_RUNTIME][i].label.len, r->rows[REPORT_RUNTIME][i].label.s);
+		snprintf(label, sizeof(label), "%.*s", (int)r->rows[REPORT_RUNTIME][i].label.len,
+			 r->rows[REPORT_RUNTIME][i].label.s);
 		CHECK_TEXT(labels[i], label);
 		CHECK(r->rows[REPORT_RUNTIME][i].n.calls == 30 - 10 * i);
 	}
@@ -150,7 +171,7 @@ static void sums(void)
 	process_table_close(t);
 }
 
-/* ---- recordings -------------------------------------------------------------------------------------------- */
+/* ---- recordings ---- */
 
 static struct writer *out;
 static const char *folder;
@@ -169,7 +190,8 @@ static void begin(const char *name, const char *host, const char *boot, uint64_t
 
 	snprintf(path, sizeof(path), "%s/%s.ctrace", folder, name);
 	snprintf(head, sizeof(head),
-		 "format 1\nversion 0.1.0\narch x86_64\nhost %s\nboot_id %s\nstart_ns %llu\nrealtime_offset_ns %llu\n"
+		 "format 1\nversion 0.1.0\narch x86_64\nhost %s\nboot_id %s\nstart_ns "
+		 "%llu\nrealtime_offset_ns %llu\n"
 		 "clock_error_ns 1000\nplaces 1\nwork 1\n",
 		 host, boot, T0, (unsigned long long)(realtime - T0));
 	CHECK(!writer_open(&out, path, head));
@@ -192,9 +214,14 @@ struct who {
 static void process(const struct who *w, uint64_t at)
 {
 	struct ct_process p = process_record(CT_PROCESS, w->pid, w->shown, w->start_boottime_ns);
-	struct ct_process_info i = { .h = { .size = sizeof(i), .kind = CT_PROCESS_INFO, .pid = w->pid, .tid = w->pid },
-				     .rank = w->rank, .world_size = 4, .local_rank = CT_UNKNOWN };
-	struct ct_thread_name thread = { .h = { .size = sizeof(thread), .kind = CT_THREAD_NAME }, .comm = "worker" };
+	struct ct_process_info i = {
+		.h = { .size = sizeof(i), .kind = CT_PROCESS_INFO, .pid = w->pid, .tid = w->pid },
+		.rank = w->rank,
+		.world_size = 4,
+		.local_rank = CT_UNKNOWN
+	};
+	struct ct_thread_name thread = { .h = { .size = sizeof(thread), .kind = CT_THREAD_NAME },
+					 .comm = "worker" };
 	struct made_device m;
 
 	p.h.start_ns = p.h.end_ns = i.h.start_ns = i.h.end_ns = at;
@@ -224,14 +251,15 @@ static void work(const struct who *w, uint64_t at, int n)
 			struct made_device m;
 			struct made_call c;
 
-			make_call(&c, "cudaLaunchKernel", CT_CALL, 0, 0, U(0x501000), 8 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0),
-				  U(0), U(0));
+			make_call(&c, "cudaLaunchKernel", CT_CALL, 0, 0, U(0x501000),
+				  8 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0), U(0), U(0));
 			c.c.h.pid = w->pid;
 			c.c.h.tid = w->pid + 1;
 			c.c.h.start_ns = at;
 			c.c.h.end_ns = at + 5 * US;
 			put(&c.c.h);
-			make_kernel(&m, MAKE_AT(w->pid, d, d + 1, 7, 0, at + 10 * US, at + 15 * US), CT_HANDLE_DEVICE | 1, 8, 256);
+			make_kernel(&m, MAKE_AT(w->pid, d, d + 1, 7, 0, at + 10 * US, at + 15 * US),
+				    CT_HANDLE_DEVICE | 1, 8, 256);
 			m.work.call_ns = c.c.h.start_ns;
 			m.work.func = c.c.func;
 			m.h.tid = c.c.h.tid;
@@ -243,7 +271,12 @@ static void work(const struct who *w, uint64_t at, int n)
 
 static void leave(const struct who *w, uint64_t at)
 {
-	struct ct_exit e = { .h = { .size = sizeof(e), .kind = CT_EXIT, .pid = w->pid, .tid = w->pid, .start_ns = at, .end_ns = at } };
+	struct ct_exit e = { .h = { .size = sizeof(e),
+				    .kind = CT_EXIT,
+				    .pid = w->pid,
+				    .tid = w->pid,
+				    .start_ns = at,
+				    .end_ns = at } };
 
 	put(&e.h);
 }
@@ -261,7 +294,8 @@ static void sample(uint32_t gpu, int uuid, double value)
 	put(&m.h);
 }
 
-/* What identity.py counts: of `train` 10 kernels on GPU 1 and of `again` 4; of `both` 8 on GPU 2 and 8 on GPU 1; of `far` 6 on GPU 3. */
+/* What identity.py counts: of `train` 10 kernels on GPU 1 and of `again` 4; of `both` 8 on GPU 2
+ * and 8 on GPU 1; of `far` 6 on GPU 3. */
 static void write_all(void)
 {
 	static const uint64_t realtime = 1700000000000000000ULL;
@@ -285,7 +319,8 @@ static void write_all(void)
 	process(&both, T0);
 	work(&both, T0 + 103 * US, 8);
 	end();
-	/* its clock is 300 us behind: what is joined with a call of another host would begin before it */
+	/* its clock is 300 us behind: what is joined with a call of another host would begin
+	 * before it */
 	begin("c", "node-b", "00000000-0000-4000-8000-0000000000bb", realtime - 300 * US);
 	sample(0, 3, 70);
 	process(&far, T0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_inject.c - injects into real programs (prog/inject_prog.c), which look whether anything of theirs has changed,
- * and reads the sentences of the refusals. As root, or as whoever may ptrace(2) its own children.
+ * test_inject.c - injects into real programs (prog/inject_prog.c), which look whether anything of
+ * theirs has changed, and reads the sentences of the refusals. As root, or as whoever may ptrace(2)
+ * its own children.
  *
  * test_inject PID SO [HOW]: injects into a process by hand.
  */
@@ -38,7 +39,7 @@ static char *so;
 static size_t so_bytes;
 static char said[4096]; /* on stderr, by the last inject() */
 
-/* ---- a program under test -------------------------------------------------------------------------------- */
+/* ---- a program under test ---- */
 
 static struct shared *sh;
 static pid_t pid;
@@ -46,7 +47,8 @@ static int input = -1; /* the program's standard input */
 
 static void nap(long us)
 {
-	nanosleep(&(struct timespec){ .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 }, NULL);
+	nanosleep(&(struct timespec){ .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 },
+		  NULL);
 }
 
 static void begin_program(const char *program, const char *mode)
@@ -125,7 +127,8 @@ static int inject_how(struct inject_result *r, const char *how, int limit_ms)
 	said[n > 0 ? n : 0] = '\0';
 	close(fd);
 	if (getenv("SHOW") && err)
-		printf("%d in try %d, held for %llu us: %s", err, r->tries, (unsigned long long)r->stopped_ns / 1000, said);
+		printf("%d in try %d, held for %llu us: %s", err, r->tries,
+		       (unsigned long long)r->stopped_ns / 1000, said);
 	return err;
 }
 
@@ -138,7 +141,8 @@ static int inject(struct inject_result *r)
 static void check_said(const char *words)
 {
 	char *end_of_line = strchr(said, '\n');
-	int good = strstr(said, words) && end_of_line && !end_of_line[1] && strstr(said, "cudatrace: error: ") == said;
+	int good = strstr(said, words) && end_of_line && !end_of_line[1] &&
+		   strstr(said, "cudatrace: error: ") == said;
 
 	if (!good)
 		printf("not said: %s; but: %s\n", words, said);
@@ -165,7 +169,7 @@ static void check_answer(struct inject_result *r, int starts)
 	close(r->sock);
 }
 
-/* ---- working programs ------------------------------------------------------------------------------------ */
+/* ---- working programs ---- */
 
 /* How much a process has of something: what a file of /proc/PID says, by lines or by a number. */
 static long count_in(const char *name, const char *key)
@@ -177,7 +181,8 @@ static long count_in(const char *name, const char *key)
 	if (key)
 		snprintf(cmd, sizeof(cmd), "grep '^%s:' %s | tr -dc 0-9", key, path);
 	else
-		snprintf(cmd, sizeof(cmd), "%s %s | wc -l", strcmp(name, "fd") ? "cat" : "ls", path);
+		snprintf(cmd, sizeof(cmd), "%s %s | wc -l", strcmp(name, "fd") ? "cat" : "ls",
+			 path);
 	f = popen(cmd, "re");
 	if (!f || !fgets(line, sizeof(line), f))
 		line[0] = '\0';
@@ -235,7 +240,8 @@ static void test_growth(const char *mode, int times)
 	end(mode);
 }
 
-/* System calls that the kernel does not begin anew: the thread is left alone, or is met outside of them. */
+/* System calls that the kernel does not begin anew: the thread is left alone, or is met outside
+ * of them. */
 static void test_never_eintr(const char *mode)
 {
 	struct inject_result r;
@@ -254,7 +260,8 @@ static void test_never_eintr(const char *mode)
 	end(mode);
 }
 
-/* Queued signals arrive each once, on the stack that they are meant for, however many there are meanwhile. */
+/* Queued signals arrive each once, on the stack that they are meant for, however many there are
+ * meanwhile. */
 static void test_signals(void)
 {
 	long sent[2] = {};
@@ -351,7 +358,7 @@ static void test_ending(void)
 	CHECK(added > 0);
 }
 
-/* ---- objects that misbehave ------------------------------------------------------------------------------ */
+/* ---- objects that misbehave ---- */
 
 static void test_misbehaving(void)
 {
@@ -429,8 +436,8 @@ static long own_fds(void)
 	return n;
 }
 
-/* The program puts another file in the memfd's place, one that only we may write: nothing is written to it. Whether the
- * injection succeeds is its own affair. */
+/* The program puts another file in the memfd's place, one that only we may write: nothing is
+ * written to it. Whether the injection succeeds is its own affair. */
 static void test_swapped(void)
 {
 	static const char text[] = "precious\n";
@@ -522,7 +529,7 @@ static void test_no_object(void)
 	end("nanosleep");
 }
 
-/* ---- refusals -------------------------------------------------------------------------------------------- */
+/* ---- refusals ---- */
 
 static void refused(const char *program, const char *mode, int want, const char *words)
 {
@@ -622,7 +629,7 @@ static void test_refusals(void)
 	test_not_there();
 }
 
-/* ---- by hand, and all of it ------------------------------------------------------------------------------ */
+/* ---- by hand, and all of it ---- */
 
 static int by_hand(const char *how)
 {
@@ -630,8 +637,9 @@ static int by_hand(const char *how)
 	int err = inject_how(&r, how, 10000);
 
 	fputs(said, stderr);
-	printf("%d, answer %d, %s, thread %d, try %d, held for %llu us\n", err, r.answer, r.reused ? "reused" : "loaded",
-	       (int)r.tid, r.tries, (unsigned long long)r.stopped_ns / 1000);
+	printf("%d, answer %d, %s, thread %d, try %d, held for %llu us\n", err, r.answer,
+	       r.reused ? "reused" : "loaded", (int)r.tid, r.tries,
+	       (unsigned long long)r.stopped_ns / 1000);
 	return err ? 1 : 0;
 }
 
@@ -639,7 +647,8 @@ static bool build(const char *out, const char *flags, const char *src)
 {
 	char cmd[512];
 
-	snprintf(cmd, sizeof(cmd), "gcc -O2 -g -D_GNU_SOURCE -pthread %s -o %s/%s " SRC "%s", flags, dir, out, src);
+	snprintf(cmd, sizeof(cmd), "gcc -O2 -g -D_GNU_SOURCE -pthread %s -o %s/%s " SRC "%s", flags,
+		 dir, out, src);
 	if (!system(cmd))
 		return true;
 	printf("FAILED: " SRC "%s cannot be built\n", src);
@@ -648,8 +657,9 @@ static bool build(const char *out, const char *flags, const char *src)
 
 int main(int argc, char **argv)
 {
-	static const char *const modes[] = { "nanosleep", "poll", "ppoll", "select", "futex", "cond",
-					     "read",	  "stale", "heap", "heaps", "vectors", "many", "allows" };
+	static const char *const modes[] = { "nanosleep", "poll", "ppoll", "select", "futex",
+					     "cond",	  "read", "stale", "heap",   "heaps",
+					     "vectors",	  "many", "allows" };
 	char path[64];
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -663,7 +673,8 @@ int main(int argc, char **argv)
 		abort();
 	chmod(dir, 0755);
 	if (!build("prog", "", "inject_prog.c") || !build("static", "-static", "inject_prog.c") ||
-	    !build("so", "-fPIC -shared", "inject_so.c") || !build("broken", "-fPIC -shared -DBROKEN", "inject_so.c"))
+	    !build("so", "-fPIC -shared", "inject_so.c") ||
+	    !build("broken", "-fPIC -shared -DBROKEN", "inject_so.c"))
 		return 1;
 	snprintf(path, sizeof(path), "%s/so", dir);
 	if (read_so(path))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_join.c - device work finds its call whatever comes first; calls have their numbers and places; a joined trace
- * replays equal; what is remembered is bounded.
+ * test_join.c - device work finds its call whatever comes first; calls have their numbers and
+ * places; a joined trace replays equal; what is remembered is bounded.
  */
 #include <errno.h>
 
@@ -14,7 +14,7 @@
 
 #define MS 1000000ULL
 
-/* ---- what join hands on ------------------------------------------------------------------------------------ */
+/* ---- what join hands on ---- */
 
 struct seen {
 	uint16_t kind, func;
@@ -35,12 +35,18 @@ static int take(void *ctx, struct event *ev)
 {
 	struct taker *t = ctx;
 	const struct ct_hdr *h = ev->rec;
-	struct seen s = { .kind = h->kind, .tid = h->tid, .number = ev->number, .device = ev->device, .context = ev->context,
-			  .stream = ev->stream, .start_ns = h->start_ns };
+	struct seen s = { .kind = h->kind,
+			  .tid = h->tid,
+			  .number = ev->number,
+			  .device = ev->device,
+			  .context = ev->context,
+			  .stream = ev->stream,
+			  .start_ns = h->start_ns };
 
 	if (record_check(h, h->size))
 		CHECK(!"join hands on a record that is malformed");
-	if (h->kind == CT_KERNEL || h->kind == CT_COPY || h->kind == CT_SET || h->kind == CT_GRAPH) {
+	if (h->kind == CT_KERNEL || h->kind == CT_COPY || h->kind == CT_SET ||
+	    h->kind == CT_GRAPH) {
 		const struct ct_work *w = (const struct ct_work *)h;
 
 		s.func = w->func;
@@ -51,7 +57,8 @@ static int take(void *ctx, struct event *ev)
 		s.cause = ev->cause;
 		if (ev->cause) {
 			s.cause_end_ns = ev->cause->end_ns;
-			if (ev->cause->start_ns != w->call_ns || ev->cause->tid != h->tid || ev->cause->func != w->func)
+			if (ev->cause->start_ns != w->call_ns || ev->cause->tid != h->tid ||
+			    ev->cause->func != w->func)
 				CHECK(!"the record and the cause differ");
 		}
 	} else if (h->kind == CT_CALL) {
@@ -101,17 +108,18 @@ static int give(struct join *j, const void *rec)
 	return join_record(j, h);
 }
 
-/* ---- the records ---------------------------------------------------------------------------------------------- */
+/* ---- the records ---- */
 
 static int row(const char *name)
 {
 	return api_next(name, -1);
 }
 
-static struct ct_call *call_of(struct made_call *m, const char *name, uint32_t pid, uint32_t tid, uint64_t start_ns,
-			       uint64_t end_ns)
+static struct ct_call *call_of(struct made_call *m, const char *name, uint32_t pid, uint32_t tid,
+			       uint64_t start_ns, uint64_t end_ns)
 {
-	struct ct_call *c = make_call(m, name, CT_CALL, 0, 0, U(0), U(0), U(0), U(0), U(0), U(0), U(0), U(0), U(0), U(0), U(0));
+	struct ct_call *c = make_call(m, name, CT_CALL, 0, 0, U(0), U(0), U(0), U(0), U(0), U(0),
+				      U(0), U(0), U(0), U(0), U(0));
 
 	c->h.pid = pid;
 	c->h.tid = tid;
@@ -120,31 +128,38 @@ static struct ct_call *call_of(struct made_call *m, const char *name, uint32_t p
 	return c;
 }
 
-static int give_call(struct join *j, const char *name, uint32_t pid, uint32_t tid, uint64_t start_ns, uint64_t end_ns)
+static int give_call(struct join *j, const char *name, uint32_t pid, uint32_t tid,
+		     uint64_t start_ns, uint64_t end_ns)
 {
 	struct made_call m;
 
 	return give(j, call_of(&m, name, pid, tid, start_ns, end_ns));
 }
 
-static int give_cause(struct join *j, uint32_t pid, uint32_t tid, uint32_t correlation, uint64_t start_ns, uint64_t end_ns)
+static int give_cause(struct join *j, uint32_t pid, uint32_t tid, uint32_t correlation,
+		      uint64_t start_ns, uint64_t end_ns)
 {
 	struct made_device m;
 
-	return give(j, make_cause(&m, pid, tid, correlation, row("cudaLaunchKernel"), start_ns, end_ns));
+	return give(j, make_cause(&m, pid, tid, correlation, row("cudaLaunchKernel"), start_ns,
+				  end_ns));
 }
 
-static int give_kernel(struct join *j, uint32_t pid, uint32_t correlation, uint64_t start_ns, uint64_t end_ns)
+static int give_kernel(struct join *j, uint32_t pid, uint32_t correlation, uint64_t start_ns,
+		       uint64_t end_ns)
 {
 	struct made_device m;
 
-	return give(j, make_kernel(&m, MAKE_AT(pid, 0, 1, 7, correlation, start_ns, end_ns), 1, 1, 1));
+	return give(j,
+		    make_kernel(&m, MAKE_AT(pid, 0, 1, 7, correlation, start_ns, end_ns), 1, 1, 1));
 }
 
 static int give_process(struct join *j, int kind, uint32_t pid, uint64_t boottime_ns)
 {
-	struct ct_process p = { .h = { .size = sizeof(p), .kind = (uint16_t)kind, .pid = pid, .tid = pid },
-				.start_boottime_ns = boottime_ns };
+	struct ct_process p = {
+		.h = { .size = sizeof(p), .kind = (uint16_t)kind, .pid = pid, .tid = pid },
+		.start_boottime_ns = boottime_ns
+	};
 	int err = join_process(j, &p.h);
 
 	return err ? err : give(j, &p);
@@ -158,7 +173,7 @@ static struct join_counts counts_of(const struct join *j)
 	return c;
 }
 
-/* ---- one launch, in each order ---------------------------------------------------------------------------------- */
+/* ---- one launch, in each order ---- */
 
 static void test_orders(void)
 {
@@ -180,10 +195,12 @@ static void test_orders(void)
 		CHECK(!join_flush(j, 120 * MS));
 		CHECK(t.n == 2);
 		CHECK(last(&t)->kind == CT_KERNEL && last(&t)->cause && last(&t)->number == 1);
-		CHECK(last(&t)->call_ns == 1000 && last(&t)->cause_end_ns == 9000 && last(&t)->tid == 11);
+		CHECK(last(&t)->call_ns == 1000 && last(&t)->cause_end_ns == 9000 &&
+		      last(&t)->tid == 11);
 		CHECK(last(&t)->func == row("cudaLaunchKernel") && !last(&t)->inferred);
 		CHECK(last(&t)->device == 0 && last(&t)->context == 1 && last(&t)->stream == 7);
-		CHECK(counts_of(j).matched == 1 && !counts_of(j).unmatched && !counts_of(j).inferred);
+		CHECK(counts_of(j).matched == 1 && !counts_of(j).unmatched &&
+		      !counts_of(j).inferred);
 		join_close(j);
 		taker_free(&t);
 	}
@@ -215,7 +232,7 @@ static void test_no_wait(void)
 	taker_free(&t);
 }
 
-/* ---- waiting ends ------------------------------------------------------------------------------------------------- */
+/* ---- waiting ends ---- */
 
 static void test_waiting(void)
 {
@@ -229,7 +246,8 @@ static void test_waiting(void)
 		CHECK(!join_flush(j, now * MS));
 	CHECK(!t.n);
 	CHECK(!join_flush(j, 6000 * MS));
-	CHECK(t.n == 1 && !last(&t)->cause && last(&t)->func == CT_NO_FUNC && !last(&t)->call_ns && !last(&t)->number);
+	CHECK(t.n == 1 && !last(&t)->cause && last(&t)->func == CT_NO_FUNC && !last(&t)->call_ns &&
+	      !last(&t)->number);
 	CHECK(counts_of(j).unmatched == 1);
 
 	/* with a cause, without a call: the cause itself, soon */
@@ -240,7 +258,8 @@ static void test_waiting(void)
 	CHECK(!join_flush(j, 6240 * MS));
 	CHECK(t.n == 1);
 	CHECK(!join_flush(j, 6500 * MS));
-	CHECK(t.n == 2 && last(&t)->cause && last(&t)->call_ns == 5990 * MS && last(&t)->tid == 11 && !last(&t)->number);
+	CHECK(t.n == 2 && last(&t)->cause && last(&t)->call_ns == 5990 * MS &&
+	      last(&t)->tid == 11 && !last(&t)->number);
 	CHECK(!last(&t)->cause_end_ns && last(&t)->func == row("cudaLaunchKernel"));
 	CHECK(counts_of(j).matched == 1);
 
@@ -273,7 +292,8 @@ static void test_no_calls(void)
 
 	give_cause(j, 10, 11, 77, 2000, 8000);
 	give_kernel(j, 10, 77, 20000, 30000);
-	CHECK(t.n == 1 && last(&t)->cause && last(&t)->call_ns == 2000 && last(&t)->tid == 11 && !last(&t)->number);
+	CHECK(t.n == 1 && last(&t)->cause && last(&t)->call_ns == 2000 && last(&t)->tid == 11 &&
+	      !last(&t)->number);
 	give_kernel(j, 10, 78, 20000, 30000);
 	CHECK(t.n == 1);
 	give_cause(j, 10, 12, 78, 2000, 8000);
@@ -283,18 +303,23 @@ static void test_no_calls(void)
 	taker_free(&t);
 }
 
-/* ---- what did not come ------------------------------------------------------------------------------------------- */
+/* ---- what did not come ---- */
 
 static int give_tail(struct join *j, uint32_t pid, uint64_t from_ns, uint64_t to_ns)
 {
-	struct ct_tail t = { .h = { .size = sizeof(t), .kind = CT_TAIL, .pid = pid, .start_ns = from_ns, .end_ns = to_ns },
+	struct ct_tail t = { .h = { .size = sizeof(t),
+				    .kind = CT_TAIL,
+				    .pid = pid,
+				    .start_ns = from_ns,
+				    .end_ns = to_ns },
 			     .kinds = 1u << CT_KERNEL | 1u << CT_COPY };
 
 	return give(j, &t);
 }
 
 /* A launch, and, if it is to have one, its kernel. */
-static void give_launch(struct join *j, uint32_t pid, uint32_t tid, uint32_t id, uint64_t at_ms, bool ran)
+static void give_launch(struct join *j, uint32_t pid, uint32_t tid, uint32_t id, uint64_t at_ms,
+			bool ran)
 {
 	give_call(j, "cudaLaunchKernel", pid, tid, at_ms * MS, at_ms * MS + 9000);
 	if (!ran)
@@ -327,7 +352,8 @@ static void test_tail(void)
 	for (uint32_t i = 0; i < 10; i++)
 		give_launch(j, 10, 11, 2 + i, 4000 + i, i != 3 && i < 8);
 	give_launch(j, 10, 12, 20, 4000, false);
-	/* before the agent, another process's, of a kind that was not asked for, one that failed, one of nothing */
+	/* before the agent, another process's, of a kind that was not asked for, one that
+	 * failed, one of nothing */
 	give_launch(j, 10, 13, 21, 900, false);
 	give_launch(j, 99, 14, 22, 4000, false);
 	give_call(j, "cudaMemsetAsync", 10, 12, 4001 * MS, 4002 * MS);
@@ -372,7 +398,8 @@ static void test_tail(void)
 	taker_free(&t);
 }
 
-/* It is counted when all that was on the way is there, and no later; a program that is exec'd does not change it. */
+/* It is counted when all that was on the way is there, and no later; a program that is exec'd
+ * does not change it. */
 static void test_tail_waits(void)
 {
 	struct taker t;
@@ -397,7 +424,11 @@ static void test_tail_waits(void)
 	give_launch(j, 10, 10, 1, 4990, false);
 	give_launch(j, 10, 10, 2, 4991, false);
 	{
-		struct ct_process p = { .h = { .size = sizeof(p), .kind = CT_EXEC, .pid = 10, .tid = 10, .start_ns = 4995 * MS },
+		struct ct_process p = { .h = { .size = sizeof(p),
+					       .kind = CT_EXEC,
+					       .pid = 10,
+					       .tid = 10,
+					       .start_ns = 4995 * MS },
 					.start_boottime_ns = 7 };
 
 		CHECK(!join_process(j, &p.h) && !give(j, &p));
@@ -412,7 +443,7 @@ static void test_tail_waits(void)
 	taker_free(&t);
 }
 
-/* ---- calls inside calls -------------------------------------------------------------------------------------------- */
+/* ---- calls inside calls ---- */
 
 static bool even_rows(void *ctx, const struct ct_hdr *call)
 {
@@ -504,7 +535,8 @@ static void test_no_return(void)
 	taker_free(&t);
 }
 
-/* What a thread did after tracing stopped has no records: work of that time belongs to no call before it. */
+/* What a thread did after tracing stopped has no records: work of that time belongs to no call
+ * before it. */
 static void test_stopped(void)
 {
 	struct made_call m;
@@ -533,12 +565,13 @@ static void test_stopped(void)
 	join_flush(j, UINT64_MAX);
 	CHECK(t.n == 6);
 	for (size_t i = 4; i < t.n; i++)
-		CHECK(t.seen[i].kind == CT_KERNEL && t.seen[i].call_ns == 31000 && !t.seen[i].number);
+		CHECK(t.seen[i].kind == CT_KERNEL && t.seen[i].call_ns == 31000 &&
+		      !t.seen[i].number);
 	join_close(j);
 	taker_free(&t);
 }
 
-/* ---- numbers, ids, processes ---------------------------------------------------------------------------------------- */
+/* ---- numbers, ids, processes ---- */
 
 static void test_numbers(void)
 {
@@ -647,7 +680,8 @@ static void test_reuse(void)
 	give_kernel(j, 10, 78, 150000, 160000);
 	CHECK(last(&t)->correlation == 77);
 	give_process(j, CT_PROCESS, 10, 600);
-	CHECK(t.n > 2 && t.seen[t.n - 2].correlation == 78 && !t.seen[t.n - 2].cause && last(&t)->kind == CT_PROCESS);
+	CHECK(t.n > 2 && t.seen[t.n - 2].correlation == 78 && !t.seen[t.n - 2].cause &&
+	      last(&t)->kind == CT_PROCESS);
 	give_kernel(j, 10, 77, 170000, 180000);
 	CHECK(!join_flush(j, UINT64_MAX));
 	CHECK(last(&t)->start_ns == 170000 && !last(&t)->cause);
@@ -655,7 +689,7 @@ static void test_reuse(void)
 	taker_free(&t);
 }
 
-/* ---- graphs -------------------------------------------------------------------------------------------------------- */
+/* ---- graphs ---- */
 
 static void test_inferred(void)
 {
@@ -670,13 +704,15 @@ static void test_inferred(void)
 	give(j, make_stream(&m, 10, 13, 1, 0x5500, 1, 1));
 	give(j, make_stream(&m, 10, 14, 1, 0x6600, 1, 1));
 	for (int i = 0; i < 4; i++) {
-		c = make_call(&mc, "cudaGraphLaunch", CT_CALL, 0, 0, U(0xe0), U(i % 2 ? 0x6600 : 0x5500));
+		c = make_call(&mc, "cudaGraphLaunch", CT_CALL, 0, 0, U(0xe0),
+			      U(i % 2 ? 0x6600 : 0x5500));
 		c->h.pid = 10;
 		c->h.tid = 11;
 		c->h.start_ns = 1000 + 1000 * (uint64_t)i;
 		c->h.end_ns = c->h.start_ns + 500;
 		give(j, c);
-		CHECK(last(&t)->stream == (i % 2 ? 14u : 13u) && last(&t)->context == 1 && last(&t)->device == 0);
+		CHECK(last(&t)->stream == (i % 2 ? 14u : 13u) && last(&t)->context == 1 &&
+		      last(&t)->device == 0);
 	}
 	/* a node without an id: the latest launch on its stream that began before it */
 	make_kernel(&m, MAKE_AT(10, 0, 1, 13, 0, 3800, 3900), 1, 1, 1);
@@ -685,7 +721,8 @@ static void test_inferred(void)
 	give(j, &m);
 	CHECK(last(&t)->kind == CT_CALL);
 	CHECK(!join_flush(j, 300 * MS) && !join_flush(j, 320 * MS));
-	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->inferred && last(&t)->call_ns == 3000 && last(&t)->number == 3);
+	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->inferred && last(&t)->call_ns == 3000 &&
+	      last(&t)->number == 3);
 	/* a wrong id, marked as such */
 	make_graph(&m, MAKE_AT(10, 0, 1, 14, 4711, 2500, 2600), 5);
 	m.work.h.flags = CT_F_INFERRED;
@@ -698,7 +735,8 @@ static void test_inferred(void)
 	give(j, &m);
 	CHECK(!join_flush(j, UINT64_MAX));
 	CHECK(!last(&t)->inferred && !last(&t)->cause && last(&t)->start_ns == 100);
-	CHECK(counts_of(j).inferred == 2 && counts_of(j).matched == 2 && counts_of(j).unmatched == 1);
+	CHECK(counts_of(j).inferred == 2 && counts_of(j).matched == 2 &&
+	      counts_of(j).unmatched == 1);
 	/* a trusted id counts more than the time */
 	give_cause(j, 10, 11, 80, 1100, 1200);
 	make_graph(&m, MAKE_AT(10, 0, 1, 14, 80, 9000, 9900), 5);
@@ -708,7 +746,7 @@ static void test_inferred(void)
 	taker_free(&t);
 }
 
-/* ---- anything in any order ------------------------------------------------------------------------------------------- */
+/* ---- anything in any order ---- */
 
 static uint64_t seed = 88172645463325252ULL;
 
@@ -749,17 +787,23 @@ static size_t make_items(struct item *items, struct expected *expected)
 
 		clock[thread] = at + len + 1;
 		expected[i] = (struct expected){ at, pid, tid };
-		call_of(&items[n++].call, rnd() % 2 ? "cudaLaunchKernel" : "cuLaunchKernel", pid, tid, at, at + len);
+		call_of(&items[n++].call, rnd() % 2 ? "cudaLaunchKernel" : "cuLaunchKernel", pid,
+			tid, at, at + len);
 		/* the two processes have the same correlation ids */
-		make_cause(&m, pid, tid, i / 2 + 1 + LAUNCHES * (thread % 3), CT_NO_FUNC, at + len / 4, at + len / 2);
+		make_cause(&m, pid, tid, i / 2 + 1 + LAUNCHES * (thread % 3), CT_NO_FUNC,
+			   at + len / 4, at + len / 2);
 		items[n++].cause = m.cause;
-		make_kernel(&m, MAKE_AT(pid, 0, 1, 7, i / 2 + 1 + LAUNCHES * (thread % 3), at + len * 2, at + len * 3), 1, i, 1);
+		make_kernel(&m,
+			    MAKE_AT(pid, 0, 1, 7, i / 2 + 1 + LAUNCHES * (thread % 3), at + len * 2,
+				    at + len * 3),
+			    1, i, 1);
 		items[n++].kernel = m.kernel;
 	}
 	return n;
 }
 
-/* Kernels of two launches with one correlation id of one thread cannot be told apart: ids are made unique first. */
+/* Kernels of two launches with one correlation id of one thread cannot be told apart: ids are
+ * made unique first. */
 static void unique_ids(struct item *items, size_t n)
 {
 	uint32_t id[2] = { 0 };
@@ -789,7 +833,8 @@ static void test_interleavings(void)
 			order[i] = i;
 		for (uint32_t i = (uint32_t)n - 1; i; i--) {
 			/* far apart in every second round, near in the others */
-			uint32_t k = round % 2 ? (uint32_t)(rnd() % (i + 1)) : i - (uint32_t)(rnd() % (i < 20 ? i + 1 : 20));
+			uint32_t k = round % 2 ? (uint32_t)(rnd() % (i + 1))
+					       : i - (uint32_t)(rnd() % (i < 20 ? i + 1 : 20));
 			uint32_t x = order[i];
 
 			order[i] = order[k];
@@ -809,7 +854,8 @@ static void test_interleavings(void)
 			if (h->kind != CT_KERNEL)
 				continue;
 			kernels++;
-			good += k->w.call_ns == expected[k->grid[0]].call_ns && h->tid == expected[k->grid[0]].tid &&
+			good += k->w.call_ns == expected[k->grid[0]].call_ns &&
+				h->tid == expected[k->grid[0]].tid &&
 				h->pid == expected[k->grid[0]].pid && t.seen[i].number;
 			all_right &= t.seen[i].cause;
 		}
@@ -830,7 +876,8 @@ static void test_interleavings(void)
 				CHECK(!give(r, h));
 				at += h->size;
 			}
-			same = again.n == t.n && again.len == t.len && !memcmp(again.stored, t.stored, t.len);
+			same = again.n == t.n && again.len == t.len &&
+			       !memcmp(again.stored, t.stored, t.len);
 			for (size_t i = 0; same && i < t.n; i++)
 				same = again.seen[i].number == t.seen[i].number &&
 				       again.seen[i].cause_end_ns == t.seen[i].cause_end_ns;
@@ -844,9 +891,10 @@ static void test_interleavings(void)
 	}
 }
 
-/* ---- where calls work -------------------------------------------------------------------------------------------------- */
+/* ---- where calls work ---- */
 
-static const struct seen *placed(struct join *j, struct taker *t, const char *name, uint32_t tid, ...)
+static const struct seen *placed(struct join *j, struct taker *t, const char *name, uint32_t tid,
+				 ...)
 {
 	static uint64_t at = 1000;
 	struct made_call m;
@@ -864,7 +912,8 @@ static const struct seen *placed(struct join *j, struct taker *t, const char *na
 	return last(t);
 }
 
-#define PLACE(d, c, s) (p->device == (uint32_t)(d) && p->context == (uint32_t)(c) && p->stream == (uint32_t)(s))
+#define PLACE(d, c, s) \
+	(p->device == (uint32_t)(d) && p->context == (uint32_t)(c) && p->stream == (uint32_t)(s))
 
 static void test_where(void)
 {
@@ -903,7 +952,8 @@ static void test_where(void)
 	CHECK(PLACE(1, 2, 13));
 	p = placed(j, &t, "cudaMemsetAsync", 12, U(1), U(2), U(3), U(0x5508));
 	CHECK(PLACE(-1, -1, -1));
-	/* a context of the driver's: of its device, pushed; popped: what was before is not known by its handle */
+	/* a context of the driver's: of its device, pushed; popped: what was before is not known
+	 * by its handle */
 	placed(j, &t, "cuCtxCreate_v2", 11, U(0x1000), U(0), U(3));
 	p = placed(j, &t, "cuMemAlloc_v2", 11, U(0x9000), U(4));
 	CHECK(PLACE(3, -1, -1));
@@ -945,7 +995,8 @@ static void test_where(void)
 	give(j, make_context(&m, 10, 9, 1, 23, 0xc9, 1));
 	p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
 	CHECK(PLACE(1, -1, -1));
-	/* a reset ends a device's only context; a failed call says nothing; another program knows nothing */
+	/* a reset ends a device's only context; a failed call says nothing; another program
+	 * knows nothing */
 	placed(j, &t, "cudaSetDevice", 13, U(5));
 	give(j, make_context(&m, 10, 20, 5, 30, 0xd0, 1));
 	p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
@@ -966,11 +1017,15 @@ static void test_where(void)
 	}
 	p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
 	CHECK(PLACE(5, 21, -1));
-	/* a call that changes it whose end was not seen: not known; so too when records were lost, for all threads */
+	/* a call that changes it whose end was not seen: not known; so too when records were
+	 * lost, for all threads */
 	for (int lost = 0; lost < 3; lost++) {
 		struct made_call mc;
-		struct ct_call *c = make_call(&mc, lost ? "cudaMalloc" : "cudaSetDevice", CT_CALL, 0, 0, U(5), U(4));
-		struct ct_lost gap = { .h = { .size = sizeof(gap), .kind = CT_LOST }, .cause = CT_LOSS_RING, .count = 1 };
+		struct ct_call *c = make_call(&mc, lost ? "cudaMalloc" : "cudaSetDevice", CT_CALL,
+					      0, 0, U(5), U(4));
+		struct ct_lost gap = { .h = { .size = sizeof(gap), .kind = CT_LOST },
+				       .cause = CT_LOSS_RING,
+				       .count = 1 };
 
 		placed(j, &t, "cudaSetDevice", 13, U(5));
 		p = placed(j, &t, "cudaMalloc", 13, U(0x9000), U(4));
@@ -1001,15 +1056,18 @@ static void test_where(void)
 	join_close(j);
 	taker_free(&t);
 
-	/* a thread of which nothing was told is where its kernels ran; one that was told of is where it was told */
+	/* a thread of which nothing was told is where its kernels ran; one that was told of is
+	 * where it was told */
 	j = begin(&t, false);
 	give(j, make_context(&m, 10, 2, 1, 7, primary, 1));
 	for (uint32_t tid = 11; tid < 13; tid++) {
 		if (tid == 12)
 			placed(j, &t, "cudaSetDevice", 12, U(6));
-		p = placed(j, &t, "cudaLaunchKernel", tid, U(1), U(1), U(1), U(1), U(1), U(0), U(0), U(0));
+		p = placed(j, &t, "cudaLaunchKernel", tid, U(1), U(1), U(1), U(1), U(1), U(0), U(0),
+			   U(0));
 		CHECK(PLACE(tid == 12 ? 6 : -1, -1, -1));
-		give(j, make_cause(&m, 10, tid, tid, row("cudaLaunchKernel"), p->start_ns + 10, p->start_ns + 20));
+		give(j, make_cause(&m, 10, tid, tid, row("cudaLaunchKernel"), p->start_ns + 10,
+				   p->start_ns + 20));
 		give(j, make_kernel(&m, MAKE_AT(10, 1, 2, 7, tid, 5000, 6000), 1, 1, 1));
 		CHECK(last(&t)->kind == CT_KERNEL && last(&t)->tid == tid);
 		p = placed(j, &t, "cudaMemsetAsync", tid, U(1), U(2), U(3), U(0));
@@ -1038,7 +1096,7 @@ static void test_where(void)
 	taker_free(&t);
 }
 
-/* ---- bounds and rubbish ---------------------------------------------------------------------------------------------- */
+/* ---- bounds and rubbish ---- */
 
 static int drop(void *ctx, struct event *ev)
 {
@@ -1065,9 +1123,13 @@ static void test_bounds(void)
 		c->h.tid = i % 7 ? 11 : 1000 + i;
 		c->h.pid = i % 1000 ? 10 : 5000 + i;
 		join_record(j, &c->h);
-		join_record(j, &make_cause(&d, 10, c->h.tid, i, CT_NO_FUNC, c->h.start_ns + 2, c->h.start_ns + 5)->h);
+		join_record(j, &make_cause(&d, 10, c->h.tid, i, CT_NO_FUNC, c->h.start_ns + 2,
+					   c->h.start_ns + 5)
+					->h);
 		/* ids that nobody knows: held */
-		join_record(j, &make_kernel(&d, MAKE_AT(10, 0, 1, 7, UINT32_MAX - i, 1, 2), 1, 1, 1)->w.h);
+		join_record(
+			j,
+			&make_kernel(&d, MAKE_AT(10, 0, 1, 7, UINT32_MAX - i, 1, 2), 1, 1, 1)->w.h);
 		if (i % 4096 == 0 && join_bytes(j) > most)
 			most = join_bytes(j);
 	}
@@ -1081,7 +1143,8 @@ static void test_bounds(void)
 	join_close(j);
 }
 
-/* One thread's calls in reverse, ends before starts, ids of nobody: nothing is lost and nothing is slow. */
+/* One thread's calls in reverse, ends before starts, ids of nobody: nothing is lost and nothing
+ * is slow. */
 static void test_hostile(void)
 {
 	static uint64_t n[CT_KIND_END];
@@ -1093,7 +1156,8 @@ static void test_hostile(void)
 
 	memset(n, 0, sizeof(n));
 	for (uint32_t i = 0; i < 200000; i++) {
-		struct ct_call *c = call_of(&m, rnd() % 2 ? "cudaLaunchKernel" : "cudaGraphLaunch", 10, 11, 1000000 - i, 2000000 - i);
+		struct ct_call *c = call_of(&m, rnd() % 2 ? "cudaLaunchKernel" : "cudaGraphLaunch",
+					    10, 11, 1000000 - i, 2000000 - i);
 
 		if (rnd() % 4 == 0)
 			c->h.end_ns = rnd();
@@ -1101,9 +1165,13 @@ static void test_hostile(void)
 			c->h.start_ns = rnd();
 		c->depth = (uint8_t)(rnd() % 3);
 		join_record(j, &c->h);
-		make_cause(&d, 10, 11, (uint32_t)(rnd() % 1000), (int)(rnd() % (uint64_t)api_nfuncs), rnd() % 2000000, rnd());
+		make_cause(&d, 10, 11, (uint32_t)(rnd() % 1000),
+			   (int)(rnd() % (uint64_t)api_nfuncs), rnd() % 2000000, rnd());
 		join_record(j, &d.h);
-		make_kernel(&d, MAKE_AT(10, 0, 1, 7, (uint32_t)(rnd() % 1000), rnd() % 1000, UINT64_MAX), 1, 1, 1);
+		make_kernel(&d,
+			    MAKE_AT(10, 0, 1, 7, (uint32_t)(rnd() % 1000), rnd() % 1000,
+				    UINT64_MAX),
+			    1, 1, 1);
 		d.work.graph = rnd() % 2;
 		d.work.h.flags = (uint16_t)(rnd() % 4);
 		if (rnd() % 8 == 0)
@@ -1124,8 +1192,11 @@ static void test_hostile(void)
 /* Which processes gave work to a device, and were never heard of by an agent. */
 static void test_unheard(void)
 {
-	struct ct_tally tally = { .h = { .size = sizeof(tally), .kind = CT_TALLY, .pid = 16, .end_ns = 1 }, .func = (uint16_t)row("cuLaunchKernel"),
-				  .sums = { .calls = 2, .failed = 2 } };
+	struct ct_tally tally = {
+		.h = { .size = sizeof(tally), .kind = CT_TALLY, .pid = 16, .end_ns = 1 },
+		.func = (uint16_t)row("cuLaunchKernel"),
+		.sums = { .calls = 2, .failed = 2 }
+	};
 	struct made_device m;
 	struct taker t;
 	struct join *j = begin(&t, false);

@@ -16,7 +16,8 @@ static void give(const struct ct_hdr *rec, size_t room)
 
 static void device(uint32_t pid, uint32_t id, uint8_t uuid)
 {
-	struct ct_device d = { .h = { .size = sizeof(d), .kind = CT_DEVICE, .pid = pid }, .id = id };
+	struct ct_device d = { .h = { .size = sizeof(d), .kind = CT_DEVICE, .pid = pid },
+			       .id = id };
 
 	memset(d.uuid, uuid, sizeof(d.uuid));
 	give(&d.h, sizeof(d));
@@ -27,7 +28,9 @@ static void metric(uint32_t id, const char *name)
 	union {
 		struct ct_metric m;
 		char room[sizeof(struct ct_metric) + 64];
-	} r = { .m = { .h = { .kind = CT_METRIC }, .id = id, .unit_len = 1, .source = CT_METRIC_PM } };
+	} r = {
+		.m = { .h = { .kind = CT_METRIC }, .id = id, .unit_len = 1, .source = CT_METRIC_PM }
+	};
 	size_t n = strlen(name);
 
 	r.m.name_len = (__u16)n;
@@ -37,13 +40,16 @@ static void metric(uint32_t id, const char *name)
 	give(&r.m.h, sizeof(r));
 }
 
-/* Metrics 1 sm, 2 dram, 3 l2_hit, 4 another; a value below 0 is left out, one over 100 is marked as suspect. */
-static void sample(uint32_t gpu, uint64_t start_ns, uint64_t end_ns, double sm, double dram, double l2)
+/* Metrics 1 sm, 2 dram, 3 l2_hit, 4 another; a value below 0 is left out, one over 100 is marked
+ * as suspect. */
+static void sample(uint32_t gpu, uint64_t start_ns, uint64_t end_ns, double sm, double dram,
+		   double l2)
 {
 	union {
 		struct ct_counter c;
 		char room[sizeof(struct ct_counter) + 4 * sizeof(struct ct_value)];
-	} r = { .c = { .h = { .kind = CT_COUNTER, .start_ns = start_ns, .end_ns = end_ns }, .device = gpu } };
+	} r = { .c = { .h = { .kind = CT_COUNTER, .start_ns = start_ns, .end_ns = end_ns },
+		       .device = gpu } };
 	double values[4] = { sm, dram, l2, 55 };
 
 	for (uint32_t i = 0; i < 4; i++) {
@@ -51,7 +57,8 @@ static void sample(uint32_t gpu, uint64_t start_ns, uint64_t end_ns, double sm, 
 
 		if (values[i] < 0)
 			continue;
-		*v = (struct ct_value){ .metric = i + 1, .flags = values[i] > 100 ? CT_VALUE_SUSPECT : 0 };
+		*v = (struct ct_value){ .metric = i + 1,
+					.flags = values[i] > 100 ? CT_VALUE_SUSPECT : 0 };
 		memcpy(&v->bits, &values[i], sizeof(v->bits));
 		r.c.n++;
 	}
@@ -59,12 +66,17 @@ static void sample(uint32_t gpu, uint64_t start_ns, uint64_t end_ns, double sm, 
 	give(&r.c.h, sizeof(r));
 }
 
-static const struct kernel_counters *kernel(uint32_t pid, uint32_t dev, uint64_t start_ns, uint64_t end_ns)
+static const struct kernel_counters *kernel(uint32_t pid, uint32_t dev, uint64_t start_ns,
+					    uint64_t end_ns)
 {
 	static struct ct_kernel k;
 
-	k = (struct ct_kernel){ .w = { .h = { .size = sizeof(k), .kind = CT_KERNEL, .pid = pid, .start_ns = start_ns,
-					      .end_ns = end_ns }, .device = dev } };
+	k = (struct ct_kernel){ .w = { .h = { .size = sizeof(k),
+					      .kind = CT_KERNEL,
+					      .pid = pid,
+					      .start_ns = start_ns,
+					      .end_ns = end_ns },
+				       .device = dev } };
 	return kernel_counters_of(table, &k);
 }
 
@@ -77,8 +89,9 @@ static const char *text(const struct kernel_counters *k)
 	if (!k)
 		return "none";
 	for (int i = 0; i < KERNEL_COUNTER_END; i++)
-		n += (size_t)(k->known[i] ? snprintf(buf + n, sizeof(buf) - n, "%.1f ", k->percent[i]) :
-					    snprintf(buf + n, sizeof(buf) - n, "- "));
+		n += (size_t)(k->known[i]
+				      ? snprintf(buf + n, sizeof(buf) - n, "%.1f ", k->percent[i])
+				      : snprintf(buf + n, sizeof(buf) - n, "- "));
 	snprintf(buf + n, sizeof(buf) - n, "(%u)", k->samples);
 	return buf;
 }
@@ -115,7 +128,10 @@ static void test_samples_inside(void)
 
 static void test_none(void)
 {
-	struct ct_kernel no_time = { .w = { .h = { .size = sizeof(no_time), .kind = CT_KERNEL, .flags = CT_F_NO_TIME, .pid = 7,
+	struct ct_kernel no_time = { .w = { .h = { .size = sizeof(no_time),
+						   .kind = CT_KERNEL,
+						   .flags = CT_F_NO_TIME,
+						   .pid = 7,
 						   .end_ns = 10 * MS } } };
 
 	begin();
@@ -195,7 +211,9 @@ static void test_many(void)
 
 static void test_fields(void)
 {
-	struct kernel_counters k = { .percent = { 12.5, 0, 99 }, .known = { true, false, true }, .samples = 4 };
+	struct kernel_counters k = { .percent = { 12.5, 0, 99 },
+				     .known = { true, false, true },
+				     .samples = 4 };
 	struct field f[3];
 
 	CHECK(kernel_counters_fields(NULL, f, 3) == 0);
@@ -210,8 +228,11 @@ static void test_fields(void)
 /* They stand at the end of a kernel's fields. */
 static void test_kernel_row(void)
 {
-	struct kernel_counters k = { .percent = { 12.34, 50, 0 }, .known = { true, true, false }, .samples = 4 };
-	struct ct_kernel rec = { .w = { .h = { .size = sizeof(rec), .kind = CT_KERNEL, .pid = 7 }, .func = CT_NO_FUNC } };
+	struct kernel_counters k = { .percent = { 12.34, 50, 0 },
+				     .known = { true, true, false },
+				     .samples = 4 };
+	struct ct_kernel rec = { .w = { .h = { .size = sizeof(rec), .kind = CT_KERNEL, .pid = 7 },
+					.func = CT_NO_FUNC } };
 	struct event ev = { .rec = &rec.w.h, .counters = &k };
 	struct field f[EVENT_MAX_FIELDS];
 	int with = event_fields(&ev, f, EVENT_MAX_FIELDS), without;

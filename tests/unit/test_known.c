@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_known.c - names of programs that run already: on programs made by nvcc, on forged ones, on damaged and hostile ones. */
+/* test_known.c - names of programs that run already: on programs made by nvcc, on forged ones,
+ * on damaged and hostile ones. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,13 +34,14 @@ static char *text(const char *fmt, ...)
 	return buf[at];
 }
 
-/* ---- text --------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 typedef size_t (*stub_fn)(const char *, size_t, char *, size_t);
 
 static void check_stub(stub_fn fn, const char *symbol, const char *want)
 {
-	char got[CT_NAME_MAX] = "", *exact = malloc(strlen(symbol) + 1); /* for the sanitizer: not a byte beyond */
+	/* for the sanitizer: not a byte beyond */
+	char got[CT_NAME_MAX] = "", *exact = malloc(strlen(symbol) + 1);
 	size_t n, small;
 
 	memcpy(exact, symbol, strlen(symbol));
@@ -61,21 +63,27 @@ static void test_stub_names(void)
 		stub_fn fn;
 		const char *symbol, *want;
 	} rows[] = {
-		{ stub_of_handle, "_ZZ32__device_stub__Z6vecAddPKfS0_PfiPKfS0_PfiE8__handle", "_Z6vecAddPKfS0_Pfi" },
+		{ stub_of_handle, "_ZZ32__device_stub__Z6vecAddPKfS0_PfiPKfS0_PfiE8__handle",
+		  "_Z6vecAddPKfS0_Pfi" },
 		{ stub_of_handle, "_ZZL23__device_stub__Z4statPiPiE8__handle", "_Z4statPi" },
-		{ stub_of_handle, "_ZZL23__device_stub__Z4statPiPiE8__handle.lto_priv.0", "_Z4statPi" },
-		{ stub_of_handle, "_ZZ29__device_stub__ZN1q1sEPNS_1SEPN1q1SEE8__handle", "_ZN1q1sEPNS_1SE" },
+		{ stub_of_handle, "_ZZL23__device_stub__Z4statPiPiE8__handle.lto_priv.0",
+		  "_Z4statPi" },
+		{ stub_of_handle, "_ZZ29__device_stub__ZN1q1sEPNS_1SEPN1q1SEE8__handle",
+		  "_ZN1q1sEPNS_1SE" },
 		{ stub_of_handle, "_ZZL23__device_stub__Z4statPiPiE3__f", "" },
 		{ stub_of_handle, "_ZGVZL23__device_stub__Z4statPiPiE5__tmp", "" },
 		{ stub_of_handle, "_ZZL23__device_stub__Z4statPiPiE8__handles", "" },
-		{ stub_of_handle, "_ZZL24__device_stub__Z4statPiPiE8__handle", "_Z4statPiP" }, /* a length is believed */
+		/* a length is believed */
+		{ stub_of_handle, "_ZZL24__device_stub__Z4statPiPiE8__handle", "_Z4statPiP" },
 		{ stub_of_handle, "_ZZL99__device_stub__Z4statPiPiE8__handle", "" },
-		{ stub_of_handle, "_ZZL99999999999999999999999__device_stub__Z4statPiE8__handle", "" },
+		{ stub_of_handle, "_ZZL99999999999999999999999__device_stub__Z4statPiE8__handle",
+		  "" },
 		{ stub_of_handle, "_ZZL015__device_stub__Z4statPiPiE8__handle", "" },
 		{ stub_of_handle, "_ZZ15__device_stub__PiE8__handle", "" },
 		{ stub_of_handle, "_ZZ", "" },
 		{ stub_of_handle, "E8__handle", "" },
-		{ stub_of_any, "_Z32__device_stub__Z6vecAddPKfS0_PfiPKfS0_Pfi", "_Z6vecAddPKfS0_Pfi" },
+		{ stub_of_any, "_Z32__device_stub__Z6vecAddPKfS0_PfiPKfS0_Pfi",
+		  "_Z6vecAddPKfS0_Pfi" },
 		{ stub_of_any, "_ZL23__device_stub__Z4statPiPi", "_Z4statPi" },
 		{ stub_of_any, "_ZL23__device_stub__Z4statPiPi.cold", "_Z4statPi" },
 		{ stub_of_any, "_ZZL23__device_stub__Z4statPiPiE3__f", "_Z4statPi" },
@@ -110,9 +118,12 @@ static void test_stub_names(void)
 	CHECK(stub_compare("_Z1kPi", "_Z1kPf") == STUB_OTHER);
 	CHECK(stub_compare("_Z1kPi", "k") == STUB_SPELLING);
 	CHECK(stub_compare("_Z1kPi", "kk") == STUB_OTHER);
-	CHECK(stub_compare("_Z4statPi", "__nv_static_25__b397ebd8_4_a_cu_ee3dab7b__Z4statPi") == STUB_SPELLING);
-	CHECK(stub_compare("_ZN1q3lamIZ4mainEUnvdl0_PFivE4main1_EEvT_Pi", "_ZN1q3lamIZ4mainEUliE_EEvT_Pi") == STUB_SPELLING);
-	CHECK(stub_compare("_ZN1q3lamIZ4mainEUnvdl0_PFivE4main1_EEvT_Pi", "_ZN1q3lemIZ4mainEUliE_EEvT_Pi") == STUB_OTHER);
+	CHECK(stub_compare("_Z4statPi", "__nv_static_25__b397ebd8_4_a_cu_ee3dab7b__Z4statPi") ==
+	      STUB_SPELLING);
+	CHECK(stub_compare("_ZN1q3lamIZ4mainEUnvdl0_PFivE4main1_EEvT_Pi",
+			   "_ZN1q3lamIZ4mainEUliE_EEvT_Pi") == STUB_SPELLING);
+	CHECK(stub_compare("_ZN1q3lamIZ4mainEUnvdl0_PFivE4main1_EEvT_Pi",
+			   "_ZN1q3lemIZ4mainEUliE_EEvT_Pi") == STUB_OTHER);
 }
 
 static void test_is_name(void)
@@ -120,14 +131,17 @@ static void test_is_name(void)
 	char *big = malloc(CT_NAME_MAX + 1);
 
 	memset(big, 'a', CT_NAME_MAX + 1);
-	CHECK(stub_is_name("_Z1kPi", 6) && stub_is_name("triton_poi_fused_add_0", 22) && stub_is_name("a$b.c", 5));
+	CHECK(stub_is_name("_Z1kPi", 6) && stub_is_name("triton_poi_fused_add_0", 22) &&
+	      stub_is_name("a$b.c", 5));
 	CHECK(stub_is_name(big, CT_NAME_MAX - 1) && !stub_is_name(big, CT_NAME_MAX));
-	CHECK(!stub_is_name("", 0) && !stub_is_name("1k", 2) && !stub_is_name("a b", 3) && !stub_is_name("a\033[2J", 5));
-	CHECK(!stub_is_name("k\xff", 2) && !stub_is_name("k\n", 2) && !stub_is_name("k\0k", 3) && !stub_is_name("\"", 1));
+	CHECK(!stub_is_name("", 0) && !stub_is_name("1k", 2) && !stub_is_name("a b", 3) &&
+	      !stub_is_name("a\033[2J", 5));
+	CHECK(!stub_is_name("k\xff", 2) && !stub_is_name("k\n", 2) && !stub_is_name("k\0k", 3) &&
+	      !stub_is_name("\"", 1));
 	free(big);
 }
 
-/* ---- device code -------------------------------------------------------------------------------------- */
+/* ---- device code ---- */
 
 /* The names found, each once, in the order of their coming. */
 struct names {
@@ -206,8 +220,10 @@ static void test_fatbin_modes(void)
 		}
 		CHECK(!kernels_in(data, len, collect, &names));
 		CHECK(names.n == 14 - 1); /* two files have a kernel of the same name */
-		CHECK(has(&names, "unmangled") && has(&names, "_Z8internalPi") && has(&names, "_Z10plain_argsPKfS0_Pfi"));
-		CHECK(has(&names, "_Z9templatedIfLi4EEvPT_") && has(&names, "_ZN5space6nestedEPNS_5shapeE"));
+		CHECK(has(&names, "unmangled") && has(&names, "_Z8internalPi") &&
+		      has(&names, "_Z10plain_argsPKfS0_Pfi"));
+		CHECK(has(&names, "_Z9templatedIfLi4EEvPT_") &&
+		      has(&names, "_ZN5space6nestedEPNS_5shapeE"));
 		names_free(&names);
 		free(data);
 	}
@@ -246,8 +262,12 @@ static void check_ptx(const char *ptx, int rc, const char *want)
 
 static void test_ptx(void)
 {
-	check_ptx(".version 8.0\n.target sm_80\n.visible .entry a(\n.param .u64 x)\n{ ret; }\n.entry b() {}", 0, "a b ");
-	check_ptx(".version 8.0 // .entry no\n/* .entry no */ .file 1 \"/x/.entry no\"\n.weak .entry /* c */ yes{}", 0, "yes ");
+	check_ptx(".version 8.0\n.target sm_80\n.visible .entry a(\n.param .u64 x)\n{ ret; "
+		  "}\n.entry b() {}",
+		  0, "a b ");
+	check_ptx(".version 8.0 // .entry no\n/* .entry no */ .file 1 \"/x/.entry no\"\n.weak "
+		  ".entry /* c */ yes{}",
+		  0, "yes ");
 	check_ptx(".version 8.0\n.func f() {}", 0, "");
 	check_ptx(".version 8.0\n.entry", -EBADMSG, "");
 	check_ptx(".version 8.0\n.entry 1k() {}", -EBADMSG, "");
@@ -329,48 +349,62 @@ static void test_fatbin_damaged(void)
 	free(good);
 }
 
-/* ---- forged programs ---------------------------------------------------------------------------------- */
+/* ---- forged programs ---- */
 
 static char dir[] = "/tmp/test_known.XXXXXX";
 
-/* What nvcc and the driver would make, with names of our own: variables that hold handles, and blocks with a pointer to a
- * name 8 bytes behind their beginning. Prints "HANDLE WHAT" lines, then waits for its input to end. */
+/* What nvcc and the driver would make, with names of our own: variables that hold handles, and
+ * blocks with a pointer to a name 8 bytes behind their beginning. Prints "HANDLE WHAT" lines,
+ * then waits for its input to end. */
 static const char forged[] =
-	"#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
+	"#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include "
+	"<sys/mman.h>\n#include <unistd.h>\n"
 	"__asm__(\".pushsection .nv_fatbin,\\\"a\\\",@progbits\\n.quad 0\\n.popsection\\n\");\n"
 	"struct desc { long other; const char *name; long more[4]; };\n"
 	"#define VAR(id, symbol) static void *id __asm__(symbol) __attribute__((used))\n"
 	"VAR(v_a, \"_ZZ20__device_stub__Z1aPiPiE8__handle\");\n"
 	"VAR(v_b1, \"_ZZL20__device_stub__Z1bPiPiE8__handle\");\n" /* two kernels, one handle */
 	"VAR(v_b2, \"_ZZL20__device_stub__Z1cPiPiE8__handle\");\n"
-	"VAR(v_d, \"_ZZL20__device_stub__Z1dPiPiE8__handle\");\n" /* extern "C" d */
-	"VAR(v_e, \"_ZZL20__device_stub__Z1ePiPiE8__handle\");\n" /* e, or extern "C" e */
+	"VAR(v_d, \"_ZZL20__device_stub__Z1dPiPiE8__handle\");\n"	 /* extern "C" d */
+	"VAR(v_e, \"_ZZL20__device_stub__Z1ePiPiE8__handle\");\n"	 /* e, or extern "C" e */
 	"VAR(v_bad, \"_ZZL25__device_stub__Z1QQQQQQPiPiE8__handle\");\n" /* hostile */
-	"#define FN(id, symbol) void id(void) __asm__(symbol); __attribute__((used, noinline)) void id(void)\\\n"
+	"#define FN(id, symbol) void id(void) __asm__(symbol); __attribute__((used, noinline)) "
+	"void id(void)\\\n"
 	"{ __asm__ volatile(\"\" :: \"i\"(__LINE__)); }\n"
-	"FN(f_a, \"_Z1aPi\") FN(f_d, \"d\") FN(f_e1, \"_ZL1ePi\") FN(f_e2, \"e\") FN(f_static, \"_ZL4statPi\")\n"
+	"FN(f_a, \"_Z1aPi\") FN(f_d, \"d\") FN(f_e1, \"_ZL1ePi\") FN(f_e2, \"e\") FN(f_static, "
+	"\"_ZL4statPi\")\n"
 	"FN(f_stub, \"_ZL23__device_stub__Z4statPiPi\") FN(f_clang, \"_Z17__device_stub__clPi\")\n"
-	"FN(f_alias, \"_Z3onePi\")\n__asm__(\".globl _Z3twoPi\\n.set _Z3twoPi, _Z3onePi\\n.type _Z3twoPi, @function\\n\");\n"
-	"FN(f_same, \"_ZL4samePi\")\n__asm__(\".globl _Z4samePi\\n.set _Z4samePi, _ZL4samePi\\n.type _Z4samePi, @function\\n\");\n"
-	"static void *desc(const char *name) { struct desc *d = calloc(1, sizeof(*d)); d->name = name ? strdup(name) : 0; return d; }\n"
+	"FN(f_alias, \"_Z3onePi\")\n__asm__(\".globl _Z3twoPi\\n.set _Z3twoPi, _Z3onePi\\n.type "
+	"_Z3twoPi, @function\\n\");\n"
+	"FN(f_same, \"_ZL4samePi\")\n__asm__(\".globl _Z4samePi\\n.set _Z4samePi, "
+	"_ZL4samePi\\n.type _Z4samePi, @function\\n\");\n"
+	"static void *desc(const char *name) { struct desc *d = calloc(1, sizeof(*d)); d->name = "
+	"name ? strdup(name) : 0; return d; }\n"
 	"int main(int argc, char **argv) {\n"
 	"	static struct desc in_file = { 0, \"_Z6staticPi\", { 0 } };\n"
 	"	char *big = malloc(20000), c;\n"
 	"	memset(big, 'x', 19999); big[19999] = 0;\n"
-	"	v_a = desc(argc > 1 ? argv[1] : \"_Z1aPi\"); v_b1 = v_b2 = desc(\"_Z1bPi\"); v_d = desc(\"d\"); v_e = desc(\"e\");\n"
+	"	v_a = desc(argc > 1 ? argv[1] : \"_Z1aPi\"); v_b1 = v_b2 = desc(\"_Z1bPi\"); v_d = "
+	"desc(\"d\"); v_e = desc(\"e\");\n"
 	"	v_bad = desc(\"bad\");\n"
 	"	printf(\"%p a\\n%p b\\n%p d\\n%p e\\n%p bad\\n\", v_a, v_b1, v_d, v_e, v_bad);\n"
-	"	printf(\"%p fa\\n%p fd\\n%p fstatic\\n%p fclang\\n%p falias\\n%p fsame\\n\", (void *)f_a, (void *)f_d, (void *)f_static,\n"
+	"	printf(\"%p fa\\n%p fd\\n%p fstatic\\n%p fclang\\n%p falias\\n%p fsame\\n\", (void "
+	"*)f_a, (void *)f_d, (void *)f_static,\n"
 	"		(void *)f_clang, (void *)f_alias, (void *)f_same);\n"
-	"	printf(\"%p driver\\n%p hostile\\n%p digit\\n%p big\\n%p none\\n\", desc(\"_Z6driverPi\"), desc(\"a\\033[2Jb\"),\n"
+	"	printf(\"%p driver\\n%p hostile\\n%p digit\\n%p big\\n%p none\\n\", "
+	"desc(\"_Z6driverPi\"), desc(\"a\\033[2Jb\"),\n"
 	"		desc(\"1abc\"), desc(big), desc(NULL));\n"
-	"	printf(\"%p infile\\n%p odd\\n%p main\\n\", (void *)&in_file, (char *)desc(\"_Z3oddPi\") + 4, (void *)((char *)main + 1));\n"
+	"	printf(\"%p infile\\n%p odd\\n%p main\\n\", (void *)&in_file, (char "
+	"*)desc(\"_Z3oddPi\") + 4, (void *)((char *)main + 1));\n"
 	"	printf(\"%p other\\n\", desc(\"_Z5otherPi\"));\n"
-	"	struct desc *ro = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n"
-	"	ro->name = strdup(\"_Z8readonlyPi\"); mprotect(ro, 4096, PROT_READ); printf(\"%p readonly\\n\", (void *)ro);\n"
+	"	struct desc *ro = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | "
+	"MAP_ANONYMOUS, -1, 0);\n"
+	"	ro->name = strdup(\"_Z8readonlyPi\"); mprotect(ro, 4096, PROT_READ); printf(\"%p "
+	"readonly\\n\", (void *)ro);\n"
 	"	puts(\"end\"); fflush(stdout);\n"
 	"	while (read(0, &c, 1) > 0)\n"
-	"		if (c == 'x') { strcpy((char *)((struct desc *)v_a)->name, \"_Z1zPi\"); v_a = 0; puts(\"ok\"); fflush(stdout); }\n"
+	"		if (c == 'x') { strcpy((char *)((struct desc *)v_a)->name, \"_Z1zPi\"); "
+	"v_a = 0; puts(\"ok\"); fflush(stdout); }\n"
 	"	return 0;\n}\n";
 
 struct child {
@@ -379,8 +413,8 @@ struct child {
 	char text[65536];
 };
 
-/* Starts a program with its input and output in our hands and the stand-in's libraries, and reads what it says until a line
- * that begins with `until`. */
+/* Starts a program with its input and output in our hands and the stand-in's libraries, and
+ * reads what it says until a line that begins with `until`. */
 static bool start(struct child *c, const char *until, const char *env, char *const argv[])
 {
 	int in[2], out[2];
@@ -412,7 +446,8 @@ static bool start(struct child *c, const char *until, const char *env, char *con
 			return false;
 		have += (size_t)n;
 		c->text[have] = '\0';
-		for (const char *line = c->text; line; line = strchr(line, '\n'), line += line != NULL)
+		for (const char *line = c->text; line;
+		     line = strchr(line, '\n'), line += line != NULL)
 			if (!strncmp(line, until, strlen(until)))
 				return true;
 	}
@@ -459,8 +494,8 @@ static struct known *open_known(bool memory)
 	return known_open(&opts);
 }
 
-static void check_find(struct known *k, struct target *t, uint64_t handle, bool driver, const char *want,
-		       enum ct_name_source want_source, int line)
+static void check_find(struct known *k, struct target *t, uint64_t handle, bool driver,
+		       const char *want, enum ct_name_source want_source, int line)
 {
 	enum ct_name_source source = 99;
 	uint32_t len = 99;
@@ -471,13 +506,16 @@ static void check_find(struct known *k, struct target *t, uint64_t handle, bool 
 	unit_check(source == (want ? want_source : CT_NAME_NONE), __FILE__, line, "source");
 	unit_check(len == (got ? strlen(got) : 0), __FILE__, line, "length");
 }
-#define FIND(k, t, handle, driver, want, source) check_find(k, t, handle, driver, want, source, __LINE__)
+#define FIND(k, t, handle, driver, want, source) \
+	check_find(k, t, handle, driver, want, source, __LINE__)
 
 static bool build(void)
 {
 	FILE *f = fopen(text("%s/forged.c", dir), "we");
-	char *cmd = text("cd %s && cc -O1 -w -o forged forged.c && sed -i 's/Z1QQQQQQ/Z1\\x1b[2J~~/' forged && "
-			 "cp forged libcuda.so.580.1 && strip -o forged-stripped forged", dir);
+	char *cmd = text("cd %s && cc -O1 -w -o forged forged.c && sed -i "
+			 "'s/Z1QQQQQQ/Z1\\x1b[2J~~/' forged && "
+			 "cp forged libcuda.so.580.1 && strip -o forged-stripped forged",
+			 dir);
 
 	if (!f)
 		return false;
@@ -507,7 +545,8 @@ static void test_forged(void)
 	FIND(k, t, handle_of(&c, "fstatic"), false, "_Z4statPi", CT_NAME_SYMBOL);
 	FIND(k, t, handle_of(&c, "fclang"), false, "_Z2clPi", CT_NAME_SYMBOL);
 	FIND(k, t, handle_of(&c, "falias"), false, NULL, 0);
-	FIND(k, t, handle_of(&c, "fsame"), false, NULL, 0); /* static or not: two spellings, no stub tells which */
+	/* static or not: two spellings, no stub tells which */
+	FIND(k, t, handle_of(&c, "fsame"), false, NULL, 0);
 	FIND(k, t, handle_of(&c, "main"), false, NULL, 0);
 	/* a driver's call never passes the address of a host stub */
 	FIND(k, t, handle_of(&c, "fa"), true, NULL, 0);
@@ -529,7 +568,8 @@ static void test_forged(void)
 	FIND(k, t, handle_of(&c, "a"), false, "_Z1aPi", CT_NAME_SYMBOL);
 	/* the variable has another value after the unloading: the old one names nothing */
 	CHECK(write(c.in, "x", 1) == 1 && read(c.out, c.text + 60000, 10) > 0);
-	FIND(k, t, handle_of(&c, "a"), false, "_Z1aPi", CT_NAME_SYMBOL); /* read before, and nothing was unloaded since */
+	/* read before, and nothing was unloaded since */
+	FIND(k, t, handle_of(&c, "a"), false, "_Z1aPi", CT_NAME_SYMBOL);
 	forgets = 7;
 	known_unloads(k, 7);
 	FIND(k, t, handle_of(&c, "a"), false, NULL, 0);
@@ -559,7 +599,8 @@ static void test_driver_memory(void)
 	FIND(k, t, handle_of(&c, "driver"), true, "_Z6driverPi", CT_NAME_DRIVER);
 	FIND(k, t, handle_of(&c, "a"), false, "_Z1aPi", CT_NAME_SYMBOL);
 	FIND(k, t, handle_of(&c, "d"), false, "d", CT_NAME_SYMBOL);
-	FIND(k, t, handle_of(&c, "e"), false, "e", CT_NAME_DRIVER); /* what the symbols leave open */
+	/* what the symbols leave open */
+	FIND(k, t, handle_of(&c, "e"), false, "e", CT_NAME_DRIVER);
 	FIND(k, t, handle_of(&c, "hostile"), true, NULL, 0);
 	FIND(k, t, handle_of(&c, "digit"), true, NULL, 0);
 	FIND(k, t, handle_of(&c, "big"), true, NULL, 0);
@@ -575,7 +616,8 @@ static void test_driver_memory(void)
 	end(&c);
 }
 
-/* A driver that is believed contradicts a symbol: neither is believed then, and the driver never again. */
+/* A driver that is believed contradicts a symbol: neither is believed then, and the driver never
+ * again. */
 static void test_contradiction(void)
 {
 	struct child c;
@@ -605,14 +647,16 @@ static void test_calibration(void)
 	struct known *k = open_known(true);
 	char *argv[] = { text("%s/libcuda.so.1", dir), "_Z1yPi", NULL };
 
-	if (system(text("cp %s/forged-stripped %s/libcuda.so.1", dir, dir)) || !start(&c, "end", NULL, argv) ||
-	    target_open(&t, c.pid, 0)) {
+	if (system(text("cp %s/forged-stripped %s/libcuda.so.1", dir, dir)) ||
+	    !start(&c, "end", NULL, argv) || target_open(&t, c.pid, 0)) {
 		CHECK(!"the forged driver runs");
 		return;
 	}
 	FIND(k, t, handle_of(&c, "driver"), true, NULL, 0);
-	known_teach(k, t, (uint32_t)c.pid, handle_of(&c, "hostile"), "_Z1xPi", 6); /* nothing like a name there: says nothing */
-	known_teach(k, t, (uint32_t)c.pid, handle_of(&c, "other"), "_Z5oth", 6);   /* cut: says nothing */
+	/* nothing like a name there: says nothing */
+	known_teach(k, t, (uint32_t)c.pid, handle_of(&c, "hostile"), "_Z1xPi", 6);
+	/* cut: says nothing */
+	known_teach(k, t, (uint32_t)c.pid, handle_of(&c, "other"), "_Z5oth", 6);
 	FIND(k, t, handle_of(&c, "other"), true, NULL, 0);
 	known_teach(k, t, (uint32_t)c.pid, handle_of(&c, "other"), "_Z5otherPi", 10);
 	known_forget(k, (uint32_t)c.pid);
@@ -620,9 +664,11 @@ static void test_calibration(void)
 	known_close(k);
 	target_close(t);
 	end(&c);
-	/* a symbol's variable is a pair as well: this one does not agree, so memory is not believed, then or later */
+	/* a symbol's variable is a pair as well: this one does not agree, so memory is not
+	 * believed, then or later */
 	k = open_known(true);
-	if (system(text("cp %s/forged %s/libcuda.so.1", dir, dir)) || !start(&c, "end", NULL, argv) || target_open(&t, c.pid, 0)) {
+	if (system(text("cp %s/forged %s/libcuda.so.1", dir, dir)) ||
+	    !start(&c, "end", NULL, argv) || target_open(&t, c.pid, 0)) {
 		CHECK(!"the forged driver runs");
 		return;
 	}
@@ -669,7 +715,8 @@ static void test_vanishing(void)
 			_exit(0);
 		}
 		for (int j = 0; j < 200; j++) {
-			const char *name = known_find(k, t, (uint32_t)c.pid, j % 2 ? a : fa, false, &source, &len);
+			const char *name = known_find(k, t, (uint32_t)c.pid, j % 2 ? a : fa, false,
+						      &source, &len);
 
 			CHECK(!name || !strcmp(name, "_Z1aPi"));
 		}
@@ -687,7 +734,7 @@ static void test_vanishing(void)
 	known_close(k);
 }
 
-/* ---- damaged files ------------------------------------------------------------------------------------ */
+/* ---- damaged files ---- */
 
 static int memory_file(const void *data, size_t len)
 {
@@ -743,7 +790,9 @@ static void test_damaged(const char *path, int rounds)
 		n = i % 4 ? len : any(len);
 		for (int flips = (int)any(6); n && flips >= 0; flips--) {
 			/* anywhere, in the headers, and in the section headers */
-			size_t at = i % 3 == 0 ? any(n) : i % 3 == 1 ? any(n < 1024 ? n : 1024) : shoff + any(len - shoff);
+			size_t at = i % 3 == 0	 ? any(n)
+				    : i % 3 == 1 ? any(n < 1024 ? n : 1024)
+						 : shoff + any(len - shoff);
 
 			if (at < n)
 				bad[at] ^= (char)(1 << any(8));
@@ -754,7 +803,8 @@ static void test_damaged(const char *path, int rounds)
 	free(bad);
 }
 
-/* Segments that wrap around, variables at addresses that do not exist, tens of thousands of symbols at one address. */
+/* Segments that wrap around, variables at addresses that do not exist, tens of thousands of
+ * symbols at one address. */
 static void test_hostile_elf(void)
 {
 	enum { NSYM = 20000 };
@@ -765,7 +815,8 @@ static void test_hostile_elf(void)
 		Elf64_Sym sym[NSYM];
 		char str[256];
 	} *f = calloc(1, sizeof(*f));
-	static const char str[] = "\0.nv_fatbin\0_ZZ20__device_stub__Z1aPiPiE8__handle\0_Z1aPi\0_Z1bPi";
+	static const char str[] =
+		"\0.nv_fatbin\0_ZZ20__device_stub__Z1aPiPiE8__handle\0_Z1aPi\0_Z1bPi";
 	struct target_map map = { .start = 0x1000, .end = 0x2000, .exec = true };
 	struct known_elf *e;
 	char name[CT_NAME_MAX];
@@ -786,23 +837,42 @@ static void test_hostile_elf(void)
 	f->ehdr.e_shentsize = sizeof(Elf64_Shdr);
 	f->ehdr.e_shnum = 4;
 	f->ehdr.e_shstrndx = 2;
-	f->phdr = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_X, .p_offset = UINT64_MAX - 10, .p_filesz = UINT64_MAX,
+	f->phdr = (Elf64_Phdr){ .p_type = PT_LOAD,
+				.p_flags = PF_X,
+				.p_offset = UINT64_MAX - 10,
+				.p_filesz = UINT64_MAX,
 				.p_vaddr = UINT64_MAX };
-	f->shdr[1] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB, .sh_link = 2, .sh_entsize = sizeof(Elf64_Sym),
-				   .sh_offset = offsetof(__typeof__(*f), sym), .sh_size = sizeof(f->sym) };
-	f->shdr[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = offsetof(__typeof__(*f), str),
+	f->shdr[1] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB,
+				   .sh_link = 2,
+				   .sh_entsize = sizeof(Elf64_Sym),
+				   .sh_offset = offsetof(__typeof__(*f), sym),
+				   .sh_size = sizeof(f->sym) };
+	f->shdr[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
+				   .sh_offset = offsetof(__typeof__(*f), str),
 				   .sh_size = sizeof(f->str) };
-	f->shdr[3] = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_offset = UINT64_MAX - 8, .sh_size = 100 };
+	f->shdr[3] = (Elf64_Shdr){
+		.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_offset = UINT64_MAX - 8, .sh_size = 100
+	};
 	memcpy(f->str, str, sizeof(str));
 	for (int i = 0; i < NSYM; i++)
-		f->sym[i] = (Elf64_Sym){ .st_name = 12, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT), .st_shndx = 3,
+		f->sym[i] = (Elf64_Sym){ .st_name = 12,
+					 .st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT),
+					 .st_shndx = 3,
 					 .st_value = UINT64_MAX - 7 - 8 * (uint64_t)(i % 3) };
-	f->sym[0] = (Elf64_Sym){ .st_name = 50, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC), .st_shndx = 3, .st_value = 64 };
-	f->sym[1] = (Elf64_Sym){ .st_name = 57, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC), .st_shndx = 3, .st_value = 64 };
+	f->sym[0] = (Elf64_Sym){ .st_name = 50,
+				 .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
+				 .st_shndx = 3,
+				 .st_value = 64 };
+	f->sym[1] = (Elf64_Sym){ .st_name = 57,
+				 .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
+				 .st_shndx = 3,
+				 .st_value = 64 };
 	CHECK(!known_elf_open(&e, memory_file(f, sizeof(*f))));
-	CHECK(known_elf_has_device_code(e) && !known_elf_index(e) && known_elf_handles(e) == NSYM - 2);
+	CHECK(known_elf_has_device_code(e) && !known_elf_index(e) &&
+	      known_elf_handles(e) == NSYM - 2);
 	known_elf_bias(e, &map, &bias);
-	CHECK(known_elf_handle(e, 0, name, sizeof(name), &sure) == 6 && !strcmp(name, "_Z1aPi") && sure);
+	CHECK(known_elf_handle(e, 0, name, sizeof(name), &sure) == 6 && !strcmp(name, "_Z1aPi") &&
+	      sure);
 	/* two functions there, but only one of them is a kernel's */
 	CHECK(known_elf_stub(e, 64, name, sizeof(name)) == 6 && !strcmp(name, "_Z1aPi"));
 	CHECK(known_elf_kernels(e, name, sizeof(name)) == -EBADMSG);
@@ -810,7 +880,7 @@ static void test_hostile_elf(void)
 	free(f);
 }
 
-/* ---- programs made by nvcc ---------------------------------------------------------------------------- */
+/* ---- programs made by nvcc ---- */
 
 struct launched {
 	uint64_t handle;
@@ -823,7 +893,8 @@ static int read_log(const char *path, struct launched *out, int max)
 	char *log = unit_read(path), *save = NULL;
 	int n = 0;
 
-	for (char *line = log ? strtok_r(log, "\n", &save) : NULL; line && n < max; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = log ? strtok_r(log, "\n", &save) : NULL; line && n < max;
+	     line = strtok_r(NULL, "\n", &save)) {
 		char *name;
 
 		strtoul(line, &line, 10);
@@ -834,15 +905,18 @@ static int read_log(const char *path, struct launched *out, int max)
 	return n;
 }
 
-/* The host has another name for a kernel over an extended lambda, and for a static one of separately compiled code. */
+/* The host has another name for a kernel over an extended lambda, and for a static one of
+ * separately compiled code. */
 static bool differs(const char *name)
 {
 	return strstr(name, "Ul") || strstr(name, "__nv_static_");
 }
 
-static void check_program(const char *program, bool legacy, bool measured, enum ct_name_source source)
+static void check_program(const char *program, bool legacy, bool measured,
+			  enum ct_name_source source)
 {
-	char *argv[] = { text(PROGRAMS "/%s", program), "--wait", "--print", NULL }, *log = text("%s/%s.log", dir, program);
+	char *argv[] = { text(PROGRAMS "/%s", program), "--wait", "--print", NULL },
+	     *log = text("%s/%s.log", dir, program);
 	struct known *k = open_known(true);
 	struct launched made[64];
 	struct target *t = NULL;
@@ -859,7 +933,8 @@ static void check_program(const char *program, bool legacy, bool measured, enum 
 	}
 	unlink(log);
 	setenv("STANDIN_LAUNCHES", log, 1);
-	if (!start(&c, "ready", measured ? "LD_LIBRARY_PATH=" PROGRAMS "/580" : NULL, argv) || target_open(&t, c.pid, 0)) {
+	if (!start(&c, "ready", measured ? "LD_LIBRARY_PATH=" PROGRAMS "/580" : NULL, argv) ||
+	    target_open(&t, c.pid, 0)) {
 		CHECK(!"the program runs");
 		return;
 	}
@@ -896,7 +971,8 @@ static void check_program(const char *program, bool legacy, bool measured, enum 
 		free(made[i].name);
 }
 
-static void check_one(const char *program, const char *env, const char *want, enum ct_name_source source)
+static void check_one(const char *program, const char *env, const char *want,
+		      enum ct_name_source source)
 {
 	char *argv[] = { text(PROGRAMS "/%s", program), "--wait", NULL };
 	struct known *k = open_known(true);
@@ -947,10 +1023,13 @@ static void test_programs(void)
 	check_one("one-legacy-stripped", NULL, "_Z4onlyPi", CT_NAME_FATBIN);
 	check_one("one-legacy-nosections", NULL, "_Z4onlyPi", CT_NAME_FATBIN);
 	check_one("kernels-legacy-stripped", NULL, NULL, 0);
-	/* another file's kernel is no matter, unless the program has an entry of its own for the other's functions */
-	check_one("one-legacy-stripped", "LD_PRELOAD=" PROGRAMS "/libalpha-legacy.so", "_Z4onlyPi", CT_NAME_FATBIN);
+	/* another file's kernel is no matter, unless the program has an entry of its own for the
+	 * other's functions */
+	check_one("one-legacy-stripped", "LD_PRELOAD=" PROGRAMS "/libalpha-legacy.so", "_Z4onlyPi",
+		  CT_NAME_FATBIN);
 	check_one("one-fixed-legacy-stripped", NULL, "_Z4onlyPi", CT_NAME_FATBIN);
-	check_one("one-fixed-legacy-stripped", "LD_PRELOAD=" PROGRAMS "/libalpha-legacy.so", NULL, 0);
+	check_one("one-fixed-legacy-stripped", "LD_PRELOAD=" PROGRAMS "/libalpha-legacy.so", NULL,
+		  0);
 	unsetenv("STANDIN_LAUNCHES");
 }
 
@@ -968,7 +1047,8 @@ static void test_survey(void)
 		return;
 	}
 	CHECK(!known_survey(t, &s) && s.nfiles == 1 && strstr(s.files[0].path, "programs/kernels"));
-	CHECK(s.nfiles && s.files[0].facts.nhandles == 14 && s.files[0].facts.nstubs == 13 && s.files[0].facts.symtab);
+	CHECK(s.nfiles && s.files[0].facts.nhandles == 14 && s.files[0].facts.nstubs == 13 &&
+	      s.files[0].facts.symtab);
 	CHECK(s.nfiles && s.files[0].kernels == 2 && !s.files[0].index_err);
 	CHECK(s.driver && strstr(s.driver, "libcuda.so.1") && !s.measured);
 	known_survey_free(&s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_launch.c - programs that are started under the tracer, and must not notice. The programs are this file's own
- * modes (`test_launch MODE FD`); they exit 0 when all was as without a tracer. What needs root is left out without it.
+ * test_launch.c - programs that are started under the tracer, and must not notice. The programs
+ * are this file's own modes (`test_launch MODE FD`); they exit 0 when all was as without a
+ * tracer. What needs root is left out without it.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -30,11 +31,13 @@
 #define STORM 500
 #define LOADS 40
 #define SIGNALS 200
-#define LIMIT_S 600 /* the whole program, which takes 7 s alone: a hang is a failure, other work on both processors is none */
+/* the whole program, which takes 7 s alone: a hang is a failure, other work on both processors
+ * is none */
+#define LIMIT_S 600
 
 static char self[4096];
 
-/* ---- the programs ------------------------------------------------------------------------------------------- */
+/* ---- the programs ---- */
 
 static volatile int interrupted, urgent, ending;
 static int out_fd = -1;
@@ -114,7 +117,8 @@ static int mode_signals(void)
 
 	sigprocmask(SIG_SETMASK, NULL, &mask);
 	for (int sig = 1; sig < 32; sig++)
-		if (sigismember(&mask, sig) || (sigaction(sig, NULL, &sa), sa.sa_handler == SIG_IGN))
+		if (sigismember(&mask, sig) ||
+		    (sigaction(sig, NULL, &sa), sa.sa_handler == SIG_IGN))
 			return sig;
 	return 100 + inherited();
 }
@@ -129,7 +133,8 @@ static int mode_storm(void)
 
 		if (!pid)
 			_exit(i % 5);
-		if (i % 10 == 0 && (pthread_create(&t, NULL, nothing, NULL) || pthread_join(t, NULL)))
+		if (i % 10 == 0 &&
+		    (pthread_create(&t, NULL, nothing, NULL) || pthread_join(t, NULL)))
 			return 2;
 		if (i % 2 == 0 && waitpid(pid, &status, 0) == pid)
 			sum++;
@@ -155,7 +160,8 @@ static int mode_spawn(void)
 	return bad;
 }
 
-/* Processes whose end is told by another signal than SIGCHLD, or by none: to ptrace they are born as threads are. */
+/* Processes whose end is told by another signal than SIGCHLD, or by none: to ptrace they are
+ * born as threads are. */
 static int mode_clones(void)
 {
 	int status, bad = 0;
@@ -184,7 +190,8 @@ static int mode_leaves(void)
 	return 5;
 }
 
-/* Loads a library again and again while two threads wait in system calls that a stop would interrupt. */
+/* Loads a library again and again while two threads wait in system calls that a stop would
+ * interrupt. */
 static int mode_load(void)
 {
 	pthread_t a, b;
@@ -245,7 +252,8 @@ static int mode_count(void)
 /* Urgent data on a socket: the kernel sends this SIGURG with the same siginfo as a BPF program's. */
 static int mode_oob(void)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(sa);
 	int l = socket(AF_INET, SOCK_STREAM, 0), a = socket(AF_INET, SOCK_STREAM, 0), b;
 
@@ -266,15 +274,17 @@ static int mode_user(void)
 	gid_t groups[8];
 	int n = getgroups(8, groups);
 
-	return getuid() != 65534 || geteuid() != 65534 || getegid() != 65534 || n != 1 || groups[0] != 65534 ||
-	       strcmp(getenv("USER"), "nobody") || strcmp(getenv("LOGNAME"), "nobody") || !getenv("HOME");
+	return getuid() != 65534 || geteuid() != 65534 || getegid() != 65534 || n != 1 ||
+	       groups[0] != 65534 || strcmp(getenv("USER"), "nobody") ||
+	       strcmp(getenv("LOGNAME"), "nobody") || !getenv("HOME");
 }
 
 static int mode_env(void)
 {
 	const char *a = getenv("CT_SET"), *same = getenv("CT_SAME");
 
-	return !a || strcmp(a, "two") || getenv("CT_UNSET") || getenv("CT_BARE") || !same || strcmp(same, "3=4");
+	return !a || strcmp(a, "two") || getenv("CT_UNSET") || getenv("CT_BARE") || !same ||
+	       strcmp(same, "3=4");
 }
 
 static int program(const char *mode)
@@ -293,22 +303,22 @@ static int program(const char *mode)
 		for (;;)
 			pause();
 	}
-	return !strcmp(mode, "signals") ? mode_signals() :
-	       !strcmp(mode, "storm")	? mode_storm() :
-	       !strcmp(mode, "spawn")	? mode_spawn() :
-	       !strcmp(mode, "clones")	? mode_clones() :
-	       !strcmp(mode, "leaves")	? mode_leaves() :
-	       !strcmp(mode, "load")	? mode_load() :
-	       !strcmp(mode, "wait")	? mode_wait() :
-	       !strcmp(mode, "tick")	? mode_tick() :
-	       !strcmp(mode, "count")	? mode_count() :
-	       !strcmp(mode, "oob")	? mode_oob() :
-	       !strcmp(mode, "user")	? mode_user() :
-	       !strcmp(mode, "env")	? mode_env() :
-					  98;
+	return !strcmp(mode, "signals")	 ? mode_signals()
+	       : !strcmp(mode, "storm")	 ? mode_storm()
+	       : !strcmp(mode, "spawn")	 ? mode_spawn()
+	       : !strcmp(mode, "clones") ? mode_clones()
+	       : !strcmp(mode, "leaves") ? mode_leaves()
+	       : !strcmp(mode, "load")	 ? mode_load()
+	       : !strcmp(mode, "wait")	 ? mode_wait()
+	       : !strcmp(mode, "tick")	 ? mode_tick()
+	       : !strcmp(mode, "count")	 ? mode_count()
+	       : !strcmp(mode, "oob")	 ? mode_oob()
+	       : !strcmp(mode, "user")	 ? mode_user()
+	       : !strcmp(mode, "env")	 ? mode_env()
+					 : 98;
 }
 
-/* ---- the tracer's side ----------------------------------------------------------------------------------------- */
+/* ---- the tracer's side ---- */
 
 struct seen {
 	int forks, execs, loads, bad;
@@ -317,8 +327,8 @@ struct seen {
 	int probe_fd;
 };
 
-/* SIGURG to the thread that is at _dl_debug_state of this process; a descriptor, or -1. The memory to probe is that of
- * the new image, so it is called at exec. */
+/* SIGURG to the thread that is at _dl_debug_state of this process; a descriptor, or -1. The
+ * memory to probe is that of the new image, so it is called at exec. */
 static int watch_loads(pid_t pid)
 {
 	struct bpf_insn prog[] = {
@@ -327,16 +337,20 @@ static int watch_loads(pid_t pid)
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = 48 /* BPF_TRACE_UPROBE_MULTI */);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts,
+		    .expected_attach_type = 48 /* BPF_TRACE_UPROBE_MULTI */);
 	void *at = dlvsym(RTLD_DEFAULT, "_dl_debug_state", "GLIBC_PRIVATE");
 	struct elf_probe probe = {};
-	struct link_target target = { .probes = &probe, .nprobes = 1, .pid = pid, .entry_only = true };
+	struct link_target target = {
+		.probes = &probe, .nprobes = 1, .pid = pid, .entry_only = true
+	};
 	struct attach_progs progs;
 	struct link_set set;
 	int bad, fd = -1;
 	Dl_info info;
 
-	progs.entry_fd = progs.return_fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "test", "GPL", prog, ARRAY_LEN(prog), &opts);
+	progs.entry_fd = progs.return_fd =
+		bpf_prog_load(BPF_PROG_TYPE_KPROBE, "test", "GPL", prog, ARRAY_LEN(prog), &opts);
 	if (!at || progs.entry_fd < 0 || !dladdr(at, &info))
 		goto out;
 	target.file_fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
@@ -409,7 +423,8 @@ static bool next_byte(struct launch *l, int fd)
 	return false;
 }
 
-static char *no_leaks[] = { (char *)"ASAN_OPTIONS=detect_leaks=0", NULL }; /* that check needs ptrace itself */
+/* that check needs ptrace itself */
+static char *no_leaks[] = { (char *)"ASAN_OPTIONS=detect_leaks=0", NULL };
 
 static struct launch *start(const char *mode, int fd, struct seen *s)
 {
@@ -452,7 +467,7 @@ static int run(const char *mode, struct seen *s)
 	return run_cmd(cmd, NULL, no_leaks, s);
 }
 
-/* ---- cases --------------------------------------------------------------------------------------------------------- */
+/* ---- cases ---- */
 
 static void test_status(void)
 {
@@ -499,8 +514,8 @@ static void test_alone(void)
 
 static void test_surroundings(void)
 {
-	char *env[] = { (char *)"CT_SET=one", (char *)"CT_SET=two", (char *)"CT_UNSET", (char *)"CT_BARE", no_leaks[0],
-			NULL };
+	char *env[] = { (char *)"CT_SET=one", (char *)"CT_SET=two", (char *)"CT_UNSET",
+			(char *)"CT_BARE",    no_leaks[0],	    NULL };
 	char *cmd[] = { self, (char *)"env", NULL };
 	struct seen s = {};
 	sigset_t some, old;
@@ -548,13 +563,15 @@ static int refused(const char *name, const char *user)
 static void test_refused(void)
 {
 	CHECK(refused("ct-no-such-program", NULL) == -ENOENT);
-	CHECK_TEXT("cudatrace: error: cannot run 'ct-no-such-program': No such file or directory\n", said);
+	CHECK_TEXT("cudatrace: error: cannot run 'ct-no-such-program': No such file or directory\n",
+		   said);
 	CHECK(refused("", NULL) == -ENOENT);
 	CHECK(refused("/etc/passwd", NULL) == -EACCES);
 	CHECK_TEXT("cudatrace: error: cannot run '/etc/passwd': Permission denied\n", said);
 	CHECK(refused("/tmp", NULL) == -EACCES);
 	CHECK(refused("true", "ct-no-such-user") == -ENOENT);
-	CHECK_TEXT("cudatrace: error: there is no user 'ct-no-such-user' in /etc/passwd: give a name or a uid that is there\n",
+	CHECK_TEXT("cudatrace: error: there is no user 'ct-no-such-user' in /etc/passwd: give a "
+		   "name or a uid that is there\n",
 		   said);
 	CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
 }
@@ -570,7 +587,8 @@ static void write_script(const char *path, const char *text)
 static void test_scripts(void)
 {
 	char dir[] = "/tmp/ct_test_launch.XXXXXX", path[64], *cmd[] = { path, (char *)"5", NULL };
-	char var[96], *env[] = { var, NULL }, *by_name[] = { (char *)"ct-script", (char *)"6", NULL };
+	char var[96], *env[] = { var, NULL },
+		      *by_name[] = { (char *)"ct-script", (char *)"6", NULL };
 	struct seen s = {};
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), saved = dup(STDERR_FILENO);
 
@@ -592,7 +610,8 @@ static void test_scripts(void)
 
 static void test_user(void)
 {
-	char dir[] = "/tmp/ct_test_launch.XXXXXX", path[64], *cmd[] = { path, (char *)"user", NULL };
+	char dir[] = "/tmp/ct_test_launch.XXXXXX", path[64],
+	     *cmd[] = { path, (char *)"user", NULL };
 	struct seen s = {};
 	FILE *in, *out;
 	int c;
@@ -694,7 +713,8 @@ static void test_loads(void)
 	int status = run("load", &s);
 
 	if (s.probe_fd < 0) {
-		printf("this kernel has no uprobe_multi: the stops at the dynamic loader are left out\n");
+		printf("this kernel has no uprobe_multi: the stops at the dynamic loader are left "
+		       "out\n");
 		return;
 	}
 	CHECK(status == 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_mem.c - the book of memory: what calls do, the table of allocations, sums, leaks, faults, outputs, bounds. */
+/* test_mem.c - the book of memory: what calls do, the table of allocations, sums, leaks, faults,
+ * outputs, bounds. */
 #include <malloc.h>
 #include <unistd.h>
 
@@ -15,12 +16,13 @@
 /* Arguments that are not given are 0. */
 #define CALL(...) make_call(__VA_ARGS__, U(0), U(0), U(0), U(0), U(0), U(0), U(0), U(0))
 
-/* ---- rows --------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 /* Which functions take or free what: a golden list, so that no row changes unseen. */
 static void test_rows(void)
 {
-	static const char *const spaces[] = { "device", "host", "registered", "array", "ipc", "handle", "reserved", "mapped" };
+	static const char *const spaces[] = { "device", "host",	  "registered", "array",
+					      "ipc",	"handle", "reserved",	"mapped" };
 	uint64_t set[CT_MAX_FUNCS / 64] = { 0 };
 	struct text t = { 0 };
 
@@ -36,7 +38,8 @@ static void test_rows(void)
 		for (int a = 0; a < f->nargs; a++) {
 			if (f->args[a].role == API_ROLE_ALLOCATES) {
 				text_str(&t, " takes ");
-				text_str(&t, api_memory_name((enum api_memory_kind)f->args[a].memory));
+				text_str(&t,
+					 api_memory_name((enum api_memory_kind)f->args[a].memory));
 				text_str(&t, " in ");
 			} else if (f->args[a].role == API_ROLE_FREES) {
 				text_str(&t, " frees ");
@@ -87,7 +90,8 @@ static void test_calls(void)
 	make_mem(0x5000, prop, sizeof(prop));
 	make_mem(0x6000, node, sizeof(node));
 	a = of(CALL(&m, "cudaMalloc", CT_CALL, 0, 0, U(OUT), U(4096)));
-	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_DEVICE && a.address == ADDRESS && a.bytes == 4096);
+	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_DEVICE && a.address == ADDRESS &&
+	      a.bytes == 4096);
 	CHECK(a.device == CT_UNKNOWN);
 	a = of(CALL(&m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(4096)));
 	CHECK(a.what == API_MEMORY_NOT_TAKEN && a.bytes == 4096 && !a.address);
@@ -109,16 +113,18 @@ static void test_calls(void)
 	a = of(CALL(&m, "cudaMallocManaged", CT_CALL, 0, 0, U(OUT), U(100), U(1)));
 	CHECK(a.kind == API_MEM_MANAGED && a.space == API_SPACE_DEVICE);
 	a = of(CALL(&m, "cudaHostRegister", CT_CALL, 0, 0, U(0x9000), U(8192), U(0)));
-	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_REGISTERED && a.address == 0x9000 && a.bytes == 8192);
+	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_REGISTERED && a.address == 0x9000 &&
+	      a.bytes == 8192);
 	/* on device 3, then on the host */
 	a = of(CALL(&m, "cuMemCreate", CT_CALL, 0, 0, U(OUT), U(2 << 20), U(0x5000), U(0)));
-	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_PHYSICAL && a.space == API_SPACE_HANDLE && a.device == 3 &&
-	      a.bytes == 2 << 20);
+	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_PHYSICAL &&
+	      a.space == API_SPACE_HANDLE && a.device == 3 && a.bytes == 2 << 20);
 	prop[2] = 3;
 	a = of(CALL(&m, "cuMemCreate", CT_CALL, 0, 0, U(OUT), U(2 << 20), U(0x5000), U(0)));
 	CHECK(a.kind == API_MEM_HOST && a.space == API_SPACE_HANDLE && a.device == CT_UNKNOWN);
 	a = of(CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0xa000), U(4096), U(0), U(0xbeef), U(0)));
-	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_MAPPED && a.address == 0xa000 && a.of == 0xbeef && a.bytes == 4096);
+	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_MAPPED && a.address == 0xa000 &&
+	      a.of == 0xbeef && a.bytes == 4096);
 	a = of(CALL(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0xa000), U(4096)));
 	CHECK(a.what == API_MEMORY_FREED && a.space == API_SPACE_MAPPED && a.bytes == 4096);
 	a = of(CALL(&m, "cuMemRetainAllocationHandle", CT_CALL, 0, 0, U(OUT), U(0xa000)));
@@ -126,8 +132,10 @@ static void test_calls(void)
 	node[1] = 1 | 2ULL << 32; /* location: device 2 */
 	node[13] = 12345;
 	node[14] = ADDRESS;
-	a = of(CALL(&m, "cudaGraphAddMemAllocNode", CT_CALL, 0, 0, U(0x7000), U(1), U(0), U(0), U(0x6000)));
-	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_GRAPH && a.address == ADDRESS && a.bytes == 12345 && a.device == 2);
+	a = of(CALL(&m, "cudaGraphAddMemAllocNode", CT_CALL, 0, 0, U(0x7000), U(1), U(0), U(0),
+		    U(0x6000)));
+	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_GRAPH && a.address == ADDRESS &&
+	      a.bytes == 12345 && a.device == 2);
 	a = of(CALL(&m, "cudaDeviceReset", CT_CALL, 0, 0));
 	CHECK(a.what == API_MEMORY_ENDED && !a.of);
 	a = of(CALL(&m, "cuCtxDestroy_v2", CT_CALL, 0, 0, U(0xc0)));
@@ -137,7 +145,7 @@ static void test_calls(void)
 	make_nmemory = 0;
 }
 
-/* ---- the table ---------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static void test_live_random(void)
 {
@@ -218,7 +226,7 @@ static void test_live_bytes(void)
 	live_free(&l);
 }
 
-/* ---- the ledger --------------------------------------------------------------------------------------- */
+/* ---- the ledger ---- */
 
 struct bench {
 	struct ledger *l;
@@ -232,7 +240,9 @@ struct bench {
 
 static struct bench bench_open(const struct ledger_opts *opts)
 {
-	struct bench b = { .l = ledger_open(opts), .proc = { .pid = 7, .shown_pid = 7, .comm = "app" }, .now = 1000,
+	struct bench b = { .l = ledger_open(opts),
+			   .proc = { .pid = 7, .shown_pid = 7, .comm = "app" },
+			   .now = 1000,
 			   .device = CT_UNKNOWN };
 
 	CHECK(b.l != NULL);
@@ -241,8 +251,13 @@ static struct bench bench_open(const struct ledger_opts *opts)
 
 static int give(struct bench *b, const struct ct_hdr *h)
 {
-	struct event ev = { .rec = h, .proc = &b->proc, .device = b->device, .context = CT_UNKNOWN, .stream = CT_UNKNOWN,
-			    .context_handle = b->context, .stack = b->stack };
+	struct event ev = { .rec = h,
+			    .proc = &b->proc,
+			    .device = b->device,
+			    .context = CT_UNKNOWN,
+			    .stream = CT_UNKNOWN,
+			    .context_handle = b->context,
+			    .stack = b->stack };
 
 	CHECK(!record_check(h, h->size));
 	return ledger_event(b->l, &ev);
@@ -281,8 +296,13 @@ static void frees(struct bench *b, const char *name, uint64_t address, int ret)
 
 static void process_is(struct bench *b, int kind, uint32_t pid, uint64_t start)
 {
-	struct ct_process r = { .h = { .size = sizeof(r), .kind = (uint16_t)kind, .pid = pid, .tid = pid, .start_ns = ++b->now,
-				       .end_ns = b->now }, .start_boottime_ns = start };
+	struct ct_process r = { .h = { .size = sizeof(r),
+				       .kind = (uint16_t)kind,
+				       .pid = pid,
+				       .tid = pid,
+				       .start_ns = ++b->now,
+				       .end_ns = b->now },
+				.start_boottime_ns = start };
 
 	b->proc.pid = b->proc.shown_pid = pid;
 	b->proc.start_boottime_ns = start;
@@ -291,7 +311,12 @@ static void process_is(struct bench *b, int kind, uint32_t pid, uint64_t start)
 
 static void exits(struct bench *b, uint32_t pid)
 {
-	struct ct_exit r = { .h = { .size = sizeof(r), .kind = CT_EXIT, .pid = pid, .tid = pid, .start_ns = ++b->now, .end_ns = b->now } };
+	struct ct_exit r = { .h = { .size = sizeof(r),
+				    .kind = CT_EXIT,
+				    .pid = pid,
+				    .tid = pid,
+				    .start_ns = ++b->now,
+				    .end_ns = b->now } };
 
 	give(b, &r.h);
 }
@@ -338,7 +363,8 @@ static void test_simple(void)
 	CHECK(HELD(&b) == 10 && the(&b)->unseen_n == 1);
 	b.proc.pid = 7;
 	exits(&b, 7);
-	CHECK(!HELD(&b) && b.l->processes[0].leaked == 10 && b.l->processes[0].leaked_n == 1 && b.l->processes[0].ended);
+	CHECK(!HELD(&b) && b.l->processes[0].leaked == 10 && b.l->processes[0].leaked_n == 1 &&
+	      b.l->processes[0].ended);
 	bench_close(&b);
 }
 
@@ -376,14 +402,16 @@ static void test_faults(void)
 	takes(&b, "cudaMalloc", 0x1000, 100);
 	frees(&b, "cudaFree", 0x1000, 0);
 	frees(&b, "cudaFree", 0x1000, 1);
-	CHECK(the(&b)->doubles_n == 1 && b.l->nfaults == 1 && b.l->faults[0].what == LEDGER_DOUBLE && b.l->faults[0].taken_site);
+	CHECK(the(&b)->doubles_n == 1 && b.l->nfaults == 1 &&
+	      b.l->faults[0].what == LEDGER_DOUBLE && b.l->faults[0].taken_site);
 	frees(&b, "cudaFree", 0x1000, 1);
 	CHECK(the(&b)->doubles_n == 2 && b.l->nfaults == 1 && b.l->faults[0].n == 2);
 	frees(&b, "cudaFree", 0x5000, 1);
 	CHECK(the(&b)->invalid_n == 1 && b.l->faults[1].what == LEDGER_INVALID);
 	takes(&b, "cudaMallocHost", 0x2000, 100);
 	frees(&b, "cudaFree", 0x2000, 1);
-	CHECK(the(&b)->wrong_n == 1 && b.l->faults[2].what == LEDGER_WRONG && b.l->faults[2].kind == API_MEM_HOST);
+	CHECK(the(&b)->wrong_n == 1 && b.l->faults[2].what == LEDGER_WRONG &&
+	      b.l->faults[2].kind == API_MEM_HOST);
 	frees(&b, "cudaFree", 0x7000, 0);
 	CHECK(the(&b)->unseen_n == 1 && b.l->faults[3].what == LEDGER_UNSEEN);
 	/* an address that is given out again is no longer freed */
@@ -411,14 +439,18 @@ static void on_oom(void *ctx, const struct ledger_oom *o)
 static void test_oom(void)
 {
 	struct bench b = bench_open(&(struct ledger_opts){ .oom = on_oom });
-	static const char *const names[] = { "cudaMalloc", "cudaMallocManaged", "cudaMallocAsync", "cuMemAlloc_v2", "cuMemAllocManaged",
-					     "cuMemAllocAsync", "cudaMallocFromPoolAsync" };
+	static const char *const names[] = {
+		"cudaMalloc",	     "cudaMallocManaged", "cudaMallocAsync",	    "cuMemAlloc_v2",
+		"cuMemAllocManaged", "cuMemAllocAsync",	  "cudaMallocFromPoolAsync"
+	};
 
 	for (uint64_t i = 0; i < ARRAY_LEN(names); i++)
 		takes(&b, names[i], 0x1000 * (i + 1), 100 * (i + 1));
 	give_call(&b, CALL(&b.m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(1) << 50));
-	CHECK(nooms == 1 && last_oom.asked == 1ULL << 50 && last_oom.held == 2800 && last_oom.held_n == 7);
-	CHECK(last_oom.nholders == LEDGER_HOLDERS && last_oom.holders[0].bytes == 700 && last_oom.holders[4].bytes == 300);
+	CHECK(nooms == 1 && last_oom.asked == 1ULL << 50 && last_oom.held == 2800 &&
+	      last_oom.held_n == 7);
+	CHECK(last_oom.nholders == LEDGER_HOLDERS && last_oom.holders[0].bytes == 700 &&
+	      last_oom.holders[4].bytes == 300);
 	give_call(&b, CALL(&b.m, "cudaMalloc", CT_CALL, 0, 1, U(OUT), U(1) << 50));
 	CHECK(nooms == 1 && the(&b)->failed_n == 1);
 	for (int i = 0; i < 100; i++)
@@ -437,12 +469,14 @@ static void test_virtual(void)
 	CHECK(!HELD(&b));
 	takes(&b, "cuMemCreate", 0xaa, 4096);
 	CHECK(HELD(&b) == 4096);
-	give_call(&b, CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000), U(4096), U(0), U(0xaa), U(0)));
+	give_call(&b,
+		  CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000), U(4096), U(0), U(0xaa), U(0)));
 	give_call(&b, CALL(&m, "cuMemRelease", CT_CALL, 0, 0, U(0xaa)));
 	CHECK(HELD(&b) == 4096);
 	takes(&b, "cuMemCreate", 0xaa, 8192);
 	CHECK(HELD(&b) == 12288 && !the(&b)->unfreed_n);
-	give_call(&b, CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x101000), U(8192), U(0), U(0xaa), U(0)));
+	give_call(&b,
+		  CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x101000), U(8192), U(0), U(0xaa), U(0)));
 	give_call(&b, CALL(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x100000), U(4096)));
 	CHECK(HELD(&b) == 8192);
 	out_is(&b, 0xaa);
@@ -455,7 +489,8 @@ static void test_virtual(void)
 	/* one unmap for several mappings */
 	takes(&b, "cuMemCreate", 0xbb, 4096);
 	for (uint64_t i = 0; i < 4; i++)
-		give_call(&b, CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000 + i * 4096), U(4096), U(0), U(0xbb), U(0)));
+		give_call(&b, CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000 + i * 4096), U(4096),
+				   U(0), U(0xbb), U(0)));
 	give_call(&b, CALL(&m, "cuMemRelease", CT_CALL, 0, 0, U(0xbb)));
 	CHECK(HELD(&b) == 4096);
 	give_call(&b, CALL(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x100000), U(4 * 4096)));
@@ -464,7 +499,8 @@ static void test_virtual(void)
 	CHECK(the(&b)->unseen_n == 1);
 	/* what is not freed is leaked once, not by handle and mapping too; addresses are no leak */
 	takes(&b, "cuMemCreate", 0xcc, 4096);
-	give_call(&b, CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000), U(4096), U(0), U(0xcc), U(0)));
+	give_call(&b,
+		  CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000), U(4096), U(0), U(0xcc), U(0)));
 	exits(&b, 7);
 	CHECK(b.l->processes[0].leaked == 4096 && b.l->processes[0].leaked_n == 1 && !b.l->live.n);
 	bench_close(&b);
@@ -473,7 +509,13 @@ static void test_virtual(void)
 static void test_ends(void)
 {
 	struct bench b = bench_open(&(struct ledger_opts){ 0 });
-	struct ct_fork f = { .h = { .size = sizeof(f), .kind = CT_FORK, .pid = 7, .tid = 7, .start_ns = 3, .end_ns = 3 }, .child_pid = 9 };
+	struct ct_fork f = { .h = { .size = sizeof(f),
+				    .kind = CT_FORK,
+				    .pid = 7,
+				    .tid = 7,
+				    .start_ns = 3,
+				    .end_ns = 3 },
+			     .child_pid = 9 };
 
 	/* a device's reset takes what is on it, a context's end what is in it */
 	b.device = 0;
@@ -500,7 +542,8 @@ static void test_ends(void)
 	CHECK(HELD(&b) == 1010 && the(&b)->leaked == 108);
 	/* another program in the same process */
 	process_is(&b, CT_EXEC, 7, 5);
-	CHECK(!HELD(&b) && b.l->processes[0].ended && b.l->processes[0].leaked == 1118 && the(&b)->from_start && !the(&b)->had);
+	CHECK(!HELD(&b) && b.l->processes[0].ended && b.l->processes[0].leaked == 1118 &&
+	      the(&b)->from_start && !the(&b)->had);
 	/* a child has nothing of its parent's */
 	takes(&b, "cudaMalloc", 0x1000, 5);
 	give(&b, &f.h);
@@ -538,7 +581,10 @@ static void test_processes(void)
 /* A process that started after the trace began was seen from its beginning, whoever started it. */
 static void test_beginnings(void)
 {
-	struct ct_clock clock = { .h = { .size = sizeof(clock), .kind = CT_CLOCK, .start_ns = 1, .end_ns = 1 }, .boottime_ns = 500 };
+	struct ct_clock clock = {
+		.h = { .size = sizeof(clock), .kind = CT_CLOCK, .start_ns = 1, .end_ns = 1 },
+		.boottime_ns = 500
+	};
 	struct bench b = bench_open(&(struct ledger_opts){ 0 });
 
 	give(&b, &clock.h);
@@ -548,12 +594,14 @@ static void test_beginnings(void)
 	frees(&b, "cudaFree", 0x1000, 0);
 	CHECK(!the(&b)->from_start && the(&b)->unseen_n == 1 && !b.l->nfaults);
 	takes(&b, "cudaMalloc", 0x2000, 1);
-	CHECK(b.l->rows[b.l->nrows - 1].by == LEDGER_BY_DEVICE && b.l->rows[b.l->nrows - 1].device == LIVE_NO_DEVICE);
+	CHECK(b.l->rows[b.l->nrows - 1].by == LEDGER_BY_DEVICE &&
+	      b.l->rows[b.l->nrows - 1].device == LIVE_NO_DEVICE);
 	process_is(&b, CT_PROCESS, 12, 501);
 	frees(&b, "cudaFree", 0x1000, 0);
 	CHECK(the(&b)->from_start && the(&b)->unseen_n == 1 && b.l->nfaults == 1);
 	takes(&b, "cudaMalloc", 0x2000, 1);
-	CHECK(b.l->rows[b.l->nrows - 1].by == LEDGER_BY_DEVICE && b.l->rows[b.l->nrows - 1].device == 0);
+	CHECK(b.l->rows[b.l->nrows - 1].by == LEDGER_BY_DEVICE &&
+	      b.l->rows[b.l->nrows - 1].device == 0);
 	bench_close(&b);
 }
 
@@ -562,19 +610,23 @@ static void test_driver_records(void)
 	struct bench b = bench_open(&(struct ledger_opts){ 0 });
 	struct made_device m;
 
-	make_memory_op(&m, MAKE_AT(7, 0, 7, 13, 0, 100, 100), CT_MEMORY_ALLOC, CT_MEM_DEVICE, 0x1000, 300);
+	make_memory_op(&m, MAKE_AT(7, 0, 7, 13, 0, 100, 100), CT_MEMORY_ALLOC, CT_MEM_DEVICE,
+		       0x1000, 300);
 	give(&b, &m.h);
 	CHECK(HELD(&b) == 300);
-	make_memory_op(&m, MAKE_AT(7, 0, 7, 13, 0, 200, 200), CT_MEMORY_FREE, CT_MEM_DEVICE, 0x1000, 300);
+	make_memory_op(&m, MAKE_AT(7, 0, 7, 13, 0, 200, 200), CT_MEMORY_FREE, CT_MEM_DEVICE, 0x1000,
+		       300);
 	give(&b, &m.h);
 	CHECK(!HELD(&b) && PEAK(&b) == 300);
 	/* calls of a process are believed, and what the driver says of the same is not booked again */
 	b.proc.pid = 8;
 	takes(&b, "cudaMalloc", 0x2000, 10);
-	make_memory_op(&m, MAKE_AT(8, 0, 7, 13, 0, 300, 300), CT_MEMORY_ALLOC, CT_MEM_DEVICE, 0x2000, 10);
+	make_memory_op(&m, MAKE_AT(8, 0, 7, 13, 0, 300, 300), CT_MEMORY_ALLOC, CT_MEM_DEVICE,
+		       0x2000, 10);
 	give(&b, &m.h);
 	frees(&b, "cudaFree", 0x2000, 0);
-	make_memory_op(&m, MAKE_AT(8, 0, 7, 13, 0, 400, 400), CT_MEMORY_FREE, CT_MEM_DEVICE, 0x2000, 10);
+	make_memory_op(&m, MAKE_AT(8, 0, 7, 13, 0, 400, 400), CT_MEMORY_FREE, CT_MEM_DEVICE, 0x2000,
+		       10);
 	give(&b, &m.h);
 	CHECK(!HELD(&b) && !the(&b)->unseen_n && ledger_all(b.l, LEDGER_DEVICE)->taken_n == 2);
 	bench_close(&b);
@@ -584,13 +636,15 @@ static void test_driver_records(void)
 static void test_random(void)
 {
 	enum { SLOTS = 300 };
-	static const char *const allocs[] = { "cudaMalloc", "cuMemAlloc_v2", "cudaMallocManaged", "cudaMallocAsync", "cudaMallocHost" };
+	static const char *const allocs[] = { "cudaMalloc", "cuMemAlloc_v2", "cudaMallocManaged",
+					      "cudaMallocAsync", "cudaMallocHost" };
 	uint64_t model[3][2][SLOTS] = { 0 }, held[3] = { 0 }, peak = 0, all = 0, host = 0;
 	struct bench b = bench_open(&(struct ledger_opts){ 0 });
 	unsigned int seed = 5;
 
 	for (int i = 0; i < 60000; i++) {
-		uint32_t p = (uint32_t)rand_r(&seed) % 3, how = (uint32_t)rand_r(&seed) % 5, at = (uint32_t)rand_r(&seed) % SLOTS;
+		uint32_t p = (uint32_t)rand_r(&seed) % 3, how = (uint32_t)rand_r(&seed) % 5,
+			 at = (uint32_t)rand_r(&seed) % SLOTS;
 		bool on_host = how == 4;
 		uint64_t *slot = &model[p][on_host][at], bytes = (uint64_t)rand_r(&seed) % 5000 + 1;
 
@@ -614,7 +668,8 @@ static void test_random(void)
 			held[p] += on_host ? 0 : bytes;
 			peak = all > peak ? all : peak;
 		}
-		if (HELD(&b) != all || ledger_all(b.l, LEDGER_HOST)->bytes != host || PEAK(&b) != peak) {
+		if (HELD(&b) != all || ledger_all(b.l, LEDGER_HOST)->bytes != host ||
+		    PEAK(&b) != peak) {
 			CHECK(!"the book is right at every moment");
 			break;
 		}
@@ -623,7 +678,9 @@ static void test_random(void)
 		uint64_t sum = 0;
 
 		for (uint32_t i = 0; i < b.l->nrows; i++)
-			sum += b.l->rows[i].by == w && b.l->rows[i].where == LEDGER_DEVICE ? b.l->rows[i].bytes : 0;
+			sum += b.l->rows[i].by == w && b.l->rows[i].where == LEDGER_DEVICE
+				       ? b.l->rows[i].bytes
+				       : 0;
 		CHECK(sum == all);
 	}
 	bench_close(&b);
@@ -643,12 +700,14 @@ static void test_no_room(void)
 	bench_close(&b);
 }
 
-/* ---- sites -------------------------------------------------------------------------------------------- */
+/* ---- sites ---- */
 
 static void test_sites(void)
 {
-	struct stack_frame frames[2] = { { CT_FRAME_NATIVE, 12, 0x1000, 4, "fill", NULL, "app.c", "/usr/lib/libapp.so" },
-					 { CT_FRAME_NATIVE, 0, 0x2000, 8, NULL, NULL, NULL, NULL } };
+	struct stack_frame frames[2] = {
+		{ CT_FRAME_NATIVE, 12, 0x1000, 4, "fill", NULL, "app.c", "/usr/lib/libapp.so" },
+		{ CT_FRAME_NATIVE, 0, 0x2000, 8, NULL, NULL, NULL, NULL }
+	};
 	const struct stack_frame *list[2] = { &frames[0], &frames[1] };
 	struct stack s = { .id = 1, .nframes = 2, .frames = list };
 	unsigned int func = (unsigned int)api_next("cudaMalloc", -1);
@@ -665,7 +724,8 @@ static void test_sites(void)
 	CHECK(two && two != one);
 	CHECK_TEXT("libapp.so", sites_get(sites, two)->library);
 	CHECK_TEXT("cudaMalloc", sites_get(sites, two)->func);
-	CHECK(sites_get(sites, two)->frames[0].function == sites_get(sites, one)->frames[0].function);
+	CHECK(sites_get(sites, two)->frames[0].function ==
+	      sites_get(sites, one)->frames[0].function);
 	CHECK(sites_of(sites, CT_NO_FUNC, NULL) == 0 && sites_get(sites, 12345)->nframes == 0);
 	sites_close(sites);
 	sites = sites_open(200000);
@@ -705,9 +765,18 @@ static void labels(const struct stack_frame (*stacks)[4], size_t n, const char *
 	sites_close(sites);
 }
 
-#define NATIVE(name, address, offset, object) { CT_FRAME_NATIVE, 0, address, offset, name, NULL, NULL, object }
-#define LINE(name, address, file, line) { CT_FRAME_NATIVE, line, address, 0, name, NULL, file, "/usr/bin/app" }
-#define PYTHON(name, file, line) { CT_FRAME_PYTHON, line, 1, 0, name, NULL, file, NULL }
+#define NATIVE(name, address, offset, object)                                 \
+	{                                                                     \
+		CT_FRAME_NATIVE, 0, address, offset, name, NULL, NULL, object \
+	}
+#define LINE(name, address, file, line)                                             \
+	{                                                                           \
+		CT_FRAME_NATIVE, line, address, 0, name, NULL, file, "/usr/bin/app" \
+	}
+#define PYTHON(name, file, line)                                    \
+	{                                                           \
+		CT_FRAME_PYTHON, line, 1, 0, name, NULL, file, NULL \
+	}
 
 static void test_labels(void)
 {
@@ -717,37 +786,50 @@ static void test_labels(void)
 		{ NATIVE("take", 0x20, 0x20, "/bin/m"), NATIVE("main", 0x90, 0x10, "/bin/m") },
 		{ NATIVE("take", 0x20, 0x20, "/bin/m"), NATIVE("main", 0xa0, 0x20, "/bin/m") },
 	};
-	static const char *const by_offset[] = { "take+0x10 in m (cudaMalloc)", "take+0x20 in m (cudaMalloc), from main+0x10 in m",
-						 "take+0x20 in m (cudaMalloc), from main+0x20 in m" };
+	static const char *const by_offset[] = {
+		"take+0x10 in m (cudaMalloc)", "take+0x20 in m (cudaMalloc), from main+0x10 in m",
+		"take+0x20 in m (cudaMalloc), from main+0x20 in m"
+	};
 	/* one allocator, three users, two of them one line of two callers */
 	static const struct stack_frame callers[][4] = {
-		{ LINE("grow", 1, "pool.c", 7), LINE("get", 2, "pool.c", 20), LINE("left", 3, "a.c", 1) },
-		{ LINE("grow", 1, "pool.c", 7), LINE("get", 2, "pool.c", 20), LINE("right", 4, "a.c", 2) },
+		{ LINE("grow", 1, "pool.c", 7), LINE("get", 2, "pool.c", 20),
+		  LINE("left", 3, "a.c", 1) },
+		{ LINE("grow", 1, "pool.c", 7), LINE("get", 2, "pool.c", 20),
+		  LINE("right", 4, "a.c", 2) },
 		{ LINE("grow", 1, "pool.c", 7), LINE("fill", 5, "b.c", 3) },
 		{ LINE("main", 6, "c.c", 4) },
 	};
-	static const char *const by_caller[] = { "grow at pool.c:7 (cudaMalloc), from get at pool.c:20, from left at a.c:1",
-						 "grow at pool.c:7 (cudaMalloc), from get at pool.c:20, from right at a.c:2",
-						 "grow at pool.c:7 (cudaMalloc), from fill at b.c:3", "main at c.c:4 (cudaMalloc)" };
+	static const char *const by_caller[] = {
+		"grow at pool.c:7 (cudaMalloc), from get at pool.c:20, from left at a.c:1",
+		"grow at pool.c:7 (cudaMalloc), from get at pool.c:20, from right at a.c:2",
+		"grow at pool.c:7 (cudaMalloc), from fill at b.c:3", "main at c.c:4 (cudaMalloc)"
+	};
 	/* the interpreter's frames are no label */
 	static const struct stack_frame python[][4] = {
-		{ NATIVE("ffi_call", 0x30, 0x3, "/usr/lib/libffi.so.8"), NATIVE("_ctypes_callproc", 0x40, 0x4, "/x/_ctypes.cpython-311.so"),
+		{ NATIVE("ffi_call", 0x30, 0x3, "/usr/lib/libffi.so.8"),
+		  NATIVE("_ctypes_callproc", 0x40, 0x4, "/x/_ctypes.cpython-311.so"),
 		  PYTHON("take", "/x/m.py", 5), PYTHON("a", "/x/m.py", 8) },
-		{ NATIVE("ffi_call", 0x30, 0x3, "/usr/lib/libffi.so.8"), NATIVE("_PyObject_Call", 0x50, 0x5, "/usr/lib/libpython3.11.so.1.0"),
+		{ NATIVE("ffi_call", 0x30, 0x3, "/usr/lib/libffi.so.8"),
+		  NATIVE("_PyObject_Call", 0x50, 0x5, "/usr/lib/libpython3.11.so.1.0"),
 		  PYTHON("take", "/x/m.py", 5), PYTHON("<module>", "/x/m.py", 9) },
-		{ NATIVE("fill", 0x60, 0x6, "/x/ext.so"), NATIVE("_PyObject_Call", 0x50, 0x5, "/usr/lib/libpython3.11.so.1.0"),
+		{ NATIVE("fill", 0x60, 0x6, "/x/ext.so"),
+		  NATIVE("_PyObject_Call", 0x50, 0x5, "/usr/lib/libpython3.11.so.1.0"),
 		  PYTHON("step", "/x/m.py", 12) },
 		{ NATIVE("ffi_call", 0x30, 0x3, "/usr/lib/libffi.so.8") },
 	};
-	static const char *const by_python[] = { "take at m.py:5 (cudaMalloc), from a at m.py:8", "take at m.py:5 (cudaMalloc), from <module> at m.py:9",
-						 "fill+0x6 in ext.so, for step at m.py:12 (cudaMalloc)", "ffi_call+0x3 in libffi.so.8 (cudaMalloc)" };
+	static const char *const by_python[] = {
+		"take at m.py:5 (cudaMalloc), from a at m.py:8",
+		"take at m.py:5 (cudaMalloc), from <module> at m.py:9",
+		"fill+0x6 in ext.so, for step at m.py:12 (cudaMalloc)",
+		"ffi_call+0x3 in libffi.so.8 (cudaMalloc)"
+	};
 
 	labels(offsets, 3, by_offset);
 	labels(callers, 4, by_caller);
 	labels(python, 4, by_python);
 }
 
-/* ---- the curve ---------------------------------------------------------------------------------------- */
+/* ---- the curve ---- */
 
 static int64_t value_of(const struct curve *c, uint32_t series, uint32_t bucket)
 {
@@ -794,12 +876,14 @@ static void test_curve(void)
 	for (uint32_t i = 0; i < 100000; i++)
 		curve_add(&c, i * 1000ULL, i * 2, 10);
 	n = curve_finish(&c);
-	CHECK(c.coarse && c.n <= 1024 && value_of(&c, 0, n) == 1000000 && c.peak[0][n - 1] == 1000000);
+	CHECK(c.coarse && c.n <= 1024 && value_of(&c, 0, n) == 1000000 &&
+	      c.peak[0][n - 1] == 1000000);
 	curve_free(&c);
 	/* anything */
 	CHECK(!curve_init(&c, 1ULL << 60, 512));
 	for (int i = 0; i < 20000; i++)
-		curve_add(&c, (uint64_t)rand_r(&seed) << (rand_r(&seed) % 40), (uint32_t)rand_r(&seed),
+		curve_add(&c, (uint64_t)rand_r(&seed) << (rand_r(&seed) % 40),
+			  (uint32_t)rand_r(&seed),
 			  (int64_t)((uint64_t)rand_r(&seed) << (rand_r(&seed) % 40)));
 	curve_add(&c, UINT64_MAX, 3, INT64_MIN);
 	curve_add(&c, 0, 3, INT64_MAX);
@@ -807,17 +891,22 @@ static void test_curve(void)
 	curve_free(&c);
 }
 
-/* ---- outputs ------------------------------------------------------------------------------------------ */
+/* ---- outputs ---- */
 
 static const struct stack_frame story_frames[3] = {
-	{ CT_FRAME_NATIVE, 12, 0x1000, 4, "fill(float*)", "_Z4fillPf", "/src/app.cu", "/usr/bin/app" },
+	{ CT_FRAME_NATIVE, 12, 0x1000, 4, "fill(float*)", "_Z4fillPf", "/src/app.cu",
+	  "/usr/bin/app" },
 	{ CT_FRAME_PYTHON, 7, 0, 0, "forward", NULL, "/src/model.py", NULL },
 	{ CT_FRAME_NATIVE, 0, 0x2000, 8, "<script>\x1b[31m", NULL, NULL, "/usr/bin/app" },
 };
-static const struct stack_frame *const story_list[3] = { &story_frames[0], &story_frames[1], &story_frames[2] };
-static const struct stack story_stack = { .id = 1, .nframes = 3, .flags = CT_STACK_CUT, .frames = story_list };
+static const struct stack_frame *const story_list[3] = { &story_frames[0], &story_frames[1],
+							 &story_frames[2] };
+static const struct stack story_stack = {
+	.id = 1, .nframes = 3, .flags = CT_STACK_CUT, .frames = story_list
+};
 
-static void story_call(struct play *p, struct ct_call *c, uint32_t pid, uint64_t at, const struct stack *stack, uint32_t device)
+static void story_call(struct play *p, struct ct_call *c, uint32_t pid, uint64_t at,
+		       const struct stack *stack, uint32_t device)
 {
 	if (!c) {
 		CHECK(!"the table has the function");
@@ -826,10 +915,15 @@ static void story_call(struct play *p, struct ct_call *c, uint32_t pid, uint64_t
 	c->h.pid = c->h.tid = pid;
 	c->h.start_ns = PLAY_START + at;
 	c->h.end_ns = PLAY_START + at + 1000;
-	play_give(p, (struct event){ .rec = &c->h, .stack = stack, .device = device, .context = CT_UNKNOWN, .stream = CT_UNKNOWN });
+	play_give(p, (struct event){ .rec = &c->h,
+				     .stack = stack,
+				     .device = device,
+				     .context = CT_UNKNOWN,
+				     .stream = CT_UNKNOWN });
 }
 
-static void story_takes(struct play *p, const char *name, uint64_t address, uint64_t bytes, uint64_t at, const struct stack *stack)
+static void story_takes(struct play *p, const char *name, uint64_t address, uint64_t bytes,
+			uint64_t at, const struct stack *stack)
 {
 	static uint64_t out;
 	struct made_call m;
@@ -849,7 +943,11 @@ static void story_frees(struct play *p, const char *name, uint64_t address, int 
 
 static void story(struct play *p)
 {
-	struct ct_exit end = { .h = { .size = sizeof(end), .kind = CT_EXIT, .pid = 100, .tid = 100, .start_ns = PLAY_START + 900000000,
+	struct ct_exit end = { .h = { .size = sizeof(end),
+				      .kind = CT_EXIT,
+				      .pid = 100,
+				      .tid = 100,
+				      .start_ns = PLAY_START + 900000000,
 				      .end_ns = PLAY_START + 900000000 } };
 	struct made_call m;
 
@@ -860,8 +958,10 @@ static void story(struct play *p)
 	story_takes(p, "cudaMallocHost", 0x7f0000900000, 4096, 250000000, NULL);
 	story_frees(p, "cudaFree", 0x7f0000200000, 0, 300000000);
 	story_frees(p, "cudaFree", 0x7f0000200000, 1, 310000000);
-	story_call(p, CALL(&m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(1) << 40), 100, 400000000, &story_stack, 0);
-	story_call(p, CALL(&m, "cudaFree", CT_CALL, 0, 0, U(0x1234000)), 200, 500000000, NULL, CT_UNKNOWN);
+	story_call(p, CALL(&m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(1) << 40), 100, 400000000,
+		   &story_stack, 0);
+	story_call(p, CALL(&m, "cudaFree", CT_CALL, 0, 0, U(0x1234000)), 200, 500000000, NULL,
+		   CT_UNKNOWN);
 	story_takes(p, "cudaMalloc", 0x7f0000300000, 1000, 600000000, &story_stack);
 	story_takes(p, "cudaMalloc", 0x7f0000400000, 1000, 700000000, &story_stack);
 	play_give(p, (struct event){ .rec = &end.h });
@@ -870,12 +970,17 @@ static void story(struct play *p)
 static void rubbish_calls(struct play *);
 
 /* What is printed, and the verdict, when these records were lost. */
-static char *told_with(const struct sink_mem *how, void (*what)(struct play *), const struct losses *losses, enum sink_leaks *leaks)
+static char *told_with(const struct sink_mem *how, void (*what)(struct play *),
+		       const struct losses *losses, enum sink_leaks *leaks)
 {
 	static char path[] = "/tmp/cudatrace-mem-XXXXXX";
 	struct sink_end end = { .reason = "finished", .losses = *losses };
 	struct sink_mem mem = *how;
-	struct sink_opts opts = { .title = "./app <x>", .version = "0", .start_ns = PLAY_START, .mem = &mem, .recorded = true };
+	struct sink_opts opts = { .title = "./app <x>",
+				  .version = "0",
+				  .start_ns = PLAY_START,
+				  .mem = &mem,
+				  .recorded = true };
 	struct out out;
 	struct play p;
 	char *text;
@@ -901,7 +1006,8 @@ static char *told(const struct sink_mem *how, void (*what)(struct play *))
 	enum sink_leaks leaks = SINK_LEAKS_NOT_KNOWN;
 	char *text = told_with(how, what, &(struct losses){ 0 }, &leaks);
 
-	CHECK(what == rubbish_calls || leaks == (what == story ? SINK_LEAKS_FOUND : SINK_LEAKS_NONE));
+	CHECK(what == rubbish_calls ||
+	      leaks == (what == story ? SINK_LEAKS_FOUND : SINK_LEAKS_NONE));
 	return text;
 }
 
@@ -919,21 +1025,28 @@ static void test_outputs(void)
 	golden("mem.json", &(struct sink_mem){ .by = -1, .top = 10, .json = true });
 	golden("mem_stack.txt", &(struct sink_mem){ .by = LEDGER_BY_STACK, .top = 1 });
 	golden("mem_library.txt", &(struct sink_mem){ .by = LEDGER_BY_LIBRARY, .top = 10 });
-	golden("mem_watch.txt", &(struct sink_mem){ .by = LEDGER_BY_DEVICE, .top = 3, .watch_ns = 200000000 });
-	golden("mem_watch.jsonl", &(struct sink_mem){ .by = -1, .top = 3, .watch_ns = 200000000, .json = true });
+	golden("mem_watch.txt",
+	       &(struct sink_mem){ .by = LEDGER_BY_DEVICE, .top = 3, .watch_ns = 200000000 });
+	golden("mem_watch.jsonl",
+	       &(struct sink_mem){ .by = -1, .top = 3, .watch_ns = 200000000, .json = true });
 }
 
 /* Two users of one allocator hold memory, and one of them asks for more than there is. */
 static void two_users(struct play *p)
 {
-	static const struct stack_frame frames[] = { LINE("grow", 1, "pool.c", 7), LINE("left", 2, "a.c", 1), LINE("right", 3, "b.c", 2) };
-	static const struct stack_frame *const lists[][2] = { { &frames[0], &frames[1] }, { &frames[0], &frames[2] } };
-	static const struct stack stacks[] = { { .id = 1, .nframes = 2, .frames = lists[0] }, { .id = 2, .nframes = 2, .frames = lists[1] } };
+	static const struct stack_frame frames[] = { LINE("grow", 1, "pool.c", 7),
+						     LINE("left", 2, "a.c", 1),
+						     LINE("right", 3, "b.c", 2) };
+	static const struct stack_frame *const lists[][2] = { { &frames[0], &frames[1] },
+							      { &frames[0], &frames[2] } };
+	static const struct stack stacks[] = { { .id = 1, .nframes = 2, .frames = lists[0] },
+					       { .id = 2, .nframes = 2, .frames = lists[1] } };
 	struct made_call m;
 
 	story_takes(p, "cudaMalloc", 0x7f0000000000, 1 << 20, 100000000, &stacks[0]);
 	story_takes(p, "cudaMalloc", 0x7f0000200000, 3 << 20, 200000000, &stacks[1]);
-	story_call(p, CALL(&m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(1) << 40), 100, 400000000, &stacks[0], 0);
+	story_call(p, CALL(&m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(1) << 40), 100, 400000000,
+		   &stacks[0], 0);
 }
 
 static void contains(const char *text, const char *what)
@@ -948,9 +1061,12 @@ static void test_two_users(void)
 {
 	static const char page[] = ".output/unit/mem-two.html";
 	enum sink_leaks leaks;
-	char *text = told_with(&(struct sink_mem){ .by = -1, .top = 10, .html = page }, two_users, &(struct losses){ 0 }, &leaks), *html;
+	char *text = told_with(&(struct sink_mem){ .by = -1, .top = 10, .html = page }, two_users,
+			       &(struct losses){ 0 }, &leaks),
+	     *html;
 
-	contains(text, "grow at pool.c:7 (cudaMalloc), from left at a.c:1 asked for 1099511627776 bytes");
+	contains(text,
+		 "grow at pool.c:7 (cudaMalloc), from left at a.c:1 asked for 1099511627776 bytes");
 	contains(text, "  3.0 MiB in 1: grow at pool.c:7 (cudaMalloc), from right at b.c:2\n");
 	contains(text, "  1.0 MiB in 1: grow at pool.c:7 (cudaMalloc), from left at a.c:1\n");
 	free(text);
@@ -990,15 +1106,21 @@ static void rubbish_calls(struct play *p)
 		if (!(set[func / 64] >> (func % 64) & 1))
 			continue;
 		for (size_t k = 0; k < ARRAY_LEN(out); k++)
-			out[k] = rand_r(&seed) % 3 ? (uint64_t)rand_r(&seed) % 8 : ~0ULL << (rand_r(&seed) % 64);
+			out[k] = rand_r(&seed) % 3 ? (uint64_t)rand_r(&seed) % 8
+						   : ~0ULL << (rand_r(&seed) % 64);
 		make_nmemory = 0;
 		make_mem(OUT, out, sizeof(out));
 		for (size_t k = 0; k < ARRAY_LEN(w); k++)
-			w[k] = rand_r(&seed) % 2 ? OUT : rand_r(&seed) % 2 ? (uint64_t)rand_r(&seed) % 8 : ~0ULL >> (rand_r(&seed) % 64);
+			w[k] = rand_r(&seed) % 2   ? OUT
+			       : rand_r(&seed) % 2 ? (uint64_t)rand_r(&seed) % 8
+						   : ~0ULL >> (rand_r(&seed) % 64);
 		snprintf(name, sizeof(name), "%s", api_funcs[func].name);
-		story_call(p, CALL(&m, name, CT_CALL, 0, rand_r(&seed) % 4 ? 0 : rand_r(&seed) % 6, w[0], w[1], w[2], w[3], w[4], w[5],
-					w[6], w[7], w[8], w[9], w[10], w[11], w[0], w[1]),
-			   100 + (uint32_t)rand_r(&seed) % 3, (uint64_t)i * 10000, rand_r(&seed) % 2 ? &story_stack : NULL,
+		story_call(p,
+			   CALL(&m, name, CT_CALL, 0, rand_r(&seed) % 4 ? 0 : rand_r(&seed) % 6,
+				w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10],
+				w[11], w[0], w[1]),
+			   100 + (uint32_t)rand_r(&seed) % 3, (uint64_t)i * 10000,
+			   rand_r(&seed) % 2 ? &story_stack : NULL,
 			   (uint32_t)rand_r(&seed) % 3 - 1);
 	}
 	make_nmemory = 0;
@@ -1014,11 +1136,15 @@ static void test_losses(void)
 		const char *summary;
 	} tries[] = {
 		{ CT_LOSS_RING, story, SINK_LEAKS_NOT_KNOWN,
-		  "LEAK SUMMARY: not known, because 3 records are missing; of what is there, 1054672 bytes in 4 allocations were not freed\n" },
+		  "LEAK SUMMARY: not known, because 3 records are missing; of what is there, "
+		  "1054672 bytes in 4 allocations were not freed\n" },
 		{ CT_LOSS_FILE, nothing, SINK_LEAKS_NOT_KNOWN,
-		  "LEAK SUMMARY: not known, because 3 records are missing; of what is there, 0 bytes in 0 allocations were not freed\n" },
-		{ CT_LOSS_STACK, story, SINK_LEAKS_FOUND, "LEAK SUMMARY: 1054672 bytes leaked in 4 allocations\n" },
-		{ CT_LOSS_ORPHAN, nothing, SINK_LEAKS_NONE, "LEAK SUMMARY: 0 bytes leaked in 0 allocations\n" },
+		  "LEAK SUMMARY: not known, because 3 records are missing; of what is there, 0 "
+		  "bytes in 0 allocations were not freed\n" },
+		{ CT_LOSS_STACK, story, SINK_LEAKS_FOUND,
+		  "LEAK SUMMARY: 1054672 bytes leaked in 4 allocations\n" },
+		{ CT_LOSS_ORPHAN, nothing, SINK_LEAKS_NONE,
+		  "LEAK SUMMARY: 0 bytes leaked in 0 allocations\n" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
@@ -1027,13 +1153,16 @@ static void test_losses(void)
 		char *text;
 
 		losses.lost[tries[i].cause] = 3;
-		text = told_with(&(struct sink_mem){ .by = -1, .top = 10 }, tries[i].what, &losses, &leaks);
+		text = told_with(&(struct sink_mem){ .by = -1, .top = 10 }, tries[i].what, &losses,
+				 &leaks);
 		CHECK(leaks == tries[i].leaks);
 		CHECK_TEXT(tries[i].summary, strstr(text, "LEAK SUMMARY"));
 		free(text);
-		text = told_with(&(struct sink_mem){ .by = -1, .top = 10, .json = true }, tries[i].what, &losses, &leaks);
+		text = told_with(&(struct sink_mem){ .by = -1, .top = 10, .json = true },
+				 tries[i].what, &losses, &leaks);
 		CHECK(leaks == tries[i].leaks);
-		CHECK(strstr(text, leaks == SINK_LEAKS_NOT_KNOWN ? "\"leaks_known\":false" : "\"leaks_known\":true"));
+		CHECK(strstr(text, leaks == SINK_LEAKS_NOT_KNOWN ? "\"leaks_known\":false"
+								 : "\"leaks_known\":true"));
 		free(text);
 	}
 }
@@ -1045,7 +1174,9 @@ static void test_hostile(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		struct sink_opts opts = { .title = NULL, .start_ns = PLAY_START, .recorded = true };
-		struct sink_mem how = { .by = -1, .top = 10, .json = i % 2, .html = page, .watch_ns = 100000000 };
+		struct sink_mem how = {
+			.by = -1, .top = 10, .json = i % 2, .html = page, .watch_ns = 100000000
+		};
 		struct sink_end end = { .reason = "finished" };
 		struct out out;
 		struct play p;
@@ -1066,7 +1197,9 @@ static void test_hostile(void)
 static int write_page(const char *path, const char *kind)
 {
 	char *text = told(&(struct sink_mem){ .by = -1, .top = 10, .html = path },
-			  !strcmp(kind, "story") ? story : !strcmp(kind, "empty") ? nothing : rubbish_calls);
+			  !strcmp(kind, "story")   ? story
+			  : !strcmp(kind, "empty") ? nothing
+						   : rubbish_calls);
 
 	free(text);
 	return 0;

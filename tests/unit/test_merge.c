@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_merge.c - several recordings as one: times on one clock, numbers kept apart, nothing lost; and what the stages
- * and sinks make of a stored trace: the same as of the records themselves.
+ * test_merge.c - several recordings as one: times on one clock, numbers kept apart, nothing
+ * lost; and what the stages and sinks make of a stored trace: the same as of the records
+ * themselves.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -17,12 +18,16 @@
 
 static char out_path[64], json_path[64];
 
-/* ---- clocks ------------------------------------------------------------------------------------------- */
+/* ---- clocks ---- */
 
 static void clock_at(struct align *a, uint64_t monotonic, uint64_t realtime, uint64_t error)
 {
-	struct ct_clock c = { .h = { .size = sizeof(c), .kind = CT_CLOCK, .start_ns = monotonic, .end_ns = monotonic },
-			      .realtime_ns = realtime, .error_ns = error };
+	struct ct_clock c = { .h = { .size = sizeof(c),
+				     .kind = CT_CLOCK,
+				     .start_ns = monotonic,
+				     .end_ns = monotonic },
+			      .realtime_ns = realtime,
+			      .error_ns = error };
 
 	align_clock(a, &c);
 }
@@ -33,7 +38,8 @@ static void test_align(void)
 	uint64_t t;
 
 	clock_at(&a, 1000, 1000000, 5);
-	CHECK(align_offset(&a, 0) == 999000 && align_offset(&a, 999999) == 999000 && align_drift(&a) == 0);
+	CHECK(align_offset(&a, 0) == 999000 && align_offset(&a, 999999) == 999000 &&
+	      align_drift(&a) == 0);
 	/* a clock that runs ahead by 100 in 10000 */
 	clock_at(&a, 11000, 1010100, 7);
 	CHECK(align_offset(&a, 6000) == 999050 && align_offset(&a, 11000) == 999100 &&
@@ -59,7 +65,7 @@ static void test_align(void)
 	CHECK(t >= 5000000 + 49000 && t <= 5000000 + 51000);
 }
 
-/* ---- files -------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static int merge_files(const char *const *paths, int n)
 {
@@ -129,7 +135,8 @@ static void count(struct sums *s, const char *path)
 				continue;
 			s->pids[i] = h->pid;
 			s->shown[i] = p->shown_pid;
-			snprintf(s->host[i], sizeof(s->host[i]), "%s", p->info ? p->info->host : "");
+			snprintf(s->host[i], sizeof(s->host[i]), "%s",
+				 p->info ? p->info->host : "");
 			s->npids++;
 			break;
 		}
@@ -143,7 +150,8 @@ static void count(struct sums *s, const char *path)
 
 static void test_hosts(void)
 {
-	static const char *const paths[] = { "tests/traces/two.ctrace", "tests/traces/other.ctrace" };
+	static const char *const paths[] = { "tests/traces/two.ctrace",
+					     "tests/traces/other.ctrace" };
 	struct sums a, b, m;
 
 	count(&a, paths[0]);
@@ -185,8 +193,8 @@ static void once(const char *const *paths, int n, const struct sums *want)
 	CHECK(m.npids == want->npids && m.stacks_known);
 }
 
-/* A recording of the records of two.ctrace from the one with number `from` on, up to `to`, as a recorder's dump has them: with the
- * definitions before. */
+/* A recording of the records of two.ctrace from the one with number `from` on, up to `to`, as a
+ * recorder's dump has them: with the definitions before. */
 static void dump(const char *path, const char *part, uint64_t from, uint64_t to)
 {
 	const struct ct_hdr *h;
@@ -273,7 +281,8 @@ static struct muted_sum muted_of(const char *path, unsigned int *records, uint64
 	return sum;
 }
 
-/* Calls that were counted and not recorded: of a file that is given twice once, of two hosts both, each with its own process. */
+/* Calls that were counted and not recorded: of a file that is given twice once, of two hosts
+ * both, each with its own process. */
 static void test_muted(void)
 {
 	static const char muted[] = "tests/traces/muted.ctrace";
@@ -285,13 +294,16 @@ static void test_muted(void)
 	struct writer *w;
 
 	CHECK(records == 4 && pids == 3 * 4001 + 4002);
-	CHECK(want.counted == 5790 && want.unseen.calls == 240300 && want.unseen.below == 4020 && want.unseen.above == 903100);
+	CHECK(want.counted == 5790 && want.unseen.calls == 240300 && want.unseen.below == 4020 &&
+	      want.unseen.above == 903100);
 	CHECK(!merge_files((const char *const[]){ muted, muted }, 2));
 	got = muted_of(out_path, &n, &sum_pids);
 	CHECK(n == 4 && sum_pids == pids && !memcmp(&got, &want, sizeof(got)));
 	/* the same records on another host */
 	CHECK(!reader_open(&r, muted));
-	CHECK(!writer_open(&w, json_path, "format 1\nhost node-z\nboot_id z\nstart_ns 1000000000000\nrealtime_offset_ns 1699999000000000000\n"));
+	CHECK(!writer_open(&w, json_path,
+			   "format 1\nhost node-z\nboot_id z\nstart_ns "
+			   "1000000000000\nrealtime_offset_ns 1699999000000000000\n"));
 	while (reader_next(r, &h) == 1)
 		CHECK(!writer_record(w, h));
 	CHECK(!writer_end(w, "reason finished\n") && !writer_close(w));
@@ -299,7 +311,8 @@ static void test_muted(void)
 	CHECK(!merge_files((const char *const[]){ muted, json_path }, 2));
 	got = muted_of(out_path, &n, &sum_pids);
 	CHECK(n == 8 && sum_pids == 2 * pids + 4 * (1ULL << 22));
-	CHECK(got.counted == 2 * want.counted && got.unseen.calls == 2 * want.unseen.calls && got.unseen.above == 2 * want.unseen.above);
+	CHECK(got.counted == 2 * want.counted && got.unseen.calls == 2 * want.unseen.calls &&
+	      got.unseen.above == 2 * want.unseen.above);
 	CHECK(got.failed == 2 * want.failed && got.ns == 2 * want.ns);
 	unlink(json_path);
 	unlink(out_path);
@@ -313,11 +326,12 @@ static void test_not_possible(void)
 	CHECK(merge_files(none, 2) == -EBADMSG);
 	/* of another host, cut off before it said what time it was */
 	remove(json_path);
-	CHECK(!writer_open(&w, json_path, "format 1\nhost node-c\nboot_id c\n") && !writer_close(w));
+	CHECK(!writer_open(&w, json_path, "format 1\nhost node-c\nboot_id c\n") &&
+	      !writer_close(w));
 	CHECK(merge_files((const char *const[]){ none[0], json_path }, 2) == -ENOTSUP);
 }
 
-/* ---- replay ------------------------------------------------------------------------------------------- */
+/* ---- replay ---- */
 
 struct run {
 	struct stages stages;
@@ -328,20 +342,24 @@ struct run {
 	uint64_t shown[CT_MAX_FUNCS / 64];
 };
 
-static void run_open(struct run *r, const struct sink_ops *ops, const char *path, const struct sink_file *file)
+static void run_open(struct run *r, const struct sink_ops *ops, const char *path,
+		     const struct sink_file *file)
 {
 	static const struct resolve_opts none;
 
 	memset(r, 0, sizeof(*r));
 	memset(r->shown, 0xff, sizeof(r->shown));
-	r->filter = (struct filter){
-		.shown = r->shown, .nested = true, .foreign = true, .definitions = file, .stores = file
-	};
+	r->filter = (struct filter){ .shown = r->shown,
+				     .nested = true,
+				     .foreign = true,
+				     .definitions = file,
+				     .stores = file };
 	r->sink.ops = ops;
 	CHECK(!stages_open(&r->stages, &none, false, &r->filter, &r->sink, 0));
 	if (path)
 		CHECK(!out_open(&r->out, path, false));
-	r->opts = (struct sink_opts){ .out = path ? &r->out : NULL, .file = file, .version = "test" };
+	r->opts =
+		(struct sink_opts){ .out = path ? &r->out : NULL, .file = file, .version = "test" };
 	CHECK(!ops->open(&r->sink, &r->opts));
 	r->stages.nsinks = 1;
 }
@@ -371,11 +389,13 @@ static char *json_of(const char *path)
 	return unit_read(json_path);
 }
 
-/* Stored once more by the recording sink, behind the stages, a trace prints byte by byte as it does itself. */
+/* Stored once more by the recording sink, behind the stages, a trace prints byte by byte as it
+ * does itself. */
 static void test_stored_again(void)
 {
 	static const char *const paths[] = { "tests/traces/two.ctrace", "tests/traces/other.ctrace",
-					     "tests/traces/calls.ctrace", "tests/traces/newer.ctrace" };
+					     "tests/traces/calls.ctrace",
+					     "tests/traces/newer.ctrace" };
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
 		struct sink_file file = { .path = out_path, .head = "format 1\n" };
@@ -399,7 +419,7 @@ static void test_stored_again(void)
 	}
 }
 
-/* ---- hostile ------------------------------------------------------------------------------------------ */
+/* ---- hostile ---- */
 
 static uint64_t seed = 88172645463325252ULL;
 static uint64_t rnd(void)
@@ -425,7 +445,8 @@ static void through(const struct sink_ops *ops, const char *path)
 	run_close(&run);
 }
 
-/* A file whose sums are right and whose records are rubbish goes through the stages, the table, JSON and merge. */
+/* A file whose sums are right and whose records are rubbish goes through the stages, the table,
+ * JSON and merge. */
 static void test_hostile(void)
 {
 	static char in[1 << 16], body[4 << 20];
@@ -450,14 +471,17 @@ static void test_hostile(void)
 			body[where[k]] = (char)rnd();
 		}
 		b.body_crc = (uint32_t)crc32(0, (const void *)body, b.len);
-		b.head_crc = (uint32_t)crc32(0, (const void *)&b, offsetof(struct trace_block, head_crc));
+		b.head_crc = (uint32_t)crc32(0, (const void *)&b,
+					     offsetof(struct trace_block, head_crc));
 		f = fopen(json_path, "we");
 		if (!f || fwrite(in, 1, at, f) != at || fwrite(&b, sizeof(b), 1, f) != 1 ||
 		    fwrite(body, 1, b.len, f) != b.len || fclose(f))
 			abort();
 		through(&sink_json, json_path);
 		through(&sink_table, json_path);
-		err = merge_files((const char *const[]){ json_path, "tests/traces/other.ctrace", json_path }, 3);
+		err = merge_files((const char *const[]){ json_path, "tests/traces/other.ctrace",
+							 json_path },
+				  3);
 		CHECK(!err || err == -ENOTSUP); /* its clocks are gone */
 		for (int k = 4; k-- > 0;)
 			body[where[k]] = saved[k];

@@ -10,7 +10,8 @@ static void says(const char *want, uint64_t number, int64_t calls, int64_t below
 	const struct ct_estimated e = { calls, below, above };
 	char text[64], margin[64], both[160];
 
-	snprintf(both, sizeof(both), "%s%s", muted_number(text, sizeof(text), number, &e), muted_margin(margin, sizeof(margin), number, &e));
+	snprintf(both, sizeof(both), "%s%s", muted_number(text, sizeof(text), number, &e),
+		 muted_margin(margin, sizeof(margin), number, &e));
 	CHECK_TEXT(want, both);
 }
 
@@ -37,14 +38,20 @@ static void test_texts(void)
 static void test_sums(void)
 {
 	struct muted_sum sum = { 0 };
-	struct ct_muted m = { .counted = 100, .failed = 3, .timed = 100, .ns = 5000, .unseen = { 1000, 50, 60 } };
+	struct ct_muted m = {
+		.counted = 100, .failed = 3, .timed = 100, .ns = 5000, .unseen = { 1000, 50, 60 }
+	};
 
 	muted_add(&sum, &m);
 	m.unseen = (struct ct_estimated){ -200, -10, 5 };
 	muted_add(&sum, &m);
-	CHECK(muted_calls(&sum) == 200 + 800 && muted_error(&sum.unseen) == 65 && muted_ns(&sum) == 50 * 1000);
+	CHECK(muted_calls(&sum) == 200 + 800 && muted_error(&sum.unseen) == 65 &&
+	      muted_ns(&sum) == 50 * 1000);
 	CHECK(muted_at_least(muted_calls(&sum), &sum.unseen) == 960);
-	m = (struct ct_muted){ .counted = UINT64_MAX, .ns = UINT64_MAX, .timed = 1, .unseen = { INT64_MAX, INT64_MIN, INT64_MAX } };
+	m = (struct ct_muted){ .counted = UINT64_MAX,
+			       .ns = UINT64_MAX,
+			       .timed = 1,
+			       .unseen = { INT64_MAX, INT64_MIN, INT64_MAX } };
 	for (int i = 0; i < 100; i++)
 		muted_add(&sum, &m);
 	CHECK(muted_calls(&sum) <= (uint64_t)1 << 61 && muted_ns(&sum) <= (uint64_t)1 << 60);

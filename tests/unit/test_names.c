@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_names.c - names as people read them, which kernel a call is about, and the table that CT_NAME records fill: names
- * that are not names, names that are made to hurt, and more of them than there is room for.
+ * test_names.c - names as people read them, which kernel a call is about, and the table that
+ * CT_NAME records fill: names that are not names, names that are made to hurt, and more of them
+ * than there is room for.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -11,7 +12,7 @@
 #include "make_call.h"
 #include "unit.h"
 
-/* ---- demangling ------------------------------------------------------------------------------------------ */
+/* ---- demangling ---- */
 
 static void check_full(const char *mangled, const char *want)
 {
@@ -32,8 +33,10 @@ static void check_brief(const char *full, const char *want)
 static void test_full(void)
 {
 	check_full("_Z6vecAddPKfS0_Pfi", "vecAdd(float const*, float const*, float*, int)");
-	check_full("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
-		   "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >"
+	check_full("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_"
+		   "11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
+		   "void at::native::vectorized_elementwise_kernel<4, "
+		   "at::native::FillFunctor<float>, std::array<char*, 1ul> >"
 		   "(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)");
 	check_full("_ZN12_GLOBAL__N_11kEi", "(anonymous namespace)::k(int)");
 	/* not mangled, or not well */
@@ -49,39 +52,53 @@ static void test_full(void)
 static void test_brief(void)
 {
 	/* at most 64 columns: all but the return type stays */
-	check_brief("vecAdd(float const*, float const*, float*, int)", "vecAdd(float const*, float const*, float*, int)");
+	check_brief("vecAdd(float const*, float const*, float*, int)",
+		    "vecAdd(float const*, float const*, float*, int)");
 	check_brief("void scale<float, 4>(float*, float)", "scale<float, 4>(float*, float)");
 	check_brief("a(int, aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)",
 		    "a(int, aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)");
 	check_brief("a(int, aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)", "a(...)");
 	/* wider: without template arguments, then without parameters */
-	check_brief("void at::native::f<int, float, at::native::(anonymous namespace)::Functor<double, long> >(int, float)",
+	check_brief("void at::native::f<int, float, at::native::(anonymous "
+		    "namespace)::Functor<double, long> >(int, float)",
 		    "at::native::f<...>(int, float)");
-	check_brief("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >"
+	check_brief("void at::native::vectorized_elementwise_kernel<4, "
+		    "at::native::FillFunctor<float>, std::array<char*, 1ul> >"
 		    "(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)",
 		    "at::native::vectorized_elementwise_kernel<...>(...)");
 	/* names that have brackets of their own */
-	check_brief("foo::operator()<int, float, double, long, unsigned long, short, unsigned short>(int, float) const",
+	check_brief("foo::operator()<int, float, double, long, unsigned long, short, unsigned "
+		    "short>(int, float) const",
 		    "foo::operator()<...>(int, float) const");
-	check_brief("bool std::operator< <char, std::char_traits<char>, std::allocator<char>, std::allocator<char> >(int, int)",
+	check_brief("bool std::operator< <char, std::char_traits<char>, std::allocator<char>, "
+		    "std::allocator<char> >(int, int)",
 		    "std::operator< <...>(int, int)");
-	check_brief("std::ostream& ns::operator>> <int>(std::ostream&, int)", "ns::operator>> <int>(std::ostream&, int)");
-	check_brief("ns::operator<<(std::vector<std::pair<int, int>, std::allocator<std::pair<int, int> > >&, int)",
+	check_brief("std::ostream& ns::operator>> <int>(std::ostream&, int)",
+		    "ns::operator>> <int>(std::ostream&, int)");
+	check_brief("ns::operator<<(std::vector<std::pair<int, int>, std::allocator<std::pair<int, "
+		    "int> > >&, int)",
 		    "ns::operator<<(std::vector<...>&, int)");
-	check_brief("foo::operator unsigned long<int, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb>() const",
+	check_brief("foo::operator unsigned long<int, "
+		    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb>() const",
 		    "foo::operator unsigned long<...>() const");
 	check_brief("p::operator->(int)", "p::operator->(int)");
 	/* lambdas, and functions inside functions */
-	check_brief("auto foo<int>(int)::{lambda(aaaaaaaaaaaaaaaaaaaaaaaa)#1}::operator()<float>(float, bbbbbbbbbbbbbbb) const",
+	check_brief("auto "
+		    "foo<int>(int)::{lambda(aaaaaaaaaaaaaaaaaaaaaaaa)#1}::operator()<float>(float, "
+		    "bbbbbbbbbbbbbbb) const",
 		    "foo<int>(int)::{lambda(...)#1}::operator()<...>(...) const");
-	check_brief("ns::(anonymous namespace)::foo(at::TensorIteratorBase&)::{lambda()#1}::operator()() const::{lambda(float)#2}"
+	check_brief("ns::(anonymous "
+		    "namespace)::foo(at::TensorIteratorBase&)::{lambda()#1}::operator()() "
+		    "const::{lambda(float)#2}"
 		    "::operator()(float) const",
-		    "ns::(anonymous namespace)::foo(...)::{lambda()#1}::operator()() const::{lambda(...)#2}::operator()(...) const");
+		    "ns::(anonymous namespace)::foo(...)::{lambda()#1}::operator()() "
+		    "const::{lambda(...)#2}::operator()(...) const");
 	/* return types that are hard to tell from names */
 	check_brief("unsigned long ns::h<int>(unsigned long)", "ns::h<int>(unsigned long)");
 	check_brief("decltype (a<b, c>(0)) ns::g<int>(int)", "ns::g<int>(int)");
 	check_brief("std::enable_if<((1)>(2)), int>::type k<3>(int)", "k<3>(int)");
-	check_brief("void ns::(anonymous namespace)::kern<int>(float*)", "ns::(anonymous namespace)::kern<int>(float*)");
+	check_brief("void ns::(anonymous namespace)::kern<int>(float*)",
+		    "ns::(anonymous namespace)::kern<int>(float*)");
 	check_brief("foo[abi:cxx11]<int>(long) [clone .x]", "foo[abi:cxx11]<int>(long) [clone .x]");
 	/* what is no function's name stays what it is */
 	check_brief("vec_add", "vec_add");
@@ -129,9 +146,13 @@ static const char *repeat(const char *head, const char *part, int n, const char 
 /* Names of up to 16 KiB that would take gigabytes, an age, or more stack than there is. */
 static void test_bombs(void)
 {
-	static const char *const parts[] = { "P", "N1a", "F", "1AI", "1fIL", "Z", "ZN1aEv", "Uli", "cv", "T_I", "cvT_I", "DpT_", "J", "XplLi1E",
-					     "Xsr", "1fIXcv", "R", "K", "Dv1_", "S_", "M1a", "A_", "DTcl", "B1a", "\xff" };
-	char doubling[4096] = "_Z1f1AIiiE", *at = doubling + strlen(doubling), brackets[CT_NAME_MAX + 1];
+	static const char *const parts[] = { "P",      "N1a",	 "F",	 "1AI",	    "1fIL",
+					     "Z",      "ZN1aEv", "Uli",	 "cv",	    "T_I",
+					     "cvT_I",  "DpT_",	 "J",	 "XplLi1E", "Xsr",
+					     "1fIXcv", "R",	 "K",	 "Dv1_",    "S_",
+					     "M1a",    "A_",	 "DTcl", "B1a",	    "\xff" };
+	char doubling[4096] = "_Z1f1AIiiE", *at = doubling + strlen(doubling),
+	     brackets[CT_NAME_MAX + 1];
 
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		bomb(parts[i], repeat("_Z1f", parts[i], CT_NAME_MAX, "i"));
@@ -143,9 +164,11 @@ static void test_bombs(void)
 		char ref[8];
 
 		if (id - 1 < 36)
-			snprintf(ref, sizeof(ref), "S%c_", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[id - 1]);
+			snprintf(ref, sizeof(ref), "S%c_",
+				 "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[id - 1]);
 		else
-			snprintf(ref, sizeof(ref), "S%c%c_", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[(id - 1) / 36],
+			snprintf(ref, sizeof(ref), "S%c%c_",
+				 "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[(id - 1) / 36],
 				 "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[(id - 1) % 36]);
 		at += sprintf(at, "1BI%s%sE", ref, ref);
 		if (i == 3 || i == 12 || i == 20)
@@ -165,8 +188,28 @@ static void test_bombs(void)
 /* Any text gives a short form that is no longer, and no error of the sanitizers. */
 static void test_random_brief(void)
 {
-	static const char *const parts[] = { "operator", "(", ")", "<", ">", "{", "}", "[", "]", " ", "const", "::", "a", "->", "&", ",",
-					     "(anonymous namespace)", "decltype ", "lambda", "operator()", "operator<", "\xc3\xa9" };
+	static const char *const parts[] = { "operator",
+					     "(",
+					     ")",
+					     "<",
+					     ">",
+					     "{",
+					     "}",
+					     "[",
+					     "]",
+					     " ",
+					     "const",
+					     "::",
+					     "a",
+					     "->",
+					     "&",
+					     ",",
+					     "(anonymous namespace)",
+					     "decltype ",
+					     "lambda",
+					     "operator()",
+					     "operator<",
+					     "\xc3\xa9" };
 	unsigned int seed = 1;
 
 	for (int round = 0; round < 20000; round++) {
@@ -180,7 +223,7 @@ static void test_random_brief(void)
 	}
 }
 
-/* ---- which kernel? ---------------------------------------------------------------------------------------- */
+/* ---- which kernel? ---- */
 
 static uint64_t kernel_of(const struct ct_call *c)
 {
@@ -200,7 +243,8 @@ static void test_kernels_of_calls(void)
 	make_mem(0x5000, &out, 8);
 	make_mem(0x6000, params, sizeof(params));
 	make_mem(0x7000, node, sizeof(node));
-	CHECK(KERNEL("cudaLaunchKernel", U(0xabc), U(1), U(1), U(1), U(1), U(0), U(0), U(0)) == 0xabc);
+	CHECK(KERNEL("cudaLaunchKernel", U(0xabc), U(1), U(1), U(1), U(1), U(0), U(0), U(0)) ==
+	      0xabc);
 	CHECK(KERNEL("cuLaunchKernelEx", U(0), U(0xabd), U(0), U(0)) == 0xabd);
 	CHECK(KERNEL("cudaFuncSetAttribute", U(0xabe), U(0), U(0)) == 0xabe);
 	CHECK(KERNEL("cuKernelSetAttribute", U(0), U(0), U(0xabf), U(0)) == 0xabf);
@@ -209,8 +253,10 @@ static void test_kernels_of_calls(void)
 	/* an input before an output, else the output, once it is there */
 	CHECK(KERNEL("__cudaGetKernel", U(0x5000), U(0xac0)) == 0xac0);
 	CHECK(KERNEL("cuModuleGetFunction", U(0x5000), U(0x1), U(0)) == 0x77);
-	CHECK(kernel_of(make_call(&m, "cuModuleGetFunction", CT_CALL, 0, 500, U(0x5000), U(0x1), U(0))) == 0);
-	CHECK(kernel_of(make_call(&m, "cuModuleGetFunction", CT_ENTER, 0, 0, U(0x5000), U(0x1), U(0))) == 0);
+	CHECK(kernel_of(make_call(&m, "cuModuleGetFunction", CT_CALL, 0, 500, U(0x5000), U(0x1),
+				  U(0))) == 0);
+	CHECK(kernel_of(make_call(&m, "cuModuleGetFunction", CT_ENTER, 0, 0, U(0x5000), U(0x1),
+				  U(0))) == 0);
 	/* a list of handles is about none of them */
 	CHECK(KERNEL("cuModuleEnumerateFunctions", U(0x5000), U(1), U(0x1)) == 0);
 	/* in structs */
@@ -230,7 +276,8 @@ static void test_kernels_of_calls(void)
 	CHECK(KERNEL("cudaLaunchCooperativeKernelMultiDevice", U(0x6000), U(1), U(0)) == 0x4444);
 	/* a struct that could not be read */
 	CHECK(KERNEL("cudaGraphNodeSetParams", U(1), U(0x999999)) == 0);
-	CHECK(api_has_kernel(api_next("cudaLaunchKernel", -1)) && !api_has_kernel(api_next("cudaMalloc", -1)));
+	CHECK(api_has_kernel(api_next("cudaLaunchKernel", -1)) &&
+	      !api_has_kernel(api_next("cudaMalloc", -1)));
 }
 
 /* What rows are marked as: the whole of it, so that nobody takes a mark off without noticing. */
@@ -250,23 +297,30 @@ static void test_marks(void)
 		CHECK(!api_spec(i, API_ARCH_HERE, false, &s) && s.flags & CT_S_ALWAYS);
 		CHECK(!!(s.more & CT_S_WHOLE_NAME) == api_says_name(i));
 		CHECK(!!(s.more & CT_S_FORGETS) == api_forgets(i));
-		sprintf(text + strlen(text), "%s%s%s%s ", api_funcs[i].name, s.more & CT_S_WHOLE_NAME ? "=" : "",
-			s.more & CT_S_FORGETS ? "-" : "", s.more & CT_S_ENTRY_ONLY ? "|" : "");
+		sprintf(text + strlen(text), "%s%s%s%s ", api_funcs[i].name,
+			s.more & CT_S_WHOLE_NAME ? "=" : "", s.more & CT_S_FORGETS ? "-" : "",
+			s.more & CT_S_ENTRY_ONLY ? "|" : "");
 	}
-	CHECK_TEXT("cudaDeviceReset- cudaThreadExit- cudaGetFuncBySymbol cudaGetKernel cudaLibraryGetKernel= cudaLibraryUnload- "
-		   "cudaFuncGetName= __cudaGetKernel __cudaRegisterFunction=| __cudaUnregisterFatBinary- cuCtxDestroy- "
-		   "cuCtxDestroy_v2- cuCtxDetach- cuDevicePrimaryCtxRelease- cuDevicePrimaryCtxRelease_v2- "
-		   "cuDevicePrimaryCtxReset- cuDevicePrimaryCtxReset_v2- cuGreenCtxDestroy- cuKernelGetFunction cuLibraryGetKernel= "
-		   "cuLibraryGetModule cuLibraryUnload- cuModuleGetFunction= cuModuleUnload- cuFuncGetName= cuKernelGetName= ",
+	CHECK_TEXT("cudaDeviceReset- cudaThreadExit- cudaGetFuncBySymbol cudaGetKernel "
+		   "cudaLibraryGetKernel= cudaLibraryUnload- "
+		   "cudaFuncGetName= __cudaGetKernel __cudaRegisterFunction=| "
+		   "__cudaUnregisterFatBinary- cuCtxDestroy- "
+		   "cuCtxDestroy_v2- cuCtxDetach- cuDevicePrimaryCtxRelease- "
+		   "cuDevicePrimaryCtxRelease_v2- "
+		   "cuDevicePrimaryCtxReset- cuDevicePrimaryCtxReset_v2- cuGreenCtxDestroy- "
+		   "cuKernelGetFunction cuLibraryGetKernel= "
+		   "cuLibraryGetModule cuLibraryUnload- cuModuleGetFunction= cuModuleUnload- "
+		   "cuFuncGetName= cuKernelGetName= ",
 		   text);
 	CHECK(n == 26);
 }
 
-/* ---- the table -------------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static char record_room[sizeof(struct ct_name) + CT_NAME_MAX + 8];
 
-static const struct ct_hdr *name_record(uint32_t pid, uint64_t handle, const char *name, size_t len, int source, bool cut)
+static const struct ct_hdr *name_record(uint32_t pid, uint64_t handle, const char *name, size_t len,
+					int source, bool cut)
 {
 	struct ct_name *n = (struct ct_name *)record_room;
 
@@ -285,13 +339,15 @@ static const struct ct_hdr *name_record(uint32_t pid, uint64_t handle, const cha
 
 static void say(struct name_table *t, uint32_t pid, uint64_t handle, const char *name)
 {
-	CHECK(!name_table_record(t, name_record(pid, handle, name, strlen(name), CT_NAME_REGISTERED, false)));
+	CHECK(!name_table_record(t, name_record(pid, handle, name, strlen(name), CT_NAME_REGISTERED,
+						false)));
 }
 
 static const struct kernel_name *find(struct name_table *t, uint32_t pid, uint64_t handle)
 {
 	struct made_call m;
-	struct ct_call *c = make_call(&m, "cudaLaunchKernel", CT_CALL, 0, 0, handle, U(1), U(1), U(1), U(1), U(0), U(0), U(0));
+	struct ct_call *c = make_call(&m, "cudaLaunchKernel", CT_CALL, 0, 0, handle, U(1), U(1),
+				      U(1), U(1), U(0), U(0), U(0));
 
 	c->h.pid = pid;
 	return name_table_find(t, c);
@@ -306,8 +362,10 @@ static const char *mangled(struct name_table *t, uint32_t pid, uint64_t handle)
 
 static void life(struct name_table *t, int kind, uint32_t pid, uint64_t start)
 {
-	struct ct_process p = { .h = { .size = sizeof(p), .kind = (uint16_t)kind, .pid = pid, .tid = pid },
-				.start_boottime_ns = start };
+	struct ct_process p = {
+		.h = { .size = sizeof(p), .kind = (uint16_t)kind, .pid = pid, .tid = pid },
+		.start_boottime_ns = start
+	};
 
 	if (kind == CT_EXIT)
 		p.h.size = sizeof(struct ct_exit);
@@ -361,7 +419,8 @@ static void test_table(void)
 	life(t, CT_EXEC, 2, 200);
 	CHECK_TEXT("none", mangled(t, 2, 0x10));
 	/* a name that is cut, one with a NUL inside, sources of the future */
-	CHECK(!name_table_record(t, name_record(1, 0x30, "_Z6vecAddPKf", 12, CT_NAME_DRIVER, true)));
+	CHECK(!name_table_record(t,
+				 name_record(1, 0x30, "_Z6vecAddPKf", 12, CT_NAME_DRIVER, true)));
 	k = find(t, 1, 0x30);
 	CHECK(k && k->cut && !strcmp(k->full, "_Z6vecAddPKf") && !strcmp(k->brief, "_Z6vecAddPKf"));
 	CHECK(!name_table_record(t, name_record(1, 0x30, "ab\0cd", 5, 200, false)));
@@ -398,7 +457,8 @@ static void test_table_random(void)
 	}
 	for (uint32_t pid = 0; pid < 3; pid++) {
 		for (uint64_t h = 0; h < 2048; h++) {
-			snprintf(name, sizeof(name), now[pid][h] ? "_Z5k%04di" : "none", now[pid][h]);
+			snprintf(name, sizeof(name), now[pid][h] ? "_Z5k%04di" : "none",
+				 now[pid][h]);
 			wrong += strcmp(name, mangled(t, pid + 1, h * 16 + 4096)) != 0;
 		}
 	}
@@ -437,14 +497,15 @@ static void test_table_room(void)
 		CHECK(mallinfo2().uordblks + mallinfo2().hblkhd - before < (size_t)80 << 20);
 	/* one handle after another under the same name takes room too */
 	for (uint64_t i = 0; i < 1500000; i++)
-		name_table_record(t, name_record(6, i * 16 + 16, "k", 1, CT_NAME_REGISTERED, false));
+		name_table_record(t,
+				  name_record(6, i * 16 + 16, "k", 1, CT_NAME_REGISTERED, false));
 	CHECK_TEXT("k", mangled(t, 6, 1499999 * 16 + 16));
 	if (before)
 		CHECK(mallinfo2().uordblks + mallinfo2().hblkhd - before < (size_t)160 << 20);
 	name_table_close(t);
 }
 
-/* ---- records ---------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 /* Lengths that reach beyond the record, by one byte, and by as much as the field holds. */
 static void test_checks(void)
@@ -460,15 +521,15 @@ static void test_checks(void)
 		struct ct_stack stack;
 		char room[65536];
 	} r;
-#define RECORD(k, type, tail)                                                                          \
-	do {                                                                                           \
-		memset(&r, 0, sizeof(r));                                                              \
-		r.h.kind = k;                                                                          \
-		r.h.size = (uint16_t)(sizeof(type) + (tail));                                          \
-		CHECK(!record_check(&r, r.h.size));                                                    \
-		r.h.size = sizeof(type) - 8;                                                           \
-		CHECK(record_check(&r, sizeof(r)) == -EBADMSG);                                        \
-		r.h.size = (uint16_t)(sizeof(type) + (tail));                                          \
+#define RECORD(k, type, tail)                                   \
+	do {                                                    \
+		memset(&r, 0, sizeof(r));                       \
+		r.h.kind = k;                                   \
+		r.h.size = (uint16_t)(sizeof(type) + (tail));   \
+		CHECK(!record_check(&r, r.h.size));             \
+		r.h.size = sizeof(type) - 8;                    \
+		CHECK(record_check(&r, sizeof(r)) == -EBADMSG); \
+		r.h.size = (uint16_t)(sizeof(type) + (tail));   \
 	} while (0)
 #define BAD CHECK(record_check(&r, sizeof(r)) == -EBADMSG)
 #define GOOD CHECK(!record_check(&r, sizeof(r)))
@@ -555,7 +616,8 @@ static void test_checks(void)
 	BAD;
 }
 
-/* The id of a call's stack is its last word: there must be room for it behind all that the call announces. */
+/* The id of a call's stack is its last word: there must be room for it behind all that the call
+ * announces. */
 static void test_stack_word(void)
 {
 	struct made_call m;

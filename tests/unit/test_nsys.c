@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_nsys.c - the database of nsys-sqlite from hand-made records: rows and numbers, names, files that cannot be written, and
- * records full of rubbish. What queries in the manner of nsys's reports make of such a database: tests/export/nsys.py, which
- * has it made here (argument: the file to write).
+ * test_nsys.c - the database of nsys-sqlite from hand-made records: rows and numbers, names,
+ * files that cannot be written, and records full of rubbish. What queries in the manner of
+ * nsys's reports make of such a database: tests/export/nsys.py, which has it made here
+ * (argument: the file to write).
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -28,7 +29,11 @@ static struct sink_end the_end(void)
 
 static void write_with(const char *path, bool all_tables)
 {
-	struct sink_opts opts = { .path = path, .all_tables = all_tables, .version = "test", .title = "train.py", .start_ns = PLAY_START,
+	struct sink_opts opts = { .path = path,
+				  .all_tables = all_tables,
+				  .version = "test",
+				  .title = "train.py",
+				  .start_ns = PLAY_START,
 				  .realtime_offset_ns = 1700000000000000000ULL - PLAY_START };
 	struct sink_end end = the_end();
 	struct play p;
@@ -53,10 +58,11 @@ static const char *ask(const char *sql)
 	sqlite3 *db = NULL;
 	const char *got = NULL;
 
-	if (!sqlite3_open_v2(file(), &db, SQLITE_OPEN_READONLY, NULL) && !sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) &&
-	    sqlite3_step(stmt) == SQLITE_ROW) {
+	if (!sqlite3_open_v2(file(), &db, SQLITE_OPEN_READONLY, NULL) &&
+	    !sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) && sqlite3_step(stmt) == SQLITE_ROW) {
 		snprintf(text, sizeof(text), "%s",
-			 sqlite3_column_text(stmt, 0) ? (const char *)sqlite3_column_text(stmt, 0) : "NULL");
+			 sqlite3_column_text(stmt, 0) ? (const char *)sqlite3_column_text(stmt, 0)
+						      : "NULL");
 		got = text;
 	}
 	sqlite3_finalize(stmt);
@@ -68,90 +74,131 @@ static void rows(void)
 {
 	write_to(file());
 	CHECK_TEXT("ok", ask("PRAGMA integrity_check"));
-	CHECK_TEXT("3.24.14", ask("SELECT value FROM META_DATA_EXPORT WHERE name='EXPORT_SCHEMA_VERSION'"));
+	CHECK_TEXT("3.24.14",
+		   ask("SELECT value FROM META_DATA_EXPORT WHERE name='EXPORT_SCHEMA_VERSION'"));
 	CHECK_TEXT("1700000000000000000|2023-11-14 22:13:20",
 		   ask("SELECT utcEpochNs||'|'||utcTime FROM TARGET_INFO_SESSION_START_TIME"));
-	CHECK_TEXT("cudaLaunchKernel_v7000,cudaLaunchKernel_ptsz_v7000,cudaMemcpy_v3020,cudaMemcpyAsync_v3020,"
+	CHECK_TEXT("cudaLaunchKernel_v7000,cudaLaunchKernel_ptsz_v7000,cudaMemcpy_v3020,"
+		   "cudaMemcpyAsync_v3020,"
 		   "cudaMemset_v3020,cuLaunchKernel,cudaDeviceSynchronize_v3020,cudaMalloc_v3020",
-		   ask("SELECT group_concat(value) FROM (SELECT DISTINCT value FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s "
+		   ask("SELECT group_concat(value) FROM (SELECT DISTINCT value FROM "
+		       "CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s "
 		       "ON s.id=nameId ORDER BY r.rowid)"));
 	/* pid << 24 | tid, times from the start on, numbers of calls, results as returned */
 	CHECK_TEXT("1000|1500|0|1677721701|1|0",
-		   ask("SELECT start||'|'||end||'|'||eventClass||'|'||globalTid||'|'||correlationId||'|'||returnValue FROM "
+		   ask("SELECT "
+		       "start||'|'||end||'|'||eventClass||'|'||globalTid||'|'||correlationId||'|'||"
+		       "returnValue FROM "
 		       "CUPTI_ACTIVITY_KIND_RUNTIME ORDER BY rowid"));
-	CHECK_TEXT("2", ask("SELECT returnValue FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s ON s.id=nameId WHERE value LIKE "
+	CHECK_TEXT("2", ask("SELECT returnValue FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds "
+			    "s ON s.id=nameId WHERE value LIKE "
 			    "'cudaMalloc%'"));
-	CHECK_TEXT("-1", ask("SELECT returnValue FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s ON s.id=nameId WHERE value LIKE "
+	CHECK_TEXT("-1", ask("SELECT returnValue FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds "
+			     "s ON s.id=nameId WHERE value LIKE "
 			     "'cudaDeviceSync%'"));
 	/* a driver call */
-	CHECK_TEXT("1", ask("SELECT eventClass FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s ON s.id=nameId WHERE "
+	CHECK_TEXT("1", ask("SELECT eventClass FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s "
+			    "ON s.id=nameId WHERE "
 			    "value='cuLaunchKernel'"));
 	CHECK_TEXT("axpy(float*, float const*, int)|axpy|_Z4axpyPfPKfi",
-		   ask("SELECT d.value||'|'||s.value||'|'||m.value FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds d ON "
-		       "d.id=demangledName JOIN StringIds s ON s.id=shortName JOIN StringIds m ON m.id=mangledName"));
+		   ask("SELECT d.value||'|'||s.value||'|'||m.value FROM CUPTI_ACTIVITY_KIND_KERNEL "
+		       "JOIN StringIds d ON "
+		       "d.id=demangledName JOIN StringIds s ON s.id=shortName JOIN StringIds m ON "
+		       "m.id=mangledName"));
 	/* kinds of memory are CUPTI's less one, and unknown is 7 */
-	CHECK_TEXT("1|2,0|2,7|7", ask("SELECT group_concat(DISTINCT srcKind||'|'||dstKind) FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE "
+	CHECK_TEXT("1|2,0|2,7|7", ask("SELECT group_concat(DISTINCT srcKind||'|'||dstKind) FROM "
+				      "CUPTI_ACTIVITY_KIND_MEMCPY WHERE "
 				      "copyKind<10"));
-	CHECK_TEXT("0|1|0|7", ask("SELECT srcDeviceId||'|'||dstDeviceId||'|'||min(deviceId)||'|'||srcContextId FROM "
-				  "CUPTI_ACTIVITY_KIND_MEMCPY WHERE copyKind=10"));
-	CHECK_TEXT("11", ask("SELECT copyKind FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE virtualAddress=4096"));
-	CHECK_TEXT("0,1", ask("SELECT group_concat(memoryOperationType) FROM CUDA_GPU_MEMORY_USAGE_EVENTS"));
-	CHECK_TEXT("59|step|training", ask("SELECT eventType||'|'||t.value||'|'||d.value FROM NVTX_EVENTS JOIN StringIds t ON "
+	CHECK_TEXT("0|1|0|7",
+		   ask("SELECT "
+		       "srcDeviceId||'|'||dstDeviceId||'|'||min(deviceId)||'|'||srcContextId FROM "
+		       "CUPTI_ACTIVITY_KIND_MEMCPY WHERE copyKind=10"));
+	CHECK_TEXT(
+		"11",
+		ask("SELECT copyKind FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE virtualAddress=4096"));
+	CHECK_TEXT(
+		"0,1",
+		ask("SELECT group_concat(memoryOperationType) FROM CUDA_GPU_MEMORY_USAGE_EVENTS"));
+	CHECK_TEXT("59|step|training", ask("SELECT eventType||'|'||t.value||'|'||d.value FROM "
+					   "NVTX_EVENTS JOIN StringIds t ON "
 					   "t.id=textId JOIN StringIds d ON d.id=domainId"));
 	/* the domain's own row: once in a process, with its name as text */
 	CHECK_TEXT("1|training|training:step",
-		   ask("SELECT count(*)||'|'||d.text||'|'||d.text||':'||t.value FROM NVTX_EVENTS n JOIN NVTX_EVENTS d ON d.eventType=75 AND "
-		       "d.domainId=n.domainId AND d.globalTid>>24=n.globalTid>>24 JOIN StringIds t ON t.id=n.textId"));
-	CHECK_TEXT("4|Context sync", ask("SELECT syncType||'|'||label FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION JOIN "
-					 "ENUM_CUPTI_SYNC_TYPE e ON e.id=syncType"));
-	CHECK_TEXT("6|Module loading", ask("SELECT overheadType||'|'||label FROM CUPTI_ACTIVITY_KIND_OVERHEAD JOIN "
-					   "ENUM_CUPTI_OVERHEAD_TYPE e ON e.id=overheadType"));
+		   ask("SELECT count(*)||'|'||d.text||'|'||d.text||':'||t.value FROM NVTX_EVENTS n "
+		       "JOIN NVTX_EVENTS d ON d.eventType=75 AND "
+		       "d.domainId=n.domainId AND d.globalTid>>24=n.globalTid>>24 JOIN StringIds t "
+		       "ON t.id=n.textId"));
+	CHECK_TEXT("4|Context sync",
+		   ask("SELECT syncType||'|'||label FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION JOIN "
+		       "ENUM_CUPTI_SYNC_TYPE e ON e.id=syncType"));
+	CHECK_TEXT("6|Module loading",
+		   ask("SELECT overheadType||'|'||label FROM CUPTI_ACTIVITY_KIND_OVERHEAD JOIN "
+		       "ENUM_CUPTI_OVERHEAD_TYPE e ON e.id=overheadType"));
 	CHECK_TEXT("5", ask("SELECT graphId FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE"));
-	CHECK_TEXT("launch|main", ask("SELECT group_concat(value,'|') FROM CUDA_CALLCHAINS JOIN StringIds s ON s.id=symbol"));
-	CHECK_TEXT("2", ask("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE callchainId=1"));
-	CHECK_TEXT("7 records lost: ring buffer full (raise --ring-size)", ask("SELECT text FROM DIAGNOSTIC_EVENT"));
-	CHECK_TEXT("61000|1677721600|cudaGetDevice: 5000 calls were counted in windows and have no rows; beside them there were 240000 by "
+	CHECK_TEXT("launch|main", ask("SELECT group_concat(value,'|') FROM CUDA_CALLCHAINS JOIN "
+				      "StringIds s ON s.id=symbol"));
+	CHECK_TEXT("2",
+		   ask("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE callchainId=1"));
+	CHECK_TEXT("7 records lost: ring buffer full (raise --ring-size)",
+		   ask("SELECT text FROM DIAGNOSTIC_EVENT"));
+	CHECK_TEXT("61000|1677721600|cudaGetDevice: 5000 calls were counted in windows and have no "
+		   "rows; beside them there were 240000 by "
 		   "estimate, 236000 to 243000 at 95 %, since 60000 ns before",
-		   ask("SELECT timestamp||'|'||globalPid||'|'||text FROM DIAGNOSTIC_EVENT WHERE text LIKE 'cudaGetDevice%'"));
+		   ask("SELECT timestamp||'|'||globalPid||'|'||text FROM DIAGNOSTIC_EVENT WHERE "
+		       "text LIKE 'cudaGetDevice%'"));
 	CHECK_TEXT("1 device records without a valid time are left out",
 		   ask("SELECT text FROM DIAGNOSTIC_EVENT ORDER BY rowid DESC"));
 }
 
 static void devices(void)
 {
-	CHECK_TEXT("0 H200 01010101-0101-0101-0101-010101010101,1 H100 02020202-0202-0202-0202-020202020202",
+	CHECK_TEXT("0 H200 01010101-0101-0101-0101-010101010101,1 H100 "
+		   "02020202-0202-0202-0202-020202020202",
 		   ask("SELECT group_concat(id||' '||name||' '||uuid) FROM TARGET_INFO_GPU"));
 	/* the second process numbers the other GPU 0 */
 	CHECK_TEXT("100:0=0=0,100:1=1=1,200:0=1=1",
-		   ask("SELECT group_concat(pid||':'||ordinal||'='||cudaId||'='||gpuId) FROM TARGET_INFO_CUDA_DEVICE"));
-	CHECK_TEXT("0,1", ask("SELECT group_concat(DISTINCT deviceId) FROM CUPTI_ACTIVITY_KIND_KERNEL"));
+		   ask("SELECT group_concat(pid||':'||ordinal||'='||cudaId||'='||gpuId) FROM "
+		       "TARGET_INFO_CUDA_DEVICE"));
+	CHECK_TEXT("0,1",
+		   ask("SELECT group_concat(DISTINCT deviceId) FROM CUPTI_ACTIVITY_KIND_KERNEL"));
 	CHECK_TEXT("132|150754820096|1980000000|233472|65536|32|64|32|9|0",
-		   ask("SELECT smCount||'|'||totalMemory||'|'||clockRate||'|'||maxShmemPerSm||'|'||maxRegistersPerSm||'|'||threadsPerWarp"
-		       "||'|'||maxWarpsPerSm||'|'||maxBlocksPerSm||'|'||computeMajor||'|'||smMinor FROM TARGET_INFO_GPU"));
-	CHECK_TEXT("100|7|0|0", ask("SELECT processId||'|'||contextId||'|'||deviceId||'|'||isGreenContext FROM "
-				    "TARGET_INFO_CUDA_CONTEXT_INFO"));
-	CHECK_TEXT("13|7|2", ask("SELECT streamId||'|'||contextId||'|'||flag FROM TARGET_INFO_CUDA_STREAM"));
-	CHECK_TEXT("100 trainer,200 other", ask("SELECT group_concat(pid||' '||name) FROM PROCESSES"));
+		   ask("SELECT "
+		       "smCount||'|'||totalMemory||'|'||clockRate||'|'||maxShmemPerSm||'|'||"
+		       "maxRegistersPerSm||'|'||threadsPerWarp"
+		       "||'|'||maxWarpsPerSm||'|'||maxBlocksPerSm||'|'||computeMajor||'|'||smMinor "
+		       "FROM TARGET_INFO_GPU"));
+	CHECK_TEXT("100|7|0|0",
+		   ask("SELECT processId||'|'||contextId||'|'||deviceId||'|'||isGreenContext FROM "
+		       "TARGET_INFO_CUDA_CONTEXT_INFO"));
+	CHECK_TEXT("13|7|2",
+		   ask("SELECT streamId||'|'||contextId||'|'||flag FROM TARGET_INFO_CUDA_STREAM"));
+	CHECK_TEXT("100 trainer,200 other",
+		   ask("SELECT group_concat(pid||' '||name) FROM PROCESSES"));
 }
 
 /* Tables without rows are there when they are asked for, and take rows as they do otherwise. */
 static void all_tables(void)
 {
-#define COUNT_OF(names) "SELECT count(*) FROM sqlite_master WHERE type='table' AND name IN (" names ")"
-#define NO_ROWS "'OSRT_API','CUDA_GRAPH_EVENTS','CUDA_GRAPH_NODE_EVENTS','CUPTI_ACTIVITY_KIND_CUDA_EVENT'"
+#define COUNT_OF(names) \
+	"SELECT count(*) FROM sqlite_master WHERE type='table' AND name IN (" names ")"
+#define NO_ROWS \
+	"'OSRT_API','CUDA_GRAPH_EVENTS','CUDA_GRAPH_NODE_EVENTS','CUPTI_ACTIVITY_KIND_CUDA_EVENT'"
 	CHECK_TEXT("0", ask(COUNT_OF(NO_ROWS)));
 	write_with(file(), true);
 	CHECK_TEXT("4", ask(COUNT_OF(NO_ROWS)));
-	CHECK_TEXT("4", ask(COUNT_OF("'NVTX_EVENTS','CUDA_CALLCHAINS','CUDA_UM_CPU_PAGE_FAULT_EVENTS','CUDA_UM_GPU_PAGE_FAULT_EVENTS'")));
+	CHECK_TEXT("4", ask(COUNT_OF("'NVTX_EVENTS','CUDA_CALLCHAINS','CUDA_UM_CPU_PAGE_FAULT_"
+				     "EVENTS','CUDA_UM_GPU_PAGE_FAULT_EVENTS'")));
 	CHECK_TEXT("0", ask("SELECT count(nestingLevel) FROM OSRT_API"));
 	CHECK_TEXT("2", ask("SELECT count(*) FROM NVTX_EVENTS"));
 	CHECK_TEXT("ok", ask("PRAGMA integrity_check"));
 }
 
-/* Each text has one id, whatever bytes it is made of; what is no UTF-8 does not get into the database. */
+/* Each text has one id, whatever bytes it is made of; what is no UTF-8 does not get into the
+ * database. */
 static void strings(void)
 {
-	static const char *const texts[] = { "a", "", "a\xff", "a\xef\xbf\xbd", "longer than eight bytes" };
+	static const char *const texts[] = { "a", "", "a\xff", "a\xef\xbf\xbd",
+					     "longer than eight bytes" };
 	static char large[70000];
 	struct nsys_db d = { 0 };
 	struct nsys_strings *s;
@@ -166,7 +213,8 @@ static void strings(void)
 	for (int i = 0; i < 5; i++)
 		CHECK(nsys_string(s, texts[i], strlen(texts[i])) == ids[i]);
 	CHECK(ids[2] == ids[3] && ids[0] != ids[1] && ids[1] != ids[4]);
-	CHECK(nsys_string(s, large, sizeof(large)) == big && nsys_string(s, large, sizeof(large) - 1) == big + 1);
+	CHECK(nsys_string(s, large, sizeof(large)) == big &&
+	      nsys_string(s, large, sizeof(large) - 1) == big + 1);
 	/* more than the cache holds */
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < 20000; i++) {
@@ -208,7 +256,8 @@ static void streams(void)
 	CHECK(!play_end(&p, &end));
 	play_quiet(false);
 	CHECK_TEXT("100|1|7|1,100|2|7|1,200|1|7|1,200|2|7|1",
-		   ask("SELECT group_concat(processId||'|'||contextId||'|'||streamId||'|'||flag) FROM TARGET_INFO_CUDA_STREAM"));
+		   ask("SELECT group_concat(processId||'|'||contextId||'|'||streamId||'|'||flag) "
+		       "FROM TARGET_INFO_CUDA_STREAM"));
 }
 
 static void names(void)
@@ -217,7 +266,8 @@ static void names(void)
 		const char *full, *base;
 	} kernels[] = {
 		{ "vecAdd(float const*, int)", "vecAdd" },
-		{ "void at::native::vectorized_elementwise_kernel<4, at::native::F<float>, std::array<char*, 2ul> >(int, F)",
+		{ "void at::native::vectorized_elementwise_kernel<4, at::native::F<float>, "
+		  "std::array<char*, 2ul> >(int, F)",
 		  "vectorized_elementwise_kernel" },
 		{ "void (anonymous namespace)::reduce<int>(int*)", "reduce" },
 		{ "ns::C<int (*)(char)>::run(float*) const", "run" },
@@ -239,14 +289,18 @@ static void names(void)
 		snprintf(got, sizeof(got), "%.*s", (int)n, from);
 		CHECK_TEXT(kernels[i].base, got);
 	}
-	CHECK_TEXT("cudaGetDeviceProperties_v12000", nsys_api_name(api_next("cudaGetDeviceProperties_v2", -1), false));
+	CHECK_TEXT("cudaGetDeviceProperties_v12000",
+		   nsys_api_name(api_next("cudaGetDeviceProperties_v2", -1), false));
 	CHECK_TEXT("cudaMemcpy_ptds_v7000", nsys_api_name(api_next("cudaMemcpy", -1), true));
 	CHECK_TEXT("cudaMalloc_v3020", nsys_api_name(api_next("cudaMalloc", -1), true));
 	CHECK_TEXT("cuMemAlloc_v2", nsys_api_name(api_next("cuMemAlloc_v2", -1), false));
 	/* of a function whose signature changed, each row its own */
-	CHECK_TEXT("cudaGraphInstantiate_v10000", nsys_api_name(api_next("cudaGraphInstantiate", -1), false));
+	CHECK_TEXT("cudaGraphInstantiate_v10000",
+		   nsys_api_name(api_next("cudaGraphInstantiate", -1), false));
 	CHECK_TEXT("cudaGraphInstantiate_v12000",
-		   nsys_api_name(api_next("cudaGraphInstantiate", api_next("cudaGraphInstantiate", -1)), false));
+		   nsys_api_name(api_next("cudaGraphInstantiate",
+					  api_next("cudaGraphInstantiate", -1)),
+				 false));
 	for (int i = 0; i < api_nfuncs; i++)
 		CHECK(!strncmp(nsys_api_name(i, false), api_funcs[i].name, 4));
 }
@@ -273,7 +327,8 @@ static void files(void)
 	CHECK(!sink_nsys.open(&s, &opts));
 	CHECK(!stat(file(), &after) && before.st_ino == after.st_ino);
 	CHECK(!sink_nsys.close(&s, &end));
-	CHECK(!stat(file(), &after) && before.st_ino != after.st_ino && (after.st_mode & 0777) == (before.st_mode & 0777));
+	CHECK(!stat(file(), &after) && before.st_ino != after.st_ino &&
+	      (after.st_mode & 0777) == (before.st_mode & 0777));
 	CHECK(!left_over());
 	/* a link is followed */
 	snprintf(link, sizeof(link), "%s.link", file());
@@ -285,7 +340,8 @@ static void files(void)
 	/* nothing but a file can be replaced */
 	play_quiet(true);
 	opts.path = "/dev/null";
-	CHECK(sink_nsys.open(&s, &opts) == -EINVAL && !stat("/dev/null", &after) && S_ISCHR(after.st_mode));
+	CHECK(sink_nsys.open(&s, &opts) == -EINVAL && !stat("/dev/null", &after) &&
+	      S_ISCHR(after.st_mode));
 	opts.path = NULL;
 	CHECK(sink_nsys.open(&s, &opts) == -EINVAL);
 	opts.path = "/nonexistent/file";

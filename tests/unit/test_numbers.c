@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_numbers.c - the numbers of calls: those of one file, of the files that a recorder wrote one after the other, of these merged,
- * without the oldest, with a block that is damaged, and of what the flight recorder kept are the same.
+ * test_numbers.c - the numbers of calls: those of one file, of the files that a recorder wrote
+ * one after the other, of these merged, without the oldest, with a block that is damaged, and of
+ * what the flight recorder kept are the same.
  */
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ static char *path_of(const char *name, int i)
 	return p;
 }
 
-/* ---- a run -------------------------------------------------------------------------------------------- */
+/* ---- a run ---- */
 
 union room {
 	struct ct_hdr h;
@@ -44,15 +45,22 @@ static uint32_t numbers[CALLS * 2]; /* of the calls, by their begin */
 
 static void add_process(uint32_t pid, uint64_t start_ns)
 {
-	run[nrun].process = (struct ct_process){
-		.h = { .size = sizeof(struct ct_process), .kind = CT_PROCESS, .pid = pid, .tid = pid, .start_ns = 1000 + (uint64_t)nrun },
-		.start_boottime_ns = start_ns, .comm = "x" };
+	run[nrun].process = (struct ct_process){ .h = { .size = sizeof(struct ct_process),
+							.kind = CT_PROCESS,
+							.pid = pid,
+							.tid = pid,
+							.start_ns = 1000 + (uint64_t)nrun },
+						 .start_boottime_ns = start_ns,
+						 .comm = "x" };
 	nrun++;
 }
 
 static void add_exit(uint32_t pid)
 {
-	run[nrun].exit = (struct ct_exit){ .h = { .size = sizeof(struct ct_exit), .kind = CT_EXIT, .pid = pid, .tid = pid,
+	run[nrun].exit = (struct ct_exit){ .h = { .size = sizeof(struct ct_exit),
+						  .kind = CT_EXIT,
+						  .pid = pid,
+						  .tid = pid,
 						  .start_ns = 1000 + (uint64_t)nrun } };
 	nrun++;
 }
@@ -94,7 +102,7 @@ static void make_run(void)
 	}
 }
 
-/* ---- files -------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static int to_writer(void *w, const struct ct_hdr *h)
 {
@@ -102,7 +110,8 @@ static int to_writer(void *w, const struct ct_hdr *h)
 }
 
 /* run[from..to), as the recording sink writes a file; `defs` NULL: the first. */
-static void write_part(const char *path, int part, int from, int to, struct numbers *n, struct defs *d)
+static void write_part(const char *path, int part, int from, int to, struct numbers *n,
+		       struct defs *d)
 {
 	char head[128];
 	struct writer *w;
@@ -169,7 +178,8 @@ static void write_parts(bool with)
 	struct defs *d = defs_open();
 
 	for (int i = 0; i < PARTS; i++)
-		write_part(path_of("part", i), i + 1, nrun / PARTS * i, i + 1 == PARTS ? nrun : nrun / PARTS * (i + 1), n, d);
+		write_part(path_of("part", i), i + 1, nrun / PARTS * i,
+			   i + 1 == PARTS ? nrun : nrun / PARTS * (i + 1), n, d);
 	defs_close(d);
 	numbers_close(n);
 }
@@ -238,7 +248,8 @@ static void test_damaged(void)
 	numbers_close(n);
 	defs_close(d);
 	f = fopen(path_of("whole", 0), "r+e");
-	if (!f || fseek(f, 5000, SEEK_SET) || fputc('x', f) == EOF || fputc('y', f) == EOF || fclose(f))
+	if (!f || fseek(f, 5000, SEEK_SET) || fputc('x', f) == EOF || fputc('y', f) == EOF ||
+	    fclose(f))
 		abort();
 	s = replay(path_of("whole", 0));
 	CHECK(s.calls < CALLS && s.calls > CALLS / 2 && !s.wrong);
@@ -273,7 +284,8 @@ static void test_never_twice(void)
 	struct join_opts stored = { .stored = true };
 	struct seen s = { 0 };
 	struct join *j = join_open(&stored, numbered, &s);
-	struct ct_number n = { .h = { .size = sizeof(n), .kind = CT_NUMBER, .pid = 100 }, .number = 10 };
+	struct ct_number n = { .h = { .size = sizeof(n), .kind = CT_NUMBER, .pid = 100 },
+			       .number = 10 };
 
 	CHECK(!join_record(j, &n.h) && !join_record(j, &run[2].h) && s.last[run[2].h.pid == 200]);
 	s = (struct seen){ 0 };

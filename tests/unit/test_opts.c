@@ -60,7 +60,7 @@ static void bad(const char *line, const char *want)
 	CHECK_TEXT(text, said);
 }
 
-/* ---- -e ------------------------------------------------------------------------------------------------- */
+/* ---- -e ---- */
 
 static bool shows(const char *name)
 {
@@ -79,12 +79,14 @@ static bool named(const char *name)
 static void test_select(void)
 {
 	CHECK(good(""));
-	CHECK(shows("cudaMalloc") && shows("cuMemAlloc_v2") && shows("cudaGetDevice") && !shows("__cudaLaunchKernel"));
+	CHECK(shows("cudaMalloc") && shows("cuMemAlloc_v2") && shows("cudaGetDevice") &&
+	      !shows("__cudaLaunchKernel"));
 	CHECK(!named("cudaMalloc"));
 	CHECK(good("-e all"));
 	CHECK(shows("cudaMalloc") && shows("__cudaLaunchKernel"));
 	CHECK(good("-e memory"));
-	CHECK(shows("cudaMalloc") && shows("cuMemAlloc_v2") && !shows("cudaMemcpy") && !named("cudaMalloc"));
+	CHECK(shows("cudaMalloc") && shows("cuMemAlloc_v2") && !shows("cudaMemcpy") &&
+	      !named("cudaMalloc"));
 	CHECK(good("-e MEMORY,launch"));
 	CHECK(shows("cudaMalloc") && shows("cudaLaunchKernel") && !shows("cudaMemcpy"));
 	CHECK(good("-e memory -e launch"));
@@ -98,7 +100,8 @@ static void test_select(void)
 	CHECK(good("-e default,internal"));
 	CHECK(shows("cudaMalloc") && shows("__cudaLaunchKernel"));
 	CHECK(good("-e cuMemAlloc"));
-	CHECK(shows("cuMemAlloc_v2") && shows("cuMemAlloc") && named("cuMemAlloc_v2") && !shows("cudaMalloc"));
+	CHECK(shows("cuMemAlloc_v2") && shows("cuMemAlloc") && named("cuMemAlloc_v2") &&
+	      !shows("cudaMalloc"));
 	CHECK(good("-e cuMemAlloc_v2"));
 	CHECK(shows("cuMemAlloc_v2") && !shows("cuMemAlloc"));
 	CHECK(good("-e cudaMem*"));
@@ -113,31 +116,38 @@ static void test_select(void)
 	CHECK(shows("cudaMalloc") && !shows("cuMemAlloc_v2"));
 
 	/* what runs for long leaves queries out, unless it is told otherwise */
-	CHECK(!parse(OPTS_TOP, "") && shows("cudaMalloc") && !shows("cudaGetDevice") && !shows("cuCtxGetDevice"));
+	CHECK(!parse(OPTS_TOP, "") && shows("cudaMalloc") && !shows("cudaGetDevice") &&
+	      !shows("cuCtxGetDevice"));
 	CHECK(!parse(OPTS_SERVE, "") && shows("cuMemAlloc_v2") && !shows("cudaGetLastError"));
-	CHECK(!parse(OPTS_TOP, "--queries") && shows("cudaMalloc") && shows("cudaGetDevice") && !shows("__cudaLaunchKernel"));
+	CHECK(!parse(OPTS_TOP, "--queries") && shows("cudaMalloc") && shows("cudaGetDevice") &&
+	      !shows("__cudaLaunchKernel"));
 	CHECK(!parse(OPTS_SERVE, "--queries") && shows("cudaGetDevice"));
 	CHECK(!parse(OPTS_TOP, "-e memory,query") && shows("cudaMalloc") && shows("cudaGetDevice"));
 	CHECK(!parse(OPTS_STAT, "") && shows("cudaGetDevice"));
 	CHECK(parse(OPTS_TOP, "-e memory --queries") &&
-	      strstr(said, "-e says which functions are counted: add 'query' to its list, and leave out --queries"));
+	      strstr(said, "-e says which functions are counted: add 'query' to its list, and "
+			   "leave out --queries"));
 
-	CHECK(parse(OPTS_TRACE, "-e cudaMaloc") && strstr(said, "no function or class is named 'cudaMaloc'; did you mean cudaMalloc"));
+	CHECK(parse(OPTS_TRACE, "-e cudaMaloc") &&
+	      strstr(said, "no function or class is named 'cudaMaloc'; did you mean cudaMalloc"));
 	CHECK(parse(OPTS_TRACE, "-e memry") && strstr(said, "did you mean memory"));
 	CHECK(parse(OPTS_TRACE, "-e cuMemAloc") && strstr(said, "did you mean cuMemAlloc"));
-	bad("-e xyzzyplugh", "-e: no function or class is named 'xyzzyplugh'; see 'cudatrace list'");
+	bad("-e xyzzyplugh",
+	    "-e: no function or class is named 'xyzzyplugh'; see 'cudatrace list'");
 	bad("-e xyzzy*", "-e: no function matches 'xyzzy*'; see 'cudatrace list'");
 	bad("-e memory,", "-e: an empty word; give classes, names and globs, separated by commas");
 	bad("-e memory,!memory", "-e leaves no function to trace; see 'cudatrace list'");
-	bad("-e cudaMalloc --domain driver", "-e together with --domain leaves no function to trace; see 'cudatrace list'");
+	bad("-e cudaMalloc --domain driver",
+	    "-e together with --domain leaves no function to trace; see 'cudatrace list'");
 }
 
-/* ---- values --------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static void test_values(void)
 {
 	CHECK(good(""));
-	CHECK(!o.ring_bytes && o.format->ops == &sink_table && o.time == SINK_TIME_MS && !o.npids && !o.cmd);
+	CHECK(!o.ring_bytes && o.format->ops == &sink_table && o.time == SINK_TIME_MS && !o.npids &&
+	      !o.cmd);
 	CHECK(good("-p 1,2 -p 3 -p 2"));
 	CHECK(o.npids == 3 && o.pids[0] == 1 && o.pids[1] == 2 && o.pids[2] == 3);
 	CHECK(good("-p 1+2,3+")); /* as pidof and pgrep print them */
@@ -151,11 +161,14 @@ static void test_values(void)
 	CHECK(good("--min-size 1.5K") && o.min_size_bytes == 1536);
 	CHECK(good("--min-size 4096") && o.min_size_bytes == 4096);
 	CHECK(good("--ring-size 3MiB") && o.ring_bytes == 4u << 20);
-	CHECK(good("-p 1 -n 5 -fcv --strict") && o.count == 5 && o.follow && o.counts_only && o.verbose == 1 && o.strict);
-	CHECK(good("--time iso --tid --color never -o out.txt -A") && o.time == SINK_TIME_ISO && o.tid_column && o.append);
+	CHECK(good("-p 1 -n 5 -fcv --strict") && o.count == 5 && o.follow && o.counts_only &&
+	      o.verbose == 1 && o.strict);
+	CHECK(good("--time iso --tid --color never -o out.txt -A") && o.time == SINK_TIME_ISO &&
+	      o.tid_column && o.append);
 	CHECK(good("--format json") && o.format->ops == &sink_json);
 	CHECK(good("-E A=1 -E B -u nobody -- ./app -p 7 --strict"));
-	CHECK(o.cmd && !strcmp(o.cmd[0], "./app") && !strcmp(o.cmd[3], "--strict") && !o.strict && !o.npids);
+	CHECK(o.cmd && !strcmp(o.cmd[0], "./app") && !strcmp(o.cmd[3], "--strict") && !o.strict &&
+	      !o.npids);
 	CHECK(o.nenv == 2 && !strcmp(o.env[1], "B") && !o.env[2]);
 	CHECK(good("-t 7") && o.tid == 7);
 	CHECK(good("--probe-kind tracefs") && !strcmp(o.probe_kind, "tracefs"));
@@ -179,53 +192,70 @@ static void test_errors(void)
 	bad("--pid", "--pid needs a value (PID); see 'cudatrace --help'");
 	bad("--graph graph", "--graph is about what the GPU does: give --gpu");
 	bad("--gpu-clock offset", "--gpu-clock is about what the GPU does: give --gpu");
-	bad("--cupti /x", "--cupti says which libcupti is used, and nothing here uses one: give --gpu");
+	bad("--cupti /x",
+	    "--cupti says which libcupti is used, and nothing here uses one: give --gpu");
 	bad("-x", "there is no option -x; see 'cudatrace --help'");
 	bad("--formt json", "there is no option --formt; did you mean --format?");
 	bad("--failed=yes", "--failed takes no value: leave out what is behind the =");
-	snprintf(text, sizeof(text), "--format: 'xml' is not one of %s", sinks_names(0, names, sizeof(names)));
+	snprintf(text, sizeof(text), "--format: 'xml' is not one of %s",
+		 sinks_names(0, names, sizeof(names)));
 	bad("--format xml", text);
 	bad("--time s", "--time: 's' is not one of ms, us or iso");
-	bad("--min-duration 5", "--min-duration: '5' is no duration; give a number and its unit, as 1ms, 50us, 2s");
-	bad("--min-size 5XB", "--min-size: '5XB' is no size; give bytes, or 1MB (10^6), 1MiB (2^20)");
-	bad("--min-size 99999999TB", "--min-size: '99999999TB' is no size; give bytes, or 1MB (10^6), 1MiB (2^20)");
+	bad("--min-duration 5",
+	    "--min-duration: '5' is no duration; give a number and its unit, as 1ms, 50us, 2s");
+	bad("--min-size 5XB",
+	    "--min-size: '5XB' is no size; give bytes, or 1MB (10^6), 1MiB (2^20)");
+	bad("--min-size 99999999TB",
+	    "--min-size: '99999999TB' is no size; give bytes, or 1MB (10^6), 1MiB (2^20)");
 	bad("-d 0", "-d: '0' is no time to trace for; give seconds, or 500ms, 2m");
 	bad("-n 0", "-n: '0' is no number of rows; give 1 or more");
 	bad("--ring-size 1K", "--ring-size: '1K' is no size; give one from 64KiB to 1GiB");
 	bad("-E =x -- a", "-E: '=x' names no variable; give VAR=VAL to set it, VAR to remove it");
-	bad("./app", "what is './app'? To start a program, write -- before it: cudatrace [OPTIONS] -- ./app");
+	bad("./app", "what is './app'? To start a program, write -- before it: cudatrace [OPTIONS] "
+		     "-- ./app");
 	bad("--", "-- without a command to start after it: write one, or leave out --");
 
-	bad("-p 1 -- a", "-p traces processes that run already and CMD starts one: give one of the two");
-	bad("-t 1 -- a", "-t traces a thread that runs already and CMD starts a program: give one of the two");
+	bad("-p 1 -- a",
+	    "-p traces processes that run already and CMD starts one: give one of the two");
+	bad("-t 1 -- a",
+	    "-t traces a thread that runs already and CMD starts a program: give one of the two");
 	bad("-u x", "-u says as whom CMD runs: give a CMD after --");
 	bad("-E x", "-E changes CMD's environment: give a CMD after --");
 	bad("-A", "-A adds to the FILE of -o: give -o FILE");
 	bad("-c -C", "-C prints counts after the rows and -c instead of them: give one of the two");
-	bad("-c --format json",
-	    "-c and -C print a table: leave out --format json, or count the rows of a JSON file afterwards");
+	bad("-c --format json", "-c and -C print a table: leave out --format json, or count the "
+				"rows of a JSON file afterwards");
 	bad("-c --enter-exit", "-c prints no rows: leave out --enter-exit");
 	bad("--no-return --failed", "--no-return knows no results: leave out --failed");
-	bad("--no-return --min-duration 1ms", "--no-return knows no durations: leave out --min-duration");
+	bad("--no-return --min-duration 1ms",
+	    "--no-return knows no durations: leave out --min-duration");
 	bad("--no-return -c", "--no-return knows no durations: leave out -c and -C");
 	bad("--no-return --enter-exit", "--no-return sees no returns: leave out --enter-exit");
-	bad("--no-return --nested", "--no-return cannot tell which call is inside which: leave out --nested");
-	bad("--enter-exit --failed", "--enter-exit prints calls before their results are known: leave out --failed");
+	bad("--no-return --nested",
+	    "--no-return cannot tell which call is inside which: leave out --nested");
+	bad("--enter-exit --failed",
+	    "--enter-exit prints calls before their results are known: leave out --failed");
 	bad("--format json --time us", "--time is for the table: JSON has ts_ns and dur_ns");
 }
 
 /* -e none: no calls, only what devices do. */
 static void test_no_calls(void)
 {
-	static const char alone[] = "-e: 'none' means no function at all: give it alone, or leave it out";
-	static const char of_calls[] = "cudatrace: error: -e none leaves no call, and this command is about calls: leave it out\n";
+	static const char alone[] =
+		"-e: 'none' means no function at all: give it alone, or leave it out";
+	static const char of_calls[] = "cudatrace: error: -e none leaves no call, and this command "
+				       "is about calls: leave it out\n";
 
-	CHECK(good("-e none --gpu -- x") && o.select.none && !shows("cudaMalloc") && !shows("__cudaLaunchKernel"));
+	CHECK(good("-e none --gpu -- x") && o.select.none && !shows("cudaMalloc") &&
+	      !shows("__cudaLaunchKernel"));
 	CHECK(good("-e none --counters") && o.select.none);
-	CHECK(good("--gpu -c -e none -p 1") && good("--gpu -e none --min-duration 1ms --start-on cudaMalloc -p 1"));
+	CHECK(good("--gpu -c -e none -p 1") &&
+	      good("--gpu -e none --min-duration 1ms --start-on cudaMalloc -p 1"));
 	CHECK(!parse(OPTS_REPLAY, "-e None x") && o.select.none && !shows("cudaMalloc"));
-	CHECK(!parse(OPTS_RECORD, "-e none --gpu -o x -p 1") && !parse(OPTS_EXPORT, "--to csv -e none x"));
-	CHECK(!parse(OPTS_STAT, "-e none x") && !parse(OPTS_STAT, "-e none --gpu -p 1") && !parse(OPTS_SERVE, "--counters -e none"));
+	CHECK(!parse(OPTS_RECORD, "-e none --gpu -o x -p 1") &&
+	      !parse(OPTS_EXPORT, "--to csv -e none x"));
+	CHECK(!parse(OPTS_STAT, "-e none x") && !parse(OPTS_STAT, "-e none --gpu -p 1") &&
+	      !parse(OPTS_SERVE, "--counters -e none"));
 	CHECK(good("") && !o.select.none);
 
 	bad("-e none", "-e none leaves only what devices do: give --gpu or --counters");
@@ -234,11 +264,15 @@ static void test_no_calls(void)
 	bad("--gpu -e none,!memory -p 1", alone);
 	bad("--gpu -e !none -p 1", alone);
 	bad("-e nome", "-e: no function or class is named 'nome'; did you mean none?");
-	bad("--gpu -e none -k -p 1", "-k is about calls, and -e none leaves none: leave one of the two out");
-	bad("--gpu -e none --domain driver -p 1", "--domain is about calls, and -e none leaves none: leave one of the two out");
-	bad("--gpu -e none --source=cupti -p 1", "--source is about calls, and -e none leaves none: leave one of the two out");
+	bad("--gpu -e none -k -p 1",
+	    "-k is about calls, and -e none leaves none: leave one of the two out");
+	bad("--gpu -e none --domain driver -p 1",
+	    "--domain is about calls, and -e none leaves none: leave one of the two out");
+	bad("--gpu -e none --source=cupti -p 1",
+	    "--source is about calls, and -e none leaves none: leave one of the two out");
 	bad("--gpu -e none --format folded -p 1",
-	    "-e none leaves no call, and --format folded adds up the stacks of calls: leave one of the two out");
+	    "-e none leaves no call, and --format folded adds up the stacks of calls: leave one of "
+	    "the two out");
 	CHECK(parse(OPTS_TOP, "--counters -e none"));
 	CHECK_TEXT(of_calls, said);
 	CHECK(parse(OPTS_ADVISE, "-e none x"));
@@ -256,7 +290,8 @@ static void test_stacks(void)
 {
 	char title[64];
 
-	CHECK(good("") && o.stack == OPTS_STACK_NONE && !o.mangled && !o.full_names && !o.no_python && !o.weight);
+	CHECK(good("") && o.stack == OPTS_STACK_NONE && !o.mangled && !o.full_names &&
+	      !o.no_python && !o.weight);
 	CHECK(good("-k") && o.stack == OPTS_STACK_DWARF);
 	CHECK(good("--stack") && o.stack == OPTS_STACK_DWARF);
 	CHECK(good("--stack=dwarf") && o.stack == OPTS_STACK_DWARF);
@@ -267,84 +302,122 @@ static void test_stacks(void)
 	CHECK(good("--mangled") && o.mangled && !o.full_names);
 	CHECK(good("--full-names") && o.full_names && !o.mangled);
 	bad("--stack=lbr", "--stack: 'lbr' is not one of dwarf or fp");
-	bad("-k fp", "'fp' belongs to no option: write --stack=fp, or to start a program -- before it");
-	bad("--mangled --full-names",
-	    "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two");
+	bad("-k fp",
+	    "'fp' belongs to no option: write --stack=fp, or to start a program -- before it");
+	bad("--mangled --full-names", "--mangled prints names as the compiler made them and "
+				      "--full-names what they mean: give one of the two");
 	bad("-k -c", "-c prints no rows: leave out -k");
 	bad("--no-python", "--no-python is about stacks: give -k");
 	CHECK(good("-k -C"));
 
-	CHECK(good("--format folded") && o.format->ops == &sink_folded && o.stack == OPTS_STACK_DWARF);
+	CHECK(good("--format folded") && o.format->ops == &sink_folded &&
+	      o.stack == OPTS_STACK_DWARF);
 	CHECK(o.weight == SINK_WEIGHT_CALLS);
-	CHECK(good("--format flame --stack=fp --weight bytes --no-python") && o.format->ops == &sink_flame);
+	CHECK(good("--format flame --stack=fp --weight bytes --no-python") &&
+	      o.format->ops == &sink_flame);
 	CHECK(o.stack == OPTS_STACK_FP && o.weight == SINK_WEIGHT_BYTES && o.no_python);
 	CHECK(good("--format folded --weight time") && o.weight == SINK_WEIGHT_TIME);
 	CHECK(good("--format folded -o x -A") && o.append);
 	CHECK(folded("") && o.format->ops == &sink_folded && o.stack == OPTS_STACK_DWARF);
-	CHECK(folded("--format flame -p 1 --weight time") && o.format->ops == &sink_flame && o.npids == 1);
-	CHECK(folded("--stack=fp -o f -- ./app --format json") && o.stack == OPTS_STACK_FP && o.cmd);
+	CHECK(folded("--format flame -p 1 --weight time") && o.format->ops == &sink_flame &&
+	      o.npids == 1);
+	CHECK(folded("--stack=fp -o f -- ./app --format json") && o.stack == OPTS_STACK_FP &&
+	      o.cmd);
 	CHECK_TEXT("./app --format json", opts_title(&o, title, sizeof(title)));
 	CHECK_TEXT("./ap", opts_title(&o, title, 5));
 	CHECK(folded("-p 7") && !strcmp("process 7", opts_title(&o, title, sizeof(title))));
 	CHECK(folded("-p 7,8") && !strcmp("processes 7, 8", opts_title(&o, title, sizeof(title))));
 	CHECK(folded("") && !strcmp("all processes", opts_title(&o, title, sizeof(title))));
 
-	bad("--weight time", "--weight is what a stack weighs, and table adds none up: give folded, flame or speedscope");
-	bad("--weight cycles --format folded", "--weight: 'cycles' is not one of calls, time, bytes or gpu");
+	bad("--weight time", "--weight is what a stack weighs, and table adds none up: give "
+			     "folded, flame or speedscope");
+	bad("--weight cycles --format folded",
+	    "--weight: 'cycles' is not one of calls, time, bytes or gpu");
 	bad("--format folded -c", "-c and -C print a table: leave out --format folded");
 	bad("--format flame -C", "-c and -C print a table: leave out --format flame");
-	bad("--format folded --enter-exit", "--format folded has each call once: leave out --enter-exit");
-	bad("--format folded --unfinished 5", "--format folded has each call once: leave out --unfinished");
+	bad("--format folded --enter-exit",
+	    "--format folded has each call once: leave out --enter-exit");
+	bad("--format folded --unfinished 5",
+	    "--format folded has each call once: leave out --unfinished");
 	bad("--format folded --nested",
 	    "--format folded would count a call and the calls inside it: leave out --nested");
-	bad("--format folded --time ms", "--time is for the table: --format folded has its own times, or none");
-	bad("--format csv --tid", "--tid is for the table, folded, flame and speedscope: leave it out");
+	bad("--format folded --time ms",
+	    "--time is for the table: --format folded has its own times, or none");
+	bad("--format csv --tid",
+	    "--tid is for the table, folded, flame and speedscope: leave it out");
 	CHECK(good("--format folded --tid") && o.tid_column);
 	bad("--format folded --color always", "--color is for the table: leave it out");
-	bad("--format folded --weight time --no-return", "--no-return knows no durations: leave out --weight time");
+	bad("--format folded --weight time --no-return",
+	    "--no-return knows no durations: leave out --weight time");
 	CHECK(good("--format nsys-sqlite -o x") && o.otlp_min_ns == 100000 && !o.otlp);
-	CHECK(good("--otlp http://127.0.0.1:4318 --otlp-min 0s") && !strcmp(o.otlp, "http://127.0.0.1:4318") && !o.otlp_min_ns);
+	CHECK(good("--otlp http://127.0.0.1:4318 --otlp-min 0s") &&
+	      !strcmp(o.otlp, "http://127.0.0.1:4318") && !o.otlp_min_ns);
 	CHECK(good("--format otlp-json --otlp-min 2ms -o x -A") && o.otlp_min_ns == 2000000);
 	bad("--format nsys-sqlite", "--format nsys-sqlite writes a file: give -o FILE");
-	bad("--format nsys-sqlite -o x -A", "--format nsys-sqlite writes a whole file: leave out -A");
+	bad("--format nsys-sqlite -o x -A",
+	    "--format nsys-sqlite writes a whole file: leave out -A");
 	bad("--format otlp-json -c", "-c and -C print a table: leave out --format otlp-json");
 	CHECK(good("--format perfetto -o x -k --stack-args") && o.stack_args);
-	bad("--stack-args", "--stack-args is about stacks of perfetto: give that format, or leave it out");
-	bad("--format perfetto -o x --stack-args", "--stack-args is about stacks with --format perfetto: give -k, or leave it out");
+	bad("--stack-args",
+	    "--stack-args is about stacks of perfetto: give that format, or leave it out");
+	bad("--format perfetto -o x --stack-args",
+	    "--stack-args is about stacks with --format perfetto: give -k, or leave it out");
 	CHECK(good("--format nsys-sqlite -o x --all-tables") && o.all_tables);
-	bad("--all-tables", "--all-tables is about the database of nsys-sqlite: give that format, or leave it out");
-	bad("--otlp-min 1ms", "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json");
-	bad("--otlp-min 5 --otlp env", "--otlp-min: '5' is no duration; give a number and its unit, as 1ms, 50us, 0s");
-	bad("--otlp env --no-return", "--no-return knows no durations, which spans have: leave out --otlp and otlp-json");
-	bad("--otlp=", "--otlp: '' is no address; give http://HOST[:PORT][/PATH], or env for that of OTEL_EXPORTER_OTLP_ENDPOINT");
+	bad("--all-tables",
+	    "--all-tables is about the database of nsys-sqlite: give that format, or leave it out");
+	bad("--otlp-min 1ms",
+	    "--otlp-min says which calls become spans: give --otlp URL or --format otlp-json");
+	bad("--otlp-min 5 --otlp env",
+	    "--otlp-min: '5' is no duration; give a number and its unit, as 1ms, 50us, 0s");
+	bad("--otlp env --no-return",
+	    "--no-return knows no durations, which spans have: leave out --otlp and otlp-json");
+	bad("--otlp=", "--otlp: '' is no address; give http://HOST[:PORT][/PATH], or env for that "
+		       "of OTEL_EXPORTER_OTLP_ENDPOINT");
 	bad("--format flame -o x -A", "--format flame writes a whole file: leave out -A");
 	CHECK(!folded("--format json"));
-	CHECK(strstr(said, "cudatrace: error: 'cudatrace folded' adds up stacks: give --format folded, flame"));
+	CHECK(strstr(said, "cudatrace: error: 'cudatrace folded' adds up stacks: give --format "
+			   "folded, flame"));
 	CHECK(!folded("-c") && strstr(said, "there is no option -c"));
 	CHECK(!folded("./app") && strstr(said, "cudatrace folded [OPTIONS] -- ./app"));
 }
 
-/* Where it goes: what is for programs never onto the standard output that a program started by us has for itself. */
+/* Where it goes: what is for programs never onto the standard output that a program started by
+ * us has for itself. */
 static void test_output(void)
 {
-	static const char programs[] = "cudatrace: error: standard output is CMD's own, with which a form for programs must not mix: "
-		"give -o FILE, or a command that reads it, as -o '|jq .' (-o - is standard output all the same)\n";
+	static const char programs[] = "cudatrace: error: standard output is CMD's own, with which "
+				       "a form for programs must not mix: "
+				       "give -o FILE, or a command that reads it, as -o '|jq .' "
+				       "(-o - is standard output all the same)\n";
 	static const struct {
 		enum opts_cmd cmd;
 		const char *line;
 	} forms[] = {
-		{ OPTS_TRACE, "--format json" },    { OPTS_TRACE, "--format csv" },   { OPTS_TRACE, "--format html" },
-		{ OPTS_TRACE, "--format perfetto" }, { OPTS_TRACE, "--format cupti" }, { OPTS_TRACE, "--format folded" },
-		{ OPTS_TRACE, "--format otlp-json" }, { OPTS_FOLDED, "" },		  { OPTS_FOLDED, "--format flame" },
-		{ OPTS_STAT, "--json" },	    { OPTS_STAT, "--csv" },	      { OPTS_STAT, "--format json" },
-		{ OPTS_MEM, "--json" },		    { OPTS_ADVISE, "--format json" }, { OPTS_ADVISE, "--format markdown" },
+		{ OPTS_TRACE, "--format json" },
+		{ OPTS_TRACE, "--format csv" },
+		{ OPTS_TRACE, "--format html" },
+		{ OPTS_TRACE, "--format perfetto" },
+		{ OPTS_TRACE, "--format cupti" },
+		{ OPTS_TRACE, "--format folded" },
+		{ OPTS_TRACE, "--format otlp-json" },
+		{ OPTS_FOLDED, "" },
+		{ OPTS_FOLDED, "--format flame" },
+		{ OPTS_STAT, "--json" },
+		{ OPTS_STAT, "--csv" },
+		{ OPTS_STAT, "--format json" },
+		{ OPTS_MEM, "--json" },
+		{ OPTS_ADVISE, "--format json" },
+		{ OPTS_ADVISE, "--format markdown" },
 	};
 	static const struct {
 		enum opts_cmd cmd;
 		const char *line;
 	} texts[] = {
-		{ OPTS_TRACE, "" },	  { OPTS_TRACE, "-c" }, { OPTS_TRACE, "-C" },	    { OPTS_TRACE, "--otlp env" }, { OPTS_STAT, "" },
-		{ OPTS_STAT, "--save x" }, { OPTS_MEM, "" },	 { OPTS_MEM, "--watch" }, { OPTS_ADVISE, "" },	  { OPTS_RECORD, "" },
+		{ OPTS_TRACE, "" },   { OPTS_TRACE, "-c" },
+		{ OPTS_TRACE, "-C" }, { OPTS_TRACE, "--otlp env" },
+		{ OPTS_STAT, "" },    { OPTS_STAT, "--save x" },
+		{ OPTS_MEM, "" },     { OPTS_MEM, "--watch" },
+		{ OPTS_ADVISE, "" },  { OPTS_RECORD, "" },
 	};
 	static const char *const places[] = { "-o x", "-o -", "-o |cat" };
 	char line[128];
@@ -366,33 +439,48 @@ static void test_output(void)
 	}
 	bad("-o |", "-o: no command stands behind the '|'; give one, as -o '|jq .'");
 	bad("-A -o |cat", "-A adds to a file, and -o names a command: leave out -A");
-	bad("--format nsys-sqlite -o |cat", "-o: what nsys-sqlite writes is a file, which no command and no standard output can be: give a name");
-	bad("--format chrome -o |cat>%p", "-o: %p is for a file for each process, and a command reads them all: leave it out");
+	bad("--format nsys-sqlite -o |cat", "-o: what nsys-sqlite writes is a file, which no "
+					    "command and no standard output can be: give a name");
+	bad("--format chrome -o |cat>%p",
+	    "-o: %p is for a file for each process, and a command reads them all: leave it out");
 	CHECK(good("--format chrome -o |cat>p"));
-	CHECK(parse(OPTS_RECORD, "-o |cat") && strstr(said, "-o: a recording is a file, which no command and no standard output can be: give a name"));
+	CHECK(parse(OPTS_RECORD, "-o |cat") &&
+	      strstr(said, "-o: a recording is a file, which no command and no standard output can "
+			   "be: give a name"));
 	CHECK(parse(OPTS_MERGE, "-o |cat a b") && strstr(said, "-o: a recording is a file"));
-	CHECK(parse(OPTS_EXPORT, "--to nsys-sqlite -o - a") && strstr(said, "-o: what nsys-sqlite writes is a file"));
+	CHECK(parse(OPTS_EXPORT, "--to nsys-sqlite -o - a") &&
+	      strstr(said, "-o: what nsys-sqlite writes is a file"));
 }
 
 static void test_advise(void)
 {
-	CHECK(!parse(OPTS_ADVISE, "app.ctrace") && o.replay && !strcmp(o.file, "app.ctrace") && o.format->ops == &sink_advise);
-	CHECK(!o.advise.rules && !o.advise.min_cost_ns && o.advise.format == SINK_ADVISE_TEXT && !o.advise_fail);
-	CHECK(!parse(OPTS_ADVISE, "--rule leak,sync-copy --min-cost 5ms --format markdown --fail app.ctrace"));
+	CHECK(!parse(OPTS_ADVISE, "app.ctrace") && o.replay && !strcmp(o.file, "app.ctrace") &&
+	      o.format->ops == &sink_advise);
+	CHECK(!o.advise.rules && !o.advise.min_cost_ns && o.advise.format == SINK_ADVISE_TEXT &&
+	      !o.advise_fail);
+	CHECK(!parse(OPTS_ADVISE,
+		     "--rule leak,sync-copy --min-cost 5ms --format markdown --fail app.ctrace"));
 	CHECK_TEXT("leak,sync-copy", o.advise.rules);
-	CHECK(o.advise.min_cost_ns == 5000000 && o.advise.format == SINK_ADVISE_MARKDOWN && o.advise_fail);
-	CHECK(!parse(OPTS_ADVISE, "--gpu -k -p 12 -d 5") && !o.replay && o.gpu && o.stack && o.npids == 1);
-	CHECK(!parse(OPTS_ADVISE, "--from 1 --to 2 app.ctrace") && o.from_ns == 1000000000 && o.to_ns == 2000000000);
+	CHECK(o.advise.min_cost_ns == 5000000 && o.advise.format == SINK_ADVISE_MARKDOWN &&
+	      o.advise_fail);
+	CHECK(!parse(OPTS_ADVISE, "--gpu -k -p 12 -d 5") && !o.replay && o.gpu && o.stack &&
+	      o.npids == 1);
+	CHECK(!parse(OPTS_ADVISE, "--from 1 --to 2 app.ctrace") && o.from_ns == 1000000000 &&
+	      o.to_ns == 2000000000);
 	CHECK(!parse(OPTS_ADVISE, "-- ./app --rule x") && o.cmd && !strcmp(o.cmd[1], "--rule"));
 	CHECK(parse(OPTS_ADVISE, "--rule lek app.ctrace"));
 	CHECK_TEXT("cudatrace: error: --rule: there is no rule 'lek'; did you mean leak?\n", said);
 	CHECK(parse(OPTS_ADVISE, "--rule leak, app.ctrace"));
 	CHECK(strstr(said, "there is no rule ''"));
-	CHECK(parse(OPTS_ADVISE, "--min-cost 5 app.ctrace") && strstr(said, "--min-cost: '5' is no duration; give a number and its unit"));
-	CHECK(parse(OPTS_ADVISE, "--format html app.ctrace") && strstr(said, "--format: 'html' is not one of text, json or markdown"));
-	CHECK(parse(OPTS_ADVISE, "--no-return app.ctrace") && strstr(said, "there is no option --no-return"));
+	CHECK(parse(OPTS_ADVISE, "--min-cost 5 app.ctrace") &&
+	      strstr(said, "--min-cost: '5' is no duration; give a number and its unit"));
+	CHECK(parse(OPTS_ADVISE, "--format html app.ctrace") &&
+	      strstr(said, "--format: 'html' is not one of text, json or markdown"));
+	CHECK(parse(OPTS_ADVISE, "--no-return app.ctrace") &&
+	      strstr(said, "there is no option --no-return"));
 	CHECK(parse(OPTS_ADVISE, "--min-duration 1ms app.ctrace"));
-	CHECK(parse(OPTS_ADVISE, "a.ctrace b.ctrace") && strstr(said, "'b.ctrace' is one word too many"));
+	CHECK(parse(OPTS_ADVISE, "a.ctrace b.ctrace") &&
+	      strstr(said, "'b.ctrace' is one word too many"));
 }
 
 /* Every option of the help text is accepted. */
@@ -438,53 +526,71 @@ static void test_nearest(void)
 	parse_nearest_add(&near, "cudaMalc", "cudaMallocX");
 	parse_nearest_add(&near, "cudaMalc", "cudaMalloc");
 	parse_nearest_add(&near, "cudaMalc", "cudaMalloc");
-	CHECK_TEXT("; did you mean cudaMalloc or cudaMallocX?", parse_nearest_text(&near, text, sizeof(text)));
+	CHECK_TEXT("; did you mean cudaMalloc or cudaMallocX?",
+		   parse_nearest_text(&near, text, sizeof(text)));
 }
 
 static void test_mem(void)
 {
-	CHECK(!parse(OPTS_MEM, "-- ./app") && o.format->ops == &sink_mem && o.stack == OPTS_STACK_DWARF && o.cmd && !o.replay);
-	CHECK(o.mem.by == -1 && o.mem.top == 10 && !o.mem.json && !o.mem.watch_ns && !o.mem.html && !o.leak_check && !o.counters);
-	CHECK(!parse(OPTS_MEM, "x.ctrace") && o.replay && !strcmp(o.file, "x.ctrace") && o.stack == OPTS_STACK_DWARF);
+	CHECK(!parse(OPTS_MEM, "-- ./app") && o.format->ops == &sink_mem &&
+	      o.stack == OPTS_STACK_DWARF && o.cmd && !o.replay);
+	CHECK(o.mem.by == -1 && o.mem.top == 10 && !o.mem.json && !o.mem.watch_ns && !o.mem.html &&
+	      !o.leak_check && !o.counters);
+	CHECK(!parse(OPTS_MEM, "x.ctrace") && o.replay && !strcmp(o.file, "x.ctrace") &&
+	      o.stack == OPTS_STACK_DWARF);
 	CHECK(!parse(OPTS_MEM, "--no-stack -p 7") && o.stack == OPTS_STACK_NONE && o.npids == 1);
-	CHECK(!parse(OPTS_MEM, "--stack=fp --by stack --top 3 --html p.html") && o.stack == OPTS_STACK_FP && o.mem.by == 4 &&
-	      o.mem.top == 3 && !strcmp(o.mem.html, "p.html"));
+	CHECK(!parse(OPTS_MEM, "--stack=fp --by stack --top 3 --html p.html") &&
+	      o.stack == OPTS_STACK_FP && o.mem.by == 4 && o.mem.top == 3 &&
+	      !strcmp(o.mem.html, "p.html"));
 	CHECK(!parse(OPTS_MEM, "--watch --json") && o.mem.watch_ns == 1000000000 && o.mem.json);
-	CHECK(!parse(OPTS_MEM, "--watch=250ms --leak-check") && o.mem.watch_ns == 250000000 && o.leak_check);
-	CHECK(!parse(OPTS_MEM, "--driver") && o.counters && !strcmp(o.metrics, "mem_process") && o.interval_ns == 100000000);
-	CHECK(parse(OPTS_MEM, "--by owner") && strstr(said, "--by: 'owner' is not one of process, device, kind, stack or library"));
+	CHECK(!parse(OPTS_MEM, "--watch=250ms --leak-check") && o.mem.watch_ns == 250000000 &&
+	      o.leak_check);
+	CHECK(!parse(OPTS_MEM, "--driver") && o.counters && !strcmp(o.metrics, "mem_process") &&
+	      o.interval_ns == 100000000);
+	CHECK(parse(OPTS_MEM, "--by owner") &&
+	      strstr(said, "--by: 'owner' is not one of process, device, kind, stack or library"));
 	CHECK(parse(OPTS_MEM, "--top 0") && strstr(said, "'0' is no number of rows"));
 	CHECK(parse(OPTS_MEM, "--watch=1ms") && strstr(said, "'1ms' is no interval from 10ms on"));
-	CHECK(parse(OPTS_MEM, "--json --by kind") && strstr(said, "--json has all tables: leave out --by"));
-	CHECK(parse(OPTS_MEM, "-e memory") && parse(OPTS_MEM, "--failed") && parse(OPTS_MEM, "--no-return") && parse(OPTS_MEM, "-n 5"));
+	CHECK(parse(OPTS_MEM, "--json --by kind") &&
+	      strstr(said, "--json has all tables: leave out --by"));
+	CHECK(parse(OPTS_MEM, "-e memory") && parse(OPTS_MEM, "--failed") &&
+	      parse(OPTS_MEM, "--no-return") && parse(OPTS_MEM, "-n 5"));
 	CHECK(parse(OPTS_MEM, "a b") && strstr(said, "one word too many"));
 	CHECK(parse(OPTS_MEM, "a -p 1"));
-	CHECK_TEXT("cudatrace: error: '-p' comes after the recording: write options before it\n", said);
+	CHECK_TEXT("cudatrace: error: '-p' comes after the recording: write options before it\n",
+		   said);
 	CHECK(parse(OPTS_MEM, "--bogus"));
-	CHECK_TEXT("cudatrace: error: there is no option --bogus; see 'cudatrace mem --help'\n", said);
+	CHECK_TEXT("cudatrace: error: there is no option --bogus; see 'cudatrace mem --help'\n",
+		   said);
 	CHECK(parse(OPTS_STUCK, "7"));
-	CHECK_TEXT("cudatrace: error: '7' is one word too many; see 'cudatrace stuck --help'\n", said);
+	CHECK_TEXT("cudatrace: error: '7' is one word too many; see 'cudatrace stuck --help'\n",
+		   said);
 }
 
-/* ---- every option of every command ----------------------------------------------------------------------- */
+/* ---- every option of every command ---- */
 
 static const enum opts_cmd every[] = {
-	OPTS_TRACE, OPTS_LIST, OPTS_DOCTOR, OPTS_SCHEMA, OPTS_FOLDED, OPTS_STUCK, OPTS_COUNTERS, OPTS_RECORD, OPTS_REPLAY, OPTS_INFO,
-	OPTS_MERGE, OPTS_STAT, OPTS_SERVE, OPTS_EXPORT, OPTS_MEM, OPTS_ADVISE, OPTS_TOP, OPTS_COMPARE,
+	OPTS_TRACE,    OPTS_LIST,   OPTS_DOCTOR, OPTS_SCHEMA, OPTS_FOLDED, OPTS_STUCK,
+	OPTS_COUNTERS, OPTS_RECORD, OPTS_REPLAY, OPTS_INFO,   OPTS_MERGE,  OPTS_STAT,
+	OPTS_SERVE,    OPTS_EXPORT, OPTS_MEM,	 OPTS_ADVISE, OPTS_TOP,	   OPTS_COMPARE,
 };
 
 /* Whether it is refused by one line that has the word and says what to do. */
 static bool refused(enum opts_cmd cmd, const char *line, const char *word)
 {
-	static const char *const advice[] = { "; give ", ": give ", "; see ", "did you mean", "is not one of ", ": leave out ", "; 'cudatrace ",
-					      "write it out", "manual page have them" };
+	static const char *const advice[] = {
+		"; give ",	 ": give ",	   "; see ",
+		"did you mean",	 "is not one of ", ": leave out ",
+		"; 'cudatrace ", "write it out",   "manual page have them"
+	};
 	int err = parse(cmd, line);
 	const char *end = strchr(said, '\n');
 	bool says = false;
 
 	for (size_t i = 0; i < ARRAY_LEN(advice); i++)
 		says = says || strstr(said, advice[i]);
-	if (err && !strncmp(said, "cudatrace: error: ", 18) && end && !end[1] && strstr(said, word) && says)
+	if (err && !strncmp(said, "cudatrace: error: ", 18) && end && !end[1] &&
+	    strstr(said, word) && says)
 		return true;
 	printf("  command %x, '%s': %s\n", (unsigned int)cmd, line, err ? said : "taken");
 	return false;
@@ -493,7 +599,8 @@ static bool refused(enum opts_cmd cmd, const char *line, const char *word)
 static const struct option_row *row_of(enum opts_cmd cmd, const char *name)
 {
 	for (int i = 0; i < opts_nrows; i++)
-		if (opts_rows[i].set && opts_rows[i].cmds & (int)cmd && !strcmp(opts_rows[i].name, name))
+		if (opts_rows[i].set && opts_rows[i].cmds & (int)cmd &&
+		    !strcmp(opts_rows[i].name, name))
 			return &opts_rows[i];
 	return NULL;
 }
@@ -501,7 +608,8 @@ static const struct option_row *row_of(enum opts_cmd cmd, const char *name)
 static bool has_letter(enum opts_cmd cmd, int letter)
 {
 	for (int i = 0; i < opts_nrows; i++)
-		if (opts_rows[i].set && opts_rows[i].cmds & (int)cmd && opts_rows[i].letter == letter)
+		if (opts_rows[i].set && opts_rows[i].cmds & (int)cmd &&
+		    opts_rows[i].letter == letter)
 			return true;
 	return false;
 }
@@ -510,7 +618,8 @@ static bool has_letter(enum opts_cmd cmd, int letter)
 static bool begins_one(enum opts_cmd cmd, const char *name)
 {
 	for (int i = 0; i < opts_nrows; i++)
-		if (opts_rows[i].set && opts_rows[i].cmds & (int)cmd && !strncmp(opts_rows[i].name, name, strlen(name)))
+		if (opts_rows[i].set && opts_rows[i].cmds & (int)cmd &&
+		    !strncmp(opts_rows[i].name, name, strlen(name)))
 			return true;
 	return false;
 }
@@ -518,8 +627,9 @@ static bool begins_one(enum opts_cmd cmd, const char *name)
 /* Options whose value may be any text: names of files, of users, of what is not known here. */
 static bool is_free(const char *name)
 {
-	static const char *const names[] = { "output", "comm", "cgroup", "library", "user", "env", "metrics", "chip", "cupti", "save",
-					     "html", "fail-if", "counters" };
+	static const char *const names[] = { "output", "comm",	  "cgroup",  "library", "user",
+					     "env",    "metrics", "chip",    "cupti",	"save",
+					     "html",   "fail-if", "counters" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (!strcmp(names[i], name))
@@ -554,7 +664,8 @@ static void test_every_option(enum opts_cmd cmd)
 			continue;
 		snprintf(word, sizeof(word), "--%s", r->name);
 		if (r->arg && *r->arg != '[') {
-			CHECK(parse(cmd, word) && strstr(said, "needs a value (") && strstr(said, r->arg) && strstr(said, word));
+			CHECK(parse(cmd, word) && strstr(said, "needs a value (") &&
+			      strstr(said, r->arg) && strstr(said, word));
 			snprintf(line, sizeof(line), "-%c", r->letter);
 			CHECK(!r->letter || (parse(cmd, line) && strstr(said, "needs a value (")));
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_order.c - finished rows in the order of time: whatever they come in, what comes too late, what a recording promises, the bound. */
+/* test_order.c - finished rows in the order of time: whatever they come in, what comes too late,
+ * what a recording promises, the bound. */
 #include <unistd.h>
 
 #include "../../user/sink/order.h"
@@ -38,7 +39,12 @@ static void run_open(struct run *r)
 /* A row of any kind: its line is its place. */
 static void row(struct run *r, int kind, uint64_t start_ns, uint64_t end_ns)
 {
-	struct ct_hdr h = { .size = sizeof(h), .kind = (uint16_t)kind, .pid = 1, .tid = 1, .start_ns = start_ns, .end_ns = end_ns };
+	struct ct_hdr h = { .size = sizeof(h),
+			    .kind = (uint16_t)kind,
+			    .pid = 1,
+			    .tid = 1,
+			    .start_ns = start_ns,
+			    .end_ns = end_ns };
 	struct row w;
 
 	order_begin(r->order, &w, &r->out);
@@ -125,7 +131,8 @@ static void test_late(void)
 	run_close(&run);
 }
 
-/* Definitions wait for nothing; of two rows with one place the one that came first is the first; an entry has the place of its moment. */
+/* Definitions wait for nothing; of two rows with one place the one that came first is the first;
+ * an entry has the place of its moment. */
 static void test_places(void)
 {
 	struct ct_hdr h = { .kind = CT_ENTER, .start_ns = 5, .end_ns = 5 };
@@ -150,7 +157,8 @@ static void test_places(void)
 	run_close(&run);
 }
 
-/* Of a recording time that passes says nothing: rows go on when the source says that nothing earlier comes. */
+/* Of a recording time that passes says nothing: rows go on when the source says that nothing
+ * earlier comes. */
 static void test_recorded(void)
 {
 	run = (struct run){ .opts = { .gpu = true, .recorded = true, .settled = settled } };
@@ -172,7 +180,8 @@ static void test_recorded(void)
 	run_close(&run);
 }
 
-/* With --nested the calls keep the order in which they come, and device work stands among them by its end. */
+/* With --nested the calls keep the order in which they come, and device work stands among them
+ * by its end. */
 static void test_nested(void)
 {
 	run = (struct run){ .opts = { .gpu = true, .nested = true } };
@@ -183,7 +192,8 @@ static void test_nested(void)
 	row(&run, CT_KERNEL, START + 30, START + 60);
 	CHECK(!order_flush(run.order));
 	look(&run);
-	CHECK(run.n == 4 && run.places[0] == START + 50 && run.places[1] == START + 20 && run.places[2] == START + 60);
+	CHECK(run.n == 4 && run.places[0] == START + 50 && run.places[1] == START + 20 &&
+	      run.places[2] == START + 60);
 	run_close(&run);
 }
 
@@ -229,8 +239,8 @@ static int warnings(const char *path)
 	return n;
 }
 
-/* More than may be held: the earliest rows go on, in order, and all rows are there in the end. What then comes too late is shown, and
- * of a recording it is said, once. */
+/* More than may be held: the earliest rows go on, in order, and all rows are there in the end.
+ * What then comes too late is shown, and of a recording it is said, once. */
 static void test_bound(bool recorded)
 {
 	struct sink_opts opts = { .gpu = true, .recorded = recorded };

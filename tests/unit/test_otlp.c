@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_otlp.c - spans from hand-made records: which there are, in which traces, under which parents; what the environment
- * configures; answers of collectors, wrong ones too. That others can read both encodings, and how they are sent: tests/export/
- * otlp.py, which has the requests made here (argument: a prefix of files).
+ * test_otlp.c - spans from hand-made records: which there are, in which traces, under which
+ * parents; what the environment configures; answers of collectors, wrong ones too. That others
+ * can read both encodings, and how they are sent: tests/export/ otlp.py, which has the requests
+ * made here (argument: a prefix of files).
  */
 #include <errno.h>
 #include <unistd.h>
@@ -15,11 +16,14 @@
 
 static struct sink_opts options(uint64_t min_ns)
 {
-	return (struct sink_opts){ .version = "test", .start_ns = PLAY_START, .realtime_offset_ns = REALTIME - PLAY_START,
-				   .otlp_min_ns = min_ns, .host = "node1" };
+	return (struct sink_opts){ .version = "test",
+				   .start_ns = PLAY_START,
+				   .realtime_offset_ns = REALTIME - PLAY_START,
+				   .otlp_min_ns = min_ns,
+				   .host = "node1" };
 }
 
-/* ---- spans into a text -------------------------------------------------------------------------------- */
+/* ---- spans into a text ---- */
 
 struct got {
 	struct text all; /* a request a line */
@@ -75,7 +79,9 @@ static int close_it(struct sink *s, const struct sink_end *end)
 	return 0;
 }
 
-static const struct sink_ops ops = { .name = "spans", .open = open_it, .event = event, .close = close_it };
+static const struct sink_ops ops = {
+	.name = "spans", .open = open_it, .event = event, .close = close_it
+};
 
 static void begin(struct play *p, struct sink_opts *o)
 {
@@ -105,7 +111,8 @@ static const char *member(const char *name, const char *key, char buf[64])
 		;
 	snprintf(needle, sizeof(needle), "\"%s\":\"", key);
 	at = span ? strstr(span, needle) : NULL;
-	snprintf(buf, 64, "%.*s", at ? (int)strcspn(at + strlen(needle), "\"") : 0, at ? at + strlen(needle) : "");
+	snprintf(buf, 64, "%.*s", at ? (int)strcspn(at + strlen(needle), "\"") : 0,
+		 at ? at + strlen(needle) : "");
 	return buf;
 }
 
@@ -118,18 +125,23 @@ static void tree(void)
 	begin(&p, &o);
 	play_all(&p);
 	play_end(&p, NULL);
-	/* 9 calls, 4 kernels with a time, 4 copies, a set, a graph, two for calls without spans, a root for each process */
+	/* 9 calls, 4 kernels with a time, 4 copies, a set, a graph, two for calls without spans,
+	 * a root for each process */
 	CHECK(got.spans == 9 + 4 + 4 + 1 + 1 + 2 + 2 && times("\"traceId\"") == 23);
-	CHECK_TEXT(member("trainer", "spanId", a), member("muted cudaGetDevice", "parentSpanId", b));
+	CHECK_TEXT(member("trainer", "spanId", a),
+		   member("muted cudaGetDevice", "parentSpanId", b));
 	CHECK_TEXT("1700000000000001000", member("muted cudaGetDevice", "startTimeUnixNano", a));
 	CHECK_TEXT("1700000000000061000", member("muted cudaGetDevice", "endTimeUnixNano", a));
-	CHECK(times("{\"key\":\"calls.counted\",\"value\":{\"intValue\":\"5000\"}},{\"key\":\"calls.estimated\",\"value\":{\"intValue\":"
-		    "\"240000\"}},{\"key\":\"calls.below\",\"value\":{\"intValue\":\"4000\"}},{\"key\":\"calls.above\",\"value\":"
+	CHECK(times("{\"key\":\"calls.counted\",\"value\":{\"intValue\":\"5000\"}},{\"key\":"
+		    "\"calls.estimated\",\"value\":{\"intValue\":"
+		    "\"240000\"}},{\"key\":\"calls.below\",\"value\":{\"intValue\":\"4000\"}},{"
+		    "\"key\":\"calls.above\",\"value\":"
 		    "{\"intValue\":\"3000\"}}") == 1);
 	CHECK(times("{\"key\":\"calls.estimated\",\"value\":{\"intValue\":\"-900\"}}") == 1);
 	CHECK_TEXT(member("cudaMemset", "spanId", a), member("Memset", "parentSpanId", b));
 	CHECK_TEXT(member("cudaMemset", "traceId", a), member("Memset", "traceId", b));
-	CHECK_TEXT(member("cuLaunchKernel", "spanId", a), member("gemm<4>(float*, int)", "parentSpanId", b));
+	CHECK_TEXT(member("cuLaunchKernel", "spanId", a),
+		   member("gemm<4>(float*, int)", "parentSpanId", b));
 	CHECK_TEXT(member("trainer", "spanId", a), member("cudaMemset", "parentSpanId", b));
 	CHECK_TEXT(member("trainer", "spanId", a), member("Memcpy PtoP", "parentSpanId", b));
 	CHECK(strcmp(member("trainer", "traceId", a), member("other", "traceId", b)));
@@ -142,16 +154,21 @@ static void tree(void)
 	CHECK(times("{\"key\":\"block_dim\",\"value\":{\"stringValue\":\"[64,1,1]\"}}") == 2);
 	CHECK(times("{\"key\":\"byte_count\",\"value\":{\"intValue\":\"1000000\"}}") == 1);
 	CHECK(times("{\"key\":\"bytes\",\"value\":{\"intValue\":\"1000000\"}}") == 1);
-	CHECK(times("{\"key\":\"kind\",\"value\":{\"stringValue\":\"cudaMemcpyHostToDevice\"}}") == 2);
+	CHECK(times("{\"key\":\"kind\",\"value\":{\"stringValue\":\"cudaMemcpyHostToDevice\"}}") ==
+	      2);
 	CHECK(times("{\"key\":\"correlation_id\",\"value\":{\"intValue\":\"4\"}}") == 2);
-	CHECK(times("{\"key\":\"result\",\"value\":{\"stringValue\":\"cudaErrorMemoryAllocation\"}}") == 1);
-	CHECK(times("\"status\":{\"code\":2,\"message\":\"cudaErrorMemoryAllocation\"}") == 1 && times("\"status\"") == 1);
+	CHECK(times("{\"key\":\"result\",\"value\":{\"stringValue\":\"cudaErrorMemoryAllocation\"}"
+		    "}") == 1);
+	CHECK(times("\"status\":{\"code\":2,\"message\":\"cudaErrorMemoryAllocation\"}") == 1 &&
+	      times("\"status\"") == 1);
 	CHECK(times("{\"key\":\"unfinished\",\"value\":{\"boolValue\":true}}") == 1);
 	CHECK(times("{\"key\":\"service.name\",\"value\":{\"stringValue\":\"trainer\"}}") == 1);
 	CHECK(times("{\"key\":\"process.pid\",\"value\":{\"intValue\":\"200\"}}") == 1);
 	CHECK(times("{\"key\":\"host.name\",\"value\":{\"stringValue\":\"node1\"}}") == 2);
-	CHECK(times("{\"key\":\"container.id\",\"value\":{\"stringValue\":\"c0ffee\"}}") == 1 && times("container.id") == 1);
-	CHECK(times("{\"key\":\"process.executable.name\",\"value\":{\"stringValue\":\"train\"}}") == 1);
+	CHECK(times("{\"key\":\"container.id\",\"value\":{\"stringValue\":\"c0ffee\"}}") == 1 &&
+	      times("container.id") == 1);
+	CHECK(times("{\"key\":\"process.executable.name\",\"value\":{\"stringValue\":\"train\"}"
+		    "}") == 1);
 }
 
 /* Work that is long enough brings its call with it, once, however short that was. */
@@ -172,8 +189,10 @@ static void threshold(void)
 	play_end(&p, NULL);
 	/* three kernels and the copy of 10 us and more, three launches of less, the root */
 	CHECK(got.spans == 3 + 1 + 3 + 1);
-	CHECK(times("\"name\":\"cudaLaunchKernel\"") == 2 && times("\"name\":\"cuLaunchKernel\"") == 1);
-	CHECK_TEXT(member("cudaLaunchKernel", "spanId", a), member("Memcpy DtoD", "parentSpanId", b));
+	CHECK(times("\"name\":\"cudaLaunchKernel\"") == 2 &&
+	      times("\"name\":\"cuLaunchKernel\"") == 1);
+	CHECK_TEXT(member("cudaLaunchKernel", "spanId", a),
+		   member("Memcpy DtoD", "parentSpanId", b));
 	CHECK_TEXT("1700000000000001500", member("cudaLaunchKernel", "endTimeUnixNano", a));
 }
 
@@ -189,13 +208,15 @@ static void turns(void)
 	begin(&p, &o);
 	play_process(&p, CT_PROCESS, 100, "trainer");
 	for (uint32_t i = 1; i <= 10001; i++)
-		play_call(&p, PLAY_LAUNCH(&call, 0), 100, 101, i, i * 100, i * 100 + 50, NULL, NULL);
+		play_call(&p, PLAY_LAUNCH(&call, 0), 100, 101, i, i * 100, i * 100 + 50, NULL,
+			  NULL);
 	/* work of a call of the first trace, which is full, goes there */
 	p.causes[7] = (struct cause){ PLAY_START + 700, PLAY_START + 750, 101, call.c.func };
 	make_set(&m, PLAY_AT(7, 2000000, 2000100), CT_MEM_DEVICE, 0, 4);
 	play_work(&p, &m, 7, NULL);
 	/* a minute later */
-	play_call(&p, make_call(&call, "cudaFree", CT_CALL, 0, 0, U(1)), 100, 101, 10002, 61000000000, 61000000001, NULL, NULL);
+	play_call(&p, make_call(&call, "cudaFree", CT_CALL, 0, 0, U(1)), 100, 101, 10002,
+		  61000000000, 61000000001, NULL, NULL);
 	play_end(&p, NULL);
 	CHECK(got.spans == 10001 + 1 + 1 + 3 && got.requests == 20);
 	CHECK(times("\"name\":\"trainer\"") == 3 && times("\"links\":[{\"traceId\":\"") == 2);
@@ -227,11 +248,14 @@ static void ids(void)
 	free(before);
 	begin(&p, &o);
 	play_process(&p, CT_PROCESS, 100, "sh");
-	play_call(&p, make_call(&call, "cudaFree", CT_CALL, 0, 0, U(1)), 100, 100, 1, 100, 200, NULL, NULL);
+	play_call(&p, make_call(&call, "cudaFree", CT_CALL, 0, 0, U(1)), 100, 100, 1, 100, 200,
+		  NULL, NULL);
 	play_process(&p, CT_EXEC, 100, "python3");
-	play_call(&p, make_call(&call, "cudaMalloc", CT_CALL, 0, 0, U(1), U(2)), 100, 100, 1, 300, 400, NULL, NULL);
+	play_call(&p, make_call(&call, "cudaMalloc", CT_CALL, 0, 0, U(1), U(2)), 100, 100, 1, 300,
+		  400, NULL, NULL);
 	play_end(&p, NULL);
-	CHECK(got.spans == 4 && times("{\"key\":\"service.name\",\"value\":{\"stringValue\":\"sh\"}}") == 1);
+	CHECK(got.spans == 4 &&
+	      times("{\"key\":\"service.name\",\"value\":{\"stringValue\":\"sh\"}}") == 1);
 	CHECK(strcmp(member("cudaFree", "spanId", a), member("cudaMalloc", "spanId", b)));
 	CHECK(strcmp(member("cudaFree", "traceId", a), member("cudaMalloc", "traceId", b)));
 }
@@ -252,7 +276,7 @@ static void rubbish(void)
 	}
 }
 
-/* ---- the environment ---------------------------------------------------------------------------------- */
+/* ---- the environment ---- */
 
 static void where(const char *url, const char *host, int port, const char *path)
 {
@@ -300,14 +324,17 @@ static void environment(void)
 	setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "zip", 1);
 	where("http://h", NULL, 0, NULL);
 	setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", 1);
-	setenv("OTEL_EXPORTER_OTLP_HEADERS", "a=1, authorization = Basic%20eA%3D%3D ,bad,x=y%0d%0aInjected: 1", 1);
-	CHECK(!otlp_config_open(&c, "env", OTLP_TRACES) && c.json && c.gzip && c.timeout_ms == 2500 && c.nheaders == 2);
+	setenv("OTEL_EXPORTER_OTLP_HEADERS",
+	       "a=1, authorization = Basic%20eA%3D%3D ,bad,x=y%0d%0aInjected: 1", 1);
+	CHECK(!otlp_config_open(&c, "env", OTLP_TRACES) && c.json && c.gzip &&
+	      c.timeout_ms == 2500 && c.nheaders == 2);
 	CHECK_TEXT("authorization", c.headers[1].name);
 	CHECK_TEXT("Basic eA==", c.headers[1].value);
 	otlp_config_close(&c);
 	play_quiet(false);
 
-	setenv("OTEL_RESOURCE_ATTRIBUTES", "service.name=from-list,deployment.environment=a%2Cb,process.pid=9", 1);
+	setenv("OTEL_RESOURCE_ATTRIBUTES",
+	       "service.name=from-list,deployment.environment=a%2Cb,process.pid=9", 1);
 	given = otlp_config_resource(&enc);
 	text_mem(&enc.attrs, "", 1);
 	CHECK(given.service && !given.host);
@@ -322,12 +349,13 @@ static void environment(void)
 	text_free(&enc.attrs);
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------ */
+/* ---- answers ---- */
 
 static void answers(void)
 {
 	static const char partial[] = "\x0a\x08\x08\x05\x12\x04no\x1b!";
-	static const char json[] = "{\"partialSuccess\":{\"rejectedSpans\":\"12\",\"errorMessage\":\"too many\"}}";
+	static const char json[] =
+		"{\"partialSuccess\":{\"rejectedSpans\":\"12\",\"errorMessage\":\"too many\"}}";
 	char words[32], noise[64];
 	uint64_t rejected;
 	unsigned int seed = 3;
@@ -343,7 +371,8 @@ static void answers(void)
 	otlp_get_response(true, json, sizeof(json) - 1, &rejected, words, sizeof(words));
 	CHECK(rejected == 12);
 	CHECK_TEXT("too many", words);
-	otlp_get_response(true, "{\"partialSuccess\":{\"rejectedSpans\":7}}", 38, &rejected, words, sizeof(words));
+	otlp_get_response(true, "{\"partialSuccess\":{\"rejectedSpans\":7}}", 38, &rejected, words,
+			  sizeof(words));
 	CHECK(rejected == 7);
 	otlp_get_response(true, "{}", 2, &rejected, words, sizeof(words));
 	CHECK(!rejected);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_perfetto.c - the sinks for other programs, perfetto and chrome: one story with everything in it, the timeline
- * that orders what comes late, memory in use. tests/export/run.sh looks at the same story through the eyes of the
- * programs that read these formats: EXPORT_DIR=DIR writes the files there.
+ * test_perfetto.c - the sinks for other programs, perfetto and chrome: one story with everything
+ * in it, the timeline that orders what comes late, memory in use. tests/export/run.sh looks at
+ * the same story through the eyes of the programs that read these formats: EXPORT_DIR=DIR writes
+ * the files there.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -34,7 +35,8 @@ static void begin(struct test_sink *b, const struct sink_ops *ops, const char *n
 	if (dir)
 		snprintf(b->path, sizeof(b->path), "%s/%s", dir, name);
 	else
-		snprintf(b->path, sizeof(b->path), "/tmp/ct_test_perfetto.%d.%s", (int)getpid(), name);
+		snprintf(b->path, sizeof(b->path), "/tmp/ct_test_perfetto.%d.%s", (int)getpid(),
+			 name);
 	if (!strstr(b->path, "%p"))
 		CHECK(!out_open(&b->out, b->path, false));
 	b->opts.out = &b->out;
@@ -49,8 +51,9 @@ static void begin(struct test_sink *b, const struct sink_ops *ops, const char *n
 	CHECK(!ops->open(&b->sink, &b->opts));
 }
 
-static int give_all(struct test_sink *b, const struct ct_hdr *rec, uint32_t number, const struct cause *cause,
-		    const struct kernel_name *kernel, const struct stack *stack)
+static int give_all(struct test_sink *b, const struct ct_hdr *rec, uint32_t number,
+		    const struct cause *cause, const struct kernel_name *kernel,
+		    const struct stack *stack)
 {
 	struct event ev = { .rec = rec,
 			    .number = number,
@@ -105,7 +108,11 @@ static void give_info(struct test_sink *b, uint32_t pid)
 	union {
 		struct ct_process_info i;
 		char room[256];
-	} info = { .i = { .h = { .kind = CT_PROCESS_INFO, .pid = pid, .tid = pid, .start_ns = T0, .end_ns = T0 },
+	} info = { .i = { .h = { .kind = CT_PROCESS_INFO,
+				 .pid = pid,
+				 .tid = pid,
+				 .start_ns = T0,
+				 .end_ns = T0 },
 			  .rank = pid == 2000,
 			  .world_size = 2,
 			  .local_rank = pid == 2000,
@@ -118,7 +125,7 @@ static void give_info(struct test_sink *b, uint32_t pid)
 	give(b, &info.i.h);
 }
 
-/* ---- the story ---------------------------------------------------------------------------------------------- */
+/* ---- the story ---- */
 
 static const struct kernel_name gemm = { .mangled = "_Z4gemmPfS_",
 					 .full = "gemm(float*, float*)",
@@ -142,12 +149,16 @@ static const struct kernel_name hostile = { .mangled = "bad\"\n\x1b[31m\xff\xc3\
 		c_->h.end_ns = T0 + (to)*1000;                                               \
 		CHECK(give_all(b, &c_->h, number, NULL, ker, stk) == 1);                     \
 	} while (0)
-#define LAUNCH_ARGS \
-	U(0x7f8b3c4d2a00), 4096 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0x7ffc00101010), U(0), U(0x55aa)
+#define LAUNCH_ARGS                                                                            \
+	U(0x7f8b3c4d2a00), 4096 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0x7ffc00101010), \
+		U(0), U(0x55aa)
 
 static struct cause cause_at(uint32_t tid, uint64_t from, uint64_t to)
 {
-	return (struct cause){ .start_ns = T0 + from * 1000, .end_ns = T0 + to * 1000, .tid = tid, .func = CT_NO_FUNC };
+	return (struct cause){ .start_ns = T0 + from * 1000,
+			       .end_ns = T0 + to * 1000,
+			       .tid = tid,
+			       .func = CT_NO_FUNC };
 }
 
 static struct make_at at(uint32_t pid, uint32_t device, uint32_t stream, uint64_t from, uint64_t to)
@@ -166,19 +177,28 @@ static void play_device_work(struct test_sink *b)
 	m.kernel.dynamic_shared = 1024;
 	give_all(b, &m.h, 3, &launch, &gemm, NULL);
 	/* overlaps the first on the same stream, and begins before it although it comes later */
-	give_all(b, &make_kernel(&m, at(1000, 0, 7, 140, 200), 1, 1, 32)->w.h, 4, &second, &hostile, NULL);
-	give_all(b,
-		 &make_copy(&m, at(1000, 0, 7, 260, 390), CT_COPY_HTOD, CT_MEM_PAGEABLE, CT_MEM_DEVICE, 1048576)->w.h,
-		 5, &copy, NULL, NULL);
-	give_all(b, &make_set(&m, at(1000, 0, 13, 300, 310), CT_MEM_DEVICE, 0, 4096)->w.h, 0, NULL, NULL, NULL);
-	give_all(b, &make_sync(&m, at(1000, 0, 7, 450, 500), CT_SYNC_STREAM, CT_UNKNOWN)->w.h, 0, NULL, NULL, NULL);
-	give_all(b, &make_sync(&m, at(1000, 0, CT_UNKNOWN, 510, 520), CT_SYNC_CONTEXT, CT_UNKNOWN)->w.h, 0, NULL, NULL,
+	give_all(b, &make_kernel(&m, at(1000, 0, 7, 140, 200), 1, 1, 32)->w.h, 4, &second, &hostile,
 		 NULL);
+	give_all(b,
+		 &make_copy(&m, at(1000, 0, 7, 260, 390), CT_COPY_HTOD, CT_MEM_PAGEABLE,
+			    CT_MEM_DEVICE, 1048576)
+			  ->w.h,
+		 5, &copy, NULL, NULL);
+	give_all(b, &make_set(&m, at(1000, 0, 13, 300, 310), CT_MEM_DEVICE, 0, 4096)->w.h, 0, NULL,
+		 NULL, NULL);
+	give_all(b, &make_sync(&m, at(1000, 0, 7, 450, 500), CT_SYNC_STREAM, CT_UNKNOWN)->w.h, 0,
+		 NULL, NULL, NULL);
+	give_all(
+		b,
+		&make_sync(&m, at(1000, 0, CT_UNKNOWN, 510, 520), CT_SYNC_CONTEXT, CT_UNKNOWN)->w.h,
+		0, NULL, NULL, NULL);
 	/* the other process: the same numbers of calls, its own device and stream */
 	launch = cause_at(2000, 100, 105);
-	give_all(b, &make_kernel(&m, at(2000, 1, 7, 160, 240), 1, 64, 128)->w.h, 1, &launch, &gemm, NULL);
+	give_all(b, &make_kernel(&m, at(2000, 1, 7, 160, 240), 1, 64, 128)->w.h, 1, &launch, &gemm,
+		 NULL);
 	/* on the first one's device too */
-	give_all(b, &make_kernel(&m, at(2000, 0, 7, 170, 230), 1, 64, 128)->w.h, 1, &launch, &gemm, NULL);
+	give_all(b, &make_kernel(&m, at(2000, 0, 7, 170, 230), 1, 64, 128)->w.h, 1, &launch, &gemm,
+		 NULL);
 	/* a kernel of a graph, whose call is not shown; one without a time of the device */
 	make_kernel(&m, at(1000, 0, 13, 330, 340), 1, 1, 1);
 	m.work.graph = 5;
@@ -191,20 +211,28 @@ static void play_device_work(struct test_sink *b)
 
 static void play_rest(struct test_sink *b)
 {
-	struct ct_lost lost = {
-		.h = { .size = sizeof(lost), .kind = CT_LOST, .start_ns = T0 + 600 * 1000, .end_ns = T0 + 650 * 1000 },
-		.cause = CT_LOSS_RING,
-		.cpu = ~0u,
-		.count = 123
-	};
+	struct ct_lost lost = { .h = { .size = sizeof(lost),
+				       .kind = CT_LOST,
+				       .start_ns = T0 + 600 * 1000,
+				       .end_ns = T0 + 650 * 1000 },
+				.cause = CT_LOSS_RING,
+				.cpu = ~0u,
+				.count = 123 };
 	struct made_device m;
 
 	give(b, &make_overhead(&m, at(1000, 0, 7, 500, 540), 1000, 1 << 16)->h);
-	give(b, &make_marker(&m, 1000, 1001, T0 + 90 * 1000, T0 + 300 * 1000, CT_MARKER_PUSH_POP, "step \"1\"", "train")
+	give(b, &make_marker(&m, 1000, 1001, T0 + 90 * 1000, T0 + 300 * 1000, CT_MARKER_PUSH_POP,
+			     "step \"1\"", "train")
 			 ->h);
-	give(b, &make_marker(&m, 1000, 1001, T0 + 95 * 1000, T0 + 95 * 1000, CT_MARKER_MARK, "mark", "")->h);
-	give(b, &make_marker(&m, 1000, 1001, T0 + 96 * 1000, T0 + 320 * 1000, CT_MARKER_START_END, "range", "")->h);
-	give(b, &make_memory_op(&m, at(1000, 0, 7, 50, 50), CT_MEMORY_ALLOC, CT_MEM_DEVICE, 0x7f00, 4096)->w.h);
+	give(b, &make_marker(&m, 1000, 1001, T0 + 95 * 1000, T0 + 95 * 1000, CT_MARKER_MARK, "mark",
+			     "")
+			 ->h);
+	give(b, &make_marker(&m, 1000, 1001, T0 + 96 * 1000, T0 + 320 * 1000, CT_MARKER_START_END,
+			     "range", "")
+			 ->h);
+	give(b, &make_memory_op(&m, at(1000, 0, 7, 50, 50), CT_MEMORY_ALLOC, CT_MEM_DEVICE, 0x7f00,
+				4096)
+			 ->w.h);
 	give(b, &make_managed(&m, at(1000, 0, 7, 60, 70), 1, 0x7f00, 65536)->w.h);
 	give(b, &make_metric(&m, 1, "sm_active", "%", CT_METRIC_PM)->h);
 	make_counter(&m, 0, T0 + 100 * 1000, T0 + 200 * 1000);
@@ -214,8 +242,10 @@ static void play_rest(struct test_sink *b)
 	give(b, &make_event(&m, 0, T0 + 700 * 1000, CT_EVENT_XID, 31, "GPU memory page fault")->h);
 	give(b, &make_clock(&m, T0 + 800 * 1000, 1700000005000800000, 8000800000)->h);
 	give(b, &lost.h);
-	give(b, make_muted(1000, T0 + 100 * 1000, T0 + 650 * 1000, "cudaGetDevice", 5000, (struct ct_estimated){ 240000, 4000, 3000 }));
-	give(b, make_muted(1000, T0 + 200 * 1000, T0 + 650 * 1000, "cudaPeekAtLastError", 90, (struct ct_estimated){ -5, 1, 2 }));
+	give(b, make_muted(1000, T0 + 100 * 1000, T0 + 650 * 1000, "cudaGetDevice", 5000,
+			   (struct ct_estimated){ 240000, 4000, 3000 }));
+	give(b, make_muted(1000, T0 + 200 * 1000, T0 + 650 * 1000, "cudaPeekAtLastError", 90,
+			   (struct ct_estimated){ -5, 1, 2 }));
 }
 
 static void play(struct test_sink *b)
@@ -253,7 +283,8 @@ static void play(struct test_sink *b)
 	/* launched, but its device work never comes */
 	CALL(b, "cudaLaunchKernel", 1000, 1001, 0, 132, 134, 7, &gemm, NULL, 0, LAUNCH_ARGS);
 	CALL(b, "cudaLaunchKernel", 2000, 2000, 0, 100, 105, 1, &gemm, NULL, 0, LAUNCH_ARGS);
-	CALL(b, "cudaMemcpy", 1000, 1000, 0, 200, 400, 5, NULL, NULL, 0, U(0x7f81dc800000), U(0x10), U(1048576), U(1));
+	CALL(b, "cudaMemcpy", 1000, 1000, 0, 200, 400, 5, NULL, NULL, 0, U(0x7f81dc800000), U(0x10),
+	     U(1048576), U(1));
 	play_device_work(b);
 	play_rest(b);
 	CALL(b, "cudaFree", 1000, 1000, 0, 560, 570, 8, NULL, NULL, 0, U(0x7f81dc800000));
@@ -272,13 +303,17 @@ static void test_steps(void)
 		begin(&b, &sink_chrome, "steps.json");
 		give(&b, process(CT_PROCESS, 1000, "python3"));
 		CALL(&b, "cudaDeviceSynchronize", 1000, 1000, 0, 900, 1000, 1, NULL, NULL, 0);
-		give(&b, &make_marker(&m, 1000, 1000, T0 + 90 * 1000, T0 + 300 * 1000, CT_MARKER_PUSH_POP,
-				      own ? "ProfilerStep#3" : "Profiler", "")->h);
+		give(&b, &make_marker(&m, 1000, 1000, T0 + 90 * 1000, T0 + 300 * 1000,
+				      CT_MARKER_PUSH_POP, own ? "ProfilerStep#3" : "Profiler", "")
+				  ->h);
 		finish(&b);
 		text = unit_read(b.path);
 		CHECK(text && (strstr(text, "\"ProfilerStep#0\"") == NULL) == (own == 1));
-		CHECK(own || (text && strstr(text, "\"ph\":\"X\",\"pid\":1000,\"tid\":1000,\"ts\":90.000,\"dur\":910.000,"
-						   "\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#0\"")));
+		CHECK(own ||
+		      (text &&
+		       strstr(text, "\"ph\":\"X\",\"pid\":1000,\"tid\":1000,\"ts\":90.000,\"dur\":"
+				    "910.000,"
+				    "\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#0\"")));
 		free(text);
 		unlink(b.path);
 	}
@@ -312,8 +347,8 @@ static void test_split(void)
 	for (int i = 0; i < 2; i++) {
 		char path[300], *text;
 
-		snprintf(path, sizeof(path), "%.*s%d.json", (int)(strstr(b.path, "%p") - b.path), b.path,
-			 (i + 1) * 1000);
+		snprintf(path, sizeof(path), "%.*s%d.json", (int)(strstr(b.path, "%p") - b.path),
+			 b.path, (i + 1) * 1000);
 		text = unit_read(path);
 		CHECK(text != NULL);
 		if (!text)
@@ -333,11 +368,13 @@ static bool has(const char *bytes, size_t n, const char *word)
 	return bytes && memmem(bytes, n, word, strlen(word));
 }
 
-/* Stacks as arguments, for programs that do not read callstacks: texts, nothing of the callstack's own, and "..." when there are
- * more functions than there is room. */
+/* Stacks as arguments, for programs that do not read callstacks: texts, nothing of the
+ * callstack's own, and "..." when there are more functions than there is room. */
 static void test_stack_args(void)
 {
-	static const struct stack_frame deep = { .kind = CT_FRAME_NATIVE, .address = 0x99, .object = "/bin/deep" };
+	static const struct stack_frame deep = { .kind = CT_FRAME_NATIVE,
+						 .address = 0x99,
+						 .object = "/bin/deep" };
 	static const struct stack_frame *frames[4096];
 	struct stack stack = { .id = 2, .nframes = ARRAY_LEN(frames), .frames = frames };
 
@@ -356,7 +393,8 @@ static void test_stack_args(void)
 		CHECK(!stat(b.path, &st));
 		n = (size_t)st.st_size;
 		bytes = unit_read(b.path);
-		CHECK(has(bytes, n, "train_step() (train.c:12)") == args && has(bytes, n, "/bin/deep+0x99") == args);
+		CHECK(has(bytes, n, "train_step() (train.c:12)") == args &&
+		      has(bytes, n, "/bin/deep+0x99") == args);
 		CHECK(has(bytes, n, "...") == args && has(bytes, n, "/bin/app") != args);
 		CHECK(has(bytes, n, "main") && has(bytes, n, "train_step()"));
 		free(bytes);
@@ -374,16 +412,18 @@ static void test_perfetto(void)
 	play(&b);
 	finish(&b);
 	text = unit_read(b.path);
-	/* the first packet clears the state: sequence 1, flags 1, default clock 3, first of its sequence */
-	CHECK(text && !memcmp(text, "\x0a\x0d\x50\x01\x68\x01\xda\x03\x03\xd0\x03\x03\xb8\x05\x01", 15));
+	/* the first packet clears the state: sequence 1, flags 1, default clock 3, first of its
+	 * sequence */
+	CHECK(text &&
+	      !memcmp(text, "\x0a\x0d\x50\x01\x68\x01\xda\x03\x03\xd0\x03\x03\xb8\x05\x01", 15));
 	free(text);
 	if (!getenv("EXPORT_DIR"))
 		unlink(b.path);
 }
 
 /*
- * Two processes on two streams each for a while, with kernels of a few microseconds that overlap now and then: what a
- * reader adds up is to be what it was. For EXPORT_DIR alone.
+ * Two processes on two streams each for a while, with kernels of a few microseconds that overlap
+ * now and then: what a reader adds up is to be what it was. For EXPORT_DIR alone.
  */
 static void play_busy(struct test_sink *b)
 {
@@ -404,8 +444,9 @@ static void play_busy(struct test_sink *b)
 		uint64_t from = 10 + i * 20;
 		struct cause cause = cause_at(pid, from, from + 5);
 		struct made_call call;
-		struct ct_call *c = make_call(&call, i % 8 == 7 ? "cudaMemcpyAsync" : "cudaLaunchKernel", CT_CALL, 0, 0,
-					      LAUNCH_ARGS);
+		struct ct_call *c = make_call(&call,
+					      i % 8 == 7 ? "cudaMemcpyAsync" : "cudaLaunchKernel",
+					      CT_CALL, 0, 0, LAUNCH_ARGS);
 		struct make_at where = at(pid, 0, i % 3 ? 7 : 20, from + 10, from + 10);
 
 		x ^= x << 13;
@@ -417,11 +458,14 @@ static void play_busy(struct test_sink *b)
 		c->h.end_ns = cause.end_ns;
 		give_all(b, &c->h, number, NULL, i % 8 == 7 ? NULL : &gemm, NULL);
 		if (i % 8 == 7)
-			give_all(b, &make_copy(&m, where, CT_COPY_HTOD, CT_MEM_PINNED, CT_MEM_DEVICE, 4096)->w.h,
+			give_all(b,
+				 &make_copy(&m, where, CT_COPY_HTOD, CT_MEM_PINNED, CT_MEM_DEVICE,
+					    4096)
+					  ->w.h,
 				 number, &cause, NULL, NULL);
 		else
-			give_all(b, &make_kernel(&m, where, 1, 64, 128)->w.h, number, &cause, i % 5 ? &gemm : &other,
-				 NULL);
+			give_all(b, &make_kernel(&m, where, 1, 64, 128)->w.h, number, &cause,
+				 i % 5 ? &gemm : &other, NULL);
 	}
 }
 
@@ -443,7 +487,7 @@ static void write_busy(void)
 	}
 }
 
-/* ---- the timeline ---------------------------------------------------------------------------------------------- */
+/* ---- the timeline ---- */
 
 static char told[4096];
 
@@ -451,32 +495,32 @@ static int on_begin(void *ctx, struct timeline_track *tr, struct timeline_lane *
 		    const struct timeline_span *s, const char *bytes, bool arrow)
 {
 	(void)ctx, (void)l;
-	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%u.%d:%.*s%s@%llu ", tr->key.a, lane, (int)s->len,
-		 bytes, arrow ? "*" : "", (unsigned long long)s->start_ns);
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%u.%d:%.*s%s@%llu ", tr->key.a,
+		 lane, (int)s->len, bytes, arrow ? "*" : "", (unsigned long long)s->start_ns);
 	return 0;
 }
 
 static int on_end(void *ctx, struct timeline_track *tr, struct timeline_lane *l, uint64_t ns)
 {
 	(void)ctx;
-	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%u.%d/%llu ", tr->key.a, (int)(l - tr->lanes),
-		 (unsigned long long)ns);
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%u.%d/%llu ", tr->key.a,
+		 (int)(l - tr->lanes), (unsigned long long)ns);
 	return 0;
 }
 
-static int on_value(void *ctx, struct timeline_track *tr, struct timeline_lane *l, const struct timeline_span *s,
-		    const char *bytes, bool late)
+static int on_value(void *ctx, struct timeline_track *tr, struct timeline_lane *l,
+		    const struct timeline_span *s, const char *bytes, bool late)
 {
 	(void)ctx, (void)l;
-	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%u=%.*s@%llu%s ", tr->key.a, (int)s->len, bytes,
-		 (unsigned long long)s->start_ns, late ? " late" : "");
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%u=%.*s@%llu%s ", tr->key.a,
+		 (int)s->len, bytes, (unsigned long long)s->start_ns, late ? " late" : "");
 	return 0;
 }
 
 static const struct timeline_ops ops = { on_begin, on_end, on_value };
 
-static void span(struct timeline *t, uint32_t a, const char *name, uint64_t from, uint64_t to, uint64_t arrow, int end,
-		 uint64_t after)
+static void span(struct timeline *t, uint32_t a, const char *name, uint64_t from, uint64_t to,
+		 uint64_t arrow, int end, uint64_t after)
 {
 	struct timeline_key key = { .kind = end == TIMELINE_TO ? 1 : 2 | TIMELINE_EARLY, .a = a };
 	struct timeline_span s = { .start_ns = from,
@@ -516,7 +560,8 @@ static void test_order(void)
 	span(t, 1, "next", 20, 30, 0, 0, 0);
 	span(t, 1, "none", 20, 20, 0, 0, 0);
 	expect(t, "1.0:out@10 1.0:in@12 1.0/14 1.0/20 1.0:next@20 1.0:none@20 1.0/30 ");
-	/* two that overlap, a third that finds place on the first lane again, one that is too late for it */
+	/* two that overlap, a third that finds place on the first lane again, one that is too
+	 * late for it */
 	span(t, 2, "a", 100, 200, 0, 0, 0);
 	span(t, 2, "b", 150, 250, 0, 0, 0);
 	span(t, 2, "c", 200, 220, 0, 0, 0);
@@ -536,8 +581,8 @@ static void test_arrows(void)
 {
 	struct timeline *t = timeline_open(&ops, NULL);
 
-	/* the device's work comes after its call, or before it; a graph's kernels share a call; of one the work never
-	 * comes */
+	/* the device's work comes after its call, or before it; a graph's kernels share a call;
+	 * of one the work never comes */
 	span(t, 1, "call", 10, 20, 100, TIMELINE_FROM, 0);
 	span(t, 7, "work", 30, 40, 100, TIMELINE_TO, 20);
 	span(t, 7, "more", 41, 42, 100, TIMELINE_TO, 20);
@@ -546,7 +591,8 @@ static void test_arrows(void)
 	span(t, 1, "alone", 80, 90, 102, TIMELINE_FROM, 0);
 	span(t, 8, "orphan", 90, 95, 103, TIMELINE_TO, 85);
 	expect(t, "1.0:call*@10 1.0/20 1.0:sync*@45 1.0/70 1.0:alone@80 1.0/90 "
-		  "7.0:work*@30 7.0/40 7.0:more*@41 7.0/42 8.0:first*@50 8.0/60 8.0:orphan@90 8.0/95 ");
+		  "7.0:work*@30 7.0/40 7.0:more*@41 7.0/42 8.0:first*@50 8.0/60 8.0:orphan@90 "
+		  "8.0/95 ");
 	CHECK(timeline_no_arrow(t) == 1);
 	/* too late: its call has gone without an arrow */
 	span(t, 8, "late", 96, 97, 102, TIMELINE_TO, 90);
@@ -555,7 +601,8 @@ static void test_arrows(void)
 	timeline_close(t);
 }
 
-/* What is over is handed on after the hold time, without being asked; what an open span holds up waits. */
+/* What is over is handed on after the hold time, without being asked; what an open span holds up
+ * waits. */
 static void test_hold(void)
 {
 	struct timeline *t = timeline_open(&ops, NULL);
@@ -644,9 +691,10 @@ static void test_many_tracks(void)
 	timeline_close(t);
 }
 
-/* ---- memory in use ------------------------------------------------------------------------------------------- */
+/* ---- memory in use ---- */
 
-static int64_t use(struct inuse *u, uint32_t pid, const char *name, uint64_t address, uint64_t size, int ret)
+static int64_t use(struct inuse *u, uint32_t pid, const char *name, uint64_t address, uint64_t size,
+		   int ret)
 {
 	struct process proc = { .pid = pid };
 	struct made_call m;

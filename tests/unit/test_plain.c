@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_plain.c - what names and paths of others may do to a terminal: nothing, in messages and in what doctor and info print.
- * And how numbers are written: so that they are the same when they are read again.
+ * test_plain.c - what names and paths of others may do to a terminal: nothing, in messages and
+ * in what doctor and info print. And how numbers are written: so that they are the same when
+ * they are read again.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,7 +14,8 @@
 
 #include "unit.h"
 
-/* Bytes, and what is left of them. U+009B is CSI to a terminal, as ESC [ is; U+202E turns the line round. */
+/* Bytes, and what is left of them. U+009B is CSI to a terminal, as ESC [ is; U+202E turns the
+ * line round. */
 static const struct {
 	const char *from, *one_line, *lines;
 } rows[] = {
@@ -21,9 +23,15 @@ static const struct {
 	{ "/usr/lib/libcudart.so.13", "/usr/lib/libcudart.so.13", "/usr/lib/libcudart.so.13" },
 	{ "na\xc3\xafve \xe2\x82\xac", "na\xc3\xafve \xe2\x82\xac", "na\xc3\xafve \xe2\x82\xac" },
 	{ "a\x1b[2Jb\x7f", "a?[2Jb?", "a?[2Jb?" },
-	{ "a\xc2\x9b" "31mb", "a?31mb", "a?31mb" },
-	{ "a\x9b" "31mb", "a?31mb", "a?31mb" },
-	{ "a\xe2\x80\xae" "b", "a?b", "a?b" },
+	{ "a\xc2\x9b"
+	  "31mb",
+	  "a?31mb", "a?31mb" },
+	{ "a\x9b"
+	  "31mb",
+	  "a?31mb", "a?31mb" },
+	{ "a\xe2\x80\xae"
+	  "b",
+	  "a?b", "a?b" },
 	{ "a\nb\tc\rd", "a?b?c?d", "a\nb\tc?d" },
 	{ "a\xe2\x82", "a??", "a??" },
 	{ "\xff\xfe", "??", "??" },
@@ -83,7 +91,8 @@ static void add_up(const char *text)
 	take(text);
 }
 
-/* However often something goes wrong, it is said some times, then now and then; how often it was is said in the end. */
+/* However often something goes wrong, it is said some times, then now and then; how often it was
+ * is said in the end. */
 static void test_often(void)
 {
 	unsigned long long before;
@@ -97,7 +106,8 @@ static void test_often(void)
 	for (int i = 1; i <= 100000; i++)
 		msg_warn("process %d is odder: %0*d", i, 3000, 0);
 	before = told;
-	CHECK(before >= 2 * MSG_AT_ONCE && before < 10000); /* one in five seconds, on a machine however slow */
+	/* one in five seconds, on a machine however slow */
+	CHECK(before >= 2 * MSG_AT_ONCE && before < 10000);
 	/* another kind is not held up by that, notes never are */
 	msg_error("another");
 	CHECK_TEXT("cudatrace: error: another\n", said);

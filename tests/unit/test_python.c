@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_python.c - the frames of Python from outside: offsets against the interpreters' own headers, live walks of every
- * interpreter that is installed against what the program says of itself, and hostile processes and records.
+ * test_python.c - the frames of Python from outside: offsets against the interpreters' own
+ * headers, live walks of every interpreter that is installed against what the program says of
+ * itself, and hostile processes and records.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 
 static char dir[] = "/tmp/ct-python-XXXXXX";
 
-/* ---- interpreters ----------------------------------------------------------------------------------------- */
+/* ---- interpreters ---- */
 
 struct child {
 	pid_t pid;
@@ -77,13 +78,14 @@ static bool ask(char *buf, size_t size, const char *const *argv)
 	return good;
 }
 
-/* ---- offsets ---------------------------------------------------------------------------------------------- */
+/* ---- offsets ---- */
 
 /* What the headers say, by the name of the field in struct ct_python. */
 static const char OFFSETS[] =
 	"#define Py_BUILD_CORE 1\n"
 	"#include <Python.h>\n#include <stddef.h>\n#include <stdio.h>\n"
-	"#include \"internal/pycore_runtime.h\"\n#include \"internal/pycore_interp.h\"\n#include \"internal/pycore_frame.h\"\n"
+	"#include \"internal/pycore_runtime.h\"\n#include \"internal/pycore_interp.h\"\n#include "
+	"\"internal/pycore_frame.h\"\n"
 	"#define P(name, value) printf(#name \" %zu\\n\", (size_t)(value))\n"
 	"#define O offsetof\n"
 	"int main(void) {\n"
@@ -93,13 +95,17 @@ static const char OFFSETS[] =
 	"P(interp_next, O(PyInterpreterState, next));\n"
 	"P(interp_threads_head, O(PyInterpreterState, threads.head));\n"
 	"P(thread_prev, O(PyThreadState, prev));\nP(thread_next, O(PyThreadState, next));\n"
-	"P(thread_interp, O(PyThreadState, interp));\nP(thread_native_id, O(PyThreadState, native_thread_id));\n"
+	"P(thread_interp, O(PyThreadState, interp));\nP(thread_native_id, O(PyThreadState, "
+	"native_thread_id));\n"
 	"#if PY_VERSION_HEX < 0x030d0000\n"
-	"P(thread_frame, O(PyThreadState, cframe));\nP(cframe_frame, O(_PyCFrame, current_frame));\n"
-	"P(frame_code, O(_PyInterpreterFrame, f_code));\nP(frame_instr, O(_PyInterpreterFrame, prev_instr));\n"
+	"P(thread_frame, O(PyThreadState, cframe));\nP(cframe_frame, O(_PyCFrame, "
+	"current_frame));\n"
+	"P(frame_code, O(_PyInterpreterFrame, f_code));\nP(frame_instr, O(_PyInterpreterFrame, "
+	"prev_instr));\n"
 	"#else\n"
 	"P(thread_frame, O(PyThreadState, current_frame));\nP(cframe_frame, 65535);\n"
-	"P(frame_code, O(_PyInterpreterFrame, f_executable));\nP(frame_instr, O(_PyInterpreterFrame, instr_ptr));\n"
+	"P(frame_code, O(_PyInterpreterFrame, f_executable));\nP(frame_instr, "
+	"O(_PyInterpreterFrame, instr_ptr));\n"
 	"#endif\n"
 	"#if PY_VERSION_HEX < 0x030c0000\n"
 	"P(frame_entry, O(_PyInterpreterFrame, is_entry));\nP(owner_shim, 65535);\n"
@@ -109,12 +115,16 @@ static const char OFFSETS[] =
 	"P(code_check, O(PyCodeObject, co_nlocalsplus));\n"
 	"if (O(PyCodeObject, co_version) < O(PyCodeObject, co_nlocalsplus)) return 1;\n"
 	"#endif\n"
-	"P(frame_previous, O(_PyInterpreterFrame, previous));\nP(frame_owner, O(_PyInterpreterFrame, owner));\n"
-	"P(code_qualname, O(PyCodeObject, co_qualname));\nP(code_filename, O(PyCodeObject, co_filename));\n"
-	"P(code_first_line, O(PyCodeObject, co_firstlineno));\nP(code_linetable, O(PyCodeObject, co_linetable));\n"
+	"P(frame_previous, O(_PyInterpreterFrame, previous));\nP(frame_owner, "
+	"O(_PyInterpreterFrame, owner));\n"
+	"P(code_qualname, O(PyCodeObject, co_qualname));\nP(code_filename, O(PyCodeObject, "
+	"co_filename));\n"
+	"P(code_first_line, O(PyCodeObject, co_firstlineno));\nP(code_linetable, O(PyCodeObject, "
+	"co_linetable));\n"
 	"P(code_instrs, O(PyCodeObject, co_code_adaptive));\n"
 	"P(str_state, O(PyASCIIObject, state));\nP(str_length, O(PyASCIIObject, length));\n"
-	"P(str_ascii_data, sizeof(PyASCIIObject));\nP(str_compact_data, sizeof(PyCompactUnicodeObject));\n"
+	"P(str_ascii_data, sizeof(PyASCIIObject));\nP(str_compact_data, "
+	"sizeof(PyCompactUnicodeObject));\n"
 	"P(bytes_size, O(PyVarObject, ob_size));\nP(bytes_data, O(PyBytesObject, ob_sval));\n"
 	"P(frame_size, sizeof(_PyInterpreterFrame));\n"
 	"a.state.kind = 7; P(kind, *(unsigned *)&a.state);\na.state.kind = 0;\n"
@@ -124,21 +134,26 @@ static const char OFFSETS[] =
 
 static int field(const struct ct_python *p, const char *name)
 {
+/* clang-format off */
 #define F(f) if (!strcmp(name, #f)) return (int)p->f;
 	F(version) F(runtime_interpreters_head) F(interp_next) F(interp_threads_head) F(thread_prev) F(thread_next)
 	F(thread_interp) F(thread_native_id) F(thread_frame) F(cframe_frame) F(frame_code) F(frame_instr) F(frame_entry)
 	F(owner_shim) F(code_check) F(frame_previous) F(frame_owner) F(code_qualname) F(code_filename) F(code_first_line)
 	F(code_linetable) F(code_instrs) F(str_state) F(str_length) F(str_ascii_data) F(str_compact_data) F(bytes_size)
 	F(bytes_data)
+/* clang-format on */
 #undef F
-	if (!strcmp(name, "frame_size"))
-		return CT_PY_FRAME_BYTES;
-	return !strcmp(name, "kind") ? 7 << 2 : !strcmp(name, "compact") ? 1 << 5 : !strcmp(name, "ascii") ? 1 << 6 : -1;
+					if (!strcmp(name, "frame_size")) return CT_PY_FRAME_BYTES;
+	return !strcmp(name, "kind")	  ? 7 << 2
+	       : !strcmp(name, "compact") ? 1 << 5
+	       : !strcmp(name, "ascii")	  ? 1 << 6
+					  : -1;
 }
 
 static void test_offsets(const char *python, const struct ct_python *p)
 {
-	const char *where[] = { python, "-c", "import sysconfig; print(sysconfig.get_paths()['include'])", NULL };
+	const char *where[] = { python, "-c",
+				"import sysconfig; print(sysconfig.get_paths()['include'])", NULL };
 	char include[512], command[2048], path[128], line[128], name[64];
 	unsigned long value;
 	int n = 0;
@@ -150,8 +165,11 @@ static void test_offsets(const char *python, const struct ct_python *p)
 		abort();
 	if (!ask(include, sizeof(include), where))
 		include[0] = '\0';
-	snprintf(command, sizeof(command), "test -d '%s/internal' && cc -w -I'%s' -I'%s/internal' -o %s/offsets %s/offsets.c && "
-		 "%s/offsets", include, include, include, dir, dir, dir);
+	snprintf(command, sizeof(command),
+		 "test -d '%s/internal' && cc -w -I'%s' -I'%s/internal' -o %s/offsets %s/offsets.c "
+		 "&& "
+		 "%s/offsets",
+		 include, include, include, dir, dir, dir);
 	f = popen(command, "re");
 	while (f && fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "%63s %lu", name, &value) != 2)
@@ -169,7 +187,7 @@ static void test_offsets(const char *python, const struct ct_python *p)
 		CHECK(n == 32);
 }
 
-/* ---- live walks ------------------------------------------------------------------------------------------- */
+/* ---- live walks ---- */
 
 /* What the program says: one text of lines for each thread that waits. */
 struct said {
@@ -229,7 +247,8 @@ static pid_t process_of(pid_t tid)
 }
 
 /* The same text from outside; the caller frees. */
-static char *seen(struct target *t, const struct ct_python *p, struct python *known, pid_t tid, int *entries)
+static char *seen(struct target *t, const struct ct_python *p, struct python *known, pid_t tid,
+		  int *entries)
 {
 	struct ct_py_frame frames[MAX_FRAMES];
 	int n = python_walk(t, p, tid, frames, MAX_FRAMES, NULL);
@@ -251,7 +270,8 @@ static char *seen(struct target *t, const struct ct_python *p, struct python *kn
 
 			if (err > 0)
 				err = python_code(known, (struct ct_py_code *)record);
-			if (err || !python_frame(known, (uint32_t)target_pid(t), &frames[i], &place)) {
+			if (err ||
+			    !python_frame(known, (uint32_t)target_pid(t), &frames[i], &place)) {
 				fprintf(f, "no code: %d\n", err);
 				continue;
 			}
@@ -262,7 +282,8 @@ static char *seen(struct target *t, const struct ct_python *p, struct python *kn
 	return text;
 }
 
-/* Asks until the thread is where it said it would be, as it runs on for a moment after having said so. */
+/* Asks until the thread is where it said it would be, as it runs on for a moment after having
+ * said so. */
 static void compare(const struct ct_python *p, struct python *known, const struct said *s)
 {
 	struct target *t;
@@ -295,8 +316,10 @@ static void compare(const struct ct_python *p, struct python *known, const struc
 		CHECK(entries == 2);
 	if (!strncmp(want, "plain\t", 6))
 		CHECK(entries == 1);
-	/* the frame that Dying.__del__ interrupts is gone, but its loop is not: from 3.12 on a shim of its own */
-	if (!strncmp(want, "Dying.__del__\t", 14) && strstr(want, "dies\t") && !strstr(want, "holds\t"))
+	/* the frame that Dying.__del__ interrupts is gone, but its loop is not: from 3.12 on a
+	 * shim of its own */
+	if (!strncmp(want, "Dying.__del__\t", 14) && strstr(want, "dies\t") &&
+	    !strstr(want, "holds\t"))
 		CHECK(entries >= 2);
 	free(got);
 	free(want);
@@ -380,12 +403,14 @@ static void test_namespace(const char *python, const char *script)
 	child_end(&c);
 }
 
-/* ---- Python in other shapes ------------------------------------------------------------------------------- */
+/* ---- Python in other shapes ---- */
 
 /* What python_find() says of a program that runs `code`, which says "go". */
-static int find_in(const char *program, const char *home, struct ct_python *p, char *why, size_t size)
+static int find_in(const char *program, const char *home, struct ct_python *p, char *why,
+		   size_t size)
 {
-	const char *argv[] = { program, "-S", "-c", "print('go', flush=True); input()", NULL }, *reason = "";
+	const char *argv[] = { program, "-S", "-c", "print('go', flush=True); input()", NULL },
+		   *reason = "";
 	struct target *t;
 	struct child c;
 	int err = -EIO;
@@ -417,7 +442,8 @@ static void patched(const char *from, const char *to, size_t at, uint64_t value)
 		abort();
 	n = fread(all, 1, 64 << 20, f);
 	/* not the string that the code compares with: the version follows */
-	for (found = all; (found = memmem(found, n - (size_t)(found - all), "xdebugpy", 8)); found++)
+	for (found = all; (found = memmem(found, n - (size_t)(found - all), "xdebugpy", 8));
+	     found++)
 		if (found[8 + 3] == 3 && !found[8 + 4])
 			break;
 	CHECK(found != NULL);
@@ -442,9 +468,12 @@ static void refused(const char *program, const char *home, const char *want)
 static void test_embedded(const char *python, const char *script)
 {
 	const char *where[] = { python, "-c",
-		"import sysconfig as s, sys, os; g = s.get_config_var; a = os.path.join(g('LIBPL'), g('LIBRARY'));"
-		"print(int(sys.version_info >= (3, 13)), sys.prefix, '-I' + g('INCLUDEPY'), a if os.path.exists(a) else '', g('LIBS') or '',"
-		" g('SYSLIBS') or '')", NULL };
+				"import sysconfig as s, sys, os; g = s.get_config_var; a = "
+				"os.path.join(g('LIBPL'), g('LIBRARY'));"
+				"print(int(sys.version_info >= (3, 13)), sys.prefix, '-I' + "
+				"g('INCLUDEPY'), a if os.path.exists(a) else '', g('LIBS') or '',"
+				" g('SYSLIBS') or '')",
+				NULL };
 	char line[1024], home[256], program[128], strange[128], why[128], command[2048];
 	const char *argv[] = { program, script, NULL };
 	struct ct_python p;
@@ -454,8 +483,11 @@ static void test_embedded(const char *python, const char *script)
 		return;
 	snprintf(program, sizeof(program), "%s/embeds", dir);
 	snprintf(strange, sizeof(strange), "%s/strange", dir);
-	snprintf(command, sizeof(command), "echo 'int Py_BytesMain(int, char **); int main(int c, char **v) { return Py_BytesMain(c, v); }'"
-		 " >%s/main.c && cc -rdynamic -o %s %s/main.c %s 2>%s/log", dir, program, dir, line + at, dir);
+	snprintf(command, sizeof(command),
+		 "echo 'int Py_BytesMain(int, char **); int main(int c, char **v) { return "
+		 "Py_BytesMain(c, v); }'"
+		 " >%s/main.c && cc -rdynamic -o %s %s/main.c %s 2>%s/log",
+		 dir, program, dir, line + at, dir);
 	if (!strstr(line, ".a ") || system(command)) {
 		printf("  %s: no static library\n", python);
 		return;
@@ -467,7 +499,8 @@ static void test_embedded(const char *python, const char *script)
 	if (line[0] != '1')
 		return;
 	/* 3.13: exports nothing and is stripped, but has a section */
-	snprintf(command, sizeof(command), "cc -s -o %s %s/main.c %s 2>%s/log", strange, dir, line + at, dir);
+	snprintf(command, sizeof(command), "cc -s -o %s %s/main.c %s 2>%s/log", strange, dir,
+		 line + at, dir);
 	CHECK(!system(command));
 	CHECK(!find_in(strange, home, &p, why, sizeof(why)));
 	CHECK(p.version >> 16 == 0x030d && p.code_linetable == 136);
@@ -478,7 +511,8 @@ static void test_embedded(const char *python, const char *script)
 	patched(strange, program, 38 * 8, 32); /* code_object.linetable */
 	refused(program, home, "Python 3.13 has debug offsets that cannot be");
 	patched(strange, program, 8, 0x030e00f0);
-	refused(program, home, "Python 3.14 is newer than 3.13, the last one whose frames this program knows");
+	refused(program, home,
+		"Python 3.14 is newer than 3.13, the last one whose frames this program knows");
 	patched(strange, program, 8, 0x030d00a1);
 	refused(program, home, "Python 3.13 is an alpha or beta, whose layout no release has");
 	patched(strange, program, 22 * 8, 24); /* thread_state.interp */
@@ -514,7 +548,7 @@ static void test_others(void)
 	target_close(t);
 }
 
-/* ---- records and tables ----------------------------------------------------------------------------------- */
+/* ---- records and tables ---- */
 
 static union {
 	struct ct_py_code c;
@@ -522,8 +556,8 @@ static union {
 } made;
 #define MADE (made.all + sizeof(struct ct_py_code))
 
-static void make(uint64_t code, const void *name, size_t name_len, int kind, const void *file, size_t file_len, int file_kind,
-		 const void *table, size_t table_len)
+static void make(uint64_t code, const void *name, size_t name_len, int kind, const void *file,
+		 size_t file_len, int file_kind, const void *table, size_t table_len)
 {
 	size_t at = 0;
 
@@ -557,10 +591,26 @@ static int line_of(struct python *known, uint64_t code, uint32_t instr)
 
 static void test_tables(void)
 {
-	/* two instructions of line +1 (no columns), one of line +0 (short), one of none, one of -2 (long), a line +70 */
-	static const uint8_t table[] = { 0x80 | 13 << 3 | 1, 2, 0x80, 0x12, 0x80 | 15 << 3, 0x80 | 14 << 3, 5, 0, 1, 1,
-					 0x80 | 13 << 3, 0x40 | (140 & 63), 140 >> 6, 0x80 | 12 << 3, 1, 2 };
-	static const uint8_t no_start[] = { 0x12, 0x80 }, no_end[] = { 0x80 | 13 << 3, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f },
+	/* two instructions of line +1 (no columns), one of line +0 (short), one of none, one of
+	 * -2 (long), a line +70 */
+	static const uint8_t table[] = { 0x80 | 13 << 3 | 1,
+					 2,
+					 0x80,
+					 0x12,
+					 0x80 | 15 << 3,
+					 0x80 | 14 << 3,
+					 5,
+					 0,
+					 1,
+					 1,
+					 0x80 | 13 << 3,
+					 0x40 | (140 & 63),
+					 140 >> 6,
+					 0x80 | 12 << 3,
+					 1,
+					 2 };
+	static const uint8_t no_start[] = { 0x12, 0x80 },
+			     no_end[] = { 0x80 | 13 << 3, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f },
 			     ends[] = { 0x80 | 14 << 3 };
 	static const int want[] = { 101, 101, 101, 101, 101, 101, 0, 0, 99, 99, 169, 169, 171, 171 };
 	struct ct_py_frame f = { .code = 1, .check = 5 };
@@ -571,7 +621,7 @@ static void test_tables(void)
 	CHECK(!python_code(known, &made.c));
 	for (int i = 0; i < (int)ARRAY_LEN(want); i++)
 		CHECK(line_of(known, 1, (uint32_t)i) == want[i]);
-	CHECK(line_of(known, 1, 14) == 100);	    /* beyond the end */
+	CHECK(line_of(known, 1, 14) == 100);	       /* beyond the end */
 	CHECK(line_of(known, 1, (uint32_t)-2) == 100); /* before the first */
 	CHECK(python_frame(known, 7, &f, &place));
 	CHECK_TEXT("f", place.function);
@@ -596,7 +646,8 @@ static void test_tables(void)
 	made.c.table_len = CT_PY_TABLE;
 	made.c.h.size = (uint16_t)(sizeof(made.c) + 16 + CT_PY_TABLE);
 	CHECK(!python_code(known, &made.c));
-	CHECK(line_of(known, 2, 2 * CT_PY_TABLE - 1) == 100 && line_of(known, 2, 2 * CT_PY_TABLE) == 0);
+	CHECK(line_of(known, 2, 2 * CT_PY_TABLE - 1) == 100 &&
+	      line_of(known, 2, 2 * CT_PY_TABLE) == 0);
 	/* what ended is forgotten, and nothing else */
 	made.c.h.pid = 7 + 1024;
 	CHECK(!python_code(known, &made.c));
@@ -620,9 +671,14 @@ static void test_strings(void)
 	CHECK(!python_code(known, &made.c) && python_frame(known, 7, &f, &place));
 	CHECK_TEXT("a\xc3\xa4\xe6\x97\xa5\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbf", place.function);
 	CHECK_TEXT("\xf0\x9d\x84\x9e\xef\xbf\xbd\xf4\x8f\xbf\xbfz", place.file);
-	make(1, "m\xe4" "d", 3, 1, two, 5, 2, "", 0); /* half a character at the end */
+	make(1,
+	     "m\xe4"
+	     "d",
+	     3, 1, two, 5, 2, "", 0); /* half a character at the end */
 	CHECK(!python_code(known, &made.c) && python_frame(known, 7, &f, &place));
-	CHECK_TEXT("m\xc3\xa4" "d", place.function);
+	CHECK_TEXT("m\xc3\xa4"
+		   "d",
+		   place.function);
 	CHECK_TEXT("a\xc3\xa4", place.file);
 	/* the last one counts */
 	make(1, "", 0, 0, "", 0, 0, "", 0);
@@ -660,7 +716,8 @@ static void test_bounds(void)
 		made.c.code = i;
 		good &= !python_code(known, &made.c);
 	}
-	CHECK(good && line_of(known, 203000, 0) >= 0 && line_of(known, 201100, 0) >= 0 && line_of(known, 200900, 0) == -1);
+	CHECK(good && line_of(known, 203000, 0) >= 0 && line_of(known, 201100, 0) >= 0 &&
+	      line_of(known, 200900, 0) == -1);
 	python_close(known);
 }
 
@@ -682,7 +739,8 @@ static void test_random_records(void)
 
 	for (int i = 0; i < 20000; i++) {
 		size_t size = sizeof(struct ct_py_code) + dice() % 600 / 8 * 8;
-		struct ct_py_code *c = malloc(size); /* of that very size: what reads beyond is found out */
+		/* of that very size: what reads beyond is found out */
+		struct ct_py_code *c = malloc(size);
 		struct ct_py_frame f = { .code = dice() % 64, .check = 5 };
 
 		for (size_t k = 0; k < size; k++)
@@ -703,14 +761,15 @@ static void test_random_records(void)
 		for (int k = 0; k < 20; k++) {
 			f.instr = (uint32_t)dice() >> dice() % 32;
 			if (python_frame(known, 7, &f, &place))
-				bytes += strlen(place.function) + strlen(place.file) + (place.line & 1);
+				bytes += strlen(place.function) + strlen(place.file) +
+					 (place.line & 1);
 		}
 	}
 	CHECK(bytes > 0);
 	python_close(known);
 }
 
-/* ---- hostile memory: this program, whose memory is made to look like a Python's ----------------------------- */
+/* ---- hostile memory: this program, whose memory is made to look like a Python's ---- */
 
 static struct {
 	uint64_t runtime[8], interp[2][16], thread[3][32], frame[4][16], code[4][32];
@@ -723,12 +782,32 @@ static uint64_t at(const void *p)
 
 static struct ct_python fake_python(void)
 {
-	struct ct_python p = { .runtime = at(fake.runtime), .version = 0x030d00f0, .interp_next = 0, .interp_threads_head = 8,
-		.thread_prev = 0, .thread_next = 8, .thread_interp = 16, .thread_native_id = 24, .thread_frame = 32,
-		.cframe_frame = CT_PY_NONE, .frame_previous = 8, .frame_instr = 56, .frame_owner = 70, .frame_entry = CT_PY_NONE,
-		.owner_shim = 3, .code_check = 72, .code_filename = 112, .code_qualname = 128, .code_linetable = 136,
-		.code_instrs = 200, .str_length = 16, .str_state = 32, .str_ascii_data = 40, .str_compact_data = 56,
-		.bytes_size = 16, .bytes_data = 32 };
+	struct ct_python p = { .runtime = at(fake.runtime),
+			       .version = 0x030d00f0,
+			       .interp_next = 0,
+			       .interp_threads_head = 8,
+			       .thread_prev = 0,
+			       .thread_next = 8,
+			       .thread_interp = 16,
+			       .thread_native_id = 24,
+			       .thread_frame = 32,
+			       .cframe_frame = CT_PY_NONE,
+			       .frame_previous = 8,
+			       .frame_instr = 56,
+			       .frame_owner = 70,
+			       .frame_entry = CT_PY_NONE,
+			       .owner_shim = 3,
+			       .code_check = 72,
+			       .code_filename = 112,
+			       .code_qualname = 128,
+			       .code_linetable = 136,
+			       .code_instrs = 200,
+			       .str_length = 16,
+			       .str_state = 32,
+			       .str_ascii_data = 40,
+			       .str_compact_data = 56,
+			       .bytes_size = 16,
+			       .bytes_data = 32 };
 
 	memset(&fake, 0, sizeof(fake));
 	fake.runtime[0] = at(fake.interp[0]);
@@ -758,10 +837,12 @@ static void test_fake(void)
 	CHECK(out[0].instr == 0 && out[1].instr == 2 && out[2].instr == 4);
 	CHECK(!out[0].flags && !out[1].flags && out[2].flags == CT_PY_ENTRY);
 	CHECK(python_walk(t, &p, getpid(), out, 2, &cut) == 2 && cut);
-	CHECK(python_walk(t, &p, 1, out, 2, &cut) == 0 && !cut); /* a thread that is not there has no frames */
+	/* a thread that is not there has no frames */
+	CHECK(python_walk(t, &p, 1, out, 2, &cut) == 0 && !cut);
 	/* an evaluation loop that has left its last frame */
 	fake.thread[1][4] = at(fake.frame[3]);
-	CHECK(python_walk(t, &p, getpid(), out, 2, &cut) == 1 && !cut && out[0].flags == (CT_PY_SHIM | CT_PY_ENTRY));
+	CHECK(python_walk(t, &p, getpid(), out, 2, &cut) == 1 && !cut &&
+	      out[0].flags == (CT_PY_SHIM | CT_PY_ENTRY));
 	/* loops end */
 	p = fake_python();
 	fake.frame[2][1] = at(fake.frame[0]);
@@ -789,7 +870,8 @@ static void test_fake(void)
 		if (dice() % 2)
 			p = q;
 		for (int k = 0; k < 5; k++)
-			((uint64_t *)&fake)[dice() % (sizeof(fake) / 8)] = dice() % 3 ? at(&fake) + dice() % sizeof(fake) : dice();
+			((uint64_t *)&fake)[dice() % (sizeof(fake) / 8)] =
+				dice() % 3 ? at(&fake) + dice() % sizeof(fake) : dice();
 		if (python_walk(t, &p, getpid(), out, MAX_FRAMES, &cut) > MAX_FRAMES)
 			CHECK(!"more frames than asked for");
 		python_read_code(t, &p, at(fake.code[dice() % 4]), record, sizeof(record));
@@ -834,7 +916,8 @@ static void test_files(const char *python)
 
 int main(void)
 {
-	static const char *const patterns[] = { "/usr/bin/python3", "/usr/local/bin/python3", "~/.pyenv/versions/3.1[123].*/bin/python3" };
+	static const char *const patterns[] = { "/usr/bin/python3", "/usr/local/bin/python3",
+						"~/.pyenv/versions/3.1[123].*/bin/python3" };
 	glob_t g = { 0 };
 	char script[256], command[512];
 	int flags = GLOB_TILDE;

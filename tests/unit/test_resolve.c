@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_resolve.c - names of kernels from what calls teach: each test is a program's calls, as records, and the name that its
- * launches are shown with. What a launch is shown with is asked of the table that CT_NAME records fill, as in a trace.
+ * test_resolve.c - names of kernels from what calls teach: each test is a program's calls, as
+ * records, and the name that its launches are shown with. What a launch is shown with is asked
+ * of the table that CT_NAME records fill, as in a trace.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -20,9 +21,9 @@ static struct fix {
 	struct name_table *table;
 	uint64_t now_ns;
 	uint32_t pid;
-	int told;	    /* CT_NAME records with a name */
-	int taken_back;	    /* and without one */
-	uint8_t source;	    /* of the last launch's name */
+	int told;	/* CT_NAME records with a name */
+	int taken_back; /* and without one */
+	uint8_t source; /* of the last launch's name */
 	/* what there is to be read of processes */
 	struct {
 		uint64_t handle;
@@ -44,7 +45,8 @@ static int out(void *ctx, const struct ct_hdr *rec)
 	return name_table_record(f->table, rec);
 }
 
-static const char *ask(void *ctx, uint32_t pid, uint64_t handle, bool driver, enum ct_name_source *source, uint32_t *len)
+static const char *ask(void *ctx, uint32_t pid, uint64_t handle, bool driver,
+		       enum ct_name_source *source, uint32_t *len)
 {
 	struct fix *f = ctx;
 
@@ -75,7 +77,9 @@ static void forgotten(void *ctx, uint32_t pid)
 	((struct fix *)ctx)->forgotten++;
 }
 
-static const struct names_ops fix_ops = { .out = out, .ask = ask, .teach = taught, .forget = forgotten };
+static const struct names_ops fix_ops = {
+	.out = out, .ask = ask, .teach = taught, .forget = forgotten
+};
 
 static void begin(bool inner)
 {
@@ -137,13 +141,13 @@ static void set_string(const char *s)
 	make_mem(STRING, s, strlen(s) + 1);
 }
 
-/* ---- the calls of a program ------------------------------------------------------------------------------ */
+/* ---- the calls of a program ---- */
 
 static void register_kernel(uint64_t fatbin, uint64_t stub, const char *name)
 {
 	set_string(name);
-	pass(make_call(&made, "__cudaRegisterFunction", CT_CALL, CT_F_NO_RETURN | CT_F_HIDDEN, 0, fatbin, stub, U(STRING),
-		       U(STRING), U(-1), U(0), U(0), U(0), U(0), U(0)));
+	pass(make_call(&made, "__cudaRegisterFunction", CT_CALL, CT_F_NO_RETURN | CT_F_HIDDEN, 0,
+		       fatbin, stub, U(STRING), U(STRING), U(-1), U(0), U(0), U(0), U(0), U(0)));
 }
 
 static void unregister(uint64_t fatbin)
@@ -160,7 +164,8 @@ static void look_up(const char *function, uint64_t from, uint64_t handle, int re
 }
 
 /* Any of those that look a handle up by name. */
-static void look_up_name(const char *function, uint64_t owner, const char *name, uint64_t handle, int ret)
+static void look_up_name(const char *function, uint64_t owner, const char *name, uint64_t handle,
+			 int ret)
 {
 	set_string(name);
 	out_mem = handle;
@@ -174,13 +179,18 @@ static const char *launch(uint64_t handle)
 
 static const char *cu_launch(uint64_t handle)
 {
-	return shown(CALL("cuLaunchKernel", handle, U(1), U(1), U(1), U(1), U(1), U(1), U(0), U(0), U(0), U(0)));
+	return shown(CALL("cuLaunchKernel", handle, U(1), U(1), U(1), U(1), U(1), U(1), U(0), U(0),
+			  U(0), U(0)));
 }
 
 static void life(int kind, uint32_t pid, uint64_t start)
 {
-	struct ct_process p = { .h = { .size = sizeof(p), .kind = (uint16_t)kind, .pid = pid, .tid = pid,
-				       .start_ns = fix.now_ns, .end_ns = fix.now_ns },
+	struct ct_process p = { .h = { .size = sizeof(p),
+				       .kind = (uint16_t)kind,
+				       .pid = pid,
+				       .tid = pid,
+				       .start_ns = fix.now_ns,
+				       .end_ns = fix.now_ns },
 				.start_boottime_ns = start };
 
 	feed(&p.h);
@@ -188,14 +198,18 @@ static void life(int kind, uint32_t pid, uint64_t start)
 
 static void forked(uint32_t parent, uint32_t child)
 {
-	struct ct_fork f = { .h = { .size = sizeof(f), .kind = CT_FORK, .pid = parent, .tid = parent,
-				    .start_ns = fix.now_ns, .end_ns = fix.now_ns },
+	struct ct_fork f = { .h = { .size = sizeof(f),
+				    .kind = CT_FORK,
+				    .pid = parent,
+				    .tid = parent,
+				    .start_ns = fix.now_ns,
+				    .end_ns = fix.now_ns },
 			     .child_pid = child };
 
 	feed(&f.h);
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 /* nvcc 12 and before: the host stub's address is what is launched. */
 static void test_registered(void)
@@ -212,12 +226,15 @@ static void test_registered(void)
 	CHECK_TEXT("_Z6vecAddPKfS0_Pfi", launch(0x401000));
 	CHECK(fix.told == 1);
 	CHECK_TEXT("-", launch(0x403000));
-	CHECK_TEXT("_Z6vecAddPKfS0_Pfi", shown(CALL("cudaFuncSetAttribute", U(0x401000), U(8), U(0))));
-	CHECK_TEXT("_Z5otherv", shown(pass(make_call(&made, "cudaLaunchKernel", CT_ENTER, 0, 0, U(0x402000), U(1), U(1), U(1),
-						     U(1), U(0), U(0), U(0)))));
+	CHECK_TEXT("_Z6vecAddPKfS0_Pfi",
+		   shown(CALL("cudaFuncSetAttribute", U(0x401000), U(8), U(0))));
+	CHECK_TEXT("_Z5otherv",
+		   shown(pass(make_call(&made, "cudaLaunchKernel", CT_ENTER, 0, 0, U(0x402000),
+					U(1), U(1), U(1), U(1), U(0), U(0), U(0)))));
 	/* what was not asked for need not be told of */
 	register_kernel(0xf0, 0x404000, "_Z6hiddenv");
-	pass(make_call(&made, "cudaLaunchKernel", CT_CALL, CT_F_HIDDEN, 0, U(0x404000), U(1), U(1), U(1), U(1), U(0), U(0), U(0)));
+	pass(make_call(&made, "cudaLaunchKernel", CT_CALL, CT_F_HIDDEN, 0, U(0x404000), U(1), U(1),
+		       U(1), U(1), U(0), U(0), U(0)));
 	CHECK(fix.told == 2);
 	/* another process knows nothing of it */
 	fix.pid = 101;
@@ -264,8 +281,10 @@ static void test_chains(void)
 	/* nor does a call that has not returned, or whose return is not looked at */
 	set_string("x");
 	out_mem = 0x603000;
-	pass(make_call(&made, "cuModuleGetFunction", CT_CALL, CT_F_UNFINISHED, 0, U(OUT), U(0x13), U(STRING)));
-	pass(make_call(&made, "cuModuleGetFunction", CT_CALL, CT_F_NO_RETURN, 0, U(OUT), U(0x13), U(STRING)));
+	pass(make_call(&made, "cuModuleGetFunction", CT_CALL, CT_F_UNFINISHED, 0, U(OUT), U(0x13),
+		       U(STRING)));
+	pass(make_call(&made, "cuModuleGetFunction", CT_CALL, CT_F_NO_RETURN, 0, U(OUT), U(0x13),
+		       U(STRING)));
 	pass(make_call(&made, "cuModuleGetFunction", CT_ENTER, 0, 0, U(OUT), U(0x13), U(STRING)));
 	CHECK_TEXT("-", cu_launch(0x603000));
 	/* a name that could not be read */
@@ -278,7 +297,8 @@ static void test_chains(void)
 	uint64_t node[7] = { 0x401000 };
 
 	make_mem(0xb00000, node, sizeof(node));
-	CHECK_TEXT("_Z1kv", shown(CALL("cudaGraphAddKernelNode", U(OUT), U(1), U(0), U(0), U(0xb00000))));
+	CHECK_TEXT("_Z1kv",
+		   shown(CALL("cudaGraphAddKernelNode", U(OUT), U(1), U(0), U(0), U(0xb00000))));
 	finish();
 }
 
@@ -299,7 +319,8 @@ static void test_reused(void)
 	/* the same module address, the same handle */
 	look_up_name("cuModuleGetFunction", 0x13, "second", 0x507000, OK);
 	CHECK_TEXT("second", cu_launch(0x507000));
-	/* without a word of the unloading: the new name wins, and the old is taken back before the launch */
+	/* without a word of the unloading: the new name wins, and the old is taken back before
+	 * the launch */
 	look_up_name("cuModuleGetFunction", 0x15, "third", 0x507000, OK);
 	CHECK(fix.taken_back == 2);
 	CHECK_TEXT("third", cu_launch(0x507000));
@@ -388,11 +409,13 @@ static void test_owners(void)
 	finish();
 }
 
-/* What ends a context ends what was looked up in it, not the runtime's kernels and those of libraries. */
+/* What ends a context ends what was looked up in it, not the runtime's kernels and those of
+ * libraries. */
 static void test_contexts(void)
 {
-	static const char *const ends[] = { "cuCtxDestroy_v2", "cuCtxDestroy", "cuDevicePrimaryCtxReset_v2", "cuDevicePrimaryCtxRelease_v2",
-					    "cudaDeviceReset" };
+	static const char *const ends[] = { "cuCtxDestroy_v2", "cuCtxDestroy",
+					    "cuDevicePrimaryCtxReset_v2",
+					    "cuDevicePrimaryCtxRelease_v2", "cudaDeviceReset" };
 
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
 		begin(false);
@@ -461,7 +484,8 @@ static void test_fork(void)
 	fix.pid = 100;
 	CHECK_TEXT("_Z1av", launch(0x401000));
 	CHECK_TEXT("_Z6parentv", launch(0x402000));
-	/* a grandchild of a child that ended, and a child that is its own parent, which no kernel says */
+	/* a grandchild of a child that ended, and a child that is its own parent, which no
+	 * kernel says */
 	forked(200, 300);
 	life(CT_EXIT, 200, 0);
 	fix.pid = 300;
@@ -504,7 +528,8 @@ static void test_many(void)
 
 	begin(false);
 	for (int i = 0; i < N; i++) {
-		int len = snprintf(names[i], sizeof(names[i]), "_Z%dk%06d", i, i), more = rand_r(&seed) % 230;
+		int len = snprintf(names[i], sizeof(names[i]), "_Z%dk%06d", i, i),
+		    more = rand_r(&seed) % 230;
 
 		for (int j = 0; j < more; j++)
 			names[i][len + j] = (char)('a' + rand_r(&seed) % 26);
@@ -512,19 +537,20 @@ static void test_many(void)
 	}
 	CHECK(fix.told == 0);
 	for (int i = N - 1; i >= 0; i--) {
-		look_up("__cudaGetKernel", 0x400000 + (uint64_t)i * 48, 0x7000000 + (uint64_t)i * 64, OK);
+		look_up("__cudaGetKernel", 0x400000 + (uint64_t)i * 48,
+			0x7000000 + (uint64_t)i * 64, OK);
 		wrong += strncmp(names[i], launch(0x7000000 + (uint64_t)i * 64), 247) != 0;
 	}
 	CHECK(wrong == 0 && fix.told == N);
 	finish();
 }
 
-/* ---- long names ------------------------------------------------------------------------------------------ */
+/* ---- long names ---- */
 
 static char long_name[CT_NAME_MAX + 5000];
 
-/* Registers long_name's first len bytes as the kernel side does: pieces, without those in `missing` (a bit each), then the
- * call. */
+/* Registers long_name's first len bytes as the kernel side does: pieces, without those in
+ * `missing` (a bit each), then the call. */
 static void register_long(uint64_t stub, uint32_t len, uint32_t missing, bool call)
 {
 	union {
@@ -539,7 +565,9 @@ static void register_long(uint64_t stub, uint32_t len, uint32_t missing, bool ca
 		uint32_t n = len - off < step ? len - off : step;
 
 		memset(&r, 0, sizeof(r));
-		r.m.h = (struct ct_hdr){ .size = sizeof(r), .kind = CT_MORE, .pid = fix.pid, .tid = fix.pid };
+		r.m.h = (struct ct_hdr){
+			.size = sizeof(r), .kind = CT_MORE, .pid = fix.pid, .tid = fix.pid
+		};
 		r.m.h.size = (uint16_t)((sizeof(struct ct_more) + n + 7) & ~7u);
 		r.m.func = (uint16_t)api_next("__cudaRegisterFunction", -1);
 		r.m.offset = off;
@@ -575,7 +603,8 @@ static void test_long_names(void)
 	for (size_t i = 0; i < ARRAY_LEN(lens); i++) {
 		register_long(0x400000 + i * 16, lens[i], 0, true);
 		/* 16 pieces of 999 bytes and the head do not reach CT_NAME_MAX */
-		CHECK(is_long(0x400000 + i * 16, lens[i] < 16231 ? lens[i] : 16231, lens[i] >= 16231));
+		CHECK(is_long(0x400000 + i * 16, lens[i] < 16231 ? lens[i] : 16231,
+			      lens[i] >= 16231));
 	}
 	/* a piece is missing: what is before it is right */
 	register_long(0x500000, 5000, 1, true);
@@ -590,8 +619,8 @@ static void test_long_names(void)
 	register_long(0x500040, 5000, 0, false);
 	long_name[300] = '!';
 	set_string(long_name);
-	make_call(&made, "__cudaRegisterFunction", CT_CALL, CT_F_NO_RETURN | CT_F_HIDDEN, 0, U(0xf0), U(0x500050), U(STRING), U(STRING),
-		  U(-1), U(0), U(0), U(0), U(0), U(0));
+	make_call(&made, "__cudaRegisterFunction", CT_CALL, CT_F_NO_RETURN | CT_F_HIDDEN, 0,
+		  U(0xf0), U(0x500050), U(STRING), U(STRING), U(-1), U(0), U(0), U(0), U(0), U(0));
 	made.c.h.lost = 1;
 	pass(&made.c);
 	CHECK(is_long(0x500050, 247, true));
@@ -632,13 +661,15 @@ static void test_memory(void)
 		fix.pid = 100 + p;
 		for (uint64_t i = 0; i < 21504; i++) {
 			memset(long_name, 'n', 400);
-			long_name[snprintf(long_name, 30, "_Z9%08llu", (unsigned long long)i)] = 'n';
+			long_name[snprintf(long_name, 30, "_Z9%08llu", (unsigned long long)i)] =
+				'n';
 			register_long(0x400000 + i * 48, 400, 0, true);
 		}
 	}
 	after = mallinfo2();
 	if (before.uordblks) /* not under the sanitizers */
-		CHECK(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd < (size_t)30 << 20);
+		CHECK(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd <
+		      (size_t)30 << 20);
 	fix.pid = 107;
 	CHECK(is_long(0x400000 + 21503 * 48, 400, false));
 	/* they end, and after a while nothing is kept */
@@ -648,13 +679,17 @@ static void test_memory(void)
 	life(CT_PROCESS, 1000, 1);
 	after = mallinfo2();
 	if (before.uordblks)
-		CHECK(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd < (size_t)2 << 20);
+		CHECK(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd <
+		      (size_t)2 << 20);
 	finish();
 }
 
 static void test_hostile_names(void)
 {
-	static const char *const names[] = { "\xff\xfe\x80", "\x1b[31m", "a b\n", "_Z", "_Z999999999999999999999a", "\xe2\x80\xae" };
+	static const char *const names[] = {
+		"\xff\xfe\x80", "\x1b[31m", "a b\n", "_Z", "_Z999999999999999999999a",
+		"\xe2\x80\xae"
+	};
 
 	begin(false);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -666,7 +701,7 @@ static void test_hostile_names(void)
 	finish();
 }
 
-/* ---- what is read of processes ---------------------------------------------------------------------------- */
+/* ---- what is read of processes ---- */
 
 static void test_asked(void)
 {
@@ -701,7 +736,8 @@ static void test_asked(void)
 	unregister(0xf3);
 	CHECK_TEXT("-", launch(0x401000));
 	CHECK_TEXT("-", launch(0x502000));
-	/* a handle of a library that the driver loaded and the runtime launches: it goes when the driver unloads */
+	/* a handle of a library that the driver loaded and the runtime launches: it goes when
+	 * the driver unloads */
 	fix.known[0].handle = 0x506000;
 	fix.known[0].name = "_Z3oldv";
 	fix.known[0].source = CT_NAME_DRIVER;
@@ -713,7 +749,8 @@ static void test_asked(void)
 	register_kernel(0xf0, 0x501000, "_Z3regv");
 	CHECK_TEXT("_Z3regv", cu_launch(0x501000));
 	CHECK(fix.source == CT_NAME_REGISTERED);
-	/* unloading calls got lost: the driver's handles are asked for again, the runtime's are what they were */
+	/* unloading calls got lost: the driver's handles are asked for again, the runtime's are
+	 * what they were */
 	register_kernel(0xf0, 0x404000, "_Z1rv");
 	look_up_name("cuModuleGetFunction", 0x13, "function", 0x505000, OK);
 	CHECK_TEXT("_Z1rv", launch(0x404000));
@@ -732,13 +769,15 @@ static const char *launch_around(uint64_t stub, int n, const uint64_t *inner)
 
 	fix.now_ns = start;
 	for (int i = 0; i < n; i++) {
-		struct ct_call *c = make_call(&in, "cuLaunchKernel", CT_CALL, CT_F_HIDDEN, 0, inner[i], U(1), U(1), U(1), U(1), U(1), U(1),
-					      U(0), U(0), U(0), U(0));
+		struct ct_call *c = make_call(&in, "cuLaunchKernel", CT_CALL, CT_F_HIDDEN, 0,
+					      inner[i], U(1), U(1), U(1), U(1), U(1), U(1), U(0),
+					      U(0), U(0), U(0));
 
 		c->depth = 1;
 		pass(c);
 	}
-	make_call(&made, "cudaLaunchKernel", CT_CALL, 0, 0, stub, U(1), U(1), U(1), U(1), U(0), U(0), U(0));
+	make_call(&made, "cudaLaunchKernel", CT_CALL, 0, 0, stub, U(1), U(1), U(1), U(1), U(0),
+		  U(0), U(0));
 	made.c.h.pid = made.c.h.tid = fix.pid;
 	made.c.h.start_ns = start;
 	made.c.h.end_ns = fix.now_ns += 1000;
@@ -766,7 +805,8 @@ static void test_inner(void)
 	CHECK_TEXT("_Z3onev", launch(0x401000));
 	/* a stub is never named by what is not its own */
 	CHECK_TEXT("-", launch_around(0x402000, 2, two));
-	CHECK_TEXT("-", launch(0x402000)); /* nothing inside this one: what was inside of the one before is none of its */
+	/* nothing inside this one: what was inside of the one before is none of its */
+	CHECK_TEXT("-", launch(0x402000));
 	CHECK_TEXT("_Z3twov", launch_around(0x402000, 1, &two[1]));
 	/* not for ever */
 	fix.now_ns += 3000000000ULL;
@@ -796,7 +836,7 @@ static void test_inner(void)
 	finish();
 }
 
-/* ---- the stage ------------------------------------------------------------------------------------------- */
+/* ---- the stage ---- */
 
 static struct {
 	char kinds[4096]; /* a letter each */
@@ -810,8 +850,12 @@ static int stage_out(void *ctx, const struct ct_hdr *rec)
 	(void)ctx;
 	CHECK(!record_check(rec, rec->size));
 	if (n + 1 < sizeof(stage.kinds))
-		stage.kinds[n] = rec->kind == CT_NAME ? (((const struct ct_name *)rec)->len ? 'N' : 'n') :
-				 rec->kind == CT_CALL ? 'c' : rec->kind == CT_PROCESS ? 'p' : rec->kind == CT_MAP ? 'M' : '?';
+		stage.kinds[n] = rec->kind == CT_NAME
+					 ? (((const struct ct_name *)rec)->len ? 'N' : 'n')
+				 : rec->kind == CT_CALL	   ? 'c'
+				 : rec->kind == CT_PROCESS ? 'p'
+				 : rec->kind == CT_MAP	   ? 'M'
+							   : '?';
 	return 0;
 }
 
@@ -833,7 +877,9 @@ static void test_stage(void)
 	memset(&stage, 0, sizeof(stage));
 	set_string("k");
 #define STAGE(name, ...) resolve_record(r, &make_call(&made, name, CT_CALL, 0, 0, __VA_ARGS__)->h)
-#define LAUNCH(h) CHECK(!STAGE("cuLaunchKernel", U(h), U(1), U(1), U(1), U(1), U(1), U(1), U(0), U(0), U(0), U(0)))
+#define LAUNCH(h)                                                                                  \
+	CHECK(!STAGE("cuLaunchKernel", U(h), U(1), U(1), U(1), U(1), U(1), U(1), U(0), U(0), U(0), \
+		     U(0)))
 	out_mem = 0x501000;
 	CHECK(!STAGE("cuModuleGetFunction", U(OUT), U(0x13), U(STRING)));
 	LAUNCH(0x501000);
@@ -884,7 +930,8 @@ static int nest(struct nest *n, const struct ct_hdr *h)
 static void test_nested(void)
 {
 	struct nest *n = nest_open(nest_out, NULL);
-	struct ct_name name = { .h = { .size = sizeof(name), .kind = CT_NAME, .pid = 12345 }, .handle = 1 };
+	struct ct_name name = { .h = { .size = sizeof(name), .kind = CT_NAME, .pid = 12345 },
+				.handle = 1 };
 
 	memset(&stage, 0, sizeof(stage));
 	make_call(&made, "cudaFree", CT_CALL, 0, 0, U(1));
@@ -917,9 +964,11 @@ static void test_errors(void)
 	out_mem = 0x501000;
 	fails = -EPIPE;
 	CHECK(STAGE("cuModuleGetFunction", U(OUT), U(0x13), U(STRING)) == -EPIPE);
-	CHECK(STAGE("cuLaunchKernel", U(0x501000), U(1), U(1), U(1), U(1), U(1), U(1), U(0), U(0), U(0), U(0)) == -EPIPE);
+	CHECK(STAGE("cuLaunchKernel", U(0x501000), U(1), U(1), U(1), U(1), U(1), U(1), U(0), U(0),
+		    U(0), U(0)) == -EPIPE);
 	fails = -EINTR;
-	CHECK(STAGE("cuLaunchKernel", U(0x501000), U(1), U(1), U(1), U(1), U(1), U(1), U(0), U(0), U(0), U(0)) == -EINTR);
+	CHECK(STAGE("cuLaunchKernel", U(0x501000), U(1), U(1), U(1), U(1), U(1), U(1), U(0), U(0),
+		    U(0), U(0)) == -EINTR);
 	CHECK(STAGE("cuModuleUnload", U(0x13)) == -EINTR);
 	resolve_close(r);
 	process_table_close(procs);
@@ -928,10 +977,14 @@ static void test_errors(void)
 /* Bytes of any kind that pass the check do no harm; most are near to real records. */
 static void test_fuzz(void)
 {
-	static const int kinds[] = { CT_CALL, CT_CALL, CT_CALL, CT_CALL, CT_ENTER, CT_MORE, CT_NAME, CT_PROCESS, CT_EXEC, CT_FORK, CT_EXIT,
-				     CT_MAP, CT_USER_STACK, CT_PY_STACK, CT_PY_CODE, CT_FRAME, CT_STACK, CT_LOST, 99 };
+	static const int kinds[] = { CT_CALL,  CT_CALL,	 CT_CALL,	CT_CALL,     CT_ENTER,
+				     CT_MORE,  CT_NAME,	 CT_PROCESS,	CT_EXEC,     CT_FORK,
+				     CT_EXIT,  CT_MAP,	 CT_USER_STACK, CT_PY_STACK, CT_PY_CODE,
+				     CT_FRAME, CT_STACK, CT_LOST,	99 };
 	uint64_t teaching[CT_MAX_FUNCS / 64] = { 0 }, room[600];
-	struct resolve_opts opts = { .names = true, .inner = true, .stacks = true, .forgets = stage_forgets };
+	struct resolve_opts opts = {
+		.names = true, .inner = true, .stacks = true, .forgets = stage_forgets
+	};
 	struct process_table *procs = process_table_open();
 	struct resolve *r = resolve_open(&opts, procs, stage_out, NULL);
 	struct name_table *t = name_table_open();
@@ -950,8 +1003,11 @@ static void test_fuzz(void)
 	for (int round = 0; round < 300000; round++) {
 		/* little memory of numbers, so that they meet again */
 		for (size_t i = 0; i < ARRAY_LEN(room); i++)
-			room[i] = rand_r(&seed) % 4 ? (uint64_t)rand_r(&seed) % 40 : (uint64_t)rand_r(&seed) << 20;
-		h->size = (uint16_t)((rand_r(&seed) % 8 ? (size_t)rand_r(&seed) % 400 : (size_t)rand_r(&seed) % sizeof(room)) & ~(size_t)7);
+			room[i] = rand_r(&seed) % 4 ? (uint64_t)rand_r(&seed) % 40
+						    : (uint64_t)rand_r(&seed) << 20;
+		h->size = (uint16_t)((rand_r(&seed) % 8 ? (size_t)rand_r(&seed) % 400
+							: (size_t)rand_r(&seed) % sizeof(room)) &
+				     ~(size_t)7);
 		h->kind = (uint16_t)kinds[(size_t)rand_r(&seed) % ARRAY_LEN(kinds)];
 		h->flags = rand_r(&seed) % 3 ? 0 : (uint16_t)(1 << rand_r(&seed) % 8);
 		h->lost = rand_r(&seed) % 50 ? 0 : 1;
@@ -959,7 +1015,8 @@ static void test_fuzz(void)
 		h->start_ns = (uint64_t)round * 100000;
 		h->end_ns = h->start_ns + 10;
 		if (h->kind == CT_CALL || h->kind == CT_ENTER) {
-			c->func = (uint16_t)(rand_r(&seed) % 10 ? rows[rand_r(&seed) % nrows] : rand_r(&seed) % api_nfuncs);
+			c->func = (uint16_t)(rand_r(&seed) % 10 ? rows[rand_r(&seed) % nrows]
+								: rand_r(&seed) % api_nfuncs);
 			c->nwords = (uint8_t)(8 + rand_r(&seed) % 9);
 			c->depth = rand_r(&seed) % 3 == 0;
 			c->got = rand_r(&seed) % 8;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_sampler.c - functions whose probes are taken off: at no moment is an outer function off while one that is called inside of it
- * is not, since the inner one's calls would then look as if the program had made them; where the inner one may not go, the outer one
- * stays. The states are looked at while the sampler goes through the counts: these fill two pages, of which one at a time may be read,
- * so that each way through them ends in our handler.
+ * test_sampler.c - functions whose probes are taken off: at no moment is an outer function off
+ * while one that is called inside of it is not, since the inner one's calls would then look as
+ * if the program had made them; where the inner one may not go, the outer one stays. The states
+ * are looked at while the sampler goes through the counts: these fill two pages, of which one at
+ * a time may be read, so that each way through them ends in our handler.
  */
 #include <signal.h>
 #include <sys/mman.h>
@@ -14,10 +15,11 @@
 #include "unit.h"
 
 #define A_PAGE (page / sizeof(struct ct_entry)) /* entries; none lies in both pages */
-#define NO_PROCESS 0x00ffffff /* above every pid: it is measured by time */
+#define NO_PROCESS 0x00ffffff			/* above every pid: it is measured by time */
 
 /* In both orders of the table's rows. */
-static const char *const pairs[][2] = { { "cudaGetDevice", "cuCtxGetDevice" }, { "cuDriverGetVersion", "cudaRuntimeGetVersion" } };
+static const char *const pairs[][2] = { { "cudaGetDevice", "cuCtxGetDevice" },
+					{ "cuDriverGetVersion", "cudaRuntimeGetVersion" } };
 #define PAIRS (int)(sizeof(pairs) / sizeof(pairs[0]))
 
 static uint32_t outer[PAIRS], inner[PAIRS];
@@ -69,7 +71,9 @@ int main(void)
 	static struct capture_plan plan;
 	struct sampler_hooks hooks = { .off = take_off, .open = open_window };
 	struct sigaction on_fault = { .sa_sigaction = look, .sa_flags = SA_SIGINFO };
-	struct sampler_maps maps = { .progress_fd = -1, .sampled = sampled, .inside = (const void *)inside };
+	struct sampler_maps maps = { .progress_fd = -1,
+				     .sampled = sampled,
+				     .inside = (const void *)inside };
 	struct sampler *s;
 	bool sampling = false;
 	uint32_t window = 0, stays, named;

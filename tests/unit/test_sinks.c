@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_sinks.c - the texts of all formats from hand-made records (tests/golden; UPDATE_GOLDEN=1 writes them), the process
- * table, the filter, the nesting stage, and records full of rubbish.
+ * test_sinks.c - the texts of all formats from hand-made records (tests/golden; UPDATE_GOLDEN=1
+ * writes them), the process table, the filter, the nesting stage, and records full of rubbish.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "make_call.h"
 #include "unit.h"
 
-/* ---- a sink that writes to a file of its own ------------------------------------------------------------ */
+/* ---- a sink that writes to a file of its own ---- */
 
 struct test_sink {
 	char path[64];
@@ -39,7 +39,9 @@ static void begin(struct test_sink *b, const struct sink_ops *ops)
 static int give(void *ctx, const struct ct_hdr *rec)
 {
 	struct test_sink *b = ctx;
-	struct event ev = { .rec = rec, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN };
+	struct event ev = {
+		.rec = rec, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN
+	};
 
 	if (!rec)
 		return 0;
@@ -78,7 +80,12 @@ static const struct ct_hdr *process(int kind, uint32_t pid, const char *comm)
 	static struct ct_process p;
 
 	p = (struct ct_process){
-		.h = { .size = sizeof(p), .kind = (uint16_t)kind, .pid = pid, .tid = pid, .start_ns = 1000, .end_ns = 1000 },
+		.h = { .size = sizeof(p),
+		       .kind = (uint16_t)kind,
+		       .pid = pid,
+		       .tid = pid,
+		       .start_ns = 1000,
+		       .end_ns = 1000 },
 		.start_boottime_ns = 42,
 		.cgroup_id = 9007199254740993, /* 2^53 + 1 */
 		.uid = 1000,
@@ -94,19 +101,22 @@ static const struct ct_hdr *lost(uint32_t cause, uint64_t count)
 {
 	static struct ct_lost l;
 
-	l = (struct ct_lost){ .h = { .size = sizeof(l), .kind = CT_LOST, .start_ns = 1, .end_ns = 2000 },
-			      .cause = cause,
-			      .cpu = ~0u,
-			      .count = count };
+	l = (struct ct_lost){
+		.h = { .size = sizeof(l), .kind = CT_LOST, .start_ns = 1, .end_ns = 2000 },
+		.cause = cause,
+		.cpu = ~0u,
+		.count = count
+	};
 	return &l.h;
 }
 
-/* ---- the script that every format prints ------------------------------------------------------------------ */
+/* ---- the script that every format prints ---- */
 
 /* One call of each kind of field and result. */
 static void play(struct test_sink *b, int kind)
 {
-	static const uint64_t devptr = 0x7f81dc800000, stream = 0x55aa00, sizes[2] = { 80000000000, 85000000000 };
+	static const uint64_t devptr = 0x7f81dc800000, stream = 0x55aa00,
+			      sizes[2] = { 80000000000, 85000000000 };
 	static const float ms = 0.25f;
 	static const int32_t device = 3;
 	static const char name[] = "_Z6kernel\"\n\x1b[31m\xff\xc3\xa9Pf";
@@ -121,10 +131,10 @@ static void play(struct test_sink *b, int kind)
 	make_mem(0x6000, &sizes[0], 8);
 	make_mem(0x7000, &sizes[1], 8);
 
-#define CALL(name, flags, ret, ...)                                                                                    \
-	do {                                                                                                           \
-		if (kind == CT_CALL || !(flags & CT_F_UNFINISHED))                                                     \
-			give(b, rec_of(make_call(&m, name, kind, flags, ret, ##__VA_ARGS__)));                         \
+#define CALL(name, flags, ret, ...)                                                            \
+	do {                                                                                   \
+		if (kind == CT_CALL || !(flags & CT_F_UNFINISHED))                             \
+			give(b, rec_of(make_call(&m, name, kind, flags, ret, ##__VA_ARGS__))); \
 	} while (0)
 	CALL("cudaMalloc", 0, 0, U(0x1000), U(1048576));
 	CALL("cudaMalloc", 0, 2, U(0x1000), UINT64_MAX);
@@ -135,8 +145,8 @@ static void play(struct test_sink *b, int kind)
 	CALL("cudaMemcpyAsync", CT_F_PER_THREAD, 0, U(1), U(2), U(3), U(4), U(0));
 	CALL("cudaMemcpyAsync", 0, 0, U(1), U(2), U(3), U(4), U(1));
 	CALL("cudaMemcpyAsync", 0, 0, U(1), U(2), U(3), U(4), U(2));
-	CALL("cudaLaunchKernel", 0, 0, U(0x7f8b3c4d2a00), 4096 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0x7ffc0010),
-	     U(0), U(0));
+	CALL("cudaLaunchKernel", 0, 0, U(0x7f8b3c4d2a00), 4096 | U(1) << 32, U(1), 256 | U(1) << 32,
+	     U(1), U(0x7ffc0010), U(0), U(0));
 	CALL("cudaStreamCreateWithFlags", 0, 0, U(0x2000), U(1));
 	CALL("cudaStreamCreateWithFlags", 0, 0, U(0x2000), U(0));
 	CALL("cudaStreamCreateWithFlags", 0, 0, U(0x2000), U(0x9));
@@ -170,8 +180,14 @@ static void play_all(struct test_sink *b)
 	give(b, process(CT_EXEC, 12345, "\x1b[2J\xffna\xc3\xafve\"\\\xe2\x80\xae"));
 	give(b, rec_of(make_call(&m, "cudaFree", CT_CALL, 0, 0, U(16))));
 	if (b->sink.ops == &sink_json) {
-		struct ct_fork f = { .h = { .size = sizeof(f), .kind = CT_FORK, .pid = 12345, .tid = 12345 }, .child_pid = 12346 };
-		struct ct_exit e = { .h = { .size = sizeof(e), .kind = CT_EXIT, .pid = 12345, .tid = 12345 }, .status = 9 };
+		struct ct_fork f = {
+			.h = { .size = sizeof(f), .kind = CT_FORK, .pid = 12345, .tid = 12345 },
+			.child_pid = 12346
+		};
+		struct ct_exit e = {
+			.h = { .size = sizeof(e), .kind = CT_EXIT, .pid = 12345, .tid = 12345 },
+			.status = 9
+		};
 
 		give(b, &f.h);
 		give(b, &e.h);
@@ -192,8 +208,11 @@ static void golden(const char *name, const struct sink_ops *ops, const struct si
 
 static void test_formats(void)
 {
-	struct sink_opts plain = { 0 }, tid = { .tid = true, .time = SINK_TIME_US }, enter = { .enter_exit = true };
-	struct sink_opts iso = { .time = SINK_TIME_ISO, .realtime_offset_ns = 1700000000000000000, .color = true };
+	struct sink_opts plain = { 0 }, tid = { .tid = true, .time = SINK_TIME_US },
+			 enter = { .enter_exit = true };
+	struct sink_opts iso = { .time = SINK_TIME_ISO,
+				 .realtime_offset_ns = 1700000000000000000,
+				 .color = true };
 
 	golden("table.txt", &sink_table, &plain);
 	golden("table_tid_us.txt", &sink_table, &tid);
@@ -204,7 +223,7 @@ static void test_formats(void)
 	golden("count.txt", &sink_count, &plain);
 }
 
-/* ---- names and stacks ------------------------------------------------------------------------------------- */
+/* ---- names and stacks ---- */
 
 static const struct kernel_name vec_add = {
 	.mangled = "_Z6vecAddPKfS0_Pfi",
@@ -223,7 +242,8 @@ static const struct kernel_name vec_add = {
 	.source = CT_NAME_DRIVER,
 	.cut = true,
 }, hostile = {
-	/* an escape sequence, a bidirectional override, a torn sequence, what ends strings and elements, and letters */
+	/* an escape sequence, a bidirectional override, a torn sequence, what ends strings and
+	 * elements, and letters */
 	.mangled = "a\x1b[2J\xe2\x80\xae\xff\xc3\n\"\\</script>n\xc3\xaf",
 	.full = "a\x1b[2J\xe2\x80\xae\xff\xc3\n\"\\</script>n\xc3\xaf",
 	.brief = "a\x1b[2J\xe2\x80\xae\xff\xc3\n\"\\</script>n\xc3\xaf",
@@ -231,18 +251,45 @@ static const struct kernel_name vec_add = {
 };
 
 static const struct stack_frame frames[] = {
-	{ .kind = CT_FRAME_INLINED, .line = 7, .address = 0x1234, .function = "helper", .file = "train.c", .object = "/bin/app" },
-	{ .kind = CT_FRAME_NATIVE, .line = 42, .address = 0x1234, .offset = 28, .function = "step(int)", .mangled = "_Z4stepi",
-	  .file = "train.c", .object = "/bin/app" },
-	{ .kind = CT_FRAME_PYTHON, .line = 88, .function = "Model.train_step", .file = "/src/train.py" },
+	{ .kind = CT_FRAME_INLINED,
+	  .line = 7,
+	  .address = 0x1234,
+	  .function = "helper",
+	  .file = "train.c",
+	  .object = "/bin/app" },
+	{ .kind = CT_FRAME_NATIVE,
+	  .line = 42,
+	  .address = 0x1234,
+	  .offset = 28,
+	  .function = "step(int)",
+	  .mangled = "_Z4stepi",
+	  .file = "train.c",
+	  .object = "/bin/app" },
+	{ .kind = CT_FRAME_PYTHON,
+	  .line = 88,
+	  .function = "Model.train_step",
+	  .file = "/src/train.py" },
 	{ .kind = CT_FRAME_PYTHON },
-	{ .kind = CT_FRAME_NATIVE, .address = 0x4321, .offset = 0, .function = "main", .object = "/bin/app" },
-	{ .kind = CT_FRAME_NATIVE, .line = 3, .address = 0x4322, .offset = 1, .function = "anon", .file = "x.c" },
+	{ .kind = CT_FRAME_NATIVE,
+	  .address = 0x4321,
+	  .offset = 0,
+	  .function = "main",
+	  .object = "/bin/app" },
+	{ .kind = CT_FRAME_NATIVE,
+	  .line = 3,
+	  .address = 0x4322,
+	  .offset = 1,
+	  .function = "anon",
+	  .file = "x.c" },
 	{ .kind = CT_FRAME_NATIVE, .address = 0xbeef, .object = "/usr/lib/lib x.so" },
 	{ .kind = CT_FRAME_INLINED, .address = 0xbef0 },
 	{ .kind = CT_FRAME_UNKNOWN, .address = 0x7f1200000000 },
 	{ .kind = 77, .address = 0x10, .object = "(deleted)\n" },
-	{ .kind = CT_FRAME_NATIVE, .address = 1, .function = "f\x1b[31m;\xe2\x80\xae\xff", .file = "a\"b\n.c", .line = 1,
+	{ .kind = CT_FRAME_NATIVE,
+	  .address = 1,
+	  .function = "f\x1b[31m;\xe2\x80\xae\xff",
+	  .file = "a\"b\n.c",
+	  .line = 1,
 	  .object = "/o\x07</script>" },
 };
 
@@ -272,8 +319,8 @@ static void give_stacks(struct test_sink *b)
 static void give_before(struct test_sink *b, const char *name, int flags)
 {
 	struct made_call m;
-	struct ct_call *c = make_call(&m, name, CT_CALL, CT_F_UNFINISHED | CT_F_BEFORE | flags, 0, U(0), U(0), U(0), U(0), U(0), U(0),
-				      U(0), U(0));
+	struct ct_call *c = make_call(&m, name, CT_CALL, CT_F_UNFINISHED | CT_F_BEFORE | flags, 0,
+				      U(0), U(0), U(0), U(0), U(0), U(0), U(0), U(0));
 
 	c->nwords = 0;
 	c->got = 0;
@@ -283,8 +330,10 @@ static void give_before(struct test_sink *b, const char *name, int flags)
 
 static void give_names(struct test_sink *b)
 {
-	static const struct kernel_name *const all[] = { &vec_add, &vec_add, &gemm, &cut, &hostile };
-	static const uint64_t handle = 0x55aa00, node[8] = { 0x1234, 1 | U(2) << 32, 3 | U(4) << 32, 5 | U(6) << 32 };
+	static const struct kernel_name *const all[] = { &vec_add, &vec_add, &gemm, &cut,
+							 &hostile };
+	static const uint64_t handle = 0x55aa00,
+			      node[8] = { 0x1234, 1 | U(2) << 32, 3 | U(4) << 32, 5 | U(6) << 32 };
 	static const uint64_t config[8] = { 4096 | U(1) << 32, 1 | U(256) << 32, 1 | U(1) << 32 };
 	static struct kernel_name reused;
 	struct made_call m;
@@ -293,8 +342,11 @@ static void give_names(struct test_sink *b)
 	make_mem(0x1000, &handle, sizeof(handle));
 	make_mem(0x2000, node, sizeof(node));
 	make_mem(0x3000, config, sizeof(config));
-#define GIVE(name, kind, flags, ret, ...) give(b, rec_of(make_call(&m, name, kind, flags, ret, ##__VA_ARGS__)))
-#define LAUNCH U(0x7f8b3c4d2a00), 4096 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0x7ffc0010), U(0), U(0)
+#define GIVE(name, kind, flags, ret, ...) \
+	give(b, rec_of(make_call(&m, name, kind, flags, ret, ##__VA_ARGS__)))
+#define LAUNCH                                                                                   \
+	U(0x7f8b3c4d2a00), 4096 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), U(0x7ffc0010), U(0), \
+		U(0)
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		b->kernel = all[i];
 		GIVE("cudaLaunchKernel", CT_CALL, 0, 0, LAUNCH);
@@ -310,7 +362,8 @@ static void give_names(struct test_sink *b)
 	GIVE("cudaLaunchKernel", CT_CALL, CT_F_UNFINISHED, 0, LAUNCH);
 	give_before(b, "cudaLaunchKernel", CT_F_PENDING);
 	GIVE("cudaLaunchKernelExC", CT_CALL, 0, 0, U(0x3000), U(0x1234), U(0));
-	GIVE("cuLaunchKernel", CT_CALL, 0, 0, U(0x1234), U(1), U(2), U(3), U(4), U(5), U(6), U(7), U(0), U(0), U(0));
+	GIVE("cuLaunchKernel", CT_CALL, 0, 0, U(0x1234), U(1), U(2), U(3), U(4), U(5), U(6), U(7),
+	     U(0), U(0), U(0));
 	GIVE("cudaFuncSetCacheConfig", CT_CALL, 0, 0, U(0x1234), U(1));
 	GIVE("cudaGraphAddKernelNode", CT_CALL, 0, 0, U(0x1000), U(0x66), U(0), U(0), U(0x2000));
 	/* the handle that comes out is the kernel's, and is shown */
@@ -341,7 +394,8 @@ static void golden_names(const char *name, const struct sink_ops *ops, const str
 
 static void test_names(void)
 {
-	struct sink_opts brief = { 0 }, full = { .full_names = true }, mangled = { .mangled = true };
+	struct sink_opts brief = { 0 }, full = { .full_names = true },
+			 mangled = { .mangled = true };
 
 	golden_names("table_names.txt", &sink_table, &brief);
 	golden_names("table_names_full.txt", &sink_table, &full);
@@ -355,9 +409,13 @@ static void test_large(void)
 {
 	static const struct sink_ops *const all[] = { &sink_table, &sink_json };
 	static char name[40000], function[3000];
-	struct stack_frame frame = { .kind = CT_FRAME_NATIVE, .address = 1, .function = function, .object = "/bin/app" };
+	struct stack_frame frame = {
+		.kind = CT_FRAME_NATIVE, .address = 1, .function = function, .object = "/bin/app"
+	};
 	static const struct stack_frame *deep[400];
-	struct kernel_name k = { .mangled = name, .full = name, .brief = name, .source = CT_NAME_REGISTERED };
+	struct kernel_name k = {
+		.mangled = name, .full = name, .brief = name, .source = CT_NAME_REGISTERED
+	};
 	struct made_call m;
 
 	memset(name, '\x01', sizeof(name) - 1);
@@ -371,11 +429,14 @@ static void test_large(void)
 
 		begin(&b, all[s]);
 		for (uint32_t id = 1; id <= 20; id++) {
-			struct stack stack = { .id = id, .nframes = ARRAY_LEN(deep), .frames = deep };
+			struct stack stack = { .id = id,
+					       .nframes = ARRAY_LEN(deep),
+					       .frames = deep };
 
 			b.kernel = &k;
 			b.stack = &stack;
-			CHECK(give(&b, rec_of(make_call(&m, "cudaLaunchKernel", CT_CALL, 0, 0, U(1), U(1), U(1), U(1), U(1), U(1), U(1),
+			CHECK(give(&b, rec_of(make_call(&m, "cudaLaunchKernel", CT_CALL, 0, 0, U(1),
+							U(1), U(1), U(1), U(1), U(1), U(1),
 							U(1)))) == 1);
 		}
 		text = end(&b);
@@ -395,10 +456,11 @@ static void test_durations(void)
 		uint64_t ns;
 		const char *text;
 	} cases[] = {
-		{ 0, "0ns" },		  { 820, "820ns" },	   { 999, "999ns" },	     { 1000, "1us" },
-		{ 7100, "7.1us" },	  { 112400, "112.4us" },   { 310000, "310us" },	     { 999949, "999.9us" },
-		{ 999950, "1ms" },	  { 1420000, "1.42ms" },   { 1500000, "1.5ms" },     { 999994999, "999.99ms" },
-		{ 999995000, "1s" },	  { 2050000000, "2.05s" }, { 61000000000, "61s" },
+		{ 0, "0ns" },	       { 820, "820ns" },	{ 999, "999ns" },
+		{ 1000, "1us" },       { 7100, "7.1us" },	{ 112400, "112.4us" },
+		{ 310000, "310us" },   { 999949, "999.9us" },	{ 999950, "1ms" },
+		{ 1420000, "1.42ms" }, { 1500000, "1.5ms" },	{ 999994999, "999.99ms" },
+		{ 999995000, "1s" },   { 2050000000, "2.05s" }, { 61000000000, "61s" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -418,7 +480,7 @@ static void test_durations(void)
 	}
 }
 
-/* ---- the other stages ------------------------------------------------------------------------------------- */
+/* ---- the other stages ---- */
 
 static void test_processes(void)
 {
@@ -499,9 +561,10 @@ static int note(void *ctx, struct event *ev)
 
 	(void)ctx;
 	/* what is held keeps its number and its place */
-	CHECK(ev->number == rec->start_ns * 2 && ev->device == 1 && ev->context == 2 && ev->stream == rec->tid);
-	snprintf(order + strlen(order), sizeof(order) - strlen(order), "%llu%c ", (unsigned long long)rec->start_ns,
-		 rec->tid == 1 ? 'a' : 'b');
+	CHECK(ev->number == rec->start_ns * 2 && ev->device == 1 && ev->context == 2 &&
+	      ev->stream == rec->tid);
+	snprintf(order + strlen(order), sizeof(order) - strlen(order), "%llu%c ",
+		 (unsigned long long)rec->start_ns, rec->tid == 1 ? 'a' : 'b');
 	return 0;
 }
 
@@ -514,7 +577,11 @@ static void nested_call(struct nest *n, uint32_t tid, int depth, uint64_t from, 
 	c->depth = (uint8_t)depth;
 	c->h.start_ns = from;
 	c->h.end_ns = to;
-	CHECK(!nest_record(n, &(struct event){ .rec = &c->h, .number = (uint32_t)from * 2, .device = 1, .context = 2, .stream = tid }));
+	CHECK(!nest_record(n, &(struct event){ .rec = &c->h,
+					       .number = (uint32_t)from * 2,
+					       .device = 1,
+					       .context = 2,
+					       .stream = tid }));
 }
 
 static void test_nest(void)
@@ -574,7 +641,7 @@ static void test_nested_rows(void)
 	nest_close(n);
 }
 
-/* ---- rubbish ------------------------------------------------------------------------------------------------ */
+/* ---- rubbish ---- */
 
 static void test_checks(void)
 {
@@ -612,7 +679,8 @@ static uint32_t rnd(void)
 	return seed;
 }
 
-/* A valid record of a random function with random words, or any bytes at all; then some bytes changed. */
+/* A valid record of a random function with random words, or any bytes at all; then some bytes
+ * changed. */
 static void rubbish(struct made_call *m)
 {
 	memset(m, 0, sizeof(*m));
@@ -626,13 +694,18 @@ static void rubbish(struct made_call *m)
 		make_nmemory = 0;
 		make_mem(0x1000, memory, sizeof(memory));
 		api_spec(func, API_ARCH_HERE, true, &spec);
-		m->c.h = (struct ct_hdr){ .kind = CT_CALL, .flags = (uint16_t)(rnd() % 4 ? 0 : rnd()), .pid = rnd() % 8,
-					  .start_ns = rnd(), .end_ns = rnd() };
+		m->c.h = (struct ct_hdr){ .kind = CT_CALL,
+					  .flags = (uint16_t)(rnd() % 4 ? 0 : rnd()),
+					  .pid = rnd() % 8,
+					  .start_ns = rnd(),
+					  .end_ns = rnd() };
 		m->c.func = (uint16_t)func;
 		m->c.ret = rnd() % 2 ? 0 : (int32_t)rnd();
 		m->c.nwords = spec.nwords > 6 ? spec.nwords : 6;
 		for (int i = 0; i < m->c.nwords; i++)
-			m->c.words[i] = rnd() % 2 ? 0x1000 + rnd() % 4096 : rnd() % 2 ? rnd() % 64 : rnd();
+			m->c.words[i] = rnd() % 2   ? 0x1000 + rnd() % 4096
+					: rnd() % 2 ? rnd() % 64
+						    : rnd();
 		make_reads(m, &spec, rnd() % 2);
 	} else {
 		for (size_t i = 0; i < sizeof(m->room); i++)
@@ -641,13 +714,15 @@ static void rubbish(struct made_call *m)
 		m->c.h.kind = (uint16_t)(rnd() % (CT_KIND_END + 2));
 	}
 	for (uint32_t n = rnd() % 4; n; n--)
-		m->room[rnd() % (m->c.h.size && m->c.h.size < sizeof(m->room) ? m->c.h.size : 48)] = (char)rnd();
+		m->room[rnd() % (m->c.h.size && m->c.h.size < sizeof(m->room) ? m->c.h.size : 48)] =
+			(char)rnd();
 }
 
 static void test_rubbish(void)
 {
-	static const struct sink_ops *const all[] = { &sink_table,  &sink_json,  &sink_count, &sink_folded,
-						      &sink_flame, &sink_perfetto, &sink_chrome };
+	static const struct sink_ops *const all[] = { &sink_table,  &sink_json,	 &sink_count,
+						      &sink_folded, &sink_flame, &sink_perfetto,
+						      &sink_chrome };
 	const struct stack_frame *in[ARRAY_LEN(frames)];
 	struct test_sink b[ARRAY_LEN(all)] = { 0 };
 	struct made_call *m;
@@ -674,7 +749,9 @@ static void test_rubbish(void)
 		if (!record_check(m, size)) {
 			good++;
 			for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-				struct stack stack = { .id = rnd() % 2000 + 1, .nframes = rnd() % ARRAY_LEN(frames), .frames = in };
+				struct stack stack = { .id = rnd() % 2000 + 1,
+						       .nframes = rnd() % ARRAY_LEN(frames),
+						       .frames = in };
 				struct event ev = { .rec = &m->c.h };
 
 				ev.kernel = rnd() % 2 ? &hostile : NULL;
@@ -703,7 +780,8 @@ static void test_rubbish(void)
 		unlink("/tmp/ct_rubbish.jsonl");
 }
 
-/* The time of day is UTC's, to the microsecond and not rounded up into another second, day or year, wherever the tracer runs. */
+/* The time of day is UTC's, to the microsecond and not rounded up into another second, day or
+ * year, wherever the tracer runs. */
 static void test_times(void)
 {
 	static const struct {
@@ -713,10 +791,13 @@ static void test_times(void)
 		{ 0, "1970-01-01T00:00:00.000000Z" },
 		{ 951868799999999999, "2000-02-29T23:59:59.999999Z" },
 		{ 951868800000000000, "2000-03-01T00:00:00.000000Z" },
-		{ 1711846799999999999, "2024-03-31T00:59:59.999999Z" }, /* the hour that Berlin's clocks leave out comes next */
+		/* the hour that Berlin's clocks leave out comes next */
+		{ 1711846799999999999, "2024-03-31T00:59:59.999999Z" },
 		{ 1711846800000000000, "2024-03-31T01:00:00.000000Z" },
-		{ 1729994399999999000, "2024-10-27T01:59:59.999999Z" }, /* the one that is there twice */
-		{ 1711846799000001000, "2024-03-31T00:59:59.000001Z" }, /* calls complete in another order than they begin */
+		/* the one that is there twice */
+		{ 1729994399999999000, "2024-10-27T01:59:59.999999Z" },
+		/* calls complete in another order than they begin */
+		{ 1711846799000001000, "2024-03-31T00:59:59.000001Z" },
 		{ 1735689599999999999, "2024-12-31T23:59:59.999999Z" },
 		{ 1735689600000000000, "2025-01-01T00:00:00.000000Z" },
 		{ UINT64_MAX, "2554-07-21T23:34:33.709551Z" },
@@ -734,7 +815,8 @@ static void test_times(void)
 		/* the one before it too, so that its second is the one remembered */
 		for (size_t j = i ? i - 1 : 0; j <= i; j++) {
 			rec = rec_of(make_call(&m, "cudaDeviceSynchronize", CT_CALL, 0, 0));
-			((struct ct_hdr *)rec)->end_ns = ((struct ct_hdr *)rec)->start_ns = times[j].ns;
+			((struct ct_hdr *)rec)->end_ns = ((struct ct_hdr *)rec)->start_ns =
+				times[j].ns;
 			give(&b, rec);
 		}
 		text = end(&b);

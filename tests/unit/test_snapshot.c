@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_snapshot.c - which call a stack shows (user/stuck_call.c), on code and stacks made by hand and on hostile ones; samples
- * of running threads (user/source/snapshot_perf.c); and unwinding of a thread from what is no stack at all.
+ * test_snapshot.c - which call a stack shows (user/stuck_call.c), on code and stacks made by
+ * hand and on hostile ones; samples of running threads (user/source/snapshot_perf.c); and
+ * unwinding of a thread from what is no stack at all.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,8 +15,8 @@
 #include "../../user/stuck_call.h"
 #include "unit.h"
 
-#define LIB 0x700000000000ULL	/* a library with three functions, 0x100 bytes each */
-#define APP 0x400000ULL		/* a program that calls it */
+#define LIB 0x700000000000ULL /* a library with three functions, 0x100 bytes each */
+#define APP 0x400000ULL	      /* a program that calls it */
 #define CODE_BYTES 0x1000
 #define STACK 0x7ffd00000000ULL
 
@@ -39,7 +40,9 @@ static int fake_read(void *ctx, uint64_t addr, void *buf, size_t len)
 
 static struct snapshot_func funcs[6];
 static struct snapshot_range code = { LIB, LIB + CODE_BYTES };
-static struct snapshot_process process = { .pid = 1, .funcs = funcs, .nfuncs = 6, .code = &code, .ncode = 1 };
+static struct snapshot_process process = {
+	.pid = 1, .funcs = funcs, .nfuncs = 6, .code = &code, .ncode = 1
+};
 static int sync_row, query_row, internal_row, callback_row, launch_row;
 
 static void setup(void)
@@ -51,12 +54,24 @@ static void setup(void)
 	internal_row = api_lookup("__cudaRegisterFatBinary", 13000, &twin);
 	callback_row = api_lookup("cuOccupancyMaxPotentialBlockSize", 13000, &twin);
 	launch_row = api_lookup("cudaLaunchKernel", 13000, &twin);
-	funcs[0] = (struct snapshot_func){ .start = LIB + 0x100, .size = 0x100, .func = (uint16_t)sync_row };
-	funcs[1] = (struct snapshot_func){ .start = LIB + 0x200, .size = 0x100, .func = (uint16_t)query_row };
-	funcs[2] = (struct snapshot_func){ .start = LIB + 0x300, .size = 0x100, .func = (uint16_t)internal_row };
-	funcs[3] = (struct snapshot_func){ .start = LIB + 0x400, .size = 0x100, .func = (uint16_t)callback_row };
-	funcs[4] = (struct snapshot_func){ .start = LIB + 0x500, .size = 0, .func = (uint16_t)launch_row };
-	funcs[5] = (struct snapshot_func){ .start = LIB + 0x600, .size = 0x100, .func = (uint16_t)sync_row, .per_thread = true };
+	funcs[0] = (struct snapshot_func){ .start = LIB + 0x100,
+					   .size = 0x100,
+					   .func = (uint16_t)sync_row };
+	funcs[1] = (struct snapshot_func){ .start = LIB + 0x200,
+					   .size = 0x100,
+					   .func = (uint16_t)query_row };
+	funcs[2] = (struct snapshot_func){ .start = LIB + 0x300,
+					   .size = 0x100,
+					   .func = (uint16_t)internal_row };
+	funcs[3] = (struct snapshot_func){ .start = LIB + 0x400,
+					   .size = 0x100,
+					   .func = (uint16_t)callback_row };
+	funcs[4] = (struct snapshot_func){ .start = LIB + 0x500,
+					   .size = 0,
+					   .func = (uint16_t)launch_row };
+	funcs[5] = (struct snapshot_func){
+		.start = LIB + 0x600, .size = 0x100, .func = (uint16_t)sync_row, .per_thread = true
+	};
 }
 
 static int of_frames(struct stuck_call *c, const struct stuck_frame *f, int n)
@@ -72,10 +87,8 @@ static void by_code(void)
 
 	/* the library's own code, the driver's function, the runtime's, the program */
 	struct stuck_frame nested[] = {
-		{ LIB + 0x800, STACK, true },
-		{ LIB + 0x210, STACK + 0x40, false },
-		{ LIB + 0x110, STACK + 0x80, false },
-		{ APP + 0x10, STACK + 0xc0, false },
+		{ LIB + 0x800, STACK, true },	      { LIB + 0x210, STACK + 0x40, false },
+		{ LIB + 0x110, STACK + 0x80, false }, { APP + 0x10, STACK + 0xc0, false },
 		{ APP + 0x20, STACK + 0xe0, false },
 	};
 	CHECK(of_frames(&c, nested, 5));
@@ -87,13 +100,15 @@ static void by_code(void)
 	CHECK(c.func == sync_row && c.caller == -1 && !c.ip && c.sp == STACK + 0x80);
 
 	/* nobody is inside a call only because there is CUDA's code below */
-	struct stuck_frame internals[] = { { LIB + 0x800, STACK, true }, { APP + 0x10, STACK + 8, false } };
+	struct stuck_frame internals[] = { { LIB + 0x800, STACK, true },
+					   { APP + 0x10, STACK + 8, false } };
 	CHECK(!of_frames(&c, internals, 2));
 	CHECK(!of_frames(&c, internals, 1));
 	CHECK(!of_frames(&c, internals, 0));
 
 	/* a call is the last instruction of its function: the return address is the next one's */
-	struct stuck_frame edge[] = { { APP + 0x800, STACK, true }, { LIB + 0x200, STACK + 8, false },
+	struct stuck_frame edge[] = { { APP + 0x800, STACK, true },
+				      { LIB + 0x200, STACK + 8, false },
 				      { APP + 0x10, STACK + 16, false } };
 	CHECK(of_frames(&c, edge, 3) && c.func == sync_row);
 	/* but a thread that stands there is in the next one */
@@ -101,17 +116,20 @@ static void by_code(void)
 	CHECK(of_frames(&c, edge, 3) && c.func == query_row);
 
 	/* the twin */
-	struct stuck_frame twin[] = { { LIB + 0x6ff, STACK, true }, { APP + 0x10, STACK + 8, false } };
+	struct stuck_frame twin[] = { { LIB + 0x6ff, STACK, true },
+				      { APP + 0x10, STACK + 8, false } };
 	CHECK(of_frames(&c, twin, 2) && c.func == sync_row && c.per_thread);
 
 	/* of a function of unknown size only the entry is known */
-	struct stuck_frame unsized[] = { { LIB + 0x500, STACK, true }, { APP + 0x10, STACK + 8, false } };
+	struct stuck_frame unsized[] = { { LIB + 0x500, STACK, true },
+					 { APP + 0x10, STACK + 8, false } };
 	CHECK(of_frames(&c, unsized, 2) && c.func == launch_row);
 	unsized[0].ip++;
 	CHECK(!of_frames(&c, unsized, 2));
 }
 
-/* Who calls the program back is not what the thread is inside of; internal functions only for want of another. */
+/* Who calls the program back is not what the thread is inside of; internal functions only for
+ * want of another. */
 static void by_rank(void)
 {
 	struct stuck_call c;
@@ -151,7 +169,8 @@ static void put_call(uint64_t ret, uint64_t target)
 static void by_instruction(void)
 {
 	struct stuck_frame f[] = { { LIB + 0x800, STACK, true }, { APP + 0x10, STACK + 8, false } };
-	static const uint8_t stub[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25 }; /* endbr64; bnd jmp *[rip + disp32] */
+	/* endbr64; bnd jmp *[rip + disp32] */
+	static const uint8_t stub[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25 };
 	uint64_t target;
 	struct stuck_call c;
 	int32_t disp;
@@ -166,7 +185,8 @@ static void by_instruction(void)
 	target = LIB + 0x100;
 	memcpy(&app[0x300], &target, 8);
 	CHECK(of_frames(&c, f, 2));
-	CHECK(c.func == sync_row && c.caller == 1 && c.sp == STACK + 8 && c.ip == APP + 0x10 && !c.by_scan);
+	CHECK(c.func == sync_row && c.caller == 1 && c.sp == STACK + 8 && c.ip == APP + 0x10 &&
+	      !c.by_scan);
 	/* into the middle of a function is no call of it */
 	target = LIB + 0x101;
 	memcpy(&app[0x300], &target, 8);
@@ -206,12 +226,15 @@ static void by_instruction(void)
 static bool by_scan(struct stuck_call *c, const uint64_t *words, size_t n)
 {
 	memset(c, 0xee, sizeof(*c));
-	return stuck_call_by_scan(c, &process, STACK, (const uint8_t *)words, n * 8, fake_read, NULL);
+	return stuck_call_by_scan(c, &process, STACK, (const uint8_t *)words, n * 8, fake_read,
+				  NULL);
 }
 
 static void scan(void)
 {
-	uint64_t words[] = { 1, 0, LIB + 0x888, 0x4141414141414141, LIB + 0x110, STACK + 0x40, APP + 0x10, ~0ULL };
+	uint64_t words[] = {
+		1, 0, LIB + 0x888, 0x4141414141414141, LIB + 0x110, STACK + 0x40, APP + 0x10, ~0ULL
+	};
 	struct stuck_call c;
 
 	memset(app, 0x90, sizeof(app));
@@ -253,12 +276,15 @@ static void hostile(void)
 			app[i] = (uint8_t)(random() % 3 ? random() : 0xe8);
 		}
 		for (int i = 0; i < 2048; i++) {
-			uint64_t at[] = { LIB + (uint64_t)random() % CODE_BYTES, APP + (uint64_t)random() % CODE_BYTES,
-					  (uint64_t)random() << 33 ^ (uint64_t)random(), ~0ULL - (uint64_t)random() % 8 };
+			uint64_t at[] = { LIB + (uint64_t)random() % CODE_BYTES,
+					  APP + (uint64_t)random() % CODE_BYTES,
+					  (uint64_t)random() << 33 ^ (uint64_t)random(),
+					  ~0ULL - (uint64_t)random() % 8 };
 
 			words[i] = at[random() % 4];
 			if (i < 256)
-				frames[i] = (struct stuck_frame){ words[i], words[i] * 3, random() % 2 };
+				frames[i] = (struct stuck_frame){ words[i], words[i] * 3,
+								  random() % 2 };
 		}
 		if (by_scan(&c, words, 2048)) {
 			found++;
@@ -273,12 +299,18 @@ static void hostile(void)
 }
 
 #else
-static void by_instruction(void) {}
-static void scan(void) {}
-static void hostile(void) {}
+static void by_instruction(void)
+{
+}
+static void scan(void)
+{
+}
+static void hostile(void)
+{
+}
 #endif
 
-/* ---- a running thread --------------------------------------------------------------------------------- */
+/* ---- a running thread ---- */
 
 static volatile int spinning, stop;
 static pid_t spinner;
@@ -331,7 +363,7 @@ static void sampling(void)
 	CHECK(err < 0 && !t.stack);
 }
 
-/* ---- unwinding what is no stack ----------------------------------------------------------------------- */
+/* ---- unwinding what is no stack ---- */
 
 static void unwind_hostile(void)
 {
@@ -346,23 +378,29 @@ static void unwind_hostile(void)
 	CHECK(!space_refresh(space, target));
 	for (int round = 0; round < 200; round++) {
 		struct ct_saved saved[CT_MAX_FRAMES];
-		struct unwind_regs regs = { .ip = (uint64_t)(uintptr_t)unwind_hostile + (uint64_t)random() % 512,
-					    .sp = (uint64_t)(uintptr_t)stack + (uint64_t)random() % 256 * 8, .exact = true };
+		struct unwind_regs regs = {
+			.ip = (uint64_t)(uintptr_t)unwind_hostile + (uint64_t)random() % 512,
+			.sp = (uint64_t)(uintptr_t)stack + (uint64_t)random() % 256 * 8,
+			.exact = true
+		};
 		int n;
 
 		for (size_t i = 0; i < sizeof(stack); i += 8) {
-			uint64_t at[] = { (uint64_t)(uintptr_t)memcpy + (uint64_t)random() % 4096,
-					  (uint64_t)(uintptr_t)unwind_hostile + (uint64_t)random() % 4096,
-					  (uint64_t)(uintptr_t)stack + (uint64_t)random() % sizeof(stack),
-					  (uint64_t)random() << 33 ^ (uint64_t)random() };
+			uint64_t at[] = {
+				(uint64_t)(uintptr_t)memcpy + (uint64_t)random() % 4096,
+				(uint64_t)(uintptr_t)unwind_hostile + (uint64_t)random() % 4096,
+				(uint64_t)(uintptr_t)stack + (uint64_t)random() % sizeof(stack),
+				(uint64_t)random() << 33 ^ (uint64_t)random()
+			};
 
 			memcpy(stack + i, &at[random() % 4], 8);
 		}
 		memcpy(regs.regs, stack, sizeof(regs.regs));
 		memcpy(&regs.bp, stack + 128, 8);
 		memcpy(saved, stack + 256, sizeof(saved));
-		n = unwind_thread(space, target, &regs, stack, (size_t)random() % sizeof(stack), saved,
-				  (int)(random() % (CT_MAX_FRAMES + 1)), out, UNWIND_MAX, &flags);
+		n = unwind_thread(space, target, &regs, stack, (size_t)random() % sizeof(stack),
+				  saved, (int)(random() % (CT_MAX_FRAMES + 1)), out, UNWIND_MAX,
+				  &flags);
 		CHECK(n >= 1 && n <= UNWIND_MAX && out[0].ip == regs.ip && out[0].sp == regs.sp);
 		for (int i = 1; i < n; i++)
 			CHECK(out[i].sp > out[i - 1].sp);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_stacks.c - raw records in, frames and stacks out, and what the table of stacks makes of them: joined with Python's
- * frames, each sent once, forgotten at the same time on both sides.
+ * test_stacks.c - raw records in, frames and stacks out, and what the table of stacks makes of
+ * them: joined with Python's frames, each sent once, forgotten at the same time on both sides.
  */
 #include <errno.h>
 #include <time.h>
@@ -37,7 +37,8 @@ struct rig {
 
 static struct rig rig_open(const char *shape, int n)
 {
-	struct rig r = { .stacks = stacks_open(take, NULL), .shots = shots_start("debug", shape, n, SHOT_MAX) };
+	struct rig r = { .stacks = stacks_open(take, NULL),
+			 .shots = shots_start("debug", shape, n, SHOT_MAX) };
 
 	table = stack_table_open();
 	nframes_sent = nstacks_sent = 0;
@@ -76,10 +77,12 @@ static uint32_t resolve(struct rig *r, struct target *t, uint64_t start_ns)
 
 static void send_native(struct rig *r, uint64_t start_ns)
 {
-	CHECK(!stacks_record(r->stacks, r->target, &shots_record(&shot, r->shots.pid, start_ns, buf)->h));
+	CHECK(!stacks_record(r->stacks, r->target,
+			     &shots_record(&shot, r->shots.pid, start_ns, buf)->h));
 }
 
-static void send_python(struct rig *r, uint64_t start_ns, const struct ct_py_frame *frames, int first, int n)
+static void send_python(struct rig *r, uint64_t start_ns, const struct ct_py_frame *frames,
+			int first, int n)
 {
 	struct ct_py_stack *ps = (struct ct_py_stack *)buf;
 
@@ -108,7 +111,9 @@ static const char *names(const struct stack *s)
 
 		snprintf(code, sizeof(code), "%llx", (unsigned long long)f->address);
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s%s%s", len ? " " : "",
-					f->kind == CT_FRAME_INLINED ? "[" : f->kind == CT_FRAME_PYTHON ? "py:" : "",
+					f->kind == CT_FRAME_INLINED  ? "["
+					: f->kind == CT_FRAME_PYTHON ? "py:"
+								     : "",
 					f->kind == CT_FRAME_PYTHON && !f->function ? code : name,
 					f->kind == CT_FRAME_INLINED ? "]" : "");
 		if (f->function && !strcmp(f->function, "main"))
@@ -133,11 +138,14 @@ static void test_one(void)
 	CHECK(s && s->id == 1 && !s->flags && s->nframes == nframes_sent);
 	CHECK_TEXT("[inner_inlined] [outer_inlined] holds_inlined main", names(s));
 	if (s && s->nframes > 4) {
-		CHECK(s->frames[0]->line && s->frames[1]->line > s->frames[0]->line && s->frames[0]->file);
-		CHECK(s->frames[0]->address == s->frames[2]->address && s->frames[2]->offset && s->frames[2]->object);
+		CHECK(s->frames[0]->line && s->frames[1]->line > s->frames[0]->line &&
+		      s->frames[0]->file);
+		CHECK(s->frames[0]->address == s->frames[2]->address && s->frames[2]->offset &&
+		      s->frames[2]->object);
 		CHECK(!strncmp(s->frames[2]->object, shots_dir, strlen(shots_dir)));
 	}
-	/* the same again: the return of a call whose entry was shown; then another call from the same place */
+	/* the same again: the return of a call whose entry was shown; then another call from the
+	 * same place */
 	sent = nframes_sent;
 	CHECK(resolve(&r, r.target, 1) == id);
 	send_native(&r, 2);
@@ -184,23 +192,31 @@ static void join(const char *want, const struct ct_py_frame *frames, int n, uint
 
 static void test_join(void)
 {
-	const struct ct_py_frame plain[] = { py(0xa1, 0), py(0xa2, CT_PY_ENTRY), py(0xb1, CT_PY_ENTRY), py(0xc1, 0),
-					     py(0xc2, 0), py(0xc3, CT_PY_ENTRY) };
-	const struct ct_py_frame left[] = { py(0xa1, CT_PY_ENTRY), py(0, CT_PY_SHIM | CT_PY_ENTRY), py(0xc1, 0),
-					    py(0xc2, CT_PY_ENTRY) };
+	const struct ct_py_frame plain[] = { py(0xa1, 0),	    py(0xa2, CT_PY_ENTRY),
+					     py(0xb1, CT_PY_ENTRY), py(0xc1, 0),
+					     py(0xc2, 0),	    py(0xc3, CT_PY_ENTRY) };
+	const struct ct_py_frame left[] = { py(0xa1, CT_PY_ENTRY), py(0, CT_PY_SHIM | CT_PY_ENTRY),
+					    py(0xc1, 0), py(0xc2, CT_PY_ENTRY) };
 	const struct ct_py_frame few[] = { py(0xa1, CT_PY_ENTRY) };
-	const struct ct_py_frame many[] = { py(0xa1, CT_PY_ENTRY), py(0xb1, CT_PY_ENTRY), py(0xc1, CT_PY_ENTRY),
-					    py(0xd1, CT_PY_ENTRY), py(0xd2, CT_PY_ENTRY) };
+	const struct ct_py_frame many[] = { py(0xa1, CT_PY_ENTRY), py(0xb1, CT_PY_ENTRY),
+					    py(0xc1, CT_PY_ENTRY), py(0xd1, CT_PY_ENTRY),
+					    py(0xd2, CT_PY_ENTRY) };
 	const struct ct_py_frame no_entry[] = { py(0xa1, 0), py(0xa2, 0) };
 
 	join("native_a py:a1 py:a2 native_b py:b1 native_c py:c1 py:c2 py:c3 main", plain, 6, 0);
 	/* the loop in the middle has left its last frame */
-	join("native_a py:a1 native_b _PyEval_EvalFrameDefault native_c py:c1 py:c2 main", left, 4, 0);
+	join("native_a py:a1 native_b _PyEval_EvalFrameDefault native_c py:c1 py:c2 main", left, 4,
+	     0);
 	/* more loops than runs: they stay as they are */
-	join("native_a py:a1 native_b _PyEval_EvalFrameDefault native_c _PyEval_EvalFrameDefault main", few, 1, 0);
-	join("native_a py:a1 py:a2 native_b _PyEval_EvalFrameDefault native_c _PyEval_EvalFrameDefault main", no_entry, 2, 0);
-	join("native_a _PyEval_EvalFrameDefault native_b _PyEval_EvalFrameDefault native_c _PyEval_EvalFrameDefault main", NULL,
-	     0, 0);
+	join("native_a py:a1 native_b _PyEval_EvalFrameDefault native_c _PyEval_EvalFrameDefault "
+	     "main",
+	     few, 1, 0);
+	join("native_a py:a1 py:a2 native_b _PyEval_EvalFrameDefault native_c "
+	     "_PyEval_EvalFrameDefault main",
+	     no_entry, 2, 0);
+	join("native_a _PyEval_EvalFrameDefault native_b _PyEval_EvalFrameDefault native_c "
+	     "_PyEval_EvalFrameDefault main",
+	     NULL, 0, 0);
 	/* more runs than loops: none is dropped */
 	{
 		struct rig r = rig_open("python", 1);
@@ -273,15 +289,21 @@ static void test_hostile(void)
 	rig_close(&r);
 }
 
-/* ---- processes ------------------------------------------------------------------------------------------ */
+/* ---- processes ---- */
 
 static void test_exec(void)
 {
 	struct rig r = rig_open("exec", 4);
-	struct ct_process exec = { .h = { .size = sizeof(exec), .kind = CT_EXEC, .pid = (uint32_t)r.shots.pid } };
-	struct ct_exit end = { .h = { .size = sizeof(end), .kind = CT_EXIT, .pid = (uint32_t)r.shots.pid } };
-	struct ct_fork fork_rec = { .h = { .size = sizeof(fork_rec), .kind = CT_FORK, .pid = (uint32_t)r.shots.pid },
-				    .child_pid = 999999 };
+	struct ct_process exec = {
+		.h = { .size = sizeof(exec), .kind = CT_EXEC, .pid = (uint32_t)r.shots.pid }
+	};
+	struct ct_exit end = {
+		.h = { .size = sizeof(end), .kind = CT_EXIT, .pid = (uint32_t)r.shots.pid }
+	};
+	struct ct_fork fork_rec = {
+		.h = { .size = sizeof(fork_rec), .kind = CT_FORK, .pid = (uint32_t)r.shots.pid },
+		.child_pid = 999999
+	};
 	uint32_t id;
 
 	send_native(&r, 1);
@@ -298,7 +320,11 @@ static void test_exec(void)
 	((struct ct_user_stack *)buf)->h.pid = ((struct ct_user_stack *)buf)->h.tid = 999999;
 	CHECK(!stacks_record(r.stacks, NULL, (struct ct_hdr *)buf));
 	{
-		struct ct_call c = { .h = { .size = sizeof(c), .kind = CT_CALL, .pid = 999999, .tid = 999999, .start_ns = 3 } };
+		struct ct_call c = { .h = { .size = sizeof(c),
+					    .kind = CT_CALL,
+					    .pid = 999999,
+					    .tid = 999999,
+					    .start_ns = 3 } };
 
 		CHECK_TEXT("with_alloca with_alloca with_alloca with_alloca main",
 			   names(find(stacks_of_call(r.stacks, NULL, &c))));
@@ -317,16 +343,19 @@ static void test_unseen(void)
 
 	send_native(&r, 1);
 	s = find(resolve(&r, NULL, 1));
-	CHECK(s && s->nframes == 1 && s->flags == CT_STACK_BROKEN && s->frames[0]->kind == CT_FRAME_UNKNOWN);
-	CHECK(s && s->frames[0]->address == shot.regs[0] && !s->frames[0]->object && !s->frames[0]->function);
+	CHECK(s && s->nframes == 1 && s->flags == CT_STACK_BROKEN &&
+	      s->frames[0]->kind == CT_FRAME_UNKNOWN);
+	CHECK(s && s->frames[0]->address == shot.regs[0] && !s->frames[0]->object &&
+	      !s->frames[0]->function);
 	stacks_totals(r.stacks, &resolved, &broken);
 	CHECK(resolved == 1 && broken == 1);
 	rig_close(&r);
 }
 
-/* ---- once, and forgotten --------------------------------------------------------------------------------- */
+/* ---- once, and forgotten ---- */
 
-/* Every call has a stack that was never seen before: both sides forget, and every id that is handed out is known. */
+/* Every call has a stack that was never seen before: both sides forget, and every id that is
+ * handed out is known. */
 static void test_bounded(void)
 {
 	struct rig r = rig_open("level", 1);
@@ -344,7 +373,8 @@ static void test_bounded(void)
 		id = resolve(&r, r.target, i + 1);
 		s = find(id);
 		unknown += !s;
-		wrong += s && (s->nframes != 4 || s->frames[0]->address != 0x100000 + i * 4 || s->frames[3]->address != 0x77);
+		wrong += s && (s->nframes != 4 || s->frames[0]->address != 0x100000 + i * 4 ||
+			       s->frames[3]->address != 0x77);
 	}
 	CHECK(!unknown && !wrong && id == 200000);
 	CHECK(!find(1) && find(id - 1000));
@@ -369,7 +399,8 @@ static double seconds(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A stack that was seen before costs a walk by known rows, a small part of what the first one took. The figures are printed. */
+/* A stack that was seen before costs a walk by known rows, a small part of what the first one
+ * took. The figures are printed. */
 static void test_speed(void)
 {
 	struct rig r = rig_open("alloca", 20);
@@ -386,13 +417,14 @@ static void test_speed(void)
 		resolve(&r, r.target, 2 + (uint64_t)i);
 	}
 	again = (seconds() - began) / rounds;
-	printf("a stack of %u frames, %u bytes: the first %.0f us, again %.2f us\n", find(1) ? find(1)->nframes : 0,
-	       ((struct ct_user_stack *)buf)->len, first * 1e6, again * 1e6);
+	printf("a stack of %u frames, %u bytes: the first %.0f us, again %.2f us\n",
+	       find(1) ? find(1)->nframes : 0, ((struct ct_user_stack *)buf)->len, first * 1e6,
+	       again * 1e6);
 	CHECK(nstacks_sent == 1 && again * 10 < first);
 	rig_close(&r);
 }
 
-/* ---- the table alone, with records that a file may hold --------------------------------------------------- */
+/* ---- the table alone, with records that a file may hold ---- */
 
 static void send_frame(uint32_t id, uint8_t kind, const char *function, const char *file, int lie)
 {
@@ -406,7 +438,8 @@ static void send_frame(uint32_t id, uint8_t kind, const char *function, const ch
 	memcpy(r.f.strings + a, file, b);
 	r.f.function_len = (uint16_t)a;
 	r.f.file_len = (uint16_t)((int)b + lie);
-	r.f.h = (struct ct_hdr){ .kind = CT_FRAME, .size = (uint16_t)((sizeof(r.f) + a + b + 7) & ~7ul) };
+	r.f.h = (struct ct_hdr){ .kind = CT_FRAME,
+				 .size = (uint16_t)((sizeof(r.f) + a + b + 7) & ~7ul) };
 	CHECK(!stack_table_record(table, &r.f.h));
 }
 
@@ -417,7 +450,8 @@ static void send_stack(uint32_t id, uint32_t n, const uint32_t *ids, uint32_t cl
 		uint32_t room[sizeof(struct ct_stack) / 4 + 16];
 	} r = { .s = { .id = id, .nframes = claim } };
 
-	r.s.h = (struct ct_hdr){ .kind = CT_STACK, .size = (uint16_t)((sizeof(r.s) + 4 * n + 7) & ~7u) };
+	r.s.h = (struct ct_hdr){ .kind = CT_STACK,
+				 .size = (uint16_t)((sizeof(r.s) + 4 * n + 7) & ~7u) };
 	memcpy(r.s.frames, ids, 4 * n);
 	CHECK(!stack_table_record(table, &r.s.h));
 }
@@ -438,7 +472,8 @@ static void test_table(void)
 	CHECK(s && s->nframes == 4);
 	if (s) {
 		CHECK_TEXT("shape::handler(int)", s->frames[0]->function);
-		CHECK_TEXT("_ZN5shape7handlerEi", s->frames[0]->mangled ? s->frames[0]->mangled : "");
+		CHECK_TEXT("_ZN5shape7handlerEi",
+			   s->frames[0]->mangled ? s->frames[0]->mangled : "");
 		CHECK(!s->frames[1]->mangled && !s->frames[2]->mangled);
 		CHECK_TEXT("a.cc", s->frames[0]->file);
 		CHECK_TEXT("_ZN5shape7handlerEi", s->frames[1]->function);
@@ -446,7 +481,7 @@ static void test_table(void)
 		CHECK(!s->frames[2]->file && !s->frames[2]->object && s->frames[2]->line == 7);
 		CHECK(s->frames[3]->kind == CT_FRAME_UNKNOWN && !s->frames[3]->function);
 	}
-	send_stack(2, 4, ids, 5);	   /* more frames than there are */
+	send_stack(2, 4, ids, 5); /* more frames than there are */
 	send_stack(3, 2, ids, UINT32_MAX);
 	send_stack(0, 1, ids, 1);
 	CHECK(!find(2) && !find(3) && !find(0));
@@ -491,7 +526,8 @@ static void test_table_random(void)
 			const struct stack *s = find(id);
 
 			for (uint32_t k = 0; k < s->nframes; k++)
-				found += s->frames[k]->function && !strcmp(s->frames[k]->function, "function");
+				found += s->frames[k]->function &&
+					 !strcmp(s->frames[k]->function, "function");
 		}
 	}
 	CHECK(found > 0);
@@ -502,10 +538,19 @@ static void test_table_random(void)
 static void test_suffixes(void)
 {
 	static const char *const names[][2] = {
-		{ "take.constprop.0.isra.0", "take" }, { "take.isra.0.part.12.cold", "take" }, { "take.cold", "take" },
-		{ "take.lto_priv.3", "take" },	       { "_Z4stepi.part.0", "step(int)" },     { "hash.llvm.1234567", "hash" },
-		{ "runtime.mallocgc", "runtime.mallocgc" }, { "v1.2", "v1.2" }, { ".cold", ".cold" }, { "", NULL }, { "0", "0" },
-		{ "take.constprop", "take" },	       { "x.coldness", "x.coldness" },
+		{ "take.constprop.0.isra.0", "take" },
+		{ "take.isra.0.part.12.cold", "take" },
+		{ "take.cold", "take" },
+		{ "take.lto_priv.3", "take" },
+		{ "_Z4stepi.part.0", "step(int)" },
+		{ "hash.llvm.1234567", "hash" },
+		{ "runtime.mallocgc", "runtime.mallocgc" },
+		{ "v1.2", "v1.2" },
+		{ ".cold", ".cold" },
+		{ "", NULL },
+		{ "0", "0" },
+		{ "take.constprop", "take" },
+		{ "x.coldness", "x.coldness" },
 	};
 	const uint32_t n = sizeof(names) / sizeof(names[0]);
 	union {
@@ -520,21 +565,30 @@ static void test_suffixes(void)
 		size_t len = strlen(names[i][0]);
 
 		memset(&r, 0, sizeof(r));
-		r.f = (struct ct_frame){ .h = { .size = (uint16_t)((sizeof(r.f) + len + 7) & ~7UL), .kind = CT_FRAME }, .id = i + 1, .address = i + 1,
-					 .function_len = (uint16_t)len, .kind = CT_FRAME_NATIVE };
+		r.f = (struct ct_frame){ .h = { .size = (uint16_t)((sizeof(r.f) + len + 7) & ~7UL),
+						.kind = CT_FRAME },
+					 .id = i + 1,
+					 .address = i + 1,
+					 .function_len = (uint16_t)len,
+					 .kind = CT_FRAME_NATIVE };
 		memcpy(r.f.strings, names[i][0], len);
 		CHECK(!record_check(&r.f.h, r.f.h.size));
 		CHECK(!stack_table_record(table, &r.f.h));
 	}
 	memset(&r, 0, sizeof(r));
-	r.s = (struct ct_stack){ .h = { .size = (uint16_t)((sizeof(r.s) + n * 4 + 7) & ~7UL), .kind = CT_STACK, .pid = 1 }, .id = 1, .nframes = n };
+	r.s = (struct ct_stack){ .h = { .size = (uint16_t)((sizeof(r.s) + n * 4 + 7) & ~7UL),
+					.kind = CT_STACK,
+					.pid = 1 },
+				 .id = 1,
+				 .nframes = n };
 	for (uint32_t i = 0; i < n; i++)
 		r.s.frames[i] = i + 1;
 	CHECK(!stack_table_record(table, &r.s.h));
 	stack = stack_table_get(table, 1);
 	CHECK(stack && stack->nframes == n);
 	for (uint32_t i = 0; stack && i < n; i++)
-		CHECK_TEXT(names[i][1] ? names[i][1] : "(none)", stack->frames[i]->function ? stack->frames[i]->function : "(none)");
+		CHECK_TEXT(names[i][1] ? names[i][1] : "(none)",
+			   stack->frames[i]->function ? stack->frames[i]->function : "(none)");
 	stack_table_close(table);
 }
 
@@ -545,7 +599,8 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!mkdtemp(shots_dir))
 		abort();
-	if (!shots_build("debug", "gcc -g -O2 -fomit-frame-pointer -pthread -o $out $src/stacks.c")) {
+	if (!shots_build("debug",
+			 "gcc -g -O2 -fomit-frame-pointer -pthread -o $out $src/stacks.c")) {
 		printf("FAILED: tests/unit/prog/stacks.c cannot be built\n");
 		return 1;
 	}

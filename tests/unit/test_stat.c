@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_stat.c - the sums behind `cudatrace stat`: quantiles and deviations against sorted lists, busy time against a drawing of it,
- * counters' means, occupancy against values of CUDA's own calculator, counts of the kernel side against records.
+ * test_stat.c - the sums behind `cudatrace stat`: quantiles and deviations against sorted lists,
+ * busy time against a drawing of it, counters' means, occupancy against values of CUDA's own
+ * calculator, counts of the kernel side against records.
  */
 #include <math.h>
 
@@ -29,31 +30,32 @@ static int by_value(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-static const struct process nobody = { .pid = 7, .shown_pid = 3, .comm = "app", .cgroup_id = 12, .start_boottime_ns = 5 << 20 };
+static const struct process nobody = {
+	.pid = 7, .shown_pid = 3, .comm = "app", .cgroup_id = 12, .start_boottime_ns = 5 << 20
+};
 
 static void give(struct book *b, const struct ct_hdr *rec, const struct kernel_name *kernel)
 {
 	CHECK(!record_check(rec, rec->size));
-	CHECK(book_event(b, &(struct event){ .rec = rec, .proc = &nobody, .kernel = kernel, .device = 1 }) >= 0);
+	CHECK(book_event(b,
+			 &(struct event){
+				 .rec = rec, .proc = &nobody, .kernel = kernel, .device = 1 }) >=
+	      0);
 }
 
-/* ---- durations ---------------------------------------------------------------------------------------------- */
+/* ---- durations ---- */
 
 static uint64_t duration(int shape)
 {
 	switch (shape) {
-	case 0:
-		return 20 + (uint64_t)(uniform() * 1e6);
-	case 1: /* exponential */
-		return 20 + (uint64_t)(-log(uniform()) * 50000);
-	case 2: /* over nine orders of magnitude */
-		return 20 + (uint64_t)exp(uniform() * 21);
+	case 0: return 20 + (uint64_t)(uniform() * 1e6);
+	case 1: /* exponential */ return 20 + (uint64_t)(-log(uniform()) * 50000);
+	case 2: /* over nine orders of magnitude */ return 20 + (uint64_t)exp(uniform() * 21);
 	case 3: /* two heaps */
 		return uniform() < 0.985 ? 1024 : 5000000 + (uint64_t)(uniform() * 100);
 	case 4: /* the beginning of a bucket, and the end of one */
 		return uniform() < 0.5 ? 1024 : 1151;
-	default:
-		return 6000000000ULL + (uint64_t)(uniform() * 3e9);
+	default: return 6000000000ULL + (uint64_t)(uniform() * 3e9);
 	}
 }
 
@@ -77,17 +79,22 @@ static void test_durations(void)
 			sum += (long double)sorted[i];
 		}
 		for (int i = 0; i < n; i++)
-			squares += ((long double)sorted[i] - sum / n) * ((long double)sorted[i] - sum / n);
+			squares += ((long double)sorted[i] - sum / n) *
+				   ((long double)sorted[i] - sum / n);
 		qsort(sorted, (size_t)n, sizeof(*sorted), by_value);
 		CHECK(b->nentries == 1 && b->entries[0].n.calls == (uint64_t)n);
 		CHECK(b->entries[0].n.ns == (uint64_t)sum);
-		CHECK(b->entries[0].n.min_ns == sorted[0] && b->entries[0].n.max_ns == sorted[n - 1]);
-		CHECK(fabs(book_mean_ns(&b->entries[0].n) - (double)(sum / n)) < 1e-6 * (double)(sum / n));
-		CHECK(fabs(book_deviation_ns(&b->entries[0].n) - (double)sqrtl(squares / n)) <= 1e-6 * (double)sqrtl(squares / n));
+		CHECK(b->entries[0].n.min_ns == sorted[0] &&
+		      b->entries[0].n.max_ns == sorted[n - 1]);
+		CHECK(fabs(book_mean_ns(&b->entries[0].n) - (double)(sum / n)) <
+		      1e-6 * (double)(sum / n));
+		CHECK(fabs(book_deviation_ns(&b->entries[0].n) - (double)sqrtl(squares / n)) <=
+		      1e-6 * (double)sqrtl(squares / n));
 		for (size_t k = 0; k < ARRAY_LEN(shares); k++) {
 			int at = (int)ceil(shares[k] * n) - 1;
 			double exact = (double)sorted[at < 0 ? 0 : at];
-			double got = (double)book_quantile_ns(b->entries[0].hist, &b->entries[0].n, shares[k]);
+			double got = (double)book_quantile_ns(b->entries[0].hist, &b->entries[0].n,
+							      shares[k]);
 
 			CHECK(fabs(got - exact) <= 0.1 * exact + 1);
 		}
@@ -95,16 +102,21 @@ static void test_durations(void)
 	}
 }
 
-/* ---- counted and told one by one ------------------------------------------------------------------------------ */
+/* ---- counted and told one by one ---- */
 
 static void test_tally(void)
 {
 	static union {
 		struct ct_tally t;
 		char room[sizeof(struct ct_tally) + sizeof(struct ct_hist)];
-	} rec = { .t = { .h = { .kind = CT_TALLY, .size = sizeof(rec), .pid = 7, .start_ns = 1000, .end_ns = 9000 },
+	} rec = { .t = { .h = { .kind = CT_TALLY,
+				.size = sizeof(rec),
+				.pid = 7,
+				.start_ns = 1000,
+				.end_ns = 9000 },
 			 .nbuckets = CT_HIST_BUCKETS } };
-	struct book *told = book_open(BOOK_BY_PROCESS, true, 0), *counted = book_open(BOOK_BY_PROCESS, true, 0);
+	struct book *told = book_open(BOOK_BY_PROCESS, true, 0),
+		    *counted = book_open(BOOK_BY_PROCESS, true, 0);
 	struct made_call m;
 	struct report *a, *b;
 
@@ -115,7 +127,8 @@ static void test_tally(void)
 		m.c.h.end_ns = 1000 + 100U * (unsigned int)i;
 		give(told, &m.c.h, NULL);
 	}
-	/* what the kernel side makes of the same; read twice, of which the second reading is the one that counts */
+	/* what the kernel side makes of the same; read twice, of which the second reading is the
+	 * one that counts */
 	rec.t.func = m.c.func;
 	for (int reading = 0; reading < 2; reading++) {
 		struct ct_sums *n = &rec.t.sums;
@@ -137,14 +150,16 @@ static void test_tally(void)
 	a = report_make(told);
 	b = report_make(counted);
 	CHECK(a->nrows[REPORT_RUNTIME] == 1 && b->nrows[REPORT_RUNTIME] == 1);
-	CHECK(!memcmp(&a->rows[REPORT_RUNTIME][0].n, &b->rows[REPORT_RUNTIME][0].n, sizeof(struct ct_sums)));
+	CHECK(!memcmp(&a->rows[REPORT_RUNTIME][0].n, &b->rows[REPORT_RUNTIME][0].n,
+		      sizeof(struct ct_sums)));
 	CHECK(a->rows[REPORT_RUNTIME][0].p99_ns == b->rows[REPORT_RUNTIME][0].p99_ns);
 	CHECK(a->rows[REPORT_RUNTIME][0].label.len == b->rows[REPORT_RUNTIME][0].label.len &&
 	      !memcmp(a->rows[REPORT_RUNTIME][0].label.s, "app 3  cudaMalloc", 17));
 	CHECK(a->totals[REPORT_RUNTIME].failed == 4 && b->totals[REPORT_RUNTIME].bytes == 16 * 512);
 	report_free(a);
 	report_free(b);
-	/* another process, of which there was no room for a histogram: nothing is said of the middle of both */
+	/* another process, of which there was no room for a histogram: nothing is said of the
+	 * middle of both */
 	rec.t.h.size = sizeof(struct ct_tally);
 	rec.t.nbuckets = 0;
 	rec.t.sums.timed = rec.t.sums.calls = 100;
@@ -152,7 +167,8 @@ static void test_tally(void)
 	counted->by = BOOK_BY_FUNCTION;
 	give(counted, &rec.t.h, NULL);
 	b = report_make(counted);
-	CHECK(b->nrows[REPORT_RUNTIME] == 1 && b->rows[REPORT_RUNTIME][0].n.timed == 120 && !b->rows[REPORT_RUNTIME][0].hist);
+	CHECK(b->nrows[REPORT_RUNTIME] == 1 && b->rows[REPORT_RUNTIME][0].n.timed == 120 &&
+	      !b->rows[REPORT_RUNTIME][0].hist);
 	report_free(b);
 	book_close(told);
 	book_close(counted);
@@ -161,7 +177,9 @@ static void test_tally(void)
 /* A process number that is given out again is another process; a full book says what it left out. */
 static void test_room(void)
 {
-	struct ct_tally t = { .h = { .kind = CT_TALLY, .size = sizeof(t), .pid = 7, .start_ns = 1, .end_ns = 2 } };
+	struct ct_tally t = {
+		.h = { .kind = CT_TALLY, .size = sizeof(t), .pid = 7, .start_ns = 1, .end_ns = 2 }
+	};
 	struct book *b = book_open(BOOK_BY_FUNCTION, false, 3);
 
 	t.sums.calls = 10;
@@ -175,7 +193,8 @@ static void test_room(void)
 	give(b, &t.h, NULL);
 	CHECK(b->nentries == 3 && b->entries[0].n.calls == 11);
 	book_close(b);
-	/* one that began before the end of another of its number is the other one, also where the 42 bits begin anew */
+	/* one that began before the end of another of its number is the other one, also where
+	 * the 42 bits begin anew */
 	for (uint64_t end = 1ULL << 41; end < 1ULL << 45; end += (1ULL << 41) - 4096) {
 		CHECK(tallies_is_older((uint32_t)((end - 5000000) >> 10), end));
 		CHECK(tallies_is_older((uint32_t)((end - 2000000000000) >> 10), end));
@@ -183,7 +202,7 @@ static void test_room(void)
 	}
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------ */
+/* ---- devices ---- */
 
 static void test_busy(void)
 {
@@ -195,7 +214,8 @@ static void test_busy(void)
 		memset(drawn, 0, sizeof(drawn));
 		/* streams are told of one after the other, a little apart */
 		for (uint64_t i = 0; i < 120; i++) {
-			uint64_t at = 100 + i * 20 + (uint64_t)(uniform() * 400), end = at + (uint64_t)(uniform() * 30);
+			uint64_t at = 100 + i * 20 + (uint64_t)(uniform() * 400),
+				 end = at + (uint64_t)(uniform() * 30);
 
 			busy_add(&b, 7, 0, at, end);
 			for (uint64_t k = at; k < end; k++)
@@ -253,17 +273,20 @@ static void test_sizes(void)
 	struct report *r;
 
 	for (uint64_t i = 1; i <= 4; i++) {
-		make_copy(&m, MAKE_AT(7, 0, 1, 7, 1, 1000 * i, 1000 * i + 500), CT_COPY_HTOD, CT_MEM_PINNED, CT_MEM_DEVICE, 1000 * i);
+		make_copy(&m, MAKE_AT(7, 0, 1, 7, 1, 1000 * i, 1000 * i + 500), CT_COPY_HTOD,
+			  CT_MEM_PINNED, CT_MEM_DEVICE, 1000 * i);
 		give(b, &m.h, NULL);
 	}
 	make_set(&m, MAKE_AT(7, 0, 1, 7, 1, 9000, 9100), CT_MEM_DEVICE, 0, 64);
 	give(b, &m.h, NULL);
 	r = report_make(b);
 	CHECK(r->nrows[REPORT_COPIES] == 2 && r->device);
-	CHECK(r->rows[REPORT_COPIES][0].sizes->n.ns == 10000 && r->rows[REPORT_COPIES][0].sizes->n.min_ns == 1000);
+	CHECK(r->rows[REPORT_COPIES][0].sizes->n.ns == 10000 &&
+	      r->rows[REPORT_COPIES][0].sizes->n.min_ns == 1000);
 	CHECK(fabs(book_deviation_ns(&r->rows[REPORT_COPIES][0].sizes->n) - sqrt(1250000)) < 1e-6);
 	CHECK(fabs((double)r->rows[REPORT_COPIES][0].median_bytes - 2000) <= 200);
-	CHECK(r->traffic[REPORT_HTOD].bytes == 10000 && r->traffic[REPORT_HTOD].ns == 2000 && r->traffic[REPORT_SET].copies == 1);
+	CHECK(r->traffic[REPORT_HTOD].bytes == 10000 && r->traffic[REPORT_HTOD].ns == 2000 &&
+	      r->traffic[REPORT_SET].copies == 1);
 	CHECK(r->span_ns == 8100);
 	report_free(r);
 	book_close(b);
@@ -279,7 +302,8 @@ static void test_no_stream(void)
 		{ "cudaMalloc", "app 3 no stream  cudaMalloc", 64 },
 		{ "cudaFree", "app 3 no stream  cudaFree", 64 },
 		{ "cudaStreamQuery", "app 3 stream 0x0  cudaStreamQuery", 0 },
-		{ "cudaLaunchKernelExC", "app 3 stream ?  cudaLaunchKernelExC", 64 }, /* in a struct, which was not read */
+		/* in a struct, which was not read */
+		{ "cudaLaunchKernelExC", "app 3 stream ?  cudaLaunchKernelExC", 64 },
 	};
 	struct book *b = book_open(BOOK_BY_STREAM, true, 0);
 	struct report *r;
@@ -298,102 +322,77 @@ static void test_no_stream(void)
 
 		for (size_t k = 0; k < r->nrows[REPORT_RUNTIME]; k++)
 			found |= strlen(calls[i].label) == r->rows[REPORT_RUNTIME][k].label.len &&
-				 !memcmp(calls[i].label, r->rows[REPORT_RUNTIME][k].label.s, r->rows[REPORT_RUNTIME][k].label.len);
+				 !memcmp(calls[i].label, r->rows[REPORT_RUNTIME][k].label.s,
+					 r->rows[REPORT_RUNTIME][k].label.len);
 		CHECK(found);
 	}
 	report_free(r);
 	book_close(b);
 }
 
-/* ---- occupancy ---------------------------------------------------------------------------------------------- */
+/* ---- occupancy ---- */
 
 static struct ct_device chip(uint32_t major, uint32_t warps, uint32_t blocks, uint32_t shared_kib)
 {
-	return (struct ct_device){ .major = major, .max_warps = warps, .max_blocks = blocks, .max_registers = 65536,
-				   .max_shared = shared_kib << 10, .warp_size = 32 };
+	return (struct ct_device){ .major = major,
+				   .max_warps = warps,
+				   .max_blocks = blocks,
+				   .max_registers = 65536,
+				   .max_shared = shared_kib << 10,
+				   .warp_size = 32 };
 }
 
 static void test_occupancy(void)
 {
-	struct ct_device v100 = chip(7, 64, 32, 96), t4 = chip(7, 32, 16, 64), a100 = chip(8, 64, 32, 164), a10 = chip(8, 48, 16, 100),
+	struct ct_device v100 = chip(7, 64, 32, 96), t4 = chip(7, 32, 16, 64),
+			 a100 = chip(8, 64, 32, 164), a10 = chip(8, 48, 16, 100),
 			 h100 = chip(9, 64, 32, 228), b200 = chip(10, 64, 32, 228);
-	/* as cudaOccMaxActiveBlocksPerMultiprocessor() of cuda_occupancy.h (CUDA 13.0) gives blocks, times warps of a block, shared
-	 * memory preferred as far as it goes */
+	/* as cudaOccMaxActiveBlocksPerMultiprocessor() of cuda_occupancy.h (CUDA 13.0) gives
+	 * blocks, times warps of a block, shared memory preferred as far as it goes */
 	const struct {
 		const struct ct_device *chip;
 		uint32_t block, registers, shared;
 		unsigned int warps;
 	} known[] = {
-		{ &v100, 256, 32, 0, 64 },
-		{ &v100, 256, 64, 50176, 8 },
-		{ &v100, 128, 40, 2048, 48 },
-		{ &v100, 1024, 64, 0, 32 },
-		{ &v100, 1024, 65, 0, 0 },
-		{ &v100, 96, 33, 1000, 48 },
-		{ &v100, 512, 128, 16384, 16 },
-		{ &v100, 192, 255, 1, 6 },
-		{ &v100, 64, 24, 7000, 26 },
-		{ &v100, 384, 80, 0, 24 },
-		{ &v100, 33, 20, 100, 64 },
-		{ &t4, 256, 32, 0, 32 },
-		{ &t4, 256, 64, 50176, 8 },
-		{ &t4, 128, 40, 2048, 32 },
-		{ &t4, 1024, 64, 0, 32 },
-		{ &t4, 1024, 65, 0, 0 },
-		{ &t4, 96, 33, 1000, 30 },
-		{ &t4, 512, 128, 16384, 16 },
-		{ &t4, 192, 255, 1, 6 },
-		{ &t4, 64, 24, 7000, 18 },
-		{ &t4, 384, 80, 0, 24 },
-		{ &t4, 33, 20, 100, 32 },
-		{ &a100, 256, 32, 0, 64 },
-		{ &a100, 256, 64, 50176, 24 },
-		{ &a100, 128, 40, 2048, 48 },
-		{ &a100, 1024, 64, 0, 32 },
-		{ &a100, 1024, 65, 0, 0 },
-		{ &a100, 96, 33, 1000, 48 },
-		{ &a100, 512, 128, 16384, 16 },
-		{ &a100, 192, 255, 1, 6 },
-		{ &a100, 64, 24, 7000, 40 },
-		{ &a100, 384, 80, 0, 24 },
-		{ &a100, 33, 20, 100, 64 },
-		{ &a10, 256, 32, 0, 48 },
-		{ &a10, 256, 64, 50176, 16 },
-		{ &a10, 128, 40, 2048, 48 },
-		{ &a10, 1024, 64, 0, 32 },
-		{ &a10, 1024, 65, 0, 0 },
-		{ &a10, 96, 33, 1000, 48 },
-		{ &a10, 512, 128, 16384, 16 },
-		{ &a10, 192, 255, 1, 6 },
-		{ &a10, 64, 24, 7000, 24 },
-		{ &a10, 384, 80, 0, 24 },
-		{ &a10, 33, 20, 100, 32 },
-		{ &h100, 256, 32, 0, 64 },
-		{ &h100, 256, 64, 50176, 32 },
-		{ &h100, 128, 40, 2048, 48 },
-		{ &h100, 1024, 64, 0, 32 },
-		{ &h100, 1024, 65, 0, 0 },
-		{ &h100, 96, 33, 1000, 48 },
-		{ &h100, 512, 128, 16384, 16 },
-		{ &h100, 192, 255, 1, 6 },
-		{ &h100, 64, 24, 7000, 56 },
-		{ &h100, 384, 80, 0, 24 },
-		{ &h100, 33, 20, 100, 64 },
-		{ &b200, 256, 32, 0, 64 },
-		{ &b200, 256, 64, 50176, 32 },
-		{ &b200, 128, 40, 2048, 48 },
-		{ &b200, 1024, 64, 0, 32 },
-		{ &b200, 1024, 65, 0, 0 },
-		{ &b200, 96, 33, 1000, 48 },
-		{ &b200, 512, 128, 16384, 16 },
-		{ &b200, 192, 255, 1, 6 },
-		{ &b200, 64, 24, 7000, 56 },
-		{ &b200, 384, 80, 0, 24 },
-		{ &b200, 33, 20, 100, 64 },
+		{ &v100, 256, 32, 0, 64 },	{ &v100, 256, 64, 50176, 8 },
+		{ &v100, 128, 40, 2048, 48 },	{ &v100, 1024, 64, 0, 32 },
+		{ &v100, 1024, 65, 0, 0 },	{ &v100, 96, 33, 1000, 48 },
+		{ &v100, 512, 128, 16384, 16 }, { &v100, 192, 255, 1, 6 },
+		{ &v100, 64, 24, 7000, 26 },	{ &v100, 384, 80, 0, 24 },
+		{ &v100, 33, 20, 100, 64 },	{ &t4, 256, 32, 0, 32 },
+		{ &t4, 256, 64, 50176, 8 },	{ &t4, 128, 40, 2048, 32 },
+		{ &t4, 1024, 64, 0, 32 },	{ &t4, 1024, 65, 0, 0 },
+		{ &t4, 96, 33, 1000, 30 },	{ &t4, 512, 128, 16384, 16 },
+		{ &t4, 192, 255, 1, 6 },	{ &t4, 64, 24, 7000, 18 },
+		{ &t4, 384, 80, 0, 24 },	{ &t4, 33, 20, 100, 32 },
+		{ &a100, 256, 32, 0, 64 },	{ &a100, 256, 64, 50176, 24 },
+		{ &a100, 128, 40, 2048, 48 },	{ &a100, 1024, 64, 0, 32 },
+		{ &a100, 1024, 65, 0, 0 },	{ &a100, 96, 33, 1000, 48 },
+		{ &a100, 512, 128, 16384, 16 }, { &a100, 192, 255, 1, 6 },
+		{ &a100, 64, 24, 7000, 40 },	{ &a100, 384, 80, 0, 24 },
+		{ &a100, 33, 20, 100, 64 },	{ &a10, 256, 32, 0, 48 },
+		{ &a10, 256, 64, 50176, 16 },	{ &a10, 128, 40, 2048, 48 },
+		{ &a10, 1024, 64, 0, 32 },	{ &a10, 1024, 65, 0, 0 },
+		{ &a10, 96, 33, 1000, 48 },	{ &a10, 512, 128, 16384, 16 },
+		{ &a10, 192, 255, 1, 6 },	{ &a10, 64, 24, 7000, 24 },
+		{ &a10, 384, 80, 0, 24 },	{ &a10, 33, 20, 100, 32 },
+		{ &h100, 256, 32, 0, 64 },	{ &h100, 256, 64, 50176, 32 },
+		{ &h100, 128, 40, 2048, 48 },	{ &h100, 1024, 64, 0, 32 },
+		{ &h100, 1024, 65, 0, 0 },	{ &h100, 96, 33, 1000, 48 },
+		{ &h100, 512, 128, 16384, 16 }, { &h100, 192, 255, 1, 6 },
+		{ &h100, 64, 24, 7000, 56 },	{ &h100, 384, 80, 0, 24 },
+		{ &h100, 33, 20, 100, 64 },	{ &b200, 256, 32, 0, 64 },
+		{ &b200, 256, 64, 50176, 32 },	{ &b200, 128, 40, 2048, 48 },
+		{ &b200, 1024, 64, 0, 32 },	{ &b200, 1024, 65, 0, 0 },
+		{ &b200, 96, 33, 1000, 48 },	{ &b200, 512, 128, 16384, 16 },
+		{ &b200, 192, 255, 1, 6 },	{ &b200, 64, 24, 7000, 56 },
+		{ &b200, 384, 80, 0, 24 },	{ &b200, 33, 20, 100, 64 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-		struct book_shape k = { .block = known[i].block, .registers = known[i].registers, .shared = known[i].shared };
+		struct book_shape k = { .block = known[i].block,
+					.registers = known[i].registers,
+					.shared = known[i].shared };
 		double got = report_occupancy(&k, known[i].chip) * known[i].chip->max_warps;
 
 		if (fabs(got - known[i].warps) > 1e-9)
@@ -403,9 +402,12 @@ static void test_occupancy(void)
 	/* what cannot be, or is not known */
 	CHECK(report_occupancy(&(struct book_shape){ .registers = 32 }, &h100) < 0);
 	CHECK(report_occupancy(&(struct book_shape){ .block = 2048 }, &h100) < 0);
-	CHECK(report_occupancy(&(struct book_shape){ .block = 32, .registers = CT_UNKNOWN }, &h100) < 0);
-	CHECK(report_occupancy(&(struct book_shape){ .block = 32, .shared = CT_UNKNOWN }, &h100) < 0);
-	CHECK(report_occupancy(&(struct book_shape){ .block = 32 }, &(struct ct_device){ .major = 9 }) < 0);
+	CHECK(report_occupancy(&(struct book_shape){ .block = 32, .registers = CT_UNKNOWN },
+			       &h100) < 0);
+	CHECK(report_occupancy(&(struct book_shape){ .block = 32, .shared = CT_UNKNOWN }, &h100) <
+	      0);
+	CHECK(report_occupancy(&(struct book_shape){ .block = 32 },
+			       &(struct ct_device){ .major = 9 }) < 0);
 	/* sizes that no device has, whose sums and products would come to nothing */
 	struct ct_device odd = h100;
 
@@ -413,12 +415,14 @@ static void test_occupancy(void)
 		static const uint32_t warps[] = { UINT32_MAX, 0x80000000u, 0x01000000u, 1024 };
 
 		odd.warp_size = warps[i];
-		CHECK((report_occupancy(&(struct book_shape){ .block = 64, .registers = 256 }, &odd) < 0) == (i < 3));
+		CHECK((report_occupancy(&(struct book_shape){ .block = 64, .registers = 256 },
+					&odd) < 0) == (i < 3));
 	}
 	odd = h100;
 	odd.max_shared = UINT32_MAX;
 	for (uint32_t shared = UINT32_MAX - 2048; shared; shared++)
-		CHECK(report_occupancy(&(struct book_shape){ .block = 32, .shared = shared }, &odd) <= 1);
+		CHECK(report_occupancy(&(struct book_shape){ .block = 32, .shared = shared },
+				       &odd) <= 1);
 }
 
 int main(void)

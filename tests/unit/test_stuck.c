@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_stuck.c - `stuck` on a source that is made up: threads that could be looked at, that could not, and some of them only at times.
- * What is printed of them, and the exit status. The program that they are said to be in is this one.
+ * test_stuck.c - `stuck` on a source that is made up: threads that could be looked at, that
+ * could not, and some of them only at times. What is printed of them, and the exit status. The
+ * program that they are said to be in is this one.
  */
 #include "../../user/source/snapshot.h"
 #include "../../user/stuck.h"
@@ -47,13 +48,19 @@ static int take(struct source *s, struct snapshot *snap)
 	snap->nprocs = 1;
 	snap->procs->pid = getpid();
 	snap->procs->about = (struct ct_process){
-		.h = { .size = sizeof(struct ct_process), .kind = CT_PROCESS, .pid = 1000, .tid = 1000, .start_ns = 1, .end_ns = 1 },
+		.h = { .size = sizeof(struct ct_process),
+		       .kind = CT_PROCESS,
+		       .pid = 1000,
+		       .tid = 1000,
+		       .start_ns = 1,
+		       .end_ns = 1 },
 		.ns_pid = 1000,
 		.comm = "made",
 	};
 	snap->procs->funcs = malloc(sizeof(*snap->procs->funcs));
 	snap->procs->nfuncs = snap->procs->ncode = 1;
-	*snap->procs->funcs = (struct snapshot_func){ (uintptr_t)code, SPACE, (uint16_t)sync, false };
+	*snap->procs->funcs =
+		(struct snapshot_func){ (uintptr_t)code, SPACE, (uint16_t)sync, false };
 	snap->procs->code = malloc(sizeof(*snap->procs->code));
 	*snap->procs->code = (struct snapshot_range){ (uintptr_t)code, (uintptr_t)code + SPACE };
 	for (int i = 0; i < 4 && now->threads[i] != END; i++) {
@@ -118,13 +125,22 @@ static void losses(struct source *s, struct losses *out)
 	(void)s, (void)out;
 }
 
-static const struct source_ops made_up = { .name = "made up", .open = open_source, .start = start, .fds = fds, .drain = drain, .stop = nothing,
-					   .losses = losses, .pending = pending, .threads = take, .close = nothing };
+static const struct source_ops made_up = { .name = "made up",
+					   .open = open_source,
+					   .start = start,
+					   .fds = fds,
+					   .drain = drain,
+					   .stop = nothing,
+					   .losses = losses,
+					   .pending = pending,
+					   .threads = take,
+					   .close = nothing };
 
 /* Runs it on the looks; its output is *text, the caller's to free. Returns the exit status. */
 static int run(const struct play *list, int n, const char *format, char **text)
 {
-	char path[64], *args[] = { "stuck", "--over", "20ms", "--format", (char *)(uintptr_t)format, "-o", path, NULL };
+	char path[64], *args[] = { "stuck", "--over", "20ms", "--format", (char *)(uintptr_t)format,
+				   "-o",    path,     NULL };
 	struct opts o;
 	int status;
 
@@ -177,7 +193,8 @@ static void test_decided(void)
 /* It is looked at again; what still cannot be told is named, with what is known. */
 static void test_undecided(void)
 {
-	static const struct play never[] = { { { MISSED, OUT } } }, once[] = { { { CALL, OUT } }, { { MISSED, OUT } } },
+	static const struct play never[] = { { { MISSED, OUT } } },
+				 once[] = { { { CALL, OUT } }, { { MISSED, OUT } } },
 				 both[] = { { { CALL, MISSED } } };
 	char *text;
 
@@ -187,8 +204,11 @@ static void test_undecided(void)
 	CHECK(looks > 2);
 	CHECK(has(text, "1001"));
 	CHECK(!strstr(text, "1002"));
-	CHECK(has(text, "undecided, text=\"it could not be looked at, since it runs and stops all the time; no call of it was seen\""));
-	CHECK_TEXT("no thread is known to be inside a CUDA call for more than 20ms, and of 1 thread it cannot be told\n", sum(text));
+	CHECK(has(text, "undecided, text=\"it could not be looked at, since it runs and stops all "
+			"the time; no call of it was seen\""));
+	CHECK_TEXT("no thread is known to be inside a CUDA call for more than 20ms, and of 1 "
+		   "thread it cannot be told\n",
+		   sum(text));
 	free(text);
 	CHECK(run(never, 1, "json", &text) == STUCK_UNDECIDED);
 	CHECK(has(text, "\"type\":\"event\""));
@@ -200,16 +220,20 @@ static void test_undecided(void)
 	CHECK(has(text, "it was inside cudaStreamSynchronize before"));
 	free(text);
 	CHECK(run(both, 1, "table", &text) == STUCK_SOME);
-	CHECK_TEXT("1 thread of 1 process inside a CUDA call for more than 20ms, and of 1 thread it cannot be told\n", sum(text));
+	CHECK_TEXT("1 thread of 1 process inside a CUDA call for more than 20ms, and of 1 thread "
+		   "it cannot be told\n",
+		   sum(text));
 	free(text);
 }
 
 /* What one look misses another one tells. */
 static void test_told_later(void)
 {
-	static const struct play in[] = { { { MISSED } }, { { MISSED } }, { { MISSED } }, { { CALL } } },
-				 out[] = { { { MISSED } }, { { MISSED } }, { { MISSED } }, { { OUT } } },
-				 first_out[] = { { { OUT } }, { { MISSED } } }, first_missed[] = { { { MISSED } }, { { CALL } } };
+	static const struct play
+		in[] = { { { MISSED } }, { { MISSED } }, { { MISSED } }, { { CALL } } },
+		out[] = { { { MISSED } }, { { MISSED } }, { { MISSED } }, { { OUT } } },
+		first_out[] = { { { OUT } }, { { MISSED } } },
+		first_missed[] = { { { MISSED } }, { { CALL } } };
 	char *text;
 
 	CHECK(run(in, 4, "table", &text) == STUCK_SOME);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_threads.c - the names of threads and of processes that are renamed: which are known, and what a file that is begun later has. */
+/* test_threads.c - the names of threads and of processes that are renamed: which are known, and
+ * what a file that is begun later has. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +9,12 @@
 
 static struct ct_thread_name named(uint32_t pid, uint32_t tid, const char *name)
 {
-	struct ct_thread_name n = { .h = { .size = sizeof(n), .kind = CT_THREAD_NAME, .pid = pid, .tid = tid, .start_ns = 5, .end_ns = 5 } };
+	struct ct_thread_name n = { .h = { .size = sizeof(n),
+					   .kind = CT_THREAD_NAME,
+					   .pid = pid,
+					   .tid = tid,
+					   .start_ns = 5,
+					   .end_ns = 5 } };
 
 	snprintf(n.comm, sizeof(n.comm), "%s", name);
 	return n;
@@ -16,7 +22,10 @@ static struct ct_thread_name named(uint32_t pid, uint32_t tid, const char *name)
 
 static struct ct_process begun(uint32_t pid, const char *name)
 {
-	struct ct_process p = { .h = { .size = sizeof(p), .kind = CT_PROCESS, .pid = pid, .tid = pid }, .start_boottime_ns = 77 };
+	struct ct_process p = {
+		.h = { .size = sizeof(p), .kind = CT_PROCESS, .pid = pid, .tid = pid },
+		.start_boottime_ns = 77
+	};
 
 	snprintf(p.comm, sizeof(p.comm), "%s", name);
 	return p;
@@ -101,10 +110,12 @@ static void test_definitions(void)
 {
 	struct defs *d = defs_open();
 	struct ct_process p = begun(7, "python");
-	struct ct_thread_name other = named(7, 8, "loader"), leader = named(7, 7, "trainer"), again = named(7, 8, "renamed");
+	struct ct_thread_name other = named(7, 8, "loader"), leader = named(7, 7, "trainer"),
+			      again = named(7, 8, "renamed");
 	struct written w = { 0 };
 
-	CHECK(!defs_record(d, &p.h) && !defs_record(d, &other.h) && !defs_record(d, &leader.h) && !defs_record(d, &again.h));
+	CHECK(!defs_record(d, &p.h) && !defs_record(d, &other.h) && !defs_record(d, &leader.h) &&
+	      !defs_record(d, &again.h));
 	CHECK(!defs_write(d, take, &w));
 	CHECK(w.processes == 1 && w.threads == 1);
 	CHECK_TEXT("trainer", w.process);

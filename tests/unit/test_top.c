@@ -18,7 +18,9 @@ static const struct process *proc(uint32_t pid, uint32_t start, const char *comm
 {
 	struct process *p = &procs[pid % 8];
 
-	*p = (struct process){ .pid = pid, .shown_pid = pid, .start_boottime_ns = (uint64_t)start << 10 };
+	*p = (struct process){ .pid = pid,
+			       .shown_pid = pid,
+			       .start_boottime_ns = (uint64_t)start << 10 };
 	snprintf(p->comm, sizeof(p->comm), "%s", comm);
 	return p;
 }
@@ -31,7 +33,8 @@ static uint16_t func(const char *name)
 	return (uint16_t)i;
 }
 
-static struct ct_tally count(uint32_t pid, uint32_t start, const char *name, uint64_t calls, uint64_t ns)
+static struct ct_tally count(uint32_t pid, uint32_t start, const char *name, uint64_t calls,
+			     uint64_t ns)
 {
 	return (struct ct_tally){
 		.h = { .size = sizeof(struct ct_tally), .kind = CT_TALLY, .pid = pid },
@@ -49,7 +52,8 @@ static void plant(struct top_model *m, const struct ct_tally *t, const char *com
 }
 
 /* A refresh with one process's calls of one function. */
-static void step(struct top_model *m, uint64_t now, uint32_t pid, uint32_t start, uint64_t calls, uint64_t ns, uint16_t flags)
+static void step(struct top_model *m, uint64_t now, uint32_t pid, uint32_t start, uint64_t calls,
+		 uint64_t ns, uint16_t flags)
 {
 	struct ct_tally t = count(pid, start, "cudaMalloc", calls, ns);
 
@@ -102,7 +106,8 @@ static void test_missed(void)
 	CHECK(model_pending(m));
 	step(m, 3 * SECOND, 7, 1, 200, 0, 0);
 	CHECK(!model_pending(m));
-	CHECK(all(m, TOP_BY_API) == 1 && rows[0].period.calls == 100 && m->interval_ns == 2 * SECOND);
+	CHECK(all(m, TOP_BY_API) == 1 && rows[0].period.calls == 100 &&
+	      m->interval_ns == 2 * SECOND);
 	/* the kernel side began anew: all of it is new */
 	step(m, 4 * SECOND, 7, 1, 30, 0, 0);
 	CHECK(all(m, TOP_BY_API) == 1 && rows[0].period.calls == 30 && rows[0].total.calls == 230);
@@ -118,11 +123,13 @@ static void test_ends(void)
 	CHECK(all(m, TOP_BY_API) == 1 && rows[0].ended && rows[0].period.calls == 10);
 	/* its number again, another process: the counts of the first are not taken off */
 	step(m, 3 * SECOND, 7, 2, 5, 0, 0);
-	CHECK(all(m, TOP_BY_API) == 1 && !rows[0].ended && rows[0].start == 2 && rows[0].period.calls == 5);
+	CHECK(all(m, TOP_BY_API) == 1 && !rows[0].ended && rows[0].start == 2 &&
+	      rows[0].period.calls == 5);
 	CHECK(m->total.calls == 115 && m->nprocs == 1);
 	/* both at once: two rows, each its own */
 	{
-		struct ct_tally old = count(7, 2, "cudaMalloc", 6, 0), new = count(7, 3, "cudaMalloc", 9, 0);
+		struct ct_tally old = count(7, 2, "cudaMalloc", 6, 0),
+				new = count(7, 3, "cudaMalloc", 9, 0);
 
 		old.h.flags = CT_F_LAST;
 		model_begin(m);
@@ -130,7 +137,8 @@ static void test_ends(void)
 		plant(m, &new, "new");
 		model_end(m, 4 * SECOND);
 		CHECK(all(m, TOP_BY_CALLS) == 2);
-		CHECK(rows[0].start == 3 && rows[0].period.calls == 9 && rows[1].start == 2 && rows[1].period.calls == 1);
+		CHECK(rows[0].start == 3 && rows[0].period.calls == 9 && rows[1].start == 2 &&
+		      rows[1].period.calls == 1);
 		CHECK_TEXT("new", rows[0].label);
 		CHECK_TEXT("app", rows[1].label);
 	}
@@ -139,7 +147,8 @@ static void test_ends(void)
 	CHECK(all(m, TOP_BY_PID) == 2 && rows[0].id == 7 && rows[0].ended && rows[1].id == 9);
 	/* it was only missed */
 	{
-		struct ct_tally back = count(7, 3, "cudaMalloc", 12, 0), other = count(9, 1, "cudaMalloc", 1, 0);
+		struct ct_tally back = count(7, 3, "cudaMalloc", 12, 0),
+				other = count(9, 1, "cudaMalloc", 1, 0);
 
 		model_begin(m);
 		plant(m, &back, "new");
@@ -160,9 +169,12 @@ static void test_ends(void)
 static void test_kinds(void)
 {
 	struct top_model *m = model_open(0, 0);
-	struct ct_tally up = count(7, 1, "cudaMemcpy", 4, 10), down = count(7, 1, "cudaMemcpyAsync", 2, 10);
-	struct ct_tally named = count(7, 1, "cuMemcpyHtoD_v2", 1, 10), sync = count(7, 1, "cudaDeviceSynchronize", 3, SECOND / 2);
-	struct ct_tally launch = count(7, 1, "cudaLaunchKernel", 1000, SECOND / 4), graph = count(7, 1, "cudaGraphLaunch", 10, 0);
+	struct ct_tally up = count(7, 1, "cudaMemcpy", 4, 10),
+			down = count(7, 1, "cudaMemcpyAsync", 2, 10);
+	struct ct_tally named = count(7, 1, "cuMemcpyHtoD_v2", 1, 10),
+			sync = count(7, 1, "cudaDeviceSynchronize", 3, SECOND / 2);
+	struct ct_tally launch = count(7, 1, "cudaLaunchKernel", 1000, SECOND / 4),
+			graph = count(7, 1, "cudaGraphLaunch", 10, 0);
 	struct ct_tally bad = count(7, 1, "cudaFree", 9, 0);
 
 	up.sub = 1;
@@ -181,13 +193,16 @@ static void test_kinds(void)
 	plant(m, &bad, "app");
 	model_end(m, SECOND);
 	CHECK(all(m, TOP_BY_API) == 1);
-	CHECK(rows[0].period.calls == 1029 && rows[0].period.launches == 1010 && rows[0].period.failed == 8);
+	CHECK(rows[0].period.calls == 1029 && rows[0].period.launches == 1010 &&
+	      rows[0].period.failed == 8);
 	CHECK(rows[0].period.htod == 4160 && rows[0].period.dtoh == 1000);
 	CHECK(rows[0].period.sync_ns == SECOND / 2 && rows[0].period.api_ns == SECOND * 3 / 4 + 30);
 	CHECK(m->period.calls == 1029 && m->period.htod == 4160);
 	/* its functions */
 	{
-		struct top_query q = { .view = TOP_FUNCTIONS, .pid = 7, .start = 1, .sort = TOP_BY_API };
+		struct top_query q = {
+			.view = TOP_FUNCTIONS, .pid = 7, .start = 1, .sort = TOP_BY_API
+		};
 
 		CHECK(model_rows(m, &q, &rows) == 7);
 		CHECK_TEXT("cudaDeviceSynchronize", rows[0].label);
@@ -210,7 +225,8 @@ static void test_kinds(void)
 static void test_parts(void)
 {
 	struct top_model *m = model_open(0, 0);
-	struct ct_tally before = count(7, 1, "cudaLaunchKernel", 100, 100), k1 = before, k2 = before, t1 = before;
+	struct ct_tally before = count(7, 1, "cudaLaunchKernel", 100, 100), k1 = before,
+			k2 = before, t1 = before;
 	struct kernel_name name = { .mangled = "_Z3addv", .full = "add()", .brief = "add" };
 	struct event ev = { .kernel = &name };
 	struct top_query q = { .view = TOP_KERNELS, .pid = 7, .start = 1, .sort = TOP_BY_CALLS };
@@ -242,7 +258,8 @@ static void test_parts(void)
 	ev.rec = &k2.h;
 	CHECK(model_event(m, &ev) == 1);
 	model_end(m, 2 * SECOND);
-	CHECK(model_rows(m, &q, &rows) == 1 && rows[0].period.calls == 10 && rows[0].total.calls == 90);
+	CHECK(model_rows(m, &q, &rows) == 1 && rows[0].period.calls == 10 &&
+	      rows[0].total.calls == 90);
 	q.view = TOP_THREADS;
 	CHECK(model_rows(m, &q, &rows) == 1 && rows[0].id == 71 && rows[0].total.calls == 8);
 	q.view = TOP_FUNCTIONS;
@@ -253,8 +270,14 @@ static void test_parts(void)
 static void test_device(void)
 {
 	struct top_model *m = model_open(0, 0);
-	struct ct_kernel k = { .w.h = { .size = sizeof(k), .kind = CT_KERNEL, .pid = 7, .start_ns = 100, .end_ns = 300 } };
-	struct ct_memory mem = { .w.h = { .size = sizeof(mem), .kind = CT_MEMORY, .pid = 7 }, .bytes = 1000, .op = CT_MEMORY_ALLOC,
+	struct ct_kernel k = { .w.h = { .size = sizeof(k),
+					.kind = CT_KERNEL,
+					.pid = 7,
+					.start_ns = 100,
+					.end_ns = 300 } };
+	struct ct_memory mem = { .w.h = { .size = sizeof(mem), .kind = CT_MEMORY, .pid = 7 },
+				 .bytes = 1000,
+				 .op = CT_MEMORY_ALLOC,
 				 .memory = CT_MEM_DEVICE };
 	struct kernel_name name = { .mangled = "k", .full = "k\x1b[31m", .brief = "k\x1b[31m" };
 	struct event ev = { .rec = &k.w.h, .proc = proc(7, 1, "app"), .kernel = &name };
@@ -282,7 +305,8 @@ static void test_device(void)
 	model_begin(m);
 	model_end(m, 1000);
 	CHECK(m->device);
-	CHECK(all(m, TOP_BY_GPU) == 1 && rows[0].period.gpu_ns == 400 && rows[0].period.busy_ns == 250);
+	CHECK(all(m, TOP_BY_GPU) == 1 && rows[0].period.gpu_ns == 400 &&
+	      rows[0].period.busy_ns == 250);
 	CHECK(rows[0].has_memory && rows[0].memory == -500);
 	CHECK(model_rows(m, &q, &rows) == 1 && rows[0].period.gpu_ns == 400);
 	CHECK_TEXT("k\\033[31m", rows[0].label);
@@ -290,7 +314,8 @@ static void test_device(void)
 }
 
 /* A reading of one function's sums of memory. */
-static void hold(struct top_model *m, uint64_t now, const char *name, uint64_t calls, uint64_t bytes, uint64_t not_held)
+static void hold(struct top_model *m, uint64_t now, const char *name, uint64_t calls,
+		 uint64_t bytes, uint64_t not_held)
 {
 	struct ct_tally t = count(7, 1, name, calls, calls);
 
@@ -302,11 +327,14 @@ static void hold(struct top_model *m, uint64_t now, const char *name, uint64_t c
 	CHECK(all(m, TOP_BY_PID) == 1);
 }
 
-/* Memory by the counts: what was taken and is remembered, less what was given back, until a device tells of it. */
+/* Memory by the counts: what was taken and is remembered, less what was given back, until a
+ * device tells of it. */
 static void test_held(void)
 {
 	struct top_model *m = model_open(0, 0);
-	struct ct_memory mem = { .w.h = { .size = sizeof(mem), .kind = CT_MEMORY, .pid = 7 }, .bytes = 70, .op = CT_MEMORY_ALLOC,
+	struct ct_memory mem = { .w.h = { .size = sizeof(mem), .kind = CT_MEMORY, .pid = 7 },
+				 .bytes = 70,
+				 .op = CT_MEMORY_ALLOC,
 				 .memory = CT_MEM_DEVICE };
 	struct ct_process exec = { .h = { .size = sizeof(exec), .kind = CT_EXEC, .pid = 7 } };
 	struct event ev = { .rec = &exec.h, .proc = proc(7, 1, "app") };
@@ -386,7 +414,8 @@ static void test_many(void)
 	for (uint32_t round = 1; round <= 20; round++) {
 		model_begin(m);
 		for (uint32_t i = 0; i < 1000; i++) {
-			uint32_t life = i % 7 + 1, born = (round - 1) / life * life, age = round - born;
+			uint32_t life = i % 7 + 1, born = (round - 1) / life * life,
+				 age = round - born;
 			struct ct_tally t = count(1000 + i, born + 1, "cudaMalloc", age * 3, age);
 
 			t.h.flags = age == life ? CT_F_LAST : 0;
@@ -405,7 +434,9 @@ static void metric(struct metric_table *t, uint32_t id, const char *name)
 	__u64 buf[16] = { 0 };
 	struct ct_metric *m = (struct ct_metric *)buf;
 
-	*m = (struct ct_metric){ .h = { .size = sizeof(buf), .kind = CT_METRIC }, .id = id, .name_len = (uint16_t)strlen(name) };
+	*m = (struct ct_metric){ .h = { .size = sizeof(buf), .kind = CT_METRIC },
+				 .id = id,
+				 .name_len = (uint16_t)strlen(name) };
 	memcpy(m->text, name, strlen(name));
 	CHECK(!metric_table_record(t, &m->h));
 }
@@ -427,20 +458,26 @@ static void test_gpus(void)
 	struct ct_counter *c = (struct ct_counter *)sample;
 	struct event ev = { .rec = &d->h, .proc = proc(0, 0, "?"), .metrics = metrics };
 
-	*d = (struct ct_device){ .h = { .size = sizeof(device), .kind = CT_DEVICE }, .id = 1, .memory_bytes = 2048, .name_len = 10 };
+	*d = (struct ct_device){ .h = { .size = sizeof(device), .kind = CT_DEVICE },
+				 .id = 1,
+				 .memory_bytes = 2048,
+				 .name_len = 10 };
 	memcpy(d->name, "NVIDIA\x07 H2", 10);
 	CHECK(model_event(m, &ev) == 1);
 	d->id = 0;
 	CHECK(model_event(m, &ev) == 1);
 	d->h.pid = 7; /* a process's own numbering */
 	CHECK(model_event(m, &ev) == 0);
-	CHECK(m->ngpus == 2 && m->gpus[0].index == 0 && m->gpus[1].index == 1 && m->gpus[1].util < 0);
+	CHECK(m->ngpus == 2 && m->gpus[0].index == 0 && m->gpus[1].index == 1 &&
+	      m->gpus[1].util < 0);
 	CHECK_TEXT("NVIDIA\\007 H2", m->gpus[1].name);
 	metric(metrics, 1, "gpu");
 	metric(metrics, 2, "mem_used");
 	metric(metrics, 3, "power");
 	metric(metrics, 4, "tensor");
-	*c = (struct ct_counter){ .h = { .size = sizeof(sample), .kind = CT_COUNTER }, .device = 1, .n = 5 };
+	*c = (struct ct_counter){ .h = { .size = sizeof(sample), .kind = CT_COUNTER },
+				  .device = 1,
+				  .n = 5 };
 	c->values[0] = value(1, 83.5, 0);
 	c->values[1] = value(2, 1024, 0);
 	c->values[2] = value(3, 0.0 / 0.0, 0);
@@ -448,7 +485,8 @@ static void test_gpus(void)
 	c->values[4] = value(99, 1, 0); /* nobody told its name */
 	ev.rec = &c->h;
 	CHECK(model_event(m, &ev) == 1);
-	CHECK(m->gpus[1].util == 83.5 && m->gpus[1].memory == 1024 && m->gpus[1].power < 0 && m->gpus[0].util < 0);
+	CHECK(m->gpus[1].util == 83.5 && m->gpus[1].memory == 1024 && m->gpus[1].power < 0 &&
+	      m->gpus[0].util < 0);
 	for (uint32_t i = 0; i < 200; i++) {
 		c->device = i;
 		model_event(m, &ev);
@@ -466,9 +504,16 @@ static void test_columns(void)
 		double v;
 		const char *count, *bytes;
 	} numbers[] = {
-		{ 0, "0", "0" },	     { 0.25, "0.25", "0" },	    { 1, "1", "1" },	     { 12.34, "12.3", "12" },
-		{ 1023, "1023", "1023" },    { 9999, "9999", "9.8K" },	    { 12345, "12.3k", "12.1K" }, { 999960, "1000k", "976.5K" },
-		{ 1.5e6, "1500k", "1.4M" }, { 1e12, "1000G", "931.3G" },
+		{ 0, "0", "0" },
+		{ 0.25, "0.25", "0" },
+		{ 1, "1", "1" },
+		{ 12.34, "12.3", "12" },
+		{ 1023, "1023", "1023" },
+		{ 9999, "9999", "9.8K" },
+		{ 12345, "12.3k", "12.1K" },
+		{ 999960, "1000k", "976.5K" },
+		{ 1.5e6, "1500k", "1.4M" },
+		{ 1e12, "1000G", "931.3G" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
@@ -521,8 +566,10 @@ static void test_keys(void)
 	CHECK(keys_press(&s, TOP_KEY_END) == KEYS_DRAW && s.at == 29 && s.first == 20);
 	CHECK(keys_press(&s, TOP_KEY_PAGE_UP) == KEYS_DRAW && s.at == 19 && s.first == 19);
 	/* the chosen one stays chosen when the order changes */
-	CHECK(keys_press(&s, 'r') == KEYS_DRAW && !keys_rows(&s, m) && s.rows[s.at].id == 119 && s.at == 10);
-	CHECK(keys_press(&s, 'P') == KEYS_DRAW && !keys_rows(&s, m) && s.at == 0 && s.rows[0].id == 100);
+	CHECK(keys_press(&s, 'r') == KEYS_DRAW && !keys_rows(&s, m) && s.rows[s.at].id == 119 &&
+	      s.at == 10);
+	CHECK(keys_press(&s, 'P') == KEYS_DRAW && !keys_rows(&s, m) && s.at == 0 &&
+	      s.rows[0].id == 100);
 	CHECK(keys_press(&s, '>') == KEYS_DRAW && s.sort[TOP_PROCESSES] == TOP_BY_CALLS);
 	CHECK(keys_press(&s, '<') == KEYS_DRAW && s.sort[TOP_PROCESSES] == TOP_BY_PID);
 	CHECK(keys_press(&s, '<') == KEYS_DRAW && s.sort[TOP_PROCESSES] == TOP_BY_PID);
@@ -530,13 +577,16 @@ static void test_keys(void)
 	keys_press(&s, '/');
 	for (const char *c = "PYTx"; *c; c++)
 		CHECK(keys_press(&s, *c) == KEYS_DRAW);
-	CHECK(keys_press(&s, TOP_KEY_BACK) == KEYS_DRAW && keys_press(&s, TOP_KEY_ENTER) == KEYS_DRAW && !s.editing);
+	CHECK(keys_press(&s, TOP_KEY_BACK) == KEYS_DRAW &&
+	      keys_press(&s, TOP_KEY_ENTER) == KEYS_DRAW && !s.editing);
 	CHECK(!keys_rows(&s, m) && s.nrows == 1 && s.rows[0].id == 103);
 	/* its functions, and back: the filter is not the functions' */
-	CHECK(keys_press(&s, TOP_KEY_ENTER) == (KEYS_DRAW | KEYS_VIEW) && s.view == TOP_FUNCTIONS && s.pid == 103);
+	CHECK(keys_press(&s, TOP_KEY_ENTER) == (KEYS_DRAW | KEYS_VIEW) && s.view == TOP_FUNCTIONS &&
+	      s.pid == 103);
 	CHECK_TEXT("103 python3", s.whose);
 	CHECK(keys_count_by(&s) == CT_BY_FUNCTION && !keys_rows(&s, m) && s.nrows == 1);
-	CHECK(keys_press(&s, 'k') == (KEYS_DRAW | KEYS_VIEW) && keys_count_by(&s) == CT_BY_KERNEL && s.pid == 103);
+	CHECK(keys_press(&s, 'k') == (KEYS_DRAW | KEYS_VIEW) && keys_count_by(&s) == CT_BY_KERNEL &&
+	      s.pid == 103);
 	CHECK(keys_press(&s, 't') == (KEYS_DRAW | KEYS_VIEW) && keys_count_by(&s) == CT_BY_THREAD);
 	CHECK(keys_press(&s, TOP_KEY_ESCAPE) == (KEYS_DRAW | KEYS_VIEW) && s.view == TOP_PROCESSES);
 	CHECK(!keys_rows(&s, m) && s.nrows == 30 && s.rows[s.at].id == 103);
@@ -566,7 +616,8 @@ static void test_keys(void)
 	for (int i = 0; i < 500; i++)
 		keys_press(&s, '+');
 	CHECK(s.interval_ns == 60 * SECOND);
-	CHECK(keys_press(&s, '?') == KEYS_DRAW && s.help && keys_press(&s, 'r') == KEYS_DRAW && !s.help);
+	CHECK(keys_press(&s, '?') == KEYS_DRAW && s.help && keys_press(&s, 'r') == KEYS_DRAW &&
+	      !s.help);
 	CHECK(keys_press(&s, 'q') == KEYS_QUIT);
 	/* nothing to open */
 	s.nrows = 0;
@@ -579,7 +630,11 @@ static void test_keys(void)
 static void test_batch(void)
 {
 	struct top_model *m = model_open(0, 0);
-	struct draw_head head = { .host = "h\"x", .realtime_s = 86400, .own_percent = 0.5, .cost_percent = 1.25, .probe_ns = 1000 };
+	struct draw_head head = { .host = "h\"x",
+				  .realtime_s = 86400,
+				  .own_percent = 0.5,
+				  .cost_percent = 1.25,
+				  .probe_ns = 1000 };
 	struct top_screen s;
 	char path[] = "/tmp/test_top.XXXXXX";
 	int fd = mkstemp(path);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_trace.c - recordings: what is written is read back byte by byte, for records of all kinds; a file that is cut at
- * any byte or damaged gives the records that are whole and says that others are missing; a file made to harm does none;
- * functions of another version keep their names; definitions are there again in the next file and in the flight
- * recorder's.
+ * test_trace.c - recordings: what is written is read back byte by byte, for records of all
+ * kinds; a file that is cut at any byte or damaged gives the records that are whole and says
+ * that others are missing; a file made to harm does none; functions of another version keep
+ * their names; definitions are there again in the next file and in the flight recorder's.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -34,7 +34,7 @@ static uint64_t below(uint64_t n)
 	return rnd() % n;
 }
 
-/* ---- records ------------------------------------------------------------------------------------------ */
+/* ---- records ---- */
 
 struct list {
 	char *bytes;
@@ -85,16 +85,11 @@ static uint64_t clock_ns = 1000000000000;
 static uint64_t any_word(void)
 {
 	switch (below(5)) {
-	case 0:
-		return 0;
-	case 1:
-		return below(1000);
-	case 2:
-		return 0x7f0000000000 + below(1 << 20) * 256;
-	case 3:
-		return (uint64_t)-1 - below(3);
-	default:
-		return rnd();
+	case 0: return 0;
+	case 1: return below(1000);
+	case 2: return 0x7f0000000000 + below(1 << 20) * 256;
+	case 3: return (uint64_t)-1 - below(3);
+	default: return rnd();
 	}
 }
 
@@ -135,7 +130,8 @@ static void random_call(union record *r)
 	r->call.got = 0;
 	at += spec.nwords * 8u;
 	for (int i = 0; i < spec.nreads; i++) {
-		uint64_t n = spec.reads[i].kind == CT_READ_BYTES ? spec.reads[i].len : below(spec.reads[i].len + 1u);
+		uint64_t n = spec.reads[i].kind == CT_READ_BYTES ? spec.reads[i].len
+								 : below(spec.reads[i].len + 1u);
 		size_t all = (n + (spec.reads[i].kind == CT_READ_BYTES ? 0 : 8) + 7) & ~7ULL;
 
 		if (!below(3) || at + all > sizeof(struct ct_call) + CT_DATA_MAX)
@@ -158,10 +154,14 @@ static void random_device(union record *r)
 	static const struct {
 		uint16_t kind, size;
 	} kinds[] = {
-		{ CT_KERNEL, sizeof(struct ct_kernel) },   { CT_KERNEL, sizeof(struct ct_kernel) },
-		{ CT_COPY, sizeof(struct ct_copy) },	   { CT_SET, sizeof(struct ct_set) },
-		{ CT_SYNC, sizeof(struct ct_sync) },	   { CT_GRAPH, sizeof(struct ct_work) },
-		{ CT_MEMORY, sizeof(struct ct_memory) },   { CT_MANAGED, sizeof(struct ct_managed) },
+		{ CT_KERNEL, sizeof(struct ct_kernel) },
+		{ CT_KERNEL, sizeof(struct ct_kernel) },
+		{ CT_COPY, sizeof(struct ct_copy) },
+		{ CT_SET, sizeof(struct ct_set) },
+		{ CT_SYNC, sizeof(struct ct_sync) },
+		{ CT_GRAPH, sizeof(struct ct_work) },
+		{ CT_MEMORY, sizeof(struct ct_memory) },
+		{ CT_MANAGED, sizeof(struct ct_managed) },
 		{ CT_OVERHEAD, sizeof(struct ct_overhead) },
 	};
 	size_t k = below(ARRAY_LEN(kinds));
@@ -174,47 +174,32 @@ static void random_device(union record *r)
 
 static void random_other(union record *r)
 {
-	static const uint16_t kinds[] = { CT_NAME,    CT_FRAME,	       CT_STACK,   CT_MARKER,	CT_METRIC,
-					  CT_COUNTER, CT_EVENT,	       CT_DEVICE,  CT_CONTEXT,	CT_STREAM,
-					  CT_CLOCK,   CT_PROCESS,      CT_EXEC,	   CT_FORK,	CT_EXIT,
-					  CT_LOST,    CT_PROCESS_INFO, CT_FOREIGN, CT_KIND_END, 999 };
+	static const uint16_t kinds[] = { CT_NAME,	   CT_FRAME,   CT_STACK,    CT_MARKER,
+					  CT_METRIC,	   CT_COUNTER, CT_EVENT,    CT_DEVICE,
+					  CT_CONTEXT,	   CT_STREAM,  CT_CLOCK,    CT_PROCESS,
+					  CT_EXEC,	   CT_FORK,    CT_EXIT,	    CT_LOST,
+					  CT_PROCESS_INFO, CT_FOREIGN, CT_KIND_END, 999 };
 	uint16_t kind = kinds[below(ARRAY_LEN(kinds))];
 	uint16_t n = (uint16_t)below(200);
 
 	head(r, kind, 1024 + 8 * (below(100) ? below(10) : below(7000)));
 	switch (kind) {
-	case CT_NAME:
-		r->name.len = n;
-		break;
-	case CT_FRAME:
-		r->frame.function_len = r->frame.file_len = r->frame.object_len = n;
-		break;
-	case CT_STACK:
-		r->stack.nframes = n;
-		break;
-	case CT_MARKER:
-		r->marker.text_len = r->marker.domain_len = n;
-		break;
-	case CT_METRIC:
-		r->metric.name_len = r->metric.unit_len = n;
-		break;
+	case CT_NAME: r->name.len = n; break;
+	case CT_FRAME: r->frame.function_len = r->frame.file_len = r->frame.object_len = n; break;
+	case CT_STACK: r->stack.nframes = n; break;
+	case CT_MARKER: r->marker.text_len = r->marker.domain_len = n; break;
+	case CT_METRIC: r->metric.name_len = r->metric.unit_len = n; break;
 	case CT_COUNTER:
 		r->h.size = below(2) ? 40 + 16 * 3 : r->h.size;
 		r->counter.n = 3;
 		break;
-	case CT_EVENT:
-		r->event.text_len = n;
-		break;
-	case CT_DEVICE:
-		r->device.name_len = n;
-		break;
+	case CT_EVENT: r->event.text_len = n; break;
+	case CT_DEVICE: r->device.name_len = n; break;
 	case CT_PROCESS:
-	case CT_EXEC:
-		r->process.comm[CT_COMM_LEN - 1] = '\0';
-		break;
+	case CT_EXEC: r->process.comm[CT_COMM_LEN - 1] = '\0'; break;
 	case CT_PROCESS_INFO:
-		r->info.exe_len = r->info.cmdline_len = r->info.container_len = r->info.pod_len = r->info.host_len =
-			r->info.boot_len = n / 2;
+		r->info.exe_len = r->info.cmdline_len = r->info.container_len = r->info.pod_len =
+			r->info.host_len = r->info.boot_len = n / 2;
 		break;
 	case CT_FOREIGN:
 		r->foreign.kind = CT_CALL;
@@ -247,7 +232,7 @@ static void random_records(struct list *l, size_t n)
 	}
 }
 
-/* ---- files -------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static void write_list(const struct list *l, const char *end)
 {
@@ -293,7 +278,8 @@ static void same(const struct list *a, const struct list *b)
 		const struct ct_hdr *h = (const struct ct_hdr *)(a->bytes + at);
 
 		if (memcmp(a->bytes + at, b->bytes + at, h->size)) {
-			printf("  first difference: kind %u size %u at %zu\n", h->kind, h->size, at);
+			printf("  first difference: kind %u size %u at %zu\n", h->kind, h->size,
+			       at);
 			return;
 		}
 		at += h->size;
@@ -312,7 +298,8 @@ static void test_round_trip(void)
 		write_list(&in, "reason finished\n");
 		CHECK(!read_list(&out, &stats));
 		same(&in, &out);
-		CHECK(stats.ended && stats.indexed && !stats.damaged && !stats.cut_bytes && !stats.malformed);
+		CHECK(stats.ended && stats.indexed && !stats.damaged && !stats.cut_bytes &&
+		      !stats.malformed);
 		CHECK(stats.records == sizes[i]);
 		drop(&in);
 		drop(&out);
@@ -338,8 +325,8 @@ static void write_file(const char *bytes, size_t len)
 		abort();
 }
 
-/* Is `part` a part of `all`, in order, with nothing in it that is not in `all` but CT_LOST of the reader's own? Returns
- * how many. */
+/* Is `part` a part of `all`, in order, with nothing in it that is not in `all` but CT_LOST of
+ * the reader's own? Returns how many. */
 static long part_of(const struct list *part, const struct list *all)
 {
 	size_t at = 0;
@@ -481,10 +468,13 @@ static void test_hostile(void)
 			saved[k] = body[where[k]];
 			if (k <= (int)below(8))
 				body[where[k]] =
-					(char)(below(2) ? rnd() : (uint64_t)(unsigned char)saved[k] ^ 1u << below(8));
+					(char)(below(2) ? rnd()
+							: (uint64_t)(unsigned char)saved[k] ^
+								  1u << below(8));
 		}
 		b.body_crc = (uint32_t)crc32(0, (const void *)body, b.len);
-		b.head_crc = (uint32_t)crc32(0, (const void *)&b, offsetof(struct trace_block, head_crc));
+		b.head_crc = (uint32_t)crc32(0, (const void *)&b,
+					     offsetof(struct trace_block, head_crc));
 		f = fopen(path, "we");
 		if (!f || fwrite(bytes, 1, at, f) != at || fwrite(&b, sizeof(b), 1, f) != 1 ||
 		    fwrite(body, 1, b.len, f) != b.len || fclose(f))
@@ -501,7 +491,7 @@ static void test_hostile(void)
 	drop(&all);
 }
 
-/* ---- other versions ----------------------------------------------------------------------------------- */
+/* ---- other versions ---- */
 
 static void test_versions(void)
 {
@@ -517,21 +507,24 @@ static void test_versions(void)
 			known++;
 		if (rec->kind != CT_FOREIGN)
 			continue;
-		CHECK(f->kind == CT_CALL && f->nwords >= 1 && f->words[0] == 0x7f81dc800000 && !f->ret);
+		CHECK(f->kind == CT_CALL && f->nwords >= 1 && f->words[0] == 0x7f81dc800000 &&
+		      !f->ret);
 		if (f->why == CT_FOREIGN_UNKNOWN) {
 			unknown++;
-			CHECK(f->name_len == 13 && !memcmp(&f->words[f->nwords], "cuMemsetD8_v9driver", 19));
+			CHECK(f->name_len == 13 &&
+			      !memcmp(&f->words[f->nwords], "cuMemsetD8_v9driver", 19));
 		} else {
 			changed++;
-			CHECK(f->name_len == 8 && !memcmp(&f->words[f->nwords], "cudaFreeruntime", 15));
+			CHECK(f->name_len == 8 &&
+			      !memcmp(&f->words[f->nwords], "cudaFreeruntime", 15));
 		}
 	}
 	CHECK(!n && unknown == 3 && changed == 3 && known == 6);
 	reader_close(r);
 }
 
-/* A row that has moved: the file was written where the function stood in another place of the table. What is found is
- * the function of that name, wherever it stands now. */
+/* A row that has moved: the file was written where the function stood in another place of the
+ * table. What is found is the function of that name, wherever it stands now. */
 static void test_moved(void)
 {
 	struct list in = { 0 }, out = { 0 };
@@ -543,13 +536,16 @@ static void test_moved(void)
 		for (int b = a + 1; b < api_nfuncs; b++) {
 			struct ct_call *c;
 
-			if (api_funcs[a].domain != api_funcs[b].domain || api_funcs[a].class != api_funcs[b].class ||
+			if (api_funcs[a].domain != api_funcs[b].domain ||
+			    api_funcs[a].class != api_funcs[b].class ||
 			    strlen(api_funcs[a].name) != strlen(api_funcs[b].name) ||
-			    api_funcs[a].since != api_funcs[b].since || api_next(api_funcs[b].name, b) >= 0 ||
-			    api_next(api_funcs[b].name, -1) != b || funcs_layout(a) != funcs_layout(b))
+			    api_funcs[a].since != api_funcs[b].since ||
+			    api_next(api_funcs[b].name, b) >= 0 ||
+			    api_next(api_funcs[b].name, -1) != b ||
+			    funcs_layout(a) != funcs_layout(b))
 				continue;
-			c = make_call(&made, api_funcs[a].name, CT_CALL, 0, 0, U(1), U(2), U(3), U(4), U(5), U(6), U(7),
-				      U(8), U(9), U(10), U(11), U(12));
+			c = make_call(&made, api_funcs[a].name, CT_CALL, 0, 0, U(1), U(2), U(3),
+				      U(4), U(5), U(6), U(7), U(8), U(9), U(10), U(11), U(12));
 			if (!c || c->func != a)
 				break;
 			drop(&in);
@@ -616,9 +612,13 @@ static void test_no_recording(void)
 	CHECK(reader_open(&r, "/dev/null") == -ESPIPE);
 	write_file("", 0);
 	CHECK(reader_open(&r, path) == -ENODATA);
-	write_file("\x89" "CTRACE\n", 8);
+	write_file("\x89"
+		   "CTRACE\n",
+		   8);
 	CHECK(reader_open(&r, path) == -ENODATA);
-	write_file("a text that is longer than the head of a block, which is 56 bytes, and its magic", 80);
+	write_file(
+		"a text that is longer than the head of a block, which is 56 bytes, and its magic",
+		80);
 	CHECK(reader_open(&r, path) == -EBADMSG);
 }
 
@@ -663,12 +663,13 @@ static void test_range(void)
 		while (reader_next(r, &rec) == 1)
 			n += rec->start_ns >= 1040 && rec->start_ns < 1060;
 		reader_stats(r, &s);
-		CHECK(n == 20 && s.records == 20 && s.blocks == 10 && !s.lost_records && s.ended && s.indexed == !how);
+		CHECK(n == 20 && s.records == 20 && s.blocks == 10 && !s.lost_records && s.ended &&
+		      s.indexed == !how);
 		reader_close(r);
 	}
 }
 
-/* ---- beginning anew ----------------------------------------------------------------------------------- */
+/* ---- beginning anew ---- */
 
 static int to_list(void *ctx, const struct ct_hdr *h)
 {
@@ -687,8 +688,10 @@ static size_t count(const struct list *l, uint16_t kind)
 
 static struct ct_process process_of(uint32_t pid, uint64_t boot)
 {
-	return (struct ct_process){ .h = { .size = sizeof(struct ct_process), .kind = CT_PROCESS, .pid = pid },
-				    .start_boottime_ns = boot };
+	return (struct ct_process){
+		.h = { .size = sizeof(struct ct_process), .kind = CT_PROCESS, .pid = pid },
+		.start_boottime_ns = boot
+	};
 }
 
 static void name_of(union record *r, uint32_t pid, uint64_t handle, uint32_t len)
@@ -717,8 +720,8 @@ static void test_definitions(void)
 	CHECK(!defs_write(d, to_list, &l));
 	CHECK(count(&l, CT_PROCESS) == 2 && count(&l, CT_NAME) == 4999);
 	drop(&l);
-	/* another process under the number of the first; the second ends: it is written once more, for what comes
-	 * late */
+	/* another process under the number of the first; the second ends: it is written once
+	 * more, for what comes late */
 	p.start_boottime_ns = 99;
 	CHECK(!defs_record(d, &p.h) && !defs_record(d, &e.h));
 	CHECK(!defs_write(d, to_list, &l));
@@ -735,7 +738,8 @@ static void test_definitions(void)
 		CHECK(!defs_record(d, &r.h));
 	}
 	CHECK(!defs_write(d, to_list, &l));
-	CHECK(l.len < 70u << 20 && defs_dropped(d) && count(&l, CT_FRAME) + defs_dropped(d) == 199999);
+	CHECK(l.len < 70u << 20 && defs_dropped(d) &&
+	      count(&l, CT_FRAME) + defs_dropped(d) == 199999);
 	drop(&l);
 	defs_close(d);
 }
@@ -812,8 +816,14 @@ static void test_writer(void)
 /* What has no size that a reader could go on from is not written, and takes nothing else with it. */
 static void test_sizes(void)
 {
-	static const uint16_t sizes[] = { 0, 8, sizeof(struct ct_hdr) - 1, sizeof(struct ct_exit) + 4 };
-	union record rec = { .h = { .size = sizeof(struct ct_exit), .kind = CT_EXIT, .pid = 7, .tid = 7, .start_ns = 5, .end_ns = 5 } };
+	static const uint16_t sizes[] = { 0, 8, sizeof(struct ct_hdr) - 1,
+					  sizeof(struct ct_exit) + 4 };
+	union record rec = { .h = { .size = sizeof(struct ct_exit),
+				    .kind = CT_EXIT,
+				    .pid = 7,
+				    .tid = 7,
+				    .start_ns = 5,
+				    .end_ns = 5 } };
 	struct encoder *e = encode_open();
 	const struct ct_hdr *h;
 	struct reader_stats s;
@@ -842,9 +852,8 @@ static void test_sizes(void)
 
 int main(void)
 {
-
-	snprintf(path, sizeof(path), "%s/ct_test_trace.%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm",
-		 (int)getpid());
+	snprintf(path, sizeof(path), "%s/ct_test_trace.%d",
+		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", (int)getpid());
 	test_round_trip();
 	test_cut();
 	test_flips();

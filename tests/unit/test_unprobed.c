@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_unprobed.c - processes that ran before their calls were seen: who is told of, from mmap records in whatever order they are
- * read; what the records add up to, in words; which of them a filter lets pass.
+ * test_unprobed.c - processes that ran before their calls were seen: who is told of, from mmap
+ * records in whatever order they are read; what the records add up to, in words; which of them a
+ * filter lets pass.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,12 +21,20 @@ static void on_told(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 	size_t n = strlen(told);
 
 	(void)ctx;
-	snprintf(told + n, sizeof(told) - n, "%d %llu-%llu\n", pid, (unsigned long long)from_ns, (unsigned long long)to_ns);
+	snprintf(told + n, sizeof(told) - n, "%d %llu-%llu\n", pid, (unsigned long long)from_ns,
+		 (unsigned long long)to_ns);
 }
 
-static uint64_t map(struct unprobed *u, pid_t pid, uint64_t ino, uint64_t at_ns, const char *name, bool known)
+static uint64_t map(struct unprobed *u, pid_t pid, uint64_t ino, uint64_t at_ns, const char *name,
+		    bool known)
 {
-	const struct watch_map m = { .pid = pid, .major = 8, .minor = 1, .ino = ino, .generation = 1, .time_ns = at_ns, .name = name };
+	const struct watch_map m = { .pid = pid,
+				     .major = 8,
+				     .minor = 1,
+				     .ino = ino,
+				     .generation = 1,
+				     .time_ns = at_ns,
+				     .name = name };
 
 	return unprobed_mapped(u, &m, known);
 }
@@ -64,7 +73,8 @@ static void who_is_told(void)
 	CHECK(!map(u, 7, 72, 601, LIB, true));
 	CHECK(!map(u, 8, 72, 700, LIB, false));
 	expect("");
-	/* of a file that was looked at and has nothing to probe nobody is told, though its name is like a library's */
+	/* of a file that was looked at and has nothing to probe nobody is told, though its name
+	 * is like a library's */
 	number = map(u, 9, 74, 800, LIB, false);
 	CHECK(number && unprobed_waits(u, number));
 	unprobed_forget(u, number);
@@ -110,10 +120,16 @@ static void too_many(void)
 	unprobed_close(u);
 }
 
-static void add(struct unprobed_sum *s, uint64_t ns, uint32_t processes, uint32_t ended, uint32_t more)
+static void add(struct unprobed_sum *s, uint64_t ns, uint32_t processes, uint32_t ended,
+		uint32_t more)
 {
-	const struct ct_unprobed u = { .h = { .size = sizeof(u), .kind = CT_UNPROBED, .start_ns = 1000, .end_ns = 1000 + ns },
-				       .processes = processes, .ended = ended, .more = more };
+	const struct ct_unprobed u = { .h = { .size = sizeof(u),
+					      .kind = CT_UNPROBED,
+					      .start_ns = 1000,
+					      .end_ns = 1000 + ns },
+				       .processes = processes,
+				       .ended = ended,
+				       .more = more };
 
 	CHECK(!record_check(&u, sizeof(u)));
 	unprobed_add(s, &u);
@@ -142,9 +158,12 @@ static void in_words(void)
 	expect_text(&s, "2 processes ran up to 20.0 ms before their calls were seen");
 	/* how long one ran that has ended is not known */
 	add(&s, 5000000000, 1, 1, 0);
-	expect_text(&s, "2 processes ran up to 20.0 ms before their calls were seen, 1 ended before that");
+	expect_text(
+		&s,
+		"2 processes ran up to 20.0 ms before their calls were seen, 1 ended before that");
 	add(&s, 0, 0, 0, 1);
-	expect_text(&s, "at least 2 processes ran up to 20.0 ms before their calls were seen, at least 1 ended before that");
+	expect_text(&s, "at least 2 processes ran up to 20.0 ms before their calls were seen, at "
+			"least 1 ended before that");
 	s = (struct unprobed_sum){ 0 };
 	add(&s, 1, 1, 1, 0);
 	expect_text(&s, "1 process ended before its calls were seen");
@@ -154,14 +173,20 @@ static void in_words(void)
 	add(&s, 0, 0, 0, 1);
 	CHECK(unprobed_any(&s));
 	expect_text(&s, "an unknown number of processes ran before their calls were seen");
-	s = (struct unprobed_sum){ .processes = UINT64_MAX, .ended = 1, .longest_ns = UINT64_MAX, .more = true };
+	s = (struct unprobed_sum){
+		.processes = UINT64_MAX, .ended = 1, .longest_ns = UINT64_MAX, .more = true
+	};
 	add(&s, UINT64_MAX - 1000, UINT32_MAX, 0, 1);
-	expect_text(&s, "at least 18446744073709551614 processes ran up to 18446744073709.6 ms before their calls were seen, at least 1 ended before that");
+	expect_text(&s, "at least 18446744073709551614 processes ran up to 18446744073709.6 ms "
+			"before their calls were seen, at least 1 ended before that");
 }
 
 static void refused(void)
 {
-	struct ct_unprobed u = { .h = { .size = sizeof(u), .kind = CT_UNPROBED, .start_ns = 2, .end_ns = 3 }, .processes = 1 };
+	struct ct_unprobed u = {
+		.h = { .size = sizeof(u), .kind = CT_UNPROBED, .start_ns = 2, .end_ns = 3 },
+		.processes = 1
+	};
 
 	CHECK(!record_check(&u, sizeof(u)));
 	u.h.end_ns = 1;
@@ -179,7 +204,9 @@ static void refused(void)
 
 static void filtered(void)
 {
-	struct ct_unprobed u = { .h = { .size = sizeof(u), .kind = CT_UNPROBED }, .ns_pid = 7, .comm = "train" };
+	struct ct_unprobed u = { .h = { .size = sizeof(u), .kind = CT_UNPROBED },
+				 .ns_pid = 7,
+				 .comm = "train" };
 	const struct event ev = { .rec = &u.h };
 	const pid_t seven = 7, eight = 8;
 	struct filter f = { .failed_only = true, .comm_glob = "tr*" };
@@ -198,7 +225,8 @@ static void filtered(void)
 	CHECK(filter_match(&f, &ev));
 }
 
-/* A file of a process that has ended, by its name: it alone, and nothing else that has the name now. */
+/* A file of a process that has ended, by its name: it alone, and nothing else that has the name
+ * now. */
 static void gone(void)
 {
 	char path[] = "/tmp/test_unprobed.XXXXXX";
@@ -207,7 +235,8 @@ static void gone(void)
 	uint64_t dev;
 
 	CHECK(fd >= 0 && !fstat(fd, &st));
-	dev = (uint64_t)(st.st_dev >> 8 & 0xfff) << 20 | (st.st_dev & 0xff) | (st.st_dev >> 12 & 0xfff00);
+	dev = (uint64_t)(st.st_dev >> 8 & 0xfff) << 20 | (st.st_dev & 0xff) |
+	      (st.st_dev >> 12 & 0xfff00);
 	got = gone_open(path, dev, st.st_ino);
 	/* a kernel before 5.12 has no RESOLVE_CACHED, and statx(2) may not tell the mount */
 	if (got >= 0)

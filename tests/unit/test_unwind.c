@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_unwind.c - stacks of real programs, built as programs are (-O2, no frame pointers), unwound and named from outside;
- * then the same with every kind of damage.
+ * test_unwind.c - stacks of real programs, built as programs are (-O2, no frame pointers),
+ * unwound and named from outside; then the same with every kind of damage.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -36,13 +36,20 @@ static struct build builds[] = {
 	{ "static-pie", C "-static-pie -o $out $src/stacks.c", true },
 	{ "clang", "clang -O2 -fomit-frame-pointer -pthread -o $out $src/stacks.c", true },
 	{ "frames", "gcc -O0 -fno-omit-frame-pointer -pthread -o $out $src/stacks.c", true },
-	{ "no-eh", C "-g -fno-asynchronous-unwind-tables -fno-unwind-tables -o $out $src/stacks.c", true },
-	{ "pointers", "gcc -O1 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables -fcf-protection=none "
-		      "-fno-optimize-sibling-calls -pthread -o $out $src/stacks.c", true },
+	{ "no-eh", C "-g -fno-asynchronous-unwind-tables -fno-unwind-tables -o $out $src/stacks.c",
+	  true },
+	{ "pointers",
+	  "gcc -O1 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables "
+	  "-fcf-protection=none "
+	  "-fno-optimize-sibling-calls -pthread -o $out $src/stacks.c",
+	  true },
 	{ "bfd-no-hdr", C "-Wl,--no-eh-frame-hdr -o $out $src/stacks.c", true },
 	{ "stripped", C "-g -o $out $src/stacks.c && strip $out", false },
-	{ "split", C "-g -o $out $src/stacks.c && objcopy --only-keep-debug $out $out.debug && strip $out && "
-		   "objcopy --add-gnu-debuglink=$out.debug $out", true },
+	{ "split",
+	  C
+	  "-g -o $out $src/stacks.c && objcopy --only-keep-debug $out $out.debug && strip $out && "
+	  "objcopy --add-gnu-debuglink=$out.debug $out",
+	  true },
 	{ "cxx", CXX "-o $out $out.o $src/stacks_cxx.cc", true },
 	{ "cxx-static", CXX "-static -o $out $out.o $src/stacks_cxx.cc", true },
 };
@@ -57,7 +64,8 @@ struct glass {
 
 static struct glass glass_open(const char *build, const char *shape, int n, int limit)
 {
-	struct glass g = { .objects = objects_open(), .shots = shots_start(build, shape, n, limit) };
+	struct glass g = { .objects = objects_open(),
+			   .shots = shots_start(build, shape, n, limit) };
 
 	g.space = space_open(g.objects);
 	CHECK(shots_next(&g.shots, &shot));
@@ -86,13 +94,16 @@ static const char *names(struct glass *g, int n)
 		struct symbols_place places[SYMBOLS_MAX];
 		int m = 1;
 
-		places[0] = (struct symbols_place){ .function = p.kind == SPACE_CODE ? "?code" : "?" };
+		places[0] =
+			(struct symbols_place){ .function = p.kind == SPACE_CODE ? "?code" : "?" };
 		if (p.kind == SPACE_OBJECT)
-			m = symbols_find(p.object, p.address + !frames[i].exact, frames[i].exact, places, SYMBOLS_MAX);
+			m = symbols_find(p.object, p.address + !frames[i].exact, frames[i].exact,
+					 places, SYMBOLS_MAX);
 		for (int k = 0; k < m; k++) {
 			const char *name = places[k].function ? places[k].function : "-";
 
-			len += (size_t)snprintf(text + len, sizeof(text) - len, places[k].inlined ? "%s[%s]" : "%s%s",
+			len += (size_t)snprintf(text + len, sizeof(text) - len,
+						places[k].inlined ? "%s[%s]" : "%s%s",
 						len ? " " : "", name);
 			if (!strcmp(name, "main"))
 				return text;
@@ -103,7 +114,8 @@ static const char *names(struct glass *g, int n)
 
 static int unwind(struct glass *g, uint32_t *flags)
 {
-	return unwind_record(g->space, g->target, shots_record(&shot, g->shots.pid, 1, buf), frames, UNWIND_MAX, flags);
+	return unwind_record(g->space, g->target, shots_record(&shot, g->shots.pid, 1, buf), frames,
+			     UNWIND_MAX, flags);
 }
 
 static const char *repeat(const char *what, int n, const char *then)
@@ -117,7 +129,7 @@ static const char *repeat(const char *what, int n, const char *then)
 	return text;
 }
 
-/* ---- what stacks should look like --------------------------------------------------------------------- */
+/* ---- what stacks should look like ---- */
 
 static void expect(const struct build *b, const char *shape, int n, const char *want)
 {
@@ -136,8 +148,8 @@ static void expect(const struct build *b, const char *shape, int n, const char *
 static void test_shapes(const struct build *b)
 {
 	static const int depths[] = { 1, 2, 3, 10, 50, 200 };
-	bool lines = !strcmp(b->name, "debug") || !strcmp(b->name, "debug4") || !strcmp(b->name, "split") ||
-		     !strcmp(b->name, "no-eh");
+	bool lines = !strcmp(b->name, "debug") || !strcmp(b->name, "debug4") ||
+		     !strcmp(b->name, "split") || !strcmp(b->name, "no-eh");
 
 	for (size_t i = 0; i < ARRAY_LEN(depths); i++)
 		expect(b, "level", depths[i], repeat("level", depths[i], "main"));
@@ -178,7 +190,8 @@ static void test_signals(const struct build *b)
 	CHECK(!flags && !strncmp(text, "level level on_signal ", 22) && end && !end[17]);
 	CHECK(frames[3].exact && frames[4].exact && !frames[5].exact);
 	glass_close(&g);
-	/* the frame under a signal is where it was interrupted, which may be a function's first byte */
+	/* the frame under a signal is where it was interrupted, which may be a function's first
+	 * byte */
 	g = glass_open(b->name, "fault", 1, SHOT_MAX);
 	n = unwind(&g, &flags);
 	text = names(&g, n);
@@ -203,20 +216,24 @@ static void test_cxx(const struct build *b)
 	g = glass_open(b->name, "cxx", 2, SHOT_MAX);
 	n = unwind(&g, &flags);
 	text = names(&g, n);
-	CHECK(!flags && strstr(text, "_ZN5shape5applyERKSt8functionIFiiEEi cxx_run main") && strstr(text, "cxx_runEUliE_"));
+	CHECK(!flags && strstr(text, "_ZN5shape5applyERKSt8functionIFiiEEi cxx_run main") &&
+	      strstr(text, "cxx_runEUliE_"));
 	glass_close(&g);
-	/* unwinding runs the destructor: the frames of the thrower are gone, the handler's is still there */
+	/* unwinding runs the destructor: the frames of the thrower are gone, the handler's is
+	 * still there */
 	g = glass_open(b->name, "cxx", 3, SHOT_MAX);
 	n = unwind(&g, &flags);
 	text = names(&g, n);
-	CHECK(!flags && !strncmp(text, "_ZN5shape5GuardD", 16) && strstr(text, " _ZN5shape7handlerEi cxx_run main"));
+	CHECK(!flags && !strncmp(text, "_ZN5shape5GuardD", 16) &&
+	      strstr(text, " _ZN5shape7handlerEi cxx_run main"));
 	CHECK(!strstr(text, "thrower"));
 	shots_go(&g.shots);
 	CHECK(shots_next(&g.shots, &shot));
 	n = unwind(&g, &flags);
 	CHECK(!flags);
 	text = names(&g, n);
-	CHECK(!strcmp(text, "_ZN5shape7handlerEi cxx_run main") || !strcmp(text, "_ZN5shape7handlerEi.cold cxx_run main"));
+	CHECK(!strcmp(text, "_ZN5shape7handlerEi cxx_run main") ||
+	      !strcmp(text, "_ZN5shape7handlerEi.cold cxx_run main"));
 	glass_close(&g);
 }
 
@@ -255,7 +272,8 @@ static uint32_t line_of(const char *mark)
 
 static void test_lines(const char *build)
 {
-	static const char *const marks[] = { "/* line \"inner\" */", "/* line \"outer\" */", "/* line \"holder\" */" };
+	static const char *const marks[] = { "/* line \"inner\" */", "/* line \"outer\" */",
+					     "/* line \"holder\" */" };
 	struct glass g = glass_open(build, "inlined", 1, SHOT_MAX);
 	struct symbols_place places[SYMBOLS_MAX] = { 0 };
 	struct space_place p;
@@ -272,7 +290,8 @@ static void test_lines(const char *build)
 		CHECK(places[i].inlined == (i < 2));
 	}
 	/* no room for more than the innermost */
-	CHECK(symbols_find(p.object, p.address + 1, false, places, 1) == 1 && places[0].line == line_of(marks[0]));
+	CHECK(symbols_find(p.object, p.address + 1, false, places, 1) == 1 &&
+	      places[0].line == line_of(marks[0]));
 	glass_close(&g);
 }
 
@@ -299,7 +318,7 @@ static void test_outermost(const struct build *b)
 	glass_close(&g);
 }
 
-/* ---- cut, replaced, live ------------------------------------------------------------------------------- */
+/* ---- cut, replaced, live ---- */
 
 static void test_cut(void)
 {
@@ -317,7 +336,8 @@ static void test_cut(void)
 		CHECK(!strncmp(names(&g, n), repeat("level", n - 1, "level"), (size_t)n * 6 - 1));
 		/* the rest of it can be read while the thread waits */
 		buf[offsetof(struct ct_user_stack, how)] = CT_STACK_LIVE;
-		n = unwind_record(g.space, g.target, (struct ct_user_stack *)buf, frames, UNWIND_MAX, &flags);
+		n = unwind_record(g.space, g.target, (struct ct_user_stack *)buf, frames,
+				  UNWIND_MAX, &flags);
 		CHECK(limits[i] || (n == UNWIND_MAX && flags == CT_STACK_CUT));
 		glass_close(&g);
 	}
@@ -410,7 +430,8 @@ static void test_replaced(void)
 	CHECK_TEXT(repeat("level", 30, "main"), names(&g, n));
 	/* more than there can be */
 	us->nsaved = CT_MAX_FRAMES + 1;
-	CHECK(!unwind_record(g.space, g.target, us, frames, UNWIND_MAX, &flags) && flags == CT_STACK_BROKEN);
+	CHECK(!unwind_record(g.space, g.target, us, frames, UNWIND_MAX, &flags) &&
+	      flags == CT_STACK_BROKEN);
 	glass_close(&g);
 }
 
@@ -430,13 +451,15 @@ static void test_addresses(void)
 	CHECK(m == n && !flags);
 	CHECK_TEXT(repeat("level", 10, "main"), names(&g, m));
 	us->cut = 1;
-	CHECK(unwind_record(g.space, g.target, us, frames, 5, &flags) == 5 && flags == CT_STACK_CUT);
+	CHECK(unwind_record(g.space, g.target, us, frames, 5, &flags) == 5 &&
+	      flags == CT_STACK_CUT);
 	us->len = 65000;
-	CHECK(unwind_record(g.space, g.target, us, frames, UNWIND_MAX, &flags) == 0 && flags == CT_STACK_BROKEN);
+	CHECK(unwind_record(g.space, g.target, us, frames, UNWIND_MAX, &flags) == 0 &&
+	      flags == CT_STACK_BROKEN);
 	glass_close(&g);
 }
 
-/* ---- the process is gone ------------------------------------------------------------------------------- */
+/* ---- the process is gone ---- */
 
 static void test_gone(void)
 {
@@ -457,7 +480,8 @@ static void test_gone(void)
 	n = unwind_record(g.space, NULL, (struct ct_user_stack *)buf, frames, UNWIND_MAX, &flags);
 	CHECK(!flags);
 	CHECK_TEXT("level level level level level aligned main", names(&g, n));
-	n = unwind_record(g.space, g.target, (struct ct_user_stack *)buf, frames, UNWIND_MAX, &flags);
+	n = unwind_record(g.space, g.target, (struct ct_user_stack *)buf, frames, UNWIND_MAX,
+			  &flags);
 	CHECK(!flags && n > 8);
 	n = unwind_record(child, NULL, (struct ct_user_stack *)buf, frames, UNWIND_MAX, &flags);
 	CHECK(!flags && n > 8);
@@ -492,7 +516,7 @@ static void test_deleted(void)
 	glass_close(&g);
 }
 
-/* ---- damage -------------------------------------------------------------------------------------------- */
+/* ---- damage ---- */
 
 static uint32_t seed = 12345;
 static uint32_t dice(uint32_t n)
@@ -531,7 +555,8 @@ static void test_random_bytes(void)
 
 			shots_record(&shot, g.shots.pid, 1, buf);
 			for (int k = 0; k < bytes && us->len; k++)
-				us->bytes[dice(us->len < 2048 ? us->len : 2048)] = (uint8_t)dice(256);
+				us->bytes[dice(us->len < 2048 ? us->len : 2048)] =
+					(uint8_t)dice(256);
 			if (i % 3 == 0)
 				us->bp = us->sp + 8 * dice(64) * dice(64);
 			if (i % 50 == 0)
@@ -540,7 +565,8 @@ static void test_random_bytes(void)
 				us->sp = (uint64_t)dice(UINT32_MAX) << 32 | dice(UINT32_MAX);
 			if (i % 52 == 0)
 				us->regs[dice(5)] = us->sp + dice(4096);
-			n = unwind_record(g.space, i % 2 ? g.target : NULL, us, frames, UNWIND_MAX, &flags);
+			n = unwind_record(g.space, i % 2 ? g.target : NULL, us, frames, UNWIND_MAX,
+					  &flags);
 			if (n < 1 || n > UNWIND_MAX || frames[0].ip != us->ip)
 				CHECK(!"the first frame is what the record says");
 			if (i % 101 == 1 && i % 2)
@@ -565,7 +591,8 @@ static int memory_file(const void *bytes, size_t len)
 	return fd;
 }
 
-/* Everything that is asked of a file, at many of its addresses. Returns how many functions had names. */
+/* Everything that is asked of a file, at many of its addresses. Returns how many functions had
+ * names. */
 static int ask(int fd, const char *path, uint64_t begin, uint64_t end)
 {
 	struct objects *objects = objects_open();
@@ -596,7 +623,8 @@ static int ask(int fd, const char *path, uint64_t begin, uint64_t end)
 	return named;
 }
 
-/* libdw and libelf lose some bytes for good when they give up on a file; everything else is checked for leaks. */
+/* libdw and libelf lose some bytes for good when they give up on a file; everything else is
+ * checked for leaks. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
@@ -611,11 +639,14 @@ static size_t somewhere(const char *elf, size_t len)
 		const Elf64_Shdr *s = &sh[dice(e->e_shnum)];
 		const char *name = strings + s->sh_name;
 
-		if (!s->sh_size || s->sh_type == SHT_NOBITS || (strncmp(name, ".debug_", 7) && strncmp(name, ".eh_frame", 9) &&
-							       strcmp(name, ".symtab") && strcmp(name, ".strtab")))
+		if (!s->sh_size || s->sh_type == SHT_NOBITS ||
+		    (strncmp(name, ".debug_", 7) && strncmp(name, ".eh_frame", 9) &&
+		     strcmp(name, ".symtab") && strcmp(name, ".strtab")))
 			continue;
 		/* heads of tables are worth more than their middles */
-		return s->sh_offset + dice((uint32_t)(dice(3) ? s->sh_size : s->sh_size < 64 ? s->sh_size : 64));
+		return s->sh_offset + dice((uint32_t)(dice(3)		? s->sh_size
+						      : s->sh_size < 64 ? s->sh_size
+									: 64));
 	}
 	return dice(4) ? dice((uint32_t)len) : dice(1024);
 }
@@ -664,8 +695,9 @@ static void test_damaged_file(const char *build, int times)
 }
 
 /*
- * Appends a new .strtab to the file in memory: the old one, and behind it a name without a final NUL, which becomes the name
- * of the function `victim`. Returns where that function's code is in the file, 0 if it is not there. *bytes is reallocated.
+ * Appends a new .strtab to the file in memory: the old one, and behind it a name without a final
+ * NUL, which becomes the name of the function `victim`. Returns where that function's code is in
+ * the file, 0 if it is not there. *bytes is reallocated.
  */
 static uint64_t unended_name(char **bytes, size_t *len, const char *victim)
 {
@@ -700,7 +732,8 @@ static uint64_t unended_name(char **bytes, size_t *len, const char *victim)
 	return found;
 }
 
-/* libdwfl hands out the last name of a string table though it has no end: it must not be read. The others keep theirs. */
+/* libdwfl hands out the last name of a string table though it has no end: it must not be read.
+ * The others keep theirs. */
 static void test_unended_name(void)
 {
 	struct symbols_place places[SYMBOLS_MAX] = { 0 };
@@ -731,7 +764,7 @@ static void test_unended_name(void)
 	free(bytes);
 }
 
-/* ---- what it costs: printed; what is checked is that the second walk does not do the first one's work again --- */
+/* ---- what it costs: printed; what is checked is that the second walk does not do the first one's work again ---- */
 
 /* Processor time of this process: other programs on the machine do not change it. */
 static double seconds(void)
@@ -753,15 +786,18 @@ static void test_speed(void)
 	first = seconds() - began;
 	libc = space_find(g.space, NULL, frames[n - 2].ip - 1);
 	began = seconds();
-	for (uint64_t at = libc.address & ~0xffffull; at < (libc.address | 0xffff) + 0x40000; at += 128, nrows++)
+	for (uint64_t at = libc.address & ~0xffffull; at < (libc.address | 0xffff) + 0x40000;
+	     at += 128, nrows++)
 		cfi_find(libc.object, at);
 	rows = (seconds() - began) / nrows;
 	began = seconds();
 	for (int i = 0; i < 20000; i++)
-		unwind_record(g.space, g.target, (struct ct_user_stack *)buf, frames, UNWIND_MAX, &flags);
+		unwind_record(g.space, g.target, (struct ct_user_stack *)buf, frames, UNWIND_MAX,
+			      &flags);
 	again = (seconds() - began) / 20000;
-	printf("%d frames: %.0f us with the files opened, %.1f us for a place that is new, %.2f us again\n", n, first * 1e6,
-	       rows * 1e6, again * 1e6);
+	printf("%d frames: %.0f us with the files opened, %.1f us for a place that is new, %.2f us "
+	       "again\n",
+	       n, first * 1e6, rows * 1e6, again * 1e6);
 	CHECK(again * 10 < first);
 	glass_close(&g);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_window.c - the stretch of a trace that is shown: what begins and ends it, what is within, what is not; and what
- * a process's cgroup says of its container.
+ * test_window.c - the stretch of a trace that is shown: what begins and ends it, what is within,
+ * what is not; and what a process's cgroup says of its container.
  */
 #include "../../user/resolve/info.h"
 #include "../../user/source/plan.h"
@@ -11,9 +11,11 @@
 
 static struct made_call made;
 
-static const struct ct_hdr *call(const char *name, uint32_t tid, uint64_t from, uint64_t to, uint8_t depth)
+static const struct ct_hdr *call(const char *name, uint32_t tid, uint64_t from, uint64_t to,
+				 uint8_t depth)
 {
-	struct ct_call *c = make_call(&made, name, CT_CALL, 0, 0, U(0), U(0), U(0), U(0), U(0), U(0), U(0), U(0));
+	struct ct_call *c = make_call(&made, name, CT_CALL, 0, 0, U(0), U(0), U(0), U(0), U(0),
+				      U(0), U(0), U(0));
 
 	if (!c)
 		abort();
@@ -59,12 +61,13 @@ static void test_pair(void)
 	struct ct_kernel k;
 
 	window_rows(w, rows);
-	CHECK(plan_has(rows, api_next("cudaProfilerStart", -1)) && plan_has(rows, api_next("cudaProfilerStop", -1)));
+	CHECK(plan_has(rows, api_next("cudaProfilerStart", -1)) &&
+	      plan_has(rows, api_next("cudaProfilerStop", -1)));
 	CHECK(!plan_has(rows, api_next("cudaMalloc", -1)) && !window_wants_signals(w));
 	window_begin(w, 0);
 	CHECK(!shows(w, call("cudaMalloc", 1, 10, 20, 0)));
-	/* another thread's call that completes before the window opens, though it began within the call that opens
-	 * it */
+	/* another thread's call that completes before the window opens, though it began within
+	 * the call that opens it */
 	CHECK(!shows(w, call("cudaMalloc", 2, 101, 103, 0)));
 	CHECK(shows(w, call("cudaProfilerStart", 1, 100, 110, 0)));
 	/* one that was under way is not of it */
@@ -168,7 +171,8 @@ static void test_many(void)
 
 static void test_wrong(void)
 {
-	static const char *const wrong[] = { "cudaNoSuch", "cudaMalloc:0", "cudaMalloc:x", "cudaMalloc:", ":3", "" };
+	static const char *const wrong[] = { "cudaNoSuch",  "cudaMalloc:0", "cudaMalloc:x",
+					     "cudaMalloc:", ":3",	    "" };
 	struct window *w;
 
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unit.h - the little that the unit tests share: named checks and a last line "N passed, N failed". Tests run from the
- * root of the repository.
+ * unit.h - the little that the unit tests share: named checks and a last line "N passed, N
+ * failed". Tests run from the root of the repository.
  */
 #ifndef CT_UNIT_H
 #define CT_UNIT_H

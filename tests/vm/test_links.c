@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_links.c - the kinds of links for kernels before 6.6, on whatever kernel runs this: a program that counts is put on
- * 400 functions of this very file, and every call must be counted once for its entry and once for its return, on each
- * CPU and in a child; nothing is counted after the links are closed, and no trace event is left behind.
+ * test_links.c - the kinds of links for kernels before 6.6, on whatever kernel runs this: a program
+ * that counts is put on 400 functions of this very file, and every call must be counted once for
+ * its entry and once for its return, on each CPU and in a child; nothing is counted after the links
+ * are closed, and no trace event is left behind.
  *
- * tests/vm/run.sh runs it as root in a virtual machine. Not for a machine that is needed: what is wrong in this room is
- * a crash of the kernel, or a lock in it that is never released.
+ * tests/vm/run.sh runs it as root in a virtual machine. Not for a machine that is needed: what
+ * is wrong in this room is a crash of the kernel, or a lock in it that is never released.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -23,13 +24,14 @@
 #include "../../user/source/links.h"
 #include "../unit/unit.h"
 
-#define FUNC(n)                                                                                                        \
-	static __attribute__((noinline, used)) int func_##n(int x)                                                     \
-	{                                                                                                              \
-		__asm__ volatile("" : "+r"(x));                                                                        \
-		return x + 1;                                                                                          \
+#define FUNC(n)                                                    \
+	static __attribute__((noinline, used)) int func_##n(int x) \
+	{                                                          \
+		__asm__ volatile("" : "+r"(x));                    \
+		return x + 1;                                      \
 	}
 #define NAME(n) func_##n,
+/* clang-format off */
 #define TEN(m, p) m(p##0) m(p##1) m(p##2) m(p##3) m(p##4) m(p##5) m(p##6) m(p##7) m(p##8) m(p##9)
 #define HUNDRED(m, p)                                                                                                  \
 	TEN(m, p##0) TEN(m, p##1) TEN(m, p##2) TEN(m, p##3) TEN(m, p##4) TEN(m, p##5) TEN(m, p##6) TEN(m, p##7)           \
@@ -38,11 +40,13 @@
 
 HUNDRED(FUNC, 1) HUNDRED(FUNC, 2) HUNDRED(FUNC, 3) HUNDRED(FUNC, 4)
 static int (*const funcs[NFUNCS])(int) = { HUNDRED(NAME, 1) HUNDRED(NAME, 2) HUNDRED(NAME, 3) HUNDRED(NAME, 4) };
+/* clang-format on */
 
 #ifdef __x86_64__
 /* Begins with a lock prefix, which the kernel refuses to put a uprobe on. Never called. */
 void locked(void);
-__asm__(".text; .globl locked; .type locked, @function; locked: lock incl (%rsp); ret; .size locked, .-locked");
+__asm__(".text; .globl locked; .type locked, @function; locked: lock incl (%rsp); ret; .size "
+	"locked, .-locked");
 #endif
 
 static struct elf_probe probes[NFUNCS];
@@ -65,7 +69,8 @@ static int find_place(struct dl_phdr_info *info, size_t size, void *arg)
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
 		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
 
-		if (ph->p_type == PT_LOAD && p->address >= start && p->address < start + ph->p_memsz)
+		if (ph->p_type == PT_LOAD && p->address >= start &&
+		    p->address < start + ph->p_memsz)
 			p->offset = p->address - start + ph->p_offset;
 	}
 	return 1; /* the first object is the program */
@@ -83,10 +88,16 @@ static uint64_t offset_of(uintptr_t address)
 static int load_counter(int map_fd, int off)
 {
 	struct bpf_insn prog[] = {
-		{ .code = BPF_LD | BPF_IMM | BPF_DW, .dst_reg = 1, .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = map_fd },
+		{ .code = BPF_LD | BPF_IMM | BPF_DW,
+		  .dst_reg = 1,
+		  .src_reg = BPF_PSEUDO_MAP_VALUE,
+		  .imm = map_fd },
 		{ .imm = off },
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 2, .imm = 1 },
-		{ .code = BPF_STX | BPF_ATOMIC | BPF_DW, .dst_reg = 1, .src_reg = 2, .imm = BPF_ADD },
+		{ .code = BPF_STX | BPF_ATOMIC | BPF_DW,
+		  .dst_reg = 1,
+		  .src_reg = 2,
+		  .imm = BPF_ADD },
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
@@ -109,7 +120,8 @@ static bool set_up(void)
 	progs.return_fd = load_counter(map_fd, 8);
 	self_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	for (int i = 0; i < NFUNCS; i++)
-		probes[i] = (struct elf_probe){ .offset = offset_of((uintptr_t)funcs[i]), .func = i };
+		probes[i] =
+			(struct elf_probe){ .offset = offset_of((uintptr_t)funcs[i]), .func = i };
 	return progs.entry_fd >= 0 && progs.return_fd >= 0 && self_fd >= 0;
 }
 
@@ -124,8 +136,9 @@ static bool counted(uint64_t entries, uint64_t returns)
 {
 	if (hits[0] == entries && hits[1] == returns)
 		return true;
-	printf("  counted %llu entries, %llu returns; expected %llu, %llu\n", (unsigned long long)hits[0],
-	       (unsigned long long)hits[1], (unsigned long long)entries, (unsigned long long)returns);
+	printf("  counted %llu entries, %llu returns; expected %llu, %llu\n",
+	       (unsigned long long)hits[0], (unsigned long long)hits[1],
+	       (unsigned long long)entries, (unsigned long long)returns);
 	return false;
 }
 
@@ -161,7 +174,8 @@ static int events_left(const char *tracefs)
 	return n;
 }
 
-typedef int (*links_fn)(const struct attach_progs *, const struct link_target *, struct link_set *, int *);
+typedef int (*links_fn)(const struct attach_progs *, const struct link_target *, struct link_set *,
+			int *);
 
 static void check_kind(const char *name, links_fn make, int n)
 {
@@ -273,11 +287,13 @@ int main(void)
 		return unit_end();
 	}
 	if (!set_up()) {
-		printf("skip test_links: this kernel does not load sleepable uprobe programs: %s\n", strerror(errno));
+		printf("skip test_links: this kernel does not load sleepable uprobe programs: %s\n",
+		       strerror(errno));
 		return unit_end();
 	}
 	/* To look at uprobe_events from outside; the code under test finds its own way. */
-	if (!mkdtemp(tracefs) || unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+	if (!mkdtemp(tracefs) || unshare(CLONE_NEWNS) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		tracefs[0] = '\0';
 	if (tracefs[0] && mount("tracefs", tracefs, "tracefs", 0, NULL)) {
 		rmdir(tracefs);

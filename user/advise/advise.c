@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* advise.c - see advise.h: hands events to the rules that want them, and makes their findings a list. */
+/* advise.c - see advise.h: hands events to the rules that want them, and makes their findings a
+ * list. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,8 @@
 #include "procs.h"
 
 #define LONG_CALLS_MAX (1u << 19)
-#define LONG_CALL_NS 20000ULL /* at first; grows when there are more than LONG_CALLS_MAX */
-#define SPANS_ALL_MAX 48 /* struct spans in all */
+#define LONG_CALL_NS 20000ULL	/* at first; grows when there are more than LONG_CALLS_MAX */
+#define SPANS_ALL_MAX 48	/* struct spans in all */
 #define LIVE_ALL_MAX (1u << 20) /* slots of live allocations in all */
 #define DEVICES_KNOWN_MAX 256
 
@@ -39,7 +40,7 @@ const char *advise_severity_name(enum advise_severity s)
 	return s == ADVISE_SERIOUS ? "serious" : s == ADVISE_WARNING ? "warning" : "note";
 }
 
-/* ---- the rules by name ------------------------------------------------------------------------------------ */
+/* ---- the rules by name ---- */
 
 const struct advise_rule *advise_rule_at(unsigned int i)
 {
@@ -79,7 +80,7 @@ static uint64_t rules_of(const char *list)
 	return list ? set : ~0ULL;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 struct advice *advise_open(const char *list)
 {
@@ -127,7 +128,7 @@ void advise_close(struct advice *a)
 	free(a);
 }
 
-/* ---- what several rules look at --------------------------------------------------------------------------- */
+/* ---- what several rules look at ---- */
 
 static void forget_short(struct advice *a)
 {
@@ -143,7 +144,8 @@ static void forget_short(struct advice *a)
 	}
 }
 
-static int add_long(struct advice *a, const struct proc *p, const struct ct_hdr *h, uint16_t func, uint32_t type)
+static int add_long(struct advice *a, const struct proc *p, const struct ct_hdr *h, uint16_t func,
+		    uint32_t type)
 {
 	uint64_t ns = h->end_ns > h->start_ns ? h->end_ns - h->start_ns : 0;
 
@@ -160,7 +162,8 @@ static int add_long(struct advice *a, const struct proc *p, const struct ct_hdr 
 		a->long_calls = more;
 		a->long_cap = cap;
 	}
-	a->long_calls[a->nlong++] = (struct long_call){ h->start_ns, ns, type, func, (uint16_t)p->index };
+	a->long_calls[a->nlong++] =
+		(struct long_call){ h->start_ns, ns, type, func, (uint16_t)p->index };
 	return 0;
 }
 
@@ -220,14 +223,16 @@ static int add_busy(struct advice *a, struct proc *p, const struct seen *s)
 {
 	struct proc_device *d;
 
-	if (s->h->kind == CT_SYNC || s->h->kind == CT_MEMORY || s->h->kind == CT_MANAGED || s->h->flags & CT_F_NO_TIME)
+	if (s->h->kind == CT_SYNC || s->h->kind == CT_MEMORY || s->h->kind == CT_MANAGED ||
+	    s->h->flags & CT_F_NO_TIME)
 		return 0;
 	d = device_of(a, p, s->work->device);
 	if (!d) {
 		a->totals.no_room++;
 		return 0;
 	}
-	return spans_add(&d->busy, s->h->start_ns, s->h->end_ns, s->ev->cause ? s->ev->cause->func : CT_NO_FUNC,
+	return spans_add(&d->busy, s->h->start_ns, s->h->end_ns,
+			 s->ev->cause ? s->ev->cause->func : CT_NO_FUNC,
 			 sites_stack_of(a->stacks, s->ev->stack));
 }
 
@@ -266,14 +271,15 @@ struct site_stacks *advise_stacks(struct advice *a)
 	return a->stacks;
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 /* False: there is nothing to learn from it. */
 static bool look_at_call(struct advice *a, struct seen *s)
 {
 	const struct ct_call *c = (const struct ct_call *)s->h;
 
-	if (c->func >= api_nfuncs || c->depth || c->h.flags & (CT_F_HIDDEN | CT_F_PENDING | CT_F_UNFINISHED | CT_F_NO_RETURN))
+	if (c->func >= api_nfuncs || c->depth ||
+	    c->h.flags & (CT_F_HIDDEN | CT_F_PENDING | CT_F_UNFINISHED | CT_F_NO_RETURN))
 		return false;
 	s->call = c;
 	s->traits = a->traits[c->func];
@@ -314,7 +320,8 @@ static int look(struct advice *a, struct seen *s)
 		return add_long(a, p, s->h, s->call->func, 0);
 	}
 	if (s->h->kind == CT_OVERHEAD)
-		return add_long(a, p, s->h, CT_NO_FUNC, ((const struct ct_overhead *)s->h)->type | 1u << 31);
+		return add_long(a, p, s->h, CT_NO_FUNC,
+				((const struct ct_overhead *)s->h)->type | 1u << 31);
 	if (!s->work)
 		return 0;
 	a->totals.work++;
@@ -373,7 +380,8 @@ static void after_call(const struct seen *s)
 		t->waited = true;
 		t->wait_serial = s->p->serial;
 		t->wait_func = s->call->func;
-		t->wait_word = s->call->nwords && api_funcs[s->call->func].nargs ? s->call->words[0] : 0;
+		t->wait_word = s->call->nwords && api_funcs[s->call->func].nargs ? s->call->words[0]
+										 : 0;
 		t->wait_device = s->ev->device;
 	}
 }
@@ -384,9 +392,7 @@ int advise_event(struct advice *a, const struct event *ev)
 	int err;
 
 	switch (ev->rec->kind) {
-	case CT_DEVICE:
-		learn_device(a, (const struct ct_device *)ev->rec);
-		return 0;
+	case CT_DEVICE: learn_device(a, (const struct ct_device *)ev->rec); return 0;
 	case CT_CALL:
 		if (!look_at_call(a, &s))
 			return 0;
@@ -395,14 +401,15 @@ int advise_event(struct advice *a, const struct event *ev)
 	case CT_CONTEXT:
 	case CT_STREAM:
 	case CT_EXEC:
-	case CT_EXIT:
-		break;
+	case CT_EXIT: break;
 	default:
 		if (!kind_is(ev->rec->kind, KIND_WORK))
 			return 0;
 		s.work = (const struct ct_work *)ev->rec;
 	}
-	s.ns = s.h->end_ns > s.h->start_ns && !(s.work && s.h->flags & CT_F_NO_TIME) ? s.h->end_ns - s.h->start_ns : 0;
+	s.ns = s.h->end_ns > s.h->start_ns && !(s.work && s.h->flags & CT_F_NO_TIME)
+		       ? s.h->end_ns - s.h->start_ns
+		       : 0;
 	s.p = procs_find(&a->procs, ev);
 	if (!s.p) {
 		a->totals.no_room++;
@@ -421,7 +428,7 @@ int advise_event(struct advice *a, const struct event *ev)
 	return err ? err : s.call || s.work;
 }
 
-/* ---- findings --------------------------------------------------------------------------------------------- */
+/* ---- findings ---- */
 
 struct advise_finding *advise_finding_new(struct advice *a)
 {
@@ -463,7 +470,9 @@ static void weigh(struct advise_finding *f)
 	enum advise_severity by_share;
 
 	f->share = f->share > 0 ? (double)f->cost_ns / f->share : 0;
-	by_share = f->share >= 0.1 ? ADVISE_SERIOUS : f->share >= 0.01 ? ADVISE_WARNING : ADVISE_NOTE;
+	by_share = f->share >= 0.1    ? ADVISE_SERIOUS
+		   : f->share >= 0.01 ? ADVISE_WARNING
+				      : ADVISE_NOTE;
 	/* the rule may have said that it is no less */
 	if (f->severity < by_share)
 		f->severity = by_share;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * advise.h - what a trace says its program could do better: rules look at calls and device work as they come and say
- * at the end what they found, what it costs and what to do. docs/advice.md has each rule's condition and what its
- * cost means.
+ * advise.h - what a trace says its program could do better: rules look at calls and device work as
+ * they come and say at the end what they found, what it costs and what to do. docs/advice.md has
+ * each rule's condition and what its cost means.
  *
- * Knows events; no source, no option, no format but that of its own findings (print.h). Memory is bounded: what finds
- * no room is counted (struct advise_totals).
+ * Knows events; no source, no option, no format but that of its own findings (print.h). Memory
+ * is bounded: what finds no room is counted (struct advise_totals).
  */
 #ifndef CT_ADVISE_H
 #define CT_ADVISE_H
@@ -22,15 +22,16 @@ const char *advise_severity_name(enum advise_severity); /* "note", "warning", "s
 
 /* The words of a rule; what it looks for is in rules.c. */
 struct advise_rule {
-	const char *name;  /* "sync-copy" */
-	const char *title; /* "Copies that block the host" */
+	const char *name;   /* "sync-copy" */
+	const char *title;  /* "Copies that block the host" */
 	unsigned int needs; /* ADVISE_* */
-	const char *cost;  /* how its cost was estimated */
+	const char *cost;   /* how its cost was estimated */
 	const char *todo;
 };
 /* The rules in order; NULL after the last. */
 const struct advise_rule *advise_rule_at(unsigned int i);
-/* Checks a list of names, separated by commas. Returns NULL, or the first word that is none; *len: its length. */
+/* Checks a list of names, separated by commas. Returns NULL, or the first word that is none;
+ * *len: its length. */
 const char *advise_rules_bad(const char *list, size_t *len);
 
 #define ADVISE_PLACES 3
@@ -47,7 +48,7 @@ struct advise_finding {
 	enum advise_severity severity;
 	uint32_t pid; /* as users see it */
 	struct text comm;
-	struct text evidence; /* sentences */
+	struct text evidence;	    /* sentences */
 	uint64_t n, cost_ns, bytes; /* bytes 0: it is not about any */
 	double share; /* of cost_ns in the time from the process's first call or work to its last */
 	struct advise_place places[ADVISE_PLACES]; /* the most costly first */
@@ -57,9 +58,10 @@ struct advise_finding {
 struct advise_totals {
 	uint64_t calls, work; /* looked at */
 	unsigned int processes, rules;
-	unsigned int have;    /* ADVISE_* that were there */
-	uint64_t no_room;     /* events of processes or threads that found no room; they were not looked at */
-	uint64_t span_ns;     /* of the process that was longest under way */
+	unsigned int have; /* ADVISE_* that were there */
+	/* events of processes or threads that found no room; they were not looked at */
+	uint64_t no_room;
+	uint64_t span_ns; /* of the process that was longest under way */
 };
 
 struct advice;
@@ -70,8 +72,8 @@ void advise_close(struct advice *);
 int advise_event(struct advice *, const struct event *);
 /* Functions of which not all calls were seen, NULL-terminated; may be NULL. Before advise_finish(). */
 void advise_muted(struct advice *, const char *const *names);
-/* No more events come: the findings that cost at least min_cost_ns, or whose cost is no time, by their cost. They are valid
- * until advise_close(). NULL: no memory. */
+/* No more events come: the findings that cost at least min_cost_ns, or whose cost is no time, by
+ * their cost. They are valid until advise_close(). NULL: no memory. */
 const struct advise_finding *advise_finish(struct advice *, uint64_t min_cost_ns, size_t *n);
 void advise_totals(const struct advice *, struct advise_totals *);
 /* Was the rule among those wanted? Had it what it needs? */

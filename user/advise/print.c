@@ -15,7 +15,8 @@
 #define WIDTH 100
 #define STACK_LINES 6
 
-/* Words of a text, in lines of WIDTH columns that begin with `indent`. Bytes of UTF-8 count as columns each. */
+/* Words of a text, in lines of WIDTH columns that begin with `indent`. Bytes of UTF-8 count as
+ * columns each. */
 static void wrap(struct out *o, const char *indent, const char *s, size_t n)
 {
 	size_t at = strlen(indent), i = 0;
@@ -62,7 +63,8 @@ static void cost(char *buf, size_t size, const struct advise_finding *f)
 		snprintf(buf, size, "no known time");
 }
 
-/* Seconds after the trace's begin; of what lies before it, which clocks that were brought together can give, too. */
+/* Seconds after the trace's begin; of what lies before it, which clocks that were brought
+ * together can give, too. */
 static double after(const struct advise_print *p, uint64_t ns)
 {
 	return (double)(int64_t)(ns - p->start_ns) / 1e9;
@@ -82,9 +84,12 @@ static void totals(struct out *o, const struct advise_print *p)
 	struct advise_totals t;
 
 	advise_totals(p->advice, &t);
-	out_fmt(o, "%zu %s; looked at %llu %s and %llu %s of device work of %u %s over %s, with %u rules.\n", p->n,
-		p->n == 1 ? "finding" : "findings", (unsigned long long)t.calls, t.calls == 1 ? "call" : "calls",
-		(unsigned long long)t.work, t.work == 1 ? "record" : "records", t.processes,
+	out_fmt(o,
+		"%zu %s; looked at %llu %s and %llu %s of device work of %u %s over %s, with %u "
+		"rules.\n",
+		p->n, p->n == 1 ? "finding" : "findings", (unsigned long long)t.calls,
+		t.calls == 1 ? "call" : "calls", (unsigned long long)t.work,
+		t.work == 1 ? "record" : "records", t.processes,
 		t.processes == 1 ? "process" : "processes", rule_time((double)t.span_ns), t.rules);
 }
 
@@ -113,21 +118,29 @@ static void limits(struct out *o, const struct advise_print *p)
 		any = true;
 	}
 	if (any)
-		out_str(o, t.have & ADVISE_DEVICE ? ": they need calls.\n" :
-						    ": they need what the device did (record with --gpu).\n");
+		out_str(o, t.have & ADVISE_DEVICE
+				   ? ": they need calls.\n"
+				   : ": they need what the device did (record with --gpu).\n");
 	if (lost)
-		out_fmt(o, "%llu records were lost: there may be more than is said here.\n", (unsigned long long)lost);
+		out_fmt(o, "%llu records were lost: there may be more than is said here.\n",
+			(unsigned long long)lost);
 	for (int i = 0; p->muted && p->muted[i]; i++)
-		out_fmt(o, "%s%s%s", i ? ", " : "Of these not all calls were seen, since they were very many: ",
+		out_fmt(o, "%s%s%s",
+			i ? ", " : "Of these not all calls were seen, since they were very many: ",
 			p->muted[i], p->muted[i + 1] ? "" : ".\n");
 	if (*sampled(p, clause, sizeof(clause)))
-		out_fmt(o, "Counted in short windows and not looked at one by one: %s. What is said of queries rests on the others.\n", clause);
+		out_fmt(o,
+			"Counted in short windows and not looked at one by one: %s. What is said "
+			"of queries rests on the others.\n",
+			clause);
 	if (t.no_room)
-		out_fmt(o, "%llu events were of more processes, threads or devices than are looked at.\n",
+		out_fmt(o,
+			"%llu events were of more processes, threads or devices than are looked "
+			"at.\n",
 			(unsigned long long)t.no_room);
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 static void stack_lines(struct out *o, const char *indent, const struct text *stack)
 {
@@ -156,7 +169,8 @@ static void place_line(struct out *o, const struct advise_print *p, const struct
 		out_fmt(o, ", %s", rule_time((double)at->cost_ns));
 	if (at->bytes)
 		out_fmt(o, ", %s", rule_bytes((double)at->bytes));
-	out_fmt(o, "; the longest at %.6f s: %s", after(p, at->at_ns), rule_time((double)at->took_ns));
+	out_fmt(o, "; the longest at %.6f s: %s", after(p, at->at_ns),
+		rule_time((double)at->took_ns));
 }
 
 static void text_finding(struct out *o, const struct advise_print *p, size_t i)
@@ -194,7 +208,7 @@ void advise_print_text(struct out *o, const struct advise_print *p)
 	limits(o, p);
 }
 
-/* ---- Markdown --------------------------------------------------------------------------------------------- */
+/* ---- Markdown ---- */
 
 /* What Markdown takes for marks is escaped. */
 static void marked(struct out *o, const char *s, size_t n)
@@ -228,7 +242,8 @@ static void markdown_finding(struct out *o, const struct advise_print *p, size_t
 	marked_str(o, f->rule->todo);
 	out_char(o, '\n');
 	if (f->nplaces)
-		out_str(o, "\n| where | times | cost | bytes | the longest |\n|---|---:|---:|---:|---|\n");
+		out_str(o, "\n| where | times | cost | bytes | the longest "
+			   "|\n|---|---:|---:|---:|---|\n");
 	for (unsigned int k = 0; k < f->nplaces; k++) {
 		const struct advise_place *at = &f->places[k];
 		const char *line = at->stack.s ? memchr(at->stack.s, '\n', at->stack.len) : NULL;
@@ -240,7 +255,8 @@ static void markdown_finding(struct out *o, const struct advise_print *p, size_t
 			marked(o, at->stack.s, line ? (size_t)(line - at->stack.s) : at->stack.len);
 		}
 		out_fmt(o, " | %llu | %s | %s | %s at %.6f s |\n", (unsigned long long)at->n,
-			at->cost_ns ? rule_time((double)at->cost_ns) : "", at->bytes ? rule_bytes((double)at->bytes) : "",
+			at->cost_ns ? rule_time((double)at->cost_ns) : "",
+			at->bytes ? rule_bytes((double)at->bytes) : "",
 			rule_time((double)at->took_ns), after(p, at->at_ns));
 	}
 }
@@ -265,7 +281,7 @@ void advise_print_markdown(struct out *o, const struct advise_print *p)
 	limits(o, p);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static void string(struct out *o, const char *s, size_t n)
 {
@@ -304,10 +320,12 @@ static void json_place(struct out *o, const struct advise_print *p, const struct
 	out_str(o, "{\"name\":");
 	string(o, at->name.s, at->name.len);
 	out_fmt(o,
-		",\"count\":%llu,\"cost_ns\":%llu,\"bytes\":%llu,\"longest_at_ns\":%lld,\"longest_ns\":%llu,"
+		",\"count\":%llu,\"cost_ns\":%llu,\"bytes\":%llu,\"longest_at_ns\":%lld,\"longest_"
+		"ns\":%llu,"
 		"\"stack\":[",
-		(unsigned long long)at->n, (unsigned long long)at->cost_ns, (unsigned long long)at->bytes,
-		(long long)(at->at_ns - p->start_ns), (unsigned long long)at->took_ns);
+		(unsigned long long)at->n, (unsigned long long)at->cost_ns,
+		(unsigned long long)at->bytes, (long long)(at->at_ns - p->start_ns),
+		(unsigned long long)at->took_ns);
 	while (left) {
 		const char *end = memchr(s, '\n', left);
 		size_t n = end ? (size_t)(end - s) : left;
@@ -321,7 +339,8 @@ static void json_place(struct out *o, const struct advise_print *p, const struct
 	out_str(o, "]}");
 }
 
-static void json_finding(struct out *o, const struct advise_print *p, const struct advise_finding *f)
+static void json_finding(struct out *o, const struct advise_print *p,
+			 const struct advise_finding *f)
 {
 	out_str(o, "{\"rule\":");
 	string(o, f->rule->name, strlen(f->rule->name));
@@ -330,8 +349,8 @@ static void json_finding(struct out *o, const struct advise_print *p, const stru
 	out_fmt(o, ",\"pid\":%u,\"comm\":", f->pid);
 	string(o, f->comm.s, f->comm.len);
 	out_fmt(o, ",\"count\":%llu,\"cost_ns\":%llu,\"share\":%.6f,\"bytes\":%llu,\"evidence\":",
-		(unsigned long long)f->n,
-		(unsigned long long)f->cost_ns, f->share, (unsigned long long)f->bytes);
+		(unsigned long long)f->n, (unsigned long long)f->cost_ns, f->share,
+		(unsigned long long)f->bytes);
 	string(o, f->evidence.s, f->evidence.len);
 	member(o, "cost", f->rule->cost);
 	member(o, "todo", f->rule->todo);
@@ -359,8 +378,9 @@ static void json_muted(struct out *o, const struct advise_print *p)
 	}
 	if (!calls && (!e || !muted_error(e)))
 		return;
-	out_fmt(o, ",\"muted_calls\":%llu,\"estimated\":%llu,\"error\":%llu", (unsigned long long)calls,
-		(unsigned long long)muted_unseen(e), (unsigned long long)muted_error(e));
+	out_fmt(o, ",\"muted_calls\":%llu,\"estimated\":%llu,\"error\":%llu",
+		(unsigned long long)calls, (unsigned long long)muted_unseen(e),
+		(unsigned long long)muted_error(e));
 	if (muted_is_floor(calls, e))
 		out_fmt(o, ",\"at_least\":%llu", (unsigned long long)muted_at_least(calls, e));
 }
@@ -375,10 +395,13 @@ void advise_print_json(struct out *o, const struct advise_print *p)
 	member(o, "version", p->version ? p->version : "");
 	member(o, "title", p->title ? p->title : "");
 	out_fmt(o,
-		",\"calls\":%llu,\"work\":%llu,\"processes\":%u,\"span_ns\":%llu,\"lost\":%llu,\"not_looked_at\":%llu,"
+		",\"calls\":%llu,\"work\":%llu,\"processes\":%u,\"span_ns\":%llu,\"lost\":%llu,"
+		"\"not_looked_at\":%llu,"
 		"\"findings\":[",
-		(unsigned long long)t.calls, (unsigned long long)t.work, t.processes, (unsigned long long)t.span_ns,
-		(unsigned long long)(p->losses ? losses_total(p->losses) : 0), (unsigned long long)t.no_room);
+		(unsigned long long)t.calls, (unsigned long long)t.work, t.processes,
+		(unsigned long long)t.span_ns,
+		(unsigned long long)(p->losses ? losses_total(p->losses) : 0),
+		(unsigned long long)t.no_room);
 	for (size_t i = 0; i < p->n; i++) {
 		out_str(o, i ? ",\n" : "\n");
 		json_finding(o, p, &p->findings[i]);

@@ -14,8 +14,10 @@ struct advise_print {
 	const char *version; /* of cudatrace */
 	uint64_t start_ns;   /* of the trace: the zero of the times */
 	const struct losses *losses;
-	const struct muted_sum *muted_calls; /* how many calls of these there were; NULL: not known */
-	const char *const *muted; /* functions of which not all calls were seen, NULL-terminated; NULL: none */
+	/* how many calls of these there were; NULL: not known */
+	const struct muted_sum *muted_calls;
+	/* functions of which not all calls were seen, NULL-terminated; NULL: none */
+	const char *const *muted;
 };
 
 void advise_print_text(struct out *, const struct advise_print *);

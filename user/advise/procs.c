@@ -46,10 +46,12 @@ static struct proc *new_proc(struct procs *ps, const struct event *ev, uint32_t 
 struct proc *procs_find(struct procs *ps, const struct event *ev)
 {
 	uint32_t pid = ev->rec->pid, start = (uint32_t)(ev->proc->start_boottime_ns >> 10);
-	struct proc *p = ps->last && ps->last->pid == pid && ps->last->start == start ? ps->last : NULL;
+	struct proc *p = ps->last && ps->last->pid == pid && ps->last->start == start ? ps->last
+										      : NULL;
 
 	for (uint32_t i = ps->n; i > 0 && !p; i--)
-		if (ps->at[i - 1]->pid == pid && (ps->at[i - 1]->start == start || !ps->at[i - 1]->start))
+		if (ps->at[i - 1]->pid == pid &&
+		    (ps->at[i - 1]->start == start || !ps->at[i - 1]->start))
 			p = ps->at[i - 1];
 	if (!p)
 		p = new_proc(ps, ev, start);
@@ -73,7 +75,8 @@ static struct thread *thread_slot(struct thread *threads, uint32_t cap, uint32_t
 	uint32_t at = thread_hash(proc, tid);
 
 	/* proc is kept plus one: zero is free */
-	while (threads[at & (cap - 1)].proc && (threads[at & (cap - 1)].proc != proc + 1 || threads[at & (cap - 1)].tid != tid))
+	while (threads[at & (cap - 1)].proc &&
+	       (threads[at & (cap - 1)].proc != proc + 1 || threads[at & (cap - 1)].tid != tid))
 		at++;
 	return &threads[at & (cap - 1)];
 }
@@ -87,7 +90,8 @@ static bool grow_threads(struct procs *ps)
 		return false;
 	for (uint32_t i = 0; i < ps->threads_cap; i++)
 		if (ps->threads[i].proc)
-			*thread_slot(threads, cap, ps->threads[i].proc - 1, ps->threads[i].tid) = ps->threads[i];
+			*thread_slot(threads, cap, ps->threads[i].proc - 1, ps->threads[i].tid) =
+				ps->threads[i];
 	free(ps->threads);
 	ps->threads = threads;
 	ps->threads_cap = cap;
@@ -96,11 +100,13 @@ static bool grow_threads(struct procs *ps)
 
 struct thread *procs_thread(struct procs *ps, const struct proc *p, uint32_t tid)
 {
-	struct thread *t = ps->threads_cap ? thread_slot(ps->threads, ps->threads_cap, p->index, tid) : NULL;
+	struct thread *t =
+		ps->threads_cap ? thread_slot(ps->threads, ps->threads_cap, p->index, tid) : NULL;
 
 	if (t && t->proc)
 		return t;
-	if (ps->nthreads >= THREADS_MAX || ((ps->nthreads + 1) * 2 > ps->threads_cap && !grow_threads(ps)))
+	if (ps->nthreads >= THREADS_MAX ||
+	    ((ps->nthreads + 1) * 2 > ps->threads_cap && !grow_threads(ps)))
 		return NULL;
 	t = thread_slot(ps->threads, ps->threads_cap, p->index, tid);
 	ps->nthreads++;

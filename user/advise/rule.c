@@ -10,7 +10,11 @@
 
 struct site rule_site(const struct seen *s, uint64_t handle)
 {
-	struct site one = { .handle = handle, .func = CT_NO_FUNC, .n = 1, .at_ns = s->h->start_ns, .took_ns = s->ns };
+	struct site one = { .handle = handle,
+			    .func = CT_NO_FUNC,
+			    .n = 1,
+			    .at_ns = s->h->start_ns,
+			    .took_ns = s->ns };
 
 	if (s->call)
 		one.func = s->call->func;
@@ -29,7 +33,7 @@ int rule_hit(struct hits *h, const struct seen *s, uint64_t cost_ns, uint64_t by
 	return hits_add(h, &one, NULL);
 }
 
-/* ---- findings --------------------------------------------------------------------------------------------- */
+/* ---- findings ---- */
 
 void rule_say(struct text *t, const char *fmt, ...)
 {
@@ -88,7 +92,8 @@ static int by_cost(const void *pa, const void *pb)
 	return a->at_ns < b->at_ns ? -1 : a->at_ns > b->at_ns;
 }
 
-struct advise_finding *rule_finding_of(struct advice *a, const struct rule *r, struct proc *p, const struct hits *h)
+struct advise_finding *rule_finding_of(struct advice *a, const struct rule *r, struct proc *p,
+				       const struct hits *h)
 {
 	struct advise_finding *f = rule_finding(a, r, p);
 	struct site *sorted;
@@ -111,8 +116,9 @@ struct advise_finding *rule_finding_of(struct advice *a, const struct rule *r, s
 		if (sorted[i].name)
 			text_plain(&to->name, sorted[i].name, 256);
 		else
-			text_str(&to->name,
-				 sorted[i].func < api_nfuncs ? api_funcs[sorted[i].func].name : "no known call");
+			text_str(&to->name, sorted[i].func < api_nfuncs
+						    ? api_funcs[sorted[i].func].name
+						    : "no known call");
 		if (stack)
 			text_mem(&to->stack, stack->s, stack->len);
 		to->n = sorted[i].n;

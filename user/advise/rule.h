@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rule.h - inside advise: what the rules share. A rule is a row of rules.c: the words for people, what it wants to
- * see, and three small functions. It keeps a state for each process; what several rules need of a process or thread
- * is kept here.
+ * rule.h - inside advise: what the rules share. A rule is a row of rules.c: the words for
+ * people, what it wants to see, and three small functions. It keeps a state for each process;
+ * what several rules need of a process or thread is kept here.
  */
 #ifndef CT_RULE_H
 #define CT_RULE_H
@@ -15,7 +15,7 @@
 #define RULES_MAX 32
 #define PROCS_MAX 128
 #define THREADS_MAX 32768
-#define DEVICES_MAX 16 /* of a process */
+#define DEVICES_MAX 16		/* of a process */
 #define STEADY_NS 3000000000ULL /* after a process's first call: what is loaded later is late */
 
 struct proc_device {
@@ -38,11 +38,12 @@ struct proc {
 /* What a rule remembers between two calls of a thread. */
 struct thread {
 	uint32_t proc, tid;
-	/* wait: the work given since the last wait; the wait whose end is to be compared with the next work's */
+	/* wait: the work given since the last wait; the wait whose end is to be compared with
+	 * the next work's */
 	uint64_t work, wait_serial, wait_end_ns;
 	struct site wait;
-	uint8_t wait_what;  /* enum wait_what */
-	bool waited, small; /* small: the last work was a copy to the host */
+	uint8_t wait_what;    /* enum wait_what */
+	bool waited, small;   /* small: the last work was a copy to the host */
 	uint32_t wait_device; /* of the last wait: what for */
 	uint16_t wait_func;
 	uint64_t wait_word;
@@ -65,16 +66,16 @@ struct seen {
 	struct proc *p;
 	struct thread *t; /* of calls */
 	uint32_t traits;
-	uint64_t ns;	  /* how long; 0 where it is not known */
-	uint64_t bytes;	  /* of copies and sets */
-	uint8_t way;	  /* of copies: enum report_way, as the call says it */
+	uint64_t ns;	/* how long; 0 where it is not known */
+	uint64_t bytes; /* of copies and sets */
+	uint8_t way;	/* of copies: enum report_way, as the call says it */
 	bool failed;
 };
 
 struct rule {
 	struct advise_rule words;
-	uint64_t kinds;	 /* bit k: records of kind k */
-	uint32_t traits; /* of calls: those that have any of these */
+	uint64_t kinds;	     /* bit k: records of kind k */
+	uint32_t traits;     /* of calls: those that have any of these */
 	uint8_t least, most; /* enum advise_severity: what the share makes of it is kept between */
 	size_t state_bytes;
 	int (*event)(void *state, const struct seen *); /* 0 or -ENOMEM */
@@ -87,7 +88,8 @@ extern const unsigned int nrules;
 /* A new finding, whose numbers the rule fills in. NULL: no memory. */
 struct advise_finding *rule_finding(struct advice *, const struct rule *, struct proc *);
 /* The same with the numbers and the places of hits. */
-struct advise_finding *rule_finding_of(struct advice *, const struct rule *, struct proc *, const struct hits *);
+struct advise_finding *rule_finding_of(struct advice *, const struct rule *, struct proc *,
+				       const struct hits *);
 void rule_say(struct text *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "1.234 ms", "4.0 KiB", in one of a few buffers that take turns. */
 const char *rule_time(double ns);
@@ -108,7 +110,8 @@ struct long_call {
 	uint32_t type; /* of an overhead; 0: a call */
 	uint16_t func, proc;
 };
-struct advise_finding *advise_finding_new(struct advice *); /* all zero; NULL: no memory, which is remembered */
+/* all zero; NULL: no memory, which is remembered */
+struct advise_finding *advise_finding_new(struct advice *);
 /* May so many more struct spans be kept? Then they are counted. */
 bool advise_may_keep_spans(struct advice *, unsigned int n);
 /* The same for slots of live allocations. */

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rules.c - the rules as rows. To add one: its functions and state in a file of its kind, both declared in rules.h,
- * an id there, a row here, its section in docs/advice.md, and a test where it fires and one where it must not.
+ * rules.c - the rules as rows. To add one: its functions and state in a file of its kind, both
+ * declared in rules.h, an id there, a row here, its section in docs/advice.md, and a test where
+ * it fires and one where it must not.
  */
 #include "rules.h"
 
 #define KIND(k) (1ULL << (k))
 #define WORK_KINDS (KIND(CT_KERNEL) | KIND(CT_COPY) | KIND(CT_SET))
-#define OPS(name) .state_bytes = sizeof(struct name), .event = name##_event, .end = name##_end, .free = name##_free
+#define OPS(name)                                                                     \
+	.state_bytes = sizeof(struct name), .event = name##_event, .end = name##_end, \
+	.free = name##_free
 
+/* clang-format off */
 const struct rule rules[] = {
 	[RULE_PAGEABLE] = {
 		{ "pageable-async-copy", "Asynchronous copies of pageable memory", ADVISE_DEVICE,
@@ -118,7 +122,8 @@ const struct rule rules[] = {
 		{ "host-roundtrip", "Data that goes to the host and back", ADVISE_CALLS,
 		  "the time in both calls; of asynchronous ones only until they return",
 		  "Leave the data on the device, or copy from device to device (cudaMemcpyPeer between two)." },
-		/* a pinned buffer that is filled anew each time looks the same: what the host did with it cannot be seen */
+		/* a pinned buffer that is filled anew each time looks the same: what the host
+		 * did with it cannot be seen */
 		.kinds = KIND(CT_CALL), .traits = TR_LINEAR, .most = ADVISE_NOTE, OPS(roundtrip) },
 	[RULE_OCCUPANCY] = {
 		{ "low-occupancy", "Long kernels that leave much of the GPU empty", ADVISE_DEVICE,
@@ -127,5 +132,6 @@ const struct rule rules[] = {
 		  "(__launch_bounds__). Some kernels, as matrix products by tensor cores, are made for few threads." },
 		.kinds = KIND(CT_KERNEL), .most = ADVISE_NOTE, OPS(occupancy) },
 };
-const unsigned int nrules = ARRAY_LEN(rules);
+/* clang-format on */
 
+const unsigned int nrules = ARRAY_LEN(rules);

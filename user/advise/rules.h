@@ -9,17 +9,33 @@
 #define READBACK_BYTES 256
 
 enum rule_id {
-	RULE_PAGEABLE, RULE_SYNC_COPY, RULE_SYNC_SET, RULE_SYNC_EACH, RULE_READBACK, RULE_ALLOC_LOOP, RULE_LAUNCH_BOUND,
-	RULE_GAPS, RULE_LOW_USE, RULE_LATE_LOAD, RULE_QUEUE_FULL, RULE_DEFAULT_STREAM, RULE_FAILED, RULE_CREATE_LOOP,
-	RULE_LEAK, RULE_SMALL_COPIES, RULE_POLLING, RULE_ROUNDTRIP, RULE_OCCUPANCY
+	RULE_PAGEABLE,
+	RULE_SYNC_COPY,
+	RULE_SYNC_SET,
+	RULE_SYNC_EACH,
+	RULE_READBACK,
+	RULE_ALLOC_LOOP,
+	RULE_LAUNCH_BOUND,
+	RULE_GAPS,
+	RULE_LOW_USE,
+	RULE_LATE_LOAD,
+	RULE_QUEUE_FULL,
+	RULE_DEFAULT_STREAM,
+	RULE_FAILED,
+	RULE_CREATE_LOOP,
+	RULE_LEAK,
+	RULE_SMALL_COPIES,
+	RULE_POLLING,
+	RULE_ROUNDTRIP,
+	RULE_OCCUPANCY
 };
 
-#define RULE(name, ...)                                                                                                \
-	struct name {                                                                                                  \
-		__VA_ARGS__                                                                                            \
-	};                                                                                                             \
-	RULE_EVENT(name##_event);                                                                                      \
-	RULE_END(name##_end);                                                                                          \
+#define RULE(name, ...)           \
+	struct name {             \
+		__VA_ARGS__       \
+	};                        \
+	RULE_EVENT(name##_event); \
+	RULE_END(name##_end);     \
 	void name##_free(void *)
 
 /* rules_copy.c */
@@ -62,8 +78,8 @@ struct leak_site {
 	uint64_t allocated, live, live_bytes;
 	uint8_t quarters;
 };
-RULE(leak, struct live *live; uint32_t nlive, cap; uint64_t no_room; struct leak_site sites[SITES_MAX];
-     uint32_t nsites;);
+RULE(leak, struct live *live; uint32_t nlive, cap; uint64_t no_room;
+     struct leak_site sites[SITES_MAX]; uint32_t nsites;);
 
 /* rules_launch.c */
 RULE(launch_bound, struct hits hits; uint64_t kernels, small, small_ns, launch_ns;);
@@ -80,7 +96,7 @@ RULE(occupancy, struct shape_use *shapes; uint32_t nshapes; uint16_t slots[1024]
 /* rules_device.c */
 struct stream_use {
 	uint32_t context, null_stream;
-	bool told; /* which its null stream is */
+	bool told;	    /* which its null stream is */
 	bool kept, refused; /* there is room for its spans */
 	struct spans null, others;
 	uint64_t nnull, nothers;
@@ -88,7 +104,8 @@ struct stream_use {
 struct stream_flags {
 	uint32_t id, flags;
 };
-RULE(default_stream, struct stream_use contexts[8]; unsigned int ncontexts; struct stream_flags streams[1024];);
+RULE(default_stream, struct stream_use contexts[8]; unsigned int ncontexts;
+     struct stream_flags streams[1024];);
 RULE_END(gaps_end);
 RULE_END(low_use_end);
 

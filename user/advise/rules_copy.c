@@ -2,10 +2,11 @@
 /* rules_copy.c - rules about copies and memsets. */
 #include "rules.h"
 
-#define SMALL_HTOD 64000   /* bytes: such a copy of pageable memory is staged, and the call returns before it is done */
-#define RUN_LEAST 4	   /* copies one after the other */
-#define RUN_BYTES 16384	   /* each at most */
-#define RUN_COPIES 100	   /* in such runs in all */
+/* bytes: such a copy of pageable memory is staged, and the call returns before it is done */
+#define SMALL_HTOD 64000
+#define RUN_LEAST 4	/* copies one after the other */
+#define RUN_BYTES 16384 /* each at most */
+#define RUN_COPIES 100	/* in such runs in all */
 #define TRIP_LEAST 10
 
 /* ---- asynchronous in name only ---- */
@@ -22,7 +23,8 @@ int pageable_event(void *state, const struct seen *s)
 	if (c->kind == CT_COPY_DTOH && c->bytes <= READBACK_BYTES)
 		return 0;
 	/* a call that makes several copies took its time once */
-	if (s->ev->cause && s->ev->cause->end_ns > s->ev->cause->start_ns && s->ev->cause->start_ns != p->last_call_ns)
+	if (s->ev->cause && s->ev->cause->end_ns > s->ev->cause->start_ns &&
+	    s->ev->cause->start_ns != p->last_call_ns)
 		cost = s->ev->cause->end_ns - s->ev->cause->start_ns;
 	p->last_call_ns = s->ev->cause ? s->ev->cause->start_ns : p->last_call_ns;
 	p->device_ns += s->ns;
@@ -39,13 +41,15 @@ void pageable_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_PAGEABLE], proc, &p->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu copies of %s in all were asked for by asynchronous calls, but their host memory is pageable: "
-		    "the call "
-		    "copies through the driver's own buffer and does not return before that is done. The host was %s "
-		    "in these "
-		    "calls; the device took %s for the copies.",
-		    (unsigned long long)p->hits.n, rule_bytes((double)p->hits.bytes), rule_time((double)p->hits.ns),
-		    rule_time((double)p->device_ns));
+			 "%llu copies of %s in all were asked for by asynchronous calls, but their "
+			 "host memory is pageable: "
+			 "the call "
+			 "copies through the driver's own buffer and does not return before that "
+			 "is done. The host was %s "
+			 "in these "
+			 "calls; the device took %s for the copies.",
+			 (unsigned long long)p->hits.n, rule_bytes((double)p->hits.bytes),
+			 rule_time((double)p->hits.ns), rule_time((double)p->device_ns));
 }
 
 void pageable_free(void *state)
@@ -58,14 +62,11 @@ void pageable_free(void *state)
 static bool is_sync_copy(uint8_t way, uint64_t bytes)
 {
 	switch (way) {
-	case REPORT_HTOD:
-		return bytes > SMALL_HTOD;
-	case REPORT_DTOH:
-		return bytes > READBACK_BYTES;
-	case REPORT_PTOP:
-		return true;
-	default: /* on one device the call does not wait; of copies on the host there is nothing to gain */
-		return false;
+	case REPORT_HTOD: return bytes > SMALL_HTOD;
+	case REPORT_DTOH: return bytes > READBACK_BYTES;
+	case REPORT_PTOP: return true;
+	/* on one device the call does not wait; of copies on the host there is nothing to gain */
+	default: return false;
 	}
 }
 
@@ -73,22 +74,18 @@ static uint8_t way_of_record(const struct ct_copy *c)
 {
 	switch (c->kind) {
 	case CT_COPY_HTOD:
-	case CT_COPY_HTOA:
-		return REPORT_HTOD;
+	case CT_COPY_HTOA: return REPORT_HTOD;
 	case CT_COPY_DTOH:
-	case CT_COPY_ATOH:
-		return REPORT_DTOH;
-	case CT_COPY_PTOP:
-		return REPORT_PTOP;
-	case CT_COPY_DTOD:
-		return c->src_device != c->dst_device ? REPORT_PTOP : REPORT_DTOD;
-	default:
-		return REPORT_UNTOLD;
+	case CT_COPY_ATOH: return REPORT_DTOH;
+	case CT_COPY_PTOP: return REPORT_PTOP;
+	case CT_COPY_DTOD: return c->src_device != c->dst_device ? REPORT_PTOP : REPORT_DTOD;
+	default: return REPORT_UNTOLD;
 	}
 }
 
-/* A call that leaves it to the addresses which way it goes (cudaMemcpyDefault) is judged when the device's record comes; if
- * more than UNTOLD such calls are ahead of their records, the older ones are not judged. */
+/* A call that leaves it to the addresses which way it goes (cudaMemcpyDefault) is judged when
+ * the device's record comes; if more than UNTOLD such calls are ahead of their records, the
+ * older ones are not judged. */
 static uint64_t *untold_slot(struct sync_copy *y, uint64_t start_ns)
 {
 	return &y->untold[start_ns * 0x9e3779b97f4a7c15ULL >> 52];
@@ -111,7 +108,8 @@ int sync_copy_event(void *state, const struct seen *s)
 	if (!cause || !cause->start_ns || *untold_slot(y, cause->start_ns) != cause->start_ns)
 		return 0;
 	*untold_slot(y, cause->start_ns) = 0;
-	if (c->flags & CT_W_ASYNC || cause->end_ns < cause->start_ns || !is_sync_copy(way_of_record(c), c->bytes))
+	if (c->flags & CT_W_ASYNC || cause->end_ns < cause->start_ns ||
+	    !is_sync_copy(way_of_record(c), c->bytes))
 		return 0;
 	return rule_hit(&y->hits, s, cause->end_ns - cause->start_ns, c->bytes);
 }
@@ -126,10 +124,12 @@ void sync_copy_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_SYNC_COPY], proc, &y->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu copies of %s in all between host and device, or between devices, were made by calls that "
-		    "return when "
-		    "the copy is done: for %s the thread did nothing else.",
-		    (unsigned long long)y->hits.n, rule_bytes((double)y->hits.bytes), rule_time((double)y->hits.ns));
+			 "%llu copies of %s in all between host and device, or between devices, "
+			 "were made by calls that "
+			 "return when "
+			 "the copy is done: for %s the thread did nothing else.",
+			 (unsigned long long)y->hits.n, rule_bytes((double)y->hits.bytes),
+			 rule_time((double)y->hits.ns));
 }
 
 void sync_copy_free(void *state)
@@ -144,10 +144,12 @@ int sync_set_event(void *state, const struct seen *s)
 	const struct ct_set *c = (const struct ct_set *)s->h;
 	const struct cause *cause = s->ev->cause;
 
-	if (c->flags & CT_W_ASYNC ||
-	    (c->memory != CT_MEM_PINNED && c->memory != CT_MEM_MANAGED && c->memory != CT_MEM_MANAGED_STATIC))
+	if (c->flags & CT_W_ASYNC || (c->memory != CT_MEM_PINNED && c->memory != CT_MEM_MANAGED &&
+				      c->memory != CT_MEM_MANAGED_STATIC))
 		return 0;
-	return rule_hit(state, s, cause && cause->end_ns > cause->start_ns ? cause->end_ns - cause->start_ns : 0,
+	return rule_hit(state, s,
+			cause && cause->end_ns > cause->start_ns ? cause->end_ns - cause->start_ns
+								 : 0,
 			c->bytes);
 }
 
@@ -160,10 +162,13 @@ void sync_set_end(void *state, struct advice *a, struct proc *proc)
 		return;
 	f = rule_finding_of(a, &rules[RULE_SYNC_SET], proc, h);
 	if (f)
-		rule_say(&f->evidence, "%llu memsets of %s in all of pinned or managed memory were made by calls that "
-				       "wait for them, "
-				  "for %s.",
-		    (unsigned long long)h->n, rule_bytes((double)h->bytes), rule_time((double)h->ns));
+		rule_say(&f->evidence,
+			 "%llu memsets of %s in all of pinned or managed memory were made by calls "
+			 "that "
+			 "wait for them, "
+			 "for %s.",
+			 (unsigned long long)h->n, rule_bytes((double)h->bytes),
+			 rule_time((double)h->ns));
 }
 
 void hits_state_free(void *state)
@@ -215,11 +220,13 @@ void small_copies_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_SMALL_COPIES], proc, &m->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu copies, of %s on average, came one after the other in %llu rows of %d or more by the same "
-		    "call and in the "
-		    "same direction, with nothing launched and nothing waited for in between.",
-		    (unsigned long long)m->hits.n, rule_bytes((double)m->hits.bytes / (double)m->hits.n),
-		    (unsigned long long)m->runs, RUN_LEAST);
+			 "%llu copies, of %s on average, came one after the other in %llu rows of "
+			 "%d or more by the same "
+			 "call and in the "
+			 "same direction, with nothing launched and nothing waited for in between.",
+			 (unsigned long long)m->hits.n,
+			 rule_bytes((double)m->hits.bytes / (double)m->hits.n),
+			 (unsigned long long)m->runs, RUN_LEAST);
 }
 
 void small_copies_free(void *state)
@@ -267,10 +274,12 @@ void roundtrip_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_ROUNDTRIP], proc, &r->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu times the bytes that a copy had brought to the host, %s in all, were copied from the same "
-		    "place in the same "
-		    "size back to a device. Whether the host changed them in between cannot be seen.",
-		    (unsigned long long)r->hits.n, rule_bytes((double)r->hits.bytes));
+			 "%llu times the bytes that a copy had brought to the host, %s in all, "
+			 "were copied from the same "
+			 "place in the same "
+			 "size back to a device. Whether the host changed them in between cannot "
+			 "be seen.",
+			 (unsigned long long)r->hits.n, rule_bytes((double)r->hits.bytes));
 }
 
 void roundtrip_free(void *state)

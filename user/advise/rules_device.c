@@ -8,13 +8,13 @@
 #define GAP_NS 1000000ULL
 #define GAPS_SHARE 0.05 /* of the time from a device's first work to its last */
 #define CHUNKS 30
-#define LOW_SHARE 0.5	 /* busy less than that: a low chunk */
-#define LOW_CHUNKS 10	 /* so many of them */
+#define LOW_SHARE 0.5 /* busy less than that: a low chunk */
+#define LOW_CHUNKS 10 /* so many of them */
 #define LOW_SPAN_NS 10000000ULL
-#define LOW_WORK 30	 /* spans and more */
+#define LOW_WORK 30 /* spans and more */
 #define STREAM_TURNS 10
 
-/* ---- gaps ------------------------------------------------------------------------------------------------- */
+/* ---- gaps ---- */
 
 struct gap {
 	uint64_t start_ns, end_ns, before_ns; /* before: length of all gaps before it */
@@ -36,7 +36,8 @@ static uint64_t in_gaps(const struct gap *gaps, size_t n, uint64_t at_ns)
 	if (!low)
 		return 0;
 	low--;
-	return gaps[low].before_ns + ((at_ns < gaps[low].end_ns ? at_ns : gaps[low].end_ns) - gaps[low].start_ns);
+	return gaps[low].before_ns +
+	       ((at_ns < gaps[low].end_ns ? at_ns : gaps[low].end_ns) - gaps[low].start_ns);
 }
 
 static uint64_t end_of(const struct long_call *c)
@@ -44,7 +45,8 @@ static uint64_t end_of(const struct long_call *c)
 	return c->start_ns + c->ns < c->start_ns ? UINT64_MAX : c->start_ns + c->ns;
 }
 
-/* What the host did in the gaps: time in calls by function, of all threads together; time in which there was any. */
+/* What the host did in the gaps: time in calls by function, of all threads together; time in
+ * which there was any. */
 struct host {
 	uint64_t by_func[CT_MAX_FUNCS];
 	uint64_t any_ns, own_ns; /* own: of the profiler */
@@ -58,14 +60,13 @@ static bool is_own(uint32_t type)
 	case 2 << 16:
 	case 3 << 16:
 	case 7 << 16:
-	case 8 << 16:
-		return true;
-	default:
-		return false;
+	case 8 << 16: return true;
+	default: return false;
 	}
 }
 
-static void look_at_host(struct advice *a, const struct proc *p, const struct gap *gaps, size_t n, struct host *host)
+static void look_at_host(struct advice *a, const struct proc *p, const struct gap *gaps, size_t n,
+			 struct host *host)
 {
 	uint64_t least, until = 0, own_until = 0;
 	size_t ncalls;
@@ -99,23 +100,27 @@ static void say_host(struct text *t, const struct host *host, uint64_t total_ns,
 	bool said[CT_MAX_FUNCS] = { false };
 
 	if (!host->any_ns) {
-		rule_say(t, " No thread was inside a call of %s or more meanwhile: the host was busy with work of its "
-			    "own, or idle.",
-		    rule_time((double)least_ns));
+		rule_say(t,
+			 " No thread was inside a call of %s or more meanwhile: the host was busy "
+			 "with work of its "
+			 "own, or idle.",
+			 rule_time((double)least_ns));
 		return;
 	}
-	rule_say(t, " Meanwhile the host was inside calls of %s or more for %s:", rule_time((double)least_ns),
-		 rule_time((double)host->any_ns));
+	rule_say(t, " Meanwhile the host was inside calls of %s or more for %s:",
+		 rule_time((double)least_ns), rule_time((double)host->any_ns));
 	for (int k = 0; k < 3; k++) {
 		int most = -1;
 
 		for (int i = 0; i < api_nfuncs; i++)
-			if (!said[i] && host->by_func[i] && (most < 0 || host->by_func[i] > host->by_func[most]))
+			if (!said[i] && host->by_func[i] &&
+			    (most < 0 || host->by_func[i] > host->by_func[most]))
 				most = i;
 		if (most < 0)
 			break;
 		said[most] = true;
-		rule_say(t, "%s %s %s", k ? "," : "", api_funcs[most].name, rule_time((double)host->by_func[most]));
+		rule_say(t, "%s %s %s", k ? "," : "", api_funcs[most].name,
+			 rule_time((double)host->by_func[most]));
 	}
 	rule_say(t, "; for %s it was inside none.",
 		 rule_time((double)(total_ns > host->any_ns ? total_ns - host->any_ns : 0)));
@@ -127,7 +132,11 @@ static size_t find_gaps(const struct spans *b, struct gap *gaps, struct hits *h,
 
 	for (uint32_t i = 1; i < b->n; i++) {
 		uint64_t from = b->at[i - 1].end_ns, ns = b->at[i].start_ns - from;
-		struct site one = { .func = b->at[i].kind, .stack = b->at[i].tag, .n = 1, .ns = ns, .at_ns = from,
+		struct site one = { .func = b->at[i].kind,
+				    .stack = b->at[i].tag,
+				    .n = 1,
+				    .ns = ns,
+				    .at_ns = from,
 				    .took_ns = ns };
 
 		if (ns < GAP_NS)
@@ -163,16 +172,20 @@ static void gaps_of(struct advice *a, struct proc *p, const struct proc_device *
 	for (size_t i = 1; i < n; i++)
 		if (gaps[i].end_ns - gaps[i].start_ns > longest->end_ns - longest->start_ns)
 			longest = &gaps[i];
-	rule_say(&f->evidence, "Device %u had nothing of this process to do for %s or more %llu times, %s of the %s "
-			       "from its first work to its last; "
-			  "the longest time was %s.",
-	    d->id, rule_time((double)GAP_NS), (unsigned long long)n, rule_time((double)total), rule_time((double)span),
-	    rule_time((double)(longest->end_ns - longest->start_ns)));
+	rule_say(&f->evidence,
+		 "Device %u had nothing of this process to do for %s or more %llu times, %s of the "
+		 "%s "
+		 "from its first work to its last; "
+		 "the longest time was %s.",
+		 d->id, rule_time((double)GAP_NS), (unsigned long long)n, rule_time((double)total),
+		 rule_time((double)span), rule_time((double)(longest->end_ns - longest->start_ns)));
 	advise_long_calls(a, &ncalls, &least);
 	say_host(&f->evidence, host, total, least);
 	if (host->own_ns)
-		rule_say(&f->evidence, " CUPTI's own work took %s of it, which is not part of the "
-				       "cost.", rule_time((double)host->own_ns));
+		rule_say(&f->evidence,
+			 " CUPTI's own work took %s of it, which is not part of the "
+			 "cost.",
+			 rule_time((double)host->own_ns));
 out:
 	hits_free(&h);
 	free(host);
@@ -186,7 +199,7 @@ void gaps_end(void *state, struct advice *a, struct proc *p)
 		gaps_of(a, p, &p->devices[i]);
 }
 
-/* ---- low utilisation -------------------------------------------------------------------------------------- */
+/* ---- low utilisation ---- */
 
 struct chunks {
 	uint64_t begin_ns;
@@ -194,9 +207,11 @@ struct chunks {
 	double busy[CHUNKS], gap[CHUNKS]; /* gap: in gaps that gpu-gaps counts */
 };
 
-static void spread(const struct chunks *c, double *into, uint64_t start_ns, uint64_t end_ns, double amount)
+static void spread(const struct chunks *c, double *into, uint64_t start_ns, uint64_t end_ns,
+		   double amount)
 {
-	double from = (double)(start_ns - c->begin_ns) / c->width_ns, to = (double)(end_ns - c->begin_ns) / c->width_ns;
+	double from = (double)(start_ns - c->begin_ns) / c->width_ns,
+	       to = (double)(end_ns - c->begin_ns) / c->width_ns;
 	double length = to - from;
 
 	for (int i = from < CHUNKS ? (int)from : CHUNKS - 1; i < CHUNKS && i < to; i++) {
@@ -251,16 +266,20 @@ static void low_use_of(struct advice *a, struct proc *p, const struct proc_devic
 	f->cost_ns = (uint64_t)(idle + 0.5);
 	text_str(&f->places[0].name, "the least busy part");
 	f->places[0].n = 1;
-	f->places[0].cost_ns = (uint64_t)(c.width_ns - c.busy[worst] > 0 ? c.width_ns - c.busy[worst] : 0);
+	f->places[0].cost_ns =
+		(uint64_t)(c.width_ns - c.busy[worst] > 0 ? c.width_ns - c.busy[worst] : 0);
 	f->places[0].at_ns = c.begin_ns + (uint64_t)(c.width_ns * worst);
 	f->places[0].took_ns = (uint64_t)c.width_ns;
 	f->nplaces = 1;
-	rule_say(&f->evidence, "Of %d equal parts of the %s from the first work of device %u to its last, %u had it "
-			       "busy for less than %.0f %% of the "
-			  "time, all of them between part %u and part %u; the least busy one %.1f %%, the whole "
-			  "%.1f %%.",
-	    CHUNKS, rule_time((double)span), d->id, low, LOW_SHARE * 100, first + 1, last + 1, c.busy[worst] / c.width_ns * 100,
-	    busy / (double)span * 100);
+	rule_say(&f->evidence,
+		 "Of %d equal parts of the %s from the first work of device %u to its last, %u had "
+		 "it "
+		 "busy for less than %.0f %% of the "
+		 "time, all of them between part %u and part %u; the least busy one %.1f %%, the "
+		 "whole "
+		 "%.1f %%.",
+		 CHUNKS, rule_time((double)span), d->id, low, LOW_SHARE * 100, first + 1, last + 1,
+		 c.busy[worst] / c.width_ns * 100, busy / (double)span * 100);
 }
 
 void low_use_end(void *state, struct advice *a, struct proc *p)
@@ -270,9 +289,10 @@ void low_use_end(void *state, struct advice *a, struct proc *p)
 		low_use_of(a, p, &p->devices[i]);
 }
 
-/* ---- the default stream ----------------------------------------------------------------------------------- */
+/* ---- the default stream ---- */
 
-#define STREAM_DEFAULT 1 /* CUpti_ActivityStreamFlag: waits for the null stream, as it does for it */
+/* CUpti_ActivityStreamFlag: waits for the null stream, as it does for it */
+#define STREAM_DEFAULT 1
 
 static struct stream_use *use_of(struct default_stream *d, uint32_t context)
 {
@@ -304,7 +324,8 @@ int default_stream_event(void *state, const struct seen *s)
 	if (s->h->kind == CT_STREAM) {
 		const struct ct_stream *c = (const struct ct_stream *)s->h;
 
-		d->streams[c->id % ARRAY_LEN(d->streams)] = (struct stream_flags){ c->id, c->flags };
+		d->streams[c->id % ARRAY_LEN(d->streams)] =
+			(struct stream_flags){ c->id, c->flags };
 		return 0;
 	}
 	u = use_of(d, s->work->context);
@@ -318,7 +339,8 @@ int default_stream_event(void *state, const struct seen *s)
 		return 0;
 	if (s->work->stream == u->null_stream) {
 		u->nnull++;
-		return spans_add(&u->null, s->h->start_ns, s->h->end_ns, s->ev->cause ? s->ev->cause->func : CT_NO_FUNC,
+		return spans_add(&u->null, s->h->start_ns, s->h->end_ns,
+				 s->ev->cause ? s->ev->cause->func : CT_NO_FUNC,
 				 sites_stack_of(advise_stacks(s->a), s->ev->stack));
 	}
 	flags = &d->streams[s->work->stream % ARRAY_LEN(d->streams)];
@@ -335,7 +357,11 @@ static void find_turns(struct stream_use *u, struct hits *h)
 
 	for (uint32_t i = 0; i < u->null.n; i++) {
 		const struct span *s = &u->null.at[i];
-		struct site one = { .func = s->kind, .stack = s->tag, .n = 1, .ns = s->busy_ns, .at_ns = s->start_ns,
+		struct site one = { .func = s->kind,
+				    .stack = s->tag,
+				    .n = 1,
+				    .ns = s->busy_ns,
+				    .at_ns = s->start_ns,
 				    .took_ns = s->end_ns - s->start_ns };
 
 		while (k < u->others.n && u->others.at[k].start_ns < s->start_ns)
@@ -357,16 +383,19 @@ void default_stream_end(void *state, struct advice *a, struct proc *p)
 		if (spans_settle(&u->null) || spans_settle(&u->others))
 			continue;
 		find_turns(u, &h);
-		f = h.n >= STREAM_TURNS ? rule_finding_of(a, &rules[RULE_DEFAULT_STREAM], p, &h) : NULL;
+		f = h.n >= STREAM_TURNS ? rule_finding_of(a, &rules[RULE_DEFAULT_STREAM], p, &h)
+					: NULL;
 		if (f)
 			rule_say(&f->evidence,
-			    "In context %u, %llu times work of the default stream, %s in all, came between work of "
-			    "other streams that wait for it "
-			    "and that it waits for: while it ran, none of theirs could. The default stream had %llu "
-			    "pieces of work, they had "
-			    "%llu.",
-			    u->context, (unsigned long long)h.n, rule_time((double)h.ns), (unsigned long long)u->nnull,
-			    (unsigned long long)u->nothers);
+				 "In context %u, %llu times work of the default stream, %s in all, "
+				 "came between work of "
+				 "other streams that wait for it "
+				 "and that it waits for: while it ran, none of theirs could. The "
+				 "default stream had %llu "
+				 "pieces of work, they had "
+				 "%llu.",
+				 u->context, (unsigned long long)h.n, rule_time((double)h.ns),
+				 (unsigned long long)u->nnull, (unsigned long long)u->nothers);
 		hits_free(&h);
 	}
 }

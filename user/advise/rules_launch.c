@@ -53,11 +53,14 @@ void launch_bound_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_LAUNCH_BOUND], proc, &l->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu of %llu kernels ran for less than %s each, %s on average, and their launches took longer, %s "
-		    "on average: "
-		    "launching is what limits them.",
-		    (unsigned long long)l->small, (unsigned long long)l->kernels, rule_time((double)SMALL_NS),
-		    rule_time((double)l->small_ns / (double)l->small), rule_time((double)l->launch_ns / (double)l->small));
+			 "%llu of %llu kernels ran for less than %s each, %s on average, and their "
+			 "launches took longer, %s "
+			 "on average: "
+			 "launching is what limits them.",
+			 (unsigned long long)l->small, (unsigned long long)l->kernels,
+			 rule_time((double)SMALL_NS),
+			 rule_time((double)l->small_ns / (double)l->small),
+			 rule_time((double)l->launch_ns / (double)l->small));
 }
 
 void launch_bound_free(void *state)
@@ -113,14 +116,16 @@ void queue_full_end(void *state, struct advice *a, struct proc *proc)
 
 	if (q->hits.n >= QUEUE_LEAST) {
 		/* where it was met is told by the calls that took long meanwhile */
-		f = rule_finding_of(a, &rules[RULE_QUEUE_FULL], proc, q->calls.n ? &q->calls : &q->hits);
+		f = rule_finding_of(a, &rules[RULE_QUEUE_FULL], proc,
+				    q->calls.n ? &q->calls : &q->hits);
 		if (!f)
 			return;
 		f->n = q->hits.n;
 		f->cost_ns = q->hits.ns;
-		rule_say(&f->evidence, "%llu times the driver found the queue of commands to the device full and "
-				       "waited for room, for %s.",
-		    (unsigned long long)q->hits.n, rule_time((double)q->hits.ns));
+		rule_say(&f->evidence,
+			 "%llu times the driver found the queue of commands to the device full and "
+			 "waited for room, for %s.",
+			 (unsigned long long)q->hits.n, rule_time((double)q->hits.ns));
 		return;
 	}
 	if (q->calls.n < LONG_LEAST)
@@ -128,10 +133,12 @@ void queue_full_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_QUEUE_FULL], proc, &q->calls);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu launches, %d or more of a thread one after the other and none of them a kernel's first, took "
-		    "%s or more, %s in all. A launch takes so long when about a thousand "
-		    "are waiting before it; that it was so here is not recorded.",
-		    (unsigned long long)q->calls.n, LONG_RUN, rule_time((double)LONG_LAUNCH_NS), rule_time((double)q->calls.ns));
+			 "%llu launches, %d or more of a thread one after the other and none of "
+			 "them a kernel's first, took "
+			 "%s or more, %s in all. A launch takes so long when about a thousand "
+			 "are waiting before it; that it was so here is not recorded.",
+			 (unsigned long long)q->calls.n, LONG_RUN,
+			 rule_time((double)LONG_LAUNCH_NS), rule_time((double)q->calls.ns));
 }
 
 void queue_full_free(void *state)
@@ -144,17 +151,19 @@ void queue_full_free(void *state)
 
 /* ---- occupancy ---- */
 
-static struct shape_use *shape_of(struct occupancy *o, const struct seen *s, const struct book_shape *shape,
-				  uint64_t blocks)
+static struct shape_use *shape_of(struct occupancy *o, const struct seen *s,
+				  const struct book_shape *shape, uint64_t blocks)
 {
 	const struct ct_kernel *k = (const struct ct_kernel *)s->h;
-	uint64_t hash = k->name ^ (uint64_t)shape->block << 20 ^ (uint64_t)shape->shared << 3 ^ blocks;
+	uint64_t hash = k->name ^ (uint64_t)shape->block << 20 ^ (uint64_t)shape->shared << 3 ^
+			blocks;
 	uint32_t at = (uint32_t)(hash * 0x9e3779b97f4a7c15ULL >> 40);
 	struct shape_use *u;
 
 	for (; o->slots[at & 1023]; at++) {
 		u = &o->shapes[o->slots[at & 1023] - 1];
-		if (u->handle == k->name && u->blocks == blocks && !memcmp(&u->shape, shape, sizeof(*shape)))
+		if (u->handle == k->name && u->blocks == blocks &&
+		    !memcmp(&u->shape, shape, sizeof(*shape)))
 			return u;
 	}
 	if (o->nshapes == SHAPES_MAX)
@@ -177,8 +186,10 @@ int occupancy_event(void *state, const struct seen *s)
 	const struct ct_kernel *k = (const struct ct_kernel *)s->h;
 	uint64_t block = (uint64_t)k->block[0] * k->block[1] * k->block[2];
 	struct occupancy *o = state;
-	struct book_shape shape = { .block = (uint32_t)block, .registers = k->registers,
-				    .shared = k->static_shared + k->dynamic_shared, .device = k->w.device };
+	struct book_shape shape = { .block = (uint32_t)block,
+				    .registers = k->registers,
+				    .shared = k->static_shared + k->dynamic_shared,
+				    .device = k->w.device };
 	struct shape_use *u;
 
 	if (s->h->flags & CT_F_NO_TIME || !block || block > 1024)
@@ -199,7 +210,8 @@ int occupancy_event(void *state, const struct seen *s)
 	return 0;
 }
 
-static bool is_low(const struct shape_use *u, const struct occupancy *o, const struct ct_device *d, double *share)
+static bool is_low(const struct shape_use *u, const struct occupancy *o, const struct ct_device *d,
+		   double *share)
 {
 	/* the numbers may be of a damaged file: what is computed with them has to stay in its range */
 	if (!d || d->warp_size > 1024 || u->shape.registers > 1024 || u->shape.shared > 1u << 24)
@@ -207,7 +219,8 @@ static bool is_low(const struct shape_use *u, const struct occupancy *o, const s
 	if (!u->n || (double)u->ns < OCCUPANCY_SHARE * (double)o->ns || u->ns / u->n < OCCUPANCY_NS)
 		return false;
 	*share = report_occupancy(&u->shape, d);
-	return (*share >= 0 && *share < LOW_OCCUPANCY) || (d->multiprocessors && u->blocks < d->multiprocessors);
+	return (*share >= 0 && *share < LOW_OCCUPANCY) ||
+	       (d->multiprocessors && u->blocks < d->multiprocessors);
 }
 
 void occupancy_end(void *state, struct advice *a, struct proc *proc)
@@ -221,8 +234,13 @@ void occupancy_end(void *state, struct advice *a, struct proc *proc)
 	for (uint32_t i = 0; i < o->nshapes; i++) {
 		const struct shape_use *u = &o->shapes[i];
 		const struct ct_device *d = advise_device(a, proc->pid, u->device);
-		struct site one = { .handle = i + 1, .func = CT_NO_FUNC, .stack = u->stack, .n = u->n, .ns = u->ns,
-				    .at_ns = u->at_ns, .took_ns = u->took_ns };
+		struct site one = { .handle = i + 1,
+				    .func = CT_NO_FUNC,
+				    .stack = u->stack,
+				    .n = u->n,
+				    .ns = u->ns,
+				    .at_ns = u->at_ns,
+				    .took_ns = u->took_ns };
 		double share = -1;
 
 		if (!is_low(u, o, d, &share))
@@ -232,20 +250,25 @@ void occupancy_end(void *state, struct advice *a, struct proc *proc)
 			continue;
 		text_str(&words, " ");
 		text_plain(&words, u->name ? u->name : "a kernel of no known name", 120);
-		rule_say(&words, ": %llu blocks of %u threads, %u registers for each, %s of shared memory for each "
-				 "block on %u multiprocessors",
-		    (unsigned long long)u->blocks, u->shape.block, u->shape.registers, rule_bytes(u->shape.shared),
-		    d->multiprocessors);
+		rule_say(&words,
+			 ": %llu blocks of %u threads, %u registers for each, %s of shared memory "
+			 "for each "
+			 "block on %u multiprocessors",
+			 (unsigned long long)u->blocks, u->shape.block, u->shape.registers,
+			 rule_bytes(u->shape.shared), d->multiprocessors);
 		if (share >= 0)
 			rule_say(&words, ", theoretical occupancy %.0f %%", share * 100);
 		text_str(&words, ".");
 	}
 	f = h.n ? rule_finding_of(a, &rules[RULE_OCCUPANCY], proc, &h) : NULL;
 	if (f) {
-		rule_say(&f->evidence, "%llu kernels, %s each on average, leave most of a multiprocessor's room for "
-				       "threads or some of the "
-				  "multiprocessors "
-				  "empty.", (unsigned long long)h.n, rule_time((double)h.ns / (double)h.n));
+		rule_say(&f->evidence,
+			 "%llu kernels, %s each on average, leave most of a multiprocessor's room "
+			 "for "
+			 "threads or some of the "
+			 "multiprocessors "
+			 "empty.",
+			 (unsigned long long)h.n, rule_time((double)h.ns / (double)h.n));
 		text_mem(&f->evidence, words.s, words.len);
 	}
 	hits_free(&h);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_leak.c - device memory that is never given back: that grows all the time, or that is left at the process's
- * end. */
+/* rules_leak.c - device memory that is never given back: that grows all the time, or that is
+ * left at the process's end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,8 @@ static int add(struct leak *l, const struct seen *s, const struct api_memory *m)
 	at->allocated++;
 	at->live++;
 	at->live_bytes += m->bytes;
-	l->live[slot] = (struct live){ m->address, m->bytes, (uint32_t)((s->h->start_ns - s->p->first_ns) / 1000000),
+	l->live[slot] = (struct live){ m->address, m->bytes,
+				       (uint32_t)((s->h->start_ns - s->p->first_ns) / 1000000),
 				       (uint32_t)(at - l->sites) + 1 };
 	l->nlive++;
 	return 0;
@@ -115,14 +116,12 @@ int leak_event(void *state, const struct seen *s)
 	if (s->failed)
 		return 0;
 	switch (api_memory(s->call, API_ARCH_HERE, &m)) {
-	case API_MEMORY_TAKEN:
-		return m.space == API_SPACE_DEVICE ? add(l, s, &m) : 0;
+	case API_MEMORY_TAKEN: return m.space == API_SPACE_DEVICE ? add(l, s, &m) : 0;
 	case API_MEMORY_FREED:
 		if (m.space == API_SPACE_DEVICE)
 			break;
 		return 0;
-	default:
-		return 0;
+	default: return 0;
 	}
 	slot = l->cap ? slot_of(l, m.address) : 0;
 	if (l->cap && l->live[slot].site)
@@ -148,7 +147,8 @@ static void add_hits(struct hits *h, const struct leak_site *s)
 static void say_no_room(struct advise_finding *f, const struct leak *l)
 {
 	if (l->no_room)
-		rule_say(&f->evidence, " %llu more allocations were not followed, as there were too many.",
+		rule_say(&f->evidence,
+			 " %llu more allocations were not followed, as there were too many.",
 			 (unsigned long long)l->no_room);
 }
 
@@ -163,7 +163,8 @@ void leak_end(void *state, struct advice *a, struct proc *proc)
 		uint64_t quarter = l->live[i].at_ms * 4ULL / span_ms;
 
 		if (l->live[i].site)
-			l->sites[l->live[i].site - 1].quarters |= (uint8_t)(1u << (quarter < 3 ? quarter : 3));
+			l->sites[l->live[i].site - 1].quarters |=
+				(uint8_t)(1u << (quarter < 3 ? quarter : 3));
 	}
 	for (uint32_t i = 0; i < l->nsites; i++) {
 		if (grows(&l->sites[i]))
@@ -173,17 +174,22 @@ void leak_end(void *state, struct advice *a, struct proc *proc)
 	}
 	f = growing.n ? rule_finding_of(a, &rules[RULE_LEAK], proc, &growing) : NULL;
 	if (f) {
-		rule_say(&f->evidence, "%llu allocations of %s in all were made throughout the trace and not given "
-				       "back: %s.",
-		    (unsigned long long)growing.n, rule_bytes((double)growing.bytes),
-		    proc->exited ? "the process ended with them" : "they were held when the trace ended");
+		rule_say(&f->evidence,
+			 "%llu allocations of %s in all were made throughout the trace and not "
+			 "given "
+			 "back: %s.",
+			 (unsigned long long)growing.n, rule_bytes((double)growing.bytes),
+			 proc->exited ? "the process ended with them"
+				      : "they were held when the trace ended");
 		f->severity = ADVISE_WARNING;
 		say_no_room(f, l);
 	}
 	f = left.n && proc->exited ? rule_finding_of(a, &rules[RULE_LEAK], proc, &left) : NULL;
 	if (f) {
-		rule_say(&f->evidence, "The process ended with %llu allocations of %s in all that it had not given "
-				       "back.",
+		rule_say(&f->evidence,
+			 "The process ended with %llu allocations of %s in all that it had not "
+			 "given "
+			 "back.",
 			 (unsigned long long)left.n, rule_bytes((double)left.bytes));
 		say_no_room(f, l);
 	}

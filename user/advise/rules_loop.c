@@ -5,11 +5,13 @@
 #define TURNS_LEAST 20
 #define FAILED_LEAST 3
 #define LOAD_LEAST_NS 1000000ULL
-#define DEINITIALIZED 4 /* cudaErrorCudartUnloading, CUDA_ERROR_DEINITIALIZED: what the program's end answers */
+/* cudaErrorCudartUnloading, CUDA_ERROR_DEINITIALIZED: what the program's end answers */
+#define DEINITIALIZED 4
 
 /*
- * A turn: something is made after something of the kind was given back. Much that is made at the begin and given back
- * at the end is no loop: it turns once at most. Calls are counted from the first turn on.
+ * A turn: something is made after something of the kind was given back. Much that is made at the
+ * begin and given back at the end is no loop: it turns once at most. Calls are counted from the
+ * first turn on.
  */
 static int turn(struct loop_turns *l, const struct seen *s, bool makes, bool busy)
 {
@@ -43,9 +45,12 @@ int alloc_loop_event(void *state, const struct seen *s)
 static void say_turns(struct advise_finding *f, const struct loop_turns *l, const char *what)
 {
 	if (f)
-		rule_say(&f->evidence, "%llu times %s; the %llu calls that make and give back took %s from the first "
-				       "such time on.",
-		    (unsigned long long)l->turns, what, (unsigned long long)l->hits.n, rule_time((double)l->hits.ns));
+		rule_say(&f->evidence,
+			 "%llu times %s; the %llu calls that make and give back took %s from the "
+			 "first "
+			 "such time on.",
+			 (unsigned long long)l->turns, what, (unsigned long long)l->hits.n,
+			 rule_time((double)l->hits.ns));
 }
 
 void alloc_loop_end(void *state, struct advice *a, struct proc *proc)
@@ -53,8 +58,10 @@ void alloc_loop_end(void *state, struct advice *a, struct proc *proc)
 	struct alloc_loop *l = state;
 
 	if (l->loop.turns >= TURNS_LEAST)
-		say_turns(rule_finding_of(a, &rules[RULE_ALLOC_LOOP], proc, &l->loop.hits), &l->loop,
-			  "an allocation was made again after one had been given back, with work given to the device "
+		say_turns(rule_finding_of(a, &rules[RULE_ALLOC_LOOP], proc, &l->loop.hits),
+			  &l->loop,
+			  "an allocation was made again after one had been given back, with work "
+			  "given to the device "
 			  "in between");
 }
 
@@ -77,11 +84,15 @@ void create_loop_end(void *state, struct advice *a, struct proc *proc)
 	struct create_loop *l = state;
 
 	if (l->events.turns >= TURNS_LEAST)
-		say_turns(rule_finding_of(a, &rules[RULE_CREATE_LOOP], proc, &l->events.hits), &l->events, "an event "
-			"was made again after one had been destroyed");
+		say_turns(rule_finding_of(a, &rules[RULE_CREATE_LOOP], proc, &l->events.hits),
+			  &l->events,
+			  "an event "
+			  "was made again after one had been destroyed");
 	if (l->streams.turns >= TURNS_LEAST)
-		say_turns(rule_finding_of(a, &rules[RULE_CREATE_LOOP], proc, &l->streams.hits), &l->streams, "a stream "
-			"was made again after one had been destroyed");
+		say_turns(rule_finding_of(a, &rules[RULE_CREATE_LOOP], proc, &l->streams.hits),
+			  &l->streams,
+			  "a stream "
+			  "was made again after one had been destroyed");
 }
 
 void create_loop_free(void *state)
@@ -144,19 +155,25 @@ void failed_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_FAILED], proc, &d->hits);
 	if (!f)
 		return;
-	rule_say(&f->evidence, "%llu %s failed", (unsigned long long)d->hits.n, d->hits.n == 1 ? "call" : "calls");
+	rule_say(&f->evidence, "%llu %s failed", (unsigned long long)d->hits.n,
+		 d->hits.n == 1 ? "call" : "calls");
 	if (most->func < api_nfuncs) {
-		error = api_error_name((enum api_ret)api_funcs[most->func].ret, (int32_t)most->handle);
-		rule_say(&f->evidence, ", most often %s with %s (%llu), %llu %s", api_funcs[most->func].name,
-		    error ? error : "an error of no known "
-				    "name", (unsigned long long)most->handle, (unsigned long long)most->n,
-		    most->n == 1 ? "time" : "times");
+		error = api_error_name((enum api_ret)api_funcs[most->func].ret,
+				       (int32_t)most->handle);
+		rule_say(&f->evidence, ", most often %s with %s (%llu), %llu %s",
+			 api_funcs[most->func].name,
+			 error ? error
+			       : "an error of no known "
+				 "name",
+			 (unsigned long long)most->handle, (unsigned long long)most->n,
+			 most->n == 1 ? "time" : "times");
 	}
 	rule_say(&f->evidence, ".");
 	if (d->went_on)
-		rule_say(&f->evidence, " After %llu of them the same thread gave the device more work, and no "
-				       "cudaGetLastError was seen before.",
-		    (unsigned long long)d->went_on);
+		rule_say(&f->evidence,
+			 " After %llu of them the same thread gave the device more work, and no "
+			 "cudaGetLastError was seen before.",
+			 (unsigned long long)d->went_on);
 }
 
 void failed_free(void *state)
@@ -203,11 +220,13 @@ void late_load_end(void *state, struct advice *a, struct proc *proc)
 	/* a call that loads and what the driver says of it are the same time */
 	f->cost_ns = l->ns > l->hits.ns ? l->ns : l->hits.ns;
 	f->n = l->n > l->hits.n ? l->n : l->hits.n;
-	rule_say(&f->evidence, "Later than %s after the process's first call, %llu calls loaded device code, for %s, "
-			       "and the driver was "
-			  "compiling or loading %llu times, for %s.",
-	    rule_time((double)STEADY_NS), (unsigned long long)l->hits.n, rule_time((double)l->hits.ns), (unsigned long long)l->n,
-	    rule_time((double)l->ns));
+	rule_say(&f->evidence,
+		 "Later than %s after the process's first call, %llu calls loaded device code, for "
+		 "%s, "
+		 "and the driver was "
+		 "compiling or loading %llu times, for %s.",
+		 rule_time((double)STEADY_NS), (unsigned long long)l->hits.n,
+		 rule_time((double)l->hits.ns), (unsigned long long)l->n, rule_time((double)l->ns));
 	if (l->n && f->nplaces < ADVISE_PLACES) {
 		struct advise_place *at = &f->places[f->nplaces++];
 

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rules_wait.c - rules about waiting for the device. A wait by itself costs nothing: the device is busy meanwhile.
- * What it costs is the time after it, until the thread has given the device work again.
+ * rules_wait.c - rules about waiting for the device. A wait by itself costs nothing: the device
+ * is busy meanwhile. What it costs is the time after it, until the thread has given the device
+ * work again.
  */
 #include "rules.h"
 
 #define EACH_LEAST 10
 #define READBACK_LEAST 10
-#define POLL_RUN 10	 /* queries one after the other */
-#define POLL_LEAST 1000	 /* in such runs */
+#define POLL_RUN 10	/* queries one after the other */
+#define POLL_LEAST 1000 /* in such runs */
 #define IDLE_LEAST 100
 
-/* Notes a wait whose cost the thread's next work tells. A trace's last wait is never counted: all has to end. */
+/* Notes a wait whose cost the thread's next work tells. A trace's last wait is never counted:
+ * all has to end. */
 static void note(const struct seen *s, enum wait_what what, uint64_t bytes)
 {
 	struct thread *t = s->t;
@@ -26,7 +28,8 @@ static void note(const struct seen *s, enum wait_what what, uint64_t bytes)
 static int settle(struct hits *h, const struct seen *s, enum wait_what what)
 {
 	/* a copy that waits for itself has the device at work from its begin on */
-	uint64_t given_ns = s->traits & TR_COPY && !(s->traits & TR_ASYNC) ? s->h->start_ns : s->h->end_ns;
+	uint64_t given_ns = s->traits & TR_COPY && !(s->traits & TR_ASYNC) ? s->h->start_ns
+									   : s->h->end_ns;
 	struct thread *t = s->t;
 
 	if (t->wait_what != what || !(s->traits & TR_WORK) || s->failed)
@@ -59,11 +62,13 @@ void sync_each_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_SYNC_EACH], proc, &e->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu of %llu waits came after a single launch, copy or memset of their thread. From their ends "
-		    "until the thread had "
-		    "given the device its next work, %s went by, %s each time.",
-		    (unsigned long long)e->hits.n, (unsigned long long)e->waits, rule_time((double)e->hits.ns),
-		    rule_time((double)e->hits.ns / (double)e->hits.n));
+			 "%llu of %llu waits came after a single launch, copy or memset of their "
+			 "thread. From their ends "
+			 "until the thread had "
+			 "given the device its next work, %s went by, %s each time.",
+			 (unsigned long long)e->hits.n, (unsigned long long)e->waits,
+			 rule_time((double)e->hits.ns),
+			 rule_time((double)e->hits.ns / (double)e->hits.n));
 }
 
 void sync_each_free(void *state)
@@ -78,7 +83,8 @@ int readback_event(void *state, const struct seen *s)
 
 	if (s->failed)
 		return err;
-	if (s->traits & TR_COPY && !(s->traits & TR_ASYNC) && s->way == REPORT_DTOH && s->bytes <= READBACK_BYTES)
+	if (s->traits & TR_COPY && !(s->traits & TR_ASYNC) && s->way == REPORT_DTOH &&
+	    s->bytes <= READBACK_BYTES)
 		note(s, WAIT_READBACK, s->bytes);
 	else if (s->traits & TR_SYNC && s->t->small && s->t->small_bytes <= READBACK_BYTES)
 		note(s, WAIT_READBACK, s->t->small_bytes);
@@ -95,11 +101,14 @@ void readback_end(void *state, struct advice *a, struct proc *proc)
 	f = rule_finding_of(a, &rules[RULE_READBACK], proc, &r->hits);
 	if (f)
 		rule_say(&f->evidence,
-		    "%llu times a thread copied at most %d bytes to the host, waited for them and then gave the device "
-		    "work again. From "
-		    "the ends of the waits until that work was given, %s went by, %s each time.",
-		    (unsigned long long)r->hits.n, READBACK_BYTES, rule_time((double)r->hits.ns),
-		    rule_time((double)r->hits.ns / (double)r->hits.n));
+			 "%llu times a thread copied at most %d bytes to the host, waited for them "
+			 "and then gave the device "
+			 "work again. From "
+			 "the ends of the waits until that work was given, %s went by, %s each "
+			 "time.",
+			 (unsigned long long)r->hits.n, READBACK_BYTES,
+			 rule_time((double)r->hits.ns),
+			 rule_time((double)r->hits.ns / (double)r->hits.n));
 }
 
 void readback_free(void *state)
@@ -111,7 +120,8 @@ void readback_free(void *state)
 
 #define NOT_READY 600
 
-/* The thread waited for the same before, or for all of the device, and nobody has given any work since. */
+/* The thread waited for the same before, or for all of the device, and nobody has given any work
+ * since. */
 static bool is_idle(const struct seen *s)
 {
 	const struct thread *t = s->t;
@@ -121,7 +131,8 @@ static bool is_idle(const struct seen *s)
 	if (!(s->traits & TR_SYNC) || s->failed || !t->waited || t->wait_serial != s->p->serial ||
 	    t->wait_device != s->ev->device)
 		return false;
-	return !api_funcs[t->wait_func].nargs || (t->wait_func == s->call->func && t->wait_word == word);
+	return !api_funcs[t->wait_func].nargs ||
+	       (t->wait_func == s->call->func && t->wait_word == word);
 }
 
 int polling_event(void *state, const struct seen *s)
@@ -154,18 +165,24 @@ void polling_end(void *state, struct advice *a, struct proc *proc)
 	struct polling *p = state;
 	struct advise_finding *f;
 
-	f = p->hits.n >= POLL_LEAST ? rule_finding_of(a, &rules[RULE_POLLING], proc, &p->hits) : NULL;
+	f = p->hits.n >= POLL_LEAST ? rule_finding_of(a, &rules[RULE_POLLING], proc, &p->hits)
+				    : NULL;
 	if (f)
-		rule_say(&f->evidence, "%llu queries of events and streams were answered \"not ready\", %d or more of "
-				       "them one after the other "
-				  "with no other work of the thread in between.",
-		    (unsigned long long)p->hits.n, POLL_RUN);
-	f = p->idle.n >= IDLE_LEAST ? rule_finding_of(a, &rules[RULE_POLLING], proc, &p->idle) : NULL;
+		rule_say(&f->evidence,
+			 "%llu queries of events and streams were answered \"not ready\", %d or "
+			 "more of "
+			 "them one after the other "
+			 "with no other work of the thread in between.",
+			 (unsigned long long)p->hits.n, POLL_RUN);
+	f = p->idle.n >= IDLE_LEAST ? rule_finding_of(a, &rules[RULE_POLLING], proc, &p->idle)
+				    : NULL;
 	if (f)
-		rule_say(&f->evidence, "%llu waits had nothing to wait for: the thread had waited for the same before, "
-				       "or for the whole device, and "
-				  "since then no thread of the process had given a device any work.",
-		    (unsigned long long)p->idle.n);
+		rule_say(&f->evidence,
+			 "%llu waits had nothing to wait for: the thread had waited for the same "
+			 "before, "
+			 "or for the whole device, and "
+			 "since then no thread of the process had given a device any work.",
+			 (unsigned long long)p->idle.n);
 }
 
 void polling_free(void *state)

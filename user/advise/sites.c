@@ -56,7 +56,8 @@ int hits_add(struct hits *h, const struct site *one, const char *name)
 	for (; h->slots[at & mask] && !s; at++) {
 		struct site *have = &h->sites[h->slots[at & mask] - 1];
 
-		if (have->handle == one->handle && have->stack == one->stack && have->func == one->func)
+		if (have->handle == one->handle && have->stack == one->stack &&
+		    have->func == one->func)
 			s = have;
 	}
 	if (!s && h->nsites >= SITES_MAX) {
@@ -82,7 +83,7 @@ void hits_free(struct hits *h)
 	h->nsites = h->cap = 0;
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------------------- */
+/* ---- stacks ---- */
 
 struct site_stacks {
 	uint32_t ids[STACKS_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sites.h - where what a rule counts was called from: by function and stack, bounded; and the texts of stacks, which
- * outlive the table that they come from.
+ * sites.h - where what a rule counts was called from: by function and stack, bounded; and the
+ * texts of stacks, which outlive the table that they come from.
  */
 #ifndef CT_SITES_H
 #define CT_SITES_H
@@ -9,9 +9,9 @@
 #include "../event/event.h"
 #include "../sink/text.h"
 
-#define SITES_MAX 128	  /* of one rule and process; the rest is one more */
-#define STACKS_MAX 8192	  /* told apart in all */
-#define STACK_FRAMES 12	  /* of each, from the innermost on */
+#define SITES_MAX 128	/* of one rule and process; the rest is one more */
+#define STACKS_MAX 8192 /* told apart in all */
+#define STACK_FRAMES 12 /* of each, from the innermost on */
 
 struct site {
 	uint64_t handle; /* of a kernel, an error's code; 0 */
@@ -20,7 +20,7 @@ struct site {
 	uint16_t pad;
 	uint64_t n, ns, bytes;
 	uint64_t at_ns, took_ns; /* the longest */
-	char *name; /* of a kernel; owned by the hits; NULL: none */
+	char *name;		 /* of a kernel; owned by the hits; NULL: none */
 };
 
 struct hits {
@@ -31,8 +31,8 @@ struct hits {
 	struct site others;
 };
 
-/* Adds `one` (its n, ns, bytes) to its site; the site's own name is made of `name` when it is new. Returns 0 or
- * -ENOMEM. */
+/* Adds `one` (its n, ns, bytes) to its site; the site's own name is made of `name` when it is
+ * new. Returns 0 or -ENOMEM. */
 int hits_add(struct hits *, const struct site *one, const char *name);
 void hits_free(struct hits *);
 

@@ -112,12 +112,14 @@ int spans_add(struct spans *s, uint64_t start_ns, uint64_t end_ns, uint16_t kind
 		return 0;
 	if (!s->quantum_ns)
 		s->quantum_ns = SPANS_QUANTUM_NS;
-	if (s->nraw == s->raw_cap && s->raw_cap < SPANS_RAW_MAX && !grow(&s->raw, &s->raw_cap, SPANS_RAW_MAX))
+	if (s->nraw == s->raw_cap && s->raw_cap < SPANS_RAW_MAX &&
+	    !grow(&s->raw, &s->raw_cap, SPANS_RAW_MAX))
 		return -ENOMEM;
 	if (s->nraw == SPANS_RAW_MAX && settle(s, SPANS_RAW_MAX / 2))
 		return -ENOMEM;
 	s->disorder |= s->nraw && start_ns < s->raw[s->nraw - 1].start_ns;
-	s->raw[s->nraw++] = (struct span){ .start_ns = start_ns, .end_ns = end_ns, .kind = kind, .tag = tag };
+	s->raw[s->nraw++] =
+		(struct span){ .start_ns = start_ns, .end_ns = end_ns, .kind = kind, .tag = tag };
 	return 0;
 }
 

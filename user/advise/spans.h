@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * spans.h - when something was busy, of intervals that come almost in order: a bounded number of spans, with what of
- * each was really busy. Gaps shorter than the quantum are inside of spans. Knows no record.
+ * spans.h - when something was busy, of intervals that come almost in order: a bounded number of
+ * spans, with what of each was really busy. Gaps shorter than the quantum are inside of spans.
+ * Knows no record.
  */
 #ifndef CT_SPANS_H
 #define CT_SPANS_H
@@ -14,8 +15,8 @@
 
 struct span {
 	uint64_t start_ns, end_ns, busy_ns;
-	uint32_t tag;	/* of its first interval */
-	uint16_t kind;	/* likewise */
+	uint32_t tag;  /* of its first interval */
+	uint16_t kind; /* likewise */
 	uint16_t pad;
 };
 
@@ -23,7 +24,9 @@ struct spans {
 	struct span *raw, *at; /* at: in order, disjoint, once settled */
 	uint32_t nraw, raw_cap, n, cap;
 	uint64_t quantum_ns;
-	uint64_t late; /* intervals that came too late for their place: what lies before the last span is not counted */
+	/* intervals that came too late for their place: what lies before the last span is not
+	 * counted */
+	uint64_t late;
 	bool disorder;
 };
 

@@ -16,9 +16,12 @@ static bool has(const char *name, const char *part)
 
 static uint32_t of_memory(const struct api_func *f)
 {
-	static const char *const takes[] = { "cudaMallocHost", "cudaHostAlloc", "cudaHostRegister", "cuMemAllocHost",
-					     "cuMemHostAlloc", "cuMemHostRegister" };
-	static const char *const gives[] = { "cudaFreeHost", "cudaHostUnregister", "cuMemFreeHost", "cuMemHostUnregister" };
+	static const char *const takes[] = {
+		"cudaMallocHost", "cudaHostAlloc",  "cudaHostRegister",
+		"cuMemAllocHost", "cuMemHostAlloc", "cuMemHostRegister"
+	};
+	static const char *const gives[] = { "cudaFreeHost", "cudaHostUnregister", "cuMemFreeHost",
+					     "cuMemHostUnregister" };
 	uint32_t t = 0;
 
 	/* the host's: no memory of a device */
@@ -39,12 +42,16 @@ static uint32_t of_memory(const struct api_func *f)
 
 static uint32_t of_module(const struct api_func *f)
 {
-	return has(f->name, "ModuleLoad") || has(f->name, "LibraryLoad") || has(f->name, "LinkComplete") ? TR_LOAD : 0;
+	return has(f->name, "ModuleLoad") || has(f->name, "LibraryLoad") ||
+			       has(f->name, "LinkComplete")
+		       ? TR_LOAD
+		       : 0;
 }
 
 static uint32_t of_copy(const struct api_func *f)
 {
-	static const char *const linear[] = { "cudaMemcpy", "cudaMemcpyAsync", "cuMemcpyDtoH_v2", "cuMemcpyDtoHAsync_v2",
+	static const char *const linear[] = { "cudaMemcpy",	 "cudaMemcpyAsync",
+					      "cuMemcpyDtoH_v2", "cuMemcpyDtoHAsync_v2",
 					      "cuMemcpyHtoD_v2", "cuMemcpyHtoDAsync_v2" };
 	uint32_t t = has(f->name, "emcpy") ? TR_COPY : 0;
 
@@ -69,24 +76,17 @@ static uint32_t of(const struct api_func *f)
 	if (f->flags & API_GRAPH_LAUNCH)
 		return t | TR_GRAPH | TR_CHECKED;
 	switch (f->class) {
-	case API_COPY:
-		return t | of_copy(f) | TR_CHECKED;
-	case API_SET:
-		return t | TR_SET | TR_CHECKED;
+	case API_COPY: return t | of_copy(f) | TR_CHECKED;
+	case API_SET: return t | TR_SET | TR_CHECKED;
 	case API_LAUNCH:
-		return t | (has(f->name, "Launch") && !has(f->name, "HostFunc") ? TR_LAUNCH : 0) | TR_CHECKED;
-	case API_SYNC:
-		return t | TR_SYNC | TR_CHECKED;
-	case API_MEMORY:
-		return t | of_memory(f) | TR_CHECKED;
-	case API_EVENT:
-		return t | of_handle(f, TR_EVENT_CREATE, TR_EVENT_DESTROY) | TR_CHECKED;
-	case API_STREAM:
-		return t | of_handle(f, TR_STREAM_CREATE, TR_STREAM_DESTROY) | TR_CHECKED;
-	case API_MODULE:
-		return t | of_module(f);
-	default:
-		return t | (f->flags & API_REPORTS_ERROR ? TR_ERROR : 0);
+		return t | (has(f->name, "Launch") && !has(f->name, "HostFunc") ? TR_LAUNCH : 0) |
+		       TR_CHECKED;
+	case API_SYNC: return t | TR_SYNC | TR_CHECKED;
+	case API_MEMORY: return t | of_memory(f) | TR_CHECKED;
+	case API_EVENT: return t | of_handle(f, TR_EVENT_CREATE, TR_EVENT_DESTROY) | TR_CHECKED;
+	case API_STREAM: return t | of_handle(f, TR_STREAM_CREATE, TR_STREAM_DESTROY) | TR_CHECKED;
+	case API_MODULE: return t | of_module(f);
+	default: return t | (f->flags & API_REPORTS_ERROR ? TR_ERROR : 0);
 	}
 }
 

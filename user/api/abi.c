@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * abi.c - which word an argument is in, and what memory is to be read, for x86-64 System V and AAPCS64.
+ * abi.c - which word an argument is in, and what memory is to be read, for x86-64 System V and
+ * AAPCS64.
  *
- * words[] of a record begins with the argument registers (6 on x86-64, 8 on aarch64); the stack's 8-byte words follow.
+ * words[] of a record begins with the argument registers (6 on x86-64, 8 on aarch64); the stack's
+ * 8-byte words follow.
  *   WORD    the next register; none left: the next stack word.
- *   PAIR    two registers; too few left: both words on the stack. On x86-64 later arguments may still use the
- *           remaining register (psABI 3.2.3), on aarch64 they may not (AAPCS64 C.13: NGRN becomes 8).
- *   MEMORY  x86-64: copied to the stack in its turn; aarch64: a pointer to a copy, in a WORD (AAPCS64 B.4).
+ *   PAIR    two registers; too few left: both words on the stack. On x86-64 later arguments may
+ *           still use the
+ *           remaining register (psABI 3.2.3), on aarch64 they may not (AAPCS64 C.13: NGRN
+ *           becomes 8).
+ *   MEMORY  x86-64: copied to the stack in its turn; aarch64: a pointer to a copy, in a WORD
+ *           (AAPCS64 B.4).
  *   FLOAT   a vector register, in neither sequence.
  * CUDA's functions have no argument with an alignment above 8.
  */
@@ -105,7 +110,9 @@ static void read_value(const struct api_arg *a, struct abi_arg *w, struct abi_pl
 
 	w->read = p->spec.nreads;
 	r = add_read(p, when, str && !via ? CT_READ_STR : CT_READ_BYTES, w->word,
-		     via ? 8 : str ? a->max : bytes_of(a));
+		     via   ? 8
+		     : str ? a->max
+			   : bytes_of(a));
 	if (!r)
 		return;
 	if (via) {
@@ -119,7 +126,8 @@ static void read_value(const struct api_arg *a, struct abi_arg *w, struct abi_pl
 		if (!m->list || when != CT_AT_ENTRY)
 			continue;
 		w->read2 = p->spec.nreads;
-		r = add_read(p, when, CT_READ_ARRAY, CT_FROM_READ | w->read, m->max * m->layout->size);
+		r = add_read(p, when, CT_READ_ARRAY, CT_FROM_READ | w->read,
+			     m->max * m->layout->size);
 		if (!r)
 			return;
 		r->off = m->off;
@@ -129,7 +137,8 @@ static void read_value(const struct api_arg *a, struct abi_arg *w, struct abi_pl
 	}
 }
 
-static void read_list(const struct api_func *f, const struct api_arg *a, struct abi_arg *w, struct abi_plan *p, int when)
+static void read_list(const struct api_func *f, const struct api_arg *a, struct abi_arg *w,
+		      struct abi_plan *p, int when)
 {
 	const struct abi_arg *count;
 	struct ct_read *r;
@@ -152,7 +161,8 @@ static int when_read(const struct api_arg *a, enum api_arch arch)
 {
 	if (a->dir != API_IN)
 		return CT_AT_RETURN;
-	if (a->deref || (a->abi == API_ABI_MEMORY && arch == API_AARCH64 && a->type != FIELD_UNKNOWN))
+	if (a->deref ||
+	    (a->abi == API_ABI_MEMORY && arch == API_AARCH64 && a->type != FIELD_UNKNOWN))
 		return CT_AT_ENTRY;
 	return 0;
 }
@@ -184,7 +194,8 @@ static void plan_size(const struct api_func *f, struct abi_plan *p)
 		if (!a->unit)
 			continue;
 		n++;
-		if (a->unit == 1 && a->abi == API_ABI_WORD && a->dir == API_IN && !a->deref && a->width == 8)
+		if (a->unit == 1 && a->abi == API_ABI_WORD && a->dir == API_IN && !a->deref &&
+		    a->width == 8)
 			p->spec.size_word = p->args[i].word;
 	}
 	if (n != 1)
@@ -205,7 +216,8 @@ static void plan_count(const struct api_func *f, struct abi_plan *p)
 	struct ct_spec *s = &p->spec;
 	int sizes = 0;
 
-	s->kind_word = s->stream_word = s->func_word = s->grid_word = s->shared_word = CT_COUNT_NONE;
+	s->kind_word = s->stream_word = s->func_word = s->grid_word = s->shared_word =
+		CT_COUNT_NONE;
 	for (int i = 0; i < f->nargs; i++) {
 		const struct api_arg *a = &f->args[i];
 		uint8_t word = p->args[i].word;
@@ -218,7 +230,8 @@ static void plan_count(const struct api_func *f, struct abi_plan *p)
 			s->stream_word = word;
 		else if (a->type == FIELD_FUNC && s->func_word == CT_COUNT_NONE)
 			s->func_word = word;
-		else if (f->class == API_LAUNCH && a->type == FIELD_DIM3 && a->abi == API_ABI_PAIR && !sizes++)
+		else if (f->class == API_LAUNCH && a->type == FIELD_DIM3 &&
+			 a->abi == API_ABI_PAIR && !sizes++)
 			s->grid_word = word;
 		else if (f->class == API_LAUNCH && !strcmp(a->name, "gridDimX"))
 			s->grid_word = word;
@@ -231,7 +244,8 @@ static void plan_count(const struct api_func *f, struct abi_plan *p)
 		s->more |= CT_S_COPIES;
 }
 
-/* Memory whose size one word says, or that a call gives back: what counting in the kernel knows what is freed by. */
+/* Memory whose size one word says, or that a call gives back: what counting in the kernel knows
+ * what is freed by. */
 static void plan_memory(const struct api_func *f, struct abi_plan *p)
 {
 	struct ct_spec *s = &p->spec;
@@ -239,14 +253,19 @@ static void plan_memory(const struct api_func *f, struct abi_plan *p)
 	s->memory_word = CT_COUNT_NONE;
 	for (int i = 0; i < f->nargs; i++) {
 		const struct api_arg *a = &f->args[i];
-		bool takes = a->role == API_ROLE_ALLOCATES && a->memory < API_MEM_IMPORTED && s->flags & CT_S_MATCH_SIZE;
-		bool frees = a->role == API_ROLE_FREES && (a->space == API_SPACE_DEVICE || a->space == API_SPACE_HOST ||
-							   a->space == API_SPACE_REGISTERED || a->space == API_SPACE_HANDLE);
+		bool takes = a->role == API_ROLE_ALLOCATES && a->memory < API_MEM_IMPORTED &&
+			     s->flags & CT_S_MATCH_SIZE;
+		bool frees = a->role == API_ROLE_FREES &&
+			     (a->space == API_SPACE_DEVICE || a->space == API_SPACE_HOST ||
+			      a->space == API_SPACE_REGISTERED || a->space == API_SPACE_HANDLE);
 
 		/* what a graph's node takes or frees comes with the graph's launch */
-		if ((!takes && !frees) || a->layout || p->args[i].word == ABI_NONE || f->class != API_MEMORY)
+		if ((!takes && !frees) || a->layout || p->args[i].word == ABI_NONE ||
+		    f->class != API_MEMORY)
 			continue;
-		s->memory_how = frees ? CT_MEMORY_FREES : a->dir == API_IN ? CT_MEMORY_TAKES_IN : CT_MEMORY_TAKES_OUT;
+		s->memory_how = frees		   ? CT_MEMORY_FREES
+				: a->dir == API_IN ? CT_MEMORY_TAKES_IN
+						   : CT_MEMORY_TAKES_OUT;
 		s->memory_word = p->args[i].word;
 		s->memory_space = (uint8_t)(a->space + 1);
 	}
@@ -259,7 +278,8 @@ static void add_spot(struct abi_plan *p, struct abi_spot spot)
 }
 
 /* The handles of kernels in a struct that was read, and its stream. */
-static void struct_spots(struct abi_plan *p, const struct api_struct *s, struct abi_spot at, uint8_t type)
+static void struct_spots(struct abi_plan *p, const struct api_struct *s, struct abi_spot at,
+			 uint8_t type)
 {
 	for (int i = 0; i < s->nmembers; i++) {
 		const struct api_member *m = &s->members[i];
@@ -283,7 +303,8 @@ static void struct_spots(struct abi_plan *p, const struct api_struct *s, struct 
 	}
 }
 
-/* Where the kernel is that a call is about: in the first argument that has one, an output only when no input has. */
+/* Where the kernel is that a call is about: in the first argument that has one, an output only
+ * when no input has. */
 static void plan_kernel(const struct api_func *f, struct abi_plan *p)
 {
 	for (int out = 0; out < 2; out++) {
@@ -315,7 +336,8 @@ static void plan_stream(const struct api_func *f, struct abi_plan *p)
 			continue;
 		if (spot.read != ABI_NONE && a->layout) {
 			struct_spots(p, a->layout, spot, FIELD_STREAM);
-		} else if (a->type == FIELD_STREAM && spot.read == ABI_NONE && p->args[i].word != ABI_NONE) {
+		} else if (a->type == FIELD_STREAM && spot.read == ABI_NONE &&
+			   p->args[i].word != ABI_NONE) {
 			p->stream.word = p->args[i].word;
 			p->has_stream = true;
 		}
@@ -378,7 +400,8 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 		p->args[i].by = find_arg(f, f->args[i].by);
 	}
 	p->spec.flags = (uint8_t)f->flags;
-	if ((f->ret == API_RET_CUDA_ERR || f->ret == API_RET_CU_RESULT) && !(f->flags & API_REPORTS_ERROR))
+	if ((f->ret == API_RET_CUDA_ERR || f->ret == API_RET_CU_RESULT) &&
+	    !(f->flags & API_REPORTS_ERROR))
 		p->spec.flags |= CT_S_ERROR;
 	p->spec.size_word = CT_COUNT_NONE;
 	assign_words(f, arch, p);
@@ -396,7 +419,8 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 	plan_lesson(f, p);
 	total = p->spec.nwords * 8u;
 	for (int i = 0; i < p->spec.nreads; i++)
-		total += (p->spec.reads[i].kind == CT_READ_BYTES ? 0 : 8) + ((p->spec.reads[i].len + 7u) & ~7u);
+		total += (p->spec.reads[i].kind == CT_READ_BYTES ? 0 : 8) +
+			 ((p->spec.reads[i].len + 7u) & ~7u);
 	if (total > CT_DATA_MAX)
 		p->err = -E2BIG;
 	p->known = true;
@@ -430,7 +454,8 @@ int api_spec(int func, enum api_arch arch, bool shown, struct ct_spec *out)
 
 void abi_reads_find(const struct ct_call *c, const struct abi_plan *p, struct abi_reads *r)
 {
-	const uint8_t *at = (const uint8_t *)&c->words[c->nwords], *end = (const uint8_t *)c + c->h.size;
+	const uint8_t *at = (const uint8_t *)&c->words[c->nwords],
+		      *end = (const uint8_t *)c + c->h.size;
 
 	for (int i = 0; i < p->spec.nreads; i++) {
 		const struct ct_read *spec = &p->spec.reads[i];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * abi.h - inside the api room: where a row's arguments are in a call's record. A plan is made once for each row and
- * architecture; the capture spec of the kernel side and the decoder both follow it, so they cannot disagree.
+ * abi.h - inside the api room: where a row's arguments are in a call's record. A plan is made
+ * once for each row and architecture; the capture spec of the kernel side and the decoder both
+ * follow it, so they cannot disagree.
  */
 #ifndef CT_ABI_H
 #define CT_ABI_H
@@ -20,11 +21,11 @@ struct abi_arg {
 
 /* A place that a kernel's handle may be in. */
 struct abi_spot {
-	uint8_t word;	  /* the handle itself; ABI_NONE: in a read */
+	uint8_t word; /* the handle itself; ABI_NONE: in a read */
 	uint8_t read;
-	uint16_t off;	  /* in the read, or in the words of an argument that is passed in memory */
+	uint16_t off; /* in the read, or in the words of an argument that is passed in memory */
 	uint16_t selector; /* offset of the 32-bit selector of `cases` in the read */
-	uint32_t cases;	  /* bit v: the handle is there when the selector is v; 0: always */
+	uint32_t cases;	   /* bit v: the handle is there when the selector is v; 0: always */
 };
 #define ABI_SPOTS 2
 
@@ -44,7 +45,8 @@ struct abi_plan {
 	struct abi_spot stream; /* with has_stream: where the stream's handle is */
 	struct abi_lesson lesson;
 	bool places; /* changes what is current: of use to others, whether shown or not */
-	uint8_t place, place_of; /* index of the argument that says what is current, and of its device; ABI_NONE: none */
+	/* index of the argument that says what is current, and of its device; ABI_NONE: none */
+	uint8_t place, place_of;
 };
 
 /* The plan of a row. func must be a row. The caller must be the only thread that uses the api room. */
@@ -57,8 +59,8 @@ struct abi_reads {
 	bool cut[CT_MAX_READS];		 /* there was more */
 };
 
-/* Finds the reads in a record. A record that passed record_check() yields all that it announces; any other yields what
- * lies within its size. */
+/* Finds the reads in a record. A record that passed record_check() yields all that it announces;
+ * any other yields what lies within its size. */
 void abi_reads_find(const struct ct_call *, const struct abi_plan *, struct abi_reads *);
 /* The 8 bytes at a spot in a read; 0: not there. */
 uint64_t abi_in_read(const struct abi_spot *, const struct abi_reads *);

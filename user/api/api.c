@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * api.c - finding rows by name and version, the names of classes and domains, and what a return value means.
+ * api.c - finding rows by name and version, the names of classes and domains, and what a return
+ * value means.
  *
- * A symbol table of a large library is looked up name by name: most names are refused by their first letters, the rest
- * by one probe of a hash table that is made at the first use.
+ * A symbol table of a large library is looked up name by name: most names are refused by their
+ * first letters, the rest by one probe of a hash table that is made at the first use.
  */
 #include "api.h"
 #include "xlat.h"
@@ -16,11 +17,11 @@ static uint16_t slots[HASH_SIZE]; /* row + 1 of the first row with a name; 0: fr
 static bool hashed;
 
 static const char *const class_names[API_CLASS_END] = {
-	[API_MEMORY] = "memory",   [API_COPY] = "copy",	      [API_SET] = "set",
-	[API_LAUNCH] = "launch",   [API_STREAM] = "stream",   [API_EVENT] = "event",
-	[API_SYNC] = "sync",	   [API_GRAPH] = "graph",     [API_DEVICE] = "device",
-	[API_CONTEXT] = "context", [API_MODULE] = "module",   [API_QUERY] = "query",
-	[API_PEER] = "peer",	   [API_TEXTURE] = "texture", [API_PROFILER] = "profiler",
+	[API_MEMORY] = "memory",     [API_COPY] = "copy",	[API_SET] = "set",
+	[API_LAUNCH] = "launch",     [API_STREAM] = "stream",	[API_EVENT] = "event",
+	[API_SYNC] = "sync",	     [API_GRAPH] = "graph",	[API_DEVICE] = "device",
+	[API_CONTEXT] = "context",   [API_MODULE] = "module",	[API_QUERY] = "query",
+	[API_PEER] = "peer",	     [API_TEXTURE] = "texture", [API_PROFILER] = "profiler",
 	[API_INTERNAL] = "internal",
 };
 
@@ -75,7 +76,8 @@ int api_next(const char *name, int prev)
 	return prev + 1 < api_nfuncs && same_name(prev + 1, name, len) ? prev + 1 : -1;
 }
 
-/* Of the rows of one name the one for this version; the newest when none is or when the version is not known. */
+/* Of the rows of one name the one for this version; the newest when none is or when the version
+ * is not known. */
 static int row_for_version(int row, int version)
 {
 	const char *name = api_funcs[row].name;
@@ -102,7 +104,8 @@ int api_lookup(const char *symbol, int version, bool *per_thread)
 		return -1;
 	len = strlen(symbol);
 	row = first_row(symbol, len);
-	if (row < 0 && len > 5 && (!strcmp(symbol + len - 5, "_ptsz") || !strcmp(symbol + len - 5, "_ptds"))) {
+	if (row < 0 && len > 5 &&
+	    (!strcmp(symbol + len - 5, "_ptsz") || !strcmp(symbol + len - 5, "_ptds"))) {
 		row = first_row(symbol, len - 5);
 		*per_thread = row >= 0;
 	}
@@ -130,12 +133,9 @@ const char *api_domain_name(enum api_domain domain)
 const char *api_error_name(enum api_ret kind, int64_t code)
 {
 	switch (kind) {
-	case API_RET_CUDA_ERR:
-		return xlat_name(&xlat_cuda_error, code);
-	case API_RET_CU_RESULT:
-		return xlat_name(&xlat_cu_result, code);
-	default:
-		return NULL;
+	case API_RET_CUDA_ERR: return xlat_name(&xlat_cuda_error, code);
+	case API_RET_CU_RESULT: return xlat_name(&xlat_cu_result, code);
+	default: return NULL;
 	}
 }
 
@@ -144,10 +144,12 @@ bool api_failed(const struct ct_call *c)
 	const struct api_func *f;
 	int32_t code = (int32_t)c->ret;
 
-	if (c->h.kind == CT_ENTER || c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN) || c->func >= api_nfuncs)
+	if (c->h.kind == CT_ENTER || c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN) ||
+	    c->func >= api_nfuncs)
 		return false;
 	f = &api_funcs[c->func];
-	if ((f->ret != API_RET_CUDA_ERR && f->ret != API_RET_CU_RESULT) || f->flags & API_REPORTS_ERROR)
+	if ((f->ret != API_RET_CUDA_ERR && f->ret != API_RET_CU_RESULT) ||
+	    f->flags & API_REPORTS_ERROR)
 		return false;
 	if (code == 600 && f->flags & CT_S_NOT_READY) /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
 		return false;
@@ -158,9 +160,11 @@ enum api_way api_way(unsigned int func, uint32_t kind)
 {
 	struct ct_spec spec;
 
-	if (func >= (unsigned int)api_nfuncs || api_funcs[func].class != API_COPY || api_spec((int)func, API_ARCH_HERE, true, &spec))
+	if (func >= (unsigned int)api_nfuncs || api_funcs[func].class != API_COPY ||
+	    api_spec((int)func, API_ARCH_HERE, true, &spec))
 		return API_WAY_UNTOLD;
 	if (spec.kind_word != CT_COUNT_NONE)
 		return kind <= API_WAY_BY_ADDRESS ? (enum api_way)kind : API_WAY_UNTOLD;
-	return API_WAY_UNTOLD - (enum api_way)((api_funcs[func].flags & API_WAY_MASK) >> API_WAY_SHIFT);
+	return API_WAY_UNTOLD -
+	       (enum api_way)((api_funcs[func].flags & API_WAY_MASK) >> API_WAY_SHIFT);
 }

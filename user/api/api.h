@@ -2,13 +2,14 @@
 /*
  * api.h - what CUDA's functions are: the table of functions and everything that follows from a row.
  *
- * runtime.def and driver.def hold one row per function (and per changed signature), xlat.def the enums,
- * flags and error names, struct.def the layouts of the structs that are decoded. A row names its arguments
- * in the order of CUDA's header. From it follow the symbols to attach, the capture spec of the kernel side,
- * the class filter, and the names and types in every sink. Nothing else in the project names a function.
+ * runtime.def and driver.def hold one row per function (and per changed signature), xlat.def the
+ * enums, flags and error names, struct.def the layouts of the structs that are decoded. A row names
+ * its arguments in the order of CUDA's header. From it follow the symbols to attach, the capture
+ * spec of the kernel side, the class filter, and the names and types in every sink. Nothing else in
+ * the project names a function.
  *
- * This room knows CUDA's interface and the two ABIs (x86-64 System V, AAPCS64); it knows no source, no sink
- * and no process.
+ * This room knows CUDA's interface and the two ABIs (x86-64 System V, AAPCS64); it knows no
+ * source, no sink and no process.
  */
 #ifndef CT_API_H
 #define CT_API_H
@@ -20,55 +21,88 @@ enum api_domain { API_RUNTIME = 0, API_DRIVER = 1, API_DOMAIN_END };
 
 /* Classes, in the order in which `list` and --help name them. */
 enum api_class {
-	API_MEMORY, API_COPY, API_SET, API_LAUNCH, API_STREAM, API_EVENT, API_SYNC, API_GRAPH, API_DEVICE,
-	API_CONTEXT, API_MODULE, API_QUERY, API_PEER, API_TEXTURE, API_PROFILER, API_INTERNAL,
+	API_MEMORY,
+	API_COPY,
+	API_SET,
+	API_LAUNCH,
+	API_STREAM,
+	API_EVENT,
+	API_SYNC,
+	API_GRAPH,
+	API_DEVICE,
+	API_CONTEXT,
+	API_MODULE,
+	API_QUERY,
+	API_PEER,
+	API_TEXTURE,
+	API_PROFILER,
+	API_INTERNAL,
 	API_CLASS_END
 };
 
-enum api_ret { API_RET_CUDA_ERR, API_RET_CU_RESULT, API_RET_STR, API_RET_INT, API_RET_PTR, API_RET_VOID };
+enum api_ret {
+	API_RET_CUDA_ERR,
+	API_RET_CU_RESULT,
+	API_RET_STR,
+	API_RET_INT,
+	API_RET_PTR,
+	API_RET_VOID
+};
 
 #define API_MAX_ARGS 16
 /* A row's flags beyond those of CT_S_*. */
-#define API_SRET 0x100	       /* returns a struct in memory, whose address x86-64 passes as a hidden first word */
+/* returns a struct in memory, whose address x86-64 passes as a hidden first word */
+#define API_SRET 0x100
 #define API_ENTRY_ONLY 0x200   /* its arguments tell everything: no return probe */
 #define API_ENDS_CONTEXT 0x400 /* what was looked up in a context names nothing any more */
 #define API_GRAPH_LAUNCH 0x800 /* begins the work of a graph */
-#define API_FREES_ALL 0x1000 /* what a context had is given back: that of the argument DESTROYED, or the device's own */
+/* what a context had is given back: that of the argument DESTROYED, or the device's own */
+#define API_FREES_ALL 0x1000
 #define API_NO_RECORD 0x2000 /* of a class that copies, but no record of the device's tells of it */
 #define API_BEGINS_CAPTURE 0x4000 /* from here on the thread's calls make a graph and no work... */
-#define API_ENDS_CAPTURE 0x8000 /* ...until here */
-#define API_REPORTS_ERROR 0x10000 /* the error that it returns is one of an earlier call: it did not fail itself */
-/* The direction of a copy that no argument says, as of cuMemcpyHtoD: API_WAY_UNTOLD less the direction. */
+#define API_ENDS_CAPTURE 0x8000	  /* ...until here */
+/* the error that it returns is one of an earlier call: it did not fail itself */
+#define API_REPORTS_ERROR 0x10000
+/* The direction of a copy that no argument says, as of cuMemcpyHtoD: API_WAY_UNTOLD less the
+ * direction. */
 #define API_WAY_SHIFT 17
 #define API_WAY_MASK (7u << API_WAY_SHIFT)
 
 /* How an argument is passed: decides its word(s). */
 enum api_abi {
-	API_ABI_WORD,	/* one integer register or stack word */
-	API_ABI_PAIR,	/* an aggregate of 9..16 bytes (dim3): two registers, or both words on the stack */
+	API_ABI_WORD, /* one integer register or stack word */
+	/* an aggregate of 9..16 bytes (dim3): two registers, or both words on the stack */
+	API_ABI_PAIR,
 	API_ABI_MEMORY, /* a larger aggregate: x86-64: on the stack; aarch64: a pointer to a copy */
 	API_ABI_FLOAT,	/* a floating-point register: its value cannot be seen */
 };
 
 enum api_dir { API_IN, API_OUT, API_INOUT };
 
-/* What an argument says about kernels' names, or about device memory. `of` names the argument that it speaks of. */
+/* What an argument says about kernels' names, or about device memory. `of` names the argument
+ * that it speaks of. */
 enum api_role {
 	API_ROLE_NONE,
-	API_ROLE_NAMES,	  /* a string: the name of the kernel whose handle is in `of` */
-	API_ROLE_SAME_AS, /* a handle of the kernel that `of` is a handle of; on a module: it belongs to the library `of` */
+	API_ROLE_NAMES, /* a string: the name of the kernel whose handle is in `of` */
+	/* a handle of the kernel that `of` is a handle of; on a module: it belongs to the
+	 * library `of` */
+	API_ROLE_SAME_AS,
 	API_ROLE_OWNER,	  /* the fat binary, module or library that the row's kernel belongs to */
 	API_ROLE_UNLOADS, /* its kernels are gone after the call */
-	/* memory, of the argument's kind and space: an output, or an input where the program says the place. In a struct: its
-	 * member ptr or dptr */
+	/* memory, of the argument's kind and space: an output, or an input where the program
+	 * says the place. In a struct: its member ptr or dptr */
 	API_ROLE_ALLOCATES, /* of the call's size, is had after the call */
-	API_ROLE_FREES,	  /* is gone after the call; with a size, all that was had from there on over so many bytes */
-	API_ROLE_BACKS,	  /* the handle of the physical memory that an address gets */
-	API_ROLE_RETAINS, /* an output: one more handle of the physical memory at the address in `of` */
-	API_ROLE_PITCH,	  /* an output: bytes from one row to the next */
+	/* is gone after the call; with a size, all that was had from there on over so many bytes */
+	API_ROLE_FREES,
+	API_ROLE_BACKS, /* the handle of the physical memory that an address gets */
+	/* an output: one more handle of the physical memory at the address in `of` */
+	API_ROLE_RETAINS,
+	API_ROLE_PITCH, /* an output: bytes from one row to the next */
 	/* which device (an int) or context (a pointer) is the thread's current one */
-	API_ROLE_CURRENT,    /* this one is after the call: set by it (inputs), or told by it (outputs) */
-	API_ROLE_PUSHED,     /* this context is; the one before comes back when it is popped. `of`: its device */
+	/* this one is after the call: set by it (inputs), or told by it (outputs) */
+	API_ROLE_CURRENT,
+	/* this context is; the one before comes back when it is popped. `of`: its device */
+	API_ROLE_PUSHED,
 	API_ROLE_POPPED,     /* this context no longer is */
 	API_ROLE_CONTEXT_OF, /* a context of the device `of` */
 	API_ROLE_DESTROYED,  /* this context is no more */
@@ -77,39 +111,52 @@ enum api_role {
 struct api_struct; /* the layout of a struct, from struct.def */
 
 struct api_arg {
-	const char *name;  /* as CUDA's header names it */
-	const char *label; /* as the table prints it (cudaMemcpy's `count` is `size`); often the same string */
-	uint8_t type;	   /* enum field_type: of the value, or of what an output pointer points to */
-	uint8_t abi;	   /* enum api_abi */
-	uint8_t dir;	   /* API_OUT, API_INOUT: a pointer to the value, read at return */
-	uint16_t width;	   /* bytes of the value: 1, 2, 4, 8; of an aggregate or of a list's element its size */
+	const char *name; /* as CUDA's header names it */
+	/* as the table prints it (cudaMemcpy's `count` is `size`); often the same string */
+	const char *label;
+	/* enum field_type: of the value, or of what an output pointer points to */
+	uint8_t type;
+	uint8_t abi; /* enum api_abi */
+	uint8_t dir; /* API_OUT, API_INOUT: a pointer to the value, read at return */
+	/* bytes of the value: 1, 2, 4, 8; of an aggregate or of a list's element its size */
+	uint16_t width;
 	bool is_signed;
-	bool deref;	   /* API_IN: a pointer to the value (string, struct, array), read at entry */
-	uint8_t unit;	   /* API_UNIT_*: what the argument says about the call's size in bytes; 0: nothing */
-	uint8_t role;	   /* enum api_role */
-	uint8_t memory, space; /* with a role of memory: enum api_memory_kind, enum api_memory_space */
-	bool in_context;   /* a handle that lives no longer than a context */
-	uint16_t max;	   /* bytes read at most, for strings and lists; otherwise 0 */
-	const char *count; /* a list: the name of the argument with the number of its elements; otherwise NULL */
-	const char *of;	   /* with a role: the name of the argument that it speaks of; otherwise NULL */
-	const char *by;	   /* a union: the name of the argument that selects its member; otherwise NULL */
+	/* API_IN: a pointer to the value (string, struct, array), read at entry */
+	bool deref;
+	/* API_UNIT_*: what the argument says about the call's size in bytes; 0: nothing */
+	uint8_t unit;
+	uint8_t role; /* enum api_role */
+	/* with a role of memory: enum api_memory_kind, enum api_memory_space */
+	uint8_t memory, space;
+	bool in_context; /* a handle that lives no longer than a context */
+	uint16_t max;	 /* bytes read at most, for strings and lists; otherwise 0 */
+	/* a list: the name of the argument with the number of its elements; otherwise NULL */
+	const char *count;
+	/* with a role: the name of the argument that it speaks of; otherwise NULL */
+	const char *of;
+	/* a union: the name of the argument that selects its member; otherwise NULL */
+	const char *by;
 	const struct xlat *xlat;
 	const struct api_struct *layout; /* of a struct, or of a list's elements; NULL otherwise */
 };
 
 /*
- * struct api_arg's `unit`. The size of a call is the product of the values of all arguments with a unit, each times
- * its unit (cuMemsetD32's N counts words of 4 bytes). A list with a unit adds up, a struct computes its own size.
+ * struct api_arg's `unit`. The size of a call is the product of the values of all arguments with
+ * a unit, each times its unit (cuMemsetD32's N counts words of 4 bytes). A list with a unit adds
+ * up, a struct computes its own size.
  */
 #define API_UNIT_MASK 0x3f	  /* bytes per count */
 #define API_UNIT_ZERO_IS_ONE 0x41 /* a height or depth of 0 means that there is no such dimension */
-#define API_UNIT_VOID 0x80	  /* if not 0, the size is not known (cudaMemcpy3D with an array counts elements) */
+/* if not 0, the size is not known (cudaMemcpy3D with an array counts elements) */
+#define API_UNIT_VOID 0x80
 
 struct api_func {
 	const char *name; /* the symbol, without _ptsz/_ptds, with _vN */
 	uint8_t domain, class, ret, nargs;
-	uint32_t flags;	       /* CT_S_CALLBACK, CT_S_INTERNAL, CT_S_ALWAYS, CT_S_NOT_READY, API_SRET and on */
-	uint16_t since, until; /* CUDA version / 10 (1180, 1300): first and first no longer; 0: no bound */
+	/* CT_S_CALLBACK, CT_S_INTERNAL, CT_S_ALWAYS, CT_S_NOT_READY, API_SRET and on */
+	uint32_t flags;
+	/* CUDA version / 10 (1180, 1300): first and first no longer; 0: no bound */
+	uint16_t since, until;
 	const struct api_arg *args;
 };
 
@@ -124,67 +171,96 @@ enum api_arch { API_X86_64, API_AARCH64 };
 #endif
 
 /*
- * Finds the row for a symbol of a library. `version` is the CUDA version of that library as 10*major*100+...
- * in CUDA's own form (13000, 12040, 11080), or 0 if unknown (then the newest row is taken). A _ptsz or _ptds
- * suffix is stripped and reported in *per_thread. Returns the row, or -1 when the table has no such function.
+ * Finds the row for a symbol of a library. `version` is the CUDA version of that library as
+ * 10*major*100+... in CUDA's own form (13000, 12040, 11080), or 0 if unknown (then the newest
+ * row is taken). A _ptsz or _ptds suffix is stripped and reported in *per_thread. Returns the
+ * row, or -1 when the table has no such function.
  */
 int api_lookup(const char *symbol, int version, bool *per_thread);
 
-/* All rows whose name is `name` exactly, starting the search after row `prev` (-1 at first); -1 at the end. */
+/* All rows whose name is `name` exactly, starting the search after row `prev` (-1 at first); -1
+ * at the end. */
 int api_next(const char *name, int prev);
 
-const char *api_class_name(enum api_class);	 /* "memory" */
-int api_class_parse(const char *name);		 /* the class, or -1 */
-const char *api_domain_name(enum api_domain);	 /* "runtime", "driver" */
+const char *api_class_name(enum api_class);   /* "memory" */
+int api_class_parse(const char *name);	      /* the class, or -1 */
+const char *api_domain_name(enum api_domain); /* "runtime", "driver" */
 
-/* Compiles a row into what the kernel side needs. `shown`: the user asked for it. Returns 0, or -E2BIG when a
- * row needs more than the wire allows (a unit test runs it over every row). */
+/* Compiles a row into what the kernel side needs. `shown`: the user asked for it. Returns 0, or
+ * -E2BIG when a row needs more than the wire allows (a unit test runs it over every row). */
 int api_spec(int func, enum api_arch arch, bool shown, struct ct_spec *out);
 
-/* Where the words of a call's record are in the parameters that a CUPTI callback gets (api/params.c). */
-enum api_param_how { API_PARAM_ZERO = 0, API_PARAM_SIGN = 1, API_PARAM_ADDRESS = 2 }; /* the place's own address */
+/* Where the words of a call's record are in the parameters that a CUPTI callback gets
+ * (api/params.c). */
+/* the place's own address */
+enum api_param_how { API_PARAM_ZERO = 0, API_PARAM_SIGN = 1, API_PARAM_ADDRESS = 2 };
 struct api_param {
 	uint16_t off;
 	uint8_t width; /* bytes, extended with zeros or by the sign; 0: cannot be had */
 	uint8_t how;   /* enum api_param_how */
 };
-/* words[CT_MAX_WORDS]; *kernel: the word with the handle of the kernel that a call is about, -1: none. Returns 0 or -errno. */
+/* words[CT_MAX_WORDS]; *kernel: the word with the handle of the kernel that a call is about, -1:
+ * none. Returns 0 or -errno. */
 int api_params(int func, enum api_arch arch, struct api_param *words, int *kernel);
 
 /* The name of an error code: "cudaErrorInvalidValue"; NULL when the headers know no such code. */
 const char *api_error_name(enum api_ret kind, int64_t code);
 
-/* True when the call's return value says that it failed. An answer of NotReady where that is one is no failure, nor is the error
- * of an earlier call that cudaGetLastError reports. An unfinished call and one without a return value did not fail. */
+/* True when the call's return value says that it failed. An answer of NotReady where that is one
+ * is no failure, nor is the error of an earlier call that cudaGetLastError reports. An
+ * unfinished call and one without a return value did not fail. */
 bool api_failed(const struct ct_call *);
 
-/* The direction of a copy: the first five as cudaMemcpyKind numbers them. BY_ADDRESS: the driver finds it out from the addresses. */
-enum api_way { API_WAY_HTOH, API_WAY_HTOD, API_WAY_DTOH, API_WAY_DTOD, API_WAY_BY_ADDRESS, API_WAY_PTOP, API_WAY_UNTOLD, API_WAY_END };
-/* The direction in which calls of a row copy. `kind` is the call's cudaMemcpyKind; it is used only if the row has such an argument.
- * API_WAY_UNTOLD: the row does not copy, or the direction is not known. */
+/* The direction of a copy: the first five as cudaMemcpyKind numbers them. BY_ADDRESS: the driver
+ * finds it out from the addresses. */
+enum api_way {
+	API_WAY_HTOH,
+	API_WAY_HTOD,
+	API_WAY_DTOH,
+	API_WAY_DTOD,
+	API_WAY_BY_ADDRESS,
+	API_WAY_PTOP,
+	API_WAY_UNTOLD,
+	API_WAY_END
+};
+/* The direction in which calls of a row copy. `kind` is the call's cudaMemcpyKind; it is used
+ * only if the row has such an argument. API_WAY_UNTOLD: the row does not copy, or the direction
+ * is not known. */
 enum api_way api_way(unsigned int func, uint32_t kind);
 
-/* Bytes that the call moves or allocates, computed where it takes several arguments (width * height);
- * -1 when the function has no size. */
+/* Bytes that the call moves or allocates, computed where it takes several arguments (width *
+ * height); -1 when the function has no size. */
 int64_t api_size(const struct ct_call *, enum api_arch);
 
 /* Memory by what it is... */
 enum api_memory_kind {
-	API_MEM_DEVICE, API_MEM_MANAGED, API_MEM_ARRAY,
+	API_MEM_DEVICE,
+	API_MEM_MANAGED,
+	API_MEM_ARRAY,
 	API_MEM_POOL,	  /* in the order of a stream */
 	API_MEM_GRAPH,	  /* by a graph's node */
 	API_MEM_PHYSICAL, /* without an address of its own: cuMemCreate's */
-	API_MEM_HOST, API_MEM_REGISTERED, /* pinned memory of the host, the driver's and the program's own */
+	/* pinned memory of the host, the driver's and the program's own */
+	API_MEM_HOST,
+	API_MEM_REGISTERED,
 	/* these hold no memory by themselves */
 	API_MEM_IMPORTED, /* another process's */
-	API_MEM_RESERVED, API_MEM_MAPPED, /* addresses, and those of them behind which there is memory */
+	/* addresses, and those of them behind which there is memory */
+	API_MEM_RESERVED,
+	API_MEM_MAPPED,
 	API_MEM_END
 };
 const char *api_memory_name(enum api_memory_kind); /* "device" */
 /* ...and by how it is found again: the same number may name something else in another space. */
 enum api_memory_space {
-	API_SPACE_DEVICE, API_SPACE_HOST, API_SPACE_REGISTERED, API_SPACE_ARRAY, API_SPACE_IPC, API_SPACE_HANDLE,
-	API_SPACE_RESERVED, API_SPACE_MAPPED,
+	API_SPACE_DEVICE,
+	API_SPACE_HOST,
+	API_SPACE_REGISTERED,
+	API_SPACE_ARRAY,
+	API_SPACE_IPC,
+	API_SPACE_HANDLE,
+	API_SPACE_RESERVED,
+	API_SPACE_MAPPED,
 };
 
 enum api_memory_what {
@@ -194,25 +270,28 @@ enum api_memory_what {
 	API_MEMORY_RETAINED,  /* `address` is one more handle of what is at the address `of` */
 	API_MEMORY_NOT_TAKEN, /* the call failed: address is 0, bytes what it asked for */
 	API_MEMORY_NOT_FREED, /* likewise; address is what it was to free */
-	API_MEMORY_ENDED,     /* all that belongs to a context is gone: `of`, a context's handle; 0: the current device's */
+	/* all that belongs to a context is gone: `of`, a context's handle; 0: the current
+	 * device's */
+	API_MEMORY_ENDED,
 };
 struct api_memory {
-	uint8_t what; /* enum api_memory_what */
+	uint8_t what;	     /* enum api_memory_what */
 	uint8_t kind, space; /* FREED: the space alone is known */
-	uint32_t device; /* that the call itself names; CT_UNKNOWN: none */
-	uint64_t address, bytes; /* bytes: 0 where they are not known; FREED: of what is unmapped, else 0 */
-	uint64_t of;	 /* MAPPED: the handle of the memory behind it */
+	uint32_t device;     /* that the call itself names; CT_UNKNOWN: none */
+	/* bytes: 0 where they are not known; FREED: of what is unmapped, else 0 */
+	uint64_t address, bytes;
+	uint64_t of; /* MAPPED: the handle of the memory behind it */
 };
 /* What a call did to memory. Returns `what`. A call that did not return did nothing. */
 enum api_memory_what api_memory(const struct ct_call *, enum api_arch, struct api_memory *);
-/* What counting in the kernel knows of a row's calls: 1: they take memory, -1: they give it back (ct_spec.memory_how), 0: neither.
- * *host: of the host, pinned. */
+/* What counting in the kernel knows of a row's calls: 1: they take memory, -1: they give it back
+ * (ct_spec.memory_how), 0: neither. *host: of the host, pinned. */
 int api_memory_sign(unsigned int func, bool *host);
 /* Adds the rows whose calls do something to memory to a bitmap over the rows. */
 void api_remembering(uint64_t *set);
 
-/* The kernel that a call is about: the value of its first argument of type FIELD_FUNC, in a struct too, inputs before
- * outputs. False: it has none, it is NULL, or it could not be read. */
+/* The kernel that a call is about: the value of its first argument of type FIELD_FUNC, in a
+ * struct too, inputs before outputs. False: it has none, it is NULL, or it could not be read. */
 bool api_kernel(const struct ct_call *, enum api_arch, uint64_t *handle);
 /* Can calls of the row be about a kernel? Does an argument say its name? Do they unload kernels? */
 bool api_has_kernel(int func);
@@ -229,12 +308,14 @@ enum api_lesson_kind {
 	API_LESSON_CONTEXT_ENDED, /* what was looked up in a context is gone */
 };
 struct api_lesson {
-	uint8_t kind;	   /* enum api_lesson_kind */
-	bool in_context;   /* NAME, SAME: `handle` lives no longer than a context */
-	bool cut;	   /* NAME: there was more; it may have come as CT_MORE pieces of the read `read` */
+	uint8_t kind;	 /* enum api_lesson_kind */
+	bool in_context; /* NAME, SAME: `handle` lives no longer than a context */
+	/* NAME: there was more; it may have come as CT_MORE pieces of the read `read` */
+	bool cut;
 	uint8_t read;
-	uint32_t len;	   /* of name */
-	const char *name;  /* in the record, not NUL-terminated, untrusted; NULL: could not be read */
+	uint32_t len; /* of name */
+	/* in the record, not NUL-terminated, untrusted; NULL: could not be read */
+	const char *name;
 	uint64_t handle, of, owner; /* owner 0: not known */
 };
 /* Returns the kind. A call that failed, or whose outputs are not there, teaches nothing. */
@@ -245,19 +326,19 @@ void api_teaching(uint64_t *set);
 /* What a call says about a thread's current device or context. */
 enum api_place_kind {
 	API_PLACE_NONE,
-	API_PLACE_SET,	   /* `value` is the current device or context from now on */
-	API_PLACE_TOLD,	   /* `value` is the current device or context */
-	API_PLACE_PUSHED,  /* so is the context `value`, until it is popped */
-	API_PLACE_POPPED,  /* the context `value` was popped */
-	API_PLACE_CONTEXT, /* the context `value` is on `device` */
+	API_PLACE_SET,	     /* `value` is the current device or context from now on */
+	API_PLACE_TOLD,	     /* `value` is the current device or context */
+	API_PLACE_PUSHED,    /* so is the context `value`, until it is popped */
+	API_PLACE_POPPED,    /* the context `value` was popped */
+	API_PLACE_CONTEXT,   /* the context `value` is on `device` */
 	API_PLACE_DESTROYED, /* the context `value` is gone */
-	API_PLACE_ENDED,   /* contexts are gone: which is not known */
-	API_PLACE_LOST,	   /* what is current may have changed: the call's end was not seen */
+	API_PLACE_ENDED,     /* contexts are gone: which is not known */
+	API_PLACE_LOST,	     /* what is current may have changed: the call's end was not seen */
 };
 struct api_place {
-	uint8_t kind;	/* enum api_place_kind */
-	bool is_device; /* SET, TOLD: of value */
-	uint64_t value; /* a device's number, or a context's handle; 0 may be one that is NULL */
+	uint8_t kind;	 /* enum api_place_kind */
+	bool is_device;	 /* SET, TOLD: of value */
+	uint64_t value;	 /* a device's number, or a context's handle; 0 may be one that is NULL */
 	uint32_t device; /* PUSHED, CONTEXT: that the context is on; CT_UNKNOWN: not known */
 };
 /* Returns the kind. A call that failed or has not returned yet says nothing. */
@@ -266,14 +347,16 @@ enum api_place_kind api_place(const struct ct_call *, enum api_arch, struct api_
 void api_placing(uint64_t *set);
 /* Are calls of the row given a stream, as an argument or in a struct? */
 bool api_takes_stream(int func);
-/* The stream that a call is given, as an argument or in a struct. False: none, or it could not be read. */
+/* The stream that a call is given, as an argument or in a struct. False: none, or it could not
+ * be read. */
 bool api_stream(const struct ct_call *, enum api_arch, uint64_t *handle);
 
 /*
- * Decodes a call's arguments and outputs into fields, inputs in the order of the header, then outputs, then
- * (unless CT_ENTER, unfinished, or entry only) the return value as the last field, named "returned".
- * The record must have passed record_check(). Strings point into the record. Returns the number of fields
- * written, at most max (64 always suffices; structs take two more than their members).
+ * Decodes a call's arguments and outputs into fields, inputs in the order of the header, then
+ * outputs, then (unless CT_ENTER, unfinished, or entry only) the return value as the last field,
+ * named "returned". The record must have passed record_check(). Strings point into the record.
+ * Returns the number of fields written, at most max (64 always suffices; structs take two more
+ * than their members).
  */
 int api_decode(const struct ct_call *, enum api_arch, struct field *out, int max);
 

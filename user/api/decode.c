@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * decode.c - turns a call's record into fields: inputs in the order of the header, then outputs, then the return value.
+ * decode.c - turns a call's record into fields: inputs in the order of the header, then outputs,
+ * then the return value.
  *
- * It runs for every row that is printed: no allocation, no search, strings stay in the record. A record whose lengths
- * were checked may still hold anything: every value is taken as it is, and every index is bounded here again.
+ * It runs for every row that is printed: no allocation, no search, strings stay in the record. A
+ * record whose lengths were checked may still hold anything: every value is taken as it is, and
+ * every index is bounded here again.
  */
 #include "abi.h"
 #include "layout.h"
@@ -75,14 +77,10 @@ static void add_absent(struct decoder *d, const struct label *l, uint8_t type, u
 static uint64_t narrow(uint64_t v, int width, bool is_signed)
 {
 	switch (width) {
-	case 1:
-		return is_signed ? (uint64_t)(int8_t)v : (uint8_t)v;
-	case 2:
-		return is_signed ? (uint64_t)(int16_t)v : (uint16_t)v;
-	case 4:
-		return is_signed ? (uint64_t)(int32_t)v : (uint32_t)v;
-	default:
-		return v;
+	case 1: return is_signed ? (uint64_t)(int8_t)v : (uint8_t)v;
+	case 2: return is_signed ? (uint64_t)(int16_t)v : (uint16_t)v;
+	case 4: return is_signed ? (uint64_t)(int32_t)v : (uint32_t)v;
+	default: return v;
 	}
 }
 
@@ -94,7 +92,8 @@ static uint64_t load(const uint8_t *p, int width)
 	return v;
 }
 
-static void add_number(struct decoder *d, const struct label *l, uint8_t type, uint64_t v, const struct xlat *x)
+static void add_number(struct decoder *d, const struct label *l, uint8_t type, uint64_t v,
+		       const struct xlat *x)
 {
 	struct field *f = add(d, l, type);
 
@@ -112,7 +111,8 @@ static void add_dim3(struct decoder *d, const struct label *l, const void *p)
 		memcpy(f->dim, p, sizeof(f->dim));
 }
 
-static void add_bytes(struct decoder *d, const struct label *l, uint8_t type, const uint8_t *p, uint32_t len, bool cut)
+static void add_bytes(struct decoder *d, const struct label *l, uint8_t type, const uint8_t *p,
+		      uint32_t len, bool cut)
 {
 	struct field *f = add(d, l, type);
 
@@ -124,8 +124,8 @@ static void add_bytes(struct decoder *d, const struct label *l, uint8_t type, co
 }
 
 /* A value of `width` bytes in memory. */
-static void add_loaded(struct decoder *d, const struct label *l, uint8_t type, const uint8_t *p, int width,
-		       bool is_signed, const struct xlat *x)
+static void add_loaded(struct decoder *d, const struct label *l, uint8_t type, const uint8_t *p,
+		       int width, bool is_signed, const struct xlat *x)
 {
 	struct field *f;
 	float single;
@@ -150,12 +150,14 @@ static void add_loaded(struct decoder *d, const struct label *l, uint8_t type, c
 	}
 }
 
-static void add_struct(struct decoder *d, const struct label *l, const struct api_struct *s, const uint8_t *p,
-		       uint32_t len, uint32_t selector, const struct api_arg *top);
+static void add_struct(struct decoder *d, const struct label *l, const struct api_struct *s,
+		       const uint8_t *p, uint32_t len, uint32_t selector,
+		       const struct api_arg *top);
 
-/* The list that a struct's member points to (cudaLaunchConfig's attrs): read along with the row's argument `top`. */
-static void add_member_list(struct decoder *d, const struct label *l, const struct api_member *m, const uint8_t *p,
-			    const struct api_arg *top)
+/* The list that a struct's member points to (cudaLaunchConfig's attrs): read along with the
+ * row's argument `top`. */
+static void add_member_list(struct decoder *d, const struct label *l, const struct api_member *m,
+			    const uint8_t *p, const struct api_arg *top)
 {
 	static const struct label element;
 	uint8_t read = top ? d->plan->args[top - d->f->args].read2 : ABI_NONE;
@@ -172,12 +174,13 @@ static void add_member_list(struct decoder *d, const struct label *l, const stru
 	if (!open_group(d, l, true, d->reads.cut[read]))
 		return;
 	for (uint32_t at = 0; at + m->layout->size <= len; at += m->layout->size)
-		add_struct(d, &element, m->layout, d->reads.at[read] + at, m->layout->size, 0, NULL);
+		add_struct(d, &element, m->layout, d->reads.at[read] + at, m->layout->size, 0,
+			   NULL);
 	close_group(d);
 }
 
-static void add_member(struct decoder *d, const struct label *l, const struct api_member *m, const uint8_t *p,
-		       uint32_t len, uint32_t selector, const struct api_arg *top)
+static void add_member(struct decoder *d, const struct label *l, const struct api_member *m,
+		       const uint8_t *p, uint32_t len, uint32_t selector, const struct api_arg *top)
 {
 	static const struct label element;
 
@@ -191,17 +194,19 @@ static void add_member(struct decoder *d, const struct label *l, const struct ap
 		if (!open_group(d, l, true, false))
 			return;
 		for (int i = 0; i < m->n && (uint32_t)(m->off + (i + 1) * m->width) <= len; i++)
-			add_loaded(d, &element, m->type, p + m->off + i * m->width, m->width, m->is_signed, m->xlat);
+			add_loaded(d, &element, m->type, p + m->off + i * m->width, m->width,
+				   m->is_signed, m->xlat);
 		close_group(d);
 	} else {
 		add_loaded(d, l, m->type, p + m->off, m->width, m->is_signed, m->xlat);
 	}
 }
 
-static void add_struct(struct decoder *d, const struct label *l, const struct api_struct *s, const uint8_t *p,
-		       uint32_t len, uint32_t selector, const struct api_arg *top)
+static void add_struct(struct decoder *d, const struct label *l, const struct api_struct *s,
+		       const uint8_t *p, uint32_t len, uint32_t selector, const struct api_arg *top)
 {
-	/* A value whose width another argument selects is no struct: the member goes by the argument's name. */
+	/* A value whose width another argument selects is no struct: the member goes by the
+	 * argument's name. */
 	bool flat = top && top->by && s->nested, none = flat;
 
 	if (len < s->used) {
@@ -245,8 +250,8 @@ static bool arg_value(const struct decoder *d, int arg, uint64_t *v)
 	return true;
 }
 
-static void add_list(struct decoder *d, const struct label *l, const struct api_arg *a, const struct abi_arg *w,
-		     uint64_t ptr)
+static void add_list(struct decoder *d, const struct label *l, const struct api_arg *a,
+		     const struct abi_arg *w, uint64_t ptr)
 {
 	static const struct label element;
 	uint64_t count;
@@ -254,7 +259,8 @@ static void add_list(struct decoder *d, const struct label *l, const struct api_
 
 	if (!d->reads.at[w->read]) {
 		/* Nothing is read of an empty list. */
-		if (w->count != ABI_NONE && arg_value(d, w->count, &count) && !(uint32_t)count && ptr) {
+		if (w->count != ABI_NONE && arg_value(d, w->count, &count) && !(uint32_t)count &&
+		    ptr) {
 			if (open_group(d, l, true, false))
 				close_group(d);
 		} else {
@@ -277,7 +283,8 @@ static void add_list(struct decoder *d, const struct label *l, const struct api_
 }
 
 /* What an argument's pointer leads to. */
-static void add_read(struct decoder *d, const struct label *l, const struct api_arg *a, const struct abi_arg *w)
+static void add_read(struct decoder *d, const struct label *l, const struct api_arg *a,
+		     const struct abi_arg *w)
 {
 	uint64_t ptr = w->word < d->call->nwords ? d->call->words[w->word] : 0, selector = 0;
 	uint8_t read = w->read;
@@ -293,7 +300,8 @@ static void add_read(struct decoder *d, const struct label *l, const struct api_
 		return;
 	}
 	if (a->type == FIELD_STR) {
-		add_bytes(d, l, FIELD_STR, d->reads.at[read], d->reads.len[read], d->reads.cut[read]);
+		add_bytes(d, l, FIELD_STR, d->reads.at[read], d->reads.len[read],
+			  d->reads.cut[read]);
 	} else if (a->layout) {
 		if (w->by != ABI_NONE && !arg_value(d, w->by, &selector))
 			selector = ~0ULL;
@@ -347,15 +355,10 @@ static void add_return(struct decoder *d)
 	case API_RET_CU_RESULT:
 		add_number(d, &l, FIELD_ERROR, (uint64_t)(int32_t)ret, &xlat_cu_result);
 		break;
-	case API_RET_INT:
-		add_number(d, &l, FIELD_INT, (uint64_t)(int32_t)ret, NULL);
-		break;
+	case API_RET_INT: add_number(d, &l, FIELD_INT, (uint64_t)(int32_t)ret, NULL); break;
 	case API_RET_PTR:
-	case API_RET_STR:
-		add_number(d, &l, FIELD_PTR, (uint64_t)ret, NULL);
-		break;
-	default:
-		break;
+	case API_RET_STR: add_number(d, &l, FIELD_PTR, (uint64_t)ret, NULL); break;
+	default: break;
 	}
 }
 

@@ -23,10 +23,12 @@ enum field_type {
 	FIELD_BYTES,   /* str, str_len: raw bytes (uuid, ipc handle); printed as hex */
 	FIELD_ERROR,   /* i, an error code; xlat names it */
 	FIELD_UNKNOWN, /* a value that cannot be seen (a float argument): printed as ? */
-	FIELD_WORD,    /* i, named by xlat in a word of our own; a number without a name is printed as such */
+	/* i, named by xlat in a word of our own; a number without a name is printed as such */
+	FIELD_WORD,
 	FIELD_DURATION, /* nanoseconds: u */
-	FIELD_RATE,    /* bytes a second: f */
-	FIELD_OPEN,    /* a struct or a list begins: its members follow up to FIELD_CLOSE; `is_list` */
+	FIELD_RATE,	/* bytes a second: f */
+	/* a struct or a list begins: its members follow up to FIELD_CLOSE; `is_list` */
+	FIELD_OPEN,
 	FIELD_CLOSE,
 };
 
@@ -53,11 +55,11 @@ struct field {
 	const char *label; /* as the table prints it */
 	uint8_t type;	   /* enum field_type */
 	bool out;	   /* an output, read at return */
-	bool absent;	   /* could not be read, or was not because the call failed: no value. Inputs print the
+	bool absent; /* could not be read, or was not because the call failed: no value. Inputs print the
 			      pointer that is in u; outputs are left out of the table and null in JSON */
-	bool is_list;	   /* FIELD_OPEN */
-	bool cut;	   /* there was more than was captured (strings, lists) */
-	bool single;	   /* FIELD_FLOAT: of 4 bytes where it came from */
+	bool is_list; /* FIELD_OPEN */
+	bool cut;     /* there was more than was captured (strings, lists) */
+	bool single;  /* FIELD_FLOAT: of 4 bytes where it came from */
 	uint32_t str_len;
 	const struct xlat *xlat;
 	union {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lesson.c - which kernel a call is about, and what it teaches about the names of kernels: which handle has which name,
- * which handles are the same kernel, which are gone. Follows the roles that the rows give to arguments.
+ * lesson.c - which kernel a call is about, and what it teaches about the names of kernels: which
+ * handle has which name, which handles are the same kernel, which are gone. Follows the roles that
+ * the rows give to arguments.
  *
- * api_kernel() runs for each launch, several times: where the handle is was found out when the row's plan was made.
+ * api_kernel() runs for each launch, several times: where the handle is was found out when the
+ * row's plan was made.
  */
 #include "abi.h"
 
@@ -103,7 +105,8 @@ static void find_name(const struct abi_arg *w, const struct abi_reads *reads, st
 	l->cut = reads->cut[l->read];
 }
 
-/* Has the call done what it does? Outputs are only there then; what a call may have unloaded counts as gone anyway. */
+/* Has the call done what it does? Outputs are only there then; what a call may have unloaded
+ * counts as gone anyway. */
 static bool teaches_handles(const struct ct_call *c, const struct api_func *f)
 {
 	if (f->flags & API_ENTRY_ONLY)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* memory.c - what a call did to memory: took, gave back, could not have. By the roles that the rows give to arguments. */
+/* memory.c - what a call did to memory: took, gave back, could not have. By the roles that the
+ * rows give to arguments. */
 #include "abi.h"
 #include "layout.h"
 
 #include <string.h>
 
-/* The argument that says what is taken or freed, plus one; 0: not looked for yet; ABI_NONE: there is none. */
+/* The argument that says what is taken or freed, plus one; 0: not looked for yet; ABI_NONE:
+ * there is none. */
 static uint8_t spots[CT_MAX_FUNCS];
 
 /* As cudaMemLocationType and CUmemLocationType number them. */
@@ -38,13 +40,15 @@ static uint8_t spot_of(unsigned int func)
 
 const char *api_memory_name(enum api_memory_kind kind)
 {
-	static const char *const names[] = { "device", "managed", "array", "pool", "graph", "physical", "host", "registered",
+	static const char *const names[] = { "device",	 "managed",  "array", "pool",
+					     "graph",	 "physical", "host",  "registered",
 					     "imported", "reserved", "mapped" };
 
 	return kind < API_MEM_END ? names[kind] : "unknown";
 }
 
-/* A member of a struct by its name in CUDA's header, nested ones too; its offset, -1: there is none. */
+/* A member of a struct by its name in CUDA's header, nested ones too; its offset, -1: there is
+ * none. */
 static int member_at(const struct api_struct *s, const char *name, int deep)
 {
 	for (int i = 0; i < s->nmembers; i++) {
@@ -74,7 +78,8 @@ static bool pointed(const struct call *k, int arg, int off, size_t n, void *to)
 {
 	uint8_t read = k->p->args[arg].read;
 
-	if (off < 0 || read == ABI_NONE || !k->reads.at[read] || k->reads.len[read] < (size_t)off + n)
+	if (off < 0 || read == ABI_NONE || !k->reads.at[read] ||
+	    k->reads.len[read] < (size_t)off + n)
 		return false;
 	memcpy(to, k->reads.at[read] + off, n);
 	return true;
@@ -89,7 +94,8 @@ static uint64_t value(const struct call *k, int arg)
 
 	if (a->layout) {
 		off = member_at(a->layout, "dptr", 0);
-		if (!pointed(k, arg, off >= 0 ? off : member_at(a->layout, "ptr", 0), sizeof(v), &v))
+		if (!pointed(k, arg, off >= 0 ? off : member_at(a->layout, "ptr", 0), sizeof(v),
+			     &v))
 			return 0;
 		return v;
 	}
@@ -108,7 +114,8 @@ static uint64_t padded(const struct call *k, int spot, uint64_t bytes)
 	if (arg != ABI_NONE) {
 		pitch = value(k, arg);
 		for (int i = 0; i < k->f->nargs && !width; i++)
-			if (k->f->args[i].unit && k->f->args[i].dir == API_IN && !k->f->args[i].layout)
+			if (k->f->args[i].unit && k->f->args[i].dir == API_IN &&
+			    !k->f->args[i].layout)
 				width = value(k, i);
 	} else if (layout && (!pointed(k, spot, member_at(layout, "pitch", 0), 8, &pitch) ||
 			      !pointed(k, spot, member_at(layout, "xsize", 0), 8, &width))) {
@@ -119,7 +126,8 @@ static uint64_t padded(const struct call *k, int spot, uint64_t bytes)
 	return __builtin_mul_overflow(bytes / width, pitch, &all) ? bytes : all;
 }
 
-/* The place that a struct among the arguments asks for. Memory that is not on a device is the host's. */
+/* The place that a struct among the arguments asks for. Memory that is not on a device is the
+ * host's. */
 static void place(const struct call *k, struct api_memory *m)
 {
 	uint32_t location[2]; /* type, number */
@@ -127,7 +135,8 @@ static void place(const struct call *k, struct api_memory *m)
 	for (int i = 0; i < k->f->nargs; i++) {
 		const struct api_arg *a = &k->f->args[i];
 
-		if (!a->layout || a->count || !pointed(k, i, member_at(a->layout, "location", 1), sizeof(location), location))
+		if (!a->layout || a->count ||
+		    !pointed(k, i, member_at(a->layout, "location", 1), sizeof(location), location))
 			continue;
 		if (location[0] == LOCATION_DEVICE)
 			m->device = location[1];
@@ -150,7 +159,8 @@ static void taken(const struct call *k, int spot, struct api_memory *m)
 	if (backs != ABI_NONE)
 		m->of = value(k, backs);
 	if (!m->address)
-		m->what = API_MEMORY_NONE; /* nothing was asked for, or what came could not be read */
+		/* nothing was asked for, or what came could not be read */
+		m->what = API_MEMORY_NONE;
 }
 
 static void freed(const struct call *k, int spot, struct api_memory *m)
@@ -171,7 +181,8 @@ static enum api_memory_what ended(const struct ct_call *c, enum api_arch arch, s
 		return API_MEMORY_NONE;
 	m->what = API_MEMORY_ENDED;
 	for (int i = 0; i < api_funcs[c->func].nargs; i++)
-		if (api_funcs[c->func].args[i].type == FIELD_INT && abi_plan(c->func, arch)->args[i].word < c->nwords)
+		if (api_funcs[c->func].args[i].type == FIELD_INT &&
+		    abi_plan(c->func, arch)->args[i].word < c->nwords)
 			m->device = (uint32_t)c->words[abi_plan(c->func, arch)->args[i].word];
 	if (api_place(c, arch, &at) == API_PLACE_DESTROYED)
 		m->of = at.value;
@@ -221,7 +232,8 @@ enum api_memory_what api_memory(const struct ct_call *c, enum api_arch arch, str
 
 int api_memory_sign(unsigned int func, bool *host)
 {
-	const struct abi_plan *p = func < (unsigned int)api_nfuncs ? abi_plan(func, API_ARCH_HERE) : NULL;
+	const struct abi_plan *p = func < (unsigned int)api_nfuncs ? abi_plan(func, API_ARCH_HERE)
+								   : NULL;
 	uint8_t space;
 
 	if (!p || p->err || !p->spec.memory_how)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * params.c - where the words of a call's record are in the parameters that CUPTI's callbacks get: a struct with the
- * function's arguments as members in the order of the header (generated_cuda_runtime_api_meta.h), laid out as C lays it out.
- * Follows the same plan as the capture spec, so the records of both sources are alike. tests/params.py compares the offsets with
- * the real headers.
+ * params.c - where the words of a call's record are in the parameters that CUPTI's callbacks
+ * get: a struct with the function's arguments as members in the order of the header
+ * (generated_cuda_runtime_api_meta.h), laid out as C lays it out. Follows the same plan as the
+ * capture spec, so the records of both sources are alike. tests/params.py compares the offsets
+ * with the real headers.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +22,8 @@ static void size_of(const struct api_arg *a, unsigned int *size, unsigned int *a
 	if (a->abi == API_ABI_PAIR)
 		*align = 4; /* dim3 */
 	else if (a->abi == API_ABI_MEMORY)
-		/* handles for other processes are arrays of bytes, the rest begins with a size or a pointer */
+		/* handles for other processes are arrays of bytes, the rest begins with a size
+		 * or a pointer */
 		*align = a->type == FIELD_BYTES ? 1 : 8;
 	else if (a->layout)
 		*align = 4; /* cudaMemLocation: two enums in a word */
@@ -36,7 +38,8 @@ static void word(struct api_param *w, unsigned int off, unsigned int width, enum
 	w->how = (uint8_t)how;
 }
 
-static void place(const struct api_arg *a, unsigned int first, unsigned int off, enum api_arch arch, struct api_param *words)
+static void place(const struct api_arg *a, unsigned int first, unsigned int off, enum api_arch arch,
+		  struct api_param *words)
 {
 	bool sign = a->abi == API_ABI_WORD && a->is_signed && a->dir == API_IN && !a->deref;
 	unsigned int n = 1;
@@ -48,9 +51,12 @@ static void place(const struct api_arg *a, unsigned int first, unsigned int off,
 	if (a->abi == API_ABI_PAIR || a->abi == API_ABI_MEMORY)
 		n = (a->width + 7u) / 8;
 	for (unsigned int i = 0; i < n && first + i < CT_MAX_WORDS; i++) {
-		unsigned int width = a->abi == API_ABI_WORD && (a->dir != API_IN || a->deref) ? 8 : a->width - i * 8;
+		unsigned int width = a->abi == API_ABI_WORD && (a->dir != API_IN || a->deref)
+					     ? 8
+					     : a->width - i * 8;
 
-		word(&words[first + i], off + i * 8, width > 8 ? 8 : width, sign ? API_PARAM_SIGN : API_PARAM_ZERO);
+		word(&words[first + i], off + i * 8, width > 8 ? 8 : width,
+		     sign ? API_PARAM_SIGN : API_PARAM_ZERO);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * place.c - which stream a call is given, and what it says about the thread's current device and context. Follows the
- * roles that the rows give to arguments.
+ * place.c - which stream a call is given, and what it says about the thread's current device and
+ * context. Follows the roles that the rows give to arguments.
  */
 #include "abi.h"
 
@@ -47,7 +47,8 @@ static bool arg_value(const struct ct_call *c, const struct api_arg *a, const st
 	} else {
 		if (w->read == ABI_NONE || !reads->at[w->read] || reads->len[w->read] < a->width)
 			return false;
-		memcpy(value, reads->at[w->read], a->width < sizeof(*value) ? a->width : sizeof(*value));
+		memcpy(value, reads->at[w->read],
+		       a->width < sizeof(*value) ? a->width : sizeof(*value));
 	}
 	if (a->width == 4)
 		*value = (uint32_t)*value;
@@ -70,8 +71,9 @@ enum api_place_kind api_place(const struct ct_call *c, enum api_arch arch, struc
 	if (c->h.kind == CT_CALL && p->places && !p->err &&
 	    (c->h.flags & (CT_F_UNFINISHED | CT_F_PENDING | CT_F_BEFORE)) == CT_F_UNFINISHED)
 		return (enum api_place_kind)(place->kind = API_PLACE_LOST);
-	if ((p->place == ABI_NONE && !(f->flags & API_ENDS_CONTEXT)) || p->err || c->h.kind != CT_CALL ||
-	    c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN | CT_F_BEFORE) || api_failed(c))
+	if ((p->place == ABI_NONE && !(f->flags & API_ENDS_CONTEXT)) || p->err ||
+	    c->h.kind != CT_CALL || c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN | CT_F_BEFORE) ||
+	    api_failed(c))
 		return API_PLACE_NONE;
 	if (p->place == ABI_NONE)
 		return (enum api_place_kind)(place->kind = API_PLACE_ENDED);
@@ -88,18 +90,10 @@ enum api_place_kind api_place(const struct ct_call *c, enum api_arch arch, struc
 	case API_ROLE_CURRENT:
 		place->kind = a->dir == API_IN ? API_PLACE_SET : API_PLACE_TOLD;
 		break;
-	case API_ROLE_PUSHED:
-		place->kind = API_PLACE_PUSHED;
-		break;
-	case API_ROLE_POPPED:
-		place->kind = API_PLACE_POPPED;
-		break;
-	case API_ROLE_CONTEXT_OF:
-		place->kind = API_PLACE_CONTEXT;
-		break;
-	case API_ROLE_DESTROYED:
-		place->kind = API_PLACE_DESTROYED;
-		break;
+	case API_ROLE_PUSHED: place->kind = API_PLACE_PUSHED; break;
+	case API_ROLE_POPPED: place->kind = API_PLACE_POPPED; break;
+	case API_ROLE_CONTEXT_OF: place->kind = API_PLACE_CONTEXT; break;
+	case API_ROLE_DESTROYED: place->kind = API_PLACE_DESTROYED; break;
 	}
 	return (enum api_place_kind)place->kind;
 }

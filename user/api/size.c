@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * size.c - how many bytes a call moves or allocates: the product of the arguments that the row marks with a unit.
+ * size.c - how many bytes a call moves or allocates: the product of the arguments that the row
+ * marks with a unit.
  */
 #include "abi.h"
 #include "layout.h"
@@ -22,27 +23,25 @@ static void times(uint64_t *size, uint64_t v, uint8_t unit)
 {
 	if (unit == API_UNIT_ZERO_IS_ONE && !v)
 		v = 1;
-	if (__builtin_mul_overflow(v, (uint64_t)(unit & API_UNIT_MASK), &v) || __builtin_mul_overflow(*size, v, size))
+	if (__builtin_mul_overflow(v, (uint64_t)(unit & API_UNIT_MASK), &v) ||
+	    __builtin_mul_overflow(*size, v, size))
 		*size = INT64_MAX;
 }
 
-/* Bytes of one channel of a CUarray_format (cuda.h); the block-compressed and multi-planar ones have none. */
+/* Bytes of one channel of a CUarray_format (cuda.h); the block-compressed and multi-planar ones
+ * have none. */
 static int format_bytes(uint64_t format)
 {
 	switch (format) {
 	case 0x01: /* CU_AD_FORMAT_UNSIGNED_INT8 */
-	case 0x08: /* CU_AD_FORMAT_SIGNED_INT8 */
-		return 1;
+	case 0x08: /* CU_AD_FORMAT_SIGNED_INT8 */ return 1;
 	case 0x02: /* CU_AD_FORMAT_UNSIGNED_INT16 */
 	case 0x09: /* CU_AD_FORMAT_SIGNED_INT16 */
-	case 0x10: /* CU_AD_FORMAT_HALF */
-		return 2;
+	case 0x10: /* CU_AD_FORMAT_HALF */ return 2;
 	case 0x03: /* CU_AD_FORMAT_UNSIGNED_INT32 */
 	case 0x0a: /* CU_AD_FORMAT_SIGNED_INT32 */
-	case 0x20: /* CU_AD_FORMAT_FLOAT */
-		return 4;
-	default:
-		return 0;
+	case 0x20: /* CU_AD_FORMAT_FLOAT */ return 4;
+	default: return 0;
 	}
 }
 
@@ -85,8 +84,8 @@ static bool times_struct(uint64_t *size, const struct api_struct *s, const uint8
 }
 
 /* Multiplies by what one argument says; false when it cannot be known. */
-static bool times_arg(uint64_t *size, const struct ct_call *c, const struct api_arg *a, const struct abi_arg *w,
-		      const struct abi_reads *reads)
+static bool times_arg(uint64_t *size, const struct ct_call *c, const struct api_arg *a,
+		      const struct abi_arg *w, const struct abi_reads *reads)
 {
 	const uint8_t *p = NULL;
 	uint64_t sum = 0;

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * table.c - the rows of runtime.def and driver.def as data. Each argument macro says how a value is passed, how wide
- * it is, whether a pointer is followed, when, and what is found there. scripts/check_api.py compares what comes of it
- * with CUDA's headers.
+ * table.c - the rows of runtime.def and driver.def as data. Each argument macro says how a value is
+ * passed, how wide it is, whether a pointer is followed, when, and what is found there.
+ * scripts/check_api.py compares what comes of it with CUDA's headers.
  *
  *   IN       a value; FUNC, STREAM, ENUM and the like say how it is shown
  *   OUT_     a pointer to a value that the call writes, read at return
  *   INOUT_   the same, but the call reads it too; shown as it is at return
  *   LIST_    a pointer to elements; the argument named as its count says how many
  *
- * An argument is called what CUDA's header calls it. Where headers spell a name in two ways (flags, Flags), all rows have the same one,
- * because readers of JSON such as DuckDB take names that differ in case only for one column. tests/unit/test_api.c says which clash.
+ * An argument is called what CUDA's header calls it. Where headers spell a name in two ways (flags,
+ * Flags), all rows have the same one, because readers of JSON such as DuckDB take names that differ
+ * in case only for one column. tests/unit/test_api.c says which clash.
  *
- * Modifiers may follow any of them: AS(label), HIDE, UNIT(n), ZERO_IS_ONE, BY(arg).
- * What a call teaches about kernels' names: NAMES(handle), SAME_AS(handle), OWNER, UNLOADS, IN_CONTEXT (enum api_role).
- * What it does to memory: ALLOCATES(kind, space), FREES(space), BACKS, RETAINS(address), PITCH (enum api_memory_kind and _space).
- * What it says about the current device or context: CURRENT, PUSHED, PUSHED_ON(device), POPPED, CONTEXT_OF(device), DESTROYED.
+ * Modifiers may follow any of them: AS(label), HIDE, UNIT(n), ZERO_IS_ONE, BY(arg). What a call
+ * teaches about kernels' names: NAMES(handle), SAME_AS(handle), OWNER, UNLOADS, IN_CONTEXT (enum
+ * api_role). What it does to memory: ALLOCATES(kind, space), FREES(space), BACKS,
+ * RETAINS(address), PITCH (enum api_memory_kind and _space). What it says about the current
+ * device or context: CURRENT, PUSHED, PUSHED_ON(device), POPPED, CONTEXT_OF(device), DESTROYED.
  */
 #include "layout.h"
 #include "xlat.h"
@@ -46,7 +48,8 @@
 #define STR(n, ...)		ARG(n, FIELD_STR, 8, .deref = true, .max = 128, ##__VA_ARGS__)
 #define NAME(n, ...)		ARG(n, FIELD_STR, 8, .deref = true, .max = 248, ##__VA_ARGS__)
 
-/* structs: behind a pointer, and by value in one register, in memory, or in memory and not looked at */
+/* structs: behind a pointer, and by value in one register, in memory, or in memory and not
+ * looked at */
 #define STRUCT(n, T, ...)	ARG(n, FIELD_OPEN, 8, .deref = true, .layout = &layout_##T, ##__VA_ARGS__)
 #define BYTES(n, w, ...)	ARG(n, FIELD_BYTES, w, .deref = true, ##__VA_ARGS__)
 #define IN_U64(n, ...)		ARG(n, FIELD_UINT, 8, .deref = true, ##__VA_ARGS__)
@@ -141,10 +144,10 @@
 #define API_FV(s, c, r, f, from, to, ...) ROW(s, c, r, f, from, to, ##__VA_ARGS__)
 /* clang-format on */
 
-#define CALLBACK  CT_S_CALLBACK
-#define INTERN	  CT_S_INTERNAL
+#define CALLBACK CT_S_CALLBACK
+#define INTERN CT_S_INTERNAL
 #define NOT_READY CT_S_NOT_READY
-#define SRET	  API_SRET
+#define SRET API_SRET
 #define ENTRY_ONLY API_ENTRY_ONLY
 #define ENDS_CONTEXT API_ENDS_CONTEXT
 #define FREES_ALL API_FREES_ALL
@@ -154,10 +157,10 @@
 #define ENDS_CAPTURE API_ENDS_CAPTURE
 #define REPORTS_ERROR API_REPORTS_ERROR
 #define WAY(way) ((uint32_t)(API_WAY_UNTOLD - API_WAY_##way) << API_WAY_SHIFT)
-#define HTOD	   WAY(HTOD)
-#define DTOH	   WAY(DTOH)
-#define DTOD	   WAY(DTOD)
-#define PTOP	   WAY(PTOP)
+#define HTOD WAY(HTOD)
+#define DTOH WAY(DTOH)
+#define DTOD WAY(DTOD)
+#define PTOP WAY(PTOP)
 #define BY_ADDRESS WAY(BY_ADDRESS)
 
 /* A modifier's second word on a member is meant: AS() over the label that ARG gave. */
@@ -178,5 +181,6 @@ const struct api_func api_funcs[] = {
 
 const int api_nfuncs = ARRAY_LEN(api_funcs);
 
-_Static_assert(API_WAY_END <= (API_WAY_MASK >> API_WAY_SHIFT) + 1, "a direction does not fit into a row's flags");
+_Static_assert(API_WAY_END <= (API_WAY_MASK >> API_WAY_SHIFT) + 1,
+	       "a direction does not fit into a row's flags");
 _Static_assert(ARRAY_LEN(api_funcs) <= CT_MAX_FUNCS, "more rows than the wire allows");

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * xlat.c - names for the values of enums, flags and error codes: the tables of xlat.def and their search.
+ * xlat.c - names for the values of enums, flags and error codes: the tables of xlat.def and their
+ * search.
  *
- * xlat.def holds the values as CUDA's headers have them, of every version from 11.8 on, sorted by value.
+ * xlat.def holds the values as CUDA's headers have them, of every version from 11.8 on, sorted
+ * by value.
  */
 #include "xlat.h"
 
 #include <string.h>
 
 #define V(value, name) { value, #name },
-#define ENUM(id, prefix, ...) static const struct xlat_row rows_##id[] = { __VA_ARGS__ { 0, NULL } };
-#define FLAGS(id, prefix, ...) static const struct xlat_row rows_##id[] = { __VA_ARGS__ { 0, NULL } };
+#define ENUM(id, prefix, ...) static const struct xlat_row rows_##id[] = { __VA_ARGS__{ 0, NULL } };
+#define FLAGS(id, prefix, ...) \
+	static const struct xlat_row rows_##id[] = { __VA_ARGS__{ 0, NULL } };
 #include "xlat.def"
 #undef ENUM
 #undef FLAGS
 
-#define TABLE(id, prefix, is_flags) \
-	const struct xlat xlat_##id = { #id, prefix, is_flags, rows_##id, ARRAY_LEN(rows_##id) - 1 };
+#define TABLE(id, prefix, is_flags)                                       \
+	const struct xlat xlat_##id = { #id, prefix, is_flags, rows_##id, \
+					ARRAY_LEN(rows_##id) - 1 };
 #define ENUM(id, prefix, ...) TABLE(id, prefix, false)
 #define FLAGS(id, prefix, ...) TABLE(id, prefix, true)
 #include "xlat.def"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * xlat.h - inside the api room: the tables of xlat.def by name (xlat_memcpy_kind, ...), and a list of all of them.
+ * xlat.h - inside the api room: the tables of xlat.def by name (xlat_memcpy_kind, ...), and a
+ * list of all of them.
  */
 #ifndef CT_XLAT_H
 #define CT_XLAT_H

@@ -7,7 +7,8 @@
 
 #include "compare.h"
 
-/* Which rows changed is told by medians, before any test: a test of every row of a large file would take long. */
+/* Which rows changed is told by medians, before any test: a test of every row of a large file
+ * would take long. */
 struct candidate {
 	enum saved_section section;
 	const char *name;
@@ -22,10 +23,12 @@ static int by_weight(const void *pa, const void *pb)
 		return a->time < b->time ? 1 : -1;
 	if (a->calls != b->calls)
 		return a->calls < b->calls ? 1 : -1;
-	return a->section != b->section ? (int)a->section - (int)b->section : strcmp(a->name, b->name);
+	return a->section != b->section ? (int)a->section - (int)b->section
+					: strcmp(a->name, b->name);
 }
 
-static double mean_of(const struct saved *s, enum saved_section section, const char *name, enum saved_field field, double *room)
+static double mean_of(const struct saved *s, enum saved_section section, const char *name,
+		      enum saved_field field, double *room)
 {
 	size_t n = saved_values(s, saved_find(s, section, name), section, field, room);
 	double sum = 0;
@@ -41,16 +44,20 @@ static bool is_wanted(const struct saved_row *row)
 	return *row->name && ((row->section >= SAVED_RUNTIME && row->section <= SAVED_COPIES));
 }
 
-static void add_candidate(const struct compare *c, const struct saved_row *row, double *room, struct candidate *list, size_t *n)
+static void add_candidate(const struct compare *c, const struct saved_row *row, double *room,
+			  struct candidate *list, size_t *n)
 {
 	struct candidate *k = &list[*n];
 	double time, calls;
 
 	if (!is_wanted(row))
 		return;
-	time = mean_of(c->now, row->section, row->name, SAVED_TIME, room) - mean_of(c->base, row->section, row->name, SAVED_TIME, room);
-	calls = mean_of(c->now, row->section, row->name, SAVED_CALLS, room) - mean_of(c->base, row->section, row->name, SAVED_CALLS, room);
-	*k = (struct candidate){ row->section, row->name, isnan(time) ? 0 : fabs(time), isnan(calls) ? 0 : fabs(calls) };
+	time = mean_of(c->now, row->section, row->name, SAVED_TIME, room) -
+	       mean_of(c->base, row->section, row->name, SAVED_TIME, room);
+	calls = mean_of(c->now, row->section, row->name, SAVED_CALLS, room) -
+		mean_of(c->base, row->section, row->name, SAVED_CALLS, room);
+	*k = (struct candidate){ row->section, row->name, isnan(time) ? 0 : fabs(time),
+				 isnan(calls) ? 0 : fabs(calls) };
 	*n += k->time != 0 || k->calls != 0;
 }
 
@@ -77,9 +84,11 @@ static int make_rows(struct compare *c)
 		const struct candidate *k = &list[c->nrows];
 		struct compare_row *row = &c->rows[c->nrows];
 
-		err = judge_change(&row->calls, c->base, c->now, k->section, k->name, SAVED_CALLS, SAVED_UNIT_NUMBER);
+		err = judge_change(&row->calls, c->base, c->now, k->section, k->name, SAVED_CALLS,
+				   SAVED_UNIT_NUMBER);
 		if (!err)
-			err = judge_change(&row->time, c->base, c->now, k->section, k->name, SAVED_TIME, SAVED_UNIT_NS);
+			err = judge_change(&row->time, c->base, c->now, k->section, k->name,
+					   SAVED_TIME, SAVED_UNIT_NS);
 	}
 	free(list);
 	free(room);
@@ -96,7 +105,8 @@ static int make_keys(struct compare *c)
 	if (!c->keys)
 		return -ENOMEM;
 	for (unsigned int i = 0; saved_key(i) && !err; i++)
-		err = judge_change(&c->keys[i], c->base, c->now, SAVED_SUMMARY, saved_key(i), SAVED_VALUE, saved_key_unit(saved_key(i)));
+		err = judge_change(&c->keys[i], c->base, c->now, SAVED_SUMMARY, saved_key(i),
+				   SAVED_VALUE, saved_key_unit(saved_key(i)));
 	return err;
 }
 
@@ -117,8 +127,8 @@ static void count(struct compare *c, const struct judge_expr *exprs, size_t nexp
 	}
 }
 
-int compare_open(struct compare *c, const struct saved *base, const struct saved *now, const struct judge_expr *exprs, size_t nexprs,
-		 double level)
+int compare_open(struct compare *c, const struct saved *base, const struct saved *now,
+		 const struct judge_expr *exprs, size_t nexprs, double level)
 {
 	int err;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * compare.h - one saved file against another: the summary, the rows that changed, and what the conditions say; and all that as
- * text, markdown, JSON or JUnit's XML. Knows no command.
+ * compare.h - one saved file against another: the summary, the rows that changed, and what the
+ * conditions say; and all that as text, markdown, JSON or JUnit's XML. Knows no command.
  */
 #ifndef CT_COMPARE_H
 #define CT_COMPARE_H
@@ -27,12 +27,12 @@ struct compare {
 #define COMPARE_ROWS 1000
 
 /* Returns 0 or -ENOMEM. compare_close() in any case. The files and expressions stay the caller's. */
-int compare_open(struct compare *, const struct saved *base, const struct saved *now, const struct judge_expr *, size_t nexprs,
-		 double level);
+int compare_open(struct compare *, const struct saved *base, const struct saved *now,
+		 const struct judge_expr *, size_t nexprs, double level);
 void compare_close(struct compare *);
 
 enum compare_format { COMPARE_TEXT, COMPARE_MARKDOWN, COMPARE_JSON, COMPARE_JUNIT };
-void compare_print(struct out *, enum compare_format, const struct compare *, size_t n, const struct judge_expr *, size_t nexprs,
-		   const char *version);
+void compare_print(struct out *, enum compare_format, const struct compare *, size_t n,
+		   const struct judge_expr *, size_t nexprs, const char *version);
 
 #endif

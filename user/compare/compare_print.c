@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * compare_print.c - a comparison as text for people, markdown for a merge request, JSON for programs and JUnit's XML for CI.
- * Names are untrusted bytes, of a program and of a file: each format escapes them in its way.
+ * compare_print.c - a comparison as text for people, markdown for a merge request, JSON for
+ * programs and JUnit's XML for CI. Names are untrusted bytes, of a program and of a file: each
+ * format escapes them in its way.
  */
 #include <math.h>
 #include <stdio.h>
@@ -47,7 +48,9 @@ static const char *change(char *buf, size_t size, double c)
 /* How far the runs of a side lie from their median: of the side where it is more. */
 static const char *spread(char *buf, size_t size, const struct judge_change *c)
 {
-	double s = isnan(c->base.spread) ? c->now.spread : isnan(c->now.spread) ? c->base.spread : fmax(c->base.spread, c->now.spread);
+	double s = isnan(c->base.spread)  ? c->now.spread
+		   : isnan(c->now.spread) ? c->base.spread
+					  : fmax(c->base.spread, c->now.spread);
 
 	if (isnan(s))
 		snprintf(buf, size, "-");
@@ -85,7 +88,11 @@ static const char *verdict(const struct judge_result *r)
 
 static const char *verdict_text(const struct judge_result *r)
 {
-	return r->unknown ? (r->estimate ? "cannot be told: the number is an estimate" : "not known of both") : r->hit ? "FAIL" : r->noise ? "ok, not more than noise" : "ok";
+	return r->unknown ? (r->estimate ? "cannot be told: the number is an estimate"
+					 : "not known of both")
+	       : r->hit	  ? "FAIL"
+	       : r->noise ? "ok, not more than noise"
+			  : "ok";
 }
 
 static const char *subject(const struct judge_change *c)
@@ -93,7 +100,8 @@ static const char *subject(const struct judge_change *c)
 	return *c->name ? c->name : saved_section_name(c->section);
 }
 
-/* With the bytes that a terminal must not see made harmless; markdown: and what a table would take for its own. */
+/* With the bytes that a terminal must not see made harmless; markdown: and what a table would
+ * take for its own. */
 static void name_text(struct out *o, const char *name, bool markdown)
 {
 	struct text t = { 0 };
@@ -115,21 +123,24 @@ static void result_name(struct out *o, const struct judge_result *r, bool markdo
 		out_fmt(o, ".%s", saved_field_name(r->c.field));
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 static void text_changes(struct out *o, const struct compare *c)
 {
 	char a[32], b[32], d[32], s[32], p[32];
 	bool any = false;
 
-	out_fmt(o, " %-22s %12s %12s %10s %9s %8s\n", "Summary", "Base", "New", "Change", "Noise", "p");
+	out_fmt(o, " %-22s %12s %12s %10s %9s %8s\n", "Summary", "Base", "New", "Change", "Noise",
+		"p");
 	for (size_t i = 0; i < c->nkeys; i++) {
 		const struct judge_change *k = &c->keys[i];
 
 		if (is_empty(k))
 			continue;
-		out_fmt(o, " %-22s %12s %12s %10s %9s %8s\n", k->name, value(a, sizeof(a), k->unit, k->base.median),
-			value(b, sizeof(b), k->unit, k->now.median), change(d, sizeof(d), k->change), spread(s, sizeof(s), k),
+		out_fmt(o, " %-22s %12s %12s %10s %9s %8s\n", k->name,
+			value(a, sizeof(a), k->unit, k->base.median),
+			value(b, sizeof(b), k->unit, k->now.median),
+			change(d, sizeof(d), k->change), spread(s, sizeof(s), k),
 			chance(p, sizeof(p), either_way(k)));
 	}
 	for (size_t i = 0; i < c->nrows && i < TEXT_ROWS; i++) {
@@ -137,7 +148,8 @@ static void text_changes(struct out *o, const struct compare *c)
 		char calls[80];
 
 		if (!any)
-			out_fmt(o, "\n %17s %12s %12s %10s %9s %8s  Name\n", "Calls", "Base", "New", "Change", "Noise", "p");
+			out_fmt(o, "\n %17s %12s %12s %10s %9s %8s  Name\n", "Calls", "Base", "New",
+				"Change", "Noise", "p");
 		any = true;
 		value(a, sizeof(a), SAVED_UNIT_NUMBER, row->calls.base.median);
 		value(b, sizeof(b), SAVED_UNIT_NUMBER, row->calls.now.median);
@@ -145,9 +157,11 @@ static void text_changes(struct out *o, const struct compare *c)
 			snprintf(calls, sizeof(calls), "%s -> %s", a, b);
 		else
 			snprintf(calls, sizeof(calls), "%s", a);
-		out_fmt(o, " %17s %12s %12s %10s %9s %8s  ", calls, value(a, sizeof(a), SAVED_UNIT_NS, row->time.base.median),
-			value(b, sizeof(b), SAVED_UNIT_NS, row->time.now.median), change(d, sizeof(d), row->time.change),
-			spread(s, sizeof(s), &row->time), chance(p, sizeof(p), either_way(&row->time)));
+		out_fmt(o, " %17s %12s %12s %10s %9s %8s  ", calls,
+			value(a, sizeof(a), SAVED_UNIT_NS, row->time.base.median),
+			value(b, sizeof(b), SAVED_UNIT_NS, row->time.now.median),
+			change(d, sizeof(d), row->time.change), spread(s, sizeof(s), &row->time),
+			chance(p, sizeof(p), either_way(&row->time)));
 		name_text(o, row->time.name, false);
 		out_char(o, '\n');
 	}
@@ -167,21 +181,32 @@ static void text_checks(struct out *o, const struct compare *c)
 		out_fmt(o, " %-8s %s: ", verdict(r), r->expr->text);
 		result_name(o, r, false);
 		out_fmt(o, " %s -> %s (%s", value(a, sizeof(a), r->c.unit, r->c.base.median),
-			value(b, sizeof(b), r->c.unit, r->c.now.median), change(d, sizeof(d), r->c.change));
+			value(b, sizeof(b), r->c.unit, r->c.now.median),
+			change(d, sizeof(d), r->c.change));
 		if (!isnan(r->p))
 			out_fmt(o, ", p %s", chance(p, sizeof(p), r->p));
-		out_str(o, r->unknown && r->estimate ? ", cannot be told: the number is an estimate)\n" : ")\n");
+		out_str(o, r->unknown && r->estimate
+				   ? ", cannot be told: the number is an estimate)\n"
+				   : ")\n");
 	}
 }
 
 static void how_tested(struct out *o, const struct compare *c)
 {
 	if (c->results.tested)
-		out_fmt(o, "A change counts where noise alone would make it with a chance of at most %g%s (rank test, one-sided%s).\n",
-			c->results.level, c->results.corrected ? " in all conditions together" : " in each condition by itself",
-			c->results.corrected ? ", Holm's correction" : "; too few runs for a correction");
+		out_fmt(o,
+			"A change counts where noise alone would make it with a chance of at most "
+			"%g%s (rank test, one-sided%s).\n",
+			c->results.level,
+			c->results.corrected ? " in all conditions together"
+					     : " in each condition by itself",
+			c->results.corrected ? ", Holm's correction"
+					     : "; too few runs for a correction");
 	else if (c->base->nruns < JUDGE_RUNS_MIN || c->now->nruns < JUDGE_RUNS_MIN)
-		out_fmt(o, "Fewer than %d runs on a side: thresholds alone decide, and noise may pass for a change.\n", JUDGE_RUNS_MIN);
+		out_fmt(o,
+			"Fewer than %d runs on a side: thresholds alone decide, and noise may pass "
+			"for a change.\n",
+			JUDGE_RUNS_MIN);
 }
 
 static void files(struct out *o, const struct compare *c, bool markdown)
@@ -202,12 +227,12 @@ static void print_one(struct out *o, const struct compare *c, size_t nexprs)
 	how_tested(o, c);
 	out_fmt(o, "%zu of %zu conditions failed", c->regressions, nexprs);
 	if (c->base->lost || c->now->lost)
-		out_fmt(o, "; records were lost: %llu of BASE, %llu of NEW", (unsigned long long)c->base->lost,
-			(unsigned long long)c->now->lost);
+		out_fmt(o, "; records were lost: %llu of BASE, %llu of NEW",
+			(unsigned long long)c->base->lost, (unsigned long long)c->now->lost);
 	out_str(o, ".\n");
 }
 
-/* ---- markdown ------------------------------------------------------------------------------------------------ */
+/* ---- markdown ---- */
 
 static void markdown_one(struct out *o, const struct compare *c, size_t nexprs)
 {
@@ -217,7 +242,8 @@ static void markdown_one(struct out *o, const struct compare *c, size_t nexprs)
 	files(o, c, true);
 	out_fmt(o, "\n**%zu of %zu conditions failed.**\n", c->regressions, nexprs);
 	if (c->results.n)
-		out_str(o, "\n| Condition | What | Base | New | Change | p | Result |\n|---|---|--:|--:|--:|--:|---|\n");
+		out_str(o, "\n| Condition | What | Base | New | Change | p | Result "
+			   "|\n|---|---|--:|--:|--:|--:|---|\n");
 	for (size_t i = 0; i < c->results.n; i++) {
 		const struct judge_result *r = &c->results.r[i];
 
@@ -225,8 +251,10 @@ static void markdown_one(struct out *o, const struct compare *c, size_t nexprs)
 		name_text(o, r->expr->text, true);
 		out_str(o, " | ");
 		result_name(o, r, true);
-		out_fmt(o, " | %s | %s | %s | %s | %s |\n", value(a, sizeof(a), r->c.unit, r->c.base.median),
-			value(b, sizeof(b), r->c.unit, r->c.now.median), change(d, sizeof(d), r->c.change), chance(p, sizeof(p), r->p),
+		out_fmt(o, " | %s | %s | %s | %s | %s |\n",
+			value(a, sizeof(a), r->c.unit, r->c.base.median),
+			value(b, sizeof(b), r->c.unit, r->c.now.median),
+			change(d, sizeof(d), r->c.change), chance(p, sizeof(p), r->p),
 			verdict_text(r));
 	}
 	out_str(o, "\n| Summary | Base | New | Change | Noise | p |\n|---|--:|--:|--:|--:|--:|\n");
@@ -234,29 +262,35 @@ static void markdown_one(struct out *o, const struct compare *c, size_t nexprs)
 		const struct judge_change *k = &c->keys[i];
 
 		if (!is_empty(k))
-			out_fmt(o, "| %s | %s | %s | %s | %s | %s |\n", k->name, value(a, sizeof(a), k->unit, k->base.median),
-				value(b, sizeof(b), k->unit, k->now.median), change(d, sizeof(d), k->change),
-				spread(s, sizeof(s), k), chance(p, sizeof(p), either_way(k)));
+			out_fmt(o, "| %s | %s | %s | %s | %s | %s |\n", k->name,
+				value(a, sizeof(a), k->unit, k->base.median),
+				value(b, sizeof(b), k->unit, k->now.median),
+				change(d, sizeof(d), k->change), spread(s, sizeof(s), k),
+				chance(p, sizeof(p), either_way(k)));
 	}
 	if (c->nrows)
-		out_str(o, "\n| Name | Calls, base | Calls, new | Time, base | Time, new | Change | Noise | p |\n"
+		out_str(o, "\n| Name | Calls, base | Calls, new | Time, base | Time, new | Change "
+			   "| Noise | p |\n"
 			   "|---|--:|--:|--:|--:|--:|--:|--:|\n");
 	for (size_t i = 0; i < c->nrows && i < TEXT_ROWS; i++) {
 		const struct compare_row *row = &c->rows[i];
 
 		out_str(o, "| ");
 		name_text(o, row->time.name, true);
-		out_fmt(o, " | %s | %s", value(a, sizeof(a), SAVED_UNIT_NUMBER, row->calls.base.median),
+		out_fmt(o, " | %s | %s",
+			value(a, sizeof(a), SAVED_UNIT_NUMBER, row->calls.base.median),
 			value(b, sizeof(b), SAVED_UNIT_NUMBER, row->calls.now.median));
-		out_fmt(o, " | %s | %s | %s | %s | %s |\n", value(a, sizeof(a), SAVED_UNIT_NS, row->time.base.median),
-			value(b, sizeof(b), SAVED_UNIT_NS, row->time.now.median), change(d, sizeof(d), row->time.change),
-			spread(s, sizeof(s), &row->time), chance(p, sizeof(p), either_way(&row->time)));
+		out_fmt(o, " | %s | %s | %s | %s | %s |\n",
+			value(a, sizeof(a), SAVED_UNIT_NS, row->time.base.median),
+			value(b, sizeof(b), SAVED_UNIT_NS, row->time.now.median),
+			change(d, sizeof(d), row->time.change), spread(s, sizeof(s), &row->time),
+			chance(p, sizeof(p), either_way(&row->time)));
 	}
 	out_char(o, '\n');
 	how_tested(o, c);
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static void json_string(struct out *o, const char *s)
 {
@@ -322,7 +356,11 @@ static void json_checks(struct out *o, const struct compare *c)
 		json_number(o, "change", r->c.change);
 		out_char(o, ',');
 		json_number(o, "p", r->p);
-		out_fmt(o, ",\"result\":\"%s\"%s}", words[r->unknown ? 3 : r->hit ? 1 : r->noise ? 2 : 0],
+		out_fmt(o, ",\"result\":\"%s\"%s}",
+			words[r->unknown ? 3
+			      : r->hit	 ? 1
+			      : r->noise ? 2
+					 : 0],
 			r->unknown && r->estimate ? ",\"estimate\":true" : "");
 	}
 	out_char(o, ']');
@@ -334,15 +372,17 @@ static void json_one(struct out *o, const struct compare *c)
 	json_file(o, c->base);
 	out_str(o, ",\"new\":");
 	json_file(o, c->now);
-	out_fmt(o, ",\"regressions\":%zu,\"tested\":%s,\"corrected\":%s,\n\"metrics\":{", c->regressions,
-		c->results.tested ? "true" : "false", c->results.tested && c->results.corrected ? "true" : "false");
+	out_fmt(o, ",\"regressions\":%zu,\"tested\":%s,\"corrected\":%s,\n\"metrics\":{",
+		c->regressions, c->results.tested ? "true" : "false",
+		c->results.tested && c->results.corrected ? "true" : "false");
 	for (size_t i = 0; i < c->nkeys; i++) {
 		out_fmt(o, "%s\n \"%s\":", i ? "," : "", c->keys[i].name);
 		json_change(o, &c->keys[i]);
 	}
 	out_str(o, "},\n\"rows\":[");
 	for (size_t i = 0; i < c->nrows; i++) {
-		out_fmt(o, "%s\n {\"section\":\"%s\",\"name\":", i ? "," : "", saved_section_name(c->rows[i].time.section));
+		out_fmt(o, "%s\n {\"section\":\"%s\",\"name\":", i ? "," : "",
+			saved_section_name(c->rows[i].time.section));
 		json_string(o, c->rows[i].time.name);
 		out_str(o, ",\"calls\":");
 		json_change(o, &c->rows[i].calls);
@@ -355,7 +395,7 @@ static void json_one(struct out *o, const struct compare *c)
 	out_char(o, '}');
 }
 
-/* ---- JUnit --------------------------------------------------------------------------------------------------- */
+/* ---- JUnit ---- */
 
 /* XML has no way to write most control characters: they are harmless here already. */
 static void xml_text(struct out *o, const char *s)
@@ -398,14 +438,20 @@ static void junit_case(struct out *o, const struct compare *c, const struct judg
 		xml_text(o, subject(&r->c));
 		if (r->c.field != SAVED_VALUE)
 			out_fmt(o, ".%s", saved_field_name(r->c.field));
-		out_fmt(o, " %s -&gt; %s (%s, p %s): %s\n", value(a, sizeof(a), r->c.unit, r->c.base.median),
-			value(b, sizeof(b), r->c.unit, r->c.now.median), change(d, sizeof(d), r->c.change),
-			isnan(r->p) ? "-" : r->p < 0.0001 ? "below 0.0001" : chance(p, sizeof(p), r->p), verdict_text(r));
+		out_fmt(o, " %s -&gt; %s (%s, p %s): %s\n",
+			value(a, sizeof(a), r->c.unit, r->c.base.median),
+			value(b, sizeof(b), r->c.unit, r->c.now.median),
+			change(d, sizeof(d), r->c.change),
+			isnan(r->p)	? "-"
+			: r->p < 0.0001 ? "below 0.0001"
+					: chance(p, sizeof(p), r->p),
+			verdict_text(r));
 	}
 	out_fmt(o, "</%s>\n  </testcase>\n", hit ? "failure" : known ? "system-out" : "error");
 }
 
-static void junit(struct out *o, const struct compare *c, size_t n, const struct judge_expr *exprs, size_t nexprs)
+static void junit(struct out *o, const struct compare *c, size_t n, const struct judge_expr *exprs,
+		  size_t nexprs)
 {
 	size_t failed = 0, unknown = 0;
 
@@ -413,14 +459,18 @@ static void junit(struct out *o, const struct compare *c, size_t n, const struct
 		failed += c[i].regressions;
 		unknown += c[i].unknown;
 	}
-	out_fmt(o, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"cudatrace compare\" tests=\"%zu\" failures=\"%zu\" "
-		   "errors=\"%zu\">\n", n * nexprs, failed, unknown);
+	out_fmt(o,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"cudatrace "
+		"compare\" tests=\"%zu\" failures=\"%zu\" "
+		"errors=\"%zu\">\n",
+		n * nexprs, failed, unknown);
 	for (size_t i = 0; i < n; i++) {
 		out_str(o, " <testsuite name=\"");
 		xml_text(o, c[i].base->path);
 		out_str(o, " -&gt; ");
 		xml_text(o, c[i].now->path);
-		out_fmt(o, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\">\n", nexprs, c[i].regressions, c[i].unknown);
+		out_fmt(o, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\">\n", nexprs,
+			c[i].regressions, c[i].unknown);
 		for (size_t k = 0; k < nexprs; k++)
 			junit_case(o, &c[i], &exprs[k]);
 		out_str(o, " </testsuite>\n");
@@ -428,8 +478,8 @@ static void junit(struct out *o, const struct compare *c, size_t n, const struct
 	out_str(o, "</testsuites>\n");
 }
 
-void compare_print(struct out *o, enum compare_format format, const struct compare *c, size_t n, const struct judge_expr *exprs,
-		   size_t nexprs, const char *version)
+void compare_print(struct out *o, enum compare_format format, const struct compare *c, size_t n,
+		   const struct judge_expr *exprs, size_t nexprs, const char *version)
 {
 	if (format == COMPARE_JUNIT) {
 		junit(o, c, n, exprs, nexprs);

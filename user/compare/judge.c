@@ -12,7 +12,7 @@
 #include "judge.h"
 #include "noise.h"
 
-/* ---- reading an expression ---------------------------------------------------------------------------------- */
+/* ---- reading an expression ---- */
 
 static const struct {
 	const char *word;
@@ -26,12 +26,16 @@ static const struct {
 	const char *word;
 	uint32_t sections;
 } rooms[] = {
-	{ "kernel", 1 << SAVED_KERNELS }, { "copy", 1 << SAVED_COPIES },      { "traffic", 1 << SAVED_TRAFFIC },
-	{ "counter", 1 << SAVED_COUNTERS }, { "call", 1 << SAVED_RUNTIME | 1 << SAVED_DRIVER },
+	{ "kernel", 1 << SAVED_KERNELS },
+	{ "copy", 1 << SAVED_COPIES },
+	{ "traffic", 1 << SAVED_TRAFFIC },
+	{ "counter", 1 << SAVED_COUNTERS },
+	{ "call", 1 << SAVED_RUNTIME | 1 << SAVED_DRIVER },
 };
 
 /* Totals: the word before the dot is a section's. */
-static const enum saved_section totals[] = { SAVED_RUNTIME, SAVED_DRIVER, SAVED_KERNELS, SAVED_COPIES, SAVED_SYNC };
+static const enum saved_section totals[] = { SAVED_RUNTIME, SAVED_DRIVER, SAVED_KERNELS,
+					     SAVED_COPIES, SAVED_SYNC };
 
 static const struct {
 	const char *word, *key;
@@ -46,10 +50,12 @@ static int unit_of(enum saved_unit unit, const char *word, double *factor)
 		const char *word;
 		double factor;
 	} units[] = {
-		{ SAVED_UNIT_NS, "ns", 1 },	       { SAVED_UNIT_NS, "us", 1e3 },	     { SAVED_UNIT_NS, "ms", 1e6 },
-		{ SAVED_UNIT_NS, "s", 1e9 },	       { SAVED_UNIT_BYTES, "B", 1 },	     { SAVED_UNIT_BYTES, "kB", 1e3 },
-		{ SAVED_UNIT_BYTES, "KB", 1e3 },       { SAVED_UNIT_BYTES, "MB", 1e6 },	     { SAVED_UNIT_BYTES, "GB", 1e9 },
-		{ SAVED_UNIT_BYTES, "KiB", 1024 },     { SAVED_UNIT_BYTES, "MiB", 1048576 }, { SAVED_UNIT_BYTES, "GiB", 1073741824 },
+		{ SAVED_UNIT_NS, "ns", 1 },	      { SAVED_UNIT_NS, "us", 1e3 },
+		{ SAVED_UNIT_NS, "ms", 1e6 },	      { SAVED_UNIT_NS, "s", 1e9 },
+		{ SAVED_UNIT_BYTES, "B", 1 },	      { SAVED_UNIT_BYTES, "kB", 1e3 },
+		{ SAVED_UNIT_BYTES, "KB", 1e3 },      { SAVED_UNIT_BYTES, "MB", 1e6 },
+		{ SAVED_UNIT_BYTES, "GB", 1e9 },      { SAVED_UNIT_BYTES, "KiB", 1024 },
+		{ SAVED_UNIT_BYTES, "MiB", 1048576 }, { SAVED_UNIT_BYTES, "GiB", 1073741824 },
 	};
 
 	*factor = 1;
@@ -71,21 +77,24 @@ static int parse_number(struct judge_expr *e, const char *at, char *msg, size_t 
 	char *end;
 
 	/* strtod() knows more than numbers: inf, nan, 0x */
-	if (!strspn(at + sign, "0123456789.") || strspn(at + sign, "0123456789.xX") != strspn(at + sign, "0123456789."))
+	if (!strspn(at + sign, "0123456789.") ||
+	    strspn(at + sign, "0123456789.xX") != strspn(at + sign, "0123456789."))
 		return BAD("'%s': a number is missing at the end, as +10%%, 5ms or 0", e->text);
 	e->number = strtod(at, &end);
 	if (!isfinite(e->number))
 		return BAD("'%s': no number that can be", e->text);
 	if (!strcmp(end, "%")) {
 		if (!sign)
-			return BAD("'%s': say which way a percentage goes: +%s or -%s", e->text, at, at);
+			return BAD("'%s': say which way a percentage goes: +%s or -%s", e->text, at,
+				   at);
 		e->how = JUDGE_PERCENT;
 		e->number /= 100;
 		return 0;
 	}
 	e->how = sign ? JUDGE_CHANGE : JUDGE_VALUE;
 	if (unit_of(e->unit, end, &factor))
-		return BAD("'%s': '%s' is no unit of what is compared; times have ns, us, ms and s, sizes B, KiB, MiB, GiB, kB, MB and GB",
+		return BAD("'%s': '%s' is no unit of what is compared; times have ns, us, ms and "
+			   "s, sizes B, KiB, MiB, GiB, kB, MB and GB",
 			   e->text, end);
 	e->number *= factor;
 	return 0;
@@ -118,9 +127,12 @@ static int parse_key(struct judge_expr *e, const char *key, char *msg, size_t si
 		parse_nearest_add(&near, key, saved_key(i));
 	}
 	if (known_function(key))
-		return BAD("'%s': say what of it: %s.calls, .failed, .time, .avg, .median, .p99, .min, .max or .bytes", e->text, key);
+		return BAD("'%s': say what of it: %s.calls, .failed, .time, .avg, .median, .p99, "
+			   ".min, .max or .bytes",
+			   e->text, key);
 	return BAD("'%s': there is no number '%s'%s", e->text, key,
-		   near.n ? parse_nearest_text(&near, text, sizeof(text)) : "; 'cudatrace compare BASE NEW' prints those that there are");
+		   near.n ? parse_nearest_text(&near, text, sizeof(text))
+			  : "; 'cudatrace compare BASE NEW' prints those that there are");
 }
 
 static int parse_field(struct judge_expr *e, const char *name, size_t len, char *msg, size_t size)
@@ -128,8 +140,10 @@ static int parse_field(struct judge_expr *e, const char *name, size_t len, char 
 	int f = saved_field_find(name, len);
 
 	if (f < 0)
-		return BAD("'%s': '%.*s' is nothing that calls have; calls, failed, time, avg, median, p90, p99, min, max, stddev, bytes, "
-			   "occupancy or bandwidth", e->text, (int)(len < 40 ? len : 40), name);
+		return BAD("'%s': '%.*s' is nothing that calls have; calls, failed, time, avg, "
+			   "median, p90, p99, min, max, stddev, bytes, "
+			   "occupancy or bandwidth",
+			   e->text, (int)(len < 40 ? len : 40), name);
 	e->field = (enum saved_field)f;
 	e->unit = saved_field_unit(e->field);
 	return 0;
@@ -152,7 +166,8 @@ static int parse_function(struct judge_expr *e, char *subject, char *msg, size_t
 		return 0;
 	for (int i = 0; i < api_nfuncs; i++)
 		parse_nearest_add(&near, subject, api_funcs[i].name);
-	return BAD("'%s': no function of CUDA is called '%s'%s", e->text, subject, parse_nearest_text(&near, text, sizeof(text)));
+	return BAD("'%s': no function of CUDA is called '%s'%s", e->text, subject,
+		   parse_nearest_text(&near, text, sizeof(text)));
 }
 
 /* What stands before the operator. A kernel's name may have dots, brackets and operators itself. */
@@ -167,7 +182,9 @@ static int parse_metric(struct judge_expr *e, char *metric, char *msg, size_t si
 		for (i = 0; i < ARRAY_LEN(rooms) && strcmp(rooms[i].word, metric); i++)
 			;
 		if (i == ARRAY_LEN(rooms))
-			return BAD("'%s': '%s(...)' is not one of kernel(), copy(), traffic(), counter() and call()", e->text, metric);
+			return BAD("'%s': '%s(...)' is not one of kernel(), copy(), traffic(), "
+				   "counter() and call()",
+				   e->text, metric);
 		e->sections = rooms[i].sections;
 		e->name = strdup(paren + 1);
 		if (!e->name)
@@ -175,18 +192,23 @@ static int parse_metric(struct judge_expr *e, char *metric, char *msg, size_t si
 		if (e->sections == 1 << SAVED_COUNTERS && !close[1])
 			return 0;
 		if (close[1] != '.')
-			return BAD("'%s': say what of it after the bracket: .calls, .time, .avg, ...", e->text);
+			return BAD(
+				"'%s': say what of it after the bracket: .calls, .time, .avg, ...",
+				e->text);
 		return parse_field(e, close + 2, strlen(close + 2), msg, size);
 	}
 	dot = strrchr(metric, '.');
 	if (!dot)
 		return parse_key(e, metric, msg, size);
 	*dot = '\0';
-	if (parse_field(e, dot + 1, strlen(dot + 1), msg, size) || parse_function(e, metric, msg, size))
+	if (parse_field(e, dot + 1, strlen(dot + 1), msg, size) ||
+	    parse_function(e, metric, msg, size))
 		return -EINVAL;
 	if (!*metric && e->field == SAVED_BYTES && e->sections != 1 << SAVED_COPIES)
-		return BAD("'%s': bytes of calls that copy, allocate and free have no sum; say which, as in 'traffic(HtoD).bytes' or "
-			   "'cudaMalloc.bytes'", e->text);
+		return BAD("'%s': bytes of calls that copy, allocate and free have no sum; say "
+			   "which, as in 'traffic(HtoD).bytes' or "
+			   "'cudaMalloc.bytes'",
+			   e->text);
 	e->name = strdup(metric);
 	return e->name ? 0 : BAD("'%s': no memory", e->text);
 }
@@ -219,7 +241,8 @@ int judge_parse(struct judge_expr *e, const char *text, char *msg, size_t size)
 	metric = trimmed(text, begin);
 	number = trimmed(text + at, len - at);
 	for (size_t i = 0; at && i < ARRAY_LEN(ops) && err; i++) {
-		if (strlen(ops[i].word) == at - begin && !strncmp(ops[i].word, text + begin, at - begin)) {
+		if (strlen(ops[i].word) == at - begin &&
+		    !strncmp(ops[i].word, text + begin, at - begin)) {
 			e->op = ops[i].op;
 			err = 0;
 		}
@@ -227,7 +250,9 @@ int judge_parse(struct judge_expr *e, const char *text, char *msg, size_t size)
 	if (!metric || !number)
 		err = BAD("'%s': no memory", text);
 	else if (err || !*metric)
-		err = BAD("'%s' is no condition: a name, one of > >= < <= == !=, and a number, as cudaMalloc.calls>+10%%", text);
+		err = BAD("'%s' is no condition: a name, one of > >= < <= == !=, and a number, as "
+			  "cudaMalloc.calls>+10%%",
+			  text);
 	else
 		err = parse_metric(e, metric, msg, size);
 	if (!err)
@@ -245,7 +270,7 @@ void judge_free(struct judge_expr *e)
 	e->name = NULL;
 }
 
-/* ---- changes ------------------------------------------------------------------------------------------------ */
+/* ---- changes ---- */
 
 static void side(struct judge_side *s, const double *v, size_t n)
 {
@@ -256,15 +281,19 @@ static void side(struct judge_side *s, const double *v, size_t n)
 	}
 }
 
-/* By how much a number may be wrong because a part of its calls is an estimate: that of the run with the most. 0: each was counted. */
-static double error_of(const struct saved *s, enum saved_section section, const char *name, enum saved_field field, double median)
+/* By how much a number may be wrong because a part of its calls is an estimate: that of the run
+ * with the most. 0: each was counted. */
+static double error_of(const struct saved *s, enum saved_section section, const char *name,
+		       enum saved_field field, double median)
 {
 	bool summary = section == SAVED_SUMMARY && !strcmp(name, "total_api_calls");
 	const struct saved_row *row = saved_find(s, section, summary ? "error" : name),
 			       *calls = saved_find(s, section, name);
 	double most = 0, part = 1;
 
-	if (!row || (section == SAVED_SUMMARY ? !summary : field != SAVED_CALLS && field != SAVED_TIME && field != SAVED_ERROR))
+	if (!row || (section == SAVED_SUMMARY
+			     ? !summary
+			     : field != SAVED_CALLS && field != SAVED_TIME && field != SAVED_ERROR))
 		return 0;
 	for (size_t i = 0; i < s->nruns; i++) {
 		double v = row->values[i * SAVED_FIELD_END + (summary ? SAVED_VALUE : SAVED_ERROR)];
@@ -276,13 +305,16 @@ static double error_of(const struct saved *s, enum saved_section section, const 
 	return field == SAVED_ERROR ? 0 : most;
 }
 
-int judge_change(struct judge_change *c, const struct saved *base, const struct saved *now, enum saved_section section,
-		 const char *name, enum saved_field field, enum saved_unit unit)
+int judge_change(struct judge_change *c, const struct saved *base, const struct saved *now,
+		 enum saved_section section, const char *name, enum saved_field field,
+		 enum saved_unit unit)
 {
-	double *v = calloc(base->nruns + now->nruns + 1, sizeof(*v)), *w = v ? v + base->nruns : NULL;
+	double *v = calloc(base->nruns + now->nruns + 1, sizeof(*v)),
+	       *w = v ? v + base->nruns : NULL;
 	size_t n, m;
 
-	*c = (struct judge_change){ section, name, field, unit, .change = NAN, .p_more = NAN, .p_less = NAN };
+	*c = (struct judge_change){ section,	   name,	  field,	unit,
+				    .change = NAN, .p_more = NAN, .p_less = NAN };
 	if (!v)
 		return -ENOMEM;
 	n = saved_values(base, saved_find(base, section, name), section, field, v);
@@ -304,23 +336,17 @@ int judge_change(struct judge_change *c, const struct saved *base, const struct 
 	return 0;
 }
 
-/* ---- expressions against rows -------------------------------------------------------------------------------- */
+/* ---- expressions against rows ---- */
 
 static bool compare(enum judge_op op, double a, double b)
 {
 	switch (op) {
-	case JUDGE_MORE:
-		return a > b;
-	case JUDGE_MORE_EQUAL:
-		return a >= b;
-	case JUDGE_LESS:
-		return a < b;
-	case JUDGE_LESS_EQUAL:
-		return a <= b;
-	case JUDGE_EQUAL:
-		return a == b;
-	default:
-		return a != b;
+	case JUDGE_MORE: return a > b;
+	case JUDGE_MORE_EQUAL: return a >= b;
+	case JUDGE_LESS: return a < b;
+	case JUDGE_LESS_EQUAL: return a <= b;
+	case JUDGE_EQUAL: return a == b;
+	default: return a != b;
 	}
 }
 
@@ -329,11 +355,14 @@ static bool beyond_value(const struct judge_expr *e, const struct judge_side *no
 {
 	if (e->op == JUDGE_EQUAL)
 		return now->least == e->number || now->most == e->number;
-	return compare(e->op, e->op == JUDGE_LESS || e->op == JUDGE_LESS_EQUAL ? now->least : now->most, e->number) ||
+	return compare(e->op,
+		       e->op == JUDGE_LESS || e->op == JUDGE_LESS_EQUAL ? now->least : now->most,
+		       e->number) ||
 	       (e->op == JUDGE_NOT_EQUAL && now->least != e->number);
 }
 
-/* Is the condition met or not depending on where in their intervals the estimates are? Then nothing can be said. */
+/* Is the condition met or not depending on where in their intervals the estimates are? Then
+ * nothing can be said. */
 static bool rests_on_estimate(struct judge_result *r)
 {
 	const struct judge_expr *e = r->expr;
@@ -344,14 +373,17 @@ static bool rests_on_estimate(struct judge_result *r)
 
 	r->estimate = n->error > 0 || (e->how != JUDGE_VALUE && b->error > 0);
 	for (int i = 0; i < 4 && r->estimate; i++) {
-		double base = fmax(b->median + (i & 1 ? b->error : -b->error), 0), v, now = n->median;
+		double base = fmax(b->median + (i & 1 ? b->error : -b->error), 0), v,
+		       now = n->median;
 		bool is;
 
 		/* a bound is one of every run */
 		if (e->how == JUDGE_VALUE && e->op != JUDGE_EQUAL && e->op != JUDGE_NOT_EQUAL)
 			now = e->op == JUDGE_LESS || e->op == JUDGE_LESS_EQUAL ? n->least : n->most;
 		now = fmax(now + (i & 2 ? n->error : -n->error), 0);
-		v = e->how == JUDGE_VALUE ? now : e->how == JUDGE_PERCENT ? (now - base) / base : now - base;
+		v = e->how == JUDGE_VALUE     ? now
+		    : e->how == JUDGE_PERCENT ? (now - base) / base
+					      : now - base;
 		is = compare(e->op, v, e->number);
 		met |= is;
 		unmet |= !is;
@@ -359,7 +391,8 @@ static bool rests_on_estimate(struct judge_result *r)
 		most = fmax(most, v);
 	}
 	/* equal at no end, and perhaps in between */
-	if ((e->op == JUDGE_EQUAL || e->op == JUDGE_NOT_EQUAL) && least < e->number && e->number < most)
+	if ((e->op == JUDGE_EQUAL || e->op == JUDGE_NOT_EQUAL) && least < e->number &&
+	    e->number < most)
 		met = unmet = true;
 	if (met && unmet)
 		r->beyond = false;
@@ -381,9 +414,11 @@ static void judge(struct judge_result *r)
 		r->unknown = rests_on_estimate(r);
 		return;
 	}
-	r->beyond = compare(e->op, e->how == JUDGE_PERCENT ? c->change : c->now.median - c->base.median, e->number);
-	/* Several runs show by themselves how much their numbers scatter, but not what is between a lower bound and the number that it is
-	 * one of. */
+	r->beyond = compare(e->op,
+			    e->how == JUDGE_PERCENT ? c->change : c->now.median - c->base.median,
+			    e->number);
+	/* Several runs show by themselves how much their numbers scatter, but not what is
+	 * between a lower bound and the number that it is one of. */
 	if (isnan(c->p_more) || c->base.error > c->base.median || c->now.error > c->now.median)
 		r->unknown = rests_on_estimate(r);
 	if (isnan(c->p_more) || r->unknown || e->op == JUDGE_EQUAL)
@@ -396,12 +431,14 @@ static void judge(struct judge_result *r)
 
 static int by_p(const void *pa, const void *pb)
 {
-	const struct judge_result *a = *(struct judge_result *const *)pa, *b = *(struct judge_result *const *)pb;
+	const struct judge_result *a = *(struct judge_result *const *)pa,
+				  *b = *(struct judge_result *const *)pb;
 
 	return a->p < b->p ? -1 : a->p > b->p;
 }
 
-/* Holm's method: the smallest p against level / k, the next against level / (k - 1), until one is too large. */
+/* Holm's method: the smallest p against level / k, the next against level / (k - 1), until one
+ * is too large. */
 static int decide(struct judge_results *all)
 {
 	struct judge_result **tested = calloc(all->n + 1, sizeof(*tested));
@@ -422,7 +459,9 @@ static int decide(struct judge_results *all)
 	qsort(tested, all->tested, sizeof(*tested), by_p);
 	all->corrected = least * (double)all->tested <= all->level;
 	for (size_t i = 0; i < all->tested; i++) {
-		noise = tested[i]->p > all->level / (all->corrected ? (double)(all->tested - i) : 1) || (noise && all->corrected);
+		noise = tested[i]->p >
+				all->level / (all->corrected ? (double)(all->tested - i) : 1) ||
+			(noise && all->corrected);
 		tested[i]->noise = tested[i]->beyond && noise;
 		tested[i]->hit = tested[i]->beyond && !noise;
 	}
@@ -450,8 +489,9 @@ static bool matches(const struct judge_expr *e, const struct saved_row *row)
 	return false;
 }
 
-static int add_result(struct judge_results *all, const struct judge_expr *e, const struct saved *base, const struct saved *now,
-		      enum saved_section section, const char *name)
+static int add_result(struct judge_results *all, const struct judge_expr *e,
+		      const struct saved *base, const struct saved *now, enum saved_section section,
+		      const char *name)
 {
 	struct judge_result *r;
 	int err;
@@ -470,21 +510,28 @@ static int add_result(struct judge_results *all, const struct judge_expr *e, con
 	return err;
 }
 
-static int judge_one(struct judge_results *all, const struct judge_expr *e, const struct saved *base, const struct saved *now)
+static int judge_one(struct judge_results *all, const struct judge_expr *e,
+		     const struct saved *base, const struct saved *now)
 {
 	size_t before = all->n;
 	int err = 0;
 
 	for (size_t i = 0; i < base->nrows && !err; i++)
 		if (matches(e, &base->rows[i]))
-			err = add_result(all, e, base, now, base->rows[i].section, base->rows[i].name);
+			err = add_result(all, e, base, now, base->rows[i].section,
+					 base->rows[i].name);
 	for (size_t i = 0; i < now->nrows && !err; i++)
-		if (matches(e, &now->rows[i]) && !saved_find(base, now->rows[i].section, now->rows[i].name))
-			err = add_result(all, e, base, now, now->rows[i].section, now->rows[i].name);
+		if (matches(e, &now->rows[i]) &&
+		    !saved_find(base, now->rows[i].section, now->rows[i].name))
+			err = add_result(all, e, base, now, now->rows[i].section,
+					 now->rows[i].name);
 	if (err || all->n > before)
 		return err;
 	/* a function that exists and was never called, or nothing at all */
-	return add_result(all, e, base, now, e->sections & 1 << SAVED_RUNTIME ? SAVED_RUNTIME : (enum saved_section)__builtin_ctz(e->sections),
+	return add_result(all, e, base, now,
+			  e->sections & 1 << SAVED_RUNTIME
+				  ? SAVED_RUNTIME
+				  : (enum saved_section)__builtin_ctz(e->sections),
 			  e->name);
 }
 
@@ -494,8 +541,8 @@ static bool may_be_missing(const struct judge_expr *e)
 	return e->sections & (1 << SAVED_RUNTIME | 1 << SAVED_DRIVER) && known_function(e->name);
 }
 
-int judge_all(struct judge_results *all, const struct judge_expr *exprs, size_t nexprs, const struct saved *base,
-	      const struct saved *now, double level)
+int judge_all(struct judge_results *all, const struct judge_expr *exprs, size_t nexprs,
+	      const struct saved *base, const struct saved *now, double level)
 {
 	*all = (struct judge_results){ .level = level };
 	for (size_t i = 0; i < nexprs; i++) {
@@ -505,7 +552,8 @@ int judge_all(struct judge_results *all, const struct judge_expr *exprs, size_t 
 
 		if (err)
 			return err;
-		if (all->n == before + 1 && *exprs[i].name && !may_be_missing(&exprs[i]) && !saved_find(base, r->c.section, r->c.name) &&
+		if (all->n == before + 1 && *exprs[i].name && !may_be_missing(&exprs[i]) &&
+		    !saved_find(base, r->c.section, r->c.name) &&
 		    !saved_find(now, r->c.section, r->c.name))
 			r->unknown = true, r->beyond = false, r->p = NAN;
 	}

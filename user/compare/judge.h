@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * judge.h - what two saved files differ in, and the conditions that a user fails a change by: 'cudaMalloc.calls>+10%'.
- * Knows no format and no file.
+ * judge.h - what two saved files differ in, and the conditions that a user fails a change by:
+ * 'cudaMalloc.calls>+10%'. Knows no format and no file.
  */
 #ifndef CT_JUDGE_H
 #define CT_JUDGE_H
 
 #include "saved.h"
 
-enum judge_op { JUDGE_MORE, JUDGE_MORE_EQUAL, JUDGE_LESS, JUDGE_LESS_EQUAL, JUDGE_EQUAL, JUDGE_NOT_EQUAL };
+enum judge_op {
+	JUDGE_MORE,
+	JUDGE_MORE_EQUAL,
+	JUDGE_LESS,
+	JUDGE_LESS_EQUAL,
+	JUDGE_EQUAL,
+	JUDGE_NOT_EQUAL
+};
 enum judge_how {
 	JUDGE_VALUE,   /* >5ms: of every run of NEW */
 	JUDGE_CHANGE,  /* >+5ms: of the medians */
@@ -17,7 +24,7 @@ enum judge_how {
 
 /* METRIC OP [+-]NUMBER[UNIT|%] */
 struct judge_expr {
-	const char *text; /* the caller's */
+	const char *text;  /* the caller's */
 	uint32_t sections; /* bits: where its rows are */
 	char *name;	   /* glob(7), or "" for the total of a section, or a key of the summary */
 	bool glob;
@@ -34,7 +41,9 @@ void judge_free(struct judge_expr *);
 struct judge_side {
 	double median, spread; /* NAN: not known */
 	double least, most;
-	double error; /* by how much it may be wrong, at 95 %, because a part of it is an estimate; 0: each call was counted */
+	/* by how much it may be wrong, at 95 %, because a part of it is an estimate; 0: each
+	 * call was counted */
+	double error;
 	size_t n; /* runs that know it */
 };
 
@@ -45,40 +54,46 @@ struct judge_change {
 	enum saved_field field;
 	enum saved_unit unit;
 	struct judge_side base, now;
-	double change;	      /* of the medians, as a share of BASE's; INFINITY: from nothing to something; NAN: not known */
-	double p_more, p_less; /* the chance of such a rise, such a fall by noise alone; NAN: too few runs to tell */
+	/* of the medians, as a share of BASE's; INFINITY: from nothing to something; NAN: not
+	 * known */
+	double change;
+	/* the chance of such a rise, such a fall by noise alone; NAN: too few runs to tell */
+	double p_more, p_less;
 };
 
 /* Runs of each side that a test of noise needs: with less the thresholds alone decide. */
 #define JUDGE_RUNS_MIN 4
 /* 0, or -ENOMEM. */
-int judge_change(struct judge_change *, const struct saved *base, const struct saved *now, enum saved_section, const char *name,
-		 enum saved_field, enum saved_unit);
+int judge_change(struct judge_change *, const struct saved *base, const struct saved *now,
+		 enum saved_section, const char *name, enum saved_field, enum saved_unit);
 
 /* One expression against one row. */
 struct judge_result {
 	const struct judge_expr *expr;
 	struct judge_change c;
-	double p;     /* of what the expression asks; NAN: not tested */
-	bool beyond;  /* the threshold */
-	bool noise;   /* beyond it, and yet not to be told from noise */
-	bool hit;     /* it is true: a regression */
+	double p;      /* of what the expression asks; NAN: not tested */
+	bool beyond;   /* the threshold */
+	bool noise;    /* beyond it, and yet not to be told from noise */
+	bool hit;      /* it is true: a regression */
 	bool estimate; /* a side's number is an estimate, in part */
-	bool unknown; /* a side does not have the number, or an estimate is not good enough to tell */
+	/* a side does not have the number, or an estimate is not good enough to tell */
+	bool unknown;
 };
 struct judge_results {
 	struct judge_result *r; /* by expression */
 	size_t n;
 	double level;
 	size_t tested;
-	bool corrected; /* for the number of tests, by Holm's method; false: there were too few runs for it */
+	/* for the number of tests, by Holm's method; false: there were too few runs for it */
+	bool corrected;
 };
 /*
- * All expressions against all rows that they match. An expression about a row that neither side has gives a result that is unknown. The
- * chance of one false alarm or more among those that are tested is `level`. Returns 0 or -ENOMEM. judge_results_free() in any case.
+ * All expressions against all rows that they match. An expression about a row that neither side
+ * has gives a result that is unknown. The chance of one false alarm or more among those that are
+ * tested is `level`. Returns 0 or -ENOMEM. judge_results_free() in any case.
  */
-int judge_all(struct judge_results *, const struct judge_expr *, size_t nexprs, const struct saved *base, const struct saved *now,
-	      double level);
+int judge_all(struct judge_results *, const struct judge_expr *, size_t nexprs,
+	      const struct saved *base, const struct saved *now, double level);
 void judge_results_free(struct judge_results *);
 
 #endif

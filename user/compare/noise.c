@@ -28,7 +28,8 @@ double noise_median(const double *v, size_t n)
 
 double noise_spread(const double *v, size_t n)
 {
-	double median = noise_median(v, n), *far = n > 1 && median != 0 ? malloc(n * sizeof(*far)) : NULL, spread;
+	double median = noise_median(v, n),
+	       *far = n > 1 && median != 0 ? malloc(n * sizeof(*far)) : NULL, spread;
 
 	if (!far)
 		return NAN;
@@ -71,8 +72,8 @@ static double give_ranks(struct ranked *r, size_t n)
 	return ties;
 }
 
-/* Of all ways to choose m of the n, the share whose ranks add up to `sum` or more. ways[k][s]: of the ranks so far, how many
- * choices of k have the sum s. */
+/* Of all ways to choose m of the n, the share whose ranks add up to `sum` or more. ways[k][s]:
+ * of the ranks so far, how many choices of k have the sum s. */
 static double exact(const struct ranked *r, size_t n, size_t m, uint32_t sum)
 {
 	size_t width = n * (n + 1) + 1;
@@ -118,7 +119,8 @@ double noise_p_above(const double *base, size_t nbase, const double *now, size_t
 	ties = give_ranks(r, n);
 	for (size_t i = 0; i < n; i++)
 		sum += r[i].now ? r[i].rank : 0;
-	p = n <= NOISE_EXACT ? exact(r, n, nnow, (uint32_t)sum) : normal((double)nbase, (double)nnow, (double)sum / 2, ties);
+	p = n <= NOISE_EXACT ? exact(r, n, nnow, (uint32_t)sum)
+			     : normal((double)nbase, (double)nnow, (double)sum / 2, ties);
 	free(r);
 	return p;
 }

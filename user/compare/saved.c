@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * saved.c - see saved.h. A file is read piece by piece and one object at a time, so that what json-c holds of it is bounded by
- * OBJECT_MAX and PARTS_MAX, whatever the file's size.
+ * saved.c - see saved.h. A file is read piece by piece and one object at a time, so that what
+ * json-c holds of it is bounded by OBJECT_MAX and PARTS_MAX, whatever the file's size.
  */
 #include <errno.h>
 #include <math.h>
@@ -17,17 +17,19 @@
 
 #define OBJECT_MAX (16u << 20) /* bytes of one run */
 /*
- * What json-c makes of a run is bounded by its parts, not by its bytes: an empty object, of two bytes, takes 760. They are counted as they are
- * written, before they are made, in the rough unit of 64 bytes. A row that `stat --save` writes counts 50, and has 230 bytes.
+ * What json-c makes of a run is bounded by its parts, not by its bytes: an empty object, of two
+ * bytes, takes 760. They are counted as they are written, before they are made, in the rough
+ * unit of 64 bytes. A row that `stat --save` writes counts 50, and has 230 bytes.
  */
 #define PARTS_ROWS 70000u
-#define PARTS_MAX (PARTS_ROWS * PARTS_ROW) /* of one run: 270 MB at most; OBJECT_MAX has room for as many real rows */
+/* of one run: 270 MB at most; OBJECT_MAX has room for as many real rows */
+#define PARTS_MAX (PARTS_ROWS * PARTS_ROW)
 #define PARTS_OBJECT 12u
 #define PARTS_ARRAY 4u
 #define PARTS_KEY 2u
 #define PARTS_VALUE 1u
 #define PARTS_ROW 60u
-#define PART_BYTES 4096u /* so many are looked at before they are made */
+#define PART_BYTES 4096u       /* so many are looked at before they are made */
 #define NAMES_MAX (256u << 20) /* bytes of the names of all rows */
 #define DEPTH_MAX 8
 #define ENTRIES_MAX 1000000 /* rows of all runs: 130 MB */
@@ -48,7 +50,9 @@ struct saved_room {
 	double *values;
 };
 
-static const char *const sections[SAVED_SECTION_END] = { "summary", "runtime", "driver", "kernels", "copies", "sync", "traffic", "counters" };
+static const char *const sections[SAVED_SECTION_END] = {
+	"summary", "runtime", "driver", "kernels", "copies", "sync", "traffic", "counters"
+};
 
 static const struct {
 	const char *name, *json; /* in expressions; in the file */
@@ -75,12 +79,24 @@ static const struct {
 	const char *key;
 	enum saved_unit unit;
 } keys[] = {
-	{ "total_api_time", SAVED_UNIT_NS },   { "total_api_calls", SAVED_UNIT_NUMBER }, { "failed_calls", SAVED_UNIT_NUMBER },
-	{ "sync_time", SAVED_UNIT_NS },	       { "launches", SAVED_UNIT_NUMBER },	 { "graph_launches", SAVED_UNIT_NUMBER },
-	{ "launch_threads", SAVED_UNIT_NUMBER }, { "stream_launches", SAVED_UNIT_NUMBER }, { "moves", SAVED_UNIT_NUMBER },
-	{ "async_moves", SAVED_UNIT_NUMBER },  { "bytes_moved", SAVED_UNIT_BYTES },	 { "kernel_time", SAVED_UNIT_NS },
-	{ "copy_time", SAVED_UNIT_NS },	       { "kernel_utilization", SAVED_UNIT_SHARE }, { "memory_efficiency", SAVED_UNIT_GBS },
-	{ "peak_bytes", SAVED_UNIT_BYTES },    { "span_ns", SAVED_UNIT_NS },		 { "own_cost_ns", SAVED_UNIT_NS },
+	{ "total_api_time", SAVED_UNIT_NS },
+	{ "total_api_calls", SAVED_UNIT_NUMBER },
+	{ "failed_calls", SAVED_UNIT_NUMBER },
+	{ "sync_time", SAVED_UNIT_NS },
+	{ "launches", SAVED_UNIT_NUMBER },
+	{ "graph_launches", SAVED_UNIT_NUMBER },
+	{ "launch_threads", SAVED_UNIT_NUMBER },
+	{ "stream_launches", SAVED_UNIT_NUMBER },
+	{ "moves", SAVED_UNIT_NUMBER },
+	{ "async_moves", SAVED_UNIT_NUMBER },
+	{ "bytes_moved", SAVED_UNIT_BYTES },
+	{ "kernel_time", SAVED_UNIT_NS },
+	{ "copy_time", SAVED_UNIT_NS },
+	{ "kernel_utilization", SAVED_UNIT_SHARE },
+	{ "memory_efficiency", SAVED_UNIT_GBS },
+	{ "peak_bytes", SAVED_UNIT_BYTES },
+	{ "span_ns", SAVED_UNIT_NS },
+	{ "own_cost_ns", SAVED_UNIT_NS },
 };
 
 const char *saved_section_name(enum saved_section s)
@@ -166,7 +182,9 @@ static const char *text_of(struct json_object *in, const char *key)
 {
 	struct json_object *o;
 
-	return json_object_object_get_ex(in, key, &o) && json_object_is_type(o, json_type_string) ? json_object_get_string(o) : NULL;
+	return json_object_object_get_ex(in, key, &o) && json_object_is_type(o, json_type_string)
+		       ? json_object_get_string(o)
+		       : NULL;
 }
 
 static int add_row(struct saved *s, enum saved_section section, struct json_object *row)
@@ -180,7 +198,8 @@ static int add_row(struct saved *s, enum saved_section section, struct json_obje
 	if (section == SAVED_COUNTERS) {
 		double device = number(row, "device");
 
-		snprintf(counter, sizeof(counter), "%.0f/%s", device >= 0 && device < 1e6 ? device : 0, name);
+		snprintf(counter, sizeof(counter), "%.0f/%s",
+			 device >= 0 && device < 1e6 ? device : 0, name);
 		name = counter;
 	}
 	e = add_entry(s, section, name);
@@ -203,7 +222,8 @@ static int add_row(struct saved *s, enum saved_section section, struct json_obje
 
 static int add_section(struct saved *s, struct json_object *run, enum saved_section section)
 {
-	static const enum saved_field added[] = { SAVED_CALLS, SAVED_FAILED, SAVED_TIME, SAVED_BYTES, SAVED_ERROR };
+	static const enum saved_field added[] = { SAVED_CALLS, SAVED_FAILED, SAVED_TIME,
+						  SAVED_BYTES, SAVED_ERROR };
 	double sums[SAVED_FIELD_END] = { 0 };
 	struct json_object *rows;
 	struct entry *e;
@@ -237,9 +257,11 @@ static int add_summary(struct saved *s, struct json_object *run)
 	struct json_object *summary, *lost;
 	bool device;
 
-	if (!json_object_object_get_ex(run, "summary", &summary) || !json_object_is_type(summary, json_type_object))
+	if (!json_object_object_get_ex(run, "summary", &summary) ||
+	    !json_object_is_type(summary, json_type_object))
 		return -EBADMSG;
-	json_object_object_foreach(summary, key, val) {
+	json_object_object_foreach(summary, key, val)
+	{
 		double v = number(summary, key);
 		struct entry *e;
 
@@ -253,9 +275,11 @@ static int add_summary(struct saved *s, struct json_object *run)
 	}
 	device = !isnan(number(summary, "kernel_time"));
 	s->device = device && (s->device || !s->nruns);
-	if (!json_object_object_get_ex(run, "lost", &lost) || !json_object_is_type(lost, json_type_object))
+	if (!json_object_object_get_ex(run, "lost", &lost) ||
+	    !json_object_is_type(lost, json_type_object))
 		return 0;
-	json_object_object_foreach(lost, cause, count) {
+	json_object_object_foreach(lost, cause, count)
+	{
 		double v = number(lost, cause);
 
 		(void)count;
@@ -266,7 +290,8 @@ static int add_summary(struct saved *s, struct json_object *run)
 
 static int add_run(struct saved *s, struct json_object *run)
 {
-	const char *schema = json_object_is_type(run, json_type_object) ? text_of(run, "schema") : NULL;
+	const char *schema = json_object_is_type(run, json_type_object) ? text_of(run, "schema")
+									: NULL;
 	double version = schema ? number(run, "version") : 0;
 	int err;
 
@@ -275,7 +300,9 @@ static int add_run(struct saved *s, struct json_object *run)
 		return -EINVAL;
 	}
 	if (version != 1) {
-		msg_error("%s: written by another version of cudatrace (%g where 1 is known); save it anew", s->path, version);
+		msg_error("%s: written by another version of cudatrace (%g where 1 is known); save "
+			  "it anew",
+			  s->path, version);
 		return -EINVAL;
 	}
 	err = add_summary(s, run);
@@ -284,9 +311,12 @@ static int add_run(struct saved *s, struct json_object *run)
 	if (!err)
 		s->nruns++;
 	else if (err == -EBADMSG)
-		msg_error("%s: run %zu is damaged: a part of it is missing or not of its kind", s->path, s->nruns + 1);
+		msg_error("%s: run %zu is damaged: a part of it is missing or not of its kind",
+			  s->path, s->nruns + 1);
 	else
-		msg_error("%s: more than %d rows in all its runs, or no memory for them; save fewer kinds of calls (-e)", s->path, ENTRIES_MAX);
+		msg_error("%s: more than %d rows in all its runs, or no memory for them; save "
+			  "fewer kinds of calls (-e)",
+			  s->path, ENTRIES_MAX);
 	return err;
 }
 
@@ -295,7 +325,7 @@ static int add_run(struct saved *s, struct json_object *run)
 struct reading {
 	struct saved *s;
 	struct json_tokener *tok;
-	size_t fed; /* of the object under way; 0: none is */
+	size_t fed;	/* of the object under way; 0: none is */
 	uint32_t parts; /* of it */
 };
 
@@ -305,7 +335,11 @@ static uint32_t parts_of(const char *p, size_t n)
 	uint32_t parts = 0;
 
 	for (size_t i = 0; i < n; i++)
-		parts += p[i] == '{' ? PARTS_OBJECT : p[i] == '[' ? PARTS_ARRAY : p[i] == ':' ? PARTS_KEY : p[i] == ',' ? PARTS_VALUE : 0;
+		parts += p[i] == '{'   ? PARTS_OBJECT
+			 : p[i] == '[' ? PARTS_ARRAY
+			 : p[i] == ':' ? PARTS_KEY
+			 : p[i] == ',' ? PARTS_VALUE
+				       : 0;
 	return parts;
 }
 
@@ -332,14 +366,17 @@ static int feed(struct reading *r, const char *p, size_t n)
 		some = n < PART_BYTES ? n : PART_BYTES;
 		r->parts += parts_of(p, some);
 		if (r->parts > PARTS_MAX) {
-			msg_error("%s: a run of more parts than %u rows have; save fewer kinds of calls (-e)", r->s->path, PARTS_ROWS);
+			msg_error("%s: a run of more parts than %u rows have; save fewer kinds of "
+				  "calls (-e)",
+				  r->s->path, PARTS_ROWS);
 			return -EINVAL;
 		}
 		run = json_tokener_parse_ex(r->tok, p, (int)some);
 		used = run ? json_tokener_get_parse_end(r->tok) : some;
 		r->fed += used;
 		if (!run && json_tokener_get_error(r->tok) != json_tokener_continue) {
-			msg_error("%s: not JSON that can be read: %s", r->s->path, json_tokener_error_desc(json_tokener_get_error(r->tok)));
+			msg_error("%s: not JSON that can be read: %s", r->s->path,
+				  json_tokener_error_desc(json_tokener_get_error(r->tok)));
 			return -EINVAL;
 		}
 		if (r->fed > OBJECT_MAX) {
@@ -381,7 +418,8 @@ static int read_all(struct reading *r, int fd)
 		return err;
 	}
 	if (r->fed || !r->s->nruns) {
-		msg_error(r->fed ? "%s: its end is missing" : "%s: there is nothing in it", r->s->path);
+		msg_error(r->fed ? "%s: its end is missing" : "%s: there is nothing in it",
+			  r->s->path);
 		return -EINVAL;
 	}
 	return 0;
@@ -402,7 +440,8 @@ static int by_row(const void *pa, const void *pb)
 
 static bool is_count(int field)
 {
-	return field == SAVED_CALLS || field == SAVED_FAILED || field == SAVED_TIME || field == SAVED_BYTES;
+	return field == SAVED_CALLS || field == SAVED_FAILED || field == SAVED_TIME ||
+	       field == SAVED_BYTES;
 }
 
 /* What a run has no row of did not happen in it. */
@@ -418,9 +457,12 @@ static int make_rows(struct saved *s)
 
 	qsort(r->entries, r->nentries, sizeof(*r->entries), by_row);
 	for (size_t i = 0; i < r->nentries; i++)
-		n += !i || r->entries[i].section != r->entries[i - 1].section || strcmp(r->entries[i].name, r->entries[i - 1].name);
+		n += !i || r->entries[i].section != r->entries[i - 1].section ||
+		     strcmp(r->entries[i].name, r->entries[i - 1].name);
 	if (n > ENTRIES_MAX * 2 / s->nruns) {
-		msg_error("%s: %zu rows of %zu runs are more than fits; save fewer kinds of calls (-e)", s->path, n, s->nruns);
+		msg_error("%s: %zu rows of %zu runs are more than fits; save fewer kinds of calls "
+			  "(-e)",
+			  s->path, n, s->nruns);
 		return -E2BIG;
 	}
 	s->rows = calloc(n + 1, sizeof(*s->rows));
@@ -480,14 +522,16 @@ void saved_close(struct saved *s)
 	memset(s, 0, sizeof(*s));
 }
 
-const struct saved_row *saved_find(const struct saved *s, enum saved_section section, const char *name)
+const struct saved_row *saved_find(const struct saved *s, enum saved_section section,
+				   const char *name)
 {
 	size_t from = 0, to = s->nrows;
 
 	while (from < to) {
 		size_t mid = (from + to) / 2;
 		const struct saved_row *row = &s->rows[mid];
-		int d = row->section != section ? (row->section < section ? -1 : 1) : strcmp(row->name, name);
+		int d = row->section != section ? (row->section < section ? -1 : 1)
+						: strcmp(row->name, name);
 
 		if (!d)
 			return row;
@@ -499,14 +543,16 @@ const struct saved_row *saved_find(const struct saved *s, enum saved_section sec
 	return NULL;
 }
 
-size_t saved_values(const struct saved *s, const struct saved_row *row, enum saved_section section, enum saved_field field, double *v)
+size_t saved_values(const struct saved *s, const struct saved_row *row, enum saved_section section,
+		    enum saved_field field, double *v)
 {
 	size_t n = 0;
 
 	if ((section == SAVED_KERNELS || section == SAVED_COPIES) && !s->device)
 		return 0;
 	for (size_t i = 0; i < s->nruns; i++) {
-		double value = row ? row->values[i * SAVED_FIELD_END + field] : of_nothing(section, field);
+		double value = row ? row->values[i * SAVED_FIELD_END + field]
+				   : of_nothing(section, field);
 
 		if (!isnan(value))
 			v[n++] = value;

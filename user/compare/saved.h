@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * saved.h - what `stat --save` wrote, read again: one JSON object for each run of a program, all runs side by side. The files
- * are untrusted: their size, depth and number of rows are bounded. Knows no comparison.
+ * saved.h - what `stat --save` wrote, read again: one JSON object for each run of a program, all
+ * runs side by side. The files are untrusted: their size, depth and number of rows are bounded.
+ * Knows no comparison.
  */
 #ifndef CT_SAVED_H
 #define CT_SAVED_H
@@ -10,23 +11,46 @@
 
 enum saved_section {
 	SAVED_SUMMARY, /* keys with a number each */
-	SAVED_RUNTIME, SAVED_DRIVER, SAVED_KERNELS, SAVED_COPIES, SAVED_SYNC,
+	SAVED_RUNTIME,
+	SAVED_DRIVER,
+	SAVED_KERNELS,
+	SAVED_COPIES,
+	SAVED_SYNC,
 	SAVED_TRAFFIC,	/* by direction */
 	SAVED_COUNTERS, /* by device and metric: the mean is the value */
 	SAVED_SECTION_END
 };
 const char *saved_section_name(enum saved_section); /* as the file has it: "runtime" */
 
-enum saved_unit { SAVED_UNIT_NUMBER, SAVED_UNIT_NS, SAVED_UNIT_BYTES, SAVED_UNIT_SHARE /* 0 to 1 */, SAVED_UNIT_GBS };
+enum saved_unit {
+	SAVED_UNIT_NUMBER,
+	SAVED_UNIT_NS,
+	SAVED_UNIT_BYTES,
+	SAVED_UNIT_SHARE /* 0 to 1 */,
+	SAVED_UNIT_GBS
+};
 
 /* Of a row. A summary's key has SAVED_VALUE alone. */
 enum saved_field {
-	SAVED_VALUE, SAVED_CALLS, SAVED_FAILED, SAVED_TIME, SAVED_AVG, SAVED_MEDIAN, SAVED_P90, SAVED_P99, SAVED_MIN, SAVED_MAX,
-	SAVED_STDDEV, SAVED_BYTES, SAVED_OCCUPANCY, SAVED_BANDWIDTH,
-	SAVED_ERROR, /* by how much `calls` may be wrong, at 95 %, where a part of them is an estimate */
+	SAVED_VALUE,
+	SAVED_CALLS,
+	SAVED_FAILED,
+	SAVED_TIME,
+	SAVED_AVG,
+	SAVED_MEDIAN,
+	SAVED_P90,
+	SAVED_P99,
+	SAVED_MIN,
+	SAVED_MAX,
+	SAVED_STDDEV,
+	SAVED_BYTES,
+	SAVED_OCCUPANCY,
+	SAVED_BANDWIDTH,
+	/* by how much `calls` may be wrong, at 95 %, where a part of them is an estimate */
+	SAVED_ERROR,
 	SAVED_FIELD_END
 };
-const char *saved_field_name(enum saved_field);	    /* "calls" */
+const char *saved_field_name(enum saved_field); /* "calls" */
 enum saved_unit saved_field_unit(enum saved_field);
 int saved_field_find(const char *name, size_t len); /* -1: there is none */
 
@@ -50,14 +74,16 @@ struct saved {
 	struct saved_room *room;
 };
 
-/* Reads an open file, whose path is for messages. Returns 0, or -errno after one message. saved_close() is safe in any case. */
+/* Reads an open file, whose path is for messages. Returns 0, or -errno after one message.
+ * saved_close() is safe in any case. */
 int saved_open(struct saved *, int fd, const char *path);
 void saved_close(struct saved *);
 
 /* NULL: no run has it. */
 const struct saved_row *saved_find(const struct saved *, enum saved_section, const char *name);
-/* The numbers of a field, one for each run that knows it, into v (of nruns). `row` NULL: what never happened: no calls, and no time in
- * them. Returns how many. */
-size_t saved_values(const struct saved *, const struct saved_row *row, enum saved_section, enum saved_field, double *v);
+/* The numbers of a field, one for each run that knows it, into v (of nruns). `row` NULL: what
+ * never happened: no calls, and no time in them. Returns how many. */
+size_t saved_values(const struct saved *, const struct saved_row *row, enum saved_section,
+		    enum saved_field, double *v);
 
 #endif

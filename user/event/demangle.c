@@ -2,10 +2,11 @@
 /*
  * demangle.c - see demangle.h.
  *
- * libiberty does the demangling. A mangled name of 100 bytes can stand for gigabytes, since it may refer to its own parts
- * again and again: the text is taken piece by piece, and left with longjmp when it gets too long (the demangler holds
- * nothing but its stack). It refuses names above 1 KiB unless told to have no limit, and templates of today are longer:
- * those get a thread with a large stack, as the parser's recursion is as deep as the name is long.
+ * libiberty does the demangling. A mangled name of 100 bytes can stand for gigabytes, since it
+ * may refer to its own parts again and again: the text is taken piece by piece, and left with
+ * longjmp when it gets too long (the demangler holds nothing but its stack). It refuses names
+ * above 1 KiB unless told to have no limit, and templates of today are longer: those get a
+ * thread with a large stack, as the parser's recursion is as deep as the name is long.
  */
 #include <libiberty/demangle.h>
 #include <pthread.h>
@@ -16,8 +17,8 @@
 
 #include "demangle.h"
 
-#define PLAIN_MAX 1000	      /* bytes of a name that libiberty takes with its own limits */
-#define TEXT_MAX (1 << 16)    /* bytes of a demangled name */
+#define PLAIN_MAX 1000	       /* bytes of a name that libiberty takes with its own limits */
+#define TEXT_MAX (1 << 16)     /* bytes of a demangled name */
 #define STACK_BYTES (64 << 20) /* touched only as far as it is needed */
 #define OPTIONS (DMGL_PARAMS | DMGL_ANSI)
 
@@ -64,14 +65,16 @@ static void demangle_on_large_stack(struct text *t)
 
 	if (pthread_attr_init(&attr))
 		return;
-	if (!pthread_attr_setstacksize(&attr, STACK_BYTES) && !pthread_create(&thread, &attr, demangle, t))
+	if (!pthread_attr_setstacksize(&attr, STACK_BYTES) &&
+	    !pthread_create(&thread, &attr, demangle, t))
 		pthread_join(thread, NULL);
 	pthread_attr_destroy(&attr);
 }
 
 /*
- * In the type of a conversion operator (cv) libiberty tries template arguments behind a template parameter (T_I) in two
- * ways, and so on inside of them: 2^n attempts. No program has more than a few.
+ * In the type of a conversion operator (cv) libiberty tries template arguments behind a template
+ * parameter (T_I) in two ways, and so on inside of them: 2^n attempts. No program has more than
+ * a few.
  */
 static bool takes_for_ever(const char *s)
 {
@@ -105,17 +108,20 @@ char *demangle_full(const char *mangled)
 	return NULL;
 }
 
-/* ---- the short form ------------------------------------------------------------------------------------- */
+/* ---- the short form ---- */
 
 static bool is_ident(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c & 0x80;
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '$' || c & 0x80;
 }
 
-/* At an operator's name, with the symbols that would be taken for brackets: its length; 0: there is none at s. */
+/* At an operator's name, with the symbols that would be taken for brackets: its length; 0: there
+ * is none at s. */
 static size_t operator_at(const char *full, const char *s)
 {
-	static const char *const symbols[] = { "()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">" };
+	static const char *const symbols[] = { "()", "[]", "<=>", "<<=", ">>=", "->*", "<<",
+					       ">>", "<=", ">=",  "->",	 "<",	">" };
 	size_t word = sizeof("operator") - 1;
 
 	if (strncmp(s, "operator", word) || is_ident(s[word]) || (s > full && is_ident(s[-1])))
@@ -127,8 +133,9 @@ static size_t operator_at(const char *full, const char *s)
 }
 
 /*
- * The end of the bracket at s: behind its closing one, or the end of the text. `full` is where the text begins. Angles
- * inside of other brackets may be comparisons: they close with what is around them.
+ * The end of the bracket at s: behind its closing one, or the end of the text. `full` is where
+ * the text begins. Angles inside of other brackets may be comparisons: they close with what is
+ * around them.
  */
 static const char *bracket_end(const char *full, const char *s)
 {
@@ -184,7 +191,8 @@ static const char *skip_qualifiers(const char *s)
 	return s;
 }
 
-/* Where the function's own name begins, with its namespaces: behind the return type, if there is one. */
+/* Where the function's own name begins, with its namespaces: behind the return type, if there is
+ * one. */
 static const char *name_start(const char *full)
 {
 	const char *s = full, *start = full, *name = full;

@@ -7,7 +7,8 @@
 
 #include "event.h"
 
-/* "HtoD", "pageable", "command_buffer_full", "stream", "cpu_page_faults", "xid"; "unknown" for a value that has no name. */
+/* "HtoD", "pageable", "command_buffer_full", "stream", "cpu_page_faults", "xid"; "unknown" for a
+ * value that has no name. */
 const char *device_copy_kind(uint32_t);
 const char *device_memory_kind(uint32_t);
 const char *device_overhead_kind(uint32_t);
@@ -15,8 +16,8 @@ const char *device_sync_type(uint32_t);
 const char *device_managed_kind(uint32_t);
 const char *device_event_type(uint32_t);
 
-/* Fields of the kinds from CT_KERNEL to CT_STREAM and of CT_METRIC: part of event_fields(). max: at least
- * DEVICE_FIELDS_MIN. */
+/* Fields of the kinds from CT_KERNEL to CT_STREAM and of CT_METRIC: part of event_fields(). max:
+ * at least DEVICE_FIELDS_MIN. */
 #define DEVICE_FIELDS_MIN 32
 int device_fields(const struct event *, struct field *out, int max);
 
@@ -30,6 +31,7 @@ struct metric_table *metric_table_open(void); /* NULL: no memory */
 void metric_table_close(struct metric_table *);
 /* Learns from CT_METRIC; other records are ignored. Returns 0 or -ENOMEM. */
 int metric_table_record(struct metric_table *, const struct ct_hdr *);
-const struct metric *metric_table_find(const struct metric_table *, uint32_t id); /* NULL: not known */
+/* NULL: not known */
+const struct metric *metric_table_find(const struct metric_table *, uint32_t id);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device_fields.c - the fields of device work, and the words for what CUPTI gives numbers to. What has no label is for JSON
- * and not for the table. Knows no format.
+ * device_fields.c - the fields of device work, and the words for what CUPTI gives numbers to.
+ * What has no label is for JSON and not for the table. Knows no format.
  */
 #include "device.h"
 #include "kernel_counters.h"
 #include "field_add.h"
 
-/* ---- words ------------------------------------------------------------------------------------------------ */
+/* ---- words ---- */
 
-#define WORDS(id, ...)                                                                                                 \
-	static const struct xlat_row id##_rows[] = { __VA_ARGS__ };                                                    \
+#define WORDS(id, ...)                                              \
+	static const struct xlat_row id##_rows[] = { __VA_ARGS__ }; \
 	static const struct xlat id = { #id, "", false, id##_rows, ARRAY_LEN(id##_rows) };
 
 /* clang-format off */
@@ -76,7 +76,7 @@ const char *device_event_type(uint32_t type)
 	return word(&event_types, type);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------------ */
+/* ---- parts ---- */
 
 static void add_word(struct field **at, const char *name, const struct xlat *x, uint32_t value)
 {
@@ -93,7 +93,8 @@ static void add_number(struct field **at, const char *name, uint32_t n)
 /* A device as its host's machine numbers it: in merged recordings the host's number lies above. */
 static void add_machine_device(struct field **at, const struct ct_hdr *h, uint32_t n)
 {
-	add_number(at, "device", h->pid || n == CT_UNKNOWN ? n : n & ((1u << DEVICE_HOST_SHIFT) - 1));
+	add_number(at, "device",
+		   h->pid || n == CT_UNKNOWN ? n : n & ((1u << DEVICE_HOST_SHIFT) - 1));
 }
 
 /* Of what only JSON has; nothing when it is 0. */
@@ -150,10 +151,11 @@ static void add_work(struct field **at, const struct event *ev)
 	if (w->h.flags & CT_F_NO_TIME)
 		field_add_u(at, "no_time", FIELD_BOOL, 1);
 	if (ev->cause && w->h.start_ns >= ev->cause->start_ns && !(w->h.flags & CT_F_NO_TIME))
-		field_add_u(at, "delay_ns", FIELD_DURATION, w->h.start_ns - ev->cause->start_ns)->label = "delay";
+		field_add_u(at, "delay_ns", FIELD_DURATION, w->h.start_ns - ev->cause->start_ns)
+			->label = "delay";
 }
 
-/* ---- kinds -------------------------------------------------------------------------------------------------- */
+/* ---- kinds ---- */
 
 static void kernel_fields(struct field **at, const struct event *ev)
 {
@@ -269,7 +271,8 @@ static void marker_fields(struct field **at, const struct ct_marker *m)
 {
 	field_add_str(at, "text", m->text, strnlen(m->text, m->text_len));
 	if (m->domain_len)
-		field_add_str(at, "domain", m->text + m->text_len, strnlen(m->text + m->text_len, m->domain_len));
+		field_add_str(at, "domain", m->text + m->text_len,
+			      strnlen(m->text + m->text_len, m->domain_len));
 	add_word(at, "kind", &marker_kinds, m->what);
 	field_add_u(at, "id", FIELD_UINT, m->id)->label = "";
 	if (m->category)
@@ -285,7 +288,8 @@ static bool is_among(const struct field *f, const struct field *end, const char 
 	return false;
 }
 
-/* Each metric that is known, once, as far as there is room; a sample that cannot be true has no value. */
+/* Each metric that is known, once, as far as there is room; a sample that cannot be true has no
+ * value. */
 static void counter_fields(struct field **at, const struct event *ev, int max)
 {
 	const struct ct_counter *c = (const struct ct_counter *)ev->rec;
@@ -321,7 +325,7 @@ static void event_record_fields(struct field **at, const struct ct_event *e)
 		field_add_str(at, "text", e->text, strnlen(e->text, e->text_len));
 }
 
-/* ---- definitions -------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 static void device_record_fields(struct field **at, const struct ct_device *d)
 {
@@ -374,7 +378,8 @@ static void metric_fields(struct field **at, const struct ct_metric *m)
 {
 	field_add_u(at, "id", FIELD_UINT, m->id);
 	field_add_str(at, "name", m->text, strnlen(m->text, m->name_len));
-	field_add_str(at, "unit", m->text + m->name_len, strnlen(m->text + m->name_len, m->unit_len));
+	field_add_str(at, "unit", m->text + m->name_len,
+		      strnlen(m->text + m->name_len, m->unit_len));
 	add_word(at, "source", &metric_sources, m->source);
 }
 
@@ -393,54 +398,22 @@ int device_fields(const struct event *ev, struct field *out, int max)
 	if (max < DEVICE_FIELDS_MIN)
 		return 0;
 	switch (h->kind) {
-	case CT_KERNEL:
-		kernel_fields(&at, ev);
-		break;
-	case CT_COPY:
-		copy_fields(&at, ev);
-		break;
-	case CT_SET:
-		set_fields(&at, ev);
-		break;
-	case CT_SYNC:
-		sync_fields(&at, ev);
-		break;
-	case CT_GRAPH:
-		add_work(&at, ev);
-		break;
-	case CT_OVERHEAD:
-		overhead_fields(&at, (const struct ct_overhead *)h);
-		break;
-	case CT_MEMORY:
-		memory_fields(&at, ev);
-		break;
-	case CT_MANAGED:
-		managed_fields(&at, ev);
-		break;
-	case CT_MARKER:
-		marker_fields(&at, (const struct ct_marker *)h);
-		break;
-	case CT_COUNTER:
-		counter_fields(&at, ev, max);
-		break;
-	case CT_EVENT:
-		event_record_fields(&at, (const struct ct_event *)h);
-		break;
-	case CT_CLOCK:
-		clock_fields(&at, (const struct ct_clock *)h);
-		break;
-	case CT_DEVICE:
-		device_record_fields(&at, (const struct ct_device *)h);
-		break;
-	case CT_CONTEXT:
-		context_fields(&at, (const struct ct_context *)h);
-		break;
-	case CT_STREAM:
-		stream_fields(&at, (const struct ct_stream *)h);
-		break;
-	case CT_METRIC:
-		metric_fields(&at, (const struct ct_metric *)h);
-		break;
+	case CT_KERNEL: kernel_fields(&at, ev); break;
+	case CT_COPY: copy_fields(&at, ev); break;
+	case CT_SET: set_fields(&at, ev); break;
+	case CT_SYNC: sync_fields(&at, ev); break;
+	case CT_GRAPH: add_work(&at, ev); break;
+	case CT_OVERHEAD: overhead_fields(&at, (const struct ct_overhead *)h); break;
+	case CT_MEMORY: memory_fields(&at, ev); break;
+	case CT_MANAGED: managed_fields(&at, ev); break;
+	case CT_MARKER: marker_fields(&at, (const struct ct_marker *)h); break;
+	case CT_COUNTER: counter_fields(&at, ev, max); break;
+	case CT_EVENT: event_record_fields(&at, (const struct ct_event *)h); break;
+	case CT_CLOCK: clock_fields(&at, (const struct ct_clock *)h); break;
+	case CT_DEVICE: device_record_fields(&at, (const struct ct_device *)h); break;
+	case CT_CONTEXT: context_fields(&at, (const struct ct_context *)h); break;
+	case CT_STREAM: stream_fields(&at, (const struct ct_stream *)h); break;
+	case CT_METRIC: metric_fields(&at, (const struct ct_metric *)h); break;
 	}
 	return (int)(at - out);
 }

@@ -19,7 +19,8 @@ static inline struct field *field_add(struct field **at, const char *name, enum 
 	return f;
 }
 
-static inline struct field *field_add_u(struct field **at, const char *name, enum field_type type, uint64_t v)
+static inline struct field *field_add_u(struct field **at, const char *name, enum field_type type,
+					uint64_t v)
 {
 	struct field *f = field_add(at, name, type);
 
@@ -27,7 +28,8 @@ static inline struct field *field_add_u(struct field **at, const char *name, enu
 	return f;
 }
 
-static inline struct field *field_add_str(struct field **at, const char *name, const char *s, size_t n)
+static inline struct field *field_add_str(struct field **at, const char *name, const char *s,
+					  size_t n)
 {
 	struct field *f = field_add(at, name, FIELD_STR);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fields.c - the fields of any record, kind by kind, so that a format is written once and a kind is one row set here.
- * Knows no format.
+ * fields.c - the fields of any record, kind by kind, so that a format is written once and a kind
+ * is one row set here. Knows no format.
  */
 #include <string.h>
 
@@ -101,33 +101,26 @@ int event_fields(const struct event *ev, struct field *out, int max)
 
 	switch (ev->rec->kind) {
 	case CT_CALL:
-	case CT_ENTER:
-		return api_decode((const struct ct_call *)ev->rec, API_ARCH_HERE, out, max);
+	case CT_ENTER: return api_decode((const struct ct_call *)ev->rec, API_ARCH_HERE, out, max);
 	}
 	if (max < 8)
 		return 0;
 	switch (ev->rec->kind) {
 	case CT_PROCESS:
-	case CT_EXEC:
-		return process_fields((const struct ct_process *)ev->rec, out);
-	case CT_NAME:
-		return name_fields((const struct ct_name *)ev->rec, out);
-	case CT_FRAME:
-		return frame_fields((const struct ct_frame *)ev->rec, out);
-	case CT_STACK:
-		return stack_fields((const struct ct_stack *)ev->rec, out, max);
-	case CT_LOST:
-		return lost_fields((const struct ct_lost *)ev->rec, out);
-	case CT_MUTED:
-		return muted_fields((const struct ct_muted *)ev->rec, out);
+	case CT_EXEC: return process_fields((const struct ct_process *)ev->rec, out);
+	case CT_NAME: return name_fields((const struct ct_name *)ev->rec, out);
+	case CT_FRAME: return frame_fields((const struct ct_frame *)ev->rec, out);
+	case CT_STACK: return stack_fields((const struct ct_stack *)ev->rec, out, max);
+	case CT_LOST: return lost_fields((const struct ct_lost *)ev->rec, out);
+	case CT_MUTED: return muted_fields((const struct ct_muted *)ev->rec, out);
 	case CT_FORK:
-		field_add_u(&at, "child_pid", FIELD_UINT, ((const struct ct_fork *)ev->rec)->child_pid);
+		field_add_u(&at, "child_pid", FIELD_UINT,
+			    ((const struct ct_fork *)ev->rec)->child_pid);
 		break;
 	case CT_EXIT:
 		field_add(&at, "status", FIELD_INT)->i = ((const struct ct_exit *)ev->rec)->status;
 		break;
-	default:
-		return device_fields(ev, out, max);
+	default: return device_fields(ev, out, max);
 	}
 	return (int)(at - out);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * filter.c - what the user asked to see. The kernel side applies what it can of the same questions; the answers here are
- * the ones that count, and all there is for a source that filters nothing. Knows no sink and no source.
+ * filter.c - what the user asked to see. The kernel side applies what it can of the same
+ * questions; the answers here are the ones that count, and all there is for a source that
+ * filters nothing. Knows no sink and no source.
  */
 #include <fnmatch.h>
 
@@ -23,17 +24,20 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 		return false;
 	if (f->failed_only && done && !api_failed(c))
 		return false;
-	if (f->min_duration_ns && done && (int64_t)(c->h.end_ns - c->h.start_ns) < f->min_duration_ns)
+	if (f->min_duration_ns && done &&
+	    (int64_t)(c->h.end_ns - c->h.start_ns) < f->min_duration_ns)
 		return false;
 	if (f->min_size_bytes && api_size(c, API_ARCH_HERE) < f->min_size_bytes)
 		return false;
 	return true;
 }
 
-/* A call of a function that is not known here: it is in no class, and what its arguments and its result mean is not known. */
+/* A call of a function that is not known here: it is in no class, and what its arguments and its
+ * result mean is not known. */
 static bool foreign_matches(const struct filter *f, const struct ct_foreign *c)
 {
-	if (!f->foreign || c->h.flags & CT_F_HIDDEN || f->failed_only || f->min_size_bytes || (c->depth && !f->nested) || (f->tid && c->h.tid != f->tid))
+	if (!f->foreign || c->h.flags & CT_F_HIDDEN || f->failed_only || f->min_size_bytes ||
+	    (c->depth && !f->nested) || (f->tid && c->h.tid != f->tid))
 		return false;
 	return !f->min_duration_ns || (int64_t)(c->h.end_ns - c->h.start_ns) >= f->min_duration_ns;
 }
@@ -70,18 +74,15 @@ static bool pid_matches(const struct filter *f, const struct process *p)
 static int64_t work_size(const struct ct_hdr *h)
 {
 	switch (h->kind) {
-	case CT_COPY:
-		return (int64_t)((const struct ct_copy *)h)->bytes;
-	case CT_SET:
-		return (int64_t)((const struct ct_set *)h)->bytes;
-	case CT_MEMORY:
-		return (int64_t)((const struct ct_memory *)h)->bytes;
-	default:
-		return -1;
+	case CT_COPY: return (int64_t)((const struct ct_copy *)h)->bytes;
+	case CT_SET: return (int64_t)((const struct ct_set *)h)->bytes;
+	case CT_MEMORY: return (int64_t)((const struct ct_memory *)h)->bytes;
+	default: return -1;
 	}
 }
 
-/* What the device did is shown whatever functions -e names: it was asked for by --gpu. It does not fail. */
+/* What the device did is shown whatever functions -e names: it was asked for by --gpu. It does
+ * not fail. */
 static bool work_matches(const struct filter *f, const struct ct_hdr *h)
 {
 	if (f->failed_only)
@@ -98,7 +99,8 @@ static bool places(const struct ct_hdr *h)
 {
 	struct api_place place;
 
-	return h->flags & CT_F_HIDDEN && api_place((const struct ct_call *)h, API_ARCH_HERE, &place) != API_PLACE_NONE;
+	return h->flags & CT_F_HIDDEN &&
+	       api_place((const struct ct_call *)h, API_ARCH_HERE, &place) != API_PLACE_NONE;
 }
 
 bool filter_match(const struct filter *f, const struct event *ev)
@@ -110,19 +112,15 @@ bool filter_match(const struct filter *f, const struct event *ev)
 	switch (h->kind) {
 	case CT_LOST: /* a gap concerns everybody */
 	case CT_METRIC:
-	case CT_CLOCK:
-		return true;
-	case CT_UNPROBED:
-		return unprobed_matches(f, (const struct ct_unprobed *)h);
+	case CT_CLOCK: return true;
+	case CT_UNPROBED: return unprobed_matches(f, (const struct ct_unprobed *)h);
 	case CT_COUNTER: /* of the device as a whole, or of a process */
 		return !f->failed_only && (!h->pid || f->by_process);
-	case CT_EVENT:
-		return !f->failed_only;
+	case CT_EVENT: return !f->failed_only;
 	case CT_NAME:
 	case CT_FRAME:
 	case CT_STACK:
-	case CT_PROCESS_INFO:
-		return f->definitions;
+	case CT_PROCESS_INFO: return f->definitions;
 	case CT_CALL:
 	case CT_ENTER:
 		if (!call_matches(f, (const struct ct_call *)h) && !(f->stores && places(h)))
@@ -156,5 +154,6 @@ bool filter_match_device(const struct filter *f, const struct event *ev)
 {
 	if (!f->one_device || !kind_is(ev->rec->kind, KIND_CALL | KIND_WORK))
 		return true;
-	return ev->device == f->device || (ev->device == CT_UNKNOWN && !kind_is(ev->rec->kind, KIND_WORK));
+	return ev->device == f->device ||
+	       (ev->device == CT_UNKNOWN && !kind_is(ev->rec->kind, KIND_WORK));
 }

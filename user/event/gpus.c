@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpus.c - see gpus.h. A list of GPUs, and a hash from what processes call them to places in it. A GPU whose UUID is not known is
- * told apart by its host and its number there.
+ * gpus.c - see gpus.h. A list of GPUs, and a hash from what processes call them to places in it.
+ * A GPU whose UUID is not known is told apart by its host and its number there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,8 @@ struct gpu_table *gpu_table_open(void)
 	struct gpu_table *t = calloc(1, sizeof(*t));
 
 	if (t)
-		keyed_open(&t->names, sizeof(struct named), sizeof(((struct named *)0)->key), NAMES_MAX);
+		keyed_open(&t->names, sizeof(struct named), sizeof(((struct named *)0)->key),
+			   NAMES_MAX);
 	return t;
 }
 
@@ -73,13 +74,15 @@ static uint32_t number_for(const struct gpu_table *t, uint32_t wanted)
 }
 
 /* The place of a GPU, which may be new. GPUS_MAX: there is no room. */
-static uint32_t place_of(struct gpu_table *t, uint32_t host, uint32_t device, const uint8_t uuid[16])
+static uint32_t place_of(struct gpu_table *t, uint32_t host, uint32_t device,
+			 const uint8_t uuid[16])
 {
 	struct gpu *g;
 
 	for (uint32_t i = 0; i < t->n; i++) {
 		g = t->gpus[i];
-		if (is_known(uuid) ? !memcmp(g->uuid, uuid, 16) : !*g->text && g->host == host && g->device == device)
+		if (is_known(uuid) ? !memcmp(g->uuid, uuid, 16)
+				   : !*g->text && g->host == host && g->device == device)
 			return i;
 	}
 	g = t->n < GPUS_MAX ? calloc(1, sizeof(*g)) : NULL;
@@ -128,7 +131,8 @@ void gpu_table_record(struct gpu_table *t, const struct process *p, const struct
 	name(t, rec->pid ? process_unique(p) : 0, d->id, place_of(t, host, device, d->uuid));
 }
 
-const struct gpu *gpu_table_find(const struct gpu_table *t, const struct process *p, uint32_t device)
+const struct gpu *gpu_table_find(const struct gpu_table *t, const struct process *p,
+				 uint32_t device)
 {
 	return gpu_table_named(t, process_unique(p), device);
 }
@@ -144,7 +148,9 @@ const struct gpu *gpu_table_worked(struct gpu_table *t, const struct process *p,
 	const struct gpu *g = gpu_table_find(t, p, device);
 	uint32_t host = process_host(p->pid);
 
-	return g || device == CT_UNKNOWN ? g : name(t, process_unique(p), device, place_of(t, host, device, none));
+	return g || device == CT_UNKNOWN
+		       ? g
+		       : name(t, process_unique(p), device, place_of(t, host, device, none));
 }
 
 const struct gpu *gpu_table_machine(const struct gpu_table *t, uint32_t device)

@@ -2,10 +2,11 @@
 /*
  * join.c - see join.h.
  *
- * Records come in any order: a copy's may be there before the copying call has returned, a cause some tenths of a second after
- * its call. Work that finds everything goes on at once. The rest waits in one of a few queues, each with a longer
- * delay than the one before, so that looking again costs little however much waits. All that is remembered and held is
- * bounded. Knows the wire; no source, no sink.
+ * Records come in any order: a copy's may be there before the copying call has returned, a cause
+ * some tenths of a second after its call. Work that finds everything goes on at once. The rest
+ * waits in one of a few queues, each with a longer delay than the one before, so that looking
+ * again costs little however much waits. All that is remembered and held is bounded. Knows the
+ * wire; no source, no sink.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@
 #define STEPS 6
 
 /* How long work waits in each queue: JOIN_HOLD_NS in all. */
-static const uint64_t step_ns[STEPS] = { 20000000, 40000000, 80000000, 160000000, 320000000, 380000000 };
+static const uint64_t step_ns[STEPS] = { 20000000,  40000000,  80000000,
+					 160000000, 320000000, 380000000 };
 
 struct held {
 	struct held *next;
@@ -37,10 +39,10 @@ struct queue {
 struct found {
 	struct cause cause;
 	uint32_t number, stack;
-	bool any;      /* there is a cause */
-	bool final;    /* nothing better will come */
+	bool any;   /* there is a cause */
+	bool final; /* nothing better will come */
 	bool inferred;
-	bool before; /* of the program that the process was before */
+	bool before;	   /* of the program that the process was before */
 	uint64_t until_ns; /* waiting is vain from then on; 0: not known */
 };
 
@@ -55,11 +57,12 @@ struct join {
 	struct queue queues[STEPS];
 	size_t held_bytes;
 	uint64_t now_ns; /* of the last flush; 0: there was none */
-	uint64_t stopped_ns; /* no call was seen to begin from then on; UINT64_MAX: calls are still seen */
+	/* no call was seen to begin from then on; UINT64_MAX: calls are still seen */
+	uint64_t stopped_ns;
 	struct join_counts counts;
 	uint64_t causing[CT_MAX_FUNCS / 64]; /* rows whose calls are remembered */
-	uint8_t expects[CT_MAX_FUNCS]; /* by row: JOIN_EXPECTS_* */
-	unsigned int ntails;	       /* processes whose tail is to be counted */
+	uint8_t expects[CT_MAX_FUNCS];	     /* by row: JOIN_EXPECTS_* */
+	unsigned int ntails;		     /* processes whose tail is to be counted */
 	union {
 		struct ct_work work;
 		uint64_t room[UINT16_MAX / 8 + 1];
@@ -75,10 +78,8 @@ static bool class_causes(uint8_t class)
 	case API_SET:
 	case API_LAUNCH:
 	case API_GRAPH:
-	case API_MODULE:
-		return true;
-	default:
-		return false;
+	case API_MODULE: return true;
+	default: return false;
 	}
 }
 
@@ -92,12 +93,9 @@ static uint8_t row_expects(const struct api_func *f, int row)
 	switch (f->class) {
 	case API_LAUNCH: /* the old ones, in several calls, have no stream: see expects() */
 		return api_has_kernel(row) ? JOIN_EXPECTS_KERNEL : 0;
-	case API_COPY:
-		return JOIN_EXPECTS_COPY;
-	case API_SET:
-		return JOIN_EXPECTS_SET;
-	default:
-		return 0;
+	case API_COPY: return JOIN_EXPECTS_COPY;
+	case API_SET: return JOIN_EXPECTS_SET;
+	default: return 0;
 	}
 }
 
@@ -195,22 +193,24 @@ void join_counts(const struct join *j, struct join_counts *counts)
 
 size_t join_bytes(const struct join *j)
 {
-	return sizeof(*j) + join_procs_bytes(j->procs) + join_calls_bytes(j->calls) + join_causes_bytes(j->causes) +
-	       where_bytes(j->where) + j->held_bytes;
+	return sizeof(*j) + join_procs_bytes(j->procs) + join_calls_bytes(j->calls) +
+	       join_causes_bytes(j->causes) + where_bytes(j->where) + j->held_bytes;
 }
 
-/* ---- looking for the cause ---------------------------------------------------------------------------------- */
+/* ---- looking for the cause ---- */
 
 /* The end of a call that is not shown is not stored, so that it is not known here either. */
 static void found_call(struct found *f, uint32_t tid, const struct join_call *c)
 {
 	f->any = true;
-	f->cause = (struct cause){ c->start_ns, c->number && !c->open_end ? c->end_ns : 0, tid, c->func };
+	f->cause = (struct cause){ c->start_ns, c->number && !c->open_end ? c->end_ns : 0, tid,
+				   c->func };
 	f->number = c->number;
 	f->stack = c->stack;
 }
 
-static void look_inferred(struct join *j, const struct join_proc *p, const struct ct_work *w, struct found *f)
+static void look_inferred(struct join *j, const struct join_proc *p, const struct ct_work *w,
+			  struct found *f)
 {
 	const struct join_launch *l = join_procs_launched(p, w);
 
@@ -222,7 +222,8 @@ static void look_inferred(struct join *j, const struct join_proc *p, const struc
 	join_calls_worked(j->calls, p->id, l->tid, l->call.start_ns, l->call.func);
 }
 
-static void look_correlated(struct join *j, uint32_t process, const struct ct_work *w, struct found *f)
+static void look_correlated(struct join *j, uint32_t process, const struct ct_work *w,
+			    struct found *f)
 {
 	const struct join_cause *cause = join_causes_find(j->causes, process, w->correlation);
 	const struct join_call *call;
@@ -234,7 +235,8 @@ static void look_correlated(struct join *j, uint32_t process, const struct ct_wo
 	f->until_ns = cause->end_ns + JOIN_CALL_NS;
 	m.at_ns = cause->start_ns + (cause->end_ns - cause->start_ns) / 2;
 	m.seen = m.at_ns < j->stopped_ns;
-	call = join_calls_at(j->calls, process, cause->tid, &m, kind_is(w->h.kind, KIND_BUSY), &whole);
+	call = join_calls_at(j->calls, process, cause->tid, &m, kind_is(w->h.kind, KIND_BUSY),
+			     &whole);
 	if (call) {
 		found_call(f, cause->tid, call);
 	} else {
@@ -247,7 +249,8 @@ static void look_correlated(struct join *j, uint32_t process, const struct ct_wo
 /* Does the work say that its correlation id is not to be trusted, or has a graph's work none? */
 static bool is_inferred(const struct ct_work *w)
 {
-	return w->h.flags & CT_F_INFERRED || (!w->correlation && (w->graph || w->h.kind == CT_GRAPH));
+	return w->h.flags & CT_F_INFERRED ||
+	       (!w->correlation && (w->graph || w->h.kind == CT_GRAPH));
 }
 
 static void look(struct join *j, const struct ct_work *w, struct found *f)
@@ -277,7 +280,7 @@ static void look(struct join *j, const struct ct_work *w, struct found *f)
 	f->final |= j->opts.stored;
 }
 
-/* ---- handing on ------------------------------------------------------------------------------------------- */
+/* ---- handing on ---- */
 
 /* Work without a call, of a process whose calls without work are to be counted. */
 static void lone(struct join *j, const struct ct_work *w)
@@ -306,7 +309,8 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 		ev.cause = &f->cause;
 		ev.number = f->number;
 	}
-	copy->h.flags = (uint16_t)((copy->h.flags & ~CT_F_INFERRED) | (f->inferred ? CT_F_INFERRED : 0));
+	copy->h.flags =
+		(uint16_t)((copy->h.flags & ~CT_F_INFERRED) | (f->inferred ? CT_F_INFERRED : 0));
 	if (kind_is(w->h.kind, KIND_BUSY)) {
 		j->counts.matched += f->any;
 		j->counts.unmatched += !f->any;
@@ -377,7 +381,7 @@ static int work(struct join *j, const struct ct_work *w)
 	return f.final || !kind_is(w->h.kind, KIND_BUSY) ? hand_on(j, w, &f) : hold(j, w);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 static bool is_numbered(const struct join *j, const struct ct_hdr *h)
 {
@@ -425,12 +429,23 @@ static int call(struct join *j, const struct ct_call *c)
 
 		if (is_numbered(j, &c->h))
 			ev.number = ++p->number;
-		l.call = (struct join_call){ c->h.start_ns, c->h.end_ns, ev.number, stack_of(c), c->func, c->depth,
-					     c->h.flags & CT_F_NO_RETURN, expects(j, p, c), false };
+		l.call = (struct join_call){ c->h.start_ns,
+					     c->h.end_ns,
+					     ev.number,
+					     stack_of(c),
+					     c->func,
+					     c->depth,
+					     c->h.flags & CT_F_NO_RETURN,
+					     expects(j, p, c),
+					     false };
 		p->asked |= l.call.expects != 0;
-		if (c->func < api_nfuncs && api_funcs[c->func].flags & (API_BEGINS_CAPTURE | API_ENDS_CAPTURE) && !api_failed(c))
-			join_procs_capture(p, c->h.tid, api_funcs[c->func].flags & API_BEGINS_CAPTURE);
-		if (c->func < CT_MAX_FUNCS && j->causing[c->func / 64] >> (c->func % 64) & 1 && !(c->h.flags & CT_F_BEFORE))
+		if (c->func < api_nfuncs &&
+		    api_funcs[c->func].flags & (API_BEGINS_CAPTURE | API_ENDS_CAPTURE) &&
+		    !api_failed(c))
+			join_procs_capture(p, c->h.tid,
+					   api_funcs[c->func].flags & API_BEGINS_CAPTURE);
+		if (c->func < CT_MAX_FUNCS && j->causing[c->func / 64] >> (c->func % 64) & 1 &&
+		    !(c->h.flags & CT_F_BEFORE))
 			err = join_calls_add(j->calls, p->id, c->h.tid, &l.call);
 		if (err)
 			return err;
@@ -450,7 +465,11 @@ static int cause(struct join *j, const struct ct_cause *c)
 	if (c->h.end_ns < c->h.start_ns)
 		return 0;
 	if (c->func < api_nfuncs) {
-		struct join_launch l = { { .start_ns = c->h.start_ns, .end_ns = c->h.end_ns, .func = c->func }, c->h.tid, CT_UNKNOWN };
+		struct join_launch l = {
+			{ .start_ns = c->h.start_ns, .end_ns = c->h.end_ns, .func = c->func },
+			c->h.tid,
+			CT_UNKNOWN
+		};
 
 		j->causing[c->func / 64] |= 1ULL << (c->func % 64);
 		if (j->opts.no_calls && api_funcs[c->func].flags & API_GRAPH_LAUNCH)
@@ -459,18 +478,24 @@ static int cause(struct join *j, const struct ct_cause *c)
 	return c->correlation ? join_causes_add(j->causes, join_procs_id(p, c->h.start_ns), c) : 0;
 }
 
-/* ---- what did not come -------------------------------------------------------------------------------------- */
+/* ---- what did not come ---- */
 
 /* Counts the tail of a process, and tells of it. */
 static int count_tail(struct join *j, struct join_proc *p)
 {
 	const struct join_tail t = p->tail;
 	struct ct_lost lost = {
-		.h = { .size = sizeof(lost), .kind = CT_LOST, .pid = p->pid, .start_ns = t.from_ns, .end_ns = t.to_ns },
+		.h = { .size = sizeof(lost),
+		       .kind = CT_LOST,
+		       .pid = p->pid,
+		       .start_ns = t.from_ns,
+		       .end_ns = t.to_ns },
 		.cause = CT_LOSS_TAIL,
 		.cpu = ~0u,
 	};
-	struct event ev = { .rec = &lost.h, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN };
+	struct event ev = {
+		.rec = &lost.h, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN
+	};
 
 	p->tail = (struct join_tail){ .pending = false };
 	j->ntails--;
@@ -515,7 +540,7 @@ static int number(struct join *j, const struct ct_number *n)
 	return 0;
 }
 
-/* ---- records ----------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 /* Hands on what is held of a process. */
 static int flush_process(struct join *j, uint32_t pid)
@@ -547,15 +572,18 @@ int join_process(struct join *j, const struct ct_hdr *h)
 	if (h->kind != CT_EXEC && h->kind != CT_PROCESS)
 		return 0;
 	p = join_procs_get(j->procs, h->pid);
-	return p && join_procs_renews(p, (const struct ct_process *)h) ? flush_process(j, h->pid) : 0;
+	return p && join_procs_renews(p, (const struct ct_process *)h) ? flush_process(j, h->pid)
+								       : 0;
 }
 
 /* Of what a process asked, and was heard to do. */
 static void note(struct join *j, const struct ct_hdr *h)
 {
 	const struct ct_tally *t = (const struct ct_tally *)h;
-	bool told = h->pid && (h->kind == CT_DEVICE || h->kind == CT_CONTEXT || h->kind == CT_STREAM);
-	bool asked = h->kind == CT_TALLY && t->func < CT_MAX_FUNCS && j->expects[t->func] && t->sums.calls > t->sums.failed;
+	bool told = h->pid &&
+		    (h->kind == CT_DEVICE || h->kind == CT_CONTEXT || h->kind == CT_STREAM);
+	bool asked = h->kind == CT_TALLY && t->func < CT_MAX_FUNCS && j->expects[t->func] &&
+		     t->sums.calls > t->sums.failed;
 	struct join_proc *p = told || asked ? join_procs_get(j->procs, h->pid) : NULL;
 
 	if (!p)
@@ -566,7 +594,9 @@ static void note(struct join *j, const struct ct_hdr *h)
 
 static int pass(struct join *j, const struct ct_hdr *h)
 {
-	struct event ev = { .rec = h, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN };
+	struct event ev = {
+		.rec = h, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN
+	};
 	int err = where_record(j->where, h);
 
 	if (err)
@@ -580,7 +610,8 @@ static int pass(struct join *j, const struct ct_hdr *h)
 	return j->next(j->ctx, &ev);
 }
 
-/* Records of processes: what is held is of the program that was there before, and what is known ends with it. */
+/* Records of processes: what is held is of the program that was there before, and what is known
+ * ends with it. */
 static int process(struct join *j, const struct ct_hdr *h)
 {
 	struct join_proc *p = join_procs_get(j->procs, h->pid);
@@ -595,7 +626,9 @@ static int process(struct join *j, const struct ct_hdr *h)
 		if (err && err != -EINTR)
 			return err;
 		where_forget(j->where, h->pid);
-		e = j->opts.places && j->opts.whole && h->kind == CT_EXEC ? where_began(j->where, h->pid) : 0;
+		e = j->opts.places && j->opts.whole && h->kind == CT_EXEC
+			    ? where_began(j->where, h->pid)
+			    : 0;
 		if (e)
 			return e;
 	}
@@ -619,20 +652,16 @@ int join_record(struct join *j, const struct ct_hdr *h)
 		where_lost(j->where);
 	switch (h->kind) {
 	case CT_CALL:
-	case CT_ENTER:
-		return call(j, (const struct ct_call *)h);
-	case CT_CAUSE:
-		return cause(j, (const struct ct_cause *)h);
-	case CT_NUMBER:
-		return number(j, (const struct ct_number *)h);
-	case CT_TAIL:
-		return tail(j, (const struct ct_tail *)h);
+	case CT_ENTER: return call(j, (const struct ct_call *)h);
+	case CT_CAUSE: return cause(j, (const struct ct_cause *)h);
+	case CT_NUMBER: return number(j, (const struct ct_number *)h);
+	case CT_TAIL: return tail(j, (const struct ct_tail *)h);
 	case CT_PROCESS:
 	case CT_EXEC:
-	case CT_EXIT:
-		return process(j, h);
+	case CT_EXIT: return process(j, h);
 	default:
-		return kind_is(h->kind, KIND_WORK) ? work(j, (const struct ct_work *)h) : pass(j, h);
+		return kind_is(h->kind, KIND_WORK) ? work(j, (const struct ct_work *)h)
+						   : pass(j, h);
 	}
 }
 
@@ -650,7 +679,8 @@ static int look_again(struct join *j, int step, uint64_t now_ns)
 	struct found f;
 
 	look(j, work_of(h), &f);
-	if (step == STEPS - 1 || now_ns == UINT64_MAX || f.final || (f.until_ns && now_ns >= f.until_ns))
+	if (step == STEPS - 1 || now_ns == UINT64_MAX || f.final ||
+	    (f.until_ns && now_ns >= f.until_ns))
 		return let_go(j, h);
 	h->due_ns += step_ns[step + 1];
 	queue_push(&j->queues[step + 1], h);

@@ -2,9 +2,10 @@
 /*
  * join_calls.c - see join_calls.h.
  *
- * A ring for each thread, sorted by the calls' ends, which is nearly the order in which they come. Rings grow with what a
- * thread does, up to a bound for all; beyond it the thread that has called nothing for longest is forgotten, and a
- * thread that is alone with it forgets its own oldest calls. Knows no record.
+ * A ring for each thread, sorted by the calls' ends, which is nearly the order in which they
+ * come. Rings grow with what a thread does, up to a bound for all; beyond it the thread that has
+ * called nothing for longest is forgotten, and a thread that is alone with it forgets its own
+ * oldest calls. Knows no record.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,10 +15,11 @@
 
 #define CHAINS 4096    /* a power of two */
 #define FIRST_CALLS 16 /* a power of two, as all sizes of rings are */
-#define MOVES_MAX 4096 /* calls that one which comes late is put before; more is rubbish, and may lie anywhere */
+/* calls that one which comes late is put before; more is rubbish, and may lie anywhere */
+#define MOVES_MAX 4096
 
 struct thread {
-	struct thread *next;	     /* in its chain */
+	struct thread *next;	      /* in its chain */
 	struct thread *older, *newer; /* by its latest call */
 	uint32_t process, tid;
 	uint32_t cap, first, n;
@@ -27,7 +29,7 @@ struct thread {
 struct join_calls {
 	struct thread *chains[CHAINS];
 	struct thread *oldest, *newest;
-	struct thread *last; /* asked for last */
+	struct thread *last;	 /* asked for last */
 	uint32_t nthreads, room; /* of all rings, in calls */
 };
 
@@ -197,8 +199,8 @@ static struct join_call *outer(struct join_call *a, struct join_call *b)
 	return b->depth < a->depth ? b : a;
 }
 
-const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, uint32_t tid, const struct join_moment *m, bool worked,
-				      bool *whole)
+const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, uint32_t tid,
+				      const struct join_moment *m, bool worked, bool *whole)
 {
 	const struct thread *t = find(j, process, tid);
 	struct join_call *found = NULL;
@@ -229,7 +231,8 @@ const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, ui
 	return found;
 }
 
-static struct join_call *begun(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t start_ns, uint16_t func)
+static struct join_call *begun(struct join_calls *j, uint32_t process, uint32_t tid,
+			       uint64_t start_ns, uint16_t func)
 {
 	const struct thread *t = find(j, process, tid);
 
@@ -244,12 +247,14 @@ static struct join_call *begun(struct join_calls *j, uint32_t process, uint32_t 
 	return NULL;
 }
 
-const struct join_call *join_calls_begun(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t start_ns, uint16_t func)
+const struct join_call *join_calls_begun(struct join_calls *j, uint32_t process, uint32_t tid,
+					 uint64_t start_ns, uint16_t func)
 {
 	return begun(j, process, tid, start_ns, func);
 }
 
-void join_calls_worked(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t start_ns, uint16_t func)
+void join_calls_worked(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t start_ns,
+		       uint16_t func)
 {
 	struct join_call *c = begun(j, process, tid, start_ns, func);
 
@@ -270,12 +275,14 @@ static uint64_t tail_of(const struct thread *t, uint8_t expects, uint64_t from_n
 	for (i = first_ending(t, from_ns); i < t->n; i++) {
 		const struct join_call *c = call_at(t, i);
 
-		n += c->expects & expects && !c->worked && c->start_ns >= from_ns && c->end_ns <= to_ns;
+		n += c->expects & expects && !c->worked && c->start_ns >= from_ns &&
+		     c->end_ns <= to_ns;
 	}
 	return n;
 }
 
-uint64_t join_calls_tail(const struct join_calls *j, uint32_t process, uint8_t expects, uint64_t from_ns, uint64_t to_ns)
+uint64_t join_calls_tail(const struct join_calls *j, uint32_t process, uint8_t expects,
+			 uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t n = 0;
 

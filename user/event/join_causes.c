@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * join_causes.c - see join_causes.h. A ring of the newest, which grows up to a bound, and a hash with chains over it.
+ * join_causes.c - see join_causes.h. A ring of the newest, which grows up to a bound, and a hash
+ * with chains over it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 struct join_causes {
 	struct join_cause *ring;
-	uint32_t *chains; /* place + 1; as many as places */
+	uint32_t *chains;    /* place + 1; as many as places */
 	uint32_t cap, n, at; /* at: the place that is used next */
 };
 
@@ -100,7 +101,8 @@ int join_causes_add(struct join_causes *j, uint32_t process, const struct ct_cau
 	int err;
 
 	if (e) {
-		bool overlap = e->tid == made.tid && e->start_ns <= made.end_ns && made.start_ns <= e->end_ns;
+		bool overlap = e->tid == made.tid && e->start_ns <= made.end_ns &&
+			       made.start_ns <= e->end_ns;
 
 		if (overlap && e->start_ns <= made.start_ns && e->end_ns >= made.end_ns)
 			return 0;
@@ -123,7 +125,8 @@ int join_causes_add(struct join_causes *j, uint32_t process, const struct ct_cau
 	return 0;
 }
 
-const struct join_cause *join_causes_find(const struct join_causes *j, uint32_t process, uint32_t correlation)
+const struct join_cause *join_causes_find(const struct join_causes *j, uint32_t process,
+					  uint32_t correlation)
 {
 	return find(j, process, correlation);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * join_procs.c - see join_procs.h. An open-addressed hash by pid; the exited stay, as their last work may still be on the way,
- * until room is needed.
+ * join_procs.c - see join_procs.h. An open-addressed hash by pid; the exited stay, as their last
+ * work may still be on the way, until room is needed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -124,10 +124,13 @@ struct join_proc *join_procs_get(struct join_procs *j, uint32_t pid)
 	return j->last = p;
 }
 
-/* A later file of the same recorder tells of a process that has ended once more: its last records may be there. */
+/* A later file of the same recorder tells of a process that has ended once more: its last
+ * records may be there. */
 static bool is_other(const struct join_proc *p, const struct ct_process *r)
 {
-	return p->start_boottime_ns && r->start_boottime_ns ? p->start_boottime_ns != r->start_boottime_ns : p->exited;
+	return p->start_boottime_ns && r->start_boottime_ns
+		       ? p->start_boottime_ns != r->start_boottime_ns
+		       : p->exited;
 }
 
 bool join_procs_renews(const struct join_proc *p, const struct ct_process *r)
@@ -209,7 +212,8 @@ const struct join_launch *join_procs_launched(const struct join_proc *p, const s
 	for (uint32_t i = 0; p->launches && i < n; i++) {
 		const struct join_launch *l = &p->launches[i];
 
-		if (l->call.start_ns > w->h.start_ns || (found && found->call.start_ns >= l->call.start_ns))
+		if (l->call.start_ns > w->h.start_ns ||
+		    (found && found->call.start_ns >= l->call.start_ns))
 			continue;
 		if (l->stream == w->stream || l->stream == CT_UNKNOWN || w->stream == CT_UNKNOWN)
 			found = l;

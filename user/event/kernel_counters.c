@@ -10,12 +10,13 @@
 #define GPUS_MAX 64
 #define VALUE_MAX 1e18 /* of a share in percent; no sum of them is infinite */
 #define METRICS_MAX 1024
-#define ORDINALS_MAX 4096   /* (process, device) pairs remembered, the newest */
+#define ORDINALS_MAX 4096 /* (process, device) pairs remembered, the newest */
 #define SAMPLES_MIN 256
-#define SAMPLES_MAX 65536   /* of one device, the newest: a minute at 1 ms; a power of two */
+#define SAMPLES_MAX 65536 /* of one device, the newest: a minute at 1 ms; a power of two */
 
 static const char *const names[KERNEL_COUNTER_END] = { "sm", "dram", "l2_hit" };
-static const char *const labels[KERNEL_COUNTER_END] = { "device_sm", "device_dram", "device_l2_hit" };
+static const char *const labels[KERNEL_COUNTER_END] = { "device_sm", "device_dram",
+							"device_l2_hit" };
 
 struct sample {
 	uint64_t start_ns, end_ns;
@@ -39,7 +40,8 @@ struct ordinal {
 
 struct kernel_counters_table {
 	struct gpu gpus[GPUS_MAX];
-	uint8_t roles[METRICS_MAX]; /* 1 + enum kernel_counter, by the metric's id; 0: none of ours */
+	/* 1 + enum kernel_counter, by the metric's id; 0: none of ours */
+	uint8_t roles[METRICS_MAX];
 	struct ordinal *ordinals;
 	uint32_t nordinals, next_ordinal;
 	struct kernel_counters answer;
@@ -60,7 +62,7 @@ void kernel_counters_close(struct kernel_counters_table *t)
 	free(t);
 }
 
-/* ---- devices --------------------------------------------------------------------------------------------------- */
+/* ---- devices ---- */
 
 static struct ordinal *find_ordinal(struct kernel_counters_table *t, uint32_t pid, uint32_t id)
 {
@@ -117,7 +119,7 @@ static struct gpu *gpu_of(struct kernel_counters_table *t, uint32_t pid, uint32_
 	return NULL;
 }
 
-/* ---- samples --------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 static void learn_metric(struct kernel_counters_table *t, const struct ct_metric *m)
 {
@@ -180,7 +182,8 @@ static int learn_sample(struct kernel_counters_table *t, const struct ct_counter
 	if (!any || c->device >= GPUS_MAX || s.end_ns <= s.start_ns)
 		return 0;
 	g = &t->gpus[c->device];
-	/* In order, as the search needs them. A source hands them out so; what comes late is not worth a sort. */
+	/* In order, as the search needs them. A source hands them out so; what comes late is not
+	 * worth a sort. */
 	if (g->next > g->first && s.end_ns <= at(g, g->next - 1)->end_ns)
 		return 0;
 	err = grow(g);
@@ -192,21 +195,15 @@ static int learn_sample(struct kernel_counters_table *t, const struct ct_counter
 int kernel_counters_record(struct kernel_counters_table *t, const struct ct_hdr *rec)
 {
 	switch (rec->kind) {
-	case CT_DEVICE:
-		return learn_device(t, (const struct ct_device *)rec);
-	case CT_METRIC:
-		learn_metric(t, (const struct ct_metric *)rec);
-		return 0;
+	case CT_DEVICE: return learn_device(t, (const struct ct_device *)rec);
+	case CT_METRIC: learn_metric(t, (const struct ct_metric *)rec); return 0;
 	case CT_COUNTER:
 		if (rec->pid)
 			return 0; /* what a process has of a device */
 		return learn_sample(t, (const struct ct_counter *)rec);
 	case CT_EXIT:
-	case CT_EXEC:
-		forget(t, rec->pid);
-		return 0;
-	default:
-		return 0;
+	case CT_EXEC: forget(t, rec->pid); return 0;
+	default: return 0;
 	}
 }
 
@@ -248,7 +245,8 @@ static void add_up(struct kernel_counters *k, const struct gpu *g, uint64_t from
 	}
 }
 
-const struct kernel_counters *kernel_counters_of(struct kernel_counters_table *t, const struct ct_kernel *k)
+const struct kernel_counters *kernel_counters_of(struct kernel_counters_table *t,
+						 const struct ct_kernel *k)
 {
 	const struct ct_hdr *h = &k->w.h;
 	const struct gpu *g = gpu_of(t, h->pid, k->w.device);
@@ -280,7 +278,8 @@ int kernel_counters_fields(const struct kernel_counters *k, struct field *out, i
 		memset(&out[n], 0, sizeof(out[n]));
 		out[n].name = out[n].label = labels[m];
 		out[n].type = FIELD_FLOAT;
-		out[n++].f = round(k->percent[m] * 10) / 10; /* more digits than the samples are good for help nobody */
+		/* more digits than the samples are good for help nobody */
+		out[n++].f = round(k->percent[m] * 10) / 10;
 	}
 	return n;
 }

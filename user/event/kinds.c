@@ -2,8 +2,11 @@
 /* kinds.c - see kinds.h. */
 #include "kinds.h"
 
-#define K(name, type, its_word, its_json, its_flags) \
-	[CT_##name] = { .word = its_word, .json = its_json, .fixed = sizeof(struct type), .flags = its_flags },
+#define K(name, type, its_word, its_json, its_flags)  \
+	[CT_##name] = { .word = its_word,             \
+			.json = its_json,             \
+			.fixed = sizeof(struct type), \
+			.flags = its_flags },
 const struct kind record_kinds[CT_KIND_END] = {
 #include "kinds.def"
 };
@@ -13,4 +16,5 @@ const struct kind record_kinds[CT_KIND_END] = {
 #define K(name, ...) +1
 _Static_assert(0
 #include "kinds.def"
-	== CT_KIND_END - 1, "a kind without a row in kinds.def");
+		       == CT_KIND_END - 1,
+	       "a kind without a row in kinds.def");

@@ -13,14 +13,20 @@ static const struct {
 	[CT_LOSS_STORAGE] = { "no_memory", "no kernel memory for a thread's calls in flight" },
 	[CT_LOSS_FUNCTION] = { "unknown_function", "address not attributed to a function" },
 	[CT_LOSS_READ] = { "malformed", "record arrived malformed" },
-	[CT_LOSS_ORPHAN] = { "orphan_return", "call began before the trace, or before a fork", true },
-	[CT_LOSS_STACK] = { "no_stack", "stacks that found no room in the ring buffer: their calls were shown without (raise --ring-size)",
+	[CT_LOSS_ORPHAN] = { "orphan_return", "call began before the trace, or before a fork",
+			     true },
+	[CT_LOSS_STACK] = { "no_stack",
+			    "stacks that found no room in the ring buffer: their calls were shown "
+			    "without (raise --ring-size)",
 			    true },
-	[CT_LOSS_DEVICE] = { "device_dropped", "device records that CUPTI had no buffer for (raise --gpu-buffer)" },
+	[CT_LOSS_DEVICE] = { "device_dropped",
+			     "device records that CUPTI had no buffer for (raise --gpu-buffer)" },
 	[CT_LOSS_AGENT] = { "agent_full", "device records that came faster than they were taken" },
 	[CT_LOSS_TIME] = { "device_time", "device records without a time that can be true", true },
 	[CT_LOSS_FILE] = { "file_damaged", "records that could not be read from the recording" },
-	[CT_LOSS_TAIL] = { "device_tail", "launches, copies and sets whose device record had not come by the end", true },
+	[CT_LOSS_TAIL] = { "device_tail",
+			   "launches, copies and sets whose device record had not come by the end",
+			   true },
 	[CT_LOSS_TALLY] = { "tally_full", "calls that found no room among the counts" },
 };
 
@@ -61,7 +67,8 @@ void unprobed_add(struct unprobed_sum *sum, const struct ct_unprobed *u)
 	losses_add(&sum->ended, u->ended);
 	sum->more |= u->more != 0;
 	/* of one that ended, when it did is not known */
-	if ((u->ended < u->processes || !u->processes) && u->h.end_ns - u->h.start_ns > sum->longest_ns)
+	if ((u->ended < u->processes || !u->processes) &&
+	    u->h.end_ns - u->h.start_ns > sum->longest_ns)
 		sum->longest_ns = u->h.end_ns - u->h.start_ns;
 }
 
@@ -78,14 +85,21 @@ size_t unprobed_text(char *text, size_t size, const struct unprobed_sum *u)
 
 	*text = 0;
 	if (ran)
-		n = (size_t)snprintf(text, size, "%s%llu process%s ran up to %.1f ms before %s calls were seen", least, (unsigned long long)ran,
-				     plural(ran), (double)u->longest_ns / 1e6, ran == 1 ? "its" : "their");
+		n = (size_t)snprintf(text, size,
+				     "%s%llu process%s ran up to %.1f ms before %s calls were seen",
+				     least, (unsigned long long)ran, plural(ran),
+				     (double)u->longest_ns / 1e6, ran == 1 ? "its" : "their");
 	if (u->ended && ran && n < size)
-		n += (size_t)snprintf(text + n, size - n, ", %s%llu ended before that", least, (unsigned long long)u->ended);
+		n += (size_t)snprintf(text + n, size - n, ", %s%llu ended before that", least,
+				      (unsigned long long)u->ended);
 	else if (u->ended && n < size)
-		n += (size_t)snprintf(text + n, size - n, "%s%llu process%s ended before %s calls were seen", least,
-				      (unsigned long long)u->ended, plural(u->ended), u->ended == 1 ? "its" : "their");
+		n += (size_t)snprintf(text + n, size - n,
+				      "%s%llu process%s ended before %s calls were seen", least,
+				      (unsigned long long)u->ended, plural(u->ended),
+				      u->ended == 1 ? "its" : "their");
 	else if (!u->processes && u->more)
-		n = (size_t)snprintf(text, size, "an unknown number of processes ran before their calls were seen");
+		n = (size_t)snprintf(
+			text, size,
+			"an unknown number of processes ran before their calls were seen");
 	return n < size ? n : size - 1;
 }

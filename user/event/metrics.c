@@ -51,7 +51,9 @@ int metric_table_record(struct metric_table *t, const struct ct_hdr *h)
 		return 0;
 	if (r->id >= METRICS_MAX) {
 		if (!t->said)
-			msg_warn("metrics with numbers from %d on are not known: their values are left out", METRICS_MAX);
+			msg_warn("metrics with numbers from %d on are not known: their values are "
+				 "left out",
+				 METRICS_MAX);
 		t->said = true;
 		return 0;
 	}

@@ -23,7 +23,8 @@ int muted_func(const struct ct_muted *m)
 
 void muted_name(struct ct_muted *m, int func)
 {
-	const char *domain = api_domain_name((enum api_domain)api_funcs[func].domain), *name = api_funcs[func].name;
+	const char *domain = api_domain_name((enum api_domain)api_funcs[func].domain),
+		   *name = api_funcs[func].name;
 	size_t n;
 
 	m->domain_len = (uint8_t)strlen(domain);
@@ -99,7 +100,8 @@ uint64_t muted_ns(const struct muted_sum *m)
 {
 	if (!m->timed)
 		return 0;
-	return muted_whole((long double)m->ns + (long double)m->ns / (long double)m->timed * (long double)muted_unseen(&m->unseen));
+	return muted_whole((long double)m->ns + (long double)m->ns / (long double)m->timed *
+							(long double)muted_unseen(&m->unseen));
 }
 
 bool muted_is_floor(uint64_t number, const struct ct_estimated *e)
@@ -125,7 +127,11 @@ const char *muted_number(char *buf, size_t size, uint64_t number, const struct c
 {
 	bool floor = !is_exact(e) && muted_is_floor(number, e);
 
-	snprintf(buf, size, "%s%llu", is_exact(e) ? "" : floor ? ">=" : "~", (unsigned long long)(floor ? muted_at_least(number, e) : number));
+	snprintf(buf, size, "%s%llu",
+		 is_exact(e) ? ""
+		 : floor     ? ">="
+			     : "~",
+		 (unsigned long long)(floor ? muted_at_least(number, e) : number));
 	return buf;
 }
 
@@ -137,13 +143,15 @@ const char *muted_margin(char *buf, size_t size, uint64_t number, const struct c
 	if (is_exact(e))
 		return buf;
 	if (muted_is_floor(number, e))
-		snprintf(buf, size, " (at most %llu)", (unsigned long long)(number + positive(e->above)));
+		snprintf(buf, size, " (at most %llu)",
+			 (unsigned long long)(number + positive(e->above)));
 	else
 		snprintf(buf, size, " ±%.*f %%", percent < 1 ? 1 : 0, percent);
 	return buf;
 }
 
-const char *muted_clause(char *buf, size_t size, const struct muted_sum *m, const char *const *names)
+const char *muted_clause(char *buf, size_t size, const struct muted_sum *m,
+			 const char *const *names)
 {
 	uint64_t calls = muted_calls(m);
 	char number[32], margin[96];
@@ -152,7 +160,8 @@ const char *muted_clause(char *buf, size_t size, const struct muted_sum *m, cons
 	buf[0] = '\0';
 	if (!calls && is_exact(&m->unseen))
 		return buf;
-	n = (size_t)snprintf(buf, size, "%s%s calls", muted_number(number, sizeof(number), calls, &m->unseen),
+	n = (size_t)snprintf(buf, size, "%s%s calls",
+			     muted_number(number, sizeof(number), calls, &m->unseen),
 			     muted_margin(margin, sizeof(margin), calls, &m->unseen));
 	for (int i = 0; names && names[i] && n < size; i++)
 		n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? ", " : " of ", names[i]);

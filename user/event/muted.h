@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * muted.h - calls that were not recorded one by one, because there were so many of them: what a CT_MUTED record says, sums of
- * several, and how people and programs are told. The one place for all outputs.
+ * muted.h - calls that were not recorded one by one, because there were so many of them: what a
+ * CT_MUTED record says, sums of several, and how people and programs are told. The one place for
+ * all outputs.
  *
- * For people an estimated number begins with `~`: "~288500 ±2 %". Where the upper end of its interval says little, the lower one is shown:
- * ">=670960 (at most 153206119)". For programs `estimated` is the part of a number that is an estimate, `error` by how much the number
- * may be wrong, at 95 %, and `at_least` the lower end where people are told that alone.
+ * For people an estimated number begins with `~`: "~288500 ±2 %". Where the upper end of its
+ * interval says little, the lower one is shown: ">=670960 (at most 153206119)". For programs
+ * `estimated` is the part of a number that is an estimate, `error` by how much the number may be
+ * wrong, at 95 %, and `at_least` the lower end where people are told that alone.
  */
 #ifndef CT_MUTED_H
 #define CT_MUTED_H
@@ -14,7 +16,8 @@
 
 /* The row of the function; -1: it is not known here. */
 int muted_func(const struct ct_muted *);
-/* Writes the function's name behind the record, and the record's size and kind. There must be room for 512 bytes. */
+/* Writes the function's name behind the record, and the record's size and kind. There must be
+ * room for 512 bytes. */
 void muted_name(struct ct_muted *, int func);
 
 /* Calls of one or several functions. */
@@ -37,8 +40,8 @@ uint64_t muted_calls(const struct muted_sum *);
 uint64_t muted_ns(const struct muted_sum *);
 /* A whole number, 2^60 at most. */
 uint64_t muted_whole(long double);
-/* Is the lower end of a number's interval all that is worth telling? The number is wrong by more than itself, or by more than a half and
- * upwards alone. */
+/* Is the lower end of a number's interval all that is worth telling? The number is wrong by more
+ * than itself, or by more than a half and upwards alone. */
 bool muted_is_floor(uint64_t number, const struct ct_estimated *);
 /* The lower end: so many calls there were, at 95 %. */
 uint64_t muted_at_least(uint64_t number, const struct ct_estimated *);
@@ -46,8 +49,9 @@ uint64_t muted_at_least(uint64_t number, const struct ct_estimated *);
 const char *muted_number(char *buf, size_t size, uint64_t number, const struct ct_estimated *);
 /* What follows the number, " ±2 %" or " (at most 153206119)"; "" when it is exact. Returns buf. */
 const char *muted_margin(char *buf, size_t size, uint64_t number, const struct ct_estimated *);
-/* A clause of it: "~288500 ±2 % calls of cudaGetDevice, cuCtxGetDevice"; where no name is known "... calls". `names`: NULL-terminated, or
- * NULL. "" when there were none. Returns buf. */
-const char *muted_clause(char *buf, size_t size, const struct muted_sum *, const char *const *names);
+/* A clause of it: "~288500 ±2 % calls of cudaGetDevice, cuCtxGetDevice"; where no name is known
+ * "... calls". `names`: NULL-terminated, or NULL. "" when there were none. Returns buf. */
+const char *muted_clause(char *buf, size_t size, const struct muted_sum *,
+			 const char *const *names);
 
 #endif

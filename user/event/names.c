@@ -2,10 +2,11 @@
 /*
  * names.c - the names of kernels, as CT_NAME records tell them: {process, handle} -> name.
  *
- * One hash of handles, asked for every launch that is shown, and one of texts: a name that eight processes use is kept
- * and demangled once. Names outlive their process, whose last calls may still be on the way, until a new program takes
- * the process's number or room is needed. Room is bounded: names of processes that ended go first, then those that were
- * not asked for longest. Never looks at a process: a replayed trace gives the same names.
+ * One hash of handles, asked for every launch that is shown, and one of texts: a name that eight
+ * processes use is kept and demangled once. Names outlive their process, whose last calls may
+ * still be on the way, until a new program takes the process's number or room is needed. Room is
+ * bounded: names of processes that ended go first, then those that were not asked for longest.
+ * Never looks at a process: a replayed trace gives the same names.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,16 +52,17 @@ struct name_table {
 	struct text **chains;
 	uint32_t nchains, ntexts;
 	struct keyed owners; /* of struct owner */
-	bool said, crowded; /* that names were forgotten: of too many processes; too many */
-	size_t bytes; /* of texts */
+	bool said, crowded;  /* that names were forgotten: of too many processes; too many */
+	size_t bytes;	     /* of texts */
 	uint32_t clock;
 	const struct entry *last;
 	struct kernel_name answer; /* of `last` */
 };
 
 static const char *const source_names[CT_NAME_END] = {
-	[CT_NAME_NONE] = "unknown", [CT_NAME_REGISTERED] = "registered", [CT_NAME_SYMBOL] = "symbol",
-	[CT_NAME_DRIVER] = "driver", [CT_NAME_INNER] = "inner",		 [CT_NAME_FATBIN] = "fatbin",
+	[CT_NAME_NONE] = "unknown",  [CT_NAME_REGISTERED] = "registered",
+	[CT_NAME_SYMBOL] = "symbol", [CT_NAME_DRIVER] = "driver",
+	[CT_NAME_INNER] = "inner",   [CT_NAME_FATBIN] = "fatbin",
 	[CT_NAME_DEVICE] = "device",
 };
 
@@ -111,7 +113,7 @@ void name_table_close(struct name_table *t)
 	free(t);
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------------ */
+/* ---- texts ---- */
 
 static uint32_t hash_text(const char *s, size_t len)
 {
@@ -152,7 +154,8 @@ static struct text *text_make(const char *name, size_t len, bool cut)
 	/* half a mangled name cannot be read */
 	x->full = cut ? NULL : demangle_full(x->mangled);
 	x->brief = cut || !x->full ? NULL : demangle_brief(x->full);
-	x->bytes = sizeof(*x) + len + 1 + (x->full ? strlen(x->full) + 1 : 0) + (x->brief ? strlen(x->brief) + 1 : 0);
+	x->bytes = sizeof(*x) + len + 1 + (x->full ? strlen(x->full) + 1 : 0) +
+		   (x->brief ? strlen(x->brief) + 1 : 0);
 	return x;
 }
 
@@ -162,7 +165,8 @@ static struct text *text_get(struct name_table *t, const char *name, size_t len,
 	uint32_t hash = hash_text(name, len);
 	struct text *x = t->chains[hash & (t->nchains - 1)];
 
-	while (x && (x->hash != hash || x->cut != cut || strncmp(x->mangled, name, len) || x->mangled[len]))
+	while (x && (x->hash != hash || x->cut != cut || strncmp(x->mangled, name, len) ||
+		     x->mangled[len]))
 		x = x->next;
 	if (!x) {
 		x = text_make(name, len, cut);
@@ -193,7 +197,7 @@ static void text_put(struct name_table *t, struct text *x)
 	text_free(x);
 }
 
-/* ---- handles ---------------------------------------------------------------------------------------------- */
+/* ---- handles ---- */
 
 static uint32_t hash_handle(uint32_t pid, uint64_t handle)
 {
@@ -213,7 +217,8 @@ static struct entry *slot_of(struct entry *slots, uint32_t nslots, uint32_t pid,
 }
 
 /* Moves the entries for which keep() holds into a table of nslots; the others are dropped. */
-static int rebuild(struct name_table *t, uint32_t nslots, bool (*keep)(const struct name_table *, const struct entry *, uint32_t),
+static int rebuild(struct name_table *t, uint32_t nslots,
+		   bool (*keep)(const struct name_table *, const struct entry *, uint32_t),
 		   uint32_t arg)
 {
 	struct entry *slots = calloc(nslots, sizeof(*slots));
@@ -258,7 +263,7 @@ static void drop_slot(struct name_table *t, struct entry *e)
 	t->slots[hole].text = NULL;
 }
 
-/* ---- processes -------------------------------------------------------------------------------------------- */
+/* ---- processes ---- */
 
 static struct owner *owner_of(const struct name_table *t, uint32_t pid)
 {
@@ -308,7 +313,9 @@ static bool of_nobody(const struct name_table *t, const struct entry *e, uint32_
 static bool forget_all(struct name_table *t)
 {
 	if (!t->said)
-		msg_warn("more than %d processes at a time: the names of kernels so far are forgotten", OWNERS_MAX);
+		msg_warn("more than %d processes at a time: the names of kernels so far are "
+			 "forgotten",
+			 OWNERS_MAX);
 	t->said = true;
 	if (rebuild(t, FIRST_SLOTS, of_nobody, 0))
 		return false;
@@ -325,7 +332,8 @@ static struct owner *owner_get(struct name_table *t, uint32_t pid)
 
 	if (o)
 		return o;
-	if (t->owners.n >= OWNERS_MAX && (!forget_exited(t) || (t->owners.n >= OWNERS_MAX / 8 * 7 && !forget_all(t))))
+	if (t->owners.n >= OWNERS_MAX &&
+	    (!forget_exited(t) || (t->owners.n >= OWNERS_MAX / 8 * 7 && !forget_all(t))))
 		return NULL;
 	return keyed_get(&t->owners, &pid, &made);
 }
@@ -350,14 +358,16 @@ static int make_room(struct name_table *t)
 	int err = forget_exited(t) ? 0 : -ENOMEM;
 
 	if (room(t) > BYTES_MAX / 4 * 3 && !t->crowded)
-		msg_warn("names of kernels take more than %zu MiB: those that are not used for long are forgotten", BYTES_MAX >> 20);
+		msg_warn("names of kernels take more than %zu MiB: those that are not used for "
+			 "long are forgotten",
+			 BYTES_MAX >> 20);
 	t->crowded |= room(t) > BYTES_MAX / 4 * 3;
 	for (uint64_t part = 2; !err && room(t) > BYTES_MAX / 4 * 3; part *= 2)
 		err = rebuild(t, t->nslots, used_since, t->clock - (uint32_t)(t->clock / part) + 1);
 	return err;
 }
 
-/* ---- records ---------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 static int learn(struct name_table *t, const struct ct_name *n)
 {
@@ -377,7 +387,8 @@ static int learn(struct name_table *t, const struct ct_name *n)
 	if (!o)
 		return -ENOMEM;
 	o->named = true;
-	e = slot_of(t->slots, t->nslots, n->h.pid, n->handle); /* exited processes may have been dropped */
+	/* exited processes may have been dropped */
+	e = slot_of(t->slots, t->nslots, n->h.pid, n->handle);
 	x = text_get(t, n->name, len, n->cut);
 	if (!x)
 		return -ENOMEM;
@@ -394,7 +405,11 @@ static int learn(struct name_table *t, const struct ct_name *n)
 		}
 		t->used++;
 	}
-	*e = (struct entry){ .text = x, .handle = n->handle, .pid = n->h.pid, .used = ++t->clock, .source = n->source };
+	*e = (struct entry){ .text = x,
+			     .handle = n->handle,
+			     .pid = n->h.pid,
+			     .used = ++t->clock,
+			     .source = n->source };
 	return room(t) > BYTES_MAX ? make_room(t) : 0;
 }
 
@@ -418,18 +433,15 @@ int name_table_record(struct name_table *t, const struct ct_hdr *rec)
 	struct owner *o;
 
 	switch (rec->kind) {
-	case CT_NAME:
-		return learn(t, (const struct ct_name *)rec);
+	case CT_NAME: return learn(t, (const struct ct_name *)rec);
 	case CT_PROCESS:
-	case CT_EXEC:
-		return process_record(t, (const struct ct_process *)rec);
+	case CT_EXEC: return process_record(t, (const struct ct_process *)rec);
 	case CT_EXIT:
 		o = owner_of(t, rec->pid);
 		if (o)
 			o->exited = true;
 		return 0;
-	default:
-		return 0;
+	default: return 0;
 	}
 }
 
@@ -437,7 +449,8 @@ const struct kernel_name *name_table_find(struct name_table *t, const struct ct_
 {
 	uint64_t handle;
 
-	return api_kernel(c, API_ARCH_HERE, &handle) ? name_table_handle(t, c->h.pid, handle) : NULL;
+	return api_kernel(c, API_ARCH_HERE, &handle) ? name_table_handle(t, c->h.pid, handle)
+						     : NULL;
 }
 
 const struct kernel_name *name_table_handle(struct name_table *t, uint32_t pid, uint64_t handle)
@@ -454,7 +467,9 @@ const struct kernel_name *name_table_handle(struct name_table *t, uint32_t pid, 
 	t->answer = (struct kernel_name){
 		.mangled = e->text->mangled,
 		.full = e->text->full ? e->text->full : e->text->mangled,
-		.brief = e->text->brief ? e->text->brief : e->text->full ? e->text->full : e->text->mangled,
+		.brief = e->text->brief	 ? e->text->brief
+			 : e->text->full ? e->text->full
+					 : e->text->mangled,
 		.source = e->source,
 		.cut = e->text->cut,
 	};

@@ -2,9 +2,9 @@
 /*
  * nest.c - see nest.h.
  *
- * Each thread that is inside a call has a heap buffer of whole records. The number of threads and the bytes of each are
- * bounded, because both come from outside: whoever exceeds them gets its rows in the order of completion.
- * Knows the wire; no sink, no source.
+ * Each thread that is inside a call has a heap buffer of whole records. The number of threads
+ * and the bytes of each are bounded, because both come from outside: whoever exceeds them gets
+ * its rows in the order of completion. Knows the wire; no sink, no source.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -93,7 +93,8 @@ static int depth_of(const struct ct_hdr *h)
 /* By time of entry; of two at one moment the outer first. */
 static int by_entry(const void *pa, const void *pb)
 {
-	const struct ct_hdr *a = &(*(const struct kept *const *)pa)->rec, *b = &(*(const struct kept *const *)pb)->rec;
+	const struct ct_hdr *a = &(*(const struct kept *const *)pa)->rec,
+			    *b = &(*(const struct kept *const *)pb)->rec;
 
 	if (a->start_ns != b->start_ns)
 		return a->start_ns < b->start_ns ? -1 : 1;
@@ -102,7 +103,10 @@ static int by_entry(const void *pa, const void *pb)
 
 static int hand_on(struct nest *n, const struct kept *k)
 {
-	struct event ev = { .rec = &k->rec, .number = k->number, .device = k->device, .context = k->context,
+	struct event ev = { .rec = &k->rec,
+			    .number = k->number,
+			    .device = k->device,
+			    .context = k->context,
 			    .stream = k->stream };
 
 	return n->next(n->ctx, &ev);
@@ -147,7 +151,10 @@ static int release(struct nest *n, struct held *h)
 static int hold(struct held *h, const struct event *ev)
 {
 	size_t size = KEPT_HEAD + ev->rec->size;
-	struct kept head = { .number = ev->number, .device = ev->device, .context = ev->context, .stream = ev->stream };
+	struct kept head = { .number = ev->number,
+			     .device = ev->device,
+			     .context = ev->context,
+			     .stream = ev->stream };
 
 	if (h->len + size > h->cap) {
 		size_t cap = h->cap ? h->cap * 2 : 4096;

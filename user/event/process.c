@@ -2,10 +2,11 @@
 /*
  * process.c - the process table: which process a record belongs to, as other records told of it.
  *
- * An open-addressed hash by pid, with the last answer remembered, since records come in runs of one process. Processes
- * that exited stay (their last records may still be on the way) until the table has to grow; then they are swept. There is room
- * for so many that live at a time; a file may claim more, which are then shown by their numbers alone, and that is said once.
- * Never looks at /proc: a replayed trace gives the same table.
+ * An open-addressed hash by pid, with the last answer remembered, since records come in runs of
+ * one process. Processes that exited stay (their last records may still be on the way) until the
+ * table has to grow; then they are swept. There is room for so many that live at a time; a file
+ * may claim more, which are then shown by their numbers alone, and that is said once. Never
+ * looks at /proc: a replayed trace gives the same table.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@
 #define PROCESSES_MAX 65536
 #define INFO_MAX ((size_t)32 << 20) /* bytes of paths and command lines */
 #define UNIQUE_END (1u << 24)
-#define NUMBERS_MAX (1 << 17) /* processes whose numbers are remembered, those that have ended too: some 10 MiB */
+/* processes whose numbers are remembered, those that have ended too: some 10 MiB */
+#define NUMBERS_MAX (1 << 17)
 
 /* A process that was handed out, for whoever asks for it again after it has been swept. */
 struct given {
@@ -75,7 +77,9 @@ struct kept_info {
 
 static void drop_info(struct process_table *t, struct process *p)
 {
-	struct kept_info *k = p->info ? (struct kept_info *)((char *)p->info - offsetof(struct kept_info, i)) : NULL;
+	struct kept_info *k =
+		p->info ? (struct kept_info *)((char *)p->info - offsetof(struct kept_info, i))
+			: NULL;
 
 	if (k)
 		t->info_bytes -= k->bytes;
@@ -112,7 +116,8 @@ static struct process **slot_of(struct process **slots, uint32_t nslots, uint32_
 	return &slots[i];
 }
 
-/* Makes room for one more: leaves the exited out, and doubles when the living alone fill half. -ENOSPC: they are too many. */
+/* Makes room for one more: leaves the exited out, and doubles when the living alone fill half.
+ * -ENOSPC: they are too many. */
 static int make_room(struct process_table *t)
 {
 	uint32_t living = 0, nslots = t->nslots;
@@ -164,7 +169,9 @@ static struct process *find(struct process_table *t, uint32_t pid)
 		err = make_room(t);
 		if (err == -ENOSPC) {
 			if (!t->said)
-				msg_warn("more than %d processes at a time: further ones are shown by their numbers alone", PROCESSES_MAX);
+				msg_warn("more than %d processes at a time: further ones are shown "
+					 "by their numbers alone",
+					 PROCESSES_MAX);
 			t->said = true;
 			return set_unknown(&t->other, pid);
 		}
@@ -207,7 +214,8 @@ static void give_number(struct process_table *t, struct process *p)
 	}
 	if (!g)
 		return;
-	if ((times(t, p->shown_pid, 0) > 1 || p->shown_pid >= PROCESS_MADE_UP) && t->made_up < UNIQUE_END - PROCESS_MADE_UP)
+	if ((times(t, p->shown_pid, 0) > 1 || p->shown_pid >= PROCESS_MADE_UP) &&
+	    t->made_up < UNIQUE_END - PROCESS_MADE_UP)
 		p->unique_pid = PROCESS_MADE_UP + t->made_up++;
 	p->nth = times(t, p->shown_pid, process_host(p->pid) + 1);
 	g->unique = p->unique_pid;
@@ -233,7 +241,9 @@ static void set_exited(struct process_table *t, struct process *p, bool exited)
 static void learn(struct process_table *t, struct process *p, const struct ct_process *r)
 {
 	/* as join and numbers take it for another process */
-	bool other = p->start_boottime_ns && r->start_boottime_ns ? p->start_boottime_ns != r->start_boottime_ns : p->exited;
+	bool other = p->start_boottime_ns && r->start_boottime_ns
+			     ? p->start_boottime_ns != r->start_boottime_ns
+			     : p->exited;
 
 	if (r->h.kind == CT_EXEC || p->start_boottime_ns != r->start_boottime_ns)
 		drop_info(t, p);
@@ -263,7 +273,8 @@ static const char *take(char **to, const char **from, size_t len)
 
 static int learn_info(struct process_table *t, struct process *p, const struct ct_process_info *r)
 {
-	size_t bytes = sizeof(struct kept_info) + r->exe_len + r->cmdline_len + r->container_len + r->pod_len + r->host_len + r->boot_len + 6u;
+	size_t bytes = sizeof(struct kept_info) + r->exe_len + r->cmdline_len + r->container_len +
+		       r->pod_len + r->host_len + r->boot_len + 6u;
 	const char *from = r->text;
 	struct kept_info *k;
 	char *to;
@@ -271,7 +282,9 @@ static int learn_info(struct process_table *t, struct process *p, const struct c
 	drop_info(t, p);
 	if (t->info_bytes + bytes > INFO_MAX) {
 		if (!t->info_said)
-			msg_warn("more than %zu MiB of processes' paths and command lines: further ones are not kept", INFO_MAX >> 20);
+			msg_warn("more than %zu MiB of processes' paths and command lines: further "
+				 "ones are not kept",
+				 INFO_MAX >> 20);
 		t->info_said = true;
 		return 0;
 	}
@@ -280,7 +293,9 @@ static int learn_info(struct process_table *t, struct process *p, const struct c
 		return -ENOMEM;
 	to = k->texts;
 	k->bytes = bytes;
-	k->i = (struct process_info){ .rank = r->rank, .world_size = r->world_size, .local_rank = r->local_rank };
+	k->i = (struct process_info){ .rank = r->rank,
+				      .world_size = r->world_size,
+				      .local_rank = r->local_rank };
 	k->i.exe = take(&to, &from, r->exe_len);
 	k->i.cmdline = take(&to, &from, r->cmdline_len);
 	k->i.cmdline_len = r->cmdline_len;
@@ -319,8 +334,9 @@ int process_table_record(struct process_table *t, const struct ct_hdr *rec)
 {
 	struct process *p;
 
-	if (rec->kind != CT_PROCESS && rec->kind != CT_EXEC && rec->kind != CT_EXIT && rec->kind != CT_FORK &&
-	    rec->kind != CT_PROCESS_INFO && !(rec->kind == CT_THREAD_NAME && rec->tid == rec->pid))
+	if (rec->kind != CT_PROCESS && rec->kind != CT_EXEC && rec->kind != CT_EXIT &&
+	    rec->kind != CT_FORK && rec->kind != CT_PROCESS_INFO &&
+	    !(rec->kind == CT_THREAD_NAME && rec->tid == rec->pid))
 		return 0;
 	p = find(t, rec->pid);
 	if (!p)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * record.c - checks a record before anything looks at it: sizes, the words and the pieces of memory that it announces.
+ * record.c - checks a record before anything looks at it: sizes, the words and the pieces of memory
+ * that it announces.
  *
- * What a call record holds depends on its function's capture spec, so the specs are compiled here once each, at the
- * first record of a function. Knows the wire and the specs; knows no source.
+ * What a call record holds depends on its function's capture spec, so the specs are compiled
+ * here once each, at the first record of a function. Knows the wire and the specs; knows no
+ * source.
  */
 #include <errno.h>
 #include <string.h>
@@ -108,7 +110,8 @@ static int check_tail(const struct ct_hdr *h, size_t fixed, size_t bytes)
 
 static int check_more(const struct ct_more *m)
 {
-	if (m->func >= api_nfuncs || m->read >= CT_MAX_READS || m->len > CT_MORE_PIECE || m->offset > CT_NAME_MAX)
+	if (m->func >= api_nfuncs || m->read >= CT_MAX_READS || m->len > CT_MORE_PIECE ||
+	    m->offset > CT_NAME_MAX)
 		return -EBADMSG;
 	return check_tail(&m->h, sizeof(*m), m->len);
 }
@@ -128,8 +131,7 @@ static int check_user_stack(const struct ct_user_stack *s)
 	if (s->len > CT_STACK_MAX || s->nsaved > CT_MAX_FRAMES)
 		return -EBADMSG;
 	switch (s->how) {
-	case CT_STACK_COPY:
-		break;
+	case CT_STACK_COPY: break;
 	case CT_STACK_ADDRESSES:
 		if (s->len % 8 || s->len / 8 > CT_ADDRESSES_MAX)
 			return -EBADMSG;
@@ -138,8 +140,7 @@ static int check_user_stack(const struct ct_user_stack *s)
 		if (s->len)
 			return -EBADMSG;
 		break;
-	default:
-		return -EBADMSG;
+	default: return -EBADMSG;
 	}
 	return check_tail(&s->h, sizeof(*s), s->len);
 }
@@ -167,7 +168,8 @@ static int check_py_code(const struct ct_py_code *c)
 	    !py_kind(c->name_kind) || !py_kind(c->file_kind))
 		return -EBADMSG;
 	return check_tail(&c->h, sizeof(*c),
-			  round_up8(c->name_len) + round_up8(c->file_len) + round_up8(c->table_len));
+			  round_up8(c->name_len) + round_up8(c->file_len) +
+				  round_up8(c->table_len));
 }
 
 static int check_frame(const struct ct_frame *f)
@@ -182,7 +184,9 @@ static int check_stack(const struct ct_stack *s)
 
 static int check_info(const struct ct_process_info *p)
 {
-	return check_tail(&p->h, sizeof(*p), (size_t)p->exe_len + p->cmdline_len + p->container_len + p->pod_len + p->host_len + p->boot_len);
+	return check_tail(&p->h, sizeof(*p),
+			  (size_t)p->exe_len + p->cmdline_len + p->container_len + p->pod_len +
+				  p->host_len + p->boot_len);
 }
 
 static int check_foreign(const struct ct_foreign *f)
@@ -205,7 +209,9 @@ static bool good_func(uint16_t func)
 
 static int check_unprobed(const struct ct_unprobed *u)
 {
-	return u->h.end_ns < u->h.start_ns || u->ended > u->processes || u->comm[CT_COMM_LEN - 1] ? -EBADMSG : 0;
+	return u->h.end_ns < u->h.start_ns || u->ended > u->processes || u->comm[CT_COMM_LEN - 1]
+		       ? -EBADMSG
+		       : 0;
 }
 
 static int check_work(const struct ct_work *w)
@@ -241,7 +247,8 @@ int record_check(const void *rec, size_t avail)
 
 	if (avail < sizeof(*h) || h->size > avail || h->size < sizeof(*h) || h->size % 8)
 		return -EBADMSG;
-	/* Kinds are append-only: one that is not known here has at least the head, and sinks pass it over. */
+	/* Kinds are append-only: one that is not known here has at least the head, and sinks
+	 * pass it over. */
 	if (h->kind >= CT_KIND_END)
 		return 0;
 	if (h->size < record_kinds[h->kind].fixed)
@@ -252,56 +259,41 @@ int record_check(const void *rec, size_t avail)
 		return check_work(rec);
 	switch (h->kind) {
 	case CT_PROCESS:
-	case CT_EXEC:
-		return check_comm(((const struct ct_process *)rec)->comm);
-	case CT_THREAD_NAME:
-		return check_comm(((const struct ct_thread_name *)rec)->comm);
-	case CT_PROCESS_INFO:
-		return check_info(rec);
-	case CT_FOREIGN:
-		return check_foreign(rec);
-	case CT_MUTED:
-		return check_muted(rec);
-	case CT_UNPROBED:
-		return check_unprobed(rec);
-	case CT_MORE:
-		return check_more(rec);
-	case CT_ABSENT:
-		return check_absent(rec);
-	case CT_NAME:
-		return check_name(rec);
-	case CT_USER_STACK:
-		return check_user_stack(rec);
-	case CT_PY_STACK:
-		return check_py_stack(rec);
-	case CT_PY_CODE:
-		return check_py_code(rec);
-	case CT_FRAME:
-		return check_frame(rec);
-	case CT_STACK:
-		return check_stack(rec);
-	case CT_CAUSE:
-		return good_func(((const struct ct_cause *)rec)->func) ? 0 : -EBADMSG;
-	case CT_MARKER:
-		return check_marker(rec);
-	case CT_METRIC:
-		return check_metric(rec);
+	case CT_EXEC: return check_comm(((const struct ct_process *)rec)->comm);
+	case CT_THREAD_NAME: return check_comm(((const struct ct_thread_name *)rec)->comm);
+	case CT_PROCESS_INFO: return check_info(rec);
+	case CT_FOREIGN: return check_foreign(rec);
+	case CT_MUTED: return check_muted(rec);
+	case CT_UNPROBED: return check_unprobed(rec);
+	case CT_MORE: return check_more(rec);
+	case CT_ABSENT: return check_absent(rec);
+	case CT_NAME: return check_name(rec);
+	case CT_USER_STACK: return check_user_stack(rec);
+	case CT_PY_STACK: return check_py_stack(rec);
+	case CT_PY_CODE: return check_py_code(rec);
+	case CT_FRAME: return check_frame(rec);
+	case CT_STACK: return check_stack(rec);
+	case CT_CAUSE: return good_func(((const struct ct_cause *)rec)->func) ? 0 : -EBADMSG;
+	case CT_MARKER: return check_marker(rec);
+	case CT_METRIC: return check_metric(rec);
 	case CT_COUNTER:
-		return check_tail(h, sizeof(struct ct_counter), ((const struct ct_counter *)rec)->n * sizeof(struct ct_value));
-	case CT_TALLY:
-		return check_tally(rec);
+		return check_tail(h, sizeof(struct ct_counter),
+				  ((const struct ct_counter *)rec)->n * sizeof(struct ct_value));
+	case CT_TALLY: return check_tally(rec);
 	case CT_EVENT:
-		return check_tail(h, sizeof(struct ct_event), ((const struct ct_event *)rec)->text_len);
+		return check_tail(h, sizeof(struct ct_event),
+				  ((const struct ct_event *)rec)->text_len);
 	case CT_DEVICE:
-		return check_tail(h, sizeof(struct ct_device), ((const struct ct_device *)rec)->name_len);
-	default:
-		return 0;
+		return check_tail(h, sizeof(struct ct_device),
+				  ((const struct ct_device *)rec)->name_len);
+	default: return 0;
 	}
 }
 
 uint64_t event_place_ns(const struct ct_hdr *h)
 {
-	bool row = kind_is(h->kind, KIND_CALL | KIND_DEVICE) || h->kind == CT_LOST || h->kind == CT_FOREIGN;
+	bool row = kind_is(h->kind, KIND_CALL | KIND_DEVICE) || h->kind == CT_LOST ||
+		   h->kind == CT_FOREIGN;
 
 	if (!row)
 		return 0;

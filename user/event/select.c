@@ -76,9 +76,11 @@ static int unknown(const char *word, char *msg, size_t size)
 
 		parse_nearest_add(&near, word, cut ? base : api_funcs[i].name);
 	}
-	snprintf(msg, size, "-e: no function or class is named '%s'%s", word, parse_nearest_text(&near, text, sizeof(text)));
+	snprintf(msg, size, "-e: no function or class is named '%s'%s", word,
+		 parse_nearest_text(&near, text, sizeof(text)));
 	if (!near.n)
-		snprintf(msg, size, "-e: no function or class is named '%s'; see 'cudatrace list'", word);
+		snprintf(msg, size, "-e: no function or class is named '%s'; see 'cudatrace list'",
+			 word);
 	return -EINVAL;
 }
 
@@ -86,7 +88,8 @@ static int unknown(const char *word, char *msg, size_t size)
 static int add_none(struct selection *s, bool in, char *msg, size_t size)
 {
 	if (!in || s->any) {
-		snprintf(msg, size, "-e: 'none' means no function at all: give it alone, or leave it out");
+		snprintf(msg, size,
+			 "-e: 'none' means no function at all: give it alone, or leave it out");
 		return -EINVAL;
 	}
 	s->any = s->none = true;
@@ -101,7 +104,8 @@ static int add_word(struct selection *s, const char *word, char *msg, size_t siz
 	if (!in)
 		word++;
 	if (!*word) {
-		snprintf(msg, size, "-e: an empty word; give classes, names and globs, separated by commas");
+		snprintf(msg, size,
+			 "-e: an empty word; give classes, names and globs, separated by commas");
 		return -EINVAL;
 	}
 	if (s->none || !strcasecmp(word, "none"))
@@ -158,7 +162,8 @@ int select_add(struct selection *s, const char *list, char *msg, size_t size)
 		while (n && isspace((unsigned char)list[n - 1]))
 			n--;
 		if (n >= sizeof(word)) {
-			snprintf(msg, size, "-e: a word of %zu characters is no function's name", n);
+			snprintf(msg, size, "-e: a word of %zu characters is no function's name",
+				 n);
 			return -EINVAL;
 		}
 		memcpy(word, list, n);

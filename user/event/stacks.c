@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stacks.c - the table of stacks: what the id at a call's end stands for, as CT_FRAME and CT_STACK records told.
+ * stacks.c - the table of stacks: what the id at a call's end stands for, as CT_FRAME and CT_STACK
+ * records told.
  *
- * Ids are given in order, so each table is a window on the newest ones. Half as many again as STACK_TABLE_STACKS and
- * STACK_TABLE_FRAMES are kept before the oldest go. A stack goes with the first of its frames that goes. Records may come
- * from a file: no id, length or string in them is believed, and where they take more memory than those of any program, the oldest
- * go sooner, which is said once.
+ * Ids are given in order, so each table is a window on the newest ones. Half as many again as
+ * STACK_TABLE_STACKS and STACK_TABLE_FRAMES are kept before the oldest go. A stack goes with the
+ * first of its frames that goes. Records may come from a file: no id, length or string in them
+ * is believed, and where they take more memory than those of any program, the oldest go sooner,
+ * which is said once.
  */
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -100,8 +102,8 @@ static void window_shrink(struct window *w, uint32_t keep)
 		memmove(w->at, w->at + drop, w->n * sizeof(*w->at));
 }
 
-/* Takes `what` for an id. An id that is not the next one is a file's own way: a small gap stays a gap, everything else
- * begins anew. -EEXIST: it is known already. */
+/* Takes `what` for an id. An id that is not the next one is a file's own way: a small gap stays
+ * a gap, everything else begins anew. -EEXIST: it is known already. */
 static int window_put(struct window *w, uint32_t id, struct kept *what, uint32_t limit)
 {
 	if (window_find(w, id))
@@ -127,7 +129,8 @@ static int window_put(struct window *w, uint32_t id, struct kept *what, uint32_t
 }
 
 /* Is more kept than there is room for? Then as many of the newest as are to remain; else all. */
-static uint32_t window_room(struct stack_table *t, const struct window *w, uint32_t limit, size_t bytes)
+static uint32_t window_room(struct stack_table *t, const struct window *w, uint32_t limit,
+			    size_t bytes)
 {
 	size_t left = w->bytes;
 	uint32_t drop = 0;
@@ -139,13 +142,14 @@ static uint32_t window_room(struct stack_table *t, const struct window *w, uint3
 	while (drop < w->n && left > bytes / 4 * 3)
 		left -= w->at[drop] ? w->at[drop]->bytes : 0, drop++;
 	if (!t->said)
-		msg_warn("stacks take more than %zu MiB: the oldest are forgotten, and calls that refer to them later are shown without",
+		msg_warn("stacks take more than %zu MiB: the oldest are forgotten, and calls that "
+			 "refer to them later are shown without",
 			 (FRAMES_BYTES + STACKS_BYTES) >> 20);
 	t->said = true;
 	return w->n - drop;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 struct demangling {
 	char *buf;
@@ -176,18 +180,20 @@ static char *demangle(const char *name)
 		return NULL;
 	d->len = 0;
 	d->buf = malloc(DEMANGLED_MAX);
-	if (d->buf && !setjmp(d->enough) && cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, demangled, d))
+	if (d->buf && !setjmp(d->enough) &&
+	    cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, demangled, d))
 		out = strndup(d->buf, d->len);
 	free(d->buf);
 	free(d);
 	return out;
 }
 
-/* What compilers add to the name of a function that they have split, cloned or made local, as .constprop.0, .isra.0.part.1, .cold or
- * .llvm.1234, goes: nobody wrote it in the source. */
+/* What compilers add to the name of a function that they have split, cloned or made local, as
+ * .constprop.0, .isra.0.part.1, .cold or .llvm.1234, goes: nobody wrote it in the source. */
 static void cut_suffixes(char *name)
 {
-	static const char *const words[] = { ".constprop", ".isra", ".part", ".cold", ".lto_priv", ".localalias", ".llvm", ".clone" };
+	static const char *const words[] = { ".constprop", ".isra",	  ".part", ".cold",
+					     ".lto_priv",  ".localalias", ".llvm", ".clone" };
 	bool cut;
 
 	do {
@@ -241,7 +247,9 @@ static struct kept_frame *make_frame(const struct ct_frame *r)
 	if (k) {
 		k->k.bytes = sizeof(*k) + len + sum + 4;
 		to = k->strings;
-		k->f = (struct stack_frame){ .kind = r->kind, .line = r->line, .address = r->address, .offset = r->offset };
+		k->f = (struct stack_frame){
+			.kind = r->kind, .line = r->line, .address = r->address, .offset = r->offset
+		};
 		k->f.function = take(&to, plain ? plain : function, len);
 		k->f.mangled = plain ? take(&to, function, strlen(function)) : NULL;
 		k->f.file = take(&to, from + r->function_len, r->file_len);
@@ -271,13 +279,15 @@ static int learn_frame(struct stack_table *t, const struct ct_frame *r)
 	uint32_t keep;
 	int err;
 
-	if (r->h.size < sizeof(*r) || (size_t)r->function_len + r->file_len + r->object_len > room || !r->id)
+	if (r->h.size < sizeof(*r) ||
+	    (size_t)r->function_len + r->file_len + r->object_len > room || !r->id)
 		return 0;
 	k = make_frame(r);
 	if (!k)
 		return -ENOMEM;
 	/* a file that begins anew takes its stacks along: they point into the frames */
-	if (t->frames.n && (r->id < t->frames.base || r->id - t->frames.base >= STACK_TABLE_FRAMES / 2 * 3))
+	if (t->frames.n &&
+	    (r->id < t->frames.base || r->id - t->frames.base >= STACK_TABLE_FRAMES / 2 * 3))
 		window_clear(&t->stacks);
 	err = window_put(&t->frames, r->id, &k->k, STACK_TABLE_FRAMES);
 	if (err)
@@ -288,7 +298,7 @@ static int learn_frame(struct stack_table *t, const struct ct_frame *r)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------------- */
+/* ---- stacks ---- */
 
 static int learn_stack(struct stack_table *t, const struct ct_stack *r)
 {
@@ -296,16 +306,20 @@ static int learn_stack(struct stack_table *t, const struct ct_stack *r)
 	struct kept_stack *k;
 	int err;
 
-	if (r->h.size < sizeof(*r) || r->nframes > (r->h.size - sizeof(*r)) / sizeof(r->frames[0]) || !r->id)
+	if (r->h.size < sizeof(*r) ||
+	    r->nframes > (r->h.size - sizeof(*r)) / sizeof(r->frames[0]) || !r->id)
 		return 0;
 	k = malloc(sizeof(*k) + r->nframes * sizeof(k->frames[0]));
 	if (!k)
 		return -ENOMEM;
 	k->k.bytes = sizeof(*k) + r->nframes * sizeof(k->frames[0]);
-	k->s = (struct stack){ .id = r->id, .nframes = r->nframes, .flags = r->flags, .frames = k->frames };
+	k->s = (struct stack){
+		.id = r->id, .nframes = r->nframes, .flags = r->flags, .frames = k->frames
+	};
 	k->smallest = UINT32_MAX;
 	for (uint32_t i = 0; i < r->nframes; i++) {
-		const struct kept_frame *f = (const struct kept_frame *)window_find(&t->frames, r->frames[i]);
+		const struct kept_frame *f =
+			(const struct kept_frame *)window_find(&t->frames, r->frames[i]);
 
 		k->frames[i] = f ? &f->f : &unknown;
 		if (f && r->frames[i] < k->smallest)
@@ -329,7 +343,8 @@ int stack_table_record(struct stack_table *t, const struct ct_hdr *h)
 
 const struct stack *stack_table_get(struct stack_table *t, uint32_t id)
 {
-	const struct kept_stack *k = id ? (const struct kept_stack *)window_find(&t->stacks, id) : NULL;
+	const struct kept_stack *k = id ? (const struct kept_stack *)window_find(&t->stacks, id)
+					: NULL;
 
 	return k ? &k->s : NULL;
 }

@@ -2,9 +2,10 @@
 /*
  * threads.c - the names of threads, as CT_THREAD_NAME records told them.
  *
- * A name is told once, before the thread's first call, and threads end without a word: a long trace sees more of them than can be
- * kept. There are two generations of names. When the younger one is full the older one is dropped and the younger takes its place;
- * a name that is asked for moves to the younger one. Never looks at /proc: a replayed trace gives the same names.
+ * A name is told once, before the thread's first call, and threads end without a word: a long
+ * trace sees more of them than can be kept. There are two generations of names. When the younger
+ * one is full the older one is dropped and the younger takes its place; a name that is asked for
+ * moves to the younger one. Never looks at /proc: a replayed trace gives the same names.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ struct thread_table {
 
 static void open_generation(struct keyed *k)
 {
-	keyed_open(k, sizeof(struct named_thread), sizeof(((struct named_thread *)0)->key), NAMES_MAX);
+	keyed_open(k, sizeof(struct named_thread), sizeof(((struct named_thread *)0)->key),
+		   NAMES_MAX);
 }
 
 struct thread_table *thread_table_open(void)

@@ -2,10 +2,12 @@
 /*
  * where.c - see where.h.
  *
- * One hash of small facts: of a thread what is current there, of a context or stream its numbers. A fact that is not there is
- * not known, and nothing is guessed: a thread of which nothing was told may have any device, but in a process of which all calls
- * since its beginning came: there it has the runtime's default for calls of the runtime, device 0 and its own context. When there are too many
- * facts all are forgotten. Knows no function: what a call says follows from its row (api_place).
+ * One hash of small facts: of a thread what is current there, of a context or stream its
+ * numbers. A fact that is not there is not known, and nothing is guessed: a thread of which
+ * nothing was told may have any device, but in a process of which all calls since its beginning
+ * came: there it has the runtime's default for calls of the runtime, device 0 and its own
+ * context. When there are too many facts all are forgotten. Knows no function: what a call says
+ * follows from its row (api_place).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,11 +28,13 @@ struct fact {
 	bool made;    /* CONTEXT: by the program; otherwise it may be the device's own */
 	bool primary; /* THREAD: the context is the device's own, as after cudaSetDevice */
 	uint8_t nbelow;
-	uint32_t epoch; /* THREAD: what is current is known since then; BEGAN: all calls came since then; void in another one */
-	/* Numbers; CT_UNKNOWN: not known. THREAD: context, where neither handle nor primary tell it. DEVICE: context, of its
-	 * only one; stream is 0 once there was one */
+	/* THREAD: what is current is known since then; BEGAN: all calls came since then; void in
+	 * another one */
+	uint32_t epoch;
+	/* Numbers; CT_UNKNOWN: not known. THREAD: context, where neither handle nor primary tell
+	 * it. DEVICE: context, of its only one; stream is 0 once there was one */
 	uint32_t device, context, stream;
-	uint64_t handle; /* THREAD: of the current context; 0: not known */
+	uint64_t handle;  /* THREAD: of the current context; 0: not known */
 	uint64_t gone_ns; /* CONTEXT: when one with this handle was destroyed; 0: none was */
 	uint64_t below[BELOW];
 };
@@ -69,12 +73,14 @@ size_t where_bytes(const struct where *w)
 }
 
 /* The slot of a fact, or the free one where it belongs. The table is never full. */
-static struct fact *slot_of(struct fact *facts, uint32_t slots, uint32_t pid, enum what what, uint64_t key)
+static struct fact *slot_of(struct fact *facts, uint32_t slots, uint32_t pid, enum what what,
+			    uint64_t key)
 {
 	uint64_t h = (key ^ (uint64_t)pid << 32 ^ (uint64_t)what << 29) * 0x9e3779b97f4a7c15ULL;
 	uint32_t i = (uint32_t)(h >> 40) & (slots - 1);
 
-	while (facts[i].what && (facts[i].key != key || facts[i].pid != pid || facts[i].what != what))
+	while (facts[i].what &&
+	       (facts[i].key != key || facts[i].pid != pid || facts[i].what != what))
 		i = (i + 1) & (slots - 1);
 	return &facts[i];
 }
@@ -124,7 +130,12 @@ static struct fact *get(struct where *w, uint32_t pid, enum what what, uint64_t 
 		}
 	}
 	f = slot_of(w->facts, w->slots, pid, what, key);
-	*f = (struct fact){ .key = key, .pid = pid, .what = (uint8_t)what, .epoch = w->epoch, .device = CT_UNKNOWN, .context = CT_UNKNOWN,
+	*f = (struct fact){ .key = key,
+			    .pid = pid,
+			    .what = (uint8_t)what,
+			    .epoch = w->epoch,
+			    .device = CT_UNKNOWN,
+			    .context = CT_UNKNOWN,
 			    .stream = CT_UNKNOWN };
 	w->n++;
 	return f;
@@ -143,7 +154,7 @@ void where_forget(struct where *w, uint32_t pid)
 	}
 }
 
-/* ---- what calls say --------------------------------------------------------------------------------------- */
+/* ---- what calls say ---- */
 
 static void set_current(struct fact *t, uint64_t handle)
 {
@@ -237,7 +248,8 @@ static int told(struct where *w, const struct ct_call *c, const struct api_place
 	return 0;
 }
 
-/* The thread's device lost its context. Of several it is not known which, nor of which device when that is not known. */
+/* The thread's device lost its context. Of several it is not known which, nor of which device
+ * when that is not known. */
 static void ended(struct where *w, const struct ct_call *c)
 {
 	const struct fact *t = known_thread(w, c->h.pid, c->h.tid);
@@ -277,13 +289,9 @@ static int learn_call(struct where *w, const struct ct_call *c)
 	struct fact *f;
 
 	switch (api_place(c, API_ARCH_HERE, &place)) {
-	case API_PLACE_NONE:
-		return 0;
-	case API_PLACE_TOLD:
-		return told(w, c, &place);
-	case API_PLACE_ENDED:
-		ended(w, c);
-		return 0;
+	case API_PLACE_NONE: return 0;
+	case API_PLACE_TOLD: return told(w, c, &place);
+	case API_PLACE_ENDED: ended(w, c); return 0;
 	case API_PLACE_PUSHED:
 	case API_PLACE_CONTEXT:
 		if (place.device != CT_UNKNOWN) {
@@ -296,11 +304,8 @@ static int learn_call(struct where *w, const struct ct_call *c)
 		if (place.kind == API_PLACE_CONTEXT)
 			return 0;
 		break;
-	case API_PLACE_DESTROYED:
-		destroyed(w, c, place.value);
-		return 0;
-	default:
-		break;
+	case API_PLACE_DESTROYED: destroyed(w, c, place.value); return 0;
+	default: break;
 	}
 	f = thread_of(w, c->h.pid, c->h.tid);
 	if (!f)
@@ -320,7 +325,7 @@ static int learn_call(struct where *w, const struct ct_call *c)
 	return 0;
 }
 
-/* ---- what the agent says ------------------------------------------------------------------------------------ */
+/* ---- what the agent says ---- */
 
 static int learn_context(struct where *w, const struct ct_context *r)
 {
@@ -384,21 +389,18 @@ int where_worked(struct where *w, uint32_t pid, uint32_t tid, uint32_t device, u
 int where_record(struct where *w, const struct ct_hdr *h)
 {
 	switch (h->kind) {
-	case CT_CALL:
-		return learn_call(w, (const struct ct_call *)h);
-	case CT_CONTEXT:
-		return learn_context(w, (const struct ct_context *)h);
-	case CT_STREAM:
-		return learn_stream(w, (const struct ct_stream *)h);
-	default:
-		return 0;
+	case CT_CALL: return learn_call(w, (const struct ct_call *)h);
+	case CT_CONTEXT: return learn_context(w, (const struct ct_context *)h);
+	case CT_STREAM: return learn_stream(w, (const struct ct_stream *)h);
+	default: return 0;
 	}
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------------ */
+/* ---- answers ---- */
 
-/* Of a thread that has chosen no device: the runtime's default. What the driver is called for inside a call is called by the
- * runtime as well; a thread that calls the driver alone has no device. */
+/* Of a thread that has chosen no device: the runtime's default. What the driver is called for
+ * inside a call is called by the runtime as well; a thread that calls the driver alone has no
+ * device. */
 static void find_default(const struct where *w, const struct ct_call *c, struct event *ev)
 {
 	const struct fact *f = find(w, c->h.pid, BEGAN, 0);
@@ -446,7 +448,8 @@ void where_find(struct where *w, struct event *ev)
 	if (!w->n)
 		return;
 	find_current(w, c, ev);
-	if (!api_stream(c, API_ARCH_HERE, &handle) || handle == 2 || (!handle && c->h.flags & CT_F_PER_THREAD))
+	if (!api_stream(c, API_ARCH_HERE, &handle) || handle == 2 ||
+	    (!handle && c->h.flags & CT_F_PER_THREAD))
 		return;
 	if (handle > 2) {
 		f = find(w, c->h.pid, STREAM, handle);

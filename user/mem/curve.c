@@ -53,8 +53,10 @@ static void merge(struct curve *c, int (*order)(const void *, const void *))
 	for (uint32_t i = 0; i < c->n; i++) {
 		struct curve_point *p = &c->points[i];
 
-		if (n && c->points[n - 1].bucket == p->bucket && c->points[n - 1].series == p->series) {
-			if (__builtin_add_overflow(c->points[n - 1].delta, p->delta, &c->points[n - 1].delta))
+		if (n && c->points[n - 1].bucket == p->bucket &&
+		    c->points[n - 1].series == p->series) {
+			if (__builtin_add_overflow(c->points[n - 1].delta, p->delta,
+						   &c->points[n - 1].delta))
 				c->points[n - 1].delta = p->delta < 0 ? INT64_MIN : INT64_MAX;
 			continue;
 		}
@@ -121,12 +123,13 @@ void curve_add(struct curve *c, uint64_t at_ns, uint32_t series, int64_t delta)
 	*peak = *total > *peak ? *total : *peak;
 	if (c->n == c->cap)
 		make_room(c);
-	c->points[c->n++] = (struct curve_point){ (uint32_t)(at / c->width_ns), c->coarse ? w : series, delta };
+	c->points[c->n++] =
+		(struct curve_point){ (uint32_t)(at / c->width_ns), c->coarse ? w : series, delta };
 }
 
 /*
- * What came and went within one bucket adds up to nothing, and a series of which that is all would not be seen: it goes one
- * bucket later. Returns the last bucket that is used.
+ * What came and went within one bucket adds up to nothing, and a series of which that is all
+ * would not be seen: it goes one bucket later. Returns the last bucket that is used.
  */
 static uint32_t show_short_ones(struct curve *c)
 {
@@ -149,7 +152,8 @@ static uint32_t show_short_ones(struct curve *c)
 
 uint32_t curve_finish(struct curve *c)
 {
-	uint32_t n = (uint32_t)((c->last_ns - c->start_ns) / c->width_ns) + 1, last = show_short_ones(c);
+	uint32_t n = (uint32_t)((c->last_ns - c->start_ns) / c->width_ns) + 1,
+		 last = show_short_ones(c);
 
 	n = last >= n ? last + 1 : n;
 	merge(c, by_series);
@@ -159,7 +163,9 @@ uint32_t curve_finish(struct curve *c)
 
 		for (uint32_t i = 0; i < c->n; i++)
 			if (c->points[i].series % CURVE_WHERES == (uint32_t)w)
-				change[c->points[i].bucket] = (int64_t)((uint64_t)change[c->points[i].bucket] + (uint64_t)c->points[i].delta);
+				change[c->points[i].bucket] =
+					(int64_t)((uint64_t)change[c->points[i].bucket] +
+						  (uint64_t)c->points[i].delta);
 		for (uint32_t i = 0; i < n; i++) {
 			now = (int64_t)((uint64_t)now + (uint64_t)change[i]);
 			if (now > 0 && c->peak[w][i] < (uint64_t)now)

@@ -2,12 +2,14 @@
 /*
  * ledger.c - see ledger.h.
  *
- * Records come in the order in which calls returned. One thread's free may return after another thread's allocation that was
- * given the same address: so a free whose call began before the allocation at its address had returned is of what was there
- * before. And an address that is given out while it is held says that a free was not seen.
+ * Records come in the order in which calls returned. One thread's free may return after another
+ * thread's allocation that was given the same address: so a free whose call began before the
+ * allocation at its address had returned is of what was there before. And an address that is given
+ * out while it is held says that a free was not seen.
  *
- * Physical memory (cuMemCreate) lives as long as one of its handles or mappings does, and a handle's number may come again before
- * that: the memory has a number of its own, and handles and mappings refer to it.
+ * Physical memory (cuMemCreate) lives as long as one of its handles or mappings does, and a
+ * handle's number may come again before that: the memory has a number of its own, and handles
+ * and mappings refer to it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +26,11 @@ static enum ledger_where where_of(uint8_t kind)
 {
 	switch (kind) {
 	case API_MEM_HOST:
-	case API_MEM_REGISTERED:
-		return LEDGER_HOST;
+	case API_MEM_REGISTERED: return LEDGER_HOST;
 	case API_MEM_IMPORTED:
 	case API_MEM_RESERVED:
-	case API_MEM_MAPPED:
-		return LEDGER_ADDRESSES;
-	default:
-		return LEDGER_DEVICE;
+	case API_MEM_MAPPED: return LEDGER_ADDRESSES;
+	default: return LEDGER_DEVICE;
 	}
 }
 
@@ -45,7 +44,8 @@ struct ledger *ledger_open(const struct ledger_opts *opts)
 	l->sites = sites_open(0);
 	if (!live_init(&l->live, opts->live_max) && l->sites && !ledger_index_open(l)) {
 		for (int w = 0; w < LEDGER_WHERE_END; w++)
-			if (!ledger_row(l, &(struct ledger_row){ .by = LEDGER_BY_ALL, .where = (uint8_t)w }))
+			if (!ledger_row(l, &(struct ledger_row){ .by = LEDGER_BY_ALL,
+								 .where = (uint8_t)w }))
 				goto no_memory;
 		return l;
 	}
@@ -71,9 +71,12 @@ const struct ledger_row *ledger_all(const struct ledger *l, enum ledger_where wh
 	return &l->rows[where]; /* the first ones that were made */
 }
 
-const struct ledger_row *ledger_of_process(const struct ledger *l, uint32_t process, enum ledger_where where)
+const struct ledger_row *ledger_of_process(const struct ledger *l, uint32_t process,
+					   enum ledger_where where)
 {
-	return ledger_row_find(l, &(struct ledger_row){ .by = LEDGER_BY_PROCESS, .where = (uint8_t)where, .process = process });
+	return ledger_row_find(l, &(struct ledger_row){ .by = LEDGER_BY_PROCESS,
+							.where = (uint8_t)where,
+							.process = process });
 }
 
 void ledger_mark(struct ledger *l)
@@ -82,11 +85,12 @@ void ledger_mark(struct ledger *l)
 		l->rows[i].marked = l->rows[i].bytes;
 }
 
-/* ---- sums --------------------------------------------------------------------------------------------- */
+/* ---- sums ---- */
 
 enum why { TAKEN, FREED, SWEPT };
 
-static void add_to(struct ledger *l, const struct ledger_row *key, const struct live_entry *e, enum why why, uint64_t at_ns)
+static void add_to(struct ledger *l, const struct ledger_row *key, const struct live_entry *e,
+		   enum why why, uint64_t at_ns)
 {
 	struct ledger_row *r = ledger_row(l, key);
 
@@ -114,7 +118,9 @@ static void add_to(struct ledger *l, const struct ledger_row *key, const struct 
 /* In all rows that it belongs to. */
 static void sum(struct ledger *l, const struct live_entry *e, enum why why, uint64_t at_ns)
 {
-	struct ledger_row k = { .by = LEDGER_BY_KIND, .where = (uint8_t)where_of(e->kind), .process = e->process };
+	struct ledger_row k = { .by = LEDGER_BY_KIND,
+				.where = (uint8_t)where_of(e->kind),
+				.process = e->process };
 	uint8_t where = k.where;
 
 	if (e->space == API_SPACE_HANDLE)
@@ -155,7 +161,8 @@ static void remove_entry(struct ledger *l, struct live_entry *e, enum why why, u
 /* Some handles or mappings less of physical memory. */
 static void unref(struct ledger *l, uint32_t process, uint64_t number, uint32_t n, uint64_t at_ns)
 {
-	struct live_entry *memory = number ? live_find(&l->live, process, SPACE_PHYSICAL, number) : NULL;
+	struct live_entry *memory = number ? live_find(&l->live, process, SPACE_PHYSICAL, number)
+					   : NULL;
 
 	if (!memory)
 		return;
@@ -164,19 +171,24 @@ static void unref(struct ledger *l, uint32_t process, uint64_t number, uint32_t 
 		remove_entry(l, memory, FREED, at_ns);
 }
 
-/* ---- what went wrong ---------------------------------------------------------------------------------- */
+/* ---- what went wrong ---- */
 
 static void remove_freed(struct ledger *l, struct live_entry *e, const struct ledger_trouble *t)
 {
 	*ledger_freed_slot(l, e->process, e->space, e->address) =
-		(struct ledger_freed){ .address = e->address, .process = e->process, .taken_site = e->site, .freed_site = t->site,
-				       .space = e->space, .kind = e->kind };
+		(struct ledger_freed){ .address = e->address,
+				       .process = e->process,
+				       .taken_site = e->site,
+				       .freed_site = t->site,
+				       .space = e->space,
+				       .kind = e->kind };
 	remove_entry(l, e, FREED, t->c->h.start_ns);
 }
 
 static void not_freed(struct ledger *l, const struct ledger_trouble *t, const struct api_memory *m)
 {
-	static const uint8_t others[] = { API_SPACE_DEVICE, API_SPACE_HOST, API_SPACE_REGISTERED, API_SPACE_ARRAY, API_SPACE_IPC };
+	static const uint8_t others[] = { API_SPACE_DEVICE, API_SPACE_HOST, API_SPACE_REGISTERED,
+					  API_SPACE_ARRAY, API_SPACE_IPC };
 	const struct ledger_freed *f = ledger_freed_slot(l, t->process, m->space, t->address);
 	struct ledger_process *p = &l->processes[t->process];
 	struct live_entry *e = live_find(&l->live, t->process, m->space, t->address);
@@ -207,7 +219,7 @@ static void not_freed(struct ledger *l, const struct ledger_trouble *t, const st
 	}
 }
 
-/* ---- what calls do ------------------------------------------------------------------------------------ */
+/* ---- what calls do ---- */
 
 /* An entry for what was taken. NULL: no room. */
 static struct live_entry *enter(struct ledger *l, const struct live_entry *from)
@@ -215,10 +227,12 @@ static struct live_entry *enter(struct ledger *l, const struct live_entry *from)
 	struct live_entry *e = live_find(&l->live, from->process, from->space, from->address);
 
 	if (e) {
-		/* it was given back: by a call that has not returned yet, or by one that was not seen */
+		/* it was given back: by a call that has not returned yet, or by one that was not
+		 * seen */
 		l->processes[from->process].unfreed_n++;
 		if (from->space == API_SPACE_HANDLE || from->space == API_SPACE_MAPPED)
-			unref(l, from->process, e->of, from->space == API_SPACE_HANDLE ? e->refs : 1, from->taken_ns);
+			unref(l, from->process, e->of,
+			      from->space == API_SPACE_HANDLE ? e->refs : 1, from->taken_ns);
 		e = live_find(&l->live, from->process, from->space, from->address);
 		remove_entry(l, e, FREED, from->taken_ns);
 	}
@@ -233,23 +247,32 @@ static struct live_entry *enter(struct ledger *l, const struct live_entry *from)
 	return e;
 }
 
-/* The device that a call works on. A thread that has chosen none has the first one: known of a program that was seen from
- * its beginning, and of the runtime alone. */
-static uint16_t device_of(const struct ledger_process *p, const struct event *ev, const struct api_memory *m)
+/* The device that a call works on. A thread that has chosen none has the first one: known of a
+ * program that was seen from its beginning, and of the runtime alone. */
+static uint16_t device_of(const struct ledger_process *p, const struct event *ev,
+			  const struct api_memory *m)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	uint32_t device = m->device != CT_UNKNOWN ? m->device : ev->device;
 
-	if (device == CT_UNKNOWN && p->from_start && !ev->context_handle && api_funcs[c->func].domain == API_RUNTIME)
+	if (device == CT_UNKNOWN && p->from_start && !ev->context_handle &&
+	    api_funcs[c->func].domain == API_RUNTIME)
 		device = 0;
 	return device < LIVE_NO_DEVICE ? (uint16_t)device : LIVE_NO_DEVICE;
 }
 
-static void take(struct ledger *l, const struct event *ev, const struct ledger_trouble *t, const struct api_memory *m)
+static void take(struct ledger *l, const struct event *ev, const struct ledger_trouble *t,
+		 const struct api_memory *m)
 {
-	struct live_entry e = { .address = m->address, .bytes = m->bytes, .taken_ns = t->c->h.end_ns, .process = t->process,
-				.site = t->site, .space = m->space, .kind = m->kind,
-				.device = device_of(&l->processes[t->process], ev, m) }, *other;
+	struct live_entry e = { .address = m->address,
+				.bytes = m->bytes,
+				.taken_ns = t->c->h.end_ns,
+				.process = t->process,
+				.site = t->site,
+				.space = m->space,
+				.kind = m->kind,
+				.device = device_of(&l->processes[t->process], ev, m) },
+			  *other;
 
 	if (m->space == API_SPACE_HANDLE) {
 		struct live_entry memory = e;
@@ -283,11 +306,19 @@ static void take(struct ledger *l, const struct event *ev, const struct ledger_t
 /* One more handle of the memory that is mapped at an address. */
 static void retain(struct ledger *l, const struct ledger_trouble *t, const struct api_memory *m)
 {
-	struct live_entry *mapping = live_find(&l->live, t->process, API_SPACE_MAPPED, m->of), *handle, *memory;
-	struct live_entry e = { .address = m->address, .taken_ns = t->c->h.end_ns, .process = t->process, .site = t->site,
-				.space = API_SPACE_HANDLE, .device = LIVE_NO_DEVICE, .refs = 1 };
+	struct live_entry *mapping = live_find(&l->live, t->process, API_SPACE_MAPPED, m->of),
+			  *handle, *memory;
+	struct live_entry e = { .address = m->address,
+				.taken_ns = t->c->h.end_ns,
+				.process = t->process,
+				.site = t->site,
+				.space = API_SPACE_HANDLE,
+				.device = LIVE_NO_DEVICE,
+				.refs = 1 };
 
-	memory = mapping && mapping->of ? live_find(&l->live, t->process, SPACE_PHYSICAL, mapping->of) : NULL;
+	memory = mapping && mapping->of
+			 ? live_find(&l->live, t->process, SPACE_PHYSICAL, mapping->of)
+			 : NULL;
 	if (!memory)
 		return;
 	handle = live_find(&l->live, t->process, API_SPACE_HANDLE, m->address);
@@ -359,17 +390,24 @@ static void give_back(struct ledger *l, const struct ledger_trouble *t, const st
 	remove_freed(l, e, t);
 }
 
-/* ---- ends --------------------------------------------------------------------------------------------- */
+/* ---- ends ---- */
 
 static void leak(struct ledger *l, const struct live_entry *e, enum ledger_end end)
 {
-	struct ledger_row key = { .by = LEDGER_LEAK, .where = (uint8_t)where_of(e->kind), .kind = e->kind, .end = (uint8_t)end,
-				  .device = e->device, .process = e->process, .site = e->site }, *r;
+	struct ledger_row key = { .by = LEDGER_LEAK,
+				  .where = (uint8_t)where_of(e->kind),
+				  .kind = e->kind,
+				  .end = (uint8_t)end,
+				  .device = e->device,
+				  .process = e->process,
+				  .site = e->site },
+			  *r;
 
 	if (e->space == API_SPACE_HANDLE || key.where == LEDGER_ADDRESSES)
 		return;
 	l->processes[e->process].leaked_n++;
-	if (__builtin_add_overflow(l->processes[e->process].leaked, e->bytes, &l->processes[e->process].leaked))
+	if (__builtin_add_overflow(l->processes[e->process].leaked, e->bytes,
+				   &l->processes[e->process].leaked))
 		l->processes[e->process].leaked = UINT64_MAX;
 	r = ledger_row(l, &key);
 	if (!r)
@@ -392,14 +430,15 @@ static bool in_context(const struct live_entry *e, const struct api_memory *m, u
 	case API_SPACE_REGISTERED:
 	case API_SPACE_ARRAY:
 	case API_SPACE_IPC:
-		return m->of ? e->of == m->of : !e->of && (e->device == device || e->device == LIVE_NO_DEVICE);
-	default:
-		return false;
+		return m->of ? e->of == m->of
+			     : !e->of && (e->device == device || e->device == LIVE_NO_DEVICE);
+	default: return false;
 	}
 }
 
 /* What a process has left when it ends, or what its context had (m). */
-static void sweep(struct ledger *l, uint32_t process, enum ledger_end end, const struct api_memory *m, uint16_t device, uint64_t at_ns)
+static void sweep(struct ledger *l, uint32_t process, enum ledger_end end,
+		  const struct api_memory *m, uint16_t device, uint64_t at_ns)
 {
 	struct live_entry *e;
 
@@ -412,7 +451,8 @@ static void sweep(struct ledger *l, uint32_t process, enum ledger_end end, const
 	}
 }
 
-static void end_process(struct ledger *l, uint32_t process, enum ledger_end end, int status, uint64_t at_ns)
+static void end_process(struct ledger *l, uint32_t process, enum ledger_end end, int status,
+			uint64_t at_ns)
 {
 	struct ledger_process *p = &l->processes[process];
 
@@ -422,7 +462,7 @@ static void end_process(struct ledger *l, uint32_t process, enum ledger_end end,
 	ledger_process_drop(l, process);
 }
 
-/* ---- records ------------------------------------------------------------------------------------------ */
+/* ---- records ---- */
 
 static void see(struct ledger *l, const struct ct_hdr *h)
 {
@@ -452,21 +492,11 @@ static int call(struct ledger *l, const struct event *ev)
 	t.address = m.address;
 	t.site = sites_of(l->sites, c->func, ev->stack);
 	switch (m.what) {
-	case API_MEMORY_TAKEN:
-		take(l, ev, &t, &m);
-		break;
-	case API_MEMORY_FREED:
-		give_back(l, &t, &m);
-		break;
-	case API_MEMORY_RETAINED:
-		retain(l, &t, &m);
-		break;
-	case API_MEMORY_NOT_TAKEN:
-		ledger_not_taken(l, &t, &m, device_of(p, ev, &m));
-		break;
-	case API_MEMORY_NOT_FREED:
-		not_freed(l, &t, &m);
-		break;
+	case API_MEMORY_TAKEN: take(l, ev, &t, &m); break;
+	case API_MEMORY_FREED: give_back(l, &t, &m); break;
+	case API_MEMORY_RETAINED: retain(l, &t, &m); break;
+	case API_MEMORY_NOT_TAKEN: ledger_not_taken(l, &t, &m, device_of(p, ev, &m)); break;
+	case API_MEMORY_NOT_FREED: not_freed(l, &t, &m); break;
 	case API_MEMORY_ENDED:
 		sweep(l, t.process, LEDGER_CONTEXT, &m, device_of(p, ev, &m), c->h.start_ns);
 		break;
@@ -479,8 +509,13 @@ static int memory(struct ledger *l, const struct event *ev)
 {
 	const struct ct_memory *r = (const struct ct_memory *)ev->rec;
 	bool host = r->memory == CT_MEM_PINNED || r->memory == CT_MEM_PAGEABLE;
-	struct live_entry e = { .address = r->address, .bytes = r->bytes, .taken_ns = r->w.h.start_ns, .space = API_SPACE_DEVICE,
-				.device = r->w.device < LIVE_NO_DEVICE ? (uint16_t)r->w.device : LIVE_NO_DEVICE }, *old;
+	struct live_entry e = { .address = r->address,
+				.bytes = r->bytes,
+				.taken_ns = r->w.h.start_ns,
+				.space = API_SPACE_DEVICE,
+				.device = r->w.device < LIVE_NO_DEVICE ? (uint16_t)r->w.device
+								       : LIVE_NO_DEVICE },
+			  *old;
 
 	if (!r->address)
 		return 0;
@@ -494,8 +529,11 @@ static int memory(struct ledger *l, const struct event *ev)
 	see(l, ev->rec);
 	l->processes[e.process].had = true;
 	e.site = sites_of(l->sites, r->w.func, ev->stack);
-	e.kind = host ? API_MEM_HOST : r->memory == CT_MEM_MANAGED ? API_MEM_MANAGED : r->pool ? API_MEM_POOL :
-		 r->memory == CT_MEM_ARRAY ? API_MEM_ARRAY : API_MEM_DEVICE;
+	e.kind = host			       ? API_MEM_HOST
+		 : r->memory == CT_MEM_MANAGED ? API_MEM_MANAGED
+		 : r->pool		       ? API_MEM_POOL
+		 : r->memory == CT_MEM_ARRAY   ? API_MEM_ARRAY
+					       : API_MEM_DEVICE;
 	if (r->op == CT_MEMORY_ALLOC) {
 		enter(l, &e);
 		return 1;
@@ -516,7 +554,8 @@ static int driver(struct ledger *l, const struct event *ev)
 	struct ledger_process *p;
 
 	for (uint32_t i = 0; r->h.pid && at == UINT32_MAX && i < l->nprocesses; i++)
-		if (l->processes[i].used && !l->processes[i].ended && l->processes[i].shown_pid == r->h.pid)
+		if (l->processes[i].used && !l->processes[i].ended &&
+		    l->processes[i].shown_pid == r->h.pid)
 			at = i;
 	if (at == UINT32_MAX && r->h.pid)
 		at = ledger_process(l, ev->proc);
@@ -545,9 +584,11 @@ static int process(struct ledger *l, const struct event *ev)
 	uint32_t at = ledger_process_find(l, r->h.pid);
 
 	/* the same number, another process: the end of the one before was lost */
-	if (at != UINT32_MAX && (r->h.kind == CT_EXEC || (l->processes[at].start_boottime_ns && r->start_boottime_ns &&
-							   l->processes[at].start_boottime_ns != r->start_boottime_ns)))
-		end_process(l, at, r->h.kind == CT_EXEC ? LEDGER_EXECED : LEDGER_REPLACED, 0, r->h.start_ns);
+	if (at != UINT32_MAX &&
+	    (r->h.kind == CT_EXEC || (l->processes[at].start_boottime_ns && r->start_boottime_ns &&
+				      l->processes[at].start_boottime_ns != r->start_boottime_ns)))
+		end_process(l, at, r->h.kind == CT_EXEC ? LEDGER_EXECED : LEDGER_REPLACED, 0,
+			    r->h.start_ns);
 	if (r->h.kind != CT_EXEC)
 		return 0;
 	at = ledger_process(l, ev->proc);
@@ -563,19 +604,15 @@ int ledger_event(struct ledger *l, const struct event *ev)
 	uint32_t at;
 
 	switch (h->kind) {
-	case CT_CALL:
-		return call(l, ev);
-	case CT_MEMORY:
-		return memory(l, ev);
-	case CT_COUNTER:
-		return driver(l, ev);
+	case CT_CALL: return call(l, ev);
+	case CT_MEMORY: return memory(l, ev);
+	case CT_COUNTER: return driver(l, ev);
 	case CT_CLOCK: /* the first one is read when the probes are there */
 		if (!l->began_boottime_ns)
 			l->began_boottime_ns = ((const struct ct_clock *)h)->boottime_ns;
 		return 0;
 	case CT_PROCESS:
-	case CT_EXEC:
-		return process(l, ev);
+	case CT_EXEC: return process(l, ev);
 	case CT_FORK:
 		child.pid = child.shown_pid = ((const struct ct_fork *)h)->child_pid;
 		at = ledger_process_find(l, child.pid);
@@ -588,9 +625,9 @@ int ledger_event(struct ledger *l, const struct event *ev)
 	case CT_EXIT:
 		at = ledger_process_find(l, h->pid);
 		if (at != UINT32_MAX)
-			end_process(l, at, LEDGER_EXITED, ((const struct ct_exit *)h)->status, h->start_ns);
+			end_process(l, at, LEDGER_EXITED, ((const struct ct_exit *)h)->status,
+				    h->start_ns);
 		return 0;
-	default:
-		return 0;
+	default: return 0;
 	}
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ledger.h - who holds memory: the book of what calls took and gave back, by process, device, kind and call site, with what was
- * the most at a time, and what is wrong: leaks, memory freed twice or by a wrong call, memory that there was none of. What mem
- * answers from. Knows records and rows; no source, no format.
+ * ledger.h - who holds memory: the book of what calls took and gave back, by process, device, kind
+ * and call site, with what was the most at a time, and what is wrong: leaks, memory freed twice or
+ * by a wrong call, memory that there was none of. What mem answers from. Knows records and rows; no
+ * source, no format.
  *
- * A call is booked once: calls inside others are not given to it. Where calls of a process are seen they are believed, and
- * CT_MEMORY records, which tell of the same, only of other processes. All memory is bounded, and what finds no room counted.
+ * A call is booked once: calls inside others are not given to it. Where calls of a process are
+ * seen they are believed, and CT_MEMORY records, which tell of the same, only of other
+ * processes. All memory is bounded, and what finds no room counted.
  */
 #ifndef CT_LEDGER_H
 #define CT_LEDGER_H
@@ -14,9 +16,18 @@
 #include "live.h"
 #include "sites.h"
 
-enum ledger_where { LEDGER_DEVICE, LEDGER_HOST, LEDGER_ADDRESSES, LEDGER_WHERE_END }; /* the last holds no memory by itself */
+/* the last holds no memory by itself */
+enum ledger_where { LEDGER_DEVICE, LEDGER_HOST, LEDGER_ADDRESSES, LEDGER_WHERE_END };
 
-enum ledger_by { LEDGER_BY_ALL, LEDGER_BY_PROCESS, LEDGER_BY_DEVICE, LEDGER_BY_KIND, LEDGER_BY_STACK, LEDGER_BY_LIBRARY, LEDGER_LEAK };
+enum ledger_by {
+	LEDGER_BY_ALL,
+	LEDGER_BY_PROCESS,
+	LEDGER_BY_DEVICE,
+	LEDGER_BY_KIND,
+	LEDGER_BY_STACK,
+	LEDGER_BY_LIBRARY,
+	LEDGER_LEAK
+};
 
 /* Why nobody can free it any more. */
 enum ledger_end { LEDGER_EXITED, LEDGER_EXECED, LEDGER_CONTEXT, LEDGER_REPLACED };
@@ -30,10 +41,11 @@ struct ledger_row {
 	const char *library;	 /* BY_LIBRARY; NULL: not known */
 	uint64_t bytes, n;	 /* held now; LEAK: leaked */
 	uint64_t peak, peak_ns;	 /* the most bytes at a time, and when first */
-	uint64_t taken, taken_n, freed_n; /* of all that was taken: bytes, allocations; how many were given back */
-	uint64_t marked;	 /* bytes at the last ledger_mark() */
-	uint64_t addresses[3];	 /* LEAK: of the first ones */
-	uint64_t first_ns;	 /* LEAK: when the first was taken */
+	/* of all that was taken: bytes, allocations; how many were given back */
+	uint64_t taken, taken_n, freed_n;
+	uint64_t marked;       /* bytes at the last ledger_mark() */
+	uint64_t addresses[3]; /* LEAK: of the first ones */
+	uint64_t first_ns;     /* LEAK: when the first was taken */
 };
 
 struct ledger_process {
@@ -45,24 +57,26 @@ struct ledger_process {
 	bool had;	 /* did anything to memory */
 	bool by_calls;	 /* its calls are seen */
 	bool ended;
-	int status; /* with ended: as wait(2) has it */
+	int status;	 /* with ended: as wait(2) has it */
 	uint64_t live_n; /* entries of the table that are its own */
 	uint64_t leaked, leaked_n;
-	uint64_t unseen_n;   /* frees of what was not seen taken */
-	uint64_t unfreed_n;  /* addresses that were given out again without a free that was seen */
-	uint64_t doubles_n, wrong_n, invalid_n, failed_frees_n; /* failing frees: again, in another way than taken, of nothing known, others */
+	uint64_t unseen_n;  /* frees of what was not seen taken */
+	uint64_t unfreed_n; /* addresses that were given out again without a free that was seen */
+	/* failing frees: again, in another way than taken, of nothing known, others */
+	uint64_t doubles_n, wrong_n, invalid_n, failed_frees_n;
 	uint64_t oom_n, failed_n; /* failing allocations: for want of memory, for another reason */
-	uint64_t driver_of[8]; /* by device, of the machine's first ones */
-	uint64_t driver_bytes, driver_peak; /* as the driver tells: of the process as a whole, on all devices; 0: not known */
+	uint64_t driver_of[8];	  /* by device, of the machine's first ones */
+	/* as the driver tells: of the process as a whole, on all devices; 0: not known */
+	uint64_t driver_bytes, driver_peak;
 };
 
 /* A free that went wrong, or an unseen one. */
 enum ledger_fault_what { LEDGER_DOUBLE, LEDGER_WRONG, LEDGER_INVALID, LEDGER_UNSEEN };
 struct ledger_fault {
-	uint8_t what; /* enum ledger_fault_what */
-	uint8_t kind; /* WRONG, DOUBLE: of the memory */
+	uint8_t what;					/* enum ledger_fault_what */
+	uint8_t kind;					/* WRONG, DOUBLE: of the memory */
 	uint32_t process, site, taken_site, freed_site; /* the latter two 0: not known */
-	uint64_t address, n, at_ns; /* of the first of n */
+	uint64_t address, n, at_ns;			/* of the first of n */
 };
 #define LEDGER_FAULTS 64 /* told apart; more are counted in their processes alone */
 
@@ -71,7 +85,8 @@ struct ledger_oom {
 	uint32_t process, site;
 	uint16_t device;
 	uint8_t kind;
-	uint64_t at_ns, asked, held, held_n, host; /* held by the process then: on devices, on the host */
+	/* held by the process then: on devices, on the host */
+	uint64_t at_ns, asked, held, held_n, host;
 	uint32_t nholders;
 	struct {
 		uint32_t site;
@@ -84,7 +99,8 @@ struct ledger_opts {
 	uint32_t live_max, rows_max; /* 0: as many as there is room for by default */
 	void (*oom)(void *ctx, const struct ledger_oom *); /* at once; NULL: nobody wants to know */
 	/* `bytes` more (or less) are held by a call site */
-	void (*moved)(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site, enum ledger_where, int64_t bytes);
+	void (*moved)(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site, enum ledger_where,
+		      int64_t bytes);
 	void *ctx;
 };
 
@@ -101,9 +117,11 @@ struct ledger {
 	struct ledger_oom ooms[LEDGER_OOMS];
 	uint32_t nooms;
 	uint64_t first_ns, last_ns; /* of what was seen; 0: nothing */
-	uint64_t began_boottime_ns; /* what started later was seen from its beginning; 0: not known */
-	uint64_t no_room; /* allocations that are not in the book, because too much is held at a time */
-	uint64_t no_row;  /* changes that are not in a row of theirs */
+	/* what started later was seen from its beginning; 0: not known */
+	uint64_t began_boottime_ns;
+	/* allocations that are not in the book, because too much is held at a time */
+	uint64_t no_room;
+	uint64_t no_row; /* changes that are not in a row of theirs */
 	struct ledger_index *index;
 };
 
@@ -114,7 +132,9 @@ void ledger_close(struct ledger *);
 int ledger_event(struct ledger *, const struct event *);
 /* The row of all memory of a kind of place; never NULL. */
 const struct ledger_row *ledger_all(const struct ledger *, enum ledger_where);
-const struct ledger_row *ledger_of_process(const struct ledger *, uint32_t process, enum ledger_where); /* NULL: it had none */
+/* NULL: it had none */
+const struct ledger_row *ledger_of_process(const struct ledger *, uint32_t process,
+					   enum ledger_where);
 /* From now on `marked` of each row is what it has now. */
 void ledger_mark(struct ledger *);
 

@@ -1,27 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ledger_faults.c - what goes wrong in a ledger: frees that are told apart by their call sites, and memory that there is none of. */
+/* ledger_faults.c - what goes wrong in a ledger: frees that are told apart by their call sites,
+ * and memory that there is none of. */
 #include <string.h>
 
 #include "ledger_rows.h"
 
 #define OUT_OF_MEMORY 2 /* in both APIs */
 
-void ledger_fault(struct ledger *l, enum ledger_fault_what what, const struct ledger_trouble *t, uint8_t kind, uint32_t taken_site,
-		  uint32_t freed_site)
+void ledger_fault(struct ledger *l, enum ledger_fault_what what, const struct ledger_trouble *t,
+		  uint8_t kind, uint32_t taken_site, uint32_t freed_site)
 {
 	for (uint32_t i = 0; i < l->nfaults; i++) {
 		struct ledger_fault *f = &l->faults[i];
 
-		if (f->what != what || f->process != t->process || f->site != t->site || f->taken_site != taken_site)
+		if (f->what != what || f->process != t->process || f->site != t->site ||
+		    f->taken_site != taken_site)
 			continue;
 		f->n++;
 		return;
 	}
 	if (l->nfaults == LEDGER_FAULTS)
 		return;
-	l->faults[l->nfaults++] = (struct ledger_fault){ .what = (uint8_t)what, .kind = kind, .process = t->process, .site = t->site,
-							 .taken_site = taken_site, .freed_site = freed_site,
-							 .address = t->address, .n = 1, .at_ns = t->c->h.start_ns };
+	l->faults[l->nfaults++] = (struct ledger_fault){ .what = (uint8_t)what,
+							 .kind = kind,
+							 .process = t->process,
+							 .site = t->site,
+							 .taken_site = taken_site,
+							 .freed_site = freed_site,
+							 .address = t->address,
+							 .n = 1,
+							 .at_ns = t->c->h.start_ns };
 }
 
 /* The call sites that hold the most of a process's device memory. */
@@ -31,7 +39,8 @@ static void find_holders(const struct ledger *l, struct ledger_oom *o)
 		const struct ledger_row *r = &l->rows[i];
 		uint32_t at = o->nholders;
 
-		if (r->by != LEDGER_BY_STACK || r->process != o->process || r->where != LEDGER_DEVICE || !r->bytes)
+		if (r->by != LEDGER_BY_STACK || r->process != o->process ||
+		    r->where != LEDGER_DEVICE || !r->bytes)
 			continue;
 		while (at && o->holders[at - 1].bytes < r->bytes)
 			at--;
@@ -39,20 +48,26 @@ static void find_holders(const struct ledger *l, struct ledger_oom *o)
 			continue;
 		if (o->nholders < LEDGER_HOLDERS)
 			o->nholders++;
-		memmove(&o->holders[at + 1], &o->holders[at], (o->nholders - 1 - at) * sizeof(o->holders[0]));
+		memmove(&o->holders[at + 1], &o->holders[at],
+			(o->nholders - 1 - at) * sizeof(o->holders[0]));
 		o->holders[at].site = r->site;
 		o->holders[at].bytes = r->bytes;
 		o->holders[at].n = r->n;
 	}
 }
 
-void ledger_not_taken(struct ledger *l, const struct ledger_trouble *t, const struct api_memory *m, uint16_t device)
+void ledger_not_taken(struct ledger *l, const struct ledger_trouble *t, const struct api_memory *m,
+		      uint16_t device)
 {
 	const struct ledger_row *held = ledger_of_process(l, t->process, LEDGER_DEVICE),
 				*host = ledger_of_process(l, t->process, LEDGER_HOST);
 	struct ledger_process *p = &l->processes[t->process];
-	struct ledger_oom o = { .process = t->process, .site = t->site, .device = device, .kind = m->kind,
-				.at_ns = t->c->h.end_ns, .asked = m->bytes };
+	struct ledger_oom o = { .process = t->process,
+				.site = t->site,
+				.device = device,
+				.kind = m->kind,
+				.at_ns = t->c->h.end_ns,
+				.asked = m->bytes };
 
 	if ((int32_t)t->c->ret != OUT_OF_MEMORY) {
 		p->failed_n++;

@@ -33,7 +33,7 @@ void ledger_index_close(struct ledger *l)
 	free(l->index);
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -44,16 +44,17 @@ static uint64_t mix(uint64_t h, uint64_t v)
 static uint32_t *row_slot(const struct ledger *l, const struct ledger_row *k)
 {
 	const struct ledger_index *x = l->index;
-	uint64_t h = mix(k->by | (uint64_t)k->where << 8 | (uint64_t)k->kind << 16 | (uint64_t)k->end << 24 |
-				 (uint64_t)k->device << 32,
+	uint64_t h = mix(k->by | (uint64_t)k->where << 8 | (uint64_t)k->kind << 16 |
+				 (uint64_t)k->end << 24 | (uint64_t)k->device << 32,
 			 (uint64_t)k->process << 32 | k->site);
 
 	h = mix(h, (uintptr_t)k->library);
 	for (uint32_t i = (uint32_t)(h >> 8) & (x->slots - 1);; i = (i + 1) & (x->slots - 1)) {
 		const struct ledger_row *r = x->rows[i] ? &l->rows[x->rows[i] - 1] : NULL;
 
-		if (!r || (r->by == k->by && r->where == k->where && r->kind == k->kind && r->end == k->end &&
-			   r->device == k->device && r->process == k->process && r->site == k->site && r->library == k->library))
+		if (!r || (r->by == k->by && r->where == k->where && r->kind == k->kind &&
+			   r->end == k->end && r->device == k->device && r->process == k->process &&
+			   r->site == k->site && r->library == k->library))
 			return &x->rows[i];
 	}
 }
@@ -109,7 +110,7 @@ struct ledger_row *ledger_row(struct ledger *l, const struct ledger_row *key)
 	return &l->rows[l->nrows - 1];
 }
 
-/* ---- processes ---------------------------------------------------------------------------------------- */
+/* ---- processes ---- */
 
 static uint32_t *pid_slot(const struct ledger *l, uint32_t pid)
 {
@@ -138,7 +139,8 @@ static uint32_t place(struct ledger *l)
 	if (l->nprocesses >= PROCESSES_MAX)
 		return UINT32_MAX;
 	if (!(l->nprocesses & (l->nprocesses - 1))) {
-		more = realloc(l->processes, (l->nprocesses ? 2 * (size_t)l->nprocesses : 1) * sizeof(*more));
+		more = realloc(l->processes,
+			       (l->nprocesses ? 2 * (size_t)l->nprocesses : 1) * sizeof(*more));
 		if (!more)
 			return UINT32_MAX;
 		l->processes = more;
@@ -164,7 +166,8 @@ uint32_t ledger_process(struct ledger *l, const struct process *proc)
 	p->shown_pid = proc->shown_pid;
 	if (proc->start_boottime_ns) {
 		p->start_boottime_ns = proc->start_boottime_ns;
-		p->from_start |= l->began_boottime_ns && proc->start_boottime_ns >= l->began_boottime_ns;
+		p->from_start |= l->began_boottime_ns &&
+				 proc->start_boottime_ns >= l->began_boottime_ns;
 	}
 	memcpy(p->comm, proc->comm, sizeof(p->comm));
 	return at - 1;
@@ -175,8 +178,10 @@ void ledger_process_drop(struct ledger *l, uint32_t process)
 	struct ledger_process *p = &l->processes[process];
 	uint32_t *slot = pid_slot(l, p->pid), hole = (uint32_t)(slot - l->index->pids);
 
-	for (uint32_t i = (hole + 1) & (PID_SLOTS - 1); l->index->pids[i]; i = (i + 1) & (PID_SLOTS - 1)) {
-		uint32_t home = l->processes[l->index->pids[i] - 1].pid * 2654435761u & (PID_SLOTS - 1);
+	for (uint32_t i = (hole + 1) & (PID_SLOTS - 1); l->index->pids[i];
+	     i = (i + 1) & (PID_SLOTS - 1)) {
+		uint32_t home = l->processes[l->index->pids[i] - 1].pid * 2654435761u &
+				(PID_SLOTS - 1);
 
 		if (((i - home) & (PID_SLOTS - 1)) < ((i - hole) & (PID_SLOTS - 1)))
 			continue;
@@ -191,7 +196,8 @@ void ledger_process_drop(struct ledger *l, uint32_t process)
 		l->index->free_process = process;
 }
 
-struct ledger_freed *ledger_freed_slot(struct ledger *l, uint32_t process, uint8_t space, uint64_t address)
+struct ledger_freed *ledger_freed_slot(struct ledger *l, uint32_t process, uint8_t space,
+				       uint64_t address)
 {
 	uint64_t h = mix(address, (uint64_t)process << 8 | space);
 

@@ -16,16 +16,18 @@ struct ledger_freed {
 struct ledger_index {
 	uint32_t *rows; /* number of a row + 1; 0: free */
 	uint32_t slots, most;
-	uint32_t *pids; /* number of a process + 1 */
+	uint32_t *pids;	       /* number of a process + 1 */
 	uint32_t free_process; /* where to look for a place first */
-	uint64_t serial; /* of physical memory: handles are used again while the memory is still mapped */
+	/* of physical memory: handles are used again while the memory is still mapped */
+	uint64_t serial;
 	struct ledger_freed freed[FREED_SLOTS];
 };
 
 int ledger_index_open(struct ledger *);
 void ledger_index_close(struct ledger *);
 
-/* A row by its key (by, where, kind, end, device, process, site, library), made if need be. NULL: no room; counted. */
+/* A row by its key (by, where, kind, end, device, process, site, library), made if need be.
+ * NULL: no room; counted. */
 struct ledger_row *ledger_row(struct ledger *, const struct ledger_row *key);
 const struct ledger_row *ledger_row_find(const struct ledger *, const struct ledger_row *key);
 /* The process that has a pid now, made if need be; UINT32_MAX: no room. */
@@ -34,7 +36,8 @@ uint32_t ledger_process_find(const struct ledger *, uint32_t pid); /* UINT32_MAX
 /* Its pid belongs to another one from now on. A process that never had anything is forgotten. */
 void ledger_process_drop(struct ledger *, uint32_t process);
 
-struct ledger_freed *ledger_freed_slot(struct ledger *, uint32_t process, uint8_t space, uint64_t address);
+struct ledger_freed *ledger_freed_slot(struct ledger *, uint32_t process, uint8_t space,
+				       uint64_t address);
 
 /* A call that is looked at. */
 struct ledger_trouble {
@@ -42,10 +45,12 @@ struct ledger_trouble {
 	uint32_t process, site;
 	uint64_t address;
 };
-/* A free that went wrong. kind: of the memory; sites: where it was taken and freed before, 0: not known. */
-void ledger_fault(struct ledger *, enum ledger_fault_what, const struct ledger_trouble *, uint8_t kind, uint32_t taken_site,
-		  uint32_t freed_site);
+/* A free that went wrong. kind: of the memory; sites: where it was taken and freed before, 0:
+ * not known. */
+void ledger_fault(struct ledger *, enum ledger_fault_what, const struct ledger_trouble *,
+		  uint8_t kind, uint32_t taken_site, uint32_t freed_site);
 /* An allocation that failed. */
-void ledger_not_taken(struct ledger *, const struct ledger_trouble *, const struct api_memory *, uint16_t device);
+void ledger_not_taken(struct ledger *, const struct ledger_trouble *, const struct api_memory *,
+		      uint16_t device);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* live.c - see live.h. Open addressing; what is removed lets those behind it move up, so that nothing marks a grave. */
+/* live.c - see live.h. Open addressing; what is removed lets those behind it move up, so that
+ * nothing marks a grave. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,24 +40,28 @@ size_t live_bytes(const struct live *l)
 
 static uint32_t home_of(const struct live *l, uint32_t process, uint8_t space, uint64_t address)
 {
-	uint64_t h = (address ^ (uint64_t)process << 40 ^ (uint64_t)space << 3) * 0x9e3779b97f4a7c15ULL;
+	uint64_t h =
+		(address ^ (uint64_t)process << 40 ^ (uint64_t)space << 3) * 0x9e3779b97f4a7c15ULL;
 
 	return (uint32_t)((h ^ h >> 29) * 0xbf58476d1ce4e5b9ULL >> 32) & (l->slots - 1);
 }
 
-static struct live_entry *slot_of(const struct live *l, uint32_t process, uint8_t space, uint64_t address)
+static struct live_entry *slot_of(const struct live *l, uint32_t process, uint8_t space,
+				  uint64_t address)
 {
 	uint32_t i = home_of(l, process, space, address);
 
 	for (;; i = (i + 1) & (l->slots - 1)) {
 		struct live_entry *e = &l->entries[i];
 
-		if (e->kind == LIVE_FREE || (e->address == address && e->process == process && e->space == space))
+		if (e->kind == LIVE_FREE ||
+		    (e->address == address && e->process == process && e->space == space))
 			return e;
 	}
 }
 
-struct live_entry *live_find(const struct live *l, uint32_t process, uint8_t space, uint64_t address)
+struct live_entry *live_find(const struct live *l, uint32_t process, uint8_t space,
+			     uint64_t address)
 {
 	struct live_entry *e = slot_of(l, process, space, address);
 
@@ -86,7 +91,9 @@ struct live_entry *live_add(struct live *l, uint32_t process, uint8_t space, uin
 	if (l->n >= l->most || (l->n >= l->slots / 8 * 7 && grow(l)))
 		return NULL;
 	e = slot_of(l, process, space, address);
-	*e = (struct live_entry){ .address = address, .process = process, .space = space, .device = LIVE_NO_DEVICE };
+	*e = (struct live_entry){
+		.address = address, .process = process, .space = space, .device = LIVE_NO_DEVICE
+	};
 	l->n++;
 	return e;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * live.h - what is held now: allocations by process, space and address, 48 bytes each in a table that is at most 7/8 full, so that
- * a million take 96 MiB, and half as much again while the table grows. Knows no event and no format.
+ * live.h - what is held now: allocations by process, space and address, 48 bytes each in a table
+ * that is at most 7/8 full, so that a million take 96 MiB, and half as much again while the
+ * table grows. Knows no event and no format.
  */
 #ifndef CT_LIVE_H
 #define CT_LIVE_H
@@ -14,8 +15,10 @@ struct live_entry {
 	uint64_t address; /* or a handle; with the next three the key */
 	uint64_t bytes;
 	uint64_t taken_ns; /* when the call that took it returned */
-	uint64_t of;	   /* the context that it belongs to, 0: the device's own; MAPPED and a handle: the memory's number */
-	uint32_t process;  /* number of the ledger */
+	/* the context that it belongs to, 0: the device's own; MAPPED and a handle: the memory's
+	 * number */
+	uint64_t of;
+	uint32_t process; /* number of the ledger */
 	uint32_t site;
 	uint16_t device; /* LIVE_NO_DEVICE: not known */
 	uint8_t space;	 /* enum api_memory_space, or the ledger's own from 0x80 on */
@@ -35,12 +38,13 @@ struct live {
 int live_init(struct live *, uint32_t most);
 void live_free(struct live *);
 /* NULL: not there. Valid until something is added or removed. */
-struct live_entry *live_find(const struct live *, uint32_t process, uint8_t space, uint64_t address);
+struct live_entry *live_find(const struct live *, uint32_t process, uint8_t space,
+			     uint64_t address);
 /* An entry for the key, which must not be there, with everything else zero. NULL: no room. */
 struct live_entry *live_add(struct live *, uint32_t process, uint8_t space, uint64_t address);
 void live_remove(struct live *, struct live_entry *);
-/* The first entry at or after place *at, and moves *at behind it; NULL: there is none. After live_remove() of it set *at back by
- * one: what comes later may have moved there. */
+/* The first entry at or after place *at, and moves *at behind it; NULL: there is none. After
+ * live_remove() of it set *at back by one: what comes later may have moved there. */
 struct live_entry *live_next(const struct live *, uint32_t *at);
 size_t live_bytes(const struct live *); /* for tests: what holds the bound */
 

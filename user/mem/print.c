@@ -21,7 +21,8 @@ const char *mem_end_name(enum ledger_end end)
 
 const char *mem_fault_name(enum ledger_fault_what what)
 {
-	static const char *const names[] = { "double_free", "wrong_free", "invalid_free", "unseen_allocation" };
+	static const char *const names[] = { "double_free", "wrong_free", "invalid_free",
+					     "unseen_allocation" };
 
 	return names[what];
 }
@@ -121,18 +122,20 @@ static int by_text(const void *a, const void *b)
 
 static bool same_frame(const struct site *a, const struct site *b, uint32_t i)
 {
-	const struct site_frame *x = i < a->nframes ? &a->frames[i] : NULL, *y = i < b->nframes ? &b->frames[i] : NULL;
+	const struct site_frame *x = i < a->nframes ? &a->frames[i] : NULL,
+				*y = i < b->nframes ? &b->frames[i] : NULL;
 
 	if (!x || !y)
 		return x == y;
 	if (x->interpreter && y->interpreter)
 		return true;
 	/* texts are kept once */
-	return x->function == y->function && x->file == y->file && x->object == y->object && x->line == y->line &&
-	       (x->line || x->address == y->address) && x->kind == y->kind;
+	return x->function == y->function && x->file == y->file && x->object == y->object &&
+	       x->line == y->line && (x->line || x->address == y->address) && x->kind == y->kind;
 }
 
-/* n labels of the same text and of more than one site: the first caller by which they differ is added, or, the last time, a number. */
+/* n labels of the same text and of more than one site: the first caller by which they differ is
+ * added, or, the last time, a number. */
 static void tell_apart(struct label *labels, size_t n, bool last, mem_put_fn put)
 {
 	uint32_t at = labels[0].site->first + 1, most = 0;
@@ -165,8 +168,9 @@ static bool round_of(struct label *labels, size_t n, bool last, mem_put_fn put)
 
 	qsort(labels, n, sizeof(*labels), by_text);
 	for (size_t i = 0; i < n; i = end) {
-		for (end = i + 1; end < n && labels[end].text->len == labels[i].text->len &&
-				  !memcmp(labels[end].text->s, labels[i].text->s, labels[i].text->len);)
+		for (end = i + 1;
+		     end < n && labels[end].text->len == labels[i].text->len &&
+		     !memcmp(labels[end].text->s, labels[i].text->s, labels[i].text->len);)
 			end++;
 		if (labels[i].number == labels[end - 1].number)
 			continue; /* one, or one site in several rows */
@@ -176,7 +180,8 @@ static bool round_of(struct label *labels, size_t n, bool last, mem_put_fn put)
 	return any;
 }
 
-void mem_site_texts(const struct sites *sites, const uint32_t *numbers, size_t n, struct text *out, mem_put_fn put)
+void mem_site_texts(const struct sites *sites, const uint32_t *numbers, size_t n, struct text *out,
+		    mem_put_fn put)
 {
 	struct label *labels = calloc(n + 1, sizeof(*labels));
 
@@ -184,7 +189,8 @@ void mem_site_texts(const struct sites *sites, const uint32_t *numbers, size_t n
 		place_text(&out[i], sites_get(sites, numbers[i]), put);
 		func_text(&out[i], sites_get(sites, numbers[i]));
 		if (labels)
-			labels[i] = (struct label){ &out[i], sites_get(sites, numbers[i]), numbers[i] };
+			labels[i] =
+				(struct label){ &out[i], sites_get(sites, numbers[i]), numbers[i] };
 	}
 	for (int i = 0; labels && i <= CALLERS && round_of(labels, n, i == CALLERS, put); i++)
 		;
@@ -193,7 +199,8 @@ void mem_site_texts(const struct sites *sites, const uint32_t *numbers, size_t n
 
 static int larger(const void *a, const void *b)
 {
-	const struct ledger_row *x = *(const struct ledger_row *const *)a, *y = *(const struct ledger_row *const *)b;
+	const struct ledger_row *x = *(const struct ledger_row *const *)a,
+				*y = *(const struct ledger_row *const *)b;
 
 	if (x->by == LEDGER_LEAK && x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * print_json.c - a ledger as one JSON object; docs/memory.md says what its members are. Sites are listed once, and rows refer to
- * them by number.
+ * print_json.c - a ledger as one JSON object; docs/memory.md says what its members are. Sites
+ * are listed once, and rows refer to them by number.
  */
 #include <stdlib.h>
 
@@ -63,7 +63,8 @@ static uint64_t since(const struct mem_about *a, uint64_t at_ns)
 	return at_ns > a->start_ns ? at_ns - a->start_ns : 0;
 }
 
-static void row(struct text *t, const struct ledger *l, const struct mem_about *a, const struct ledger_row *r)
+static void row(struct text *t, const struct ledger *l, const struct mem_about *a,
+		const struct ledger_row *r)
 {
 	if (r->by == LEDGER_BY_ALL)
 		text_str(t, "{\"pid\":null");
@@ -84,7 +85,8 @@ static void row(struct text *t, const struct ledger *l, const struct mem_about *
 		member_text(t, "until", mem_end_name((enum ledger_end)r->end));
 		member(t, "taken_ns", since(a, r->first_ns));
 		text_str(t, ",\"addresses\":[");
-		for (uint64_t i = 0; i < r->n && i < ARRAY_LEN(r->addresses) && r->addresses[i]; i++) {
+		for (uint64_t i = 0; i < r->n && i < ARRAY_LEN(r->addresses) && r->addresses[i];
+		     i++) {
 			text_str(t, i ? ",\"" : "\"");
 			text_hex(t, r->addresses[i]);
 			text_str(t, "\"");
@@ -102,7 +104,8 @@ static void row(struct text *t, const struct ledger *l, const struct mem_about *
 	text_str(t, "}");
 }
 
-static void rows(struct out *o, struct text *t, const struct ledger *l, const struct mem_about *a, enum ledger_by by, const char *name)
+static void rows(struct out *o, struct text *t, const struct ledger *l, const struct mem_about *a,
+		 enum ledger_by by, const char *name)
 {
 	const struct ledger_row **list;
 	uint32_t n;
@@ -264,7 +267,8 @@ void mem_print_json(struct out *o, const struct ledger *l, const struct mem_abou
 }
 
 /* A line for each interval. */
-void mem_print_watch_json(struct out *o, const struct ledger *l, const struct mem_about *a, uint64_t now_ns)
+void mem_print_watch_json(struct out *o, const struct ledger *l, const struct mem_about *a,
+			  uint64_t now_ns)
 {
 	const struct ledger_row **list;
 	struct text t = { 0 };

@@ -4,9 +4,11 @@
  *
  *   By call site
  *       In use       Peak      Taken   Allocs    Frees  Call site
- *      1.0 MiB    3.0 MiB    3.0 MiB        3        2  fill at app.c:12 (cudaMalloc), process 1234 app
+ *      1.0 MiB    3.0 MiB    3.0 MiB        3        2  fill at app.c:12 (cudaMalloc), process
+ *                 1234 app
  *
- *   Leaked 1048576 bytes at 0x7f0000000000 (device 0, cudaMalloc, taken at 0.120 s) when the process ended: 1234 app
+ *   Leaked 1048576 bytes at 0x7f0000000000 (device 0, cudaMalloc, taken at 0.120 s) when the
+ *   process ended: 1234 app
  *       fill app.c:12
  *       main app.c:40
  *
@@ -88,7 +90,8 @@ static void stack_lines(struct out *o, const struct ledger *l, uint32_t number)
 }
 
 /* The labels of the sites of n rows; NULL: no memory. */
-static struct text *site_texts(const struct ledger *l, const struct ledger_row *const *rows, uint32_t n)
+static struct text *site_texts(const struct ledger *l, const struct ledger_row *const *rows,
+			       uint32_t n)
 {
 	struct text *texts = calloc(n + 1, sizeof(*texts));
 	uint32_t *numbers = calloc(n + 1, sizeof(*numbers));
@@ -116,19 +119,20 @@ static void device_name(struct out *o, uint16_t device)
 		out_fmt(o, "device %u", device);
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 static void columns(struct out *o, const struct ledger_row *r)
 {
 	char a[32], b[32], c[32];
 
 	out_fmt(o, " %10s %10s %10s %8llu %8llu  ", print_bytes(a, sizeof(a), (double)r->bytes),
-		print_bytes(b, sizeof(b), (double)r->peak), print_bytes(c, sizeof(c), (double)r->taken), ull(r->taken_n),
-		ull(r->freed_n));
+		print_bytes(b, sizeof(b), (double)r->peak),
+		print_bytes(c, sizeof(c), (double)r->taken), ull(r->taken_n), ull(r->freed_n));
 }
 
 /* site: its label, for a row by call site. */
-static void label(struct out *o, const struct ledger *l, const struct ledger_row *r, const struct text *site, bool several)
+static void label(struct out *o, const struct ledger *l, const struct ledger_row *r,
+		  const struct text *site, bool several)
 {
 	const char *where = r->where == LEDGER_HOST ? ", host memory" : "";
 
@@ -137,12 +141,8 @@ static void label(struct out *o, const struct ledger *l, const struct ledger_row
 		process_name(o, l, r->process);
 		out_str(o, where);
 		return;
-	case LEDGER_BY_DEVICE:
-		device_name(o, r->device);
-		break;
-	case LEDGER_BY_KIND:
-		out_str(o, api_memory_name((enum api_memory_kind)r->kind));
-		break;
+	case LEDGER_BY_DEVICE: device_name(o, r->device); break;
+	case LEDGER_BY_KIND: out_str(o, api_memory_name((enum api_memory_kind)r->kind)); break;
 	case LEDGER_BY_STACK:
 		if (site)
 			out_mem(o, site->s, site->len);
@@ -157,8 +157,7 @@ static void label(struct out *o, const struct ledger *l, const struct ledger_row
 			out_str(o, "not known");
 		out_str(o, where);
 		break;
-	default:
-		return;
+	default: return;
 	}
 	if (!several)
 		return;
@@ -175,9 +174,11 @@ static uint32_t having(const struct ledger *l)
 	return n;
 }
 
-static void table(struct out *o, const struct ledger *l, const struct mem_about *a, enum ledger_by by)
+static void table(struct out *o, const struct ledger *l, const struct mem_about *a,
+		  enum ledger_by by)
 {
-	static const char *const titles[] = { "All", "By process", "By device", "By kind", "By call site", "By library" };
+	static const char *const titles[] = { "All",	 "By process",	 "By device",
+					      "By kind", "By call site", "By library" };
 	const struct ledger_row **rows;
 	struct text *sites = NULL;
 	uint32_t n, shown;
@@ -188,7 +189,8 @@ static void table(struct out *o, const struct ledger *l, const struct mem_about 
 	shown = n < a->top ? n : a->top;
 	if (by == LEDGER_BY_STACK)
 		sites = site_texts(l, rows, shown);
-	out_fmt(o, "%s\n %10s %10s %10s %8s %8s\n", titles[by], "In use", "Peak", "Taken", "Allocs", "Frees");
+	out_fmt(o, "%s\n %10s %10s %10s %8s %8s\n", titles[by], "In use", "Peak", "Taken", "Allocs",
+		"Frees");
 	for (uint32_t i = 0; i < shown; i++) {
 		columns(o, rows[i]);
 		label(o, l, rows[i], sites ? &sites[i] : NULL, having(l) > 1);
@@ -223,9 +225,10 @@ static void totals(struct out *o, const struct ledger *l, const struct mem_about
 	out_char(o, '\n');
 }
 
-/* ---- what went wrong ---------------------------------------------------------------------------------- */
+/* ---- what went wrong ---- */
 
-void mem_print_oom(struct out *o, const struct ledger *l, const struct mem_about *a, const struct ledger_oom *m)
+void mem_print_oom(struct out *o, const struct ledger *l, const struct mem_about *a,
+		   const struct ledger_oom *m)
 {
 	/* the site that asked, and those that hold */
 	struct text names[1 + ARRAY_LEN(m->holders)] = { { 0 } };
@@ -237,18 +240,22 @@ void mem_print_oom(struct out *o, const struct ledger *l, const struct mem_about
 	mem_site_texts(l->sites, numbers, 1 + m->nholders, names, text_plain);
 	out_fmt(o, "Out of memory at %.3f s: ", seconds(a, m->at_ns));
 	out_mem(o, names[0].s, names[0].len);
-	out_fmt(o, " asked for %llu bytes (%s)", ull(m->asked), print_bytes(text, sizeof(text), (double)m->asked));
+	out_fmt(o, " asked for %llu bytes (%s)", ull(m->asked),
+		print_bytes(text, sizeof(text), (double)m->asked));
 	if (m->device != LIVE_NO_DEVICE)
 		out_fmt(o, " of device %u", m->device);
 	out_str(o, "\n  process ");
 	process_name(o, l, m->process);
 	out_fmt(o, " holds %llu bytes (%s) in %llu allocation%s on devices", ull(m->held),
-		print_bytes(text, sizeof(text), (double)m->held), ull(m->held_n), m->held_n == 1 ? "" : "s");
+		print_bytes(text, sizeof(text), (double)m->held), ull(m->held_n),
+		m->held_n == 1 ? "" : "s");
 	if (m->host)
 		out_fmt(o, ", %s on the host", print_bytes(text, sizeof(text), (double)m->host));
 	out_str(o, m->nholders ? "; the most by\n" : "\n");
 	for (uint32_t i = 0; i < m->nholders; i++) {
-		out_fmt(o, "  %10s in %llu: ", print_bytes(text, sizeof(text), (double)m->holders[i].bytes), ull(m->holders[i].n));
+		out_fmt(o, "  %10s in %llu: ",
+			print_bytes(text, sizeof(text), (double)m->holders[i].bytes),
+			ull(m->holders[i].n));
 		out_mem(o, names[1 + i].s, names[1 + i].len);
 		out_char(o, '\n');
 	}
@@ -258,9 +265,11 @@ void mem_print_oom(struct out *o, const struct ledger *l, const struct mem_about
 	out_char(o, '\n');
 }
 
-static void fault(struct out *o, const struct ledger *l, const struct mem_about *a, const struct ledger_fault *f)
+static void fault(struct out *o, const struct ledger *l, const struct mem_about *a,
+		  const struct ledger_fault *f)
 {
-	static const char *const words[] = { "Freed twice", "Freed by a call for other memory", "Freed what is no allocation",
+	static const char *const words[] = { "Freed twice", "Freed by a call for other memory",
+					     "Freed what is no allocation",
 					     "Freed what was not seen taken" };
 
 	out_fmt(o, "%s: 0x%llx", words[f->what], ull(f->address));
@@ -291,7 +300,8 @@ static void faults(struct out *o, const struct ledger *l, const struct mem_about
 
 	for (uint32_t i = 0; i < l->nfaults; i++) {
 		/* what was taken before the trace is freed in it, as it must be */
-		if (l->faults[i].what == LEDGER_UNSEEN && !l->processes[l->faults[i].process].from_start)
+		if (l->faults[i].what == LEDGER_UNSEEN &&
+		    !l->processes[l->faults[i].process].from_start)
 			continue;
 		fault(o, l, a, &l->faults[i]);
 		shown += l->faults[i].n;
@@ -300,7 +310,8 @@ static void faults(struct out *o, const struct ledger *l, const struct mem_about
 		const struct ledger_process *p = &l->processes[i];
 
 		if (p->used)
-			all += p->doubles_n + p->wrong_n + p->invalid_n + (p->from_start ? p->unseen_n : 0);
+			all += p->doubles_n + p->wrong_n + p->invalid_n +
+			       (p->from_start ? p->unseen_n : 0);
 	}
 	if (all > shown)
 		out_fmt(o, "%llu more frees of this sort\n", ull(all - shown));
@@ -315,48 +326,62 @@ static void notes(struct out *o, const struct ledger *l)
 
 	for (uint32_t i = 0; i < l->nprocesses; i++) {
 		const struct ledger_process *p = &l->processes[i];
-		const struct ledger_row *r = p->used && p->had ? ledger_of_process(l, i, LEDGER_DEVICE) : NULL;
+		const struct ledger_row *r =
+			p->used && p->had ? ledger_of_process(l, i, LEDGER_DEVICE) : NULL;
 		uint64_t held = r ? r->bytes : 0, peak = r ? r->peak : 0;
 
 		if (!p->used || !p->had)
 			continue;
 		if (p->driver_bytes) {
-			uint64_t now = p->ended ? p->driver_peak : p->driver_bytes, ours = p->ended ? peak : held;
+			uint64_t now = p->ended ? p->driver_peak : p->driver_bytes,
+				 ours = p->ended ? peak : held;
 
 			any = true;
 			out_str(o, "Process ");
 			process_name(o, l, i);
-			out_fmt(o, ": the driver counts %s", print_bytes(text, sizeof(text), (double)now));
-			out_fmt(o, "%s, this book %s", p->ended ? " at the peak" : "", print_bytes(text, sizeof(text), (double)ours));
+			out_fmt(o, ": the driver counts %s",
+				print_bytes(text, sizeof(text), (double)now));
+			out_fmt(o, "%s, this book %s", p->ended ? " at the peak" : "",
+				print_bytes(text, sizeof(text), (double)ours));
 			out_fmt(o, "; %s are contexts, code%s\n",
-				print_bytes(text, sizeof(text), now > ours ? (double)(now - ours) : 0),
-				p->from_start ? " and the driver's own" : ", the driver's own and what was taken before the trace");
+				print_bytes(text, sizeof(text),
+					    now > ours ? (double)(now - ours) : 0),
+				p->from_start
+					? " and the driver's own"
+					: ", the driver's own and what was taken before the trace");
 		}
 		if (!p->from_start) {
 			any = true;
 			out_str(o, "Process ");
 			process_name(o, l, i);
-			out_fmt(o, " was running when the trace began: what it had then is not in the book; frees of that: %llu\n",
+			out_fmt(o,
+				" was running when the trace began: what it had then is not in the "
+				"book; frees of that: %llu\n",
 				ull(p->unseen_n));
 		}
 		if (p->failed_n || p->failed_frees_n || p->oom_n > LEDGER_OOMS || p->unfreed_n) {
 			any = true;
 			out_str(o, "Process ");
 			process_name(o, l, i);
-			out_fmt(o, ": %llu allocations failed for want of memory, %llu for another reason; %llu frees failed; %llu "
-				   "addresses came again without a free that was seen\n",
-				ull(p->oom_n), ull(p->failed_n), ull(p->failed_frees_n), ull(p->unfreed_n));
+			out_fmt(o,
+				": %llu allocations failed for want of memory, %llu for another "
+				"reason; %llu frees failed; %llu "
+				"addresses came again without a free that was seen\n",
+				ull(p->oom_n), ull(p->failed_n), ull(p->failed_frees_n),
+				ull(p->unfreed_n));
 		}
 	}
 	if (any)
 		out_char(o, '\n');
 }
 
-/* ---- leaks -------------------------------------------------------------------------------------------- */
+/* ---- leaks ---- */
 
-static void one_leak(struct out *o, const struct ledger *l, const struct mem_about *a, const struct ledger_row *r)
+static void one_leak(struct out *o, const struct ledger *l, const struct mem_about *a,
+		     const struct ledger_row *r)
 {
-	static const char *const ends[] = { "its end", "it ran another program", "its context's end", "its end (which was not seen)" };
+	static const char *const ends[] = { "its end", "it ran another program",
+					    "its context's end", "its end (which was not seen)" };
 	const struct site *s = sites_get(l->sites, r->site);
 
 	out_fmt(o, "Leaked %llu bytes", ull(r->bytes));
@@ -373,8 +398,8 @@ static void one_leak(struct out *o, const struct ledger *l, const struct mem_abo
 		out_str(o, " memory");
 	if (s->func)
 		out_fmt(o, ", %s", s->func);
-	out_fmt(o, ", %s at %.3f s), held until %s by process ", r->n > 1 ? "the first" : "taken", seconds(a, r->first_ns),
-		ends[r->end]);
+	out_fmt(o, ", %s at %.3f s), held until %s by process ", r->n > 1 ? "the first" : "taken",
+		seconds(a, r->first_ns), ends[r->end]);
 	process_name(o, l, r->process);
 	out_char(o, '\n');
 	stack_lines(o, l, r->site);
@@ -400,10 +425,14 @@ static void leaks(struct out *o, const struct ledger *l, const struct mem_about 
 	free(rows);
 	out_fmt(o, "%sLEAK SUMMARY: ", nrows ? "\n" : "");
 	if (missing)
-		out_fmt(o, "not known, because %llu record%s missing; of what is there, %llu bytes in %llu allocation%s were not freed\n",
-			ull(missing), missing == 1 ? " is" : "s are", ull(bytes), ull(n), n == 1 ? "" : "s");
+		out_fmt(o,
+			"not known, because %llu record%s missing; of what is there, %llu bytes in "
+			"%llu allocation%s were not freed\n",
+			ull(missing), missing == 1 ? " is" : "s are", ull(bytes), ull(n),
+			n == 1 ? "" : "s");
 	else
-		out_fmt(o, "%llu bytes leaked in %llu allocation%s\n", ull(bytes), ull(n), n == 1 ? "" : "s");
+		out_fmt(o, "%llu bytes leaked in %llu allocation%s\n", ull(bytes), ull(n),
+			n == 1 ? "" : "s");
 }
 
 void mem_print_text(struct out *o, const struct ledger *l, const struct mem_about *a)
@@ -422,13 +451,14 @@ void mem_print_text(struct out *o, const struct ledger *l, const struct mem_abou
 	leaks(o, l, a);
 }
 
-/* ---- growth ------------------------------------------------------------------------------------------- */
+/* ---- growth ---- */
 
 #define GROWERS 5
 
 static int grew_more(const void *a, const void *b)
 {
-	const struct ledger_row *x = *(const struct ledger_row *const *)a, *y = *(const struct ledger_row *const *)b;
+	const struct ledger_row *x = *(const struct ledger_row *const *)a,
+				*y = *(const struct ledger_row *const *)b;
 	int64_t dx = (int64_t)(x->bytes - x->marked), dy = (int64_t)(y->bytes - y->marked);
 
 	return dx != dy ? (dx > dy ? -1 : 1) : x < y ? -1 : x > y;
@@ -440,11 +470,13 @@ static void delta(struct out *o, const struct ledger_row *r)
 	char text[32], with[40];
 
 	snprintf(with, sizeof(with), "%s%s", less ? "-" : "+",
-		 print_bytes(text, sizeof(text), (double)(less ? r->marked - r->bytes : r->bytes - r->marked)));
+		 print_bytes(text, sizeof(text),
+			     (double)(less ? r->marked - r->bytes : r->bytes - r->marked)));
 	out_fmt(o, " %11s", with);
 }
 
-void mem_print_watch(struct out *o, const struct ledger *l, const struct mem_about *a, uint64_t now_ns)
+void mem_print_watch(struct out *o, const struct ledger *l, const struct mem_about *a,
+		     uint64_t now_ns)
 {
 	const struct ledger_row **rows;
 	struct text *sites;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sites.c - see sites.h. A small table remembers which site the latest ids of stacks are; behind it the sites by a hash of what
- * their frames say.
+ * sites.c - see sites.h. A small table remembers which site the latest ids of stacks are; behind
+ * it the sites by a hash of what their frames say.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sites.h"
 
-#define RECENT 4096	 /* a power of two */
+#define RECENT 4096 /* a power of two */
 #define SLOTS (SITES_MAX * 2)
 #define CHUNK (64u << 10)
 #define MOST (32u << 20)
@@ -167,7 +167,8 @@ static uint64_t hash_of(unsigned int func, const struct stack *st)
 		const struct stack_frame *f = st->frames[i];
 
 		h = mix_text(mix_text(h, f->function), f->object);
-		/* lines tell more than addresses, which differ from run to run where there is no file */
+		/* lines tell more than addresses, which differ from run to run where there is no
+		 * file */
 		h = f->line ? mix_text(mix(h, f->line), f->file) : mix(h, f->address);
 		h = mix(h, f->kind);
 	}
@@ -184,7 +185,8 @@ static const char *base_of(const char *path)
 /* Files whose code runs the program's own, or calls C for it. */
 static bool is_interpreter(const struct site_frame *f)
 {
-	static const char *const begins[] = { "libpython", "python3", "libffi.so", "_ctypes.", "_cffi_backend." };
+	static const char *const begins[] = { "libpython", "python3", "libffi.so", "_ctypes.",
+					      "_cffi_backend." };
 	const char *base = f->kind == CT_FRAME_PYTHON ? NULL : base_of(f->object);
 
 	for (size_t i = 0; base && i < ARRAY_LEN(begins); i++)
@@ -204,7 +206,8 @@ static void tell_own(struct site *to, struct site_frame *frames)
 		to->first = 0;
 	for (uint32_t i = to->first; i < to->nframes && !to->library; i++)
 		if (frames[i].kind == CT_FRAME_NATIVE || i == to->first)
-			to->library = base_of(frames[i].kind == CT_FRAME_NATIVE ? frames[i].object : frames[i].file);
+			to->library = base_of(frames[i].kind == CT_FRAME_NATIVE ? frames[i].object
+										: frames[i].file);
 }
 
 static bool fill(struct sites *s, struct site *to, unsigned int func, const struct stack *st)
@@ -213,17 +216,23 @@ static bool fill(struct sites *s, struct site *to, unsigned int func, const stru
 	struct site_frame *frames;
 	bool full = false;
 
-	*to = (struct site){ .func = func < (unsigned int)api_nfuncs ? api_funcs[func].name : NULL, .nframes = n,
-			     .cut = st && (st->nframes > n || st->flags & (CT_STACK_CUT | CT_STACK_BROKEN)) };
+	*to = (struct site){ .func = func < (unsigned int)api_nfuncs ? api_funcs[func].name : NULL,
+			     .nframes = n,
+			     .cut = st && (st->nframes > n ||
+					   st->flags & (CT_STACK_CUT | CT_STACK_BROKEN)) };
 	frames = n ? room(s, n * sizeof(*frames)) : NULL;
 	if (n && !frames)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct stack_frame *f = st->frames[i];
 
-		frames[i] = (struct site_frame){ .function = keep(s, f->function, &full), .file = keep(s, f->file, &full),
-						 .object = keep(s, f->object, &full), .address = f->address, .offset = f->offset,
-						 .line = f->line, .kind = f->kind };
+		frames[i] = (struct site_frame){ .function = keep(s, f->function, &full),
+						 .file = keep(s, f->file, &full),
+						 .object = keep(s, f->object, &full),
+						 .address = f->address,
+						 .offset = f->offset,
+						 .line = f->line,
+						 .kind = f->kind };
 	}
 	tell_own(to, frames);
 	to->frames = frames;

@@ -2,11 +2,12 @@
 /*
  * elf_read.c - the parts of an ELF file, read with bounded copies.
  *
- * The file is untrusted and may change while it is read. It is therefore never mapped (a truncated mapping is a
- * SIGBUS), and nothing is looked at twice: each piece is copied with pread(2), checked against the size of the file,
- * and used from the copy. A large symbol table is walked with little memory: what is needed of its symbols is kept,
- * then the string table passes by in pieces of 4 MiB. libtorch_cuda.so has 200 000 symbols and 60 MB of names, so
- * comparing the first letters comes before everything else.
+ * The file is untrusted and may change while it is read. It is therefore never mapped (a truncated
+ * mapping is a SIGBUS), and nothing is looked at twice: each piece is copied with pread(2), checked
+ * against the size of the file, and used from the copy. A large symbol table is walked with little
+ * memory: what is needed of its symbols is kept, then the string table passes by in pieces of 4
+ * MiB. libtorch_cuda.so has 200 000 symbols and 60 MB of names, so comparing the first letters
+ * comes before everything else.
  *
  * Knows ELF and nothing of CUDA.
  */
@@ -18,14 +19,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bounds of what a sane file has; above them a file is taken for corrupt, so that none can tie the tracer up. */
+/* Bounds of what a sane file has; above them a file is taken for corrupt, so that none can tie
+ * the tracer up. */
 #define MAX_PHDRS 1024
 #define MAX_SHDRS (1 << 20)
 #define MAX_SYMS (16 << 20)
 #define MAX_STRTAB (1ULL << 31)
 #define STR_CHUNK (4ULL << 20)
 #define SYM_CHUNK 4096
-#define BATCH (1 << 20) /* symbols at a time, so that memory is bounded whatever the table's size; sane files have fewer */
+/* symbols at a time, so that memory is bounded whatever the table's size; sane files have fewer */
+#define BATCH (1 << 20)
 
 #if defined(__aarch64__)
 #define MACHINE EM_AARCH64
@@ -117,7 +120,9 @@ static int read_sections(struct elf_file *f)
 	if (f->ehdr.e_shentsize != sizeof(Elf64_Shdr))
 		return -EBADMSG;
 	/* Section 0 holds the numbers that do not fit the header's 16 bits. */
-	err = in_file(f, f->ehdr.e_shoff, sizeof(first)) ? read_at(f->fd, &first, sizeof(first), f->ehdr.e_shoff) : -EBADMSG;
+	err = in_file(f, f->ehdr.e_shoff, sizeof(first))
+		      ? read_at(f->fd, &first, sizeof(first), f->ehdr.e_shoff)
+		      : -EBADMSG;
 	if (err)
 		return err;
 	if (!n)
@@ -130,8 +135,10 @@ static int read_sections(struct elf_file *f)
 	if (err)
 		return err;
 	f->nshdr = n;
-	if (strndx && strndx < n && f->shdr[strndx].sh_type == SHT_STRTAB && f->shdr[strndx].sh_size < (16 << 20)) {
-		err = read_alloc(f, f->shdr[strndx].sh_offset, f->shdr[strndx].sh_size, 0, &f->shstr);
+	if (strndx && strndx < n && f->shdr[strndx].sh_type == SHT_STRTAB &&
+	    f->shdr[strndx].sh_size < (16 << 20)) {
+		err = read_alloc(f, f->shdr[strndx].sh_offset, f->shdr[strndx].sh_size, 0,
+				 &f->shstr);
 		if (err)
 			return err;
 		f->shstr_len = f->shdr[strndx].sh_size;
@@ -148,7 +155,8 @@ int elf_file_open(struct elf_file *f, int fd)
 	err = read_ehdr(f);
 	if (err)
 		return err;
-	if (f->ehdr.e_phentsize != sizeof(Elf64_Phdr) || !f->ehdr.e_phnum || f->ehdr.e_phnum > MAX_PHDRS)
+	if (f->ehdr.e_phentsize != sizeof(Elf64_Phdr) || !f->ehdr.e_phnum ||
+	    f->ehdr.e_phnum > MAX_PHDRS)
 		return -EBADMSG;
 	err = read_alloc(f, f->ehdr.e_phoff, f->ehdr.e_phnum * sizeof(Elf64_Phdr), 0, &f->phdr);
 	if (err)
@@ -195,7 +203,7 @@ uint64_t elf_code_offset(const struct elf_file *f, uint64_t vaddr)
 	return 0;
 }
 
-/* ---- symbols -------------------------------------------------------------------------------------- */
+/* ---- symbols ---- */
 
 /* What a symbol needs until its name comes by. */
 struct want {
@@ -205,9 +213,10 @@ struct want {
 	bool defined;
 };
 
-/* Keeps those of `left` symbols at `off` that are of the wanted types. Everything else is dropped at once. */
-static int collect(const struct elf_file *f, uint64_t off, uint64_t left, uint64_t strsz, uint32_t types, struct want **out,
-		   size_t *nout)
+/* Keeps those of `left` symbols at `off` that are of the wanted types. Everything else is
+ * dropped at once. */
+static int collect(const struct elf_file *f, uint64_t off, uint64_t left, uint64_t strsz,
+		   uint32_t types, struct want **out, size_t *nout)
 {
 	Elf64_Sym *syms = malloc(SYM_CHUNK * sizeof(*syms));
 	struct want *w = NULL;
@@ -235,8 +244,10 @@ static int collect(const struct elf_file *f, uint64_t off, uint64_t left, uint64
 			/* An absolute or common symbol is no code; a defined NOTYPE one is a label. */
 			if (syms[i].st_shndx == SHN_ABS || syms[i].st_shndx == SHN_COMMON)
 				continue;
-			w[n++] = (struct want){ .value = syms[i].st_value, .size = syms[i].st_size,
-						.name = syms[i].st_name, .type = type,
+			w[n++] = (struct want){ .value = syms[i].st_value,
+						.size = syms[i].st_size,
+						.name = syms[i].st_name,
+						.type = type,
 						.defined = syms[i].st_shndx != SHN_UNDEF };
 		}
 		left -= now;
@@ -252,8 +263,10 @@ static int collect(const struct elf_file *f, uint64_t off, uint64_t left, uint64
 	return 0;
 }
 
-/* The symbols in the order in which their names pass by: order[first[c]] to order[first[c + 1]] are those of piece c. */
-static int by_chunk(const struct want *w, size_t n, uint32_t nchunks, uint32_t **order, uint32_t **first)
+/* The symbols in the order in which their names pass by: order[first[c]] to order[first[c + 1]]
+ * are those of piece c. */
+static int by_chunk(const struct want *w, size_t n, uint32_t nchunks, uint32_t **order,
+		    uint32_t **first)
 {
 	uint32_t *o = malloc(n * sizeof(*o)), *at = calloc(nchunks + 2, sizeof(*at));
 
@@ -262,7 +275,8 @@ static int by_chunk(const struct want *w, size_t n, uint32_t nchunks, uint32_t *
 		free(at);
 		return -ENOMEM;
 	}
-	/* at[c + 2] counts piece c; its sum at[c + 1] is where c begins and, once all have been placed, where c ends */
+	/* at[c + 2] counts piece c; its sum at[c + 1] is where c begins and, once all have been
+	 * placed, where c ends */
 	for (size_t i = 0; i < n; i++)
 		at[w[i].name / STR_CHUNK + 2]++;
 	for (uint32_t c = 2; c < nchunks + 2; c++)
@@ -293,8 +307,10 @@ static bool wanted(const struct query *q, const char *name)
 	return !q->p1 || begins(name, q->p1, q->len1) || (q->p2 && begins(name, q->p2, q->len2));
 }
 
-/* The names pass by in pieces; a piece overlaps the next by the longest name, and zero bytes end the last. */
-static int names(const struct elf_file *f, const Elf64_Shdr *strs, const struct want *w, size_t n, const struct query *q)
+/* The names pass by in pieces; a piece overlaps the next by the longest name, and zero bytes end
+ * the last. */
+static int names(const struct elf_file *f, const Elf64_Shdr *strs, const struct want *w, size_t n,
+		 const struct query *q)
 {
 	uint32_t nchunks = (uint32_t)((strs->sh_size + STR_CHUNK - 1) / STR_CHUNK), *order, *first;
 	int err = by_chunk(w, n, nchunks, &order, &first);
@@ -314,8 +330,12 @@ static int names(const struct elf_file *f, const Elf64_Shdr *strs, const struct 
 			break;
 		for (uint32_t i = first[c]; !err && i < first[c + 1]; i++) {
 			const struct want *s = &w[order[i]];
-			struct elf_sym sym = { .name = chunk + (s->name - at), .name_at = strs->sh_offset + s->name,
-					       .value = s->value, .size = s->size, .type = s->type, .defined = s->defined };
+			struct elf_sym sym = { .name = chunk + (s->name - at),
+					       .name_at = strs->sh_offset + s->name,
+					       .value = s->value,
+					       .size = s->size,
+					       .type = s->type,
+					       .defined = s->defined };
 
 			if (wanted(q, sym.name))
 				err = q->fn(q->ctx, &sym);
@@ -364,28 +384,34 @@ static int first_table(const struct elf_file *f, uint32_t sh_type, const struct 
 	return 0;
 }
 
-static int prefixed(const struct elf_file *f, uint32_t sh_type, uint32_t types, const char *prefix, const char *prefix2,
-		    elf_sym_fn fn, void *ctx)
+static int prefixed(const struct elf_file *f, uint32_t sh_type, uint32_t types, const char *prefix,
+		    const char *prefix2, elf_sym_fn fn, void *ctx)
 {
-	struct query q = { .types = types, .p1 = prefix, .p2 = prefix2,
-			   .len1 = strlen(prefix), .len2 = prefix2 ? strlen(prefix2) : 0, .fn = fn, .ctx = ctx };
+	struct query q = { .types = types,
+			   .p1 = prefix,
+			   .p2 = prefix2,
+			   .len1 = strlen(prefix),
+			   .len2 = prefix2 ? strlen(prefix2) : 0,
+			   .fn = fn,
+			   .ctx = ctx };
 
 	return first_table(f, sh_type, &q);
 }
 
-int elf_symbols(const struct elf_file *f, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn fn,
-		void *ctx)
+int elf_symbols(const struct elf_file *f, uint32_t sh_type, const char *prefix, const char *prefix2,
+		elf_sym_fn fn, void *ctx)
 {
 	return prefixed(f, sh_type, 1 << STT_FUNC | 1 << STT_NOTYPE, prefix, prefix2, fn, ctx);
 }
 
-int elf_variables(const struct elf_file *f, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn fn,
-		  void *ctx)
+int elf_variables(const struct elf_file *f, uint32_t sh_type, const char *prefix,
+		  const char *prefix2, elf_sym_fn fn, void *ctx)
 {
 	return prefixed(f, sh_type, 1 << STT_OBJECT | 1 << STT_NOTYPE, prefix, prefix2, fn, ctx);
 }
 
-int elf_symbols_of(const struct elf_file *f, uint32_t sh_type, uint32_t types, elf_sym_fn fn, void *ctx)
+int elf_symbols_of(const struct elf_file *f, uint32_t sh_type, uint32_t types, elf_sym_fn fn,
+		   void *ctx)
 {
 	struct query q = { .types = types, .fn = fn, .ctx = ctx };
 

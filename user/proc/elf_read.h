@@ -21,7 +21,8 @@ struct elf_file {
 	uint64_t shstr_len;
 };
 
-#define ELF_NAME_MAX 16384 /* bytes of a symbol's name with its NUL; of a longer one the beginning is seen */
+/* bytes of a symbol's name with its NUL; of a longer one the beginning is seen */
+#define ELF_NAME_MAX 16384
 
 /* A symbol as elf_symbols() hands it out. `name` is valid during the call. */
 struct elf_sym {
@@ -29,25 +30,27 @@ struct elf_sym {
 	uint64_t name_at; /* where it lies in the file */
 	uint64_t value;
 	uint64_t size; /* 0: not known */
-	uint8_t type;	 /* STT_ */
+	uint8_t type;  /* STT_ */
 	bool defined;
 };
 typedef int (*elf_sym_fn)(void *ctx, const struct elf_sym *);
 
-/* Reads and checks the headers: 64-bit, this machine's order and architecture, executable or shared object.
- * Returns 0, -ENOEXEC, -EBADMSG, -EIO or -ENOMEM. Close it in any case. */
+/* Reads and checks the headers: 64-bit, this machine's order and architecture, executable or
+ * shared object. Returns 0, -ENOEXEC, -EBADMSG, -EIO or -ENOMEM. Close it in any case. */
 int elf_file_open(struct elf_file *, int fd);
 void elf_file_close(struct elf_file *);
 
-/* Calls fn for the FUNC and NOTYPE symbols of the symbol table of type `sh_type` (SHT_DYNSYM, SHT_SYMTAB) whose names
- * begin with `prefix` or, where prefix2 is not NULL, with that. fn's negative return stops. Returns 0 or -errno. */
-int elf_symbols(const struct elf_file *, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn fn,
-		void *ctx);
+/* Calls fn for the FUNC and NOTYPE symbols of the symbol table of type `sh_type` (SHT_DYNSYM,
+ * SHT_SYMTAB) whose names begin with `prefix` or, where prefix2 is not NULL, with that. fn's
+ * negative return stops. Returns 0 or -errno. */
+int elf_symbols(const struct elf_file *, uint32_t sh_type, const char *prefix, const char *prefix2,
+		elf_sym_fn fn, void *ctx);
 /* The same for OBJECT and NOTYPE symbols. */
-int elf_variables(const struct elf_file *, uint32_t sh_type, const char *prefix, const char *prefix2, elf_sym_fn fn,
-		  void *ctx);
+int elf_variables(const struct elf_file *, uint32_t sh_type, const char *prefix,
+		  const char *prefix2, elf_sym_fn fn, void *ctx);
 /* The same for all symbols whose type is in `types`, a set of 1 << STT_. */
-int elf_symbols_of(const struct elf_file *, uint32_t sh_type, uint32_t types, elf_sym_fn fn, void *ctx);
+int elf_symbols_of(const struct elf_file *, uint32_t sh_type, uint32_t types, elf_sym_fn fn,
+		   void *ctx);
 /* Copies len bytes of the file. Returns 0, -EBADMSG (beyond its end) or -EIO. */
 int elf_read(const struct elf_file *, void *buf, uint64_t len, uint64_t off);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * filed.c - see filed.h. Files are read in blocks, which are kept by the version of their file: the names of a library's 20 000
- * kernels lie in some 2 MiB. A file stays open for some seconds, because a process that registers kernels may end at any moment.
+ * filed.c - see filed.h. Files are read in blocks, which are kept by the version of their file:
+ * the names of a library's 20 000 kernels lie in some 2 MiB. A file stays open for some seconds,
+ * because a process that registers kernels may end at any moment.
  */
 #include <errno.h>
 #include <limits.h>
@@ -28,7 +29,8 @@
 #define UDF_SUPER_MAGIC 0x15013346
 #endif
 
-/* Which file, and with what in it: while these are the same the file holds the same. Without padding. */
+/* Which file, and with what in it: while these are the same the file holds the same. Without
+ * padding. */
 struct version {
 	uint64_t dev, ino, size, ctime_sec;
 	uint32_t ctime_nsec, magic;
@@ -47,7 +49,7 @@ struct block_key {
 
 struct block {
 	struct block_key key;
-	char *bytes;	/* NULL: a free place */
+	char *bytes; /* NULL: a free place */
 	size_t len;
 };
 
@@ -100,8 +102,9 @@ void filed_close(struct filed *f)
 static bool is_local(uint32_t magic)
 {
 	static const uint32_t local[] = {
-		EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC,
-		SQUASHFS_MAGIC,	  EROFS_SUPER_MAGIC_V1, ISOFS_SUPER_MAGIC, UDF_SUPER_MAGIC, ZFS_MAGIC, BCACHEFS_MAGIC,
+		EXT4_SUPER_MAGIC,  XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
+		TMPFS_MAGIC,	   RAMFS_MAGIC,	    SQUASHFS_MAGIC,    EROFS_SUPER_MAGIC_V1,
+		ISOFS_SUPER_MAGIC, UDF_SUPER_MAGIC, ZFS_MAGIC,	       BCACHEFS_MAGIC,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(local); i++)
@@ -110,7 +113,7 @@ static bool is_local(uint32_t magic)
 	return false;
 }
 
-/* ---- a file ------------------------------------------------------------------------------------------------ */
+/* ---- a file ---- */
 
 /* A read by a worker, of a descriptor that is the worker's if it is left behind. */
 struct reading {
@@ -127,11 +130,13 @@ static bool is_version(int fd, const struct version *v)
 	struct statfs fs;
 	struct stat st;
 
-	if (fstat(fd, &st) || (uint64_t)st.st_ctim.tv_sec != v->ctime_sec || (uint64_t)st.st_ctim.tv_nsec != v->ctime_nsec ||
-	    (uint64_t)st.st_size != v->size || fstatfs(fd, &fs))
+	if (fstat(fd, &st) || (uint64_t)st.st_ctim.tv_sec != v->ctime_sec ||
+	    (uint64_t)st.st_ctim.tv_nsec != v->ctime_nsec || (uint64_t)st.st_size != v->size ||
+	    fstatfs(fd, &fs))
 		return false;
 	/* overlayfs has numbers of its own, and the times and the size of the file that it shows */
-	return (uint32_t)fs.f_type == OVERLAYFS_SUPER_MAGIC || ((uint32_t)fs.f_type == v->magic && st.st_ino == v->ino);
+	return (uint32_t)fs.f_type == OVERLAYFS_SUPER_MAGIC ||
+	       ((uint32_t)fs.f_type == v->magic && st.st_ino == v->ino);
 }
 
 static void reading_run(struct bounded_job *job)
@@ -158,7 +163,8 @@ static void reading_drop(struct bounded_job *job)
 }
 
 /* Reads one block. The descriptor is gone after -ETIMEDOUT. */
-static ssize_t read_fd(int fd, const struct version *v, uint32_t owner, uint64_t offset, char *bytes)
+static ssize_t read_fd(int fd, const struct version *v, uint32_t owner, uint64_t offset,
+		       char *bytes)
 {
 	struct reading *r = malloc(sizeof(*r));
 	ssize_t n;
@@ -203,9 +209,10 @@ static struct file *free_file(struct filed *f)
 	return oldest;
 }
 
-/* ---- blocks of files --------------------------------------------------------------------------------------- */
+/* ---- blocks of files ---- */
 
-/* The mapping that the record tells of, if it is still there; another mapping of the same file does too. */
+/* The mapping that the record tells of, if it is still there; another mapping of the same file
+ * does too. */
 static const struct target_map *find_map(struct target *t, const struct ct_absent *a)
 {
 	const struct target_map *m = target_map_at(t, a->address), *maps;
@@ -221,7 +228,8 @@ static const struct target_map *find_map(struct target *t, const struct ct_absen
 }
 
 /* Reads it of a file that was just opened, which stays open if it is the right one. */
-static ssize_t read_opened(struct filed *f, int fd, uint32_t owner, const struct block_key *k, char *bytes)
+static ssize_t read_opened(struct filed *f, int fd, uint32_t owner, const struct block_key *k,
+			   char *bytes)
 {
 	ssize_t n;
 
@@ -229,13 +237,15 @@ static ssize_t read_opened(struct filed *f, int fd, uint32_t owner, const struct
 		return fd == -ENOENT ? -ESTALE : fd;
 	n = read_fd(fd, &k->version, owner, k->offset, bytes);
 	if (n >= 0)
-		*free_file(f) = (struct file){ .version = k->version, .fd = fd, .used_ns = now_ns() };
+		*free_file(f) =
+			(struct file){ .version = k->version, .fd = fd, .used_ns = now_ns() };
 	else if (n != -ETIMEDOUT)
 		close(fd);
 	return n;
 }
 
-static ssize_t read_mapped(struct filed *f, struct target *t, const struct ct_absent *a, const struct block_key *k, char *bytes)
+static ssize_t read_mapped(struct filed *f, struct target *t, const struct ct_absent *a,
+			   const struct block_key *k, char *bytes)
 {
 	const struct target_map *m = find_map(t, a);
 
@@ -249,16 +259,19 @@ static ssize_t read_named(struct filed *f, struct target *t, const struct block_
 
 	if (!f->recent || !f->recent(f->ctx, k->version.ino, name, sizeof(name)))
 		return -ESTALE;
-	return read_opened(f, target_open_path(t, name), t ? target_uid(t) : BOUNDED_NOBODY, k, bytes);
+	return read_opened(f, target_open_path(t, name), t ? target_uid(t) : BOUNDED_NOBODY, k,
+			   bytes);
 }
 
-static ssize_t read_block(struct filed *f, struct target *t, const struct ct_absent *a, const struct block_key *k, char *bytes)
+static ssize_t read_block(struct filed *f, struct target *t, const struct ct_absent *a,
+			  const struct block_key *k, char *bytes)
 {
 	struct file *file = find_file(f, &k->version);
 	ssize_t n;
 
 	if (file) {
-		n = read_fd(file->fd, &k->version, t ? target_uid(t) : BOUNDED_NOBODY, k->offset, bytes);
+		n = read_fd(file->fd, &k->version, t ? target_uid(t) : BOUNDED_NOBODY, k->offset,
+			    bytes);
 		file->used_ns = now_ns();
 		if (n == -ETIMEDOUT)
 			file->fd = -1;
@@ -274,10 +287,16 @@ static ssize_t read_block(struct filed *f, struct target *t, const struct ct_abs
 }
 
 /* The block of the file that holds the byte at `offset`. */
-static int block_at(struct filed *f, struct target *t, const struct ct_absent *a, uint64_t offset, struct block **out)
+static int block_at(struct filed *f, struct target *t, const struct ct_absent *a, uint64_t offset,
+		    struct block **out)
 {
-	struct block_key k = { { .dev = a->dev, .ino = a->ino, .size = a->size, .ctime_sec = (uint64_t)a->ctime_sec,
-				 .ctime_nsec = a->ctime_nsec, .magic = a->magic }, .offset = offset & ~(uint64_t)(BLOCK - 1) };
+	struct block_key k = { { .dev = a->dev,
+				 .ino = a->ino,
+				 .size = a->size,
+				 .ctime_sec = (uint64_t)a->ctime_sec,
+				 .ctime_nsec = a->ctime_nsec,
+				 .magic = a->magic },
+			       .offset = offset & ~(uint64_t)(BLOCK - 1) };
 	struct block *b = &f->blocks[hash_bytes(&k, sizeof(k)) & (BLOCKS - 1)];
 	ssize_t n;
 
@@ -297,7 +316,8 @@ static int block_at(struct filed *f, struct target *t, const struct ct_absent *a
 	return 0;
 }
 
-ssize_t filed_read(struct filed *f, struct target *t, const struct ct_absent *a, uint64_t skip, void *buf, size_t len)
+ssize_t filed_read(struct filed *f, struct target *t, const struct ct_absent *a, uint64_t skip,
+		   void *buf, size_t len)
 {
 	size_t have = 0;
 	int as;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * python.c - see python.h: finds the interpreter and learns its layout. The walk is in python_walk.c.
+ * python.c - see python.h: finds the interpreter and learns its layout. The walk is in
+ * python_walk.c.
  *
- * All hangs on one variable of the interpreter, _PyRuntime, and on its version, which is another, Py_Version (since 3.11).
- * Both are exported by python and by libpython.so, since extension modules are linked against them. 3.13 has a section
- * for _PyRuntime, so that it is found in a stripped program, and begins it with the offsets of what debuggers look for.
+ * All hangs on one variable of the interpreter, _PyRuntime, and on its version, which is
+ * another, Py_Version (since 3.11). Both are exported by python and by libpython.so, since
+ * extension modules are linked against them. 3.13 has a section for _PyRuntime, so that it is
+ * found in a stripped program, and begins it with the offsets of what debuggers look for.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,20 +17,28 @@
 #include "python.h"
 
 #define MAJOR_MINOR(version) ((version) >> 16)
-#define CANDIDATE 0xc /* release level in PY_VERSION_HEX: a, b, c, f; the layout is frozen from c on */
+/* release level in PY_VERSION_HEX: a, b, c, f; the layout is frozen from c on */
+#define CANDIDATE 0xc
 
-/* From the headers of 3.11.2 and 3.11.7; tests/unit/test_python.c compares with those of the installed interpreters. */
+/* From the headers of 3.11.2 and 3.11.7; tests/unit/test_python.c compares with those of the
+ * installed interpreters. */
 static const struct ct_python python_311 = {
-	.runtime_interpreters_head = 40, /* internal/pycore_runtime.h: struct pyruntimestate, interpreters.head */
-	.interp_next = 0,		 /* internal/pycore_interp.h: struct _is, next; threads.head */
+	/* internal/pycore_runtime.h: struct pyruntimestate, interpreters.head */
+	.runtime_interpreters_head = 40,
+	/* internal/pycore_interp.h: struct _is, next; threads.head */
+	.interp_next = 0,
 	.interp_threads_head = 16,
-	.thread_prev = 0, /* cpython/pystate.h: struct _ts, prev, next, interp, native_thread_id, cframe */
+	/* cpython/pystate.h: struct _ts, prev, next, interp, native_thread_id, cframe */
+	.thread_prev = 0,
 	.thread_next = 8,
 	.thread_interp = 16,
 	.thread_native_id = 160,
 	.thread_frame = 56,
-	.cframe_frame = 8,  /* cpython/pystate.h: struct _PyCFrame, current_frame; use_tracing comes first */
-	.frame_code = 32,   /* internal/pycore_frame.h: struct _PyInterpreterFrame, f_code, previous, prev_instr, owner */
+	/* cpython/pystate.h: struct _PyCFrame, current_frame; use_tracing comes first */
+	.cframe_frame = 8,
+	/* internal/pycore_frame.h: struct _PyInterpreterFrame, f_code, previous, prev_instr,
+	 * owner */
+	.frame_code = 32,
 	.frame_previous = 48,
 	.frame_instr = 56,
 	.frame_entry = 68, /* is_entry */
@@ -79,8 +89,8 @@ static const struct ct_python python_312 = {
 	.bytes_data = 32,
 };
 
-/* internal/pycore_runtime.h of 3.13: struct _Py_DebugOffsets, up to what is used. "Only guaranteed to be stable between
- * patch versions for a given minor version": 3.14 has others. */
+/* internal/pycore_runtime.h of 3.13: struct _Py_DebugOffsets, up to what is used. "Only
+ * guaranteed to be stable between patch versions for a given minor version": 3.14 has others. */
 struct debug_offsets {
 	char cookie[8];
 	uint64_t version, free_threaded;
@@ -88,18 +98,19 @@ struct debug_offsets {
 		uint64_t size, finalizing, interpreters_head;
 	} runtime;
 	struct {
-		uint64_t size, id, next, threads_head, gc, imports_modules, sysdict, builtins, ceval_gil, gil, gil_enabled,
-			gil_locked, gil_holder;
+		uint64_t size, id, next, threads_head, gc, imports_modules, sysdict, builtins,
+			ceval_gil, gil, gil_enabled, gil_locked, gil_holder;
 	} interp;
 	struct {
-		uint64_t size, prev, next, interp, current_frame, thread_id, native_thread_id, datastack_chunk, status;
+		uint64_t size, prev, next, interp, current_frame, thread_id, native_thread_id,
+			datastack_chunk, status;
 	} thread;
 	struct {
 		uint64_t size, previous, executable, instr_ptr, localsplus, owner;
 	} frame;
 	struct {
-		uint64_t size, filename, name, qualname, linetable, firstlineno, argcount, localsplusnames, localspluskinds,
-			code_adaptive;
+		uint64_t size, filename, name, qualname, linetable, firstlineno, argcount,
+			localsplusnames, localspluskinds, code_adaptive;
 	} code;
 	uint64_t others[20]; /* object, type, tuple, list, dict, float, long */
 	struct {
@@ -110,9 +121,10 @@ struct debug_offsets {
 	} unicode;
 };
 
-/* ---- what the interpreter says of itself ------------------------------------------------------------------ */
+/* ---- what the interpreter says of itself ---- */
 
-/* Takes an offset of a field of `bytes` bytes over if it lies below `limit`; 0 of what follows is wrong when one does not. */
+/* Takes an offset of a field of `bytes` bytes over if it lies below `limit`; 0 of what follows
+ * is wrong when one does not. */
 static bool take(uint16_t *to, uint64_t offset, uint64_t bytes, uint64_t limit)
 {
 	*to = (uint16_t)offset;
@@ -154,10 +166,12 @@ static bool from_debug_offsets(struct ct_python *p, const struct debug_offsets *
 	p->cframe_frame = CT_PY_NONE;
 	p->frame_entry = CT_PY_NONE;
 	p->owner_shim = 3; /* internal/pycore_frame.h: FRAME_OWNED_BY_CSTACK */
-	/* The check is made of the words that the pointers lie in: else they are not where this program looks. */
+	/* The check is made of the words that the pointers lie in: else they are not where this
+	 * program looks. */
 	good &= p->code_filename >= p->code_check && p->code_qualname >= p->code_check &&
 		p->code_filename < p->code_linetable && p->code_qualname < p->code_linetable &&
-		!((p->code_filename - p->code_check) % 8) && !((p->code_qualname - p->code_check) % 8);
+		!((p->code_filename - p->code_check) % 8) &&
+		!((p->code_qualname - p->code_check) % 8);
 	return good;
 }
 
@@ -165,43 +179,50 @@ static char reason[128];
 
 static int refuse(const char **why, uint32_t version, const char *what)
 {
-	snprintf(reason, sizeof(reason), "Python %u.%u %s", version >> 24, version >> 16 & 0xff, what);
+	snprintf(reason, sizeof(reason), "Python %u.%u %s", version >> 24, version >> 16 & 0xff,
+		 what);
 	if (why)
 		*why = reason;
 	return -ENOTSUP;
 }
 
-/* What the file has at an address as linked. Versions and offsets are constants: they are there before the loader has
- * mapped all of the file, and whatever the process did to its memory since. */
+/* What the file has at an address as linked. Versions and offsets are constants: they are there
+ * before the loader has mapped all of the file, and whatever the process did to its memory
+ * since. */
 static int read_linked(const struct elf_file *f, uint64_t addr, void *buf, size_t len)
 {
 	for (int i = 0; i < f->nphdr; i++) {
 		const Elf64_Phdr *p = &f->phdr[i];
 		uint64_t in = addr - p->p_vaddr;
 
-		if (p->p_type == PT_LOAD && addr >= p->p_vaddr && in < p->p_filesz && len <= p->p_filesz - in &&
-		    p->p_offset <= INT64_MAX - in)
-			return pread(f->fd, buf, len, (off_t)(p->p_offset + in)) == (ssize_t)len ? 0 : -EIO;
+		if (p->p_type == PT_LOAD && addr >= p->p_vaddr && in < p->p_filesz &&
+		    len <= p->p_filesz - in && p->p_offset <= INT64_MAX - in)
+			return pread(f->fd, buf, len, (off_t)(p->p_offset + in)) == (ssize_t)len
+				       ? 0
+				       : -EIO;
 	}
 	return -ENOENT;
 }
 
 /* runtime: as linked. */
-static int layout_of(const struct elf_file *f, uint64_t runtime, uint32_t version, struct ct_python *out, const char **why)
+static int layout_of(const struct elf_file *f, uint64_t runtime, uint32_t version,
+		     struct ct_python *out, const char **why)
 {
 	struct debug_offsets o;
 
 	if (MAJOR_MINOR(version) < 0x030b)
 		return refuse(why, version, "is older than 3.11");
 	if (MAJOR_MINOR(version) > 0x030d)
-		return refuse(why, version, "is newer than 3.13, the last one whose frames this program knows");
+		return refuse(why, version,
+			      "is newer than 3.13, the last one whose frames this program knows");
 	if ((version >> 4 & 0xf) < CANDIDATE)
 		return refuse(why, version, "is an alpha or beta, whose layout no release has");
 	memset(out, 0, sizeof(*out));
 	if (MAJOR_MINOR(version) == 0x030d) {
-		if (read_linked(f, runtime, &o, sizeof(o)) || memcmp(o.cookie, "xdebugpy", sizeof(o.cookie)) ||
-		    o.version != version)
-			return refuse(why, version, "does not begin _PyRuntime with its debug offsets");
+		if (read_linked(f, runtime, &o, sizeof(o)) ||
+		    memcmp(o.cookie, "xdebugpy", sizeof(o.cookie)) || o.version != version)
+			return refuse(why, version,
+				      "does not begin _PyRuntime with its debug offsets");
 		if (o.free_threaded)
 			return refuse(why, version, "is the free-threaded build");
 		if (!from_debug_offsets(out, &o))
@@ -213,8 +234,9 @@ static int layout_of(const struct elf_file *f, uint64_t runtime, uint32_t versio
 	return 0;
 }
 
-/* Does the first thread of the first interpreter say that it belongs there? Before the interpreter has begun there is
- * none, and while the file is being mapped other bytes are in its place. */
+/* Does the first thread of the first interpreter say that it belongs there? Before the
+ * interpreter has begun there is none, and while the file is being mapped other bytes are in its
+ * place. */
 static int layout_holds(struct target *t, const struct ct_python *p, const char **why)
 {
 	const struct target_map *m = target_map_at(t, p->runtime);
@@ -227,7 +249,8 @@ static int layout_holds(struct target *t, const struct ct_python *p, const char 
 	for (int i = 0; i < 5; i++) {
 		if (i)
 			usleep(1000);
-		err = target_read(t, p->runtime + p->runtime_interpreters_head, &interp, sizeof(interp));
+		err = target_read(t, p->runtime + p->runtime_interpreters_head, &interp,
+				  sizeof(interp));
 		if (err || !interp)
 			return err;
 		err = target_read(t, interp + p->interp_threads_head, &thread, sizeof(thread));
@@ -243,7 +266,7 @@ static int layout_holds(struct target *t, const struct ct_python *p, const char 
 	return refuse(why, p->version, "keeps its threads in a way of its own");
 }
 
-/* ---- which file it is in ---------------------------------------------------------------------------------- */
+/* ---- which file it is in ---- */
 
 struct found {
 	uint64_t runtime, version; /* as they are linked; 0: not there */
@@ -266,8 +289,8 @@ static bool bias_of(const struct elf_file *f, const struct target_map *m, uint64
 	for (int i = 0; i < f->nphdr; i++) {
 		const Elf64_Phdr *p = &f->phdr[i];
 
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || m->offset < (p->p_offset & ~4095ULL) ||
-		    m->offset >= p->p_offset + p->p_filesz)
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) ||
+		    m->offset < (p->p_offset & ~4095ULL) || m->offset >= p->p_offset + p->p_filesz)
 			continue;
 		*bias = m->start - m->offset - (p->p_vaddr - p->p_offset);
 		return true;
@@ -295,14 +318,16 @@ static int version_of(const struct elf_file *file, const struct found *f, uint32
 		*version = (uint32_t)v;
 		return 0;
 	}
-	if (read_linked(file, f->runtime, &o, sizeof(o)) || memcmp(o.cookie, "xdebugpy", sizeof(o.cookie)))
+	if (read_linked(file, f->runtime, &o, sizeof(o)) ||
+	    memcmp(o.cookie, "xdebugpy", sizeof(o.cookie)))
 		return -ENOENT;
 	*version = (uint32_t)o.version;
 	return 0;
 }
 
 /* The interpreter in one mapped file. */
-static int look_into(struct target *t, const struct target_map *m, bool named, struct ct_python *out, const char **why)
+static int look_into(struct target *t, const struct target_map *m, bool named,
+		     struct ct_python *out, const char **why)
 {
 	struct found f = { 0 };
 	struct elf_file file;
@@ -332,7 +357,8 @@ static int look_into(struct target *t, const struct target_map *m, bool named, s
 	return layout_holds(t, out, why);
 }
 
-/* python3.11, libpython3.11.so.1.0; not libtorch_python.so, nor a module such as x.cpython-311-x86_64-linux-gnu.so */
+/* python3.11, libpython3.11.so.1.0; not libtorch_python.so, nor a module such as
+ * x.cpython-311-x86_64-linux-gnu.so */
 static bool named_python(const char *path)
 {
 	const char *base = strrchr(path, '/');
@@ -363,7 +389,8 @@ int python_find(struct target *t, struct ct_python *out, const char **why)
 		if (err == -ENOTSUP)
 			refused = err;
 	}
-	/* Python inside another program (it exports the variables for the sake of extension modules) */
+	/* Python inside another program (it exports the variables for the sake of extension
+	 * modules) */
 	if (refused == -ENOENT && program && !named_python(program->path))
 		return look_into(t, program, false, out, why);
 	return refused;

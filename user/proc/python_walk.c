@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * python_walk.c - the frames and code objects of a Python process, read from its memory. See python.h.
+ * python_walk.c - the frames and code objects of a Python process, read from its memory. See
+ * python.h.
  *
  * bpf/python.bpf.h does the same at the moment of a call; what it sends looks the same.
  */
@@ -42,7 +43,8 @@ static int read_word(struct target *t, uint64_t addr, uint64_t *word)
 	return target_read(t, addr, word, sizeof(*word));
 }
 
-static int current_frame(struct target *t, const struct ct_python *p, uint64_t thread, uint64_t *frame)
+static int current_frame(struct target *t, const struct ct_python *p, uint64_t thread,
+			 uint64_t *frame)
 {
 	int err = read_word(t, thread + p->thread_frame, frame);
 
@@ -52,13 +54,14 @@ static int current_frame(struct target *t, const struct ct_python *p, uint64_t t
 }
 
 /*
- * The innermost frame of a thread; 0: it has none. With several interpreters a thread may have a state in each: the newest
- * interpreter, which comes first, in which it has frames.
+ * The innermost frame of a thread; 0: it has none. With several interpreters a thread may have a
+ * state in each: the newest interpreter, which comes first, in which it has frames.
  */
 static int find_frame(struct target *t, const struct ct_python *p, uint64_t tid, uint64_t *frame)
 {
 	uint64_t interp, thread, id;
-	int err = read_word(t, p->runtime + p->runtime_interpreters_head, &interp), left = MAX_THREADS;
+	int err = read_word(t, p->runtime + p->runtime_interpreters_head, &interp),
+	    left = MAX_THREADS;
 
 	*frame = 0;
 	for (int i = 0; !err && interp && i < MAX_INTERPS; i++) {
@@ -90,11 +93,13 @@ static bool offsets_fit(const struct ct_python *p)
 	const unsigned int word = CT_PY_FRAME_BYTES - 8;
 
 	return p->frame_code <= word && p->frame_previous <= word && p->frame_instr <= word &&
-	       p->frame_owner < CT_PY_FRAME_BYTES && (p->frame_entry < CT_PY_FRAME_BYTES || p->frame_entry == CT_PY_NONE);
+	       p->frame_owner < CT_PY_FRAME_BYTES &&
+	       (p->frame_entry < CT_PY_FRAME_BYTES || p->frame_entry == CT_PY_NONE);
 }
 
 /* One frame with code. Returns 0 or an error. */
-static int take_frame(struct target *t, const struct ct_python *p, const uint8_t *raw, struct ct_py_frame *f)
+static int take_frame(struct target *t, const struct ct_python *p, const uint8_t *raw,
+		      struct ct_py_frame *f)
 {
 	__u64 words[CT_PY_CHECK_WORDS];
 	int err;
@@ -109,7 +114,8 @@ static int take_frame(struct target *t, const struct ct_python *p, const uint8_t
 	return 0;
 }
 
-int python_walk(struct target *t, const struct ct_python *p, pid_t tid, struct ct_py_frame *out, int max, bool *cut)
+int python_walk(struct target *t, const struct ct_python *p, pid_t tid, struct ct_py_frame *out,
+		int max, bool *cut)
 {
 	uint8_t raw[CT_PY_FRAME_BYTES];
 	bool entered = true; /* the frame before was its evaluation loop's outermost */
@@ -146,10 +152,12 @@ int python_walk(struct target *t, const struct ct_python *p, pid_t tid, struct c
 	return err == -ESRCH || err == -EPERM ? err : n;
 }
 
-/* ---- code objects ----------------------------------------------------------------------------------------- */
+/* ---- code objects ---- */
 
-/* A PyUnicode's characters, at most max bytes; *kind as struct ct_py_code has it. Returns their number in bytes. */
-static ssize_t read_str(struct target *t, const struct ct_python *p, uint64_t addr, char *buf, size_t max, uint8_t *kind)
+/* A PyUnicode's characters, at most max bytes; *kind as struct ct_py_code has it. Returns their
+ * number in bytes. */
+static ssize_t read_str(struct target *t, const struct ct_python *p, uint64_t addr, char *buf,
+			size_t max, uint8_t *kind)
 {
 	uint32_t state;
 	uint64_t len;
@@ -163,7 +171,8 @@ static ssize_t read_str(struct target *t, const struct ct_python *p, uint64_t ad
 	/* cpython/unicodeobject.h, PyASCIIObject.state: interned 2 bits, kind 3, compact, ascii */
 	ascii = state >> 6 & 1;
 	*kind = ascii ? 0 : state >> 2 & 7;
-	if (!(state >> 5 & 1) || (*kind != 0 && *kind != 1 && *kind != 2 && *kind != 4) || (!ascii && !*kind))
+	if (!(state >> 5 & 1) || (*kind != 0 && *kind != 1 && *kind != 2 && *kind != 4) ||
+	    (!ascii && !*kind))
 		return -EINVAL;
 	max /= ascii ? 1 : *kind;
 	if (len > max)
@@ -173,7 +182,8 @@ static ssize_t read_str(struct target *t, const struct ct_python *p, uint64_t ad
 	return err ? err : (ssize_t)len;
 }
 
-int python_read_code(struct target *t, const struct ct_python *p, uint64_t code, void *buf, size_t size)
+int python_read_code(struct target *t, const struct ct_python *p, uint64_t code, void *buf,
+		     size_t size)
 {
 	__u64 words[CT_PY_CHECK_WORDS];
 	uint64_t len, table;
@@ -191,7 +201,8 @@ int python_read_code(struct target *t, const struct ct_python *p, uint64_t code,
 	memset(c, 0, sizeof(*c));
 	err = target_read(t, code + p->code_check, words, sizeof(words));
 	if (!err)
-		err = target_read(t, code + p->code_first_line, &c->first_line, sizeof(c->first_line));
+		err = target_read(t, code + p->code_first_line, &c->first_line,
+				  sizeof(c->first_line));
 	if (err)
 		return err;
 	c->h.kind = CT_PY_CODE;
@@ -199,13 +210,14 @@ int python_read_code(struct target *t, const struct ct_python *p, uint64_t code,
 	c->code = code;
 	c->check = ct_py_check(words);
 	c->version = p->version;
-	n = read_str(t, p, word_at((uint8_t *)words, p->code_qualname - p->code_check), c->bytes, CT_PY_NAME, &c->name_kind);
+	n = read_str(t, p, word_at((uint8_t *)words, p->code_qualname - p->code_check), c->bytes,
+		     CT_PY_NAME, &c->name_kind);
 	if (n < 0)
 		return (int)n;
 	c->name_len = (uint16_t)n;
 	at += (n + 7) & ~7;
-	n = read_str(t, p, word_at((uint8_t *)words, p->code_filename - p->code_check), c->bytes + at, CT_PY_FILE,
-		     &c->file_kind);
+	n = read_str(t, p, word_at((uint8_t *)words, p->code_filename - p->code_check),
+		     c->bytes + at, CT_PY_FILE, &c->file_kind);
 	if (n < 0)
 		return (int)n;
 	c->file_len = (uint16_t)n;

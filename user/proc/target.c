@@ -20,15 +20,17 @@
 #include "../util/now.h"
 #include "target.h"
 
-#define LIMIT_MS 1000		 /* for one read; a page of a disk comes within a few */
+#define LIMIT_MS 1000		/* for one read; a page of a disk comes within a few */
 #define AGAIN_NS 30000000000ULL /* so long a process that held a read up is left alone */
-#define TOLD_MAX 8		 /* processes that are told of */
-#define MAPS_MAX (64u << 20) /* bytes of /proc/PID/maps that are read */
+#define TOLD_MAX 8		/* processes that are told of */
+#define MAPS_MAX (64u << 20)	/* bytes of /proc/PID/maps that are read */
 
-/* What a process is reached by. Used by a worker while a read is under way, and the worker's for good when that takes too long. */
+/* What a process is reached by. Used by a worker while a read is under way, and the worker's for
+ * good when that takes too long. */
 struct reach {
 	int dir, mem, root; /* of /proc/PID; -1: not opened yet */
-	int thread;	    /* /proc/TID of a thread in place of the main one, which has ended; -1: not needed */
+	/* /proc/TID of a thread in place of the main one, which has ended; -1: not needed */
+	int thread;
 };
 
 struct target {
@@ -52,12 +54,12 @@ struct errand {
 	struct reach *in;
 	const char *what; /* for messages */
 	uint64_t addr;
-	size_t len;    /* of buf, or what was read of a text */
-	char *buf;     /* with a text that the operation allocates, or allocated with the errand */
+	size_t len; /* of buf, or what was read of a text */
+	char *buf;  /* with a text that the operation allocates, or allocated with the errand */
 	ssize_t result;
-	bool opens;    /* the result is a descriptor */
+	bool opens;		  /* the result is a descriptor */
 	uint64_t start, end, ino; /* of a mapping */
-	char path[];   /* or the name of a file in /proc/PID */
+	char path[];		  /* or the name of a file in /proc/PID */
 };
 
 /* When the process began, in clock ticks of boottime; 0: not to be had. */
@@ -149,7 +151,8 @@ int target_open(struct target **out, pid_t pid, uint64_t start_boottime_ns)
 	}
 	t->ticks = start_ticks(t->in->dir);
 	t->uid = effective_uid(t->in->dir);
-	/* stat is in our time namespace, boottime in the initial one: a tick's difference is no other process */
+	/* stat is in our time namespace, boottime in the initial one: a tick's difference is no
+	 * other process */
 	if (start_boottime_ns) {
 		uint64_t want = start_boottime_ns / (1000000000 / hz);
 
@@ -182,7 +185,7 @@ uint32_t target_uid(const struct target *t)
 	return t->uid;
 }
 
-/* ---- errands -------------------------------------------------------------------------------------------- */
+/* ---- errands ---- */
 
 static void errand_free(struct errand *e)
 {
@@ -208,7 +211,8 @@ static void errand_drop(struct bounded_job *job)
 }
 
 /* One with a buffer of size bytes, and a name or path. NULL: no memory. */
-static struct errand *errand_make(void (*op)(struct errand *), const char *what, size_t size, const char *path)
+static struct errand *errand_make(void (*op)(struct errand *), const char *what, size_t size,
+				  const char *path)
 {
 	struct errand *e = calloc(1, sizeof(*e) + strlen(path) + 1);
 
@@ -227,7 +231,8 @@ static struct errand *errand_make(void (*op)(struct errand *), const char *what,
 	return e;
 }
 
-/* A process that held a worker up is left alone for a while, then it is reached anew, if it is still that process. */
+/* A process that held a worker up is left alone for a while, then it is reached anew, if it is
+ * still that process. */
 static int reach_again(struct target *t)
 {
 	int err;
@@ -249,9 +254,10 @@ static void tell(struct target *t, const char *what)
 	static unsigned int told;
 
 	if (!t->told && told++ < TOLD_MAX)
-		msg_warn("process %d: its %s could not be read within %u ms, as when nobody serves the page or the file: cudatrace "
-			 "goes on without them and tries again after %u s", (int)t->pid, what, LIMIT_MS,
-			 (unsigned int)(AGAIN_NS / 1000000000));
+		msg_warn("process %d: its %s could not be read within %u ms, as when nobody serves "
+			 "the page or the file: cudatrace "
+			 "goes on without them and tries again after %u s",
+			 (int)t->pid, what, LIMIT_MS, (unsigned int)(AGAIN_NS / 1000000000));
 	t->told = true;
 }
 
@@ -336,7 +342,7 @@ ssize_t target_exe(struct target *t, char *buf, size_t size)
 	return n;
 }
 
-/* ---- a process without its main thread -------------------------------------------------------------------- */
+/* ---- a process without its main thread ---- */
 
 /* The directory that shows the process's memory and files. */
 static int live(const struct reach *t)
@@ -374,8 +380,8 @@ static int open_thread(const struct reach *t, const char *tid)
 	return fd;
 }
 
-/* A process keeps its memory when its main thread ends, but shows none of it under its own number. True: what has just
- * failed may succeed now. */
+/* A process keeps its memory when its main thread ends, but shows none of it under its own
+ * number. True: what has just failed may succeed now. */
 static bool find_thread(struct reach *t)
 {
 	int fd, found = -1;
@@ -403,7 +409,7 @@ static bool find_thread(struct reach *t)
 	return true;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static ssize_t read_some(struct reach *t, uint64_t addr, void *buf, size_t len)
 {
@@ -474,7 +480,8 @@ static void read_string(struct errand *e)
 	while (have < size - 1) {
 		/* page by page: the string may end just before what is not mapped */
 		size_t room = size - 1 - have, page = 4096 - ((e->addr + have) & 4095);
-		ssize_t n = read_some(e->in, e->addr + have, e->buf + have, room < page ? room : page);
+		ssize_t n =
+			read_some(e->in, e->addr + have, e->buf + have, room < page ? room : page);
 		char *nul;
 
 		e->result = n;
@@ -513,13 +520,15 @@ ssize_t target_read_string(struct target *t, uint64_t addr, char *buf, size_t si
 
 static void read_pagemap(struct errand *e)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = e->addr / page, n = (e->end - 1) / page - first + 1, *entries;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = e->addr / page,
+		 n = (e->end - 1) / page - first + 1, *entries;
 	int fd = openat(live(e->in), "pagemap", O_RDONLY | O_CLOEXEC);
 
 	entries = calloc(n, sizeof(*entries));
 	e->result = fd < 0 ? -errno : !entries ? -ENOMEM : 1;
-	if (e->result > 0 && pread(fd, entries, n * sizeof(*entries), (off_t)(first * sizeof(*entries))) !=
-				     (ssize_t)(n * sizeof(*entries)))
+	if (e->result > 0 &&
+	    pread(fd, entries, n * sizeof(*entries), (off_t)(first * sizeof(*entries))) !=
+		    (ssize_t)(n * sizeof(*entries)))
 		e->result = -ESRCH;
 	/* Documentation/admin-guide/mm/pagemap.rst: 63 present, 62 swapped, 61 of a file */
 	for (uint64_t i = 0; e->result > 0 && i < n; i++)
@@ -541,7 +550,7 @@ int target_is_as_in_file(struct target *t, uint64_t addr, size_t len)
 	return (int)send_for_result(t, e);
 }
 
-/* ---- mappings ----------------------------------------------------------------------------------------- */
+/* ---- mappings ---- */
 
 static int read_text(struct reach *t, char **text, size_t *len)
 {
@@ -647,7 +656,8 @@ int target_refresh(struct target *t)
 	keep = text;
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		if (n == cap) {
-			struct target_map *more = realloc(maps, (size_t)(cap ? 2 * cap : 256) * sizeof(*maps));
+			struct target_map *more =
+				realloc(maps, (size_t)(cap ? 2 * cap : 256) * sizeof(*maps));
 
 			if (!more) {
 				free(maps);
@@ -700,7 +710,7 @@ const struct target_map *target_map_at(struct target *t, uint64_t addr)
 	return NULL;
 }
 
-/* ---- files -------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 /* Never follows a link out of the process's root. */
 static int open_below(int root, const char *path, int flags)
@@ -752,7 +762,8 @@ static int open_mapped(struct errand *e)
 	fd = open_link(live(e->in), name);
 	if (fd == -ENOENT && find_thread(e->in))
 		fd = open_link(live(e->in), name);
-	/* without CAP_CHECKPOINT_RESTORE: by its path below the process's root, if that is still the same file */
+	/* without CAP_CHECKPOINT_RESTORE: by its path below the process's root, if that is still
+	 * the same file */
 	if ((fd == -EPERM || fd == -EACCES) && e->path[0] == '/' && open_root(e->in) >= 0) {
 		fd = open_below(e->in->root, e->path, O_RDONLY | O_NONBLOCK);
 		if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_ino != e->ino)) {
@@ -792,7 +803,8 @@ int target_open_map(struct target *t, const struct target_map *m)
 
 static void open_path(struct errand *e)
 {
-	int root = e->in ? open_root(e->in) : -ESRCH, fd = root >= 0 ? open_below(root, e->path, O_PATH) : root;
+	int root = e->in ? open_root(e->in) : -ESRCH,
+	    fd = root >= 0 ? open_below(root, e->path, O_PATH) : root;
 	struct stat st;
 	struct statfs fs;
 	char name[32];
@@ -805,7 +817,8 @@ static void open_path(struct errand *e)
 		return;
 	/* asked before it is opened: to open a device may do something */
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && !fstatfs(fd, &fs) && fs.f_type != FUSE_SUPER_MAGIC)
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && !fstatfs(fd, &fs) &&
+	    fs.f_type != FUSE_SUPER_MAGIC)
 		e->result = open(name, O_RDONLY | O_CLOEXEC);
 	close(fd);
 }

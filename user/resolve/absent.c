@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * absent.c - see absent.h. A call's spec says what each of its reads is; a read whose pointer lies in memory that is itself
- * missing is not made up for.
+ * absent.c - see absent.h. A call's spec says what each of its reads is; a read whose pointer
+ * lies in memory that is itself missing is not made up for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -82,7 +82,8 @@ void absent_add(struct absent *ab, struct target *t, const struct ct_absent *a)
 	for (int i = 0; i < KEPT && !k; i++) {
 		struct kept *at = &ab->kept[i];
 
-		if (!at->used || (is_of(&at->a, a->h.pid, a->h.tid, a->func) && at->a.read == a->read))
+		if (!at->used ||
+		    (is_of(&at->a, a->h.pid, a->h.tid, a->func) && at->a.read == a->read))
 			k = at;
 		if (at->used < oldest->used)
 			oldest = at;
@@ -109,7 +110,7 @@ bool absent_has(struct absent *ab, const struct ct_call *c)
 	return ab->nused && find(ab, c, -1);
 }
 
-/* ---- one read ------------------------------------------------------------------------------------------- */
+/* ---- one read ---- */
 
 /* A word that a read refers to. False: it is not one of the call's own. */
 static bool word_of(const struct ct_call *c, uint8_t from, uint64_t *word)
@@ -121,7 +122,8 @@ static bool word_of(const struct ct_call *c, uint8_t from, uint64_t *word)
 }
 
 /* The string goes on behind what the record has: its bytes from number `offset` on, as pieces. */
-static int send_pieces(struct absent *ab, const struct ct_call *c, int read, const char *text, uint32_t len, uint32_t offset)
+static int send_pieces(struct absent *ab, const struct ct_call *c, int read, const char *text,
+		       uint32_t len, uint32_t offset)
 {
 	struct ct_more *m = (struct ct_more *)ab->piece;
 	int err = 0;
@@ -130,8 +132,12 @@ static int send_pieces(struct absent *ab, const struct ct_call *c, int read, con
 		uint32_t n = len - at < CT_MORE_PIECE - 1 ? len - at : CT_MORE_PIECE - 1;
 
 		memset(ab->piece, 0, sizeof(ab->piece));
-		m->h = (struct ct_hdr){ .size = (uint16_t)(sizeof(*m) + ((n + 7) & ~7u)), .kind = CT_MORE, .pid = c->h.pid,
-					.tid = c->h.tid, .start_ns = c->h.start_ns, .end_ns = c->h.start_ns };
+		m->h = (struct ct_hdr){ .size = (uint16_t)(sizeof(*m) + ((n + 7) & ~7u)),
+					.kind = CT_MORE,
+					.pid = c->h.pid,
+					.tid = c->h.tid,
+					.start_ns = c->h.start_ns,
+					.end_ns = c->h.start_ns };
 		m->func = c->func;
 		m->read = (uint8_t)read;
 		m->last = at + n == len;
@@ -144,8 +150,8 @@ static int send_pieces(struct absent *ab, const struct ct_call *c, int read, con
 }
 
 /* A string whose beginning is in the record: the rest. */
-static bool fill_rest(struct absent *ab, struct target *t, const struct ct_call *c, const struct ct_absent *a,
-		      const struct ct_read *r)
+static bool fill_rest(struct absent *ab, struct target *t, const struct ct_call *c,
+		      const struct ct_absent *a, const struct ct_read *r)
 {
 	uint64_t start, offset;
 	ssize_t n;
@@ -161,9 +167,10 @@ static bool fill_rest(struct absent *ab, struct target *t, const struct ct_call 
 	return !send_pieces(ab, c, a->read, ab->text, (uint32_t)len, (uint32_t)offset);
 }
 
-/* Puts the read's bytes, as the kernel side would have, to `out`, where there is room for `room`. Returns how many; 0: none. */
-static size_t fill(struct absent *ab, struct target *t, const struct ct_call *c, const struct ct_absent *a,
-		   const struct ct_spec *spec, char *out, size_t room)
+/* Puts the read's bytes, as the kernel side would have, to `out`, where there is room for
+ * `room`. Returns how many; 0: none. */
+static size_t fill(struct absent *ab, struct target *t, const struct ct_call *c,
+		   const struct ct_absent *a, const struct ct_spec *spec, char *out, size_t room)
 {
 	const struct ct_read *r = &spec->reads[a->read];
 	uint64_t start, head = 0, count;
@@ -182,7 +189,8 @@ static size_t fill(struct absent *ab, struct target *t, const struct ct_call *c,
 	padded = (len + 7) & ~(size_t)7;
 	if (!len || padded + (r->kind == CT_READ_BYTES ? 0 : 8) > room)
 		return 0;
-	n = filed_read(ab->filed, t, a, 0, ab->text, r->kind == CT_READ_STR && spec->more & CT_S_WHOLE_NAME ? CT_NAME_MAX : len);
+	n = filed_read(ab->filed, t, a, 0, ab->text,
+		       r->kind == CT_READ_STR && spec->more & CT_S_WHOLE_NAME ? CT_NAME_MAX : len);
 	if (r->kind == CT_READ_STR && n > 0) {
 		size_t whole = strnlen(ab->text, (size_t)n);
 
@@ -190,7 +198,8 @@ static size_t fill(struct absent *ab, struct target *t, const struct ct_call *c,
 			return 0; /* it does not end within the mapping: that was no string */
 		head = whole < len ? whole + 1 : len | CT_STR_CUT;
 		if (whole >= len && whole < (size_t)n && spec->more & CT_S_WHOLE_NAME &&
-		    send_pieces(ab, c, a->read, ab->text + len - 1, (uint32_t)(whole - len + 1), (uint32_t)len - 1))
+		    send_pieces(ab, c, a->read, ab->text + len - 1, (uint32_t)(whole - len + 1),
+				(uint32_t)len - 1))
 			return 0;
 		len = whole < len ? whole + 1 : len;
 		padded = (len + 7) & ~(size_t)7;
@@ -208,7 +217,7 @@ static size_t fill(struct absent *ab, struct target *t, const struct ct_call *c,
 	return r->kind == CT_READ_BYTES ? padded : padded + 8;
 }
 
-/* ---- the call --------------------------------------------------------------------------------------------- */
+/* ---- the call ---- */
 
 /* Bytes that a read takes in a record that was checked. */
 static size_t read_bytes(const struct ct_read *r, const char *at)
@@ -228,7 +237,8 @@ const struct ct_call *absent_fill(struct absent *ab, struct target *t, const str
 	struct ct_spec spec = { 0 };
 	char *to;
 
-	if (c->h.size > sizeof(*c) + CT_DATA_MAX || c->h.flags & CT_F_STACK || api_spec(c->func, API_ARCH_HERE, true, &spec))
+	if (c->h.size > sizeof(*c) + CT_DATA_MAX || c->h.flags & CT_F_STACK ||
+	    api_spec(c->func, API_ARCH_HERE, true, &spec))
 		return c;
 	memcpy(ab->room, c, (size_t)(from - (const char *)c));
 	to = ab->room + (from - (const char *)c);
@@ -244,7 +254,8 @@ const struct ct_call *absent_fill(struct absent *ab, struct target *t, const str
 			done = fill_rest(ab, t, c, &k->a, &spec.reads[i]);
 		} else if (k) {
 			/* what comes after it must find room too */
-			n = fill(ab, t, c, &k->a, &spec, to, (size_t)(ab->room + sizeof(*c) + CT_DATA_MAX - to - (end - from)));
+			n = fill(ab, t, c, &k->a, &spec, to,
+				 (size_t)(ab->room + sizeof(*c) + CT_DATA_MAX - to - (end - from)));
 			to += n;
 			done = n != 0;
 			any = any || done;

@@ -7,9 +7,9 @@
 
 #include "cfi.h"
 
-#define FIRST_SLOTS 64	 /* a power of two */
-#define ROWS_MAX 16384	 /* rows of one object; above, all are forgotten */
-#define OPS_MAX 64	 /* operations of a row's expressions */
+#define FIRST_SLOTS 64 /* a power of two */
+#define ROWS_MAX 16384 /* rows of one object; above, all are forgotten */
+#define OPS_MAX 64     /* operations of a row's expressions */
 
 struct slot {
 	uint64_t address;
@@ -49,7 +49,7 @@ void cfi_close(struct cfi_rows *r)
 	free(r);
 }
 
-/* ---- from libdw's form to rows ------------------------------------------------------------------------ */
+/* ---- from libdw's form to rows ---- */
 
 /* Branches name bytes of the encoded expression: find the operation that stands there. */
 static int branch_to(const Dwarf_Op *ops, size_t n, size_t at)
@@ -80,7 +80,9 @@ static bool keep_ops(struct cfi_row *row, struct cfi_rule *rule, const Dwarf_Op 
 	for (size_t i = 0; i < n; i++) {
 		struct cfi_op *op = &row->ops[row->nops + i];
 
-		*op = (struct cfi_op){ .op = ops[i].atom, .arg = ops[i].number, .arg2 = ops[i].number2, .to = -1 };
+		*op = (struct cfi_op){
+			.op = ops[i].atom, .arg = ops[i].number, .arg2 = ops[i].number2, .to = -1
+		};
 		if (op->op != DW_OP_skip && op->op != DW_OP_bra)
 			continue;
 		op->to = branch_to(ops, n, i);
@@ -108,7 +110,8 @@ static bool cfa_rule(struct cfi_row *row, const Dwarf_Op *ops, size_t n)
 	return keep_ops(row, rule, ops, n);
 }
 
-static bool reg_rule(struct cfi_row *row, struct cfi_rule *rule, const Dwarf_Op *ops, size_t n, const Dwarf_Op *mem)
+static bool reg_rule(struct cfi_row *row, struct cfi_rule *rule, const Dwarf_Op *ops, size_t n,
+		     const Dwarf_Op *mem)
 {
 	bool value = n && ops[n - 1].atom == DW_OP_stack_value;
 	size_t len = n - value;
@@ -117,14 +120,17 @@ static bool reg_rule(struct cfi_row *row, struct cfi_rule *rule, const Dwarf_Op 
 		rule->how = ops == mem ? CFI_UNDEFINED : CFI_SAME;
 		return true;
 	}
-	if (n == 1 && ((ops->atom >= DW_OP_reg0 && ops->atom <= DW_OP_reg31) || ops->atom == DW_OP_regx)) {
-		uint64_t reg = ops->atom == DW_OP_regx ? ops->number : (uint64_t)(ops->atom - DW_OP_reg0);
+	if (n == 1 &&
+	    ((ops->atom >= DW_OP_reg0 && ops->atom <= DW_OP_reg31) || ops->atom == DW_OP_regx)) {
+		uint64_t reg = ops->atom == DW_OP_regx ? ops->number
+						       : (uint64_t)(ops->atom - DW_OP_reg0);
 
 		rule->how = CFI_REGISTER;
 		rule->reg = (uint8_t)reg;
 		return reg < CFI_REGS;
 	}
-	if (len && ops[0].atom == DW_OP_call_frame_cfa && (len == 1 || (len == 2 && ops[1].atom == DW_OP_plus_uconst))) {
+	if (len && ops[0].atom == DW_OP_call_frame_cfa &&
+	    (len == 1 || (len == 2 && ops[1].atom == DW_OP_plus_uconst))) {
 		rule->how = value ? CFI_VALUE : CFI_SAVED;
 		rule->offset = len == 2 ? (int64_t)ops[1].number : 0;
 		return true;
@@ -143,7 +149,8 @@ static struct cfi_row *row_of(Dwarf_Frame *frame)
 	if (!row)
 		return NULL;
 	ra = dwarf_frame_info(frame, NULL, NULL, &row->signal);
-	if (ra < 0 || ra >= CFI_REGS || dwarf_frame_cfa(frame, &ops, &n) || !n || !cfa_rule(row, ops, n))
+	if (ra < 0 || ra >= CFI_REGS || dwarf_frame_cfa(frame, &ops, &n) || !n ||
+	    !cfa_rule(row, ops, n))
 		goto bad;
 	row->ra = (uint8_t)ra;
 	for (int reg = 0; reg < CFI_REGS; reg++)
@@ -169,7 +176,7 @@ static struct cfi_row *ask(Dwarf_CFI *cfi, uint64_t address)
 	return row;
 }
 
-/* ---- the rows that are known -------------------------------------------------------------------------- */
+/* ---- the rows that are known ---- */
 
 static struct slot *slot_of(struct slot *slots, uint32_t nslots, uint64_t address)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cfi.h - call frame information: how a function's caller is found from a place in it, as .eh_frame or .debug_frame says.
+ * cfi.h - call frame information: how a function's caller is found from a place in it, as .eh_frame
+ * or .debug_frame says.
  *
- * libdw interprets the tables; what it finds for an address is kept as a row, so that the next stack through that address
- * costs a look-up. Knows objects; knows no process and no stack.
+ * libdw interprets the tables; what it finds for an address is kept as a row, so that the next
+ * stack through that address costs a look-up. Knows objects; knows no process and no stack.
  */
 #ifndef CT_CFI_H
 #define CT_CFI_H
@@ -24,11 +25,11 @@
 enum cfi_how {
 	CFI_UNDEFINED, /* cannot be known; of the return address: there is no caller */
 	CFI_SAME,
-	CFI_SAVED,	 /* at CFA + offset */
-	CFI_VALUE,	 /* is CFA + offset */
-	CFI_REGISTER,	 /* is in register reg, plus offset */
-	CFI_SAVED_EXPR,	 /* at the address that the expression gives */
-	CFI_VALUE_EXPR,	 /* is what the expression gives */
+	CFI_SAVED,	/* at CFA + offset */
+	CFI_VALUE,	/* is CFA + offset */
+	CFI_REGISTER,	/* is in register reg, plus offset */
+	CFI_SAVED_EXPR, /* at the address that the expression gives */
+	CFI_VALUE_EXPR, /* is what the expression gives */
 };
 
 /* One operation of an expression. */
@@ -52,7 +53,8 @@ struct cfi_row {
 	struct cfi_op *ops;
 };
 
-/* The row for an address in an object; NULL: there is none. Valid until the next call for the same object. */
+/* The row for an address in an object; NULL: there is none. Valid until the next call for the
+ * same object. */
 const struct cfi_row *cfi_find(struct object *, uint64_t address);
 void cfi_close(struct cfi_rows *); /* takes NULL */
 

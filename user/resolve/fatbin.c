@@ -2,11 +2,15 @@
 /*
  * fatbin.c - see fatbin.h.
  *
- *   container: magic 0xBA55ED50, u16 version 1, u16 size of this header (16), u64 size of the entries
- *   entry:     u16 kind (1 PTX, 2 cubin), u16, u32 size of this header (64 at least), u64 size of the payload with its padding,
- *              u32 size of the compressed payload, ... at 40 u64 flags, ... at 56 u64 size of the payload once decompressed
+ *   container: magic 0xBA55ED50, u16 version 1, u16 size of this header (16), u64 size of the
+ *   entries
+ *   entry:     u16 kind (1 PTX, 2 cubin), u16, u32 size of this header (64 at least), u64 size
+ *              of the payload with its padding,
+ *              u32 size of the compressed payload, ... at 40 u64 flags, ... at 56 u64 size of
+ *              the payload once decompressed
  *
- * Every field is checked before it is used, and read by memcpy: nothing in a damaged file is aligned.
+ * Every field is checked before it is used, and read by memcpy: nothing in a damaged file is
+ * aligned.
  */
 #include <elf.h>
 #include <errno.h>
@@ -57,9 +61,10 @@ static bool inside(size_t len, uint64_t off, uint64_t size)
 	return off <= len && size <= len - off;
 }
 
-/* ---- cubin -------------------------------------------------------------------------------------------- */
+/* ---- cubin ---- */
 
-static int cubin_symbols(const uint8_t *p, size_t len, const Elf64_Shdr *tab, const Elf64_Shdr *strs, fatbin_fn fn, void *ctx)
+static int cubin_symbols(const uint8_t *p, size_t len, const Elf64_Shdr *tab,
+			 const Elf64_Shdr *strs, fatbin_fn fn, void *ctx)
 {
 	int err = 0;
 
@@ -74,7 +79,8 @@ static int cubin_symbols(const uint8_t *p, size_t len, const Elf64_Shdr *tab, co
 		size_t n;
 
 		memcpy(&sym, p + tab->sh_offset + i * sizeof(sym), sizeof(sym));
-		if (ELF64_ST_TYPE(sym.st_info) != STT_FUNC || !(sym.st_other & CUDA_ENTRY) || sym.st_shndx == SHN_UNDEF)
+		if (ELF64_ST_TYPE(sym.st_info) != STT_FUNC || !(sym.st_other & CUDA_ENTRY) ||
+		    sym.st_shndx == SHN_UNDEF)
 			continue;
 		if (sym.st_name >= strs->sh_size)
 			return -EBADMSG;
@@ -97,13 +103,15 @@ static int cubin(const void *data, size_t len, fatbin_fn fn, void *ctx)
 	if (len < sizeof(ehdr))
 		return -EBADMSG;
 	memcpy(&ehdr, p, sizeof(ehdr));
-	if (memcmp(ehdr.e_ident, ELFMAG, SELFMAG) || ehdr.e_ident[EI_DATA] != ELFDATA2LSB || ehdr.e_machine != EM_CUDA)
+	if (memcmp(ehdr.e_ident, ELFMAG, SELFMAG) || ehdr.e_ident[EI_DATA] != ELFDATA2LSB ||
+	    ehdr.e_machine != EM_CUDA)
 		return -EBADMSG;
 	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64)
 		return -ENOTSUP;
 	if (!ehdr.e_shoff || !ehdr.e_shnum)
 		return -ENOTSUP; /* no sections: what it holds cannot be told */
-	if (ehdr.e_shentsize != sizeof(Elf64_Shdr) || !inside(len, ehdr.e_shoff, (uint64_t)ehdr.e_shnum * sizeof(Elf64_Shdr)))
+	if (ehdr.e_shentsize != sizeof(Elf64_Shdr) ||
+	    !inside(len, ehdr.e_shoff, (uint64_t)ehdr.e_shnum * sizeof(Elf64_Shdr)))
 		return -EBADMSG;
 	for (uint32_t i = 0; !err && i < ehdr.e_shnum; i++) {
 		memcpy(&tab, p + ehdr.e_shoff + i * sizeof(tab), sizeof(tab));
@@ -119,7 +127,7 @@ static int cubin(const void *data, size_t len, fatbin_fn fn, void *ctx)
 	return -ENOTSUP; /* no symbol table */
 }
 
-/* ---- PTX ---------------------------------------------------------------------------------------------- */
+/* ---- PTX ---- */
 
 static bool is_space(char c)
 {
@@ -128,7 +136,8 @@ static bool is_space(char c)
 
 static bool is_part(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '_' || c == '$' || c == '%';
 }
 
 /* Past white space, comments and strings; `end` when there is nothing else. */
@@ -187,16 +196,18 @@ int fatbin_ptx(const char *text, size_t len, fatbin_fn fn, void *ctx)
 	return version ? 0 : -EBADMSG; /* every PTX begins with one; what has none is no PTX */
 }
 
-/* ---- the container ------------------------------------------------------------------------------------ */
+/* ---- the container ---- */
 
 static int payload(uint16_t kind, const uint8_t *p, size_t len, fatbin_fn fn, void *ctx)
 {
-	return kind == KIND_CUBIN ? cubin(p, len, fn, ctx) : fatbin_ptx((const char *)p, len, fn, ctx);
+	return kind == KIND_CUBIN ? cubin(p, len, fn, ctx)
+				  : fatbin_ptx((const char *)p, len, fn, ctx);
 }
 
-/* LZ4 and zstd say what they made; a payload that becomes larger or smaller than announced is damaged. */
-static int compressed(uint16_t kind, bool lz4, const uint8_t *p, size_t len, uint64_t want, uint64_t *budget, fatbin_fn fn,
-		      void *ctx)
+/* LZ4 and zstd say what they made; a payload that becomes larger or smaller than announced is
+ * damaged. */
+static int compressed(uint16_t kind, bool lz4, const uint8_t *p, size_t len, uint64_t want,
+		      uint64_t *budget, fatbin_fn fn, void *ctx)
 {
 	uint8_t *plain;
 	size_t got;
@@ -224,7 +235,8 @@ static int compressed(uint16_t kind, bool lz4, const uint8_t *p, size_t len, uin
 }
 
 /* One entry at p. Returns its size in *size. */
-static int entry_at(const uint8_t *p, size_t len, uint64_t *size, uint64_t *budget, fatbin_fn fn, void *ctx)
+static int entry_at(const uint8_t *p, size_t len, uint64_t *size, uint64_t *budget, fatbin_fn fn,
+		    void *ctx)
 {
 	uint64_t header, padded, flags;
 	uint16_t kind;
@@ -246,7 +258,8 @@ static int entry_at(const uint8_t *p, size_t len, uint64_t *size, uint64_t *budg
 
 		if ((flags & FLAG_LZ4 && flags & FLAG_ZSTD) || packed > padded)
 			return -EBADMSG;
-		return compressed(kind, flags & FLAG_LZ4, p, packed, get64(p - header + 56), budget, fn, ctx);
+		return compressed(kind, flags & FLAG_LZ4, p, packed, get64(p - header + 56), budget,
+				  fn, ctx);
 	}
 	return padded <= PAYLOAD_MAX ? payload(kind, p, padded, fn, ctx) : -EBADMSG;
 }

@@ -19,9 +19,9 @@ struct frames {
 	struct memo *places;
 	/* A stack's value: id | its smallest frame id << 32. */
 	struct memo *stacks;
-	uint32_t next_frame, next_stack;   /* ids to come */
+	uint32_t next_frame, next_stack;     /* ids to come */
 	uint32_t oldest_frame, oldest_stack; /* below, all are forgotten */
-	uint32_t last_stack, last_smallest; /* the stack that was found or made last */
+	uint32_t last_stack, last_smallest;  /* the stack that was found or made last */
 	_Alignas(8) char rec[sizeof(struct ct_frame) + FUNCTION_MAX + 2 * PATH_LEN_MAX];
 	_Alignas(8) char stack[sizeof(struct ct_stack) + FRAMES_MAX * sizeof(uint32_t)];
 };
@@ -66,7 +66,7 @@ static void emit(struct frames *f, const void *rec)
 		f->err = err;
 }
 
-/* ---- forgetting --------------------------------------------------------------------------------------- */
+/* ---- forgetting ---- */
 
 static bool old_place(void *ctx, uint64_t value)
 {
@@ -80,8 +80,9 @@ static bool old_stack(void *ctx, uint64_t value)
 	return (uint32_t)value < f->oldest_stack || value >> 32 < f->oldest_frame;
 }
 
-/* A stack that leaves no room for frames makes them forgotten, and with them the stacks that have them. Keys that lead to
- * a stack are more than stacks: the same frames come about with several mappings. */
+/* A stack that leaves no room for frames makes them forgotten, and with them the stacks that
+ * have them. Keys that lead to a stack are more than stacks: the same frames come about with
+ * several mappings. */
 void frames_room(struct frames *f)
 {
 	bool frames = f->next_frame - f->oldest_frame + FRAMES_MAX > STACK_TABLE_FRAMES;
@@ -101,7 +102,7 @@ void frames_room(struct frames *f)
 	}
 }
 
-/* ---- frames ------------------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 static uint16_t put(char **at, const char *s, size_t max)
 {
@@ -120,8 +121,8 @@ static uint16_t put_function(char **at, const char *s, uint8_t kind)
 	return put(at, s, len && len < FUNCTION_MAX ? len : FUNCTION_MAX);
 }
 
-static uint32_t send(struct frames *f, const struct ct_frame *head, const char *function, const char *file,
-		     const char *object)
+static uint32_t send(struct frames *f, const struct ct_frame *head, const char *function,
+		     const char *file, const char *object)
 {
 	struct ct_frame *rec = (struct ct_frame *)f->rec;
 	char *at = rec->strings;
@@ -166,8 +167,11 @@ struct frames_place frames_native(struct frames *f, struct object *o, uint64_t a
 	}
 	n = symbols_find(o, address, exact, places, SYMBOLS_MAX);
 	for (int i = 0; i < n; i++) {
-		struct ct_frame head = { .address = address, .offset = places[i].offset, .line = places[i].line,
-					 .kind = places[i].inlined ? CT_FRAME_INLINED : CT_FRAME_NATIVE };
+		struct ct_frame head = { .address = address,
+					 .offset = places[i].offset,
+					 .line = places[i].line,
+					 .kind = places[i].inlined ? CT_FRAME_INLINED
+								   : CT_FRAME_NATIVE };
 
 		send(f, &head, places[i].function, places[i].file, object_path(o));
 		p.evaluates |= evaluates(places[i].function);
@@ -191,10 +195,13 @@ uint32_t frames_unknown(struct frames *f, uint64_t address)
 	return (uint32_t)value;
 }
 
-uint32_t frames_python(struct frames *f, const char *function, const char *file, uint32_t line, uint64_t code)
+uint32_t frames_python(struct frames *f, const char *function, const char *file, uint32_t line,
+		       uint64_t code)
 {
 	struct memo_key key = memo_begin(function ? KEY_PYTHON : KEY_CODE);
-	struct ct_frame head = { .line = line, .kind = CT_FRAME_PYTHON, .address = function ? 0 : code };
+	struct ct_frame head = { .line = line,
+				 .kind = CT_FRAME_PYTHON,
+				 .address = function ? 0 : code };
 	uint64_t value;
 
 	memo_add(&key, function ? line : code);
@@ -207,7 +214,7 @@ uint32_t frames_python(struct frames *f, const char *function, const char *file,
 	return (uint32_t)value;
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------------- */
+/* ---- stacks ---- */
 
 uint32_t frames_recall(struct frames *f, struct memo_key key)
 {
@@ -222,7 +229,8 @@ void frames_remember(struct frames *f, struct memo_key key, uint32_t stack)
 		memo_put(f->stacks, key, stack | (uint64_t)f->last_smallest << 32);
 }
 
-uint32_t frames_stack(struct frames *f, uint32_t pid, uint64_t time_ns, uint32_t flags, const uint32_t *ids, uint32_t n)
+uint32_t frames_stack(struct frames *f, uint32_t pid, uint64_t time_ns, uint32_t flags,
+		      const uint32_t *ids, uint32_t n)
 {
 	struct ct_stack *rec = (struct ct_stack *)f->stack;
 	struct memo_key key = memo_begin(KEY_STACK);

@@ -7,7 +7,7 @@
 #include "../util/hash.h"
 #include "handles.h"
 
-/* ---- names ------------------------------------------------------------------------------------------------ */
+/* ---- names ---- */
 
 #define FIRST_CHAINS 1024 /* a power of two */
 
@@ -78,7 +78,8 @@ struct pool_name *pool_get(struct pool *p, const char *text, uint32_t len, bool 
 	uint32_t hash = (uint32_t)hash_bytes(text, len);
 	struct pool_name *x = p->chains[hash & (p->nchains - 1)];
 
-	while (x && (x->hash != hash || x->len != len || x->cut != cut || memcmp(x->text, text, len)))
+	while (x &&
+	       (x->hash != hash || x->len != len || x->cut != cut || memcmp(x->text, text, len)))
 		x = x->next;
 	if (!x) {
 		if (p->bytes + name_bytes(len) > p->max_bytes)
@@ -122,11 +123,11 @@ void pool_put(struct pool *p, struct pool_name *x)
 	free(x);
 }
 
-/* ---- handles ---------------------------------------------------------------------------------------------- */
+/* ---- handles ---- */
 
-#define FIRST_SLOTS 64		/* a power of two */
-#define MAX_SLOTS (1 << 20)	/* of one process: three quarters of them can be used */
-#define GONE_SLOTS 512		/* a power of two */
+#define FIRST_SLOTS 64		  /* a power of two */
+#define MAX_SLOTS (1 << 20)	  /* of one process: three quarters of them can be used */
+#define GONE_SLOTS 512		  /* a power of two */
 #define GONE_MAX (GONE_SLOTS / 2) /* owners that are gone; then their handles are cleared away */
 
 struct table {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * info.c - see info.h. All of it is the process's own word: lengths are checked, and sinks take the texts for what they
- * are, bytes.
+ * info.c - see info.h. All of it is the process's own word: lengths are checked, and sinks take
+ * the texts for what they are, bytes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,8 @@
 
 union info {
 	struct ct_process_info i;
-	char room[sizeof(struct ct_process_info) + EXE_MAX + CMDLINE_MAX + INFO_CONTAINER + INFO_POD + 8];
+	char room[sizeof(struct ct_process_info) + EXE_MAX + CMDLINE_MAX + INFO_CONTAINER +
+		  INFO_POD + 8];
 };
 
 /* The number that one of the variables has, the first named first. CT_UNKNOWN: none. */
@@ -38,9 +39,12 @@ static uint32_t variable(const char *environ, size_t len, const char *const *nam
 /* torchrun's and its like; Open MPI's; Slurm's. */
 static void ranks(struct target *t, struct ct_process_info *i)
 {
-	static const char *const rank[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", NULL };
-	static const char *const size[] = { "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL };
-	static const char *const local[] = { "LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", NULL };
+	static const char *const rank[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+					    "SLURM_PROCID", NULL };
+	static const char *const size[] = { "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+					    "SLURM_NTASKS", NULL };
+	static const char *const local[] = { "LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
+					     "SLURM_LOCALID", NULL };
 	char *environ = malloc(ENVIRON_MAX);
 	ssize_t n = environ ? target_proc(t, "environ", environ, ENVIRON_MAX) : 0;
 
@@ -57,8 +61,8 @@ static bool is_hex(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* docker-ID.scope, cri-containerd-ID.scope, kubepods-podUID.slice, /docker/ID, /kubepods/podUID/ID. systemd has _ for
- * -. */
+/* docker-ID.scope, cri-containerd-ID.scope, kubepods-podUID.slice, /docker/ID,
+ * /kubepods/podUID/ID. systemd has _ for -. */
 void info_container(const char *cgroup, char container[INFO_CONTAINER], char pod[INFO_POD])
 {
 	container[0] = pod[0] = '\0';

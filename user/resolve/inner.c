@@ -4,9 +4,9 @@
 
 #include "inner.h"
 
-#define THREADS 1024		 /* a power of two */
-#define WANTED_NS 2000000000ULL	 /* after the last launch of a kernel without a name */
-#define SETTLE_NS 200000000ULL	 /* until the source captures them */
+#define THREADS 1024		/* a power of two */
+#define WANTED_NS 2000000000ULL /* after the last launch of a kernel without a name */
+#define SETTLE_NS 200000000ULL	/* until the source captures them */
 #define TRIES 3
 #define ASKED 0x80 /* in *tries: this kernel is among those that inner launches are wanted for */
 
@@ -17,10 +17,10 @@ struct last {
 };
 
 struct inner {
-	uint64_t wanted_ns; /* until when */
-	uint64_t since_ns;  /* since when without a break */
+	uint64_t wanted_ns;	      /* until when */
+	uint64_t since_ns;	      /* since when without a break */
 	struct last threads[THREADS]; /* two threads may fall on one: then neither learns */
-	unsigned int asking; /* kernels that they are wanted for */
+	unsigned int asking;	      /* kernels that they are wanted for */
 };
 
 struct inner *inner_open(void)
@@ -46,13 +46,16 @@ void inner_saw(struct inner *i, const struct ct_call *c, uint64_t handle)
 		l->many |= l->handle != handle;
 		return;
 	}
-	*l = (struct last){ .pid = c->h.pid, .tid = c->h.tid, .start_ns = c->h.start_ns, .handle = handle };
+	*l = (struct last){
+		.pid = c->h.pid, .tid = c->h.tid, .start_ns = c->h.start_ns, .handle = handle
+	};
 }
 
 bool inner_of(struct inner *i, const struct ct_call *outer, uint64_t *handle, uint8_t *tries)
 {
 	const struct last *l = last_of(i, outer->h.tid);
-	bool seen = l->tid == outer->h.tid && l->pid == outer->h.pid && !l->many && l->start_ns >= outer->h.start_ns;
+	bool seen = l->tid == outer->h.tid && l->pid == outer->h.pid && !l->many &&
+		    l->start_ns >= outer->h.start_ns;
 
 	if ((*tries & ~ASKED) >= TRIES)
 		return false;

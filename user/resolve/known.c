@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * known.c - see known.h. What is kept of each process, and in which order the sources of names are asked.
+ * known.c - see known.h. What is kept of each process, and in which order the sources of names are
+ * asked.
  *
- * A name must be that of the kernel which the handle meant when the call was made, and we look later. Three things could
- * have happened since: the code was unloaded and its addresses used again, the process exec'd, or it ended and its number
- * was used again. For the first there is opts->forgets(): it counts the calls that unload code at their entry, so while it
- * is what it was, and all of those calls have come by, nothing was unloaded in between; it is asked before and after. For
- * the others the struct target pins the address space. Once it is gone nothing is read any more.
+ * A name must be that of the kernel which the handle meant when the call was made, and we look
+ * later. Three things could have happened since: the code was unloaded and its addresses used
+ * again, the process exec'd, or it ended and its number was used again. For the first there is
+ * opts->forgets(): it counts the calls that unload code at their entry, so while it is what it
+ * was, and all of those calls have come by, nothing was unloaded in between; it is asked before
+ * and after. For the others the struct target pins the address space. Once it is gone nothing is
+ * read any more.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,13 +23,13 @@
 #include "stub.h"
 
 #define MAX_PROCS 256
-#define MAX_MODULES 1024  /* files with device code in one process */
+#define MAX_MODULES 1024 /* files with device code in one process */
 #define REREAD_NS 50000000ULL
 #define MISS_NS 1000000000ULL /* so long a handle that was not found is not looked for again */
 #define MISSES 256
-#define RANGE_GAP 4096	   /* variables nearer than this are read together */
-#define RANGE_MAX 262144   /* bytes of one read */
-#define RANGES_MAX 4096    /* reads for one file in one process */
+#define RANGE_GAP 4096	 /* variables nearer than this are read together */
+#define RANGE_MAX 262144 /* bytes of one read */
+#define RANGES_MAX 4096	 /* reads for one file in one process */
 
 /* A file mapped for execution. */
 struct module {
@@ -78,7 +81,7 @@ struct known *known_open(const struct resolve_opts *opts)
 	return k;
 }
 
-/* ---- processes ---------------------------------------------------------------------------------------- */
+/* ---- processes ---- */
 
 static void drop_modules(struct proc *p)
 {
@@ -167,11 +170,14 @@ static uint64_t hash_maps(const struct target_map *maps, int n)
 
 	for (int i = 0; i < n; i++)
 		if (maps[i].exec && maps[i].ino)
-			h = mix(mix(mix(mix(mix(h, maps[i].start), maps[i].end), maps[i].offset), maps[i].dev), maps[i].ino);
+			h = mix(mix(mix(mix(mix(h, maps[i].start), maps[i].end), maps[i].offset),
+				    maps[i].dev),
+				maps[i].ino);
 	return h;
 }
 
-static void add_module(struct known *k, struct proc *p, struct target *t, const struct target_map *m)
+static void add_module(struct known *k, struct proc *p, struct target *t,
+		       const struct target_map *m)
 {
 	struct module *more;
 	struct file *f;
@@ -189,7 +195,8 @@ static void add_module(struct known *k, struct proc *p, struct target *t, const 
 	if (!more)
 		return;
 	p->modules = more;
-	p->modules[p->nmodules++] = (struct module){ .file = f, .dev = m->dev, .ino = m->ino, .bias = bias };
+	p->modules[p->nmodules++] =
+		(struct module){ .file = f, .dev = m->dev, .ino = m->ino, .bias = bias };
 	f->refs++;
 }
 
@@ -219,8 +226,8 @@ static int refresh(struct known *k, struct proc *p, struct target *t, uint64_t n
 	return 0;
 }
 
-/* Opens what is mapped, once for each set of mappings, and not before it is needed: it takes longer than some processes
- * live. */
+/* Opens what is mapped, once for each set of mappings, and not before it is needed: it takes
+ * longer than some processes live. */
 static void look_at_modules(struct known *k, struct proc *p, struct target *t)
 {
 	const struct target_map *maps;
@@ -244,11 +251,13 @@ static void miss(struct proc *p, uint64_t handle, uint64_t now)
 	p->misses[mix(1, handle) >> 56] = (struct miss){ handle, now + MISS_NS };
 }
 
-/* ---- host stubs --------------------------------------------------------------------------------------- */
+/* ---- host stubs ---- */
 
-/* Whether a file's only kernel is that of any host stub in it. A program with fixed addresses passes its own entry for a
- * function of another file, so there it must be the only kernel of all files. */
-static const char *only_kernel(struct known *k, const struct proc *p, const struct module *own, uint32_t *len)
+/* Whether a file's only kernel is that of any host stub in it. A program with fixed addresses
+ * passes its own entry for a function of another file, so there it must be the only kernel of
+ * all files. */
+static const char *only_kernel(struct known *k, const struct proc *p, const struct module *own,
+			       uint32_t *len)
 {
 	int n;
 
@@ -271,15 +280,17 @@ static const char *only_kernel(struct known *k, const struct proc *p, const stru
 	return n == 1 && *len ? k->name : NULL;
 }
 
-static const char *find_stub(struct known *k, struct proc *p, struct target *t, const struct target_map *m, uint64_t handle,
-			     bool gone, enum ct_name_source *source, uint32_t *len)
+static const char *find_stub(struct known *k, struct proc *p, struct target *t,
+			     const struct target_map *m, uint64_t handle, bool gone,
+			     enum ct_name_source *source, uint32_t *len)
 {
 	struct module *own = NULL;
 	uint64_t bias = 0;
 	char byte;
 	size_t n;
 
-	/* the mappings are those of the program that runs now, the memory is that of the one which was opened */
+	/* the mappings are those of the program that runs now, the memory is that of the one
+	 * which was opened */
 	if (!gone && target_read(t, handle, &byte, 1))
 		return NULL;
 	for (int i = 0; i < p->nmodules && !own; i++)
@@ -294,14 +305,15 @@ static const char *find_stub(struct known *k, struct proc *p, struct target *t, 
 		*len = (uint32_t)n;
 		return k->name;
 	}
-	/* a file with symbols for its functions has one for this; where they were ambiguous, code decides nothing */
+	/* a file with symbols for its functions has one for this; where they were ambiguous,
+	 * code decides nothing */
 	if (!known_elf_index(own->file->elf) && known_elf_handles(own->file->elf))
 		return NULL;
 	*source = CT_NAME_FATBIN;
 	return only_kernel(k, p, own, len);
 }
 
-/* ---- handles ------------------------------------------------------------------------------------------ */
+/* ---- handles ---- */
 
 /* The values of one file's variables, in few big reads: they lie close to each other in .bss. */
 static int read_values(struct module *mod, struct target *t, uint8_t *buf)
@@ -342,14 +354,16 @@ static int read_all_values(struct proc *p, struct target *t, uint64_t now)
 	int err = buf ? 0 : -ENOMEM;
 
 	for (int i = 0; !err && i < p->nmodules; i++)
-		if (known_elf_has_device_code(p->modules[i].file->elf) && !known_elf_index(p->modules[i].file->elf))
+		if (known_elf_has_device_code(p->modules[i].file->elf) &&
+		    !known_elf_index(p->modules[i].file->elf))
 			err = read_values(&p->modules[i], t, buf);
 	free(buf);
 	p->values_ns = now;
 	return err;
 }
 
-/* The kernel of the variables that hold this handle, in k->name. Returns its length; 0: none, or they do not agree. */
+/* The kernel of the variables that hold this handle, in k->name. Returns its length; 0: none, or
+ * they do not agree. */
 static size_t name_of_value(struct known *k, const struct proc *p, uint64_t handle, bool *sure)
 {
 	size_t len = 0;
@@ -364,10 +378,12 @@ static size_t name_of_value(struct known *k, const struct proc *p, uint64_t hand
 			if (m->values[v] != handle)
 				continue;
 			if (!len) {
-				len = known_elf_handle(m->file->elf, v, k->name, sizeof(k->name), sure);
+				len = known_elf_handle(m->file->elf, v, k->name, sizeof(k->name),
+						       sure);
 				if (!len)
 					return 0;
-			} else if (known_elf_handle(m->file->elf, v, k->other, sizeof(k->other), &s) != len ||
+			} else if (known_elf_handle(m->file->elf, v, k->other, sizeof(k->other),
+						    &s) != len ||
 				   memcmp(k->other, k->name, len)) {
 				return 0;
 			}
@@ -383,9 +399,11 @@ static bool settled(const struct known *k, uint64_t *count)
 	return !k->opts.forgets || *count == k->unloads;
 }
 
-/* A handle that is no address of code: what the variables say and what the driver's memory says, and whether they agree. */
-static const char *find_handle(struct known *k, struct proc *p, struct target *t, uint64_t handle, uint64_t now, bool gone,
-			       bool *fresh, enum ct_name_source *source, uint32_t *len)
+/* A handle that is no address of code: what the variables say and what the driver's memory says,
+ * and whether they agree. */
+static const char *find_handle(struct known *k, struct proc *p, struct target *t, uint64_t handle,
+			       uint64_t now, bool gone, bool *fresh, enum ct_name_source *source,
+			       uint32_t *len)
 {
 	uint64_t before = p->forgets, after;
 	bool sure = false, trusted = driver_is_trusted(p->driver);
@@ -394,15 +412,18 @@ static const char *find_handle(struct known *k, struct proc *p, struct target *t
 
 	if (!k->opts.forgets)
 		return NULL;
-	/* The driver's word first: to index the symbols of large files takes longer than some processes live. */
+	/* The driver's word first: to index the symbols of large files takes longer than some
+	 * processes live. */
 	if (!gone && p->driver && !driver_is_refuted(p->driver))
 		said = driver_read_name(t, handle, k->other, sizeof(k->other));
 	said = said < 0 ? 0 : said;
 	*fresh = said && trusted && settled(k, &after) && after == before;
 	look_at_modules(k, p, t);
-	if (!gone && (!p->values_ns || now - p->values_ns > REREAD_NS) && read_all_values(p, t, now) == -ESRCH && !*fresh)
+	if (!gone && (!p->values_ns || now - p->values_ns > REREAD_NS) &&
+	    read_all_values(p, t, now) == -ESRCH && !*fresh)
 		return NULL;
-	/* The process may have gone on to unload its code, or to end, while its files were looked at: then they decide nothing. */
+	/* The process may have gone on to unload its code, or to end, while its files were
+	 * looked at: then they decide nothing. */
 	if (*fresh && (!settled(k, &after) || after != before))
 		n = 0;
 	else
@@ -425,10 +446,10 @@ static const char *find_handle(struct known *k, struct proc *p, struct target *t
 	return said ? k->other : k->name;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
-const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t handle, bool driver,
-		       enum ct_name_source *source, uint32_t *len)
+const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t handle,
+		       bool driver, enum ct_name_source *source, uint32_t *len)
 {
 	const char *name = NULL;
 	const struct target_map *m;
@@ -440,8 +461,10 @@ const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t
 	*len = 0;
 	if (!p || missed(p, handle, now) || !settled(k, &before))
 		return NULL;
-	if (!p->mapped || !k->opts.forgets || p->forgets != before || now - p->maps_ns > REREAD_NS) {
-		/* of a process that has ended, what was read before still tells what its last calls meant */
+	if (!p->mapped || !k->opts.forgets || p->forgets != before ||
+	    now - p->maps_ns > REREAD_NS) {
+		/* of a process that has ended, what was read before still tells what its last
+		 * calls meant */
 		gone = refresh(k, p, t, now) < 0;
 		if (gone && (!p->mapped || !k->opts.forgets || p->forgets != before)) {
 			miss(p, handle, now);
@@ -458,7 +481,8 @@ const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t
 		look_at_modules(k, p, t);
 		name = find_stub(k, p, t, m, handle, gone, source, len);
 	}
-	if (!(name && fresh && *source == CT_NAME_DRIVER) && (!settled(k, &after) || after != before))
+	if (!(name && fresh && *source == CT_NAME_DRIVER) &&
+	    (!settled(k, &after) || after != before))
 		name = NULL;
 	else if (!name && (p->values_ns == now || (m && m->exec)))
 		miss(p, handle, now);
@@ -469,7 +493,8 @@ const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t
 	return name;
 }
 
-void known_teach(struct known *k, struct target *t, uint32_t pid, uint64_t handle, const char *name, uint32_t len)
+void known_teach(struct known *k, struct target *t, uint32_t pid, uint64_t handle, const char *name,
+		 uint32_t len)
 {
 	struct proc *p = handle && t && len && len < CT_NAME_MAX - 1 ? proc_of(k, pid, t) : NULL;
 	uint64_t now = now_ns(), before, after;
@@ -484,7 +509,8 @@ void known_teach(struct known *k, struct target *t, uint32_t pid, uint64_t handl
 		return;
 	said = driver_read_name(t, handle, k->other, sizeof(k->other));
 	if (said <= 0 || !settled(k, &after) || after != before)
-		return; /* nothing that looks like a name: no name will be taken from there either */
+		/* nothing that looks like a name: no name will be taken from there either */
+		return;
 	memcpy(k->name, name, len);
 	k->name[len] = '\0';
 	/* a name that was cut on its way to us says nothing */
@@ -492,7 +518,9 @@ void known_teach(struct known *k, struct target *t, uint32_t pid, uint64_t handl
 		return;
 	match = stub_compare(k->name, k->other);
 	if (match == STUB_OTHER)
-		msg_verb("the driver's memory names a kernel %.200s, not %.200s: no name is read from there", k->other, k->name);
+		msg_verb("the driver's memory names a kernel %.200s, not %.200s: no name is read "
+			 "from there",
+			 k->other, k->name);
 	if (match != STUB_SPELLING)
 		driver_pair(p->driver, match == STUB_SAME);
 }

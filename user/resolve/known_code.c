@@ -8,8 +8,9 @@
 #include "known_code.h"
 
 #define MAX_CONTAINER (256u << 20) /* bytes of one fat binary */
-#define MAX_SCAN (512ULL << 20)	   /* bytes looked through for fat binaries where there are no section headers */
-#define MAX_PLAIN (1ULL << 30)	   /* bytes of a file's device code, decompressed */
+/* bytes looked through for fat binaries where there are no section headers */
+#define MAX_SCAN (512ULL << 20)
+#define MAX_PLAIN (1ULL << 30) /* bytes of a file's device code, decompressed */
 #define SCAN_CHUNK (1u << 20)
 
 static bool is_device_section(const char *name)
@@ -117,7 +118,8 @@ static int on_kernel(void *ctx, const char *name)
 	return 0;
 }
 
-/* One fat binary after the other, so that a file with thousands is not read beyond the second kernel. */
+/* One fat binary after the other, so that a file with thousands is not read beyond the second
+ * kernel. */
 static int count_at(const struct elf_file *f, uint64_t at, uint64_t len, void *ctx)
 {
 	struct count *c = ctx;

@@ -10,11 +10,11 @@
 #include "stub.h"
 
 #define MAX_DRIVERS 16
-#define NAME_AT 8     /* bytes behind a handle */
+#define NAME_AT 8      /* bytes behind a handle */
 #define PAIRS_FIRST 32 /* certain pairs that are all compared */
 
-/* Releases (their first number) on which it was measured: CUfunction from modules and from libraries, CUkernel,
- * cudaKernel_t; 64-bit Linux. */
+/* Releases (their first number) on which it was measured: CUfunction from modules and from
+ * libraries, CUkernel, cudaKernel_t; 64-bit Linux. */
 static const unsigned int measured[] = { 580 };
 
 struct driver {
@@ -91,7 +91,8 @@ struct driver *driver_of(struct driver_table *t, struct target *target, const st
 	d.mtime_ns = st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec;
 	d.measured = was_measured(version);
 	for (int i = 0; i < t->n; i++)
-		if (t->rows[i].dev == d.dev && t->rows[i].ino == d.ino && t->rows[i].mtime_ns == d.mtime_ns)
+		if (t->rows[i].dev == d.dev && t->rows[i].ino == d.ino &&
+		    t->rows[i].mtime_ns == d.mtime_ns)
 			return &t->rows[i];
 	if (t->n == MAX_DRIVERS)
 		return NULL;

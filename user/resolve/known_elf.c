@@ -2,9 +2,9 @@
 /*
  * known_elf.c - see known_elf.h.
  *
- * The index keeps addresses, hashes and places of names; a name is read from the file again when it is wanted, and believed
- * only if it still has its hash. libtorch_cuda.so has 21 495 handles and 200 000 functions: the index takes 6 MB of memory
- * and the names would take 60.
+ * The index keeps addresses, hashes and places of names; a name is read from the file again when
+ * it is wanted, and believed only if it still has its hash. libtorch_cuda.so has 21 495 handles
+ * and 200 000 functions: the index takes 6 MB of memory and the names would take 60.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define MAX_FUNCS (2u << 20)
 #define MAX_HANDLES (256u << 10)
 #define MAX_STUBS (1u << 20)
-#define MAX_NAME_BYTES (1ULL << 30)	/* all names of a file */
+#define MAX_NAME_BYTES (1ULL << 30) /* all names of a file */
 #define NOT_ASKED (-1000000)
 
 struct func {
@@ -40,7 +40,8 @@ struct known_elf {
 	struct func *funcs; /* by address */
 	struct var *vars;   /* by address */
 	uint64_t *names;    /* the functions' hashes, sorted */
-	uint64_t *stubs;    /* hashes of the kernels that have a stub of nvcc's, sorted, each once */
+	/* hashes of the kernels that have a stub of nvcc's, sorted, each once */
+	uint64_t *stubs;
 	uint32_t nfuncs, nvars, nstubs;
 	int kernels; /* known_elf_kernels()'s answer, or NOT_ASKED */
 	char *kernel;
@@ -55,7 +56,7 @@ static uint64_t hash_of(const char *s, size_t len)
 	return h;
 }
 
-/* ---- the file ----------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 int known_elf_open(struct known_elf **out, int fd)
 {
@@ -108,9 +109,11 @@ bool known_elf_is_fixed(const struct known_elf *e)
 
 void known_elf_facts(const struct known_elf *e, struct known_elf_facts *facts)
 {
-	*facts = (struct known_elf_facts){ .device_code = e->device_code, .sections = e->file.nshdr != 0,
+	*facts = (struct known_elf_facts){ .device_code = e->device_code,
+					   .sections = e->file.nshdr != 0,
 					   .symtab = elf_has_section(&e->file, SHT_SYMTAB),
-					   .nstubs = e->nstubs, .nhandles = e->nvars };
+					   .nstubs = e->nstubs,
+					   .nhandles = e->nvars };
 }
 
 bool known_elf_bias(const struct known_elf *e, const struct target_map *map, uint64_t *bias)
@@ -130,7 +133,7 @@ bool known_elf_bias(const struct known_elf *e, const struct target_map *map, uin
 	return false;
 }
 
-/* ---- the index ---------------------------------------------------------------------------------------- */
+/* ---- the index ---- */
 
 struct build {
 	struct known_elf *e;
@@ -169,7 +172,8 @@ static int add_stub(struct build *b, size_t len)
 static int on_object(struct build *b, const struct elf_sym *sym, size_t len)
 {
 	struct known_elf *e = b->e;
-	size_t n = sym->name[0] == '_' ? stub_of_handle(sym->name, len, b->name, sizeof(b->name)) : 0;
+	size_t n = sym->name[0] == '_' ? stub_of_handle(sym->name, len, b->name, sizeof(b->name))
+				       : 0;
 	int err;
 
 	if (!n) {
@@ -200,7 +204,8 @@ static int on_symbol(void *ctx, const struct elf_sym *sym)
 		return 0;
 	if (sym->type == STT_OBJECT)
 		return sym->defined ? on_object(b, sym, len) : 0;
-	/* an undefined function with an address is the fixed program's own entry for it, which is what it passes */
+	/* an undefined function with an address is the fixed program's own entry for it, which
+	 * is what it passes */
 	n = stub_of_any(sym->name, len, b->name, sizeof(b->name));
 	if (n)
 		return add_stub(b, n);
@@ -209,13 +214,15 @@ static int on_symbol(void *ctx, const struct elf_sym *sym)
 		return 0;
 	err = grow(&e->funcs, e->nfuncs, &b->cap_funcs, sizeof(*e->funcs), MAX_FUNCS);
 	if (!err)
-		e->funcs[e->nfuncs++] = (struct func){ sym->value, hash_of(b->name, n), sym->name_at };
+		e->funcs[e->nfuncs++] =
+			(struct func){ sym->value, hash_of(b->name, n), sym->name_at };
 	return err;
 }
 
 static int by_addr(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b; /* the first word of func and var, or a hash */
+	/* the first word of func and var, or a hash */
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return x < y ? -1 : x > y;
 }
@@ -257,8 +264,9 @@ int known_elf_index(struct known_elf *e)
 		return -ENOMEM;
 	b->e = e;
 	/* .symtab has all that .dynsym has */
-	err = elf_has_section(&e->file, SHT_SYMTAB) ? elf_symbols_of(&e->file, SHT_SYMTAB, types, on_symbol, b) :
-						      elf_symbols_of(&e->file, SHT_DYNSYM, types, on_symbol, b);
+	err = elf_has_section(&e->file, SHT_SYMTAB)
+		      ? elf_symbols_of(&e->file, SHT_SYMTAB, types, on_symbol, b)
+		      : elf_symbols_of(&e->file, SHT_DYNSYM, types, on_symbol, b);
 	free(b);
 	if (!err)
 		err = sort_index(e);
@@ -272,7 +280,7 @@ int known_elf_index(struct known_elf *e)
 	return err;
 }
 
-/* ---- names -------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* Reads a symbol's name anew. Returns its length; 0: it cannot be read. */
 static size_t name_at(const struct known_elf *e, uint64_t at, char *buf)
@@ -328,7 +336,8 @@ static uint32_t lower(const void *array, uint32_t n, size_t size, uint64_t addr)
 	return lo;
 }
 
-/* What one symbol at the address of a host function says. *stub: nvcc made a stub for a kernel of that name. */
+/* What one symbol at the address of a host function says. *stub: nvcc made a stub for a kernel
+ * of that name. */
 static size_t func_kernel(const struct known_elf *e, const struct func *f, char *out, bool *stub)
 {
 	char symbol[ELF_NAME_MAX];
@@ -361,8 +370,10 @@ size_t known_elf_stub(struct known_elf *e, uint64_t addr, char *out, size_t size
 
 	if (known_elf_index(e))
 		return 0;
-	/* several symbols at one address: aliases, or functions that the linker found to be the same */
-	for (uint32_t i = lower(e->funcs, e->nfuncs, sizeof(*e->funcs), addr); i < e->nfuncs && e->funcs[i].addr == addr; i++) {
+	/* several symbols at one address: aliases, or functions that the linker found to be the
+	 * same */
+	for (uint32_t i = lower(e->funcs, e->nfuncs, sizeof(*e->funcs), addr);
+	     i < e->nfuncs && e->funcs[i].addr == addr; i++) {
 		bool stub;
 		size_t n = func_kernel(e, &e->funcs[i], name, &stub);
 
@@ -405,7 +416,8 @@ size_t known_elf_handle(struct known_elf *e, uint32_t i, char *out, size_t size,
 	n = stub_of_handle(symbol, len, out, size);
 	if (!n || !stub_is_name(out, n))
 		return 0;
-	/* The stub's name is mangled also where the kernel's is not, being extern "C"; the host function tells. */
+	/* The stub's name is mangled also where the kernel's is not, being extern "C"; the host
+	 * function tells. */
 	cpp = has_func(e, out, n);
 	nc = stub_extern_c(out, n, c, sizeof(c));
 	if (nc && has_func(e, c, nc)) {
@@ -418,7 +430,7 @@ size_t known_elf_handle(struct known_elf *e, uint32_t i, char *out, size_t size,
 	return n;
 }
 
-/* ---- device code -------------------------------------------------------------------------------------- */
+/* ---- device code ---- */
 
 int known_elf_kernels(struct known_elf *e, char *out, size_t size)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* known_files.c - see known_files.h. A file that changed is another file: its size and time of change are of its identity. */
+/* known_files.c - see known_files.h. A file that changed is another file: its size and time of
+ * change are of its identity. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,7 +70,8 @@ static struct file *file_add(struct file_table *t, const struct stat *st, int fd
 	return f;
 }
 
-struct file *file_table_find(struct file_table *t, struct target *target, const struct target_map *m)
+struct file *file_table_find(struct file_table *t, struct target *target,
+			     const struct target_map *m)
 {
 	struct file *f = NULL;
 	struct stat st;
@@ -82,7 +84,8 @@ struct file *file_table_find(struct file_table *t, struct target *target, const 
 		return NULL;
 	}
 	for (int i = 0; i < t->nfiles && !f; i++)
-		if (t->files[i]->ino == st.st_ino && t->files[i]->dev == st.st_dev && t->files[i]->size == (uint64_t)st.st_size &&
+		if (t->files[i]->ino == st.st_ino && t->files[i]->dev == st.st_dev &&
+		    t->files[i]->size == (uint64_t)st.st_size &&
 		    t->files[i]->mtime_ns == st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec)
 			f = t->files[i];
 	if (f)

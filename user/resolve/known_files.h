@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * known_files.h - the files that were looked at for kernels, by their identity, shared by all processes that map them. What
- * is in them is known_elf.h's.
+ * known_files.h - the files that were looked at for kernels, by their identity, shared by all
+ * processes that map them. What is in them is known_elf.h's.
  */
 #ifndef CT_KNOWN_FILES_H
 #define CT_KNOWN_FILES_H
@@ -10,8 +10,8 @@
 
 struct file_table;
 
-/* A file. `elf` is there only where it matters: with device code, or a program with fixed addresses. Owned by the table; as
- * long as `refs` is not 0 it stays. */
+/* A file. `elf` is there only where it matters: with device code, or a program with fixed
+ * addresses. Owned by the table; as long as `refs` is not 0 it stays. */
 struct file {
 	uint64_t dev, ino, size;
 	int64_t mtime_ns;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* known_survey.c - what `cudatrace doctor -p` says of the names of a process's kernels: see known.h. */
+/* known_survey.c - what `cudatrace doctor -p` says of the names of a process's kernels: see
+ * known.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,8 @@ int known_survey(struct target *t, struct known_survey *s)
 		bool seen = !maps[i].exec || !maps[i].ino;
 
 		for (int j = 0; j < i && !seen; j++)
-			seen = maps[j].exec && maps[j].dev == maps[i].dev && maps[j].ino == maps[i].ino;
+			seen = maps[j].exec && maps[j].dev == maps[i].dev &&
+			       maps[j].ino == maps[i].ino;
 		if (seen || s->nfiles == MAX_FILES)
 			continue;
 		if (!s->driver && driver_is(&maps[i])) {

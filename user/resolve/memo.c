@@ -55,7 +55,8 @@ void memo_add_bytes(struct memo_key *k, const void *bytes, size_t len)
 	memo_add(k, len);
 	for (size_t i = 0; i < len; i += sizeof(word)) {
 		word = 0;
-		memcpy(&word, (const char *)bytes + i, len - i < sizeof(word) ? len - i : sizeof(word));
+		memcpy(&word, (const char *)bytes + i,
+		       len - i < sizeof(word) ? len - i : sizeof(word));
 		memo_add(k, word);
 	}
 }

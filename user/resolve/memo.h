@@ -2,8 +2,8 @@
 /*
  * memo.h - remembers a number for a key of any length, of which only a hash is kept.
  *
- * 128 bits under a secret of the run: that two keys meet by chance, or by what a hostile program chose, is not to be
- * expected. Knows nothing of what the keys are.
+ * 128 bits under a secret of the run: that two keys meet by chance, or by what a hostile program
+ * chose, is not to be expected. Knows nothing of what the keys are.
  */
 #ifndef CT_MEMO_H
 #define CT_MEMO_H
@@ -19,7 +19,7 @@ void memo_add(struct memo_key *, uint64_t word);
 void memo_add_bytes(struct memo_key *, const void *, size_t len);
 
 struct memo;
-struct memo *memo_open(void); /* NULL: no memory */
+struct memo *memo_open(void);	/* NULL: no memory */
 void memo_close(struct memo *); /* takes NULL */
 bool memo_find(const struct memo *, struct memo_key, uint64_t *value);
 int memo_put(struct memo *, struct memo_key, uint64_t value); /* 0 or -ENOMEM */

@@ -2,10 +2,11 @@
 /*
  * names.c - see names.h.
  *
- * Of each process two things are kept: which kernel each handle is (handles.h: all 20 000 that a library registers), and
- * which handles were told of, by a CT_NAME record (the few hundred that are launched). A launch of a kernel whose name was
- * told costs one probe of the second table. Whatever changes a told handle's meaning takes the name back at once, so
- * that those who learn from CT_NAME records never have an old one.
+ * Of each process two things are kept: which kernel each handle is (handles.h: all 20 000 that a
+ * library registers), and which handles were told of, by a CT_NAME record (the few hundred that
+ * are launched). A launch of a kernel whose name was told costs one probe of the second table.
+ * Whatever changes a told handle's meaning takes the name back at once, so that those who learn
+ * from CT_NAME records never have an old one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,11 +19,12 @@
 #include "pieces.h"
 
 #define POOL_BYTES ((size_t)128 << 20)
-#define CHAINS 256		      /* a power of two */
-#define FIRST_TOLD 16		      /* a power of two */
-#define TOLD_MAX 65536		      /* handles of one process; then all are told anew */
-#define EXITED_NS 5000000000ULL	      /* of an ended process's names: its last records may be on the way */
-#define TEACH_MAX 64		      /* pairs that one process is calibrated with */
+#define CHAINS 256     /* a power of two */
+#define FIRST_TOLD 16  /* a power of two */
+#define TOLD_MAX 65536 /* handles of one process; then all are told anew */
+/* of an ended process's names: its last records may be on the way */
+#define EXITED_NS 5000000000ULL
+#define TEACH_MAX 64 /* pairs that one process is calibrated with */
 
 /* A handle that a call was about. */
 struct told {
@@ -79,7 +81,7 @@ struct names *names_open(const struct names_ops *ops, void *ctx, bool inner)
 	return n;
 }
 
-/* ---- processes -------------------------------------------------------------------------------------------- */
+/* ---- processes ---- */
 
 static void clear_told(struct names *n, struct proc *p)
 {
@@ -184,7 +186,7 @@ static void sweep_exited(struct names *n)
 	}
 }
 
-/* ---- telling ---------------------------------------------------------------------------------------------- */
+/* ---- telling ---- */
 
 static struct told *told_slot(struct told *slots, uint32_t nslots, uint64_t handle)
 {
@@ -195,14 +197,18 @@ static struct told *told_slot(struct told *slots, uint32_t nslots, uint64_t hand
 	return &slots[i];
 }
 
-static int emit(struct names *n, uint32_t pid, uint64_t at_ns, uint64_t handle, const struct pool_name *name, uint8_t source)
+static int emit(struct names *n, uint32_t pid, uint64_t at_ns, uint64_t handle,
+		const struct pool_name *name, uint8_t source)
 {
 	struct ct_name *r = &n->rec;
 	uint32_t len = name ? name->len : 0, padded = (len + 7) & ~7u;
 
 	memset(r, 0, sizeof(*r));
-	r->h = (struct ct_hdr){ .size = (uint16_t)(sizeof(*r) + padded), .kind = CT_NAME, .pid = pid,
-				.start_ns = at_ns, .end_ns = at_ns };
+	r->h = (struct ct_hdr){ .size = (uint16_t)(sizeof(*r) + padded),
+				.kind = CT_NAME,
+				.pid = pid,
+				.start_ns = at_ns,
+				.end_ns = at_ns };
 	r->handle = handle;
 	r->len = len;
 	r->source = source;
@@ -245,7 +251,8 @@ static int take_all_back(struct names *n, struct proc *p, uint64_t at_ns)
 }
 
 /* The slot of a handle that a call is about. NULL: no memory. */
-static struct told *told_get(struct names *n, struct proc *p, uint64_t handle, uint64_t at_ns, int *err)
+static struct told *told_get(struct names *n, struct proc *p, uint64_t handle, uint64_t at_ns,
+			     int *err)
 {
 	struct told *t = p->told ? told_slot(p->told, p->told_slots, handle) : NULL, *slots;
 	uint32_t nslots;
@@ -292,7 +299,7 @@ static int check_told(struct names *n, struct proc *p, uint64_t at_ns)
 	return err;
 }
 
-/* ---- learning --------------------------------------------------------------------------------------------- */
+/* ---- learning ---- */
 
 /* The handle has this name from now on (NULL: an unknown one). A reference goes along. */
 static int learn(struct names *n, struct proc *p, struct handle *h)
@@ -309,7 +316,9 @@ static int learn(struct names *n, struct proc *p, struct handle *h)
 	e = handles_put(p->handles, h);
 	if (e == -ENOSPC) {
 		if (!n->warned)
-			msg_warn("process %u has more kernels than are kept: the names of those so far are forgotten", p->pid);
+			msg_warn("process %u has more kernels than are kept: the names of those so "
+				 "far are forgotten",
+				 p->pid);
 		n->warned = true;
 		e = check_told(n, p, h->learned_ns);
 	}
@@ -330,17 +339,18 @@ static struct pool_name *intern(struct names *n, const char *name, uint32_t len,
 /* What a driver's handle is called is what the driver's own memory can be tried with. */
 static void teach(struct names *n, struct proc *p, const struct handle *h)
 {
-	if (!n->ops.teach || !h->name || h->name->cut || h->flags & HANDLE_RUNTIME || h->source != CT_NAME_REGISTERED ||
-	    p->taught >= TEACH_MAX)
+	if (!n->ops.teach || !h->name || h->name->cut || h->flags & HANDLE_RUNTIME ||
+	    h->source != CT_NAME_REGISTERED || p->taught >= TEACH_MAX)
 		return;
 	p->taught++;
 	n->ops.teach(n->ctx, p->pid, h->handle, h->name->text, h->name->len);
 }
 
-static int learn_name(struct names *n, struct proc *p, const struct ct_call *c, const struct api_lesson *l,
-		      struct handle *h)
+static int learn_name(struct names *n, struct proc *p, const struct ct_call *c,
+		      const struct api_lesson *l, struct handle *h)
 {
-	const struct handle *part = handles_find(p->handles, l->owner), *old = handles_find(p->handles, l->handle);
+	const struct handle *part = handles_find(p->handles, l->owner),
+			    *old = handles_find(p->handles, l->handle);
 	uint32_t len = l->len;
 	bool cut = l->cut;
 	const char *name = l->name;
@@ -363,9 +373,12 @@ static int learn_name(struct names *n, struct proc *p, const struct ct_call *c, 
 }
 
 /* Asks for the name of a handle that nothing has taught, and keeps the answer. NULL: not known. */
-static const struct handle *ask(struct names *n, struct proc *p, uint64_t handle, bool driver, uint64_t at_ns, int *err)
+static const struct handle *ask(struct names *n, struct proc *p, uint64_t handle, bool driver,
+				uint64_t at_ns, int *err)
 {
-	struct handle h = { .handle = handle, .learned_ns = at_ns, .flags = driver ? HANDLE_IN_CONTEXT : HANDLE_RUNTIME };
+	struct handle h = { .handle = handle,
+			    .learned_ns = at_ns,
+			    .flags = driver ? HANDLE_IN_CONTEXT : HANDLE_RUNTIME };
 	enum ct_name_source source = CT_NAME_NONE;
 	const char *name = NULL;
 	uint32_t len = 0;
@@ -379,14 +392,16 @@ static const struct handle *ask(struct names *n, struct proc *p, uint64_t handle
 	if (!h.name)
 		return NULL;
 	h.source = (uint8_t)source;
-	/* the driver describes it: it may also be of a library that was loaded by the driver's own functions */
+	/* the driver describes it: it may also be of a library that was loaded by the driver's
+	 * own functions */
 	if (source == CT_NAME_DRIVER)
 		h.flags &= (uint8_t)~HANDLE_RUNTIME;
 	*err = learn(n, p, &h);
 	return handles_find(p->handles, handle);
 }
 
-static int learn_same(struct names *n, struct proc *p, const struct api_lesson *l, bool driver, struct handle *h)
+static int learn_same(struct names *n, struct proc *p, const struct api_lesson *l, bool driver,
+		      struct handle *h)
 {
 	const struct handle *of = l->of ? handles_find(p->handles, l->of) : NULL;
 	int err = 0, e;
@@ -423,10 +438,8 @@ static int learn_call(struct names *n, const struct ct_call *c)
 	h = (struct handle){ .handle = l.handle, .learned_ns = c->h.start_ns };
 	h.flags = (uint8_t)((l.in_context ? HANDLE_IN_CONTEXT : 0) | (driver ? 0 : HANDLE_RUNTIME));
 	switch (l.kind) {
-	case API_LESSON_NAME:
-		return learn_name(n, p, c, &l, &h);
-	case API_LESSON_SAME:
-		return learn_same(n, p, &l, driver, &h);
+	case API_LESSON_NAME: return learn_name(n, p, c, &l, &h);
+	case API_LESSON_SAME: return learn_same(n, p, &l, driver, &h);
 	case API_LESSON_PART:
 		h.flags |= HANDLE_PART;
 		h.owner = l.of;
@@ -434,8 +447,7 @@ static int learn_call(struct names *n, const struct ct_call *c)
 	case API_LESSON_UNLOADED:
 		err = handles_unloaded(p->handles, l.owner, c->h.start_ns, !driver);
 		break;
-	default:
-		handles_context_ended(p->handles, c->h.start_ns);
+	default: handles_context_ended(p->handles, c->h.start_ns);
 	}
 	if (n->ops.forget)
 		n->ops.forget(n->ctx, p->pid);
@@ -457,13 +469,16 @@ int names_doubt(struct names *n, uint64_t at_ns)
 	return err;
 }
 
-/* ---- the kernels that calls are about --------------------------------------------------------------------- */
+/* ---- the kernels that calls are about ---- */
 
 /* A runtime launch of a kernel that nothing names: is the driver's launch inside it known? */
-static const struct handle *learn_inner(struct names *n, struct proc *p, struct told *t, const struct ct_call *c, int *err)
+static const struct handle *learn_inner(struct names *n, struct proc *p, struct told *t,
+					const struct ct_call *c, int *err)
 {
 	const struct handle *in;
-	struct handle h = { .handle = t->handle, .learned_ns = c->h.start_ns, .flags = HANDLE_RUNTIME,
+	struct handle h = { .handle = t->handle,
+			    .learned_ns = c->h.start_ns,
+			    .flags = HANDLE_RUNTIME,
 			    .source = CT_NAME_INNER };
 	uint64_t handle;
 
@@ -485,7 +500,8 @@ static const struct handle *learn_inner(struct names *n, struct proc *p, struct 
 static int tell(struct names *n, const struct ct_call *c, uint64_t handle)
 {
 	const struct api_func *f = &api_funcs[c->func];
-	bool driver = f->domain == API_DRIVER, launch = f->class == API_LAUNCH && c->h.kind == CT_CALL &&
+	bool driver = f->domain == API_DRIVER, launch = f->class == API_LAUNCH &&
+							c->h.kind == CT_CALL &&
 							!(c->h.flags & CT_F_PENDING);
 	struct proc *p = proc_get(n, c->h.pid);
 	const struct handle *h;
@@ -525,7 +541,8 @@ static int call(struct names *n, const struct ct_call *c)
 	int err = learn_call(n, c);
 
 	if (!stops(err) && api_kernel(c, API_ARCH_HERE, &handle)) {
-		if (n->inner && c->depth && c->h.kind == CT_CALL && api_funcs[c->func].domain == API_DRIVER &&
+		if (n->inner && c->depth && c->h.kind == CT_CALL &&
+		    api_funcs[c->func].domain == API_DRIVER &&
 		    api_funcs[c->func].class == API_LAUNCH)
 			inner_saw(n->inner, c, handle);
 		/* what says the name itself, 20 000 times in a row, need not be told it */
@@ -541,14 +558,18 @@ static int call(struct names *n, const struct ct_call *c)
 static int tallied(struct names *n, const struct ct_tally *t)
 {
 	struct ct_call c = {
-		.h = { .kind = CT_CALL, .flags = CT_F_PENDING, .pid = t->h.pid, .tid = t->h.tid, .start_ns = t->h.end_ns },
+		.h = { .kind = CT_CALL,
+		       .flags = CT_F_PENDING,
+		       .pid = t->h.pid,
+		       .tid = t->h.tid,
+		       .start_ns = t->h.end_ns },
 		.func = t->func,
 	};
 
 	return t->how == CT_BY_KERNEL && t->by ? tell(n, &c, t->by) : 0;
 }
 
-/* ---- records ---------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 static int process(struct names *n, const struct ct_process *r)
 {
@@ -602,18 +623,12 @@ int names_record(struct names *n, const struct ct_hdr *h)
 		pieces_drop(n->pieces);
 	switch (h->kind) {
 	case CT_CALL:
-	case CT_ENTER:
-		return call(n, (const struct ct_call *)h);
-	case CT_TALLY:
-		return tallied(n, (const struct ct_tally *)h);
-	case CT_MORE:
-		pieces_add(n->pieces, (const struct ct_more *)h);
-		return 0;
+	case CT_ENTER: return call(n, (const struct ct_call *)h);
+	case CT_TALLY: return tallied(n, (const struct ct_tally *)h);
+	case CT_MORE: pieces_add(n->pieces, (const struct ct_more *)h); return 0;
 	case CT_PROCESS:
-	case CT_EXEC:
-		return process(n, (const struct ct_process *)h);
-	case CT_FORK:
-		return forked(n, (const struct ct_fork *)h);
+	case CT_EXEC: return process(n, (const struct ct_process *)h);
+	case CT_FORK: return forked(n, (const struct ct_fork *)h);
 	case CT_EXIT:
 		p = proc_find(n, h->pid);
 		if (p && !p->exited_ns) {
@@ -622,8 +637,7 @@ int names_record(struct names *n, const struct ct_hdr *h)
 		}
 		sweep_exited(n);
 		return 0;
-	default:
-		return 0;
+	default: return 0;
 	}
 }
 

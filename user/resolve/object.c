@@ -2,9 +2,10 @@
 /*
  * object.c - see object.h. A Dwfl of its own for each file, with the one module at bias 0.
  *
- * Files are read, not mapped (ELF_C_READ): a file that shrinks under a mapping would end us by SIGBUS. Separate debug
- * files libdwfl maps itself, so only those that nobody but root can shrink are given to it. The ELF header and the
- * program headers are checked by elf_read.c first, and the sections by this file, so that libelf sees no nonsense there.
+ * Files are read, not mapped (ELF_C_READ): a file that shrinks under a mapping would end us by
+ * SIGBUS. Separate debug files libdwfl maps itself, so only those that nobody but root can
+ * shrink are given to it. The ELF header and the program headers are checked by elf_read.c
+ * first, and the sections by this file, so that libelf sees no nonsense there.
  */
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
@@ -28,9 +29,10 @@
 #include "packed.h"
 #include "symbols.h"
 
-#define IDLE_MAX 256		    /* objects of no living process that are kept */
-#define IMAGE_MAX (1 << 20)	    /* bytes of a vdso */
-#define DWARF_MAX (2ULL << 30)	    /* bytes of debug sections; what has more is not symbolised to lines */
+#define IDLE_MAX 256	    /* objects of no living process that are kept */
+#define IMAGE_MAX (1 << 20) /* bytes of a vdso */
+/* bytes of debug sections; what has more is not symbolised to lines */
+#define DWARF_MAX (2ULL << 30)
 #define PAGE_MASK_BYTES 4095ULL
 
 struct object {
@@ -263,7 +265,7 @@ bool object_has_dwarf(struct object *o)
 	return !o->no_dwarf;
 }
 
-/* ---- headers ------------------------------------------------------------------------------------------ */
+/* ---- headers ---- */
 
 /* False: this is no file to look into. */
 static bool check(struct object *o)
@@ -301,7 +303,8 @@ static bool check(struct object *o)
 		return false;
 	}
 	if (o->fd >= 0 && packed_dwarf_bytes(&o->elf) >= DWARF_MAX) {
-		msg_note("%s has more than 2 GiB of debug information, or it is packed in a way that no linker uses: it is not read",
+		msg_note("%s has more than 2 GiB of debug information, or it is packed in a way "
+			 "that no linker uses: it is not read",
 			 o->path);
 		o->no_dwarf = true;
 	}
@@ -316,7 +319,8 @@ bool object_address(struct object *o, uint64_t file_offset, uint64_t *address)
 		const Elf64_Phdr *p = &o->elf.phdr[i];
 		uint64_t begin = p->p_offset & ~PAGE_MASK_BYTES;
 
-		/* whole pages are mapped, so that code may be asked for before the segment's first byte */
+		/* whole pages are mapped, so that code may be asked for before the segment's
+		 * first byte */
 		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || file_offset < begin)
 			continue;
 		if (file_offset - begin >= p->p_filesz + (p->p_offset - begin))
@@ -345,7 +349,7 @@ bool object_read(struct object *o, uint64_t address, void *buf, size_t len)
 	return pread(o->fd, buf, len, (off_t)offset) == (ssize_t)len;
 }
 
-/* ---- libdwfl ------------------------------------------------------------------------------------------ */
+/* ---- libdwfl ---- */
 
 /* Takes the mini debug information's name away, so that libdwfl does not find it. */
 static void hide_symbols(const struct elf_file *f, Elf *elf)
@@ -361,7 +365,8 @@ static void hide_symbols(const struct elf_file *f, Elf *elf)
 	}
 }
 
-static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base, char **file, Elf **elf)
+static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
+		    char **file, Elf **elf)
 {
 	struct object *o = *userdata;
 
@@ -377,7 +382,8 @@ static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_A
 	if (!*elf)
 		return -1;
 	if (!packed_symbols_are_sane(&o->elf)) {
-		object_complain(o, "its mini debug information is damaged, or unpacks to more than 64 MiB");
+		object_complain(
+			o, "its mini debug information is damaged, or unpacks to more than 64 MiB");
 		hide_symbols(&o->elf, *elf);
 	}
 	/* libdwfl closes the descriptor that it is given; ours stays */
@@ -387,7 +393,8 @@ static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_A
 /* A file below a root, following links inside of it only. -1: none that may be used. */
 static int open_debug(int root, const char *path, const struct stat *not_this)
 {
-	struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	struct elf_file f;
 	struct stat st;
@@ -395,10 +402,12 @@ static int open_debug(int root, const char *path, const struct stat *not_this)
 
 	if (fd < 0)
 		return -1;
-	good = !fstat(fd, &st) && S_ISREG(st.st_mode) && (st.st_dev != not_this->st_dev || st.st_ino != not_this->st_ino) &&
+	good = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	       (st.st_dev != not_this->st_dev || st.st_ino != not_this->st_ino) &&
 	       (!st.st_uid || st.st_uid == geteuid()) && !(st.st_mode & (S_IWGRP | S_IWOTH));
 	if (good) {
-		good = !elf_file_open(&f, fd) && packed_dwarf_bytes(&f) < DWARF_MAX && !packed_tables(&f);
+		good = !elf_file_open(&f, fd) && packed_dwarf_bytes(&f) < DWARF_MAX &&
+		       !packed_tables(&f);
 		elf_file_close(&f);
 	}
 	if (good)
@@ -431,7 +440,8 @@ static int find_below(struct object *o, int root, Dwfl_Module *mod, const char *
 	for (int i = 0; i < 3; i++) {
 		static const char *const form[] = { "%s%.*s/%s", "%s%.*s/.debug/%s", "%s%.*s/%s" };
 
-		snprintf(path, sizeof(path), form[i], i == 2 ? "usr/lib/debug" : ".", dir, o->path, link);
+		snprintf(path, sizeof(path), form[i], i == 2 ? "usr/lib/debug" : ".", dir, o->path,
+			 link);
 		fd = open_debug(root, path, &o->st);
 		if (fd >= 0)
 			return fd;
@@ -453,8 +463,8 @@ static bool crc_matches(int fd, uint32_t want)
 	return !n && crc == want;
 }
 
-static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base, const char *file,
-			  const char *link, GElf_Word crc, char **debug_file)
+static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **debug_file)
 {
 	struct object *o = *userdata;
 	const char *urls = getenv("DEBUGINFOD_URLS");
@@ -473,9 +483,11 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, D
 	}
 	if (ours >= 0)
 		close(ours);
-	/* libdw loads libdebuginfod with dlopen(), which a static program (one without an interpreter) cannot do safely */
+	/* libdw loads libdebuginfod with dlopen(), which a static program (one without an
+	 * interpreter) cannot do safely */
 	if (fd < 0 && urls && *urls && !o->image && getauxval(AT_BASE))
-		fd = dwfl_standard_find_debuginfo(mod, userdata, name, base, file, NULL, 0, debug_file);
+		fd = dwfl_standard_find_debuginfo(mod, userdata, name, base, file, NULL, 0,
+						  debug_file);
 	return fd;
 }
 
@@ -494,7 +506,8 @@ static Dwfl_Module *report(struct object *o)
 
 	for (int i = 0; i < o->elf.nphdr; i++) {
 		const Elf64_Phdr *p = &o->elf.phdr[i];
-		uint64_t align = p->p_align > 1 && !(p->p_align & (p->p_align - 1)) ? p->p_align : 1;
+		uint64_t align = p->p_align > 1 && !(p->p_align & (p->p_align - 1)) ? p->p_align
+										    : 1;
 
 		if (p->p_type != PT_LOAD)
 			continue;

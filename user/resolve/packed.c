@@ -8,8 +8,9 @@
 
 #include "packed.h"
 
-#define GROWS_MAX 64		     /* times that debug sections grow at most; DWARF grows three times or so */
-#define GROWS_FREE (1ULL << 20)	     /* bytes that are no matter */
+/* times that debug sections grow at most; DWARF grows three times or so */
+#define GROWS_MAX 64
+#define GROWS_FREE (1ULL << 20)	       /* bytes that are no matter */
 #define SYMBOLS_PACKED_MAX (16u << 20) /* bytes of .gnu_debugdata */
 #define SYMBOLS_PLAIN_MAX (64u << 20)
 #define LZMA_MEMORY_MAX (128ULL << 20)
@@ -23,7 +24,8 @@ static uint64_t section_bytes(const struct elf_file *f, const Elf64_Shdr *sh)
 		return sh->sh_size;
 	if (elf_read(f, &chdr, sizeof(chdr), sh->sh_offset))
 		return 0; /* libelf cannot read it either */
-	return chdr.ch_size / GROWS_MAX > sh->sh_size + GROWS_FREE / GROWS_MAX ? UINT64_MAX : chdr.ch_size;
+	return chdr.ch_size / GROWS_MAX > sh->sh_size + GROWS_FREE / GROWS_MAX ? UINT64_MAX
+									       : chdr.ch_size;
 }
 
 uint64_t packed_dwarf_bytes(const struct elf_file *f)
@@ -54,14 +56,15 @@ bool packed_tables(const struct elf_file *f)
 	for (uint32_t i = 0; i < f->nshdr; i++) {
 		const Elf64_Shdr *sh = &f->shdr[i];
 
-		if (sh->sh_flags & SHF_COMPRESSED && (sh->sh_type == SHT_SYMTAB || sh->sh_type == SHT_DYNSYM ||
-						      sh->sh_type == SHT_STRTAB || sh->sh_type == SHT_SYMTAB_SHNDX))
+		if (sh->sh_flags & SHF_COMPRESSED &&
+		    (sh->sh_type == SHT_SYMTAB || sh->sh_type == SHT_DYNSYM ||
+		     sh->sh_type == SHT_STRTAB || sh->sh_type == SHT_SYMTAB_SHNDX))
 			return true;
 	}
 	return false;
 }
 
-/* ---- .gnu_debugdata ----------------------------------------------------------------------------------- */
+/* ---- .gnu_debugdata ---- */
 
 bool packed_is_symbols(const struct elf_file *f, uint32_t section)
 {
@@ -100,8 +103,11 @@ static bool is_sane(const struct elf_file *f, const Elf64_Shdr *sh)
 
 	if (fd < 0)
 		return false;
-	packed = sh->sh_size && sh->sh_size <= SYMBOLS_PACKED_MAX && sh->sh_type != SHT_NOBITS ? malloc(sh->sh_size) : NULL;
-	if (packed && !elf_read(f, packed, sh->sh_size, sh->sh_offset) && unpack(packed, sh->sh_size, fd)) {
+	packed = sh->sh_size && sh->sh_size <= SYMBOLS_PACKED_MAX && sh->sh_type != SHT_NOBITS
+			 ? malloc(sh->sh_size)
+			 : NULL;
+	if (packed && !elf_read(f, packed, sh->sh_size, sh->sh_offset) &&
+	    unpack(packed, sh->sh_size, fd)) {
 		sane = !elf_file_open(&inner, fd) && !packed_tables(&inner);
 		elf_file_close(&inner);
 	}

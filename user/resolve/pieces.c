@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pieces.c - see pieces.h. The number of strings under way is bounded: each thread has one, since the pieces of a string and
- * its call follow each other in a thread; of too many threads the one that was quiet longest loses its pieces.
+ * pieces.c - see pieces.h. The number of strings under way is bounded: each thread has one,
+ * since the pieces of a string and its call follow each other in a thread; of too many threads
+ * the one that was quiet longest loses its pieces.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -75,8 +76,13 @@ static struct string *begin(struct pieces *p, const struct ct_more *m)
 	bytes = s->bytes ? s->bytes : malloc(CT_NAME_MAX);
 	if (!bytes)
 		return NULL;
-	*s = (struct string){ .pid = m->h.pid, .tid = m->h.tid, .used = ++p->clock, .func = m->func, .read = m->read,
-			      .first = m->offset, .bytes = bytes };
+	*s = (struct string){ .pid = m->h.pid,
+			      .tid = m->h.tid,
+			      .used = ++p->clock,
+			      .func = m->func,
+			      .read = m->read,
+			      .first = m->offset,
+			      .bytes = bytes };
 	p->nused++;
 	return s;
 }
@@ -109,7 +115,8 @@ void pieces_add(struct pieces *p, const struct ct_more *m)
 	s->len += n;
 }
 
-const char *pieces_join(struct pieces *p, const struct ct_call *c, uint8_t read, const char *head, uint32_t *len, bool *cut)
+const char *pieces_join(struct pieces *p, const struct ct_call *c, uint8_t read, const char *head,
+			uint32_t *len, bool *cut)
 {
 	struct string *s = find(p, c->h.pid, c->h.tid);
 	uint32_t room;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * python.c - see python.h. A hash table with an end: when it is full, what was learned first goes first.
+ * python.c - see python.h. A hash table with an end: when it is full, what was learned first goes
+ * first.
  *
- * Knows two formats of CPython's, both from its documentation: the characters of a str (PEP 393) and the location table of
- * a code object (Objects/locations.md in 3.11, the C API's PyCode_Addr2Line() gives the same lines). Opens no process.
+ * Knows two formats of CPython's, both from its documentation: the characters of a str (PEP 393)
+ * and the location table of a code object (Objects/locations.md in 3.11, the C API's
+ * PyCode_Addr2Line() gives the same lines). Opens no process.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,13 +18,13 @@
 #define MAX_BYTES (64u << 20)
 
 struct code {
-	struct code *next;		   /* of the same bucket */
+	struct code *next; /* of the same bucket */
 	struct code *newer, *older;
 	uint64_t code, check;
 	uint32_t pid, first_line;
-	uint32_t bytes;			   /* that this takes */
-	uint32_t file, table, table_len;   /* where they begin in text[]; the name begins at 0 */
-	bool cut;			   /* the table goes on */
+	uint32_t bytes;			 /* that this takes */
+	uint32_t file, table, table_len; /* where they begin in text[]; the name begins at 0 */
+	bool cut;			 /* the table goes on */
 	char text[];
 };
 
@@ -92,11 +94,12 @@ void python_drop(struct python *p, uint32_t pid)
 	}
 }
 
-/* ---- a str's characters as UTF-8 -------------------------------------------------------------------------- */
+/* ---- a str's characters as UTF-8 ---- */
 
 static size_t put_char(char *to, uint32_t c)
 {
-	/* What UTF-8 cannot hold: NUL would end the string, surrogates stand for bytes that were not UTF-8. */
+	/* What UTF-8 cannot hold: NUL would end the string, surrogates stand for bytes that were
+	 * not UTF-8. */
 	if (!c || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
 		c = 0xfffd;
 	if (c < 0x80) {
@@ -132,7 +135,8 @@ static size_t decode(char *to, const char *from, size_t len, uint8_t kind)
 	for (size_t i = 0; i + width <= len; i += width) {
 		uint32_t c = 0;
 
-		for (size_t k = 0; k < width; k++) /* CPython's order is the machine's, and both kinds of ours are little-endian */
+		/* CPython's order is the machine's, and both kinds of ours are little-endian */
+		for (size_t k = 0; k < width; k++)
 			c |= (uint32_t)(uint8_t)from[i + k] << 8 * k;
 		n += put_char(to + n, c);
 	}
@@ -140,7 +144,7 @@ static size_t decode(char *to, const char *from, size_t len, uint8_t kind)
 	return n;
 }
 
-/* ---- learning --------------------------------------------------------------------------------------------- */
+/* ---- learning ---- */
 
 static size_t round8(size_t n)
 {
@@ -154,7 +158,8 @@ static bool kind_is_known(uint8_t kind)
 
 static struct code *code_new(const struct ct_py_code *r)
 {
-	const char *name = r->bytes, *file = name + round8(r->name_len), *table = file + round8(r->file_len);
+	const char *name = r->bytes, *file = name + round8(r->name_len),
+		   *table = file + round8(r->file_len);
 	size_t max = UTF8_MAX(r->name_len) + UTF8_MAX(r->file_len) + r->table_len, n;
 	struct code *c = malloc(sizeof(*c) + max), *less;
 
@@ -182,7 +187,8 @@ int python_code(struct python *p, const struct ct_py_code *r)
 {
 	struct code *c, **at;
 
-	if (r->h.size < sizeof(*r) || !kind_is_known(r->name_kind) || !kind_is_known(r->file_kind) ||
+	if (r->h.size < sizeof(*r) || !kind_is_known(r->name_kind) ||
+	    !kind_is_known(r->file_kind) ||
 	    round8(r->name_len) + round8(r->file_len) + r->table_len > r->h.size - sizeof(*r))
 		return -EBADMSG;
 	c = code_new(r);
@@ -190,7 +196,8 @@ int python_code(struct python *p, const struct ct_py_code *r)
 		return -ENOMEM;
 	at = find(p, c->pid, c->code, c->check);
 	if (*at)
-		forget(p, *at); /* it may be another with the same check after all: the later one counts */
+		/* it may be another with the same check after all: the later one counts */
+		forget(p, *at);
 	while (p->oldest && (p->count >= MAX_CODES || p->bytes + c->bytes > MAX_BYTES))
 		forget(p, p->oldest);
 	at = bucket_of(p, c->pid, c->code, c->check);
@@ -205,9 +212,10 @@ int python_code(struct python *p, const struct ct_py_code *r)
 	return 0;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------ */
+/* ---- lines ---- */
 
-/* Six bits a byte, the lowest first; bit 6: more follow. False: the table ends, or the number has no end. */
+/* Six bits a byte, the lowest first; bit 6: more follow. False: the table ends, or the number
+ * has no end. */
 static bool varint(const uint8_t **at, const uint8_t *end, uint32_t *out)
 {
 	uint32_t val = 0;
@@ -223,13 +231,15 @@ static bool varint(const uint8_t **at, const uint8_t *end, uint32_t *out)
 }
 
 /*
- * Each entry begins with a byte whose highest bit is set: then 4 bits of form and 3 of length, in instructions of two bytes,
- * less one. What follows says by how much the line differs from that of the entry before.
+ * Each entry begins with a byte whose highest bit is set: then 4 bits of form and 3 of length,
+ * in instructions of two bytes, less one. What follows says by how much the line differs from
+ * that of the entry before.
  */
 enum { FORM_LINE_0 = 10, FORM_LINE_2 = 12, FORM_NO_COLUMNS = 13, FORM_LONG = 14, FORM_NONE = 15 };
 
 /* The line of an instruction. False: the table is malformed, or it is too short. */
-static bool line_at(const uint8_t *at, const uint8_t *end, uint32_t first_line, uint32_t instr, uint32_t *line)
+static bool line_at(const uint8_t *at, const uint8_t *end, uint32_t first_line, uint32_t instr,
+		    uint32_t *line)
 {
 	uint32_t now = first_line, begin = 0;
 
@@ -258,7 +268,8 @@ static bool line_at(const uint8_t *at, const uint8_t *end, uint32_t first_line, 
 	return false;
 }
 
-bool python_frame(struct python *p, uint32_t pid, const struct ct_py_frame *f, struct python_place *out)
+bool python_frame(struct python *p, uint32_t pid, const struct ct_py_frame *f,
+		  struct python_place *out)
 {
 	const struct code *c = f->flags & CT_PY_SHIM ? NULL : *find(p, pid, f->code, f->check);
 	const uint8_t *table;
@@ -268,8 +279,10 @@ bool python_frame(struct python *p, uint32_t pid, const struct ct_py_frame *f, s
 	out->function = c->text;
 	out->file = c->text + c->file;
 	table = (const uint8_t *)c->text + c->table;
-	/* Before the first instruction: the frame is being set up. 3.11 and 3.12 point to the one before the next. */
-	if ((int32_t)f->instr < 0 || !line_at(table, table + c->table_len, c->first_line, f->instr, &out->line))
+	/* Before the first instruction: the frame is being set up. 3.11 and 3.12 point to the
+	 * one before the next. */
+	if ((int32_t)f->instr < 0 ||
+	    !line_at(table, table + c->table_len, c->first_line, f->instr, &out->line))
 		out->line = c->cut && (int32_t)f->instr >= 0 ? 0 : c->first_line;
 	return true;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * resolve.c - see resolve.h. Which record goes to whom: what calls teach of names (names), names of what ran before the trace
- * (known), stacks (stacks); and the processes that these read, each opened once.
+ * resolve.c - see resolve.h. Which record goes to whom: what calls teach of names (names), names of
+ * what ran before the trace (known), stacks (stacks); and the processes that these read, each
+ * opened once.
  *
- * The process is read when its records are looked at, up to some milliseconds after the call. That code was unloaded in
- * between is known by two numbers: how many unloading calls have begun, as the source counts them, and how many have come
- * by as records. While they are the same nothing is being unloaded.
+ * The process is read when its records are looked at, up to some milliseconds after the call.
+ * That code was unloaded in between is known by two numbers: how many unloading calls have
+ * begun, as the source counts them, and how many have come by as records. While they are the
+ * same nothing is being unloaded.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,13 +28,13 @@ struct resolve {
 	emit_fn out;
 	void *ctx;
 	struct targets *targets;
-	struct names *names;   /* NULL: not wanted */
-	struct known *known;   /* NULL: not wanted */
-	struct stacks *stacks; /* NULL: not wanted */
-	struct absent *absent; /* NULL: not wanted */
-	uint64_t now_ns;       /* of the newest record */
-	uint64_t unloads;      /* calls that unload kernels, so far */
-	uint64_t lost_ns;      /* when records were lost; 0: none, or that is dealt with */
+	struct names *names;	/* NULL: not wanted */
+	struct known *known;	/* NULL: not wanted */
+	struct stacks *stacks;	/* NULL: not wanted */
+	struct absent *absent;	/* NULL: not wanted */
+	uint64_t now_ns;	/* of the newest record */
+	uint64_t unloads;	/* calls that unload kernels, so far */
+	uint64_t lost_ns;	/* when records were lost; 0: none, or that is dealt with */
 	uint64_t begun_at_loss; /* what the source had counted then */
 	union {
 		struct ct_call call;
@@ -40,7 +42,8 @@ struct resolve {
 	};
 };
 
-static const char *ask(void *ctx, uint32_t pid, uint64_t handle, bool driver, enum ct_name_source *source, uint32_t *len)
+static const char *ask(void *ctx, uint32_t pid, uint64_t handle, bool driver,
+		       enum ct_name_source *source, uint32_t *len)
 {
 	struct resolve *r = ctx;
 	struct target *t = targets_get(r->targets, pid, r->now_ns);
@@ -84,9 +87,12 @@ static void closing(void *ctx, uint32_t pid)
 		known_forget(r->known, pid);
 }
 
-struct resolve *resolve_open(const struct resolve_opts *opts, struct process_table *procs, emit_fn out, void *ctx)
+struct resolve *resolve_open(const struct resolve_opts *opts, struct process_table *procs,
+			     emit_fn out, void *ctx)
 {
-	static const struct names_ops ops = { .out = emit, .ask = ask, .teach = teach, .forget = forget };
+	static const struct names_ops ops = {
+		.out = emit, .ask = ask, .teach = teach, .forget = forget
+	};
 	struct resolve *r = calloc(1, sizeof(*r));
 
 	if (!r)
@@ -103,7 +109,8 @@ struct resolve *resolve_open(const struct resolve_opts *opts, struct process_tab
 	}
 	if (opts->stacks)
 		r->stacks = stacks_open(emit, r);
-	if (!r->targets || (opts->absent && !r->absent) || (opts->names && (!r->names || !r->known)) || (opts->stacks && !r->stacks)) {
+	if (!r->targets || (opts->absent && !r->absent) ||
+	    (opts->names && (!r->names || !r->known)) || (opts->stacks && !r->stacks)) {
 		resolve_close(r);
 		return NULL;
 	}
@@ -155,7 +162,8 @@ static void count_unload(struct resolve *r, const struct ct_call *c)
 {
 	uint64_t begun;
 
-	if (c->h.kind != CT_CALL || c->h.flags & (CT_F_PENDING | CT_F_BEFORE) || !api_forgets(c->func))
+	if (c->h.kind != CT_CALL || c->h.flags & (CT_F_PENDING | CT_F_BEFORE) ||
+	    !api_forgets(c->func))
 		return;
 	r->unloads++;
 	/* one that was taken for lost has come after all */
@@ -217,17 +225,22 @@ int resolve_record(struct resolve *r, const struct ct_hdr *h)
 	switch (h->kind) {
 	case CT_ABSENT:
 		if (r->absent)
-			absent_add(r->absent, targets_get(r->targets, h->pid, r->now_ns), (const struct ct_absent *)h);
+			absent_add(r->absent, targets_get(r->targets, h->pid, r->now_ns),
+				   (const struct ct_absent *)h);
 		return err;
 	case CT_USER_STACK:
 	case CT_PY_STACK:
 	case CT_PY_CODE:
-		e = r->stacks ? stacks_record(r->stacks, targets_get(r->targets, h->pid, r->now_ns), h) : 0;
+		e = r->stacks ? stacks_record(r->stacks, targets_get(r->targets, h->pid, r->now_ns),
+					      h)
+			      : 0;
 		return e == -EBADMSG ? err : e ? e : err;
 	case CT_CALL:
 	case CT_ENTER:
 		if (r->absent && absent_has(r->absent, (const struct ct_call *)h))
-			h = &absent_fill(r->absent, targets_get(r->targets, h->pid, r->now_ns), (const struct ct_call *)h)->h;
+			h = &absent_fill(r->absent, targets_get(r->targets, h->pid, r->now_ns),
+					 (const struct ct_call *)h)
+				     ->h;
 		if (r->known)
 			count_unload(r, (const struct ct_call *)h);
 		break;
@@ -257,7 +270,8 @@ int resolve_record(struct resolve *r, const struct ct_hdr *h)
 	else
 		e = r->out(r->ctx, h);
 	if (r->opts.info && !stops(e) && (h->kind == CT_PROCESS || h->kind == CT_EXEC)) {
-		int i = info_of_process(targets_get(r->targets, h->pid, r->now_ns), h, r->out, r->ctx);
+		int i = info_of_process(targets_get(r->targets, h->pid, r->now_ns), h, r->out,
+					r->ctx);
 
 		e = i ? i : e;
 	}

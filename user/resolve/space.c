@@ -113,12 +113,14 @@ static void describe(struct space *s, struct target *t, const struct target_map 
 	bool same, uprobes = !strcmp(m->path, "[uprobes]");
 	int fd;
 
-	*out = (struct map){ .start = m->start, .end = m->end, .offset = m->offset, .dev = m->dev, .ino = m->ino };
+	*out = (struct map){
+		.start = m->start, .end = m->end, .offset = m->offset, .dev = m->dev, .ino = m->ino
+	};
 	out->kind = uprobes ? SPACE_UPROBES : m->exec ? SPACE_CODE : SPACE_DATA;
 	if (out->kind != SPACE_CODE)
 		return;
-	same = old && old->object && old->start == m->start && old->offset == m->offset && old->dev == m->dev &&
-	       old->ino == m->ino;
+	same = old && old->object && old->start == m->start && old->offset == m->offset &&
+	       old->dev == m->dev && old->ino == m->ino;
 	/* the same file may have been written anew since, with no other number */
 	if (same && m->ino && !object_changed(old->object)) {
 		out->object = object_keep(old->object);
@@ -142,7 +144,8 @@ static bool differ(const struct space *s, const struct map *maps, int n)
 		/* data mappings grow and shrink all the time, and say nothing about code */
 		if (a->kind != b->kind || a->object != b->object)
 			return true;
-		if (a->kind != SPACE_DATA && (a->start != b->start || a->end != b->end || a->offset != b->offset))
+		if (a->kind != SPACE_DATA &&
+		    (a->start != b->start || a->end != b->end || a->offset != b->offset))
 			return true;
 	}
 	return false;
@@ -179,7 +182,8 @@ int space_refresh(struct space *s, struct target *t)
 	return 0;
 }
 
-/* Reading takes at most a twentieth of the time: a program that loads a thousand libraries is not read a thousand times. */
+/* Reading takes at most a twentieth of the time: a program that loads a thousand libraries is
+ * not read a thousand times. */
 static bool may_read(const struct space *s)
 {
 	return !s->nmaps || now_ns() - s->read_ns > 20 * s->cost_ns;

@@ -2,9 +2,9 @@
 /*
  * stacks.c - see stacks.h.
  *
- * A stack is unwound for every call: with the rows of call frame information at hand (cfi.c) that costs less than it
- * would to see whether the 16 KiB are those of an earlier call, and cannot be wrong. What is costly, the names and lines of
- * the addresses, is looked up once.
+ * A stack is unwound for every call: with the rows of call frame information at hand (cfi.c)
+ * that costs less than it would to see whether the 16 KiB are those of an earlier call, and
+ * cannot be wrong. What is costly, the names and lines of the addresses, is looked up once.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,11 +27,12 @@ struct owner {
 	bool exited;
 	uint64_t used;
 	struct space *space;
-	bool looked; /* for an interpreter */
+	bool looked;		 /* for an interpreter */
 	struct ct_python python; /* runtime 0: there is none */
 };
 
-/* What is known of the stack of one call. Once resolved only its id: the call's entry and its return are two records. */
+/* What is known of the stack of one call. Once resolved only its id: the call's entry and its
+ * return are two records. */
 struct raw {
 	uint32_t pid, tid;
 	uint64_t start_ns;
@@ -112,7 +113,7 @@ void stacks_totals(const struct stacks *s, uint64_t *resolved, uint64_t *broken)
 	*broken = s->broken;
 }
 
-/* ---- processes ---------------------------------------------------------------------------------------- */
+/* ---- processes ---- */
 
 static struct owner **owner_slot(struct stacks *s, uint32_t pid)
 {
@@ -176,7 +177,8 @@ static struct space *space_of(struct stacks *s, struct target *t, uint32_t pid)
 		o = owner_add(s, pid, space_open(s->objects));
 	if (!o)
 		return NULL;
-	/* a stack that comes after the end of its process's number is one of the next process under it */
+	/* a stack that comes after the end of its process's number is one of the next process
+	 * under it */
 	if (o->exited && t && !space_refresh(o->space, t))
 		o->exited = false;
 	o->used = ++s->clock;
@@ -226,14 +228,15 @@ void stacks_process(struct stacks *s, struct target *t, const struct ct_hdr *h)
 	}
 }
 
-/* ---- raw records -------------------------------------------------------------------------------------- */
+/* ---- raw records ---- */
 
 static struct raw *raw_find(struct stacks *s, const struct ct_hdr *h, bool make)
 {
 	struct raw *set = s->raws[(h->tid * 2654435761u >> 16) % SETS], *oldest = set;
 
 	for (int i = 0; i < WAYS; i++) {
-		if (set[i].used && set[i].tid == h->tid && set[i].pid == h->pid && set[i].start_ns == h->start_ns)
+		if (set[i].used && set[i].tid == h->tid && set[i].pid == h->pid &&
+		    set[i].start_ns == h->start_ns)
 			return &set[i];
 		if (set[i].used < oldest->used)
 			oldest = &set[i];
@@ -241,7 +244,9 @@ static struct raw *raw_find(struct stacks *s, const struct ct_hdr *h, bool make)
 	if (!make)
 		return NULL;
 	raw_clear(oldest);
-	*oldest = (struct raw){ .pid = h->pid, .tid = h->tid, .start_ns = h->start_ns, .used = ++s->clock };
+	*oldest = (struct raw){
+		.pid = h->pid, .tid = h->tid, .start_ns = h->start_ns, .used = ++s->clock
+	};
 	return oldest;
 }
 
@@ -249,8 +254,8 @@ static int keep_native(struct stacks *s, const struct ct_user_stack *us)
 {
 	struct raw *r;
 
-	if (us->h.size < sizeof(*us) || us->len > us->h.size - sizeof(*us) || us->nsaved > CT_MAX_FRAMES ||
-	    (us->how == CT_STACK_ADDRESSES && us->len % 8))
+	if (us->h.size < sizeof(*us) || us->len > us->h.size - sizeof(*us) ||
+	    us->nsaved > CT_MAX_FRAMES || (us->how == CT_STACK_ADDRESSES && us->len % 8))
 		return -EBADMSG;
 	r = raw_find(s, &us->h, true);
 	if (r->done)
@@ -297,7 +302,7 @@ int stacks_record(struct stacks *s, struct target *t, const struct ct_hdr *h)
 	return 0;
 }
 
-/* ---- joining ------------------------------------------------------------------------------------------ */
+/* ---- joining ---- */
 
 struct join {
 	struct stacks *s;
@@ -325,7 +330,8 @@ static bool learn_code(struct join *j, uint64_t code)
 	if (!o->looked && python_find(j->target, &o->python, NULL))
 		o->python.runtime = 0;
 	o->looked = true;
-	if (!o->python.runtime || python_read_code(j->target, &o->python, code, rec, sizeof(rec)) < 0)
+	if (!o->python.runtime ||
+	    python_read_code(j->target, &o->python, code, rec, sizeof(rec)) < 0)
 		return false;
 	((struct ct_py_code *)rec)->h.pid = j->r->pid;
 	return !python_code(j->s->python, (struct ct_py_code *)rec);
@@ -337,7 +343,8 @@ static void add_python(struct join *j, const struct ct_py_frame *f)
 
 	if (python_frame(j->s->python, j->r->pid, f, &p) ||
 	    (learn_code(j, f->code) && python_frame(j->s->python, j->r->pid, f, &p))) {
-		add(j, frames_python(j->s->frames, p.function ? p.function : "", p.file, p.line, f->code));
+		add(j, frames_python(j->s->frames, p.function ? p.function : "", p.file, p.line,
+				     f->code));
 		return;
 	}
 	j->incomplete = true;
@@ -345,9 +352,9 @@ static void add_python(struct join *j, const struct ct_py_frame *f)
 }
 
 /*
- * The Python frames that one evaluation loop runs: up to and with the one that C called. A loop that has left its last
- * frame (what a frame held is destroyed at its end, by code that may be Python's again) has a shim alone, which is none of
- * the program's. Returns how many were added.
+ * The Python frames that one evaluation loop runs: up to and with the one that C called. A loop
+ * that has left its last frame (what a frame held is destroyed at its end, by code that may be
+ * Python's again) has a shim alone, which is none of the program's. Returns how many were added.
  */
 static uint32_t add_run(struct join *j)
 {
@@ -381,8 +388,8 @@ static void add_native(struct join *j, const struct unwind_frame *f)
 }
 
 /* What the addresses come from: equal keys give equal stacks. */
-static struct memo_key key_of(const struct stacks *s, const struct raw *r, const struct space *space, int n,
-			      uint32_t flags)
+static struct memo_key key_of(const struct stacks *s, const struct raw *r,
+			      const struct space *space, int n, uint32_t flags)
 {
 	struct memo_key k = memo_begin(100);
 

@@ -16,7 +16,8 @@ static bool is_digit(char c)
 
 static bool is_word(char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+	       c == '$';
 }
 
 static bool has_prefix(const char *s, size_t len, const char *prefix)
@@ -59,7 +60,8 @@ static size_t kernel_in(const char *s, const char *end, const char **rest, char 
 	size_t n;
 	const char *id = source_name(s, end, &n);
 
-	/* clang's has its kernel's C++ name after the prefix, which could only be mistaken for this if it began so */
+	/* clang's has its kernel's C++ name after the prefix, which could only be mistaken for
+	 * this if it began so */
 	if (!id || n < STUB_LEN + 2 || memcmp(id, STUB, STUB_LEN) || id[STUB_LEN] != 'Z' ||
 	    !(is_digit(id[STUB_LEN + 1]) || strchr("NLS", id[STUB_LEN + 1])))
 		return 0;
@@ -79,7 +81,8 @@ size_t stub_of_handle(const char *symbol, size_t len, char *out, size_t size)
 	n = kernel_in(symbol, end, &rest, out, size);
 	if (!n)
 		return 0;
-	/* the last such ending; behind it only what compilers append to make a local symbol unique: ".lto_priv.0" */
+	/* the last such ending; behind it only what compilers append to make a local symbol
+	 * unique: ".lto_priv.0" */
 	for (at = end - HANDLE_LEN; at >= rest; at--)
 		if (!memcmp(at, HANDLE, HANDLE_LEN))
 			return at + HANDLE_LEN == end || at[HANDLE_LEN] == '.' ? n : 0;
@@ -187,14 +190,16 @@ size_t stub_extern_c(const char *mangled, size_t len, char *out, size_t size)
 
 enum stub_match stub_compare(const char *from_symbol, const char *device)
 {
-	static const char rdc[] = "__nv_static_", *const lambdas[] = { "Unvdl", "Unvhdl", "Unvdtl" };
+	static const char rdc[] = "__nv_static_", *const lambdas[] = { "Unvdl", "Unvhdl",
+								       "Unvdtl" };
 	size_t ls = strlen(from_symbol), ld = strlen(device), n;
 	char c[CT_NAME_MAX];
 	const char *lambda = NULL;
 
 	if (ls == ld && !memcmp(from_symbol, device, ls))
 		return STUB_SAME;
-	/* static kernels of separately compiled device code have their file's mark before their name */
+	/* static kernels of separately compiled device code have their file's mark before their
+	 * name */
 	if (has_prefix(device, ld, rdc) && ld > ls && !memcmp(device + ld - ls, from_symbol, ls))
 		return STUB_SPELLING;
 	/* extended lambdas have other names on the host: the same up to there is all that is known */

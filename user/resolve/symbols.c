@@ -2,8 +2,8 @@
 /*
  * symbols.c - see symbols.h.
  *
- * libdwfl searches a symbol table from one end to the other for each address; libtorch_cuda.so has 200 000 symbols. So the
- * table is read once into an index that is sorted by address.
+ * libdwfl searches a symbol table from one end to the other for each address; libtorch_cuda.so
+ * has 200 000 symbols. So the table is read once into an index that is sorted by address.
  */
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
@@ -13,7 +13,8 @@
 #include "symbols.h"
 
 #define SYMBOLS_INDEX_MAX (4 << 20) /* 128 MiB of index; the largest libraries have a million */
-#define BACK_MAX 64	     /* symbols before an address that are looked at for one that is big enough */
+/* symbols before an address that are looked at for one that is big enough */
+#define BACK_MAX 64
 #define SIZELESS_MAX 0x10000 /* bytes that a symbol without a size is believed to stand for */
 #define NAME_LEN_MAX 16384
 #define STRING_TABLES_MAX 16 /* of one file; linkers make three */
@@ -27,7 +28,7 @@ struct symbol {
 struct symbol_index {
 	struct symbol *symbols;
 	size_t n;
-	bool looked; /* for DWARF */
+	bool looked;		     /* for DWARF */
 	const char *info, *info_end; /* .debug_info: some strings lie in it */
 };
 
@@ -39,7 +40,7 @@ void symbols_close(struct symbol_index *x)
 	free(x);
 }
 
-/* ---- symbol tables ------------------------------------------------------------------------------------ */
+/* ---- symbol tables ---- */
 
 static int by_address(const void *a, const void *b)
 {
@@ -86,8 +87,8 @@ static void string_tables_of(struct string_tables *t, Elf *elf)
 }
 
 /*
- * Does the name end inside the string table that it lies in? libdwfl checks only where a name begins: the last one of a
- * table without a final NUL goes on into whatever lies behind it.
+ * Does the name end inside the string table that it lies in? libdwfl checks only where a name
+ * begins: the last one of a table without a final NUL goes on into whatever lies behind it.
  */
 static bool name_ends(const struct string_tables *t, const char *name)
 {
@@ -95,7 +96,9 @@ static bool name_ends(const struct string_tables *t, const char *name)
 		const char *begin = t->tables[i]->d_buf, *end = begin + t->tables[i]->d_size;
 
 		if (name >= begin && name < end)
-			return memchr(name, '\0', end - name < NAME_LEN_MAX ? (size_t)(end - name) : NAME_LEN_MAX);
+			return memchr(name, '\0',
+				      end - name < NAME_LEN_MAX ? (size_t)(end - name)
+								: NAME_LEN_MAX);
 	}
 	return false;
 }
@@ -113,7 +116,8 @@ static void read_index(struct symbol_index *x, Dwfl_Module *mod)
 		GElf_Addr address;
 		GElf_Word shndx;
 		Elf *elf = NULL;
-		const char *name = dwfl_module_getsym_info(mod, i, &sym, &address, &shndx, &elf, NULL);
+		const char *name =
+			dwfl_module_getsym_info(mod, i, &sym, &address, &shndx, &elf, NULL);
 		uint8_t type;
 
 		if (!name)
@@ -130,7 +134,9 @@ static void read_index(struct symbol_index *x, Dwfl_Module *mod)
 		/* the assembler's marks for data in code */
 		if (type == STT_NOTYPE && name[0] == '$')
 			continue;
-		x->symbols[x->n++] = (struct symbol){ .address = address, .size = sym.st_size, .name = name,
+		x->symbols[x->n++] = (struct symbol){ .address = address,
+						      .size = sym.st_size,
+						      .name = name,
 						      .rank = rank_of(&sym, name) };
 	}
 	if (x->n)
@@ -153,7 +159,8 @@ static struct symbol_index *index_of(struct object *o)
 	return *home;
 }
 
-/* The nearest symbol before an address that holds it; without a size, if no other one comes between. */
+/* The nearest symbol before an address that holds it; without a size, if no other one comes
+ * between. */
 static const struct symbol *lookup(const struct symbol_index *x, uint64_t address)
 {
 	const struct symbol *sizeless = NULL;
@@ -190,10 +197,10 @@ bool symbols_function(struct object *o, uint64_t address, bool exact, struct sym
 	return true;
 }
 
-/* ---- DWARF -------------------------------------------------------------------------------------------- */
+/* ---- DWARF ---- */
 
-/* libdw hands a string out wherever it lies: one in the entry itself may have no end. The sections of strings were
- * checked by sound(). */
+/* libdw hands a string out wherever it lies: one in the entry itself may have no end. The
+ * sections of strings were checked by sound(). */
 static const char *string_of(const struct symbol_index *x, Dwarf_Die *die, unsigned int what)
 {
 	Dwarf_Attribute attr, *a = dwarf_attr_integrate(die, what, &attr);
@@ -226,15 +233,17 @@ static void call_place(Dwarf_Die *cu, Dwarf_Die *die, struct symbols_place *p)
 
 	p->file = NULL;
 	p->line = 0;
-	if (!dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attr), &v) && !dwarf_getsrcfiles(cu, &files, &n) && v < n)
+	if (!dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attr), &v) &&
+	    !dwarf_getsrcfiles(cu, &files, &n) && v < n)
 		p->file = dwarf_filesrc(files, v, NULL, NULL);
 	if (!dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attr), &v) && v <= INT32_MAX)
 		p->line = (uint32_t)v;
 }
 
-/* The chain of inlined functions at pc: out[0] has the line already. Returns the number of places, or -1 when the DWARF
- * there is damaged: libdw then leaks what it had. */
-static int inlined(const struct symbol_index *x, Dwarf_Die *cu, Dwarf_Addr pc, struct symbols_place *out, int max)
+/* The chain of inlined functions at pc: out[0] has the line already. Returns the number of
+ * places, or -1 when the DWARF there is damaged: libdw then leaks what it had. */
+static int inlined(const struct symbol_index *x, Dwarf_Die *cu, Dwarf_Addr pc,
+		   struct symbols_place *out, int max)
 {
 	Dwarf_Die *scopes = NULL, *around = NULL;
 	int n = dwarf_getscopes(cu, pc, &scopes), found = -1, at = 0, naround = 0;
@@ -244,10 +253,12 @@ static int inlined(const struct symbol_index *x, Dwarf_Die *cu, Dwarf_Addr pc, s
 	for (int i = 0; i < n && found < 0; i++) {
 		int tag = dwarf_tag(&scopes[i]);
 
-		if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_entry_point)
+		if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
+		    tag == DW_TAG_entry_point)
 			found = i;
 	}
-	/* getscopes goes on where an inlined function was written; the scopes that hold its code are asked for anew */
+	/* getscopes goes on where an inlined function was written; the scopes that hold its code
+	 * are asked for anew */
 	if (found >= 0)
 		naround = dwarf_getscopes_die(&scopes[found], &around);
 	for (int i = 0; i < naround && at < max - 1; i++) {
@@ -280,7 +291,8 @@ static Elf_Data *section(Elf *elf, const char *want)
 		return NULL;
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr shdr;
-		const char *name = gelf_getshdr(scn, &shdr) ? elf_strptr(elf, strings, shdr.sh_name) : NULL;
+		const char *name = gelf_getshdr(scn, &shdr) ? elf_strptr(elf, strings, shdr.sh_name)
+							    : NULL;
 
 		if (name && !strcmp(name, want))
 			return elf_getdata(scn, NULL);
@@ -349,7 +361,8 @@ int symbols_find(struct object *o, uint64_t address, bool exact, struct symbols_
 	if (!mod)
 		return 1;
 	cu = dwfl_module_addrdie(mod, lookup_at, &bias);
-	/* libdwfl takes what lies between two pieces of a unit, like the C library's _start, for the unit's own */
+	/* libdwfl takes what lies between two pieces of a unit, like the C library's _start, for
+	 * the unit's own */
 	if (cu && !dwarf_haspc(cu, lookup_at - bias))
 		return 1;
 	line = dwfl_module_getsrc(mod, lookup_at);

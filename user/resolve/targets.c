@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* targets.c - see targets.h. At most MOST are open: the one that was not needed for the longest time makes room. */
+/* targets.c - see targets.h. At most MOST are open: the one that was not needed for the longest
+ * time makes room. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,8 @@ struct targets {
 	struct slot slots[MOST];
 };
 
-struct targets *targets_open(struct process_table *procs, void (*closing)(void *ctx, uint32_t pid), void *ctx)
+struct targets *targets_open(struct process_table *procs, void (*closing)(void *ctx, uint32_t pid),
+			     void *ctx)
 {
 	struct targets *t = calloc(1, sizeof(*t));
 
@@ -100,7 +102,9 @@ struct target *targets_get(struct targets *t, uint32_t pid, uint64_t now_ns)
 		return NULL;
 	make_room(t, now_ns);
 	s = &t->slots[t->n++];
-	*s = (struct slot){ .pid = pid, .used = ++t->clock, .start_boottime_ns = p->start_boottime_ns };
+	*s = (struct slot){ .pid = pid,
+			    .used = ++t->clock,
+			    .start_boottime_ns = p->start_boottime_ns };
 	if (target_open(&s->target, (pid_t)p->shown_pid, p->start_boottime_ns)) {
 		s->target = NULL;
 		s->until_ns = now_ns + AGAIN_NS;

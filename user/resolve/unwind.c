@@ -8,10 +8,11 @@
 #include "symbols.h"
 #include "unwind.h"
 
-#define WINDOW 16384	   /* bytes read of a live stack at once */
-#define WINDOWS_MAX 256	   /* reads of one stack */
-#define STACK_FAR (1ULL << 30) /* a stack pointer that is further off belongs to no thread's stack */
-#define OPS_STEPS 1000	   /* operations done for one expression */
+#define WINDOW 16384	/* bytes read of a live stack at once */
+#define WINDOWS_MAX 256 /* reads of one stack */
+/* a stack pointer that is further off belongs to no thread's stack */
+#define STACK_FAR (1ULL << 30)
+#define OPS_STEPS 1000 /* operations done for one expression */
 #define OPS_DEPTH 64
 
 #if defined(__aarch64__)
@@ -24,13 +25,14 @@ static const uint8_t callee_saved[5] = { 3, 12, 13, 14, 15 }; /* rbx, r12 to r15
 
 struct walk {
 	struct space *space;
-	struct target *live; /* memory that was not copied is read from here; NULL: it cannot be had */
+	/* memory that was not copied is read from here; NULL: it cannot be had */
+	struct target *live;
 	struct target *target; /* for its mappings; may be NULL */
 	const uint8_t *bytes;
 	uint64_t start, len; /* of the copy */
 	uint64_t sp_first;
-	bool cut;	     /* the stack goes on behind the copy */
-	bool beyond;	     /* something there was asked for */
+	bool cut;    /* the stack goes on behind the copy */
+	bool beyond; /* something there was asked for */
 	const struct ct_saved *saved;
 	int nsaved, nwindows;
 	uint8_t *window; /* WINDOW bytes; with `live` */
@@ -41,7 +43,7 @@ struct walk {
 	struct unwind_regs *full; /* where the frames' registers go; NULL: nowhere */
 };
 
-/* ---- memory ------------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static bool window_at(struct walk *w, uint64_t addr)
 {
@@ -86,7 +88,7 @@ static bool read_word(struct walk *w, uint64_t addr, uint64_t *out)
 	return true;
 }
 
-/* ---- expressions -------------------------------------------------------------------------------------- */
+/* ---- expressions ---- */
 
 struct values {
 	uint64_t v[OPS_DEPTH];
@@ -171,10 +173,16 @@ static void simple(struct walk *w, struct values *s, const struct cfi_op *op, ui
 	uint64_t a, b, c;
 
 	switch (op->op) {
-	case DW_OP_const1u: case DW_OP_const1s: case DW_OP_const2u: case DW_OP_const2s: case DW_OP_const4u:
-	case DW_OP_const4s: case DW_OP_const8u: case DW_OP_const8s: case DW_OP_constu: case DW_OP_consts:
-		push(s, op->arg);
-		break;
+	case DW_OP_const1u:
+	case DW_OP_const1s:
+	case DW_OP_const2u:
+	case DW_OP_const2s:
+	case DW_OP_const4u:
+	case DW_OP_const4s:
+	case DW_OP_const8u:
+	case DW_OP_const8s:
+	case DW_OP_constu:
+	case DW_OP_consts: push(s, op->arg); break;
 	case DW_OP_bregx: push_reg(w, s, op->arg, op->arg2); break;
 	case DW_OP_call_frame_cfa: push(s, cfa); break;
 	case DW_OP_deref:
@@ -213,7 +221,8 @@ static void simple(struct walk *w, struct values *s, const struct cfi_op *op, ui
 	}
 }
 
-static bool evaluate(struct walk *w, const struct cfi_row *row, const struct cfi_rule *rule, uint64_t cfa, uint64_t *out)
+static bool evaluate(struct walk *w, const struct cfi_row *row, const struct cfi_rule *rule,
+		     uint64_t cfa, uint64_t *out)
 {
 	const struct cfi_op *ops = &row->ops[rule->first];
 	struct values s = { .n = 0 };
@@ -237,7 +246,7 @@ static bool evaluate(struct walk *w, const struct cfi_row *row, const struct cfi
 	return !s.bad;
 }
 
-/* ---- one step ----------------------------------------------------------------------------------------- */
+/* ---- one step ---- */
 
 enum step {
 	STEP_ON,     /* the caller is the current frame now */
@@ -247,15 +256,14 @@ enum step {
 };
 
 /* A register's value in the caller. */
-static bool caller_reg(struct walk *w, const struct cfi_row *row, int reg, uint64_t cfa, uint64_t *out)
+static bool caller_reg(struct walk *w, const struct cfi_row *row, int reg, uint64_t cfa,
+		       uint64_t *out)
 {
 	const struct cfi_rule *rule = &row->regs[reg];
 	uint64_t addr;
 
 	switch (rule->how) {
-	case CFI_SAME:
-		*out = w->r[reg];
-		return w->known >> reg & 1;
+	case CFI_SAME: *out = w->r[reg]; return w->known >> reg & 1;
 	case CFI_SAVED: return read_word(w, cfa + (uint64_t)rule->offset, out);
 	case CFI_VALUE: *out = cfa + (uint64_t)rule->offset; return true;
 	case CFI_REGISTER:
@@ -302,8 +310,9 @@ static enum step step_cfi(struct walk *w, const struct cfi_row *row, int depth)
 }
 
 #if defined(__x86_64__)
-/* Whether the instruction before a return address is a call, by its possible encodings: e8, and ff /2 with every form of
- * operand, whose length its ModRM and SIB bytes give. Code that cannot be read gets the benefit of the doubt. */
+/* Whether the instruction before a return address is a call, by its possible encodings: e8, and
+ * ff /2 with every form of operand, whose length its ModRM and SIB bytes give. Code that cannot
+ * be read gets the benefit of the doubt. */
 static bool after_call(struct walk *w, uint64_t ip)
 {
 	struct space_place p = space_find(w->space, w->target, ip - 1);
@@ -346,7 +355,8 @@ static bool after_call(struct walk *w, uint64_t ip)
 }
 #endif
 
-/* The kernel puts a signal's frame below what was interrupted, and its address for the handler's return. */
+/* The kernel puts a signal's frame below what was interrupted, and its address for the handler's
+ * return. */
 static bool is_signal(struct walk *w, uint64_t ip)
 {
 	struct space_place p = space_find(w->space, w->target, ip - 1);
@@ -360,7 +370,8 @@ static enum step step_pointer(struct walk *w)
 {
 	uint64_t bp = w->r[CFI_BP], caller_bp, ip;
 
-	if (!(w->known >> CFI_BP & 1) || bp < w->r[CFI_SP] || !read_word(w, bp, &caller_bp) || !read_word(w, bp + 8, &ip))
+	if (!(w->known >> CFI_BP & 1) || bp < w->r[CFI_SP] || !read_word(w, bp, &caller_bp) ||
+	    !read_word(w, bp + 8, &ip))
 		return STEP_BROKEN;
 	if (!ip)
 		return STEP_END;
@@ -377,7 +388,8 @@ static enum step step_pointer(struct walk *w)
 /* Where threads and programs begin, for libraries whose beginnings have no tables that say so. */
 static bool is_beginning(struct walk *w, const struct space_place *p)
 {
-	static const char *const names[] = { "_start", "clone", "__clone", "clone3", "__clone3", "_dl_start_user" };
+	static const char *const names[] = { "_start", "clone",	   "__clone",
+					     "clone3", "__clone3", "_dl_start_user" };
 	struct symbols_function f;
 
 	if (p->kind != SPACE_OBJECT || !symbols_function(p->object, p->address, w->exact, &f))
@@ -388,7 +400,8 @@ static bool is_beginning(struct walk *w, const struct space_place *p)
 	return false;
 }
 
-/* A word that points to no code is no frame. Of a process that is gone the mappings may not be all known. */
+/* A word that points to no code is no frame. Of a process that is gone the mappings may not be
+ * all known. */
 static bool is_code(const struct walk *w, enum space_kind kind)
 {
 	return kind == SPACE_CODE || kind == SPACE_OBJECT ||
@@ -404,7 +417,8 @@ static struct space_place place_of(struct walk *w)
 	return p;
 }
 
-/* A return address that is still the trampoline's: on x86-64 its place was known and this does not happen. */
+/* A return address that is still the trampoline's: on x86-64 its place was known and this does
+ * not happen. */
 static void repair(struct walk *w, int *used)
 {
 	if (w->nsaved <= *used || space_find(w->space, NULL, w->ip).kind != SPACE_UPROBES)
@@ -449,10 +463,13 @@ static int walk(struct walk *w, struct unwind_frame *out, int max, uint32_t *fla
 		if (w->full)
 			get_regs(w, &w->full[n - 1]);
 		row = p.kind == SPACE_OBJECT ? cfi_find(p.object, p.address - !w->exact) : NULL;
-		/* the handler returns to the first byte of the signal's frame, which no call precedes */
+		/* the handler returns to the first byte of the signal's frame, which no call
+		 * precedes */
 		if (row && row->signal)
 			out[n - 1].exact = true;
-		step = row ? step_cfi(w, row, n - 1) : is_beginning(w, &p) ? STEP_END : step_pointer(w);
+		step = row		     ? step_cfi(w, row, n - 1)
+		       : is_beginning(w, &p) ? STEP_END
+					     : step_pointer(w);
 		if (step == STEP_END || (step == STEP_ON && !w->ip))
 			return n;
 		if (step != STEP_ON) {
@@ -464,9 +481,10 @@ static int walk(struct walk *w, struct unwind_frame *out, int max, uint32_t *fla
 	return n;
 }
 
-/* ---- from outside ------------------------------------------------------------------------------------- */
+/* ---- from outside ---- */
 
-static void set_regs(struct walk *w, uint64_t ip, uint64_t sp, uint64_t bp, const uint64_t *regs, bool all)
+static void set_regs(struct walk *w, uint64_t ip, uint64_t sp, uint64_t bp, const uint64_t *regs,
+		     bool all)
 {
 	w->ip = ip;
 	w->sp_first = w->r[CFI_SP] = sp;
@@ -482,10 +500,14 @@ static void set_regs(struct walk *w, uint64_t ip, uint64_t sp, uint64_t bp, cons
 }
 
 /* Frame pointers: the kernel has walked already. */
-static int addresses(struct space *space, struct target *t, const struct ct_user_stack *us, struct unwind_frame *out,
-		     int max, uint32_t *flags)
+static int addresses(struct space *space, struct target *t, const struct ct_user_stack *us,
+		     struct unwind_frame *out, int max, uint32_t *flags)
 {
-	struct walk w = { .space = space, .target = t, .saved = us->saved, .nsaved = us->nsaved, .sp_first = us->sp };
+	struct walk w = { .space = space,
+			  .target = t,
+			  .saved = us->saved,
+			  .nsaved = us->nsaved,
+			  .sp_first = us->sp };
 	int n = 0, repaired = 0;
 
 	for (uint32_t i = 0; i < us->len / 8 && n < max; i++) {
@@ -503,14 +525,15 @@ static int addresses(struct space *space, struct target *t, const struct ct_user
 	return n;
 }
 
-int unwind_record(struct space *space, struct target *t, const struct ct_user_stack *us, struct unwind_frame *out, int max,
-		  uint32_t *flags)
+int unwind_record(struct space *space, struct target *t, const struct ct_user_stack *us,
+		  struct unwind_frame *out, int max, uint32_t *flags)
 {
 	struct walk w = { .space = space, .target = t, .saved = us->saved, .nsaved = us->nsaved };
 	uint8_t window[WINDOW];
 
 	*flags = 0;
-	if (us->nsaved > CT_MAX_FRAMES || us->h.size < sizeof(*us) || us->len > us->h.size - sizeof(*us)) {
+	if (us->nsaved > CT_MAX_FRAMES || us->h.size < sizeof(*us) ||
+	    us->len > us->h.size - sizeof(*us)) {
 		*flags = CT_STACK_BROKEN;
 		return 0;
 	}
@@ -526,10 +549,13 @@ int unwind_record(struct space *space, struct target *t, const struct ct_user_st
 	return walk(&w, out, max, flags);
 }
 
-int unwind_thread(struct space *space, struct target *t, const struct unwind_regs *regs, const void *copy, size_t len,
-		  const struct ct_saved *saved, int nsaved, struct unwind_regs *out, int max, uint32_t *flags)
+int unwind_thread(struct space *space, struct target *t, const struct unwind_regs *regs,
+		  const void *copy, size_t len, const struct ct_saved *saved, int nsaved,
+		  struct unwind_regs *out, int max, uint32_t *flags)
 {
-	struct walk w = { .space = space, .target = t, .live = t, .saved = saved, .nsaved = nsaved, .full = out };
+	struct walk w = {
+		.space = space, .target = t, .live = t, .saved = saved, .nsaved = nsaved, .full = out
+	};
 	struct unwind_frame *frames = malloc((size_t)max * sizeof(*frames));
 	uint8_t window[WINDOW];
 	int n;

@@ -18,20 +18,18 @@ const char *about_kind(uint16_t kind)
 	return kind < CT_KIND_END ? record_kinds[kind].word : NULL;
 }
 
-/* ---- names -------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* NULL: the kind's own word says it. */
 static const char *work_name(const struct ct_hdr *h)
 {
 	switch (h->kind) {
-	case CT_KERNEL:
-		return "[kernel]";
-	case CT_SET:
-		return "memset";
+	case CT_KERNEL: return "[kernel]";
+	case CT_SET: return "memset";
 	case CT_MEMORY:
-		return ((const struct ct_memory *)h)->op == CT_MEMORY_FREE ? "device memory free" : "device memory alloc";
-	case CT_EVENT:
-		return device_event_type(((const struct ct_event *)h)->type);
+		return ((const struct ct_memory *)h)->op == CT_MEMORY_FREE ? "device memory free"
+									   : "device memory alloc";
+	case CT_EVENT: return device_event_type(((const struct ct_event *)h)->type);
 	}
 	return about_kind(h->kind);
 }
@@ -64,18 +62,12 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 
 	switch (h->kind) {
 	case CT_CALL:
-	case CT_ENTER:
-		text_str(t, api_funcs[((const struct ct_call *)h)->func].name);
-		return;
+	case CT_ENTER: text_str(t, api_funcs[((const struct ct_call *)h)->func].name); return;
 	case CT_FOREIGN:
 		about_text(t, (const char *)&foreign->words[foreign->nwords], foreign->name_len);
 		return;
-	case CT_MARKER:
-		about_text(t, m->text, m->text_len);
-		return;
-	case CT_MUTED:
-		about_text(t, muted->text + muted->domain_len, muted->name_len);
-		return;
+	case CT_MARKER: about_text(t, m->text, m->text_len); return;
+	case CT_MUTED: about_text(t, muted->text + muted->domain_len, muted->name_len); return;
 	case CT_LOST:
 		text_str(t, loss_name((enum ct_loss)((const struct ct_lost *)h)->cause));
 		return;
@@ -89,7 +81,8 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 		two_words(t, "managed", device_managed_kind(((const struct ct_managed *)h)->kind));
 		return;
 	case CT_OVERHEAD:
-		two_words(t, "overhead", device_overhead_kind(((const struct ct_overhead *)h)->type));
+		two_words(t, "overhead",
+			  device_overhead_kind(((const struct ct_overhead *)h)->type));
 		return;
 	}
 	if (h->kind == CT_KERNEL && ev->kernel) {
@@ -100,7 +93,7 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 	text_str(t, name ? name : "?");
 }
 
-/* ---- fields ------------------------------------------------------------------------------------------- */
+/* ---- fields ---- */
 
 static void put_flags(struct text *t, const struct field *f)
 {
@@ -135,11 +128,14 @@ static void put_number(struct text *t, const struct field *f)
 		end += snprintf(num, sizeof(num), "%.9g", f->f);
 		break;
 	case FIELD_DIM3:
-		end = put_char(put_u64(put_char(put_u64(put_char(put_u64(end, f->dim[0]), ' '), f->dim[1]), ' '), f->dim[2]), ')');
+		end = put_char(
+			put_u64(put_char(put_u64(put_char(put_u64(end, f->dim[0]), ' '), f->dim[1]),
+					 ' '),
+				f->dim[2]),
+			')');
 		text_str(t, "(");
 		break;
-	default:
-		end = put_i64(end, f->i);
+	default: end = put_i64(end, f->i);
 	}
 	text_mem(t, num, (size_t)(end - num));
 }
@@ -149,18 +145,14 @@ static void put_value(struct text *t, const struct field *f)
 	const char *name;
 
 	switch (f->absent ? FIELD_PTR : f->type) {
-	case FIELD_UINT:
-		text_u64(t, f->u);
-		break;
+	case FIELD_UINT: text_u64(t, f->u); break;
 	case FIELD_SIZE:
 		text_u64(t, f->u);
 		text_str(t, " bytes");
 		break;
 	case FIELD_PTR:
 	case FIELD_FUNC:
-	case FIELD_STREAM:
-		text_hex(t, f->u);
-		break;
+	case FIELD_STREAM: text_hex(t, f->u); break;
 	case FIELD_DURATION:
 		text_u64(t, f->u);
 		text_str(t, " ns");
@@ -174,17 +166,11 @@ static void put_value(struct text *t, const struct field *f)
 		else
 			put_number(t, f);
 		break;
-	case FIELD_FLAGS:
-		put_flags(t, f);
-		break;
-	case FIELD_BOOL:
-		text_str(t, f->u ? "true" : "false");
-		break;
+	case FIELD_FLAGS: put_flags(t, f); break;
+	case FIELD_BOOL: text_str(t, f->u ? "true" : "false"); break;
 	case FIELD_INT:
 	case FIELD_FLOAT:
-	case FIELD_DIM3:
-		put_number(t, f);
-		break;
+	case FIELD_DIM3: put_number(t, f); break;
 	case FIELD_RATE:
 		put_number(t, f);
 		text_str(t, " bytes/s");
@@ -200,8 +186,7 @@ static void put_value(struct text *t, const struct field *f)
 			text_mem(t, &"0123456789abcdef"[f->str[i] & 15], 1);
 		}
 		break;
-	default:
-		text_str(t, "?");
+	default: text_str(t, "?");
 	}
 }
 
@@ -244,26 +229,25 @@ void about_fields(struct text *t, const struct field *f, int n)
 		text_str(t, list[open] ? "]" : "}");
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------ */
+/* ---- numbers ---- */
 
 int64_t about_bytes(const struct ct_hdr *h)
 {
 	switch (h->kind) {
 	case CT_CALL:
-		return h->flags & CT_F_BEFORE ? -1 : api_size((const struct ct_call *)h, API_ARCH_HERE);
-	case CT_COPY:
-		return (int64_t)((const struct ct_copy *)h)->bytes;
-	case CT_SET:
-		return (int64_t)((const struct ct_set *)h)->bytes;
-	case CT_MEMORY:
-		return (int64_t)((const struct ct_memory *)h)->bytes;
+		return h->flags & CT_F_BEFORE ? -1
+					      : api_size((const struct ct_call *)h, API_ARCH_HERE);
+	case CT_COPY: return (int64_t)((const struct ct_copy *)h)->bytes;
+	case CT_SET: return (int64_t)((const struct ct_set *)h)->bytes;
+	case CT_MEMORY: return (int64_t)((const struct ct_memory *)h)->bytes;
 	}
 	return -1;
 }
 
 bool about_is_call(const struct ct_hdr *h)
 {
-	return h->kind == CT_CALL || (h->kind == CT_FOREIGN && ((const struct ct_foreign *)h)->kind == CT_CALL);
+	return h->kind == CT_CALL ||
+	       (h->kind == CT_FOREIGN && ((const struct ct_foreign *)h)->kind == CT_CALL);
 }
 
 uint64_t about_duration_ns(const struct ct_hdr *h)

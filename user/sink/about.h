@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * about.h - what an event is called, and its fields as one line of text, for the outputs that are neither the table nor JSON:
+ * about.h - what an event is called, and its fields as one line of text, for the outputs that are
+ * neither the table nor JSON:
  *
- *   cudaMemcpyAsync                 dst=0x7f1200000000, src=0x5581, count=4096 bytes, kind=HostToDevice, stream=0x0
+ *   cudaMemcpyAsync                 dst=0x7f1200000000, src=0x5581, count=4096 bytes,
+ *                                   kind=HostToDevice, stream=0x0
  *   vecAdd(float const*, int)
  *   copy HtoD
  *
- * All of it is safe to print: well-formed UTF-8, what no terminal shows is escaped. Knows no format.
+ * All of it is safe to print: well-formed UTF-8, what no terminal shows is escaped. Knows no
+ * format.
  */
 #ifndef CT_ABOUT_H
 #define CT_ABOUT_H
@@ -14,7 +17,8 @@
 #include "sink.h"
 #include "text.h"
 
-/* The word for a record's kind: "call", "kernel", "copy"; NULL: nothing that happened, but a definition. */
+/* The word for a record's kind: "call", "kernel", "copy"; NULL: nothing that happened, but a
+ * definition. */
 const char *about_kind(uint16_t kind);
 /* A completed call, also one of a function that is not known here (CT_FOREIGN). */
 bool about_is_call(const struct ct_hdr *);
@@ -30,7 +34,8 @@ int64_t about_bytes(const struct ct_hdr *);
 uint64_t about_duration_ns(const struct ct_hdr *);
 /* The thread as users see it. */
 uint32_t about_tid(const struct event *);
-/* What tells a process from others with its number: " on node-b", " #2" for the second one; "" where there is no other. */
+/* What tells a process from others with its number: " on node-b", " #2" for the second one; ""
+ * where there is no other. */
 void about_whom(struct text *, const struct process *);
 
 /* The name of the record's thread, of the leader too; NULL: not known. Untrusted bytes. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* advise.c - what the trace's program could do better, printed at the end: the sink behind `cudatrace advise`. The rules are the
- * advise room's. */
+/* advise.c - what the trace's program could do better, printed at the end: the sink behind
+ * `cudatrace advise`. The rules are the advise room's. */
 #include <errno.h>
 
 #include "../advise/print.h"
@@ -35,8 +35,13 @@ static void print(struct sink *s, const struct sink_advise *how, const struct ad
 static int advise_sink_close(struct sink *s, const struct sink_end *end)
 {
 	const struct sink_advise *how = s->opts->advise ? s->opts->advise : &defaults;
-	struct advise_print p = { .advice = s->priv, .title = s->opts->title, .version = s->opts->version,
-				  .start_ns = s->opts->start_ns, .losses = &end->losses, .muted = end->muted, .muted_calls = &end->muted_calls };
+	struct advise_print p = { .advice = s->priv,
+				  .title = s->opts->title,
+				  .version = s->opts->version,
+				  .start_ns = s->opts->start_ns,
+				  .losses = &end->losses,
+				  .muted = end->muted,
+				  .muted_calls = &end->muted_calls };
 	int err = 0;
 
 	if (!s->priv)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * chrome.c - Chrome's trace format in the conventions of Kineto, PyTorch's profiler: what TensorBoard, Holistic Trace
- * Analysis and many scripts read. Device work has the device as its pid and the stream as its tid.
+ * chrome.c - Chrome's trace format in the conventions of Kineto, PyTorch's profiler: what
+ * TensorBoard, Holistic Trace Analysis and many scripts read. Device work has the device as its pid
+ * and the stream as its tid.
  *
- * The format asks for no order, so calls are written as they come. Device work passes the timeline, since slices of one
- * tid must lie within each other: what overlaps goes to another tid, and args.stream keeps the stream. An arrow is
- * written with its device work, when both its ends are known. The order of the members of the file is ours: devices
- * come last, for they are told of as it goes.
+ * The format asks for no order, so calls are written as they come. Device work passes the
+ * timeline, since slices of one tid must lie within each other: what overlaps goes to another
+ * tid, and args.stream keeps the stream. An arrow is written with its device work, when both its
+ * ends are known. The order of the members of the file is ours: devices come last, for they are
+ * told of as it goes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,16 +31,20 @@ static void sort_index(struct chrome *c, struct chrome_file *f, uint32_t pid, ui
 	chrome_event_end(c);
 }
 
-static struct timeline_track *track_of(struct chrome *c, enum track_kind kind, const struct process *p, uint32_t a,
-				       uint32_t b)
+static struct timeline_track *track_of(struct chrome *c, enum track_kind kind,
+				       const struct process *p, uint32_t a, uint32_t b)
 {
-	const struct timeline_key key = { .kind = kind, .pid = p->pid, .start = p->start_boottime_ns, .a = a, .b = b };
+	const struct timeline_key key = {
+		.kind = kind, .pid = p->pid, .start = p->start_boottime_ns, .a = a, .b = b
+	};
 
 	return timeline_track(c->timeline, &key);
 }
 
-/* The process, told of when it is new or has a new name; its `own` is its number in the file, from 1 on. */
-static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f, const struct process *p)
+/* The process, told of when it is new or has a new name; its `own` is its number in the file,
+ * from 1 on. */
+static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f,
+					 const struct process *p)
 {
 	struct timeline_track *tr = track_of(c, T_PROCESS, p, 0, 0);
 	struct text who = { 0 };
@@ -49,7 +55,8 @@ static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f
 		return NULL;
 	if (!tr->own) {
 		tr->own = ++f->processes;
-		keyed_get(&f->leaders, &(struct chrome_tid){ chrome_pid(p), process_tid(p, p->pid) }, &made);
+		keyed_get(&f->leaders,
+			  &(struct chrome_tid){ chrome_pid(p), process_tid(p, p->pid) }, &made);
 	}
 	if (!tr->introduced || strncmp(tr->name, p->comm, CT_COMM_LEN)) {
 		memset(tr->name, 0, sizeof(tr->name));
@@ -57,7 +64,8 @@ static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f
 		/* where the pid alone does not tell which process it is */
 		about_whom(&who, p);
 		if (who.len && !who.bad)
-			snprintf(label, sizeof(label), "CPU, %u%.*s", p->shown_pid, (int)(who.len < 120 ? who.len : 120), who.s);
+			snprintf(label, sizeof(label), "CPU, %u%.*s", p->shown_pid,
+				 (int)(who.len < 120 ? who.len : 120), who.s);
 		text_free(&who);
 		if (!tr->introduced)
 			chrome_meta(c, f, chrome_pid(p), 0, "process_labels", "labels", label);
@@ -74,7 +82,8 @@ static uint64_t correlation_of(const struct timeline_track *process, uint32_t nu
 }
 
 /* A thread's id, told of when it is new or has a new name. */
-static uint32_t thread_of(struct chrome *c, struct chrome_file *f, const struct process *p, uint32_t tid)
+static uint32_t thread_of(struct chrome *c, struct chrome_file *f, const struct process *p,
+			  uint32_t tid)
 {
 	struct timeline_track *tr = track_of(c, T_THREAD, p, tid, 0);
 	uint32_t shown = process_tid(p, tid);
@@ -90,21 +99,24 @@ static uint32_t thread_of(struct chrome *c, struct chrome_file *f, const struct 
 	return shown;
 }
 
-/* ---- device work ------------------------------------------------------------------------------------------------ */
+/* ---- device work ---- */
 
 static bool tid_is_taken(const struct chrome_file *f, uint32_t pid, uint32_t tid)
 {
 	return keyed_find(&f->tids, &(struct chrome_tid){ pid, tid });
 }
 
-/* A tid on a device: the stream's number when nobody has it yet. Without room to remember it, one that nobody gets again. */
+/* A tid on a device: the stream's number when nobody has it yet. Without room to remember it,
+ * one that nobody gets again. */
 static uint32_t take_tid(struct chrome_file *f, uint32_t pid, uint32_t stream)
 {
 	bool made;
 
 	if (!tid_is_taken(f, pid, CT_UNKNOWN))
 		keyed_get(&f->tids, &(struct chrome_tid){ pid, CT_UNKNOWN }, &made);
-	return keyed_get(&f->tids, &(struct chrome_tid){ pid, stream }, &made) && made ? stream : f->next_tid++;
+	return keyed_get(&f->tids, &(struct chrome_tid){ pid, stream }, &made) && made
+		       ? stream
+		       : f->next_tid++;
 }
 
 /* Where what is not known of a device or a stream goes. */
@@ -120,8 +132,8 @@ static uint32_t gpu_number(const struct event *ev)
 }
 
 /* The tid of a lane, told of when it is new. */
-static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timeline_track *tr, struct timeline_lane *l,
-			 int lane)
+static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timeline_track *tr,
+			 struct timeline_lane *l, int lane)
 {
 	uint32_t pid = known(tr->key.a), stream = known(tr->key.b), tid;
 	char name[64];
@@ -137,13 +149,16 @@ static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timelin
 		chrome_meta(c, f, pid, 0, "process_labels", "labels", name);
 		sort_index(c, f, pid, CHROME_OTHER_TID + pid);
 	}
-	tid = tr->key.kind == T_STREAM && !lane ? take_tid(f, pid, stream) : take_tid(f, pid, f->next_tid++);
+	tid = tr->key.kind == T_STREAM && !lane ? take_tid(f, pid, stream)
+						: take_tid(f, pid, f->next_tid++);
 	l->own = (uint64_t)tid + 1;
 	if (tr->key.b == CT_UNKNOWN)
-		snprintf(name, sizeof(name), "%s%s", tr->key.kind == T_WAITS ? "waits for the context" : "no stream",
+		snprintf(name, sizeof(name), "%s%s",
+			 tr->key.kind == T_WAITS ? "waits for the context" : "no stream",
 			 lane ? " (beside)" : "");
 	else
-		snprintf(name, sizeof(name), "%sstream %u%s", tr->key.kind == T_WAITS ? "waits for " : "", stream,
+		snprintf(name, sizeof(name), "%sstream %u%s",
+			 tr->key.kind == T_WAITS ? "waits for " : "", stream,
 			 lane ? " (beside)" : "");
 	chrome_meta(c, f, pid, tid, "thread_name", "name", name);
 	return tid;
@@ -172,18 +187,21 @@ static bool begins_arrow(struct chrome_file *f, uint64_t correlation)
 	return true;
 }
 
-/* An arrow from a call to a piece of its device work. All arrows of a call share their begin, which readers want to see once. */
-static void put_arrow(struct chrome *c, struct chrome_file *f, const struct arrow *a, uint32_t pid, uint32_t tid,
-		      uint64_t ns)
+/* An arrow from a call to a piece of its device work. All arrows of a call share their begin,
+ * which readers want to see once. */
+static void put_arrow(struct chrome *c, struct chrome_file *f, const struct arrow *a, uint32_t pid,
+		      uint32_t tid, uint64_t ns)
 {
 	if (begins_arrow(f, a->correlation)) {
 		chrome_event_begin(c, f, 's', a->pid, a->tid, a->call_ns);
-		c->row.p = put_u64(put_lit(c->row.p, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":"), a->correlation);
+		c->row.p = put_u64(put_lit(c->row.p, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":"),
+				   a->correlation);
 		chrome_event_end(c);
 	}
 	chrome_event_begin(c, f, 'f', pid, tid, ns);
-	c->row.p =
-		put_u64(put_lit(c->row.p, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\",\"id\":"), a->correlation);
+	c->row.p = put_u64(put_lit(c->row.p,
+				   ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\",\"id\":"),
+			   a->correlation);
 	chrome_event_end(c);
 }
 
@@ -200,7 +218,8 @@ static int work_begins(void *ctx, struct timeline_track *tr, struct timeline_lan
 		return 0;
 	memcpy(&a, bytes, sizeof(a));
 	tid = lane_tid(c, f, tr, l, lane);
-	chrome_slice(c, f, known(tr->key.a), tid, s->start_ns, s->end_ns, bytes + sizeof(a), s->len - sizeof(a));
+	chrome_slice(c, f, known(tr->key.a), tid, s->start_ns, s->end_ns, bytes + sizeof(a),
+		     s->len - sizeof(a));
 	if (a.correlation)
 		put_arrow(c, f, &a, known(tr->key.a), tid, s->start_ns);
 	return f->out->error;
@@ -213,8 +232,8 @@ static int work_ends(void *ctx, struct timeline_track *tr, struct timeline_lane 
 }
 
 /* A counter's event: {"ph":"C",...,"name":"memory in use","args":{"bytes":1}} */
-static int in_use(void *ctx, struct timeline_track *tr, struct timeline_lane *l, const struct timeline_span *s,
-		  const char *bytes, bool late)
+static int in_use(void *ctx, struct timeline_track *tr, struct timeline_lane *l,
+		  const struct timeline_span *s, const char *bytes, bool late)
 {
 	struct chrome *c = ctx;
 	struct chrome_file *f = chrome_file_of(c, tr->key.pid, tr->key.start);
@@ -234,15 +253,18 @@ static int in_use(void *ctx, struct timeline_track *tr, struct timeline_lane *l,
 	return f->out->error;
 }
 
-static const struct timeline_ops timeline_ops = { .begin = work_begins, .end = work_ends, .value = in_use };
+static const struct timeline_ops timeline_ops = { .begin = work_begins,
+						  .end = work_ends,
+						  .value = in_use };
 
-/* ---- what comes in ------------------------------------------------------------------------------------------- */
+/* ---- what comes in ---- */
 
 static int add_call(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
-	struct timeline_span s = {
-		.start_ns = ev->rec->end_ns, .end_ns = ev->rec->end_ns, .what = TIMELINE_VALUE, .len = sizeof(int64_t)
-	};
+	struct timeline_span s = { .start_ns = ev->rec->end_ns,
+				   .end_ns = ev->rec->end_ns,
+				   .what = TIMELINE_VALUE,
+				   .len = sizeof(int64_t) };
 	struct timeline_track *process = process_of(c, f, ev->proc), *tr;
 	const struct gpu *gpu;
 	uint32_t device, tid;
@@ -261,7 +283,8 @@ static int add_call(struct chrome *c, struct chrome_file *f, const struct event 
 		return -ENOMEM;
 	tid = thread_of(c, f, ev->proc, ev->rec->tid);
 	chrome_slice(c, f, chrome_pid(ev->proc), tid, ev->rec->start_ns,
-		     ev->rec->flags & CT_F_NO_RETURN ? ev->rec->start_ns : ev->rec->end_ns, c->body.s, c->body.len);
+		     ev->rec->flags & CT_F_NO_RETURN ? ev->rec->start_ns : ev->rec->end_ns,
+		     c->body.s, c->body.len);
 	if (!inuse_call(c->inuse, ev, &device, &delta))
 		return 1;
 	tr = track_of(c, T_IN_USE, ev->proc, device, chrome_pid(ev->proc));
@@ -289,7 +312,8 @@ static int add_foreign(struct chrome *c, struct chrome_file *f, const struct eve
 	if (c->body.bad)
 		return -ENOMEM;
 	chrome_slice(c, f, chrome_pid(ev->proc), thread_of(c, f, ev->proc, g->h.tid), g->h.start_ns,
-		     g->h.flags & CT_F_NO_RETURN ? g->h.start_ns : g->h.end_ns, c->body.s, c->body.len);
+		     g->h.flags & CT_F_NO_RETURN ? g->h.start_ns : g->h.end_ns, c->body.s,
+		     c->body.len);
 	return 0;
 }
 
@@ -308,8 +332,8 @@ static int add_work(struct chrome *c, struct chrome_file *f, const struct event 
 		return 0;
 	}
 	if (ev->cause && ev->number && w->h.kind != CT_SYNC)
-		a = (struct arrow){ ev->cause->start_ns, correlation_of(process, ev->number), chrome_pid(ev->proc),
-				    process_tid(ev->proc, ev->cause->tid) };
+		a = (struct arrow){ ev->cause->start_ns, correlation_of(process, ev->number),
+				    chrome_pid(ev->proc), process_tid(ev->proc, ev->cause->tid) };
 	c->body.len = 0;
 	text_mem(&c->body, &a, sizeof(a));
 	row_begin_text(&c->row, &c->body);
@@ -318,19 +342,22 @@ static int add_work(struct chrome *c, struct chrome_file *f, const struct event 
 	if (c->body.bad)
 		return -ENOMEM;
 	s.len = (uint32_t)c->body.len;
-	tr = track_of(c, w->h.kind == CT_SYNC ? T_WAITS : T_STREAM, ev->proc, gpu_number(ev), w->stream);
+	tr = track_of(c, w->h.kind == CT_SYNC ? T_WAITS : T_STREAM, ev->proc, gpu_number(ev),
+		      w->stream);
 	err = tr ? timeline_add(c->timeline, tr, &s, c->body.s) : -ENOMEM;
 	return err ? err : 1;
 }
 
-/* A range that was started and ended by its number, perhaps in two threads: these overlap as they like. */
+/* A range that was started and ended by its number, perhaps in two threads: these overlap as
+ * they like. */
 static int add_range(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
 	uint32_t pid = chrome_pid(ev->proc), tid = thread_of(c, f, ev->proc, ev->rec->tid);
 
 	c->ranges++;
 	for (int end = 0; end < 2; end++) {
-		chrome_event_begin(c, f, end ? 'e' : 'b', pid, tid, end ? ev->rec->end_ns : ev->rec->start_ns);
+		chrome_event_begin(c, f, end ? 'e' : 'b', pid, tid,
+				   end ? ev->rec->end_ns : ev->rec->start_ns);
 		c->row.p = put_u64(put_lit(c->row.p, ",\"id\":"), c->ranges);
 		*c->row.p++ = ',';
 		row_mem(&c->row, c->body.s, c->body.len);
@@ -370,7 +397,8 @@ static int add_other(struct chrome *c, struct chrome_file *f, const struct event
 		return add_range(c, f, ev);
 	/* overhead is the driver's or CUPTI's own: in a thread's row it would overlap the calls */
 	tid = marker ? thread_of(c, f, ev->proc, ev->rec->tid) : CHROME_OTHER_TID;
-	chrome_slice(c, f, chrome_pid(ev->proc), tid, ev->rec->start_ns, ev->rec->end_ns, c->body.s, c->body.len);
+	chrome_slice(c, f, chrome_pid(ev->proc), tid, ev->rec->start_ns, ev->rec->end_ns, c->body.s,
+		     c->body.len);
 	return 0;
 }
 
@@ -385,7 +413,8 @@ static void add_counter(struct chrome *c, struct chrome_file *f, const struct ev
 		memcpy(&v, &k->values[i].bits, sizeof(v));
 		if (!m || k->values[i].flags & CT_VALUE_SUSPECT || !(v - v == 0))
 			continue;
-		chrome_event_begin(c, f, 'C', ev->gpu ? ev->gpu->number : k->device, 0, k->h.end_ns);
+		chrome_event_begin(c, f, 'C', ev->gpu ? ev->gpu->number : k->device, 0,
+				   k->h.end_ns);
 		c->row.p = put_lit(c->row.p, ",\"name\":");
 		json_string(&c->row, m->name, strlen(m->name));
 		row_room(&c->row, JSON_ROOM);
@@ -397,8 +426,8 @@ static void add_counter(struct chrome *c, struct chrome_file *f, const struct ev
 }
 
 /* A mark over everything: what was lost, what befell a device. */
-static void add_mark(struct chrome *c, struct chrome_file *f, const struct event *ev, const char *category,
-		     const char *name)
+static void add_mark(struct chrome *c, struct chrome_file *f, const struct event *ev,
+		     const char *category, const char *name)
 {
 	struct field fields[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
@@ -413,8 +442,8 @@ static void add_mark(struct chrome *c, struct chrome_file *f, const struct event
 	chrome_event_end(c);
 }
 
-/* How often a function was called whose calls have no slices: a mark in its process, at the end of the stretch of time that the numbers
- * are of. */
+/* How often a function was called whose calls have no slices: a mark in its process, at the end
+ * of the stretch of time that the numbers are of. */
 static int add_muted(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
 	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
@@ -427,7 +456,8 @@ static int add_muted(struct chrome *c, struct chrome_file *f, const struct event
 	c->row.p = put_lit(c->row.p, ",\"s\":\"p\",\"cat\":\"muted\",\"name\":");
 	json_string(&c->row, m->text + m->domain_len, m->name_len);
 	row_room(&c->row, JSON_ROOM);
-	c->row.p = put_u64(put_lit(c->row.p, ",\"args\":{\"duration_ns\":"), about_duration_ns(&m->h));
+	c->row.p =
+		put_u64(put_lit(c->row.p, ",\"args\":{\"duration_ns\":"), about_duration_ns(&m->h));
 	*c->row.p++ = ',';
 	json_fields(&c->row, fields, n);
 	row_room(&c->row, 8);
@@ -443,7 +473,8 @@ static void add_global(struct chrome *c, const struct event *ev)
 		if (ev->rec->kind == CT_COUNTER)
 			add_counter(c, &c->files[i], ev);
 		else if (ev->rec->kind == CT_EVENT)
-			add_mark(c, &c->files[i], ev, "event", work_event(((const struct ct_event *)ev->rec)->type));
+			add_mark(c, &c->files[i], ev, "event",
+				 work_event(((const struct ct_event *)ev->rec)->type));
 		else
 			add_mark(c, &c->files[i], ev, "lost", "lost");
 	}
@@ -457,22 +488,12 @@ static int process_event(struct chrome *c, const struct event *ev)
 	if (!f)
 		return c->error;
 	switch (ev->rec->kind) {
-	case CT_CALL:
-		err = add_call(c, f, ev);
-		break;
-	case CT_FOREIGN:
-		err = add_foreign(c, f, ev);
-		break;
+	case CT_CALL: err = add_call(c, f, ev); break;
+	case CT_FOREIGN: err = add_foreign(c, f, ev); break;
 	case CT_OVERHEAD:
-	case CT_MARKER:
-		err = add_other(c, f, ev);
-		break;
-	case CT_MUTED:
-		err = add_muted(c, f, ev);
-		break;
-	default:
-		err = add_work(c, f, ev);
-		break;
+	case CT_MARKER: err = add_other(c, f, ev); break;
+	case CT_MUTED: err = add_muted(c, f, ev); break;
+	default: err = add_work(c, f, ev); break;
 	}
 	return err < 0 ? err : f->out->error ? f->out->error : err;
 }
@@ -500,19 +521,11 @@ static int chrome_event(struct sink *s, const struct event *ev)
 		break;
 	case CT_COUNTER:
 	case CT_EVENT:
-	case CT_LOST:
-		add_global(c, ev);
-		break;
-	case CT_DEVICE:
-		err = chrome_devices_record(c->devices, ev);
-		break;
-	case CT_METRIC:
-		work_metrics_record(c->metrics, (const struct ct_metric *)ev->rec);
-		break;
+	case CT_LOST: add_global(c, ev); break;
+	case CT_DEVICE: err = chrome_devices_record(c->devices, ev); break;
+	case CT_METRIC: work_metrics_record(c->metrics, (const struct ct_metric *)ev->rec); break;
 	case CT_EXEC:
-	case CT_EXIT:
-		inuse_forget(c->inuse, ev->rec->pid);
-		break;
+	case CT_EXIT: inuse_forget(c->inuse, ev->rec->pid); break;
 	}
 	return err < 0 ? err : s->opts->out->error ? s->opts->out->error : err;
 }
@@ -540,13 +553,16 @@ static int chrome_open(struct sink *s, const struct sink_opts *opts)
 static void say(const struct chrome *c)
 {
 	if (c->no_time)
-		msg_note("chrome: %llu pieces of device work have no time of the device and are left out",
+		msg_note("chrome: %llu pieces of device work have no time of the device and are "
+			 "left out",
 			 (unsigned long long)c->no_time);
 	if (timeline_dropped(c->timeline))
-		msg_note("chrome: %llu pieces of device work overlap too many others and are left out",
+		msg_note("chrome: %llu pieces of device work overlap too many others and are left "
+			 "out",
 			 (unsigned long long)timeline_dropped(c->timeline));
 	if (c->no_file)
-		msg_note("chrome: %llu events are left out: no file could be written for their process (at most %d)",
+		msg_note("chrome: %llu events are left out: no file could be written for their "
+			 "process (at most %d)",
 			 (unsigned long long)c->no_file, CHROME_FILES_MAX);
 }
 
@@ -570,7 +586,8 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 		keyed_close(&c->files[i].arrows);
 		e = c->files[i].out == &c->files[i].own ? out_close(&c->files[i].own) : 0;
 		if (e)
-			msg_error("writing the file of process %u failed: %s", c->files[i].pid, strerror(-e));
+			msg_error("writing the file of process %u failed: %s", c->files[i].pid,
+				  strerror(-e));
 		err = err ? err : e;
 	}
 	free(c->files);

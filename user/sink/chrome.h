@@ -19,8 +19,8 @@
 #define CHROME_PIDS_MOVED (1u << 24)
 #define CHROME_NO_GPU (CHROME_OTHER_TID - 1) /* pid of device work whose device is not known */
 
-/* A process's pid in the files. Device work has the number of its GPU as pid, and pid 1 of a container is no GPU: such pids are
- * moved to where no process of Linux is. */
+/* A process's pid in the files. Device work has the number of its GPU as pid, and pid 1 of a
+ * container is no GPU: such pids are moved to where no process of Linux is. */
 static inline uint32_t chrome_pid(const struct process *p)
 {
 	uint32_t pid = process_unique(p);
@@ -32,7 +32,8 @@ struct chrome_tid {
 	uint32_t pid, tid;
 };
 
-/* Which of so many calls, one after the other by their correlation, have an arrow that begins at them. */
+/* Which of so many calls, one after the other by their correlation, have an arrow that begins at
+ * them. */
 #define CHROME_BEGUN 32768
 #define CHROME_BEGUN_PAGES 4096 /* 16 MiB in a file */
 struct chrome_begun {
@@ -49,7 +50,7 @@ struct chrome_file {
 	struct keyed tids;    /* of struct chrome_tid: taken on devices */
 	struct keyed arrows;  /* of struct chrome_begun */
 	uint32_t next_tid;
-	struct keyed leaders; /* of struct chrome_tid: the main threads of its processes */
+	struct keyed leaders;	    /* of struct chrome_tid: the main threads of its processes */
 	uint64_t first_ns, last_ns; /* of all slices; last_ns 0: there is none */
 	bool steps; /* the program itself has annotated its steps, as PyTorch's profiler does */
 	bool begun; /* an event was written */
@@ -80,21 +81,24 @@ int chrome_file_add(struct chrome *, const struct process *);
 struct chrome_file *chrome_file_of(struct chrome *, uint32_t pid, uint64_t start);
 void chrome_file_end(struct chrome *, struct chrome_file *, const char *reason);
 /* An event in c->row, up to its time: {"ph":"X","pid":1,"tid":2,"ts":3.000 */
-void chrome_event_begin(struct chrome *, struct chrome_file *, char phase, uint32_t pid, uint32_t tid, uint64_t ns);
+void chrome_event_begin(struct chrome *, struct chrome_file *, char phase, uint32_t pid,
+			uint32_t tid, uint64_t ns);
 void chrome_event_end(struct chrome *);
 /* body: the other members. */
-void chrome_slice(struct chrome *, struct chrome_file *, uint32_t pid, uint32_t tid, uint64_t start_ns, uint64_t end_ns,
-		  const char *body, size_t len);
+void chrome_slice(struct chrome *, struct chrome_file *, uint32_t pid, uint32_t tid,
+		  uint64_t start_ns, uint64_t end_ns, const char *body, size_t len);
 /* What a process or thread is called. */
-void chrome_meta(struct chrome *, struct chrome_file *, uint32_t pid, uint32_t tid, const char *what, const char *key,
-		 const char *text);
+void chrome_meta(struct chrome *, struct chrome_file *, uint32_t pid, uint32_t tid,
+		 const char *what, const char *key, const char *text);
 
 /* ---- chrome_body.c: what events say ---- */
 
-/* The args of a call or of device work: "\"name\":...,\"cat\":...,\"args\":{...}". correlation 0: none. */
-void chrome_call_body(struct row *, const struct sink_opts *, const struct event *, uint64_t correlation);
-void chrome_work_body(struct row *, const struct sink_opts *, const struct chrome_devices *, const struct event *,
+/* The args of a call or of device work: "\"name\":...,\"cat\":...,\"args\":{...}". correlation
+ * 0: none. */
+void chrome_call_body(struct row *, const struct sink_opts *, const struct event *,
 		      uint64_t correlation);
+void chrome_work_body(struct row *, const struct sink_opts *, const struct chrome_devices *,
+		      const struct event *, uint64_t correlation);
 void chrome_foreign_body(struct row *, const struct ct_foreign *);
 void chrome_marker_body(struct row *, const struct ct_marker *);
 /* Nanoseconds as microseconds with three decimals; they may be negative. */

@@ -22,7 +22,8 @@ char *chrome_us(char *p, int64_t ns)
 	return put_3digits(p, (unsigned int)(v % 1000));
 }
 
-/* A string of any length, cut where it is very long, in pieces that fit: json_string() keeps 2048 bytes. */
+/* A string of any length, cut where it is very long, in pieces that fit: json_string() keeps
+ * 2048 bytes. */
 static void put_name(struct row *w, const char *s, size_t n)
 {
 	if (n > NAME_BYTES)
@@ -63,7 +64,9 @@ static void put_stack(struct row *w, const struct sink_opts *o, const struct sta
 	w->p = put_lit(w->p, ",\"stack\":[");
 	for (uint32_t i = 0; i < s->nframes; i++) {
 		const struct stack_frame *f = s->frames[i];
-		const char *name = o->mangled && f->mangled ? f->mangled : f->function ? f->function : "?";
+		const char *name = o->mangled && f->mangled ? f->mangled
+				   : f->function	    ? f->function
+							    : "?";
 
 		if (i)
 			*w->p++ = ',';
@@ -72,16 +75,18 @@ static void put_stack(struct row *w, const struct sink_opts *o, const struct sta
 	*w->p++ = ']';
 }
 
-/* A call's own arguments lie one deeper: `stream` and `device` mean those of device work to the programs that read
- * this. */
-void chrome_call_body(struct row *w, const struct sink_opts *o, const struct event *ev, uint64_t correlation)
+/* A call's own arguments lie one deeper: `stream` and `device` mean those of device work to the
+ * programs that read this. */
+void chrome_call_body(struct row *w, const struct sink_opts *o, const struct event *ev,
+		      uint64_t correlation)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	const struct api_func *f = &api_funcs[c->func];
 	struct field fields[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
 
-	begin(w, f->domain == API_DRIVER ? "cuda_driver" : "cuda_runtime", f->name, strlen(f->name));
+	begin(w, f->domain == API_DRIVER ? "cuda_driver" : "cuda_runtime", f->name,
+	      strlen(f->name));
 	w->p = put_lit(w->p, "\"arguments\":{");
 	json_fields(w, fields, n);
 	row_room(w, JSON_ROOM);
@@ -137,10 +142,12 @@ static void put_kernel(struct row *w, const struct chrome_devices *devices, cons
 	if (k->queued_ns)
 		w->p = put_u64(put_lit(w->p, ",\"queued\":"), k->queued_ns / 1000);
 	w->p = put_u64(put_lit(w->p, ",\"registers per thread\":"), k->registers);
-	w->p = put_u64(put_lit(w->p, ",\"shared memory\":"), (uint64_t)k->static_shared + k->dynamic_shared);
+	w->p = put_u64(put_lit(w->p, ",\"shared memory\":"),
+		       (uint64_t)k->static_shared + k->dynamic_shared);
 	if (chrome_devices_load(devices, ev, &load)) {
 		w->p += snprintf(w->p, 200,
-				 ",\"blocks per SM\":%.6g,\"warps per SM\":%.6g,\"est. achieved occupancy %%\":%d",
+				 ",\"blocks per SM\":%.6g,\"warps per SM\":%.6g,\"est. achieved "
+				 "occupancy %%\":%d",
 				 load.blocks, load.warps, load.occupancy);
 	}
 	w->p = put_dims(put_lit(w->p, ",\"grid\":"), k->grid);
@@ -175,21 +182,17 @@ static const char *category(uint16_t kind)
 {
 	switch (kind) {
 	case CT_KERNEL:
-	case CT_GRAPH:
-		return "kernel";
-	case CT_COPY:
-		return "gpu_memcpy";
-	case CT_SET:
-		return "gpu_memset";
-	case CT_SYNC:
-		return "cuda_sync";
-	default:
-		return "overhead";
+	case CT_GRAPH: return "kernel";
+	case CT_COPY: return "gpu_memcpy";
+	case CT_SET: return "gpu_memset";
+	case CT_SYNC: return "cuda_sync";
+	default: return "overhead";
 	}
 }
 
-void chrome_work_body(struct row *w, const struct sink_opts *o, const struct chrome_devices *devices,
-		      const struct event *ev, uint64_t correlation)
+void chrome_work_body(struct row *w, const struct sink_opts *o,
+		      const struct chrome_devices *devices, const struct event *ev,
+		      uint64_t correlation)
 {
 	const struct ct_work *work = (const struct ct_work *)ev->rec;
 	char text[WORK_TEXT_MAX];

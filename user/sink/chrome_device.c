@@ -14,7 +14,7 @@
 struct device {
 	char name[NAME_BYTES];
 	uint32_t name_len;
-	uint32_t number; /* of the GPU in the trace */
+	uint32_t number;    /* of the GPU in the trace */
 	struct ct_device d; /* without its name */
 };
 
@@ -125,8 +125,9 @@ static uint64_t round_up(uint64_t v, uint64_t to)
 }
 
 /*
- * Blocks that fit on a multiprocessor at a time. Registers are given to a warp by 256, shared memory to a block by 128
- * bytes, of which the system takes 1 KiB from compute capability 8.0 on (CUDA's occupancy calculator).
+ * Blocks that fit on a multiprocessor at a time. Registers are given to a warp by 256, shared
+ * memory to a block by 128 bytes, of which the system takes 1 KiB from compute capability 8.0 on
+ * (CUDA's occupancy calculator).
  */
 static uint64_t fitting_blocks(const struct ct_device *d, const struct ct_kernel *k, uint64_t warps)
 {
@@ -136,7 +137,8 @@ static uint64_t fitting_blocks(const struct ct_device *d, const struct ct_kernel
 	if (d->max_warps && d->max_warps / warps < n)
 		n = d->max_warps / warps;
 	if (k->registers && d->max_registers) {
-		more = d->max_registers / round_up((uint64_t)k->registers * d->warp_size, 256) / warps;
+		more = d->max_registers / round_up((uint64_t)k->registers * d->warp_size, 256) /
+		       warps;
 		if (more < n)
 			n = more;
 	}
@@ -146,14 +148,16 @@ static uint64_t fitting_blocks(const struct ct_device *d, const struct ct_kernel
 	return n;
 }
 
-bool chrome_devices_load(const struct chrome_devices *t, const struct event *ev, struct chrome_load *load)
+bool chrome_devices_load(const struct chrome_devices *t, const struct event *ev,
+			 struct chrome_load *load)
 {
 	const struct ct_kernel *k = (const struct ct_kernel *)ev->rec;
 	const struct device *dev = find(t, k->w.h.pid, k->w.device);
 	uint64_t threads = (uint64_t)k->block[0] * k->block[1] * k->block[2], warps, fit;
 	double blocks;
 
-	if (!dev || !dev->d.multiprocessors || !dev->d.warp_size || !dev->d.max_threads || !threads || threads > 65536)
+	if (!dev || !dev->d.multiprocessors || !dev->d.warp_size || !dev->d.max_threads ||
+	    !threads || threads > 65536)
 		return false;
 	warps = (threads + dev->d.warp_size - 1) / dev->d.warp_size;
 	blocks = (double)k->grid[0] * k->grid[1] * k->grid[2] / dev->d.multiprocessors;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * chrome_device.h - inside the chrome sink: the devices that were told of, as Kineto's deviceProperties has them, and
- * what follows from them for a kernel: blocks and warps for each multiprocessor, occupancy.
+ * chrome_device.h - inside the chrome sink: the devices that were told of, as Kineto's
+ * deviceProperties has them, and what follows from them for a kernel: blocks and warps for each
+ * multiprocessor, occupancy.
  */
 #ifndef CT_CHROME_DEVICE_H
 #define CT_CHROME_DEVICE_H

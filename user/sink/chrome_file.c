@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * chrome_file.c - the files of the chrome sink: one for all processes or one for each, their beginning and end, the
- * frame of an event. See chrome.h. Knows no kind.
+ * chrome_file.c - the files of the chrome sink: one for all processes or one for each, their
+ * beginning and end, the frame of an event. See chrome.h. Knows no kind.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,8 @@ static void file_path(const char *template, uint32_t pid, char *path, size_t siz
 	snprintf(path, size, "%.*s%u%s", (int)(at - template), template, pid, at + 2);
 }
 
-/* distributedInfo says which process of a job the file is of: its launcher, as torchrun, told it so in its environment.
+/* distributedInfo says which process of a job the file is of: its launcher, as torchrun, told it
+ * so in its environment.
  */
 static void put_head(struct chrome *c, struct chrome_file *f, const struct process *proc)
 {
@@ -37,17 +38,19 @@ static void put_head(struct chrome *c, struct chrome_file *f, const struct proce
 	w->p = put_lit(w->p, "\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":");
 	w->p = put_u64(w->p, c->opts->start_ns + c->opts->realtime_offset_ns);
 	w->p = put_lit(w->p, ",\"traceName\":");
-	json_string(w, c->opts->title ? c->opts->title : "", c->opts->title ? strlen(c->opts->title) : 0);
+	json_string(w, c->opts->title ? c->opts->title : "",
+		    c->opts->title ? strlen(c->opts->title) : 0);
 	row_room(w, JSON_ROOM);
 	w->p = put_lit(w->p, ",\"traceEvents\":[\n");
 	row_end(w);
 }
 
-/* TensorBoard and HTA divide a trace into the profiler's steps. Where nothing tells of these, the whole trace is one: without any,
- * TensorBoard's overview adds up to nonsense. */
+/* TensorBoard and HTA divide a trace into the profiler's steps. Where nothing tells of these,
+ * the whole trace is one: without any, TensorBoard's overview adds up to nonsense. */
 static void put_step(struct chrome *c, struct chrome_file *f)
 {
-	static const char body[] = "\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#0\",\"args\":{}";
+	static const char body[] =
+		"\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#0\",\"args\":{}";
 
 	if (f->steps || !f->last_ns)
 		return;
@@ -85,7 +88,8 @@ int chrome_file_add(struct chrome *c, const struct process *proc)
 	f = &c->files[c->nfiles];
 	*f = (struct chrome_file){ .out = c->opts->out, .next_tid = CHROME_OTHER_TID };
 	keyed_open(&f->tids, sizeof(struct chrome_tid), sizeof(struct chrome_tid), CHROME_TIDS_MAX);
-	keyed_open(&f->leaders, sizeof(struct chrome_tid), sizeof(struct chrome_tid), CHROME_TIDS_MAX);
+	keyed_open(&f->leaders, sizeof(struct chrome_tid), sizeof(struct chrome_tid),
+		   CHROME_TIDS_MAX);
 	keyed_open(&f->arrows, sizeof(struct chrome_begun), sizeof(uint64_t), CHROME_BEGUN_PAGES);
 	if (c->split) {
 		file_path(c->opts->path, process_unique(proc), path, sizeof(path));
@@ -128,10 +132,11 @@ struct chrome_file *chrome_file_of(struct chrome *c, uint32_t pid, uint64_t star
 	return NULL;
 }
 
-/* ---- events --------------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 /* {"ph":"X","pid":1,"tid":2,"ts":3.000 */
-void chrome_event_begin(struct chrome *c, struct chrome_file *f, char phase, uint32_t pid, uint32_t tid, uint64_t ns)
+void chrome_event_begin(struct chrome *c, struct chrome_file *f, char phase, uint32_t pid,
+			uint32_t tid, uint64_t ns)
 {
 	struct row *w = &c->row;
 
@@ -152,8 +157,8 @@ void chrome_event_end(struct chrome *c)
 	row_end(&c->row);
 }
 
-void chrome_slice(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t tid, uint64_t start_ns,
-		  uint64_t end_ns, const char *body, size_t len)
+void chrome_slice(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t tid,
+		  uint64_t start_ns, uint64_t end_ns, const char *body, size_t len)
 {
 	if (!f->last_ns || start_ns < f->first_ns)
 		f->first_ns = start_ns;
@@ -167,8 +172,8 @@ void chrome_slice(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_
 }
 
 /* {"ph":"M",...,"name":"process_name","args":{"name":"python3"}} */
-void chrome_meta(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t tid, const char *what, const char *key,
-		 const char *text)
+void chrome_meta(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t tid,
+		 const char *what, const char *key, const char *text)
 {
 	chrome_event_begin(c, f, 'M', pid, tid, c->opts->start_ns);
 	c->row.p = json_word(put_lit(c->row.p, ",\"name\":"), what);

@@ -6,8 +6,8 @@
  *   ------ ----------- ----------- --------- --------- ----------------
  *    97.13    0.001124         112        10           cudaMalloc
  *
- * What devices did has a table of its own below: its time is the devices', and passes beside the calls'.
- * Knows no function by name.
+ * What devices did has a table of its own below: its time is the devices', and passes beside the
+ * calls'. Knows no function by name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,7 +44,8 @@ static int count_device(struct counts *counts, const struct ct_hdr *h)
 
 	if (!kind_is(h->kind, KIND_TIMED))
 		return 0;
-	n = h->kind == CT_COPY ? &counts->copies[kind < COPIES ? kind : 0] : &counts->device[h->kind];
+	n = h->kind == CT_COPY ? &counts->copies[kind < COPIES ? kind : 0]
+			       : &counts->device[h->kind];
 	n->calls++;
 	n->ns += h->end_ns - h->start_ns;
 	return 1;
@@ -124,7 +125,8 @@ static void print_devices(const struct counts *counts, struct out *o)
 	int n = 0;
 
 	for (uint16_t i = 0; i < CT_KIND_END; i++) {
-		snprintf(names[i], sizeof(names[i]), "[%s]", kind_is(i, KIND_TIMED) ? record_kinds[i].json : "");
+		snprintf(names[i], sizeof(names[i]), "[%s]",
+			 kind_is(i, KIND_TIMED) ? record_kinds[i].json : "");
 		add_line(lines, &n, &counts->device[i], names[i]);
 	}
 	for (uint32_t i = 0; i < COPIES; i++) {
@@ -140,7 +142,8 @@ static void print_devices(const struct counts *counts, struct out *o)
 		total.n.ns += lines[i].n.ns;
 	}
 	qsort(lines, (size_t)n, sizeof(*lines), by_time);
-	out_fmt(o, "\n%6s %11s %11s %9s %9s %s\n%s", "% time", "seconds", "usecs/each", "number", "", "on devices", rule);
+	out_fmt(o, "\n%6s %11s %11s %9s %9s %s\n%s", "% time", "seconds", "usecs/each", "number",
+		"", "on devices", rule);
 	for (int i = 0; i < n; i++)
 		print_line(o, &lines[i], total.n.ns);
 	out_str(o, rule);
@@ -187,7 +190,8 @@ static int count_close(struct sink *s, const struct sink_end *end)
 	qsort(lines, (size_t)n, sizeof(*lines), by_time);
 	if (s->opts->counts && !s->opts->counts_only)
 		out_char(o, '\n');
-	out_fmt(o, "%6s %11s %11s %9s %9s %s\n%s", "% time", "seconds", "usecs/call", "calls", "errors", "function", rule);
+	out_fmt(o, "%6s %11s %11s %9s %9s %s\n%s", "% time", "seconds", "usecs/call", "calls",
+		"errors", "function", rule);
 	for (int i = 0; i < n; i++)
 		print_line(o, &lines[i], total.n.ns);
 	out_str(o, rule);

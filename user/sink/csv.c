@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * csv.c - a row for each record, calls and device work in one table, for spreadsheets and data frames:
+ * csv.c - a row for each record, calls and device work in one table, for spreadsheets and data
+ * frames:
  *
  *   type,start_ns,duration_ns,pid,tid,process,name,number,...
  *   call,1234018000,112400,12345,12345,train,cudaLaunchKernel,17,...
  *   kernel,1234120000,8960,12345,,train,"vecAdd(float const*, int)",17,...
  *
- * Quoted as RFC 4180 has it; a text that a spreadsheet would take as a formula gets a ' before it (docs/exports.md). Lines end in a newline alone. A cell without a value is empty. Columns are only ever added at
- * the end. A sample of several metrics is a row for each of them. Calls that were counted in windows have no rows: a row of type muted
- * says how many there were.
+ * Quoted as RFC 4180 has it; a text that a spreadsheet would take as a formula gets a ' before
+ * it (docs/exports.md). Lines end in a newline alone. A cell without a value is empty. Columns
+ * are only ever added at the end. A sample of several metrics is a row for each of them. Calls
+ * that were counted in windows have no rows: a row of type muted says how many there were.
  */
 #include <errno.h>
 #include <math.h>
@@ -23,15 +25,92 @@
 #include "row.h"
 
 enum column {
-	TYPE, START, DURATION, PID, TID, PROCESS, NAME, NUMBER, RESULT, BYTES, DEVICE, CONTEXT, STREAM, CAUSE, CAUSE_START,
-	GRID_X, GRID_Y, GRID_Z, BLOCK_X, BLOCK_Y, BLOCK_Z, REGISTERS, STATIC_SHARED, DYNAMIC_SHARED, GRAPH, GRAPH_NODE,
-	COPY_KIND, DEPTH, VALUE, UNIT, FLAGS, KERNEL, DETAILS, STACK, PROCESS_ID, HOST_PID, HOST, BOOT, RANK, GPU, GPU_UUID, THREAD, COLUMNS
+	TYPE,
+	START,
+	DURATION,
+	PID,
+	TID,
+	PROCESS,
+	NAME,
+	NUMBER,
+	RESULT,
+	BYTES,
+	DEVICE,
+	CONTEXT,
+	STREAM,
+	CAUSE,
+	CAUSE_START,
+	GRID_X,
+	GRID_Y,
+	GRID_Z,
+	BLOCK_X,
+	BLOCK_Y,
+	BLOCK_Z,
+	REGISTERS,
+	STATIC_SHARED,
+	DYNAMIC_SHARED,
+	GRAPH,
+	GRAPH_NODE,
+	COPY_KIND,
+	DEPTH,
+	VALUE,
+	UNIT,
+	FLAGS,
+	KERNEL,
+	DETAILS,
+	STACK,
+	PROCESS_ID,
+	HOST_PID,
+	HOST,
+	BOOT,
+	RANK,
+	GPU,
+	GPU_UUID,
+	THREAD,
+	COLUMNS
 };
 static const char *const titles[COLUMNS] = {
-	"type", "start_ns", "duration_ns", "pid", "tid", "process", "name", "number", "result", "size_bytes", "device",
-	"context", "stream", "cause", "cause_start_ns", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
-	"registers_per_thread", "static_shared_bytes", "dynamic_shared_bytes", "graph", "graph_node", "copy_kind", "depth",
-	"value", "unit", "flags", "kernel", "details", "stack", "process_id", "host_pid", "host", "boot", "rank", "gpu", "gpu_uuid",
+	"type",
+	"start_ns",
+	"duration_ns",
+	"pid",
+	"tid",
+	"process",
+	"name",
+	"number",
+	"result",
+	"size_bytes",
+	"device",
+	"context",
+	"stream",
+	"cause",
+	"cause_start_ns",
+	"grid_x",
+	"grid_y",
+	"grid_z",
+	"block_x",
+	"block_y",
+	"block_z",
+	"registers_per_thread",
+	"static_shared_bytes",
+	"dynamic_shared_bytes",
+	"graph",
+	"graph_node",
+	"copy_kind",
+	"depth",
+	"value",
+	"unit",
+	"flags",
+	"kernel",
+	"details",
+	"stack",
+	"process_id",
+	"host_pid",
+	"host",
+	"boot",
+	"rank",
+	"gpu",
+	"gpu_uuid",
 	"thread",
 };
 
@@ -41,7 +120,7 @@ struct csv {
 	enum column at; /* the next one to be written */
 };
 
-/* ---- cells -------------------------------------------------------------------------------------------- */
+/* ---- cells ---- */
 
 /* Up to the column, which is in order. */
 static void to(struct csv *c, enum column col)
@@ -69,7 +148,8 @@ static void put_quoted(struct csv *c, enum column col, const char *s, size_t n)
 	bool formula = n && memchr("=+-@\t\r", *s, 6);
 
 	to(c, col);
-	if (!memchr(s, ',', n) && !memchr(s, '"', n) && !memchr(s, '\n', n) && !memchr(s, '\r', n)) {
+	if (!memchr(s, ',', n) && !memchr(s, '"', n) && !memchr(s, '\n', n) &&
+	    !memchr(s, '\r', n)) {
 		row_mem(&c->w, "'", formula);
 		row_mem(&c->w, s, n);
 		return;
@@ -105,14 +185,15 @@ static void put_cell(struct csv *c, enum column col)
 	c->cell.len = 0;
 }
 
-/* ---- kinds -------------------------------------------------------------------------------------------- */
+/* ---- kinds ---- */
 
 static void put_result(struct csv *c, const struct ct_call *call)
 {
 	enum api_ret ret = (enum api_ret)api_funcs[call->func].ret;
 	const char *name;
 
-	if (call->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN) || (ret != API_RET_CUDA_ERR && ret != API_RET_CU_RESULT))
+	if (call->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN) ||
+	    (ret != API_RET_CUDA_ERR && ret != API_RET_CU_RESULT))
 		return;
 	name = api_error_name(ret, (int32_t)call->ret);
 	if (name)
@@ -181,7 +262,8 @@ static void put_flags(struct csv *c, const struct ct_hdr *h)
 static void put_identity(struct csv *c, const struct sink_opts *o, const struct event *ev)
 {
 	const struct process_info *i = ev->rec->pid ? ev->proc->info : NULL;
-	const char *host = i && *i->host ? i->host : o->host, *boot = i && *i->boot ? i->boot : o->boot;
+	const char *host = i && *i->host ? i->host : o->host,
+		   *boot = i && *i->boot ? i->boot : o->boot;
 
 	if (ev->rec->pid) {
 		put_num(c, PROCESS_ID, process_unique(ev->proc));
@@ -215,7 +297,8 @@ static void put_tail(struct csv *c, const struct sink_opts *o, const struct even
 		put_cell(c, KERNEL);
 	}
 	/* an error has a column of its own */
-	if (ev->rec->kind == CT_CALL && n && f[n - 1].name && !strcmp(f[n - 1].name, "returned") && f[n - 1].type == FIELD_ERROR)
+	if (ev->rec->kind == CT_CALL && n && f[n - 1].name && !strcmp(f[n - 1].name, "returned") &&
+	    f[n - 1].type == FIELD_ERROR)
 		n--;
 	about_fields(&c->cell, f, n);
 	put_cell(c, DETAILS);
@@ -225,7 +308,9 @@ static void put_tail(struct csv *c, const struct sink_opts *o, const struct even
 
 			text_str(&c->cell, i ? "\n" : "");
 			if (fr->function)
-				text_plain(&c->cell, o->mangled && fr->mangled ? fr->mangled : fr->function, 4096);
+				text_plain(&c->cell,
+					   o->mangled && fr->mangled ? fr->mangled : fr->function,
+					   4096);
 			else
 				text_hex(&c->cell, fr->address);
 			if (fr->file) {
@@ -248,7 +333,8 @@ static void put_head(struct csv *c, const struct event *ev)
 	c->at = TYPE;
 	put_word(c, TYPE, about_kind(h->kind));
 	put_num(c, START, h->start_ns);
-	if (!(about_is_call(h) && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE)) && !(work && h->flags & CT_F_NO_TIME))
+	if (!(about_is_call(h) && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE)) &&
+	    !(work && h->flags & CT_F_NO_TIME))
 		put_num(c, DURATION, about_duration_ns(h));
 	if (h->pid) {
 		put_num(c, PID, ev->proc->shown_pid);
@@ -259,7 +345,8 @@ static void put_head(struct csv *c, const struct event *ev)
 	}
 }
 
-static void put_sample(struct csv *c, const struct sink_opts *o, const struct event *ev, const struct ct_value *v)
+static void put_sample(struct csv *c, const struct sink_opts *o, const struct event *ev,
+		       const struct ct_value *v)
 {
 	const struct ct_counter *s = (const struct ct_counter *)ev->rec;
 	const struct metric *m = metric_table_find(ev->metrics, v->metric);
@@ -283,7 +370,8 @@ static void put_sample(struct csv *c, const struct sink_opts *o, const struct ev
 	put_identity(c, o, ev);
 }
 
-/* The calls of a stretch that have no rows of their own. What was estimated too high before is taken back by a negative number. */
+/* The calls of a stretch that have no rows of their own. What was estimated too high before is
+ * taken back by a negative number. */
 static void put_muted(struct csv *c, const struct ct_muted *m)
 {
 	struct muted_sum sum = { 0 };
@@ -328,14 +416,15 @@ static void put_row(struct csv *c, const struct sink_opts *o, const struct event
 	put_tail(c, o, ev);
 }
 
-/* ---- the sink ----------------------------------------------------------------------------------------- */
+/* ---- the sink ---- */
 
 static int csv_event(struct sink *s, const struct event *ev)
 {
 	const struct ct_counter *samples = (const struct ct_counter *)ev->rec;
 	struct csv *c = s->priv;
 
-	if (!about_kind(ev->rec->kind) || (about_is_call(ev->rec) && ev->rec->flags & CT_F_PENDING) ||
+	if (!about_kind(ev->rec->kind) ||
+	    (about_is_call(ev->rec) && ev->rec->flags & CT_F_PENDING) ||
 	    (ev->rec->kind == CT_FOREIGN && !about_is_call(ev->rec)))
 		return 0;
 	row_begin(&c->w, s->opts->out);

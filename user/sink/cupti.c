@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cupti.c - one line for each record, in the words of CUPTI's activity samples, which other tools read:
+ * cupti.c - one line for each record, in the words of CUPTI's activity samples, which other tools
+ * read:
  *
- *   DEVICE NVIDIA H200 (0), capability 9.0, global memory (bandwidth 4800 GB/s, size 143771 MB), multiprocessors 132, clock 1980 MHz
+ *   DEVICE NVIDIA H200 (0), capability 9.0, global memory (bandwidth 4800 GB/s, size 143771 MB),
+ *   multiprocessors 132, clock 1980 MHz
  *   CONTEXT 1, device 0, compute API CUDA, NULL stream 1
  *   DRIVER_API cuCtxCreate [ 10223 - 15637 ]
  *   MEMCPY HtoD [ 22500 - 23012 ] device 0, context 1, stream 7, correlation 1/1
  *   KERNEL "vecAdd(...)" [ 32058 - 35224 ] device 0, context 1, stream 7, correlation 2
  *
- * Times are nanoseconds since the trace began. Devices and contexts come first: what calls there are before the first device
- * work is kept back until that comes. Lines of another process than the one before follow a PROCESS line.
- * Knows no function by name.
+ * Times are nanoseconds since the trace began. Devices and contexts come first: what calls there
+ * are before the first device work is kept back until that comes. Lines of another process than
+ * the one before follow a PROCESS line. Knows no function by name.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -118,7 +120,8 @@ static void put_process(struct cupti *c, struct out *o, const struct event *ev)
 	char comm[CT_COMM_LEN];
 
 	if (c->pid && c->pid != ev->rec->pid)
-		out_fmt(o, "PROCESS %u \"%s\"\n", ev->proc->shown_pid, clean(comm, sizeof(comm), ev->proc->comm, CT_COMM_LEN));
+		out_fmt(o, "PROCESS %u \"%s\"\n", ev->proc->shown_pid,
+			clean(comm, sizeof(comm), ev->proc->comm, CT_COMM_LEN));
 	c->pid = ev->rec->pid;
 }
 
@@ -126,10 +129,12 @@ static void put_device(struct out *o, const struct ct_device *d)
 {
 	char name[128];
 
-	out_fmt(o, "DEVICE %s (%u), capability %u.%u, global memory (bandwidth %" PRIu64 " GB/s, size %" PRIu64
-		" MB), multiprocessors %u, clock %u MHz\n",
-		clean(name, sizeof(name), d->name, d->name_len), d->id, d->major, d->minor, (uint64_t)d->bandwidth / 1000000000,
-		(uint64_t)d->memory_bytes >> 20, d->multiprocessors, d->clock_khz / 1000);
+	out_fmt(o,
+		"DEVICE %s (%u), capability %u.%u, global memory (bandwidth %" PRIu64
+		" GB/s, size %" PRIu64 " MB), multiprocessors %u, clock %u MHz\n",
+		clean(name, sizeof(name), d->name, d->name_len), d->id, d->major, d->minor,
+		(uint64_t)d->bandwidth / 1000000000, (uint64_t)d->memory_bytes >> 20,
+		d->multiprocessors, d->clock_khz / 1000);
 }
 
 static void put_context(struct out *o, const struct ct_context *c)
@@ -144,8 +149,8 @@ static int put_call(struct sink *s, const struct ct_call *call)
 	struct cupti *c = s->priv;
 	char line[256];
 	int n = snprintf(line, sizeof(line), "%s_API %s [ %" PRIu64 " - %" PRIu64 " ]\n",
-			 f->domain == API_RUNTIME ? "RUNTIME" : "DRIVER", f->name, since(s, call->h.start_ns),
-			 since(s, call->h.end_ns));
+			 f->domain == API_RUNTIME ? "RUNTIME" : "DRIVER", f->name,
+			 since(s, call->h.start_ns), since(s, call->h.end_ns));
 
 	if (n > 0 && (size_t)n < sizeof(line) && !keep(c, s->opts->out, line, (size_t)n))
 		out_mem(s->opts->out, line, (size_t)n);
@@ -155,14 +160,16 @@ static int put_call(struct sink *s, const struct ct_call *call)
 /* [ start - end ] device 0, context 1, stream 7: CUPTI's -1 where a number is not known */
 static void put_span(const struct sink *s, const struct ct_work *w)
 {
-	out_fmt(s->opts->out, "[ %" PRIu64 " - %" PRIu64 " ] device %d, context %d, stream %d", since(s, w->h.start_ns),
-		since(s, w->h.end_ns), (int)w->device, (int)w->context, (int)w->stream);
+	out_fmt(s->opts->out, "[ %" PRIu64 " - %" PRIu64 " ] device %d, context %d, stream %d",
+		since(s, w->h.start_ns), since(s, w->h.end_ns), (int)w->device, (int)w->context,
+		(int)w->stream);
 }
 
 static void put_kernel_name(struct cupti *c, struct out *o, const struct event *ev)
 {
 	const struct kernel_name *k = ev->kernel;
-	const struct text *text = k ? texts_find(c->kernels, texts_key(k, k->cut), k->mangled) : NULL;
+	const struct text *text = k ? texts_find(c->kernels, texts_key(k, k->cut), k->mangled)
+				    : NULL;
 	struct text *made;
 
 	if (k && !text) {
@@ -194,24 +201,22 @@ static int put_work(struct sink *s, const struct event *ev)
 	case CT_COPY:
 		out_fmt(o, "MEMCPY %s ", device_copy_kind(((const struct ct_copy *)w)->kind));
 		break;
-	case CT_SET:
-		out_fmt(o, "MEMSET value=%u ", ((const struct ct_set *)w)->value);
-		break;
-	case CT_GRAPH:
-		out_fmt(o, "GRAPH_TRACE %u ", w->graph);
-		break;
+	case CT_SET: out_fmt(o, "MEMSET value=%u ", ((const struct ct_set *)w)->value); break;
+	case CT_GRAPH: out_fmt(o, "GRAPH_TRACE %u ", w->graph); break;
 	case CT_SYNC:
 		out_fmt(o, "SYNCHRONIZATION %s ",
-			capitals(word, sizeof(word), device_sync_type(((const struct ct_sync *)w)->type)));
+			capitals(word, sizeof(word),
+				 device_sync_type(((const struct ct_sync *)w)->type)));
 		break;
 	case CT_MEMORY:
-		out_fmt(o, "MEMORY %s 0x%" PRIx64 ", size %" PRIu64 " ", memory->op == CT_MEMORY_ALLOC ? "ALLOCATION" : "RELEASE",
+		out_fmt(o, "MEMORY %s 0x%" PRIx64 ", size %" PRIu64 " ",
+			memory->op == CT_MEMORY_ALLOC ? "ALLOCATION" : "RELEASE",
 			(uint64_t)memory->address, (uint64_t)memory->bytes);
 		break;
 	default:
 		out_fmt(o, "UNIFIED_MEMORY_COUNTER %s 0x%" PRIx64 ", value %" PRIu64 " ",
-			capitals(word, sizeof(word), device_managed_kind(managed->kind)), (uint64_t)managed->address,
-			(uint64_t)managed->value);
+			capitals(word, sizeof(word), device_managed_kind(managed->kind)),
+			(uint64_t)managed->address, (uint64_t)managed->value);
 		break;
 	}
 	put_span(s, w);
@@ -232,14 +237,17 @@ static int put_other(struct sink *s, const struct ct_hdr *h)
 
 	if (h->kind == CT_OVERHEAD) {
 		out_fmt(o, "OVERHEAD %s [ %" PRIu64 " - %" PRIu64 " ] THREAD id %u\n",
-			capitals(text, sizeof(text), device_overhead_kind(over->type)), since(s, h->start_ns),
-			since(s, h->end_ns), h->tid);
+			capitals(text, sizeof(text), device_overhead_kind(over->type)),
+			since(s, h->start_ns), since(s, h->end_ns), h->tid);
 		return 1;
 	}
 	if (h->kind == CT_MARKER) {
-		out_fmt(o, "MARKER id %u [ %" PRIu64 " - %" PRIu64 " ], name \"%s\", domain \"%s\"\n", marker->id,
-			since(s, h->start_ns), since(s, h->end_ns), clean(text, sizeof(text), marker->text, marker->text_len),
-			clean(domain, sizeof(domain), marker->text + marker->text_len, marker->domain_len));
+		out_fmt(o,
+			"MARKER id %u [ %" PRIu64 " - %" PRIu64 " ], name \"%s\", domain \"%s\"\n",
+			marker->id, since(s, h->start_ns), since(s, h->end_ns),
+			clean(text, sizeof(text), marker->text, marker->text_len),
+			clean(domain, sizeof(domain), marker->text + marker->text_len,
+			      marker->domain_len));
 		return 1;
 	}
 	if (h->kind == CT_LOST)

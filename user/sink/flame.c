@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * flame.c - a flame graph as one HTML page: flame.html with the data in place of its mark. The assembler puts that file into
- * the binary; its path is relative to the directory where make runs, and the object depends on it.
+ * flame.c - a flame graph as one HTML page: flame.html with the data in place of its mark. The
+ * assembler puts that file into the binary; its path is relative to the directory where make runs,
+ * and the object depends on it.
  *
- * The data is one JSON object in a <script> that is not run. Every name comes from the traced programs: in it '<' is written
- * as an escape, so that nothing in it can end the element, and the page shows names as text only.
+ * The data is one JSON object in a <script> that is not run. Every name comes from the traced
+ * programs: in it '<' is written as an escape, so that nothing in it can end the element, and
+ * the page shows names as text only.
  */
 #include <errno.h>
 #include <string.h>

@@ -2,8 +2,9 @@
 /*
  * fold.c - see fold.h.
  *
- * Names are kept once; a node is found by its parent and its name in a hash of all nodes. Stacks repeat: where the last call
- * of a process, stack, function and kernel ended is remembered in a table of places, so that it costs no walk.
+ * Names are kept once; a node is found by its parent and its name in a hash of all nodes. Stacks
+ * repeat: where the last call of a process, stack, function and kernel ended is remembered in a
+ * table of places, so that it costs no walk.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "about.h"
 #include "fold.h"
 
-#define NODES_MAX (2u << 20)	/* of 24 bytes */
+#define NODES_MAX (2u << 20) /* of 24 bytes */
 #define NAMES_MAX (512u << 10)
 #define NAMES_BYTES (64u << 20) /* text of all names */
 #define NAME_CUT 4096		/* bytes of a name; NAME_CUT_FULL with full_names */
@@ -25,7 +26,8 @@
 #define NONE 0u
 
 struct place {
-	uint32_t comm, thread, stack, func, kernel; /* names, but for `stack`, an id; thread: NONE without `tid` */
+	/* names, but for `stack`, an id; thread: NONE without `tid` */
+	uint32_t comm, thread, stack, func, kernel;
 	uint32_t node; /* NONE: nothing here yet */
 };
 
@@ -38,7 +40,7 @@ struct fold_index {
 	struct place places[PLACES];
 };
 
-/* ---- names -------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static uint32_t hash_edge(uint32_t parent, uint32_t name)
 {
@@ -77,8 +79,8 @@ void fold_clean(struct text *t, const char *s, size_t max, bool in_line)
 }
 
 /*
- * A name in `scratch` and in the table of names: what tells it apart beside its text, the text with a NUL, the file. The same
- * bytes are the same name.
+ * A name in `scratch` and in the table of names: what tells it apart beside its text, the text
+ * with a NUL, the file. The same bytes are the same name.
  */
 struct head {
 	uint8_t kind, has_file;
@@ -153,15 +155,16 @@ static const char *base(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* `train_step (train.py)`, `vecadd_step`, `[libfoo.so]`, `[unknown]`: no lines and no offsets, which would tell apart what
- * belongs together, unless places are asked for. */
+/* `train_step (train.py)`, `vecadd_step`, `[libfoo.so]`, `[unknown]`: no lines and no offsets,
+ * which would tell apart what belongs together, unless places are asked for. */
 static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 {
 	struct text *t = begin(f);
 	enum fold_kind kind = fr->kind == CT_FRAME_PYTHON ? FOLD_PYTHON : FOLD_NATIVE;
 
 	if (fr->function) {
-		fold_clean(t, f->opts->mangled && fr->mangled ? fr->mangled : fr->function, name_cut(f), true);
+		fold_clean(t, f->opts->mangled && fr->mangled ? fr->mangled : fr->function,
+			   name_cut(f), true);
 		if (kind == FOLD_PYTHON && fr->file && !f->places) {
 			text_str(t, " (");
 			fold_clean(t, base(fr->file), name_cut(f), true);
@@ -190,13 +193,17 @@ static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 
 static uint32_t intern_kernel(struct fold *f, const struct kernel_name *k, enum fold_kind kind)
 {
-	fold_clean(begin(f), f->opts->mangled ? k->mangled : f->opts->full_names ? k->full : k->brief, name_cut(f), true);
+	fold_clean(begin(f),
+		   f->opts->mangled	 ? k->mangled
+		   : f->opts->full_names ? k->full
+					 : k->brief,
+		   name_cut(f), true);
 	if (k->cut)
 		text_str(&f->index->scratch, "...");
 	return intern(f, kind);
 }
 
-/* ---- nodes -------------------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 /* The table doubles together with what it indexes. */
 static int grow_nodes(struct fold *f)
@@ -245,13 +252,16 @@ static uint32_t child(struct fold *f, uint32_t parent, uint32_t name)
 			return NONE;
 		return child(f, parent, name);
 	}
-	f->nodes[f->nnodes] = (struct fold_node){ .parent = parent, .next = f->nodes[parent].child, .name = name };
+	f->nodes[f->nnodes] = (struct fold_node){ .parent = parent,
+						  .next = f->nodes[parent].child,
+						  .name = name };
 	f->nodes[parent].child = f->nnodes;
 	ix->by_edge[at] = f->nnodes;
 	return f->nnodes++;
 }
 
-/* `pt_autograd_0 (417)`, or `thread 417` where its name is not known. Work without a thread: `[no thread]`. */
+/* `pt_autograd_0 (417)`, or `thread 417` where its name is not known. Work without a thread:
+ * `[no thread]`. */
 static uint32_t intern_thread(struct fold *f, const struct event *ev)
 {
 	struct text *t = begin(f);
@@ -293,7 +303,8 @@ static uint32_t walk(struct fold *f, const struct place *key, const struct stack
 static void call_ends(struct fold *f, const struct event *ev, struct place *key)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
-	bool launch = ev->rec->kind == CT_CALL && ev->kernel && api_funcs[c->func].class == API_LAUNCH;
+	bool launch = ev->rec->kind == CT_CALL && ev->kernel &&
+		      api_funcs[c->func].class == API_LAUNCH;
 
 	about_name(begin(f), f->opts, ev);
 	key->func = intern(f, FOLD_CALL);
@@ -307,7 +318,8 @@ static void work_ends(struct fold *f, const struct event *ev, struct place *key)
 {
 	bool known = ev->cause && ev->cause->func < api_nfuncs;
 
-	key->func = intern_text(f, known ? api_funcs[ev->cause->func].name : "[unknown call]", known ? FOLD_CALL : FOLD_UNKNOWN);
+	key->func = intern_text(f, known ? api_funcs[ev->cause->func].name : "[unknown call]",
+				known ? FOLD_CALL : FOLD_UNKNOWN);
 	if (ev->rec->kind == CT_KERNEL && ev->kernel) {
 		key->kernel = intern_kernel(f, ev->kernel, FOLD_DEVICE);
 	} else {
@@ -336,8 +348,11 @@ static uint32_t place_of(struct fold *f, const struct event *ev)
 		work_ends(f, ev, &key);
 	if (!key.comm || !key.func || (f->opts->tid && !key.thread))
 		return NONE;
-	p = &f->index->places[hash_edge(key.comm ^ key.func << 16 ^ key.thread << 8, key.stack ^ key.kernel << 12) & (PLACES - 1)];
-	if (p->node && p->comm == key.comm && p->thread == key.thread && p->stack == key.stack && p->func == key.func && p->kernel == key.kernel)
+	p = &f->index->places[hash_edge(key.comm ^ key.func << 16 ^ key.thread << 8,
+					key.stack ^ key.kernel << 12) &
+			      (PLACES - 1)];
+	if (p->node && p->comm == key.comm && p->thread == key.thread && p->stack == key.stack &&
+	    p->func == key.func && p->kernel == key.kernel)
 		return p->node;
 	at = walk(f, &key, ev->stack);
 	if (at)
@@ -350,7 +365,7 @@ static uint32_t place_of(struct fold *f, const struct event *ev)
 	return at;
 }
 
-/* ---- from outside ------------------------------------------------------------------------------------- */
+/* ---- from outside ---- */
 
 struct fold *fold_open(const struct sink_opts *opts, uint32_t max_nodes)
 {
@@ -361,7 +376,8 @@ struct fold *fold_open(const struct sink_opts *opts, uint32_t max_nodes)
 	f->opts = opts;
 	f->index = calloc(1, sizeof(*f->index));
 	if (!f->index || grow_nodes(f) || strings_init(&f->names, NAMES_BYTES, NAMES_MAX) ||
-	    strings_add(&f->names, (const char[sizeof(struct head) + 1]){ FOLD_OTHER }, sizeof(struct head) + 1) != NONE) {
+	    strings_add(&f->names, (const char[sizeof(struct head) + 1]){ FOLD_OTHER },
+			sizeof(struct head) + 1) != NONE) {
 		fold_close(f);
 		return NULL;
 	}
@@ -393,15 +409,16 @@ static uint64_t weight_of(const struct fold *f, const struct ct_hdr *h)
 	int64_t bytes;
 
 	switch (f->opts->weight) {
-	case SINK_WEIGHT_GPU:
-		return about_duration_ns(h);
+	case SINK_WEIGHT_GPU: return about_duration_ns(h);
 	case SINK_WEIGHT_TIME:
-		return h->flags & CT_F_BEFORE || h->end_ns < h->start_ns ? 0 : h->end_ns - h->start_ns;
+		return h->flags & CT_F_BEFORE || h->end_ns < h->start_ns ? 0
+									 : h->end_ns - h->start_ns;
 	case SINK_WEIGHT_BYTES:
-		bytes = h->kind != CT_CALL || h->flags & CT_F_BEFORE || api_failed(c) ? 0 : api_size(c, API_ARCH_HERE);
+		bytes = h->kind != CT_CALL || h->flags & CT_F_BEFORE || api_failed(c)
+				? 0
+				: api_size(c, API_ARCH_HERE);
 		return bytes > 0 ? (uint64_t)bytes : 0;
-	default:
-		return 1;
+	default: return 1;
 	}
 }
 
@@ -442,7 +459,7 @@ uint64_t fold_weight(const struct fold *f, const struct fold_node *n)
 	return n->self && n->self < 1000 ? 1 : n->self / 1000 + (n->self % 1000 >= 500);
 }
 
-/* ---- the order ---------------------------------------------------------------------------------------- */
+/* ---- the order ---- */
 
 static int by_name(const void *pa, const void *pb, void *ctx)
 {
@@ -499,10 +516,13 @@ uint32_t fold_next(const struct fold *f, uint32_t at, uint32_t *depth)
 void fold_notes(const struct fold *f)
 {
 	if (f->opts->weight == SINK_WEIGHT_GPU && !f->counted)
-		msg_note("there was no device work to add up: --weight gpu weighs what ran on the GPU, as traced or recorded with --gpu");
+		msg_note("there was no device work to add up: --weight gpu weighs what ran on the "
+			 "GPU, as traced or recorded with --gpu");
 	if (f->without_size)
-		msg_note("calls that failed or have no size in bytes are left out: %llu", (unsigned long long)f->without_size);
+		msg_note("calls that failed or have no size in bytes are left out: %llu",
+			 (unsigned long long)f->without_size);
 	if (f->no_room)
-		msg_note("there were more distinct stacks than can be kept; calls added up as [other]: %llu",
+		msg_note("there were more distinct stacks than can be kept; calls added up as "
+			 "[other]: %llu",
 			 (unsigned long long)f->no_room);
 }

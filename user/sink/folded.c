@@ -2,11 +2,14 @@
 /*
  * folded.c - one line for each stack, outermost frame first, with its weight, written at the end:
  *
- *   python3;<module> (train.py);train_step (train.py);launch;cudaLaunchKernel;[kernel] vecAdd(float const*, int) 123
+ *   python3;<module> (train.py);train_step (train.py);launch;cudaLaunchKernel;[kernel]
+ *   vecAdd(float const*, int) 123
  *
- * which is what flame graph programs read. With the weight `gpu` what the device did, in nanoseconds, below the call:
+ * which is what flame graph programs read. With the weight `gpu` what the device did, in
+ * nanoseconds, below the call:
  *
- *   python3;<module> (train.py);train_step (train.py);launch;cudaLaunchKernel;[GPU] vecAdd(float const*, int) 8960
+ *   python3;<module> (train.py);train_step (train.py);launch;cudaLaunchKernel;[GPU] vecAdd(float
+ *   const*, int) 8960
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * html.c - a timeline as one page that needs no network: timeline.html, with the data in the place of its mark.
+ * html.c - a timeline as one page that needs no network: timeline.html, with the data in the place
+ * of its mark.
  *
- * Records are written as they come, RECORDS of them in a block of columns; what is said of each when it is clicked, in blocks of
- * its own, which the page unpacks when they are asked for. What is known at the end alone, names, tracks, stacks, comes last, as
- * one JSON object. So that memory is bounded by the names and stacks, not by the records. The layout of a block is told in
+ * Records are written as they come, RECORDS of them in a block of columns; what is said of each
+ * when it is clicked, in blocks of its own, which the page unpacks when they are asked for. What is
+ * known at the end alone, names, tracks, stacks, comes last, as one JSON object. So that memory is
+ * bounded by the names and stacks, not by the records. The layout of a block is told in
  * docs/exports-html.md.
  *
- * Every name comes from the traced programs: '<' is written as an escape, and the page shows names as text only.
+ * Every name comes from the traced programs: '<' is written as an escape, and the page shows
+ * names as text only.
  */
 #include <errno.h>
 #include <math.h>
@@ -49,13 +52,35 @@ __asm__(".section .rodata\n"
 extern const char timeline_page_begin[], timeline_page_end[];
 
 /* As the page knows them. */
-enum { HTML_CALL, HTML_KERNEL, HTML_COPY, HTML_SET, HTML_SYNC, HTML_GRAPH, HTML_OVERHEAD, HTML_MEMORY, HTML_MANAGED, HTML_MARKER,
-       HTML_EVENT, HTML_LOST, HTML_COUNTER };
+enum {
+	HTML_CALL,
+	HTML_KERNEL,
+	HTML_COPY,
+	HTML_SET,
+	HTML_SYNC,
+	HTML_GRAPH,
+	HTML_OVERHEAD,
+	HTML_MEMORY,
+	HTML_MANAGED,
+	HTML_MARKER,
+	HTML_EVENT,
+	HTML_LOST,
+	HTML_COUNTER
+};
 #define FLAG_FAILED 0x10
 #define FLAG_UNFINISHED 0x20
 #define FLAG_NO_TIME 0x40
 
-enum column { COL_KIND, COL_TRACK, COL_START, COL_DURATION, COL_NAME, COL_NUMBER, COL_VALUE, COLUMNS };
+enum column {
+	COL_KIND,
+	COL_TRACK,
+	COL_START,
+	COL_DURATION,
+	COL_NAME,
+	COL_NUMBER,
+	COL_VALUE,
+	COLUMNS
+};
 
 /* A line of values: of a metric of a device, or the memory in use of a process. */
 struct series {
@@ -68,25 +93,28 @@ struct series {
 struct html {
 	struct text columns[COLUMNS];
 	uint32_t in_block;
-	uint64_t base_ns, last_ns, records, left_out; /* base: start of the first record; last: of the one before, since it */
+	/* base: start of the first record; last: of the one before, since it */
+	uint64_t base_ns, last_ns, records, left_out;
 	uint32_t last_number;
-	struct text detail;	 /* the block */
+	struct text detail; /* the block */
 	uint32_t in_detail;
-	uint64_t detail_first;	 /* its first record */
+	uint64_t detail_first; /* its first record */
 
 	struct tracks tracks;
 	struct strings names, stacks, keys; /* keys: of the series */
-	struct text classes;	 /* a letter for each name */
+	struct text classes;		    /* a letter for each name */
 	struct series series[SERIES_MAX];
-	struct { uint32_t id, at; } stack_cache[STACK_CACHE]; /* id 0: none */
+	struct {
+		uint32_t id, at;
+	} stack_cache[STACK_CACHE]; /* id 0: none */
 	struct inuse *in_use;
-	struct text devices;	 /* "12345\t0\tNVIDIA H200\n", escaped */
+	struct text devices; /* "12345\t0\tNVIDIA H200\n", escaped */
 
 	struct text text;
 	struct row w;
 };
 
-/* ---- numbers for what repeats --------------------------------------------------------------------------- */
+/* ---- numbers for what repeats ---- */
 
 static uint32_t name_of(struct html *t, const struct sink_opts *o, const struct event *ev)
 {
@@ -99,7 +127,8 @@ static uint32_t name_of(struct html *t, const struct sink_opts *o, const struct 
 	t->text.bad = false;
 	if (t->names.n != before) {
 		if (ev->rec->kind == CT_CALL)
-			class = (char)('a' + api_funcs[((const struct ct_call *)ev->rec)->func].class);
+			class = (char)('a' +
+				       api_funcs[((const struct ct_call *)ev->rec)->func].class);
 		text_mem(&t->classes, &class, 1);
 	}
 	return at;
@@ -114,7 +143,9 @@ static uint32_t stack_of(struct html *t, const struct sink_opts *o, const struct
 		t->text.len = 0;
 		table_stack(&t->text, o, stack);
 		t->stack_cache[slot].id = stack->id;
-		t->stack_cache[slot].at = t->text.bad ? STRINGS_NONE : strings_add(&t->stacks, t->text.s, t->text.len);
+		t->stack_cache[slot].at = t->text.bad
+						  ? STRINGS_NONE
+						  : strings_add(&t->stacks, t->text.s, t->text.len);
 		t->text.bad = false;
 	}
 	return t->stack_cache[slot].at;
@@ -132,7 +163,8 @@ static uint32_t add_name(struct html *t, const char *s)
 /* SERIES_MAX: no room. Metric 0 is the memory in use. */
 static uint32_t series_of(struct html *t, const struct event *ev, uint32_t device, uint32_t metric)
 {
-	const struct metric *m = metric && ev->metrics ? metric_table_find(ev->metrics, metric) : NULL;
+	const struct metric *m = metric && ev->metrics ? metric_table_find(ev->metrics, metric)
+						       : NULL;
 	uint32_t pid = metric ? 0 : process_unique(ev->proc);
 	uint32_t before = t->keys.n, at;
 	char key[64];
@@ -144,13 +176,18 @@ static uint32_t series_of(struct html *t, const struct event *ev, uint32_t devic
 	if (t->keys.n == before)
 		return at;
 	n = snprintf(key, sizeof(key), "metric %u", metric);
-	t->series[at] = (struct series){ .device = device, .pid = pid,
-					 .name = add_name(t, !metric ? "memory in use" : m ? m->name : key),
-					 .unit = add_name(t, !metric ? "bytes" : m ? m->unit : "") };
+	t->series[at] = (struct series){ .device = device,
+					 .pid = pid,
+					 .name = add_name(t, !metric ? "memory in use"
+							     : m     ? m->name
+								     : key),
+					 .unit = add_name(t, !metric ? "bytes"
+							     : m     ? m->unit
+								     : "") };
 	return at;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------- */
+/* ---- blocks ---- */
 
 static int flush_details(struct html *t, struct out *out)
 {
@@ -158,7 +195,9 @@ static int flush_details(struct html *t, struct out *out)
 
 	if (!t->in_detail)
 		return 0;
-	err = t->detail.bad ? -ENOMEM : pack_write(out, "details", t->detail_first, t->detail.s, t->detail.len);
+	err = t->detail.bad
+		      ? -ENOMEM
+		      : pack_write(out, "details", t->detail_first, t->detail.s, t->detail.len);
 	t->detail_first += t->in_detail;
 	t->in_detail = 0;
 	t->detail.len = 0;
@@ -179,7 +218,8 @@ static int flush_block(struct html *t, struct out *out)
 		text_mem(&all, t->columns[i].s, t->columns[i].len);
 		t->columns[i].len = 0;
 	}
-	err = all.bad ? -ENOMEM : pack_write(out, "records", t->records - t->in_block, all.s, all.len);
+	err = all.bad ? -ENOMEM
+		      : pack_write(out, "records", t->records - t->in_block, all.s, all.len);
 	text_free(&all);
 	t->in_block = 0;
 	t->last_ns = 0;
@@ -197,7 +237,8 @@ struct slice {
 };
 
 /* The text of the details has been begun in t->detail at `detail_at` (its length comes before it). */
-static int put_slice(struct html *t, struct out *out, const struct slice *s, const struct text *detail)
+static int put_slice(struct html *t, struct out *out, const struct slice *s,
+		     const struct text *detail)
 {
 	char kind = (char)s->kind;
 	uint64_t at;
@@ -229,14 +270,20 @@ static int put_slice(struct html *t, struct out *out, const struct slice *s, con
 	return err ? err : out->error;
 }
 
-/* ---- what comes --------------------------------------------------------------------------------------- */
+/* ---- what comes ---- */
 
 static int kind_of(const struct ct_hdr *h)
 {
-	static const struct { uint16_t kind; int as; } kinds[] = {
-		{ CT_CALL, HTML_CALL }, { CT_KERNEL, HTML_KERNEL }, { CT_COPY, HTML_COPY }, { CT_SET, HTML_SET },
-		{ CT_SYNC, HTML_SYNC }, { CT_GRAPH, HTML_GRAPH }, { CT_OVERHEAD, HTML_OVERHEAD }, { CT_MEMORY, HTML_MEMORY },
-		{ CT_MANAGED, HTML_MANAGED }, { CT_MARKER, HTML_MARKER }, { CT_EVENT, HTML_EVENT }, { CT_LOST, HTML_LOST },
+	static const struct {
+		uint16_t kind;
+		int as;
+	} kinds[] = {
+		{ CT_CALL, HTML_CALL },		{ CT_KERNEL, HTML_KERNEL },
+		{ CT_COPY, HTML_COPY },		{ CT_SET, HTML_SET },
+		{ CT_SYNC, HTML_SYNC },		{ CT_GRAPH, HTML_GRAPH },
+		{ CT_OVERHEAD, HTML_OVERHEAD }, { CT_MEMORY, HTML_MEMORY },
+		{ CT_MANAGED, HTML_MANAGED },	{ CT_MARKER, HTML_MARKER },
+		{ CT_EVENT, HTML_EVENT },	{ CT_LOST, HTML_LOST },
 	};
 
 	if (h->flags & (CT_F_PENDING | CT_F_BEFORE) && about_is_call(h))
@@ -252,7 +299,11 @@ static int kind_of(const struct ct_hdr *h)
 /* A value at a time; where there is no room for the series it is left out. */
 static int put_point(struct html *t, struct out *out, uint32_t series, uint64_t at_ns, double value)
 {
-	struct slice s = { .kind = HTML_COUNTER, .track = series, .start_ns = at_ns, .has_value = true, .value = value };
+	struct slice s = { .kind = HTML_COUNTER,
+			   .track = series,
+			   .start_ns = at_ns,
+			   .has_value = true,
+			   .value = value };
 
 	if (series == SERIES_MAX || t->records >= RECORDS_MAX) {
 		t->left_out++;
@@ -271,7 +322,9 @@ static int put_counter(struct html *t, struct out *out, const struct event *ev)
 
 		memcpy(&v, &c->values[i].bits, sizeof(v));
 		if (isfinite(v) && !(c->values[i].flags & CT_VALUE_SUSPECT) && c->values[i].metric)
-			err = put_point(t, out, series_of(t, ev, ev->gpu ? ev->gpu->number : c->device, c->values[i].metric),
+			err = put_point(t, out,
+					series_of(t, ev, ev->gpu ? ev->gpu->number : c->device,
+						  c->values[i].metric),
 					c->h.end_ns, v);
 	}
 	return err ? err : c->n > 0;
@@ -288,7 +341,8 @@ static int put_in_use(struct html *t, struct out *out, const struct event *ev)
 		return 0;
 	gpu = gpu_table_find(ev->gpus, ev->proc, device);
 	at = series_of(t, ev, gpu ? gpu->number : device, 0);
-	if (at == SERIES_MAX || __builtin_add_overflow(t->series[at].in_use_bytes, delta, &t->series[at].in_use_bytes))
+	if (at == SERIES_MAX ||
+	    __builtin_add_overflow(t->series[at].in_use_bytes, delta, &t->series[at].in_use_bytes))
 		return 0;
 	return put_point(t, out, at, ev->rec->end_ns, (double)t->series[at].in_use_bytes);
 }
@@ -310,7 +364,9 @@ static int end_in_use(struct html *t, struct out *out, const struct event *ev)
 
 static int put_event(struct html *t, const struct sink_opts *o, const struct event *ev, int kind)
 {
-	struct slice s = { .kind = kind, .number = ev->number, .start_ns = ev->rec->start_ns,
+	struct slice s = { .kind = kind,
+			   .number = ev->number,
+			   .start_ns = ev->rec->start_ns,
 			   .duration_ns = about_duration_ns(ev->rec) };
 	struct text detail = { 0 };
 	uint32_t stack;
@@ -363,23 +419,20 @@ static int html_event(struct sink *s, const struct event *ev)
 	if (kind >= 0)
 		return put_event(t, s->opts, ev, kind);
 	switch (ev->rec->kind) {
-	case CT_COUNTER:
-		return put_counter(t, s->opts->out, ev);
-	case CT_DEVICE:
-		learn_device(t, ev);
-		break;
+	case CT_COUNTER: return put_counter(t, s->opts->out, ev);
+	case CT_DEVICE: learn_device(t, ev); break;
 	case CT_EXEC:
-	case CT_EXIT:
-		return end_in_use(t, s->opts->out, ev);
+	case CT_EXIT: return end_in_use(t, s->opts->out, ev);
 	}
 	return 0;
 }
 
-/* ---- beginning and end -------------------------------------------------------------------------------- */
+/* ---- beginning and end ---- */
 
 static const char *mark(void)
 {
-	return memmem(timeline_page_begin, (size_t)(timeline_page_end - timeline_page_begin), MARK, strlen(MARK));
+	return memmem(timeline_page_begin, (size_t)(timeline_page_end - timeline_page_begin), MARK,
+		      strlen(MARK));
 }
 
 static int html_open(struct sink *s, const struct sink_opts *opts)
@@ -391,8 +444,10 @@ static int html_open(struct sink *s, const struct sink_opts *opts)
 	if (!t || !mark())
 		return t ? -EINVAL : -ENOMEM;
 	t->in_use = inuse_open();
-	if (!t->in_use || tracks_init(&t->tracks) || strings_init(&t->names, NAMES_BYTES, UINT32_MAX) ||
-	    strings_init(&t->stacks, STACKS_BYTES, UINT32_MAX) || strings_init(&t->keys, SERIES_MAX * 64, UINT32_MAX))
+	if (!t->in_use || tracks_init(&t->tracks) ||
+	    strings_init(&t->names, NAMES_BYTES, UINT32_MAX) ||
+	    strings_init(&t->stacks, STACKS_BYTES, UINT32_MAX) ||
+	    strings_init(&t->keys, SERIES_MAX * 64, UINT32_MAX))
 		return -ENOMEM;
 	out_mem(opts->out, timeline_page_begin, (size_t)(mark() - timeline_page_begin));
 	return 0;
@@ -571,8 +626,9 @@ static int html_close(struct sink *s, const struct sink_end *end)
 		out_mem(out, rest, (size_t)(timeline_page_end - rest));
 	}
 	if (t->left_out)
-		msg_note("the page has room for %u records; left out: %llu; choose some by time or with -e", RECORDS_MAX,
-			 (unsigned long long)t->left_out);
+		msg_note("the page has room for %u records; left out: %llu; choose some by time or "
+			 "with -e",
+			 RECORDS_MAX, (unsigned long long)t->left_out);
 	html_free(t);
 	s->priv = NULL;
 	return err ? err : out->error;
@@ -580,7 +636,8 @@ static int html_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_html = {
 	.name = "html",
-	.help = "a timeline as one HTML page: threads, streams, counters, and which call caused what",
+	.help = "a timeline as one HTML page: threads, streams, counters, and which call caused "
+		"what",
 	.open = html_open,
 	.event = html_event,
 	.close = html_close,

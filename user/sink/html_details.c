@@ -59,8 +59,10 @@ static void field_details(struct text *d, const struct sink_opts *o, const struc
 		many = 1;
 		if (f[i].absent && f[i].out)
 			continue;
-		for (int open = f[i].type == FIELD_OPEN && !f[i].absent; open && i + many < n; many++)
-			open += (f[i + many].type == FIELD_OPEN) - (f[i + many].type == FIELD_CLOSE);
+		for (int open = f[i].type == FIELD_OPEN && !f[i].absent; open && i + many < n;
+		     many++)
+			open += (f[i + many].type == FIELD_OPEN) -
+				(f[i + many].type == FIELD_CLOSE);
 		detail_key(d, f[i].name ? f[i].name : "");
 		bare.name = NULL;
 		if (many == 1)

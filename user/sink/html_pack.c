@@ -42,7 +42,8 @@ void pack_f64(struct text *t, double v)
 
 static void base64(struct out *out, const unsigned char *s, size_t n)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 	while (n) {
 		size_t part = n < 12288 ? n : 12288; /* a multiple of 3 */
@@ -79,7 +80,8 @@ int pack_write(struct out *out, const char *class, uint64_t first, const void *d
 		return -ENOMEM;
 	err = compress2(packed, &n, data, len, LEVEL);
 	if (err == Z_OK) {
-		out_fmt(out, "<script type=\"text/plain\" class=\"%s\" data-first=\"%llu\">", class, (unsigned long long)first);
+		out_fmt(out, "<script type=\"text/plain\" class=\"%s\" data-first=\"%llu\">", class,
+			(unsigned long long)first);
 		base64(out, packed, n);
 		out_str(out, "</script>\n");
 	}

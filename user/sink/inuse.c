@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* inuse.c - see inuse.h. An open-addressed hash by process and address; what is removed lets those behind it move up.
+/* inuse.c - see inuse.h. An open-addressed hash by process and address; what is removed lets
+ * those behind it move up.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,8 @@ static struct piece *slot_of(const struct inuse *u, uint32_t pid, uint64_t addre
 {
 	uint32_t at = home_of(u, pid, address);
 
-	while (u->pieces[at].address && (u->pieces[at].address != address || u->pieces[at].pid != pid))
+	while (u->pieces[at].address &&
+	       (u->pieces[at].address != address || u->pieces[at].pid != pid))
 		at = (at + 1) & (u->slots - 1);
 	return &u->pieces[at];
 }
@@ -104,7 +106,8 @@ bool inuse_call(struct inuse *u, const struct event *ev, uint32_t *device, int64
 	if (ev->rec->kind != CT_CALL)
 		return false;
 	api_memory((const struct ct_call *)ev->rec, API_ARCH_HERE, &m);
-	if ((m.what != API_MEMORY_TAKEN && m.what != API_MEMORY_FREED) || m.space != API_SPACE_DEVICE ||
+	if ((m.what != API_MEMORY_TAKEN && m.what != API_MEMORY_FREED) ||
+	    m.space != API_SPACE_DEVICE ||
 	    (m.what == API_MEMORY_TAKEN && m.kind == API_MEM_IMPORTED))
 		return false;
 	p = slot_of(u, ev->rec->pid, m.address);
@@ -117,7 +120,8 @@ bool inuse_call(struct inuse *u, const struct event *ev, uint32_t *device, int64
 		return true;
 	}
 	if (p->address) {
-		/* the driver's call inside the runtime's told of it already, or its return was not seen */
+		/* the driver's call inside the runtime's told of it already, or its return was
+		 * not seen */
 		*device = p->device;
 		*delta = (int64_t)m.bytes - p->bytes;
 		p->bytes = (int64_t)m.bytes;
@@ -130,9 +134,10 @@ bool inuse_call(struct inuse *u, const struct event *ev, uint32_t *device, int64
 		}
 		p = slot_of(u, ev->rec->pid, m.address);
 	}
-	*p = (struct piece){
-		.address = m.address, .bytes = (int64_t)m.bytes, .pid = ev->rec->pid, .device = ev->device
-	};
+	*p = (struct piece){ .address = m.address,
+			     .bytes = (int64_t)m.bytes,
+			     .pid = ev->rec->pid,
+			     .device = ev->device };
 	u->n++;
 	*device = p->device;
 	*delta = p->bytes;

@@ -2,9 +2,9 @@
 /*
  * json.c - one JSON object a line, as docs/schema.json describes it.
  *
- * Numbers are written by hand and what repeats is kept ready: the text of a process, a function, a kernel, a stack. Strings of the
- * target are untrusted bytes: see escape_json(). 64-bit integers stay integers.
- * Knows no function and no kind by name beyond the word for "type".
+ * Numbers are written by hand and what repeats is kept ready: the text of a process, a function,
+ * a kernel, a stack. Strings of the target are untrusted bytes: see escape_json(). 64-bit
+ * integers stay integers. Knows no function and no kind by name beyond the word for "type".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #include "row.h"
 #include "sink.h"
 
-#define PROC_CACHE 64  /* a power of two */
+#define PROC_CACHE 64 /* a power of two */
 
 #define HOST_BYTES 64
 
@@ -33,7 +33,8 @@ struct proc_text {
 	uint8_t pid_len;
 	uint16_t whom_len;
 	char pid_text[32];
-	char whom_text[(CT_COMM_LEN + 2 * HOST_BYTES) * 6 + 128]; /* its name, and what tells it from others */
+	/* its name, and what tells it from others */
+	char whom_text[(CT_COMM_LEN + 2 * HOST_BYTES) * 6 + 128];
 };
 
 struct func_text {
@@ -58,8 +59,9 @@ static char *put_known_text(char *p, const char *key, const char *s)
 	return n ? put_char(escape_json(put_str(p, key), s, n), '"') : p;
 }
 
-/* Beside the pid, which others may have had: the process's number in the trace where it is another, its pid in the initial namespace
- * where that is another, its rank, and in merged recordings where it ran. */
+/* Beside the pid, which others may have had: the process's number in the trace where it is
+ * another, its pid in the initial namespace where that is another, its rank, and in merged
+ * recordings where it ran. */
 static char *put_whom(char *p, const struct process *proc)
 {
 	const struct process_info *i = proc->info;
@@ -80,8 +82,9 @@ static const struct proc_text *proc_text(struct json *j, const struct process *p
 	uint32_t rank = proc->info ? proc->info->rank : CT_UNKNOWN;
 	char *p;
 
-	if (t->pid_len && t->pid == proc->pid && t->unique_pid == process_unique(proc) && t->informed == !!proc->info &&
-	    t->rank == rank && !memcmp(t->comm, proc->comm, CT_COMM_LEN))
+	if (t->pid_len && t->pid == proc->pid && t->unique_pid == process_unique(proc) &&
+	    t->informed == !!proc->info && t->rank == rank &&
+	    !memcmp(t->comm, proc->comm, CT_COMM_LEN))
 		return t;
 	t->pid = proc->pid;
 	t->unique_pid = process_unique(proc);
@@ -106,7 +109,8 @@ static const struct func_text *func_text(struct json *j, unsigned int func)
 
 	if (t->text)
 		return t;
-	n = asprintf(&t->text, ",\"domain\":\"%s\",\"api\":\"%s\",\"args\":{", api_domain_name(f->domain), f->name);
+	n = asprintf(&t->text, ",\"domain\":\"%s\",\"api\":\"%s\",\"args\":{",
+		     api_domain_name(f->domain), f->name);
 	if (n < 0) {
 		t->text = NULL;
 		return &none;
@@ -209,7 +213,9 @@ static char *put_known(char *p, const char *key, uint32_t v)
 /* Which GPU that device is: processes may call two of them by one number. */
 static char *put_gpu(char *p, const struct event *ev)
 {
-	return ev->gpu && *ev->gpu->text ? put_char(put_str(put_lit(p, ",\"gpu_uuid\":\""), ev->gpu->text), '"') : p;
+	return ev->gpu && *ev->gpu->text
+		       ? put_char(put_str(put_lit(p, ",\"gpu_uuid\":\""), ev->gpu->text), '"')
+		       : p;
 }
 
 /* On what a call works, and its number, which the device work that comes of it has too. */
@@ -226,7 +232,8 @@ static void call_line(struct json *j, const struct sink_opts *o, const struct ev
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	const struct func_text *t = func_text(j, c->func);
-	bool entry = c->h.kind == CT_ENTER, open_end = c->h.flags & CT_F_NO_RETURN, before = c->h.flags & CT_F_BEFORE;
+	bool entry = c->h.kind == CT_ENTER, open_end = c->h.flags & CT_F_NO_RETURN,
+	     before = c->h.flags & CT_F_BEFORE;
 	struct field f[EVENT_MAX_FIELDS];
 	struct row *w = &j->w;
 	int n = before ? 0 : event_fields(ev, f, EVENT_MAX_FIELDS);
@@ -235,8 +242,11 @@ static void call_line(struct json *j, const struct sink_opts *o, const struct ev
 	if (n && f[n - 1].name && !entry && !open_end && !(c->h.flags & CT_F_UNFINISHED) &&
 	    !strcmp(f[n - 1].name, "returned"))
 		ret = &f[--n];
-	put_head(j, entry ? "enter" : c->h.flags & CT_F_PENDING ? "pending" : "call", ev,
-		 !entry && !open_end && !before);
+	put_head(j,
+		 entry			     ? "enter"
+		 : c->h.flags & CT_F_PENDING ? "pending"
+					     : "call",
+		 ev, !entry && !open_end && !before);
 	w->p = put_mem(w->p, t->text, t->len);
 	json_fields(w, f, n);
 	row_room(w, JSON_ROOM);
@@ -266,7 +276,8 @@ static void call_line(struct json *j, const struct sink_opts *o, const struct ev
 }
 
 /* Any record but a call. */
-static void other_line(struct json *j, const struct sink_opts *o, const struct event *ev, const char *type)
+static void other_line(struct json *j, const struct sink_opts *o, const struct event *ev,
+		       const char *type)
 {
 	uint16_t kind = ev->rec->kind;
 	bool of_machine = !ev->rec->pid && kind != CT_LOST;
@@ -275,9 +286,11 @@ static void other_line(struct json *j, const struct sink_opts *o, const struct e
 
 	if (kind == CT_LOST || of_machine) {
 		j->w.p = put_str(put_lit(j->w.p, "{\"type\":\""), type);
-		j->w.p = put_u64(put_lit(j->w.p, "\",\"ts_ns\":"), kind == CT_LOST ? ev->rec->end_ns : ev->rec->start_ns);
+		j->w.p = put_u64(put_lit(j->w.p, "\",\"ts_ns\":"),
+				 kind == CT_LOST ? ev->rec->end_ns : ev->rec->start_ns);
 		if (kind == CT_COUNTER)
-			j->w.p = put_u64(put_lit(j->w.p, ",\"dur_ns\":"), ev->rec->end_ns - ev->rec->start_ns);
+			j->w.p = put_u64(put_lit(j->w.p, ",\"dur_ns\":"),
+					 ev->rec->end_ns - ev->rec->start_ns);
 	} else {
 		put_head(j, type, ev, kind_is(kind, KIND_TIMED));
 	}
@@ -308,10 +321,12 @@ static void foreign_line(struct json *j, const struct event *ev)
 	w->p = put_lit(w->p, ",\"api\":");
 	json_string(w, name, f->name_len);
 	row_room(w, JSON_ROOM);
-	w->p = put_str(put_lit(w->p, ",\"why\":"), f->why == CT_FOREIGN_CHANGED ? "\"changed\"" : "\"unknown\"");
+	w->p = put_str(put_lit(w->p, ",\"why\":"),
+		       f->why == CT_FOREIGN_CHANGED ? "\"changed\"" : "\"unknown\"");
 	w->p = put_lit(w->p, ",\"words\":[");
 	for (int i = 0; i < f->nwords; i++)
-		w->p = put_char(put_hex(put_lit(i ? put_char(w->p, ',') : w->p, "\""), f->words[i]), '"');
+		w->p = put_char(put_hex(put_lit(i ? put_char(w->p, ',') : w->p, "\""), f->words[i]),
+				'"');
 	w->p = put_char(w->p, ']');
 	if (returned)
 		w->p = put_char(put_hex(put_lit(w->p, ",\"ret\":\""), (uint64_t)f->ret), '"');
@@ -331,7 +346,8 @@ static void muted_line(struct json *j, const struct event *ev)
 	row_room(w, JSON_ROOM);
 	w->p = put_u64(put_lit(w->p, ",\"counted\":"), m->counted);
 	w->p = put_i64(put_lit(w->p, ",\"estimated\":"), m->unseen.calls);
-	w->p = put_i64(put_lit(w->p, ",\"error\":"), m->unseen.below > m->unseen.above ? m->unseen.below : m->unseen.above);
+	w->p = put_i64(put_lit(w->p, ",\"error\":"),
+		       m->unseen.below > m->unseen.above ? m->unseen.below : m->unseen.above);
 	w->p = put_i64(put_lit(w->p, ",\"below\":"), m->unseen.below);
 	w->p = put_i64(put_lit(w->p, ",\"above\":"), m->unseen.above);
 	w->p = put_u64(put_lit(w->p, ",\"failed\":"), m->failed);
@@ -411,10 +427,12 @@ static void end_line(struct json *j, struct row *w, const struct sink_end *end)
 		*w->p++ = i + 1 < CT_LOSS_END ? ',' : '}';
 	}
 	if (unprobed_any(&l->unprobed)) {
-		w->p = put_u64(put_lit(w->p, ",\"unprobed\":{\"processes\":"), l->unprobed.processes);
+		w->p = put_u64(put_lit(w->p, ",\"unprobed\":{\"processes\":"),
+			       l->unprobed.processes);
 		w->p = put_u64(put_lit(w->p, ",\"ended\":"), l->unprobed.ended);
 		w->p = put_u64(put_lit(w->p, ",\"max_ns\":"), l->unprobed.longest_ns);
-		w->p = put_str(put_lit(w->p, ",\"at_least\":"), l->unprobed.more ? "true}" : "false}");
+		w->p = put_str(put_lit(w->p, ",\"at_least\":"),
+			       l->unprobed.more ? "true}" : "false}");
 	}
 	if (l->refused)
 		w->p = put_u64(put_lit(w->p, ",\"refused_files\":"), l->refused);
@@ -429,17 +447,21 @@ static void end_line(struct json *j, struct row *w, const struct sink_end *end)
 	*w->p++ = ']';
 	if (muted_calls(&end->muted_calls)) {
 		w->p = put_u64(put_lit(w->p, ",\"muted_calls\":"), muted_calls(&end->muted_calls));
-		w->p = put_u64(put_lit(w->p, ",\"estimated\":"), muted_unseen(&end->muted_calls.unseen));
+		w->p = put_u64(put_lit(w->p, ",\"estimated\":"),
+			       muted_unseen(&end->muted_calls.unseen));
 		w->p = put_u64(put_lit(w->p, ",\"error\":"), muted_error(&end->muted_calls.unseen));
 		if (muted_is_floor(muted_calls(&end->muted_calls), &end->muted_calls.unseen))
 			w->p = put_u64(put_lit(w->p, ",\"at_least\":"),
-				       muted_at_least(muted_calls(&end->muted_calls), &end->muted_calls.unseen));
+				       muted_at_least(muted_calls(&end->muted_calls),
+						      &end->muted_calls.unseen));
 	}
 	w->p = put_u64(put_lit(w->p, ",\"uptime_ns\":"), end->uptime_ns);
 	if (end->program && WIFSIGNALED(*end->program)) {
-		w->p = json_word(put_lit(w->p, ",\"killed_by\":"), ended_signal(WTERMSIG(*end->program), how, sizeof(how)));
+		w->p = json_word(put_lit(w->p, ",\"killed_by\":"),
+				 ended_signal(WTERMSIG(*end->program), how, sizeof(how)));
 	} else if (end->program) {
-		w->p = put_u64(put_lit(w->p, ",\"exit_status\":"), (uint64_t)WEXITSTATUS(*end->program));
+		w->p = put_u64(put_lit(w->p, ",\"exit_status\":"),
+			       (uint64_t)WEXITSTATUS(*end->program));
 	}
 	w->p = put_lit(w->p, "}\n");
 }

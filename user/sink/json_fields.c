@@ -95,42 +95,26 @@ void json_value(struct row *w, const struct field *f)
 		return;
 	}
 	switch (f->type) {
-	case FIELD_INT:
-		w->p = put_i64(w->p, f->i);
-		break;
+	case FIELD_INT: w->p = put_i64(w->p, f->i); break;
 	case FIELD_UINT:
-	case FIELD_SIZE:
-		w->p = put_u64(w->p, f->u);
-		break;
+	case FIELD_SIZE: w->p = put_u64(w->p, f->u); break;
 	case FIELD_PTR:
 	case FIELD_STREAM:
-	case FIELD_FUNC:
-		w->p = put_quoted_hex(w->p, f->u);
-		break;
+	case FIELD_FUNC: w->p = put_quoted_hex(w->p, f->u); break;
 	case FIELD_ENUM:
 	case FIELD_ERROR:
 		name = f->xlat ? xlat_name(f->xlat, f->i) : NULL;
 		w->p = name ? json_word(w->p, name) : put_i64(w->p, f->i);
 		break;
-	case FIELD_FLAGS:
-		put_flags(w, f);
-		break;
-	case FIELD_BOOL:
-		w->p = f->u ? put_lit(w->p, "true") : put_lit(w->p, "false");
-		break;
-	case FIELD_FLOAT:
-		put_float(w, f->f, f->single);
-		break;
+	case FIELD_FLAGS: put_flags(w, f); break;
+	case FIELD_BOOL: w->p = f->u ? put_lit(w->p, "true") : put_lit(w->p, "false"); break;
+	case FIELD_FLOAT: put_float(w, f->f, f->single); break;
 	case FIELD_WORD:
 		name = xlat_name(f->xlat, f->i);
 		w->p = name ? json_word(w->p, name) : put_i64(w->p, f->i);
 		break;
-	case FIELD_DURATION:
-		w->p = put_u64(w->p, f->u);
-		break;
-	case FIELD_RATE:
-		w->p += snprintf(w->p, 40, "%.0f", isfinite(f->f) ? f->f : 0.0);
-		break;
+	case FIELD_DURATION: w->p = put_u64(w->p, f->u); break;
+	case FIELD_RATE: w->p += snprintf(w->p, 40, "%.0f", isfinite(f->f) ? f->f : 0.0); break;
 	case FIELD_DIM3:
 		*w->p++ = '[';
 		w->p = put_u64(w->p, f->dim[0]);
@@ -140,15 +124,9 @@ void json_value(struct row *w, const struct field *f)
 		w->p = put_u64(w->p, f->dim[2]);
 		*w->p++ = ']';
 		break;
-	case FIELD_STR:
-		json_string(w, f->str, f->str_len);
-		break;
-	case FIELD_BYTES:
-		put_bytes(w, f->str, f->str_len);
-		break;
-	default:
-		w->p = put_lit(w->p, "null");
-		break;
+	case FIELD_STR: json_string(w, f->str, f->str_len); break;
+	case FIELD_BYTES: put_bytes(w, f->str, f->str_len); break;
+	default: w->p = put_lit(w->p, "null"); break;
 	}
 }
 

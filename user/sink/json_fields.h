@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* json_fields.h - fields as JSON writes them, for every format that has JSON in it. 64-bit integers stay integers. */
+/* json_fields.h - fields as JSON writes them, for every format that has JSON in it. 64-bit
+ * integers stay integers. */
 #ifndef CT_JSON_FIELDS_H
 #define CT_JSON_FIELDS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mem.c - who holds memory: the sink behind `cudatrace mem`. The book is the mem room's. Growth is shown by the clock, of a
- * recording by its own. Knows no source.
+ * mem.c - who holds memory: the sink behind `cudatrace mem`. The book is the mem room's. Growth
+ * is shown by the clock, of a recording by its own. Knows no source.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +30,8 @@ static void on_oom(void *ctx, const struct ledger_oom *m)
 		mem_print_oom(s->opts->out, s->ledger, &s->about, m);
 }
 
-static void on_moved(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site, enum ledger_where where, int64_t bytes)
+static void on_moved(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site,
+		     enum ledger_where where, int64_t bytes)
 {
 	struct mem_sink *s = ctx;
 
@@ -57,7 +58,8 @@ static int open_page(struct mem_sink *m)
 
 static int close_page(struct mem_sink *m)
 {
-	int err = mem_page_write(&m->page, m->ledger, &m->curve, &m->about), closed = out_close(&m->page);
+	int err = mem_page_write(&m->page, m->ledger, &m->curve, &m->about),
+	    closed = out_close(&m->page);
 
 	err = err ? err : closed;
 	if (err)
@@ -77,8 +79,11 @@ static int mem_open(struct sink *s, const struct sink_opts *opts)
 	if (!m)
 		return -ENOMEM;
 	m->opts = opts;
-	m->about = (struct mem_about){ .title = opts->title, .version = opts->version, .start_ns = opts->start_ns,
-				       .by = opts->mem->by, .top = opts->mem->top };
+	m->about = (struct mem_about){ .title = opts->title,
+				       .version = opts->version,
+				       .start_ns = opts->start_ns,
+				       .by = opts->mem->by,
+				       .top = opts->mem->top };
 	err = open_page(m);
 	if (err)
 		return err;

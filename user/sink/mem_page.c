@@ -3,10 +3,12 @@
  * mem_page.c - see mem_page.h. The data is one JSON object:
  *
  *   {"title":"app","width_ns":100000,"buckets":120,"coarse":false,"peak":[[...],[...]],
- *    "series":[{"where":0,"name":"fill at app.c:12 (cudaMalloc)","stack":["fill /src/app.c:12"],"peak":4096,"points":[3,4096,9,0]}]}
+ *    "series":[{"where":0,"name":"fill at app.c:12 (cudaMalloc)","stack":["fill
+ *    /src/app.c:12"],"peak":4096,"points":[3,4096,9,0]}]}
  *
- * `points`: a bucket, and what the site holds from its end on. `peak` at the top: for each bucket the most at a time, on devices
- * and on the host. All names come from the traced programs: '<' is written as an escape, and the page shows them as text.
+ * `points`: a bucket, and what the site holds from its end on. `peak` at the top: for each
+ * bucket the most at a time, on devices and on the host. All names come from the traced
+ * programs: '<' is written as an escape, and the page shows them as text.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -60,7 +62,8 @@ static void string_of(struct text *t, struct text *raw)
 	raw->len = 0;
 }
 
-/* What a series holds from the end of a bucket on; less than nothing where frees came before what they free. */
+/* What a series holds from the end of a bucket on; less than nothing where frees came before
+ * what they free. */
 static uint64_t held(int64_t v)
 {
 	return v > 0 ? (uint64_t)v : 0;
@@ -82,7 +85,8 @@ static void points(struct text *t, const struct curve *c, const struct series *s
 }
 
 /* name: of its call site. */
-static void one(struct out *o, struct text *t, const struct ledger *l, const struct curve *c, const struct series *s, const struct text *name)
+static void one(struct out *o, struct text *t, const struct ledger *l, const struct curve *c,
+		const struct series *s, const struct text *name)
 {
 	const struct site *site = sites_get(l->sites, s->id / CURVE_WHERES);
 	struct text raw = { 0 };
@@ -111,7 +115,8 @@ static void one(struct out *o, struct text *t, const struct ledger *l, const str
 }
 
 /* All that has no place of its own, added up. */
-static void rest(struct out *o, struct text *t, const struct curve *c, const struct series *s, uint32_t n, uint32_t where, uint32_t sites)
+static void rest(struct out *o, struct text *t, const struct curve *c, const struct series *s,
+		 uint32_t n, uint32_t where, uint32_t sites)
 {
 	int64_t change[CURVE_BUCKETS] = { 0 }, now = 0;
 	bool moved[CURVE_BUCKETS] = { false };
@@ -122,7 +127,8 @@ static void rest(struct out *o, struct text *t, const struct curve *c, const str
 		for (uint32_t k = 0; k < s[i].n && s[i].id % CURVE_WHERES == where; k++) {
 			const struct curve_point *p = &c->points[s[i].first + k];
 
-			change[p->bucket] = (int64_t)((uint64_t)change[p->bucket] + (uint64_t)p->delta);
+			change[p->bucket] =
+				(int64_t)((uint64_t)change[p->bucket] + (uint64_t)p->delta);
 			moved[p->bucket] = true;
 		}
 	}
@@ -185,7 +191,8 @@ static struct series *series_of(const struct curve *c, uint32_t *n)
 
 #define OWN_SERIES (MEM_PAGE_SERIES * CURVE_WHERES)
 
-/* Puts those that have a line of their own first, and returns their number. others: how many more there are, by where. */
+/* Puts those that have a line of their own first, and returns their number. others: how many
+ * more there are, by where. */
 static uint32_t with_own_line(struct series *s, uint32_t n, uint32_t others[CURVE_WHERES])
 {
 	uint32_t shown[CURVE_WHERES] = { 0 }, own = 0;
@@ -206,9 +213,11 @@ static uint32_t with_own_line(struct series *s, uint32_t n, uint32_t others[CURV
 	return own;
 }
 
-static void all_series(struct out *o, struct text *t, const struct ledger *l, const struct curve *c, struct series *s, uint32_t n)
+static void all_series(struct out *o, struct text *t, const struct ledger *l, const struct curve *c,
+		       struct series *s, uint32_t n)
 {
-	uint32_t others[CURVE_WHERES] = { 0 }, numbers[OWN_SERIES] = { 0 }, own = with_own_line(s, n, others);
+	uint32_t others[CURVE_WHERES] = { 0 }, numbers[OWN_SERIES] = { 0 },
+		 own = with_own_line(s, n, others);
 	struct text names[OWN_SERIES] = { { 0 } };
 
 	for (uint32_t i = 0; i < own; i++)
@@ -227,9 +236,11 @@ static void all_series(struct out *o, struct text *t, const struct ledger *l, co
 	}
 }
 
-int mem_page_write(struct out *o, const struct ledger *l, struct curve *c, const struct mem_about *a)
+int mem_page_write(struct out *o, const struct ledger *l, struct curve *c,
+		   const struct mem_about *a)
 {
-	const char *mark = memmem(mem_page_begin, (size_t)(mem_page_end - mem_page_begin), MARK, strlen(MARK));
+	const char *mark =
+		memmem(mem_page_begin, (size_t)(mem_page_end - mem_page_begin), MARK, strlen(MARK));
 	uint32_t nbuckets = curve_finish(c), n;
 	struct series *s = series_of(c, &n);
 	struct text t = { 0 };

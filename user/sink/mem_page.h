@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mem_page.h - memory over time by call site as one page that needs no network: mem_page.html, with the data in the place of its
- * mark. */
+/* mem_page.h - memory over time by call site as one page that needs no network: mem_page.html,
+ * with the data in the place of its mark. */
 #ifndef CT_MEM_PAGE_H
 #define CT_MEM_PAGE_H
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nsys.c - a SQLite database with the tables of an Nsight Systems export, for the many scripts that query these.
+ * nsys.c - a SQLite database with the tables of an Nsight Systems export, for the many scripts that
+ * query these.
  *
- * One transaction of prepared inserts without a journal, into a new file beside the one that was asked for, whose place it
- * takes when all is written: a reader never sees half a database, and what stood there before stays until then. Memory does
- * not grow with the rows: SQLite's page cache is bounded, texts are in the database (nsys_strings.c).
- * Times are relative to the session's start; globalTid is pid << 24 | tid, where the pid is the process's unique number (event.h);
- * correlationId is the number of the call.
+ * One transaction of prepared inserts without a journal, into a new file beside the one that was
+ * asked for, whose place it takes when all is written: a reader never sees half a database, and
+ * what stood there before stays until then. Memory does not grow with the rows: SQLite's page
+ * cache is bounded, texts are in the database (nsys_strings.c). Times are relative to the
+ * session's start; globalTid is pid << 24 | tid, where the pid is the process's unique number
+ * (event.h); correlationId is the number of the call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,12 +24,14 @@
 #include "nsys.h"
 
 #define SCHEMA_VERSION "3.24.14"
-#define STACK_BITS (1u << 27) /* stack ids with a bit: 16 MiB; later ones are inserted again and ignored */
-#define RESULT_UNKNOWN (-1)   /* no error of CUDA's is negative */
+/* stack ids with a bit: 16 MiB; later ones are inserted again and ignored */
+#define STACK_BITS (1u << 27)
+#define RESULT_UNKNOWN (-1) /* no error of CUDA's is negative */
 
-/* ---- the file ----------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
-/* A file to replace, through symbolic links; a device or a pipe is none. Returns 0 or -errno after a message. */
+/* A file to replace, through symbolic links; a device or a pipe is none. Returns 0 or -errno
+ * after a message. */
 static int find_path(struct nsys *n, const char *path)
 {
 	struct stat st;
@@ -37,7 +41,8 @@ static int find_path(struct nsys *n, const char *path)
 		return n->path ? 0 : -ENOMEM;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		msg_error("nsys-sqlite writes a database, and %s is no regular file: give -o FILE", path);
+		msg_error("nsys-sqlite writes a database, and %s is no regular file: give -o FILE",
+			  path);
 		return -EINVAL;
 	}
 	n->path = realpath(path, NULL);
@@ -75,9 +80,11 @@ static int make_file(struct nsys *n, const char *path)
 
 static int open_db(struct nsys *n)
 {
-	static const char setup[] = "PRAGMA page_size=16384;PRAGMA journal_mode=OFF;PRAGMA synchronous=OFF;"
-				    "PRAGMA locking_mode=EXCLUSIVE;PRAGMA cache_size=-32768;BEGIN";
-	int rc = sqlite3_open_v2(n->tmp, &n->d.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	static const char setup[] =
+		"PRAGMA page_size=16384;PRAGMA journal_mode=OFF;PRAGMA synchronous=OFF;"
+		"PRAGMA locking_mode=EXCLUSIVE;PRAGMA cache_size=-32768;BEGIN";
+	int rc = sqlite3_open_v2(n->tmp, &n->d.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+				 NULL);
 
 	if (!rc)
 		rc = sqlite3_exec(n->d.db, setup, NULL, NULL, NULL);
@@ -98,7 +105,7 @@ static int put_in_place(struct nsys *n)
 	return err;
 }
 
-/* ---- what is said once -------------------------------------------------------------------------------- */
+/* ---- what is said once ---- */
 
 static void meta(struct nsys *n, enum nsys_table t, const char *name, const char *value)
 {
@@ -113,7 +120,8 @@ static void date_text(char *buf, size_t size, time_t at, bool local)
 {
 	struct tm tm;
 
-	if (!(local ? localtime_r(&at, &tm) : gmtime_r(&at, &tm)) || !strftime(buf, size, "%Y-%m-%d %H:%M:%S", &tm))
+	if (!(local ? localtime_r(&at, &tm) : gmtime_r(&at, &tm)) ||
+	    !strftime(buf, size, "%Y-%m-%d %H:%M:%S", &tm))
 		*buf = '\0';
 }
 
@@ -142,7 +150,8 @@ static void head(struct nsys *n, const struct sink_opts *o)
 	nsys_end(&r);
 }
 
-int nsys_diagnostic(struct nsys *n, int64_t at_ns, int severity, const char *text, const struct process *proc)
+int nsys_diagnostic(struct nsys *n, int64_t at_ns, int severity, const char *text,
+		    const struct process *proc)
 {
 	struct nsys_row r = nsys_begin(&n->d, NSYS_DIAGNOSTIC);
 
@@ -159,11 +168,13 @@ static int lost(struct nsys *n, const struct ct_lost *l)
 {
 	char text[256];
 
-	snprintf(text, sizeof(text), "%llu records lost: %s", (unsigned long long)l->count, loss_text((enum ct_loss)l->cause));
+	snprintf(text, sizeof(text), "%llu records lost: %s", (unsigned long long)l->count,
+		 loss_text((enum ct_loss)l->cause));
 	return nsys_diagnostic(n, nsys_time(n, l->h.end_ns), 2, text, NULL);
 }
 
-/* How often a function was called whose calls have no rows. What was estimated too high before is taken back by a negative number. */
+/* How often a function was called whose calls have no rows. What was estimated too high before
+ * is taken back by a negative number. */
 static int muted(struct nsys *n, const struct event *ev)
 {
 	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
@@ -172,16 +183,21 @@ static int muted(struct nsys *n, const struct event *ev)
 	int err;
 
 	about_name(&name, n->opts, ev);
-	snprintf(text, sizeof(text), "%.*s: %llu calls were counted in windows and have no rows; beside them there were %lld by estimate, "
-		 "%lld to %lld at 95 %%, since %llu ns before", name.bad ? 1 : (int)name.len, name.bad ? "?" : name.s,
-		 (unsigned long long)m->counted, (long long)m->unseen.calls, (long long)((uint64_t)m->unseen.calls - (uint64_t)m->unseen.below),
-		 (long long)((uint64_t)m->unseen.calls + (uint64_t)m->unseen.above), (unsigned long long)about_duration_ns(&m->h));
+	snprintf(text, sizeof(text),
+		 "%.*s: %llu calls were counted in windows and have no rows; beside them there "
+		 "were %lld by estimate, "
+		 "%lld to %lld at 95 %%, since %llu ns before",
+		 name.bad ? 1 : (int)name.len, name.bad ? "?" : name.s,
+		 (unsigned long long)m->counted, (long long)m->unseen.calls,
+		 (long long)((uint64_t)m->unseen.calls - (uint64_t)m->unseen.below),
+		 (long long)((uint64_t)m->unseen.calls + (uint64_t)m->unseen.above),
+		 (unsigned long long)about_duration_ns(&m->h));
 	text_free(&name);
 	err = nsys_diagnostic(n, nsys_time(n, m->h.end_ns), 2, text, ev->proc);
 	return err ? err : 1;
 }
 
-/* ---- processes, stacks, calls ------------------------------------------------------------------------- */
+/* ---- processes, stacks, calls ---- */
 
 /* A process has one row in PROCESSES, and one in ThreadNames for its leader. */
 static int rename_process(struct nsys *n, int64_t rowid, const struct process *p)
@@ -190,10 +206,11 @@ static int rename_process(struct nsys *n, int64_t rowid, const struct process *p
 	int rc;
 
 	snprintf(sql, sizeof(sql),
-		 "UPDATE PROCESSES SET name=(SELECT value FROM StringIds WHERE id=%1$lld) WHERE rowid=%2$lld;"
+		 "UPDATE PROCESSES SET name=(SELECT value FROM StringIds WHERE id=%1$lld) WHERE "
+		 "rowid=%2$lld;"
 		 "UPDATE ThreadNames SET nameId=%1$lld WHERE globalTid=%3$lld",
-		 (long long)nsys_string(n->strings, p->comm, strnlen(p->comm, CT_COMM_LEN)), (long long)rowid,
-		 (long long)nsys_global(p, p->shown_pid));
+		 (long long)nsys_string(n->strings, p->comm, strnlen(p->comm, CT_COMM_LEN)),
+		 (long long)rowid, (long long)nsys_global(p, p->shown_pid));
 	rc = n->d.error ? 0 : sqlite3_exec(n->d.db, sql, NULL, NULL, NULL);
 	return rc ? nsys_fail(&n->d, rc) : n->d.error;
 }
@@ -202,13 +219,16 @@ static int rename_process(struct nsys *n, int64_t rowid, const struct process *p
 static int place_process(struct nsys *n, int64_t rowid, const struct process *p)
 {
 	const struct process_info *i = p->info;
-	const char *host = i && *i->host ? i->host : n->opts->host, *boot = i && *i->boot ? i->boot : n->opts->boot;
+	const char *host = i && *i->host ? i->host : n->opts->host,
+		   *boot = i && *i->boot ? i->boot : n->opts->boot;
 	struct nsys_row r = { .d = &n->d };
 	int rc;
 
 	if (n->d.error)
 		return n->d.error;
-	rc = sqlite3_prepare_v2(n->d.db, "UPDATE PROCESSES SET host=?,bootId=?,rank=? WHERE rowid=?", -1, &r.stmt, NULL);
+	rc = sqlite3_prepare_v2(n->d.db,
+				"UPDATE PROCESSES SET host=?,bootId=?,rank=? WHERE rowid=?", -1,
+				&r.stmt, NULL);
 	if (rc)
 		return nsys_fail(&n->d, rc);
 	nsys_text(&r, host ? host : "", host ? strlen(host) : 0);
@@ -264,7 +284,8 @@ static int process(struct nsys *n, const struct process *p, bool changed)
 static int thread(struct nsys *n, const struct process *p, const struct ct_thread_name *t)
 {
 	bool is_new;
-	int64_t name = nsys_string(n->strings, t->comm, strnlen(t->comm, CT_COMM_LEN)), id = nsys_global(p, process_tid(p, t->h.tid));
+	int64_t name = nsys_string(n->strings, t->comm, strnlen(t->comm, CT_COMM_LEN)),
+		id = nsys_global(p, process_tid(p, t->h.tid));
 	struct nsys_row r;
 	char sql[128];
 	int rc;
@@ -272,7 +293,9 @@ static int thread(struct nsys *n, const struct process *p, const struct ct_threa
 	if (!nsys_seen(&n->threads, (uint64_t)id + 1, &is_new))
 		return nsys_fail(&n->d, SQLITE_NOMEM);
 	if (!is_new) {
-		snprintf(sql, sizeof(sql), "UPDATE ThreadNames SET nameId=%lld WHERE globalTid=%lld", (long long)name, (long long)id);
+		snprintf(sql, sizeof(sql),
+			 "UPDATE ThreadNames SET nameId=%lld WHERE globalTid=%lld", (long long)name,
+			 (long long)id);
 		rc = n->d.error ? 0 : sqlite3_exec(n->d.db, sql, NULL, NULL, NULL);
 		return rc ? nsys_fail(&n->d, rc) : n->d.error;
 	}
@@ -316,7 +339,8 @@ static int stack(struct nsys *n, const struct stack *s)
 {
 	if (s->id < STACK_BITS) {
 		if (!n->stacks)
-			n->stacks = calloc(1, STACK_BITS / 8); /* pages that are not written to take no memory */
+			/* pages that are not written to take no memory */
+			n->stacks = calloc(1, STACK_BITS / 8);
 		if (!n->stacks)
 			return nsys_fail(&n->d, SQLITE_NOMEM);
 		if (n->stacks[s->id / 8] >> s->id % 8 & 1)
@@ -344,7 +368,9 @@ static int64_t result_of(const struct ct_call *c)
 
 	if (c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN))
 		return RESULT_UNKNOWN;
-	return ret == API_RET_CUDA_ERR || ret == API_RET_CU_RESULT || ret == API_RET_INT ? (int32_t)c->ret : 0;
+	return ret == API_RET_CUDA_ERR || ret == API_RET_CU_RESULT || ret == API_RET_INT
+		       ? (int32_t)c->ret
+		       : 0;
 }
 
 static int call(struct nsys *n, const struct event *ev)
@@ -371,7 +397,7 @@ static int call(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-/* ---- the sink ----------------------------------------------------------------------------------------- */
+/* ---- the sink ---- */
 
 static int nsys_event(struct sink *s, const struct event *ev)
 {
@@ -385,7 +411,8 @@ static int nsys_event(struct sink *s, const struct event *ev)
 		rows = lost(n, (const struct ct_lost *)ev->rec);
 	else if (kind == CT_MUTED)
 		rows = muted(n, ev);
-	else if (kind == CT_PROCESS || kind == CT_EXEC || (kind == CT_THREAD_NAME && ev->rec->tid == ev->rec->pid))
+	else if (kind == CT_PROCESS || kind == CT_EXEC ||
+		 (kind == CT_THREAD_NAME && ev->rec->tid == ev->rec->pid))
 		rows = process(n, ev->proc, true);
 	else if (kind == CT_THREAD_NAME)
 		rows = thread(n, ev->proc, (const struct ct_thread_name *)ev->rec);
@@ -424,7 +451,8 @@ static int nsys_open(struct sink *s, const struct sink_opts *opts)
 
 	s->opts = opts;
 	if (!opts->path || !strcmp(opts->path, "-")) {
-		msg_error("nsys-sqlite is a database and cannot be written to standard output: give -o FILE");
+		msg_error("nsys-sqlite is a database and cannot be written to standard output: "
+			  "give -o FILE");
 		return -EINVAL;
 	}
 	n = calloc(1, sizeof(*n));
@@ -460,7 +488,8 @@ static void last_rows(struct nsys *n, const struct sink_end *end)
 	nsys_end(&r);
 	if (!n->untimed)
 		return;
-	snprintf(text, sizeof(text), "%llu device records without a valid time are left out", (unsigned long long)n->untimed);
+	snprintf(text, sizeof(text), "%llu device records without a valid time are left out",
+		 (unsigned long long)n->untimed);
 	nsys_diagnostic(n, (int64_t)end->uptime_ns, 2, text, NULL);
 	msg_warn("nsys-sqlite: %s", text);
 }

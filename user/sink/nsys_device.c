@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nsys_device.c - what the devices did, as rows of nsys's tables. deviceId, cudaId and gpuId are the GPU's number in the trace, so
- * that every join by any of them finds the one that is meant: processes may call two GPUs by one number. What a process calls it
- * is TARGET_INFO_CUDA_DEVICE.ordinal. Numbers of contexts and streams are those of the process, as in nsys. Kinds of memory are
- * CUPTI's less one, with unknown last.
+ * nsys_device.c - what the devices did, as rows of nsys's tables. deviceId, cudaId and gpuId are
+ * the GPU's number in the trace, so that every join by any of them finds the one that is meant:
+ * processes may call two GPUs by one number. What a process calls it is
+ * TARGET_INFO_CUDA_DEVICE.ordinal. Numbers of contexts and streams are those of the process, as
+ * in nsys. Kinds of memory are CUPTI's less one, with unknown last.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +32,9 @@ static int64_t known_id(uint32_t id)
 /* The number of what a process calls `device`. */
 static int64_t device_id(const struct event *ev, uint32_t device)
 {
-	const struct gpu *g = device == ev->device && ev->gpu ? ev->gpu : gpu_table_find(ev->gpus, ev->proc, device);
+	const struct gpu *g = device == ev->device && ev->gpu
+				      ? ev->gpu
+				      : gpu_table_find(ev->gpus, ev->proc, device);
 
 	return g ? (int64_t)g->number : known_id(device);
 }
@@ -185,7 +188,8 @@ static int memory(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-/* CUpti_ActivityUnifiedMemoryCounterKind: bytes moved become copies, faults rows of their own; others have no table. */
+/* CUpti_ActivityUnifiedMemoryCounterKind: bytes moved become copies, faults rows of their own;
+ * others have no table. */
 static int managed(struct nsys *n, const struct event *ev)
 {
 	const struct ct_managed *m = (const struct ct_managed *)ev->rec;
@@ -224,9 +228,16 @@ static int managed(struct nsys *n, const struct event *ev)
 
 static int overhead(struct nsys *n, const struct event *ev)
 {
-	static const char *const names[] = { "CUPTI overhead", "CUPTI overhead", "JIT compilation", "Buffer flush",
-					     "Instrumentation", "Resource creation and destruction", "Module loading",
-					     "Lazy function loading", "Command buffer full", "Activity buffer request",
+	static const char *const names[] = { "CUPTI overhead",
+					     "CUPTI overhead",
+					     "JIT compilation",
+					     "Buffer flush",
+					     "Instrumentation",
+					     "Resource creation and destruction",
+					     "Module loading",
+					     "Lazy function loading",
+					     "Command buffer full",
+					     "Activity buffer request",
 					     "Unified memory activity setup" };
 	const struct ct_overhead *o = (const struct ct_overhead *)ev->rec;
 	uint32_t type = o->type < 0x10000 ? o->type + 1 : (o->type >> 16) + 2;
@@ -244,14 +255,17 @@ static int overhead(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-/* A domain's name is in a row of its own, one in each process: reports find it by domainId and process, and read `text`. */
+/* A domain's name is in a row of its own, one in each process: reports find it by domainId and
+ * process, and read `text`. */
 static void nvtx_domain(struct nsys *n, const struct event *ev, int64_t domain)
 {
 	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
 	struct nsys_row r;
 	bool is_new;
 
-	if (!nsys_seen(&n->domains, ((uint64_t)process_unique(ev->proc) << 32 | (uint32_t)domain) + 1, &is_new)) {
+	if (!nsys_seen(&n->domains,
+		       ((uint64_t)process_unique(ev->proc) << 32 | (uint32_t)domain) + 1,
+		       &is_new)) {
 		nsys_fail(&n->d, SQLITE_NOMEM);
 		return;
 	}
@@ -274,7 +288,8 @@ static int marker(struct nsys *n, const struct event *ev)
 	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
 	bool mark = m->what == CT_MARKER_MARK;
 	int64_t text = nsys_string(n->strings, m->text, m->text_len);
-	int64_t domain = m->domain_len ? nsys_string(n->strings, m->text + m->text_len, m->domain_len) : 0;
+	int64_t domain =
+		m->domain_len ? nsys_string(n->strings, m->text + m->text_len, m->domain_len) : 0;
 	int64_t thread = nsys_global(ev->proc, nsys_tid(ev));
 	struct nsys_row r;
 
@@ -283,7 +298,9 @@ static int marker(struct nsys *n, const struct event *ev)
 	r = nsys_begin(&n->d, NSYS_NVTX);
 	nsys_i(&r, nsys_time(n, m->h.start_ns));
 	nsys_opt(&r, !mark, nsys_time(n, m->h.end_ns));
-	nsys_i(&r, mark ? EVENT_NVTX_MARK : m->what == CT_MARKER_PUSH_POP ? EVENT_NVTX_PUSH_POP : EVENT_NVTX_START_END);
+	nsys_i(&r, mark				   ? EVENT_NVTX_MARK
+		   : m->what == CT_MARKER_PUSH_POP ? EVENT_NVTX_PUSH_POP
+						   : EVENT_NVTX_START_END);
 	nsys_opt(&r, m->what == CT_MARKER_START_END, m->id);
 	nsys_opt(&r, m->category, m->category);
 	nsys_opt(&r, m->color, m->color);
@@ -295,7 +312,7 @@ static int marker(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-/* ---- devices, contexts, streams ----------------------------------------------------------------------- */
+/* ---- devices, contexts, streams ---- */
 
 static int device(struct nsys *n, const struct event *ev)
 {
@@ -364,7 +381,8 @@ static int context(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-/* A stream that has its row is told of again, when more is known of it: that comes into the same row. */
+/* A stream that has its row is told of again, when more is known of it: that comes into the same
+ * row. */
 static int stream_again(struct nsys *n, const struct ct_stream *s, int64_t rowid)
 {
 	char sql[128];
@@ -372,8 +390,9 @@ static int stream_again(struct nsys *n, const struct ct_stream *s, int64_t rowid
 
 	if (!s->flags || n->d.error)
 		return n->d.error;
-	snprintf(sql, sizeof(sql), "UPDATE TARGET_INFO_CUDA_STREAM SET priority=%d,flag=%u WHERE rowid=%lld", s->priority, s->flags,
-		 (long long)rowid);
+	snprintf(sql, sizeof(sql),
+		 "UPDATE TARGET_INFO_CUDA_STREAM SET priority=%d,flag=%u WHERE rowid=%lld",
+		 s->priority, s->flags, (long long)rowid);
 	rc = sqlite3_exec(n->d.db, sql, NULL, NULL, NULL);
 	return rc ? nsys_fail(&n->d, rc) : 0;
 }
@@ -386,7 +405,8 @@ static int stream(struct nsys *n, const struct event *ev)
 	bool is_new;
 	int err;
 
-	context = nsys_seen(&n->contexts, ((uint64_t)process_unique(ev->proc) << 32 | s->context) + 1, &is_new);
+	context = nsys_seen(&n->contexts,
+			    ((uint64_t)process_unique(ev->proc) << 32 | s->context) + 1, &is_new);
 	if (context && is_new)
 		*context = (int64_t)n->contexts.n;
 	if (context)
@@ -411,29 +431,32 @@ static int stream(struct nsys *n, const struct event *ev)
 /* What befell a device: an XID and the like. */
 static int befell(struct nsys *n, const struct event *ev)
 {
-	static const char *const types[] = { "event", "XID", "ECC error", "clocks held back", "CUPTI gave up" };
+	static const char *const types[] = { "event", "XID", "ECC error", "clocks held back",
+					     "CUPTI gave up" };
 	const struct ct_event *e = (const struct ct_event *)ev->rec;
 	uint32_t len = e->text_len < 400 ? e->text_len : 400;
 	char text[512];
 	int at;
 
-	at = snprintf(text, sizeof(text), "%s %llu", types[e->type < ARRAY_LEN(types) ? e->type : 0],
-		      (unsigned long long)e->code);
+	at = snprintf(text, sizeof(text), "%s %llu",
+		      types[e->type < ARRAY_LEN(types) ? e->type : 0], (unsigned long long)e->code);
 	if (e->device != CT_UNKNOWN)
 		at += snprintf(text + at, sizeof(text) - (size_t)at, " on device %u",
 			       ev->gpu ? ev->gpu->number : e->device);
 	if (len)
 		snprintf(text + at, sizeof(text) - (size_t)at, ": %.*s", (int)len, e->text);
-	return nsys_diagnostic(n, nsys_time(n, e->h.start_ns), e->type == CT_EVENT_CLOCK ? 2 : 3, text,
-			       e->h.pid ? ev->proc : NULL);
+	return nsys_diagnostic(n, nsys_time(n, e->h.start_ns), e->type == CT_EVENT_CLOCK ? 2 : 3,
+			       text, e->h.pid ? ev->proc : NULL);
 }
 
 int nsys_device(struct nsys *n, const struct event *ev)
 {
 	static int (*const rows[CT_KIND_END])(struct nsys *, const struct event *) = {
-		[CT_KERNEL] = kernel, [CT_COPY] = copy,		[CT_SET] = set,	      [CT_SYNC] = sync_row, [CT_GRAPH] = graph,
-		[CT_OVERHEAD] = overhead, [CT_MEMORY] = memory, [CT_MANAGED] = managed, [CT_MARKER] = marker,
-		[CT_DEVICE] = device, [CT_CONTEXT] = context,	[CT_STREAM] = stream, [CT_EVENT] = befell,
+		[CT_KERNEL] = kernel, [CT_COPY] = copy,	      [CT_SET] = set,
+		[CT_SYNC] = sync_row, [CT_GRAPH] = graph,     [CT_OVERHEAD] = overhead,
+		[CT_MEMORY] = memory, [CT_MANAGED] = managed, [CT_MARKER] = marker,
+		[CT_DEVICE] = device, [CT_CONTEXT] = context, [CT_STREAM] = stream,
+		[CT_EVENT] = befell,
 	};
 	uint16_t kind = ev->rec->kind;
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nsys_names.c - names as nsys has them: API functions with the suffix of CUPTI's callback id, kernels by base name. */
+/* nsys_names.c - names as nsys has them: API functions with the suffix of CUPTI's callback id,
+ * kernels by base name. */
 #include <string.h>
 
 #include "nsys.h"
 
-/* ---- functions ---------------------------------------------------------------------------------------- */
+/* ---- functions ---- */
 
 static const struct {
 	const char *row, *name, *per_thread;
@@ -24,12 +25,14 @@ const char *nsys_api_name(int row, bool per_thread)
 		return name;
 	/* of several the newest that the row's versions have */
 	for (size_t i = 0; i < ARRAY_LEN(cbids); i++)
-		if (!strcmp(cbids[i].row, f->name) && (name == f->name || !f->until || cbids[i].version < f->until * 10))
-			name = per_thread && cbids[i].per_thread ? cbids[i].per_thread : cbids[i].name;
+		if (!strcmp(cbids[i].row, f->name) &&
+		    (name == f->name || !f->until || cbids[i].version < f->until * 10))
+			name = per_thread && cbids[i].per_thread ? cbids[i].per_thread
+								 : cbids[i].name;
 	return name;
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------ */
+/* ---- kernels ---- */
 
 /* After the bracket that closes the one at p; the end of the text when there is none. */
 static const char *past(const char *p)
@@ -59,7 +62,8 @@ size_t nsys_base_name(const char *full, const char **from)
 			begin = p;
 			end = NULL;
 		} else if (*p == ' ') {
-			/* the type is before it; after the parameters only "const" and "[clone ...]" follow */
+			/* the type is before it; after the parameters only "const" and "[clone
+			 * ...]" follow */
 			if (end && end[0] == '(')
 				break;
 			begin = ++p;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nsys_schema.c - the tables of an nsys export (schema 3.24.14), the enums' rows, and rows by prepared statements.
+ * nsys_schema.c - the tables of an nsys export (schema 3.24.14), the enums' rows, and rows by
+ * prepared statements.
  *
- * Columns that only newer or only older readers know are there for both. As in nsys's own exports there are no indexes.
- * Knows no event.
+ * Columns that only newer or only older readers know are there for both. As in nsys's own
+ * exports there are no indexes. Knows no event.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,10 +14,12 @@
 #include "nsys.h"
 #include "text.h"
 
-#define DEVICE_WORK                                                                                                    \
-	"start I!,end I!,deviceId I!,contextId I!,greenContextId I,streamId I!,correlationId I,globalPid I"
+#define DEVICE_WORK                                                                            \
+	"start I!,end I!,deviceId I!,contextId I!,greenContextId I,streamId I!,correlationId " \
+	"I,globalPid I"
 
 /* I: INTEGER, T: TEXT, !: NOT NULL, *: the primary key. A lazy table is made with its first row. */
+/* clang-format off */
 static const struct {
 	const char *name, *columns;
 	bool lazy;
@@ -92,34 +95,50 @@ static const struct {
 			"start I!,end I!,eventClass I!,globalTid I,correlationId I,nameId I!,returnValue I!,nestingLevel I,"
 			"callchainId I!", true },
 };
+/* clang-format on */
 
-/* ---- the enums ---------------------------------------------------------------------------------------- */
+/* ---- the enums ---- */
 
 static const char *const enums[] = {
 	"ENUM_CUDA_MEMCPY_OPER",
-	"0|CUDA_MEMCPY_KIND_UNKNOWN|Unknown", "1|CUDA_MEMCPY_KIND_HTOD|Host-to-Device",
-	"2|CUDA_MEMCPY_KIND_DTOH|Device-to-Host", "3|CUDA_MEMCPY_KIND_HTOA|Host-to-Array",
-	"4|CUDA_MEMCPY_KIND_ATOH|Array-to-Host", "5|CUDA_MEMCPY_KIND_ATOA|Array-to-Array",
-	"6|CUDA_MEMCPY_KIND_ATOD|Array-to-Device", "7|CUDA_MEMCPY_KIND_DTOA|Device-to-Array",
-	"8|CUDA_MEMCPY_KIND_DTOD|Device-to-Device", "9|CUDA_MEMCPY_KIND_HTOH|Host-to-Host",
-	"10|CUDA_MEMCPY_KIND_PTOP|Peer-to-Peer", "11|CUDA_MEMCPY_KIND_UVM_HTOD|Unified Host-to-Device",
-	"12|CUDA_MEMCPY_KIND_UVM_DTOH|Unified Device-to-Host", "13|CUDA_MEMCPY_KIND_UVM_DTOD|Unified Device-to-Device",
+	"0|CUDA_MEMCPY_KIND_UNKNOWN|Unknown",
+	"1|CUDA_MEMCPY_KIND_HTOD|Host-to-Device",
+	"2|CUDA_MEMCPY_KIND_DTOH|Device-to-Host",
+	"3|CUDA_MEMCPY_KIND_HTOA|Host-to-Array",
+	"4|CUDA_MEMCPY_KIND_ATOH|Array-to-Host",
+	"5|CUDA_MEMCPY_KIND_ATOA|Array-to-Array",
+	"6|CUDA_MEMCPY_KIND_ATOD|Array-to-Device",
+	"7|CUDA_MEMCPY_KIND_DTOA|Device-to-Array",
+	"8|CUDA_MEMCPY_KIND_DTOD|Device-to-Device",
+	"9|CUDA_MEMCPY_KIND_HTOH|Host-to-Host",
+	"10|CUDA_MEMCPY_KIND_PTOP|Peer-to-Peer",
+	"11|CUDA_MEMCPY_KIND_UVM_HTOD|Unified Host-to-Device",
+	"12|CUDA_MEMCPY_KIND_UVM_DTOH|Unified Device-to-Host",
+	"13|CUDA_MEMCPY_KIND_UVM_DTOD|Unified Device-to-Device",
 	"ENUM_CUDA_MEM_KIND",
-	"0|CUDA_MEMOPR_MEMORY_KIND_PAGEABLE|Pageable", "1|CUDA_MEMOPR_MEMORY_KIND_PINNED|Pinned",
-	"2|CUDA_MEMOPR_MEMORY_KIND_DEVICE|Device", "3|CUDA_MEMOPR_MEMORY_KIND_ARRAY|Array",
-	"4|CUDA_MEMOPR_MEMORY_KIND_MANAGED|Managed", "5|CUDA_MEMOPR_MEMORY_KIND_DEVICE_STATIC|Device Static",
-	"6|CUDA_MEMOPR_MEMORY_KIND_MANAGED_STATIC|Managed Static", "7|CUDA_MEMOPR_MEMORY_KIND_UNKNOWN|Unknown",
+	"0|CUDA_MEMOPR_MEMORY_KIND_PAGEABLE|Pageable",
+	"1|CUDA_MEMOPR_MEMORY_KIND_PINNED|Pinned",
+	"2|CUDA_MEMOPR_MEMORY_KIND_DEVICE|Device",
+	"3|CUDA_MEMOPR_MEMORY_KIND_ARRAY|Array",
+	"4|CUDA_MEMOPR_MEMORY_KIND_MANAGED|Managed",
+	"5|CUDA_MEMOPR_MEMORY_KIND_DEVICE_STATIC|Device Static",
+	"6|CUDA_MEMOPR_MEMORY_KIND_MANAGED_STATIC|Managed Static",
+	"7|CUDA_MEMOPR_MEMORY_KIND_UNKNOWN|Unknown",
 	"ENUM_CUPTI_SYNC_TYPE",
 	"0|CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_UNKNOWN|Unknown",
 	"1|CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE|Event sync",
 	"2|CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT|Stream wait event",
 	"3|CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE|Stream sync",
 	"4|CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE|Context sync",
-	"ENUM_CUDA_DEV_MEM_EVENT_OPER", "0|CUDA_DEV_MEM_EVENT_OPR_ALLOCATION|Allocation",
+	"ENUM_CUDA_DEV_MEM_EVENT_OPER",
+	"0|CUDA_DEV_MEM_EVENT_OPR_ALLOCATION|Allocation",
 	"1|CUDA_DEV_MEM_EVENT_OPR_DEALLOCATION|Deallocation",
-	"ENUM_CUDA_KERNEL_LAUNCH_TYPE", "0|CUDA_KERNEL_LAUNCH_TYPE_UNKNOWN|Unknown",
-	"1|CUDA_KERNEL_LAUNCH_TYPE_REGULAR|Regular", "2|CUDA_KERNEL_LAUNCH_TYPE_COOPERATIVE|Cooperative",
-	"ENUM_CUPTI_OVERHEAD_TYPE", "1|CUPTI_ACTIVITY_OVERHEAD_UNKNOWN|Unknown",
+	"ENUM_CUDA_KERNEL_LAUNCH_TYPE",
+	"0|CUDA_KERNEL_LAUNCH_TYPE_UNKNOWN|Unknown",
+	"1|CUDA_KERNEL_LAUNCH_TYPE_REGULAR|Regular",
+	"2|CUDA_KERNEL_LAUNCH_TYPE_COOPERATIVE|Cooperative",
+	"ENUM_CUPTI_OVERHEAD_TYPE",
+	"1|CUPTI_ACTIVITY_OVERHEAD_UNKNOWN|Unknown",
 	"2|CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER|JIT compilation",
 	"3|CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH|Buffer flush",
 	"4|CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION|Instrumentation",
@@ -129,13 +148,20 @@ static const char *const enums[] = {
 	"8|CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL|Command buffer full",
 	"9|CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST|Activity buffer request",
 	"10|CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT|Unified memory activity setup",
-	"ENUM_CUPTI_STREAM_TYPE", "0|CUPTI_ACTIVITY_STREAM_CREATE_FLAG_UNKNOWN|Unknown",
-	"1|CUPTI_ACTIVITY_STREAM_CREATE_FLAG_DEFAULT|Default", "2|CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING|Non-blocking",
+	"ENUM_CUPTI_STREAM_TYPE",
+	"0|CUPTI_ACTIVITY_STREAM_CREATE_FLAG_UNKNOWN|Unknown",
+	"1|CUPTI_ACTIVITY_STREAM_CREATE_FLAG_DEFAULT|Default",
+	"2|CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING|Non-blocking",
 	"3|CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL|Null",
-	"ENUM_NSYS_EVENT_TYPE", "34|NvtxMark|NVTX mark", "59|NvtxPushPopRange|NVTX push/pop range",
-	"60|NvtxStartEndRange|NVTX start/end range", "75|NvtxDomainCreate|NVTX domain create",
-	"ENUM_DIAGNOSTIC_SEVERITY_LEVEL", "1|DIAGNOSTIC_SEVERITY_INFORMATION|Information",
-	"2|DIAGNOSTIC_SEVERITY_WARNING|Warning", "3|DIAGNOSTIC_SEVERITY_ERROR|Error",
+	"ENUM_NSYS_EVENT_TYPE",
+	"34|NvtxMark|NVTX mark",
+	"59|NvtxPushPopRange|NVTX push/pop range",
+	"60|NvtxStartEndRange|NVTX start/end range",
+	"75|NvtxDomainCreate|NVTX domain create",
+	"ENUM_DIAGNOSTIC_SEVERITY_LEVEL",
+	"1|DIAGNOSTIC_SEVERITY_INFORMATION|Information",
+	"2|DIAGNOSTIC_SEVERITY_WARNING|Warning",
+	"3|DIAGNOSTIC_SEVERITY_ERROR|Error",
 };
 
 int nsys_fail(struct nsys_db *d, int rc)
@@ -144,8 +170,9 @@ int nsys_fail(struct nsys_db *d, int rc)
 		bool full = rc == SQLITE_FULL;
 
 		d->error = rc == SQLITE_NOMEM ? -ENOMEM : full ? -ENOSPC : -EIO;
-		msg_error("writing the nsys database failed: %s", rc == SQLITE_NOMEM ? "no memory" :
-				  d->db ? sqlite3_errmsg(d->db) : sqlite3_errstr(rc));
+		msg_error("writing the nsys database failed: %s", rc == SQLITE_NOMEM ? "no memory"
+								  : d->db ? sqlite3_errmsg(d->db)
+									  : sqlite3_errstr(rc));
 	}
 	return d->error;
 }
@@ -188,8 +215,8 @@ static int prepare(struct nsys_db *d, enum nsys_table t)
 
 	if (tables[t].lazy && !d->all_tables && create(d, t))
 		return d->error;
-	n = (size_t)snprintf(sql, sizeof(sql), "INSERT %sINTO %s VALUES(?", t == NSYS_CALLCHAINS ? "OR IGNORE " : "",
-			     tables[t].name);
+	n = (size_t)snprintf(sql, sizeof(sql), "INSERT %sINTO %s VALUES(?",
+			     t == NSYS_CALLCHAINS ? "OR IGNORE " : "", tables[t].name);
 	for (const char *c = tables[t].columns; (c = strchr(c, ',')); c++)
 		if (strncmp(c, ",PRIMARY", 8))
 			n += (size_t)snprintf(sql + n, sizeof(sql) - n, ",?");
@@ -211,10 +238,14 @@ int nsys_schema(struct nsys_db *d, bool all_tables)
 
 		if (!bar2) {
 			snprintf(name, sizeof(name), "%s", enums[i]);
-			snprintf(sql, sizeof(sql), "CREATE TABLE %s(id INTEGER NOT NULL PRIMARY KEY,name TEXT,label TEXT)", name);
+			snprintf(sql, sizeof(sql),
+				 "CREATE TABLE %s(id INTEGER NOT NULL PRIMARY KEY,name TEXT,label "
+				 "TEXT)",
+				 name);
 		} else {
-			snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES(%.*s,'%.*s','%s')", name, (int)(bar - enums[i]),
-				 enums[i], (int)(bar2 - bar - 1), bar + 1, bar2 + 1);
+			snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES(%.*s,'%.*s','%s')", name,
+				 (int)(bar - enums[i]), enums[i], (int)(bar2 - bar - 1), bar + 1,
+				 bar2 + 1);
 		}
 		if (run(d, sql))
 			return d->error;
@@ -222,7 +253,7 @@ int nsys_schema(struct nsys_db *d, bool all_tables)
 	return 0;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 struct nsys_row nsys_begin(struct nsys_db *d, enum nsys_table t)
 {

@@ -2,9 +2,11 @@
 /*
  * nsys_strings.c - StringIds: each text once, since queries group by its id.
  *
- * No util/strings, since the texts themselves are in the database alone. Memory has 16 bytes for each: a hash and the id, and what has the hash is
- * read back and compared, for texts come from the target and may be made to collide. A small cache in front of it, with the
- * texts, answers for what repeats. Beyond STRINGS_MAX texts a new one gets a row each time it comes; that is said at the end.
+ * No util/strings, since the texts themselves are in the database alone. Memory has 16 bytes for
+ * each: a hash and the id, and what has the hash is read back and compared, for texts come from
+ * the target and may be made to collide. A small cache in front of it, with the texts, answers
+ * for what repeats. Beyond STRINGS_MAX texts a new one gets a row each time it comes; that is
+ * said at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +50,9 @@ void nsys_strings_close(struct nsys_strings *s)
 	if (!s)
 		return;
 	if (s->again)
-		msg_warn("nsys-sqlite: more than %d different texts: %llu rows of StringIds may be there twice", STRINGS_MAX,
-			 (unsigned long long)s->again);
+		msg_warn("nsys-sqlite: more than %d different texts: %llu rows of StringIds may be "
+			 "there twice",
+			 STRINGS_MAX, (unsigned long long)s->again);
 	for (int i = 0; i < CACHE; i++)
 		free(s->cache[i].text);
 	sqlite3_finalize(s->find);
@@ -70,12 +73,13 @@ static bool is_text(struct nsys_strings *s, int64_t id, const char *text, size_t
 {
 	bool same = false;
 
-	if (!s->find && sqlite3_prepare_v3(s->d->db, "SELECT value FROM StringIds WHERE id=?", -1, SQLITE_PREPARE_PERSISTENT,
-					   &s->find, NULL))
+	if (!s->find && sqlite3_prepare_v3(s->d->db, "SELECT value FROM StringIds WHERE id=?", -1,
+					   SQLITE_PREPARE_PERSISTENT, &s->find, NULL))
 		return false;
 	sqlite3_bind_int64(s->find, 1, id);
 	if (sqlite3_step(s->find) == SQLITE_ROW)
-		same = (size_t)sqlite3_column_bytes(s->find, 0) == n && !memcmp(sqlite3_column_blob(s->find, 0), text, n);
+		same = (size_t)sqlite3_column_bytes(s->find, 0) == n &&
+		       !memcmp(sqlite3_column_blob(s->find, 0), text, n);
 	sqlite3_reset(s->find);
 	return same;
 }
@@ -130,7 +134,8 @@ int64_t nsys_string(struct nsys_strings *s, const char *raw, size_t len)
 		id = find_or_add(s, hash, raw, len);
 	} else {
 		text_utf8(&clean, raw, len);
-		id = clean.bad ? no_memory(s) : find_or_add(s, hash_of(clean.s, clean.len), clean.s, clean.len);
+		id = clean.bad ? no_memory(s)
+			       : find_or_add(s, hash_of(clean.s, clean.len), clean.s, clean.len);
 	}
 	text_free(&clean);
 	if (len > CACHE_TEXT)

@@ -2,8 +2,9 @@
 /*
  * order.c - see order.h.
  *
- * Texts are held and not events, because an event's names, its process and its stack are those of the moment at which it came.
- * The rows are a binary heap: the earliest one is the first. Of rows with the same place the one that came first goes first.
+ * Texts are held and not events, because an event's names, its process and its stack are those
+ * of the moment at which it came. The rows are a binary heap: the earliest one is the first. Of
+ * rows with the same place the one that came first goes first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,11 +24,11 @@ struct order {
 	struct text row; /* that is being written */
 	struct held *rows;
 	size_t nrows, cap;
-	size_t bytes;	   /* held */
-	uint64_t nth;	   /* rows so far */
-	uint64_t call_ns;  /* place of the latest call */
+	size_t bytes;	    /* held */
+	uint64_t nth;	    /* rows so far */
+	uint64_t call_ns;   /* place of the latest call */
 	uint64_t handed_ns; /* place of the latest row that was handed on */
-	bool overfull;	   /* rows had to go on before their time */
+	bool overfull;	    /* rows had to go on before their time */
 	bool told;
 };
 
@@ -54,7 +55,7 @@ void order_close(struct order *o)
 	free(o);
 }
 
-/* ---- the heap ------------------------------------------------------------------------------------------- */
+/* ---- the heap ---- */
 
 static bool is_before(const struct held *a, const struct held *b)
 {
@@ -105,7 +106,7 @@ static struct held pop(struct order *o)
 	return first;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 /* A recording's rows are expected to be in order: of those that cannot be it is said once. */
 static void tell_late(struct order *o, const struct held *h)
@@ -113,7 +114,8 @@ static void tell_late(struct order *o, const struct held *h)
 	if (!o->opts->recorded || !o->overfull || o->told || h->place_ns >= o->handed_ns)
 		return;
 	o->told = true;
-	msg_warn("some rows are not in the order of time: between them and the place that is theirs lie more than %zu MiB of other rows",
+	msg_warn("some rows are not in the order of time: between them and the place that is "
+		 "theirs lie more than %zu MiB of other rows",
 		 ORDER_HOLD_BYTES >> 20);
 }
 
@@ -128,8 +130,8 @@ static void hand_on(struct order *o)
 	free(h.text);
 }
 
-/* With --nested a call's row stands above those of the calls inside it, though it ended later: calls keep the order in which they
- * come. */
+/* With --nested a call's row stands above those of the calls inside it, though it ended later:
+ * calls keep the order in which they come. */
 static uint64_t place_of(struct order *o, const struct ct_hdr *h)
 {
 	uint64_t ns = event_place_ns(h);
@@ -187,7 +189,8 @@ int order_tick(struct order *o, uint64_t now_ns)
 	if (!o)
 		return 0;
 	if (o->opts->recorded)
-		until_ns = o->nrows && o->opts->settled ? o->opts->settled(o->opts->refresh_ctx) : 0;
+		until_ns = o->nrows && o->opts->settled ? o->opts->settled(o->opts->refresh_ctx)
+							: 0;
 	else
 		until_ns = now_ns > ORDER_HOLD_NS ? now_ns - ORDER_HOLD_NS : 0;
 	while (o->nrows && o->rows[0].place_ns <= until_ns)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * otlp.c - calls and device work as OpenTelemetry spans, in two outputs: `otlp` pushes them to a collector while tracing, beside
- * whatever else is written; `otlp-json` writes a file, an ExportTraceServiceRequest a line, as OTLP's file exporters do.
+ * otlp.c - calls and device work as OpenTelemetry spans, in two outputs: `otlp` pushes them to a
+ * collector while tracing, beside whatever else is written; `otlp-json` writes a file, an
+ * ExportTraceServiceRequest a line, as OTLP's file exporters do.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +12,7 @@
 #include "../util/msg.h"
 #include "otlp.h"
 
-/* ---- pushed ------------------------------------------------------------------------------------------- */
+/* ---- pushed ---- */
 
 struct otlp_sink {
 	pthread_mutex_t lock; /* of spans: the sender's thread flushes them */
@@ -39,7 +40,8 @@ static void flush(void *ctx)
 
 static int push_open(struct sink *s, const struct sink_opts *opts)
 {
-	const struct otlp_wait patience = { opts->otlp_wait_ns, opts->recorded, opts->out ? opts->out->stop : NULL };
+	const struct otlp_wait patience = { opts->otlp_wait_ns, opts->recorded,
+					    opts->out ? opts->out->stop : NULL };
 	struct otlp_config config;
 	struct otlp_sink *o;
 	bool json;
@@ -110,7 +112,8 @@ uint64_t otlp_say(const struct otlp_totals *t, const char *things, uint64_t skip
 		text_str(&line, "; last: ");
 		text_str(&line, t->last);
 	}
-	msg_note("otlp: %llu %s sent%.*s", (unsigned long long)t->sent, things, (int)line.len, line.s ? line.s : "");
+	msg_note("otlp: %llu %s sent%.*s", (unsigned long long)t->sent, things, (int)line.len,
+		 line.s ? line.s : "");
 	text_free(&line);
 	return lost;
 }
@@ -140,7 +143,8 @@ static int push_close(struct sink *s, const struct sink_end *end)
 		return 0;
 	lost = otlp_say(&totals, "spans", dropped);
 	if (lost && s->opts->recorded)
-		msg_error("%llu spans of the recording did not reach the collector; it is waited for as long as --otlp-wait says",
+		msg_error("%llu spans of the recording did not reach the collector; it is waited "
+			  "for as long as --otlp-wait says",
 			  (unsigned long long)lost);
 	if (s->opts->undelivered)
 		*s->opts->undelivered = lost;
@@ -155,7 +159,7 @@ const struct sink_ops sink_otlp = {
 	.close = push_close,
 };
 
-/* ---- to a file ---------------------------------------------------------------------------------------- */
+/* ---- to a file ---- */
 
 static void line(void *ctx, struct text *request, uint64_t n)
 {
@@ -194,7 +198,8 @@ static int json_close(struct sink *s, const struct sink_end *end)
 		return 0;
 	otlp_spans_flush(spans, true);
 	if (otlp_spans_dropped(spans))
-		msg_warn("otlp-json: %llu spans left out: no memory, or more processes at a time than can be told apart",
+		msg_warn("otlp-json: %llu spans left out: no memory, or more processes at a time "
+			 "than can be told apart",
 			 (unsigned long long)otlp_spans_dropped(spans));
 	otlp_spans_close(spans);
 	s->priv = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * otlp_attrs.c - attributes, under the names that go-cupti's tags had, so that what reads these goes on to. Arguments of calls
- * are found by their names in CUDA's headers. Knows no function and no encoding.
+ * otlp_attrs.c - attributes, under the names that go-cupti's tags had, so that what reads these
+ * goes on to. Arguments of calls are found by their names in CUDA's headers. Knows no function
+ * and no encoding.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,17 +32,32 @@ static void put_pointer(struct otlp_enc *e, const char *key, uint64_t v)
 	put_text(e, key, text);
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 /* An argument's name in CUDA's headers and the attribute's. */
 static const struct {
 	const char *name, *key;
 } arguments[] = {
-	{ "gridDim", "grid_dim" }, { "blockDim", "block_dim" }, { "sharedMem", "shared_mem" }, { "sharedMemBytes", "shared_mem" },
-	{ "stream", "stream" }, { "hStream", "stream" }, { "kind", "kind" }, { "dst", "destination_ptr" },
-	{ "dstDevice", "destination_ptr" }, { "dstHost", "destination_ptr" }, { "src", "source_ptr" },
-	{ "srcDevice", "source_ptr" }, { "srcHost", "source_ptr" }, { "devPtr", "ptr" }, { "dptr", "ptr" }, { "ptr", "ptr" },
-	{ "flags", "flags" }, { "width", "width" }, { "height", "height" }, { "pitch", "pitch" },
+	{ "gridDim", "grid_dim" },
+	{ "blockDim", "block_dim" },
+	{ "sharedMem", "shared_mem" },
+	{ "sharedMemBytes", "shared_mem" },
+	{ "stream", "stream" },
+	{ "hStream", "stream" },
+	{ "kind", "kind" },
+	{ "dst", "destination_ptr" },
+	{ "dstDevice", "destination_ptr" },
+	{ "dstHost", "destination_ptr" },
+	{ "src", "source_ptr" },
+	{ "srcDevice", "source_ptr" },
+	{ "srcHost", "source_ptr" },
+	{ "devPtr", "ptr" },
+	{ "dptr", "ptr" },
+	{ "ptr", "ptr" },
+	{ "flags", "flags" },
+	{ "width", "width" },
+	{ "height", "height" },
+	{ "pitch", "pitch" },
 };
 
 static void put_flags(struct otlp_enc *e, const char *key, const struct field *f)
@@ -55,11 +71,13 @@ static void put_flags(struct otlp_enc *e, const char *key, const struct field *f
 
 		if (!bits || (f->u & bits) != bits || !(left & bits))
 			continue;
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? "|" : "", f->xlat->rows[i].name);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? "|" : "",
+				      f->xlat->rows[i].name);
 		left &= ~bits;
 	}
 	if ((left || !n) && n < sizeof(text))
-		snprintf(text + n, sizeof(text) - n, "%s0x%llx", n ? "|" : "", (unsigned long long)left);
+		snprintf(text + n, sizeof(text) - n, "%s0x%llx", n ? "|" : "",
+			 (unsigned long long)left);
 	put_text(e, key, text);
 }
 
@@ -68,19 +86,13 @@ static void put_field(struct otlp_enc *e, const char *key, const struct field *f
 	const char *name;
 
 	switch (f->type) {
-	case FIELD_INT:
-		otlp_int(e, key, f->i);
-		break;
+	case FIELD_INT: otlp_int(e, key, f->i); break;
 	case FIELD_UINT:
 	case FIELD_SIZE:
-	case FIELD_BOOL:
-		otlp_int(e, key, (int64_t)f->u);
-		break;
+	case FIELD_BOOL: otlp_int(e, key, (int64_t)f->u); break;
 	case FIELD_PTR:
 	case FIELD_STREAM:
-	case FIELD_FUNC:
-		put_pointer(e, key, f->u);
-		break;
+	case FIELD_FUNC: put_pointer(e, key, f->u); break;
 	case FIELD_ENUM:
 		name = f->xlat ? xlat_name(f->xlat, f->i) : NULL;
 		if (name)
@@ -88,12 +100,8 @@ static void put_field(struct otlp_enc *e, const char *key, const struct field *f
 		else
 			otlp_int(e, key, f->i);
 		break;
-	case FIELD_FLAGS:
-		put_flags(e, key, f);
-		break;
-	case FIELD_DIM3:
-		put_dim(e, key, f->dim);
-		break;
+	case FIELD_FLAGS: put_flags(e, key, f); break;
+	case FIELD_DIM3: put_dim(e, key, f->dim); break;
 	}
 }
 
@@ -114,7 +122,8 @@ static void put_arguments(struct otlp_enc *e, const struct field *f, int n)
 	uint64_t seen = 0;
 
 	for (int i = 0; i < n; i++) {
-		if (!f[i].name || f[i].absent || part_of_dim(&f[i], "gridDim", grid) || part_of_dim(&f[i], "blockDim", block))
+		if (!f[i].name || f[i].absent || part_of_dim(&f[i], "gridDim", grid) ||
+		    part_of_dim(&f[i], "blockDim", block))
 			continue;
 		for (size_t k = 0; k < ARRAY_LEN(arguments); k++) {
 			if (strcmp(f[i].name, arguments[k].name) || seen >> k & 1)
@@ -132,7 +141,8 @@ static void put_arguments(struct otlp_enc *e, const struct field *f, int n)
 		put_dim(e, "block_dim", block);
 }
 
-static void put_head(struct otlp_enc *e, const char *type, uint16_t func, uint32_t tid, const char *thread, uint32_t number)
+static void put_head(struct otlp_enc *e, const char *type, uint16_t func, uint32_t tid,
+		     const char *thread, uint32_t number)
 {
 	put_text(e, "trace_source", "cudatrace");
 	put_text(e, "cupti_type", type);
@@ -163,14 +173,16 @@ void otlp_call_attrs(struct otlp_enc *e, const struct event *ev)
 		put_text(e, "kernel", ev->kernel->full);
 	if (c->h.flags & CT_F_UNFINISHED)
 		otlp_bool(e, "unfinished", true);
-	else if (n && f[n - 1].type == FIELD_ERROR && f[n - 1].name && !strcmp(f[n - 1].name, "returned") && f[n - 1].xlat &&
+	else if (n && f[n - 1].type == FIELD_ERROR && f[n - 1].name &&
+		 !strcmp(f[n - 1].name, "returned") && f[n - 1].xlat &&
 		 xlat_name(f[n - 1].xlat, f[n - 1].i))
 		put_text(e, "result", xlat_name(f[n - 1].xlat, f[n - 1].i));
 }
 
 void otlp_cause_attrs(struct otlp_enc *e, const struct event *work)
 {
-	put_head(e, "callback", work->cause->func, process_tid(work->proc, work->cause->tid), work->thread, work->number);
+	put_head(e, "callback", work->cause->func, process_tid(work->proc, work->cause->tid),
+		 work->thread, work->number);
 }
 
 const char *otlp_muted_attrs(struct otlp_enc *e, const struct event *ev, char *buf, size_t size)
@@ -194,19 +206,21 @@ const char *otlp_muted_attrs(struct otlp_enc *e, const struct event *ev, char *b
 	return buf;
 }
 
-/* ---- device work -------------------------------------------------------------------------------------- */
+/* ---- device work ---- */
 
 static const char *memory_name(unsigned int kind)
 {
-	static const char *const names[] = { "Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static",
-					     "Managed Static" };
+	static const char *const names[] = { "Unknown",	      "Pageable",      "Pinned",
+					     "Device",	      "Array",	       "Managed",
+					     "Device Static", "Managed Static" };
 
 	return names[kind < ARRAY_LEN(names) ? kind : 0];
 }
 
 static const char *copy_name(unsigned int kind)
 {
-	static const char *const names[] = { "Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP" };
+	static const char *const names[] = { "Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+					     "AtoD",	"DtoA", "DtoD", "HtoH", "PtoP" };
 
 	return names[kind < ARRAY_LEN(names) ? kind : 0];
 }
@@ -254,9 +268,7 @@ const char *otlp_work_attrs(struct otlp_enc *e, const struct event *ev, char *bu
 	if (w->graph_node)
 		otlp_int(e, "graph_node_id", (int64_t)w->graph_node);
 	switch (w->h.kind) {
-	case CT_KERNEL:
-		name = kernel(e, ev);
-		break;
+	case CT_KERNEL: name = kernel(e, ev); break;
 	case CT_COPY:
 		snprintf(buf, size, "Memcpy %s", copy_name(c->kind));
 		otlp_int(e, "bytes", (int64_t)c->bytes);
@@ -270,8 +282,7 @@ const char *otlp_work_attrs(struct otlp_enc *e, const struct event *ev, char *bu
 		otlp_int(e, "value", s->value);
 		put_text(e, "dst_kind", memory_name(s->memory));
 		break;
-	default:
-		snprintf(buf, size, "Graph");
+	default: snprintf(buf, size, "Graph");
 	}
 	return name;
 }

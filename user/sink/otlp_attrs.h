@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* otlp_attrs.h - inside the OTLP outputs: the names and attributes of the spans of calls and of device work. */
+/* otlp_attrs.h - inside the OTLP outputs: the names and attributes of the spans of calls and of
+ * device work. */
 #ifndef CT_OTLP_ATTRS_H
 #define CT_OTLP_ATTRS_H
 
@@ -11,7 +12,8 @@ void otlp_call_attrs(struct otlp_enc *, const struct event *);
 void otlp_cause_attrs(struct otlp_enc *, const struct event *work);
 /* Of calls that have no spans: CT_MUTED. Returns the span's name, in buf. */
 const char *otlp_muted_attrs(struct otlp_enc *, const struct event *, char *buf, size_t size);
-/* Of device work: CT_KERNEL, CT_COPY, CT_SET, CT_GRAPH. Returns the span's name, in buf or owned by the event. */
+/* Of device work: CT_KERNEL, CT_COPY, CT_SET, CT_GRAPH. Returns the span's name, in buf or owned
+ * by the event. */
 const char *otlp_work_attrs(struct otlp_enc *, const struct event *, char *buf, size_t size);
 
 #endif

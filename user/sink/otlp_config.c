@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * otlp_config.c - where to send spans and how: the address of the command line, and the environment variables that every
- * OpenTelemetry exporter reads. One for traces alone (OTEL_EXPORTER_OTLP_TRACES_X) goes before the one for all signals.
+ * otlp_config.c - where to send spans and how: the address of the command line, and the
+ * environment variables that every OpenTelemetry exporter reads. One for traces alone
+ * (OTEL_EXPORTER_OTLP_TRACES_X) goes before the one for all signals.
  */
 #include <errno.h>
 #include <event2/http.h>
@@ -22,7 +23,8 @@ static const char *variable(enum otlp_signal signal, const char *name)
 	char own[64], all[64];
 	const char *v;
 
-	snprintf(own, sizeof(own), "OTEL_EXPORTER_OTLP_%s_%s", signal == OTLP_METRICS ? "METRICS" : "TRACES", name);
+	snprintf(own, sizeof(own), "OTEL_EXPORTER_OTLP_%s_%s",
+		 signal == OTLP_METRICS ? "METRICS" : "TRACES", name);
 	snprintf(all, sizeof(all), "OTEL_EXPORTER_OTLP_%s", name);
 	v = getenv(own);
 	if (v && *v)
@@ -31,7 +33,7 @@ static const char *variable(enum otlp_signal signal, const char *name)
 	return v && *v ? v : NULL;
 }
 
-/* ---- the address -------------------------------------------------------------------------------------- */
+/* ---- the address ---- */
 
 /* Of a base address: where its traces or metrics go. */
 static char *path_of(enum otlp_signal signal, const char *path)
@@ -50,22 +52,27 @@ static char *path_of(enum otlp_signal signal, const char *path)
 static int take_address(struct otlp_config *c, const char *url, enum otlp_signal signal, bool as_is)
 {
 	struct evhttp_uri *uri = evhttp_uri_parse(url);
-	const char *scheme = uri ? evhttp_uri_get_scheme(uri) : NULL, *host = uri ? evhttp_uri_get_host(uri) : NULL;
-	const char *path = uri ? evhttp_uri_get_path(uri) : NULL, *query = uri ? evhttp_uri_get_query(uri) : NULL;
+	const char *scheme = uri ? evhttp_uri_get_scheme(uri) : NULL,
+		   *host = uri ? evhttp_uri_get_host(uri) : NULL;
+	const char *path = uri ? evhttp_uri_get_path(uri) : NULL,
+		   *query = uri ? evhttp_uri_get_query(uri) : NULL;
 	int port = uri ? evhttp_uri_get_port(uri) : -1, err = -EINVAL;
 	char *whole = NULL;
 
 	if (scheme && !strcasecmp(scheme, "https")) {
-		msg_error("--otlp: https is not spoken here: send to a collector on this machine by http, and let that pass it on");
+		msg_error("--otlp: https is not spoken here: send to a collector on this machine "
+			  "by http, and let that pass it on");
 		goto out;
 	}
 	if (!scheme || strcasecmp(scheme, "http") || !host || !*host || port > 65535 || !port) {
-		msg_error("--otlp: '%s' is no address; give http://HOST[:PORT][/PATH], or env for that of OTEL_EXPORTER_OTLP_ENDPOINT",
+		msg_error("--otlp: '%s' is no address; give http://HOST[:PORT][/PATH], or env for "
+			  "that of OTEL_EXPORTER_OTLP_ENDPOINT",
 			  url);
 		goto out;
 	}
 	if (evhttp_uri_get_userinfo(uri)) {
-		msg_error("--otlp: an address with a password in it would be seen by all; give OTEL_EXPORTER_OTLP_HEADERS");
+		msg_error("--otlp: an address with a password in it would be seen by all; give "
+			  "OTEL_EXPORTER_OTLP_HEADERS");
 		goto out;
 	}
 	err = -ENOMEM;
@@ -92,7 +99,8 @@ out:
 
 static int address(struct otlp_config *c, const char *url, enum otlp_signal signal)
 {
-	const char *own = getenv(signal == OTLP_METRICS ? "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT" : "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
+	const char *own = getenv(signal == OTLP_METRICS ? "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
+							: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
 	const char *all = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
 
 	if (strcmp(url, "env"))
@@ -102,7 +110,7 @@ static int address(struct otlp_config *c, const char *url, enum otlp_signal sign
 	return take_address(c, all && *all ? all : "http://localhost:4318", signal, false);
 }
 
-/* ---- key=value,key=value ------------------------------------------------------------------------------ */
+/* ---- key=value,key=value ---- */
 
 /* Calls back with each pair, percent-decoded. Returns false for what is no such list. */
 static bool pairs(const char *list, void (*take)(void *ctx, char *key, char *value), void *ctx)
@@ -111,7 +119,8 @@ static bool pairs(const char *list, void (*take)(void *ctx, char *key, char *val
 
 	while (*list) {
 		size_t n = strcspn(list, ",");
-		char *pair = strndup(list, n), *equals = pair ? strchr(pair, '=') : NULL, *key = pair, *value, *end;
+		char *pair = strndup(list, n), *equals = pair ? strchr(pair, '=') : NULL,
+		     *key = pair, *value, *end;
 
 		list += n + (list[n] == ',');
 		if (equals) {
@@ -145,7 +154,8 @@ static void take_header(void *ctx, char *key, char *value)
 
 	/* one header cannot be made into two */
 	if (c->nheaders == OTLP_HEADERS || strpbrk(key, "\r\n: ") || strpbrk(value, "\r\n")) {
-		msg_warn("OTEL_EXPORTER_OTLP_HEADERS: the header '%s' is left out", c->nheaders == OTLP_HEADERS ? key : "(unprintable)");
+		msg_warn("OTEL_EXPORTER_OTLP_HEADERS: the header '%s' is left out",
+			 c->nheaders == OTLP_HEADERS ? key : "(unprintable)");
 		return;
 	}
 	h->name = strdup(key);
@@ -159,7 +169,7 @@ static void take_header(void *ctx, char *key, char *value)
 	*h = (struct otlp_header){ 0 };
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static int protocol(struct otlp_config *c, enum otlp_signal signal)
 {
@@ -168,7 +178,9 @@ static int protocol(struct otlp_config *c, enum otlp_signal signal)
 	c->json = v && !strcmp(v, "http/json");
 	if (!v || c->json || !strcmp(v, "http/protobuf"))
 		return 0;
-	msg_error("OTEL_EXPORTER_OTLP_PROTOCOL: '%s' is not spoken here: give http/protobuf or http/json", v);
+	msg_error("OTEL_EXPORTER_OTLP_PROTOCOL: '%s' is not spoken here: give http/protobuf or "
+		  "http/json",
+		  v);
 	return -EINVAL;
 }
 
@@ -189,7 +201,9 @@ static int timeout(struct otlp_config *c, enum otlp_signal signal)
 	uint64_t ms = TIMEOUT_MS;
 
 	if (v && parse_u64(v, 1, 3600000, &ms)) {
-		msg_error("OTEL_EXPORTER_OTLP_TIMEOUT: '%s' is no number of milliseconds from 1 to 3600000", v);
+		msg_error("OTEL_EXPORTER_OTLP_TIMEOUT: '%s' is no number of milliseconds from 1 to "
+			  "3600000",
+			  v);
 		return -EINVAL;
 	}
 	c->timeout_ms = (uint32_t)ms;
@@ -202,7 +216,8 @@ int otlp_config_open(struct otlp_config *c, const char *url, enum otlp_signal si
 
 	memset(c, 0, sizeof(*c));
 	c->things = signal == OTLP_METRICS ? "data points" : "spans";
-	if (address(c, url, signal) || protocol(c, signal) || compression(c, signal) || timeout(c, signal)) {
+	if (address(c, url, signal) || protocol(c, signal) || compression(c, signal) ||
+	    timeout(c, signal)) {
 		otlp_config_close(c);
 		return -EINVAL;
 	}
@@ -232,7 +247,7 @@ void otlp_config_close(struct otlp_config *c)
 	memset(c, 0, sizeof(*c));
 }
 
-/* ---- the resource ------------------------------------------------------------------------------------- */
+/* ---- the resource ---- */
 
 struct resource_attrs {
 	struct otlp_enc *enc;
@@ -243,7 +258,8 @@ struct resource_attrs {
 static void take_attribute(void *ctx, char *key, char *value)
 {
 	/* of each traced process its own */
-	static const char *const ours[] = { "process.pid", "process.executable.name", "process.executable.path", "container.id",
+	static const char *const ours[] = { "process.pid", "process.executable.name",
+					    "process.executable.path", "container.id",
 					    "k8s.pod.uid" };
 	struct resource_attrs *r = ctx;
 
@@ -259,7 +275,8 @@ static void take_attribute(void *ctx, char *key, char *value)
 
 struct otlp_given otlp_config_resource(struct otlp_enc *enc)
 {
-	const char *service = getenv("OTEL_SERVICE_NAME"), *list = getenv("OTEL_RESOURCE_ATTRIBUTES");
+	const char *service = getenv("OTEL_SERVICE_NAME"),
+		   *list = getenv("OTEL_RESOURCE_ATTRIBUTES");
 	struct resource_attrs r = { .enc = enc };
 
 	if (service && *service) {

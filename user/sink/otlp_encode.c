@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * otlp_encode.c - spans as OTLP's protobuf and JSON have them (opentelemetry-proto, trace/v1): the same tree, written twice.
- * In JSON ids are hex and 64-bit integers strings. Knows no event.
+ * otlp_encode.c - spans as OTLP's protobuf and JSON have them (opentelemetry-proto, trace/v1):
+ * the same tree, written twice. In JSON ids are hex and 64-bit integers strings. Knows no event.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define OTLP_TEXT 65536 /* bytes of a name at most */
 
-/* ---- protobuf ----------------------------------------------------------------------------------------- */
+/* ---- protobuf ---- */
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
 
@@ -66,7 +66,7 @@ static void key_value(struct otlp_enc *e, const char *key, size_t value)
 	varint(&e->attrs, value);
 }
 
-/* ---- attributes --------------------------------------------------------------------------------------- */
+/* ---- attributes ---- */
 
 static void json_key(struct otlp_enc *e, const char *key, const char *type)
 {
@@ -139,7 +139,7 @@ void otlp_str(struct otlp_enc *e, const char *key, const char *s, size_t n)
 	text_free(&room);
 }
 
-/* ---- spans -------------------------------------------------------------------------------------------- */
+/* ---- spans ---- */
 
 static const uint8_t none[8];
 
@@ -250,11 +250,13 @@ void otlp_put_resource(struct otlp_enc *e, struct text *resource)
 	e->attrs.bad = false;
 }
 
-void otlp_put_request(bool json, const struct text *resource, const struct text *spans, const char *version, struct text *out)
+void otlp_put_request(bool json, const struct text *resource, const struct text *spans,
+		      const char *version, struct text *out)
 {
 	size_t v = strlen(version), scope = 2 + 9 + 1 + varint_len(v) + v;
 	size_t scope_spans = 1 + varint_len(scope) + scope + spans->len;
-	size_t all = 1 + varint_len(resource->len) + resource->len + 1 + varint_len(scope_spans) + scope_spans;
+	size_t all = 1 + varint_len(resource->len) + resource->len + 1 + varint_len(scope_spans) +
+		     scope_spans;
 
 	if (json) {
 		text_str(out, "{\"resourceSpans\":[{\"resource\":");
@@ -278,11 +280,12 @@ void otlp_put_request(bool json, const struct text *resource, const struct text 
 	text_mem(out, spans->s, spans->len);
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------ */
+/* ---- answers ---- */
 
-/* Reads a field at *at; its number, or 0 at the end and where the bytes are no protobuf. Of a BYTES field `v` is its length
- * and *at its beginning. */
-static unsigned int next_field(const uint8_t **at, const uint8_t *end, unsigned int *wire, uint64_t *v)
+/* Reads a field at *at; its number, or 0 at the end and where the bytes are no protobuf. Of a
+ * BYTES field `v` is its length and *at its beginning. */
+static unsigned int next_field(const uint8_t **at, const uint8_t *end, unsigned int *wire,
+			       uint64_t *v)
 {
 	uint64_t key = 0, *into = &key;
 
@@ -306,7 +309,8 @@ static unsigned int next_field(const uint8_t **at, const uint8_t *end, unsigned 
 	return key >> 3 < 1000 ? (unsigned int)(key >> 3) : 0;
 }
 
-static void protobuf_response(const uint8_t *at, const uint8_t *end, int depth, uint64_t *rejected, char *words, size_t size)
+static void protobuf_response(const uint8_t *at, const uint8_t *end, int depth, uint64_t *rejected,
+			      char *words, size_t size)
 {
 	unsigned int field, wire;
 	uint64_t v;
@@ -325,8 +329,8 @@ static void protobuf_response(const uint8_t *at, const uint8_t *end, int depth, 
 	}
 }
 
-/* A member of a flat JSON object, found by its name: enough for two members that no other text can be mistaken for, since in a
- * string their quotes would be escaped. */
+/* A member of a flat JSON object, found by its name: enough for two members that no other text
+ * can be mistaken for, since in a string their quotes would be escaped. */
 static const char *json_member(const char *text, const char *quoted)
 {
 	const char *at = strstr(text, quoted);
@@ -338,7 +342,8 @@ static const char *json_member(const char *text, const char *quoted)
 	return at;
 }
 
-void otlp_get_response(bool json, const char *body, size_t len, uint64_t *rejected, char *words, size_t size)
+void otlp_get_response(bool json, const char *body, size_t len, uint64_t *rejected, char *words,
+		       size_t size)
 {
 	const char *at;
 	char *text;
@@ -348,7 +353,8 @@ void otlp_get_response(bool json, const char *body, size_t len, uint64_t *reject
 	if (!len)
 		return;
 	if (!json) {
-		protobuf_response((const uint8_t *)body, (const uint8_t *)body + len, 0, rejected, words, size);
+		protobuf_response((const uint8_t *)body, (const uint8_t *)body + len, 0, rejected,
+				  words, size);
 	} else {
 		text = strndup(body, len);
 		if (!text)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * otlp_metrics.c - metrics as one ExportMetricsServiceRequest (opentelemetry/proto/metrics/v1/metrics.proto): cumulative sums and
- * histograms, and gauges. Knows no sender.
+ * otlp_metrics.c - metrics as one ExportMetricsServiceRequest
+ * (opentelemetry/proto/metrics/v1/metrics.proto): cumulative sums and histograms, and gauges.
+ * Knows no sender.
  */
 #include <string.h>
 
@@ -13,7 +14,7 @@
 #define POINT_MAX 8192 /* bytes that a point needs at most: 8 labels of 256 bytes, 32 buckets */
 
 struct metrics {
-	struct text *out; /* the metrics so far */
+	struct text *out;	   /* the metrics so far */
 	uint64_t start_ns, now_ns; /* since the epoch */
 	uint64_t points;
 	/* the one under way */
@@ -25,10 +26,19 @@ struct metrics {
 static const char *attribute(const char *label)
 {
 	static const char *const names[][2] = {
-		{ "process", "process.executable.name" }, { "container_id", "container.id" }, { "pod_uid", "k8s.pod.uid" },
-		{ "cuda_memcpy_kind", "cuda.memcpy.kind" }, { "domain", "cuda.api.domain" }, { "class", "cuda.api.class" },
-		{ "function", "cuda.function.name" }, { "kernel", "cuda.kernel.name" }, { "gpu", "cuda.device.index" },
-		{ "UUID", "hw.id" }, { "device", "hw.name" }, { "modelName", "hw.model" }, { "Hostname", "host.name" },
+		{ "process", "process.executable.name" },
+		{ "container_id", "container.id" },
+		{ "pod_uid", "k8s.pod.uid" },
+		{ "cuda_memcpy_kind", "cuda.memcpy.kind" },
+		{ "domain", "cuda.api.domain" },
+		{ "class", "cuda.api.class" },
+		{ "function", "cuda.function.name" },
+		{ "kernel", "cuda.kernel.name" },
+		{ "gpu", "cuda.device.index" },
+		{ "UUID", "hw.id" },
+		{ "device", "hw.name" },
+		{ "modelName", "hw.model" },
+		{ "Hostname", "host.name" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -118,7 +128,11 @@ static void end_family(struct metrics *m)
 			p = proto_bytes(p, 3, f->ucum, strlen(f->ucum));
 			metric.len = (size_t)(p - metric.s);
 		}
-		put_bytes(&metric, f->kind == EXPOSE_GAUGE ? 5 : f->kind == EXPOSE_COUNTER ? 7 : 9, &m->data);
+		put_bytes(&metric,
+			  f->kind == EXPOSE_GAUGE     ? 5
+			  : f->kind == EXPOSE_COUNTER ? 7
+						      : 9,
+			  &m->data);
 		put_bytes(m->out, 2, &metric);
 	}
 	m->out->bad = m->out->bad || metric.bad || m->data.bad;
@@ -180,11 +194,13 @@ static void put_scope(const char *version, struct text *to)
 	text_free(&scope);
 }
 
-uint64_t otlp_put_metrics(struct expose *x, const struct expose_about *about, const struct sink_opts *opts, uint64_t start_ns,
-			  struct text *request)
+uint64_t otlp_put_metrics(struct expose *x, const struct expose_about *about,
+			  const struct sink_opts *opts, uint64_t start_ns, struct text *request)
 {
 	struct text scope = { 0 }, all = { 0 };
-	struct metrics m = { .out = &scope, .start_ns = start_ns, .now_ns = about->now_ns + opts->realtime_offset_ns };
+	struct metrics m = { .out = &scope,
+			     .start_ns = start_ns,
+			     .now_ns = about->now_ns + opts->realtime_offset_ns };
 
 	put_scope(opts->version, &scope);
 	expose_walk(x, about, add_point, &m);

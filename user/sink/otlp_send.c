@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * otlp_send.c - requests to a collector, from a thread of its own: the tracing never waits for a network.
+ * otlp_send.c - requests to a collector, from a thread of its own: the tracing never waits for a
+ * network.
  *
- * Requests wait in a queue of bounded size; what finds no room is dropped and counted. One is under way at a time, by libevent's
- * HTTP client. What may go better later (no connection, no answer in time, 429, 502, 503, 504) is tried again, after a time that
- * doubles and has some chance in it, or the one that the collector asks for by Retry-After; any other refusal drops the request.
- * At the end of a trace what is queued has LAST_NS, or only the patience of struct otlp_wait once a try has failed. What is not live can
- * wait: a recording is sent as long as the collector takes anything, and only a collector that takes nothing for that long is given
- * up. A thread that is stuck in a name lookup is left behind.
+ * Requests wait in a queue of bounded size; what finds no room is dropped and counted. One is
+ * under way at a time, by libevent's HTTP client. What may go better later (no connection, no
+ * answer in time, 429, 502, 503, 504) is tried again, after a time that doubles and has some
+ * chance in it, or the one that the collector asks for by Retry-After; any other refusal drops
+ * the request. At the end of a trace what is queued has LAST_NS, or only the patience of struct
+ * otlp_wait once a try has failed. What is not live can wait: a recording is sent as long as the
+ * collector takes anything, and only a collector that takes nothing for that long is given up. A
+ * thread that is stuck in a name lookup is left behind.
  */
 #include <errno.h>
 #include <event2/buffer.h>
@@ -36,7 +39,8 @@
 #define LAST_NS 5000000000ULL
 #define TRIES 12 /* of one request: some minutes; what is not live is bounded by time alone */
 #define RESPONSE_BYTES 65536
-#define STUCK_NS 1000000000ULL /* a thread that does not end so long after its time is left behind */
+/* a thread that does not end so long after its time is left behind */
+#define STUCK_NS 1000000000ULL
 
 struct job {
 	struct job *next;
@@ -54,13 +58,14 @@ struct otlp_send {
 	void *ctx;
 
 	pthread_t thread;
-	int wake; /* eventfd: something is queued, or the end */
+	int wake;	      /* eventfd: something is queued, or the end */
 	pthread_mutex_t lock; /* of all below up to `done` */
 	struct job *head, **tail;
 	size_t bytes;
 	struct otlp_totals totals;
 	bool ending, done;
-	/* CLOCK_MONOTONIC: when the end began; when a request was done with last; the first failed try since then, 0: none */
+	/* CLOCK_MONOTONIC: when the end began; when a request was done with last; the first
+	 * failed try since then, 0: none */
 	uint64_t ending_ns, settled_ns, failing_ns;
 
 	/* the thread's own */
@@ -68,7 +73,8 @@ struct otlp_send {
 	struct event *wake_event, *tick, *again, *deadline;
 	struct evhttp_connection *conn;
 	struct evhttp_request *request; /* under way */
-	struct job *job;		/* of it, or the one that waits for another try; not in the queue */
+	/* of it, or the one that waits for another try; not in the queue */
+	struct job *job;
 	bool waiting, asked; /* for the next try; as long as the collector wants */
 	unsigned int seed;
 };
@@ -80,14 +86,15 @@ static void free_job(struct job *j)
 	free(j);
 }
 
-/* ---- the queue ---------------------------------------------------------------------------------------- */
+/* ---- the queue ---- */
 
 static bool is_stopped(const struct otlp_send *s)
 {
 	return s->patience.stop && *s->patience.stop;
 }
 
-/* What is not live waits for a collector that takes nothing as long as it has patience, and nobody asks for the end. */
+/* What is not live waits for a collector that takes nothing as long as it has patience, and
+ * nobody asks for the end. */
 bool otlp_send_has_room(struct otlp_send *s)
 {
 	static const struct timespec moment = { .tv_nsec = 5000000 };
@@ -115,10 +122,12 @@ static uint64_t last_moment(const struct otlp_send *s)
 		return s->ending_ns + (s->failing_ns ? 0 : LAST_NS);
 	if (s->patience.stored) {
 		/* a request that is under way has its own time first */
-		last_ns = (s->settled_ns > s->ending_ns ? s->settled_ns : s->ending_ns) + s->patience.ns;
+		last_ns = (s->settled_ns > s->ending_ns ? s->settled_ns : s->ending_ns) +
+			  s->patience.ns;
 		return s->failing_ns ? last_ns : last_ns + s->config.timeout_ms * 1000000ULL;
 	}
-	return s->failing_ns && failing_ns + s->patience.ns < last_ns ? failing_ns + s->patience.ns : last_ns;
+	return s->failing_ns && failing_ns + s->patience.ns < last_ns ? failing_ns + s->patience.ns
+								      : last_ns;
 }
 
 void otlp_send_put(struct otlp_send *s, struct text *request, uint64_t n)
@@ -162,7 +171,7 @@ static struct job *take(struct otlp_send *s)
 	return j;
 }
 
-/* ---- what becomes of a request ------------------------------------------------------------------------ */
+/* ---- what becomes of a request ---- */
 
 enum outcome { ACCEPTED, REFUSED, FAILED };
 
@@ -201,12 +210,14 @@ static void settle(struct otlp_send *s, enum outcome outcome, uint64_t rejected,
 
 static void set_timer(struct event *timer, uint64_t ms)
 {
-	struct timeval tv = { .tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval tv = { .tv_sec = (time_t)(ms / 1000),
+			      .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
 
 	event_add(timer, &tv);
 }
 
-/* Another try, later; or none, when there were enough. after_ms: what the collector asks for; 0: nothing. */
+/* Another try, later; or none, when there were enough. after_ms: what the collector asks for; 0:
+ * nothing. */
 static void try_again(struct otlp_send *s, uint64_t after_ms, const char *what)
 {
 	uint64_t ms = FIRST_WAIT_MS;
@@ -232,7 +243,7 @@ static void try_again(struct otlp_send *s, uint64_t after_ms, const char *what)
 	set_timer(s->again, ms);
 }
 
-/* ---- one request -------------------------------------------------------------------------------------- */
+/* ---- one request ---- */
 
 static void go_on(struct otlp_send *s);
 
@@ -270,10 +281,11 @@ static void accepted(struct otlp_send *s, struct evhttp_request *req)
 	uint64_t rejected;
 	char words[120], what[160] = "";
 
-	otlp_get_response(s->config.json, (const char *)evbuffer_pullup(body, -1), len, &rejected, words, sizeof(words));
+	otlp_get_response(s->config.json, (const char *)evbuffer_pullup(body, -1), len, &rejected,
+			  words, sizeof(words));
 	if (rejected || *words)
-		snprintf(what, sizeof(what), "%llu %s rejected by the collector%s%s", (unsigned long long)rejected,
-			 s->config.things,			 *words ? ": " : "", words);
+		snprintf(what, sizeof(what), "%llu %s rejected by the collector%s%s",
+			 (unsigned long long)rejected, s->config.things, *words ? ": " : "", words);
 	settle(s, ACCEPTED, rejected, what);
 }
 
@@ -373,7 +385,8 @@ static void post(struct otlp_send *s)
 	headers = evhttp_request_get_output_headers(req);
 	evhttp_add_header(headers, "Host", s->config.authority);
 	evhttp_add_header(headers, "User-Agent", s->agent);
-	evhttp_add_header(headers, "Content-Type", s->config.json ? "application/json" : "application/x-protobuf");
+	evhttp_add_header(headers, "Content-Type",
+			  s->config.json ? "application/json" : "application/x-protobuf");
 	if (s->job->zipped)
 		evhttp_add_header(headers, "Content-Encoding", "gzip");
 	for (int i = 0; i < s->config.nheaders; i++)
@@ -390,7 +403,7 @@ static void post(struct otlp_send *s)
 	}
 }
 
-/* ---- the thread --------------------------------------------------------------------------------------- */
+/* ---- the thread ---- */
 
 /* The next request, if none is under way; at the end, out. */
 static void go_on(struct otlp_send *s)
@@ -504,11 +517,12 @@ static bool make_events(struct otlp_send *s)
 	s->tick = evtimer_new(s->base, on_tick, s);
 	s->again = evtimer_new(s->base, on_again, s);
 	s->deadline = evtimer_new(s->base, on_deadline, s);
-	return s->wake_event && s->tick && s->again && s->deadline && !event_add(s->wake_event, NULL);
+	return s->wake_event && s->tick && s->again && s->deadline &&
+	       !event_add(s->wake_event, NULL);
 }
 
-struct otlp_send *otlp_send_open(struct otlp_config *config, const struct otlp_wait *patience, const char *version,
-				 void (*flush)(void *ctx), void *ctx)
+struct otlp_send *otlp_send_open(struct otlp_config *config, const struct otlp_wait *patience,
+				 const char *version, void (*flush)(void *ctx), void *ctx)
 {
 	struct otlp_send *s = calloc(1, sizeof(*s));
 	sigset_t all, old;

@@ -2,12 +2,13 @@
 /*
  * otlp_spans.c - which spans events make, and which traces these are in.
  *
- * Each process has a trace at a time. Its root is a span with the process's name, over all that is in it; below it the calls of
- * the threshold or longer, below these the work of the devices. As no viewer opens a million spans, a trace ends after SPANS_MAX
- * spans or TRACE_NS, and the root of the next one has a link to it. Work comes later than its call and belongs to the call's
- * trace, which is found by the call's number; ids are made of numbers too, so that nothing has to be kept for each call. A call
- * that is shorter than the threshold gets its span when its work is not.
- * Knows no protocol.
+ * Each process has a trace at a time. Its root is a span with the process's name, over all that
+ * is in it; below it the calls of the threshold or longer, below these the work of the devices.
+ * As no viewer opens a million spans, a trace ends after SPANS_MAX spans or TRACE_NS, and the
+ * root of the next one has a link to it. Work comes later than its call and belongs to the
+ * call's trace, which is found by the call's number; ids are made of numbers too, so that
+ * nothing has to be kept for each call. A call that is shorter than the threshold gets its span
+ * when its work is not. Knows no protocol.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,14 +37,14 @@ struct otlp_process {
 	uint64_t start_boottime_ns;
 	char comm[CT_COMM_LEN];
 	bool exited, informed; /* informed: what it is was known when it was described */
-	uint64_t key;	      /* of all its ids */
-	uint64_t ntraces;     /* begun so far; the current one is the last */
+	uint64_t key;	       /* of all its ids */
+	uint64_t ntraces;      /* begun so far; the current one is the last */
 	struct trace traces[TRACES];
 	uint32_t *sent;
-	uint64_t unnumbered;  /* spans whose id is made of no call's number */
-	uint32_t highest;     /* number of a call with a span */
+	uint64_t unnumbered; /* spans whose id is made of no call's number */
+	uint32_t highest;    /* number of a call with a span */
 	struct text resource, spans;
-	uint64_t nspans;      /* in `spans` */
+	uint64_t nspans; /* in `spans` */
 };
 
 struct otlp_spans {
@@ -57,7 +58,7 @@ struct otlp_spans {
 	uint64_t dropped;
 };
 
-/* ---- ids ---------------------------------------------------------------------------------------------- */
+/* ---- ids ---- */
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
@@ -82,7 +83,7 @@ static uint64_t id_of(struct otlp_process *p, enum id_of what, uint64_t number)
 	return mix(mix(p->key, what), number);
 }
 
-/* ---- processes ---------------------------------------------------------------------------------------- */
+/* ---- processes ---- */
 
 static void make_request(struct otlp_spans *s, struct otlp_process *p)
 {
@@ -90,7 +91,8 @@ static void make_request(struct otlp_spans *s, struct otlp_process *p)
 
 	if (!p->nspans)
 		return;
-	otlp_put_request(s->enc.json, &p->resource, &p->spans, s->o->version ? s->o->version : "", &request);
+	otlp_put_request(s->enc.json, &p->resource, &p->spans, s->o->version ? s->o->version : "",
+			 &request);
 	if (request.bad || p->spans.bad || p->resource.bad) {
 		s->dropped += p->nspans;
 		text_free(&request);
@@ -268,9 +270,10 @@ static struct otlp_process *process_of(struct otlp_spans *s, const struct proces
 	return s->last = p;
 }
 
-/* ---- traces ------------------------------------------------------------------------------------------- */
+/* ---- traces ---- */
 
-/* A new trace, if the current one is full or old. What it begins with is newer than all calls of the one before. */
+/* A new trace, if the current one is full or old. What it begins with is newer than all calls of
+ * the one before. */
 static void turn(struct otlp_spans *s, struct otlp_process *p, uint64_t start_ns)
 {
 	struct trace *t = p->ntraces ? current(p) : NULL;
@@ -300,7 +303,8 @@ static void grow(struct trace *t, uint64_t start_ns, uint64_t end_ns)
 	t->end_ns = end_ns > t->end_ns ? end_ns : t->end_ns;
 }
 
-/* Marks that the call has its span. Returns whether it had. What was pushed out by a later one has had it. */
+/* Marks that the call has its span. Returns whether it had. What was pushed out by a later one
+ * has had it. */
 static bool had_span(struct otlp_process *p, uint32_t number)
 {
 	uint32_t *at;
@@ -319,7 +323,7 @@ static bool had_span(struct otlp_process *p, uint32_t number)
 	return had;
 }
 
-/* ---- events ------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 bool otlp_spans_wants(const struct otlp_spans *s, const struct event *ev)
 {
@@ -327,15 +331,15 @@ bool otlp_spans_wants(const struct otlp_spans *s, const struct event *ev)
 
 	switch (h->kind) {
 	case CT_CALL:
-		return !(h->flags & (CT_F_PENDING | CT_F_NO_RETURN | CT_F_BEFORE)) && h->end_ns - h->start_ns >= s->o->otlp_min_ns;
+		return !(h->flags & (CT_F_PENDING | CT_F_NO_RETURN | CT_F_BEFORE)) &&
+		       h->end_ns - h->start_ns >= s->o->otlp_min_ns;
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET:
 	case CT_GRAPH:
 		return !(h->flags & CT_F_NO_TIME) && h->end_ns - h->start_ns >= s->o->otlp_min_ns;
 	case CT_MUTED:
-	case CT_EXIT:
-		return true;
+	case CT_EXIT: return true;
 	}
 	return false;
 }
@@ -352,7 +356,8 @@ static int call(struct otlp_spans *s, struct otlp_process *p, const struct event
 		return 0;
 	t = trace_of(p, ev->number);
 	span.id = t->root;
-	put_id(span.id.span, ev->number ? id_of(p, ID_CALL, ev->number) : id_of(p, ID_WORK, ++p->unnumbered));
+	put_id(span.id.span,
+	       ev->number ? id_of(p, ID_CALL, ev->number) : id_of(p, ID_WORK, ++p->unnumbered));
 	memcpy(span.parent, t->root.span, 8);
 	span.start_ns = epoch(s, c->h.start_ns);
 	span.end_ns = epoch(s, c->h.end_ns);
@@ -365,7 +370,8 @@ static int call(struct otlp_spans *s, struct otlp_process *p, const struct event
 }
 
 /* The span of a call that was too short for one of its own. */
-static int short_call(struct otlp_spans *s, struct otlp_process *p, struct trace *t, const struct event *ev)
+static int short_call(struct otlp_spans *s, struct otlp_process *p, struct trace *t,
+		      const struct event *ev)
 {
 	const struct cause *cause = ev->cause;
 	struct otlp_span span = { .id = t->root };
@@ -412,7 +418,8 @@ static int work(struct otlp_spans *s, struct otlp_process *p, const struct event
 	return n + 1;
 }
 
-/* How often a function was called whose calls have no spans: a span over the stretch of time that the numbers are of. */
+/* How often a function was called whose calls have no spans: a span over the stretch of time
+ * that the numbers are of. */
 static int muted(struct otlp_spans *s, struct otlp_process *p, const struct event *ev)
 {
 	struct otlp_span span = { 0 };
@@ -467,7 +474,8 @@ uint64_t otlp_spans_dropped(const struct otlp_spans *s)
 	return s->dropped;
 }
 
-struct otlp_spans *otlp_spans_open(const struct sink_opts *o, bool json, bool random_ids, otlp_request_fn request, void *ctx)
+struct otlp_spans *otlp_spans_open(const struct sink_opts *o, bool json, bool random_ids,
+				   otlp_request_fn request, void *ctx)
 {
 	struct otlp_spans *s = calloc(1, sizeof(*s));
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * perfetto.c - a trace for Perfetto's viewer and trace processor: a track for each thread, each stream and each
- * counter, arrows from calls to their device work.
+ * perfetto.c - a trace for Perfetto's viewer and trace processor: a track for each thread, each
+ * stream and each counter, arrows from calls to their device work.
  *
- * An event's body is made when the event comes, with the strings that it needs; the timeline holds it until its place
- * on its track is known. What tracks there are is said in perfetto_track.c.
+ * An event's body is made when the event comes, with the strings that it needs; the timeline
+ * holds it until its place on its track is known. What tracks there are is said in
+ * perfetto_track.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,16 +20,17 @@
 /* Fields of a TrackEvent's body. */
 enum { EVENT_CATEGORY = 3, EVENT_NAME = 10, EVENT_CORRELATION = 52, EVENT_STACK = 56 };
 
-/* ---- what the timeline hands on ------------------------------------------------------------------------------ */
+/* ---- what the timeline hands on ---- */
 
 static int span_begins(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane,
 		       const struct timeline_span *s, const char *bytes, bool arrow)
 {
 	struct perfetto *pf = ctx;
 
-	perfetto_write_event(&pf->w, s->what == TIMELINE_INSTANT ? PERFETTO_INSTANT : PERFETTO_BEGIN, s->start_ns,
-			     perfetto_track_lane(pf, tr, l, lane), arrow ? s->arrow : 0, s->end == TIMELINE_TO, bytes,
-			     s->len);
+	perfetto_write_event(&pf->w,
+			     s->what == TIMELINE_INSTANT ? PERFETTO_INSTANT : PERFETTO_BEGIN,
+			     s->start_ns, perfetto_track_lane(pf, tr, l, lane),
+			     arrow ? s->arrow : 0, s->end == TIMELINE_TO, bytes, s->len);
 	return pf->w.out->error;
 }
 
@@ -41,8 +43,8 @@ static int span_ends(void *ctx, struct timeline_track *tr, struct timeline_lane 
 	return pf->w.out->error;
 }
 
-static int value_is(void *ctx, struct timeline_track *tr, struct timeline_lane *l, const struct timeline_span *s,
-		    const char *bytes, bool late)
+static int value_is(void *ctx, struct timeline_track *tr, struct timeline_lane *l,
+		    const struct timeline_span *s, const char *bytes, bool late)
 {
 	struct perfetto *pf = ctx;
 	int64_t delta;
@@ -62,9 +64,11 @@ static int value_is(void *ctx, struct timeline_track *tr, struct timeline_lane *
 	return pf->w.out->error;
 }
 
-static const struct timeline_ops timeline_ops = { .begin = span_begins, .end = span_ends, .value = value_is };
+static const struct timeline_ops timeline_ops = { .begin = span_begins,
+						  .end = span_ends,
+						  .value = value_is };
 
-/* ---- events ------------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 /* What the two ends of an arrow share. */
 static uint64_t arrow_id(const struct event *ev)
@@ -91,7 +95,8 @@ static char *put_fields(struct perfetto *pf, char *p, const struct event *ev)
 	return perfetto_args(&pf->w, p, pf->body + sizeof(pf->body) - 1024, f, n);
 }
 
-static int add(struct perfetto *pf, struct timeline_track *tr, const struct timeline_span *span, char *end)
+static int add(struct perfetto *pf, struct timeline_track *tr, const struct timeline_span *span,
+	       char *end)
 {
 	struct timeline_span s = *span;
 
@@ -104,9 +109,10 @@ static int add(struct perfetto *pf, struct timeline_track *tr, const struct time
 
 static int add_memory(struct perfetto *pf, const struct event *ev)
 {
-	struct timeline_span s = {
-		.start_ns = ev->rec->end_ns, .end_ns = ev->rec->end_ns, .what = TIMELINE_VALUE, .len = sizeof(int64_t)
-	};
+	struct timeline_span s = { .start_ns = ev->rec->end_ns,
+				   .end_ns = ev->rec->end_ns,
+				   .what = TIMELINE_VALUE,
+				   .len = sizeof(int64_t) };
 	struct timeline_track *tr;
 	uint32_t device;
 	int64_t delta;
@@ -142,7 +148,8 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 	if (ev->number)
 		p = proto_u64(p, EVENT_CORRELATION, ev->number);
 	if (ev->stack && !pf->opts->stack_args)
-		p = proto_u64(p, EVENT_STACK, perfetto_stack_iid(&pf->w, ev->stack, pf->opts->mangled));
+		p = proto_u64(p, EVENT_STACK,
+			      perfetto_stack_iid(&pf->w, ev->stack, pf->opts->mangled));
 	if (ev->kernel) {
 		name = work_kernel(pf->opts, ev->kernel);
 		p = perfetto_arg_str(&pf->w, p, "kernel", name, strlen(name));
@@ -153,7 +160,8 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 		p = perfetto_arg_u64(&pf->w, p, "correlation", ev->number);
 	/* half of the room is for the arguments */
 	if (ev->stack && pf->opts->stack_args)
-		p = perfetto_arg_stack(&pf->w, p, pf->body + sizeof(pf->body) / 2, ev->stack, pf->opts->mangled);
+		p = perfetto_arg_stack(&pf->w, p, pf->body + sizeof(pf->body) / 2, ev->stack,
+				       pf->opts->mangled);
 	p = put_fields(pf, p, ev);
 	err = add(pf, perfetto_track(pf, T_THREAD, ev->proc, tid, 0), &s, p);
 	if (!err)
@@ -165,7 +173,9 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 static int add_foreign(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
-	struct timeline_span s = { .start_ns = f->h.start_ns, .end_ns = f->h.end_ns, .depth = f->depth };
+	struct timeline_span s = { .start_ns = f->h.start_ns,
+				   .end_ns = f->h.end_ns,
+				   .depth = f->depth };
 	const char *name = (const char *)&f->words[f->nwords];
 	char *p = pf->body;
 
@@ -173,9 +183,11 @@ static int add_foreign(struct perfetto *pf, const struct event *ev)
 		return 0;
 	if (f->h.flags & CT_F_NO_RETURN)
 		s.end_ns = s.start_ns;
-	p = proto_u64(p, EVENT_CATEGORY, perfetto_iid(&pf->w, PERFETTO_CATEGORIES, name + f->name_len, f->domain_len));
+	p = proto_u64(p, EVENT_CATEGORY,
+		      perfetto_iid(&pf->w, PERFETTO_CATEGORIES, name + f->name_len, f->domain_len));
 	p = proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, name, f->name_len));
-	return add(pf, perfetto_track(pf, T_THREAD, ev->proc, f->h.tid ? f->h.tid : f->h.pid, 0), &s, p);
+	return add(pf, perfetto_track(pf, T_THREAD, ev->proc, f->h.tid ? f->h.tid : f->h.pid, 0),
+		   &s, p);
 }
 
 /* The track of device work, by its kind. */
@@ -184,14 +196,10 @@ static struct timeline_track *work_track(struct perfetto *pf, const struct event
 	const struct ct_work *w = (const struct ct_work *)ev->rec;
 
 	switch (w->h.kind) {
-	case CT_SYNC:
-		return perfetto_track(pf, T_WAITS, ev->proc, w->device, w->stream);
-	case CT_MEMORY:
-		return perfetto_track(pf, T_MEMORY, ev->proc, w->device, 0);
-	case CT_MANAGED:
-		return perfetto_track(pf, T_MANAGED, ev->proc, w->device, 0);
-	default:
-		return perfetto_track(pf, T_STREAM, ev->proc, w->device, w->stream);
+	case CT_SYNC: return perfetto_track(pf, T_WAITS, ev->proc, w->device, w->stream);
+	case CT_MEMORY: return perfetto_track(pf, T_MEMORY, ev->proc, w->device, 0);
+	case CT_MANAGED: return perfetto_track(pf, T_MANAGED, ev->proc, w->device, 0);
+	default: return perfetto_track(pf, T_STREAM, ev->proc, w->device, w->stream);
 	}
 }
 
@@ -213,7 +221,8 @@ static int add_work(struct perfetto *pf, const struct event *ev)
 	}
 	if (ev->rec->kind == CT_MEMORY)
 		s.what = TIMELINE_INSTANT;
-	name = ev->rec->kind == CT_KERNEL ? work_kernel(pf->opts, ev->kernel) : work_text(ev->rec, text);
+	name = ev->rec->kind == CT_KERNEL ? work_kernel(pf->opts, ev->kernel)
+					  : work_text(ev->rec, text);
 	p = put_head(pf, pf->body, "device", name);
 	if (ev->number)
 		p = proto_u64(p, EVENT_CORRELATION, ev->number);
@@ -227,7 +236,8 @@ static int add_marker(struct perfetto *pf, const struct event *ev)
 	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
 	struct timeline_span s = { .start_ns = m->h.start_ns,
 				   .end_ns = m->h.end_ns,
-				   .what = m->what == CT_MARKER_MARK ? TIMELINE_INSTANT : TIMELINE_SPAN };
+				   .what = m->what == CT_MARKER_MARK ? TIMELINE_INSTANT
+								     : TIMELINE_SPAN };
 	enum track_kind kind = m->what == CT_MARKER_START_END ? T_SPANS : T_RANGES;
 	uint32_t tid = kind == T_SPANS ? 0 : m->h.tid ? m->h.tid : m->h.pid;
 	char *p = pf->body;
@@ -242,8 +252,8 @@ static int add_marker(struct perfetto *pf, const struct event *ev)
 }
 
 /* Something with a time, a track and nothing else to it. */
-static int add_plain(struct perfetto *pf, const struct event *ev, struct timeline_track *tr, const char *category,
-		     const char *name, bool instant)
+static int add_plain(struct perfetto *pf, const struct event *ev, struct timeline_track *tr,
+		     const char *category, const char *name, bool instant)
 {
 	struct timeline_span s = { .start_ns = ev->rec->start_ns, .end_ns = ev->rec->end_ns };
 	char *p = put_head(pf, pf->body, category, name);
@@ -255,7 +265,8 @@ static int add_plain(struct perfetto *pf, const struct event *ev, struct timelin
 	return add(pf, tr, &s, put_fields(pf, p, ev));
 }
 
-/* How often a function was called whose calls have no slices: over the stretch of time that the numbers are of. */
+/* How often a function was called whose calls have no slices: over the stretch of time that the
+ * numbers are of. */
 static int add_muted(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
@@ -263,16 +274,18 @@ static int add_muted(struct perfetto *pf, const struct event *ev)
 	char *p = pf->body;
 
 	p = proto_u64(p, EVENT_CATEGORY, perfetto_const_iid(&pf->w, PERFETTO_CATEGORIES, "muted"));
-	p = proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, m->text + m->domain_len, m->name_len));
+	p = proto_u64(p, EVENT_NAME,
+		      perfetto_iid(&pf->w, PERFETTO_NAMES, m->text + m->domain_len, m->name_len));
 	return add(pf, perfetto_track(pf, T_MUTED, ev->proc, 0, 0), &s, put_fields(pf, p, ev));
 }
 
 static int add_counter(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_counter *c = (const struct ct_counter *)ev->rec;
-	struct timeline_span s = {
-		.start_ns = c->h.end_ns, .end_ns = c->h.end_ns, .what = TIMELINE_VALUE, .len = sizeof(double)
-	};
+	struct timeline_span s = { .start_ns = c->h.end_ns,
+				   .end_ns = c->h.end_ns,
+				   .what = TIMELINE_VALUE,
+				   .len = sizeof(double) };
 	const struct process *proc = c->h.pid ? ev->proc : NULL;
 
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -292,15 +305,15 @@ static int add_counter(struct perfetto *pf, const struct event *ev)
 static int add_device(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_device *d = (const struct ct_device *)ev->rec;
-	struct timeline_key key =
-		perfetto_track_key(d->h.pid ? T_GPU : T_MACHINE, d->h.pid ? ev->proc : NULL, d->id, 0);
+	struct timeline_key key = perfetto_track_key(d->h.pid ? T_GPU : T_MACHINE,
+						     d->h.pid ? ev->proc : NULL, d->id, 0);
 	struct timeline_track *tr = timeline_track(pf->timeline, &key);
 	char name[160];
 
 	if (!tr)
 		return -ENOMEM;
-	snprintf(name, sizeof(name), "%.*s%s%s", (int)(d->name_len < 100 ? d->name_len : 100), d->name,
-		 ev->gpu && *ev->gpu->text ? ", " : "", ev->gpu ? ev->gpu->text : "");
+	snprintf(name, sizeof(name), "%.*s%s%s", (int)(d->name_len < 100 ? d->name_len : 100),
+		 d->name, ev->gpu && *ev->gpu->text ? ", " : "", ev->gpu ? ev->gpu->text : "");
 	return perfetto_track_tell(pf, tr, name);
 }
 
@@ -323,51 +336,40 @@ static int one_event(struct perfetto *pf, const struct event *ev)
 	char text[WORK_TEXT_MAX];
 
 	switch (h->kind) {
-	case CT_CALL:
-		return h->flags & CT_F_HIDDEN ? 0 : add_call(pf, ev);
-	case CT_FOREIGN:
-		return add_foreign(pf, ev);
+	case CT_CALL: return h->flags & CT_F_HIDDEN ? 0 : add_call(pf, ev);
+	case CT_FOREIGN: return add_foreign(pf, ev);
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET:
 	case CT_SYNC:
 	case CT_GRAPH:
 	case CT_MEMORY:
-	case CT_MANAGED:
-		return add_work(pf, ev);
+	case CT_MANAGED: return add_work(pf, ev);
 	case CT_OVERHEAD:
-		return add_plain(pf, ev, perfetto_track(pf, T_OVERHEAD, ev->proc, h->tid, 0), "overhead",
-				 work_text(h, text), false);
-	case CT_MARKER:
-		return add_marker(pf, ev);
-	case CT_COUNTER:
-		return add_counter(pf, ev);
+		return add_plain(pf, ev, perfetto_track(pf, T_OVERHEAD, ev->proc, h->tid, 0),
+				 "overhead", work_text(h, text), false);
+	case CT_MARKER: return add_marker(pf, ev);
+	case CT_COUNTER: return add_counter(pf, ev);
 	case CT_EVENT:
-		return add_plain(pf, ev, perfetto_track(pf, T_EVENTS, NULL, ((const struct ct_event *)h)->device, 0),
+		return add_plain(pf, ev,
+				 perfetto_track(pf, T_EVENTS, NULL,
+						((const struct ct_event *)h)->device, 0),
 				 "event", work_text(h, text), true);
-	case CT_METRIC:
-		work_metrics_record(pf->metrics, (const struct ct_metric *)h);
-		return 0;
+	case CT_METRIC: work_metrics_record(pf->metrics, (const struct ct_metric *)h); return 0;
 	case CT_CLOCK:
-		perfetto_write_clocks(&pf->w, h->start_ns, ((const struct ct_clock *)h)->boottime_ns,
+		perfetto_write_clocks(&pf->w, h->start_ns,
+				      ((const struct ct_clock *)h)->boottime_ns,
 				      ((const struct ct_clock *)h)->realtime_ns);
 		return 0;
-	case CT_DEVICE:
-		return add_device(pf, ev);
-	case CT_EXEC:
-		inuse_forget(pf->inuse, h->pid);
-		return rename_process(pf, ev);
-	case CT_THREAD_NAME:
-		return h->tid == h->pid ? rename_process(pf, ev) : 0;
-	case CT_EXIT:
-		inuse_forget(pf->inuse, h->pid);
-		return 0;
-	case CT_MUTED:
-		return add_muted(pf, ev);
+	case CT_DEVICE: return add_device(pf, ev);
+	case CT_EXEC: inuse_forget(pf->inuse, h->pid); return rename_process(pf, ev);
+	case CT_THREAD_NAME: return h->tid == h->pid ? rename_process(pf, ev) : 0;
+	case CT_EXIT: inuse_forget(pf->inuse, h->pid); return 0;
+	case CT_MUTED: return add_muted(pf, ev);
 	case CT_LOST:
-		return add_plain(pf, ev, perfetto_track(pf, T_LOST, NULL, 0, 0), "lost", "lost", false);
-	default:
-		return 0;
+		return add_plain(pf, ev, perfetto_track(pf, T_LOST, NULL, 0, 0), "lost", "lost",
+				 false);
+	default: return 0;
 	}
 }
 
@@ -417,10 +419,12 @@ static void say(const struct perfetto *pf)
 		uint64_t n;
 		const char *what;
 	} rows[] = {
-		{ timeline_no_arrow(pf->timeline),
-		  "arrows from calls to device work are not drawn: it came too long after its call" },
-		{ timeline_dropped(pf->timeline), "spans overlap too many others and are left out" },
-		{ pf->no_time, "pieces of device work have no time of the device and are left out" },
+		{ timeline_no_arrow(pf->timeline), "arrows from calls to device work are not "
+						   "drawn: it came too long after its call" },
+		{ timeline_dropped(pf->timeline),
+		  "spans overlap too many others and are left out" },
+		{ pf->no_time,
+		  "pieces of device work have no time of the device and are left out" },
 		{ pf->late, "counter samples came too late and are left out" },
 		{ inuse_dropped(pf->inuse),
 		  "allocations are not counted as memory in use: there are too many at a time" },

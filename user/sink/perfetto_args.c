@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* perfetto_args.c - fields as debug annotations: numbers stay numbers, structs and lists stay what they are. See
- * perfetto_write.h. */
+/* perfetto_args.c - fields as debug annotations: numbers stay numbers, structs and lists stay
+ * what they are. See perfetto_write.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 #include "perfetto_write.h"
 #include "proto.h"
 
-#define ROOM 256     /* any value but a struct or a list, with its name; three dimensions are the longest */
+/* any value but a struct or a list, with its name; three dimensions are the longest */
+#define ROOM 256
 #define MAX_OPEN 16  /* structs in structs */
 #define STR_MAX 2048 /* bytes of a string */
 #define FLAGS_MAX 1024
@@ -33,7 +34,8 @@ static char *put_name(struct perfetto_writer *w, char *p, const char *name)
 
 static char *put_string(struct perfetto_writer *w, char *p, const char *s, size_t n)
 {
-	return proto_u64(p, ARG_STRING, perfetto_iid(w, PERFETTO_STRINGS, s, n < STR_MAX ? n : STR_MAX));
+	return proto_u64(p, ARG_STRING,
+			 perfetto_iid(w, PERFETTO_STRINGS, s, n < STR_MAX ? n : STR_MAX));
 }
 
 char *perfetto_arg_u64(struct perfetto_writer *w, char *p, const char *name, uint64_t v)
@@ -52,7 +54,8 @@ char *perfetto_arg_bool(struct perfetto_writer *w, char *p, const char *name, bo
 	return proto_close(begin, p);
 }
 
-char *perfetto_arg_str(struct perfetto_writer *w, char *p, const char *name, const char *s, size_t n)
+char *perfetto_arg_str(struct perfetto_writer *w, char *p, const char *name, const char *s,
+		       size_t n)
 {
 	char *begin = p = proto_open(p, EVENT_ANNOTATION);
 
@@ -61,14 +64,16 @@ char *perfetto_arg_str(struct perfetto_writer *w, char *p, const char *name, con
 }
 
 /* A frame in one string: the function and the line of its source, or its place in the object. */
-static char *put_frame(struct perfetto_writer *w, char *p, const struct stack_frame *f, bool mangled)
+static char *put_frame(struct perfetto_writer *w, char *p, const struct stack_frame *f,
+		       bool mangled)
 {
 	const char *name = mangled && f->mangled ? f->mangled : f->function;
 	char text[STR_MAX];
 	int n;
 
 	if (!name)
-		n = snprintf(text, sizeof(text), "%.1000s+%#llx", f->object ? f->object : "", (unsigned long long)f->address);
+		n = snprintf(text, sizeof(text), "%.1000s+%#llx", f->object ? f->object : "",
+			     (unsigned long long)f->address);
 	else if (f->file && f->line)
 		n = snprintf(text, sizeof(text), "%.1000s (%.900s:%u)", name, f->file, f->line);
 	else
@@ -76,7 +81,8 @@ static char *put_frame(struct perfetto_writer *w, char *p, const struct stack_fr
 	return put_string(w, p, text, (size_t)n);
 }
 
-char *perfetto_arg_stack(struct perfetto_writer *w, char *p, const char *end, const struct stack *s, bool mangled)
+char *perfetto_arg_stack(struct perfetto_writer *w, char *p, const char *end, const struct stack *s,
+			 bool mangled)
 {
 	char *begin = p = proto_open(p, EVENT_ANNOTATION), *element;
 
@@ -103,7 +109,8 @@ static char *put_flags(struct perfetto_writer *w, char *p, const struct field *f
 		uint64_t bits = (uint64_t)f->xlat->rows[i].value;
 		size_t n = strlen(f->xlat->rows[i].name);
 
-		if (!bits || (f->u & bits) != bits || !(left & bits) || n > (size_t)(text + sizeof(text) - t) - 32)
+		if (!bits || (f->u & bits) != bits || !(left & bits) ||
+		    n > (size_t)(text + sizeof(text) - t) - 32)
 			continue;
 		if (t != text)
 			*t++ = '|';
@@ -148,16 +155,13 @@ static char *put_value(struct perfetto_writer *w, char *p, const struct field *f
 	if (f->absent)
 		return proto_u64(p, ARG_POINTER, f->u);
 	switch (f->type) {
-	case FIELD_INT:
-		return proto_u64(p, ARG_INT, (uint64_t)f->i);
+	case FIELD_INT: return proto_u64(p, ARG_INT, (uint64_t)f->i);
 	case FIELD_UINT:
 	case FIELD_SIZE:
-	case FIELD_DURATION:
-		return proto_u64(p, ARG_UINT, f->u);
+	case FIELD_DURATION: return proto_u64(p, ARG_UINT, f->u);
 	case FIELD_PTR:
 	case FIELD_STREAM:
-	case FIELD_FUNC:
-		return proto_u64(p, ARG_POINTER, f->u);
+	case FIELD_FUNC: return proto_u64(p, ARG_POINTER, f->u);
 	case FIELD_ENUM:
 	case FIELD_ERROR:
 	case FIELD_WORD:
@@ -165,25 +169,19 @@ static char *put_value(struct perfetto_writer *w, char *p, const struct field *f
 		if (!name)
 			return proto_u64(p, ARG_INT, (uint64_t)f->i);
 		return proto_u64(p, ARG_STRING, perfetto_const_iid(w, PERFETTO_STRINGS, name));
-	case FIELD_FLAGS:
-		return put_flags(w, p, f);
-	case FIELD_BOOL:
-		return proto_u64(p, ARG_BOOL, f->u != 0);
+	case FIELD_FLAGS: return put_flags(w, p, f);
+	case FIELD_BOOL: return proto_u64(p, ARG_BOOL, f->u != 0);
 	case FIELD_FLOAT:
-	case FIELD_RATE:
-		return proto_double(p, ARG_DOUBLE, f->f);
-	case FIELD_DIM3:
-		return put_dims(p, f->dim);
-	case FIELD_STR:
-		return put_string(w, p, f->str, f->str_len);
-	case FIELD_BYTES:
-		return put_hex_bytes(w, p, f);
-	default:
-		return proto_u64(p, ARG_STRING, perfetto_const_iid(w, PERFETTO_STRINGS, "?"));
+	case FIELD_RATE: return proto_double(p, ARG_DOUBLE, f->f);
+	case FIELD_DIM3: return put_dims(p, f->dim);
+	case FIELD_STR: return put_string(w, p, f->str, f->str_len);
+	case FIELD_BYTES: return put_hex_bytes(w, p, f);
+	default: return proto_u64(p, ARG_STRING, perfetto_const_iid(w, PERFETTO_STRINGS, "?"));
 	}
 }
 
-char *perfetto_args(struct perfetto_writer *w, char *p, const char *end, const struct field *f, int n)
+char *perfetto_args(struct perfetto_writer *w, char *p, const char *end, const struct field *f,
+		    int n)
 {
 	char *begins[MAX_OPEN];
 	bool list[MAX_OPEN] = { false };
@@ -207,7 +205,9 @@ char *perfetto_args(struct perfetto_writer *w, char *p, const char *end, const s
 		}
 		if (f->absent && (f->out || !f->u))
 			continue;
-		begin = p = proto_open(p, !open ? EVENT_ANNOTATION : list[open] ? ARG_ARRAY : ARG_DICT);
+		begin = p = proto_open(p, !open	       ? EVENT_ANNOTATION
+					  : list[open] ? ARG_ARRAY
+						       : ARG_DICT);
 		if (f->name && !(open && list[open]))
 			p = put_name(w, p, f->name);
 		if (opens) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * perfetto_track.c - the tracks of a Perfetto trace: what they are called, where they stand, what tells them apart. See
- * perfetto.h. Knows no event.
+ * perfetto_track.c - the tracks of a Perfetto trace: what they are called, where they stand,
+ * what tells them apart. See perfetto.h. Knows no event.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -47,9 +47,11 @@ static uint64_t uuid_of(const struct timeline_key *k, int lane)
 	return h | 1; /* 0 is no track */
 }
 
-struct timeline_key perfetto_track_key(enum track_kind kind, const struct process *proc, uint32_t a, uint32_t b)
+struct timeline_key perfetto_track_key(enum track_kind kind, const struct process *proc, uint32_t a,
+				       uint32_t b)
 {
-	return (struct timeline_key){ .kind = (uint32_t)kind | (kind == T_THREAD ? TIMELINE_EARLY : 0),
+	return (struct timeline_key){ .kind = (uint32_t)kind |
+					      (kind == T_THREAD ? TIMELINE_EARLY : 0),
 				      .pid = proc ? proc->pid : 0,
 				      .start = proc ? proc->start_boottime_ns : 0,
 				      .a = a,
@@ -59,7 +61,8 @@ struct timeline_key perfetto_track_key(enum track_kind kind, const struct proces
 static struct timeline_key parent_key(const struct timeline_key *k)
 {
 	const struct track_row *row = &kinds[perfetto_track_kind(k)];
-	struct timeline_key parent = { .kind = row->parent | (row->parent == T_THREAD ? TIMELINE_EARLY : 0) };
+	struct timeline_key parent = { .kind = row->parent |
+					       (row->parent == T_THREAD ? TIMELINE_EARLY : 0) };
 
 	if (row->keeps != KEEPS_NOTHING) {
 		parent.pid = k->pid;
@@ -73,13 +76,15 @@ static struct timeline_key parent_key(const struct timeline_key *k)
 /* The number of a GPU in the trace, which its processes and the machine may call by others. */
 static uint32_t gpu_number(const struct perfetto *pf, const struct timeline_key *k)
 {
-	const struct gpu *g = perfetto_track_kind(k) == T_MACHINE ? gpu_table_machine(pf->gpus, k->a)
-								   : gpu_table_find(pf->gpus, pf->proc, k->a);
+	const struct gpu *g = perfetto_track_kind(k) == T_MACHINE
+				      ? gpu_table_machine(pf->gpus, k->a)
+				      : gpu_table_find(pf->gpus, pf->proc, k->a);
 
 	return g ? g->number : k->a;
 }
 
-static const char *track_name(const struct perfetto *pf, const struct timeline_key *k, char *buf, size_t size)
+static const char *track_name(const struct perfetto *pf, const struct timeline_key *k, char *buf,
+			      size_t size)
 {
 	const struct track_row *row = &kinds[perfetto_track_kind(k)];
 	uint32_t number = row->keeps == KEEPS_A ? k->b : k->a;
@@ -104,7 +109,8 @@ static const char *track_name(const struct perfetto *pf, const struct timeline_k
 	return buf;
 }
 
-/* What else is known of a process: its host in merged recordings, its pid where that is not the track's, its rank, its arguments. */
+/* What else is known of a process: its host in merged recordings, its pid where that is not the
+ * track's, its rank, its arguments. */
 static const char *about(const struct process *p, char *buf, size_t size)
 {
 	const struct process_info *i = p->info;
@@ -180,13 +186,14 @@ int perfetto_track_tell(struct perfetto *pf, struct timeline_track *tr, const ch
 }
 
 /* The track, known to the reader of the trace. NULL: no memory. */
-struct timeline_track *perfetto_track(struct perfetto *pf, enum track_kind kind, const struct process *proc, uint32_t a,
-				      uint32_t b)
+struct timeline_track *perfetto_track(struct perfetto *pf, enum track_kind kind,
+				      const struct process *proc, uint32_t a, uint32_t b)
 {
 	struct timeline_key key = perfetto_track_key(kind, proc, a, b);
 	struct timeline_track *tr = timeline_track(pf->timeline, &key);
 
-	if (tr && kind == T_THREAD && tr->introduced && strncmp(tr->name, thread_name(pf, tr), CT_COMM_LEN))
+	if (tr && kind == T_THREAD && tr->introduced &&
+	    strncmp(tr->name, thread_name(pf, tr), CT_COMM_LEN))
 		tr->introduced = false;
 	if (!tr || tr->introduced)
 		return tr;
@@ -196,7 +203,8 @@ struct timeline_track *perfetto_track(struct perfetto *pf, enum track_kind kind,
 }
 
 /* Lanes beside the first are tracks of the same name: the viewer puts them together. */
-uint64_t perfetto_track_lane(struct perfetto *pf, struct timeline_track *tr, struct timeline_lane *l, int lane)
+uint64_t perfetto_track_lane(struct perfetto *pf, struct timeline_track *tr,
+			     struct timeline_lane *l, int lane)
 {
 	struct perfetto_track t = { 0 };
 	struct timeline_key parent;

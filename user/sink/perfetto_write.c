@@ -10,7 +10,8 @@
 #define SEQUENCE 1
 #define NAME_MAX_BYTES 16384
 #define TRACK_NAME_MAX 128
-#define DICT_STRINGS (128u << 10) /* so much of one kind is remembered that it is time to forget it */
+/* so much of one kind is remembered that it is time to forget it */
+#define DICT_STRINGS (128u << 10)
 #define DICT_BYTES (8u << 20)
 
 /* Field numbers of perfetto_trace.proto. */
@@ -29,7 +30,14 @@ enum {
 enum { FLAG_CLEARED = 1, FLAG_NEEDED = 2 };
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC = 3, CLOCK_ID_BOOTTIME = 6 };
 enum { DEFAULTS_CLOCK = 58 };
-enum { EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_COUNTER = 30, EVENT_DOUBLE = 44, EVENT_FLOW = 47, EVENT_FLOW_END = 48 };
+enum {
+	EVENT_TYPE = 9,
+	EVENT_TRACK = 11,
+	EVENT_COUNTER = 30,
+	EVENT_DOUBLE = 44,
+	EVENT_FLOW = 47,
+	EVENT_FLOW_END = 48
+};
 enum {
 	TRACK_UUID = 1,
 	TRACK_NAME = 2,
@@ -40,7 +48,7 @@ enum {
 	TRACK_TEXT = 14
 };
 
-/* ---- packets ------------------------------------------------------------------------------------------------ */
+/* ---- packets ---- */
 
 /* What every packet but the first has: which sequence, and that it needs what was sent before. */
 static char *put_sequence(char *p)
@@ -86,7 +94,8 @@ static char *put_clock(char *p, uint32_t id, uint64_t ns)
 	return proto_close(begin, p);
 }
 
-void perfetto_write_clocks(struct perfetto_writer *w, uint64_t monotonic_ns, uint64_t boottime_ns, uint64_t realtime_ns)
+void perfetto_write_clocks(struct perfetto_writer *w, uint64_t monotonic_ns, uint64_t boottime_ns,
+			   uint64_t realtime_ns)
 {
 	char packet[512], *p = put_sequence(packet), *snapshot;
 
@@ -152,8 +161,8 @@ static size_t varint_len(uint64_t v)
 	return (size_t)(63 - __builtin_clzll(v | 1)) / 7 + 1;
 }
 
-void perfetto_write_event(struct perfetto_writer *w, enum perfetto_type type, uint64_t ns, uint64_t uuid, uint64_t flow,
-			  bool ends, const char *body, size_t len)
+void perfetto_write_event(struct perfetto_writer *w, enum perfetto_type type, uint64_t ns,
+			  uint64_t uuid, uint64_t flow, bool ends, const char *body, size_t len)
 {
 	char head[48], event[48], *h = head, *e = event, *p, *begin;
 	size_t nevent, npacket;
@@ -209,10 +218,11 @@ void perfetto_write_interned(struct perfetto_writer *w)
 	w->interned.len = 0;
 }
 
-/* ---- strings ------------------------------------------------------------------------------------------------ */
+/* ---- strings ---- */
 
 /* The number of the bytes, from 1 on; 0: no memory. */
-static uint32_t intern(struct perfetto_writer *w, enum perfetto_dict dict, const void *s, size_t n, bool *is_new)
+static uint32_t intern(struct perfetto_writer *w, enum perfetto_dict dict, const void *s, size_t n,
+		       bool *is_new)
 {
 	struct strings *d = &w->dicts[dict];
 	uint32_t before = d->n, number = strings_add(d, s, n);
@@ -222,8 +232,8 @@ static uint32_t intern(struct perfetto_writer *w, enum perfetto_dict dict, const
 }
 
 /* A submessage of InternedData with the number and bytes, or with what is in `more`. */
-static void intern_add(struct perfetto_writer *w, enum perfetto_dict dict, uint32_t iid, const char *s, size_t n,
-		       bool fields)
+static void intern_add(struct perfetto_writer *w, enum perfetto_dict dict, uint32_t iid,
+		       const char *s, size_t n, bool fields)
 {
 	char *begin = text_room(&w->interned, n + 4 * PROTO_FIELD_MAX), *p = begin, *part;
 
@@ -277,7 +287,8 @@ uint32_t perfetto_const_iid(struct perfetto_writer *w, enum perfetto_dict dict, 
 }
 
 /* A message by its fields: the same fields are the same message. */
-static uint32_t message_iid(struct perfetto_writer *w, enum perfetto_dict dict, const char *fields, size_t n)
+static uint32_t message_iid(struct perfetto_writer *w, enum perfetto_dict dict, const char *fields,
+			    size_t n)
 {
 	bool is_new;
 	uint32_t iid = intern(w, dict, fields, n, &is_new);
@@ -297,8 +308,10 @@ static uint32_t frame_iid(struct perfetto_writer *w, const struct stack_frame *f
 	if (f->object) {
 		char mapping[PROTO_FIELD_MAX], *m;
 
-		m = proto_u64(mapping, 7, perfetto_iid(w, PERFETTO_OBJECTS, f->object, strlen(f->object)));
-		p = proto_u64(p, 3, message_iid(w, PERFETTO_MAPPINGS, mapping, (size_t)(m - mapping)));
+		m = proto_u64(mapping, 7,
+			      perfetto_iid(w, PERFETTO_OBJECTS, f->object, strlen(f->object)));
+		p = proto_u64(p, 3,
+			      message_iid(w, PERFETTO_MAPPINGS, mapping, (size_t)(m - mapping)));
 	}
 	p = proto_u64(p, 4, f->address);
 	if (f->file)
@@ -330,9 +343,10 @@ uint32_t perfetto_stack_iid(struct perfetto_writer *w, const struct stack *s, bo
 
 int perfetto_write_open(struct perfetto_writer *w, struct out *out)
 {
-	static const uint8_t dicts[] = { PERFETTO_CATEGORIES, PERFETTO_NAMES,  PERFETTO_ARGS,	 PERFETTO_FUNCTIONS,
-					 PERFETTO_FRAMES,     PERFETTO_STACKS, PERFETTO_OBJECTS, PERFETTO_FILES,
-					 PERFETTO_MAPPINGS,   PERFETTO_STRINGS };
+	static const uint8_t dicts[] = { PERFETTO_CATEGORIES, PERFETTO_NAMES,  PERFETTO_ARGS,
+					 PERFETTO_FUNCTIONS,  PERFETTO_FRAMES, PERFETTO_STACKS,
+					 PERFETTO_OBJECTS,    PERFETTO_FILES,  PERFETTO_MAPPINGS,
+					 PERFETTO_STRINGS };
 
 	w->out = out;
 	for (size_t i = 0; i < ARRAY_LEN(dicts); i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * proto.h - writes Protocol Buffers' wire format at a pointer and returns the new end. For the hot path alone: a call's
- * event with nine arguments costs protobuf-c half a microsecond, this a tenth of that. Whoever calls has reserved the
- * room. Knows no message.
+ * proto.h - writes Protocol Buffers' wire format at a pointer and returns the new end. For the
+ * hot path alone: a call's event with nine arguments costs protobuf-c half a microsecond, this a
+ * tenth of that. Whoever calls has reserved the room. Knows no message.
  */
 #ifndef CT_PROTO_H
 #define CT_PROTO_H
@@ -65,7 +65,8 @@ static inline char *proto_open(char *p, uint32_t field)
 	return proto_tag(p, field, PROTO_BYTES) + 1;
 }
 
-/* `begin` is what proto_open() returned, p the end of the submessage: up to 4 bytes more are needed for a long one. */
+/* `begin` is what proto_open() returned, p the end of the submessage: up to 4 bytes more are
+ * needed for a long one. */
 static inline char *proto_close(char *begin, char *p)
 {
 	size_t n = (size_t)(p - begin), more = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * row.h - a cursor into an output buffer for one row: the sinks write at w.p, and ask for room before anything whose
- * length comes from outside. Rows may span flushes of the buffer. A row can be written to a text too, for what is to be
- * changed before it goes out. Knows no format.
+ * row.h - a cursor into an output buffer for one row: the sinks write at w.p, and ask for room
+ * before anything whose length comes from outside. Rows may span flushes of the buffer. A row
+ * can be written to a text too, for what is to be changed before it goes out. Knows no format.
  */
 #ifndef CT_ROW_H
 #define CT_ROW_H
@@ -14,7 +14,7 @@
 #define ROW_ROOM 16384
 
 struct row {
-	struct out *out;   /* NULL: to `text` */
+	struct out *out; /* NULL: to `text` */
 	struct text *text;
 	char *p, *begin, *end;
 };

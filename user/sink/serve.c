@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * serve.c - answers Prometheus, and pushes the same as OTLP: GET /metrics gives what was counted until then. The sink behind
- * `cudatrace serve`. Nothing is read between two scrapes, but for now and then, so that what ended processes left is taken off the
- * kernel's counts even if nobody asks. Knows no source.
+ * serve.c - answers Prometheus, and pushes the same as OTLP: GET /metrics gives what was counted
+ * until then. The sink behind `cudatrace serve`. Nothing is read between two scrapes, but for
+ * now and then, so that what ended processes left is taken off the kernel's counts even if
+ * nobody asks. Knows no source.
  */
 #include <errno.h>
 #include <event2/event.h>
@@ -51,7 +52,8 @@ static struct expose_about about_now(struct serve *s, struct losses *losses)
 {
 	s->opts->losses(s->opts->refresh_ctx, losses);
 	if (losses->lost[CT_LOSS_TALLY] && !s->told_full) {
-		msg_warn("the counts are full: calls of more processes are lost (cudatrace_lost_records_total{cause=\"%s\"}); raise --processes",
+		msg_warn("the counts are full: calls of more processes are lost "
+			 "(cudatrace_lost_records_total{cause=\"%s\"}); raise --processes",
 			 loss_name(CT_LOSS_TALLY));
 		s->told_full = true;
 	}
@@ -74,7 +76,7 @@ static int count(struct serve *s)
 	return s->error;
 }
 
-/* ---- pages ------------------------------------------------------------------------------------------------------ */
+/* ---- pages ---- */
 
 /* The text in a file of its own. -errno. */
 static int make_text(struct serve *s, enum expose_format format, size_t *len)
@@ -111,14 +113,16 @@ static void on_metrics(void *ctx, struct evhttp_request *req, const char *accept
 	if (!fd)
 		fd = make_text(s, format, &len);
 	if (fd < 0)
-		serve_http_answer(req, HTTP_INTERNAL, "text/plain; charset=utf-8", "the counts cannot be read\n");
+		serve_http_answer(req, HTTP_INTERNAL, "text/plain; charset=utf-8",
+				  "the counts cannot be read\n");
 	else
 		serve_http_answer_fd(req, expose_type(format), fd, len);
 	s->scrapes++;
 	s->scrape_s += clock_s(CLOCK_MONOTONIC) - began;
 }
 
-/* A line for each thing that is not as it should be. Returns how many of them keep it from counting. */
+/* A line for each thing that is not as it should be. Returns how many of them keep it from
+ * counting. */
 static int troubles(struct serve *s, bool ready, char *text, size_t size)
 {
 	struct losses l;
@@ -129,18 +133,24 @@ static int troubles(struct serve *s, bool ready, char *text, size_t size)
 
 	text[0] = '\0';
 	if (s->error) {
-		n += (size_t)snprintf(text + n, size - n, "the counts cannot be read: %s\n", strerror(-s->error));
+		n += (size_t)snprintf(text + n, size - n, "the counts cannot be read: %s\n",
+				      strerror(-s->error));
 		bad++;
 	}
 	if (!l.files) {
-		n += (size_t)snprintf(text + n, size - n, "no file has probes: no process has CUDA's libraries mapped, and none was found installed\n");
+		n += (size_t)snprintf(text + n, size - n,
+				      "no file has probes: no process has CUDA's libraries mapped, "
+				      "and none was found installed\n");
 		bad += ready;
 	}
 	if (l.refused)
-		n += (size_t)snprintf(text + n, size - n, "%llu files with CUDA's functions were refused: the programs of a user map too many\n",
+		n += (size_t)snprintf(text + n, size - n,
+				      "%llu files with CUDA's functions were refused: the programs "
+				      "of a user map too many\n",
 				      (unsigned long long)l.refused);
 	if (lost > s->lost_before) {
-		n += (size_t)snprintf(text + n, size - n, "%llu records were lost since /readyz was asked last\n",
+		n += (size_t)snprintf(text + n, size - n,
+				      "%llu records were lost since /readyz was asked last\n",
 				      (unsigned long long)(lost - s->lost_before));
 		bad += ready;
 	}
@@ -176,9 +186,10 @@ static void on_ready(void *ctx, struct evhttp_request *req, const char *accept)
 static void on_root(void *ctx, struct evhttp_request *req, const char *accept)
 {
 	(void)ctx, (void)accept;
-	serve_http_answer(req, HTTP_OK, "text/html; charset=utf-8",
-			  "<!doctype html><title>cudatrace</title><p><a href=\"/metrics\">/metrics</a> "
-			  "<a href=\"/healthz\">/healthz</a> <a href=\"/readyz\">/readyz</a>\n");
+	serve_http_answer(
+		req, HTTP_OK, "text/html; charset=utf-8",
+		"<!doctype html><title>cudatrace</title><p><a href=\"/metrics\">/metrics</a> "
+		"<a href=\"/healthz\">/healthz</a> <a href=\"/readyz\">/readyz</a>\n");
 }
 
 static const struct serve_page pages[] = {
@@ -189,7 +200,7 @@ static const struct serve_page pages[] = {
 	{ .path = NULL },
 };
 
-/* ---- by the clock ----------------------------------------------------------------------------------------------- */
+/* ---- by the clock ---- */
 
 static void on_retire(evutil_socket_t fd, short what, void *ctx)
 {
@@ -227,7 +238,8 @@ static void nothing(void *ctx)
 static int open_push(struct serve *s)
 {
 	struct timeval every = { .tv_sec = (time_t)(s->opts->otlp_interval_ns / 1000000000),
-				 .tv_usec = (suseconds_t)(s->opts->otlp_interval_ns % 1000000000 / 1000) };
+				 .tv_usec = (suseconds_t)(s->opts->otlp_interval_ns % 1000000000 /
+							  1000) };
 	struct otlp_config config;
 
 	if (!s->opts->otlp_url)
@@ -235,19 +247,23 @@ static int open_push(struct serve *s)
 	if (otlp_config_open(&config, s->opts->otlp_url, OTLP_METRICS))
 		return -EINVAL;
 	config.json = false;
-	s->send = otlp_send_open(&config, &(struct otlp_wait){ .ns = PUSH_LAST_NS }, s->opts->version, nothing, NULL);
+	s->send = otlp_send_open(&config, &(struct otlp_wait){ .ns = PUSH_LAST_NS },
+				 s->opts->version, nothing, NULL);
 	if (!s->send)
 		return -EINVAL;
 	s->push = event_new(s->opts->base, -1, EV_PERSIST, on_push, s);
 	return s->push && !event_add(s->push, &every) ? 0 : -ENOMEM;
 }
 
-/* ---- the sink ---------------------------------------------------------------------------------------------------- */
+/* ---- the sink ---- */
 
 static int serve_open(struct sink *sink, const struct sink_opts *opts)
 {
-	struct expose_opts expose = { .version = opts->version, .host = opts->host, .kernels = opts->kernels,
-				      .memory = opts->memory, .entries = opts->tallies_max };
+	struct expose_opts expose = { .version = opts->version,
+				      .host = opts->host,
+				      .kernels = opts->kernels,
+				      .memory = opts->memory,
+				      .entries = opts->tallies_max };
 	struct timeval every = { .tv_sec = RETIRE_S };
 	struct serve *s = calloc(1, sizeof(*s));
 	int err;
@@ -273,7 +289,8 @@ static int serve_open(struct sink *sink, const struct sink_opts *opts)
 	if (!strncmp(opts->listen, "unix:", 5))
 		msg_note("metrics at %s, /metrics", opts->listen);
 	else
-		msg_note("metrics at http://%s%s/metrics", *opts->listen == ':' ? "0.0.0.0" : "", opts->listen);
+		msg_note("metrics at http://%s%s/metrics", *opts->listen == ':' ? "0.0.0.0" : "",
+			 opts->listen);
 	return 0;
 }
 
@@ -296,7 +313,9 @@ static int serve_close(struct sink *sink, const struct sink_end *end)
 		struct losses losses;
 		struct expose_about about = about_now(s, &losses);
 		struct text request = { 0 };
-		uint64_t points = end ? otlp_put_metrics(s->expose, &about, s->opts, s->start_realtime_ns, &request) : 0;
+		uint64_t points = end ? otlp_put_metrics(s->expose, &about, s->opts,
+							 s->start_realtime_ns, &request)
+				      : 0;
 
 		if (points)
 			otlp_send_put(s->send, &request, points);

@@ -2,13 +2,15 @@
 /*
  * serve_http.c - see serve_http.h.
  *
- * Anybody who reaches the port may connect as often as he likes, and say his request a byte at a time, or say nothing. So there are never
- * more than CONNECTIONS_MAX connections, of one peer no more than PEER_MAX; and since whoever comes is let in, there is always a place for
- * a scrape: the one that has been without a whole request for longest goes, of the peer that has the most. What is being answered is
- * left alone while it is read. A connection on which no request is complete within PATIENCE_S is shut in any case.
+ * Anybody who reaches the port may connect as often as he likes, and say his request a byte at a
+ * time, or say nothing. So there are never more than CONNECTIONS_MAX connections, of one peer no
+ * more than PEER_MAX; and since whoever comes is let in, there is always a place for a scrape: the
+ * one that has been without a whole request for longest goes, of the peer that has the most. What
+ * is being answered is left alone while it is read. A connection on which no request is complete
+ * within PATIENCE_S is shut in any case.
  *
- * libevent's server says of no connection that it begins or ends. So each one's bufferevent is made here, and held: when the server
- * has freed it, its callbacks are gone.
+ * libevent's server says of no connection that it begins or ends. So each one's bufferevent is
+ * made here, and held: when the server has freed it, its callbacks are gone.
  */
 #include <errno.h>
 #include <event2/buffer.h>
@@ -30,12 +32,12 @@
 #include "../util/types.h"
 #include "serve_http.h"
 
-#define TIMEOUT_S 10	     /* without a byte */
-#define PATIENCE_S 30	     /* for a whole request */
+#define TIMEOUT_S 10  /* without a byte */
+#define PATIENCE_S 30 /* for a whole request */
 #define HEADERS_MAX 16384
 #define CONNECTIONS_MAX 256
-#define PEER_MAX 128	     /* of one address, or of one user of a Unix socket */
-#define ROOM 64		     /* that are accepted before it is looked who they are */
+#define PEER_MAX 128 /* of one address, or of one user of a Unix socket */
+#define ROOM 64	     /* that are accepted before it is looked who they are */
 #define LOOK_S 2
 #define BACKLOG 4096 /* of a Unix socket, whose clients do not wait */
 
@@ -63,13 +65,13 @@ struct serve_http {
 	void *ctx;
 	struct connection all[CONNECTIONS_MAX + ROOM];
 	int n;
-	int fresh;   /* the last ones, of whom it is not known who they are */
-	bool closed; /* nobody is let in until then */
-	uint64_t shut; /* connections, to make room */
+	int fresh;	/* the last ones, of whom it is not known who they are */
+	bool closed;	/* nobody is let in until then */
+	uint64_t shut;	/* connections, to make room */
 	char path[108]; /* of the socket in the file system; "": there is none */
 };
 
-/* ---- connections ----------------------------------------------------------------------------------------------- */
+/* ---- connections ---- */
 
 static void shut_door(struct serve_http *s)
 {
@@ -283,11 +285,12 @@ static void on_accept_error(struct evconnlistener *listener, void *ctx)
 	shut_door(ctx);
 }
 
-/* ---- requests -------------------------------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 static void on_request(struct evhttp_request *req, void *ctx)
 {
-	struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+	struct bufferevent *bev =
+		evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
 	const char *accept = evhttp_find_header(evhttp_request_get_input_headers(req), "Accept");
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
 	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
@@ -302,7 +305,8 @@ static void on_request(struct evhttp_request *req, void *ctx)
 			return;
 		}
 	}
-	serve_http_answer(req, HTTP_NOTFOUND, "text/plain; charset=utf-8", "there is no such page: /metrics, /healthz, /readyz\n");
+	serve_http_answer(req, HTTP_NOTFOUND, "text/plain; charset=utf-8",
+			  "there is no such page: /metrics, /healthz, /readyz\n");
 }
 
 void serve_http_answer(struct evhttp_request *req, int status, const char *type, const char *text)
@@ -332,12 +336,13 @@ void serve_http_answer_fd(struct evhttp_request *req, const char *type, int fd, 
 		evbuffer_free(body);
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------------------------ */
+/* ---- beginning and end ---- */
 
 #define UNIX "unix:"
 #define UNIX_MODE 0660
 
-/* "unix:PATH" or "unix:PATH,mode=0666". False: it is no such thing. *err: 0, or -EINVAL after one message. */
+/* "unix:PATH" or "unix:PATH,mode=0666". False: it is no such thing. *err: 0, or -EINVAL after
+ * one message. */
 static bool parse_unix(const char *where, struct sockaddr_un *addr, unsigned int *mode, int *err)
 {
 	const char *path = where + strlen(UNIX), *comma = strstr(where, ",mode=");
@@ -352,10 +357,13 @@ static bool parse_unix(const char *where, struct sockaddr_un *addr, unsigned int
 	if (comma)
 		given = strtoul(comma + 6, &end, 8);
 	if (*path != '/' || n >= sizeof(addr->sun_path)) {
-		msg_error("--listen: '%s' is no socket; give unix:PATH, with an absolute path of at most %zu bytes", where,
-			  sizeof(addr->sun_path) - 1);
+		msg_error("--listen: '%s' is no socket; give unix:PATH, with an absolute path of "
+			  "at most %zu bytes",
+			  where, sizeof(addr->sun_path) - 1);
 	} else if (comma && (comma[6] < '0' || comma[6] > '7' || *end || given > 0777)) {
-		msg_error("--listen: '%s' is no mode; give three octal digits, as unix:/run/cudatrace.sock,mode=0666", comma + 6);
+		msg_error("--listen: '%s' is no mode; give three octal digits, as "
+			  "unix:/run/cudatrace.sock,mode=0666",
+			  comma + 6);
 	} else {
 		memcpy(addr->sun_path, path, n);
 		*mode = (unsigned int)given;
@@ -372,7 +380,9 @@ static int parse(const char *where, char *addr, size_t size, unsigned long *port
 	size_t n;
 
 	if (!colon || (size_t)(colon - where) >= size) {
-		msg_error("--listen: '%s' is not ADDR:PORT; give one as 127.0.0.1:19400, [::1]:19400 or unix:/run/cudatrace.sock", where);
+		msg_error("--listen: '%s' is not ADDR:PORT; give one as 127.0.0.1:19400, "
+			  "[::1]:19400 or unix:/run/cudatrace.sock",
+			  where);
 		return -EINVAL;
 	}
 	n = (size_t)(colon - where);
@@ -381,7 +391,9 @@ static int parse(const char *where, char *addr, size_t size, unsigned long *port
 		memmove(addr, addr + 1, n - 2);
 		addr[n - 2] = '\0';
 	} else if (strchr(addr, ':')) {
-		msg_error("--listen: '%s' is not ADDR:PORT; give an IPv6 address in brackets, as [::1]:19400", where);
+		msg_error("--listen: '%s' is not ADDR:PORT; give an IPv6 address in brackets, as "
+			  "[::1]:19400",
+			  where);
 		return -EINVAL;
 	}
 	errno = 0;
@@ -400,17 +412,19 @@ int serve_http_check(const char *where)
 	char addr[128];
 	int err;
 
-	return parse_unix(where, &path, &mode, &err) ? err : parse(where, addr, sizeof(addr), &port);
+	return parse_unix(where, &path, &mode, &err) ? err
+						     : parse(where, addr, sizeof(addr), &port);
 }
 
-/* A socket that nobody listens at any more, as of one that was killed, is taken away; anything else stays. */
+/* A socket that nobody listens at any more, as of one that was killed, is taken away; anything
+ * else stays. */
 static void take_away_dead(const struct sockaddr_un *addr)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct stat st;
 
-	if (!lstat(addr->sun_path, &st) && S_ISSOCK(st.st_mode) && fd >= 0 && connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) &&
-	    errno == ECONNREFUSED)
+	if (!lstat(addr->sun_path, &st) && S_ISSOCK(st.st_mode) && fd >= 0 &&
+	    connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) && errno == ECONNREFUSED)
 		unlink(addr->sun_path);
 	if (fd >= 0)
 		close(fd);
@@ -426,11 +440,15 @@ static int bind_unix(struct serve_http *s, const struct sockaddr_un *addr, unsig
 	if (fd < 0)
 		return -errno;
 	mask = umask(0);
-	err = fchmod(fd, mode) || bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) ? -errno : 0;
+	err = fchmod(fd, mode) || bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) ? -errno
+											 : 0;
 	umask(mask);
 	if (!err)
 		strcpy(s->path, addr->sun_path);
-	s->listener = err ? NULL : evconnlistener_new(s->base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, BACKLOG, fd);
+	s->listener = err ? NULL
+			  : evconnlistener_new(s->base, NULL, NULL,
+					       LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
+					       BACKLOG, fd);
 	if (!s->listener) {
 		close(fd);
 		return err ? err : -ENOMEM;
@@ -456,7 +474,8 @@ static int listen_on(struct serve_http *s, const char *where)
 	if (parse_unix(where, &path, &mode, &err)) {
 		err = err ? err : bind_unix(s, &path, mode);
 		if (err)
-			msg_error("cannot listen on %s: %s; give another --listen", where, strerror(-err));
+			msg_error("cannot listen on %s: %s; give another --listen", where,
+				  strerror(-err));
 		return err;
 	}
 	err = parse(where, addr, sizeof(addr), &port);
@@ -469,7 +488,8 @@ static int listen_on(struct serve_http *s, const char *where)
 		socket = evhttp_bind_socket_with_handle(s->http, "0.0.0.0", (ev_uint16_t)port);
 	if (!socket) {
 		err = errno ? -errno : -EADDRNOTAVAIL;
-		msg_error("cannot listen on %s: %s; give another --listen ADDR:PORT", where, strerror(-err));
+		msg_error("cannot listen on %s: %s; give another --listen ADDR:PORT", where,
+			  strerror(-err));
 		return err;
 	}
 	s->listener = evhttp_bound_socket_get_listener(socket);
@@ -477,7 +497,8 @@ static int listen_on(struct serve_http *s, const char *where)
 	return 0;
 }
 
-struct serve_http *serve_http_open(struct event_base *base, const char *where, const struct serve_page *pages, void *ctx)
+struct serve_http *serve_http_open(struct event_base *base, const char *where,
+				   const struct serve_page *pages, void *ctx)
 {
 	struct timeval every = { .tv_sec = LOOK_S };
 	struct serve_http *s = calloc(1, sizeof(*s));

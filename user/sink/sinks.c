@@ -10,15 +10,20 @@ static const struct sinks_row rows[] = {
 	{ &sink_json, ".jsonl", SINKS_ROWS | SINKS_EXPORT | SINKS_COUNTERS },
 	{ &sink_folded, ".folded", SINKS_FOLDS | SINKS_EVERY_CALL | SINKS_EXPORT },
 	{ &sink_flame, ".flame.html", SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
-	{ &sink_speedscope, ".speedscope.json", SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
+	{ &sink_speedscope, ".speedscope.json",
+	  SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
 	{ &sink_html, ".html", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT | SINKS_COUNTERS },
 	{ &sink_csv, ".csv", SINKS_WHOLE | SINKS_EXPORT | SINKS_COUNTERS },
 	{ &sink_cupti, ".cupti.txt", SINKS_NESTED | SINKS_EXPORT },
-	{ &sink_perfetto, ".pftrace", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT | SINKS_INFO | SINKS_COUNTERS },
-	{ &sink_chrome, ".pt.trace.json", SINKS_WHOLE | SINKS_BINARY | SINKS_SPLITS | SINKS_EXPORT | SINKS_INFO | SINKS_COUNTERS },
+	{ &sink_perfetto, ".pftrace",
+	  SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT | SINKS_INFO | SINKS_COUNTERS },
+	{ &sink_chrome, ".pt.trace.json",
+	  SINKS_WHOLE | SINKS_BINARY | SINKS_SPLITS | SINKS_EXPORT | SINKS_INFO | SINKS_COUNTERS },
 	{ &sink_nsys, ".sqlite", SINKS_WHOLE | SINKS_BINARY | SINKS_PATH | SINKS_EXPORT },
 	{ &sink_otlp_json, ".otlp.jsonl", SINKS_EXPORT },
-	{ &sink_serve, ".prom", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_INFO | SINKS_DAEMON },
+	{ &sink_serve, ".prom",
+	  SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_INFO |
+		  SINKS_DAEMON },
 	{ &sink_mem, ".txt", SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_MEMORY | SINKS_TEXT },
 	{ &sink_stat, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_TEXT },
 	{ &sink_top, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_LIVE },
@@ -55,7 +60,11 @@ const char *sinks_names(unsigned int flags, char *buf, size_t size)
 		if (!is_named(i, flags))
 			continue;
 		nth++;
-		n += (size_t)snprintf(buf + n, size - n, "%s%s", nth == 1 ? "" : nth == all ? " or " : ", ", rows[i].ops->name);
+		n += (size_t)snprintf(buf + n, size - n, "%s%s",
+				      nth == 1	   ? ""
+				      : nth == all ? " or "
+						   : ", ",
+				      rows[i].ops->name);
 	}
 	return buf;
 }

@@ -1,37 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sinks.h - the outputs by name: --format and `cudatrace export --to` take their words from here, and what is to be heeded
- * about each. To add one: a file with its struct sink_ops, its name in sink.h, a row in sinks.c. Knows no source and no
- * command.
+ * sinks.h - the outputs by name: --format and `cudatrace export --to` take their words from
+ * here, and what is to be heeded about each. To add one: a file with its struct sink_ops, its
+ * name in sink.h, a row in sinks.c. Knows no source and no command.
  */
 #ifndef CT_SINKS_H
 #define CT_SINKS_H
 
 #include "sink.h"
 
-#define SINKS_ROWS	  0x01 /* rows as they come, for people or line by line; without it there is each call once */
-#define SINKS_FOLDS	  0x02 /* adds up by stack: stacks are taken unasked, --weight applies, calls inside calls are not wanted */
-#define SINKS_WHOLE	  0x80 /* a whole file: nothing can be added to it (-A) */
-#define SINKS_BINARY	  0x04 /* not for a terminal */
-#define SINKS_PATH	  0x08 /* opens sink_opts.path by itself: the session opens no output, and -o FILE must be given */
-#define SINKS_DEFINITIONS 0x10 /* is given names, frames, stacks and what else is sent once, not only what happened */
-#define SINKS_EVERY_CALL  0x20 /* no chatty query is muted for it */
-#define SINKS_EXPORT	  0x40 /* a file for another program: `cudatrace export --to` */
-#define SINKS_COUNTS	  0x100 /* what the kernel side counts is enough: calls need not be sent */
-#define SINKS_SPLITS	  0x400 /* with %p in the path it opens a file for each process by itself */
-#define SINKS_INFO	  0x1000 /* says what processes are: their arguments, their place in a job */
-#define SINKS_COMMAND	  0x200 /* of a command of its own: not for --format */
-#define SINKS_LIVE	  0x8000 /* a display: what counts are told apart by changes while it runs */
-#define SINKS_MEMORY	  0x2000 /* wants the calls that take memory and give it back, and those that choose a device */
-#define SINKS_DAEMON	  0x800 /* runs for good: SIGHUP does not end it */
-#define SINKS_NESTED	  0x4000 /* calls inside calls too */
-#define SINKS_COUNTERS	  0x10000 /* shows hardware counters */
-#define SINKS_TEXT	  0x20000 /* text for people, unless an option of its command asks for another form: for programs */
+/* rows as they come, for people or line by line; without it there is each call once */
+#define SINKS_ROWS 0x01
+/* adds up by stack: stacks are taken unasked, --weight applies, calls inside calls are not
+ * wanted */
+#define SINKS_FOLDS 0x02
+#define SINKS_WHOLE 0x80  /* a whole file: nothing can be added to it (-A) */
+#define SINKS_BINARY 0x04 /* not for a terminal */
+/* opens sink_opts.path by itself: the session opens no output, and -o FILE must be given */
+#define SINKS_PATH 0x08
+/* is given names, frames, stacks and what else is sent once, not only what happened */
+#define SINKS_DEFINITIONS 0x10
+#define SINKS_EVERY_CALL 0x20 /* no chatty query is muted for it */
+#define SINKS_EXPORT 0x40     /* a file for another program: `cudatrace export --to` */
+#define SINKS_COUNTS 0x100    /* what the kernel side counts is enough: calls need not be sent */
+#define SINKS_SPLITS 0x400    /* with %p in the path it opens a file for each process by itself */
+/* says what processes are: their arguments, their place in a job */
+#define SINKS_INFO 0x1000
+#define SINKS_COMMAND 0x200 /* of a command of its own: not for --format */
+/* a display: what counts are told apart by changes while it runs */
+#define SINKS_LIVE 0x8000
+/* wants the calls that take memory and give it back, and those that choose a device */
+#define SINKS_MEMORY 0x2000
+#define SINKS_DAEMON 0x800     /* runs for good: SIGHUP does not end it */
+#define SINKS_NESTED 0x4000    /* calls inside calls too */
+#define SINKS_COUNTERS 0x10000 /* shows hardware counters */
+/* text for people, unless an option of its command asks for another form: for programs */
+#define SINKS_TEXT 0x20000
 
 struct sinks_row {
 	const struct sink_ops *ops; /* ops->name is the word */
-	const char *suffix;	    /* of a file that is named after what it was made from: ".perfetto" */
-	unsigned int flags;	    /* SINKS_* */
+	/* of a file that is named after what it was made from: ".perfetto" */
+	const char *suffix;
+	unsigned int flags; /* SINKS_* */
 };
 
 /* NULL: no output has that name. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * speedscope.c - a file for speedscope (https://www.speedscope.app/file-format-schema.json), written at the end.
+ * speedscope.c - a file for speedscope (https://www.speedscope.app/file-format-schema.json),
+ * written at the end.
  *
- * When calls have stacks: one profile of type "sampled", in which each distinct stack is a sample with its weight, the call and
- * for a launch the kernel below the frames; frames have file and line. When none has: a profile of type "evented" for each
- * thread and each stream, in which every call and every piece of device work stands at its time. Which of the two it is to
+ * When calls have stacks: one profile of type "sampled", in which each distinct stack is a
+ * sample with its weight, the call and for a launch the kernel below the frames; frames have
+ * file and line. When none has: a profile of type "evented" for each thread and each stream, in
+ * which every call and every piece of device work stands at its time. Which of the two it is to
  * be is known at the end alone, so that both are kept until the first stack comes.
  */
 #include <errno.h>
@@ -32,7 +34,7 @@ struct span {
 
 struct speedscope {
 	struct fold *fold;
-	bool stacks;	   /* one was seen: spans are not kept any more */
+	bool stacks; /* one was seen: spans are not kept any more */
 	struct span *spans;
 	uint32_t nspans, cap;
 	uint64_t left_out; /* spans for which there was no room */
@@ -42,21 +44,21 @@ struct speedscope {
 	struct row w;
 };
 
-/* ---- what comes --------------------------------------------------------------------------------------- */
+/* ---- what comes ---- */
 
 static bool has_span(const struct ct_hdr *h)
 {
 	switch (h->kind) {
 	case CT_CALL:
 	case CT_FOREIGN:
-		return about_is_call(h) && !(h->flags & (CT_F_NO_RETURN | CT_F_PENDING | CT_F_BEFORE)) && h->end_ns > h->start_ns;
+		return about_is_call(h) &&
+		       !(h->flags & (CT_F_NO_RETURN | CT_F_PENDING | CT_F_BEFORE)) &&
+		       h->end_ns > h->start_ns;
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET:
-	case CT_GRAPH:
-		return !(h->flags & CT_F_NO_TIME) && h->end_ns > h->start_ns;
-	case CT_MARKER:
-		return h->end_ns > h->start_ns;
+	case CT_GRAPH: return !(h->flags & CT_F_NO_TIME) && h->end_ns > h->start_ns;
+	case CT_MARKER: return h->end_ns > h->start_ns;
 	}
 	return false;
 }
@@ -117,10 +119,11 @@ static int speedscope_open(struct sink *sink, const struct sink_opts *opts)
 	if (!s->fold)
 		return -ENOMEM;
 	s->fold->places = true;
-	return tracks_init(&s->tracks) || strings_init(&s->names, NAMES_BYTES, UINT32_MAX) ? -ENOMEM : 0;
+	return tracks_init(&s->tracks) || strings_init(&s->names, NAMES_BYTES, UINT32_MAX) ? -ENOMEM
+											   : 0;
 }
 
-/* ---- the parts of the file ------------------------------------------------------------------------------ */
+/* ---- the parts of the file ---- */
 
 static void put_string(struct speedscope *s, const char *text)
 {
@@ -138,7 +141,8 @@ static void put_begin(struct speedscope *s, const struct sink_opts *o)
 {
 	char exporter[64];
 
-	s->w.p = put_lit(s->w.p, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n\"exporter\":");
+	s->w.p = put_lit(s->w.p, "{\"$schema\":\"https://www.speedscope.app/"
+				 "file-format-schema.json\",\n\"exporter\":");
 	snprintf(exporter, sizeof(exporter), "cudatrace %s", o->version ? o->version : "");
 	put_string(s, exporter);
 	s->w.p = put_lit(s->w.p, ",\n\"name\":");
@@ -154,7 +158,7 @@ static void put_number(struct speedscope *s, bool first, uint64_t v)
 	s->w.p = put_u64(s->w.p, v);
 }
 
-/* ---- sampled ------------------------------------------------------------------------------------------ */
+/* ---- sampled ---- */
 
 static void put_frames(struct speedscope *s)
 {
@@ -164,7 +168,9 @@ static void put_frames(struct speedscope *s)
 		const struct fold_name n = fold_name(f, i);
 		struct text name = { 0 };
 
-		text_str(&name, n.kind == FOLD_KERNEL ? "[kernel] " : n.kind == FOLD_DEVICE ? "[GPU] " : "");
+		text_str(&name, n.kind == FOLD_KERNEL	? "[kernel] "
+				: n.kind == FOLD_DEVICE ? "[GPU] "
+							: "");
 		text_mem(&name, n.text, strlen(n.text) + 1);
 		s->w.p = i > 1 ? put_lit(s->w.p, ",\n{\"name\":") : put_lit(s->w.p, "\n{\"name\":");
 		put_string(s, name.bad ? n.text : name.s);
@@ -206,7 +212,8 @@ static int put_sampled(struct speedscope *s, const struct sink_opts *o)
 	put_begin(s, o);
 	put_frames(s);
 	row_room(&s->w, ROOM);
-	s->w.p = put_str(put_lit(s->w.p, "]},\n\"profiles\":[{\"type\":\"sampled\",\"name\":\""), names[o->weight]);
+	s->w.p = put_str(put_lit(s->w.p, "]},\n\"profiles\":[{\"type\":\"sampled\",\"name\":\""),
+			 names[o->weight]);
 	s->w.p = put_str(put_lit(s->w.p, "\",\"unit\":\""), units[o->weight]);
 	s->w.p = put_lit(s->w.p, "\",\"samples\":[");
 	while ((at = fold_next(f, at, &depth))) {
@@ -232,9 +239,10 @@ static int put_sampled(struct speedscope *s, const struct sink_opts *o)
 	return 0;
 }
 
-/* ---- evented ------------------------------------------------------------------------------------------ */
+/* ---- evented ---- */
 
-/* By track, then time; of those that begin together the longest first, which the others are inside of. */
+/* By track, then time; of those that begin together the longest first, which the others are
+ * inside of. */
 static int by_time(const void *pa, const void *pb)
 {
 	const struct span *a = pa, *b = pb;
@@ -257,7 +265,8 @@ struct lane {
 	bool first;
 };
 
-static void put_event(struct speedscope *s, struct lane *l, char type, uint32_t frame, uint64_t at_ns)
+static void put_event(struct speedscope *s, struct lane *l, char type, uint32_t frame,
+		      uint64_t at_ns)
 {
 	row_room(&s->w, ROOM);
 	s->w.p = l->first ? put_lit(s->w.p, "\n{\"type\":\"") : put_lit(s->w.p, ",\n{\"type\":\"");
@@ -277,10 +286,12 @@ static void close_until(struct speedscope *s, struct lane *l, uint64_t at_ns)
 }
 
 /*
- * A profile of those of the n spans that nest. The others, which overlap what is open, are moved to the front for the next
- * profile: returns their number. The spans that were written are overwritten by then.
+ * A profile of those of the n spans that nest. The others, which overlap what is open, are moved
+ * to the front for the next profile: returns their number. The spans that were written are
+ * overwritten by then.
  */
-static uint32_t put_lane(struct speedscope *s, struct span *spans, uint32_t n, uint32_t lane, uint64_t zero_ns, uint64_t end_ns)
+static uint32_t put_lane(struct speedscope *s, struct span *spans, uint32_t n, uint32_t lane,
+			 uint64_t zero_ns, uint64_t end_ns)
 {
 	struct lane l = { .zero_ns = zero_ns, .first = true };
 	struct span open[NESTED_MAX];
@@ -299,13 +310,16 @@ static uint32_t put_lane(struct speedscope *s, struct span *spans, uint32_t n, u
 	s->w.p = put_lit(s->w.p, "{\"type\":\"evented\",\"name\":");
 	put_string(s, name.bad ? "" : name.s);
 	text_free(&name);
-	s->w.p = put_u64(put_lit(s->w.p, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":"), end_ns - zero_ns);
+	s->w.p =
+		put_u64(put_lit(s->w.p, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":"),
+			end_ns - zero_ns);
 	s->w.p = put_lit(s->w.p, ",\"events\":[");
 	for (uint32_t i = 0; i < n; i++) {
 		struct span span = spans[i];
 
 		close_until(s, &l, span.start_ns);
-		if (l.depth == NESTED_MAX || (l.depth && span.end_ns > l.open[l.depth - 1]->end_ns)) {
+		if (l.depth == NESTED_MAX ||
+		    (l.depth && span.end_ns > l.open[l.depth - 1]->end_ns)) {
 			spans[left++] = span;
 			continue;
 		}
@@ -358,8 +372,10 @@ static int put_evented(struct speedscope *s, const struct sink_opts *o)
 static void notes(const struct speedscope *s)
 {
 	if (s->left_out)
-		msg_note("speedscope: %llu calls and pieces of device work are left out: there is room for %u; choose some by time "
-			 "or with -e", (unsigned long long)s->left_out, SPANS_MAX);
+		msg_note("speedscope: %llu calls and pieces of device work are left out: there is "
+			 "room for %u; choose some by time "
+			 "or with -e",
+			 (unsigned long long)s->left_out, SPANS_MAX);
 }
 
 static int speedscope_close(struct sink *sink, const struct sink_end *end)
@@ -374,7 +390,8 @@ static int speedscope_close(struct sink *sink, const struct sink_end *end)
 		row_begin(&s->w, sink->opts->out);
 		err = fold_finish(s->fold);
 		if (!err)
-			err = s->stacks || !s->nspans ? put_sampled(s, sink->opts) : put_evented(s, sink->opts);
+			err = s->stacks || !s->nspans ? put_sampled(s, sink->opts)
+						      : put_evented(s, sink->opts);
 		row_end(&s->w);
 		if (s->stacks || !s->nspans)
 			fold_notes(s->fold);
@@ -392,7 +409,8 @@ static int speedscope_close(struct sink *sink, const struct sink_end *end)
 
 const struct sink_ops sink_speedscope = {
 	.name = "speedscope",
-	.help = "a file for speedscope: stacks with their weights, or, without stacks, calls and device work by time",
+	.help = "a file for speedscope: stacks with their weights, or, without stacks, calls and "
+		"device work by time",
 	.open = speedscope_open,
 	.event = speedscope_event,
 	.close = speedscope_close,

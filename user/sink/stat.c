@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* stat.c - what all came to, printed at the end: the sink behind `cudatrace stat`. The sums are the stat room's. */
+/* stat.c - what all came to, printed at the end: the sink behind `cudatrace stat`. The sums are
+ * the stat room's. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +14,13 @@
 struct stat_sink {
 	struct book *book;
 	struct ct_device *device; /* the first that a record told of */
-	struct ledger *ledger;	  /* memory held; NULL: calls are left out, and the sum would be wrong */
-	struct out saved;	  /* with opts->save */
+	/* memory held; NULL: calls are left out, and the sum would be wrong */
+	struct ledger *ledger;
+	struct out saved; /* with opts->save */
 };
 
-/* Can whoever reads the output show blocks? By the variables alone: a static program has no locales to ask. */
+/* Can whoever reads the output show blocks? By the variables alone: a static program has no
+ * locales to ask. */
 static bool is_utf8(void)
 {
 	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
@@ -48,8 +51,11 @@ static int stat_open(struct sink *s, const struct sink_opts *opts)
 		msg_error("cannot write to %s: %s", opts->save, strerror(-err));
 		return -EINVAL;
 	}
-	/* the kernel side's sums come with histograms if it made some; of records they are made here */
-	st->book = book_open((enum book_by)opts->by, true, !opts->recorded && opts->tallies_max > BOOK_MAX ? opts->tallies_max : 0);
+	/* the kernel side's sums come with histograms if it made some; of records they are made
+	 * here */
+	st->book =
+		book_open((enum book_by)opts->by, true,
+			  !opts->recorded && opts->tallies_max > BOOK_MAX ? opts->tallies_max : 0);
 	if (opts->every_call)
 		st->ledger = ledger_open(&(struct ledger_opts){ 0 });
 	return st->book && (st->ledger || !opts->every_call) ? 0 : -ENOMEM;
@@ -72,14 +78,16 @@ static int stat_event(struct sink *s, const struct event *ev)
 
 	if (ev->rec->kind == CT_DEVICE)
 		return keep_device(st, ev->rec);
-	/* calls that are counted in the kernel tell nothing of memory: then CT_MEMORY alone does, with --gpu=memory */
+	/* calls that are counted in the kernel tell nothing of memory: then CT_MEMORY alone
+	 * does, with --gpu=memory */
 	if (st->ledger && ledger_event(st->ledger, ev) < 0)
 		return -ENOMEM;
 	return book_event(st->book, ev);
 }
 
 /* The file of --save, which what is printed does not depend on. */
-static int save(struct stat_sink *st, const struct sink_opts *o, const struct report *r, const struct print_about *about)
+static int save(struct stat_sink *st, const struct sink_opts *o, const struct report *r,
+		const struct print_about *about)
 {
 	int err;
 
@@ -105,8 +113,14 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 {
 	const struct sink_opts *o = s->opts;
 	struct stat_sink *st = s->priv;
-	struct print_about about = { .title = o->title, .version = o->version, .hist = o->hist, .color = o->color,
-				     .gpu = o->gpu, .memory = o->memory, .end = end, .device = st ? st->device : NULL };
+	struct print_about about = { .title = o->title,
+				     .version = o->version,
+				     .hist = o->hist,
+				     .color = o->color,
+				     .gpu = o->gpu,
+				     .memory = o->memory,
+				     .end = end,
+				     .device = st ? st->device : NULL };
 	struct report *r;
 	int err = 0;
 
@@ -127,10 +141,12 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 	if (save(st, o, r, &about))
 		err = err ? err : -EIO;
 	if (st->book && st->book->no_room)
-		msg_warn("%llu calls are not in the tables: there are more kinds of them than are told apart",
+		msg_warn("%llu calls are not in the tables: there are more kinds of them than are "
+			 "told apart",
 			 (unsigned long long)st->book->no_room);
 	if (st->book && st->book->unnamed)
-		msg_warn("there is no room for so many names of kernels: some launches and kernels are counted without theirs");
+		msg_warn("there is no room for so many names of kernels: some launches and kernels "
+			 "are counted without theirs");
 	report_free(r);
 	book_close(st->book);
 	ledger_close(st->ledger);

@@ -3,14 +3,17 @@
  * table.c - one row for a completed call, for people:
  *
  *   TIME(ms)   PROCESS         PID        EVENT                DETAILS
- *   1234.018   my_cuda_app     12345      cudaMalloc           size=1048576 bytes, devPtr=0x7f81dc800000, returned=0 (success), 112.4us
+ *   1234.018   my_cuda_app     12345      cudaMalloc           size=1048576 bytes,
+ *              devPtr=0x7f81dc800000, returned=0 (success), 112.4us
  *
- * A launch has the kernel's name in place of its address, `cudaLaunchKernel  vecAdd(float const*, int), grid=(4096,1,1)`, and a
- * call with a stack has its frames below it. With --enter-exit two rows a call, which together have what the one has:
- * `cudaMalloc size=1048576 bytes`, then `cudaMalloc devPtr=0x7f81dc800000, returned=0 (success), 112.4us`. What a device did has rows of
- * its own:
+ * A launch has the kernel's name in place of its address, `cudaLaunchKernel  vecAdd(float
+ * const*, int), grid=(4096,1,1)`, and a
+ * call with a stack has its frames below it. With --enter-exit two rows a call, which together have
+ * what the one has: `cudaMalloc size=1048576 bytes`, then `cudaMalloc devPtr=0x7f81dc800000,
+ * returned=0 (success), 112.4us`. What a device did has rows of its own:
  *
- *   1234.140   my_cuda_app     12345      [memcpy HtoD]        size=1048576 bytes, bandwidth=24.8 GB/s, src=pinned, ..., 42.3us
+ *   1234.140   my_cuda_app     12345      [memcpy HtoD]        size=1048576 bytes,
+ *              bandwidth=24.8 GB/s, src=pinned, ..., 42.3us
  *
  * Nothing that the target wrote reaches the terminal raw. Knows no function by name.
  */
@@ -59,13 +62,14 @@ struct table {
 	struct proc_text procs[PROC_CACHE];
 	struct texts *kernels, *stacks;
 	struct order *order; /* NULL: rows go out as they come */
-	bool entries; /* some came: the rows at the returns have the rest */
-	struct table_groups *groups; /* with opts->stuck: the rows of threads that are inside a call */
+	bool entries;	     /* some came: the rows at the returns have the rest */
+	/* with opts->stuck: the rows of threads that are inside a call */
+	struct table_groups *groups;
 	struct text made, below, key; /* the row at work is made there */
 	size_t event_at;	      /* where in the row EVENT begins */
 };
 
-/* ---- columns ------------------------------------------------------------------------------------------ */
+/* ---- columns ---- */
 
 static char *put_iso(struct table *t, char *p, uint64_t ns)
 {
@@ -87,7 +91,9 @@ static char *put_iso(struct table *t, char *p, uint64_t ns)
 
 static int time_width(const struct sink_opts *o)
 {
-	return o->time == SINK_TIME_MS ? TIME_WIDTH : o->time == SINK_TIME_US ? TIME_US_WIDTH : TIME_ISO_WIDTH;
+	return o->time == SINK_TIME_MS	 ? TIME_WIDTH
+	       : o->time == SINK_TIME_US ? TIME_US_WIDTH
+					 : TIME_ISO_WIDTH;
 }
 
 static char *put_time(struct table *t, const struct sink_opts *o, char *p, uint64_t at_ns)
@@ -107,7 +113,8 @@ static char *put_time(struct table *t, const struct sink_opts *o, char *p, uint6
 	return put_char(put_pad(p, begin, time_width(o)), ' ');
 }
 
-/* A process's name as it may stand in a column: what could steer a terminal becomes '?'. Width in characters. */
+/* A process's name as it may stand in a column: what could steer a terminal becomes '?'. Width
+ * in characters. */
 static char *put_comm(char *p, const char *comm)
 {
 	size_t n = strnlen(comm, CT_COMM_LEN);
@@ -152,8 +159,8 @@ static const struct proc_text *proc_text(struct table *t, const struct process *
 }
 
 /* Everything before DETAILS; `what` stands under EVENT, indented by depth. */
-static void put_columns(struct table *t, const struct sink_opts *o, const struct event *ev, uint64_t at_ns, const char *what,
-			int depth)
+static void put_columns(struct table *t, const struct sink_opts *o, const struct event *ev,
+			uint64_t at_ns, const char *what, int depth)
 {
 	const struct proc_text *proc = proc_text(t, ev->proc);
 	char *p = o->stuck ? t->w.p : put_time(t, o, t->w.p, at_ns), *begin;
@@ -178,20 +185,22 @@ static void put_columns(struct table *t, const struct sink_opts *o, const struct
 	t->w.p = put_char(put_pad(p, begin, EVENT_WIDTH), ' ');
 }
 
-static void put_call_columns(struct table *t, const struct sink_opts *o, const struct event *ev, uint64_t at_ns)
+static void put_call_columns(struct table *t, const struct sink_opts *o, const struct event *ev,
+			     uint64_t at_ns)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 
 	put_columns(t, o, ev, at_ns, api_funcs[c->func].name, c->depth);
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 /*
- * The argument that the kernel's name stands for: the first input that is a function and not null. NULL: none. `bare`: the
- * name comes first and without a label, as what is launched does.
+ * The argument that the kernel's name stands for: the first input that is a function and not
+ * null. NULL: none. `bare`: the name comes first and without a label, as what is launched does.
  */
-static const struct field *kernel_field(const struct ct_call *c, const struct field *f, int n, bool *bare)
+static const struct field *kernel_field(const struct ct_call *c, const struct field *f, int n,
+					bool *bare)
 {
 	int open = 0;
 
@@ -201,7 +210,8 @@ static const struct field *kernel_field(const struct ct_call *c, const struct fi
 		else if (f[i].type == FIELD_OPEN && !f[i].absent)
 			open++;
 		else if (f[i].type == FIELD_FUNC && !f[i].out && !f[i].absent && f[i].u) {
-			*bare = !open && (api_funcs[c->func].class == API_LAUNCH || (f[i].label && !strcmp(f[i].label, "function")));
+			*bare = !open && (api_funcs[c->func].class == API_LAUNCH ||
+					  (f[i].label && !strcmp(f[i].label, "function")));
 			return &f[i];
 		}
 	}
@@ -209,7 +219,8 @@ static const struct field *kernel_field(const struct ct_call *c, const struct fi
 }
 
 /* NULL: no memory. */
-static const struct text *kernel_text(struct table *t, const struct sink_opts *o, const struct kernel_name *k)
+static const struct text *kernel_text(struct table *t, const struct sink_opts *o,
+				      const struct kernel_name *k)
 {
 	uint64_t key = texts_key(k, k->cut);
 	const struct text *text = texts_find(t->kernels, key, k->mangled);
@@ -245,11 +256,14 @@ struct named {
 	bool bare;
 };
 
-/* What of a call a row has: with --enter-exit the entry row has the inputs, and the other one what is known at the return. */
+/* What of a call a row has: with --enter-exit the entry row has the inputs, and the other one
+ * what is known at the return. */
 enum part { PART_ALL, PART_INPUTS, PART_OUTPUTS };
 
-/* Arguments and outputs, separated by commas. An output that is not there, and what the table gives no label to, is left out. */
-static bool put_fields(struct row *w, const struct field *f, int n, const struct named *k, bool per_thread, enum part part)
+/* Arguments and outputs, separated by commas. An output that is not there, and what the table
+ * gives no label to, is left out. */
+static bool put_fields(struct row *w, const struct field *f, int n, const struct named *k,
+		       bool per_thread, enum part part)
 {
 	bool any = k->field && k->bare, first = !any;
 	bool list[MAX_OPEN] = { false };
@@ -268,8 +282,10 @@ static bool put_fields(struct row *w, const struct field *f, int n, const struct
 			}
 			continue;
 		}
-		if (skip || (f->absent && f->out) || (f->label && !*f->label) || (f == k->field && k->bare) ||
-		    (part != PART_ALL && !open && f->out != (part == PART_OUTPUTS)) || open == MAX_OPEN - 1) {
+		if (skip || (f->absent && f->out) || (f->label && !*f->label) ||
+		    (f == k->field && k->bare) ||
+		    (part != PART_ALL && !open && f->out != (part == PART_OUTPUTS)) ||
+		    open == MAX_OPEN - 1) {
 			skip += f->type == FIELD_OPEN && !f->absent;
 			continue;
 		}
@@ -293,7 +309,8 @@ static bool put_fields(struct row *w, const struct field *f, int n, const struct
 	return any;
 }
 
-static void put_result(struct table *t, const struct sink_opts *o, const struct ct_call *c, const struct field *ret)
+static void put_result(struct table *t, const struct sink_opts *o, const struct ct_call *c,
+		       const struct field *ret)
 {
 	bool red = o->color && api_failed(c);
 	struct row *w = &t->w;
@@ -315,10 +332,8 @@ static bool makes_work(uint16_t func)
 	case API_LAUNCH:
 	case API_COPY:
 	case API_SET:
-	case API_GRAPH:
-		return true;
-	default:
-		return false;
+	case API_GRAPH: return true;
+	default: return false;
 	}
 }
 
@@ -331,13 +346,15 @@ static void put_news(struct table *t, const struct ct_hdr *h, bool comma)
 	if (!(h->flags & CT_F_UNFINISHED))
 		p = put_lit(p, "resumed after ");
 	else
-		p = before ? put_lit(p, "thread ended after ") : put_lit(p, "left without a return after ");
+		p = before ? put_lit(p, "thread ended after ")
+			   : put_lit(p, "left without a return after ");
 	if (h->flags & (CT_F_BEFORE | CT_F_NO_RETURN))
 		p = put_lit(p, "more than ");
 	t->w.p = table_age(p, h->end_ns - h->start_ns, false);
 }
 
-/* A call that began before the trace: nothing is known of it but that it is there, and perhaps what it launches. */
+/* A call that began before the trace: nothing is known of it but that it is there, and perhaps
+ * what it launches. */
 static void before_row(struct table *t, const struct sink_opts *o, const struct event *ev)
 {
 	const struct text *kernel = ev->kernel ? kernel_text(t, o, ev->kernel) : NULL;
@@ -382,7 +399,10 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 		named.text = kernel_text(t, o, ev->kernel);
 	if (!named.text)
 		named.field = NULL;
-	any = put_fields(&t->w, f, n, &named, per_thread, exit_row ? PART_OUTPUTS : entry ? PART_INPUTS : PART_ALL);
+	any = put_fields(&t->w, f, n, &named, per_thread,
+			 exit_row ? PART_OUTPUTS
+			 : entry  ? PART_INPUTS
+				  : PART_ALL);
 	row_room(&t->w, FIELD_ROOM);
 	if (any && (ret || (unfinished && !o->stuck)))
 		t->w.p = put_lit(t->w.p, ", ");
@@ -395,10 +415,13 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 		t->w.p = put_lit(t->w.p, "<unfinished ...>");
 	} else if (!open_end) {
 		if (o->gpu && ev->number && makes_work(c->func)) {
-			t->w.p = put_u64(put_lit(any || ret ? put_lit(t->w.p, ", ") : t->w.p, "correlation="), ev->number);
+			t->w.p = put_u64(put_lit(any || ret ? put_lit(t->w.p, ", ") : t->w.p,
+						 "correlation="),
+					 ev->number);
 			any = true;
 		}
-		t->w.p = table_duration(any || ret ? put_lit(t->w.p, ", ") : t->w.p, c->h.end_ns - c->h.start_ns);
+		t->w.p = table_duration(any || ret ? put_lit(t->w.p, ", ") : t->w.p,
+					c->h.end_ns - c->h.start_ns);
 	}
 	/* no row ends in spaces */
 	while (t->w.p > t->w.begin && t->w.p[-1] == ' ')
@@ -432,8 +455,9 @@ static void foreign_row(struct table *t, const struct sink_opts *o, const struct
 	if (f->kind == CT_CALL && f->h.flags & CT_F_UNFINISHED)
 		t->w.p = put_lit(t->w.p, ", <unfinished ...>");
 	else if (f->kind == CT_CALL && !(f->h.flags & CT_F_NO_RETURN))
-		t->w.p = table_duration(put_lit(put_hex(put_lit(t->w.p, ", returned="), (uint64_t)f->ret), ", "),
-				      f->h.end_ns - f->h.start_ns);
+		t->w.p = table_duration(
+			put_lit(put_hex(put_lit(t->w.p, ", returned="), (uint64_t)f->ret), ", "),
+			f->h.end_ns - f->h.start_ns);
 }
 
 /* What stands under EVENT for what a device did; NULL: the table does not show this kind. */
@@ -442,14 +466,16 @@ static const char *device_what(const struct ct_hdr *h, char *buf, size_t size)
 	if (!kind_is(h->kind, KIND_DEVICE))
 		return NULL;
 	if (h->kind == CT_COPY)
-		snprintf(buf, size, "[memcpy %s]", device_copy_kind(((const struct ct_copy *)h)->kind));
+		snprintf(buf, size, "[memcpy %s]",
+			 device_copy_kind(((const struct ct_copy *)h)->kind));
 	else
 		snprintf(buf, size, "[%s]", record_kinds[h->kind].json);
 	return buf;
 }
 
 /* What a device did: TIME is its start there. */
-static void device_row(struct table *t, const struct sink_opts *o, const struct event *ev, const char *what)
+static void device_row(struct table *t, const struct sink_opts *o, const struct event *ev,
+		       const char *what)
 {
 	const struct ct_hdr *h = ev->rec;
 	struct field f[EVENT_MAX_FIELDS];
@@ -467,11 +493,13 @@ static void device_row(struct table *t, const struct sink_opts *o, const struct 
 	any |= put_fields(&t->w, f, n, &none, false, PART_ALL);
 	row_room(&t->w, FIELD_ROOM);
 	if (h->end_ns > h->start_ns && !o->stuck) /* there FOR has it */
-		t->w.p = table_duration(any ? put_lit(t->w.p, ", ") : t->w.p, h->end_ns - h->start_ns);
+		t->w.p = table_duration(any ? put_lit(t->w.p, ", ") : t->w.p,
+					h->end_ns - h->start_ns);
 }
 
 /* The row of any kind that the table shows, with its end of line. device: device_what(). */
-static void put_row(struct table *t, const struct sink *s, const struct event *ev, const char *device)
+static void put_row(struct table *t, const struct sink *s, const struct event *ev,
+		    const char *device)
 {
 	const struct ct_hdr *h = ev->rec;
 	bool call = h->kind == CT_CALL || h->kind == CT_ENTER;
@@ -495,8 +523,8 @@ static void put_row(struct table *t, const struct sink *s, const struct event *e
 	*t->w.p++ = '\n';
 }
 
-/* A thread that is inside a call: one row for all of a process that are at the same place, where nothing but the thread and
- * the time differs. What stands before and behind these is the key. */
+/* A thread that is inside a call: one row for all of a process that are at the same place, where
+ * nothing but the thread and the time differs. What stands before and behind these is the key. */
 static int hold_row(struct table *t, const struct sink *s, const struct event *ev)
 {
 	const struct proc_text *proc = proc_text(t, ev->proc);
@@ -517,7 +545,9 @@ static int hold_row(struct table *t, const struct sink *s, const struct event *e
 	text_mem(&t->key, t->made.s + t->event_at, t->made.len - t->event_at);
 	if (!stack) /* of which nothing is known is not the same */
 		text_mem(&t->key, &ev->rec->tid, sizeof(ev->rec->tid));
-	return t->key.bad ? -ENOMEM : table_groups_add(t->groups, &t->key, about_tid(ev), &t->made, &t->below);
+	return t->key.bad
+		       ? -ENOMEM
+		       : table_groups_add(t->groups, &t->key, about_tid(ev), &t->made, &t->below);
 }
 
 static int table_event(struct sink *s, const struct event *ev)
@@ -600,7 +630,9 @@ static int table_close(struct sink *s, const struct sink_end *end)
 	/* a row as strace has it; of a program that ended well there is nothing to say */
 	if (end && end->program && *end->program) {
 		row_begin(&t->w, s->opts->out);
-		t->w.p = put_lit(put_str(put_lit(t->w.p, "+++ "), ended_text(*end->program, how, sizeof(how))), " +++\n");
+		t->w.p = put_lit(put_str(put_lit(t->w.p, "+++ "),
+					 ended_text(*end->program, how, sizeof(how))),
+				 " +++\n");
 		row_end(&t->w);
 	}
 	texts_close(t->kernels);

@@ -62,12 +62,14 @@ static void *grow(void *array, size_t n, size_t *cap, size_t size)
 static struct group *find(struct table_groups *g, const struct text *key)
 {
 	for (size_t i = 0; i < g->n; i++)
-		if (g->groups[i].key.len == key->len && !memcmp(g->groups[i].key.s, key->s, key->len))
+		if (g->groups[i].key.len == key->len &&
+		    !memcmp(g->groups[i].key.s, key->s, key->len))
 			return &g->groups[i];
 	return NULL;
 }
 
-static struct group *make(struct table_groups *g, const struct text *key, struct text *row, struct text *below)
+static struct group *make(struct table_groups *g, const struct text *key, struct text *row,
+			  struct text *below)
 {
 	struct group *groups = grow(g->groups, g->n, &g->cap, sizeof(*groups)), *one;
 
@@ -81,7 +83,8 @@ static struct group *make(struct table_groups *g, const struct text *key, struct
 	return one;
 }
 
-int table_groups_add(struct table_groups *g, const struct text *key, uint32_t tid, struct text *row, struct text *below)
+int table_groups_add(struct table_groups *g, const struct text *key, uint32_t tid, struct text *row,
+		     struct text *below)
 {
 	struct group *one = find(g, key);
 	uint32_t *tids;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* table_text.c - see table_text.h. Everything printed here is of the target's making: untrusted bytes. */
+/* table_text.c - see table_text.h. Everything printed here is of the target's making: untrusted
+ * bytes. */
 #include "table_text.h"
 
 #define NAME_MAX_BYTES 16384

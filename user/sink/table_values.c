@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * table_values.c - see table_values.h. Nothing that the target wrote reaches the terminal raw. Knows no record.
+ * table_values.c - see table_values.h. Nothing that the target wrote reaches the terminal raw.
+ * Knows no record.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 
 #define STR_MAX 2048
 
-/* C's escapes; everything beyond ASCII in octal, which cannot run into a digit that follows. 4 bytes of room a byte. */
+/* C's escapes; everything beyond ASCII in octal, which cannot run into a digit that follows. 4
+ * bytes of room a byte. */
 static char *put_escaped(char *p, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -192,57 +194,23 @@ char *table_age(char *p, uint64_t ns, bool least)
 void table_value(struct row *w, const struct field *f, bool per_thread)
 {
 	switch (f->absent ? FIELD_PTR : f->type) {
-	case FIELD_INT:
-		w->p = put_i64(w->p, f->i);
-		break;
-	case FIELD_UINT:
-		w->p = put_u64(w->p, f->u);
-		break;
-	case FIELD_SIZE:
-		w->p = put_lit(put_u64(w->p, f->u), " bytes");
-		break;
+	case FIELD_INT: w->p = put_i64(w->p, f->i); break;
+	case FIELD_UINT: w->p = put_u64(w->p, f->u); break;
+	case FIELD_SIZE: w->p = put_lit(put_u64(w->p, f->u), " bytes"); break;
 	case FIELD_PTR:
-	case FIELD_FUNC:
-		w->p = put_hex(w->p, f->u);
-		break;
-	case FIELD_STREAM:
-		w->p = put_stream(w->p, f->u, per_thread);
-		break;
-	case FIELD_ENUM:
-		w->p = put_enum(w->p, f);
-		break;
-	case FIELD_ERROR:
-		w->p = put_error(w->p, f);
-		break;
-	case FIELD_FLAGS:
-		put_flags(w, f);
-		break;
-	case FIELD_BOOL:
-		w->p = f->u ? put_lit(w->p, "true") : put_lit(w->p, "false");
-		break;
-	case FIELD_FLOAT:
-		w->p += snprintf(w->p, 40, "%.7g", f->f);
-		break;
-	case FIELD_WORD:
-		w->p = put_word(w->p, f);
-		break;
-	case FIELD_DURATION:
-		w->p = table_duration(w->p, f->u);
-		break;
-	case FIELD_RATE:
-		w->p += snprintf(w->p, 40, "%.4g GB/s", f->f / 1e9);
-		break;
-	case FIELD_DIM3:
-		w->p = put_dim3(w->p, f->dim);
-		break;
-	case FIELD_STR:
-		put_string(w, f);
-		break;
-	case FIELD_BYTES:
-		put_bytes(w, f);
-		break;
-	default:
-		*w->p++ = '?';
-		break;
+	case FIELD_FUNC: w->p = put_hex(w->p, f->u); break;
+	case FIELD_STREAM: w->p = put_stream(w->p, f->u, per_thread); break;
+	case FIELD_ENUM: w->p = put_enum(w->p, f); break;
+	case FIELD_ERROR: w->p = put_error(w->p, f); break;
+	case FIELD_FLAGS: put_flags(w, f); break;
+	case FIELD_BOOL: w->p = f->u ? put_lit(w->p, "true") : put_lit(w->p, "false"); break;
+	case FIELD_FLOAT: w->p += snprintf(w->p, 40, "%.7g", f->f); break;
+	case FIELD_WORD: w->p = put_word(w->p, f); break;
+	case FIELD_DURATION: w->p = table_duration(w->p, f->u); break;
+	case FIELD_RATE: w->p += snprintf(w->p, 40, "%.4g GB/s", f->f / 1e9); break;
+	case FIELD_DIM3: w->p = put_dim3(w->p, f->dim); break;
+	case FIELD_STR: put_string(w, f); break;
+	case FIELD_BYTES: put_bytes(w, f); break;
+	default: *w->p++ = '?'; break;
 	}
 }

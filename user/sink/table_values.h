@@ -10,7 +10,8 @@
 
 #define FIELD_ROOM 512 /* anything but strings and flags: a label, a value, punctuation */
 
-/* A field's value. The row has FIELD_ROOM; what is longer asks for more. per_thread: stream 0 is the per-thread one. */
+/* A field's value. The row has FIELD_ROOM; what is longer asks for more. per_thread: stream 0 is
+ * the per-thread one. */
 void table_value(struct row *, const struct field *, bool per_thread);
 /* 820ns, 7.1us, 112.4us, 310us, 1.42ms, 2.05s */
 char *table_duration(char *p, uint64_t ns);

@@ -10,7 +10,7 @@
 #define SLOTS 1024 /* a power of two */
 #define STORE_BYTES (16u << 20)
 
-/* ---- a growing text ----------------------------------------------------------------------------------- */
+/* ---- a growing text ---- */
 
 char *text_room(struct text *t, size_t n)
 {
@@ -68,7 +68,7 @@ void text_free(struct text *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* ---- untrusted bytes ---------------------------------------------------------------------------------- */
+/* ---- untrusted bytes ---- */
 
 size_t text_cut(const char *s, size_t n)
 {
@@ -206,7 +206,7 @@ void text_json(struct text *t, const char *s, size_t max)
 	t->len = (size_t)(p - t->s);
 }
 
-/* ---- the store ---------------------------------------------------------------------------------------- */
+/* ---- the store ---- */
 
 struct slot {
 	uint64_t key;
@@ -262,7 +262,8 @@ const struct text *texts_find(const struct texts *ts, uint64_t key, const char *
 {
 	const struct slot *s = slot_of(ts, key);
 
-	if (!s->used || s->key != key || s->text.bad || (check && (!s->check || strcmp(s->check, check))))
+	if (!s->used || s->key != key || s->text.bad ||
+	    (check && (!s->check || strcmp(s->check, check))))
 		return NULL;
 	return &s->text;
 }

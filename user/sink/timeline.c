@@ -2,9 +2,10 @@
 /*
  * timeline.c - see timeline.h.
  *
- * Time is cut from time to time: what is over at the cut is handed on, track by track, those first that arrows come
- * from. On a track that is the beginning of what is held, sorted by start, up to the first span that is not over at the
- * cut; all of it is ended there, for what begins later begins after it or has no place on the lane any more.
+ * Time is cut from time to time: what is over at the cut is handed on, track by track, those
+ * first that arrows come from. On a track that is the beginning of what is held, sorted by
+ * start, up to the first span that is not over at the cut; all of it is ended there, for what
+ * begins later begins after it or has no place on the lane any more.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ struct timeline {
 	uint64_t no_arrow, dropped;
 };
 
-/* ---- arrows ------------------------------------------------------------------------------------------------ */
+/* ---- arrows ---- */
 
 static uint64_t mix(uint64_t h)
 {
@@ -92,7 +93,8 @@ static int arrow_add(struct timeline *t, uint64_t id)
 	return 0;
 }
 
-/* A target goes. True: with its arrow. The slots behind it move up, so that no search ends too early. */
+/* A target goes. True: with its arrow. The slots behind it move up, so that no search ends too
+ * early. */
 static bool arrow_end(struct timeline *t, uint64_t id)
 {
 	uint32_t mask = t->arrow_slots - 1, at, hole;
@@ -133,16 +135,18 @@ static bool arrow_of(struct timeline *t, const struct timeline_span *s)
 	return a->begun;
 }
 
-/* ---- tracks ------------------------------------------------------------------------------------------------- */
+/* ---- tracks ---- */
 
 static uint32_t hash_key(const struct timeline_key *k)
 {
-	return (uint32_t)mix(((uint64_t)k->pid << 32 | k->a) ^ mix(((uint64_t)k->kind << 32 | k->b) ^ k->start));
+	return (uint32_t)mix(((uint64_t)k->pid << 32 | k->a) ^
+			     mix(((uint64_t)k->kind << 32 | k->b) ^ k->start));
 }
 
 static bool same_key(const struct timeline_key *a, const struct timeline_key *b)
 {
-	return a->a == b->a && a->pid == b->pid && a->kind == b->kind && a->b == b->b && a->start == b->start;
+	return a->a == b->a && a->pid == b->pid && a->kind == b->kind && a->b == b->b &&
+	       a->start == b->start;
 }
 
 static void tracks_forget(struct timeline *t)
@@ -195,7 +199,8 @@ struct timeline_track *timeline_track(struct timeline *t, const struct timeline_
 			return tr;
 		}
 	}
-	/* so many threads have come and gone that they take too much memory: those that live are made anew */
+	/* so many threads have come and gone that they take too much memory: those that live are
+	 * made anew */
 	if (t->ntracks >= TRACKS_MAX) {
 		if (timeline_flush(t))
 			return NULL;
@@ -239,9 +244,10 @@ static int set_room(struct timeline *t, struct timeline_track *tr, uint32_t cap,
 	return 0;
 }
 
-/* ---- handing on ---------------------------------------------------------------------------------------------- */
+/* ---- handing on ---- */
 
-/* Outer spans first: by begin, then the longer one, then the one that called the other, then the one that came first.
+/* Outer spans first: by begin, then the longer one, then the one that called the other, then the
+ * one that came first.
  */
 static int by_begin(const void *pa, const void *pb)
 {
@@ -291,7 +297,8 @@ static struct timeline_lane *add_lane(struct timeline *t, struct timeline_track 
 
 static bool fits(const struct timeline_lane *l, const struct open *o, const struct timeline_span *s)
 {
-	return s->start_ns >= l->last_ns && (!o->n || (o->n < TIMELINE_DEPTH && s->end_ns <= o->ends[o->n - 1]));
+	return s->start_ns >= l->last_ns &&
+	       (!o->n || (o->n < TIMELINE_DEPTH && s->end_ns <= o->ends[o->n - 1]));
 }
 
 static int place(struct timeline *t, struct timeline_track *tr, const struct timeline_span *s)
@@ -349,7 +356,8 @@ static void forget(struct timeline *t, struct timeline_track *tr, uint32_t n)
 	tr->len = left;
 	for (uint32_t i = 0; i < tr->nspans; i++)
 		tr->spans[i].at -= from;
-	cap = tr->cap * sizeof(*tr->spans) > SMALL && tr->nspans < tr->cap / 4 ? tr->nspans * 2 : tr->cap;
+	cap = tr->cap * sizeof(*tr->spans) > SMALL && tr->nspans < tr->cap / 4 ? tr->nspans * 2
+									       : tr->cap;
 	room = tr->room > SMALL && tr->len < tr->room / 4 ? tr->len * 2 : tr->room;
 	set_room(t, tr, cap, room);
 }
@@ -412,7 +420,7 @@ static int cut_more(struct timeline *t)
 	return err;
 }
 
-/* ---- from outside ------------------------------------------------------------------------------------------- */
+/* ---- from outside ---- */
 
 struct timeline *timeline_open(const struct timeline_ops *ops, void *ctx)
 {
@@ -442,14 +450,16 @@ void timeline_close(struct timeline *t)
 	free(t);
 }
 
-int timeline_add(struct timeline *t, struct timeline_track *tr, const struct timeline_span *span, const void *bytes)
+int timeline_add(struct timeline *t, struct timeline_track *tr, const struct timeline_span *span,
+		 const void *bytes)
 {
 	struct timeline_span *s;
 
 	if (tr->nspans == tr->cap && set_room(t, tr, tr->cap ? tr->cap * 2 : 4, tr->room))
 		return -ENOMEM;
 	if (tr->room - tr->len < span->len &&
-	    set_room(t, tr, tr->cap, tr->len + span->len > tr->room * 2 ? tr->len + span->len + 128 : tr->room * 2))
+	    set_room(t, tr, tr->cap,
+		     tr->len + span->len > tr->room * 2 ? tr->len + span->len + 128 : tr->room * 2))
 		return -ENOMEM;
 	if (span->end == TIMELINE_TO && span->arrow && arrow_add(t, span->arrow))
 		return -ENOMEM;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * timeline.h - puts what happened in the order that a track of a timeline wants: by time, each span inside the one that
- * it began in, an end before a begin at the same moment.
+ * timeline.h - puts what happened in the order that a track of a timeline wants: by time, each span
+ * inside the one that it began in, an end before a begin at the same moment.
  *
- * Spans come when they are over, those inside another before or after it, device work when its buffer comes. They are
- * held for TIMELINE_HOLD_NS, less when they take too much memory. A span without a duration is handed on as an instant.
- * What does not fit into what has been handed on already (it came too late, or overlaps another) goes to the next lane:
- * a track of its own beside the first.
+ * Spans come when they are over, those inside another before or after it, device work when its
+ * buffer comes. They are held for TIMELINE_HOLD_NS, less when they take too much memory. A span
+ * without a duration is handed on as an instant. What does not fit into what has been handed on
+ * already (it came too late, or overlaps another) goes to the next lane: a track of its own beside
+ * the first.
  *
- * An arrow leads from a call to its device work. It is drawn only when both ends are: a call is handed on with its
- * arrow when device work of it is held then; device work with its arrow when its call was handed on with it. Knows no
- * format.
+ * An arrow leads from a call to its device work. It is drawn only when both ends are: a call is
+ * handed on with its arrow when device work of it is held then; device work with its arrow when
+ * its call was handed on with it. Knows no format.
  */
 #ifndef CT_TIMELINE_H
 #define CT_TIMELINE_H
@@ -27,8 +28,9 @@ enum timeline_arrow { TIMELINE_NO_ARROW, TIMELINE_FROM, TIMELINE_TO };
 
 struct timeline_span {
 	uint64_t start_ns, end_ns;
-	uint64_t arrow;	   /* what the two ends of an arrow share; 0: none */
-	uint64_t after_ns; /* an arrow's target: held until its call, which ended then, can be handed on */
+	uint64_t arrow; /* what the two ends of an arrow share; 0: none */
+	/* an arrow's target: held until its call, which ended then, can be handed on */
+	uint64_t after_ns;
 	uint32_t depth;
 	uint32_t len; /* of its bytes */
 	uint8_t what; /* enum timeline_what */
@@ -36,7 +38,8 @@ struct timeline_span {
 	size_t at;    /* of its bytes in the track's */
 };
 
-/* What tells tracks apart. The sink chooses the kinds; one that arrows come from has TIMELINE_EARLY set. */
+/* What tells tracks apart. The sink chooses the kinds; one that arrows come from has
+ * TIMELINE_EARLY set. */
 #define TIMELINE_EARLY 0x80
 struct timeline_key {
 	uint32_t kind, pid;
@@ -69,22 +72,24 @@ struct timeline_track {
 
 /* What spans are handed on to. Return 0 or -errno. */
 struct timeline_ops {
-	int (*begin)(void *ctx, struct timeline_track *, struct timeline_lane *, int lane, const struct timeline_span *,
-		     const char *bytes, bool arrow);
+	int (*begin)(void *ctx, struct timeline_track *, struct timeline_lane *, int lane,
+		     const struct timeline_span *, const char *bytes, bool arrow);
 	int (*end)(void *ctx, struct timeline_track *, struct timeline_lane *, uint64_t ns);
 	/* late: it is older than what was handed on, whose time lane->last_ns is */
-	int (*value)(void *ctx, struct timeline_track *, struct timeline_lane *, const struct timeline_span *,
-		     const char *bytes, bool late);
+	int (*value)(void *ctx, struct timeline_track *, struct timeline_lane *,
+		     const struct timeline_span *, const char *bytes, bool late);
 };
 
 struct timeline;
 struct timeline *timeline_open(const struct timeline_ops *, void *ctx); /* NULL: no memory */
-void timeline_close(struct timeline *);					/* what is held is dropped: flush first */
+/* what is held is dropped: flush first */
+void timeline_close(struct timeline *);
 
 /* The track of a key, made if it is new: valid until the next timeline_track(). NULL: no memory. */
 struct timeline_track *timeline_track(struct timeline *, const struct timeline_key *);
 /* Takes a span (at is ignored); hands on what is due. Returns 0 or -errno. */
-int timeline_add(struct timeline *, struct timeline_track *, const struct timeline_span *, const void *bytes);
+int timeline_add(struct timeline *, struct timeline_track *, const struct timeline_span *,
+		 const void *bytes);
 /* Hands on all that is held. */
 int timeline_flush(struct timeline *);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * top.c - who calls what, live: the sink behind `cudatrace top`. Reads the counts at each refresh and nothing in between;
- * what is shown is the top room's. Knows libevent, for its clock, keys and the terminal's signals; no source.
+ * top.c - who calls what, live: the sink behind `cudatrace top`. Reads the counts at each
+ * refresh and nothing in between; what is shown is the top room's. Knows libevent, for its
+ * clock, keys and the terminal's signals; no source.
  */
 #include <errno.h>
 #include <event2/event.h>
@@ -21,8 +22,8 @@
 #include "../util/now.h"
 #include "sink.h"
 
-#define SAID_MAX 16	/* messages kept while the terminal is drawn on */
-#define KEYS_MAX 256	/* of one wake-up: what is pasted does not hold up the rest */
+#define SAID_MAX 16  /* messages kept while the terminal is drawn on */
+#define KEYS_MAX 256 /* of one wake-up: what is pasted does not hold up the rest */
 
 struct top {
 	const struct sink_opts *opts;
@@ -30,18 +31,18 @@ struct top {
 	struct top_screen screen;
 	struct draw_head head;
 	struct event *clock, *keys, *stop, *size;
-	bool drawing;	 /* the terminal is ours */
-	bool reading;	 /* a refresh is under way */
+	bool drawing; /* the terminal is ours */
+	bool reading; /* a refresh is under way */
 	uint64_t blocks;
 	uint64_t own_ns, own_at_ns; /* CPU time of ours at the last refresh, and when that was */
-	uint64_t hits;	 /* probed calls inside others until then */
+	uint64_t hits;		    /* probed calls inside others until then */
 	char *said[SAID_MAX];
 	unsigned int nsaid;
 };
 
 static struct top *speaker; /* whose messages wait until the terminal is given back */
 
-/* ---- messages ---------------------------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 /* Shown in the last line, and said again when the terminal is given back. */
 static void keep_message(const char *text)
@@ -69,7 +70,7 @@ static void let_speak(struct top *t)
 	t->nsaid = 0;
 }
 
-/* ---- a refresh --------------------------------------------------------------------------------------------- */
+/* ---- a refresh ---- */
 
 static void fill_head(struct top *t, uint64_t now)
 {
@@ -84,7 +85,9 @@ static void fill_head(struct top *t, uint64_t now)
 	/* calls inside others are probed too */
 	t->head.cost_percent = -1;
 	if (t->head.probe_ns && t->model->interval_ns)
-		t->head.cost_percent = model_percent(t->model, (t->model->period.calls + (l.folded - t->hits)) * t->head.probe_ns);
+		t->head.cost_percent =
+			model_percent(t->model, (t->model->period.calls + (l.folded - t->hits)) *
+							t->head.probe_ns);
 	t->hits = l.folded;
 	t->own_ns = own;
 	t->own_at_ns = now;
@@ -118,7 +121,8 @@ static void draw(struct top *t)
 static void set_clock(struct top *t)
 {
 	struct timeval every = { .tv_sec = (time_t)(t->screen.interval_ns / 1000000000),
-				 .tv_usec = (suseconds_t)(t->screen.interval_ns % 1000000000 / 1000) };
+				 .tv_usec =
+					 (suseconds_t)(t->screen.interval_ns % 1000000000 / 1000) };
 
 	event_add(t->clock, &every);
 }
@@ -128,7 +132,8 @@ static int block(struct top *t)
 	if (keys_rows(&t->screen, t->model))
 		return -ENOMEM;
 	t->blocks++;
-	(t->opts->stat == SINK_STAT_JSON ? batch_json : batch_text)(t->opts->out, &t->screen, t->model, &t->head);
+	(t->opts->stat == SINK_STAT_JSON ? batch_json : batch_text)(t->opts->out, &t->screen,
+								    t->model, &t->head);
 	return out_flush(t->opts->out);
 }
 
@@ -137,7 +142,8 @@ static void refresh_now(struct top *t)
 	int err = read_counts(t);
 
 	if (err)
-		snprintf(t->screen.note, sizeof(t->screen.note), "the counts cannot be read: %s", strerror(-err));
+		snprintf(t->screen.note, sizeof(t->screen.note), "the counts cannot be read: %s",
+			 strerror(-err));
 	if (!t->opts->live->batch) {
 		draw(t);
 		return;
@@ -160,7 +166,7 @@ static void on_clock(evutil_socket_t fd, short what, void *ctx)
 		refresh_now(t);
 }
 
-/* ---- the terminal ------------------------------------------------------------------------------------------ */
+/* ---- the terminal ---- */
 
 static void obey(struct top *t, unsigned int what)
 {
@@ -248,7 +254,7 @@ static void give_terminal(struct top *t)
 	let_speak(t);
 }
 
-/* ---- the sink ---------------------------------------------------------------------------------------------- */
+/* ---- the sink ---- */
 
 static int top_open(struct sink *sink, const struct sink_opts *opts)
 {

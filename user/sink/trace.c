@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * trace.c - the sink that stores: every event goes into a recording (user/trace), so that replay gives other sinks what
- * they would have got. Three ways: one file; files of a size, the oldest dropped; the last seconds in memory, written
- * when something happens (the flight recorder). Knows no source and no format of text.
+ * trace.c - the sink that stores: every event goes into a recording (user/trace), so that replay
+ * gives other sinks what they would have got. Three ways: one file; files of a size, the oldest
+ * dropped; the last seconds in memory, written when something happens (the flight recorder).
+ * Knows no source and no format of text.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,35 +19,38 @@
 #include "../util/now.h"
 #include "sink.h"
 
-#define FLUSH_NS 1000000000ULL	/* what a SIGKILL loses at most */
-/* Files for calls that meet a condition: a program that fails again and again must not fill the disk. */
+#define FLUSH_NS 1000000000ULL /* what a SIGKILL loses at most */
+/* Files for calls that meet a condition: a program that fails again and again must not fill the
+ * disk. */
 #define DUMPS_MAX 10
 #define RING_BYTES (256ULL << 20)
-#define FAR_BYTES (1u << 20)   /* more than any block has: so far from --max-size nothing need be reckoned */
+/* more than any block has: so far from --max-size nothing need be reckoned */
+#define FAR_BYTES (1u << 20)
 #define SMALL_BLOCK (4u << 10) /* a file with less room than for this is full */
 
 struct trace_sink {
 	const struct sink_file *file;
 	struct writer *writer; /* NULL: with `ring` */
 	struct ring_buf *ring;
-	struct defs *defs;     /* with rotation */
-	struct numbers *numbers; /* of calls, through all files; NULL: with `ring`, which has its own */
+	struct defs *defs; /* with rotation */
+	/* of calls, through all files; NULL: with `ring`, which has its own */
+	struct numbers *numbers;
 	uint64_t begun_ns;     /* of the block */
 	struct ct_clock clock; /* the last one: each file has one at its begin */
 	uint64_t calls, lost, told_calls, told_ns; /* for the progress line */
-	uint64_t bytes;	       /* of files that are complete */
+	uint64_t bytes;				   /* of files that are complete */
 	uint64_t dumped_ns;
 	uint64_t had_bytes, had_missing; /* of the last file that was looked at */
-	unsigned int parts;    /* files begun */
-	unsigned int dumps;    /* of these, for a call that met a condition */
-	int dump_error;	       /* of the last dump that failed */
-	int error;	       /* of the file that could not be begun: there is none then */
+	unsigned int parts;		 /* files begun */
+	unsigned int dumps;		 /* of these, for a call that met a condition */
+	int dump_error;			 /* of the last dump that failed */
+	int error; /* of the file that could not be begun: there is none then */
 	bool progress_shown, said;
 	bool filled; /* the file has more than definitions */
 	const volatile int *stop;
 };
 
-/* ---- files -------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 /* What is in the file, and what should be, before it is closed. */
 static void look(struct trace_sink *t)
@@ -60,11 +64,14 @@ static int failed(struct trace_sink *t, const char *path, int err)
 	if (t->writer)
 		look(t);
 	if (!t->said && err == -ETIMEDOUT)
-		msg_error("the reader of %s takes nothing: recording stopped after %llu bytes, what was left is dropped", path,
-			  (unsigned long long)t->had_bytes);
+		msg_error("the reader of %s takes nothing: recording stopped after %llu bytes, "
+			  "what was left is dropped",
+			  path, (unsigned long long)t->had_bytes);
 	else if (!t->said)
-		msg_error("writing to %s failed after %llu bytes: %s; what is in it can be read, the last %llu records are not in it", path,
-			  (unsigned long long)t->had_bytes, err == -ESHUTDOWN ? "a second signal" : writer_error(err),
+		msg_error("writing to %s failed after %llu bytes: %s; what is in it can be read, "
+			  "the last %llu records are not in it",
+			  path, (unsigned long long)t->had_bytes,
+			  err == -ESHUTDOWN ? "a second signal" : writer_error(err),
 			  (unsigned long long)t->had_missing);
 	t->said = true;
 	return err;
@@ -188,7 +195,7 @@ static int dump(struct trace_sink *t, const char *why)
 	return 0;
 }
 
-/* ---- events ------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 /* Does a call make the flight recorder write? */
 static bool triggers(struct trace_sink *t, const struct event *ev)
@@ -198,7 +205,8 @@ static bool triggers(struct trace_sink *t, const struct event *ev)
 
 	if (!t->ring || c->h.kind != CT_CALL || c->h.flags & (CT_F_PENDING | CT_F_HIDDEN))
 		return false;
-	if (!(f->dump_failed && api_failed(c)) && !(f->dump_rows && f->dump_rows[c->func / 64] >> (c->func % 64) & 1))
+	if (!(f->dump_failed && api_failed(c)) &&
+	    !(f->dump_rows && f->dump_rows[c->func / 64] >> (c->func % 64) & 1))
 		return false;
 	/* what is in memory then has not been written before */
 	if (t->dumped_ns && c->h.end_ns < t->dumped_ns + f->last_ns)
@@ -207,21 +215,24 @@ static bool triggers(struct trace_sink *t, const struct event *ev)
 	if (t->dumps++ < DUMPS_MAX)
 		return true;
 	if (t->dumps == DUMPS_MAX + 1)
-		msg_warn("%d files were written: calls cause no more of them, a signal does", DUMPS_MAX);
+		msg_warn("%d files were written: calls cause no more of them, a signal does",
+			 DUMPS_MAX);
 	return false;
 }
 
 /*
- * Does a record still fit the file? What a block becomes once it is compressed is not known before: near the limit blocks are written
- * early, each as large as what is left could take uncompressed, until so little is left that no other block is worth its head. 1: it
- * does; 0: the file is full; -errno.
+ * Does a record still fit the file? What a block becomes once it is compressed is not known
+ * before: near the limit blocks are written early, each as large as what is left could take
+ * uncompressed, until so little is left that no other block is worth its head. 1: it does; 0:
+ * the file is full; -errno.
  */
 static int fits(struct trace_sink *t, const struct ct_hdr *h)
 {
 	uint64_t max = t->file->max_bytes;
 	int err;
 
-	if (!t->writer || !max || writer_bytes(t->writer) + FAR_BYTES < max || writer_most(t->writer, h->size) <= max)
+	if (!t->writer || !max || writer_bytes(t->writer) + FAR_BYTES < max ||
+	    writer_most(t->writer, h->size) <= max)
 		return 1;
 	err = writer_flush(t->writer);
 	if (err)
@@ -229,8 +240,8 @@ static int fits(struct trace_sink *t, const struct ct_hdr *h)
 	return writer_most(t->writer, h->size) + SMALL_BLOCK <= max;
 }
 
-/* Room for a record, in the next file if need be. A file whose definitions fill it takes what they belong to all the same. -ECANCELED:
- * there is no next file. */
+/* Room for a record, in the next file if need be. A file whose definitions fill it takes what
+ * they belong to all the same. -ECANCELED: there is no next file. */
 static int make_room(struct trace_sink *t, const struct ct_hdr *h)
 {
 	int n = fits(t, h);
@@ -263,7 +274,7 @@ static int trace_event(struct sink *s, const struct event *ev)
 	return call || kind_is(ev->rec->kind, KIND_DEVICE);
 }
 
-/* ---- time --------------------------------------------------------------------------------------------- */
+/* ---- time ---- */
 
 static void progress(struct trace_sink *t, uint64_t now_ns)
 {
@@ -272,7 +283,8 @@ static void progress(struct trace_sink *t, uint64_t now_ns)
 	if (!t->file->progress || took < FLUSH_NS)
 		return;
 	bytes += t->ring ? ring_buf_bytes(t->ring) : t->writer ? writer_bytes(t->writer) : 0;
-	fprintf(stderr, "\r%llu calls, %.0f/s, %.1f MB%s, %llu lost  ", (unsigned long long)t->calls,
+	fprintf(stderr, "\r%llu calls, %.0f/s, %.1f MB%s, %llu lost  ",
+		(unsigned long long)t->calls,
 		(double)(t->calls - t->told_calls) * 1e9 / (double)took, (double)bytes / 1e6,
 		t->ring ? " in memory" : "", (unsigned long long)t->lost);
 	t->told_calls = t->calls;
@@ -306,7 +318,7 @@ static int trace_dump(struct sink *s)
 	return 0;
 }
 
-/* ---- beginning and end -------------------------------------------------------------------------------- */
+/* ---- beginning and end ---- */
 
 static int trace_open(struct sink *s, const struct sink_opts *opts)
 {
@@ -321,7 +333,8 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 	t->stop = opts->out ? opts->out->stop : NULL;
 	t->begun_ns = t->told_ns = clock_ns(CLOCK_MONOTONIC);
 	if (t->file->last_ns)
-		t->ring = ring_buf_open(t->file->last_ns, t->file->max_bytes ? t->file->max_bytes : RING_BYTES);
+		t->ring = ring_buf_open(t->file->last_ns,
+					t->file->max_bytes ? t->file->max_bytes : RING_BYTES);
 	else if (t->file->rotate)
 		t->defs = defs_open();
 	if (!t->file->last_ns)
@@ -347,13 +360,15 @@ static char *end_text(const struct sink_end *end)
 		"reason %s\nuptime_ns %llu\ncalls %llu\nfolded %llu\nfiltered %llu\nsent %llu\n"
 		"unfinished %llu\nreceived %llu\n",
 		end->reason, (unsigned long long)end->uptime_ns, (unsigned long long)l->calls,
-		(unsigned long long)l->folded, (unsigned long long)l->filtered, (unsigned long long)l->sent,
-		(unsigned long long)l->unfinished, (unsigned long long)l->received);
+		(unsigned long long)l->folded, (unsigned long long)l->filtered,
+		(unsigned long long)l->sent, (unsigned long long)l->unfinished,
+		(unsigned long long)l->received);
 	if (l->refused)
 		fprintf(f, "refused_files %llu\n", (unsigned long long)l->refused);
 	for (int i = 0; i < CT_LOSS_END; i++)
 		if (l->lost[i])
-			fprintf(f, "lost.%s %llu\n", loss_name((enum ct_loss)i), (unsigned long long)l->lost[i]);
+			fprintf(f, "lost.%s %llu\n", loss_name((enum ct_loss)i),
+				(unsigned long long)l->lost[i]);
 	if (end->muted && end->muted[0]) {
 		fputs("muted", f);
 		for (int i = 0; end->muted[i]; i++)
@@ -389,7 +404,8 @@ static int finish(struct trace_sink *t, const struct sink_end *end)
 	err = text ? writer_end(t->writer, text) : -ENOMEM;
 	free(text);
 	if (!err)
-		msg_note("%llu bytes in %s", (unsigned long long)writer_bytes(t->writer), t->file->path);
+		msg_note("%llu bytes in %s", (unsigned long long)writer_bytes(t->writer),
+			 t->file->path);
 	return err ? failed(t, t->file->path, err) : 0;
 }
 
@@ -405,11 +421,13 @@ static int trace_close(struct sink *s, const struct sink_end *end)
 		fputc('\n', stderr);
 	err = finish(t, end);
 	if (t->ring && ring_buf_crowded(t->ring))
-		msg_warn("%llu records younger than --last were dropped for want of memory; raise --max-size",
+		msg_warn("%llu records younger than --last were dropped for want of memory; raise "
+			 "--max-size",
 			 (unsigned long long)ring_buf_crowded(t->ring));
 	dropped = t->defs ? defs_dropped(t->defs) : t->ring ? ring_buf_unnamed(t->ring) : 0;
 	if (dropped)
-		msg_warn("%llu names, stacks and frames were more than are kept for the files after the first: there they are missing",
+		msg_warn("%llu names, stacks and frames were more than are kept for the files "
+			 "after the first: there they are missing",
 			 (unsigned long long)dropped);
 	if (t->writer)
 		look(t);

@@ -30,18 +30,14 @@ static bool key_of(struct track *k, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
-	*k = (struct track){ .pid = process_unique(ev->proc), .shown_pid = ev->proc->shown_pid, .first = about_tid(ev) };
+	*k = (struct track){ .pid = process_unique(ev->proc),
+			     .shown_pid = ev->proc->shown_pid,
+			     .first = about_tid(ev) };
 	switch (h->kind) {
 	case CT_CALL:
-	case CT_FOREIGN:
-		k->kind = TRACK_THREAD;
-		return true;
-	case CT_MARKER:
-		k->kind = TRACK_MARKERS;
-		return true;
-	case CT_OVERHEAD:
-		k->kind = TRACK_OVERHEAD;
-		return true;
+	case CT_FOREIGN: k->kind = TRACK_THREAD; return true;
+	case CT_MARKER: k->kind = TRACK_MARKERS; return true;
+	case CT_OVERHEAD: k->kind = TRACK_OVERHEAD; return true;
 	case CT_EVENT:
 		k->kind = TRACK_EVENTS;
 		k->pid = k->shown_pid = 0;
@@ -62,7 +58,8 @@ static bool key_of(struct track *k, const struct event *ev)
 
 static bool same(const struct track *a, const struct track *b)
 {
-	return a->kind == b->kind && a->pid == b->pid && a->first == b->first && a->second == b->second;
+	return a->kind == b->kind && a->pid == b->pid && a->first == b->first &&
+	       a->second == b->second;
 }
 
 /* What is known of a process comes after its first record. */
@@ -89,7 +86,9 @@ uint32_t tracks_find(struct tracks *t, const struct event *ev)
 		return TRACKS_NONE;
 	at = t->last;
 	if (at >= t->n || !same(&t->all[at], &key)) {
-		h = (((uint64_t)key.pid << 32 | key.first) ^ (uint64_t)key.second << 20 ^ (uint64_t)key.kind << 60) * 0x9e3779b97f4a7c15;
+		h = (((uint64_t)key.pid << 32 | key.first) ^ (uint64_t)key.second << 20 ^
+		     (uint64_t)key.kind << 60) *
+		    0x9e3779b97f4a7c15;
 		for (h >>= 40; t->table[h & (TABLE - 1)]; h++)
 			if (same(&t->all[t->table[h & (TABLE - 1)] - 1], &key))
 				break;
@@ -157,7 +156,9 @@ void tracks_name(struct text *t, const struct track *k)
 			text_plain(t, k->thread, CT_COMM_LEN);
 			text_str(t, ")");
 		}
-		text_str(t, k->kind == TRACK_MARKERS ? ", NVTX" : k->kind == TRACK_OVERHEAD ? ", overhead" : "");
+		text_str(t, k->kind == TRACK_MARKERS	? ", NVTX"
+			    : k->kind == TRACK_OVERHEAD ? ", overhead"
+							: "");
 		break;
 	case TRACK_STREAM:
 		device(t, k->first, "");
@@ -167,11 +168,8 @@ void tracks_name(struct text *t, const struct track *k)
 		device(t, k->first, ", waits");
 		stream(t, k->second, " of stream ");
 		break;
-	case TRACK_MEMORY:
-		device(t, k->first, ", memory");
-		break;
-	default:
-		device(t, k->first, ", events");
+	case TRACK_MEMORY: device(t, k->first, ", memory"); break;
+	default: device(t, k->first, ", events");
 	}
 }
 

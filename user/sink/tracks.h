@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tracks.h - where on a timeline a record belongs: a thread, a stream, a device. Tracks are numbered from 0 on in the order in
- * which they are met. Knows no format.
+ * tracks.h - where on a timeline a record belongs: a thread, a stream, a device. Tracks are
+ * numbered from 0 on in the order in which they are met. Knows no format.
  */
 #ifndef CT_TRACKS_H
 #define CT_TRACKS_H
@@ -22,12 +22,15 @@ enum track_kind {
 	TRACK_EVENTS,	/* of a device as the machine numbers it */
 };
 struct track {
-	uint8_t kind;	       /* enum track_kind */
-	uint32_t pid;	       /* process_unique(); 0: of no process */
+	uint8_t kind; /* enum track_kind */
+	uint32_t pid; /* process_unique(); 0: of no process */
 	uint32_t shown_pid;
-	uint32_t first, second; /* thread id as shown; the GPU's number in the trace and the stream (CT_UNKNOWN: not known) */
+	/* thread id as shown; the GPU's number in the trace and the stream (CT_UNKNOWN: not
+	 * known) */
+	uint32_t first, second;
 	char comm[CT_COMM_LEN];
-	char thread[CT_COMM_LEN]; /* of what belongs to a thread that is not its process's leader; "": not known */
+	/* of what belongs to a thread that is not its process's leader; "": not known */
+	char thread[CT_COMM_LEN];
 	char whom[80]; /* what about_whom() says */
 	bool whom_known;
 };
@@ -35,8 +38,8 @@ struct track {
 struct tracks {
 	struct track *all;
 	uint32_t n, cap;
-	uint32_t *table; /* number + 1, by hash; 0: free */
-	uint32_t last;	 /* found last */
+	uint32_t *table;  /* number + 1, by hash; 0: free */
+	uint32_t last;	  /* found last */
 	uint64_t no_room; /* records */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* work_text.c - see work_text.h. The words are Kineto's where it has some: programs that read its traces go by them. */
+/* work_text.c - see work_text.h. The words are Kineto's where it has some: programs that read
+ * its traces go by them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,9 @@ const char *work_kernel(const struct sink_opts *o, const struct kernel_name *k)
 /* enum ct_memory_kind */
 static const char *memory_kind(uint8_t memory)
 {
-	static const char *const names[] = { "Unknown", "Pageable", "Pinned",	     "Device",
-					     "Array",	"Managed",  "Device Static", "Managed Static" };
+	static const char *const names[] = { "Unknown",	      "Pageable",      "Pinned",
+					     "Device",	      "Array",	       "Managed",
+					     "Device Static", "Managed Static" };
 
 	return memory < ARRAY_LEN(names) ? names[memory] : "Unknown";
 }
@@ -34,8 +36,8 @@ static const char *copy_kind(uint8_t kind)
 
 const char *work_sync_type(uint32_t type)
 {
-	static const char *const names[] = { "Unknown", "Event Sync", "Stream Wait Event", "Stream Sync",
-					     "Context Sync" };
+	static const char *const names[] = { "Unknown", "Event Sync", "Stream Wait Event",
+					     "Stream Sync", "Context Sync" };
 
 	return type < ARRAY_LEN(names) ? names[type] : "Unknown";
 }
@@ -44,14 +46,10 @@ const char *work_sync_type(uint32_t type)
 static const char *overhead(uint32_t type)
 {
 	switch (type) {
-	case 1: /* CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER */
-		return "Driver Compiler";
-	case 1 << 16: /* CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH */
-		return "Buffer Flush";
-	case 2 << 16: /* CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION */
-		return "Instrumentation";
-	case 3 << 16: /* CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE */
-		return "Resource";
+	case 1: /* CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER */ return "Driver Compiler";
+	case 1 << 16: /* CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH */ return "Buffer Flush";
+	case 2 << 16: /* CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION */ return "Instrumentation";
+	case 3 << 16: /* CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE */ return "Resource";
 	case 4 << 16: /* CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING */
 		return "Runtime Triggered Module Loading";
 	case 5 << 16: /* CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING */
@@ -60,8 +58,7 @@ static const char *overhead(uint32_t type)
 		return "Command Buffer Full";
 	case 7 << 16: /* CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST */
 		return "Activity Buffer Request";
-	default:
-		return "Overhead";
+	default: return "Overhead";
 	}
 }
 
@@ -77,7 +74,9 @@ static const char *managed(uint32_t kind)
 
 const char *work_event(uint32_t type)
 {
-	static const char *const names[] = { "event", "XID", "ECC error", "clocks changed", "device records end", "undecided" };
+	static const char *const names[] = {
+		"event", "XID", "ECC error", "clocks changed", "device records end", "undecided"
+	};
 
 	return type < ARRAY_LEN(names) ? names[type] : names[0];
 }
@@ -87,34 +86,29 @@ const char *work_text(const struct ct_hdr *h, char buf[WORK_TEXT_MAX])
 	const struct ct_copy *c = (const struct ct_copy *)h;
 
 	switch (h->kind) {
-	case CT_KERNEL:
-		return "kernel";
+	case CT_KERNEL: return "kernel";
 	case CT_COPY:
-		snprintf(buf, WORK_TEXT_MAX, "Memcpy %s (%s -> %s)", copy_kind(c->kind), memory_kind(c->src),
-			 memory_kind(c->dst));
+		snprintf(buf, WORK_TEXT_MAX, "Memcpy %s (%s -> %s)", copy_kind(c->kind),
+			 memory_kind(c->src), memory_kind(c->dst));
 		return buf;
 	case CT_SET:
-		snprintf(buf, WORK_TEXT_MAX, "Memset (%s)", memory_kind(((const struct ct_set *)h)->memory));
+		snprintf(buf, WORK_TEXT_MAX, "Memset (%s)",
+			 memory_kind(((const struct ct_set *)h)->memory));
 		return buf;
-	case CT_SYNC:
-		return work_sync_type(((const struct ct_sync *)h)->type);
+	case CT_SYNC: return work_sync_type(((const struct ct_sync *)h)->type);
 	case CT_GRAPH:
 		snprintf(buf, WORK_TEXT_MAX, "graph %u", ((const struct ct_work *)h)->graph);
 		return buf;
-	case CT_OVERHEAD:
-		return overhead(((const struct ct_overhead *)h)->type);
+	case CT_OVERHEAD: return overhead(((const struct ct_overhead *)h)->type);
 	case CT_MEMORY:
 		return ((const struct ct_memory *)h)->op == CT_MEMORY_FREE ? "free" : "allocate";
-	case CT_MANAGED:
-		return managed(((const struct ct_managed *)h)->kind);
-	case CT_EVENT:
-		return work_event(((const struct ct_event *)h)->type);
-	default:
-		return NULL;
+	case CT_MANAGED: return managed(((const struct ct_managed *)h)->kind);
+	case CT_EVENT: return work_event(((const struct ct_event *)h)->type);
+	default: return NULL;
 	}
 }
 
-/* ---- metrics ------------------------------------------------------------------------------------------------ */
+/* ---- metrics ---- */
 
 struct work_metrics {
 	struct work_metric *metrics;

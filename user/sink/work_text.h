@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * work_text.h - what device work is called in the formats of other programs, which look at how names begin: "Memcpy
- * HtoD (Pageable -> Device)". And the names of metrics, which are told once.
+ * work_text.h - what device work is called in the formats of other programs, which look at how
+ * names begin: "Memcpy HtoD (Pageable -> Device)". And the names of metrics, which are told
+ * once.
  */
 #ifndef CT_WORK_TEXT_H
 #define CT_WORK_TEXT_H

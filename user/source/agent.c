@@ -2,10 +2,11 @@
 /*
  * agent.c - see agent.h.
  *
- * One socket is listened on, next to the agent's file; the programs' environment names it, with a key that only they have. What
- * the loop waits on is one epoll descriptor, since agents come and go. Anybody may connect: who has no agent of ours (agent_kin) is
- * shut out at once and counted, and of the others nobody takes the room of all. The environment of a program that is started is the only
- * thing that is changed in it, and never a value that the user set.
+ * One socket is listened on, next to the agent's file; the programs' environment names it, with
+ * a key that only they have. What the loop waits on is one epoll descriptor, since agents come
+ * and go. Anybody may connect: who has no agent of ours (agent_kin) is shut out at once and
+ * counted, and of the others nobody takes the room of all. The environment of a program that is
+ * started is the only thing that is changed in it, and never a value that the user set.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -32,8 +33,10 @@
 
 #define PEERS_MAX 1024
 #define ACCEPT_MAX 64 /* at once, before those are listened to that are there */
-#define BACKLOG 4096 /* that wait to be accepted; the kernel takes no more than net.core.somaxconn */
-/* Connections that have not greeted, which an agent does at once: of one process, and of all that are not known as the program's. */
+/* that wait to be accepted; the kernel takes no more than net.core.somaxconn */
+#define BACKLOG 4096
+/* Connections that have not greeted, which an agent does at once: of one process, and of all
+ * that are not known as the program's. */
 #define SILENT_EACH 4
 #define SILENT_NEIGHBOURS 16
 #define HELLO_NS (2 * AGENT_WAIT_MS * 1000000ULL)
@@ -44,8 +47,9 @@ struct agent_source {
 	bool calls; /* the agents have the calls too: there is no other source */
 	int epoll, listener;
 	char path[108], key[AGENT_KEY + 1];
-	char *vars[3];	  /* CUDA_INJECTION64_PATH=..., CUDATRACE_AGENT=..., NVTX_INJECTION64_PATH=... or NULL */
-	char **env;	  /* the plan's, with these */
+	/* CUDA_INJECTION64_PATH=..., CUDATRACE_AGENT=..., NVTX_INJECTION64_PATH=... or NULL */
+	char *vars[3];
+	char **env; /* the plan's, with these */
 	struct agent_child cmd;
 	struct agent_kins *kins;
 	struct agent_peer **peers;
@@ -58,7 +62,7 @@ struct agent_source {
 	bool told;
 };
 
-/* ---- the environment ------------------------------------------------------------------------------------- */
+/* ---- the environment ---- */
 
 /* A path as a word of CUDATRACE_AGENT. */
 static int escape(const char *path, char *out, size_t size)
@@ -158,7 +162,8 @@ static int make_env(struct agent_source *a, struct capture_plan *plan, const cha
 	a->env[n + 1] = a->vars[1];
 	if (plan->device.kinds & AGENT_NVTX && value_of(plan->env, AGENT_NVTX_ENV))
 		msg_warn(AGENT_NVTX_ENV " is set already: NVTX ranges go there, and are not shown");
-	else if (plan->device.kinds & AGENT_NVTX && asprintf(&a->vars[2], AGENT_NVTX_ENV "=%s", file) < 0)
+	else if (plan->device.kinds & AGENT_NVTX &&
+		 asprintf(&a->vars[2], AGENT_NVTX_ENV "=%s", file) < 0)
 		return -ENOMEM;
 	a->env[n + 2] = a->vars[2];
 	plan->env = a->env;
@@ -181,7 +186,8 @@ static int change_fd(struct agent_source *a, int from, int to)
 	return add_fd(a, to);
 }
 
-/* Sockets of those that were killed: nobody listens there. Asked by a socket of another type, which no listener gets to see. */
+/* Sockets of those that were killed: nobody listens there. Asked by a socket of another type,
+ * which no listener gets to see. */
 static void sweep(const char *dir)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -192,10 +198,12 @@ static void sweep(const char *dir)
 		int fd;
 
 		if (strncmp(e->d_name, "s-", 2) ||
-		    (size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, e->d_name) >= sizeof(addr.sun_path))
+		    (size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir,
+				     e->d_name) >= sizeof(addr.sun_path))
 			continue;
 		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) && errno == ECONNREFUSED)
+		if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
+		    errno == ECONNREFUSED)
 			unlink(addr.sun_path);
 		if (fd >= 0)
 			close(fd);
@@ -208,7 +216,8 @@ static int listen_at(struct agent_source *a, const char *dir)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
-	if ((size_t)snprintf(a->path, sizeof(a->path), "%s/s-%d-%.8s", dir, (int)getpid(), a->key) >= sizeof(a->path))
+	if ((size_t)snprintf(a->path, sizeof(a->path), "%s/s-%d-%.8s", dir, (int)getpid(),
+			     a->key) >= sizeof(a->path))
 		return -ENAMETOOLONG;
 	sweep(dir);
 	strcpy(addr.sun_path, a->path);
@@ -241,8 +250,10 @@ static int prepare(struct source *s, struct capture_plan *plan)
 	if (!plan->cmd)
 		return 0; /* agents come by agent_connect_fd() */
 	if (theirs && *theirs) {
-		msg_error(AGENT_INJECTION_ENV " is set already, to %s: only one tool at a time can come into a program that way; "
-			  "unset it, or leave out %s", theirs, a->calls ? "--source=cupti" : "--gpu");
+		msg_error(AGENT_INJECTION_ENV " is set already, to %s: only one tool at a time can "
+					      "come into a program that way; "
+					      "unset it, or leave out %s",
+			  theirs, a->calls ? "--source=cupti" : "--gpu");
 		return -EEXIST;
 	}
 	err = agent_file_path(file, sizeof(file), dir, sizeof(dir));
@@ -259,7 +270,7 @@ static int prepare(struct source *s, struct capture_plan *plan)
 	return make_env(a, plan, file);
 }
 
-/* ---- agents ----------------------------------------------------------------------------------------------- */
+/* ---- agents ---- */
 
 static void drop(struct agent_source *a, int i)
 {
@@ -271,7 +282,8 @@ static void drop(struct agent_source *a, int i)
 	a->peers[i] = a->peers[--a->npeers];
 }
 
-/* The oldest connection that has not greeted, of a process (0: any), of neighbours alone or of all; n: how many there are. -1: none. */
+/* The oldest connection that has not greeted, of a process (0: any), of neighbours alone or of
+ * all; n: how many there are. -1: none. */
 static int oldest_silent(const struct agent_source *a, pid_t pid, bool neighbours, int *n)
 {
 	int oldest = -1;
@@ -280,7 +292,8 @@ static int oldest_silent(const struct agent_source *a, pid_t pid, bool neighbour
 	for (int i = 0; i < a->npeers; i++) {
 		const struct agent_peer *p = a->peers[i];
 
-		if (agent_peer_greeted(p) || (pid && agent_peer_pid(p) != pid) || (neighbours && !agent_peer_neighbour(p)))
+		if (agent_peer_greeted(p) || (pid && agent_peer_pid(p) != pid) ||
+		    (neighbours && !agent_peer_neighbour(p)))
 			continue;
 		(*n)++;
 		if (oldest < 0 || agent_peer_opened_ns(p) < agent_peer_opened_ns(a->peers[oldest]))
@@ -291,7 +304,8 @@ static int oldest_silent(const struct agent_source *a, pid_t pid, bool neighbour
 
 static void drop_silent(struct agent_source *a, int i)
 {
-	msg_warn("process %d: one of its connections to the agents' socket is shut: it said nothing, and there are too many like it",
+	msg_warn("process %d: one of its connections to the agents' socket is shut: it said "
+		 "nothing, and there are too many like it",
 		 (int)agent_peer_pid(a->peers[i]));
 	drop(a, i);
 }
@@ -320,8 +334,9 @@ static int add_peer(struct agent_source *a, int fd, const struct agent_peer_who 
 	int err;
 
 	if (!make_room(a, who->pid, who->neighbour)) {
-		msg_warn("more than %d agents at once: that of process %d is turned away, and what its devices do is not shown", PEERS_MAX,
-			 (int)who->pid);
+		msg_warn("more than %d agents at once: that of process %d is turned away, and what "
+			 "its devices do is not shown",
+			 PEERS_MAX, (int)who->pid);
 		close(fd);
 		return -EMFILE;
 	}
@@ -336,7 +351,9 @@ static int add_peer(struct agent_source *a, int fd, const struct agent_peer_who 
 	p = agent_peer_open(fd, who, a->plan, a->calls);
 	err = p ? add_fd(a, agent_peer_fd(p)) : -ENOMEM;
 	if (err) {
-		msg_warn("process %d: its agent cannot be listened to (%s): what its devices do is not shown", (int)who->pid, strerror(-err));
+		msg_warn("process %d: its agent cannot be listened to (%s): what its devices do is "
+			 "not shown",
+			 (int)who->pid, strerror(-err));
 		agent_peer_close(p);
 		return err;
 	}
@@ -380,11 +397,14 @@ static void accept_all(struct agent_source *a)
 			close(fd);
 			continue;
 		}
-		add_peer(a, fd, &(struct agent_peer_who){ .pid = cred.pid, .key = a->key, .neighbour = kin == AGENT_NEIGHBOUR });
+		add_peer(a, fd,
+			 &(struct agent_peer_who){ .pid = cred.pid,
+						   .key = a->key,
+						   .neighbour = kin == AGENT_NEIGHBOUR });
 	}
 }
 
-/* ---- the source's functions --------------------------------------------------------------------------------- */
+/* ---- the source's functions ---- */
 
 static int open_source(struct source *s, const struct capture_plan *plan)
 {
@@ -394,7 +414,8 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 	return a->calls && plan->cmd ? agent_child_open(&a->cmd, plan) : 0;
 }
 
-/* Into each process of -p. One that cannot have it is said to; all of them, and there is nothing to trace without probes. */
+/* Into each process of -p. One that cannot have it is said to; all of them, and there is nothing
+ * to trace without probes. */
 static int attach_all(struct source *s)
 {
 	struct agent_source *a = s->priv;
@@ -438,18 +459,24 @@ static int fds(struct source *s, int *fd, int max)
 	return 1;
 }
 
-/* Says what is odd, once: a program that ended without its driver having loaded the agent, and who else connected. */
+/* Says what is odd, once: a program that ended without its driver having loaded the agent, and
+ * who else connected. */
 static void tell_end(struct agent_source *a)
 {
 	if (a->told)
 		return;
 	a->told = true;
 	if (a->counts.strangers)
-		msg_note("%llu connections to the agents' socket were shut at once: their processes are not the program's (the first: process %d "
-			 "of user %u)", (unsigned long long)a->counts.strangers, (int)a->stranger, (unsigned int)a->stranger_uid);
+		msg_note("%llu connections to the agents' socket were shut at once: their "
+			 "processes are not the program's (the first: process %d "
+			 "of user %u)",
+			 (unsigned long long)a->counts.strangers, (int)a->stranger,
+			 (unsigned int)a->stranger_uid);
 	if (!a->counts.started && a->plan->cmd)
-		msg_warn("no agent came into the program: CUDA's driver, which loads it, was not started there, or could not load it "
-			 "(a sandbox, or another libc)%s", a->calls ? "; without it --source=cupti sees nothing" : "");
+		msg_warn("no agent came into the program: CUDA's driver, which loads it, was not "
+			 "started there, or could not load it "
+			 "(a sandbox, or another libc)%s",
+			 a->calls ? "; without it --source=cupti sees nothing" : "");
 }
 
 static int wait_a_little(const struct agent_source *a)
@@ -477,20 +504,25 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 
 			a->counts.started += agent_peer_greeted(p) && !greeted;
 			if (change_fd(a, fd, agent_peer_fd(p))) {
-				msg_error("process %d: no memory to listen to its agent: it is left alone", (int)agent_peer_pid(p));
+				msg_error("process %d: no memory to listen to its agent: it is "
+					  "left alone",
+					  (int)agent_peer_pid(p));
 				drop(a, i);
 				continue;
 			}
 			if (err < 0)
 				return err;
 			again |= err;
-			if (a->calls && before < PEER_STARTING && agent_peer_state(p) >= PEER_STARTING) {
+			if (a->calls && before < PEER_STARTING &&
+			    agent_peer_state(p) >= PEER_STARTING) {
 				err = agent_process_tell(agent_peer_pid(p), emit, ctx);
 				if (err)
 					return err;
 			}
-			if (agent_peer_state(p) < PEER_STARTING && now_ns() - agent_peer_opened_ns(p) > HELLO_NS) {
-				msg_warn("process %d: its agent says nothing: it is left alone, and what its devices do is not shown",
+			if (agent_peer_state(p) < PEER_STARTING &&
+			    now_ns() - agent_peer_opened_ns(p) > HELLO_NS) {
+				msg_warn("process %d: its agent says nothing: it is left alone, "
+					 "and what its devices do is not shown",
 					 (int)agent_peer_pid(p));
 				drop(a, i);
 			} else if (agent_peer_state(p) == PEER_ENDED) {
@@ -498,7 +530,8 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 			}
 		}
 		accept_all(a);
-		/* as the session's only source nobody comes back for what the agents still say when they leave */
+		/* as the session's only source nobody comes back for what the agents still say
+		 * when they leave */
 		if (a->calls && a->stopped_ns && a->npeers && now_ns() - a->stopped_ns < STOP_NS)
 			again = wait_a_little(a);
 	} while (again);

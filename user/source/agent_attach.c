@@ -29,7 +29,7 @@ int agent_attach(pid_t pid, const char *how, const struct capture_plan *plan)
 	err = inject_run(pid, &what, &got);
 	if (err)
 		return err;
-	msg_verb("process %d: the agent came in by thread %d, which was held for %llu us", (int)pid, (int)got.tid,
-		 (unsigned long long)(got.stopped_ns / 1000));
+	msg_verb("process %d: the agent came in by thread %d, which was held for %llu us", (int)pid,
+		 (int)got.tid, (unsigned long long)(got.stopped_ns / 1000));
 	return got.sock;
 }

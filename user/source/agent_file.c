@@ -101,14 +101,17 @@ static bool same(int fd)
 	return equal;
 }
 
-/* The file in this folder, written if it is not there: under another name first, so that nobody loads half of it. */
+/* The file in this folder, written if it is not there: under another name first, so that nobody
+ * loads half of it. */
 static int put_file(const char *dir, char *path, size_t size)
 {
 	char temporary[512];
 	int fd, err;
 
-	if ((size_t)snprintf(path, size, "%s/agent-%016llx.so", dir, (unsigned long long)content()) >= size ||
-	    (size_t)snprintf(temporary, sizeof(temporary), "%s/.agent-%d", dir, (int)getpid()) >= sizeof(temporary))
+	if ((size_t)snprintf(path, size, "%s/agent-%016llx.so", dir,
+			     (unsigned long long)content()) >= size ||
+	    (size_t)snprintf(temporary, sizeof(temporary), "%s/.agent-%d", dir, (int)getpid()) >=
+		    sizeof(temporary))
 		return -ENAMETOOLONG;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0 && same(fd)) {
@@ -160,7 +163,8 @@ int agent_file_path(char *path, size_t size, char *dir, size_t dir_size)
 		}
 		msg_verb("the agent cannot be in %s: %s", tried[i], strerror(-err));
 	}
-	msg_error("there is no folder that programs can load the agent from (tried last: %s: %s); a file system without noexec is needed",
+	msg_error("there is no folder that programs can load the agent from (tried last: %s: %s); "
+		  "a file system without noexec is needed",
 		  tried[n - 1], strerror(-err));
 	return err;
 }

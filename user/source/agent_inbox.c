@@ -50,7 +50,8 @@ static bool has_room(struct agent_inbox *b)
 
 	while (!room && !stop) {
 		pthread_mutex_lock(&b->lock);
-		room = b->bytes < b->max_bytes && (!b->first || atomic_load(&all_bytes) < AGENT_INBOXES_BYTES);
+		room = b->bytes < b->max_bytes &&
+		       (!b->first || atomic_load(&all_bytes) < AGENT_INBOXES_BYTES);
 		stop = b->stop;
 		pthread_mutex_unlock(&b->lock);
 		if (!room && !stop)
@@ -86,7 +87,8 @@ static void put(struct agent_inbox *b, struct message *m)
 static void *run(void *arg)
 {
 	struct agent_inbox *b = arg;
-	struct pollfd p[2] = { { .fd = b->fd, .events = POLLIN }, { .fd = b->wake, .events = POLLIN } };
+	struct pollfd p[2] = { { .fd = b->fd, .events = POLLIN },
+			       { .fd = b->wake, .events = POLLIN } };
 	char *room = malloc(b->message_max);
 	ssize_t n = room ? 1 : 0;
 

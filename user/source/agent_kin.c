@@ -2,10 +2,11 @@
 /*
  * agent_kin.c - see agent_kin.h.
  *
- * First the parents are followed, up to ourselves. A daemon has left its parents: one of our own user is believed, since such a
- * process could do us whatever it likes; of one of another user the environment is read, which has the key if it came from the
- * program. That takes time, so each user has a number of readings in a second; and whoever was found to be a stranger stays one for a moment,
- * which is shorter than it takes to use a process number again.
+ * First the parents are followed, up to ourselves. A daemon has left its parents: one of our own
+ * user is believed, since such a process could do us whatever it likes; of one of another user
+ * the environment is read, which has the key if it came from the program. That takes time, so
+ * each user has a number of readings in a second; and whoever was found to be a stranger stays
+ * one for a moment, which is shorter than it takes to use a process number again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,8 @@ static bool descends(pid_t pid)
 	return false;
 }
 
-/* May one more process of this user be looked into? Of many users at once the one that came first makes room. */
+/* May one more process of this user be looked into? Of many users at once the one that came
+ * first makes room. */
 static bool may_read(struct agent_kins *k, uid_t uid)
 {
 	uint64_t now = now_ns();
@@ -96,7 +98,8 @@ static bool may_read(struct agent_kins *k, uid_t uid)
 		if (k->users[i].since_ns < k->users[at].since_ns)
 			at = i;
 	}
-	if (k->users[at].uid != uid || !k->users[at].since_ns || now - k->users[at].since_ns >= SECOND_NS) {
+	if (k->users[at].uid != uid || !k->users[at].since_ns ||
+	    now - k->users[at].since_ns >= SECOND_NS) {
 		k->users[at].uid = uid;
 		k->users[at].since_ns = now;
 		k->users[at].readings = 0;
@@ -116,7 +119,8 @@ static bool has_key(struct agent_kins *k, pid_t pid)
 	n = target_proc(t, "environ", k->environ, sizeof(k->environ));
 	target_close(t);
 	for (ssize_t at = 0; at < n && !has; at += (ssize_t)strlen(k->environ + at) + 1)
-		has = !strncmp(k->environ + at, name, sizeof(name) - 1) && strstr(k->environ + at, k->key);
+		has = !strncmp(k->environ + at, name, sizeof(name) - 1) &&
+		      strstr(k->environ + at, k->key);
 	return has;
 }
 

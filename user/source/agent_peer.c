@@ -15,9 +15,9 @@
 #include "agent_peer.h"
 #include "agent_tids.h"
 
-#define SAYS_MAX 32   /* messages of one agent that are passed on */
-#define MESSAGES 64   /* of one drain */
-#define SEND_MS 1000  /* what is told at the beginning must find room in so long */
+#define SAYS_MAX 32		/* messages of one agent that are passed on */
+#define MESSAGES 64		/* of one drain */
+#define SEND_MS 1000		/* what is told at the beginning must find room in so long */
 #define RECEIVE_BYTES (8 << 20) /* asked of the kernel, which may give less */
 
 struct agent_peer {
@@ -36,11 +36,12 @@ struct agent_peer {
 	bool left;	   /* gone without a word, while it ran */
 	uint32_t cupti_version, driver_version;
 	int says;
-	char *msg;	  /* AGENT_MSG_MAX: the message at work */
+	char *msg;	 /* AGENT_MSG_MAX: the message at work */
 	size_t size, at; /* at: the next record in it; 0: no message */
 };
 
-struct agent_peer *agent_peer_open(int fd, const struct agent_peer_who *who, const struct capture_plan *plan, bool calls)
+struct agent_peer *agent_peer_open(int fd, const struct agent_peer_who *who,
+				   const struct capture_plan *plan, bool calls)
 {
 	struct agent_peer *p = calloc(1, sizeof(*p));
 	int bytes = RECEIVE_BYTES;
@@ -91,11 +92,12 @@ static void end(struct agent_peer *p)
 
 static void mistrust(struct agent_peer *p, const char *why)
 {
-	msg_warn("process %d: what its agent says makes no sense (%s): it is left alone", (int)p->pid, why);
+	msg_warn("process %d: what its agent says makes no sense (%s): it is left alone",
+		 (int)p->pid, why);
 	end(p);
 }
 
-/* ---- to the agent --------------------------------------------------------------------------------------- */
+/* ---- to the agent ---- */
 
 static int put(void *ctx, const void *msg, size_t n)
 {
@@ -122,7 +124,8 @@ static int put_start(struct agent_peer *p)
 		.version = AGENT_VERSION,
 		.kinds = d->kinds,
 		.flags = (d->graphs ? AGENT_S_GRAPHS : 0) | (p->calls ? AGENT_S_CALLS : 0) |
-			 (p->plan->nested ? AGENT_S_NESTED : 0) | (p->plan->enter ? AGENT_S_ENTER : 0),
+			 (p->plan->nested ? AGENT_S_NESTED : 0) |
+			 (p->plan->enter ? AGENT_S_ENTER : 0),
 		.clock = d->clock,
 		.buffer_bytes = d->buffer_bytes,
 		.buffers = d->buffers,
@@ -144,7 +147,7 @@ void agent_peer_stop(struct agent_peer *p)
 		shutdown(p->fd, SHUT_WR);
 }
 
-/* ---- from the agent ------------------------------------------------------------------------------------- */
+/* ---- from the agent ---- */
 
 static void hello(struct agent_peer *p)
 {
@@ -177,15 +180,17 @@ static void hello(struct agent_peer *p)
 	/* a stranger gets no thread and no memory */
 	p->inbox = agent_inbox_open(p->fd, AGENT_MSG_MAX, AGENT_INBOX_BYTES);
 	if (!p->inbox) {
-		msg_error("process %d: no memory to listen to its agent: it is left alone", (int)p->pid);
+		msg_error("process %d: no memory to listen to its agent: it is left alone",
+			  (int)p->pid);
 		end(p);
 		return;
 	}
 	p->state = PEER_NAMES;
 	p->greeted = true;
 	if (h.cupti_version && p->driver_version)
-		msg_verb("process %d: CUPTI version %u, %s; driver for CUDA %u.%u", (int)p->pid, h.cupti_version, path,
-			 p->driver_version / 1000, p->driver_version % 1000 / 10);
+		msg_verb("process %d: CUPTI version %u, %s; driver for CUDA %u.%u", (int)p->pid,
+			 h.cupti_version, path, p->driver_version / 1000,
+			 p->driver_version % 1000 / 10);
 	else if (h.cupti_version)
 		msg_verb("process %d: CUPTI version %u, %s", (int)p->pid, h.cupti_version, path);
 }
@@ -203,7 +208,8 @@ static void names(struct agent_peer *p)
 	p->state = PEER_STARTING;
 	p->since_ns = now_ns();
 	if (put_start(p)) {
-		msg_warn("process %d: its agent does not take what it is told: it is left alone, and what its devices do is not shown",
+		msg_warn("process %d: its agent does not take what it is told: it is left alone, "
+			 "and what its devices do is not shown",
 			 (int)p->pid);
 		end(p);
 	}
@@ -213,7 +219,8 @@ static void names(struct agent_peer *p)
 
 static void started(struct agent_peer *p)
 {
-	static const char *const clocks[] = { "not chosen", "CLOCK_MONOTONIC, read by CUPTI", "CUPTI's own, its distance measured" };
+	static const char *const clocks[] = { "not chosen", "CLOCK_MONOTONIC, read by CUPTI",
+					      "CUPTI's own, its distance measured" };
 	struct agent_started s;
 
 	memcpy(&s, p->msg, sizeof(s));
@@ -223,7 +230,8 @@ static void started(struct agent_peer *p)
 		return;
 	}
 	if (s.err) {
-		msg_verb("process %d: the agent did not start: %s", (int)p->pid, strerror(s.err < 0 && s.err > -4096 ? -s.err : EIO));
+		msg_verb("process %d: the agent did not start: %s", (int)p->pid,
+			 strerror(s.err < 0 && s.err > -4096 ? -s.err : EIO));
 		p->state = PEER_STARTING;
 		return; /* BYE follows */
 	}
@@ -233,8 +241,8 @@ static void started(struct agent_peer *p)
 	/* into a program that runs it comes while calls are made; one that is started waits for it */
 	if (!p->keyed)
 		p->since_ns = now_ns();
-	msg_verb("process %d: the agent has started; clock: %s; known faults of this CUPTI: 0x%x", (int)p->pid,
-		 s.clock < ARRAY_LEN(clocks) ? clocks[s.clock] : "?", s.faults);
+	msg_verb("process %d: the agent has started; clock: %s; known faults of this CUPTI: 0x%x",
+		 (int)p->pid, s.clock < ARRAY_LEN(clocks) ? clocks[s.clock] : "?", s.faults);
 }
 
 static void say(struct agent_peer *p)
@@ -268,21 +276,24 @@ static void bye(struct agent_peer *p, struct agent_totals *t)
 	struct agent_bye b;
 
 	memcpy(&b, p->msg, sizeof(b));
-	msg_verb("process %d: the agent has left: %llu records, %llu found no room; CUPTI %s", (int)p->pid,
-		 (unsigned long long)b.records, (unsigned long long)b.unsent, b.finalized ? "ended" : "not ended");
+	msg_verb("process %d: the agent has left: %llu records, %llu found no room; CUPTI %s",
+		 (int)p->pid, (unsigned long long)b.records, (unsigned long long)b.unsent,
+		 b.finalized ? "ended" : "not ended");
 	losses_add(&t->lost[CT_LOSS_AGENT], b.left);
 	if (b.err == -ETIMEDOUT)
-		msg_warn("process %d: CUPTI did not end within its time: calls may stay a little slower until the program ends",
+		msg_warn("process %d: CUPTI did not end within its time: calls may stay a little "
+			 "slower until the program ends",
 			 (int)p->pid);
 	end(p);
 }
 
-/* ---- records -------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 /* What an agent itself can lose. Of other losses, as of calls that a probe saw, it knows nothing. */
 static bool is_agents(uint32_t cause)
 {
-	return cause == CT_LOSS_DEVICE || cause == CT_LOSS_AGENT || cause == CT_LOSS_TIME || cause == CT_LOSS_DEPTH;
+	return cause == CT_LOSS_DEVICE || cause == CT_LOSS_AGENT || cause == CT_LOSS_TIME ||
+	       cause == CT_LOSS_DEPTH;
 }
 
 /* What an agent may tell; the rest is the kernel side's, or made here. */
@@ -291,15 +302,13 @@ static bool allowed(const struct agent_peer *p, const struct ct_hdr *h)
 	switch (h->kind) {
 	case CT_CALL:
 	case CT_ENTER:
-		/* Only of a call that began before the trace may the words be missing; an agent knows of no such call, and without
-		 * the flag, which own() takes away, they would be read. */
+		/* Only of a call that began before the trace may the words be missing; an agent
+		 * knows of no such call, and without the flag, which own() takes away, they
+		 * would be read. */
 		return p->calls && h->end_ns >= h->start_ns && !(h->flags & CT_F_BEFORE);
-	case CT_NAME:
-		return p->calls || ((const struct ct_name *)h)->handle & CT_HANDLE_DEVICE;
-	case CT_LOST:
-		return is_agents(((const struct ct_lost *)h)->cause);
-	default:
-		return kind_is(h->kind, KIND_AGENT);
+	case CT_NAME: return p->calls || ((const struct ct_name *)h)->handle & CT_HANDLE_DEVICE;
+	case CT_LOST: return is_agents(((const struct ct_lost *)h)->cause);
+	default: return kind_is(h->kind, KIND_AGENT);
 	}
 }
 
@@ -343,7 +352,8 @@ static int records(struct agent_peer *p, struct agent_totals *t, emit_fn emit, v
 		}
 		own(p, h);
 		if (h->kind == CT_LOST)
-			losses_add(&t->lost[((struct ct_lost *)h)->cause], ((struct ct_lost *)h)->count);
+			losses_add(&t->lost[((struct ct_lost *)h)->cause],
+				   ((struct ct_lost *)h)->count);
 		t->records++;
 		err = emit(ctx, h);
 	}
@@ -370,10 +380,12 @@ static int receive(struct agent_peer *p)
 	if (n <= 0) {
 		p->left = p->state == PEER_RUNNING;
 		if (p->left)
-			msg_warn("process %d ended without its exit handlers (killed, _exit, or exec): what its device did last may be missing",
+			msg_warn("process %d ended without its exit handlers (killed, _exit, or "
+				 "exec): what its device did last may be missing",
 				 (int)p->pid);
 		else if (!p->ran && !p->says && (p->greeted || !p->keyed))
-			msg_warn("process %d ended, or became another program, before its agent had begun: what its devices did is not shown",
+			msg_warn("process %d ended, or became another program, before its agent "
+				 "had begun: what its devices did is not shown",
 				 (int)p->pid);
 		else
 			msg_verb("process %d: the agent is gone without a word", (int)p->pid);
@@ -388,8 +400,13 @@ static int receive(struct agent_peer *p)
 static int tell_tail(const struct agent_peer *p, emit_fn emit, void *ctx)
 {
 	struct ct_tail t = {
-		.h = { .size = sizeof(t), .kind = CT_TAIL, .pid = (uint32_t)p->pid, .start_ns = p->since_ns, .end_ns = now_ns() },
-		.kinds = (p->kinds & AGENT_KERNEL ? 1u << CT_KERNEL : 0) | (p->kinds & AGENT_MEMCPY ? 1u << CT_COPY : 0) |
+		.h = { .size = sizeof(t),
+		       .kind = CT_TAIL,
+		       .pid = (uint32_t)p->pid,
+		       .start_ns = p->since_ns,
+		       .end_ns = now_ns() },
+		.kinds = (p->kinds & AGENT_KERNEL ? 1u << CT_KERNEL : 0) |
+			 (p->kinds & AGENT_MEMCPY ? 1u << CT_COPY : 0) |
 			 (p->kinds & AGENT_MEMSET ? 1u << CT_SET : 0),
 	};
 
@@ -411,33 +428,26 @@ int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, emit_fn emit,
 			return p->left ? tell_tail(p, emit, ctx) : 0;
 		type = p->size > AGENT_MSG_MAX ? -1 : agent_msg_check(p->msg, p->size);
 		switch (type) {
-		case AGENT_HELLO:
-			hello(p);
-			break;
+		case AGENT_HELLO: hello(p); break;
 		case AGENT_NAMES:
 			names(p);
 			/* what comes next may be records: who the process is is told before */
 			if (p->state != PEER_NAMES)
 				return p->state != PEER_ENDED;
 			break;
-		case AGENT_STARTED:
-			started(p);
-			break;
+		case AGENT_STARTED: started(p); break;
 		case AGENT_SAY:
 			if (p->state != PEER_HELLO || !p->keyed)
 				say(p);
 			break;
-		case AGENT_BYE:
-			bye(p, t);
-			break;
+		case AGENT_BYE: bye(p, t); break;
 		case AGENT_RECORDS:
 			if (p->state == PEER_HELLO || p->state == PEER_NAMES)
 				mistrust(p, "records before the start");
 			else
 				p->at = sizeof(struct agent_head);
 			break;
-		default:
-			mistrust(p, "a message");
+		default: mistrust(p, "a message");
 		}
 	}
 	return p->state != PEER_ENDED;

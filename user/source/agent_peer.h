@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * agent_peer.h - one agent, as its socket tells of it. Everything that comes from there is another user's: lengths, ids and
- * records are checked, the memory for it is bounded, and a peer that does not keep to the protocol is left.
+ * agent_peer.h - one agent, as its socket tells of it. Everything that comes from there is
+ * another user's: lengths, ids and records are checked, the memory for it is bounded, and a peer
+ * that does not keep to the protocol is left.
  */
 #ifndef CT_AGENT_PEER_H
 #define CT_AGENT_PEER_H
@@ -12,7 +13,8 @@
 struct agent_peer;
 
 struct agent_totals {
-	uint64_t lost[CT_LOSS_END]; /* CT_LOSS_READ: records that were malformed; the rest comes as CT_LOST */
+	/* CT_LOSS_READ: records that were malformed; the rest comes as CT_LOST */
+	uint64_t lost[CT_LOSS_END];
 	uint64_t records;
 };
 
@@ -23,17 +25,19 @@ struct agent_peer_who {
 };
 
 /* fd is the peer's from here on. NULL: no memory. */
-struct agent_peer *agent_peer_open(int fd, const struct agent_peer_who *, const struct capture_plan *, bool calls);
+struct agent_peer *agent_peer_open(int fd, const struct agent_peer_who *,
+				   const struct capture_plan *, bool calls);
 void agent_peer_close(struct agent_peer *);
 
-/* Hands out what has come, at most a good part of it. 0: nothing is left, 1: there is more, -errno of emit. */
+/* Hands out what has come, at most a good part of it. 0: nothing is left, 1: there is more,
+ * -errno of emit. */
 int agent_peer_drain(struct agent_peer *, struct agent_totals *, emit_fn, void *ctx);
 /* Asks it to leave the process. */
 void agent_peer_stop(struct agent_peer *);
 
 enum peer_state { PEER_HELLO, PEER_NAMES, PEER_STARTING, PEER_RUNNING, PEER_ENDED };
 enum peer_state agent_peer_state(const struct agent_peer *);
-bool agent_peer_failed(const struct agent_peer *); /* ended without ever having run */
+bool agent_peer_failed(const struct agent_peer *);  /* ended without ever having run */
 bool agent_peer_greeted(const struct agent_peer *); /* it has said a HELLO that was good */
 bool agent_peer_neighbour(const struct agent_peer *);
 pid_t agent_peer_pid(const struct agent_peer *);

@@ -46,7 +46,10 @@ static uint32_t number(const char *text, const char *key)
 int agent_process_tell(pid_t pid, emit_fn emit, void *ctx)
 {
 	struct ct_process p = {
-		.h = { .size = sizeof(p), .kind = CT_PROCESS, .pid = (uint32_t)pid, .tid = (uint32_t)pid },
+		.h = { .size = sizeof(p),
+		       .kind = CT_PROCESS,
+		       .pid = (uint32_t)pid,
+		       .tid = (uint32_t)pid },
 	};
 	struct timespec ts;
 	const char *name;

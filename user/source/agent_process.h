@@ -5,7 +5,8 @@
 
 #include "../event/event.h"
 
-/* Hands out a CT_PROCESS of what /proc says of it. Returns emit's value; 0 when the process is gone. */
+/* Hands out a CT_PROCESS of what /proc says of it. Returns emit's value; 0 when the process is
+ * gone. */
 int agent_process_tell(pid_t pid, emit_fn, void *ctx);
 
 #endif

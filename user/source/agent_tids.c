@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * agent_tids.c - see agent_tids.h. The last number of the line NSpid in /proc/PID/task/TID/status is the thread's id in the
- * innermost namespace. A table of them is made anew when one is asked for that is not in it, at most ten times a second.
+ * agent_tids.c - see agent_tids.h. The last number of the line NSpid in
+ * /proc/PID/task/TID/status is the thread's id in the innermost namespace. A table of them is
+ * made anew when one is asked for that is not in it, at most ten times a second.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ struct agent_tids {
 	uint64_t looked_ns;
 	struct pair {
 		uint32_t inner, ours;
-	} *pairs;
+	} * pairs;
 	size_t n;
 };
 
@@ -94,7 +95,8 @@ static void look(struct agent_tids *t)
 		if (tid <= 0)
 			continue;
 		if (!(t->n & (t->n - 1))) {
-			struct pair *more = realloc(t->pairs, (t->n ? t->n * 2 : 1) * sizeof(*more));
+			struct pair *more =
+				realloc(t->pairs, (t->n ? t->n * 2 : 1) * sizeof(*more));
 
 			if (!more)
 				break;

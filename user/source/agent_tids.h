@@ -7,7 +7,8 @@
 
 struct agent_tids;
 
-/* inner: the pid that the process has in its own namespace, from /proc/PID/status. NULL: no memory, or no such process. */
+/* inner: the pid that the process has in its own namespace, from /proc/PID/status. NULL: no
+ * memory, or no such process. */
 struct agent_tids *agent_tids_open(pid_t pid, pid_t *inner);
 void agent_tids_close(struct agent_tids *);
 /* Our id of a thread; 0: not known (it may have ended). */

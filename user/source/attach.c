@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * attach.c - decides what goes into a set of links (one set per file, group and process), asks links_*.c to make it, and
- * takes everything off again.
+ * attach.c - decides what goes into a set of links (one set per file, group and process), asks
+ * links_*.c to make it, and takes everything off again.
  *
- * Two groups per file: class QUERY, from which functions can be taken off, and the rest, which is never re-linked, so that a call
- * that blocks never loses its return. What was taken off comes back for short windows, in sets of its own (sampler.h). Closing one link waits for an RCU grace period or two; hence all are closed in parallel.
+ * Two groups per file: class QUERY, from which functions can be taken off, and the rest, which
+ * is never re-linked, so that a call that blocks never loses its return. What was taken off
+ * comes back for short windows, in sets of its own (sampler.h). Closing one link waits for an
+ * RCU grace period or two; hence all are closed in parallel.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +21,9 @@
 #define CLOSE_THREADS 128
 #define CLOSE_STACK (64 * 1024)
 #define LINGER_US 200000 /* of replaced links, for the calls in flight */
-#define WINDOW_LINGER_US 2000 /* likewise of those of a window: queries are short, and the probes cost as long as they are there */
+/* likewise of those of a window: queries are short, and the probes cost as long as they are
+ * there */
+#define WINDOW_LINGER_US 2000
 
 struct file_set {
 	struct link_set links;
@@ -46,11 +50,11 @@ struct attach {
 	struct probe_file **files;
 	int nfiles;
 	uint64_t muted[PLAN_WORDS]; /* functions taken off again */
-	bool sessions; /* no plain pairs where sessions are to be had */
+	bool sessions;		    /* no plain pairs where sessions are to be had */
 	unsigned generation;	    /* of the links of windows: each newer than all before */
 };
 
-/* ---- attaching ------------------------------------------------------------------------------------------- */
+/* ---- attaching ---- */
 
 int attach_open(struct attach **out, enum attach_kind kind, const struct attach_progs *progs,
 		const struct capture_plan *plan)
@@ -89,11 +93,16 @@ struct group {
 	int bad_err;
 };
 
-/* Attaches probes[0..n): in one set, or, where one of them spoils it, in as few as it takes to leave that one out. */
+/* Attaches probes[0..n): in one set, or, where one of them spoils it, in as few as it takes to
+ * leave that one out. */
 static int attach_range(struct group *g, struct elf_probe *probes, int n)
 {
-	struct link_target t = { .file_fd = g->f->fd, .probes = probes, .nprobes = n, .pid = g->pid,
-				 .entry_only = g->entry_only, .generation = g->window ? g->a->generation : 0 };
+	struct link_target t = { .file_fd = g->f->fd,
+				 .probes = probes,
+				 .nprobes = n,
+				 .pid = g->pid,
+				 .entry_only = g->entry_only,
+				 .generation = g->window ? g->a->generation : 0 };
 	struct file_set *set;
 	struct link_set links;
 	int err, bad;
@@ -141,16 +150,18 @@ static int attach_range(struct group *g, struct elf_probe *probes, int n)
 }
 
 /*
- * Where session links are to be had, are they the better ones for this file? A session spares a call the return probe that
- * it does not need: a driver call inside a runtime call, and any call of a process that is not traced. For a call that does
- * need it, a plain pair is a tenth cheaper (docs/benchmarks.md).
+ * Where session links are to be had, are they the better ones for this file? A session spares a
+ * call the return probe that it does not need: a driver call inside a runtime call, and any call
+ * of a process that is not traced. For a call that does need it, a plain pair is a tenth cheaper
+ * (docs/benchmarks.md).
  */
 static enum attach_kind kind_for(const struct attach *a, const struct probe_file *f, pid_t pid)
 {
 	const struct capture_plan *plan = a->plan;
 	bool others = !pid && (plan->npids || plan->cmd || plan->cgroup_id);
 
-	if (a->kind != ATTACH_SESSION || a->progs.entry_fd < 0 || a->sessions || others || f->scan.role == ELF_DRIVER)
+	if (a->kind != ATTACH_SESSION || a->progs.entry_fd < 0 || a->sessions || others ||
+	    f->scan.role == ELF_DRIVER)
 		return a->kind;
 	return ATTACH_MULTI;
 }
@@ -158,14 +169,22 @@ static enum attach_kind kind_for(const struct attach *a, const struct probe_file
 /* Must be spared a return probe. A session's entry program sees to that itself. */
 static bool wants_no_return(enum attach_kind kind, const struct elf_probe *p)
 {
-	return kind != ATTACH_SESSION && (api_funcs[p->func].flags & (CT_S_CALLBACK | API_ENTRY_ONLY));
+	return kind != ATTACH_SESSION &&
+	       (api_funcs[p->func].flags & (CT_S_CALLBACK | API_ENTRY_ONLY));
 }
 
 /* window: of the functions that were taken off, and not of the others. */
-static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool query, bool calls_back, bool window)
+static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool query,
+			bool calls_back, bool window)
 {
-	struct group g = { .a = a, .f = f, .af = f->attach, .pid = pid, .query = query, .kind = kind_for(a, f, pid),
-			   .entry_only = a->plan->no_return || calls_back, .window = window };
+	struct group g = { .a = a,
+			   .f = f,
+			   .af = f->attach,
+			   .pid = pid,
+			   .query = query,
+			   .kind = kind_for(a, f, pid),
+			   .entry_only = a->plan->no_return || calls_back,
+			   .window = window };
 	struct elf_probe *probes = calloc(f->scan.nprobes + 1, sizeof(*probes));
 	int i, n = 0, can, err;
 
@@ -174,7 +193,8 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 	for (i = 0; i < f->scan.nprobes; i++) {
 		const struct elf_probe *p = &f->scan.probes[i];
 
-		if (p->query != query || wants_no_return(g.kind, p) != calls_back || plan_has(a->muted, p->func) != window)
+		if (p->query != query || wants_no_return(g.kind, p) != calls_back ||
+		    plan_has(a->muted, p->func) != window)
 			continue;
 		if (a->kind == ATTACH_PERF && (query || api_funcs[p->func].class == API_INTERNAL))
 			continue;
@@ -190,8 +210,8 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 	}
 	err = attach_range(&g, probes, n);
 	if (!err && g.nbad && !window)
-		msg_warn("%s: %s%s cannot carry a probe (%s) and will not be seen", f->path, g.bad_name,
-			 g.nbad > 1 ? " and others" : "", strerror(-g.bad_err));
+		msg_warn("%s: %s%s cannot carry a probe (%s) and will not be seen", f->path,
+			 g.bad_name, g.nbad > 1 ? " and others" : "", strerror(-g.bad_err));
 	free(probes);
 	return err;
 }
@@ -247,14 +267,16 @@ unsigned attach_cost(const struct attach *a, const struct probe_file *f, int npi
 	for (int i = 0; i < f->scan.nprobes; i++) {
 		const struct elf_probe *p = &f->scan.probes[i];
 
-		if (a->kind == ATTACH_PERF && (p->query || api_funcs[p->func].class == API_INTERNAL))
+		if (a->kind == ATTACH_PERF &&
+		    (p->query || api_funcs[p->func].class == API_INTERNAL))
 			continue;
 		probes[p->query][wants_no_return(kind, p)]++;
 	}
 	/* What is of class QUERY is replaced now and then: there are old links beside the new ones. */
 	for (int query = 0; query < 2; query++)
 		for (int calls_back = 0; calls_back < 2; calls_back++)
-			cost += (query ? 2 : 1) * set_cost(kind, probes[query][calls_back], a->plan->no_return || calls_back);
+			cost += (query ? 2 : 1) * set_cost(kind, probes[query][calls_back],
+							   a->plan->no_return || calls_back);
 	for (int i = 0; af && i < af->nsets; i++)
 		held += (unsigned)af->sets[i].links.nfds;
 	cost *= (unsigned)(npids ? npids : 1);
@@ -271,7 +293,9 @@ static int take_off(struct attach *a, struct probe_file *f, const uint64_t *func
 		msg_verb("%s: it cannot be opened again: %s", f->path, strerror(-err));
 	for (i = 0; af && i < af->nsets; i++) {
 		struct file_set *set = &af->sets[i];
-		struct link_target t = { .file_fd = f->fd, .probes = set->probes, .pid = set->pid,
+		struct link_target t = { .file_fd = f->fd,
+					 .probes = set->probes,
+					 .pid = set->pid,
 					 .entry_only = set->entry_only };
 		struct link_set old = set->links;
 
@@ -283,17 +307,21 @@ static int take_off(struct attach *a, struct probe_file *f, const uint64_t *func
 		if (n == set->nprobes)
 			continue;
 		muted += set->nprobes - n;
-		a->generation = set->generation + 1 > a->generation ? set->generation + 1 : a->generation;
+		a->generation = set->generation + 1 > a->generation ? set->generation + 1
+								    : a->generation;
 		f->attached -= set->nprobes - n;
 		set->nprobes = t.nprobes = n;
 		t.generation = ++set->generation;
 		memset(&set->links, 0, sizeof(set->links));
-		/* The new link first, then the old one goes, once the calls that it saw begin have returned (a session's
-		 * return is lost with its link): no call of the others is missed. */
+		/* The new link first, then the old one goes, once the calls that it saw begin
+		 * have returned (a session's return is lost with its link): no call of the
+		 * others is missed. */
 		if (n) {
 			err = links_make(set->kind, &a->progs, &t, &set->links, &bad);
 			if (err)
-				msg_warn("%s: class query is no longer seen: re-linking failed (%s)", f->path, strerror(-err));
+				msg_warn(
+					"%s: class query is no longer seen: re-linking failed (%s)",
+					f->path, strerror(-err));
 		}
 		if (set->kind == ATTACH_SESSION || set->kind == ATTACH_MULTI)
 			links_close_later(&old, LINGER_US);
@@ -304,11 +332,17 @@ static int take_off(struct attach *a, struct probe_file *f, const uint64_t *func
 	return muted;
 }
 
-/* Links of this kind in the place of a set's own. The kernel side prefers the newer of two links on one place. */
-static int make_anew(struct attach *a, struct probe_file *f, struct file_set *set, enum attach_kind kind, unsigned linger_us)
+/* Links of this kind in the place of a set's own. The kernel side prefers the newer of two links
+ * on one place. */
+static int make_anew(struct attach *a, struct probe_file *f, struct file_set *set,
+		     enum attach_kind kind, unsigned linger_us)
 {
-	struct link_target t = { .file_fd = f->fd, .probes = set->probes, .nprobes = set->nprobes, .pid = set->pid,
-				 .generation = set->generation + 1, .entry_only = set->entry_only };
+	struct link_target t = { .file_fd = f->fd,
+				 .probes = set->probes,
+				 .nprobes = set->nprobes,
+				 .pid = set->pid,
+				 .generation = set->generation + 1,
+				 .entry_only = set->entry_only };
 	struct link_set links;
 	int bad, err = links_make(kind, &a->progs, &t, &links, &bad);
 
@@ -322,7 +356,8 @@ static int make_anew(struct attach *a, struct probe_file *f, struct file_set *se
 }
 
 /* The file is open while links are made. */
-static int open_and_make_anew(struct attach *a, struct probe_file *f, struct file_set *set, enum attach_kind kind, unsigned linger_us)
+static int open_and_make_anew(struct attach *a, struct probe_file *f, struct file_set *set,
+			      enum attach_kind kind, unsigned linger_us)
 {
 	int err = probe_file_open(f);
 
@@ -337,8 +372,10 @@ static void make_session(struct attach *a, struct probe_file *f, struct file_set
 	int err = open_and_make_anew(a, f, set, ATTACH_SESSION, LINGER_US);
 
 	if (err)
-		msg_warn("%s: its plain probes cannot be replaced (%s): a program that calls CUDA in a signal's handler, on a stack of its "
-			 "own, may end by SIGILL; --no-return is safe", f->path, strerror(-err));
+		msg_warn("%s: its plain probes cannot be replaced (%s): a program that calls CUDA "
+			 "in a signal's handler, on a stack of its "
+			 "own, may end by SIGILL; --no-return is safe",
+			 f->path, strerror(-err));
 }
 
 void attach_sessions(struct attach *a)
@@ -350,7 +387,8 @@ void attach_sessions(struct attach *a)
 		struct attach_file *af = a->files[i]->attach;
 
 		for (int j = 0; j < af->nsets; j++)
-			if (af->sets[j].kind == ATTACH_MULTI && !af->sets[j].entry_only && af->sets[j].nprobes)
+			if (af->sets[j].kind == ATTACH_MULTI && !af->sets[j].entry_only &&
+			    af->sets[j].nprobes)
 				make_session(a, a->files[i], &af->sets[j]);
 	}
 }
@@ -398,7 +436,8 @@ int attach_window_open(struct attach *a)
 			continue; /* nobody maps it any more */
 		for (int j = 0; j < af->npids && !err; j++) {
 			for (int calls_back = 0; calls_back < 2 && !err; calls_back++)
-				err = attach_group(a, a->files[i], af->pids[j], true, calls_back, true);
+				err = attach_group(a, a->files[i], af->pids[j], true, calls_back,
+						   true);
 			err = err == -ESRCH ? 0 : err; /* that process is gone */
 		}
 		probe_file_shut(a->files[i]);
@@ -441,10 +480,13 @@ void attach_totals(const struct attach *a, int *links, int *functions)
 	}
 }
 
-int attach_single(enum attach_kind kind, int prog_fd, int file_fd, uint64_t offset, struct link_set *set)
+int attach_single(enum attach_kind kind, int prog_fd, int file_fd, uint64_t offset,
+		  struct link_set *set)
 {
 	struct elf_probe probe = { .offset = offset };
-	struct link_target t = { .file_fd = file_fd, .probes = &probe, .nprobes = 1, .entry_only = true };
+	struct link_target t = {
+		.file_fd = file_fd, .probes = &probe, .nprobes = 1, .entry_only = true
+	};
 	struct attach_progs progs = { prog_fd, -1, -1 };
 	int bad;
 
@@ -456,7 +498,7 @@ void attach_single_close(struct link_set *set)
 	links_close(set);
 }
 
-/* ---- detaching ------------------------------------------------------------------------------------------- */
+/* ---- detaching ---- */
 
 struct closing {
 	int *fds;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * attach_kind.c - see attach_kind.h. What the kernel can do is tried on functions of this very program, by programs of a few
- * instructions. Knows no file of a target.
+ * attach_kind.c - see attach_kind.h. What the kernel can do is tried on functions of this very
+ * program, by programs of a few instructions. Knows no file of a target.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ const char *attach_kind_name(enum attach_kind kind)
 	return kind < ARRAY_LEN(kind_names) ? kind_names[kind] : "?";
 }
 
-/* ---- on what it is tried ---------------------------------------------------------------------------------- */
+/* ---- on what it is tried ---- */
 
 /* What the trial links sit on. Never called but by the trial itself. */
 __attribute__((noinline)) static void trial_function(void)
@@ -37,8 +37,8 @@ __attribute__((noinline)) static void trial_function(void)
 }
 
 /*
- * What a pair of probes is timed on. It begins as CUDA's functions do, with an instruction that the kernel emulates: one that it has to
- * step, as a bare return, costs several times more.
+ * What a pair of probes is timed on. It begins as CUDA's functions do, with an instruction that
+ * the kernel emulates: one that it has to step, as a bare return, costs several times more.
  */
 #ifdef __x86_64__
 void attach_kind_timed(void);
@@ -67,7 +67,8 @@ static int find_own(struct dl_phdr_info *info, size_t size, void *arg)
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
 		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
 
-		if (ph->p_type == PT_LOAD && own->addr >= start && own->addr < start + ph->p_filesz) {
+		if (ph->p_type == PT_LOAD && own->addr >= start &&
+		    own->addr < start + ph->p_filesz) {
 			own->offset = own->addr - start + ph->p_offset;
 			return 1;
 		}
@@ -91,17 +92,20 @@ static const struct bpf_insn nothing[] = {
 static int trial_prog(int expected_type, const struct bpf_insn *insns, int ninsns)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = expected_type);
-	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "ct_trial", "Dual BSD/GPL", insns, ninsns, &opts);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "ct_trial", "Dual BSD/GPL", insns, ninsns,
+			       &opts);
 
 	return fd < 0 ? -errno : fd;
 }
 
 static int expected_type(enum attach_kind kind)
 {
-	return kind == ATTACH_SESSION ? ATTACH_TYPE_SESSION : kind == ATTACH_MULTI ? ATTACH_TYPE_MULTI : 0;
+	return kind == ATTACH_SESSION ? ATTACH_TYPE_SESSION
+	       : kind == ATTACH_MULTI ? ATTACH_TYPE_MULTI
+				      : 0;
 }
 
-/* ---- trials --------------------------------------------------------------------------------------------------- */
+/* ---- trials ---- */
 
 /* The quickest of some rounds: what else ran meanwhile is in the others. */
 static uint64_t time_trial(void)
@@ -119,10 +123,12 @@ static uint64_t time_trial(void)
 	return best / PAIR_CALLS;
 }
 
-/* Tries the kind; with pair_ns it says what a call of a probed function costs more than one of a function that is not. */
+/* Tries the kind; with pair_ns it says what a call of a probed function costs more than one of a
+ * function that is not. */
 static int try_kind(enum attach_kind kind, bool entry_only, uint64_t *pair_ns)
 {
-	struct elf_probe probe = { .offset = trial_offset(pair_ns ? attach_kind_timed : trial_function) };
+	struct elf_probe probe = { .offset = trial_offset(pair_ns ? attach_kind_timed
+								  : trial_function) };
 	struct link_target t = { .probes = &probe, .nprobes = 1, .entry_only = entry_only };
 	struct attach_progs progs = { -1, -1, -1 };
 	uint64_t bare_ns = pair_ns ? time_trial() : 0, probed_ns;
@@ -183,14 +189,16 @@ static void *call_trial(void *arg)
 }
 
 /*
- * Does a link for one process see all its threads? From Linux 6.6 to 6.9 its filter compared the task instead of the
- * address space and dropped every other thread (fixed by commit 46ba0e49b642). Tried with a second thread of our own and
- * a program that counts.
+ * Does a link for one process see all its threads? From Linux 6.6 to 6.9 its filter compared the
+ * task instead of the address space and dropped every other thread (fixed by commit
+ * 46ba0e49b642). Tried with a second thread of our own and a program that counts.
  */
 bool attach_kind_pid_links(enum attach_kind kind)
 {
 	struct elf_probe probe = { .offset = trial_offset(trial_function) };
-	struct link_target t = { .probes = &probe, .nprobes = 1, .pid = getpid(), .entry_only = true };
+	struct link_target t = {
+		.probes = &probe, .nprobes = 1, .pid = getpid(), .entry_only = true
+	};
 	struct attach_progs progs = { -1, -1, -1 };
 	struct link_set set;
 	__u64 hits = 0;
@@ -213,7 +221,8 @@ bool attach_kind_pid_links(enum attach_kind kind)
 			{ .code = 0x95 },
 		};
 
-		progs.entry_fd = progs.return_fd = progs.session_fd = trial_prog(expected_type(kind), count, ARRAY_LEN(count));
+		progs.entry_fd = progs.return_fd = progs.session_fd =
+			trial_prog(expected_type(kind), count, ARRAY_LEN(count));
 	}
 	if (progs.entry_fd >= 0 && !links_make(kind, &progs, &t, &set, &bad)) {
 		if (!pthread_create(&thread, NULL, call_trial, NULL))

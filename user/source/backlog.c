@@ -2,8 +2,9 @@
 /*
  * backlog.c - see backlog.h. Knows no record.
  *
- * The reader has a chunk of its own, which it fills from the queue, or, when that is empty, straight from the ring: a
- * copy of 16 KiB at a time stays in the nearest cache, and while its records are handed out the ring is free for the thread.
+ * The reader has a chunk of its own, which it fills from the queue, or, when that is empty,
+ * straight from the ring: a copy of 16 KiB at a time stays in the nearest cache, and while its
+ * records are handed out the ring is free for the thread.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -18,9 +19,11 @@
 #define CHUNK_BYTES (128u << 10)
 #define OWN_BYTES (16u << 10)
 #define EARLY_MS 5 /* the ring's wake-ups are batched: a look at least this often */
-#define LATE_MS 10 /* between two looks; three quarters of 16 MiB take longer to come, however many CPUs send */
+/* between two looks; three quarters of 16 MiB take longer to come, however many CPUs send */
+#define LATE_MS 10
 #define IDLE_MS 90 /* the same while the ring is empty, unless it wakes us */
-#define RUSH_SHARE 16 /* with this part of the ring full, so soon after it was emptied, there is no time for a pause */
+/* with this part of the ring full, so soon after it was emptied, there is no time for a pause */
+#define RUSH_SHARE 16
 
 struct chunk {
 	struct chunk *next;
@@ -28,7 +31,8 @@ struct chunk {
 	uint8_t data[CHUNK_BYTES];
 };
 
-_Static_assert(RING_TAKEN(BACKLOG_RECORD_MAX) <= CHUNK_BYTES, "a record of any size fits into a chunk");
+_Static_assert(RING_TAKEN(BACKLOG_RECORD_MAX) <= CHUNK_BYTES,
+	       "a record of any size fits into a chunk");
 
 struct backlog {
 	struct ring *ring;
@@ -63,7 +67,8 @@ static void put_away(struct backlog *b, struct chunk *c)
 		b->spare = c;
 }
 
-/* Some records from the ring to the queue; called with the lock. False: there are none, or there is no room. */
+/* Some records from the ring to the queue; called with the lock. False: there are none, or there
+ * is no room. */
 static bool move(struct backlog *b)
 {
 	struct chunk *c = b->last;
@@ -93,21 +98,25 @@ static bool move(struct backlog *b)
 /* Until the next look; called with the lock, which others have meanwhile. */
 static void await_look(struct backlog *b)
 {
-	struct pollfd fds[2] = { { .fd = b->stop_fd, .events = POLLIN }, { .fd = b->ring->map_fd, .events = POLLIN } };
+	struct pollfd fds[2] = { { .fd = b->stop_fd, .events = POLLIN },
+				 { .fd = b->ring->map_fd, .events = POLLIN } };
 	bool empty = !ring_filled(b->ring);
 
 	pthread_mutex_unlock(&b->lock);
 	if (b->when == BACKLOG_EARLY || empty)
 		poll(fds, 2, b->when == BACKLOG_EARLY ? EARLY_MS : IDLE_MS);
-	/* readable for as long as there is anything, which others may be about to take: a pause in any case */
+	/* readable for as long as there is anything, which others may be about to take: a pause
+	 * in any case */
 	poll(fds, 1, b->when == BACKLOG_EARLY ? 1 : LATE_MS);
 	pthread_mutex_lock(&b->lock);
 }
 
-/* Has so much come since the ring was emptied that there is no time for a pause? Not when the queue had no room. */
+/* Has so much come since the ring was emptied that there is no time for a pause? Not when the
+ * queue had no room. */
 static bool is_rush(const struct backlog *b, bool had_room)
 {
-	return b->when == BACKLOG_EARLY && had_room && ring_filled(b->ring) >= b->ring->size / RUSH_SHARE;
+	return b->when == BACKLOG_EARLY && had_room &&
+	       ring_filled(b->ring) >= b->ring->size / RUSH_SHARE;
 }
 
 static void *run(void *ctx)
@@ -200,7 +209,8 @@ static bool refill(struct backlog *b)
 	return b->own->len;
 }
 
-long backlog_read(struct backlog *b, long max, int (*fn)(void *ctx, const void *rec, size_t size), void *ctx)
+long backlog_read(struct backlog *b, long max, int (*fn)(void *ctx, const void *rec, size_t size),
+		  void *ctx)
 {
 	long n = 0;
 	int err = 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bpf.c - the source of calls: its operations, each made of what its parts do: bpf_load.c (the kernel side), bpf_probe.c (whom,
- * and where), bpf_loader.c (dynamic loaders), bpf_launch.c (a program that is started here), bpf_drain.c (records), bpf_maps.c.
+ * bpf.c - the source of calls: its operations, each made of what its parts do: bpf_load.c (the
+ * kernel side), bpf_probe.c (whom, and where), bpf_loader.c (dynamic loaders), bpf_launch.c (a
+ * program that is started here), bpf_drain.c (records), bpf_maps.c.
  *
- * Order of events: choose the kind of probe, load, tell the kernel whom to trace, watch processes begin and end, find
- * and attach what is mapped, and only then begin CT_PHASE_RUNNING, so that all functions begin to be seen at the same moment. A
- * program that is started here waits before its execve(2) until then.
+ * Order of events: choose the kind of probe, load, tell the kernel whom to trace, watch
+ * processes begin and end, find and attach what is mapped, and only then begin CT_PHASE_RUNNING,
+ * so that all functions begin to be seen at the same moment. A program that is started here
+ * waits before its execve(2) until then.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +60,8 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		err = bpf_unprobed_open(b);
 	if (!err && plan->cmd)
 		err = bpf_launch_trace(b);
-	/* It raises the limit of descriptors. Not before the fork: the program keeps the limits that it was given. */
+	/* It raises the limit of descriptors. Not before the fork: the program keeps the limits
+	 * that it was given. */
 	return err ? err : bpf_probe_scan(b);
 }
 

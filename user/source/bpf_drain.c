@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bpf_drain.c - inside the bpf source: the kernel side's records out of the ring, the calls under way, the sums and the losses,
- * handed out in an order that the stages can rely on. What a record says to whoever watches processes, Pythons or chatty
- * functions is passed on here; knows no link and no ELF file.
+ * bpf_drain.c - inside the bpf source: the kernel side's records out of the ring, the calls
+ * under way, the sums and the losses, handed out in an order that the stages can rely on. What a
+ * record says to whoever watches processes, Pythons or chatty functions is passed on here; knows
+ * no link and no ELF file.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@
 #define GRACE_US 60000
 #define GRACE_BUSY_US 500000
 #define GRACE_AGE_NS 100000000ULL /* what has lasted longer than this is not waited for */
-#define BACKLOG_SHARE 4 /* no more than this part of the memory that there is: the program may be in the same cgroup */
+/* no more than this part of the memory that there is: the program may be in the same cgroup */
+#define BACKLOG_SHARE 4
 
 static uint64_t backlog_bytes(const struct capture_plan *plan)
 {
@@ -43,21 +45,24 @@ static struct tallies *open_tallies(struct bpf_source *b)
 {
 	struct cudatrace_bpf *skel = b->skel;
 
-	return tallies_open(b->plan, &(struct tallies_maps){
-					     .tallies_fd = bpf_map__fd(skel->maps.tallies),
-					     .entries_fd = bpf_map__fd(skel->maps.entries),
-					     .freed_fd = bpf_map__fd(skel->maps.freed),
-					     .hists_fd = bpf_map__fd(skel->maps.hists),
-					     .sizes_fd = bpf_map__fd(skel->maps.sizes),
-					     .shares_fd = skel->rodata->config.entries_each ? bpf_map__fd(skel->maps.shares) : -1,
-					     .held_fd = bpf_map__fd(skel->maps.held),
-					     .entries_max = bpf_map__max_entries(skel->maps.entries),
-					     .held_max = bpf_map__max_entries(skel->maps.held),
-					     .used = (uint64_t *)&skel->bss->entries_used,
-					     .freed = (uint64_t *)&skel->bss->freed_given,
-					     .hist_places = skel->bss->hist_places,
-					     .hists_given = (uint64_t *)&skel->bss->hists_given,
-				     });
+	return tallies_open(b->plan,
+			    &(struct tallies_maps){
+				    .tallies_fd = bpf_map__fd(skel->maps.tallies),
+				    .entries_fd = bpf_map__fd(skel->maps.entries),
+				    .freed_fd = bpf_map__fd(skel->maps.freed),
+				    .hists_fd = bpf_map__fd(skel->maps.hists),
+				    .sizes_fd = bpf_map__fd(skel->maps.sizes),
+				    .shares_fd = skel->rodata->config.entries_each
+							 ? bpf_map__fd(skel->maps.shares)
+							 : -1,
+				    .held_fd = bpf_map__fd(skel->maps.held),
+				    .entries_max = bpf_map__max_entries(skel->maps.entries),
+				    .held_max = bpf_map__max_entries(skel->maps.held),
+				    .used = (uint64_t *)&skel->bss->entries_used,
+				    .freed = (uint64_t *)&skel->bss->freed_given,
+				    .hist_places = skel->bss->hist_places,
+				    .hists_given = (uint64_t *)&skel->bss->hists_given,
+			    });
 }
 
 int bpf_drain_open(struct bpf_source *b)
@@ -77,10 +82,12 @@ int bpf_drain_open(struct bpf_source *b)
 		return err;
 	err = ring_open(&b->ring, bpf_map__fd(b->skel->maps.ring), plan->ring_bytes);
 	if (err) {
-		msg_error("the ring buffer of %u bytes cannot be mapped: %s", plan->ring_bytes, strerror(-err));
+		msg_error("the ring buffer of %u bytes cannot be mapped: %s", plan->ring_bytes,
+			  strerror(-err));
 		return err;
 	}
-	b->backlog = backlog_open(&b->ring, plan->stack ? BACKLOG_EARLY : BACKLOG_LATE, backlog_bytes(plan));
+	b->backlog = backlog_open(&b->ring, plan->stack ? BACKLOG_EARLY : BACKLOG_LATE,
+				  backlog_bytes(plan));
 	if (!b->backlog) {
 		msg_error("no memory for the records to wait in");
 		return -ENOMEM;
@@ -88,7 +95,7 @@ int bpf_drain_open(struct bpf_source *b)
 	return 0;
 }
 
-/* ---- the ring -------------------------------------------------------------------------------------------------------- */
+/* ---- the ring ---- */
 
 static int one_record(void *ctx, const void *data, size_t size)
 {
@@ -236,7 +243,7 @@ void bpf_drain_mapped(void *ctx, pid_t pid)
 		b->emit_err = b->emit(b->emit_ctx, &map);
 }
 
-/* ---- asked for ------------------------------------------------------------------------------------------------------- */
+/* ---- asked for ---- */
 
 int bpf_drain_pending(struct bpf_source *b, uint64_t min_age_ns, emit_fn emit, void *ctx)
 {
@@ -255,14 +262,16 @@ int bpf_drain_pending(struct bpf_source *b, uint64_t min_age_ns, emit_fn emit, v
 	return err;
 }
 
-/* How many threads are inside of a call that began shortly before the stop; *waiting: those of them that wait for a CPU. */
+/* How many threads are inside of a call that began shortly before the stop; *waiting: those of
+ * them that wait for a CPU. */
 static int count_returning(struct bpf_source *b, int *waiting)
 {
 	void *rows = NULL;
 	const __u32 *waits;
 	ssize_t n;
 
-	n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_returning), &rows) / (ssize_t)sizeof(*waits);
+	n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_returning), &rows) /
+	    (ssize_t)sizeof(*waits);
 	waits = rows;
 	*waiting = 0;
 	for (ssize_t i = 0; i < n; i++)
@@ -271,8 +280,9 @@ static int count_returning(struct bpf_source *b, int *waiting)
 	return n > 0 ? (int)n : 0;
 }
 
-/* Waits for the calls that are about to return: for all a short time, for those whose thread has no CPU a longer one. A call that
- * had lasted for long when tracing stopped may last for long yet. */
+/* Waits for the calls that are about to return: for all a short time, for those whose thread has
+ * no CPU a longer one. A call that had lasted for long when tracing stopped may last for long
+ * yet. */
 static void let_return(struct bpf_source *b)
 {
 	unsigned wait_us = GRACE_FIRST_US, waited_us = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bpf_launch.c - inside the bpf source: a program that is started here is stopped where it, or a child, maps something, until
- * that has its probes. Knows processes, no record.
+ * bpf_launch.c - inside the bpf source: a program that is started here is stopped where it, or a
+ * child, maps something, until that has its probes. Knows processes, no record.
  */
 #include <string.h>
 #include <unistd.h>
@@ -36,7 +36,8 @@ static void on_fork(void *ctx, pid_t parent, pid_t child)
 		discover_add_pid(b->discover, child);
 }
 
-/* Something that a call was given is not in memory: its file is opened while the program cannot end or unmap it. */
+/* Something that a call was given is not in memory: its file is opened while the program cannot
+ * end or unmap it. */
 static bool on_held(void *ctx, pid_t tid)
 {
 	struct bpf_source *b = ctx;
@@ -49,20 +50,23 @@ static bool on_held(void *ctx, pid_t tid)
 	return true;
 }
 
-/* Not before the fork: a child that has the perf events of a trial open would keep its probes on while they are removed
- * (links_tracefs.c). */
+/* Not before the fork: a child that has the perf events of a trial open would keep its probes on
+ * while they are removed (links_tracefs.c). */
 static int on_forked(void *ctx)
 {
 	return bpf_load_all(ctx);
 }
 
-static const struct launch_ops launch_ops = { .on_forked = on_forked, .on_stop = on_stop, .on_held = on_held, .on_fork = on_fork };
+static const struct launch_ops launch_ops = {
+	.on_forked = on_forked, .on_stop = on_stop, .on_held = on_held, .on_fork = on_fork
+};
 
 int bpf_launch_open(struct bpf_source *b)
 {
 	const struct capture_plan *plan = b->plan;
 
-	return launch_open(&b->launch, plan->cmd, plan->user, plan->env, plan->follow, &launch_ops, b);
+	return launch_open(&b->launch, plan->cmd, plan->user, plan->env, plan->follow, &launch_ops,
+			   b);
 }
 
 int bpf_launch_trace(struct bpf_source *b)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bpf_load.c - inside the bpf source: the kernel side is configured by the plan and loaded: constants, capture specs, which
- * programs, how large the maps. Knows no file and no process.
+ * bpf_load.c - inside the bpf source: the kernel side is configured by the plan and loaded:
+ * constants, capture specs, which programs, how large the maps. Knows no file and no process.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,16 +30,18 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 	return vfprintf(stderr, fmt, args);
 }
 
-/* Older kernels ask for more than CAP_BPF and CAP_PERFMON: says for what. False: that is not what is missing. */
+/* Older kernels ask for more than CAP_BPF and CAP_PERFMON: says for what. False: that is not
+ * what is missing. */
 static bool says_missing(enum attach_kind kind, bool asked)
 {
 	char missing[64], kernel[128];
 
 	if (!*priv_missing_for(kind, missing, sizeof(missing)))
 		return false;
-	msg_error("probes of kind %s%s need %s too on Linux %s: run cudatrace as root, or give it %s", attach_kind_name(kind),
-		  asked ? "" : ", the best that this kernel has,", missing, host_kernel(kernel, sizeof(kernel)),
-		  strchr(missing, ',') ? "these" : "that");
+	msg_error(
+		"probes of kind %s%s need %s too on Linux %s: run cudatrace as root, or give it %s",
+		attach_kind_name(kind), asked ? "" : ", the best that this kernel has,", missing,
+		host_kernel(kernel, sizeof(kernel)), strchr(missing, ',') ? "these" : "that");
 	return true;
 }
 
@@ -50,7 +52,8 @@ static bool says_refused(const char *want)
 	int multi = want ? 0 : attach_kind_try(attach_kind_name(ATTACH_MULTI));
 
 	/* where the kernel has the better ones, and does not let us, something else forbids it */
-	return multi != -EPERM && multi != -EACCES && says_missing(perf ? ATTACH_PERF : ATTACH_TRACEFS, want);
+	return multi != -EPERM && multi != -EACCES &&
+	       says_missing(perf ? ATTACH_PERF : ATTACH_TRACEFS, want);
 }
 
 int bpf_load_kind(struct bpf_source *b)
@@ -77,8 +80,8 @@ int bpf_load_kind(struct bpf_source *b)
 	if ((kind == -EPERM || kind == -EACCES) && says_refused(b->plan->probe_kind))
 		return kind;
 	if (kind < 0) {
-		msg_error("this kernel offers no %s probes to us (%s): run `cudatrace doctor`", want ? want : "user-space",
-			  strerror(-kind));
+		msg_error("this kernel offers no %s probes to us (%s): run `cudatrace doctor`",
+			  want ? want : "user-space", strerror(-kind));
 		return kind;
 	}
 	b->kind = kind;
@@ -93,9 +96,11 @@ static int set_specs(struct bpf_source *b)
 	for (i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
 		if (!plan_has(plan->capture, i))
 			continue;
-		err = api_spec(i, API_ARCH_HERE, plan_has(plan->shown, i), &b->skel->rodata->specs[i]);
+		err = api_spec(i, API_ARCH_HERE, plan_has(plan->shown, i),
+			       &b->skel->rodata->specs[i]);
 		if (err) {
-			msg_error("the table's row for %s does not fit the capture limits", api_funcs[i].name);
+			msg_error("the table's row for %s does not fit the capture limits",
+				  api_funcs[i].name);
 			return err;
 		}
 		if (plan_has(plan->awaited, i))
@@ -116,13 +121,17 @@ static uint32_t pid_ns_inum(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
-/* May anything be so chatty that it is counted in windows? Not where the probes of a function cannot be taken off by themselves. */
+/* May anything be so chatty that it is counted in windows? Not where the probes of a function
+ * cannot be taken off by themselves. */
 static bool samples(const struct bpf_source *b)
 {
 	const struct capture_plan *plan = b->plan;
 
-	for (int i = 0; i < api_nfuncs && !plan->keep_chatty && !plan->failed_only && b->kind != ATTACH_PERF; i++)
-		if (api_funcs[i].class == API_QUERY && plan_has(plan->shown, i) && !plan_has(plan->named, i))
+	for (int i = 0;
+	     i < api_nfuncs && !plan->keep_chatty && !plan->failed_only && b->kind != ATTACH_PERF;
+	     i++)
+		if (api_funcs[i].class == API_QUERY && plan_has(plan->shown, i) &&
+		    !plan_has(plan->named, i))
 			return true;
 	return false;
 }
@@ -152,14 +161,17 @@ static void configure(struct bpf_source *b)
 	config->memory = plan->memory;
 	config->entries = plan->tallies_max ? plan->tallies_max : TALLIES_MAX;
 	config->samples = samples(b);
-	/* calls that are counted in windows, and not sent, are told apart by thread where one thread is asked for */
+	/* calls that are counted in windows, and not sent, are told apart by thread where one
+	 * thread is asked for */
 	if (config->samples && !plan->count)
 		config->count_by = plan->one_thread ? CT_BY_THREAD : CT_BY_FUNCTION;
 	config->entries = plan->count ? config->entries : SAMPLED_ENTRIES;
 	config->entries_each = plan->count ? plan->tallies_each : 0;
 	config->stop_on_map = plan->cmd != NULL;
-	/* Not where the agent is brought in: its own dlopen() would wait for us, who are busy bringing it in. */
-	config->hold = b->npids && !plan->cmd && !plan->library && !plan->threads && !plan->device.kinds;
+	/* Not where the agent is brought in: its own dlopen() would wait for us, who are busy
+	 * bringing it in. */
+	config->hold = b->npids && !plan->cmd && !plan->library && !plan->threads &&
+		       !plan->device.kinds;
 	/* a program that is started here waits for its probes */
 	config->images = !plan->cmd && !plan->threads;
 	config->ns_inum = pid_ns_inum();
@@ -171,8 +183,10 @@ static void choose_programs(struct bpf_source *b)
 	const struct capture_plan *plan = b->plan;
 	struct cudatrace_bpf *skel = b->skel;
 	bool session = b->kind == ATTACH_SESSION;
-	/* Plain pairs beside sessions (attach.c says for which files), unless only one of them is asked for or of use. */
-	bool pair = !session || (!plan->probe_kind && !plan->cmd && !plan->cgroup_id && (b->per_process || !b->npids));
+	/* Plain pairs beside sessions (attach.c says for which files), unless only one of them
+	 * is asked for or of use. */
+	bool pair = !session || (!plan->probe_kind && !plan->cmd && !plan->cgroup_id &&
+				 (b->per_process || !b->npids));
 
 	bpf_program__set_autoload(skel->progs.ct_session, session);
 	bpf_program__set_autoload(skel->progs.ct_enter, pair);
@@ -183,17 +197,21 @@ static void choose_programs(struct bpf_source *b)
 		bpf_program__set_expected_attach_type(skel->progs.ct_session, ATTACH_TYPE_SESSION);
 	if (session || b->kind == ATTACH_MULTI)
 		bpf_program__set_expected_attach_type(skel->progs.ct_dl_state, ATTACH_TYPE_MULTI);
-	/* To put the first probe on after a while the kernel waits for an RCU grace period (percpu_down_write() of dup_mmap_sem),
-	 * which does not end while a thread waits in a program that may not sleep. */
+	/* To put the first probe on after a while the kernel waits for an RCU grace period
+	 * (percpu_down_write() of dup_mmap_sem), which does not end while a thread waits in a
+	 * program that may not sleep. */
 	if (skel->rodata->config.hold && (session || b->kind == ATTACH_MULTI))
-		bpf_program__set_flags(skel->progs.ct_dl_state, bpf_program__flags(skel->progs.ct_dl_state) | BPF_F_SLEEPABLE);
+		bpf_program__set_flags(skel->progs.ct_dl_state,
+				       bpf_program__flags(skel->progs.ct_dl_state) |
+					       BPF_F_SLEEPABLE);
 	if (session || b->kind == ATTACH_MULTI) {
 		bpf_program__set_expected_attach_type(skel->progs.ct_enter, ATTACH_TYPE_MULTI);
 		bpf_program__set_expected_attach_type(skel->progs.ct_exit, ATTACH_TYPE_MULTI);
 	}
 }
 
-/* Allocations that are remembered at a time: where there are many sums most are of functions that take nothing. */
+/* Allocations that are remembered at a time: where there are many sums most are of functions
+ * that take nothing. */
 static uint32_t held_max(uint32_t entries)
 {
 	uint32_t some = entries / 4 > TALLIES_MAX ? entries / 4 : TALLIES_MAX;
@@ -219,7 +237,9 @@ static void size_maps(struct bpf_source *b)
 	if (skel->rodata->config.entries_each)
 		bpf_map__set_max_entries(skel->maps.shares, entries / 10);
 	if (plan->count && plan->hist)
-		bpf_map__set_max_entries(skel->maps.hists, plan->hist == CT_HIST_BY_KEY ? CT_HISTS_MAX : CT_MAX_FUNCS);
+		bpf_map__set_max_entries(skel->maps.hists, plan->hist == CT_HIST_BY_KEY
+								   ? CT_HISTS_MAX
+								   : CT_MAX_FUNCS);
 	if (plan->memory)
 		bpf_map__set_max_entries(skel->maps.held, held_max(entries));
 	if (plan->count && plan->sizes)
@@ -265,19 +285,25 @@ int bpf_load(struct bpf_source *b)
 	choose_programs(b);
 	size_maps(b);
 	err = cudatrace_bpf__load(skel);
-	/* libbpf asks the kernel what it can do on the way, and takes a refusal for want of a descriptor as its answer */
+	/* libbpf asks the kernel what it can do on the way, and takes a refusal for want of a
+	 * descriptor as its answer */
 	if (err == -EMFILE || (err && !has_descriptors()))
-		msg_error("the BPF programs need more open files than this shell allows: raise `ulimit -n`");
+		msg_error("the BPF programs need more open files than this shell allows: raise "
+			  "`ulimit -n`");
 	else if (err && !host_has_btf())
-		msg_error("this kernel does not tell its types (/sys/kernel/btf/vmlinux is missing): one with CONFIG_DEBUG_INFO_BTF=y is needed");
+		msg_error("this kernel does not tell its types (/sys/kernel/btf/vmlinux is "
+			  "missing): one with CONFIG_DEBUG_INFO_BTF=y is needed");
 	else if (err && !says_missing(b->kind, b->plan->probe_kind))
-		msg_error("the kernel refused the BPF programs (%s): run `cudatrace doctor` to see what is missing, or -vv for the kernel's own words",
+		msg_error("the kernel refused the BPF programs (%s): run `cudatrace doctor` to see "
+			  "what is missing, or -vv for the kernel's own words",
 			  strerror(-err));
 	if (err)
 		return err;
 	/* Processes that begin and end. The links live as long as the skeleton. */
 	err = cudatrace_bpf__attach(skel);
 	if (err)
-		msg_error("the kernel's process tracepoints cannot be attached (%s): run `cudatrace doctor`", strerror(-err));
+		msg_error("the kernel's process tracepoints cannot be attached (%s): run "
+			  "`cudatrace doctor`",
+			  strerror(-err));
 	return err;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bpf_loader.c - inside the bpf source: the dynamic loaders of the traced processes. A probe on _dl_debug_state, which a loader
- * calls when it has mapped a library and before the library's code runs, stops a program that was started here, and has one that
- * runs already wait for a moment (bpf/hold.bpf.h), until what is mapped has been looked at. Knows no record of calls.
+ * bpf_loader.c - inside the bpf source: the dynamic loaders of the traced processes. A probe on
+ * _dl_debug_state, which a loader calls when it has mapped a library and before the library's
+ * code runs, stops a program that was started here, and has one that runs already wait for a
+ * moment (bpf/hold.bpf.h), until what is mapped has been looked at. Knows no record of calls.
  */
 #include <stddef.h>
 #include <string.h>
@@ -59,10 +60,12 @@ void bpf_loader_watch(struct bpf_source *b, pid_t pid)
 			goto out;
 	if (b->nld_so < BPF_LD_SO_MAX) {
 		struct bpf_ld_so *l = &b->ld_so[b->nld_so];
-		int err = attach_single(b->kind, bpf_program__fd(b->skel->progs.ct_dl_state), fd, offset, &l->links);
+		int err = attach_single(b->kind, bpf_program__fd(b->skel->progs.ct_dl_state), fd,
+					offset, &l->links);
 
 		if (err) {
-			msg_warn("the dynamic loader of process %d cannot be watched (%s): the first calls into a library loaded later may be missed",
+			msg_warn("the dynamic loader of process %d cannot be watched (%s): the "
+				 "first calls into a library loaded later may be missed",
 				 pid, strerror(-err));
 			fails(b, pid);
 			goto out;
@@ -82,7 +85,8 @@ int bpf_loader_open(struct bpf_source *b)
 {
 	if (!b->skel->rodata->config.hold)
 		return 0;
-	return ring_open(&b->looks, bpf_map__fd(b->skel->maps.looks), bpf_map__max_entries(b->skel->maps.looks));
+	return ring_open(&b->looks, bpf_map__fd(b->skel->maps.looks),
+			 bpf_map__max_entries(b->skel->maps.looks));
 }
 
 uint64_t bpf_loader_asked(struct bpf_source *b)

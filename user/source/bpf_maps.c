@@ -79,8 +79,9 @@ out:
 	return err;
 }
 
-/* Adds the living process, and with_children all descendants of what is in the map. Returns the number of processes
- * added, -ESRCH if it has ended, -ENOENT if it is not among the tasks, or another -errno. */
+/* Adds the living process, and with_children all descendants of what is in the map. Returns the
+ * number of processes added, -ESRCH if it has ended, -ENOENT if it is not among the tasks, or
+ * another -errno. */
 static int add_from(int map, const struct ct_task *tasks, int n, pid_t pid, bool with_children)
 {
 	__u32 one = 1, unused;
@@ -129,8 +130,8 @@ int bpf_maps_add_pid(struct cudatrace_bpf *skel, pid_t pid, bool with_children)
 	int map = bpf_map__fd(skel->maps.pids), n, err;
 	void *rows;
 
-	/* Until a look at the tasks finds nothing new: a child that was born after the look and before its parent was in
-	 * the set has been told of by nobody. */
+	/* Until a look at the tasks finds nothing new: a child that was born after the look and
+	 * before its parent was in the set has been told of by nobody. */
 	do {
 		rows = NULL;
 		n = bpf_maps_read_iter(bpf_program__fd(skel->progs.ct_tasks), &rows);
@@ -153,7 +154,8 @@ uint32_t bpf_maps_initial_pid(struct cudatrace_bpf *skel, pid_t pid)
 
 	if (host_initial_pid_ns())
 		return (uint32_t)pid;
-	n = bpf_maps_read_iter(bpf_program__fd(skel->progs.ct_tasks), &rows) / (ssize_t)sizeof(*tasks);
+	n = bpf_maps_read_iter(bpf_program__fd(skel->progs.ct_tasks), &rows) /
+	    (ssize_t)sizeof(*tasks);
 	tasks = rows;
 	for (ssize_t i = 0; i < n && !initial; i++)
 		if (tasks[i].ns_tgid == (__u32)pid)
@@ -171,7 +173,8 @@ bool bpf_maps_signal_stacks(struct cudatrace_bpf *skel)
 	__u32 unused;
 	ssize_t n;
 
-	n = bpf_maps_read_iter(bpf_program__fd(skel->progs.ct_tasks), &rows) / (ssize_t)sizeof(*tasks);
+	n = bpf_maps_read_iter(bpf_program__fd(skel->progs.ct_tasks), &rows) /
+	    (ssize_t)sizeof(*tasks);
 	tasks = rows;
 	for (ssize_t i = 0; i < n && !found; i++)
 		found = tasks[i].signal_stack && !bpf_map_lookup_elem(map, &tasks[i].tgid, &unused);
@@ -196,7 +199,9 @@ int bpf_maps_add_offsets(int map_fd, const struct probe_file *f)
 void bpf_maps_drop_offsets(int map_fd, const struct probe_file *f)
 {
 	for (int i = 0; i < f->scan.nprobes; i++) {
-		struct ct_where w = { .dev = f->dev, .ino = f->ino, .offset = f->scan.probes[i].offset };
+		struct ct_where w = { .dev = f->dev,
+				      .ino = f->ino,
+				      .offset = f->scan.probes[i].offset };
 
 		bpf_map_delete_elem(map_fd, &w);
 	}
@@ -239,7 +244,8 @@ int bpf_maps_open_ld_so(pid_t pid, uint64_t *dev, uint64_t *ino, uint64_t *offse
 	if (!maps)
 		return -errno;
 	while (fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%lx-%lx %7s %*x %x:%x %lu", &start, &end, perms, &major, &minor, &inode) != 6)
+		if (sscanf(line, "%lx-%lx %7s %*x %x:%x %lu", &start, &end, perms, &major, &minor,
+			   &inode) != 6)
 			continue;
 		if (!inode || perms[2] != 'x' || inode == seen)
 			continue;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bpf_muted.c - inside the bpf source: functions that are called so often that they are counted in windows. Joins who notices them
- * (chatty.h), who samples them (sampler.h) and who has the probes (attach.h), and makes the records that say how many calls there
- * were (CT_MUTED; where all calls are counted, CT_TALLY has it). Knows no link.
+ * bpf_muted.c - inside the bpf source: functions that are called so often that they are counted
+ * in windows. Joins who notices them (chatty.h), who samples them (sampler.h) and who has the
+ * probes (attach.h), and makes the records that say how many calls there were (CT_MUTED; where
+ * all calls are counted, CT_TALLY has it). Knows no link.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,8 +18,9 @@
 #include "bpf_inside.h"
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
 
-#define LOOK_NS 200000000ULL	/* between two looks for counted functions that are called too often */
-#define TELL_NS 10000000000ULL	/* between two records of one function and process */
+/* between two looks for counted functions that are called too often */
+#define LOOK_NS 200000000ULL
+#define TELL_NS 10000000000ULL /* between two records of one function and process */
 #define TOLD_MAX 65536
 
 struct told_sums {
@@ -61,7 +63,8 @@ static bool open_window(void *ctx)
 	int err = attach_windows(b->attach) ? attach_window_open(b->attach) : -EOPNOTSUPP;
 
 	if (err)
-		msg_warn("functions that are called very often are not seen any more, and how often they are called is not known: "
+		msg_warn("functions that are called very often are not seen any more, and how "
+			 "often they are called is not known: "
 			 "their probes cannot be put on again (%s)",
 			 strerror(-err));
 	return !err;
@@ -85,7 +88,9 @@ int bpf_muted_open(struct bpf_source *b)
 		.window = &skel->bss->window,
 		.inside = (const void *)skel->bss->inside,
 	};
-	struct sampler_hooks hooks = { .ctx = b, .off = take_off, .open = open_window, .close = close_window };
+	struct sampler_hooks hooks = {
+		.ctx = b, .off = take_off, .open = open_window, .close = close_window
+	};
 	struct bpf_muted *m = calloc(1, sizeof(*m));
 
 	if (!m)
@@ -117,7 +122,7 @@ int bpf_muted_fd(const struct bpf_source *b)
 	return b->muting ? sampler_fd(b->muting->sampler) : -1;
 }
 
-/* ---- noticing --------------------------------------------------------------------------------------------------------- */
+/* ---- noticing ---- */
 
 void bpf_muted_name(struct bpf_source *b, int func)
 {
@@ -133,14 +138,17 @@ static void notice(void *ctx, uint32_t pid, uint32_t func, uint64_t calls, uint6
 	struct bpf_source *b = ctx;
 	struct bpf_muted *m = b->muting;
 
-	if (!sampler_may(m->sampler, func) || sampler_since(m->sampler, func) || !chatty_calls(m->chatty, pid, func, calls, now))
+	if (!sampler_may(m->sampler, func) || sampler_since(m->sampler, func) ||
+	    !chatty_calls(m->chatty, pid, func, calls, now))
 		return;
 	sampler_notice(m->sampler, func, pid);
 	bpf_muted_name(b, (int)func);
-	msg_note("process %u calls %s %llu times a second: from here on its calls are counted%s, in short windows, and their number "
+	msg_note("process %u calls %s %llu times a second: from here on its calls are counted%s, "
+		 "in short windows, and their number "
 		 "is an estimate (-e %s or --keep-chatty %s each)",
-		 pid, api_funcs[func].name, (unsigned long long)chatty_rate(m->chatty), m->counts ? "" : " and not shown",
-		 api_funcs[func].name, m->counts ? "counts" : "shows");
+		 pid, api_funcs[func].name, (unsigned long long)chatty_rate(m->chatty),
+		 m->counts ? "" : " and not shown", api_funcs[func].name,
+		 m->counts ? "counts" : "shows");
 }
 
 void bpf_muted_call(struct bpf_source *b, const struct ct_call *c)
@@ -155,7 +163,7 @@ void bpf_muted_ended(struct bpf_source *b, uint32_t pid, uint64_t at_ns)
 		sampler_ended(b->muting->sampler, pid, at_ns);
 }
 
-/* ---- telling ---------------------------------------------------------------------------------------------------------- */
+/* ---- telling ---- */
 
 /* Adds what an entry counted to what is told of its function and process. */
 static int take_tally(void *ctx, const struct ct_hdr *h)
@@ -202,7 +210,8 @@ static int tell(struct told *t, uint64_t now, emit_fn emit, void *ctx)
 	rec.m.timed = is->timed - was->timed;
 	rec.m.ns = is->ns - was->ns;
 	rec.m.windows = is->windows - was->windows;
-	rec.m.unseen = (struct ct_estimated){ is->calls - was->calls, is->below - was->below, is->above - was->above };
+	rec.m.unseen = (struct ct_estimated){ is->calls - was->calls, is->below - was->below,
+					      is->above - was->above };
 	if (rec.m.counted || rec.m.unseen.calls || rec.m.unseen.below || rec.m.unseen.above)
 		err = emit(ctx, &rec.m.h);
 	t->was = t->now;

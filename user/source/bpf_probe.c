@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bpf_probe.c - inside the bpf source: whom the kernel side traces, and the probes on the files that they map, for as long as
- * these are wanted. Knows no record.
+ * bpf_probe.c - inside the bpf source: whom the kernel side traces, and the probes on the files
+ * that they map, for as long as these are wanted. Knows no record.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define DESCRIPTORS_MAX 65536 /* whatever the limit of open files is */
 #define DESCRIPTORS_KEPT 1024
 
-/* ---- whom ---------------------------------------------------------------------------------------------------- */
+/* ---- whom ---- */
 
 int bpf_probe_pids(struct bpf_source *b)
 {
@@ -39,7 +39,8 @@ int bpf_probe_pids(struct bpf_source *b)
 
 		if (tgid < 0) {
 			err = tgid;
-			msg_error("there is no process %d here: give a pid that `ps` shows in this pid namespace",
+			msg_error("there is no process %d here: give a pid that `ps` shows in this "
+				  "pid namespace",
 				  b->plan->pids[i]);
 			return err;
 		}
@@ -52,7 +53,8 @@ int bpf_probe_pids(struct bpf_source *b)
 	return 0;
 }
 
-/* Links for single processes: they find a process by its main thread's memory, which is gone when that thread has ended. */
+/* Links for single processes: they find a process by its main thread's memory, which is gone
+ * when that thread has ended. */
 static bool want_pid_links(const struct bpf_source *b)
 {
 	char status[4096];
@@ -60,7 +62,8 @@ static bool want_pid_links(const struct bpf_source *b)
 	if (!b->npids || b->npids > PID_LINKS_MAX || b->plan->follow)
 		return false;
 	for (int i = 0; i < b->npids; i++) {
-		if (host_status(b->plan->pids[i], status, sizeof(status)) || !host_status_line(status, "VmSize"))
+		if (host_status(b->plan->pids[i], status, sizeof(status)) ||
+		    !host_status_line(status, "VmSize"))
 			return false;
 	}
 	return attach_kind_pid_links(b->kind);
@@ -83,7 +86,8 @@ static int trace_pids(struct bpf_source *b)
 		}
 		/* it is gone meanwhile, which the check says, or is there, but not for BPF programs */
 		if (err == -ENOENT && !pids_check(b->pids[i], false))
-			msg_error("process %d cannot be traced: the kernel, or the sandbox that this runs in, hides it from BPF programs; "
+			msg_error("process %d cannot be traced: the kernel, or the sandbox that "
+				  "this runs in, hides it from BPF programs; "
 				  "trace another one, or run cudatrace outside of the sandbox",
 				  b->pids[i]);
 		if (err == -ENOENT)
@@ -96,7 +100,7 @@ static int trace_pids(struct bpf_source *b)
 	return 0;
 }
 
-/* ---- where ---------------------------------------------------------------------------------------------------- */
+/* ---- where ---- */
 
 static int attach_found(void *ctx, struct probe_file *f, pid_t pid)
 {
@@ -120,10 +124,12 @@ static int attach_found(void *ctx, struct probe_file *f, pid_t pid)
 	}
 out:
 	if (err && err != -EMFILE && err != -ENFILE) /* those are said of the user, once */
-		msg_warn("%s: cannot be probed (%s): its calls will not be seen", f->path, strerror(-err));
+		msg_warn("%s: cannot be probed (%s): its calls will not be seen", f->path,
+			 strerror(-err));
 	else if (!err)
-		msg_verb("%s: %d functions probed (CUDA %d.%d%s)", f->path, f->attached, f->scan.version / 1000,
-			 f->scan.version % 1000 / 10, f->scan.role == ELF_STATIC ? ", linked statically" : "");
+		msg_verb("%s: %d functions probed (CUDA %d.%d%s)", f->path, f->attached,
+			 f->scan.version / 1000, f->scan.version % 1000 / 10,
+			 f->scan.role == ELF_STATIC ? ", linked statically" : "");
 	(void)pid;
 	return err;
 }
@@ -175,8 +181,10 @@ int bpf_probe_open(struct bpf_source *b)
 	if (!err && b->per_process && bpf_maps_signal_stacks(b->skel))
 		attach_sessions(b->attach);
 	if (!err)
-		err = discover_open(&b->discover, b->plan, bpf_program__fd(b->skel->progs.ct_maps), &discover_ops, b);
-	if (!err && b->per_process) /* another program may begin in a process before it maps them: bpf_probe_anew() */
+		err = discover_open(&b->discover, b->plan, bpf_program__fd(b->skel->progs.ct_maps),
+				    &discover_ops, b);
+	/* another program may begin in a process before it maps them: bpf_probe_anew() */
+	if (!err && b->per_process)
 		discover_keep_open(b->discover);
 	return err;
 }
@@ -193,7 +201,8 @@ static unsigned open_descriptors(void)
 	return n;
 }
 
-/* The links of files take descriptors. Some are kept for what else the trace needs: answers over HTTP, agents, a file that is read. */
+/* The links of files take descriptors. Some are kept for what else the trace needs: answers over
+ * HTTP, agents, a file that is read. */
 static unsigned descriptors_for_files(void)
 {
 	unsigned have = open_descriptors(), kept;
@@ -208,7 +217,8 @@ static unsigned descriptors_for_files(void)
 	}
 	if (rl.rlim_cur > DESCRIPTORS_MAX)
 		rl.rlim_cur = DESCRIPTORS_MAX;
-	kept = (unsigned)rl.rlim_cur / 4 < DESCRIPTORS_KEPT ? (unsigned)rl.rlim_cur / 4 : DESCRIPTORS_KEPT;
+	kept = (unsigned)rl.rlim_cur / 4 < DESCRIPTORS_KEPT ? (unsigned)rl.rlim_cur / 4
+							    : DESCRIPTORS_KEPT;
 	return rl.rlim_cur > have + kept ? (unsigned)rl.rlim_cur - have - kept : 1;
 }
 
@@ -247,11 +257,14 @@ static void open_notes(struct bpf_source *b)
 	int links, functions, n = discover_files(b->discover, &files), i;
 
 	attach_totals(b->attach, &links, &functions);
-	msg_verb("%d functions of %d files probed by %d %s links", functions, n, links, attach_kind_name(b->kind));
+	msg_verb("%d functions of %d files probed by %d %s links", functions, n, links,
+		 attach_kind_name(b->kind));
 	if (!functions && b->npids && plan_any(b->plan->capture))
 		for (i = 0; i < b->npids; i++)
-			msg_note(b->plan->threads ? "process %d has not loaded CUDA: no thread of it can be in a call" :
-						    "process %d has not loaded CUDA yet: waiting for it",
+			msg_note(b->plan->threads
+					 ? "process %d has not loaded CUDA: no thread of it can be "
+					   "in a call"
+					 : "process %d has not loaded CUDA yet: waiting for it",
 				 b->pids[i]);
 }
 
@@ -280,7 +293,8 @@ void bpf_probe_signal_stacks(struct bpf_source *b)
 	if (!b->skel->bss->signal_stacks || b->sessions || b->kind != ATTACH_SESSION)
 		return;
 	b->sessions = true;
-	msg_verb("a program has an alternate signal stack: each call's return probe is decided at its entry from here on");
+	msg_verb("a program has an alternate signal stack: each call's return probe is decided at "
+		 "its entry from here on");
 	attach_sessions(b->attach);
 }
 
@@ -293,7 +307,8 @@ void bpf_probe_anew(struct bpf_source *b, pid_t pid)
 	for (int i = 0; b->per_process && i < n; i++) {
 		err = attach_anew(b->attach, files[i], pid);
 		if (err && err != -ESRCH)
-			msg_warn("%s: cannot be probed in the program that process %d became (%s): its calls will not be seen", files[i]->path,
-				 pid, strerror(-err));
+			msg_warn("%s: cannot be probed in the program that process %d became (%s): "
+				 "its calls will not be seen",
+				 files[i]->path, pid, strerror(-err));
 	}
 }

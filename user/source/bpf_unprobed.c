@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bpf_unprobed.c - inside the bpf source: processes that mapped a file before it had its probes. Those that waited for the probes,
- * in the kernel side (bpf/hold.bpf.h) or stopped by their tracer (launch.h), missed nothing; of the others a record is made.
+ * bpf_unprobed.c - inside the bpf source: processes that mapped a file before it had its probes.
+ * Those that waited for the probes, in the kernel side (bpf/hold.bpf.h) or stopped by their
+ * tracer (launch.h), missed nothing; of the others a record is made.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -103,11 +104,16 @@ static void push(struct bpf_unprobed *u, const struct ct_unprobed *r)
 static void late(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 {
 	struct bpf_source *b = ctx;
-	struct ct_unprobed r = { .h = { .size = sizeof(r), .kind = CT_UNPROBED, .start_ns = from_ns, .end_ns = to_ns },
-				 .ns_pid = (__u32)pid, .processes = 1 };
+	struct ct_unprobed r = { .h = { .size = sizeof(r),
+					.kind = CT_UNPROBED,
+					.start_ns = from_ns,
+					.end_ns = to_ns },
+				 .ns_pid = (__u32)pid,
+				 .processes = 1 };
 	struct ct_image image = { 0 };
 
-	if (b->launch ? !bpf_loader_fails(b, pid) : pid && (!is_traced(b, pid) || has_waited(b, pid, from_ns)))
+	if (b->launch ? !bpf_loader_fails(b, pid)
+		      : pid && (!is_traced(b, pid) || has_waited(b, pid, from_ns)))
 		return;
 	if (!pid) {
 		r.h.end_ns = from_ns; /* of nobody */
@@ -116,7 +122,8 @@ static void late(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 		push(b->unprobed, &r);
 		return;
 	}
-	if (!bpf_map_lookup_elem(bpf_map__fd(b->skel->maps.images), &r.ns_pid, &image) && image.outside)
+	if (!bpf_map_lookup_elem(bpf_map__fd(b->skel->maps.images), &r.ns_pid, &image) &&
+	    image.outside)
 		return;
 	r.ended = image.ended_ns ? image.ended_ns < to_ns : has_ended(pid);
 	memcpy(r.comm, image.comm, sizeof(r.comm));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cgroup.c - see cgroup.h. The id is the file handle of the directory (kernfs: kernfs_encode_fh), the number that
- * bpf_get_current_ancestor_cgroup_id() gives.
+ * cgroup.c - see cgroup.h. The id is the file handle of the directory (kernfs:
+ * kernfs_encode_fh), the number that bpf_get_current_ancestor_cgroup_id() gives.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +50,8 @@ int cgroup_id(const char *path, uint64_t *id)
 	struct stat st;
 
 	if (fd < 0) {
-		msg_error("--cgroup: '%s' is no cgroup (v2); give a directory below /sys/fs/cgroup, or what /proc/PID/cgroup shows",
+		msg_error("--cgroup: '%s' is no cgroup (v2); give a directory below "
+			  "/sys/fs/cgroup, or what /proc/PID/cgroup shows",
 			  path);
 		return fd;
 	}
@@ -77,7 +78,8 @@ static bool read_line(const char *path, const char *begin, char *line, size_t si
 	return found;
 }
 
-/* The least number in these files of a cgroup and of those above it. cgroup: "/pod/container"; it is changed. */
+/* The least number in these files of a cgroup and of those above it. cgroup: "/pod/container";
+ * it is changed. */
 static uint64_t least_above(const char *root, char *cgroup, const char *file)
 {
 	char path[2 * PATH_MAX], text[64];
@@ -87,7 +89,8 @@ static uint64_t least_above(const char *root, char *cgroup, const char *file)
 		size_t n = (size_t)snprintf(path, sizeof(path), "%s%s/%s", root, cgroup, file);
 
 		/* "max" is no number: no limit; the root has no such file */
-		if (n < sizeof(path) && read_line(path, "", text, sizeof(text)) && !parse_u64(text, 0, UINT64_MAX, &max) && max < least)
+		if (n < sizeof(path) && read_line(path, "", text, sizeof(text)) &&
+		    !parse_u64(text, 0, UINT64_MAX, &max) && max < least)
 			least = max;
 		if (!*cgroup)
 			return least;
@@ -95,7 +98,8 @@ static uint64_t least_above(const char *root, char *cgroup, const char *file)
 	}
 }
 
-/* The cgroup in a line of /proc/PID/cgroup, "4:cpu,memory:/pod", if it is that of version 1's memory; NULL: it is not. */
+/* The cgroup in a line of /proc/PID/cgroup, "4:cpu,memory:/pod", if it is that of version 1's
+ * memory; NULL: it is not. */
 static char *memory_v1(char *line)
 {
 	char *list = strchr(line, ':'), *cgroup = list ? strchr(++list, ':') : NULL;
@@ -125,7 +129,8 @@ uint64_t cgroup_memory_max(const char *root, const char *self)
 	}
 	if (f)
 		fclose(f);
-	if (!cgroup || (size_t)snprintf(root_v1, sizeof(root_v1), "%s/memory", root) >= sizeof(root_v1))
+	if (!cgroup ||
+	    (size_t)snprintf(root_v1, sizeof(root_v1), "%s/memory", root) >= sizeof(root_v1))
 		return least;
 	v1 = least_above(root_v1, cgroup, "memory.limit_in_bytes");
 	return v1 < least ? v1 : least;

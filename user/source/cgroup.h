@@ -5,13 +5,15 @@
 
 #include "../util/types.h"
 
-/* path: a directory of the cgroup2 mount, or a path below its root as /proc/PID/cgroup shows it. Returns 0, or -errno
- * after one message. */
+/* path: a directory of the cgroup2 mount, or a path below its root as /proc/PID/cgroup shows it.
+ * Returns 0, or -errno after one message. */
 int cgroup_id(const char *path, uint64_t *id);
-/* The least memory.max of the cgroup that the file `self` names (as /proc/self/cgroup does) and of those above it, up to
- * the mount `root`; version 1's memory.limit_in_bytes below `root`/memory likewise. UINT64_MAX: there is no limit, or it is not known. */
+/* The least memory.max of the cgroup that the file `self` names (as /proc/self/cgroup does) and
+ * of those above it, up to the mount `root`; version 1's memory.limit_in_bytes below
+ * `root`/memory likewise. UINT64_MAX: there is no limit, or it is not known. */
 uint64_t cgroup_memory_max(const char *root, const char *self);
-/* The memory, in bytes, that this process may take: the machine's, or what its cgroup allows, whichever is less. */
+/* The memory, in bytes, that this process may take: the machine's, or what its cgroup allows,
+ * whichever is less. */
 uint64_t cgroup_memory_here(void);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * chatty.c - the governor of chatty queries. See chatty.h.
  *
- * A small table of (process, function) -> calls in the current window, open addressing, emptied at each window's end.
- * When it is full further pairs go uncounted until the next window: only the busiest matter, and they come early.
+ * A small table of (process, function) -> calls in the current window, open addressing, emptied
+ * at each window's end. When it is full further pairs go uncounted until the next window: only
+ * the busiest matter, and they come early.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +54,10 @@ bool chatty_calls(struct chatty *c, uint32_t pid, uint32_t func, uint64_t calls,
 	s->calls += calls < UINT32_MAX / 2 ? (uint32_t)calls : UINT32_MAX / 2;
 	if (s->calls < CHATTY_RATE / (1000000000 / CHATTY_WINDOW_NS))
 		return false;
-	/* Calls arrive in the order of their return on each CPU only: this one may be older than the window. */
-	c->rate = now > c->window_start_ns ? s->calls * 1000000000ULL / (now - c->window_start_ns) : CHATTY_RATE;
+	/* Calls arrive in the order of their return on each CPU only: this one may be older than
+	 * the window. */
+	c->rate = now > c->window_start_ns ? s->calls * 1000000000ULL / (now - c->window_start_ns)
+					   : CHATTY_RATE;
 	return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters.c - see counters.h. The helper does the work (cupti/counters_helper.c); this starts it, checks each of its
- * records, says its messages, and ends it.
+ * counters.c - see counters.h. The helper does the work (cupti/counters_helper.c); this starts
+ * it, checks each of its records, says its messages, and ends it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ struct counters {
 	__u64 message[COUNTERS_MESSAGE_MAX / 8];
 };
 
-/* ---- what the helper says ------------------------------------------------------------------------------------- */
+/* ---- what the helper says ---- */
 
 /* Control characters would be an attack on a terminal. */
 static void clean(char *text)
@@ -69,18 +69,13 @@ static void say(struct counters *c, const struct counters_text *t)
 		else
 			msg_error("%s", text);
 		break;
-	case COUNTERS_WARN:
-		msg_warn("%s", text);
-		break;
-	case COUNTERS_NOTE:
-		msg_note("%s", text);
-		break;
+	case COUNTERS_WARN: msg_warn("%s", text); break;
+	case COUNTERS_NOTE: msg_note("%s", text); break;
 	case COUNTERS_LINE:
 		if (c->line)
 			c->line(c->line_ctx, text, strlen(text));
 		break;
-	default:
-		msg_verb("%s", text);
+	default: msg_verb("%s", text);
 	}
 }
 
@@ -88,20 +83,15 @@ static void say(struct counters *c, const struct counters_text *t)
 static bool control(struct counters *c, const struct ct_hdr *rec)
 {
 	switch (rec->kind) {
-	case COUNTERS_READY:
-		c->ready = true;
-		return true;
-	case COUNTERS_BYE:
-		c->bye = true;
-		return true;
+	case COUNTERS_READY: c->ready = true; return true;
+	case COUNTERS_BYE: c->bye = true; return true;
 	case COUNTERS_TEXT:
 		if (rec->size >= sizeof(struct counters_text))
 			say(c, (const struct counters_text *)rec);
 		else
 			c->malformed++;
 		return true;
-	default:
-		return false;
+	default: return false;
 	}
 }
 
@@ -111,16 +101,14 @@ static bool wanted(struct counters *c, const struct ct_hdr *rec)
 	switch (rec->kind) {
 	case CT_LOST:
 		if (((const struct ct_lost *)rec)->cause < CT_LOSS_END)
-			losses_add(&c->lost[((const struct ct_lost *)rec)->cause], ((const struct ct_lost *)rec)->count);
+			losses_add(&c->lost[((const struct ct_lost *)rec)->cause],
+				   ((const struct ct_lost *)rec)->count);
 		return true;
 	case CT_DEVICE:
 	case CT_METRIC:
-	case CT_EVENT:
-		return !rec->pid;
-	case CT_COUNTER: /* of a device, or of a process on it */
-		return true;
-	default:
-		return false;
+	case CT_EVENT: return !rec->pid;
+	case CT_COUNTER: /* of a device, or of a process on it */ return true;
+	default: return false;
 	}
 }
 
@@ -149,7 +137,9 @@ static void ended_alone(struct counters *c)
 		else
 			snprintf(how, sizeof(how), " with status %d", WEXITSTATUS(c->child.status));
 	}
-	msg_error("the counters' helper ended%s: there are no counters from here on; start cudatrace anew, with -v for more", how);
+	msg_error("the counters' helper ended%s: there are no counters from here on; start "
+		  "cudatrace anew, with -v for more",
+		  how);
 	c->failed = true;
 }
 
@@ -178,7 +168,8 @@ static int next_message(struct counters *c)
 static int hand_out(struct counters *c, emit_fn emit, void *ctx)
 {
 	while (c->at < c->len) {
-		const struct ct_hdr *rec = (const struct ct_hdr *)((const char *)c->message + c->at);
+		const struct ct_hdr *rec =
+			(const struct ct_hdr *)((const char *)c->message + c->at);
 		int err;
 
 		/* Sizes are multiples of 8: every record is aligned. */
@@ -202,7 +193,7 @@ static int hand_out(struct counters *c, emit_fn emit, void *ctx)
 	return 0;
 }
 
-/* ---- the source ------------------------------------------------------------------------------------------------- */
+/* ---- the source ---- */
 
 static int keep_early(void *ctx, const struct ct_hdr *rec)
 {
@@ -222,11 +213,17 @@ static int keep_early(void *ctx, const struct ct_hdr *rec)
 	return 0;
 }
 
-static int open_child(struct counters *c, const char *mode, uint64_t interval_ns, const char *metrics, const char *cupti,
-		      const char *chip)
+static int open_child(struct counters *c, const char *mode, uint64_t interval_ns,
+		      const char *metrics, const char *cupti, const char *chip)
 {
-	char *argv[COUNTERS_ARGC + 1] = { "cudatrace-counters", NULL, (char *)mode, c->interval, (char *)(metrics ? metrics : ""),
-					  (char *)(cupti ? cupti : ""), (char *)(chip ? chip : ""), NULL };
+	char *argv[COUNTERS_ARGC + 1] = { "cudatrace-counters",
+					  NULL,
+					  (char *)mode,
+					  c->interval,
+					  (char *)(metrics ? metrics : ""),
+					  (char *)(cupti ? cupti : ""),
+					  (char *)(chip ? chip : ""),
+					  NULL };
 
 	snprintf(c->interval, sizeof(c->interval), "%llu", (unsigned long long)interval_ns);
 	return counters_child_open(&c->child, argv);
@@ -243,7 +240,9 @@ static int wait_ready(struct counters *c)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			msg_error("the counters' helper is not ready after %d s: the driver does not answer", READY_MS / 1000);
+			msg_error("the counters' helper is not ready after %d s: the driver does "
+				  "not answer",
+				  READY_MS / 1000);
 			return -ETIMEDOUT;
 		}
 		n = next_message(c);
@@ -268,7 +267,8 @@ static int counters_open(struct source *s, const struct capture_plan *plan)
 	}
 	c->child = (struct counters_child){ .pidfd = -1, .fd = -1, .ended = true };
 	c->optional = plan->counters_optional;
-	err = open_child(c, "sample", plan->counters_interval_ns, plan->counters_metrics, plan->cupti, NULL);
+	err = open_child(c, "sample", plan->counters_interval_ns, plan->counters_metrics,
+			 plan->cupti, NULL);
 	if (!err)
 		err = wait_ready(c);
 	if (!err || !c->optional)
@@ -380,9 +380,10 @@ const struct source_ops source_counters = {
 	.close = counters_close,
 };
 
-/* ---- help --------------------------------------------------------------------------------------------------------- */
+/* ---- help ---- */
 
-int counters_help(const char *cupti, const char *chip, void (*line)(void *, const char *, size_t), void *ctx)
+int counters_help(const char *cupti, const char *chip, void (*line)(void *, const char *, size_t),
+		  void *ctx)
 {
 	struct source s = { .ops = &source_counters };
 	struct counters *c = calloc(1, sizeof(*c));

@@ -2,8 +2,9 @@
 /*
  * counters_child.c - see counters_child.h.
  *
- * The program is executed from a memfd. Where that is forbidden (vm.memfd_noexec, SELinux), from a file without a name, of
- * mode 0700, in the first directory that lets one be executed: nothing stays either way.
+ * The program is executed from a memfd. Where that is forbidden (vm.memfd_noexec, SELinux), from
+ * a file without a name, of mode 0700, in the first directory that lets one be executed: nothing
+ * stays either way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,11 +29,12 @@
 #define MFD_EXEC 0x0010U
 #endif
 #define BUFFER_BYTES (1 << 20) /* of the socket, as far as the system allows */
-#define CLOSE_MS 1000	       /* for an orderly end, then as long again for a kill to be effective */
+/* for an orderly end, then as long again for a kill to be effective */
+#define CLOSE_MS 1000
 
 extern char **environ;
 
-/* ---- the file to execute ------------------------------------------------------------------------------------ */
+/* ---- the file to execute ---- */
 
 static int fill(int fd)
 {
@@ -84,7 +86,7 @@ static int image_file(const char *dir)
 	return err ? err : ro;
 }
 
-/* ---- starting ------------------------------------------------------------------------------------------------- */
+/* ---- starting ---- */
 
 /* In the child; only what is safe after fork(2). */
 static void execute(int image, int sock, char *argv[], pid_t parent)
@@ -170,26 +172,34 @@ static int try_image(struct counters_child *c, int image, char *argv[])
 
 int counters_child_open(struct counters_child *c, char *argv[])
 {
-	const char *dirs[] = { getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm", getenv("HOME") };
+	const char *dirs[] = { getenv("XDG_RUNTIME_DIR"),
+			       getenv("TMPDIR"),
+			       "/tmp",
+			       "/var/tmp",
+			       "/dev/shm",
+			       getenv("HOME") };
 	int err;
 
 	*c = (struct counters_child){ .pidfd = -1, .fd = -1, .ended = true };
 	err = try_image(c, image_memory(), argv);
-	for (size_t i = 0; i < ARRAY_LEN(dirs) && (err == -EACCES || err == -EPERM || err == -ENOSYS); i++)
+	for (size_t i = 0;
+	     i < ARRAY_LEN(dirs) && (err == -EACCES || err == -EPERM || err == -ENOSYS); i++)
 		if (dirs[i] && *dirs[i] == '/')
 			err = try_image(c, image_file(dirs[i]), argv);
 	if (err == -EACCES || err == -EPERM)
-		msg_error("the counters' helper may not be executed from memory, nor from a file in /tmp: set TMPDIR to a directory that "
+		msg_error("the counters' helper may not be executed from memory, nor from a file "
+			  "in /tmp: set TMPDIR to a directory that "
 			  "is not mounted noexec");
 	else if (err == -ENOENT)
-		msg_error("the counters' helper cannot be started: this system has no dynamic loader of glibc's, or none at its usual "
+		msg_error("the counters' helper cannot be started: this system has no dynamic "
+			  "loader of glibc's, or none at its usual "
 			  "path");
 	else if (err)
 		msg_error("the counters' helper cannot be started: %s", strerror(-err));
 	return err;
 }
 
-/* ---- ending --------------------------------------------------------------------------------------------------- */
+/* ---- ending ---- */
 
 void counters_child_stop(struct counters_child *c)
 {
@@ -226,7 +236,9 @@ void counters_child_close(struct counters_child *c)
 		end(c);
 		/* A driver that does not let it go would hold us for ever. */
 		if (!counters_child_wait(c, CLOSE_MS))
-			msg_warn("the counters' helper (process %d) does not end: the driver holds it", (int)c->pid);
+			msg_warn("the counters' helper (process %d) does not end: the driver holds "
+				 "it",
+				 (int)c->pid);
 	}
 	if (c->pidfd >= 0)
 		close(c->pidfd);

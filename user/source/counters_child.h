@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters_child.h - the helper process that reads the counters: started from memory, ended and reaped. Knows nothing of
- * what it says.
+ * counters_child.h - the helper process that reads the counters: started from memory, ended and
+ * reaped. Knows nothing of what it says.
  */
 #ifndef CT_COUNTERS_CHILD_H
 #define CT_COUNTERS_CHILD_H
@@ -16,8 +16,8 @@ struct counters_child {
 	int status; /* as wait(2) has it, once ended; -1: it is not known */
 };
 
-/* Starts the helper; argv[COUNTERS_ARG_FD] is filled in. argv needs room for it, and ends with NULL. Returns 0, or -errno
- * after one message. */
+/* Starts the helper; argv[COUNTERS_ARG_FD] is filled in. argv needs room for it, and ends with
+ * NULL. Returns 0, or -errno after one message. */
 int counters_child_open(struct counters_child *, char *argv[]);
 /* Asks it to end: what it still has to say can be read until end of file. */
 void counters_child_stop(struct counters_child *);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* counters_image.c - the counters' helper, a program that the assembler puts in here. CT_COUNTERS_HELPER: its path. */
+/* counters_image.c - the counters' helper, a program that the assembler puts in here.
+ * CT_COUNTERS_HELPER: its path. */
 #include "counters_child.h"
 
 __asm__(".section .rodata\n"

@@ -2,9 +2,10 @@
 /*
  * discover.c - where to look for files to probe, and when.
  *
- * First at all processes of the plan (files.c), and, for the whole machine, at the places where CUDA is installed.
- * After that the kernel tells of each new executable mapping (watch.c); the processes named are scanned once each,
- * however many records they caused, and a file that a scan has met is not looked for again.
+ * First at all processes of the plan (files.c), and, for the whole machine, at the places where
+ * CUDA is installed. After that the kernel tells of each new executable mapping (watch.c); the
+ * processes named are scanned once each, however many records they caused, and a file that a scan
+ * has met is not looked for again.
  *
  * Must not know how probes are made: found() is told, and the rest is its business.
  */
@@ -29,16 +30,18 @@
 #include "unprobed.h"
 #include "watch.h"
 
-#define SCAN_ALL_ABOVE 32      /* processes in one batch: then one pass over all is cheaper */
+#define SCAN_ALL_ABOVE 32 /* processes in one batch: then one pass over all is cheaper */
 #define STRAYS 256
-#define PENDING_MATCHED 256 /* with more at once they are not remembered as dealt with: matching would take too long */
+/* with more at once they are not remembered as dealt with: matching would take too long */
+#define PENDING_MATCHED 256
 #define HANDLED (1 << 13)
 #define RECENT 256
-#define GONE_MAX 16 /* files of processes that have ended, in one batch */
+#define GONE_MAX 16		/* files of processes that have ended, in one batch */
 #define RECHECK_NS 100000000ULL /* a file that is not probed is not compared more often */
 #define WRITING 16
-#define WRITING_NS 1000000000ULL /* a file that was not closed after its last write for so long is looked at all the same */
-#define TICK_NS 1000000000ULL	 /* how often it is looked whether files are still mapped */
+/* a file that was not closed after its last write for so long is looked at all the same */
+#define WRITING_NS 1000000000ULL
+#define TICK_NS 1000000000ULL /* how often it is looked whether files are still mapped */
 #define TICK_MAX_NS 30000000000ULL
 #define TICK_SHARE 20 /* not more than this part of the time goes into it */
 
@@ -61,7 +64,8 @@ struct pending {
 /* A file that a scan has met, by its name in the kernel's records. */
 struct handled {
 	uint64_t key, dev, ino;
-	uint64_t generation, checked_ns; /* of a file that is not probed: as it was found, and when; 0: not yet */
+	/* of a file that is not probed: as it was found, and when; 0: not yet */
+	uint64_t generation, checked_ns;
 };
 
 /* A file that is being written to. */
@@ -78,25 +82,26 @@ struct discover {
 
 	pid_t *pids; /* sorted; the processes to watch unless `whole` */
 	int npids, pids_cap;
-	pid_t strays[STRAYS]; /* processes that mapped something and were not ours then: discover_add_pid() may follow */
+	/* processes that mapped something and were not ours then: discover_add_pid() may follow */
+	pid_t strays[STRAYS];
 	unsigned nstrays;
 
 	struct recent recent[RECENT]; /* a ring */
 	unsigned nrecent;
 	struct watch *watch;
-	int timer_fd; /* instead of watch */
+	int timer_fd;		 /* instead of watch */
 	struct pending *pending; /* what the kernel has told since... */
 	size_t npending, pending_cap;
 	struct pending *batch; /* ...these were taken, whose processes are being scanned */
 	size_t nbatch;
-	bool lost; /* some mappings it did not tell */
+	bool lost;			/* some mappings it did not tell */
 	const struct discover_ops *ops; /* the owner's */
 	void *ctx;
 	struct unprobed *unprobed;
 	discover_unprobed_fn late; /* NULL: nobody wants to know */
-	uint64_t begin_ns;   /* 0: has not begun */
-	uint64_t drained_ns; /* what was mapped before has been told by then... */
-	uint64_t blind_ns;   /* ...but not what was mapped from this moment on; 0: all is told */
+	uint64_t begin_ns;	   /* 0: has not begun */
+	uint64_t drained_ns;	   /* what was mapped before has been told by then... */
+	uint64_t blind_ns; /* ...but not what was mapped from this moment on; 0: all is told */
 	struct handled handled[HANDLED]; /* a cache, not a set */
 	uint32_t freed;			 /* files that had been let go when it was filled */
 	bool places_done;
@@ -109,7 +114,7 @@ struct discover {
 	bool rescan;
 };
 
-/* ---- what is on disk ---------------------------------------------------------------------------------- */
+/* ---- what is on disk ---- */
 
 static void add_place(void *ctx, const char *path)
 {
@@ -136,19 +141,22 @@ static int scan_library(struct discover *d)
 	files_own_add(&o, path);
 	if (!o.n) {
 		err = access(path, R_OK) ? -errno : -EINVAL;
-		msg_error("%s cannot be probed: %s", path, err == -EINVAL ? "it is no regular file" : strerror(-err));
+		msg_error("%s cannot be probed: %s", path,
+			  err == -EINVAL ? "it is no regular file" : strerror(-err));
 		return err;
 	}
 	err = files_own_scan(&d->files, &o);
 	if (!err && !d->files.n) {
-		msg_error("%s defines none of the chosen CUDA functions: name a libcudart, a libcuda or a program with static "
-			  "libcudart", path);
+		msg_error("%s defines none of the chosen CUDA functions: name a libcudart, a "
+			  "libcuda or a program with static "
+			  "libcudart",
+			  path);
 		err = -ENODATA;
 	}
 	return err ? err : d->files.n;
 }
 
-/* ---- what the kernel tells -------------------------------------------------------------------------- */
+/* ---- what the kernel tells ---- */
 
 static bool is_watched(const struct discover *d, pid_t pid)
 {
@@ -174,14 +182,16 @@ static uint64_t key_of(const struct watch_map *m)
 
 	if (!m->ino || !m->generation)
 		return 0;
-	h = (h ^ m->generation ^ (uint64_t)m->major << 52 ^ (uint64_t)m->minor << 32) * 0xff51afd7ed558ccdULL;
+	h = (h ^ m->generation ^ (uint64_t)m->major << 52 ^ (uint64_t)m->minor << 32) *
+	    0xff51afd7ed558ccdULL;
 	return (h ^ h >> 29) | 1;
 }
 
 static bool may_be_elf(const char *name)
 {
 	/* "//anon", "[vdso]", "anon_inode:...", devices; /dev/shm holds files. */
-	return name[0] == '/' && name[1] != '/' && (strncmp(name, "/dev/", 5) || !strncmp(name, "/dev/shm/", 9));
+	return name[0] == '/' && name[1] != '/' &&
+	       (strncmp(name, "/dev/", 5) || !strncmp(name, "/dev/shm/", 9));
 }
 
 static void on_map(void *ctx, const struct watch_map *m);
@@ -226,11 +236,16 @@ static void forget_handled(struct discover *d)
 }
 
 /*
- * A mapping of a file that was dealt with. True if the file has to be looked at again: written to in place it keeps all its numbers.
+ * A mapping of a file that was dealt with. True if the file has to be looked at again: written
+ * to in place it keeps all its numbers.
  */
 static bool is_other_now(struct discover *d, struct handled *h, const struct watch_map *m)
 {
-	const struct ct_vma vma = { .pid = (uint32_t)m->pid, .dev = h->dev, .ino = h->ino, .start = m->addr, .end = m->addr + m->len };
+	const struct ct_vma vma = { .pid = (uint32_t)m->pid,
+				    .dev = h->dev,
+				    .ino = h->ino,
+				    .start = m->addr,
+				    .end = m->addr + m->len };
 	const struct verdict *v = verdicts_find(&d->files.verdicts, h->dev, h->ino);
 	struct probe_file *p = v ? v->file : NULL;
 	uint64_t now = now_ns(), generation;
@@ -276,8 +291,13 @@ static void on_map(void *ctx, const struct watch_map *m)
 	}
 	if (files_grow(&d->pending, d->npending, &d->pending_cap, sizeof(*d->pending)))
 		return;
-	d->pending[d->npending++] = (struct pending){ .pid = m->pid, .addr = m->addr, .key = key, .ino = m->ino, .number = number,
-						      .dev = (uint64_t)m->major << 20 | m->minor, .name = strdup(m->name) };
+	d->pending[d->npending++] = (struct pending){ .pid = m->pid,
+						      .addr = m->addr,
+						      .key = key,
+						      .ino = m->ino,
+						      .number = number,
+						      .dev = (uint64_t)m->major << 20 | m->minor,
+						      .name = strdup(m->name) };
 }
 
 /* A scan has met a mapping: the file that the kernel told of has been dealt with. */
@@ -290,7 +310,8 @@ static void on_met(void *ctx, const struct ct_vma *vma)
 			d->batch[i].seen = true;
 			d->batch[i].real_dev = vma->dev;
 			d->batch[i].real_ino = vma->ino;
-			unprobed_same(d->unprobed, d->batch[i].dev, d->batch[i].ino, vma->dev, vma->ino);
+			unprobed_same(d->unprobed, d->batch[i].dev, d->batch[i].ino, vma->dev,
+				      vma->ino);
 		}
 }
 
@@ -364,7 +385,9 @@ static void on_gone(void *ctx, struct probe_file *f, bool rewritten)
 		d->ops->gone(d->ctx, f, rewritten);
 }
 
-static const struct discover_ops files_ops = { .found = on_found, .cost = on_cost, .closing = on_closing, .gone = on_gone };
+static const struct discover_ops files_ops = {
+	.found = on_found, .cost = on_cost, .closing = on_closing, .gone = on_gone
+};
 
 static void on_unprobed(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 {
@@ -381,7 +404,8 @@ static int by_pid(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Processes that ended before they could be looked at: their files, by name, so that at least the next process finds probes. */
+/* Processes that ended before they could be looked at: their files, by name, so that at least
+ * the next process finds probes. */
 static int scan_gone(struct discover *d)
 {
 	struct files_own o = { .n = 0 };
@@ -392,7 +416,8 @@ static int scan_gone(struct discover *d)
 		bool again = p->seen || !p->name || !unprobed_waits(d->unprobed, p->number);
 
 		for (size_t k = 0; k < i && !again; k++)
-			again = !d->batch[k].seen && d->batch[k].ino == p->ino && d->batch[k].dev == p->dev;
+			again = !d->batch[k].seen && d->batch[k].ino == p->ino &&
+				d->batch[k].dev == p->dev;
 		if (again)
 			continue;
 		fds[n] = gone_open(p->name, p->dev, p->ino);
@@ -415,8 +440,11 @@ static void note_handled(struct discover *d, const struct pending *p)
 
 	if ((!p->seen && !p->opened) || !v || !v->checked_ns || v->refused || v->writing)
 		return;
-	d->handled[p->key >> 8 & (HANDLED - 1)] =
-		(struct handled){ .key = p->key, .dev = dev, .ino = ino, .generation = v->generation, .checked_ns = v->checked_ns };
+	d->handled[p->key >> 8 & (HANDLED - 1)] = (struct handled){ .key = p->key,
+								    .dev = dev,
+								    .ino = ino,
+								    .generation = v->generation,
+								    .checked_ns = v->checked_ns };
 }
 
 static int scan_pending(struct discover *d)
@@ -466,7 +494,7 @@ static int scan_watched(struct discover *d)
 	return err;
 }
 
-/* ---- files that are mapped no more, or were refused ------------------------------------------------------ */
+/* ---- files that are mapped no more, or were refused ---- */
 
 static int list_watched(struct discover *d, maps_fn fn, void *ctx)
 {
@@ -487,11 +515,13 @@ static int look_whether_mapped(struct discover *d)
 		err = list_watched(d, files_sweep_vma, &d->files);
 		/* others map them: that may be so each time */
 		if (!err && !files_swept(&d->files))
-			every_ns = d->tick_every_ns * 2 < TICK_MAX_NS ? d->tick_every_ns * 2 : TICK_MAX_NS;
+			every_ns = d->tick_every_ns * 2 < TICK_MAX_NS ? d->tick_every_ns * 2
+								      : TICK_MAX_NS;
 	}
 	took = (now_ns() - began) * TICK_SHARE;
 	d->tick_every_ns = every_ns > took ? every_ns : took;
-	if (!err && d->files.retry && !(d->files.ops->closing && d->files.ops->closing(d->files.ctx))) {
+	if (!err && d->files.retry &&
+	    !(d->files.ops->closing && d->files.ops->closing(d->files.ctx))) {
 		d->files.retry = false;
 		d->files.freed++;
 		d->rescan |= d->files.refused > 0;
@@ -499,7 +529,7 @@ static int look_whether_mapped(struct discover *d)
 	return err;
 }
 
-/* ---- files that are written to ------------------------------------------------------------------------------ */
+/* ---- files that are written to ---- */
 
 static void written(struct discover *d, int mark, struct probe_file *p)
 {
@@ -560,7 +590,8 @@ static void on_rewrite(void *ctx, int mark, enum rewrite what)
 	if (what != REWRITE_RENAMED)
 		return;
 	p->nameless = true;
-	if (p->installed && (stat(p->path, &st) || st.st_dev != p->stat_dev || st.st_ino != p->stat_ino))
+	if (p->installed &&
+	    (stat(p->path, &st) || st.st_dev != p->stat_dev || st.st_ino != p->stat_ino))
 		files_installed(&d->files, p, false);
 }
 
@@ -600,7 +631,8 @@ static void arm_tick(struct discover *d)
 
 	d->tick_ns = now_ns() + (d->nwriting ? TICK_NS : d->tick_every_ns);
 	at = d->tick_ns + 1000000; /* so that it is time when the clock says so */
-	next.it_value = (struct timespec){ .tv_sec = (time_t)(at / 1000000000), .tv_nsec = (long)(at % 1000000000) };
+	next.it_value = (struct timespec){ .tv_sec = (time_t)(at / 1000000000),
+					   .tv_nsec = (long)(at % 1000000000) };
 	if (d->tick_fd < 0) {
 		d->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 		if (d->tick_fd < 0 || wait_for(d, d->tick_fd))
@@ -608,7 +640,8 @@ static void arm_tick(struct discover *d)
 	}
 	d->armed = d->files.n || d->nwriting;
 	/* to set it makes it not readable */
-	timerfd_settime(d->tick_fd, TFD_TIMER_ABSTIME, d->armed ? &next : &(struct itimerspec){ 0 }, NULL);
+	timerfd_settime(d->tick_fd, TFD_TIMER_ABSTIME, d->armed ? &next : &(struct itimerspec){ 0 },
+			NULL);
 }
 
 static int arm_if_needed(struct discover *d, int err)
@@ -626,7 +659,8 @@ static void open_rewrites(struct discover *d)
 	if (!err)
 		err = wait_for(d, rewrites_fd(d->files.rewrites));
 	if (err)
-		msg_verb("the kernel does not report writes to libraries (inotify: %s)", strerror(-err));
+		msg_verb("the kernel does not report writes to libraries (inotify: %s)",
+			 strerror(-err));
 }
 
 /* By the clock, and whenever something is drained. */
@@ -648,7 +682,7 @@ static int tick(struct discover *d)
 	return err;
 }
 
-/* ---- the room's door ---------------------------------------------------------------------------------- */
+/* ---- the room's door ---- */
 
 /* Those of a tree that forks all day are mostly gone. */
 static void forget_dead(struct discover *d)
@@ -715,8 +749,10 @@ int discover_open(struct discover **out, const struct capture_plan *plan, int ma
 	if (err >= 0 && !plan->library) {
 		err = watch_open(&d->watch);
 		if (err) {
-			msg_verb("the kernel does not report new mappings to us (perf_event_open: %s): later libraries are "
-				 "looked for once a second", strerror(-err));
+			msg_verb("the kernel does not report new mappings to us (perf_event_open: "
+				 "%s): later libraries are "
+				 "looked for once a second",
+				 strerror(-err));
 			err = open_timer(d);
 		} else {
 			err = wait_for(d, watch_fd(d->watch));
@@ -831,7 +867,8 @@ int discover_add_pid(struct discover *d, pid_t pid)
 
 	if (err <= 0 || d->plan->library)
 		return err;
-	/* A forked child has its parent's mappings; only what it mapped before we heard of it is news. */
+	/* A forked child has its parent's mappings; only what it mapped before we heard of it is
+	 * news. */
 	if (!d->watch)
 		return files_scan(&d->files, pid);
 	for (unsigned i = 0; i < STRAYS && i < d->nstrays; i++)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * elf.c - which functions of the table an ELF file defines, where they are, and of which CUDA they come.
+ * elf.c - which functions of the table an ELF file defines, where they are, and of which CUDA they
+ * come.
  *
- * All symbols that begin with "cu" or "__cu" are looked up in the table: those of .dynsym (shared libraries) and
- * those of .symtab, where static libcudart lives, LOCAL and HIDDEN. The version decides which row a symbol gets, and
- * is itself told by the symbols (see since[]), so the names are kept until all have been seen.
+ * All symbols that begin with "cu" or "__cu" are looked up in the table: those of .dynsym (shared
+ * libraries) and those of .symtab, where static libcudart lives, LOCAL and HIDDEN. The version
+ * decides which row a symbol gets, and is itself told by the symbols (see since[]), so the names
+ * are kept until all have been seen.
  *
  * Must not know processes, paths or probes.
  */
@@ -40,26 +42,39 @@ struct scan {
 };
 
 /*
- * The CUDA version that first defines a symbol. Runtime: the symbol lists of libcudart 11.8 to 13.0, compared. Driver:
- * the versions in cudaTypedefs.h. 12.6 and 12.9 of the runtime added nothing: they count as 12.5 and 12.8.
+ * The CUDA version that first defines a symbol. Runtime: the symbol lists of libcudart 11.8 to
+ * 13.0, compared. Driver: the versions in cudaTypedefs.h. 12.6 and 12.9 of the runtime added
+ * nothing: they count as 12.5 and 12.8.
  */
 static const struct {
 	const char *symbol;
 	int version;
 } since[] = {
-	{ "cudaMallocAsync", 11020 },		   { "cudaUserObjectCreate", 11030 },
-	{ "cudaLaunchKernelExC", 11080 },	   { "cudaGraphInstantiateWithParams", 12000 },
-	{ "cudaGetKernel", 12010 },		   { "cudaGraphAddNode", 12020 },
-	{ "cudaFuncGetName", 12030 },		   { "cudaFuncGetParamInfo", 12040 },
-	{ "cudaGetDriverEntryPointByVersion", 12050 }, { "cudaLibraryLoadData", 12080 },
+	{ "cudaMallocAsync", 11020 },
+	{ "cudaUserObjectCreate", 11030 },
+	{ "cudaLaunchKernelExC", 11080 },
+	{ "cudaGraphInstantiateWithParams", 12000 },
+	{ "cudaGetKernel", 12010 },
+	{ "cudaGraphAddNode", 12020 },
+	{ "cudaFuncGetName", 12030 },
+	{ "cudaFuncGetParamInfo", 12040 },
+	{ "cudaGetDriverEntryPointByVersion", 12050 },
+	{ "cudaLibraryLoadData", 12080 },
 	{ "cudaMemGetDefaultMemPool", 13000 },
-	{ "cuMemAllocAsync", 11020 },		   { "cuUserObjectCreate", 11030 },
-	{ "cuGraphMemAllocNodeGetParams", 11040 }, { "cuLaunchKernelEx", 11060 },
-	{ "cuOccupancyMaxActiveClusters", 11070 }, { "cuLibraryLoadData", 12000 },
-	{ "cuMulticastCreate", 12010 },		   { "cuGraphAddNode", 12020 },
-	{ "cuGraphAddNode_v2", 12030 },		   { "cuGreenCtxCreate", 12040 },
-	{ "cuCtxCreate_v4", 12050 },		   { "cuMemBatchDecompressAsync", 12060 },
-	{ "cuStreamGetDevice", 12080 },		   { "cuLogsRegisterCallback", 12090 },
+	{ "cuMemAllocAsync", 11020 },
+	{ "cuUserObjectCreate", 11030 },
+	{ "cuGraphMemAllocNodeGetParams", 11040 },
+	{ "cuLaunchKernelEx", 11060 },
+	{ "cuOccupancyMaxActiveClusters", 11070 },
+	{ "cuLibraryLoadData", 12000 },
+	{ "cuMulticastCreate", 12010 },
+	{ "cuGraphAddNode", 12020 },
+	{ "cuGraphAddNode_v2", 12030 },
+	{ "cuGreenCtxCreate", 12040 },
+	{ "cuCtxCreate_v4", 12050 },
+	{ "cuMemBatchDecompressAsync", 12060 },
+	{ "cuStreamGetDevice", 12080 },
+	{ "cuLogsRegisterCallback", 12090 },
 	{ "cuMemGetDefaultMemPool", 13000 },
 };
 
@@ -155,10 +170,12 @@ static int choose(struct scan *s, const uint64_t *capture)
 
 		if (func < 0)
 			continue;
-		out->probes[n++] = (struct elf_probe){ .offset = s->found[i].offset,
-						       .size = s->found[i].size, .func = func,
-						       .per_thread = per_thread,
-						       .query = api_funcs[func].class == API_QUERY };
+		out->probes[n++] =
+			(struct elf_probe){ .offset = s->found[i].offset,
+					    .size = s->found[i].size,
+					    .func = func,
+					    .per_thread = per_thread,
+					    .query = api_funcs[func].class == API_QUERY };
 	}
 	qsort(out->probes, n, sizeof(*out->probes), by_offset);
 	for (size_t i = 0; i < n; i++) {
@@ -187,8 +204,9 @@ static int soname_major(const char *soname)
 }
 
 /*
- * The soname says the major version, the symbols say more as long as they agree. libcuda.so.1 has the same name in all
- * versions. (The runtime's number decides where a file holds both: only its rows changed without a new symbol.)
+ * The soname says the major version, the symbols say more as long as they agree. libcuda.so.1
+ * has the same name in all versions. (The runtime's number decides where a file holds both: only
+ * its rows changed without a new symbol.)
  */
 static void find_version(struct scan *s, const char *soname)
 {
@@ -216,7 +234,8 @@ static void find_sections(const struct elf_file *f, struct elf_scan *out)
 	for (uint32_t i = 0; i < f->nshdr; i++) {
 		const char *name = elf_section_name(f, i);
 
-		if (!strcmp(name, ".nv_fatbin") || !strcmp(name, "__nv_relfatbin") || !strcmp(name, ".nvFatBinSegment"))
+		if (!strcmp(name, ".nv_fatbin") || !strcmp(name, "__nv_relfatbin") ||
+		    !strcmp(name, ".nvFatBinSegment"))
 			out->has_device_code = true;
 	}
 }
@@ -281,7 +300,8 @@ uint64_t elf_symbol_offset(int fd, const char *symbol)
 	struct elf_file file;
 	struct by_name b = { .file = &file, .name = symbol };
 
-	if (!elf_file_open(&file, fd) && !elf_symbols(&file, SHT_DYNSYM, symbol, NULL, on_name, &b) && !b.offset)
+	if (!elf_file_open(&file, fd) &&
+	    !elf_symbols(&file, SHT_DYNSYM, symbol, NULL, on_name, &b) && !b.offset)
 		elf_symbols(&file, SHT_SYMTAB, symbol, NULL, on_name, &b);
 	elf_file_close(&file);
 	return b.offset;
@@ -289,8 +309,8 @@ uint64_t elf_symbol_offset(int fd, const char *symbol)
 
 #if defined(__aarch64__)
 /*
- * arch/arm64/kernel/probes/decode-insn.c: instructions are aligned; none that raises an exception, no exclusive load
- * or store.
+ * arch/arm64/kernel/probes/decode-insn.c: instructions are aligned; none that raises an
+ * exception, no exclusive load or store.
  */
 static bool can_probe(const uint8_t *code, size_t len, uint64_t offset)
 {
@@ -305,26 +325,34 @@ static bool can_probe(const uint8_t *code, size_t len, uint64_t offset)
 }
 #else
 /*
- * arch/x86/kernel/uprobes.c: the prefixes es, cs, ss, ds and lock are refused, and so are the instructions that trap,
- * do I/O, are privileged, or do not exist in 64-bit mode. (good_insns_64; two-byte and VEX opcodes are left to the
- * kernel: no function begins with the few that it refuses.)
+ * arch/x86/kernel/uprobes.c: the prefixes es, cs, ss, ds and lock are refused, and so are the
+ * instructions that trap, do I/O, are privileged, or do not exist in 64-bit mode.
+ * (good_insns_64; two-byte and VEX opcodes are left to the kernel: no function begins with the
+ * few that it refuses.)
  */
 static bool can_probe(const uint8_t *code, size_t len, uint64_t offset)
 {
 	static const uint8_t refused[] = {
-		0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x6c, 0x6d, 0x6e,
-		0x6f, 0x82, 0x9a, 0xcc, 0xcd, 0xce, 0xcf, 0xd4, 0xd5, 0xd6, 0xe4, 0xe5, 0xe6, 0xe7, 0xea, 0xec,
-		0xed, 0xee, 0xef, 0xf1, 0xf4, 0xfa, 0xfb,
+		0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61,
+		0x6c, 0x6d, 0x6e, 0x6f, 0x82, 0x9a, 0xcc, 0xcd, 0xce, 0xcf, 0xd4, 0xd5, 0xd6,
+		0xe4, 0xe5, 0xe6, 0xe7, 0xea, 0xec, 0xed, 0xee, 0xef, 0xf1, 0xf4, 0xfa, 0xfb,
 	};
 	size_t i = 0;
 
 	(void)offset;
 	for (; i < len; i++) {
 		switch (code[i]) {
-		case 0x26: case 0x2e: case 0x36: case 0x3e: case 0xf0:
-			return false;
-		case 0x64: case 0x65: case 0x66: case 0x67: case 0xf2: case 0xf3:
-			continue;
+		case 0x26:
+		case 0x2e:
+		case 0x36:
+		case 0x3e:
+		case 0xf0: return false;
+		case 0x64:
+		case 0x65:
+		case 0x66:
+		case 0x67:
+		case 0xf2:
+		case 0xf3: continue;
 		}
 		break;
 	}

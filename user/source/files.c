@@ -2,12 +2,14 @@
 /*
  * files.c - which files are worth probing.
  *
- * A scan lists mappings (maps.c), drops those whose inode has a verdict already, and reads the rest (elf.c), the
- * files that are called libcuda* first, since a process may be stopped until its probes stand.
+ * A scan lists mappings (maps.c), drops those whose inode has a verdict already, and reads the rest
+ * (elf.c), the files that are called libcuda* first, since a process may be stopped until its
+ * probes stand.
  *
- * Three numbers could name a file, and only the vma's own inode is the same for two overlay mounts of one file. A
- * file that no process has mapped yet (an installed library, --library) is therefore mapped for a moment by
- * ourselves, and our own mappings are read as everybody else's are.
+ * Three numbers could name a file, and only the vma's own inode is the same for two overlay
+ * mounts of one file. A file that no process has mapped yet (an installed library, --library) is
+ * therefore mapped for a moment by ourselves, and our own mappings are read as everybody else's
+ * are.
  */
 #include "files.h"
 
@@ -26,9 +28,10 @@
 #include "../util/now.h"
 #include "rewrites.h"
 
-#define RECHECK_NS 50000000ULL /* a verdict this young on a file without probes is not compared with its generation again */
-#define NOT_KNOWN 1	       /* a generation: no file has it */
-#define SCAN_AGAIN 3	       /* times, when a process vanished with a file half looked at */
+/* a verdict this young on a file without probes is not compared with its generation again */
+#define RECHECK_NS 50000000ULL
+#define NOT_KNOWN 1  /* a generation: no file has it */
+#define SCAN_AGAIN 3 /* times, when a process vanished with a file half looked at */
 
 /* A file that a scan has to read. */
 struct candidate {
@@ -53,7 +56,7 @@ int files_grow(void *array, size_t n, size_t *cap, size_t size)
 	return 0;
 }
 
-/* ---- one file ------------------------------------------------------------------------------------- */
+/* ---- one file ---- */
 
 uint64_t files_generation(const struct stat *st)
 {
@@ -90,16 +93,19 @@ static int remember(struct files *f, const struct ct_vma *vma, int fd, const cha
 	return 0;
 }
 
-/* A program serves the file, and whoever asks it for anything may wait for ever; to probe it the kernel would wait for it while it
- * holds up every fork of the machine. Its name is not asked for: the kernel knows it. */
+/* A program serves the file, and whoever asks it for anything may wait for ever; to probe it the
+ * kernel would wait for it while it holds up every fork of the machine. Its name is not asked
+ * for: the kernel knows it. */
 static void refuse_served(const struct ct_vma *vma)
 {
 	char name[PATH_MAX];
 
 	maps_name(vma, name, sizeof(name));
 	if (is_likely(name))
-		msg_warn("%s is not probed: it lies on FUSE, where a program could hold up the whole machine. Copy it to another file "
-			 "system", name);
+		msg_warn("%s is not probed: it lies on FUSE, where a program could hold up the "
+			 "whole machine. Copy it to another file "
+			 "system",
+			 name);
 	else
 		msg_verb("%s is not looked at: it lies on FUSE", name);
 }
@@ -158,8 +164,10 @@ static int on_vma(void *ctx, const struct ct_vma *vma)
 	if (!err)
 		gen = files_generation(&st);
 	else if (err != -EPERM && err != -EACCES)
-		return 0; /* gone with its process, or replaced: another process that maps it will be asked */
-	if (v->checked_ns && (v->generation == gen || (v->file && !files_compare(f, v->file, vma, gen)))) {
+		/* gone with its process, or replaced: another process that maps it will be asked */
+		return 0;
+	if (v->checked_ns &&
+	    (v->generation == gen || (v->file && !files_compare(f, v->file, vma, gen)))) {
 		v->generation = gen;
 		v->checked_ns = now;
 		v->round = f->round;
@@ -181,7 +189,8 @@ static void forget(struct probe_file *p)
 }
 
 /* The file of a candidate; the scan is its own from here on. NULL: no memory. */
-static struct probe_file *make_file(struct files *f, struct candidate *c, const struct verdict *v, struct elf_scan *scan)
+static struct probe_file *make_file(struct files *f, struct candidate *c, const struct verdict *v,
+				    struct elf_scan *scan)
 {
 	struct probe_file *p = calloc(1, sizeof(*p)), **more;
 	struct stat st;
@@ -192,8 +201,15 @@ static struct probe_file *make_file(struct files *f, struct candidate *c, const 
 		return NULL;
 	}
 	f->list = more;
-	*p = (struct probe_file){ .dev = c->vma.dev, .ino = c->vma.ino, .fd = c->fd, .path = c->path, .scan = *scan, .files = f,
-				  .seen = c->vma, .mark = -1, .installed = v->installed };
+	*p = (struct probe_file){ .dev = c->vma.dev,
+				  .ino = c->vma.ino,
+				  .fd = c->fd,
+				  .path = c->path,
+				  .scan = *scan,
+				  .files = f,
+				  .seen = c->vma,
+				  .mark = -1,
+				  .installed = v->installed };
 	c->fd = -1;
 	c->path = NULL;
 	p->uid = p->installed || !c->vma.pid ? SHARES_INSTALLED : files_uid(f, (pid_t)c->vma.pid);
@@ -231,18 +247,22 @@ static int add_file(struct files *f, struct candidate *c, struct elf_scan *scan)
 	v->file = p;
 	v->refused = false;
 	f->list[f->n++] = p;
-	/* What is written from here on is told; what was written since it was read makes it another file. */
+	/* What is written from here on is told; what was written since it was read makes it
+	 * another file. */
 	p->mark = rewrites_add(f->rewrites, p->fd);
 	p->nameless |= p->mark < 0;
-	if (fstat(p->fd, &st) || (v->generation != NOT_KNOWN && files_generation(&st) != v->generation)) {
+	if (fstat(p->fd, &st) ||
+	    (v->generation != NOT_KNOWN && files_generation(&st) != v->generation)) {
 		files_release(f, p, false);
 		f->again = true;
 		return 0;
 	}
-	msg_verb("%s: %d functions%s", p->path, p->scan.nprobes, p->scan.role == ELF_STATIC ? ", static libcudart" : "");
+	msg_verb("%s: %d functions%s", p->path, p->scan.nprobes,
+		 p->scan.role == ELF_STATIC ? ", static libcudart" : "");
 	err = f->ops->found(f->ctx, p, (pid_t)c->vma.pid);
 	want = f->ops->cost ? f->ops->cost(f->ctx, p) : 1;
-	if (err != -EMFILE && err != -ENFILE && (want <= p->descriptors || files_charge(f, p, v, want))) {
+	if (err != -EMFILE && err != -ENFILE &&
+	    (want <= p->descriptors || files_charge(f, p, v, want))) {
 		probe_file_shut(p);
 		return 0;
 	}
@@ -272,7 +292,8 @@ static int examine(struct files *f, struct candidate *c)
 		if (v)
 			v->checked_ns = 0;
 		if (v && (c->fd == -EMFILE || c->fd == -ENFILE)) {
-			msg_verb("%s cannot be opened: too many open files (raise `ulimit -n`)", c->path);
+			msg_verb("%s cannot be opened: too many open files (raise `ulimit -n`)",
+				 c->path);
 			return 0;
 		}
 		f->again = true;
@@ -283,7 +304,8 @@ static int examine(struct files *f, struct candidate *c)
 		return err;
 	if (err) {
 		if (err != -ENOEXEC)
-			msg_verb("%s cannot be searched for functions: %s", c->path, strerror(-err));
+			msg_verb("%s cannot be searched for functions: %s", c->path,
+				 strerror(-err));
 		return 0;
 	}
 	if (scan.role != ELF_NONE && scan.nprobes)
@@ -320,7 +342,8 @@ int files_list(struct files *f, pid_t pid, maps_fn fn, void *ctx)
 	int n = maps_read(f->prog_fd, pid, fn, ctx);
 
 	if (n < 0 && n != -ENOMEM && n != -EMFILE && n != -ENFILE && f->prog_fd >= 0) {
-		msg_verb("mappings cannot be listed by BPF iterator (%s): reading /proc instead", strerror(-n));
+		msg_verb("mappings cannot be listed by BPF iterator (%s): reading /proc instead",
+			 strerror(-n));
 		f->prog_fd = -1;
 		n = maps_read(-1, pid, fn, ctx);
 	}
@@ -356,7 +379,7 @@ bool files_judged(struct files *f, uint64_t dev, uint64_t ino)
 	return v && v->checked_ns;
 }
 
-/* ---- files that nobody has mapped yet --------------------------------------------------------------- */
+/* ---- files that nobody has mapped yet ---- */
 
 static void own_add(struct files_own *o, const char *path, const char *name)
 {
@@ -366,7 +389,8 @@ static void own_add(struct files_own *o, const char *path, const char *name)
 	if (o->n == FILES_OWN_MAX || stat(path, &st) || !S_ISREG(st.st_mode))
 		return;
 	for (int i = 0; i < o->n; i++)
-		if (!fstat(o->files[i].fd, &known) && known.st_dev == st.st_dev && known.st_ino == st.st_ino)
+		if (!fstat(o->files[i].fd, &known) && known.st_dev == st.st_dev &&
+		    known.st_ino == st.st_ino)
 			return;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
@@ -405,7 +429,8 @@ static int own_take(struct files *f, struct files_own *o, int i, const struct ct
 	v->installed |= o->installed;
 	if (v->file && o->installed)
 		files_installed(f, v->file, true);
-	if (fstat(o->files[i].fd, &st) || (v->checked_ns && (v->file || v->generation == files_generation(&st))))
+	if (fstat(o->files[i].fd, &st) ||
+	    (v->checked_ns && (v->file || v->generation == files_generation(&st))))
 		return 0;
 	v->checked_ns = now_ns();
 	v->generation = files_generation(&st);

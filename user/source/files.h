@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * files.h - inside discover: the files worth probing, and the verdicts on all others. discover.c says when and where to
- * look.
+ * files.h - inside discover: the files worth probing, and the verdicts on all others. discover.c
+ * says when and where to look.
  */
 #ifndef CT_FILES_H
 #define CT_FILES_H
@@ -23,21 +23,22 @@ struct files {
 	const struct discover_ops *ops;
 	void (*met)(void *ctx, const struct ct_vma *); /* sees every mapping of a scan */
 	void *ctx, *met_ctx;
-	struct rewrites *rewrites; /* NULL: files are compared when they are mapped, and not before */
+	/* NULL: files are compared when they are mapped, and not before */
+	struct rewrites *rewrites;
 
 	struct probe_file **list;
 	int n;
 	struct shares shares;
-	uint64_t refused; /* files, ever */
-	uint32_t freed;	  /* counts up when files are let go */
-	bool open;	  /* files stay open while they are held */
-	bool retry;	  /* what was refused may find room now */
+	uint64_t refused;	       /* files, ever */
+	uint32_t freed;		       /* counts up when files are let go */
+	bool open;		       /* files stay open while they are held */
+	bool retry;		       /* what was refused may find room now */
 	uint32_t warned[FILES_WARNED]; /* users */
 	int nwarned;
 
 	struct verdicts verdicts;
 	uint32_t round, sweep;
-	bool again; /* a process vanished with a file half looked at */
+	bool again;    /* a process vanished with a file half looked at */
 	pid_t uid_pid; /* whose uid was asked for last, in this round */
 	uint32_t uid, uid_round;
 	struct candidate *cands;
@@ -60,7 +61,8 @@ struct files_own {
 		char *path;
 	} files[FILES_OWN_MAX];
 	int n;
-	bool installed; /* where root has put CUDA's libraries: they are held whether they are mapped or not */
+	/* where root has put CUDA's libraries: they are held whether they are mapped or not */
+	bool installed;
 };
 void files_own_add(struct files_own *, const char *path);
 /* Likewise of a file that is open (O_PATH is enough; it stays the caller's). */
@@ -76,10 +78,11 @@ void files_next_round(struct files *);
 /* Size, times of change: other numbers may mean another content. */
 uint64_t files_generation(const struct stat *);
 
-/* ---- held.c: whose the files are, and how long they are held --------------------------------------------------------- */
+/* ---- held.c: whose the files are, and how long they are held ---- */
 
-/* Takes the descriptors for a file, of its user's share; where that is used up, of the files that this user has and nobody maps any
- * more. False: the file is refused, which is counted, and said once for each user. */
+/* Takes the descriptors for a file, of its user's share; where that is used up, of the files
+ * that this user has and nobody maps any more. False: the file is refused, which is counted, and
+ * said once for each user. */
 bool files_charge(struct files *, struct probe_file *, struct verdict *, unsigned want);
 /* May there be room for it? */
 bool files_room(const struct files *, uint32_t uid, unsigned want);
@@ -94,13 +97,15 @@ void files_installed(struct files *, struct probe_file *, bool);
 void files_release(struct files *, struct probe_file *, bool rewritten);
 /* The same, with a warning: another content was written to it. */
 void files_rewritten(struct files *, struct probe_file *);
-/* Compares a file whose generation is another one. Lets it go, with a warning, if its functions have changed; returns true then. */
+/* Compares a file whose generation is another one. Lets it go, with a warning, if its functions
+ * have changed; returns true then. */
 bool files_compare(struct files *, struct probe_file *, const struct ct_vma *, uint64_t generation);
 struct probe_file *files_marked(const struct files *, int mark);
 
-/* Has a file lost the mapping by which it was known? Then all mappings are to be listed between files_sweep() and files_swept(), to
- * files_sweep_vma(); what was not met is not mapped any more, and is let go unless it is likely to be mapped again. Returns how many
- * files have been found to be mapped no more. */
+/* Has a file lost the mapping by which it was known? Then all mappings are to be listed between
+ * files_sweep() and files_swept(), to files_sweep_vma(); what was not met is not mapped any
+ * more, and is let go unless it is likely to be mapped again. Returns how many files have been
+ * found to be mapped no more. */
 bool files_lost(const struct files *);
 void files_sweep(struct files *);
 int files_sweep_vma(void *ctx, const struct ct_vma *); /* ctx: the struct files */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * held.c - inside discover: whose the files are that have probes, and how long they are held. A probe keeps its file from being freed, the
- * memory of a memfd with it, and takes descriptors: so a file is let go when nobody maps it any more, unless it is installed, or has a
- * name under which it may be mapped again: of these each user keeps a few. What a user may hold in all is bounded (shares.h).
+ * held.c - inside discover: whose the files are that have probes, and how long they are held. A
+ * probe keeps its file from being freed, the memory of a memfd with it, and takes descriptors: so a
+ * file is let go when nobody maps it any more, unless it is installed, or has a name under which it
+ * may be mapped again: of these each user keeps a few. What a user may hold in all is bounded
+ * (shares.h).
  *
  * Also: what becomes of a file that was rewritten in place.
  */
@@ -22,7 +24,7 @@
 #define KEPT 64 /* files of one user that nobody maps */
 #define FNV_PRIME 0x100000001b3ULL
 
-/* ---- the file again ----------------------------------------------------------------------------------------- */
+/* ---- the file again ---- */
 
 static bool same_file(const struct probe_file *p, int fd)
 {
@@ -63,8 +65,10 @@ int probe_file_open(struct probe_file *p)
 
 	if (p->fd >= 0 || !open_mapping(p, &p->seen))
 		return 0;
-	/* By its name only where root has put it: elsewhere a name may lead to a file system that never answers. */
-	if (p->installed && !stat(p->path, &st) && S_ISREG(st.st_mode) && st.st_dev == p->stat_dev && st.st_ino == p->stat_ino) {
+	/* By its name only where root has put it: elsewhere a name may lead to a file system
+	 * that never answers. */
+	if (p->installed && !stat(p->path, &st) && S_ISREG(st.st_mode) &&
+	    st.st_dev == p->stat_dev && st.st_ino == p->stat_ino) {
 		fd = open(p->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		if (fd >= 0 && same_file(p, fd)) {
 			p->fd = fd;
@@ -101,7 +105,7 @@ uint64_t files_code(int fd, const struct elf_scan *scan)
 	return h;
 }
 
-/* ---- whose ---------------------------------------------------------------------------------------------------- */
+/* ---- whose ---- */
 
 /* The real one: who owns /proc/PID is root for any program that wants it so (PR_SET_DUMPABLE). */
 uint32_t files_uid(struct files *f, pid_t pid)
@@ -123,7 +127,8 @@ static unsigned closing(const struct files *f)
 	return f->ops->closing ? f->ops->closing(f->ctx) : 0;
 }
 
-/* A file that this user has, or anybody with SHARES_INSTALLED, and that has not been mapped for the longest time. */
+/* A file that this user has, or anybody with SHARES_INSTALLED, and that has not been mapped for
+ * the longest time. */
 static struct probe_file *oldest_unmapped(const struct files *f, uint32_t uid, int *count)
 {
 	struct probe_file *oldest = NULL;
@@ -162,8 +167,10 @@ void files_refuse(struct files *f, struct verdict *v, const char *path, uint32_t
 	if (i < f->nwarned || i == FILES_WARNED)
 		return;
 	f->warned[f->nwarned++] = uid;
-	msg_warn("%s is not probed, and its calls are not shown: the programs of user %u map too many files with CUDA's functions; those that "
-		 "are refused are counted. A higher limit of open files (`ulimit -n`) makes room", path, uid);
+	msg_warn("%s is not probed, and its calls are not shown: the programs of user %u map too "
+		 "many files with CUDA's functions; those that "
+		 "are refused are counted. A higher limit of open files (`ulimit -n`) makes room",
+		 path, uid);
 }
 
 bool files_charge(struct files *f, struct probe_file *p, struct verdict *v, unsigned want)
@@ -210,7 +217,7 @@ void files_installed(struct files *f, struct probe_file *p, bool installed)
 		v->installed = installed;
 }
 
-/* ---- how long --------------------------------------------------------------------------------------------------- */
+/* ---- how long ---- */
 
 void files_release(struct files *f, struct probe_file *p, bool rewritten)
 {
@@ -280,7 +287,8 @@ int files_swept(struct files *f)
 	for (int i = f->n; i-- > 0;) {
 		struct probe_file *p = f->list[i], *old;
 
-		if (p->installed || p->unmapped_ns || p->round == f->sweep || (p->seen.pid && maps_there(&p->seen)))
+		if (p->installed || p->unmapped_ns || p->round == f->sweep ||
+		    (p->seen.pid && maps_there(&p->seen)))
 			continue;
 		found++;
 		p->unmapped_ns = now;
@@ -289,14 +297,15 @@ int files_swept(struct files *f)
 		old = p->nameless ? p : oldest_unmapped(f, p->uid, &count);
 		if (p->nameless || (old && count > KEPT)) {
 			files_release(f, old, false);
-			i = i < f->n ? i : f->n; /* the last one has moved to its place: it was looked at, or is p itself */
+			/* the last one has moved to its place: it was looked at, or is p itself */
+			i = i < f->n ? i : f->n;
 		}
 	}
 	f->retry |= found && f->refused;
 	return found;
 }
 
-/* ---- rewritten in place ------------------------------------------------------------------------------------------ */
+/* ---- rewritten in place ---- */
 
 struct probe_file *files_marked(const struct files *f, int mark)
 {
@@ -308,12 +317,16 @@ struct probe_file *files_marked(const struct files *f, int mark)
 
 void files_rewritten(struct files *f, struct probe_file *p)
 {
-	msg_warn("%s was rewritten in place while it had probes: they are taken off, and the new content is probed; a program that loads it, or "
-		 "has it loaded, in that moment can crash. Replace a library by a new file (install, mv), or stop tracing first", p->path);
+	msg_warn("%s was rewritten in place while it had probes: they are taken off, and the new "
+		 "content is probed; a program that loads it, or "
+		 "has it loaded, in that moment can crash. Replace a library by a new file "
+		 "(install, mv), or stop tracing first",
+		 p->path);
 	files_release(f, p, true);
 }
 
-bool files_compare(struct files *f, struct probe_file *p, const struct ct_vma *vma, uint64_t generation)
+bool files_compare(struct files *f, struct probe_file *p, const struct ct_vma *vma,
+		   uint64_t generation)
 {
 	struct elf_scan scan;
 	bool same;
@@ -322,7 +335,8 @@ bool files_compare(struct files *f, struct probe_file *p, const struct ct_vma *v
 	if (p->fd < 0 && open_mapping(p, vma))
 		return false;
 	mark = p->mark;
-	same = !elf_scan(p->fd, f->capture, &scan) && scan.nprobes == p->scan.nprobes && files_code(p->fd, &scan) == p->code;
+	same = !elf_scan(p->fd, f->capture, &scan) && scan.nprobes == p->scan.nprobes &&
+	       files_code(p->fd, &scan) == p->code;
 	elf_scan_free(&scan);
 	probe_file_shut(p);
 	if (same) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* host.h - what this machine's kernel offers, and what a process is like: facts for messages and for doctor. */
+/* host.h - what this machine's kernel offers, and what a process is like: facts for messages and
+ * for doctor. */
 #ifndef CT_HOST_H
 #define CT_HOST_H
 
@@ -20,8 +21,8 @@ int host_open_exe(pid_t pid);
 /* True when we are in the initial pid namespace, where our ids are those of the records. */
 bool host_initial_pid_ns(void);
 
-/* This machine's name; a number that no other boot of any machine has ("" without /proc); NVIDIA's kernel module ("580.65.06"),
- * false when there is none. */
+/* This machine's name; a number that no other boot of any machine has ("" without /proc);
+ * NVIDIA's kernel module ("580.65.06"), false when there is none. */
 #define HOST_NAME_BYTES 256
 const char *host_name(char *buf, size_t size);
 const char *host_boot_id(char *buf, size_t size);
@@ -35,7 +36,8 @@ bool host_has_btf(void);
 /* Makes a ring buffer and gives it up again: 1, 0 (this kernel has none), or -EPERM. */
 int host_has_ringbuf(void);
 
-/* The whole of /proc/TID/status (0: our own), and the value of one of its lines; NULL: no such line. */
+/* The whole of /proc/TID/status (0: our own), and the value of one of its lines; NULL: no such
+ * line. */
 int host_status(pid_t tid, char *buf, size_t size);
 const char *host_status_line(const char *text, const char *key);
 

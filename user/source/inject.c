@@ -2,10 +2,10 @@
 /*
  * inject.c - see inject.h: the sequence, its limits and its messages.
  *
- * In the stopped thread: mmap of a stack of our own; a memfd that holds the object and, after it, a page of code for
- * calls; that page mapped; a socketpair, of which we fetch one end; dlopen of the memfd; the function; everything but
- * the object and the socket given back. What was loaded earlier is found by its memfd's name, which has a hash of its
- * bytes.
+ * In the stopped thread: mmap of a stack of our own; a memfd that holds the object and, after
+ * it, a page of code for calls; that page mapped; a socketpair, of which we fetch one end;
+ * dlopen of the memfd; the function; everything but the object and the socket given back. What
+ * was loaded earlier is found by its memfd's name, which has a hash of its bytes.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,9 +25,10 @@
 
 #define OPEN_OF_LIBC 0x80000000u /* __RTLD_DLOPEN of glibc, for __libc_dlopen_mode */
 
-/* ---- functions of the target ------------------------------------------------------------------------------- */
+/* ---- functions of the target ---- */
 
-static int run(struct inject_job *j, int64_t *result, const char *name, uint64_t fn, uint64_t a, uint64_t b)
+static int run(struct inject_job *j, int64_t *result, const char *name, uint64_t fn, uint64_t a,
+	       uint64_t b)
 {
 	int err = inject_remote_call(&j->r, result, fn, a, b, j->what->limit_ms);
 
@@ -58,7 +59,8 @@ static int say_dlerror(struct inject_job *j)
 	char text[512] = "it does not say why";
 	int64_t at = 0;
 
-	if (f->dlerror && !inject_remote_call(&j->r, &at, f->dlerror, 0, 0, j->what->limit_ms) && at)
+	if (f->dlerror && !inject_remote_call(&j->r, &at, f->dlerror, 0, 0, j->what->limit_ms) &&
+	    at)
 		target_read_string(j->target, (uint64_t)at, text, sizeof(text));
 	for (char *c = text; *c; c++)
 		*c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
@@ -82,14 +84,16 @@ static int load(struct inject_job *j)
 	int64_t result;
 	int err = 0;
 
-	/* takes the loader's lock and nothing else: if that is held for good, nothing has happened yet */
+	/* takes the loader's lock and nothing else: if that is held for good, nothing has
+	 * happened yet */
 	if (f->dladdr)
 		err = run(j, &result, "the loader's lock", f->dladdr, f->dlopen, j->text);
 	path_of(j, path);
 	if (!err)
 		err = inject_remote_write(&j->r, j->text, path, strlen(path) + 1);
 	if (!err)
-		err = run(j, &result, "dlopen", f->dlopen, j->text, RTLD_NOW | (f->dlopen_internal ? OPEN_OF_LIBC : 0));
+		err = run(j, &result, "dlopen", f->dlopen, j->text,
+			  RTLD_NOW | (f->dlopen_internal ? OPEN_OF_LIBC : 0));
 	if (err)
 		return err;
 	return inject_make_loaded(j) ? 0 : say_dlerror(j);
@@ -105,7 +109,8 @@ static int start(struct inject_job *j)
 	int err;
 
 	if (mark)
-		err = snprintf(how, sizeof(how), "%.*s%d%s", before, j->what->how, (int)j->sock, mark + 4);
+		err = snprintf(how, sizeof(how), "%.*s%d%s", before, j->what->how, (int)j->sock,
+			       mark + 4);
 	else
 		err = snprintf(how, sizeof(how), "%s", j->what->how);
 	if (err >= (int)sizeof(how))
@@ -123,7 +128,7 @@ static int start(struct inject_job *j)
 	return -EPROTO;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------ */
+/* ---- the whole ---- */
 
 /* What is left goes, as far as the thread still does what it is told; no message, there was one. */
 static void give_back(struct inject_job *j)
@@ -185,13 +190,17 @@ static int check_thread(struct inject_job *j)
 	int err = inject_regs_shadow(j->r.tid) ? -ENOTSUP : inject_seccomp_check(j->r.tid, &name);
 
 	if (err == -ENOTSUP)
-		msg_error("process %d has shadow stacks (CET), which what is to be called there would not fit: start it "
+		msg_error("process %d has shadow stacks (CET), which what is to be called there "
+			  "would not fit: start it "
 			  "under cudatrace, or without x86_shstk in GLIBC_TUNABLES",
 			  (int)j->pid);
 	else if (err == -EACCES)
-		msg_error("process %d has a seccomp filter that forbids %s: start it under cudatrace", (int)j->pid, name);
+		msg_error(
+			"process %d has a seccomp filter that forbids %s: start it under cudatrace",
+			(int)j->pid, name);
 	else if (err == -EPERM)
-		msg_error("process %d has a seccomp filter, and what it forbids cannot be known without CAP_SYS_ADMIN: run as "
+		msg_error("process %d has a seccomp filter, and what it forbids cannot be known "
+			  "without CAP_SYS_ADMIN: run as "
 			  "root, or start it under cudatrace",
 			  (int)j->pid);
 	else if (err)
@@ -201,7 +210,9 @@ static int check_thread(struct inject_job *j)
 
 static int stop_and_do(struct inject_job *j)
 {
-	struct inject_place p = { .pid = j->pid, .target = j->target, .code = j->code, .what = j->what };
+	struct inject_place p = {
+		.pid = j->pid, .target = j->target, .code = j->code, .what = j->what
+	};
 	int err = inject_stop(&j->r, &p), closed;
 
 	j->result->tid = p.tid;
@@ -209,7 +220,8 @@ static int stop_and_do(struct inject_job *j)
 	if ((err == -EPERM || err == -EACCES) && !inject_check_ended(j->pid))
 		inject_check_refused(j->pid);
 	else if (err == -EAGAIN && p.tid)
-		msg_error("no thread of process %d was found at a safe point within %d ms (thread %d, the last, was %s): try "
+		msg_error("no thread of process %d was found at a safe point within %d ms (thread "
+			  "%d, the last, was %s): try "
 			  "again, or start the program under cudatrace",
 			  (int)j->pid, j->what->limit_ms, (int)p.tid, p.why ? p.why : "?");
 	else if (err)
@@ -265,7 +277,8 @@ static int prepare(struct inject_job *j)
 	if (err)
 		return inject_make_failed(j, err, "opening it");
 	if (j->what->ready && !j->what->ready(j->what->ctx, j->target)) {
-		msg_error("process %d has not opened a GPU yet, and the agent must not be the first to: try again when it has",
+		msg_error("process %d has not opened a GPU yet, and the agent must not be the "
+			  "first to: try again when it has",
 			  (int)j->pid);
 		return -EAGAIN;
 	}
@@ -275,7 +288,8 @@ static int prepare(struct inject_job *j)
 		return err;
 	err = inject_code_open(&j->code, j->target);
 	if (err == -ENOEXEC && !inject_check_ended(j->pid))
-		msg_error("process %d has no dlopen of glibc's: start it under cudatrace", (int)j->pid);
+		msg_error("process %d has no dlopen of glibc's: start it under cudatrace",
+			  (int)j->pid);
 	else if (err)
 		err = inject_make_failed(j, err, "reading its mappings");
 	return err;
@@ -283,7 +297,9 @@ static int prepare(struct inject_job *j)
 
 int inject_run(pid_t pid, const struct inject_what *what, struct inject_result *result)
 {
-	struct inject_job j = { .pid = pid, .what = what, .result = result, .memfd = -1, .sock = -1 };
+	struct inject_job j = {
+		.pid = pid, .what = what, .result = result, .memfd = -1, .sock = -1
+	};
 	int err;
 
 	*result = (struct inject_result){ .sock = -1 };

@@ -37,13 +37,15 @@ static int check_state(pid_t pid, const char *text)
 	long by = number(text, "TracerPid", 0);
 
 	if (number(text, "Tgid", 0) != pid) {
-		msg_error("%d is no process but a thread of process %ld: give that one", (int)pid, number(text, "Tgid", 0));
+		msg_error("%d is no process but a thread of process %ld: give that one", (int)pid,
+			  number(text, "Tgid", 0));
 		return -ESRCH;
 	}
 	if (by > 0) {
 		if (host_task((pid_t)by, &tracer))
 			snprintf(tracer.comm, sizeof(tracer.comm), "?");
-		msg_error("process %d is traced by process %ld (%s), and has only one tracer at a time: end that one first",
+		msg_error("process %d is traced by process %ld (%s), and has only one tracer at a "
+			  "time: end that one first",
 			  (int)pid, by, tracer.comm);
 		return -EBUSY;
 	}
@@ -52,13 +54,15 @@ static int check_state(pid_t pid, const char *text)
 		return -ESRCH;
 	}
 	if (state && *state == 'Z') {
-		msg_error("the main thread of process %d has ended, and its files are not to be reached without it: start it under "
+		msg_error("the main thread of process %d has ended, and its files are not to be "
+			  "reached without it: start it under "
 			  "cudatrace",
 			  (int)pid);
 		return -ESRCH;
 	}
 	if (state && (*state == 'T' || *state == 't')) {
-		msg_error("process %d is stopped: let it go on first (kill -CONT %d)", (int)pid, (int)pid);
+		msg_error("process %d is stopped: let it go on first (kill -CONT %d)", (int)pid,
+			  (int)pid);
 		return -EAGAIN;
 	}
 	return 0;
@@ -85,20 +89,23 @@ static int check_program(pid_t pid)
 	elf_file_close(&elf);
 	close(fd);
 	if (err) {
-		msg_error("process %d is a program of another architecture, or a 32-bit one: cudatrace adds its agent only to those "
+		msg_error("process %d is a program of another architecture, or a 32-bit one: "
+			  "cudatrace adds its agent only to those "
 			  "of its own",
 			  (int)pid);
 		return -ENOEXEC;
 	}
 	if (!loader) {
-		msg_error("process %d is a static program, which loads no shared objects: it can only be traced without --gpu",
+		msg_error("process %d is a static program, which loads no shared objects: it can "
+			  "only be traced without --gpu",
 			  (int)pid);
 		return -ENOEXEC;
 	}
 	return 0;
 }
 
-/* The kernel gives /proc/PID of a process that may not be dumped to root: it then cannot open its own descriptors. */
+/* The kernel gives /proc/PID of a process that may not be dumped to root: it then cannot open
+ * its own descriptors. */
 static int check_dumpable(pid_t pid, const char *text)
 {
 	long euid = number(text, "Uid", 1);
@@ -108,7 +115,8 @@ static int check_dumpable(pid_t pid, const char *text)
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	if (stat(path, &st) || (long)st.st_uid == euid)
 		return 0;
-	msg_error("process %d protects its memory (it is not dumpable: see prctl(2), PR_SET_DUMPABLE), which is respected: "
+	msg_error("process %d protects its memory (it is not dumpable: see prctl(2), "
+		  "PR_SET_DUMPABLE), which is respected: "
 		  "start it under cudatrace instead",
 		  (int)pid);
 	return -EPERM;
@@ -121,7 +129,9 @@ static int check_memory(pid_t pid, const char *text)
 
 	if (parent <= 0 || syscall(SYS_kcmp, pid, (pid_t)parent, KCMP_VM, 0, 0) != 0)
 		return 0;
-	msg_error("process %d runs in the memory of its parent %ld (vfork): give that one, or try again", (int)pid, parent);
+	msg_error("process %d runs in the memory of its parent %ld (vfork): give that one, or try "
+		  "again",
+		  (int)pid, parent);
 	return -EAGAIN;
 }
 
@@ -139,7 +149,8 @@ static int check_frozen(pid_t pid)
 		if (!strncmp(line, "0::", 3))
 			snprintf(file, sizeof(file), "/sys/fs/cgroup%s/cgroup.events", line + 3);
 		else if (strstr(line, ":freezer:"))
-			snprintf(file, sizeof(file), "/sys/fs/cgroup/freezer%s/freezer.state", strstr(line, ":freezer:") + 9);
+			snprintf(file, sizeof(file), "/sys/fs/cgroup/freezer%s/freezer.state",
+				 strstr(line, ":freezer:") + 9);
 		else
 			continue;
 		events = fopen(file, "re");
@@ -209,21 +220,28 @@ void inject_check_refused(pid_t pid)
 			scope[0] = '0';
 		close(fd);
 	}
-	if (!host_status(pid, text, sizeof(text)) && number(text, "Uid", 1) != (long)geteuid() && geteuid())
-		msg_error("process %d belongs to another user: run cudatrace as that user or as root", (int)pid);
+	if (!host_status(pid, text, sizeof(text)) && number(text, "Uid", 1) != (long)geteuid() &&
+	    geteuid())
+		msg_error(
+			"process %d belongs to another user: run cudatrace as that user or as root",
+			(int)pid);
 	else if (scope[0] == '3')
-		msg_error("this system allows no process to trace another (kernel.yama.ptrace_scope is 3 until it is booted anew): "
+		msg_error("this system allows no process to trace another "
+			  "(kernel.yama.ptrace_scope is 3 until it is booted anew): "
 			  "start the program under cudatrace");
 	else if (scope[0] != '0' && geteuid())
-		msg_error("process %d may not be traced by you (kernel.yama.ptrace_scope is %c): run as root, or set it to 0",
+		msg_error("process %d may not be traced by you (kernel.yama.ptrace_scope is %c): "
+			  "run as root, or set it to 0",
 			  (int)pid, scope[0]);
 	else
-		msg_error("process %d may not be traced: it is not dumpable, or a security module (SELinux, AppArmor), a container "
+		msg_error("process %d may not be traced: it is not dumpable, or a security module "
+			  "(SELinux, AppArmor), a container "
 			  "or its capabilities forbid it: start it under cudatrace",
 			  (int)pid);
 }
 
-/* The files of a GPU that a driver of CUDA opens: of the usual kernel driver, of WSL's, of Jetson's. */
+/* The files of a GPU that a driver of CUDA opens: of the usual kernel driver, of WSL's, of
+ * Jetson's. */
 static bool is_device(const char *name)
 {
 	static const char *const begins[] = { "nvidia", "dxg", "nvhost", "nvmap", "nvgpu" };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* inject_code.c - see inject_code.h. Knows ELF files and the names of libc's functions; knows no thread. */
+/* inject_code.c - see inject_code.h. Knows ELF files and the names of libc's functions; knows no
+ * thread. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -35,41 +36,53 @@ struct inject_code {
 	bool loader;
 };
 
-/* Functions of libc that a thread may be found in. They wait or ask the kernel something, and hold none of libc's locks
- * while they do; pthread_once and bsearch call the program back without one. A thread that makes a system call every
- * microsecond or two is only ever met at the end of one: it looks for our request there, before the other CPU's
- * interrupt arrives. So they are all here that are no more than their system call. Sorted. */
+/* Functions of libc that a thread may be found in. They wait or ask the kernel something, and
+ * hold none of libc's locks while they do; pthread_once and bsearch call the program back
+ * without one. A thread that makes a system call every microsecond or two is only ever met at
+ * the end of one: it looks for our request there, before the other CPU's interrupt arrives. So
+ * they are all here that are no more than their system call. Sorted. */
+/* clang-format off */
 static const char *const open_functions[] = {
-	"__fstat", "__lstat", "__poll", "__pread64", "__read", "__sched_getaffinity", "__sched_yield", "__select",
-	"__stat", "accept", "accept4", "access", "alarm", "bsearch", "clock_getres", "clock_gettime", "clock_nanosleep",
-	"clock_settime", "close", "connect", "dup", "dup2", "dup3", "epoll_create", "epoll_create1", "epoll_ctl",
-	"epoll_pwait", "epoll_wait", "eventfd", "eventfd_read", "eventfd_write", "faccessat", "fallocate",
-	"fallocate64", "fcntl", "fcntl64", "fdatasync", "flock", "fstat", "fstat64", "fstatat", "fstatat64", "fsync",
-	"ftruncate", "ftruncate64", "getcpu", "getegid", "geteuid", "getgid", "getitimer", "getpeername", "getpgid",
-	"getpgrp", "getpid", "getppid", "getpriority", "getrlimit", "getrlimit64", "getrusage", "getsid",
-	"getsockname", "getsockopt", "gettid", "gettimeofday", "getuid", "ioctl", "kill", "link", "listen", "lseek",
-	"lseek64", "lstat", "lstat64", "madvise", "memfd_create", "mincore", "mkdir", "mlock", "mmap", "mmap64",
-	"mprotect", "mremap", "msgrcv", "msgsnd", "msync", "munlock", "munmap", "nanosleep", "open", "open64", "openat",
-	"pause", "pipe", "pipe2", "poll", "ppoll", "prctl", "pread", "pread64", "preadv", "preadv64",
-	"process_vm_readv", "process_vm_writev", "pselect", "pthread_barrier_wait", "pthread_clockjoin_np",
-	"pthread_cond_broadcast", "pthread_cond_clockwait", "pthread_cond_signal", "pthread_cond_timedwait",
-	"pthread_cond_wait", "pthread_join", "pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_mutex_trylock",
-	"pthread_mutex_unlock", "pthread_once", "pthread_rwlock_rdlock", "pthread_rwlock_unlock",
-	"pthread_rwlock_wrlock", "pthread_sigmask", "pthread_timedjoin_np", "pwrite", "pwrite64", "pwritev",
-	"pwritev64", "read", "readlink", "readv", "recv", "recvfrom", "recvmmsg", "recvmsg", "rename", "rmdir",
-	"sched_getaffinity", "sched_getcpu", "sched_getparam", "sched_getscheduler", "sched_setaffinity", "sched_yield",
-	"select", "sem_clockwait", "sem_post", "sem_timedwait", "sem_wait", "semctl", "semop", "semtimedop", "send",
-	"sendfile", "sendfile64", "sendmmsg", "sendmsg", "sendto", "setitimer", "setpriority", "setsockopt", "shmat",
-	"shmdt", "shmget", "shutdown", "sigaltstack", "sigpending", "sigprocmask", "sigqueue", "sigsuspend",
-	"sigtimedwait", "sigwait", "sigwaitinfo", "sleep", "socket", "socketpair", "splice", "stat", "stat64", "statx",
-	"sync_file_range", "syscall", "sysinfo", "tgkill", "timerfd_create", "timerfd_gettime", "timerfd_settime",
-	"times", "truncate", "truncate64", "umask", "uname", "unlink", "usleep", "vmsplice", "wait", "wait4", "waitid",
-	"waitpid", "write", "writev",
+	"__fstat", "__lstat", "__poll", "__pread64", "__read", "__sched_getaffinity",
+	"__sched_yield", "__select", "__stat", "accept", "accept4", "access", "alarm",
+	"bsearch", "clock_getres", "clock_gettime", "clock_nanosleep", "clock_settime", "close",
+	"connect", "dup", "dup2", "dup3", "epoll_create", "epoll_create1", "epoll_ctl",
+	"epoll_pwait", "epoll_wait", "eventfd", "eventfd_read", "eventfd_write", "faccessat",
+	"fallocate", "fallocate64", "fcntl", "fcntl64", "fdatasync", "flock", "fstat",
+	"fstat64", "fstatat", "fstatat64", "fsync", "ftruncate", "ftruncate64", "getcpu",
+	"getegid", "geteuid", "getgid", "getitimer", "getpeername", "getpgid", "getpgrp",
+	"getpid", "getppid", "getpriority", "getrlimit", "getrlimit64", "getrusage", "getsid",
+	"getsockname", "getsockopt", "gettid", "gettimeofday", "getuid", "ioctl", "kill",
+	"link", "listen", "lseek", "lseek64", "lstat", "lstat64", "madvise", "memfd_create",
+	"mincore", "mkdir", "mlock", "mmap", "mmap64", "mprotect", "mremap", "msgrcv", "msgsnd",
+	"msync", "munlock", "munmap", "nanosleep", "open", "open64", "openat", "pause", "pipe",
+	"pipe2", "poll", "ppoll", "prctl", "pread", "pread64", "preadv", "preadv64",
+	"process_vm_readv", "process_vm_writev", "pselect", "pthread_barrier_wait",
+	"pthread_clockjoin_np", "pthread_cond_broadcast", "pthread_cond_clockwait",
+	"pthread_cond_signal", "pthread_cond_timedwait", "pthread_cond_wait", "pthread_join",
+	"pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_mutex_trylock",
+	"pthread_mutex_unlock", "pthread_once", "pthread_rwlock_rdlock",
+	"pthread_rwlock_unlock", "pthread_rwlock_wrlock", "pthread_sigmask",
+	"pthread_timedjoin_np", "pwrite", "pwrite64", "pwritev", "pwritev64", "read",
+	"readlink", "readv", "recv", "recvfrom", "recvmmsg", "recvmsg", "rename", "rmdir",
+	"sched_getaffinity", "sched_getcpu", "sched_getparam", "sched_getscheduler",
+	"sched_setaffinity", "sched_yield", "select", "sem_clockwait", "sem_post",
+	"sem_timedwait", "sem_wait", "semctl", "semop", "semtimedop", "send", "sendfile",
+	"sendfile64", "sendmmsg", "sendmsg", "sendto", "setitimer", "setpriority", "setsockopt",
+	"shmat", "shmdt", "shmget", "shutdown", "sigaltstack", "sigpending", "sigprocmask",
+	"sigqueue", "sigsuspend", "sigtimedwait", "sigwait", "sigwaitinfo", "sleep", "socket",
+	"socketpair", "splice", "stat", "stat64", "statx", "sync_file_range", "syscall",
+	"sysinfo", "tgkill", "timerfd_create", "timerfd_gettime", "timerfd_settime", "times",
+	"truncate", "truncate64", "umask", "uname", "unlink", "usleep", "vmsplice", "wait",
+	"wait4", "waitid", "waitpid", "write", "writev",
 };
+/* clang-format on */
 static const char *const base_functions[] = { "__clone", "__libc_start_main", "clone" };
 /* What an allocator in a program's own file, or in any library, is entered by. */
-static const char *const heap_functions[] = { "aligned_alloc", "calloc",   "cfree",   "free",	 "mallinfo", "malloc",
-					      "memalign",      "posix_memalign", "pvalloc", "realloc", "valloc" };
+static const char *const heap_functions[] = { "aligned_alloc", "calloc",	 "cfree",
+					      "free",	       "mallinfo",	 "malloc",
+					      "memalign",      "posix_memalign", "pvalloc",
+					      "realloc",       "valloc" };
 
 static int by_name(const void *key, const void *at)
 {
@@ -102,7 +115,7 @@ static int add(struct range **list, size_t *n, uint64_t start, uint64_t end, enu
 	return 0;
 }
 
-/* ---- one file ------------------------------------------------------------------------------------------ */
+/* ---- one file ---- */
 
 struct reading {
 	struct inject_code *code;
@@ -124,7 +137,8 @@ static int on_symbol(void *ctx, const struct elf_sym *s)
 	rd->free_ = rd->free_ || !strcmp(s->name, "free");
 	if (rd->kind != INJECT_LIBC) {
 		if (rd->exe && s->size && among(s->name, heap_functions, ARRAY_LEN(heap_functions)))
-			return add(&rd->code->funcs, &rd->code->nfuncs, at, at + s->size, INJECT_ALLOCATOR);
+			return add(&rd->code->funcs, &rd->code->nfuncs, at, at + s->size,
+				   INJECT_ALLOCATOR);
 		return 0;
 	}
 	if (!strcmp(s->name, "dlopen"))
@@ -160,14 +174,17 @@ static bool begins(const char *name, const char *with)
 
 static enum inject_kind kind_of(const char *path)
 {
-	static const char *const libc[] = { "libc.so",	  "libc-2.",  "libpthread.so", "libpthread-2.", "libdl.so", "libdl-2.",
-					    "librt.so",	  "librt-2.", "ld-musl-",      "libc.musl-" };
+	static const char *const libc[] = { "libc.so",	     "libc-2.",	 "libpthread.so",
+					    "libpthread-2.", "libdl.so", "libdl-2.",
+					    "librt.so",	     "librt-2.", "ld-musl-",
+					    "libc.musl-" };
 	const char *name = base_name(path);
 
 	for (size_t i = 0; i < ARRAY_LEN(libc); i++)
 		if (begins(name, libc[i]))
 			return INJECT_LIBC;
-	if (begins(name, "ld-linux") || begins(name, "ld-2.") || begins(name, "ld64.so") || begins(name, "ld.so"))
+	if (begins(name, "ld-linux") || begins(name, "ld-2.") || begins(name, "ld64.so") ||
+	    begins(name, "ld.so"))
 		return INJECT_LOADER;
 	return INJECT_OTHER;
 }
@@ -178,8 +195,8 @@ static bool bias_of(const struct elf_file *f, const struct target_map *m, uint64
 	for (int i = 0; i < f->nphdr; i++) {
 		const Elf64_Phdr *p = &f->phdr[i];
 
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || m->offset + 65536 <= p->p_offset ||
-		    m->offset >= p->p_offset + p->p_filesz)
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) ||
+		    m->offset + 65536 <= p->p_offset || m->offset >= p->p_offset + p->p_filesz)
 			continue;
 		*bias = m->start - (p->p_vaddr + (m->offset - p->p_offset));
 		return true;
@@ -208,7 +225,8 @@ static void search(struct inject_code *c, struct target *t, const struct target_
 	free(bytes);
 }
 
-static int read_file(struct inject_code *c, struct target *t, const struct target_map *m, enum inject_kind *kind)
+static int read_file(struct inject_code *c, struct target *t, const struct target_map *m,
+		     enum inject_kind *kind)
 {
 	struct reading rd = { .code = c, .kind = *kind };
 	struct elf_file elf = {};
@@ -219,7 +237,8 @@ static int read_file(struct inject_code *c, struct target *t, const struct targe
 	err = elf_file_open(&elf, fd);
 	if (!err && bias_of(&elf, m, &rd.bias)) {
 		rd.exe = *kind == INJECT_OTHER;
-		err = elf_symbols_of(&elf, SHT_DYNSYM, 1u << STT_FUNC | 1u << STT_GNU_IFUNC, on_symbol, &rd);
+		err = elf_symbols_of(&elf, SHT_DYNSYM, 1u << STT_FUNC | 1u << STT_GNU_IFUNC,
+				     on_symbol, &rd);
 		if (rd.dlopen || (rd.dlopen_mode && !c->found.dlopen)) {
 			c->found.dlopen = rd.dlopen ? rd.dlopen : rd.dlopen_mode;
 			c->found.dlopen_internal = !rd.dlopen;
@@ -229,13 +248,14 @@ static int read_file(struct inject_code *c, struct target *t, const struct targe
 	close(fd);
 	if (*kind == INJECT_LIBC)
 		search(c, t, m, CODE_MAX);
-	/* a library that does nothing else; of a program that has one built in, the entries are known */
+	/* a library that does nothing else; of a program that has one built in, the entries are
+	 * known */
 	if (*kind == INJECT_OTHER && rd.malloc_ && rd.free_ && strstr(base_name(m->path), ".so"))
 		*kind = INJECT_ALLOCATOR;
 	return err == -ENOMEM || *kind == INJECT_LIBC ? err : 0;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 static int read_all(struct inject_code *c, struct target *t, const struct target_map *maps, int n)
 {
@@ -258,7 +278,8 @@ static int read_all(struct inject_code *c, struct target *t, const struct target
 			if (j == nfiles) {
 				kind = kind_of(m->path);
 				err = read_file(c, t, m, &kind);
-				files[nfiles++] = (struct file){ .dev = m->dev, .ino = m->ino, .kind = kind };
+				files[nfiles++] =
+					(struct file){ .dev = m->dev, .ino = m->ino, .kind = kind };
 			}
 			kind = files[j].kind;
 		}
@@ -284,7 +305,8 @@ static int add_entry(struct inject_code *c, struct target *t)
 	f = fopen(path, "re");
 	while (f && !err && fread(&aux, sizeof(aux), 1, f) == 1 && aux.a_type != AT_NULL)
 		if (aux.a_type == AT_ENTRY)
-			err = add(&c->funcs, &c->nfuncs, aux.a_un.a_val, aux.a_un.a_val + ENTRY_BYTES, INJECT_ENTRY);
+			err = add(&c->funcs, &c->nfuncs, aux.a_un.a_val,
+				  aux.a_un.a_val + ENTRY_BYTES, INJECT_ENTRY);
 	if (f)
 		fclose(f);
 	return err;

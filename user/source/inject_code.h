@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inject_code.h - what code a process has that injection cares about: its loader, its libc, whose allocator it uses,
- * and where dlopen is. From its mappings and their files; nothing is stopped for it.
+ * inject_code.h - what code a process has that injection cares about: its loader, its libc,
+ * whose allocator it uses, and where dlopen is. From its mappings and their files; nothing is
+ * stopped for it.
  */
 #ifndef CT_INJECT_CODE_H
 #define CT_INJECT_CODE_H
@@ -11,9 +12,11 @@
 enum inject_kind {
 	INJECT_OTHER,
 	INJECT_LOADER,
-	INJECT_ALLOCATOR, /* a library that defines malloc, or in another file the function itself */
+	/* a library that defines malloc, or in another file the function itself */
+	INJECT_ALLOCATOR,
 	INJECT_LIBC,
-	INJECT_LIBC_OPEN, /* a function of libc that holds none of its locks while it waits or calls back */
+	/* a function of libc that holds none of its locks while it waits or calls back */
+	INJECT_LIBC_OPEN,
 	INJECT_LIBC_BASE, /* where threads begin */
 	INJECT_ENTRY,	  /* the program's first instructions, which call libc to call main */
 	INJECT_VDSO,

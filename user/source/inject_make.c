@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inject_make.c - see inject_make.h: a stack; a memfd that has the object and, on a page of its own after it, code for
- * calls; that page mapped; a socket. What was loaded earlier is found by its memfd's name, which has a hash of its
- * bytes.
+ * inject_make.c - see inject_make.h: a stack; a memfd that has the object and, on a page of its
+ * own after it, code for calls; that page mapped; a socket. What was loaded earlier is found by
+ * its memfd's name, which has a hash of its bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #define STACK_BYTES (1u << 20)
 #define HOME_BYTES (64u << 10) /* that a thread's own stack has left, for a frame on it */
 
-/* ---- the object ----------------------------------------------------------------------------------------- */
+/* ---- the object ---- */
 
 void inject_make_name(struct inject_job *j)
 {
@@ -90,7 +90,8 @@ int inject_make_symbol(struct inject_job *j)
 	if (!err && !w.value)
 		err = -ENOENT;
 	if (err)
-		msg_error("the object to be loaded has no function %s: %s", j->what->symbol, strerror(-err));
+		msg_error("the object to be loaded has no function %s: %s", j->what->symbol,
+			  strerror(-err));
 	return err;
 }
 
@@ -111,7 +112,7 @@ uint64_t inject_make_loaded(struct inject_job *j)
 	return 0;
 }
 
-/* ---- steps in the target ---------------------------------------------------------------------------------- */
+/* ---- steps in the target ---- */
 
 int inject_make_failed(struct inject_job *j, int err, const char *what)
 {
@@ -121,24 +122,28 @@ int inject_make_failed(struct inject_job *j, int err, const char *what)
 	if (err == -ESRCH)
 		msg_error("process %d ended while the agent was being added", (int)j->pid);
 	else if (err == -ETIME)
-		msg_error("process %d: %s did not return within %d ms, and was given up; the program goes on without the agent: try "
+		msg_error("process %d: %s did not return within %d ms, and was given up; the "
+			  "program goes on without the agent: try "
 			  "again, or start it under cudatrace",
 			  (int)j->pid, what, j->what->limit_ms);
 	else if (err == -EFAULT && j->r.fault)
-		msg_error("process %d: %s crashed (signal %d) and was undone; the program goes on without the agent", (int)j->pid,
-			  what, j->r.fault);
+		msg_error("process %d: %s crashed (signal %d) and was undone; the program goes on "
+			  "without the agent",
+			  (int)j->pid, what, j->r.fault);
 	else if (err == -EACCES || err == -EPERM)
-		msg_error("process %d: %s is forbidden there (SELinux, seccomp, or vm.memfd_noexec=2): start the program under "
+		msg_error("process %d: %s is forbidden there (SELinux, seccomp, or "
+			  "vm.memfd_noexec=2): start the program under "
 			  "cudatrace",
 			  (int)j->pid, what);
 	else
-		msg_error("process %d: %s failed: %s; the program goes on without the agent", (int)j->pid, what, strerror(-err));
+		msg_error("process %d: %s failed: %s; the program goes on without the agent",
+			  (int)j->pid, what, strerror(-err));
 	return err;
 }
 
 /* A system call of the target's; its own failure is a failure too. */
-static int call(struct inject_job *j, int64_t *result, const char *name, long nr, uint64_t a, uint64_t b, uint64_t c,
-		uint64_t d, uint64_t e, uint64_t f)
+static int call(struct inject_job *j, int64_t *result, const char *name, long nr, uint64_t a,
+		uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
 {
 	int err = inject_remote_syscall(&j->r, result, nr, a, b, c, d, e, f);
 
@@ -147,9 +152,9 @@ static int call(struct inject_job *j, int64_t *result, const char *name, long nr
 	return err ? inject_make_failed(j, err, name) : 0;
 }
 
-/* Below the red zone a stack is free; whether it is a stack, and has room, is what has to be known. It is if it is the
- * main thread's or has the thread's own descriptor above, as the stacks that libc makes have; one that the program made
- * for coroutines may end just below. */
+/* Below the red zone a stack is free; whether it is a stack, and has room, is what has to be
+ * known. It is if it is the main thread's or has the thread's own descriptor above, as the
+ * stacks that libc makes have; one that the program made for coroutines may end just below. */
 uint64_t inject_make_home(struct inject_job *j)
 {
 	uint64_t tls = inject_regs_tls(j->r.tid, &j->r.saved);
@@ -168,8 +173,8 @@ uint64_t inject_make_home(struct inject_job *j)
 int inject_make_stack(struct inject_job *j)
 {
 	int64_t at, unused;
-	int err = call(j, &at, "mmap", SYS_mmap, 0, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		       (uint64_t)-1, 0);
+	int err = call(j, &at, "mmap", SYS_mmap, 0, STACK_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0);
 
 	if (err)
 		return err;
@@ -208,9 +213,11 @@ static int make_memfd(struct inject_job *j)
 	if (err)
 		return inject_make_failed(j, err, "writing to its memory");
 	/* before 6.3 the kernel knows no MFD_EXEC, and needs none */
-	err = inject_remote_syscall(&j->r, &fd, SYS_memfd_create, j->text, flags | MFD_EXEC, 0, 0, 0, 0);
+	err = inject_remote_syscall(&j->r, &fd, SYS_memfd_create, j->text, flags | MFD_EXEC, 0, 0,
+				    0, 0);
 	if (!err && fd == -EINVAL)
-		err = inject_remote_syscall(&j->r, &fd, SYS_memfd_create, j->text, flags, 0, 0, 0, 0);
+		err = inject_remote_syscall(&j->r, &fd, SYS_memfd_create, j->text, flags, 0, 0, 0,
+					    0);
 	if (!err && fd < 0)
 		err = (int)fd;
 	if (err)
@@ -219,20 +226,22 @@ static int make_memfd(struct inject_job *j)
 	return 0;
 }
 
-/* Is it the one that was made? Nothing that could be damaged is: it is empty, has no name, and may still be sealed, which a file
- * of tmpfs may not. */
+/* Is it the one that was made? Nothing that could be damaged is: it is empty, has no name, and
+ * may still be sealed, which a file of tmpfs may not. */
 static bool is_fresh_memfd(int fd)
 {
 	struct stat st;
 	int seals = fcntl(fd, F_GET_SEALS);
 
-	return seals >= 0 && !(seals & (F_SEAL_SEAL | F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)) && !fstat(fd, &st) &&
-	       S_ISREG(st.st_mode) && !st.st_nlink && !st.st_size;
+	return seals >= 0 &&
+	       !(seals & (F_SEAL_SEAL | F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)) &&
+	       !fstat(fd, &st) && S_ISREG(st.st_mode) && !st.st_nlink && !st.st_size;
 }
 
 /*
- * The memfd as one of ours. Other threads of the target run, and may put another file under its number meanwhile. So it is not
- * opened by that number in /proc, which would be with our rights: root's. pidfd_getfd gives what the target itself has.
+ * The memfd as one of ours. Other threads of the target run, and may put another file under its
+ * number meanwhile. So it is not opened by that number in /proc, which would be with our rights:
+ * root's. pidfd_getfd gives what the target itself has.
  */
 static int own_memfd(struct inject_job *j)
 {
@@ -241,13 +250,16 @@ static int own_memfd(struct inject_job *j)
 	char path[64];
 
 	if (fd == -ENOSYS || fd == -EPERM) {
-		/* forbidden: the file is held before it is looked at, and looked at before it is opened */
+		/* forbidden: the file is held before it is looked at, and looked at before it is
+		 * opened */
 		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)j->pid, (int)j->memfd);
 		path_fd = open(path, O_PATH | O_CLOEXEC);
 		if (path_fd < 0)
 			return -errno;
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
-		fd = fstat(path_fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink ? -EBADF : open(path, O_RDWR | O_CLOEXEC);
+		fd = fstat(path_fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink
+			     ? -EBADF
+			     : open(path, O_RDWR | O_CLOEXEC);
 		fd = fd == -1 ? -errno : fd;
 		close(path_fd);
 	}
@@ -289,21 +301,21 @@ int inject_make_stub(struct inject_job *j)
 	if (!err)
 		err = fill_memfd(j, &stub_at);
 	if (!err)
-		err = call(j, &at, "mapping code from a memfd", SYS_mmap, 0, j->page, PROT_READ | PROT_EXEC, MAP_PRIVATE,
-			   (uint64_t)j->memfd, stub_at);
+		err = call(j, &at, "mapping code from a memfd", SYS_mmap, 0, j->page,
+			   PROT_READ | PROT_EXEC, MAP_PRIVATE, (uint64_t)j->memfd, stub_at);
 	if (err)
 		return err;
 	inject_regs_stub(&len, &ret);
 	j->stub = (uint64_t)at;
-	j->r.code = (struct inject_code_at){
-		.syscall = j->stub, .ret = j->stub + ret, .word_at = j->text + INJECT_TEXT_BYTES
-	};
+	j->r.code = (struct inject_code_at){ .syscall = j->stub,
+					     .ret = j->stub + ret,
+					     .word_at = j->text + INJECT_TEXT_BYTES };
 	err = inject_remote_arm(&j->r, j->r.stack + j->r.stack_bytes);
 	return err ? inject_make_failed(j, err, "writing to its memory") : 0;
 }
 
-/* Without pidfd_getfd (before 5.6, or forbidden): the target connects to an abstract address of ours, which it sees if
- * it shares our network namespace. */
+/* Without pidfd_getfd (before 5.6, or forbidden): the target connects to an abstract address of
+ * ours, which it sees if it shares our network namespace. */
 static int connect_to_us(struct inject_job *j, int64_t *fd)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -321,15 +333,20 @@ static int connect_to_us(struct inject_job *j, int64_t *fd)
 	if (err)
 		inject_make_failed(j, err, "making a socket");
 	if (!err)
-		err = call(j, fd, "socket", SYS_socket, AF_UNIX, (uint64_t)j->what->sock_type | SOCK_CLOEXEC, 0, 0, 0, 0);
+		err = call(j, fd, "socket", SYS_socket, AF_UNIX,
+			   (uint64_t)j->what->sock_type | SOCK_CLOEXEC, 0, 0, 0, 0);
 	if (!err)
 		j->sock = *fd;
 	if (!err)
-		err = call(j, &unused, "connecting to cudatrace (from another network namespace, without pidfd_getfd)", SYS_connect,
-			   (uint64_t)*fd, j->text, len, 0, 0, 0);
+		err = call(j, &unused,
+			   "connecting to cudatrace (from another network namespace, without "
+			   "pidfd_getfd)",
+			   SYS_connect, (uint64_t)*fd, j->text, len, 0, 0, 0);
 	if (!err) {
 		j->result->sock = accept4(s, NULL, NULL, SOCK_CLOEXEC);
-		err = j->result->sock < 0 ? inject_make_failed(j, -errno, "accepting its connection") : 0;
+		err = j->result->sock < 0
+			      ? inject_make_failed(j, -errno, "accepting its connection")
+			      : 0;
 	}
 	if (s >= 0)
 		close(s);
@@ -341,8 +358,8 @@ static int make_pair(struct inject_job *j)
 	int64_t unused;
 	int fds[2], err;
 
-	err = call(j, &unused, "socketpair", SYS_socketpair, AF_UNIX, (uint64_t)j->what->sock_type | SOCK_CLOEXEC, 0, j->text,
-		   0, 0);
+	err = call(j, &unused, "socketpair", SYS_socketpair, AF_UNIX,
+		   (uint64_t)j->what->sock_type | SOCK_CLOEXEC, 0, j->text, 0, 0);
 	if (!err)
 		err = target_read(j->target, j->text, fds, sizeof(fds));
 	if (err)
@@ -365,8 +382,10 @@ int inject_make_socket(struct inject_job *j)
 
 	if (err)
 		return err;
-	if (getsockopt(j->result->sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.pid != j->pid) {
-		msg_error("process %d: the socket made there belongs to process %d", (int)j->pid, (int)peer.pid);
+	if (getsockopt(j->result->sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
+	    peer.pid != j->pid) {
+		msg_error("process %d: the socket made there belongs to process %d", (int)j->pid,
+			  (int)peer.pid);
 		return -EPERM;
 	}
 	return err;

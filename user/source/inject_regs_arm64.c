@@ -2,10 +2,11 @@
 /*
  * inject_regs_arm64.c - see inject_regs.h; aarch64.
  *
- * How a system call is restarted (do_signal of the kernel's arch/arm64/kernel/signal.c): before the stop the kernel
- * has stepped back to the svc instruction and put back x0, so putting back pc and x0 is all. Only for calls that
- * restart_syscall(2) goes on with does it do more, and after the stop: such threads are not chosen (inject_stop.c).
- * What x0 was of a call that returned EINTR is not to be had, so such a call cannot be made anew.
+ * How a system call is restarted (do_signal of the kernel's arch/arm64/kernel/signal.c): before
+ * the stop the kernel has stepped back to the svc instruction and put back x0, so putting back
+ * pc and x0 is all. Only for calls that restart_syscall(2) goes on with does it do more, and
+ * after the stop: such threads are not chosen (inject_stop.c). What x0 was of a call that
+ * returned EINTR is not to be had, so such a call cannot be made anew.
  */
 #if defined(__aarch64__)
 
@@ -187,7 +188,8 @@ bool inject_regs_shadow(pid_t tid)
 	return !get_set(tid, 0x410, gcs, &len) && (gcs[0] & 1);
 }
 
-static void set_args(struct user_regs_struct *u, const struct inject_code_at *at, const uint64_t args[6])
+static void set_args(struct user_regs_struct *u, const struct inject_code_at *at,
+		     const uint64_t args[6])
 {
 	memcpy(u->regs, args, 6 * sizeof(*args));
 	u->regs[19] = at->word_at; /* functions keep these two */
@@ -197,8 +199,8 @@ static void set_args(struct user_regs_struct *u, const struct inject_code_at *at
 	u->pstate &= ~0xc00ul; /* BTYPE: what is jumped to need not begin with bti */
 }
 
-int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t sp,
-			    long nr, const uint64_t args[6])
+int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at,
+			    uint64_t sp, long nr, const uint64_t args[6])
 {
 	struct user_regs_struct u = *of(r);
 
@@ -209,10 +211,11 @@ int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct
 	return set(tid, &u);
 }
 
-int inject_regs_set_call(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t fn,
-			 uint64_t sp, const uint64_t args[6])
+int inject_regs_set_call(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at,
+			 uint64_t fn, uint64_t sp, const uint64_t args[6])
 {
-	struct user_fpsimd_struct *clean = calloc(1, sizeof(*clean)); /* FPCR 0 is what a program begins with */
+	/* FPCR 0 is what a program begins with */
+	struct user_fpsimd_struct *clean = calloc(1, sizeof(*clean));
 	struct user_regs_struct u = *of(r);
 	int err = clean ? put_set(tid, NT_PRFPREG, clean, sizeof(*clean)) : -ENOMEM;
 
@@ -263,8 +266,8 @@ int inject_regs_replace(pid_t tid, uint64_t ip, uint64_t sp)
 }
 
 /* struct rt_sigframe of the kernel; of the vectors the part that all processors have. */
-ssize_t inject_regs_frame(const struct inject_regs *r, uint64_t mask, uint64_t top, uint64_t ret, void *buf,
-			  size_t size, uint64_t *at, uint64_t *sp)
+ssize_t inject_regs_frame(const struct inject_regs *r, uint64_t mask, uint64_t top, uint64_t ret,
+			  void *buf, size_t size, uint64_t *at, uint64_t *sp)
 {
 	struct frame {
 		siginfo_t info;
@@ -279,7 +282,8 @@ ssize_t inject_regs_frame(const struct inject_regs *r, uint64_t mask, uint64_t t
 	if (top - *at > size)
 		return -E2BIG;
 	memset(buf, 0, top - *at);
-	f->uc.uc_stack.ss_flags = 1 << 30; /* not a flag of sigaltstack(2): the stack that is set stays */
+	/* not a flag of sigaltstack(2): the stack that is set stays */
+	f->uc.uc_stack.ss_flags = 1 << 30;
 	memcpy(&f->uc.uc_sigmask, &mask, sizeof(mask));
 	memcpy(f->uc.uc_mcontext.regs, u->regs, sizeof(u->regs));
 	f->uc.uc_mcontext.sp = u->sp;

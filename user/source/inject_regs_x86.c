@@ -2,10 +2,11 @@
 /*
  * inject_regs_x86.c - see inject_regs.h; x86-64.
  *
- * How a system call is restarted (arch_do_signal_or_restart of the kernel's arch/x86/kernel/signal.c): after the stop
- * the kernel looks at orig_rax, and if it is not negative at rax, and steps back over the syscall instruction. So
- * putting back both in a stop of the same kind is all. What restart_syscall(2) goes on with stays as it is as long as
- * no handler returns and no other sleep is interrupted in the thread.
+ * How a system call is restarted (arch_do_signal_or_restart of the kernel's
+ * arch/x86/kernel/signal.c): after the stop the kernel looks at orig_rax, and if it is not
+ * negative at rax, and steps back over the syscall instruction. So putting back both in a stop
+ * of the same kind is all. What restart_syscall(2) goes on with stays as it is as long as no
+ * handler returns and no other sleep is interrupted in the thread.
  */
 #if defined(__x86_64__)
 
@@ -27,8 +28,9 @@
 #define UC_FP 1
 #define UC_SS 2
 #define UC_STRICT_SS 4
-#define XSTATE_FLAGS 512	 /* offset of xstate_bv */
-#define XSTATE_SOFTWARE 464 /* of struct _fpx_sw_bytes; as a register set its first word is the mask of features */
+#define XSTATE_FLAGS 512 /* offset of xstate_bv */
+/* of struct _fpx_sw_bytes; as a register set its first word is the mask of features */
+#define XSTATE_SOFTWARE 464
 
 /* include/linux/errno.h of the kernel; never seen by programs */
 #define RESTARTSYS 512
@@ -46,12 +48,16 @@ struct frame { /* struct rt_sigframe of the kernel, from the word after its retu
 };
 
 static const uint8_t stub[] = {
-	0x0f, 0x05,		      /* syscall */
-	0x48, 0x89, 0xc7,	      /* mov %rax, %rdi */
-	0x44, 0x89, 0x23,	      /* mov %r12d, (%rbx) */
-	0xb8, SYS_rt_sigreturn, 0, 0, 0, /* mov $SYS_rt_sigreturn, %eax */
-	0x0f, 0x05,		      /* syscall */
-	0xf4,			      /* hlt */
+	0x0f, 0x05, /* syscall */
+	0x48, 0x89,
+	0xc7, /* mov %rax, %rdi */
+	0x44, 0x89,
+	0x23, /* mov %r12d, (%rbx) */
+	0xb8, SYS_rt_sigreturn,
+	0,    0,
+	0,	    /* mov $SYS_rt_sigreturn, %eax */
+	0x0f, 0x05, /* syscall */
+	0xf4,	    /* hlt */
 };
 
 static const struct user_regs_struct *of(const struct inject_regs *r)
@@ -169,8 +175,7 @@ static void plain(const struct inject_regs *r, struct user_regs_struct *u)
 	case RESTARTSYS:
 	case RESTARTNOINTR:
 	case RESTARTNOHAND:
-	case RESTART_RESTARTBLOCK:
-		redo(u);
+	case RESTART_RESTARTBLOCK: redo(u);
 	}
 	u->orig_rax = (unsigned long long)-1;
 }
@@ -193,7 +198,9 @@ bool inject_regs_native(const struct inject_regs *r)
 bool inject_regs_shadow(pid_t tid)
 {
 	char text[8192];
-	const char *line = host_status(tid, text, sizeof(text)) ? NULL : host_status_line(text, "x86_Thread_features");
+	const char *line = host_status(tid, text, sizeof(text))
+				   ? NULL
+				   : host_status_line(text, "x86_Thread_features");
 
 	return line && memmem(line, strcspn(line, "\n"), "shstk", 5);
 }
@@ -219,7 +226,8 @@ static int set_clean_xstate(pid_t tid, const struct inject_regs *r)
 	return err;
 }
 
-static void set_args(struct user_regs_struct *u, const struct inject_code_at *at, const uint64_t args[6])
+static void set_args(struct user_regs_struct *u, const struct inject_code_at *at,
+		     const uint64_t args[6])
 {
 	u->rbx = at->word_at; /* functions keep these two */
 	u->r12 = at->word;
@@ -233,8 +241,8 @@ static void set_args(struct user_regs_struct *u, const struct inject_code_at *at
 	u->eflags &= ~EFLAGS_ODD;
 }
 
-int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t sp,
-			    long nr, const uint64_t args[6])
+int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at,
+			    uint64_t sp, long nr, const uint64_t args[6])
 {
 	struct user_regs_struct u = *of(r);
 
@@ -245,8 +253,8 @@ int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct
 	return set(tid, &u);
 }
 
-int inject_regs_set_call(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at, uint64_t fn,
-			 uint64_t sp, const uint64_t args[6])
+int inject_regs_set_call(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at,
+			 uint64_t fn, uint64_t sp, const uint64_t args[6])
 {
 	struct user_regs_struct u = *of(r);
 	int err = set_clean_xstate(tid, r); /* where it returns to stands at sp already */
@@ -297,8 +305,8 @@ int inject_regs_jump(pid_t tid, uint64_t ip, uint64_t sp)
 	return err ? err : set(tid, &u);
 }
 
-/* The vector state as the kernel writes it for a handler: the register set, with its size said in a gap of it and after
- * it (save_xstate_epilog of arch/x86/kernel/fpu/signal.c). */
+/* The vector state as the kernel writes it for a handler: the register set, with its size said
+ * in a gap of it and after it (save_xstate_epilog of arch/x86/kernel/fpu/signal.c). */
 static void put_xstate(const struct inject_regs *r, uint8_t *to)
 {
 	const uint32_t magic2 = FP_XSTATE_MAGIC2;
@@ -315,11 +323,12 @@ static void put_xstate(const struct inject_regs *r, uint8_t *to)
 	memcpy(to + len, &magic2, sizeof(magic2));
 }
 
-ssize_t inject_regs_frame(const struct inject_regs *r, uint64_t mask, uint64_t top, uint64_t ret, void *buf,
-			  size_t size, uint64_t *at, uint64_t *sp)
+ssize_t inject_regs_frame(const struct inject_regs *r, uint64_t mask, uint64_t top, uint64_t ret,
+			  void *buf, size_t size, uint64_t *at, uint64_t *sp)
 {
 	uint64_t vector = (top - r->sets[0].len - 64) & ~63ull;
-	uint64_t uc = (vector - sizeof(struct frame) - 256) & ~63ull; /* beyond: struct siginfo, which is not read */
+	/* beyond: struct siginfo, which is not read */
+	uint64_t uc = (vector - sizeof(struct frame) - 256) & ~63ull;
 	struct user_regs_struct u;
 	struct frame f = { .uc.flags = UC_FP | UC_SS | UC_STRICT_SS };
 	struct sigcontext *c = &f.uc.mcontext;
@@ -339,7 +348,8 @@ ssize_t inject_regs_frame(const struct inject_regs *r, uint64_t mask, uint64_t t
 	c->__pad0 = (uint16_t)u.ss; /* where the kernel has ss */
 	c->fpstate = (struct _fpstate *)vector;
 	f.uc.mask = mask;
-	f.uc.stack.ss_flags = 1 << 30; /* not a flag of sigaltstack(2): the stack that is set stays */
+	/* not a flag of sigaltstack(2): the stack that is set stays */
+	f.uc.stack.ss_flags = 1 << 30;
 	memset(buf, 0, top - *at);
 	memcpy(buf, &ret, 8);
 	memcpy((uint8_t *)buf + 8, &f, sizeof(f));

@@ -2,10 +2,11 @@
 /*
  * inject_remote.c - see inject_remote.h.
  *
- * Three kinds of stops. The first and the last are PTRACE_EVENT_STOP, which PTRACE_INTERRUPT makes where the kernel
- * looks at signals: there an interrupted system call can be put back so that the kernel restarts it. In between the
- * thread goes from system call stop to system call stop, and its end of a function is told by its entering
- * rt_sigreturn(2) at the frame of ours: no breakpoint, no signal, no word of its code is changed.
+ * Three kinds of stops. The first and the last are PTRACE_EVENT_STOP, which PTRACE_INTERRUPT
+ * makes where the kernel looks at signals: there an interrupted system call can be put back so
+ * that the kernel restarts it. In between the thread goes from system call stop to system call
+ * stop, and its end of a function is told by its entering rt_sigreturn(2) at the frame of ours:
+ * no breakpoint, no signal, no word of its code is changed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,14 +33,17 @@
 
 #define SYSCALL_LIMIT_MS 2000
 #define CLOSE_LIMIT_NS 2000000000ull
-#define SPINS 40	/* looks at a thread before we sleep between them */
-#define PATIENCE 10	/* a function that works on, and waits for no lock, is given so many times its limit */
+#define SPINS 40 /* looks at a thread before we sleep between them */
+/* a function that works on, and waits for no lock, is given so many times its limit */
+#define PATIENCE 10
 #define FRAME_MAX (96u << 10)
-#define SIGBIT(sig) (1ull << ((sig) - 1))
-/* What a fault in the thread itself raises: blocked, it would reset the program's handler (force_sig() of the kernel).
+#define SIGBIT(sig) (1ull << ((sig)-1))
+/* What a fault in the thread itself raises: blocked, it would reset the program's handler
+ * (force_sig() of the kernel).
  * */
-#define SYNCHRONOUS \
-	(SIGBIT(SIGSEGV) | SIGBIT(SIGBUS) | SIGBIT(SIGILL) | SIGBIT(SIGFPE) | SIGBIT(SIGTRAP) | SIGBIT(SIGSYS))
+#define SYNCHRONOUS                                                                             \
+	(SIGBIT(SIGSEGV) | SIGBIT(SIGBUS) | SIGBIT(SIGILL) | SIGBIT(SIGFPE) | SIGBIT(SIGTRAP) | \
+	 SIGBIT(SIGSYS))
 
 enum stop {
 	STOP_SYSCALL,
@@ -63,12 +67,14 @@ static int wait_stop(struct inject_remote *r, int *sig, uint64_t until_ns)
 		int status;
 
 		/* its end is left to its parent, which may be our own process */
-		if (waitid(P_PID, (id_t)r->tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) < 0 ||
+		if (waitid(P_PID, (id_t)r->tid, &info,
+			   WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) < 0 ||
 		    (info.si_pid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)) {
 			r->gone = true;
 			return -ESRCH;
 		}
-		if (info.si_pid && waitpid(r->tid, &status, __WALL | __WNOTHREAD | WNOHANG) == r->tid) {
+		if (info.si_pid &&
+		    waitpid(r->tid, &status, __WALL | __WNOTHREAD | WNOHANG) == r->tid) {
 			r->gone = !WIFSTOPPED(status);
 			if (r->gone)
 				return -ESRCH;
@@ -83,7 +89,8 @@ static int wait_stop(struct inject_remote *r, int *sig, uint64_t until_ns)
 		if (inject_now_ns() > until_ns)
 			return -ETIME;
 		/* sleeping, not yielding: it is on a busy machine that we must come back at once */
-		nanosleep(&(struct timespec){ .tv_nsec = looks < SPINS + 100 ? 20000 : 500000 }, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = looks < SPINS + 100 ? 20000 : 500000 },
+			  NULL);
 	}
 }
 
@@ -93,7 +100,8 @@ static int resume(struct inject_remote *r, int request, int sig)
 	return ptrace((enum __ptrace_request)request, r->tid, 0, sig) < 0 ? -errno : 0;
 }
 
-/* Until it stands where the kernel looks at signals. Those that come first are delivered, if deliver; else kept. */
+/* Until it stands where the kernel looks at signals. Those that come first are delivered, if
+ * deliver; else kept. */
 static int interrupt(struct inject_remote *r, uint64_t until_ns, bool deliver)
 {
 	int sig = 0, stop, err;
@@ -137,7 +145,8 @@ static int set_mask(struct inject_remote *r, uint64_t mask)
 	return ptrace((enum __ptrace_request)PTRACE_SETSIGMASK, r->tid, 8, &mask) < 0 ? -errno : 0;
 }
 
-/* PTRACE_DETACH needs a stop, which was asked for. One that does not stop even now is let go when our thread ends. */
+/* PTRACE_DETACH needs a stop, which was asked for. One that does not stop even now is let go
+ * when our thread ends. */
 static void let_go(struct inject_remote *r)
 {
 	int sig = 0, stop = STOP_EVENT;
@@ -207,8 +216,8 @@ int inject_remote_arm(struct inject_remote *r, uint64_t top)
 	return err;
 }
 
-/* A signal that is about to be delivered amid what is made to run: which is delivered instead. -EFAULT: it was raised
- * by that itself. */
+/* A signal that is about to be delivered amid what is made to run: which is delivered instead.
+ * -EFAULT: it was raised by that itself. */
 static int held(struct inject_remote *r, int sig)
 {
 	siginfo_t info;
@@ -252,8 +261,8 @@ static int step(struct inject_remote *r, uint64_t until_ns)
 	return err ? err : next(r, until_ns);
 }
 
-int inject_remote_syscall(struct inject_remote *r, int64_t *result, long nr, uint64_t a, uint64_t b, uint64_t c,
-			  uint64_t d, uint64_t e, uint64_t f)
+int inject_remote_syscall(struct inject_remote *r, int64_t *result, long nr, uint64_t a, uint64_t b,
+			  uint64_t c, uint64_t d, uint64_t e, uint64_t f)
 {
 	const uint64_t args[6] = { a, b, c, d, e, f };
 	uint64_t until_ns = inject_now_ns() + SYSCALL_LIMIT_MS * 1000000ull, sp = r->sp, seen_sp;
@@ -280,10 +289,12 @@ int inject_remote_syscall(struct inject_remote *r, int64_t *result, long nr, uin
 	err = err ? err : inject_regs_get(r->tid, &seen, &seen_sp, result, &handed);
 	if (err)
 		return err;
-	return r->sp ? inject_regs_jump(r->tid, r->code.ret, r->sp) : inject_regs_restore_plain(r->tid, &r->saved);
+	return r->sp ? inject_regs_jump(r->tid, r->code.ret, r->sp)
+		     : inject_regs_restore_plain(r->tid, &r->saved);
 }
 
-/* It did not come to its end in time. Whether it may be given up: it waits for a lock, so has not got it. */
+/* It did not come to its end in time. Whether it may be given up: it waits for a lock, so has
+ * not got it. */
 static bool waits(struct inject_remote *r)
 {
 	char path[64], text[256] = "";
@@ -299,7 +310,8 @@ static bool waits(struct inject_remote *r)
 	return n > 0 && strtol(text, NULL, 10) == SYS_futex && text[0] >= '0' && text[0] <= '9';
 }
 
-int inject_remote_call(struct inject_remote *r, int64_t *result, uint64_t fn, uint64_t a, uint64_t b, int limit_ms)
+int inject_remote_call(struct inject_remote *r, int64_t *result, uint64_t fn, uint64_t a,
+		       uint64_t b, int limit_ms)
 {
 	const uint64_t args[6] = { a, b }, slice_ns = (uint64_t)limit_ms * 1000000;
 	const uint64_t end = inject_now_ns() + PATIENCE * slice_ns;
@@ -327,7 +339,8 @@ int inject_remote_call(struct inject_remote *r, int64_t *result, uint64_t fn, ui
 	/* back to where everything ends, past what it was doing */
 	if (err == -EFAULT)
 		inject_regs_jump(r->tid, r->code.ret, r->sp);
-	if ((err == -EFAULT || err == -ETIME) && !interrupt(r, inject_now_ns() + CLOSE_LIMIT_NS, false))
+	if ((err == -EFAULT || err == -ETIME) &&
+	    !interrupt(r, inject_now_ns() + CLOSE_LIMIT_NS, false))
 		inject_regs_jump(r->tid, r->code.ret, r->sp);
 	return err;
 }

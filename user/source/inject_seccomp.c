@@ -2,8 +2,9 @@
 /*
  * inject_seccomp.c - see inject_seccomp.h.
  *
- * The kernel hands out the filters of a tracee; they are programs of classic BPF over struct seccomp_data, run here for
- * the calls that injection makes. Where a filter looks at arguments, those that matter are given as they will be.
+ * The kernel hands out the filters of a tracee; they are programs of classic BPF over struct
+ * seccomp_data, run here for the calls that injection makes. Where a filter looks at arguments,
+ * those that matter are given as they will be.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -27,7 +28,8 @@
 #else
 #define ARCH_HERE AUDIT_ARCH_AARCH64
 #endif
-#define FILTERS_MAX 1024 /* of one thread; the kernel's bound on their instructions is reached earlier */
+/* of one thread; the kernel's bound on their instructions is reached earlier */
+#define FILTERS_MAX 1024
 #define STEPS_MAX BPF_MAXINSNS
 
 struct machine {
@@ -46,40 +48,26 @@ static uint32_t load(const struct seccomp_data *data, uint32_t at)
 static uint32_t compute(uint16_t op, uint32_t a, uint32_t b)
 {
 	switch (BPF_OP(op)) {
-	case BPF_ADD:
-		return a + b;
-	case BPF_SUB:
-		return a - b;
-	case BPF_MUL:
-		return a * b;
-	case BPF_DIV:
-		return b ? a / b : 0;
-	case BPF_OR:
-		return a | b;
-	case BPF_AND:
-		return a & b;
-	case BPF_XOR:
-		return a ^ b;
-	case BPF_LSH:
-		return b < 32 ? a << b : 0;
-	case BPF_RSH:
-		return b < 32 ? a >> b : 0;
-	default: /* BPF_NEG */
-		return -a;
+	case BPF_ADD: return a + b;
+	case BPF_SUB: return a - b;
+	case BPF_MUL: return a * b;
+	case BPF_DIV: return b ? a / b : 0;
+	case BPF_OR: return a | b;
+	case BPF_AND: return a & b;
+	case BPF_XOR: return a ^ b;
+	case BPF_LSH: return b < 32 ? a << b : 0;
+	case BPF_RSH: return b < 32 ? a >> b : 0;
+	default: /* BPF_NEG */ return -a;
 	}
 }
 
 static bool jumps(uint16_t op, uint32_t a, uint32_t b)
 {
 	switch (BPF_OP(op)) {
-	case BPF_JEQ:
-		return a == b;
-	case BPF_JGT:
-		return a > b;
-	case BPF_JGE:
-		return a >= b;
-	default: /* BPF_JSET */
-		return a & b;
+	case BPF_JEQ: return a == b;
+	case BPF_JGT: return a > b;
+	case BPF_JGE: return a >= b;
+	default: /* BPF_JSET */ return a & b;
 	}
 }
 
@@ -99,15 +87,9 @@ static void step(struct machine *m, const struct sock_filter *f, const struct se
 			v = sizeof(*data);
 		*(BPF_CLASS(f->code) == BPF_LD ? &m->a : &m->x) = v;
 		return;
-	case BPF_ST:
-		m->m[f->k % BPF_MEMWORDS] = m->a;
-		return;
-	case BPF_STX:
-		m->m[f->k % BPF_MEMWORDS] = m->x;
-		return;
-	case BPF_ALU:
-		m->a = compute(f->code, m->a, src);
-		return;
+	case BPF_ST: m->m[f->k % BPF_MEMWORDS] = m->a; return;
+	case BPF_STX: m->m[f->k % BPF_MEMWORDS] = m->x; return;
+	case BPF_ALU: m->a = compute(f->code, m->a, src); return;
 	default: /* BPF_MISC */
 		if (BPF_MISCOP(f->code) == BPF_TAX)
 			m->x = m->a;
@@ -116,7 +98,8 @@ static void step(struct machine *m, const struct sock_filter *f, const struct se
 	}
 }
 
-/* Runs a filter. Returns its verdict (SECCOMP_RET_), or SECCOMP_RET_KILL_PROCESS for one that is none. */
+/* Runs a filter. Returns its verdict (SECCOMP_RET_), or SECCOMP_RET_KILL_PROCESS for one that is
+ * none. */
 static uint32_t run(const struct sock_filter *code, size_t len, const struct seccomp_data *data)
 {
 	struct machine m = {};
@@ -132,7 +115,8 @@ static uint32_t run(const struct sock_filter *code, size_t len, const struct sec
 		else if (BPF_OP(f->code) == BPF_JA)
 			pc += f->k;
 		else
-			pc += jumps(f->code, m.a, BPF_SRC(f->code) == BPF_X ? m.x : f->k) ? f->jt : f->jf;
+			pc += jumps(f->code, m.a, BPF_SRC(f->code) == BPF_X ? m.x : f->k) ? f->jt
+											  : f->jf;
 	}
 	return SECCOMP_RET_KILL_PROCESS;
 }
@@ -143,7 +127,9 @@ static const struct {
 	long nr;
 	uint64_t args[6];
 } needed[] = {
-	{ "mmap", SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ull } },
+	{ "mmap",
+	  SYS_mmap,
+	  { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ull } },
 	{ "mmap (executable)", SYS_mmap, { 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, 3 } },
 	{ "mprotect", SYS_mprotect, { 4096, 4096, PROT_READ } },
 	{ "munmap", SYS_munmap, { 4096, 4096 } },

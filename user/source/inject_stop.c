@@ -2,10 +2,11 @@
 /*
  * inject_stop.c - see inject_stop.h.
  *
- * Before: a thread that sleeps in a system call is taken if the kernel makes that call anew after a stop, with what was
- * left of its time; one whose call would return EINTR or a part of its work is left alone. After: what its stack shows.
- * Each run of frames in libc must have been entered by a function that is known to hold none of libc's locks, or be the
- * thread's beginning; frames of the allocator or the loader rule it out.
+ * Before: a thread that sleeps in a system call is taken if the kernel makes that call anew
+ * after a stop, with what was left of its time; one whose call would return EINTR or a part of
+ * its work is left alone. After: what its stack shows. Each run of frames in libc must have been
+ * entered by a function that is known to hold none of libc's locks, or be the thread's
+ * beginning; frames of the allocator or the loader rule it out.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +28,8 @@
 
 #define THREADS_MAX 4096
 #define FRAMES_MAX 512
-#define BASE_FRAMES 2	      /* of libc where a thread begins: with more it is not only beginning, but exiting, say */
+/* of libc where a thread begins: with more it is not only beginning, but exiting, say */
+#define BASE_FRAMES 2
 #define SCAN_MAX (256u << 10) /* bytes of a stack that could not be followed */
 #define STOP_MS 200	      /* for one thread to stop */
 
@@ -46,23 +48,25 @@ struct candidate {
 	uint64_t ip, sp; /* while it sleeps */
 };
 
-/* ---- before: which ---------------------------------------------------------------------------------------- */
+/* ---- before: which ---- */
 
 static const short waits[] = {
 #ifdef SYS_poll
-	SYS_poll, SYS_select, SYS_pause,
+	SYS_poll,	   SYS_select,	 SYS_pause,
 #endif
-	SYS_ppoll, SYS_pselect6, SYS_nanosleep, SYS_clock_nanosleep, SYS_futex, SYS_rt_sigsuspend, SYS_wait4, SYS_waitid,
-	SYS_restart_syscall,
+	SYS_ppoll,	   SYS_pselect6, SYS_nanosleep, SYS_clock_nanosleep, SYS_futex,
+	SYS_rt_sigsuspend, SYS_wait4,	 SYS_waitid,	SYS_restart_syscall,
 };
 static const short reads[] = { SYS_read, SYS_readv, SYS_pread64 };
-/* Never restarted by the kernel, and not begun either when they return EINTR: can be made anew by us. */
+/* Never restarted by the kernel, and not begun either when they return EINTR: can be made anew
+ * by us. */
 static const short again[] = {
 #ifdef SYS_epoll_wait
 	SYS_epoll_wait,
 #endif
-	SYS_epoll_pwait, SYS_semop, SYS_semtimedop, SYS_rt_sigtimedwait, SYS_recvfrom, SYS_recvmsg, SYS_accept, SYS_accept4,
-	SYS_io_getevents, SYS_read, SYS_readv,
+	SYS_epoll_pwait,  SYS_semop,   SYS_semtimedop, SYS_rt_sigtimedwait,
+	SYS_recvfrom,	  SYS_recvmsg, SYS_accept,     SYS_accept4,
+	SYS_io_getevents, SYS_read,    SYS_readv,
 #ifdef SYS_epoll_pwait2
 	SYS_epoll_pwait2,
 #endif
@@ -100,7 +104,8 @@ static bool is_socket(pid_t pid, uint64_t fd)
 	return readlink(path, link, sizeof(link) - 1) <= 0 || !strncmp(link, "socket:", 7);
 }
 
-/* "7 0x7ffd... 0x1 0xffffffff 0x0 0x0 0x0 0x7ffd... 0x7f...": number, arguments, sp, ip; "-1 sp ip"; "running" */
+/* "7 0x7ffd... 0x1 0xffffffff 0x0 0x0 0x0 0x7ffd... 0x7f...": number, arguments, sp, ip; "-1 sp
+ * ip"; "running" */
 static enum rank by_call(pid_t pid, struct candidate *c, const char *text)
 {
 	uint64_t v[8] = {};
@@ -114,8 +119,8 @@ static enum rank by_call(pid_t pid, struct candidate *c, const char *text)
 		return RANK_RUNS;
 	c->sp = v[6];
 	c->ip = v[7];
-	if (RESTARTS_WHOLE && (nr == SYS_nanosleep || nr == SYS_clock_nanosleep || nr == SYS_restart_syscall ||
-			       (nr == SYS_futex && v[3])))
+	if (RESTARTS_WHOLE && (nr == SYS_nanosleep || nr == SYS_clock_nanosleep ||
+			       nr == SYS_restart_syscall || (nr == SYS_futex && v[3])))
 		return RANK_NOT;
 	if (in(nr, waits, ARRAY_LEN(waits)))
 		return RANK_WAITS;
@@ -135,9 +140,7 @@ static bool rank(struct inject_place *p, struct candidate *c)
 	if (!at || at[1] != ' ')
 		return false;
 	switch (at[2]) {
-	case 'R':
-		c->rank = RANK_RUNS;
-		return true;
+	case 'R': c->rank = RANK_RUNS; return true;
 	case 'S':
 	case 'I':
 		if (read_task(p->pid, c->tid, "syscall", text, sizeof(text)) > 0)
@@ -146,15 +149,10 @@ static bool rank(struct inject_place *p, struct candidate *c)
 			return true;
 		p->why = "in a system call that would not go on as before";
 		break;
-	case 'D':
-		p->why = "in a system call that cannot be interrupted";
-		break;
+	case 'D': p->why = "in a system call that cannot be interrupted"; break;
 	case 'T':
-	case 't':
-		p->why = "stopped";
-		break;
-	default:
-		return false;
+	case 't': p->why = "stopped"; break;
+	default: return false;
 	}
 	p->tid = c->tid;
 	return true;
@@ -164,7 +162,8 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 
-	return x->rank != y->rank ? (int)x->rank - (int)y->rank : (x->tid > y->tid) - (x->tid < y->tid);
+	return x->rank != y->rank ? (int)x->rank - (int)y->rank
+				  : (x->tid > y->tid) - (x->tid < y->tid);
 }
 
 static int list(struct inject_place *p, struct candidate *out, int max)
@@ -192,7 +191,7 @@ static int list(struct inject_place *p, struct candidate *out, int max)
 	return n;
 }
 
-/* ---- after: where it is ------------------------------------------------------------------------------------ */
+/* ---- after: where it is ---- */
 
 static bool signal_waits(pid_t pid, pid_t tid)
 {
@@ -210,17 +209,20 @@ static bool signal_waits(pid_t pid, pid_t tid)
 	return (sets[0] | sets[1]) & ~sets[2];
 }
 
-/* Between our look and the stop it went into a call that returns EINTR for nothing else than the stop. */
+/* Between our look and the stop it went into a call that returns EINTR for nothing else than the
+ * stop. */
 static int undo_eintr(struct inject_remote *r)
 {
-	if (!inject_regs_eintr(&r->saved) || !in(inject_regs_syscall(&r->saved), again, ARRAY_LEN(again)) ||
+	if (!inject_regs_eintr(&r->saved) ||
+	    !in(inject_regs_syscall(&r->saved), again, ARRAY_LEN(again)) ||
 	    signal_waits(r->pid, r->tid))
 		return 0;
 	inject_regs_redo(&r->saved);
 	return inject_regs_restore(r->tid, &r->saved);
 }
 
-/* A restartable sequence would be begun anew by the kernel if we were not here; moved elsewhere, it is forgotten. */
+/* A restartable sequence would be begun anew by the kernel if we were not here; moved elsewhere,
+ * it is forgotten. */
 static bool in_sequence(struct inject_remote *r, struct target *t, uint64_t ip)
 {
 	struct {
@@ -233,7 +235,9 @@ static bool in_sequence(struct inject_remote *r, struct target *t, uint64_t ip)
 	} cs;
 	uint64_t at;
 
-	if (ptrace((enum __ptrace_request)PTRACE_GET_RSEQ_CONFIGURATION, r->tid, sizeof(conf), &conf) <= 0 || !conf.at)
+	if (ptrace((enum __ptrace_request)PTRACE_GET_RSEQ_CONFIGURATION, r->tid, sizeof(conf),
+		   &conf) <= 0 ||
+	    !conf.at)
 		return false;
 	if (target_read(t, conf.at + 8, &at, 8) || !at)
 		return false;
@@ -248,8 +252,9 @@ static bool is_return(struct target *t, uint64_t addr)
 	       inject_regs_is_call(code, sizeof(code));
 }
 
-/* The part of a stack that could not be followed: may any word of it be a return address into what rules it out? Or one that
- * ends a signal's handler: what it interrupted is not told by any return address, and may be on another stack. */
+/* The part of a stack that could not be followed: may any word of it be a return address into
+ * what rules it out? Or one that ends a signal's handler: what it interrupted is not told by any
+ * return address, and may be on another stack. */
 static const char *scan(const struct inject_place *p, uint64_t sp)
 {
 	const struct target_map *m = target_map_at(p->target, sp);
@@ -267,8 +272,10 @@ static const char *scan(const struct inject_place *p, uint64_t sp)
 
 		if (words[i] == end_of_handler && end_of_handler)
 			why = "perhaps in a signal's handler";
-		else if ((kind == INJECT_LOADER || kind == INJECT_ALLOCATOR) && is_return(p->target, words[i]))
-			why = kind == INJECT_LOADER ? "perhaps in the dynamic loader" : "perhaps in the allocator";
+		else if ((kind == INJECT_LOADER || kind == INJECT_ALLOCATOR) &&
+			 is_return(p->target, words[i]))
+			why = kind == INJECT_LOADER ? "perhaps in the dynamic loader"
+						    : "perhaps in the allocator";
 	}
 	free(words);
 	return why;
@@ -281,28 +288,25 @@ static const char *judge(const struct inject_place *p, const uint64_t *ips, int 
 
 		j = i + 1;
 		switch (kind) {
-		case INJECT_LOADER:
-			return "in the dynamic loader";
-		case INJECT_ALLOCATOR:
-			return "in the allocator";
-		case INJECT_NO_CODE:
-			return "where its stack could not be followed";
+		case INJECT_LOADER: return "in the dynamic loader";
+		case INJECT_ALLOCATOR: return "in the allocator";
+		case INJECT_NO_CODE: return "where its stack could not be followed";
 		case INJECT_OTHER:
 		case INJECT_ENTRY:
-		case INJECT_VDSO:
-			continue;
-		default:
-			last = kind;
+		case INJECT_VDSO: continue;
+		default: last = kind;
 		}
 		for (; j < n; j++) {
 			kind = inject_code_at(p->code, ips[j]);
-			if (kind != INJECT_LIBC && kind != INJECT_LIBC_OPEN && kind != INJECT_LIBC_BASE)
+			if (kind != INJECT_LIBC && kind != INJECT_LIBC_OPEN &&
+			    kind != INJECT_LIBC_BASE)
 				break;
 			last = kind;
 		}
 		if (kind == INJECT_ALLOCATOR && j < n)
 			return "in the allocator";
-		if (last == INJECT_LIBC_BASE || (j < n && kind == INJECT_ENTRY) || (j == n && !lost_sp && last != INJECT_LIBC_OPEN)) {
+		if (last == INJECT_LIBC_BASE || (j < n && kind == INJECT_ENTRY) ||
+		    (j == n && !lost_sp && last != INJECT_LIBC_OPEN)) {
 			if (!i || j - i > BASE_FRAMES)
 				return "beginning or ending";
 		} else if (last != INJECT_LIBC_OPEN) {
@@ -328,9 +332,10 @@ static const char *look_whole(const struct inject_place *p, const struct inject_
 }
 
 /*
- * A stack has words that were left there by calls long over, and the quick look takes them for frames: a thread that sleeps would
- * never be taken. So, if no thread was found at the first round, the frames themselves are looked at; of one that sleeps, what
- * has to be read of files for that is read before the stop.
+ * A stack has words that were left there by calls long over, and the quick look takes them for
+ * frames: a thread that sleeps would never be taken. So, if no thread was found at the first
+ * round, the frames themselves are looked at; of one that sleeps, what has to be read of files
+ * for that is read before the stop.
  */
 static const char *look(const struct inject_place *p, struct inject_remote *r, bool whole)
 {
@@ -346,7 +351,8 @@ static const char *look(const struct inject_place *p, struct inject_remote *r, b
 	return why && whole ? look_whole(p, &t) : why;
 }
 
-static int try_one(struct inject_remote *r, struct inject_place *p, const struct candidate *c, bool whole)
+static int try_one(struct inject_remote *r, struct inject_place *p, const struct candidate *c,
+		   bool whole)
 {
 	struct inject_thread t = { .pid = p->pid, .tid = c->tid, .ip = c->ip, .sp = c->sp };
 	struct candidate now = *c;
@@ -382,13 +388,17 @@ int inject_stop(struct inject_remote *r, struct inject_place *p)
 		int n = list(p, all, THREADS_MAX);
 
 		if (round)
-			nanosleep(&(struct timespec){ .tv_nsec = round < 20 ? 1000000 : round < 60 ? 5000000 : 25000000 }, NULL);
+			nanosleep(&(struct timespec){ .tv_nsec = round < 20   ? 1000000
+								 : round < 60 ? 5000000
+									      : 25000000 },
+				  NULL);
 		err = n < 0 ? n : -EAGAIN;
 		for (int i = 0; i < n && err == -EAGAIN && inject_now_ns() < until_ns; i++) {
 			err = try_one(r, p, &all[i], round > 0);
 			if (err)
 				inject_remote_close(r);
-			/* a thread may end, or not stop in time; another process's tracer may be quicker */
+			/* a thread may end, or not stop in time; another process's tracer may be
+			 * quicker */
 			if (err == -ESRCH || err == -ETIME)
 				err = -EAGAIN;
 		}

@@ -18,8 +18,9 @@ struct inject_place {
 	const char *why; /* where it was */
 };
 
-/* Stops threads, one at a time, until one is at a safe point. Returns 0 (it stands), -EAGAIN (none within the limit),
- * or what inject_remote_open() returned. inject_remote_close() in any case. */
+/* Stops threads, one at a time, until one is at a safe point. Returns 0 (it stands), -EAGAIN
+ * (none within the limit), or what inject_remote_open() returned. inject_remote_close() in any
+ * case. */
 int inject_stop(struct inject_remote *, struct inject_place *);
 
 #endif

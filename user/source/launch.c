@@ -2,13 +2,14 @@
 /*
  * launch.c - see launch.h.
  *
- * A thread of ours is the tracer: it makes the ptrace(2) calls that launch_poll() asks for and does nothing else. To
- * detach, it ends: the kernel then lets every tracee go where it is. PTRACE_DETACH would need each of them stopped
- * first, and a stop makes epoll_wait(2), and recv(2) with a time-out, fail with EINTR in the program. wait(2) works for
- * the whole process, so the callbacks run on the caller's thread.
+ * A thread of ours is the tracer: it makes the ptrace(2) calls that launch_poll() asks for and does
+ * nothing else. To detach, it ends: the kernel then lets every tracee go where it is. PTRACE_DETACH
+ * would need each of them stopped first, and a stop makes epoll_wait(2), and recv(2) with a
+ * time-out, fail with EINTR in the program. wait(2) works for the whole process, so the callbacks
+ * run on the caller's thread.
  *
- * A table of threads tells new processes from known ones: a child's first stop and its parent's fork event come in
- * either order. Knows nothing of BPF or of CUDA.
+ * A table of threads tells new processes from known ones: a child's first stop and its parent's
+ * fork event come in either order. Knows nothing of BPF or of CUDA.
  */
 #include <elf.h>
 #include <errno.h>
@@ -41,10 +42,10 @@ struct launch {
 	const struct launch_ops *ops;
 	void *ctx;
 	struct launch_child child;
-	char *name;	/* for messages */
+	char *name; /* for messages */
 	int status;
 	bool started, execed, exited, ended, closing;
-	bool follow; /* descendants too */
+	bool follow;	      /* descendants too */
 	struct tracee *table; /* open addressing, at most half full */
 	unsigned mask, used;
 	/* the tracer thread, and what it is asked */
@@ -52,13 +53,13 @@ struct launch {
 	bool threaded;
 	sem_t asked, answered;
 	pid_t tracer; /* its tid */
-	int request; /* -1: end */
+	int request;  /* -1: end */
 	pid_t tid;
 	unsigned long addr, data;
 	int err;
 };
 
-/* ---- the tracer thread ------------------------------------------------------------------------------------- */
+/* ---- the tracer thread ---- */
 
 static void wait_for(sem_t *sem)
 {
@@ -78,7 +79,9 @@ static void *tracer_main(void *arg)
 		wait_for(&l->asked);
 		if (l->request < 0)
 			return NULL;
-		l->err = ptrace((enum __ptrace_request)l->request, l->tid, l->addr, l->data) < 0 ? -errno : 0;
+		l->err = ptrace((enum __ptrace_request)l->request, l->tid, l->addr, l->data) < 0
+				 ? -errno
+				 : 0;
 	}
 }
 
@@ -110,7 +113,8 @@ static void tracer_close(struct launch *l)
 	l->threaded = false;
 }
 
-/* ptrace(2). -ESRCH is no error for the callers: the tracee was killed meanwhile, and wait(2) will say so. */
+/* ptrace(2). -ESRCH is no error for the callers: the tracee was killed meanwhile, and wait(2)
+ * will say so. */
 static int trace(struct launch *l, int request, pid_t tid, unsigned long addr, unsigned long data)
 {
 	l->request = request;
@@ -122,7 +126,7 @@ static int trace(struct launch *l, int request, pid_t tid, unsigned long addr, u
 	return l->err;
 }
 
-/* ---- the table ---------------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 /* The tracee's slot, or the free one where it belongs. */
 static unsigned slot_of(const struct launch *l, pid_t tid)
@@ -163,7 +167,8 @@ static void add(struct launch *l, pid_t tid, pid_t tgid)
 {
 	unsigned i;
 
-	/* Without memory it goes on until one slot is left: then children may be reported twice, or late. */
+	/* Without memory it goes on until one slot is left: then children may be reported twice,
+	 * or late. */
 	if (l->used * 2 > l->mask && grow(l) && l->used == l->mask)
 		return;
 	i = slot_of(l, tid);
@@ -188,7 +193,7 @@ static void del(struct launch *l, pid_t tid)
 	}
 }
 
-/* ---- new threads and processes -------------------------------------------------------------------------------- */
+/* ---- new threads and processes ---- */
 
 struct ids {
 	pid_t tgid, ppid, tracer;
@@ -206,7 +211,8 @@ static int read_ids(pid_t tid, struct ids *ids)
 	if (!f)
 		return -errno;
 	while (n < 3 && fgets(line, sizeof(line), f))
-		n += sscanf(line, "Tgid: %d", &ids->tgid) == 1 || sscanf(line, "PPid: %d", &ids->ppid) == 1 ||
+		n += sscanf(line, "Tgid: %d", &ids->tgid) == 1 ||
+		     sscanf(line, "PPid: %d", &ids->ppid) == 1 ||
 		     sscanf(line, "TracerPid: %d", &ids->tracer) == 1;
 	fclose(f);
 	return n == 3 ? 0 : -ESRCH;
@@ -240,7 +246,8 @@ static void forked(struct launch *l, pid_t tid)
 	unsigned long child = 0;
 	struct ids ids;
 
-	if (trace(l, PTRACE_GETEVENTMSG, tid, 0, (unsigned long)&child) || !child || find(l, (pid_t)child))
+	if (trace(l, PTRACE_GETEVENTMSG, tid, 0, (unsigned long)&child) || !child ||
+	    find(l, (pid_t)child))
 		return;
 	/* Not ours: it stopped, ran and ended before this event came. */
 	if (read_ids((pid_t)child, &ids) || ids.tracer != l->tracer)
@@ -248,13 +255,15 @@ static void forked(struct launch *l, pid_t tid)
 	joined(l, (pid_t)child, ids.tgid, parent);
 }
 
-/* The thread has taken over its leader's id; its own is gone without a word, and those of the others too soon. */
+/* The thread has taken over its leader's id; its own is gone without a word, and those of the
+ * others too soon. */
 static void execed(struct launch *l, pid_t tid)
 {
 	pid_t tgid = tgid_of(l, tid);
 	unsigned long former = 0;
 
-	if (!trace(l, PTRACE_GETEVENTMSG, tid, 0, (unsigned long)&former) && former && (pid_t)former != tid)
+	if (!trace(l, PTRACE_GETEVENTMSG, tid, 0, (unsigned long)&former) && former &&
+	    (pid_t)former != tid)
 		del(l, (pid_t)former);
 	if (tgid == l->child.pid)
 		l->execed = true;
@@ -262,7 +271,7 @@ static void execed(struct launch *l, pid_t tid)
 		l->ops->on_stop(l->ctx, tgid, tid, true);
 }
 
-/* ---- stops -------------------------------------------------------------------------------------------------------- */
+/* ---- stops ---- */
 
 static unsigned long ld_so_base(pid_t pid)
 {
@@ -295,11 +304,13 @@ static bool elsewhere(pid_t pid, unsigned long base, unsigned long ip)
 	if (!f)
 		return false;
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%lx %*7s %*x %lx:%lx %lu", &start, &end, &major, &minor, &inode) != 5)
+		if (sscanf(line, "%lx-%lx %*7s %*x %lx:%lx %lu", &start, &end, &major, &minor,
+			   &inode) != 5)
 			continue;
 		if (start == base) {
 			have_base = true;
-			memcpy(base_file, (unsigned long[]){ major, minor, inode }, sizeof(base_file));
+			memcpy(base_file, (unsigned long[]){ major, minor, inode },
+			       sizeof(base_file));
 		}
 		if (start <= ip && ip < end) {
 			have_ip = true;
@@ -310,8 +321,9 @@ static bool elsewhere(pid_t pid, unsigned long base, unsigned long ip)
 	return have_base && have_ip && memcmp(base_file, ip_file, sizeof(base_file));
 }
 
-/* Whether this SIGURG is ct_dl_state's. The kernel sends one too when urgent data comes to a socket that the program
- * owns (F_SETOWN), and nothing in the siginfo tells the two apart; but ours comes inside ld.so. */
+/* Whether this SIGURG is ct_dl_state's. The kernel sends one too when urgent data comes to a
+ * socket that the program owns (F_SETOWN), and nothing in the siginfo tells the two apart; but
+ * ours comes inside ld.so. */
 static bool is_ours(struct launch *l, pid_t tid)
 {
 	struct __ptrace_syscall_info info = {};
@@ -347,26 +359,22 @@ static void stopped(struct launch *l, pid_t tid, int status)
 {
 	int sig = WSTOPSIG(status), deliver = 0, request = PTRACE_CONT;
 
-	/* A process that came of clone(2), whose events are those of new threads: it has just been born, and is let go. */
+	/* A process that came of clone(2), whose events are those of new threads: it has just
+	 * been born, and is let go. */
 	if (tgid_of(l, tid) != l->child.pid && !l->follow) {
 		trace(l, PTRACE_DETACH, tid, 0, 0);
 		del(l, tid);
 		return;
 	}
 	switch (status >> 16) {
-	case 0:
-		deliver = signalled(l, tid, sig);
-		break;
+	case 0: deliver = signalled(l, tid, sig); break;
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
-	case PTRACE_EVENT_CLONE:
-		forked(l, tid);
-		break;
-	case PTRACE_EVENT_EXEC:
-		execed(l, tid);
-		break;
+	case PTRACE_EVENT_CLONE: forked(l, tid); break;
+	case PTRACE_EVENT_EXEC: execed(l, tid); break;
 	case PTRACE_EVENT_STOP:
-		/* The process is stopped, as it would be without us; SIGCONT makes another such event, with SIGTRAP. */
+		/* The process is stopped, as it would be without us; SIGCONT makes another such
+		 * event, with SIGTRAP. */
 		if (is_stop_signal(sig))
 			request = PTRACE_LISTEN;
 		break;
@@ -389,10 +397,10 @@ static void gone(struct launch *l, pid_t tid, int status)
 		msg_error("cannot run '%s': %s", l->name, strerror(err));
 }
 
-/* ---- the interface -------------------------------------------------------------------------------------------------- */
+/* ---- the interface ---- */
 
-int launch_open(struct launch **out, char *const cmd[], const char *user, char *const env[], bool follow,
-		const struct launch_ops *ops, void *ctx)
+int launch_open(struct launch **out, char *const cmd[], const char *user, char *const env[],
+		bool follow, const struct launch_ops *ops, void *ctx)
 {
 	struct launch *l = calloc(1, sizeof(*l));
 	struct sigaction sa;
@@ -423,7 +431,8 @@ int launch_open(struct launch **out, char *const cmd[], const char *user, char *
 	if (!err)
 		err = trace(l, PTRACE_SEIZE, l->child.pid, 0, follow ? ITS_TREE : ONE_PROCESS);
 	if (err) {
-		msg_error("'%s' cannot be traced (%s): run cudatrace as root", cmd[0], strerror(-err));
+		msg_error("'%s' cannot be traced (%s): run cudatrace as root", cmd[0],
+			  strerror(-err));
 		goto out;
 	}
 	add(l, l->child.pid, l->child.pid);
@@ -494,7 +503,8 @@ void launch_close(struct launch *l)
 	l->closing = true;
 	if (l->child.pid && !l->started && !l->exited) {
 		kill(l->child.pid, SIGKILL);
-		while (waitpid(l->child.pid, &status, __WALL) < 0 ? errno == EINTR : WIFSTOPPED(status))
+		while (waitpid(l->child.pid, &status, __WALL) < 0 ? errno == EINTR
+								  : WIFSTOPPED(status))
 			;
 	} else if (l->started && !l->ended) {
 		/* What stopped before now has its signal swallowed, or delivered, as it should. */

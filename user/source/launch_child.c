@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * launch_child.c - see launch_child.h. Everything that needs memory or files is prepared before the fork: we may have
- * threads, so the child makes system calls only. It reports and waits on one socket, which closes at its execve(2).
+ * launch_child.c - see launch_child.h. Everything that needs memory or files is prepared before the
+ * fork: we may have threads, so the child makes system calls only. It reports and waits on one
+ * socket, which closes at its execve(2).
  *
- * Users are looked up in /etc/passwd and /etc/group themselves: a static build cannot load NSS modules. Knows nothing
- * of ptrace.
+ * Users are looked up in /etc/passwd and /etc/group themselves: a static build cannot load NSS
+ * modules. Knows nothing of ptrace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 #include "launch_child.h"
 
 #define DEFAULT_PATH "/bin:/usr/bin" /* execvp(3) without PATH */
-#define GROUPS_MAX 65536 /* NGROUPS_MAX of <linux/limits.h> */
+#define GROUPS_MAX 65536	     /* NGROUPS_MAX of <linux/limits.h> */
 
 struct user {
 	uid_t uid;
@@ -35,7 +36,7 @@ struct user {
 };
 
 struct plan {
-	char *path;	/* the file */
+	char *path; /* the file */
 	char *const *argv;
 	char **sh_argv; /* for a script without #! */
 	char **env;
@@ -43,7 +44,7 @@ struct plan {
 	bool change_user;
 };
 
-/* ---- the user -------------------------------------------------------------------------------------------- */
+/* ---- the user ---- */
 
 static int add_group(struct user *u, gid_t gid)
 {
@@ -82,7 +83,8 @@ static int fill_user(struct user *u, const struct passwd *pw)
 {
 	u->uid = pw->pw_uid;
 	u->gid = pw->pw_gid;
-	if (asprintf(&u->vars[0], "HOME=%s", pw->pw_dir) < 0 || asprintf(&u->vars[1], "USER=%s", pw->pw_name) < 0 ||
+	if (asprintf(&u->vars[0], "HOME=%s", pw->pw_dir) < 0 ||
+	    asprintf(&u->vars[1], "USER=%s", pw->pw_name) < 0 ||
 	    asprintf(&u->vars[2], "LOGNAME=%s", pw->pw_name) < 0)
 		return -ENOMEM;
 	return read_groups(u, pw->pw_name);
@@ -108,7 +110,9 @@ static int find_user(struct user *u, const char *user)
 		fclose(f);
 	}
 	if (err == -ENOENT)
-		msg_error("there is no user '%s' in /etc/passwd: give a name or a uid that is there", user);
+		msg_error(
+			"there is no user '%s' in /etc/passwd: give a name or a uid that is there",
+			user);
 	else if (err)
 		msg_error("user '%s' cannot be looked up: %s", user, strerror(-err));
 	return err;
@@ -117,10 +121,12 @@ static int find_user(struct user *u, const char *user)
 static void cannot_run(const char *name, int err)
 {
 	msg_error("cannot run '%s': %s%s", name, strerror(-err),
-		  err == -EMFILE ? ": more open files are needed than this shell allows; raise `ulimit -n`" : "");
+		  err == -EMFILE
+			  ? ": more open files are needed than this shell allows; raise `ulimit -n`"
+			  : "");
 }
 
-/* ---- the environment and the file --------------------------------------------------------------------------- */
+/* ---- the environment and the file ---- */
 
 /* "VAR=VAL" replaces, "VAR" removes. vars has room. */
 static void change_env(char **vars, int *n, char *change)
@@ -169,7 +175,8 @@ static int can_run(const char *path)
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
-/* As execvp(3) with the new environment's PATH, but a folder that we may not search counts as empty. */
+/* As execvp(3) with the new environment's PATH, but a folder that we may not search counts as
+ * empty. */
 static int find_file(struct plan *p, const char *name)
 {
 	const char *path = DEFAULT_PATH, *next;
@@ -184,7 +191,8 @@ static int find_file(struct plan *p, const char *name)
 			path = *v + 5;
 	for (; *name && path; path = next ? next + 1 : NULL) {
 		next = strchrnul(path, ':');
-		if (asprintf(&p->path, "%.*s%s%s", (int)(next - path), path, next == path ? "" : "/", name) < 0) {
+		if (asprintf(&p->path, "%.*s%s%s", (int)(next - path), path,
+			     next == path ? "" : "/", name) < 0) {
 			p->path = NULL;
 			return -ENOMEM;
 		}
@@ -240,10 +248,10 @@ static int make_plan(struct plan *p, char *const cmd[], const char *user, char *
 	return 0;
 }
 
-/* ---- in the child --------------------------------------------------------------------------------------------- */
+/* ---- in the child ---- */
 
-/* Handlers of ours must not run here, and what we ignore is not what the program shall ignore. Only SIGHUP stays
- * ignored: we never set that, nohup(1) did. */
+/* Handlers of ours must not run here, and what we ignore is not what the program shall ignore.
+ * Only SIGHUP stays ignored: we never set that, nohup(1) did. */
 static void reset_signals(void)
 {
 	struct sigaction sa = { .sa_handler = SIG_DFL }, old;
@@ -259,7 +267,8 @@ static void reset_signals(void)
 /* The bare system calls: the C library's would look for the threads of the process that forked. */
 static int become(const struct user *u)
 {
-	if (syscall(SYS_setgroups, u->ngroups, u->groups) || syscall(SYS_setgid, u->gid) || syscall(SYS_setuid, u->uid))
+	if (syscall(SYS_setgroups, u->ngroups, u->groups) || syscall(SYS_setgid, u->gid) ||
+	    syscall(SYS_setuid, u->uid))
 		return errno;
 	return 0;
 }
@@ -294,7 +303,7 @@ static void __attribute__((noreturn)) child(const struct plan *p, int fd)
 	_exit(err == ENOENT ? 127 : 126);
 }
 
-/* ---- the parent's side ------------------------------------------------------------------------------------------ */
+/* ---- the parent's side ---- */
 
 /* The next errno that the child reports; EPIPE: it ended without a word. */
 static int next_report(int fd)
@@ -326,7 +335,8 @@ static pid_t fork_blocked(const struct plan *p, const int fds[2])
 	return pid;
 }
 
-int launch_child_fork(struct launch_child *c, char *const cmd[], const char *user, char *const env[])
+int launch_child_fork(struct launch_child *c, char *const cmd[], const char *user,
+		      char *const env[])
 {
 	int fds[2] = { -1, -1 }, err;
 	struct plan p = {};
@@ -351,7 +361,8 @@ int launch_child_fork(struct launch_child *c, char *const cmd[], const char *use
 		if (err == -EPIPE)
 			msg_error("cannot run '%s': it was killed before it began", cmd[0]);
 		else
-			msg_error("cannot run '%s' as user %s (%s): run cudatrace as root", cmd[0], user ? user : "", strerror(-err));
+			msg_error("cannot run '%s' as user %s (%s): run cudatrace as root", cmd[0],
+				  user ? user : "", strerror(-err));
 		goto out;
 	}
 	c->fd = fds[0];

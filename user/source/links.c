@@ -12,19 +12,15 @@
 #define CLOSERS 64 /* threads: each waits for the kernel's grace periods */
 #define CLOSER_STACK (256 * 1024)
 
-int links_make(enum attach_kind kind, const struct attach_progs *progs, const struct link_target *t, struct link_set *set, int *bad)
+int links_make(enum attach_kind kind, const struct attach_progs *progs, const struct link_target *t,
+	       struct link_set *set, int *bad)
 {
 	switch (kind) {
-	case ATTACH_SESSION:
-		return links_session(progs, t, set, bad);
-	case ATTACH_MULTI:
-		return links_multi(progs, t, set, bad);
-	case ATTACH_TRACEFS:
-		return links_tracefs(progs, t, set, bad);
-	case ATTACH_PERF:
-		return links_perf(progs, t, set, bad);
-	default:
-		return -EINVAL;
+	case ATTACH_SESSION: return links_session(progs, t, set, bad);
+	case ATTACH_MULTI: return links_multi(progs, t, set, bad);
+	case ATTACH_TRACEFS: return links_tracefs(progs, t, set, bad);
+	case ATTACH_PERF: return links_perf(progs, t, set, bad);
+	default: return -EINVAL;
 	}
 }
 
@@ -35,7 +31,7 @@ void links_close(struct link_set *set)
 	links_removed(set);
 }
 
-/* ---- on the side ------------------------------------------------------------------------------------------ */
+/* ---- on the side ---- */
 
 struct later {
 	struct later *next;
@@ -43,7 +39,8 @@ struct later {
 	uint64_t due_ns;
 };
 
-/* Sets that wait to be closed, the next due first, and the threads that close them: these end when nothing waits. */
+/* Sets that wait to be closed, the next due first, and the threads that close them: these end
+ * when nothing waits. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -61,7 +58,8 @@ static void wait_until_due(const struct later *l)
 	if (l->due_ns <= now)
 		return;
 	ns = clock_ns(CLOCK_REALTIME) + (l->due_ns - now);
-	until = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+	until = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
+				   .tv_nsec = (long)(ns % 1000000000) };
 	pthread_cond_timedwait(&closer.changed, &closer.lock, &until);
 }
 
@@ -119,7 +117,8 @@ void links_close_later(const struct link_set *set, unsigned delay_us)
 		links_close(&here);
 		return;
 	}
-	*l = (struct later){ .set = *set, .due_ns = clock_ns(CLOCK_MONOTONIC) + delay_us * 1000ULL };
+	*l = (struct later){ .set = *set,
+			     .due_ns = clock_ns(CLOCK_MONOTONIC) + delay_us * 1000ULL };
 	pthread_mutex_lock(&closer.lock);
 	if (!have_closer()) {
 		pthread_mutex_unlock(&closer.lock);

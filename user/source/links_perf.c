@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * links_perf.c - uprobes by perf_event_open(2), one perf event and one link for each function and direction.
+ * links_perf.c - uprobes by perf_event_open(2), one perf event and one link for each function and
+ * direction.
  *
- * The last resort, for kernels before 6.6 where tracefs cannot be had either. It attaches as fast as the others but each
- * link takes about 0.1 s to close, because the kernel waits for grace periods for every one, and does so under event_mutex
- * (perf_uprobe_destroy() in kernel/trace/trace_event_perf.c): to close them in parallel does not help (254 links: 23 s on 6.18,
- * all threads but one waiting for that mutex). So the caller leaves out what it can. In return the programs get cookies.
+ * The last resort, for kernels before 6.6 where tracefs cannot be had either. It attaches as fast
+ * as the others but each link takes about 0.1 s to close, because the kernel waits for grace
+ * periods for every one, and does so under event_mutex (perf_uprobe_destroy() in
+ * kernel/trace/trace_event_perf.c): to close them in parallel does not help (254 links: 23 s on
+ * 6.18, all threads but one waiting for that mutex). So the caller leaves out what it can. In
+ * return the programs get cookies.
  *
- * A link holds its perf event, so one descriptor is kept for each. Knows nothing of functions or of the capture plan.
- * Per-process probing is not offered, for the reason given in links_tracefs.c.
+ * A link holds its perf event, so one descriptor is kept for each. Knows nothing of functions or
+ * of the capture plan. Per-process probing is not offered, for the reason given in
+ * links_tracefs.c.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -39,7 +43,8 @@ static int read_number(const char *path, const char *fmt)
 int links_perf_event(struct perf_event_attr *attr)
 {
 	int cpu = read_number("/sys/devices/system/cpu/online", "%d");
-	int fd = syscall(SYS_perf_event_open, attr, -1, cpu < 0 ? 0 : cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd =
+		syscall(SYS_perf_event_open, attr, -1, cpu < 0 ? 0 : cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -47,7 +52,8 @@ int links_perf_event(struct perf_event_attr *attr)
 /* One probe. Returns the link's descriptor or -errno. */
 static int link_one(struct perf_event_attr *attr, const struct elf_probe *p, int prog_fd)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = CT_COOKIE(p->func, p->per_thread));
+	LIBBPF_OPTS(bpf_link_create_opts, opts,
+		    .perf_event.bpf_cookie = CT_COOKIE(p->func, p->per_thread));
 	int perf_fd, fd;
 
 	attr->config2 = p->offset;
@@ -59,7 +65,8 @@ static int link_one(struct perf_event_attr *attr, const struct elf_probe *p, int
 	return fd;
 }
 
-int links_perf(const struct attach_progs *progs, const struct link_target *t, struct link_set *set, int *bad)
+int links_perf(const struct attach_progs *progs, const struct link_target *t, struct link_set *set,
+	       int *bad)
 {
 	const int prog_fd[] = { progs->return_fd, progs->entry_fd };
 	struct perf_event_attr attr = { .size = sizeof(attr) };

@@ -2,23 +2,25 @@
 /*
  * links_tracefs.c - uprobes through tracefs, for kernels before 6.6, which have no uprobe_multi.
  *
- * A set becomes two uprobe events, cudatrace/e_<pid>_<ns>_<n> for the entries and cudatrace/r_<pid>_<ns>_<n> for the
- * returns. Each event holds all offsets of the set: a definition that is written again under the same name with
- * another offset is appended (kernel 5.5 on). One perf event on one CPU then turns all of them on, and a program set
- * on it runs for every process on every CPU, because the kernel hangs it on the trace event and not on the perf event
- * (uprobe_perf_func). So a set costs two descriptors however many functions it has, and closing them takes the probes
- * off in one go; a link for each function costs 86 ms apiece to close on 6.1.
+ * A set becomes two uprobe events, cudatrace/e_<pid>_<ns>_<n> for the entries and
+ * cudatrace/r_<pid>_<ns>_<n> for the returns. Each event holds all offsets of the set: a definition
+ * that is written again under the same name with another offset is appended (kernel 5.5 on). One
+ * perf event on one CPU then turns all of them on, and a program set on it runs for every process
+ * on every CPU, because the kernel hangs it on the trace event and not on the perf event
+ * (uprobe_perf_func). So a set costs two descriptors however many functions it has, and closing
+ * them takes the probes off in one go; a link for each function costs 86 ms apiece to close on 6.1.
  *
- * An event must never be removed while it is on. The kernel (unregister_trace_uprobe) looks whether an event is busy
- * only when it comes to the last of its offsets; the others it has freed by then, though their breakpoints are in
- * place, and the next uprobe on that file is a crash of the kernel: seen on 6.1 and on 6.18. So links_removed() wants
- * all descriptors closed, and an event that a killed tracer left behind cannot be told by trying. It is told by the
- * pid in its name: a process that is gone has no descriptor open. A pid means something only in its pid namespace,
- * the <ns> of the name, and events of others are left alone. They cost nothing: what has no perf event has no
+ * An event must never be removed while it is on. The kernel (unregister_trace_uprobe) looks whether
+ * an event is busy only when it comes to the last of its offsets; the others it has freed by then,
+ * though their breakpoints are in place, and the next uprobe on that file is a crash of the kernel:
+ * seen on 6.1 and on 6.18. So links_removed() wants all descriptors closed, and an event that a
+ * killed tracer left behind cannot be told by trying. It is told by the pid in its name: a process
+ * that is gone has no descriptor open. A pid means something only in its pid namespace, the <ns> of
+ * the name, and events of others are left alone. They cost nothing: what has no perf event has no
  * breakpoint.
  *
- * Knows nothing of functions, files found, or the capture plan. Per-process probing is not offered: the kernel would
- * take the probes off when the process's first thread ends.
+ * Knows nothing of functions, files found, or the capture plan. Per-process probing is not
+ * offered: the kernel would take the probes off when the process's first thread ends.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -46,13 +48,14 @@
 static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 
 /*
- * Opened once, for good, by links_tracefs_hold(): CAP_DAC_OVERRIDE, which they take where this is not root, and CAP_SYS_ADMIN,
- * which a mount of our own takes, are given up behind that. -1: not held.
+ * Opened once, for good, by links_tracefs_hold(): CAP_DAC_OVERRIDE, which they take where this
+ * is not root, and CAP_SYS_ADMIN, which a mount of our own takes, are given up behind that. -1:
+ * not held.
  */
 static int held_tracefs = -1, held_events = -1;
 
-/* A descriptor of tracefs's root: where it is mounted, or of a mount of our own that has no place in the file system
- * and goes with its descriptor. Returns it or -errno. */
+/* A descriptor of tracefs's root: where it is mounted, or of a mount of our own that has no
+ * place in the file system and goes with its descriptor. Returns it or -errno. */
 static int tracefs_open(void)
 {
 	struct statfs fs;
@@ -76,7 +79,8 @@ static int tracefs_open(void)
 		return -errno;
 	fd = syscall(SYS_fsconfig, ctx, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
 	if (!fd)
-		fd = syscall(SYS_fsmount, ctx, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+		fd = syscall(SYS_fsmount, ctx, FSMOUNT_CLOEXEC,
+			     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 	err = fd < 0 ? -errno : fd;
 	close(ctx);
 	return err;
@@ -85,8 +89,9 @@ static int tracefs_open(void)
 /* Never with O_TRUNC: that removes everybody's events. */
 static int events_open(int tracefs)
 {
-	int fd = held_events >= 0 ? fcntl(held_events, F_DUPFD_CLOEXEC, 0) :
-				    openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
+	int fd = held_events >= 0
+			 ? fcntl(held_events, F_DUPFD_CLOEXEC, 0)
+			 : openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -115,9 +120,9 @@ bool links_tracefs_mounted(void)
 	return false;
 }
 
-/* Writes one command. One at a time: of several in one write(2) the kernel does not say which one it refused. */
-__attribute__((format(printf, 2, 3)))
-static int events_write(int events, const char *fmt, ...)
+/* Writes one command. One at a time: of several in one write(2) the kernel does not say which
+ * one it refused. */
+__attribute__((format(printf, 2, 3))) static int events_write(int events, const char *fmt, ...)
 {
 	char line[160];
 	va_list ap;
@@ -137,7 +142,8 @@ static void events_remove(int events, const char *name)
 	int err = events_write(events, "-:" GROUP "/%s\n", name);
 
 	if (err && err != -ENOENT)
-		msg_verb("the trace event %s/%s could not be removed: %s", GROUP, name, strerror(-err));
+		msg_verb("the trace event %s/%s could not be removed: %s", GROUP, name,
+			 strerror(-err));
 }
 
 /* The number by which perf_event_open(2) knows the event, or -errno. */
@@ -161,16 +167,18 @@ static int event_id(int tracefs, const char *name)
 	return id > 0 ? id : -EIO;
 }
 
-/* Defines the event with all offsets of the target. On failure what was defined is left to the caller to remove. */
-static int event_define(int events, char type, const char *name, const struct link_target *t, int *bad)
+/* Defines the event with all offsets of the target. On failure what was defined is left to the
+ * caller to remove. */
+static int event_define(int events, char type, const char *name, const struct link_target *t,
+			int *bad)
 {
 	int err;
 
 	for (int i = 0; i < t->nprobes; i++) {
-		/* The kernel resolves the path as we would, so our own descriptor names the file even when no path
-		 * in our mount namespace does. */
-		err = events_write(events, "%c:" GROUP "/%s /proc/self/fd/%d:0x%llx\n", type, name, t->file_fd,
-				   (unsigned long long)t->probes[i].offset);
+		/* The kernel resolves the path as we would, so our own descriptor names the file
+		 * even when no path in our mount namespace does. */
+		err = events_write(events, "%c:" GROUP "/%s /proc/self/fd/%d:0x%llx\n", type, name,
+				   t->file_fd, (unsigned long long)t->probes[i].offset);
 		if (err) {
 			*bad = i;
 			return err;
@@ -216,7 +224,8 @@ static void event_name(char *name, size_t size)
 	snprintf(name, size, "e_%d_%x_%u", (int)getpid(), pid_namespace(), next++);
 }
 
-int links_tracefs(const struct attach_progs *progs, const struct link_target *t, struct link_set *set, int *bad)
+int links_tracefs(const struct attach_progs *progs, const struct link_target *t,
+		  struct link_set *set, int *bad)
 {
 	const int prog_fd[] = { progs->return_fd, progs->entry_fd };
 	int tracefs, events = -1, err;
@@ -238,11 +247,11 @@ int links_tracefs(const struct attach_progs *progs, const struct link_target *t,
 	}
 	event_name(set->event, sizeof(set->event));
 
-	/* Returns first: a call that is entered in between then is an orphan return, which is counted, and not
-	 * an entry that seems never to end. */
+	/* Returns first: a call that is entered in between then is an orphan return, which is
+	 * counted, and not an entry that seems never to end. */
 	for (int i = t->entry_only; i < 2; i++) {
 		set->event[0] = "re"[i];
-		err = event_define(events, "rp"[i], set->event, t, bad);
+		err = event_define(events, "rp"[i], set -> event, t, bad);
 		if (err)
 			goto out;
 		err = event_enable(tracefs, set->event, prog_fd[i]);
@@ -286,7 +295,8 @@ void links_removed(struct link_set *set)
 	set->event[0] = '\0';
 }
 
-/* Is this an event of ours whose process is gone? A zombie is not gone: its other threads may hold descriptors. */
+/* Is this an event of ours whose process is gone? A zombie is not gone: its other threads may
+ * hold descriptors. */
 static bool event_is_stale(const char *name)
 {
 	unsigned int ns, n;

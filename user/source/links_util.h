@@ -6,8 +6,9 @@
 struct perf_event_attr;
 
 /*
- * perf_event_open(2) for all processes, on the first CPU that is online: a program set on a uprobe event runs on all CPUs
- * whichever CPU the event is on. Returns the descriptor (close-on-exec) or -errno.
+ * perf_event_open(2) for all processes, on the first CPU that is online: a program set on a
+ * uprobe event runs on all CPUs whichever CPU the event is on. Returns the descriptor
+ * (close-on-exec) or -errno.
  */
 int links_perf_event(struct perf_event_attr *);
 

@@ -2,13 +2,14 @@
 /*
  * maps.c - which files processes have mapped for execution.
  *
- * The BPF iterator program ct_maps sees the vma itself and so the real inode; /proc/PID/maps shows overlayfs's own
- * numbers and, on btrfs, a device that stat(2) does not know. The file is opened through /proc/PID/map_files, which
- * leads to what is mapped whatever has become of the name; where that is not allowed (it wants
- * CAP_CHECKPOINT_RESTORE) by name through the process's root, if the inode there is still the same.
+ * The BPF iterator program ct_maps sees the vma itself and so the real inode; /proc/PID/maps shows
+ * overlayfs's own numbers and, on btrfs, a device that stat(2) does not know. The file is opened
+ * through /proc/PID/map_files, which leads to what is mapped whatever has become of the name; where
+ * that is not allowed (it wants CAP_CHECKPOINT_RESTORE) by name through the process's root, if the
+ * inode there is still the same.
  *
- * A process whose main thread has ended keeps its memory but shows none of it under its own number: any other
- * thread's number is as good.
+ * A process whose main thread has ended keeps its memory but shows none of it under its own
+ * number: any other thread's number is as good.
  */
 #include "maps.h"
 
@@ -31,7 +32,7 @@ uint64_t maps_dev(dev_t dev)
 	return (uint64_t)major(dev) << 20 | minor(dev);
 }
 
-/* ---- by iterator ---------------------------------------------------------------------------------- */
+/* ---- by iterator ---- */
 
 static int iter_open(int prog_fd, pid_t pid)
 {
@@ -40,7 +41,8 @@ static int iter_open(int prog_fd, pid_t pid)
 	int link, fd, err;
 
 	link = bpf_link_create(prog_fd, 0, BPF_TRACE_ITER, pid ? &opts : NULL);
-	if (link < 0 && pid && errno != ESRCH) /* before 6.1 there is no choice: the caller sorts out */
+	/* before 6.1 there is no choice: the caller sorts out */
+	if (link < 0 && pid && errno != ESRCH)
 		link = bpf_link_create(prog_fd, 0, BPF_TRACE_ITER, NULL);
 	if (link < 0)
 		return -errno;
@@ -91,7 +93,7 @@ static int read_iter(int prog_fd, pid_t pid, maps_fn fn, void *ctx)
 	return err == -ESRCH ? 0 : err ? err : count;
 }
 
-/* ---- by /proc ------------------------------------------------------------------------------------- */
+/* ---- by /proc ---- */
 
 struct line {
 	struct ct_vma vma;
@@ -212,13 +214,15 @@ int maps_read(int prog_fd, pid_t pid, maps_fn fn, void *ctx)
 {
 	int n = prog_fd >= 0 ? read_iter(prog_fd, pid, fn, ctx) : read_proc(pid, fn, ctx);
 
-	/* The iterator may walk main threads only: look again at a process that seems to have nothing mapped. */
+	/* The iterator may walk main threads only: look again at a process that seems to have
+	 * nothing mapped. */
 	return !n && pid && prog_fd >= 0 ? read_proc(pid, fn, ctx) : n;
 }
 
-/* ---- the file behind a mapping ---------------------------------------------------------------------- */
+/* ---- the file behind a mapping ---- */
 
-/* The number under which /proc shows the mapping: the process's, or another thread's when the main one has ended. */
+/* The number under which /proc shows the mapping: the process's, or another thread's when the
+ * main one has ended. */
 static void link_path(const struct ct_vma *v, char *path, size_t len)
 {
 	char task[64], other[128];
@@ -226,7 +230,8 @@ static void link_path(const struct ct_vma *v, char *path, size_t len)
 	struct stat st;
 	DIR *dir;
 
-	snprintf(path, len, "/proc/%u/map_files/%llx-%llx", v->pid, (unsigned long long)v->start, (unsigned long long)v->end);
+	snprintf(path, len, "/proc/%u/map_files/%llx-%llx", v->pid, (unsigned long long)v->start,
+		 (unsigned long long)v->end);
 	if (!lstat(path, &st) || errno == EPERM || errno == EACCES)
 		return;
 	snprintf(task, sizeof(task), "/proc/%u/task", v->pid);
@@ -264,7 +269,8 @@ static int find_name(void *ctx, struct line *l)
 	return -ECANCELED; /* found */
 }
 
-/* The path to the file by name, through the process's root; -ENOENT if another file has that name now. */
+/* The path to the file by name, through the process's root; -ENOENT if another file has that
+ * name now. */
 static int path_by_name(const struct ct_vma *v, char *path, size_t len, struct stat *st)
 {
 	char name[PATH_MAX] = "";

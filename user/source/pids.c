@@ -10,7 +10,8 @@
 #include "host.h"
 #include "pids.h"
 
-#define KTHREAD_FLAG 0x00200000UL /* PF_KTHREAD of include/linux/sched.h, in the ninth field of /proc/PID/stat */
+/* PF_KTHREAD of include/linux/sched.h, in the ninth field of /proc/PID/stat */
+#define KTHREAD_FLAG 0x00200000UL
 
 static bool is_kernel_thread(pid_t pid)
 {
@@ -29,7 +30,8 @@ static bool is_kernel_thread(pid_t pid)
 	fclose(f);
 	/* the name, in brackets, may have anything in it */
 	at = strrchr(text, ')');
-	return at && sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 && flags & KTHREAD_FLAG;
+	return at && sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 &&
+	       flags & KTHREAD_FLAG;
 }
 
 static long number(const char *text, const char *key)
@@ -43,7 +45,9 @@ static int absent(pid_t pid)
 {
 	/* /proc mounted with hidepid has only the processes that one may trace */
 	if (kill(pid, 0) && errno == EPERM)
-		msg_error("process %d belongs to another user and is hidden from this one: run cudatrace as that user or as root", (int)pid);
+		msg_error("process %d belongs to another user and is hidden from this one: run "
+			  "cudatrace as that user or as root",
+			  (int)pid);
 	else
 		msg_error("there is no process %d; see 'ps' for those that are", (int)pid);
 	return -ESRCH;
@@ -60,15 +64,19 @@ int pids_check(pid_t pid, bool threads)
 	state = host_status_line(text, "State");
 	tgid = number(text, "Tgid");
 	if (tgid != pid && threads)
-		msg_error("%d is a thread of process %ld: give -p %ld -t %d", (int)pid, tgid, tgid, (int)pid);
+		msg_error("%d is a thread of process %ld: give -p %ld -t %d", (int)pid, tgid, tgid,
+			  (int)pid);
 	else if (tgid != pid)
 		msg_error("%d is a thread of process %ld: give -p %ld", (int)pid, tgid, tgid);
 	else if (state && (*state == 'Z' || *state == 'X') && number(text, "Threads") <= 1)
-		msg_error("process %d has ended, and is there only until its parent, process %ld, asks how (a zombie); see 'ps' for those "
+		msg_error("process %d has ended, and is there only until its parent, process %ld, "
+			  "asks how (a zombie); see 'ps' for those "
 			  "that run",
 			  (int)pid, number(text, "PPid"));
 	else if (is_kernel_thread(pid))
-		msg_error("process %d is a kernel thread, which calls no CUDA; see 'ps' for programs", (int)pid);
+		msg_error(
+			"process %d is a kernel thread, which calls no CUDA; see 'ps' for programs",
+			(int)pid);
 	else
 		return 0;
 	return -ESRCH;

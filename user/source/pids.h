@@ -6,8 +6,8 @@
 #include "../util/types.h"
 
 /*
- * 0, or -ESRCH after one message: there is none, it has ended, it is a kernel thread, or it is a thread of a process. threads: a
- * thread can be asked for by -t.
+ * 0, or -ESRCH after one message: there is none, it has ended, it is a kernel thread, or it is a
+ * thread of a process. threads: a thread can be asked for by -t.
  */
 int pids_check(pid_t pid, bool threads);
 

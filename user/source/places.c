@@ -2,8 +2,9 @@
 /*
  * places.c - where CUDA's libraries are installed.
  *
- * A program that starts later maps one of these files in all likelihood; with its functions probed already, it is seen
- * from its first call on. A library anywhere else is found when it is mapped.
+ * A program that starts later maps one of these files in all likelihood; with its functions
+ * probed already, it is seen from its first call on. A library anywhere else is found when it is
+ * mapped.
  */
 #include "places.h"
 
@@ -59,7 +60,8 @@ struct cache_entry {
 	uint64_t hwcap;
 };
 
-/* A cache that an old loader can read too begins with the old format: 12 bytes for each of its entries. */
+/* A cache that an old loader can read too begins with the old format: 12 bytes for each of its
+ * entries. */
 static size_t skip_old(const char *buf, size_t len)
 {
 	uint32_t n;
@@ -85,7 +87,8 @@ static void cache_entries(const char *buf, size_t len, places_fn fn, void *ctx)
 		/* The buffer ends with a NUL of ours, so a string inside of it ends too. */
 		if (e.key >= len || e.value >= len)
 			continue;
-		if (!strncmp(buf + e.key, "libcudart.so", 12) || !strncmp(buf + e.key, "libcuda.so", 10))
+		if (!strncmp(buf + e.key, "libcudart.so", 12) ||
+		    !strncmp(buf + e.key, "libcuda.so", 10))
 			fn(ctx, buf + e.value);
 	}
 }
@@ -98,7 +101,8 @@ void places_cache(const char *cache, places_fn fn, void *ctx)
 	struct stat st;
 	ssize_t n = 0;
 
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size < (64 << 20))
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
+	    st.st_size < (64 << 20))
 		buf = malloc(st.st_size + 1);
 	while (buf && len < (size_t)st.st_size && (n = read(fd, buf + len, st.st_size - len)) > 0)
 		len += n;
@@ -120,7 +124,8 @@ static void look_in(const char *dir, places_fn fn, void *ctx)
 	glob_t g;
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if ((size_t)snprintf(pattern, sizeof(pattern), "%s/%s", dir, names[i]) >= sizeof(pattern))
+		if ((size_t)snprintf(pattern, sizeof(pattern), "%s/%s", dir, names[i]) >=
+		    sizeof(pattern))
 			continue;
 		if (!glob(pattern, GLOB_NOSORT, NULL, &g))
 			for (size_t k = 0; k < g.gl_pathc; k++)

@@ -16,70 +16,86 @@ struct inject_thread;
 
 enum plan_stack {
 	PLAN_STACK_NONE,
-	PLAN_STACK_COPY,     /* its memory, to be unwound */
+	PLAN_STACK_COPY,      /* its memory, to be unwound */
 	PLAN_STACK_ADDRESSES, /* what frame pointers lead to */
 };
 
 /* What the agent in the target is to tell of the device (cupti/agent.h names the bits). */
 struct plan_device {
-	uint32_t kinds;		     /* enum agent_kind; 0: nothing */
-	bool graphs;		     /* whole graphs instead of their nodes */
-	uint32_t clock;		     /* enum agent_clock */
+	uint32_t kinds;			/* enum agent_kind; 0: nothing */
+	bool graphs;			/* whole graphs instead of their nodes */
+	uint32_t clock;			/* enum agent_clock */
 	uint32_t buffer_bytes, buffers; /* CUPTI's buffers in host memory */
-	const char *cupti;	     /* path of the libcupti to use when the program has none loaded; NULL: found */
+	/* path of the libcupti to use when the program has none loaded; NULL: found */
+	const char *cupti;
 };
 
 struct capture_plan {
 	uint64_t capture[PLAN_WORDS]; /* rows to attach */
 	uint64_t shown[PLAN_WORDS];   /* rows the user asked for; a subset of capture */
-	uint64_t awaited[PLAN_WORDS]; /* rows whose calls somebody waits for: past all filters; a subset of capture */
-	uint64_t named[PLAN_WORDS];   /* rows that -e names one by one: never muted */
+	/* rows whose calls somebody waits for: past all filters; a subset of capture */
+	uint64_t awaited[PLAN_WORDS];
+	uint64_t named[PLAN_WORDS]; /* rows that -e names one by one: never muted */
 
-	const pid_t *pids; /* as the user gave them (the tracer's own namespace); npids 0: the whole machine */
+	/* as the user gave them (the tracer's own namespace); npids 0: the whole machine */
+	const pid_t *pids;
 	int npids;
-	bool follow;	   /* children of the traced processes too, those of cmd included */
+	bool follow;	    /* children of the traced processes too, those of cmd included */
 	uint64_t cgroup_id; /* 0: off; the cgroup and all below it */
-	char *const *cmd;  /* a program to start; NULL: none */
-	const char *user;  /* run cmd as this user; NULL: as we are */
-	char *const *env;  /* changes to cmd's environment, "VAR=VAL" or "VAR" to unset; NULL-terminated or NULL */
+	char *const *cmd;   /* a program to start; NULL: none */
+	const char *user;   /* run cmd as this user; NULL: as we are */
+	/* changes to cmd's environment, "VAR=VAL" or "VAR" to unset; NULL-terminated or NULL */
+	char *const *env;
 
-	enum plan_stack stack; /* the user stack of every shown call; with `threads` only of those that pending() hands out */
-	bool python;	   /* with stack: Python frames too */
-	bool enter;	   /* entry records too */
-	bool nested;	   /* calls inside calls too */
-	bool no_return;	   /* entry probes only */
-	bool failed_only;  /* may be applied in the kernel */
+	/* the user stack of every shown call; with `threads` only of those that pending() hands
+	 * out */
+	enum plan_stack stack;
+	bool python;	  /* with stack: Python frames too */
+	bool enter;	  /* entry records too */
+	bool nested;	  /* calls inside calls too */
+	bool no_return;	  /* entry probes only */
+	bool failed_only; /* may be applied in the kernel */
 	uint64_t min_duration_ns;
 	uint64_t min_size_bytes;
-	bool count;	   /* calls are counted in the kernel (tallies()) and not sent, but for those that name kernels */
-	uint8_t count_by;  /* enum ct_by */
-	uint8_t hist;	   /* with count: histograms of durations too: enum ct_hist_by */
-	bool sizes;	   /* with count: histograms of what launches and copies ask for */
-	bool memory;	   /* with count: what calls free, by what they took */
-	uint32_t tallies_each; /* of them, that one process may have for kinds told apart by kernel, thread...; 0: all */
-	uint32_t tallies_max; /* entries that the counts may take, a tenth of them `sizes`; 0: a default */
-	bool threads;	   /* threads() will be asked for, and what completes does not matter */
-	bool keep_chatty;  /* capture each call, however often a function is called */
-	bool one_thread;   /* of one thread alone calls are shown */
+	/* calls are counted in the kernel (tallies()) and not sent, but for those that name
+	 * kernels */
+	bool count;
+	uint8_t count_by; /* enum ct_by */
+	uint8_t hist;	  /* with count: histograms of durations too: enum ct_hist_by */
+	bool sizes;	  /* with count: histograms of what launches and copies ask for */
+	bool memory;	  /* with count: what calls free, by what they took */
+	/* of them, that one process may have for kinds told apart by kernel, thread...; 0: all */
+	uint32_t tallies_each;
+	/* entries that the counts may take, a tenth of them `sizes`; 0: a default */
+	uint32_t tallies_max;
+	bool threads;	  /* threads() will be asked for, and what completes does not matter */
+	bool keep_chatty; /* capture each call, however often a function is called */
+	bool one_thread;  /* of one thread alone calls are shown */
 
 	struct plan_device device;
-	/* The frames of a thread by which the agent is to come into a process that runs (inject.h); NULL: they are not known. */
-	int (*frames)(void *ctx, struct target *, const struct inject_thread *, uint64_t *ips, int max, uint64_t *lost_sp);
+	/* The frames of a thread by which the agent is to come into a process that runs
+	 * (inject.h); NULL: they are not known. */
+	int (*frames)(void *ctx, struct target *, const struct inject_thread *, uint64_t *ips,
+		      int max, uint64_t *lost_sp);
 	void *frames_ctx;
 	bool calls_by_agent; /* no kernel side: the agents have the calls too */
-	const char *file;	 /* replay: the recording */
-	int file_fd;		 /* replay: of it, where it is open already; 0: it is not */
-	uint64_t from_ns, to_ns; /* replay: of it, this time after its begin; to_ns UINT64_MAX: to the end */
+	const char *file;    /* replay: the recording */
+	int file_fd;	     /* replay: of it, where it is open already; 0: it is not */
+	/* replay: of it, this time after its begin; to_ns UINT64_MAX: to the end */
+	uint64_t from_ns, to_ns;
 
 	uint64_t counters_interval_ns; /* of the counters' samples; 0: no counters */
 	const char *counters_metrics;  /* a comma list; NULL: the usual ones */
-	const char *cupti;	       /* libcupti, or its directory; NULL: the best that is found */
-	bool counters_optional;	       /* without them all goes on, after one message */
+	/* libcupti, or its directory; NULL: the best that is found */
+	const char *cupti;
+	bool counters_optional; /* without them all goes on, after one message */
 
-	bool opens_files;	 /* sinks write files that are not open yet, maybe in folders of other users */
-	const char *library;	 /* probe this file only; NULL: whatever is mapped */
-	uint32_t ring_bytes;	 /* a power of two */
-	const char *probe_kind;	 /* NULL: the best the kernel has; "session", "multi", "tracefs", "perf" */
+	/* sinks write files that are not open yet, maybe in folders of other users */
+	bool opens_files;
+	const char *library; /* probe this file only; NULL: whatever is mapped */
+	uint32_t ring_bytes; /* a power of two */
+	/* NULL: the best the kernel has; "session", "multi", "tracefs", "perf" */
+	const char *probe_kind;
 };
 
 /* Is any function in the set of PLAN_WORDS words? */

@@ -52,7 +52,8 @@ int pythons_look(struct pythons *p, pid_t ns_pid, uint32_t initial_pid)
 	struct target *t;
 	int err;
 
-	/* what is in the map is of this very process: the kernel side takes out what ends or becomes another program */
+	/* what is in the map is of this very process: the kernel side takes out what ends or
+	 * becomes another program */
 	if (!bpf_map_lookup_elem(p->map_fd, &initial_pid, &held))
 		return 1;
 	err = target_open(&t, ns_pid, 0);

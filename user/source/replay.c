@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * replay.c - a stored trace as a source. Reads the file and nothing else: no /proc, no kernel side, no privileges.
- * Knows how a recording is read (user/trace) and no stage.
+ * replay.c - a stored trace as a source. Reads the file and nothing else: no /proc, no kernel
+ * side, no privileges. Knows how a recording is read (user/trace) and no stage.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,14 +18,16 @@
 
 struct replay {
 	struct reader *reader;
-	struct numbers *numbers; /* of calls, where some are left out; else NULL */
+	struct numbers *numbers;	   /* of calls, where some are left out; else NULL */
 	uint64_t start_ns, from_ns, to_ns; /* CLOCK_MONOTONIC */
 	bool told_cut;
 	bool ranged;
 	uint64_t told[CT_LOSS_END]; /* by records */
 	uint64_t calls;
 	const char *path; /* the plan's */
-	uint64_t *settled; /* by block: the least place of a record in it or in a later one; NULL: nobody has asked yet */
+	/* by block: the least place of a record in it or in a later one; NULL: nobody has asked
+	 * yet */
+	uint64_t *settled;
 	uint64_t nsettled;
 	bool scanned;
 	char reason[32], muted_text[2048];
@@ -46,7 +48,8 @@ static int replay_open(struct source *s, const struct capture_plan *plan)
 	if (!r)
 		return -ENOMEM;
 	s->priv = r;
-	err = plan->file_fd ? reader_open_fd(&r->reader, plan->file_fd) : reader_open(&r->reader, plan->file);
+	err = plan->file_fd ? reader_open_fd(&r->reader, plan->file_fd)
+			    : reader_open(&r->reader, plan->file);
 	if (err) {
 		msg_error("cannot read %s: %s", plan->file, reader_error(err));
 		return err;
@@ -74,12 +77,14 @@ static int replay_fds(struct source *s, int *fd, int max)
 	return 0;
 }
 
-/* Is it of the time that was asked for? A call belongs to the time of its begin, a gap to that of its end. */
+/* Is it of the time that was asked for? A call belongs to the time of its begin, a gap to that
+ * of its end. */
 static bool in_range(const struct replay *r, const struct ct_hdr *h)
 {
 	uint64_t at = h->kind == CT_LOST ? h->end_ns : h->start_ns;
 
-	return !r->ranged || trace_is_definition(h->kind) || h->kind == CT_NUMBER || (at >= r->from_ns && at < r->to_ns);
+	return !r->ranged || trace_is_definition(h->kind) || h->kind == CT_NUMBER ||
+	       (at >= r->from_ns && at < r->to_ns);
 }
 
 /* It ends without an end: what is read of it is not all that there was to be. */
@@ -92,7 +97,8 @@ static void tell_cut(struct replay *r)
 		return;
 	r->told_cut = true;
 	if (stats.cut_bytes)
-		msg_warn("the recording breaks off: its last %llu bytes are a part of a block and were not read; 'cudatrace info' says "
+		msg_warn("the recording breaks off: its last %llu bytes are a part of a block and "
+			 "were not read; 'cudatrace info' says "
 			 "what there is",
 			 (unsigned long long)stats.cut_bytes);
 	else
@@ -119,7 +125,8 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 		if (rec->kind == CT_CALL)
 			r->calls++;
 		else if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
-			losses_add(&r->told[((const struct ct_lost *)rec)->cause], ((const struct ct_lost *)rec)->count);
+			losses_add(&r->told[((const struct ct_lost *)rec)->cause],
+				   ((const struct ct_lost *)rec)->count);
 		err = emit(ctx, rec);
 		if (err)
 			return err;
@@ -130,13 +137,15 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 	return 1;
 }
 
-/* ---- what may still come ------------------------------------------------------------------------------------ */
+/* ---- what may still come ---- */
 
-/* Room for the block with this number, counted from 0; blocks without a record that has a place have UINT64_MAX. */
+/* Room for the block with this number, counted from 0; blocks without a record that has a place
+ * have UINT64_MAX. */
 static int settled_room(struct replay *r, uint64_t block, uint64_t *cap)
 {
 	if (block >= *cap) {
-		uint64_t more = block * 2 + 64, *settled = realloc(r->settled, more * sizeof(*settled));
+		uint64_t more = block * 2 + 64,
+			 *settled = realloc(r->settled, more * sizeof(*settled));
 
 		if (!settled)
 			return -ENOMEM;
@@ -148,8 +157,8 @@ static int settled_room(struct replay *r, uint64_t block, uint64_t *cap)
 	return 0;
 }
 
-/* Reads all of the recording once more, for the places alone: the heads of blocks say when their calls began, which may be long
- * before they ended. */
+/* Reads all of the recording once more, for the places alone: the heads of blocks say when their
+ * calls began, which may be long before they ended. */
 static int scan_places(struct replay *r, struct reader *reader, const volatile int *stop)
 {
 	struct reader_stats stats;
@@ -203,7 +212,8 @@ static void replay_stop(struct source *s)
 	(void)s;
 }
 
-/* What its end says, where that was read and all of it was asked for; and what the file itself lost. */
+/* What its end says, where that was read and all of it was asked for; and what the file itself
+ * lost. */
 static void replay_losses(struct source *s, struct losses *l)
 {
 	const struct replay *r = s->priv;
@@ -251,7 +261,8 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 	};
 	if (!end)
 		return;
-	if (!r->ranged && reader_value(end, "wait_status", status, sizeof(status)) && !parse_u64(status, 0, 0xffff, &n) && !WIFSTOPPED(n))
+	if (!r->ranged && reader_value(end, "wait_status", status, sizeof(status)) &&
+	    !parse_u64(status, 0, 0xffff, &n) && !WIFSTOPPED(n))
 		out->program = (int)n;
 	out->uptime_ns = reader_number(end, "uptime_ns");
 	out->reason = reader_value(end, "reason", r->reason, sizeof(r->reason));
@@ -272,7 +283,8 @@ static const char *const *replay_muted(struct source *s)
 	    !reader_value(reader_end(r->reader), "muted", r->muted_text, sizeof(r->muted_text)))
 		return NULL;
 	for (char *at = strtok(r->muted_text, " "); at && n < MUTED_MAX; at = strtok(NULL, " "))
-		if (!at[strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")])
+		if (!at[strspn(at,
+			       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")])
 			r->muted[n++] = at; /* else it is no function's name */
 	r->muted[n] = NULL;
 	return r->muted;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rewrites.c - see rewrites.h. A mark is on the inode and needs no descriptor of its own. Knows no probes. */
+/* rewrites.c - see rewrites.h. A mark is on the inode and needs no descriptor of its own. Knows
+ * no probes. */
 #include "rewrites.h"
 
 #include <errno.h>
@@ -73,7 +74,8 @@ int rewrites_drain(struct rewrites *r, rewrites_fn fn, void *ctx)
 				fn(ctx, e->wd, REWRITE_WRITTEN);
 			if (e->mask & IN_CLOSE_WRITE)
 				fn(ctx, e->wd, REWRITE_CLOSED);
-			if (e->mask & (IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED))
+			if (e->mask &
+			    (IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED))
 				fn(ctx, e->wd, REWRITE_RENAMED);
 		}
 	}

@@ -71,7 +71,8 @@ size_t ring_take(struct ring *r, void *to, size_t room)
 			if (room - at < RING_TAKEN(size))
 				break;
 			memcpy((char *)to + at, &size, sizeof(size));
-			memcpy((char *)to + at + sizeof(size), (const uint8_t *)head + BPF_RINGBUF_HDR_SZ, size);
+			memcpy((char *)to + at + sizeof(size),
+			       (const uint8_t *)head + BPF_RINGBUF_HDR_SZ, size);
 			at += RING_TAKEN(size);
 		}
 		r->pos += (size + BPF_RINGBUF_HDR_SZ + 7) & ~7UL;

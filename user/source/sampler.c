@@ -2,9 +2,10 @@
 /*
  * sampler.c - see sampler.h.
  *
- * A window is open while the kernel side's `sampled` says so for a function; the probes are there before it opens and go after it
- * closes, so that its length is known to the microsecond. Of each entry of the kernel side's counts, and of each pair of process and
- * function, sums over the windows are kept, not the windows.
+ * A window is open while the kernel side's `sampled` says so for a function; the probes are
+ * there before it opens and go after it closes, so that its length is known to the microsecond.
+ * Of each entry of the kernel side's counts, and of each pair of process and function, sums over
+ * the windows are kept, not the windows.
  */
 #include <errno.h>
 #include <math.h>
@@ -25,18 +26,19 @@
 #define FIRST_STRETCH_NS 62500000ULL /* each next one is twice as long, until SAMPLER_STRETCH_NS */
 #define PAIRS_MAX 65536
 #define BATCH 256
-#define INSIDE_MIN 100	    /* a function is called inside of another one when so many calls of it were */
-#define PACE_DOUBT 1.25	    /* at the end so much more may have worked */
-#define PACE_NS 5000000ULL  /* a shorter time does not tell how many threads work */
+/* a function is called inside of another one when so many calls of it were */
+#define INSIDE_MIN 100
+#define PACE_DOUBT 1.25	     /* at the end so much more may have worked */
+#define PACE_NS 5000000ULL   /* a shorter time does not tell how many threads work */
 #define CHECK_NS 50000000ULL /* between two looks whether a function was counted for long enough */
 
 /* What is kept of an entry of the counts, by its place. */
 struct place {
 	struct ct_tally_key key;
-	uint64_t last;	/* calls when they were read last */
+	uint64_t last;		      /* calls when they were read last */
 	uint64_t last_timed, last_ns; /* likewise those whose duration is known, and its sum */
-	uint64_t begun; /* calls when each began to be counted */
-	double rate;	/* calls per ns of work while each was counted; 0: not known */
+	uint64_t begun;		      /* calls when each began to be counted */
+	double rate; /* calls per ns of work while each was counted; 0: not known */
 	uint64_t work_begun;
 	double x, xx, xr, xw;
 };
@@ -49,7 +51,8 @@ struct pair {
 	uint32_t n;
 	double r, rr, w, ww;
 	uint64_t refs_begun, work_begun; /* when the function's probes went */
-	uint64_t refs_end, work_end, work_most; /* of a process that has ended: what it worked, and may have */
+	/* of a process that has ended: what it worked, and may have */
+	uint64_t refs_end, work_end, work_most;
 	bool ended;
 };
 
@@ -58,14 +61,17 @@ struct runner {
 	struct ct_progress_key key;
 	uint64_t refs, refs_open; /* calls of other functions, now and when the window was opened */
 	uint64_t work, work_open, work_at_ns; /* likewise; and when that was read */
-	double pace;		  /* how much it worked in a time, at most: the number of threads that work at once */
-	double hits, windows;	  /* of probes in all windows, and how much it worked in them */
-	double timed, spent;	  /* of the calls counted there those whose duration is known, and its sum */
+	/* how much it worked in a time, at most: the number of threads that work at once */
+	double pace;
+	double hits, windows; /* of probes in all windows, and how much it worked in them */
+	/* of the calls counted there those whose duration is known, and its sum */
+	double timed, spent;
 };
 
 struct function {
-	uint64_t counted_ns, off_ns; /* since when each call is counted, since when the probes are off; 0: they are not */
-	uint64_t noticed_work;	     /* of the process that called it too often, then */
+	/* since when each call is counted, since when the probes are off; 0: they are not */
+	uint64_t counted_ns, off_ns;
+	uint64_t noticed_work; /* of the process that called it too often, then */
 	uint32_t noticed_pid, n;
 };
 
@@ -74,7 +80,9 @@ struct sampler {
 	struct sampler_hooks hooks;
 	bool may[CT_MAX_FUNCS], shown[CT_MAX_FUNCS];
 	struct function funcs[CT_MAX_FUNCS];
-	uint16_t off[CT_MAX_FUNCS]; /* the noff functions whose probes are off, each behind those that are called inside of it */
+	/* the noff functions whose probes are off, each behind those that are called inside of
+	 * it */
+	uint16_t off[CT_MAX_FUNCS];
 	int noff;
 	struct place *places; /* nplaces of them, as many as there are entries in use */
 	size_t nplaces;
@@ -85,17 +93,19 @@ struct sampler {
 	uint64_t opened_ns, next_ns, stretch_ns, stretch_end_ns;
 };
 
-/* The kernel adds up what another process runs at each of its ticks (thread_group_cputime() brings the caller's threads alone up to
- * date). The coarse clock has a tick's resolution. */
+/* The kernel adds up what another process runs at each of its ticks (thread_group_cputime()
+ * brings the caller's threads alone up to date). The coarse clock has a tick's resolution. */
 static uint64_t tick(void)
 {
 	struct timespec ts;
 
-	return clock_getres(CLOCK_MONOTONIC_COARSE, &ts) ? 10000000 : (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return clock_getres(CLOCK_MONOTONIC_COARSE, &ts)
+		       ? 10000000
+		       : (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-struct sampler *sampler_open(const struct capture_plan *plan, const struct sampler_maps *maps, const struct sampler_hooks *hooks,
-			     uint64_t pair_ns)
+struct sampler *sampler_open(const struct capture_plan *plan, const struct sampler_maps *maps,
+			     const struct sampler_hooks *hooks, uint64_t pair_ns)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
 
@@ -113,8 +123,9 @@ struct sampler *sampler_open(const struct capture_plan *plan, const struct sampl
 	s->random |= 1;
 	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
 		s->shown[i] = plan_has(plan->shown, i);
-		s->may[i] = api_funcs[i].class == API_QUERY && plan_has(plan->shown, i) && !plan_has(plan->named, i) &&
-			    !plan_has(plan->awaited, i) && !plan->keep_chatty && !plan->failed_only &&
+		s->may[i] = api_funcs[i].class == API_QUERY && plan_has(plan->shown, i) &&
+			    !plan_has(plan->named, i) && !plan_has(plan->awaited, i) &&
+			    !plan->keep_chatty && !plan->failed_only &&
 			    !(api_funcs[i].flags & CT_S_ALWAYS);
 	}
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -166,7 +177,7 @@ static void set_state(struct sampler *s, uint32_t func, enum ct_sampled state)
 	__atomic_store_n(&s->m.sampled[func], (uint8_t)state, __ATOMIC_RELEASE);
 }
 
-/* ---- what the kernel side has ----------------------------------------------------------------------------------- */
+/* ---- what the kernel side has ---- */
 
 /* The place of an entry, which starts anew when the entry is another one's. NULL: no memory. */
 static struct place *place_at(struct sampler *s, size_t at)
@@ -209,9 +220,11 @@ struct counted {
 };
 static struct counted count_since(const struct sampler *s, size_t at, struct place *p)
 {
-	const volatile struct ct_sums *n = &((const volatile struct ct_entry *)&s->m.entries[at])->n;
+	const volatile struct ct_sums *n =
+		&((const volatile struct ct_entry *)&s->m.entries[at])->n;
 	uint64_t calls = n->calls, timed = n->timed, ns = n->ns;
-	struct counted c = { (double)(calls - p->last), (double)(timed - p->last_timed), (double)(ns - p->last_ns) };
+	struct counted c = { (double)(calls - p->last), (double)(timed - p->last_timed),
+			     (double)(ns - p->last_ns) };
 
 	p->last = calls;
 	p->last_timed = timed;
@@ -255,7 +268,8 @@ static void read_work(struct sampler *s, bool opening)
 			uint64_t now = now_ns();
 
 			if (r->work && now - r->work_at_ns >= PACE_NS)
-				r->pace = fmax(r->pace, (double)(work - r->work) / (double)(now - r->work_at_ns));
+				r->pace = fmax(r->pace, (double)(work - r->work) /
+								(double)(now - r->work_at_ns));
 			r->work = work;
 			r->work_at_ns = now;
 		}
@@ -275,7 +289,8 @@ static void read_progress(struct sampler *s, bool opening)
 	do {
 		uint32_t n = BATCH;
 
-		err = bpf_map_lookup_batch(s->m.progress_fd, first ? NULL : &in, &out, keys, values, &n, NULL);
+		err = bpf_map_lookup_batch(s->m.progress_fd, first ? NULL : &in, &out, keys, values,
+					   &n, NULL);
 		if (err && err != -ENOENT)
 			break;
 		for (uint32_t i = 0; i < n; i++) {
@@ -307,7 +322,7 @@ static uint64_t runner_work(const struct sampler *s, const struct ct_tally_key *
 	return r ? r->work : 0;
 }
 
-/* ---- functions that are sampled ---------------------------------------------------------------------------------- */
+/* ---- functions that are sampled ---- */
 
 void sampler_notice(struct sampler *s, uint32_t func, uint32_t pid)
 {
@@ -338,7 +353,8 @@ void sampler_look(struct sampler *s, sampler_calls_fn fn, void *ctx)
 
 	for (size_t i = 0, n = used_entries(s); i < n && !s->stopped; i++) {
 		uint32_t func = s->m.entries[i].key.func;
-		struct place *p = sampler_may(s, func) && !s->funcs[func].counted_ns ? place_at(s, i) : NULL;
+		struct place *p =
+			sampler_may(s, func) && !s->funcs[func].counted_ns ? place_at(s, i) : NULL;
 		uint64_t calls = p ? calls_at(s, i) : 0, before = p ? p->last : 0;
 
 		if (calls <= before)
@@ -355,7 +371,8 @@ static void add_inside(struct sampler *s, uint64_t *funcs)
 		for (int i = 0; plan_has(funcs, f) && i < CT_INSIDE_MAX; i++) {
 			int inner = (int)s->m.inside[f][i].func - 1;
 
-			if (inner >= 0 && s->m.inside[f][i].calls >= INSIDE_MIN && sampler_may(s, (uint32_t)inner) && !s->funcs[inner].off_ns)
+			if (inner >= 0 && s->m.inside[f][i].calls >= INSIDE_MIN &&
+			    sampler_may(s, (uint32_t)inner) && !s->funcs[inner].off_ns)
 				plan_add(funcs, inner);
 		}
 	}
@@ -376,7 +393,8 @@ static void begin_pairs(struct sampler *s, uint32_t func)
 	}
 }
 
-/* Appends a function to those that are off, behind those of them that are called inside of it. `left` has the ones to append. */
+/* Appends a function to those that are off, behind those of them that are called inside of it.
+ * `left` has the ones to append. */
 static void append_off(struct sampler *s, int func, uint64_t *left)
 {
 	plan_remove(left, func);
@@ -403,8 +421,9 @@ static void order_off(struct sampler *s, const uint64_t *funcs)
 			append_off(s, f, left);
 }
 
-/* While the calls of an outer function are not followed, those inside of it look as if the program had made them: the inner functions
- * are closed before the outer one and opened behind it, and nothing else is done in between. */
+/* While the calls of an outer function are not followed, those inside of it look as if the
+ * program had made them: the inner functions are closed before the outer one and opened behind
+ * it, and nothing else is done in between. */
 static void close_all(struct sampler *s)
 {
 	for (int i = 0; i < s->noff; i++)
@@ -425,7 +444,8 @@ static void open_all(struct sampler *s)
 {
 	__atomic_store_n(s->m.window, *s->m.window + 1, __ATOMIC_RELEASE);
 	for (int i = s->noff - 1; i >= 0; i--)
-		set_state(s, s->off[i], is_inside(s, s->off[i]) ? CT_SAMPLED_INSIDE : CT_SAMPLED_COUNTED);
+		set_state(s, s->off[i],
+			  is_inside(s, s->off[i]) ? CT_SAMPLED_INSIDE : CT_SAMPLED_COUNTED);
 }
 
 static void begin_off(struct sampler *s, uint32_t func, uint64_t now)
@@ -443,7 +463,8 @@ static void begin_off(struct sampler *s, uint32_t func, uint64_t now)
 			continue;
 		count_since(s, i, p);
 		worked = runner_work(s, &p->key);
-		/* its calls were not counted before it was noticed: it has its entry since then alone */
+		/* its calls were not counted before it was noticed: it has its entry since then
+		 * alone */
 		if (!p->work_begun && p->key.tgid == f->noticed_pid)
 			p->work_begun = f->noticed_work;
 		if (worked > p->work_begun && p->work_begun)
@@ -459,16 +480,19 @@ static bool is_counted_out(const struct function *f, uint64_t now)
 
 	if (now - f->counted_ns < SAMPLER_COUNT_NS)
 		return false;
-	return !work || work - f->noticed_work >= SAMPLER_COUNT_NS || now - f->counted_ns >= SAMPLER_COUNT_MAX_NS;
+	return !work || work - f->noticed_work >= SAMPLER_COUNT_NS ||
+	       now - f->counted_ns >= SAMPLER_COUNT_MAX_NS;
 }
 
-/* Is something called inside of it whose probe has to stay? Its calls would then look as if the program had made them. */
+/* Is something called inside of it whose probe has to stay? Its calls would then look as if the
+ * program had made them. */
 static bool must_stay(const struct sampler *s, uint32_t func)
 {
 	for (int i = 0; i < CT_INSIDE_MAX; i++) {
 		uint32_t inner = s->m.inside[func][i].func - 1;
 
-		if (inner < CT_MAX_FUNCS && s->m.inside[func][i].calls >= INSIDE_MIN && s->shown[inner] && !sampler_may(s, inner))
+		if (inner < CT_MAX_FUNCS && s->m.inside[func][i].calls >= INSIDE_MIN &&
+		    s->shown[inner] && !sampler_may(s, inner))
 			return true;
 	}
 	return false;
@@ -481,7 +505,8 @@ static void turn_off(struct sampler *s, uint64_t now)
 	bool any = false;
 
 	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++) {
-		if (!s->funcs[f].counted_ns || s->funcs[f].off_ns || !is_counted_out(&s->funcs[f], now) || must_stay(s, f))
+		if (!s->funcs[f].counted_ns || s->funcs[f].off_ns ||
+		    !is_counted_out(&s->funcs[f], now) || must_stay(s, f))
 			continue;
 		plan_add(funcs, (int)f);
 		any = true;
@@ -503,7 +528,7 @@ static void turn_off(struct sampler *s, uint64_t now)
 	s->next_ns = s->stretch_end_ns = 0;
 }
 
-/* ---- windows ------------------------------------------------------------------------------------------------------ */
+/* ---- windows ---- */
 
 static double uniform(struct sampler *s)
 {
@@ -567,7 +592,8 @@ static void take_places(struct sampler *s)
 {
 	for (size_t i = 0, n = used_entries(s); i < n; i++) {
 		uint32_t func = s->m.entries[i].key.func;
-		struct place *p = func < CT_MAX_FUNCS && s->funcs[func].off_ns ? place_at(s, i) : NULL;
+		struct place *p = func < CT_MAX_FUNCS && s->funcs[func].off_ns ? place_at(s, i)
+									       : NULL;
 		struct runner *process;
 		struct counted c;
 		double x, r, w;
@@ -606,7 +632,9 @@ static void close_window(struct sampler *s)
 static void set_timer(struct sampler *s, uint64_t now)
 {
 	struct itimerspec at = { 0 };
-	uint64_t next = s->open ? s->opened_ns + SAMPLER_WINDOW_NS : s->any_off && !s->broken ? s->next_ns : 0;
+	uint64_t next = s->open			   ? s->opened_ns + SAMPLER_WINDOW_NS
+			: s->any_off && !s->broken ? s->next_ns
+						   : 0;
 
 	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++) {
 		bool goes = s->funcs[f].counted_ns && !s->funcs[f].off_ns && !must_stay(s, f);
@@ -647,7 +675,7 @@ void sampler_step(struct sampler *s)
 	set_timer(s, now_ns());
 }
 
-/* ---- ends ---------------------------------------------------------------------------------------------------------- */
+/* ---- ends ---- */
 
 void sampler_ended(struct sampler *s, uint32_t pid, uint64_t at_ns)
 {
@@ -666,7 +694,8 @@ void sampler_ended(struct sampler *s, uint32_t pid, uint64_t at_ns)
 		/* its clock is gone: it may have worked until it ended, with all its threads */
 		p->work_end = p->work_most = process ? process->work : p->work_begun;
 		if (process && at_ns > process->work_at_ns)
-			p->work_most += (uint64_t)((double)(at_ns - process->work_at_ns) * fmax(process->pace * PACE_DOUBT, 1));
+			p->work_most += (uint64_t)((double)(at_ns - process->work_at_ns) *
+						   fmax(process->pace * PACE_DOUBT, 1));
 	}
 }
 
@@ -680,7 +709,7 @@ void sampler_stop(struct sampler *s)
 	s->stopped = true;
 }
 
-/* ---- what went by unseen -------------------------------------------------------------------------------------------- */
+/* ---- what went by unseen ---- */
 
 void sampler_refresh(struct sampler *s)
 {
@@ -704,17 +733,35 @@ struct ct_estimated sampler_unseen(struct sampler *s, uint32_t at)
 	process = process_of(s, key->tgid, key->start);
 	if (!p || !process)
 		return (struct ct_estimated){ 0 };
-	windows = (struct estimator_windows){ .n = pair ? pair->n : f->n, .x = p->x, .xx = p->xx, .xr = p->xr, .xw = p->xw,
-					      .r = pair ? pair->r : 0, .rr = pair ? pair->rr : 0, .w = pair ? pair->w : 0,
+	windows = (struct estimator_windows){ .n = pair ? pair->n : f->n,
+					      .x = p->x,
+					      .xx = p->xx,
+					      .xr = p->xr,
+					      .xw = p->xw,
+					      .r = pair ? pair->r : 0,
+					      .rr = pair ? pair->rr : 0,
+					      .w = pair ? pair->w : 0,
 					      .ww = pair ? pair->ww : 0 };
-	rest = (struct estimator_rest){ .rate = p->rate, .called = p->last > 0, .r = -1, .ns = (double)process->work, .most_ns = (double)process->work,
-					.hits = process->hits, .window_ns = process->windows, .timed = process->timed, .spent_ns = process->spent,
+	rest = (struct estimator_rest){ .rate = p->rate,
+					.called = p->last > 0,
+					.r = -1,
+					.ns = (double)process->work,
+					.most_ns = (double)process->work,
+					.hits = process->hits,
+					.window_ns = process->windows,
+					.timed = process->timed,
+					.spent_ns = process->spent,
 					.tick_ns = (double)s->tick_ns,
 					.pair_ns = (double)s->pair_ns };
 	if (pair) {
-		rest.ns = (double)((pair->ended ? pair->work_end : process->work) - pair->work_begun) - pair->w;
-		rest.most_ns = rest.ns + (pair->ended ? (double)(pair->work_most - pair->work_end) : 0);
-		rest.r = (double)((pair->ended ? pair->refs_end : process->refs) - pair->refs_begun) - pair->r;
+		rest.ns = (double)((pair->ended ? pair->work_end : process->work) -
+				   pair->work_begun) -
+			  pair->w;
+		rest.most_ns =
+			rest.ns + (pair->ended ? (double)(pair->work_most - pair->work_end) : 0);
+		rest.r = (double)((pair->ended ? pair->refs_end : process->refs) -
+				  pair->refs_begun) -
+			 pair->r;
 	}
 	return estimator_estimate(&windows, &rest);
 }

@@ -2,9 +2,10 @@
 /*
  * snapshot.c - see snapshot.h.
  *
- * A round reads the registers of all threads, then the stacks of those that do not run, then the registers again. Who was
- * off the CPU both times and has not been switched in between has not run: its stack was read in peace. The next round
- * takes samples of those of whom that is not certain, and so on in turns.
+ * A round reads the registers of all threads, then the stacks of those that do not run, then the
+ * registers again. Who was off the CPU both times and has not been switched in between has not
+ * run: its stack was read in peace. The next round takes samples of those of whom that is not
+ * certain, and so on in turns.
  */
 #include "../util/now.h"
 #include "snapshot.h"
@@ -18,7 +19,7 @@
 #include "maps.h"
 
 #define ROUNDS 10
-#define STACK_MAX (256u << 10) /* bytes read of one thread's stack */
+#define STACK_MAX (256u << 10)	/* bytes read of one thread's stack */
 #define STACKS_MAX (256u << 20) /* bytes kept of all */
 #define SAMPLE_WAIT_MS 50
 #define SAMPLING_MAX_NS 2000000000ULL /* for all threads of a snapshot together */
@@ -49,7 +50,7 @@ static int grow(void *array, size_t n, size_t *cap, size_t size)
 	return 0;
 }
 
-/* ---- which processes, and where their CUDA is ------------------------------------------------------------- */
+/* ---- which processes, and where their CUDA is ---- */
 
 struct gather {
 	struct snapshot *snap;
@@ -132,11 +133,12 @@ static int gather_processes(struct snapshot *s, const struct snapshot_from *from
 	for (int i = 0; i < from->npids && n >= 0; i++)
 		n = maps_read(from->maps_fd, from->pids[i], on_map, &g);
 	for (size_t i = 0; i < s->nprocs; i++)
-		qsort(s->procs[i].funcs, s->procs[i].nfuncs, sizeof(*s->procs[i].funcs), by_address);
+		qsort(s->procs[i].funcs, s->procs[i].nfuncs, sizeof(*s->procs[i].funcs),
+		      by_address);
 	return n < 0 ? n : 0;
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------------ */
+/* ---- threads ---- */
 
 bool snapshot_in_code(const struct snapshot_process *p, uint64_t addr)
 {
@@ -205,7 +207,8 @@ static struct snapshot_process *find_process(struct snapshot *s, const struct ct
 	return NULL;
 }
 
-/* The first thread of a process that is met tells about it. Another process under the same number has nothing of it. */
+/* The first thread of a process that is met tells about it. Another process under the same
+ * number has nothing of it. */
 static bool introduce(struct work *w, struct snapshot_process *p, const struct ct_thread *r)
 {
 	struct ct_process *a = &p->about;
@@ -214,8 +217,12 @@ static bool introduce(struct work *w, struct snapshot_process *p, const struct c
 	if (a->h.size)
 		return a->start_boottime_ns == r->h.start_boottime_ns && w->targets[i];
 	*a = (struct ct_process){
-		.h = { .size = sizeof(*a), .kind = CT_PROCESS, .pid = r->h.tgid, .tid = r->h.tgid,
-		       .start_ns = w->snap->at_ns, .end_ns = w->snap->at_ns },
+		.h = { .size = sizeof(*a),
+		       .kind = CT_PROCESS,
+		       .pid = r->h.tgid,
+		       .tid = r->h.tgid,
+		       .start_ns = w->snap->at_ns,
+		       .end_ns = w->snap->at_ns },
 		.start_boottime_ns = r->h.start_boottime_ns,
 		.cgroup_id = r->h.cgroup_id,
 		.uid = r->h.uid,
@@ -311,8 +318,9 @@ static ssize_t read_threads(struct work *w, struct ct_thread **rows)
 	return n;
 }
 
-/* Does what was read of a thread belong together? What was read of one off the CPU does if it has not run since; a sample
- * is of one moment, and what is known of the calls was true then if it was before and is after. */
+/* Does what was read of a thread belong together? What was read of one off the CPU does if it
+ * has not run since; a sample is of one moment, and what is known of the calls was true then if
+ * it was before and is after. */
 static bool still(const struct snapshot_thread *t, const struct ct_thread *r)
 {
 	if (t->sampled)
@@ -340,7 +348,8 @@ static int confirm(struct work *w, struct snapshot_thread *read, size_t nread)
 	return err;
 }
 
-/* One round. Returns how many threads were still to do, or -errno. The last one counts those that still are as missed. */
+/* One round. Returns how many threads were still to do, or -errno. The last one counts those
+ * that still are as missed. */
 static int look(struct work *w, int round)
 {
 	struct snapshot_thread *read = NULL;
@@ -352,7 +361,9 @@ static int look(struct work *w, int round)
 	for (ssize_t i = 0; i < n && !err; i++) {
 		const struct ct_thread *r = &rows[i];
 		struct snapshot_process *p = r->h.ns_tid ? find_process(w->snap, r) : NULL;
-		struct snapshot_thread t = { .process = p, .tid = r->h.tid, .shown_tid = (pid_t)r->h.ns_tid };
+		struct snapshot_thread t = { .process = p,
+					     .tid = r->h.tid,
+					     .shown_tid = (pid_t)r->h.ns_tid };
 
 		if (!p || is_done(w, r->h.tid) || !introduce(w, p, r))
 			continue;

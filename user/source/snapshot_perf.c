@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * snapshot_perf.c - where a running thread is: one sample of a clock event on it, with its user registers and stack.
+ * snapshot_perf.c - where a running thread is: one sample of a clock event on it, with its user
+ * registers and stack.
  *
- * The sample is taken in the timer's interrupt, on the thread's own kernel stack: the thread loses some microseconds and
- * is never stopped. Registers are the user's in any case, also when the interrupt met the thread in the kernel.
+ * The sample is taken in the timer's interrupt, on the thread's own kernel stack: the thread
+ * loses some microseconds and is never stopped. Registers are the user's in any case, also when
+ * the interrupt met the thread in the kernel.
  */
 #include "snapshot.h"
 
@@ -49,7 +51,8 @@ static void take_regs(struct snapshot_thread *t, const uint64_t *r)
 #endif
 #define NREGS ((size_t)__builtin_popcountll(REGS))
 
-/* A sample's body: pid and tid, the ABI and the registers, the size asked for, the stack, the size copied. */
+/* A sample's body: pid and tid, the ABI and the registers, the size asked for, the stack, the
+ * size copied. */
 static int take_sample(struct snapshot_thread *t, const uint8_t *at, size_t len)
 {
 	const size_t before = 8 + 8 + NREGS * 8 + 8;
@@ -118,7 +121,8 @@ int snapshot_sample(struct snapshot_thread *t, pid_t tid, int timeout_ms)
 	p.fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (p.fd < 0)
 		return -errno;
-	page = mmap(NULL, (size_t)page_size + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, p.fd, 0);
+	page = mmap(NULL, (size_t)page_size + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, p.fd,
+		    0);
 	if (page == MAP_FAILED) {
 		err = -errno;
 		close(p.fd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * source.h - a source makes records. It knows the capture plan and nothing of stages, sinks or commands.
+ * source.h - a source makes records. It knows the capture plan and nothing of stages, sinks or
+ * commands.
  */
 #ifndef CT_SOURCE_H
 #define CT_SOURCE_H
@@ -11,13 +12,14 @@
 struct source;
 struct snapshot;
 
-/* How a stored trace was: its own begin, length and end, which a sink shows in the place of this run's. */
+/* How a stored trace was: its own begin, length and end, which a sink shows in the place of this
+ * run's. */
 struct source_recorded {
 	uint64_t start_ns;	     /* CLOCK_MONOTONIC of its host */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC then */
 	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
 	uint64_t uptime_ns;
-	const char *reason; /* why it ended: "finished", "killed"... */
+	const char *reason;	 /* why it ended: "finished", "killed"... */
 	const char *host, *boot; /* its name and its boot id; NULL: not known, or several */
 	int program; /* wait(2) status of the program that was started, if it had ended; else -1 */
 	bool gpu;    /* what devices did was recorded */
@@ -27,55 +29,68 @@ struct source_recorded {
 
 struct source_ops {
 	const char *name;
-	/* May be NULL. Before any source of the session opens: what this one needs in the plan, as variables in the program's
-	 * environment. Returns 0 or -errno after one message. close() follows if it set priv. */
+	/* May be NULL. Before any source of the session opens: what this one needs in the plan,
+	 * as variables in the program's environment. Returns 0 or -errno after one message.
+	 * close() follows if it set priv. */
 	int (*prepare)(struct source *, struct capture_plan *);
-	/* Prepares the source; the program of plan->cmd is started but has not run an instruction of its own.
-	 * Returns 0 or -errno after one message. */
+	/* Prepares the source; the program of plan->cmd is started but has not run an
+	 * instruction of its own. Returns 0 or -errno after one message. */
 	int (*open)(struct source *, const struct capture_plan *);
-	/* From here on records may come; a started program runs. Returns 0 or -errno after one message. */
+	/* From here on records may come; a started program runs. Returns 0 or -errno after one
+	 * message. */
 	int (*start)(struct source *);
-	/* What the loop waits on: readable means drain(). The first is the record stream's own, which the loop also looks
-	 * at by a timer and leaves alone in between when little comes. Returns the number of descriptors. */
+	/* What the loop waits on: readable means drain(). The first is the record stream's own,
+	 * which the loop also looks at by a timer and leaves alone in between when little comes.
+	 * Returns the number of descriptors. */
 	int (*fds)(struct source *, int *fd, int max);
-	/* Hands out what is there, or a good part of it: records that have passed record_check(), with hdr.lost as it came
-	 * (the session makes the gap's CT_LOST of it). Returns 0 idle, 1 finished (all targets ended), or -errno (also
-	 * emit's: after it the record counts as consumed, and a later call goes on with the next). */
+	/* Hands out what is there, or a good part of it: records that have passed
+	 * record_check(), with hdr.lost as it came (the session makes the gap's CT_LOST of it).
+	 * Returns 0 idle, 1 finished (all targets ended), or -errno (also emit's: after it the
+	 * record counts as consumed, and a later call goes on with the next). */
 	int (*drain)(struct source *, emit_fn, void *ctx);
-	/* Stop making records (detach); what is already there can still be drained. A source that is not the session's first
-	 * is drained until it says 1, at most for some seconds. */
+	/* Stop making records (detach); what is already there can still be drained. A source
+	 * that is not the session's first is drained until it says 1, at most for some seconds. */
 	void (*stop)(struct source *);
 	/* Adds to what is there. */
 	void (*losses)(struct source *, struct losses *);
-	/* Each of the next eleven may be NULL. The wait(2) status of plan->cmd once drain() returned 1; -1: it has none. */
+	/* Each of the next eleven may be NULL. The wait(2) status of plan->cmd once drain()
+	 * returned 1; -1: it has none. */
 	int (*status)(struct source *);
-	/* After stop(): the moment (CLOCK_MONOTONIC, ns) from which on no call was seen to begin. 0: it never saw any. */
+	/* After stop(): the moment (CLOCK_MONOTONIC, ns) from which on no call was seen to
+	 * begin. 0: it never saw any. */
 	uint64_t (*stopped)(struct source *);
 	/* Sends a signal to the program of plan->cmd. */
 	void (*signal)(struct source *, int sig);
-	/* Hands out the calls that have not returned for min_age_ns, with CT_F_PENDING: each anew at each asking. Returns 0
-	 * or -errno. */
+	/* Hands out the calls that have not returned for min_age_ns, with CT_F_PENDING: each
+	 * anew at each asking. Returns 0 or -errno. */
 	int (*pending)(struct source *, uint64_t min_age_ns, emit_fn, void *ctx);
-	/* Where the threads of the processes are that have CUDA's code mapped (plan->threads). Returns 0 or -errno;
-	 * snapshot_free() in any case. */
+	/* Where the threads of the processes are that have CUDA's code mapped (plan->threads).
+	 * Returns 0 or -errno; snapshot_free() in any case. */
 	int (*threads)(struct source *, struct snapshot *);
-	/* Hands out what the kernel side has counted so far (plan->count) as CT_TALLY records, one for each entry; those of a
-	 * process that has ended for the last time, with CT_F_LAST. Returns 0 or -errno. */
+	/* Hands out what the kernel side has counted so far (plan->count) as CT_TALLY records,
+	 * one for each entry; those of a process that has ended for the last time, with
+	 * CT_F_LAST. Returns 0 or -errno. */
 	int (*tallies)(struct source *, emit_fn, void *ctx);
-	/* From now on counts are told apart by this (enum ct_by); with the plan's count_by CT_BY_ASKED. */
+	/* From now on counts are told apart by this (enum ct_by); with the plan's count_by
+	 * CT_BY_ASKED. */
 	void (*count_by)(struct source *, uint8_t by);
-	/* From now on, the driver's launches inside runtime launches too (as hidden records), or no more. */
+	/* From now on, the driver's launches inside runtime launches too (as hidden records), or
+	 * no more. */
 	void (*inner)(struct source *, bool on);
 	/* How many calls that unload kernels have begun, ever. */
 	uint64_t (*forgets)(struct source *);
 	/* As discover_recent(); NULL: it knows no files. */
 	bool (*recent)(struct source *, uint64_t ino, char *name, size_t size);
-	/* Names of the functions muted so far, NULL-terminated; owned by the source, valid until close. */
+	/* Names of the functions muted so far, NULL-terminated; owned by the source, valid until
+	 * close. */
 	const char *const *(*muted)(struct source *);
-	/* Of a stored trace: from open() on the begin, once drain() returned 1 the rest. NULL: what it makes happens now. */
+	/* Of a stored trace: from open() on the begin, once drain() returned 1 the rest. NULL:
+	 * what it makes happens now. */
 	void (*recorded)(struct source *, struct source_recorded *);
-	/* Of a stored trace: all that drain() has not handed out yet has its place (event_place_ns) at this moment or later. The first asking
-	 * may take as long as reading the trace; it ends early once *stop is not 0, and the next one begins anew. NULL, or 0: not known. */
+	/* Of a stored trace: all that drain() has not handed out yet has its place
+	 * (event_place_ns) at this moment or later. The first asking may take as long as reading
+	 * the trace; it ends early once *stop is not 0, and the next one begins anew. NULL, or
+	 * 0: not known. */
 	uint64_t (*settled)(struct source *, const volatile int *stop);
 	void (*close)(struct source *); /* safe after a failed open */
 };

@@ -15,13 +15,15 @@
 
 #define BATCH 512 /* entries, of what is held */
 #define BATCH_SIZES 128
-#define FORGET_NS 10000000000ULL /* between two looks for the memory of ended processes in a map of more than */
+/* between two looks for the memory of ended processes in a map of more than */
+#define FORGET_NS 10000000000ULL
 #define HELD_FEW 65536 /* entries */
-#define ENDED_MAX 65536 /* ended processes remembered between two readings; what others leave stays in the map */
+/* ended processes remembered between two readings; what others leave stays in the map */
+#define ENDED_MAX 65536
 
 struct ended {
 	uint32_t pid;
-	bool again; /* there is a process of this number again */
+	bool again;	      /* there is a process of this number again */
 	uint64_t boottime_ns; /* when it ended */
 };
 
@@ -49,16 +51,19 @@ struct tallies {
 		struct ct_tally_key *keys;
 		size_t n, cap;
 	} gone_sizes;
-	uint64_t counted[CT_MAX_FUNCS / 64]; /* CT_HIST_BY_FUNCTION: functions that the reading found */
+	/* CT_HIST_BY_FUNCTION: functions that the reading found */
+	uint64_t counted[CT_MAX_FUNCS / 64];
 	struct leaver {
 		uint32_t tgid, start;
-	} *leavers; /* ended processes that took memory: what they held is forgotten by and by */
+	} * leavers; /* ended processes that took memory: what they held is forgotten by and by */
 	size_t nleavers, cap_leavers;
 	uint64_t forgot_ns;
-	uint64_t crowded, was_crowded; /* allocations that found no room, in this reading and when there was a look last */
+	/* allocations that found no room, in this reading and when there was a look last */
+	uint64_t crowded, was_crowded;
 };
 
-/* The kernel side may take it: it holds nothing. There are never more places than there is room for. */
+/* The kernel side may take it: it holds nothing. There are never more places than there is room
+ * for. */
 static void give_hist(struct tallies *t, uint32_t place)
 {
 	t->m.hist_places[*t->m.hists_given % CT_HISTS_MAX] = place;
@@ -138,7 +143,9 @@ void tallies_ended(struct tallies *t, uint32_t pid, uint64_t at_ns)
 	struct ended *more;
 
 	if (t->nended == t->cap_ended) {
-		more = t->cap_ended < ENDED_MAX ? realloc(t->ended, (t->cap_ended + 64) * 2 * sizeof(*more)) : NULL;
+		more = t->cap_ended < ENDED_MAX
+			       ? realloc(t->ended, (t->cap_ended + 64) * 2 * sizeof(*more))
+			       : NULL;
 		if (!more) {
 			t->unsure = true;
 			return;
@@ -146,7 +153,9 @@ void tallies_ended(struct tallies *t, uint32_t pid, uint64_t at_ns)
 		t->ended = more;
 		t->cap_ended = (t->cap_ended + 64) * 2;
 	}
-	t->ended[t->nended++] = (struct ended){ pid, false, at_ns + clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC) };
+	t->ended[t->nended++] =
+		(struct ended){ pid, false,
+				at_ns + clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC) };
 }
 
 /* By pid, of several of one number the last one first. */
@@ -174,7 +183,8 @@ static size_t used_entries(const struct tallies *t)
 	return n < t->m.entries_max ? n : t->m.entries_max;
 }
 
-/* Processes of which something was counted and which are not there any more, whoever told of their end or did not. */
+/* Processes of which something was counted and which are not there any more, whoever told of
+ * their end or did not. */
 static void find_ended(struct tallies *t)
 {
 	uint32_t *living, pid = 0;
@@ -203,7 +213,8 @@ static void find_ended(struct tallies *t)
 	free(living);
 }
 
-/* One for each number, and whether it is in use again. A number of another namespace may seem to be: then it is told by time. */
+/* One for each number, and whether it is in use again. A number of another namespace may seem to
+ * be: then it is told by time. */
 static void look_at_ended(struct tallies *t)
 {
 	size_t n = 0;
@@ -269,7 +280,8 @@ static void forget_gone(struct tallies *t)
 
 		if (bpf_map_delete_elem(t->m.tallies_fd, &e->key))
 			continue;
-		if (hist < CT_HISTS_MAX && t->hist == CT_HIST_BY_KEY && !bpf_map_update_elem(t->m.hists_fd, &hist, &none, BPF_ANY))
+		if (hist < CT_HISTS_MAX && t->hist == CT_HIST_BY_KEY &&
+		    !bpf_map_update_elem(t->m.hists_fd, &hist, &none, BPF_ANY))
 			give_hist(t, hist);
 		if (t->m.shares_fd >= 0 && e->key.by)
 			bpf_map_delete_elem(t->m.shares_fd, &whose);
@@ -282,7 +294,7 @@ static void forget_gone(struct tallies *t)
 	t->gone_sizes.n = 0;
 }
 
-/* ---- memory of ended processes ----------------------------------------------------------------------------- */
+/* ---- memory of ended processes ---- */
 
 static int by_leaver(const void *a, const void *b)
 {
@@ -300,7 +312,9 @@ static void remember_leaver(struct tallies *t, const struct ct_tally_key *key)
 	if (last && last->tgid == key->tgid && last->start == key->start)
 		return;
 	if (t->nleavers == t->cap_leavers) {
-		more = t->cap_leavers < ENDED_MAX ? realloc(t->leavers, (t->cap_leavers + 64) * 2 * sizeof(*more)) : NULL;
+		more = t->cap_leavers < ENDED_MAX
+			       ? realloc(t->leavers, (t->cap_leavers + 64) * 2 * sizeof(*more))
+			       : NULL;
 		if (!more)
 			return; /* what it held stays in the map */
 		t->leavers = more;
@@ -309,8 +323,8 @@ static void remember_leaver(struct tallies *t, const struct ct_tally_key *key)
 	t->leavers[t->nleavers++] = (struct leaver){ key->tgid, key->start };
 }
 
-/* Takes what ended processes held out of the map: walks all of it, so not often if that is large and has room. Their numbers do not come again with the same
- * start. */
+/* Takes what ended processes held out of the map: walks all of it, so not often if that is large
+ * and has room. Their numbers do not come again with the same start. */
 static void forget_held(struct tallies *t, uint64_t now)
 {
 	struct ct_held_key keys[BATCH], *gone = NULL, *more;
@@ -320,14 +334,16 @@ static void forget_held(struct tallies *t, uint64_t now)
 	bool first = true;
 	int err;
 
-	if (!t->nleavers || (t->m.held_max > HELD_FEW && t->crowded == t->was_crowded && now - t->forgot_ns < FORGET_NS))
+	if (!t->nleavers || (t->m.held_max > HELD_FEW && t->crowded == t->was_crowded &&
+			     now - t->forgot_ns < FORGET_NS))
 		return;
 	t->was_crowded = t->crowded;
 	t->forgot_ns = now;
 	qsort(t->leavers, t->nleavers, sizeof(*t->leavers), by_leaver);
 	do {
 		n = BATCH;
-		err = bpf_map_lookup_batch(t->m.held_fd, first ? NULL : &in, &out, keys, bytes, &n, NULL);
+		err = bpf_map_lookup_batch(t->m.held_fd, first ? NULL : &in, &out, keys, bytes, &n,
+					   NULL);
 		if (err && err != -ENOENT)
 			break;
 		for (uint32_t i = 0; i < n; i++) {
@@ -359,7 +375,8 @@ union tally_room {
 };
 
 /* The parts that all have. */
-static void begin(const struct tallies *t, union tally_room *rec, const struct ct_tally_key *key, uint64_t now)
+static void begin(const struct tallies *t, union tally_room *rec, const struct ct_tally_key *key,
+		  uint64_t now)
 {
 	memset(&rec->t, 0, sizeof(rec->t));
 	rec->t.h.kind = CT_TALLY;
@@ -399,12 +416,14 @@ static int emit_sums(struct tallies *t, uint32_t at, uint64_t now, emit_fn emit,
 	rec.t.sums.hist = 0;
 	if (t->sampler)
 		rec.t.unseen = sampler_unseen(t->sampler, at);
-	if (t->hist == CT_HIST_BY_KEY && hist < CT_HISTS_MAX && !bpf_map_lookup_elem(t->m.hists_fd, &hist, rec.room + sizeof(rec.t))) {
+	if (t->hist == CT_HIST_BY_KEY && hist < CT_HISTS_MAX &&
+	    !bpf_map_lookup_elem(t->m.hists_fd, &hist, rec.room + sizeof(rec.t))) {
 		rec.t.nbuckets = CT_HIST_BUCKETS;
 		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
 	}
 	if (rec.t.h.flags & CT_F_LAST) {
-		if (room_for_gone(t, (void **)&t->gone.places, t->gone.n, &t->gone.cap, sizeof(*t->gone.places)))
+		if (room_for_gone(t, (void **)&t->gone.places, t->gone.n, &t->gone.cap,
+				  sizeof(*t->gone.places)))
 			t->gone.places[t->gone.n++] = at;
 		if (memory > 0)
 			remember_leaver(t, &key);
@@ -437,8 +456,8 @@ static int emit_hists(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 	return kept;
 }
 
-static int emit_size(struct tallies *t, const struct ct_tally_key *key, const struct ct_sizes *s, uint64_t now, emit_fn emit,
-		     void *ctx)
+static int emit_size(struct tallies *t, const struct ct_tally_key *key, const struct ct_sizes *s,
+		     uint64_t now, emit_fn emit, void *ctx)
 {
 	union tally_room rec;
 
@@ -451,12 +470,14 @@ static int emit_size(struct tallies *t, const struct ct_tally_key *key, const st
 	memset(rec.room + sizeof(rec.t), 0, sizeof(s->n) + 8);
 	memcpy(rec.room + sizeof(rec.t), s->n, sizeof(s->n));
 	if (rec.t.h.flags & CT_F_LAST &&
-	    room_for_gone(t, (void **)&t->gone_sizes.keys, t->gone_sizes.n, &t->gone_sizes.cap, sizeof(*key)))
+	    room_for_gone(t, (void **)&t->gone_sizes.keys, t->gone_sizes.n, &t->gone_sizes.cap,
+			  sizeof(*key)))
 		t->gone_sizes.keys[t->gone_sizes.n++] = *key;
 	return emit(ctx, &rec.t.h);
 }
 
-/* All entries of the map of sizes. What emit says by -EINTR is kept for the end: the records were taken. */
+/* All entries of the map of sizes. What emit says by -EINTR is kept for the end: the records
+ * were taken. */
 static int read_sizes(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 {
 	uint32_t in = 0, out = 0, n;
@@ -465,7 +486,8 @@ static int read_sizes(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 
 	do {
 		n = BATCH_SIZES;
-		err = bpf_map_lookup_batch(t->m.sizes_fd, first ? NULL : &in, &out, t->keys, t->size, &n, NULL);
+		err = bpf_map_lookup_batch(t->m.sizes_fd, first ? NULL : &in, &out, t->keys,
+					   t->size, &n, NULL);
 		if (err && err != -ENOENT)
 			return err;
 		for (uint32_t i = 0; i < n; i++) {

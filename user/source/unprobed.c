@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAITING 4096 /* mappings whose file has not been looked at; of more the oldest are given up */
+/* mappings whose file has not been looked at; of more the oldest are given up */
+#define WAITING 4096
 #define SAME 64
 
 struct waiting {
@@ -22,9 +23,9 @@ struct probed {
 struct unprobed {
 	unprobed_fn fn;
 	void *ctx;
-	uint64_t begin_ns; /* 0: has not begun */
+	uint64_t begin_ns;		 /* 0: has not begun */
 	struct waiting waiting[WAITING]; /* by number */
-	uint64_t last; /* number */
+	uint64_t last;			 /* number */
 	struct probed *probed;
 	int nprobed;
 	uint64_t last_probed_ns;
@@ -65,17 +66,20 @@ static void tell(struct unprobed *u, pid_t pid, uint64_t from_ns, uint64_t to_ns
 		u->fn(u->ctx, pid, from_ns, to_ns);
 }
 
-static bool is_same(const struct unprobed *u, uint64_t dev, uint64_t ino, uint64_t real_dev, uint64_t real_ino)
+static bool is_same(const struct unprobed *u, uint64_t dev, uint64_t ino, uint64_t real_dev,
+		    uint64_t real_ino)
 {
 	if (dev == real_dev && ino == real_ino)
 		return true;
 	for (unsigned int i = 0; i < SAME && i < u->nsame; i++)
-		if (u->same[i].dev == dev && u->same[i].ino == ino && u->same[i].real_dev == real_dev && u->same[i].real_ino == real_ino)
+		if (u->same[i].dev == dev && u->same[i].ino == ino &&
+		    u->same[i].real_dev == real_dev && u->same[i].real_ino == real_ino)
 			return true;
 	return false;
 }
 
-void unprobed_same(struct unprobed *u, uint64_t dev, uint64_t ino, uint64_t real_dev, uint64_t real_ino)
+void unprobed_same(struct unprobed *u, uint64_t dev, uint64_t ino, uint64_t real_dev,
+		   uint64_t real_ino)
 {
 	if (is_same(u, dev, ino, real_dev, real_ino))
 		return;
@@ -91,7 +95,8 @@ static bool is_likely(const char *name)
 	const char *base = strrchr(name, '/');
 
 	base = base ? base + 1 : name;
-	return !strncmp(base, "libcuda.so", 10) || !strncmp(base, "libcudart.so", 12) || !strncmp(base, "libcudart-", 10);
+	return !strncmp(base, "libcuda.so", 10) || !strncmp(base, "libcudart.so", 12) ||
+	       !strncmp(base, "libcudart-", 10);
 }
 
 uint64_t unprobed_mapped(struct unprobed *u, const struct watch_map *m, bool known)
@@ -111,7 +116,11 @@ uint64_t unprobed_mapped(struct unprobed *u, const struct watch_map *m, bool kno
 	w = &u->waiting[++u->last % WAITING];
 	if (w->number && w->likely)
 		tell(u, w->pid, w->at_ns, m->time_ns);
-	*w = (struct waiting){ .number = u->last, .pid = m->pid, .at_ns = m->time_ns, .dev = dev, .ino = m->ino,
+	*w = (struct waiting){ .number = u->last,
+			       .pid = m->pid,
+			       .at_ns = m->time_ns,
+			       .dev = dev,
+			       .ino = m->ino,
 			       .likely = is_likely(m->name) };
 	return u->last;
 }

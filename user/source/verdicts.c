@@ -2,8 +2,9 @@
 /*
  * verdicts.c - what is known of each file, by real inode: a hash table with open addressing.
  *
- * Nothing is ever deleted one by one. On a machine that compiles all day the files without CUDA in them go by the
- * hundred thousand: they are forgotten together, which costs looking at the living ones again.
+ * Nothing is ever deleted one by one. On a machine that compiles all day the files without CUDA
+ * in them go by the hundred thousand: they are forgotten together, which costs looking at the
+ * living ones again.
  */
 #include "verdicts.h"
 

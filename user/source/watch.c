@@ -2,13 +2,15 @@
 /*
  * watch.c - the kernel's mmap records.
  *
- * A software event that never counts (PERF_COUNT_SW_DUMMY) with attr.mmap makes the kernel write a record for each
- * mapping with PROT_EXEC, in whatever process. Per CPU and not per process: an event for a process is one for a
- * thread, and an inherited one must be opened on each CPU again, so that a process of 200 threads on 128 CPUs would
- * take 25 600 of them. The caller picks out the processes it wants.
+ * A software event that never counts (PERF_COUNT_SW_DUMMY) with attr.mmap makes the kernel write a
+ * record for each mapping with PROT_EXEC, in whatever process. Per CPU and not per process: an
+ * event for a process is one for a thread, and an inherited one must be opened on each CPU again,
+ * so that a process of 200 threads on 128 CPUs would take 25 600 of them. The caller picks out the
+ * processes it wants.
  *
- * All events hang in one epoll descriptor, for the loop to wait on. Which one is ready is not asked of it, because
- * polling an event clears its readiness; an idle ring is told by two words of memory.
+ * All events hang in one epoll descriptor, for the loop to wait on. Which one is ready is not
+ * asked of it, because polling an event clears its readiness; an idle ring is told by two words
+ * of memory.
  */
 #include "watch.h"
 
@@ -22,7 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Powers of two. A program that starts makes some KiB of records. The kernel counts these pages, of all tracers of a user. */
+/* Powers of two. A program that starts makes some KiB of records. The kernel counts these pages,
+ * of all tracers of a user. */
 #define RING_PAGES 32
 #define RING_PAGES_LEAST 8
 
@@ -74,7 +77,8 @@ static int ring_add(struct watch *w, int cpu)
 	r->fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (r->fd < 0)
 		return -errno;
-	r->page = mmap(NULL, (1 + w->pages) * w->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+	r->page = mmap(NULL, (1 + w->pages) * w->page_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       r->fd, 0);
 	if (r->page == MAP_FAILED || epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, r->fd, &ev)) {
 		err = -errno;
 		if (r->page != MAP_FAILED)
@@ -143,8 +147,14 @@ static int one(const struct perf_event_header *h, watch_fn fn, void *ctx)
 		return 0;
 	if (!memchr(m->filename, 0, h->size - sizeof(*m) - sizeof(map.time_ns)))
 		return 0;
-	map = (struct watch_map){ .pid = m->pid, .addr = m->addr, .len = m->len, .major = m->maj, .minor = m->min, .ino = m->ino,
-				  .generation = m->ino_generation, .name = m->filename };
+	map = (struct watch_map){ .pid = m->pid,
+				  .addr = m->addr,
+				  .len = m->len,
+				  .major = m->maj,
+				  .minor = m->min,
+				  .ino = m->ino,
+				  .generation = m->ino_generation,
+				  .name = m->filename };
 	memcpy(&map.time_ns, (const char *)h + h->size - sizeof(map.time_ns), sizeof(map.time_ns));
 	fn(ctx, &map);
 	return 0;
@@ -158,7 +168,8 @@ int watch_drain(struct watch *w, watch_fn fn, void *ctx)
 	for (int i = 0; i < w->nrings; i++) {
 		struct perf_event_mmap_page *page = w->rings[i].page;
 		const char *data = (const char *)page + w->page_size;
-		uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), tail = page->data_tail;
+		uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE),
+			 tail = page->data_tail;
 
 		while (tail < head) {
 			const struct perf_event_header *h = (const void *)(data + tail % size);

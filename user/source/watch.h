@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * watch.h - inside discover: the kernel's word that some process has mapped a file for execution. No polling: a perf
- * event on every CPU, whose ring carries nothing but these records.
+ * watch.h - inside discover: the kernel's word that some process has mapped a file for
+ * execution. No polling: a perf event on every CPU, whose ring carries nothing but these
+ * records.
  */
 #ifndef CT_WATCH_H
 #define CT_WATCH_H
@@ -13,7 +14,7 @@ struct watch;
 struct watch_map {
 	pid_t pid; /* in our namespace */
 	uint64_t addr, len;
-	uint32_t major, minor; /* as stat(2) has them: overlayfs shows its own */
+	uint32_t major, minor;	  /* as stat(2) has them: overlayfs shows its own */
 	uint64_t ino, generation; /* generation 0: the file system has none */
 	uint64_t time_ns;	  /* CLOCK_MONOTONIC */
 	const char *name;	  /* untrusted; valid during the call */
@@ -24,7 +25,8 @@ typedef void (*watch_fn)(void *ctx, const struct watch_map *);
 int watch_open(struct watch **);
 /* One descriptor for all CPUs: readable when there are records. */
 int watch_fd(const struct watch *);
-/* Hands out all records. Returns 0, or 1 when the kernel dropped some: then everything has to be looked at. */
+/* Hands out all records. Returns 0, or 1 when the kernel dropped some: then everything has to be
+ * looked at. */
 int watch_drain(struct watch *, watch_fn, void *ctx);
 void watch_close(struct watch *);
 

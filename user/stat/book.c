@@ -28,11 +28,13 @@ struct held {
 	} key;
 	uint64_t bytes;
 	uint64_t taken_ns; /* when the call that took it had returned */
-	uint64_t before; /* bytes that were held at the address then; their free may still be under way. 0: none */
-	uint32_t by;	 /* the entry that counts those as given back unseen */
-	bool is_held;	 /* false: `before` is all that is known of the address */
+	/* bytes that were held at the address then; their free may still be under way. 0: none */
+	uint64_t before;
+	uint32_t by;  /* the entry that counts those as given back unseen */
+	bool is_held; /* false: `before` is all that is known of the address */
 };
-#define FREE_MAX_NS 1000000000ULL /* a free that was under way when its address was given out returns within this time */
+/* a free that was under way when its address was given out returns within this time */
+#define FREE_MAX_NS 1000000000ULL
 
 /* A process that was told of. */
 struct known {
@@ -56,7 +58,8 @@ struct book *book_open(enum book_by by, bool hists, size_t max)
 		return NULL;
 	}
 	b->index->max = max ? max : BOOK_MAX;
-	keyed_open(&b->processes, sizeof(struct known), sizeof(((struct known *)0)->key), PROCESSES_MAX);
+	keyed_open(&b->processes, sizeof(struct known), sizeof(((struct known *)0)->key),
+		   PROCESSES_MAX);
 	keyed_open(&b->held, sizeof(struct held), sizeof(((struct held *)0)->key), HELD_MAX);
 	b->by = by;
 	b->hists = hists;
@@ -84,7 +87,7 @@ void book_close(struct book *b)
 	free(b);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------ */
+/* ---- names ---- */
 
 static uint64_t hash_bytes(const void *p, size_t n)
 {
@@ -147,7 +150,7 @@ static const char *intern(struct book *b, const char *name)
 	return x->names[at & (x->names_cap - 1)];
 }
 
-/* ---- entries ---------------------------------------------------------------------------------------------- */
+/* ---- entries ---- */
 
 struct key {
 	uint64_t by, name;
@@ -159,8 +162,13 @@ struct key {
 
 static struct key key_of(const struct book_entry *e)
 {
-	return (struct key){ .by = e->by, .name = (uint64_t)(uintptr_t)e->name, .pid = e->pid, .start = e->start,
-			     .func = e->func, .what = e->what, .sub = e->sub };
+	return (struct key){ .by = e->by,
+			     .name = (uint64_t)(uintptr_t)e->name,
+			     .pid = e->pid,
+			     .start = e->start,
+			     .func = e->func,
+			     .what = e->what,
+			     .sub = e->sub };
 }
 
 static bool grow_slots(struct book *b)
@@ -231,7 +239,7 @@ static struct ct_hist *hist_of(struct book *b, struct book_entry *e)
 	return e->hist;
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------------- */
+/* ---- sums ---- */
 
 static void add_square(struct ct_sums *n, uint64_t low, uint64_t high)
 {
@@ -260,7 +268,10 @@ void book_add(struct ct_sums *a, const struct ct_sums *b)
 static void add_value(struct ct_sums *n, struct ct_hist *h, uint64_t v)
 {
 	unsigned __int128 square = (unsigned __int128)v * v;
-	struct ct_sums one = { .timed = 1, .ns = v, .min_ns = v, .max_ns = v,
+	struct ct_sums one = { .timed = 1,
+			       .ns = v,
+			       .min_ns = v,
+			       .max_ns = v,
 			       .squares = { (uint64_t)square, (uint64_t)(square >> 64) } };
 
 	book_add(n, &one);
@@ -298,7 +309,9 @@ double book_deviation_ns(const struct ct_sums *n)
 	if (n->timed < 2)
 		return 0;
 	mean = (long double)n->ns / (long double)n->timed;
-	squares = ((long double)n->squares[1] * 18446744073709551616.0L + (long double)n->squares[0]) / (long double)n->timed;
+	squares = ((long double)n->squares[1] * 18446744073709551616.0L +
+		   (long double)n->squares[0]) /
+		  (long double)n->timed;
 	return squares > mean * mean ? (double)sqrtl(squares - mean * mean) : 0;
 }
 
@@ -327,10 +340,11 @@ uint64_t book_quantile_ns(const struct ct_hist *h, const struct ct_sums *n, doub
 			before += h->n[i];
 			continue;
 		}
-		/* From a tenth to eight tenths of the bucket: wherever in it the duration lies, the answer is within a tenth of it,
-		 * since a bucket is at most an eighth wide. */
-		ns = bucket_begin(i) + (bucket_begin(i + 1) - bucket_begin(i)) *
-					       (0.1 + 0.7 * (rank - (double)before) / (double)h->n[i]);
+		/* From a tenth to eight tenths of the bucket: wherever in it the duration lies,
+		 * the answer is within a tenth of it, since a bucket is at most an eighth wide. */
+		ns = bucket_begin(i) +
+		     (bucket_begin(i + 1) - bucket_begin(i)) *
+			     (0.1 + 0.7 * (rank - (double)before) / (double)h->n[i]);
 		break;
 	}
 	if (ns > (double)n->max_ns)
@@ -338,7 +352,7 @@ uint64_t book_quantile_ns(const struct ct_hist *h, const struct ct_sums *n, doub
 	return ns < (double)n->min_ns ? n->min_ns : (uint64_t)ns;
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static void seen(struct book *b, const struct ct_hdr *h)
 {
@@ -395,8 +409,8 @@ static void of_process(struct book *b, struct book_entry *e, const struct event 
 		describe(e, k);
 }
 
-/* Processes and threads may have other names than at the last event. Sums of a process that has ended may come when another one has
- * its number. */
+/* Processes and threads may have other names than at the last event. Sums of a process that has
+ * ended may come when another one has its number. */
 static void name_entry(struct book *b, struct book_entry *e, const struct event *ev)
 {
 	if (!e->pid || e->start != (uint32_t)(ev->proc->start_boottime_ns >> 10))
@@ -413,8 +427,10 @@ static int no_room(struct book *b, uint64_t n)
 	return 1;
 }
 
-/* What calls of a function are told apart by with BOOK_BY_STREAM. c: the call; NULL: it was counted, and `word` is what was found. */
-static uint64_t by_stream(const struct ct_call *c, uint16_t func, const struct ct_spec *spec, uint64_t word)
+/* What calls of a function are told apart by with BOOK_BY_STREAM. c: the call; NULL: it was
+ * counted, and `word` is what was found. */
+static uint64_t by_stream(const struct ct_call *c, uint16_t func, const struct ct_spec *spec,
+			  uint64_t word)
 {
 	if (!api_takes_stream(func))
 		return BOOK_NO_STREAM;
@@ -427,7 +443,11 @@ static uint64_t by_stream(const struct ct_call *c, uint16_t func, const struct c
 static int tally(struct book *b, const struct event *ev)
 {
 	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
-	struct book_entry want = { .what = BOOK_CALL, .sub = t->sub, .func = t->func, .by = t->by, .pid = t->h.pid,
+	struct book_entry want = { .what = BOOK_CALL,
+				   .sub = t->sub,
+				   .func = t->func,
+				   .by = t->by,
+				   .pid = t->h.pid,
 				   .start = t->start };
 	const struct known *k;
 	struct book_entry *e;
@@ -467,18 +487,12 @@ static uint64_t by_of(const struct book *b, const struct event *ev, const struct
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 
 	switch (b->by) {
-	case BOOK_BY_THREAD:
-		return c->h.tid;
-	case BOOK_BY_STREAM:
-		return by_stream(c, c->func, spec, word_at(c, spec->stream_word));
-	case BOOK_BY_DEVICE:
-		return book_device(ev->proc, ev->device);
-	case BOOK_BY_CGROUP:
-		return ev->proc->cgroup_id;
-	case BOOK_BY_KERNEL:
-		return word_at(c, spec->func_word);
-	default:
-		return 0;
+	case BOOK_BY_THREAD: return c->h.tid;
+	case BOOK_BY_STREAM: return by_stream(c, c->func, spec, word_at(c, spec->stream_word));
+	case BOOK_BY_DEVICE: return book_device(ev->proc, ev->device);
+	case BOOK_BY_CGROUP: return ev->proc->cgroup_id;
+	case BOOK_BY_KERNEL: return word_at(c, spec->func_word);
+	default: return 0;
 	}
 }
 
@@ -490,9 +504,10 @@ static uint64_t threads_of(const struct ct_call *c, const struct ct_spec *spec)
 	if (!spec->grid_how || at + (spec->grid_how == CT_GRID_DIM3 ? 4 : 6) > c->nwords)
 		return 0;
 	if (spec->grid_how == CT_GRID_DIM3)
-		return (uint64_t)(uint32_t)w[0] * (w[0] >> 32) * (uint32_t)w[1] * (uint32_t)w[2] * (w[2] >> 32) *
-		       (uint32_t)w[3];
-	return (uint64_t)(uint32_t)w[0] * (uint32_t)w[1] * (uint32_t)w[2] * (uint32_t)w[3] * (uint32_t)w[4] * (uint32_t)w[5];
+		return (uint64_t)(uint32_t)w[0] * (w[0] >> 32) * (uint32_t)w[1] * (uint32_t)w[2] *
+		       (w[2] >> 32) * (uint32_t)w[3];
+	return (uint64_t)(uint32_t)w[0] * (uint32_t)w[1] * (uint32_t)w[2] * (uint32_t)w[3] *
+	       (uint32_t)w[4] * (uint32_t)w[5];
 }
 
 void book_memory_add(struct book_memory *m, uint16_t func, const struct ct_sums *n)
@@ -510,8 +525,9 @@ void book_memory_add(struct book_memory *m, uint16_t func, const struct ct_sums 
 }
 
 /*
- * Records come in the order in which calls returned: one thread's free may come after another thread's allocation that was given the
- * same address. So a free that began before that allocation returned is of what was held there before.
+ * Records come in the order in which calls returned: one thread's free may come after another
+ * thread's allocation that was given the same address. So a free that began before that
+ * allocation returned is of what was held there before.
  */
 static void add_freed(struct book *b, struct ct_sums *n, const struct ct_call *c, struct held *h)
 {
@@ -532,7 +548,8 @@ static void add_freed(struct book *b, struct ct_sums *n, const struct ct_call *c
 }
 
 /* An address that is given out while it is held: a free was not seen, or not yet. */
-static void add_taken(struct book *b, struct book_entry *e, const struct ct_call *c, struct held *h, uint64_t bytes)
+static void add_taken(struct book *b, struct book_entry *e, const struct ct_call *c, struct held *h,
+		      uint64_t bytes)
 {
 	if (!h) {
 		e->n.threads++;
@@ -550,7 +567,8 @@ static void add_taken(struct book *b, struct book_entry *e, const struct ct_call
 }
 
 /* What a call takes or frees: the same sums as the kernel side's (count_memory in bpf/count.bpf.h). */
-static void add_memory(struct book *b, struct book_entry *e, const struct event *ev, const struct ct_spec *spec)
+static void add_memory(struct book *b, struct book_entry *e, const struct event *ev,
+		       const struct ct_spec *spec)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	enum api_memory_what what;
@@ -561,7 +579,8 @@ static void add_memory(struct book *b, struct book_entry *e, const struct event 
 	if (!spec->memory_how || c->depth)
 		return;
 	what = api_memory(c, API_ARCH_HERE, &m);
-	want = (struct held){ .key = { m.address, ev->proc->start_boottime_ns, c->h.pid, spec->memory_space } };
+	want = (struct held){ .key = { m.address, ev->proc->start_boottime_ns, c->h.pid,
+				       spec->memory_space } };
 	if (what == API_MEMORY_FREED)
 		add_freed(b, &e->n, c, keyed_find(&b->held, &want.key));
 	else if (what == API_MEMORY_TAKEN)
@@ -583,7 +602,9 @@ static int call(struct book *b, const struct event *ev)
 		want.name = intern(b, ev->kernel->full);
 		want.by = want.name ? 0 : want.by;
 	}
-	want.sub = (uint8_t)((spec.kind_word != CT_COUNT_NONE ? word_at(c, spec.kind_word) & CT_SUB_KIND : 0) |
+	want.sub = (uint8_t)((spec.kind_word != CT_COUNT_NONE
+				      ? word_at(c, spec.kind_word) & CT_SUB_KIND
+				      : 0) |
 			     (word_at(c, spec.stream_word) > 2 ? CT_SUB_STREAM : 0));
 	e = entry_get(b, &want);
 	if (!e)
@@ -602,7 +623,8 @@ static int call(struct book *b, const struct event *ev)
 	return 1;
 }
 
-/* Calls that have no records of their own. Of which stream, device or kernel they were is not known. */
+/* Calls that have no records of their own. Of which stream, device or kernel they were is not
+ * known. */
 static int muted(struct book *b, const struct event *ev)
 {
 	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
@@ -612,7 +634,10 @@ static int muted(struct book *b, const struct event *ev)
 	if (func < 0)
 		return 0;
 	of_process(b, &want, ev);
-	want.by = b->by == BOOK_BY_THREAD ? m->h.tid : b->by == BOOK_BY_DEVICE ? CT_UNKNOWN : b->by == BOOK_BY_CGROUP ? ev->proc->cgroup_id : 0;
+	want.by = b->by == BOOK_BY_THREAD   ? m->h.tid
+		  : b->by == BOOK_BY_DEVICE ? CT_UNKNOWN
+		  : b->by == BOOK_BY_CGROUP ? ev->proc->cgroup_id
+					    : 0;
 	e = entry_get(b, &want);
 	if (!e)
 		return no_room(b, m->counted);
@@ -622,10 +647,14 @@ static int muted(struct book *b, const struct event *ev)
 
 struct ct_sums book_all(const struct book_entry *e)
 {
-	struct ct_sums all = e->n, more = { .calls = e->muted.counted, .failed = e->muted.failed, .timed = e->muted.timed, .ns = e->muted.ns };
+	struct ct_sums all = e->n, more = { .calls = e->muted.counted,
+					    .failed = e->muted.failed,
+					    .timed = e->muted.timed,
+					    .ns = e->muted.ns };
 	uint64_t unseen = muted_unseen(&e->muted.unseen);
 
-	/* of records that are not there the squares are not known: they are taken to be like the others */
+	/* of records that are not there the squares are not known: they are taken to be like the
+	 * others */
 	if (more.timed) {
 		long double mean = (long double)more.ns / (long double)more.timed;
 
@@ -639,12 +668,15 @@ struct ct_sums book_all(const struct book_entry *e)
 	}
 	if (unseen && all.timed && all.calls) {
 		long double k = 1 + (long double)unseen / (long double)all.calls;
-		long double squares = ((long double)all.squares[1] * 18446744073709551616.0L + (long double)all.squares[0]) * k;
+		long double squares = ((long double)all.squares[1] * 18446744073709551616.0L +
+				       (long double)all.squares[0]) *
+				      k;
 
 		all.ns = muted_whole((long double)all.ns * k);
 		all.timed = muted_whole((long double)all.timed * k);
 		all.squares[1] = muted_whole(squares / 18446744073709551616.0L);
-		all.squares[0] = muted_whole(squares - (long double)all.squares[1] * 18446744073709551616.0L);
+		all.squares[0] = muted_whole(squares -
+					     (long double)all.squares[1] * 18446744073709551616.0L);
 	}
 	all.calls += unseen;
 	return all;
@@ -670,8 +702,7 @@ static int device_work(struct book *b, const struct event *ev)
 		want.what = BOOK_COPY;
 		want.sub = ((const struct ct_copy *)w)->kind;
 		break;
-	default:
-		want.what = BOOK_SET;
+	default: want.what = BOOK_SET;
 	}
 	e = entry_get(b, &want);
 	if (!e)
@@ -687,10 +718,13 @@ static int device_work(struct book *b, const struct event *ev)
 	} else {
 		uint64_t block = (uint64_t)k->block[0] * k->block[1] * k->block[2];
 
-		e->shape = (struct book_shape){ .block = (uint32_t)block, .registers = k->registers,
-						.shared = k->static_shared + k->dynamic_shared, .device = w->device };
+		e->shape = (struct book_shape){ .block = (uint32_t)block,
+						.registers = k->registers,
+						.shared = k->static_shared + k->dynamic_shared,
+						.device = w->device };
 		if (!(w->h.flags & CT_F_NO_TIME))
-			busy_add(&b->busy, ev->gpu ? 0 : w->h.pid, ev->gpu ? ev->gpu->number : w->device, w->h.start_ns, w->h.end_ns);
+			busy_add(&b->busy, ev->gpu ? 0 : w->h.pid,
+				 ev->gpu ? ev->gpu->number : w->device, w->h.start_ns, w->h.end_ns);
 		e->n.threads += (uint64_t)k->grid[0] * k->grid[1] * k->grid[2] * block;
 		e->n.shared += k->dynamic_shared;
 	}
@@ -705,23 +739,13 @@ int book_event(struct book *b, const struct event *ev)
 		if (by_process(b))
 			learn_process(b, ev->proc);
 		return 0;
-	case CT_CALL:
-		seen(b, ev->rec);
-		return call(b, ev);
-	case CT_TALLY:
-		seen(b, ev->rec);
-		return tally(b, ev);
-	case CT_MUTED:
-		seen(b, ev->rec);
-		return muted(b, ev);
+	case CT_CALL: seen(b, ev->rec); return call(b, ev);
+	case CT_TALLY: seen(b, ev->rec); return tally(b, ev);
+	case CT_MUTED: seen(b, ev->rec); return muted(b, ev);
 	case CT_KERNEL:
 	case CT_COPY:
-	case CT_SET:
-		seen(b, ev->rec);
-		return device_work(b, ev);
-	case CT_COUNTER:
-		return gauges_event(&b->gauges, ev);
-	default:
-		return 0;
+	case CT_SET: seen(b, ev->rec); return device_work(b, ev);
+	case CT_COUNTER: return gauges_event(&b->gauges, ev);
+	default: return 0;
 	}
 }

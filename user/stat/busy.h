@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * busy.h - for how long at least one kernel ran on a device: the union of the times that records tell, which need not come in
- * order. A device is a GPU of the trace (pid 0), or one as its process numbers it. Knows no record.
+ * busy.h - for how long at least one kernel ran on a device: the union of the times that records
+ * tell, which need not come in order. A device is a GPU of the trace (pid 0), or one as its
+ * process numbers it. Knows no record.
  */
 #ifndef CT_BUSY_H
 #define CT_BUSY_H

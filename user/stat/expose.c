@@ -2,9 +2,10 @@
 /*
  * expose.c - see expose.h: adds up.
  *
- * The kernel side hands in whole sums for each process, function and direction, again and again. What has come to them since the
- * last reading is added to the series of what the process is now: so a series never goes backwards, whoever ends, begins under an
- * old number, or becomes another program.
+ * The kernel side hands in whole sums for each process, function and direction, again and again.
+ * What has come to them since the last reading is added to the series of what the process is
+ * now: so a series never goes backwards, whoever ends, begins under an old number, or becomes
+ * another program.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@
 #define KERNELS_KNOWN 8192
 #define HANDLES_MAX 65536
 #define LABEL_MAX 256
-#define IDLE_NS 300000000000ULL /* a kind of process of which none has lived for so long may make room for another */
+/* a kind of process of which none has lived for so long may make room for another */
+#define IDLE_NS 300000000000ULL
 
 struct entry {
 	struct {
@@ -47,7 +49,8 @@ static void find_signs(struct expose *x)
 {
 	bool host;
 
-	for (unsigned int i = 0; x->opts.memory && i < (unsigned int)api_nfuncs && i < CT_MAX_FUNCS; i++)
+	for (unsigned int i = 0; x->opts.memory && i < (unsigned int)api_nfuncs && i < CT_MAX_FUNCS;
+	     i++)
 		x->signs[i] = (int8_t)api_memory_sign(i, &host);
 }
 
@@ -63,11 +66,15 @@ struct expose *expose_open(const struct expose_opts *opts)
 	if (x->opts.kernels > EXPOSE_KERNELS_MAX)
 		x->opts.kernels = EXPOSE_KERNELS_MAX;
 	keyed_open(&x->procs, sizeof(struct proc), sizeof(((struct proc *)0)->key), ENTRIES_MAX);
-	keyed_open(&x->entries, sizeof(struct entry), sizeof(((struct entry *)0)->key), ENTRIES_MAX);
-	keyed_open(&x->series, sizeof(struct series), sizeof(((struct series *)0)->key), SERIES_MAX);
+	keyed_open(&x->entries, sizeof(struct entry), sizeof(((struct entry *)0)->key),
+		   ENTRIES_MAX);
+	keyed_open(&x->series, sizeof(struct series), sizeof(((struct series *)0)->key),
+		   SERIES_MAX);
 	keyed_open(&x->kernels, sizeof(struct kernel), KERNEL_NAME, KERNELS_KNOWN);
-	keyed_open(&x->handles, sizeof(struct handle), sizeof(((struct handle *)0)->key), HANDLES_MAX);
-	keyed_open(&x->kernel_series, sizeof(struct kernel_series), sizeof(((struct kernel_series *)0)->key), SERIES_MAX);
+	keyed_open(&x->handles, sizeof(struct handle), sizeof(((struct handle *)0)->key),
+		   HANDLES_MAX);
+	keyed_open(&x->kernel_series, sizeof(struct kernel_series),
+		   sizeof(((struct kernel_series *)0)->key), SERIES_MAX);
 	x->groups = calloc(x->opts.groups + 1, sizeof(*x->groups));
 	x->slots = calloc(x->opts.kernels + 1, sizeof(*x->slots));
 	if (x->groups)
@@ -113,7 +120,7 @@ void expose_close(struct expose *x)
 	free(x);
 }
 
-/* ---- what a process is --------------------------------------------------------------------------------------- */
+/* ---- what a process is ---- */
 
 /* A label's value: whatever is not printable ASCII becomes '?'. NULL: "", or no memory. */
 static char *value_of(const char *s)
@@ -137,7 +144,8 @@ static void drop_series(struct keyed *k, uint32_t group, bool kernels)
 	for (size_t i = k->n; i-- > 0;) {
 		void *item = keyed_at(k, i);
 
-		if ((kernels ? ((struct kernel_series *)item)->key.group : ((struct series *)item)->key.group) == group)
+		if ((kernels ? ((struct kernel_series *)item)->key.group
+			     : ((struct series *)item)->key.group) == group)
 			keyed_remove(k, item);
 	}
 }
@@ -152,7 +160,8 @@ static struct group *free_group(struct expose *x)
 
 		if (!g->process)
 			return g;
-		if (!g->procs && x->now_ns > g->changed_ns + IDLE_NS && (!oldest || g->changed_ns < oldest->changed_ns))
+		if (!g->procs && x->now_ns > g->changed_ns + IDLE_NS &&
+		    (!oldest || g->changed_ns < oldest->changed_ns))
 			oldest = g;
 	}
 	if (!oldest)
@@ -183,7 +192,9 @@ static struct group *group_of(struct expose *x, const struct process *p)
 		g = expose_other(x);
 		goto out;
 	}
-	*g = (struct group){ .process = process, .container = container, .pod = pod, .changed_ns = x->now_ns };
+	*g = (struct group){
+		.process = process, .container = container, .pod = pod, .changed_ns = x->now_ns
+	};
 	return g;
 out:
 	free(process);
@@ -223,7 +234,8 @@ static void leave_group(struct expose *x, struct proc *p)
 /* It says who it is, or became another program. */
 static void look_again(struct expose *x, const struct event *ev)
 {
-	struct proc want = { .key = { ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10) } };
+	struct proc want = { .key = { ev->rec->pid,
+				      (uint32_t)(ev->proc->start_boottime_ns >> 10) } };
 	struct proc *p = keyed_find(&x->procs, &want.key);
 
 	if (!p)
@@ -234,7 +246,7 @@ static void look_again(struct expose *x, const struct event *ev)
 		p->device_bytes = p->host_bytes = 0;
 }
 
-/* ---- kernels -------------------------------------------------------------------------------------------------- */
+/* ---- kernels ---- */
 
 /* A kernel's name and its number, + 1; 0: too many are known. */
 static uint32_t kernel_named(struct expose *x, const char *name)
@@ -290,7 +302,8 @@ static void forget_handles(struct expose *x, uint32_t tgid)
 
 static void take_slot(struct expose *x, struct kernel *k, uint32_t slot)
 {
-	x->slots[slot] = (uint32_t)(((char *)k - x->kernels.items) / (ptrdiff_t)x->kernels.size) + 1;
+	x->slots[slot] =
+		(uint32_t)(((char *)k - x->kernels.items) / (ptrdiff_t)x->kernels.size) + 1;
 	k->slot = slot + 1;
 }
 
@@ -306,8 +319,9 @@ static void free_slot(struct expose *x, uint32_t slot)
 	}
 }
 
-/* The one with the most calls of the others takes the place of the one with the fewest, if it has twice as many: names do not
- * come and go with each reading. What was counted before stays where it was counted. */
+/* The one with the most calls of the others takes the place of the one with the fewest, if it
+ * has twice as many: names do not come and go with each reading. What was counted before stays
+ * where it was counted. */
 static void rank_kernels(struct expose *x)
 {
 	uint32_t least = UINT32_MAX;
@@ -316,8 +330,9 @@ static void rank_kernels(struct expose *x)
 	for (uint32_t i = 0; i < x->opts.kernels; i++) {
 		if (!x->slots[i])
 			return;
-		if (least == UINT32_MAX || ((struct kernel *)keyed_at(&x->kernels, x->slots[i] - 1))->calls <
-						   ((struct kernel *)keyed_at(&x->kernels, x->slots[least] - 1))->calls)
+		if (least == UINT32_MAX ||
+		    ((struct kernel *)keyed_at(&x->kernels, x->slots[i] - 1))->calls <
+			    ((struct kernel *)keyed_at(&x->kernels, x->slots[least] - 1))->calls)
 			least = i;
 	}
 	for (size_t i = 0; i < x->kernels.n; i++) {
@@ -326,7 +341,8 @@ static void rank_kernels(struct expose *x)
 		if (!k->slot && (!most || k->calls > most->calls))
 			most = k;
 	}
-	if (!most || least == UINT32_MAX || most->calls / 2 <= ((struct kernel *)keyed_at(&x->kernels, x->slots[least] - 1))->calls)
+	if (!most || least == UINT32_MAX ||
+	    most->calls / 2 <= ((struct kernel *)keyed_at(&x->kernels, x->slots[least] - 1))->calls)
 		return;
 	free_slot(x, least);
 	take_slot(x, most, least);
@@ -334,7 +350,8 @@ static void rank_kernels(struct expose *x)
 
 static void count_kernel(struct expose *x, struct group *g, const struct event *ev, uint64_t calls)
 {
-	struct kernel *k = ((const struct ct_tally *)ev->rec)->by == CT_BY_REST ? NULL : kernel_of(x, ev);
+	struct kernel *k = ((const struct ct_tally *)ev->rec)->by == CT_BY_REST ? NULL
+										: kernel_of(x, ev);
 	struct kernel_series want = { 0 }, *s = NULL;
 	bool made;
 
@@ -354,7 +371,7 @@ static void count_kernel(struct expose *x, struct group *g, const struct event *
 		g->other_kernels += calls;
 }
 
-/* ---- sums ----------------------------------------------------------------------------------------------------- */
+/* ---- sums ---- */
 
 void expose_begin(struct expose *x, uint64_t now_ns)
 {
@@ -373,7 +390,8 @@ static uint64_t more(uint64_t *last, uint64_t now)
 	return n;
 }
 
-static uint64_t add_memory(struct expose *x, struct proc *p, struct entry *e, const struct expose_sums *n, const struct ct_tally *t)
+static uint64_t add_memory(struct expose *x, struct proc *p, struct entry *e,
+			   const struct expose_sums *n, const struct ct_tally *t)
 {
 	bool host = false;
 	int64_t bytes = (int64_t)n->bytes, *held;
@@ -388,7 +406,8 @@ static uint64_t add_memory(struct expose *x, struct proc *p, struct entry *e, co
 	return more(&e->n.odd, t->sums.threads);
 }
 
-static void add_sums(struct expose *x, struct group *g, struct proc *p, struct entry *e, const struct event *ev)
+static void add_sums(struct expose *x, struct group *g, struct proc *p, struct entry *e,
+		     const struct event *ev)
 {
 	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
 	struct expose_sums n = {
@@ -397,7 +416,9 @@ static void add_sums(struct expose *x, struct group *g, struct proc *p, struct e
 		.ns = more(&e->n.ns, t->sums.ns),
 		.bytes = more(&e->n.bytes, t->sums.bytes),
 	};
-	struct series want = { .key = { (uint16_t)(g - x->groups), t->func, api_way(t->func, t->sub & CT_SUB_KIND) } }, *s;
+	struct series want = { .key = { (uint16_t)(g - x->groups), t->func,
+					api_way(t->func, t->sub & CT_SUB_KIND) } },
+		      *s;
 	bool made;
 
 	n.odd = add_memory(x, p, e, &n, t);
@@ -415,7 +436,8 @@ static void add_sums(struct expose *x, struct group *g, struct proc *p, struct e
 	s->n.ns += n.ns;
 	s->n.bytes += n.bytes;
 	s->n.odd += n.odd;
-	if (x->opts.kernels && t->how == CT_BY_KERNEL && api_funcs[t->func].class == API_LAUNCH && t->by && n.calls)
+	if (x->opts.kernels && t->how == CT_BY_KERNEL && api_funcs[t->func].class == API_LAUNCH &&
+	    t->by && n.calls)
 		count_kernel(x, g, ev, n.calls);
 }
 
@@ -437,7 +459,8 @@ static int add_size_row(struct group *g, int of, uint64_t sum, uint32_t *last, c
 
 static int add_sizes(struct group *g, struct entry *e, const struct ct_tally *t)
 {
-	uint64_t first = more(&e->n.calls, t->sums.bytes), second = more(&e->n.failed, t->sums.threads);
+	uint64_t first = more(&e->n.calls, t->sums.bytes),
+		 second = more(&e->n.failed, t->sums.threads);
 	int err;
 
 	if (t->nbuckets != 2 * CT_SIZE_BUCKETS)
@@ -447,9 +470,12 @@ static int add_sizes(struct group *g, struct entry *e, const struct ct_tally *t)
 	if (!e->sizes)
 		return -ENOMEM;
 	if (t->by == CT_OF_COPIES)
-		return add_size_row(g, OF_COPIES + (int)api_way(t->func, t->sub & CT_SUB_KIND), first, e->sizes, t->hist);
+		return add_size_row(g, OF_COPIES + (int)api_way(t->func, t->sub & CT_SUB_KIND),
+				    first, e->sizes, t->hist);
 	err = add_size_row(g, OF_GRID, first, e->sizes, t->hist);
-	return err ? err : add_size_row(g, OF_BLOCK, second, e->sizes + CT_SIZE_BUCKETS, t->hist + CT_SIZE_BUCKETS);
+	return err ? err
+		   : add_size_row(g, OF_BLOCK, second, e->sizes + CT_SIZE_BUCKETS,
+				  t->hist + CT_SIZE_BUCKETS);
 }
 
 /* Of all processes together, by function. */
@@ -500,7 +526,8 @@ static struct entry *entry_get(struct expose *x, const struct entry *want, bool 
 static int tally(struct expose *x, const struct event *ev)
 {
 	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
-	struct entry want = { .key = { t->h.pid, t->start, t->func, t->sub, t->how, 0, t->by } }, *e;
+	struct entry want = { .key = { t->h.pid, t->start, t->func, t->sub, t->how, 0, t->by } },
+		     *e;
 	struct proc whose = { .key = { t->h.pid, t->start } }, *p;
 	struct group *g;
 	bool made, made_proc;
@@ -526,7 +553,7 @@ static int tally(struct expose *x, const struct event *ev)
 	return err;
 }
 
-/* ---- devices -------------------------------------------------------------------------------------------------- */
+/* ---- devices ---- */
 
 static struct device *device_of(struct expose *x, uint32_t index)
 {
@@ -566,7 +593,8 @@ static void counter(struct expose *x, const struct event *ev)
 	if (d)
 		d->sample_ns = c->h.end_ns;
 	for (uint32_t i = 0; d && i < c->n; i++) {
-		const struct metric *m = ev->metrics ? metric_table_find(ev->metrics, c->values[i].metric) : NULL;
+		const struct metric *m =
+			ev->metrics ? metric_table_find(ev->metrics, c->values[i].metric) : NULL;
 		int at = 0;
 
 		if (!m)
@@ -586,22 +614,13 @@ static void counter(struct expose *x, const struct event *ev)
 int expose_event(struct expose *x, const struct event *ev)
 {
 	switch (ev->rec->kind) {
-	case CT_TALLY:
-		return tally(x, ev);
+	case CT_TALLY: return tally(x, ev);
 	case CT_PROCESS:
 	case CT_EXEC:
-	case CT_PROCESS_INFO:
-		look_again(x, ev);
-		return 0;
-	case CT_NAME:
-		name(x, ev);
-		return 0;
-	case CT_DEVICE:
-		return device(x, (const struct ct_device *)ev->rec);
-	case CT_COUNTER:
-		counter(x, ev);
-		return 0;
-	default:
-		return 0;
+	case CT_PROCESS_INFO: look_again(x, ev); return 0;
+	case CT_NAME: name(x, ev); return 0;
+	case CT_DEVICE: return device(x, (const struct ct_device *)ev->rec);
+	case CT_COUNTER: counter(x, ev); return 0;
+	default: return 0;
 	}
 }

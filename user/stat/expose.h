@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * expose.h - counts as metrics: what processes called since cudatrace began, added up by what a process is (name, container,
- * pod), never by process id, so that the number of series is bounded; what devices do; how cudatrace fares. Knows no HTTP and
- * no source.
+ * expose.h - counts as metrics: what processes called since cudatrace began, added up by what a
+ * process is (name, container, pod), never by process id, so that the number of series is bounded;
+ * what devices do; how cudatrace fares. Knows no HTTP and no source.
  *
- *   CT_TALLY, CT_COUNTER... -> expose.c adds up -> expose_walk.c: families and points -> expose_text.c, or OTLP (sink/otlp_metrics.c)
+ *   CT_TALLY, CT_COUNTER... -> expose.c adds up -> expose_walk.c: families and points ->
+ *   expose_text.c, or OTLP (sink/otlp_metrics.c)
  */
 #ifndef CT_EXPOSE_H
 #define CT_EXPOSE_H
@@ -21,9 +22,10 @@ struct expose_opts {
 	const char *version; /* of cudatrace */
 	const char *host;    /* of this machine; NULL: not known */
 	unsigned int groups; /* kinds of processes at most; 0: EXPOSE_GROUPS */
-	unsigned int kernels; /* kernels told apart by name; the others are "other"; 0: kernels are not exposed */
-	bool memory;	     /* counts tell what memory was taken and given back */
-	uint64_t entries;    /* that the kernel side's counts have room for; 0: not known */
+	/* kernels told apart by name; the others are "other"; 0: kernels are not exposed */
+	unsigned int kernels;
+	bool memory;	  /* counts tell what memory was taken and given back */
+	uint64_t entries; /* that the kernel side's counts have room for; 0: not known */
 };
 
 /* NULL: no memory. */
@@ -32,7 +34,8 @@ void expose_close(struct expose *);
 
 /* Before what the kernel side counted is handed in anew. */
 void expose_begin(struct expose *, uint64_t now_ns);
-/* CT_TALLY, CT_COUNTER, CT_DEVICE, CT_NAME, CT_PROCESS, CT_EXEC, CT_PROCESS_INFO. Returns 0 or -ENOMEM. */
+/* CT_TALLY, CT_COUNTER, CT_DEVICE, CT_NAME, CT_PROCESS, CT_EXEC, CT_PROCESS_INFO. Returns 0 or
+ * -ENOMEM. */
 int expose_event(struct expose *, const struct event *);
 
 /* ---- families and their points (expose_walk.c) ---- */
@@ -56,7 +59,8 @@ struct expose_point {
 	struct expose_label labels[EXPOSE_LABELS];
 	int nlabels;
 	double value;
-	/* of a histogram: how many lie in each bucket alone; the last one, counts[nbounds], has no upper end */
+	/* of a histogram: how many lie in each bucket alone; the last one, counts[nbounds], has
+	 * no upper end */
 	int nbounds;
 	const double *bounds;
 	const uint64_t *counts;
@@ -66,13 +70,14 @@ struct expose_point {
 
 struct expose_about {
 	const struct losses *losses;
-	uint64_t scrapes;	 /* answered before this one */
-	double scrape_seconds;	 /* that they took together */
-	uint64_t shut;		 /* connections, to make room for others */
-	double start_time_s;	 /* of cudatrace, since the epoch */
-	uint64_t now_ns;	 /* CLOCK_MONOTONIC */
-	uint64_t counters_ns;	 /* hardware counters were asked for, at this interval; 0: they were not */
-	bool no_queries;	 /* no function of class query is probed */
+	uint64_t scrapes;      /* answered before this one */
+	double scrape_seconds; /* that they took together */
+	uint64_t shut;	       /* connections, to make room for others */
+	double start_time_s;   /* of cudatrace, since the epoch */
+	uint64_t now_ns;       /* CLOCK_MONOTONIC */
+	/* hardware counters were asked for, at this interval; 0: they were not */
+	uint64_t counters_ns;
+	bool no_queries; /* no function of class query is probed */
 };
 /* Calls back with each family, first with no point (NULL), then with each of its points. */
 typedef void (*expose_fn)(void *ctx, const struct expose_family *, const struct expose_point *);

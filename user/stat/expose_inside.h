@@ -16,15 +16,16 @@ enum sizes_of { OF_GRID, OF_BLOCK, OF_COPIES, SIZES_OF = OF_COPIES + API_WAY_END
 
 struct expose_sums {
 	uint64_t calls, failed, ns, bytes;
-	uint64_t odd; /* frees of unknown size, allocations that found no room to be remembered in */
+	/* frees of unknown size, allocations that found no room to be remembered in */
+	uint64_t odd;
 };
 
 struct proc {
 	struct {
 		uint32_t tgid, start;
 	} key;
-	uint32_t group;	  /* + 1; 0: to be found out */
-	uint32_t entries; /* that it has */
+	uint32_t group;			  /* + 1; 0: to be found out */
+	uint32_t entries;		  /* that it has */
 	int64_t device_bytes, host_bytes; /* memory that it holds, as far as is known */
 };
 
@@ -34,11 +35,12 @@ struct expose_sizes {
 
 /* A kind of process. */
 struct group {
-	char *process, *container, *pod; /* printable ASCII; NULL: not known; process NULL: the place is free */
-	uint32_t procs;		     /* that live and are of this kind */
+	/* printable ASCII; NULL: not known; process NULL: the place is free */
+	char *process, *container, *pod;
+	uint32_t procs; /* that live and are of this kind */
 	uint64_t changed_ns;
 	struct expose_sizes *sizes[SIZES_OF]; /* NULL: none yet */
-	uint64_t other_kernels;	     /* launches of those without a name of their own here */
+	uint64_t other_kernels; /* launches of those without a name of their own here */
 };
 
 struct series {

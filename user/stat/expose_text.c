@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * expose_text.c - see expose.h: Prometheus' text format 0.0.4 and OpenMetrics 1.0.0, and which of them is asked for.
+ * expose_text.c - see expose.h: Prometheus' text format 0.0.4 and OpenMetrics 1.0.0, and which
+ * of them is asked for.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,11 +13,12 @@
 
 const char *expose_type(enum expose_format format)
 {
-	return format == EXPOSE_OPENMETRICS ? "application/openmetrics-text; version=1.0.0; charset=utf-8" :
-					      "text/plain; version=0.0.4; charset=utf-8";
+	return format == EXPOSE_OPENMETRICS
+		       ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+		       : "text/plain; version=0.0.4; charset=utf-8";
 }
 
-/* ---- Accept (RFC 9110, 12.5.1) --------------------------------------------------------------------------------- */
+/* ---- Accept (RFC 9110, 12.5.1) ---- */
 
 static const char *skip_blanks(const char *s, const char *end)
 {
@@ -42,7 +44,8 @@ static int quality(const char *s, const char *end)
 	q = (*s++ - '0') * 1000;
 	if (s < end && *s == '.')
 		s++;
-	for (int unit = 100; s < end && *s >= '0' && *s <= '9' && digits < 3; s++, unit /= 10, digits++)
+	for (int unit = 100; s < end && *s >= '0' && *s <= '9' && digits < 3;
+	     s++, unit /= 10, digits++)
 		q += (*s - '0') * unit;
 	return skip_blanks(s, end) == end && q <= 1000 ? q : 0;
 }
@@ -70,13 +73,15 @@ static struct range range_of(const char *s, const char *end)
 	else if (is_word(s, type_end, "*/*"))
 		r = (struct range){ 1, false, 1000 };
 	while (semi) {
-		const char *at = skip_blanks(semi + 1, end), *next = memchr(at, ';', (size_t)(end - at)), *stop = next ? next : end;
+		const char *at = skip_blanks(semi + 1, end),
+			   *next = memchr(at, ';', (size_t)(end - at)), *stop = next ? next : end;
 
 		if (stop - at > 2 && (*at == 'q' || *at == 'Q') && at[1] == '=')
 			r.q = quality(at + 2, stop);
 		/* a version of OpenMetrics that is not written here */
 		if (r.open && r.specific == 3 && stop - at > 8 && !strncasecmp(at, "version=", 8))
-			good = is_word(at + 8, stop, "1.0.0") || is_word(at + 8, stop, "\"1.0.0\"") || is_word(at + 8, stop, "0.0.1");
+			good = is_word(at + 8, stop, "1.0.0") ||
+			       is_word(at + 8, stop, "\"1.0.0\"") || is_word(at + 8, stop, "0.0.1");
 		semi = next;
 	}
 	if (!good)
@@ -84,7 +89,8 @@ static struct range range_of(const char *s, const char *end)
 	return r;
 }
 
-/* The more specific range says how much a format is wanted. The text format where both are wanted alike. */
+/* The more specific range says how much a format is wanted. The text format where both are
+ * wanted alike. */
 enum expose_format expose_wants(const char *accept)
 {
 	int q[2] = { 0, 0 }, how[2] = { 0, 0 };
@@ -98,7 +104,8 @@ enum expose_format expose_wants(const char *accept)
 		r = range_of(skip_blanks(at, end), end);
 		for (int open = 0; open < 2; open++) {
 			/* two versions of one type: the better one */
-			bool better = r.specific > how[open] || (r.specific == how[open] && r.q > q[open]);
+			bool better = r.specific > how[open] ||
+				      (r.specific == how[open] && r.q > q[open]);
 
 			if (!r.specific || (r.specific > 1 && r.open != (bool)open) || !better)
 				continue;
@@ -107,10 +114,11 @@ enum expose_format expose_wants(const char *accept)
 		}
 		at = *end ? end + 1 : NULL;
 	}
-	return q[1] > q[0] || (q[1] && q[1] == q[0] && how[1] > how[0]) ? EXPOSE_OPENMETRICS : EXPOSE_TEXT;
+	return q[1] > q[0] || (q[1] && q[1] == q[0] && how[1] > how[0]) ? EXPOSE_OPENMETRICS
+									: EXPOSE_TEXT;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------ */
+/* ---- text ---- */
 
 struct text_walk {
 	struct out *o;
@@ -123,7 +131,8 @@ static void head(const struct text_walk *t, const struct expose_family *f)
 	static const char *const kinds[] = { "counter", "gauge", "histogram" };
 	const char *total = f->kind == EXPOSE_COUNTER && t->format == EXPOSE_TEXT ? "_total" : "";
 
-	out_fmt(t->o, "# HELP %s%s %s\n# TYPE %s%s %s\n", f->name, total, f->help, f->name, total, kinds[f->kind]);
+	out_fmt(t->o, "# HELP %s%s %s\n# TYPE %s%s %s\n", f->name, total, f->help, f->name, total,
+		kinds[f->kind]);
 	if (f->unit && t->format == EXPOSE_OPENMETRICS)
 		out_fmt(t->o, "# UNIT %s %s\n", f->name, f->unit);
 }
@@ -169,7 +178,8 @@ static const char *bound(double v, char *buf, size_t size)
 	return buf;
 }
 
-static void histogram(const struct text_walk *t, const struct expose_family *f, const struct expose_point *p)
+static void histogram(const struct text_walk *t, const struct expose_family *f,
+		      const struct expose_point *p)
 {
 	uint64_t sum = 0;
 	char buf[48];
@@ -212,7 +222,8 @@ static void write_point(void *ctx, const struct expose_family *f, const struct e
 	}
 }
 
-void expose_write(struct expose *x, enum expose_format format, const struct expose_about *about, struct out *o)
+void expose_write(struct expose *x, enum expose_format format, const struct expose_about *about,
+		  struct out *o)
 {
 	struct text_walk t = { o, format };
 

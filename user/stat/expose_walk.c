@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * expose_walk.c - see expose.h: what is exposed, family by family. families.def lists the sums over calls; the others are here.
+ * expose_walk.c - see expose.h: what is exposed, family by family. families.def lists the sums
+ * over calls; the others are here.
  */
 #include <fnmatch.h>
 #include <stdio.h>
@@ -20,9 +21,9 @@ static const struct family {
 	const char *globs;
 	bool frees; /* only where it is known what is freed */
 } families[] = {
-#define FAMILY(name, otel, unit, ucum, sum, label, class, globs, help)                                                          \
+#define FAMILY(name, otel, unit, ucum, sum, label, class, globs, help) \
 	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, class, globs, false },
-#define FREES(name, otel, unit, ucum, sum, label, class, globs, help)                                                           \
+#define FREES(name, otel, unit, ucum, sum, label, class, globs, help) \
 	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, class, globs, true },
 #include "families.def"
 #undef FAMILY
@@ -73,11 +74,13 @@ static void one(struct walk *w, const struct expose_family *f, double value)
 	put(w, &p);
 }
 
-/* ---- sums over calls ------------------------------------------------------------------------------------------ */
+/* ---- sums over calls ---- */
 
 /* Values of cuda.memcpy.kind. */
-static const char *const way_names[API_WAY_END] = { "HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice", "Default",
-						    "PeerToPeer", "Unknown" };
+static const char *const way_names[API_WAY_END] = { "HostToHost",   "HostToDevice",
+						    "DeviceToHost", "DeviceToDevice",
+						    "Default",	    "PeerToPeer",
+						    "Unknown" };
 
 static bool matches(const struct family *f, const struct api_func *func)
 {
@@ -102,22 +105,18 @@ static bool matches(const struct family *f, const struct api_func *func)
 static double value_of(enum sum what, const struct expose_sums *n)
 {
 	switch (what) {
-	case CALLS:
-		return (double)n->calls;
-	case BYTES:
-		return (double)n->bytes;
-	case FAILED:
-		return (double)n->failed;
-	case ODD:
-		return (double)n->odd;
-	default:
-		return (double)n->ns / 1e9;
+	case CALLS: return (double)n->calls;
+	case BYTES: return (double)n->bytes;
+	case FAILED: return (double)n->failed;
+	case ODD: return (double)n->odd;
+	default: return (double)n->ns / 1e9;
 	}
 }
 
 static int by_labels(const void *pa, const void *pb)
 {
-	const struct series *a = *(const struct series *const *)pa, *b = *(const struct series *const *)pb;
+	const struct series *a = *(const struct series *const *)pa,
+			    *b = *(const struct series *const *)pb;
 
 	if (a->key.group != b->key.group)
 		return a->key.group < b->key.group ? -1 : 1;
@@ -126,8 +125,10 @@ static int by_labels(const void *pa, const void *pb)
 	return a->key.way < b->key.way ? -1 : a->key.way > b->key.way;
 }
 
-/* One series for each that is told apart by the family's label: neighbours with the same labels are added up. */
-static void put_sums(struct walk *w, const struct family *f, const struct series *s, double *sums, bool *any)
+/* One series for each that is told apart by the family's label: neighbours with the same labels
+ * are added up. */
+static void put_sums(struct walk *w, const struct family *f, const struct series *s, double *sums,
+		     bool *any)
 {
 	const struct api_func *func = &api_funcs[s->key.func];
 
@@ -168,7 +169,8 @@ static void walk_family(struct walk *w, const struct family *f, struct series **
 			sums[way] += value_of(f->sum, &s->n);
 			any[way] = true;
 		}
-		if (!next || next->key.group != s->key.group || (f->label == FUNCTION && next->key.func != s->key.func))
+		if (!next || next->key.group != s->key.group ||
+		    (f->label == FUNCTION && next->key.func != s->key.func))
 			put_sums(w, f, s, sums, any);
 	}
 }
@@ -190,8 +192,14 @@ static void walk_sums(struct walk *w)
 /* What the processes of a kind hold together. */
 static void walk_memory(struct walk *w)
 {
-	static const struct expose_family f = { EXPOSE_GAUGE, "cudatrace_memory_in_use_bytes", "cudatrace.memory.in_use", "bytes", "By",
-						"Memory taken by calls that were counted, and not given back." };
+	static const struct expose_family f = {
+		EXPOSE_GAUGE,
+		"cudatrace_memory_in_use_bytes",
+		"cudatrace.memory.in_use",
+		"bytes",
+		"By",
+		"Memory taken by calls that were counted, and not given back."
+	};
 	unsigned int n = w->x->opts.groups + 1;
 	struct {
 		int64_t bytes[2];
@@ -222,15 +230,23 @@ static void walk_memory(struct walk *w)
 
 static void walk_kernels(struct walk *w)
 {
-	static const struct expose_family f = { EXPOSE_COUNTER, "cudatrace_kernel_launches", "cudatrace.kernel.launches", NULL, "",
-						"Kernel launches by the kernel's name, of those launched most." };
+	static const struct expose_family f = {
+		EXPOSE_COUNTER,
+		"cudatrace_kernel_launches",
+		"cudatrace.kernel.launches",
+		NULL,
+		"",
+		"Kernel launches by the kernel's name, of those launched most."
+	};
 
 	begin(w, &f);
 	for (size_t i = 0; i < w->x->kernel_series.n; i++) {
 		const struct kernel_series *s = keyed_at(&w->x->kernel_series, i);
 		struct expose_point p = point_of(&w->x->groups[s->key.group]);
 
-		label(&p, "kernel", ((struct kernel *)keyed_at(&w->x->kernels, w->x->slots[s->key.slot] - 1))->name);
+		label(&p, "kernel",
+		      ((struct kernel *)keyed_at(&w->x->kernels, w->x->slots[s->key.slot] - 1))
+			      ->name);
 		p.value = (double)s->calls;
 		put(w, &p);
 	}
@@ -245,10 +261,11 @@ static void walk_kernels(struct walk *w)
 	}
 }
 
-/* ---- histograms ----------------------------------------------------------------------------------------------- */
+/* ---- histograms ---- */
 
 /* Buckets up to 2^first, 2^(first + step)... 2^last of one that has a bucket for each power of two. */
-static void put_sizes(struct walk *w, struct expose_point *p, const struct expose_sizes *s, int first, int last, int step)
+static void put_sizes(struct walk *w, struct expose_point *p, const struct expose_sizes *s,
+		      int first, int last, int step)
 {
 	uint64_t counts[EXPOSE_BOUNDS + 1] = { 0 };
 	double bounds[EXPOSE_BOUNDS];
@@ -275,12 +292,27 @@ static void walk_sizes(struct walk *w)
 		struct expose_family f;
 		int of, last_of, first, last, step;
 	} hists[] = {
-		{ { EXPOSE_HISTOGRAM, "gpu_cuda_kernel_grid_size", "gpu.cuda.kernel.grid.size", NULL, "1",
-		    "Blocks in the grid of a kernel launch." }, OF_GRID, OF_GRID, 0, 24, 2 },
-		{ { EXPOSE_HISTOGRAM, "gpu_cuda_kernel_block_size", "gpu.cuda.kernel.block.size", NULL, "1",
-		    "Threads in a block of a kernel launch." }, OF_BLOCK, OF_BLOCK, 5, 10, 1 },
-		{ { EXPOSE_HISTOGRAM, "gpu_cuda_memory_copies_bytes", "gpu.cuda.memory.copies", "bytes", "By",
-		    "Bytes that a call asked to copy." }, OF_COPIES, SIZES_OF - 1, 6, 34, 2 },
+		{ { EXPOSE_HISTOGRAM, "gpu_cuda_kernel_grid_size", "gpu.cuda.kernel.grid.size",
+		    NULL, "1", "Blocks in the grid of a kernel launch." },
+		  OF_GRID,
+		  OF_GRID,
+		  0,
+		  24,
+		  2 },
+		{ { EXPOSE_HISTOGRAM, "gpu_cuda_kernel_block_size", "gpu.cuda.kernel.block.size",
+		    NULL, "1", "Threads in a block of a kernel launch." },
+		  OF_BLOCK,
+		  OF_BLOCK,
+		  5,
+		  10,
+		  1 },
+		{ { EXPOSE_HISTOGRAM, "gpu_cuda_memory_copies_bytes", "gpu.cuda.memory.copies",
+		    "bytes", "By", "Bytes that a call asked to copy." },
+		  OF_COPIES,
+		  SIZES_OF - 1,
+		  6,
+		  34,
+		  2 },
 	};
 
 	for (size_t h = 0; h < ARRAY_LEN(hists); h++) {
@@ -295,7 +327,8 @@ static void walk_sizes(struct walk *w)
 					continue;
 				if (of >= OF_COPIES)
 					label(&p, "cuda_memcpy_kind", way_names[of - OF_COPIES]);
-				put_sizes(w, &p, g->sizes[of], hists[h].first, hists[h].last, hists[h].step);
+				put_sizes(w, &p, g->sizes[of], hists[h].first, hists[h].last,
+					  hists[h].step);
 			}
 		}
 	}
@@ -304,8 +337,12 @@ static void walk_sizes(struct walk *w)
 /* Buckets up to powers of two, of which the counts know the exact ends: from 1 us to 8 s or so. */
 static void walk_durations(struct walk *w)
 {
-	static const struct expose_family f = { EXPOSE_HISTOGRAM, "cudatrace_call_duration_seconds", "cudatrace.call.duration",
-						"seconds", "s", "Durations of calls, by class." };
+	static const struct expose_family f = { EXPOSE_HISTOGRAM,
+						"cudatrace_call_duration_seconds",
+						"cudatrace.call.duration",
+						"seconds",
+						"s",
+						"Durations of calls, by class." };
 	enum { FIRST = 6, LAST = 29 }; /* octaves; the end of one is 16 << octave */
 	double bounds[LAST - FIRST + 1];
 
@@ -314,7 +351,9 @@ static void walk_durations(struct walk *w)
 	begin(w, &f);
 	for (int c = 0; c < API_CLASS_END; c++) {
 		uint64_t counts[LAST - FIRST + 2] = { 0 };
-		struct expose_point p = { .nbounds = LAST - FIRST + 1, .bounds = bounds, .counts = counts,
+		struct expose_point p = { .nbounds = LAST - FIRST + 1,
+					  .bounds = bounds,
+					  .counts = counts,
 					  .sum = (double)w->x->hist_ns[c] / 1e9 };
 
 		for (int i = 0; i < CT_HIST_BUCKETS; i++) {
@@ -330,10 +369,11 @@ static void walk_durations(struct walk *w)
 	}
 }
 
-/* ---- devices -------------------------------------------------------------------------------------------------- */
+/* ---- devices ---- */
 
 /* The labels by which dcgm-exporter tells GPUs apart. `room` is for them. */
-static struct expose_point point_of_device(const struct expose *x, const struct device *d, char room[2][24])
+static struct expose_point point_of_device(const struct expose *x, const struct device *d,
+					   char room[2][24])
 {
 	struct expose_point p = { 0 };
 
@@ -379,26 +419,47 @@ static void walk_devices(struct walk *w)
 		double scale;
 	} known[] = {
 		{ { EXPOSE_GAUGE, "hw_gpu_utilization_ratio", "hw.gpu.utilization", "ratio", "1",
-		    "Share of the time in which the GPU had work." }, "gpu", 0.01 },
+		    "Share of the time in which the GPU had work." },
+		  "gpu",
+		  0.01 },
 		{ { EXPOSE_GAUGE, "hw_gpu_memory_usage_bytes", "hw.gpu.memory.usage", "bytes", "By",
-		    "Memory of the GPU that is in use." }, "mem_used", 1 },
-		{ { EXPOSE_GAUGE, "hw_gpu_memory_utilization_ratio", "hw.gpu.memory.utilization", "ratio", "1",
-		    "Share of the GPU's memory that is in use." }, "mem_used", 0 },
-		{ { EXPOSE_GAUGE, "hw_gpu_memory_limit_bytes", "hw.gpu.memory.limit", "bytes", "By", "Memory that the GPU has." },
-		  NULL, 1 },
-		{ { EXPOSE_GAUGE, "hw_power_watts", "hw.power", "watts", "W", "Power that the board draws." }, "power", 1 },
-		{ { EXPOSE_GAUGE, "hw_temperature_celsius", "hw.temperature", "celsius", "Cel", "Temperature of the GPU." }, "temp", 1 },
-		{ { EXPOSE_GAUGE, "cudatrace_gpu_sm_active_ratio", "cudatrace.gpu.sm.active", "ratio", "1",
-		    "Share of the time in which multiprocessors had a warp." }, "sm", 0.01 },
-		{ { EXPOSE_GAUGE, "cudatrace_gpu_memory_bandwidth_ratio", "cudatrace.gpu.memory.bandwidth", "ratio", "1",
-		    "Share of the GPU memory's bandwidth that is in use." }, "dram", 0.01 },
+		    "Memory of the GPU that is in use." },
+		  "mem_used",
+		  1 },
+		{ { EXPOSE_GAUGE, "hw_gpu_memory_utilization_ratio", "hw.gpu.memory.utilization",
+		    "ratio", "1", "Share of the GPU's memory that is in use." },
+		  "mem_used",
+		  0 },
+		{ { EXPOSE_GAUGE, "hw_gpu_memory_limit_bytes", "hw.gpu.memory.limit", "bytes", "By",
+		    "Memory that the GPU has." },
+		  NULL,
+		  1 },
+		{ { EXPOSE_GAUGE, "hw_power_watts", "hw.power", "watts", "W",
+		    "Power that the board draws." },
+		  "power",
+		  1 },
+		{ { EXPOSE_GAUGE, "hw_temperature_celsius", "hw.temperature", "celsius", "Cel",
+		    "Temperature of the GPU." },
+		  "temp",
+		  1 },
+		{ { EXPOSE_GAUGE, "cudatrace_gpu_sm_active_ratio", "cudatrace.gpu.sm.active",
+		    "ratio", "1", "Share of the time in which multiprocessors had a warp." },
+		  "sm",
+		  0.01 },
+		{ { EXPOSE_GAUGE, "cudatrace_gpu_memory_bandwidth_ratio",
+		    "cudatrace.gpu.memory.bandwidth", "ratio", "1",
+		    "Share of the GPU memory's bandwidth that is in use." },
+		  "dram",
+		  0.01 },
 	};
 
 	for (size_t k = 0; k < ARRAY_LEN(known); k++) {
 		begin(w, &known[k].f);
 		for (int i = 0; i < w->x->ndevices; i++) {
 			const struct device *d = &w->x->devices[i];
-			const double *v = known[k].metric && is_fresh(d, w->about) ? value(d, known[k].metric) : NULL;
+			const double *v = known[k].metric && is_fresh(d, w->about)
+						  ? value(d, known[k].metric)
+						  : NULL;
 			double limit = (double)d->memory_bytes;
 			struct expose_point p;
 			char room[2][24];
@@ -412,45 +473,77 @@ static void walk_devices(struct walk *w)
 	}
 }
 
-/* ---- cudatrace itself ------------------------------------------------------------------------------------------ */
+/* ---- cudatrace itself ---- */
 
 static void walk_self(struct walk *w)
 {
-	static const struct expose_family lost = { EXPOSE_COUNTER, "cudatrace_lost_records", "cudatrace.lost.records", NULL, "",
+	static const struct expose_family lost = { EXPOSE_COUNTER,
+						   "cudatrace_lost_records",
+						   "cudatrace.lost.records",
+						   NULL,
+						   "",
 						   "Records that were lost, by cause." };
 	static const struct expose_family unprobed[] = {
-		{ EXPOSE_COUNTER, "cudatrace_unprobed_processes", "cudatrace.unprobed.processes", NULL, "",
-		  "Processes that had CUDA's code mapped before it had its probes, by whether they ended before it had." },
-		{ EXPOSE_GAUGE, "cudatrace_unprobed_time_max_seconds", "cudatrace.unprobed.time.max", "seconds", "s",
+		{ EXPOSE_COUNTER, "cudatrace_unprobed_processes", "cudatrace.unprobed.processes",
+		  NULL, "",
+		  "Processes that had CUDA's code mapped before it had its probes, by whether they "
+		  "ended before it had." },
+		{ EXPOSE_GAUGE, "cudatrace_unprobed_time_max_seconds",
+		  "cudatrace.unprobed.time.max", "seconds", "s",
 		  "The longest time that such a process ran on without probes." },
 	};
 	static const struct expose_family gauges[] = {
-		{ EXPOSE_GAUGE, "cudatrace_probed_files", "cudatrace.probed.files", NULL, "", "Files that have probes." },
-		{ EXPOSE_GAUGE, "cudatrace_processes", "cudatrace.processes", NULL, "", "Processes that run and have made calls." },
+		{ EXPOSE_GAUGE, "cudatrace_probed_files", "cudatrace.probed.files", NULL, "",
+		  "Files that have probes." },
+		{ EXPOSE_GAUGE, "cudatrace_processes", "cudatrace.processes", NULL, "",
+		  "Processes that run and have made calls." },
 		{ EXPOSE_GAUGE, "cudatrace_tally_entries", "cudatrace.tally.entries", NULL, "",
 		  "Sums that the kernel side keeps." },
-		{ EXPOSE_GAUGE, "cudatrace_tally_entries_limit", "cudatrace.tally.entries.limit", NULL, "",
-		  "Sums that it has room for (--processes)." },
-		{ EXPOSE_COUNTER, "cudatrace_series_without_room", "cudatrace.series.without.room", NULL, "",
-		  "Calls that found no place among the series." },
-		{ EXPOSE_COUNTER, "cudatrace_calls_beyond_share", "cudatrace.calls.beyond.share", NULL, "",
-		  "Calls counted without their kernel: their process has its share of the kernel side's sums." },
-		{ EXPOSE_COUNTER, "cudatrace_scrapes", "cudatrace.scrapes", NULL, "", "Answers given before this one." },
-		{ EXPOSE_COUNTER, "cudatrace_scrape_time_seconds", "cudatrace.scrape.time", "seconds", "s",
-		  "Time that making those answers took." },
-		{ EXPOSE_COUNTER, "cudatrace_connections_shut", "cudatrace.connections.shut", NULL, "",
-		  "Connections that were shut to make room for others." },
-		{ EXPOSE_GAUGE, "cudatrace_start_time_seconds", "cudatrace.start.time", "seconds", "s",
-		  "When cudatrace began, since the epoch." },
+		{ EXPOSE_GAUGE, "cudatrace_tally_entries_limit", "cudatrace.tally.entries.limit",
+		  NULL, "", "Sums that it has room for (--processes)." },
+		{ EXPOSE_COUNTER, "cudatrace_series_without_room", "cudatrace.series.without.room",
+		  NULL, "", "Calls that found no place among the series." },
+		{ EXPOSE_COUNTER, "cudatrace_calls_beyond_share", "cudatrace.calls.beyond.share",
+		  NULL, "",
+		  "Calls counted without their kernel: their process has its share of the kernel "
+		  "side's sums." },
+		{ EXPOSE_COUNTER, "cudatrace_scrapes", "cudatrace.scrapes", NULL, "",
+		  "Answers given before this one." },
+		{ EXPOSE_COUNTER, "cudatrace_scrape_time_seconds", "cudatrace.scrape.time",
+		  "seconds", "s", "Time that making those answers took." },
+		{ EXPOSE_COUNTER, "cudatrace_connections_shut", "cudatrace.connections.shut", NULL,
+		  "", "Connections that were shut to make room for others." },
+		{ EXPOSE_GAUGE, "cudatrace_start_time_seconds", "cudatrace.start.time", "seconds",
+		  "s", "When cudatrace began, since the epoch." },
 	};
-	static const struct expose_family up = { EXPOSE_GAUGE, "cudatrace_counters_up", "cudatrace.counters.up", NULL, "",
-						 "Whether hardware counters (--counters) are being read." };
-	static const struct expose_family queries = { EXPOSE_GAUGE, "cudatrace_queries_counted", "cudatrace.queries.counted", NULL, "",
-						      "Whether calls of class query (cudaGetDevice and its like) are counted (--queries)." };
-	static const struct expose_family build = { EXPOSE_GAUGE, "cudatrace_build_info", "cudatrace.build.info", NULL, "",
-						    "The version of cudatrace." };
-	static const struct expose_family refused = { EXPOSE_COUNTER, "cudatrace_refused_files", "cudatrace.refused.files", NULL, "",
-						      "Files that have no probes because their users' programs map too many." };
+	static const struct expose_family up = {
+		EXPOSE_GAUGE,
+		"cudatrace_counters_up",
+		"cudatrace.counters.up",
+		NULL,
+		"",
+		"Whether hardware counters (--counters) are being read."
+	};
+	static const struct expose_family queries = {
+		EXPOSE_GAUGE,
+		"cudatrace_queries_counted",
+		"cudatrace.queries.counted",
+		NULL,
+		"",
+		"Whether calls of class query (cudaGetDevice and its like) are counted (--queries)."
+	};
+	static const struct expose_family build = {
+		EXPOSE_GAUGE, "cudatrace_build_info",	  "cudatrace.build.info", NULL,
+		"",	      "The version of cudatrace."
+	};
+	static const struct expose_family refused = {
+		EXPOSE_COUNTER,
+		"cudatrace_refused_files",
+		"cudatrace.refused.files",
+		NULL,
+		"",
+		"Files that have no probes because their users' programs map too many."
+	};
 	const struct expose_about *a = w->about;
 	struct expose_point p = { .value = 1 };
 
@@ -464,7 +557,8 @@ static void walk_self(struct walk *w)
 	begin(w, &unprobed[0]);
 	for (int ended = 0; ended < 2; ended++) {
 		const struct unprobed_sum *u = &a->losses->unprobed;
-		struct expose_point l = { .value = (double)(ended ? u->ended : u->processes - u->ended) };
+		struct expose_point l = { .value = (double)(ended ? u->ended
+								  : u->processes - u->ended) };
 
 		label(&l, "ended", ended ? "true" : "false");
 		put(w, &l);

@@ -16,7 +16,8 @@ static struct gauge *gauge_of(struct gauges *g, uint32_t device, uint32_t metric
 {
 	size_t at = 0;
 
-	while (at < g->n && (g->list[at].device < device || (g->list[at].device == device && g->list[at].metric < metric)))
+	while (at < g->n && (g->list[at].device < device ||
+			     (g->list[at].device == device && g->list[at].metric < metric)))
 		at++;
 	if (at < g->n && g->list[at].device == device && g->list[at].metric == metric)
 		return &g->list[at];
@@ -48,9 +49,12 @@ int gauges_event(struct gauges *g, const struct event *ev)
 	if (ev->rec->kind != CT_COUNTER)
 		return 0;
 	for (uint32_t i = 0; i < c->n; i++) {
-		const struct metric *m = ev->metrics ? metric_table_find(ev->metrics, c->values[i].metric) : NULL;
+		const struct metric *m =
+			ev->metrics ? metric_table_find(ev->metrics, c->values[i].metric) : NULL;
 		/* the first sample of some metrics is of an instant */
-		double value, ns = c->h.end_ns > c->h.start_ns ? (double)(c->h.end_ns - c->h.start_ns) : 1;
+		double value, ns = c->h.end_ns > c->h.start_ns
+					   ? (double)(c->h.end_ns - c->h.start_ns)
+					   : 1;
 		struct gauge *at;
 
 		memcpy(&value, &c->values[i].bits, sizeof(value));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gauges.h - what the hardware counters of devices came to over the run: of each metric the mean over time, least and most. Knows
- * CT_COUNTER and the names of metrics.
+ * gauges.h - what the hardware counters of devices came to over the run: of each metric the mean
+ * over time, least and most. Knows CT_COUNTER and the names of metrics.
  */
 #ifndef CT_GAUGES_H
 #define CT_GAUGES_H
@@ -14,10 +14,10 @@ struct gauge {
 	uint32_t device, metric; /* the GPU's number in the trace; as CT_COUNTER has it */
 	char uuid[48];		 /* "GPU-..."; "": not known */
 	char name[128], unit[32];
-	double sum, ns;	    /* value times nanoseconds */
+	double sum, ns; /* value times nanoseconds */
 	double least, most;
 	uint64_t samples;
-	uint64_t suspect;   /* that cannot be true, and are not in the others */
+	uint64_t suspect; /* that cannot be true, and are not in the others */
 };
 
 struct gauges {

@@ -14,22 +14,25 @@ struct print_about {
 	bool color, utf8;
 	const struct sink_end *end;
 	const struct ct_device *device; /* the first one; NULL: not known */
-	uint64_t peak_bytes; /* of device memory held; 0: not known */
-	bool memory;	     /* what was freed is known by what was taken */
-	bool gpu;	     /* devices were asked, even if nothing came of it */
+	uint64_t peak_bytes;		/* of device memory held; 0: not known */
+	bool memory;			/* what was freed is known by what was taken */
+	bool gpu;			/* devices were asked, even if nothing came of it */
 };
 
-/* What the probes cost the programs at the least: their hits times what an empty pair of probes costs; 0: not known. */
+/* What the probes cost the programs at the least: their hits times what an empty pair of probes
+ * costs; 0: not known. */
 double print_own_cost_ns(const struct print_about *, uint64_t *hits);
 
-/* The share of the run in which at least one kernel ran, of all devices the mean. Only with r->ndevices and r->span_ns. */
+/* The share of the run in which at least one kernel ran, of all devices the mean. Only with
+ * r->ndevices and r->span_ns. */
 double print_kernel_utilization(const struct report *);
 
 void print_text(struct out *, const struct report *, const struct print_about *);
 void print_json(struct out *, const struct report *, const struct print_about *);
 void print_csv(struct out *, const struct report *, const struct print_about *);
 
-/* A duration or a number of bytes in a unit that fits, in at most 9 columns: "12.34 us", "1.5 GiB". Returns buf. */
+/* A duration or a number of bytes in a unit that fits, in at most 9 columns: "12.34 us", "1.5
+ * GiB". Returns buf. */
 const char *print_duration(char *buf, size_t size, double ns);
 const char *print_bytes(char *buf, size_t size, double bytes);
 

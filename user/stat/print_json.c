@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * print_json.c - a report for programs: one JSON object (what `compare` reads again), or CSV with a row for each function,
- * kernel and kind of copy. All times in nanoseconds. Knows no source.
+ * print_json.c - a report for programs: one JSON object (what `compare` reads again), or CSV
+ * with a row for each function, kernel and kind of copy. All times in nanoseconds. Knows no
+ * source.
  */
 #include <string.h>
 
@@ -26,28 +27,33 @@ static void string(struct out *o, const char *s, size_t n)
 /* Times that are not known, as of calls without return probes, are left out. */
 static void sums(struct out *o, const struct ct_sums *n)
 {
-	out_fmt(o, "\"calls\":%llu,\"failed\":%llu", (unsigned long long)n->calls, (unsigned long long)n->failed);
+	out_fmt(o, "\"calls\":%llu,\"failed\":%llu", (unsigned long long)n->calls,
+		(unsigned long long)n->failed);
 	if (n->timed)
-		out_fmt(o, ",\"total_ns\":%llu,\"avg_ns\":%.1f,\"min_ns\":%llu,\"max_ns\":%llu,\"stddev_ns\":%.1f",
-			(unsigned long long)n->ns, book_mean_ns(n), (unsigned long long)n->min_ns, (unsigned long long)n->max_ns,
-			book_deviation_ns(n));
+		out_fmt(o,
+			",\"total_ns\":%llu,\"avg_ns\":%.1f,\"min_ns\":%llu,\"max_ns\":%llu,"
+			"\"stddev_ns\":%.1f",
+			(unsigned long long)n->ns, book_mean_ns(n), (unsigned long long)n->min_ns,
+			(unsigned long long)n->max_ns, book_deviation_ns(n));
 	out_fmt(o, ",\"bytes\":%llu", (unsigned long long)n->bytes);
 }
 
-/* Of the calls, how many are an estimate, and by how much that may be wrong at 95 %; how many there were at least, where that is all
- * that is told. Nothing where each was counted. */
+/* Of the calls, how many are an estimate, and by how much that may be wrong at 95 %; how many
+ * there were at least, where that is all that is told. Nothing where each was counted. */
 static void estimate(struct out *o, uint64_t calls, const struct ct_estimated *e)
 {
 	if (!muted_unseen(e) && !muted_error(e))
 		return;
-	out_fmt(o, ",\"estimated\":%llu,\"error\":%llu", (unsigned long long)muted_unseen(e), (unsigned long long)muted_error(e));
+	out_fmt(o, ",\"estimated\":%llu,\"error\":%llu", (unsigned long long)muted_unseen(e),
+		(unsigned long long)muted_error(e));
 	if (muted_is_floor(calls, e))
 		out_fmt(o, ",\"at_least\":%llu", (unsigned long long)muted_at_least(calls, e));
 }
 
 static void row(struct out *o, const struct report_row *r, const struct print_about *a)
 {
-	double share = a->device && r->what == BOOK_KERNEL ? report_occupancy(&r->shape, a->device) : -1;
+	double share = a->device && r->what == BOOK_KERNEL ? report_occupancy(&r->shape, a->device)
+							   : -1;
 
 	out_str(o, "{\"name\":");
 	string(o, r->label.s, r->label.len);
@@ -56,11 +62,15 @@ static void row(struct out *o, const struct report_row *r, const struct print_ab
 	estimate(o, r->n.calls, &r->unseen);
 	out_fmt(o, ",\"share\":%.6f", r->share);
 	if (r->hist)
-		out_fmt(o, ",\"median_ns\":%llu,\"p90_ns\":%llu,\"p99_ns\":%llu", (unsigned long long)r->median_ns,
-			(unsigned long long)r->p90_ns, (unsigned long long)r->p99_ns);
+		out_fmt(o, ",\"median_ns\":%llu,\"p90_ns\":%llu,\"p99_ns\":%llu",
+			(unsigned long long)r->median_ns, (unsigned long long)r->p90_ns,
+			(unsigned long long)r->p99_ns);
 	if (r->sizes)
-		out_fmt(o, ",\"avg_bytes\":%.1f,\"median_bytes\":%llu,\"min_bytes\":%llu,\"max_bytes\":%llu,\"stddev_bytes\":%.1f",
-			book_mean_ns(&r->sizes->n), (unsigned long long)r->median_bytes, (unsigned long long)r->sizes->n.min_ns,
+		out_fmt(o,
+			",\"avg_bytes\":%.1f,\"median_bytes\":%llu,\"min_bytes\":%llu,\"max_"
+			"bytes\":%llu,\"stddev_bytes\":%.1f",
+			book_mean_ns(&r->sizes->n), (unsigned long long)r->median_bytes,
+			(unsigned long long)r->sizes->n.min_ns,
 			(unsigned long long)r->sizes->n.max_ns, book_deviation_ns(&r->sizes->n));
 	if (share >= 0)
 		out_fmt(o, ",\"occupancy\":%.4f", share);
@@ -97,7 +107,8 @@ static void derived_device(struct out *o, const struct report *r)
 	number(o, "kernel_time", r->totals[REPORT_KERNELS].ns);
 	number(o, "copy_time", r->totals[REPORT_COPIES].ns);
 	if (r->span_ns)
-		out_fmt(o, ",\"kernel_utilization\":%.6f", r->ndevices ? print_kernel_utilization(r) : 0);
+		out_fmt(o, ",\"kernel_utilization\":%.6f",
+			r->ndevices ? print_kernel_utilization(r) : 0);
 	if (ns)
 		out_fmt(o, ",\"memory_efficiency\":%.6f", (double)bytes / (double)ns);
 }
@@ -105,7 +116,8 @@ static void derived_device(struct out *o, const struct report *r)
 /* Numbers that compare may be asked about; docs/stat.md defines each. */
 static void derived(struct out *o, const struct report *r, const struct print_about *a)
 {
-	const struct ct_sums *runtime = &r->totals[REPORT_RUNTIME], *driver = &r->totals[REPORT_DRIVER];
+	const struct ct_sums *runtime = &r->totals[REPORT_RUNTIME],
+			     *driver = &r->totals[REPORT_DRIVER];
 	uint64_t bytes = 0, hits;
 	double cost = print_own_cost_ns(a, &hits);
 	struct ct_estimated unseen = { 0 };
@@ -142,8 +154,11 @@ static void derived(struct out *o, const struct report *r, const struct print_ab
 
 static void memory(struct out *o, const struct book_memory *m)
 {
-	out_fmt(o, ",\n\"memory\":{\"device_held_bytes\":%lld,\"host_held_bytes\":%lld,\"frees_of_unknown_size\":%llu,\"allocations_without_room\":%llu}",
-		(long long)m->device_bytes, (long long)m->host_bytes, (unsigned long long)m->unknown, (unsigned long long)m->forgotten);
+	out_fmt(o,
+		",\n\"memory\":{\"device_held_bytes\":%lld,\"host_held_bytes\":%lld,\"frees_of_"
+		"unknown_size\":%llu,\"allocations_without_room\":%llu}",
+		(long long)m->device_bytes, (long long)m->host_bytes,
+		(unsigned long long)m->unknown, (unsigned long long)m->forgotten);
 }
 
 static void counters(struct out *o, const struct gauges *g)
@@ -163,7 +178,8 @@ static void counters(struct out *o, const struct gauges *g)
 		string(o, k->name, strlen(k->name));
 		out_str(o, ",\"unit\":");
 		string(o, k->unit, strlen(k->unit));
-		out_fmt(o, ",\"samples\":%llu,\"suspect\":%llu,\"avg\":", (unsigned long long)k->samples, (unsigned long long)k->suspect);
+		out_fmt(o, ",\"samples\":%llu,\"suspect\":%llu,\"avg\":",
+			(unsigned long long)k->samples, (unsigned long long)k->suspect);
 		out_double(o, gauge_mean(k));
 		out_str(o, ",\"min\":");
 		out_double(o, k->least);
@@ -198,9 +214,12 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 		const struct report_traffic *t = &r->traffic[w];
 
 		if (t->copies)
-			out_fmt(o, "%s{\"direction\":\"%s\",\"count\":%llu,\"bytes\":%llu,\"device_ns\":%llu}", any++ ? "," : "",
-				report_way_name((enum report_way)w), (unsigned long long)t->copies,
-				(unsigned long long)t->bytes, (unsigned long long)t->ns);
+			out_fmt(o,
+				"%s{\"direction\":\"%s\",\"count\":%llu,\"bytes\":%llu,\"device_"
+				"ns\":%llu}",
+				any++ ? "," : "", report_way_name((enum report_way)w),
+				(unsigned long long)t->copies, (unsigned long long)t->bytes,
+				(unsigned long long)t->ns);
 	}
 	out_char(o, ']');
 	if (a->memory && r->memory.calls)
@@ -234,7 +253,8 @@ static void quoted(struct out *o, const char *s, size_t n)
 void print_csv(struct out *o, const struct report *r, const struct print_about *a)
 {
 	(void)a;
-	out_str(o, "section,name,calls,failed,total_ns,share,avg_ns,median_ns,p99_ns,min_ns,max_ns,stddev_ns,bytes,estimated,error\r\n");
+	out_str(o, "section,name,calls,failed,total_ns,share,avg_ns,median_ns,p99_ns,min_ns,max_ns,"
+		   "stddev_ns,bytes,estimated,error\r\n");
 	for (int s = 0; s < REPORT_SECTION_END; s++) {
 		for (size_t i = 0; i < r->nrows[s]; i++) {
 			const struct report_row *row = &r->rows[s][i];
@@ -242,22 +262,25 @@ void print_csv(struct out *o, const struct report *r, const struct print_about *
 
 			out_fmt(o, "%s,", report_section_name((enum report_section)s));
 			quoted(o, row->label.s, row->label.len);
-			out_fmt(o, ",%llu,%llu,", (unsigned long long)n->calls, (unsigned long long)n->failed);
+			out_fmt(o, ",%llu,%llu,", (unsigned long long)n->calls,
+				(unsigned long long)n->failed);
 			if (n->timed)
 				out_fmt(o, "%llu", (unsigned long long)n->ns);
 			out_fmt(o, ",%.6f,", row->share);
 			if (n->timed)
 				out_fmt(o, "%.1f", book_mean_ns(n));
 			if (n->timed && row->hist)
-				out_fmt(o, ",%llu,%llu", (unsigned long long)row->median_ns, (unsigned long long)row->p99_ns);
+				out_fmt(o, ",%llu,%llu", (unsigned long long)row->median_ns,
+					(unsigned long long)row->p99_ns);
 			else
 				out_str(o, ",,");
 			if (n->timed)
-				out_fmt(o, ",%llu,%llu,%.1f", (unsigned long long)n->min_ns, (unsigned long long)n->max_ns,
-					book_deviation_ns(n));
+				out_fmt(o, ",%llu,%llu,%.1f", (unsigned long long)n->min_ns,
+					(unsigned long long)n->max_ns, book_deviation_ns(n));
 			else
 				out_str(o, ",,,");
-			out_fmt(o, ",%llu,%llu,%llu\r\n", (unsigned long long)n->bytes, (unsigned long long)muted_unseen(&row->unseen),
+			out_fmt(o, ",%llu,%llu,%llu\r\n", (unsigned long long)n->bytes,
+				(unsigned long long)muted_unseen(&row->unseen),
 				(unsigned long long)muted_error(&row->unseen));
 		}
 	}

@@ -3,8 +3,10 @@
  * print_text.c - a report for people:
  *
  *   Runtime API calls
- *    Time%      Total       Calls  Failed       Avg       Med       P99       Min       Max    StdDev      Bytes  Name
- *    97.13   1.124 ms          10       0  112.4 us   98.1 us  201.3 us   90.0 us  203.0 us   34.2 us    1.0 MiB  cudaMalloc
+ *    Time%      Total       Calls  Failed       Avg       Med       P99       Min       Max
+ *               StdDev      Bytes  Name
+ *    97.13   1.124 ms          10       0  112.4 us   98.1 us  201.3 us   90.0 us  203.0 us
+ *            34.2 us    1.0 MiB  cudaMalloc
  *
  * Knows no source.
  */
@@ -26,7 +28,12 @@ const char *print_duration(char *buf, size_t size, double ns)
 
 		if (v < 1)
 			continue;
-		snprintf(buf, size, "%.*f %s", v < 10 ? 3 : v < 100 ? 2 : v < 10000 ? 1 : 0, v, units[i].name);
+		snprintf(buf, size, "%.*f %s",
+			 v < 10	     ? 3
+			 : v < 100   ? 2
+			 : v < 10000 ? 1
+				     : 0,
+			 v, units[i].name);
 		return buf;
 	}
 	snprintf(buf, size, "%.0f ns", ns);
@@ -95,7 +102,8 @@ static void histogram(struct out *o, const struct report_row *row, bool utf8)
 			print_duration(to, sizeof(to), (double)book_bucket_ns((uint32_t)i * 8 + 8));
 		else
 			snprintf(to, sizeof(to), "more");
-		out_fmt(o, "  %9s to %9s %12llu%s", from, to, (unsigned long long)octaves[i], octaves[i] ? "  " : "");
+		out_fmt(o, "  %9s to %9s %12llu%s", from, to, (unsigned long long)octaves[i],
+			octaves[i] ? "  " : "");
 		bar(o, octaves[i], most, utf8);
 		out_char(o, '\n');
 	}
@@ -132,7 +140,8 @@ static void total(struct out *o, const struct ct_sums *n, const struct ct_estima
 
 	if (*mark == '>')
 		ns *= (double)muted_at_least(n->calls, unseen) / (double)n->calls;
-	snprintf(text, sizeof(text), "%.*s%s", (int)strspn(mark, "~>="), mark, n->timed ? print_duration(time, sizeof(time), ns) : "-");
+	snprintf(text, sizeof(text), "%.*s%s", (int)strspn(mark, "~>="), mark,
+		 n->timed ? print_duration(time, sizeof(time), ns) : "-");
 	out_fmt(o, " %10s %11s", text, mark);
 }
 
@@ -153,7 +162,8 @@ static void line(struct out *o, const struct report_row *row, enum report_sectio
 	column(o, (double)row->n.max_ns, timed);
 	column(o, book_deviation_ns(&row->n), timed);
 	if (!on_device(s))
-		out_fmt(o, " %10s", row->n.bytes ? print_bytes(text, sizeof(text), (double)row->n.bytes) : "");
+		out_fmt(o, " %10s",
+			row->n.bytes ? print_bytes(text, sizeof(text), (double)row->n.bytes) : "");
 	out_str(o, "  ");
 	out_mem(o, row->label.s, row->label.len);
 	if (*margin)
@@ -169,7 +179,10 @@ static void section(struct out *o, const struct report *r, enum report_section s
 	if (!r->nrows[s])
 		return;
 	out_fmt(o, "%s\n", report_section_title(s));
-	out_fmt(o, " %6s %10s %11s", "Time%", "Total", s == REPORT_KERNELS ? "Instances" : s == REPORT_COPIES ? "Count" : "Calls");
+	out_fmt(o, " %6s %10s %11s", "Time%", "Total",
+		s == REPORT_KERNELS  ? "Instances"
+		: s == REPORT_COPIES ? "Count"
+				     : "Calls");
 	if (!on_device(s))
 		out_fmt(o, " %7s", "Failed");
 	out_fmt(o, " %9s %9s %9s %9s %9s %9s", "Avg", "Med", "P99", "Min", "Max", "StdDev");
@@ -185,8 +198,10 @@ static void section(struct out *o, const struct report *r, enum report_section s
 		if (on_device(s))
 			out_fmt(o, "%60s  total", "");
 		else
-			/* bytes of copies, allocations and frees have no sum: the table of traffic has one for each direction */
-			out_fmt(o, " %7llu%60s %10s  total", (unsigned long long)all->failed, "", "");
+			/* bytes of copies, allocations and frees have no sum: the table of
+			 * traffic has one for each direction */
+			out_fmt(o, " %7llu%60s %10s  total", (unsigned long long)all->failed, "",
+				"");
 		out_fmt(o, "%s%s\n", *margin ? ", calls" : "", margin);
 	}
 	out_char(o, '\n');
@@ -205,10 +220,13 @@ static void sizes(struct out *o, const struct report *r)
 		if (!n)
 			continue;
 		if (!any)
-			out_fmt(o, "GPU memory operations by size\n %10s %11s %10s %10s %10s %10s %10s  Operation\n", "Total", "Count",
-				"Avg", "Med", "Min", "Max", "StdDev");
+			out_fmt(o,
+				"GPU memory operations by size\n %10s %11s %10s %10s %10s %10s "
+				"%10s  Operation\n",
+				"Total", "Count", "Avg", "Med", "Min", "Max", "StdDev");
 		any = true;
-		out_fmt(o, " %10s %11llu", print_bytes(text, sizeof(text), (double)n->n.ns), (unsigned long long)n->n.calls);
+		out_fmt(o, " %10s %11llu", print_bytes(text, sizeof(text), (double)n->n.ns),
+			(unsigned long long)n->n.calls);
 		out_fmt(o, " %10s", print_bytes(text, sizeof(text), book_mean_ns(&n->n)));
 		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)row->median_bytes));
 		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)n->n.min_ns));
@@ -225,17 +243,21 @@ static void gauges(struct out *o, const struct gauges *g)
 {
 	if (!g->n)
 		return;
-	out_fmt(o, "Hardware counters\n %6s %9s %12s %12s %12s  Metric\n", "Device", "Samples", "Avg", "Min", "Max");
+	out_fmt(o, "Hardware counters\n %6s %9s %12s %12s %12s  Metric\n", "Device", "Samples",
+		"Avg", "Min", "Max");
 	for (size_t i = 0; i < g->n; i++) {
 		const struct gauge *k = &g->list[i];
 
 		if (k->samples)
-			out_fmt(o, " %6u %9llu %12.6g %12.6g %12.6g  %s%s%s%s", k->device, (unsigned long long)k->samples, gauge_mean(k),
-				k->least, k->most, k->name, *k->unit ? " (" : "", k->unit, *k->unit ? ")" : "");
+			out_fmt(o, " %6u %9llu %12.6g %12.6g %12.6g  %s%s%s%s", k->device,
+				(unsigned long long)k->samples, gauge_mean(k), k->least, k->most,
+				k->name, *k->unit ? " (" : "", k->unit, *k->unit ? ")" : "");
 		else
-			out_fmt(o, " %6u %9d %12s %12s %12s  %s", k->device, 0, "-", "-", "-", k->name);
+			out_fmt(o, " %6u %9d %12s %12s %12s  %s", k->device, 0, "-", "-", "-",
+				k->name);
 		if (k->suspect)
-			out_fmt(o, "; %llu that cannot be true left out", (unsigned long long)k->suspect);
+			out_fmt(o, "; %llu that cannot be true left out",
+				(unsigned long long)k->suspect);
 		out_char(o, '\n');
 	}
 	out_char(o, '\n');
@@ -250,16 +272,19 @@ static void traffic(struct out *o, const struct report *r)
 		any |= r->traffic[w].copies != 0;
 	if (!any)
 		return;
-	out_fmt(o, "Memory traffic (%s)\n %-12s %9s %10s %10s %10s\n", r->device ? "on the device" : "as calls asked for it",
-		"Direction", "Count", "Total", "Avg", "GB/s");
+	out_fmt(o, "Memory traffic (%s)\n %-12s %9s %10s %10s %10s\n",
+		r->device ? "on the device" : "as calls asked for it", "Direction", "Count",
+		"Total", "Avg", "GB/s");
 	for (int w = 0; w < REPORT_WAY_END; w++) {
 		const struct report_traffic *t = &r->traffic[w];
 
 		if (!t->copies)
 			continue;
-		out_fmt(o, " %-12s %9llu", report_way_name((enum report_way)w), (unsigned long long)t->copies);
+		out_fmt(o, " %-12s %9llu", report_way_name((enum report_way)w),
+			(unsigned long long)t->copies);
 		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)t->bytes));
-		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)t->bytes / (double)t->copies));
+		out_fmt(o, " %10s",
+			print_bytes(text, sizeof(text), (double)t->bytes / (double)t->copies));
 		if (t->ns)
 			out_fmt(o, " %10.2f\n", (double)t->bytes / (double)t->ns);
 		else
@@ -283,9 +308,11 @@ static void launches(struct out *o, const struct report *r)
 		out_fmt(o, " %-34s %.1f %%\n", "on streams of the program's own",
 			100.0 * (double)r->on_streams / (double)r->launches);
 		if (r->threads)
-			out_fmt(o, " %-34s %.0f\n", "threads a launch", (double)r->threads / (double)r->launches);
+			out_fmt(o, " %-34s %.0f\n", "threads a launch",
+				(double)r->threads / (double)r->launches);
 		out_fmt(o, " %-34s %s\n", "dynamic shared memory a block",
-			print_bytes(text, sizeof(text), (double)r->shared_bytes / (double)r->launches));
+			print_bytes(text, sizeof(text),
+				    (double)r->shared_bytes / (double)r->launches));
 	}
 	out_fmt(o, " %-34s %llu\n\n", "graph launches", (unsigned long long)r->graph_launches);
 }
@@ -297,7 +324,8 @@ static void memory(struct out *o, const struct book_memory *m)
 	out_fmt(o, " %-34s %s", "memory held at the end", m->device_bytes < 0 ? "-" : "");
 	out_fmt(o, "%s on devices", print_bytes(text, sizeof(text), fabs((double)m->device_bytes)));
 	if (m->host_bytes)
-		out_fmt(o, ", %s%s pinned", m->host_bytes < 0 ? "-" : "", print_bytes(other, sizeof(other), fabs((double)m->host_bytes)));
+		out_fmt(o, ", %s%s pinned", m->host_bytes < 0 ? "-" : "",
+			print_bytes(other, sizeof(other), fabs((double)m->host_bytes)));
 	if (m->unknown)
 		out_fmt(o, "; %llu frees of unknown size", (unsigned long long)m->unknown);
 	if (m->forgotten)
@@ -313,13 +341,17 @@ static void profile(struct out *o, const struct report *r, const struct print_ab
 	double ns;
 
 	out_str(o, "Profile\n");
-	out_fmt(o, " %-34s %s\n", "observed", print_duration(text, sizeof(text), (double)r->span_ns));
+	out_fmt(o, " %-34s %s\n", "observed",
+		print_duration(text, sizeof(text), (double)r->span_ns));
 	if (calls)
-		out_fmt(o, " %-34s %.1f %%\n", "of the time in calls: waiting", 100.0 * (double)r->totals[REPORT_SYNC].ns / (double)calls);
+		out_fmt(o, " %-34s %.1f %%\n", "of the time in calls: waiting",
+			100.0 * (double)r->totals[REPORT_SYNC].ns / (double)calls);
 	if (r->moves)
-		out_fmt(o, " %-34s %.1f %%\n", "copies and memsets: asynchronous", 100.0 * (double)r->moves_async / (double)r->moves);
+		out_fmt(o, " %-34s %.1f %%\n", "copies and memsets: asynchronous",
+			100.0 * (double)r->moves_async / (double)r->moves);
 	if (r->device) {
-		out_fmt(o, " %-34s %s / %s", "compute / copy on the device", print_duration(text, sizeof(text), (double)compute),
+		out_fmt(o, " %-34s %s / %s", "compute / copy on the device",
+			print_duration(text, sizeof(text), (double)compute),
 			print_duration(other, sizeof(other), (double)copy));
 		if (copy)
 			out_fmt(o, "  (%.2f)", (double)compute / (double)copy);
@@ -328,13 +360,15 @@ static void profile(struct out *o, const struct report *r, const struct print_ab
 	if (r->ndevices && r->span_ns)
 		out_fmt(o, " %-34s %.1f %%\n", "a kernel runs", print_kernel_utilization(r) * 100);
 	if (a->peak_bytes)
-		out_fmt(o, " %-34s %s\n", "peak of device memory", print_bytes(text, sizeof(text), (double)a->peak_bytes));
+		out_fmt(o, " %-34s %s\n", "peak of device memory",
+			print_bytes(text, sizeof(text), (double)a->peak_bytes));
 	if (a->memory && r->memory.calls)
 		memory(o, &r->memory);
 	ns = print_own_cost_ns(a, &hits);
 	if (ns > 0)
-		out_fmt(o, " %-34s %s at the least: %llu hits of %llu ns\n", "what the probes cost the programs",
-			print_duration(text, sizeof(text), ns), (unsigned long long)hits, (unsigned long long)a->end->losses.pair_ns);
+		out_fmt(o, " %-34s %s at the least: %llu hits of %llu ns\n",
+			"what the probes cost the programs", print_duration(text, sizeof(text), ns),
+			(unsigned long long)hits, (unsigned long long)a->end->losses.pair_ns);
 	if (losses_total(&a->end->losses))
 		out_fmt(o, " %-34s %llu records or calls: the sums are too small\n", "lost",
 			(unsigned long long)losses_total(&a->end->losses));
@@ -352,9 +386,11 @@ static void occupancy(struct out *o, const struct report *r, const struct print_
 		if (share < 0)
 			continue;
 		if (!head)
-			out_fmt(o, "Theoretical occupancy\n %6s %6s %10s %10s  Name\n", "Occ.%", "Block", "Registers", "Shared");
+			out_fmt(o, "Theoretical occupancy\n %6s %6s %10s %10s  Name\n", "Occ.%",
+				"Block", "Registers", "Shared");
 		head = true;
-		out_fmt(o, " %6.1f %6u %10u %10u  ", share * 100, row->shape.block, row->shape.registers, row->shape.shared);
+		out_fmt(o, " %6.1f %6u %10u %10u  ", share * 100, row->shape.block,
+			row->shape.registers, row->shape.shared);
 		out_mem(o, row->label.s, row->label.len);
 		out_char(o, '\n');
 	}

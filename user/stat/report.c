@@ -34,43 +34,40 @@ const char *report_section_title(enum report_section s)
 const char *report_way_name(enum report_way w)
 {
 	static const char *const names[REPORT_WAY_END] = {
-		[REPORT_HTOD] = "HtoD", [REPORT_DTOH] = "DtoH", [REPORT_DTOD] = "DtoD",	    [REPORT_PTOP] = "PtoP",
-		[REPORT_HTOH] = "HtoH", [REPORT_UNTOLD] = "unspecified", [REPORT_SET] = "memset",
+		[REPORT_HTOD] = "HtoD",	 [REPORT_DTOH] = "DtoH", [REPORT_DTOD] = "DtoD",
+		[REPORT_PTOP] = "PtoP",	 [REPORT_HTOH] = "HtoH", [REPORT_UNTOLD] = "unspecified",
+		[REPORT_SET] = "memset",
 	};
 
 	return names[w];
 }
 
-/* ---- which way bytes go ------------------------------------------------------------------------------------ */
+/* ---- which way bytes go ---- */
 
 static enum report_way way_of_device(uint8_t kind)
 {
 	switch (kind) {
 	case CT_COPY_HTOD:
-	case CT_COPY_HTOA:
-		return REPORT_HTOD;
+	case CT_COPY_HTOA: return REPORT_HTOD;
 	case CT_COPY_DTOH:
-	case CT_COPY_ATOH:
-		return REPORT_DTOH;
+	case CT_COPY_ATOH: return REPORT_DTOH;
 	case CT_COPY_ATOA:
 	case CT_COPY_ATOD:
 	case CT_COPY_DTOA:
-	case CT_COPY_DTOD:
-		return REPORT_DTOD;
-	case CT_COPY_HTOH:
-		return REPORT_HTOH;
-	case CT_COPY_PTOP:
-		return REPORT_PTOP;
-	default:
-		return REPORT_UNTOLD;
+	case CT_COPY_DTOD: return REPORT_DTOD;
+	case CT_COPY_HTOH: return REPORT_HTOH;
+	case CT_COPY_PTOP: return REPORT_PTOP;
+	default: return REPORT_UNTOLD;
 	}
 }
 
 enum report_way report_way_of(enum api_way way)
 {
 	static const enum report_way ways[API_WAY_END] = {
-		[API_WAY_UNTOLD] = REPORT_UNTOLD, [API_WAY_HTOD] = REPORT_HTOD, [API_WAY_DTOH] = REPORT_DTOH, [API_WAY_DTOD] = REPORT_DTOD,
-		[API_WAY_PTOP] = REPORT_PTOP,	  [API_WAY_HTOH] = REPORT_HTOH, [API_WAY_BY_ADDRESS] = REPORT_UNTOLD,
+		[API_WAY_UNTOLD] = REPORT_UNTOLD,     [API_WAY_HTOD] = REPORT_HTOD,
+		[API_WAY_DTOH] = REPORT_DTOH,	      [API_WAY_DTOD] = REPORT_DTOD,
+		[API_WAY_PTOP] = REPORT_PTOP,	      [API_WAY_HTOH] = REPORT_HTOH,
+		[API_WAY_BY_ADDRESS] = REPORT_UNTOLD,
 	};
 
 	return ways[way];
@@ -128,9 +125,10 @@ static void add_launch(struct report *r, const struct book_entry *e)
 		r->on_streams += e->n.calls;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
-/* The names that processes and threads had last: what was added before they changed goes by them too. */
+/* The names that processes and threads had last: what was added before they changed goes by them
+ * too. */
 struct whose {
 	struct {
 		uint64_t by; /* the thread; NO_THREAD: the process */
@@ -141,7 +139,8 @@ struct whose {
 };
 #define NO_THREAD (~0ULL)
 
-static bool learn_name(struct keyed *names, const struct book_entry *e, uint64_t by, const char *name)
+static bool learn_name(struct keyed *names, const struct book_entry *e, uint64_t by,
+		       const char *name)
 {
 	struct whose want = { .key = { by, e->pid, e->start } }, *w;
 	bool made;
@@ -158,7 +157,8 @@ static bool learn_name(struct keyed *names, const struct book_entry *e, uint64_t
 
 static bool learn_names(struct keyed *names, const struct book *b)
 {
-	keyed_open(names, sizeof(struct whose), sizeof(((struct whose *)0)->key), 2 * b->nentries + 1);
+	keyed_open(names, sizeof(struct whose), sizeof(((struct whose *)0)->key),
+		   2 * b->nentries + 1);
 	for (size_t i = 0; i < b->nentries; i++) {
 		const struct book_entry *e = &b->entries[i];
 
@@ -193,7 +193,8 @@ static void label_stream(struct text *t, const struct book_entry *e)
 		text_u64(t, e->by);
 }
 
-static void label_whom(struct text *t, const struct book *b, const struct keyed *names, const struct book_entry *e)
+static void label_whom(struct text *t, const struct book *b, const struct keyed *names,
+		       const struct book_entry *e)
 {
 	const struct gpu *g;
 	const char *name;
@@ -216,7 +217,8 @@ static void label_whom(struct text *t, const struct book *b, const struct keyed 
 		}
 		if (b->by == BOOK_BY_THREAD) {
 			text_str(t, "/");
-			text_u64(t, process_host(e->pid) ? process_host_pid((uint32_t)e->by) : e->by);
+			text_u64(t,
+				 process_host(e->pid) ? process_host_pid((uint32_t)e->by) : e->by);
 			name = name_of(names, e, e->by);
 			/* threads that nobody named have the name of their process */
 			if (*name && strncmp(name, name_of(names, e, NO_THREAD), CT_COMM_LEN)) {
@@ -244,25 +246,21 @@ static void label_whom(struct text *t, const struct book *b, const struct keyed 
 		text_str(t, "  ");
 		break;
 	case BOOK_BY_FUNCTION:
-	case BOOK_BY_KERNEL:
-		break;
+	case BOOK_BY_KERNEL: break;
 	}
 }
 
-static void label(struct text *t, const struct book *b, const struct keyed *names, const struct book_entry *e)
+static void label(struct text *t, const struct book *b, const struct keyed *names,
+		  const struct book_entry *e)
 {
 	label_whom(t, b, names, e);
 	switch (e->what) {
-	case BOOK_KERNEL:
-		text_plain(t, e->name ? e->name : "?", LABEL_MAX);
-		return;
+	case BOOK_KERNEL: text_plain(t, e->name ? e->name : "?", LABEL_MAX); return;
 	case BOOK_COPY:
 		text_str(t, "memcpy ");
 		text_str(t, report_way_name(way_of_device(e->sub)));
 		return;
-	case BOOK_SET:
-		text_str(t, "memset");
-		return;
+	case BOOK_SET: text_str(t, "memset"); return;
 	}
 	text_str(t, api_funcs[e->func].name);
 	if (b->by != BOOK_BY_KERNEL || (!e->by && !e->name))
@@ -326,14 +324,10 @@ static bool in_section(const struct book_entry *e, enum report_section s)
 	switch (s) {
 	case REPORT_RUNTIME:
 		return e->what == BOOK_CALL && api_funcs[e->func].domain == API_RUNTIME;
-	case REPORT_DRIVER:
-		return e->what == BOOK_CALL && api_funcs[e->func].domain == API_DRIVER;
-	case REPORT_SYNC:
-		return e->what == BOOK_CALL && api_funcs[e->func].class == API_SYNC;
-	case REPORT_KERNELS:
-		return e->what == BOOK_KERNEL;
-	default:
-		return e->what == BOOK_COPY || e->what == BOOK_SET;
+	case REPORT_DRIVER: return e->what == BOOK_CALL && api_funcs[e->func].domain == API_DRIVER;
+	case REPORT_SYNC: return e->what == BOOK_CALL && api_funcs[e->func].class == API_SYNC;
+	case REPORT_KERNELS: return e->what == BOOK_KERNEL;
+	default: return e->what == BOOK_COPY || e->what == BOOK_SET;
 	}
 }
 
@@ -373,7 +367,8 @@ static int order(uint64_t a, uint64_t b)
 static int by_row(const void *pa, const void *pb, void *ctx)
 {
 	const struct book *book = ctx;
-	const struct book_entry *a = &book->entries[*(const uint32_t *)pa], *b = &book->entries[*(const uint32_t *)pb];
+	const struct book_entry *a = &book->entries[*(const uint32_t *)pa],
+				*b = &book->entries[*(const uint32_t *)pb];
 	enum book_by by = book->by;
 	int d = order(a->what, b->what);
 
@@ -386,7 +381,8 @@ static int by_row(const void *pa, const void *pb, void *ctx)
 	if (!d && (by == BOOK_BY_PROCESS || by == BOOK_BY_THREAD || by == BOOK_BY_STREAM))
 		d = order((uint64_t)a->pid << 32 | a->start, (uint64_t)b->pid << 32 | b->start);
 	/* two handles of a kernel that has a name are one */
-	if (!d && by != BOOK_BY_FUNCTION && by != BOOK_BY_PROCESS && !(by == BOOK_BY_KERNEL && a->name))
+	if (!d && by != BOOK_BY_FUNCTION && by != BOOK_BY_PROCESS &&
+	    !(by == BOOK_BY_KERNEL && a->name))
 		d = order(a->by, b->by);
 	return d;
 }
@@ -415,7 +411,8 @@ static uint32_t *sort_section(const struct book *b, enum report_section s, size_
 	return list;
 }
 
-static int make_rows(struct report *r, const struct book *b, const struct keyed *names, enum report_section s)
+static int make_rows(struct report *r, const struct book *b, const struct keyed *names,
+		     enum report_section s)
 {
 	void *ctx = (void *)(uintptr_t)b;
 	size_t n, groups = 0;
@@ -450,8 +447,8 @@ static int make_rows(struct report *r, const struct book *b, const struct keyed 
 	return r->rows[s] ? err : -ENOMEM;
 }
 
-/* A histogram of a part of the calls, as when there was no room for those of others, says nothing of all. The kernel side adds to a
- * call's sums a moment before its histogram. */
+/* A histogram of a part of the calls, as when there was no room for those of others, says
+ * nothing of all. The kernel side adds to a call's sums a moment before its histogram. */
 static void drop_partial(struct report_row *row)
 {
 	uint64_t n = 0;
@@ -464,7 +461,8 @@ static void drop_partial(struct report_row *row)
 	row->hist = NULL;
 }
 
-static int make_section(struct report *r, const struct book *b, const struct keyed *names, enum report_section s)
+static int make_section(struct report *r, const struct book *b, const struct keyed *names,
+			enum report_section s)
 {
 	struct ct_sums *total = &r->totals[s];
 	int err = make_rows(r, b, names, s);
@@ -477,8 +475,11 @@ static int make_section(struct report *r, const struct book *b, const struct key
 		struct report_row *row = &r->rows[s][i];
 
 		if (row->sizes)
-			row->median_bytes = book_quantile_ns(&row->sizes->hist, &row->sizes->n, 0.5);
-		row->share = total->ns ? (double)row->n.ns / (double)total->ns : total->calls ? (double)row->n.calls / (double)total->calls : 0;
+			row->median_bytes =
+				book_quantile_ns(&row->sizes->hist, &row->sizes->n, 0.5);
+		row->share = total->ns	    ? (double)row->n.ns / (double)total->ns
+			     : total->calls ? (double)row->n.calls / (double)total->calls
+					    : 0;
 		drop_partial(row);
 		if (!row->hist)
 			continue;
@@ -540,7 +541,7 @@ void report_free(struct report *r)
 	free(r);
 }
 
-/* ---- occupancy --------------------------------------------------------------------------------------------- */
+/* ---- occupancy ---- */
 
 static uint64_t round_up(uint64_t n, uint64_t to)
 {
@@ -554,14 +555,15 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 double report_occupancy(const struct book_shape *k, const struct ct_device *d)
 {
-	/* what hardware gives out: registers to a warp of one of four parts, shared memory to a block, from 8.0 on with a kibibyte that
-	 * the driver takes of each */
+	/* what hardware gives out: registers to a warp of one of four parts, shared memory to a
+	 * block, from 8.0 on with a kibibyte that the driver takes of each */
 	const uint64_t parts = 4, registers_at_once = 256;
 	uint64_t shared_at_once = d->major >= 8 ? 128 : 256, taken = d->major >= 8 ? 1024 : 0;
 	/* wide enough for any product of what a device or a file may claim */
 	uint64_t warp = d->warp_size ? d->warp_size : 32, warps, blocks;
 
-	if (!k->block || k->block > 1024 || k->registers > 256 || d->major < 7 || !d->max_warps || !d->max_blocks || warp > 1024)
+	if (!k->block || k->block > 1024 || k->registers > 256 || d->major < 7 || !d->max_warps ||
+	    !d->max_blocks || warp > 1024)
 		return -1;
 	warps = (k->block + warp - 1) / warp;
 	blocks = least(d->max_warps / warps, d->max_blocks);
@@ -573,6 +575,7 @@ double report_occupancy(const struct book_shape *k, const struct ct_device *d)
 	if (k->shared > d->max_shared && d->max_shared)
 		return -1;
 	if ((k->shared || taken) && d->max_shared)
-		blocks = least(blocks, d->max_shared / round_up((uint64_t)k->shared + taken, shared_at_once));
+		blocks = least(blocks, d->max_shared / round_up((uint64_t)k->shared + taken,
+								shared_at_once));
 	return (double)(blocks * warps) / (double)d->max_warps;
 }

@@ -23,11 +23,12 @@ static void gpu_text(struct out *out, const struct top_gpu *g)
 	struct gpu_texts t;
 
 	columns_gpu(&t, g);
-	out_fmt(out, "GPU %u: %s %%%s, memory %s of %s, %s W, %s\n", g->index, t.util, g->suspect ? "?" : "", t.used, t.all, t.power,
-		g->name);
+	out_fmt(out, "GPU %u: %s %%%s, memory %s of %s, %s W, %s\n", g->index, t.util,
+		g->suspect ? "?" : "", t.used, t.all, t.power, g->name);
 }
 
-void batch_text(struct out *out, struct top_screen *s, struct top_model *m, const struct draw_head *h)
+void batch_text(struct out *out, struct top_screen *s, struct top_model *m,
+		const struct draw_head *h)
 {
 	const struct column *cols[COLUMNS_MAX];
 	char now[32], calls[32], launches[32];
@@ -36,9 +37,11 @@ void batch_text(struct out *out, struct top_screen *s, struct top_model *m, cons
 	iso_time(now, sizeof(now), h->realtime_s);
 	columns_count(calls, sizeof(calls), model_rate(m, m->period.calls));
 	columns_count(launches, sizeof(launches), model_rate(m, m->period.launches));
-	out_fmt(out, "%s  %s  %.1f s: %u process%s, %s calls/s, %s launches/s, %" PRIu64 " lost; cudatrace itself %.1f %% of a core", now,
-		h->host ? h->host : "", (double)m->interval_ns / 1e9, m->nprocs, m->nprocs == 1 ? "" : "es", calls, launches, h->lost,
-		h->own_percent);
+	out_fmt(out,
+		"%s  %s  %.1f s: %u process%s, %s calls/s, %s launches/s, %" PRIu64
+		" lost; cudatrace itself %.1f %% of a core",
+		now, h->host ? h->host : "", (double)m->interval_ns / 1e9, m->nprocs,
+		m->nprocs == 1 ? "" : "es", calls, launches, h->lost, h->own_percent);
 	if (h->cost_percent >= 0)
 		out_fmt(out, ", costs the programs %.1f %% or more", h->cost_percent);
 	if (h->no_queries)
@@ -61,7 +64,7 @@ void batch_text(struct out *out, struct top_screen *s, struct top_model *m, cons
 	out_char(out, '\n');
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static void put_name(struct out *out, const char *key, const char *name)
 {
@@ -76,33 +79,42 @@ static void put_name(struct out *out, const char *key, const char *name)
 static void sums_json(struct out *out, const struct top_model *m, const struct top_sums *p)
 {
 	out_fmt(out,
-		",\"calls\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"launches\":%" PRIu64 ",\"api_ns\":%" PRIu64 ",\"sync_ns\":%" PRIu64
-		",\"htod_bytes\":%" PRIu64 ",\"dtoh_bytes\":%" PRIu64 ",\"calls_per_s\":%.3f,\"launches_per_s\":%.3f,\"api_percent\":%.3f"
+		",\"calls\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"launches\":%" PRIu64
+		",\"api_ns\":%" PRIu64 ",\"sync_ns\":%" PRIu64 ",\"htod_bytes\":%" PRIu64
+		",\"dtoh_bytes\":%" PRIu64
+		",\"calls_per_s\":%.3f,\"launches_per_s\":%.3f,\"api_percent\":%.3f"
 		",\"sync_percent\":%.3f",
-		p->calls, p->failed, p->launches, p->api_ns, p->sync_ns, p->htod, p->dtoh, model_rate(m, p->calls),
-		model_rate(m, p->launches), model_percent(m, p->api_ns), model_percent(m, p->sync_ns));
+		p->calls, p->failed, p->launches, p->api_ns, p->sync_ns, p->htod, p->dtoh,
+		model_rate(m, p->calls), model_rate(m, p->launches), model_percent(m, p->api_ns),
+		model_percent(m, p->sync_ns));
 	if (m->device)
-		out_fmt(out, ",\"gpu_ns\":%" PRIu64 ",\"gpu_busy_ns\":%" PRIu64, p->gpu_ns, p->busy_ns);
+		out_fmt(out, ",\"gpu_ns\":%" PRIu64 ",\"gpu_busy_ns\":%" PRIu64, p->gpu_ns,
+			p->busy_ns);
 }
 
-static void head_json(struct out *out, const struct top_model *m, const struct draw_head *h, const char *type)
+static void head_json(struct out *out, const struct top_model *m, const struct draw_head *h,
+		      const char *type)
 {
 	char now[32];
 
 	iso_time(now, sizeof(now), h->realtime_s);
-	out_fmt(out, "{\"type\":\"%s\",\"time\":\"%s\",\"interval_ns\":%" PRIu64, type, now, m->interval_ns);
+	out_fmt(out, "{\"type\":\"%s\",\"time\":\"%s\",\"interval_ns\":%" PRIu64, type, now,
+		m->interval_ns);
 }
 
-void batch_json(struct out *out, struct top_screen *s, struct top_model *m, const struct draw_head *h)
+void batch_json(struct out *out, struct top_screen *s, struct top_model *m,
+		const struct draw_head *h)
 {
 	head_json(out, m, h, "top_machine");
 	if (h->host)
 		put_name(out, "host", h->host);
 	out_fmt(out, ",\"processes\":%u", m->nprocs);
 	sums_json(out, m, &m->period);
-	out_fmt(out, ",\"lost\":%" PRIu64 ",\"no_room\":%" PRIu64 ",\"own_percent\":%.3f", h->lost, m->no_room, h->own_percent);
+	out_fmt(out, ",\"lost\":%" PRIu64 ",\"no_room\":%" PRIu64 ",\"own_percent\":%.3f", h->lost,
+		m->no_room, h->own_percent);
 	if (h->cost_percent >= 0)
-		out_fmt(out, ",\"cost_percent_at_least\":%.3f,\"probe_ns\":%" PRIu64, h->cost_percent, h->probe_ns);
+		out_fmt(out, ",\"cost_percent_at_least\":%.3f,\"probe_ns\":%" PRIu64,
+			h->cost_percent, h->probe_ns);
 	if (h->no_queries)
 		out_str(out, ",\"queries_counted\":false");
 	out_str(out, "}\n");

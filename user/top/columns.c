@@ -4,7 +4,7 @@
 
 #include "columns.h"
 
-/* ---- numbers ----------------------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
 
 static void scaled(char *buf, size_t size, double v, double step, const char *units)
 {
@@ -62,12 +62,13 @@ void columns_time(char *buf, size_t size, double ns)
 		snprintf(buf, size, "%.1fs", ns / 1e9);
 }
 
-/* ---- the columns ------------------------------------------------------------------------------------------- */
+/* ---- the columns ---- */
 
-#define PUT(name, how, conv, member)                                                                                   \
-	static void name(const struct top_model *m, const struct top_row *r, char *buf, size_t size)                   \
-	{                                                                                                              \
-		how(buf, size, conv(m, r->period.member));                                                             \
+#define PUT(name, how, conv, member)                                                    \
+	static void name(const struct top_model *m, const struct top_row *r, char *buf, \
+			 size_t size)                                                   \
+	{                                                                               \
+		how(buf, size, conv(m, r->period.member));                              \
 	}
 PUT(put_calls, columns_count, model_rate, calls)
 PUT(put_launches, columns_count, model_rate, launches)
@@ -120,7 +121,11 @@ static void put_memory(const struct top_model *m, const struct top_row *r, char 
 
 	(void)m;
 	columns_bytes(bytes, sizeof(bytes), (double)(r->memory < 0 ? -r->memory : r->memory));
-	snprintf(buf, size, "%s%s", !r->has_memory ? "" : r->memory < 0 ? "-" : "+", r->has_memory ? bytes : "-");
+	snprintf(buf, size, "%s%s",
+		 !r->has_memory	 ? ""
+		 : r->memory < 0 ? "-"
+				 : "+",
+		 r->has_memory ? bytes : "-");
 }
 
 #define P (1u << TOP_PROCESSES)
@@ -175,7 +180,10 @@ int columns_pick(enum top_view view, unsigned int width, bool device, const stru
 const char *columns_name(enum top_view view)
 {
 	static const char *const names[TOP_VIEW_END] = {
-		[TOP_PROCESSES] = "COMMAND", [TOP_FUNCTIONS] = "FUNCTION", [TOP_KERNELS] = "KERNEL", [TOP_THREADS] = "COMMAND",
+		[TOP_PROCESSES] = "COMMAND",
+		[TOP_FUNCTIONS] = "FUNCTION",
+		[TOP_KERNELS] = "KERNEL",
+		[TOP_THREADS] = "COMMAND",
 	};
 
 	return names[view];

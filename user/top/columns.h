@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* columns.h - the columns of each view, which of them fit, and their values as text. Knows no terminal. */
+/* columns.h - the columns of each view, which of them fit, and their values as text. Knows no
+ * terminal. */
 #ifndef CT_TOP_COLUMNS_H
 #define CT_TOP_COLUMNS_H
 
@@ -17,12 +18,14 @@ struct column {
 #define COLUMNS_MAX 16
 #define COLUMNS_NAME_MIN 10 /* cells for the name, which stands last */
 
-/* The columns of a view that fit into `width` cells; returns their number. What is left is the name's. */
+/* The columns of a view that fit into `width` cells; returns their number. What is left is the
+ * name's. */
 int columns_pick(enum top_view, unsigned int width, bool device, const struct column **out);
 /* The name's title: COMMAND, FUNCTION... */
 const char *columns_name(enum top_view);
 
-/* Numbers of at most 6 cells: "0", "0.25", "12.3", "1234", "12.3k"; bytes by 1024: "1.5M"; percent: "99.9". */
+/* Numbers of at most 6 cells: "0", "0.25", "12.3", "1234", "12.3k"; bytes by 1024: "1.5M";
+ * percent: "99.9". */
 void columns_count(char *buf, size_t size, double);
 void columns_bytes(char *buf, size_t size, double);
 void columns_percent(char *buf, size_t size, double);

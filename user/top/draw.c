@@ -2,8 +2,9 @@
 /*
  * draw.c - see draw.h.
  *
- * The whole screen is composed at each refresh and ncurses sends what differs: nothing flickers. Names come safe to print;
- * where the terminal's charset is not UTF-8, what is not ASCII becomes '?'.
+ * The whole screen is composed at each refresh and ncurses sends what differs: nothing flickers.
+ * Names come safe to print; where the terminal's charset is not UTF-8, what is not ASCII becomes
+ * '?'.
  */
 #include <errno.h>
 #include <langinfo.h>
@@ -34,7 +35,7 @@ static SCREEN *terminal;
 static bool colors, utf8;
 static struct termios was;
 
-/* ---- the terminal's state ---------------------------------------------------------------------------------- */
+/* ---- the terminal's state ---- */
 
 /* What a crash of ours writes: ncurses cannot be called then. */
 static char restore[256];
@@ -63,7 +64,8 @@ static void add_restore(const char *cap)
 
 static void catch_crashes(bool on)
 {
-	struct sigaction sa = { .sa_handler = on ? on_crash : SIG_DFL, .sa_flags = on ? (int)SA_RESETHAND : 0 };
+	struct sigaction sa = { .sa_handler = on ? on_crash : SIG_DFL,
+				.sa_flags = on ? (int)SA_RESETHAND : 0 };
 
 	sigemptyset(&sa.sa_mask);
 	for (size_t i = 0; i < ARRAY_LEN(crashes); i++)
@@ -75,12 +77,14 @@ int draw_check(void)
 	const char *term = getenv("TERM");
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		msg_error("top draws on a terminal, and standard %s is none: give --batch for blocks of text",
+		msg_error("top draws on a terminal, and standard %s is none: give --batch for "
+			  "blocks of text",
 			  isatty(STDIN_FILENO) ? "output" : "input");
 		return -EINVAL;
 	}
 	if (term && !strcmp(term, "dumb")) {
-		msg_error("top cannot draw on a terminal of type 'dumb': set TERM to what it is, or give --batch");
+		msg_error("top cannot draw on a terminal of type 'dumb': set TERM to what it is, "
+			  "or give --batch");
 		return -EINVAL;
 	}
 	return 0;
@@ -117,17 +121,22 @@ int draw_open(bool color, const char **note)
 	tcgetattr(STDIN_FILENO, &was);
 	terminal = term && *term ? newterm(term, stdout, stdin) : NULL;
 	if (!terminal) {
-		*note = "TERM names no terminal that is known here: it is taken for one that knows ANSI's sequences";
+		*note = "TERM names no terminal that is known here: it is taken for one that knows "
+			"ANSI's sequences";
 		terminal = terminfo_open();
 	}
 	if (!terminal) {
-		msg_error("top cannot draw on a terminal of type '%s': set TERM to what it is, or give --batch", term ? term : "");
+		msg_error("top cannot draw on a terminal of type '%s': set TERM to what it is, or "
+			  "give --batch",
+			  term ? term : "");
 		return -EINVAL;
 	}
 	set_term(terminal);
 	if (!cursor_address || !clear_screen) {
 		draw_close();
-		msg_error("top cannot draw on a terminal of type '%s': set TERM to what it is, or give --batch", term);
+		msg_error("top cannot draw on a terminal of type '%s': set TERM to what it is, or "
+			  "give --batch",
+			  term);
 		return -EINVAL;
 	}
 	colors = color && has_colors();
@@ -178,40 +187,27 @@ int draw_key(void)
 	int key = terminal ? getch() : ERR;
 
 	switch (key) {
-	case ERR:
-		return -1;
-	case KEY_UP:
-		return TOP_KEY_UP;
-	case KEY_DOWN:
-		return TOP_KEY_DOWN;
-	case KEY_LEFT:
-		return TOP_KEY_LEFT;
-	case KEY_RIGHT:
-		return TOP_KEY_RIGHT;
-	case KEY_PPAGE:
-		return TOP_KEY_PAGE_UP;
-	case KEY_NPAGE:
-		return TOP_KEY_PAGE_DOWN;
-	case KEY_HOME:
-		return TOP_KEY_HOME;
-	case KEY_END:
-		return TOP_KEY_END;
+	case ERR: return -1;
+	case KEY_UP: return TOP_KEY_UP;
+	case KEY_DOWN: return TOP_KEY_DOWN;
+	case KEY_LEFT: return TOP_KEY_LEFT;
+	case KEY_RIGHT: return TOP_KEY_RIGHT;
+	case KEY_PPAGE: return TOP_KEY_PAGE_UP;
+	case KEY_NPAGE: return TOP_KEY_PAGE_DOWN;
+	case KEY_HOME: return TOP_KEY_HOME;
+	case KEY_END: return TOP_KEY_END;
 	case KEY_ENTER:
 	case '\r':
-	case '\n':
-		return TOP_KEY_ENTER;
+	case '\n': return TOP_KEY_ENTER;
 	case KEY_BACKSPACE:
 	case 0x7f:
-	case '\b':
-		return TOP_KEY_BACK;
-	case 27:
-		return TOP_KEY_ESCAPE;
-	default:
-		return key < 0x100 ? key : 0;
+	case '\b': return TOP_KEY_BACK;
+	case 27: return TOP_KEY_ESCAPE;
+	default: return key < 0x100 ? key : 0;
 	}
 }
 
-/* ---- text -------------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 /* A character's cells, and the bytes that it is drawn by. */
 static int cells_of(const char *s, size_t n, int *len, const char **bytes, int *nbytes)
@@ -256,7 +252,8 @@ static int put(const char *s, int width)
 	return cells;
 }
 
-static void put_line(int y, attr_t attr, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void put_line(int y, attr_t attr, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 static void put_line(int y, attr_t attr, const char *fmt, ...)
 {
 	char text[1024];
@@ -278,7 +275,7 @@ static attr_t pair(int n, attr_t otherwise)
 	return colors ? (attr_t)COLOR_PAIR(n) : otherwise;
 }
 
-/* ---- parts of the screen ----------------------------------------------------------------------------------- */
+/* ---- parts of the screen ---- */
 
 static int put_gpus(int y, const struct top_model *m, int most)
 {
@@ -287,8 +284,8 @@ static int put_gpus(int y, const struct top_model *m, int most)
 		struct gpu_texts t;
 
 		columns_gpu(&t, g);
-		put_line(y++, A_NORMAL, "GPU %u  %5s %%%s  memory %s of %s  %s W  %s", g->index, t.util, g->suspect ? "?" : "",
-			 t.used, t.all, t.power, g->name);
+		put_line(y++, A_NORMAL, "GPU %u  %5s %%%s  memory %s of %s  %s W  %s", g->index,
+			 t.util, g->suspect ? "?" : "", t.used, t.all, t.power, g->name);
 	}
 	if ((int)m->ngpus > most && most)
 		put_line(y - 1, A_NORMAL, "and %u GPUs more", m->ngpus - (unsigned int)most + 1);
@@ -306,7 +303,8 @@ static void clock_text(char *buf, size_t size, int64_t realtime_s)
 }
 
 /* Returns the first line below. */
-static int put_head(const struct top_screen *s, const struct top_model *m, const struct draw_head *h)
+static int put_head(const struct top_screen *s, const struct top_model *m,
+		    const struct draw_head *h)
 {
 	char now[16], calls[32], launches[32], htod[32], dtoh[32], failed[32], every[32];
 	bool tall = LINES >= 12;
@@ -314,32 +312,38 @@ static int put_head(const struct top_screen *s, const struct top_model *m, const
 
 	clock_text(now, sizeof(now), h->realtime_s);
 	columns_time(every, sizeof(every), (double)s->interval_ns);
-	put_line(y++, A_BOLD, "cudatrace top  %s  %s  every %s%s", h->host ? h->host : "", now, every,
-		 s->paused ? "  PAUSED (Space: go on)" : "");
+	put_line(y++, A_BOLD, "cudatrace top  %s  %s  every %s%s", h->host ? h->host : "", now,
+		 every, s->paused ? "  PAUSED (Space: go on)" : "");
 	columns_count(calls, sizeof(calls), model_rate(m, m->period.calls));
 	columns_count(launches, sizeof(launches), model_rate(m, m->period.launches));
 	columns_bytes(htod, sizeof(htod), model_rate(m, m->period.htod));
 	columns_bytes(dtoh, sizeof(dtoh), model_rate(m, m->period.dtoh));
 	columns_count(failed, sizeof(failed), model_rate(m, m->period.failed));
-	put_line(y++, A_NORMAL, "%u process%s  %s calls/s  %s launches/s  HtoD %s/s  DtoH %s/s  API %.1f%%  sync %.1f%%  %s failed/s",
-		 m->nprocs, m->nprocs == 1 ? "" : "es", calls, launches, htod, dtoh, model_percent(m, m->period.api_ns),
-		 model_percent(m, m->period.sync_ns), failed);
+	put_line(y++, A_NORMAL,
+		 "%u process%s  %s calls/s  %s launches/s  HtoD %s/s  DtoH %s/s  API %.1f%%  sync "
+		 "%.1f%%  %s failed/s",
+		 m->nprocs, m->nprocs == 1 ? "" : "es", calls, launches, htod, dtoh,
+		 model_percent(m, m->period.api_ns), model_percent(m, m->period.sync_ns), failed);
 	if (tall) {
 		const char *queries = h->no_queries ? "; queries are not counted (--queries)" : "";
 		char cost[96] = "";
 
 		if (h->cost_percent >= 0)
-			snprintf(cost, sizeof(cost), ", costs the programs %.1f%% or more (%llu ns a call)", h->cost_percent,
-				 (unsigned long long)h->probe_ns);
-		put_line(y++, A_NORMAL, "cudatrace itself: %.1f%% of a core%s%s", h->own_percent, cost, queries);
+			snprintf(cost, sizeof(cost),
+				 ", costs the programs %.1f%% or more (%llu ns a call)",
+				 h->cost_percent, (unsigned long long)h->probe_ns);
+		put_line(y++, A_NORMAL, "cudatrace itself: %.1f%% of a core%s%s", h->own_percent,
+			 cost, queries);
 		y = put_gpus(y, m, LINES >= 20 ? GPUS_SHOWN : 2);
 	}
 	if (h->lost || m->no_room) {
-		put_line(y++, pair(PAIR_BAD, A_BOLD), "%llu lost, %llu calls without a place in the tables",
+		put_line(y++, pair(PAIR_BAD, A_BOLD),
+			 "%llu lost, %llu calls without a place in the tables",
 			 (unsigned long long)h->lost, (unsigned long long)m->no_room);
 	}
 	if (s->view != TOP_PROCESSES) {
-		static const char *const of[TOP_VIEW_END] = { NULL, "functions", "kernels", "threads" };
+		static const char *const of[TOP_VIEW_END] = { NULL, "functions", "kernels",
+							      "threads" };
 
 		put_line(y++, A_BOLD, "%s of %s", of[s->view], s->whose);
 	}
@@ -359,7 +363,8 @@ static void put_titles(int y, const struct top_screen *s, const struct column *c
 	attrset(A_NORMAL);
 }
 
-static void put_row(int y, const struct top_model *m, const struct top_row *r, const struct column *const *cols, int n, bool chosen)
+static void put_row(int y, const struct top_model *m, const struct top_row *r,
+		    const struct column *const *cols, int n, bool chosen)
 {
 	attr_t attr = r->ended ? pair(PAIR_DIM, A_DIM) : A_NORMAL;
 	int used = 0;
@@ -371,7 +376,9 @@ static void put_row(int y, const struct top_model *m, const struct top_row *r, c
 		char value[32];
 
 		cols[i]->put(m, r, value, sizeof(value));
-		attrset(cols[i]->sort == TOP_BY_FAILED && r->period.failed ? attr | pair(PAIR_BAD, A_BOLD) : attr);
+		attrset(cols[i]->sort == TOP_BY_FAILED && r->period.failed
+				? attr | pair(PAIR_BAD, A_BOLD)
+				: attr);
 		printw("%*s", (int)cols[i]->width, value);
 		used += (int)cols[i]->width;
 	}
@@ -415,11 +422,15 @@ static void put_bottom(const struct top_screen *s, bool empty)
 	else if (*s->filter)
 		put_line(y, A_REVERSE, "only names with '%s' (Esc: all)", s->filter);
 	else if (empty)
-		put_line(y, A_NORMAL, s->view == TOP_PROCESSES ? "no process has made a call yet  ?: help  q: quit" :
-								"nothing counted yet  Esc: back  ?: help  q: quit");
+		put_line(y, A_NORMAL,
+			 s->view == TOP_PROCESSES
+				 ? "no process has made a call yet  ?: help  q: quit"
+				 : "nothing counted yet  Esc: back  ?: help  q: quit");
 	else
 		put_line(y, A_NORMAL, "%s  ?: help  q: quit",
-			 s->view == TOP_PROCESSES ? "Enter: functions  k: kernels  t: threads  Space: pause" : "Esc: back  Space: pause");
+			 s->view == TOP_PROCESSES
+				 ? "Enter: functions  k: kernels  t: threads  Space: pause"
+				 : "Esc: back  Space: pause");
 }
 
 void draw_screen(struct top_screen *s, struct top_model *m, const struct draw_head *h)

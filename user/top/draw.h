@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * draw.h - the terminal: brings it into the state in which it is drawn on, draws, reads keys, and gives it back as it was,
- * whatever happens. Wraps ncurses. One at a time.
+ * draw.h - the terminal: brings it into the state in which it is drawn on, draws, reads keys,
+ * and gives it back as it was, whatever happens. Wraps ncurses. One at a time.
  */
 #ifndef CT_TOP_DRAW_H
 #define CT_TOP_DRAW_H
@@ -12,15 +12,17 @@
 struct draw_head {
 	const char *host; /* NULL: not known */
 	int64_t realtime_s;
-	double own_percent;   /* of a core: cudatrace itself */
-	double cost_percent;  /* of a core: the programs', at least; below 0: not known */
-	uint64_t probe_ns;    /* of a call, at least */
+	double own_percent;  /* of a core: cudatrace itself */
+	double cost_percent; /* of a core: the programs', at least; below 0: not known */
+	uint64_t probe_ns;   /* of a call, at least */
 	uint64_t lost;
-	bool no_queries;      /* no function of class query is probed: calls are those of the others */
+	/* no function of class query is probed: calls are those of the others */
+	bool no_queries;
 	bool color;
 };
 
-/* Whether there is a terminal that can be drawn on. Returns 0, or -EINVAL after one message. Nothing is changed. */
+/* Whether there is a terminal that can be drawn on. Returns 0, or -EINVAL after one message.
+ * Nothing is changed. */
 int draw_check(void);
 /* Returns 0, or -EINVAL after one message. *note gets a sentence for the user, or "". */
 int draw_open(bool color, const char **note);

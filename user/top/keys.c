@@ -11,9 +11,9 @@
 #define STEP_NS 500000000ULL /* of + and -; below one second 100 ms */
 
 static const char keys_of_sorts[TOP_SORT_END] = {
-	[TOP_BY_PID] = 'P', [TOP_BY_NAME] = 'n', [TOP_BY_CALLS] = 'c', [TOP_BY_LAUNCHES] = 'l', [TOP_BY_API] = 'a',
-	[TOP_BY_SYNC] = 's', [TOP_BY_HTOD] = 'h', [TOP_BY_DTOH] = 'd', [TOP_BY_MEMORY] = 'm', [TOP_BY_FAILED] = 'f',
-	[TOP_BY_GPU] = 'g', [TOP_BY_BUSY] = 'b',
+	[TOP_BY_PID] = 'P',    [TOP_BY_NAME] = 'n',   [TOP_BY_CALLS] = 'c', [TOP_BY_LAUNCHES] = 'l',
+	[TOP_BY_API] = 'a',    [TOP_BY_SYNC] = 's',   [TOP_BY_HTOD] = 'h',  [TOP_BY_DTOH] = 'd',
+	[TOP_BY_MEMORY] = 'm', [TOP_BY_FAILED] = 'f', [TOP_BY_GPU] = 'g',   [TOP_BY_BUSY] = 'b',
 };
 
 const char *const keys_help[] = {
@@ -49,10 +49,12 @@ void keys_open(struct top_screen *s, uint64_t interval_ns, enum top_sort sort)
 
 uint8_t keys_count_by(const struct top_screen *s)
 {
-	return s->view == TOP_KERNELS ? CT_BY_KERNEL : s->view == TOP_THREADS ? CT_BY_THREAD : CT_BY_FUNCTION;
+	return s->view == TOP_KERNELS	? CT_BY_KERNEL
+	       : s->view == TOP_THREADS ? CT_BY_THREAD
+					: CT_BY_FUNCTION;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 void keys_settle(struct top_screen *s)
 {
@@ -77,8 +79,12 @@ void keys_settle(struct top_screen *s)
 
 int keys_rows(struct top_screen *s, struct top_model *m)
 {
-	struct top_query q = { .view = s->view, .pid = s->pid, .start = s->start, .sort = s->sort[s->view],
-			       .reverse = s->reverse[s->view], .filter = s->filter };
+	struct top_query q = { .view = s->view,
+			       .pid = s->pid,
+			       .start = s->start,
+			       .sort = s->sort[s->view],
+			       .reverse = s->reverse[s->view],
+			       .filter = s->filter };
 	long n = model_rows(m, &q, &s->rows);
 
 	if (n < 0)
@@ -86,7 +92,8 @@ int keys_rows(struct top_screen *s, struct top_model *m)
 	s->nrows = n;
 	/* on the first row one stays there: that is where the largest are */
 	for (long i = 0; s->at && i < n && s->view != TOP_KERNELS; i++) {
-		if (s->rows[i].pid == s->at_pid && s->rows[i].start == s->at_start && s->rows[i].id == s->at_id) {
+		if (s->rows[i].pid == s->at_pid && s->rows[i].start == s->at_start &&
+		    s->rows[i].id == s->at_id) {
 			s->at = i;
 			break;
 		}
@@ -95,7 +102,7 @@ int keys_rows(struct top_screen *s, struct top_model *m)
 	return 0;
 }
 
-/* ---- keys -------------------------------------------------------------------------------------------------- */
+/* ---- keys ---- */
 
 static unsigned int open_view(struct top_screen *s, enum top_view view)
 {
@@ -139,9 +146,7 @@ static unsigned int edit(struct top_screen *s, int key)
 	size_t n = strlen(s->filter);
 
 	switch (key) {
-	case TOP_KEY_ENTER:
-		s->editing = false;
-		break;
+	case TOP_KEY_ENTER: s->editing = false; break;
 	case TOP_KEY_ESCAPE:
 		s->editing = false;
 		memcpy(s->filter, s->before, sizeof(s->filter));
@@ -166,26 +171,13 @@ static unsigned int edit(struct top_screen *s, int key)
 static unsigned int move(struct top_screen *s, int key)
 {
 	switch (key) {
-	case TOP_KEY_UP:
-		s->at--;
-		break;
-	case TOP_KEY_DOWN:
-		s->at++;
-		break;
-	case TOP_KEY_PAGE_UP:
-		s->at -= s->page;
-		break;
-	case TOP_KEY_PAGE_DOWN:
-		s->at += s->page;
-		break;
-	case TOP_KEY_HOME:
-		s->at = 0;
-		break;
-	case TOP_KEY_END:
-		s->at = s->nrows - 1;
-		break;
-	default:
-		return 0;
+	case TOP_KEY_UP: s->at--; break;
+	case TOP_KEY_DOWN: s->at++; break;
+	case TOP_KEY_PAGE_UP: s->at -= s->page; break;
+	case TOP_KEY_PAGE_DOWN: s->at += s->page; break;
+	case TOP_KEY_HOME: s->at = 0; break;
+	case TOP_KEY_END: s->at = s->nrows - 1; break;
+	default: return 0;
 	}
 	keys_settle(s);
 	return KEYS_DRAW;
@@ -228,52 +220,38 @@ static unsigned int slower(struct top_screen *s, bool slower)
 	uint64_t step = s->interval_ns + (slower ? 1 : 0) > 2 * STEP_NS ? STEP_NS : STEP_NS / 5;
 
 	if (slower)
-		s->interval_ns = s->interval_ns + step > INTERVAL_MAX_NS ? INTERVAL_MAX_NS : s->interval_ns + step;
+		s->interval_ns = s->interval_ns + step > INTERVAL_MAX_NS ? INTERVAL_MAX_NS
+									 : s->interval_ns + step;
 	else
-		s->interval_ns = s->interval_ns < INTERVAL_MIN_NS + step ? INTERVAL_MIN_NS : s->interval_ns - step;
+		s->interval_ns = s->interval_ns < INTERVAL_MIN_NS + step ? INTERVAL_MIN_NS
+									 : s->interval_ns - step;
 	return KEYS_DRAW | KEYS_INTERVAL;
 }
 
 static unsigned int command(struct top_screen *s, int key)
 {
 	switch (key) {
-	case 'q':
-		return KEYS_QUIT;
-	case '?':
-		s->help = true;
-		return KEYS_DRAW;
-	case ' ':
-		s->paused = !s->paused;
-		return s->paused ? KEYS_DRAW : KEYS_DRAW | KEYS_READ;
+	case 'q': return KEYS_QUIT;
+	case '?': s->help = true; return KEYS_DRAW;
+	case ' ': s->paused = !s->paused; return s->paused ? KEYS_DRAW : KEYS_DRAW | KEYS_READ;
 	case '/':
 		s->editing = true;
 		memcpy(s->before, s->filter, sizeof(s->before));
 		return KEYS_DRAW;
-	case 'r':
-		s->reverse[s->view] = !s->reverse[s->view];
-		return KEYS_DRAW;
+	case 'r': s->reverse[s->view] = !s->reverse[s->view]; return KEYS_DRAW;
 	case '+':
-	case '=':
-		return slower(s, true);
-	case '-':
-		return slower(s, false);
+	case '=': return slower(s, true);
+	case '-': return slower(s, false);
 	case '<':
-	case TOP_KEY_LEFT:
-		return sort_beside(s, -1);
+	case TOP_KEY_LEFT: return sort_beside(s, -1);
 	case '>':
-	case TOP_KEY_RIGHT:
-		return sort_beside(s, 1);
-	case TOP_KEY_ENTER:
-		return s->view == TOP_PROCESSES ? open_view(s, TOP_FUNCTIONS) : 0;
-	case 'k':
-		return open_view(s, TOP_KERNELS);
-	case 't':
-		return open_view(s, TOP_THREADS);
+	case TOP_KEY_RIGHT: return sort_beside(s, 1);
+	case TOP_KEY_ENTER: return s->view == TOP_PROCESSES ? open_view(s, TOP_FUNCTIONS) : 0;
+	case 'k': return open_view(s, TOP_KERNELS);
+	case 't': return open_view(s, TOP_THREADS);
 	case TOP_KEY_ESCAPE:
-	case TOP_KEY_BACK:
-		return back(s);
-	default:
-		return move(s, key) | sort_by(s, key);
+	case TOP_KEY_BACK: return back(s);
+	default: return move(s, key) | sort_by(s, key);
 	}
 }
 

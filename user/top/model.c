@@ -14,7 +14,7 @@
 #define PROCS_MAX 65536
 #define GPUS_MAX 64
 #define MEMORY_MAX (1ULL << 50) /* bytes */
-#define NAME_MAX_BYTES 512 /* of a kernel's name */
+#define NAME_MAX_BYTES 512	/* of a kernel's name */
 
 struct top_model *model_open(uint64_t now_ns, size_t max)
 {
@@ -55,7 +55,7 @@ void model_close(struct top_model *m)
 	free(m);
 }
 
-/* ---- finding ----------------------------------------------------------------------------------------------- */
+/* ---- finding ---- */
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -70,7 +70,8 @@ static uint64_t hash_proc(uint32_t pid, uint32_t start)
 
 static uint64_t hash_entry(const struct top_entry *e)
 {
-	return mix(mix(hash_proc(e->proc->pid, e->proc->start), e->by), (uint64_t)e->func << 16 | e->sub << 8 | e->how);
+	return mix(mix(hash_proc(e->proc->pid, e->proc->start), e->by),
+		   (uint64_t)e->func << 16 | e->sub << 8 | e->how);
 }
 
 static uint64_t hash_bytes(const char *s)
@@ -187,7 +188,8 @@ static struct top_proc *proc_get(struct top_state *s, uint32_t pid, uint32_t sta
 
 static bool is_entry(const struct top_entry *e, const struct top_entry *want)
 {
-	return e->proc == want->proc && e->by == want->by && e->func == want->func && e->sub == want->sub && e->how == want->how;
+	return e->proc == want->proc && e->by == want->by && e->func == want->func &&
+	       e->sub == want->sub && e->how == want->how;
 }
 
 static struct top_entry *entry_get(struct top_state *s, const struct top_entry *want)
@@ -198,14 +200,16 @@ static struct top_entry *entry_get(struct top_state *s, const struct top_entry *
 	if (s->next < s->nentries && is_entry(&s->entries[s->next], want))
 		return &s->entries[s->next++];
 	hash = hash_entry(want);
-	for (uint64_t at = hash; s->by_entry.nslots && s->by_entry.slots[at & (s->by_entry.nslots - 1)]; at++) {
+	for (uint64_t at = hash;
+	     s->by_entry.nslots && s->by_entry.slots[at & (s->by_entry.nslots - 1)]; at++) {
 		e = &s->entries[s->by_entry.slots[at & (s->by_entry.nslots - 1)] - 1];
 		if (!is_entry(e, want))
 			continue;
 		s->next = (size_t)(e - s->entries) + 1;
 		return e;
 	}
-	if (s->nentries >= s->max || !room((void **)&s->entries, s->nentries, &s->cap_entries, sizeof(*s->entries)))
+	if (s->nentries >= s->max ||
+	    !room((void **)&s->entries, s->nentries, &s->cap_entries, sizeof(*s->entries)))
 		return NULL;
 	e = &s->entries[s->nentries++];
 	*e = *want;
@@ -220,7 +224,7 @@ static struct top_entry *entry_get(struct top_state *s, const struct top_entry *
 	return e;
 }
 
-/* ---- learning ---------------------------------------------------------------------------------------------- */
+/* ---- learning ---- */
 
 void top_sums_add(struct top_sums *a, const struct top_sums *b)
 {
@@ -235,7 +239,8 @@ void top_sums_add(struct top_sums *a, const struct top_sums *b)
 	a->busy_ns += b->busy_ns;
 }
 
-static void add_all(struct top_model *m, struct top_proc *p, struct top_entry *e, const struct top_sums *d)
+static void add_all(struct top_model *m, struct top_proc *p, struct top_entry *e,
+		    const struct top_sums *d)
 {
 	m->state->dirty = true;
 	top_sums_add(&m->state->adding, d);
@@ -299,7 +304,8 @@ static struct ct_sums since_last(const struct ct_sums *now, const struct ct_sums
 }
 
 /* Of a device, by the counts: what came since the last reading. */
-static void count_memory(struct top_proc *p, uint16_t func, const struct ct_sums *last, const struct ct_sums *now)
+static void count_memory(struct top_proc *p, uint16_t func, const struct ct_sums *last,
+			 const struct ct_sums *now)
 {
 	struct book_memory was = { 0 }, is = { 0 };
 
@@ -316,7 +322,12 @@ static int tally(struct top_model *m, const struct event *ev)
 	const struct api_func *f = &api_funcs[t->func];
 	struct top_state *s = m->state;
 	struct top_proc *p = proc_get(s, t->h.pid, t->start);
-	struct top_entry want = { .proc = p, .by = t->by, .func = t->func, .sub = t->sub, .how = t->how }, *e;
+	struct top_entry want = { .proc = p,
+				  .by = t->by,
+				  .func = t->func,
+				  .sub = t->sub,
+				  .how = t->how },
+			 *e;
 	enum report_way way = report_way_of_call(t->func, t->sub);
 	struct top_sums d = { 0 };
 	struct ct_sums n;
@@ -332,7 +343,8 @@ static int tally(struct top_model *m, const struct event *ev)
 		return 1;
 	}
 	/* its name may come later than its first call */
-	if (t->how == CT_BY_KERNEL && t->by && (!e->name || (ev->kernel && !strncmp(e->name, "0x", 2)))) {
+	if (t->how == CT_BY_KERNEL && t->by &&
+	    (!e->name || (ev->kernel && !strncmp(e->name, "0x", 2)))) {
 		free(e->name);
 		e->name = kernel_label(ev, t->by);
 		if (!e->name)
@@ -360,7 +372,8 @@ static int tally(struct top_model *m, const struct event *ev)
 
 static struct top_proc *proc_of(struct top_model *m, const struct event *ev)
 {
-	struct top_proc *p = proc_get(m->state, ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10));
+	struct top_proc *p =
+		proc_get(m->state, ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10));
 
 	if (p)
 		name_proc(p, ev->proc);
@@ -399,15 +412,18 @@ static int device_work(struct top_model *m, const struct event *ev)
 	return 1;
 }
 
-/* What was taken before the trace began is not known of: given back, it counts as less than nothing. */
+/* What was taken before the trace began is not known of: given back, it counts as less than
+ * nothing. */
 static int memory(struct top_model *m, const struct event *ev)
 {
 	const struct ct_memory *r = (const struct ct_memory *)ev->rec;
 	struct top_proc *p = proc_of(m, ev);
 
-	if (!p || (r->memory != CT_MEM_DEVICE && r->memory != CT_MEM_MANAGED && r->memory != CT_MEM_ARRAY))
+	if (!p || (r->memory != CT_MEM_DEVICE && r->memory != CT_MEM_MANAGED &&
+		   r->memory != CT_MEM_ARRAY))
 		return 0;
-	if (r->bytes > MEMORY_MAX || p->memory > (int64_t)MEMORY_MAX || p->memory < -(int64_t)MEMORY_MAX)
+	if (r->bytes > MEMORY_MAX || p->memory > (int64_t)MEMORY_MAX ||
+	    p->memory < -(int64_t)MEMORY_MAX)
 		return 0; /* no machine has as much */
 	if (!p->told_memory)
 		p->memory = 0;
@@ -422,7 +438,8 @@ static int memory(struct top_model *m, const struct event *ev)
 /* What the one before held is given back, by no call. */
 static void new_program(struct top_model *m, const struct event *ev)
 {
-	struct top_proc *p = proc_find(m->state, ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10));
+	struct top_proc *p =
+		proc_find(m->state, ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10));
 
 	if (p && !p->told_memory)
 		p->memory = 0;
@@ -430,14 +447,15 @@ static void new_program(struct top_model *m, const struct event *ev)
 
 static void process_exit(struct top_model *m, const struct event *ev)
 {
-	struct top_proc *p = proc_find(m->state, ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10));
+	struct top_proc *p =
+		proc_find(m->state, ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10));
 
 	/* what was counted of it comes with CT_F_LAST */
 	if (p && !p->round)
 		p->ended = true;
 }
 
-/* ---- devices ----------------------------------------------------------------------------------------------- */
+/* ---- devices ---- */
 
 static struct top_gpu *gpu_of(struct top_model *m, uint32_t index)
 {
@@ -496,30 +514,20 @@ static int counters(struct top_model *m, const struct event *ev)
 int model_event(struct top_model *m, const struct event *ev)
 {
 	switch (ev->rec->kind) {
-	case CT_TALLY:
-		return tally(m, ev);
+	case CT_TALLY: return tally(m, ev);
 	case CT_KERNEL:
 	case CT_COPY:
-	case CT_SET:
-		return device_work(m, ev);
-	case CT_MEMORY:
-		return memory(m, ev);
-	case CT_EXEC:
-		new_program(m, ev);
-		return 0;
-	case CT_EXIT:
-		process_exit(m, ev);
-		return 0;
-	case CT_DEVICE:
-		return gpu(m, (const struct ct_device *)ev->rec);
-	case CT_COUNTER:
-		return counters(m, ev);
-	default:
-		return 0;
+	case CT_SET: return device_work(m, ev);
+	case CT_MEMORY: return memory(m, ev);
+	case CT_EXEC: new_program(m, ev); return 0;
+	case CT_EXIT: process_exit(m, ev); return 0;
+	case CT_DEVICE: return gpu(m, (const struct ct_device *)ev->rec);
+	case CT_COUNTER: return counters(m, ev);
+	default: return 0;
 	}
 }
 
-/* ---- a refresh --------------------------------------------------------------------------------------------- */
+/* ---- a refresh ---- */
 
 void model_begin(struct top_model *m)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * model.h - what `top` shows: of each process, and of its functions, kernels and threads, what was added since the last
- * refresh. Knows records; no terminal, no key and no source.
+ * model.h - what `top` shows: of each process, and of its functions, kernels and threads, what was
+ * added since the last refresh. Knows records; no terminal, no key and no source.
  *
- * The kernel side's counts are of all calls so far, so what is shown is the difference of two readings: a refresh is
- * model_begin(), a CT_TALLY for each count there is, model_end(). One that was missed makes the next one's period longer.
- * What devices did comes between refreshes and belongs to the period under way. A process that has ended is shown once
- * more, in the period in which it did. Memory is bounded: what found no room is counted in `no_room`.
+ * The kernel side's counts are of all calls so far, so what is shown is the difference of two
+ * readings: a refresh is model_begin(), a CT_TALLY for each count there is, model_end(). One
+ * that was missed makes the next one's period longer. What devices did comes between refreshes
+ * and belongs to the period under way. A process that has ended is shown once more, in the
+ * period in which it did. Memory is bounded: what found no room is counted in `no_room`.
  */
 #ifndef CT_TOP_MODEL_H
 #define CT_TOP_MODEL_H
@@ -17,44 +18,61 @@ enum top_view { TOP_PROCESSES, TOP_FUNCTIONS, TOP_KERNELS, TOP_THREADS, TOP_VIEW
 
 /* What rows are sorted by; all but the first two: the largest first. */
 enum top_sort {
-	TOP_BY_PID, TOP_BY_NAME, TOP_BY_CALLS, TOP_BY_LAUNCHES, TOP_BY_API, TOP_BY_SYNC, TOP_BY_HTOD, TOP_BY_DTOH, TOP_BY_MEMORY,
-	TOP_BY_FAILED, TOP_BY_GPU, TOP_BY_BUSY, TOP_SORT_END
+	TOP_BY_PID,
+	TOP_BY_NAME,
+	TOP_BY_CALLS,
+	TOP_BY_LAUNCHES,
+	TOP_BY_API,
+	TOP_BY_SYNC,
+	TOP_BY_HTOD,
+	TOP_BY_DTOH,
+	TOP_BY_MEMORY,
+	TOP_BY_FAILED,
+	TOP_BY_GPU,
+	TOP_BY_BUSY,
+	TOP_SORT_END
 };
 
 struct top_sums {
 	uint64_t calls, failed, launches;
-	uint64_t api_ns, sync_ns;    /* inside calls that returned in the period, and of that in those that wait */
-	uint64_t htod, dtoh;	     /* bytes */
-	uint64_t gpu_ns;	     /* kernels, copies and memsets, added up */
-	uint64_t busy_ns;	     /* time with at least one of them; too little where records come in another order */
+	/* inside calls that returned in the period, and of that in those that wait */
+	uint64_t api_ns, sync_ns;
+	uint64_t htod, dtoh; /* bytes */
+	uint64_t gpu_ns;     /* kernels, copies and memsets, added up */
+	/* time with at least one of them; too little where records come in another order */
+	uint64_t busy_ns;
 };
 void top_sums_add(struct top_sums *, const struct top_sums *);
 
 struct top_row {
 	uint32_t pid, start; /* which process, as the CT_TALLY has it */
 	uint32_t id;	     /* the pid as users see it; a function's row; a thread's id */
-	const char *label;   /* process, function, kernel: safe to print. Owned by the model, valid until its next call */
+	/* process, function, kernel: safe to print. Owned by the model, valid until its next
+	 * call */
+	const char *label;
 	struct top_sums period, total;
-	int64_t memory;	     /* device memory taken less what was given back since the trace began, bytes */
-	bool has_memory;     /* that is known */
+	/* device memory taken less what was given back since the trace began, bytes */
+	int64_t memory;
+	bool has_memory; /* that is known */
 	bool ended;
 };
 
 struct top_gpu {
 	uint32_t index;
-	char name[64]; /* safe to print */
+	char name[64];		    /* safe to print */
 	double util, memory, power; /* %, bytes, W; below 0: not known */
 	uint64_t memory_bytes;
 	bool suspect; /* util cannot be true */
 };
 
 struct top_model {
-	uint64_t interval_ns; /* of what is shown; 0: there was no refresh yet */
+	uint64_t interval_ns;	       /* of what is shown; 0: there was no refresh yet */
 	struct top_sums period, total; /* of all processes */
-	unsigned int nprocs;  /* that are shown */
-	uint64_t no_room;     /* counts that found no room, at the last refresh */
-	bool device;	      /* what devices did was told at least once */
-	bool count_memory;    /* counts tell what memory was taken and given back (sink_opts.memory) */
+	unsigned int nprocs;	       /* that are shown */
+	uint64_t no_room;	       /* counts that found no room, at the last refresh */
+	bool device;		       /* what devices did was told at least once */
+	/* counts tell what memory was taken and given back (sink_opts.memory) */
+	bool count_memory;
 	struct top_gpu *gpus;
 	unsigned int ngpus;
 	struct top_state *state;
@@ -78,7 +96,8 @@ struct top_query {
 	bool reverse;
 	const char *filter; /* rows whose label has this, in any case; NULL or "": all */
 };
-/* Makes the rows; *rows is the caller's, NULL at first, grown as needed. Returns their number, or -ENOMEM. */
+/* Makes the rows; *rows is the caller's, NULL at first, grown as needed. Returns their number,
+ * or -ENOMEM. */
 long model_rows(struct top_model *, const struct top_query *, struct top_row **rows);
 
 /* A value of the period as a rate: per second. Of nanoseconds: the share of the time, in percent. */

@@ -8,8 +8,15 @@
 
 static struct top_row row_of(const struct top_proc *p)
 {
-	return (struct top_row){ .pid = p->pid, .start = p->start, .id = p->shown_pid, .label = p->label, .period = p->period,
-				 .total = p->total, .memory = p->memory, .has_memory = p->has_memory, .ended = p->ended };
+	return (struct top_row){ .pid = p->pid,
+				 .start = p->start,
+				 .id = p->shown_pid,
+				 .label = p->label,
+				 .period = p->period,
+				 .total = p->total,
+				 .memory = p->memory,
+				 .has_memory = p->has_memory,
+				 .ended = p->ended };
 }
 
 static bool belongs(const struct top_entry *e, const struct top_query *q)
@@ -17,32 +24,31 @@ static bool belongs(const struct top_entry *e, const struct top_query *q)
 	if (e->proc->pid != q->pid || e->proc->start != q->start)
 		return false;
 	switch (q->view) {
-	case TOP_FUNCTIONS:
-		return e->how != TOP_DEVICE;
-	case TOP_KERNELS:
-		return e->name != NULL;
-	case TOP_THREADS:
-		return e->how == CT_BY_THREAD;
-	default:
-		return false;
+	case TOP_FUNCTIONS: return e->how != TOP_DEVICE;
+	case TOP_KERNELS: return e->name != NULL;
+	case TOP_THREADS: return e->how == CT_BY_THREAD;
+	default: return false;
 	}
 }
 
 static int compare_func(const void *a, const void *b)
 {
-	const struct top_entry *x = *(const struct top_entry *const *)a, *y = *(const struct top_entry *const *)b;
+	const struct top_entry *x = *(const struct top_entry *const *)a,
+			       *y = *(const struct top_entry *const *)b;
 
 	return (int)x->func - (int)y->func;
 }
 
 static int compare_name(const void *a, const void *b)
 {
-	return strcmp((*(const struct top_entry *const *)a)->name, (*(const struct top_entry *const *)b)->name);
+	return strcmp((*(const struct top_entry *const *)a)->name,
+		      (*(const struct top_entry *const *)b)->name);
 }
 
 static int compare_by(const void *a, const void *b)
 {
-	const struct top_entry *x = *(const struct top_entry *const *)a, *y = *(const struct top_entry *const *)b;
+	const struct top_entry *x = *(const struct top_entry *const *)a,
+			       *y = *(const struct top_entry *const *)b;
 
 	return x->by < y->by ? -1 : x->by > y->by;
 }
@@ -55,10 +61,14 @@ static int (*const groups[TOP_VIEW_END])(const void *, const void *) = {
 
 static struct top_row row_of_entry(const struct top_entry *e, enum top_view view)
 {
-	struct top_row r = { .pid = e->proc->pid, .start = e->proc->start, .ended = e->proc->ended };
+	struct top_row r = { .pid = e->proc->pid,
+			     .start = e->proc->start,
+			     .ended = e->proc->ended };
 
 	r.id = view == TOP_FUNCTIONS ? e->func : view == TOP_THREADS ? (uint32_t)e->by : 0;
-	r.label = view == TOP_FUNCTIONS ? api_funcs[e->func].name : view == TOP_KERNELS ? e->name : e->proc->label;
+	r.label = view == TOP_FUNCTIONS ? api_funcs[e->func].name
+		  : view == TOP_KERNELS ? e->name
+					: e->proc->label;
 	return r;
 }
 
@@ -113,35 +123,26 @@ static long process_rows(const struct top_state *s, struct top_row **rows)
 	return (long)s->nprocs;
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 static uint64_t key_of(const struct top_row *r, enum top_sort sort)
 {
 	switch (sort) {
-	case TOP_BY_CALLS:
-		return r->period.calls;
-	case TOP_BY_LAUNCHES:
-		return r->period.launches;
-	case TOP_BY_SYNC:
-		return r->period.sync_ns;
-	case TOP_BY_HTOD:
-		return r->period.htod;
-	case TOP_BY_DTOH:
-		return r->period.dtoh;
-	case TOP_BY_MEMORY:
-		return r->has_memory ? (uint64_t)(r->memory + INT64_MAX / 2) : 0;
-	case TOP_BY_FAILED:
-		return r->period.failed;
-	case TOP_BY_GPU:
-		return r->period.gpu_ns;
-	case TOP_BY_BUSY:
-		return r->period.busy_ns;
-	default:
-		return r->period.api_ns;
+	case TOP_BY_CALLS: return r->period.calls;
+	case TOP_BY_LAUNCHES: return r->period.launches;
+	case TOP_BY_SYNC: return r->period.sync_ns;
+	case TOP_BY_HTOD: return r->period.htod;
+	case TOP_BY_DTOH: return r->period.dtoh;
+	case TOP_BY_MEMORY: return r->has_memory ? (uint64_t)(r->memory + INT64_MAX / 2) : 0;
+	case TOP_BY_FAILED: return r->period.failed;
+	case TOP_BY_GPU: return r->period.gpu_ns;
+	case TOP_BY_BUSY: return r->period.busy_ns;
+	default: return r->period.api_ns;
 	}
 }
 
-/* Rows that are equal in what they are sorted by stay where they are from one refresh to the next: by number, then by name. */
+/* Rows that are equal in what they are sorted by stay where they are from one refresh to the
+ * next: by number, then by name. */
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct top_row *x = a, *y = b;
@@ -177,7 +178,8 @@ static long keep_matching(struct top_row *rows, long n, const char *filter)
 
 long model_rows(struct top_model *m, const struct top_query *q, struct top_row **rows)
 {
-	long n = q->view == TOP_PROCESSES ? process_rows(m->state, rows) : part_rows(m->state, q, rows);
+	long n = q->view == TOP_PROCESSES ? process_rows(m->state, rows)
+					  : part_rows(m->state, q, rows);
 
 	if (n > 0 && q->filter && *q->filter)
 		n = keep_matching(*rows, n, q->filter);

@@ -5,20 +5,21 @@
 
 #include "model.h"
 
-#define TOP_DEVICE 0xff /* struct top_entry's how: what a device did of kernel `by`, the hash of its name */
+/* struct top_entry's how: what a device did of kernel `by`, the hash of its name */
+#define TOP_DEVICE 0xff
 
 struct top_proc {
 	uint32_t pid, start, shown_pid;
 	char comm[CT_COMM_LEN];
 	char label[64];
 	struct top_sums adding, period, total;
-	int64_t memory;	 /* taken less given back since the trace began */
-	bool has_memory; /* something was told of it */
+	int64_t memory;	  /* taken less given back since the trace began */
+	bool has_memory;  /* something was told of it */
 	bool told_memory; /* by device records, which know of every kind: counts say nothing more */
 	uint64_t busy_until_ns;
-	uint64_t round;	 /* of its last CT_TALLY; 0: none */
-	bool ended;	 /* nothing will be added */
-	bool going;	 /* shown for the last time */
+	uint64_t round; /* of its last CT_TALLY; 0: none */
+	bool ended;	/* nothing will be added */
+	bool going;	/* shown for the last time */
 };
 
 struct top_entry {
@@ -26,7 +27,7 @@ struct top_entry {
 	uint64_t by;
 	uint16_t func;
 	uint8_t sub, how;
-	char *name; /* of a kernel, safe to print; NULL: none */
+	char *name;	     /* of a kernel, safe to print; NULL: none */
 	struct ct_sums last; /* calls, failed, ns and bytes of the last reading */
 	struct top_sums adding, period, total;
 };
@@ -43,8 +44,8 @@ struct top_state {
 	struct top_entry *entries;
 	size_t nentries, cap_entries, max;
 	struct top_index by_proc, by_entry;
-	size_t next; /* entry: counts come in the same order at each reading */
-	struct top_proc *last; /* that a count was of; NULL: none */
+	size_t next;		 /* entry: counts come in the same order at each reading */
+	struct top_proc *last;	 /* that a count was of; NULL: none */
 	uint64_t round, tallies; /* refreshes; counts that this one brought */
 	uint64_t last_end_ns;
 	uint64_t no_room;

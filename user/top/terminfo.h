@@ -5,7 +5,8 @@
 
 #include <ncurses.h>
 
-/* A screen of curses on standard input and output as one that knows ANSI's sequences. NULL: it cannot be had. */
+/* A screen of curses on standard input and output as one that knows ANSI's sequences. NULL: it
+ * cannot be had. */
 SCREEN *terminfo_open(void);
 
 #endif

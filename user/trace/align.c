@@ -41,7 +41,8 @@ uint64_t align_offset(const struct align *a, uint64_t at_ns)
 	if (at_ns <= a->clocks[low].at_ns || low + 1 == a->n)
 		return a->clocks[low].offset_ns;
 	step = (int64_t)(a->clocks[low + 1].offset_ns - a->clocks[low].offset_ns);
-	part = (double)(at_ns - a->clocks[low].at_ns) / (double)(a->clocks[low + 1].at_ns - a->clocks[low].at_ns);
+	part = (double)(at_ns - a->clocks[low].at_ns) /
+	       (double)(a->clocks[low + 1].at_ns - a->clocks[low].at_ns);
 	return a->clocks[low].offset_ns + (uint64_t)(int64_t)((double)step * part);
 }
 
@@ -49,7 +50,8 @@ uint64_t align_time(const struct align *from, const struct align *to, uint64_t a
 {
 	uint64_t realtime = at_ns + align_offset(from, at_ns), guess;
 
-	/* the offset at a time that is not known yet: it changes so slowly that a second look is the last word */
+	/* the offset at a time that is not known yet: it changes so slowly that a second look is
+	 * the last word */
 	guess = realtime - align_offset(to, to->n ? to->clocks[0].at_ns : 0);
 	guess = realtime - align_offset(to, guess);
 	return realtime - align_offset(to, guess);

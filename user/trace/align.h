@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * align.h - brings times of one host's CLOCK_MONOTONIC to another's, by the time of day that both recordings tell.
- * Knows no file.
+ * align.h - brings times of one host's CLOCK_MONOTONIC to another's, by the time of day that
+ * both recordings tell. Knows no file.
  */
 #ifndef CT_TRACE_ALIGN_H
 #define CT_TRACE_ALIGN_H

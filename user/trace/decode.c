@@ -14,7 +14,7 @@ struct slot {
 	struct trace_slot def;
 	enum trace_shape shape;
 	struct trace_func *func; /* NULL: none */
-	uint32_t words; /* where its record's words are in `words` */
+	uint32_t words;		 /* where its record's words are in `words` */
 	uint32_t nwords;
 };
 
@@ -124,7 +124,7 @@ int decode_block(struct decoder *d, const void *body, size_t len)
 	return at == end ? 0 : -EBADMSG;
 }
 
-/* ---- steps -------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static inline size_t left(const struct decoder *d, enum trace_column c)
 {
@@ -190,7 +190,8 @@ static bool new_func(struct decoder *d)
 
 	if (d->nfuncs == CT_MAX_FUNCS)
 		return false;
-	d->block_funcs[d->nfuncs] = funcs_read(d->funcs, d->col[COL_OTHER].at, left(d, COL_OTHER), &used);
+	d->block_funcs[d->nfuncs] =
+		funcs_read(d->funcs, d->col[COL_OTHER].at, left(d, COL_OTHER), &used);
 	if (!d->block_funcs[d->nfuncs++])
 		return false;
 	d->col[COL_OTHER].at += used;
@@ -206,7 +207,8 @@ static bool good_slot(const struct decoder *d, const struct trace_slot *def)
 	};
 	enum trace_shape shape = trace_shape(def->kind);
 
-	if (def->lane >= d->nlanes || (def->func >= d->nfuncs && def->func != TRACE_NO_FUNC) || kind_is(def->kind, KIND_RAW))
+	if (def->lane >= d->nlanes || (def->func >= d->nfuncs && def->func != TRACE_NO_FUNC) ||
+	    kind_is(def->kind, KIND_RAW))
 		return false;
 	if (shape == TRACE_SHAPE_CALL && def->func == TRACE_NO_FUNC)
 		return false;
@@ -217,7 +219,8 @@ static bool new_slot(struct decoder *d)
 {
 	struct slot *s = &d->slots[d->nslots];
 
-	if (d->nslots == TRACE_SLOTS_MAX || !get_other(d, &s->def, sizeof(s->def)) || !good_slot(d, &s->def))
+	if (d->nslots == TRACE_SLOTS_MAX || !get_other(d, &s->def, sizeof(s->def)) ||
+	    !good_slot(d, &s->def))
 		return false;
 	s->shape = trace_shape(s->def.kind);
 	s->func = s->def.func == TRACE_NO_FUNC ? NULL : d->block_funcs[s->def.func];
@@ -262,7 +265,8 @@ static inline bool get_words(struct decoder *d, uint64_t *words, uint32_t n)
 		for (; mask; mask &= mask - 1) {
 			uint64_t *w = &words[i + (uint32_t)__builtin_ctzll(mask)], len, v;
 
-			if (!get(d, COL_LEN, 1, &len) || len > 8 || !get(d, COL_DATA, (unsigned int)len, &v))
+			if (!get(d, COL_LEN, 1, &len) || len > 8 ||
+			    !get(d, COL_DATA, (unsigned int)len, &v))
 				return false;
 			*w = len < 8 ? *w + trace_unzigzag(v) : v;
 		}
@@ -277,8 +281,10 @@ static inline bool get_slot(struct decoder *d, struct slot *s)
 
 	if (s->shape == TRACE_SHAPE_WORK)
 		memcpy(words + 1, l->work, sizeof(l->work));
-	if (!get(d, COL_TIMES, 1, &times) || !get_time(d, (unsigned int)times >> 4, COL_GAP0, &gap) ||
-	    !get_time(d, (unsigned int)times & 15, COL_DUR0, &dur) || !get_words(d, words, s->nwords))
+	if (!get(d, COL_TIMES, 1, &times) ||
+	    !get_time(d, (unsigned int)times >> 4, COL_GAP0, &gap) ||
+	    !get_time(d, (unsigned int)times & 15, COL_DUR0, &dur) ||
+	    !get_words(d, words, s->nwords))
 		return false;
 	d->h = (struct ct_hdr){
 		.size = s->def.size,
@@ -340,7 +346,9 @@ int decode_next(struct decoder *d, struct ct_hdr **rec, struct trace_func **func
 			*func = NULL;
 			return get_record(d) ? 1 : -EBADMSG;
 		}
-		good = op == TRACE_OP_LANE ? new_lane(d) : op == TRACE_OP_FUNC ? new_func(d) : new_slot(d);
+		good = op == TRACE_OP_LANE   ? new_lane(d)
+		       : op == TRACE_OP_FUNC ? new_func(d)
+					     : new_slot(d);
 		if (!good)
 			return -EBADMSG;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * defs.c - see defs.h. A chained hash of copies of the newest record of each thing: (kind, process, id).
+ * defs.c - see defs.h. A chained hash of copies of the newest record of each thing: (kind,
+ * process, id).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -133,11 +134,12 @@ static bool is_no_process(const struct def *e, uint64_t arg)
 	return e->h.kind != CT_PROCESS;
 }
 
-/* The older half of frames and stacks goes first: ids are not used for long. Programs that make streams without end, and what only a
- * file made to harm has, lose those next. */
+/* The older half of frames and stacks goes first: ids are not used for long. Programs that make
+ * streams without end, and what only a file made to harm has, lose those next. */
 static void make_room(struct defs *d)
 {
-	bool (*const rest[])(const struct def *, uint64_t) = { is_name, is_stream, is_no_process, NULL };
+	bool (*const rest[])(const struct def *, uint64_t) = { is_name, is_stream, is_no_process,
+							       NULL };
 	size_t before = d->n;
 	uint64_t newest = 0;
 
@@ -153,7 +155,8 @@ static void make_room(struct defs *d)
 		sweep(d, rest[i], 0);
 	d->dropped += before - d->n;
 	if (!d->said)
-		msg_warn("definitions take more than %u MiB: in files begun later, some calls have no names of kernels or no stacks",
+		msg_warn("definitions take more than %u MiB: in files begun later, some calls have "
+			 "no names of kernels or no stacks",
 			 BYTES_MAX >> 20);
 	d->said = true;
 }
@@ -201,7 +204,8 @@ static bool of_process(const struct def *e, uint64_t pid)
 static int process(struct defs *d, const struct ct_process *p)
 {
 	const struct def *e = *slot_of(d, CT_PROCESS, p->h.pid, 0);
-	bool same = e && p->h.kind == CT_PROCESS && e->process.start_boottime_ns == p->start_boottime_ns;
+	bool same = e && p->h.kind == CT_PROCESS &&
+		    e->process.start_boottime_ns == p->start_boottime_ns;
 
 	if (e && !same)
 		sweep(d, of_process, p->h.pid);
@@ -242,47 +246,42 @@ int defs_record(struct defs *d, const struct ct_hdr *h)
 
 	switch (h->kind) {
 	case CT_PROCESS:
-	case CT_EXEC:
-		return process(d, (const struct ct_process *)h);
-	case CT_FORK:
-		return fork_of(d, (const struct ct_fork *)h);
+	case CT_EXEC: return process(d, (const struct ct_process *)h);
+	case CT_FORK: return fork_of(d, (const struct ct_fork *)h);
 	case CT_EXIT:
 		e = *slot_of(d, CT_PROCESS, h->pid, 0);
 		if (e)
 			e->exited = true;
 		return 0;
-	case CT_PROCESS_INFO:
-		return keep(d, h, h->kind, h->pid, 0);
-	case CT_THREAD_NAME:
-		return thread_name(d, (const struct ct_thread_name *)h);
-	case CT_DEVICE:
-		return keep(d, h, h->kind, h->pid, ((const struct ct_device *)h)->id);
+	case CT_PROCESS_INFO: return keep(d, h, h->kind, h->pid, 0);
+	case CT_THREAD_NAME: return thread_name(d, (const struct ct_thread_name *)h);
+	case CT_DEVICE: return keep(d, h, h->kind, h->pid, ((const struct ct_device *)h)->id);
 	case CT_CONTEXT:
 		/* one that is told again does not take the place of the first, which is shown */
-		return keep(d, h, h->kind, h->pid, ((const struct ct_context *)h)->id | (uint64_t)(h->flags & CT_F_HIDDEN) << 32);
+		return keep(d, h, h->kind, h->pid,
+			    ((const struct ct_context *)h)->id | (uint64_t)(h->flags & CT_F_HIDDEN)
+									 << 32);
 	case CT_STREAM:
 		return keep(d, h, h->kind, h->pid,
-			    ((const struct ct_stream *)h)->id | (uint64_t)((const struct ct_stream *)h)->context << 32);
-	case CT_METRIC:
-		return keep(d, h, h->kind, h->pid, ((const struct ct_metric *)h)->id);
-	case CT_FRAME:
-		return keep(d, h, h->kind, h->pid, ((const struct ct_frame *)h)->id);
-	case CT_STACK:
-		return keep(d, h, h->kind, h->pid, ((const struct ct_stack *)h)->id);
+			    ((const struct ct_stream *)h)->id |
+				    (uint64_t)((const struct ct_stream *)h)->context << 32);
+	case CT_METRIC: return keep(d, h, h->kind, h->pid, ((const struct ct_metric *)h)->id);
+	case CT_FRAME: return keep(d, h, h->kind, h->pid, ((const struct ct_frame *)h)->id);
+	case CT_STACK: return keep(d, h, h->kind, h->pid, ((const struct ct_stack *)h)->id);
 	case CT_NAME:
 		if (((const struct ct_name *)h)->len)
 			return keep(d, h, h->kind, h->pid, ((const struct ct_name *)h)->handle);
 		forget(d, slot_of(d, h->kind, h->pid, ((const struct ct_name *)h)->handle));
 		return 0;
-	default:
-		return 0;
+	default: return 0;
 	}
 }
 
 int defs_write(struct defs *d, emit_fn emit, void *ctx)
 {
-	static const uint16_t order[] = { CT_PROCESS, CT_PROCESS_INFO, CT_THREAD_NAME, CT_DEVICE, CT_CONTEXT, CT_STREAM,
-					  CT_METRIC,  CT_NAME,	       CT_FRAME,  CT_STACK };
+	static const uint16_t order[] = { CT_PROCESS, CT_PROCESS_INFO, CT_THREAD_NAME, CT_DEVICE,
+					  CT_CONTEXT, CT_STREAM,       CT_METRIC,      CT_NAME,
+					  CT_FRAME,   CT_STACK };
 	int err = 0;
 
 	for (size_t k = 0; k < ARRAY_LEN(order); k++)

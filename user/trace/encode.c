@@ -2,9 +2,10 @@
 /*
  * encode.c - see encode.h and format.h.
  *
- * A call of a loop is like the one before: the same thread, function, sizes and mostly the same words; so is a kernel
- * that runs again and again. What is the same is in its slot; what differs goes by kind into columns, which compress
- * far better than rows. Low bytes of times are noise and have columns of their own, so that they do not spoil the rest.
+ * A call of a loop is like the one before: the same thread, function, sizes and mostly the same
+ * words; so is a kernel that runs again and again. What is the same is in its slot; what differs
+ * goes by kind into columns, which compress far better than rows. Low bytes of times are noise
+ * and have columns of their own, so that they do not spoil the rest.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,8 +29,8 @@ struct slot {
 
 struct lane {
 	struct trace_lane def;
-	uint32_t stream; /* what tells lanes of one thread apart */
-	uint64_t end_ns; /* of its last record */
+	uint32_t stream;  /* what tells lanes of one thread apart */
+	uint64_t end_ns;  /* of its last record */
 	uint64_t work[2]; /* the words 1 and 2 of its last device work */
 };
 
@@ -113,7 +114,7 @@ void encode_numbers(struct encoder *e, struct numbers *n)
 	numbers_begin(n);
 }
 
-/* ---- steps -------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 /* Eight bytes are written and n of them count: every column has room behind its end. */
 static inline void put(struct encoder *e, enum trace_column c, uint64_t v, unsigned int n)
@@ -151,7 +152,8 @@ static inline uint64_t mix(uint64_t v)
 /* The lane whose times a new slot's go on from. */
 static uint32_t lane_of(struct encoder *e, const struct ct_hdr *h, uint32_t stream)
 {
-	uint32_t at = (uint32_t)mix(((uint64_t)h->pid << 32 | h->tid) ^ mix(stream)) % (TRACE_LANES_MAX * 2);
+	uint32_t at = (uint32_t)mix(((uint64_t)h->pid << 32 | h->tid) ^ mix(stream)) %
+		      (TRACE_LANES_MAX * 2);
 	struct lane *l;
 
 	for (; e->lane_hash[at]; at = (at + 1) % (TRACE_LANES_MAX * 2)) {
@@ -192,8 +194,8 @@ static uint64_t text_key(const struct ct_marker *m)
 	return key;
 }
 
-/* What records of one slot share. What is beyond the head, the kind and the function only makes the words more
- * alike. */
+/* What records of one slot share. What is beyond the head, the kind and the function only makes
+ * the words more alike. */
 static void slot_key(const struct ct_hdr *h, enum trace_shape shape, uint64_t key[4])
 {
 	const struct ct_work *w = (const struct ct_work *)h;
@@ -204,7 +206,9 @@ static void slot_key(const struct ct_hdr *h, enum trace_shape shape, uint64_t ke
 	key[3] = 0;
 	if (shape == TRACE_SHAPE_WORK)
 		key[3] = (uint64_t)w->func << 48 |
-			 mix(w->stream ^ mix(h->kind == CT_KERNEL ? ((const struct ct_kernel *)h)->name : 0)) >> 16;
+			 mix(w->stream ^
+			     mix(h->kind == CT_KERNEL ? ((const struct ct_kernel *)h)->name : 0)) >>
+				 16;
 	else if (h->kind == CT_MARKER)
 		key[2] = text_key((const struct ct_marker *)h);
 	else if (h->kind == CT_OVERHEAD)
@@ -216,18 +220,21 @@ static inline bool same_key(const uint64_t *a, const uint64_t *b)
 	return a[1] == b[1] && a[0] == b[0] && a[2] == b[2] && a[3] == b[3];
 }
 
-static uint32_t new_slot(struct encoder *e, const struct ct_hdr *h, enum trace_shape shape, const uint64_t key[4])
+static uint32_t new_slot(struct encoder *e, const struct ct_hdr *h, enum trace_shape shape,
+			 const uint64_t key[4])
 {
 	const struct ct_work *w = (const struct ct_work *)h;
 	struct slot *s = &e->slots[e->nslots];
-	struct trace_slot def = { .func = TRACE_NO_FUNC, .kind = h->kind, .flags = h->flags, .size = h->size };
+	struct trace_slot def = {
+		.func = TRACE_NO_FUNC, .kind = h->kind, .flags = h->flags, .size = h->size
+	};
 	uint32_t n = (h->size - (uint32_t)sizeof(*h)) / 8;
 
 	s->lane = lane_of(e, h, shape == TRACE_SHAPE_WORK ? 1 + w->stream + (w->device << 24) : 0);
 	def.lane = (uint16_t)s->lane;
 	if (shape != TRACE_SHAPE_OTHER)
-		def.func =
-			(uint16_t)func_of(e, shape == TRACE_SHAPE_CALL ? ((const struct ct_call *)h)->func : w->func);
+		def.func = (uint16_t)func_of(
+			e, shape == TRACE_SHAPE_CALL ? ((const struct ct_call *)h)->func : w->func);
 	memcpy(s->key, key, sizeof(s->key));
 	s->words = e->nwords;
 	memset(e->words + s->words, 0, n * sizeof(*e->words));
@@ -237,7 +244,8 @@ static uint32_t new_slot(struct encoder *e, const struct ct_hdr *h, enum trace_s
 	return e->nslots++;
 }
 
-static inline struct slot *slot_of(struct encoder *e, const struct ct_hdr *h, enum trace_shape shape)
+static inline struct slot *slot_of(struct encoder *e, const struct ct_hdr *h,
+				   enum trace_shape shape)
 {
 	struct slot *s = &e->slots[e->last_slot];
 	uint64_t key[4];
@@ -354,9 +362,11 @@ static bool has_slot(const struct ct_hdr *h, enum trace_shape shape)
 static bool good_func(const struct ct_hdr *h, enum trace_shape shape)
 {
 	if (shape == TRACE_SHAPE_CALL)
-		return h->size >= sizeof(struct ct_call) && ((const struct ct_call *)h)->func < CT_MAX_FUNCS;
-	return h->size >= sizeof(struct ct_work) && (((const struct ct_work *)h)->func < CT_MAX_FUNCS ||
-						     ((const struct ct_work *)h)->func == CT_NO_FUNC);
+		return h->size >= sizeof(struct ct_call) &&
+		       ((const struct ct_call *)h)->func < CT_MAX_FUNCS;
+	return h->size >= sizeof(struct ct_work) &&
+	       (((const struct ct_work *)h)->func < CT_MAX_FUNCS ||
+		((const struct ct_work *)h)->func == CT_NO_FUNC);
 }
 
 static void put_number(struct encoder *e, const struct ct_number *n)
@@ -371,7 +381,8 @@ int encode_record(struct encoder *e, const struct ct_hdr *h)
 	enum trace_shape shape = trace_shape(h->kind);
 	struct ct_number number;
 
-	if (h->size < sizeof(*h) || h->size % 8 || kind_is(h->kind, KIND_RAW) || (shape != TRACE_SHAPE_OTHER && (h->size > TRACE_SLOT_MAX || !good_func(h, shape))))
+	if (h->size < sizeof(*h) || h->size % 8 || kind_is(h->kind, KIND_RAW) ||
+	    (shape != TRACE_SHAPE_OTHER && (h->size > TRACE_SLOT_MAX || !good_func(h, shape))))
 		return -EINVAL;
 	if (e->numbers && numbers_record(e->numbers, h, &number))
 		put_number(e, &number);
@@ -380,7 +391,8 @@ int encode_record(struct encoder *e, const struct ct_hdr *h)
 	e->records++;
 	e->calls += h->kind == CT_CALL;
 	e->definitions |= trace_is_definition(h->kind);
-	if (h->start_ns && (h->pid || h->kind == CT_COUNTER || h->kind == CT_LOST || h->kind == CT_UNPROBED))
+	if (h->start_ns &&
+	    (h->pid || h->kind == CT_COUNTER || h->kind == CT_LOST || h->kind == CT_UNPROBED))
 		span(e, h);
 	if (has_slot(h, shape)) {
 		put_slot(e, h, shape);
@@ -396,7 +408,8 @@ int encode_record(struct encoder *e, const struct ct_hdr *h)
 
 size_t encode_most(const struct encoder *e, size_t record_bytes)
 {
-	/* a column that does not get smaller is stored as it is; a first record of its kind has its slot, its lane and its function beside it */
+	/* a column that does not get smaller is stored as it is; a first record of its kind has
+	 * its slot, its lane and its function beside it */
 	return 1 + COL_END * 8 + raw_bytes(e) + 2 * record_bytes + 512;
 }
 
@@ -420,8 +433,9 @@ int encode_finish(struct encoder *e, const void **body, uint32_t *len)
 		size_t stored = n[0];
 
 		if (n[0] > SMALL) {
-			stored = ZSTD_compressCCtx(e->zstd, at, e->body_max - (size_t)(at - e->body), e->col[i], n[0],
-						   1);
+			stored = ZSTD_compressCCtx(e->zstd, at,
+						   e->body_max - (size_t)(at - e->body), e->col[i],
+						   n[0], 1);
 			if (ZSTD_isError(stored))
 				return -EIO;
 		}

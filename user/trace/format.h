@@ -2,9 +2,10 @@
 /*
  * format.h - what a recording looks like on disk; docs/trace-format.md says it in words.
  *
- * TRACE_MAGIC, then blocks to the end of the file, each a struct trace_block and `len` bytes of body. Little-endian.
- * Numbers of types, keys and columns are append-only. Nothing in a file may be trusted: sums are checked before
- * anything is used, and lengths all the same, since whoever made the file can make its sums.
+ * TRACE_MAGIC, then blocks to the end of the file, each a struct trace_block and `len` bytes of
+ * body. Little-endian. Numbers of types, keys and columns are append-only. Nothing in a file may
+ * be trusted: sums are checked before anything is used, and lengths all the same, since whoever
+ * made the file can make its sums.
  */
 #ifndef CT_TRACE_FORMAT_H
 #define CT_TRACE_FORMAT_H
@@ -12,18 +13,23 @@
 #include "../event/event.h"
 
 #define TRACE_FORMAT 1
-#define TRACE_MAGIC "\x89" "CTRACE\n"
+#define TRACE_MAGIC \
+	"\x89"      \
+	"CTRACE\n"
 #define TRACE_MAGIC_LEN 8
 #define TRACE_BLOCK_MAGIC 0x4b427463u /* "ctBK" */
 #define TRACE_BODY_MAX (8u << 20)
 
 enum trace_block_type {
-	TRACE_HEAD = 1,	 /* lines "key value": where and when; the first block */
-	TRACE_DATA = 2,	 /* records: see encode.h */
-	TRACE_END = 3,	 /* lines "key value": how it ended, what was lost */
-	TRACE_INDEX = 4, /* struct trace_index_entry for each block before it, then struct trace_tail; the last block */
+	TRACE_HEAD = 1, /* lines "key value": where and when; the first block */
+	TRACE_DATA = 2, /* records: see encode.h */
+	TRACE_END = 3,	/* lines "key value": how it ended, what was lost */
+	/* struct trace_index_entry for each block before it, then struct trace_tail; the last
+	 * block */
+	TRACE_INDEX = 4,
 };
-#define TRACE_F_DEFINITIONS 0x1 /* holds definitions, which later blocks may need: read whatever time is asked for */
+/* holds definitions, which later blocks may need: read whatever time is asked for */
+#define TRACE_F_DEFINITIONS 0x1
 
 struct trace_block {
 	__u32 magic;
@@ -33,7 +39,8 @@ struct trace_block {
 	__u32 len;	/* of the body */
 	__u32 body_crc; /* CRC-32 (zlib's) of the body */
 	__u64 seq;	/* 0 for the first block, then one more each */
-	__u64 first_ns, last_ns; /* of its records, the earliest begin and the latest end; first > last: it has no times */
+	/* of its records, the earliest begin and the latest end; first > last: it has no times */
+	__u64 first_ns, last_ns;
 	__u32 records, calls; /* all records; of these CT_CALL */
 	__u32 pad2;
 	__u32 head_crc; /* of all that is before this */
@@ -51,7 +58,10 @@ struct trace_tail {
 	__u64 offset; /* of the index block */
 	char magic[8];
 };
-#define TRACE_TAIL_MAGIC { 'c','t','I','N','D','E','X','\n' }
+#define TRACE_TAIL_MAGIC                                \
+	{                                               \
+		'c', 't', 'I', 'N', 'D', 'E', 'X', '\n' \
+	}
 
 _Static_assert(sizeof(struct trace_block) == 56, "size of struct trace_block");
 _Static_assert(sizeof(struct trace_index_entry) == 40, "size of struct trace_index_entry");
@@ -59,12 +69,14 @@ _Static_assert(sizeof(struct trace_tail) == 16, "size of struct trace_tail");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a recording is little-endian");
 
 /*
- * The body of a TRACE_DATA block: one byte, the number of columns; for each two __u32, its length and the number of
- * bytes that it is stored in; then the columns, each one zstd frame, or as it is where both numbers are the same.
+ * The body of a TRACE_DATA block: one byte, the number of columns; for each two __u32, its length
+ * and the number of bytes that it is stored in; then the columns, each one zstd frame, or as it is
+ * where both numbers are the same.
  *
- * COL_OP has one varint for each step: TRACE_OP_* or TRACE_OP_SLOT + the number of a slot. A slot is what records of
- * one kind in one lane have in common (a function's calls in a thread, a kernel's runs on a stream); a record is told
- * as what differs from the one before in its slot. Nothing refers to another block.
+ * COL_OP has one varint for each step: TRACE_OP_* or TRACE_OP_SLOT + the number of a slot. A
+ * slot is what records of one kind in one lane have in common (a function's calls in a thread, a
+ * kernel's runs on a stream); a record is told as what differs from the one before in its slot.
+ * Nothing refers to another block.
  */
 enum trace_column {
 	COL_OP,
@@ -75,7 +87,9 @@ enum trace_column {
 	COL_DUR1,
 	COL_TIMEX, /* the rest of both */
 	COL_MASK,  /* a bit for each word behind the head: it differs */
-	COL_LEN,   /* a byte for each that does: bytes in COL_DATA; below 8: of the zigzag difference, 8: the word */
+	/* a byte for each that does: bytes in COL_DATA; below 8: of the zigzag difference, 8:
+	 * the word */
+	COL_LEN,
 	COL_DATA,
 	COL_OTHER, /* whole records, lanes, functions, slots, in the order of their steps */
 	COL_END
@@ -94,8 +108,8 @@ struct trace_lane {
 	__u32 pid, tid;
 };
 
-/* A function as the file knows it: what its calls' words and reads mean follows from its row, and `layout` tells
- * whether the reader's row reads the same. */
+/* A function as the file knows it: what its calls' words and reads mean follows from its row,
+ * and `layout` tells whether the reader's row reads the same. */
 struct trace_func_def {
 	__u64 layout; /* funcs_layout() */
 	__u16 since;  /* of the row: tells two signatures of one name apart */
@@ -106,7 +120,7 @@ struct trace_func_def {
 
 #define TRACE_NO_FUNC 0xffff
 struct trace_slot {
-	__u16 lane, func; /* numbers within the block; func TRACE_NO_FUNC: none */
+	__u16 lane, func;	      /* numbers within the block; func TRACE_NO_FUNC: none */
 	__u16 kind, flags, size, pad; /* of hdr; hdr.lost is 0 */
 };
 _Static_assert(sizeof(struct trace_func_def) == 16, "size of struct trace_func_def");
@@ -122,18 +136,23 @@ _Static_assert(sizeof(struct trace_slot) == 12, "size of struct trace_slot");
 /* How the words behind the head are told. */
 enum trace_shape {
 	TRACE_SHAPE_OTHER, /* as they are */
-	TRACE_SHAPE_CALL,  /* word 0 has the row in its low half: 0 in the file, the slot's func says it */
-	/* Word 5 likewise. Word 1 has its halves exchanged, so that the correlation is low, and differs, as word 2
-	 * (call_ns) does, from that of the lane's record before, not of the slot's. */
+	/* word 0 has the row in its low half: 0 in the file, the slot's func says it */
+	TRACE_SHAPE_CALL,
+	/* Word 5 likewise. Word 1 has its halves exchanged, so that the correlation is low, and
+	 * differs, as word 2 (call_ns) does, from that of the lane's record before, not of the
+	 * slot's. */
 	TRACE_SHAPE_WORK,
 };
 
 static inline enum trace_shape trace_shape(uint16_t kind)
 {
-	return kind_is(kind, KIND_CALL) ? TRACE_SHAPE_CALL : kind_is(kind, KIND_WORK) ? TRACE_SHAPE_WORK : TRACE_SHAPE_OTHER;
+	return kind_is(kind, KIND_CALL)	  ? TRACE_SHAPE_CALL
+	       : kind_is(kind, KIND_WORK) ? TRACE_SHAPE_WORK
+					  : TRACE_SHAPE_OTHER;
 }
 
-/* Records without which later ones cannot be understood. One of a kind that is not known may be one. */
+/* Records without which later ones cannot be understood. One of a kind that is not known may be
+ * one. */
 static inline bool trace_is_definition(uint16_t kind)
 {
 	return kind >= CT_KIND_END || kind_is(kind, KIND_DEFINITION);

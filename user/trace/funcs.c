@@ -75,7 +75,8 @@ size_t funcs_define(int row, void *out)
 	return (size_t)(at + def.name_len - (char *)out);
 }
 
-/* The row of this version. Of several that fit the one of the same age, or none: a wrong row is worse than none. */
+/* The row of this version. Of several that fit the one of the same age, or none: a wrong row is
+ * worse than none. */
 static void find(struct funcs *f, struct trace_func *t)
 {
 	int found = -1, nfound = 0;
@@ -83,7 +84,8 @@ static void find(struct funcs *f, struct trace_func *t)
 	t->row = -1;
 	t->fit = FUNCS_UNKNOWN;
 	for (int row = api_next(t->name, -1); row >= 0; row = api_next(t->name, row)) {
-		if (row >= CT_MAX_FUNCS || strcmp(api_domain_name(api_funcs[row].domain), t->domain))
+		if (row >= CT_MAX_FUNCS ||
+		    strcmp(api_domain_name(api_funcs[row].domain), t->domain))
 			continue;
 		t->fit = FUNCS_CHANGED;
 		if (!f->layouts[row])

@@ -2,9 +2,10 @@
 /*
  * merge.c - see merge.h.
  *
- * Inputs of one boot of one host share clock and process ids. Processes of other hosts get numbers beyond any real one:
- * pid + host << 22 (PID_MAX_LIMIT); users see the old one, which is their ns_pid. Ids of frames, stacks and metrics are
- * per recording and numbered anew; GPUs of the machine are per host.
+ * Inputs of one boot of one host share clock and process ids. Processes of other hosts get
+ * numbers beyond any real one: pid + host << 22 (PID_MAX_LIMIT); users see the old one, which is
+ * their ns_pid. Ids of frames, stacks and metrics are per recording and numbered anew; GPUs of
+ * the machine are per host.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ struct input {
 	struct reader *reader;
 	struct align *align;
 	uint64_t start_ns, clock_error_ns;
-	unsigned int group; /* of inputs of the same boot */
+	unsigned int group;	   /* of inputs of the same boot */
 	const struct ct_hdr *next; /* NULL: it has ended */
 	uint64_t key_ns;
 	unsigned int part; /* of files that one recorder wrote one after the other; 0: of none */
@@ -37,7 +38,7 @@ struct input {
 	/* by id modulo the size, as whoever makes the ids keeps them */
 	struct id {
 		uint32_t old, new;
-	} *frames, *stacks;
+	} * frames, *stacks;
 	uint32_t metrics[METRICS_MAX]; /* the new number; 0: not told */
 };
 
@@ -48,8 +49,8 @@ struct merge {
 	uint32_t next_frame, next_stack, nmetrics;
 	uint64_t metrics[METRICS_MAX]; /* a sum of the name, unit and source of each */
 	uint64_t lost, same;
-	/* written, the newest, and those before: when the first is full it takes the place of the second. Not open: no two inputs are
-	 * of one boot */
+	/* written, the newest, and those before: when the first is full it takes the place of
+	 * the second. Not open: no two inputs are of one boot */
 	struct keyed written[2];
 	struct numbers *numbers;
 	union {
@@ -105,7 +106,7 @@ void merge_close(struct merge *m)
 	free(m);
 }
 
-/* ---- inputs ------------------------------------------------------------------------------------------- */
+/* ---- inputs ---- */
 
 /* The clocks of the whole recording: blocks without definitions are passed over. */
 static int read_clocks(struct input *in)
@@ -140,7 +141,9 @@ static int open_input(struct merge *m, struct input *in, const char *path)
 	reader_value(head, "boot_id", in->boot, sizeof(in->boot));
 	in->start_ns = reader_number(head, "start_ns");
 	in->clock_error_ns = reader_number(head, "clock_error_ns");
-	in->part = reader_number(head, "part") <= UINT32_MAX ? (unsigned int)reader_number(head, "part") : 0;
+	in->part = reader_number(head, "part") <= UINT32_MAX
+			   ? (unsigned int)reader_number(head, "part")
+			   : 0;
 	in->align = calloc(1, sizeof(*in->align));
 	in->frames = calloc(STACK_TABLE_FRAMES, sizeof(*in->frames));
 	in->stacks = calloc(STACK_TABLE_STACKS, sizeof(*in->stacks));
@@ -197,7 +200,8 @@ void merge_placed(const struct merge *m, int i, struct merge_placed *out)
 	if (!in->group)
 		return;
 	out->shift_ns = (int64_t)(placed(m, in, in->start_ns) - in->start_ns);
-	out->error_ns = in->align->error_ns + first->align->error_ns + in->clock_error_ns + first->clock_error_ns;
+	out->error_ns = in->align->error_ns + first->align->error_ns + in->clock_error_ns +
+			first->clock_error_ns;
 	out->drift_ns = align_drift(in->align) + align_drift(first->align);
 	out->unsynced = !in->clock_error_ns || !first->clock_error_ns;
 }
@@ -227,24 +231,26 @@ char *merge_head(const struct merge *m)
 
 		start_ns = at < start_ns ? at : start_ns;
 	}
-	fprintf(f, "format %d\nversion %s\narch %s\nhost %s\nboot_id %s\n", TRACE_FORMAT, CT_VERSION,
-		API_ARCH_HERE == API_AARCH64 ? "aarch64" : "x86_64", first->host, m->ngroups > 1 ? "" : first->boot);
+	fprintf(f, "format %d\nversion %s\narch %s\nhost %s\nboot_id %s\n", TRACE_FORMAT,
+		CT_VERSION, API_ARCH_HERE == API_AARCH64 ? "aarch64" : "x86_64", first->host,
+		m->ngroups > 1 ? "" : first->boot);
 	if (reader_value(reader_head(first->reader), "kernel", text, sizeof(text)))
 		fprintf(f, "kernel %s\n", text);
 	fprintf(f, "start_ns %llu\nrealtime_offset_ns %llu\nclock_error_ns %llu\ntraced %d recordings\n",
 		(unsigned long long)start_ns,
-		(unsigned long long)(first->align->n ? align_offset(first->align, start_ns) :
-						       reader_number(reader_head(first->reader), "realtime_offset_ns")),
+		(unsigned long long)(first->align->n ? align_offset(first->align, start_ns)
+						     : reader_number(reader_head(first->reader),
+								     "realtime_offset_ns")),
 		(unsigned long long)first->clock_error_ns, m->n);
-	fprintf(f, "places %d\nwhole %d\nwork %d\n", said_by(m, "places") == m->n, said_by(m, "whole") == m->n,
-		said_by(m, "work") > 0);
+	fprintf(f, "places %d\nwhole %d\nwork %d\n", said_by(m, "places") == m->n,
+		said_by(m, "whole") == m->n, said_by(m, "work") > 0);
 	for (int i = 0; i < m->n; i++) {
 		struct merge_placed p;
 
 		merge_placed(m, i, &p);
 		fprintf(f, "merged %s of %s, moved by %lld ns, error %llu ns%s\n", p.path,
-			*p.host ? p.host : "an unknown host", (long long)p.shift_ns, (unsigned long long)p.error_ns,
-			p.unsynced ? " or more" : "");
+			*p.host ? p.host : "an unknown host", (long long)p.shift_ns,
+			(unsigned long long)p.error_ns, p.unsynced ? " or more" : "");
 	}
 	if (fclose(f)) {
 		free(head);
@@ -253,7 +259,7 @@ char *merge_head(const struct merge *m)
 	return head;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------ */
+/* ---- numbers ---- */
 
 static uint32_t new_pid(const struct input *in, uint32_t pid)
 {
@@ -279,7 +285,8 @@ static uint32_t find_id(const struct id *ids, uint32_t size, uint32_t old)
 	return ids[old % size].old == old ? ids[old % size].new : 0;
 }
 
-/* What is the same in several recordings has one number, so that each of them is one that a reader keeps the name of. */
+/* What is the same in several recordings has one number, so that each of them is one that a
+ * reader keeps the name of. */
 static uint32_t define_metric(struct merge *m, struct input *in, const struct ct_metric *r)
 {
 	uint64_t sum = 0xcbf29ce484222325ULL ^ r->source ^ (uint64_t)r->name_len << 32;
@@ -329,7 +336,8 @@ static void place_call(struct merge *m, const struct input *in)
 /* The host and its boot go into what is known of a process. */
 static void put_host(struct merge *m, const struct input *in)
 {
-	size_t used = (size_t)m->info.exe_len + m->info.cmdline_len + m->info.container_len + m->info.pod_len,
+	size_t used = (size_t)m->info.exe_len + m->info.cmdline_len + m->info.container_len +
+		      m->info.pod_len,
 	       host = strlen(in->host), boot = strlen(in->boot), n = host + boot;
 
 	if (m->info.host_len || m->info.boot_len || sizeof(m->info) + used + n + 8 > UINT16_MAX - 8)
@@ -358,36 +366,32 @@ static bool place(struct merge *m, struct input *in)
 		place_work(m, in);
 	switch (m->h.kind) {
 	case CT_CALL:
-	case CT_ENTER:
-		place_call(m, in);
-		break;
-	case CT_CLOCK: /* there is one clock now */
-		return !in->group;
+	case CT_ENTER: place_call(m, in); break;
+	case CT_CLOCK: /* there is one clock now */ return !in->group;
 	case CT_PROCESS:
 	case CT_EXEC:
 		if (!m->process.ns_pid)
 			m->process.ns_pid = pid;
 		m->process.ppid = new_pid(in, m->process.ppid);
 		break;
-	case CT_PROCESS_INFO:
-		put_host(m, in);
-		break;
+	case CT_PROCESS_INFO: put_host(m, in); break;
 	case CT_FORK:
 		if (!m->fork.child_ns_pid)
 			m->fork.child_ns_pid = m->fork.child_pid;
 		m->fork.child_pid = new_pid(in, m->fork.child_pid);
 		break;
 	case CT_FRAME:
-		m->frame.id = define_id(in->frames, STACK_TABLE_FRAMES, m->frame.id, &m->next_frame);
+		m->frame.id =
+			define_id(in->frames, STACK_TABLE_FRAMES, m->frame.id, &m->next_frame);
 		break;
 	case CT_STACK:
-		m->stack.id = define_id(in->stacks, STACK_TABLE_STACKS, m->stack.id, &m->next_stack);
+		m->stack.id =
+			define_id(in->stacks, STACK_TABLE_STACKS, m->stack.id, &m->next_stack);
 		for (uint32_t i = 0; i < m->stack.nframes; i++)
-			m->stack.frames[i] = find_id(in->frames, STACK_TABLE_FRAMES, m->stack.frames[i]);
+			m->stack.frames[i] =
+				find_id(in->frames, STACK_TABLE_FRAMES, m->stack.frames[i]);
 		break;
-	case CT_METRIC:
-		m->metric.id = define_metric(m, in, &m->metric);
-		break;
+	case CT_METRIC: m->metric.id = define_metric(m, in, &m->metric); break;
 	case CT_COUNTER:
 		m->counter.device = new_gpu(in, m->counter.device);
 		for (uint32_t i = 0; i < m->counter.n; i++)
@@ -396,14 +400,12 @@ static bool place(struct merge *m, struct input *in)
 	case CT_EVENT:
 		m->event.device = pid ? m->event.device : new_gpu(in, m->event.device);
 		break;
-	case CT_DEVICE:
-		m->device.id = pid ? m->device.id : new_gpu(in, m->device.id);
-		break;
+	case CT_DEVICE: m->device.id = pid ? m->device.id : new_gpu(in, m->device.id); break;
 	}
 	return true;
 }
 
-/* ---- what is in several inputs ------------------------------------------------------------------------ */
+/* ---- what is in several inputs ---- */
 
 static uint64_t add_bytes(uint64_t sum, const void *p, size_t n)
 {
@@ -421,7 +423,8 @@ static uint64_t add_bytes(uint64_t sum, const void *p, size_t n)
 	return sum;
 }
 
-/* Of all that a record says but what each recording numbers by itself: stacks, and the losses before it. */
+/* Of all that a record says but what each recording numbers by itself: stacks, and the losses
+ * before it. */
 static uint64_t sum_of(struct merge *m, const struct input *in, const struct ct_hdr *h)
 {
 	uint64_t sum = 0xcbf29ce484222325ULL ^ in->group;
@@ -439,8 +442,10 @@ static uint64_t sum_of(struct merge *m, const struct input *in, const struct ct_
 	return sum ? sum : 1;
 }
 
-/* Has another input of this boot had the record? If not, it is remembered. Without memory for that, it has not. */
-static bool was_written(struct merge *m, const struct input *in, uint64_t index, const struct ct_hdr *h)
+/* Has another input of this boot had the record? If not, it is remembered. Without memory for
+ * that, it has not. */
+static bool was_written(struct merge *m, const struct input *in, uint64_t index,
+			const struct ct_hdr *h)
 {
 	struct written want, *w = NULL;
 	bool made;
@@ -463,7 +468,7 @@ static bool was_written(struct merge *m, const struct input *in, uint64_t index,
 	return false;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 /* The next record of an input. Its place in the order is never before that of the one before it. */
 static int advance(struct merge *m, struct input *in)
@@ -513,14 +518,16 @@ static bool is_again(const struct merge *m, int i)
 	const struct input *in = m->inputs[i];
 
 	for (int k = 0; k < i; k++)
-		if (same_boot(m->inputs[k], in) && m->inputs[k]->start_ns == in->start_ns && m->inputs[k]->part == in->part)
+		if (same_boot(m->inputs[k], in) && m->inputs[k]->start_ns == in->start_ns &&
+		    m->inputs[k]->part == in->part)
 			return true;
 	return false;
 }
 
 static char *end_text(const struct merge *m)
 {
-	static const char *const sums[] = { "calls", "folded", "filtered", "sent", "unfinished", "received", "refused_files" };
+	static const char *const sums[] = { "calls",	  "folded",   "filtered",     "sent",
+					    "unfinished", "received", "refused_files" };
 	const size_t always = ARRAY_LEN(sums) - 1; /* the others where there are any */
 	uint64_t first_ns = UINT64_MAX, last_ns = 0;
 	char *text = NULL, key[64];
@@ -534,7 +541,8 @@ static char *end_text(const struct merge *m)
 		uint64_t at = placed(m, in, in->start_ns);
 
 		first_ns = at < first_ns ? at : first_ns;
-		at += reader_end(in->reader) ? reader_number(reader_end(in->reader), "uptime_ns") : 0;
+		at += reader_end(in->reader) ? reader_number(reader_end(in->reader), "uptime_ns")
+					     : 0;
 		at = at < in->key_ns ? in->key_ns : at;
 		last_ns = at > last_ns ? at : last_ns;
 	}
@@ -545,7 +553,8 @@ static char *end_text(const struct merge *m)
 		if (k < ARRAY_LEN(sums))
 			snprintf(key, sizeof(key), "%s", sums[k]);
 		else
-			snprintf(key, sizeof(key), "lost.%s", loss_name((enum ct_loss)(k - ARRAY_LEN(sums))));
+			snprintf(key, sizeof(key), "lost.%s",
+				 loss_name((enum ct_loss)(k - ARRAY_LEN(sums))));
 		for (int i = 0; i < m->n; i++)
 			sum += reader_end(m->inputs[i]->reader) && !is_again(m, i)
 				       ? reader_number(reader_end(m->inputs[i]->reader), key)
@@ -562,7 +571,8 @@ static char *end_text(const struct merge *m)
 	return text;
 }
 
-/* Files of one recorder, of which each goes on where the one before it ends: there is no order but theirs. */
+/* Files of one recorder, of which each goes on where the one before it ends: there is no order
+ * but theirs. */
 static void find_parts(struct merge *m)
 {
 	for (int i = 0; i < m->n; i++) {
@@ -571,7 +581,8 @@ static void find_parts(struct merge *m)
 		for (int k = 0; k < m->n && in->part; k++) {
 			const struct input *other = m->inputs[k];
 
-			if (other->part && other->part < in->part && other->start_ns == in->start_ns && same_boot(other, in) &&
+			if (other->part && other->part < in->part &&
+			    other->start_ns == in->start_ns && same_boot(other, in) &&
 			    (!in->before || in->before->part < other->part))
 				in->before = other;
 		}

@@ -8,8 +8,9 @@
 
 struct counted {
 	uint32_t pid;
-	uint32_t number;   /* of its last call */
-	uint64_t said;	   /* the beginning after which its number was said, or was 0; 0: it is to be said */
+	uint32_t number; /* of its last call */
+	/* the beginning after which its number was said, or was 0; 0: it is to be said */
+	uint64_t said;
 	uint64_t start_boottime_ns; /* 0: not known */
 	bool exited;
 };
@@ -62,7 +63,8 @@ static struct counted *process_of(struct numbers *n, uint32_t pid)
 		drop_exited(n);
 	p = keyed_get(&n->processes, &pid, &made);
 	if (!p && !n->full)
-		msg_warn("more than %d processes at a time: in what is written later, the numbers of the others' calls begin anew",
+		msg_warn("more than %d processes at a time: in what is written later, the numbers "
+			 "of the others' calls begin anew",
 			 NUMBERS_MAX);
 	n->full |= !p;
 	return p;
@@ -71,7 +73,9 @@ static struct counted *process_of(struct numbers *n, uint32_t pid)
 /* As join takes it for another process. */
 static void learn(struct counted *p, const struct ct_process *r)
 {
-	bool other = p->start_boottime_ns && r->start_boottime_ns ? p->start_boottime_ns != r->start_boottime_ns : p->exited;
+	bool other = p->start_boottime_ns && r->start_boottime_ns
+			     ? p->start_boottime_ns != r->start_boottime_ns
+			     : p->exited;
 
 	if (other)
 		p->number = 0;
@@ -94,7 +98,11 @@ static bool call(struct numbers *n, const struct ct_hdr *h, struct ct_number *ou
 	if (said || !before)
 		return false;
 	*out = (struct ct_number){
-		.h = { .size = sizeof(*out), .kind = CT_NUMBER, .pid = h->pid, .tid = h->pid, .start_ns = h->start_ns,
+		.h = { .size = sizeof(*out),
+		       .kind = CT_NUMBER,
+		       .pid = h->pid,
+		       .tid = h->pid,
+		       .start_ns = h->start_ns,
 		       .end_ns = h->start_ns },
 		.number = before,
 	};
@@ -106,8 +114,7 @@ bool numbers_record(struct numbers *n, const struct ct_hdr *h, struct ct_number 
 	struct counted *p;
 
 	switch (h->kind) {
-	case CT_CALL:
-		return !(h->flags & (CT_F_HIDDEN | CT_F_PENDING)) && call(n, h, out);
+	case CT_CALL: return !(h->flags & (CT_F_HIDDEN | CT_F_PENDING)) && call(n, h, out);
 	case CT_PROCESS:
 	case CT_EXEC:
 		p = process_of(n, h->pid);
@@ -126,7 +133,6 @@ bool numbers_record(struct numbers *n, const struct ct_hdr *h, struct ct_number 
 			p->said = 0;
 		}
 		return false;
-	default:
-		return false;
+	default: return false;
 	}
 }

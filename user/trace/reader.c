@@ -2,9 +2,10 @@
 /*
  * reader.c - see reader.h.
  *
- * The file is walked by the heads of its blocks; each has a sum of its own, so that a damaged body is passed over and
- * what was in it is known in number. Where a head is damaged the next one is searched for byte by byte. The index is
- * looked at when a time is asked for: it tells which blocks need not be read. Nothing in it is believed beyond that.
+ * The file is walked by the heads of its blocks; each has a sum of its own, so that a damaged
+ * body is passed over and what was in it is known in number. Where a head is damaged the next
+ * one is searched for byte by byte. The index is looked at when a time is asked for: it tells
+ * which blocks need not be read. Nothing in it is believed beyond that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +72,8 @@ static int read_at(const struct reader *r, uint64_t at, void *to, size_t n)
 static bool good_head(const struct trace_block *b)
 {
 	return b->magic == TRACE_BLOCK_MAGIC && b->len <= TRACE_BODY_MAX &&
-	       b->head_crc == (uint32_t)crc32(0, (const void *)b, offsetof(struct trace_block, head_crc));
+	       b->head_crc ==
+		       (uint32_t)crc32(0, (const void *)b, offsetof(struct trace_block, head_crc));
 }
 
 /* 0, -ENODATA: the file ends in it, -EBADMSG: its sum is wrong, or -errno. */
@@ -138,9 +140,9 @@ static void look_for_index(struct reader *r)
 	char buf[4096];
 
 	if (r->size < sizeof(tail) || read_at(r, r->size - sizeof(tail), &tail, sizeof(tail)) ||
-	    memcmp(tail.magic, magic, sizeof(magic)) || read_at(r, tail.offset, &b, sizeof(b)) || !good_head(&b) ||
-	    b.type != TRACE_INDEX || tail.offset + sizeof(b) + b.len != r->size || b.len < sizeof(tail) ||
-	    (b.len - sizeof(tail)) % sizeof(struct trace_index_entry))
+	    memcmp(tail.magic, magic, sizeof(magic)) || read_at(r, tail.offset, &b, sizeof(b)) ||
+	    !good_head(&b) || b.type != TRACE_INDEX || tail.offset + sizeof(b) + b.len != r->size ||
+	    b.len < sizeof(tail) || (b.len - sizeof(tail)) % sizeof(struct trace_index_entry))
 		return;
 	for (left = b.len; left;) {
 		uint32_t n = left < sizeof(buf) ? left : (uint32_t)sizeof(buf);
@@ -159,7 +161,8 @@ static void look_for_index(struct reader *r)
 
 int reader_open(struct reader **out, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err = fd < 0 ? -errno : 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+	    err = fd < 0 ? -errno : 0;
 
 	*out = NULL;
 	if (err)
@@ -222,22 +225,21 @@ void reader_close(struct reader *r)
 const char *reader_error(int err)
 {
 	switch (err) {
-	case -ENODATA:
-		return "it ends within its first block";
-	case -EBADMSG:
-		return "it is no recording of cudatrace";
+	case -ENODATA: return "it ends within its first block";
+	case -EBADMSG: return "it is no recording of cudatrace";
 	case -EPROTONOSUPPORT:
-		return "it was written by a newer cudatrace, in a format that this one does not know";
-	case -ESPIPE:
-		return "it is no regular file";
-	default:
-		return strerror(-err);
+		return "it was written by a newer cudatrace, in a format that this one does not "
+		       "know";
+	case -ESPIPE: return "it is no regular file";
+	default: return strerror(-err);
 	}
 }
 
 void reader_rewind(struct reader *r)
 {
-	struct reader_stats stats = { .bytes = r->size, .indexed = r->stats.indexed, .damaged = r->head_damaged };
+	struct reader_stats stats = { .bytes = r->size,
+				      .indexed = r->stats.indexed,
+				      .damaged = r->head_damaged };
 
 	r->at = r->first_at;
 	r->seq = 1;
@@ -253,7 +255,7 @@ void reader_range(struct reader *r, uint64_t from_ns, uint64_t to_ns)
 	r->to_ns = to_ns;
 }
 
-/* ---- texts -------------------------------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 const char *reader_head(const struct reader *r)
 {
@@ -269,7 +271,8 @@ static const char *line_of(const char *text, const char *key)
 {
 	size_t n = strlen(key);
 
-	for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+	for (const char *line = text; line && *line;
+	     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
 		if (!strncmp(line, key, n) && line[n] == ' ')
 			return line + n + 1;
 	return NULL;
@@ -297,7 +300,7 @@ uint64_t reader_number(const char *text, const char *key)
 	return v && *v >= '0' && *v <= '9' ? strtoull(v, NULL, 10) : 0;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------- */
+/* ---- blocks ---- */
 
 /* Something is missing here: at least one record, `count` if that is known. */
 static void tell_lost(struct reader *r, uint64_t count, uint64_t until_ns)
@@ -336,7 +339,8 @@ static int search(struct reader *r, uint64_t at, uint64_t *found)
 		for (p = buf; (p = memmem(p, n - (size_t)(p - buf), &magic, sizeof(magic))); p++) {
 			struct trace_block b;
 
-			if (!read_at(r, at + (uint64_t)(p - buf), &b, sizeof(b)) && good_head(&b) && b.seq >= r->seq) {
+			if (!read_at(r, at + (uint64_t)(p - buf), &b, sizeof(b)) && good_head(&b) &&
+			    b.seq >= r->seq) {
 				*found = at + (uint64_t)(p - buf);
 				break;
 			}
@@ -367,9 +371,11 @@ static int over_damage(struct reader *r)
 }
 
 /* Has a block nothing of the time that is asked for, and nothing that others need? */
-static bool passed_over(const struct reader *r, uint8_t type, uint8_t flags, uint64_t first_ns, uint64_t last_ns)
+static bool passed_over(const struct reader *r, uint8_t type, uint8_t flags, uint64_t first_ns,
+			uint64_t last_ns)
 {
-	return type == TRACE_DATA && !(flags & TRACE_F_DEFINITIONS) && (last_ns < r->from_ns || first_ns > r->to_ns);
+	return type == TRACE_DATA && !(flags & TRACE_F_DEFINITIONS) &&
+	       (last_ns < r->from_ns || first_ns > r->to_ns);
 }
 
 /* What the index says of the block with a number; NULL: nothing. */
@@ -378,10 +384,12 @@ static const struct trace_index_entry *entry_of(struct reader *r, uint64_t seq)
 	if (seq >= r->index_n)
 		return NULL;
 	if (seq < r->window_first || seq - r->window_first >= r->window_n) {
-		uint64_t n = r->index_n - seq < ARRAY_LEN(r->window) ? r->index_n - seq : ARRAY_LEN(r->window);
+		uint64_t n = r->index_n - seq < ARRAY_LEN(r->window) ? r->index_n - seq
+								     : ARRAY_LEN(r->window);
 
 		r->window_n = 0;
-		if (read_at(r, r->index_at + seq * sizeof(r->window[0]), r->window, (size_t)n * sizeof(r->window[0])))
+		if (read_at(r, r->index_at + seq * sizeof(r->window[0]), r->window,
+			    (size_t)n * sizeof(r->window[0])))
 			return NULL;
 		r->window_first = seq;
 		r->window_n = (uint32_t)n;
@@ -466,10 +474,11 @@ static int next_block(struct reader *r)
 	return take_block(r, &b);
 }
 
-/* ---- records ------------------------------------------------------------------------------------------ */
+/* ---- records ---- */
 
 /* A call of a function that has no row here. */
-static const struct ct_hdr *foreign(struct reader *r, const struct ct_call *c, const struct trace_func *f)
+static const struct ct_hdr *foreign(struct reader *r, const struct ct_call *c,
+				    const struct trace_func *f)
 {
 	size_t name = strlen(f->name), domain = strlen(f->domain);
 	struct ct_foreign *o = &r->foreign;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ring.c - see ring.h: a queue of compressed blocks, each with its definitions beside it for the day when it is
- * dropped. */
+/* ring.c - see ring.h: a queue of compressed blocks, each with its definitions beside it for the
+ * day when it is dropped. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

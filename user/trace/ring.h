@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ring.h - the last seconds of a trace in memory, as blocks that only need to be written. Before the oldest of them
- * stand the definitions of all that was dropped. Knows no file and no sink.
+ * ring.h - the last seconds of a trace in memory, as blocks that only need to be written. Before
+ * the oldest of them stand the definitions of all that was dropped. Knows no file and no sink.
  */
 #ifndef CT_TRACE_RING_H
 #define CT_TRACE_RING_H

@@ -2,8 +2,9 @@
 /*
  * writer.c - see writer.h.
  *
- * A block goes out by one writev, so that a tracer that is killed leaves whole blocks and at most a part of the last
- * one. When the disk is full that part is cut off again: the file ends with a whole block.
+ * A block goes out by one writev, so that a tracer that is killed leaves whole blocks and at
+ * most a part of the last one. When the disk is full that part is cut off again: the file ends
+ * with a whole block.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,8 @@
 #include "encode.h"
 #include "writer.h"
 
-#define INDEX_MAX (TRACE_BODY_MAX / sizeof(struct trace_index_entry) - 1) /* a longer file is read without one */
+/* a longer file is read without one */
+#define INDEX_MAX (TRACE_BODY_MAX / sizeof(struct trace_index_entry) - 1)
 
 struct writer {
 	struct encoder *encoder;
@@ -30,8 +32,8 @@ struct writer {
 	size_t nindex, cap;
 	uint64_t offset, seq;
 	int fd;
-	int error; /* -errno of the first failure */
-	uint64_t missing; /* records of the block that could not be written */
+	int error;		  /* -errno of the first failure */
+	uint64_t missing;	  /* records of the block that could not be written */
 	const volatile int *stop; /* writer_stop() */
 	bool regular, no_index;
 };
@@ -52,7 +54,8 @@ static ssize_t write_some(struct writer *w, const struct iovec *iov, int n)
 		return writev(w->fd, iov, n);
 	err = out_wait(w->fd, w->stop);
 	if (!err)
-		return write(w->fd, iov->iov_base, iov->iov_len < PIPE_BUF ? iov->iov_len : PIPE_BUF);
+		return write(w->fd, iov->iov_base,
+			     iov->iov_len < PIPE_BUF ? iov->iov_len : PIPE_BUF);
 	errno = -err;
 	return -1;
 }
@@ -95,7 +98,8 @@ static void remember(struct writer *w, const struct trace_block *b)
 		return;
 	if (w->nindex == w->cap) {
 		size_t cap = w->cap ? w->cap * 2 : 256;
-		struct trace_index_entry *index = cap < 2 * INDEX_MAX ? realloc(w->index, cap * sizeof(*index)) : NULL;
+		struct trace_index_entry *index =
+			cap < 2 * INDEX_MAX ? realloc(w->index, cap * sizeof(*index)) : NULL;
 
 		if (!index) {
 			w->no_index = true;
@@ -145,7 +149,8 @@ static int put_text(struct writer *w, enum trace_block_type type, const char *te
 	return put_block(w, &b, text, (uint32_t)(n < TRACE_BODY_MAX ? n : TRACE_BODY_MAX));
 }
 
-/* Does somebody else write to the file that is there? It would go on under another name, unknown to whoever waits for it. */
+/* Does somebody else write to the file that is there? It would go on under another name, unknown
+ * to whoever waits for it. */
 static bool is_written(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -163,7 +168,8 @@ static int keep_old(const char *path)
 	struct stat st;
 
 	if (!realpath(path, real) || stat(real, &st) || !S_ISREG(st.st_mode))
-		return 0; /* nothing that could be kept; opening says what is wrong, if something is */
+		/* nothing that could be kept; opening says what is wrong, if something is */
+		return 0;
 	if (is_written(real))
 		return -EBUSY;
 	if (!st.st_size)
@@ -185,7 +191,8 @@ static int open_file(struct writer *w, const char *path)
 	err = keep_old(path);
 	if (err)
 		return err;
-	/* not waiting for somebody who reads a pipe; for its owner alone, as perf.data is: it has what programs hand to CUDA */
+	/* not waiting for somebody who reads a pipe; for its owner alone, as perf.data is: it
+	 * has what programs hand to CUDA */
 	w->fd = safe_open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
 	if (w->fd < 0)
 		return w->fd;
@@ -203,14 +210,10 @@ static int open_file(struct writer *w, const char *path)
 const char *writer_error(int err)
 {
 	switch (err) {
-	case -EBUSY:
-		return "another recorder writes to it";
-	case -ENXIO:
-		return "it is a pipe that nobody reads";
-	case -EPIPE:
-		return "nobody reads it any more";
-	default:
-		return strerror(-err);
+	case -EBUSY: return "another recorder writes to it";
+	case -ENXIO: return "it is a pipe that nobody reads";
+	case -EPIPE: return "nobody reads it any more";
+	default: return strerror(-err);
 	}
 }
 
@@ -329,8 +332,9 @@ uint64_t writer_bytes(const struct writer *w)
 uint64_t writer_most(const struct writer *w, size_t record_bytes)
 {
 	/* this block, the end and the index */
-	return w->offset + 3 * sizeof(struct trace_block) + encode_most(w->encoder, record_bytes) + WRITER_END_MAX +
-	       (w->nindex + 2) * sizeof(struct trace_index_entry) + sizeof(struct trace_tail);
+	return w->offset + 3 * sizeof(struct trace_block) + encode_most(w->encoder, record_bytes) +
+	       WRITER_END_MAX + (w->nindex + 2) * sizeof(struct trace_index_entry) +
+	       sizeof(struct trace_tail);
 }
 
 uint64_t writer_missing(const struct writer *w)

@@ -2,9 +2,10 @@
 /*
  * bounded.c - see bounded.h.
  *
- * A worker is made of two tasks. A thread of ours, the host, gives it what the C library keeps for each thread; it makes a
- * process that shares the memory and the descriptors (CLONE_VM | CLONE_FILES), runs on the host's thread-local storage, and does
- * the jobs; then the host sleeps in wait4 until that process ends, and touches nothing meanwhile. At our end the host is killed
+ * A worker is made of two tasks. A thread of ours, the host, gives it what the C library keeps
+ * for each thread; it makes a process that shares the memory and the descriptors (CLONE_VM |
+ * CLONE_FILES), runs on the host's thread-local storage, and does the jobs; then the host sleeps
+ * in wait4 until that process ends, and touches nothing meanwhile. At our end the host is killed
  * with us, and the process, if it is stuck, is nobody's any more: init takes it in.
  */
 #include "bounded.h"
@@ -31,12 +32,12 @@
 #define HOST_BYTES (256u << 10)
 
 enum state {
-	STATE_IDLE,	 /* waits for a job */
-	STATE_GIVEN,	 /* has one, and somebody waits for it */
-	STATE_DONE,	 /* the one who waits takes it */
-	STATE_LEFT,	 /* nobody waits: the worker drops it and ends */
-	STATE_END,	 /* is to end */
-	STATE_DEAD,	 /* the process is gone, in the middle of a job or at its end */
+	STATE_IDLE,  /* waits for a job */
+	STATE_GIVEN, /* has one, and somebody waits for it */
+	STATE_DONE,  /* the one who waits takes it */
+	STATE_LEFT,  /* nobody waits: the worker drops it and ends */
+	STATE_END,   /* is to end */
+	STATE_DEAD,  /* the process is gone, in the middle of a job or at its end */
 };
 
 struct worker {
@@ -60,21 +61,23 @@ static struct held held[BOUNDED_IN_ALL + 1];
 static struct bounded_counts counts;
 static pid_t pool_of; /* the process whose workers these are; 0: there are none yet */
 
-/* ---- waiting -------------------------------------------------------------------------------------------- */
+/* ---- waiting ---- */
 
 static void wake(_Atomic uint32_t *state)
 {
 	syscall(SYS_futex, state, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Waits while *state is `was`, until end_ns (CLOCK_MONOTONIC; 0: for ever). Returns what it is then. */
+/* Waits while *state is `was`, until end_ns (CLOCK_MONOTONIC; 0: for ever). Returns what it is
+ * then. */
 static uint32_t wait_while(_Atomic uint32_t *state, uint32_t was, uint64_t end_ns)
 {
 	uint32_t is;
 
 	while ((is = atomic_load(state)) == was) {
 		uint64_t now = end_ns ? now_ns() : 0;
-		struct timespec left = { (time_t)((end_ns - now) / 1000000000), (long)((end_ns - now) % 1000000000) };
+		struct timespec left = { (time_t)((end_ns - now) / 1000000000),
+					 (long)((end_ns - now) % 1000000000) };
 
 		if (end_ns && now >= end_ns)
 			break;
@@ -83,7 +86,7 @@ static uint32_t wait_while(_Atomic uint32_t *state, uint32_t was, uint64_t end_n
 	return is;
 }
 
-/* ---- those left behind ------------------------------------------------------------------------------------ */
+/* ---- those left behind ---- */
 
 static struct held *held_of(uint32_t owner)
 {
@@ -111,7 +114,7 @@ static void came_back(uint32_t owner)
 	pthread_mutex_unlock(&lock);
 }
 
-/* ---- a worker ----------------------------------------------------------------------------------------------- */
+/* ---- a worker ---- */
 
 static int work(void *arg)
 {
@@ -169,7 +172,8 @@ static struct worker *worker_make(void)
 	if (!w)
 		return NULL;
 	w->parent = getpid();
-	w->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	w->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 	if (w->stack == MAP_FAILED) {
 		free(w);
 		return NULL;
@@ -190,7 +194,7 @@ static struct worker *worker_make(void)
 	return w;
 }
 
-/* ---- jobs --------------------------------------------------------------------------------------------------- */
+/* ---- jobs ---- */
 
 /* A worker that has nothing to do; made if there is none. */
 static int take(uint32_t owner, struct worker **w)
@@ -268,7 +272,8 @@ int bounded_run(struct bounded_job *job, uint32_t owner, unsigned int limit_ms)
 		return -ENOMEM;
 	}
 	wake(&w->state);
-	if (wait_while(&w->state, STATE_GIVEN, now_ns() + limit_ms * 1000000ULL) == STATE_GIVEN && leave(w))
+	if (wait_while(&w->state, STATE_GIVEN, now_ns() + limit_ms * 1000000ULL) == STATE_GIVEN &&
+	    leave(w))
 		return -ETIMEDOUT;
 	was = STATE_DONE;
 	if (atomic_compare_exchange_strong(&w->state, &was, STATE_IDLE)) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bounded.h - work that may never come to an end, with a time limit: to read what other users' programs serve (FUSE, userfaultfd),
- * or what lies on a server that does not answer. Knows no domain.
+ * bounded.h - work that may never come to an end, with a time limit: to read what other users'
+ * programs serve (FUSE, userfaultfd), or what lies on a server that does not answer. Knows no
+ * domain.
  *
- * A worker does it. When it takes too long the worker is left behind, with the job: it frees the job should it ever come back. A
- * worker has our memory and our descriptors but is a process of its own, because a thread that waits for FUSE cannot be killed
- * and a program does not end before its last thread has. The number of workers that are left behind is bounded, for each owner
- * and in all; then jobs are refused at once.
+ * A worker does it. When it takes too long the worker is left behind, with the job: it frees the
+ * job should it ever come back. A worker has our memory and our descriptors but is a process of
+ * its own, because a thread that waits for FUSE cannot be killed and a program does not end
+ * before its last thread has. The number of workers that are left behind is bounded, for each
+ * owner and in all; then jobs are refused at once.
  */
 #ifndef CT_BOUNDED_H
 #define CT_BOUNDED_H
@@ -18,16 +20,18 @@
 #define BOUNDED_IN_ALL 32
 #define BOUNDED_NOBODY UINT32_MAX /* the owner is not known */
 
-/* Allocated by malloc, as the first member of what the work needs. It must hold all that `run` touches: nothing in it may be the
- * caller's, who may be gone when it is used. */
+/* Allocated by malloc, as the first member of what the work needs. It must hold all that `run`
+ * touches: nothing in it may be the caller's, who may be gone when it is used. */
 struct bounded_job {
-	void (*run)(struct bounded_job *);  /* called by a worker, with all signals blocked; must not write messages */
-	void (*drop)(struct bounded_job *); /* called by a worker that was left behind: frees the job and what it holds */
+	/* called by a worker, with all signals blocked; must not write messages */
+	void (*run)(struct bounded_job *);
+	/* called by a worker that was left behind: frees the job and what it holds */
+	void (*drop)(struct bounded_job *);
 };
 
 /*
- * Has a worker run the job and waits for at most limit_ms. `owner` says on whose behalf, as a user's number: what one owner holds
- * up does not keep others from being served. Returns
+ * Has a worker run the job and waits for at most limit_ms. `owner` says on whose behalf, as a
+ * user's number: what one owner holds up does not keep others from being served. Returns
  *   0           the job was run and is the caller's again;
  *   -ETIMEDOUT  it takes longer: it is the worker's now and must not be touched;
  *   -EBUSY      too many are left behind already, it was not begun: the caller's;
@@ -35,15 +39,16 @@ struct bounded_job {
  */
 int bounded_run(struct bounded_job *, uint32_t owner, unsigned int limit_ms);
 
-/* Ends the workers that wait for work. Those that are left behind stay: as they share our table of descriptors, all descriptors
- * from 3 on are closed when there are any, so that no probe outlives us. For the very end of main(). */
+/* Ends the workers that wait for work. Those that are left behind stay: as they share our table
+ * of descriptors, all descriptors from 3 on are closed when there are any, so that no probe
+ * outlives us. For the very end of main(). */
 void bounded_close(void);
 
 struct bounded_counts {
-	uint64_t jobs;	    /* that were run or begun */
-	uint64_t left;	    /* jobs that were not done within their time, ever */
-	uint64_t refused;   /* jobs that were not begun, because of those */
-	unsigned int held;  /* workers that are left behind now */
+	uint64_t jobs;	   /* that were run or begun */
+	uint64_t left;	   /* jobs that were not done within their time, ever */
+	uint64_t refused;  /* jobs that were not begun, because of those */
+	unsigned int held; /* workers that are left behind now */
 };
 void bounded_counts(struct bounded_counts *);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* caps.c - see caps.h. The bare system calls: two words need no library. Knows no reason for any capability. */
+/* caps.c - see caps.h. The bare system calls: two words need no library. Knows no reason for any
+ * capability. */
 #include <errno.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

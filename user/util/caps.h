@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* caps.h - the capabilities of the calling thread. A set is a word with a bit for each, as in /proc/PID/status. */
+/* caps.h - the capabilities of the calling thread. A set is a word with a bit for each, as in
+ * /proc/PID/status. */
 #ifndef CT_CAPS_H
 #define CT_CAPS_H
 
@@ -22,8 +23,8 @@
 uint64_t caps_effective(void);
 /* Makes one of the permitted capabilities effective, or not for now. Returns 0 or -errno. */
 int caps_set(int cap, bool effective);
-/* Gives up all capabilities that are not in the set, for good, the inheritable and ambient ones too. Threads keep their own: to be called
- * before there are others. Returns 0 or -errno. */
+/* Gives up all capabilities that are not in the set, for good, the inheritable and ambient ones
+ * too. Threads keep their own: to be called before there are others. Returns 0 or -errno. */
 int caps_keep(uint64_t set);
 /* No program that is executed from here on gets more than this process has. Returns 0 or -errno. */
 int caps_no_new(void);

@@ -23,7 +23,8 @@ const char *ended_text(int status, char *buf, size_t size)
 	char name[32];
 
 	if (WIFSIGNALED(status))
-		snprintf(buf, size, "killed by %s%s", ended_signal(WTERMSIG(status), name, sizeof(name)),
+		snprintf(buf, size, "killed by %s%s",
+			 ended_signal(WTERMSIG(status), name, sizeof(name)),
 			 WCOREDUMP(status) ? " (core dumped)" : "");
 	else
 		snprintf(buf, size, "exited with %d", WEXITSTATUS(status));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hash.h - a hash of bytes for tables in memory: whoever may choose the bytes may make two of them collide, so what has the
- * hash is compared too. Not the same on machines of another byte order: never to be stored.
+ * hash.h - a hash of bytes for tables in memory: whoever may choose the bytes may make two of
+ * them collide, so what has the hash is compared too. Not the same on machines of another byte
+ * order: never to be stored.
  */
 #ifndef CT_HASH_H
 #define CT_HASH_H

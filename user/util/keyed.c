@@ -9,7 +9,9 @@
 
 void keyed_open(struct keyed *k, size_t size, size_t key_size, size_t max)
 {
-	*k = (struct keyed){ .size = size, .key_size = key_size, .max = max < UINT32_MAX ? max : UINT32_MAX - 1 };
+	*k = (struct keyed){ .size = size,
+			     .key_size = key_size,
+			     .max = max < UINT32_MAX ? max : UINT32_MAX - 1 };
 }
 
 void keyed_close(struct keyed *k)
@@ -57,7 +59,8 @@ void *keyed_find(const struct keyed *k, const void *key)
 /* Room for one more; at most half of the slots are taken. */
 static bool grow(struct keyed *k)
 {
-	size_t room = k->room ? k->room + k->room / 2 : FIRST, nslots = k->nslots ? k->nslots * 2 : FIRST * 2;
+	size_t room = k->room ? k->room + k->room / 2 : FIRST,
+	       nslots = k->nslots ? k->nslots * 2 : FIRST * 2;
 	uint32_t *old = k->slots, *slots;
 	char *items;
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * msg.c - one-sentence messages to stderr, each in one write(2) so that they do not mix with those of a traced program
- * that shares the terminal. Knows nothing of what is said.
+ * msg.c - one-sentence messages to stderr, each in one write(2) so that they do not mix with those
+ * of a traced program that shares the terminal. Knows nothing of what is said.
  *
- * A warning or an error may be caused as often as a traced program, or anybody who connects to a socket, likes. So each kind of them,
- * which is known by its format string, is limited in number and rate; what is left out is counted and said later.
+ * A warning or an error may be caused as often as a traced program, or anybody who connects to a
+ * socket, likes. So each kind of them, which is known by its format string, is limited in number
+ * and rate; what is left out is counted and said later.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,15 +19,15 @@
 #include "now.h"
 #include "utf8.h"
 
-#define KINDS_MAX 64		  /* those beyond are not limited: each is a line of our code */
-#define AGAIN_NS 5000000000ULL	  /* after MSG_AT_ONCE of a kind, one more in this time */
+#define KINDS_MAX 64	       /* those beyond are not limited: each is a line of our code */
+#define AGAIN_NS 5000000000ULL /* after MSG_AT_ONCE of a kind, one more in this time */
 #define TEXT_MAX 2048
 
 static struct kind {
 	const char *fmt;
-	unsigned int left; /* may be said now */
-	uint64_t since_ns; /* `left` was as it is */
-	uint64_t silent;   /* not said, since the last one that was */
+	unsigned int left;   /* may be said now */
+	uint64_t since_ns;   /* `left` was as it is */
+	uint64_t silent;     /* not said, since the last one that was */
 	char last[TEXT_MAX]; /* of them; "" when there is none */
 } kinds[KINDS_MAX];
 static int nkinds;
@@ -40,7 +41,8 @@ static void put(char *text)
 {
 	size_t n;
 
-	/* a message may quote a path, a name or another program's text: nothing of it may steer the terminal */
+	/* a message may quote a path, a name or another program's text: nothing of it may steer
+	 * the terminal */
 	utf8_plain(text, true);
 	n = strlen(text);
 	text[n++] = '\n';
@@ -71,7 +73,7 @@ static void say(const char *kind, const char *fmt, va_list ap)
 	errno = saved;
 }
 
-/* ---- kinds of messages that may come often --------------------------------------------------------------------- */
+/* ---- kinds of messages that may come often ---- */
 
 #define MORE_BYTES 64
 
@@ -80,7 +82,8 @@ static void add_more(char *text, uint64_t more)
 	size_t n = strlen(text);
 
 	if (more)
-		snprintf(text + n, TEXT_MAX - 2 - n, " (and %llu more like it)", (unsigned long long)more);
+		snprintf(text + n, TEXT_MAX - 2 - n, " (and %llu more like it)",
+			 (unsigned long long)more);
 }
 
 /* NULL: there are too many. */
@@ -101,7 +104,8 @@ static bool is_due(struct kind *k, const char *text, uint64_t *more)
 	uint64_t now = now_ns(), again = (now - k->since_ns) / AGAIN_NS;
 
 	if (k->left < MSG_AT_ONCE && again) {
-		k->left = again < MSG_AT_ONCE - k->left ? k->left + (unsigned int)again : MSG_AT_ONCE;
+		k->left = again < MSG_AT_ONCE - k->left ? k->left + (unsigned int)again
+							: MSG_AT_ONCE;
 		k->since_ns = now;
 	}
 	if (!k->left) {

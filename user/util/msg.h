@@ -2,8 +2,9 @@
 /*
  * msg.h - one-sentence messages to stderr. An error says what happened and what to do.
  *
- * Errors and warnings of one kind (of one format string, which is never freed) are said MSG_AT_ONCE times, then once in five seconds. Those in
- * between are counted: the next one that is said, or msg_rest(), ends with "(and N more like it)".
+ * Errors and warnings of one kind (of one format string, which is never freed) are said
+ * MSG_AT_ONCE times, then once in five seconds. Those in between are counted: the next one that
+ * is said, or msg_rest(), ends with "(and N more like it)".
  */
 #ifndef CT_MSG_H
 #define CT_MSG_H
@@ -13,14 +14,18 @@
 #define MSG_AT_ONCE 20
 
 extern int msg_verbose; /* -v: 1; -vv: 2 (libbpf's own words too) */
-extern bool msg_unlimited; /* every message is said, whatever its rate: for tests that read them all */
-/* Takes each message, with its newline, instead of stderr, as while the terminal is drawn on. NULL: stderr. */
+/* every message is said, whatever its rate: for tests that read them all */
+extern bool msg_unlimited;
+/* Takes each message, with its newline, instead of stderr, as while the terminal is drawn on.
+ * NULL: stderr. */
 extern void (*msg_taker)(const char *text);
 
-void msg_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));   /* "cudatrace: error: ..." */
-void msg_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));    /* "cudatrace: warning: ..." */
-void msg_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));    /* "cudatrace: ..." */
-void msg_verb(const char *fmt, ...) __attribute__((format(printf, 1, 2)));    /* only with -v */
+/* "cudatrace: error: ..." */
+void msg_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* "cudatrace: warning: ..." */
+void msg_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void msg_note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* "cudatrace: ..." */
+void msg_verb(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* only with -v */
 /* Says of each kind what has not been said yet: at the end of a session, and of the program. */
 void msg_rest(void);
 

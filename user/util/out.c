@@ -2,10 +2,10 @@
 /*
  * out.c - the buffered writer of out.h.
  *
- * The buffer never grows: it is OUT_BUF bytes, a reserve that does not fit flushes first. A slow reader of a pipe blocks
- * the tracer in write(2), as it does strace; the ring buffer then fills and what is lost is counted. After an error
- * out_reserve() hands out the start of the buffer again and again, so that callers need no error path of their own.
- * Knows nothing of rows.
+ * The buffer never grows: it is OUT_BUF bytes, a reserve that does not fit flushes first. A slow
+ * reader of a pipe blocks the tracer in write(2), as it does strace; the ring buffer then fills
+ * and what is lost is counted. After an error out_reserve() hands out the start of the buffer
+ * again and again, so that callers need no error path of their own. Knows nothing of rows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,8 @@
 #define OUT_FILE_AGE_NS 1000000000ULL
 #define STALL_MS 1000
 #define GZIP_BUF (64 * 1024)
-#define GZIP_LEVEL 1 /* it is written while it comes in: more takes twice the time for a tenth of the size */
+/* it is written while it comes in: more takes twice the time for a tenth of the size */
+#define GZIP_LEVEL 1
 
 struct out_gzip {
 	z_stream z;
@@ -84,7 +85,8 @@ static int use(struct out *o, int fd)
 /* Standard output or standard error. */
 static int open_stream(struct out *o, int fd)
 {
-	int flags = fcntl(fd, F_GETFL), err = begin(o, fd == STDERR_FILENO ? "standard error" : "standard output");
+	int flags = fcntl(fd, F_GETFL),
+	    err = begin(o, fd == STDERR_FILENO ? "standard error" : "standard output");
 
 	if (err)
 		return err;
@@ -105,7 +107,9 @@ int out_open(struct out *o, const char *path, bool append)
 	if (err)
 		return err;
 	/* 0666 as every program's output has it: the umask of whoever started us decides. */
-	fd = safe_open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : O_TRUNC), 0666);
+	fd = safe_open(path,
+		       O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : O_TRUNC),
+		       0666);
 	o->owned = true;
 	return use(o, fd);
 }
@@ -182,7 +186,8 @@ static void write_all(struct out *o, const char *s, size_t len)
 			o->error = -ESHUTDOWN;
 			break;
 		}
-		/* a write of PIPE_BUF after poll(2) does not block, so that a stalled reader cannot keep us here */
+		/* a write of PIPE_BUF after poll(2) does not block, so that a stalled reader
+		 * cannot keep us here */
 		if (stopping && !o->is_file) {
 			o->error = out_wait(o->fd, o->stop);
 			if (o->error)
@@ -253,7 +258,8 @@ int out_gzip(struct out *o)
 	if (!g)
 		return -ENOMEM;
 	/* 16: with gzip's head and tail */
-	if (deflateInit2(&g->z, GZIP_LEVEL, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+	if (deflateInit2(&g->z, GZIP_LEVEL, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) !=
+	    Z_OK) {
 		free(g);
 		return -ENOMEM;
 	}
@@ -299,26 +305,33 @@ int out_report(const struct out *o, int err, const char *then)
 
 	switch (err) {
 	case 0:
-	case -EPIPE:
-		return 0;
+	case -EPIPE: return 0;
 	case -ECHILD:
 		if (WIFSIGNALED(o->status))
-			msg_error("the command of -o, '%s', was killed by signal %d (%s)", o->name + 1, WTERMSIG(o->status),
-				  strsignal(WTERMSIG(o->status)));
+			msg_error("the command of -o, '%s', was killed by signal %d (%s)",
+				  o->name + 1, WTERMSIG(o->status), strsignal(WTERMSIG(o->status)));
 		else
-			msg_error("the command of -o, '%s', failed with status %d", o->name + 1, WEXITSTATUS(o->status));
+			msg_error("the command of -o, '%s', failed with status %d", o->name + 1,
+				  WEXITSTATUS(o->status));
 		break;
 	case -EBUSY:
-		msg_error("a second signal: the command of -o, '%s', still runs, and is not waited for", o->name + 1);
+		msg_error("a second signal: the command of -o, '%s', still runs, and is not waited "
+			  "for",
+			  o->name + 1);
 		break;
 	case -ESHUTDOWN:
-		msg_error("a second signal: writing to %s stopped after %llu bytes, what was left is dropped", o->name, bytes);
+		msg_error("a second signal: writing to %s stopped after %llu bytes, what was left "
+			  "is dropped",
+			  o->name, bytes);
 		break;
 	case -ETIMEDOUT:
-		msg_error("the reader of %s takes nothing: tracing stopped after %llu bytes, what was left is dropped", o->name, bytes);
+		msg_error("the reader of %s takes nothing: tracing stopped after %llu bytes, what "
+			  "was left is dropped",
+			  o->name, bytes);
 		break;
 	default:
-		msg_error("writing to %s failed after %llu bytes: %s%s", o->name, bytes, strerror(-err), then);
+		msg_error("writing to %s failed after %llu bytes: %s%s", o->name, bytes,
+			  strerror(-err), then);
 		break;
 	}
 	return err;

@@ -12,13 +12,13 @@
 #include "child.h"
 #include "out_command.h"
 
-#define LOOK_MS 100 /* between two looks at `stop` */
+#define LOOK_MS 100		      /* between two looks at `stop` */
 #define SHELL_SIGPIPE (128 + SIGPIPE) /* what a shell says of a command that a closed pipe ended */
 
 extern char **environ;
 
-/* Handlers of ours must not run in the command, and what we ignore is not what it shall ignore. SIGHUP stays as it is: only
- * nohup(1) ignores it. */
+/* Handlers of ours must not run in the command, and what we ignore is not what it shall ignore.
+ * SIGHUP stays as it is: only nohup(1) ignores it. */
 static void set_signals(void)
 {
 	struct sigaction sa = { .sa_handler = SIG_DFL };
@@ -41,7 +41,8 @@ static void __attribute__((noreturn)) child(char *const argv[], int in)
 	/* dup2(2) of a descriptor to itself would leave it to be closed at the exec */
 	if (in == STDIN_FILENO ? fcntl(in, F_SETFD, 0) : dup2(in, STDIN_FILENO) < 0)
 		_exit(126);
-	/* the group first: without root it could not be changed any more. For whoever has no privileges this changes nothing. */
+	/* the group first: without root it could not be changed any more. For whoever has no
+	 * privileges this changes nothing. */
 	if (syscall(SYS_setgid, getgid()) || syscall(SYS_setuid, getuid()))
 		_exit(126);
 	execve(argv[0], argv, environ);
@@ -88,7 +89,8 @@ int out_command_wait(pid_t pid, const volatile int *stop, int *status)
 		return -EBUSY;
 	if (*status == -1 || *status == 0)
 		return 0;
-	if (WIFSIGNALED(*status) ? WTERMSIG(*status) == SIGPIPE : WEXITSTATUS(*status) == SHELL_SIGPIPE)
+	if (WIFSIGNALED(*status) ? WTERMSIG(*status) == SIGPIPE
+				 : WEXITSTATUS(*status) == SHELL_SIGPIPE)
 		return -EPIPE;
 	return -ECHILD;
 }

@@ -26,7 +26,8 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 	return 0;
 }
 
-/* "12.345" times scale, exactly; digits below one unit are cut. *end is set to what follows the number. */
+/* "12.345" times scale, exactly; digits below one unit are cut. *end is set to what follows the
+ * number. */
 static int scaled(const char *text, const char **end, uint64_t scale, uint64_t *out)
 {
 	uint64_t whole = 0, frac = 0, unit = scale;
@@ -54,7 +55,8 @@ static int scaled(const char *text, const char **end, uint64_t scale, uint64_t *
 	if (!any)
 		return -EINVAL;
 	*end = text;
-	if (__builtin_mul_overflow(whole, scale, &whole) || __builtin_add_overflow(whole, frac, out))
+	if (__builtin_mul_overflow(whole, scale, &whole) ||
+	    __builtin_add_overflow(whole, frac, out))
 		return -ERANGE;
 	return 0;
 }
@@ -86,9 +88,14 @@ static int with_unit(const char *text, const struct unit *units, uint64_t bare, 
 int parse_duration(const char *text, uint64_t bare_ns, uint64_t *out_ns)
 {
 	static const struct unit units[] = {
-		{ "ns", 1 },	       { "us", 1000 },		{ "ms", 1000000 },
-		{ "s", 1000000000 },   { "m", 60000000000 },	{ "min", 60000000000 },
-		{ "h", 3600000000000 }, { NULL, 0 },
+		{ "ns", 1 },
+		{ "us", 1000 },
+		{ "ms", 1000000 },
+		{ "s", 1000000000 },
+		{ "m", 60000000000 },
+		{ "min", 60000000000 },
+		{ "h", 3600000000000 },
+		{ NULL, 0 },
 	};
 
 	return with_unit(text, units, bare_ns, out_ns);
@@ -98,11 +105,21 @@ int parse_size(const char *text, uint64_t *out_bytes)
 {
 	static const struct unit units[] = {
 		{ "B", 1 },
-		{ "kB", 1000 },		   { "KB", 1000 },	      { "MB", 1000000 },
-		{ "GB", 1000000000 },	   { "TB", 1000000000000 },   { "K", 1ULL << 10 },
-		{ "k", 1ULL << 10 },	   { "M", 1ULL << 20 },	      { "G", 1ULL << 30 },
-		{ "T", 1ULL << 40 },	   { "KiB", 1ULL << 10 },     { "MiB", 1ULL << 20 },
-		{ "GiB", 1ULL << 30 },	   { "TiB", 1ULL << 40 },     { NULL, 0 },
+		{ "kB", 1000 },
+		{ "KB", 1000 },
+		{ "MB", 1000000 },
+		{ "GB", 1000000000 },
+		{ "TB", 1000000000000 },
+		{ "K", 1ULL << 10 },
+		{ "k", 1ULL << 10 },
+		{ "M", 1ULL << 20 },
+		{ "G", 1ULL << 30 },
+		{ "T", 1ULL << 40 },
+		{ "KiB", 1ULL << 10 },
+		{ "MiB", 1ULL << 20 },
+		{ "GiB", 1ULL << 30 },
+		{ "TiB", 1ULL << 40 },
+		{ NULL, 0 },
 	};
 
 	return with_unit(text, units, 1, out_bytes);
@@ -125,7 +142,8 @@ static int distance(const char *a, const char *b)
 
 		row[0] = (int)i;
 		for (size_t j = 1; j <= nb; j++) {
-			int same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
+			int same = tolower((unsigned char)a[i - 1]) ==
+				   tolower((unsigned char)b[j - 1]);
 			int best = diag + !same;
 
 			if (row[j] + 1 < best)
@@ -173,7 +191,10 @@ const char *parse_nearest_text(const struct parse_nearest *near, char *buf, size
 
 	buf[0] = '\0';
 	for (int i = 0; i < near->n && n < size; i++)
-		n += (size_t)snprintf(buf + n, size - n, "%s%s", !i ? "; did you mean " : i == near->n - 1 ? " or " : ", ",
+		n += (size_t)snprintf(buf + n, size - n, "%s%s",
+				      !i		 ? "; did you mean "
+				      : i == near->n - 1 ? " or "
+							 : ", ",
 				      near->names[i]);
 	if (near->n && n < size)
 		snprintf(buf + n, size - n, "?");

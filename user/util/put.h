@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * put.h - writes numbers and text at a pointer and returns the new end. This is the hot path of the text formats: no
- * printf, no length checks; whoever calls has reserved the room (out_reserve). Knows nothing of what it writes.
+ * put.h - writes numbers and text at a pointer and returns the new end. This is the hot path of
+ * the text formats: no printf, no length checks; whoever calls has reserved the room
+ * (out_reserve). Knows nothing of what it writes.
  */
 #ifndef CT_PUT_H
 #define CT_PUT_H
@@ -88,8 +89,9 @@ static inline char *put_hex(char *p, uint64_t v)
 	return put_hexdigits(p, v);
 }
 
-/* As few digits as give the same number when they are read again; whole numbers in full. `single`: the number came from a float of
- * 4 bytes, and it is enough that it gives the same float. Takes PUT_DOUBLE_MAX bytes at most; v is finite. */
+/* As few digits as give the same number when they are read again; whole numbers in full.
+ * `single`: the number came from a float of 4 bytes, and it is enough that it gives the same
+ * float. Takes PUT_DOUBLE_MAX bytes at most; v is finite. */
 #define PUT_DOUBLE_MAX 32
 char *put_double(char *p, double v, bool single);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* safe_open.c - see safe_open.h. The path is walked name by name, so that what was looked at is what is opened. */
+/* safe_open.c - see safe_open.h. The path is walked name by name, so that what was looked at is
+ * what is opened. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,7 +21,8 @@ static bool foreign(const struct stat *dir, const struct stat *st)
 {
 	if ((dir->st_mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH))
 		return false;
-	return (st->st_uid != geteuid() && st->st_uid != dir->st_uid) || (S_ISREG(st->st_mode) && st->st_nlink > 1);
+	return (st->st_uid != geteuid() && st->st_uid != dir->st_uid) ||
+	       (S_ISREG(st->st_mode) && st->st_nlink > 1);
 }
 
 /* Links in /proc lead to what no path names: the kernel follows them. */
@@ -33,7 +35,8 @@ static bool in_proc(int dir)
 
 static int open_last(int dir, const char *name, int flags, mode_t mode, const struct stat *dir_st)
 {
-	int fd = openat(dir, name, (flags & ~O_TRUNC) | O_NOFOLLOW, mode), err = fd < 0 ? -errno : 0;
+	int fd = openat(dir, name, (flags & ~O_TRUNC) | O_NOFOLLOW, mode),
+	    err = fd < 0 ? -errno : 0;
 	struct stat st;
 
 	if (err)
@@ -50,7 +53,8 @@ static int open_last(int dir, const char *name, int flags, mode_t mode, const st
 	return err ? err : fd;
 }
 
-/* One name of the path. Returns the descriptor of what it names; -ELOOP: a link, whose text is in `link`; else -errno. */
+/* One name of the path. Returns the descriptor of what it names; -ELOOP: a link, whose text is
+ * in `link`; else -errno. */
 static int step(int dir, const char *name, bool last, int flags, mode_t mode, char *link)
 {
 	int want = last ? flags : O_PATH | O_CLOEXEC, fd;
@@ -119,7 +123,8 @@ int safe_open(const char *path, int flags, mode_t mode)
 		if (fd < 0 && (fd != -ELOOP || ++links > LINKS_MAX))
 			break;
 		if (fd == -ELOOP) {
-			if ((size_t)snprintf(more, sizeof(more), "%s%s", link, at + n) >= sizeof(rest)) {
+			if ((size_t)snprintf(more, sizeof(more), "%s%s", link, at + n) >=
+			    sizeof(rest)) {
 				fd = -ENAMETOOLONG;
 				break;
 			}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* strings.c - see strings.h. The bytes lie one after the other in one buffer; a hash leads to where each begins. */
+/* strings.c - see strings.h. The bytes lie one after the other in one buffer; a hash leads to
+ * where each begins. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ static int grow(struct strings *s)
 
 int strings_init(struct strings *s, uint32_t most_bytes, uint32_t most)
 {
-	*s = (struct strings){ .most_bytes = most_bytes, .most = most < UINT32_MAX / 4 ? most : UINT32_MAX / 4 };
+	*s = (struct strings){ .most_bytes = most_bytes,
+			       .most = most < UINT32_MAX / 4 ? most : UINT32_MAX / 4 };
 	if (grow(s))
 		return -ENOMEM;
 	s->entries[0].at = 0;
@@ -72,10 +74,12 @@ uint32_t strings_add(struct strings *s, const void *bytes, size_t n)
 	for (k = hash & mask; s->table[k]; k = (k + 1) & mask) {
 		const struct strings_entry *e = &s->entries[s->table[k] - 1];
 
-		if (e->hash == hash && e[1].at - e->at == n + 1 && (!n || !memcmp(s->bytes + e->at, bytes, n)))
+		if (e->hash == hash && e[1].at - e->at == n + 1 &&
+		    (!n || !memcmp(s->bytes + e->at, bytes, n)))
 			return s->first + s->table[k] - 1;
 	}
-	if (s->n == s->most || s->len >= s->most_bytes || n >= s->most_bytes - s->len || !reserve(s, n + 1))
+	if (s->n == s->most || s->len >= s->most_bytes || n >= s->most_bytes - s->len ||
+	    !reserve(s, n + 1))
 		return STRINGS_NONE;
 	if (s->n == s->cap_n) {
 		if (grow(s))

@@ -40,7 +40,8 @@ bool utf8_is_safe(uint32_t c)
 		return c >= ' ' && c < 0x7f;
 	if (c == 0xad || c == 0x61c || c == 0xfeff)
 		return false;
-	if ((c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f))
+	if ((c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	    (c >= 0x2060 && c <= 0x206f))
 		return false;
 	return (c < 0xe000 || c >= 0xf900) && c < 0xe0000;
 }

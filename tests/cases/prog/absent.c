@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * absent.c - the target of the tests about memory that is not there when a call is made: gives CUDA names in pages that nobody has
- * touched, or that nobody serves.
+ * absent.c - the target of the tests about memory that is not there when a call is made: gives CUDA
+ * names in pages that nobody has touched, or that nobody serves.
  *
- *	absent many		registers 20 000 kernels whose names lie in untouched .rodata, and launches each of them once
- *	absent file FILE	asks for functions by names that lie at the beginning of FILE's four pages, which are mapped and not
- *				touched: page 0; page 2, which another page replaces as soon as the call is over; page 3, which is
- *				changed in the file likewise; page 1, after its memory was written to
- *	absent fuse DIR MS	mounts a file system at DIR that never answers a read, maps its file and has a thread ask for a
- *				function whose name lies there
- *	absent uffd MS		the same by userfaultfd
- *	absent arguments MS	the same with pages of its own arguments and environment
+ *         absent many             registers 20 000 kernels whose names lie in untouched .rodata,
+ *                                 and launches each of them once
+ *         absent file FILE        asks for functions by names that lie at the beginning of
+ *                                 FILE's four pages, which are mapped and not
+ *                                 touched: page 0; page 2, which another page replaces as soon
+ *                                 as the call is over; page 3, which is
+ *                                 changed in the file likewise; page 1, after its memory was
+ *                                 written to
+ *         absent fuse DIR MS      mounts a file system at DIR that never answers a read, maps
+ *                                 its file and has a thread ask for a
+ * 				function whose name lies there
+ * 	absent uffd MS		the same by userfaultfd
+ * 	absent arguments MS	the same with pages of its own arguments and environment
  *
- * The latter three print "ready", wait for a line, print "hanging" when the thread is about to make its call, and call cudaMalloc
- * every 10 ms until MS are over. Then the page is served, and they end. They print "skip WHY" where the kernel has no such thing.
+ * The latter three print "ready", wait for a line, print "hanging" when the thread is about to
+ * make its call, and call cudaMalloc every 10 ms until MS are over. Then the page is served, and
+ * they end. They print "skip WHY" where the kernel has no such thing.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -36,21 +42,22 @@
 
 /* What nvcc's code calls. */
 void **__cudaRegisterFatBinary(void *binary);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid, void *bid,
-			    void *block, void *grid, int *warp);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+			    int limit, void *tid, void *bid, void *block, void *grid, int *warp);
 
-/* ---- names in .rodata ----------------------------------------------------------------------------------- */
+/* ---- names in .rodata ---- */
 
 #define MANY 20000
-#define EACH 64		/* bytes of most names' places */
-#define LONG 40		/* of them these are longer than a record's room */
+#define EACH 64 /* bytes of most names' places */
+#define LONG 40 /* of them these are longer than a record's room */
 #define LONG_EACH 1024
 
 /* On pages of their own, which nothing else has touched. */
 __asm__(".section .rodata.names, \"a\"\n.balign 65536\n.globl names\nnames:\n"
 	".altmacro\n"
 	".macro name n\n.asciz \"_Z10kernel\\n\\()ilPfS_iiiiiiii\"\n.balign 64\n.endm\n"
-	".macro longname n\n.ascii \"_Z900long\\n\"\n.fill 900, 1, 0x61\n.asciz \"end\"\n.balign 1024\n.endm\n"
+	".macro longname n\n.ascii \"_Z900long\\n\"\n.fill 900, 1, 0x61\n.asciz \"end\"\n.balign "
+	"1024\n.endm\n"
 	".set i, 0\n.rept 20000\nname %i\n.set i, i + 1\n.endr\n.balign 65536\n"
 	".globl long_names\nlong_names:\n.set i, 0\n.rept 40\nlongname %i\n.set i, i + 1\n.endr\n"
 	".balign 65536\n.noaltmacro\n.text\n");
@@ -65,16 +72,18 @@ static int many(void)
 
 	handle = __cudaRegisterFatBinary(binary);
 	for (int i = 0; i < MANY + LONG; i++) {
-		const char *name = i < MANY ? names + (size_t)i * EACH : long_names + (size_t)(i - MANY) * LONG_EACH;
+		const char *name = i < MANY ? names + (size_t)i * EACH
+					    : long_names + (size_t)(i - MANY) * LONG_EACH;
 
-		__cudaRegisterFunction(handle, &stubs[i], (char *)(uintptr_t)name, name, -1, NULL, NULL, NULL, NULL, NULL);
+		__cudaRegisterFunction(handle, &stubs[i], (char *)(uintptr_t)name, name, -1, NULL,
+				       NULL, NULL, NULL, NULL);
 	}
 	for (int i = 0; i < MANY + LONG; i++)
 		cudaLaunchKernel(&stubs[i], (dim3){ 1, 1, 1 }, (dim3){ 1, 1, 1 }, NULL, 0, NULL);
 	return 0;
 }
 
-/* ---- a page that is never served ------------------------------------------------------------------------ */
+/* ---- a page that is never served ---- */
 
 #define READS 64
 
@@ -99,8 +108,13 @@ static void reply(uint64_t id, int err, const void *data, size_t n)
 
 static struct fuse_attr attr(uint64_t ino)
 {
-	return (struct fuse_attr){ .ino = ino, .mode = ino == 1 ? S_IFDIR | 0755 : S_IFREG | 0755, .nlink = 1,
-				   .size = ino == 1 ? 0 : 65536, .uid = getuid(), .gid = getgid(), .blksize = 4096 };
+	return (struct fuse_attr){ .ino = ino,
+				   .mode = ino == 1 ? S_IFDIR | 0755 : S_IFREG | 0755,
+				   .nlink = 1,
+				   .size = ino == 1 ? 0 : 65536,
+				   .uid = getuid(),
+				   .gid = getgid(),
+				   .blksize = 4096 };
 }
 
 static void *serve(void *arg)
@@ -112,35 +126,29 @@ static void *serve(void *arg)
 	while ((n = read(fuse_fd, buf, sizeof(buf))) > 0 || errno == EINTR || errno == ENOENT) {
 		struct fuse_in_header *h = (void *)buf;
 		struct fuse_init_out init = { .major = 7, .minor = 31, .max_write = 4096 };
-		struct fuse_entry_out entry = { .nodeid = 2, .attr = attr(2), .entry_valid = 1000, .attr_valid = 1000 };
+		struct fuse_entry_out entry = {
+			.nodeid = 2, .attr = attr(2), .entry_valid = 1000, .attr_valid = 1000
+		};
 		struct fuse_attr_out a = { .attr_valid = 1000, .attr = attr(h->nodeid) };
 		struct fuse_open_out o = { .fh = 1 };
 
 		if (n <= 0)
 			continue;
 		switch (h->opcode) {
-		case FUSE_INIT:
-			reply(h->unique, 0, &init, sizeof(init));
-			break;
-		case FUSE_LOOKUP:
-			reply(h->unique, 0, &entry, sizeof(entry));
-			break;
-		case FUSE_GETATTR:
-			reply(h->unique, 0, &a, sizeof(a));
-			break;
+		case FUSE_INIT: reply(h->unique, 0, &init, sizeof(init)); break;
+		case FUSE_LOOKUP: reply(h->unique, 0, &entry, sizeof(entry)); break;
+		case FUSE_GETATTR: reply(h->unique, 0, &a, sizeof(a)); break;
 		case FUSE_OPEN:
-		case FUSE_OPENDIR:
-			reply(h->unique, 0, &o, sizeof(o));
-			break;
+		case FUSE_OPENDIR: reply(h->unique, 0, &o, sizeof(o)); break;
 		case FUSE_READ: /* later */
-			reads[nreads % READS] = (struct fuse_read){ h->unique, ((struct fuse_read_in *)(h + 1))->size };
+			reads[nreads % READS] =
+				(struct fuse_read){ h->unique,
+						    ((struct fuse_read_in *)(h + 1))->size };
 			nreads++;
 			break;
 		case FUSE_FORGET:
-		case FUSE_INTERRUPT:
-			break;
-		default:
-			reply(h->unique, -ENOSYS, NULL, 0);
+		case FUSE_INTERRUPT: break;
+		default: reply(h->unique, -ENOSYS, NULL, 0);
 		}
 	}
 	return NULL;
@@ -162,7 +170,8 @@ static char *fuse_page(const char *dir)
 	fuse_fd = open("/dev/fuse", O_RDWR);
 	if (fuse_fd < 0)
 		return skip("/dev/fuse");
-	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=%d,group_id=%d", fuse_fd, getuid(), getgid());
+	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=%d,group_id=%d", fuse_fd,
+		 getuid(), getgid());
 	if (mount("absent", dir, "fuse", 0, opts))
 		return skip("mount");
 	pthread_create(&t, NULL, serve, NULL);
@@ -180,8 +189,10 @@ static int uffd = -1;
 static char *uffd_page(void *at)
 {
 	struct uffdio_api api = { .api = UFFD_API };
-	char *page = mmap(at, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
-	struct uffdio_register r = { .range = { (uintptr_t)page, 4096 }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+	char *page = mmap(at, 4096, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+	struct uffdio_register r = { .range = { (uintptr_t)page, 4096 },
+				     .mode = UFFDIO_REGISTER_MODE_MISSING };
 
 	if (page == MAP_FAILED)
 		return skip("mmap");
@@ -194,10 +205,11 @@ static char *uffd_page(void *at)
 }
 
 /*
- * The first page that lies in TEXT as a whole is not served: /proc reads it for the arguments or the environment. The kernel puts
- * both on the stack below its end, which is a page's; what lies there beside them must go on being served, and cudatrace reads
- * 2 KiB of the arguments. So the program starts itself again with an argument and a variable of some pages, and once more with an
- * argument that is shorter by as much as its first page begins too late.
+ * The first page that lies in TEXT as a whole is not served: /proc reads it for the arguments or
+ * the environment. The kernel puts both on the stack below its end, which is a page's; what lies
+ * there beside them must go on being served, and cudatrace reads 2 KiB of the arguments. So the
+ * program starts itself again with an argument and a variable of some pages, and once more with
+ * an argument that is shorter by as much as its first page begins too late.
  */
 #define PAD 12288
 #define EARLY 500
@@ -279,7 +291,7 @@ static int hang(char *page, int ms, int calls)
 	return 0;
 }
 
-/* ---- names in files ---------------------------------------------------------------------------------------- */
+/* ---- names in files ---- */
 
 static CUresult ask_for(const char *name)
 {
@@ -300,13 +312,15 @@ static int file(const char *path)
 	ask_for(map);
 	/* another page takes the place as soon as the call is over */
 	ask_for(map + 8192);
-	mmap(map + 8192, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	mmap(map + 8192, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+	     0);
 	strcpy(map + 8192, "wrong_page");
 	/* the file is changed as soon as the call is over */
 	ask_for(map + 12288);
 	if (pwrite(fd, "wrong_file", 11, 12288) != 11)
 		return 1;
-	/* memory that is not what the file has: written to, and then thrown out of memory if that can be */
+	/* memory that is not what the file has: written to, and then thrown out of memory if
+	 * that can be */
 	strcpy(map + 4096, "written_to");
 	madvise(map, 8192, MADV_PAGEOUT);
 	ask_for(map + 4096);

@@ -2,10 +2,11 @@
 /*
  * busy.c - threads that do nothing but call cudaDeviceSetLimit, and write down when they did.
  *
- *	busy THREADS LOG
+ * 	busy THREADS LOG
  *
- * Each call's value is its number: the thread's, 0 and on, times 2^32, plus the call's. Every 2000 calls a thread ends and another one goes
- * on in its place. Prints "ready", ends at SIGTERM, and writes LOG: for each thread the number of its calls, then a begin and an end for
+ * Each call's value is its number: the thread's, 0 and on, times 2^32, plus the call's. Every
+ * 2000 calls a thread ends and another one goes on in its place. Prints "ready", ends at
+ * SIGTERM, and writes LOG: for each thread the number of its calls, then a begin and an end for
  * each (CLOCK_MONOTONIC, ns), all as 64-bit words.
  */
 #include <cuda_runtime_api.h>

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calls.c - the target of the real-BPF tests: one program with a mode for each thing that a traced program can do.
+ * calls.c - the target of the real-BPF tests: one program with a mode for each thing that a traced
+ * program can do.
  *
- *	calls [--wait] MODE [ARGS...]
+ * 	calls [--wait] MODE [ARGS...]
  *
- * --wait: makes one cudaFree(0), so that everything is loaded; prints "ready PID ADDRESS-OF-cudaMalloc"; goes on when a
- * line comes on stdin, and ends when another does. Modes print what a test needs to know on stdout. Built against the
- * stand-in's headers; linked shared, static, or for the per-thread default stream.
+ * --wait: makes one cudaFree(0), so that everything is loaded; prints "ready PID
+ * ADDRESS-OF-cudaMalloc"; goes on when a line comes on stdin, and ends when another does. Modes
+ * print what a test needs to know on stdout. Built against the stand-in's headers; linked
+ * shared, static, or for the per-thread default stream.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -32,7 +34,8 @@
 
 cudaError_t cudaProfilerStart(void);
 cudaError_t cudaProfilerStop(void);
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t fn, void *data, unsigned int flags);
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t fn, void *data,
+				  unsigned int flags);
 
 static char **args;
 static int nargs;
@@ -111,7 +114,8 @@ static void *named_thread(void *name)
 	return NULL;
 }
 
-/* Two threads with names allocate; one of them is renamed by another thread, the process by itself; then all free. */
+/* Two threads with names allocate; one of them is renamed by another thread, the process by
+ * itself; then all free. */
 static void mode_names(void)
 {
 	static const char *const names[] = { "pt_autograd_0", "loader" };
@@ -152,7 +156,7 @@ static void mode_driver(void)
 	}
 }
 
-/* ---- threads -------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 static pthread_barrier_t barrier;
 
@@ -166,8 +170,8 @@ static void *thread_queries(void *n)
 	return NULL;
 }
 
-/* T threads, each with a random number of calls up to MAX, all at once; then M calls of the main thread. Before that W calls of
- * cudaFree in each: the first makes its context. */
+/* T threads, each with a random number of calls up to MAX, all at once; then M calls of the main
+ * thread. Before that W calls of cudaFree in each: the first makes its context. */
 static void mode_threads(void)
 {
 	long t = arg(0), max = arg(1);
@@ -199,7 +203,7 @@ static void mode_main_gone(void)
 	pthread_exit(NULL);
 }
 
-/* ---- processes ------------------------------------------------------------------------------------ */
+/* ---- processes ---- */
 
 static void mode_fork(void)
 {
@@ -287,7 +291,7 @@ static void mode_signal(void)
 	exit(40 + got);
 }
 
-/* ---- control flow through a call ------------------------------------------------------------------ */
+/* ---- control flow through a call ---- */
 
 static void call_two(cudaStream_t s, cudaError_t err, void *data)
 {
@@ -387,7 +391,7 @@ static void mode_thread_exit(void)
 	printf("cleaned %d\n", cleaned);
 }
 
-/* ---- arguments ------------------------------------------------------------------------------------ */
+/* ---- arguments ---- */
 
 static void mode_stack(void)
 {
@@ -405,14 +409,17 @@ static void mode_stack(void)
 	cudaLaunchKernel(kernel, grid, block, none, 768, stream);
 	cudaMemcpy2DAsync(p, 128, host, 64, 32, 16, cudaMemcpyHostToDevice, stream);
 	cuLaunchKernel((CUfunction)kernel, 21, 22, 23, 24, 25, 26, 4096, stream, none, NULL);
-	printf("stream %p kernel %p args %p dst %p src %p\n", (void *)stream, (void *)kernel, (void *)none, p, (void *)host);
+	printf("stream %p kernel %p args %p dst %p src %p\n", (void *)stream, (void *)kernel,
+	       (void *)none, p, (void *)host);
 }
 
-/* Pointers to nowhere, strings without an end, counts beyond reason: what must not hurt the tracer. Refused calls only. */
+/* Pointers to nowhere, strings without an end, counts beyond reason: what must not hurt the
+ * tracer. Refused calls only. */
 static void mode_hostile(void)
 {
 	long page = sysconf(_SC_PAGESIZE);
-	char *edge = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *edge =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	static char escape[] = "\033[31m\"\\\n\xff\xfe\x01%s%n";
 	cudaLibrary_t lib = NULL;
 	cudaKernel_t kernel;
@@ -432,20 +439,21 @@ static void mode_hostile(void)
 	cudaStreamSynchronize((cudaStream_t)0x1234);
 	cudaEventRecord((cudaEvent_t)-8L, (cudaStream_t)-8L);
 	cudaLibraryLoadFromFile(&lib, (const char *)0x40, NULL, NULL, 0, NULL, NULL, 0);
-	cudaLibraryLoadFromFile(&lib, (const char *)-1L, (void *)0x30, (void *)0x30, ~0U, (void *)0x30, (void *)0x30, ~0U);
+	cudaLibraryLoadFromFile(&lib, (const char *)-1L, (void *)0x30, (void *)0x30, ~0U,
+				(void *)0x30, (void *)0x30, ~0U);
 	cudaLibraryLoadFromFile(&lib, edge + page - 8, NULL, NULL, 0, NULL, NULL, 0);
 	cudaLibraryLoadFromFile(&lib, huge, NULL, NULL, 0, NULL, NULL, 0);
 	cudaLibraryLoadFromFile(&lib, escape, NULL, NULL, 0, NULL, NULL, 0);
 	cudaLibraryGetKernel(&kernel, (cudaLibrary_t)0x99, (const char *)0x77);
-	cudaLaunchKernel((void *)0x55, (dim3){ ~0U, ~0U, ~0U }, (dim3){ ~0U, ~0U, ~0U }, (void **)0x66, ~0UL,
-			 (cudaStream_t)0x77);
+	cudaLaunchKernel((void *)0x55, (dim3){ ~0U, ~0U, ~0U }, (dim3){ ~0U, ~0U, ~0U },
+			 (void **)0x66, ~0UL, (cudaStream_t)0x77);
 	cudaMemGetInfo(NULL, (size_t *)8);
 	prctl(PR_SET_NAME, "\033[2J\"\\\xff\xc3(");
 	queries(1);
 	puts("survived");
 }
 
-/* ---- libraries ------------------------------------------------------------------------------------ */
+/* ---- libraries ---- */
 
 static void *need(void *p, const char *what)
 {
@@ -460,7 +468,8 @@ static void mode_dlopen(void)
 {
 	for (int i = 0; i + 1 < nargs; i += 2) {
 		void *lib = need(dlopen(args[i], RTLD_NOW | RTLD_LOCAL), args[i]);
-		cudaError_t (*query)(cudaStream_t) = need(dlsym(lib, "cudaStreamQuery"), "cudaStreamQuery");
+		cudaError_t (*query)(cudaStream_t) =
+			need(dlsym(lib, "cudaStreamQuery"), "cudaStreamQuery");
 
 		for (long n = atol(args[i + 1]); n > 0; n--)
 			query(0);
@@ -476,7 +485,7 @@ static void mode_inner(void)
 	inner_calls(arg(1));
 }
 
-/* ---- a sandbox ------------------------------------------------------------------------------------ */
+/* ---- a sandbox ---- */
 
 /* Kills on any system call but those that follow: on uretprobe(2) and uprobe(2), too. */
 static void mode_seccomp(void)
@@ -493,7 +502,8 @@ static void mode_seccomp(void)
 	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
 
 	queries(1); /* loads the driver while it still may */
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog)) {
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog)) {
 		perror("seccomp");
 		exit(1);
 	}
@@ -503,7 +513,7 @@ static void mode_seccomp(void)
 	_exit(0);
 }
 
-/* ---- stretches ------------------------------------------------------------------------------------ */
+/* ---- stretches ---- */
 
 /* A calls, then twice B calls that the program itself marks, with A calls after each. */
 static void mode_profiler(void)
@@ -517,7 +527,8 @@ static void mode_profiler(void)
 	}
 }
 
-/* For each line of stdin, a number, makes so many calls and says "made"; -1 makes one that fails. Ends with a 0. */
+/* For each line of stdin, a number, makes so many calls and says "made"; -1 makes one that
+ * fails. Ends with a 0. */
 static void mode_lines(void)
 {
 	char line[32];
@@ -538,20 +549,40 @@ static void mode_lines(void)
 	} while (n);
 }
 
-/* ---- main ----------------------------------------------------------------------------------------- */
+/* ---- main ---- */
 
 static const struct {
 	const char *name;
 	void (*run)(void);
 } modes[] = {
-	{ "queries", mode_queries }, { "devices", mode_devices }, { "mix", mode_mix }, { "sizes", mode_sizes }, { "failing", mode_failing },
-	{ "reports", mode_reports }, { "names", mode_names },
-	{ "driver", mode_driver }, { "threads", mode_threads }, { "main-gone", mode_main_gone },
-	{ "fork", mode_fork }, { "exec", mode_exec }, { "thread-exec", mode_thread_exec }, { "status", mode_status }, { "kill", mode_kill },
-	{ "signal", mode_signal }, { "callback", mode_callback }, { "occupancy", mode_occupancy },
-	{ "depth", mode_depth }, { "longjmp", mode_longjmp }, { "thread-exit", mode_thread_exit },
-	{ "stack", mode_stack }, { "hostile", mode_hostile }, { "dlopen", mode_dlopen }, { "inner", mode_inner },
-	{ "seccomp", mode_seccomp }, { "profiler", mode_profiler }, { "lines", mode_lines },
+	{ "queries", mode_queries },
+	{ "devices", mode_devices },
+	{ "mix", mode_mix },
+	{ "sizes", mode_sizes },
+	{ "failing", mode_failing },
+	{ "reports", mode_reports },
+	{ "names", mode_names },
+	{ "driver", mode_driver },
+	{ "threads", mode_threads },
+	{ "main-gone", mode_main_gone },
+	{ "fork", mode_fork },
+	{ "exec", mode_exec },
+	{ "thread-exec", mode_thread_exec },
+	{ "status", mode_status },
+	{ "kill", mode_kill },
+	{ "signal", mode_signal },
+	{ "callback", mode_callback },
+	{ "occupancy", mode_occupancy },
+	{ "depth", mode_depth },
+	{ "longjmp", mode_longjmp },
+	{ "thread-exit", mode_thread_exit },
+	{ "stack", mode_stack },
+	{ "hostile", mode_hostile },
+	{ "dlopen", mode_dlopen },
+	{ "inner", mode_inner },
+	{ "seccomp", mode_seccomp },
+	{ "profiler", mode_profiler },
+	{ "lines", mode_lines },
 };
 
 static void wait_line(void)

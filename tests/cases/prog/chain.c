@@ -10,7 +10,8 @@
  *     chain often N      main > outer > middle > inner > cudaMalloc, N times
  *     chain lines        for each line of input: main > outer > middle > inner > cudaMalloc
  *     chain alone        the same in a thread, alone > outer, after the main thread has ended
- *     chain hang         main > outer > middle > inner > cudaMalloc, then main > wait_for_gpu > cudaDeviceSynchronize
+ *     chain hang         main > outer > middle > inner > cudaMalloc, then main > wait_for_gpu >
+ *                        cudaDeviceSynchronize
  */
 #include <cuda_runtime_api.h>
 #include <pthread.h>

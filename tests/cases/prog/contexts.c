@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * contexts.c - the target of a test about contexts: launches in turn in the device's own context of device 0 and in one that it makes
- * on device 1, by the driver's functions.
+ * contexts.c - the target of a test about contexts: launches in turn in the device's own context of
+ * device 0 and in one that it makes on device 1, by the driver's functions.
  *
- *	contexts ROUNDS PAUSE_MS
+ * 	contexts ROUNDS PAUSE_MS
  *
  * Prints "ready" before the rounds. Built against the stand-in's headers.
  */

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * jumps.c - calls that signals interrupt, whose handlers call CUDA themselves or jump out of the call.
+ * jumps.c - calls that signals interrupt, whose handlers call CUDA themselves or jump out of the
+ * call.
  *
- *	jumps alt above|below N GO    a handler on an alternate stack, above or below the thread's own, calls cudaMalloc and cudaFree N
- *	                              times in one cudaDeviceSynchronize; then GO, which that waits for (STANDIN_BLOCK), is made. Prints
- *	                              "ready" and waits for a line of stdin, or its end; from then on to the next line the thread calls
- *	                              cudaSetDevice
- *	jumps out N                   N rounds of seven ways to leave cudaDeviceSynchronize by siglongjmp, each followed by a cudaMalloc
- *	jumps jit N                   the same from code that lies in no file
- *	jumps free N                  N rounds of cudaMalloc(500), leaving cudaFree of it by siglongjmp, and cudaFreeAsync of it
+ *         jumps alt above|below N GO    a handler on an alternate stack, above or below the
+ *                                       thread's own, calls cudaMalloc and cudaFree N
+ *                                       times in one cudaDeviceSynchronize; then GO, which that
+ *                                       waits for (STANDIN_BLOCK), is made. Prints
+ *                                       "ready" and waits for a line of stdin, or its end; from
+ *                                       then on to the next line the thread calls
+ * 	                              cudaSetDevice
+ *         jumps out N                   N rounds of seven ways to leave cudaDeviceSynchronize by
+ *                                       siglongjmp, each followed by a cudaMalloc
+ * 	jumps jit N                   the same from code that lies in no file
+ *         jumps free N                  N rounds of cudaMalloc(500), leaving cudaFree of it by
+ *                                       siglongjmp, and cudaFreeAsync of it
  *
  * A second thread sends the signals, each when the call that it is for sleeps. Prints what it did.
  */
@@ -74,7 +80,7 @@ static void *interrupt_calls(void *arg)
 	return arg;
 }
 
-/* ---- out of calls ------------------------------------------------------------------------------------------- */
+/* ---- out of calls ---- */
 
 static void jump(int sig)
 {
@@ -165,7 +171,8 @@ static const unsigned char calls_rdi[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0
 static void jit(int n)
 {
 	long (*call)(void *, long, long);
-	void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void *p;
 
 	memcpy(code, calls_rdi, sizeof(calls_rdi));
@@ -185,7 +192,7 @@ static void jit(int n)
 }
 #endif
 
-/* ---- handlers that call ------------------------------------------------------------------------------------- */
+/* ---- handlers that call ---- */
 
 static void call_cuda(int sig)
 {
@@ -217,7 +224,8 @@ static void *synchronize(void *stack)
 
 static void alt(int above, int n, const char *go)
 {
-	char *room = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *room = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_attr_t attr;
 
 	pthread_attr_init(&attr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kernels.c - kernels N [wait]: looks up N kernels of names of its own and launches each once by the driver; with wait, says "launched", and ends
- * when it is told a line. */
+/* kernels.c - kernels N [wait]: looks up N kernels of names of its own and launches each once by
+ * the driver; with wait, says "launched", and ends when it is told a line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,8 @@ int main(int argc, char **argv)
 		return 1;
 	for (int i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "kernel_of_its_own_%d", i);
-		if (cuModuleGetFunction(&f, module, name) || cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL))
+		if (cuModuleGetFunction(&f, module, name) ||
+		    cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL))
 			return 1;
 	}
 	if (argc > 2) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kinds.c - a target that makes calls of very many kinds: kinds N makes one cudaStreamQuery for each of N streams that do not exist,
- * and then a second one for each of the first ten.
+ * kinds.c - a target that makes calls of very many kinds: kinds N makes one cudaStreamQuery for
+ * each of N streams that do not exist, and then a second one for each of the first ten.
  */
 #include <cuda_runtime_api.h>
 

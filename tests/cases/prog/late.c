@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * late.c - a program that is linked with nothing of CUDA: `late PATH N [PATH N...]` loads each library when it is already
- * running and calls its cudaStreamQuery N times at once. Prints the last result of each.
+ * late.c - a program that is linked with nothing of CUDA: `late PATH N [PATH N...]` loads each
+ * library when it is already running and calls its cudaStreamQuery N times at once. Prints the
+ * last result of each.
  */
 #include <dlfcn.h>
 #include <stdio.h>

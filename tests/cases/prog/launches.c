@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * launches.c - launches by the runtime and by the driver: first by the runtime alone, so that each driver's launch is inside of one of
- * the runtime's; then by both in turn; at last by the driver alone, in the first thread and in one that never called the runtime.
+ * launches.c - launches by the runtime and by the driver: first by the runtime alone, so that each
+ * driver's launch is inside of one of the runtime's; then by both in turn; at last by the driver
+ * alone, in the first thread and in one that never called the runtime.
  *
- *	launches N
+ * 	launches N
  *
  * N launches of each kind at each stage. Prints how many calls of each function it made itself.
  */
@@ -51,7 +52,8 @@ int main(int argc, char **argv)
 
 	for (long i = 0; i < n; i++)
 		by_runtime();
-	if (cuModuleLoadData(&module, "code") || cuModuleGetFunction(&function, module, "_Z7vec_mulPfi"))
+	if (cuModuleLoadData(&module, "code") ||
+	    cuModuleGetFunction(&function, module, "_Z7vec_mulPfi"))
 		return 9;
 	for (long i = 0; i < n; i++) {
 		by_runtime();

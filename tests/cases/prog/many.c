@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * many.c - a small library with three of CUDA's functions, of which there can be many. With OTHER the same functions lie elsewhere, and
- * where the first ones began there is the middle of an instruction.
+ * many.c - a small library with three of CUDA's functions, of which there can be many. With
+ * OTHER the same functions lie elsewhere, and where the first ones began there is the middle of
+ * an instruction.
  */
 #include <stddef.h>
 

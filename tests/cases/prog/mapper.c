@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mapper.c - a program that fills its memory with libraries: `mapper LIBRARY COUNT MIB [DIR]` makes COUNT files with the content of LIBRARY and MIB
- * MiB of zeros behind it, in memory (memfd), or in DIR, where their names are taken away again. It maps each of them, says "mapped", and
- * ends when its input does.
+ * mapper.c - a program that fills its memory with libraries: `mapper LIBRARY COUNT MIB [DIR]`
+ * makes COUNT files with the content of LIBRARY and MIB MiB of zeros behind it, in memory
+ * (memfd), or in DIR, where their names are taken away again. It maps each of them, says
+ * "mapped", and ends when its input does.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,8 +45,10 @@ int main(int argc, char **argv)
 	for (int i = 0; i < count; i++) {
 		int fd = make(argc > 4 ? argv[4] : NULL, i);
 
-		if (fd < 0 || write(fd, content, (size_t)len) != len || posix_fallocate(fd, 0, len + (mib << 20)) ||
-		    mmap(NULL, (size_t)len, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED) {
+		if (fd < 0 || write(fd, content, (size_t)len) != len ||
+		    posix_fallocate(fd, 0, len + (mib << 20)) ||
+		    mmap(NULL, (size_t)len, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) ==
+			    MAP_FAILED) {
 			perror("mapper");
 			return 1;
 		}

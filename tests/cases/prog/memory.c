@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory.c - the target of the tests of `cudatrace mem`: takes and frees known amounts, and prints nothing (`many`: where it is).
+ * memory.c - the target of the tests of `cudatrace mem`: takes and frees known amounts, and prints
+ * nothing (`many`: where it is).
  *
- *	memory [-w] MODE
+ * 	memory [-w] MODE
  *
- * Modes: leak, many, threads, fork, exec, faults, pool, virtual, oom, reuse, swap, again, reset, host, arrays, driver. -w: takes 4096 bytes first, prints
- * "ready", waits for a line on stdin, and frees them: for a tracer that comes late. Built against the stand-in's headers;
- * what the stand-in has no code for returns success and leaves its outputs as they were given.
+ * Modes: leak, many, threads, fork, exec, faults, pool, virtual, oom, reuse, swap, again, reset,
+ * host, arrays, driver. -w: takes 4096 bytes first, prints "ready", waits for a line on stdin,
+ * and frees them: for a tracer that comes late. Built against the stand-in's headers; what the
+ * stand-in has no code for returns success and leaves its outputs as they were given.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -23,14 +25,19 @@ cudaError_t cudaDeviceReset(void);
 cudaError_t cudaFreeHost(void *);
 cudaError_t cudaHostRegister(void *, size_t, unsigned int);
 cudaError_t cudaHostUnregister(void *);
-cudaError_t cudaMallocArray(void **array, const int *desc, size_t width, size_t height, unsigned int flags);
+cudaError_t cudaMallocArray(void **array, const int *desc, size_t width, size_t height,
+			    unsigned int flags);
 cudaError_t cudaFreeArray(void *);
-cudaError_t cudaGraphAddMemAllocNode(void **node, void *graph, void *const *deps, size_t n, void *params);
-CUresult cuMemCreate(unsigned long long *handle, size_t size, const void *prop, unsigned long long flags);
+cudaError_t cudaGraphAddMemAllocNode(void **node, void *graph, void *const *deps, size_t n,
+				     void *params);
+CUresult cuMemCreate(unsigned long long *handle, size_t size, const void *prop,
+		     unsigned long long flags);
 CUresult cuMemRelease(unsigned long long handle);
-CUresult cuMemAddressReserve(unsigned long long *p, size_t size, size_t align, unsigned long long at, unsigned long long flags);
+CUresult cuMemAddressReserve(unsigned long long *p, size_t size, size_t align,
+			     unsigned long long at, unsigned long long flags);
 CUresult cuMemAddressFree(unsigned long long p, size_t size);
-CUresult cuMemMap(unsigned long long p, size_t size, size_t off, unsigned long long handle, unsigned long long flags);
+CUresult cuMemMap(unsigned long long p, size_t size, size_t off, unsigned long long handle,
+		  unsigned long long flags);
 CUresult cuMemUnmap(unsigned long long p, size_t size);
 
 #ifdef __clang__
@@ -193,7 +200,8 @@ static void virtual(void)
 
 	must(cuMemAddressReserve(&base, 64 << 20, 0, 0, 0), "reserve");
 	for (unsigned int i = 0; i < 4; i++) {
-		handle = 0x5000; /* the same number each time: the memory behind it is still mapped */
+		/* the same number each time: the memory behind it is still mapped */
+		handle = 0x5000;
 		must(cuMemCreate(&handle, 2 << 20, prop, 0), "create");
 		must(cuMemMap(base + i * (2ULL << 20), 2 << 20, 0, handle, 0), "map");
 		must(cuMemRelease(handle), "release");
@@ -262,7 +270,8 @@ static void driver(void)
 	lose(10);
 }
 
-/* A thread is given the address that another one is still freeing, STANDIN_REUSE times; all is freed. */
+/* A thread is given the address that another one is still freeing, STANDIN_REUSE times; all is
+ * freed. */
 
 static void *swapped;
 static int swaps;
@@ -311,9 +320,11 @@ static void run(const char *mode, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} modes[] = { { "leak", leak },	  { "many", many },	  { "threads", threads }, { "faults", faults }, { "pool", pool },
-		      { "virtual", virtual }, { "oom", oom },	  { "reuse", reuse },	{ "swap", swap },	  { "again", again },	  { "reset", reset },
-		      { "host", host },	  { "arrays", arrays },	  { "driver", driver } };
+	} modes[] = { { "leak", leak },	    { "many", many },	 { "threads", threads },
+		      { "faults", faults }, { "pool", pool },	 { "virtual", virtual },
+		      { "oom", oom },	    { "reuse", reuse },	 { "swap", swap },
+		      { "again", again },   { "reset", reset },	 { "host", host },
+		      { "arrays", arrays }, { "driver", driver } };
 
 	if (!strcmp(mode, "fork") || !strcmp(mode, "exec")) {
 		forks(argv, *mode == 'e');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mute.c - makes the governor mute cudaGetDevice while other threads are inside of other calls, and says how many of those
- * there were.
+ * mute.c - makes the governor mute cudaGetDevice while other threads are inside of other calls, and
+ * says how many of those there were.
  *
  *     mute MILLISECONDS
  */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nests.c - a query that makes the governor act, and a driver's query inside of it. Needs no library: it has these functions itself.
+ * nests.c - a query that makes the governor act, and a driver's query inside of it. Needs no
+ * library: it has these functions itself.
  *
- *	nests slow|direct MILLISECONDS
+ * 	nests slow|direct MILLISECONDS
  *
- * One thread calls cudaGetDevice as often as it can, and cudaDeviceSynchronize, whose calls are all counted, after each fifty. slow: others call it too, and are in it for 30 ms before it calls
- * cuCtxGetDevice, which the program never calls itself. direct: the first thread calls cuCtxGetDevice itself too. Prints the number
- * of calls that the program made of each.
+ * One thread calls cudaGetDevice as often as it can, and cudaDeviceSynchronize, whose calls are
+ * all counted, after each fifty. slow: others call it too, and are in it for 30 ms before it
+ * calls cuCtxGetDevice, which the program never calls itself. direct: the first thread calls
+ * cuCtxGetDevice itself too. Prints the number of calls that the program made of each.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sins.c - the target of the tests of advise: `sins good` does its work as one should, `sins bad` as one should not.
- * Built against the stand-in's headers.
+ * sins.c - the target of the tests of advise: `sins good` does its work as one should, `sins
+ * bad` as one should not. Built against the stand-in's headers.
  */
 #include <cuda_runtime_api.h>
 
@@ -25,7 +25,9 @@ static void check(int err, const char *what)
 
 static void launch(cudaStream_t stream)
 {
-	check(cudaLaunchKernel((const void *)kernel, (dim3){ 400, 1, 1 }, (dim3){ 256, 1, 1 }, NULL, 0, stream), "launch");
+	check(cudaLaunchKernel((const void *)kernel, (dim3){ 400, 1, 1 }, (dim3){ 256, 1, 1 }, NULL,
+			       0, stream),
+	      "launch");
 }
 
 __attribute__((noinline)) static void bad_step(void)
@@ -86,7 +88,8 @@ static void good(void)
 	check(cudaEventCreate(&event), "event");
 	/* few, so that a busy machine cannot make many of them long */
 	for (int i = 0; i < 9; i++) {
-		check(cudaMemcpyAsync(device, pinned, BYTES, cudaMemcpyHostToDevice, stream), "copy");
+		check(cudaMemcpyAsync(device, pinned, BYTES, cudaMemcpyHostToDevice, stream),
+		      "copy");
 		launch(stream);
 		check(cudaEventRecord(event, stream), "event");
 	}

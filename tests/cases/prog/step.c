@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * step.c - makes the calls of a training step as PyTorch's do it (by the thousand: queries; by the hundred: launches), again and
- * again, and says how many there were of each.
+ * step.c - makes the calls of a training step as PyTorch's do it (by the thousand: queries; by the
+ * hundred: launches), again and again, and says how many there were of each.
  *
  *     step MILLISECONDS [STEP-MICROSECONDS]
  *
- * A step takes STEP-MICROSECONDS (11000) without a tracer: the host computes between the calls. Prints the number of calls of each
- * function, and, as `median`, the microseconds of the median step.
+ * A step takes STEP-MICROSECONDS (11000) without a tracer: the host computes between the calls.
+ * Prints the number of calls of each function, and, as `median`, the microseconds of the median
+ * step.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +91,8 @@ int main(int argc, char **argv)
 		took[steps++] = now_us() - begin;
 	}
 	qsort(took, (size_t)steps, sizeof(*took), by_size);
-	printf("cudaGetDevice %ld\ncudaGetLastError %ld\ncudaLaunchKernel %ld\ncudaMemcpy %ld\nmedian %.0f\n", devices, errors, launches,
-	       copies, took[steps / 2]);
+	printf("cudaGetDevice %ld\ncudaGetLastError %ld\ncudaLaunchKernel %ld\ncudaMemcpy "
+	       "%ld\nmedian %.0f\n",
+	       devices, errors, launches, copies, took[steps / 2]);
 	return 0;
 }

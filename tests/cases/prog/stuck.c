@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stuck.c - the target of the cases about threads that hang. One thread for each thing that a thread can be at; the
- * stand-in's knobs make the calls hang. Prints "NAME TID" for each, then "ready". A line on stdin lets `late` begin its
- * call, another ends the program: it prints how often `short` called, and how many waits of `sleeper` ended too soon.
+ * stuck.c - the target of the cases about threads that hang. One thread for each thing that a
+ * thread can be at; the stand-in's knobs make the calls hang. Prints "NAME TID" for each, then
+ * "ready". A line on stdin lets `late` begin its call, another ends the program: it prints how
+ * often `short` called, and how many waits of `sleeper` ended too soon.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -131,7 +132,8 @@ static int wait_line(void)
 
 int main(void)
 {
-	void *(*const threads[])(void *) = { blocked, spinning, driver, idle, short_calls, callback, late, sleeper };
+	void *(*const threads[])(void *) = { blocked,	  spinning, driver, idle,
+					     short_calls, callback, late,   sleeper };
 	const size_t n = sizeof(threads) / sizeof(threads[0]);
 	pthread_t id;
 

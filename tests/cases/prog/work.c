@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * work.c - the target of the tests about the device: gives it kernels, copies and sets, and ends in one of many ways.
+ * work.c - the target of the tests about the device: gives it kernels, copies and sets, and ends in
+ * one of many ways.
  *
- *	work [-t THREADS] [-p PAUSE_MS] [-s] [-n] ROUNDS END
+ * 	work [-t THREADS] [-p PAUSE_MS] [-s] [-n] ROUNDS END
  *
- * A round is one launch of `vec_mul`, one copy to the device, one set; -s: in a stream of each thread's own. -n: all in an
- * NVTX range (as the stand-in has them: tests/standin/cupti.c). Each thread makes ROUNDS of them, and pauses in between. END: return, exit, _exit, kill (SIGKILL to itself), abort, fork (the child makes
- * calls and returns), fork-exec (the child becomes this program with ROUNDS and "return"), exec, reset (cudaDeviceReset first),
- * unload (first loads a library, launches its only kernel and unloads it, 300 times, each with a kernel of another name), wait (for a line on stdin), loop (for ever), idle (sleeps for ever, with words on its stack that calls to malloc left there). Prints "launched N" when the rounds are done. Built against the stand-in's headers.
+ * A round is one launch of `vec_mul`, one copy to the device, one set; -s: in a stream of each
+ * thread's own. -n: all in an NVTX range (as the stand-in has them: tests/standin/cupti.c). Each
+ * thread makes ROUNDS of them, and pauses in between. END: return, exit, _exit, kill (SIGKILL to
+ * itself), abort, fork (the child makes calls and returns), fork-exec (the child becomes this
+ * program with ROUNDS and "return"), exec, reset (cudaDeviceReset first), unload (first loads a
+ * library, launches its only kernel and unloads it, 300 times, each with a kernel of another
+ * name), wait (for a line on stdin), loop (for ever), idle (sleeps for ever, with words on its
+ * stack that calls to malloc left there). Prints "launched N" when the rounds are done. Built
+ * against the stand-in's headers.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -50,7 +56,9 @@ static void *work(void *arg)
 	if (streams)
 		check(cudaStreamCreate(&stream), "cudaStreamCreate");
 	for (long i = 0; i < rounds || rounds < 0; i++) {
-		check(cudaLaunchKernel((const void *)kernel, (dim3){ 4, 2, 1 }, (dim3){ 128, 1, 1 }, NULL, 64, stream), "launch");
+		check(cudaLaunchKernel((const void *)kernel, (dim3){ 4, 2, 1 }, (dim3){ 128, 1, 1 },
+				       NULL, 64, stream),
+		      "launch");
 		check(cudaMemcpyAsync(device, host, BYTES, cudaMemcpyHostToDevice, stream), "copy");
 		check(cudaMemsetAsync(device, 7, BYTES / 2, stream), "set");
 		if (pause_ms)
@@ -69,9 +77,12 @@ static void unload(void)
 		char name[16];
 
 		snprintf(name, sizeof(name), "_Z7one_%03dPfi", i);
-		check(cudaLibraryLoadData(&library, "code", NULL, NULL, 0, NULL, NULL, 0), "library");
+		check(cudaLibraryLoadData(&library, "code", NULL, NULL, 0, NULL, NULL, 0),
+		      "library");
 		check(cudaLibraryGetKernel(&one, library, name), "kernel");
-		check(cudaLaunchKernel((const void *)one, (dim3){ 1, 1, 1 }, (dim3){ 32, 1, 1 }, NULL, 0, NULL), "launch");
+		check(cudaLaunchKernel((const void *)one, (dim3){ 1, 1, 1 }, (dim3){ 32, 1, 1 },
+				       NULL, 0, NULL),
+		      "launch");
 		check(cudaLibraryUnload(library), "unload");
 	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wrap.c - a library that defines functions of CUDA's own names, as interposers do: cudaMalloc calls the real one,
- * cudaFree and cudaStreamQuery go on to it by a jump. One call of the program must be one row.
+ * wrap.c - a library that defines functions of CUDA's own names, as interposers do: cudaMalloc
+ * calls the real one, cudaFree and cudaStreamQuery go on to it by a jump. One call of the
+ * program must be one row.
  */
 #include <cuda_runtime_api.h>
 
@@ -27,14 +28,16 @@ __attribute__((constructor)) static void look_up(void)
 }
 
 #if defined(__x86_64__)
-#define JUMP(name, to)                                                                                                 \
-	__asm__(".text\n.p2align 4\n.globl " #name "\n.type " #name ", @function\n" #name ":\n"                        \
-		"	push %rbp\n	mov %rsp, %rbp\n	pop %rbp\n"                                            \
-		"	mov " #to "@GOTPCREL(%rip), %rax\n	jmp *(%rax)\n.size " #name ", . - " #name "\n")
+#define JUMP(name, to)                                                                          \
+	__asm__(".text\n.p2align 4\n.globl " #name "\n.type " #name ", @function\n" #name ":\n" \
+		"	push %rbp\n	mov %rsp, %rbp\n	pop %rbp\n"                                      \
+		"	mov " #to "@GOTPCREL(%rip), %rax\n	jmp *(%rax)\n.size " #name      \
+		", . - " #name "\n")
 #else
-#define JUMP(name, to)                                                                                                 \
-	__asm__(".text\n.p2align 4\n.globl " #name "\n.type " #name ", %function\n" #name ":\n"                        \
-		"	adrp x16, :got:" #to "\n	ldr x16, [x16, :got_lo12:" #to "]\n	ldr x16, [x16]\n"      \
+#define JUMP(name, to)                                                                          \
+	__asm__(".text\n.p2align 4\n.globl " #name "\n.type " #name ", %function\n" #name ":\n" \
+		"	adrp x16, :got:" #to "\n	ldr x16, [x16, :got_lo12:" #to          \
+		"]\n	ldr x16, [x16]\n"                                                          \
 		"	br x16\n.size " #name ", . - " #name "\n")
 #endif
 JUMP(cudaFree, wrap_real_free);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cuda_runtime_api.h - as much of the CUDA runtime's interface as the stand-in, the sample program and the test
- * programs need, for machines without the toolkit. Names, values and layouts are those of CUDA 13.0's ABI.
- * With the toolkit installed the sample is built against the toolkit's own header instead.
+ * cuda_runtime_api.h - as much of the CUDA runtime's interface as the stand-in, the sample
+ * program and the test programs need, for machines without the toolkit. Names, values and
+ * layouts are those of CUDA 13.0's ABI. With the toolkit installed the sample is built against
+ * the toolkit's own header instead.
  */
 #ifndef STANDIN_CUDA_RUNTIME_API_H
 #define STANDIN_CUDA_RUNTIME_API_H
@@ -69,15 +70,30 @@ enum cudaDeviceAttr { cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMultiProcess
 typedef struct dim3 {
 	unsigned int x, y, z;
 #ifdef __cplusplus
-	dim3(unsigned int ax = 1, unsigned int ay = 1, unsigned int az = 1) : x(ax), y(ay), z(az) {}
+	dim3(unsigned int ax = 1, unsigned int ay = 1, unsigned int az = 1) : x(ax), y(ay), z(az)
+	{
+	}
 #endif
 } dim3;
 
-struct cudaExtent { size_t width, height, depth; };
-struct cudaPitchedPtr { void *ptr; size_t pitch, xsize, ysize; };
-struct cudaChannelFormatDesc { int x, y, z, w, f; };
-typedef struct cudaIpcMemHandle_st { char reserved[64]; } cudaIpcMemHandle_t;
-struct cudaPointerAttributes { int type, device; void *devicePointer, *hostPointer; long reserved[8]; };
+struct cudaExtent {
+	size_t width, height, depth;
+};
+struct cudaPitchedPtr {
+	void *ptr;
+	size_t pitch, xsize, ysize;
+};
+struct cudaChannelFormatDesc {
+	int x, y, z, w, f;
+};
+typedef struct cudaIpcMemHandle_st {
+	char reserved[64];
+} cudaIpcMemHandle_t;
+struct cudaPointerAttributes {
+	int type, device;
+	void *devicePointer, *hostPointer;
+	long reserved[8];
+};
 
 typedef struct cudaLaunchAttribute_st {
 	unsigned int id;
@@ -92,7 +108,8 @@ typedef struct cudaLaunchConfig_st {
 	unsigned int numAttrs;
 } cudaLaunchConfig_t;
 
-/* The header's way to choose the per-thread default stream: the calls that take part get the twin's name. */
+/* The header's way to choose the per-thread default stream: the calls that take part get the
+ * twin's name. */
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
 #define cudaMemcpy cudaMemcpy_ptds
 #define cudaMemcpyAsync cudaMemcpyAsync_ptsz
@@ -120,15 +137,17 @@ cudaError_t cudaMallocAsync(void **devPtr, size_t size, cudaStream_t hStream);
 cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream);
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind);
-cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream);
-cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-			 enum cudaMemcpyKind kind);
-cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-			      enum cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
+			    cudaStream_t stream);
+cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+			 size_t height, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
+			      size_t width, size_t height, enum cudaMemcpyKind kind,
+			      cudaStream_t stream);
 cudaError_t cudaMemset(void *devPtr, int value, size_t count);
 cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream);
-cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem,
-			     cudaStream_t stream);
+cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args,
+			     size_t sharedMem, cudaStream_t stream);
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args);
 cudaError_t cudaStreamCreate(cudaStream_t *pStream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags);
@@ -153,14 +172,15 @@ const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaDriverGetVersion(int *driverVersion);
 cudaError_t cudaRuntimeGetVersion(int *runtimeVersion);
-cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jitOptions,
-				void **jitOptionsValues, unsigned int numJitOptions,
-				enum cudaLibraryOption *libraryOptions, void **libraryOptionValues,
-				unsigned int numLibraryOptions);
-cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *fileName, enum cudaJitOption *jitOptions,
-				    void **jitOptionsValues, unsigned int numJitOptions,
-				    enum cudaLibraryOption *libraryOptions, void **libraryOptionValues,
-				    unsigned int numLibraryOptions);
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code,
+				enum cudaJitOption *jitOptions, void **jitOptionsValues,
+				unsigned int numJitOptions, enum cudaLibraryOption *libraryOptions,
+				void **libraryOptionValues, unsigned int numLibraryOptions);
+cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *fileName,
+				    enum cudaJitOption *jitOptions, void **jitOptionsValues,
+				    unsigned int numJitOptions,
+				    enum cudaLibraryOption *libraryOptions,
+				    void **libraryOptionValues, unsigned int numLibraryOptions);
 cudaError_t cudaLibraryGetKernel(cudaKernel_t *pKernel, cudaLibrary_t library, const char *name);
 cudaError_t cudaLibraryUnload(cudaLibrary_t library);
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inject_prog.c - programs that something is injected into: inject_prog MODE. Each does one thing over and over until
- * told to stop, and looks each time whether everything is as it would be if it were alone.
+ * inject_prog.c - programs that something is injected into: inject_prog MODE. Each does one
+ * thing over and over until told to stop, and looks each time whether everything is as it would
+ * be if it were alone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,9 +40,9 @@ static void bad(int line, long what)
 	if (!sh->bad)
 		sh->bad = 1000l * line + what;
 }
-#define MUST(cond, what)                    \
-	do {                                \
-		if (!(cond))                \
+#define MUST(cond, what)                     \
+	do {                                 \
+		if (!(cond))                 \
 			bad(__LINE__, what); \
 	} while (0)
 
@@ -53,7 +54,7 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* ---- threads that wait ------------------------------------------------------------------------------------- */
+/* ---- threads that wait ---- */
 
 static int nap_nanosleep(void)
 {
@@ -140,7 +141,8 @@ static int nap_recv(void)
 	char c;
 
 	if (fds[0] < 0) {
-		if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) || setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)))
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) ||
+		    setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)))
 			return -2;
 	}
 	if (read(fds[0], &c, 1) != -1 || errno != EAGAIN)
@@ -192,7 +194,7 @@ static void reads(void)
 	MUST(n == 0 && errno == 7, errno);
 }
 
-/* ---- threads that work -------------------------------------------------------------------------------------- */
+/* ---- threads that work ---- */
 
 static void *heap(void *arg)
 {
@@ -200,7 +202,8 @@ static void *heap(void *arg)
 	unsigned char *held[64] = {};
 
 	while (!sh->stop) {
-		unsigned r = seed = seed * 1103515245 + 12345, slot = r >> 8 & 63, len = 1 + (r >> 16) % 3000;
+		unsigned r = seed = seed * 1103515245 + 12345, slot = r >> 8 & 63,
+			 len = 1 + (r >> 16) % 3000;
 
 		if (held[slot]) {
 			unsigned n = held[slot][0];
@@ -234,10 +237,12 @@ static void heaps(int n)
 }
 
 #if defined(__x86_64__)
-/* Registers that a function may spoil, held over a few thousand turns of a loop in which no function is called. */
+/* Registers that a function may spoil, held over a few thousand turns of a loop in which no
+ * function is called. */
 static void vectors(void)
 {
-	static unsigned char in[64 * 32] __attribute__((aligned(64))), out[64 * 32] __attribute__((aligned(64)));
+	static unsigned char in[64 * 32] __attribute__((aligned(64))),
+		out[64 * 32] __attribute__((aligned(64)));
 	int wide = __builtin_cpu_supports("avx512f");
 	unsigned turn = 0;
 
@@ -253,18 +258,23 @@ static void vectors(void)
 		errno = (int)turn & 63;
 		__asm__ volatile("ldmxcsr %0" ::"m"(mx));
 		if (wide)
-			__asm__ volatile(".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
+			__asm__ volatile(".irp "
+					 "n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,"
+					 "21,22,23,24,25,26,27,28,29,30,31\n"
 					 "vmovdqa64 64*\\n(%1), %%zmm\\n\n.endr\n"
 					 "kmovw %k0, %%k1\n"
 					 "mov $20000, %%ecx\n1: pause\ndec %%ecx\njnz 1b\n"
-					 ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
+					 ".irp "
+					 "n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,"
+					 "21,22,23,24,25,26,27,28,29,30,31\n"
 					 "vmovdqa64 %%zmm\\n, 64*\\n(%2)\n.endr\n"
 					 "kmovw %%k1, %k0\n"
 					 "vzeroupper\n"
 					 : "+r"(k_out)
 					 : "r"(in), "r"(out)
-					 : "rcx", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
-					   "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+					 : "rcx", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3",
+					   "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+					   "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
 		else
 			__asm__ volatile(".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
 					 "movdqa 64*\\n(%0), %%xmm\\n\n.endr\n"
@@ -272,8 +282,9 @@ static void vectors(void)
 					 ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
 					 "movdqa %%xmm\\n, 64*\\n(%1)\n.endr\n" ::"r"(in),
 					 "r"(out)
-					 : "rcx", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
-					   "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+					 : "rcx", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3",
+					   "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+					   "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
 		__asm__ volatile("stmxcsr %0" : "=m"(mx_out));
 		MUST((mx_out & 0xffc0) == (mx & 0xffc0), mx_out);
 		for (int r = 0; r < (wide ? 32 : 16); r++)
@@ -281,20 +292,28 @@ static void vectors(void)
 		MUST(!wide || (k_out & 0xffff) == (k_in & 0xffff), (long)k_out);
 		MUST(errno == ((int)turn & 63), errno);
 		/* the red zone, the direction flag, and all general registers that fit */
-		__asm__ volatile("mov $0x1111, %%rax\nmov $0x2222, %%rdx\nmov $0x3333, %%rsi\nmov $0x4444, %%rdi\n"
-				 "mov $0x5555, %%r8\nmov $0x6666, %%r9\nmov $0x7777, %%r10\nmov $0x8888, %%r11\nstd\n"
-				 ".irp n,8,16,24,32,40,48,56,64,72,80,88,96,104,112,120,128\nmovq $0x77\\n, -\\n(%%rsp)\n.endr\n"
-				 "mov $20000, %%ecx\n1: pause\ndec %%ecx\njnz 1b\n"
-				 "xor $0x1111, %%rax\nxor $0x2222, %%rdx\nxor $0x3333, %%rsi\nxor $0x4444, %%rdi\n"
-				 "xor $0x5555, %%r8\nxor $0x6666, %%r9\nxor $0x7777, %%r10\nxor $0x8888, %%r11\n"
-				 "or %%rdx, %%rax\nor %%rsi, %%rax\nor %%rdi, %%rax\nor %%r8, %%rax\nor %%r9, %%rax\n"
-				 "or %%r10, %%rax\nor %%r11, %%rax\n"
-				 ".irp n,8,16,24,32,40,48,56,64,72,80,88,96,104,112,120,128\n"
-				 "mov $0x77\\n, %%edx\nxor -\\n(%%rsp), %%rdx\nor %%rdx, %%rax\n.endr\n"
-				 "pushfq\npop %%rdx\nand $0x400, %%rdx\nxor $0x400, %%rdx\nor %%rdx, %%rax\ncld\n"
-				 : "=a"(general)
-				 :
-				 : "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
+		__asm__ volatile(
+			"mov $0x1111, %%rax\nmov $0x2222, %%rdx\nmov $0x3333, %%rsi\nmov $0x4444, "
+			"%%rdi\n"
+			"mov $0x5555, %%r8\nmov $0x6666, %%r9\nmov $0x7777, %%r10\nmov $0x8888, "
+			"%%r11\nstd\n"
+			".irp n,8,16,24,32,40,48,56,64,72,80,88,96,104,112,120,128\nmovq $0x77\\n, "
+			"-\\n(%%rsp)\n.endr\n"
+			"mov $20000, %%ecx\n1: pause\ndec %%ecx\njnz 1b\n"
+			"xor $0x1111, %%rax\nxor $0x2222, %%rdx\nxor $0x3333, %%rsi\nxor $0x4444, "
+			"%%rdi\n"
+			"xor $0x5555, %%r8\nxor $0x6666, %%r9\nxor $0x7777, %%r10\nxor $0x8888, "
+			"%%r11\n"
+			"or %%rdx, %%rax\nor %%rsi, %%rax\nor %%rdi, %%rax\nor %%r8, %%rax\nor "
+			"%%r9, %%rax\n"
+			"or %%r10, %%rax\nor %%r11, %%rax\n"
+			".irp n,8,16,24,32,40,48,56,64,72,80,88,96,104,112,120,128\n"
+			"mov $0x77\\n, %%edx\nxor -\\n(%%rsp), %%rdx\nor %%rdx, %%rax\n.endr\n"
+			"pushfq\npop %%rdx\nand $0x400, %%rdx\nxor $0x400, %%rdx\nor %%rdx, "
+			"%%rax\ncld\n"
+			: "=a"(general)
+			:
+			: "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
 		MUST(!general, (long)general);
 		sh->rounds++;
 	}
@@ -308,7 +327,7 @@ static void vectors(void)
 }
 #endif
 
-/* ---- signals ------------------------------------------------------------------------------------------------ */
+/* ---- signals ---- */
 
 static char alternate[65536];
 
@@ -336,14 +355,17 @@ static void signals(void)
 		for (volatile int i = 0; i < 1000; i++)
 			;
 		sigaltstack(NULL, &now);
-		MUST(now.ss_sp == alternate && now.ss_size == sizeof(alternate) && !now.ss_flags, now.ss_flags);
+		MUST(now.ss_sp == alternate && now.ss_size == sizeof(alternate) && !now.ss_flags,
+		     now.ss_flags);
 		pthread_sigmask(SIG_BLOCK, NULL, &set);
-		MUST(!sigismember(&set, SIGRTMIN) && !sigismember(&set, SIGUSR1) && !sigismember(&set, SIGTERM), 0);
+		MUST(!sigismember(&set, SIGRTMIN) && !sigismember(&set, SIGUSR1) &&
+			     !sigismember(&set, SIGTERM),
+		     0);
 		sh->rounds++;
 	}
 }
 
-/* ---- others -------------------------------------------------------------------------------------------------- */
+/* ---- others ---- */
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
@@ -455,8 +477,9 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*nap)(void);
 	} table[] = {
-		{ "nanosleep", nap_nanosleep }, { "poll", nap_poll }, { "ppoll", nap_ppoll }, { "select", nap_select },
-		{ "futex", nap_futex }, { "cond", nap_cond }, { "epoll", nap_epoll }, { "sem", nap_sem }, { "recv", nap_recv },
+		{ "nanosleep", nap_nanosleep }, { "poll", nap_poll },	{ "ppoll", nap_ppoll },
+		{ "select", nap_select },	{ "futex", nap_futex }, { "cond", nap_cond },
+		{ "epoll", nap_epoll },		{ "sem", nap_sem },	{ "recv", nap_recv },
 		{ "stale", nap_stale },
 	};
 	const char *mode = argc > 1 ? argv[1] : "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inject_so.c - what test_inject adds to a process: says over the socket that it is given where it is, and closes it.
- * Words of its argument make it misbehave.
+ * inject_so.c - what test_inject adds to a process: says over the socket that it is given where
+ * it is, and closes it. Words of its argument make it misbehave.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,10 +22,13 @@ static volatile int *volatile nowhere = (int *)16;
 static void spoil(void)
 {
 #if defined(__x86_64__)
-	__asm__ volatile("pcmpeqd %%xmm0, %%xmm0; movdqa %%xmm0, %%xmm7; movdqa %%xmm0, %%xmm15; std; cld" ::: "xmm0", "xmm7",
-			 "xmm15");
+	__asm__ volatile(
+		"pcmpeqd %%xmm0, %%xmm0; movdqa %%xmm0, %%xmm7; movdqa %%xmm0, %%xmm15; std; cld" ::
+			: "xmm0", "xmm7", "xmm15");
 	if (__builtin_cpu_supports("avx512f"))
-		__asm__ volatile(".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
+		__asm__ volatile(".irp "
+				 "n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,"
+				 "24,25,26,27,28,29,30,31\n"
 				 "vpternlogd $0xff, %%zmm\\n, %%zmm\\n, %%zmm\\n\n.endr\n"
 				 "kxnorw %%k1, %%k1, %%k1\nkxnorw %%k2, %%k2, %%k2\n" ::
 					 : "memory");

@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-/* Frames all over the stack, the innermost in malloc: their words stay, and are in the midst of a large frame that comes after. */
+/* Frames all over the stack, the innermost in malloc: their words stay, and are in the midst of
+ * a large frame that comes after. */
 static void __attribute__((noinline)) litter(int depth)
 {
 	volatile char room[256];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stacks.c - a program that hands out its own raw stacks, as the kernel side would copy them: registers, then memory from
- * the stack pointer on. Each is written to stdout as struct shot; a byte from stdin lets it go on. The shape of the stack
- * is argv[1], its depth argv[2], the bytes to be copied argv[3].
+ * stacks.c - a program that hands out its own raw stacks, as the kernel side would copy them:
+ * registers, then memory from the stack pointer on. Each is written to stdout as struct shot; a
+ * byte from stdin lets it go on. The shape of the stack is argv[1], its depth argv[2], the bytes
+ * to be copied argv[3].
  */
 #define _GNU_SOURCE
 #include <alloca.h>
@@ -35,7 +36,8 @@ __asm__(".text\n.globl shoot\n.type shoot, @function\nshoot:\n.cfi_startproc\n"
 	"	mov %r12, shot_regs+32(%rip)\n	mov %r13, shot_regs+40(%rip)\n"
 	"	mov %r14, shot_regs+48(%rip)\n	mov %r15, shot_regs+56(%rip)\n"
 	"	sub $8, %rsp\n.cfi_adjust_cfa_offset 8\n	call shoot_now\n"
-	"	add $8, %rsp\n.cfi_adjust_cfa_offset -8\n	ret\n.cfi_endproc\n.size shoot, .-shoot\n");
+	"	add $8, %rsp\n.cfi_adjust_cfa_offset -8\n	ret\n.cfi_endproc\n.size shoot, "
+	".-shoot\n");
 
 static void put(const void *p, size_t n)
 {
@@ -173,7 +175,8 @@ NOINLINE void interrupted(void)
 
 /* A fault at an instruction that no call precedes: the first one of a function. */
 void first_instruction(void);
-__asm__(".text\n.globl first_instruction\n.type first_instruction, @function\nfirst_instruction:\n.cfi_startproc\n"
+__asm__(".text\n.globl first_instruction\n.type first_instruction, "
+	"@function\nfirst_instruction:\n.cfi_startproc\n"
 	"	ud2\n	ret\n.cfi_endproc\n.size first_instruction, .-first_instruction\n");
 
 static void skip(int sig, siginfo_t *info, void *context)
@@ -194,11 +197,14 @@ NOINLINE void faulting(void)
 	AFTER();
 }
 
-/* Code of no file, with a frame pointer and no table: push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret */
+/* Code of no file, with a frame pointer and no table: push %rbp; mov %rsp, %rbp; call *%rdi; pop
+ * %rbp; ret */
 NOINLINE void jit(int n)
 {
-	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0x89, 0xf7, 0xff, 0xd2, 0x5d, 0xc3 };
-	char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0x89,
+					      0xf7, 0xff, 0xd2, 0x5d, 0xc3 };
+	char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
 
 	memcpy(p, code, sizeof(code));
 	((void (*)(void *, int, int (*)(int)))p)(NULL, n, level);
@@ -232,7 +238,13 @@ NOINLINE int _PyEval_EvalFrameDefault(int n, int (*f)(int))
 	return n;
 }
 
-#define NATIVE(name, what) NOINLINE int name(int n) { what; AFTER(); return n + 1; }
+#define NATIVE(name, what)       \
+	NOINLINE int name(int n) \
+	{                        \
+		what;            \
+		AFTER();         \
+		return n + 1;    \
+	}
 NATIVE(native_a, shoot())
 NATIVE(native_b, _PyEval_EvalFrameDefault(n, native_a))
 NATIVE(native_c, _PyEval_EvalFrameDefault(n, native_b))
@@ -241,8 +253,8 @@ static const struct {
 	const char *name;
 	int (*run)(int);
 } shapes[] = {
-	{ "level", level }, { "alloca", with_alloca }, { "big", big_frame }, { "aligned", aligned },
-	{ "inlined", holds_inlined },
+	{ "level", level },	{ "alloca", with_alloca },    { "big", big_frame },
+	{ "aligned", aligned }, { "inlined", holds_inlined },
 };
 
 int main(int argc, char **argv)
