@@ -23,9 +23,9 @@ CT_CFLAGS := -std=gnu11 $(WARN) $(HARDENING) -pthread
 LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -lsqlite3 -ljson-c -lncursesw -ltinfo -levent_extra -levent_core -lm -pthread
 LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -lsqlite3 -ljson-c -lncursesw -ltinfo -levent_extra -levent_core -ldl -lm -pthread
 
-SRCS := $(wildcard user/*.c user/*/*.c)
+SRCS := $(sort $(shell find user -name '*.c'))
 OBJS := $(SRCS:%.c=$(OUTPUT)/%.o)
-LIB  := $(filter-out $(OUTPUT)/user/main.o,$(OBJS))
+LIB  := $(filter-out $(OUTPUT)/user/cli/main.o,$(OBJS))
 SKEL := $(OUTPUT)/cudatrace.skel.h
 
 all: cudatrace
@@ -40,13 +40,13 @@ help:
 	@echo 'make standin         libcudart and libcuda that need no GPU'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX), /usr/local by default'
 
-include cupti/Makefile.inc
+include cupti/agent/Makefile.inc
 include tests/standin/Makefile.inc
 include $(wildcard tests/cases/Makefile.inc)
 include $(wildcard tests/programs/Makefile.inc)
 include tests/traces/Makefile.inc
 include tests/fuzz/Makefile.inc
-include cupti/counters.inc
+include cupti/counters/Makefile.inc
 
 cudatrace: $(OBJS)
 	$(call say,LINK,$@)
@@ -63,14 +63,14 @@ $(OUTPUT)/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CPPFLAGS) $(CT_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(patsubst %.c,$(OUTPUT)/%.o,$(wildcard user/source/bpf*.c)): $(SKEL)
-$(OUTPUT)/user/cmd_schema.o: docs/schema.json
-$(OUTPUT)/user/sink/flame.o: user/sink/flame.html
-$(OUTPUT)/user/source/counters_image.o: $(COUNTERS)
-$(OUTPUT)/user/source/counters_image.o: CT_CPPFLAGS += -DCT_COUNTERS_HELPER='"$(COUNTERS)"'
-$(OUTPUT)/user/sink/html.o: user/sink/timeline.html
-$(OUTPUT)/user/sink/mem_page.o: user/sink/mem_page.html
-$(OUTPUT)/user/sink/nsys_names.o: user/sink/nsys_cbid.def
+$(patsubst %.c,$(OUTPUT)/%.o,$(wildcard user/source/bpf/bpf*.c)): $(SKEL)
+$(OUTPUT)/user/cli/cmd_schema.o: docs/schema.json
+$(OUTPUT)/user/format/stacks/flame.o: user/format/stacks/flame.html
+$(OUTPUT)/user/source/counters/counters_image.o: $(COUNTERS)
+$(OUTPUT)/user/source/counters/counters_image.o: CT_CPPFLAGS += -DCT_COUNTERS_HELPER='"$(COUNTERS)"'
+$(OUTPUT)/user/format/html/html.o: user/format/html/timeline.html
+$(OUTPUT)/user/mem/mem_page.o: user/mem/mem_page.html
+$(OUTPUT)/user/format/nsys/nsys_names.o: user/format/nsys/nsys_cbid.def
 
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPFARCH) -Wall -Wextra -Wno-unused-parameter \
 	-Wno-gnu-variable-sized-type-not-at-end -Werror -Ivmlinux/$(ARCH) -Ibpf

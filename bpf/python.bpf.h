@@ -5,7 +5,7 @@
  * Part of cudatrace.bpf.c, which includes it below its section "sending": it uses config (python),
  * send(), COUNT() and BOUND(). python_stack() is what the call's program calls, before it sends the
  * CT_USER_STACK; python_fork() and python_gone() keep the map `pythons` true while processes come
- * and go; user space fills it (user/source/pythons.c).
+ * and go; user space fills it (user/source/bpf/pythons.c).
  *
  * The thread is inside a call, so that its own frames stand still, whoever holds the interpreter's
  * lock. The lists of threads may change while they are read: they are read again when the thread

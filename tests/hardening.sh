@@ -26,7 +26,7 @@ for program in "$@"; do
 done
 
 # The libraries that are linked in have a protector of their own, so this is asked of our own objects.
-protected=$(nm -u .output/user/*.o .output/user/*/*.o 2> /dev/null | grep -c '__stack_chk_fail')
+protected=$(find .output/user -name '*.o' -exec nm -u {} + 2> /dev/null | grep -c '__stack_chk_fail')
 if [ "$protected" -gt 100 ]; then
 	echo "ok hardening-stack-protector"
 else

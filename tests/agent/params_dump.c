@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "../../user/api/abi.h"
-#include "../../user/source/agent_funcs.h"
+#include "../../user/source/agent/agent_funcs.h"
 
 static void dump(int row, const struct api_param *words)
 {

@@ -15,7 +15,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "../../user/source/links.h"
+#include "../../user/source/probe/links.h"
 #include "empty.skel.h"
 
 int main(int argc, char **argv)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../../user/event/event.h"
-#include "../../user/source/agent_peer.h"
+#include "../../user/source/agent/agent_peer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

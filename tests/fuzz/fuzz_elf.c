@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "../../user/proc/elf_read.h"
-#include "../../user/resolve/cfi.h"
-#include "../../user/resolve/known_elf.h"
-#include "../../user/resolve/symbols.h"
+#include "../../user/resolve/stacks/cfi.h"
+#include "../../user/resolve/names/known_elf.h"
+#include "../../user/resolve/stacks/symbols.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "../../user/cmd.h"
+#include "../../user/cli/cmd.h"
 #include "../../user/trace/format.h"
 #include "../../user/util/msg.h"
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../cupti/agent.h"
+#include "../../cupti/agent/agent.h"
 #include "../unit/patch_trace.h"
 
 #define COMMANDS 13		  /* rows of runs[] in fuzz_trace.c */

@@ -38,7 +38,7 @@
 #include <unistd.h>
 #include <sys/syscall.h>
 
-#include "../../cupti/cupti.h"
+#include "../../cupti/agent/cupti.h"
 #include "../../user/api/api.h"
 
 #define EXPORT __attribute__((visibility("default")))

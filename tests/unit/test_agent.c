@@ -16,13 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../cupti/agent.h"
-#include "../../cupti/cupti.h"
-#include "../../cupti/queue.h"
-#include "../../cupti/state.h"
-#include "../../user/source/agent.h"
-#include "../../user/source/agent_funcs.h"
-#include "../../user/source/agent_peer.h"
+#include "../../cupti/agent/agent.h"
+#include "../../cupti/agent/cupti.h"
+#include "../../cupti/agent/queue.h"
+#include "../../cupti/agent/state.h"
+#include "../../user/source/agent/agent.h"
+#include "../../user/source/agent/agent_funcs.h"
+#include "../../user/source/agent/agent_peer.h"
 #include "../standin/include/cuda.h"
 #include "unit.h"
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../user/source/backlog.h"
+#include "../../user/source/bpf/backlog.h"
 #include "../../user/source/cgroup.h"
 #include "unit.h"
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../user/util/bounded.h"
+#include "../../user/util/io/bounded.h"
 #include "../../user/util/now.h"
 #include "unit.h"
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "../../user/counters_print.h"
+#include "../../user/cli/counters_print.h"
 
 #include "unit.h"
 
@@ -19,7 +19,7 @@ typedef int CUptiResult;
 #define __cuda_cuda_h__
 #include "/usr/local/cuda/include/cupti_pmsampling.h"
 #undef CUPTI_SUCCESS
-#include "../../cupti/counters_cupti.h"
+#include "../../cupti/counters/counters_cupti.h"
 #endif
 
 static char path[] = "/tmp/cudatrace-unit.XXXXXX";

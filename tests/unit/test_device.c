@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../../user/event/device.h"
-#include "../../user/stages.h"
+#include "../../user/stages/stages.h"
 #include "make_call.h"
 #include "make_device.h"
 #include "unit.h"

@@ -17,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../user/source/discover.h"
-#include "../../user/source/files.h"
-#include "../../user/source/places.h"
+#include "../../user/source/discover/discover.h"
+#include "../../user/source/discover/files.h"
+#include "../../user/source/discover/places.h"
 #include "unit.h"
 
 int cudaMalloc(void **p, size_t n);

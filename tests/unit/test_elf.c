@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "../../user/api/api.h"
-#include "../../user/source/elf.h"
+#include "../../user/source/discover/elf.h"
 #include "../../user/source/plan.h"
 #include "unit.h"
 

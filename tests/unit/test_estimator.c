@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../user/source/estimator.h"
+#include "../../user/source/muted/estimator.h"
 #include "unit.h"
 
 #define RUNS 200

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "../../user/event/device.h"
-#include "../../user/sink/sinks.h"
+#include "../../user/format/sinks.h"
 #include "../../user/util/strings.h"
 #include "make_call.h"
 #include "make_device.h"

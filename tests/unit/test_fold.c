@@ -5,7 +5,7 @@
  */
 #include <unistd.h>
 
-#include "../../user/sink/fold.h"
+#include "../../user/format/stacks/fold.h"
 #include "make_call.h"
 #include "unit.h"
 

@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../user/inject_frames.h"
+#include "../../user/session/inject_frames.h"
 #include "../../user/util/msg.h"
 #include "prog/inject_prog.h"
 #include "unit.h"

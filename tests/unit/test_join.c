@@ -5,9 +5,9 @@
  */
 #include <errno.h>
 
-#include "../../user/event/join.h"
-#include "../../user/event/join_calls.h"
-#include "../../user/event/join_causes.h"
+#include "../../user/event/join/join.h"
+#include "../../user/event/join/join_calls.h"
+#include "../../user/event/join/join_causes.h"
 #include "make_call.h"
 #include "make_device.h"
 #include "unit.h"

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "../../user/proc/elf_read.h"
-#include "../../user/resolve/fatbin.h"
-#include "../../user/resolve/known.h"
-#include "../../user/resolve/known_driver.h"
-#include "../../user/resolve/stub.h"
+#include "../../user/resolve/names/fatbin.h"
+#include "../../user/resolve/names/known.h"
+#include "../../user/resolve/names/known_driver.h"
+#include "../../user/resolve/names/stub.h"
 #include "unit.h"
 
 #define PROGRAMS ".output/programs"
@@ -487,11 +487,9 @@ static uint64_t count_forgets(void *ctx)
 
 static struct known *open_known(bool memory)
 {
-	struct resolve_opts opts = { .names = true, .forgets = memory ? count_forgets : NULL };
-
 	forgets = 0;
 	forgets_change = 0;
-	return known_open(&opts);
+	return known_open(memory ? count_forgets : NULL, NULL);
 }
 
 static void check_find(struct known *k, struct target *t, uint64_t handle, bool driver,

@@ -23,8 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../user/source/launch.h"
-#include "../../user/source/links.h"
+#include "../../user/source/launch/launch.h"
+#include "../../user/source/probe/links.h"
 #include "../../user/util/msg.h"
 #include "unit.h"
 

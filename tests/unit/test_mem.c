@@ -6,8 +6,8 @@
 
 #include "../../user/mem/curve.h"
 #include "../../user/mem/ledger_rows.h"
-#include "../../user/mem/print.h"
-#include "../../user/sink/text.h"
+#include "../../user/mem/mem_print.h"
+#include "../../user/util/text.h"
 #include "make_call.h"
 #include "make_device.h"
 #include "make_play.h"

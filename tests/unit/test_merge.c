@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "../../user/event/muted.h"
-#include "../../user/stages.h"
+#include "../../user/stages/stages.h"
 #include "../../user/trace/align.h"
 #include "../../user/trace/merge.h"
 #include "../../user/trace/reader.h"

@@ -8,7 +8,7 @@
 #include <malloc.h>
 #include <time.h>
 
-#include "../../user/event/demangle.h"
+#include "../../user/util/demangle.h"
 #include "make_call.h"
 #include "unit.h"
 

@@ -6,11 +6,11 @@
  */
 #include <unistd.h>
 
-#include "../../user/event/join.h"
+#include "../../user/event/join/join.h"
 #include "../../user/trace/defs.h"
 #include "../../user/trace/merge.h"
 #include "../../user/trace/reader.h"
-#include "../../user/trace/ring.h"
+#include "../../user/trace/flight.h"
 #include "make_call.h"
 #include "unit.h"
 

@@ -2,7 +2,7 @@
 /* test_opts.c - the command line: values, exact error texts, and what -e selects. */
 #include <unistd.h>
 
-#include "../../user/opts_rows.h"
+#include "../../user/cli/options/opts_rows.h"
 #include "../../user/util/msg.h"
 #include "../../user/util/parse.h"
 #include "unit.h"

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../user/sink/inuse.h"
-#include "../../user/sink/sink.h"
-#include "../../user/sink/timeline.h"
+#include "../../user/format/inuse.h"
+#include "../../user/format/sink.h"
+#include "../../user/format/timeline.h"
 #include "make_call.h"
 #include "make_device.h"
 #include "make_muted.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "../../user/util/msg.h"
-#include "../../user/util/out.h"
+#include "../../user/util/io/out.h"
 #include "../../user/util/put.h"
 #include "../../user/util/utf8.h"
 

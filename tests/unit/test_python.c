@@ -15,7 +15,7 @@
 
 #include "../../user/proc/elf_read.h"
 #include "../../user/proc/python.h"
-#include "../../user/resolve/python.h"
+#include "../../user/resolve/stacks/python_stack.h"
 #include "unit.h"
 
 #define SCRIPT "tests/unit/python_stacks.py"

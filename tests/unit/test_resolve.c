@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <malloc.h>
 
-#include "../../user/event/nest.h"
-#include "../../user/resolve/names.h"
+#include "../../user/stages/nest.h"
+#include "../../user/resolve/names/names.h"
 #include "../../user/resolve/resolve.h"
 #include "make_call.h"
 #include "unit.h"

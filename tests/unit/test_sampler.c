@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../../user/api/api.h"
-#include "../../user/source/sampler.h"
+#include "../../user/source/muted/sampler.h"
 #include "unit.h"
 
 #define A_PAGE (page / sizeof(struct ct_entry)) /* entries; none lies in both pages */

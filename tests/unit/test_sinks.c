@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../user/event/nest.h"
-#include "../../user/sink/sink.h"
+#include "../../user/stages/nest.h"
+#include "../../user/format/sink.h"
 #include "make_call.h"
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_snapshot.c - which call a stack shows (user/stuck_call.c), on code and stacks made by
- * hand and on hostile ones; samples of running threads (user/source/snapshot_perf.c); and
+ * test_snapshot.c - which call a stack shows (user/stuck/stuck_call.c), on code and stacks made
+ * by hand and on hostile ones; samples of running threads (user/source/bpf/snapshot_perf.c); and
  * unwinding of a thread from what is no stack at all.
  */
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "../../user/api/api.h"
-#include "../../user/resolve/unwind.h"
-#include "../../user/stuck_call.h"
+#include "../../user/resolve/stacks/unwind.h"
+#include "../../user/stuck/stuck_call.h"
 #include "unit.h"
 
 #define LIB 0x700000000000ULL /* a library with three functions, 0x100 bytes each */

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <time.h>
 
-#include "../../user/resolve/stacks.h"
-#include "../../user/resolve/unwind.h"
+#include "../../user/resolve/stacks/stacks.h"
+#include "../../user/resolve/stacks/unwind.h"
 #include "shots.h"
 
 static uint8_t buf[SHOTS_RECORD_MAX] __attribute__((aligned(8)));

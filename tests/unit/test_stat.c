@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "../../user/source/tallies.h"
+#include "../../user/source/bpf/tallies.h"
 #include "../../user/stat/report.h"
 #include "make_call.h"
 #include "make_device.h"

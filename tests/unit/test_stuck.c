@@ -4,8 +4,8 @@
  * could not, and some of them only at times. What is printed of them, and the exit status. The
  * program that they are said to be in is this one.
  */
-#include "../../user/source/snapshot.h"
-#include "../../user/stuck.h"
+#include "../../user/source/bpf/snapshot.h"
+#include "../../user/stuck/stuck.h"
 #include "../../user/util/now.h"
 #include "unit.h"
 

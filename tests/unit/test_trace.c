@@ -12,7 +12,7 @@
 #include "../../user/trace/defs.h"
 #include "../../user/trace/encode.h"
 #include "../../user/trace/reader.h"
-#include "../../user/trace/ring.h"
+#include "../../user/trace/flight.h"
 #include "../../user/trace/writer.h"
 #include "patch_trace.h"
 #include "make_call.h"

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "../../user/event/event.h"
-#include "../../user/source/gone.h"
-#include "../../user/source/unprobed.h"
+#include "../../user/source/discover/gone.h"
+#include "../../user/source/discover/unprobed.h"
 #include "unit.h"
 
 static char told[4096];

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "../../user/resolve/cfi.h"
-#include "../../user/resolve/symbols.h"
-#include "../../user/resolve/unwind.h"
+#include "../../user/resolve/stacks/cfi.h"
+#include "../../user/resolve/stacks/symbols.h"
+#include "../../user/resolve/stacks/unwind.h"
 #include "shots.h"
 
 static uint8_t buf[SHOTS_RECORD_MAX] __attribute__((aligned(8)));

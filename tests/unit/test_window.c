@@ -5,7 +5,7 @@
  */
 #include "../../user/resolve/info.h"
 #include "../../user/source/plan.h"
-#include "../../user/window.h"
+#include "../../user/stages/window.h"
 #include "make_call.h"
 #include "unit.h"
 

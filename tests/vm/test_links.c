@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../user/source/links.h"
+#include "../../user/source/probe/links.h"
 #include "../unit/unit.h"
 
 #define FUNC(n)                                                    \

@@ -11,7 +11,7 @@
 #define CT_ADVISE_H
 
 #include "../event/event.h"
-#include "../sink/text.h"
+#include "../util/text.h"
 
 enum advise_severity { ADVISE_NOTE, ADVISE_WARNING, ADVISE_SERIOUS };
 const char *advise_severity_name(enum advise_severity); /* "note", "warning", "serious" */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../stat/print.h"
+#include "../util/units.h"
 #include "rule.h"
 
 struct site rule_site(const struct seen *s, uint64_t handle)

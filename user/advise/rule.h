@@ -8,7 +8,7 @@
 #define CT_RULE_H
 
 #include "advise.h"
-#include "sites.h"
+#include "advise_sites.h"
 #include "spans.h"
 #include "traits.h"
 

@@ -6,7 +6,7 @@
 #ifndef CT_COMPARE_H
 #define CT_COMPARE_H
 
-#include "../util/out.h"
+#include "../util/io/out.h"
 #include "judge.h"
 
 /* A function, a kernel, a kind of copy. */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../sink/text.h"
-#include "../stat/print.h"
+#include "../util/text.h"
+#include "../util/units.h"
 #include "compare.h"
 
 #define TEXT_ROWS 20

@@ -14,7 +14,7 @@
 
 #include "../util/keyed.h"
 #include "../util/msg.h"
-#include "demangle.h"
+#include "../util/demangle.h"
 #include "event.h"
 
 #define FIRST_SLOTS 1024 /* a power of two */

@@ -14,7 +14,7 @@
 
 #include "../event/event.h"
 #include "live.h"
-#include "sites.h"
+#include "mem_sites.h"
 
 /* the last holds no memory by itself */
 enum ledger_where { LEDGER_DEVICE, LEDGER_HOST, LEDGER_ADDRESSES, LEDGER_WHERE_END };

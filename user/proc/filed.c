@@ -13,7 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "../util/bounded.h"
+#include "../util/io/bounded.h"
 #include "../util/hash.h"
 #include "../util/now.h"
 #include "filed.h"

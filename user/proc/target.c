@@ -15,7 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "../util/bounded.h"
+#include "../util/io/bounded.h"
 #include "../util/msg.h"
 #include "../util/now.h"
 #include "target.h"

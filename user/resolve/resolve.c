@@ -15,10 +15,10 @@
 
 #include "absent.h"
 #include "info.h"
-#include "known.h"
-#include "names.h"
+#include "names/known.h"
+#include "names/names.h"
 #include "resolve.h"
-#include "stacks.h"
+#include "stacks/stacks.h"
 #include "targets.h"
 
 #define LATE_NS 1000000000ULL /* a record of before a loss that has not come by then was lost */
@@ -105,7 +105,7 @@ struct resolve *resolve_open(const struct resolve_opts *opts, struct process_tab
 		r->absent = absent_open(more, r, opts->recent, opts->forgets_ctx);
 	if (opts->names) {
 		r->names = names_open(&ops, r, opts->inner);
-		r->known = known_open(opts);
+		r->known = known_open(opts->forgets, opts->forgets_ctx);
 	}
 	if (opts->stacks)
 		r->stacks = stacks_open(emit, r);

@@ -20,7 +20,7 @@ enum plan_stack {
 	PLAN_STACK_ADDRESSES, /* what frame pointers lead to */
 };
 
-/* What the agent in the target is to tell of the device (cupti/agent.h names the bits). */
+/* What the agent in the target is to tell of the device (cupti/agent/agent.h names the bits). */
 struct plan_device {
 	uint32_t kinds;			/* enum agent_kind; 0: nothing */
 	bool graphs;			/* whole graphs instead of their nodes */

@@ -11,7 +11,7 @@
 #define CT_EXPOSE_H
 
 #include "../event/event.h"
-#include "../util/out.h"
+#include "../util/io/out.h"
 
 #define EXPOSE_GROUPS 256 /* kinds of processes told apart at a time; the others are "other" */
 #define EXPOSE_KERNELS_MAX 1000

@@ -6,7 +6,7 @@
 #ifndef CT_REPORT_H
 #define CT_REPORT_H
 
-#include "../sink/text.h"
+#include "../util/text.h"
 #include "book.h"
 
 enum report_section {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "../sink/text.h"
+#include "../util/text.h"
 #include "batch.h"
 #include "columns.h"
 

@@ -3,7 +3,7 @@
 #ifndef CT_TOP_BATCH_H
 #define CT_TOP_BATCH_H
 
-#include "../util/out.h"
+#include "../util/io/out.h"
 #include "draw.h"
 
 void batch_text(struct out *, struct top_screen *, struct top_model *, const struct draw_head *);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../event/device.h"
-#include "../sink/text.h"
+#include "../util/text.h"
 #include "../stat/report.h"
 #include "state.h"
 

@@ -18,8 +18,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "../util/out.h"
-#include "../util/safe_open.h"
+#include "../util/io/out.h"
+#include "../util/io/safe_open.h"
 #include "encode.h"
 #include "writer.h"
 

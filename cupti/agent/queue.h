@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * queue.h - records on their way from any thread to the agent's. A producer never waits and
+ * takes no lock: it reserves a place, writes, commits; when there is no room the record is
+ * counted as lost. Bounded, allocated once, kept for the next attach. Knows nothing of CUPTI.
+ */
+#ifndef CT_QUEUE_H
+#define CT_QUEUE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../bpf/cudatrace.h"
+
+#define QUEUE_BYTES (16u << 20)
+
+int queue_open(void);  /* 0 or -ENOMEM; empties it when it is there already */
+void queue_rest(void); /* gives its memory back until it is used again */
+/* A place for a record of n bytes (rounded up to 8), all zero; NULL: no room, counted.
+ * queue_commit() must follow. */
+void *queue_reserve(size_t n);
+void queue_commit(void *place);
+/* Copies whole records to out, up to size bytes. The agent's thread alone. Returns the number of
+ * bytes. */
+size_t queue_take(char *out, size_t size);
+size_t queue_used(void);
+uint64_t queue_lost(void); /* since the queue was opened */
+
+#endif

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""check_rooms.py - holds the folders of user/ to who may include whom: scripts/check_rooms.py
+
+Each row is a folder and the folders whose headers it may include. The edges that there are come from the #include lines; one that is
+not listed is an error, and so is a listed one that nothing uses. Folders must not include each other in a circle, hold more than 25
+files, or have two headers of one name. Prints ok or not ok for each rule, and ends with 1 if one does not hold.
+"""
+import collections
+import os
+import re
+import sys
+
+MOST_FILES = 25
+MAY_INCLUDE = {
+    'advise': 'api event format stat util',
+    'api': 'util',
+    'cli': 'advise cli/options compare event proc resolve/names session source '
+           'source/agent source/counters source/discover source/inject source/probe stuck trace util util/io',
+    'cli/options': 'advise compare event format format/otlp serve stages stat top util',
+    'compare': 'api util util/io',
+    'event': 'api util',
+    'event/join': 'event',
+    'format': 'event trace util util/io',
+    'format/chrome': 'event format format/rows util',
+    'format/html': 'event format util util/io',
+    'format/nsys': 'event format util',
+    'format/otlp': 'event format stat util',
+    'format/perfetto': 'event format util util/io',
+    'format/rows': 'api event format util util/io',
+    'format/stacks': 'format util',
+    'mem': 'event format util',
+    'proc': 'util util/io',
+    'resolve': 'event proc resolve/names resolve/stacks util',
+    'resolve/names': 'event proc util',
+    'resolve/stacks': 'event proc util',
+    'serve': 'format format/otlp stat util',
+    'session': 'cli/options event resolve/stacks source source/inject '
+               'stages stat trace util util/io',
+    'source': 'event trace util',
+    'source/agent': 'api event proc source source/inject source/launch util',
+    'source/bpf': 'event proc source source/discover source/launch source/muted source/probe util',
+    'source/counters': 'source util util/io',
+    'source/discover': 'api proc source util',
+    'source/inject': 'proc source util',
+    'source/launch': 'util util/io',
+    'source/muted': 'event source util',
+    'source/probe': 'api source source/discover util util/io',
+    'stages': 'event event/join format resolve source trace util',
+    'stat': 'event format mem util util/io',
+    'stuck': 'api cli/options event proc resolve/stacks '
+             'session source source/bpf stages util util/io',
+    'top': 'event format stat util util/io',
+    'trace': 'event util util/io',
+    'util': '',
+    'util/io': 'util',
+}
+
+
+def edges():
+    """What includes what: {folder: {folder: [file]}}, and the files and headers that there are."""
+    found, files, headers = collections.defaultdict(lambda: collections.defaultdict(list)), {}, collections.defaultdict(list)
+    for folder, _, names in os.walk('user'):
+        room = os.path.relpath(folder, 'user')
+        files[room] = len(names)
+        for name in names:
+            path = os.path.join(folder, name)
+            if name.endswith('.h'):
+                headers[name].append(path)
+            if not name.endswith(('.c', '.h', '.def')):
+                continue
+            with open(path, encoding='utf-8') as f:
+                text = f.read()
+            for to in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, re.M):
+                target = os.path.normpath(os.path.join(folder, to))
+                other = os.path.relpath(os.path.dirname(target), 'user')
+                if os.path.exists(target) and other != room and not other.startswith('..'):
+                    found[room][other].append(path)
+    return found, files, headers
+
+
+def circle(graph):
+    """A way from a folder back to itself, or None."""
+    done, way = set(), []
+
+    def walk(room):
+        if room in way:
+            return way[way.index(room):] + [room]
+        if room in done:
+            return None
+        way.append(room)
+        for other in graph.get(room, ()):
+            ring = walk(other)
+            if ring:
+                return ring
+        way.pop()
+        done.add(room)
+        return None
+
+    for room in list(graph):
+        ring = walk(room)
+        if ring:
+            return ring
+    return None
+
+
+def main():
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+    found, files, headers = edges()
+    failed = False
+
+    def rule(name, wrong):
+        nonlocal failed
+        print('not ok rule: %s: %s' % (name, ' '.join(wrong[:5])) if wrong else 'ok rule: ' + name)
+        failed |= bool(wrong)
+
+    allowed = {room: set(to.split()) for room, to in MAY_INCLUDE.items()}
+    rule('folders include what their rows allow',
+         ['%s(%s)' % (path, other) for room in found for other in found[room] if other not in allowed.get(room, ())
+          for path in found[room][other]])
+    rule('what a row allows is used', ['%s:%s' % (room, other) for room in allowed for other in sorted(allowed[room])
+                                       if not found[room][other]])
+    ring = circle({room: [o for o in found[room] if found[room][o]] for room in found})
+    rule('no circle of folders', [' -> '.join(ring)] if ring else [])
+    rule('no folder of more than %d files' % MOST_FILES, ['%s:%d' % (r, n) for r, n in files.items() if n > MOST_FILES])
+    rule('no header name twice', [' '.join(paths) for paths in headers.values() if len(paths) > 1])
+    return failed
+
+
+sys.exit(main())

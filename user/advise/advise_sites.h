@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * advise_sites.h - where what a rule counts was called from: by function and stack, bounded; and
+ * the texts of stacks, which outlive the table that they come from.
+ */
+#ifndef CT_ADVISE_SITES_H
+#define CT_ADVISE_SITES_H
+
+#include "../event/event.h"
+#include "../util/text.h"
+
+#define SITES_MAX 128	/* of one rule and process; the rest is one more */
+#define STACKS_MAX 8192 /* told apart in all */
+#define STACK_FRAMES 12 /* of each, from the innermost on */
+
+struct site {
+	uint64_t handle; /* of a kernel, an error's code; 0 */
+	uint32_t stack;	 /* of sites_stack_of(); 0: none */
+	uint16_t func;	 /* CT_NO_FUNC: none */
+	uint16_t pad;
+	uint64_t n, ns, bytes;
+	uint64_t at_ns, took_ns; /* the longest */
+	char *name;		 /* of a kernel; owned by the hits; NULL: none */
+};
+
+struct hits {
+	uint64_t n, ns, bytes;
+	struct site *sites;
+	uint32_t nsites, cap;
+	uint8_t slots[SITES_MAX * 2]; /* index + 1 */
+	struct site others;
+};
+
+/* Adds `one` (its n, ns, bytes) to its site; the site's own name is made of `name` when it is
+ * new. Returns 0 or -ENOMEM. */
+int hits_add(struct hits *, const struct site *one, const char *name);
+void hits_free(struct hits *);
+
+struct site_stacks;
+struct site_stacks *sites_stacks_open(void);
+void sites_stacks_close(struct site_stacks *);
+/* A number for the stack; 0: none, or no room. */
+uint32_t sites_stack_of(struct site_stacks *, const struct stack *);
+const struct text *sites_stack_text(const struct site_stacks *, uint32_t); /* NULL: none */
+
+#endif

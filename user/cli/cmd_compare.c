@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cmd_compare.c - `cudatrace compare` and `check`: saved runs against other saved runs. A
+ * recording is replayed into the sums that `stat --save` would have written of it. Needs no
+ * privileges.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "../compare/compare.h"
+#include "../session/session.h"
+#include "../trace/format.h"
+#include "../util/io/confine.h"
+#include "../util/msg.h"
+
+/* Without --fail-if: what is there of these must not grow by more. */
+static const char *const usual[] = { "total_api_time>+5%", "sync_time>+5%", "kernel_time>+5%",
+				     "failed_calls>+0" };
+
+struct comparison {
+	struct judge_expr *exprs;
+	size_t nexprs;
+	struct saved *saved; /* BASE first */
+	size_t nsaved;
+	struct compare *compared;
+	size_t ncompared;
+};
+
+static bool is_recording(int fd)
+{
+	char magic[TRACE_MAGIC_LEN];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	       !memcmp(magic, TRACE_MAGIC, sizeof(magic));
+}
+
+/* Returns a descriptor with the sums as JSON, or -errno after a message. */
+static int sums_of(const struct opts *o, const char *path, int recording)
+{
+	static const struct source_ops *const sources[] = { &source_replay };
+	struct opts replay = *o;
+	int fd = memfd_create("cudatrace-stat", MFD_CLOEXEC), status;
+	char name[64];
+
+	if (fd < 0) {
+		msg_error("%s: no memory for its sums: %s", path, strerror(errno));
+		return -ENOMEM;
+	}
+	snprintf(name, sizeof(name), "/dev/fd/%d", fd);
+	replay.replay = true;
+	replay.file = path;
+	replay.file_fd = recording;
+	replay.output = name;
+	replay.format = sinks_find("stat");
+	replay.stat = SINK_STAT_JSON;
+	status = session_run(&replay, sources, 1);
+	if (status) {
+		close(fd);
+		return -EINVAL;
+	}
+	return fd;
+}
+
+static int load(struct comparison *c, const struct opts *o, const char *path, int fd)
+{
+	int sums = -1, err;
+
+	if (is_recording(fd)) {
+		sums = sums_of(o, path, fd);
+		if (sums < 0)
+			return sums;
+	}
+	err = saved_open(&c->saved[c->nsaved++], sums < 0 ? fd : sums, path);
+	if (sums >= 0)
+		close(sums);
+	return err;
+}
+
+/* All of them, and then nothing is opened any more with privileges. */
+static int open_files(int *fds, const struct opts *o)
+{
+	for (int i = 0; i < o->nargs; i++) {
+		fds[i] = open(o->args[i], O_RDONLY | O_CLOEXEC);
+		if (fds[i] < 0) {
+			int err = -errno;
+
+			msg_error("%s cannot be opened: %s", o->args[i], strerror(-err));
+			return err;
+		}
+	}
+	/* sums of recordings are written to a file in memory */
+	confine(CONFINE_FILES);
+	confine_drop();
+	return 0;
+}
+
+static int parse(struct comparison *c, const char *const *texts, size_t n)
+{
+	char msg[512];
+
+	c->exprs = calloc(n + 1, sizeof(*c->exprs));
+	for (; c->exprs && c->nexprs < n; c->nexprs++) {
+		if (judge_parse(&c->exprs[c->nexprs], texts[c->nexprs], msg, sizeof(msg))) {
+			judge_free(&c->exprs[c->nexprs]);
+			msg_error("--fail-if: %s", msg);
+			return -EINVAL;
+		}
+	}
+	return c->exprs ? 0 : -ENOMEM;
+}
+
+/* Of the usual conditions those that all files have the numbers for. */
+static void drop_unknown(struct comparison *c)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->nexprs; i++) {
+		bool known = true;
+
+		for (size_t k = 0; k < c->nsaved; k++)
+			known &= saved_find(&c->saved[k], SAVED_SUMMARY, c->exprs[i].name) != NULL;
+		if (known)
+			c->exprs[kept++] = c->exprs[i];
+		else
+			judge_free(&c->exprs[i]);
+	}
+	c->nexprs = kept;
+}
+
+static int compare_all(struct comparison *c, const struct opts *o, const int *fds)
+{
+	int err;
+
+	c->saved = calloc((size_t)o->nargs, sizeof(*c->saved));
+	c->compared = calloc((size_t)o->nargs, sizeof(*c->compared));
+	err = c->saved && c->compared ? 0 : -ENOMEM;
+	if (!err)
+		err = o->nfail_if ? parse(c, o->fail_if, (size_t)o->nfail_if)
+				  : parse(c, usual, ARRAY_LEN(usual));
+	for (int i = 0; i < o->nargs && !err; i++)
+		err = load(c, o, o->args[i], fds[i]);
+	if (!err && !o->nfail_if)
+		drop_unknown(c);
+	for (size_t i = 1; i < c->nsaved && !err; i++)
+		err = compare_open(&c->compared[c->ncompared++], &c->saved[0], &c->saved[i],
+				   c->exprs, c->nexprs, o->level);
+	if (err == -ENOMEM)
+		msg_error("no memory to compare with");
+	return err;
+}
+
+/* 0, 1: a regression, 2: a condition that nothing can be told about is no condition. */
+static int status_of(const struct comparison *c)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < c->ncompared; i++) {
+		const struct judge_results *all = &c->compared[i].results;
+
+		for (size_t k = 0; k < all->n && c->compared[i].unknown; k++)
+			if (all->r[k].unknown)
+				msg_error("'%s' cannot be told: %s has no such number; was it "
+					  "saved without --gpu, or is the name another one?",
+					  all->r[k].expr->text,
+					  !all->r[k].c.now.n ? c->compared[i].now->path
+							     : c->compared[i].base->path);
+		if (c->compared[i].unknown)
+			return 2;
+		status |= c->compared[i].regressions != 0;
+	}
+	return status;
+}
+
+int cmd_compare(const struct opts *o)
+{
+	struct comparison c = { 0 };
+	struct out out;
+	int status = 2, *fds;
+
+	for (int i = 0; i < o->nargs; i++)
+		if (cmd_overwrites(o->args[i], o->output))
+			return 2;
+	fds = malloc((size_t)o->nargs * sizeof(*fds));
+	if (fds)
+		memset(fds, -1, (size_t)o->nargs * sizeof(*fds));
+	else
+		msg_error("no memory to compare with");
+	/* a command that is written to is started before privileges are given up */
+	if (fds && !out_open_output(&out, o->output, false, STDOUT_FILENO)) {
+		bool compared = !open_files(fds, o) && !compare_all(&c, o, fds);
+
+		if (compared)
+			compare_print(&out, o->compare_format, c.compared, c.ncompared, c.exprs,
+				      c.nexprs, CT_VERSION);
+		if (!cmd_finish(&out) && compared)
+			status = status_of(&c);
+	}
+	for (int i = 0; fds && i < o->nargs; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	free(fds);
+	for (size_t i = 0; i < c.ncompared; i++)
+		compare_close(&c.compared[i]);
+	for (size_t i = 0; i < c.nsaved; i++)
+		saved_close(&c.saved[i]);
+	for (size_t i = 0; i < c.nexprs; i++)
+		judge_free(&c.exprs[i]);
+	free(c.compared);
+	free(c.saved);
+	free(c.exprs);
+	return status;
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cmd_doctor.c - `cudatrace doctor [-p PID]`: what can be traced here, what cannot, and why.
+ * Attaches nothing to any program. Exit status 1 when tracing is not possible.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "../proc/target.h"
+#include "../resolve/names/known.h"
+#include "../source/probe/attach_kind.h"
+#include "../source/discover/discover.h"
+#include "../source/host.h"
+#include "../source/inject/inject_check.h"
+#include "../source/pids.h"
+#include "../source/probe/priv.h"
+#include "../util/msg.h"
+
+struct doctor {
+	const struct opts *o;
+	struct out out;
+	int nfiles, ndriver, nruntime;
+};
+
+static void line(struct doctor *d, const char *what, const char *value)
+{
+	out_fmt(&d->out, "%-14s %s\n", what, value);
+}
+
+/* ---- the machine ---- */
+
+/* The kind of probes that would be taken. The others are not tried: tracefs's locks are the
+ * whole machine's. Returns it, or -errno. */
+static int kinds(struct doctor *d)
+{
+	int best = attach_kind_try(d->o->probe_kind);
+	bool refused = best == -EPERM || best == -EACCES;
+	bool perf = best == ATTACH_PERF ||
+		    (d->o->probe_kind && !strcmp(d->o->probe_kind, attach_kind_name(ATTACH_PERF)));
+	char missing[64] = "";
+
+	if (refused || (best == ATTACH_PERF && !d->o->probe_kind))
+		priv_missing_for(perf && refused ? ATTACH_PERF : ATTACH_TRACEFS, missing,
+				 sizeof(missing));
+	out_fmt(&d->out, "%-14s ", "probes");
+	if (best > ATTACH_NONE)
+		out_fmt(&d->out, "%s", attach_kind_name((enum attach_kind)best));
+	else
+		out_fmt(&d->out, "none possible%s%s (%s)", d->o->probe_kind ? " of kind " : "",
+			d->o->probe_kind ? d->o->probe_kind : "",
+			strerror(best < 0 ? -best : ENOTSUP));
+	if (*missing)
+		out_fmt(&d->out, "; %sneeds %s too",
+			best < 0 ? "" : "tracefs, which detaches sooner, ", missing);
+	out_char(&d->out, '\n');
+	return best;
+}
+
+/* What a return probe can do to a program: docs/ARCHITECTURE.md, limits. */
+static const char session_returns[] =
+	"a coroutine that goes on in another thread inside a traced call ends its program "
+	"(SIGILL): use --no-return for such a program";
+static const char other_returns[] =
+	"CUDA called by a coroutine, or in a signal's handler on an alternate stack, inside a "
+	"traced call can end its program (SIGILL): "
+	"use --no-return for such a program, or Linux 6.13 or newer";
+
+static bool machine(struct doctor *d)
+{
+	char text[256], missing[128];
+	int ring = host_has_ringbuf(), kind;
+	bool btf = host_has_btf();
+
+	line(d, "kernel", host_kernel(text, sizeof(text)));
+	line(d, "BTF",
+	     btf ? "yes"
+		 : "no: /sys/kernel/btf/vmlinux is missing; a kernel with CONFIG_DEBUG_INFO_BTF=y "
+		   "is needed");
+	line(d, "ring buffer",
+	     ring > 0	      ? "yes"
+	     : ring == -EPERM ? "not known: not permitted"
+			      : "no: Linux 5.8 or newer is needed");
+	priv_missing(true, missing, sizeof(missing));
+	if (!*missing)
+		line(d, "privileges", "all that is needed");
+	else
+		out_fmt(&d->out, "%-14s missing: %s; type: sudo cudatrace doctor\n", "privileges",
+			missing);
+	kind = kinds(d);
+	if (kind > ATTACH_NONE)
+		line(d, "return probes", kind == ATTACH_SESSION ? session_returns : other_returns);
+	line(d, "pid namespace",
+	     host_initial_pid_ns()
+		     ? "the initial one"
+		     : "one of its own: only processes that are visible in it can be named");
+	return btf && ring > 0 && !*missing && kind > ATTACH_NONE;
+}
+
+/* ---- files ---- */
+
+static const char *role_text(const struct elf_scan *scan)
+{
+	switch (scan->role) {
+	case ELF_CUDART: return "shared CUDA runtime, by its exported symbols";
+	case ELF_DRIVER: return "CUDA driver, by its exported symbols";
+	case ELF_STATIC: return "static CUDA runtime inside, by the symbol table";
+	default: return "no function of CUDA's";
+	}
+}
+
+static int found(void *ctx, struct probe_file *f, pid_t pid)
+{
+	struct doctor *d = ctx;
+	const struct elf_scan *scan = &f->scan;
+	int can = 0, entry_only = 0;
+
+	(void)pid;
+	d->nfiles++;
+	d->ndriver += scan->role == ELF_DRIVER;
+	d->nruntime += scan->role == ELF_CUDART || scan->role == ELF_STATIC;
+	out_str(&d->out, "  ");
+	out_plain(&d->out, f->path, strlen(f->path));
+	out_char(&d->out, '\n');
+	out_fmt(&d->out, "    %-10s %s\n", "route", role_text(scan));
+	if (scan->version)
+		out_fmt(&d->out, "    %-10s %d.%d (from its %s)\n", "CUDA", scan->version / 1000,
+			scan->version % 1000 / 10, scan->version_from);
+	else
+		out_fmt(&d->out,
+			"    %-10s version not known: the newest form of each function is taken\n",
+			"CUDA");
+	for (int i = 0; i < scan->nprobes; i++) {
+		can += elf_can_probe(f->fd, scan->probes[i].offset) == 1;
+		entry_only += (api_funcs[scan->probes[i].func].flags & CT_S_CALLBACK) != 0;
+	}
+	out_fmt(&d->out, "    %-10s %d defined, %d selected, %d can carry a probe\n", "functions",
+		scan->ndefined, scan->nprobes, can);
+	if (entry_only)
+		out_fmt(&d->out,
+			"    %-10s %d that call the program back: no results and durations of "
+			"them\n",
+			"entry only", entry_only);
+	for (int i = 0; i < scan->nprobes; i++)
+		if (elf_can_probe(f->fd, scan->probes[i].offset) != 1)
+			out_fmt(&d->out,
+				"    %-10s %s: its first instruction cannot carry a probe\n",
+				"not seen", api_funcs[scan->probes[i].func].name);
+	return 0;
+}
+
+static const struct discover_ops discover_ops = { .found = found };
+
+/* Looks for CUDA's files: of one process, or of the whole machine (pid 0). */
+static int files(struct doctor *d, pid_t pid)
+{
+	struct capture_plan *plan = calloc(1, sizeof(*plan));
+	struct discover *discover = NULL;
+	int err;
+
+	if (!plan)
+		return -ENOMEM;
+	memcpy(plan->capture, d->o->select.shown, sizeof(plan->capture));
+	memcpy(plan->shown, d->o->select.shown, sizeof(plan->shown));
+	plan->pids = &pid;
+	plan->npids = pid ? 1 : 0;
+	d->nfiles = d->ndriver = d->nruntime = 0;
+	err = discover_open(&discover, plan, -1, &discover_ops, d);
+	if (!err)
+		err = discover_scan(discover);
+	discover_close(discover);
+	free(plan);
+	return err < 0 ? err : 0;
+}
+
+/* ---- a process ---- */
+
+static void gap(struct doctor *d, const char *text)
+{
+	out_fmt(&d->out, "  not seen: %s\n", text);
+}
+
+/* A statically linked runtime without symbols leaves only its device code as a trace. */
+static bool stripped_runtime(pid_t pid)
+{
+	uint64_t nothing[PLAN_WORDS] = { 0 };
+	struct elf_scan scan = { 0 };
+	int fd = host_open_exe(pid);
+	bool is = false;
+
+	if (fd < 0)
+		return false;
+	if (!elf_scan(fd, nothing, &scan)) {
+		is = scan.has_device_code && !scan.ndefined && !scan.imports_cuda;
+		elf_scan_free(&scan);
+	}
+	close(fd);
+	return is;
+}
+
+/* Which launches of kernels in one file will be named when the program runs already, and why
+ * others will not. */
+static void name_file(struct doctor *d, const struct known_file *f, bool driver)
+{
+	out_str(&d->out, "  ");
+	out_plain(&d->out, f->path, strlen(f->path));
+	out_fmt(&d->out, "\n    %-10s ", "names");
+	if (f->facts.nhandles)
+		out_fmt(&d->out, "from its symbols: %u host stubs, %u variables with handles",
+			f->facts.nstubs, f->facts.nhandles);
+	else if (f->facts.nstubs)
+		out_fmt(&d->out, "from its symbols: %u host stubs", f->facts.nstubs);
+	else if (f->index_err && f->index_err != -ENOENT)
+		out_fmt(&d->out, "its symbols cannot be read: %s", strerror(-f->index_err));
+	else
+		out_fmt(&d->out, "%s",
+			f->facts.symtab ? "its symbol table has no host stubs"
+					: "its symbol table is stripped");
+	if (!f->facts.nstubs && f->kernels == 1)
+		out_str(&d->out,
+			"; its device code holds one kernel, which any host stub in it must be");
+	else if (!f->facts.nstubs && f->kernels < 0)
+		out_str(&d->out, "; its device code cannot be read either");
+	if (!f->facts.nstubs && driver)
+		out_str(&d->out, "; launches by handle are named from the driver's memory, by host "
+				 "stub from the launch inside");
+	else if (!f->facts.nstubs && f->kernels != 1)
+		out_str(&d->out, "; its launches print as function=0x... unless the program starts "
+				 "under cudatrace");
+	out_char(&d->out, '\n');
+}
+
+/* Names of the kernels of a program that was not started by cudatrace. */
+static void names(struct doctor *d, pid_t pid)
+{
+	struct known_survey s = { 0 };
+	struct target *t;
+	int err = target_open(&t, pid, 0);
+
+	if (!err)
+		err = known_survey(t, &s);
+	if (err) {
+		out_fmt(&d->out, "  its device code cannot be looked at: %s\n", strerror(-err));
+	} else if (s.nfiles || s.driver) {
+		out_str(&d->out, "names of kernels, when traced from now on\n");
+		for (int i = 0; i < s.nfiles; i++)
+			name_file(d, &s.files[i], s.measured);
+		if (s.driver)
+			out_fmt(&d->out, "  %-12s %s\n", "driver",
+				s.measured ? "its memory tells the names of handles: CUDA's "
+					     "libraries, Triton and JAX included"
+					   : "of an unknown release: its memory is asked for the "
+					     "names of handles once it has "
+					     "the right one for a kernel whose name is certain");
+	}
+	known_survey_free(&s);
+	target_close(t);
+}
+
+static int process(struct doctor *d, pid_t pid)
+{
+	struct host_task task;
+	int err = pids_check(pid, false), exe;
+
+	if (err || host_task(pid, &task))
+		return -ESRCH;
+	exe = host_open_exe(pid);
+	if (exe >= 0)
+		close(exe);
+	if (exe == -EACCES || exe == -EPERM) {
+		out_flush(&d->out);
+		inject_check_refused(pid);
+		return exe;
+	}
+	out_fmt(&d->out, "\nprocess %d (", (int)pid);
+	out_plain(&d->out, task.comm, strlen(task.comm));
+	out_str(&d->out, ")\n");
+	out_flush(&d->out);
+	err = files(d, pid);
+	if (err) {
+		out_fmt(&d->out, "  its mapped files cannot be listed: %s\n", strerror(-err));
+		return err;
+	}
+	if (!d->nfiles)
+		out_str(&d->out, "  it has not loaded CUDA: 'cudatrace -p' waits until it does\n");
+	names(d, pid);
+	if (stripped_runtime(pid))
+		gap(d, "runtime calls of the executable: a CUDA runtime is linked into it and its "
+		       "symbols are stripped; the\n"
+		       "            driver calls that they make are seen");
+	if (d->nruntime && !d->ndriver)
+		gap(d, "driver calls: libcuda is not loaded (no call has needed it yet, or no "
+		       "driver is installed)");
+	if (task.seccomp)
+		out_str(&d->out,
+			"  sandboxed (seccomp): from Linux 6.11 on a return probe is a system "
+			"call, which the sandbox may\n"
+			"            answer by killing the process: trace it with --no-return\n");
+	return 0;
+}
+
+int cmd_doctor(const struct opts *o)
+{
+	struct doctor d = { .o = o };
+	bool good;
+	int err = 0;
+
+	if (out_open(&d.out, NULL, false)) {
+		msg_error("cannot write to standard output");
+		return 1;
+	}
+	good = machine(&d);
+	for (int i = 0; i < o->npids && !err; i++)
+		err = process(&d, o->pids[i]);
+	if (!o->npids) {
+		out_str(&d.out, "\nlibraries of all processes, and installed ones\n");
+		out_flush(&d.out);
+		err = files(&d, 0);
+		if (!err && !d.nfiles)
+			out_str(&d.out, "  none: they are probed as soon as a program loads one\n");
+	}
+	out_str(&d.out,
+		"\na return probe replaces the return address: a C++ exception, or a thread's "
+		"cancellation, that unwinds through\n"
+		"a traced call ends the program; trace programs that do so with --no-return\n");
+	if (cmd_finish(&d.out) || err)
+		return 1;
+	return good ? 0 : 1;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cmd_export.c - `cudatrace export`: a recording as a file for another program: a replay into
+ * the output of that name, with all that the recording has. Needs no privileges.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "../session/session.h"
+#include "../util/msg.h"
+
+#define RECORDING ".ctrace"
+
+/* app.ctrace becomes app.html, in the same folder. The caller frees. NULL: no memory. */
+static char *named_after(const char *file, const char *suffix)
+{
+	size_t n = strlen(file), cut = strlen(RECORDING);
+	char *path;
+
+	if (n > cut && !strcmp(file + n - cut, RECORDING) && file[n - cut - 1] != '/')
+		n -= cut;
+	return asprintf(&path, "%.*s%s", (int)n, file, suffix) < 0 ? NULL : path;
+}
+
+int cmd_export(const struct opts *o)
+{
+	static const struct source_ops *const sources[] = { &source_replay };
+	struct opts all = *o;
+	char *path = NULL;
+	int status = 1;
+
+	if (!o->output) {
+		all.output = path = named_after(o->file, o->format->suffix);
+		if (!path) {
+			msg_error("no memory to start with");
+			return 1;
+		}
+	}
+	if (cmd_overwrites(o->file, all.output)) {
+		status = 2;
+		goto out;
+	}
+	/* what was recorded, stacks and calls inside calls, is what is wanted of a file; a sum
+	 * would have the latter twice */
+	all.stack = OPTS_STACK_DWARF;
+	all.nested = !(o->format->flags & SINKS_FOLDS);
+	status = session_run(&all, sources, 1);
+	if ((!status || status == 3) && strcmp(all.output, "-"))
+		msg_note("written: %s", all.output);
+out:
+	free(path);
+	return status;
+}

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cmd_info.c - `cudatrace info FILE`: what a recording holds, and what of it cannot be read.
+ * Exit status 3 when something in it is damaged; an end that was cut off is no damage.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd.h"
+#include "../event/muted.h"
+#include "../trace/reader.h"
+#include "../util/keyed.h"
+#include "../util/io/ended.h"
+#include "../util/io/confine.h"
+#include "../util/msg.h"
+#include "../util/parse.h"
+#include "../util/utf8.h"
+
+#define PROCESSES_SHOWN 1000
+#define PROCESSES_MAX 100000
+#define LOOKS_MAX 16 /* processes with one pid that are looked through for the right one */
+#define HOST_MAX 255
+
+struct info_process {
+	struct process p; /* as it was last; without info */
+	uint32_t older;	  /* one with the same pid, its place + 1; 0: none */
+	uint32_t rank, world_size;
+	char *host;
+	uint64_t calls, works;
+};
+
+/* By pid, the newest. */
+struct info_pid {
+	uint32_t pid, newest;
+};
+
+struct info {
+	struct out out;
+	struct process_table *procs;
+	struct info_process *processes;
+	struct keyed pids; /* of struct info_pid */
+	uint32_t nprocesses, cap, last;
+	uint64_t beyond; /* records of processes that there was no room for */
+	uint64_t kinds[CT_KIND_END], unknown_kinds, failed, unfinished;
+	uint64_t first_ns, last_ns;
+	struct muted_sum muted; /* calls without records */
+	uint64_t lost[CT_LOSS_END], gaps;
+	struct unprobed_sum unprobed;
+	uint64_t clocks, first_offset_ns;
+	int64_t drift_ns;
+};
+
+static void text_line(struct info *in, const char *key, const char *value)
+{
+	out_fmt(&in->out, "%-14s ", key);
+	out_plain(&in->out, value, strlen(value));
+	out_char(&in->out, '\n');
+}
+
+static void count_line(struct info *in, const char *key, uint64_t n)
+{
+	if (n)
+		out_fmt(&in->out, "%-14s %llu\n", key, (unsigned long long)n);
+}
+
+/* A line of the head, if it is there. */
+static void head_line(struct info *in, const struct reader *r, const char *key, const char *shown)
+{
+	char text[1024];
+
+	if (reader_value(reader_head(r), key, text, sizeof(text)))
+		text_line(in, shown, text);
+}
+
+/* All lines of one key: GPUs, arguments. */
+static void head_lines(struct info *in, const struct reader *r, const char *key, const char *shown,
+		       bool one_line)
+{
+	const char *at = reader_head(r);
+	size_t n = strlen(key);
+	bool any = false;
+
+	for (; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
+		if (strncmp(at, key, n) || at[n] != ' ')
+			continue;
+		if (!any || !one_line)
+			out_fmt(&in->out, "%s%-14s", any ? "\n" : "", any ? "" : shown);
+		any = true;
+		out_char(&in->out, ' ');
+		out_plain(&in->out, at + n + 1, strcspn(at + n + 1, "\n"));
+	}
+	if (any)
+		out_char(&in->out, '\n');
+}
+
+static void time_line(struct info *in, const char *key, uint64_t realtime_ns)
+{
+	time_t s = (time_t)(realtime_ns / 1000000000);
+	char text[64];
+	struct tm tm;
+
+	if (!gmtime_r(&s, &tm))
+		return;
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	out_fmt(&in->out, "%-14s %s.%06uZ\n", key, text,
+		(unsigned int)(realtime_ns % 1000000000 / 1000));
+}
+
+/* ---- records ---- */
+
+static bool same_process(const struct info_process *i, const struct process *p)
+{
+	return i->p.pid == p->pid &&
+	       (i->p.start_boottime_ns == p->start_boottime_ns || !i->p.start_boottime_ns);
+}
+
+/* The place of one more; PROCESSES_MAX: there is none. */
+static uint32_t new_process(struct info *in, const struct process *p)
+{
+	struct info_pid *pid;
+	bool made;
+
+	if (in->nprocesses == PROCESSES_MAX)
+		return PROCESSES_MAX;
+	if (in->nprocesses == in->cap) {
+		uint32_t cap = in->cap ? in->cap * 2 : 64;
+		struct info_process *more = realloc(in->processes, cap * sizeof(*more));
+
+		if (!more)
+			return PROCESSES_MAX;
+		in->processes = more;
+		in->cap = cap;
+	}
+	pid = keyed_get(&in->pids, &p->pid, &made);
+	if (!pid)
+		return PROCESSES_MAX;
+	in->processes[in->nprocesses] = (struct info_process){ .p = *p,
+							       .older = made ? 0 : pid->newest + 1,
+							       .rank = CT_UNKNOWN,
+							       .world_size = CT_UNKNOWN };
+	in->processes[in->nprocesses].p.info = NULL;
+	pid->newest = in->nprocesses;
+	return in->nprocesses++;
+}
+
+/* NULL: there is no room for it, which is counted. */
+static struct info_process *process_of(struct info *in, const struct process *p)
+{
+	const struct info_pid *pid;
+	uint32_t at;
+	int looks = 0;
+
+	if (in->last < in->nprocesses && same_process(&in->processes[in->last], p))
+		return &in->processes[in->last];
+	pid = keyed_find(&in->pids, &p->pid);
+	for (at = pid ? pid->newest + 1 : 0; at && looks++ < LOOKS_MAX;
+	     at = in->processes[at - 1].older) {
+		if (!same_process(&in->processes[at - 1], p))
+			continue;
+		in->last = at - 1;
+		return &in->processes[in->last];
+	}
+	at = new_process(in, p);
+	if (at == PROCESSES_MAX) {
+		in->beyond++;
+		return NULL;
+	}
+	in->last = at;
+	return &in->processes[at];
+}
+
+static int learn_process(struct info *in, const struct ct_hdr *h)
+{
+	const struct process *p = process_table_find(in->procs, h->pid);
+	struct info_process *i = p ? process_of(in, p) : NULL;
+
+	if (!i)
+		return p ? 0 : -ENOMEM;
+	i->p = *p;
+	i->p.info = NULL;
+	if (!p->info)
+		return 0;
+	i->rank = p->info->rank;
+	i->world_size = p->info->world_size;
+	free(i->host);
+	i->host = strndup(p->info->host, HOST_MAX);
+	if (i->host)
+		utf8_plain(i->host, false);
+	return i->host ? 0 : -ENOMEM;
+}
+
+static void learn_clock(struct info *in, const struct ct_clock *c)
+{
+	uint64_t offset = c->realtime_ns - c->h.start_ns;
+
+	if (!in->clocks++)
+		in->first_offset_ns = offset;
+	in->drift_ns = (int64_t)(offset - in->first_offset_ns);
+}
+
+static int take(struct info *in, const struct ct_hdr *h)
+{
+	const struct process *p;
+	struct info_process *i;
+
+	if (h->kind < CT_KIND_END)
+		in->kinds[h->kind]++;
+	else
+		in->unknown_kinds++;
+	if (process_table_record(in->procs, h))
+		return -ENOMEM;
+	/* stored for what it says about others' devices */
+	if (h->kind == CT_CALL && h->flags & CT_F_HIDDEN) {
+		in->kinds[CT_CALL]--;
+		return 0;
+	}
+	switch (h->kind) {
+	case CT_PROCESS:
+	case CT_EXEC:
+	case CT_PROCESS_INFO: return learn_process(in, h);
+	case CT_CLOCK: learn_clock(in, (const struct ct_clock *)h); return 0;
+	case CT_LOST:
+		in->gaps++;
+		if (((const struct ct_lost *)h)->cause < CT_LOSS_END)
+			losses_add(&in->lost[((const struct ct_lost *)h)->cause],
+				   ((const struct ct_lost *)h)->count);
+		return 0;
+	case CT_UNPROBED: unprobed_add(&in->unprobed, (const struct ct_unprobed *)h); return 0;
+	case CT_MUTED: muted_add(&in->muted, (const struct ct_muted *)h); return 0;
+	case CT_CALL:
+		in->failed += api_failed((const struct ct_call *)h);
+		in->unfinished += (h->flags & (CT_F_UNFINISHED | CT_F_PENDING)) == CT_F_UNFINISHED;
+		break;
+	}
+	if (h->kind != CT_CALL && h->kind != CT_FOREIGN && !kind_is(h->kind, KIND_STREAM))
+		return 0;
+	p = process_table_find(in->procs, h->pid);
+	if (!p)
+		return -ENOMEM;
+	i = process_of(in, p);
+	if (i) {
+		i->calls += !kind_is(h->kind, KIND_STREAM);
+		i->works += kind_is(h->kind, KIND_STREAM);
+	}
+	if (h->start_ns && h->start_ns < in->first_ns)
+		in->first_ns = h->start_ns;
+	if (h->end_ns > in->last_ns)
+		in->last_ns = h->end_ns;
+	return 0;
+}
+
+/* ---- what is printed ---- */
+
+static void print_head(struct info *in, const struct reader *r)
+{
+	uint64_t start_ns = reader_number(reader_head(r), "start_ns");
+
+	if (!*reader_head(r))
+		text_line(in, "head", "damaged: where and when this was recorded is not known");
+	head_line(in, r, "version", "cudatrace");
+	head_line(in, r, "host", "host");
+	head_line(in, r, "kernel", "kernel");
+	head_line(in, r, "driver", "driver");
+	head_lines(in, r, "gpu", "GPUs", false);
+	head_lines(in, r, "arg", "options", true);
+	head_line(in, r, "traced", "traced");
+	head_lines(in, r, "merged", "merged", false);
+	if (start_ns)
+		time_line(in, "begun",
+			  start_ns + reader_number(reader_head(r), "realtime_offset_ns"));
+}
+
+static void print_processes(struct info *in)
+{
+	uint32_t n;
+
+	count_line(in, "processes", in->nprocesses);
+	for (n = 0; n < in->nprocesses && n < PROCESSES_SHOWN; n++) {
+		const struct info_process *i = &in->processes[n];
+
+		out_fmt(&in->out, "  %-12u ", i->p.shown_pid);
+		out_plain(&in->out, i->p.comm, strnlen(i->p.comm, CT_COMM_LEN));
+		if (i->rank != CT_UNKNOWN)
+			out_fmt(&in->out, ", rank %u", i->rank);
+		if (i->rank != CT_UNKNOWN && i->world_size != CT_UNKNOWN)
+			out_fmt(&in->out, " of %u", i->world_size);
+		if (i->host && *i->host) {
+			out_str(&in->out, ", on ");
+			out_plain(&in->out, i->host, strlen(i->host));
+		}
+		out_fmt(&in->out, ": %llu calls", (unsigned long long)i->calls);
+		if (i->works)
+			out_fmt(&in->out, ", %llu on the device", (unsigned long long)i->works);
+		out_char(&in->out, '\n');
+	}
+	if (in->nprocesses > n)
+		out_fmt(&in->out, "  and %u more\n", in->nprocesses - n);
+	if (in->beyond)
+		out_fmt(&in->out,
+			"  %llu records are of further processes, which are not counted here\n",
+			(unsigned long long)in->beyond);
+}
+
+static void print_functions(struct info *in, struct reader *r)
+{
+	const struct trace_func *f;
+
+	for (int i = 0; (f = funcs_at(reader_funcs(r), i)); i++)
+		if (f->row < 0)
+			out_fmt(&in->out, "%-14s %s: %s\n", "not known", f->name,
+				f->fit == FUNCS_CHANGED
+					? "another version's, with other arguments: shown with "
+					  "bare words"
+					: "not in this version: shown with bare words");
+}
+
+/* Calls that have no records, behind the number of those that have: " and ~288500 ±2 % that were
+ * not recorded (cudaGetDevice)". */
+static void print_muted(struct info *in, const struct reader *r)
+{
+	uint64_t calls = muted_calls(&in->muted);
+	char number[32], margin[96], names[1024];
+	bool named = reader_end(r) && reader_value(reader_end(r), "muted", names, sizeof(names));
+
+	if (!calls && !muted_error(&in->muted.unseen) && !named)
+		return;
+	muted_margin(margin, sizeof(margin), calls, &in->muted.unseen);
+	if (calls)
+		out_fmt(&in->out, "%-14s %s%s calls have no records", "muted",
+			muted_number(number, sizeof(number), calls, &in->muted.unseen), margin);
+	else
+		out_fmt(&in->out, "%-14s %s calls have no records", "muted",
+			in->muted.unseen.above ? "some" : "an unknown number of");
+	if (named) {
+		out_str(&in->out, ", of ");
+		out_plain(&in->out, names, strlen(names));
+	}
+	out_char(&in->out, '\n');
+}
+
+static void print_counts(struct info *in, const struct reader *r)
+{
+	static const struct {
+		uint16_t kind;
+		const char *name;
+	} kinds[] = { { CT_KERNEL, "kernels" },	 { CT_COPY, "copies" },
+		      { CT_SET, "sets" },	 { CT_SYNC, "waits" },
+		      { CT_GRAPH, "graphs" },	 { CT_MEMORY, "memory" },
+		      { CT_MANAGED, "managed" }, { CT_OVERHEAD, "overheads" },
+		      { CT_MARKER, "ranges" },	 { CT_COUNTER, "samples" },
+		      { CT_EVENT, "events" },	 { CT_STACK, "stacks" },
+		      { CT_NAME, "names" } };
+	uint64_t calls = in->kinds[CT_CALL] + in->kinds[CT_FOREIGN];
+
+	out_fmt(&in->out, "%-14s %llu", "calls", (unsigned long long)calls);
+	if (in->failed)
+		out_fmt(&in->out, ", %llu failed", (unsigned long long)in->failed);
+	if (in->unfinished)
+		out_fmt(&in->out, ", %llu unfinished", (unsigned long long)in->unfinished);
+	out_char(&in->out, '\n');
+	print_muted(in, r);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		count_line(in, kinds[i].name, in->kinds[kinds[i].kind]);
+	count_line(in, "of new kinds", in->unknown_kinds);
+	if (in->last_ns >= in->first_ns)
+		out_fmt(&in->out, "%-14s %.6f s\n", "span",
+			(double)(in->last_ns - in->first_ns) / 1e9);
+}
+
+static void print_end(struct info *in, const struct reader *r, const struct reader_stats *s)
+{
+	char text[256];
+	uint64_t status;
+	bool any = false;
+
+	if (in->clocks)
+		out_fmt(&in->out,
+			"%-14s read %llu times; the time of day moved by %lld ns against the "
+			"rest\n",
+			"clocks", (unsigned long long)in->clocks, (long long)in->drift_ns);
+	for (int i = 0; i < CT_LOSS_END; i++) {
+		if (!in->lost[i])
+			continue;
+		out_fmt(&in->out, "%-14s %llu %s\n", any ? "" : "lost",
+			(unsigned long long)in->lost[i], loss_text((enum ct_loss)i));
+		any = true;
+	}
+	if (!any)
+		text_line(in, "lost", "nothing");
+	else
+		count_line(in, "gaps", in->gaps);
+	if (unprobed_any(&in->unprobed)) {
+		unprobed_text(text, sizeof(text), &in->unprobed);
+		text_line(in, "unprobed", text);
+	}
+	out_fmt(&in->out, "%-14s %llu bytes, %llu blocks%s\n", "file", (unsigned long long)s->bytes,
+		(unsigned long long)s->blocks, s->indexed ? ", with an index" : ", no index");
+	if (s->damaged || s->malformed)
+		out_fmt(&in->out, "%-14s %llu places, %llu bytes, at least %llu records\n",
+			"damaged", (unsigned long long)s->damaged + s->malformed,
+			(unsigned long long)s->damaged_bytes, (unsigned long long)s->lost_records);
+	if (s->cut_bytes)
+		out_fmt(&in->out, "%-14s the last %llu bytes are a part of a block\n", "cut off",
+			(unsigned long long)s->cut_bytes);
+	if (!s->ended)
+		text_line(in, "end", "none: whoever wrote this was killed, or writes still");
+	else if (reader_end(r) && reader_value(reader_end(r), "reason", text, sizeof(text)))
+		text_line(in, "end", text);
+	if (reader_end(r) && reader_value(reader_end(r), "wait_status", text, sizeof(text)) &&
+	    !parse_u64(text, 0, 0xffff, &status))
+		text_line(in, "program", ended_text((int)status, text, sizeof(text)));
+}
+
+static int read_all(struct info *in, struct reader *r)
+{
+	const struct ct_hdr *h;
+	int n, err;
+
+	while ((n = reader_next(r, &h)) == 1) {
+		err = take(in, h);
+		if (err)
+			return err;
+	}
+	return n;
+}
+
+int cmd_info(const struct opts *o)
+{
+	struct info in = { .first_ns = UINT64_MAX };
+	struct reader_stats stats = { 0 };
+	struct reader *r = NULL;
+	int err, status = 1;
+
+	if (out_open(&in.out, NULL, false)) {
+		msg_error("cannot write to standard output");
+		return 1;
+	}
+	confine(0);
+	keyed_open(&in.pids, sizeof(struct info_pid), sizeof(uint32_t), PROCESSES_MAX);
+	in.procs = process_table_open();
+	err = in.procs ? reader_open(&r, o->file) : -ENOMEM;
+	confine_drop();
+	if (err)
+		msg_error("cannot read %s: %s", o->file, reader_error(err));
+	else
+		err = read_all(&in, r);
+	if (r && err)
+		msg_error("reading %s failed: %s", o->file, strerror(-err));
+	if (!err) {
+		reader_stats(r, &stats);
+		print_head(&in, r);
+		print_processes(&in);
+		print_counts(&in, r);
+		print_functions(&in, r);
+		print_end(&in, r, &stats);
+		status = stats.damaged || stats.malformed ? 3 : 0;
+	}
+	for (uint32_t i = 0; i < in.nprocesses; i++)
+		free(in.processes[i].host);
+	free(in.processes);
+	keyed_close(&in.pids);
+	process_table_close(in.procs);
+	reader_close(r);
+	return cmd_finish(&in.out) ? 1 : status;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cmd_merge.c - `cudatrace merge`: several recordings as one; says how they were placed in time. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "../trace/merge.h"
+#include "../trace/reader.h"
+#include "../util/io/confine.h"
+#include "../util/msg.h"
+
+static void say_placed(const struct merge *m)
+{
+	struct merge_placed p;
+
+	for (int i = 1; i < merge_count(m); i++) {
+		merge_placed(m, i, &p);
+		if (p.same_host)
+			msg_note("%s: of the same host as the first one; its times are exact",
+				 p.path);
+		else if (p.unsynced)
+			msg_warn("%s: of another host (%s); times moved by %.6f s by the hosts' "
+				 "clocks of the day, "
+				 "of which at least one is set by nobody: they may be off by any "
+				 "time",
+				 p.path, p.host, (double)p.shift_ns / 1e9);
+		else
+			msg_note("%s: of another host (%s); times moved by %.6f s, right within "
+				 "%.6f s if both "
+				 "hosts' clocks are as good as their kernels say; they moved by "
+				 "%.6f s against each other",
+				 p.path, p.host, (double)p.shift_ns / 1e9, (double)p.error_ns / 1e9,
+				 (double)p.drift_ns / 1e9);
+	}
+}
+
+static int add_all(struct merge *m, const struct opts *o)
+{
+	for (int i = 0; i < o->nargs; i++) {
+		int err = merge_add(m, o->args[i]);
+
+		if (err == -ENOTSUP)
+			msg_error("%s: it, or the first one, was cut off before its clocks were "
+				  "read: it cannot "
+				  "be placed beside another "
+				  "host's",
+				  o->args[i]);
+		else if (err == -E2BIG)
+			msg_error("more than %d recordings at once; merge some of them first",
+				  MERGE_MAX);
+		else if (err)
+			msg_error("cannot read %s: %s", o->args[i], reader_error(err));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int write_all(struct merge *m, const struct opts *o)
+{
+	char *head = merge_head(m);
+	struct writer *w = NULL;
+	int err = head ? writer_open(&w, o->output, head) : -ENOMEM, e;
+
+	free(head);
+	confine_drop();
+	if (!err)
+		err = merge_write(m, w);
+	e = writer_close(w);
+	err = err ? err : e;
+	if (err)
+		msg_error("writing %s failed: %s", o->output, writer_error(err));
+	return err;
+}
+
+int cmd_merge(const struct opts *o)
+{
+	struct merge *m;
+	int err;
+
+	/* an input would become the output's FILE.old under our hands */
+	for (int i = 0; i < o->nargs; i++)
+		if (cmd_overwrites(o->args[i], o->output))
+			return 2;
+	confine(CONFINE_FILES);
+	m = merge_open();
+	if (!m) {
+		msg_error("no memory to start with");
+		return 1;
+	}
+	err = add_all(m, o);
+	if (!err)
+		say_placed(m);
+	if (!err)
+		err = write_all(m, o);
+	if (!err && merge_same(m))
+		msg_note("%llu records are in several of the recordings: each is taken once",
+			 (unsigned long long)merge_same(m));
+	if (!err && merge_lost(m))
+		msg_warn("%llu records of the inputs could not be read",
+			 (unsigned long long)merge_lost(m));
+	merge_close(m);
+	return err ? 1 : 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cmd_schema.c - `cudatrace schema`: prints docs/schema.json, which the assembler puts into the
+ * binary. The path is relative to the directory where make runs; the object depends on the file.
+ */
+#include "cmd.h"
+#include "../util/msg.h"
+
+__asm__(".section .rodata\n"
+	".global cmd_schema_begin, cmd_schema_end\n"
+	"cmd_schema_begin:\n"
+	".incbin \"docs/schema.json\"\n"
+	"cmd_schema_end:\n"
+	".previous\n");
+extern const char cmd_schema_begin[], cmd_schema_end[];
+
+int cmd_schema(const struct opts *o)
+{
+	struct out out;
+
+	(void)o;
+	if (out_open(&out, NULL, false)) {
+		msg_error("cannot write to standard output");
+		return 1;
+	}
+	out_mem(&out, cmd_schema_begin, (size_t)(cmd_schema_end - cmd_schema_begin));
+	return cmd_finish(&out);
+}

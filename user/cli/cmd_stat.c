@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cmd_stat.c - `cudatrace stat`: a trace that only counts. The options say all of it but how often. */
+#include "cmd.h"
+#include "../session/session.h"
+#include "../util/msg.h"
+
+/* Each run is one of its own, with sums of its own, one after the other in the files. */
+static int run_again(const struct opts *o)
+{
+	struct opts one = *o;
+	int status = 0;
+
+	for (uint64_t i = 0; i < o->runs && !status; i++) {
+		msg_note("run %llu of %llu", (unsigned long long)i + 1,
+			 (unsigned long long)o->runs);
+		one.append = o->append || i;
+		status = cmd_trace(&one);
+		if ((status || session_interrupted()) && i + 1 < o->runs) {
+			msg_warn("run %llu ended %s: the others are left out",
+				 (unsigned long long)i + 1,
+				 status ? "with an error" : "before its time");
+			return status ? status : 1;
+		}
+	}
+	return status;
+}
+
+int cmd_stat(const struct opts *o)
+{
+	if (o->replay)
+		return cmd_replay(o);
+	return o->runs > 1 ? run_again(o) : cmd_trace(o);
+}

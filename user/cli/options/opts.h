@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * opts.h - what the user asked for, from the command line. Only opts, the session and the
+ * commands know struct opts.
+ */
+#ifndef CT_OPTS_H
+#define CT_OPTS_H
+
+#include "../../compare/compare.h"
+#include "../../event/select.h"
+#include "../../format/sinks.h"
+
+enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
+enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
+
+enum opts_counters { OPTS_COUNTERS_TABLE, OPTS_COUNTERS_JSON, OPTS_COUNTERS_CSV };
+
+/* The commands, as bits: which options each has. */
+enum opts_cmd {
+	OPTS_TRACE = 1,
+	OPTS_LIST = 2,
+	OPTS_DOCTOR = 4,
+	OPTS_SCHEMA = 8,
+	OPTS_FOLDED = 16,
+	OPTS_STUCK = 32,
+	OPTS_COUNTERS = 64,
+	OPTS_RECORD = 256,
+	OPTS_REPLAY = 512,
+	OPTS_INFO = 1024,
+	OPTS_MERGE = 2048,
+	OPTS_STAT = 1 << 12,
+	OPTS_SERVE = 1 << 13,
+	OPTS_EXPORT = 1 << 14,
+	OPTS_MEM = 1 << 15,
+	OPTS_ADVISE = 1 << 16,
+	OPTS_TOP = 1 << 17,
+	OPTS_COMPARE = 1 << 20,
+};
+
+struct opts {
+	enum opts_cmd command;
+
+	/* what to trace */
+	pid_t *pids;
+	int npids;
+	pid_t tid; /* 0: off */
+	/* children too: of the processes of -p where it is asked for, of CMD unless no_follow */
+	bool follow;
+	bool no_follow;
+	const char *cgroup; /* a path; NULL: off */
+	const char *library;
+	enum api_domain domain; /* API_DOMAIN_END: both */
+	const char *user;
+	const char **env; /* VAR=VAL or VAR; NULL-terminated; NULL: none */
+	int nenv;
+	char *const *cmd; /* NULL: none */
+
+	/* what to show */
+	struct selection select;
+	bool events_given;
+	bool failed;
+	uint64_t min_duration_ns, min_size_bytes;
+	uint64_t unfinished_ns; /* show a call that has not returned for so long; 0: off */
+	uint64_t over_ns;	/* stuck: inside a call for so long */
+	bool watch;		/* stuck: again and again */
+	const char *comm;
+	bool one_device; /* export: only what concerns the device `device` */
+	uint32_t device;
+	bool nested, enter_exit, keep_chatty;
+	/* serve, top: class query too, which they leave out unless -e says what to count */
+	bool queries;
+	enum opts_stack stack; /* how the user stack of each call is taken */
+	bool no_python;	       /* native frames only */
+	bool mangled, full_names;
+	bool stack_args;		/* perfetto: stacks as arguments */
+	bool all_tables;		/* nsys-sqlite: those without rows too */
+	uint8_t by;			/* stat: enum book_by */
+	bool hist;			/* stat: with histograms */
+	enum sink_stat stat;		/* stat: how */
+	struct sink_advise advise;	/* advise: how */
+	struct sink_advise *advise_how; /* the command's own of it; NULL: another command */
+	bool advise_fail;		/* advise: findings are a failure */
+	const char *listen;		/* serve */
+	bool batch;			/* top: blocks of text */
+	uint8_t sort;			/* top: enum top_sort */
+	/* stat: a file for `compare`, beside what is printed; NULL: none */
+	const char *save;
+	uint64_t runs;	      /* stat: how often CMD is run */
+	const char **fail_if; /* compare: conditions */
+	int nfail_if;
+	double level; /* compare: chance of a false alarm */
+	enum compare_format compare_format;
+	struct sink_mem mem; /* mem */
+	bool no_stack;
+	bool leak_check;	   /* leaks are an exit status */
+	uint64_t kernels;	   /* serve: told apart by name; 0: not at all */
+	uint64_t processes;	   /* serve: that the counts have room for */
+	uint64_t otlp_interval_ns; /* serve: of the pushes to `otlp` */
+
+	/* how */
+	const char *output; /* NULL: stdout */
+	bool append;
+	const struct sinks_row *format;
+	enum sink_time time;
+	bool time_given;
+	enum sink_weight weight;
+	bool weight_given;
+	bool tid_column;
+	enum opts_color color;
+	bool counts, counts_only;
+	const char *otlp;     /* address to push spans to, or "env"; NULL: off */
+	uint64_t otlp_min_ns; /* what takes less is no span */
+	bool otlp_min_given;
+	uint64_t otlp_wait_ns; /* for a collector that takes nothing */
+
+	/* what the device does */
+	bool gpu, by_cupti; /* device records; CUPTI has the calls too */
+	uint32_t gpu_kinds; /* enum agent_kind */
+	uint32_t gpu_graph; /* 1: whole graphs */
+	uint32_t gpu_clock; /* enum agent_clock */
+	uint32_t gpu_buffer_bytes, gpu_buffers;
+	const char *cupti; /* a path; NULL: found */
+	/* recordings */
+	bool record, replay;	 /* store instead of printing; print what was stored */
+	bool export;		 /* replay: into a file for another program */
+	const char *file;	 /* replay: the recording */
+	int file_fd;		 /* replay: of it, where it is open already; 0: it is not */
+	uint64_t from_ns, to_ns; /* replay: after its begin; to_ns 0: to the end */
+	uint64_t max_bytes;	 /* record: of a file, or of memory; 0: no limit */
+	uint64_t rotate;	 /* record: old files kept; 0: none, ends at max_bytes */
+	uint64_t last_ns;	 /* record: in memory, so much; 0: all, in the file */
+	const char *dump_on;	 /* record: with last_ns; NULL: a signal */
+
+	/* from when */
+	uint64_t delay_ns;		/* 0: at once */
+	const char *start_on, *stop_on; /* NULL: by time */
+
+	/* counters */
+	bool counters; /* in a trace */
+	uint64_t interval_ns;
+	const char *metrics;		    /* a comma list, or "help"; NULL: the usual ones */
+	const char *chip;		    /* of --metrics help; NULL: the first GPU's */
+	enum opts_counters counters_format; /* of the rows of `cudatrace counters` */
+
+	/* until when */
+	uint64_t duration_ns; /* 0: no limit */
+	uint64_t count;	      /* 0: no limit */
+
+	/* the machinery */
+	bool no_return, strict;
+	uint32_t ring_bytes; /* 0: as much as what is traced needs */
+	const char *probe_kind;
+	int verbose;
+
+	char *const *argv;	 /* the command line as it was given */
+	bool help, version;	 /* print that and do nothing else */
+	const char *const *args; /* list: what stands after the options */
+	int nargs;
+};
+
+/*
+ * Parses what comes after the command's name: argv[0] is skipped. Returns 0, or -EINVAL after
+ * one message. The strings of argv are kept by pointer. opts_free() is safe after a failure.
+ */
+int opts_parse(struct opts *, enum opts_cmd, int argc, char **argv);
+void opts_free(struct opts *);
+
+/* What is traced, in a few words for a heading: CMD and its arguments, or the processes. Returns
+ * buf. */
+const char *opts_title(const struct opts *, char *buf, size_t size);
+
+/*
+ * What may stand for the last of the n words after the program's (or the command's) name, one a
+ * line; a line that begins with ':' says what the shell completes by itself (:file, :directory,
+ * :user, :pid, and `:command N`: words[N] and on are another program's line). commands: their
+ * names, where one may stand; NULL: none may.
+ */
+void opts_complete(struct out *, enum opts_cmd, const char *const *commands,
+		   const char *const *words, int n);
+
+/* The help text of a command. */
+void opts_help(struct out *, enum opts_cmd);
+
+#endif

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * opts_check.c - what is wrong with a command line as a whole, each of whose options is right:
+ * options that contradict each other, and options that would be taken and do nothing. Whatever
+ * is given has an effect or is refused. To add an option that belongs to another one: a rule
+ * here. Knows no source and no sink.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "opts_rows.h"
+#include "../../stat/book.h"
+#include "../../top/model.h"
+#include "../../util/msg.h"
+
+struct line {
+	const struct opts *o;
+	const unsigned char *given;
+};
+
+/* A wrong combination: both true. */
+struct rule {
+	bool first, second;
+	const char *text;
+};
+
+/* How the option was given, also when with the value that it has by itself; NULL: it was not. */
+static const char *given_as(const struct line *l, const char *option)
+{
+	static char name[64];
+
+	for (int i = 0; i < opts_nrows; i++) {
+		const struct option_row *r = &opts_rows[i];
+
+		if (!l->given[i] || strcmp(r->name, option))
+			continue;
+		if (l->given[i] == OPTS_BY_LETTER)
+			snprintf(name, sizeof(name), "-%c", r->letter);
+		else
+			snprintf(name, sizeof(name), "--%s", r->name);
+		return name;
+	}
+	return NULL;
+}
+
+static bool is_given(const struct line *l, const char *option)
+{
+	return given_as(l, option) != NULL;
+}
+
+/* The texts may name the format. */
+static int judge(const struct line *l, const struct rule *rules, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!rules[i].first || !rules[i].second)
+			continue;
+		msg_error(rules[i].text, l->o->format->ops->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* ---- options that belong to another one ---- */
+
+static int needs(const struct line *l)
+{
+	const struct opts *o = l->o;
+	bool works = o->npids || o->cmd; /* on processes that are chosen */
+	bool help = o->metrics && !strcmp(o->metrics, "help");
+	/* -i is not of --counters alone */
+	bool rests = o->command == OPTS_TOP || o->command == OPTS_COUNTERS;
+	const struct rule rules[] = {
+		{ is_given(l, "follow"), !works && !o->tid && !o->replay,
+		  o->command & LIVE ? "-f is about the children of the processes of -p, or of CMD: "
+				      "give one of them, or leave it out"
+				    : "-f is about the children of the processes of -p: give -p "
+				      "PID, or leave it out" },
+		{ o->follow, o->tid, "-t traces a thread alone: leave out -f" },
+		{ o->no_follow, !o->cmd && !o->replay,
+		  "--no-follow is about the children of CMD: give a CMD after --" },
+		{ o->no_follow, is_given(l, "follow"),
+		  "-f asks for the children of CMD and --no-follow for none: give one of the two" },
+		{ o->no_follow, o->gpu || o->by_cupti,
+		  "--no-follow is about probes, and the agent is in CMD's children too: leave it "
+		  "out, or --gpu and --source=cupti" },
+		{ o->queries, o->events_given,
+		  "-e says which functions are counted: add 'query' to its list, and leave out "
+		  "--queries" },
+		{ is_given(l, "graph"), !o->gpu, "--graph is about what the GPU does: give --gpu" },
+		{ is_given(l, "gpu-clock"), !o->gpu,
+		  "--gpu-clock is about what the GPU does: give --gpu" },
+		{ is_given(l, "gpu-buffer"), !o->gpu,
+		  "--gpu-buffer is about what the GPU does: give --gpu" },
+		{ is_given(l, "interval"), !o->counters && !rests,
+		  "-i says how often the counters are read: give --counters" },
+		{ is_given(l, "otlp-wait"), !o->otlp,
+		  "--otlp-wait is the time that a collector is waited for: give --otlp URL" },
+		{ is_given(l, "otlp-interval"), !o->otlp,
+		  "--otlp-interval is the time between two pushes: give --otlp URL" },
+		{ is_given(l, "chip"), !help,
+		  "--chip says whose metrics are listed: give --metrics help" },
+		{ help, is_given(l, "interval"),
+		  "--metrics help lists metrics and reads none: leave out -i" },
+		{ help, is_given(l, "duration"),
+		  "--metrics help lists metrics and reads none: leave out -d" },
+		{ help, is_given(l, "count"),
+		  "--metrics help lists metrics and reads none: leave out -n" },
+		{ help, is_given(l, "format"),
+		  "--metrics help prints a list for people: leave out --format" },
+		{ o->cupti, o->command & (OPTS_TOP | OPTS_SERVE) && !o->gpu && !o->counters,
+		  o->command == OPTS_TOP ? "--cupti says which libcupti is used, and nothing here "
+					   "uses one: give --gpu or --counters"
+					 : "--cupti says which libcupti is used, and nothing here "
+					   "uses one: give --counters" },
+	};
+
+	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+/* With -e none there is no call that an option could be about. */
+static int of_no_calls(const struct line *l)
+{
+	static const char *const of_calls[] = {
+		"domain",    "failed", "unfinished", "nested",	  "enter-exit",
+		"no-return", "stack",  "no-python",  "library",	  "keep-chatty",
+		"source",    "hist",   "kernels",    "processes",
+	};
+	const struct opts *o = l->o;
+	bool stored = o->replay || o->export;
+	const struct rule rules[] = {
+		{ o->command & (OPTS_TOP | OPTS_ADVISE | OPTS_LIST), true,
+		  "-e none leaves no call, and this command is about calls: leave it out" },
+		{ o->format && o->format->flags & SINKS_FOLDS, true,
+		  "-e none leaves no call, and --format %s adds up the stacks of calls: leave one "
+		  "of the two out" },
+		{ !o->gpu && !o->counters, !stored,
+		  "-e none leaves only what devices do: give --gpu or --counters" },
+	};
+
+	if (!o->select.none)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(of_calls); i++) {
+		if (!is_given(l, of_calls[i]))
+			continue;
+		msg_error("%s is about calls, and -e none leaves none: leave one of the two out",
+			  given_as(l, of_calls[i]));
+		return -EINVAL;
+	}
+	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+/* ---- what a command has of its own ---- */
+
+static int of_top(const struct line *l)
+{
+	const struct opts *o = l->o;
+	const struct rule rules[] = {
+		{ o->interval_ns < TOP_INTERVAL_MIN_NS, true,
+		  "-i: the screen is refreshed at most ten times a second: give 100ms or more" },
+		{ !o->batch, o->count, "-n is for blocks of text: give --batch" },
+		{ !o->batch, o->output, "-o is for blocks of text: give --batch" },
+		{ !o->batch, is_given(l, "format"),
+		  "--format is for blocks of text: give --batch" },
+		{ o->batch, o->color == OPTS_COLOR_ALWAYS,
+		  "--batch prints no colors: leave out --color" },
+		{ o->gpu, !o->npids, "--gpu is about programs that the agent is in: give -p PID" },
+		{ !o->gpu, o->sort == TOP_BY_GPU || o->sort == TOP_BY_BUSY,
+		  "--sort gpu and busy are about what the GPU does: give --gpu" },
+	};
+
+	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+static int of_stat(const struct line *l)
+{
+	const struct opts *o = l->o;
+	bool passes = !o->replay && (o->failed || o->min_duration_ns || o->no_return);
+	const struct rule rules[] = {
+		{ is_given(l, "json"), is_given(l, "csv"),
+		  "--json and --csv: give one of the two" },
+		{ is_given(l, "json") || is_given(l, "csv"), is_given(l, "format"),
+		  "--json and --csv are forms of --format: give one of them" },
+		{ o->by_cupti, o->by == BOOK_BY_CGROUP,
+		  "--source=cupti knows no cgroups: leave out --by cgroup" },
+		{ o->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
+		{ o->hist, o->stat == SINK_STAT_CSV && !o->save,
+		  "--hist is of tables and of JSON: leave it out, or --csv" },
+		{ is_given(l, "by") && passes, o->by == BOOK_BY_DEVICE,
+		  "--by device follows the device through all calls: leave out --failed, "
+		  "--min-duration and --no-return" },
+	};
+
+	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+static int of_mem(const struct line *l)
+{
+	const struct opts *o = l->o;
+	const struct rule rules[] = {
+		{ o->mem.json, o->mem.by >= 0, "--json has all tables: leave out --by" },
+		{ o->mem.json, is_given(l, "top"), "--json has all rows: leave out --top" },
+		{ is_given(l, "no-stack"), is_given(l, "stack"),
+		  "--no-stack takes no stacks: leave out --stack" },
+		{ is_given(l, "no-stack"), is_given(l, "no-python"),
+		  "--no-stack takes no stacks: leave out --no-python" },
+	};
+
+	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+/* ---- a program that runs, or a recording ---- */
+
+/* stat, mem and advise take either, and have the options of both. */
+static int of_one_kind(const struct line *l)
+{
+	static const char *const live[] = {
+		"follow",    "no-follow",  "cgroup",	 "library",  "user",
+		"env",	     "no-python",  "gpu",	 "graph",    "source",
+		"cupti",     "gpu-buffer", "gpu-clock",	 "counters", "interval",
+		"driver",    "delay",	   "start-on",	 "stop-on",  "duration",
+		"no-return", "ring-size",  "probe-kind", "runs",     "stack",
+	};
+	static const char *const stored[] = { "from", "until", "to" };
+	const struct opts *o = l->o;
+
+	for (size_t i = 0; i < ARRAY_LEN(live) && o->replay; i++) {
+		if (!is_given(l, live[i]))
+			continue;
+		if (!strcmp(live[i], "gpu")) {
+			msg_error("--gpu is about programs that run, and '%s' is a recording, of "
+				  "whose device work all is shown: leave --gpu out",
+				  o->file);
+			return -EINVAL;
+		}
+		msg_error("%s is about programs that run, and '%s' is a recording: leave one of "
+			  "the two out",
+			  given_as(l, live[i]), o->file);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(stored) && !o->replay; i++) {
+		if (!is_given(l, stored[i]))
+			continue;
+		msg_error("%s is a time of a recording: give the FILE of one, or leave it out",
+			  given_as(l, stored[i]));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int of_stored(const struct line *l)
+{
+	const struct opts *o = l->o;
+
+	if (o->to_ns && o->to_ns <= o->from_ns) {
+		msg_error("%s lies before --from: give a later time",
+			  is_given(l, "until") ? "--until" : "--to");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* ---- what contradicts what ---- */
+
+/* What is traced, and by what. */
+static int of_sources(const struct line *l)
+{
+	const struct opts *o = l->o;
+	bool folds = o->format->flags & SINKS_FOLDS, agent = o->gpu || o->by_cupti;
+	const struct rule rules[] = {
+		{ o->npids, o->cmd,
+		  "-p traces processes that run already and CMD starts one: give one of the two" },
+		{ o->tid, o->cmd,
+		  "-t traces a thread that runs already and CMD starts a program: give one of the "
+		  "two" },
+		{ o->user, !o->cmd, "-u says as whom CMD runs: give a CMD after --" },
+		{ o->env, !o->cmd, "-E changes CMD's environment: give a CMD after --" },
+		{ o->runs, !o->cmd, "--runs says how often CMD is run: give a CMD after --" },
+		{ o->append, !o->output && !o->save, "-A adds to the FILE of -o: give -o FILE" },
+		{ o->gpu, !o->cmd && !o->npids,
+		  "--gpu is about programs that the agent is in: give a CMD after --, or -p PID" },
+		{ o->by_cupti, !o->cmd && !o->npids,
+		  "--source=cupti is about programs that the agent is in: give a CMD after --, or "
+		  "-p PID" },
+		{ o->cupti, !agent && !o->counters,
+		  "--cupti says which libcupti is used, and nothing here uses one: give --gpu" },
+		{ o->by_cupti, o->stack && !folds,
+		  "CUPTI's callbacks have no stacks: leave out -k, or --source=cupti" },
+		{ o->by_cupti, folds,
+		  "CUPTI's callbacks have no stacks: leave out --source=cupti" },
+		{ o->by_cupti, o->no_return || o->unfinished_ns || o->library,
+		  "--no-return, --unfinished and --library are about probes: leave them out, or "
+		  "--source=cupti" },
+		{ o->by_cupti, is_given(l, "follow"),
+		  "--source=cupti sees CMD's children by itself, and those of -p not at all: leave "
+		  "out -f" },
+		{ o->by_cupti, o->cgroup,
+		  "--cgroup is about probes: leave it out, or --source=cupti" },
+		{ o->by_cupti, o->keep_chatty,
+		  "--source=cupti mutes nothing: leave out --keep-chatty" },
+		{ o->by_cupti, is_given(l, "ring-size"),
+		  "--ring-size is about probes: leave it out, or --source=cupti" },
+		{ o->by_cupti, is_given(l, "probe-kind"),
+		  "--probe-kind is about probes: leave it out, or --source=cupti" },
+		{ o->no_return, o->probe_kind && !strcmp(o->probe_kind, "session"),
+		  "--probe-kind session has return probes: with --no-return use multi" },
+		{ o->gpu, o->failed,
+		  "--failed shows calls alone, and nothing of what the GPU does: leave out --gpu" },
+	};
+
+	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+/* Rows, and what is instead of them. */
+static int of_rows(const struct line *l)
+{
+	const struct opts *o = l->o;
+	bool folds = o->format->flags & SINKS_FOLDS, json = o->format->ops == &sink_json;
+	const struct rule rules[] = {
+		{ o->counts, o->counts_only,
+		  "-C prints counts after the rows and -c instead of them: give one of the two" },
+		{ o->counts || o->counts_only, json,
+		  "-c and -C print a table: leave out --format json, or count the rows of a JSON "
+		  "file afterwards" },
+		{ o->counts_only, o->enter_exit, "-c prints no rows: leave out --enter-exit" },
+		{ o->no_return, o->failed, "--no-return knows no results: leave out --failed" },
+		{ o->no_return, o->min_duration_ns,
+		  "--no-return knows no durations: leave out --min-duration" },
+		{ o->no_return, o->counts || o->counts_only,
+		  "--no-return knows no durations: leave out -c and -C" },
+		{ o->no_return, o->enter_exit,
+		  "--no-return sees no returns: leave out --enter-exit" },
+		{ o->no_return, o->unfinished_ns,
+		  "--no-return sees no call under way: leave out --unfinished" },
+		{ o->counts_only, o->unfinished_ns, "-c prints no rows: leave out --unfinished" },
+		{ o->no_return, o->nested,
+		  "--no-return cannot tell which call is inside which: leave out --nested" },
+		{ o->enter_exit, o->failed,
+		  "--enter-exit prints calls before their results are known: leave out --failed" },
+		{ o->enter_exit, o->min_duration_ns,
+		  "--enter-exit prints calls before their durations are known: leave out "
+		  "--min-duration" },
+		{ json, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
+		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
+		{ o->mangled, o->full_names,
+		  "--mangled prints names as the compiler made them and --full-names what they "
+		  "mean: give one of the two" },
+		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
+		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
+		{ o->counts_only, o->time_given, "-c prints no rows: leave out --time" },
+		{ o->counts_only, o->tid_column, "-c prints no rows: leave out --tid" },
+		{ o->counts_only, o->mangled || o->full_names,
+		  "-c prints no kernels' names: leave out --mangled and --full-names" },
+		{ o->counts_only, o->color == OPTS_COLOR_ALWAYS,
+		  "-c prints no rows: leave out --color" },
+		{ o->counts_only, o->counters,
+		  "-c counts calls and what they cause: leave out --counters" },
+		{ json, o->tid_column,
+		  "--tid is for the table: JSON has the thread in each line; leave it out" },
+	};
+
+	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+/* Formats. */
+static int of_forms(const struct line *l)
+{
+	const struct opts *o = l->o;
+	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
+	bool spans = o->otlp || o->format->ops == &sink_otlp_json,
+	     trace = o->command & (OPTS_TRACE | OPTS_FOLDED);
+	const struct rule rules[] = {
+		{ o->weight_given, !folds,
+		  "--weight is what a stack weighs, and %s adds none up: give folded, flame or "
+		  "speedscope" },
+		{ !rows, o->counts || o->counts_only,
+		  "-c and -C print a table: leave out --format %s" },
+		{ !rows, o->enter_exit, "--format %s has each call once: leave out --enter-exit" },
+		{ !rows, o->unfinished_ns,
+		  "--format %s has each call once: leave out --unfinished" },
+		{ folds, o->nested,
+		  "--format %s would count a call and the calls inside it: leave out --nested" },
+		{ !rows, o->time_given,
+		  "--time is for the table: --format %s has its own times, or none" },
+		{ !rows && !folds, o->tid_column,
+		  "--tid is for the table, folded, flame and speedscope: leave it out" },
+		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
+		{ o->weight == SINK_WEIGHT_TIME, o->no_return,
+		  "--no-return knows no durations: leave out --weight time" },
+		{ o->format->flags & SINKS_WHOLE, o->append,
+		  "--format %s writes a whole file: leave out -A" },
+		{ o->otlp_min_given, !spans,
+		  "--otlp-min says which calls become spans: give --otlp URL or --format "
+		  "otlp-json" },
+		{ o->no_return, spans,
+		  "--no-return knows no durations, which spans have: leave out --otlp and "
+		  "otlp-json" },
+		{ o->format->flags & SINKS_PATH, !o->output && !o->export,
+		  "--format %s writes a file: give -o FILE" },
+		{ trace && !o->gpu, o->weight == SINK_WEIGHT_GPU,
+		  "--weight gpu is the time of what the GPU does: give --gpu" },
+		{ folds && o->failed, o->weight == SINK_WEIGHT_GPU,
+		  "--weight gpu is the time of what the GPU does, and calls that fail have it do "
+		  "nothing: leave out --failed" },
+		{ folds && o->failed, o->weight == SINK_WEIGHT_BYTES,
+		  "--weight bytes leaves out calls that failed: leave out --failed" },
+		{ o->mangled && !o->stack && !o->export, o->format->ops == &sink_perfetto,
+		  "--mangled is about stacks with --format %s: give -k, or leave it out" },
+		{ o->stack_args, o->format->ops != &sink_perfetto,
+		  "--stack-args is about stacks of perfetto: give that format, or leave it out" },
+		{ o->stack_args, !o->stack && !o->export,
+		  "--stack-args is about stacks with --format %s: give -k, or leave it out" },
+		{ o->all_tables, o->format->ops != &sink_nsys,
+		  "--all-tables is about the database of nsys-sqlite: give that format, or leave "
+		  "it out" },
+		{ trace && o->counters, !(o->format->flags & SINKS_COUNTERS),
+		  "--format %s has no counters: leave out --counters" },
+	};
+
+	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+/* Recordings, and stretches of time. */
+static int of_times(const struct line *l)
+{
+	const struct opts *o = l->o;
+	const struct rule rules[] = {
+		{ o->rotate, !o->max_bytes,
+		  "--rotate begins a file whenever one has its size: give --max-size" },
+		{ o->last_ns, o->rotate,
+		  "--last keeps in memory what --rotate would write: give one of the two" },
+		{ o->dump_on, !o->last_ns, "--dump-on says when memory is written: give --last" },
+		{ o->start_on, o->delay_ns,
+		  "--delay and --start-on both say when it begins: give one of the two" },
+		{ o->gpu && o->gpu_graph, o->npids,
+		  "--graph graph can end a program that has graphs already: leave it out, or start "
+		  "the program after --" },
+		{ o->no_return, o->start_on || o->stop_on,
+		  "--no-return sees no call complete: leave out --start-on and --stop-on" },
+	};
+
+	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+/* Where it goes: a file, a command, standard output, or standard error if a program of ours has
+ * the other. */
+static int of_output(const struct line *l)
+{
+	const struct opts *o = l->o;
+	bool command = out_is_command(o->output),
+	     stream = command || (o->output && !strcmp(o->output, "-"));
+	bool recording = o->command & (OPTS_RECORD | OPTS_MERGE);
+	bool text = o->format->flags & SINKS_TEXT && o->stat == SINK_STAT_TEXT && !o->mem.json &&
+		    o->advise.format == SINK_ADVISE_TEXT;
+	const struct rule rules[] = {
+		{ recording, stream,
+		  "-o: a recording is a file, which no command and no standard output can be: give "
+		  "a name" },
+		{ o->format->flags & SINKS_PATH, stream,
+		  "-o: what %s writes is a file, which no command and no standard output can be: "
+		  "give a name" },
+		{ o->format->flags & SINKS_SPLITS && command, command && strstr(o->output, "%p"),
+		  "-o: %%p is for a file for each process, and a command reads them all: leave it "
+		  "out" },
+		{ o->append, command, "-A adds to a file, and -o names a command: leave out -A" },
+		{ o->cmd && !o->output && !recording, !text,
+		  "standard output is CMD's own, with which a form for programs must not mix: give "
+		  "-o FILE, or a command that reads it, "
+		  "as -o '|jq .' (-o - is standard output all the same)" },
+	};
+
+	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+int opts_check(const struct opts *o, const unsigned char *given)
+{
+	struct line l = { .o = o, .given = given };
+	int err = o->command & (OPTS_STAT | OPTS_MEM | OPTS_ADVISE) ? of_one_kind(&l) : 0;
+
+	if (!err)
+		err = needs(&l);
+	if (!err)
+		err = of_no_calls(&l);
+	if (!err && o->command == OPTS_TOP)
+		err = of_top(&l);
+	if (!err && o->command == OPTS_STAT)
+		err = of_stat(&l);
+	if (!err && o->command == OPTS_MEM)
+		err = of_mem(&l);
+	if (!err && o->replay)
+		err = of_stored(&l);
+	if (!err)
+		err = of_times(&l);
+	if (!err && o->command & (LIVE | STORED))
+		err = of_sources(&l);
+	if (!err && o->command & (LIVE | STORED))
+		err = of_rows(&l);
+	if (!err && o->command & (LIVE | STORED))
+		err = of_forms(&l);
+	return err ? err : of_output(&l);
+}

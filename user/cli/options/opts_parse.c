@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* opts_parse.c - a command line against the rows: what is said, what contradicts what, what is
+ * left. Knows no source and no sink. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "opts_rows.h"
+#include "../../util/msg.h"
+#include "../../util/parse.h"
+
+#define LONG_ONLY 256 /* what getopt_long() returns for a row: this and its index */
+
+/* getopt's view of the rows; returns the number of long options. */
+static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
+{
+	if (cmd & LIVE)
+		*shorts++ = '+'; /* what comes after the first word is CMD's */
+	*shorts++ = ':';
+	for (size_t i = 0; i < (size_t)opts_nrows; i++) {
+		const struct option_row *r = &opts_rows[i];
+
+		if (!r->set || !(r->cmds & (int)cmd))
+			continue;
+		*longs++ = (struct option){ r->name,
+					    !r->arg	     ? no_argument
+					    : *r->arg == '[' ? optional_argument
+							     : required_argument,
+					    NULL, LONG_ONLY + (int)i };
+		if (!r->letter)
+			continue;
+		*shorts++ = (char)r->letter;
+		/* -k takes none: -kfp would be three letters */
+		if (r->arg && *r->arg != '[')
+			*shorts++ = ':';
+	}
+	*longs = (struct option){ 0 };
+	*shorts = '\0';
+}
+
+static const struct option_row *row_of(int c)
+{
+	if (c >= LONG_ONLY && c < LONG_ONLY + (int)(size_t)opts_nrows)
+		return &opts_rows[c - LONG_ONLY];
+	for (size_t i = 0; i < (size_t)opts_nrows; i++)
+		if (opts_rows[i].set && opts_rows[i].letter == c)
+			return &opts_rows[i];
+	return NULL;
+}
+
+static const char *spelled(const struct option_row *r, const char *word, char *buf, size_t size)
+{
+	if (word && word[0] == '-' && word[1] != '-' && r->letter)
+		snprintf(buf, size, "-%c", r->letter);
+	else
+		snprintf(buf, size, "--%s", r->name);
+	return buf;
+}
+
+static const struct {
+	enum opts_cmd cmd;
+	const char *word; /* with a blank before it */
+} commands[] = {
+	{ OPTS_FOLDED, " folded" }, { OPTS_STUCK, " stuck" },	{ OPTS_RECORD, " record" },
+	{ OPTS_REPLAY, " replay" }, { OPTS_EXPORT, " export" }, { OPTS_INFO, " info" },
+	{ OPTS_MERGE, " merge" },   { OPTS_STAT, " stat" },	{ OPTS_COMPARE, " compare" },
+	{ OPTS_MEM, " mem" },	    { OPTS_ADVISE, " advise" }, { OPTS_COUNTERS, " counters" },
+	{ OPTS_SERVE, " serve" },   { OPTS_TOP, " top" },	{ OPTS_LIST, " list" },
+	{ OPTS_DOCTOR, " doctor" }, { OPTS_SCHEMA, " schema" }, { OPTS_COMPARE, " check" },
+};
+
+/* The command as it is typed after cudatrace; "": the trace. */
+static const char *typed(enum opts_cmd cmd)
+{
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (commands[i].cmd == cmd)
+			return commands[i].word;
+	return "";
+}
+
+static bool is_command(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (!strcmp(commands[i].word + 1, word))
+			return true;
+	return false;
+}
+
+/* The options that begin as the word does, when it is too short to tell which: "--cou". Returns
+ * how many. */
+static int beginning_with(enum opts_cmd cmd, const char *word, char *text, size_t size)
+{
+	int n = 0;
+
+	text[0] = '\0';
+	for (int i = 0; i < opts_nrows; i++) {
+		const struct option_row *r = &opts_rows[i];
+		size_t at = strlen(text);
+
+		if (!r->set || !(r->cmds & (int)cmd) ||
+		    strncmp(r->name, word + 2, strlen(word + 2)))
+			continue;
+		snprintf(text + at, size - at, "%s--%s", n++ ? ", " : "", r->name);
+	}
+	return n;
+}
+
+static int bad_option(enum opts_cmd cmd, int c, const char *word)
+{
+	const struct option_row *r = c == ':' && optopt ? row_of(optopt) : NULL;
+	struct parse_nearest near = { .n = 0 };
+	char name[64], text[256];
+
+	if (r) {
+		msg_error("%s needs a value (%s); see 'cudatrace%s --help'",
+			  spelled(r, word, name, sizeof(name)), r->arg, typed(cmd));
+		return -EINVAL;
+	}
+	if (strncmp(word, "--", 2)) {
+		msg_error("there is no option -%c; see 'cudatrace%s --help'", optopt, typed(cmd));
+		return -EINVAL;
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+	r = row_of(optopt);
+	if (r && optopt >= LONG_ONLY) {
+		msg_error("--%s takes no value: leave out what is behind the =", r->name);
+		return -EINVAL;
+	}
+	if (beginning_with(cmd, name, text, sizeof(text)) > 1) {
+		msg_error("%s may be one of %s: write it out", name, text);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < (size_t)opts_nrows; i++) {
+		char candidate[64];
+
+		if (!opts_rows[i].set || !(opts_rows[i].cmds & (int)cmd))
+			continue;
+		snprintf(candidate, sizeof(candidate), "--%s", opts_rows[i].name);
+		parse_nearest_add(&near, name, candidate);
+	}
+	if (near.n)
+		msg_error("there is no option %s%s", name,
+			  parse_nearest_text(&near, text, sizeof(text)));
+	else
+		msg_error("there is no option %s; see 'cudatrace%s --help'", name, typed(cmd));
+	return -EINVAL;
+}
+
+/* The words of the commands that read recordings. */
+static int files(struct opts *o, enum opts_cmd cmd)
+{
+	char known[256];
+
+	if (cmd != OPTS_MERGE && o->nargs > 1 && o->args[1][0] == '-') {
+		msg_error("'%s' comes after the recording: write options before it", o->args[1]);
+		return -EINVAL;
+	}
+	if (cmd != OPTS_MERGE && o->nargs != 1) {
+		msg_error(o->nargs ? "'%s' is one word too many; give one recording"
+				   : "give a recording: what 'cudatrace record' wrote",
+			  o->nargs ? o->args[1] : "");
+		return -EINVAL;
+	}
+	if (cmd == OPTS_MERGE && (o->nargs < 2 || !o->output)) {
+		msg_error("give two recordings or more, and -o FILE for what they make together");
+		return -EINVAL;
+	}
+	if (cmd == OPTS_EXPORT && !o->export) {
+		msg_error("--to is missing: the format to write, one of %s",
+			  sinks_names(SINKS_EXPORT, known, sizeof(known)));
+		return -EINVAL;
+	}
+	o->file = o->args[0];
+	return 0;
+}
+
+/* The name of the option that the word is, if its value may be left out and then stands behind a
+ * '='; NULL: it is not. */
+static const char *takes_value(enum opts_cmd cmd, const char *word)
+{
+	for (int i = 0; i < opts_nrows; i++) {
+		const struct option_row *r = &opts_rows[i];
+		char letter[3] = { '-', (char)r->letter };
+
+		if (!r->set || !(r->cmds & (int)cmd) || !r->arg || *r->arg != '[')
+			continue;
+		if ((r->letter && !strcmp(word, letter)) ||
+		    (!strncmp(word, "--", 2) && !strcmp(word + 2, r->name)))
+			return r->name;
+	}
+	return NULL;
+}
+
+/* What is left after the options: CMD after --, or the words of a command that takes any. */
+static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
+{
+	bool dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
+	char known[256];
+
+	o->record = cmd == OPTS_RECORD;
+	/* a word that is no program's is a recording */
+	o->replay = cmd & STORED ||
+		    (cmd & (OPTS_STAT | OPTS_MEM | OPTS_ADVISE) && optind < argc && !dashes);
+	if (cmd & LIVE && !o->replay) {
+		if (optind < argc && !dashes && cmd == OPTS_TRACE && is_command(argv[optind])) {
+			msg_error("'%s' is a command, which comes first: cudatrace %s [OPTIONS]",
+				  argv[optind], argv[optind]);
+			return -EINVAL;
+		}
+		if (optind < argc && !dashes && takes_value(cmd, argv[optind - 1])) {
+			msg_error("'%s' belongs to no option: write --%s=%s, or to start a program "
+				  "-- before it",
+				  argv[optind], takes_value(cmd, argv[optind - 1]), argv[optind]);
+			return -EINVAL;
+		}
+		if (optind < argc && !dashes) {
+			msg_error("what is '%s'? To start a program, write -- before it: "
+				  "cudatrace%s [OPTIONS] -- %s",
+				  argv[optind], typed(cmd), argv[optind]);
+			return -EINVAL;
+		}
+		if (dashes && optind == argc) {
+			msg_error("-- without a command to start after it: write one, or leave out "
+				  "--");
+			return -EINVAL;
+		}
+		if (optind < argc)
+			o->cmd = argv + optind;
+		if (cmd == OPTS_FOLDED && !(o->format->flags & SINKS_FOLDS)) {
+			msg_error("'cudatrace folded' adds up stacks: give --format %s, or leave "
+				  "out 'folded'",
+				  sinks_names(SINKS_FOLDS, known, sizeof(known)));
+			return -EINVAL;
+		}
+		return 0;
+	}
+	o->args = (const char *const *)(argv + optind);
+	o->nargs = argc - optind;
+	if (cmd == OPTS_STUCK && !(o->format->flags & SINKS_ROWS)) {
+		msg_error("'cudatrace stuck' prints rows: give --format table or json");
+		return -EINVAL;
+	}
+	if (o->replay || cmd & (OPTS_INFO | OPTS_MERGE))
+		return files(o, cmd);
+	if (cmd == OPTS_COMPARE) {
+		if (o->nargs > 1)
+			return 0;
+		msg_error("give two files or more: BASE, and what is compared with it; 'cudatrace "
+			  "stat --save' and 'cudatrace record' make them");
+		return -EINVAL;
+	}
+	if (cmd == OPTS_SERVE && o->hist && o->comm) {
+		msg_error("--hist counts durations of all processes together: leave out --comm");
+		return -EINVAL;
+	}
+	if (cmd != OPTS_LIST && o->nargs) {
+		msg_error("'%s' is one word too many; see 'cudatrace%s --help'", argv[optind],
+			  typed(cmd));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
+{
+	struct option longs[(size_t)opts_nrows + 1];
+	char shorts[(size_t)opts_nrows * 2 + 3], msg[512];
+	unsigned char given[(size_t)opts_nrows];
+	int c;
+
+	memset(o, 0, sizeof(*o));
+	memset(given, OPTS_NOT_GIVEN, sizeof(given));
+	o->command = cmd;
+	o->domain = API_DOMAIN_END;
+	o->mem.by = -1;
+	o->format = sinks_find("table");
+	o->argv = argv;
+	for (size_t i = 0; i < (size_t)opts_nrows; i++)
+		if (opts_rows[i].def && opts_rows[i].cmds & (int)cmd)
+			opts_rows[i].set(o, opts_rows[i].name, opts_rows[i].def);
+	o->time_given = o->weight_given = o->otlp_min_given = false;
+	getopt_tables(cmd, longs, shorts);
+	opterr = 0;
+	optind = 0; /* glibc: start afresh */
+	for (;;) {
+		int at = optind ? optind : 1;
+		const struct option_row *r;
+		char name[64];
+
+		/* words between the options are passed over, where they may stand there */
+		while (!(cmd & LIVE) && at < argc - 1 && (argv[at][0] != '-' || !argv[at][1]))
+			at++;
+		c = getopt_long(argc, argv, shorts, longs, NULL);
+		if (c < 0)
+			break;
+		if (c == '?' || c == ':')
+			return bad_option(cmd, c, argv[at]);
+		r = row_of(c);
+		spelled(r, argv[at], name, sizeof(name));
+		given[r - opts_rows] = name[1] == '-' ? OPTS_BY_NAME : OPTS_BY_LETTER;
+		if (r->set(o, name, optarg))
+			return -EINVAL;
+	}
+	if (o->help || o->version)
+		return 0;
+	/* what runs for long must cost little: most calls are queries, and say nothing of what
+	 * the GPU is asked for */
+	if (cmd & (OPTS_SERVE | OPTS_TOP) && !o->events_given && !o->queries &&
+	    select_add(&o->select, "!query", msg, sizeof(msg)))
+		return -EINVAL;
+	if (select_finish(&o->select, o->domain, msg, sizeof(msg))) {
+		msg_error("%s", msg);
+		return -EINVAL;
+	}
+	if (cmd & (OPTS_STAT | OPTS_SERVE | OPTS_TOP | OPTS_MEM | OPTS_ADVISE))
+		o->format = sinks_find(cmd == OPTS_STAT	    ? "stat"
+				       : cmd == OPTS_TOP    ? "top"
+				       : cmd == OPTS_MEM    ? "mem"
+				       : cmd == OPTS_ADVISE ? "advise"
+							    : "serve");
+	if (o->no_stack)
+		o->stack = OPTS_STACK_NONE;
+	if (rest(o, cmd, argc, argv) || opts_check(o, given))
+		return -EINVAL;
+	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
+		o->stack = OPTS_STACK_DWARF;
+	if (o->format && o->format->flags & SINKS_NESTED && !o->no_return)
+		o->nested = true;
+	return 0;
+}
+
+const char *opts_title(const struct opts *o, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	if (o->replay) {
+		const char *slash = strrchr(o->file, '/');
+
+		snprintf(buf, size, "%s", slash && slash[1] ? slash + 1 : o->file);
+		return buf;
+	}
+	snprintf(buf, size, "%s", o->cmd ? "" : o->npids ? "process" : "all processes");
+	n = strlen(buf);
+	for (int i = 0; o->cmd && o->cmd[i] && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? " " : "", o->cmd[i]);
+	for (int i = 0; i < o->npids && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%d",
+				      i		     ? ", "
+				      : o->npids > 1 ? "es "
+						     : " ",
+				      (int)o->pids[i]);
+	return buf;
+}
+
+void opts_free(struct opts *o)
+{
+	free(o->pids);
+	free(o->env);
+	free(o->fail_if);
+	o->pids = NULL;
+	o->env = NULL;
+	o->fail_if = NULL;
+}

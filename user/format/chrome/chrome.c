@@ -1,0 +1,610 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * chrome.c - Chrome's trace format in the conventions of Kineto, PyTorch's profiler: what
+ * TensorBoard, Holistic Trace Analysis and many scripts read. Device work has the device as its pid
+ * and the stream as its tid.
+ *
+ * The format asks for no order, so calls are written as they come. Device work passes the
+ * timeline, since slices of one tid must lie within each other: what overlaps goes to another
+ * tid, and args.stream keeps the stream. An arrow is written with its device work, when both its
+ * ends are known. The order of the members of the file is ours: devices come last, for they are
+ * told of as it goes.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../util/msg.h"
+#include "../about.h"
+#include "chrome.h"
+#include "../rows/json_fields.h"
+
+enum track_kind { T_PROCESS = 1, T_THREAD, T_STREAM, T_WAITS, T_IN_USE };
+
+static void sort_index(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t index)
+{
+	chrome_event_begin(c, f, 'M', pid, 0, c->opts->start_ns);
+	c->row.p = put_lit(c->row.p, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":");
+	c->row.p = put_u64(c->row.p, index);
+	*c->row.p++ = '}';
+	chrome_event_end(c);
+}
+
+static struct timeline_track *track_of(struct chrome *c, enum track_kind kind,
+				       const struct process *p, uint32_t a, uint32_t b)
+{
+	const struct timeline_key key = {
+		.kind = kind, .pid = p->pid, .start = p->start_boottime_ns, .a = a, .b = b
+	};
+
+	return timeline_track(c->timeline, &key);
+}
+
+/* The process, told of when it is new or has a new name; its `own` is its number in the file,
+ * from 1 on. */
+static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f,
+					 const struct process *p)
+{
+	struct timeline_track *tr = track_of(c, T_PROCESS, p, 0, 0);
+	struct text who = { 0 };
+	char label[160] = "CPU";
+	bool made;
+
+	if (!tr)
+		return NULL;
+	if (!tr->own) {
+		tr->own = ++f->processes;
+		keyed_get(&f->leaders,
+			  &(struct chrome_tid){ chrome_pid(p), process_tid(p, p->pid) }, &made);
+	}
+	if (!tr->introduced || strncmp(tr->name, p->comm, CT_COMM_LEN)) {
+		memset(tr->name, 0, sizeof(tr->name));
+		memcpy(tr->name, p->comm, strnlen(p->comm, CT_COMM_LEN));
+		/* where the pid alone does not tell which process it is */
+		about_whom(&who, p);
+		if (who.len && !who.bad)
+			snprintf(label, sizeof(label), "CPU, %u%.*s", p->shown_pid,
+				 (int)(who.len < 120 ? who.len : 120), who.s);
+		text_free(&who);
+		if (!tr->introduced)
+			chrome_meta(c, f, chrome_pid(p), 0, "process_labels", "labels", label);
+		chrome_meta(c, f, chrome_pid(p), 0, "process_name", "name", tr->name);
+		tr->introduced = true;
+	}
+	return tr;
+}
+
+/* Numbers of calls are a process's own: in a file of several they are kept apart above 32 bits. */
+static uint64_t correlation_of(const struct timeline_track *process, uint32_t number)
+{
+	return number ? (process->own - 1) << 32 | number : 0;
+}
+
+/* A thread's id, told of when it is new or has a new name. */
+static uint32_t thread_of(struct chrome *c, struct chrome_file *f, const struct process *p,
+			  uint32_t tid)
+{
+	struct timeline_track *tr = track_of(c, T_THREAD, p, tid, 0);
+	uint32_t shown = process_tid(p, tid);
+	const char *thread = c->thread ? c->thread : "";
+	char name[64];
+
+	if (!tr || (tr->introduced && !strncmp(tr->name, thread, CT_COMM_LEN)))
+		return shown;
+	tr->introduced = true;
+	snprintf(tr->name, sizeof(tr->name), "%.*s", CT_COMM_LEN, thread);
+	snprintf(name, sizeof(name), *thread ? "thread %u (%s)" : "thread %u", shown, tr->name);
+	chrome_meta(c, f, chrome_pid(p), shown, "thread_name", "name", name);
+	return shown;
+}
+
+/* ---- device work ---- */
+
+static bool tid_is_taken(const struct chrome_file *f, uint32_t pid, uint32_t tid)
+{
+	return keyed_find(&f->tids, &(struct chrome_tid){ pid, tid });
+}
+
+/* A tid on a device: the stream's number when nobody has it yet. Without room to remember it,
+ * one that nobody gets again. */
+static uint32_t take_tid(struct chrome_file *f, uint32_t pid, uint32_t stream)
+{
+	bool made;
+
+	if (!tid_is_taken(f, pid, CT_UNKNOWN))
+		keyed_get(&f->tids, &(struct chrome_tid){ pid, CT_UNKNOWN }, &made);
+	return keyed_get(&f->tids, &(struct chrome_tid){ pid, stream }, &made) && made
+		       ? stream
+		       : f->next_tid++;
+}
+
+/* Where what is not known of a device or a stream goes. */
+static uint32_t known(uint32_t id)
+{
+	return id == CT_UNKNOWN ? CHROME_NO_GPU : id;
+}
+
+/* The GPU that device work ran on, in the whole trace. */
+static uint32_t gpu_number(const struct event *ev)
+{
+	return ev->gpu ? ev->gpu->number : ev->device;
+}
+
+/* The tid of a lane, told of when it is new. */
+static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timeline_track *tr,
+			 struct timeline_lane *l, int lane)
+{
+	uint32_t pid = known(tr->key.a), stream = known(tr->key.b), tid;
+	char name[64];
+
+	if (l->own)
+		return (uint32_t)(l->own - 1);
+	if (!tid_is_taken(f, pid, CT_UNKNOWN)) {
+		if (pid == CHROME_NO_GPU)
+			snprintf(name, sizeof(name), "GPU not known");
+		else
+			snprintf(name, sizeof(name), "GPU %u", pid);
+		chrome_meta(c, f, pid, 0, "process_name", "name", name);
+		chrome_meta(c, f, pid, 0, "process_labels", "labels", name);
+		sort_index(c, f, pid, CHROME_OTHER_TID + pid);
+	}
+	tid = tr->key.kind == T_STREAM && !lane ? take_tid(f, pid, stream)
+						: take_tid(f, pid, f->next_tid++);
+	l->own = (uint64_t)tid + 1;
+	if (tr->key.b == CT_UNKNOWN)
+		snprintf(name, sizeof(name), "%s%s",
+			 tr->key.kind == T_WAITS ? "waits for the context" : "no stream",
+			 lane ? " (beside)" : "");
+	else
+		snprintf(name, sizeof(name), "%sstream %u%s",
+			 tr->key.kind == T_WAITS ? "waits for " : "", stream,
+			 lane ? " (beside)" : "");
+	chrome_meta(c, f, pid, tid, "thread_name", "name", name);
+	return tid;
+}
+
+/* What is remembered of device work beside its body, before it. */
+struct arrow {
+	uint64_t call_ns, correlation;
+	uint32_t pid, tid; /* as shown */
+};
+
+/* Whether this is the first arrow of a call. Without room to remember it, it is taken for one. */
+static bool begins_arrow(struct chrome_file *f, uint64_t correlation)
+{
+	uint64_t key = correlation / CHROME_BEGUN, bit = 1ULL << correlation % 64, *word;
+	struct chrome_begun *page;
+	bool made;
+
+	page = keyed_get(&f->arrows, &key, &made);
+	if (!page)
+		return true;
+	word = &page->bits[correlation % CHROME_BEGUN / 64];
+	if (*word & bit)
+		return false;
+	*word |= bit;
+	return true;
+}
+
+/* An arrow from a call to a piece of its device work. All arrows of a call share their begin,
+ * which readers want to see once. */
+static void put_arrow(struct chrome *c, struct chrome_file *f, const struct arrow *a, uint32_t pid,
+		      uint32_t tid, uint64_t ns)
+{
+	if (begins_arrow(f, a->correlation)) {
+		chrome_event_begin(c, f, 's', a->pid, a->tid, a->call_ns);
+		c->row.p = put_u64(put_lit(c->row.p, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":"),
+				   a->correlation);
+		chrome_event_end(c);
+	}
+	chrome_event_begin(c, f, 'f', pid, tid, ns);
+	c->row.p = put_u64(put_lit(c->row.p,
+				   ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\",\"id\":"),
+			   a->correlation);
+	chrome_event_end(c);
+}
+
+static int work_begins(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane,
+		       const struct timeline_span *s, const char *bytes, bool arrow)
+{
+	struct chrome *c = ctx;
+	struct chrome_file *f = chrome_file_of(c, tr->key.pid, tr->key.start);
+	struct arrow a;
+	uint32_t tid;
+
+	(void)arrow;
+	if (!f)
+		return 0;
+	memcpy(&a, bytes, sizeof(a));
+	tid = lane_tid(c, f, tr, l, lane);
+	chrome_slice(c, f, known(tr->key.a), tid, s->start_ns, s->end_ns, bytes + sizeof(a),
+		     s->len - sizeof(a));
+	if (a.correlation)
+		put_arrow(c, f, &a, known(tr->key.a), tid, s->start_ns);
+	return f->out->error;
+}
+
+static int work_ends(void *ctx, struct timeline_track *tr, struct timeline_lane *l, uint64_t ns)
+{
+	(void)ctx, (void)tr, (void)l, (void)ns;
+	return 0;
+}
+
+/* A counter's event: {"ph":"C",...,"name":"memory in use","args":{"bytes":1}} */
+static int in_use(void *ctx, struct timeline_track *tr, struct timeline_lane *l,
+		  const struct timeline_span *s, const char *bytes, bool late)
+{
+	struct chrome *c = ctx;
+	struct chrome_file *f = chrome_file_of(c, tr->key.pid, tr->key.start);
+	int64_t delta;
+
+	(void)s, (void)late;
+	memcpy(&delta, bytes, sizeof(delta));
+	tr->sum = (int64_t)((uint64_t)tr->sum + (uint64_t)delta);
+	if (!f)
+		return 0;
+	chrome_event_begin(c, f, 'C', tr->key.b, 0, l->last_ns);
+	c->row.p = put_lit(c->row.p, ",\"name\":\"memory in use, GPU ");
+	c->row.p = tr->own == CT_UNKNOWN ? put_lit(c->row.p, "?") : put_u64(c->row.p, tr->own);
+	c->row.p = put_i64(put_lit(c->row.p, "\",\"args\":{\"bytes\":"), tr->sum);
+	*c->row.p++ = '}';
+	chrome_event_end(c);
+	return f->out->error;
+}
+
+static const struct timeline_ops timeline_ops = { .begin = work_begins,
+						  .end = work_ends,
+						  .value = in_use };
+
+/* ---- what comes in ---- */
+
+static int add_call(struct chrome *c, struct chrome_file *f, const struct event *ev)
+{
+	struct timeline_span s = { .start_ns = ev->rec->end_ns,
+				   .end_ns = ev->rec->end_ns,
+				   .what = TIMELINE_VALUE,
+				   .len = sizeof(int64_t) };
+	struct timeline_track *process = process_of(c, f, ev->proc), *tr;
+	const struct gpu *gpu;
+	uint32_t device, tid;
+	int64_t delta;
+	int err;
+
+	if (!process)
+		return -ENOMEM;
+	if (ev->rec->flags & (CT_F_PENDING | CT_F_BEFORE))
+		return 0;
+	c->body.len = 0;
+	row_begin_text(&c->row, &c->body);
+	chrome_call_body(&c->row, c->opts, ev, correlation_of(process, ev->number));
+	row_end(&c->row);
+	if (c->body.bad)
+		return -ENOMEM;
+	tid = thread_of(c, f, ev->proc, ev->rec->tid);
+	chrome_slice(c, f, chrome_pid(ev->proc), tid, ev->rec->start_ns,
+		     ev->rec->flags & CT_F_NO_RETURN ? ev->rec->start_ns : ev->rec->end_ns,
+		     c->body.s, c->body.len);
+	if (!inuse_call(c->inuse, ev, &device, &delta))
+		return 1;
+	tr = track_of(c, T_IN_USE, ev->proc, device, chrome_pid(ev->proc));
+	/* which GPU that is may be told after the first call */
+	gpu = gpu_table_find(ev->gpus, ev->proc, device);
+	if (tr)
+		tr->own = gpu ? gpu->number : device;
+	err = tr ? timeline_add(c->timeline, tr, &s, &delta) : -ENOMEM;
+	return err ? err : 1;
+}
+
+/* A stored call of a function that this version does not know: its name and its time. */
+static int add_foreign(struct chrome *c, struct chrome_file *f, const struct event *ev)
+{
+	const struct ct_foreign *g = (const struct ct_foreign *)ev->rec;
+
+	if (g->kind != CT_CALL || g->h.flags & (CT_F_PENDING | CT_F_BEFORE | CT_F_HIDDEN))
+		return 0;
+	if (!process_of(c, f, ev->proc))
+		return -ENOMEM;
+	c->body.len = 0;
+	row_begin_text(&c->row, &c->body);
+	chrome_foreign_body(&c->row, g);
+	row_end(&c->row);
+	if (c->body.bad)
+		return -ENOMEM;
+	chrome_slice(c, f, chrome_pid(ev->proc), thread_of(c, f, ev->proc, g->h.tid), g->h.start_ns,
+		     g->h.flags & CT_F_NO_RETURN ? g->h.start_ns : g->h.end_ns, c->body.s,
+		     c->body.len);
+	return 0;
+}
+
+static int add_work(struct chrome *c, struct chrome_file *f, const struct event *ev)
+{
+	const struct ct_work *w = (const struct ct_work *)ev->rec;
+	struct timeline_span s = { .start_ns = w->h.start_ns, .end_ns = w->h.end_ns };
+	struct timeline_track *process = process_of(c, f, ev->proc), *tr;
+	struct arrow a = { 0 };
+	int err;
+
+	if (!process)
+		return -ENOMEM;
+	if (w->h.flags & CT_F_NO_TIME) {
+		c->no_time++;
+		return 0;
+	}
+	if (ev->cause && ev->number && w->h.kind != CT_SYNC)
+		a = (struct arrow){ ev->cause->start_ns, correlation_of(process, ev->number),
+				    chrome_pid(ev->proc), process_tid(ev->proc, ev->cause->tid) };
+	c->body.len = 0;
+	text_mem(&c->body, &a, sizeof(a));
+	row_begin_text(&c->row, &c->body);
+	chrome_work_body(&c->row, c->opts, c->devices, ev, correlation_of(process, ev->number));
+	row_end(&c->row);
+	if (c->body.bad)
+		return -ENOMEM;
+	s.len = (uint32_t)c->body.len;
+	tr = track_of(c, w->h.kind == CT_SYNC ? T_WAITS : T_STREAM, ev->proc, gpu_number(ev),
+		      w->stream);
+	err = tr ? timeline_add(c->timeline, tr, &s, c->body.s) : -ENOMEM;
+	return err ? err : 1;
+}
+
+/* A range that was started and ended by its number, perhaps in two threads: these overlap as
+ * they like. */
+static int add_range(struct chrome *c, struct chrome_file *f, const struct event *ev)
+{
+	uint32_t pid = chrome_pid(ev->proc), tid = thread_of(c, f, ev->proc, ev->rec->tid);
+
+	c->ranges++;
+	for (int end = 0; end < 2; end++) {
+		chrome_event_begin(c, f, end ? 'e' : 'b', pid, tid,
+				   end ? ev->rec->end_ns : ev->rec->start_ns);
+		c->row.p = put_u64(put_lit(c->row.p, ",\"id\":"), c->ranges);
+		*c->row.p++ = ',';
+		row_mem(&c->row, c->body.s, c->body.len);
+		chrome_event_end(c);
+	}
+	return 0;
+}
+
+/* A step as PyTorch's profiler annotates it. */
+static bool is_step(const struct ct_marker *m)
+{
+	static const char begin[] = "ProfilerStep#";
+
+	return m->text_len >= sizeof(begin) - 1 && !memcmp(m->text, begin, sizeof(begin) - 1);
+}
+
+/* What belongs to a thread and is no call: overhead, NVTX. */
+static int add_other(struct chrome *c, struct chrome_file *f, const struct event *ev)
+{
+	bool marker = ev->rec->kind == CT_MARKER;
+	uint32_t tid;
+
+	if (!process_of(c, f, ev->proc))
+		return -ENOMEM;
+	c->body.len = 0;
+	row_begin_text(&c->row, &c->body);
+	if (marker)
+		chrome_marker_body(&c->row, (const struct ct_marker *)ev->rec);
+	if (marker && is_step((const struct ct_marker *)ev->rec))
+		f->steps = true;
+	if (!marker)
+		chrome_work_body(&c->row, c->opts, c->devices, ev, 0);
+	row_end(&c->row);
+	if (c->body.bad)
+		return -ENOMEM;
+	if (marker && ((const struct ct_marker *)ev->rec)->what == CT_MARKER_START_END)
+		return add_range(c, f, ev);
+	/* overhead is the driver's or CUPTI's own: in a thread's row it would overlap the calls */
+	tid = marker ? thread_of(c, f, ev->proc, ev->rec->tid) : CHROME_OTHER_TID;
+	chrome_slice(c, f, chrome_pid(ev->proc), tid, ev->rec->start_ns, ev->rec->end_ns, c->body.s,
+		     c->body.len);
+	return 0;
+}
+
+static void add_counter(struct chrome *c, struct chrome_file *f, const struct event *ev)
+{
+	const struct ct_counter *k = (const struct ct_counter *)ev->rec;
+
+	for (uint32_t i = 0; i < k->n; i++) {
+		const struct work_metric *m = work_metrics_find(c->metrics, k->values[i].metric);
+		double v;
+
+		memcpy(&v, &k->values[i].bits, sizeof(v));
+		if (!m || k->values[i].flags & CT_VALUE_SUSPECT || !(v - v == 0))
+			continue;
+		chrome_event_begin(c, f, 'C', ev->gpu ? ev->gpu->number : k->device, 0,
+				   k->h.end_ns);
+		c->row.p = put_lit(c->row.p, ",\"name\":");
+		json_string(&c->row, m->name, strlen(m->name));
+		row_room(&c->row, JSON_ROOM);
+		c->row.p = put_lit(c->row.p, ",\"args\":{");
+		json_string(&c->row, *m->unit ? m->unit : "value", *m->unit ? strlen(m->unit) : 5);
+		c->row.p = put_char(put_double(put_char(c->row.p, ':'), v, false), '}');
+		chrome_event_end(c);
+	}
+}
+
+/* A mark over everything: what was lost, what befell a device. */
+static void add_mark(struct chrome *c, struct chrome_file *f, const struct event *ev,
+		     const char *category, const char *name)
+{
+	struct field fields[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
+
+	chrome_event_begin(c, f, 'i', 0, 0, ev->rec->end_ns);
+	c->row.p = json_word(put_lit(c->row.p, ",\"s\":\"g\",\"cat\":"), category);
+	c->row.p = json_word(put_lit(c->row.p, ",\"name\":"), name);
+	c->row.p = put_lit(c->row.p, ",\"args\":{");
+	json_fields(&c->row, fields, n);
+	row_room(&c->row, 8);
+	*c->row.p++ = '}';
+	chrome_event_end(c);
+}
+
+/* How often a function was called whose calls have no slices: a mark in its process, at the end
+ * of the stretch of time that the numbers are of. */
+static int add_muted(struct chrome *c, struct chrome_file *f, const struct event *ev)
+{
+	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
+	struct field fields[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
+
+	if (!process_of(c, f, ev->proc))
+		return -ENOMEM;
+	chrome_event_begin(c, f, 'i', chrome_pid(ev->proc), CHROME_OTHER_TID, m->h.end_ns);
+	c->row.p = put_lit(c->row.p, ",\"s\":\"p\",\"cat\":\"muted\",\"name\":");
+	json_string(&c->row, m->text + m->domain_len, m->name_len);
+	row_room(&c->row, JSON_ROOM);
+	c->row.p =
+		put_u64(put_lit(c->row.p, ",\"args\":{\"duration_ns\":"), about_duration_ns(&m->h));
+	*c->row.p++ = ',';
+	json_fields(&c->row, fields, n);
+	row_room(&c->row, 8);
+	*c->row.p++ = '}';
+	chrome_event_end(c);
+	return 0;
+}
+
+/* What concerns no process in particular stands in every file. */
+static void add_global(struct chrome *c, const struct event *ev)
+{
+	for (uint32_t i = 0; i < c->nfiles; i++) {
+		if (ev->rec->kind == CT_COUNTER)
+			add_counter(c, &c->files[i], ev);
+		else if (ev->rec->kind == CT_EVENT)
+			add_mark(c, &c->files[i], ev, "event",
+				 work_event(((const struct ct_event *)ev->rec)->type));
+		else
+			add_mark(c, &c->files[i], ev, "lost", "lost");
+	}
+}
+
+static int process_event(struct chrome *c, const struct event *ev)
+{
+	struct chrome_file *f = chrome_file_of(c, ev->proc->pid, ev->proc->start_boottime_ns);
+	int err;
+
+	if (!f)
+		return c->error;
+	switch (ev->rec->kind) {
+	case CT_CALL: err = add_call(c, f, ev); break;
+	case CT_FOREIGN: err = add_foreign(c, f, ev); break;
+	case CT_OVERHEAD:
+	case CT_MARKER: err = add_other(c, f, ev); break;
+	case CT_MUTED: err = add_muted(c, f, ev); break;
+	default: err = add_work(c, f, ev); break;
+	}
+	return err < 0 ? err : f->out->error ? f->out->error : err;
+}
+
+static int chrome_event(struct sink *s, const struct event *ev)
+{
+	struct chrome *c = s->priv;
+	int err = 0;
+
+	c->proc = ev->proc;
+	c->thread = ev->thread;
+	switch (ev->rec->kind) {
+	case CT_CALL:
+	case CT_FOREIGN:
+	case CT_OVERHEAD:
+	case CT_MARKER:
+	case CT_KERNEL:
+	case CT_COPY:
+	case CT_SET:
+	case CT_SYNC:
+	case CT_GRAPH:
+	case CT_MUTED:
+		if (!(ev->rec->kind == CT_CALL && ev->rec->flags & CT_F_HIDDEN))
+			err = process_event(c, ev);
+		break;
+	case CT_COUNTER:
+	case CT_EVENT:
+	case CT_LOST: add_global(c, ev); break;
+	case CT_DEVICE: err = chrome_devices_record(c->devices, ev); break;
+	case CT_METRIC: work_metrics_record(c->metrics, (const struct ct_metric *)ev->rec); break;
+	case CT_EXEC:
+	case CT_EXIT: inuse_forget(c->inuse, ev->rec->pid); break;
+	}
+	return err < 0 ? err : s->opts->out->error ? s->opts->out->error : err;
+}
+
+static int chrome_open(struct sink *s, const struct sink_opts *opts)
+{
+	struct chrome *c = calloc(1, sizeof(*c));
+
+	s->opts = opts;
+	s->priv = c;
+	if (!c)
+		return -ENOMEM;
+	c->opts = opts;
+	c->split = opts->path && strstr(opts->path, "%p");
+	c->files = calloc(CHROME_FILES_MAX, sizeof(*c->files));
+	c->timeline = timeline_open(&timeline_ops, c);
+	c->inuse = inuse_open();
+	c->metrics = work_metrics_open();
+	c->devices = chrome_devices_open();
+	if (!c->files || !c->timeline || !c->inuse || !c->metrics || !c->devices)
+		return -ENOMEM;
+	return c->split ? 0 : chrome_file_add(c, NULL);
+}
+
+static void say(const struct chrome *c)
+{
+	if (c->no_time)
+		msg_note("chrome: %llu pieces of device work have no time of the device and are "
+			 "left out",
+			 (unsigned long long)c->no_time);
+	if (timeline_dropped(c->timeline))
+		msg_note("chrome: %llu pieces of device work overlap too many others and are left "
+			 "out",
+			 (unsigned long long)timeline_dropped(c->timeline));
+	if (c->no_file)
+		msg_note("chrome: %llu events are left out: no file could be written for their "
+			 "process (at most %d)",
+			 (unsigned long long)c->no_file, CHROME_FILES_MAX);
+}
+
+static int chrome_close(struct sink *s, const struct sink_end *end)
+{
+	struct chrome *c = s->priv;
+	int err = 0, e;
+
+	if (!c)
+		return 0;
+	if (c->timeline && c->files && c->devices) {
+		c->proc = NULL;
+		err = timeline_flush(c->timeline);
+		say(c);
+		for (uint32_t i = 0; i < c->nfiles; i++)
+			chrome_file_end(c, &c->files[i], end->reason);
+	}
+	for (uint32_t i = 0; i < c->nfiles; i++) {
+		keyed_close(&c->files[i].tids);
+		keyed_close(&c->files[i].leaders);
+		keyed_close(&c->files[i].arrows);
+		e = c->files[i].out == &c->files[i].own ? out_close(&c->files[i].own) : 0;
+		if (e)
+			msg_error("writing the file of process %u failed: %s", c->files[i].pid,
+				  strerror(-e));
+		err = err ? err : e;
+	}
+	free(c->files);
+	timeline_close(c->timeline);
+	inuse_close(c->inuse);
+	work_metrics_close(c->metrics);
+	chrome_devices_close(c->devices);
+	text_free(&c->body);
+	free(c);
+	s->priv = NULL;
+	return err ? err : s->opts->out->error;
+}
+
+const struct sink_ops sink_chrome = {
+	.name = "chrome",
+	.help = "JSON as PyTorch's profiler writes it, for TensorBoard, HTA and Perfetto",
+	.open = chrome_open,
+	.event = chrome_event,
+	.close = chrome_close,
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* chrome.h - inside the chrome sink: its state, the events of a file, and what they say. */
+#ifndef CT_CHROME_H
+#define CT_CHROME_H
+
+#include "../../event/gpus.h"
+#include "../../util/keyed.h"
+#include "chrome_device.h"
+#include "../inuse.h"
+#include "../row.h"
+#include "../sink.h"
+#include "../timeline.h"
+#include "../work_text.h"
+
+#define CHROME_FILES_MAX 128	 /* each takes some 600 KiB when it is compressed */
+#define CHROME_OTHER_TID 1000000 /* of what has no stream's number to itself */
+#define CHROME_TIDS_MAX 65536
+#define CHROME_SMALL_PIDS 64 /* as many GPUs as a host or a few have: other pids stay as they are */
+#define CHROME_PIDS_MOVED (1u << 24)
+#define CHROME_NO_GPU (CHROME_OTHER_TID - 1) /* pid of device work whose device is not known */
+
+/* A process's pid in the files. Device work has the number of its GPU as pid, and pid 1 of a
+ * container is no GPU: such pids are moved to where no process of Linux is. */
+static inline uint32_t chrome_pid(const struct process *p)
+{
+	uint32_t pid = process_unique(p);
+
+	return pid < CHROME_SMALL_PIDS ? pid + CHROME_PIDS_MOVED : pid;
+}
+
+struct chrome_tid {
+	uint32_t pid, tid;
+};
+
+/* Which of so many calls, one after the other by their correlation, have an arrow that begins at
+ * them. */
+#define CHROME_BEGUN 32768
+#define CHROME_BEGUN_PAGES 4096 /* 16 MiB in a file */
+struct chrome_begun {
+	uint64_t key; /* correlation / CHROME_BEGUN */
+	uint64_t bits[CHROME_BEGUN / 64];
+};
+
+/* A file of the format: all processes, or one of them. */
+struct chrome_file {
+	struct out own, *out; /* out: where to; `own` when the sink made the file */
+	uint32_t pid;	      /* 0: all processes */
+	uint64_t start;	      /* of the process */
+	uint32_t processes;   /* met so far: their numbers keep correlation ids apart */
+	struct keyed tids;    /* of struct chrome_tid: taken on devices */
+	struct keyed arrows;  /* of struct chrome_begun */
+	uint32_t next_tid;
+	struct keyed leaders;	    /* of struct chrome_tid: the main threads of its processes */
+	uint64_t first_ns, last_ns; /* of all slices; last_ns 0: there is none */
+	bool steps; /* the program itself has annotated its steps, as PyTorch's profiler does */
+	bool begun; /* an event was written */
+};
+
+struct chrome {
+	const struct sink_opts *opts;
+	struct timeline *timeline;
+	struct inuse *inuse;
+	struct work_metrics *metrics;
+	struct chrome_devices *devices;
+	struct row row;
+	struct text body; /* of the event that is made */
+	struct chrome_file *files;
+	uint32_t nfiles;
+	bool split;		    /* a file for each process */
+	const struct process *proc; /* of the event that is made */
+	const char *thread;	    /* likewise; NULL: not known */
+	uint64_t no_time, no_file, ranges;
+	int error; /* of a file of our own */
+};
+
+/* ---- chrome_file.c: files and what stands in them ---- */
+
+/* A file more, for a process or (NULL) for all. Returns 0 or -errno. */
+int chrome_file_add(struct chrome *, const struct process *);
+/* The file of a process; NULL: there can be no more of them. */
+struct chrome_file *chrome_file_of(struct chrome *, uint32_t pid, uint64_t start);
+void chrome_file_end(struct chrome *, struct chrome_file *, const char *reason);
+/* An event in c->row, up to its time: {"ph":"X","pid":1,"tid":2,"ts":3.000 */
+void chrome_event_begin(struct chrome *, struct chrome_file *, char phase, uint32_t pid,
+			uint32_t tid, uint64_t ns);
+void chrome_event_end(struct chrome *);
+/* body: the other members. */
+void chrome_slice(struct chrome *, struct chrome_file *, uint32_t pid, uint32_t tid,
+		  uint64_t start_ns, uint64_t end_ns, const char *body, size_t len);
+/* What a process or thread is called. */
+void chrome_meta(struct chrome *, struct chrome_file *, uint32_t pid, uint32_t tid,
+		 const char *what, const char *key, const char *text);
+
+/* ---- chrome_body.c: what events say ---- */
+
+/* The args of a call or of device work: "\"name\":...,\"cat\":...,\"args\":{...}". correlation
+ * 0: none. */
+void chrome_call_body(struct row *, const struct sink_opts *, const struct event *,
+		      uint64_t correlation);
+void chrome_work_body(struct row *, const struct sink_opts *, const struct chrome_devices *,
+		      const struct event *, uint64_t correlation);
+void chrome_foreign_body(struct row *, const struct ct_foreign *);
+void chrome_marker_body(struct row *, const struct ct_marker *);
+/* Nanoseconds as microseconds with three decimals; they may be negative. */
+char *chrome_us(char *p, int64_t ns);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* chrome_body.c - what an event of the chrome format says, as Kineto says it. See chrome.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "chrome.h"
+#include "../rows/json_fields.h"
+#include "../work_text.h"
+
+#define NAME_BYTES 16384
+
+char *chrome_us(char *p, int64_t ns)
+{
+	uint64_t v = (uint64_t)ns;
+
+	if (ns < 0) {
+		*p++ = '-';
+		v = -v;
+	}
+	p = put_u64(p, v / 1000);
+	*p++ = '.';
+	return put_3digits(p, (unsigned int)(v % 1000));
+}
+
+/* A string of any length, cut where it is very long, in pieces that fit: json_string() keeps
+ * 2048 bytes. */
+static void put_name(struct row *w, const char *s, size_t n)
+{
+	if (n > NAME_BYTES)
+		n = text_cut(s, NAME_BYTES);
+	row_room(w, JSON_ROOM);
+	*w->p++ = '"';
+	while (n) {
+		size_t part = n > 1024 ? text_cut(s, 1024) : n;
+
+		if (!part)
+			part = n > 1024 ? 1024 : n;
+		row_room(w, part * 6 + 8);
+		w->p = escape_json(w->p, s, part);
+		s += part;
+		n -= part;
+	}
+	row_room(w, JSON_ROOM);
+	*w->p++ = '"';
+}
+
+static void begin(struct row *w, const char *category, const char *name, size_t n)
+{
+	row_room(w, JSON_ROOM);
+	w->p = json_word(put_lit(w->p, "\"cat\":"), category);
+	w->p = put_lit(w->p, ",\"name\":");
+	put_name(w, name, n);
+	w->p = put_lit(w->p, ",\"args\":{");
+}
+
+static void put_correlation(struct row *w, uint64_t correlation)
+{
+	if (correlation)
+		w->p = put_u64(put_lit(w->p, ",\"correlation\":"), correlation);
+}
+
+static void put_stack(struct row *w, const struct sink_opts *o, const struct stack *s)
+{
+	w->p = put_lit(w->p, ",\"stack\":[");
+	for (uint32_t i = 0; i < s->nframes; i++) {
+		const struct stack_frame *f = s->frames[i];
+		const char *name = o->mangled && f->mangled ? f->mangled
+				   : f->function	    ? f->function
+							    : "?";
+
+		if (i)
+			*w->p++ = ',';
+		put_name(w, name, strlen(name));
+	}
+	*w->p++ = ']';
+}
+
+/* A call's own arguments lie one deeper: `stream` and `device` mean those of device work to the
+ * programs that read this. */
+void chrome_call_body(struct row *w, const struct sink_opts *o, const struct event *ev,
+		      uint64_t correlation)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	const struct api_func *f = &api_funcs[c->func];
+	struct field fields[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
+
+	begin(w, f->domain == API_DRIVER ? "cuda_driver" : "cuda_runtime", f->name,
+	      strlen(f->name));
+	w->p = put_lit(w->p, "\"arguments\":{");
+	json_fields(w, fields, n);
+	row_room(w, JSON_ROOM);
+	*w->p++ = '}';
+	put_correlation(w, correlation);
+	if (ev->kernel) {
+		const char *name = o->mangled ? ev->kernel->mangled : ev->kernel->full;
+
+		w->p = put_lit(w->p, ",\"kernel\":");
+		put_name(w, name, strlen(name));
+	}
+	if (c->h.flags & CT_F_UNFINISHED)
+		w->p = put_lit(w->p, ",\"unfinished\":true");
+	if (ev->stack)
+		put_stack(w, o, ev->stack);
+	*w->p++ = '}';
+}
+
+/* -1 stands for what is not known, as in Kineto's own files. */
+static char *put_id(char *p, uint32_t id)
+{
+	return id == CT_UNKNOWN ? put_lit(p, "-1") : put_u64(p, id);
+}
+
+/* The context, stream and correlation that all device work has. */
+static void put_place(struct row *w, const struct event *ev, uint64_t correlation)
+{
+	const struct ct_work *work = (const struct ct_work *)ev->rec;
+
+	w->p = put_id(put_lit(w->p, "\"device\":"), ev->gpu ? ev->gpu->number : work->device);
+	w->p = put_id(put_lit(w->p, ",\"context\":"), work->context);
+	w->p = put_id(put_lit(w->p, ",\"stream\":"), work->stream);
+	put_correlation(w, correlation);
+}
+
+static char *put_dims(char *p, const uint32_t *d)
+{
+	*p++ = '[';
+	p = put_u64(p, d[0]);
+	*p++ = ',';
+	p = put_u64(p, d[1]);
+	*p++ = ',';
+	p = put_u64(p, d[2]);
+	*p++ = ']';
+	return p;
+}
+
+static void put_kernel(struct row *w, const struct chrome_devices *devices, const struct event *ev)
+{
+	const struct ct_kernel *k = (const struct ct_kernel *)ev->rec;
+	struct chrome_load load;
+
+	if (k->queued_ns)
+		w->p = put_u64(put_lit(w->p, ",\"queued\":"), k->queued_ns / 1000);
+	w->p = put_u64(put_lit(w->p, ",\"registers per thread\":"), k->registers);
+	w->p = put_u64(put_lit(w->p, ",\"shared memory\":"),
+		       (uint64_t)k->static_shared + k->dynamic_shared);
+	if (chrome_devices_load(devices, ev, &load)) {
+		w->p += snprintf(w->p, 200,
+				 ",\"blocks per SM\":%.6g,\"warps per SM\":%.6g,\"est. achieved "
+				 "occupancy %%\":%d",
+				 load.blocks, load.warps, load.occupancy);
+	}
+	w->p = put_dims(put_lit(w->p, ",\"grid\":"), k->grid);
+	w->p = put_dims(put_lit(w->p, ",\"block\":"), k->block);
+	if (k->cluster[0])
+		w->p = put_dims(put_lit(w->p, ",\"cluster\":"), k->cluster);
+}
+
+static void put_bytes(struct row *w, const struct ct_work *work, uint64_t bytes)
+{
+	uint64_t ns = work->h.end_ns - work->h.start_ns;
+
+	w->p = put_u64(put_lit(w->p, ",\"bytes\":"), bytes);
+	w->p = put_lit(w->p, ",\"memory bandwidth (GB/s)\":");
+	if (ns)
+		w->p += snprintf(w->p, 40, "%.6g", (double)bytes / (double)ns);
+	else
+		w->p = put_lit(w->p, "\"N/A\"");
+}
+
+static void put_sync(struct row *w, const struct ct_sync *s)
+{
+	w->p = json_word(put_lit(w->p, ",\"cuda_sync_kind\":"), work_sync_type(s->type));
+	if (s->type != CT_SYNC_EVENT && s->type != CT_SYNC_STREAM_WAIT)
+		return;
+	w->p = put_id(put_lit(w->p, ",\"wait_on_stream\":"), s->w.stream);
+	w->p = put_lit(w->p, ",\"wait_on_cuda_event_record_corr_id\":-1");
+	w->p = put_id(put_lit(w->p, ",\"wait_on_cuda_event_id\":"), s->event);
+}
+
+static const char *category(uint16_t kind)
+{
+	switch (kind) {
+	case CT_KERNEL:
+	case CT_GRAPH: return "kernel";
+	case CT_COPY: return "gpu_memcpy";
+	case CT_SET: return "gpu_memset";
+	case CT_SYNC: return "cuda_sync";
+	default: return "overhead";
+	}
+}
+
+void chrome_work_body(struct row *w, const struct sink_opts *o,
+		      const struct chrome_devices *devices, const struct event *ev,
+		      uint64_t correlation)
+{
+	const struct ct_work *work = (const struct ct_work *)ev->rec;
+	char text[WORK_TEXT_MAX];
+	const char *name = work_text(ev->rec, text);
+
+	if (work->h.kind == CT_KERNEL && ev->kernel)
+		name = o->mangled ? ev->kernel->mangled : ev->kernel->full;
+	begin(w, category(work->h.kind), name, strlen(name));
+	if (work->h.kind == CT_OVERHEAD) {
+		*w->p++ = '}';
+		return;
+	}
+	put_place(w, ev, correlation);
+	if (work->graph) {
+		w->p = put_u64(put_lit(w->p, ",\"graph id\":"), work->graph);
+		w->p = put_u64(put_lit(w->p, ",\"graph node id\":"), work->graph_node);
+	}
+	if (work->h.kind == CT_KERNEL)
+		put_kernel(w, devices, ev);
+	else if (work->h.kind == CT_COPY)
+		put_bytes(w, work, ((const struct ct_copy *)work)->bytes);
+	else if (work->h.kind == CT_SET)
+		put_bytes(w, work, ((const struct ct_set *)work)->bytes);
+	else if (work->h.kind == CT_SYNC)
+		put_sync(w, (const struct ct_sync *)work);
+	*w->p++ = '}';
+}
+
+void chrome_foreign_body(struct row *w, const struct ct_foreign *f)
+{
+	const char *name = (const char *)&f->words[f->nwords];
+	bool driver = f->domain_len == 6 && !memcmp(name + f->name_len, "driver", 6);
+
+	begin(w, driver ? "cuda_driver" : "cuda_runtime", name, f->name_len);
+	*w->p++ = '}';
+}
+
+void chrome_marker_body(struct row *w, const struct ct_marker *m)
+{
+	begin(w, "user_annotation", m->text, m->text_len);
+	if (m->domain_len) {
+		w->p = put_lit(w->p, "\"domain\":");
+		put_name(w, m->text + m->text_len, m->domain_len);
+	}
+	*w->p++ = '}';
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nsys.h - inside the nsys-sqlite output: the tables of the database, its strings, and what a
+ * row is bound to.
+ */
+#ifndef CT_NSYS_H
+#define CT_NSYS_H
+
+#include <sqlite3.h>
+
+#include "../sink.h"
+
+/* ---- the tables (nsys_schema.c) ---- */
+
+enum nsys_table {
+	NSYS_STRINGS,
+	NSYS_THREADS,
+	NSYS_PROCESSES,
+	NSYS_DETAILS,
+	NSYS_START_TIME,
+	NSYS_GPU,
+	NSYS_DEVICE,
+	NSYS_CONTEXT,
+	NSYS_STREAM,
+	NSYS_ENV,
+	NSYS_CAPTURE,
+	NSYS_EXPORT,
+	NSYS_DIAGNOSTIC,
+	NSYS_RUNTIME,
+	NSYS_KERNEL,
+	NSYS_MEMCPY,
+	NSYS_MEMSET,
+	NSYS_SYNC,
+	NSYS_GRAPH,
+	NSYS_OVERHEAD,
+	NSYS_MEMORY,
+	NSYS_CALLCHAINS,
+	NSYS_NVTX,
+	NSYS_CPU_FAULT,
+	NSYS_GPU_FAULT,
+	NSYS_CUDA_EVENT,
+	NSYS_GRAPH_EVENTS,
+	NSYS_GRAPH_NODES,
+	NSYS_OSRT,
+	NSYS_TABLES
+};
+
+struct nsys_db {
+	sqlite3 *db;
+	sqlite3_stmt *insert[NSYS_TABLES]; /* made at the first row */
+	bool all_tables;		   /* they were made at the beginning */
+	int error; /* -errno of the first failure; from then on nothing is written */
+};
+
+/* The tables that are there even without rows (all_tables: every one), and the enums. Returns 0
+ * or -errno. */
+int nsys_schema(struct nsys_db *, bool all_tables);
+/* The first failure of SQLite: says what and returns the sticky -errno. */
+int nsys_fail(struct nsys_db *, int rc);
+
+/* A row: its columns in the order of the table, then nsys_end(). What is not bound is NULL. */
+struct nsys_row {
+	struct nsys_db *d;
+	sqlite3_stmt *stmt; /* NULL: an earlier failure */
+	int at;
+};
+struct nsys_row nsys_begin(struct nsys_db *, enum nsys_table);
+int nsys_end(struct nsys_row *); /* 1, or the sticky -errno */
+
+static inline void nsys_i(struct nsys_row *r, int64_t v)
+{
+	sqlite3_bind_int64(r->stmt, ++r->at, v);
+}
+static inline void nsys_null(struct nsys_row *r)
+{
+	r->at++;
+}
+/* NULL unless `known`. */
+static inline void nsys_opt(struct nsys_row *r, bool known, int64_t v)
+{
+	r->at++;
+	if (known)
+		sqlite3_bind_int64(r->stmt, r->at, v);
+}
+/* The text must live until nsys_end(). It becomes valid UTF-8: what is not, U+FFFD. */
+void nsys_text(struct nsys_row *, const char *s, size_t n);
+
+/* ---- the strings (nsys_strings.c): StringIds, where each text stands once ---- */
+
+struct nsys_strings;
+struct nsys_strings *nsys_strings_open(struct nsys_db *); /* NULL: no memory */
+void nsys_strings_close(struct nsys_strings *);
+/* The id of a text; a new one gets a row. */
+int64_t nsys_string(struct nsys_strings *, const char *s, size_t n);
+
+/* ---- names (nsys_names.c) ---- */
+
+/* A function's name as CUPTI's callback ids have it: cudaLaunchKernel_v7000. */
+const char *nsys_api_name(int row, bool per_thread);
+/* The function's own name in a demangled one, without type, namespaces, template arguments and
+ * parameters. Returns its length; *from: where it begins. */
+size_t nsys_base_name(const char *full, const char **from);
+
+/* ---- keys that were seen (nsys_seen.c): a set of numbers, each with a value ---- */
+
+struct nsys_seen {
+	struct nsys_seen_slot {
+		uint64_t key; /* 0: free */
+		int64_t value;
+	} * slots;
+	size_t n, cap; /* a power of two */
+};
+/* The value's place; *is_new when the key was not there (its value is 0). NULL: no memory. The
+ * key is not 0. */
+int64_t *nsys_seen(struct nsys_seen *, uint64_t key, bool *is_new);
+void nsys_seen_free(struct nsys_seen *);
+
+/* ---- the output as a whole (nsys.c), and what the devices did (nsys_device.c) ---- */
+
+struct nsys {
+	struct nsys_db d;
+	const struct sink_opts *opts;
+	struct nsys_strings *strings;
+	int64_t start_ns; /* of the session: the zero of all times */
+	char *path, *tmp;
+	struct nsys_name {
+		int64_t id[2]; /* by itself, of its per-thread twin; 0: not made yet */
+	} names[CT_MAX_FUNCS];
+	/* process_unique() + 1 -> rowid in PROCESSES, negative until it has all that is known */
+	struct nsys_seen processes;
+	/* globalTid + 1, of those that have a row in ThreadNames beside the leaders */
+	struct nsys_seen threads;
+	struct nsys_seen gpus; /* number + 1: those in TARGET_INFO_GPU */
+	/* of streams: process_unique() << 32 | context, + 1 -> their number, from 1 on */
+	struct nsys_seen contexts;
+	/* number of the context << 32 | stream -> rowid in TARGET_INFO_CUDA_STREAM */
+	struct nsys_seen streams;
+	/* process_unique() << 32 | StringIds.id, + 1: NVTX domains that have a row */
+	struct nsys_seen domains;
+	uint8_t *stacks; /* bits: the stacks that are in CUDA_CALLCHAINS */
+	int64_t unknown_kernel;
+	uint64_t untimed; /* device records without a time */
+};
+
+static inline int64_t nsys_global(const struct process *p, uint32_t tid)
+{
+	return (int64_t)((uint64_t)process_unique(p) << 24 | (tid & 0xffffff));
+}
+static inline uint32_t nsys_tid(const struct event *ev)
+{
+	return ev->rec->tid ? process_tid(ev->proc, ev->rec->tid) : 0;
+}
+static inline int64_t nsys_time(const struct nsys *n, uint64_t ns)
+{
+	return (int64_t)(ns - (uint64_t)n->start_ns);
+}
+
+/* Rows of device work and of what speaks of devices. Returns 1, 0 for a kind that it does not
+ * know, or -errno. */
+int nsys_device(struct nsys *, const struct event *);
+/* A row of DIAGNOSTIC_EVENT. severity: 1 information, 2 warning, 3 error; proc may be NULL. */
+int nsys_diagnostic(struct nsys *, int64_t at_ns, int severity, const char *text,
+		    const struct process *proc);
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * otlp_encode.c - spans as OTLP's protobuf and JSON have them (opentelemetry-proto, trace/v1):
+ * the same tree, written twice. In JSON ids are hex and 64-bit integers strings. Knows no event.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../util/put.h"
+#include "otlp.h"
+
+#define OTLP_TEXT 65536 /* bytes of a name at most */
+
+/* ---- protobuf ---- */
+
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
+
+static size_t varint_len(uint64_t v)
+{
+	return 1 + (63 - (size_t)__builtin_clzll(v | 1)) / 7;
+}
+
+static void varint(struct text *t, uint64_t v)
+{
+	char buf[10];
+	size_t n = 0;
+
+	for (; v >= 0x80; v >>= 7)
+		buf[n++] = (char)(v | 0x80);
+	buf[n++] = (char)v;
+	text_mem(t, buf, n);
+}
+
+static void tag(struct text *t, unsigned int field, unsigned int wire)
+{
+	varint(t, field << 3 | wire);
+}
+
+static void bytes(struct text *t, unsigned int field, const void *s, size_t n)
+{
+	tag(t, field, WIRE_BYTES);
+	varint(t, n);
+	text_mem(t, s, n);
+}
+
+static void fixed64(struct text *t, unsigned int field, uint64_t v)
+{
+	char le[8];
+
+	for (int i = 0; i < 8; i++)
+		le[i] = (char)(v >> 8 * i);
+	tag(t, field, WIRE_FIXED64);
+	text_mem(t, le, 8);
+}
+
+/* KeyValue {key 1, value 2 {AnyValue}}: `value` bytes of which follow. */
+static void key_value(struct otlp_enc *e, const char *key, size_t value)
+{
+	size_t k = strlen(key), n = 1 + varint_len(k) + k + 1 + varint_len(value) + value;
+
+	tag(&e->attrs, e->of_resource ? 1 : 9, WIRE_BYTES);
+	varint(&e->attrs, n);
+	bytes(&e->attrs, 1, key, k);
+	tag(&e->attrs, 2, WIRE_BYTES);
+	varint(&e->attrs, value);
+}
+
+/* ---- attributes ---- */
+
+static void json_key(struct otlp_enc *e, const char *key, const char *type)
+{
+	text_str(&e->attrs, e->attrs.len ? ",{\"key\":" : "{\"key\":");
+	text_json(&e->attrs, key, OTLP_TEXT);
+	text_str(&e->attrs, ",\"value\":{\"");
+	text_str(&e->attrs, type);
+	text_str(&e->attrs, "\":");
+}
+
+void otlp_int(struct otlp_enc *e, const char *key, int64_t v)
+{
+	char number[24];
+
+	if (!e->json) {
+		key_value(e, key, 1 + varint_len((uint64_t)v));
+		tag(&e->attrs, 3, WIRE_VARINT);
+		varint(&e->attrs, (uint64_t)v);
+		return;
+	}
+	json_key(e, key, "intValue");
+	snprintf(number, sizeof(number), "\"%lld\"", (long long)v);
+	text_str(&e->attrs, number);
+	text_str(&e->attrs, "}}");
+}
+
+void otlp_bool(struct otlp_enc *e, const char *key, bool v)
+{
+	if (!e->json) {
+		key_value(e, key, 2);
+		tag(&e->attrs, 2, WIRE_VARINT);
+		varint(&e->attrs, v);
+		return;
+	}
+	json_key(e, key, "boolValue");
+	text_str(&e->attrs, v ? "true}}" : "false}}");
+}
+
+/* A text, as UTF-8; NUL-terminated at `*end` of what is returned or not at all. */
+static const char *clean(struct text *room, const char *s, size_t *n)
+{
+	if (text_is_utf8(s, *n))
+		return s;
+	text_utf8(room, s, *n);
+	*n = room->len;
+	return room->s ? room->s : "";
+}
+
+void otlp_str(struct otlp_enc *e, const char *key, const char *s, size_t n)
+{
+	struct text room = { 0 };
+
+	s = clean(&room, s, &n);
+	if (!e->json) {
+		key_value(e, key, 1 + varint_len(n) + n);
+		bytes(&e->attrs, 1, s, n);
+	} else {
+		char *p;
+
+		json_key(e, key, "stringValue");
+		p = text_room(&e->attrs, n * 6 + 2);
+		if (p) {
+			*p = '"';
+			p = escape_json(p + 1, s, n);
+			*p++ = '"';
+			e->attrs.len = (size_t)(p - e->attrs.s);
+		}
+		text_str(&e->attrs, "}}");
+	}
+	text_free(&room);
+}
+
+/* ---- spans ---- */
+
+static const uint8_t none[8];
+
+static void protobuf_span(const struct otlp_enc *e, const struct otlp_span *s, struct text *out)
+{
+	struct text span = { 0 }, room = { 0 };
+	size_t len = strlen(s->name);
+	const char *name = clean(&room, s->name, &len);
+
+	bytes(&span, 1, s->id.trace, 16);
+	bytes(&span, 2, s->id.span, 8);
+	if (memcmp(s->parent, none, 8))
+		bytes(&span, 4, s->parent, 8);
+	bytes(&span, 5, name, len);
+	tag(&span, 6, WIRE_VARINT);
+	varint(&span, 1); /* SPAN_KIND_INTERNAL */
+	fixed64(&span, 7, s->start_ns);
+	fixed64(&span, 8, s->end_ns);
+	text_mem(&span, e->attrs.s, e->attrs.len);
+	if (s->link) {
+		tag(&span, 13, WIRE_BYTES);
+		varint(&span, 18 + 10);
+		bytes(&span, 1, s->link->trace, 16);
+		bytes(&span, 2, s->link->span, 8);
+	}
+	if (s->failed) {
+		size_t m = s->message ? strlen(s->message) : 0;
+
+		tag(&span, 15, WIRE_BYTES);
+		varint(&span, 2 + (m ? 1 + varint_len(m) + m : 0));
+		if (m)
+			bytes(&span, 2, s->message, m);
+		tag(&span, 3, WIRE_VARINT);
+		varint(&span, 2); /* STATUS_CODE_ERROR */
+	}
+	bytes(out, 2, span.s, span.len);
+	out->bad = out->bad || span.bad || room.bad;
+	text_free(&span);
+	text_free(&room);
+}
+
+static void json_hex(struct text *t, const char *key, const uint8_t *id, size_t n)
+{
+	char *p;
+
+	text_str(t, key);
+	p = text_room(t, n * 2 + 1);
+	if (!p)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		*p++ = "0123456789abcdef"[id[i] >> 4];
+		*p++ = "0123456789abcdef"[id[i] & 15];
+	}
+	*p = '"';
+	t->len += n * 2 + 1;
+}
+
+static void json_span(const struct otlp_enc *e, const struct otlp_span *s, struct text *out)
+{
+	if (out->len)
+		text_str(out, ",");
+	json_hex(out, "{\"traceId\":\"", s->id.trace, 16);
+	json_hex(out, ",\"spanId\":\"", s->id.span, 8);
+	if (memcmp(s->parent, none, 8))
+		json_hex(out, ",\"parentSpanId\":\"", s->parent, 8);
+	text_str(out, ",\"name\":");
+	text_json(out, s->name, OTLP_TEXT);
+	text_str(out, ",\"kind\":1,\"startTimeUnixNano\":\"");
+	text_u64(out, s->start_ns);
+	text_str(out, "\",\"endTimeUnixNano\":\"");
+	text_u64(out, s->end_ns);
+	text_str(out, "\",\"attributes\":[");
+	text_mem(out, e->attrs.s, e->attrs.len);
+	text_str(out, "]");
+	if (s->link) {
+		json_hex(out, ",\"links\":[{\"traceId\":\"", s->link->trace, 16);
+		json_hex(out, ",\"spanId\":\"", s->link->span, 8);
+		text_str(out, "}]");
+	}
+	if (s->failed) {
+		text_str(out, ",\"status\":{\"code\":2");
+		if (s->message) {
+			text_str(out, ",\"message\":");
+			text_json(out, s->message, OTLP_TEXT);
+		}
+		text_str(out, "}");
+	}
+	text_str(out, "}");
+}
+
+void otlp_put_span(struct otlp_enc *e, const struct otlp_span *s, struct text *spans)
+{
+	(e->json ? json_span : protobuf_span)(e, s, spans);
+	spans->bad = spans->bad || e->attrs.bad;
+	e->attrs.len = 0;
+	e->attrs.bad = false;
+}
+
+void otlp_put_resource(struct otlp_enc *e, struct text *resource)
+{
+	if (e->json)
+		text_str(resource, "{\"attributes\":[");
+	text_mem(resource, e->attrs.s, e->attrs.len);
+	if (e->json)
+		text_str(resource, "]}");
+	resource->bad = resource->bad || e->attrs.bad;
+	e->attrs.len = 0;
+	e->attrs.bad = false;
+}
+
+void otlp_put_request(bool json, const struct text *resource, const struct text *spans,
+		      const char *version, struct text *out)
+{
+	size_t v = strlen(version), scope = 2 + 9 + 1 + varint_len(v) + v;
+	size_t scope_spans = 1 + varint_len(scope) + scope + spans->len;
+	size_t all = 1 + varint_len(resource->len) + resource->len + 1 + varint_len(scope_spans) +
+		     scope_spans;
+
+	if (json) {
+		text_str(out, "{\"resourceSpans\":[{\"resource\":");
+		text_mem(out, resource->s, resource->len);
+		text_str(out, ",\"scopeSpans\":[{\"scope\":{\"name\":\"cudatrace\",\"version\":");
+		text_json(out, version, OTLP_TEXT);
+		text_str(out, "},\"spans\":[");
+		text_mem(out, spans->s, spans->len);
+		text_str(out, "]}]}]}");
+		return;
+	}
+	tag(out, 1, WIRE_BYTES); /* resource_spans */
+	varint(out, all);
+	bytes(out, 1, resource->s, resource->len);
+	tag(out, 2, WIRE_BYTES); /* scope_spans */
+	varint(out, scope_spans);
+	tag(out, 1, WIRE_BYTES);
+	varint(out, scope);
+	bytes(out, 1, "cudatrace", 9);
+	bytes(out, 2, version, v);
+	text_mem(out, spans->s, spans->len);
+}
+
+/* ---- answers ---- */
+
+/* Reads a field at *at; its number, or 0 at the end and where the bytes are no protobuf. Of a
+ * BYTES field `v` is its length and *at its beginning. */
+static unsigned int next_field(const uint8_t **at, const uint8_t *end, unsigned int *wire,
+			       uint64_t *v)
+{
+	uint64_t key = 0, *into = &key;
+
+	for (int part = 0; part < 2; part++) {
+		int shift = 0;
+
+		*into = 0;
+		do {
+			if (*at == end || shift > 63)
+				return 0;
+			*into |= (uint64_t)(**at & 0x7f) << shift;
+			shift += 7;
+		} while (*(*at)++ & 0x80);
+		*wire = key & 7;
+		if (*wire != WIRE_VARINT && *wire != WIRE_BYTES)
+			return 0;
+		into = v;
+	}
+	if (*wire == WIRE_BYTES && *v > (uint64_t)(end - *at))
+		return 0;
+	return key >> 3 < 1000 ? (unsigned int)(key >> 3) : 0;
+}
+
+static void protobuf_response(const uint8_t *at, const uint8_t *end, int depth, uint64_t *rejected,
+			      char *words, size_t size)
+{
+	unsigned int field, wire;
+	uint64_t v;
+
+	while ((field = next_field(&at, end, &wire, &v))) {
+		if (wire == WIRE_VARINT) {
+			if (depth && field == 1)
+				*rejected = v;
+			continue;
+		}
+		if (!depth && field == 1)
+			protobuf_response(at, at + v, 1, rejected, words, size);
+		else if (depth && field == 2)
+			snprintf(words, size, "%.*s", (int)(v < size ? v : size), (const char *)at);
+		at += v;
+	}
+}
+
+/* A member of a flat JSON object, found by its name: enough for two members that no other text
+ * can be mistaken for, since in a string their quotes would be escaped. */
+static const char *json_member(const char *text, const char *quoted)
+{
+	const char *at = strstr(text, quoted);
+
+	if (!at)
+		return NULL;
+	at += strlen(quoted);
+	at += strspn(at, " \t\r\n:");
+	return at;
+}
+
+void otlp_get_response(bool json, const char *body, size_t len, uint64_t *rejected, char *words,
+		       size_t size)
+{
+	const char *at;
+	char *text;
+
+	*rejected = 0;
+	*words = '\0';
+	if (!len)
+		return;
+	if (!json) {
+		protobuf_response((const uint8_t *)body, (const uint8_t *)body + len, 0, rejected,
+				  words, size);
+	} else {
+		text = strndup(body, len);
+		if (!text)
+			return;
+		at = json_member(text, "\"rejectedSpans\"");
+		if (at)
+			*rejected = strtoull(at + (*at == '"'), NULL, 10);
+		at = json_member(text, "\"errorMessage\"");
+		if (at && *at == '"')
+			snprintf(words, size, "%.*s", (int)strcspn(at + 1, "\""), at + 1);
+		free(text);
+	}
+	/* a collector's words go to a terminal */
+	for (char *c = words; *c; c++)
+		if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+			*c = '?';
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * perfetto.c - a trace for Perfetto's viewer and trace processor: a track for each thread, each
+ * stream and each counter, arrows from calls to their device work.
+ *
+ * An event's body is made when the event comes, with the strings that it needs; the timeline
+ * holds it until its place on its track is known. What tracks there are is said in
+ * perfetto_track.c.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../event/gpus.h"
+#include "../../util/msg.h"
+#include "perfetto.h"
+#include "../../util/proto.h"
+
+/* Fields of a TrackEvent's body. */
+enum { EVENT_CATEGORY = 3, EVENT_NAME = 10, EVENT_CORRELATION = 52, EVENT_STACK = 56 };
+
+/* ---- what the timeline hands on ---- */
+
+static int span_begins(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane,
+		       const struct timeline_span *s, const char *bytes, bool arrow)
+{
+	struct perfetto *pf = ctx;
+
+	perfetto_write_event(&pf->w,
+			     s->what == TIMELINE_INSTANT ? PERFETTO_INSTANT : PERFETTO_BEGIN,
+			     s->start_ns, perfetto_track_lane(pf, tr, l, lane),
+			     arrow ? s->arrow : 0, s->end == TIMELINE_TO, bytes, s->len);
+	return pf->w.out->error;
+}
+
+static int span_ends(void *ctx, struct timeline_track *tr, struct timeline_lane *l, uint64_t ns)
+{
+	struct perfetto *pf = ctx;
+
+	(void)tr;
+	perfetto_write_event(&pf->w, PERFETTO_END, ns, l->own, 0, false, NULL, 0);
+	return pf->w.out->error;
+}
+
+static int value_is(void *ctx, struct timeline_track *tr, struct timeline_lane *l,
+		    const struct timeline_span *s, const char *bytes, bool late)
+{
+	struct perfetto *pf = ctx;
+	int64_t delta;
+	double v;
+
+	if (perfetto_track_kind(&tr->key) == T_IN_USE) {
+		/* a late change counts from now on, so that what follows is true */
+		memcpy(&delta, bytes, sizeof(delta));
+		tr->sum = (int64_t)((uint64_t)tr->sum + (uint64_t)delta);
+		perfetto_write_count(&pf->w, l->last_ns, tr->own, tr->sum);
+	} else if (late) {
+		pf->late++;
+	} else {
+		memcpy(&v, bytes, sizeof(v));
+		perfetto_write_double(&pf->w, s->start_ns, tr->own, v);
+	}
+	return pf->w.out->error;
+}
+
+static const struct timeline_ops timeline_ops = { .begin = span_begins,
+						  .end = span_ends,
+						  .value = value_is };
+
+/* ---- events ---- */
+
+/* What the two ends of an arrow share. */
+static uint64_t arrow_id(const struct event *ev)
+{
+	uint64_t h = ((uint64_t)ev->rec->pid << 32 | ev->number) * 0x9e3779b97f4a7c15;
+
+	if (!ev->number)
+		return 0;
+	h = (h ^ h >> 29 ^ ev->proc->start_boottime_ns) * 0x9e3779b97f4a7c15;
+	return (h ^ h >> 32) | 1;
+}
+
+static char *put_head(struct perfetto *pf, char *p, const char *category, const char *name)
+{
+	p = proto_u64(p, EVENT_CATEGORY, perfetto_const_iid(&pf->w, PERFETTO_CATEGORIES, category));
+	return proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, name, strlen(name)));
+}
+
+static char *put_fields(struct perfetto *pf, char *p, const struct event *ev)
+{
+	struct field f[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
+
+	return perfetto_args(&pf->w, p, pf->body + sizeof(pf->body) - 1024, f, n);
+}
+
+static int add(struct perfetto *pf, struct timeline_track *tr, const struct timeline_span *span,
+	       char *end)
+{
+	struct timeline_span s = *span;
+
+	if (!tr)
+		return -ENOMEM;
+	s.len = (uint32_t)(end - pf->body);
+	perfetto_write_interned(&pf->w);
+	return timeline_add(pf->timeline, tr, &s, pf->body);
+}
+
+static int add_memory(struct perfetto *pf, const struct event *ev)
+{
+	struct timeline_span s = { .start_ns = ev->rec->end_ns,
+				   .end_ns = ev->rec->end_ns,
+				   .what = TIMELINE_VALUE,
+				   .len = sizeof(int64_t) };
+	struct timeline_track *tr;
+	uint32_t device;
+	int64_t delta;
+
+	if (!inuse_call(pf->inuse, ev, &device, &delta))
+		return 0;
+	tr = perfetto_track(pf, T_IN_USE, ev->proc, device, 0);
+	return tr ? timeline_add(pf->timeline, tr, &s, &delta) : -ENOMEM;
+}
+
+static int add_call(struct perfetto *pf, const struct event *ev)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	const struct api_func *f = &api_funcs[c->func];
+	struct timeline_span s = { .start_ns = c->h.start_ns,
+				   .end_ns = c->h.end_ns,
+				   .depth = c->depth,
+				   .arrow = arrow_id(ev),
+				   .end = TIMELINE_FROM };
+	uint32_t tid = c->h.tid ? c->h.tid : c->h.pid;
+	const char *name;
+	char *p;
+	int err;
+
+	/* it comes again when it has returned; of one that began before the trace there is no time */
+	if (c->h.flags & (CT_F_PENDING | CT_F_BEFORE))
+		return 0;
+	if (c->h.flags & CT_F_NO_RETURN) {
+		s.what = TIMELINE_INSTANT;
+		s.end_ns = s.start_ns;
+	}
+	p = put_head(pf, pf->body, api_domain_name(f->domain), f->name);
+	if (ev->number)
+		p = proto_u64(p, EVENT_CORRELATION, ev->number);
+	if (ev->stack && !pf->opts->stack_args)
+		p = proto_u64(p, EVENT_STACK,
+			      perfetto_stack_iid(&pf->w, ev->stack, pf->opts->mangled));
+	if (ev->kernel) {
+		name = work_kernel(pf->opts, ev->kernel);
+		p = perfetto_arg_str(&pf->w, p, "kernel", name, strlen(name));
+	}
+	if (c->h.flags & CT_F_UNFINISHED)
+		p = perfetto_arg_bool(&pf->w, p, "unfinished", true);
+	if (ev->number)
+		p = perfetto_arg_u64(&pf->w, p, "correlation", ev->number);
+	/* half of the room is for the arguments */
+	if (ev->stack && pf->opts->stack_args)
+		p = perfetto_arg_stack(&pf->w, p, pf->body + sizeof(pf->body) / 2, ev->stack,
+				       pf->opts->mangled);
+	p = put_fields(pf, p, ev);
+	err = add(pf, perfetto_track(pf, T_THREAD, ev->proc, tid, 0), &s, p);
+	if (!err)
+		err = add_memory(pf, ev);
+	return err ? err : 1;
+}
+
+/* A stored call of a function that this version does not know: its name and its time. */
+static int add_foreign(struct perfetto *pf, const struct event *ev)
+{
+	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
+	struct timeline_span s = { .start_ns = f->h.start_ns,
+				   .end_ns = f->h.end_ns,
+				   .depth = f->depth };
+	const char *name = (const char *)&f->words[f->nwords];
+	char *p = pf->body;
+
+	if (f->kind != CT_CALL || f->h.flags & (CT_F_PENDING | CT_F_BEFORE | CT_F_HIDDEN))
+		return 0;
+	if (f->h.flags & CT_F_NO_RETURN)
+		s.end_ns = s.start_ns;
+	p = proto_u64(p, EVENT_CATEGORY,
+		      perfetto_iid(&pf->w, PERFETTO_CATEGORIES, name + f->name_len, f->domain_len));
+	p = proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, name, f->name_len));
+	return add(pf, perfetto_track(pf, T_THREAD, ev->proc, f->h.tid ? f->h.tid : f->h.pid, 0),
+		   &s, p);
+}
+
+/* The track of device work, by its kind. */
+static struct timeline_track *work_track(struct perfetto *pf, const struct event *ev)
+{
+	const struct ct_work *w = (const struct ct_work *)ev->rec;
+
+	switch (w->h.kind) {
+	case CT_SYNC: return perfetto_track(pf, T_WAITS, ev->proc, w->device, w->stream);
+	case CT_MEMORY: return perfetto_track(pf, T_MEMORY, ev->proc, w->device, 0);
+	case CT_MANAGED: return perfetto_track(pf, T_MANAGED, ev->proc, w->device, 0);
+	default: return perfetto_track(pf, T_STREAM, ev->proc, w->device, w->stream);
+	}
+}
+
+static int add_work(struct perfetto *pf, const struct event *ev)
+{
+	struct timeline_span s = { .start_ns = ev->rec->start_ns, .end_ns = ev->rec->end_ns };
+	char text[WORK_TEXT_MAX], *p;
+	const char *name;
+	int err;
+
+	if (ev->rec->flags & CT_F_NO_TIME) {
+		pf->no_time++;
+		return 0;
+	}
+	if (ev->cause && ev->number) {
+		s.arrow = arrow_id(ev);
+		s.end = TIMELINE_TO;
+		s.after_ns = ev->cause->end_ns;
+	}
+	if (ev->rec->kind == CT_MEMORY)
+		s.what = TIMELINE_INSTANT;
+	name = ev->rec->kind == CT_KERNEL ? work_kernel(pf->opts, ev->kernel)
+					  : work_text(ev->rec, text);
+	p = put_head(pf, pf->body, "device", name);
+	if (ev->number)
+		p = proto_u64(p, EVENT_CORRELATION, ev->number);
+	p = put_fields(pf, p, ev);
+	err = add(pf, work_track(pf, ev), &s, p);
+	return err ? err : 1;
+}
+
+static int add_marker(struct perfetto *pf, const struct event *ev)
+{
+	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
+	struct timeline_span s = { .start_ns = m->h.start_ns,
+				   .end_ns = m->h.end_ns,
+				   .what = m->what == CT_MARKER_MARK ? TIMELINE_INSTANT
+								     : TIMELINE_SPAN };
+	enum track_kind kind = m->what == CT_MARKER_START_END ? T_SPANS : T_RANGES;
+	uint32_t tid = kind == T_SPANS ? 0 : m->h.tid ? m->h.tid : m->h.pid;
+	char *p = pf->body;
+
+	p = proto_u64(p, EVENT_CATEGORY, perfetto_const_iid(&pf->w, PERFETTO_CATEGORIES, "nvtx"));
+	p = proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, m->text, m->text_len));
+	if (m->domain_len)
+		p = perfetto_arg_str(&pf->w, p, "domain", m->text + m->text_len, m->domain_len);
+	if (m->category)
+		p = perfetto_arg_u64(&pf->w, p, "category", m->category);
+	return add(pf, perfetto_track(pf, kind, ev->proc, tid, 0), &s, p);
+}
+
+/* Something with a time, a track and nothing else to it. */
+static int add_plain(struct perfetto *pf, const struct event *ev, struct timeline_track *tr,
+		     const char *category, const char *name, bool instant)
+{
+	struct timeline_span s = { .start_ns = ev->rec->start_ns, .end_ns = ev->rec->end_ns };
+	char *p = put_head(pf, pf->body, category, name);
+
+	if (instant) {
+		s.what = TIMELINE_INSTANT;
+		s.start_ns = s.end_ns;
+	}
+	return add(pf, tr, &s, put_fields(pf, p, ev));
+}
+
+/* How often a function was called whose calls have no slices: over the stretch of time that the
+ * numbers are of. */
+static int add_muted(struct perfetto *pf, const struct event *ev)
+{
+	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
+	struct timeline_span s = { .start_ns = m->h.start_ns, .end_ns = m->h.end_ns };
+	char *p = pf->body;
+
+	p = proto_u64(p, EVENT_CATEGORY, perfetto_const_iid(&pf->w, PERFETTO_CATEGORIES, "muted"));
+	p = proto_u64(p, EVENT_NAME,
+		      perfetto_iid(&pf->w, PERFETTO_NAMES, m->text + m->domain_len, m->name_len));
+	return add(pf, perfetto_track(pf, T_MUTED, ev->proc, 0, 0), &s, put_fields(pf, p, ev));
+}
+
+static int add_counter(struct perfetto *pf, const struct event *ev)
+{
+	const struct ct_counter *c = (const struct ct_counter *)ev->rec;
+	struct timeline_span s = { .start_ns = c->h.end_ns,
+				   .end_ns = c->h.end_ns,
+				   .what = TIMELINE_VALUE,
+				   .len = sizeof(double) };
+	const struct process *proc = c->h.pid ? ev->proc : NULL;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		struct timeline_track *tr;
+		int err;
+
+		if (c->values[i].flags & CT_VALUE_SUSPECT)
+			continue;
+		tr = perfetto_track(pf, T_METRIC, proc, c->device, c->values[i].metric);
+		err = tr ? timeline_add(pf->timeline, tr, &s, &c->values[i].bits) : -ENOMEM;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int add_device(struct perfetto *pf, const struct event *ev)
+{
+	const struct ct_device *d = (const struct ct_device *)ev->rec;
+	struct timeline_key key = perfetto_track_key(d->h.pid ? T_GPU : T_MACHINE,
+						     d->h.pid ? ev->proc : NULL, d->id, 0);
+	struct timeline_track *tr = timeline_track(pf->timeline, &key);
+	char name[160];
+
+	if (!tr)
+		return -ENOMEM;
+	snprintf(name, sizeof(name), "%.*s%s%s", (int)(d->name_len < 100 ? d->name_len : 100),
+		 d->name, ev->gpu && *ev->gpu->text ? ", " : "", ev->gpu ? ev->gpu->text : "");
+	return perfetto_track_tell(pf, tr, name);
+}
+
+/* A process that may have another name now. */
+static int rename_process(struct perfetto *pf, const struct event *ev)
+{
+	struct timeline_track *tr = perfetto_track(pf, T_PROCESS, ev->proc, 0, 0);
+
+	if (!tr)
+		return -ENOMEM;
+	if (!strncmp(tr->name, ev->proc->comm, CT_COMM_LEN))
+		return 0;
+	tr->introduced = false;
+	return perfetto_track_tell(pf, tr, NULL);
+}
+
+static int one_event(struct perfetto *pf, const struct event *ev)
+{
+	const struct ct_hdr *h = ev->rec;
+	char text[WORK_TEXT_MAX];
+
+	switch (h->kind) {
+	case CT_CALL: return h->flags & CT_F_HIDDEN ? 0 : add_call(pf, ev);
+	case CT_FOREIGN: return add_foreign(pf, ev);
+	case CT_KERNEL:
+	case CT_COPY:
+	case CT_SET:
+	case CT_SYNC:
+	case CT_GRAPH:
+	case CT_MEMORY:
+	case CT_MANAGED: return add_work(pf, ev);
+	case CT_OVERHEAD:
+		return add_plain(pf, ev, perfetto_track(pf, T_OVERHEAD, ev->proc, h->tid, 0),
+				 "overhead", work_text(h, text), false);
+	case CT_MARKER: return add_marker(pf, ev);
+	case CT_COUNTER: return add_counter(pf, ev);
+	case CT_EVENT:
+		return add_plain(pf, ev,
+				 perfetto_track(pf, T_EVENTS, NULL,
+						((const struct ct_event *)h)->device, 0),
+				 "event", work_text(h, text), true);
+	case CT_METRIC: work_metrics_record(pf->metrics, (const struct ct_metric *)h); return 0;
+	case CT_CLOCK:
+		perfetto_write_clocks(&pf->w, h->start_ns,
+				      ((const struct ct_clock *)h)->boottime_ns,
+				      ((const struct ct_clock *)h)->realtime_ns);
+		return 0;
+	case CT_DEVICE: return add_device(pf, ev);
+	case CT_EXEC: inuse_forget(pf->inuse, h->pid); return rename_process(pf, ev);
+	case CT_THREAD_NAME: return h->tid == h->pid ? rename_process(pf, ev) : 0;
+	case CT_EXIT: inuse_forget(pf->inuse, h->pid); return 0;
+	case CT_MUTED: return add_muted(pf, ev);
+	case CT_LOST:
+		return add_plain(pf, ev, perfetto_track(pf, T_LOST, NULL, 0, 0), "lost", "lost",
+				 false);
+	default: return 0;
+	}
+}
+
+static int perfetto_event(struct sink *s, const struct event *ev)
+{
+	struct perfetto *pf = s->priv;
+	int err;
+
+	pf->proc = ev->proc;
+	pf->gpus = ev->gpus;
+	pf->thread = ev->thread;
+	/* what is held names strings by numbers that are about to be given anew */
+	if (perfetto_write_is_full(&pf->w)) {
+		err = timeline_flush(pf->timeline);
+		if (err)
+			return err;
+		perfetto_write_state(&pf->w, false);
+	}
+	err = one_event(pf, ev);
+	return err < 0 ? err : s->opts->out->error ? s->opts->out->error : err;
+}
+
+static int perfetto_open(struct sink *s, const struct sink_opts *opts)
+{
+	struct perfetto *pf = calloc(1, sizeof(*pf));
+
+	s->opts = opts;
+	s->priv = pf;
+	if (!pf)
+		return -ENOMEM;
+	pf->opts = opts;
+	pf->timeline = timeline_open(&timeline_ops, pf);
+	pf->inuse = inuse_open();
+	pf->metrics = work_metrics_open();
+	if (perfetto_write_open(&pf->w, opts->out) || !pf->timeline || !pf->inuse || !pf->metrics)
+		return -ENOMEM;
+	perfetto_write_state(&pf->w, true);
+	perfetto_write_clocks(&pf->w, opts->start_ns, opts->start_ns + opts->boottime_offset_ns,
+			      opts->start_ns + opts->realtime_offset_ns);
+	return 0;
+}
+
+/* What the trace does not show, in one sentence each. */
+static void say(const struct perfetto *pf)
+{
+	const struct {
+		uint64_t n;
+		const char *what;
+	} rows[] = {
+		{ timeline_no_arrow(pf->timeline), "arrows from calls to device work are not "
+						   "drawn: it came too long after its call" },
+		{ timeline_dropped(pf->timeline),
+		  "spans overlap too many others and are left out" },
+		{ pf->no_time,
+		  "pieces of device work have no time of the device and are left out" },
+		{ pf->late, "counter samples came too late and are left out" },
+		{ inuse_dropped(pf->inuse),
+		  "allocations are not counted as memory in use: there are too many at a time" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].n)
+			msg_note("perfetto: %llu %s", (unsigned long long)rows[i].n, rows[i].what);
+}
+
+static int perfetto_close(struct sink *s, const struct sink_end *end)
+{
+	struct perfetto *pf = s->priv;
+	int err;
+
+	(void)end;
+	if (!pf)
+		return 0;
+	err = pf->timeline ? timeline_flush(pf->timeline) : -ENOMEM;
+	if (pf->timeline && pf->inuse)
+		say(pf);
+	timeline_close(pf->timeline);
+	inuse_close(pf->inuse);
+	work_metrics_close(pf->metrics);
+	perfetto_write_close(&pf->w);
+	free(pf);
+	s->priv = NULL;
+	return err ? err : s->opts->out->error;
+}
+
+const struct sink_ops sink_perfetto = {
+	.name = "perfetto",
+	.help = "a trace for Perfetto's viewer (ui.perfetto.dev)",
+	.open = perfetto_open,
+	.event = perfetto_event,
+	.close = perfetto_close,
+};

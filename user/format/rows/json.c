@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * json.c - one JSON object a line, as docs/schema.json describes it.
+ *
+ * Numbers are written by hand and what repeats is kept ready: the text of a process, a function,
+ * a kernel, a stack. Strings of the target are untrusted bytes: see escape_json(). 64-bit
+ * integers stay integers. Knows no function and no kind by name beyond the word for "type".
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "../../event/device.h"
+#include "../../event/gpus.h"
+#include "../../util/io/ended.h"
+#include "../about.h"
+#include "json_fields.h"
+#include "../json_text.h"
+#include "../order.h"
+#include "../row.h"
+#include "../sink.h"
+
+#define PROC_CACHE 64 /* a power of two */
+
+#define HOST_BYTES 64
+
+struct proc_text {
+	uint32_t pid, unique_pid, rank;
+	bool informed;
+	char comm[CT_COMM_LEN];
+	uint8_t pid_len;
+	uint16_t whom_len;
+	char pid_text[32];
+	/* its name, and what tells it from others */
+	char whom_text[(CT_COMM_LEN + 2 * HOST_BYTES) * 6 + 128];
+};
+
+struct func_text {
+	char *text; /* ,"domain":"runtime","api":"cudaMalloc","args":{ */
+	size_t len;
+};
+
+struct json {
+	struct row w;
+	uint64_t rows[CT_KIND_END];
+	struct proc_text procs[PROC_CACHE];
+	struct func_text funcs[CT_MAX_FUNCS];
+	struct texts *kernels, *stacks;
+	struct order *order; /* NULL: lines go out as they come */
+};
+
+/* A member that is left out where it is not known. */
+static char *put_known_text(char *p, const char *key, const char *s)
+{
+	size_t n = s ? strnlen(s, HOST_BYTES) : 0;
+
+	return n ? put_char(escape_json(put_str(p, key), s, n), '"') : p;
+}
+
+/* Beside the pid, which others may have had: the process's number in the trace where it is
+ * another, its pid in the initial namespace where that is another, its rank, and in merged
+ * recordings where it ran. */
+static char *put_whom(char *p, const struct process *proc)
+{
+	const struct process_info *i = proc->info;
+
+	if (process_unique(proc) != proc->shown_pid)
+		p = put_u64(put_lit(p, ",\"process\":"), process_unique(proc));
+	if (process_host_pid(proc->pid) != proc->shown_pid)
+		p = put_u64(put_lit(p, ",\"host_pid\":"), process_host_pid(proc->pid));
+	if (i && i->rank != CT_UNKNOWN)
+		p = put_u64(put_lit(p, ",\"rank\":"), i->rank);
+	p = put_known_text(p, ",\"host\":\"", i ? i->host : NULL);
+	return put_known_text(p, ",\"boot\":\"", i ? i->boot : NULL);
+}
+
+static const struct proc_text *proc_text(struct json *j, const struct process *proc)
+{
+	struct proc_text *t = &j->procs[proc->pid & (PROC_CACHE - 1)];
+	uint32_t rank = proc->info ? proc->info->rank : CT_UNKNOWN;
+	char *p;
+
+	if (t->pid_len && t->pid == proc->pid && t->unique_pid == process_unique(proc) &&
+	    t->informed == !!proc->info && t->rank == rank &&
+	    !memcmp(t->comm, proc->comm, CT_COMM_LEN))
+		return t;
+	t->pid = proc->pid;
+	t->unique_pid = process_unique(proc);
+	t->informed = proc->info;
+	t->rank = rank;
+	memcpy(t->comm, proc->comm, CT_COMM_LEN);
+	p = put_u64(put_lit(t->pid_text, ",\"pid\":"), proc->shown_pid);
+	t->pid_len = (uint8_t)(p - t->pid_text);
+	p = put_lit(t->whom_text, ",\"comm\":\"");
+	p = escape_json(p, proc->comm, strnlen(proc->comm, CT_COMM_LEN));
+	*p++ = '"';
+	t->whom_len = (uint16_t)(put_whom(p, proc) - t->whom_text);
+	return t;
+}
+
+static const struct func_text *func_text(struct json *j, unsigned int func)
+{
+	static const struct func_text none = { (char *)",\"args\":{", 9 };
+	struct func_text *t = &j->funcs[func];
+	const struct api_func *f = &api_funcs[func];
+	int n;
+
+	if (t->text)
+		return t;
+	n = asprintf(&t->text, ",\"domain\":\"%s\",\"api\":\"%s\",\"args\":{",
+		     api_domain_name(f->domain), f->name);
+	if (n < 0) {
+		t->text = NULL;
+		return &none;
+	}
+	t->len = (size_t)n;
+	return t;
+}
+
+/* {"type":"call","ts_ns":1,"dur_ns":2,"pid":3,"tid":4,"comm":"x" */
+static void put_head(struct json *j, const char *type, const struct event *ev, bool dur)
+{
+	const struct proc_text *t = proc_text(j, ev->proc);
+	char *p = j->w.p;
+
+	p = put_str(put_lit(p, "{\"type\":\""), type);
+	p = put_u64(put_lit(p, "\",\"ts_ns\":"), ev->rec->start_ns);
+	if (dur)
+		p = put_u64(put_lit(p, ",\"dur_ns\":"), ev->rec->end_ns - ev->rec->start_ns);
+	p = put_mem(p, t->pid_text, t->pid_len);
+	p = put_u64(put_lit(p, ",\"tid\":"), about_tid(ev));
+	j->w.p = put_mem(p, t->whom_text, t->whom_len);
+	if (!ev->thread)
+		return;
+	j->w.p = put_lit(j->w.p, ",\"thread\":");
+	json_string(&j->w, ev->thread, strnlen(ev->thread, CT_COMM_LEN));
+	row_room(&j->w, JSON_ROOM);
+}
+
+static void put_result(struct row *w, const struct field *ret)
+{
+	const char *name;
+
+	w->p = put_lit(w->p, ",\"ret\":");
+	if (ret->type != FIELD_ERROR) {
+		json_value(w, ret);
+		return;
+	}
+	w->p = put_i64(w->p, ret->i);
+	name = ret->xlat ? xlat_name(ret->xlat, ret->i) : NULL;
+	w->p = put_lit(w->p, ",\"ret_name\":");
+	w->p = name ? json_word(w->p, name) : put_lit(w->p, "null");
+}
+
+/* Names the arguments of which there was more than could be captured. */
+static void put_cut(struct row *w, const struct field *f, int n)
+{
+	bool first = true;
+
+	for (int i = 0; i < n; i++) {
+		if (!f[i].cut || !f[i].name)
+			continue;
+		row_room(w, JSON_ROOM);
+		w->p = first ? put_lit(w->p, ",\"cut\":[") : put_lit(w->p, ",");
+		w->p = json_word(w->p, f[i].name);
+		first = false;
+	}
+	if (!first)
+		*w->p++ = ']';
+}
+
+static void put_kernel(struct json *j, const struct kernel_name *k)
+{
+	uint64_t key = texts_key(k, k->source << 1 | k->cut);
+	const struct text *text = texts_find(j->kernels, key, k->mangled);
+	struct text *made;
+
+	if (!text) {
+		made = texts_add(j->kernels, key, k->mangled);
+		if (!made)
+			return;
+		json_kernel(made, k);
+		text = made;
+	}
+	if (!text->bad)
+		row_mem(&j->w, text->s, text->len);
+}
+
+static void put_stack(struct json *j, const struct sink_opts *o, const struct stack *stack)
+{
+	const struct text *text = texts_find(j->stacks, stack->id, NULL);
+	struct text *made;
+
+	if (!text) {
+		made = texts_add(j->stacks, stack->id, NULL);
+		if (!made)
+			return;
+		json_stack(made, o, stack);
+		text = made;
+	}
+	if (!text->bad)
+		row_mem(&j->w, text->s, text->len);
+}
+
+/* A number that may not be known. */
+static char *put_known(char *p, const char *key, uint32_t v)
+{
+	return v == CT_UNKNOWN ? p : put_u64(put_str(p, key), v);
+}
+
+/* Which GPU that device is: processes may call two of them by one number. */
+static char *put_gpu(char *p, const struct event *ev)
+{
+	return ev->gpu && *ev->gpu->text
+		       ? put_char(put_str(put_lit(p, ",\"gpu_uuid\":\""), ev->gpu->text), '"')
+		       : p;
+}
+
+/* On what a call works, and its number, which the device work that comes of it has too. */
+static char *put_place(char *p, const struct event *ev)
+{
+	p = put_known(p, ",\"device\":", ev->device);
+	p = put_known(p, ",\"context\":", ev->context);
+	p = put_known(p, ",\"stream\":", ev->stream);
+	p = put_gpu(p, ev);
+	return ev->number ? put_u64(put_lit(p, ",\"correlation\":"), ev->number) : p;
+}
+
+static void call_line(struct json *j, const struct sink_opts *o, const struct event *ev)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	const struct func_text *t = func_text(j, c->func);
+	bool entry = c->h.kind == CT_ENTER, open_end = c->h.flags & CT_F_NO_RETURN,
+	     before = c->h.flags & CT_F_BEFORE;
+	struct field f[EVENT_MAX_FIELDS];
+	struct row *w = &j->w;
+	int n = before ? 0 : event_fields(ev, f, EVENT_MAX_FIELDS);
+	const struct field *ret = NULL;
+
+	if (n && f[n - 1].name && !entry && !open_end && !(c->h.flags & CT_F_UNFINISHED) &&
+	    !strcmp(f[n - 1].name, "returned"))
+		ret = &f[--n];
+	put_head(j,
+		 entry			     ? "enter"
+		 : c->h.flags & CT_F_PENDING ? "pending"
+					     : "call",
+		 ev, !entry && !open_end && !before);
+	w->p = put_mem(w->p, t->text, t->len);
+	json_fields(w, f, n);
+	row_room(w, JSON_ROOM);
+	*w->p++ = '}';
+	if (ev->kernel)
+		put_kernel(j, ev->kernel);
+	row_room(w, JSON_ROOM);
+	if (ret)
+		put_result(w, ret);
+	put_cut(w, f, n);
+	row_room(w, JSON_ROOM);
+	if ((c->h.flags & (CT_F_UNFINISHED | CT_F_PENDING)) == CT_F_UNFINISHED)
+		w->p = put_lit(w->p, ",\"unfinished\":true");
+	if (c->h.flags & CT_F_PER_THREAD)
+		w->p = put_lit(w->p, ",\"per_thread\":true");
+	if (before)
+		w->p = put_lit(w->p, ",\"before\":true");
+	if (c->h.flags & CT_F_BY_SCAN)
+		w->p = put_lit(w->p, ",\"by_scan\":true");
+	if (o->stuck)
+		w->p = put_u64(put_lit(w->p, ",\"for_ns\":"), c->h.end_ns - c->h.start_ns);
+	if (c->depth)
+		w->p = put_u64(put_lit(w->p, ",\"depth\":"), c->depth);
+	w->p = put_place(w->p, ev);
+	if (ev->stack)
+		put_stack(j, o, ev->stack);
+}
+
+/* Any record but a call. */
+static void other_line(struct json *j, const struct sink_opts *o, const struct event *ev,
+		       const char *type)
+{
+	uint16_t kind = ev->rec->kind;
+	bool of_machine = !ev->rec->pid && kind != CT_LOST;
+	struct field f[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
+
+	if (kind == CT_LOST || of_machine) {
+		j->w.p = put_str(put_lit(j->w.p, "{\"type\":\""), type);
+		j->w.p = put_u64(put_lit(j->w.p, "\",\"ts_ns\":"),
+				 kind == CT_LOST ? ev->rec->end_ns : ev->rec->start_ns);
+		if (kind == CT_COUNTER)
+			j->w.p = put_u64(put_lit(j->w.p, ",\"dur_ns\":"),
+					 ev->rec->end_ns - ev->rec->start_ns);
+	} else {
+		put_head(j, type, ev, kind_is(kind, KIND_TIMED));
+	}
+	if (ev->kernel)
+		put_kernel(j, ev->kernel);
+	row_room(&j->w, JSON_ROOM);
+	if (n)
+		*j->w.p++ = ',';
+	json_fields(&j->w, f, n);
+	row_room(&j->w, JSON_ROOM);
+	if (kind != CT_DEVICE)
+		j->w.p = put_gpu(j->w.p, ev);
+	if (ev->stack)
+		put_stack(j, o, ev->stack);
+}
+
+/* A stored call of a function that this version does not know: its words, and nothing made of them. */
+static void foreign_line(struct json *j, const struct event *ev)
+{
+	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
+	const char *name = (const char *)&f->words[f->nwords];
+	bool returned = f->kind == CT_CALL && !(f->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN));
+	struct row *w = &j->w;
+
+	put_head(j, "foreign", ev, returned);
+	w->p = put_lit(w->p, ",\"domain\":");
+	json_string(w, name + f->name_len, f->domain_len);
+	w->p = put_lit(w->p, ",\"api\":");
+	json_string(w, name, f->name_len);
+	row_room(w, JSON_ROOM);
+	w->p = put_str(put_lit(w->p, ",\"why\":"),
+		       f->why == CT_FOREIGN_CHANGED ? "\"changed\"" : "\"unknown\"");
+	w->p = put_lit(w->p, ",\"words\":[");
+	for (int i = 0; i < f->nwords; i++)
+		w->p = put_char(put_hex(put_lit(i ? put_char(w->p, ',') : w->p, "\""), f->words[i]),
+				'"');
+	w->p = put_char(w->p, ']');
+	if (returned)
+		w->p = put_char(put_hex(put_lit(w->p, ",\"ret\":\""), (uint64_t)f->ret), '"');
+}
+
+/* Calls that have no lines of their own. Numbers are of this stretch, and add up. */
+static void muted_line(struct json *j, const struct event *ev)
+{
+	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
+	struct row *w = &j->w;
+
+	put_head(j, "muted", ev, true);
+	w->p = put_lit(w->p, ",\"domain\":");
+	json_string(w, m->text, m->domain_len);
+	w->p = put_lit(w->p, ",\"api\":");
+	json_string(w, m->text + m->domain_len, m->name_len);
+	row_room(w, JSON_ROOM);
+	w->p = put_u64(put_lit(w->p, ",\"counted\":"), m->counted);
+	w->p = put_i64(put_lit(w->p, ",\"estimated\":"), m->unseen.calls);
+	w->p = put_i64(put_lit(w->p, ",\"error\":"),
+		       m->unseen.below > m->unseen.above ? m->unseen.below : m->unseen.above);
+	w->p = put_i64(put_lit(w->p, ",\"below\":"), m->unseen.below);
+	w->p = put_i64(put_lit(w->p, ",\"above\":"), m->unseen.above);
+	w->p = put_u64(put_lit(w->p, ",\"failed\":"), m->failed);
+	w->p = put_u64(put_lit(w->p, ",\"counted_ns\":"), m->ns);
+	w->p = put_u64(put_lit(w->p, ",\"windows\":"), m->windows);
+}
+
+static int json_event(struct sink *s, const struct event *ev)
+{
+	struct json *j = s->priv;
+	uint16_t kind = ev->rec->kind;
+	bool call = kind_is(kind, KIND_CALL);
+	int err;
+
+	if (!kind_json(kind))
+		return 0;
+	order_begin(j->order, &j->w, s->opts->out);
+	if (call)
+		call_line(j, s->opts, ev);
+	else if (kind == CT_FOREIGN)
+		foreign_line(j, ev);
+	else if (kind == CT_MUTED)
+		muted_line(j, ev);
+	else
+		other_line(j, s->opts, ev, kind_json(kind));
+	row_room(&j->w, 2);
+	j->w.p = put_lit(j->w.p, "}\n");
+	err = order_end(j->order, &j->w, ev->rec);
+	if (err)
+		return err;
+	if (!call || !(ev->rec->flags & CT_F_PENDING))
+		j->rows[kind]++;
+	if (s->opts->out->error)
+		return s->opts->out->error;
+	return kind_is(kind, KIND_CALL | KIND_DEVICE) || kind == CT_FOREIGN;
+}
+
+static int json_open(struct sink *s, const struct sink_opts *opts)
+{
+	struct json *j = calloc(1, sizeof(*j));
+
+	s->opts = opts;
+	s->priv = j;
+	if (!j)
+		return -ENOMEM;
+	j->kernels = texts_open();
+	j->stacks = texts_open();
+	return j->kernels && j->stacks ? order_open(&j->order, opts) : -ENOMEM;
+}
+
+static int json_tick(struct sink *s, uint64_t now_ns)
+{
+	return order_tick(((struct json *)s->priv)->order, now_ns);
+}
+
+static void end_line(struct json *j, struct row *w, const struct sink_end *end)
+{
+	const struct losses *l = &end->losses;
+	char how[32];
+
+	w->p = put_lit(w->p, "{\"type\":\"end\",\"reason\":");
+	json_string(w, end->reason, strlen(end->reason));
+	w->p = put_u64(put_lit(w->p, ",\"calls\":"), j->rows[CT_CALL]);
+	if (end->matched || end->unmatched) {
+		w->p = put_u64(put_lit(w->p, ",\"matched\":"), end->matched);
+		w->p = put_u64(put_lit(w->p, ",\"unmatched\":"), end->unmatched);
+		w->p = put_u64(put_lit(w->p, ",\"inferred\":"), end->inferred);
+	}
+	w->p = put_u64(put_lit(w->p, ",\"seen\":"), l->calls);
+	w->p = put_u64(put_lit(w->p, ",\"folded\":"), l->folded);
+	w->p = put_u64(put_lit(w->p, ",\"filtered\":"), l->filtered);
+	w->p = put_u64(put_lit(w->p, ",\"unfinished\":"), l->unfinished);
+	w->p = put_lit(w->p, ",\"lost\":{");
+	for (int i = 0; i < CT_LOSS_END; i++) {
+		w->p = put_str(put_char(w->p, '"'), loss_name((enum ct_loss)i));
+		w->p = put_u64(put_lit(w->p, "\":"), l->lost[i]);
+		*w->p++ = i + 1 < CT_LOSS_END ? ',' : '}';
+	}
+	if (unprobed_any(&l->unprobed)) {
+		w->p = put_u64(put_lit(w->p, ",\"unprobed\":{\"processes\":"),
+			       l->unprobed.processes);
+		w->p = put_u64(put_lit(w->p, ",\"ended\":"), l->unprobed.ended);
+		w->p = put_u64(put_lit(w->p, ",\"max_ns\":"), l->unprobed.longest_ns);
+		w->p = put_str(put_lit(w->p, ",\"at_least\":"),
+			       l->unprobed.more ? "true}" : "false}");
+	}
+	if (l->refused)
+		w->p = put_u64(put_lit(w->p, ",\"refused_files\":"), l->refused);
+	w->p = put_lit(w->p, ",\"muted\":[");
+	for (int i = 0; end->muted && end->muted[i]; i++) {
+		row_room(w, JSON_ROOM);
+		if (i)
+			*w->p++ = ',';
+		w->p = json_word(w->p, end->muted[i]);
+	}
+	row_room(w, JSON_ROOM);
+	*w->p++ = ']';
+	if (muted_calls(&end->muted_calls)) {
+		w->p = put_u64(put_lit(w->p, ",\"muted_calls\":"), muted_calls(&end->muted_calls));
+		w->p = put_u64(put_lit(w->p, ",\"estimated\":"),
+			       muted_unseen(&end->muted_calls.unseen));
+		w->p = put_u64(put_lit(w->p, ",\"error\":"), muted_error(&end->muted_calls.unseen));
+		if (muted_is_floor(muted_calls(&end->muted_calls), &end->muted_calls.unseen))
+			w->p = put_u64(put_lit(w->p, ",\"at_least\":"),
+				       muted_at_least(muted_calls(&end->muted_calls),
+						      &end->muted_calls.unseen));
+	}
+	w->p = put_u64(put_lit(w->p, ",\"uptime_ns\":"), end->uptime_ns);
+	if (end->program && WIFSIGNALED(*end->program)) {
+		w->p = json_word(put_lit(w->p, ",\"killed_by\":"),
+				 ended_signal(WTERMSIG(*end->program), how, sizeof(how)));
+	} else if (end->program) {
+		w->p = put_u64(put_lit(w->p, ",\"exit_status\":"),
+			       (uint64_t)WEXITSTATUS(*end->program));
+	}
+	w->p = put_lit(w->p, "}\n");
+}
+
+static int json_close(struct sink *s, const struct sink_end *end)
+{
+	struct json *j = s->priv;
+
+	if (!j)
+		return 0;
+	order_flush(j->order);
+	row_begin(&j->w, s->opts->out);
+	end_line(j, &j->w, end);
+	row_end(&j->w);
+	for (int i = 0; i < CT_MAX_FUNCS; i++)
+		free(j->funcs[i].text);
+	texts_close(j->kernels);
+	texts_close(j->stacks);
+	order_close(j->order);
+	free(j);
+	s->priv = NULL;
+	return s->opts->out->error;
+}
+
+const struct sink_ops sink_json = {
+	.name = "json",
+	.help = "one JSON object a line ('cudatrace schema' describes it)",
+	.open = json_open,
+	.event = json_event,
+	.tick = json_tick,
+	.close = json_close,
+};

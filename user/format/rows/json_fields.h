@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* json_fields.h - fields as JSON writes them, for every format that has JSON in it. 64-bit
+ * integers stay integers. */
+#ifndef CT_JSON_FIELDS_H
+#define CT_JSON_FIELDS_H
+
+#include "../../event/event.h"
+#include "../row.h"
+
+#define JSON_ROOM 512 /* anything but strings and flags: a name, a value, punctuation */
+
+/* A string of n untrusted bytes, with its quotes. */
+void json_string(struct row *, const char *s, size_t n);
+/* A word of our own in quotes, where there is room for it. Returns the end. */
+char *json_word(char *p, const char *name);
+/* The value of one field that is no struct and no list. */
+void json_value(struct row *, const struct field *);
+/* The members of an object, without its braces. */
+void json_fields(struct row *, const struct field *, int n);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * tracks.h - where on a timeline a record belongs: a thread, a stream, a device. Tracks are
+ * numbered from 0 on in the order in which they are met. Knows no format.
+ */
+#ifndef CT_TRACKS_H
+#define CT_TRACKS_H
+
+#include "sink.h"
+#include "../util/text.h"
+
+#define TRACKS_MAX 65536
+#define TRACKS_NONE UINT32_MAX
+
+enum track_kind {
+	TRACK_MARKERS,	/* of a thread: NVTX */
+	TRACK_THREAD,	/* its calls */
+	TRACK_OVERHEAD, /* what the driver did on it */
+	TRACK_STREAM,	/* work of a stream: kernels, copies, sets, graphs */
+	TRACK_WAITS,	/* synchronizations of a stream or a context */
+	TRACK_MEMORY,	/* a device's memory taken and given back, and moved */
+	TRACK_EVENTS,	/* of a device as the machine numbers it */
+};
+struct track {
+	uint8_t kind; /* enum track_kind */
+	uint32_t pid; /* process_unique(); 0: of no process */
+	uint32_t shown_pid;
+	/* thread id as shown; the GPU's number in the trace and the stream (CT_UNKNOWN: not
+	 * known) */
+	uint32_t first, second;
+	char comm[CT_COMM_LEN];
+	/* of what belongs to a thread that is not its process's leader; "": not known */
+	char thread[CT_COMM_LEN];
+	char whom[80]; /* what about_whom() says */
+	bool whom_known;
+};
+
+struct tracks {
+	struct track *all;
+	uint32_t n, cap;
+	uint32_t *table;  /* number + 1, by hash; 0: free */
+	uint32_t last;	  /* found last */
+	uint64_t no_room; /* records */
+};
+
+/* Returns 0 or -ENOMEM; tracks_free() is safe then. */
+int tracks_init(struct tracks *);
+void tracks_free(struct tracks *);
+/* TRACKS_NONE: it has no place on a timeline, or there is no room. */
+uint32_t tracks_find(struct tracks *, const struct event *);
+/* "thread 12345", "GPU 0, stream 7" */
+void tracks_name(struct text *, const struct track *);
+/* "train (12345)", "train (12345 on node-b)"; of no process "" */
+void tracks_process(struct text *, const struct track *);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mem_sink.c - who holds memory: the sink behind `cudatrace mem`. The book is the mem room's.
+ * Growth is shown by the clock, of a recording by its own. Knows no source.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../util/msg.h"
+#include "mem_page.h"
+#include "../format/sink.h"
+
+struct mem_sink {
+	const struct sink_opts *opts;
+	struct ledger *ledger;
+	struct mem_about about;
+	uint64_t due_ns; /* of the next look; 0: not known yet */
+	struct out page; /* of the picture */
+	struct curve curve;
+	bool draws;
+};
+
+/* At once, where people read; a JSON object has it in its place. */
+static void on_oom(void *ctx, const struct ledger_oom *m)
+{
+	struct mem_sink *s = ctx;
+
+	if (!s->opts->mem->json)
+		mem_print_oom(s->opts->out, s->ledger, &s->about, m);
+}
+
+static void on_moved(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site,
+		     enum ledger_where where, int64_t bytes)
+{
+	struct mem_sink *s = ctx;
+
+	(void)process;
+	curve_add(&s->curve, at_ns, mem_page_series(site, where), bytes);
+}
+
+/* Before anything is traced for it: can the picture be written? */
+static int open_page(struct mem_sink *m)
+{
+	const char *path = m->opts->mem->html;
+	int err;
+
+	if (!path)
+		return 0;
+	err = out_open(&m->page, path, false);
+	if (err) {
+		msg_error("--html: cannot write %s: %s", path, strerror(-err));
+		return -EINVAL;
+	}
+	m->draws = true;
+	return curve_init(&m->curve, m->opts->start_ns, 0);
+}
+
+static int close_page(struct mem_sink *m)
+{
+	int err = mem_page_write(&m->page, m->ledger, &m->curve, &m->about),
+	    closed = out_close(&m->page);
+
+	err = err ? err : closed;
+	if (err)
+		msg_error("--html: writing %s failed: %s", m->opts->mem->html, strerror(-err));
+	curve_free(&m->curve);
+	return err;
+}
+
+static int mem_open(struct sink *s, const struct sink_opts *opts)
+{
+	struct mem_sink *m = calloc(1, sizeof(*m));
+	struct ledger_opts ledger = { .oom = on_oom, .ctx = m };
+	int err;
+
+	s->opts = opts;
+	s->priv = m;
+	if (!m)
+		return -ENOMEM;
+	m->opts = opts;
+	m->about = (struct mem_about){ .title = opts->title,
+				       .version = opts->version,
+				       .start_ns = opts->start_ns,
+				       .by = opts->mem->by,
+				       .top = opts->mem->top };
+	err = open_page(m);
+	if (err)
+		return err;
+	if (m->draws)
+		ledger.moved = on_moved;
+	m->ledger = ledger_open(&ledger);
+	return m->ledger ? 0 : -ENOMEM;
+}
+
+/* All looks that are due until then. Of a long silence in a recording one is enough. */
+static void look(struct mem_sink *m, uint64_t now_ns)
+{
+	const struct sink_mem *how = m->opts->mem;
+
+	if (!how->watch_ns)
+		return;
+	if (!m->due_ns)
+		m->due_ns = m->opts->start_ns + how->watch_ns;
+	if (now_ns < m->due_ns)
+		return;
+	m->due_ns += (now_ns - m->due_ns) / how->watch_ns * how->watch_ns;
+	if (how->json)
+		mem_print_watch_json(m->opts->out, m->ledger, &m->about, m->due_ns);
+	else
+		mem_print_watch(m->opts->out, m->ledger, &m->about, m->due_ns);
+	ledger_mark(m->ledger);
+	m->due_ns += how->watch_ns;
+}
+
+static int mem_event(struct sink *s, const struct event *ev)
+{
+	struct mem_sink *m = s->priv;
+
+	if (m->opts->recorded)
+		look(m, ev->rec->end_ns);
+	return ledger_event(m->ledger, ev);
+}
+
+static int mem_tick(struct sink *s, uint64_t now_ns)
+{
+	struct mem_sink *m = s->priv;
+
+	if (!m->opts->recorded)
+		look(m, now_ns);
+	return 0;
+}
+
+static enum sink_leaks leaks_of(const struct ledger *l, const struct mem_about *about)
+{
+	if (mem_missing(l, about))
+		return SINK_LEAKS_NOT_KNOWN;
+	for (uint32_t i = 0; i < l->nprocesses; i++)
+		if (l->processes[i].used && l->processes[i].leaked_n)
+			return SINK_LEAKS_FOUND;
+	return SINK_LEAKS_NONE;
+}
+
+static int mem_close(struct sink *s, const struct sink_end *end)
+{
+	struct mem_sink *m = s->priv;
+	int err = 0;
+
+	if (!m)
+		return 0;
+	m->about.end = end;
+	if (m->ledger && m->opts->mem->json)
+		mem_print_json(m->opts->out, m->ledger, &m->about);
+	else if (m->ledger)
+		mem_print_text(m->opts->out, m->ledger, &m->about);
+	if (m->ledger && m->draws)
+		err = close_page(m);
+	if (m->ledger && m->ledger->no_room)
+		msg_warn("%llu allocations are not in the book: more than %u are held at a time",
+			 (unsigned long long)m->ledger->no_room, m->ledger->live.most);
+	if (m->ledger && m->ledger->no_row + sites_no_room(m->ledger->sites))
+		msg_warn("the tables by call site do not have all: there are too many call sites");
+	if (m->ledger && m->opts->mem->leaks)
+		*m->opts->mem->leaks = leaks_of(m->ledger, &m->about);
+	ledger_close(m->ledger);
+	free(m);
+	s->priv = NULL;
+	return err ? err : s->opts->out->error;
+}
+
+const struct sink_ops sink_mem = {
+	.name = "mem",
+	.help = "who holds memory, the most at a time, and what was never freed",
+	.open = mem_open,
+	.event = mem_event,
+	.tick = mem_tick,
+	.close = mem_close,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mem_sites.h - call sites: the stacks that memory was taken from, each kept once, by what it
+ * says and not by its id: the table of stacks forgets old ones, and the same stack may come back
+ * under another id. Without stacks a site is the function called. Memory is bounded: what finds
+ * no room is the site 0. Knows events; no format, and nothing of memory.
+ */
+#ifndef CT_MEM_SITES_H
+#define CT_MEM_SITES_H
+
+#include "../event/event.h"
+
+#define SITES_MAX 65536
+#define SITES_FRAMES 64 /* of a site, innermost first */
+
+struct site {
+	const char *func; /* the CUDA function that was called; NULL: not known */
+	/* the file whose code called it, without its directory; NULL: not known */
+	const char *library;
+	uint32_t nframes;
+	/* the innermost frame that is the program's own: not an interpreter's; < nframes, or 0 */
+	uint32_t first;
+	bool cut; /* the stack goes on */
+	const struct site_frame *frames;
+};
+/* Strings are untrusted bytes; NULL: not known. */
+struct site_frame {
+	const char *function, *file, *object;
+	uint64_t address; /* in the object; without one in the process */
+	uint64_t offset;  /* in the function */
+	uint32_t line;	  /* 0: not known */
+	uint8_t kind;	  /* enum ct_frame_kind */
+	/* of a language, or of its way to call C: the program's code is around it */
+	bool interpreter;
+};
+
+struct sites;
+/* max_bytes: of all texts and frames; 0: 32 MiB. NULL: no memory. */
+struct sites *sites_open(size_t max_bytes);
+void sites_close(struct sites *);
+/* The site of a call with its stack, or of device work (func CT_NO_FUNC: not known). 0: none, or
+ * there is no room for it. */
+uint32_t sites_of(struct sites *, unsigned int func, const struct stack *);
+/* i < sites_n(). Site 0 has no function and no frames. Valid until the next sites_of(); its
+ * strings and frames until sites_close(). */
+const struct site *sites_get(const struct sites *, uint32_t i);
+uint32_t sites_n(const struct sites *);
+uint64_t sites_no_room(const struct sites *); /* how often a new one found none */
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* handles.c - see handles.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../util/hash.h"
+#include "handles.h"
+
+/* ---- names ---- */
+
+#define FIRST_CHAINS 1024 /* a power of two */
+
+struct pool {
+	struct pool_name **chains;
+	uint32_t nchains, n;
+	size_t bytes, max_bytes;
+};
+
+struct pool *pool_open(size_t max_bytes)
+{
+	struct pool *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->max_bytes = max_bytes;
+	p->nchains = FIRST_CHAINS;
+	p->chains = calloc(p->nchains, sizeof(struct pool_name *));
+	if (!p->chains) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+void pool_close(struct pool *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->nchains; i++) {
+		struct pool_name *next;
+
+		for (struct pool_name *x = p->chains[i]; x; x = next) {
+			next = x->next;
+			free(x);
+		}
+	}
+	free(p->chains);
+	free(p);
+}
+
+static void grow_chains(struct pool *p)
+{
+	uint32_t n = p->nchains * 2;
+	struct pool_name **chains = calloc(n, sizeof(struct pool_name *)), *next;
+
+	if (!chains)
+		return;
+	for (uint32_t i = 0; i < p->nchains; i++) {
+		for (struct pool_name *x = p->chains[i]; x; x = next) {
+			next = x->next;
+			x->next = chains[x->hash & (n - 1)];
+			chains[x->hash & (n - 1)] = x;
+		}
+	}
+	free(p->chains);
+	p->chains = chains;
+	p->nchains = n;
+}
+
+static size_t name_bytes(uint32_t len)
+{
+	return sizeof(struct pool_name) + len + 1;
+}
+
+struct pool_name *pool_get(struct pool *p, const char *text, uint32_t len, bool cut)
+{
+	uint32_t hash = (uint32_t)hash_bytes(text, len);
+	struct pool_name *x = p->chains[hash & (p->nchains - 1)];
+
+	while (x &&
+	       (x->hash != hash || x->len != len || x->cut != cut || memcmp(x->text, text, len)))
+		x = x->next;
+	if (!x) {
+		if (p->bytes + name_bytes(len) > p->max_bytes)
+			return NULL;
+		x = calloc(1, name_bytes(len));
+		if (!x)
+			return NULL;
+		memcpy(x->text, text, len);
+		x->len = len;
+		x->hash = hash;
+		x->cut = cut;
+		if (p->n++ >= p->nchains)
+			grow_chains(p);
+		x->next = p->chains[hash & (p->nchains - 1)];
+		p->chains[hash & (p->nchains - 1)] = x;
+		p->bytes += name_bytes(len);
+	}
+	x->refs++;
+	return x;
+}
+
+struct pool_name *pool_ref(struct pool_name *x)
+{
+	if (x)
+		x->refs++;
+	return x;
+}
+
+void pool_put(struct pool *p, struct pool_name *x)
+{
+	struct pool_name **at;
+
+	if (!x || --x->refs)
+		return;
+	at = &p->chains[x->hash & (p->nchains - 1)];
+	while (*at != x)
+		at = &(*at)->next;
+	*at = x->next;
+	p->bytes -= name_bytes(x->len);
+	p->n--;
+	free(x);
+}
+
+/* ---- handles ---- */
+
+#define FIRST_SLOTS 64		  /* a power of two */
+#define MAX_SLOTS (1 << 20)	  /* of one process: three quarters of them can be used */
+#define GONE_SLOTS 512		  /* a power of two */
+#define GONE_MAX (GONE_SLOTS / 2) /* owners that are gone; then their handles are cleared away */
+
+struct table {
+	uint32_t refs; /* processes that share it */
+	uint32_t nslots, used;
+	struct handle *slots;
+};
+
+struct gone {
+	uint64_t owner, from_ns; /* owner 0: a free slot */
+};
+
+struct handles {
+	struct pool *pool;
+	struct table *t;
+	uint64_t context_ended_ns, runtime_unloaded_ns, driver_unloaded_ns, doubted_ns;
+	struct gone *gone; /* GONE_SLOTS; NULL: none yet */
+	uint32_t ngone;
+};
+
+static uint32_t hash_handle(uint64_t handle)
+{
+	return (uint32_t)(handle * 0x9e3779b97f4a7c15ULL >> 32);
+}
+
+static struct table *table_open(uint32_t nslots)
+{
+	struct table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->slots = calloc(nslots, sizeof(*t->slots));
+	if (!t->slots) {
+		free(t);
+		return NULL;
+	}
+	t->nslots = nslots;
+	t->refs = 1;
+	return t;
+}
+
+static void table_put(struct table *t, struct pool *pool)
+{
+	if (!t || --t->refs)
+		return;
+	for (uint32_t i = 0; i < t->nslots; i++)
+		pool_put(pool, t->slots[i].name);
+	free(t->slots);
+	free(t);
+}
+
+static struct handle *slot_of(const struct table *t, uint64_t handle)
+{
+	uint32_t i = hash_handle(handle) & (t->nslots - 1);
+
+	while (t->slots[i].flags && t->slots[i].handle != handle)
+		i = (i + 1) & (t->nslots - 1);
+	return &t->slots[i];
+}
+
+struct handles *handles_open(struct pool *pool)
+{
+	struct handles *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->pool = pool;
+	h->t = table_open(FIRST_SLOTS);
+	if (!h->t) {
+		free(h);
+		return NULL;
+	}
+	return h;
+}
+
+void handles_close(struct handles *h)
+{
+	if (!h)
+		return;
+	table_put(h->t, h->pool);
+	free(h->gone);
+	free(h);
+}
+
+struct handles *handles_fork(struct handles *parent)
+{
+	struct handles *h = malloc(sizeof(*h));
+
+	if (!h)
+		return NULL;
+	*h = *parent;
+	if (parent->gone) {
+		h->gone = malloc(GONE_SLOTS * sizeof(*h->gone));
+		if (!h->gone) {
+			free(h);
+			return NULL;
+		}
+		memcpy(h->gone, parent->gone, GONE_SLOTS * sizeof(*h->gone));
+	}
+	h->t->refs++;
+	return h;
+}
+
+static struct gone *gone_slot(const struct handles *h, uint64_t owner)
+{
+	uint32_t i = hash_handle(owner) & (GONE_SLOTS - 1);
+
+	while (h->gone[i].owner && h->gone[i].owner != owner)
+		i = (i + 1) & (GONE_SLOTS - 1);
+	return &h->gone[i];
+}
+
+/* Was it learned after what it belongs to was last unloaded? */
+static bool alive(const struct handles *h, const struct handle *e)
+{
+	if (e->flags & HANDLE_IN_CONTEXT && e->learned_ns < h->context_ended_ns)
+		return false;
+	if (!(e->flags & HANDLE_RUNTIME) && e->learned_ns < h->doubted_ns)
+		return false;
+	if (e->owner) {
+		const struct gone *g = h->gone ? gone_slot(h, e->owner) : NULL;
+
+		return !g || !g->owner || e->learned_ns >= g->from_ns;
+	}
+	/* Nobody knows what it belongs to: any may have been it. */
+	if (e->learned_ns < h->runtime_unloaded_ns)
+		return false;
+	return e->flags & HANDLE_RUNTIME || e->learned_ns >= h->driver_unloaded_ns;
+}
+
+/* Moves what is known and not gone into a table of its own, with room for one more. */
+static int rebuild(struct handles *h)
+{
+	uint32_t n = 0, nslots = FIRST_SLOTS;
+	struct table *t;
+
+	for (uint32_t i = 0; i < h->t->nslots; i++)
+		n += h->t->slots[i].flags && alive(h, &h->t->slots[i]);
+	while (n + 1 > nslots / 16 * 11)
+		nslots *= 2;
+	if (nslots > MAX_SLOTS)
+		return -ENOSPC;
+	t = table_open(nslots);
+	if (!t)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->t->nslots; i++) {
+		const struct handle *e = &h->t->slots[i];
+
+		if (!e->flags || !alive(h, e))
+			continue;
+		*slot_of(t, e->handle) = *e;
+		pool_ref(e->name);
+		t->used++;
+	}
+	table_put(h->t, h->pool);
+	h->t = t;
+	return 0;
+}
+
+const struct handle *handles_find(struct handles *h, uint64_t handle)
+{
+	const struct handle *e = slot_of(h->t, handle);
+
+	return e->flags && (e->name || e->flags & HANDLE_PART) && alive(h, e) ? e : NULL;
+}
+
+/* Too much is known: better nothing than what may be out of date. */
+static int start_anew(struct handles *h)
+{
+	struct table *t = table_open(FIRST_SLOTS);
+
+	if (!t)
+		return -ENOMEM;
+	table_put(h->t, h->pool);
+	h->t = t;
+	return 0;
+}
+
+int handles_put(struct handles *h, const struct handle *new)
+{
+	struct handle *e = slot_of(h->t, new->handle);
+	int err = 0;
+
+	if (h->t->refs > 1 || (!e->flags && h->t->used >= h->t->nslots / 4 * 3)) {
+		err = rebuild(h);
+		e = slot_of(h->t, new->handle);
+	}
+	if (err) {
+		pool_put(h->pool, new->name);
+		return err == -ENOSPC && start_anew(h) ? -ENOMEM : err;
+	}
+	if (e->flags)
+		pool_put(h->pool, e->name);
+	else
+		h->t->used++;
+	*e = *new;
+	e->flags |= HANDLE_USED;
+	return 0;
+}
+
+int handles_unloaded(struct handles *h, uint64_t owner, uint64_t from_ns, bool runtime)
+{
+	uint64_t *any = runtime ? &h->runtime_unloaded_ns : &h->driver_unloaded_ns;
+	struct gone *g;
+
+	if (from_ns > *any)
+		*any = from_ns;
+	if (!h->gone) {
+		h->gone = calloc(GONE_SLOTS, sizeof(*h->gone));
+		if (!h->gone)
+			return -ENOMEM;
+	}
+	g = gone_slot(h, owner);
+	if (!g->owner && h->ngone >= GONE_MAX) {
+		int err = rebuild(h);
+
+		if (err)
+			return err;
+		memset(h->gone, 0, GONE_SLOTS * sizeof(*h->gone));
+		h->ngone = 0;
+		g = gone_slot(h, owner);
+	}
+	h->ngone += !g->owner;
+	g->owner = owner;
+	if (from_ns > g->from_ns)
+		g->from_ns = from_ns;
+	return 0;
+}
+
+void handles_context_ended(struct handles *h, uint64_t from_ns)
+{
+	if (from_ns > h->context_ended_ns)
+		h->context_ended_ns = from_ns;
+}
+
+void handles_doubt(struct handles *h, uint64_t at_ns)
+{
+	h->doubted_ns = at_ns;
+	handles_context_ended(h, at_ns);
+}

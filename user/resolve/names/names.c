@@ -1,0 +1,653 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * names.c - see names.h.
+ *
+ * Of each process two things are kept: which kernel each handle is (handles.h: all 20 000 that a
+ * library registers), and which handles were told of, by a CT_NAME record (the few hundred that
+ * are launched). A launch of a kernel whose name was told costs one probe of the second table.
+ * Whatever changes a told handle's meaning takes the name back at once, so that those who learn
+ * from CT_NAME records never have an old one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../util/msg.h"
+#include "handles.h"
+#include "inner.h"
+#include "names.h"
+#include "pieces.h"
+
+#define POOL_BYTES ((size_t)128 << 20)
+#define CHAINS 256     /* a power of two */
+#define FIRST_TOLD 16  /* a power of two */
+#define TOLD_MAX 65536 /* handles of one process; then all are told anew */
+/* of an ended process's names: its last records may be on the way */
+#define EXITED_NS 5000000000ULL
+#define TEACH_MAX 64 /* pairs that one process is calibrated with */
+
+/* A handle that a call was about. */
+struct told {
+	uint64_t handle;	/* 0: a free slot */
+	struct pool_name *name; /* NULL: nothing is told of it */
+	uint8_t source;
+	uint8_t tries; /* inner launches that did not help */
+};
+
+struct proc {
+	struct proc *next; /* in its chain */
+	uint32_t pid;
+	uint64_t start_boottime_ns; /* 0: not known */
+	uint64_t exited_ns;	    /* 0: it has not */
+	struct handles *handles;
+	struct told *told;
+	uint32_t ntold, told_slots;
+	uint32_t taught;
+};
+
+struct names {
+	struct names_ops ops;
+	void *ctx;
+	struct pool *pool;
+	struct pieces *pieces;
+	struct inner *inner; /* NULL: not wanted */
+	struct proc *chains[CHAINS], *last;
+	uint32_t nexited;
+	uint64_t now_ns; /* of the newest record */
+	uint64_t launches, named;
+	bool warned;
+	union {
+		struct ct_name rec;
+		char room[sizeof(struct ct_name) + CT_NAME_MAX + 8];
+	};
+};
+
+struct names *names_open(const struct names_ops *ops, void *ctx, bool inner)
+{
+	struct names *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->ops = *ops;
+	n->ctx = ctx;
+	n->pool = pool_open(POOL_BYTES);
+	n->pieces = pieces_open();
+	if (inner)
+		n->inner = inner_open();
+	if (!n->pool || !n->pieces || (inner && !n->inner)) {
+		names_close(n);
+		return NULL;
+	}
+	return n;
+}
+
+/* ---- processes ---- */
+
+static void clear_told(struct names *n, struct proc *p)
+{
+	for (uint32_t i = 0; i < p->told_slots; i++)
+		pool_put(n->pool, p->told[i].name);
+	free(p->told);
+	p->told = NULL;
+	p->ntold = p->told_slots = 0;
+}
+
+static void proc_free(struct names *n, struct proc *p)
+{
+	clear_told(n, p);
+	handles_close(p->handles);
+	free(p);
+}
+
+void names_close(struct names *n)
+{
+	if (!n)
+		return;
+	for (int i = 0; i < CHAINS; i++) {
+		struct proc *next;
+
+		for (struct proc *p = n->chains[i]; p; p = next) {
+			next = p->next;
+			proc_free(n, p);
+		}
+	}
+	inner_close(n->inner);
+	pieces_close(n->pieces);
+	pool_close(n->pool);
+	free(n);
+}
+
+static struct proc *proc_find(struct names *n, uint32_t pid)
+{
+	struct proc *p = n->last;
+
+	if (p && p->pid == pid)
+		return p;
+	for (p = n->chains[pid % CHAINS]; p && p->pid != pid; p = p->next)
+		;
+	if (p)
+		n->last = p;
+	return p;
+}
+
+/* The process; made if it is new. NULL: no memory. */
+static struct proc *proc_get(struct names *n, uint32_t pid)
+{
+	struct proc *p = proc_find(n, pid);
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->handles = handles_open(n->pool);
+	if (!p->handles) {
+		free(p);
+		return NULL;
+	}
+	p->pid = pid;
+	p->next = n->chains[pid % CHAINS];
+	n->chains[pid % CHAINS] = p;
+	n->last = p;
+	return p;
+}
+
+static void proc_drop(struct names *n, uint32_t pid)
+{
+	struct proc **at = &n->chains[pid % CHAINS], *p;
+
+	while (*at && (*at)->pid != pid)
+		at = &(*at)->next;
+	p = *at;
+	if (!p)
+		return;
+	*at = p->next;
+	n->last = NULL;
+	n->nexited -= p->exited_ns != 0;
+	proc_free(n, p);
+}
+
+/* Drops the processes that ended a while ago. */
+static void sweep_exited(struct names *n)
+{
+	for (int i = 0; i < CHAINS && n->nexited; i++) {
+		struct proc **at = &n->chains[i], *p;
+
+		while ((p = *at)) {
+			if (!p->exited_ns || p->exited_ns + EXITED_NS > n->now_ns) {
+				at = &p->next;
+				continue;
+			}
+			*at = p->next;
+			n->last = NULL;
+			n->nexited--;
+			proc_free(n, p);
+		}
+	}
+}
+
+/* ---- telling ---- */
+
+static struct told *told_slot(struct told *slots, uint32_t nslots, uint64_t handle)
+{
+	uint32_t i = (uint32_t)(handle * 0x9e3779b97f4a7c15ULL >> 32) & (nslots - 1);
+
+	while (slots[i].handle && slots[i].handle != handle)
+		i = (i + 1) & (nslots - 1);
+	return &slots[i];
+}
+
+static int emit(struct names *n, uint32_t pid, uint64_t at_ns, uint64_t handle,
+		const struct pool_name *name, uint8_t source)
+{
+	struct ct_name *r = &n->rec;
+	uint32_t len = name ? name->len : 0, padded = (len + 7) & ~7u;
+
+	memset(r, 0, sizeof(*r));
+	r->h = (struct ct_hdr){ .size = (uint16_t)(sizeof(*r) + padded),
+				.kind = CT_NAME,
+				.pid = pid,
+				.start_ns = at_ns,
+				.end_ns = at_ns };
+	r->handle = handle;
+	r->len = len;
+	r->source = source;
+	r->cut = name && name->cut;
+	memset(r->name + len, 0, padded - len);
+	if (name)
+		memcpy(r->name, name->text, len);
+	return n->ops.out(n->ctx, &r->h);
+}
+
+/* The handle names nothing any more, for those who were told. */
+static int take_back(struct names *n, struct proc *p, struct told *t, uint64_t at_ns)
+{
+	if (!t->name)
+		return 0;
+	pool_put(n->pool, t->name);
+	t->name = NULL;
+	return emit(n, p->pid, at_ns, t->handle, NULL, CT_NAME_NONE);
+}
+
+/* -EINTR of `out` only asks for a pause: what is begun is done all the same. */
+static int both(int err, int e)
+{
+	return err && err != -EINTR ? err : e ? e : err;
+}
+
+static bool stops(int err)
+{
+	return err && err != -EINTR;
+}
+
+static int take_all_back(struct names *n, struct proc *p, uint64_t at_ns)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < p->told_slots && !stops(err); i++)
+		if (p->told[i].handle)
+			err = both(err, take_back(n, p, &p->told[i], at_ns));
+	return err;
+}
+
+/* The slot of a handle that a call is about. NULL: no memory. */
+static struct told *told_get(struct names *n, struct proc *p, uint64_t handle, uint64_t at_ns,
+			     int *err)
+{
+	struct told *t = p->told ? told_slot(p->told, p->told_slots, handle) : NULL, *slots;
+	uint32_t nslots;
+
+	*err = 0;
+	if (t && t->handle)
+		return t;
+	if (p->ntold >= TOLD_MAX) {
+		*err = take_all_back(n, p, at_ns);
+		clear_told(n, p);
+	}
+	if (p->ntold >= p->told_slots / 2) {
+		nslots = p->told_slots ? p->told_slots * 2 : FIRST_TOLD;
+		slots = calloc(nslots, sizeof(*slots));
+		if (!slots) {
+			*err = -ENOMEM;
+			return NULL;
+		}
+		for (uint32_t i = 0; i < p->told_slots; i++)
+			if (p->told[i].handle)
+				*told_slot(slots, nslots, p->told[i].handle) = p->told[i];
+		free(p->told);
+		p->told = slots;
+		p->told_slots = nslots;
+	}
+	t = told_slot(p->told, p->told_slots, handle);
+	t->handle = handle;
+	p->ntold++;
+	return t;
+}
+
+/* Takes back what was told and holds no longer. */
+static int check_told(struct names *n, struct proc *p, uint64_t at_ns)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < p->told_slots && !stops(err); i++) {
+		struct told *t = &p->told[i];
+		const struct handle *h = t->name ? handles_find(p->handles, t->handle) : NULL;
+
+		if (t->name && (!h || h->name != t->name))
+			err = both(err, take_back(n, p, t, at_ns));
+	}
+	return err;
+}
+
+/* ---- learning ---- */
+
+/* The handle has this name from now on (NULL: an unknown one). A reference goes along. */
+static int learn(struct names *n, struct proc *p, struct handle *h)
+{
+	struct told *t = p->told ? told_slot(p->told, p->told_slots, h->handle) : NULL;
+	int err = 0, e;
+
+	if (t && t->handle && t->name != h->name)
+		err = take_back(n, p, t, h->learned_ns);
+	if (t && t->handle)
+		t->tries = 0;
+	if (!h->name && !(h->flags & HANDLE_PART) && !handles_find(p->handles, h->handle))
+		return err;
+	e = handles_put(p->handles, h);
+	if (e == -ENOSPC) {
+		if (!n->warned)
+			msg_warn("process %u has more kernels than are kept: the names of those so "
+				 "far are forgotten",
+				 p->pid);
+		n->warned = true;
+		e = check_told(n, p, h->learned_ns);
+	}
+	return both(err, e);
+}
+
+static struct pool_name *intern(struct names *n, const char *name, uint32_t len, bool cut)
+{
+	struct pool_name *x = len ? pool_get(n->pool, name, len, cut) : NULL;
+
+	if (len && !x && !n->warned) {
+		n->warned = true;
+		msg_warn("there are %zu MiB of kernels' names: no more are kept", POOL_BYTES >> 20);
+	}
+	return x;
+}
+
+/* What a driver's handle is called is what the driver's own memory can be tried with. */
+static void teach(struct names *n, struct proc *p, const struct handle *h)
+{
+	if (!n->ops.teach || !h->name || h->name->cut || h->flags & HANDLE_RUNTIME ||
+	    h->source != CT_NAME_REGISTERED || p->taught >= TEACH_MAX)
+		return;
+	p->taught++;
+	n->ops.teach(n->ctx, p->pid, h->handle, h->name->text, h->name->len);
+}
+
+static int learn_name(struct names *n, struct proc *p, const struct ct_call *c,
+		      const struct api_lesson *l, struct handle *h)
+{
+	const struct handle *part = handles_find(p->handles, l->owner),
+			    *old = handles_find(p->handles, l->handle);
+	uint32_t len = l->len;
+	bool cut = l->cut;
+	const char *name = l->name;
+	int err;
+
+	if (name)
+		name = pieces_join(n->pieces, c, l->read, name, &len, &cut);
+	h->name = name ? intern(n, name, len, cut) : NULL;
+	h->source = CT_NAME_REGISTERED;
+	h->owner = part && part->flags & HANDLE_PART ? part->owner : l->owner;
+	/* asked for its name: what it belongs to is known from when it was looked up */
+	if (!l->owner && old) {
+		h->owner = old->owner;
+		h->flags = old->flags;
+	}
+	err = learn(n, p, h);
+	if (!stops(err))
+		teach(n, p, h);
+	return err;
+}
+
+/* Asks for the name of a handle that nothing has taught, and keeps the answer. NULL: not known. */
+static const struct handle *ask(struct names *n, struct proc *p, uint64_t handle, bool driver,
+				uint64_t at_ns, int *err)
+{
+	struct handle h = { .handle = handle,
+			    .learned_ns = at_ns,
+			    .flags = driver ? HANDLE_IN_CONTEXT : HANDLE_RUNTIME };
+	enum ct_name_source source = CT_NAME_NONE;
+	const char *name = NULL;
+	uint32_t len = 0;
+
+	*err = 0;
+	if (n->ops.ask)
+		name = n->ops.ask(n->ctx, p->pid, handle, driver, &source, &len);
+	if (!name || !len)
+		return NULL;
+	h.name = intern(n, name, len, false);
+	if (!h.name)
+		return NULL;
+	h.source = (uint8_t)source;
+	/* the driver describes it: it may also be of a library that was loaded by the driver's
+	 * own functions */
+	if (source == CT_NAME_DRIVER)
+		h.flags &= (uint8_t)~HANDLE_RUNTIME;
+	*err = learn(n, p, &h);
+	return handles_find(p->handles, handle);
+}
+
+static int learn_same(struct names *n, struct proc *p, const struct api_lesson *l, bool driver,
+		      struct handle *h)
+{
+	const struct handle *of = l->of ? handles_find(p->handles, l->of) : NULL;
+	int err = 0, e;
+
+	if (!of && l->of)
+		of = ask(n, p, l->of, driver, h->learned_ns, &err);
+	if (stops(err))
+		return err;
+	if (of && of->name) {
+		h->name = pool_ref(of->name);
+		h->owner = of->owner;
+		h->source = of->source;
+		h->flags |= of->flags & HANDLE_IN_CONTEXT;
+	}
+	e = learn(n, p, h);
+	if (!stops(e))
+		teach(n, p, h);
+	return both(err, e);
+}
+
+static int learn_call(struct names *n, const struct ct_call *c)
+{
+	bool driver = c->func < api_nfuncs && api_funcs[c->func].domain == API_DRIVER;
+	struct api_lesson l;
+	struct handle h;
+	struct proc *p;
+	int err = 0;
+
+	if (api_lesson(c, API_ARCH_HERE, &l) == API_LESSON_NONE)
+		return 0;
+	p = proc_get(n, c->h.pid);
+	if (!p)
+		return -ENOMEM;
+	h = (struct handle){ .handle = l.handle, .learned_ns = c->h.start_ns };
+	h.flags = (uint8_t)((l.in_context ? HANDLE_IN_CONTEXT : 0) | (driver ? 0 : HANDLE_RUNTIME));
+	switch (l.kind) {
+	case API_LESSON_NAME: return learn_name(n, p, c, &l, &h);
+	case API_LESSON_SAME: return learn_same(n, p, &l, driver, &h);
+	case API_LESSON_PART:
+		h.flags |= HANDLE_PART;
+		h.owner = l.of;
+		return l.of ? learn(n, p, &h) : 0;
+	case API_LESSON_UNLOADED:
+		err = handles_unloaded(p->handles, l.owner, c->h.start_ns, !driver);
+		break;
+	default: handles_context_ended(p->handles, c->h.start_ns);
+	}
+	if (n->ops.forget)
+		n->ops.forget(n->ctx, p->pid);
+	return err ? err : check_told(n, p, c->h.start_ns);
+}
+
+int names_doubt(struct names *n, uint64_t at_ns)
+{
+	int err = 0;
+
+	for (int i = 0; i < CHAINS; i++) {
+		for (struct proc *p = n->chains[i]; p && !stops(err); p = p->next) {
+			handles_doubt(p->handles, at_ns);
+			if (n->ops.forget)
+				n->ops.forget(n->ctx, p->pid);
+			err = both(err, check_told(n, p, at_ns));
+		}
+	}
+	return err;
+}
+
+/* ---- the kernels that calls are about ---- */
+
+/* A runtime launch of a kernel that nothing names: is the driver's launch inside it known? */
+static const struct handle *learn_inner(struct names *n, struct proc *p, struct told *t,
+					const struct ct_call *c, int *err)
+{
+	const struct handle *in;
+	struct handle h = { .handle = t->handle,
+			    .learned_ns = c->h.start_ns,
+			    .flags = HANDLE_RUNTIME,
+			    .source = CT_NAME_INNER };
+	uint64_t handle;
+
+	*err = 0;
+	if (!inner_of(n->inner, c, &handle, &t->tries))
+		return NULL;
+	in = handles_find(p->handles, handle);
+	if (!in)
+		in = ask(n, p, handle, true, c->h.start_ns, err);
+	if (!in || !in->name || stops(*err))
+		return NULL;
+	h.name = pool_ref(in->name);
+	h.owner = in->owner;
+	*err = both(*err, learn(n, p, &h));
+	inner_settled(n->inner, &t->tries);
+	return stops(*err) ? NULL : handles_find(p->handles, h.handle);
+}
+
+static int tell(struct names *n, const struct ct_call *c, uint64_t handle)
+{
+	const struct api_func *f = &api_funcs[c->func];
+	bool driver = f->domain == API_DRIVER, launch = f->class == API_LAUNCH &&
+							c->h.kind == CT_CALL &&
+							!(c->h.flags & CT_F_PENDING);
+	struct proc *p = proc_get(n, c->h.pid);
+	const struct handle *h;
+	struct told *t;
+	int err, e;
+
+	if (!p)
+		return -ENOMEM;
+	n->launches += launch;
+	t = told_get(n, p, handle, c->h.start_ns, &err);
+	if (!t || stops(err))
+		return err;
+	if (t->name) {
+		n->named += launch;
+		return err;
+	}
+	h = handles_find(p->handles, handle);
+	if (!h || !h->name) {
+		h = ask(n, p, handle, driver, c->h.start_ns, &e);
+		err = both(err, e);
+	}
+	if (!h && !stops(err) && launch && !driver && n->inner) {
+		h = learn_inner(n, p, t, c, &e);
+		err = both(err, e);
+	}
+	if (!h || !h->name || stops(err))
+		return err;
+	n->named += launch;
+	t->name = pool_ref(h->name);
+	t->source = h->source;
+	return both(err, emit(n, p->pid, c->h.start_ns, handle, t->name, t->source));
+}
+
+static int call(struct names *n, const struct ct_call *c)
+{
+	uint64_t handle;
+	int err = learn_call(n, c);
+
+	if (!stops(err) && api_kernel(c, API_ARCH_HERE, &handle)) {
+		if (n->inner && c->depth && c->h.kind == CT_CALL &&
+		    api_funcs[c->func].domain == API_DRIVER &&
+		    api_funcs[c->func].class == API_LAUNCH)
+			inner_saw(n->inner, c, handle);
+		/* what says the name itself, 20 000 times in a row, need not be told it */
+		if (!(c->h.flags & CT_F_HIDDEN) && !api_says_name(c->func))
+			err = both(err, tell(n, c, handle));
+	}
+	if (n->inner && !c->depth && c->h.kind == CT_CALL)
+		inner_done(n->inner, c);
+	return err;
+}
+
+/* A kernel whose launches were counted where they were made. */
+static int tallied(struct names *n, const struct ct_tally *t)
+{
+	struct ct_call c = {
+		.h = { .kind = CT_CALL,
+		       .flags = CT_F_PENDING,
+		       .pid = t->h.pid,
+		       .tid = t->h.tid,
+		       .start_ns = t->h.end_ns },
+		.func = t->func,
+	};
+
+	return t->how == CT_BY_KERNEL && t->by ? tell(n, &c, t->by) : 0;
+}
+
+/* ---- records ---- */
+
+static int process(struct names *n, const struct ct_process *r)
+{
+	struct proc *p = proc_find(n, r->h.pid);
+
+	if (p && (r->h.kind == CT_EXEC || p->exited_ns ||
+		  (p->start_boottime_ns && p->start_boottime_ns != r->start_boottime_ns))) {
+		proc_drop(n, r->h.pid);
+		if (n->ops.forget)
+			n->ops.forget(n->ctx, r->h.pid);
+		p = NULL;
+	}
+	sweep_exited(n);
+	if (!p)
+		p = proc_get(n, r->h.pid);
+	if (!p)
+		return -ENOMEM;
+	p->start_boottime_ns = r->start_boottime_ns;
+	return 0;
+}
+
+/* A child has its parent's kernels. */
+static int forked(struct names *n, const struct ct_fork *r)
+{
+	struct proc *parent = proc_find(n, r->h.pid), *p;
+	struct handles *handles;
+
+	if (r->child_pid == r->h.pid)
+		return 0;
+	proc_drop(n, r->child_pid);
+	if (!parent || parent->exited_ns)
+		return 0;
+	handles = handles_fork(parent->handles);
+	p = handles ? proc_get(n, r->child_pid) : NULL;
+	if (!p) {
+		handles_close(handles);
+		return -ENOMEM;
+	}
+	handles_close(p->handles);
+	p->handles = handles;
+	return 0;
+}
+
+int names_record(struct names *n, const struct ct_hdr *h)
+{
+	struct proc *p;
+
+	if (h->end_ns > n->now_ns)
+		n->now_ns = h->end_ns;
+	if (h->lost)
+		pieces_drop(n->pieces);
+	switch (h->kind) {
+	case CT_CALL:
+	case CT_ENTER: return call(n, (const struct ct_call *)h);
+	case CT_TALLY: return tallied(n, (const struct ct_tally *)h);
+	case CT_MORE: pieces_add(n->pieces, (const struct ct_more *)h); return 0;
+	case CT_PROCESS:
+	case CT_EXEC: return process(n, (const struct ct_process *)h);
+	case CT_FORK: return forked(n, (const struct ct_fork *)h);
+	case CT_EXIT:
+		p = proc_find(n, h->pid);
+		if (p && !p->exited_ns) {
+			p->exited_ns = h->end_ns + 1;
+			n->nexited++;
+		}
+		sweep_exited(n);
+		return 0;
+	default: return 0;
+	}
+}
+
+bool names_wants_inner(const struct names *n)
+{
+	return n->inner && inner_wanted(n->inner, n->now_ns);
+}
+
+void names_totals(const struct names *n, uint64_t *launches, uint64_t *named)
+{
+	*launches = n->launches;
+	*named = n->named;
+}

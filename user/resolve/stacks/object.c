@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * object.c - see object.h. A Dwfl of its own for each file, with the one module at bias 0.
+ *
+ * Files are read, not mapped (ELF_C_READ): a file that shrinks under a mapping would end us by
+ * SIGBUS. Separate debug files libdwfl maps itself, so only those that nobody but root can
+ * shrink are given to it. The ELF header and the program headers are checked by elf_read.c
+ * first, and the sections by this file, so that libelf sees no nonsense there.
+ */
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "../../proc/elf_read.h"
+#include "../../util/msg.h"
+#include "cfi.h"
+#include "object.h"
+#include "packed.h"
+#include "symbols.h"
+
+#define IDLE_MAX 256	    /* objects of no living process that are kept */
+#define IMAGE_MAX (1 << 20) /* bytes of a vdso */
+/* bytes of debug sections; what has more is not symbolised to lines */
+#define DWARF_MAX (2ULL << 30)
+#define PAGE_MASK_BYTES 4095ULL
+
+struct object {
+	struct objects *home;
+	struct object *next;
+	uint32_t serial, refs;
+	uint64_t used; /* when the last reference went, for the order of eviction */
+	struct stat st;
+	int fd; /* -1: an image */
+	void *image;
+	size_t image_len;
+	char *path;
+	struct elf_file elf; /* without its descriptor */
+	bool checked, bad, complained, opened, no_dwarf;
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	struct cfi_rows *rows;
+	struct symbol_index *symbols;
+};
+
+struct objects {
+	struct object *first;
+	uint32_t serial, nidle;
+	uint64_t clock;
+	int root;
+};
+
+struct objects *objects_open(void)
+{
+	struct objects *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	elf_version(EV_CURRENT);
+	o->root = -1;
+	return o;
+}
+
+static void object_free(struct object *o)
+{
+	cfi_close(o->rows);
+	symbols_close(o->symbols);
+	if (o->dwfl)
+		dwfl_end(o->dwfl);
+	if (o->checked && !o->bad)
+		elf_file_close(&o->elf);
+	if (o->fd >= 0)
+		close(o->fd);
+	free(o->image);
+	free(o->path);
+	free(o);
+}
+
+void objects_close(struct objects *home)
+{
+	if (!home)
+		return;
+	while (home->first) {
+		struct object *o = home->first;
+
+		home->first = o->next;
+		object_free(o);
+	}
+	free(home);
+}
+
+void objects_set_root(struct objects *home, int root)
+{
+	home->root = root;
+}
+
+struct object *object_keep(struct object *o)
+{
+	if (!o->refs++ && o->home->nidle)
+		o->home->nidle--;
+	return o;
+}
+
+/* Frees the object that has been idle longest. */
+static void evict(struct objects *home)
+{
+	struct object **oldest = NULL, *o;
+
+	for (struct object **p = &home->first; *p; p = &(*p)->next)
+		if (!(*p)->refs && (!oldest || (*p)->used < (*oldest)->used))
+			oldest = p;
+	if (!oldest)
+		return;
+	o = *oldest;
+	*oldest = o->next;
+	home->nidle--;
+	object_free(o);
+}
+
+void object_release(struct object *o)
+{
+	if (!o || --o->refs)
+		return;
+	o->used = ++o->home->clock;
+	if (++o->home->nidle > IDLE_MAX)
+		evict(o->home);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static struct object *object_new(struct objects *home, const char *path)
+{
+	static const char deleted[] = " (deleted)";
+	struct object *o = calloc(1, sizeof(*o));
+	size_t len = strlen(path);
+
+	if (!o)
+		return NULL;
+	if (len > sizeof(deleted) && !strcmp(path + len - (sizeof(deleted) - 1), deleted))
+		len -= sizeof(deleted) - 1;
+	o->path = strndup(path, len);
+	if (!o->path) {
+		free(o);
+		return NULL;
+	}
+	o->fd = -1;
+	o->home = home;
+	o->serial = ++home->serial;
+	o->refs = 1;
+	o->next = home->first;
+	home->first = o;
+	return o;
+}
+
+static bool same_path(const struct object *o, const char *path)
+{
+	size_t len = strlen(o->path);
+
+	return !strncmp(o->path, path, len) && (!path[len] || !strcmp(path + len, " (deleted)"));
+}
+
+struct object *objects_file(struct objects *home, int fd, const char *path)
+{
+	struct object *o;
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return NULL;
+	}
+	for (o = home->first; o; o = o->next)
+		if (o->fd >= 0 && same_file(&o->st, &st) && same_path(o, path)) {
+			close(fd);
+			return object_keep(o);
+		}
+	o = object_new(home, path);
+	if (!o) {
+		close(fd);
+		return NULL;
+	}
+	o->fd = fd;
+	o->st = st;
+	return o;
+}
+
+bool object_changed(const struct object *o)
+{
+	struct stat st;
+
+	return o->fd >= 0 && (fstat(o->fd, &st) || !same_file(&o->st, &st));
+}
+
+struct object *objects_image(struct objects *home, const void *bytes, size_t len, const char *path)
+{
+	struct object *o;
+
+	if (!len || len > IMAGE_MAX)
+		return NULL;
+	for (o = home->first; o; o = o->next)
+		if (o->image && o->image_len == len && !memcmp(o->image, bytes, len))
+			return object_keep(o);
+	o = object_new(home, path);
+	if (!o)
+		return NULL;
+	o->image = malloc(len);
+	if (!o->image) {
+		o->bad = o->checked = true;
+		object_release(o);
+		return NULL;
+	}
+	memcpy(o->image, bytes, len);
+	o->image_len = len;
+	return o;
+}
+
+uint32_t object_serial(const struct object *o)
+{
+	return o->serial;
+}
+
+const char *object_path(const struct object *o)
+{
+	return o->path;
+}
+
+struct cfi_rows **object_rows(struct object *o)
+{
+	return &o->rows;
+}
+
+struct symbol_index **object_symbols(struct object *o)
+{
+	return &o->symbols;
+}
+
+void object_complain(struct object *o, const char *why)
+{
+	if (o->complained)
+		return;
+	o->complained = true;
+	msg_warn("%s: %s: functions of this file may be shown without their names", o->path, why);
+}
+
+void object_drop_dwarf(struct object *o)
+{
+	o->no_dwarf = true;
+}
+
+bool object_has_dwarf(struct object *o)
+{
+	return !o->no_dwarf;
+}
+
+/* ---- headers ---- */
+
+/* False: this is no file to look into. */
+static bool check(struct object *o)
+{
+	int err;
+
+	if (o->checked)
+		return !o->bad;
+	o->checked = true;
+	if (o->image) {
+		/* elf_read.c reads descriptors; the kernel's own image gets one for a moment */
+		int fd = memfd_create("image", MFD_CLOEXEC);
+
+		if (fd < 0 || write(fd, o->image, o->image_len) != (ssize_t)o->image_len)
+			err = -EIO;
+		else
+			err = elf_file_open(&o->elf, fd);
+		if (fd >= 0)
+			close(fd);
+		o->elf.fd = -1;
+	} else {
+		err = elf_file_open(&o->elf, o->fd);
+	}
+	if (err) {
+		elf_file_close(&o->elf);
+		o->bad = true;
+		if (err == -EBADMSG)
+			object_complain(o, "its ELF headers are damaged");
+		return false;
+	}
+	if (packed_tables(&o->elf)) {
+		elf_file_close(&o->elf);
+		o->bad = true;
+		object_complain(o, "its symbol tables are compressed");
+		return false;
+	}
+	if (o->fd >= 0 && packed_dwarf_bytes(&o->elf) >= DWARF_MAX) {
+		msg_note("%s has more than 2 GiB of debug information, or it is packed in a way "
+			 "that no linker uses: it is not read",
+			 o->path);
+		o->no_dwarf = true;
+	}
+	return true;
+}
+
+bool object_address(struct object *o, uint64_t file_offset, uint64_t *address)
+{
+	if (!check(o))
+		return false;
+	for (int i = 0; i < o->elf.nphdr; i++) {
+		const Elf64_Phdr *p = &o->elf.phdr[i];
+		uint64_t begin = p->p_offset & ~PAGE_MASK_BYTES;
+
+		/* whole pages are mapped, so that code may be asked for before the segment's
+		 * first byte */
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || file_offset < begin)
+			continue;
+		if (file_offset - begin >= p->p_filesz + (p->p_offset - begin))
+			continue;
+		*address = file_offset - p->p_offset + p->p_vaddr;
+		return true;
+	}
+	return false;
+}
+
+bool object_read(struct object *o, uint64_t address, void *buf, size_t len)
+{
+	uint64_t offset;
+
+	if (!check(o))
+		return false;
+	offset = elf_code_offset(&o->elf, address);
+	if (!offset)
+		return false;
+	if (o->image) {
+		if (offset > o->image_len || len > o->image_len - offset)
+			return false;
+		memcpy(buf, (char *)o->image + offset, len);
+		return true;
+	}
+	return pread(o->fd, buf, len, (off_t)offset) == (ssize_t)len;
+}
+
+/* ---- libdwfl ---- */
+
+/* Takes the mini debug information's name away, so that libdwfl does not find it. */
+static void hide_symbols(const struct elf_file *f, Elf *elf)
+{
+	for (uint32_t i = 0; i < f->nshdr; i++) {
+		Elf_Scn *scn = packed_is_symbols(f, i) ? elf_getscn(elf, i) : NULL;
+		GElf_Shdr shdr;
+
+		if (!scn || !gelf_getshdr(scn, &shdr))
+			continue;
+		shdr.sh_name = 0;
+		gelf_update_shdr(scn, &shdr);
+	}
+}
+
+static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
+		    char **file, Elf **elf)
+{
+	struct object *o = *userdata;
+
+	(void)mod;
+	(void)name;
+	(void)base;
+	*file = NULL;
+	if (o->image) {
+		*elf = elf_memory(o->image, o->image_len);
+		return -1;
+	}
+	*elf = elf_begin(o->fd, ELF_C_READ, NULL);
+	if (!*elf)
+		return -1;
+	if (!packed_symbols_are_sane(&o->elf)) {
+		object_complain(
+			o, "its mini debug information is damaged, or unpacks to more than 64 MiB");
+		hide_symbols(&o->elf, *elf);
+	}
+	/* libdwfl closes the descriptor that it is given; ours stays */
+	return fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
+}
+
+/* A file below a root, following links inside of it only. -1: none that may be used. */
+static int open_debug(int root, const char *path, const struct stat *not_this)
+{
+	struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	struct elf_file f;
+	struct stat st;
+	bool good;
+
+	if (fd < 0)
+		return -1;
+	good = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	       (st.st_dev != not_this->st_dev || st.st_ino != not_this->st_ino) &&
+	       (!st.st_uid || st.st_uid == geteuid()) && !(st.st_mode & (S_IWGRP | S_IWOTH));
+	if (good) {
+		good = !elf_file_open(&f, fd) && packed_dwarf_bytes(&f) < DWARF_MAX &&
+		       !packed_tables(&f);
+		elf_file_close(&f);
+	}
+	if (good)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* By build id, then by .gnu_debuglink beside the file, in .debug and below /usr/lib/debug. */
+static int find_below(struct object *o, int root, Dwfl_Module *mod, const char *link, bool *by_id)
+{
+	const unsigned char *id;
+	const char *slash = strrchr(o->path, '/');
+	char path[4200], hex[2 * 64 + 1];
+	GElf_Addr at;
+	int n = dwfl_module_build_id(mod, &id, &at), fd, dir = slash ? (int)(slash - o->path) : 0;
+
+	*by_id = true;
+	if (n > 1 && n <= 64) {
+		for (int i = 0; i < n; i++)
+			snprintf(hex + 2 * i, 3, "%02x", id[i]);
+		snprintf(path, sizeof(path), "usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+		fd = open_debug(root, path, &o->st);
+		if (fd >= 0)
+			return fd;
+	}
+	*by_id = false;
+	if (!link || !*link || strchr(link, '/') || dir > 2048 || strlen(link) > 1024)
+		return -1;
+	for (int i = 0; i < 3; i++) {
+		static const char *const form[] = { "%s%.*s/%s", "%s%.*s/.debug/%s", "%s%.*s/%s" };
+
+		snprintf(path, sizeof(path), form[i], i == 2 ? "usr/lib/debug" : ".", dir, o->path,
+			 link);
+		fd = open_debug(root, path, &o->st);
+		if (fd >= 0)
+			return fd;
+	}
+	return -1;
+}
+
+static bool crc_matches(int fd, uint32_t want)
+{
+	unsigned char buf[65536];
+	uLong crc = crc32(0, NULL, 0);
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, buf, sizeof(buf), at)) > 0) {
+		crc = crc32(crc, buf, (uInt)n);
+		at += n;
+	}
+	return !n && crc == want;
+}
+
+static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **debug_file)
+{
+	struct object *o = *userdata;
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	int ours = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+
+	*debug_file = NULL;
+	for (int i = 0; i < 2 && fd < 0; i++) {
+		int root = i ? ours : o->home->root;
+		bool by_id;
+
+		fd = root >= 0 ? find_below(o, root, mod, link, &by_id) : -1;
+		if (fd >= 0 && !by_id && !crc_matches(fd, crc)) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	if (ours >= 0)
+		close(ours);
+	/* libdw loads libdebuginfod with dlopen(), which a static program (one without an
+	 * interpreter) cannot do safely */
+	if (fd < 0 && urls && *urls && !o->image && getauxval(AT_BASE))
+		fd = dwfl_standard_find_debuginfo(mod, userdata, name, base, file, NULL, 0,
+						  debug_file);
+	return fd;
+}
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = find_elf,
+	.find_debuginfo = find_debuginfo,
+	.section_address = dwfl_offline_section_address,
+};
+
+/* libdwfl puts the first segment at the module's beginning: reported there, nothing moves. */
+static Dwfl_Module *report(struct object *o)
+{
+	uint64_t begin = UINT64_MAX, end = 0;
+	Dwfl_Module *mod;
+	void **userdata;
+
+	for (int i = 0; i < o->elf.nphdr; i++) {
+		const Elf64_Phdr *p = &o->elf.phdr[i];
+		uint64_t align = p->p_align > 1 && !(p->p_align & (p->p_align - 1)) ? p->p_align
+										    : 1;
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		if (p->p_vaddr + p->p_memsz < p->p_vaddr)
+			return NULL;
+		if (begin == UINT64_MAX)
+			begin = p->p_vaddr & -align;
+		if (p->p_vaddr + p->p_memsz > end)
+			end = p->p_vaddr + p->p_memsz;
+	}
+	if (begin >= end)
+		return NULL;
+	o->dwfl = dwfl_begin(&callbacks);
+	if (!o->dwfl)
+		return NULL;
+	dwfl_report_begin(o->dwfl);
+	mod = dwfl_report_module(o->dwfl, o->path, begin, end);
+	if (dwfl_report_end(o->dwfl, NULL, NULL) || !mod)
+		return NULL;
+	dwfl_module_info(mod, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+	*userdata = o;
+	return mod;
+}
+
+struct Dwfl_Module *object_module(struct object *o)
+{
+	GElf_Addr bias;
+
+	if (o->opened)
+		return o->module;
+	o->opened = true;
+	if (!check(o))
+		return NULL;
+	o->module = report(o);
+	if (o->module && (!dwfl_module_getelf(o->module, &bias) || bias))
+		o->module = NULL;
+	if (!o->module)
+		object_complain(o, "libelf cannot read it");
+	return o->module;
+}

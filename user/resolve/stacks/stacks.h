@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stacks.h - from raw stacks to records of frames and stacks: joins a call's native frames with
+ * its Python ones, and sends each frame and each stack once.
+ */
+#ifndef CT_STACKS_H
+#define CT_STACKS_H
+
+#include "../../event/event.h"
+#include "../../proc/target.h"
+
+struct stacks;
+
+/* out gets CT_FRAME and CT_STACK records. NULL: no memory. */
+struct stacks *stacks_open(emit_fn out, void *ctx);
+void stacks_close(struct stacks *); /* takes NULL */
+
+/* Keeps a raw record for its call (the same pid, tid and start_ns): CT_USER_STACK, CT_PY_STACK,
+ * CT_PY_CODE; others are ignored. Returns 0, -EBADMSG or -ENOMEM. */
+int stacks_record(struct stacks *, struct target *, const struct ct_hdr *);
+/* Resolves a call's raw stack; what it needs goes through `out` first. target may be NULL: the
+ * process is gone. Returns the stack's id; 0: the call has none. */
+uint32_t stacks_of_call(struct stacks *, struct target *, const struct ct_call *);
+/* CT_PROCESS, CT_EXEC, CT_EXIT, CT_FORK, CT_MAP: the process's mappings are others now; they are
+ * read at once. */
+void stacks_process(struct stacks *, struct target *, const struct ct_hdr *);
+/* What `out` answered when it did not take a record; 0: it took all. */
+int stacks_error(const struct stacks *);
+void stacks_totals(const struct stacks *, uint64_t *resolved, uint64_t *broken);
+
+#endif

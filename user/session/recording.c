@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* recording.c - see recording.h: the file's name, its head (where, when, what was asked for),
+ * and when memory is written. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timex.h>
+#include <unistd.h>
+
+#include "recording.h"
+#include "session_plan.h"
+#include "../source/host.h"
+#include "../trace/format.h"
+#include "../util/msg.h"
+
+#define ARGS_MAX (64 << 10)
+
+/* %p, %h, %q{VAR}, %%. */
+static char *expand(const char *pattern)
+{
+	char host[HOST_NAME_BYTES], name[128], *path = NULL;
+	size_t len;
+	FILE *f = open_memstream(&path, &len);
+
+	if (!f)
+		return NULL;
+	for (const char *p = pattern; *p; p++) {
+		const char *end = p[0] == '%' && p[1] == 'q' && p[2] == '{' ? strchr(p, '}') : NULL;
+
+		if (*p != '%') {
+			fputc(*p, f);
+		} else if (p[1] == 'p') {
+			fprintf(f, "%d", (int)getpid());
+			p++;
+		} else if (p[1] == 'h') {
+			fputs(host_name(host, sizeof(host)), f);
+			p++;
+		} else if (p[1] == '%') {
+			fputc('%', f);
+			p++;
+		} else if (end) {
+			snprintf(name, sizeof(name), "%.*s", (int)(end - p - 3), p + 3);
+			fputs(getenv(name) ? getenv(name) : "", f);
+			p = end;
+		} else {
+			fputc('%', f);
+		}
+	}
+	if (fclose(f)) {
+		free(path);
+		return NULL;
+	}
+	return path;
+}
+
+/* One line of the head: a newline within would make two of it. */
+static void line(FILE *f, const char *key, const char *value)
+{
+	fprintf(f, "%s ", key);
+	for (; *value; value++)
+		fputc(*value == '\n' ? ' ' : *value, f);
+	fputc('\n', f);
+}
+
+static void number(FILE *f, const char *key, uint64_t value)
+{
+	fprintf(f, "%s %llu\n", key, (unsigned long long)value);
+}
+
+static void gpu_line(void *ctx, const char *text)
+{
+	line(ctx, "gpu", text);
+}
+
+/* How far the system clock may be off, as the kernel was told by whoever sets it; 0: nobody sets
+ * it. */
+static uint64_t clock_error_ns(void)
+{
+	struct timex t = { 0 };
+	int state = adjtimex(&t);
+
+	return state < 0 || state == TIME_ERROR || t.status & STA_UNSYNC || t.maxerror < 0
+		       ? 0
+		       : (uint64_t)t.maxerror * 1000;
+}
+
+static char *make_head(const struct opts *o, const struct sink_opts *s)
+{
+	char text[1024], *head = NULL;
+	size_t len;
+	FILE *f = open_memstream(&head, &len);
+
+	if (!f)
+		return NULL;
+	number(f, "format", TRACE_FORMAT);
+	line(f, "version", CT_VERSION);
+	line(f, "arch", API_ARCH_HERE == API_AARCH64 ? "aarch64" : "x86_64");
+	line(f, "host", host_name(text, sizeof(text)));
+	line(f, "boot_id", host_boot_id(text, sizeof(text)));
+	line(f, "kernel", host_kernel(text, sizeof(text)));
+	if (host_driver(text, sizeof(text)))
+		line(f, "driver", text);
+	host_gpus(gpu_line, f);
+	number(f, "start_ns", s->start_ns);
+	number(f, "realtime_offset_ns", s->realtime_offset_ns);
+	number(f, "boottime_offset_ns", s->boottime_offset_ns);
+	number(f, "clock_error_ns", clock_error_ns());
+	number(f, "places", session_plan_places(o));
+	number(f, "whole", o->cmd != NULL);
+	number(f, "work", o->gpu);
+	line(f, "traced", opts_title(o, text, sizeof(text)));
+	/* a reader takes a head of 256 KiB at most */
+	for (int i = 0; o->argv && o->argv[i] && ftell(f) < ARGS_MAX; i++) {
+		if (strlen(o->argv[i]) < ARGS_MAX)
+			line(f, "arg", o->argv[i]);
+		else
+			line(f, "arg", "(longer than 64 KiB)");
+	}
+	if (fclose(f)) {
+		free(head);
+		return NULL;
+	}
+	return head;
+}
+
+int recording_open(struct recording *r, const struct opts *o, const struct sink_opts *s)
+{
+	int err = 0;
+
+	*r = (struct recording){ .path = expand(o->output), .head = make_head(o, s) };
+	if (!r->path || !r->head) {
+		msg_error("no memory to start with");
+		return -ENOMEM;
+	}
+	if (!strcmp(r->path, "-")) {
+		msg_error("-o: a recording goes into a file, not to standard output");
+		return -EINVAL;
+	}
+	if (o->last_ns)
+		err = dump_on_parse(&r->dump, o->dump_on ? o->dump_on : "signal");
+	r->file.dump_failed = r->dump.failed;
+	r->file.dump_end = r->dump.end;
+	r->file.dump_rows = r->dump.rows;
+	r->file.path = r->path;
+	r->file.head = r->head;
+	r->file.max_bytes = o->max_bytes;
+	r->file.rotate = (unsigned int)o->rotate;
+	r->file.last_ns = o->last_ns;
+	r->file.progress = isatty(STDERR_FILENO) && !o->verbose;
+	return err;
+}
+
+void recording_close(struct recording *r)
+{
+	free(r->path);
+	free(r->head);
+	dump_on_free(&r->dump);
+	*r = (struct recording){ 0 };
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* recording.h - what the options say about the file of `cudatrace record`, as the recording sink
+ * wants it. */
+#ifndef CT_RECORDING_H
+#define CT_RECORDING_H
+
+#include "../cli/options/opts.h"
+#include "../stages/dump_on.h"
+
+struct recording {
+	struct sink_file file;
+	char *path, *head;
+	struct dump_on dump;
+};
+
+/* Returns 0, or -errno after one message. recording_close() is safe in any case. */
+int recording_open(struct recording *, const struct opts *, const struct sink_opts *);
+void recording_close(struct recording *);
+
+#endif

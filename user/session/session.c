@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session.c - see session.h. All is opened (session_open.c, session_sinks.c, session_plan.c),
+ * the loop runs (session_loop.c) and feeds the stages (session_feed.c), the end is told
+ * (session_end.c); here is the order of it, and the exit status.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "session_inside.h"
+#include "signals.h"
+#include "../util/msg.h"
+
+static int exit_status(const struct session *s)
+{
+	int status = s->cmd_status;
+
+	/* to hand over a recording is what was asked for; beside a trace it is not */
+	if (s->error || (s->o->replay && s->undelivered))
+		return 1;
+	if (s->o->strict && (losses_total(&s->losses) || s->losses.refused ||
+			     unprobed_any(&s->losses.unprobed) || s->undelivered))
+		return 3;
+	if (s->o->leak_check && s->leaks != SINK_LEAKS_NONE)
+		return s->leaks == SINK_LEAKS_FOUND ? 4 : 5;
+	if (status < 0)
+		return 0;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* The last one. */
+static bool interrupted;
+
+bool session_interrupted(void)
+{
+	return interrupted;
+}
+
+int session_run(const struct opts *o, const struct source_ops *const *ops, int nops)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int status = 1, err;
+
+	if (!s) {
+		msg_error("no memory to start with");
+		return 1;
+	}
+	s->o = o;
+	for (int i = 0; i < nops && i < SESSION_SOURCES; i++)
+		s->sources[s->nsources++].ops = ops[i];
+	s->cmd_status = -1;
+	err = session_open(s);
+	if (err)
+		goto out;
+	err = session_loop_run(s);
+	if (err && !s->reason) {
+		s->reason = "error";
+		s->error = err;
+	}
+	session_end(s);
+	if (s->window && s->o->start_on && !window_begun(s->window))
+		msg_note("what --start-on waits for did not come (%s): nothing is shown of the "
+			 "calls before",
+			 s->o->start_on);
+	status = exit_status(s);
+	interrupted = !strcmp(s->reason, "interrupted");
+out:
+	for (int i = s->nsources - 1; i >= 0; i--)
+		if (s->sources[i].priv)
+			s->sources[i].ops->close(&s->sources[i]);
+	inject_frames_close(s->frames);
+	out_close(&s->out);
+	stages_close(&s->stages);
+	pending_close(&s->pending);
+	recording_close(&s->recording);
+	window_close(s->window);
+	loop_close(s->loop);
+	signals_close(); /* until here one signal more does not end us midway */
+	free(s);
+	return status;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_end.c - inside the session: the sources have stopped; what is still on the way, what
+ * was lost, the sinks' ends, and the line that says how much it was. Waits for nothing but the
+ * sources' rest.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "../../cupti/agent/agent.h"
+#include "session_inside.h"
+#include "signals.h"
+#include "../util/io/bounded.h"
+#include "../util/io/ended.h"
+#include "../util/msg.h"
+#include "../util/now.h"
+
+/* It has ended because what was asked for is there: not a row more. */
+static bool is_enough(const struct session *s)
+{
+	return !strcmp(s->reason, "count") || !strcmp(s->reason, "size");
+}
+
+/* What is still on the way when the sources have stopped. */
+static void last_drain(struct session *s)
+{
+	bool enough = is_enough(s) || out_error(&s->out);
+	uint64_t before;
+	int err;
+
+	s->ending = true;
+	signals_last();
+	for (int i = 0; i < s->nsources; i++)
+		s->sources[i].ops->stop(&s->sources[i]);
+	if (session_first(s)->ops->stopped)
+		join_stopped(s->stages.join, session_first(s)->ops->stopped(session_first(s)));
+	if (enough)
+		return;
+	/* one drain need not be all */
+	do {
+		before = s->losses.received;
+		err = session_feed_all(s);
+	} while (err == -EINTR || (err >= 0 && s->losses.received != before));
+	for (int i = 1; i < s->nsources && err >= 0; i++)
+		err = session_feed_rest(s, &s->sources[i]);
+	if (err >= 0)
+		err = stages_flush(&s->stages, UINT64_MAX);
+	if (err >= 0 && s->plan.capture.count && session_first(s)->ops->tallies)
+		err = session_feed_tallies(s);
+	if (err >= 0 && !session_first(s)->ops->recorded) {
+		s->clock_ns = 0;
+		err = session_feed_time(s, clock_ns(CLOCK_MONOTONIC));
+	}
+	if (err == -ECANCELED)
+		s->reason = s->o->max_bytes && !s->o->count ? "size" : "count";
+	/* that of the output is told when it is closed */
+	else if (err < 0 && !s->error && !out_error(&s->out))
+		s->error = err;
+}
+
+/* The counters of the kernel side and of this one, and the gaps that no record carried. */
+static void gather_losses(struct session *s)
+{
+	struct losses all;
+
+	session_feed_losses(s, &all);
+	losses_add(&s->told[CT_LOSS_TAIL], all.lost[CT_LOSS_TAIL]); /* join has told of them */
+	all.received = s->losses.received;
+	all.counted = s->losses.counted;
+	for (int i = 0; i < CT_LOSS_END; i++) {
+		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && !is_enough(s))
+			session_feed_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i],
+					  session_first(s)->ops->recorded
+						  ? s->last_end_ns
+						  : clock_ns(CLOCK_MONOTONIC));
+	}
+	s->losses = all;
+}
+
+/* What devices did, if anything. Returns the bytes written. */
+static size_t say_work(const struct session *s, char *text, size_t size)
+{
+	struct join_counts c;
+	size_t n;
+
+	join_counts(s->stages.join, &c);
+	if (!s->stages.work && !c.matched && !c.unmatched)
+		return 0;
+	n = (size_t)snprintf(text, size, ", %llu on devices", (unsigned long long)s->stages.work);
+	if (c.unmatched)
+		n += (size_t)snprintf(text + n, size - n, ", %llu without their call",
+				      (unsigned long long)c.unmatched);
+	if (c.inferred)
+		n += (size_t)snprintf(text + n, size - n, ", %llu with one told by time alone",
+				      (unsigned long long)c.inferred);
+	return n;
+}
+
+/* The calls that have no rows of their own, and of which functions they are. Returns the bytes
+ * written. */
+static size_t say_muted(const struct muted_sum *m, const char *const *names, char *text,
+			size_t size)
+{
+	char clause[1536];
+	size_t n;
+
+	if (!names || !names[0])
+		return 0;
+	if (*muted_clause(clause, sizeof(clause), m, names))
+		return (size_t)snprintf(text, size, "; not shown: %s", clause);
+	n = (size_t)snprintf(text, size, "; counted in windows: ");
+	for (int i = 0; names[i] && n < size; i++)
+		n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "", names[i]);
+	return n;
+}
+
+/* What was there and could not be had. */
+static void say_missing(const struct session *s)
+{
+	struct resolve_totals t;
+	struct bounded_counts b;
+
+	resolve_totals(s->stages.resolve, &t);
+	bounded_counts(&b);
+	if (t.absent > t.filled)
+		msg_note("%llu arguments were not in memory at their call and were not read: they "
+			 "are not shown, nor are names that "
+			 "they tell",
+			 (unsigned long long)(t.absent - t.filled));
+	if (b.left || b.refused)
+		msg_warn("%llu reads of programs' memory or files were given up after their time "
+			 "limit, %llu were not begun because of "
+			 "those; %u are still held up",
+			 (unsigned long long)b.left, (unsigned long long)b.refused, b.held);
+}
+
+static void say_totals(const struct session *s, const char *const *muted)
+{
+	const struct losses *l = &s->losses;
+	bool counts = s->plan.capture.count;
+	uint64_t shown = counts ? l->counted + muted_unseen(&s->muted_now)
+				: l->shown - s->stages.work;
+	const struct ct_estimated none = { 0 }, *unseen = counts ? &s->muted_now : &none;
+	char text[2048], number[32], margin[96];
+	size_t n;
+
+	n = (size_t)snprintf(
+		text, sizeof(text), "%s%s %s", muted_number(number, sizeof(number), shown, unseen),
+		muted_margin(margin, sizeof(margin), shown, unseen),
+		s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
+	n += say_work(s, text + n, sizeof(text) - n);
+	if (l->unfinished && n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished",
+				      (unsigned long long)l->unfinished);
+	if (n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu lost",
+				      (unsigned long long)losses_total(l));
+	for (int i = 0, any = 0; i < CT_LOSS_END && n < sizeof(text); i++) {
+		if (!l->lost[i] || i == CT_LOSS_ORPHAN)
+			continue;
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%llu %s", any++ ? ", " : ": ",
+				      (unsigned long long)l->lost[i], loss_text((enum ct_loss)i));
+	}
+	if (l->refused && n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+				      "; %llu %s not probed: what was called in %s is not known",
+				      (unsigned long long)l->refused,
+				      l->refused == 1 ? "library was" : "libraries were",
+				      l->refused == 1 ? "it" : "them");
+	if (unprobed_any(&l->unprobed) && n + UNPROBED_TEXT < sizeof(text)) {
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "; ");
+		n += unprobed_text(text + n, sizeof(text) - n, &l->unprobed);
+	}
+	if (n < sizeof(text))
+		say_muted(&s->stages.muted, muted, text + n, sizeof(text) - n);
+	msg_note("%s", text);
+	say_missing(s);
+	if (l->untold)
+		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: "
+			 "rows may have a process's older name "
+			 "(raise --ring-size)",
+			 (unsigned long long)l->untold);
+}
+
+/* Programs that gave work to a device, of which no agent told. Where an agent could not come, or
+ * why it left, was said already. */
+static void say_unheard(struct session *s)
+{
+	const uint32_t work = AGENT_KERNEL | AGENT_MEMCPY | AGENT_MEMSET;
+	struct join_counts c;
+
+	join_counts(s->stages.join, &c);
+	if (session_first(s)->ops->recorded || (s->plan.capture.device.kinds & work) != work ||
+	    !c.unheard)
+		return;
+	msg_warn("%llu process%s gave work to a device, and no agent told of it: what their "
+		 "devices did is not shown (one of them: process %u)",
+		 (unsigned long long)c.unheard, c.unheard == 1 ? "" : "es", c.one_unheard);
+}
+
+/* The rows say it themselves; of a recording that is shown it is no news. */
+static void say_program(struct session *s, const int *status)
+{
+	bool rows = s->o->format->flags & SINKS_ROWS && !s->o->record && !s->o->counts_only;
+	char how[64];
+
+	if (!status || !*status || rows || session_first(s)->ops->recorded)
+		return;
+	msg_note("the program %s%s", WIFSIGNALED(*status) ? "was " : "",
+		 ended_text(*status, how, sizeof(how)));
+}
+
+static void close_sinks(struct session *s)
+{
+	const struct source_ops *ops = session_first(s)->ops;
+	struct sink_end end = {
+		.muted = ops->muted ? ops->muted(session_first(s)) : NULL,
+		.reason = s->reason,
+	};
+	struct join_counts counts;
+	int program = s->cmd_status;
+	bool unwritten = false;
+	int err = 0;
+
+	gather_losses(s);
+	join_counts(s->stages.join, &counts);
+	end.matched = counts.matched;
+	end.unmatched = counts.unmatched;
+	end.inferred = counts.inferred;
+	end.losses = s->losses;
+	end.muted_calls = s->stages.muted;
+	muted_add_unseen(&end.muted_calls.unseen, &s->muted_now);
+	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->began.h.start_ns;
+	if (ops->recorded && !strcmp(s->reason, "finished")) {
+		struct source_recorded was;
+
+		ops->recorded(session_first(s), &was);
+		end.uptime_ns = was.uptime_ns;
+		end.reason = was.reason;
+		program = was.program;
+	}
+	end.program = program < 0 ? NULL : &program;
+	for (int i = 0; i < s->nsinks; i++) {
+		bool own = s->o->record || s->o->mem.html || s->o->save ||
+			   s->o->format->flags & SINKS_PATH;
+		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
+
+		/* of its own file a sink says by itself what became of it */
+		if (e && (own || e == -ENOMEM)) {
+			s->error = s->error ? s->error : e;
+			s->said |= own && s->error == e;
+			unwritten |= own;
+		}
+	}
+	err = out_close(&s->out);
+	if (out_report(&s->out, err, "; tracing stopped"))
+		s->error = err;
+	else if (s->error && !s->said)
+		msg_error("tracing stopped: %s", strerror(-s->error));
+	say_unheard(s);
+	msg_rest();
+	say_program(s, end.program);
+	/* how many did not arrive is not known */
+	if (!err && !unwritten && !s->unstarted)
+		say_totals(s, end.muted);
+}
+
+void session_end(struct session *s)
+{
+	last_drain(s);
+	close_sinks(s);
+}

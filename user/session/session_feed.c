@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_feed.c - inside the session: what the sources have goes into the stages, one source
+ * after the other, the calls first: what others say about a call comes after it. Gaps get their
+ * place in the rows, time is told, what comes is counted. A feed is left after a time slice, or
+ * for a signal, so that these are seen while a target calls in a tight loop. Does not wait,
+ * decides nothing about the end, and knows sources only by source_ops.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#include "clocks.h"
+#include "session_inside.h"
+#include "signals.h"
+#include "../util/now.h"
+
+/* for the sources beside the first to hand in what they have once all is over */
+#define REST_NS 10000000000ULL
+
+int session_feed_lost(struct session *s, enum ct_loss cause, uint64_t count, uint64_t until_ns)
+{
+	struct ct_lost lost = {
+		.h = { .size = sizeof(lost),
+		       .kind = CT_LOST,
+		       .start_ns = s->last_end_ns,
+		       .end_ns = until_ns },
+		.cause = cause,
+		.cpu = ~0u,
+		.count = count,
+	};
+
+	s->told[cause] += count;
+	return stages_show(&s->stages, &lost.h);
+}
+
+/* Every 1024 records: has this drain had its time? */
+static bool slice_over(struct session *s)
+{
+	if (s->ending || s->losses.received % 1024)
+		return false;
+	return clock_ns(CLOCK_MONOTONIC_COARSE) > s->slice_end_ns;
+}
+
+/* The first stage: what the source hands in. */
+static int take(void *ctx, const struct ct_hdr *rec)
+{
+	struct session *s = ctx;
+	int err = 0;
+
+	s->losses.received++;
+	if (rec->kind == CT_TALLY) {
+		s->losses.counted += ((const struct ct_tally *)rec)->sums.calls;
+		s->counted_ended +=
+			rec->flags & CT_F_LAST ? ((const struct ct_tally *)rec)->sums.calls : 0;
+		muted_add_unseen(&s->muted_now, &((const struct ct_tally *)rec)->unseen);
+		if (rec->flags & CT_F_LAST)
+			muted_add_unseen(&s->muted_ended, &((const struct ct_tally *)rec)->unseen);
+	}
+	if (rec->lost)
+		err = session_feed_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
+	s->last_end_ns = rec->end_ns;
+	if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
+		losses_add(&s->told[((const struct ct_lost *)rec)->cause],
+			   ((const struct ct_lost *)rec)->count);
+	if (!err)
+		err = stages_record(&s->stages, rec);
+	if (!err && ((signals_pending && !s->ending) || slice_over(s)))
+		err = -EINTR;
+	return err;
+}
+
+int session_feed_all(struct session *s)
+{
+	int done = 0;
+
+	for (int i = 0; i < s->nsources; i++) {
+		struct source *src = &s->sources[i];
+		int err = src->ops->drain(src, take, s);
+
+		/* -EINTR asks for a pause; the next drain begins with the calls again */
+		if (err < 0)
+			return err;
+		if (!i)
+			done = err;
+	}
+	return done;
+}
+
+int session_feed_rest(struct session *s, struct source *src)
+{
+	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + REST_NS;
+	struct pollfd fds[SESSION_FDS];
+	int fd[SESSION_FDS], err;
+
+	while ((err = src->ops->drain(src, take, s)) == 0 || err == -EINTR) {
+		int n = src->ops->fds(src, fd, SESSION_FDS);
+
+		if (clock_ns(CLOCK_MONOTONIC) > until_ns)
+			return 0;
+		for (int i = 0; i < n; i++)
+			fds[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
+		poll(fds, (nfds_t)n, 20);
+	}
+	return err < 0 ? err : 0;
+}
+
+int session_feed_time(struct session *s, uint64_t now)
+{
+	int err = 0;
+
+	if (!session_first(s)->ops->recorded && now - s->clock_ns >= CLOCKS_EVERY_NS) {
+		struct ct_clock c = s->began;
+
+		/* the first record is the reading that the sinks' times of day come from: both
+		 * say the same */
+		if (s->clock_ns || s->ending)
+			clocks_read(&c);
+		s->clock_ns = now;
+		err = stages_show(&s->stages, &c.h);
+	}
+	for (int i = 0; i < s->nsinks && !err; i++)
+		err = s->sinks[i].ops->tick ? s->sinks[i].ops->tick(&s->sinks[i], now) : 0;
+	return err;
+}
+
+static int show_pending(void *ctx, const struct ct_hdr *rec)
+{
+	struct session *s = ctx;
+
+	return pending_is_new(&s->pending, (const struct ct_call *)rec)
+		       ? stages_record(&s->stages, rec)
+		       : 0;
+}
+
+int session_feed_pending(struct session *s)
+{
+	pending_begin(&s->pending);
+	return session_first(s)->ops->pending(session_first(s), s->o->unfinished_ns, show_pending,
+					      s);
+}
+
+int session_feed_tallies(struct session *s)
+{
+	s->losses.counted = s->counted_ended;
+	s->muted_now = s->muted_ended;
+	return session_first(s)->ops->tallies(session_first(s), take, s);
+}
+
+void session_feed_losses(struct session *s, struct losses *l)
+{
+	struct join_counts c;
+
+	memset(l, 0, sizeof(*l));
+	for (int i = 0; i < s->nsources; i++)
+		s->sources[i].ops->losses(&s->sources[i], l);
+	join_counts(s->stages.join, &c);
+	losses_add(&l->lost[CT_LOSS_TAIL], c.tail);
+	l->unprobed = s->stages.unprobed;
+	l->shown = s->stages.shown;
+}

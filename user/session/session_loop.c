@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_loop.c - inside the session: the loop waits on the sources' descriptors, on signals
+ * and on timers, and says when the session is over, and why. The ring buffer's wake-ups are
+ * batched, so a timer drains what is too little for one, every 20 ms while something comes,
+ * every 100 ms when nothing does. Knows nothing of records (session_feed.c) and prints nothing.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "../util/io/loop.h"
+#include "session_inside.h"
+#include "signals.h"
+#include "../util/now.h"
+
+#define TICK_NS 20000000ULL /* also the longest that a drain may take */
+#define IDLE_TICK_NS 100000000ULL
+#define IDLE_AFTER_NS 1000000000ULL
+/* less than this in one drain: leave the stream's descriptor alone until the next tick */
+#define FEW_RECORDS 512
+#define TWICE_NS 1000000000ULL /* a second SIGINT within this detaches */
+#define GRACE_NS 1000000000ULL /* after SIGTERM, for CMD to end */
+
+static void finish(struct session *s, const char *reason, int error)
+{
+	if (s->reason)
+		return;
+	s->reason = reason;
+	s->error = error;
+	loop_stop(s->loop);
+}
+
+/* What an error of the stages or the source means for the session. */
+static void end_by(struct session *s, int err)
+{
+	if (err == -ECANCELED)
+		finish(s, s->o->max_bytes && !s->o->count ? "size" : "count", 0);
+	else if (out_error(&s->out) == -EPIPE)
+		/* a reader that has seen enough, as head(1) has: no error */
+		finish(s, "output closed", 0);
+	else if (out_error(&s->out))
+		finish(s, "output error", out_error(&s->out));
+	else
+		finish(s, "error", err);
+}
+
+/* Kernels that nothing else names are named by the driver's launches inside: these are captured
+ * as long as it takes. */
+static void want_inner(struct session *s)
+{
+	bool want = resolve_wants_inner(s->stages.resolve);
+
+	if (want == s->inner)
+		return;
+	s->inner = want;
+	session_first(s)->ops->inner(session_first(s), want);
+}
+
+static void drain(struct session *s)
+{
+	uint64_t before = s->losses.received, now = clock_ns(CLOCK_MONOTONIC);
+	bool over;
+	int err;
+
+	if (s->reason)
+		return; /* it is over: after -n not one row more */
+	s->slice_end_ns = now + TICK_NS;
+	err = session_feed_all(s);
+	if (s->losses.received != before)
+		s->last_record_ns = now;
+	if (err >= 0 || err == -EINTR) {
+		int e = session_feed_time(s, now);
+
+		err = e ? e : err;
+	}
+	if (err == 0 || err == 1) {
+		int e = stages_flush(&s->stages, now);
+
+		err = e ? e : err;
+	}
+	want_inner(s);
+	over = s->window && window_over(s->window);
+	if (err < 0 && err != -EINTR) {
+		end_by(s, err);
+		return;
+	}
+	if (out_sync(&s->out)) {
+		end_by(s, out_error(&s->out));
+		return;
+	}
+	if (err == 1) {
+		if (s->o->cmd && session_first(s)->ops->status)
+			s->cmd_status = session_first(s)->ops->status(session_first(s));
+		finish(s, over ? "stopped" : "finished", 0);
+		return;
+	}
+	if (over) {
+		finish(s, "stopped", 0);
+		return;
+	}
+	if (err == -EINTR)
+		loop_timer_set(s->tick, 0);
+	else
+		loop_timer_set(s->tick,
+			       now - s->last_record_ns < IDLE_AFTER_NS ? TICK_NS : IDLE_TICK_NS);
+}
+
+/* ---- what it waits on ---- */
+
+/* --unfinished: which calls have not returned for so long? */
+static void on_look(void *ctx)
+{
+	struct session *s = ctx;
+	int err;
+
+	if (s->reason)
+		return;
+	err = session_feed_pending(s);
+	if (!err)
+		err = out_sync(&s->out);
+	if (err)
+		end_by(s, err);
+	else
+		loop_timer_set(s->look, s->o->unfinished_ns / 4 < TICK_NS
+						? TICK_NS
+						: s->o->unfinished_ns / 4);
+}
+
+static void on_tick(void *ctx)
+{
+	struct session *s = ctx;
+
+	drain(s);
+	if (s->stream_paused && !s->reason) {
+		loop_resume(s->stream);
+		s->stream_paused = false;
+	}
+}
+
+/*
+ * The stream's descriptor stays readable while there is anything in the ring: a target that
+ * makes a call every few microseconds would wake the tracer for each. So after a small harvest
+ * it is left alone until the next tick.
+ */
+static void on_stream(void *ctx)
+{
+	struct session *s = ctx;
+	uint64_t before = s->losses.received;
+
+	drain(s);
+	if (s->losses.received - before < FEW_RECORDS && !s->reason) {
+		loop_pause(s->stream);
+		s->stream_paused = true;
+	}
+}
+
+static void on_other(void *ctx)
+{
+	drain(ctx);
+}
+
+static void on_limit(void *ctx)
+{
+	finish(ctx, "duration", 0);
+}
+
+/* ---- signals ---- */
+
+static void on_sigint(struct session *s, const struct signals_got *got)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	bool twice = s->sigint_ns && now - s->sigint_ns < TWICE_NS;
+
+	if (!s->o->cmd || twice) {
+		finish(s, "interrupted", 0);
+		return;
+	}
+	s->sigint_ns = now;
+	/* one typed at the terminal has reached CMD already: it is in the same process group */
+	if (!got->from_kernel && session_first(s)->ops->signal)
+		session_first(s)->ops->signal(session_first(s), SIGINT);
+}
+
+static void on_grace(void *ctx)
+{
+	finish(ctx, "interrupted", 0);
+}
+
+/* SIGTERM, SIGHUP: whoever sends it means the whole of `cudatrace -- CMD`. The program gets the
+ * signal and a second to clean up; then, or at a second signal, the trace ends whatever it does. */
+static void on_sigterm(struct session *s, const struct signals_got *got)
+{
+	struct loop_watch *grace = NULL;
+
+	if (s->plan.capture.cmd && session_first(s)->ops->signal && !s->terminated)
+		grace = loop_timer(s->loop, on_grace, s);
+	s->terminated = true;
+	if (!grace) {
+		finish(s, "interrupted", 0);
+		return;
+	}
+	session_first(s)->ops->signal(session_first(s), got->sig);
+	loop_timer_set(grace, GRACE_NS);
+}
+
+/* SIGUSR1 and SIGUSR2: begin and end of what is shown; the flight recorder's time to write. */
+static void on_sigusr(struct session *s, int sig)
+{
+	int err = 0;
+
+	drain(s); /* what happened before it */
+	if (s->window)
+		window_signal(s->window, sig == SIGUSR1, clock_ns(CLOCK_MONOTONIC));
+	for (int i = 0; i < s->nsinks && sig == SIGUSR2 && !err; i++)
+		err = s->sinks[i].ops->dump ? s->sinks[i].ops->dump(&s->sinks[i]) : 0;
+	if (err && !s->reason)
+		end_by(s, err);
+	if (s->window && window_over(s->window))
+		finish(s, "stopped", 0);
+}
+
+static void on_signals(void *ctx)
+{
+	struct signals_got got;
+	struct session *s = ctx;
+
+	while (signals_next(&got)) {
+		if (got.sig == SIGCHLD)
+			drain(s);
+		else if (got.sig == SIGUSR1 || got.sig == SIGUSR2)
+			on_sigusr(s, got.sig);
+		else if (got.sig == SIGINT)
+			on_sigint(s, &got);
+		else if (got.sig == SIGHUP && s->o->format->flags & SINKS_DAEMON)
+			/* there is nothing to read again: files are found as they are mapped */
+			continue;
+		else
+			on_sigterm(s, &got);
+	}
+	if (s->reason && !strcmp(s->reason, "interrupted"))
+		signals_pending = 1; /* out: do not wait for a stalled reader any more */
+}
+
+/* ---- what sinks may ask for ---- */
+
+static int on_refresh(void *ctx)
+{
+	struct session *s = ctx;
+	int err;
+
+	drain(s);
+	if (s->reason || !s->plan.capture.count || !session_first(s)->ops->tallies)
+		return 0;
+	err = session_feed_tallies(s);
+	return err == -EINTR ? 0 : err;
+}
+
+static void on_losses(void *ctx, struct losses *l)
+{
+	session_feed_losses(ctx, l);
+}
+
+static uint64_t on_settled(void *ctx)
+{
+	struct session *s = ctx;
+
+	return session_first(s)->ops->settled
+		       ? session_first(s)->ops->settled(session_first(s), &signals_pending)
+		       : 0;
+}
+
+static void on_quit(void *ctx)
+{
+	finish(ctx, "interrupted", 0);
+}
+
+static void on_count_by(void *ctx, uint8_t by)
+{
+	struct session *s = ctx;
+
+	if (s->plan.capture.count_by == CT_BY_ASKED && session_first(s)->ops->count_by)
+		session_first(s)->ops->count_by(session_first(s), by);
+}
+
+void session_loop_hooks(struct session *s, struct sink_opts *opts)
+{
+	opts->base = loop_base(s->loop);
+	opts->refresh = on_refresh;
+	opts->losses = on_losses;
+	opts->settled = on_settled;
+	opts->quit = on_quit;
+	opts->count_by = on_count_by;
+	opts->refresh_ctx = s;
+}
+
+/* ---- beginning ---- */
+
+int session_loop_open(struct session *s)
+{
+	int fd;
+
+	errno = ENOMEM;
+	s->loop = loop_open();
+	if (!s->loop)
+		return -errno;
+	fd = signals_open();
+	if (fd < 0)
+		return fd;
+	if (!loop_fd(s->loop, fd, on_signals, s))
+		return -ENOMEM;
+	if (s->window && window_wants_signals(s->window))
+		signals_add(SIGUSR1);
+	if ((s->window && window_wants_signals(s->window)) || s->o->last_ns)
+		signals_add(SIGUSR2);
+	return 0;
+}
+
+/* The loop waits on what the source has. */
+static int watch(struct session *s, struct source *src)
+{
+	int fds[SESSION_FDS], n = src->ops->fds(src, fds, SESSION_FDS);
+
+	for (int i = 0; i < n; i++) {
+		bool stream = src == session_first(s) && !i;
+		struct loop_watch *w = loop_fd(s->loop, fds[i], stream ? on_stream : on_other, s);
+
+		if (!w)
+			return -ENOMEM;
+		if (stream)
+			s->stream = w;
+	}
+	return 0;
+}
+
+int session_loop_run(struct session *s)
+{
+	int err = 0;
+
+	s->tick = loop_timer(s->loop, on_tick, s);
+	s->limit = loop_timer(s->loop, on_limit, s);
+	s->look = loop_timer(s->loop, on_look, s);
+	if (!s->tick || !s->limit || !s->look)
+		return -ENOMEM;
+	for (int i = 0; i < s->nsources && !err; i++) {
+		err = s->sources[i].ops->start(&s->sources[i]);
+		s->said = err != 0;
+		s->unstarted = err && !i;
+		if (!err)
+			err = watch(s, &s->sources[i]);
+	}
+	if (err)
+		return err;
+	if (s->window)
+		window_begin(s->window, clock_ns(CLOCK_MONOTONIC));
+	err = session_feed_time(s, clock_ns(CLOCK_MONOTONIC));
+	if (err) {
+		end_by(s, err);
+		return 0;
+	}
+	/* whoever waits for the trace to begin sees the head now */
+	if (out_flush(&s->out)) {
+		end_by(s, out_error(&s->out));
+		return 0;
+	}
+	loop_timer_set(s->tick, TICK_NS);
+	if (s->o->unfinished_ns && session_first(s)->ops->pending)
+		loop_timer_set(s->look, s->o->unfinished_ns);
+	if (s->o->duration_ns)
+		loop_timer_set(s->limit, s->o->delay_ns + s->o->duration_ns);
+	return loop_run(s->loop);
+}

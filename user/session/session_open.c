@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_open.c - inside the session: what the options ask for is opened: the window, the plan,
+ * the output, the stages, the loop, the sources and the sinks, in that order. Nothing runs
+ * before all of it stands.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "session_inside.h"
+#include "signals.h"
+#include "../util/io/confine.h"
+#include "../util/msg.h"
+
+static bool recent(void *ctx, uint64_t ino, char *name, size_t size)
+{
+	struct session *s = ctx;
+
+	return session_first(s)->ops->recent(session_first(s), ino, name, size);
+}
+
+static uint64_t count_forgets(void *ctx)
+{
+	struct session *s = ctx;
+
+	return session_first(s)->ops->forgets(session_first(s));
+}
+
+/* Files for other programs, and what is pushed to them, say of a process more than its name. */
+static bool wants_info(const struct opts *o)
+{
+	return !o->replay && (o->otlp || (o->format->flags & SINKS_EXPORT &&
+					  !(o->format->flags & (SINKS_ROWS | SINKS_FOLDS))));
+}
+
+static int open_stages(struct session *s)
+{
+	struct resolve_opts opts = {
+		/* what is stored was resolved when it was recorded */
+		.names = s->plan.names && !s->o->replay,
+		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
+		.info = s->o->record ||
+			((wants_info(s->o) || s->o->format->flags & SINKS_INFO) && !s->o->replay),
+		.absent = !s->o->replay,
+		/* entry probes alone tell of the outer launch first */
+		.inner = session_first(s)->ops->inner && !s->o->no_return,
+		.recent = session_first(s)->ops->recent ? recent : NULL,
+		.forgets = session_first(s)->ops->forgets ? count_forgets : NULL,
+		.forgets_ctx = s,
+	};
+
+	s->stages.window = s->window;
+	s->stages.no_entries = s->o->replay && !s->o->enter_exit && !s->o->export;
+	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
+	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record,
+			   &s->plan.filter, s->sinks,
+			   s->o->format->flags & SINKS_LIVE ? 0 : s->o->count);
+}
+
+static int open_sources(struct session *s)
+{
+	int err = 0;
+
+	if ((s->plan.capture.device.kinds || s->plan.capture.calls_by_agent) &&
+	    s->plan.capture.npids)
+		s->frames = inject_frames_open();
+	if (s->frames) {
+		s->plan.capture.frames = inject_frames_get;
+		s->plan.capture.frames_ctx = s->frames;
+	}
+
+	for (int i = 0; i < s->nsources && !err; i++)
+		if (s->sources[i].ops->prepare)
+			err = s->sources[i].ops->prepare(&s->sources[i], &s->plan.capture);
+	for (; s->nopened < s->nsources && !err; s->nopened++)
+		err = s->sources[s->nopened].ops->open(&s->sources[s->nopened], &s->plan.capture);
+	return err;
+}
+
+/* What calls tell of devices and contexts is believed where every call that changes them is there. */
+static void tell_join(struct session *s)
+{
+	bool places = session_plan_places(s->o);
+	struct source_recorded was = { .whole = false };
+
+	if (s->o->replay) {
+		session_first(s)->ops->recorded(session_first(s), &was);
+		places = was.places;
+		join_stored(s->stages.join);
+	}
+	if (places)
+		join_places(s->stages.join);
+	/* only of a program that was started here, and its children, no call is missed; what is
+	 * read from a later time on lacks some */
+	if (s->o->replay ? was.whole && !s->plan.capture.from_ns : s->o->cmd != NULL)
+		join_whole(s->stages.join);
+	if (s->plan.capture.count || s->o->select.none)
+		join_no_calls(s->stages.join);
+}
+
+int session_open(struct session *s)
+{
+	const struct window_opts window = { s->o->delay_ns, s->o->start_on, s->o->stop_on };
+	int err;
+
+	err = window_open(&s->window, &window);
+	if (!err)
+		err = session_plan(&s->plan, s->o, s->window);
+	if (!err)
+		err = session_sinks_output(s);
+	if (err)
+		return err;
+	s->out.stop = &signals_pending;
+	err = open_stages(s) ? -ENOMEM : session_loop_open(s);
+	if (err == -EMFILE)
+		msg_error(
+			"tracing needs more open files than this shell allows: raise `ulimit -n`");
+	else if (err)
+		msg_error("tracing cannot be started: %s", strerror(-err));
+	if (err)
+		return err;
+	/* nothing is read of a recording before, and the command of -o runs */
+	if (s->o->replay)
+		confine((s->plan.capture.opens_files ? CONFINE_FILES : 0) |
+			(s->o->otlp ? CONFINE_NETWORK : 0));
+	err = open_sources(s);
+	if (err)
+		return err;
+	if (s->o->replay && !s->plan.capture.opens_files)
+		confine_drop();
+	tell_join(s);
+	err = session_sinks_open(s);
+	/* some formats make files, or give them their names, until their end */
+	if (!err && s->o->replay && !(s->o->format->flags & (SINKS_PATH | SINKS_SPLITS)))
+		confine_drop();
+	return err;
+}

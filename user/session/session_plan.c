@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* session_plan.c - see session_plan.h. Knows no source beyond the plan. */
+#include <errno.h>
+#include <string.h>
+
+#include "session_plan.h"
+#include "../source/cgroup.h"
+#include "../source/host.h"
+#include "../source/pids.h"
+#include "../stat/book.h"
+#include "../util/msg.h"
+
+#define RING_BYTES (16u << 20)
+#define RING_STACK_BYTES (64u << 20) /* 100 ms of 200 000 stacks a second of 3 KiB */
+/* with stacks, no more than this part of the memory that there is, where that is more than
+ * RING_BYTES */
+#define RING_SHARE 32
+/* of the counts' entries, a part that one process may have for its kernels */
+#define ENTRIES_SHARE 16
+#define ENTRIES_LEAST 100
+#define FUNCTIONS_EACH 40 /* entries of counts for each process that serve is to have room for */
+
+static int plan_pids(struct session_plan *p, const struct opts *o)
+{
+	for (int i = 0; i < o->npids; i++) {
+		int err = pids_check(o->pids[i], o->command & (OPTS_TRACE | OPTS_FOLDED |
+							       OPTS_RECORD | OPTS_ADVISE));
+
+		if (err)
+			return err;
+	}
+	p->capture.pids = o->pids;
+	p->capture.npids = o->npids;
+	return 0;
+}
+
+static int plan_tid(struct session_plan *p, const struct opts *o)
+{
+	struct host_task task;
+
+	if (!o->tid)
+		return 0;
+	if (!host_initial_pid_ns()) {
+		msg_error("-t: thread ids of a pid namespace are not translated; run cudatrace "
+			  "outside of the container");
+		return -EINVAL;
+	}
+	if (host_task(o->tid, &task)) {
+		msg_error("-t: there is no thread %d; see 'ps -T'", (int)o->tid);
+		return -ESRCH;
+	}
+	if (pids_check(task.tgid, true))
+		return -ESRCH;
+	for (int i = 0; i < o->npids; i++)
+		if (o->pids[i] == task.tgid)
+			return 0;
+	if (o->npids) {
+		msg_error("-t: thread %d belongs to process %d, which -p does not name",
+			  (int)o->tid, (int)task.tgid);
+		return -EINVAL;
+	}
+	p->tid_owner = task.tgid;
+	p->capture.pids = &p->tid_owner;
+	p->capture.npids = 1;
+	return 0;
+}
+
+/*
+ * Calls that teach kernels' names are captured, not shown, when one is shown that has a kernel.
+ * The driver's launches name those that a program registered before the trace began.
+ */
+static void plan_names(struct session_plan *p, const struct opts *o, uint8_t by)
+{
+	struct capture_plan *c = &p->capture;
+
+	if (o->counts_only || o->batch ||
+	    (o->format->flags & SINKS_COUNTS && !(o->format->flags & SINKS_LIVE) &&
+	     by != BOOK_BY_KERNEL))
+		return;
+	for (int i = 0; i < api_nfuncs; i++)
+		p->names |= plan_has(c->shown, i) && api_has_kernel(i);
+	if (!p->names)
+		return;
+	api_teaching(c->capture);
+	for (int i = 0; i < api_nfuncs && !o->cmd; i++)
+		if (api_funcs[i].class == API_LAUNCH && api_funcs[i].domain == API_DRIVER &&
+		    api_has_kernel(i))
+			plan_add(c->capture, i);
+}
+
+/* What is done to memory, all of it. */
+static void plan_memory(struct session_plan *p, const struct opts *o)
+{
+	struct capture_plan *c = &p->capture;
+
+	if (!(o->format->flags & SINKS_MEMORY))
+		return;
+	memset(c->shown, 0, sizeof(c->shown));
+	api_remembering(c->shown);
+	memcpy(c->capture, c->shown, sizeof(c->capture));
+	memcpy(c->named, c->shown, sizeof(c->named));
+}
+
+bool session_plan_places(const struct opts *o)
+{
+	bool shown = !o->counts_only && !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS)) &&
+		     o->format->ops != &sink_table;
+
+	/* what the kernel side drops by its duration or success does not tell; without calls
+	 * there is none to be placed */
+	if (o->no_return || o->failed || o->min_duration_ns || o->select.none)
+		return false;
+	return o->record || shown || (o->format->flags & SINKS_COUNTS && o->by == BOOK_BY_DEVICE);
+}
+
+bool session_plan_queries(const struct session_plan *p)
+{
+	for (int i = 0; i < api_nfuncs; i++)
+		if (api_funcs[i].class == API_QUERY && plan_has(p->capture.shown, i))
+			return true;
+	return false;
+}
+
+/* What the kernel side tells calls apart by, beside process and function. */
+static uint8_t count_by(uint8_t by)
+{
+	switch (by) {
+	case BOOK_BY_THREAD: return CT_BY_THREAD;
+	case BOOK_BY_KERNEL: return CT_BY_KERNEL;
+	case BOOK_BY_STREAM: return CT_BY_STREAM;
+	case BOOK_BY_CGROUP: return CT_BY_CGROUP;
+	default: return CT_BY_FUNCTION;
+	}
+}
+
+/* A record with a stack is ten times as large as one without. */
+static uint32_t ring_bytes(const struct opts *o)
+{
+	uint32_t bytes = o->stack == OPTS_STACK_NONE ? RING_BYTES : RING_STACK_BYTES;
+
+	if (o->ring_bytes)
+		return o->ring_bytes;
+	while (bytes > RING_BYTES && bytes > cgroup_memory_here() / RING_SHARE)
+		bytes /= 2;
+	return bytes;
+}
+
+int session_plan(struct session_plan *p, const struct opts *o, const struct window *window)
+{
+	uint8_t by = o->kernels ? BOOK_BY_KERNEL : o->by;
+	struct capture_plan *c = &p->capture;
+	int err;
+
+	memset(p, 0, sizeof(*p));
+	err = o->replay ? 0 : plan_pids(p, o);
+	if (!err && !o->replay)
+		err = plan_tid(p, o);
+	if (!err && o->cgroup)
+		err = cgroup_id(o->cgroup, &c->cgroup_id);
+	if (err)
+		return err;
+	memcpy(c->shown, o->select.shown, sizeof(c->shown));
+	memcpy(c->capture, o->select.shown, sizeof(c->capture));
+	memcpy(c->named, o->select.named, sizeof(c->named));
+	/* A function taken out of -e takes the driver calls made inside it along: it is probed,
+	 * so that they fold into it. Not the queries: they are taken out for what their probes
+	 * cost. */
+	for (int i = 0; i < api_nfuncs && o->domain == API_DOMAIN_END && !o->nested; i++)
+		if (plan_has(o->select.removed, i) && api_funcs[i].domain == API_RUNTIME &&
+		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
+			plan_add(c->capture, i);
+	plan_names(p, o, by);
+	plan_memory(p, o);
+	if (session_plan_places(o))
+		api_placing(c->capture);
+	if (window) {
+		window_rows(window, c->capture);
+		window_rows(window, c->named);
+		window_rows(window, c->awaited);
+	}
+	c->counters_interval_ns = o->counters ? o->interval_ns : 0;
+	c->counters_metrics = o->metrics;
+	c->counters_optional = o->format->flags & SINKS_DAEMON;
+	c->cupti = o->cupti;
+	c->opens_files = o->record || o->save || o->mem.html ||
+			 (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
+	c->follow = o->cmd ? !o->no_follow : o->follow;
+	c->cmd = o->cmd;
+	c->user = o->user;
+	c->env = (char *const *)o->env;
+	c->stack = o->stack == OPTS_STACK_DWARF ? PLAN_STACK_COPY
+		   : o->stack == OPTS_STACK_FP	? PLAN_STACK_ADDRESSES
+						: PLAN_STACK_NONE;
+	c->python = c->stack && !o->no_python;
+	c->enter = o->enter_exit;
+	c->nested = o->nested;
+	c->no_return = o->no_return;
+	c->failed_only = o->failed;
+	c->min_duration_ns = o->min_duration_ns;
+	/* this one is applied to what is awaited too */
+	c->min_size_bytes = window ? 0 : o->min_size_bytes;
+	/* failures would be missing */
+	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only ||
+			 o->format->flags & SINKS_EVERY_CALL;
+	c->one_thread = o->tid != 0;
+	/* which device a call works on is told by the calls before it, one by one; a size need
+	 * not be in one word */
+	c->count = o->format->flags & SINKS_COUNTS && !o->min_size_bytes && by != BOOK_BY_DEVICE &&
+		   !o->replay && !o->by_cupti;
+	c->count_by = o->format->flags & SINKS_LIVE ? CT_BY_ASKED : count_by(by);
+	/* a map of histograms does not hold those of ten thousand processes */
+	if (!o->no_return && (o->hist || !(o->format->flags & (SINKS_DAEMON | SINKS_LIVE))))
+		c->hist = o->format->flags & SINKS_DAEMON ? CT_HIST_BY_FUNCTION : CT_HIST_BY_KEY;
+	c->sizes = o->format->flags & SINKS_DAEMON;
+	/* every allocation is seen, and whether it succeeded */
+	c->memory = c->count && !o->no_return && !o->failed && !o->min_duration_ns;
+	/* ten thousand processes of forty functions each, where any process may come */
+	c->tallies_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH
+			 : !o->cmd && !o->npids && !(o->format->flags & SINKS_LIVE) ? 1 << 19
+										    : 0;
+	/* of many processes none is to take the room of all, by kernels of its own making */
+	c->tallies_each = o->format->flags & SINKS_DAEMON && c->tallies_max
+				  ? c->tallies_max / ENTRIES_SHARE + ENTRIES_LEAST
+				  : 0;
+	c->calls_by_agent = o->by_cupti;
+	c->device = (struct plan_device){
+		.kinds = o->gpu ? o->gpu_kinds : 0,
+		.graphs = o->gpu_graph,
+		.clock = o->gpu_clock,
+		.buffer_bytes = o->gpu_buffer_bytes,
+		.buffers = o->gpu_buffers,
+		.cupti = o->cupti,
+	};
+	c->library = o->library;
+	c->file = o->file;
+	c->file_fd = o->file_fd;
+	c->from_ns = o->from_ns;
+	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
+	c->ring_bytes = ring_bytes(o);
+	c->probe_kind = o->probe_kind;
+	p->filter = (struct filter){
+		.shown = c->shown,
+		.failed_only = o->failed,
+		.min_duration_ns = (int64_t)o->min_duration_ns,
+		.min_size_bytes = (int64_t)o->min_size_bytes,
+		.comm_glob = o->comm,
+		.tid = (uint32_t)o->tid,
+		.one_device = o->one_device,
+		.device = o->device,
+		.nested = o->nested,
+		.by_process = o->record || o->format->flags & SINKS_MEMORY,
+		.counted = c->count,
+		.pids = o->replay ? o->pids : NULL,
+		.npids = o->replay ? o->npids : 0,
+		.foreign = !o->events_given && o->domain == API_DOMAIN_END,
+		.stores = o->record,
+		.definitions = o->record || o->format->flags & SINKS_DEFINITIONS,
+	};
+	return 0;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_sinks.c - inside the session: which sinks there are, where they write, and the options
+ * as they see them: what session_plan.c is for the sources. Knows sinks only by sink_ops.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clocks.h"
+#include "session_inside.h"
+#include "../source/host.h"
+#include "../util/msg.h"
+#include "../util/now.h"
+
+static bool want_color(const struct session *s)
+{
+	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+
+	if (s->o->color != OPTS_COLOR_AUTO)
+		return s->o->color == OPTS_COLOR_ALWAYS;
+	return s->out.is_tty && !(no && *no) && term && *term && strcmp(term, "dumb");
+}
+
+int session_sinks_output(struct session *s)
+{
+	const struct opts *o = s->o;
+	bool splits = o->format->flags & SINKS_SPLITS && o->output && !out_is_command(o->output) &&
+		      strstr(o->output, "%p");
+	int err;
+
+	s->out.fd = -1;
+	/* a recording has files of its own */
+	if (o->record || (!o->counts_only && (o->format->flags & SINKS_PATH || splits)))
+		return 0;
+	/* a program's own output goes to standard output, and rows do not mix with it: as strace
+	 * has it */
+	err = out_open_output(&s->out, o->output, o->append,
+			      o->cmd ? STDERR_FILENO : STDOUT_FILENO);
+	if (err)
+		return err;
+	if (s->out.is_tty && o->format->flags & SINKS_BINARY && !o->counts_only) {
+		msg_error("--format %s is nothing that a terminal can show: give -o FILE",
+			  o->format->ops->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* All that sinks see of the user's wishes, and when and where the trace is; of a stored one,
+ * when and where it was. */
+static void fill_opts(struct session *s)
+{
+	const struct source_ops *ops = session_first(s)->ops;
+	const struct opts *o = s->o;
+	struct source_recorded was;
+
+	s->mem = o->mem;
+	s->mem.leaks = &s->leaks;
+	s->live = (struct sink_live){
+		.batch = o->batch, .interval_ns = o->interval_ns, .count = o->count, .sort = o->sort
+	};
+	s->sink_opts = (struct sink_opts){
+		.out = &s->out,
+		.path = o->output,
+		.time = o->time,
+		.tid = o->tid_column,
+		.color = want_color(s),
+		.enter_exit = o->enter_exit,
+		.nested = o->nested,
+		.counts = o->counts || o->counts_only,
+		.counts_only = o->counts_only,
+		.gpu = o->gpu,
+		.mangled = o->mangled,
+		.full_names = o->full_names,
+		.all_tables = o->all_tables,
+		.stack_args = o->stack_args,
+		.stat = o->stat,
+		.advise = o->advise_how,
+		.listen = o->listen,
+		.mem = &s->mem,
+		.kernels = (unsigned int)o->kernels,
+		.tallies_max = s->plan.capture.tallies_max,
+		.memory = s->plan.capture.count ? s->plan.capture.memory
+						: !o->no_return && !o->failed &&
+							  !o->min_duration_ns && !o->min_size_bytes,
+		.counters_ns = o->counters ? o->interval_ns : 0,
+		.otlp_interval_ns = o->otlp_interval_ns,
+		.by = o->by,
+		.hist = o->hist,
+		.no_queries = !session_plan_queries(&s->plan),
+		.every_call = !o->events_given && !o->failed && !o->min_size_bytes &&
+			      !o->min_duration_ns && o->domain == API_DOMAIN_END,
+		.save = o->save,
+		.append = o->append,
+		.weight = o->weight,
+		.title = opts_title(o, s->title, sizeof(s->title)),
+		.start_ns = s->began.h.start_ns,
+		.realtime_offset_ns = s->began.realtime_ns - s->began.h.start_ns,
+		.boottime_offset_ns = s->began.boottime_ns - s->began.h.start_ns,
+		.version = CT_VERSION,
+		.otlp_url = o->otlp,
+		.otlp_min_ns = o->otlp_min_ns,
+		.otlp_wait_ns = o->otlp_wait_ns,
+		.undelivered = &s->undelivered,
+		.live = &s->live,
+	};
+	session_loop_hooks(s, &s->sink_opts);
+	if (!ops->recorded) {
+		s->sink_opts.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host;
+		s->sink_opts.boot = host_boot_id(s->boot, sizeof(s->boot));
+		return;
+	}
+	ops->recorded(session_first(s), &was);
+	s->sink_opts.start_ns = s->last_end_ns = was.start_ns;
+	s->sink_opts.realtime_offset_ns = was.realtime_offset_ns;
+	s->sink_opts.boottime_offset_ns = was.boottime_offset_ns;
+	s->sink_opts.recorded = true;
+	s->sink_opts.host = was.host;
+	s->sink_opts.boot = was.boot;
+	s->sink_opts.gpu = was.gpu;
+}
+
+int session_sinks_open(struct session *s)
+{
+	const struct opts *o = s->o;
+	const struct sink_ops *ops[SESSION_SINKS];
+	int n = 0, err;
+
+	clocks_read(&s->began);
+	s->last_record_ns = s->last_end_ns = s->began.h.start_ns;
+	fill_opts(s);
+	/* first, so that a wrong address is told before anything is written */
+	if (o->otlp && !(o->format->flags & SINKS_DAEMON))
+		ops[n++] = &sink_otlp;
+	if (o->record) {
+		err = recording_open(&s->recording, o, &s->sink_opts);
+		if (err)
+			return err;
+		s->sink_opts.file = &s->recording.file;
+		ops[n++] = &sink_trace;
+	} else if (!o->counts_only) {
+		ops[n++] = o->format->ops;
+	}
+	if (o->counts || o->counts_only)
+		ops[n++] = &sink_count;
+	for (int i = 0; i < n; i++) {
+		s->sinks[i].ops = ops[i];
+		err = ops[i]->open(&s->sinks[i], &s->sink_opts);
+		if (err) {
+			if (err != -EINVAL)
+				msg_error("cannot start the %s output: %s", ops[i]->name,
+					  strerror(-err));
+			return err;
+		}
+		s->stages.nsinks = ++s->nsinks;
+	}
+	return 0;
+}

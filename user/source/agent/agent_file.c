@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* agent_file.c - see agent_file.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../util/msg.h"
+#include "agent_file.h"
+
+__asm__(".section .rodata\n"
+	".balign 16\n"
+	".global agent_file_begin, agent_file_end\n"
+	"agent_file_begin:\n"
+	".incbin \"" CT_AGENT_FILE "\"\n"
+	"agent_file_end:\n"
+	".previous\n");
+extern const char agent_file_begin[], agent_file_end[];
+
+static size_t file_size(void)
+{
+	return (size_t)(agent_file_end - agent_file_begin);
+}
+
+const void *agent_file_bytes(size_t *n)
+{
+	*n = file_size();
+	return agent_file_begin;
+}
+
+static int write_all(int fd)
+{
+	size_t at = 0;
+
+	while (at < file_size()) {
+		ssize_t n = write(fd, agent_file_begin + at, file_size() - at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+static uint64_t content(void)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	for (const char *p = agent_file_begin; p < agent_file_end; p++)
+		h = (h ^ (uint8_t)*p) * 0x100000001b3ULL;
+	return h;
+}
+
+/* Is it a folder that nobody else can put files into? Made if it is not there. */
+static int own_dir(const char *dir)
+{
+	struct stat st;
+
+	if (mkdir(dir, 0755) && errno != EEXIST)
+		return -errno;
+	if (lstat(dir, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
+		return -EPERM;
+	/* an umask may have taken what a program of another user needs */
+	if ((st.st_mode & 0755) != 0755 && chmod(dir, 0755))
+		return -errno;
+	return 0;
+}
+
+/* May code be loaded from there? noexec says no, and so may a security module. */
+static bool loadable(int fd)
+{
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	munmap(p, 4096);
+	return true;
+}
+
+static bool same(int fd)
+{
+	struct stat st;
+	const char *p;
+	bool equal;
+
+	if (fstat(fd, &st) || (size_t)st.st_size != file_size() || st.st_uid != geteuid())
+		return false;
+	p = mmap(NULL, file_size(), PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return false;
+	equal = !memcmp(p, agent_file_begin, file_size());
+	munmap((void *)p, file_size());
+	return equal;
+}
+
+/* The file in this folder, written if it is not there: under another name first, so that nobody
+ * loads half of it. */
+static int put_file(const char *dir, char *path, size_t size)
+{
+	char temporary[512];
+	int fd, err;
+
+	if ((size_t)snprintf(path, size, "%s/agent-%016llx.so", dir,
+			     (unsigned long long)content()) >= size ||
+	    (size_t)snprintf(temporary, sizeof(temporary), "%s/.agent-%d", dir, (int)getpid()) >=
+		    sizeof(temporary))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0 && same(fd)) {
+		err = loadable(fd) ? 0 : -EACCES;
+		close(fd);
+		return err;
+	}
+	if (fd >= 0)
+		close(fd);
+	unlink(temporary);
+	fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	err = fchmod(fd, 0644) ? -errno : write_all(fd);
+	if (!err && !loadable(fd))
+		err = -EACCES;
+	if (!err && rename(temporary, path))
+		err = -errno;
+	close(fd);
+	if (err)
+		unlink(temporary);
+	return err;
+}
+
+int agent_file_path(char *path, size_t size, char *dir, size_t dir_size)
+{
+	const char *run = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");
+	char tried[4][256];
+	int n = 0, err = -ENOENT;
+
+	if (!geteuid()) {
+		/* another user's program is to find it: no folder of root's own */
+		snprintf(tried[n++], sizeof(tried[0]), "/run/cudatrace");
+		snprintf(tried[n++], sizeof(tried[0]), "/var/lib/cudatrace");
+	} else {
+		if (run && *run == '/')
+			snprintf(tried[n++], sizeof(tried[0]), "%.200s/cudatrace", run);
+		if (home && *home == '/')
+			snprintf(tried[n++], sizeof(tried[0]), "%.200s/.cudatrace", home);
+	}
+	snprintf(tried[n++], sizeof(tried[0]), "/tmp/cudatrace-%u", (unsigned int)geteuid());
+	for (int i = 0; i < n; i++) {
+		err = own_dir(tried[i]);
+		if (!err)
+			err = put_file(tried[i], path, size);
+		if (!err && strlen(tried[i]) < dir_size) {
+			strcpy(dir, tried[i]);
+			return 0;
+		}
+		msg_verb("the agent cannot be in %s: %s", tried[i], strerror(-err));
+	}
+	msg_error("there is no folder that programs can load the agent from (tried last: %s: %s); "
+		  "a file system without noexec is needed",
+		  tried[n - 1], strerror(-err));
+	return err;
+}

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* agent_peer.c - see agent_peer.h. Knows nothing of how the agent came into its process. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../util/msg.h"
+#include "../../util/now.h"
+#include "agent_funcs.h"
+#include "agent_inbox.h"
+#include "agent_peer.h"
+#include "agent_tids.h"
+
+#define SAYS_MAX 32		/* messages of one agent that are passed on */
+#define MESSAGES 64		/* of one drain */
+#define SEND_MS 1000		/* what is told at the beginning must find room in so long */
+#define RECEIVE_BYTES (8 << 20) /* asked of the kernel, which may give less */
+
+struct agent_peer {
+	int fd;
+	struct agent_inbox *inbox; /* reads fd; NULL until its greeting is known to be good */
+	pid_t pid, inner;
+	enum peer_state state;
+	bool greeted, ran, calls, keyed, neighbour;
+	char key[AGENT_KEY];
+	const struct capture_plan *plan;
+	struct agent_funcs *funcs;
+	struct agent_tids *tids;
+	uint64_t opened_ns;
+	uint64_t since_ns; /* device records are made */
+	uint32_t kinds;	   /* of these kinds: enum agent_kind */
+	bool left;	   /* gone without a word, while it ran */
+	uint32_t cupti_version, driver_version;
+	int says;
+	char *msg;	 /* AGENT_MSG_MAX: the message at work */
+	size_t size, at; /* at: the next record in it; 0: no message */
+};
+
+struct agent_peer *agent_peer_open(int fd, const struct agent_peer_who *who,
+				   const struct capture_plan *plan, bool calls)
+{
+	struct agent_peer *p = calloc(1, sizeof(*p));
+	int bytes = RECEIVE_BYTES;
+
+	if (!p) {
+		close(fd);
+		return NULL;
+	}
+	p->fd = fd;
+	p->plan = plan;
+	p->calls = calls;
+	p->opened_ns = now_ns();
+	p->pid = who->pid;
+	p->neighbour = who->neighbour;
+	if (who->key) {
+		p->keyed = true;
+		memcpy(p->key, who->key, AGENT_KEY);
+	}
+	p->msg = malloc(AGENT_MSG_MAX);
+	p->funcs = agent_funcs_open();
+	p->tids = agent_tids_open(p->pid, &p->inner);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	if (!p->msg || !p->funcs || !p->tids) {
+		agent_peer_close(p);
+		return NULL;
+	}
+	return p;
+}
+
+void agent_peer_close(struct agent_peer *p)
+{
+	if (!p)
+		return;
+	agent_inbox_close(p->inbox);
+	if (p->fd >= 0)
+		close(p->fd);
+	agent_funcs_close(p->funcs);
+	agent_tids_close(p->tids);
+	free(p->msg);
+	free(p);
+}
+
+static void end(struct agent_peer *p)
+{
+	p->state = PEER_ENDED;
+	p->at = 0;
+}
+
+static void mistrust(struct agent_peer *p, const char *why)
+{
+	msg_warn("process %d: what its agent says makes no sense (%s): it is left alone",
+		 (int)p->pid, why);
+	end(p);
+}
+
+/* ---- to the agent ---- */
+
+static int put(void *ctx, const void *msg, size_t n)
+{
+	struct agent_peer *p = ctx;
+	struct pollfd room = { .fd = p->fd, .events = POLLOUT };
+	uint64_t until = now_ns() + SEND_MS * 1000000ULL;
+
+	for (;;) {
+		if (send(p->fd, msg, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n)
+			return 0;
+		if (errno == EINTR)
+			continue;
+		if ((errno != EAGAIN && errno != EWOULDBLOCK) || now_ns() > until)
+			return -errno;
+		poll(&room, 1, 50);
+	}
+}
+
+static int put_start(struct agent_peer *p)
+{
+	const struct plan_device *d = &p->plan->device;
+	struct agent_start s = {
+		.h = { .type = AGENT_START, .size = sizeof(s) },
+		.version = AGENT_VERSION,
+		.kinds = d->kinds,
+		.flags = (d->graphs ? AGENT_S_GRAPHS : 0) | (p->calls ? AGENT_S_CALLS : 0) |
+			 (p->plan->nested ? AGENT_S_NESTED : 0) |
+			 (p->plan->enter ? AGENT_S_ENTER : 0),
+		.clock = d->clock,
+		.buffer_bytes = d->buffer_bytes,
+		.buffers = d->buffers,
+		.min_duration_ns = p->plan->min_duration_ns,
+	};
+	int err = put(p, &s, sizeof(s));
+
+	return err ? err : agent_funcs_send(p->funcs, p->plan, p->calls, p->cupti_version, put, p);
+}
+
+void agent_peer_stop(struct agent_peer *p)
+{
+	struct agent_head h = { .size = sizeof(h), .type = AGENT_STOP };
+
+	if (p->state == PEER_ENDED)
+		return;
+	/* no room for eight bytes: the hang-up says the same */
+	if (send(p->fd, &h, sizeof(h), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		shutdown(p->fd, SHUT_WR);
+}
+
+/* ---- from the agent ---- */
+
+static void hello(struct agent_peer *p)
+{
+	struct agent_hello h;
+	char path[256];
+	size_t n;
+
+	memcpy(&h, p->msg, sizeof(h));
+	if (p->state != PEER_HELLO || h.magic != AGENT_MAGIC || h.version != AGENT_VERSION) {
+		mistrust(p, "its greeting");
+		return;
+	}
+	if (p->keyed && memcmp(h.key, p->key, AGENT_KEY)) {
+		mistrust(p, "its key");
+		return;
+	}
+	if (h.pid != (uint32_t)p->inner && h.pid != (uint32_t)p->pid) {
+		mistrust(p, "its process id");
+		return;
+	}
+	p->cupti_version = h.cupti_version;
+	p->driver_version = h.driver_version < 1000000 ? h.driver_version : 0;
+	n = h.path_len < sizeof(path) - 1 ? h.path_len : sizeof(path) - 1;
+	for (size_t i = 0; i < n; i++) {
+		char c = p->msg[sizeof(h) + i];
+
+		path[i] = c < ' ' || c == 0x7f ? '?' : c;
+	}
+	path[n] = '\0';
+	/* a stranger gets no thread and no memory */
+	p->inbox = agent_inbox_open(p->fd, AGENT_MSG_MAX, AGENT_INBOX_BYTES);
+	if (!p->inbox) {
+		msg_error("process %d: no memory to listen to its agent: it is left alone",
+			  (int)p->pid);
+		end(p);
+		return;
+	}
+	p->state = PEER_NAMES;
+	p->greeted = true;
+	if (h.cupti_version && p->driver_version)
+		msg_verb("process %d: CUPTI version %u, %s; driver for CUDA %u.%u", (int)p->pid,
+			 h.cupti_version, path, p->driver_version / 1000,
+			 p->driver_version % 1000 / 10);
+	else if (h.cupti_version)
+		msg_verb("process %d: CUPTI version %u, %s", (int)p->pid, h.cupti_version, path);
+}
+
+static void names(struct agent_peer *p)
+{
+	int r = p->state == PEER_NAMES ? agent_funcs_names(p->funcs, p->msg, p->size) : -EBADMSG;
+
+	if (r < 0) {
+		mistrust(p, "its list of functions");
+		return;
+	}
+	if (!r)
+		return;
+	p->state = PEER_STARTING;
+	p->since_ns = now_ns();
+	if (put_start(p)) {
+		msg_warn("process %d: its agent does not take what it is told: it is left alone, "
+			 "and what its devices do is not shown",
+			 (int)p->pid);
+		end(p);
+	}
+	agent_funcs_close(p->funcs);
+	p->funcs = NULL;
+}
+
+static void started(struct agent_peer *p)
+{
+	static const char *const clocks[] = { "not chosen", "CLOCK_MONOTONIC, read by CUPTI",
+					      "CUPTI's own, its distance measured" };
+	struct agent_started s;
+
+	memcpy(&s, p->msg, sizeof(s));
+	/* one that found no CUPTI never comes to the names */
+	if (p->state != PEER_STARTING && !(p->state == PEER_NAMES && s.err)) {
+		mistrust(p, "its start");
+		return;
+	}
+	if (s.err) {
+		msg_verb("process %d: the agent did not start: %s", (int)p->pid,
+			 strerror(s.err < 0 && s.err > -4096 ? -s.err : EIO));
+		p->state = PEER_STARTING;
+		return; /* BYE follows */
+	}
+	p->state = PEER_RUNNING;
+	p->ran = true;
+	p->kinds = p->plan->device.kinds & s.kinds;
+	/* into a program that runs it comes while calls are made; one that is started waits for it */
+	if (!p->keyed)
+		p->since_ns = now_ns();
+	msg_verb("process %d: the agent has started; clock: %s; known faults of this CUPTI: 0x%x",
+		 (int)p->pid, s.clock < ARRAY_LEN(clocks) ? clocks[s.clock] : "?", s.faults);
+}
+
+static void say(struct agent_peer *p)
+{
+	struct agent_say s;
+	char text[1024];
+	size_t n;
+
+	memcpy(&s, p->msg, sizeof(s));
+	if (p->says++ >= SAYS_MAX)
+		return;
+	n = s.len < sizeof(text) - 1 ? s.len : sizeof(text) - 1;
+	for (size_t i = 0; i < n; i++) {
+		char c = p->msg[sizeof(s) + i];
+
+		text[i] = (c >= 0 && c < ' ') || c == 0x7f ? '?' : c;
+	}
+	text[n] = '\0';
+	if (s.level == AGENT_VERB)
+		msg_verb("%s", text);
+	else if (s.level == AGENT_NOTE)
+		msg_note("%s", text);
+	else if (s.level == AGENT_WARN)
+		msg_warn("%s", text);
+	else
+		msg_error("%s", text);
+}
+
+static void bye(struct agent_peer *p, struct agent_totals *t)
+{
+	struct agent_bye b;
+
+	memcpy(&b, p->msg, sizeof(b));
+	msg_verb("process %d: the agent has left: %llu records, %llu found no room; CUPTI %s",
+		 (int)p->pid, (unsigned long long)b.records, (unsigned long long)b.unsent,
+		 b.finalized ? "ended" : "not ended");
+	losses_add(&t->lost[CT_LOSS_AGENT], b.left);
+	if (b.err == -ETIMEDOUT)
+		msg_warn("process %d: CUPTI did not end within its time: calls may stay a little "
+			 "slower until the program ends",
+			 (int)p->pid);
+	end(p);
+}
+
+/* ---- records ---- */
+
+/* What an agent itself can lose. Of other losses, as of calls that a probe saw, it knows nothing. */
+static bool is_agents(uint32_t cause)
+{
+	return cause == CT_LOSS_DEVICE || cause == CT_LOSS_AGENT || cause == CT_LOSS_TIME ||
+	       cause == CT_LOSS_DEPTH;
+}
+
+/* What an agent may tell; the rest is the kernel side's, or made here. */
+static bool allowed(const struct agent_peer *p, const struct ct_hdr *h)
+{
+	switch (h->kind) {
+	case CT_CALL:
+	case CT_ENTER:
+		/* Only of a call that began before the trace may the words be missing; an agent
+		 * knows of no such call, and without the flag, which own() takes away, they
+		 * would be read. */
+		return p->calls && h->end_ns >= h->start_ns && !(h->flags & CT_F_BEFORE);
+	case CT_NAME: return p->calls || ((const struct ct_name *)h)->handle & CT_HANDLE_DEVICE;
+	case CT_LOST: return is_agents(((const struct ct_lost *)h)->cause);
+	default: return kind_is(h->kind, KIND_AGENT);
+	}
+}
+
+/* Its ids as ours, and nothing in it that only we may say. */
+static void own(struct agent_peer *p, struct ct_hdr *h)
+{
+	h->pid = (uint32_t)p->pid;
+	h->tid = agent_tids_find(p->tids, h->tid);
+	h->lost = 0;
+	if (h->kind == CT_CALL || h->kind == CT_ENTER) {
+		h->flags &= CT_F_UNFINISHED | CT_F_NO_RETURN | CT_F_PER_THREAD | CT_F_HIDDEN;
+	} else if (kind_is(h->kind, KIND_WORK)) {
+		struct ct_work *w = (struct ct_work *)h;
+
+		h->flags &= CT_F_NO_TIME | CT_F_INFERRED;
+		w->func = CT_NO_FUNC;
+		w->stack = 0;
+		w->call_ns = 0;
+	} else {
+		h->flags &= h->kind == CT_CONTEXT ? CT_F_HIDDEN : 0;
+	}
+}
+
+/* The records of the message at work, from p->at on. */
+static int records(struct agent_peer *p, struct agent_totals *t, emit_fn emit, void *ctx)
+{
+	int err = 0;
+
+	while (!err && p->at && p->at < p->size) {
+		struct ct_hdr *h = (struct ct_hdr *)(p->msg + p->at);
+
+		if (record_check(h, p->size - p->at)) {
+			t->lost[CT_LOSS_READ]++;
+			mistrust(p, "a record");
+			return 0;
+		}
+		p->at += h->size;
+		if (!allowed(p, h)) {
+			t->lost[CT_LOSS_READ]++;
+			continue;
+		}
+		own(p, h);
+		if (h->kind == CT_LOST)
+			losses_add(&t->lost[((struct ct_lost *)h)->cause],
+				   ((struct ct_lost *)h)->count);
+		t->records++;
+		err = emit(ctx, h);
+	}
+	if (p->at >= p->size)
+		p->at = 0;
+	return err;
+}
+
+/* Receives one message. 1: one is there; 0: none yet, or it is over. */
+static int receive(struct agent_peer *p)
+{
+	ssize_t n;
+
+	if (p->inbox) {
+		n = agent_inbox_take(p->inbox, p->msg);
+	} else {
+		do {
+			n = recv(p->fd, p->msg, AGENT_MSG_MAX, MSG_DONTWAIT | MSG_TRUNC);
+		} while (n < 0 && errno == EINTR);
+		n = n < 0 ? -errno : n;
+	}
+	if (n == -EAGAIN)
+		return 0;
+	if (n <= 0) {
+		p->left = p->state == PEER_RUNNING;
+		if (p->left)
+			msg_warn("process %d ended without its exit handlers (killed, _exit, or "
+				 "exec): what its device did last may be missing",
+				 (int)p->pid);
+		else if (!p->ran && !p->says && (p->greeted || !p->keyed))
+			msg_warn("process %d ended, or became another program, before its agent "
+				 "had begun: what its devices did is not shown",
+				 (int)p->pid);
+		else
+			msg_verb("process %d: the agent is gone without a word", (int)p->pid);
+		end(p);
+		return 0;
+	}
+	p->size = (size_t)n;
+	return 1;
+}
+
+/* It is gone, and its process or program with it: what it had not sent is to be counted. */
+static int tell_tail(const struct agent_peer *p, emit_fn emit, void *ctx)
+{
+	struct ct_tail t = {
+		.h = { .size = sizeof(t),
+		       .kind = CT_TAIL,
+		       .pid = (uint32_t)p->pid,
+		       .start_ns = p->since_ns,
+		       .end_ns = now_ns() },
+		.kinds = (p->kinds & AGENT_KERNEL ? 1u << CT_KERNEL : 0) |
+			 (p->kinds & AGENT_MEMCPY ? 1u << CT_COPY : 0) |
+			 (p->kinds & AGENT_MEMSET ? 1u << CT_SET : 0),
+	};
+
+	return t.kinds ? emit(ctx, &t.h) : 0;
+}
+
+int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, emit_fn emit, void *ctx)
+{
+	for (int i = 0; i < MESSAGES && p->state != PEER_ENDED; i++) {
+		int type, err;
+
+		if (p->at) {
+			err = records(p, t, emit, ctx);
+			if (err)
+				return err;
+			continue;
+		}
+		if (!receive(p))
+			return p->left ? tell_tail(p, emit, ctx) : 0;
+		type = p->size > AGENT_MSG_MAX ? -1 : agent_msg_check(p->msg, p->size);
+		switch (type) {
+		case AGENT_HELLO: hello(p); break;
+		case AGENT_NAMES:
+			names(p);
+			/* what comes next may be records: who the process is is told before */
+			if (p->state != PEER_NAMES)
+				return p->state != PEER_ENDED;
+			break;
+		case AGENT_STARTED: started(p); break;
+		case AGENT_SAY:
+			if (p->state != PEER_HELLO || !p->keyed)
+				say(p);
+			break;
+		case AGENT_BYE: bye(p, t); break;
+		case AGENT_RECORDS:
+			if (p->state == PEER_HELLO || p->state == PEER_NAMES)
+				mistrust(p, "records before the start");
+			else
+				p->at = sizeof(struct agent_head);
+			break;
+		default: mistrust(p, "a message");
+		}
+	}
+	return p->state != PEER_ENDED;
+}
+
+enum peer_state agent_peer_state(const struct agent_peer *p)
+{
+	return p->state;
+}
+
+bool agent_peer_failed(const struct agent_peer *p)
+{
+	return p->state == PEER_ENDED && !p->ran;
+}
+
+bool agent_peer_greeted(const struct agent_peer *p)
+{
+	return p->greeted;
+}
+
+bool agent_peer_neighbour(const struct agent_peer *p)
+{
+	return p->neighbour;
+}
+
+pid_t agent_peer_pid(const struct agent_peer *p)
+{
+	return p->pid;
+}
+
+int agent_peer_fd(const struct agent_peer *p)
+{
+	return p->inbox ? agent_inbox_fd(p->inbox) : p->fd;
+}
+
+uint64_t agent_peer_opened_ns(const struct agent_peer *p)
+{
+	return p->opened_ns;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * agent_peer.h - one agent, as its socket tells of it. Everything that comes from there is
+ * another user's: lengths, ids and records are checked, the memory for it is bounded, and a peer
+ * that does not keep to the protocol is left.
+ */
+#ifndef CT_AGENT_PEER_H
+#define CT_AGENT_PEER_H
+
+#include "../../../cupti/agent/agent.h"
+#include "../source.h"
+
+struct agent_peer;
+
+struct agent_totals {
+	/* CT_LOSS_READ: records that were malformed; the rest comes as CT_LOST */
+	uint64_t lost[CT_LOSS_END];
+	uint64_t records;
+};
+
+struct agent_peer_who {
+	pid_t pid;	 /* ours */
+	const char *key; /* that its HELLO must have; NULL: inherited socket */
+	bool neighbour;	 /* not known to descend from the program */
+};
+
+/* fd is the peer's from here on. NULL: no memory. */
+struct agent_peer *agent_peer_open(int fd, const struct agent_peer_who *,
+				   const struct capture_plan *, bool calls);
+void agent_peer_close(struct agent_peer *);
+
+/* Hands out what has come, at most a good part of it. 0: nothing is left, 1: there is more,
+ * -errno of emit. */
+int agent_peer_drain(struct agent_peer *, struct agent_totals *, emit_fn, void *ctx);
+/* Asks it to leave the process. */
+void agent_peer_stop(struct agent_peer *);
+
+enum peer_state { PEER_HELLO, PEER_NAMES, PEER_STARTING, PEER_RUNNING, PEER_ENDED };
+enum peer_state agent_peer_state(const struct agent_peer *);
+bool agent_peer_failed(const struct agent_peer *);  /* ended without ever having run */
+bool agent_peer_greeted(const struct agent_peer *); /* it has said a HELLO that was good */
+bool agent_peer_neighbour(const struct agent_peer *);
+pid_t agent_peer_pid(const struct agent_peer *);
+/* What is readable when there is something to drain: another one once it has greeted. */
+int agent_peer_fd(const struct agent_peer *);
+uint64_t agent_peer_opened_ns(const struct agent_peer *);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* agent_process.c - see agent_process.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent_process.h"
+#include "../host.h"
+
+/* Field 22 of /proc/PID/stat, in ticks since boot. The name before it may hold anything. */
+static uint64_t start_boottime_ns(pid_t pid)
+{
+	char path[64], text[1024], *at;
+	unsigned long long ticks = 0;
+	long hz = sysconf(_SC_CLK_TCK);
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	at = strrchr(text, ')');
+	for (int field = 3; at && field <= 22; field++) {
+		at = strchr(at, ' ');
+		if (at && field == 22)
+			ticks = strtoull(at + 1, NULL, 10);
+		if (at)
+			at++;
+	}
+	return hz > 0 ? ticks * (1000000000ULL / (unsigned long long)hz) : 0;
+}
+
+static uint32_t number(const char *text, const char *key)
+{
+	const char *val = host_status_line(text, key);
+
+	return val ? (uint32_t)strtoul(val, NULL, 10) : 0;
+}
+
+int agent_process_tell(pid_t pid, emit_fn emit, void *ctx)
+{
+	struct ct_process p = {
+		.h = { .size = sizeof(p),
+		       .kind = CT_PROCESS,
+		       .pid = (uint32_t)pid,
+		       .tid = (uint32_t)pid },
+	};
+	struct timespec ts;
+	const char *name;
+	char text[8192];
+
+	if (host_status(pid, text, sizeof(text)))
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	p.h.start_ns = p.h.end_ns = (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+	p.start_boottime_ns = start_boottime_ns(pid);
+	p.uid = number(text, "Uid");
+	p.gid = number(text, "Gid");
+	p.ppid = number(text, "PPid");
+	p.ns_pid = (uint32_t)pid;
+	name = host_status_line(text, "Name");
+	if (name)
+		snprintf(p.comm, sizeof(p.comm), "%.*s", (int)strcspn(name, "\n"), name);
+	return emit(ctx, &p.h);
+}

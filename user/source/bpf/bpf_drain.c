@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bpf_drain.c - inside the bpf source: the kernel side's records out of the ring, the calls
+ * under way, the sums and the losses, handed out in an order that the stages can rely on. What a
+ * record says to whoever watches processes, Pythons or chatty functions is passed on here; knows
+ * no link and no ELF file.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "../../util/msg.h"
+#include "../../util/now.h"
+#include "bpf_inside.h"
+#include "bpf_maps.h"
+#include "../cgroup.h"
+#include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+
+#define DRAIN_MAX 200000 /* records in one drain(): the loop has other things to do too */
+#define BACKLOG_BYTES (256ULL << 20)
+#define BACKLOG_STACK_BYTES (512ULL << 20)
+/* How often it is looked, after the stop, whether calls have returned: after 1 ms, 2, 4 and so on. */
+#define GRACE_FIRST_US 1000
+#define GRACE_LAST_US 32000
+#define GRACE_US 60000
+#define GRACE_BUSY_US 500000
+#define GRACE_AGE_NS 100000000ULL /* what has lasted longer than this is not waited for */
+/* no more than this part of the memory that there is: the program may be in the same cgroup */
+#define BACKLOG_SHARE 4
+
+static uint64_t backlog_bytes(const struct capture_plan *plan)
+{
+	uint64_t want = plan->stack ? BACKLOG_STACK_BYTES : BACKLOG_BYTES;
+	uint64_t limit = cgroup_memory_here() / BACKLOG_SHARE;
+
+	return want < limit ? want : limit;
+}
+
+static struct tallies *open_tallies(struct bpf_source *b)
+{
+	struct cudatrace_bpf *skel = b->skel;
+
+	return tallies_open(b->plan,
+			    &(struct tallies_maps){
+				    .tallies_fd = bpf_map__fd(skel->maps.tallies),
+				    .entries_fd = bpf_map__fd(skel->maps.entries),
+				    .freed_fd = bpf_map__fd(skel->maps.freed),
+				    .hists_fd = bpf_map__fd(skel->maps.hists),
+				    .sizes_fd = bpf_map__fd(skel->maps.sizes),
+				    .shares_fd = skel->rodata->config.entries_each
+							 ? bpf_map__fd(skel->maps.shares)
+							 : -1,
+				    .held_fd = bpf_map__fd(skel->maps.held),
+				    .entries_max = bpf_map__max_entries(skel->maps.entries),
+				    .held_max = bpf_map__max_entries(skel->maps.held),
+				    .used = (uint64_t *)&skel->bss->entries_used,
+				    .freed = (uint64_t *)&skel->bss->freed_given,
+				    .hist_places = skel->bss->hist_places,
+				    .hists_given = (uint64_t *)&skel->bss->hists_given,
+			    });
+}
+
+int bpf_drain_open(struct bpf_source *b)
+{
+	const struct capture_plan *plan = b->plan;
+	bool samples = b->skel->rodata->config.samples;
+	int err;
+
+	if (plan->count || samples) {
+		b->tallies = open_tallies(b);
+		if (!b->tallies)
+			return -ENOMEM;
+		b->pair_ns = attach_kind_pair_ns(b->kind, plan->no_return);
+	}
+	err = samples ? bpf_muted_open(b) : 0;
+	if (err)
+		return err;
+	err = ring_open(&b->ring, bpf_map__fd(b->skel->maps.ring), plan->ring_bytes);
+	if (err) {
+		msg_error("the ring buffer of %u bytes cannot be mapped: %s", plan->ring_bytes,
+			  strerror(-err));
+		return err;
+	}
+	b->backlog = backlog_open(&b->ring, plan->stack ? BACKLOG_EARLY : BACKLOG_LATE,
+				  backlog_bytes(plan));
+	if (!b->backlog) {
+		msg_error("no memory for the records to wait in");
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- the ring ---- */
+
+static int one_record(void *ctx, const void *data, size_t size)
+{
+	struct bpf_source *b = ctx;
+	const struct ct_hdr *h = data;
+
+	b->received++;
+	if (record_check(data, size)) {
+		b->malformed++;
+		return 0;
+	}
+	b->safe_ns = h->end_ns;
+	b->calls += h->kind == CT_CALL || h->kind == CT_ENTER;
+	if (b->pythons && (h->kind == CT_EXEC || h->kind == CT_EXIT))
+		pythons_gone(b->pythons, h->pid);
+	if (b->pythons && (h->kind == CT_EXEC || h->kind == CT_PROCESS) && !b->stopped)
+		pythons_look(b->pythons, ((const struct ct_process *)data)->ns_pid, h->pid);
+	if (h->kind == CT_EXIT && b->tallies) {
+		bpf_muted_ended(b, h->pid, h->end_ns);
+		tallies_ended(b->tallies, h->pid, h->end_ns);
+	}
+	if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)
+		discover_add_pid(b->discover, ((const struct ct_fork *)data)->child_ns_pid);
+	else if (h->kind == CT_CALL)
+		bpf_muted_call(b, data);
+	return b->emit(b->emit_ctx, h);
+}
+
+static long read_records(struct bpf_source *b)
+{
+	return backlog_read(b->backlog, DRAIN_MAX, one_record, b);
+}
+
+/* Hands out the records of ct_inflight. */
+static int emit_inflight(const void *records, size_t len, emit_fn emit, void *ctx)
+{
+	const char *at = records, *end = at + len;
+	int err = 0;
+
+	while (!err && end - at >= (ssize_t)sizeof(struct ct_hdr)) {
+		const struct ct_hdr *h = (const void *)at;
+
+		if (record_check(h, end - at))
+			break;
+		at += h->size;
+		err = emit(ctx, h);
+	}
+	return err;
+}
+
+/* All processes that were to be traced have ended. The kernel side keeps the set. */
+static bool targets_ended(struct bpf_source *b)
+{
+	__u32 next;
+
+	if (b->launch)
+		return b->launch_ended;
+	if (!b->npids)
+		return false;
+	return bpf_map_get_next_key(bpf_map__fd(b->skel->maps.pids), NULL, &next) != 0;
+}
+
+int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
+{
+	bool ended;
+	long n;
+
+	b->emit = emit;
+	b->emit_ctx = ctx;
+	if (!b->stopped) {
+		uint64_t asked = bpf_loader_asked(b);
+
+		if (b->launch && !b->launch_ended)
+			b->launch_ended = launch_poll(b->launch) == 1;
+		discover_drain(b->discover);
+		bpf_probe_signal_stacks(b);
+		bpf_loader_answer(b, asked);
+	}
+	if (b->emit_err) {
+		int err = b->emit_err;
+
+		b->emit_err = 0;
+		return err;
+	}
+	/* Asked before reading: what the last process sent is then in the ring already. */
+	ended = targets_ended(b);
+	n = read_records(b);
+	if (n < 0)
+		return n;
+	if (b->inflight_len && n < DRAIN_MAX) {
+		int err = emit_inflight(b->inflight, b->inflight_len, emit, ctx);
+
+		b->inflight_len = 0;
+		if (err)
+			return err;
+	}
+	if (!b->stopped || n < DRAIN_MAX) {
+		int err = bpf_unprobed_emit(b, emit, ctx);
+
+		if (err)
+			return err;
+	}
+	/* behind the records that it belongs to */
+	if (!b->stopped || n < DRAIN_MAX) {
+		int err = bpf_muted_step(b, emit, ctx);
+
+		if (err)
+			return err;
+	}
+	return ended && n < DRAIN_MAX;
+}
+
+void bpf_drain_held(struct bpf_source *b)
+{
+	long n;
+
+	if (!b->emit)
+		return;
+	do
+		n = read_records(b);
+	while (n == -EINTR || n == DRAIN_MAX);
+	if (n < 0 && !b->emit_err)
+		b->emit_err = n;
+}
+
+void bpf_drain_mapped(void *ctx, pid_t pid)
+{
+	struct bpf_source *b = ctx;
+	struct ct_hdr map = { .size = sizeof(map), .kind = CT_MAP };
+	uint32_t initial;
+
+	/* for stacks, now: a launched process is stopped meanwhile */
+	if (!b->plan->stack || b->stopped)
+		return;
+	initial = bpf_maps_initial_pid(b->skel, pid);
+	if (b->pythons && initial)
+		pythons_look(b->pythons, pid, initial);
+	if (!b->emit || !initial)
+		return;
+	/* What was sent before belongs to the mappings of before. */
+	bpf_drain_held(b);
+	map.pid = map.tid = initial;
+	map.start_ns = map.end_ns = b->safe_ns;
+	if (!b->emit_err)
+		b->emit_err = b->emit(b->emit_ctx, &map);
+}
+
+/* ---- asked for ---- */
+
+int bpf_drain_pending(struct bpf_source *b, uint64_t min_age_ns, emit_fn emit, void *ctx)
+{
+	void *records = NULL;
+	ssize_t n;
+	int err;
+
+	if (b->stopped)
+		return 0;
+	b->skel->bss->inflight_min_ns = min_age_ns;
+	n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_inflight), &records);
+	if (n < 0)
+		return n;
+	err = emit_inflight(records, n, emit, ctx);
+	free(records);
+	return err;
+}
+
+/* How many threads are inside of a call that began shortly before the stop; *waiting: those of
+ * them that wait for a CPU. */
+static int count_returning(struct bpf_source *b, int *waiting)
+{
+	void *rows = NULL;
+	const __u32 *waits;
+	ssize_t n;
+
+	n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_returning), &rows) /
+	    (ssize_t)sizeof(*waits);
+	waits = rows;
+	*waiting = 0;
+	for (ssize_t i = 0; i < n; i++)
+		*waiting += waits[i] != 0;
+	free(rows);
+	return n > 0 ? (int)n : 0;
+}
+
+/* Waits for the calls that are about to return: for all a short time, for those whose thread has
+ * no CPU a longer one. A call that had lasted for long when tracing stopped may last for long
+ * yet. */
+static void let_return(struct bpf_source *b)
+{
+	unsigned wait_us = GRACE_FIRST_US, waited_us = 0;
+	int waiting;
+
+	b->skel->bss->closing_ns = GRACE_AGE_NS;
+	while (count_returning(b, &waiting) && waited_us < (waiting ? GRACE_BUSY_US : GRACE_US)) {
+		usleep(wait_us);
+		waited_us += wait_us;
+		wait_us = wait_us < GRACE_LAST_US ? wait_us * 2 : wait_us;
+	}
+}
+
+void bpf_drain_last(struct bpf_source *b)
+{
+	bool running = b->skel->bss->phase == CT_PHASE_RUNNING;
+	ssize_t n;
+
+	if (running) {
+		b->skel->bss->stopped_ns = b->stopped_ns = clock_ns(CLOCK_MONOTONIC);
+		__atomic_store_n(&b->skel->bss->phase, CT_PHASE_CLOSING, __ATOMIC_SEQ_CST);
+		let_return(b);
+	}
+	__atomic_store_n(&b->skel->bss->phase, CT_PHASE_CLOSED, __ATOMIC_SEQ_CST);
+	if (!running)
+		return;
+	b->skel->bss->inflight_min_ns = 0;
+	n = bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_inflight), &b->inflight);
+	b->inflight_len = n > 0 ? n : 0;
+}
+
+static ssize_t all_tasks(void *ctx, void **tasks)
+{
+	struct bpf_source *b = ctx;
+
+	return bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_tasks), tasks);
+}
+
+int bpf_drain_tallies(struct bpf_source *b, emit_fn emit, void *ctx)
+{
+	struct losses l = { 0 };
+
+	if (!b->tallies || !b->plan->count)
+		return 0;
+	/* an end that found no room in the ring, or sums that found none in the map */
+	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), &l);
+	if (l.untold + l.lost[CT_LOSS_TALLY] != b->swept)
+		tallies_sweep(b->tallies, all_tasks, b);
+	b->swept = l.untold + l.lost[CT_LOSS_TALLY];
+	return tallies_read(b->tallies, emit, ctx);
+}
+
+void bpf_drain_losses(struct bpf_source *b, struct losses *l)
+{
+	struct probe_file **files;
+	int n = b->discover ? discover_files(b->discover, &files) : 0;
+
+	for (int i = 0; i < n; i++)
+		l->files += files[i]->attached > 0;
+	l->refused += b->discover ? discover_refused(b->discover) : 0;
+	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), l);
+	l->lost[CT_LOSS_READ] += b->malformed;
+	l->received = b->received;
+	/* Whatever reached the ring was read. */
+	l->sent = b->calls;
+	l->calls = b->calls + l->lost[CT_LOSS_RING];
+	l->pair_ns = b->plan->count ? b->pair_ns : 0;
+}
+
+void bpf_drain_close(struct bpf_source *b)
+{
+	backlog_close(b->backlog);
+	ring_close(&b->ring);
+	tallies_close(b->tallies);
+	free(b->inflight);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bpf_load.c - inside the bpf source: the kernel side is configured by the plan and loaded:
+ * constants, capture specs, which programs, how large the maps. Knows no file and no process.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "../../util/msg.h"
+#include "bpf_inside.h"
+#include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+#include "../host.h"
+#include "../probe/priv.h"
+
+#define DESCRIPTORS_MIN 128 /* programs, maps, links and files of a short trace take some 70 */
+
+#define SAMPLED_ENTRIES 8192 /* functions that are counted in windows, of so many processes */
+#define PROGRESS_MAX 16384   /* processes */
+
+static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	if (msg_verbose < 2 || (level == LIBBPF_DEBUG && msg_verbose < 3))
+		return 0;
+	return vfprintf(stderr, fmt, args);
+}
+
+/* Older kernels ask for more than CAP_BPF and CAP_PERFMON: says for what. False: that is not
+ * what is missing. */
+static bool says_missing(enum attach_kind kind, bool asked)
+{
+	char missing[64], kernel[128];
+
+	if (!*priv_missing_for(kind, missing, sizeof(missing)))
+		return false;
+	msg_error(
+		"probes of kind %s%s need %s too on Linux %s: run cudatrace as root, or give it %s",
+		attach_kind_name(kind), asked ? "" : ", the best that this kernel has,", missing,
+		host_kernel(kernel, sizeof(kernel)), strchr(missing, ',') ? "these" : "that");
+	return true;
+}
+
+/* Which kind was refused to us, if it was for want of a capability. */
+static bool says_refused(const char *want)
+{
+	bool perf = want && !strcmp(want, attach_kind_name(ATTACH_PERF));
+	int multi = want ? 0 : attach_kind_try(attach_kind_name(ATTACH_MULTI));
+
+	/* where the kernel has the better ones, and does not let us, something else forbids it */
+	return multi != -EPERM && multi != -EACCES &&
+	       says_missing(perf ? ATTACH_PERF : ATTACH_TRACEFS, want);
+}
+
+int bpf_load_kind(struct bpf_source *b)
+{
+	const char *want = b->plan->probe_kind;
+	int kind;
+
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	libbpf_set_print(print_libbpf);
+	/* A session program's return cannot be left out from the start; plain links can. */
+	if (b->plan->no_return && !want)
+		want = "multi";
+	kind = attach_kind_try(want);
+	if (kind < 0 && want && !b->plan->probe_kind)
+		kind = attach_kind_try(NULL);
+	if (kind == ATTACH_SESSION && b->plan->no_return) {
+		msg_error("--probe-kind session has return probes: with --no-return use multi");
+		return -EINVAL;
+	}
+	if (kind == -EMFILE)
+		msg_error("probes need more open files than this shell allows: raise `ulimit -n`");
+	if (kind == -EMFILE)
+		return kind;
+	if ((kind == -EPERM || kind == -EACCES) && says_refused(b->plan->probe_kind))
+		return kind;
+	if (kind < 0) {
+		msg_error("this kernel offers no %s probes to us (%s): run `cudatrace doctor`",
+			  want ? want : "user-space", strerror(-kind));
+		return kind;
+	}
+	b->kind = kind;
+	return 0;
+}
+
+static int set_specs(struct bpf_source *b)
+{
+	const struct capture_plan *plan = b->plan;
+	int i, err;
+
+	for (i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
+		if (!plan_has(plan->capture, i))
+			continue;
+		err = api_spec(i, API_ARCH_HERE, plan_has(plan->shown, i),
+			       &b->skel->rodata->specs[i]);
+		if (err) {
+			msg_error("the table's row for %s does not fit the capture limits",
+				  api_funcs[i].name);
+			return err;
+		}
+		if (plan_has(plan->awaited, i))
+			b->skel->rodata->specs[i].flags |= CT_S_ALWAYS;
+		/* what is only counted is not read */
+		if (plan->count && !(b->skel->rodata->specs[i].flags & (CT_S_ALWAYS | CT_S_INNER)))
+			b->skel->rodata->specs[i].nreads = b->skel->rodata->specs[i].nentry = 0;
+		if (plan->stack && !plan->threads && plan_has(plan->shown, i))
+			b->skel->rodata->specs[i].more |= CT_S_STACK;
+	}
+	return 0;
+}
+
+static uint32_t pid_ns_inum(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+}
+
+/* May anything be so chatty that it is counted in windows? Not where the probes of a function
+ * cannot be taken off by themselves. */
+static bool samples(const struct bpf_source *b)
+{
+	const struct capture_plan *plan = b->plan;
+
+	for (int i = 0;
+	     i < api_nfuncs && !plan->keep_chatty && !plan->failed_only && b->kind != ATTACH_PERF;
+	     i++)
+		if (api_funcs[i].class == API_QUERY && plan_has(plan->shown, i) &&
+		    !plan_has(plan->named, i))
+			return true;
+	return false;
+}
+
+static void configure(struct bpf_source *b)
+{
+	struct ct_config *config = &b->skel->rodata->config;
+	const struct capture_plan *plan = b->plan;
+
+	config->filter_pids = b->npids || plan->cmd;
+	config->follow = plan->follow;
+	config->enter = plan->enter;
+	config->nested = plan->nested;
+	config->no_return = plan->no_return;
+	config->failed_only = plan->failed_only;
+	config->stacks = plan->stack != PLAN_STACK_NONE;
+	config->frame_pointers = plan->stack == PLAN_STACK_ADDRESSES;
+	config->python = plan->stack && plan->python;
+	config->min_duration_ns = plan->min_duration_ns;
+	config->min_size_bytes = plan->min_size_bytes;
+	config->cgroup_id = plan->cgroup_id;
+	config->by_address = b->kind == ATTACH_TRACEFS;
+	config->count = plan->count;
+	config->count_by = plan->count_by;
+	config->hist = plan->count ? plan->hist : CT_HIST_NONE;
+	config->sizes = plan->sizes;
+	config->memory = plan->memory;
+	config->entries = plan->tallies_max ? plan->tallies_max : TALLIES_MAX;
+	config->samples = samples(b);
+	/* calls that are counted in windows, and not sent, are told apart by thread where one
+	 * thread is asked for */
+	if (config->samples && !plan->count)
+		config->count_by = plan->one_thread ? CT_BY_THREAD : CT_BY_FUNCTION;
+	config->entries = plan->count ? config->entries : SAMPLED_ENTRIES;
+	config->entries_each = plan->count ? plan->tallies_each : 0;
+	config->stop_on_map = plan->cmd != NULL;
+	/* Not where the agent is brought in: its own dlopen() would wait for us, who are busy
+	 * bringing it in. */
+	config->hold = b->npids && !plan->cmd && !plan->library && !plan->threads &&
+		       !plan->device.kinds;
+	/* a program that is started here waits for its probes */
+	config->images = !plan->cmd && !plan->threads;
+	config->ns_inum = pid_ns_inum();
+}
+
+/* Which programs there are to be, and what they are to be attached as. */
+static void choose_programs(struct bpf_source *b)
+{
+	const struct capture_plan *plan = b->plan;
+	struct cudatrace_bpf *skel = b->skel;
+	bool session = b->kind == ATTACH_SESSION;
+	/* Plain pairs beside sessions (attach.c says for which files), unless only one of them
+	 * is asked for or of use. */
+	bool pair = !session || (!plan->probe_kind && !plan->cmd && !plan->cgroup_id &&
+				 (b->per_process || !b->npids));
+
+	bpf_program__set_autoload(skel->progs.ct_session, session);
+	bpf_program__set_autoload(skel->progs.ct_enter, pair);
+	bpf_program__set_autoload(skel->progs.ct_exit, pair);
+	bpf_program__set_autoload(skel->progs.ct_dl_state, plan->cmd || skel->rodata->config.hold);
+	bpf_program__set_autoload(skel->progs.ct_threads, plan->threads);
+	if (session)
+		bpf_program__set_expected_attach_type(skel->progs.ct_session, ATTACH_TYPE_SESSION);
+	if (session || b->kind == ATTACH_MULTI)
+		bpf_program__set_expected_attach_type(skel->progs.ct_dl_state, ATTACH_TYPE_MULTI);
+	/* To put the first probe on after a while the kernel waits for an RCU grace period
+	 * (percpu_down_write() of dup_mmap_sem), which does not end while a thread waits in a
+	 * program that may not sleep. */
+	if (skel->rodata->config.hold && (session || b->kind == ATTACH_MULTI))
+		bpf_program__set_flags(skel->progs.ct_dl_state,
+				       bpf_program__flags(skel->progs.ct_dl_state) |
+					       BPF_F_SLEEPABLE);
+	if (session || b->kind == ATTACH_MULTI) {
+		bpf_program__set_expected_attach_type(skel->progs.ct_enter, ATTACH_TYPE_MULTI);
+		bpf_program__set_expected_attach_type(skel->progs.ct_exit, ATTACH_TYPE_MULTI);
+	}
+}
+
+/* Allocations that are remembered at a time: where there are many sums most are of functions
+ * that take nothing. */
+static uint32_t held_max(uint32_t entries)
+{
+	uint32_t some = entries / 4 > TALLIES_MAX ? entries / 4 : TALLIES_MAX;
+
+	return entries < some ? entries : some;
+}
+
+static void size_maps(struct bpf_source *b)
+{
+	const struct capture_plan *plan = b->plan;
+	struct cudatrace_bpf *skel = b->skel;
+	uint32_t entries = skel->rodata->config.entries;
+
+	bpf_map__set_max_entries(skel->maps.ring, plan->ring_bytes);
+	bpf_map__set_max_entries(skel->maps.looks, (uint32_t)sysconf(_SC_PAGESIZE));
+	if (skel->rodata->config.samples)
+		bpf_map__set_max_entries(skel->maps.progress, PROGRESS_MAX);
+	if (plan->count || skel->rodata->config.samples) {
+		bpf_map__set_max_entries(skel->maps.entries, entries);
+		bpf_map__set_max_entries(skel->maps.freed, entries);
+		bpf_map__set_max_entries(skel->maps.tallies, entries);
+	}
+	if (skel->rodata->config.entries_each)
+		bpf_map__set_max_entries(skel->maps.shares, entries / 10);
+	if (plan->count && plan->hist)
+		bpf_map__set_max_entries(skel->maps.hists, plan->hist == CT_HIST_BY_KEY
+								   ? CT_HISTS_MAX
+								   : CT_MAX_FUNCS);
+	if (plan->memory)
+		bpf_map__set_max_entries(skel->maps.held, held_max(entries));
+	if (plan->count && plan->sizes)
+		bpf_map__set_max_entries(skel->maps.sizes, entries / 10);
+	if (!skel->rodata->config.images)
+		bpf_map__set_max_entries(skel->maps.images, 1);
+	if (!skel->rodata->config.hold)
+		bpf_map__set_max_entries(skel->maps.loads, 1);
+	if (!skel->rodata->config.by_address) {
+		bpf_map__set_max_entries(skel->maps.by_offset, 1);
+		bpf_map__set_max_entries(skel->maps.by_address, 1);
+	}
+	if (!skel->rodata->config.python) {
+		bpf_map__set_max_entries(skel->maps.pythons, 1);
+		bpf_map__set_max_entries(skel->maps.py_sent, 1);
+		bpf_map__set_max_entries(skel->maps.py_buffers, 1);
+	}
+}
+
+/* May this process have as many open files as the programs and maps are? */
+static bool has_descriptors(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= DESCRIPTORS_MIN;
+}
+
+int bpf_load(struct bpf_source *b)
+{
+	struct cudatrace_bpf *skel = cudatrace_bpf__open();
+	int err;
+
+	if (!skel) {
+		err = -errno;
+		msg_error("the BPF object cannot be opened: %s", strerror(-err));
+		return err;
+	}
+	b->skel = skel;
+	configure(b);
+	err = set_specs(b);
+	if (err)
+		return err;
+	choose_programs(b);
+	size_maps(b);
+	err = cudatrace_bpf__load(skel);
+	/* libbpf asks the kernel what it can do on the way, and takes a refusal for want of a
+	 * descriptor as its answer */
+	if (err == -EMFILE || (err && !has_descriptors()))
+		msg_error("the BPF programs need more open files than this shell allows: raise "
+			  "`ulimit -n`");
+	else if (err && !host_has_btf())
+		msg_error("this kernel does not tell its types (/sys/kernel/btf/vmlinux is "
+			  "missing): one with CONFIG_DEBUG_INFO_BTF=y is needed");
+	else if (err && !says_missing(b->kind, b->plan->probe_kind))
+		msg_error("the kernel refused the BPF programs (%s): run `cudatrace doctor` to see "
+			  "what is missing, or -vv for the kernel's own words",
+			  strerror(-err));
+	if (err)
+		return err;
+	/* Processes that begin and end. The links live as long as the skeleton. */
+	err = cudatrace_bpf__attach(skel);
+	if (err)
+		msg_error("the kernel's process tracepoints cannot be attached (%s): run "
+			  "`cudatrace doctor`",
+			  strerror(-err));
+	return err;
+}

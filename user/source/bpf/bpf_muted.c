@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bpf_muted.c - inside the bpf source: functions that are called so often that they are counted
+ * in windows. Joins who notices them (chatty.h), who samples them (sampler.h) and who has the
+ * probes (attach.h), and makes the records that say how many calls there were (CT_MUTED; where
+ * all calls are counted, CT_TALLY has it). Knows no link.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+
+#include "../../event/muted.h"
+#include "../../util/keyed.h"
+#include "../../util/msg.h"
+#include "../../util/now.h"
+#include "bpf_inside.h"
+#include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+
+/* between two looks for counted functions that are called too often */
+#define LOOK_NS 200000000ULL
+#define TELL_NS 10000000000ULL /* between two records of one function and process */
+#define TOLD_MAX 65536
+
+struct told_sums {
+	uint64_t counted, failed, timed, ns;
+	int64_t calls, below, above;
+	uint32_t windows, pad;
+};
+
+/* What a function and a process, or a thread of it, came to: when it was told last, and now. */
+struct told {
+	struct {
+		uint32_t pid, tid, start, func;
+	} key;
+	uint64_t until_ns;
+	struct told_sums was, now;
+};
+
+struct bpf_muted {
+	struct sampler *sampler;
+	struct chatty *chatty;
+	struct keyed told;
+	uint64_t looked_ns, told_ns;
+	bool counts; /* all calls are counted: CT_TALLY tells */
+	bool told_last;
+};
+
+static void take_off(void *ctx, const uint64_t *funcs)
+{
+	struct bpf_source *b = ctx;
+
+	attach_off(b->attach, funcs);
+	for (int f = 0; f < api_nfuncs; f++)
+		if (plan_has(funcs, f))
+			bpf_muted_name(b, f);
+}
+
+static bool open_window(void *ctx)
+{
+	struct bpf_source *b = ctx;
+	int err = attach_windows(b->attach) ? attach_window_open(b->attach) : -EOPNOTSUPP;
+
+	if (err)
+		msg_warn("functions that are called very often are not seen any more, and how "
+			 "often they are called is not known: "
+			 "their probes cannot be put on again (%s)",
+			 strerror(-err));
+	return !err;
+}
+
+static void close_window(void *ctx)
+{
+	attach_window_close(((struct bpf_source *)ctx)->attach);
+}
+
+int bpf_muted_open(struct bpf_source *b)
+{
+	struct cudatrace_bpf *skel = b->skel;
+	struct sampler_maps maps = {
+		.progress_fd = bpf_map__fd(skel->maps.progress),
+		.entries = tallies_entries(b->tallies),
+		.used = (uint64_t *)&skel->bss->entries_used,
+		.entries_max = bpf_map__max_entries(skel->maps.entries),
+		.sampled = skel->bss->sampled,
+		.sampling = &skel->bss->sampling,
+		.window = &skel->bss->window,
+		.inside = (const void *)skel->bss->inside,
+	};
+	struct sampler_hooks hooks = {
+		.ctx = b, .off = take_off, .open = open_window, .close = close_window
+	};
+	struct bpf_muted *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	b->muting = m;
+	keyed_open(&m->told, sizeof(struct told), sizeof(((struct told *)0)->key), TOLD_MAX);
+	m->counts = b->plan->count;
+	m->chatty = chatty_open();
+	m->sampler = sampler_open(b->plan, &maps, &hooks, b->pair_ns);
+	if (!m->chatty || !m->sampler)
+		return -ENOMEM;
+	tallies_sampler(b->tallies, m->sampler);
+	return 0;
+}
+
+void bpf_muted_close(struct bpf_source *b)
+{
+	if (!b->muting)
+		return;
+	sampler_close(b->muting->sampler);
+	chatty_close(b->muting->chatty);
+	keyed_close(&b->muting->told);
+	free(b->muting);
+	b->muting = NULL;
+}
+
+int bpf_muted_fd(const struct bpf_source *b)
+{
+	return b->muting ? sampler_fd(b->muting->sampler) : -1;
+}
+
+/* ---- noticing ---- */
+
+void bpf_muted_name(struct bpf_source *b, int func)
+{
+	for (int i = 0; i < b->nmuted; i++)
+		if (b->muted[i] == api_funcs[func].name)
+			return;
+	if (b->nmuted < BPF_MUTED_MAX)
+		b->muted[b->nmuted++] = api_funcs[func].name;
+}
+
+static void notice(void *ctx, uint32_t pid, uint32_t func, uint64_t calls, uint64_t now)
+{
+	struct bpf_source *b = ctx;
+	struct bpf_muted *m = b->muting;
+
+	if (!sampler_may(m->sampler, func) || sampler_since(m->sampler, func) ||
+	    !chatty_calls(m->chatty, pid, func, calls, now))
+		return;
+	sampler_notice(m->sampler, func, pid);
+	bpf_muted_name(b, (int)func);
+	msg_note("process %u calls %s %llu times a second: from here on its calls are counted%s, "
+		 "in short windows, and their number "
+		 "is an estimate (-e %s or --keep-chatty %s each)",
+		 pid, api_funcs[func].name, (unsigned long long)chatty_rate(m->chatty),
+		 m->counts ? "" : " and not shown", api_funcs[func].name,
+		 m->counts ? "counts" : "shows");
+}
+
+void bpf_muted_call(struct bpf_source *b, const struct ct_call *c)
+{
+	if (b->muting && !b->stopped)
+		notice(b, c->h.pid, c->func, 1, c->h.end_ns);
+}
+
+void bpf_muted_ended(struct bpf_source *b, uint32_t pid, uint64_t at_ns)
+{
+	if (b->muting)
+		sampler_ended(b->muting->sampler, pid, at_ns);
+}
+
+/* ---- telling ---- */
+
+/* Adds what an entry counted to what is told of its function and process. */
+static int take_tally(void *ctx, const struct ct_hdr *h)
+{
+	const struct ct_tally *t = (const struct ct_tally *)h;
+	struct bpf_muted *m = ctx;
+	struct told want = { .key = { h->pid, h->tid, t->start, t->func } }, *told;
+	bool made;
+
+	told = keyed_get(&m->told, &want.key, &made);
+	if (!told)
+		return 0;
+	if (made)
+		told->until_ns = sampler_since(m->sampler, t->func);
+	told->now.counted += t->sums.calls;
+	told->now.failed += t->sums.failed;
+	told->now.timed += t->sums.timed;
+	told->now.ns += t->sums.ns;
+	told->now.calls += t->unseen.calls;
+	told->now.below += t->unseen.below;
+	told->now.above += t->unseen.above;
+	told->now.windows = sampler_windows(m->sampler, t->func);
+	return 0;
+}
+
+/* What has come since it was told last. */
+static int tell(struct told *t, uint64_t now, emit_fn emit, void *ctx)
+{
+	union {
+		struct ct_muted m;
+		char room[sizeof(struct ct_muted) + 512];
+	} rec;
+	const struct told_sums *was = &t->was, *is = &t->now;
+	int err = 0;
+
+	memset(&rec, 0, sizeof(rec));
+	muted_name(&rec.m, (int)t->key.func);
+	rec.m.h.pid = t->key.pid;
+	rec.m.h.tid = t->key.tid;
+	rec.m.h.start_ns = t->until_ns < now ? t->until_ns : now;
+	rec.m.h.end_ns = now;
+	rec.m.counted = is->counted - was->counted;
+	rec.m.failed = is->failed - was->failed;
+	rec.m.timed = is->timed - was->timed;
+	rec.m.ns = is->ns - was->ns;
+	rec.m.windows = is->windows - was->windows;
+	rec.m.unseen = (struct ct_estimated){ is->calls - was->calls, is->below - was->below,
+					      is->above - was->above };
+	if (rec.m.counted || rec.m.unseen.calls || rec.m.unseen.below || rec.m.unseen.above)
+		err = emit(ctx, &rec.m.h);
+	t->was = t->now;
+	t->until_ns = now;
+	return err;
+}
+
+static int tell_all(struct bpf_source *b, emit_fn emit, void *ctx)
+{
+	struct bpf_muted *m = b->muting;
+	uint64_t now = now_ns();
+	int err, kept = 0;
+
+	m->told_ns = now;
+	for (size_t i = 0; i < m->told.n; i++)
+		((struct told *)keyed_at(&m->told, i))->now = (struct told_sums){ 0 };
+	err = tallies_read(b->tallies, take_tally, m);
+	for (size_t i = 0; i < m->told.n && (!err || err == -EINTR); i++) {
+		struct told *t = keyed_at(&m->told, i);
+
+		/* one of a process that has ended is not among the counts any more */
+		if (!t->now.counted && !t->now.calls)
+			continue;
+		err = tell(t, now, emit, ctx);
+		kept = err ? err : kept;
+	}
+	return kept;
+}
+
+int bpf_muted_step(struct bpf_source *b, emit_fn emit, void *ctx)
+{
+	struct bpf_muted *m = b->muting;
+	uint64_t now;
+
+	if (!m || m->told_last)
+		return 0;
+	if (b->stopped) {
+		m->told_last = true;
+		return !m->counts && sampler_any(m->sampler) ? tell_all(b, emit, ctx) : 0;
+	}
+	now = now_ns();
+	if (m->counts && now - m->looked_ns >= LOOK_NS) {
+		m->looked_ns = now;
+		sampler_look(m->sampler, notice, b);
+	}
+	sampler_step(m->sampler);
+	if (m->counts || !sampler_any(m->sampler) || now - m->told_ns < TELL_NS)
+		return 0;
+	if (!m->told_ns) {
+		m->told_ns = now;
+		return 0;
+	}
+	return tell_all(b, emit, ctx);
+}
+
+void bpf_muted_stop(struct bpf_source *b)
+{
+	if (b->muting)
+		sampler_stop(b->muting->sampler);
+}

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tallies.c - see tallies.h. Knows the maps and the wire; knows no sink. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <bpf/bpf.h>
+
+#include "../../util/now.h"
+#include "../muted/sampler.h"
+#include "tallies.h"
+
+#define BATCH 512 /* entries, of what is held */
+#define BATCH_SIZES 128
+/* between two looks for the memory of ended processes in a map of more than */
+#define FORGET_NS 10000000000ULL
+#define HELD_FEW 65536 /* entries */
+/* ended processes remembered between two readings; what others leave stays in the map */
+#define ENDED_MAX 65536
+
+struct ended {
+	uint32_t pid;
+	bool again;	      /* there is a process of this number again */
+	uint64_t boottime_ns; /* when it ended */
+};
+
+struct tallies {
+	struct tallies_maps m;
+	uint8_t hist; /* enum ct_hist_by */
+	bool sizes, memory, timed;
+	uint64_t since_ns;
+	struct ended *ended;
+	size_t nended, cap_ended;
+	bool unsure; /* some that have ended may not be among these */
+	tallies_tasks_fn tasks;
+	void *tasks_ctx;
+	struct ct_entry *entries; /* mapped */
+	struct sampler *sampler;  /* NULL: each call is counted */
+	uint64_t *free_again;	  /* likewise: the ring of places in it */
+	struct ct_tally_key keys[BATCH_SIZES];
+	struct ct_sizes size[BATCH_SIZES];
+	/* to take away after a reading */
+	struct gone_entries {
+		uint32_t *places;
+		size_t n, cap;
+	} gone;
+	struct gone_sizes {
+		struct ct_tally_key *keys;
+		size_t n, cap;
+	} gone_sizes;
+	/* CT_HIST_BY_FUNCTION: functions that the reading found */
+	uint64_t counted[CT_MAX_FUNCS / 64];
+	struct leaver {
+		uint32_t tgid, start;
+	} * leavers; /* ended processes that took memory: what they held is forgotten by and by */
+	size_t nleavers, cap_leavers;
+	uint64_t forgot_ns;
+	/* allocations that found no room, in this reading and when there was a look last */
+	uint64_t crowded, was_crowded;
+};
+
+/* The kernel side may take it: it holds nothing. There are never more places than there is room
+ * for. */
+static void give_hist(struct tallies *t, uint32_t place)
+{
+	t->m.hist_places[*t->m.hists_given % CT_HISTS_MAX] = place;
+	__atomic_store_n(t->m.hists_given, *t->m.hists_given + 1, __ATOMIC_RELEASE);
+}
+
+static void give_entry(struct tallies *t, uint32_t place)
+{
+	t->free_again[*t->m.freed % t->m.entries_max] = place;
+	__atomic_store_n(t->m.freed, *t->m.freed + 1, __ATOMIC_RELEASE);
+}
+
+static void *map_array(int fd, size_t n, size_t size)
+{
+	void *p = mmap(NULL, n * size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+struct tallies *tallies_open(const struct capture_plan *plan, const struct tallies_maps *maps)
+{
+	struct tallies *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->m = *maps;
+	t->hist = plan->count ? plan->hist : CT_HIST_NONE;
+	t->sizes = plan->sizes;
+	t->memory = plan->memory;
+	t->timed = !plan->no_return;
+	t->since_ns = clock_ns(CLOCK_MONOTONIC);
+	t->entries = map_array(t->m.entries_fd, t->m.entries_max, sizeof(*t->entries));
+	t->free_again = map_array(t->m.freed_fd, t->m.entries_max, sizeof(*t->free_again));
+	if (!t->entries || !t->free_again) {
+		tallies_close(t);
+		return NULL;
+	}
+	for (uint32_t i = 0; t->hist == CT_HIST_BY_KEY && i < CT_HISTS_MAX; i++)
+		give_hist(t, i);
+	return t;
+}
+
+void tallies_close(struct tallies *t)
+{
+	if (!t)
+		return;
+	if (t->entries)
+		munmap(t->entries, t->m.entries_max * sizeof(*t->entries));
+	if (t->free_again)
+		munmap(t->free_again, t->m.entries_max * sizeof(*t->free_again));
+	free(t->ended);
+	free(t->gone.places);
+	free(t->gone_sizes.keys);
+	free(t->leavers);
+	free(t);
+}
+
+const struct ct_entry *tallies_entries(const struct tallies *t)
+{
+	return t->entries;
+}
+
+void tallies_sampler(struct tallies *t, struct sampler *s)
+{
+	t->sampler = s;
+}
+
+void tallies_sweep(struct tallies *t, tallies_tasks_fn tasks, void *ctx)
+{
+	t->tasks = tasks;
+	t->tasks_ctx = ctx;
+	t->unsure = true;
+}
+
+void tallies_ended(struct tallies *t, uint32_t pid, uint64_t at_ns)
+{
+	struct ended *more;
+
+	if (t->nended == t->cap_ended) {
+		more = t->cap_ended < ENDED_MAX
+			       ? realloc(t->ended, (t->cap_ended + 64) * 2 * sizeof(*more))
+			       : NULL;
+		if (!more) {
+			t->unsure = true;
+			return;
+		}
+		t->ended = more;
+		t->cap_ended = (t->cap_ended + 64) * 2;
+	}
+	t->ended[t->nended++] =
+		(struct ended){ pid, false,
+				at_ns + clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC) };
+}
+
+/* By pid, of several of one number the last one first. */
+static int by_number(const void *a, const void *b)
+{
+	const struct ended *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->boottime_ns > y->boottime_ns ? -1 : x->boottime_ns < y->boottime_ns;
+}
+
+static int by_u32(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* How many of the entries have ever been used: what comes after them has not. */
+static size_t used_entries(const struct tallies *t)
+{
+	uint64_t n = __atomic_load_n(t->m.used, __ATOMIC_ACQUIRE);
+
+	return n < t->m.entries_max ? n : t->m.entries_max;
+}
+
+/* Processes of which something was counted and which are not there any more, whoever told of
+ * their end or did not. */
+static void find_ended(struct tallies *t)
+{
+	uint32_t *living, pid = 0;
+	struct ct_task *rows = NULL;
+	size_t n = 0;
+	ssize_t len = t->tasks ? t->tasks(t->tasks_ctx, (void **)&rows) : -1;
+
+	if (len < 0)
+		return;
+	living = calloc((size_t)len / sizeof(*rows) + 1, sizeof(*living));
+	for (size_t i = 0; living && i < (size_t)len / sizeof(*rows); i++)
+		if (!rows[i].ended)
+			living[n++] = rows[i].tgid;
+	free(rows);
+	if (!living)
+		return;
+	qsort(living, n, sizeof(*living), by_u32);
+	t->unsure = false;
+	for (size_t i = 0; i < used_entries(t); i++) {
+		uint32_t tgid = t->entries[i].key.tgid;
+
+		if (tgid && tgid != pid && !bsearch(&tgid, living, n, sizeof(*living), by_u32))
+			tallies_ended(t, tgid, clock_ns(CLOCK_MONOTONIC));
+		pid = tgid ? tgid : pid;
+	}
+	free(living);
+}
+
+/* One for each number, and whether it is in use again. A number of another namespace may seem to
+ * be: then it is told by time. */
+static void look_at_ended(struct tallies *t)
+{
+	size_t n = 0;
+
+	if (t->nended)
+		qsort(t->ended, t->nended, sizeof(*t->ended), by_number);
+	for (size_t i = 0; i < t->nended; i++)
+		if (!n || t->ended[n - 1].pid != t->ended[i].pid)
+			t->ended[n++] = t->ended[i];
+	t->nended = n;
+	for (size_t i = 0; i < n; i++)
+		t->ended[i].again = !kill((pid_t)t->ended[i].pid, 0) || errno == EPERM;
+}
+
+bool tallies_is_older(uint32_t start, uint64_t ended_boottime_ns)
+{
+	return (int32_t)((uint32_t)(ended_boottime_ns >> 10) - start) >= 0;
+}
+
+static bool has_ended(const struct tallies *t, const struct ct_tally_key *key)
+{
+	size_t from = 0, to = t->nended;
+
+	while (from < to) {
+		size_t mid = (from + to) / 2;
+		const struct ended *e = &t->ended[mid];
+
+		if (e->pid == key->tgid)
+			return !e->again || tallies_is_older(key->start, e->boottime_ns);
+		if (e->pid < key->tgid)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return false;
+}
+
+/* Room for one more; what is not remembered stays in the map, until a sweep. */
+static bool room_for_gone(struct tallies *t, void **list, size_t n, size_t *cap, size_t size)
+{
+	void *more;
+
+	if (n < *cap)
+		return true;
+	more = realloc(*list, (*cap + 64) * 2 * size);
+	if (!more) {
+		t->unsure = true;
+		return false;
+	}
+	*list = more;
+	*cap = (*cap + 64) * 2;
+	return true;
+}
+
+static void forget_gone(struct tallies *t)
+{
+	static const struct ct_hist none;
+
+	for (size_t i = 0; i < t->gone.n; i++) {
+		struct ct_entry *e = &t->entries[t->gone.places[i]];
+		struct ct_progress_key whose = { e->key.tgid, e->key.start };
+		uint32_t hist = (uint32_t)e->n.hist - 1;
+
+		if (bpf_map_delete_elem(t->m.tallies_fd, &e->key))
+			continue;
+		if (hist < CT_HISTS_MAX && t->hist == CT_HIST_BY_KEY &&
+		    !bpf_map_update_elem(t->m.hists_fd, &hist, &none, BPF_ANY))
+			give_hist(t, hist);
+		if (t->m.shares_fd >= 0 && e->key.by)
+			bpf_map_delete_elem(t->m.shares_fd, &whose);
+		memset(e, 0, sizeof(*e));
+		give_entry(t, t->gone.places[i]);
+	}
+	t->gone.n = 0;
+	for (size_t i = 0; i < t->gone_sizes.n; i++)
+		bpf_map_delete_elem(t->m.sizes_fd, &t->gone_sizes.keys[i]);
+	t->gone_sizes.n = 0;
+}
+
+/* ---- memory of ended processes ---- */
+
+static int by_leaver(const void *a, const void *b)
+{
+	const struct leaver *x = a, *y = b;
+
+	if (x->tgid != y->tgid)
+		return x->tgid < y->tgid ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void remember_leaver(struct tallies *t, const struct ct_tally_key *key)
+{
+	struct leaver *more, *last = t->nleavers ? &t->leavers[t->nleavers - 1] : NULL;
+
+	if (last && last->tgid == key->tgid && last->start == key->start)
+		return;
+	if (t->nleavers == t->cap_leavers) {
+		more = t->cap_leavers < ENDED_MAX
+			       ? realloc(t->leavers, (t->cap_leavers + 64) * 2 * sizeof(*more))
+			       : NULL;
+		if (!more)
+			return; /* what it held stays in the map */
+		t->leavers = more;
+		t->cap_leavers = (t->cap_leavers + 64) * 2;
+	}
+	t->leavers[t->nleavers++] = (struct leaver){ key->tgid, key->start };
+}
+
+/* Takes what ended processes held out of the map: walks all of it, so not often if that is large
+ * and has room. Their numbers do not come again with the same start. */
+static void forget_held(struct tallies *t, uint64_t now)
+{
+	struct ct_held_key keys[BATCH], *gone = NULL, *more;
+	uint64_t bytes[BATCH];
+	uint32_t in = 0, out = 0, n;
+	size_t ngone = 0, cap = 0;
+	bool first = true;
+	int err;
+
+	if (!t->nleavers || (t->m.held_max > HELD_FEW && t->crowded == t->was_crowded &&
+			     now - t->forgot_ns < FORGET_NS))
+		return;
+	t->was_crowded = t->crowded;
+	t->forgot_ns = now;
+	qsort(t->leavers, t->nleavers, sizeof(*t->leavers), by_leaver);
+	do {
+		n = BATCH;
+		err = bpf_map_lookup_batch(t->m.held_fd, first ? NULL : &in, &out, keys, bytes, &n,
+					   NULL);
+		if (err && err != -ENOENT)
+			break;
+		for (uint32_t i = 0; i < n; i++) {
+			struct leaver whose = { keys[i].tgid, keys[i].start };
+
+			if (!bsearch(&whose, t->leavers, t->nleavers, sizeof(whose), by_leaver))
+				continue;
+			if (ngone == cap) {
+				more = realloc(gone, (cap + 64) * 2 * sizeof(*gone));
+				if (!more)
+					break;
+				gone = more;
+				cap = (cap + 64) * 2;
+			}
+			gone[ngone++] = keys[i];
+		}
+		in = out;
+		first = false;
+	} while (!err);
+	for (size_t i = 0; i < ngone; i++)
+		bpf_map_delete_elem(t->m.held_fd, &gone[i]);
+	free(gone);
+	t->nleavers = 0;
+}
+
+union tally_room {
+	struct ct_tally t;
+	char room[sizeof(struct ct_tally) + sizeof(struct ct_hist)];
+};
+
+/* The parts that all have. */
+static void begin(const struct tallies *t, union tally_room *rec, const struct ct_tally_key *key,
+		  uint64_t now)
+{
+	memset(&rec->t, 0, sizeof(rec->t));
+	rec->t.h.kind = CT_TALLY;
+	rec->t.h.size = sizeof(rec->t);
+	rec->t.h.flags = has_ended(t, key) ? CT_F_LAST : 0;
+	rec->t.h.pid = key->tgid;
+	rec->t.h.start_ns = t->since_ns;
+	rec->t.h.end_ns = now;
+	rec->t.func = key->func;
+	rec->t.sub = key->sub;
+	rec->t.how = key->how;
+	rec->t.start = key->start;
+	rec->t.by = key->by;
+}
+
+static int emit_sums(struct tallies *t, uint32_t at, uint64_t now, emit_fn emit, void *ctx)
+{
+	/* others add to it meanwhile */
+	const volatile struct ct_entry *e = &t->entries[at];
+	struct ct_tally_key key = e->key;
+	struct ct_sums sums = e->n;
+	uint32_t hist = (uint32_t)sums.hist - 1;
+	union tally_room rec;
+	int memory;
+
+	if (!key.tgid || !sums.calls)
+		return 0;
+	memory = t->memory ? api_memory_sign(key.func, &(bool){ false }) : 0;
+	begin(t, &rec, &key, now);
+	t->crowded += memory > 0 ? sums.threads : 0;
+	t->counted[key.func / 64] |= 1ULL << (key.func % 64);
+	rec.t.h.tid = key.how == CT_BY_THREAD ? (uint32_t)key.by : 0;
+	rec.t.sums = sums;
+	/* the kernel side keeps the fewer of the two, and the least as its complement */
+	rec.t.sums.timed = t->timed && sums.calls > sums.timed ? sums.calls - sums.timed : 0;
+	rec.t.sums.min_ns = rec.t.sums.timed ? ~sums.min_ns : 0;
+	rec.t.sums.hist = 0;
+	if (t->sampler)
+		rec.t.unseen = sampler_unseen(t->sampler, at);
+	if (t->hist == CT_HIST_BY_KEY && hist < CT_HISTS_MAX &&
+	    !bpf_map_lookup_elem(t->m.hists_fd, &hist, rec.room + sizeof(rec.t))) {
+		rec.t.nbuckets = CT_HIST_BUCKETS;
+		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
+	}
+	if (rec.t.h.flags & CT_F_LAST) {
+		if (room_for_gone(t, (void **)&t->gone.places, t->gone.n, &t->gone.cap,
+				  sizeof(*t->gone.places)))
+			t->gone.places[t->gone.n++] = at;
+		if (memory > 0)
+			remember_leaver(t, &key);
+	}
+	return emit(ctx, &rec.t.h);
+}
+
+/* Those of all processes together. */
+static int emit_hists(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
+{
+	union tally_room rec;
+	int kept = 0;
+
+	for (uint32_t func = 0; func < CT_MAX_FUNCS; func++) {
+		struct ct_tally_key key = { .func = (uint16_t)func };
+		int e;
+
+		if (!(t->counted[func / 64] >> (func % 64) & 1))
+			continue;
+		begin(t, &rec, &key, now);
+		if (bpf_map_lookup_elem(t->m.hists_fd, &func, rec.room + sizeof(rec.t)))
+			continue;
+		rec.t.nbuckets = CT_HIST_BUCKETS;
+		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
+		e = emit(ctx, &rec.t.h);
+		if (e && e != -EINTR)
+			return e;
+		kept = e ? e : kept;
+	}
+	return kept;
+}
+
+static int emit_size(struct tallies *t, const struct ct_tally_key *key, const struct ct_sizes *s,
+		     uint64_t now, emit_fn emit, void *ctx)
+{
+	union tally_room rec;
+
+	begin(t, &rec, key, now);
+	rec.t.how = CT_BY_SIZE;
+	rec.t.sums.bytes = s->sum[0];
+	rec.t.sums.threads = s->sum[1];
+	rec.t.nbuckets = 2 * CT_SIZE_BUCKETS;
+	rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(s->n) + sizeof(s->n) % 8);
+	memset(rec.room + sizeof(rec.t), 0, sizeof(s->n) + 8);
+	memcpy(rec.room + sizeof(rec.t), s->n, sizeof(s->n));
+	if (rec.t.h.flags & CT_F_LAST &&
+	    room_for_gone(t, (void **)&t->gone_sizes.keys, t->gone_sizes.n, &t->gone_sizes.cap,
+			  sizeof(*key)))
+		t->gone_sizes.keys[t->gone_sizes.n++] = *key;
+	return emit(ctx, &rec.t.h);
+}
+
+/* All entries of the map of sizes. What emit says by -EINTR is kept for the end: the records
+ * were taken. */
+static int read_sizes(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
+{
+	uint32_t in = 0, out = 0, n;
+	bool first = true;
+	int err, kept = 0;
+
+	do {
+		n = BATCH_SIZES;
+		err = bpf_map_lookup_batch(t->m.sizes_fd, first ? NULL : &in, &out, t->keys,
+					   t->size, &n, NULL);
+		if (err && err != -ENOENT)
+			return err;
+		for (uint32_t i = 0; i < n; i++) {
+			int e = emit_size(t, &t->keys[i], &t->size[i], now, emit, ctx);
+
+			if (e && e != -EINTR)
+				return e;
+			kept = e ? e : kept;
+		}
+		in = out;
+		first = false;
+	} while (!err);
+	return kept;
+}
+
+static int read_sums(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
+{
+	int kept = 0;
+
+	for (size_t i = 0, n = used_entries(t); i < n; i++) {
+		int e = emit_sums(t, (uint32_t)i, now, emit, ctx);
+
+		if (e && e != -EINTR)
+			return e;
+		kept = e ? e : kept;
+	}
+	return kept;
+}
+
+int tallies_read(struct tallies *t, emit_fn emit, void *ctx)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	int kept = 0, err;
+
+	t->crowded = 0;
+	if (t->sampler)
+		sampler_refresh(t->sampler);
+	if (t->unsure)
+		find_ended(t);
+	look_at_ended(t);
+	/* sizes first: a process is done with when its last sums have come */
+	err = t->sizes ? read_sizes(t, now, emit, ctx) : 0;
+	kept = err;
+	if (!err || err == -EINTR)
+		err = read_sums(t, now, emit, ctx);
+	kept = err ? err : kept;
+	if ((!err || err == -EINTR) && t->hist == CT_HIST_BY_FUNCTION)
+		err = emit_hists(t, now, emit, ctx);
+	kept = err ? err : kept;
+	forget_gone(t);
+	forget_held(t, now);
+	t->nended = 0;
+	return kept;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * elf.h - reads an ELF file for the functions of the table. The file is untrusted: every offset
+ * and length is checked; a corrupt file gives an error, never a crash.
+ */
+#ifndef CT_ELF_H
+#define CT_ELF_H
+
+#include "../../util/types.h"
+
+enum elf_role {
+	ELF_NONE = 0, /* defines nothing of the table */
+	ELF_CUDART,   /* a shared libcudart */
+	ELF_DRIVER,   /* libcuda, or what stands in for it */
+	/* an executable or shared object that holds runtime functions itself: static libcudart */
+	ELF_STATIC,
+};
+
+struct elf_probe {
+	uint64_t offset; /* in the file: what a uprobe wants; never 0 */
+	uint32_t size;	 /* bytes of code from there on, as the symbol has it; 0: not known */
+	uint16_t func;	 /* row of the table */
+	bool per_thread; /* the _ptsz/_ptds twin */
+	bool query;	 /* class QUERY: the group that can be muted */
+};
+
+struct elf_scan {
+	enum elf_role role;
+	/* CUDA version (13000), at least this: 12.6 defines what 12.5 does; 0: not known */
+	int version;
+	const char *version_from; /* "soname", "symbols", "" */
+	/* sorted by offset, one per offset (aliases: the first row in the table wins) */
+	struct elf_probe *probes;
+	int nprobes;
+	/* symbols of the table that the file defines, before the plan's choice */
+	int ndefined;
+	bool has_device_code; /* .nv_fatbin, __nv_relfatbin or .nvFatBinSegment */
+	bool has_symtab;      /* false: stripped; only dynamic symbols could be searched */
+	bool imports_cuda;    /* undefined symbols of the table: calls a shared library's */
+};
+
+/*
+ * Scans the file behind fd (read with pread; the descriptor stays open, its position is not
+ * used). `capture` is the plan's bitmap: probes outside of it are left out; NULL: all. Takes
+ * FUNC symbols, LOCAL and HIDDEN too, with a defined section and a value inside a PF_X PT_LOAD
+ * segment; never undefined ones; IFUNCs are skipped. Returns 0, or -ENOEXEC (not ELF, or another
+ * machine's), -EBADMSG (corrupt), -EIO, -ENOMEM. The caller frees with elf_scan_free().
+ */
+int elf_scan(int fd, const uint64_t *capture, struct elf_scan *out);
+void elf_scan_free(struct elf_scan *);
+
+/* File offset of a symbol (for ld.so's _dl_debug_state): 0 when the file does not define it or
+ * on error. */
+uint64_t elf_symbol_offset(int fd, const char *symbol);
+
+/* True when the bytes at the offset can carry a uprobe: x86-64: not lock, int3, or another
+ * prefix that the kernel refuses. Reads the page, which also warms the page cache. Returns 1, 0,
+ * or -errno. */
+int elf_can_probe(int fd, uint64_t offset);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * inject_seccomp.c - see inject_seccomp.h.
+ *
+ * The kernel hands out the filters of a tracee; they are programs of classic BPF over struct
+ * seccomp_data, run here for the calls that injection makes. Where a filter looks at arguments,
+ * those that matter are given as they will be.
+ */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "../host.h"
+#include "inject_seccomp.h"
+
+#ifndef PTRACE_SECCOMP_GET_FILTER
+#define PTRACE_SECCOMP_GET_FILTER 0x420c
+#endif
+#if defined(__x86_64__)
+#define ARCH_HERE AUDIT_ARCH_X86_64
+#else
+#define ARCH_HERE AUDIT_ARCH_AARCH64
+#endif
+/* of one thread; the kernel's bound on their instructions is reached earlier */
+#define FILTERS_MAX 1024
+#define STEPS_MAX BPF_MAXINSNS
+
+struct machine {
+	uint32_t a, x, m[BPF_MEMWORDS];
+};
+
+static uint32_t load(const struct seccomp_data *data, uint32_t at)
+{
+	uint32_t v = 0;
+
+	if (at <= sizeof(*data) - 4)
+		memcpy(&v, (const char *)data + at, 4);
+	return v;
+}
+
+static uint32_t compute(uint16_t op, uint32_t a, uint32_t b)
+{
+	switch (BPF_OP(op)) {
+	case BPF_ADD: return a + b;
+	case BPF_SUB: return a - b;
+	case BPF_MUL: return a * b;
+	case BPF_DIV: return b ? a / b : 0;
+	case BPF_OR: return a | b;
+	case BPF_AND: return a & b;
+	case BPF_XOR: return a ^ b;
+	case BPF_LSH: return b < 32 ? a << b : 0;
+	case BPF_RSH: return b < 32 ? a >> b : 0;
+	default: /* BPF_NEG */ return -a;
+	}
+}
+
+static bool jumps(uint16_t op, uint32_t a, uint32_t b)
+{
+	switch (BPF_OP(op)) {
+	case BPF_JEQ: return a == b;
+	case BPF_JGT: return a > b;
+	case BPF_JGE: return a >= b;
+	default: /* BPF_JSET */ return a & b;
+	}
+}
+
+static void step(struct machine *m, const struct sock_filter *f, const struct seccomp_data *data)
+{
+	uint32_t src = BPF_SRC(f->code) == BPF_X ? m->x : f->k, v;
+
+	switch (BPF_CLASS(f->code)) {
+	case BPF_LD:
+	case BPF_LDX:
+		v = f->k;
+		if (BPF_MODE(f->code) == BPF_ABS)
+			v = load(data, f->k);
+		else if (BPF_MODE(f->code) == BPF_MEM)
+			v = m->m[f->k % BPF_MEMWORDS];
+		else if (BPF_MODE(f->code) == BPF_LEN)
+			v = sizeof(*data);
+		*(BPF_CLASS(f->code) == BPF_LD ? &m->a : &m->x) = v;
+		return;
+	case BPF_ST: m->m[f->k % BPF_MEMWORDS] = m->a; return;
+	case BPF_STX: m->m[f->k % BPF_MEMWORDS] = m->x; return;
+	case BPF_ALU: m->a = compute(f->code, m->a, src); return;
+	default: /* BPF_MISC */
+		if (BPF_MISCOP(f->code) == BPF_TAX)
+			m->x = m->a;
+		else
+			m->a = m->x;
+	}
+}
+
+/* Runs a filter. Returns its verdict (SECCOMP_RET_), or SECCOMP_RET_KILL_PROCESS for one that is
+ * none. */
+static uint32_t run(const struct sock_filter *code, size_t len, const struct seccomp_data *data)
+{
+	struct machine m = {};
+	size_t pc = 0;
+
+	for (int steps = 0; pc < len && steps < STEPS_MAX; steps++) {
+		const struct sock_filter *f = &code[pc++];
+
+		if (BPF_CLASS(f->code) == BPF_RET)
+			return BPF_RVAL(f->code) == BPF_A ? m.a : f->k;
+		if (BPF_CLASS(f->code) != BPF_JMP)
+			step(&m, f, data);
+		else if (BPF_OP(f->code) == BPF_JA)
+			pc += f->k;
+		else
+			pc += jumps(f->code, m.a, BPF_SRC(f->code) == BPF_X ? m.x : f->k) ? f->jt
+											  : f->jf;
+	}
+	return SECCOMP_RET_KILL_PROCESS;
+}
+
+/* What injection itself calls, and what loading a library and starting a thread need. */
+static const struct {
+	const char *name;
+	long nr;
+	uint64_t args[6];
+} needed[] = {
+	{ "mmap",
+	  SYS_mmap,
+	  { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ull } },
+	{ "mmap (executable)", SYS_mmap, { 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, 3 } },
+	{ "mprotect", SYS_mprotect, { 4096, 4096, PROT_READ } },
+	{ "munmap", SYS_munmap, { 4096, 4096 } },
+	{ "memfd_create", SYS_memfd_create, { 4096, 1 } },
+	{ "socketpair", SYS_socketpair, { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
+	{ "close", SYS_close, { 3 } },
+	{ "openat", SYS_openat, { (uint64_t)-100 } },
+	{ "read", SYS_read, { 3 } },
+	{ "fstat", SYS_fstat, { 3 } },
+	{ "newfstatat", SYS_newfstatat, { 3 } },
+	{ "sendto", SYS_sendto, { 3 } },
+	{ "getpid", SYS_getpid, { 0 } },
+	{ "rt_sigreturn", SYS_rt_sigreturn, { 0 } },
+	{ "clone", SYS_clone, { 0x3d0f00 } },
+};
+
+/* Whether a filter lets everything pass. clone3 may be refused: libc then makes do with clone. */
+static const char *denied(const struct sock_filter *code, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_LEN(needed); i++) {
+		struct seccomp_data data = { .nr = (int)needed[i].nr, .arch = ARCH_HERE };
+		uint32_t verdict;
+
+		memcpy(data.args, needed[i].args, sizeof(data.args));
+		verdict = run(code, len, &data) & SECCOMP_RET_ACTION_FULL;
+		if (verdict != SECCOMP_RET_ALLOW && verdict != SECCOMP_RET_LOG)
+			return needed[i].name;
+	}
+	return NULL;
+}
+
+int inject_seccomp_check(pid_t tid, const char **name)
+{
+	struct sock_filter *code;
+	struct host_task task;
+	int err = 0;
+
+	if (host_task(tid, &task))
+		return -ESRCH;
+	*name = "strict mode";
+	if (task.seccomp != SECCOMP_MODE_FILTER)
+		return task.seccomp ? -EACCES : 0;
+	code = calloc(BPF_MAXINSNS, sizeof(*code));
+	if (!code)
+		return -ENOMEM;
+	for (int i = 0; i < FILTERS_MAX && !err; i++) {
+		long len = ptrace((enum __ptrace_request)PTRACE_SECCOMP_GET_FILTER, tid, i, code);
+
+		if (len < 0 && errno == ENOENT && i)
+			break;
+		if (len < 0 || len > BPF_MAXINSNS)
+			err = -EPERM;
+		else if ((*name = denied(code, (size_t)len)))
+			err = -EACCES;
+	}
+	free(code);
+	return err;
+}

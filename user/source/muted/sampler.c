@@ -1,0 +1,767 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sampler.c - see sampler.h.
+ *
+ * A window is open while the kernel side's `sampled` says so for a function; the probes are
+ * there before it opens and go after it closes, so that its length is known to the microsecond.
+ * Of each entry of the kernel side's counts, and of each pair of process and function, sums over
+ * the windows are kept, not the windows.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "../../util/keyed.h"
+#include "../../util/now.h"
+#include "estimator.h"
+#include "sampler.h"
+
+#define FIRST_STRETCH_NS 62500000ULL /* each next one is twice as long, until SAMPLER_STRETCH_NS */
+#define PAIRS_MAX 65536
+#define BATCH 256
+/* a function is called inside of another one when so many calls of it were */
+#define INSIDE_MIN 100
+#define PACE_DOUBT 1.25	     /* at the end so much more may have worked */
+#define PACE_NS 5000000ULL   /* a shorter time does not tell how many threads work */
+#define CHECK_NS 50000000ULL /* between two looks whether a function was counted for long enough */
+
+/* What is kept of an entry of the counts, by its place. */
+struct place {
+	struct ct_tally_key key;
+	uint64_t last;		      /* calls when they were read last */
+	uint64_t last_timed, last_ns; /* likewise those whose duration is known, and its sum */
+	uint64_t begun;		      /* calls when each began to be counted */
+	double rate; /* calls per ns of work while each was counted; 0: not known */
+	uint64_t work_begun;
+	double x, xx, xr, xw;
+};
+
+/* A process and a function. */
+struct pair {
+	struct {
+		uint32_t tgid, start, func;
+	} key;
+	uint32_t n;
+	double r, rr, w, ww;
+	uint64_t refs_begun, work_begun; /* when the function's probes went */
+	/* of a process that has ended: what it worked, and may have */
+	uint64_t refs_end, work_end, work_most;
+	bool ended;
+};
+
+/* A process. What it works is its CPU time, or, where that cannot be had, time. */
+struct runner {
+	struct ct_progress_key key;
+	uint64_t refs, refs_open; /* calls of other functions, now and when the window was opened */
+	uint64_t work, work_open, work_at_ns; /* likewise; and when that was read */
+	/* how much it worked in a time, at most: the number of threads that work at once */
+	double pace;
+	double hits, windows; /* of probes in all windows, and how much it worked in them */
+	/* of the calls counted there those whose duration is known, and its sum */
+	double timed, spent;
+};
+
+struct function {
+	/* since when each call is counted, since when the probes are off; 0: they are not */
+	uint64_t counted_ns, off_ns;
+	uint64_t noticed_work; /* of the process that called it too often, then */
+	uint32_t noticed_pid, n;
+};
+
+struct sampler {
+	struct sampler_maps m;
+	struct sampler_hooks hooks;
+	bool may[CT_MAX_FUNCS], shown[CT_MAX_FUNCS];
+	struct function funcs[CT_MAX_FUNCS];
+	/* the noff functions whose probes are off, each behind those that are called inside of
+	 * it */
+	uint16_t off[CT_MAX_FUNCS];
+	int noff;
+	struct place *places; /* nplaces of them, as many as there are entries in use */
+	size_t nplaces;
+	struct keyed pairs, processes;
+	uint64_t pair_ns, tick_ns, random;
+	int timer;
+	bool any, any_off, open, stopped, broken;
+	uint64_t opened_ns, next_ns, stretch_ns, stretch_end_ns;
+};
+
+/* The kernel adds up what another process runs at each of its ticks (thread_group_cputime()
+ * brings the caller's threads alone up to date). The coarse clock has a tick's resolution. */
+static uint64_t tick(void)
+{
+	struct timespec ts;
+
+	return clock_getres(CLOCK_MONOTONIC_COARSE, &ts)
+		       ? 10000000
+		       : (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+struct sampler *sampler_open(const struct capture_plan *plan, const struct sampler_maps *maps,
+			     const struct sampler_hooks *hooks, uint64_t pair_ns)
+{
+	struct sampler *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->m = *maps;
+	s->hooks = *hooks;
+	s->pair_ns = pair_ns;
+	s->tick_ns = tick();
+	s->stretch_ns = FIRST_STRETCH_NS;
+	keyed_open(&s->pairs, sizeof(struct pair), sizeof(((struct pair *)0)->key), PAIRS_MAX);
+	keyed_open(&s->processes, sizeof(struct runner), sizeof(struct ct_progress_key), PAIRS_MAX);
+	if (getrandom(&s->random, sizeof(s->random), GRND_NONBLOCK) != sizeof(s->random))
+		s->random = now_ns();
+	s->random |= 1;
+	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
+		s->shown[i] = plan_has(plan->shown, i);
+		s->may[i] = api_funcs[i].class == API_QUERY && plan_has(plan->shown, i) &&
+			    !plan_has(plan->named, i) && !plan_has(plan->awaited, i) &&
+			    !plan->keep_chatty && !plan->failed_only &&
+			    !(api_funcs[i].flags & CT_S_ALWAYS);
+	}
+	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (s->timer >= 0)
+		return s;
+	sampler_close(s);
+	return NULL;
+}
+
+void sampler_close(struct sampler *s)
+{
+	if (!s)
+		return;
+	if (s->timer >= 0)
+		close(s->timer);
+	keyed_close(&s->pairs);
+	keyed_close(&s->processes);
+	free(s->places);
+	free(s);
+}
+
+int sampler_fd(const struct sampler *s)
+{
+	return s->timer;
+}
+
+bool sampler_may(const struct sampler *s, uint32_t func)
+{
+	return func < CT_MAX_FUNCS && s->may[func];
+}
+
+bool sampler_any(const struct sampler *s)
+{
+	return s->any;
+}
+
+uint64_t sampler_since(const struct sampler *s, uint32_t func)
+{
+	return func < CT_MAX_FUNCS ? s->funcs[func].counted_ns : 0;
+}
+
+uint32_t sampler_windows(const struct sampler *s, uint32_t func)
+{
+	return func < CT_MAX_FUNCS ? s->funcs[func].n : 0;
+}
+
+static void set_state(struct sampler *s, uint32_t func, enum ct_sampled state)
+{
+	__atomic_store_n(&s->m.sampled[func], (uint8_t)state, __ATOMIC_RELEASE);
+}
+
+/* ---- what the kernel side has ---- */
+
+/* The place of an entry, which starts anew when the entry is another one's. NULL: no memory. */
+static struct place *place_at(struct sampler *s, size_t at)
+{
+	struct place *more, *p;
+
+	if (at >= s->m.entries_max)
+		return NULL;
+	if (at >= s->nplaces) {
+		size_t n = (at + 1024) & ~(size_t)1023;
+
+		more = realloc(s->places, n * sizeof(*more));
+		if (!more)
+			return NULL;
+		memset(more + s->nplaces, 0, (n - s->nplaces) * sizeof(*more));
+		s->places = more;
+		s->nplaces = n;
+	}
+	p = &s->places[at];
+	if (memcmp(&p->key, &s->m.entries[at].key, sizeof(p->key)))
+		*p = (struct place){ .key = s->m.entries[at].key };
+	return p;
+}
+
+static size_t used_entries(const struct sampler *s)
+{
+	uint64_t n = __atomic_load_n(s->m.used, __ATOMIC_ACQUIRE);
+
+	return n < s->m.entries_max ? n : s->m.entries_max;
+}
+
+static uint64_t calls_at(const struct sampler *s, size_t at)
+{
+	return ((const volatile struct ct_entry *)&s->m.entries[at])->n.calls;
+}
+
+/* What was counted of an entry since it was read last. */
+struct counted {
+	double calls, timed, ns;
+};
+static struct counted count_since(const struct sampler *s, size_t at, struct place *p)
+{
+	const volatile struct ct_sums *n =
+		&((const volatile struct ct_entry *)&s->m.entries[at])->n;
+	uint64_t calls = n->calls, timed = n->timed, ns = n->ns;
+	struct counted c = { (double)(calls - p->last), (double)(timed - p->last_timed),
+			     (double)(ns - p->last_ns) };
+
+	p->last = calls;
+	p->last_timed = timed;
+	p->last_ns = ns;
+	return c;
+}
+
+/* What a process has worked so far. A process of another pid namespace is measured by time. */
+static uint64_t work_of(uint32_t pid)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (clock_getcpuclockid((pid_t)pid, &clock) || clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static struct runner *runner_get(struct sampler *s, uint32_t tgid, uint32_t start)
+{
+	struct ct_progress_key key = { tgid, start };
+	bool made;
+
+	return keyed_get(&s->processes, &key, &made);
+}
+
+/* What each process has worked. One that has ended keeps what it had. */
+static void read_work(struct sampler *s, bool opening)
+{
+	for (size_t i = 0, n = used_entries(s); i < n; i++) {
+		const struct ct_tally_key *key = &s->m.entries[i].key;
+
+		if (key->tgid && key->func < CT_MAX_FUNCS && s->funcs[key->func].counted_ns)
+			runner_get(s, key->tgid, key->start);
+	}
+	for (size_t i = 0; i < s->processes.n; i++) {
+		struct runner *r = keyed_at(&s->processes, i);
+		uint64_t work = work_of(r->key.tgid);
+
+		if (work > r->work) {
+			uint64_t now = now_ns();
+
+			if (r->work && now - r->work_at_ns >= PACE_NS)
+				r->pace = fmax(r->pace, (double)(work - r->work) /
+								(double)(now - r->work_at_ns));
+			r->work = work;
+			r->work_at_ns = now;
+		}
+		if (opening)
+			r->work_open = r->work;
+	}
+}
+
+/* How many calls of other functions each process has made, and what it has worked. */
+static void read_progress(struct sampler *s, bool opening)
+{
+	struct ct_progress_key keys[BATCH], in = { 0 }, out = { 0 };
+	uint64_t values[BATCH];
+	bool first = true;
+	int err;
+
+	do {
+		uint32_t n = BATCH;
+
+		err = bpf_map_lookup_batch(s->m.progress_fd, first ? NULL : &in, &out, keys, values,
+					   &n, NULL);
+		if (err && err != -ENOENT)
+			break;
+		for (uint32_t i = 0; i < n; i++) {
+			struct runner *p = runner_get(s, keys[i].tgid, keys[i].start);
+
+			if (!p)
+				continue;
+			p->refs = values[i];
+			if (opening)
+				p->refs_open = values[i];
+		}
+		in = out;
+		first = false;
+	} while (!err);
+	read_work(s, opening);
+}
+
+static struct runner *process_of(const struct sampler *s, uint32_t tgid, uint32_t start)
+{
+	struct ct_progress_key key = { tgid, start };
+
+	return keyed_find(&s->processes, &key);
+}
+
+static uint64_t runner_work(const struct sampler *s, const struct ct_tally_key *key)
+{
+	const struct runner *r = process_of(s, key->tgid, key->start);
+
+	return r ? r->work : 0;
+}
+
+/* ---- functions that are sampled ---- */
+
+void sampler_notice(struct sampler *s, uint32_t func, uint32_t pid)
+{
+	struct function *f = &s->funcs[func];
+
+	if (s->stopped || !sampler_may(s, func) || f->counted_ns)
+		return;
+	s->any = true;
+	*s->m.sampling = true;
+	f->counted_ns = now_ns();
+	f->noticed_pid = pid;
+	f->noticed_work = work_of(pid);
+	set_state(s, func, CT_SAMPLED_COUNTED);
+	read_work(s, false);
+	for (size_t i = 0; i < used_entries(s); i++) {
+		struct place *p = s->m.entries[i].key.func == func ? place_at(s, i) : NULL;
+
+		if (!p)
+			continue;
+		p->begun = p->last = calls_at(s, i);
+		p->work_begun = runner_work(s, &p->key);
+	}
+}
+
+void sampler_look(struct sampler *s, sampler_calls_fn fn, void *ctx)
+{
+	uint64_t now = now_ns();
+
+	for (size_t i = 0, n = used_entries(s); i < n && !s->stopped; i++) {
+		uint32_t func = s->m.entries[i].key.func;
+		struct place *p =
+			sampler_may(s, func) && !s->funcs[func].counted_ns ? place_at(s, i) : NULL;
+		uint64_t calls = p ? calls_at(s, i) : 0, before = p ? p->last : 0;
+
+		if (calls <= before)
+			continue;
+		p->last = calls;
+		fn(ctx, p->key.tgid, func, calls - before, now);
+	}
+}
+
+/* The probes of these go. What is called inside of them, and may, goes with them. */
+static void add_inside(struct sampler *s, uint64_t *funcs)
+{
+	for (int f = 0; f < api_nfuncs && f < CT_MAX_FUNCS; f++) {
+		for (int i = 0; plan_has(funcs, f) && i < CT_INSIDE_MAX; i++) {
+			int inner = (int)s->m.inside[f][i].func - 1;
+
+			if (inner >= 0 && s->m.inside[f][i].calls >= INSIDE_MIN &&
+			    sampler_may(s, (uint32_t)inner) && !s->funcs[inner].off_ns)
+				plan_add(funcs, inner);
+		}
+	}
+}
+
+static void begin_pairs(struct sampler *s, uint32_t func)
+{
+	for (size_t i = 0; i < s->processes.n; i++) {
+		const struct runner *p = keyed_at(&s->processes, i);
+		struct pair want = { .key = { p->key.tgid, p->key.start, func } }, *pair;
+		bool made;
+
+		pair = keyed_get(&s->pairs, &want.key, &made);
+		if (!pair)
+			continue;
+		pair->refs_begun = p->refs;
+		pair->work_begun = p->work;
+	}
+}
+
+/* Appends a function to those that are off, behind those of them that are called inside of it.
+ * `left` has the ones to append. */
+static void append_off(struct sampler *s, int func, uint64_t *left)
+{
+	plan_remove(left, func);
+	for (int i = 0; i < CT_INSIDE_MAX; i++) {
+		int inner = (int)s->m.inside[func][i].func - 1;
+
+		if (inner >= 0 && inner < CT_MAX_FUNCS && plan_has(left, inner))
+			append_off(s, inner, left);
+	}
+	s->off[s->noff++] = (uint16_t)func;
+}
+
+/* These join those that are off. */
+static void order_off(struct sampler *s, const uint64_t *funcs)
+{
+	uint64_t left[PLAN_WORDS];
+
+	memcpy(left, funcs, sizeof(left));
+	for (int i = 0; i < s->noff; i++)
+		plan_add(left, s->off[i]);
+	s->noff = 0;
+	for (int f = 0; f < CT_MAX_FUNCS; f++)
+		if (plan_has(left, f))
+			append_off(s, f, left);
+}
+
+/* While the calls of an outer function are not followed, those inside of it look as if the
+ * program had made them: the inner functions are closed before the outer one and opened behind
+ * it, and nothing else is done in between. */
+static void close_all(struct sampler *s)
+{
+	for (int i = 0; i < s->noff; i++)
+		set_state(s, s->off[i], CT_SAMPLED_OFF);
+}
+
+/* Is it called inside of another one that is off? */
+static bool is_inside(const struct sampler *s, uint16_t func)
+{
+	for (int i = 0; i < s->noff; i++)
+		for (int j = 0; j < CT_INSIDE_MAX; j++)
+			if (s->m.inside[s->off[i]][j].func == func + 1u)
+				return true;
+	return false;
+}
+
+static void open_all(struct sampler *s)
+{
+	__atomic_store_n(s->m.window, *s->m.window + 1, __ATOMIC_RELEASE);
+	for (int i = s->noff - 1; i >= 0; i--)
+		set_state(s, s->off[i],
+			  is_inside(s, s->off[i]) ? CT_SAMPLED_INSIDE : CT_SAMPLED_COUNTED);
+}
+
+static void begin_off(struct sampler *s, uint32_t func, uint64_t now)
+{
+	struct function *f = &s->funcs[func];
+
+	f->off_ns = now;
+	if (!f->counted_ns)
+		f->counted_ns = now;
+	for (size_t i = 0; i < used_entries(s); i++) {
+		struct place *p = s->m.entries[i].key.func == func ? place_at(s, i) : NULL;
+		uint64_t worked;
+
+		if (!p)
+			continue;
+		count_since(s, i, p);
+		worked = runner_work(s, &p->key);
+		/* its calls were not counted before it was noticed: it has its entry since then
+		 * alone */
+		if (!p->work_begun && p->key.tgid == f->noticed_pid)
+			p->work_begun = f->noticed_work;
+		if (worked > p->work_begun && p->work_begun)
+			p->rate = (double)(p->last - p->begun) / (double)(worked - p->work_begun);
+	}
+	begin_pairs(s, func);
+}
+
+/* Was each of its calls counted for long enough? */
+static bool is_counted_out(const struct function *f, uint64_t now)
+{
+	uint64_t work = work_of(f->noticed_pid);
+
+	if (now - f->counted_ns < SAMPLER_COUNT_NS)
+		return false;
+	return !work || work - f->noticed_work >= SAMPLER_COUNT_NS ||
+	       now - f->counted_ns >= SAMPLER_COUNT_MAX_NS;
+}
+
+/* Is something called inside of it whose probe has to stay? Its calls would then look as if the
+ * program had made them. */
+static bool must_stay(const struct sampler *s, uint32_t func)
+{
+	for (int i = 0; i < CT_INSIDE_MAX; i++) {
+		uint32_t inner = s->m.inside[func][i].func - 1;
+
+		if (inner < CT_MAX_FUNCS && s->m.inside[func][i].calls >= INSIDE_MIN &&
+		    s->shown[inner] && !sampler_may(s, inner))
+			return true;
+	}
+	return false;
+}
+
+/* Those whose time of being counted is over, together: their links are made anew once. */
+static void turn_off(struct sampler *s, uint64_t now)
+{
+	uint64_t funcs[PLAN_WORDS] = { 0 };
+	bool any = false;
+
+	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++) {
+		if (!s->funcs[f].counted_ns || s->funcs[f].off_ns ||
+		    !is_counted_out(&s->funcs[f], now) || must_stay(s, f))
+			continue;
+		plan_add(funcs, (int)f);
+		any = true;
+	}
+	if (!any)
+		return;
+	add_inside(s, funcs);
+	order_off(s, funcs);
+	read_progress(s, false);
+	now = now_ns();
+	close_all(s);
+	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++)
+		if (plan_has(funcs, (int)f))
+			begin_off(s, f, now);
+	s->any_off = true;
+	s->hooks.off(s->hooks.ctx, funcs);
+	/* the windows begin anew, close together: little is known of what joins them */
+	s->stretch_ns = FIRST_STRETCH_NS;
+	s->next_ns = s->stretch_end_ns = 0;
+}
+
+/* ---- windows ---- */
+
+static double uniform(struct sampler *s)
+{
+	s->random ^= s->random << 13;
+	s->random ^= s->random >> 7;
+	s->random ^= s->random << 17;
+	return (double)(s->random >> 11) / 9007199254740992.0;
+}
+
+/* The next window's begin: anywhere in the next stretch. */
+static void choose_next(struct sampler *s, uint64_t now)
+{
+	uint64_t begin = s->stretch_end_ns > now ? s->stretch_end_ns : now;
+
+	s->next_ns = begin + (uint64_t)(uniform(s) * (double)(s->stretch_ns - SAMPLER_WINDOW_NS));
+	s->stretch_end_ns = begin + s->stretch_ns;
+	if (s->stretch_ns < SAMPLER_STRETCH_NS)
+		s->stretch_ns *= 2;
+}
+
+static void open_window(struct sampler *s)
+{
+	s->broken = !s->hooks.open(s->hooks.ctx);
+	if (s->broken)
+		return;
+	read_progress(s, true);
+	s->open = true;
+	s->opened_ns = now_ns();
+	open_all(s);
+}
+
+/* What the window saw of each process, and how much of it beside. */
+static void take_pairs(struct sampler *s)
+{
+	for (size_t i = 0; i < s->processes.n; i++) {
+		struct runner *p = keyed_at(&s->processes, i);
+		double r = (double)(p->refs - p->refs_open), w = (double)(p->work - p->work_open);
+
+		p->hits += r;
+		p->windows += w;
+		for (uint32_t f = 0; f < CT_MAX_FUNCS; f++) {
+			struct pair want = { .key = { p->key.tgid, p->key.start, f } }, *pair;
+			bool made;
+
+			pair = s->funcs[f].off_ns ? keyed_get(&s->pairs, &want.key, &made) : NULL;
+			if (!pair || pair->ended)
+				continue;
+			/* a process that began later did nothing in the windows before */
+			if (made)
+				pair->n = s->funcs[f].n;
+			pair->n++;
+			pair->r += r;
+			pair->rr += r * r;
+			pair->w += w;
+			pair->ww += w * w;
+		}
+	}
+}
+
+static void take_places(struct sampler *s)
+{
+	for (size_t i = 0, n = used_entries(s); i < n; i++) {
+		uint32_t func = s->m.entries[i].key.func;
+		struct place *p = func < CT_MAX_FUNCS && s->funcs[func].off_ns ? place_at(s, i)
+									       : NULL;
+		struct runner *process;
+		struct counted c;
+		double x, r, w;
+
+		if (!p)
+			continue;
+		c = count_since(s, i, p);
+		x = c.calls;
+		process = process_of(s, p->key.tgid, p->key.start);
+		if (!process)
+			continue;
+		r = (double)(process->refs - process->refs_open);
+		w = (double)(process->work - process->work_open);
+		process->hits += x;
+		process->timed += c.timed;
+		process->spent += c.ns;
+		p->x += x;
+		p->xx += x * x;
+		p->xr += x * r;
+		p->xw += x * w;
+	}
+}
+
+static void close_window(struct sampler *s)
+{
+	close_all(s);
+	read_progress(s, false);
+	s->hooks.close(s->hooks.ctx);
+	s->open = false;
+	take_places(s);
+	take_pairs(s);
+	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++)
+		s->funcs[f].n += s->funcs[f].off_ns != 0;
+}
+
+static void set_timer(struct sampler *s, uint64_t now)
+{
+	struct itimerspec at = { 0 };
+	uint64_t next = s->open			   ? s->opened_ns + SAMPLER_WINDOW_NS
+			: s->any_off && !s->broken ? s->next_ns
+						   : 0;
+
+	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++) {
+		bool goes = s->funcs[f].counted_ns && !s->funcs[f].off_ns && !must_stay(s, f);
+		uint64_t off = goes ? s->funcs[f].counted_ns + SAMPLER_COUNT_NS : 0;
+
+		if (off && off < now + CHECK_NS)
+			off = now + CHECK_NS;
+		next = off && (!next || off < next) ? off : next;
+	}
+	if (next && next <= now)
+		next = now + 1;
+	at.it_value.tv_sec = (time_t)(next / 1000000000);
+	at.it_value.tv_nsec = (long)(next % 1000000000);
+	timerfd_settime(s->timer, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+void sampler_step(struct sampler *s)
+{
+	uint64_t now, fired;
+
+	if (!s->any || s->stopped)
+		return;
+	if (read(s->timer, &fired, sizeof(fired)) < 0)
+		fired = 0;
+	now = now_ns();
+	if (s->open && now - s->opened_ns >= SAMPLER_WINDOW_NS)
+		close_window(s);
+	if (!s->open) {
+		turn_off(s, now);
+		now = now_ns();
+		if (s->any_off && !s->broken && !s->next_ns)
+			choose_next(s, now);
+		if (s->any_off && !s->broken && now >= s->next_ns) {
+			open_window(s);
+			choose_next(s, now_ns());
+		}
+	}
+	set_timer(s, now_ns());
+}
+
+/* ---- ends ---- */
+
+void sampler_ended(struct sampler *s, uint32_t pid, uint64_t at_ns)
+{
+	if (!s->any)
+		return;
+	read_progress(s, false);
+	for (size_t i = 0; i < s->pairs.n; i++) {
+		struct pair *p = keyed_at(&s->pairs, i);
+		const struct runner *process;
+
+		if (p->key.tgid != pid || p->ended)
+			continue;
+		process = process_of(s, p->key.tgid, p->key.start);
+		p->ended = true;
+		p->refs_end = process ? process->refs : p->refs_begun;
+		/* its clock is gone: it may have worked until it ended, with all its threads */
+		p->work_end = p->work_most = process ? process->work : p->work_begun;
+		if (process && at_ns > process->work_at_ns)
+			p->work_most += (uint64_t)((double)(at_ns - process->work_at_ns) *
+						   fmax(process->pace * PACE_DOUBT, 1));
+	}
+}
+
+void sampler_stop(struct sampler *s)
+{
+	if (!s || s->stopped)
+		return;
+	if (s->open)
+		close_window(s);
+	read_progress(s, false);
+	s->stopped = true;
+}
+
+/* ---- what went by unseen ---- */
+
+void sampler_refresh(struct sampler *s)
+{
+	if (s->any && !s->stopped)
+		read_progress(s, false);
+}
+
+struct ct_estimated sampler_unseen(struct sampler *s, uint32_t at)
+{
+	const struct ct_tally_key *key = &s->m.entries[at].key;
+	const struct function *f = &s->funcs[key->func & (CT_MAX_FUNCS - 1)];
+	struct pair want = { .key = { key->tgid, key->start, key->func } };
+	const struct runner *process;
+	struct estimator_windows windows;
+	struct estimator_rest rest;
+	const struct pair *pair;
+	const struct place *p;
+
+	p = f->off_ns ? place_at(s, at) : NULL;
+	pair = keyed_find(&s->pairs, &want.key);
+	process = process_of(s, key->tgid, key->start);
+	if (!p || !process)
+		return (struct ct_estimated){ 0 };
+	windows = (struct estimator_windows){ .n = pair ? pair->n : f->n,
+					      .x = p->x,
+					      .xx = p->xx,
+					      .xr = p->xr,
+					      .xw = p->xw,
+					      .r = pair ? pair->r : 0,
+					      .rr = pair ? pair->rr : 0,
+					      .w = pair ? pair->w : 0,
+					      .ww = pair ? pair->ww : 0 };
+	rest = (struct estimator_rest){ .rate = p->rate,
+					.called = p->last > 0,
+					.r = -1,
+					.ns = (double)process->work,
+					.most_ns = (double)process->work,
+					.hits = process->hits,
+					.window_ns = process->windows,
+					.timed = process->timed,
+					.spent_ns = process->spent,
+					.tick_ns = (double)s->tick_ns,
+					.pair_ns = (double)s->pair_ns };
+	if (pair) {
+		rest.ns = (double)((pair->ended ? pair->work_end : process->work) -
+				   pair->work_begun) -
+			  pair->w;
+		rest.most_ns =
+			rest.ns + (pair->ended ? (double)(pair->work_most - pair->work_end) : 0);
+		rest.r = (double)((pair->ended ? pair->refs_end : process->refs) -
+				  pair->refs_begun) -
+			 pair->r;
+	}
+	return estimator_estimate(&windows, &rest);
+}

@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * attach.c - decides what goes into a set of links (one set per file, group and process), asks
+ * links_*.c to make it, and takes everything off again.
+ *
+ * Two groups per file: class QUERY, from which functions can be taken off, and the rest, which
+ * is never re-linked, so that a call that blocks never loses its return. What was taken off
+ * comes back for short windows, in sets of its own (sampler.h). Closing one link waits for an
+ * RCU grace period or two; hence all are closed in parallel.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../api/api.h"
+#include "../../util/msg.h"
+#include "links.h"
+
+#define CLOSE_THREADS 128
+#define CLOSE_STACK (64 * 1024)
+#define LINGER_US 200000 /* of replaced links, for the calls in flight */
+/* likewise of those of a window: queries are short, and the probes cost as long as they are
+ * there */
+#define WINDOW_LINGER_US 2000
+
+struct file_set {
+	struct link_set links;
+	struct elf_probe *probes;
+	int nprobes;
+	pid_t pid;
+	enum attach_kind kind;
+	unsigned generation;
+	bool query, entry_only;
+	bool window; /* of functions that were taken off: there while a window is open */
+};
+
+struct attach_file {
+	struct file_set *sets;
+	int nsets;
+	pid_t *pids; /* for whom it was attached: processes, or 0 */
+	int npids;
+};
+
+struct attach {
+	enum attach_kind kind;
+	struct attach_progs progs;
+	const struct capture_plan *plan;
+	struct probe_file **files;
+	int nfiles;
+	uint64_t muted[PLAN_WORDS]; /* functions taken off again */
+	bool sessions;		    /* no plain pairs where sessions are to be had */
+	unsigned generation;	    /* of the links of windows: each newer than all before */
+};
+
+/* ---- attaching ---- */
+
+int attach_open(struct attach **out, enum attach_kind kind, const struct attach_progs *progs,
+		const struct capture_plan *plan)
+{
+	struct attach *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return -ENOMEM;
+	a->kind = kind;
+	a->progs = *progs;
+	a->plan = plan;
+	*out = a;
+	return 0;
+}
+
+static struct file_set *add_set(struct attach_file *af)
+{
+	struct file_set *sets = realloc(af->sets, (af->nsets + 1) * sizeof(*sets));
+
+	if (!sets)
+		return NULL;
+	af->sets = sets;
+	memset(&sets[af->nsets], 0, sizeof(*sets));
+	return &sets[af->nsets++];
+}
+
+struct group {
+	struct attach *a;
+	struct attach_file *af;
+	struct probe_file *f;
+	pid_t pid;
+	enum attach_kind kind;
+	bool query, entry_only, window;
+	int nbad;
+	const char *bad_name;
+	int bad_err;
+};
+
+/* Attaches probes[0..n): in one set, or, where one of them spoils it, in as few as it takes to
+ * leave that one out. */
+static int attach_range(struct group *g, struct elf_probe *probes, int n)
+{
+	struct link_target t = { .file_fd = g->f->fd,
+				 .probes = probes,
+				 .nprobes = n,
+				 .pid = g->pid,
+				 .entry_only = g->entry_only,
+				 .generation = g->window ? g->a->generation : 0 };
+	struct file_set *set;
+	struct link_set links;
+	int err, bad;
+
+	if (!n)
+		return 0;
+	err = links_make(g->kind, &g->a->progs, &t, &links, &bad);
+	if (!err) {
+		set = add_set(g->af);
+		if (!set) {
+			links_close(&links);
+			return -ENOMEM;
+		}
+		set->links = links;
+		set->pid = g->pid;
+		set->query = g->query;
+		set->kind = g->kind;
+		set->entry_only = g->entry_only;
+		set->window = g->window;
+		set->generation = t.generation;
+		set->probes = calloc(n, sizeof(*probes));
+		if (!set->probes)
+			return -ENOMEM;
+		memcpy(set->probes, probes, n * sizeof(*probes));
+		set->nprobes = n;
+		g->f->attached += g->window ? 0 : n;
+		return 0;
+	}
+	/* The process is gone, or we are out of something: no probe is to blame. */
+	if (err == -ESRCH || err == -ENOMEM || err == -EMFILE || err == -EPERM || err == -EACCES)
+		return err;
+	if (n == 1) {
+		if (!g->nbad++) {
+			g->bad_name = api_funcs[probes->func].name;
+			g->bad_err = err;
+		}
+		return 0;
+	}
+	if (bad < 0 || bad >= n)
+		bad = n / 2;
+	else if (bad == 0)
+		bad = 1;
+	err = attach_range(g, probes, bad);
+	return err ? err : attach_range(g, probes + bad, n - bad);
+}
+
+/*
+ * Where session links are to be had, are they the better ones for this file? A session spares a
+ * call the return probe that it does not need: a driver call inside a runtime call, and any call
+ * of a process that is not traced. For a call that does need it, a plain pair is a tenth cheaper
+ * (docs/benchmarks.md).
+ */
+static enum attach_kind kind_for(const struct attach *a, const struct probe_file *f, pid_t pid)
+{
+	const struct capture_plan *plan = a->plan;
+	bool others = !pid && (plan->npids || plan->cmd || plan->cgroup_id);
+
+	if (a->kind != ATTACH_SESSION || a->progs.entry_fd < 0 || a->sessions || others ||
+	    f->scan.role == ELF_DRIVER)
+		return a->kind;
+	return ATTACH_MULTI;
+}
+
+/* Must be spared a return probe. A session's entry program sees to that itself. */
+static bool wants_no_return(enum attach_kind kind, const struct elf_probe *p)
+{
+	return kind != ATTACH_SESSION &&
+	       (api_funcs[p->func].flags & (CT_S_CALLBACK | API_ENTRY_ONLY));
+}
+
+/* window: of the functions that were taken off, and not of the others. */
+static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool query,
+			bool calls_back, bool window)
+{
+	struct group g = { .a = a,
+			   .f = f,
+			   .af = f->attach,
+			   .pid = pid,
+			   .query = query,
+			   .kind = kind_for(a, f, pid),
+			   .entry_only = a->plan->no_return || calls_back,
+			   .window = window };
+	struct elf_probe *probes = calloc(f->scan.nprobes + 1, sizeof(*probes));
+	int i, n = 0, can, err;
+
+	if (!probes)
+		return -ENOMEM;
+	for (i = 0; i < f->scan.nprobes; i++) {
+		const struct elf_probe *p = &f->scan.probes[i];
+
+		if (p->query != query || wants_no_return(g.kind, p) != calls_back ||
+		    plan_has(a->muted, p->func) != window)
+			continue;
+		if (a->kind == ATTACH_PERF && (query || api_funcs[p->func].class == API_INTERNAL))
+			continue;
+		/* One bad offset fails a whole link, or never fires. */
+		can = p->offset ? elf_can_probe(f->fd, p->offset) : 0;
+		if (can <= 0) {
+			g.bad_name = api_funcs[p->func].name;
+			g.bad_err = can ? can : -EOPNOTSUPP;
+			g.nbad++;
+			continue;
+		}
+		probes[n++] = *p;
+	}
+	err = attach_range(&g, probes, n);
+	if (!err && g.nbad && !window)
+		msg_warn("%s: %s%s cannot carry a probe (%s) and will not be seen", f->path,
+			 g.bad_name, g.nbad > 1 ? " and others" : "", strerror(-g.bad_err));
+	free(probes);
+	return err;
+}
+
+static int remember_pid(struct attach_file *af, pid_t pid)
+{
+	pid_t *pids = realloc(af->pids, (af->npids + 1) * sizeof(*pids));
+
+	if (!pids)
+		return -ENOMEM;
+	af->pids = pids;
+	af->pids[af->npids++] = pid;
+	return 0;
+}
+
+int attach_file(struct attach *a, struct probe_file *f, pid_t pid)
+{
+	struct probe_file **files;
+	int group, err = 0;
+
+	if (!f->attach) {
+		files = realloc(a->files, (a->nfiles + 1) * sizeof(*files));
+		if (!files)
+			return -ENOMEM;
+		a->files = files;
+		f->attach = calloc(1, sizeof(struct attach_file));
+		if (!f->attach)
+			return -ENOMEM;
+		files[a->nfiles++] = f;
+	}
+	err = remember_pid(f->attach, pid);
+	for (group = 0; group < 4 && !err; group++)
+		err = attach_group(a, f, pid, group & 1, group & 2, false);
+	if (err && f->attached <= 0)
+		f->attached = err;
+	return err;
+}
+
+/* The links of one set, by its kind. */
+static unsigned set_cost(enum attach_kind kind, unsigned nprobes, bool entry_only)
+{
+	unsigned each = kind == ATTACH_SESSION || entry_only ? 1 : 2;
+
+	return kind == ATTACH_PERF ? each * nprobes : nprobes ? each : 0;
+}
+
+unsigned attach_cost(const struct attach *a, const struct probe_file *f, int npids)
+{
+	unsigned probes[2][2] = { { 0 } }, held = 0, cost = 0;
+	const struct attach_file *af = f->attach;
+	enum attach_kind kind = kind_for(a, f, npids);
+
+	for (int i = 0; i < f->scan.nprobes; i++) {
+		const struct elf_probe *p = &f->scan.probes[i];
+
+		if (a->kind == ATTACH_PERF &&
+		    (p->query || api_funcs[p->func].class == API_INTERNAL))
+			continue;
+		probes[p->query][wants_no_return(kind, p)]++;
+	}
+	/* What is of class QUERY is replaced now and then: there are old links beside the new ones. */
+	for (int query = 0; query < 2; query++)
+		for (int calls_back = 0; calls_back < 2; calls_back++)
+			cost += (query ? 2 : 1) * set_cost(kind, probes[query][calls_back],
+							   a->plan->no_return || calls_back);
+	for (int i = 0; af && i < af->nsets; i++)
+		held += (unsigned)af->sets[i].links.nfds;
+	cost *= (unsigned)(npids ? npids : 1);
+	return held > cost ? held : cost;
+}
+
+static int take_off(struct attach *a, struct probe_file *f, const uint64_t *funcs)
+{
+	struct attach_file *af = f->attach;
+	int i, j, n, muted = 0, err, bad;
+
+	err = probe_file_open(f);
+	if (err && af)
+		msg_verb("%s: it cannot be opened again: %s", f->path, strerror(-err));
+	for (i = 0; af && i < af->nsets; i++) {
+		struct file_set *set = &af->sets[i];
+		struct link_target t = { .file_fd = f->fd,
+					 .probes = set->probes,
+					 .pid = set->pid,
+					 .entry_only = set->entry_only };
+		struct link_set old = set->links;
+
+		if (!set->query || set->window)
+			continue;
+		for (j = n = 0; j < set->nprobes; j++)
+			if (!plan_has(funcs, set->probes[j].func))
+				set->probes[n++] = set->probes[j];
+		if (n == set->nprobes)
+			continue;
+		muted += set->nprobes - n;
+		a->generation = set->generation + 1 > a->generation ? set->generation + 1
+								    : a->generation;
+		f->attached -= set->nprobes - n;
+		set->nprobes = t.nprobes = n;
+		t.generation = ++set->generation;
+		memset(&set->links, 0, sizeof(set->links));
+		/* The new link first, then the old one goes, once the calls that it saw begin
+		 * have returned (a session's return is lost with its link): no call of the
+		 * others is missed. */
+		if (n) {
+			err = links_make(set->kind, &a->progs, &t, &set->links, &bad);
+			if (err)
+				msg_warn(
+					"%s: class query is no longer seen: re-linking failed (%s)",
+					f->path, strerror(-err));
+		}
+		if (set->kind == ATTACH_SESSION || set->kind == ATTACH_MULTI)
+			links_close_later(&old, LINGER_US);
+		else
+			links_close(&old);
+	}
+	probe_file_shut(f);
+	return muted;
+}
+
+/* Links of this kind in the place of a set's own. The kernel side prefers the newer of two links
+ * on one place. */
+static int make_anew(struct attach *a, struct probe_file *f, struct file_set *set,
+		     enum attach_kind kind, unsigned linger_us)
+{
+	struct link_target t = { .file_fd = f->fd,
+				 .probes = set->probes,
+				 .nprobes = set->nprobes,
+				 .pid = set->pid,
+				 .generation = set->generation + 1,
+				 .entry_only = set->entry_only };
+	struct link_set links;
+	int bad, err = links_make(kind, &a->progs, &t, &links, &bad);
+
+	if (err)
+		return err;
+	links_close_later(&set->links, linger_us);
+	set->links = links;
+	set->kind = kind;
+	set->generation++;
+	return 0;
+}
+
+/* The file is open while links are made. */
+static int open_and_make_anew(struct attach *a, struct probe_file *f, struct file_set *set,
+			      enum attach_kind kind, unsigned linger_us)
+{
+	int err = probe_file_open(f);
+
+	if (!err)
+		err = make_anew(a, f, set, kind, linger_us);
+	probe_file_shut(f);
+	return err;
+}
+
+static void make_session(struct attach *a, struct probe_file *f, struct file_set *set)
+{
+	int err = open_and_make_anew(a, f, set, ATTACH_SESSION, LINGER_US);
+
+	if (err)
+		msg_warn("%s: its plain probes cannot be replaced (%s): a program that calls CUDA "
+			 "in a signal's handler, on a stack of its "
+			 "own, may end by SIGILL; --no-return is safe",
+			 f->path, strerror(-err));
+}
+
+void attach_sessions(struct attach *a)
+{
+	if (a->kind != ATTACH_SESSION || a->sessions)
+		return;
+	a->sessions = true;
+	for (int i = 0; i < a->nfiles; i++) {
+		struct attach_file *af = a->files[i]->attach;
+
+		for (int j = 0; j < af->nsets; j++)
+			if (af->sets[j].kind == ATTACH_MULTI && !af->sets[j].entry_only &&
+			    af->sets[j].nprobes)
+				make_session(a, a->files[i], &af->sets[j]);
+	}
+}
+
+int attach_anew(struct attach *a, struct probe_file *f, pid_t pid)
+{
+	struct attach_file *af = f->attach;
+	int err = 0;
+
+	for (int i = 0; af && i < af->nsets; i++) {
+		int e = 0;
+
+		if (af->sets[i].pid == pid && af->sets[i].nprobes)
+			e = open_and_make_anew(a, f, &af->sets[i], af->sets[i].kind, 0);
+		err = err ? err : e;
+	}
+	return err;
+}
+
+int attach_off(struct attach *a, const uint64_t *funcs)
+{
+	int off = 0;
+
+	for (int i = 0; i < PLAN_WORDS; i++)
+		a->muted[i] |= funcs[i];
+	for (int i = 0; i < a->nfiles; i++)
+		off += take_off(a, a->files[i], funcs);
+	return off;
+}
+
+bool attach_windows(const struct attach *a)
+{
+	return a->kind == ATTACH_SESSION || a->kind == ATTACH_MULTI;
+}
+
+int attach_window_open(struct attach *a)
+{
+	int err = 0;
+
+	a->generation++;
+	for (int i = 0; i < a->nfiles && !err; i++) {
+		struct attach_file *af = a->files[i]->attach;
+
+		if (probe_file_open(a->files[i]))
+			continue; /* nobody maps it any more */
+		for (int j = 0; j < af->npids && !err; j++) {
+			for (int calls_back = 0; calls_back < 2 && !err; calls_back++)
+				err = attach_group(a, a->files[i], af->pids[j], true, calls_back,
+						   true);
+			err = err == -ESRCH ? 0 : err; /* that process is gone */
+		}
+		probe_file_shut(a->files[i]);
+	}
+	if (err)
+		attach_window_close(a);
+	return err;
+}
+
+void attach_window_close(struct attach *a)
+{
+	for (int i = 0; i < a->nfiles; i++) {
+		struct attach_file *af = a->files[i]->attach;
+		int kept = 0;
+
+		for (int j = 0; j < af->nsets; j++) {
+			if (!af->sets[j].window) {
+				af->sets[kept++] = af->sets[j];
+				continue;
+			}
+			links_close_later(&af->sets[j].links, WINDOW_LINGER_US);
+			free(af->sets[j].probes);
+		}
+		af->nsets = kept;
+	}
+}
+
+void attach_totals(const struct attach *a, int *links, int *functions)
+{
+	int i, j;
+
+	*links = *functions = 0;
+	for (i = 0; a && i < a->nfiles; i++) {
+		const struct attach_file *af = a->files[i]->attach;
+
+		for (j = 0; j < af->nsets; j++) {
+			*links += af->sets[j].links.nfds;
+			*functions += af->sets[j].nprobes;
+		}
+	}
+}
+
+int attach_single(enum attach_kind kind, int prog_fd, int file_fd, uint64_t offset,
+		  struct link_set *set)
+{
+	struct elf_probe probe = { .offset = offset };
+	struct link_target t = {
+		.file_fd = file_fd, .probes = &probe, .nprobes = 1, .entry_only = true
+	};
+	struct attach_progs progs = { prog_fd, -1, -1 };
+	int bad;
+
+	return links_make(kind == ATTACH_SESSION ? ATTACH_MULTI : kind, &progs, &t, set, &bad);
+}
+
+void attach_single_close(struct link_set *set)
+{
+	links_close(set);
+}
+
+/* ---- detaching ---- */
+
+struct closing {
+	int *fds;
+	int n, next;
+};
+
+static void *close_some(void *arg)
+{
+	struct closing *c = arg;
+	int i;
+
+	while ((i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->n)
+		close(c->fds[i]);
+	return NULL;
+}
+
+static void close_all(int *fds, int n)
+{
+	pthread_t threads[CLOSE_THREADS];
+	struct closing c = { .fds = fds, .n = n };
+	pthread_attr_t attr;
+	int i, nthreads = 0;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, CLOSE_STACK);
+	for (i = 0; i < CLOSE_THREADS && i < n - 1; i++)
+		if (!pthread_create(&threads[nthreads], &attr, close_some, &c))
+			nthreads++;
+	close_some(&c);
+	for (i = 0; i < nthreads; i++)
+		pthread_join(threads[i], NULL);
+	pthread_attr_destroy(&attr);
+}
+
+static void forget_sets(struct attach_file *af)
+{
+	for (int i = 0; i < af->nsets; i++) {
+		links_close(&af->sets[i].links);
+		free(af->sets[i].probes);
+	}
+	free(af->sets);
+	free(af->pids);
+	free(af);
+}
+
+void attach_release(struct attach *a, struct probe_file *f, bool now)
+{
+	struct attach_file *af = f->attach;
+
+	if (!af)
+		return;
+	for (int i = 0; i < af->nsets; i++) {
+		links_close_later(&af->sets[i].links, 0);
+		memset(&af->sets[i].links, 0, sizeof(af->sets[i].links));
+	}
+	forget_sets(af);
+	f->attach = NULL;
+	for (int i = 0; i < a->nfiles; i++) {
+		if (a->files[i] != f)
+			continue;
+		a->files[i] = a->files[--a->nfiles];
+		break;
+	}
+	if (now)
+		links_close_now();
+}
+
+unsigned attach_closing(void)
+{
+	return links_closing();
+}
+
+void attach_close(struct attach *a)
+{
+	int i, j, k, n = 0, *fds, functions;
+
+	if (!a)
+		return;
+	attach_totals(a, &n, &functions);
+	fds = calloc(n + 1, sizeof(*fds));
+	for (n = i = 0; i < a->nfiles; i++) {
+		struct attach_file *af = a->files[i]->attach;
+
+		for (j = 0; fds && j < af->nsets; j++) {
+			for (k = 0; k < af->sets[j].links.nfds; k++)
+				fds[n++] = af->sets[j].links.fds[k];
+			af->sets[j].links.nfds = 0;
+		}
+	}
+	if (fds)
+		close_all(fds, n);
+	for (i = 0; i < a->nfiles; i++) {
+		forget_sets(a->files[i]->attach);
+		a->files[i]->attach = NULL;
+	}
+	links_close_now();
+	free(fds);
+	free(a->files);
+	free(a);
+}

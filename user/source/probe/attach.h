@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * attach.h - puts the programs on a file's functions, by the best kind of link that the kernel
+ * has, and takes them off again quickly.
+ */
+#ifndef CT_ATTACH_H
+#define CT_ATTACH_H
+
+#include "attach_kind.h"
+#include "../discover/discover.h"
+
+struct attach;
+
+/* Program descriptors; they stay the caller's. */
+struct attach_progs {
+	/* loaded for multi, tracefs or perf; with a session kind -1 where all links shall be
+	 * sessions */
+	int entry_fd, return_fd;
+	int session_fd;
+};
+
+int attach_open(struct attach **, enum attach_kind, const struct attach_progs *,
+		const struct capture_plan *);
+
+/* Attaches all of f->scan.probes. pid != 0: in that process only (session and multi). Sets
+ * f->attached. A function that cannot carry a probe is left out and named in one warning.
+ * Returns 0 or -errno. */
+int attach_file(struct attach *, struct probe_file *f, pid_t pid);
+
+/* How many descriptors the file takes at most once it is attached for this many processes (0:
+ * for all): links, and those that replace some of them for a moment. */
+unsigned attach_cost(const struct attach *, const struct probe_file *f, int npids);
+/* The links are closed, and the file is forgotten. now: they are closed when this returns; else
+ * soon. */
+void attach_release(struct attach *, struct probe_file *f, bool now);
+
+/* Makes the links for this process again: the kernel knows the process by its first thread,
+ * which is another one since a thread that was not the first ran another program. Returns 0 or
+ * -errno. */
+int attach_anew(struct attach *, struct probe_file *f, pid_t pid);
+
+/* Takes functions of class QUERY (a bitmap) off all files, now and to come, re-linking only that
+ * group. Returns the number of probes taken off. */
+int attach_off(struct attach *, const uint64_t *funcs);
+/* Can what was taken off come back for a short time? Only where links are made and closed cheaply. */
+bool attach_windows(const struct attach *);
+/* Puts all that was taken off on again, and takes it off. Open returns 0 or -errno, with nothing
+ * changed. */
+int attach_window_open(struct attach *);
+void attach_window_close(struct attach *);
+
+/*
+ * From here on calls get a return probe only where the entry program allows it: plain pairs are
+ * replaced by sessions, and no more are made. A call under way has some time to return by its
+ * old link. Nothing happens where the kind is not session.
+ */
+void attach_sessions(struct attach *);
+
+struct link_set;
+/* Puts one program of the source's own on one place of a file, for all processes, by a plain
+ * link of the kind's family (for session and multi: loaded for uprobe_multi). Returns 0 or
+ * -errno. */
+int attach_single(enum attach_kind, int prog_fd, int file_fd, uint64_t offset, struct link_set *);
+void attach_single_close(struct link_set *);
+
+/* Descriptors that are still to be closed, of links that were released or replaced. */
+unsigned attach_closing(void);
+
+/* Number of links and of functions attached, over all files. */
+void attach_totals(const struct attach *, int *links, int *functions);
+
+/* Closes all links, in parallel. Safe with NULL. */
+void attach_close(struct attach *);
+
+/* Removes what a killed run left behind (tracefs events). */
+void attach_sweep_stale(void);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* stages.c - see stages.h. Knows no source. */
+#include <errno.h>
+#include <string.h>
+
+#include "../event/device.h"
+#include "../event/gpus.h"
+#include "../event/kernel_counters.h"
+#include "stages.h"
+
+/* The names and stacks that belong to an event. */
+static void add_parts(struct stages *st, struct event *ev)
+{
+	const struct ct_hdr *h = ev->rec;
+
+	if (kind_is(h->kind, KIND_WORK) && !st->no_stacks)
+		ev->stack = stack_table_get(st->stacks, ((const struct ct_work *)h)->stack);
+	switch (h->kind) {
+	case CT_CALL:
+	case CT_ENTER:
+		ev->kernel = name_table_find(st->names, (const struct ct_call *)h);
+		if (!st->no_stacks)
+			ev->stack = stack_table_find(st->stacks, (const struct ct_call *)h);
+		break;
+	case CT_KERNEL:
+		ev->kernel =
+			name_table_handle(st->names, h->pid, ((const struct ct_kernel *)h)->name);
+		ev->counters = kernel_counters_of(st->counters, (const struct ct_kernel *)h);
+		break;
+	case CT_TALLY:
+		if (((const struct ct_tally *)h)->how == CT_BY_KERNEL)
+			ev->kernel = name_table_handle(st->names, h->pid,
+						       ((const struct ct_tally *)h)->by);
+		break;
+	case CT_NAME:
+		ev->kernel =
+			name_table_handle(st->names, h->pid, ((const struct ct_name *)h)->handle);
+		break;
+	case CT_COUNTER: ev->metrics = st->metrics; break;
+	}
+}
+
+/* The GPU that it speaks of. */
+static const struct gpu *gpu_of(struct stages *st, const struct event *ev)
+{
+	const struct ct_hdr *h = ev->rec;
+
+	if (h->kind == CT_COUNTER)
+		return gpu_table_machine(st->gpus, ((const struct ct_counter *)h)->device);
+	if (h->kind == CT_EVENT)
+		return h->pid ? gpu_table_find(st->gpus, ev->proc,
+					       ((const struct ct_event *)h)->device)
+			      : gpu_table_machine(st->gpus, ((const struct ct_event *)h)->device);
+	if (h->kind == CT_DEVICE)
+		return h->pid ? gpu_table_find(st->gpus, ev->proc,
+					       ((const struct ct_device *)h)->id)
+			      : gpu_table_machine(st->gpus, ((const struct ct_device *)h)->id);
+	return kind_is(h->kind, KIND_WORK) ? gpu_table_worked(st->gpus, ev->proc, ev->device)
+					   : gpu_table_find(st->gpus, ev->proc, ev->device);
+}
+
+/* A call that is not within the window: a recording has it all the same, hidden, where it says
+ * what later ones work on; the filter knows which. False: it is not to be looked at further. */
+static bool outside(struct stages *st, struct event *ev)
+{
+	const struct ct_hdr *h = ev->rec;
+	struct ct_hdr *copy;
+
+	if (!st->filter->stores || h->kind != CT_CALL || h->size > sizeof(st->hidden))
+		return false;
+	copy = memcpy(st->hidden, h, h->size);
+	copy->flags |= CT_F_HIDDEN;
+	ev->rec = copy;
+	ev->number = 0;
+	return true;
+}
+
+/* The last stage. */
+static int show(void *ctx, struct event *ev)
+{
+	const struct ct_hdr *rec = ev->rec;
+	struct stages *st = ctx;
+	int rows = 0, err;
+
+	ev->proc = process_table_find(st->procs, rec->pid);
+	if (!ev->proc)
+		return -ENOMEM;
+	ev->thread = thread_table_find(st->threads, rec->pid, rec->tid);
+	if (rec->kind != CT_CALL && rec->kind != CT_ENTER) {
+		/* resolve makes these */
+		err = rec->kind == CT_PROCESS_INFO ? process_table_record(st->procs, rec) : 0;
+		if (!err)
+			err = name_table_record(st->names, rec);
+		if (!err)
+			err = stack_table_record(st->stacks, rec);
+		if (!err)
+			err = metric_table_record(st->metrics, rec);
+		/* resolve makes these: the table has not seen them come in */
+		if (!err && rec->kind == CT_PROCESS_INFO)
+			err = process_table_record(st->procs, rec);
+		if (!err)
+			err = kernel_counters_record(st->counters, rec);
+		if (err)
+			return err;
+	}
+	gpu_table_record(st->gpus, ev->proc, rec);
+	ev->gpus = st->gpus;
+	ev->gpu = gpu_of(st, ev);
+	if (st->window && !window_has(st->window, rec) && !outside(st, ev))
+		return 0;
+	if (rec->kind == CT_ENTER && st->no_entries)
+		return 0;
+	if (!filter_match(st->filter, ev) || !filter_match_device(st->filter, ev))
+		return 0;
+	rec = ev->rec;
+	if (rec->kind == CT_MUTED)
+		muted_add(&st->muted, (const struct ct_muted *)rec);
+	if (rec->kind == CT_UNPROBED)
+		unprobed_add(&st->unprobed, (const struct ct_unprobed *)rec);
+	add_parts(st, ev);
+	for (int i = 0; i < st->nsinks; i++) {
+		int n = st->sinks[i].ops->event(&st->sinks[i], ev);
+
+		if (n < 0)
+			return n;
+		rows |= n;
+	}
+	if (rec->flags & CT_F_HIDDEN && rec->kind == CT_CALL)
+		return 0;
+	st->shown += (uint64_t)rows;
+	st->work += kind_is(rec->kind, KIND_DEVICE) ? (uint64_t)rows : 0;
+	return st->most && rows && st->shown >= st->most ? -ECANCELED : 0;
+}
+
+int stages_show(struct stages *st, const struct ct_hdr *rec)
+{
+	struct event ev = {
+		.rec = rec, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN
+	};
+
+	return show(st, &ev);
+}
+
+/* Whether a call gets a number. */
+static bool is_shown(void *ctx, const struct ct_hdr *call)
+{
+	struct stages *st = ctx;
+	struct event ev = { .rec = call };
+
+	if (call->flags & CT_F_HIDDEN)
+		return false;
+	ev.proc = process_table_find(st->procs, call->pid);
+	if (st->window && !window_has(st->window, call))
+		return false;
+	return ev.proc && filter_match(st->filter, &ev);
+}
+
+/* What join hands on. A call that has not returned yet is shown at once: its children may be
+ * long in coming. */
+static int joined(void *ctx, struct event *ev)
+{
+	struct stages *st = ctx;
+
+	return st->nest && !(ev->rec->kind == CT_CALL && ev->rec->flags & CT_F_PENDING)
+		       ? nest_record(st->nest, ev)
+		       : show(st, ev);
+}
+
+static int resolved(void *ctx, const struct ct_hdr *rec)
+{
+	struct stages *st = ctx;
+	int err;
+
+	/* made by resolve: the table has not seen it */
+	if (rec->kind == CT_PROCESS_INFO) {
+		err = process_table_record(st->procs, rec);
+		if (err)
+			return err;
+	}
+	if (st->window && rec->kind == CT_CALL)
+		window_call(st->window, (const struct ct_call *)rec);
+	return join_record(st->join, rec);
+}
+
+int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest,
+		const struct filter *filter, struct sink *sinks, uint64_t most)
+{
+	struct join_opts join = { .shown = is_shown, .ctx = st };
+
+	st->procs = process_table_open();
+	st->threads = thread_table_open();
+	st->names = name_table_open();
+	st->stacks = stack_table_open();
+	st->metrics = metric_table_open();
+	st->counters = kernel_counters_open();
+	st->gpus = gpu_table_open();
+	if (nest)
+		st->nest = nest_open(show, st);
+	st->join = join_open(&join, joined, st);
+	if (st->procs && st->threads)
+		st->resolve = resolve_open(resolve, st->procs, resolved, st);
+	st->filter = filter;
+	st->sinks = sinks;
+	st->most = most;
+	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters &&
+			       st->gpus && (st->nest || !nest)
+		       ? 0
+		       : -ENOMEM;
+}
+
+void stages_close(struct stages *st)
+{
+	resolve_close(st->resolve);
+	nest_close(st->nest);
+	join_close(st->join);
+	kernel_counters_close(st->counters);
+	gpu_table_close(st->gpus);
+	metric_table_close(st->metrics);
+	stack_table_close(st->stacks);
+	name_table_close(st->names);
+	thread_table_close(st->threads);
+	process_table_close(st->procs);
+	memset(st, 0, sizeof(*st));
+}
+
+int stages_record(struct stages *st, const struct ct_hdr *rec)
+{
+	int paused = 0, err;
+
+	/* what is held is of the program that was there before, under its name and with its kernels */
+	err = join_process(st->join, rec);
+	if (err && err != -EINTR)
+		return err;
+	paused = err;
+	if (st->nest && (rec->kind == CT_EXEC || rec->kind == CT_PROCESS))
+		err = nest_flush(st->nest, UINT64_MAX);
+	if (err && err != -EINTR)
+		return err;
+	paused = err ? err : paused;
+	thread_table_record(st->threads, rec);
+	err = process_table_record(st->procs, rec);
+	if (!err)
+		err = resolve_record(st->resolve, rec);
+	return err ? err : paused;
+}
+
+int stages_flush(struct stages *st, uint64_t now_ns)
+{
+	int paused = join_flush(st->join, now_ns), err;
+
+	if (paused && paused != -EINTR)
+		return paused;
+	err = st->nest ? nest_flush(st->nest, now_ns) : 0;
+	return err ? err : paused;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * window.c - see window.h.
+ *
+ * Records come when a call completes, so the window opens at the end of the call that begins it:
+ * whatever begins later completes later, and nothing that belongs to it has been passed over.
+ * The two calls themselves are within. Device work belongs to the time of the call that asked
+ * for it and may come long after the window has closed; so the stretches so far are remembered.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../event/select.h"
+#include "../source/plan.h"
+#include "../trace/format.h"
+#include "../util/msg.h"
+#include "../util/parse.h"
+#include "window.h"
+
+#define STRETCHES 256 /* remembered; of older ones device work is no longer awaited */
+
+/* What begins or ends it. */
+struct trigger {
+	bool given, signal;
+	uint64_t nth; /* the Nth call only; 0: each */
+	uint64_t seen;
+	uint64_t rows[PLAN_WORDS];
+};
+
+struct window {
+	uint64_t delay_ns;
+	struct trigger start, stop;
+	bool open, over;
+	struct {
+		uint64_t from_ns, to_ns;
+	} past[STRETCHES];
+	unsigned int npast; /* ever */
+	uint64_t from_ns;   /* of the open one */
+	/* starts of the calls that began and ended the last one */
+	uint64_t begin_ns, begin_tid, end_ns, end_tid;
+};
+
+static int parse(struct trigger *t, const char *name, const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	char glob[128];
+	int n = 0;
+
+	t->given = true;
+	if (!strcmp(text, "signal")) {
+		t->signal = true;
+		return 0;
+	}
+	if (colon && parse_u64(colon + 1, 1, UINT64_MAX, &t->nth)) {
+		msg_error("%s: '%s' is no number of a call; give GLOB:N, as cudaGraphLaunch:100",
+			  name, colon + 1);
+		return -EINVAL;
+	}
+	snprintf(glob, sizeof(glob), "%.*s", colon ? (int)(colon - text) : 127, text);
+	for (int i = 0; i < api_nfuncs; i++) {
+		if (!select_glob(glob, &api_funcs[i]))
+			continue;
+		plan_add(t->rows, i);
+		n++;
+	}
+	if (n)
+		return 0;
+	msg_error("%s: no function matches '%s'; 'cudatrace list' prints all, and the word signal "
+		  "waits for %s",
+		  name, glob, !strcmp(name, "--start-on") ? "SIGUSR1" : "SIGUSR2");
+	return -EINVAL;
+}
+
+int window_check(const char *name, const char *text)
+{
+	struct trigger t = { .given = false };
+
+	return parse(&t, name, text);
+}
+
+int window_open(struct window **out, const struct window_opts *o)
+{
+	struct window *w;
+	int err = 0;
+
+	*out = NULL;
+	if (!o->delay_ns && !o->start_on && !o->stop_on)
+		return 0;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->delay_ns = o->delay_ns;
+	if (o->start_on)
+		err = parse(&w->start, "--start-on", o->start_on);
+	if (!err && o->stop_on)
+		err = parse(&w->stop, "--stop-on", o->stop_on);
+	if (err) {
+		window_close(w);
+		return err;
+	}
+	*out = w;
+	return 0;
+}
+
+void window_close(struct window *w)
+{
+	free(w);
+}
+
+void window_rows(const struct window *w, uint64_t *set)
+{
+	for (int i = 0; i < PLAN_WORDS; i++)
+		set[i] |= w->start.rows[i] | w->stop.rows[i];
+}
+
+bool window_wants_signals(const struct window *w)
+{
+	return w->start.signal || w->stop.signal;
+}
+
+static void open_at(struct window *w, uint64_t ns)
+{
+	if (w->open || w->over)
+		return;
+	w->open = true;
+	w->from_ns = ns;
+}
+
+static void close_at(struct window *w, uint64_t ns)
+{
+	if (!w->open)
+		return;
+	w->open = false;
+	w->past[w->npast % STRETCHES].from_ns = w->from_ns;
+	w->past[w->npast++ % STRETCHES].to_ns = ns;
+	/* only what can come again begins it again */
+	w->over = !w->start.given || w->start.nth;
+}
+
+void window_begin(struct window *w, uint64_t now_ns)
+{
+	if (!w->start.given)
+		open_at(w, now_ns + w->delay_ns);
+}
+
+static bool fires(struct trigger *t, const struct ct_call *c)
+{
+	if (!plan_has(t->rows, c->func))
+		return false;
+	t->seen++;
+	return !t->nth || t->seen == t->nth;
+}
+
+void window_call(struct window *w, const struct ct_call *c)
+{
+	bool start, stop;
+
+	/* those that the program makes: a driver call inside a runtime call is not its */
+	if (c->h.kind != CT_CALL || c->h.flags & CT_F_PENDING || c->depth)
+		return;
+	start = fires(&w->start, c);
+	stop = fires(&w->stop, c);
+	if (stop && w->open) {
+		w->end_ns = c->h.start_ns;
+		w->end_tid = c->h.tid;
+		close_at(w, c->h.end_ns);
+	} else if (start && !w->open && !w->over) {
+		w->begin_ns = c->h.start_ns;
+		w->begin_tid = c->h.tid;
+		open_at(w, c->h.end_ns);
+	}
+}
+
+void window_signal(struct window *w, bool start, uint64_t now_ns)
+{
+	if (start && w->start.signal)
+		open_at(w, now_ns);
+	else if (!start && w->stop.signal)
+		close_at(w, now_ns);
+}
+
+static bool time_within(const struct window *w, uint64_t ns)
+{
+	unsigned int n = w->npast < STRETCHES ? w->npast : STRETCHES;
+
+	if (w->open && ns >= w->from_ns)
+		return true;
+	for (unsigned int i = 1; i <= n; i++) {
+		unsigned int at = (w->npast - i) % STRETCHES;
+
+		if (ns > w->past[at].to_ns)
+			return false;
+		if (ns >= w->past[at].from_ns)
+			return true;
+	}
+	return false;
+}
+
+bool window_has(const struct window *w, const struct ct_hdr *h)
+{
+	const struct ct_work *work = (const struct ct_work *)h;
+
+	if (trace_is_definition(h->kind) || h->kind == CT_LOST || h->kind == CT_UNPROBED)
+		return true;
+	if (trace_shape(h->kind) == TRACE_SHAPE_WORK && work->call_ns)
+		return time_within(w, work->call_ns);
+	/* the two calls that begin and end it */
+	if (h->kind == CT_CALL && ((h->start_ns == w->begin_ns && h->tid == w->begin_tid) ||
+				   (h->start_ns == w->end_ns && h->tid == w->end_tid)))
+		return true;
+	return time_within(w, h->start_ns);
+}
+
+bool window_begun(const struct window *w)
+{
+	return w->open || w->npast;
+}
+
+bool window_over(const struct window *w)
+{
+	return w->over && !w->open;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* stat_print.h - a report as text, JSON or CSV. Knows reports and where they are written to. */
+#ifndef CT_STAT_PRINT_H
+#define CT_STAT_PRINT_H
+
+#include "../format/sink.h"
+#include "report.h"
+
+/* What stands beside the sums. */
+struct print_about {
+	const char *title;   /* what was looked at; untrusted bytes; NULL: not known */
+	const char *version; /* of cudatrace */
+	bool hist;	     /* with histograms */
+	bool color, utf8;
+	const struct sink_end *end;
+	const struct ct_device *device; /* the first one; NULL: not known */
+	uint64_t peak_bytes;		/* of device memory held; 0: not known */
+	bool memory;			/* what was freed is known by what was taken */
+	bool gpu;			/* devices were asked, even if nothing came of it */
+};
+
+/* What the probes cost the programs at the least: their hits times what an empty pair of probes
+ * costs; 0: not known. */
+double print_own_cost_ns(const struct print_about *, uint64_t *hits);
+
+/* The share of the run in which at least one kernel ran, of all devices the mean. Only with
+ * r->ndevices and r->span_ns. */
+double print_kernel_utilization(const struct report *);
+
+void print_text(struct out *, const struct report *, const struct print_about *);
+void print_json(struct out *, const struct report *, const struct print_about *);
+void print_csv(struct out *, const struct report *, const struct print_about *);
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stat_print_text.c - a report for people:
+ *
+ *   Runtime API calls
+ *    Time%      Total       Calls  Failed       Avg       Med       P99       Min       Max
+ *               StdDev      Bytes  Name
+ *    97.13   1.124 ms          10       0  112.4 us   98.1 us  201.3 us   90.0 us  203.0 us
+ *            34.2 us    1.0 MiB  cudaMalloc
+ *
+ * Knows no source.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../util/units.h"
+#include "stat_print.h"
+
+/* A time in its column; "-" where it is not known. */
+static void column(struct out *o, double ns, bool known)
+{
+	char text[32];
+
+	out_fmt(o, " %9s", known ? print_duration(text, sizeof(text), ns) : "-");
+}
+
+/* A bar of at most BAR columns; what is there at all is seen. */
+#define BAR 40
+static void bar(struct out *o, uint64_t n, uint64_t most, bool utf8)
+{
+	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+	unsigned int parts = (unsigned int)ceil((double)n * BAR * 8 / (double)most);
+
+	for (unsigned int i = 0; i < parts / 8; i++)
+		out_str(o, utf8 ? "█" : "#");
+	if (parts % 8)
+		out_str(o, utf8 ? eighths[parts % 8] : "#");
+}
+
+/* A line for each octave, from the first that has any to the last. */
+static void histogram(struct out *o, const struct report_row *row, bool utf8)
+{
+	uint64_t octaves[CT_HIST_BUCKETS / 8] = { 0 }, most = 0;
+	char from[32], to[32];
+	int first = -1, last = 0;
+
+	for (int i = 0; i < CT_HIST_BUCKETS; i++)
+		octaves[i / 8] += row->hist->n[i];
+	for (int i = 0; i < CT_HIST_BUCKETS / 8; i++) {
+		if (!octaves[i])
+			continue;
+		first = first < 0 ? i : first;
+		last = i;
+		most = octaves[i] > most ? octaves[i] : most;
+	}
+	if (first < 0)
+		return;
+	out_char(o, ' ');
+	out_mem(o, row->label.s, row->label.len);
+	out_char(o, '\n');
+	for (int i = first; i <= last; i++) {
+		print_duration(from, sizeof(from), (double)book_bucket_ns((uint32_t)i * 8));
+		/* the last bucket has no end */
+		if (i + 1 < CT_HIST_BUCKETS / 8)
+			print_duration(to, sizeof(to), (double)book_bucket_ns((uint32_t)i * 8 + 8));
+		else
+			snprintf(to, sizeof(to), "more");
+		out_fmt(o, "  %9s to %9s %12llu%s", from, to, (unsigned long long)octaves[i],
+			octaves[i] ? "  " : "");
+		bar(o, octaves[i], most, utf8);
+		out_char(o, '\n');
+	}
+}
+
+static void histograms(struct out *o, const struct report *r, enum report_section s, bool utf8)
+{
+	bool any = false;
+
+	/* those of the calls that wait are among those of their API */
+	for (size_t i = 0; i < r->nrows[s] && s != REPORT_SYNC; i++) {
+		if (!r->rows[s][i].hist)
+			continue;
+		if (!any)
+			out_fmt(o, "%s: durations\n", report_section_title(s));
+		any = true;
+		histogram(o, &r->rows[s][i], utf8);
+	}
+	if (any)
+		out_char(o, '\n');
+}
+
+static bool on_device(enum report_section s)
+{
+	return s == REPORT_KERNELS || s == REPORT_COPIES;
+}
+
+/* Time and number; what is an estimate, at least in part, begins with `~` or `>=`. */
+static void total(struct out *o, const struct ct_sums *n, const struct ct_estimated *unseen)
+{
+	char number[32], text[48], time[32];
+	const char *mark = muted_number(number, sizeof(number), n->calls, unseen);
+	double ns = (double)n->ns;
+
+	if (*mark == '>')
+		ns *= (double)muted_at_least(n->calls, unseen) / (double)n->calls;
+	snprintf(text, sizeof(text), "%.*s%s", (int)strspn(mark, "~>="), mark,
+		 n->timed ? print_duration(time, sizeof(time), ns) : "-");
+	out_fmt(o, " %10s %11s", text, mark);
+}
+
+static void line(struct out *o, const struct report_row *row, enum report_section s)
+{
+	bool timed = row->n.timed, hist = timed && row->hist;
+	char text[32], margin[96];
+
+	muted_margin(margin, sizeof(margin), row->n.calls, &row->unseen);
+	out_fmt(o, " %6.2f", row->share * 100);
+	total(o, &row->n, &row->unseen);
+	if (!on_device(s))
+		out_fmt(o, " %7llu", (unsigned long long)row->n.failed);
+	column(o, book_mean_ns(&row->n), timed);
+	column(o, (double)row->median_ns, hist);
+	column(o, (double)row->p99_ns, hist);
+	column(o, (double)row->n.min_ns, timed);
+	column(o, (double)row->n.max_ns, timed);
+	column(o, book_deviation_ns(&row->n), timed);
+	if (!on_device(s))
+		out_fmt(o, " %10s",
+			row->n.bytes ? print_bytes(text, sizeof(text), (double)row->n.bytes) : "");
+	out_str(o, "  ");
+	out_mem(o, row->label.s, row->label.len);
+	if (*margin)
+		out_fmt(o, "  calls%s", margin);
+	out_char(o, '\n');
+}
+
+static void section(struct out *o, const struct report *r, enum report_section s)
+{
+	const struct ct_sums *all = &r->totals[s];
+	char margin[96];
+
+	if (!r->nrows[s])
+		return;
+	out_fmt(o, "%s\n", report_section_title(s));
+	out_fmt(o, " %6s %10s %11s", "Time%", "Total",
+		s == REPORT_KERNELS  ? "Instances"
+		: s == REPORT_COPIES ? "Count"
+				     : "Calls");
+	if (!on_device(s))
+		out_fmt(o, " %7s", "Failed");
+	out_fmt(o, " %9s %9s %9s %9s %9s %9s", "Avg", "Med", "P99", "Min", "Max", "StdDev");
+	if (!on_device(s))
+		out_fmt(o, " %10s", "Bytes");
+	out_str(o, s == REPORT_COPIES ? "  Operation\n" : "  Name\n");
+	for (size_t i = 0; i < r->nrows[s]; i++)
+		line(o, &r->rows[s][i], s);
+	if (r->nrows[s] > 1) {
+		muted_margin(margin, sizeof(margin), all->calls, &r->unseen[s]);
+		out_fmt(o, " %6s", "");
+		total(o, all, &r->unseen[s]);
+		if (on_device(s))
+			out_fmt(o, "%60s  total", "");
+		else
+			/* bytes of copies, allocations and frees have no sum: the table of
+			 * traffic has one for each direction */
+			out_fmt(o, " %7llu%60s %10s  total", (unsigned long long)all->failed, "",
+				"");
+		out_fmt(o, "%s%s\n", *margin ? ", calls" : "", margin);
+	}
+	out_char(o, '\n');
+}
+
+/* The same operations by their sizes. */
+static void sizes(struct out *o, const struct report *r)
+{
+	bool any = false;
+	char text[32];
+
+	for (size_t i = 0; i < r->nrows[REPORT_COPIES]; i++) {
+		const struct report_row *row = &r->rows[REPORT_COPIES][i];
+		const struct book_sizes *n = row->sizes;
+
+		if (!n)
+			continue;
+		if (!any)
+			out_fmt(o,
+				"GPU memory operations by size\n %10s %11s %10s %10s %10s %10s "
+				"%10s  Operation\n",
+				"Total", "Count", "Avg", "Med", "Min", "Max", "StdDev");
+		any = true;
+		out_fmt(o, " %10s %11llu", print_bytes(text, sizeof(text), (double)n->n.ns),
+			(unsigned long long)n->n.calls);
+		out_fmt(o, " %10s", print_bytes(text, sizeof(text), book_mean_ns(&n->n)));
+		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)row->median_bytes));
+		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)n->n.min_ns));
+		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)n->n.max_ns));
+		out_fmt(o, " %10s  ", print_bytes(text, sizeof(text), book_deviation_ns(&n->n)));
+		out_mem(o, row->label.s, row->label.len);
+		out_char(o, '\n');
+	}
+	if (any)
+		out_char(o, '\n');
+}
+
+static void gauges(struct out *o, const struct gauges *g)
+{
+	if (!g->n)
+		return;
+	out_fmt(o, "Hardware counters\n %6s %9s %12s %12s %12s  Metric\n", "Device", "Samples",
+		"Avg", "Min", "Max");
+	for (size_t i = 0; i < g->n; i++) {
+		const struct gauge *k = &g->list[i];
+
+		if (k->samples)
+			out_fmt(o, " %6u %9llu %12.6g %12.6g %12.6g  %s%s%s%s", k->device,
+				(unsigned long long)k->samples, gauge_mean(k), k->least, k->most,
+				k->name, *k->unit ? " (" : "", k->unit, *k->unit ? ")" : "");
+		else
+			out_fmt(o, " %6u %9d %12s %12s %12s  %s", k->device, 0, "-", "-", "-",
+				k->name);
+		if (k->suspect)
+			out_fmt(o, "; %llu that cannot be true left out",
+				(unsigned long long)k->suspect);
+		out_char(o, '\n');
+	}
+	out_char(o, '\n');
+}
+
+static void traffic(struct out *o, const struct report *r)
+{
+	bool any = false;
+	char text[32];
+
+	for (int w = 0; w < REPORT_WAY_END; w++)
+		any |= r->traffic[w].copies != 0;
+	if (!any)
+		return;
+	out_fmt(o, "Memory traffic (%s)\n %-12s %9s %10s %10s %10s\n",
+		r->device ? "on the device" : "as calls asked for it", "Direction", "Count",
+		"Total", "Avg", "GB/s");
+	for (int w = 0; w < REPORT_WAY_END; w++) {
+		const struct report_traffic *t = &r->traffic[w];
+
+		if (!t->copies)
+			continue;
+		out_fmt(o, " %-12s %9llu", report_way_name((enum report_way)w),
+			(unsigned long long)t->copies);
+		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)t->bytes));
+		out_fmt(o, " %10s",
+			print_bytes(text, sizeof(text), (double)t->bytes / (double)t->copies));
+		if (t->ns)
+			out_fmt(o, " %10.2f\n", (double)t->bytes / (double)t->ns);
+		else
+			out_fmt(o, " %10s\n", "-");
+	}
+	out_char(o, '\n');
+}
+
+static void launches(struct out *o, const struct report *r)
+{
+	char text[32];
+
+	if (!r->launches && !r->graph_launches)
+		return;
+	out_str(o, "Launches\n");
+	out_fmt(o, " %-34s %llu", "kernel launches", (unsigned long long)r->launches);
+	if (r->span_ns)
+		out_fmt(o, "  (%.1f a second)", (double)r->launches * 1e9 / (double)r->span_ns);
+	out_char(o, '\n');
+	if (r->launches) {
+		out_fmt(o, " %-34s %.1f %%\n", "on streams of the program's own",
+			100.0 * (double)r->on_streams / (double)r->launches);
+		if (r->threads)
+			out_fmt(o, " %-34s %.0f\n", "threads a launch",
+				(double)r->threads / (double)r->launches);
+		out_fmt(o, " %-34s %s\n", "dynamic shared memory a block",
+			print_bytes(text, sizeof(text),
+				    (double)r->shared_bytes / (double)r->launches));
+	}
+	out_fmt(o, " %-34s %llu\n\n", "graph launches", (unsigned long long)r->graph_launches);
+}
+
+static void memory(struct out *o, const struct book_memory *m)
+{
+	char text[32], other[32];
+
+	out_fmt(o, " %-34s %s", "memory held at the end", m->device_bytes < 0 ? "-" : "");
+	out_fmt(o, "%s on devices", print_bytes(text, sizeof(text), fabs((double)m->device_bytes)));
+	if (m->host_bytes)
+		out_fmt(o, ", %s%s pinned", m->host_bytes < 0 ? "-" : "",
+			print_bytes(other, sizeof(other), fabs((double)m->host_bytes)));
+	if (m->unknown)
+		out_fmt(o, "; %llu frees of unknown size", (unsigned long long)m->unknown);
+	if (m->forgotten)
+		out_fmt(o, "; %llu allocations found no room", (unsigned long long)m->forgotten);
+	out_char(o, '\n');
+}
+
+static void profile(struct out *o, const struct report *r, const struct print_about *a)
+{
+	uint64_t compute = r->totals[REPORT_KERNELS].ns, copy = r->totals[REPORT_COPIES].ns;
+	uint64_t calls = r->totals[REPORT_RUNTIME].ns + r->totals[REPORT_DRIVER].ns, hits;
+	char text[32], other[32];
+	double ns;
+
+	out_str(o, "Profile\n");
+	out_fmt(o, " %-34s %s\n", "observed",
+		print_duration(text, sizeof(text), (double)r->span_ns));
+	if (calls)
+		out_fmt(o, " %-34s %.1f %%\n", "of the time in calls: waiting",
+			100.0 * (double)r->totals[REPORT_SYNC].ns / (double)calls);
+	if (r->moves)
+		out_fmt(o, " %-34s %.1f %%\n", "copies and memsets: asynchronous",
+			100.0 * (double)r->moves_async / (double)r->moves);
+	if (r->device) {
+		out_fmt(o, " %-34s %s / %s", "compute / copy on the device",
+			print_duration(text, sizeof(text), (double)compute),
+			print_duration(other, sizeof(other), (double)copy));
+		if (copy)
+			out_fmt(o, "  (%.2f)", (double)compute / (double)copy);
+		out_char(o, '\n');
+	}
+	if (r->ndevices && r->span_ns)
+		out_fmt(o, " %-34s %.1f %%\n", "a kernel runs", print_kernel_utilization(r) * 100);
+	if (a->peak_bytes)
+		out_fmt(o, " %-34s %s\n", "peak of device memory",
+			print_bytes(text, sizeof(text), (double)a->peak_bytes));
+	if (a->memory && r->memory.calls)
+		memory(o, &r->memory);
+	ns = print_own_cost_ns(a, &hits);
+	if (ns > 0)
+		out_fmt(o, " %-34s %s at the least: %llu hits of %llu ns\n",
+			"what the probes cost the programs", print_duration(text, sizeof(text), ns),
+			(unsigned long long)hits, (unsigned long long)a->end->losses.pair_ns);
+	if (losses_total(&a->end->losses))
+		out_fmt(o, " %-34s %llu records or calls: the sums are too small\n", "lost",
+			(unsigned long long)losses_total(&a->end->losses));
+	out_char(o, '\n');
+}
+
+static void occupancy(struct out *o, const struct report *r, const struct print_about *a)
+{
+	bool head = false;
+
+	for (size_t i = 0; a->device && i < r->nrows[REPORT_KERNELS]; i++) {
+		const struct report_row *row = &r->rows[REPORT_KERNELS][i];
+		double share = report_occupancy(&row->shape, a->device);
+
+		if (share < 0)
+			continue;
+		if (!head)
+			out_fmt(o, "Theoretical occupancy\n %6s %6s %10s %10s  Name\n", "Occ.%",
+				"Block", "Registers", "Shared");
+		head = true;
+		out_fmt(o, " %6.1f %6u %10u %10u  ", share * 100, row->shape.block,
+			row->shape.registers, row->shape.shared);
+		out_mem(o, row->label.s, row->label.len);
+		out_char(o, '\n');
+	}
+	if (head)
+		out_char(o, '\n');
+}
+
+double print_own_cost_ns(const struct print_about *a, uint64_t *hits)
+{
+	const struct losses *l = &a->end->losses;
+
+	*hits = l->counted + l->folded + l->filtered;
+	return (double)*hits * (double)l->pair_ns;
+}
+
+double print_kernel_utilization(const struct report *r)
+{
+	return (double)r->busy_ns / (double)r->ndevices / (double)r->span_ns;
+}
+
+void print_text(struct out *o, const struct report *r, const struct print_about *a)
+{
+	for (int s = 0; s < REPORT_SECTION_END; s++) {
+		section(o, r, (enum report_section)s);
+		if (s == REPORT_COPIES)
+			sizes(o, r);
+	}
+	for (int s = 0; s < REPORT_SECTION_END && a->hist; s++)
+		histograms(o, r, (enum report_section)s, a->utf8);
+	traffic(o, r);
+	launches(o, r);
+	occupancy(o, r, a);
+	gauges(o, r->gauges);
+	profile(o, r, a);
+}

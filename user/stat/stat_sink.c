@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* stat_sink.c - what all came to, printed at the end: the sink behind `cudatrace stat`. The sums
+ * are the stat room's. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../mem/ledger.h"
+#include "stat_print.h"
+#include "../util/msg.h"
+#include "../format/sink.h"
+
+struct stat_sink {
+	struct book *book;
+	struct ct_device *device; /* the first that a record told of */
+	/* memory held; NULL: calls are left out, and the sum would be wrong */
+	struct ledger *ledger;
+	struct out saved; /* with opts->save */
+};
+
+/* Can whoever reads the output show blocks? By the variables alone: a static program has no
+ * locales to ask. */
+static bool is_utf8(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *v = getenv(names[i]);
+
+		if (v && *v)
+			return strcasestr(v, "UTF-8") || strcasestr(v, "utf8");
+	}
+	return false;
+}
+
+static int stat_open(struct sink *s, const struct sink_opts *opts)
+{
+	struct stat_sink *st = calloc(1, sizeof(*st));
+
+	int err;
+
+	s->opts = opts;
+	s->priv = st;
+	if (!st)
+		return -ENOMEM;
+	st->saved.fd = -1;
+	/* what is there stays until there is something to put in its place */
+	err = opts->save ? out_open(&st->saved, opts->save, true) : 0;
+	if (err) {
+		msg_error("cannot write to %s: %s", opts->save, strerror(-err));
+		return -EINVAL;
+	}
+	/* the kernel side's sums come with histograms if it made some; of records they are made
+	 * here */
+	st->book =
+		book_open((enum book_by)opts->by, true,
+			  !opts->recorded && opts->tallies_max > BOOK_MAX ? opts->tallies_max : 0);
+	if (opts->every_call)
+		st->ledger = ledger_open(&(struct ledger_opts){ 0 });
+	return st->book && (st->ledger || !opts->every_call) ? 0 : -ENOMEM;
+}
+
+static int keep_device(struct stat_sink *st, const struct ct_hdr *h)
+{
+	if (st->device || !((const struct ct_device *)h)->max_warps)
+		return 0;
+	st->device = malloc(h->size);
+	if (!st->device)
+		return -ENOMEM;
+	memcpy(st->device, h, h->size);
+	return 0;
+}
+
+static int stat_event(struct sink *s, const struct event *ev)
+{
+	struct stat_sink *st = s->priv;
+
+	if (ev->rec->kind == CT_DEVICE)
+		return keep_device(st, ev->rec);
+	/* calls that are counted in the kernel tell nothing of memory: then CT_MEMORY alone
+	 * does, with --gpu=memory */
+	if (st->ledger && ledger_event(st->ledger, ev) < 0)
+		return -ENOMEM;
+	return book_event(st->book, ev);
+}
+
+/* The file of --save, which what is printed does not depend on. */
+static int save(struct stat_sink *st, const struct sink_opts *o, const struct report *r,
+		const struct print_about *about)
+{
+	int err;
+
+	if (!o->save)
+		return 0;
+	if (!r || !about->end->reason || !strcmp(about->end->reason, "error")) {
+		out_close(&st->saved);
+		return 0;
+	}
+	err = !o->append && st->saved.is_file && ftruncate(st->saved.fd, 0) ? -errno : 0;
+	if (!err)
+		print_json(&st->saved, r, about);
+	if (err)
+		out_close(&st->saved);
+	else
+		err = out_close(&st->saved);
+	if (err)
+		msg_error("writing to %s failed: %s", o->save, strerror(-err));
+	return err;
+}
+
+static int stat_close(struct sink *s, const struct sink_end *end)
+{
+	const struct sink_opts *o = s->opts;
+	struct stat_sink *st = s->priv;
+	struct print_about about = { .title = o->title,
+				     .version = o->version,
+				     .hist = o->hist,
+				     .color = o->color,
+				     .gpu = o->gpu,
+				     .memory = o->memory,
+				     .end = end,
+				     .device = st ? st->device : NULL };
+	struct report *r;
+	int err = 0;
+
+	if (!st)
+		return 0;
+	about.utf8 = is_utf8();
+	if (st->ledger)
+		about.peak_bytes = ledger_all(st->ledger, LEDGER_DEVICE)->peak;
+	r = st->book ? report_make(st->book) : NULL;
+	if (!r)
+		err = -ENOMEM;
+	else if (o->stat == SINK_STAT_JSON)
+		print_json(o->out, r, &about);
+	else if (o->stat == SINK_STAT_CSV)
+		print_csv(o->out, r, &about);
+	else
+		print_text(o->out, r, &about);
+	if (save(st, o, r, &about))
+		err = err ? err : -EIO;
+	if (st->book && st->book->no_room)
+		msg_warn("%llu calls are not in the tables: there are more kinds of them than are "
+			 "told apart",
+			 (unsigned long long)st->book->no_room);
+	if (st->book && st->book->unnamed)
+		msg_warn("there is no room for so many names of kernels: some launches and kernels "
+			 "are counted without theirs");
+	report_free(r);
+	book_close(st->book);
+	ledger_close(st->ledger);
+	free(st->device);
+	free(st);
+	s->priv = NULL;
+	return err ? err : o->out->error;
+}
+
+const struct sink_ops sink_stat = {
+	.name = "stat",
+	.help = "tables of what calls and device work came to, at the end",
+	.open = stat_open,
+	.event = stat_event,
+	.close = stat_close,
+};

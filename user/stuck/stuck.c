@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stuck.c - see stuck.h.
+ *
+ * The source is opened as for a trace, but no call that returns sooner than o->over_ns leaves
+ * the kernel. One look comes as soon as the probes are on, the next when o->over_ns have passed:
+ * what both saw is reported, the longest first. If a thread could not be decided about, a few
+ * more looks follow; if it still cannot, it is named. With --watch a look follows every second,
+ * and a row says what is new.
+ */
+#include "stuck.h"
+#include "../util/now.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../session/clocks.h"
+#include "../util/io/loop.h"
+#include "../session/session_plan.h"
+#include "../session/signals.h"
+#include "../source/host.h"
+#include "../stages/stages.h"
+#include "stuck_look.h"
+#include "stuck_python.h"
+#include "../util/msg.h"
+
+#define TICK_NS 50000000ULL
+#define WATCH_NS 1000000000ULL /* between two looks of --watch at most... */
+#define OFTEN_NS 100000000ULL  /* ...and at least */
+#define MAX_FDS 16
+#define AGAIN_NS 100000000ULL /* until the next look at threads that could not be decided about */
+#define AGAIN_MAX 5
+#define UNDECIDED_MAX 64 /* named; all are counted */
+
+struct stuck {
+	const struct opts *o;
+	struct session_plan plan;
+	struct source source;
+	struct out out;
+	struct sink_opts sink_opts;
+	struct sink sink;
+	struct filter filter; /* lets everything pass */
+	struct stages stages;
+	struct stuck_look *look;
+	struct loop *loop;
+	struct loop_watch *tick, *next;
+	struct losses losses;
+	uint64_t started_ns, looked_ns; /* the end of the last look */
+	int looks;
+	int nstuck, nprocs, nundecided; /* at the last look */
+	int again;			/* looks that were taken for want of a decision */
+	bool over;
+	bool interrupted;
+	bool said; /* the error was told by whoever met it */
+	int error; /* -errno */
+};
+
+static void finish(struct stuck *s, int error)
+{
+	if (!s->over)
+		s->error = error;
+	s->over = true;
+	loop_stop(s->loop);
+}
+
+/* ---- rows ---- */
+
+static int record(void *ctx, const struct ct_hdr *rec)
+{
+	return stages_record(&((struct stuck *)ctx)->stages, rec);
+}
+
+/* Tells of the process, unless the source has. */
+static int introduce(struct stuck *s, const struct ct_process *about)
+{
+	const struct process *p;
+
+	if (!about->h.size)
+		return 0;
+	p = process_table_find(s->stages.procs, about->h.pid);
+	if (!p)
+		return -ENOMEM;
+	return p->start_boottime_ns == about->start_boottime_ns ? 0 : record(s, &about->h);
+}
+
+/* Tells the name of a thread that is not its process's leader, whose name that process has. */
+static int name_thread(struct stuck *s, uint32_t pid, uint32_t tid, uint32_t shown_tid)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct ct_thread_name n = { .h = { .size = sizeof(n),
+					   .kind = CT_THREAD_NAME,
+					   .pid = pid,
+					   .tid = tid,
+					   .start_ns = now,
+					   .end_ns = now } };
+	struct host_task task;
+
+	if (tid == pid || !shown_tid || host_task((pid_t)shown_tid, &task))
+		return 0;
+	snprintf(n.comm, sizeof(n.comm), "%s", task.comm);
+	return record(s, &n.h);
+}
+
+static int show_row(struct stuck *s, const struct stuck_row *r)
+{
+	int err = introduce(s, &r->about);
+
+	if (!err)
+		err = name_thread(s, r->call->h.pid, r->call->h.tid, r->shown_tid);
+	if (!err && r->stack && !s->o->no_python)
+		err = stuck_python(r, record, s);
+	if (!err && r->stack)
+		err = record(s, &r->stack->h);
+	return err ? err : record(s, &r->call->h);
+}
+
+static uint64_t age_ns(const struct stuck_row *r)
+{
+	return r->call->h.end_ns > r->call->h.start_ns ? r->call->h.end_ns - r->call->h.start_ns
+						       : 0;
+}
+
+/* The longest first; those of which only a least time is known stand for that. */
+static int by_age(const void *a, const void *b)
+{
+	const struct stuck_row *x = *(struct stuck_row *const *)a,
+			       *y = *(struct stuck_row *const *)b;
+
+	if (age_ns(x) != age_ns(y))
+		return age_ns(x) > age_ns(y) ? -1 : 1;
+	return x->call->h.tid < y->call->h.tid ? -1 : x->call->h.tid > y->call->h.tid;
+}
+
+/* A call that is no more where it was, and of which no probe tells how it went. */
+static int show_gone(struct stuck *s, struct stuck_row *r)
+{
+	bool alive = r->shown_tid && !syscall(SYS_tgkill, r->shown_pid, r->shown_tid, 0);
+
+	r->call->h.flags &= (uint16_t) ~(CT_F_UNFINISHED | CT_F_PENDING);
+	r->call->h.flags |= alive ? CT_F_NO_RETURN : CT_F_UNFINISHED;
+	free(r->stack); /* of a call that is over */
+	r->stack = NULL;
+	return show_row(s, r);
+}
+
+static int count_processes(struct stuck_row *const *rows, int n)
+{
+	int procs = 0;
+
+	for (int i = 0; i < n; i++) {
+		int j = 0;
+
+		while (j < i && rows[j]->call->h.pid != rows[i]->call->h.pid)
+			j++;
+		procs += j == i;
+	}
+	return procs;
+}
+
+/* One that was inside none at an earlier look is not inside one for so long. */
+static bool is_undecided(const struct stuck *s, const struct stuck_undecided *u)
+{
+	return u->at_ns - u->since_ns >= s->o->over_ns;
+}
+
+static int count_undecided(const struct stuck *s)
+{
+	const struct stuck_undecided *list;
+	int n = stuck_look_undecided(s->look, &list), undecided = 0;
+
+	for (int i = 0; i < n; i++)
+		undecided += is_undecided(s, &list[i]);
+	return undecided;
+}
+
+static int show_undecided(struct stuck *s, const struct stuck_undecided *u)
+{
+	union {
+		struct ct_event e;
+		char room[sizeof(struct ct_event) + 256];
+	} r = { .e = { .h = { .kind = CT_EVENT,
+			      .flags = CT_F_BEFORE,
+			      .pid = u->pid,
+			      .tid = u->tid,
+			      .start_ns = u->since_ns,
+			      .end_ns = u->at_ns },
+		       .device = CT_UNKNOWN,
+		       .type = CT_EVENT_UNDECIDED } };
+	const char *why =
+		u->leaving ? "it was on its way out of a call"
+			   : "it could not be looked at, since it runs and stops all the time";
+	int n, err = introduce(s, &u->about);
+
+	if (!err)
+		err = name_thread(s, u->pid, u->tid, u->shown_tid);
+	if (u->func < api_nfuncs)
+		n = snprintf(r.e.text, 200, "%s; it was inside %s before", why,
+			     api_funcs[u->func].name);
+	else
+		n = snprintf(r.e.text, 200, "%s; no call of it was seen", why);
+	r.e.text_len = (uint32_t)(n < 200 ? n : 199);
+	r.e.h.size = (uint16_t)((sizeof(r.e) + r.e.text_len + 7) & ~(size_t)7);
+	return err ? err : record(s, &r.e.h);
+}
+
+/* With --watch each look that leaves some undecided says so at its end only, in the sum. */
+static int report_undecided(struct stuck *s)
+{
+	const struct stuck_undecided *list;
+	int n = stuck_look_undecided(s->look, &list), err = 0, shown = 0;
+
+	s->nundecided = count_undecided(s);
+	for (int i = 0; i < n && !s->o->watch && !err && shown < UNDECIDED_MAX; i++) {
+		if (!is_undecided(s, &list[i]))
+			continue;
+		err = show_undecided(s, &list[i]);
+		shown++;
+	}
+	return err;
+}
+
+static int report(struct stuck *s, struct stuck_row *rows, int n)
+{
+	struct stuck_row **sorted = malloc(((size_t)n + 1) * sizeof(*sorted));
+	int err = sorted ? 0 : -ENOMEM, stuck = 0;
+
+	for (int i = 0; i < n && !err; i++) {
+		struct stuck_row *r = &rows[i];
+
+		if (r->gone)
+			err = r->shown ? show_gone(s, r) : 0;
+		else if (age_ns(r) >= s->o->over_ns && (!r->unsure || r->shown))
+			sorted[stuck++] = r;
+	}
+	if (!err && stuck)
+		qsort(sorted, (size_t)stuck, sizeof(*sorted), by_age);
+	for (int i = 0; i < stuck && !err; i++) {
+		if (!sorted[i]->shown)
+			err = show_row(s, sorted[i]);
+		sorted[i]->shown = true;
+	}
+	if (!err) {
+		s->nstuck = stuck;
+		s->nprocs = count_processes(sorted, stuck);
+		err = report_undecided(s);
+	}
+	if (!err && s->sink.ops->dump)
+		err = s->sink.ops->dump(&s->sink);
+	if (!err)
+		err = out_sync(&s->out);
+	free(sorted);
+	return err;
+}
+
+/* "1s", "500ms", "1500us": as it would be typed. */
+static const char *duration_text(uint64_t ns, char *buf, size_t size)
+{
+	static const struct {
+		uint64_t ns;
+		const char *unit;
+	} units[] = { { 3600000000000ULL, "h" }, { 60000000000ULL, "m" }, { 1000000000, "s" },
+		      { 1000000, "ms" },	 { 1000, "us" },	  { 1, "ns" } };
+	size_t i = 0;
+
+	while (ns % units[i].ns)
+		i++;
+	snprintf(buf, size, "%llu%s", (unsigned long long)(ns / units[i].ns), units[i].unit);
+	return buf;
+}
+
+static void say_sum(struct stuck *s)
+{
+	char over[32];
+
+	duration_text(s->o->over_ns, over, sizeof(over));
+	if (!s->nstuck)
+		out_fmt(&s->out, "no thread%s inside a CUDA call for more than %s",
+			s->nundecided ? " is known to be" : "", over);
+	else
+		out_fmt(&s->out, "%d thread%s of %d process%s inside %s for more than %s",
+			s->nstuck, s->nstuck == 1 ? "" : "s", s->nprocs, s->nprocs == 1 ? "" : "es",
+			s->nstuck == 1 ? "a CUDA call" : "CUDA calls", over);
+	if (s->nundecided)
+		out_fmt(&s->out, ", and of %d thread%s it cannot be told", s->nundecided,
+			s->nundecided == 1 ? "" : "s");
+	out_fmt(&s->out, "\n");
+}
+
+/* ---- the loop ---- */
+
+/* A call that has returned is news if its row was shown. Others may still teach names. */
+static int take(void *ctx, const struct ct_hdr *rec)
+{
+	union {
+		struct ct_hdr h;
+		char room[sizeof(struct ct_call) + CT_DATA_MAX];
+	} hidden;
+	struct stuck *s = ctx;
+	struct stuck_row *r;
+
+	s->losses.received++;
+	if (rec->kind != CT_CALL)
+		return record(s, rec);
+	r = s->o->watch ? stuck_look_returned(s->look, (const struct ct_call *)rec) : NULL;
+	if (r && r->shown)
+		return record(s, rec);
+	if (rec->size > sizeof(hidden))
+		return 0;
+	memcpy(&hidden, rec, rec->size);
+	hidden.h.flags |= CT_F_HIDDEN;
+	return record(s, &hidden.h);
+}
+
+static void drain(struct stuck *s)
+{
+	int err = s->source.ops->drain(&s->source, take, s);
+
+	if (err >= 0 && out_sync(&s->out))
+		finish(s, 0); /* what was wrong is said when the output is closed */
+	else if (err == 1)
+		finish(s, 0); /* all processes of -p have ended */
+	else if (err < 0 && err != -EINTR)
+		finish(s, err);
+}
+
+static void on_tick(void *ctx)
+{
+	struct stuck *s = ctx;
+
+	if (s->over)
+		return;
+	drain(s);
+	loop_timer_set(s->tick, TICK_NS);
+}
+
+static void on_fd(void *ctx)
+{
+	struct stuck *s = ctx;
+
+	if (!s->over)
+		drain(s);
+}
+
+static void on_next(void *ctx)
+{
+	struct stuck *s = ctx;
+	uint64_t pause_ns = s->o->over_ns, now;
+	struct stuck_row *rows;
+	int n;
+
+	if (s->over)
+		return;
+	if (s->again)
+		pause_ns = AGAIN_NS;
+	else if (s->o->watch)
+		pause_ns = pause_ns > WATCH_NS	 ? WATCH_NS
+			   : pause_ns < OFTEN_NS ? OFTEN_NS
+						 : pause_ns;
+	/* first what has returned, then what has not */
+	drain(s);
+	if (s->over)
+		return;
+	/* a timer runs from the moment that the loop woke up */
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (s->looks && now < s->looked_ns + pause_ns) {
+		loop_timer_set(s->next, s->looked_ns + pause_ns - now);
+		return;
+	}
+	n = stuck_look_now(s->look, &rows);
+	s->looked_ns = clock_ns(CLOCK_MONOTONIC);
+	if (n >= 0 && s->looks && !s->o->watch && count_undecided(s) && s->again++ < AGAIN_MAX) {
+		loop_timer_set(s->next, AGAIN_NS);
+		return;
+	}
+	if (n >= 0 && s->looks)
+		n = report(s, rows, n);
+	if (n < 0) {
+		finish(s, n);
+		return;
+	}
+	if (s->looks++ && !s->o->watch)
+		finish(s, 0);
+	else
+		loop_timer_set(s->next, pause_ns);
+}
+
+static void on_signals(void *ctx)
+{
+	struct signals_got got;
+	struct stuck *s = ctx;
+
+	while (signals_next(&got)) {
+		if (got.sig == SIGCHLD)
+			continue;
+		s->interrupted = true;
+		signals_pending = 1; /* out: do not wait for a stalled reader any more */
+		finish(s, 0);
+	}
+}
+
+/* ---- beginning and end ---- */
+
+static int open_plan(struct stuck *s)
+{
+	struct capture_plan *c = &s->plan.capture;
+	int err = session_plan(&s->plan, s->o, NULL);
+
+	if (err)
+		return err;
+	/* every function: a thread hangs where it hangs */
+	for (int i = 0; i < api_nfuncs; i++) {
+		plan_add(c->capture, i);
+		plan_add(c->shown, i);
+	}
+	c->keep_chatty = true;
+	c->threads = true;
+	c->stack = PLAN_STACK_COPY;
+	c->min_duration_ns = s->o->over_ns;
+	return 0;
+}
+
+static int open_sink(struct stuck *s)
+{
+	struct ct_clock began;
+	int err;
+
+	clocks_read(&began);
+	s->started_ns = began.h.start_ns;
+	s->sink_opts = (struct sink_opts){
+		.out = &s->out,
+		.tid = true,
+		.stuck = true,
+		.mangled = s->o->mangled,
+		.full_names = s->o->full_names,
+		.start_ns = s->started_ns,
+		.realtime_offset_ns = began.realtime_ns - began.h.start_ns,
+		.version = CT_VERSION,
+	};
+	s->sink.ops = s->o->format->ops;
+	err = s->sink.ops->open(&s->sink, &s->sink_opts);
+	if (err)
+		msg_error("cannot start the %s output: %s", s->sink.ops->name, strerror(-err));
+	else
+		s->stages.nsinks = 1;
+	return err;
+}
+
+static bool recent(void *ctx, uint64_t ino, char *name, size_t size)
+{
+	struct stuck *s = ctx;
+
+	return s->source.ops->recent(&s->source, ino, name, size);
+}
+
+static uint64_t count_forgets(void *ctx)
+{
+	struct stuck *s = ctx;
+
+	return s->source.ops->forgets(&s->source);
+}
+
+static int open_stages(struct stuck *s)
+{
+	struct resolve_opts opts = {
+		.names = true,
+		.stacks = true,
+		.absent = true,
+		.recent = s->source.ops->recent ? recent : NULL,
+		.forgets = s->source.ops->forgets ? count_forgets : NULL,
+		.forgets_ctx = s,
+	};
+
+	return stages_open(&s->stages, &opts, false, &s->filter, &s->sink, 0);
+}
+
+static int open_all(struct stuck *s)
+{
+	int err = open_plan(s), fd;
+
+	if (err)
+		return err;
+	err = out_open_output(&s->out, s->o->output, s->o->append, STDOUT_FILENO);
+	if (err)
+		return err;
+	s->out.stop = &signals_pending;
+	s->loop = loop_open();
+	if (open_stages(s) || !s->loop)
+		goto no_memory;
+	fd = signals_open();
+	if (fd < 0 || !loop_fd(s->loop, fd, on_signals, s))
+		goto no_memory;
+	s->tick = loop_timer(s->loop, on_tick, s);
+	s->next = loop_timer(s->loop, on_next, s);
+	if (!s->tick || !s->next || stuck_look_open(&s->look, &s->source))
+		goto no_memory;
+	err = s->source.ops->open(&s->source, &s->plan.capture);
+	return err ? err : open_sink(s);
+no_memory:
+	msg_error("no memory to start with");
+	return -ENOMEM;
+}
+
+static int run(struct stuck *s)
+{
+	int fds[MAX_FDS], n, err;
+
+	err = s->source.ops->start(&s->source);
+	if (err)
+		return err;
+	s->said = false;
+	n = s->source.ops->fds(&s->source, fds, MAX_FDS);
+	/* not the first, the record stream: the tick sees to that */
+	for (int i = 1; i < n; i++)
+		if (!loop_fd(s->loop, fds[i], on_fd, s))
+			return -ENOMEM;
+	if (out_flush(&s->out))
+		return 0;
+	loop_timer_set(s->tick, TICK_NS);
+	loop_timer_set(s->next, 0);
+	err = loop_run(s->loop);
+	return err ? err : s->error;
+}
+
+static int close_all(struct stuck *s, int err)
+{
+	struct sink_end end = { .reason = err		   ? "error"
+					  : s->interrupted ? "interrupted"
+							   : "finished" };
+	int written;
+
+	if (s->sink.ops && s->sink.priv) {
+		s->source.ops->stop(&s->source);
+		s->source.ops->losses(&s->source, &s->losses);
+		s->losses.shown = s->stages.shown;
+		end.losses = s->losses;
+		end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
+		if (!err && s->o->format->ops == &sink_table && (!s->interrupted || s->o->watch))
+			say_sum(s);
+		s->sink.ops->close(&s->sink, &end);
+	}
+	if (err && !s->said)
+		msg_error("the threads cannot be looked at: %s", strerror(-err));
+	written = out_report(&s->out, out_close(&s->out), "");
+	return err ? err : written;
+}
+
+int stuck_run(const struct opts *o, const struct source_ops *ops)
+{
+	struct stuck *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return 1;
+	s->o = o;
+	s->source.ops = ops;
+	s->said = true;
+	err = open_all(s);
+	if (!err)
+		err = run(s);
+	err = close_all(s, err);
+	if (!err && s->interrupted && !o->watch) {
+		msg_error("interrupted before the second look: give a shorter --over");
+		err = -EINTR;
+	}
+	err = err ? 1 : s->nstuck ? STUCK_SOME : s->nundecided ? STUCK_UNDECIDED : 0;
+	s->source.ops->close(&s->source);
+	signals_close();
+	stuck_look_close(s->look);
+	stages_close(&s->stages);
+	loop_close(s->loop);
+	free(s);
+	return err;
+}

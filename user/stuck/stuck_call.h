@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stuck_call.h - which call of CUDA a thread is inside, told from its stack alone: for calls that
+ * no probe saw begin.
+ *
+ * Two signs make a call certain, both between a frame and its caller as an unwinder found them:
+ * the frame's code is a function of the table; or the caller's return address stands behind a
+ * call instruction whose target is one, which then has passed control on by a jump. What no
+ * unwinder vouches for, because it lost its way, is a guess and says so. Knows no way of
+ * unwinding, and reads no memory itself. What it is given is untrusted.
+ */
+#ifndef CT_STUCK_CALL_H
+#define CT_STUCK_CALL_H
+
+#include "../source/bpf/snapshot.h"
+
+/* A frame, innermost first. */
+struct stuck_frame {
+	uint64_t ip, sp;
+	bool exact; /* ip is where the frame is; else a return address: the call stands before it */
+};
+
+struct stuck_call {
+	uint16_t func;
+	bool per_thread;
+	bool by_scan; /* a guess */
+	int caller;   /* index of the caller's frame; -1: not known */
+	uint64_t ip;  /* the return address of the call; 0: not known */
+	/* the caller's stack pointer after the return; without a caller another address that
+	 * this call keeps */
+	uint64_t sp;
+};
+
+/* Copies exactly len bytes of the process's memory; 0, or -errno. */
+typedef int (*stuck_read_fn)(void *ctx, uint64_t addr, void *buf, size_t len);
+
+/* The outermost call that the frames show. Calls of functions that call the program back do not
+ * count: what the thread does is the program's. Functions of class internal count when there is
+ * nothing else. */
+bool stuck_call_of_frames(struct stuck_call *, const struct snapshot_process *,
+			  const struct stuck_frame *, int n, stuck_read_fn, void *ctx);
+
+/* The same by a look at the words of a stack from address sp on, for what an unwinder did not
+ * get to. */
+bool stuck_call_by_scan(struct stuck_call *, const struct snapshot_process *, uint64_t sp,
+			const uint8_t *stack, size_t len, stuck_read_fn, void *ctx);
+
+#endif

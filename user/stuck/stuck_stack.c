@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stuck_stack.c - see stuck_stack.h.
+ *
+ * What the unwinder found is believed. Only where it lost its way before the thread's first
+ * frame is the rest of the stack searched, and only if no frame has shown a call.
+ */
+#include "stuck_stack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../proc/target.h"
+#include "../resolve/stacks/unwind.h"
+
+#define PROCESSES 16 /* whose address spaces are kept */
+#define SCAN_MAX (64u << 10)
+
+struct process {
+	pid_t pid;
+	uint64_t start_boottime_ns;
+	struct target *target;
+	struct space *space;
+	uint64_t used;
+};
+
+struct stuck_stacks {
+	struct objects *objects;
+	struct process procs[PROCESSES];
+	uint64_t clock;
+	struct unwind_regs regs[UNWIND_MAX];
+	struct stuck_frame frames[UNWIND_MAX];
+};
+
+struct stuck_stacks *stuck_stacks_open(void)
+{
+	struct stuck_stacks *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->objects = objects_open();
+	if (s->objects)
+		return s;
+	free(s);
+	return NULL;
+}
+
+static void forget(struct process *p)
+{
+	space_close(p->space);
+	target_close(p->target);
+	*p = (struct process){ .space = NULL };
+}
+
+void stuck_stacks_close(struct stuck_stacks *s)
+{
+	if (!s)
+		return;
+	for (int i = 0; i < PROCESSES; i++)
+		forget(&s->procs[i]);
+	objects_close(s->objects);
+	free(s);
+}
+
+/* Opens a process, in the place of the one that was used least recently. NULL: it is gone, or
+ * there is no memory. */
+static struct process *process_of(struct stuck_stacks *s, const struct snapshot_process *about)
+{
+	struct process *p = &s->procs[0];
+
+	for (int i = 0; i < PROCESSES; i++) {
+		if (s->procs[i].space && s->procs[i].pid == about->pid &&
+		    s->procs[i].start_boottime_ns == about->about.start_boottime_ns) {
+			s->procs[i].used = ++s->clock;
+			return &s->procs[i];
+		}
+		if (s->procs[i].used < p->used)
+			p = &s->procs[i];
+	}
+	forget(p);
+	if (target_open(&p->target, about->pid, about->about.start_boottime_ns))
+		return NULL;
+	p->space = space_open(s->objects);
+	if (!p->space || space_refresh(p->space, p->target)) {
+		forget(p);
+		return NULL;
+	}
+	p->pid = about->pid;
+	p->start_boottime_ns = about->about.start_boottime_ns;
+	p->used = ++s->clock;
+	return p;
+}
+
+static int read_code(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	return target_read(ctx, addr, buf, len);
+}
+
+/* Searches what the unwinder did not get to: from the stack pointer of the last frame that it
+ * found on. */
+static bool scan(const struct snapshot_thread *t, uint64_t sp, struct target *target,
+		 struct stuck_call *call)
+{
+	uint64_t skip = (sp - t->sp + 7) & ~7ULL;
+
+	if (sp < t->sp || skip >= t->len)
+		return false;
+	return stuck_call_by_scan(call, t->process, t->sp + skip, t->stack + skip,
+				  t->len - skip < SCAN_MAX ? t->len - skip : SCAN_MAX, read_code,
+				  target);
+}
+
+/* The caller's frame, for resolving its stack while the call lasts. */
+static void caller(const struct unwind_regs *r, const struct ct_saved *saved, int nsaved,
+		   struct ct_user_stack *out)
+{
+	*out = (struct ct_user_stack){
+		.h = { .size = sizeof(*out), .kind = CT_USER_STACK },
+		.ip = r->ip,
+		.sp = r->sp,
+		.bp = r->bp,
+		.how = CT_STACK_LIVE,
+	};
+	memcpy(out->regs, r->regs, sizeof(out->regs));
+	for (int i = 0; i < nsaved; i++)
+		if (saved[i].sp >= r->sp)
+			out->saved[out->nsaved++] = saved[i];
+}
+
+/* The return addresses that are missing on the stack as it was read. What the kernel knows may
+ * be of a moment before. */
+static int missing(const struct snapshot_thread *t, struct process *p,
+		   struct ct_saved out[CT_MAX_FRAMES])
+{
+	int n = 0;
+
+	for (int i = 0; i < t->nsaved; i++) {
+		uint64_t at = t->saved[i].sp - t->sp, word;
+
+		if (at < t->len && t->len - at >= 8)
+			memcpy(&word, t->stack + at, 8);
+		else if (target_read(p->target, t->saved[i].sp, &word, 8))
+			continue;
+		if (space_find(p->space, p->target, word).kind == SPACE_UPROBES)
+			out[n++] = t->saved[i];
+	}
+	return n;
+}
+
+int stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t,
+		      struct stuck_call *call, struct ct_user_stack *stack)
+{
+	struct unwind_regs now = {
+		.ip = t->ip, .sp = t->sp, .bp = t->bp, .lr = t->lr, .exact = true
+	};
+	struct process *p = process_of(s, t->process);
+	struct ct_saved saved[CT_MAX_FRAMES];
+	uint32_t flags;
+	int n, nsaved;
+
+	stack->h.size = 0;
+	if (!p)
+		return 0;
+	/* in a return probe, on its way out of a call: the frames are not what they were */
+	if (space_find(p->space, p->target, t->ip).kind == SPACE_UPROBES)
+		return -EAGAIN;
+	nsaved = missing(t, p, saved);
+	memcpy(now.regs, t->regs, sizeof(now.regs));
+	n = unwind_thread(p->space, p->target, &now, t->stack, t->len, saved, nsaved, s->regs,
+			  UNWIND_MAX, &flags);
+	for (int i = 0; i < n; i++)
+		s->frames[i] = (struct stuck_frame){ .ip = s->regs[i].ip,
+						     .sp = s->regs[i].sp,
+						     .exact = s->regs[i].exact };
+	if (stuck_call_of_frames(call, t->process, s->frames, n, read_code, p->target)) {
+		if (call->caller >= 0)
+			caller(&s->regs[call->caller], saved, nsaved, stack);
+		return 1;
+	}
+	return flags && scan(t, n ? s->regs[n - 1].sp : t->sp, p->target, call);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * out.h - a buffered writer: files get large writes, terminals and pipes whole lines at each
+ * out_sync().
+ *
+ * Errors are sticky: after the first failed write everything is discarded, and out_error() gives
+ * its -errno. SIGPIPE is expected to be ignored, or to have a handler. Not thread-safe.
+ */
+#ifndef CT_OUT_H
+#define CT_OUT_H
+
+#include "../types.h"
+
+struct out {
+	char *buf;
+	size_t len, cap;
+	int fd;
+	int error;  /* -errno of the first failed write; 0 */
+	bool owned; /* out_close() closes fd */
+	/* a regular file: no flush at out_sync() while the buffer is small and young */
+	bool is_file;
+	bool is_tty;
+	uint64_t written; /* bytes that reached fd */
+	uint64_t flushed_ns;
+	const char *name; /* for messages */
+	pid_t command;	  /* the shell that reads what is written; 0: none does */
+	int status;	  /* of that shell, as wait(2) has it, once out_close() has said -ECHILD */
+	struct out_gzip *gzip;	  /* what is written is compressed; NULL: not */
+	const volatile int *stop; /* may be NULL; as out_wait() has it */
+};
+
+/* Waits until the descriptor takes PIPE_BUF bytes. `stop` may be NULL; once it is not 0 a reader
+ * that takes nothing for a second is an error, -ETIMEDOUT, and more than 1 ends the waiting at
+ * once, -ESHUTDOWN. Returns 0 or -errno. */
+int out_wait(int fd, const volatile int *stop);
+
+/* Opens `path` (NULL or "-": stdout). append: add to it. Created with 0666 & ~umask. Returns 0
+ * or -errno. */
+int out_open(struct out *, const char *path, bool append);
+/* The same for an open descriptor, which stays the caller's; name is kept by pointer. */
+int out_open_fd(struct out *, int fd, const char *name);
+/* Opens what -o says: NULL: the descriptor `otherwise`, standard output or standard error; "-":
+ * standard output; "|COMMAND": the input of COMMAND, which /bin/sh runs as the user who started
+ * this program; else a file, compressed if its name ends in .gz. The path is kept by pointer.
+ * Returns 0, or -errno after one message. */
+int out_open_output(struct out *, const char *path, bool append, int otherwise);
+/* Does -o name a command? */
+bool out_is_command(const char *path);
+/* From here on what is written is compressed, as gzip does it; added to a file it is read as one
+ * with what is there. Returns 0 or -ENOMEM. */
+int out_gzip(struct out *);
+/* Does the name end in .gz? */
+bool out_is_gzip(const char *path);
+/* Flushes and closes; a command is waited for. Returns the sticky error or that of close(2);
+ * -ECHILD: the command failed; -EBUSY: it still runs, and `stop` asks not to wait for it. */
+int out_close(struct out *);
+/* What the result of out_close() means to the user: 0 if nothing went wrong, also for -EPIPE: a
+ * reader that has seen enough, as head(1) has; else the error, after one message. `then`: what a
+ * failed write ended, as "; tracing stopped"; "": nothing. */
+int out_report(const struct out *, int err, const char *then);
+
+/* Room for n more bytes at the end of the buffer (n <= 64 KiB); never NULL: after an error the
+ * bytes go nowhere. */
+char *out_reserve(struct out *, size_t n);
+static inline void out_commit(struct out *o, size_t n)
+{
+	o->len += n;
+}
+
+void out_mem(struct out *, const void *, size_t n);
+void out_str(struct out *, const char *);
+void out_char(struct out *, char);
+/* n bytes of a name or a path that a terminal may come to show: a '?' for what is no glyph there. */
+void out_plain(struct out *, const char *, size_t n);
+void out_double(struct out *, double); /* as put_double() writes it */
+void out_fmt(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* End of a batch: lines reach terminals and pipes now, files when the buffer is full or a second
+ * old. Returns the sticky error. */
+int out_sync(struct out *);
+int out_flush(struct out *); /* now, in any case */
+static inline int out_error(const struct out *o)
+{
+	return o->error;
+}
+
+#endif
