@@ -38,6 +38,7 @@ help:
 	@echo 'make bench           speed, as ratios in one run (as root)'
 	@echo 'make demo            a trace of the sample program (as root)'
 	@echo 'make standin         libcudart and libcuda that need no GPU'
+	@echo 'make format          lays the C files out as .clang-format has it'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX), /usr/local by default'
 
 include cupti/agent/Makefile.inc
@@ -151,6 +152,9 @@ check-api:
 test:
 	$(Q)scripts/test.sh
 
+format:
+	$(Q)scripts/check_format.sh --fix
+
 demo:
 	$(Q)scripts/demo.sh
 
@@ -167,6 +171,6 @@ clean:
 	$(Q)rm -rf $(OUTPUT) cudatrace cuda_events_test
 
 -include $(OBJS:.o=.d) $(UNIT_SRCS:%.c=$(OUTPUT)/%.d) $(wildcard $(OUTPUT)/tests/bench/*.d)
-.PHONY: all help static unit unit-programs sanitized bench bench-programs bpf-arm64 check-api test demo install clean
+.PHONY: all help format static unit unit-programs sanitized bench bench-programs bpf-arm64 check-api test demo install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -43,6 +43,7 @@ git git git-core
 python3 python3 python3
 pip3 python3-pip python3-pip
 shellcheck shellcheck ShellCheck
+clang-format clang-format clang-tools-extra
 mandoc mandoc mandoc
 pgrep procps procps-ng
 mount mount util-linux

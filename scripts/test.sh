@@ -177,6 +177,7 @@ main() {
 	PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=10 bounded wheels 90 tests/wheels.sh
 
 	suite rules 60 scripts/check_rules.sh
+	suite format 60 scripts/check_format.sh
 	unit_suites unit .output/unit 300
 	if $all && build build-san 900 sanitized; then
 		unit_suites san .output/san/unit 600
