@@ -27,6 +27,19 @@ case_few_descriptors() {
 	done
 }
 
+# libdw puts arrays on the stack; a small one is no reason to crash.
+case_small_stack() {
+	local kb
+	for kb in 64 128; do
+		rc=0
+		(ulimit -s "$kb" && exec timeout 60 "$CUDATRACE" --format json -k -e cudaMalloc -o "$T/out" -- "$BIN/chain" plain) > /dev/null 2> "$T/err" || rc=$?
+		check_alive
+		ok_rc
+		no_loss
+		stack_is "inner middle outer main|"
+	done
+}
+
 # A directory whose name clears the screen, holds a C1 control and turns the line round: doctor and messages show it as text.
 case_doctor_hostile_path() {
 	local dir=$T/$'\e[2J\xc2\x9b31m\xe2\x80\xae\nx'

@@ -6,6 +6,7 @@
 
 #include "cmd.h"
 #include "../util/io/bounded.h"
+#include "../util/io/roomy.h"
 #include "../util/msg.h"
 #include "../util/parse.h"
 #include "../util/io/stdfds.h"
@@ -101,7 +102,7 @@ static int complete(const char *const *words, int n)
 	return cmd_finish(&out);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	const struct command *command = &commands[0];
 	struct opts opts;
@@ -129,4 +130,9 @@ int main(int argc, char **argv)
 	msg_rest();
 	bounded_close();
 	return status;
+}
+
+int main(int argc, char **argv)
+{
+	return roomy_run(run, argc, argv);
 }
