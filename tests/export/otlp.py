@@ -248,7 +248,7 @@ def both_encodings(folder):
     for line in open(prefix + ".jsonl", encoding="utf-8"):
         lines += of_json(line)
     check("protobuf and JSON say the same", lines, protobuf)
-    check("spans of the play", 21, len(protobuf))
+    check("spans of the play", 23, len(protobuf))
     check("tree of the play", [], tree_faults(protobuf))
     gemm, = [s for s in protobuf if s["name"] == "gemm<4>(float*, int)"]
     check("a kernel's attributes", {

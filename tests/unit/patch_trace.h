@@ -78,8 +78,10 @@ static inline size_t patch_length(const char *body, const struct trace_block *b)
 	uint32_t n[COL_END][2];
 	size_t sum = b->len;
 
+	if (b->type != TRACE_DATA || b->len < 1 + sizeof(n))
+		return sum;
 	memcpy(n, body + 1, sizeof(n));
-	for (int i = 0; b->type == TRACE_DATA && i < COL_END; i++)
+	for (int i = 0; i < COL_END; i++)
 		sum += n[i][0];
 	return sum;
 }
@@ -109,6 +111,8 @@ static inline int patch_blocks(const char *in, size_t size, char **out, size_t *
 			return -1;
 		*out = more;
 		more += *o + sizeof(b);
+		if (b.type == TRACE_DATA && b.len < 1 + sizeof(uint32_t[COL_END][2]))
+			return -1;
 		if (b.type == TRACE_DATA) {
 			b.len = (uint32_t)patch_body(body, more, from, to, layout, &found);
 			if (!b.len)
