@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "../source/probe/links.h"
 #include "../util/io/bounded.h"
 #include "../util/io/roomy.h"
 #include "../util/msg.h"
@@ -129,6 +130,8 @@ static int run(int argc, char **argv)
 	opts_free(&opts);
 	msg_rest();
 	bounded_close();
+	/* what the kinds of probes were tried with: an event of tracefs would stay for good */
+	links_close_now();
 	return status;
 }
 
