@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
 VM=.output/vm
-LIMIT=${VM_TIMEOUT:-150} # seconds; about 20 are needed
+LIMIT=${VM_TIMEOUT:-600} # seconds; about 60 are needed
 
 skip_all() {
 	echo "skip vm: $*"
