@@ -146,8 +146,12 @@ static inline int patch_trace(const char *path, const char *from, const char *to
 	if (f)
 		fclose(f);
 	f = found < 0 ? NULL : fopen(path, "we");
-	if (f && (fwrite(out, 1, o, f) != o) | (fclose(f) != 0))
-		found = -1;
+	if (f) {
+		bool whole = fwrite(out, 1, o, f) == o;
+
+		if (fclose(f) || !whole)
+			found = -1;
+	}
 	free(in);
 	free(out);
 	return f ? found : -1;
