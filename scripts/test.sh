@@ -201,9 +201,9 @@ main() {
 	suite export-files 600 tests/export/files.sh
 	suite nsys 120 tests/export/nsys.py
 	suite identity 120 tests/export/identity.py
-	suite otlp 600 tests/export/otlp.py
 	suite serve 600 tests/serve/run.py
 	if $all; then
+		suite otlp 600 tests/export/otlp.py
 		suite cases-multi 1200 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh
 		for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/memory/run.sh tests/top/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
 			[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 900 "$other"

@@ -227,7 +227,7 @@ case_counters_help() {
 }
 
 # The real library needs no GPU to tell of a chip's metrics.
-case_counters_help_real() {
+case_counters_help_real() { # long
 	[ -e /usr/local/cuda/lib64/libcupti.so.13 ] || skip "no CUPTI 13 here"
 	ct counters --metrics help --chip GH100
 	ok_rc
@@ -295,7 +295,7 @@ case_counters_helper_killed() {
 	says "error: the counters' helper ended \(Killed\)"
 }
 
-case_counters_helper_gone() {
+case_counters_helper_gone() { # long
 	local sig
 	for sig in INT TERM KILL HUP; do
 		: > "$T/out"

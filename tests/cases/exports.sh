@@ -21,7 +21,7 @@ case_chrome() {
 }
 
 # A file for each process, with its place in the job; compressed.
-case_chrome_split() {
+case_chrome_split() { # long
 	local file n=0
 	# they live on for a second after their first call, so that their environment can be read
 	STANDIN_DELAY_US=cudaMalloc:1000000 RANK=3 WORLD_SIZE=8 ct -f --format chrome -o "$T/trace.%p.json.gz" -e memory -- sh -c "'$CALLS' sizes 64 64 & '$CALLS' sizes 64 64; wait"

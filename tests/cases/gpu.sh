@@ -102,7 +102,7 @@ case_gpu_threads() {
 }
 
 # What CUPTI's version can, and the clock that it calls for.
-case_gpu_versions() {
+case_gpu_versions() { # long
 	local v clock
 	for v in 18 20 22 23 25 27 130000 130001 130100 130200; do
 		export STANDIN_CUPTI=version:$v
@@ -264,7 +264,7 @@ case_gpu_held() {
 }
 
 # A profiler that lets others in, from 13.3 on: both have CUPTI, and it is not ended when we leave.
-case_gpu_shared() {
+case_gpu_shared() { # long
 	local v
 	export STANDIN_CUPTI
 	for v in 130000 130200; do
@@ -392,7 +392,7 @@ case_gpu_sudden_end() {
 }
 
 # However it ends, and whatever CUPTI did with its buffers before.
-case_gpu_tail() {
+case_gpu_tail() { # long
 	local how knobs
 	for knobs in '' small version:18 version:130000 small,swap; do
 		for how in kill _exit abort; do
@@ -505,7 +505,7 @@ case_gpu_detach() {
 }
 
 # cuptiFinalize that fails, and a version in which it must not be called (the stand-in aborts then).
-case_gpu_detach_versions() {
+case_gpu_detach_versions() { # long
 	local how
 	for how in stuck version:18 version:22 version:27; do
 		export STANDIN_CUPTI=$how
@@ -660,7 +660,7 @@ case_gpu_contexts() {
 	contexts_agree "replayed" 20
 }
 
-case_gpu_contexts_attach() {
+case_gpu_contexts_attach() { # long
 	local how
 	# a call tells the handle before the context's record comes, and after
 	for how in contexts contexts:2; do

@@ -66,7 +66,7 @@ case_mem_threads_free_for_others() {
 	expect "leaks" "$(mem_say '[l[:2] for l in leaks]')" "[(40960, 40)]"
 }
 
-case_mem_fork_and_exec() {
+case_mem_fork_and_exec() { # long
 	book fork -f
 	expect "leaks" "$(mem_say '[(l[0], l[3]) for l in leaks]')" "[(300, 'exited'), (1000, 'exited')]"
 	book exec -f

@@ -196,7 +196,7 @@ case_names_attached_unknown() {
 }
 
 # The only kernel of the program, and the program has no symbols at all.
-case_names_attached_fatbin() {
+case_names_attached_fatbin() { # long
 	local name
 	for name in one-legacy-stripped one-legacy-nosections; do
 		attached "$name"
@@ -215,7 +215,7 @@ case_names_attached_reload() { # long
 		same_kernels "$first"
 	done
 }
-case_names_attached_reload_stripped() {
+case_names_attached_reload_stripped() { # long
 	local TWO_STEPS=1
 	kernel_program libalpha.so
 	measured_driver
@@ -229,7 +229,7 @@ case_names_attached_module() {
 	attached module
 	same_kernels "$first"
 }
-case_names_attached_module_unknown() {
+case_names_attached_module_unknown() { # long
 	local TWO_STEPS=1
 	attached module
 	right_or_unknown "$first"

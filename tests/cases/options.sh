@@ -33,7 +33,7 @@ case_failed() {
 }
 
 # cudaGetLastError and cudaPeekAtLastError return the error of an earlier call: they did not fail, wherever failures are counted.
-case_reported_errors() {
+case_reported_errors() { # long
 	ct_json --failed -- "$CALLS" reports 4
 	expect "rows of failed calls" "$(grep -c '^{"type":"call"' "$T/out")" 4
 	expect_rows cudaSetDevice 4
@@ -541,7 +541,7 @@ case_chatty_counted() { # long
 }
 
 # Probes of these kinds cannot be put on again: what is known is a lower bound, and no number is given as if all calls were in it.
-case_chatty_without_windows() {
+case_chatty_without_windows() { # long
 	ct record --probe-kind tracefs -o "$T/loop.ctrace" -- "$CALLS" devices 3000000
 	ok_rc
 	says 'not shown: >=[0-9]+ \(at most [0-9]+\) calls of cudaGetDevice'

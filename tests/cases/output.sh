@@ -4,7 +4,7 @@
 # standard output is the program's.
 
 # What the program prints is all that is on standard output; what is for people goes to standard error, as strace's rows do.
-case_output_with_a_program() {
+case_output_with_a_program() { # long
 	local how head
 	while IFS='|' read -r how head; do
 		# shellcheck disable=SC2086

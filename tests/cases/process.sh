@@ -78,7 +78,7 @@ case_attach_beside_another_tracer() {
 	grep -q '^skip .*with it: first byte of cudaMalloc in the other process: cc, not 55' "$T/out" || fail "$(cat "$T/out")"
 }
 
-case_attach_to_everybody_is_a_fault() {
+case_attach_to_everybody_is_a_fault() { # long
 	own_library
 	cat > "$T/everybody" <<- END
 		#!/bin/bash
@@ -448,7 +448,7 @@ case_comm_renamed() {
 }
 
 # How the program ended: a row as strace has it, unless it ended well; in JSON's last line always; else a message. In a recording too.
-case_program_end() {
+case_program_end() { # long
 	local how row json status words
 	while read -r status how row json; do
 		row=${row//_/ }

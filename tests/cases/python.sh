@@ -64,7 +64,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 # Python's frames stand among the native ones where their evaluation loop is: the lambda is called by sorted(), which is
 # called by the module. None of the interpreter's loops is left to be seen.
-case_python_joined() {
+case_python_joined() { # long
 	local p got
 	cat > "$T/joined.py" << 'EOF'
 import ctypes, sys, time

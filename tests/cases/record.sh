@@ -88,7 +88,7 @@ case_replay_is_live() { # long
 	like_live -- "$CALLS" status 3
 }
 
-case_replay_is_live_options() {
+case_replay_is_live_options() { # long
 	like_live --nested -- "$CALLS" mix 5 2 2
 	like_live --enter-exit -- "$CALLS" mix 5 2 2
 	like_live --no-return -- "$CALLS" mix 5 2 2
@@ -289,7 +289,7 @@ numbers() {
 }
 
 # Calls keep their numbers whatever file they are in, alone or merged: those of a recording that was not rotated.
-case_record_rotate_numbers() {
+case_record_rotate_numbers() { # long
 	local n files=()
 	record --max-size 64KiB --rotate 99 -- "$CALLS" mix 100000 0 0
 	ok_rc

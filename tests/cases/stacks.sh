@@ -74,7 +74,7 @@ case_stack_mini_symbols() {
 }
 
 # 60 kB that would be 400 MB: neither read nor in the way of the stack
-case_stack_mini_bomb() {
+case_stack_mini_bomb() { # long
 	{ command -v xz && command -v objcopy; } > "$T/tools" || skip "xz or objcopy is missing"
 	head -c 400000000 /dev/zero > "$T/zeros"
 	mini "$T/zeros"

@@ -49,7 +49,7 @@ sums() {
 }
 
 # Counted in the kernel, told one by one, and read from a file: the same numbers of two runs of one program.
-case_stat_same_live_and_stored() {
+case_stat_same_live_and_stored() { # long
 	local by n
 	n=$(random 5 50)
 	ct record --gpu -o "$T/w.ctrace" -- "$WORK" -t 2 -s "$n" return
@@ -109,7 +109,7 @@ import json, sys
 print(sum(r["calls"] for r in json.load(open(sys.argv[1]))["runtime"] if r["name"].endswith("cudaStreamQuery")))' "$T/stat.json")" 42
 }
 
-case_stat_filters() {
+case_stat_filters() { # long
 	ct stat --failed --json -o "$T/stat.json" -- "$CALLS" failing 20 7
 	ok_rc
 	expect "failed calls" "$(stat_of cudaSetDevice calls) $(stat_of cudaSetDevice failed) $(stat_of cudaStreamQuery calls)" "7 7 0"
@@ -194,7 +194,7 @@ case_stat_memory_failed_free() {
 	expect "left, of a recording" "$(memory_of "$T/file.json")" "0 0 0 0 cudaFree=0 cudaFreeAsync=1500"
 }
 
-case_stat_memory_families() {
+case_stat_memory_families() { # long
 	memory_is pool 2500 0 0 0 cudaFreeAsync=1000
 	memory_is virtual 0 0 0 0 cuMemRelease=8388608
 	memory_is host 0 20000 0 0 cudaFreeHost=10000 cudaHostUnregister=8192
@@ -220,7 +220,7 @@ case_stat_memory_attached_late() {
 }
 
 # A map that is full: what found no room is counted, and said.
-case_stat_full() {
+case_stat_full() { # long
 	ct stat --by stream --json -o "$T/stat.json" -- "$BIN/kinds" 70000
 	ok_rc
 	expect "counted and left out" "$(python3 -c '

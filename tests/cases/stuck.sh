@@ -202,7 +202,7 @@ case_stuck_none() {
 }
 
 # A process that ends while it is looked at, again and again.
-case_stuck_vanishing() {
+case_stuck_vanishing() { # long
 	local i
 	for i in 1 2 3 4 5; do
 		hang
