@@ -3,7 +3,7 @@
 # test.sh - installs what is missing, builds, runs the suites and adds up: scripts/test.sh [--all]. Needs root. Asks nothing.
 #
 # Without an option it runs what checks the program itself, but for the cases that take long. --all, which CI uses, adds these,
-# the same unit tests under the sanitizers, the cases with the second kind of probes, another kernel in a virtual machine, browsers and
+# the same unit tests under the sanitizers, the cases with the second kind of probes, pushes to an OpenTelemetry collector, another kernel in a virtual machine, browsers and
 # other programs that read our files, hostile recordings, and a build by clang from a copy of the tree.
 #
 # A suite is a command that prints `ok NAME`, `not ok NAME: why` or `skip NAME: why` for each test; one without such lines
