@@ -47,10 +47,10 @@ MAY_INCLUDE = {
     'source/muted': 'event source util',
     'source/probe': 'api source source/discover util util/io',
     'stages': 'event event/join format resolve source trace util',
-    'stat': 'event format mem util util/io',
+    'stat': 'api event format mem util util/io',
     'stuck': 'api cli/options event proc resolve/stacks '
              'session source source/bpf stages util util/io',
-    'top': 'event format stat util util/io',
+    'top': 'api event format stat util util/io',
     'trace': 'event util util/io',
     'util': '',
     'util/io': 'util',

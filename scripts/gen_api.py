@@ -576,13 +576,14 @@ class Generator:
                 r = {'cudaError_t': 'CUDA_ERR', 'CUresult': 'CU_RESULT', 'const char *': 'STR'}.get(ret, 'VOID')
                 if r == 'VOID':
                     flags.append('SRET')
+                flags += [w for w, classes, p in hints.TRAITS if cls in classes and p.search(f)]
                 head = [
                     (
                         'API_FV'
                         if flags and (since or until)
                         else 'API_F' if flags else 'API_V' if since or until else 'API'
                     ),
-                    [f, cls, r] + flags[:1] + ([str(since), str(until)] if since or until else []),
+                    [f, cls, r] + ([' | '.join(flags)] if flags else []) + ([str(since), str(until)] if since or until else []),
                 ]
                 text = '%s(%s' % (head[0], ', '.join(head[1]))
                 print(row_wrap(text, args))

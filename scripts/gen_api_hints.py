@@ -241,6 +241,30 @@ PLAIN_OVERRIDE = re.compile(
 FUNC_ARGS = re.compile(r'^(func|entryFuncAddr|f|hfunc|function)$')
 BOOLS = re.compile(r'^(isEnabled|canAccessPeer|active)$')
 
+# What calls of the function do (user/api/traits.h): flag, classes, pattern.
+TRAITS = [
+    (flag, classes.split(), re.compile(p))
+    for flag, classes, p in [
+        ('PTOP', 'COPY', r'Peer'),
+        ('HTOD', 'COPY', r'cuMemcpyHto[AD]'),
+        ('DTOH', 'COPY', r'cuMemcpy[AD]toH'),
+        ('DTOD', 'COPY', r'cuMemcpy[AD]to[AD]'),
+        ('NO_RECORD', 'COPY', r'Prefetch|Decompress'),
+        ('ASYNC', 'COPY SET MEMORY', r'Async'),
+        ('LINEAR', 'COPY', r'^cudaMemcpy(Async)?$|^cuMemcpy(HtoD|DtoH)(Async)?_v2$'),
+        ('GRAPH_LAUNCH', 'GRAPH', r'^cu(da)?GraphLaunch'),
+        ('LAUNCHES', 'LAUNCH', r'Launch(?!HostFunc)'),
+        ('CREATES', 'EVENT STREAM', r'Create'),
+        ('DESTROYS', 'EVENT STREAM', r'Destroy'),
+        ('POLLS', 'EVENT STREAM', r'(Event|Stream)Query'),
+        ('RECORDS', 'EVENT', r'EventRecord|RecordEvent'),
+        ('LOADS', 'MODULE', r'(Module|Library)Load|LinkComplete'),
+        ('WAITS_STREAM', 'SYNC', r'Stream'),
+        ('WAITS_EVENT', 'SYNC', r'Event'),
+        ('WAITS_DEVICE', 'SYNC', r'(Device|Ctx|Thread)Synchronize'),
+    ]
+]
+
 # Structs: member that selects a union, and the union's members by its values.
 SELECT = {
     'cudaLaunchAttribute': 'id',

@@ -4,9 +4,9 @@
  * numbers, and on ones that are close to it and in which it must not; the three forms of the
  * findings; records of dice.
  */
+#include "../../user/stat/report.h"
 #include "../../user/advise/advise.h"
 #include "../../user/advise/spans.h"
-#include "../../user/advise/traits.h"
 #include "make_play.h"
 
 #define US 1000ULL
@@ -1056,82 +1056,26 @@ static void test_words(void)
 	CHECK(advise_rule_at(18) && !advise_rule_at(19));
 }
 
-/* What functions are to the rules: a name that is spelled wrongly would be silent. */
-static void test_traits(void)
+static enum report_way call_way(const struct ct_call *c)
 {
-	static uint32_t traits[CT_MAX_FUNCS];
-	static const struct {
-		const char *name;
-		uint32_t traits;
-	} want[] = {
-		{ "cudaLaunchKernel", TR_LAUNCH | TR_CHECKED },
-		{ "cudaLaunchKernelExC", TR_LAUNCH | TR_CHECKED },
-		{ "cuLaunchKernel", TR_LAUNCH | TR_CHECKED },
-		{ "cudaLaunchHostFunc", TR_CHECKED },
-		{ "cuFuncSetBlockShape", TR_CHECKED },
-		{ "cudaGraphLaunch", TR_GRAPH | TR_CHECKED },
-		{ "cuGraphLaunch", TR_GRAPH | TR_CHECKED },
-		{ "cudaMemcpy", TR_COPY | TR_LINEAR | TR_CHECKED },
-		{ "cudaMemcpyAsync", TR_COPY | TR_LINEAR | TR_ASYNC | TR_CHECKED },
-		{ "cuMemcpyDtoH_v2", TR_COPY | TR_LINEAR | TR_CHECKED },
-		{ "cuMemcpyHtoDAsync_v2", TR_COPY | TR_LINEAR | TR_ASYNC | TR_CHECKED },
-		{ "cudaMemcpy2D", TR_COPY | TR_CHECKED },
-		{ "cudaMemPrefetchAsync", TR_ASYNC | TR_CHECKED },
-		{ "cudaMemset", TR_SET | TR_CHECKED },
-		{ "cuMemsetD32Async", TR_SET | TR_ASYNC | TR_CHECKED },
-		{ "cudaMalloc", TR_ALLOC | TR_MEMORY | TR_CHECKED },
-		{ "cuMemAlloc_v2", TR_ALLOC | TR_MEMORY | TR_CHECKED },
-		{ "cudaMallocAsync", TR_MEMORY | TR_ASYNC | TR_CHECKED },
-		{ "cudaFree", TR_FREE | TR_MEMORY | TR_CHECKED },
-		{ "cudaFreeAsync", TR_MEMORY | TR_ASYNC | TR_CHECKED },
-		{ "cudaHostAlloc", TR_ALLOC | TR_CHECKED },
-		{ "cudaMallocHost", TR_ALLOC | TR_CHECKED },
-		{ "cuMemHostRegister_v2", TR_ALLOC | TR_CHECKED },
-		{ "cudaFreeHost", TR_FREE | TR_CHECKED },
-		{ "cudaHostUnregister", TR_FREE | TR_CHECKED },
-		{ "cudaMemGetInfo", TR_CHECKED },
-		{ "cudaDeviceSynchronize", TR_SYNC | TR_CHECKED },
-		{ "cuStreamSynchronize", TR_SYNC | TR_CHECKED },
-		{ "cudaStreamWaitEvent", TR_CHECKED },
-		{ "cudaEventCreateWithFlags", TR_EVENT_CREATE | TR_CHECKED },
-		{ "cuEventDestroy_v2", TR_EVENT_DESTROY | TR_CHECKED },
-		{ "cudaStreamCreateWithPriority", TR_STREAM_CREATE | TR_CHECKED },
-		{ "cuStreamDestroy_v2", TR_STREAM_DESTROY | TR_CHECKED },
-		{ "cudaEventQuery", TR_POLL | TR_CHECKED },
-		{ "cuStreamQuery", TR_POLL | TR_CHECKED },
-		{ "cuModuleLoadDataEx", TR_LOAD },
-		{ "cudaLibraryLoadData", TR_LOAD },
-		{ "cuModuleUnload", 0 },
-		{ "cudaGetLastError", TR_ERROR },
-		{ "cudaPeekAtLastError", TR_ERROR },
-		{ "cudaGetDevice", 0 },
-	};
-
-	traits_make(traits);
-	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
-		int func = api_next(want[i].name, -1);
-
-		if (func < 0 || traits[func] != want[i].traits)
-			printf("  %s: %#x\n", want[i].name, func < 0 ? 0 : traits[func]);
-		CHECK(func >= 0 && traits[func] == want[i].traits);
-	}
+	return report_way_of(api_call_way(c));
 }
 
 static void test_ways(void)
 {
-	CHECK(traits_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(2))) ==
+	CHECK(call_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(2))) ==
 	      REPORT_DTOH);
-	CHECK(traits_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(4))) ==
+	CHECK(call_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(4))) ==
 	      REPORT_UNTOLD);
-	CHECK(traits_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3),
-				   U(0xffffffff))) == REPORT_UNTOLD);
-	CHECK(traits_way(make_call(&mc, "cuMemcpyHtoDAsync_v2", CT_CALL, 0, 0, U(1), U(2), U(3),
-				   U(0))) == REPORT_HTOD);
-	CHECK(traits_way(make_call(&mc, "cuMemcpyDtoD_v2", CT_CALL, 0, 0, U(1), U(2), U(3))) ==
+	CHECK(call_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3),
+				 U(0xffffffff))) == REPORT_UNTOLD);
+	CHECK(call_way(make_call(&mc, "cuMemcpyHtoDAsync_v2", CT_CALL, 0, 0, U(1), U(2), U(3),
+				 U(0))) == REPORT_HTOD);
+	CHECK(call_way(make_call(&mc, "cuMemcpyDtoD_v2", CT_CALL, 0, 0, U(1), U(2), U(3))) ==
 	      REPORT_DTOD);
-	CHECK(traits_way(make_call(&mc, "cudaMemcpyPeer", CT_CALL, 0, 0, U(1), U(0), U(2), U(1),
-				   U(3))) == REPORT_PTOP);
-	CHECK(traits_way(make_call(&mc, "cuMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3))) ==
+	CHECK(call_way(make_call(&mc, "cudaMemcpyPeer", CT_CALL, 0, 0, U(1), U(0), U(2), U(1),
+				 U(3))) == REPORT_PTOP);
+	CHECK(call_way(make_call(&mc, "cuMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3))) ==
 	      REPORT_UNTOLD);
 }
 
@@ -1202,7 +1146,6 @@ static void test_hostile(void)
 int main(void)
 {
 	test_words();
-	test_traits();
 	test_ways();
 	test_pageable();
 	test_pageable_batch();

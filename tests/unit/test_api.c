@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "../../user/api/layout.h"
+#include "../../user/api/traits.h"
 #include "../../user/api/xlat.h"
 #include "make_call.h"
 #include "unit.h"
@@ -670,6 +671,119 @@ static void test_reported(void)
 	}
 }
 
+/* What functions are to those who add calls up or judge them: a mark that is missing would be
+ * silent. */
+static void test_traits(void)
+{
+	static const struct {
+		const char *name;
+		uint32_t traits;
+	} want[] = {
+		{ "cudaLaunchKernel", TR_LAUNCH | TR_CHECKED },
+		{ "cudaLaunchKernelExC", TR_LAUNCH | TR_CHECKED },
+		{ "cuLaunchKernel", TR_LAUNCH | TR_CHECKED },
+		{ "cudaLaunchHostFunc", TR_CHECKED },
+		{ "cuFuncSetBlockShape", TR_CHECKED },
+		{ "cudaGraphLaunch", TR_GRAPH | TR_CHECKED },
+		{ "cuGraphLaunch", TR_GRAPH | TR_CHECKED },
+		{ "cudaMemcpy", TR_COPY | TR_LINEAR | TR_CHECKED | TR_MOVE },
+		{ "cudaMemcpyAsync", TR_COPY | TR_LINEAR | TR_ASYNC | TR_CHECKED | TR_MOVE },
+		{ "cuMemcpyDtoH_v2", TR_COPY | TR_LINEAR | TR_CHECKED | TR_MOVE },
+		{ "cuMemcpyHtoDAsync_v2", TR_COPY | TR_LINEAR | TR_ASYNC | TR_CHECKED | TR_MOVE },
+		{ "cudaMemcpy2D", TR_COPY | TR_CHECKED | TR_MOVE },
+		{ "cudaMemPrefetchAsync", TR_ASYNC | TR_CHECKED | TR_MOVE },
+		{ "cudaMemset", TR_SET | TR_CHECKED },
+		{ "cuMemsetD32Async", TR_SET | TR_ASYNC | TR_CHECKED },
+		{ "cudaMalloc", TR_ALLOC | TR_MEMORY | TR_CHECKED | TR_TAKES },
+		{ "cuMemAlloc_v2", TR_ALLOC | TR_MEMORY | TR_CHECKED | TR_TAKES },
+		{ "cudaMallocAsync", TR_MEMORY | TR_ASYNC | TR_CHECKED | TR_TAKES },
+		{ "cudaFree", TR_FREE | TR_MEMORY | TR_CHECKED | TR_GIVES },
+		{ "cudaFreeAsync", TR_MEMORY | TR_ASYNC | TR_CHECKED | TR_GIVES },
+		{ "cudaHostAlloc", TR_ALLOC | TR_CHECKED | TR_TAKES },
+		{ "cudaMallocHost", TR_ALLOC | TR_CHECKED | TR_TAKES },
+		{ "cuMemHostRegister_v2", TR_ALLOC | TR_CHECKED | TR_PINS },
+		{ "cudaFreeHost", TR_FREE | TR_CHECKED | TR_GIVES },
+		{ "cudaHostUnregister", TR_FREE | TR_CHECKED },
+		{ "cudaMemGetInfo", TR_CHECKED },
+		{ "cudaDeviceSynchronize", TR_SYNC | TR_CHECKED | TR_WAIT_DEVICE },
+		{ "cuStreamSynchronize", TR_SYNC | TR_CHECKED | TR_WAIT_STREAM },
+		{ "cudaStreamWaitEvent", TR_CHECKED },
+		{ "cudaEventCreateWithFlags", TR_EVENT_CREATE | TR_CHECKED },
+		{ "cuEventDestroy_v2", TR_EVENT_DESTROY | TR_CHECKED },
+		{ "cudaStreamCreateWithPriority", TR_STREAM_CREATE | TR_CHECKED },
+		{ "cuStreamDestroy_v2", TR_STREAM_DESTROY | TR_CHECKED },
+		{ "cudaEventQuery", TR_POLL | TR_CHECKED },
+		{ "cuStreamQuery", TR_POLL | TR_CHECKED },
+		{ "cuModuleLoadDataEx", TR_LOAD },
+		{ "cudaLibraryLoadData", TR_LOAD },
+		{ "cuModuleUnload", 0 },
+		{ "cudaGetLastError", TR_ERROR },
+		{ "cudaPeekAtLastError", TR_ERROR },
+		{ "cudaGetDevice", 0 },
+		{ "cudaEventSynchronize", TR_SYNC | TR_CHECKED | TR_WAIT_EVENT },
+		{ "cudaThreadSynchronize", TR_SYNC | TR_CHECKED | TR_WAIT_DEVICE },
+		{ "cudaEventRecord", TR_CHECKED | TR_RECORD },
+		{ "cuCtxRecordEvent", TR_CHECKED | TR_RECORD },
+		{ "cuArrayCreate_v2", TR_ALLOC | TR_MEMORY | TR_CHECKED | TR_TAKES },
+		{ "cuArrayDestroy", TR_FREE | TR_MEMORY | TR_CHECKED | TR_GIVES },
+		{ "cuMemCreate", TR_ALLOC | TR_MEMORY | TR_CHECKED | TR_TAKES },
+		{ "cuMemAddressReserve", TR_ALLOC | TR_MEMORY | TR_CHECKED },
+		{ "cuMemUnmap", TR_FREE | TR_MEMORY | TR_CHECKED },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+		int func = api_next(want[i].name, -1);
+
+		CHECK(func >= 0);
+		if (api_traits((unsigned int)func) != want[i].traits)
+			printf("  %s: %#x\n", want[i].name, api_traits((unsigned int)func));
+		CHECK(api_traits((unsigned int)func) == want[i].traits);
+	}
+}
+
+/* A row says what its function does as CUDA's names have it: here alone they are looked at. */
+static void test_marks(void)
+{
+	static const struct {
+		uint32_t traits; /* any of these... */
+		uint32_t classes;
+		const char *parts[4]; /* ...if the name has any of these... */
+		const char *but;      /* ...and not this */
+	} marks[] = {
+#define IN(class) (1u << (class))
+		{ TR_ASYNC, IN(API_COPY) | IN(API_SET) | IN(API_MEMORY), { "Async" }, NULL },
+		{ TR_COPY, IN(API_COPY), { "emcpy" }, NULL },
+		{ TR_LAUNCH, IN(API_LAUNCH), { "Launch" }, "HostFunc" },
+		{ TR_GRAPH, IN(API_GRAPH), { "GraphLaunch" }, NULL },
+		{ TR_EVENT_CREATE, IN(API_EVENT), { "Create" }, NULL },
+		{ TR_EVENT_DESTROY, IN(API_EVENT), { "Destroy" }, NULL },
+		{ TR_STREAM_CREATE, IN(API_STREAM), { "Create" }, NULL },
+		{ TR_STREAM_DESTROY, IN(API_STREAM), { "Destroy" }, NULL },
+		{ TR_POLL, IN(API_EVENT) | IN(API_STREAM), { "EventQuery", "StreamQuery" }, NULL },
+		{ TR_RECORD, IN(API_EVENT), { "EventRecord", "RecordEvent" }, NULL },
+		{ TR_LOAD, IN(API_MODULE), { "ModuleLoad", "LibraryLoad", "LinkComplete" }, NULL },
+		{ TR_WAIT_STREAM, IN(API_SYNC), { "Stream" }, NULL },
+		{ TR_WAIT_EVENT, IN(API_SYNC), { "Event" }, NULL },
+		{ TR_WAIT_DEVICE, IN(API_SYNC), { "Device", "Ctx", "Thread" }, NULL },
+#undef IN
+	};
+
+	for (int i = 0; i < api_nfuncs; i++)
+		for (size_t k = 0; k < ARRAY_LEN(marks); k++) {
+			const struct api_func *f = &api_funcs[i];
+			bool want = false, have = api_traits((unsigned int)i) & marks[k].traits;
+
+			if (!(marks[k].classes >> f->class & 1))
+				continue;
+			for (size_t j = 0; j < ARRAY_LEN(marks[k].parts); j++)
+				want |= marks[k].parts[j] && strstr(f->name, marks[k].parts[j]) &&
+					(!marks[k].but || !strstr(f->name, marks[k].but));
+			if (want != have)
+				printf("  %s: %#x\n", f->name, marks[k].traits);
+			CHECK(want == have);
+		}
+}
+
 /* A row says in which direction it copies where no argument does, as its name has it. */
 static void test_ways(void)
 {
@@ -780,6 +894,8 @@ int main(void)
 	test_sizes();
 	test_errors();
 	test_reported();
+	test_traits();
+	test_marks();
 	test_ways();
 	test_rubbish();
 	test_labels();

@@ -15,7 +15,6 @@
 #define DEVICES_KNOWN_MAX 256
 
 struct advice {
-	uint32_t traits[CT_MAX_FUNCS];
 	uint64_t wanted; /* bit i: rules[i] */
 	uint8_t by_kind[CT_KIND_END][RULES_MAX];
 	uint8_t nby_kind[CT_KIND_END];
@@ -93,7 +92,6 @@ struct advice *advise_open(const char *list)
 		free(a);
 		return NULL;
 	}
-	traits_make(a->traits);
 	a->wanted = rules_of(list);
 	a->long_ns = LONG_CALL_NS;
 	for (unsigned int i = 0; i < nrules; i++) {
@@ -274,7 +272,7 @@ struct site_stacks *advise_stacks(struct advice *a)
 /* ---- events ---- */
 
 /* False: there is nothing to learn from it. */
-static bool look_at_call(struct advice *a, struct seen *s)
+static bool look_at_call(struct seen *s)
 {
 	const struct ct_call *c = (const struct ct_call *)s->h;
 
@@ -282,10 +280,10 @@ static bool look_at_call(struct advice *a, struct seen *s)
 	    c->h.flags & (CT_F_HIDDEN | CT_F_PENDING | CT_F_UNFINISHED | CT_F_NO_RETURN))
 		return false;
 	s->call = c;
-	s->traits = a->traits[c->func];
+	s->traits = api_traits(c->func);
 	s->failed = api_failed(c);
 	if (s->traits & TR_COPY)
-		s->way = (uint8_t)traits_way(c);
+		s->way = (uint8_t)report_way_of(api_call_way(c));
 	if (s->traits & (TR_COPY | TR_SET)) {
 		int64_t bytes = api_size(c, API_ARCH_HERE);
 
@@ -394,7 +392,7 @@ int advise_event(struct advice *a, const struct event *ev)
 	switch (ev->rec->kind) {
 	case CT_DEVICE: learn_device(a, (const struct ct_device *)ev->rec); return 0;
 	case CT_CALL:
-		if (!look_at_call(a, &s))
+		if (!look_at_call(&s))
 			return 0;
 		break;
 	case CT_OVERHEAD:

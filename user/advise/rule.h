@@ -7,10 +7,11 @@
 #ifndef CT_RULE_H
 #define CT_RULE_H
 
+#include "../api/traits.h"
+#include "../stat/report.h"
 #include "advise.h"
 #include "advise_sites.h"
 #include "spans.h"
-#include "traits.h"
 
 #define RULES_MAX 32
 #define PROCS_MAX 128

@@ -168,3 +168,14 @@ enum api_way api_way(unsigned int func, uint32_t kind)
 	return API_WAY_UNTOLD -
 	       (enum api_way)((api_funcs[func].flags & API_WAY_MASK) >> API_WAY_SHIFT);
 }
+
+enum api_way api_call_way(const struct ct_call *c)
+{
+	struct ct_spec spec;
+	uint32_t kind = ~0u;
+
+	if (c->func < api_nfuncs && !api_spec(c->func, API_ARCH_HERE, true, &spec) &&
+	    spec.kind_word < c->nwords)
+		kind = (uint32_t)c->words[spec.kind_word];
+	return api_way(c->func, kind);
+}

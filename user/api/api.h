@@ -67,6 +67,18 @@ enum api_ret {
  * direction. */
 #define API_WAY_SHIFT 17
 #define API_WAY_MASK (7u << API_WAY_SHIFT)
+/* What traits.h makes traits of. */
+#define API_ASYNC 0x100000    /* copies, sets, takes or frees in the order of a stream */
+#define API_LINEAR 0x200000   /* a copy whose first two arguments are where to and where from */
+#define API_LAUNCHES 0x400000 /* a kernel */
+#define API_CREATES 0x800000  /* an event or a stream, by the class */
+#define API_DESTROYS 0x1000000
+#define API_POLLS 0x2000000   /* asks whether a stream or an event is done */
+#define API_RECORDS 0x4000000 /* an event */
+#define API_LOADS 0x8000000   /* device code */
+#define API_WAITS_STREAM 0x10000000
+#define API_WAITS_EVENT 0x20000000
+#define API_WAITS_DEVICE 0x40000000
 
 /* How an argument is passed: decides its word(s). */
 enum api_abi {
@@ -227,6 +239,7 @@ enum api_way {
  * only if the row has such an argument. API_WAY_UNTOLD: the row does not copy, or the direction
  * is not known. */
 enum api_way api_way(unsigned int func, uint32_t kind);
+enum api_way api_call_way(const struct ct_call *); /* the same, the kind from the call's words */
 
 /* Bytes that the call moves or allocates, computed where it takes several arguments (width *
  * height); -1 when the function has no size. */

@@ -3,12 +3,14 @@
  * expose_walk.c - see expose.h: what is exposed, family by family. families.def lists the sums
  * over calls; the others are here.
  */
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../api/traits.h"
 #include "expose_inside.h"
+
+#define ANY 0 /* a family of all functions */
 
 enum sum { CALLS, BYTES, FAILED, TIME, ODD };
 enum label { NONE, DIRECTION, FUNCTION };
@@ -17,14 +19,13 @@ static const struct family {
 	struct expose_family f;
 	enum sum sum;
 	enum label label;
-	int class;
-	const char *globs;
+	uint32_t traits;
 	bool frees; /* only where it is known what is freed */
 } families[] = {
-#define FAMILY(name, otel, unit, ucum, sum, label, class, globs, help) \
-	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, class, globs, false },
-#define FREES(name, otel, unit, ucum, sum, label, class, globs, help) \
-	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, class, globs, true },
+#define FAMILY(name, otel, unit, ucum, sum, label, traits, help) \
+	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, traits, false },
+#define FREES(name, otel, unit, ucum, sum, label, traits, help) \
+	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, traits, true },
 #include "families.def"
 #undef FAMILY
 #undef FREES
@@ -82,26 +83,6 @@ static const char *const way_names[API_WAY_END] = { "HostToHost",   "HostToDevic
 						    "Default",	    "PeerToPeer",
 						    "Unknown" };
 
-static bool matches(const struct family *f, const struct api_func *func)
-{
-	const char *at = f->globs;
-	char glob[256];
-
-	if (f->class != API_CLASS_END && f->class != func->class)
-		return false;
-	while (at) {
-		size_t n = strcspn(at, "|");
-
-		snprintf(glob, sizeof(glob), "%.*s", (int)n, at);
-		if (!fnmatch(glob, func->name, 0))
-			return true;
-		if (!at[n])
-			return false;
-		at += n + 1;
-	}
-	return true;
-}
-
 static double value_of(enum sum what, const struct expose_sums *n)
 {
 	switch (what) {
@@ -158,7 +139,7 @@ static void walk_family(struct walk *w, const struct family *f, struct series **
 	uint64_t wanted[CT_MAX_FUNCS / 64] = { 0 };
 
 	for (int i = 0; i < api_nfuncs; i++)
-		if (matches(f, &api_funcs[i]))
+		if (f->traits == ANY || api_traits((unsigned int)i) & f->traits)
 			wanted[i / 64] |= 1ULL << (i % 64);
 	begin(w, &f->f);
 	for (size_t i = 0; i < n; i++) {

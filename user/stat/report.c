@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../api/traits.h"
 #include "../event/gpus.h"
 #include "report.h"
 
@@ -108,15 +109,16 @@ static void add_traffic(struct report *r, const struct book_entry *e)
 static void add_launch(struct report *r, const struct book_entry *e)
 {
 	const struct api_func *f = &api_funcs[e->func];
+	uint32_t traits = api_traits(e->func);
 
 	if (f->class == API_COPY || f->class == API_SET) {
 		r->moves += e->n.calls;
-		r->moves_async += strstr(f->name, "Async") ? e->n.calls : 0;
+		r->moves_async += traits & TR_ASYNC ? e->n.calls : 0;
 	}
 	book_memory_add(&r->memory, e->func, &e->n);
-	if (strstr(f->name, "GraphLaunch"))
+	if (traits & TR_GRAPH)
 		r->graph_launches += e->n.calls;
-	if (f->class != API_LAUNCH)
+	if (!(traits & TR_LAUNCH))
 		return;
 	r->launches += e->n.calls;
 	r->threads += e->n.threads;

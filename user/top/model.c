@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../api/traits.h"
 #include "../event/device.h"
 #include "../util/text.h"
 #include "../stat/report.h"
@@ -361,7 +362,7 @@ static int tally(struct top_model *m, const struct event *ev)
 	d.calls = n.calls;
 	d.failed = n.failed;
 	d.api_ns = n.ns;
-	d.launches = f->class == API_LAUNCH || f->flags & API_GRAPH_LAUNCH ? n.calls : 0;
+	d.launches = api_traits(t->func) & (TR_LAUNCH | TR_GRAPH) ? n.calls : 0;
 	d.sync_ns = f->class == API_SYNC ? n.ns : 0;
 	d.htod = way == REPORT_HTOD ? n.bytes : 0;
 	d.dtoh = way == REPORT_DTOH ? n.bytes : 0;
