@@ -34,7 +34,7 @@ help:
 	@echo 'make                 ./cudatrace'
 	@echo 'make static          .output/static/cudatrace: one file to copy to another machine'
 	@echo 'make test            the shorter test suites (as root); the last line counts them'
-	@echo 'make unit            the tests that need no root'
+	@echo 'make unit            the tests that need no root; T=join CASE=orders: one program, one case'
 	@echo 'make bench           speed, as ratios in one run (as root)'
 	@echo 'make demo            a trace of the sample program (as root)'
 	@echo 'make standin         libcudart and libcuda that need no GPU'
@@ -98,9 +98,14 @@ $(OUTPUT)/unit/%: $(OUTPUT)/tests/unit/%.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 unit-programs: $(UNIT)
-# test_agent runs the stand-in's programs.
-unit: $(UNIT) standin
-	$(Q)for t in $(UNIT); do $$t || exit 1; done
+# All unit tests, or with T=join that of one program, and with CASE=orders its cases with this in their names. test_agent runs the
+# stand-in's programs.
+ifneq ($(filter-out $(UNIT_SRCS:tests/unit/test_%.c=%),$(T:test_%=%)),)
+$(error T is one of: $(UNIT_SRCS:tests/unit/test_%.c=%))
+endif
+UNIT_RUN := $(if $(T),$(patsubst %,$(OUTPUT)/unit/test_%,$(T:test_%=%)),$(UNIT))
+unit: $(UNIT_RUN) standin
+	$(Q)tests/unit/run.sh $(UNIT_RUN)
 
 # The user side with AddressSanitizer and UndefinedBehaviorSanitizer, in a folder of its own.
 SAN_FLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

@@ -935,23 +935,23 @@ static void test_names(void)
 
 int main(void)
 {
-	test_names();
+	RUN(test_names);
 	if (!have_device()) {
 		printf("not built: make standin\n");
 		return 1;
 	}
-	test_words();
-	test_records();
-	test_again();
-	test_hang_up();
-	test_fork();
-	test_closed();
-	test_outer_range();
-	test_losses();
-	test_bad_agent();
-	test_far_words();
-	test_bad_user();
-	test_stranger();
-	test_line();
+	RUN(test_words);
+	RUN(test_records);
+	RUN(test_again);
+	RUN(test_hang_up);
+	RUN(test_fork);
+	RUN(test_closed);
+	RUN(test_outer_range);
+	RUN(test_losses);
+	RUN(test_bad_agent);
+	RUN(test_far_words);
+	RUN(test_bad_user);
+	RUN(test_stranger);
+	RUN(test_line);
 	return unit_end();
 }

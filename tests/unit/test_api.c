@@ -883,21 +883,21 @@ static void test_labels(void)
 
 int main(void)
 {
-	test_all_rows();
-	test_spelling();
-	test_field_counts();
-	test_lookup();
-	test_words();
-	test_outputs();
-	test_inputs();
-	test_structs();
-	test_sizes();
-	test_errors();
-	test_reported();
-	test_traits();
-	test_marks();
-	test_ways();
-	test_rubbish();
-	test_labels();
+	RUN(test_all_rows);
+	RUN(test_spelling);
+	RUN(test_field_counts);
+	RUN(test_lookup);
+	RUN(test_words);
+	RUN(test_outputs);
+	RUN(test_inputs);
+	RUN(test_structs);
+	RUN(test_sizes);
+	RUN(test_errors);
+	RUN(test_reported);
+	RUN(test_traits);
+	RUN(test_marks);
+	RUN(test_ways);
+	RUN(test_rubbish);
+	RUN(test_labels);
 	return unit_end();
 }

@@ -324,12 +324,12 @@ int main(void)
 	static const enum backlog_when whens[] = { BACKLOG_LATE, BACKLOG_EARLY };
 
 	for (int i = 0; i < 2; i++) {
-		test_in_time(whens[i]);
-		test_stall(whens[i]);
-		test_bound(whens[i]);
+		RUN(test_in_time, whens[i]);
+		RUN(test_stall, whens[i]);
+		RUN(test_bound, whens[i]);
 	}
-	test_busy();
-	test_dropped();
-	test_memory_max();
+	RUN(test_busy);
+	RUN(test_dropped);
+	RUN(test_memory_max);
 	return unit_end();
 }

@@ -211,11 +211,11 @@ static void check_end(void)
 int main(void)
 {
 	/* the child of check_end() has no worker of its own yet, and so goes first */
-	check_end();
-	check_done();
-	check_left();
-	check_bounds();
-	check_killed();
+	RUN(check_end);
+	RUN(check_done);
+	RUN(check_left);
+	RUN(check_bounds);
+	RUN(check_killed);
 	bounded_close();
 	return unit_end();
 }

@@ -648,14 +648,14 @@ static void test_print(void)
 
 int main(void)
 {
-	test_numbers();
-	test_file();
-	test_hostile();
-	test_parse();
-	test_thresholds();
-	test_estimates();
-	test_estimate_json();
-	test_noise();
-	test_print();
+	RUN(test_numbers);
+	RUN(test_file);
+	RUN(test_hostile);
+	RUN(test_parse);
+	RUN(test_thresholds);
+	RUN(test_estimates);
+	RUN(test_estimate_json);
+	RUN(test_noise);
+	RUN(test_print);
 	return unit_end();
 }

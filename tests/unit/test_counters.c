@@ -210,10 +210,10 @@ int main(void)
 	if (fd < 0)
 		abort();
 	close(fd);
-	test_units();
-	test_hostile();
+	RUN(test_units);
+	RUN(test_hostile);
 #ifdef HAVE_CUPTI
-	test_layouts();
+	RUN(test_layouts);
 #endif
 	unlink(path);
 	return unit_end();

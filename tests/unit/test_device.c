@@ -475,9 +475,9 @@ static void test_words(void)
 
 int main(void)
 {
-	test_formats();
-	test_filter();
-	test_words();
-	test_rubbish();
+	RUN(test_formats);
+	RUN(test_filter);
+	RUN(test_words);
+	RUN(test_rubbish);
 	return unit_end();
 }

@@ -63,13 +63,16 @@ static const struct elf_probe *find(const struct elf_scan *s, const char *name)
 	return NULL;
 }
 
-/* The file has at the probe's place what memory has at the function. */
+/*
+ * The file has at the probe's place what memory has at the function. The first instruction is left
+ * out: another tracer of the machine may have a breakpoint there.
+ */
 static bool is_at(int fd, const struct elf_probe *p, const void *code)
 {
-	char text[8];
+	char text[12];
 
 	return p && pread(fd, text, sizeof(text), p->offset) == sizeof(text) &&
-	       !memcmp(text, code, sizeof(text));
+	       !memcmp(text + 4, (const char *)code + 4, sizeof(text) - 4);
 }
 
 static void test_self(void)
@@ -491,15 +494,15 @@ int main(void)
 	const char *wheels = getenv("CT_WHEELS");
 
 	CHECK(cudaMemcpyAsync_ptsz(elf) && !cudaEventRecordWithFlags(elf) && cudaFree(elf));
-	test_self();
-	test_many_symbols();
-	test_foreign();
-	test_giant();
-	test_truncated(elf, len);
-	test_flipped(elf, len);
-	test_can_probe();
-	test_toolkit();
-	test_linked();
+	RUN(test_self);
+	RUN(test_many_symbols);
+	RUN(test_foreign);
+	RUN(test_giant);
+	RUN(test_truncated, elf, len);
+	RUN(test_flipped, elf, len);
+	RUN(test_can_probe);
+	RUN(test_toolkit);
+	RUN(test_linked);
 	nftw(wheels ? wheels : ".output/wheels", on_wheel, 16, FTW_PHYS);
 	if (!nwheels)
 		printf("skipped: no older libcudart (tests/wheels.sh fetches them)\n");

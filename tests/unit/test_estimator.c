@@ -330,18 +330,18 @@ static void test_little(void)
 
 int main(void)
 {
-	covers("poisson", make_poisson, false, 0.05);
-	covers("poisson", make_poisson, true, 0.05);
-	covers("periodic", make_periodic, false, 0.05);
-	covers("periodic", make_periodic, true, 0.3);
-	covers("bursts", make_bursts, false, 0.25);
-	covers("bursts", make_bursts, true, 0.1);
-	covers("few", make_few, false, 1.0);
-	covers("few", make_few, true, 0.5);
-	test_slowed();
-	test_tight();
-	test_clock();
-	test_ended();
-	test_little();
+	RUN(covers, "poisson", make_poisson, false, 0.05);
+	RUN(covers, "poisson", make_poisson, true, 0.05);
+	RUN(covers, "periodic", make_periodic, false, 0.05);
+	RUN(covers, "periodic", make_periodic, true, 0.3);
+	RUN(covers, "bursts", make_bursts, false, 0.25);
+	RUN(covers, "bursts", make_bursts, true, 0.1);
+	RUN(covers, "few", make_few, false, 1.0);
+	RUN(covers, "few", make_few, true, 0.5);
+	RUN(test_slowed);
+	RUN(test_tight);
+	RUN(test_clock);
+	RUN(test_ended);
+	RUN(test_little);
 	return unit_end();
 }

@@ -505,10 +505,10 @@ int main(int argc, char **argv)
 {
 	if (argc == 5 && !strcmp(argv[1], "write"))
 		return write_file(argv + 2);
-	test_sinks();
-	test_strings();
-	test_files();
-	test_page();
-	test_rubbish();
+	RUN(test_sinks);
+	RUN(test_strings);
+	RUN(test_files);
+	RUN(test_page);
+	RUN(test_rubbish);
 	return unit_end();
 }

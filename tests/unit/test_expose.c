@@ -730,20 +730,20 @@ static void test_keyed(void)
 
 int main(void)
 {
-	test_memory();
-	test_keyed();
-	test_process_ends();
-	test_number_is_anothers();
-	test_exec();
-	test_container();
-	test_too_many_kinds();
-	test_kinds_make_room();
-	test_sizes();
-	test_durations();
-	test_kernels();
-	test_many();
-	test_devices();
-	test_formats();
-	test_accept();
+	RUN(test_memory);
+	RUN(test_keyed);
+	RUN(test_process_ends);
+	RUN(test_number_is_anothers);
+	RUN(test_exec);
+	RUN(test_container);
+	RUN(test_too_many_kinds);
+	RUN(test_kinds_make_room);
+	RUN(test_sizes);
+	RUN(test_durations);
+	RUN(test_kernels);
+	RUN(test_many);
+	RUN(test_devices);
+	RUN(test_formats);
+	RUN(test_accept);
 	return unit_end();
 }

@@ -432,10 +432,10 @@ int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "page"))
 		return page(argv[2], argv[3]);
-	test_folded();
-	test_threads();
-	test_page();
-	test_limits();
-	test_weights();
+	RUN(test_folded);
+	RUN(test_threads);
+	RUN(test_page);
+	RUN(test_limits);
+	RUN(test_weights);
 	return unit_end();
 }

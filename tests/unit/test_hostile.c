@@ -859,7 +859,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	snprintf(path, sizeof(path), "/tmp/ct-hostile-%d", (int)getpid());
-	test_read_back(path);
+	RUN(test_read_back, path);
 	remove(path);
 	return unit_end();
 }

@@ -335,8 +335,8 @@ int main(int argc, char **argv)
 		write_all();
 		return unit_end();
 	}
-	processes();
-	gpus();
-	sums();
+	RUN(processes);
+	RUN(gpus);
+	RUN(sums);
 	return unit_end();
 }

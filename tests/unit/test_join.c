@@ -1259,24 +1259,24 @@ static void test_errors(void)
 
 int main(void)
 {
-	test_orders();
-	test_no_wait();
-	test_waiting();
-	test_no_calls();
-	test_tail();
-	test_tail_waits();
-	test_nested();
-	test_no_return();
-	test_stopped();
-	test_numbers();
-	test_stored_numbers();
-	test_reuse();
-	test_inferred();
-	test_interleavings();
-	test_where();
-	test_bounds();
-	test_hostile();
-	test_unheard();
-	test_errors();
+	RUN(test_orders);
+	RUN(test_no_wait);
+	RUN(test_waiting);
+	RUN(test_no_calls);
+	RUN(test_tail);
+	RUN(test_tail_waits);
+	RUN(test_nested);
+	RUN(test_no_return);
+	RUN(test_stopped);
+	RUN(test_numbers);
+	RUN(test_stored_numbers);
+	RUN(test_reuse);
+	RUN(test_inferred);
+	RUN(test_interleavings);
+	RUN(test_where);
+	RUN(test_bounds);
+	RUN(test_hostile);
+	RUN(test_unheard);
+	RUN(test_errors);
 	return unit_end();
 }

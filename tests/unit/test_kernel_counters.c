@@ -247,14 +247,14 @@ static void test_kernel_row(void)
 
 int main(void)
 {
-	test_kernel_row();
-	test_samples_inside();
-	test_none();
-	test_suspects();
-	test_weights();
-	test_process_ids_again();
-	test_many();
-	test_fields();
+	RUN(test_kernel_row);
+	RUN(test_samples_inside);
+	RUN(test_none);
+	RUN(test_suspects);
+	RUN(test_weights);
+	RUN(test_process_ids_again);
+	RUN(test_many);
+	RUN(test_fields);
 	kernel_counters_close(NULL);
 	return unit_end();
 }

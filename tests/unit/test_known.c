@@ -1057,27 +1057,27 @@ static void test_survey(void)
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-	test_stub_names();
-	test_is_name();
-	test_ptx();
-	test_containers();
-	test_fatbin_modes();
-	test_fatbin_damaged();
-	test_hostile_elf();
+	RUN(test_stub_names);
+	RUN(test_is_name);
+	RUN(test_ptx);
+	RUN(test_containers);
+	RUN(test_fatbin_modes);
+	RUN(test_fatbin_damaged);
+	RUN(test_hostile_elf);
 	if (mkdtemp(dir) && build()) {
-		test_forged();
-		test_driver_memory();
-		test_contradiction();
-		test_calibration();
-		test_vanishing();
-		test_damaged(text("%s/forged", dir), 1500);
+		RUN(test_forged);
+		RUN(test_driver_memory);
+		RUN(test_contradiction);
+		RUN(test_calibration);
+		RUN(test_vanishing);
+		RUN(test_damaged, text("%s/forged", dir), 1500);
 	} else {
 		CHECK(!"the forged program can be built");
 	}
-	test_damaged(PROGRAMS "/kernels", 600);
-	test_damaged(PROGRAMS "/one-legacy-nosections", 300);
-	test_programs();
-	test_survey();
+	RUN(test_damaged, PROGRAMS "/kernels", 600);
+	RUN(test_damaged, PROGRAMS "/one-legacy-nosections", 300);
+	RUN(test_programs);
+	RUN(test_survey);
 	CHECK(!system(text("rm -rf %s", dir)));
 	return unit_end();
 }

@@ -800,19 +800,19 @@ int main(int argc, char **argv)
 	alarm(LIMIT_S);
 	signal(SIGCHLD, on_child);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	test_status();
-	test_alone();
-	test_surroundings();
-	test_refused();
-	test_scripts();
-	test_tree();
-	test_stop_and_go();
-	test_signals();
-	test_detach();
-	test_orphan();
+	RUN(test_status);
+	RUN(test_alone);
+	RUN(test_surroundings);
+	RUN(test_refused);
+	RUN(test_scripts);
+	RUN(test_tree);
+	RUN(test_stop_and_go);
+	RUN(test_signals);
+	RUN(test_detach);
+	RUN(test_orphan);
 	if (!geteuid()) {
-		test_user();
-		test_loads();
+		RUN(test_user);
+		RUN(test_loads);
 	} else {
 		printf("not root: -u and the stops at the dynamic loader are left out\n");
 	}

@@ -492,13 +492,13 @@ int main(void)
 {
 	snprintf(out_path, sizeof(out_path), "/tmp/ct_test_merge.%d", (int)getpid());
 	snprintf(json_path, sizeof(json_path), "/tmp/ct_test_merge.%d.json", (int)getpid());
-	test_align();
-	test_hosts();
-	test_same_records();
-	test_muted();
-	test_not_possible();
-	test_stored_again();
-	test_hostile();
+	RUN(test_align);
+	RUN(test_hosts);
+	RUN(test_same_records);
+	RUN(test_muted);
+	RUN(test_not_possible);
+	RUN(test_stored_again);
+	RUN(test_hostile);
 	unlink(out_path);
 	unlink(json_path);
 	return unit_end();

@@ -60,7 +60,7 @@ static void test_sums(void)
 
 int main(void)
 {
-	test_texts();
-	test_sums();
+	RUN(test_texts);
+	RUN(test_sums);
 	return unit_end();
 }

@@ -663,17 +663,17 @@ static void test_fields(void)
 
 int main(void)
 {
-	test_full();
-	test_brief();
-	test_bombs();
-	test_random_brief();
-	test_kernels_of_calls();
-	test_marks();
-	test_table();
-	test_table_random();
-	test_table_room();
-	test_checks();
-	test_stack_word();
-	test_fields();
+	RUN(test_full);
+	RUN(test_brief);
+	RUN(test_bombs);
+	RUN(test_random_brief);
+	RUN(test_kernels_of_calls);
+	RUN(test_marks);
+	RUN(test_table);
+	RUN(test_table_random);
+	RUN(test_table_room);
+	RUN(test_checks);
+	RUN(test_stack_word);
+	RUN(test_fields);
 	return unit_end();
 }

@@ -381,14 +381,14 @@ int main(int argc, char **argv)
 		write_to(argv[1]);
 		return unit_end();
 	}
-	rows();
-	devices();
-	all_tables();
-	strings();
-	names();
-	streams();
-	files();
-	rubbish();
+	RUN(rows);
+	RUN(devices);
+	RUN(all_tables);
+	RUN(strings);
+	RUN(names);
+	RUN(streams);
+	RUN(files);
+	RUN(rubbish);
 	unlink(file());
 	return unit_end();
 }

@@ -312,10 +312,10 @@ int main(void)
 	if (!mkdtemp(dir))
 		abort();
 	make_run();
-	test_files();
-	test_damaged();
-	test_ring();
-	test_never_twice();
+	RUN(test_files);
+	RUN(test_damaged);
+	RUN(test_ring);
+	RUN(test_never_twice);
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	CHECK(!system(command));
 	return unit_end();

@@ -683,20 +683,20 @@ static void test_every_option(enum opts_cmd cmd)
 int main(void)
 {
 	msg_unlimited = true;
-	test_select();
-	test_values();
-	test_errors();
-	test_no_calls();
-	test_stacks();
-	test_help(OPTS_TRACE, 38);
-	test_help(OPTS_FOLDED, 30);
-	test_output();
-	test_advise();
-	test_help(OPTS_ADVISE, 30);
-	test_nearest();
-	test_mem();
+	RUN(test_select);
+	RUN(test_values);
+	RUN(test_errors);
+	RUN(test_no_calls);
+	RUN(test_stacks);
+	RUN(test_help, OPTS_TRACE, 38);
+	RUN(test_help, OPTS_FOLDED, 30);
+	RUN(test_output);
+	RUN(test_advise);
+	RUN(test_help, OPTS_ADVISE, 30);
+	RUN(test_nearest);
+	RUN(test_mem);
 	for (size_t i = 0; i < ARRAY_LEN(every); i++)
-		test_every_option(every[i]);
+		RUN(test_every_option, every[i]);
 	opts_free(&o);
 	return unit_end();
 }

@@ -275,13 +275,13 @@ static void test_bound(bool recorded)
 
 int main(void)
 {
-	test_random();
-	test_late();
-	test_places();
-	test_recorded();
-	test_nested();
-	test_off();
-	test_bound(true);
-	test_bound(false);
+	RUN(test_random);
+	RUN(test_late);
+	RUN(test_places);
+	RUN(test_recorded);
+	RUN(test_nested);
+	RUN(test_off);
+	RUN(test_bound, true);
+	RUN(test_bound, false);
 	return unit_end();
 }

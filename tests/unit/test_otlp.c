@@ -416,13 +416,13 @@ int main(int argc, char **argv)
 		unsetenv(variables[i]);
 	if (argc > 1)
 		return write_files(argv[1]);
-	tree();
-	threshold();
-	turns();
-	ids();
-	rubbish();
+	RUN(tree);
+	RUN(threshold);
+	RUN(turns);
+	RUN(ids);
+	RUN(rubbish);
 	text_free(&got.all);
-	environment();
-	answers();
+	RUN(environment);
+	RUN(answers);
 	return unit_end();
 }

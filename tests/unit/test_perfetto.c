@@ -742,17 +742,17 @@ static void test_in_use(void)
 
 int main(void)
 {
-	test_order();
-	test_arrows();
-	test_hold();
-	test_much();
-	test_many_tracks();
-	test_in_use();
-	test_chrome();
-	test_steps();
-	test_split();
-	test_perfetto();
-	test_stack_args();
+	RUN(test_order);
+	RUN(test_arrows);
+	RUN(test_hold);
+	RUN(test_much);
+	RUN(test_many_tracks);
+	RUN(test_in_use);
+	RUN(test_chrome);
+	RUN(test_steps);
+	RUN(test_split);
+	RUN(test_perfetto);
+	RUN(test_stack_args);
 	if (getenv("EXPORT_DIR"))
 		write_busy();
 	return unit_end();

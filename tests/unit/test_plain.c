@@ -157,7 +157,7 @@ int main(void)
 	CHECK_TEXT("ab?", got ? got : "(no file)");
 	free(got);
 	unlink(path);
-	test_numbers();
-	test_often();
+	RUN(test_numbers);
+	RUN(test_often);
 	return unit_end();
 }

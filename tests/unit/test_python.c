@@ -933,21 +933,21 @@ int main(void)
 	for (size_t i = 0; i < g.gl_pathc; i++) {
 		const char *argv[] = { g.gl_pathv[i], script, NULL };
 
-		test_live(g.gl_pathv[i], argv, NULL);
-		test_embedded(g.gl_pathv[i], script);
+		RUN(test_live, g.gl_pathv[i], argv, NULL);
+		RUN(test_embedded, g.gl_pathv[i], script);
 	}
 	if (!g.gl_pathc)
 		printf("  no Python here: live walks not tested\n");
 	else
-		test_namespace(g.gl_pathv[0], script);
+		RUN(test_namespace, g.gl_pathv[0], script);
 	if (g.gl_pathc)
-		test_files(g.gl_pathv[0]);
-	test_others();
-	test_tables();
-	test_strings();
-	test_bounds();
-	test_random_records();
-	test_fake();
+		RUN(test_files, g.gl_pathv[0]);
+	RUN(test_others);
+	RUN(test_tables);
+	RUN(test_strings);
+	RUN(test_bounds);
+	RUN(test_random_records);
+	RUN(test_fake);
 	globfree(&g);
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	return system(command) ? 1 : unit_end();

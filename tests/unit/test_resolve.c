@@ -1041,24 +1041,24 @@ static void test_fuzz(void)
 
 int main(void)
 {
-	test_registered();
-	test_chains();
-	test_reused();
-	test_reused_meanwhile();
-	test_owners();
-	test_contexts();
-	test_many_unloads();
-	test_fork();
-	test_exec_and_exit();
-	test_many();
-	test_long_names();
-	test_memory();
-	test_hostile_names();
-	test_asked();
-	test_inner();
-	test_stage();
-	test_nested();
-	test_errors();
-	test_fuzz();
+	RUN(test_registered);
+	RUN(test_chains);
+	RUN(test_reused);
+	RUN(test_reused_meanwhile);
+	RUN(test_owners);
+	RUN(test_contexts);
+	RUN(test_many_unloads);
+	RUN(test_fork);
+	RUN(test_exec_and_exit);
+	RUN(test_many);
+	RUN(test_long_names);
+	RUN(test_memory);
+	RUN(test_hostile_names);
+	RUN(test_asked);
+	RUN(test_inner);
+	RUN(test_stage);
+	RUN(test_nested);
+	RUN(test_errors);
+	RUN(test_fuzz);
 	return unit_end();
 }

@@ -830,16 +830,16 @@ static void test_times(void)
 
 int main(void)
 {
-	test_formats();
-	test_times();
-	test_durations();
-	test_processes();
-	test_filter();
-	test_nest();
-	test_nested_rows();
-	test_names();
-	test_large();
-	test_checks();
-	test_rubbish();
+	RUN(test_formats);
+	RUN(test_times);
+	RUN(test_durations);
+	RUN(test_processes);
+	RUN(test_filter);
+	RUN(test_nest);
+	RUN(test_nested_rows);
+	RUN(test_names);
+	RUN(test_large);
+	RUN(test_checks);
+	RUN(test_rubbish);
 	return unit_end();
 }

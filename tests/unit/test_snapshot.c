@@ -413,12 +413,12 @@ static void unwind_hostile(void)
 int main(void)
 {
 	setup();
-	by_code();
-	by_rank();
-	by_instruction();
-	scan();
-	hostile();
-	sampling();
-	unwind_hostile();
+	RUN(by_code);
+	RUN(by_rank);
+	RUN(by_instruction);
+	RUN(scan);
+	RUN(hostile);
+	RUN(sampling);
+	RUN(unwind_hostile);
 	return unit_end();
 }

@@ -427,13 +427,13 @@ static void test_occupancy(void)
 
 int main(void)
 {
-	test_durations();
-	test_tally();
-	test_room();
-	test_busy();
-	test_gauges();
-	test_sizes();
-	test_no_stream();
-	test_occupancy();
+	RUN(test_durations);
+	RUN(test_tally);
+	RUN(test_room);
+	RUN(test_busy);
+	RUN(test_gauges);
+	RUN(test_sizes);
+	RUN(test_no_stream);
+	RUN(test_occupancy);
 	return unit_end();
 }

@@ -266,9 +266,9 @@ int main(void)
 	code = mmap(NULL, SPACE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (code == MAP_FAILED)
 		return 1;
-	test_decided();
-	test_undecided();
-	test_told_later();
-	test_busy();
+	RUN(test_decided);
+	RUN(test_undecided);
+	RUN(test_told_later);
+	RUN(test_busy);
 	return unit_end();
 }

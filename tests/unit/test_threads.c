@@ -130,8 +130,8 @@ static void test_definitions(void)
 
 int main(void)
 {
-	test_table();
-	test_process();
-	test_definitions();
+	RUN(test_table);
+	RUN(test_process);
+	RUN(test_definitions);
 	return unit_end();
 }

@@ -662,19 +662,19 @@ static void test_batch(void)
 
 int main(void)
 {
-	test_rates();
-	test_missed();
-	test_ends();
-	test_kinds();
-	test_parts();
-	test_device();
-	test_held();
-	test_bounds();
-	test_many();
-	test_gpus();
-	test_columns();
-	test_keys();
-	test_batch();
+	RUN(test_rates);
+	RUN(test_missed);
+	RUN(test_ends);
+	RUN(test_kinds);
+	RUN(test_parts);
+	RUN(test_device);
+	RUN(test_held);
+	RUN(test_bounds);
+	RUN(test_many);
+	RUN(test_gpus);
+	RUN(test_columns);
+	RUN(test_keys);
+	RUN(test_batch);
 	free(rows);
 	return unit_end();
 }

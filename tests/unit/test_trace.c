@@ -854,19 +854,19 @@ int main(void)
 {
 	snprintf(path, sizeof(path), "%s/ct_test_trace.%d",
 		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", (int)getpid());
-	test_round_trip();
-	test_cut();
-	test_flips();
-	test_hostile();
-	test_versions();
-	test_moved();
-	test_stored();
-	test_no_recording();
-	test_range();
-	test_definitions();
-	test_ring();
-	test_writer();
-	test_sizes();
+	RUN(test_round_trip);
+	RUN(test_cut);
+	RUN(test_flips);
+	RUN(test_hostile);
+	RUN(test_versions);
+	RUN(test_moved);
+	RUN(test_stored);
+	RUN(test_no_recording);
+	RUN(test_range);
+	RUN(test_definitions);
+	RUN(test_ring);
+	RUN(test_writer);
+	RUN(test_sizes);
 	unlink(path);
 	return unit_end();
 }

@@ -254,12 +254,12 @@ static void gone(void)
 
 int main(void)
 {
-	who_is_told();
-	other_numbers();
-	too_many();
-	in_words();
-	refused();
-	filtered();
-	gone();
+	RUN(who_is_told);
+	RUN(other_numbers);
+	RUN(too_many);
+	RUN(in_words);
+	RUN(refused);
+	RUN(filtered);
+	RUN(gone);
 	return unit_end();
 }

@@ -819,30 +819,30 @@ int main(void)
 
 		if (!b->there || !b->names)
 			continue;
-		test_shapes(b);
-		test_outermost(b);
-		test_sort(b);
-		test_signals(b);
-		test_jit(b);
+		RUN(test_shapes, b);
+		RUN(test_outermost, b);
+		RUN(test_sort, b);
+		RUN(test_signals, b);
+		RUN(test_jit, b);
 		if (!strncmp(b->name, "cxx", 3))
-			test_cxx(b);
+			RUN(test_cxx, b);
 	}
-	test_stripped();
-	test_lines("debug");
-	test_lines("debug4");
-	test_lines("split");
-	test_cut();
-	test_live();
-	test_replaced();
-	test_addresses();
-	test_gone();
-	test_deleted();
-	test_speed();
-	test_random_bytes();
-	test_unended_name();
-	test_damaged_file("pie", 300);
-	test_damaged_file("debug", 600);
-	test_damaged_file("debug4", 300);
+	RUN(test_stripped);
+	RUN(test_lines, "debug");
+	RUN(test_lines, "debug4");
+	RUN(test_lines, "split");
+	RUN(test_cut);
+	RUN(test_live);
+	RUN(test_replaced);
+	RUN(test_addresses);
+	RUN(test_gone);
+	RUN(test_deleted);
+	RUN(test_speed);
+	RUN(test_random_bytes);
+	RUN(test_unended_name);
+	RUN(test_damaged_file, "pie", 300);
+	RUN(test_damaged_file, "debug", 600);
+	RUN(test_damaged_file, "debug4", 300);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", shots_dir);
 	CHECK(system(cmd) == 0);
 	return unit_end();

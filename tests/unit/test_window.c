@@ -213,11 +213,11 @@ static void test_container(void)
 
 int main(void)
 {
-	test_pair();
-	test_nth();
-	test_time_and_signals();
-	test_many();
-	test_wrong();
-	test_container();
+	RUN(test_pair);
+	RUN(test_nth);
+	RUN(test_time_and_signals);
+	RUN(test_many);
+	RUN(test_wrong);
+	RUN(test_container);
 	return unit_end();
 }
