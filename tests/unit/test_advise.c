@@ -859,10 +859,16 @@ static void test_processes(void)
 	CALL(900 * US, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(2));
 	end_finding(0);
 	CHECK(st.n == 2);
-	CHECK(st.n == 2 && st.findings[0].pid == 301 && st.findings[0].n == 3 &&
-	      st.findings[0].cost_ns == 2700 * US);
-	CHECK(st.n == 2 && st.findings[1].pid == 300 && st.findings[1].n == 7 &&
-	      st.findings[1].cost_ns == 1500 * US);
+	if (CHECK_EQ(2, st.n)) {
+		CHECK_EQ(301, st.findings[0].pid);
+		CHECK_EQ(3, st.findings[0].n);
+		CHECK_EQ(2700 * US, st.findings[0].cost_ns);
+	}
+	if (CHECK_EQ(2, st.n)) {
+		CHECK_EQ(300, st.findings[1].pid);
+		CHECK_EQ(7, st.findings[1].n);
+		CHECK_EQ(1500 * US, st.findings[1].cost_ns);
+	}
 	done();
 }
 
@@ -879,7 +885,10 @@ static void test_bounds(void)
 	}
 	end_finding(0);
 	advise_totals(st.a, &t);
-	CHECK(st.n == 128 && t.processes == 128 && t.calls == 128 * 3 && t.no_room == 72 * 3);
+	CHECK_EQ(128, st.n);
+	CHECK_EQ(128, t.processes);
+	CHECK_EQ(128 * 3, t.calls);
+	CHECK_EQ(72 * 3, t.no_room);
 	done();
 }
 
@@ -939,8 +948,9 @@ static void test_spans(void)
 	spans_free(&s);
 	/* an end before the start is none; the ends of time */
 	CHECK(!spans_add(&s, 5, 4, 0, 0) && !s.nraw);
-	CHECK(!spans_add(&s, 0, UINT64_MAX, 0, 0) && !spans_add(&s, UINT64_MAX, UINT64_MAX, 0, 0) &&
-	      !spans_settle(&s));
+	CHECK(!spans_add(&s, 0, UINT64_MAX, 0, 0));
+	CHECK(!spans_add(&s, UINT64_MAX, UINT64_MAX, 0, 0));
+	CHECK(!spans_settle(&s));
 	CHECK(s.n == 1);
 	spans_free(&s);
 }
@@ -1049,7 +1059,11 @@ static void test_words(void)
 	for (unsigned int i = 0; advise_rule_at(i); i++) {
 		const struct advise_rule *r = advise_rule_at(i);
 
-		CHECK(r->name && r->title && r->cost && r->todo && r->needs);
+		CHECK(r->name);
+		CHECK(r->title);
+		CHECK(r->cost);
+		CHECK(r->todo);
+		CHECK(r->needs);
 		CHECK(strlen(r->title) <= 58);
 		CHECK(!advise_rules_bad(r->name, &len));
 	}

@@ -175,11 +175,15 @@ static void test_file(void)
 	text[n++] = '\n';
 	n += make_run(text + n, sizeof(text) - n, 3000, 20);
 	CHECK(!open_text(&s, "a", text));
-	CHECK(s.nruns == 2 && !s.device && !s.lost);
+	CHECK_EQ(2, s.nruns);
+	CHECK(!s.device);
+	CHECK_EQ(0, s.lost);
 	row = saved_find(&s, SAVED_RUNTIME, "cudaMalloc");
 	CHECK(row != NULL);
-	CHECK(saved_values(&s, row, SAVED_RUNTIME, SAVED_CALLS, v) == 2 && v[0] == 10 &&
-	      v[1] == 20);
+	if (CHECK_EQ(2, saved_values(&s, row, SAVED_RUNTIME, SAVED_CALLS, v))) {
+		CHECK(v[0] == 10);
+		CHECK(v[1] == 20);
+	}
 	CHECK(saved_values(&s, row, SAVED_RUNTIME, SAVED_P99, v) == 0);
 	CHECK(saved_values(&s, saved_find(&s, SAVED_RUNTIME, ""), SAVED_RUNTIME, SAVED_AVG, v) ==
 		      2 &&
@@ -344,8 +348,9 @@ static void test_parse(void)
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
 		CHECK(!judge_parse(&e, good[i].text, msg, sizeof(msg)));
 		CHECK_TEXT(good[i].name, e.name ? e.name : "(none)");
-		CHECK((int)e.field == good[i].field && (int)e.op == good[i].op &&
-		      (int)e.how == good[i].how);
+		CHECK_EQ(good[i].field, (int)e.field);
+		CHECK_EQ(good[i].op, (int)e.op);
+		CHECK_EQ(good[i].how, (int)e.how);
 		CHECK(fabs(e.number - good[i].number) < 1e-9);
 		judge_free(&e);
 	}

@@ -364,31 +364,36 @@ static void test_filter(void)
 
 	/* -e has nothing to say about it, and causes are found all the same */
 	text = filtered((struct filter){ .shown = none });
-	CHECK(lines_with(text, "[kernel]") == 5 && lines_with(text, "[memcpy") == 3 &&
-	      !lines_with(text, "cuda"));
+	CHECK_EQ(5, lines_with(text, "[kernel]"));
+	CHECK_EQ(3, lines_with(text, "[memcpy"));
+	CHECK(!lines_with(text, "cuda"));
 	CHECK(lines_with(text, "delay=") == 8 && !lines_with(text, "correlation="));
 	free(text);
 	text = filtered((struct filter){ .failed_only = true });
 	CHECK(!lines_with(text, "["));
 	free(text);
 	text = filtered((struct filter){ .min_duration_ns = 5000 });
-	CHECK(lines_with(text, "[kernel]") == 1 && lines_with(text, "[memcpy HtoD]") == 1 &&
-	      !lines_with(text, "[memset]"));
+	CHECK_EQ(1, lines_with(text, "[kernel]"));
+	CHECK_EQ(1, lines_with(text, "[memcpy HtoD]"));
+	CHECK(!lines_with(text, "[memset]"));
 	CHECK(lines_with(text, "[graph]") == 1 && lines_with(text, "[overhead]") == 2);
 	free(text);
 	text = filtered((struct filter){ .min_size_bytes = 65536 });
-	CHECK(!lines_with(text, "[kernel]") && lines_with(text, "[memcpy") == 2 &&
-	      !lines_with(text, "[memset]"));
+	CHECK(!lines_with(text, "[kernel]"));
+	CHECK_EQ(2, lines_with(text, "[memcpy"));
+	CHECK(!lines_with(text, "[memset]"));
 	CHECK(lines_with(text, "[memory]") == 2);
 	free(text);
 	/* the thread that caused it */
 	text = filtered((struct filter){ .tid = 102 });
-	CHECK(lines_with(text, "[memcpy PtoP]") == 1 && lines_with(text, "[memcpy") == 1 &&
-	      !lines_with(text, "[kernel]"));
+	CHECK_EQ(1, lines_with(text, "[memcpy PtoP]"));
+	CHECK_EQ(1, lines_with(text, "[memcpy"));
+	CHECK(!lines_with(text, "[kernel]"));
 	free(text);
 	text = filtered((struct filter){ .comm_glob = "tr*" });
-	CHECK(lines_with(text, "[kernel]") == 2 && lines_with(text, "[counter]") == 1 &&
-	      lines_with(text, "[event]") == 2);
+	CHECK_EQ(2, lines_with(text, "[kernel]"));
+	CHECK_EQ(1, lines_with(text, "[counter]"));
+	CHECK_EQ(2, lines_with(text, "[event]"));
 	free(text);
 }
 

@@ -85,15 +85,23 @@ static void test_self(void)
 
 	CHECK(cuInit == NULL && cudaSetDevice == 1);
 	CHECK(elf_scan(fd, NULL, &s) == 0);
-	CHECK(s.role == ELF_STATIC && s.has_symtab && s.imports_cuda && !s.has_device_code);
+	CHECK_EQ(ELF_STATIC, s.role);
+	CHECK(s.has_symtab);
+	CHECK(s.imports_cuda);
+	CHECK(!s.has_device_code);
 	CHECK(s.nprobes == 5 && s.ndefined == 5);
 	CHECK(is_at(fd, find(&s, "cudaMalloc"), (void *)cudaMalloc));
 	CHECK(is_at(fd, find(&s, "cudaFree"), (void *)cudaFree));
 	CHECK(is_at(fd, find(&s, "cudaGetDevice"), (void *)cudaGetDevice));
 	p = find(&s, "cudaMemcpyAsync");
-	CHECK(is_at(fd, p, (void *)cudaMemcpyAsync_ptsz) && p->per_thread && !p->query);
+	CHECK(is_at(fd, p, (void *)cudaMemcpyAsync_ptsz));
+	CHECK(p->per_thread);
+	CHECK(!p->query);
 	p = find(&s, "cudaGetDevice");
-	CHECK(p && p->query && !p->per_thread);
+	if (CHECK(p)) {
+		CHECK(p->query);
+		CHECK(!p->per_thread);
+	}
 	CHECK(!find(&s, "cudaSetDevice") && !find(&s, "cuInit"));
 	CHECK(!find(&s, "cudaEventRecord") != !find(&s, "cudaEventRecordWithFlags"));
 	for (int i = 0; i < s.nprobes; i++) {
@@ -103,8 +111,10 @@ static void test_self(void)
 	elf_scan_free(&s);
 
 	plan_add(capture, api_lookup("cudaFree", 0, &twin));
-	CHECK(elf_scan(fd, capture, &s) == 0 && s.nprobes == 1 && s.ndefined == 5 &&
-	      find(&s, "cudaFree"));
+	CHECK_EQ(0, elf_scan(fd, capture, &s));
+	CHECK_EQ(1, s.nprobes);
+	CHECK_EQ(5, s.ndefined);
+	CHECK(find(&s, "cudaFree"));
 	CHECK(s.nprobes == 1 && elf_symbol_offset(fd, "cudaFree") == s.probes[0].offset);
 	elf_scan_free(&s);
 	CHECK(elf_symbol_offset(fd, "cuInit") == 0 && elf_symbol_offset(fd, "cudaSetDevice") == 0);
@@ -267,8 +277,13 @@ static void test_many_symbols(void)
 	getrusage(RUSAGE_SELF, &before);
 	CHECK(elf_scan(fd, NULL, &s) == 0);
 	getrusage(RUSAGE_SELF, &after);
-	CHECK(s.nprobes == 2 && find(&s, "cudaFree") && find(&s, "cudaMalloc"));
-	CHECK(s.nprobes == 2 && s.probes[0].offset == 128 && s.probes[1].offset == 256);
+	CHECK_EQ(2, s.nprobes);
+	CHECK(find(&s, "cudaFree"));
+	CHECK(find(&s, "cudaMalloc"));
+	if (CHECK_EQ(2, s.nprobes)) {
+		CHECK_EQ(128, s.probes[0].offset);
+		CHECK_EQ(256, s.probes[1].offset);
+	}
 #if !defined(__SANITIZE_ADDRESS__)
 	CHECK(after.ru_maxrss - before.ru_maxrss < 60 * MIB);
 #endif
@@ -382,8 +397,9 @@ static void test_can_probe(void)
 	fd = memory_file(file, sizeof(file));
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		CHECK(elf_can_probe(fd, 64 * (i + 1)) == rows[i].can);
-	CHECK(elf_can_probe(fd, 0) == 0 && elf_can_probe(fd, 1 << 20) == 0 &&
-	      elf_can_probe(-1, 64) == -EBADF);
+	CHECK_EQ(0, elf_can_probe(fd, 0));
+	CHECK_EQ(0, elf_can_probe(fd, 1 << 20));
+	CHECK_EQ(-EBADF, elf_can_probe(-1, 64));
 	close(fd);
 #endif
 }
@@ -407,15 +423,19 @@ static void test_toolkit(void)
 	struct elf_scan s;
 
 	if (!scan_path("/usr/local/cuda/lib64/libcudart.so.13", &s)) {
-		CHECK(s.role == ELF_CUDART && s.version >= 13000 && s.nprobes > 390);
+		CHECK_EQ(ELF_CUDART, s.role);
+		CHECK(s.version >= 13000);
+		CHECK(s.nprobes > 390);
 		CHECK(find(&s, "cudaMalloc") && find(&s, "cudaLaunchKernel"));
 		elf_scan_free(&s);
 	} else {
 		printf("skipped: no libcudart.so.13\n");
 	}
 	if (!scan_path("/usr/local/cuda/lib64/stubs/libcuda.so", &s)) {
-		CHECK(s.role == ELF_DRIVER && s.version >= 13000 && s.nprobes > 400 &&
-		      find(&s, "cuLaunchKernel"));
+		CHECK_EQ(ELF_DRIVER, s.role);
+		CHECK(s.version >= 13000);
+		CHECK(s.nprobes > 400);
+		CHECK(find(&s, "cuLaunchKernel"));
 		elf_scan_free(&s);
 	} else {
 		printf("skipped: no driver stub\n");
@@ -441,15 +461,23 @@ static void test_linked(void)
 	snprintf(cmd, sizeof(cmd), make, dir);
 	CHECK(system(cmd) == 0);
 	snprintf(path, sizeof(path), "%s/static", dir);
-	CHECK(!scan_path(path, &s) && s.role == ELF_STATIC && s.nprobes > 390 &&
-	      s.version >= 13000);
+	CHECK(!scan_path(path, &s));
+	CHECK_EQ(ELF_STATIC, s.role);
+	CHECK(s.nprobes > 390);
+	CHECK(s.version >= 13000);
 	CHECK(find(&s, "cudaMalloc"));
 	elf_scan_free(&s);
 	snprintf(path, sizeof(path), "%s/stripped", dir);
-	CHECK(!scan_path(path, &s) && s.role == ELF_NONE && !s.nprobes && !s.has_symtab);
+	CHECK(!scan_path(path, &s));
+	CHECK_EQ(ELF_NONE, s.role);
+	CHECK_EQ(0, s.nprobes);
+	CHECK(!s.has_symtab);
 	elf_scan_free(&s);
 	snprintf(path, sizeof(path), "%s/shared", dir);
-	CHECK(!scan_path(path, &s) && s.role == ELF_NONE && !s.nprobes && s.imports_cuda);
+	CHECK(!scan_path(path, &s));
+	CHECK_EQ(ELF_NONE, s.role);
+	CHECK_EQ(0, s.nprobes);
+	CHECK(s.imports_cuda);
 	elf_scan_free(&s);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
 	CHECK(system(cmd) == 0);
@@ -481,7 +509,9 @@ static int on_wheel(const char *path, const struct stat *st, int type, struct FT
 	if (type != FTW_F || strncmp(path + ftw->base, "libcudart.so", 12))
 		return 0;
 	nwheels++;
-	CHECK(!scan_path(path, &s) && s.role == ELF_CUDART && s.nprobes > 350);
+	CHECK(!scan_path(path, &s));
+	CHECK_EQ(ELF_CUDART, s.role);
+	CHECK(s.nprobes > 350);
 	CHECK(!version || s.version == version);
 	elf_scan_free(&s);
 	return 0;
@@ -493,7 +523,9 @@ int main(void)
 	char *elf = load_self(&len);
 	const char *wheels = getenv("CT_WHEELS");
 
-	CHECK(cudaMemcpyAsync_ptsz(elf) && !cudaEventRecordWithFlags(elf) && cudaFree(elf));
+	CHECK(cudaMemcpyAsync_ptsz(elf));
+	CHECK(!cudaEventRecordWithFlags(elf));
+	CHECK(cudaFree(elf));
 	RUN(test_self);
 	RUN(test_many_symbols);
 	RUN(test_foreign);

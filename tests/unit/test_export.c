@@ -344,14 +344,22 @@ static void test_page(void)
 	meta = strstr(text, "<script id=\"meta\"");
 	CHECK(meta != NULL);
 	end = meta ? strstr(meta, "</script>") : NULL;
-	CHECK(end && end[-1] == '}' && end[9] == '\n');
+	if (CHECK(end)) {
+		CHECK_EQ('}', end[-1]);
+		CHECK_EQ('\n', end[9]);
+	}
 	CHECK(end && !strncmp(end + 10, "<script>\n\"use strict\";", 20));
 	if (end)
 		*end = '\0';
 	/* what is not drawn is said */
 	CHECK(meta && strstr(meta, "\"muted\":\"~244107 ±2 % calls of cudaGetDevice\""));
-	CHECK(end && strstr(end + 1, "not drawn: ") && strstr(text, "<span id=\"muted\"></span>"));
-	CHECK(meta && strstr(meta, "\\u003c/script>\\u003cimg src=x") && !strstr(meta + 1, "<"));
+	CHECK(end);
+	CHECK(strstr(end + 1, "not drawn: "));
+	CHECK(strstr(text, "<span id=\"muted\"></span>"));
+	if (CHECK(meta)) {
+		CHECK(strstr(meta, "\\u003c/script>\\u003cimg src=x"));
+		CHECK(!strstr(meta + 1, "<"));
+	}
 	free(text);
 }
 
@@ -409,8 +417,12 @@ static void play_rubbish(struct sink *s)
 	}
 	metric_table_close(metrics);
 	metrics = NULL;
-	CHECK(good > 20000 && kinds[CT_KERNEL] && kinds[CT_COUNTER] && kinds[CT_MARKER] &&
-	      kinds[CT_FOREIGN]);
+	if (CHECK(good > 20000)) {
+		CHECK(kinds[CT_KERNEL]);
+		CHECK(kinds[CT_COUNTER]);
+		CHECK(kinds[CT_MARKER]);
+		CHECK(kinds[CT_FOREIGN]);
+	}
 }
 
 static void test_rubbish(void)
@@ -428,9 +440,13 @@ static void test_sinks(void)
 {
 	char names[256];
 
-	CHECK(sinks_find("csv") && sinks_find("csv")->ops == &sink_csv &&
-	      sinks_find("html")->ops == &sink_html);
-	CHECK(!sinks_find("") && !sinks_find("CSV") && !sinks_find("count"));
+	if (CHECK(sinks_find("csv"))) {
+		CHECK(sinks_find("csv")->ops == &sink_csv);
+		CHECK(sinks_find("html")->ops == &sink_html);
+	}
+	CHECK(!sinks_find(""));
+	CHECK(!sinks_find("CSV"));
+	CHECK(!sinks_find("count"));
 	CHECK_TEXT("table or json", sinks_names(SINKS_ROWS, names, sizeof(names)));
 	CHECK_TEXT("folded, flame or speedscope", sinks_names(SINKS_FOLDS, names, sizeof(names)));
 	for (unsigned int i = 0; sinks_at(i); i++) {
@@ -446,8 +462,9 @@ static void test_strings(void)
 	char text[16];
 
 	CHECK(!strings_init(&s, 5000, UINT32_MAX));
-	CHECK(strings_add(&s, "", 0) == 0 && strings_add(&s, "abc", 2) == 1 &&
-	      strings_add(&s, "abc", 3) == 2);
+	CHECK_EQ(0, strings_add(&s, "", 0));
+	CHECK_EQ(1, strings_add(&s, "abc", 2));
+	CHECK_EQ(2, strings_add(&s, "abc", 3));
 	CHECK(strings_add(&s, "ab", 2) == 1 && strings_add(&s, NULL, 0) == 0);
 	for (int i = 0; i < 600; i++) {
 		int n = snprintf(text, sizeof(text), "%06d", i);
@@ -464,17 +481,22 @@ static void test_strings(void)
 
 	/* bytes of any value; a limit of strings; numbers go on behind what is forgotten */
 	CHECK(!strings_init(&s, 1 << 20, 300));
-	CHECK(strings_add(&s, "a\0b", 3) == 0 && strings_add(&s, "a\0c", 3) == 1 &&
-	      strings_add(&s, "a", 1) == 2);
-	CHECK(strings_add(&s, "a\0b", 3) == 0 && s.n == 3 && s.len == 10 &&
-	      !memcmp(strings_get(&s, 1), "a\0c", 4));
+	CHECK_EQ(0, strings_add(&s, "a\0b", 3));
+	CHECK_EQ(1, strings_add(&s, "a\0c", 3));
+	CHECK_EQ(2, strings_add(&s, "a", 1));
+	CHECK_EQ(0, strings_add(&s, "a\0b", 3));
+	CHECK_EQ(3, s.n);
+	CHECK_EQ(10, s.len);
+	CHECK(!memcmp(strings_get(&s, 1), "a\0c", 4));
 	for (uint32_t i = 3; i < 300; i++)
 		CHECK(strings_add(&s, &i, sizeof(i)) == i);
 	CHECK(strings_add(&s, "no room any more", 16) == STRINGS_NONE &&
 	      strings_add(&s, "a", 1) == 2);
 	strings_forget(&s);
-	CHECK(!s.n && !s.len && strings_add(&s, "a\0c", 3) == 300 &&
-	      strings_add(&s, "a", 1) == 301);
+	CHECK_EQ(0, s.n);
+	CHECK(!s.len);
+	CHECK_EQ(300, strings_add(&s, "a\0c", 3));
+	CHECK_EQ(301, strings_add(&s, "a", 1));
 	CHECK(strings_add(&s, "a\0c", 3) == 300);
 	CHECK_TEXT("a", strings_get(&s, 301));
 	strings_free(&s);

@@ -194,13 +194,19 @@ static void test_orders(void)
 		CHECK(!join_flush(j, 100 * MS));
 		CHECK(!join_flush(j, 120 * MS));
 		CHECK(t.n == 2);
-		CHECK(last(&t)->kind == CT_KERNEL && last(&t)->cause && last(&t)->number == 1);
-		CHECK(last(&t)->call_ns == 1000 && last(&t)->cause_end_ns == 9000 &&
-		      last(&t)->tid == 11);
+		CHECK_EQ(CT_KERNEL, last(&t)->kind);
+		CHECK(last(&t)->cause);
+		CHECK_EQ(1, last(&t)->number);
+		CHECK_EQ(1000, last(&t)->call_ns);
+		CHECK_EQ(9000, last(&t)->cause_end_ns);
+		CHECK_EQ(11, last(&t)->tid);
 		CHECK(last(&t)->func == row("cudaLaunchKernel") && !last(&t)->inferred);
-		CHECK(last(&t)->device == 0 && last(&t)->context == 1 && last(&t)->stream == 7);
-		CHECK(counts_of(j).matched == 1 && !counts_of(j).unmatched &&
-		      !counts_of(j).inferred);
+		CHECK_EQ(0, last(&t)->device);
+		CHECK_EQ(1, last(&t)->context);
+		CHECK_EQ(7, last(&t)->stream);
+		CHECK_EQ(1, counts_of(j).matched);
+		CHECK_EQ(0, counts_of(j).unmatched);
+		CHECK(!counts_of(j).inferred);
 		join_close(j);
 		taker_free(&t);
 	}
@@ -246,8 +252,11 @@ static void test_waiting(void)
 		CHECK(!join_flush(j, now * MS));
 	CHECK(!t.n);
 	CHECK(!join_flush(j, 6000 * MS));
-	CHECK(t.n == 1 && !last(&t)->cause && last(&t)->func == CT_NO_FUNC && !last(&t)->call_ns &&
-	      !last(&t)->number);
+	CHECK_EQ(1, t.n);
+	CHECK(!last(&t)->cause);
+	CHECK_EQ(CT_NO_FUNC, last(&t)->func);
+	CHECK_EQ(0, last(&t)->call_ns);
+	CHECK_EQ(0, last(&t)->number);
 	CHECK(counts_of(j).unmatched == 1);
 
 	/* with a cause, without a call: the cause itself, soon */
@@ -258,8 +267,11 @@ static void test_waiting(void)
 	CHECK(!join_flush(j, 6240 * MS));
 	CHECK(t.n == 1);
 	CHECK(!join_flush(j, 6500 * MS));
-	CHECK(t.n == 2 && last(&t)->cause && last(&t)->call_ns == 5990 * MS &&
-	      last(&t)->tid == 11 && !last(&t)->number);
+	CHECK_EQ(2, t.n);
+	CHECK(last(&t)->cause);
+	CHECK_EQ(5990 * MS, last(&t)->call_ns);
+	CHECK_EQ(11, last(&t)->tid);
+	CHECK_EQ(0, last(&t)->number);
 	CHECK(!last(&t)->cause_end_ns && last(&t)->func == row("cudaLaunchKernel"));
 	CHECK(counts_of(j).matched == 1);
 
@@ -292,8 +304,11 @@ static void test_no_calls(void)
 
 	give_cause(j, 10, 11, 77, 2000, 8000);
 	give_kernel(j, 10, 77, 20000, 30000);
-	CHECK(t.n == 1 && last(&t)->cause && last(&t)->call_ns == 2000 && last(&t)->tid == 11 &&
-	      !last(&t)->number);
+	CHECK_EQ(1, t.n);
+	CHECK(last(&t)->cause);
+	CHECK_EQ(2000, last(&t)->call_ns);
+	CHECK_EQ(11, last(&t)->tid);
+	CHECK_EQ(0, last(&t)->number);
 	give_kernel(j, 10, 78, 20000, 30000);
 	CHECK(t.n == 1);
 	give_cause(j, 10, 12, 78, 2000, 8000);
@@ -415,7 +430,9 @@ static void test_tail_waits(void)
 	give_cause(j, 10, 11, 1, 4990 * MS + 1000, 4990 * MS + 8000);
 	give_kernel(j, 10, 1, 4990 * MS + 20000, 4990 * MS + 30000);
 	CHECK(!join_flush(j, 6250 * MS) && !counts_of(j).tail);
-	CHECK(!join_flush(j, 6252 * MS) && counts_of(j).tail == 1 && last(&t)->kind == CT_LOST);
+	CHECK(!join_flush(j, 6252 * MS));
+	CHECK_EQ(1, counts_of(j).tail);
+	CHECK_EQ(CT_LOST, last(&t)->kind);
 	join_close(j);
 	taker_free(&t);
 
@@ -436,7 +453,9 @@ static void test_tail_waits(void)
 	/* what the program before had sent comes now */
 	give_cause(j, 10, 10, 2, 4991 * MS + 1000, 4991 * MS + 8000);
 	give_kernel(j, 10, 2, 4991 * MS + 20000, 4991 * MS + 30000);
-	CHECK(last(&t)->cause && last(&t)->call_ns == 4991 * MS && last(&t)->number == 2);
+	CHECK(last(&t)->cause);
+	CHECK_EQ(4991 * MS, last(&t)->call_ns);
+	CHECK_EQ(2, last(&t)->number);
 	give_launch(j, 10, 10, 1, 5200, false);
 	CHECK(tail_after(j, &t, 5300) == 1);
 	join_close(j);
@@ -481,7 +500,9 @@ static void test_nested(void)
 	give(j, c);
 	give_cause(j, 10, 11, 80, 503000, 507000);
 	give_kernel(j, 10, 80, 520000, 530000);
-	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->call_ns == 501000 && last(&t)->number == 5);
+	CHECK_EQ(CT_KERNEL, last(&t)->kind);
+	CHECK_EQ(501000, last(&t)->call_ns);
+	CHECK_EQ(5, last(&t)->number);
 	join_close(j);
 	taker_free(&t);
 
@@ -502,14 +523,18 @@ static void test_nested(void)
 	CHECK(!last(&t)->number);
 	give_cause(j, 10, 11, 77, 3000, 7000);
 	give_kernel(j, 10, 77, 20000, 30000);
-	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->call_ns == 2500 && last(&t)->number == 1);
+	CHECK_EQ(CT_KERNEL, last(&t)->kind);
+	CHECK_EQ(2500, last(&t)->call_ns);
+	CHECK_EQ(1, last(&t)->number);
 	/* alone it is one, without a number and an end */
 	c = call_of(&m, "cudaLaunchKernel", 10, 11, 11000, 19000);
 	c->h.flags |= CT_F_HIDDEN;
 	give(j, c);
 	give_cause(j, 10, 11, 78, 13000, 17000);
 	give_kernel(j, 10, 78, 20000, 30000);
-	CHECK(last(&t)->call_ns == 11000 && !last(&t)->number && !last(&t)->cause_end_ns);
+	CHECK_EQ(11000, last(&t)->call_ns);
+	CHECK_EQ(0, last(&t)->number);
+	CHECK_EQ(0, last(&t)->cause_end_ns);
 	join_close(j);
 	taker_free(&t);
 }
@@ -529,7 +554,9 @@ static void test_no_return(void)
 	}
 	give_cause(j, 10, 11, 77, 21000, 28000);
 	give_kernel(j, 10, 77, 40000, 50000);
-	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->call_ns == 20000 && last(&t)->number == 2);
+	CHECK_EQ(CT_KERNEL, last(&t)->kind);
+	CHECK_EQ(20000, last(&t)->call_ns);
+	CHECK_EQ(2, last(&t)->number);
 	CHECK(!last(&t)->cause_end_ns);
 	join_close(j);
 	taker_free(&t);
@@ -553,10 +580,14 @@ static void test_stopped(void)
 	/* before: of the call that was under way */
 	give_cause(j, 10, 11, 77, 11000, 12000);
 	give_kernel(j, 10, 77, 20000, 30000);
-	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->call_ns == 10000 && last(&t)->number == 1);
+	CHECK_EQ(CT_KERNEL, last(&t)->kind);
+	CHECK_EQ(10000, last(&t)->call_ns);
+	CHECK_EQ(1, last(&t)->number);
 	give_cause(j, 10, 12, 78, 11000, 12000);
 	give_kernel(j, 10, 78, 20000, 30000);
-	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->call_ns == 10000 && last(&t)->number == 2);
+	CHECK_EQ(CT_KERNEL, last(&t)->kind);
+	CHECK_EQ(10000, last(&t)->call_ns);
+	CHECK_EQ(2, last(&t)->number);
 	/* after: of calls that nobody saw */
 	give_cause(j, 10, 11, 79, 31000, 32000);
 	give_kernel(j, 10, 79, 40000, 50000);
@@ -564,9 +595,11 @@ static void test_stopped(void)
 	give_kernel(j, 10, 80, 40000, 50000);
 	join_flush(j, UINT64_MAX);
 	CHECK(t.n == 6);
-	for (size_t i = 4; i < t.n; i++)
-		CHECK(t.seen[i].kind == CT_KERNEL && t.seen[i].call_ns == 31000 &&
-		      !t.seen[i].number);
+	for (size_t i = 4; i < t.n; i++) {
+		CHECK_EQ(CT_KERNEL, t.seen[i].kind);
+		CHECK_EQ(31000, t.seen[i].call_ns);
+		CHECK_EQ(0, t.seen[i].number);
+	}
 	join_close(j);
 	taker_free(&t);
 }
@@ -680,8 +713,11 @@ static void test_reuse(void)
 	give_kernel(j, 10, 78, 150000, 160000);
 	CHECK(last(&t)->correlation == 77);
 	give_process(j, CT_PROCESS, 10, 600);
-	CHECK(t.n > 2 && t.seen[t.n - 2].correlation == 78 && !t.seen[t.n - 2].cause &&
-	      last(&t)->kind == CT_PROCESS);
+	if (CHECK(t.n > 2)) {
+		CHECK_EQ(78, t.seen[t.n - 2].correlation);
+		CHECK(!t.seen[t.n - 2].cause);
+		CHECK_EQ(CT_PROCESS, last(&t)->kind);
+	}
 	give_kernel(j, 10, 77, 170000, 180000);
 	CHECK(!join_flush(j, UINT64_MAX));
 	CHECK(last(&t)->start_ns == 170000 && !last(&t)->cause);
@@ -711,8 +747,9 @@ static void test_inferred(void)
 		c->h.start_ns = 1000 + 1000 * (uint64_t)i;
 		c->h.end_ns = c->h.start_ns + 500;
 		give(j, c);
-		CHECK(last(&t)->stream == (i % 2 ? 14u : 13u) && last(&t)->context == 1 &&
-		      last(&t)->device == 0);
+		CHECK_EQ((i % 2 ? 14u : 13u), last(&t)->stream);
+		CHECK_EQ(1, last(&t)->context);
+		CHECK_EQ(0, last(&t)->device);
 	}
 	/* a node without an id: the latest launch on its stream that began before it */
 	make_kernel(&m, MAKE_AT(10, 0, 1, 13, 0, 3800, 3900), 1, 1, 1);
@@ -721,27 +758,36 @@ static void test_inferred(void)
 	give(j, &m);
 	CHECK(last(&t)->kind == CT_CALL);
 	CHECK(!join_flush(j, 300 * MS) && !join_flush(j, 320 * MS));
-	CHECK(last(&t)->kind == CT_KERNEL && last(&t)->inferred && last(&t)->call_ns == 3000 &&
-	      last(&t)->number == 3);
+	CHECK_EQ(CT_KERNEL, last(&t)->kind);
+	CHECK(last(&t)->inferred);
+	CHECK_EQ(3000, last(&t)->call_ns);
+	CHECK_EQ(3, last(&t)->number);
 	/* a wrong id, marked as such */
 	make_graph(&m, MAKE_AT(10, 0, 1, 14, 4711, 2500, 2600), 5);
 	m.work.h.flags = CT_F_INFERRED;
 	give_cause(j, 10, 11, 4711, 1100, 1200);
 	give(j, &m);
 	CHECK(!join_flush(j, 300 * MS) && !join_flush(j, 400 * MS));
-	CHECK(last(&t)->inferred && last(&t)->call_ns == 2000 && last(&t)->number == 2);
+	CHECK(last(&t)->inferred);
+	CHECK_EQ(2000, last(&t)->call_ns);
+	CHECK_EQ(2, last(&t)->number);
 	/* none began before */
 	make_graph(&m, MAKE_AT(10, 0, 1, 14, 0, 100, 200), 5);
 	give(j, &m);
 	CHECK(!join_flush(j, UINT64_MAX));
-	CHECK(!last(&t)->inferred && !last(&t)->cause && last(&t)->start_ns == 100);
-	CHECK(counts_of(j).inferred == 2 && counts_of(j).matched == 2 &&
-	      counts_of(j).unmatched == 1);
+	CHECK(!last(&t)->inferred);
+	CHECK(!last(&t)->cause);
+	CHECK_EQ(100, last(&t)->start_ns);
+	CHECK_EQ(2, counts_of(j).inferred);
+	CHECK_EQ(2, counts_of(j).matched);
+	CHECK_EQ(1, counts_of(j).unmatched);
 	/* a trusted id counts more than the time */
 	give_cause(j, 10, 11, 80, 1100, 1200);
 	make_graph(&m, MAKE_AT(10, 0, 1, 14, 80, 9000, 9900), 5);
 	give(j, &m);
-	CHECK(!last(&t)->inferred && last(&t)->call_ns == 1000 && last(&t)->number == 1);
+	CHECK(!last(&t)->inferred);
+	CHECK_EQ(1000, last(&t)->call_ns);
+	CHECK_EQ(1, last(&t)->number);
 	join_close(j);
 	taker_free(&t);
 }
@@ -859,7 +905,9 @@ static void test_interleavings(void)
 				h->pid == expected[k->grid[0]].pid && t.seen[i].number;
 			all_right &= t.seen[i].cause;
 		}
-		CHECK(kernels == LAUNCHES && good == LAUNCHES && all_right);
+		CHECK_EQ(LAUNCHES, kernels);
+		CHECK_EQ(LAUNCHES, good);
+		CHECK(all_right);
 		CHECK(counts_of(j).matched == LAUNCHES && !counts_of(j).unmatched);
 		CHECK(t.n == 2 * LAUNCHES);
 

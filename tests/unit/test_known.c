@@ -131,13 +131,18 @@ static void test_is_name(void)
 	char *big = malloc(CT_NAME_MAX + 1);
 
 	memset(big, 'a', CT_NAME_MAX + 1);
-	CHECK(stub_is_name("_Z1kPi", 6) && stub_is_name("triton_poi_fused_add_0", 22) &&
-	      stub_is_name("a$b.c", 5));
+	CHECK(stub_is_name("_Z1kPi", 6));
+	CHECK(stub_is_name("triton_poi_fused_add_0", 22));
+	CHECK(stub_is_name("a$b.c", 5));
 	CHECK(stub_is_name(big, CT_NAME_MAX - 1) && !stub_is_name(big, CT_NAME_MAX));
-	CHECK(!stub_is_name("", 0) && !stub_is_name("1k", 2) && !stub_is_name("a b", 3) &&
-	      !stub_is_name("a\033[2J", 5));
-	CHECK(!stub_is_name("k\xff", 2) && !stub_is_name("k\n", 2) && !stub_is_name("k\0k", 3) &&
-	      !stub_is_name("\"", 1));
+	CHECK(!stub_is_name("", 0));
+	CHECK(!stub_is_name("1k", 2));
+	CHECK(!stub_is_name("a b", 3));
+	CHECK(!stub_is_name("a\033[2J", 5));
+	CHECK(!stub_is_name("k\xff", 2));
+	CHECK(!stub_is_name("k\n", 2));
+	CHECK(!stub_is_name("k\0k", 3));
+	CHECK(!stub_is_name("\"", 1));
 	free(big);
 }
 
@@ -220,8 +225,9 @@ static void test_fatbin_modes(void)
 		}
 		CHECK(!kernels_in(data, len, collect, &names));
 		CHECK(names.n == 14 - 1); /* two files have a kernel of the same name */
-		CHECK(has(&names, "unmangled") && has(&names, "_Z8internalPi") &&
-		      has(&names, "_Z10plain_argsPKfS0_Pfi"));
+		CHECK(has(&names, "unmangled"));
+		CHECK(has(&names, "_Z8internalPi"));
+		CHECK(has(&names, "_Z10plain_argsPKfS0_Pfi"));
 		CHECK(has(&names, "_Z9templatedIfLi4EEvPT_") &&
 		      has(&names, "_ZN5space6nestedEPNS_5shapeE"));
 		names_free(&names);
@@ -284,7 +290,9 @@ static void test_containers(void)
 	struct names names = { 0 };
 	size_t len = pack(buf, 1, 0x11, ptx, sizeof(ptx));
 
-	CHECK(!kernels_in(buf, len, collect, &names) && names.n == 1 && has(&names, "k"));
+	CHECK(!kernels_in(buf, len, collect, &names));
+	CHECK_EQ(1, names.n);
+	CHECK(has(&names, "k"));
 	CHECK(kernels_in(buf, len - 1, collect, &names) == -EBADMSG);
 	CHECK(!kernels_in(buf, 0, collect, &names));
 	pack(buf, 8, 0x11, ptx, sizeof(ptx)); /* some other kind */
@@ -866,11 +874,13 @@ static void test_hostile_elf(void)
 				 .st_shndx = 3,
 				 .st_value = 64 };
 	CHECK(!known_elf_open(&e, memory_file(f, sizeof(*f))));
-	CHECK(known_elf_has_device_code(e) && !known_elf_index(e) &&
-	      known_elf_handles(e) == NSYM - 2);
+	CHECK(known_elf_has_device_code(e));
+	CHECK(!known_elf_index(e));
+	CHECK_EQ(NSYM - 2, known_elf_handles(e));
 	known_elf_bias(e, &map, &bias);
-	CHECK(known_elf_handle(e, 0, name, sizeof(name), &sure) == 6 && !strcmp(name, "_Z1aPi") &&
-	      sure);
+	CHECK_EQ(6, known_elf_handle(e, 0, name, sizeof(name), &sure));
+	CHECK_TEXT("_Z1aPi", name);
+	CHECK(sure);
 	/* two functions there, but only one of them is a kernel's */
 	CHECK(known_elf_stub(e, 64, name, sizeof(name)) == 6 && !strcmp(name, "_Z1aPi"));
 	CHECK(known_elf_kernels(e, name, sizeof(name)) == -EBADMSG);
@@ -1044,11 +1054,20 @@ static void test_survey(void)
 		CHECK(!"the program runs");
 		return;
 	}
-	CHECK(!known_survey(t, &s) && s.nfiles == 1 && strstr(s.files[0].path, "programs/kernels"));
-	CHECK(s.nfiles && s.files[0].facts.nhandles == 14 && s.files[0].facts.nstubs == 13 &&
-	      s.files[0].facts.symtab);
-	CHECK(s.nfiles && s.files[0].kernels == 2 && !s.files[0].index_err);
-	CHECK(s.driver && strstr(s.driver, "libcuda.so.1") && !s.measured);
+	CHECK(!known_survey(t, &s));
+	if (CHECK_EQ(1, s.nfiles))
+		CHECK(strstr(s.files[0].path, "programs/kernels"));
+	CHECK(s.nfiles);
+	CHECK_EQ(14, s.files[0].facts.nhandles);
+	CHECK_EQ(13, s.files[0].facts.nstubs);
+	CHECK(s.files[0].facts.symtab);
+	CHECK(s.nfiles);
+	CHECK_EQ(2, s.files[0].kernels);
+	CHECK(!s.files[0].index_err);
+	if (CHECK(s.driver)) {
+		CHECK(strstr(s.driver, "libcuda.so.1"));
+		CHECK(!s.measured);
+	}
 	known_survey_free(&s);
 	target_close(t);
 	end(&c);

@@ -90,15 +90,21 @@ static void test_calls(void)
 	make_mem(0x5000, prop, sizeof(prop));
 	make_mem(0x6000, node, sizeof(node));
 	a = of(CALL(&m, "cudaMalloc", CT_CALL, 0, 0, U(OUT), U(4096)));
-	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_DEVICE && a.address == ADDRESS &&
-	      a.bytes == 4096);
+	CHECK_EQ(API_MEMORY_TAKEN, a.what);
+	CHECK_EQ(API_MEM_DEVICE, a.kind);
+	CHECK_EQ(ADDRESS, a.address);
+	CHECK_EQ(4096, a.bytes);
 	CHECK(a.device == CT_UNKNOWN);
 	a = of(CALL(&m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(4096)));
-	CHECK(a.what == API_MEMORY_NOT_TAKEN && a.bytes == 4096 && !a.address);
+	CHECK_EQ(API_MEMORY_NOT_TAKEN, a.what);
+	CHECK_EQ(4096, a.bytes);
+	CHECK(!a.address);
 	a = of(CALL(&m, "cudaMalloc", CT_CALL, CT_F_UNFINISHED, 0, U(OUT), U(4096)));
 	CHECK(a.what == API_MEMORY_NONE);
 	a = of(CALL(&m, "cudaFree", CT_CALL, 0, 0, U(ADDRESS)));
-	CHECK(a.what == API_MEMORY_FREED && a.space == API_SPACE_DEVICE && a.address == ADDRESS);
+	CHECK_EQ(API_MEMORY_FREED, a.what);
+	CHECK_EQ(API_SPACE_DEVICE, a.space);
+	CHECK_EQ(ADDRESS, a.address);
 	a = of(CALL(&m, "cudaFree", CT_CALL, 0, 1, U(ADDRESS)));
 	CHECK(a.what == API_MEMORY_NOT_FREED && a.address == ADDRESS);
 	a = of(CALL(&m, "cudaFree", CT_CALL, 0, 0, U(0)));
@@ -107,35 +113,56 @@ static void test_calls(void)
 	a = of(CALL(&m, "cudaMallocPitch", CT_CALL, 0, 0, U(OUT), U(0x2000), U(100), U(10)));
 	CHECK(a.what == API_MEMORY_TAKEN && a.bytes == 5120);
 	a = of(CALL(&m, "cudaMalloc3D", CT_CALL, 0, 0, U(0x3000), U(100), U(10), U(4)));
-	CHECK(a.what == API_MEMORY_TAKEN && a.address == ADDRESS && a.bytes == 512 * 10 * 4);
+	CHECK_EQ(API_MEMORY_TAKEN, a.what);
+	CHECK_EQ(ADDRESS, a.address);
+	CHECK_EQ(512 * 10 * 4, a.bytes);
 	a = of(CALL(&m, "cudaMallocArray", CT_CALL, 0, 0, U(OUT), U(0x4000), U(16), U(8), U(0)));
-	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_ARRAY && a.bytes == 8 * 16 * 8);
+	CHECK_EQ(API_MEMORY_TAKEN, a.what);
+	CHECK_EQ(API_MEM_ARRAY, a.kind);
+	CHECK_EQ(8 * 16 * 8, a.bytes);
 	a = of(CALL(&m, "cudaMallocManaged", CT_CALL, 0, 0, U(OUT), U(100), U(1)));
 	CHECK(a.kind == API_MEM_MANAGED && a.space == API_SPACE_DEVICE);
 	a = of(CALL(&m, "cudaHostRegister", CT_CALL, 0, 0, U(0x9000), U(8192), U(0)));
-	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_REGISTERED && a.address == 0x9000 &&
-	      a.bytes == 8192);
+	CHECK_EQ(API_MEMORY_TAKEN, a.what);
+	CHECK_EQ(API_MEM_REGISTERED, a.kind);
+	CHECK_EQ(0x9000, a.address);
+	CHECK_EQ(8192, a.bytes);
 	/* on device 3, then on the host */
 	a = of(CALL(&m, "cuMemCreate", CT_CALL, 0, 0, U(OUT), U(2 << 20), U(0x5000), U(0)));
-	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_PHYSICAL &&
-	      a.space == API_SPACE_HANDLE && a.device == 3 && a.bytes == 2 << 20);
+	CHECK_EQ(API_MEMORY_TAKEN, a.what);
+	CHECK_EQ(API_MEM_PHYSICAL, a.kind);
+	CHECK_EQ(API_SPACE_HANDLE, a.space);
+	CHECK_EQ(3, a.device);
+	CHECK_EQ(2 << 20, a.bytes);
 	prop[2] = 3;
 	a = of(CALL(&m, "cuMemCreate", CT_CALL, 0, 0, U(OUT), U(2 << 20), U(0x5000), U(0)));
-	CHECK(a.kind == API_MEM_HOST && a.space == API_SPACE_HANDLE && a.device == CT_UNKNOWN);
+	CHECK_EQ(API_MEM_HOST, a.kind);
+	CHECK_EQ(API_SPACE_HANDLE, a.space);
+	CHECK_EQ(CT_UNKNOWN, a.device);
 	a = of(CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0xa000), U(4096), U(0), U(0xbeef), U(0)));
-	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_MAPPED && a.address == 0xa000 &&
-	      a.of == 0xbeef && a.bytes == 4096);
+	CHECK_EQ(API_MEMORY_TAKEN, a.what);
+	CHECK_EQ(API_MEM_MAPPED, a.kind);
+	CHECK_EQ(0xa000, a.address);
+	CHECK_EQ(0xbeef, a.of);
+	CHECK_EQ(4096, a.bytes);
 	a = of(CALL(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0xa000), U(4096)));
-	CHECK(a.what == API_MEMORY_FREED && a.space == API_SPACE_MAPPED && a.bytes == 4096);
+	CHECK_EQ(API_MEMORY_FREED, a.what);
+	CHECK_EQ(API_SPACE_MAPPED, a.space);
+	CHECK_EQ(4096, a.bytes);
 	a = of(CALL(&m, "cuMemRetainAllocationHandle", CT_CALL, 0, 0, U(OUT), U(0xa000)));
-	CHECK(a.what == API_MEMORY_RETAINED && a.address == ADDRESS && a.of == 0xa000);
+	CHECK_EQ(API_MEMORY_RETAINED, a.what);
+	CHECK_EQ(ADDRESS, a.address);
+	CHECK_EQ(0xa000, a.of);
 	node[1] = 1 | 2ULL << 32; /* location: device 2 */
 	node[13] = 12345;
 	node[14] = ADDRESS;
 	a = of(CALL(&m, "cudaGraphAddMemAllocNode", CT_CALL, 0, 0, U(0x7000), U(1), U(0), U(0),
 		    U(0x6000)));
-	CHECK(a.what == API_MEMORY_TAKEN && a.kind == API_MEM_GRAPH && a.address == ADDRESS &&
-	      a.bytes == 12345 && a.device == 2);
+	CHECK_EQ(API_MEMORY_TAKEN, a.what);
+	CHECK_EQ(API_MEM_GRAPH, a.kind);
+	CHECK_EQ(ADDRESS, a.address);
+	CHECK_EQ(12345, a.bytes);
+	CHECK_EQ(2, a.device);
 	a = of(CALL(&m, "cudaDeviceReset", CT_CALL, 0, 0));
 	CHECK(a.what == API_MEMORY_ENDED && !a.of);
 	a = of(CALL(&m, "cuCtxDestroy_v2", CT_CALL, 0, 0, U(0xc0)));
@@ -346,12 +373,17 @@ static void test_simple(void)
 	takes(&b, "cudaMalloc", 0x1000, 100);
 	takes(&b, "cudaMallocAsync", 0x2000, 50);
 	takes(&b, "cudaMallocHost", 0x3000, 7);
-	CHECK(HELD(&b) == 150 && HELD_N(&b) == 2 && PEAK(&b) == 150);
+	CHECK_EQ(150, HELD(&b));
+	CHECK_EQ(2, HELD_N(&b));
+	CHECK_EQ(150, PEAK(&b));
 	CHECK(ledger_all(b.l, LEDGER_HOST)->bytes == 7);
 	frees(&b, "cudaFree", 0x1000, 0);
 	frees(&b, "cudaFree", 0x2000, 0);
 	frees(&b, "cudaFreeHost", 0x3000, 0);
-	CHECK(!HELD(&b) && !HELD_N(&b) && PEAK(&b) == 150 && !ledger_all(b.l, LEDGER_HOST)->bytes);
+	CHECK(!HELD(&b));
+	CHECK(!HELD_N(&b));
+	CHECK_EQ(150, PEAK(&b));
+	CHECK(!ledger_all(b.l, LEDGER_HOST)->bytes);
 	/* the same number in another space is something else */
 	takes(&b, "cudaMalloc", 0x4000, 10);
 	takes(&b, "cudaMallocHost", 0x4000, 20);
@@ -363,8 +395,10 @@ static void test_simple(void)
 	CHECK(HELD(&b) == 10 && the(&b)->unseen_n == 1);
 	b.proc.pid = 7;
 	exits(&b, 7);
-	CHECK(!HELD(&b) && b.l->processes[0].leaked == 10 && b.l->processes[0].leaked_n == 1 &&
-	      b.l->processes[0].ended);
+	CHECK(!HELD(&b));
+	CHECK_EQ(10, b.l->processes[0].leaked);
+	CHECK_EQ(1, b.l->processes[0].leaked_n);
+	CHECK(b.l->processes[0].ended);
 	bench_close(&b);
 }
 
@@ -381,13 +415,17 @@ static void test_order(void)
 	c->h.start_ns = b.now + 20;
 	c->h.end_ns = b.now + 30;
 	give(&b, &c->h);
-	CHECK(HELD(&b) == 200 && HELD_N(&b) == 1 && the(&b)->unfreed_n == 1);
+	CHECK_EQ(200, HELD(&b));
+	CHECK_EQ(1, HELD_N(&b));
+	CHECK_EQ(1, the(&b)->unfreed_n);
 	c = CALL(&b.m, "cudaFree", CT_CALL, 0, 0, U(0x1000));
 	c->h.pid = 7;
 	c->h.start_ns = b.now + 10;
 	c->h.end_ns = b.now + 40;
 	give(&b, &c->h);
-	CHECK(HELD(&b) == 200 && HELD_N(&b) == 1 && !the(&b)->unfreed_n);
+	CHECK_EQ(200, HELD(&b));
+	CHECK_EQ(1, HELD_N(&b));
+	CHECK_EQ(0, the(&b)->unfreed_n);
 	b.now += 50;
 	frees(&b, "cudaFree", 0x1000, 0);
 	CHECK(!HELD(&b) && !the(&b)->unseen_n);
@@ -402,22 +440,33 @@ static void test_faults(void)
 	takes(&b, "cudaMalloc", 0x1000, 100);
 	frees(&b, "cudaFree", 0x1000, 0);
 	frees(&b, "cudaFree", 0x1000, 1);
-	CHECK(the(&b)->doubles_n == 1 && b.l->nfaults == 1 &&
-	      b.l->faults[0].what == LEDGER_DOUBLE && b.l->faults[0].taken_site);
+	if (CHECK_EQ(1, the(&b)->doubles_n)) {
+		if (CHECK_EQ(1, b.l->nfaults)) {
+			CHECK_EQ(LEDGER_DOUBLE, b.l->faults[0].what);
+			CHECK(b.l->faults[0].taken_site);
+		}
+	}
 	frees(&b, "cudaFree", 0x1000, 1);
-	CHECK(the(&b)->doubles_n == 2 && b.l->nfaults == 1 && b.l->faults[0].n == 2);
+	if (CHECK_EQ(2, the(&b)->doubles_n)) {
+		if (CHECK_EQ(1, b.l->nfaults))
+			CHECK_EQ(2, b.l->faults[0].n);
+	}
 	frees(&b, "cudaFree", 0x5000, 1);
 	CHECK(the(&b)->invalid_n == 1 && b.l->faults[1].what == LEDGER_INVALID);
 	takes(&b, "cudaMallocHost", 0x2000, 100);
 	frees(&b, "cudaFree", 0x2000, 1);
-	CHECK(the(&b)->wrong_n == 1 && b.l->faults[2].what == LEDGER_WRONG &&
-	      b.l->faults[2].kind == API_MEM_HOST);
+	if (CHECK_EQ(1, the(&b)->wrong_n)) {
+		CHECK_EQ(LEDGER_WRONG, b.l->faults[2].what);
+		CHECK_EQ(API_MEM_HOST, b.l->faults[2].kind);
+	}
 	frees(&b, "cudaFree", 0x7000, 0);
 	CHECK(the(&b)->unseen_n == 1 && b.l->faults[3].what == LEDGER_UNSEEN);
 	/* an address that is given out again is no longer freed */
 	takes(&b, "cudaMalloc", 0x1000, 100);
 	frees(&b, "cudaFree", 0x1000, 700);
-	CHECK(the(&b)->failed_frees_n == 1 && the(&b)->doubles_n == 2 && HELD(&b) == 100);
+	CHECK_EQ(1, the(&b)->failed_frees_n);
+	CHECK_EQ(2, the(&b)->doubles_n);
+	CHECK_EQ(100, HELD(&b));
 	/* while everything is being shut down a free comes too late, and is no leak */
 	frees(&b, "cudaFree", 0x1000, 4);
 	CHECK(!HELD(&b));
@@ -447,10 +496,14 @@ static void test_oom(void)
 	for (uint64_t i = 0; i < ARRAY_LEN(names); i++)
 		takes(&b, names[i], 0x1000 * (i + 1), 100 * (i + 1));
 	give_call(&b, CALL(&b.m, "cudaMalloc", CT_CALL, 0, 2, U(OUT), U(1) << 50));
-	CHECK(nooms == 1 && last_oom.asked == 1ULL << 50 && last_oom.held == 2800 &&
-	      last_oom.held_n == 7);
-	CHECK(last_oom.nholders == LEDGER_HOLDERS && last_oom.holders[0].bytes == 700 &&
-	      last_oom.holders[4].bytes == 300);
+	CHECK_EQ(1, nooms);
+	CHECK_EQ(1ULL << 50, last_oom.asked);
+	CHECK_EQ(2800, last_oom.held);
+	CHECK_EQ(7, last_oom.held_n);
+	if (CHECK_EQ(LEDGER_HOLDERS, last_oom.nholders)) {
+		CHECK_EQ(700, last_oom.holders[0].bytes);
+		CHECK_EQ(300, last_oom.holders[4].bytes);
+	}
 	give_call(&b, CALL(&b.m, "cudaMalloc", CT_CALL, 0, 1, U(OUT), U(1) << 50));
 	CHECK(nooms == 1 && the(&b)->failed_n == 1);
 	for (int i = 0; i < 100; i++)
@@ -494,7 +547,9 @@ static void test_virtual(void)
 	give_call(&b, CALL(&m, "cuMemRelease", CT_CALL, 0, 0, U(0xbb)));
 	CHECK(HELD(&b) == 4096);
 	give_call(&b, CALL(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x100000), U(4 * 4096)));
-	CHECK(!HELD(&b) && b.l->live.n == 1 && !the(&b)->unseen_n);
+	CHECK(!HELD(&b));
+	CHECK_EQ(1, b.l->live.n);
+	CHECK_EQ(0, the(&b)->unseen_n);
 	give_call(&b, CALL(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x100000), U(4096)));
 	CHECK(the(&b)->unseen_n == 1);
 	/* what is not freed is leaked once, not by handle and mapping too; addresses are no leak */
@@ -502,7 +557,9 @@ static void test_virtual(void)
 	give_call(&b,
 		  CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000), U(4096), U(0), U(0xcc), U(0)));
 	exits(&b, 7);
-	CHECK(b.l->processes[0].leaked == 4096 && b.l->processes[0].leaked_n == 1 && !b.l->live.n);
+	CHECK_EQ(4096, b.l->processes[0].leaked);
+	CHECK_EQ(1, b.l->processes[0].leaked_n);
+	CHECK_EQ(0, b.l->live.n);
 	bench_close(&b);
 }
 
@@ -542,8 +599,11 @@ static void test_ends(void)
 	CHECK(HELD(&b) == 1010 && the(&b)->leaked == 108);
 	/* another program in the same process */
 	process_is(&b, CT_EXEC, 7, 5);
-	CHECK(!HELD(&b) && b.l->processes[0].ended && b.l->processes[0].leaked == 1118 &&
-	      the(&b)->from_start && !the(&b)->had);
+	CHECK(!HELD(&b));
+	CHECK(b.l->processes[0].ended);
+	CHECK_EQ(1118, b.l->processes[0].leaked);
+	CHECK(the(&b)->from_start);
+	CHECK(!the(&b)->had);
 	/* a child has nothing of its parent's */
 	takes(&b, "cudaMalloc", 0x1000, 5);
 	give(&b, &f.h);
@@ -592,13 +652,17 @@ static void test_beginnings(void)
 	give(&b, &clock.h);
 	process_is(&b, CT_PROCESS, 11, 499);
 	frees(&b, "cudaFree", 0x1000, 0);
-	CHECK(!the(&b)->from_start && the(&b)->unseen_n == 1 && !b.l->nfaults);
+	CHECK(!the(&b)->from_start);
+	CHECK_EQ(1, the(&b)->unseen_n);
+	CHECK_EQ(0, b.l->nfaults);
 	takes(&b, "cudaMalloc", 0x2000, 1);
 	CHECK(b.l->rows[b.l->nrows - 1].by == LEDGER_BY_DEVICE &&
 	      b.l->rows[b.l->nrows - 1].device == LIVE_NO_DEVICE);
 	process_is(&b, CT_PROCESS, 12, 501);
 	frees(&b, "cudaFree", 0x1000, 0);
-	CHECK(the(&b)->from_start && the(&b)->unseen_n == 1 && b.l->nfaults == 1);
+	CHECK(the(&b)->from_start);
+	CHECK_EQ(1, the(&b)->unseen_n);
+	CHECK_EQ(1, b.l->nfaults);
 	takes(&b, "cudaMalloc", 0x2000, 1);
 	CHECK(b.l->rows[b.l->nrows - 1].by == LEDGER_BY_DEVICE &&
 	      b.l->rows[b.l->nrows - 1].device == 0);
@@ -628,7 +692,9 @@ static void test_driver_records(void)
 	make_memory_op(&m, MAKE_AT(8, 0, 7, 13, 0, 400, 400), CT_MEMORY_FREE, CT_MEM_DEVICE, 0x2000,
 		       10);
 	give(&b, &m.h);
-	CHECK(!HELD(&b) && !the(&b)->unseen_n && ledger_all(b.l, LEDGER_DEVICE)->taken_n == 2);
+	CHECK(!HELD(&b));
+	CHECK_EQ(0, the(&b)->unseen_n);
+	CHECK_EQ(2, ledger_all(b.l, LEDGER_DEVICE)->taken_n);
 	bench_close(&b);
 }
 
@@ -693,7 +759,10 @@ static void test_no_room(void)
 
 	for (uint64_t i = 1; i <= 30; i++)
 		takes(&b, "cudaMalloc", i * 0x1000, 10);
-	CHECK(b.l->no_room == 20 && HELD(&b) == 100 && b.l->no_row > 0 && b.l->nrows == 6);
+	CHECK_EQ(20, b.l->no_room);
+	CHECK_EQ(100, HELD(&b));
+	CHECK(b.l->no_row > 0);
+	CHECK_EQ(6, b.l->nrows);
 	for (uint64_t i = 1; i <= 30; i++)
 		frees(&b, "cudaFree", i * 0x1000, 0);
 	CHECK(!HELD(&b) && the(&b)->unseen_n == 20);
@@ -734,7 +803,10 @@ static void test_sites(void)
 		frames[0].line = i;
 		one = sites_of(sites, func, &s);
 	}
-	CHECK(!one && sites_no_room(sites) && sites_n(sites) > 100 && sites_n(sites) < 5000);
+	CHECK(!one);
+	CHECK(sites_no_room(sites));
+	CHECK(sites_n(sites) > 100);
+	CHECK(sites_n(sites) < 5000);
 	sites_close(sites);
 }
 
@@ -864,7 +936,10 @@ static void test_curve(void)
 		}
 	}
 	n = curve_finish(&c);
-	CHECK(n > 32 && n <= CURVE_BUCKETS && c.n <= 8192 && !c.coarse);
+	CHECK(n > 32);
+	CHECK(n <= CURVE_BUCKETS);
+	CHECK(c.n <= 8192);
+	CHECK(!c.coarse);
 	for (uint32_t s = 0; s < SERIES; s++)
 		CHECK(value_of(&c, s, n) == now[s]);
 	for (uint32_t i = 0; i < n; i++)
@@ -876,8 +951,11 @@ static void test_curve(void)
 	for (uint32_t i = 0; i < 100000; i++)
 		curve_add(&c, i * 1000ULL, i * 2, 10);
 	n = curve_finish(&c);
-	CHECK(c.coarse && c.n <= 1024 && value_of(&c, 0, n) == 1000000 &&
-	      c.peak[0][n - 1] == 1000000);
+	CHECK(c.coarse);
+	if (CHECK(c.n <= 1024)) {
+		if (CHECK_EQ(1000000, value_of(&c, 0, n)))
+			CHECK_EQ(1000000, c.peak[0][n - 1]);
+	}
 	curve_free(&c);
 	/* anything */
 	CHECK(!curve_init(&c, 1ULL << 60, 512));

@@ -38,12 +38,14 @@ static void test_align(void)
 	uint64_t t;
 
 	clock_at(&a, 1000, 1000000, 5);
-	CHECK(align_offset(&a, 0) == 999000 && align_offset(&a, 999999) == 999000 &&
-	      align_drift(&a) == 0);
+	CHECK_EQ(999000, align_offset(&a, 0));
+	CHECK_EQ(999000, align_offset(&a, 999999));
+	CHECK_EQ(0, align_drift(&a));
 	/* a clock that runs ahead by 100 in 10000 */
 	clock_at(&a, 11000, 1010100, 7);
-	CHECK(align_offset(&a, 6000) == 999050 && align_offset(&a, 11000) == 999100 &&
-	      align_offset(&a, 1ULL << 60) == 999100);
+	CHECK_EQ(999050, align_offset(&a, 6000));
+	CHECK_EQ(999100, align_offset(&a, 11000));
+	CHECK_EQ(999100, align_offset(&a, 1ULL << 60));
 	CHECK(align_drift(&a) == 100 && a.error_ns == 7);
 	/* one out of order says nothing */
 	clock_at(&a, 500, 5, 1);
@@ -168,7 +170,9 @@ static void test_hosts(void)
 			want += a.kinds[CT_PROCESS] + b.kinds[CT_PROCESS];
 		CHECK(m.kinds[k] == want);
 	}
-	CHECK(m.npids == 3 && m.stacks_known && m.gpus == 2);
+	CHECK_EQ(3, m.npids);
+	CHECK(m.stacks_known);
+	CHECK_EQ(2, m.gpus);
 	for (uint32_t i = 0; i < m.npids; i++) {
 		bool other = m.pids[i] == 4001 + (1 << 22);
 
@@ -294,11 +298,15 @@ static void test_muted(void)
 	struct writer *w;
 
 	CHECK(records == 4 && pids == 3 * 4001 + 4002);
-	CHECK(want.counted == 5790 && want.unseen.calls == 240300 && want.unseen.below == 4020 &&
-	      want.unseen.above == 903100);
+	CHECK_EQ(5790, want.counted);
+	CHECK_EQ(240300, want.unseen.calls);
+	CHECK_EQ(4020, want.unseen.below);
+	CHECK_EQ(903100, want.unseen.above);
 	CHECK(!merge_files((const char *const[]){ muted, muted }, 2));
 	got = muted_of(out_path, &n, &sum_pids);
-	CHECK(n == 4 && sum_pids == pids && !memcmp(&got, &want, sizeof(got)));
+	CHECK_EQ(4, n);
+	CHECK_EQ(pids, sum_pids);
+	CHECK(!memcmp(&got, &want, sizeof(got)));
 	/* the same records on another host */
 	CHECK(!reader_open(&r, muted));
 	CHECK(!writer_open(&w, json_path,
@@ -311,8 +319,9 @@ static void test_muted(void)
 	CHECK(!merge_files((const char *const[]){ muted, json_path }, 2));
 	got = muted_of(out_path, &n, &sum_pids);
 	CHECK(n == 8 && sum_pids == 2 * pids + 4 * (1ULL << 22));
-	CHECK(got.counted == 2 * want.counted && got.unseen.calls == 2 * want.unseen.calls &&
-	      got.unseen.above == 2 * want.unseen.above);
+	CHECK_EQ(2 * want.counted, got.counted);
+	CHECK_EQ(2 * want.unseen.calls, got.unseen.calls);
+	CHECK_EQ(2 * want.unseen.above, got.unseen.above);
 	CHECK(got.failed == 2 * want.failed && got.ns == 2 * want.ns);
 	unlink(json_path);
 	unlink(out_path);
@@ -413,7 +422,12 @@ static void test_stored_again(void)
 		reader_close(r);
 		run_close(&run);
 		after = json_of(out_path);
-		CHECK(before && after && strlen(before) > 1000 && !strcmp(before, after));
+		if (CHECK(before)) {
+			if (CHECK(after)) {
+				CHECK(strlen(before) > 1000);
+				CHECK_TEXT(after, before);
+			}
+		}
 		free(before);
 		free(after);
 	}
@@ -456,7 +470,9 @@ static void test_hostile(void)
 	int found = 0, err;
 
 	len = f ? fread(in, 1, sizeof(in), f) : 0;
-	CHECK(len > 1000 && f && !fclose(f));
+	CHECK(len > 1000);
+	if (CHECK(f))
+		CHECK(!fclose(f));
 	memcpy(&b, in + at, sizeof(b));
 	at += sizeof(b) + b.len;
 	memcpy(&b, in + at, sizeof(b));

@@ -384,13 +384,19 @@ static void test_table(void)
 	say(t, 1, 0x20, "plain");
 	say(t, 2, 0x10, "other");
 	k = find(t, 1, 0x10);
-	CHECK(k && k->source == CT_NAME_REGISTERED && !k->cut);
+	if (CHECK(k)) {
+		CHECK_EQ(CT_NAME_REGISTERED, k->source);
+		CHECK(!k->cut);
+	}
 	CHECK_TEXT("_Z6vecAddPKfS0_Pfi", k ? k->mangled : "");
 	CHECK_TEXT("vecAdd(float const*, float const*, float*, int)", k ? k->full : "");
 	CHECK_TEXT("vecAdd(float const*, float const*, float*, int)", k ? k->brief : "");
 	CHECK_TEXT("registered", kernel_name_source(k ? k->source : 0));
 	k = find(t, 1, 0x20);
-	CHECK(k && !strcmp(k->full, "plain") && !strcmp(k->brief, "plain"));
+	if (CHECK(k)) {
+		CHECK_TEXT("plain", k->full);
+		CHECK_TEXT("plain", k->brief);
+	}
 	CHECK_TEXT("other", mangled(t, 2, 0x10));
 	CHECK_TEXT("none", mangled(t, 3, 0x10));
 	CHECK_TEXT("none", mangled(t, 1, 0x11));
@@ -422,7 +428,11 @@ static void test_table(void)
 	CHECK(!name_table_record(t,
 				 name_record(1, 0x30, "_Z6vecAddPKf", 12, CT_NAME_DRIVER, true)));
 	k = find(t, 1, 0x30);
-	CHECK(k && k->cut && !strcmp(k->full, "_Z6vecAddPKf") && !strcmp(k->brief, "_Z6vecAddPKf"));
+	if (CHECK(k)) {
+		CHECK(k->cut);
+		CHECK_TEXT("_Z6vecAddPKf", k->full);
+		CHECK_TEXT("_Z6vecAddPKf", k->brief);
+	}
 	CHECK(!name_table_record(t, name_record(1, 0x30, "ab\0cd", 5, 200, false)));
 	k = find(t, 1, 0x30);
 	CHECK(k && !strcmp(k->mangled, "ab"));
@@ -649,7 +659,10 @@ static void test_fields(void)
 	int n;
 
 	CHECK(event_fields(&ev, f, 64) == 3);
-	CHECK(f[0].u == 0x10 && f[1].str_len == 5 && !memcmp(f[1].str, "_Z1kv", 5) && f[1].cut);
+	CHECK_EQ(0x10, f[0].u);
+	CHECK_EQ(5, f[1].str_len);
+	CHECK(!memcmp(f[1].str, "_Z1kv", 5));
+	CHECK(f[1].cut);
 	CHECK(!strncmp(f[2].str, "inner", f[2].str_len));
 	s->h = (struct ct_hdr){ .size = (uint16_t)(sizeof(*s) + 400 * 4), .kind = CT_STACK };
 	s->id = 7;
@@ -657,7 +670,11 @@ static void test_fields(void)
 	CHECK(!record_check(s, s->h.size));
 	ev.rec = &s->h;
 	n = event_fields(&ev, f, 64);
-	CHECK(n == 64 && f[2].is_list && f[2].cut && f[63].type == FIELD_CLOSE);
+	if (CHECK_EQ(64, n)) {
+		CHECK(f[2].is_list);
+		CHECK(f[2].cut);
+		CHECK_EQ(FIELD_CLOSE, f[63].type);
+	}
 	free(s);
 }
 

@@ -212,7 +212,9 @@ static void strings(void)
 	big = nsys_string(s, large, sizeof(large));
 	for (int i = 0; i < 5; i++)
 		CHECK(nsys_string(s, texts[i], strlen(texts[i])) == ids[i]);
-	CHECK(ids[2] == ids[3] && ids[0] != ids[1] && ids[1] != ids[4]);
+	CHECK_EQ(ids[3], ids[2]);
+	CHECK(ids[0] != ids[1]);
+	CHECK(ids[1] != ids[4]);
 	CHECK(nsys_string(s, large, sizeof(large)) == big &&
 	      nsys_string(s, large, sizeof(large) - 1) == big + 1);
 	/* more than the cache holds */
@@ -327,28 +329,35 @@ static void files(void)
 	CHECK(!sink_nsys.open(&s, &opts));
 	CHECK(!stat(file(), &after) && before.st_ino == after.st_ino);
 	CHECK(!sink_nsys.close(&s, &end));
-	CHECK(!stat(file(), &after) && before.st_ino != after.st_ino &&
-	      (after.st_mode & 0777) == (before.st_mode & 0777));
+	CHECK(!stat(file(), &after));
+	CHECK(before.st_ino != after.st_ino);
+	CHECK_EQ((before.st_mode & 0777), (after.st_mode & 0777));
 	CHECK(!left_over());
 	/* a link is followed */
 	snprintf(link, sizeof(link), "%s.link", file());
 	CHECK(!symlink(file(), link));
 	opts.path = link;
 	CHECK(!sink_nsys.open(&s, &opts) && !sink_nsys.close(&s, &end));
-	CHECK(!lstat(link, &after) && S_ISLNK(after.st_mode) && !left_over());
+	CHECK(!lstat(link, &after));
+	CHECK(S_ISLNK(after.st_mode));
+	CHECK(!left_over());
 	unlink(link);
 	/* nothing but a file can be replaced */
 	play_quiet(true);
 	opts.path = "/dev/null";
-	CHECK(sink_nsys.open(&s, &opts) == -EINVAL && !stat("/dev/null", &after) &&
-	      S_ISCHR(after.st_mode));
+	CHECK_EQ(-EINVAL, sink_nsys.open(&s, &opts));
+	CHECK(!stat("/dev/null", &after));
+	CHECK(S_ISCHR(after.st_mode));
 	opts.path = NULL;
 	CHECK(sink_nsys.open(&s, &opts) == -EINVAL);
 	opts.path = "/nonexistent/file";
 	CHECK(sink_nsys.open(&s, &opts) == -EINVAL);
 	/* a full disk: what stood there stays */
 	f = fopen(file(), "we");
-	CHECK(f && fputs("mine", f) >= 0 && !fclose(f));
+	if (CHECK(f)) {
+		CHECK(fputs("mine", f) >= 0);
+		CHECK(!fclose(f));
+	}
 	opts.path = file();
 	CHECK(!sink_nsys.open(&s, &opts));
 	nsys_fail(&((struct nsys *)s.priv)->d, SQLITE_FULL);

@@ -228,9 +228,19 @@ static void test_files(void)
 	CHECK(s.calls == CALLS && !s.wrong);
 	/* the oldest is gone; one in the middle is */
 	s = merged(14);
-	CHECK(s.calls > CALLS / 2 && s.calls < CALLS && !s.wrong && s.first[0] > 1);
+	if (CHECK(s.calls > CALLS / 2)) {
+		if (CHECK(s.calls < CALLS)) {
+			CHECK(!s.wrong);
+			CHECK(s.first[0] > 1);
+		}
+	}
 	s = merged(13);
-	CHECK(s.calls > CALLS / 2 && s.calls < CALLS && !s.wrong && s.first[0] == 1);
+	if (CHECK(s.calls > CALLS / 2)) {
+		if (CHECK(s.calls < CALLS)) {
+			CHECK(!s.wrong);
+			CHECK_EQ(1, s.first[0]);
+		}
+	}
 	/* an older version's files have no such records */
 	write_parts(false);
 	CHECK(replay(path_of("part", 2)).first[0] == 1);
@@ -252,7 +262,9 @@ static void test_damaged(void)
 	    fclose(f))
 		abort();
 	s = replay(path_of("whole", 0));
-	CHECK(s.calls < CALLS && s.calls > CALLS / 2 && !s.wrong);
+	CHECK(s.calls < CALLS);
+	CHECK(s.calls > CALLS / 2);
+	CHECK(!s.wrong);
 }
 
 /* The flight recorder: only the newest blocks are there. */
@@ -275,7 +287,12 @@ static void test_ring(void)
 	CHECK(!writer_close(w));
 	ring_buf_close(r);
 	s = replay(path_of("ring", 0));
-	CHECK(s.calls > 500 && s.calls < CALLS / 2 && !s.wrong && s.first[0] > 1000);
+	if (CHECK(s.calls > 500)) {
+		if (CHECK(s.calls < CALLS / 2)) {
+			CHECK(!s.wrong);
+			CHECK(s.first[0] > 1000);
+		}
+	}
 }
 
 /* Another recorder saw the same process: no number comes twice. */
@@ -287,7 +304,9 @@ static void test_never_twice(void)
 	struct ct_number n = { .h = { .size = sizeof(n), .kind = CT_NUMBER, .pid = 100 },
 			       .number = 10 };
 
-	CHECK(!join_record(j, &n.h) && !join_record(j, &run[2].h) && s.last[run[2].h.pid == 200]);
+	CHECK(!join_record(j, &n.h));
+	CHECK(!join_record(j, &run[2].h));
+	CHECK(s.last[run[2].h.pid == 200]);
 	s = (struct seen){ 0 };
 	for (int i = 2; i < 12; i++)
 		CHECK(!join_record(j, &run[i].h));
@@ -301,7 +320,9 @@ static void test_never_twice(void)
 	s = (struct seen){ 0 };
 	j = join_open(&(struct join_opts){ 0 }, numbered, &s);
 	n.number = 1000;
-	CHECK(!join_record(j, &n.h) && !join_record(j, &run[3].h) && s.last[0] == 1);
+	CHECK(!join_record(j, &n.h));
+	CHECK(!join_record(j, &run[3].h));
+	CHECK_EQ(1, s.last[0]);
 	join_close(j);
 }
 

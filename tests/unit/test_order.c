@@ -108,7 +108,9 @@ static void test_random(void)
 	look(&run);
 	for (size_t i = 0; i < run.n; i++)
 		got += run.places[i];
-	CHECK(run.n == ROWS && ordered(&run) && got == sum);
+	CHECK_EQ(ROWS, run.n);
+	CHECK(ordered(&run));
+	CHECK_EQ(sum, got);
 	run_close(&run);
 }
 
@@ -192,8 +194,11 @@ static void test_nested(void)
 	row(&run, CT_KERNEL, START + 30, START + 60);
 	CHECK(!order_flush(run.order));
 	look(&run);
-	CHECK(run.n == 4 && run.places[0] == START + 50 && run.places[1] == START + 20 &&
-	      run.places[2] == START + 60);
+	if (CHECK_EQ(4, run.n)) {
+		CHECK_EQ(START + 50, run.places[0]);
+		CHECK_EQ(START + 20, run.places[1]);
+		CHECK_EQ(START + 60, run.places[2]);
+	}
 	run_close(&run);
 }
 
@@ -202,7 +207,9 @@ static void test_off(void)
 {
 	run = (struct run){ .opts = { .gpu = false } };
 	run_open(&run);
-	CHECK(!run.order && !order_tick(run.order, 1) && !order_flush(run.order));
+	CHECK(!run.order);
+	CHECK(!order_tick(run.order, 1));
+	CHECK(!order_flush(run.order));
 	row(&run, CT_CALL, 1, 100);
 	row(&run, CT_CALL, 1, 50);
 	look(&run);

@@ -41,7 +41,10 @@ static void take(void *ctx, struct text *request, uint64_t n)
 
 		snprintf(path, sizeof(path), "%s.%d.pb", g->prefix, (int)g->requests);
 		f = fopen(path, "we");
-		CHECK(f && fwrite(request->s, 1, request->len, f) == request->len && !fclose(f));
+		if (CHECK(f)) {
+			CHECK_EQ(request->len, fwrite(request->s, 1, request->len, f));
+			CHECK(!fclose(f));
+		}
 	} else {
 		text_mem(&g->all, request->s, request->len);
 		text_str(&g->all, "\n");
@@ -326,8 +329,11 @@ static void environment(void)
 	setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", 1);
 	setenv("OTEL_EXPORTER_OTLP_HEADERS",
 	       "a=1, authorization = Basic%20eA%3D%3D ,bad,x=y%0d%0aInjected: 1", 1);
-	CHECK(!otlp_config_open(&c, "env", OTLP_TRACES) && c.json && c.gzip &&
-	      c.timeout_ms == 2500 && c.nheaders == 2);
+	CHECK(!otlp_config_open(&c, "env", OTLP_TRACES));
+	CHECK(c.json);
+	CHECK(c.gzip);
+	CHECK_EQ(2500, c.timeout_ms);
+	CHECK_EQ(2, c.nheaders);
 	CHECK_TEXT("authorization", c.headers[1].name);
 	CHECK_TEXT("Basic eA==", c.headers[1].value);
 	otlp_config_close(&c);

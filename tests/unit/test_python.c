@@ -716,8 +716,10 @@ static void test_bounds(void)
 		made.c.code = i;
 		good &= !python_code(known, &made.c);
 	}
-	CHECK(good && line_of(known, 203000, 0) >= 0 && line_of(known, 201100, 0) >= 0 &&
-	      line_of(known, 200900, 0) == -1);
+	CHECK(good);
+	CHECK(line_of(known, 203000, 0) >= 0);
+	CHECK(line_of(known, 201100, 0) >= 0);
+	CHECK_EQ(-1, line_of(known, 200900, 0));
 	python_close(known);
 }
 
@@ -834,15 +836,21 @@ static void test_fake(void)
 
 	CHECK(!target_open(&t, getpid(), 0));
 	CHECK(python_walk(t, &p, getpid(), out, MAX_FRAMES, &cut) == 3 && !cut);
-	CHECK(out[0].instr == 0 && out[1].instr == 2 && out[2].instr == 4);
-	CHECK(!out[0].flags && !out[1].flags && out[2].flags == CT_PY_ENTRY);
+	CHECK_EQ(0, out[0].instr);
+	CHECK_EQ(2, out[1].instr);
+	CHECK_EQ(4, out[2].instr);
+	CHECK(!out[0].flags);
+	CHECK(!out[1].flags);
+	CHECK_EQ(CT_PY_ENTRY, out[2].flags);
 	CHECK(python_walk(t, &p, getpid(), out, 2, &cut) == 2 && cut);
 	/* a thread that is not there has no frames */
 	CHECK(python_walk(t, &p, 1, out, 2, &cut) == 0 && !cut);
 	/* an evaluation loop that has left its last frame */
 	fake.thread[1][4] = at(fake.frame[3]);
-	CHECK(python_walk(t, &p, getpid(), out, 2, &cut) == 1 && !cut &&
-	      out[0].flags == (CT_PY_SHIM | CT_PY_ENTRY));
+	if (CHECK_EQ(1, python_walk(t, &p, getpid(), out, 2, &cut))) {
+		CHECK(!cut);
+		CHECK_EQ((CT_PY_SHIM | CT_PY_ENTRY), out[0].flags);
+	}
 	/* loops end */
 	p = fake_python();
 	fake.frame[2][1] = at(fake.frame[0]);

@@ -133,15 +133,23 @@ static void test_one(void)
 	send_native(&r, 1);
 	CHECK(resolve(&r, r.target, 2) == 0); /* of another call */
 	id = resolve(&r, r.target, 1);
-	CHECK(id == 1 && nstacks_sent == 1 && nframes_sent >= 6);
+	CHECK_EQ(1, id);
+	CHECK_EQ(1, nstacks_sent);
+	CHECK(nframes_sent >= 6);
 	s = find(id);
-	CHECK(s && s->id == 1 && !s->flags && s->nframes == nframes_sent);
+	if (CHECK(s)) {
+		CHECK_EQ(1, s->id);
+		CHECK(!s->flags);
+		CHECK_EQ(nframes_sent, s->nframes);
+	}
 	CHECK_TEXT("[inner_inlined] [outer_inlined] holds_inlined main", names(s));
 	if (s && s->nframes > 4) {
-		CHECK(s->frames[0]->line && s->frames[1]->line > s->frames[0]->line &&
-		      s->frames[0]->file);
-		CHECK(s->frames[0]->address == s->frames[2]->address && s->frames[2]->offset &&
-		      s->frames[2]->object);
+		CHECK(s->frames[0]->line);
+		CHECK(s->frames[1]->line > s->frames[0]->line);
+		CHECK(s->frames[0]->file);
+		CHECK_EQ(s->frames[2]->address, s->frames[0]->address);
+		CHECK(s->frames[2]->offset);
+		CHECK(s->frames[2]->object);
 		CHECK(!strncmp(s->frames[2]->object, shots_dir, strlen(shots_dir)));
 	}
 	/* the same again: the return of a call whose entry was shown; then another call from the
@@ -152,7 +160,9 @@ static void test_one(void)
 	CHECK(resolve(&r, NULL, 2) == id);
 	CHECK(nframes_sent == sent && nstacks_sent == 1);
 	stacks_totals(r.stacks, &resolved, &broken);
-	CHECK(resolved == 2 && !broken && !stacks_error(r.stacks));
+	CHECK_EQ(2, resolved);
+	CHECK(!broken);
+	CHECK(!stacks_error(r.stacks));
 	rig_close(&r);
 }
 
@@ -226,8 +236,14 @@ static void test_join(void)
 		send_native(&r, 1);
 		s = find(resolve(&r, r.target, 1));
 		CHECK_TEXT("native_a py:a1 native_b py:b1 native_c py:c1 main", names(s));
-		CHECK(s && s->nframes > 2 && s->frames[s->nframes - 1]->address == 0xd2);
-		CHECK(s && s->nframes > 2 && s->frames[s->nframes - 2]->address == 0xd1);
+		if (CHECK(s)) {
+			if (CHECK(s->nframes > 2))
+				CHECK_EQ(0xd2, s->frames[s->nframes - 1]->address);
+		}
+		if (CHECK(s)) {
+			if (CHECK(s->nframes > 2))
+				CHECK_EQ(0xd1, s->frames[s->nframes - 2]->address);
+		}
 		rig_close(&r);
 	}
 }
@@ -247,12 +263,18 @@ static void test_python_pieces(void)
 	send_python(&r, 1, frames + 1024, 1024, 64); /* more than there may be */
 	id = resolve(&r, r.target, 1);
 	s = find(id);
-	CHECK(s && s->nframes == 1024 && s->frames[1023]->address == 0x1000 + 1023);
+	if (CHECK(s)) {
+		if (CHECK_EQ(1024, s->nframes))
+			CHECK_EQ(0x1000 + 1023, s->frames[1023]->address);
+	}
 	/* a piece is missing: what follows has no place */
 	send_python(&r, 2, frames, 0, 10);
 	send_python(&r, 2, frames + 20, 20, 10);
 	s = find(resolve(&r, r.target, 2));
-	CHECK(s && s->nframes == 10 && s->flags == CT_STACK_CUT);
+	if (CHECK(s)) {
+		CHECK_EQ(10, s->nframes);
+		CHECK_EQ(CT_STACK_CUT, s->flags);
+	}
 	rig_close(&r);
 }
 
@@ -343,10 +365,17 @@ static void test_unseen(void)
 
 	send_native(&r, 1);
 	s = find(resolve(&r, NULL, 1));
-	CHECK(s && s->nframes == 1 && s->flags == CT_STACK_BROKEN &&
-	      s->frames[0]->kind == CT_FRAME_UNKNOWN);
-	CHECK(s && s->frames[0]->address == shot.regs[0] && !s->frames[0]->object &&
-	      !s->frames[0]->function);
+	if (CHECK(s)) {
+		if (CHECK_EQ(1, s->nframes)) {
+			if (CHECK_EQ(CT_STACK_BROKEN, s->flags))
+				CHECK_EQ(CT_FRAME_UNKNOWN, s->frames[0]->kind);
+		}
+	}
+	if (CHECK(s)) {
+		CHECK_EQ(shot.regs[0], s->frames[0]->address);
+		CHECK(!s->frames[0]->object);
+		CHECK(!s->frames[0]->function);
+	}
 	stacks_totals(r.stacks, &resolved, &broken);
 	CHECK(resolved == 1 && broken == 1);
 	rig_close(&r);
@@ -376,7 +405,9 @@ static void test_bounded(void)
 		wrong += s && (s->nframes != 4 || s->frames[0]->address != 0x100000 + i * 4 ||
 			       s->frames[3]->address != 0x77);
 	}
-	CHECK(!unknown && !wrong && id == 200000);
+	CHECK(!unknown);
+	CHECK(!wrong);
+	CHECK_EQ(200000, id);
 	CHECK(!find(1) && find(id - 1000));
 	/* the last one is remembered, the first one gets another id */
 	send_python(&r, 300000, frames, 0, 4);
@@ -386,7 +417,10 @@ static void test_bounded(void)
 		frames[k] = py(0x100000 + k, 0);
 	send_python(&r, 300001, frames, 0, 4);
 	again = resolve(&r, r.target, 300001);
-	CHECK(again == id + 1 && find(again) && find(again)->frames[0]->address == 0x100000);
+	if (CHECK_EQ(id + 1, again)) {
+		if (CHECK(find(again)))
+			CHECK_EQ(0x100000, find(again)->frames[0]->address);
+	}
 	rig_close(&r);
 }
 
@@ -478,13 +512,17 @@ static void test_table(void)
 		CHECK_TEXT("a.cc", s->frames[0]->file);
 		CHECK_TEXT("_ZN5shape7handlerEi", s->frames[1]->function);
 		CHECK_TEXT("_Znot mangled", s->frames[2]->function);
-		CHECK(!s->frames[2]->file && !s->frames[2]->object && s->frames[2]->line == 7);
+		CHECK(!s->frames[2]->file);
+		CHECK(!s->frames[2]->object);
+		CHECK_EQ(7, s->frames[2]->line);
 		CHECK(s->frames[3]->kind == CT_FRAME_UNKNOWN && !s->frames[3]->function);
 	}
 	send_stack(2, 4, ids, 5); /* more frames than there are */
 	send_stack(3, 2, ids, UINT32_MAX);
 	send_stack(0, 1, ids, 1);
-	CHECK(!find(2) && !find(3) && !find(0));
+	CHECK(!find(2));
+	CHECK(!find(3));
+	CHECK(!find(0));
 	/* a short name that stands for gigabytes */
 	strcpy(endless, "_Z1f");
 	strcat(endless, "1aIiiE");

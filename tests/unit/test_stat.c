@@ -167,8 +167,9 @@ static void test_tally(void)
 	counted->by = BOOK_BY_FUNCTION;
 	give(counted, &rec.t.h, NULL);
 	b = report_make(counted);
-	CHECK(b->nrows[REPORT_RUNTIME] == 1 && b->rows[REPORT_RUNTIME][0].n.timed == 120 &&
-	      !b->rows[REPORT_RUNTIME][0].hist);
+	CHECK_EQ(1, b->nrows[REPORT_RUNTIME]);
+	CHECK_EQ(120, b->rows[REPORT_RUNTIME][0].n.timed);
+	CHECK(!b->rows[REPORT_RUNTIME][0].hist);
 	report_free(b);
 	book_close(told);
 	book_close(counted);
@@ -258,8 +259,13 @@ static void test_gauges(void)
 	make_counter(&m, 0, 5000, 6000);
 	make_value(&m, 5, 7, 0);
 	CHECK(gauges_event(&g, &ev) == 1);
-	CHECK(g.n == 2 && g.list[0].device == 0 && g.list[1].device == 1);
-	CHECK(gauge_mean(&g.list[1]) == 40 && g.list[1].least == 10 && g.list[1].most == 50);
+	if (CHECK_EQ(2, g.n)) {
+		CHECK_EQ(0, g.list[0].device);
+		CHECK_EQ(1, g.list[1].device);
+	}
+	CHECK(gauge_mean(&g.list[1]) == 40);
+	CHECK(g.list[1].least == 10);
+	CHECK(g.list[1].most == 50);
 	CHECK(g.list[1].samples == 2 && g.list[1].suspect == 1);
 	CHECK_TEXT("sm", g.list[1].name);
 	gauges_close(&g);
@@ -285,8 +291,9 @@ static void test_sizes(void)
 	      r->rows[REPORT_COPIES][0].sizes->n.min_ns == 1000);
 	CHECK(fabs(book_deviation_ns(&r->rows[REPORT_COPIES][0].sizes->n) - sqrt(1250000)) < 1e-6);
 	CHECK(fabs((double)r->rows[REPORT_COPIES][0].median_bytes - 2000) <= 200);
-	CHECK(r->traffic[REPORT_HTOD].bytes == 10000 && r->traffic[REPORT_HTOD].ns == 2000 &&
-	      r->traffic[REPORT_SET].copies == 1);
+	CHECK_EQ(10000, r->traffic[REPORT_HTOD].bytes);
+	CHECK_EQ(2000, r->traffic[REPORT_HTOD].ns);
+	CHECK_EQ(1, r->traffic[REPORT_SET].copies);
 	CHECK(r->span_ns == 8100);
 	report_free(r);
 	book_close(b);

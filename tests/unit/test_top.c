@@ -90,7 +90,10 @@ static void test_rates(void)
 	CHECK(model_percent(m, rows[0].period.api_ns) == 25);
 	/* nothing new */
 	step(m, 14 * SECOND, 7, 1, 520, SECOND + SECOND / 4, 0);
-	CHECK(all(m, TOP_BY_API) == 1 && !rows[0].period.calls && rows[0].total.calls == 520);
+	if (CHECK_EQ(1, all(m, TOP_BY_API))) {
+		CHECK_EQ(0, rows[0].period.calls);
+		CHECK_EQ(520, rows[0].total.calls);
+	}
 	model_close(m);
 }
 
@@ -106,11 +109,16 @@ static void test_missed(void)
 	CHECK(model_pending(m));
 	step(m, 3 * SECOND, 7, 1, 200, 0, 0);
 	CHECK(!model_pending(m));
-	CHECK(all(m, TOP_BY_API) == 1 && rows[0].period.calls == 100 &&
-	      m->interval_ns == 2 * SECOND);
+	if (CHECK_EQ(1, all(m, TOP_BY_API))) {
+		CHECK_EQ(100, rows[0].period.calls);
+		CHECK_EQ(2 * SECOND, m->interval_ns);
+	}
 	/* the kernel side began anew: all of it is new */
 	step(m, 4 * SECOND, 7, 1, 30, 0, 0);
-	CHECK(all(m, TOP_BY_API) == 1 && rows[0].period.calls == 30 && rows[0].total.calls == 230);
+	if (CHECK_EQ(1, all(m, TOP_BY_API))) {
+		CHECK_EQ(30, rows[0].period.calls);
+		CHECK_EQ(230, rows[0].total.calls);
+	}
 	model_close(m);
 }
 
@@ -120,11 +128,17 @@ static void test_ends(void)
 
 	step(m, SECOND, 7, 1, 100, 0, 0);
 	step(m, 2 * SECOND, 7, 1, 110, 0, CT_F_LAST);
-	CHECK(all(m, TOP_BY_API) == 1 && rows[0].ended && rows[0].period.calls == 10);
+	if (CHECK_EQ(1, all(m, TOP_BY_API))) {
+		CHECK(rows[0].ended);
+		CHECK_EQ(10, rows[0].period.calls);
+	}
 	/* its number again, another process: the counts of the first are not taken off */
 	step(m, 3 * SECOND, 7, 2, 5, 0, 0);
-	CHECK(all(m, TOP_BY_API) == 1 && !rows[0].ended && rows[0].start == 2 &&
-	      rows[0].period.calls == 5);
+	if (CHECK_EQ(1, all(m, TOP_BY_API))) {
+		CHECK(!rows[0].ended);
+		CHECK_EQ(2, rows[0].start);
+		CHECK_EQ(5, rows[0].period.calls);
+	}
 	CHECK(m->total.calls == 115 && m->nprocs == 1);
 	/* both at once: two rows, each its own */
 	{
@@ -137,14 +151,20 @@ static void test_ends(void)
 		plant(m, &new, "new");
 		model_end(m, 4 * SECOND);
 		CHECK(all(m, TOP_BY_CALLS) == 2);
-		CHECK(rows[0].start == 3 && rows[0].period.calls == 9 && rows[1].start == 2 &&
-		      rows[1].period.calls == 1);
+		CHECK_EQ(3, rows[0].start);
+		CHECK_EQ(9, rows[0].period.calls);
+		CHECK_EQ(2, rows[1].start);
+		CHECK_EQ(1, rows[1].period.calls);
 		CHECK_TEXT("new", rows[0].label);
 		CHECK_TEXT("app", rows[1].label);
 	}
 	/* gone without a last word: shown as ended once, then forgotten */
 	step(m, 5 * SECOND, 9, 1, 1, 0, 0);
-	CHECK(all(m, TOP_BY_PID) == 2 && rows[0].id == 7 && rows[0].ended && rows[1].id == 9);
+	if (CHECK_EQ(2, all(m, TOP_BY_PID))) {
+		CHECK_EQ(7, rows[0].id);
+		CHECK(rows[0].ended);
+		CHECK_EQ(9, rows[1].id);
+	}
 	/* it was only missed */
 	{
 		struct ct_tally back = count(7, 3, "cudaMalloc", 12, 0),
@@ -154,7 +174,10 @@ static void test_ends(void)
 		plant(m, &back, "new");
 		plant(m, &other, "app");
 		model_end(m, 6 * SECOND);
-		CHECK(all(m, TOP_BY_PID) == 2 && !rows[0].ended && rows[0].period.calls == 3);
+		if (CHECK_EQ(2, all(m, TOP_BY_PID))) {
+			CHECK(!rows[0].ended);
+			CHECK_EQ(3, rows[0].period.calls);
+		}
 	}
 	step(m, 7 * SECOND, 9, 1, 1, 0, 0);
 	step(m, 8 * SECOND, 9, 1, 1, 0, 0);
@@ -193,8 +216,9 @@ static void test_kinds(void)
 	plant(m, &bad, "app");
 	model_end(m, SECOND);
 	CHECK(all(m, TOP_BY_API) == 1);
-	CHECK(rows[0].period.calls == 1029 && rows[0].period.launches == 1010 &&
-	      rows[0].period.failed == 8);
+	CHECK_EQ(1029, rows[0].period.calls);
+	CHECK_EQ(1010, rows[0].period.launches);
+	CHECK_EQ(8, rows[0].period.failed);
 	CHECK(rows[0].period.htod == 4160 && rows[0].period.dtoh == 1000);
 	CHECK(rows[0].period.sync_ns == SECOND / 2 && rows[0].period.api_ns == SECOND * 3 / 4 + 30);
 	CHECK(m->period.calls == 1029 && m->period.htod == 4160);
@@ -258,10 +282,15 @@ static void test_parts(void)
 	ev.rec = &k2.h;
 	CHECK(model_event(m, &ev) == 1);
 	model_end(m, 2 * SECOND);
-	CHECK(model_rows(m, &q, &rows) == 1 && rows[0].period.calls == 10 &&
-	      rows[0].total.calls == 90);
+	if (CHECK_EQ(1, model_rows(m, &q, &rows))) {
+		CHECK_EQ(10, rows[0].period.calls);
+		CHECK_EQ(90, rows[0].total.calls);
+	}
 	q.view = TOP_THREADS;
-	CHECK(model_rows(m, &q, &rows) == 1 && rows[0].id == 71 && rows[0].total.calls == 8);
+	if (CHECK_EQ(1, model_rows(m, &q, &rows))) {
+		CHECK_EQ(71, rows[0].id);
+		CHECK_EQ(8, rows[0].total.calls);
+	}
 	q.view = TOP_FUNCTIONS;
 	CHECK(model_rows(m, &q, &rows) == 1 && rows[0].total.calls == 198);
 	model_close(m);
@@ -305,8 +334,10 @@ static void test_device(void)
 	model_begin(m);
 	model_end(m, 1000);
 	CHECK(m->device);
-	CHECK(all(m, TOP_BY_GPU) == 1 && rows[0].period.gpu_ns == 400 &&
-	      rows[0].period.busy_ns == 250);
+	if (CHECK_EQ(1, all(m, TOP_BY_GPU))) {
+		CHECK_EQ(400, rows[0].period.gpu_ns);
+		CHECK_EQ(250, rows[0].period.busy_ns);
+	}
 	CHECK(rows[0].has_memory && rows[0].memory == -500);
 	CHECK(model_rows(m, &q, &rows) == 1 && rows[0].period.gpu_ns == 400);
 	CHECK_TEXT("k\\033[31m", rows[0].label);
@@ -401,7 +432,9 @@ static void test_bounds(void)
 	plant(m, &t[3], "app");
 	plant(m, &t[4], "app");
 	model_end(m, 4 * SECOND);
-	CHECK(!m->no_room && all(m, TOP_BY_PID) == 2 && rows[0].period.calls == 10);
+	CHECK(!m->no_room);
+	if (CHECK_EQ(2, all(m, TOP_BY_PID)))
+		CHECK_EQ(10, rows[0].period.calls);
 	model_close(m);
 }
 
@@ -424,7 +457,10 @@ static void test_many(void)
 		}
 		model_end(m, round * SECOND);
 		CHECK(m->total.calls == calls && m->period.calls == 3000);
-		CHECK(all(m, TOP_BY_PID) == 1000 && rows[0].id == 1000 && rows[999].id == 1999);
+		if (CHECK_EQ(1000, all(m, TOP_BY_PID))) {
+			CHECK_EQ(1000, rows[0].id);
+			CHECK_EQ(1999, rows[999].id);
+		}
 	}
 	model_close(m);
 }
@@ -468,8 +504,11 @@ static void test_gpus(void)
 	CHECK(model_event(m, &ev) == 1);
 	d->h.pid = 7; /* a process's own numbering */
 	CHECK(model_event(m, &ev) == 0);
-	CHECK(m->ngpus == 2 && m->gpus[0].index == 0 && m->gpus[1].index == 1 &&
-	      m->gpus[1].util < 0);
+	if (CHECK_EQ(2, m->ngpus)) {
+		CHECK_EQ(0, m->gpus[0].index);
+		CHECK_EQ(1, m->gpus[1].index);
+		CHECK(m->gpus[1].util < 0);
+	}
 	CHECK_TEXT("NVIDIA\\007 H2", m->gpus[1].name);
 	metric(metrics, 1, "gpu");
 	metric(metrics, 2, "mem_used");
@@ -485,8 +524,10 @@ static void test_gpus(void)
 	c->values[4] = value(99, 1, 0); /* nobody told its name */
 	ev.rec = &c->h;
 	CHECK(model_event(m, &ev) == 1);
-	CHECK(m->gpus[1].util == 83.5 && m->gpus[1].memory == 1024 && m->gpus[1].power < 0 &&
-	      m->gpus[0].util < 0);
+	CHECK(m->gpus[1].util == 83.5);
+	CHECK(m->gpus[1].memory == 1024);
+	CHECK(m->gpus[1].power < 0);
+	CHECK(m->gpus[0].util < 0);
 	for (uint32_t i = 0; i < 200; i++) {
 		c->device = i;
 		model_event(m, &ev);
@@ -561,15 +602,27 @@ static void test_keys(void)
 	model_end(m, SECOND);
 	keys_open(&s, SECOND, TOP_BY_API);
 	s.page = 10;
-	CHECK(!keys_rows(&s, m) && s.nrows == 30 && s.rows[0].id == 100);
+	CHECK(!keys_rows(&s, m));
+	if (CHECK_EQ(30, s.nrows))
+		CHECK_EQ(100, s.rows[0].id);
 	CHECK(keys_press(&s, TOP_KEY_UP) == KEYS_DRAW && s.at == 0);
-	CHECK(keys_press(&s, TOP_KEY_END) == KEYS_DRAW && s.at == 29 && s.first == 20);
-	CHECK(keys_press(&s, TOP_KEY_PAGE_UP) == KEYS_DRAW && s.at == 19 && s.first == 19);
+	CHECK_EQ(KEYS_DRAW, keys_press(&s, TOP_KEY_END));
+	CHECK_EQ(29, s.at);
+	CHECK_EQ(20, s.first);
+	CHECK_EQ(KEYS_DRAW, keys_press(&s, TOP_KEY_PAGE_UP));
+	CHECK_EQ(19, s.at);
+	CHECK_EQ(19, s.first);
 	/* the chosen one stays chosen when the order changes */
-	CHECK(keys_press(&s, 'r') == KEYS_DRAW && !keys_rows(&s, m) && s.rows[s.at].id == 119 &&
-	      s.at == 10);
-	CHECK(keys_press(&s, 'P') == KEYS_DRAW && !keys_rows(&s, m) && s.at == 0 &&
-	      s.rows[0].id == 100);
+	if (CHECK_EQ(KEYS_DRAW, keys_press(&s, 'r'))) {
+		CHECK(!keys_rows(&s, m));
+		CHECK_EQ(119, s.rows[s.at].id);
+		CHECK_EQ(10, s.at);
+	}
+	if (CHECK_EQ(KEYS_DRAW, keys_press(&s, 'P'))) {
+		CHECK(!keys_rows(&s, m));
+		if (CHECK_EQ(0, s.at))
+			CHECK_EQ(100, s.rows[0].id);
+	}
 	CHECK(keys_press(&s, '>') == KEYS_DRAW && s.sort[TOP_PROCESSES] == TOP_BY_CALLS);
 	CHECK(keys_press(&s, '<') == KEYS_DRAW && s.sort[TOP_PROCESSES] == TOP_BY_PID);
 	CHECK(keys_press(&s, '<') == KEYS_DRAW && s.sort[TOP_PROCESSES] == TOP_BY_PID);
@@ -577,19 +630,28 @@ static void test_keys(void)
 	keys_press(&s, '/');
 	for (const char *c = "PYTx"; *c; c++)
 		CHECK(keys_press(&s, *c) == KEYS_DRAW);
-	CHECK(keys_press(&s, TOP_KEY_BACK) == KEYS_DRAW &&
-	      keys_press(&s, TOP_KEY_ENTER) == KEYS_DRAW && !s.editing);
-	CHECK(!keys_rows(&s, m) && s.nrows == 1 && s.rows[0].id == 103);
+	CHECK_EQ(KEYS_DRAW, keys_press(&s, TOP_KEY_BACK));
+	CHECK_EQ(KEYS_DRAW, keys_press(&s, TOP_KEY_ENTER));
+	CHECK(!s.editing);
+	CHECK(!keys_rows(&s, m));
+	if (CHECK_EQ(1, s.nrows))
+		CHECK_EQ(103, s.rows[0].id);
 	/* its functions, and back: the filter is not the functions' */
-	CHECK(keys_press(&s, TOP_KEY_ENTER) == (KEYS_DRAW | KEYS_VIEW) && s.view == TOP_FUNCTIONS &&
-	      s.pid == 103);
+	CHECK_EQ((KEYS_DRAW | KEYS_VIEW), keys_press(&s, TOP_KEY_ENTER));
+	CHECK_EQ(TOP_FUNCTIONS, s.view);
+	CHECK_EQ(103, s.pid);
 	CHECK_TEXT("103 python3", s.whose);
-	CHECK(keys_count_by(&s) == CT_BY_FUNCTION && !keys_rows(&s, m) && s.nrows == 1);
-	CHECK(keys_press(&s, 'k') == (KEYS_DRAW | KEYS_VIEW) && keys_count_by(&s) == CT_BY_KERNEL &&
-	      s.pid == 103);
+	CHECK_EQ(CT_BY_FUNCTION, keys_count_by(&s));
+	CHECK(!keys_rows(&s, m));
+	CHECK_EQ(1, s.nrows);
+	CHECK_EQ((KEYS_DRAW | KEYS_VIEW), keys_press(&s, 'k'));
+	CHECK_EQ(CT_BY_KERNEL, keys_count_by(&s));
+	CHECK_EQ(103, s.pid);
 	CHECK(keys_press(&s, 't') == (KEYS_DRAW | KEYS_VIEW) && keys_count_by(&s) == CT_BY_THREAD);
 	CHECK(keys_press(&s, TOP_KEY_ESCAPE) == (KEYS_DRAW | KEYS_VIEW) && s.view == TOP_PROCESSES);
-	CHECK(!keys_rows(&s, m) && s.nrows == 30 && s.rows[s.at].id == 103);
+	CHECK(!keys_rows(&s, m));
+	if (CHECK_EQ(30, s.nrows))
+		CHECK_EQ(103, s.rows[s.at].id);
 	/* an abandoned filter leaves the one before */
 	keys_press(&s, '/');
 	keys_press(&s, 'z');
@@ -616,8 +678,10 @@ static void test_keys(void)
 	for (int i = 0; i < 500; i++)
 		keys_press(&s, '+');
 	CHECK(s.interval_ns == 60 * SECOND);
-	CHECK(keys_press(&s, '?') == KEYS_DRAW && s.help && keys_press(&s, 'r') == KEYS_DRAW &&
-	      !s.help);
+	CHECK_EQ(KEYS_DRAW, keys_press(&s, '?'));
+	CHECK(s.help);
+	CHECK_EQ(KEYS_DRAW, keys_press(&s, 'r'));
+	CHECK(!s.help);
 	CHECK(keys_press(&s, 'q') == KEYS_QUIT);
 	/* nothing to open */
 	s.nrows = 0;
@@ -644,7 +708,9 @@ static void test_batch(void)
 	unlink(path);
 	step(m, SECOND, 7, 1, 500, SECOND / 2, 0);
 	keys_open(&s, SECOND, TOP_BY_API);
-	CHECK(!keys_rows(&s, m) && fd >= 0 && !out_open_fd(&out, fd, "test"));
+	CHECK(!keys_rows(&s, m));
+	CHECK(fd >= 0);
+	CHECK(!out_open_fd(&out, fd, "test"));
 	batch_json(&out, &s, m, &head);
 	batch_text(&out, &s, m, &head);
 	head.no_queries = true;

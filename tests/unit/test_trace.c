@@ -298,8 +298,11 @@ static void test_round_trip(void)
 		write_list(&in, "reason finished\n");
 		CHECK(!read_list(&out, &stats));
 		same(&in, &out);
-		CHECK(stats.ended && stats.indexed && !stats.damaged && !stats.cut_bytes &&
-		      !stats.malformed);
+		CHECK(stats.ended);
+		CHECK(stats.indexed);
+		CHECK(!stats.damaged);
+		CHECK_EQ(0, stats.cut_bytes);
+		CHECK(!stats.malformed);
 		CHECK(stats.records == sizes[i]);
 		drop(&in);
 		drop(&out);
@@ -395,7 +398,9 @@ static void test_cut(void)
 		} else {
 			/* as many as before, or those of one block more: never fewer */
 			CHECK(found == (long)got.n && got.n >= whole);
-			CHECK(!s.damaged && !s.malformed && !s.lost_records);
+			CHECK(!s.damaged);
+			CHECK(!s.malformed);
+			CHECK(!s.lost_records);
 			CHECK(s.cut_bytes || !s.ended || got.n == all.n);
 			whole = got.n;
 		}
@@ -507,8 +512,12 @@ static void test_versions(void)
 			known++;
 		if (rec->kind != CT_FOREIGN)
 			continue;
-		CHECK(f->kind == CT_CALL && f->nwords >= 1 && f->words[0] == 0x7f81dc800000 &&
-		      !f->ret);
+		if (CHECK_EQ(CT_CALL, f->kind)) {
+			if (CHECK(f->nwords >= 1)) {
+				CHECK_EQ(0x7f81dc800000, f->words[0]);
+				CHECK(!f->ret);
+			}
+		}
 		if (f->why == CT_FOREIGN_UNKNOWN) {
 			unknown++;
 			CHECK(f->name_len == 13 &&
@@ -519,7 +528,10 @@ static void test_versions(void)
 			      !memcmp(&f->words[f->nwords], "cudaFreeruntime", 15));
 		}
 	}
-	CHECK(!n && unknown == 3 && changed == 3 && known == 6);
+	CHECK(!n);
+	CHECK_EQ(3, unknown);
+	CHECK_EQ(3, changed);
+	CHECK_EQ(6, known);
 	reader_close(r);
 }
 
@@ -553,7 +565,9 @@ static void test_moved(void)
 			add(&in, &c->h);
 			write_list(&in, NULL);
 			CHECK(patch_trace(path, api_funcs[a].name, api_funcs[b].name, 0) == 1);
-			CHECK(!read_list(&out, &s) && out.n == 1 && !s.malformed);
+			CHECK(!read_list(&out, &s));
+			CHECK_EQ(1, out.n);
+			CHECK(!s.malformed);
 			c->func = (uint16_t)b;
 			CHECK(out.len == c->h.size && !memcmp(out.bytes, c, out.len));
 			moved++;
@@ -598,7 +612,10 @@ static void test_stored(void)
 		if (others != files[i].others)
 			printf("  %s: %u others\n", files[i].name, others);
 		CHECK(others == files[i].others);
-		CHECK(s.ended == files[i].ended && !s.damaged && !s.cut_bytes && !s.malformed);
+		CHECK_EQ(files[i].ended, s.ended);
+		CHECK(!s.damaged);
+		CHECK_EQ(0, s.cut_bytes);
+		CHECK(!s.malformed);
 		reader_close(r);
 	}
 }
@@ -663,8 +680,12 @@ static void test_range(void)
 		while (reader_next(r, &rec) == 1)
 			n += rec->start_ns >= 1040 && rec->start_ns < 1060;
 		reader_stats(r, &s);
-		CHECK(n == 20 && s.records == 20 && s.blocks == 10 && !s.lost_records && s.ended &&
-		      s.indexed == !how);
+		CHECK_EQ(20, n);
+		CHECK_EQ(20, s.records);
+		CHECK_EQ(10, s.blocks);
+		CHECK(!s.lost_records);
+		CHECK(s.ended);
+		CHECK_EQ(!how, s.indexed);
 		reader_close(r);
 	}
 }
@@ -738,8 +759,9 @@ static void test_definitions(void)
 		CHECK(!defs_record(d, &r.h));
 	}
 	CHECK(!defs_write(d, to_list, &l));
-	CHECK(l.len < 70u << 20 && defs_dropped(d) &&
-	      count(&l, CT_FRAME) + defs_dropped(d) == 199999);
+	CHECK(l.len < 70u << 20);
+	CHECK(defs_dropped(d));
+	CHECK_EQ(199999, count(&l, CT_FRAME) + defs_dropped(d));
 	drop(&l);
 	defs_close(d);
 }
@@ -772,7 +794,9 @@ static void test_ring(void)
 		CHECK(!writer_open(&w, path, "format 1\n") && !ring_buf_write(ring, w));
 		CHECK(!writer_end(w, "reason signal\n") && !writer_close(w));
 		drop(&l);
-		CHECK(!read_list(&l, &s) && s.ended && !s.damaged);
+		CHECK(!read_list(&l, &s));
+		CHECK(s.ended);
+		CHECK(!s.damaged);
 	}
 	CHECK(count(&l, CT_PROCESS) == 1 && !ring_buf_crowded(ring));
 	for (size_t at = 0; at < l.len; at += ((const struct ct_hdr *)(l.bytes + at))->size) {
@@ -783,7 +807,9 @@ static void test_ring(void)
 		first = h->start_ns < first ? h->start_ns : first;
 		last = h->end_ns > last ? h->end_ns : last;
 	}
-	CHECK(last == 59999000000 && first <= 50000000000 && first > 48000000000);
+	CHECK_EQ(59999000000, last);
+	CHECK(first <= 50000000000);
+	CHECK(first > 48000000000);
 	drop(&l);
 	ring_buf_close(ring);
 	/* too little memory: the oldest go, and it is counted */
@@ -846,7 +872,9 @@ static void test_sizes(void)
 	while (reader_next(r, &h) == 1)
 		n += h->kind == CT_EXIT;
 	reader_stats(r, &s);
-	CHECK(n == (int)ARRAY_LEN(sizes) && !s.damaged && !s.malformed);
+	CHECK_EQ((int)ARRAY_LEN(sizes), n);
+	CHECK(!s.damaged);
+	CHECK(!s.malformed);
 	reader_close(r);
 }
 

@@ -172,7 +172,10 @@ static void test_sort(const struct build *b)
 
 	text = names(&g, n);
 	end = strstr(text, " sort main");
-	CHECK(!flags && !strncmp(text, "compare ", 8) && end && !end[10]);
+	CHECK(!flags);
+	CHECK(!strncmp(text, "compare ", 8));
+	if (CHECK(end))
+		CHECK(!end[10]);
 	CHECK(strlen(text) > strlen("compare  sort main"));
 	glass_close(&g);
 }
@@ -187,8 +190,13 @@ static void test_signals(const struct build *b)
 
 	text = names(&g, n);
 	end = strstr(text, " interrupted main");
-	CHECK(!flags && !strncmp(text, "level level on_signal ", 22) && end && !end[17]);
-	CHECK(frames[3].exact && frames[4].exact && !frames[5].exact);
+	CHECK(!flags);
+	CHECK(!strncmp(text, "level level on_signal ", 22));
+	if (CHECK(end))
+		CHECK(!end[17]);
+	CHECK(frames[3].exact);
+	CHECK(frames[4].exact);
+	CHECK(!frames[5].exact);
 	glass_close(&g);
 	/* the frame under a signal is where it was interrupted, which may be a function's first
 	 * byte */
@@ -196,7 +204,10 @@ static void test_signals(const struct build *b)
 	n = unwind(&g, &flags);
 	text = names(&g, n);
 	end = strstr(text, " first_instruction faulting main");
-	CHECK(!flags && !strncmp(text, "level skip ", 11) && end && !end[32]);
+	CHECK(!flags);
+	CHECK(!strncmp(text, "level skip ", 11));
+	if (CHECK(end))
+		CHECK(!end[32]);
 	glass_close(&g);
 }
 
@@ -216,16 +227,18 @@ static void test_cxx(const struct build *b)
 	g = glass_open(b->name, "cxx", 2, SHOT_MAX);
 	n = unwind(&g, &flags);
 	text = names(&g, n);
-	CHECK(!flags && strstr(text, "_ZN5shape5applyERKSt8functionIFiiEEi cxx_run main") &&
-	      strstr(text, "cxx_runEUliE_"));
+	CHECK(!flags);
+	CHECK(strstr(text, "_ZN5shape5applyERKSt8functionIFiiEEi cxx_run main"));
+	CHECK(strstr(text, "cxx_runEUliE_"));
 	glass_close(&g);
 	/* unwinding runs the destructor: the frames of the thrower are gone, the handler's is
 	 * still there */
 	g = glass_open(b->name, "cxx", 3, SHOT_MAX);
 	n = unwind(&g, &flags);
 	text = names(&g, n);
-	CHECK(!flags && !strncmp(text, "_ZN5shape5GuardD", 16) &&
-	      strstr(text, " _ZN5shape7handlerEi cxx_run main"));
+	CHECK(!flags);
+	CHECK(!strncmp(text, "_ZN5shape5GuardD", 16));
+	CHECK(strstr(text, " _ZN5shape7handlerEi cxx_run main"));
 	CHECK(!strstr(text, "thrower"));
 	shots_go(&g.shots);
 	CHECK(shots_next(&g.shots, &shot));
@@ -285,8 +298,9 @@ static void test_lines(const char *build)
 	CHECK(symbols_find(p.object, p.address + 1, false, places, SYMBOLS_MAX) == 3);
 	for (int i = 0; i < 3; i++) {
 		CHECK(places[i].line == line_of(marks[i]) && places[i].line);
-		CHECK(places[i].file && strlen(places[i].file) > 8 &&
-		      !strcmp(places[i].file + strlen(places[i].file) - 8, "stacks.c"));
+		CHECK(places[i].file);
+		CHECK(strlen(places[i].file) > 8);
+		CHECK_TEXT("stacks.c", places[i].file + strlen(places[i].file) - 8);
 		CHECK(places[i].inlined == (i < 2));
 	}
 	/* no room for more than the innermost */
@@ -313,7 +327,9 @@ static void test_outermost(const struct build *b)
 
 	g = glass_open(b->name, "thread", 3, SHOT_MAX);
 	n = unwind(&g, &flags);
-	CHECK(n >= 6 && n < 10 && !flags);
+	CHECK(n >= 6);
+	CHECK(n < 10);
+	CHECK(!flags);
 	CHECK(!strncmp(names(&g, n), "level level level thread ", 25));
 	glass_close(&g);
 }
@@ -487,7 +503,10 @@ static void test_gone(void)
 	CHECK(!flags && n > 8);
 	/* nothing was ever seen of it: the caller's address is all that there is */
 	n = unwind_record(never, g.target, (struct ct_user_stack *)buf, frames, UNWIND_MAX, &flags);
-	CHECK(n == 1 && flags == CT_STACK_BROKEN && frames[0].ip == shot.regs[0]);
+	if (CHECK_EQ(1, n)) {
+		if (CHECK_EQ(CT_STACK_BROKEN, flags))
+			CHECK_EQ(shot.regs[0], frames[0].ip);
+	}
 	CHECK(!rename(away, path));
 	space_close(never);
 	space_close(child);
@@ -536,7 +555,9 @@ static void compare_fresh(struct glass *g, const struct ct_user_stack *us, int n
 
 	for (int i = 0; i < n && i < m; i++)
 		same += fresh[i].ip == frames[i].ip && fresh[i].exact == frames[i].exact;
-	CHECK(m == n && same == n && flags == fresh_flags);
+	CHECK_EQ(n, m);
+	CHECK_EQ(n, same);
+	CHECK_EQ(fresh_flags, flags);
 	space_close(space);
 	objects_close(objects);
 }
