@@ -42,6 +42,7 @@ help:
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX), /usr/local by default'
 
 include cupti/agent/Makefile.inc
+include hooks/Makefile.inc
 include tests/standin/Makefile.inc
 include $(wildcard tests/cases/Makefile.inc)
 include $(wildcard tests/programs/Makefile.inc)

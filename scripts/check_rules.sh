@@ -89,7 +89,7 @@ described() {
 	local -a all_rooms
 	mapfile -t all_rooms < <(cut -d'|' -f2 <<< "$rooms" | words)
 	{
-		find bpf deploy docs scripts tests vmlinux -maxdepth 0 -type d
+		find bpf deploy docs hooks scripts tests vmlinux -maxdepth 0 -type d
 		find cupti user -mindepth 1 -type d
 	} | while read -r path; do
 		for room in "${all_rooms[@]}"; do
@@ -111,7 +111,7 @@ opened() {
 	local file
 	while read -r file; do
 		head -n 4 "$file" | grep -qE '^(/\*| \*) .* - ' || echo "$file"
-	done < <(find user bpf cupti -name '*.[ch]')
+	done < <(find user bpf cupti hooks -name '*.[ch]')
 }
 all "no file that an editor or a merge left" "$(find . -name .git -prune -o -path ./.output -prune -o \( -name '*.orig' -o -name '*.rej' -o -name '*~' -o -name '.*.sw?' \) -print)"
 all "what the document names exists" "$(named)"
