@@ -16,8 +16,8 @@ MAY_INCLUDE = {
     'advise': 'api event format stat util',
     'api': 'util',
     'cli': 'advise cli/options compare event proc resolve/names session source '
-           'source/agent source/counters source/discover source/inject source/probe stuck trace util util/io',
-    'cli/options': 'advise compare event format format/otlp serve stages stat top util',
+           'source/agent source/counters source/discover source/inject source/probe stuck trace util util/io util/option',
+    'cli/options': 'advise event format format/otlp serve stages stat top util util/option',
     'compare': 'api util util/io',
     'event': 'api util',
     'event/join': 'event',
@@ -54,6 +54,7 @@ MAY_INCLUDE = {
     'trace': 'event util util/io',
     'util': '',
     'util/io': 'util',
+    'util/option': 'util',
 }
 
 

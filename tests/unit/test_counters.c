@@ -27,7 +27,7 @@ static char path[] = "/tmp/cudatrace-unit.XXXXXX";
 static struct out out;
 static struct counters_print *print;
 
-static void begin(enum opts_counters format)
+static void begin(enum counters_format format)
 {
 	CHECK(!out_open(&out, path, false));
 	print = counters_print_open(&out, format, 1000000000);
@@ -108,7 +108,7 @@ static void test_units(void)
 	};
 	char *text;
 
-	begin(OPTS_COUNTERS_TABLE);
+	begin(COUNTERS_TABLE);
 	metric(1, "sm", 2, "%");
 	metric(2, "dram_read", 9, "B/s");
 	metric(3, "mem_used", 8, "B");
@@ -127,7 +127,7 @@ static void test_units(void)
 		   "     0.260   1 120.0?         -        -      -        -          -\n",
 		   text);
 	free(text);
-	begin(OPTS_COUNTERS_CSV);
+	begin(COUNTERS_CSV);
 	metric(1, "sm", 2, "%");
 	metric(2, "dram_read", 9, "B/s");
 	CHECK(sample(0, 1250000000, 2, ids, values, 0) == 1);
@@ -148,8 +148,8 @@ static void test_hostile(void)
 	char *longest = malloc(60000), *text;
 
 	memset(longest, 'x', 60000);
-	for (int format = OPTS_COUNTERS_TABLE; format <= OPTS_COUNTERS_CSV; format++) {
-		begin((enum opts_counters)format);
+	for (int format = COUNTERS_TABLE; format <= COUNTERS_CSV; format++) {
+		begin((enum counters_format)format);
 		CHECK(metric(0, "zero", 4, "%") == 0);
 		CHECK(metric(4000000000u, "far", 3, "%") == 0);
 		CHECK(metric(1, "\033[31m,\"\n", 8, "\t\"") == 0);

@@ -169,7 +169,7 @@ static void test_values(void)
 	CHECK(good("-E A=1 -E B -u nobody -- ./app -p 7 --strict"));
 	CHECK(o.cmd && !strcmp(o.cmd[0], "./app") && !strcmp(o.cmd[3], "--strict") && !o.strict &&
 	      !o.npids);
-	CHECK(o.nenv == 2 && !strcmp(o.env[1], "B") && !o.env[2]);
+	CHECK(o.env && !strcmp(o.env[0], "A=1") && !strcmp(o.env[1], "B") && !o.env[2]);
 	CHECK(good("-t 7") && o.tid == 7);
 	CHECK(good("--probe-kind tracefs") && !strcmp(o.probe_kind, "tracefs"));
 	CHECK(good("--enter-exit --nested --keep-chatty --comm py* --cgroup /x --library /y -C"));
@@ -569,12 +569,6 @@ static void test_mem(void)
 
 /* ---- every option of every command ---- */
 
-static const enum opts_cmd every[] = {
-	OPTS_TRACE,    OPTS_LIST,   OPTS_DOCTOR, OPTS_SCHEMA, OPTS_FOLDED, OPTS_STUCK,
-	OPTS_COUNTERS, OPTS_RECORD, OPTS_REPLAY, OPTS_INFO,   OPTS_MERGE,  OPTS_STAT,
-	OPTS_SERVE,    OPTS_EXPORT, OPTS_MEM,	 OPTS_ADVISE, OPTS_TOP,	   OPTS_COMPARE,
-};
-
 /* Whether it is refused by one line that has the word and says what to do. */
 static bool refused(enum opts_cmd cmd, const char *line, const char *word)
 {
@@ -598,18 +592,20 @@ static bool refused(enum opts_cmd cmd, const char *line, const char *word)
 
 static const struct option_row *row_of(enum opts_cmd cmd, const char *name)
 {
-	for (int i = 0; i < opts_nrows; i++)
-		if (opts_rows[i].set && opts_rows[i].cmds & (int)cmd &&
-		    !strcmp(opts_rows[i].name, name))
-			return &opts_rows[i];
+	const struct option_row *r;
+
+	for (int i = -1; (r = opts_next(cmd, &i));)
+		if (!strcmp(r->name, name))
+			return r;
 	return NULL;
 }
 
 static bool has_letter(enum opts_cmd cmd, int letter)
 {
-	for (int i = 0; i < opts_nrows; i++)
-		if (opts_rows[i].set && opts_rows[i].cmds & (int)cmd &&
-		    opts_rows[i].letter == letter)
+	const struct option_row *r;
+
+	for (int i = -1; (r = opts_next(cmd, &i));)
+		if (r->letter == letter)
 			return true;
 	return false;
 }
@@ -617,9 +613,10 @@ static bool has_letter(enum opts_cmd cmd, int letter)
 /* Getopt takes the beginning of a name for the name. */
 static bool begins_one(enum opts_cmd cmd, const char *name)
 {
-	for (int i = 0; i < opts_nrows; i++)
-		if (opts_rows[i].set && opts_rows[i].cmds & (int)cmd &&
-		    !strncmp(opts_rows[i].name, name, strlen(name)))
+	const struct option_row *r;
+
+	for (int i = -1; (r = opts_next(cmd, &i));)
+		if (!strncmp(r->name, name, strlen(name)))
 			return true;
 	return false;
 }
@@ -641,14 +638,11 @@ static bool is_free(const char *name)
 static void test_every_option(enum opts_cmd cmd)
 {
 	char line[128], word[64];
+	const struct option_row *any, *r;
 
 	CHECK(refused(cmd, "--nonsense-option", "--nonsense-option"));
 	CHECK(refused(cmd, "-Z", "-Z"));
-	for (int i = 0; i < opts_nrows; i++) {
-		const struct option_row *any = &opts_rows[i], *r;
-
-		if (!any->set)
-			continue;
+	for (int i = -1; (any = opts_next((enum opts_cmd)ALL, &i));) {
 		snprintf(word, sizeof(word), "--%s", any->name);
 		r = row_of(cmd, any->name);
 		if (!r && !begins_one(cmd, any->name)) {
@@ -680,6 +674,156 @@ static void test_every_option(enum opts_cmd cmd)
 	}
 }
 
+/* Whether these are names of options, or what rules say beside. */
+static bool are_options(const char *names)
+{
+	char text[128], *rest, *name;
+
+	snprintf(text, sizeof(text), "%s", names);
+	for (name = strtok_r(text, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
+		if (strcmp(name, "CMD") && strcmp(name, "FILE") &&
+		    !row_of((enum opts_cmd)ALL, name)) {
+			printf("  a rule names %s\n", name);
+			return false;
+		}
+	return *names != '\0';
+}
+
+/* What a row promises: a default that its type takes, no option twice in a command, rules about
+ * options that there are. */
+static void test_rows(void)
+{
+	const struct opts_row *r;
+	const struct option_row *a, *b;
+
+	for (int i = 0; (r = opts_row_at(i)); i++) {
+		CHECK(i < OPTS_ROWS_MAX - 1 && r->cmds && r->row->name);
+		CHECK(r->row->type.kind == OPTION_HEADING || r->row->help);
+		CHECK(!r->row->type.alone || *r->row->arg == '[');
+	}
+	for (unsigned int c = 0; command_at(c); c++)
+		for (int i = -1; (a = opts_next(command_at(c)->bit, &i));)
+			for (int k = i; (b = opts_next(command_at(c)->bit, &k));)
+				CHECK(strcmp(a->name, b->name) &&
+				      (!a->letter || a->letter != b->letter));
+	for (int i = 0; (r = opts_row_at(i)); i++)
+		for (const struct option_rule *rule = r->row->rules;
+		     rule && (rule->needs || rule->excludes); rule++)
+			CHECK(are_options(rule->needs ? rule->needs : rule->excludes));
+	/* the first row begins what `cudatrace` alone has, and each has its own bit and name */
+	CHECK(command_at(0)->bit == OPTS_TRACE && !command_named("trace"));
+	for (unsigned int c = 1; command_at(c); c++)
+		CHECK(command_named(command_at(c)->name) == command_at(c) &&
+		      command_of(command_at(c)->bit) == command_at(c));
+	CHECK(command_named("check")->bit == OPTS_COMPARE && !command_named("chek"));
+	CHECK_TEXT(" stat", command_typed(OPTS_STAT));
+	CHECK_TEXT("", command_typed(OPTS_TRACE));
+}
+
+/* ---- types ---- */
+
+struct tried {
+	bool flag;
+	int times;
+	uint8_t small;
+	uint32_t bits;
+	uint64_t ns, bytes, n, many;
+	const char *text, *word, **texts;
+};
+#define OPTION_STRUCT struct tried
+static const struct option_row tried_rows[] = {
+	{ 0, "flag", NULL, FLAG(flag), 0, NULL, "" },
+	{ 0, "times", NULL, TIMES(times), 0, NULL, "" },
+	{ 0, "const", NULL, CONST(small, 7), 0, NULL, "" },
+	{ 0, "enum", "WORD", ENUM_FROM(small, 3, "beta", "alpha", "beta", "gamma"), 0, "gamma",
+	  "" },
+	{ 0, "list", "[=LIST]", LIST(bits, "fruit", NULL, "apple", "pear", "fig"), 0, NULL, "" },
+	{ 0, "word", "WORD", WORD(word, "one", "two"), 0, NULL, "" },
+	{ 0, "ns", "TIME", DURATION(ns, 1000, 3600000000000, 0, "time", "give 1ms"), 0, "1ms", "" },
+	{ 0, "bytes", "SIZE", SIZE(bytes, 1 << 14, 1 << 26, NULL), 0, "20KiB", "" },
+	{ 0, "n", "N", COUNT(n, 2, 9, "dwarfs", NULL), 0, NULL, "" },
+	{ 0, "many", "N", COUNT(many, 1, OPTION_MAX, "stars", NULL), 0, NULL, "" },
+	{ 0, "text", "TEXT", TEXT(text), 0, NULL, "" },
+	{ 0, "texts", "TEXT", TEXTS(texts, NULL), 0, "x", "" },
+};
+static const struct option_set tried_set = OPTION_SET(tried_rows);
+
+static struct tried tried;
+
+/* Sets one; NULL of `want`: it is taken; else the message. */
+static void try_set(const char *name, const char *val, const char *want)
+{
+	char path[] = "/tmp/ct_test_opts.XXXXXX", *got, text[512], shown[64];
+	int saved = dup(STDERR_FILENO), fd = mkstemp(path), err = -1;
+
+	snprintf(shown, sizeof(shown), "--%s", name);
+	dup2(fd, STDERR_FILENO);
+	for (size_t i = 0; i < ARRAY_LEN(tried_rows); i++)
+		if (!strcmp(tried_rows[i].name, name))
+			err = option_set(&tried_rows[i], &tried, shown, val);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(fd);
+	got = unit_read(path);
+	unlink(path);
+	snprintf(text, sizeof(text), want ? "cudatrace: error: --%s%s\n" : "", name, want);
+	CHECK_TEXT(text, got);
+	CHECK(!err == !want);
+	free(got);
+}
+
+static void test_types(void)
+{
+	option_defaults(&tried_set, &tried);
+	CHECK(tried.small == 5 && tried.ns == 1000000 && tried.bytes == 20480 && !tried.flag &&
+	      !tried.n && !strcmp(tried.texts[0], "x") && !tried.texts[1]);
+	try_set("flag", NULL, NULL);
+	try_set("times", NULL, NULL);
+	try_set("times", NULL, NULL);
+	CHECK(tried.flag && tried.times == 2);
+	try_set("const", NULL, NULL);
+	CHECK(tried.small == 7);
+	try_set("enum", NULL, NULL); /* the word that is meant without one */
+	CHECK(tried.small == 4);
+	try_set("enum", "alpha", NULL);
+	CHECK(tried.small == 3);
+	try_set("enum", "gamme",
+		": 'gamme' is not one of alpha, beta or gamma; did you mean gamma?");
+	try_set("enum", "x", ": 'x' is not one of alpha, beta or gamma");
+	try_set("list", "fig,apple", NULL);
+	CHECK(tried.bits == 5);
+	try_set("list", "fig,plum", ": 'plum' is no kind of fruit; give apple, pear or fig");
+	try_set("list", ",", ": '' is no kind of fruit; give apple, pear or fig");
+	try_set("list", "", ": an empty list of kinds; give kinds as apple,pear");
+	try_set("word", "two", NULL);
+	CHECK_TEXT("two", tried.word);
+	try_set("word", "twoo", ": 'twoo' is not one of one or two; did you mean two?");
+	try_set("ns", "1us", NULL);
+	CHECK(tried.ns == 1000);
+	try_set("ns", "1h", NULL);
+	CHECK(tried.ns == 3600000000000);
+	try_set("ns", "999ns", ": '999ns' is no time from 1us to 1h; give 1ms");
+	try_set("ns", "61m", ": '61m' is no time from 1us to 1h; give 1ms");
+	try_set("ns", "5", ": '5' is no time from 1us to 1h; give 1ms");
+	try_set("bytes", "16KiB", NULL);
+	CHECK(tried.bytes == 16384);
+	try_set("bytes", "16383", ": '16383' is no size; give one from 16KiB to 64MiB");
+	try_set("bytes", "65MiB", ": '65MiB' is no size; give one from 16KiB to 64MiB");
+	try_set("n", "9", NULL);
+	CHECK(tried.n == 9);
+	try_set("n", "10", ": '10' is no number of dwarfs; give 2 to 9");
+	try_set("n", "1", ": '1' is no number of dwarfs; give 2 to 9");
+	try_set("many", "0", ": '0' is no number of stars; give 1 or more");
+	try_set("many", "99999999999999999999",
+		": '99999999999999999999' is no number of stars; give 1 or more");
+	try_set("text", "", ": an empty value; give one, or leave --text out");
+	try_set("text", "t", NULL);
+	CHECK_TEXT("t", tried.text);
+	try_set("texts", "y", NULL);
+	CHECK(!strcmp(tried.texts[1], "y") && !tried.texts[2]);
+	option_free(&tried_set, &tried);
+}
+
 int main(void)
 {
 	msg_unlimited = true;
@@ -695,8 +839,10 @@ int main(void)
 	RUN(test_help, OPTS_ADVISE, 30);
 	RUN(test_nearest);
 	RUN(test_mem);
-	for (size_t i = 0; i < ARRAY_LEN(every); i++)
-		RUN(test_every_option, every[i]);
+	RUN(test_rows);
+	RUN(test_types);
+	for (unsigned int i = 0; command_at(i); i++)
+		RUN(test_every_option, command_at(i)->bit);
 	opts_free(&o);
 	return unit_end();
 }

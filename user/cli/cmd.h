@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cmd.h - the commands. Each gets its parsed options and returns the exit status. */
+/* cmd.h - what the commands share: each is a struct command of options/command.h. */
 #ifndef CT_CMD_H
 #define CT_CMD_H
 
 #include "options/opts.h"
 
+/* What several commands run. */
 int cmd_trace(const struct opts *);
-int cmd_folded(const struct opts *);
-int cmd_record(const struct opts *);
 int cmd_replay(const struct opts *);
-int cmd_export(const struct opts *);
-int cmd_info(const struct opts *);
-int cmd_merge(const struct opts *);
-int cmd_list(const struct opts *);
-int cmd_doctor(const struct opts *);
-int cmd_schema(const struct opts *);
-int cmd_stuck(const struct opts *);
-int cmd_counters(const struct opts *);
-int cmd_stat(const struct opts *);
-int cmd_compare(const struct opts *);
-int cmd_mem(const struct opts *);
-int cmd_advise(const struct opts *);
 
 /* Whether a command would write over what it reads: true after one message. `out` NULL: standard
  * output. */

@@ -4,7 +4,7 @@
 #include "../advise/advise.h"
 #include "cmd.h"
 
-int cmd_advise(const struct opts *o)
+static int cmd_advise(const struct opts *o)
 {
 	struct sink_advise how = o->advise;
 	struct opts all = *o;
@@ -19,3 +19,21 @@ int cmd_advise(const struct opts *o)
 	status = o->replay ? cmd_replay(&all) : cmd_trace(&all);
 	return !status && o->advise_fail && how.worst >= ADVISE_WARNING ? 1 : status;
 }
+
+/* clang-format off */
+const struct command command_advise = {
+	.run = cmd_advise,
+	.sink = &sink_advise,
+	.usage = "Usage: cudatrace advise [OPTIONS] FILE              of a recording\n"
+		 "       cudatrace advise [OPTIONS] -p PID -d SEC     of processes that run already\n"
+		 "       cudatrace advise [OPTIONS] -- CMD [ARG...]   start a program and look at all it does\n",
+	.about = "\nPrints what a program could do better, by rules, with the evidence, the cost and what to do, the most costly first.\n"
+		 "Recordings tell most when they were made with --gpu and -k.\n",
+	.after = "\nExamples:\n"
+		 "  cudatrace record --gpu -k -o app.ctrace -- ./app && cudatrace advise app.ctrace\n"
+		 "  cudatrace advise --gpu -k -p 1234 -d 10\n"
+		 "  cudatrace advise --fail --min-cost 10ms --format markdown app.ctrace   for CI\n"
+		 "\nExit status: 0 whatever was found, or that of CMD; with --fail 1 when there is a warning or worse; 1 after an error,\n"
+		 "2 for a wrong command line.\n",
+};
+/* clang-format on */

@@ -18,10 +18,42 @@
 #include "../trace/format.h"
 #include "../util/io/confine.h"
 #include "../util/msg.h"
+#include "../util/option/option.h"
+
+struct compare_options {
+	const char **fail_if; /* conditions; NULL: the usual ones */
+	double level;	      /* chance of a false alarm */
+	enum compare_format format;
+};
+
+static int set_level(void *options, const char *name, const char *val)
+{
+	struct compare_options *o = options;
+	char *end;
+
+	o->level = strtod(val, &end);
+	if (*val >= '0' && *val <= '9' && !*end && o->level > 0 && o->level < 0.5)
+		return 0;
+	msg_error("%s: '%s' is no chance between 0 and 0.5; give one as 0.05", name, val);
+	return -EINVAL;
+}
+
+#define OPTION_STRUCT struct compare_options
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ 0, "fail-if", "EXPR", TEXTS(fail_if, NULL), 0, NULL,
+	  "a condition that makes the exit status 1; repeatable: cudaMalloc.calls>+10%, sync.time>+5ms,\n"
+	  "total_api_time>+3%, kernel(vecAdd*).avg>+10%, failed>0, launches!=+0; without any:\n"
+	  "total_api_time, sync_time and kernel_time by 5%, failed_calls by one" },
+	{ 0, "level", "P", OTHER(set_level), 0, "0.05", "the chance of a false alarm that is put up with, in all conditions together" },
+	{ 0, "format", "NAME", ENUM(format, "text", "markdown", "json", "junit"), 0, "text", "text, markdown, json or junit" },
+};
+/* clang-format on */
+static const struct option_set options = OPTION_SET(rows);
 
 /* Without --fail-if: what is there of these must not grow by more. */
 static const char *const usual[] = { "total_api_time>+5%", "sync_time>+5%", "kernel_time>+5%",
-				     "failed_calls>+0" };
+				     "failed_calls>+0", NULL };
 
 struct comparison {
 	struct judge_expr *exprs;
@@ -100,10 +132,13 @@ static int open_files(int *fds, const struct opts *o)
 	return 0;
 }
 
-static int parse(struct comparison *c, const char *const *texts, size_t n)
+static int parse(struct comparison *c, const char *const *texts)
 {
 	char msg[512];
+	size_t n = 0;
 
+	while (texts[n])
+		n++;
 	c->exprs = calloc(n + 1, sizeof(*c->exprs));
 	for (; c->exprs && c->nexprs < n; c->nexprs++) {
 		if (judge_parse(&c->exprs[c->nexprs], texts[c->nexprs], msg, sizeof(msg))) {
@@ -135,21 +170,21 @@ static void drop_unknown(struct comparison *c)
 
 static int compare_all(struct comparison *c, const struct opts *o, const int *fds)
 {
+	const struct compare_options *how = opts_own(o, &options);
 	int err;
 
 	c->saved = calloc((size_t)o->nargs, sizeof(*c->saved));
 	c->compared = calloc((size_t)o->nargs, sizeof(*c->compared));
 	err = c->saved && c->compared ? 0 : -ENOMEM;
 	if (!err)
-		err = o->nfail_if ? parse(c, o->fail_if, (size_t)o->nfail_if)
-				  : parse(c, usual, ARRAY_LEN(usual));
+		err = parse(c, how->fail_if ? how->fail_if : usual);
 	for (int i = 0; i < o->nargs && !err; i++)
 		err = load(c, o, o->args[i], fds[i]);
-	if (!err && !o->nfail_if)
+	if (!err && !how->fail_if)
 		drop_unknown(c);
 	for (size_t i = 1; i < c->nsaved && !err; i++)
 		err = compare_open(&c->compared[c->ncompared++], &c->saved[0], &c->saved[i],
-				   c->exprs, c->nexprs, o->level);
+				   c->exprs, c->nexprs, how->level);
 	if (err == -ENOMEM)
 		msg_error("no memory to compare with");
 	return err;
@@ -177,8 +212,9 @@ static int status_of(const struct comparison *c)
 	return status;
 }
 
-int cmd_compare(const struct opts *o)
+static int cmd_compare(const struct opts *o)
 {
+	const struct compare_options *how = opts_own(o, &options);
 	struct comparison c = { 0 };
 	struct out out;
 	int status = 2, *fds;
@@ -196,8 +232,8 @@ int cmd_compare(const struct opts *o)
 		bool compared = !open_files(fds, o) && !compare_all(&c, o, fds);
 
 		if (compared)
-			compare_print(&out, o->compare_format, c.compared, c.ncompared, c.exprs,
-				      c.nexprs, CT_VERSION);
+			compare_print(&out, how->format, c.compared, c.ncompared, c.exprs, c.nexprs,
+				      CT_VERSION);
 		if (!cmd_finish(&out) && compared)
 			status = status_of(&c);
 	}
@@ -216,3 +252,21 @@ int cmd_compare(const struct opts *o)
 	free(c.exprs);
 	return status;
 }
+
+/* clang-format off */
+const struct command command_compare = {
+	.run = cmd_compare,
+	.also = "check",
+	.options = &options,
+	.usage = "Usage: cudatrace compare [OPTIONS] BASE NEW...\n"
+		 "       cudatrace check [OPTIONS] BASE NEW...     the same\n",
+	.about = "\nSays what changed from BASE to NEW, files of 'cudatrace stat --save' or recordings, and whether that is more than noise\n"
+		 "where the files hold several runs (--runs). Several NEW: each against BASE.\n",
+	.after = "\nExamples:\n"
+		 "  cudatrace stat --runs 10 --save base.json -- ./app\n"
+		 "  cudatrace compare base.json new.json\n"
+		 "  cudatrace check --fail-if 'total_api_time>+3%' --fail-if 'failed>0' --format junit -o report.xml base.json new.json\n"
+		 "\nExit status: 0; 1 when a condition is true, a regression; 2 for a wrong command line, a file that cannot be read, or a\n"
+		 "condition about a number that the files do not have.\n",
+};
+/* clang-format on */

@@ -11,7 +11,22 @@
 #include "../session/signals.h"
 #include "../source/counters/counters.h"
 #include "../util/msg.h"
+#include "../util/option/option.h"
 #include "../util/now.h"
+
+struct counters_options {
+	const char *chip; /* of --metrics help; NULL: the first GPU's */
+	enum counters_format format;
+};
+
+#define OPTION_STRUCT struct counters_options
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ 0, "chip", "NAME", TEXT(chip), 0, NULL, "with --metrics help: of this chip, as GH100, whatever GPU is here" },
+	{ 0, "format", "NAME", ENUM(format, "table", "json", "csv"), 0, "table", "table, json (an object a line) or csv" },
+};
+/* clang-format on */
+static const struct option_set options = OPTION_SET(rows);
 
 struct run {
 	const struct opts *o;
@@ -35,12 +50,13 @@ static void help_line(void *ctx, const char *text, size_t len)
 
 static int help(const struct opts *o)
 {
+	const struct counters_options *how = opts_own(o, &options);
 	struct out out;
 	int err;
 
 	if (out_open_output(&out, o->output, false, STDOUT_FILENO))
 		return 1;
-	err = counters_help(o->cupti, o->chip, help_line, &out);
+	err = counters_help(o->cupti, how->chip, help_line, &out);
 	return cmd_finish(&out) || err;
 }
 
@@ -99,6 +115,7 @@ static void on_signal(void *ctx)
 
 static int trace(struct run *r)
 {
+	const struct counters_options *how = opts_own(r->o, &options);
 	struct loop_watch *timer;
 	int sig = signals_open(), fd;
 
@@ -112,7 +129,7 @@ static int trace(struct run *r)
 	if (r->o->duration_ns)
 		loop_timer_set(timer, r->o->duration_ns);
 	r->start_ns = now_ns();
-	r->print = counters_print_open(&r->out, r->o->counters_format, r->start_ns);
+	r->print = counters_print_open(&r->out, how->format, r->start_ns);
 	if (!r->print)
 		return -ENOMEM;
 	r->source.ops->start(&r->source);
@@ -121,7 +138,7 @@ static int trace(struct run *r)
 	return r->err ? r->err : loop_run(r->loop);
 }
 
-int cmd_counters(const struct opts *o)
+static int cmd_counters(const struct opts *o)
 {
 	struct capture_plan plan = { .counters_interval_ns = o->interval_ns,
 				     .counters_metrics = o->metrics,
@@ -155,3 +172,21 @@ int cmd_counters(const struct opts *o)
 	signals_close();
 	return cmd_finish(&r.out) || err || failed;
 }
+
+/* clang-format off */
+const struct command command_counters = {
+	.run = cmd_counters,
+	.options = &options,
+	.usage = "Usage: cudatrace counters [OPTIONS]\n",
+	.about = "\nPrints what the GPUs of this machine do, whichever programs use them: a line for each GPU and interval. By CUPTI's PM\n"
+		 "sampling (12.6 and newer) where that can be had, else by NVML's GPM, else by NVML's utilisation; it says which.\n",
+	.after = "\nExamples:\n"
+		 "  cudatrace counters                            ten lines a second, until SIGINT\n"
+		 "  cudatrace counters -i 1 -d 60 --format csv -o load.csv\n"
+		 "  cudatrace counters -i 1ms --metrics sm,dram,l2_hit\n"
+		 "  cudatrace counters --metrics default,sm__inst_executed_realtime.sum.per_second\n"
+		 "  cudatrace counters --metrics help --chip GH100\n"
+		 "\nA value that cannot be true, as one over 100 %, has a ? behind it. Exit status: 0; 1 after an error, 2 for a wrong\n"
+		 "command line.\n",
+};
+/* clang-format on */

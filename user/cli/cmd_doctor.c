@@ -301,7 +301,7 @@ static int process(struct doctor *d, pid_t pid)
 	return 0;
 }
 
-int cmd_doctor(const struct opts *o)
+static int cmd_doctor(const struct opts *o)
 {
 	struct doctor d = { .o = o };
 	bool good;
@@ -329,3 +329,12 @@ int cmd_doctor(const struct opts *o)
 		return 1;
 	return good ? 0 : 1;
 }
+
+/* clang-format off */
+const struct command command_doctor = {
+	.run = cmd_doctor,
+	.usage = "Usage: cudatrace doctor [OPTIONS]\n",
+	.about = "\nSays what this kernel and these privileges allow, and, for a process, which CUDA libraries it has, which functions\n"
+		 "can be traced, by what route, and what cannot be seen and why.\n",
+};
+/* clang-format on */

@@ -24,7 +24,7 @@ static char *named_after(const char *file, const char *suffix)
 	return asprintf(&path, "%.*s%s", (int)n, file, suffix) < 0 ? NULL : path;
 }
 
-int cmd_export(const struct opts *o)
+static int cmd_export(const struct opts *o)
 {
 	static const struct source_ops *const sources[] = { &source_replay };
 	struct opts all = *o;
@@ -53,3 +53,17 @@ out:
 	free(path);
 	return status;
 }
+
+/* clang-format off */
+const struct command command_export = {
+	.run = cmd_export,
+	.usage = "Usage: cudatrace export [OPTIONS] --to FORMAT FILE\n",
+	.about = "\nWrites a recording as a file for another program: a table for data frames, a timeline page for a browser, stacks for\n"
+		 "flame graph programs. All that the recording holds, also calls inside others and stacks, unless the options choose.\n",
+	.after = "\nExamples:\n"
+		 "  cudatrace export --to html app.ctrace             app.html, to be opened in a browser\n"
+		 "  cudatrace export --to csv -o - app.ctrace | head\n"
+		 "  cudatrace export --to speedscope --weight gpu --from 10 --until 12.5 app.ctrace\n"
+		 "  cudatrace export --to folded --weight gpu --device 0 app.ctrace\n",
+};
+/* clang-format on */

@@ -426,7 +426,7 @@ static int read_all(struct info *in, struct reader *r)
 	return n;
 }
 
-int cmd_info(const struct opts *o)
+static int cmd_info(const struct opts *o)
 {
 	struct info in = { .first_ns = UINT64_MAX };
 	struct reader_stats stats = { 0 };
@@ -465,3 +465,12 @@ int cmd_info(const struct opts *o)
 	reader_close(r);
 	return cmd_finish(&in.out) ? 1 : status;
 }
+
+/* clang-format off */
+const struct command command_info = {
+	.run = cmd_info,
+	.usage = "Usage: cudatrace info FILE\n",
+	.about = "\nSays what a recording holds: host, versions, clocks, processes, counts, losses, and what of it cannot be read.\n"
+		 "Exit status: 0, also when its end was cut off; 3 when something in it is damaged; 1 when it cannot be read at all.\n",
+};
+/* clang-format on */

@@ -50,7 +50,7 @@ static void print_function(struct out *out, const struct api_func *f)
 	out_char(out, '\n');
 }
 
-int cmd_list(const struct opts *o)
+static int cmd_list(const struct opts *o)
 {
 	struct out out;
 	int n = 0, all = 0;
@@ -73,3 +73,14 @@ int cmd_list(const struct opts *o)
 	msg_error("no function matches; without a GLOB the list has all %d", all);
 	return 1;
 }
+
+/* clang-format off */
+const struct command command_list = {
+	.run = cmd_list,
+	.usage = "Usage: cudatrace list [OPTIONS] [GLOB...]\n",
+	.about = "\nPrints the functions known: domain, class, name, arguments. Several GLOBs: what any of them matches.\n",
+	.after = "\nExamples:\n"
+		 "  cudatrace list 'cuMem*'\n"
+		 "  cudatrace list -e launch --domain driver\n",
+};
+/* clang-format on */

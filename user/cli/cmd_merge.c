@@ -74,7 +74,7 @@ static int write_all(struct merge *m, const struct opts *o)
 	return err;
 }
 
-int cmd_merge(const struct opts *o)
+static int cmd_merge(const struct opts *o)
 {
 	struct merge *m;
 	int err;
@@ -103,3 +103,12 @@ int cmd_merge(const struct opts *o)
 	merge_close(m);
 	return err ? 1 : 0;
 }
+
+/* clang-format off */
+const struct command command_merge = {
+	.run = cmd_merge,
+	.usage = "Usage: cudatrace merge -o FILE A B...\n",
+	.about = "\nMakes one recording of several: of the ranks of a job, or of several hosts, whose times are brought to the clock of the\n"
+		 "first by what each says of its own; how well that can be known is printed.\n",
+};
+/* clang-format on */

@@ -2,7 +2,18 @@
 /* cmd_record.c - `cudatrace record`: a trace that is stored. */
 #include "cmd.h"
 
-int cmd_record(const struct opts *o)
-{
-	return cmd_trace(o);
-}
+/* clang-format off */
+const struct command command_record = {
+	.run = cmd_trace,
+	.usage = "Usage: cudatrace record [OPTIONS]                  every process of this machine\n"
+		 "       cudatrace record [OPTIONS] -p PID[,PID...]  processes that run already\n"
+		 "       cudatrace record [OPTIONS] -- CMD [ARG...]  start a program and record it from its first call\n",
+	.about = "\nStores a trace in a file, to be printed by 'cudatrace replay' as often and in as many forms as wanted. Whenever and\n"
+		 "however it ends, what was written until a second before can be read.\n",
+	.after = "\nExamples:\n"
+		 "  cudatrace record -o app.ctrace -- ./app\n"
+		 "  cudatrace record --start-on cudaProfilerStart --stop-on cudaProfilerStop -- python3 train.py\n"
+		 "  cudatrace record --max-size 1GB --rotate 5 -p 1234\n"
+		 "  cudatrace record --last 30s --dump-on failed   what led to the first failing call of the machine\n",
+};
+/* clang-format on */

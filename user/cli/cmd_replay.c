@@ -12,3 +12,16 @@ int cmd_replay(const struct opts *o)
 		return 2;
 	return session_run(o, sources, 1);
 }
+
+/* clang-format off */
+const struct command command_replay = {
+	.run = cmd_replay,
+	.usage = "Usage: cudatrace replay [OPTIONS] FILE\n",
+	.about = "\nPrints a recording as the trace itself would have been printed with the same options. Stacks, calls inside calls and\n"
+		 "entries are there when they were recorded: with -k, --nested, --enter-exit.\n",
+	.after = "\nExamples:\n"
+		 "  cudatrace replay app.ctrace\n"
+		 "  cudatrace replay -e memory --from 10 --until 12.5 app.ctrace\n"
+		 "  cudatrace replay -c app.ctrace\n",
+};
+/* clang-format on */

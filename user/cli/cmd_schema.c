@@ -14,7 +14,7 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char cmd_schema_begin[], cmd_schema_end[];
 
-int cmd_schema(const struct opts *o)
+static int cmd_schema(const struct opts *o)
 {
 	struct out out;
 
@@ -26,3 +26,11 @@ int cmd_schema(const struct opts *o)
 	out_mem(&out, cmd_schema_begin, (size_t)(cmd_schema_end - cmd_schema_begin));
 	return cmd_finish(&out);
 }
+
+/* clang-format off */
+const struct command command_schema = {
+	.run = cmd_schema,
+	.usage = "Usage: cudatrace schema\n",
+	.about = "\nPrints the JSON Schema (draft 2020-12) of the lines of --format json.\n",
+};
+/* clang-format on */

@@ -25,9 +25,28 @@ static int run_again(const struct opts *o)
 	return status;
 }
 
-int cmd_stat(const struct opts *o)
+static int cmd_stat(const struct opts *o)
 {
 	if (o->replay)
 		return cmd_replay(o);
 	return o->runs > 1 ? run_again(o) : cmd_trace(o);
 }
+
+/* clang-format off */
+const struct command command_stat = {
+	.run = cmd_stat,
+	.sink = &sink_stat,
+	.usage = "Usage: cudatrace stat [OPTIONS]                   every process of this machine\n"
+		 "       cudatrace stat [OPTIONS] -p PID[,PID...]   processes that run already\n"
+		 "       cudatrace stat [OPTIONS] -- CMD [ARG...]   start a program and count from its first call\n"
+		 "       cudatrace stat [OPTIONS] FILE              what a recording's calls came to\n",
+	.about = "\nCounts calls in the kernel, where nothing crosses to cudatrace call by call, and prints at the end what they came to:\n"
+		 "calls, failures, times, bytes by function; bytes by direction; launches; the time spent waiting.\n",
+	.after = "\nExamples:\n"
+		 "  cudatrace stat -p 1234 -d 10\n"
+		 "  cudatrace stat --by process -d 5                who calls what, of the whole machine\n"
+		 "  cudatrace stat --by kernel -e launch -- ./app\n"
+		 "  cudatrace stat --hist -e sync -p 1234\n"
+		 "  cudatrace stat --json -o base.json -- ./app     for programs, and to compare with later\n",
+};
+/* clang-format on */

@@ -21,3 +21,28 @@ int cmd_trace(const struct opts *o)
 		sources[n++] = &source_counters;
 	return session_run(o, sources, n);
 }
+
+/* clang-format off */
+const struct command command_trace = {
+	.run = cmd_trace,
+	.usage = "Usage: cudatrace [OPTIONS]                      every process of this machine\n"
+		 "       cudatrace [OPTIONS] -p PID[,PID...]      processes that run already\n"
+		 "       cudatrace [OPTIONS] -- CMD [ARG...]      start a program and trace it from its first call\n",
+	.about = "\nPrints the calls that programs make to CUDA's runtime and driver, with arguments, results and durations.\n",
+	.after = "\nExamples:\n"
+		 "  cudatrace -p 1234 -e memory,launch            what process 1234 allocates and launches\n"
+		 "  cudatrace -p $(pidof python3) -d 10 -c        ten seconds of it, counted by function\n"
+		 "  cudatrace --failed                            every failing call of the machine\n"
+		 "  cudatrace -e '!query' -o trace.txt -- ./app   a program from its first call, without queries\n"
+		 "  cudatrace -e 'cudaMemcpy*' --min-size 1MB     large copies\n"
+		 "  cudatrace -k -e sync -p 1234                  where it waits, and who makes it wait\n"
+		 "  cudatrace --format json -o '|jq .api' -- ./app  one JSON object a line, for a command\n"
+		 "  cudatrace --format flame -o f.html -- ./app   a flame graph to open in a browser\n"
+		 "\nWith CMD the rows go to standard error, as strace's do: standard output is CMD's. Formats for programs need -o FILE\n"
+		 "then, or -o '|COMMAND'; -o - is standard output all the same. Without CMD standard output is used.\n"
+		 "\nExit status: that of CMD (128 + signal if one ended it); without CMD 0; 1 after an error, 2 for a wrong command\n"
+		 "line, 3 with --strict when records were lost. SIGINT goes to CMD, and tracing goes on until CMD ends; a second\n"
+		 "SIGINT within a second detaches and leaves CMD running, as the end of -d and -n does. SIGTERM and SIGHUP are passed\n"
+		 "on to CMD and end the trace when it ends, or after a second.\n",
+};
+/* clang-format on */

@@ -32,7 +32,7 @@ struct column {
 
 struct counters_print {
 	struct out *out;
-	enum opts_counters format;
+	enum counters_format format;
 	uint64_t start_ns;
 	struct named metrics[METRICS_MAX]; /* by id */
 	struct column columns[METRICS_MAX];
@@ -203,20 +203,20 @@ static void csv_head(struct counters_print *p)
 
 static void head(struct counters_print *p)
 {
-	if (p->format == OPTS_COUNTERS_TABLE) {
+	if (p->format == COUNTERS_TABLE) {
 		if (p->headed != p->ncolumns || (p->out->is_tty && p->rows % HEAD_EVERY == 0))
 			table_head(p);
 	} else if (!p->rows) {
 		csv_head(p);
 	}
 	/* A metric that begins later has no column in CSV. */
-	if (p->format == OPTS_COUNTERS_TABLE || !p->rows)
+	if (p->format == COUNTERS_TABLE || !p->rows)
 		p->headed = p->ncolumns;
 }
 
 static void text_row(struct counters_print *p, const struct ct_counter *c)
 {
-	bool table = p->format == OPTS_COUNTERS_TABLE;
+	bool table = p->format == COUNTERS_TABLE;
 
 	head(p);
 	if (table)
@@ -276,7 +276,7 @@ static void text_event(struct counters_print *p, const struct ct_event *e)
 	event_text(text, sizeof(text), e);
 	if (e->device != CT_UNKNOWN)
 		snprintf(gpu, sizeof(gpu), "%u", e->device);
-	if (p->format == OPTS_COUNTERS_TABLE)
+	if (p->format == COUNTERS_TABLE)
 		out_fmt(p->out, "%10.3f %3s %s\n", seconds(p, e->h.end_ns), gpu, text);
 	else
 		msg_warn("GPU %s at %.3f s: %s", gpu, seconds(p, e->h.end_ns), text);
@@ -284,7 +284,7 @@ static void text_event(struct counters_print *p, const struct ct_event *e)
 
 static void text_lost(struct counters_print *p, const struct ct_lost *l)
 {
-	if (p->format == OPTS_COUNTERS_TABLE)
+	if (p->format == COUNTERS_TABLE)
 		out_fmt(p->out, "%10.3f   - %llu samples lost\n", seconds(p, l->h.end_ns),
 			(unsigned long long)l->count);
 }
@@ -326,7 +326,7 @@ static int json_record(struct counters_print *p, const struct ct_hdr *rec)
 
 /* ---- the interface ---- */
 
-struct counters_print *counters_print_open(struct out *out, enum opts_counters format,
+struct counters_print *counters_print_open(struct out *out, enum counters_format format,
 					   uint64_t start_ns)
 {
 	struct counters_print *p = calloc(1, sizeof(*p));
@@ -336,7 +336,7 @@ struct counters_print *counters_print_open(struct out *out, enum opts_counters f
 	p->out = out;
 	p->format = format;
 	p->start_ns = start_ns;
-	if (format == OPTS_COUNTERS_JSON && json_open(p)) {
+	if (format == COUNTERS_JSON && json_open(p)) {
 		counters_print_close(p, NULL);
 		return NULL;
 	}
@@ -345,7 +345,7 @@ struct counters_print *counters_print_open(struct out *out, enum opts_counters f
 
 int counters_print_record(struct counters_print *p, const struct ct_hdr *rec)
 {
-	if (p->format == OPTS_COUNTERS_JSON)
+	if (p->format == COUNTERS_JSON)
 		return json_record(p, rec);
 	switch (rec->kind) {
 	case CT_METRIC: return add_metric(p, (const struct ct_metric *)rec);

@@ -8,9 +8,11 @@
 
 #include "options/opts.h"
 
+enum counters_format { COUNTERS_TABLE, COUNTERS_JSON, COUNTERS_CSV };
+
 struct counters_print;
 /* start_ns: CLOCK_MONOTONIC, the zero of the times of table and CSV. NULL: no memory. */
-struct counters_print *counters_print_open(struct out *, enum opts_counters, uint64_t start_ns);
+struct counters_print *counters_print_open(struct out *, enum counters_format, uint64_t start_ns);
 /* CT_METRIC, CT_COUNTER, CT_EVENT, CT_LOST, in JSON CT_DEVICE too; others are passed over.
  * Metrics come before the first sample with them. Returns 1 when a sample's row came of it, 0
  * when not, or -errno. */

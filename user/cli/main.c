@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* main.c - which command: the table of them, and nothing else. */
+/* main.c - which command, and nothing else. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,44 +12,24 @@
 #include "../util/parse.h"
 #include "../util/io/stdfds.h"
 
-static const struct command {
-	const char *name; /* NULL: what runs without a word */
-	enum opts_cmd opts;
-	int (*run)(const struct opts *);
-} commands[] = {
-	{ NULL, OPTS_TRACE, cmd_trace },	{ "folded", OPTS_FOLDED, cmd_folded },
-	{ "stuck", OPTS_STUCK, cmd_stuck },	{ "record", OPTS_RECORD, cmd_record },
-	{ "replay", OPTS_REPLAY, cmd_replay },	{ "export", OPTS_EXPORT, cmd_export },
-	{ "info", OPTS_INFO, cmd_info },	{ "merge", OPTS_MERGE, cmd_merge },
-	{ "stat", OPTS_STAT, cmd_stat },	{ "compare", OPTS_COMPARE, cmd_compare },
-	{ "check", OPTS_COMPARE, cmd_compare }, { "mem", OPTS_MEM, cmd_mem },
-	{ "advise", OPTS_ADVISE, cmd_advise },	{ "counters", OPTS_COUNTERS, cmd_counters },
-	{ "serve", OPTS_SERVE, cmd_trace },	{ "top", OPTS_TOP, cmd_trace },
-	{ "list", OPTS_LIST, cmd_list },	{ "doctor", OPTS_DOCTOR, cmd_doctor },
-	{ "schema", OPTS_SCHEMA, cmd_schema },
-};
-
 /* "folded, stuck, ..." */
 static const char *names(char *buf, size_t size)
 {
 	size_t n = 0;
 
-	for (size_t i = 1; i < ARRAY_LEN(commands) && n < size; i++)
+	for (unsigned int i = 1; command_at(i) && n < size; i++)
 		n += (size_t)snprintf(buf + n, size - n, "%s%s", i > 1 ? ", " : "",
-				      commands[i].name);
+				      command_at(i)->name);
 	return buf;
 }
 
-static const struct command *command_of(const char *word)
+static void say_unknown(const char *word)
 {
 	struct parse_nearest near = { .n = 0 };
 	char text[128], all[256];
 
-	for (size_t i = 1; i < ARRAY_LEN(commands); i++) {
-		if (!strcmp(commands[i].name, word))
-			return &commands[i];
-		parse_nearest_add(&near, word, commands[i].name);
-	}
+	for (unsigned int i = 1; command_at(i); i++)
+		parse_nearest_add(&near, word, command_at(i)->name);
 	if (near.n)
 		msg_error("there is no command '%s'%s", word,
 			  parse_nearest_text(&near, text, sizeof(text)));
@@ -61,7 +41,6 @@ static const struct command *command_of(const char *word)
 		msg_error("there is no command '%s' (%s); to start a program, write -- before it: "
 			  "cudatrace -- %s",
 			  word, names(all, sizeof(all)), word);
-	return NULL;
 }
 
 /* --help and --version: the only options that do something by themselves. */
@@ -84,28 +63,17 @@ static int print_text(const struct opts *o, enum opts_cmd cmd)
  * last one unfinished. */
 static int complete(const char *const *words, int n)
 {
-	const char *names[ARRAY_LEN(commands)];
-	const struct command *command = &commands[0];
 	struct out out;
 
 	if (out_open(&out, NULL, false))
 		return 1;
-	for (size_t i = 1; i < ARRAY_LEN(commands); i++) {
-		names[i - 1] = commands[i].name;
-		if (n > 1 && !strcmp(commands[i].name, words[0]))
-			command = &commands[i];
-	}
-	names[ARRAY_LEN(commands) - 1] = NULL;
-	if (command->name)
-		opts_complete(&out, command->opts, NULL, words + 1, n - 1);
-	else
-		opts_complete(&out, command->opts, n == 1 ? names : NULL, words, n);
+	opts_complete(&out, words, n);
 	return cmd_finish(&out);
 }
 
 static int run(int argc, char **argv)
 {
-	const struct command *command = &commands[0];
+	const struct command_row *command = command_at(0);
 	struct opts opts;
 	int status = 2;
 
@@ -116,16 +84,18 @@ static int run(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "--complete"))
 		return complete((const char *const *)(argv + 2), argc - 2);
 	if (argc > 1 && argv[1][0] != '-') {
-		command = command_of(argv[1]);
-		if (!command)
+		command = command_named(argv[1]);
+		if (!command) {
+			say_unknown(argv[1]);
 			return 2;
+		}
 		argc--;
 		argv++;
 	}
-	if (!opts_parse(&opts, command->opts, argc, argv)) {
+	if (!opts_parse(&opts, command->bit, argc, argv)) {
 		msg_verbose = opts.verbose;
-		status = opts.help || opts.version ? print_text(&opts, command->opts)
-						   : command->run(&opts);
+		status = opts.help || opts.version ? print_text(&opts, command->bit)
+						   : command->command->run(&opts);
 	}
 	opts_free(&opts);
 	msg_rest();

@@ -11,6 +11,7 @@
 #include "../util/io/out.h"
 
 struct event_base;
+struct option_set;
 
 enum sink_time { SINK_TIME_MS, SINK_TIME_US, SINK_TIME_ISO };
 enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_WEIGHT_GPU };
@@ -154,6 +155,8 @@ struct sink_end {
 struct sink;
 struct sink_ops {
 	const char *name, *help;
+	/* Of its own: rows of the command line, in the sink's own file; NULL: none. */
+	const struct option_set *options;
 	/* Returns 0 or -errno; -EINVAL after a message that says why. */
 	int (*open)(struct sink *, const struct sink_opts *);
 	/* Returns 1 when a row came of it, 0 when not (a kind it does not print), or -errno of
@@ -169,6 +172,7 @@ struct sink_ops {
 struct sink {
 	const struct sink_ops *ops;
 	const struct sink_opts *opts;
+	const void *own; /* the struct of its own options; NULL: none were parsed */
 	void *priv;
 };
 

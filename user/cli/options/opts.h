@@ -6,36 +6,14 @@
 #ifndef CT_OPTS_H
 #define CT_OPTS_H
 
-#include "../../compare/compare.h"
 #include "../../event/select.h"
 #include "../../format/sinks.h"
+#include "command.h"
 
 enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
-enum opts_counters { OPTS_COUNTERS_TABLE, OPTS_COUNTERS_JSON, OPTS_COUNTERS_CSV };
-
-/* The commands, as bits: which options each has. */
-enum opts_cmd {
-	OPTS_TRACE = 1,
-	OPTS_LIST = 2,
-	OPTS_DOCTOR = 4,
-	OPTS_SCHEMA = 8,
-	OPTS_FOLDED = 16,
-	OPTS_STUCK = 32,
-	OPTS_COUNTERS = 64,
-	OPTS_RECORD = 256,
-	OPTS_REPLAY = 512,
-	OPTS_INFO = 1024,
-	OPTS_MERGE = 2048,
-	OPTS_STAT = 1 << 12,
-	OPTS_SERVE = 1 << 13,
-	OPTS_EXPORT = 1 << 14,
-	OPTS_MEM = 1 << 15,
-	OPTS_ADVISE = 1 << 16,
-	OPTS_TOP = 1 << 17,
-	OPTS_COMPARE = 1 << 20,
-};
+#define OPTS_SETS_MAX 16
 
 struct opts {
 	enum opts_cmd command;
@@ -52,7 +30,6 @@ struct opts {
 	enum api_domain domain; /* API_DOMAIN_END: both */
 	const char *user;
 	const char **env; /* VAR=VAL or VAR; NULL-terminated; NULL: none */
-	int nenv;
 	char *const *cmd; /* NULL: none */
 
 	/* what to show */
@@ -85,11 +62,7 @@ struct opts {
 	uint8_t sort;			/* top: enum top_sort */
 	/* stat: a file for `compare`, beside what is printed; NULL: none */
 	const char *save;
-	uint64_t runs;	      /* stat: how often CMD is run */
-	const char **fail_if; /* compare: conditions */
-	int nfail_if;
-	double level; /* compare: chance of a false alarm */
-	enum compare_format compare_format;
+	uint64_t runs;	     /* stat: how often CMD is run */
 	struct sink_mem mem; /* mem */
 	bool no_stack;
 	bool leak_check;	   /* leaks are an exit status */
@@ -102,15 +75,12 @@ struct opts {
 	bool append;
 	const struct sinks_row *format;
 	enum sink_time time;
-	bool time_given;
 	enum sink_weight weight;
-	bool weight_given;
 	bool tid_column;
 	enum opts_color color;
 	bool counts, counts_only;
-	const char *otlp;     /* address to push spans to, or "env"; NULL: off */
-	uint64_t otlp_min_ns; /* what takes less is no span */
-	bool otlp_min_given;
+	const char *otlp;      /* address to push spans to, or "env"; NULL: off */
+	uint64_t otlp_min_ns;  /* what takes less is no span */
 	uint64_t otlp_wait_ns; /* for a collector that takes nothing */
 
 	/* what the device does */
@@ -138,9 +108,7 @@ struct opts {
 	/* counters */
 	bool counters; /* in a trace */
 	uint64_t interval_ns;
-	const char *metrics;		    /* a comma list, or "help"; NULL: the usual ones */
-	const char *chip;		    /* of --metrics help; NULL: the first GPU's */
-	enum opts_counters counters_format; /* of the rows of `cudatrace counters` */
+	const char *metrics; /* a comma list, or "help"; NULL: the usual ones */
 
 	/* until when */
 	uint64_t duration_ns; /* 0: no limit */
@@ -151,6 +119,13 @@ struct opts {
 	uint32_t ring_bytes; /* 0: as much as what is traced needs */
 	const char *probe_kind;
 	int verbose;
+
+	/* what sinks and the command have for themselves: opts_own() */
+	struct {
+		const struct option_set *set;
+		void *options;
+	} own[OPTS_SETS_MAX];
+	int nown;
 
 	char *const *argv;	 /* the command line as it was given */
 	bool help, version;	 /* print that and do nothing else */
@@ -164,19 +139,20 @@ struct opts {
  */
 int opts_parse(struct opts *, enum opts_cmd, int argc, char **argv);
 void opts_free(struct opts *);
+/* The struct of a sink's or a command's own options; NULL: the command does not have them. */
+void *opts_own(const struct opts *, const struct option_set *);
 
 /* What is traced, in a few words for a heading: CMD and its arguments, or the processes. Returns
  * buf. */
 const char *opts_title(const struct opts *, char *buf, size_t size);
 
 /*
- * What may stand for the last of the n words after the program's (or the command's) name, one a
- * line; a line that begins with ':' says what the shell completes by itself (:file, :directory,
- * :user, :pid, and `:command N`: words[N] and on are another program's line). commands: their
- * names, where one may stand; NULL: none may.
+ * What may stand for the last of the n words after the program's name, one a line; a line that
+ * begins with ':' says what the shell completes by itself (:file, :directory, :user, :pid, and
+ * `:command N`: of the words after the command's name, words[N] and on are another program's
+ * line).
  */
-void opts_complete(struct out *, enum opts_cmd, const char *const *commands,
-		   const char *const *words, int n);
+void opts_complete(struct out *, const char *const *words, int n);
 
 /* The help text of a command. */
 void opts_help(struct out *, enum opts_cmd);

@@ -30,9 +30,9 @@ static const char *given_as(const struct line *l, const char *option)
 {
 	static char name[64];
 
-	for (int i = 0; i < opts_nrows; i++) {
-		const struct option_row *r = &opts_rows[i];
+	const struct option_row *r;
 
+	for (int i = -1; (r = opts_next(l->o->command, &i));) {
 		if (!l->given[i] || strcmp(r->name, option))
 			continue;
 		if (l->given[i] == OPTS_BY_LETTER)
@@ -61,6 +61,55 @@ static int judge(const struct line *l, const struct rule *rules, size_t n)
 	return 0;
 }
 
+/* ---- what the rows say ---- */
+
+/* Is one of the names given? CMD is a program to start, FILE a recording. */
+static bool any_given(const struct line *l, const char *names)
+{
+	for (const char *at = names; *at; at += strspn(at, " ")) {
+		size_t n = strcspn(at, " ");
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s", (int)n, at);
+		if (!strcmp(name, "CMD")    ? l->o->cmd != NULL
+		    : !strcmp(name, "FILE") ? l->o->replay
+					    : is_given(l, name))
+			return true;
+		at += n;
+	}
+	return false;
+}
+
+static int judge_row(const struct line *l, const struct option_row *r)
+{
+	for (const struct option_rule *rule = r->rules; rule && (rule->needs || rule->excludes);
+	     rule++) {
+		const char *names = rule->needs ? rule->needs : rule->excludes;
+
+		if (any_given(l, names) == !rule->needs) {
+			if (rule->text)
+				msg_error("%s", rule->text);
+			else
+				msg_error(rule->needs ? "--%s does nothing without --%.*s: give "
+							"that too, or leave it out"
+						      : "--%s and --%.*s: give one of the two",
+					  r->name, (int)strcspn(names, " "), names);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int of_rows_given(const struct line *l)
+{
+	const struct option_row *r;
+	int err = 0;
+
+	for (int i = -1; !err && (r = opts_next(l->o->command, &i));)
+		err = l->given[i] ? judge_row(l, r) : 0;
+	return err;
+}
+
 /* ---- options that belong to another one ---- */
 
 static int needs(const struct line *l)
@@ -76,7 +125,6 @@ static int needs(const struct line *l)
 				      "give one of them, or leave it out"
 				    : "-f is about the children of the processes of -p: give -p "
 				      "PID, or leave it out" },
-		{ o->follow, o->tid, "-t traces a thread alone: leave out -f" },
 		{ o->no_follow, !o->cmd && !o->replay,
 		  "--no-follow is about the children of CMD: give a CMD after --" },
 		{ o->no_follow, is_given(l, "follow"),
@@ -84,20 +132,8 @@ static int needs(const struct line *l)
 		{ o->no_follow, o->gpu || o->by_cupti,
 		  "--no-follow is about probes, and the agent is in CMD's children too: leave it "
 		  "out, or --gpu and --source=cupti" },
-		{ o->queries, o->events_given,
-		  "-e says which functions are counted: add 'query' to its list, and leave out "
-		  "--queries" },
-		{ is_given(l, "graph"), !o->gpu, "--graph is about what the GPU does: give --gpu" },
-		{ is_given(l, "gpu-clock"), !o->gpu,
-		  "--gpu-clock is about what the GPU does: give --gpu" },
-		{ is_given(l, "gpu-buffer"), !o->gpu,
-		  "--gpu-buffer is about what the GPU does: give --gpu" },
 		{ is_given(l, "interval"), !o->counters && !rests,
 		  "-i says how often the counters are read: give --counters" },
-		{ is_given(l, "otlp-wait"), !o->otlp,
-		  "--otlp-wait is the time that a collector is waited for: give --otlp URL" },
-		{ is_given(l, "otlp-interval"), !o->otlp,
-		  "--otlp-interval is the time between two pushes: give --otlp URL" },
 		{ is_given(l, "chip"), !help,
 		  "--chip says whose metrics are listed: give --metrics help" },
 		{ help, is_given(l, "interval"),
@@ -177,10 +213,6 @@ static int of_stat(const struct line *l)
 	const struct opts *o = l->o;
 	bool passes = !o->replay && (o->failed || o->min_duration_ns || o->no_return);
 	const struct rule rules[] = {
-		{ is_given(l, "json"), is_given(l, "csv"),
-		  "--json and --csv: give one of the two" },
-		{ is_given(l, "json") || is_given(l, "csv"), is_given(l, "format"),
-		  "--json and --csv are forms of --format: give one of them" },
 		{ o->by_cupti, o->by == BOOK_BY_CGROUP,
 		  "--source=cupti knows no cgroups: leave out --by cgroup" },
 		{ o->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
@@ -189,21 +221,6 @@ static int of_stat(const struct line *l)
 		{ is_given(l, "by") && passes, o->by == BOOK_BY_DEVICE,
 		  "--by device follows the device through all calls: leave out --failed, "
 		  "--min-duration and --no-return" },
-	};
-
-	return judge(l, rules, ARRAY_LEN(rules));
-}
-
-static int of_mem(const struct line *l)
-{
-	const struct opts *o = l->o;
-	const struct rule rules[] = {
-		{ o->mem.json, o->mem.by >= 0, "--json has all tables: leave out --by" },
-		{ o->mem.json, is_given(l, "top"), "--json has all rows: leave out --top" },
-		{ is_given(l, "no-stack"), is_given(l, "stack"),
-		  "--no-stack takes no stacks: leave out --stack" },
-		{ is_given(l, "no-stack"), is_given(l, "no-python"),
-		  "--no-stack takes no stacks: leave out --no-python" },
 	};
 
 	return judge(l, rules, ARRAY_LEN(rules));
@@ -268,15 +285,6 @@ static int of_sources(const struct line *l)
 	const struct opts *o = l->o;
 	bool folds = o->format->flags & SINKS_FOLDS, agent = o->gpu || o->by_cupti;
 	const struct rule rules[] = {
-		{ o->npids, o->cmd,
-		  "-p traces processes that run already and CMD starts one: give one of the two" },
-		{ o->tid, o->cmd,
-		  "-t traces a thread that runs already and CMD starts a program: give one of the "
-		  "two" },
-		{ o->user, !o->cmd, "-u says as whom CMD runs: give a CMD after --" },
-		{ o->env, !o->cmd, "-E changes CMD's environment: give a CMD after --" },
-		{ o->runs, !o->cmd, "--runs says how often CMD is run: give a CMD after --" },
-		{ o->append, !o->output && !o->save, "-A adds to the FILE of -o: give -o FILE" },
 		{ o->gpu, !o->cmd && !o->npids,
 		  "--gpu is about programs that the agent is in: give a CMD after --, or -p PID" },
 		{ o->by_cupti, !o->cmd && !o->npids,
@@ -304,8 +312,6 @@ static int of_sources(const struct line *l)
 		  "--probe-kind is about probes: leave it out, or --source=cupti" },
 		{ o->no_return, o->probe_kind && !strcmp(o->probe_kind, "session"),
 		  "--probe-kind session has return probes: with --no-return use multi" },
-		{ o->gpu, o->failed,
-		  "--failed shows calls alone, and nothing of what the GPU does: leave out --gpu" },
 	};
 
 	return judge(l, rules, ARRAY_LEN(rules));
@@ -317,44 +323,15 @@ static int of_rows(const struct line *l)
 	const struct opts *o = l->o;
 	bool folds = o->format->flags & SINKS_FOLDS, json = o->format->ops == &sink_json;
 	const struct rule rules[] = {
-		{ o->counts, o->counts_only,
-		  "-C prints counts after the rows and -c instead of them: give one of the two" },
 		{ o->counts || o->counts_only, json,
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON "
 		  "file afterwards" },
-		{ o->counts_only, o->enter_exit, "-c prints no rows: leave out --enter-exit" },
-		{ o->no_return, o->failed, "--no-return knows no results: leave out --failed" },
-		{ o->no_return, o->min_duration_ns,
-		  "--no-return knows no durations: leave out --min-duration" },
-		{ o->no_return, o->counts || o->counts_only,
-		  "--no-return knows no durations: leave out -c and -C" },
-		{ o->no_return, o->enter_exit,
-		  "--no-return sees no returns: leave out --enter-exit" },
-		{ o->no_return, o->unfinished_ns,
-		  "--no-return sees no call under way: leave out --unfinished" },
-		{ o->counts_only, o->unfinished_ns, "-c prints no rows: leave out --unfinished" },
-		{ o->no_return, o->nested,
-		  "--no-return cannot tell which call is inside which: leave out --nested" },
-		{ o->enter_exit, o->failed,
-		  "--enter-exit prints calls before their results are known: leave out --failed" },
-		{ o->enter_exit, o->min_duration_ns,
-		  "--enter-exit prints calls before their durations are known: leave out "
-		  "--min-duration" },
-		{ json, o->time_given, "--time is for the table: JSON has ts_ns and dur_ns" },
+		{ json, is_given(l, "time"), "--time is for the table: JSON has ts_ns and dur_ns" },
 		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
-		{ o->mangled, o->full_names,
-		  "--mangled prints names as the compiler made them and --full-names what they "
-		  "mean: give one of the two" },
 		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
-		{ o->counts_only, o->time_given, "-c prints no rows: leave out --time" },
-		{ o->counts_only, o->tid_column, "-c prints no rows: leave out --tid" },
-		{ o->counts_only, o->mangled || o->full_names,
-		  "-c prints no kernels' names: leave out --mangled and --full-names" },
 		{ o->counts_only, o->color == OPTS_COLOR_ALWAYS,
 		  "-c prints no rows: leave out --color" },
-		{ o->counts_only, o->counters,
-		  "-c counts calls and what they cause: leave out --counters" },
 		{ json, o->tid_column,
 		  "--tid is for the table: JSON has the thread in each line; leave it out" },
 	};
@@ -370,7 +347,7 @@ static int of_forms(const struct line *l)
 	bool spans = o->otlp || o->format->ops == &sink_otlp_json,
 	     trace = o->command & (OPTS_TRACE | OPTS_FOLDED);
 	const struct rule rules[] = {
-		{ o->weight_given, !folds,
+		{ is_given(l, "weight"), !folds,
 		  "--weight is what a stack weighs, and %s adds none up: give folded, flame or "
 		  "speedscope" },
 		{ !rows, o->counts || o->counts_only,
@@ -380,7 +357,7 @@ static int of_forms(const struct line *l)
 		  "--format %s has each call once: leave out --unfinished" },
 		{ folds, o->nested,
 		  "--format %s would count a call and the calls inside it: leave out --nested" },
-		{ !rows, o->time_given,
+		{ !rows, is_given(l, "time"),
 		  "--time is for the table: --format %s has its own times, or none" },
 		{ !rows && !folds, o->tid_column,
 		  "--tid is for the table, folded, flame and speedscope: leave it out" },
@@ -389,7 +366,7 @@ static int of_forms(const struct line *l)
 		  "--no-return knows no durations: leave out --weight time" },
 		{ o->format->flags & SINKS_WHOLE, o->append,
 		  "--format %s writes a whole file: leave out -A" },
-		{ o->otlp_min_given, !spans,
+		{ is_given(l, "otlp-min"), !spans,
 		  "--otlp-min says which calls become spans: give --otlp URL or --format "
 		  "otlp-json" },
 		{ o->no_return, spans,
@@ -425,18 +402,9 @@ static int of_times(const struct line *l)
 {
 	const struct opts *o = l->o;
 	const struct rule rules[] = {
-		{ o->rotate, !o->max_bytes,
-		  "--rotate begins a file whenever one has its size: give --max-size" },
-		{ o->last_ns, o->rotate,
-		  "--last keeps in memory what --rotate would write: give one of the two" },
-		{ o->dump_on, !o->last_ns, "--dump-on says when memory is written: give --last" },
-		{ o->start_on, o->delay_ns,
-		  "--delay and --start-on both say when it begins: give one of the two" },
 		{ o->gpu && o->gpu_graph, o->npids,
 		  "--graph graph can end a program that has graphs already: leave it out, or start "
 		  "the program after --" },
-		{ o->no_return, o->start_on || o->stop_on,
-		  "--no-return sees no call complete: leave out --start-on and --stop-on" },
 	};
 
 	return judge(l, rules, ARRAY_LEN(rules));
@@ -475,8 +443,10 @@ static int of_output(const struct line *l)
 int opts_check(const struct opts *o, const unsigned char *given)
 {
 	struct line l = { .o = o, .given = given };
-	int err = o->command & (OPTS_STAT | OPTS_MEM | OPTS_ADVISE) ? of_one_kind(&l) : 0;
+	int err = o->command & EITHER ? of_one_kind(&l) : 0;
 
+	if (!err)
+		err = of_rows_given(&l);
 	if (!err)
 		err = needs(&l);
 	if (!err)
@@ -485,8 +455,6 @@ int opts_check(const struct opts *o, const unsigned char *given)
 		err = of_top(&l);
 	if (!err && o->command == OPTS_STAT)
 		err = of_stat(&l);
-	if (!err && o->command == OPTS_MEM)
-		err = of_mem(&l);
 	if (!err && o->replay)
 		err = of_stored(&l);
 	if (!err)

@@ -28,16 +28,13 @@ static void offer(struct complete *c, const char *s)
 
 static const struct option_row *row_named(enum opts_cmd cmd, const char *word)
 {
-	for (int i = 0; i < opts_nrows; i++) {
-		const struct option_row *r = &opts_rows[i];
+	const struct option_row *r;
 
-		if (!r->set || !(r->cmds & (int)cmd))
-			continue;
+	for (int i = -1; (r = opts_next(cmd, &i));)
 		if (word[0] == '-' && word[1] == '-'
 			    ? !strcmp(word + 2, r->name)
 			    : word[0] == '-' && word[1] == r->letter && word[1] && !word[2])
 			return r;
-	}
 	return NULL;
 }
 
@@ -108,28 +105,31 @@ static void offer_values(struct complete *c, enum opts_cmd cmd, const struct opt
 		{ "USER", ":user" }, { "PID", ":pid" },
 	};
 
-	if (r->words) {
-		for (int i = 0; r->words[i]; i++)
-			offer(c, r->words[i]);
-		return;
-	}
-	if (!strcmp(r->name, "format") || (cmd == OPTS_EXPORT && !strcmp(r->name, "to")))
-		offer_formats(c, cmd);
-	if (!strcmp(r->name, "events")) {
+	if (r->type.kind == OPTION_LIST)
+		split_list(c, ",");
+	for (int i = 0; r->type.words && r->type.words[i]; i++)
+		offer(c, r->type.words[i]);
+	switch (r->type.offer) {
+	case OPTION_OFFER_NOTHING: break;
+	case OPTION_OFFER_OUTPUTS: offer_formats(c, cmd); break;
+	case OPTION_OFFER_CLASSES:
 		split_list(c, ",!");
 		offer_functions(c);
-	}
-	if (!strcmp(r->name, "start-on") || !strcmp(r->name, "stop-on")) {
+		break;
+	case OPTION_OFFER_BEGIN:
+	case OPTION_OFFER_END:
 		offer(c, "signal");
-		offer(c, !strcmp(r->name, "start-on") ? "cudaProfilerStart" : "cudaProfilerStop");
+		offer(c, r->type.offer == OPTION_OFFER_BEGIN ? "cudaProfilerStart"
+							     : "cudaProfilerStop");
 		offer_names(c);
-	}
-	if (!strcmp(r->name, "dump-on")) {
+		break;
+	case OPTION_OFFER_DUMP:
 		split_list(c, ",");
 		offer(c, "failed");
 		offer(c, "end");
 		offer(c, "signal");
 		offer_names(c);
+		break;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
 		if (!strcmp(r->arg, shells[i].arg))
@@ -138,13 +138,10 @@ static void offer_values(struct complete *c, enum opts_cmd cmd, const struct opt
 
 static void offer_options(struct complete *c, enum opts_cmd cmd)
 {
+	const struct option_row *r;
 	char text[64];
 
-	for (int i = 0; i < opts_nrows; i++) {
-		const struct option_row *r = &opts_rows[i];
-
-		if (!r->set || !(r->cmds & (int)cmd))
-			continue;
+	for (int i = -1; (r = opts_next(cmd, &i));) {
 		if (r->letter) {
 			snprintf(text, sizeof(text), "-%c", r->letter);
 			offer(c, text);
@@ -155,12 +152,25 @@ static void offer_options(struct complete *c, enum opts_cmd cmd)
 	offer(c, "--");
 }
 
-void opts_complete(struct out *out, enum opts_cmd cmd, const char *const *commands,
-		   const char *const *words, int n)
+static void offer_commands(struct complete *c)
 {
+	for (unsigned int i = 1; command_at(i); i++) {
+		offer(c, command_at(i)->name);
+		if (command_at(i)->command->also)
+			offer(c, command_at(i)->command->also);
+	}
+}
+
+void opts_complete(struct out *out, const char *const *words, int n)
+{
+	const struct command_row *command = n > 1 ? command_named(words[0]) : NULL;
+	enum opts_cmd cmd = command ? command->bit : OPTS_TRACE;
+	bool first = n == 1;
 	struct complete c = { .out = out, .head = "", .word = n ? words[n - 1] : "" };
 	const struct option_row *r;
 
+	words += command != NULL;
+	n -= command != NULL;
 	for (int i = 0; i + 1 < n; i++) {
 		if (!strcmp(words[i], "--")) {
 			out_fmt(out, ":command %d\n", i + 1);
@@ -174,9 +184,8 @@ void opts_complete(struct out *out, enum opts_cmd cmd, const char *const *comman
 		offer_values(&c, cmd, r);
 	} else if (c.word[0] == '-') {
 		offer_options(&c, cmd);
-	} else if (commands) {
-		for (int i = 0; commands[i]; i++)
-			offer(&c, commands[i]);
+	} else if (first) {
+		offer_commands(&c);
 	} else if (cmd == OPTS_LIST) {
 		offer_functions(&c);
 	} else {

@@ -16,19 +16,17 @@
 /* getopt's view of the rows; returns the number of long options. */
 static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
 {
+	const struct option_row *r;
+
 	if (cmd & LIVE)
 		*shorts++ = '+'; /* what comes after the first word is CMD's */
 	*shorts++ = ':';
-	for (size_t i = 0; i < (size_t)opts_nrows; i++) {
-		const struct option_row *r = &opts_rows[i];
-
-		if (!r->set || !(r->cmds & (int)cmd))
-			continue;
+	for (int i = -1; (r = opts_next(cmd, &i));) {
 		*longs++ = (struct option){ r->name,
 					    !r->arg	     ? no_argument
 					    : *r->arg == '[' ? optional_argument
 							     : required_argument,
-					    NULL, LONG_ONLY + (int)i };
+					    NULL, LONG_ONLY + i };
 		if (!r->letter)
 			continue;
 		*shorts++ = (char)r->letter;
@@ -40,14 +38,24 @@ static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
 	*shorts = '\0';
 }
 
-static const struct option_row *row_of(int c)
+/* The place of the row in the list; -1: there is none. */
+static int index_of(enum opts_cmd cmd, int c)
 {
-	if (c >= LONG_ONLY && c < LONG_ONLY + (int)(size_t)opts_nrows)
-		return &opts_rows[c - LONG_ONLY];
-	for (size_t i = 0; i < (size_t)opts_nrows; i++)
-		if (opts_rows[i].set && opts_rows[i].letter == c)
-			return &opts_rows[i];
-	return NULL;
+	const struct option_row *r;
+
+	if (c >= LONG_ONLY)
+		return c - LONG_ONLY;
+	for (int i = -1; (r = opts_next(cmd, &i));)
+		if (r->letter == c)
+			return i;
+	return -1;
+}
+
+static const struct option_row *row_of(enum opts_cmd cmd, int c)
+{
+	int i = c ? index_of(cmd, c) : -1;
+
+	return i < 0 ? NULL : opts_row_at(i)->row;
 }
 
 static const char *spelled(const struct option_row *r, const char *word, char *buf, size_t size)
@@ -59,48 +67,18 @@ static const char *spelled(const struct option_row *r, const char *word, char *b
 	return buf;
 }
 
-static const struct {
-	enum opts_cmd cmd;
-	const char *word; /* with a blank before it */
-} commands[] = {
-	{ OPTS_FOLDED, " folded" }, { OPTS_STUCK, " stuck" },	{ OPTS_RECORD, " record" },
-	{ OPTS_REPLAY, " replay" }, { OPTS_EXPORT, " export" }, { OPTS_INFO, " info" },
-	{ OPTS_MERGE, " merge" },   { OPTS_STAT, " stat" },	{ OPTS_COMPARE, " compare" },
-	{ OPTS_MEM, " mem" },	    { OPTS_ADVISE, " advise" }, { OPTS_COUNTERS, " counters" },
-	{ OPTS_SERVE, " serve" },   { OPTS_TOP, " top" },	{ OPTS_LIST, " list" },
-	{ OPTS_DOCTOR, " doctor" }, { OPTS_SCHEMA, " schema" }, { OPTS_COMPARE, " check" },
-};
-
-/* The command as it is typed after cudatrace; "": the trace. */
-static const char *typed(enum opts_cmd cmd)
-{
-	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-		if (commands[i].cmd == cmd)
-			return commands[i].word;
-	return "";
-}
-
-static bool is_command(const char *word)
-{
-	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-		if (!strcmp(commands[i].word + 1, word))
-			return true;
-	return false;
-}
-
 /* The options that begin as the word does, when it is too short to tell which: "--cou". Returns
  * how many. */
 static int beginning_with(enum opts_cmd cmd, const char *word, char *text, size_t size)
 {
+	const struct option_row *r;
 	int n = 0;
 
 	text[0] = '\0';
-	for (int i = 0; i < opts_nrows; i++) {
-		const struct option_row *r = &opts_rows[i];
+	for (int i = -1; (r = opts_next(cmd, &i));) {
 		size_t at = strlen(text);
 
-		if (!r->set || !(r->cmds & (int)cmd) ||
-		    strncmp(r->name, word + 2, strlen(word + 2)))
+		if (strncmp(r->name, word + 2, strlen(word + 2)))
 			continue;
 		snprintf(text + at, size - at, "%s--%s", n++ ? ", " : "", r->name);
 	}
@@ -109,22 +87,23 @@ static int beginning_with(enum opts_cmd cmd, const char *word, char *text, size_
 
 static int bad_option(enum opts_cmd cmd, int c, const char *word)
 {
-	const struct option_row *r = c == ':' && optopt ? row_of(optopt) : NULL;
+	const struct option_row *r = c == ':' ? row_of(cmd, optopt) : NULL;
 	struct parse_nearest near = { .n = 0 };
 	char name[64], text[256];
 
 	if (r) {
 		msg_error("%s needs a value (%s); see 'cudatrace%s --help'",
-			  spelled(r, word, name, sizeof(name)), r->arg, typed(cmd));
+			  spelled(r, word, name, sizeof(name)), r->arg, command_typed(cmd));
 		return -EINVAL;
 	}
 	if (strncmp(word, "--", 2)) {
-		msg_error("there is no option -%c; see 'cudatrace%s --help'", optopt, typed(cmd));
+		msg_error("there is no option -%c; see 'cudatrace%s --help'", optopt,
+			  command_typed(cmd));
 		return -EINVAL;
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
-	r = row_of(optopt);
-	if (r && optopt >= LONG_ONLY) {
+	r = optopt >= LONG_ONLY ? row_of(cmd, optopt) : NULL;
+	if (r) {
 		msg_error("--%s takes no value: leave out what is behind the =", r->name);
 		return -EINVAL;
 	}
@@ -132,19 +111,18 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 		msg_error("%s may be one of %s: write it out", name, text);
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < (size_t)opts_nrows; i++) {
+	for (int i = -1; (r = opts_next(cmd, &i));) {
 		char candidate[64];
 
-		if (!opts_rows[i].set || !(opts_rows[i].cmds & (int)cmd))
-			continue;
-		snprintf(candidate, sizeof(candidate), "--%s", opts_rows[i].name);
+		snprintf(candidate, sizeof(candidate), "--%s", r->name);
 		parse_nearest_add(&near, name, candidate);
 	}
 	if (near.n)
 		msg_error("there is no option %s%s", name,
 			  parse_nearest_text(&near, text, sizeof(text)));
 	else
-		msg_error("there is no option %s; see 'cudatrace%s --help'", name, typed(cmd));
+		msg_error("there is no option %s; see 'cudatrace%s --help'", name,
+			  command_typed(cmd));
 	return -EINVAL;
 }
 
@@ -180,11 +158,12 @@ static int files(struct opts *o, enum opts_cmd cmd)
  * '='; NULL: it is not. */
 static const char *takes_value(enum opts_cmd cmd, const char *word)
 {
-	for (int i = 0; i < opts_nrows; i++) {
-		const struct option_row *r = &opts_rows[i];
+	const struct option_row *r;
+
+	for (int i = -1; (r = opts_next(cmd, &i));) {
 		char letter[3] = { '-', (char)r->letter };
 
-		if (!r->set || !(r->cmds & (int)cmd) || !r->arg || *r->arg != '[')
+		if (!r->arg || *r->arg != '[')
 			continue;
 		if ((r->letter && !strcmp(word, letter)) ||
 		    (!strncmp(word, "--", 2) && !strcmp(word + 2, r->name)))
@@ -201,10 +180,9 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 
 	o->record = cmd == OPTS_RECORD;
 	/* a word that is no program's is a recording */
-	o->replay = cmd & STORED ||
-		    (cmd & (OPTS_STAT | OPTS_MEM | OPTS_ADVISE) && optind < argc && !dashes);
+	o->replay = cmd & STORED || (cmd & EITHER && optind < argc && !dashes);
 	if (cmd & LIVE && !o->replay) {
-		if (optind < argc && !dashes && cmd == OPTS_TRACE && is_command(argv[optind])) {
+		if (optind < argc && !dashes && cmd == OPTS_TRACE && command_named(argv[optind])) {
 			msg_error("'%s' is a command, which comes first: cudatrace %s [OPTIONS]",
 				  argv[optind], argv[optind]);
 			return -EINVAL;
@@ -218,7 +196,7 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		if (optind < argc && !dashes) {
 			msg_error("what is '%s'? To start a program, write -- before it: "
 				  "cudatrace%s [OPTIONS] -- %s",
-				  argv[optind], typed(cmd), argv[optind]);
+				  argv[optind], command_typed(cmd), argv[optind]);
 			return -EINVAL;
 		}
 		if (dashes && optind == argc) {
@@ -257,37 +235,80 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	}
 	if (cmd != OPTS_LIST && o->nargs) {
 		msg_error("'%s' is one word too many; see 'cudatrace%s --help'", argv[optind],
-			  typed(cmd));
+			  command_typed(cmd));
 		return -EINVAL;
 	}
 	return 0;
 }
 
+/* The options of the command's own, and of the formats that it has. */
+static int open_sets(struct opts *o)
+{
+	const struct opts_row *r;
+
+	for (int i = 0; (r = opts_row_at(i)); i++) {
+		if (!r->set || !(r->cmds & (int)o->command) || opts_own(o, r->set) ||
+		    o->nown == OPTS_SETS_MAX)
+			continue;
+		o->own[o->nown].set = r->set;
+		o->own[o->nown].options = calloc(1, r->set->size);
+		if (!o->own[o->nown++].options) {
+			msg_error("no memory to start with");
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+/* What follows from the options. */
+static void conclude(struct opts *o, const unsigned char *given)
+{
+	uint32_t bytes = o->ring_bytes;
+	int i = -1;
+
+	o->gpu = o->gpu_kinds != 0;
+	for (o->ring_bytes = bytes ? 4096 : 0; o->ring_bytes < bytes;)
+		o->ring_bytes *= 2;
+	for (const struct option_row *r; (r = opts_next(o->command, &i));)
+		o->one_device |= given[i] && !strcmp(r->name, "device");
+	if (o->no_stack)
+		o->stack = OPTS_STACK_NONE;
+	if (command_of(o->command)->command->sink)
+		o->format = sinks_find(command_of(o->command)->command->sink->name);
+}
+
+/* The struct that the row's member is in. */
+static void *options_of(struct opts *o, int i)
+{
+	const struct option_set *set = opts_row_at(i)->set;
+
+	return set ? opts_own(o, set) : o;
+}
+
 int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
-	struct option longs[(size_t)opts_nrows + 1];
-	char shorts[(size_t)opts_nrows * 2 + 3], msg[512];
-	unsigned char given[(size_t)opts_nrows];
+	char shorts[OPTS_ROWS_MAX * 2 + 3], name[64], msg[512];
+	unsigned char given[OPTS_ROWS_MAX] = { OPTS_NOT_GIVEN };
+	struct option longs[OPTS_ROWS_MAX + 1];
+	const struct option_row *r;
 	int c;
 
 	memset(o, 0, sizeof(*o));
-	memset(given, OPTS_NOT_GIVEN, sizeof(given));
 	o->command = cmd;
 	o->domain = API_DOMAIN_END;
 	o->mem.by = -1;
 	o->format = sinks_find("table");
 	o->argv = argv;
-	for (size_t i = 0; i < (size_t)opts_nrows; i++)
-		if (opts_rows[i].def && opts_rows[i].cmds & (int)cmd)
-			opts_rows[i].set(o, opts_rows[i].name, opts_rows[i].def);
-	o->time_given = o->weight_given = o->otlp_min_given = false;
+	if (open_sets(o))
+		return -EINVAL;
+	for (int i = -1; (r = opts_next(cmd, &i));)
+		if (r->def)
+			option_set(r, options_of(o, i), r->name, r->def);
 	getopt_tables(cmd, longs, shorts);
 	opterr = 0;
 	optind = 0; /* glibc: start afresh */
 	for (;;) {
-		int at = optind ? optind : 1;
-		const struct option_row *r;
-		char name[64];
+		int at = optind ? optind : 1, i;
 
 		/* words between the options are passed over, where they may stand there */
 		while (!(cmd & LIVE) && at < argc - 1 && (argv[at][0] != '-' || !argv[at][1]))
@@ -297,10 +318,11 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 			break;
 		if (c == '?' || c == ':')
 			return bad_option(cmd, c, argv[at]);
-		r = row_of(c);
+		i = index_of(cmd, c);
+		r = opts_row_at(i)->row;
 		spelled(r, argv[at], name, sizeof(name));
-		given[r - opts_rows] = name[1] == '-' ? OPTS_BY_NAME : OPTS_BY_LETTER;
-		if (r->set(o, name, optarg))
+		given[i] = name[1] == '-' ? OPTS_BY_NAME : OPTS_BY_LETTER;
+		if (option_set(r, options_of(o, i), name, optarg))
 			return -EINVAL;
 	}
 	if (o->help || o->version)
@@ -314,19 +336,12 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
-	if (cmd & (OPTS_STAT | OPTS_SERVE | OPTS_TOP | OPTS_MEM | OPTS_ADVISE))
-		o->format = sinks_find(cmd == OPTS_STAT	    ? "stat"
-				       : cmd == OPTS_TOP    ? "top"
-				       : cmd == OPTS_MEM    ? "mem"
-				       : cmd == OPTS_ADVISE ? "advise"
-							    : "serve");
-	if (o->no_stack)
-		o->stack = OPTS_STACK_NONE;
+	conclude(o, given);
 	if (rest(o, cmd, argc, argv) || opts_check(o, given))
 		return -EINVAL;
-	if (o->format && o->format->flags & SINKS_FOLDS && !o->stack)
+	if (o->format->flags & SINKS_FOLDS && !o->stack)
 		o->stack = OPTS_STACK_DWARF;
-	if (o->format && o->format->flags & SINKS_NESTED && !o->no_return)
+	if (o->format->flags & SINKS_NESTED && !o->no_return)
 		o->nested = true;
 	return 0;
 }
@@ -354,12 +369,23 @@ const char *opts_title(const struct opts *o, char *buf, size_t size)
 	return buf;
 }
 
+void *opts_own(const struct opts *o, const struct option_set *set)
+{
+	for (int i = 0; i < o->nown; i++)
+		if (o->own[i].set == set)
+			return o->own[i].options;
+	return NULL;
+}
+
 void opts_free(struct opts *o)
 {
+	for (int i = 0; i < o->nown; i++) {
+		option_free(o->own[i].set, o->own[i].options);
+		free(o->own[i].options);
+	}
+	o->nown = 0;
 	free(o->pids);
 	free(o->env);
-	free(o->fail_if);
 	o->pids = NULL;
 	o->env = NULL;
-	o->fail_if = NULL;
 }

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cmd_top.c - `cudatrace top`: a trace that is shown live, by counts. */
+#include "cmd.h"
+
+/* clang-format off */
+const struct command command_top = {
+	.run = cmd_trace,
+	.sink = &sink_top,
+	.usage = "Usage: cudatrace top [OPTIONS]\n",
+	.about = "\nShows what the processes of this machine, or those chosen, ask of their GPUs, live: calls, launches and bytes a\n"
+		 "second, the share of time in the API and in waits, failures. Calls are counted in the kernel, where nothing crosses to\n"
+		 "cudatrace call by call. Enter: a process's functions, k: its kernels, t: its threads, ?: all keys, q: end.\n"
+		 "Queries (cudaGetDevice and its like) are not counted, unless --queries or -e asks for them.\n",
+	.after = "\nExamples:\n"
+		 "  cudatrace top\n"
+		 "  cudatrace top --counters -i 2\n"
+		 "  cudatrace top --gpu -p 1234                   with the time on the GPU\n"
+		 "  cudatrace top --batch -n 60 --format json -o top.jsonl\n",
+};
+/* clang-format on */
