@@ -10,7 +10,6 @@
 
 #include "../../user/event/device.h"
 #include "../../user/stat/expose.h"
-#include "../../user/util/keyed.h"
 #include "unit.h"
 
 #define S 1000000000ULL
@@ -688,50 +687,9 @@ static void test_accept(void)
 	}
 }
 
-/* Against a plain array, with many additions and removals. */
-static void test_keyed(void)
-{
-	struct item {
-		uint32_t key, value;
-	};
-	static uint32_t want[4096];
-	struct keyed k;
-	unsigned int seed = 1;
-	size_t n = 0;
-	bool made_it;
-
-	keyed_open(&k, sizeof(struct item), sizeof(uint32_t), 3000);
-	for (int i = 0; i < 200000; i++) {
-		uint32_t key = (uint32_t)rand_r(&seed) % ARRAY_LEN(want);
-		struct item *it = keyed_find(&k, &key);
-
-		if ((it ? it->value : 0) != want[key])
-			abort();
-		if (it && rand_r(&seed) % 2) {
-			keyed_remove(&k, it);
-			want[key] = 0;
-			n--;
-		} else if (!it && (it = keyed_get(&k, &key, &made_it))) {
-			want[key] = it->value = (uint32_t)i + 1;
-			n++;
-		} else if (!it) {
-			CHECK(k.n == 3000);
-		}
-	}
-	CHECK(k.n == n);
-	for (uint32_t key = 0; key < ARRAY_LEN(want); key++) {
-		struct item *it = keyed_find(&k, &key);
-
-		if ((it ? it->value : 0) != want[key])
-			abort();
-	}
-	keyed_close(&k);
-}
-
 int main(void)
 {
 	RUN(test_memory);
-	RUN(test_keyed);
 	RUN(test_process_ends);
 	RUN(test_number_is_anothers);
 	RUN(test_exec);

@@ -7,6 +7,7 @@
 
 #include "../event/device.h"
 #include "procs.h"
+#include "../util/table/array.h"
 
 #define LONG_CALLS_MAX (1u << 19)
 #define LONG_CALL_NS 20000ULL	/* at first; grows when there are more than LONG_CALLS_MAX */
@@ -21,14 +22,14 @@ struct advice {
 	struct procs procs;
 	struct site_stacks *stacks;
 	struct long_call *long_calls;
-	size_t nlong, long_cap;
+	size_t nlong;
 	uint64_t long_ns;
 	bool long_sorted;
 	unsigned int nspans, nlive;
 	struct ct_device devices[DEVICES_KNOWN_MAX];
 	unsigned int ndevices;
 	struct advise_finding *findings;
-	size_t nfindings, findings_cap;
+	size_t nfindings;
 	struct advise_totals totals;
 	bool errors_muted;
 	bool bad; /* there was no memory for a finding */
@@ -151,15 +152,8 @@ static int add_long(struct advice *a, const struct proc *p, const struct ct_hdr 
 		forget_short(a);
 	if (ns < a->long_ns)
 		return 0;
-	if (a->nlong == a->long_cap) {
-		size_t cap = a->long_cap ? a->long_cap * 2 : 1024;
-		struct long_call *more = realloc(a->long_calls, cap * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		a->long_calls = more;
-		a->long_cap = cap;
-	}
+	if (!array_room(a->long_calls, a->nlong))
+		return -ENOMEM;
 	a->long_calls[a->nlong++] =
 		(struct long_call){ h->start_ns, ns, type, func, (uint16_t)p->index };
 	return 0;
@@ -207,13 +201,9 @@ static struct proc_device *device_of(struct advice *a, struct proc *p, uint32_t 
 			return &p->devices[i];
 	if (p->ndevices == DEVICES_MAX || !advise_may_keep_spans(a, 1))
 		return NULL;
-	d = realloc(p->devices, (p->ndevices + 1) * sizeof(*d));
-	if (!d)
-		return NULL;
-	p->devices = d;
-	d = &p->devices[p->ndevices++];
-	memset(d, 0, sizeof(*d));
-	d->id = id;
+	d = array_add(p->devices, p->ndevices);
+	if (d)
+		d->id = id;
 	return d;
 }
 
@@ -430,21 +420,9 @@ int advise_event(struct advice *a, const struct event *ev)
 
 struct advise_finding *advise_finding_new(struct advice *a)
 {
-	struct advise_finding *f;
+	struct advise_finding *f = array_add(a->findings, a->nfindings);
 
-	if (a->nfindings == a->findings_cap) {
-		size_t cap = a->findings_cap ? a->findings_cap * 2 : 16;
-
-		f = realloc(a->findings, cap * sizeof(*f));
-		if (!f) {
-			a->bad = true;
-			return NULL;
-		}
-		a->findings = f;
-		a->findings_cap = cap;
-	}
-	f = &a->findings[a->nfindings++];
-	memset(f, 0, sizeof(*f));
+	a->bad |= !f;
 	return f;
 }
 

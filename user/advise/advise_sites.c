@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "advise_sites.h"
+#include "../util/table/array.h"
 
 #define NAME_MAX_BYTES 256
 
@@ -30,15 +31,8 @@ static struct site *new_site(struct hits *h, const struct site *one, const char 
 {
 	struct site *s;
 
-	if (h->nsites == h->cap) {
-		uint32_t cap = h->cap ? h->cap * 2 : 4;
-
-		s = realloc(h->sites, cap * sizeof(*s));
-		if (!s)
-			return NULL;
-		h->sites = s;
-		h->cap = cap;
-	}
+	if (!array_room(h->sites, h->nsites))
+		return NULL;
 	s = &h->sites[h->nsites++];
 	*s = (struct site){ .handle = one->handle, .stack = one->stack, .func = one->func };
 	s->name = name ? strndup(name, NAME_MAX_BYTES) : NULL;
@@ -80,7 +74,7 @@ void hits_free(struct hits *h)
 		free(h->sites[i].name);
 	free(h->sites);
 	h->sites = NULL;
-	h->nsites = h->cap = 0;
+	h->nsites = 0;
 }
 
 /* ---- stacks ---- */

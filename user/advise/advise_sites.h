@@ -26,7 +26,7 @@ struct site {
 struct hits {
 	uint64_t n, ns, bytes;
 	struct site *sites;
-	uint32_t nsites, cap;
+	uint32_t nsites;
 	uint8_t slots[SITES_MAX * 2]; /* index + 1 */
 	struct site others;
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "spans.h"
+#include "../util/table/array.h"
 
 static int by_start(const void *pa, const void *pb)
 {
@@ -18,20 +19,6 @@ static int by_size(const void *pa, const void *pb)
 	const uint64_t *a = pa, *b = pb;
 
 	return *a < *b ? -1 : *a > *b;
-}
-
-static bool grow(struct span **at, uint32_t *cap, uint32_t max)
-{
-	uint32_t more = *cap ? *cap * 2 : 256;
-	struct span *p;
-
-	more = more > max ? max : more;
-	p = realloc(*at, more * sizeof(*p));
-	if (!p)
-		return false;
-	*at = p;
-	*cap = more;
-	return true;
 }
 
 /* Half of the gaps become parts of spans: the smaller ones. */
@@ -83,9 +70,7 @@ static int settle_one(struct spans *s, struct span one)
 		last->end_ns = one.end_ns;
 		return 0;
 	}
-	if (s->n == s->cap && s->cap == SPANS_MAX && coalesce(s))
-		return -ENOMEM;
-	if (s->n == s->cap && !grow(&s->at, &s->cap, SPANS_MAX))
+	if ((s->n == SPANS_MAX && coalesce(s)) || !array_room(s->at, s->n))
 		return -ENOMEM;
 	one.busy_ns = one.end_ns - one.start_ns;
 	s->at[s->n++] = one;
@@ -112,10 +97,9 @@ int spans_add(struct spans *s, uint64_t start_ns, uint64_t end_ns, uint16_t kind
 		return 0;
 	if (!s->quantum_ns)
 		s->quantum_ns = SPANS_QUANTUM_NS;
-	if (s->nraw == s->raw_cap && s->raw_cap < SPANS_RAW_MAX &&
-	    !grow(&s->raw, &s->raw_cap, SPANS_RAW_MAX))
-		return -ENOMEM;
 	if (s->nraw == SPANS_RAW_MAX && settle(s, SPANS_RAW_MAX / 2))
+		return -ENOMEM;
+	if (!array_room(s->raw, s->nraw))
 		return -ENOMEM;
 	s->disorder |= s->nraw && start_ns < s->raw[s->nraw - 1].start_ns;
 	s->raw[s->nraw++] =

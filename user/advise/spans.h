@@ -22,7 +22,7 @@ struct span {
 
 struct spans {
 	struct span *raw, *at; /* at: in order, disjoint, once settled */
-	uint32_t nraw, raw_cap, n, cap;
+	uint32_t nraw, n;
 	uint64_t quantum_ns;
 	/* intervals that came too late for their place: what lies before the last span is not
 	 * counted */

@@ -11,7 +11,8 @@
 #include "cmd.h"
 #include "../event/muted.h"
 #include "../trace/reader.h"
-#include "../util/keyed.h"
+#include "../util/table/array.h"
+#include "../util/table/keyed.h"
 #include "../util/io/ended.h"
 #include "../util/io/confine.h"
 #include "../util/msg.h"
@@ -41,7 +42,7 @@ struct info {
 	struct process_table *procs;
 	struct info_process *processes;
 	struct keyed pids; /* of struct info_pid */
-	uint32_t nprocesses, cap, last;
+	uint32_t nprocesses, last;
 	uint64_t beyond; /* records of processes that there was no room for */
 	uint64_t kinds[CT_KIND_END], unknown_kinds, failed, unfinished;
 	uint64_t first_ns, last_ns;
@@ -122,17 +123,8 @@ static uint32_t new_process(struct info *in, const struct process *p)
 	struct info_pid *pid;
 	bool made;
 
-	if (in->nprocesses == PROCESSES_MAX)
+	if (in->nprocesses == PROCESSES_MAX || !array_room(in->processes, in->nprocesses))
 		return PROCESSES_MAX;
-	if (in->nprocesses == in->cap) {
-		uint32_t cap = in->cap ? in->cap * 2 : 64;
-		struct info_process *more = realloc(in->processes, cap * sizeof(*more));
-
-		if (!more)
-			return PROCESSES_MAX;
-		in->processes = more;
-		in->cap = cap;
-	}
 	pid = keyed_get(&in->pids, &p->pid, &made);
 	if (!pid)
 		return PROCESSES_MAX;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../api/api.h"
+#include "../util/table/array.h"
 #include "../util/parse.h"
 #include "judge.h"
 #include "noise.h"
@@ -496,14 +497,10 @@ static int add_result(struct judge_results *all, const struct judge_expr *e,
 	struct judge_result *r;
 	int err;
 
-	if (!(all->n & (all->n - 1))) {
-		r = realloc(all->r, (all->n ? all->n * 2 : 1) * sizeof(*r));
-		if (!r)
-			return -ENOMEM;
-		all->r = r;
-	}
-	r = &all->r[all->n++];
-	*r = (struct judge_result){ .expr = e };
+	r = array_add(all->r, all->n);
+	if (!r)
+		return -ENOMEM;
+	r->expr = e;
 	err = judge_change(&r->c, base, now, section, name, e->field, e->unit);
 	if (!err)
 		judge(r);

@@ -12,6 +12,7 @@
 
 #include <json-c/json.h>
 
+#include "../util/table/array.h"
 #include "../util/msg.h"
 #include "saved.h"
 
@@ -46,7 +47,7 @@ struct entry {
 
 struct saved_room {
 	struct entry *entries;
-	size_t nentries, cap, names; /* names: bytes */
+	size_t nentries, names; /* names: bytes */
 	double *values;
 };
 
@@ -157,15 +158,8 @@ static struct entry *add_entry(struct saved *s, enum saved_section section, cons
 	r->names += strnlen(name, NAME_MAX_BYTES) + 1;
 	if (r->nentries >= ENTRIES_MAX || r->names > NAMES_MAX)
 		return NULL;
-	if (r->nentries == r->cap) {
-		size_t cap = (r->cap + 256) * 2;
-
-		e = realloc(r->entries, cap * sizeof(*e));
-		if (!e)
-			return NULL;
-		r->entries = e;
-		r->cap = cap;
-	}
+	if (!array_room(r->entries, r->nentries))
+		return NULL;
 	e = &r->entries[r->nentries];
 	e->section = section;
 	e->run = s->nruns;

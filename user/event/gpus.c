@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/keyed.h"
+#include "../util/table/keyed.h"
 #include "gpus.h"
 
 #define NAMES_MAX 65536 /* (process, device) pairs */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/keyed.h"
+#include "../util/table/keyed.h"
 #include "../util/msg.h"
 #include "event.h"
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/table/array.h"
 #include "../util/msg.h"
 #include "event.h"
 
@@ -26,7 +27,8 @@
 /* The newest `n` of what has ids from `base` on; a gap is a NULL. */
 struct window {
 	struct kept **at;
-	uint32_t base, n, cap;
+	uint32_t base, n;
+	size_t cap;
 	size_t bytes; /* of all of them */
 };
 
@@ -112,15 +114,8 @@ static int window_put(struct window *w, uint32_t id, struct kept *what, uint32_t
 		window_clear(w);
 	if (!w->n)
 		w->base = id;
-	while (id - w->base >= w->cap) {
-		uint32_t cap = w->cap ? 2 * w->cap : 256;
-		struct kept **more = realloc(w->at, cap * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		w->at = more;
-		w->cap = cap;
-	}
+	if (!array_fit(w->at, w->cap, id - w->base + 1))
+		return -ENOMEM;
 	while (w->n <= id - w->base)
 		w->at[w->n++] = NULL;
 	w->at[id - w->base] = what;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/keyed.h"
+#include "../util/table/keyed.h"
 #include "event.h"
 
 #define NAMES_MAX 65536 /* of a generation */

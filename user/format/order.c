@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/table/array.h"
 #include "../util/msg.h"
 #include "order.h"
 
@@ -23,7 +24,7 @@ struct order {
 	const struct sink_opts *opts;
 	struct text row; /* that is being written */
 	struct held *rows;
-	size_t nrows, cap;
+	size_t nrows;
 	size_t bytes;	    /* held */
 	uint64_t nth;	    /* rows so far */
 	uint64_t call_ns;   /* place of the latest call */
@@ -66,15 +67,8 @@ static int push(struct order *o, const struct held *h)
 {
 	size_t at = o->nrows;
 
-	if (o->nrows == o->cap) {
-		size_t cap = o->cap ? o->cap * 2 : 256;
-		struct held *rows = realloc(o->rows, cap * sizeof(*rows));
-
-		if (!rows)
-			return -ENOMEM;
-		o->rows = rows;
-		o->cap = cap;
-	}
+	if (!array_room(o->rows, o->nrows))
+		return -ENOMEM;
 	for (; at && is_before(h, &o->rows[(at - 1) / 2]); at = (at - 1) / 2)
 		o->rows[at] = o->rows[(at - 1) / 2];
 	o->rows[at] = *h;

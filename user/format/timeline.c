@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "timeline.h"
+#include "../util/table/array.h"
 
 #define CUT_EVERY_NS (TIMELINE_HOLD_NS / 8)
 #define TRACKS_MAX (128u << 10)
@@ -282,17 +283,10 @@ static int end_until(struct timeline *t, struct timeline_track *tr, int lane, ui
 /* A lane more; NULL: there may be no more. */
 static struct timeline_lane *add_lane(struct timeline *t, struct timeline_track *tr)
 {
-	struct timeline_lane *lanes;
-
 	if (tr->nlanes == TIMELINE_LANES)
 		return NULL;
-	lanes = realloc(tr->lanes, (size_t)(tr->nlanes + 1) * sizeof(*lanes));
-	if (!lanes)
-		return NULL;
-	tr->lanes = lanes;
-	memset(&lanes[tr->nlanes], 0, sizeof(*lanes));
 	t->open[tr->nlanes].n = 0;
-	return &lanes[tr->nlanes++];
+	return array_add(tr->lanes, tr->nlanes);
 }
 
 static bool fits(const struct timeline_lane *l, const struct open *o, const struct timeline_span *s)

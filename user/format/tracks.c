@@ -9,6 +9,7 @@
 #include "../event/gpus.h"
 #include "about.h"
 #include "tracks.h"
+#include "../util/table/array.h"
 
 #define TABLE (TRACKS_MAX * 2) /* a power of two */
 
@@ -94,20 +95,9 @@ uint32_t tracks_find(struct tracks *t, const struct event *ev)
 				break;
 		at = t->table[h & (TABLE - 1)] - 1;
 		if (at == TRACKS_NONE) {
-			if (t->n == TRACKS_MAX) {
+			if (t->n == TRACKS_MAX || !array_room(t->all, t->n)) {
 				t->no_room++;
 				return TRACKS_NONE;
-			}
-			if (t->n == t->cap) {
-				uint32_t cap = t->cap ? t->cap * 2 : 64;
-				struct track *all = realloc(t->all, cap * sizeof(*all));
-
-				if (!all) {
-					t->no_room++;
-					return TRACKS_NONE;
-				}
-				t->all = all;
-				t->cap = cap;
 			}
 			t->all[t->n] = key;
 			at = t->n++;

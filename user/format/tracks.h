@@ -37,7 +37,7 @@ struct track {
 
 struct tracks {
 	struct track *all;
-	uint32_t n, cap;
+	uint32_t n;
 	uint32_t *table;  /* number + 1, by hash; 0: free */
 	uint32_t last;	  /* found last */
 	uint64_t no_room; /* records */

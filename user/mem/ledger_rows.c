@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ledger_rows.h"
+#include "../util/table/array.h"
 
 #define ROWS_MAX (1u << 18)
 #define PROCESSES_MAX (1u << 16)
@@ -71,16 +72,11 @@ static bool grow(struct ledger *l)
 {
 	struct ledger_index *x = l->index;
 	uint32_t slots = x->slots * 2, *old = x->rows;
-	struct ledger_row *rows;
 
 	if (l->nrows >= x->most)
 		return false;
-	if (!(l->nrows & (l->nrows - 1))) {
-		rows = realloc(l->rows, (l->nrows ? 2 * (size_t)l->nrows : 1) * sizeof(*rows));
-		if (!rows)
-			return false;
-		l->rows = rows;
-	}
+	if (!array_room(l->rows, l->nrows))
+		return false;
 	if (l->nrows < x->slots / 2)
 		return true;
 	x->rows = calloc(slots, sizeof(*x->rows));
@@ -131,20 +127,13 @@ uint32_t ledger_process_find(const struct ledger *l, uint32_t pid)
 
 static uint32_t place(struct ledger *l)
 {
-	struct ledger_process *more;
-
 	for (; l->index->free_process < l->nprocesses; l->index->free_process++)
 		if (!l->processes[l->index->free_process].used)
 			return l->index->free_process;
 	if (l->nprocesses >= PROCESSES_MAX)
 		return UINT32_MAX;
-	if (!(l->nprocesses & (l->nprocesses - 1))) {
-		more = realloc(l->processes,
-			       (l->nprocesses ? 2 * (size_t)l->nprocesses : 1) * sizeof(*more));
-		if (!more)
-			return UINT32_MAX;
-		l->processes = more;
-	}
+	if (!array_room(l->processes, l->nprocesses))
+		return UINT32_MAX;
 	return l->nprocesses++;
 }
 

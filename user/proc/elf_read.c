@@ -12,6 +12,7 @@
  * Knows ELF and nothing of CUDA.
  */
 #include "elf_read.h"
+#include "../util/table/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -226,14 +227,9 @@ static int collect(const struct elf_file *f, uint64_t off, uint64_t left, uint64
 	while (!err && left) {
 		size_t now = left < SYM_CHUNK ? left : SYM_CHUNK;
 
-		if (n + now > cap) {
-			struct want *more = realloc(w, (cap = (n + now) * 2) * sizeof(*w));
-
-			if (!more) {
-				err = -ENOMEM;
-				break;
-			}
-			w = more;
+		if (!array_fit(w, cap, n + now)) {
+			err = -ENOMEM;
+			break;
 		}
 		err = read_at(f->fd, syms, now * sizeof(*syms), off);
 		for (size_t i = 0; !err && i < now; i++) {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../util/io/bounded.h"
+#include "../util/table/array.h"
 #include "../util/msg.h"
 #include "../util/now.h"
 #include "target.h"
@@ -639,7 +640,7 @@ int target_refresh(struct target *t)
 	struct errand *e = errand_make(read_maps, "mappings", 0, "");
 	struct target_map *maps = NULL;
 	char *text, *keep, *line, *save = NULL;
-	int n = 0, cap = 0, err = send_out(t, e);
+	int n = 0, err = send_out(t, e);
 	size_t len;
 	bool changed;
 
@@ -655,17 +656,10 @@ int target_refresh(struct target *t)
 	changed = !t->mapped || len != t->text_len;
 	keep = text;
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		if (n == cap) {
-			struct target_map *more =
-				realloc(maps, (size_t)(cap ? 2 * cap : 256) * sizeof(*maps));
-
-			if (!more) {
-				free(maps);
-				free(keep);
-				return -ENOMEM;
-			}
-			maps = more;
-			cap = cap ? 2 * cap : 256;
+		if (!array_room(maps, n)) {
+			free(maps);
+			free(keep);
+			return -ENOMEM;
 		}
 		if (parse_line(line, &maps[n]))
 			n++;

@@ -10,6 +10,7 @@
 
 #include "../trace/numbers.h"
 #include "../trace/reader.h"
+#include "../util/table/array.h"
 #include "../util/msg.h"
 #include "../util/parse.h"
 #include "source.h"
@@ -141,17 +142,10 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 
 /* Room for the block with this number, counted from 0; blocks without a record that has a place
  * have UINT64_MAX. */
-static int settled_room(struct replay *r, uint64_t block, uint64_t *cap)
+static int settled_room(struct replay *r, uint64_t block, size_t *cap)
 {
-	if (block >= *cap) {
-		uint64_t more = block * 2 + 64,
-			 *settled = realloc(r->settled, more * sizeof(*settled));
-
-		if (!settled)
-			return -ENOMEM;
-		r->settled = settled;
-		*cap = more;
-	}
+	if (!array_fit(r->settled, *cap, block + 1))
+		return -ENOMEM;
 	while (r->nsettled <= block)
 		r->settled[r->nsettled++] = UINT64_MAX;
 	return 0;
@@ -163,7 +157,7 @@ static int scan_places(struct replay *r, struct reader *reader, const volatile i
 {
 	struct reader_stats stats;
 	const struct ct_hdr *rec;
-	uint64_t cap = 0;
+	size_t cap = 0;
 	int n;
 
 	reader_range(reader, r->from_ns, r->to_ns);

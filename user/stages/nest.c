@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "nest.h"
+#include "../util/table/array.h"
 
 #define SLOTS 4096	   /* a power of two; threads that hold records at one time */
 #define PROBES 16	   /* slots that a thread may end up in */
@@ -118,14 +119,8 @@ static int release(struct nest *n, struct held *h)
 	size_t count = 0, at = 0;
 	int err = 0;
 
-	if (h->count > n->order_cap) {
-		const struct kept **order = realloc(n->order, (h->count + 64) * 2 * sizeof(*order));
-
-		if (!order)
-			return -ENOMEM;
-		n->order = order;
-		n->order_cap = (h->count + 64) * 2;
-	}
+	if (!array_fit(n->order, n->order_cap, h->count))
+		return -ENOMEM;
 	while (at < h->len) {
 		const struct kept *k = (const struct kept *)(h->buf + at);
 
@@ -156,18 +151,8 @@ static int hold(struct held *h, const struct event *ev)
 			     .context = ev->context,
 			     .stream = ev->stream };
 
-	if (h->len + size > h->cap) {
-		size_t cap = h->cap ? h->cap * 2 : 4096;
-		char *buf;
-
-		while (h->len + size > cap)
-			cap *= 2;
-		buf = realloc(h->buf, cap);
-		if (!buf)
-			return -ENOMEM;
-		h->buf = buf;
-		h->cap = cap;
-	}
+	if (!array_fit(h->buf, h->cap, h->len + size))
+		return -ENOMEM;
 	if (!h->len)
 		h->since_ns = ev->rec->end_ns;
 	memcpy(h->buf + h->len, &head, KEPT_HEAD);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "pending.h"
+#include "../util/table/array.h"
 
 void pending_begin(struct pending *p)
 {
@@ -11,9 +12,7 @@ void pending_begin(struct pending *p)
 
 	p->before = old.now;
 	p->nbefore = old.nnow;
-	p->cap_before = old.cap_now;
 	p->now = old.before;
-	p->cap_now = old.cap_before;
 	p->nnow = 0;
 }
 
@@ -21,15 +20,8 @@ bool pending_is_new(struct pending *p, const struct ct_call *c)
 {
 	struct pending_call call = { .tid = c->h.tid, .func = c->func, .start_ns = c->h.start_ns };
 
-	if (p->nnow == p->cap_now) {
-		int cap = p->cap_now ? 2 * p->cap_now : 64;
-		struct pending_call *now = realloc(p->now, (size_t)cap * sizeof(*now));
-
-		if (!now)
-			return false;
-		p->now = now;
-		p->cap_now = cap;
-	}
+	if (!array_room(p->now, p->nnow))
+		return false;
 	p->now[p->nnow++] = call;
 	for (int i = 0; i < p->nbefore; i++)
 		if (p->before[i].tid == call.tid && p->before[i].func == call.func &&

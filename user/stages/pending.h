@@ -15,7 +15,7 @@ struct pending_call {
 
 struct pending {
 	struct pending_call *now, *before; /* of this asking, and of the one before */
-	int nnow, nbefore, cap_now, cap_before;
+	int nnow, nbefore;
 };
 
 void pending_begin(struct pending *);

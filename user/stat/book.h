@@ -10,7 +10,7 @@
 #define CT_BOOK_H
 
 #include "../event/muted.h"
-#include "../util/keyed.h"
+#include "../util/table/keyed.h"
 #include "busy.h"
 #include "gauges.h"
 

@@ -5,7 +5,7 @@
 #ifndef CT_EXPOSE_INSIDE_H
 #define CT_EXPOSE_INSIDE_H
 
-#include "../util/keyed.h"
+#include "../util/table/keyed.h"
 #include "expose.h"
 
 #define DEVICES_MAX 64

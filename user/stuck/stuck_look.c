@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* stuck_look.c - see stuck_look.h. */
 #include "stuck_look.h"
+#include "../util/table/array.h"
 #include "../util/now.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ struct inflight {
 
 struct inflights {
 	struct inflight *list;
-	size_t n, cap;
+	size_t n;
 	struct ct_user_stack *stack; /* of the call that comes next */
 };
 
@@ -28,7 +29,7 @@ struct stuck_look {
 	struct source *source;
 	struct stuck_stacks *stacks;
 	struct stuck_row *rows;
-	size_t nrows, cap;
+	size_t nrows;
 	struct stuck_undecided *undecided;
 	size_t nundecided;
 };
@@ -91,15 +92,8 @@ static int on_inflight(void *ctx, const struct ct_hdr *rec)
 	}
 	if (rec->kind != CT_CALL)
 		return 0;
-	if (in->n == in->cap) {
-		size_t cap = in->cap ? 2 * in->cap : 64;
-		struct inflight *more = realloc(in->list, cap * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		in->list = more;
-		in->cap = cap;
-	}
+	if (!array_room(in->list, in->n))
+		return -ENOMEM;
 	in->list[in->n].call = copy_record(rec);
 	if (!in->list[in->n].call)
 		return -ENOMEM;
@@ -134,21 +128,6 @@ static bool began_since(const struct snapshot_thread *t, const struct stuck_call
 }
 
 /* ---- rows ---- */
-
-static struct stuck_row *add_row(struct stuck_look *l)
-{
-	if (l->nrows == l->cap) {
-		size_t cap = l->cap ? 2 * l->cap : 64;
-		struct stuck_row *more = realloc(l->rows, cap * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		l->rows = more;
-		l->cap = cap;
-	}
-	l->rows[l->nrows] = (struct stuck_row){ .call = NULL };
-	return &l->rows[l->nrows++];
-}
 
 static bool is_before(const struct stuck_row *r)
 {
@@ -188,15 +167,12 @@ static int add_undecided(struct stuck_look *l, const struct snapshot_thread *t,
 {
 	const struct stuck_undecided *old =
 		undecided_of(before->undecided, before->nundecided, t->tid);
-	struct stuck_undecided *more;
 
 	if (!row && t->begun_ns)
 		return 0;
-	more = realloc(l->undecided, (l->nundecided + 1) * sizeof(*more));
-	if (!more)
+	if (!array_room(l->undecided, l->nundecided))
 		return -ENOMEM;
-	l->undecided = more;
-	more[l->nundecided++] = (struct stuck_undecided){
+	l->undecided[l->nundecided++] = (struct stuck_undecided){
 		.about = t->process->about,
 		.shown_pid = t->process->pid,
 		.shown_tid = t->shown_tid,
@@ -239,7 +215,7 @@ static int add_before(struct stuck_look *l, const struct snapshot_thread *t,
 		      const struct stuck_call *c, const struct ct_user_stack *stack,
 		      const struct stuck_row *old, uint64_t since_ns, uint64_t now)
 {
-	struct stuck_row *r = add_row(l);
+	struct stuck_row *r = array_add(l->rows, l->nrows);
 	struct ct_call *call;
 
 	if (!r)
@@ -277,7 +253,7 @@ static int add_before(struct stuck_look *l, const struct snapshot_thread *t,
 /* A row of the last look goes on as it was. */
 static int keep_row(struct stuck_look *l, struct stuck_row *old, uint64_t now)
 {
-	struct stuck_row *r = add_row(l);
+	struct stuck_row *r = array_add(l->rows, l->nrows);
 
 	if (!r)
 		return -ENOMEM;
@@ -368,7 +344,7 @@ static int from_store(struct stuck_look *l, const struct snapshot *snap, struct 
 		if (r)
 			free_row(r);
 		else
-			r = add_row(l);
+			r = array_add(l->rows, l->nrows);
 		if (!r)
 			return -ENOMEM;
 		*r = (struct stuck_row){ .call = f->call, .stack = f->stack };
@@ -436,7 +412,7 @@ int stuck_look_now(struct stuck_look *l, struct stuck_row **rows)
 	int err;
 
 	l->rows = NULL;
-	l->nrows = l->cap = 0;
+	l->nrows = 0;
 	l->undecided = NULL;
 	l->nundecided = 0;
 	memset(&snap, 0, sizeof(snap));

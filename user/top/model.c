@@ -7,6 +7,7 @@
 
 #include "../api/traits.h"
 #include "../event/device.h"
+#include "../util/table/array.h"
 #include "../util/text.h"
 #include "../stat/report.h"
 #include "state.h"
@@ -143,21 +144,6 @@ static struct top_proc *proc_find(const struct top_state *s, uint32_t pid, uint3
 	return NULL;
 }
 
-static bool room(void **array, size_t n, size_t *cap, size_t size)
-{
-	size_t more = *cap ? *cap * 2 : 64;
-	void *p;
-
-	if (n < *cap)
-		return true;
-	p = realloc(*array, more * size);
-	if (!p)
-		return false;
-	*array = p;
-	*cap = more;
-	return true;
-}
-
 /* The process, made when it is new. NULL: there is no room. */
 static struct top_proc *proc_get(struct top_state *s, uint32_t pid, uint32_t start)
 {
@@ -169,7 +155,7 @@ static struct top_proc *proc_get(struct top_state *s, uint32_t pid, uint32_t sta
 	if (p || s->nprocs >= PROCS_MAX)
 		return p;
 	p = calloc(1, sizeof(*p));
-	if (!p || !room((void **)&s->procs, s->nprocs, &s->cap_procs, sizeof(struct top_proc *))) {
+	if (!p || !array_room(s->procs, s->nprocs)) {
 		free(p);
 		return NULL;
 	}
@@ -209,8 +195,7 @@ static struct top_entry *entry_get(struct top_state *s, const struct top_entry *
 		s->next = (size_t)(e - s->entries) + 1;
 		return e;
 	}
-	if (s->nentries >= s->max ||
-	    !room((void **)&s->entries, s->nentries, &s->cap_entries, sizeof(*s->entries)))
+	if (s->nentries >= s->max || !array_room(s->entries, s->nentries))
 		return NULL;
 	e = &s->entries[s->nentries++];
 	*e = *want;

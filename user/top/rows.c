@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "state.h"
+#include "../util/table/array.h"
 
 static struct top_row row_of(const struct top_proc *p)
 {
@@ -75,21 +76,15 @@ static struct top_row row_of_entry(const struct top_entry *e, enum top_view view
 static long part_rows(const struct top_state *s, const struct top_query *q, struct top_row **rows)
 {
 	const struct top_entry **parts = NULL;
-	size_t n = 0, cap = 0, out = 0;
+	size_t n = 0, out = 0;
 	struct top_row *more;
 
 	for (size_t i = 0; i < s->nentries; i++) {
 		if (!belongs(&s->entries[i], q))
 			continue;
-		if (n == cap) {
-			const struct top_entry **p = realloc(parts, (cap + 32) * 2 * sizeof(*p));
-
-			if (!p) {
-				free(parts);
-				return -ENOMEM;
-			}
-			parts = p;
-			cap = (cap + 32) * 2;
+		if (!array_room(parts, n)) {
+			free(parts);
+			return -ENOMEM;
 		}
 		parts[n++] = &s->entries[i];
 	}

@@ -40,9 +40,9 @@ struct top_index {
 
 struct top_state {
 	struct top_proc **procs;
-	size_t nprocs, cap_procs;
+	size_t nprocs;
 	struct top_entry *entries;
-	size_t nentries, cap_entries, max;
+	size_t nentries, max;
 	struct top_index by_proc, by_entry;
 	size_t next;		 /* entry: counts come in the same order at each reading */
 	struct top_proc *last;	 /* that a count was of; NULL: none */

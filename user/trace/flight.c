@@ -9,6 +9,7 @@
 #include "encode.h"
 #include "flight.h"
 #include "writer.h"
+#include "../util/table/array.h"
 
 struct kept {
 	struct kept *next;
@@ -88,15 +89,8 @@ void ring_buf_close(struct ring_buf *r)
 
 static int remember(struct ring_buf *r, const struct ct_hdr *h)
 {
-	if (r->now_cap - r->now_len < h->size) {
-		size_t cap = (r->now_cap + h->size) * 2;
-		char *now = realloc(r->now, cap);
-
-		if (!now)
-			return -ENOMEM;
-		r->now = now;
-		r->now_cap = cap;
-	}
+	if (!array_fit(r->now, r->now_cap, r->now_len + h->size))
+		return -ENOMEM;
 	memcpy(r->now + r->now_len, h, h->size);
 	r->now_len += h->size;
 	return 0;

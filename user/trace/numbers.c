@@ -2,7 +2,7 @@
 /* numbers.c - see numbers.h. */
 #include <stdlib.h>
 
-#include "../util/keyed.h"
+#include "../util/table/keyed.h"
 #include "../util/msg.h"
 #include "numbers.h"
 

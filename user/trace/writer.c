@@ -22,6 +22,7 @@
 #include "../util/io/safe_open.h"
 #include "encode.h"
 #include "writer.h"
+#include "../util/table/array.h"
 
 /* a longer file is read without one */
 #define INDEX_MAX (TRACE_BODY_MAX / sizeof(struct trace_index_entry) - 1)
@@ -29,7 +30,7 @@
 struct writer {
 	struct encoder *encoder;
 	struct trace_index_entry *index;
-	size_t nindex, cap;
+	size_t nindex;
 	uint64_t offset, seq;
 	int fd;
 	int error;		  /* -errno of the first failure */
@@ -96,17 +97,9 @@ static void remember(struct writer *w, const struct trace_block *b)
 {
 	if (w->no_index)
 		return;
-	if (w->nindex == w->cap) {
-		size_t cap = w->cap ? w->cap * 2 : 256;
-		struct trace_index_entry *index =
-			cap < 2 * INDEX_MAX ? realloc(w->index, cap * sizeof(*index)) : NULL;
-
-		if (!index) {
-			w->no_index = true;
-			return;
-		}
-		w->index = index;
-		w->cap = cap;
+	if (w->nindex >= INDEX_MAX || !array_room(w->index, w->nindex)) {
+		w->no_index = true;
+		return;
 	}
 	w->index[w->nindex++] = (struct trace_index_entry){
 		.offset = w->offset,

@@ -4,7 +4,7 @@
 #define CT_CHROME_H
 
 #include "../../event/gpus.h"
-#include "../../util/keyed.h"
+#include "../../util/table/keyed.h"
 #include "chrome_device.h"
 #include "../inuse.h"
 #include "../row.h"

@@ -7,6 +7,7 @@
 #include "../../event/gpus.h"
 #include "chrome_device.h"
 #include "../rows/json_fields.h"
+#include "../../util/table/array.h"
 
 #define DEVICES_MAX 4096
 #define NAME_BYTES 128
@@ -48,18 +49,16 @@ static struct device *find(const struct chrome_devices *t, uint32_t pid, uint32_
 int chrome_devices_record(struct chrome_devices *t, const struct event *ev)
 {
 	const struct ct_device *d = (const struct ct_device *)ev->rec;
-	struct device *dev = find(t, d->h.pid, d->id), *devices;
+	struct device *dev = find(t, d->h.pid, d->id);
 
 	if (!d->h.pid)
 		return 0;
 	if (!dev) {
 		if (t->n == DEVICES_MAX)
 			return 0;
-		devices = realloc(t->devices, (t->n + 1) * sizeof(*devices));
-		if (!devices)
+		dev = array_add(t->devices, t->n);
+		if (!dev)
 			return -ENOMEM;
-		t->devices = devices;
-		dev = &devices[t->n++];
 	}
 	memset(dev, 0, sizeof(*dev));
 	memcpy(&dev->d, d, sizeof(*d));

@@ -24,6 +24,7 @@
 #include "../../event/device.h"
 #include "../sink.h"
 #include "../table_text.h"
+#include "../../util/table/array.h"
 
 #define EARLY_MAX (1 << 20) /* bytes of lines kept back */
 
@@ -73,15 +74,9 @@ static bool keep(struct cupti *c, struct out *o, const char *line, size_t n)
 		write_early(c, o);
 		return false;
 	}
-	if (c->len + n > c->cap) {
-		char *more = realloc(c->early, (c->len + n) * 2);
-
-		if (!more) {
-			write_early(c, o);
-			return false;
-		}
-		c->early = more;
-		c->cap = (c->len + n) * 2;
+	if (!array_fit(c->early, c->cap, c->len + n)) {
+		write_early(c, o);
+		return false;
 	}
 	memcpy(c->early + c->len, line, n);
 	c->len += n;

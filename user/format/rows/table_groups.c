@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* table_groups.c - see table_groups.h. */
 #include "table_groups.h"
+#include "../../util/table/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,12 +13,12 @@
 struct group {
 	struct text key, row, below;
 	uint32_t *tids;
-	size_t n, cap;
+	size_t n;
 };
 
 struct table_groups {
 	struct group *groups;
-	size_t n, cap;
+	size_t n;
 };
 
 struct table_groups *table_groups_open(void)
@@ -45,20 +46,6 @@ void table_groups_close(struct table_groups *g)
 	free(g);
 }
 
-/* Room for one more of an array of n; returns where it is now, or NULL. */
-static void *grow(void *array, size_t n, size_t *cap, size_t size)
-{
-	size_t want = *cap ? *cap * 2 : 16;
-	void *more;
-
-	if (n < *cap)
-		return array;
-	more = realloc(array, want * size);
-	if (more)
-		*cap = want;
-	return more;
-}
-
 static struct group *find(struct table_groups *g, const struct text *key)
 {
 	for (size_t i = 0; i < g->n; i++)
@@ -71,13 +58,12 @@ static struct group *find(struct table_groups *g, const struct text *key)
 static struct group *make(struct table_groups *g, const struct text *key, struct text *row,
 			  struct text *below)
 {
-	struct group *groups = grow(g->groups, g->n, &g->cap, sizeof(*groups)), *one;
+	struct group *one = array_add(g->groups, g->n);
 
-	if (!groups)
+	if (!one)
 		return NULL;
-	g->groups = groups;
-	one = &groups[g->n++];
-	*one = (struct group){ .row = *row, .below = *below };
+	one->row = *row;
+	one->below = *below;
 	*row = *below = (struct text){ NULL };
 	text_mem(&one->key, key->s, key->len);
 	return one;
@@ -87,15 +73,12 @@ int table_groups_add(struct table_groups *g, const struct text *key, uint32_t ti
 		     struct text *below)
 {
 	struct group *one = find(g, key);
-	uint32_t *tids;
 
 	if (!one)
 		one = make(g, key, row, below);
-	tids = one ? grow(one->tids, one->n, &one->cap, sizeof(*tids)) : NULL;
-	if (!tids)
+	if (!one || !array_room(one->tids, one->n))
 		return -ENOMEM;
-	one->tids = tids;
-	tids[one->n++] = tid;
+	one->tids[one->n++] = tid;
 	return one->key.bad || one->row.bad || one->below.bad ? -ENOMEM : 0;
 }
 

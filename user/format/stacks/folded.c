@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "fold.h"
+#include "../../util/table/array.h"
 
 static int folded_open(struct sink *s, const struct sink_opts *opts)
 {
@@ -31,7 +32,8 @@ static int folded_event(struct sink *s, const struct event *ev)
 /* All lines. The text of the way to the node is kept: each frame adds to that of its parent. */
 static int print(const struct fold *f, struct out *out)
 {
-	uint32_t depth = 0, at = 0, cap = 0;
+	uint32_t depth = 0, at = 0;
+	size_t cap = 0;
 	struct text way = { 0 };
 	size_t *ends = NULL; /* by depth: where the text of that frame ends */
 	int err = 0;
@@ -40,17 +42,11 @@ static int print(const struct fold *f, struct out *out)
 		const struct fold_name n = fold_name(f, f->nodes[at].name);
 		uint64_t weight = fold_weight(f, &f->nodes[at]);
 
-		if (depth >= cap) {
-			size_t *more = realloc(ends, (depth + 64) * sizeof(*ends));
-
-			if (!more) {
-				err = -ENOMEM;
-				break;
-			}
-			ends = more;
-			cap = depth + 64;
-			ends[0] = 0;
+		if (!array_fit(ends, cap, depth + 1)) {
+			err = -ENOMEM;
+			break;
 		}
+		ends[0] = 0;
 		way.len = ends[depth - 1];
 		if (depth > 1)
 			text_str(&way, ";");

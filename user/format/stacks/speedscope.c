@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/strings.h"
 #include "../about.h"
@@ -36,7 +37,7 @@ struct speedscope {
 	struct fold *fold;
 	bool stacks; /* one was seen: spans are not kept any more */
 	struct span *spans;
-	uint32_t nspans, cap;
+	uint32_t nspans;
 	uint64_t left_out; /* spans for which there was no room */
 	struct tracks tracks;
 	struct strings names;
@@ -67,7 +68,7 @@ static void drop_spans(struct speedscope *s)
 {
 	free(s->spans);
 	s->spans = NULL;
-	s->nspans = s->cap = 0;
+	s->nspans = 0;
 	s->left_out = 0;
 	s->stacks = true;
 }
@@ -80,16 +81,8 @@ static void keep_span(struct speedscope *s, const struct sink_opts *o, const str
 	about_name(&s->text, o, ev);
 	span.track = tracks_find(&s->tracks, ev);
 	span.name = s->text.bad ? STRINGS_NONE : strings_add(&s->names, s->text.s, s->text.len);
-	if (s->nspans == s->cap && s->cap < SPANS_MAX) {
-		uint32_t cap = s->cap ? s->cap * 2 : 4096;
-		struct span *spans = realloc(s->spans, cap * sizeof(*spans));
-
-		if (spans) {
-			s->spans = spans;
-			s->cap = cap;
-		}
-	}
-	if (span.track == TRACKS_NONE || span.name == STRINGS_NONE || s->nspans == s->cap)
+	if (span.track == TRACKS_NONE || span.name == STRINGS_NONE || s->nspans >= SPANS_MAX ||
+	    !array_room(s->spans, s->nspans))
 		s->left_out++;
 	else
 		s->spans[s->nspans++] = span;

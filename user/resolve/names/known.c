@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "known.h"
@@ -181,7 +182,6 @@ static uint64_t hash_maps(const struct target_map *maps, int n)
 static void add_module(struct known *k, struct proc *p, struct target *t,
 		       const struct target_map *m)
 {
-	struct module *more;
 	struct file *f;
 	uint64_t bias;
 
@@ -193,10 +193,8 @@ static void add_module(struct known *k, struct proc *p, struct target *t,
 	for (int i = 0; i < p->nmodules; i++)
 		if (p->modules[i].file == f && p->modules[i].bias == bias)
 			return; /* code in two segments, or a mapping that was split */
-	more = realloc(p->modules, (size_t)(p->nmodules + 1) * sizeof(*more));
-	if (!more)
+	if (!array_room(p->modules, p->nmodules))
 		return;
-	p->modules = more;
 	p->modules[p->nmodules++] =
 		(struct module){ .file = f, .dev = m->dev, .ino = m->ino, .bias = bias };
 	f->refs++;

@@ -15,6 +15,7 @@
 #include "known_code.h"
 #include "known_elf.h"
 #include "stub.h"
+#include "../../util/table/array.h"
 
 /* Bounds; what is beyond them has no names. */
 #define MAX_FUNCS (2u << 20)
@@ -137,32 +138,17 @@ bool known_elf_bias(const struct known_elf *e, const struct target_map *map, uin
 
 struct build {
 	struct known_elf *e;
-	uint32_t cap_funcs, cap_vars, cap_stubs;
 	uint64_t bytes;
 	char name[CT_NAME_MAX];
 };
 
 /* Room for one more element. */
-static int grow(void *array, uint32_t n, uint32_t *cap, size_t size, uint32_t max)
-{
-	void *more;
-
-	if (n < *cap)
-		return 0;
-	if (n >= max)
-		return -E2BIG;
-	more = realloc(*(void **)array, (size_t)(*cap ? 2 * *cap : 1024) * size);
-	if (!more)
-		return -ENOMEM;
-	*(void **)array = more;
-	*cap = *cap ? 2 * *cap : 1024;
-	return 0;
-}
+#define room_for(array, n, max) ((n) >= (max) ? -E2BIG : array_room(array, n) ? 0 : -ENOMEM)
 
 static int add_stub(struct build *b, size_t len)
 {
 	struct known_elf *e = b->e;
-	int err = grow(&e->stubs, e->nstubs, &b->cap_stubs, sizeof(*e->stubs), MAX_STUBS);
+	int err = room_for(e->stubs, e->nstubs, MAX_STUBS);
 
 	if (!err)
 		e->stubs[e->nstubs++] = hash_of(b->name, len);
@@ -182,7 +168,7 @@ static int on_object(struct build *b, const struct elf_sym *sym, size_t len)
 	}
 	if (sym->value & 7)
 		return 0;
-	err = grow(&e->vars, e->nvars, &b->cap_vars, sizeof(*e->vars), MAX_HANDLES);
+	err = room_for(e->vars, e->nvars, MAX_HANDLES);
 	if (err)
 		return err;
 	e->vars[e->nvars++] = (struct var){ sym->value, hash_of(sym->name, len), sym->name_at };
@@ -212,7 +198,7 @@ static int on_symbol(void *ctx, const struct elf_sym *sym)
 	n = stub_plain(sym->name, len, b->name, sizeof(b->name));
 	if (!n)
 		return 0;
-	err = grow(&e->funcs, e->nfuncs, &b->cap_funcs, sizeof(*e->funcs), MAX_FUNCS);
+	err = room_for(e->funcs, e->nfuncs, MAX_FUNCS);
 	if (!err)
 		e->funcs[e->nfuncs++] =
 			(struct func){ sym->value, hash_of(b->name, n), sym->name_at };

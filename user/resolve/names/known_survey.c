@@ -7,6 +7,7 @@
 
 #include "known.h"
 #include "known_driver.h"
+#include "../../util/table/array.h"
 
 #define MAX_FILES 1024
 
@@ -22,13 +23,11 @@ static int survey_file(struct known_survey *s, struct target *t, const struct ta
 		known_elf_close(e);
 		return 0;
 	}
-	more = realloc(s->files, (size_t)(s->nfiles + 1) * sizeof(*more));
-	if (!more) {
+	if (!array_room(s->files, s->nfiles)) {
 		known_elf_close(e);
 		return -ENOMEM;
 	}
-	s->files = more;
-	more += s->nfiles;
+	more = &s->files[s->nfiles];
 	*more = (struct known_file){ .path = strdup(m->path), .index_err = known_elf_index(e) };
 	known_elf_facts(e, &more->facts);
 	more->kernels = known_elf_kernels(e, NULL, 0);

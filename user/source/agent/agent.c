@@ -21,6 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "agent.h"
@@ -330,7 +331,7 @@ static bool make_room(struct agent_source *a, pid_t pid, bool neighbour)
 
 static int add_peer(struct agent_source *a, int fd, const struct agent_peer_who *who)
 {
-	struct agent_peer **more, *p;
+	struct agent_peer *p;
 	int err;
 
 	if (!make_room(a, who->pid, who->neighbour)) {
@@ -340,13 +341,9 @@ static int add_peer(struct agent_source *a, int fd, const struct agent_peer_who 
 		close(fd);
 		return -EMFILE;
 	}
-	if (!(a->npeers & (a->npeers - 1))) {
-		more = realloc(a->peers, (size_t)(a->npeers ? a->npeers * 2 : 1) * sizeof(*more));
-		if (!more) {
-			close(fd);
-			return -ENOMEM;
-		}
-		a->peers = more;
+	if (!array_room(a->peers, a->npeers)) {
+		close(fd);
+		return -ENOMEM;
 	}
 	p = agent_peer_open(fd, who, a->plan, a->calls);
 	err = p ? add_fd(a, agent_peer_fd(p)) : -ENOMEM;

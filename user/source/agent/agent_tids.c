@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../util/table/array.h"
 #include "../../util/now.h"
 #include "agent_tids.h"
 #include "../host.h"
@@ -94,14 +95,8 @@ static void look(struct agent_tids *t)
 
 		if (tid <= 0)
 			continue;
-		if (!(t->n & (t->n - 1))) {
-			struct pair *more =
-				realloc(t->pairs, (t->n ? t->n * 2 : 1) * sizeof(*more));
-
-			if (!more)
-				break;
-			t->pairs = more;
-		}
+		if (!array_room(t->pairs, t->n))
+			break;
 		t->pairs[t->n].ours = (uint32_t)tid;
 		t->pairs[t->n].inner = innermost(tid, &levels);
 		t->n += t->pairs[t->n].inner != 0;

@@ -12,7 +12,7 @@
 #include <bpf/bpf.h>
 
 #include "../../event/muted.h"
-#include "../../util/keyed.h"
+#include "../../util/table/keyed.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "bpf_inside.h"

@@ -7,6 +7,7 @@
  * run: its stack was read in peace. The next round takes samples of those of whom that is not
  * certain, and so on in turns.
  */
+#include "../../util/table/array.h"
 #include "../../util/now.h"
 #include "snapshot.h"
 
@@ -30,32 +31,15 @@ struct work {
 	struct target **targets; /* by process; NULL: not to be had */
 	uint8_t *stack;		 /* STACK_MAX bytes */
 	uint32_t *done;		 /* tids that are through */
-	size_t ndone, done_cap;
-	size_t threads_cap;
+	size_t ndone;
 	uint64_t stacks, sampled_ns;
 };
-
-static int grow(void *array, size_t n, size_t *cap, size_t size)
-{
-	size_t want = *cap ? *cap * 2 : 64;
-	void *more;
-
-	if (n < *cap)
-		return 0;
-	more = realloc(*(void **)array, want * size);
-	if (!more)
-		return -ENOMEM;
-	*(void **)array = more;
-	*cap = want;
-	return 0;
-}
 
 /* ---- which processes, and where their CUDA is ---- */
 
 struct gather {
 	struct snapshot *snap;
 	const struct snapshot_from *from;
-	size_t procs_cap;
 };
 
 static int by_address(const void *a, const void *b)
@@ -69,13 +53,11 @@ static int by_address(const void *a, const void *b)
 static int add_funcs(struct snapshot_process *p, const struct probe_file *f, const struct ct_vma *v)
 {
 	uint64_t offset = v->pgoff << 12, len = v->end - v->start;
-	struct snapshot_range *code = realloc(p->code, (p->ncode + 1) * sizeof(*code));
 	struct snapshot_func *funcs;
 
-	if (!code)
+	if (!array_room(p->code, p->ncode))
 		return -ENOMEM;
-	p->code = code;
-	code[p->ncode++] = (struct snapshot_range){ v->start, v->end };
+	p->code[p->ncode++] = (struct snapshot_range){ v->start, v->end };
 	funcs = realloc(p->funcs, (p->nfuncs + (size_t)f->scan.nprobes + 1) * sizeof(*funcs));
 	if (!funcs)
 		return -ENOMEM;
@@ -103,7 +85,7 @@ static struct snapshot_process *process_of(struct gather *g, pid_t pid)
 	for (size_t i = s->nprocs; i-- > 0;)
 		if (s->procs[i].pid == pid)
 			return &s->procs[i];
-	if (grow(&s->procs, s->nprocs, &g->procs_cap, sizeof(*s->procs)))
+	if (!array_room(s->procs, s->nprocs))
 		return NULL;
 	s->procs[s->nprocs] = (struct snapshot_process){ .pid = pid };
 	return &s->procs[s->nprocs++];
@@ -175,7 +157,7 @@ static int keep(struct work *w, const struct snapshot_thread *t)
 {
 	struct snapshot *s = w->snap;
 
-	if (grow(&s->threads, s->nthreads, &w->threads_cap, sizeof(*s->threads)))
+	if (!array_room(s->threads, s->nthreads))
 		return -ENOMEM;
 	s->threads[s->nthreads++] = *t;
 	w->stacks += t->len;
@@ -185,7 +167,7 @@ static int keep(struct work *w, const struct snapshot_thread *t)
 /* Keeps what was found out about a thread, if it matters. Takes t->stack over. */
 static int finish(struct work *w, struct snapshot_thread *t)
 {
-	if (grow(&w->done, w->ndone, &w->done_cap, sizeof(*w->done)))
+	if (!array_room(w->done, w->ndone))
 		goto no_memory;
 	w->done[w->ndone++] = t->tid;
 	if (!concerns(t)) {
@@ -353,7 +335,7 @@ static int confirm(struct work *w, struct snapshot_thread *read, size_t nread)
 static int look(struct work *w, int round)
 {
 	struct snapshot_thread *read = NULL;
-	size_t nread = 0, cap = 0;
+	size_t nread = 0;
 	struct ct_thread *rows = NULL;
 	ssize_t n = read_threads(w, &rows);
 	int err = n < 0 ? (int)n : 0, todo = 0;
@@ -380,7 +362,7 @@ static int look(struct work *w, int round)
 			take_regs(&t, r);
 			read_stack(w, &t, w->targets[p - w->snap->procs]);
 		}
-		err = grow(&read, nread, &cap, sizeof(*read));
+		err = array_room(read, nread) ? 0 : -ENOMEM;
 		if (err)
 			free(t.stack);
 		else

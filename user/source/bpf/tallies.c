@@ -9,6 +9,7 @@
 
 #include <bpf/bpf.h>
 
+#include "../../util/table/array.h"
 #include "../../util/now.h"
 #include "../muted/sampler.h"
 #include "tallies.h"
@@ -33,7 +34,7 @@ struct tallies {
 	bool sizes, memory, timed;
 	uint64_t since_ns;
 	struct ended *ended;
-	size_t nended, cap_ended;
+	size_t nended;
 	bool unsure; /* some that have ended may not be among these */
 	tallies_tasks_fn tasks;
 	void *tasks_ctx;
@@ -45,18 +46,18 @@ struct tallies {
 	/* to take away after a reading */
 	struct gone_entries {
 		uint32_t *places;
-		size_t n, cap;
+		size_t n;
 	} gone;
 	struct gone_sizes {
 		struct ct_tally_key *keys;
-		size_t n, cap;
+		size_t n;
 	} gone_sizes;
 	/* CT_HIST_BY_FUNCTION: functions that the reading found */
 	uint64_t counted[CT_MAX_FUNCS / 64];
 	struct leaver {
 		uint32_t tgid, start;
 	} * leavers; /* ended processes that took memory: what they held is forgotten by and by */
-	size_t nleavers, cap_leavers;
+	size_t nleavers;
 	uint64_t forgot_ns;
 	/* allocations that found no room, in this reading and when there was a look last */
 	uint64_t crowded, was_crowded;
@@ -140,18 +141,9 @@ void tallies_sweep(struct tallies *t, tallies_tasks_fn tasks, void *ctx)
 
 void tallies_ended(struct tallies *t, uint32_t pid, uint64_t at_ns)
 {
-	struct ended *more;
-
-	if (t->nended == t->cap_ended) {
-		more = t->cap_ended < ENDED_MAX
-			       ? realloc(t->ended, (t->cap_ended + 64) * 2 * sizeof(*more))
-			       : NULL;
-		if (!more) {
-			t->unsure = true;
-			return;
-		}
-		t->ended = more;
-		t->cap_ended = (t->cap_ended + 64) * 2;
+	if (t->nended >= ENDED_MAX || !array_room(t->ended, t->nended)) {
+		t->unsure = true;
+		return;
 	}
 	t->ended[t->nended++] =
 		(struct ended){ pid, false,
@@ -253,21 +245,7 @@ static bool has_ended(const struct tallies *t, const struct ct_tally_key *key)
 }
 
 /* Room for one more; what is not remembered stays in the map, until a sweep. */
-static bool room_for_gone(struct tallies *t, void **list, size_t n, size_t *cap, size_t size)
-{
-	void *more;
-
-	if (n < *cap)
-		return true;
-	more = realloc(*list, (*cap + 64) * 2 * size);
-	if (!more) {
-		t->unsure = true;
-		return false;
-	}
-	*list = more;
-	*cap = (*cap + 64) * 2;
-	return true;
-}
+#define room_for_gone(t, list, n) (array_room(list, n) || !((t)->unsure = true))
 
 static void forget_gone(struct tallies *t)
 {
@@ -307,19 +285,12 @@ static int by_leaver(const void *a, const void *b)
 
 static void remember_leaver(struct tallies *t, const struct ct_tally_key *key)
 {
-	struct leaver *more, *last = t->nleavers ? &t->leavers[t->nleavers - 1] : NULL;
+	struct leaver *last = t->nleavers ? &t->leavers[t->nleavers - 1] : NULL;
 
 	if (last && last->tgid == key->tgid && last->start == key->start)
 		return;
-	if (t->nleavers == t->cap_leavers) {
-		more = t->cap_leavers < ENDED_MAX
-			       ? realloc(t->leavers, (t->cap_leavers + 64) * 2 * sizeof(*more))
-			       : NULL;
-		if (!more)
-			return; /* what it held stays in the map */
-		t->leavers = more;
-		t->cap_leavers = (t->cap_leavers + 64) * 2;
-	}
+	if (t->nleavers >= ENDED_MAX || !array_room(t->leavers, t->nleavers))
+		return; /* what it held stays in the map */
 	t->leavers[t->nleavers++] = (struct leaver){ key->tgid, key->start };
 }
 
@@ -327,10 +298,10 @@ static void remember_leaver(struct tallies *t, const struct ct_tally_key *key)
  * and has room. Their numbers do not come again with the same start. */
 static void forget_held(struct tallies *t, uint64_t now)
 {
-	struct ct_held_key keys[BATCH], *gone = NULL, *more;
+	struct ct_held_key keys[BATCH], *gone = NULL;
 	uint64_t bytes[BATCH];
 	uint32_t in = 0, out = 0, n;
-	size_t ngone = 0, cap = 0;
+	size_t ngone = 0;
 	bool first = true;
 	int err;
 
@@ -351,13 +322,8 @@ static void forget_held(struct tallies *t, uint64_t now)
 
 			if (!bsearch(&whose, t->leavers, t->nleavers, sizeof(whose), by_leaver))
 				continue;
-			if (ngone == cap) {
-				more = realloc(gone, (cap + 64) * 2 * sizeof(*gone));
-				if (!more)
-					break;
-				gone = more;
-				cap = (cap + 64) * 2;
-			}
+			if (!array_room(gone, ngone))
+				break;
 			gone[ngone++] = keys[i];
 		}
 		in = out;
@@ -422,8 +388,7 @@ static int emit_sums(struct tallies *t, uint32_t at, uint64_t now, emit_fn emit,
 		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
 	}
 	if (rec.t.h.flags & CT_F_LAST) {
-		if (room_for_gone(t, (void **)&t->gone.places, t->gone.n, &t->gone.cap,
-				  sizeof(*t->gone.places)))
+		if (room_for_gone(t, t->gone.places, t->gone.n))
 			t->gone.places[t->gone.n++] = at;
 		if (memory > 0)
 			remember_leaver(t, &key);
@@ -469,9 +434,7 @@ static int emit_size(struct tallies *t, const struct ct_tally_key *key, const st
 	rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(s->n) + sizeof(s->n) % 8);
 	memset(rec.room + sizeof(rec.t), 0, sizeof(s->n) + 8);
 	memcpy(rec.room + sizeof(rec.t), s->n, sizeof(s->n));
-	if (rec.t.h.flags & CT_F_LAST &&
-	    room_for_gone(t, (void **)&t->gone_sizes.keys, t->gone_sizes.n, &t->gone_sizes.cap,
-			  sizeof(*key)))
+	if (rec.t.h.flags & CT_F_LAST && room_for_gone(t, t->gone_sizes.keys, t->gone_sizes.n))
 		t->gone_sizes.keys[t->gone_sizes.n++] = *key;
 	return emit(ctx, &rec.t.h);
 }

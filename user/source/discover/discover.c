@@ -20,6 +20,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "files.h"
@@ -81,7 +82,7 @@ struct discover {
 	bool whole; /* the whole machine: neither pids nor a command were given */
 
 	pid_t *pids; /* sorted; the processes to watch unless `whole` */
-	int npids, pids_cap;
+	int npids;
 	/* processes that mapped something and were not ours then: discover_add_pid() may follow */
 	pid_t strays[STRAYS];
 	unsigned nstrays;
@@ -91,7 +92,7 @@ struct discover {
 	struct watch *watch;
 	int timer_fd;		 /* instead of watch */
 	struct pending *pending; /* what the kernel has told since... */
-	size_t npending, pending_cap;
+	size_t npending;
 	struct pending *batch; /* ...these were taken, whose processes are being scanned */
 	size_t nbatch;
 	bool lost;			/* some mappings it did not tell */
@@ -289,7 +290,7 @@ static void on_map(void *ctx, const struct watch_map *m)
 		d->strays[d->nstrays++ % STRAYS] = m->pid;
 		return;
 	}
-	if (files_grow(&d->pending, d->npending, &d->pending_cap, sizeof(*d->pending)))
+	if (!array_room(d->pending, d->npending))
 		return;
 	d->pending[d->npending++] = (struct pending){ .pid = m->pid,
 						      .addr = m->addr,
@@ -454,7 +455,7 @@ static int scan_pending(struct discover *d)
 	d->batch = d->pending;
 	d->nbatch = d->npending;
 	d->pending = NULL;
-	d->npending = d->pending_cap = 0;
+	d->npending = 0;
 	qsort(d->batch, d->nbatch, sizeof(*d->batch), by_pid);
 	for (size_t i = 0; i < d->nbatch; i++)
 		processes += !i || d->batch[i].pid != d->batch[i - 1].pid;
@@ -697,17 +698,15 @@ static void forget_dead(struct discover *d)
 
 static int insert_pid(struct discover *d, pid_t pid)
 {
-	size_t cap = d->pids_cap;
 	int i;
 
 	if (is_watched(d, pid))
 		return 0;
-	if (d->npids == d->pids_cap)
+	if (array_full(d->npids))
 		forget_dead(d);
 	i = d->npids;
-	if (files_grow(&d->pids, d->npids, &cap, sizeof(*d->pids)))
+	if (!array_room(d->pids, d->npids))
 		return -ENOMEM;
-	d->pids_cap = cap;
 	for (; i > 0 && d->pids[i - 1] > pid; i--)
 		d->pids[i] = d->pids[i - 1];
 	d->pids[i] = pid;

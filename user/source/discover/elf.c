@@ -20,6 +20,7 @@
 #include "../../api/api.h"
 #include "../../proc/elf_read.h"
 #include "../plan.h"
+#include "../../util/table/array.h"
 
 #define MAX_FOUND 65536 /* definitions of one file: CUDA's own have fewer than a thousand */
 
@@ -34,7 +35,7 @@ struct scan {
 	const struct elf_file *file;
 	struct elf_scan *out;
 	struct found *found;
-	size_t nfound, cap;
+	size_t nfound;
 	char *names;
 	size_t names_len, names_cap;
 	int symbols_version[API_DOMAIN_END];
@@ -91,24 +92,9 @@ static int keep(struct scan *s, uint64_t offset, uint64_t size, const char *name
 
 	if (s->nfound == MAX_FOUND)
 		return -EBADMSG;
-	if (s->nfound == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 512;
-		struct found *more = realloc(s->found, cap * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		s->found = more;
-		s->cap = cap;
-	}
-	if (s->names_len + len > s->names_cap) {
-		size_t cap = (s->names_len + len) * 2;
-		char *more = realloc(s->names, cap);
-
-		if (!more)
-			return -ENOMEM;
-		s->names = more;
-		s->names_cap = cap;
-	}
+	if (!array_room(s->found, s->nfound) ||
+	    !array_fit(s->names, s->names_cap, s->names_len + len))
+		return -ENOMEM;
 	memcpy(s->names + s->names_len, name, len);
 	s->found[s->nfound++] = (struct found){
 		.offset = offset,

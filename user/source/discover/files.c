@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "rewrites.h"
@@ -40,21 +41,6 @@ struct candidate {
 	bool likely;
 	char *path;
 };
-
-int files_grow(void *array, size_t n, size_t *cap, size_t size)
-{
-	void *more;
-	size_t want = *cap ? *cap * 2 : 64;
-
-	if (n < *cap)
-		return 0;
-	more = realloc(*(void **)array, want * size);
-	if (!more)
-		return -ENOMEM;
-	*(void **)array = more;
-	*cap = want;
-	return 0;
-}
 
 /* ---- one file ---- */
 
@@ -79,7 +65,7 @@ static int remember(struct files *f, const struct ct_vma *vma, int fd, const cha
 	char name[PATH_MAX];
 	struct candidate c = { .vma = *vma, .fd = fd };
 
-	if (files_grow(&f->cands, f->ncands, &f->cands_cap, sizeof(*f->cands)))
+	if (!array_room(f->cands, f->ncands))
 		return -ENOMEM;
 	if (!path) {
 		maps_name(vma, name, sizeof(name));
@@ -192,15 +178,13 @@ static void forget(struct probe_file *p)
 static struct probe_file *make_file(struct files *f, struct candidate *c, const struct verdict *v,
 				    struct elf_scan *scan)
 {
-	struct probe_file *p = calloc(1, sizeof(*p)), **more;
+	struct probe_file *p = calloc(1, sizeof(*p));
 	struct stat st;
 
-	more = p ? realloc(f->list, (f->n + 1) * sizeof(*more)) : NULL;
-	if (!more) {
+	if (!p || !array_room(f->list, f->n)) {
 		free(p);
 		return NULL;
 	}
-	f->list = more;
 	*p = (struct probe_file){ .dev = c->vma.dev,
 				  .ino = c->vma.ino,
 				  .fd = c->fd,

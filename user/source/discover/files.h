@@ -42,7 +42,7 @@ struct files {
 	pid_t uid_pid; /* whose uid was asked for last, in this round */
 	uint32_t uid, uid_round;
 	struct candidate *cands;
-	size_t ncands, cands_cap;
+	size_t ncands;
 };
 
 /* Looks at the files that a process (0: every process) has mapped. Returns 0 or -errno. */
@@ -110,8 +110,5 @@ bool files_lost(const struct files *);
 void files_sweep(struct files *);
 int files_sweep_vma(void *ctx, const struct ct_vma *); /* ctx: the struct files */
 int files_swept(struct files *);
-
-/* Makes room for one more element in an array. */
-int files_grow(void *array, size_t n, size_t *cap, size_t size);
 
 #endif

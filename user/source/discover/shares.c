@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "files.h"
+#include "../../util/table/array.h"
 
 static struct share *find(const struct shares *s, uint32_t uid)
 {
@@ -30,7 +31,7 @@ int shares_take(struct shares *s, uint32_t uid, unsigned want)
 	struct share *u = find(s, uid);
 
 	if (!u) {
-		if (files_grow(&s->users, s->n, &s->cap, sizeof(*s->users)))
+		if (!array_room(s->users, s->n))
 			return -ENOMEM;
 		u = &s->users[s->n++];
 		*u = (struct share){ .uid = uid };

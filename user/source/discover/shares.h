@@ -20,7 +20,7 @@ struct share {
 
 struct shares {
 	struct share *users;
-	size_t n, cap;
+	size_t n;
 	unsigned used, limit; /* of all; limit 0: there is none */
 };
 

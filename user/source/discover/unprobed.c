@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unprobed.c - see unprobed.h. */
 #include "unprobed.h"
+#include "../../util/table/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -140,11 +141,8 @@ bool unprobed_waits(const struct unprobed *u, uint64_t number)
 
 void unprobed_probed(struct unprobed *u, uint64_t real_dev, uint64_t real_ino, uint64_t at_ns)
 {
-	struct probed *more = realloc(u->probed, (u->nprobed + 1) * sizeof(*more));
-
-	if (more) {
-		u->probed = more;
-		more[u->nprobed++] = (struct probed){ real_dev, real_ino, at_ns };
+	if (array_room(u->probed, u->nprobed)) {
+		u->probed[u->nprobed++] = (struct probed){ real_dev, real_ino, at_ns };
 		u->last_probed_ns = at_ns;
 	}
 	for (int i = 0; i < WAITING; i++) {

@@ -11,6 +11,7 @@
 
 #include "../../proc/elf_read.h"
 #include "inject_code.h"
+#include "../../util/table/array.h"
 
 #define CODE_MAX (16u << 20) /* bytes of libc's code that are searched */
 #define ENTRY_BYTES 128
@@ -103,15 +104,9 @@ static int by_start(const void *a, const void *b)
 
 static int add(struct range **list, size_t *n, uint64_t start, uint64_t end, enum inject_kind kind)
 {
-	struct range *more = *list;
-
-	if (!(*n & (*n - 1))) {
-		more = realloc(*list, (*n ? 2 * *n : 1) * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		*list = more;
-	}
-	more[(*n)++] = (struct range){ .start = start, .end = end, .kind = kind };
+	if (!array_room(*list, *n))
+		return -ENOMEM;
+	(*list)[(*n)++] = (struct range){ .start = start, .end = end, .kind = kind };
 	return 0;
 }
 

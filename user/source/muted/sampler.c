@@ -18,7 +18,7 @@
 
 #include <bpf/bpf.h>
 
-#include "../../util/keyed.h"
+#include "../../util/table/keyed.h"
 #include "../../util/now.h"
 #include "estimator.h"
 #include "sampler.h"

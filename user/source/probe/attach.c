@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../../api/api.h"
+#include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "links.h"
 
@@ -70,17 +71,6 @@ int attach_open(struct attach **out, enum attach_kind kind, const struct attach_
 	return 0;
 }
 
-static struct file_set *add_set(struct attach_file *af)
-{
-	struct file_set *sets = realloc(af->sets, (af->nsets + 1) * sizeof(*sets));
-
-	if (!sets)
-		return NULL;
-	af->sets = sets;
-	memset(&sets[af->nsets], 0, sizeof(*sets));
-	return &sets[af->nsets++];
-}
-
 struct group {
 	struct attach *a;
 	struct attach_file *af;
@@ -111,7 +101,7 @@ static int attach_range(struct group *g, struct elf_probe *probes, int n)
 		return 0;
 	err = links_make(g->kind, &g->a->progs, &t, &links, &bad);
 	if (!err) {
-		set = add_set(g->af);
+		set = array_add(g->af->sets, g->af->nsets);
 		if (!set) {
 			links_close(&links);
 			return -ENOMEM;
@@ -218,29 +208,23 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 
 static int remember_pid(struct attach_file *af, pid_t pid)
 {
-	pid_t *pids = realloc(af->pids, (af->npids + 1) * sizeof(*pids));
-
-	if (!pids)
+	if (!array_room(af->pids, af->npids))
 		return -ENOMEM;
-	af->pids = pids;
 	af->pids[af->npids++] = pid;
 	return 0;
 }
 
 int attach_file(struct attach *a, struct probe_file *f, pid_t pid)
 {
-	struct probe_file **files;
 	int group, err = 0;
 
 	if (!f->attach) {
-		files = realloc(a->files, (a->nfiles + 1) * sizeof(*files));
-		if (!files)
+		if (!array_room(a->files, a->nfiles))
 			return -ENOMEM;
-		a->files = files;
 		f->attach = calloc(1, sizeof(struct attach_file));
 		if (!f->attach)
 			return -ENOMEM;
-		files[a->nfiles++] = f;
+		a->files[a->nfiles++] = f;
 	}
 	err = remember_pid(f->attach, pid);
 	for (group = 0; group < 4 && !err; group++)

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "types.h"
+#include "../types.h"
 
 struct keyed {
 	char *items; /* n of them; they move when one is added or removed */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_table.c - the tables of user/util/table. */
+#include "../../user/util/table/array.h"
+#include "../../user/util/table/keyed.h"
+#include "unit.h"
+
+struct item {
+	uint32_t a, b;
+};
+
+static void test_array(void)
+{
+	struct item *items = NULL, *i;
+	uint16_t *shorts = NULL;
+	size_t room = 0, had;
+	uint32_t n = 0;
+	int few = 0;
+	bool good = true;
+
+	CHECK(array_full(0) && !array_full(1) && !array_full(7) && array_full(8));
+	CHECK(!array_full(9) && array_full(16) && !array_full(24));
+	for (uint32_t k = 0; k < 1000; k++) {
+		i = array_add(items, n);
+		good &= i && i == &items[k] && !i->a && !i->b;
+		if (i)
+			*i = (struct item){ k, ~k };
+	}
+	for (uint32_t k = 0; k < n; k++)
+		good &= items[k].a == k && items[k].b == ~k;
+	CHECK(good && n == 1000);
+	/* it may lose items at its end, and get others */
+	for (n = 5; n < 70; n++) {
+		if (!array_room(items, n))
+			break;
+		items[n].a = 7;
+	}
+	CHECK(n == 70 && items[4].a == 4 && items[69].a == 7);
+	free(items);
+	CHECK(array_room(shorts, few));
+	free(shorts);
+	shorts = NULL;
+	CHECK(array_fit(shorts, room, 100) && room == 100);
+	memset(shorts, 1, room * sizeof(*shorts));
+	CHECK(array_fit(shorts, room, 100) && room == 100);
+	CHECK(array_fit(shorts, room, 101) && room == 200 && shorts[99] == 257);
+	had = room;
+	CHECK(!array_fit(shorts, room, SIZE_MAX / 2 + 2) && room == had && shorts[99] == 257);
+	free(shorts);
+}
+
+/* Against a plain array, with many additions and removals. */
+static void test_keyed(void)
+{
+	struct item {
+		uint32_t key, value;
+	};
+	static uint32_t want[4096];
+	struct keyed k;
+	unsigned int seed = 1;
+	size_t n = 0;
+	bool made_it;
+
+	keyed_open(&k, sizeof(struct item), sizeof(uint32_t), 3000);
+	for (int i = 0; i < 200000; i++) {
+		uint32_t key = (uint32_t)rand_r(&seed) % ARRAY_LEN(want);
+		struct item *it = keyed_find(&k, &key);
+
+		if ((it ? it->value : 0) != want[key])
+			abort();
+		if (it && rand_r(&seed) % 2) {
+			keyed_remove(&k, it);
+			want[key] = 0;
+			n--;
+		} else if (!it && (it = keyed_get(&k, &key, &made_it))) {
+			want[key] = it->value = (uint32_t)i + 1;
+			n++;
+		} else if (!it) {
+			CHECK(k.n == 3000);
+		}
+	}
+	CHECK(k.n == n);
+	for (uint32_t key = 0; key < ARRAY_LEN(want); key++) {
+		struct item *it = keyed_find(&k, &key);
+
+		if ((it ? it->value : 0) != want[key])
+			abort();
+	}
+	keyed_close(&k);
+}
+
+int main(void)
+{
+	test_array();
+	test_keyed();
+	return unit_end();
+}

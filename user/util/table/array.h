@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * array.h - arrays that grow while items are added. An array that takes one item at a time needs
+ * no number of how much room it has: there is room for FIRST items, then for twice as many
+ * whenever the number of items is a power of two. Knows no domain.
+ */
+#ifndef CT_ARRAY_H
+#define CT_ARRAY_H
+
+#include <string.h>
+
+#include "../types.h"
+
+#define ARRAY_FIRST 8 /* a power of two */
+
+bool array_double(void *list, size_t n, size_t size);
+bool array_widen(void *list, size_t *room, size_t want, size_t size);
+
+/* May there be no room behind n items? */
+#define array_full(n) (!((n) & ((n)-1)) && (!(n) || (n) >= ARRAY_FIRST))
+
+/* Makes room for one item behind the n that `list` has. False: no memory, and the list is as it
+ * was. All items must have been added through this or array_add(). */
+#define array_room(list, n) (!array_full(n) || array_double(&(list), (size_t)(n), sizeof(*(list))))
+
+/* A new item, zeroed, behind the n that `list` has, and counts it. NULL: no memory. */
+#define array_add(list, n) (array_room(list, n) ? memset(&(list)[(n)++], 0, sizeof(*(list))) : NULL)
+
+/* Makes room for `want` items; `room`, a size_t, is how many there is room for. False: no memory,
+ * and all is as it was. */
+#define array_fit(list, room, want) \
+	((size_t)(want) <= (room) || array_widen(&(list), &(room), (want), sizeof(*(list))))
+
+#endif
