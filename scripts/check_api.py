@@ -30,7 +30,7 @@ from gen_api_headers import INTS, Headers, Type, base_name  # noqa: E402
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
 DIR_IN = 0
 ABI_WORD, ABI_PAIR, ABI_MEMORY, ABI_FLOAT = range(4)
-RET = {'cudaError_t': 0, 'CUresult': 1, 'const char *': 2, 'struct cudaChannelFormatDesc': 5}
+RET = {'cudaError_t': 0, 'CUresult': 0, 'const char *': 1, 'struct cudaChannelFormatDesc': 4}
 
 
 class Checker:

@@ -34,6 +34,10 @@ rule "libdw stays in resolve" '#include <(elfutils/|dwarf)' "${not_resolve[@]}"
 rule "vmlinux.h stays in BPF programs" '#include .*vmlinux\.h' "${all[@]}"
 rule "only commands and sinks write to stdout" '\b(printf|puts|putchar)\(|fprintf\(stdout' "${quiet[@]}"
 rule "only main exits" '\b_?exit\(' "${not_main[@]}"
+mapfile -t not_api < <(find user -name '*.[ch]' -not -path 'user/api/*')
+rule "only rows name functions: the others ask for what they do (api/traits.h)" \
+	'(^|[^:])"[*]?(cu|cuda|__cuda)[A-Z][A-Za-z0-9_*]*"|(strstr|strn?cmp|fnmatch)\(.*(\<f|func|api_funcs\[[^]]*\]\.?)(->|\.)?name, *"' "${not_api[@]}"
+rule "only rows name libraries (api/domains.def)" '\bAPI_(RUNTIME|DRIVER)\b' "${not_api[@]}"
 
 # ---- the document is true ----------------------------------------------------------------------------------------
 

@@ -573,7 +573,7 @@ class Generator:
                     for w, p in (('CALLBACK', hints.CALLBACK), ('NOT_READY', hints.NOT_READY))
                     if p.search(f)
                 ]
-                r = {'cudaError_t': 'CUDA_ERR', 'CUresult': 'CU_RESULT', 'const char *': 'STR'}.get(ret, 'VOID')
+                r = {'cudaError_t': 'STATUS', 'CUresult': 'STATUS', 'const char *': 'STR'}.get(ret, 'VOID')
                 if r == 'VOID':
                     flags.append('SRET')
                 flags += [w for w, classes, p in hints.TRAITS if cls in classes and p.search(f)]

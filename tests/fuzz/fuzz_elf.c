@@ -32,14 +32,15 @@ static int count(void *ctx, const struct elf_sym *sym)
 
 static void headers(int fd)
 {
+	static const char *const cuda[] = { "cu", "__cuda", NULL }, *const any[] = { "", NULL };
 	struct elf_file f;
 	char name[64];
 	size_t n = 0;
 
 	if (!elf_file_open(&f, fd)) {
-		elf_symbols(&f, SHT_DYNSYM, "cu", "__cuda", count, &n);
-		elf_symbols(&f, SHT_SYMTAB, "", NULL, count, &n);
-		elf_variables(&f, SHT_SYMTAB, "", NULL, count, &n);
+		elf_symbols(&f, SHT_DYNSYM, cuda, count, &n);
+		elf_symbols(&f, SHT_SYMTAB, any, count, &n);
+		elf_variables(&f, SHT_SYMTAB, any, count, &n);
 		elf_soname(&f, name, sizeof(name));
 		for (uint32_t i = 0; i < f.nshdr && i < LOOKS; i++)
 			n += strlen(elf_section_name(&f, i));

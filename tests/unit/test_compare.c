@@ -178,20 +178,21 @@ static void test_file(void)
 	CHECK_EQ(2, s.nruns);
 	CHECK(!s.device);
 	CHECK_EQ(0, s.lost);
-	row = saved_find(&s, SAVED_RUNTIME, "cudaMalloc");
+	row = saved_find(&s, SAVED_CALLS_OF + API_RUNTIME, "cudaMalloc");
 	CHECK(row != NULL);
-	if (CHECK_EQ(2, saved_values(&s, row, SAVED_RUNTIME, SAVED_CALLS, v))) {
+	if (CHECK_EQ(2, saved_values(&s, row, SAVED_CALLS_OF + API_RUNTIME, SAVED_CALLS, v))) {
 		CHECK(v[0] == 10);
 		CHECK(v[1] == 20);
 	}
-	CHECK(saved_values(&s, row, SAVED_RUNTIME, SAVED_P99, v) == 0);
-	CHECK(saved_values(&s, saved_find(&s, SAVED_RUNTIME, ""), SAVED_RUNTIME, SAVED_AVG, v) ==
-		      2 &&
+	CHECK(saved_values(&s, row, SAVED_CALLS_OF + API_RUNTIME, SAVED_P99, v) == 0);
+	CHECK(saved_values(&s, saved_find(&s, SAVED_CALLS_OF + API_RUNTIME, ""),
+			   SAVED_CALLS_OF + API_RUNTIME, SAVED_AVG, v) == 2 &&
 	      v[1] == 150);
 	/* what never happened has no calls, and what no device was asked about is not known */
-	CHECK(!saved_find(&s, SAVED_RUNTIME, "cudaFree"));
-	CHECK(saved_values(&s, NULL, SAVED_RUNTIME, SAVED_CALLS, v) == 2 && v[0] == 0);
-	CHECK(saved_values(&s, NULL, SAVED_RUNTIME, SAVED_AVG, v) == 0);
+	CHECK(!saved_find(&s, SAVED_CALLS_OF + API_RUNTIME, "cudaFree"));
+	CHECK(saved_values(&s, NULL, SAVED_CALLS_OF + API_RUNTIME, SAVED_CALLS, v) == 2 &&
+	      v[0] == 0);
+	CHECK(saved_values(&s, NULL, SAVED_CALLS_OF + API_RUNTIME, SAVED_AVG, v) == 0);
 	CHECK(saved_values(&s, NULL, SAVED_KERNELS, SAVED_CALLS, v) == 0);
 	saved_close(&s);
 	saved_close(&s);

@@ -423,7 +423,8 @@ static void test_toolkit(void)
 	struct elf_scan s;
 
 	if (!scan_path("/usr/local/cuda/lib64/libcudart.so.13", &s)) {
-		CHECK_EQ(ELF_CUDART, s.role);
+		CHECK_EQ(ELF_LIBRARY, s.role);
+		CHECK_EQ(API_RUNTIME, s.domain);
 		CHECK(s.version >= 13000);
 		CHECK(s.nprobes > 390);
 		CHECK(find(&s, "cudaMalloc") && find(&s, "cudaLaunchKernel"));
@@ -432,7 +433,8 @@ static void test_toolkit(void)
 		printf("skipped: no libcudart.so.13\n");
 	}
 	if (!scan_path("/usr/local/cuda/lib64/stubs/libcuda.so", &s)) {
-		CHECK_EQ(ELF_DRIVER, s.role);
+		CHECK_EQ(ELF_LIBRARY, s.role);
+		CHECK_EQ(API_DRIVER, s.domain);
 		CHECK(s.version >= 13000);
 		CHECK(s.nprobes > 400);
 		CHECK(find(&s, "cuLaunchKernel"));
@@ -510,7 +512,8 @@ static int on_wheel(const char *path, const struct stat *st, int type, struct FT
 		return 0;
 	nwheels++;
 	CHECK(!scan_path(path, &s));
-	CHECK_EQ(ELF_CUDART, s.role);
+	CHECK_EQ(ELF_LIBRARY, s.role);
+	CHECK_EQ(API_RUNTIME, s.domain);
 	CHECK(s.nprobes > 350);
 	CHECK(!version || s.version == version);
 	elf_scan_free(&s);

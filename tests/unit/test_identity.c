@@ -161,16 +161,17 @@ static void sums(void)
 	tally(b, p, 2 << 20, 20);
 	tally(b, p, 1 << 20, 10);
 	r = report_make(b);
-	CHECK(r && r->nrows[REPORT_RUNTIME] == 3);
-	for (size_t i = 0; r && i < r->nrows[REPORT_RUNTIME]; i++) {
+	CHECK(r && r->nrows[REPORT_CALLS + API_RUNTIME] == 3);
+	for (size_t i = 0; r && i < r->nrows[REPORT_CALLS + API_RUNTIME]; i++) {
 		static const char *const labels[] = { "app 7 #3  cudaFree", "other 7 #2  cudaFree",
 						      "app 7  cudaFree" };
 		char label[64];
 
-		snprintf(label, sizeof(label), "%.*s", (int)r->rows[REPORT_RUNTIME][i].label.len,
-			 r->rows[REPORT_RUNTIME][i].label.s);
+		snprintf(label, sizeof(label), "%.*s",
+			 (int)r->rows[REPORT_CALLS + API_RUNTIME][i].label.len,
+			 r->rows[REPORT_CALLS + API_RUNTIME][i].label.s);
 		CHECK_TEXT(labels[i], label);
-		CHECK(r->rows[REPORT_RUNTIME][i].n.calls == 30 - 10 * i);
+		CHECK(r->rows[REPORT_CALLS + API_RUNTIME][i].n.calls == 30 - 10 * i);
 	}
 	report_free(r);
 	book_close(b);

@@ -149,13 +149,17 @@ static void test_tally(void)
 	}
 	a = report_make(told);
 	b = report_make(counted);
-	CHECK(a->nrows[REPORT_RUNTIME] == 1 && b->nrows[REPORT_RUNTIME] == 1);
-	CHECK(!memcmp(&a->rows[REPORT_RUNTIME][0].n, &b->rows[REPORT_RUNTIME][0].n,
-		      sizeof(struct ct_sums)));
-	CHECK(a->rows[REPORT_RUNTIME][0].p99_ns == b->rows[REPORT_RUNTIME][0].p99_ns);
-	CHECK(a->rows[REPORT_RUNTIME][0].label.len == b->rows[REPORT_RUNTIME][0].label.len &&
-	      !memcmp(a->rows[REPORT_RUNTIME][0].label.s, "app 3  cudaMalloc", 17));
-	CHECK(a->totals[REPORT_RUNTIME].failed == 4 && b->totals[REPORT_RUNTIME].bytes == 16 * 512);
+	CHECK(a->nrows[REPORT_CALLS + API_RUNTIME] == 1 &&
+	      b->nrows[REPORT_CALLS + API_RUNTIME] == 1);
+	CHECK(!memcmp(&a->rows[REPORT_CALLS + API_RUNTIME][0].n,
+		      &b->rows[REPORT_CALLS + API_RUNTIME][0].n, sizeof(struct ct_sums)));
+	CHECK(a->rows[REPORT_CALLS + API_RUNTIME][0].p99_ns ==
+	      b->rows[REPORT_CALLS + API_RUNTIME][0].p99_ns);
+	CHECK(a->rows[REPORT_CALLS + API_RUNTIME][0].label.len ==
+		      b->rows[REPORT_CALLS + API_RUNTIME][0].label.len &&
+	      !memcmp(a->rows[REPORT_CALLS + API_RUNTIME][0].label.s, "app 3  cudaMalloc", 17));
+	CHECK(a->totals[REPORT_CALLS + API_RUNTIME].failed == 4 &&
+	      b->totals[REPORT_CALLS + API_RUNTIME].bytes == 16 * 512);
 	report_free(a);
 	report_free(b);
 	/* another process, of which there was no room for a histogram: nothing is said of the
@@ -167,9 +171,9 @@ static void test_tally(void)
 	counted->by = BOOK_BY_FUNCTION;
 	give(counted, &rec.t.h, NULL);
 	b = report_make(counted);
-	CHECK_EQ(1, b->nrows[REPORT_RUNTIME]);
-	CHECK_EQ(120, b->rows[REPORT_RUNTIME][0].n.timed);
-	CHECK(!b->rows[REPORT_RUNTIME][0].hist);
+	CHECK_EQ(1, b->nrows[REPORT_CALLS + API_RUNTIME]);
+	CHECK_EQ(120, b->rows[REPORT_CALLS + API_RUNTIME][0].n.timed);
+	CHECK(!b->rows[REPORT_CALLS + API_RUNTIME][0].hist);
 	report_free(b);
 	book_close(told);
 	book_close(counted);
@@ -323,14 +327,16 @@ static void test_no_stream(void)
 		give(b, &m.c.h, NULL);
 	}
 	r = report_make(b);
-	CHECK(r->nrows[REPORT_RUNTIME] == ARRAY_LEN(calls));
+	CHECK(r->nrows[REPORT_CALLS + API_RUNTIME] == ARRAY_LEN(calls));
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
 		bool found = false;
 
-		for (size_t k = 0; k < r->nrows[REPORT_RUNTIME]; k++)
-			found |= strlen(calls[i].label) == r->rows[REPORT_RUNTIME][k].label.len &&
-				 !memcmp(calls[i].label, r->rows[REPORT_RUNTIME][k].label.s,
-					 r->rows[REPORT_RUNTIME][k].label.len);
+		for (size_t k = 0; k < r->nrows[REPORT_CALLS + API_RUNTIME]; k++)
+			found |= strlen(calls[i].label) ==
+					 r->rows[REPORT_CALLS + API_RUNTIME][k].label.len &&
+				 !memcmp(calls[i].label,
+					 r->rows[REPORT_CALLS + API_RUNTIME][k].label.s,
+					 r->rows[REPORT_CALLS + API_RUNTIME][k].label.len);
 		CHECK(found);
 	}
 	report_free(r);

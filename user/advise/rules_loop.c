@@ -123,8 +123,7 @@ int failed_event(void *state, const struct seen *s)
 	}
 	if (!s->failed || !(s->traits & TR_CHECKED) || (int32_t)s->call->ret == DEINITIALIZED)
 		return 0;
-	/* the driver API keeps no last error that could be asked for */
-	t->failed = api_funcs[s->call->func].domain == API_RUNTIME;
+	t->failed = api_domains[api_funcs[s->call->func].domain].last_error;
 	one = rule_site(s, (uint32_t)s->call->ret);
 	one.ns = s->ns;
 	return hits_add(&f->hits, &one, NULL);
@@ -158,8 +157,7 @@ void failed_end(void *state, struct advice *a, struct proc *proc)
 	rule_say(&f->evidence, "%llu %s failed", (unsigned long long)d->hits.n,
 		 d->hits.n == 1 ? "call" : "calls");
 	if (most->func < api_nfuncs) {
-		error = api_error_name((enum api_ret)api_funcs[most->func].ret,
-				       (int32_t)most->handle);
+		error = api_error_name(most->func, (int32_t)most->handle);
 		rule_say(&f->evidence, ", most often %s with %s (%llu), %llu %s",
 			 api_funcs[most->func].name,
 			 error ? error

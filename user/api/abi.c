@@ -386,7 +386,7 @@ static void plan_lesson(const struct api_func *f, struct abi_plan *p)
 		p->spec.more |= CT_S_FORGETS;
 	if (f->flags & API_ENTRY_ONLY)
 		p->spec.more |= CT_S_ENTRY_ONLY;
-	if (f->domain == API_DRIVER && f->class == API_LAUNCH && p->nspots)
+	if (api_domains[f->domain].below && f->class == API_LAUNCH && p->nspots)
 		p->spec.flags |= CT_S_INNER;
 }
 
@@ -400,9 +400,10 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 		p->args[i].by = find_arg(f, f->args[i].by);
 	}
 	p->spec.flags = (uint8_t)f->flags;
-	if ((f->ret == API_RET_CUDA_ERR || f->ret == API_RET_CU_RESULT) &&
-	    !(f->flags & API_REPORTS_ERROR))
+	if (f->ret == API_RET_STATUS && !(f->flags & API_REPORTS_ERROR))
 		p->spec.flags |= CT_S_ERROR;
+	if (!api_domains[f->domain].folds)
+		p->spec.flags |= CT_S_INTERNAL;
 	p->spec.size_word = CT_COUNT_NONE;
 	assign_words(f, arch, p);
 	if (!p->err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * api.c - finding rows by name and version, the names of classes and domains, and what a return
+ * api.c - finding rows by name and version, the names of classes, and what a return
  * value means.
  *
  * A symbol table of a large library is looked up name by name: most names are refused by their
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define HASH_SIZE 4096 /* a power of two, at least twice CT_MAX_FUNCS */
+#define HASH_SIZE 16384 /* a power of two, at least twice CT_MAX_FUNCS */
 
 static uint16_t slots[HASH_SIZE]; /* row + 1 of the first row with a name; 0: free */
 static bool hashed;
@@ -100,7 +100,7 @@ int api_lookup(const char *symbol, int version, bool *per_thread)
 	int row;
 
 	*per_thread = false;
-	if (strncmp(symbol, "cu", 2) && strncmp(symbol, "__cuda", 6))
+	if (!api_domain_symbol(symbol))
 		return -1;
 	len = strlen(symbol);
 	row = first_row(symbol, len);
@@ -125,18 +125,14 @@ int api_class_parse(const char *name)
 	return !strcmp(name, "ipc") ? API_PEER : -1;
 }
 
-const char *api_domain_name(enum api_domain domain)
+const char *api_error_name(unsigned int func, int64_t code)
 {
-	return domain == API_RUNTIME ? "runtime" : "driver";
-}
+	const struct xlat *errors;
 
-const char *api_error_name(enum api_ret kind, int64_t code)
-{
-	switch (kind) {
-	case API_RET_CUDA_ERR: return xlat_name(&xlat_cuda_error, code);
-	case API_RET_CU_RESULT: return xlat_name(&xlat_cu_result, code);
-	default: return NULL;
-	}
+	if (func >= (unsigned int)api_nfuncs || api_funcs[func].ret != API_RET_STATUS)
+		return NULL;
+	errors = api_domains[api_funcs[func].domain].errors;
+	return errors ? xlat_name(errors, code) : NULL;
 }
 
 bool api_failed(const struct ct_call *c)
@@ -148,10 +144,9 @@ bool api_failed(const struct ct_call *c)
 	    c->func >= api_nfuncs)
 		return false;
 	f = &api_funcs[c->func];
-	if ((f->ret != API_RET_CUDA_ERR && f->ret != API_RET_CU_RESULT) ||
-	    f->flags & API_REPORTS_ERROR)
+	if (f->ret != API_RET_STATUS || f->flags & API_REPORTS_ERROR)
 		return false;
-	if (code == 600 && f->flags & CT_S_NOT_READY) /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
+	if (f->flags & CT_S_NOT_READY && code == api_domains[f->domain].not_ready)
 		return false;
 	return code != 0;
 }

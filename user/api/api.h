@@ -2,7 +2,7 @@
 /*
  * api.h - what CUDA's functions are: the table of functions and everything that follows from a row.
  *
- * runtime.def and driver.def hold one row per function (and per changed signature), xlat.def the
+ * domains.def names the libraries. runtime.def and the like hold one row per function (and per changed signature), xlat.def the
  * enums, flags and error names, struct.def the layouts of the structs that are decoded. A row names
  * its arguments in the order of CUDA's header. From it follow the symbols to attach, the capture
  * spec of the kernel side, the class filter, and the names and types in every sink. Nothing else in
@@ -15,9 +15,8 @@
 #define CT_API_H
 
 #include "../util/types.h"
+#include "domain.h"
 #include "field.h"
-
-enum api_domain { API_RUNTIME = 0, API_DRIVER = 1, API_DOMAIN_END };
 
 /* Classes, in the order in which `list` and --help name them. */
 enum api_class {
@@ -41,8 +40,7 @@ enum api_class {
 };
 
 enum api_ret {
-	API_RET_CUDA_ERR,
-	API_RET_CU_RESULT,
+	API_RET_STATUS, /* of the domain's error type */
 	API_RET_STR,
 	API_RET_INT,
 	API_RET_PTR,
@@ -194,9 +192,8 @@ int api_lookup(const char *symbol, int version, bool *per_thread);
  * at the end. */
 int api_next(const char *name, int prev);
 
-const char *api_class_name(enum api_class);   /* "memory" */
-int api_class_parse(const char *name);	      /* the class, or -1 */
-const char *api_domain_name(enum api_domain); /* "runtime", "driver" */
+const char *api_class_name(enum api_class); /* "memory" */
+int api_class_parse(const char *name);	    /* the class, or -1 */
 
 /* Compiles a row into what the kernel side needs. `shown`: the user asked for it. Returns 0, or
  * -E2BIG when a row needs more than the wire allows (a unit test runs it over every row). */
@@ -215,8 +212,9 @@ struct api_param {
  * none. Returns 0 or -errno. */
 int api_params(int func, enum api_arch arch, struct api_param *words, int *kernel);
 
-/* The name of an error code: "cudaErrorInvalidValue"; NULL when the headers know no such code. */
-const char *api_error_name(enum api_ret kind, int64_t code);
+/* The name of an error code that a row returns: "cudaErrorInvalidValue"; NULL when the headers know
+ * no such code. */
+const char *api_error_name(unsigned int func, int64_t code);
 
 /* True when the call's return value says that it failed. An answer of NotReady where that is one
  * is no failure, nor is the error of an earlier call that cudaGetLastError reports. An

@@ -346,14 +346,12 @@ static void add_input(struct decoder *d, const struct api_arg *a, const struct a
 static void add_return(struct decoder *d)
 {
 	static const struct label l = { "returned", "returned", false };
+	const struct xlat *errors = api_domains[d->f->domain].errors;
 	int64_t ret = d->call->ret;
 
 	switch (d->f->ret) {
-	case API_RET_CUDA_ERR:
-		add_number(d, &l, FIELD_ERROR, (uint64_t)(int32_t)ret, &xlat_cuda_error);
-		break;
-	case API_RET_CU_RESULT:
-		add_number(d, &l, FIELD_ERROR, (uint64_t)(int32_t)ret, &xlat_cu_result);
+	case API_RET_STATUS:
+		add_number(d, &l, errors ? FIELD_ERROR : FIELD_INT, (uint64_t)(int32_t)ret, errors);
 		break;
 	case API_RET_INT: add_number(d, &l, FIELD_INT, (uint64_t)(int32_t)ret, NULL); break;
 	case API_RET_PTR:

@@ -136,7 +136,7 @@
 /* rows: plain, with flags, for some versions only (since, until: CUDA version / 10) */
 #define NARGS(...) (sizeof((struct api_arg[]){ __VA_ARGS__ }) / sizeof(struct api_arg))
 #define ROW(s, c, r, f, from, to, ...) \
-	{ #s, DOMAIN, API_##c, API_RET_##r, NARGS(__VA_ARGS__), f, from, to, \
+	{ #s, DOMAIN_HERE, API_##c, API_RET_##r, NARGS(__VA_ARGS__), f, from, to, \
 	  (const struct api_arg[]){ __VA_ARGS__ } },
 #define API(s, c, r, ...)		  ROW(s, c, r, 0, 0, 0, ##__VA_ARGS__)
 #define API_F(s, c, r, f, ...)		  ROW(s, c, r, f, 0, 0, ##__VA_ARGS__)
@@ -182,12 +182,11 @@
 #endif
 
 const struct api_func api_funcs[] = {
-#define DOMAIN API_RUNTIME
-#include "runtime.def"
+#define ROWS
+#define DOMAIN(id, ...)
+#include "domains.def"
 #undef DOMAIN
-#define DOMAIN API_DRIVER
-#include "driver.def"
-#undef DOMAIN
+#undef ROWS
 };
 
 const int api_nfuncs = ARRAY_LEN(api_funcs);

@@ -22,7 +22,7 @@
 struct doctor {
 	const struct opts *o;
 	struct out out;
-	int nfiles, ndriver, nruntime;
+	int nfiles, there[API_DOMAIN_END]; /* files; those of each library */
 };
 
 static void line(struct doctor *d, const char *what, const char *value)
@@ -101,14 +101,17 @@ static bool machine(struct doctor *d)
 
 /* ---- files ---- */
 
-static const char *role_text(const struct elf_scan *scan)
+static void route(struct doctor *d, const struct elf_scan *scan)
 {
-	switch (scan->role) {
-	case ELF_CUDART: return "shared CUDA runtime, by its exported symbols";
-	case ELF_DRIVER: return "CUDA driver, by its exported symbols";
-	case ELF_STATIC: return "static CUDA runtime inside, by the symbol table";
-	default: return "no function of CUDA's";
-	}
+	const struct api_domain_row *domain = &api_domains[scan->domain];
+
+	out_fmt(&d->out, "    %-10s ", "route");
+	if (scan->role == ELF_NONE)
+		out_str(&d->out, "no function of CUDA's\n");
+	else if (scan->role == ELF_STATIC)
+		out_fmt(&d->out, "%s, by the symbol table\n", domain->linked_title);
+	else
+		out_fmt(&d->out, "%s, by its exported symbols\n", domain->library);
 }
 
 static int found(void *ctx, struct probe_file *f, pid_t pid)
@@ -119,14 +122,14 @@ static int found(void *ctx, struct probe_file *f, pid_t pid)
 
 	(void)pid;
 	d->nfiles++;
-	d->ndriver += scan->role == ELF_DRIVER;
-	d->nruntime += scan->role == ELF_CUDART || scan->role == ELF_STATIC;
+	d->there[scan->domain] += scan->role != ELF_NONE;
 	out_str(&d->out, "  ");
 	out_plain(&d->out, f->path, strlen(f->path));
 	out_char(&d->out, '\n');
-	out_fmt(&d->out, "    %-10s %s\n", "route", role_text(scan));
+	route(d, scan);
 	if (scan->version)
-		out_fmt(&d->out, "    %-10s %d.%d (from its %s)\n", "CUDA", scan->version / 1000,
+		out_fmt(&d->out, "    %-10s %d.%d (from its %s)\n",
+			api_domains[scan->domain].product, scan->version / 1000,
 			scan->version % 1000 / 10, scan->version_from);
 	else
 		out_fmt(&d->out,
@@ -166,7 +169,8 @@ static int files(struct doctor *d, pid_t pid)
 	memcpy(plan->shown, d->o->select.shown, sizeof(plan->shown));
 	plan->pids = &pid;
 	plan->npids = pid ? 1 : 0;
-	d->nfiles = d->ndriver = d->nruntime = 0;
+	d->nfiles = 0;
+	memset(d->there, 0, sizeof(d->there));
 	err = discover_open(&discover, plan, -1, &discover_ops, d);
 	if (!err)
 		err = discover_scan(discover);
@@ -259,6 +263,18 @@ static void names(struct doctor *d, pid_t pid)
 	target_close(t);
 }
 
+/* The libraries that should be there too. */
+static void missing(struct doctor *d)
+{
+	bool any = false;
+
+	for (int i = 0; i < API_DOMAIN_END; i++)
+		any |= d->there[i] && api_domains[i].folds;
+	for (int i = 0; i < API_DOMAIN_END; i++)
+		if (any && !d->there[i] && api_domains[i].missing)
+			gap(d, api_domains[i].missing);
+}
+
 static int process(struct doctor *d, pid_t pid)
 {
 	struct host_task task;
@@ -290,9 +306,7 @@ static int process(struct doctor *d, pid_t pid)
 		gap(d, "runtime calls of the executable: a CUDA runtime is linked into it and its "
 		       "symbols are stripped; the\n"
 		       "            driver calls that they make are seen");
-	if (d->nruntime && !d->ndriver)
-		gap(d, "driver calls: libcuda is not loaded (no call has needed it yet, or no "
-		       "driver is installed)");
+	missing(d);
 	if (task.seccomp)
 		out_str(&d->out,
 			"  sandboxed (seccomp): from Linux 6.11 on a return probe is a system "

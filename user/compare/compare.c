@@ -38,10 +38,10 @@ static double mean_of(const struct saved *s, enum saved_section section, const c
 	return n ? sum / (double)n : NAN;
 }
 
-/* SAVED_SYNC's rows are among those of runtime and driver. */
+/* SAVED_SYNC's rows are among those of the libraries' calls. */
 static bool is_wanted(const struct saved_row *row)
 {
-	return *row->name && ((row->section >= SAVED_RUNTIME && row->section <= SAVED_COPIES));
+	return *row->name && ((row->section >= SAVED_CALLS_OF && row->section <= SAVED_COPIES));
 }
 
 static void add_candidate(const struct compare *c, const struct saved_row *row, double *room,

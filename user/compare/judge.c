@@ -23,20 +23,16 @@ static const struct {
 	{ "!=", JUDGE_NOT_EQUAL },  { ">", JUDGE_MORE },	{ "<", JUDGE_LESS },
 };
 
+#define SAVED_ALL_CALLS (((1u << API_DOMAIN_END) - 1) << SAVED_CALLS_OF)
+
 static const struct {
 	const char *word;
 	uint32_t sections;
 } rooms[] = {
-	{ "kernel", 1 << SAVED_KERNELS },
-	{ "copy", 1 << SAVED_COPIES },
-	{ "traffic", 1 << SAVED_TRAFFIC },
-	{ "counter", 1 << SAVED_COUNTERS },
-	{ "call", 1 << SAVED_RUNTIME | 1 << SAVED_DRIVER },
+	{ "kernel", 1 << SAVED_KERNELS },  { "copy", 1 << SAVED_COPIES },
+	{ "traffic", 1 << SAVED_TRAFFIC }, { "counter", 1 << SAVED_COUNTERS },
+	{ "call", SAVED_ALL_CALLS },
 };
-
-/* Totals: the word before the dot is a section's. */
-static const enum saved_section totals[] = { SAVED_RUNTIME, SAVED_DRIVER, SAVED_KERNELS,
-					     SAVED_COPIES, SAVED_SYNC };
 
 static const struct {
 	const char *word, *key;
@@ -155,14 +151,15 @@ static int parse_function(struct judge_expr *e, char *subject, char *msg, size_t
 	struct parse_nearest near = { .n = 0 };
 	char text[256];
 
-	for (size_t i = 0; i < ARRAY_LEN(totals); i++) {
-		if (strcmp(saved_section_name(totals[i]), subject))
+	/* totals: the word before the dot is a section's */
+	for (int i = SAVED_CALLS_OF; i <= SAVED_SYNC; i++) {
+		if (strcmp(saved_section_name((enum saved_section)i), subject))
 			continue;
-		e->sections = 1u << totals[i];
+		e->sections = 1u << i;
 		*subject = '\0';
 		return 0;
 	}
-	e->sections = 1 << SAVED_RUNTIME | 1 << SAVED_DRIVER;
+	e->sections = SAVED_ALL_CALLS;
 	if (known_function(subject))
 		return 0;
 	for (int i = 0; i < api_nfuncs; i++)
@@ -525,17 +522,14 @@ static int judge_one(struct judge_results *all, const struct judge_expr *e,
 	if (err || all->n > before)
 		return err;
 	/* a function that exists and was never called, or nothing at all */
-	return add_result(all, e, base, now,
-			  e->sections & 1 << SAVED_RUNTIME
-				  ? SAVED_RUNTIME
-				  : (enum saved_section)__builtin_ctz(e->sections),
+	return add_result(all, e, base, now, (enum saved_section)__builtin_ctz(e->sections),
 			  e->name);
 }
 
 /* A name that nothing has may be mistyped. */
 static bool may_be_missing(const struct judge_expr *e)
 {
-	return e->sections & (1 << SAVED_RUNTIME | 1 << SAVED_DRIVER) && known_function(e->name);
+	return e->sections & SAVED_ALL_CALLS && known_function(e->name);
 }
 
 int judge_all(struct judge_results *all, const struct judge_expr *exprs, size_t nexprs,

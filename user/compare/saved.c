@@ -52,7 +52,8 @@ struct saved_room {
 };
 
 static const char *const sections[SAVED_SECTION_END] = {
-	"summary", "runtime", "driver", "kernels", "copies", "sync", "traffic", "counters"
+	[SAVED_SUMMARY] = "summary", [SAVED_KERNELS] = "kernels", [SAVED_COPIES] = "copies",
+	[SAVED_SYNC] = "sync",	     [SAVED_TRAFFIC] = "traffic", [SAVED_COUNTERS] = "counters",
 };
 
 static const struct {
@@ -102,7 +103,7 @@ static const struct {
 
 const char *saved_section_name(enum saved_section s)
 {
-	return sections[s];
+	return sections[s] ? sections[s] : api_domain_name((enum api_domain)(s - SAVED_CALLS_OF));
 }
 
 const char *saved_field_name(enum saved_field f)
@@ -214,6 +215,13 @@ static int add_row(struct saved *s, enum saved_section section, struct json_obje
 	return 0;
 }
 
+/* Sections that a file of an earlier version may not have. */
+static bool may_lack(enum saved_section s)
+{
+	return s >= SAVED_TRAFFIC ||
+	       (s >= SAVED_CALLS_OF && s < SAVED_KERNELS && !api_domains[s - SAVED_CALLS_OF].folds);
+}
+
 static int add_section(struct saved *s, struct json_object *run, enum saved_section section)
 {
 	static const enum saved_field added[] = { SAVED_CALLS, SAVED_FAILED, SAVED_TIME,
@@ -223,8 +231,8 @@ static int add_section(struct saved *s, struct json_object *run, enum saved_sect
 	struct entry *e;
 	int err = 0;
 
-	if (!json_object_object_get_ex(run, sections[section], &rows))
-		return section >= SAVED_TRAFFIC ? 0 : -EBADMSG;
+	if (!json_object_object_get_ex(run, saved_section_name(section), &rows))
+		return may_lack(section) ? 0 : -EBADMSG;
 	if (!json_object_is_type(rows, json_type_array))
 		return -EBADMSG;
 	for (size_t i = 0; i < json_object_array_length(rows); i++) {
@@ -300,7 +308,7 @@ static int add_run(struct saved *s, struct json_object *run)
 		return -EINVAL;
 	}
 	err = add_summary(s, run);
-	for (int i = SAVED_RUNTIME; i < SAVED_SECTION_END && !err; i++)
+	for (int i = SAVED_CALLS_OF; i < SAVED_SECTION_END && !err; i++)
 		err = add_section(s, run, (enum saved_section)i);
 	if (!err)
 		s->nruns++;

@@ -7,13 +7,13 @@
 #ifndef CT_SAVED_H
 #define CT_SAVED_H
 
+#include "../api/domain.h"
 #include "../util/types.h"
 
 enum saved_section {
-	SAVED_SUMMARY, /* keys with a number each */
-	SAVED_RUNTIME,
-	SAVED_DRIVER,
-	SAVED_KERNELS,
+	SAVED_SUMMARY,	/* keys with a number each */
+	SAVED_CALLS_OF, /* of each library: SAVED_CALLS_OF + its enum api_domain */
+	SAVED_KERNELS = SAVED_CALLS_OF + API_DOMAIN_END,
 	SAVED_COPIES,
 	SAVED_SYNC,
 	SAVED_TRAFFIC,	/* by direction */

@@ -49,6 +49,12 @@ static void set(struct selection *s, int func, bool in, bool named)
 	}
 }
 
+/* What "default" is. */
+static bool is_usual(const struct api_func *f)
+{
+	return f->class != API_INTERNAL && !api_domains[f->domain].not_usual;
+}
+
 static int class_of(const char *word)
 {
 	char lower[WORD_MAX];
@@ -67,6 +73,8 @@ static int unknown(const char *word, char *msg, size_t size)
 
 	for (int c = 0; c < API_CLASS_END; c++)
 		parse_nearest_add(&near, word, api_class_name((enum api_class)c));
+	for (int d = 0; d < API_DOMAIN_END; d++)
+		parse_nearest_add(&near, word, api_domain_names[d]);
 	parse_nearest_add(&near, word, "all");
 	parse_nearest_add(&near, word, "default");
 	parse_nearest_add(&near, word, "none");
@@ -99,6 +107,7 @@ static int add_none(struct selection *s, bool in, char *msg, size_t size)
 static int add_word(struct selection *s, const char *word, char *msg, size_t size)
 {
 	bool in = *word != '!', glob, hit = false;
+	enum api_domain domain;
 	int class;
 
 	if (!in)
@@ -112,19 +121,22 @@ static int add_word(struct selection *s, const char *word, char *msg, size_t siz
 		return add_none(s, in, msg, size);
 	if (!s->any && !in)
 		for (int i = 0; i < api_nfuncs; i++)
-			set(s, i, api_funcs[i].class != API_INTERNAL, false);
+			set(s, i, is_usual(&api_funcs[i]), false);
 	s->any = true;
 	glob = strpbrk(word, "*?[") != NULL;
 	class = class_of(word);
+	domain = api_domain_find(word, strlen(word));
 	for (int i = 0; i < api_nfuncs; i++) {
 		const struct api_func *f = &api_funcs[i];
 		bool all = !strcasecmp(word, "all"), usual = !strcasecmp(word, "default");
 		bool match, named = false;
 
 		if (all || usual) {
-			match = all || f->class != API_INTERNAL;
+			match = all || is_usual(f);
 		} else if (class >= 0) {
 			match = f->class == class;
+		} else if (domain != API_DOMAIN_END) {
+			match = f->domain == domain && f->class != API_INTERNAL;
 		} else {
 			match = select_glob(word, f);
 			named = !glob;
@@ -179,7 +191,8 @@ int select_finish(struct selection *s, enum api_domain domain, char *msg, size_t
 	bool left = false, said = s->any;
 
 	if (!said)
-		select_add(s, "default", msg, size);
+		select_add(s, domain != API_DOMAIN_END ? api_domain_name(domain) : "default", msg,
+			   size);
 	for (int i = 0; i < api_nfuncs; i++) {
 		if (domain != API_DOMAIN_END && api_funcs[i].domain != domain)
 			set(s, i, false, false);

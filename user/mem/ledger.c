@@ -256,7 +256,7 @@ static uint16_t device_of(const struct ledger_process *p, const struct event *ev
 	uint32_t device = m->device != CT_UNKNOWN ? m->device : ev->device;
 
 	if (device == CT_UNKNOWN && p->from_start && !ev->context_handle &&
-	    api_funcs[c->func].domain == API_RUNTIME)
+	    api_domains[api_funcs[c->func].domain].first_device)
 		device = 0;
 	return device < LIVE_NO_DEVICE ? (uint16_t)device : LIVE_NO_DEVICE;
 }

@@ -286,21 +286,20 @@ static int by_chunk(const struct want *w, size_t n, uint32_t nchunks, uint32_t *
 
 /* Which symbols are wanted, and by whom. */
 struct query {
-	uint32_t types; /* 1 << STT_ */
-	const char *p1, *p2;
-	size_t len1, len2;
+	uint32_t types;		   /* 1 << STT_ */
+	const char *const *begins; /* NULL: all */
 	elf_sym_fn fn;
 	void *ctx;
 };
 
-static bool begins(const char *s, const char *prefix, size_t len)
-{
-	return *s == *prefix && !memcmp(s, prefix, len);
-}
-
 static bool wanted(const struct query *q, const char *name)
 {
-	return !q->p1 || begins(name, q->p1, q->len1) || (q->p2 && begins(name, q->p2, q->len2));
+	if (!q->begins)
+		return true;
+	for (const char *const *begin = q->begins; *begin; begin++)
+		if (!strncmp(name, *begin, strlen(*begin)))
+			return true;
+	return false;
 }
 
 /* The names pass by in pieces; a piece overlaps the next by the longest name, and zero bytes end
@@ -380,30 +379,24 @@ static int first_table(const struct elf_file *f, uint32_t sh_type, const struct 
 	return 0;
 }
 
-static int prefixed(const struct elf_file *f, uint32_t sh_type, uint32_t types, const char *prefix,
-		    const char *prefix2, elf_sym_fn fn, void *ctx)
+int elf_symbols(const struct elf_file *f, uint32_t sh_type, const char *const *begins,
+		elf_sym_fn fn, void *ctx)
 {
-	struct query q = { .types = types,
-			   .p1 = prefix,
-			   .p2 = prefix2,
-			   .len1 = strlen(prefix),
-			   .len2 = prefix2 ? strlen(prefix2) : 0,
-			   .fn = fn,
-			   .ctx = ctx };
+	struct query q = {
+		.types = 1 << STT_FUNC | 1 << STT_NOTYPE, .begins = begins, .fn = fn, .ctx = ctx
+	};
 
 	return first_table(f, sh_type, &q);
 }
 
-int elf_symbols(const struct elf_file *f, uint32_t sh_type, const char *prefix, const char *prefix2,
-		elf_sym_fn fn, void *ctx)
+int elf_variables(const struct elf_file *f, uint32_t sh_type, const char *const *begins,
+		  elf_sym_fn fn, void *ctx)
 {
-	return prefixed(f, sh_type, 1 << STT_FUNC | 1 << STT_NOTYPE, prefix, prefix2, fn, ctx);
-}
+	struct query q = {
+		.types = 1 << STT_OBJECT | 1 << STT_NOTYPE, .begins = begins, .fn = fn, .ctx = ctx
+	};
 
-int elf_variables(const struct elf_file *f, uint32_t sh_type, const char *prefix,
-		  const char *prefix2, elf_sym_fn fn, void *ctx)
-{
-	return prefixed(f, sh_type, 1 << STT_OBJECT | 1 << STT_NOTYPE, prefix, prefix2, fn, ctx);
+	return first_table(f, sh_type, &q);
 }
 
 int elf_symbols_of(const struct elf_file *f, uint32_t sh_type, uint32_t types, elf_sym_fn fn,

@@ -41,13 +41,13 @@ int elf_file_open(struct elf_file *, int fd);
 void elf_file_close(struct elf_file *);
 
 /* Calls fn for the FUNC and NOTYPE symbols of the symbol table of type `sh_type` (SHT_DYNSYM,
- * SHT_SYMTAB) whose names begin with `prefix` or, where prefix2 is not NULL, with that. fn's
- * negative return stops. Returns 0 or -errno. */
-int elf_symbols(const struct elf_file *, uint32_t sh_type, const char *prefix, const char *prefix2,
-		elf_sym_fn fn, void *ctx);
+ * SHT_SYMTAB) whose names begin with one of `begins`, a list that NULL ends. fn's negative return
+ * stops. Returns 0 or -errno. */
+int elf_symbols(const struct elf_file *, uint32_t sh_type, const char *const *begins, elf_sym_fn fn,
+		void *ctx);
 /* The same for OBJECT and NOTYPE symbols. */
-int elf_variables(const struct elf_file *, uint32_t sh_type, const char *prefix,
-		  const char *prefix2, elf_sym_fn fn, void *ctx);
+int elf_variables(const struct elf_file *, uint32_t sh_type, const char *const *begins,
+		  elf_sym_fn fn, void *ctx);
 /* The same for all symbols whose type is in `types`, a set of 1 << STT_. */
 int elf_symbols_of(const struct elf_file *, uint32_t sh_type, uint32_t types, elf_sym_fn fn,
 		   void *ctx);

@@ -301,9 +301,11 @@ static bool bias_of(const struct elf_file *f, const struct target_map *m, uint64
 /* Finds the variables. named: the file's name says that it is Python, so it is worth a full search. */
 static void find_variables(const struct elf_file *file, bool named, struct found *f)
 {
-	elf_variables(file, SHT_DYNSYM, "_PyRuntime", "Py_Version", on_variable, f);
+	static const char *const begins[] = { "_PyRuntime", "Py_Version", NULL };
+
+	elf_variables(file, SHT_DYNSYM, begins, on_variable, f);
 	if (!f->runtime && named)
-		elf_variables(file, SHT_SYMTAB, "_PyRuntime", "Py_Version", on_variable, f);
+		elf_variables(file, SHT_SYMTAB, begins, on_variable, f);
 	for (uint32_t i = 0; !f->runtime && i < file->nshdr; i++)
 		if (!strcmp(elf_section_name(file, i), ".PyRuntime"))
 			f->runtime = file->shdr[i].sh_addr;

@@ -83,9 +83,15 @@ static void plan_names(struct session_plan *p, const struct opts *o, uint8_t by)
 		return;
 	api_teaching(c->capture);
 	for (int i = 0; i < api_nfuncs && !o->cmd; i++)
-		if (api_funcs[i].class == API_LAUNCH && api_funcs[i].domain == API_DRIVER &&
+		if (api_funcs[i].class == API_LAUNCH && api_domains[api_funcs[i].domain].below &&
 		    api_has_kernel(i))
 			plan_add(c->capture, i);
+}
+
+/* Do its calls call another library that folds into them? */
+static bool takes_along(const struct api_domain_row *d)
+{
+	return d->folds && !d->below;
 }
 
 /* What is done to memory, all of it. */
@@ -162,11 +168,12 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	memcpy(c->shown, o->select.shown, sizeof(c->shown));
 	memcpy(c->capture, o->select.shown, sizeof(c->capture));
 	memcpy(c->named, o->select.named, sizeof(c->named));
-	/* A function taken out of -e takes the driver calls made inside it along: it is probed,
+	/* A function taken out of -e takes the calls of the library below that are made inside it along: it is probed,
 	 * so that they fold into it. Not the queries: they are taken out for what their probes
 	 * cost. */
 	for (int i = 0; i < api_nfuncs && o->domain == API_DOMAIN_END && !o->nested; i++)
-		if (plan_has(o->select.removed, i) && api_funcs[i].domain == API_RUNTIME &&
+		if (plan_has(o->select.removed, i) &&
+		    takes_along(&api_domains[api_funcs[i].domain]) &&
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
 	plan_names(p, o, by);

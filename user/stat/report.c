@@ -15,21 +15,24 @@
 static const struct {
 	const char *name, *title;
 } sections[REPORT_SECTION_END] = {
-	[REPORT_RUNTIME] = { "runtime", "Runtime API calls" },
-	[REPORT_DRIVER] = { "driver", "Driver API calls" },
 	[REPORT_KERNELS] = { "kernels", "GPU kernels" },
 	[REPORT_COPIES] = { "copies", "GPU memory operations" },
 	[REPORT_SYNC] = { "sync", "Synchronisation (time blocked)" },
 };
 
+static bool is_calls(enum report_section s)
+{
+	return s >= REPORT_CALLS && s < REPORT_CALLS + API_DOMAIN_END;
+}
+
 const char *report_section_name(enum report_section s)
 {
-	return sections[s].name;
+	return is_calls(s) ? api_domains[s - REPORT_CALLS].name : sections[s].name;
 }
 
 const char *report_section_title(enum report_section s)
 {
-	return sections[s].title;
+	return is_calls(s) ? api_domains[s - REPORT_CALLS].title : sections[s].title;
 }
 
 const char *report_way_name(enum report_way w)
@@ -323,10 +326,9 @@ static bool add_sizes(struct report_row *row, const struct book_sizes *from)
 
 static bool in_section(const struct book_entry *e, enum report_section s)
 {
+	if (is_calls(s))
+		return e->what == BOOK_CALL && api_funcs[e->func].domain == s - REPORT_CALLS;
 	switch (s) {
-	case REPORT_RUNTIME:
-		return e->what == BOOK_CALL && api_funcs[e->func].domain == API_RUNTIME;
-	case REPORT_DRIVER: return e->what == BOOK_CALL && api_funcs[e->func].domain == API_DRIVER;
 	case REPORT_SYNC: return e->what == BOOK_CALL && api_funcs[e->func].class == API_SYNC;
 	case REPORT_KERNELS: return e->what == BOOK_KERNEL;
 	default: return e->what == BOOK_COPY || e->what == BOOK_SET;
@@ -524,7 +526,8 @@ struct report *report_make(const struct book *b)
 		report_free(r);
 		return NULL;
 	}
-	r->timed = r->totals[REPORT_RUNTIME].timed || r->totals[REPORT_DRIVER].timed;
+	for (int d = 0; d < API_DOMAIN_END; d++)
+		r->timed |= r->totals[REPORT_CALLS + d].timed != 0;
 	return r;
 }
 
@@ -580,4 +583,16 @@ double report_occupancy(const struct book_shape *k, const struct ct_device *d)
 		blocks = least(blocks, d->max_shared / round_up((uint64_t)k->shared + taken,
 								shared_at_once));
 	return (double)(blocks * warps) / (double)d->max_warps;
+}
+
+void report_calls(const struct report *r, struct ct_sums *all, struct ct_estimated *unseen)
+{
+	memset(all, 0, sizeof(*all));
+	memset(unseen, 0, sizeof(*unseen));
+	for (int d = 0; d < API_DOMAIN_END; d++) {
+		if (!api_domains[d].folds)
+			continue;
+		book_add(all, &r->totals[REPORT_CALLS + d]);
+		muted_add_unseen(unseen, &r->unseen[REPORT_CALLS + d]);
+	}
 }

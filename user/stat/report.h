@@ -10,11 +10,10 @@
 #include "book.h"
 
 enum report_section {
-	REPORT_RUNTIME, /* calls of the runtime API */
-	REPORT_DRIVER,	/* calls of the driver API */
-	REPORT_KERNELS, /* executions on devices */
-	REPORT_COPIES,	/* copies and memsets on devices */
-	REPORT_SYNC,	/* the calls that wait: time blocked */
+	REPORT_CALLS, /* calls of each library: REPORT_CALLS + its enum api_domain */
+	REPORT_KERNELS = REPORT_CALLS + API_DOMAIN_END, /* executions on devices */
+	REPORT_COPIES,					/* copies and memsets on devices */
+	REPORT_SYNC,					/* the calls that wait: time blocked */
 	REPORT_SECTION_END
 };
 const char *report_section_name(enum report_section);  /* "runtime", as JSON has it */
@@ -88,5 +87,8 @@ void report_free(struct report *);
  * limits of registers, shared memory, blocks and warps. */
 struct ct_device;
 double report_occupancy(const struct book_shape *, const struct ct_device *);
+
+/* All calls of CUDA's own libraries: of those whose calls fold, so that no time is in it twice. */
+void report_calls(const struct report *, struct ct_sums *all, struct ct_estimated *unseen);
 
 #endif

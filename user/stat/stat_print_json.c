@@ -116,24 +116,22 @@ static void derived_device(struct out *o, const struct report *r)
 /* Numbers that compare may be asked about; docs/stat.md defines each. */
 static void derived(struct out *o, const struct report *r, const struct print_about *a)
 {
-	const struct ct_sums *runtime = &r->totals[REPORT_RUNTIME],
-			     *driver = &r->totals[REPORT_DRIVER];
+	struct ct_estimated unseen;
+	struct ct_sums calls;
 	uint64_t bytes = 0, hits;
 	double cost = print_own_cost_ns(a, &hits);
-	struct ct_estimated unseen = { 0 };
 
+	report_calls(r, &calls, &unseen);
 	for (int w = 0; w < REPORT_WAY_END; w++)
 		bytes += r->traffic[w].bytes;
 	out_fmt(o, "\"summary\":{\"span_ns\":%llu", (unsigned long long)r->span_ns);
-	if (r->timed || !(runtime->calls + driver->calls)) {
-		number(o, "total_api_time", runtime->ns + driver->ns);
+	if (r->timed || !calls.calls) {
+		number(o, "total_api_time", calls.ns);
 		number(o, "sync_time", r->totals[REPORT_SYNC].ns);
 	}
-	number(o, "total_api_calls", runtime->calls + driver->calls);
-	muted_add_unseen(&unseen, &r->unseen[REPORT_RUNTIME]);
-	muted_add_unseen(&unseen, &r->unseen[REPORT_DRIVER]);
-	estimate(o, runtime->calls + driver->calls, &unseen);
-	number(o, "failed_calls", runtime->failed + driver->failed);
+	number(o, "total_api_calls", calls.calls);
+	estimate(o, calls.calls, &unseen);
+	number(o, "failed_calls", calls.failed);
 	number(o, "launches", r->launches);
 	number(o, "graph_launches", r->graph_launches);
 	number(o, "launch_threads", r->threads);

@@ -300,16 +300,19 @@ static void memory(struct out *o, const struct book_memory *m)
 static void profile(struct out *o, const struct report *r, const struct print_about *a)
 {
 	uint64_t compute = r->totals[REPORT_KERNELS].ns, copy = r->totals[REPORT_COPIES].ns;
-	uint64_t calls = r->totals[REPORT_RUNTIME].ns + r->totals[REPORT_DRIVER].ns, hits;
+	struct ct_estimated unseen;
+	struct ct_sums calls;
+	uint64_t hits;
 	char text[32], other[32];
 	double ns;
 
+	report_calls(r, &calls, &unseen);
 	out_str(o, "Profile\n");
 	out_fmt(o, " %-34s %s\n", "observed",
 		print_duration(text, sizeof(text), (double)r->span_ns));
-	if (calls)
+	if (calls.ns)
 		out_fmt(o, " %-34s %.1f %%\n", "of the time in calls: waiting",
-			100.0 * (double)r->totals[REPORT_SYNC].ns / (double)calls);
+			100.0 * (double)r->totals[REPORT_SYNC].ns / (double)calls.ns);
 	if (r->moves)
 		out_fmt(o, " %-34s %.1f %%\n", "copies and memsets: asynchronous",
 			100.0 * (double)r->moves_async / (double)r->moves);

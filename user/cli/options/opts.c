@@ -257,7 +257,8 @@ static const struct option_row before[] = {
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
 	{ 0, "comm", "GLOB", TEXT(comm), TRACES | OPTS_SERVE | OPTS_TOP | OPTS_EXPORT, NULL, "processes of this name" },
 	{ 0, "library", "PATH", TEXT(library), LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL, "functions of this file only" },
-	{ 0, "domain", "NAME", ENUM(domain, "runtime", "driver"), CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL, "one API only: runtime or driver" },
+	{ 0, "domain", "NAME", ENUM_OF(domain, api_domain_names), CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
+	  "the functions of one library only ('Libraries' below)" },
 	{ 'u', "user", "USER", TEXT(user), LIVE, NULL, "run CMD as this user (a name or a number)",
 	  RULES(NEEDS("CMD", "-u says as whom CMD runs: give a CMD after --")) },
 	{ 'E', "env", "VAR[=VAL]", TEXTS(env, check_env), LIVE, NULL, "set VAR in CMD's environment, or remove it; repeatable",
@@ -268,7 +269,7 @@ static const struct option_row before[] = {
 	{ 0, "watch", NULL, FLAG(watch), OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print what is new, and what has gone on" },
 	{ 'e', "events", "LIST", OTHER(set_events, .offer = OPTION_OFFER_CLASSES), CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
-	  "classes, names and globs, separated by commas; !WORD takes out; repeatable\n"
+	  "classes, libraries, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default\n"
 	  "'none' is no call: with --gpu or --counters, only what the devices do" },
@@ -481,11 +482,11 @@ static const struct option_row after[] = {
 	{ 0, "until", "TIME", DURATION(to_ns, 1, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began before this time of the recording" },
 	{ 0, "to", "TIME", DURATION(to_ns, 1, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), OPTS_REPLAY | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "the same as --until" },
 	{ 0, "delay", "TIME", DURATION(delay_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), LIVE & CHOOSES & ~OPTS_STAT, NULL, "show nothing until so much time has passed" },
-	{ 0, "start-on", "WHAT", CHECKED(start_on, window_check, .offer = OPTION_OFFER_BEGIN), LIVE & CHOOSES & ~OPTS_STAT, NULL,
+	{ 0, "start-on", "WHAT", CHECKED(start_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "show nothing until WHAT: cudaProfilerStart (any function or GLOB), GLOB:N (its Nth call),\n"
 	  "or signal (SIGUSR1)",
 	  RULES(EXCLUDES("delay", "--delay and --start-on both say when it begins: give one of the two")) },
-	{ 0, "stop-on", "WHAT", CHECKED(stop_on, window_check, .offer = OPTION_OFFER_END), LIVE & CHOOSES & ~OPTS_STAT, NULL,
+	{ 0, "stop-on", "WHAT", CHECKED(stop_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "stop at WHAT: likewise, signal is SIGUSR2; goes on at the next --start-on, if that can be" },
 	{ 'd', "duration", "TIME", DURATION(duration_ns, 1, OPTION_MAX, SECOND, "time to trace for", "give seconds, or 500ms, 2m"), LIVE | OPTS_COUNTERS | OPTS_TOP, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
 	{ 'n', "count", "N", COUNT(count, 1, OPTION_MAX, "rows", NULL), ONE_BY_ONE | OPTS_COUNTERS, NULL, "stop after N rows" },

@@ -27,7 +27,7 @@ struct opts {
 	bool no_follow;
 	const char *cgroup; /* a path; NULL: off */
 	const char *library;
-	enum api_domain domain; /* API_DOMAIN_END: both */
+	enum api_domain domain; /* API_DOMAIN_END: all */
 	const char *user;
 	const char **env; /* VAR=VAL or VAR; NULL-terminated; NULL: none */
 	char *const *cmd; /* NULL: none */

@@ -60,12 +60,22 @@ static void offer_names(struct complete *c)
 			offer(c, api_funcs[i].name);
 }
 
+/* What programs say by themselves that a profile begins and ends by. */
+static void offer_marks(struct complete *c)
+{
+	for (int i = 0; i < api_nfuncs; i++)
+		if (api_funcs[i].class == API_PROFILER)
+			offer(c, api_funcs[i].name);
+}
+
 static void offer_functions(struct complete *c)
 {
 	static const char *const lists[] = { "default", "all", "none" };
 
 	for (int i = 0; i < API_CLASS_END; i++)
 		offer(c, api_class_name((enum api_class)i));
+	for (int i = 0; i < API_DOMAIN_END; i++)
+		offer(c, api_domain_names[i]);
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		offer(c, lists[i]);
 	offer_names(c);
@@ -116,11 +126,9 @@ static void offer_values(struct complete *c, enum opts_cmd cmd, const struct opt
 		split_list(c, ",!");
 		offer_functions(c);
 		break;
-	case OPTION_OFFER_BEGIN:
-	case OPTION_OFFER_END:
+	case OPTION_OFFER_WINDOW:
 		offer(c, "signal");
-		offer(c, r->type.offer == OPTION_OFFER_BEGIN ? "cudaProfilerStart"
-							     : "cudaProfilerStop");
+		offer_marks(c);
 		offer_names(c);
 		break;
 	case OPTION_OFFER_DUMP:

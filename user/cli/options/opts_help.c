@@ -87,5 +87,8 @@ void opts_help(struct out *out, enum opts_cmd cmd)
 	out_str(out, "\nClasses:");
 	for (int class = 0; class < API_CLASS_END; class ++)
 		out_fmt(out, " %s", api_class_name((enum api_class) class));
+	out_str(out, "\nLibraries:");
+	for (int i = 0; i < API_DOMAIN_END; i++)
+		out_fmt(out, " %s", api_domain_names[i]);
 	out_char(out, '\n');
 }

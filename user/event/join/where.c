@@ -405,7 +405,8 @@ static void find_default(const struct where *w, const struct ct_call *c, struct 
 {
 	const struct fact *f = find(w, c->h.pid, BEGAN, 0);
 
-	if (!f || f->epoch != w->epoch || (api_funcs[c->func].domain != API_RUNTIME && !c->depth))
+	if (!f || f->epoch != w->epoch ||
+	    (!api_domains[api_funcs[c->func].domain].first_device && !c->depth))
 		return;
 	ev->device = 0;
 	f = find(w, c->h.pid, DEVICE, 0);

@@ -53,6 +53,13 @@ static void begin(struct row *w, const char *category, const char *name, size_t 
 	w->p = put_lit(w->p, ",\"args\":{");
 }
 
+static const char *library(enum api_domain domain)
+{
+	const struct api_domain_row *d = &api_domains[domain];
+
+	return d->category ? d->category : d->name;
+}
+
 static void put_correlation(struct row *w, uint64_t correlation)
 {
 	if (correlation)
@@ -85,8 +92,7 @@ void chrome_call_body(struct row *w, const struct sink_opts *o, const struct eve
 	struct field fields[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
 
-	begin(w, f->domain == API_DRIVER ? "cuda_driver" : "cuda_runtime", f->name,
-	      strlen(f->name));
+	begin(w, library((enum api_domain)f->domain), f->name, strlen(f->name));
 	w->p = put_lit(w->p, "\"arguments\":{");
 	json_fields(w, fields, n);
 	row_room(w, JSON_ROOM);
@@ -224,9 +230,9 @@ void chrome_work_body(struct row *w, const struct sink_opts *o,
 void chrome_foreign_body(struct row *w, const struct ct_foreign *f)
 {
 	const char *name = (const char *)&f->words[f->nwords];
-	bool driver = f->domain_len == 6 && !memcmp(name + f->name_len, "driver", 6);
+	enum api_domain domain = api_domain_find(name + f->name_len, f->domain_len);
 
-	begin(w, driver ? "cuda_driver" : "cuda_runtime", name, f->name_len);
+	begin(w, domain < API_DOMAIN_END ? library(domain) : "library", name, f->name_len);
 	*w->p++ = '}';
 }
 

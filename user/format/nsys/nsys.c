@@ -368,15 +368,14 @@ static int64_t result_of(const struct ct_call *c)
 
 	if (c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN))
 		return RESULT_UNKNOWN;
-	return ret == API_RET_CUDA_ERR || ret == API_RET_CU_RESULT || ret == API_RET_INT
-		       ? (int32_t)c->ret
-		       : 0;
+	return ret == API_RET_STATUS || ret == API_RET_INT ? (int32_t)c->ret : 0;
 }
 
 static int call(struct nsys *n, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	int64_t name = name_id(n, c), start = nsys_time(n, c->h.start_ns);
+	const struct api_domain_row *domain = &api_domains[api_funcs[c->func].domain];
 	struct nsys_row r;
 
 	if (c->h.flags & CT_F_PENDING)
@@ -385,10 +384,12 @@ static int call(struct nsys *n, const struct event *ev)
 		start = 0;
 	if (process(n, ev->proc, false) || (ev->stack && stack(n, ev->stack)))
 		return n->d.error;
+	if (!domain->cupti)
+		return nsys_range(n, ev, start, name, domain->name);
 	r = nsys_begin(&n->d, NSYS_RUNTIME);
 	nsys_i(&r, start);
 	nsys_i(&r, nsys_time(n, c->h.end_ns));
-	nsys_i(&r, api_funcs[c->func].domain == API_DRIVER);
+	nsys_i(&r, domain->nsys_class);
 	nsys_i(&r, nsys_global(ev->proc, nsys_tid(ev)));
 	nsys_opt(&r, ev->number, ev->number);
 	nsys_i(&r, name);

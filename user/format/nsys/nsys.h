@@ -158,6 +158,9 @@ static inline int64_t nsys_time(const struct nsys *n, uint64_t ns)
 /* Rows of device work and of what speaks of devices. Returns 1, 0 for a kind that it does not
  * know, or -errno. */
 int nsys_device(struct nsys *, const struct event *);
+/* The event's call as a range of NVTX, in a domain of this name; text: its name, of StringIds. */
+int nsys_range(struct nsys *, const struct event *, int64_t start, int64_t text,
+	       const char *domain);
 /* A row of DIAGNOSTIC_EVENT. severity: 1 information, 2 warning, 3 error; proc may be NULL. */
 int nsys_diagnostic(struct nsys *, int64_t at_ns, int severity, const char *text,
 		    const struct process *proc);

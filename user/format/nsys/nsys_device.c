@@ -257,9 +257,9 @@ static int overhead(struct nsys *n, const struct event *ev)
 
 /* A domain's name is in a row of its own, one in each process: reports find it by domainId and
  * process, and read `text`. */
-static void nvtx_domain(struct nsys *n, const struct event *ev, int64_t domain)
+static void nvtx_domain(struct nsys *n, const struct event *ev, int64_t domain, const char *name,
+			size_t len)
 {
-	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
 	struct nsys_row r;
 	bool is_new;
 
@@ -272,15 +272,35 @@ static void nvtx_domain(struct nsys *n, const struct event *ev, int64_t domain)
 	if (!is_new)
 		return;
 	r = nsys_begin(&n->d, NSYS_NVTX);
-	nsys_i(&r, nsys_time(n, m->h.start_ns));
+	nsys_i(&r, nsys_time(n, ev->rec->start_ns));
 	nsys_null(&r); /* end */
 	nsys_i(&r, EVENT_NVTX_DOMAIN);
 	r.at += 3; /* rangeId, category, color */
-	nsys_text(&r, m->text + m->text_len, m->domain_len);
+	nsys_text(&r, name, len);
 	nsys_i(&r, nsys_global(ev->proc, nsys_tid(ev)));
 	r.at += 2; /* endGlobalTid, textId */
 	nsys_i(&r, domain);
 	nsys_end(&r);
+}
+
+/* A call of a library that nsys has no table for: a range of a domain of its name. */
+int nsys_range(struct nsys *n, const struct event *ev, int64_t start, int64_t text,
+	       const char *domain)
+{
+	int64_t id = nsys_string(n->strings, domain, strlen(domain));
+	struct nsys_row r;
+
+	nvtx_domain(n, ev, id, domain, strlen(domain));
+	r = nsys_begin(&n->d, NSYS_NVTX);
+	nsys_i(&r, start);
+	nsys_i(&r, nsys_time(n, ev->rec->end_ns));
+	nsys_i(&r, EVENT_NVTX_PUSH_POP);
+	r.at += 4; /* rangeId, category, color, text */
+	nsys_i(&r, nsys_global(ev->proc, nsys_tid(ev)));
+	r.at += 1; /* endGlobalTid */
+	nsys_i(&r, text);
+	nsys_i(&r, id);
+	return nsys_end(&r);
 }
 
 static int marker(struct nsys *n, const struct event *ev)
@@ -294,7 +314,7 @@ static int marker(struct nsys *n, const struct event *ev)
 	struct nsys_row r;
 
 	if (m->domain_len)
-		nvtx_domain(n, ev, domain);
+		nvtx_domain(n, ev, domain, m->text + m->text_len, m->domain_len);
 	r = nsys_begin(&n->d, NSYS_NVTX);
 	nsys_i(&r, nsys_time(n, m->h.start_ns));
 	nsys_opt(&r, !mark, nsys_time(n, m->h.end_ns));

@@ -21,8 +21,6 @@ const char *nsys_api_name(int row, bool per_thread)
 	const struct api_func *f = &api_funcs[row];
 	const char *name = f->name;
 
-	if (f->domain != API_RUNTIME)
-		return name;
 	/* of several the newest that the row's versions have */
 	for (size_t i = 0; i < ARRAY_LEN(cbids); i++)
 		if (!strcmp(cbids[i].row, f->name) &&

@@ -192,8 +192,7 @@ static void put_result(struct csv *c, const struct ct_call *call)
 	enum api_ret ret = (enum api_ret)api_funcs[call->func].ret;
 	const char *name;
 
-	if (call->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN) ||
-	    (ret != API_RET_CUDA_ERR && ret != API_RET_CU_RESULT))
+	if (call->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN) || ret != API_RET_STATUS)
 		return;
 	name = api_error_name(ret, (int32_t)call->ret);
 	if (name)

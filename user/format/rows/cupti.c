@@ -144,8 +144,11 @@ static int put_call(struct sink *s, const struct ct_call *call)
 	struct cupti *c = s->priv;
 	char line[256];
 	int n = snprintf(line, sizeof(line), "%s_API %s [ %" PRIu64 " - %" PRIu64 " ]\n",
-			 f->domain == API_RUNTIME ? "RUNTIME" : "DRIVER", f->name,
+			 api_domain_name((enum api_domain)f->domain), f->name,
 			 since(s, call->h.start_ns), since(s, call->h.end_ns));
+
+	for (char *p = line; *p && *p != '_'; p++)
+		*p = (char)toupper((unsigned char)*p);
 
 	if (n > 0 && (size_t)n < sizeof(line) && !keep(c, s->opts->out, line, (size_t)n))
 		out_mem(s->opts->out, line, (size_t)n);

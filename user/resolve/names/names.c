@@ -422,9 +422,15 @@ static int learn_same(struct names *n, struct proc *p, const struct api_lesson *
 	return both(err, e);
 }
 
+/* Are the function's handles of kernels the driver's own, or addresses in the program? */
+static bool is_drivers(const struct api_func *f)
+{
+	return !api_domains[f->domain].host_stubs;
+}
+
 static int learn_call(struct names *n, const struct ct_call *c)
 {
-	bool driver = c->func < api_nfuncs && api_funcs[c->func].domain == API_DRIVER;
+	bool driver = c->func < api_nfuncs && is_drivers(&api_funcs[c->func]);
 	struct api_lesson l;
 	struct handle h;
 	struct proc *p;
@@ -500,9 +506,8 @@ static const struct handle *learn_inner(struct names *n, struct proc *p, struct 
 static int tell(struct names *n, const struct ct_call *c, uint64_t handle)
 {
 	const struct api_func *f = &api_funcs[c->func];
-	bool driver = f->domain == API_DRIVER, launch = f->class == API_LAUNCH &&
-							c->h.kind == CT_CALL &&
-							!(c->h.flags & CT_F_PENDING);
+	bool driver = is_drivers(f), launch = f->class == API_LAUNCH && c->h.kind == CT_CALL &&
+					      !(c->h.flags & CT_F_PENDING);
 	struct proc *p = proc_get(n, c->h.pid);
 	const struct handle *h;
 	struct told *t;
@@ -542,7 +547,7 @@ static int call(struct names *n, const struct ct_call *c)
 
 	if (!stops(err) && api_kernel(c, API_ARCH_HERE, &handle)) {
 		if (n->inner && c->depth && c->h.kind == CT_CALL &&
-		    api_funcs[c->func].domain == API_DRIVER &&
+		    api_domains[api_funcs[c->func].domain].below &&
 		    api_funcs[c->func].class == API_LAUNCH)
 			inner_saw(n->inner, c, handle);
 		/* what says the name itself, 20 000 times in a row, need not be told it */

@@ -99,8 +99,7 @@ int agent_funcs_row(enum agent_domain domain, const char *name, int cuda,
 	memcpy(symbol, name, len);
 	symbol[len] = '\0';
 	row = api_lookup(symbol, version, per_thread);
-	if (row < 0 ||
-	    api_funcs[row].domain != (domain == AGENT_RUNTIME ? API_RUNTIME : API_DRIVER))
+	if (row < 0 || api_domains[api_funcs[row].domain].cupti != (int)domain)
 		return -1;
 	return row;
 }

@@ -127,8 +127,9 @@ out:
 		msg_warn("%s: cannot be probed (%s): its calls will not be seen", f->path,
 			 strerror(-err));
 	else if (!err)
-		msg_verb("%s: %d functions probed (CUDA %d.%d%s)", f->path, f->attached,
-			 f->scan.version / 1000, f->scan.version % 1000 / 10,
+		msg_verb("%s: %d functions probed (%s %d.%d%s)", f->path, f->attached,
+			 api_domains[f->scan.domain].product, f->scan.version / 1000,
+			 f->scan.version % 1000 / 10,
 			 f->scan.role == ELF_STATIC ? ", linked statically" : "");
 	(void)pid;
 	return err;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * elf.c - which functions of the table an ELF file defines, where they are, and of which CUDA they
- * come.
+ * elf.c - which functions of the table an ELF file defines, where they are, and of which version
+ * they come.
  *
- * All symbols that begin with "cu" or "__cu" are looked up in the table: those of .dynsym (shared
+ * All symbols that begin as those of a traced library do are looked up in the table: those of .dynsym (shared
  * libraries) and those of .symtab, where static libcudart lives, LOCAL and HIDDEN. The version
- * decides which row a symbol gets, and is itself told by the symbols (see since[]), so the names
+ * decides which row a symbol gets, and is itself told by the symbols (api/domains.def), so the names
  * are kept until all have been seen.
  *
  * Must not know processes, paths or probes.
@@ -38,53 +38,11 @@ struct scan {
 	size_t nfound;
 	char *names;
 	size_t names_len, names_cap;
-	int symbols_version[API_DOMAIN_END];
-	bool domain[API_DOMAIN_END];
+	struct {
+		bool there;
+		int version; /* what the symbols say, then what is taken */
+	} domains[API_DOMAIN_END];
 };
-
-/*
- * The CUDA version that first defines a symbol. Runtime: the symbol lists of libcudart 11.8 to
- * 13.0, compared. Driver: the versions in cudaTypedefs.h. 12.6 and 12.9 of the runtime added
- * nothing: they count as 12.5 and 12.8.
- */
-static const struct {
-	const char *symbol;
-	int version;
-} since[] = {
-	{ "cudaMallocAsync", 11020 },
-	{ "cudaUserObjectCreate", 11030 },
-	{ "cudaLaunchKernelExC", 11080 },
-	{ "cudaGraphInstantiateWithParams", 12000 },
-	{ "cudaGetKernel", 12010 },
-	{ "cudaGraphAddNode", 12020 },
-	{ "cudaFuncGetName", 12030 },
-	{ "cudaFuncGetParamInfo", 12040 },
-	{ "cudaGetDriverEntryPointByVersion", 12050 },
-	{ "cudaLibraryLoadData", 12080 },
-	{ "cudaMemGetDefaultMemPool", 13000 },
-	{ "cuMemAllocAsync", 11020 },
-	{ "cuUserObjectCreate", 11030 },
-	{ "cuGraphMemAllocNodeGetParams", 11040 },
-	{ "cuLaunchKernelEx", 11060 },
-	{ "cuOccupancyMaxActiveClusters", 11070 },
-	{ "cuLibraryLoadData", 12000 },
-	{ "cuMulticastCreate", 12010 },
-	{ "cuGraphAddNode", 12020 },
-	{ "cuGraphAddNode_v2", 12030 },
-	{ "cuGreenCtxCreate", 12040 },
-	{ "cuCtxCreate_v4", 12050 },
-	{ "cuMemBatchDecompressAsync", 12060 },
-	{ "cuStreamGetDevice", 12080 },
-	{ "cuLogsRegisterCallback", 12090 },
-	{ "cuMemGetDefaultMemPool", 13000 },
-};
-
-static void note_version(struct scan *s, const char *name, int domain)
-{
-	for (size_t i = 0; i < ARRAY_LEN(since); i++)
-		if (since[i].version > s->symbols_version[domain] && !strcmp(since[i].symbol, name))
-			s->symbols_version[domain] = since[i].version;
-}
 
 static int keep(struct scan *s, uint64_t offset, uint64_t size, const char *name)
 {
@@ -109,8 +67,9 @@ static int on_symbol(void *ctx, const struct elf_sym *sym)
 {
 	struct scan *s = ctx;
 	bool per_thread;
+	enum api_domain domain;
 	uint64_t offset;
-	int func = api_lookup(sym->name, 0, &per_thread);
+	int func = api_lookup(sym->name, 0, &per_thread), version;
 
 	if (func < 0)
 		return 0;
@@ -124,8 +83,11 @@ static int on_symbol(void *ctx, const struct elf_sym *sym)
 	offset = elf_code_offset(s->file, sym->value);
 	if (!offset)
 		return 0;
-	s->domain[api_funcs[func].domain] = true;
-	note_version(s, sym->name, api_funcs[func].domain);
+	domain = (enum api_domain)api_funcs[func].domain;
+	s->domains[domain].there = true;
+	version = api_domain_since(domain, sym->name);
+	if (version > s->domains[domain].version)
+		s->domains[domain].version = version;
 	return keep(s, offset, sym->size, sym->name);
 }
 
@@ -152,8 +114,12 @@ static int choose(struct scan *s, const uint64_t *capture)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->nfound; i++) {
 		bool per_thread = false;
-		int func = api_lookup(s->names + s->found[i].name, out->version, &per_thread);
+		const char *name = s->names + s->found[i].name;
+		int func = api_lookup(name, 0, &per_thread);
 
+		if (func >= 0)
+			func = api_lookup(name, s->domains[api_funcs[func].domain].version,
+					  &per_thread);
 		if (func < 0)
 			continue;
 		out->probes[n++] =
@@ -177,41 +143,34 @@ static int choose(struct scan *s, const uint64_t *capture)
 	return 0;
 }
 
-/* "libcudart.so.13" gives 13000, "libcudart.so.11.0" gives 11000. 0: no libcudart. */
-static int soname_major(const char *soname)
-{
-	static const char prefix[] = "libcudart.so.";
-	int major;
-
-	if (strncmp(soname, prefix, sizeof(prefix) - 1))
-		return 0;
-	major = atoi(soname + sizeof(prefix) - 1);
-	return major > 0 && major < 100 ? major * 1000 : 0;
-}
-
 /*
  * The soname says the major version, the symbols say more as long as they agree. libcuda.so.1
- * has the same name in all versions. (The runtime's number decides where a file holds both: only
- * its rows changed without a new symbol.)
+ * has the same name in all versions. What is said of the file is said of the first library that
+ * it holds.
  */
-static void find_version(struct scan *s, const char *soname)
+static void find_versions(struct scan *s, const char *soname)
 {
 	struct elf_scan *out = s->out;
-	int major = soname_major(soname);
-	int seen = s->symbols_version[s->domain[API_RUNTIME] ? API_RUNTIME : API_DRIVER];
+	int first = API_DOMAIN_END;
 
-	out->version = seen;
-	out->version_from = seen ? "symbols" : "";
-	if (major && seen / 1000 != major / 1000) {
-		out->version = major;
-		out->version_from = "soname";
+	for (int d = API_DOMAIN_END - 1; d >= 0; d--) {
+		int major = api_domain_version((enum api_domain)d, soname);
+		int *version = &s->domains[d].version;
+
+		if (!s->domains[d].there)
+			continue;
+		first = d;
+		out->version_from = *version ? "symbols" : "";
+		if (major && *version / 1000 != major / 1000) {
+			*version = major;
+			out->version_from = "soname";
+		}
+		out->version = *version;
 	}
-	if (!s->domain[API_RUNTIME])
-		out->role = ELF_DRIVER;
-	else if (!strncmp(soname, "libcudart", 9))
-		out->role = ELF_CUDART;
-	else
-		out->role = ELF_STATIC;
+	out->domain = (uint8_t)first;
+	out->role = !api_domains[first].linked || (int)api_domain_of_file(soname) == first
+			    ? ELF_LIBRARY
+			    : ELF_STATIC;
 }
 
 static void find_sections(const struct elf_file *f, struct elf_scan *out)
@@ -239,13 +198,13 @@ int elf_scan(int fd, const uint64_t *capture, struct elf_scan *out)
 	if (err)
 		goto out;
 	find_sections(&file, out);
-	err = elf_symbols(&file, SHT_DYNSYM, "cu", "__cu", on_symbol, &s);
+	err = elf_symbols(&file, SHT_DYNSYM, api_domain_symbols(), on_symbol, &s);
 	if (!err)
-		err = elf_symbols(&file, SHT_SYMTAB, "cu", "__cu", on_symbol, &s);
+		err = elf_symbols(&file, SHT_SYMTAB, api_domain_symbols(), on_symbol, &s);
 	if (err || !s.nfound)
 		goto out;
 	elf_soname(&file, soname, sizeof(soname));
-	find_version(&s, soname);
+	find_versions(&s, soname);
 	err = choose(&s, capture);
 	/* A table whose rows end before this version may leave nothing. */
 	if (!err && !out->ndefined)
@@ -285,10 +244,11 @@ uint64_t elf_symbol_offset(int fd, const char *symbol)
 {
 	struct elf_file file;
 	struct by_name b = { .file = &file, .name = symbol };
+	const char *const begins[] = { symbol, NULL };
 
-	if (!elf_file_open(&file, fd) &&
-	    !elf_symbols(&file, SHT_DYNSYM, symbol, NULL, on_name, &b) && !b.offset)
-		elf_symbols(&file, SHT_SYMTAB, symbol, NULL, on_name, &b);
+	if (!elf_file_open(&file, fd) && !elf_symbols(&file, SHT_DYNSYM, begins, on_name, &b) &&
+	    !b.offset)
+		elf_symbols(&file, SHT_SYMTAB, begins, on_name, &b);
 	elf_file_close(&file);
 	return b.offset;
 }

@@ -10,9 +10,8 @@
 
 enum elf_role {
 	ELF_NONE = 0, /* defines nothing of the table */
-	ELF_CUDART,   /* a shared libcudart */
-	ELF_DRIVER,   /* libcuda, or what stands in for it */
-	/* an executable or shared object that holds runtime functions itself: static libcudart */
+	ELF_LIBRARY,  /* the library `domain`, or what stands in for it */
+	/* an executable or shared object that holds functions of it itself: static libcudart */
 	ELF_STATIC,
 };
 
@@ -26,7 +25,8 @@ struct elf_probe {
 
 struct elf_scan {
 	enum elf_role role;
-	/* CUDA version (13000), at least this: 12.6 defines what 12.5 does; 0: not known */
+	uint8_t domain; /* the first that it has functions of (api/domains.def) */
+	/* its version (CUDA 13.0: 13000), at least this: 12.6 defines what 12.5 does; 0: not known */
 	int version;
 	const char *version_from; /* "soname", "symbols", "" */
 	/* sorted by offset, one per offset (aliases: the first row in the table wins) */

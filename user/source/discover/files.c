@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../api/domain.h"
 #include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
@@ -52,14 +53,6 @@ uint64_t files_generation(const struct stat *st)
 	return (g ^ (uint64_t)st->st_size * 0x9e3779b97f4a7c15ULL) | 2;
 }
 
-static bool is_likely(const char *path)
-{
-	const char *base = strrchr(path, '/');
-
-	base = base ? base + 1 : path;
-	return !strncmp(base, "libcuda", 7);
-}
-
 static int remember(struct files *f, const struct ct_vma *vma, int fd, const char *path)
 {
 	char name[PATH_MAX];
@@ -74,7 +67,7 @@ static int remember(struct files *f, const struct ct_vma *vma, int fd, const cha
 	c.path = strdup(path);
 	if (!c.path)
 		return -ENOMEM;
-	c.likely = is_likely(c.path);
+	c.likely = api_domain_of_file(c.path) != API_DOMAIN_END;
 	f->cands[f->ncands++] = c;
 	return 0;
 }
@@ -87,7 +80,7 @@ static void refuse_served(const struct ct_vma *vma)
 	char name[PATH_MAX];
 
 	maps_name(vma, name, sizeof(name));
-	if (is_likely(name))
+	if (api_domain_of_file(name) != API_DOMAIN_END)
 		msg_warn("%s is not probed: it lies on FUSE, where a program could hold up the "
 			 "whole machine. Copy it to another file "
 			 "system",
@@ -241,8 +234,9 @@ static int add_file(struct files *f, struct candidate *c, struct elf_scan *scan)
 		f->again = true;
 		return 0;
 	}
-	msg_verb("%s: %d functions%s", p->path, p->scan.nprobes,
-		 p->scan.role == ELF_STATIC ? ", static libcudart" : "");
+	msg_verb("%s: %d functions%s%s", p->path, p->scan.nprobes,
+		 p->scan.role == ELF_STATIC ? ", " : "",
+		 p->scan.role == ELF_STATIC ? api_domains[p->scan.domain].linked : "");
 	err = f->ops->found(f->ctx, p, (pid_t)c->vma.pid);
 	want = f->ops->cost ? f->ops->cost(f->ctx, p) : 1;
 	if (err != -EMFILE && err != -ENFILE &&

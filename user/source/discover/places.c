@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../api/domain.h"
+
 static const char *const dirs[] = {
 	"/usr/lib/*-linux-gnu",
 	"/usr/lib64",
@@ -87,8 +89,7 @@ static void cache_entries(const char *buf, size_t len, places_fn fn, void *ctx)
 		/* The buffer ends with a NUL of ours, so a string inside of it ends too. */
 		if (e.key >= len || e.value >= len)
 			continue;
-		if (!strncmp(buf + e.key, "libcudart.so", 12) ||
-		    !strncmp(buf + e.key, "libcuda.so", 10))
+		if (api_domain_of_file(buf + e.key) != API_DOMAIN_END)
 			fn(ctx, buf + e.value);
 	}
 }
@@ -119,13 +120,15 @@ void places_cache(const char *cache, places_fn fn, void *ctx)
 
 static void look_in(const char *dir, places_fn fn, void *ctx)
 {
-	static const char *const names[] = { "libcudart.so*", "libcuda.so*" };
+	const int n = API_DOMAIN_END * API_DOMAIN_FILES;
 	char pattern[4096];
 	glob_t g;
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if ((size_t)snprintf(pattern, sizeof(pattern), "%s/%s", dir, names[i]) >=
-		    sizeof(pattern))
+	for (int i = 0; i < n; i++) {
+		const char *name = api_domains[i / API_DOMAIN_FILES].files[i % API_DOMAIN_FILES];
+
+		if (!name || (size_t)snprintf(pattern, sizeof(pattern), "%s/%s", dir, name) >=
+				     sizeof(pattern))
 			continue;
 		if (!glob(pattern, GLOB_NOSORT, NULL, &g))
 			for (size_t k = 0; k < g.gl_pathc; k++)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../api/domain.h"
+
 /* mappings whose file has not been looked at; of more the oldest are given up */
 #define WAITING 4096
 #define SAME 64
@@ -91,15 +93,6 @@ void unprobed_same(struct unprobed *u, uint64_t dev, uint64_t ino, uint64_t real
 	u->nsame++;
 }
 
-static bool is_likely(const char *name)
-{
-	const char *base = strrchr(name, '/');
-
-	base = base ? base + 1 : name;
-	return !strncmp(base, "libcuda.so", 10) || !strncmp(base, "libcudart.so", 12) ||
-	       !strncmp(base, "libcudart-", 10);
-}
-
 uint64_t unprobed_mapped(struct unprobed *u, const struct watch_map *m, bool known)
 {
 	uint64_t dev = (uint64_t)m->major << 20 | m->minor;
@@ -122,7 +115,7 @@ uint64_t unprobed_mapped(struct unprobed *u, const struct watch_map *m, bool kno
 			       .at_ns = m->time_ns,
 			       .dev = dev,
 			       .ino = m->ino,
-			       .likely = is_likely(m->name) };
+			       .likely = api_domain_of_file(m->name) != API_DOMAIN_END };
 	return u->last;
 }
 

@@ -73,6 +73,7 @@ int inject_make_symbol(struct inject_job *j)
 {
 	int fd = memfd_create("cudatrace", MFD_CLOEXEC), err = fd < 0 ? -errno : 0;
 	struct wanted w = { .name = j->what->symbol };
+	const char *const begins[] = { w.name, NULL };
 	struct elf_file elf = {};
 
 	if (!err)
@@ -80,7 +81,7 @@ int inject_make_symbol(struct inject_job *j)
 	if (!err)
 		err = elf_file_open(&elf, fd);
 	if (!err)
-		err = elf_symbols(&elf, SHT_DYNSYM, j->what->symbol, NULL, on_symbol, &w);
+		err = elf_symbols(&elf, SHT_DYNSYM, begins, on_symbol, &w);
 	for (int i = 0; !err && i < elf.nphdr; i++)
 		if (elf.phdr[i].p_type == PT_LOAD && !elf.phdr[i].p_offset)
 			j->symbol = w.value - elf.phdr[i].p_vaddr;

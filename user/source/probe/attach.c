@@ -151,7 +151,7 @@ static enum attach_kind kind_for(const struct attach *a, const struct probe_file
 	bool others = !pid && (plan->npids || plan->cmd || plan->cgroup_id);
 
 	if (a->kind != ATTACH_SESSION || a->progs.entry_fd < 0 || a->sessions || others ||
-	    f->scan.role == ELF_DRIVER)
+	    (f->scan.role == ELF_LIBRARY && api_domains[f->scan.domain].below))
 		return a->kind;
 	return ATTACH_MULTI;
 }

@@ -38,8 +38,7 @@ enum option_offer {
 	OPTION_OFFER_NOTHING,
 	OPTION_OFFER_OUTPUTS,
 	OPTION_OFFER_CLASSES,
-	OPTION_OFFER_BEGIN,
-	OPTION_OFFER_END,
+	OPTION_OFFER_WINDOW,
 	OPTION_OFFER_DUMP
 };
 
@@ -152,6 +151,10 @@ struct option_set {
 #define ENUM(m, ...)                                                                      \
 	{                                                                                 \
 		.kind = OPTION_ENUM, OPTION_MEMBER(m), .words = OPTION_WORDS(__VA_ARGS__) \
+	}
+#define ENUM_OF(m, list)                                               \
+	{                                                              \
+		.kind = OPTION_ENUM, OPTION_MEMBER(m), .words = (list) \
 	}
 /* the first word is `first`; alone: the word that is meant without a value, NULL: it needs one */
 #define ENUM_FROM(m, first, without, ...)                                                    \
