@@ -20,8 +20,8 @@ HARDENING_LD ?= -Wl,-z,relro,-z,now
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
 CT_CPPFLAGS := -D_GNU_SOURCE -DCT_VERSION='"$(VERSION)"' -I$(OUTPUT)
 CT_CFLAGS := -std=gnu11 $(WARN) $(HARDENING) -pthread
-LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -lsqlite3 -ljson-c -lncursesw -ltinfo -levent_extra -levent_core -lm -pthread
-LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -lsqlite3 -ljson-c -lncursesw -ltinfo -levent_extra -levent_core -ldl -lm -pthread
+LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -lsqlite3 -ljson-c -lncursesw -ltinfo -levent_extra -levent_openssl -levent_core -lssl -lcrypto -lyaml -lcrypt -lm -pthread
+LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -lsqlite3 -ljson-c -lncursesw -ltinfo -levent_extra -levent_openssl -levent_core -lssl -lcrypto -lyaml -lcrypt -ldl -lm -pthread
 
 SRCS := $(sort $(shell find user -name '*.c'))
 OBJS := $(SRCS:%.c=$(OUTPUT)/%.o)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # deps.sh - installs what building and testing need and is not here yet: scripts/deps.sh [build|test|all]
 #
-#   build   a compiler, clang for the BPF programs, libbpf, libelf, libdw, libiberty, zlib, xz, zstd, lz4, libevent, sqlite, json-c
+#   build   a compiler, clang for the BPF programs, libbpf, libelf, libdw, libiberty, zlib, xz, zstd, lz4, libevent, openssl,
+#           libyaml, libcrypt, sqlite, json-c
 #   test    that, and what scripts/test.sh uses (the default)
 #   all     that, and what scripts/test.sh --all uses: a virtual machine, a browser, other shells
 #
@@ -28,6 +29,9 @@ bpf/libbpf.h libbpf-dev libbpf-devel
 libelf.h libelf-dev elfutils-libelf-devel
 zlib.h zlib1g-dev zlib-devel
 event2/event.h libevent-dev libevent-devel
+openssl/ssl.h libssl-dev openssl-devel
+yaml.h libyaml-dev libyaml-devel
+crypt.h libcrypt-dev libxcrypt-devel
 elfutils/libdwfl.h libdw-dev elfutils-devel
 libiberty/demangle.h libiberty-dev binutils-devel
 lzma.h liblzma-dev xz-devel
@@ -45,6 +49,8 @@ pip3 python3-pip python3-pip
 shellcheck shellcheck ShellCheck
 clang-format clang-format clang-tools-extra
 mandoc mandoc mandoc
+openssl openssl openssl
+curl curl curl
 pgrep procps procps-ng
 mount mount util-linux
 promtool prometheus golang-github-prometheus

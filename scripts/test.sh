@@ -202,6 +202,7 @@ main() {
 	suite nsys 120 tests/export/nsys.py
 	suite identity 120 tests/export/identity.py
 	suite serve 600 tests/serve/run.py
+	suite serve-web 300 tests/serve/web.py
 	if $all; then
 		suite otlp 600 tests/export/otlp.py
 		suite cases-multi 1200 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh

@@ -113,6 +113,7 @@ struct sink_opts {
 	 * for may have ended the session. */
 	const struct sink_mem *mem; /* of mem; NULL otherwise */
 	const char *listen;	    /* ADDR:PORT of serve */
+	const char *web_config;	    /* serve: who may ask, and TLS; NULL: all, without */
 	unsigned int kernels;	    /* serve: told apart by name */
 	uint32_t tallies_max;	    /* entries that the kernel side's counts have room for */
 	/* all calls that take or free memory come, counted or one by one, and with their results */

@@ -62,6 +62,7 @@ static struct expose_about about_now(struct serve *s, struct losses *losses)
 		.scrapes = s->scrapes,
 		.scrape_seconds = s->scrape_s,
 		.shut = s->http ? serve_http_shut(s->http) : 0,
+		.denied = s->http ? serve_http_denied(s->http) : 0,
 		.start_time_s = s->start_s,
 		.now_ns = clock_ns(CLOCK_MONOTONIC),
 		.counters_ns = s->opts->counters_ns,
@@ -279,7 +280,7 @@ static int serve_open(struct sink *sink, const struct sink_opts *opts)
 	s->retire = event_new(opts->base, -1, EV_PERSIST, on_retire, s);
 	if (!s->expose || !s->retire)
 		return -ENOMEM;
-	s->http = serve_http_open(opts->base, opts->listen, pages, s);
+	s->http = serve_http_open(opts->base, opts->listen, opts->web_config, pages, s);
 	if (!s->http)
 		return -EINVAL;
 	err = open_push(s);
@@ -289,8 +290,8 @@ static int serve_open(struct sink *sink, const struct sink_opts *opts)
 	if (!strncmp(opts->listen, "unix:", 5))
 		msg_note("metrics at %s, /metrics", opts->listen);
 	else
-		msg_note("metrics at http://%s%s/metrics", *opts->listen == ':' ? "0.0.0.0" : "",
-			 opts->listen);
+		msg_note("metrics at http%s://%s%s/metrics", serve_http_tls(s->http) ? "s" : "",
+			 *opts->listen == ':' ? "0.0.0.0" : "", opts->listen);
 	return 0;
 }
 

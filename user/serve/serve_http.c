@@ -30,16 +30,21 @@
 #include "../util/msg.h"
 #include "../util/now.h"
 #include "../util/types.h"
+#include "serve_auth.h"
 #include "serve_http.h"
+#include "serve_tls.h"
+#include "serve_web.h"
 
 #define TIMEOUT_S 10  /* without a byte */
 #define PATIENCE_S 30 /* for a whole request */
+#define HANDSHAKE_S 10
 #define HEADERS_MAX 16384
 #define CONNECTIONS_MAX 256
 #define PEER_MAX 128 /* of one address, or of one user of a Unix socket */
 #define ROOM 64	     /* that are accepted before it is looked who they are */
 #define LOOK_S 2
-#define BACKLOG 4096 /* of a Unix socket, whose clients do not wait */
+#define UNAUTHORIZED 401 /* libevent has no name for it */
+#define BACKLOG 4096	 /* of a Unix socket, whose clients do not wait */
 
 /* Who connected: an IPv4 address, the network (64 bits) of an IPv6 one, a user. */
 struct peer {
@@ -63,6 +68,9 @@ struct serve_http {
 	struct event_base *base;
 	const struct serve_page *pages;
 	void *ctx;
+	struct serve_web *web; /* NULL: whoever comes is answered, without TLS */
+	struct serve_auth *auth;
+	uint64_t denied;
 	struct connection all[CONNECTIONS_MAX + ROOM];
 	int n;
 	int fresh;	/* the last ones, of whom it is not known who they are */
@@ -130,6 +138,14 @@ static bool has_ended(const struct connection *c)
 	return !in && !out && !event;
 }
 
+static void drop(struct connection *c)
+{
+	struct ssl_st *ssl = serve_tls_of(c->bev);
+
+	bufferevent_decref(c->bev);
+	serve_tls_free(ssl);
+}
+
 /* Drops those that have ended; the order stays. */
 static void sweep(struct serve_http *s)
 {
@@ -138,7 +154,7 @@ static void sweep(struct serve_http *s)
 	s->fresh = 0;
 	for (int i = 0; i < s->n; i++) {
 		if (has_ended(&s->all[i])) {
-			bufferevent_decref(s->all[i].bev);
+			drop(&s->all[i]);
 			continue;
 		}
 		s->fresh += i >= fresh;
@@ -245,24 +261,39 @@ static void on_settle(evutil_socket_t unused, short what, void *ctx)
 		event_add(s->settle, &(struct timeval){ .tv_usec = 1000 });
 }
 
+static uint64_t patience_ns(const struct connection *c)
+{
+	const struct ssl_st *ssl = serve_tls_of(c->bev);
+
+	return (ssl && !serve_tls_ready(ssl) ? HANDSHAKE_S : PATIENCE_S) * 1000000000ULL;
+}
+
 static void on_look(evutil_socket_t unused, short what, void *ctx)
 {
 	uint64_t now = now_ns();
 	struct serve_http *s = ctx;
 
+	if (s->web)
+		serve_web_look(s->web);
 	sweep(s);
 	for (int i = 0; i < s->n; i++)
-		if (now - used_ns(&s->all[i]) > PATIENCE_S * 1000000000ULL)
+		if (now - used_ns(&s->all[i]) > patience_ns(&s->all[i]))
 			shut(&s->all[i]);
 	on_settle(unused, what, ctx);
 }
 
-/* A connection was accepted. NULL: libevent makes what it needs, and nothing is known of it. */
+/* A connection was accepted. NULL: libevent makes what it needs, and nothing is known of it; with
+ * TLS its requests are refused, as it speaks none. */
 static struct bufferevent *on_accept(struct event_base *base, void *ctx)
 {
 	struct serve_http *s = ctx;
-	struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
+	struct ssl_ctx_st *tls = s->web ? serve_web_tls(s->web) : NULL;
+	struct bufferevent *bev = NULL;
 
+	if (!tls)
+		bev = bufferevent_socket_new(base, -1, 0);
+	else if (s->n < CONNECTIONS_MAX + ROOM)
+		bev = serve_tls_accept(tls, base);
 	if (!bev)
 		return NULL;
 	if (s->n < CONNECTIONS_MAX + ROOM) {
@@ -287,18 +318,12 @@ static void on_accept_error(struct evconnlistener *listener, void *ctx)
 
 /* ---- requests ---- */
 
-static void on_request(struct evhttp_request *req, void *ctx)
+static void answer(struct serve_http *s, struct evhttp_request *req)
 {
-	struct bufferevent *bev =
-		evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
 	const char *accept = evhttp_find_header(evhttp_request_get_input_headers(req), "Accept");
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
 	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
-	struct serve_http *s = ctx;
 
-	for (int i = 0; i < s->n; i++)
-		if (s->all[i].bev == bev)
-			s->all[i].since_ns = now_ns();
 	for (const struct serve_page *p = s->pages; p->path; p++) {
 		if (path && !strcmp(p->path, *path ? path : "/")) {
 			p->get(s->ctx, req, accept);
@@ -307,6 +332,61 @@ static void on_request(struct evhttp_request *req, void *ctx)
 	}
 	serve_http_answer(req, HTTP_NOTFOUND, "text/plain; charset=utf-8",
 			  "there is no such page: /metrics, /healthz, /readyz\n");
+}
+
+static void answer_as(struct serve_http *s, struct evhttp_request *req, enum auth_verdict verdict)
+{
+	if (verdict == AUTH_RIGHT) {
+		answer(s, req);
+		return;
+	}
+	s->denied++;
+	if (verdict == AUTH_WRONG)
+		evhttp_add_header(evhttp_request_get_output_headers(req), "WWW-Authenticate",
+				  "Basic realm=\"cudatrace\"");
+	serve_http_answer(req, verdict == AUTH_WRONG ? UNAUTHORIZED : HTTP_SERVUNAVAIL,
+			  "text/plain; charset=utf-8",
+			  verdict == AUTH_WRONG ? "give a name and its password\n"
+						: "too many passwords are being checked\n");
+}
+
+/* It is known now whether a password was right. The client may be gone. */
+static void on_verdict(void *ctx, void *asked, enum auth_verdict verdict)
+{
+	if (evhttp_request_get_connection(asked))
+		answer_as(ctx, asked, verdict);
+	else
+		evhttp_request_free(asked);
+}
+
+static void on_request(struct evhttp_request *req, void *ctx)
+{
+	struct bufferevent *bev =
+		evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+	char peer[AUTH_PEER_BYTES] = { 0 };
+	struct serve_http *s = ctx;
+	enum auth_verdict verdict;
+	struct peer from;
+
+	for (int i = 0; i < s->n; i++)
+		if (s->all[i].bev == bev)
+			s->all[i].since_ns = now_ns();
+	if (!s->web) {
+		answer(s, req);
+		return;
+	}
+	if (serve_web_tls(s->web) && !serve_tls_of(bev)) {
+		serve_http_answer(req, HTTP_BADREQUEST, "text/plain; charset=utf-8",
+				  "this is a port of TLS\n");
+		return;
+	}
+	from = peer_of(bufferevent_getfd(bev));
+	memcpy(peer, &from, sizeof(from));
+	verdict = serve_auth_ask(
+		s->auth, evhttp_find_header(evhttp_request_get_input_headers(req), "Authorization"),
+		peer, req);
+	if (verdict != AUTH_LATER)
+		answer_as(s, req, verdict);
 }
 
 void serve_http_answer(struct evhttp_request *req, int status, const char *type, const char *text)
@@ -497,7 +577,20 @@ static int listen_on(struct serve_http *s, const char *where)
 	return 0;
 }
 
-struct serve_http *serve_http_open(struct event_base *base, const char *where,
+static int open_web(struct serve_http *s, const char *path)
+{
+	if (!path)
+		return 0;
+	s->auth = serve_auth_open(s->base, on_verdict, s);
+	if (!s->auth) {
+		msg_error("no memory to serve with");
+		return -1;
+	}
+	s->web = serve_web_open(path, s->auth);
+	return s->web ? 0 : -1;
+}
+
+struct serve_http *serve_http_open(struct event_base *base, const char *where, const char *web,
 				   const struct serve_page *pages, void *ctx)
 {
 	struct timeval every = { .tv_sec = LOOK_S };
@@ -522,7 +615,7 @@ struct serve_http *serve_http_open(struct event_base *base, const char *where,
 	evhttp_set_timeout(s->http, TIMEOUT_S);
 	evhttp_set_bevcb(s->http, on_accept, s);
 	evhttp_set_gencb(s->http, on_request, s);
-	if (listen_on(s, where)) {
+	if (open_web(s, web) || listen_on(s, where)) {
 		serve_http_close(s);
 		return NULL;
 	}
@@ -535,6 +628,16 @@ uint64_t serve_http_shut(const struct serve_http *s)
 	return s->shut;
 }
 
+uint64_t serve_http_denied(const struct serve_http *s)
+{
+	return s->denied;
+}
+
+bool serve_http_tls(const struct serve_http *s)
+{
+	return s->web && serve_web_tls(s->web);
+}
+
 void serve_http_close(struct serve_http *s)
 {
 	if (!s)
@@ -543,10 +646,13 @@ void serve_http_close(struct serve_http *s)
 		event_free(s->look);
 	if (s->settle)
 		event_free(s->settle);
+	/* answers what waits for a password, while there are connections */
+	serve_auth_close(s->auth);
 	if (s->http)
 		evhttp_free(s->http);
 	for (int i = 0; i < s->n; i++)
-		bufferevent_decref(s->all[i].bev);
+		drop(&s->all[i]);
+	serve_web_close(s->web);
 	if (*s->path)
 		unlink(s->path);
 	free(s);

@@ -6,6 +6,7 @@
 #ifndef CT_SERVE_HTTP_H
 #define CT_SERVE_HTTP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,13 +22,16 @@ struct serve_page {
 
 /* Can that be listened on, as it is written? 0, or -EINVAL after one message. */
 int serve_http_check(const char *where);
-/* Listens on ADDR:PORT, [ADDR]:PORT, :PORT or unix:PATH[,mode=MODE]. pages ends with a path
- * NULL. Returns NULL after one message. */
-struct serve_http *serve_http_open(struct event_base *, const char *where,
+/* Listens on ADDR:PORT, [ADDR]:PORT, :PORT or unix:PATH[,mode=MODE]. web: the file of
+ * --web-config, or NULL. pages ends with a path NULL. Returns NULL after one message. */
+struct serve_http *serve_http_open(struct event_base *, const char *where, const char *web,
 				   const struct serve_page *pages, void *ctx);
 void serve_http_close(struct serve_http *);
 /* connections that were shut to make room for others */
 uint64_t serve_http_shut(const struct serve_http *);
+/* requests without the right name and password */
+uint64_t serve_http_denied(const struct serve_http *);
+bool serve_http_tls(const struct serve_http *);
 
 void serve_http_answer(struct evhttp_request *, int status, const char *type, const char *text);
 /* The first len bytes of the file, which is closed when they are sent. */

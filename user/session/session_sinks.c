@@ -80,6 +80,7 @@ static void fill_opts(struct session *s)
 		.stat = o->stat,
 		.advise = o->advise_how,
 		.listen = o->listen,
+		.web_config = o->web_config,
 		.mem = &s->mem,
 		.kernels = (unsigned int)o->kernels,
 		.tallies_max = s->plan.capture.tallies_max,

@@ -73,6 +73,7 @@ struct expose_about {
 	uint64_t scrapes;      /* answered before this one */
 	double scrape_seconds; /* that they took together */
 	uint64_t shut;	       /* connections, to make room for others */
+	uint64_t denied;       /* requests without the right name and password */
 	double start_time_s;   /* of cudatrace, since the epoch */
 	uint64_t now_ns;       /* CLOCK_MONOTONIC */
 	/* hardware counters were asked for, at this interval; 0: they were not */

@@ -525,6 +525,14 @@ static void walk_self(struct walk *w)
 		"",
 		"Files that have no probes because their users' programs map too many."
 	};
+	static const struct expose_family denied = {
+		EXPOSE_COUNTER,
+		"cudatrace_requests_denied",
+		"cudatrace.requests.denied",
+		NULL,
+		"",
+		"Requests without the right name and password (--web-config)."
+	};
 	const struct expose_about *a = w->about;
 	struct expose_point p = { .value = 1 };
 
@@ -555,6 +563,7 @@ static void walk_self(struct walk *w)
 	one(w, &gauges[6], (double)a->scrapes);
 	one(w, &gauges[7], a->scrape_seconds);
 	one(w, &gauges[8], (double)a->shut);
+	one(w, &denied, (double)a->denied);
 	one(w, &gauges[9], a->start_time_s);
 	if (a->counters_ns)
 		one(w, &up, expose_counters_up(w->x, a));

@@ -458,6 +458,8 @@ static const struct option_row before[] = {
 
 	{ .type = HEADING(), .name = "What to serve", .cmds = OPTS_SERVE },
 	{ 0, "listen", "ADDR:PORT", CHECKED(listen, check_listen), OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses; or unix:PATH" },
+	{ 0, "web-config", "FILE", TEXT(web_config), OPTS_SERVE, NULL,
+	  "TLS, and who may ask: tls_server_config and basic_auth_users, as Prometheus' exporters\nhave them" },
 	{ 0, "hist", NULL, FLAG(hist), OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
 	{ 0, "kernels", "N", COUNT(kernels, 1, 1000, "kernels", NULL), OPTS_SERVE, NULL,
 	  "launches by the kernel's name too, of the N kernels launched most; the rest is \"other\"" },

@@ -49,17 +49,17 @@ struct opts {
 	enum opts_stack stack; /* how the user stack of each call is taken */
 	bool no_python;	       /* native frames only */
 	bool mangled, full_names;
-	bool stack_args;		/* perfetto: stacks as arguments */
-	bool all_tables;		/* nsys-sqlite: those without rows too */
-	uint8_t by;			/* stat: enum book_by */
-	bool hist;			/* stat: with histograms */
-	enum sink_stat stat;		/* stat: how */
-	struct sink_advise advise;	/* advise: how */
-	struct sink_advise *advise_how; /* the command's own of it; NULL: another command */
-	bool advise_fail;		/* advise: findings are a failure */
-	const char *listen;		/* serve */
-	bool batch;			/* top: blocks of text */
-	uint8_t sort;			/* top: enum top_sort */
+	bool stack_args;		 /* perfetto: stacks as arguments */
+	bool all_tables;		 /* nsys-sqlite: those without rows too */
+	uint8_t by;			 /* stat: enum book_by */
+	bool hist;			 /* stat: with histograms */
+	enum sink_stat stat;		 /* stat: how */
+	struct sink_advise advise;	 /* advise: how */
+	struct sink_advise *advise_how;	 /* the command's own of it; NULL: another command */
+	bool advise_fail;		 /* advise: findings are a failure */
+	const char *listen, *web_config; /* serve */
+	bool batch;			 /* top: blocks of text */
+	uint8_t sort;			 /* top: enum top_sort */
 	/* stat: a file for `compare`, beside what is printed; NULL: none */
 	const char *save;
 	uint64_t runs;	     /* stat: how often CMD is run */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * serve_tls.h - inside serve: what OpenSSL makes of a web configuration. Knows no HTTP.
+ */
+#ifndef CT_SERVE_TLS_H
+#define CT_SERVE_TLS_H
+
+struct bufferevent;
+struct event_base;
+struct ssl_ctx_st;
+struct ssl_st;
+struct web_config;
+
+/* NULL with a sentence in why (WEB_WHY_MAX bytes). To be given back with serve_tls_close(). */
+struct ssl_ctx_st *serve_tls_open(const struct web_config *, char *why);
+void serve_tls_close(struct ssl_ctx_st *);
+/* What has no descriptor yet, and speaks TLS with whoever connects. Whoever frees it closes the
+ * descriptor before, and calls serve_tls_free() for what serve_tls_of() said. NULL: no memory. */
+struct bufferevent *serve_tls_accept(struct ssl_ctx_st *, struct event_base *);
+/* NULL: it speaks no TLS. */
+struct ssl_st *serve_tls_of(struct bufferevent *);
+void serve_tls_free(struct ssl_st *);
+/* The handshake is over. */
+int serve_tls_ready(const struct ssl_st *);
+
+#endif
