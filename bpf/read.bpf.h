@@ -131,104 +131,12 @@ __noinline int send_absent(__u32 func, __u32 read, __u64 addr)
 	return 0;
 }
 
-/* A word that a read refers to: an argument, or a field of an earlier read. start[] holds where
- * each read's bytes begin in data[], ~0 when it failed. */
-static __always_inline bool read_source(struct frame *f, const __u16 *start, __u8 from, __u16 off,
-					__u64 *val)
-{
-	__u32 at;
-
-	if (from & CT_FROM_READ) {
-		at = start[from & 7];
-		if (at == 0xffff)
-			return false;
-		at += off;
-	} else {
-		at = (from & (CT_MAX_WORDS - 1)) * 8;
-	}
-	if (at > CT_DATA_MAX)
-		return false;
-	bpf_probe_read_kernel(val, 8, (void *)f->data + at);
-	return true;
-}
-
-/* Carries out the reads of one side of a call as its spec says, appending to the frame. Not
- * static: verified once, whoever calls. */
-__noinline int do_reads(struct frame *f, __u32 func, __u32 when)
-{
-	__u16 start[8] = { 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff };
-	const volatile struct ct_spec *spec;
-	__u32 i, len, off, nreads, bytes;
-	__u64 ptr, count;
-	long n;
-
-	if (!f)
-		return 0;
-	BOUND(func, CT_MAX_FUNCS - 1);
-	spec = &specs[func];
-	nreads = spec->nreads;
-	for (i = 0; i < CT_MAX_READS; i++) {
-		const volatile struct ct_read *r = &spec->reads[i];
-
-		if (i >= nreads)
-			break;
-		if (r->when != when)
-			continue;
-		off = f->len;
-		len = r->len;
-		if (len > CT_READ_MAX || off > CT_DATA_MAX - 8)
-			break;
-		if (!read_source(f, start, r->from, r->off, &ptr) || !ptr)
-			continue;
-		if (r->kind == CT_READ_BYTES) {
-			if (!len || off + len > CT_DATA_MAX)
-				break;
-			if (bpf_probe_read_user((void *)f->data + off, len, (void *)ptr)) {
-				send_absent(func, i, ptr);
-				continue;
-			}
-			start[i & 7] = off;
-			f->len = off + ((len + 7) & ~7U);
-		} else if (r->kind == CT_READ_STR) {
-			if (!len || off + 8 + len > CT_DATA_MAX)
-				break;
-			n = bpf_probe_read_user_str((void *)f->data + off + 8, len, (void *)ptr);
-			if (n <= 0 || n > CT_READ_MAX) {
-				send_absent(func, i, ptr);
-				continue;
-			}
-			count = n;
-			if (n == len) {
-				count |= CT_STR_CUT;
-				f->cut_at = ptr + n - 1;
-				f->cut_len = n - 1;
-				f->cut_read = i;
-			}
-			*(__u64 *)((void *)f->data + (off & ~7U)) = count;
-			f->len = off + 8 + ((n + 7) & ~7U);
-		} else {
-			if (!read_source(f, start, r->count_from, r->count_off, &count))
-				continue;
-			count = (__u32)count;
-			bytes = len;
-			if (count * r->elem < len)
-				bytes = count * r->elem;
-			if (off + 8 + len > CT_DATA_MAX || bytes > CT_READ_MAX)
-				break;
-			if (!bytes)
-				continue;
-			if (bpf_probe_read_user((void *)f->data + off + 8, bytes, (void *)ptr)) {
-				send_absent(func, i, ptr);
-				continue;
-			}
-			count = count * r->elem > bytes ? bytes | CT_STR_CUT : bytes;
-			*(__u64 *)((void *)f->data + (off & ~7U)) = count;
-			f->len = off + 8 + ((bytes + 7) & ~7U);
-		}
-		f->rec.got |= 1U << i;
-	}
-	return 0;
-}
+#define READS_BYTES(f, r, to, n, from) bpf_probe_read_user(to, n, (void *)(from))
+#define READS_STRING(to, n, from) bpf_probe_read_user_str(to, n, (void *)(from))
+#define READS_OWN(to, n, from) bpf_probe_read_kernel(to, n, from)
+#define READS_FAILED(func, i, from) send_absent(func, i, from)
+#define READS_SPEC const volatile
+#include "reads.h"
 
 struct more {
 	struct ct_more r;

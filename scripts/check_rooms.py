@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     'advise': 'api event format stat util util/table',
     'api': 'util',
     'cli': 'advise cli/options compare event proc resolve/names session source '
-           'source/agent source/counters source/discover source/inject source/probe stuck trace util util/io util/option util/table',
+           'source/agent source/counters source/discover source/hooks source/inject source/probe stuck trace util util/io util/option util/table',
     'cli/options': 'advise event format format/otlp serve stages stat top util util/option',
     'compare': 'api util util/io util/table',
     'event': 'api util util/table',
@@ -42,6 +42,7 @@ MAY_INCLUDE = {
     'source/bpf': 'event proc source source/discover source/launch source/muted source/probe util util/table',
     'source/counters': 'source util util/io',
     'source/discover': 'api proc source util util/table',
+    'source/hooks': 'api event source source/agent source/discover source/inject util util/table',
     'source/inject': 'proc source util util/table',
     'source/launch': 'util util/io',
     'source/muted': 'event source util util/table',

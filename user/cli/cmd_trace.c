@@ -4,18 +4,24 @@
 #include "../session/session.h"
 #include "../source/agent/agent.h"
 #include "../source/counters/counters.h"
+#include "../source/hooks/hooks.h"
 #include "../source/probe/priv.h"
 
 int cmd_trace(const struct opts *o)
 {
+	static const struct source_ops *const of_calls[] = {
+		[OPTS_SOURCE_PROBES] = &source_bpf,
+		[OPTS_SOURCE_CUPTI] = &source_agent,
+		[OPTS_SOURCE_HOOKS] = &source_hooks,
+	};
 	const struct source_ops *sources[SESSION_SOURCES] = { NULL };
 	int n = 0;
 
 	/* Another user's process, or any, needs one capability more than a program of our own. */
-	if (!o->by_cupti && priv_check(!o->cmd || o->user))
+	if (o->source == OPTS_SOURCE_PROBES && priv_check(!o->cmd || o->user))
 		return 1;
-	sources[n++] = o->by_cupti ? &source_agent : &source_bpf;
-	if (o->gpu && !o->by_cupti)
+	sources[n++] = of_calls[o->source];
+	if (o->gpu && o->source != OPTS_SOURCE_CUPTI)
 		sources[n++] = &source_agent;
 	if (o->counters)
 		sources[n++] = &source_counters;

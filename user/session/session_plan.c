@@ -213,7 +213,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	/* which device a call works on is told by the calls before it, one by one; a size need
 	 * not be in one word */
 	c->count = o->format->flags & SINKS_COUNTS && !o->min_size_bytes && by != BOOK_BY_DEVICE &&
-		   !o->replay && !o->by_cupti;
+		   !o->replay && o->source == OPTS_SOURCE_PROBES;
 	c->count_by = o->format->flags & SINKS_LIVE ? CT_BY_ASKED : count_by(by);
 	/* a map of histograms does not hold those of ten thousand processes */
 	if (!o->no_return && (o->hist || !(o->format->flags & (SINKS_DAEMON | SINKS_LIVE))))
@@ -229,7 +229,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	c->tallies_each = o->format->flags & SINKS_DAEMON && c->tallies_max
 				  ? c->tallies_max / ENTRIES_SHARE + ENTRIES_LEAST
 				  : 0;
-	c->calls_by_agent = o->by_cupti;
+	c->calls_by_agent = o->source == OPTS_SOURCE_CUPTI;
 	c->device = (struct plan_device){
 		.kinds = o->gpu ? o->gpu_kinds : 0,
 		.graphs = o->gpu_graph,

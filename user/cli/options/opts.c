@@ -320,9 +320,10 @@ static const struct option_row before[] = {
 	{ 0, "graph", "LEVEL", ENUM(gpu_graph, "node", "graph"), DEVICE | OPTS_FOLDED | OPTS_TOP, "node",
 	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph",
 	  RULES(NEEDS("gpu", "--graph is about what the GPU does: give --gpu")) },
-	{ 0, "source", "NAME", ENUM(by_cupti, "probes", "cupti"), DEVICE, "probes",
-	  "where calls are seen: probes (the kernel's uprobes; needs root), or cupti: by CUPTI inside\n"
-	  "the program, without root" },
+	{ 0, "source", "NAME", ENUM(source, "probes", "cupti", "hooks"), DEVICE, "probes",
+	  "where calls are seen: probes (the kernel's uprobes; needs root), cupti: by CUPTI inside the\n"
+	  "program, without root, or hooks: by code put into the program, without root, at a\n"
+	  "fraction of what probes cost" },
 	{ 0, "cupti", "PATH", TEXT(cupti), DEVICE | OPTS_FOLDED | OPTS_TOP, NULL,
 	  "the libcupti to use where the program has not loaded one" },
 	{ 0, "gpu-buffer", "SIZE[,N]", OTHER(set_gpu_buffer), DEVICE | OPTS_FOLDED | OPTS_TOP, "256KiB,160", "CUPTI's buffers in the program's memory: the size of one, and how many at most",

@@ -11,6 +11,7 @@
 #include "command.h"
 
 enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP };
+enum opts_source { OPTS_SOURCE_PROBES, OPTS_SOURCE_CUPTI, OPTS_SOURCE_HOOKS };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
 #define OPTS_SETS_MAX 16
@@ -84,7 +85,8 @@ struct opts {
 	uint64_t otlp_wait_ns; /* for a collector that takes nothing */
 
 	/* what the device does */
-	bool gpu, by_cupti; /* device records; CUPTI has the calls too */
+	bool gpu;	    /* device records */
+	uint8_t source;	    /* enum opts_source: who has the calls */
 	uint32_t gpu_kinds; /* enum agent_kind */
 	uint32_t gpu_graph; /* 1: whole graphs */
 	uint32_t gpu_clock; /* enum agent_clock */

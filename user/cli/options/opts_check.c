@@ -129,9 +129,9 @@ static int needs(const struct line *l)
 		  "--no-follow is about the children of CMD: give a CMD after --" },
 		{ o->no_follow, is_given(l, "follow"),
 		  "-f asks for the children of CMD and --no-follow for none: give one of the two" },
-		{ o->no_follow, o->gpu || o->by_cupti,
+		{ o->no_follow, o->gpu || o->source != OPTS_SOURCE_PROBES,
 		  "--no-follow is about probes, and the agent is in CMD's children too: leave it "
-		  "out, or --gpu and --source=cupti" },
+		  "out, or --gpu and --source" },
 		{ is_given(l, "interval"), !o->counters && !rests,
 		  "-i says how often the counters are read: give --counters" },
 		{ is_given(l, "chip"), !help,
@@ -213,7 +213,9 @@ static int of_stat(const struct line *l)
 	const struct opts *o = l->o;
 	bool passes = !o->replay && (o->failed || o->min_duration_ns || o->no_return);
 	const struct rule rules[] = {
-		{ o->by_cupti, o->by == BOOK_BY_CGROUP,
+		{ o->source == OPTS_SOURCE_HOOKS, o->by == BOOK_BY_CGROUP,
+		  "--source=hooks knows no cgroups: leave out --by cgroup" },
+		{ o->source == OPTS_SOURCE_CUPTI, o->by == BOOK_BY_CGROUP,
 		  "--source=cupti knows no cgroups: leave out --by cgroup" },
 		{ o->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
 		{ o->hist, o->stat == SINK_STAT_CSV && !o->save,
@@ -283,32 +285,47 @@ static int of_stored(const struct line *l)
 static int of_sources(const struct line *l)
 {
 	const struct opts *o = l->o;
-	bool folds = o->format->flags & SINKS_FOLDS, agent = o->gpu || o->by_cupti;
+	bool folds = o->format->flags & SINKS_FOLDS;
+	bool by_cupti = o->source == OPTS_SOURCE_CUPTI, by_hooks = o->source == OPTS_SOURCE_HOOKS;
+	bool agent = o->gpu || by_cupti;
 	const struct rule rules[] = {
 		{ o->gpu, !o->cmd && !o->npids,
 		  "--gpu is about programs that the agent is in: give a CMD after --, or -p PID" },
-		{ o->by_cupti, !o->cmd && !o->npids,
+		{ by_cupti, !o->cmd && !o->npids,
 		  "--source=cupti is about programs that the agent is in: give a CMD after --, or "
 		  "-p PID" },
+		{ by_hooks, !o->cmd && !o->npids,
+		  "--source=hooks is about programs that its code is put into: give a CMD after "
+		  "--, or -p PID" },
+		{ by_hooks, o->stack || folds,
+		  "--source=hooks takes no stacks yet: leave one of the two out" },
+		{ by_hooks, o->library || o->cgroup,
+		  "--library and --cgroup are about probes: leave them out, or --source=hooks" },
+		{ by_hooks, is_given(l, "follow"),
+		  "--source=hooks sees CMD's children by itself, and those of -p not at all: leave "
+		  "out -f" },
+		{ by_hooks, o->keep_chatty,
+		  "--source=hooks mutes nothing: leave out --keep-chatty" },
+		{ by_hooks, is_given(l, "probe-kind"),
+		  "--probe-kind is about probes: leave it out, or --source=hooks" },
 		{ o->cupti, !agent && !o->counters,
 		  "--cupti says which libcupti is used, and nothing here uses one: give --gpu" },
-		{ o->by_cupti, o->stack && !folds,
+		{ by_cupti, o->stack && !folds,
 		  "CUPTI's callbacks have no stacks: leave out -k, or --source=cupti" },
-		{ o->by_cupti, folds,
-		  "CUPTI's callbacks have no stacks: leave out --source=cupti" },
-		{ o->by_cupti, o->no_return || o->unfinished_ns || o->library,
+		{ by_cupti, folds, "CUPTI's callbacks have no stacks: leave out --source=cupti" },
+		{ by_cupti, o->no_return || o->unfinished_ns || o->library,
 		  "--no-return, --unfinished and --library are about probes: leave them out, or "
 		  "--source=cupti" },
-		{ o->by_cupti, is_given(l, "follow"),
+		{ by_cupti, is_given(l, "follow"),
 		  "--source=cupti sees CMD's children by itself, and those of -p not at all: leave "
 		  "out -f" },
-		{ o->by_cupti, o->cgroup,
+		{ by_cupti, o->cgroup,
 		  "--cgroup is about probes: leave it out, or --source=cupti" },
-		{ o->by_cupti, o->keep_chatty,
+		{ by_cupti, o->keep_chatty,
 		  "--source=cupti mutes nothing: leave out --keep-chatty" },
-		{ o->by_cupti, is_given(l, "ring-size"),
+		{ by_cupti, is_given(l, "ring-size"),
 		  "--ring-size is about probes: leave it out, or --source=cupti" },
-		{ o->by_cupti, is_given(l, "probe-kind"),
+		{ by_cupti, is_given(l, "probe-kind"),
 		  "--probe-kind is about probes: leave it out, or --source=cupti" },
 		{ o->no_return, o->probe_kind && !strcmp(o->probe_kind, "session"),
 		  "--probe-kind session has return probes: with --no-return use multi" },

@@ -8,17 +8,12 @@
  * counted, and of the others nobody takes the room of all. The environment of a program that is
  * started is the only thing that is changed in it, and never a value that the user set.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "../../util/table/array.h"
@@ -27,15 +22,13 @@
 #include "agent.h"
 #include "agent_attach.h"
 #include "agent_child.h"
+#include "agent_door.h"
 #include "agent_file.h"
-#include "agent_kin.h"
 #include "agent_peer.h"
 #include "agent_process.h"
 
 #define PEERS_MAX 1024
 #define ACCEPT_MAX 64 /* at once, before those are listened to that are there */
-/* that wait to be accepted; the kernel takes no more than net.core.somaxconn */
-#define BACKLOG 4096
 /* Connections that have not greeted, which an agent does at once: of one process, and of all
  * that are not known as the program's. */
 #define SILENT_EACH 4
@@ -46,47 +39,21 @@
 struct agent_source {
 	const struct capture_plan *plan;
 	bool calls; /* the agents have the calls too: there is no other source */
-	int epoll, listener;
-	char path[108], key[AGENT_KEY + 1];
+	int epoll;
+	struct agent_door door;
 	/* CUDA_INJECTION64_PATH=..., CUDATRACE_AGENT=..., NVTX_INJECTION64_PATH=... or NULL */
 	char *vars[3];
 	char **env; /* the plan's, with these */
 	struct agent_child cmd;
-	struct agent_kins *kins;
 	struct agent_peer **peers;
 	int npeers, next;
 	struct agent_totals totals;
 	struct agent_counts counts;
 	uint64_t stopped_ns, started_ns;
-	pid_t stranger; /* the first one */
-	uid_t stranger_uid;
 	bool told;
 };
 
 /* ---- the environment ---- */
-
-/* A path as a word of CUDATRACE_AGENT. */
-static int escape(const char *path, char *out, size_t size)
-{
-	static const char hex[] = "0123456789abcdef";
-	size_t n = 0;
-
-	for (const char *p = path; *p; p++) {
-		unsigned char c = (unsigned char)*p;
-
-		if (n + 4 > size)
-			return -ENAMETOOLONG;
-		if (c <= ' ' || c == '%' || c == 0x7f) {
-			out[n++] = '%';
-			out[n++] = hex[c >> 4];
-			out[n++] = hex[c & 15];
-		} else {
-			out[n++] = (char)c;
-		}
-	}
-	out[n] = '\0';
-	return 0;
-}
 
 /* " cupti=PATH", with the path made absolute: the program may be anywhere. */
 static int cupti_word(const struct capture_plan *plan, char *out, size_t size)
@@ -98,7 +65,7 @@ static int cupti_word(const struct capture_plan *plan, char *out, size_t size)
 	if (!plan->device.cupti)
 		return 0;
 	full = realpath(plan->device.cupti, NULL);
-	err = full ? escape(full, escaped, sizeof(escaped)) : -errno;
+	err = full ? agent_door_escape(full, escaped, sizeof(escaped)) : -errno;
 	free(full);
 	if (!err && (size_t)snprintf(out, size, " cupti=%s", escaped) >= size)
 		err = -ENAMETOOLONG;
@@ -129,21 +96,10 @@ static const char *value_of(char *const *env, const char *name)
 	return value;
 }
 
-static int make_key(char *key)
-{
-	unsigned char bytes[AGENT_KEY / 2];
-
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return -EIO;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		sprintf(key + 2 * i, "%02x", bytes[i]);
-	return 0;
-}
-
 static int make_env(struct agent_source *a, struct capture_plan *plan, const char *file)
 {
 	char path[400], cupti[1700];
-	int n = 0, err = escape(a->path, path, sizeof(path));
+	int n = 0, err = agent_door_escape(a->door.path, path, sizeof(path));
 
 	if (!err)
 		err = cupti_word(plan, cupti, sizeof(cupti));
@@ -155,7 +111,7 @@ static int make_env(struct agent_source *a, struct capture_plan *plan, const cha
 		n++;
 	a->env = calloc((size_t)n + 4, sizeof(*a->env));
 	if (!a->env || asprintf(&a->vars[0], AGENT_INJECTION_ENV "=%s", file) < 0 ||
-	    asprintf(&a->vars[1], AGENT_ENV "=v1 path=%s key=%s%s", path, a->key, cupti) < 0)
+	    asprintf(&a->vars[1], AGENT_ENV "=v1 path=%s key=%s%s", path, a->door.key, cupti) < 0)
 		return -ENOMEM;
 	for (int i = 0; i < n; i++)
 		a->env[i] = plan->env[i];
@@ -187,50 +143,6 @@ static int change_fd(struct agent_source *a, int from, int to)
 	return add_fd(a, to);
 }
 
-/* Sockets of those that were killed: nobody listens there. Asked by a socket of another type,
- * which no listener gets to see. */
-static void sweep(const char *dir)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	DIR *d = opendir(dir);
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		int fd;
-
-		if (strncmp(e->d_name, "s-", 2) ||
-		    (size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir,
-				     e->d_name) >= sizeof(addr.sun_path))
-			continue;
-		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
-		    errno == ECONNREFUSED)
-			unlink(addr.sun_path);
-		if (fd >= 0)
-			close(fd);
-	}
-	if (d)
-		closedir(d);
-}
-
-static int listen_at(struct agent_source *a, const char *dir)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-
-	if ((size_t)snprintf(a->path, sizeof(a->path), "%s/s-%d-%.8s", dir, (int)getpid(),
-			     a->key) >= sizeof(a->path))
-		return -ENAMETOOLONG;
-	sweep(dir);
-	strcpy(addr.sun_path, a->path);
-	a->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (a->listener < 0 || bind(a->listener, (struct sockaddr *)&addr, sizeof(addr)))
-		return -errno;
-	/* the program may run as another user: the key is what lets in */
-	if (chmod(a->path, 0666) || listen(a->listener, BACKLOG))
-		return -errno;
-	return add_fd(a, a->listener);
-}
-
 static int prepare(struct source *s, struct capture_plan *plan)
 {
 	struct agent_source *a = calloc(1, sizeof(*a));
@@ -241,7 +153,7 @@ static int prepare(struct source *s, struct capture_plan *plan)
 	if (!a)
 		return -ENOMEM;
 	s->priv = a;
-	a->epoll = a->listener = -1;
+	a->epoll = a->door.fd = -1;
 	a->cmd.child.fd = -1;
 	a->cmd.status = -1;
 	a->calls = plan->calls_by_agent;
@@ -260,14 +172,11 @@ static int prepare(struct source *s, struct capture_plan *plan)
 	err = agent_file_path(file, sizeof(file), dir, sizeof(dir));
 	if (err)
 		return err;
-	a->kins = agent_kins_open(a->key);
-	err = a->kins ? make_key(a->key) : -ENOMEM;
+	err = agent_door_open(&a->door, dir);
 	if (!err)
-		err = listen_at(a, dir);
-	if (err) {
-		msg_error("no socket for the agent in %s: %s", dir, strerror(-err));
+		err = add_fd(a, a->door.fd);
+	if (err)
 		return err;
-	}
 	return make_env(a, plan, file);
 }
 
@@ -375,30 +284,15 @@ void agent_counts(const struct source *s, struct agent_counts *out)
 
 static void accept_all(struct agent_source *a)
 {
-	for (int i = 0; a->listener >= 0 && i < ACCEPT_MAX; i++) {
-		int fd = accept4(a->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		struct ucred cred = { 0 };
-		socklen_t len = sizeof(cred);
-		enum agent_kin kin;
+	struct agent_guest g;
 
-		if (fd < 0)
-			return;
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-			cred.pid = 0;
-		kin = agent_kins_find(a->kins, cred.pid, cred.uid);
-		if (kin == AGENT_STRANGER) {
-			if (!a->counts.strangers++) {
-				a->stranger = cred.pid;
-				a->stranger_uid = cred.uid;
-			}
-			close(fd);
-			continue;
-		}
-		add_peer(a, fd,
-			 &(struct agent_peer_who){ .pid = cred.pid,
-						   .key = a->key,
-						   .neighbour = kin == AGENT_NEIGHBOUR });
-	}
+	for (int i = 0; i < ACCEPT_MAX && agent_door_accept(&a->door, &g); i++)
+		if (g.fd >= 0)
+			add_peer(a, g.fd,
+				 &(struct agent_peer_who){ .pid = g.pid,
+							   .key = a->door.key,
+							   .neighbour = g.neighbour });
+	a->counts.strangers = a->door.strangers;
 }
 
 /* ---- the source's functions ---- */
@@ -463,12 +357,7 @@ static void tell_end(struct agent_source *a)
 	if (a->told)
 		return;
 	a->told = true;
-	if (a->counts.strangers)
-		msg_note("%llu connections to the agents' socket were shut at once: their "
-			 "processes are not the program's (the first: process %d "
-			 "of user %u)",
-			 (unsigned long long)a->counts.strangers, (int)a->stranger,
-			 (unsigned int)a->stranger_uid);
+	agent_door_tell(&a->door);
 	if (!a->counts.started && a->plan->cmd)
 		msg_warn("no agent came into the program: CUDA's driver, which loads it, was not "
 			 "started there, or could not load it "
@@ -591,14 +480,10 @@ static void close_source(struct source *s)
 	while (a->npeers)
 		drop(a, a->npeers - 1);
 	free(a->peers);
-	if (a->listener >= 0)
-		close(a->listener);
-	if (*a->path)
-		unlink(a->path);
+	agent_door_close(&a->door);
 	if (a->epoll >= 0)
 		close(a->epoll);
 	agent_child_close(&a->cmd);
-	agent_kins_close(a->kins);
 	free(a->vars[0]);
 	free(a->vars[1]);
 	free(a->vars[2]);

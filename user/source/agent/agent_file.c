@@ -21,23 +21,18 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char agent_file_begin[], agent_file_end[];
 
-static size_t file_size(void)
-{
-	return (size_t)(agent_file_end - agent_file_begin);
-}
-
 const void *agent_file_bytes(size_t *n)
 {
-	*n = file_size();
+	*n = (size_t)(agent_file_end - agent_file_begin);
 	return agent_file_begin;
 }
 
-static int write_all(int fd)
+static int write_all(const struct agent_image *i, int fd)
 {
 	size_t at = 0;
 
-	while (at < file_size()) {
-		ssize_t n = write(fd, agent_file_begin + at, file_size() - at);
+	while (at < i->n) {
+		ssize_t n = write(fd, i->bytes + at, i->n - at);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -48,11 +43,11 @@ static int write_all(int fd)
 	return 0;
 }
 
-static uint64_t content(void)
+static uint64_t content(const struct agent_image *i)
 {
 	uint64_t h = 0xcbf29ce484222325ULL;
 
-	for (const char *p = agent_file_begin; p < agent_file_end; p++)
+	for (const char *p = i->bytes; p < i->bytes + i->n; p++)
 		h = (h ^ (uint8_t)*p) * 0x100000001b3ULL;
 	return h;
 }
@@ -85,36 +80,36 @@ static bool loadable(int fd)
 	return true;
 }
 
-static bool same(int fd)
+static bool same(const struct agent_image *i, int fd)
 {
 	struct stat st;
 	const char *p;
 	bool equal;
 
-	if (fstat(fd, &st) || (size_t)st.st_size != file_size() || st.st_uid != geteuid())
+	if (fstat(fd, &st) || (size_t)st.st_size != i->n || st.st_uid != geteuid())
 		return false;
-	p = mmap(NULL, file_size(), PROT_READ, MAP_PRIVATE, fd, 0);
+	p = mmap(NULL, i->n, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
 		return false;
-	equal = !memcmp(p, agent_file_begin, file_size());
-	munmap((void *)p, file_size());
+	equal = !memcmp(p, i->bytes, i->n);
+	munmap((void *)p, i->n);
 	return equal;
 }
 
 /* The file in this folder, written if it is not there: under another name first, so that nobody
  * loads half of it. */
-static int put_file(const char *dir, char *path, size_t size)
+static int put_file(const struct agent_image *i, const char *dir, char *path, size_t size)
 {
 	char temporary[512];
 	int fd, err;
 
-	if ((size_t)snprintf(path, size, "%s/agent-%016llx.so", dir,
-			     (unsigned long long)content()) >= size ||
+	if ((size_t)snprintf(path, size, "%s/%s-%016llx.so", dir, i->name,
+			     (unsigned long long)content(i)) >= size ||
 	    (size_t)snprintf(temporary, sizeof(temporary), "%s/.agent-%d", dir, (int)getpid()) >=
 		    sizeof(temporary))
 		return -ENAMETOOLONG;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd >= 0 && same(fd)) {
+	if (fd >= 0 && same(i, fd)) {
 		err = loadable(fd) ? 0 : -EACCES;
 		close(fd);
 		return err;
@@ -125,7 +120,7 @@ static int put_file(const char *dir, char *path, size_t size)
 	fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
-	err = fchmod(fd, 0644) ? -errno : write_all(fd);
+	err = fchmod(fd, 0644) ? -errno : write_all(i, fd);
 	if (!err && !loadable(fd))
 		err = -EACCES;
 	if (!err && rename(temporary, path))
@@ -136,7 +131,8 @@ static int put_file(const char *dir, char *path, size_t size)
 	return err;
 }
 
-int agent_file_path(char *path, size_t size, char *dir, size_t dir_size)
+int agent_image_path(const struct agent_image *image, char *path, size_t size, char *dir,
+		     size_t dir_size)
 {
 	const char *run = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");
 	char tried[4][256];
@@ -156,7 +152,7 @@ int agent_file_path(char *path, size_t size, char *dir, size_t dir_size)
 	for (int i = 0; i < n; i++) {
 		err = own_dir(tried[i]);
 		if (!err)
-			err = put_file(tried[i], path, size);
+			err = put_file(image, tried[i], path, size);
 		if (!err && strlen(tried[i]) < dir_size) {
 			strcpy(dir, tried[i]);
 			return 0;
@@ -167,4 +163,12 @@ int agent_file_path(char *path, size_t size, char *dir, size_t dir_size)
 		  "a file system without noexec is needed",
 		  tried[n - 1], strerror(-err));
 	return err;
+}
+
+int agent_file_path(char *path, size_t size, char *dir, size_t dir_size)
+{
+	struct agent_image image = { .name = "agent" };
+
+	image.bytes = agent_file_bytes(&image.n);
+	return agent_image_path(&image, path, size, dir, dir_size);
 }

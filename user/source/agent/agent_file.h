@@ -17,4 +17,12 @@ const void *agent_file_bytes(size_t *n);
  */
 int agent_file_path(char *path, size_t size, char *dir, size_t dir_size);
 
+/* The same for another object that is part of the binary; `name` begins the file's. */
+struct agent_image {
+	const char *name, *bytes;
+	size_t n;
+};
+int agent_image_path(const struct agent_image *, char *path, size_t size, char *dir,
+		     size_t dir_size);
+
 #endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * agent.c - the life of the hooks in a process that is not ours: where to connect, what is hooked,
+ * and the end. It never prints, never exits, never waits in the program's threads without a limit, and
+ * does nothing in a forked child.
+ *
+ * It comes in one of two ways. LD_PRELOAD: its constructor runs before those of all other libraries
+ * (-z initfirst), so that no call is missed, and puts the hooks on before it returns.
+ * cudatrace_hooks_start() is called by who injected the library, on a borrowed thread: it only makes the
+ * agent's thread. That thread hooks what is mapped later, looks at the hooks once a second, and takes
+ * them off when it is told to or when its peer is gone.
+ */
+#include "../cupti/agent/compat.h"
+
+#include <link.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "engine.h"
+#include "sys.h"
+#include "talk.h"
+
+#define CONNECT_MS 1000
+#define LOOK_MS 1000	  /* how often the hooks are looked at */
+#define LOADER_COOKIE ~0u /* of _dl_debug_state */
+
+enum state { IDLE, STARTING, RUNNING };
+
+static int state = IDLE;
+static char how[512];
+static __u32 answers; /* lists of functions that were dealt with, ever; a futex */
+static bool opened, loader_hooked;
+static pid_t own_pid;
+
+int cudatrace_hooks_start(const char *text);
+
+/* ---- on the program's threads ---- */
+
+/* The loader has mapped something and run none of it: its hooks first. */
+static void on_loader(void)
+{
+	__u32 had = __atomic_load_n(&answers, __ATOMIC_ACQUIRE);
+	struct timespec wait = { .tv_sec = HOOKS_MAPPED_MS / 1000 };
+
+	if (_r_debug.r_state != RT_CONSISTENT || !capture_is_open() || talk_mapped())
+		return;
+	/* once: who wakes us too early has had the hooks looked at by the next call */
+	while (__atomic_load_n(&answers, __ATOMIC_ACQUIRE) == had && capture_is_open())
+		if (sys_call(SYS_futex, (long)&answers, FUTEX_WAIT_PRIVATE, had, (long)&wait, 0,
+			     0) == -ETIMEDOUT)
+			return;
+}
+
+static bool entry(struct hook_frame *f, const struct hook_regs *r)
+{
+	if (f->id == LOADER_COOKIE) {
+		on_loader();
+		return false;
+	}
+	return capture_enters(f, r, f->id);
+}
+
+static void leave(struct hook_frame *f, __u64 result)
+{
+	capture_leaves(f, result);
+}
+
+static const struct hook_ops ops = { .entry = entry, .leave = leave };
+
+/* ---- what is hooked ---- */
+
+static int hook_list(size_t size)
+{
+	const char *at = (const char *)talk_message() + sizeof(struct hooks_list);
+	unsigned int n =
+		(unsigned int)((size - sizeof(struct hooks_list)) / sizeof(struct hooks_func));
+	struct hook_spec *specs = calloc(n ? n : 1, sizeof(*specs));
+	enum hook_result *results = calloc(n ? n : 1, sizeof(*results));
+	struct hooks_installed *out = calloc(1, sizeof(*out) + n * sizeof(out->err[0]));
+	int on = -ENOMEM;
+
+	if (specs && results && out) {
+		for (unsigned int i = 0; i < n; i++) {
+			struct hooks_func f;
+
+			memcpy(&f, at + i * sizeof(f), sizeof(f));
+			specs[i].address = f.address;
+			specs[i].size = f.size;
+			specs[i].id = f.cookie;
+			specs[i].flags = f.flags & HOOKS_F_ENTRY_ONLY ? HOOK_ENTRY_ONLY : 0;
+			specs[i].nfile = f.nfile <= sizeof(f.file) ? f.nfile : 0;
+			memcpy(specs[i].file, f.file, sizeof(specs[i].file));
+		}
+		on = engine_install(specs, n, results);
+		out->h.type = HOOKS_INSTALLED;
+		out->h.size = (__u32)(sizeof(*out) + n * sizeof(out->err[0]));
+		out->n = n;
+		out->on = on < 0 ? 0 : (__u32)on;
+		for (unsigned int i = 0; i < n; i++)
+			out->err[i] = on < 0 ? HOOK_NO_MEMORY : (int)results[i];
+		on = talk_put(out, out->h.size, HOOKS_WAIT_MS);
+	}
+	free(specs);
+	free(results);
+	free(out);
+	return on;
+}
+
+/* The place where the dynamic loader tells debuggers that it has mapped something. */
+static void hook_loader(void)
+{
+	struct hook_spec spec = { .address = _r_debug.r_brk,
+				  .id = LOADER_COOKIE,
+				  .flags = HOOK_ENTRY_ONLY };
+	enum hook_result result;
+
+	loader_hooked = spec.address && engine_install(&spec, 1, &result) >= 0 && result == HOOK_ON;
+	if (!loader_hooked)
+		talk_say(HOOKS_VERB,
+			 "process %d: the dynamic loader cannot be hooked (%s): libraries that "
+			 "are loaded later are found once a second",
+			 (int)own_pid,
+			 spec.address ? hook_result_text(result) : "it tells no debugger");
+}
+
+static void take_specs(size_t size)
+{
+	const char *at = (const char *)talk_message() + sizeof(struct hooks_list);
+
+	for (size_t i = 0; i < (size - sizeof(struct hooks_list)) / sizeof(struct hooks_spec);
+	     i++) {
+		struct hooks_spec s;
+
+		memcpy(&s, at + i * sizeof(s), sizeof(s));
+		capture_spec(s.row, &s.spec);
+	}
+}
+
+static bool is_last(void)
+{
+	struct hooks_list l;
+
+	memcpy(&l, talk_message(), sizeof(l));
+	return l.flags & HOOKS_LAST;
+}
+
+static int take_start(size_t size, int fd)
+{
+	struct hooks_start s;
+	int err;
+
+	if (size != sizeof(s) || fd < 0)
+		return -EPROTO;
+	memcpy(&s, talk_message(), sizeof(s));
+	err = s.version != HOOKS_VERSION ? -EPROTO : capture_open(fd, &s);
+	if (err)
+		talk_say(HOOKS_ERROR, "process %d: no room for the calls' records: %s",
+			 (int)own_pid, strerror(-err));
+	return err;
+}
+
+/* Until the first list of functions is hooked. 0 or -errno. */
+static int begin(void)
+{
+	bool started = false;
+	size_t size = 0;
+	int fd, err = 0;
+
+	while (!err) {
+		int type = talk_get(HOOKS_WAIT_MS, &size, &fd);
+
+		if (type == HOOKS_START && !started) {
+			err = take_start(size, fd);
+			started = true;
+		} else if (type == HOOKS_SPECS && started) {
+			take_specs(size);
+		} else if (type == HOOKS_FUNCS && started) {
+			err = hook_list(size);
+			if (is_last())
+				break;
+		} else {
+			err = type < 0 ? type : type ? -EPROTO : -ETIMEDOUT;
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+	return err;
+}
+
+static void answered(void)
+{
+	__atomic_fetch_add(&answers, 1, __ATOMIC_RELEASE);
+	sys_call(SYS_futex, (long)&answers, FUTEX_WAKE_PRIVATE, 1 << 30, 0, 0, 0);
+}
+
+static void finish(int err)
+{
+	struct hook_leftover left = { 0 };
+
+	capture_close();
+	answered();
+	if (opened)
+		engine_remove(&left);
+	if (left.inside)
+		talk_say(HOOKS_VERB,
+			 "process %d: %u calls under way return through what stays mapped",
+			 (int)own_pid, left.inside);
+	talk_bye(err, (__u32)left.kept_bytes);
+	talk_close();
+	__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
+}
+
+/* Connects, and puts the first hooks on. 0: they are on. */
+static int enter(void)
+{
+	int err = talk_connect(how, CONNECT_MS);
+
+	if (err) {
+		__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
+		return err;
+	}
+	err = talk_hello();
+	if (!err && !opened) {
+		err = engine_open(&ops);
+		opened = !err;
+	}
+	if (err && err != -EPIPE)
+		talk_say(HOOKS_ERROR,
+			 err == -ENOTSUP
+				 ? "process %d: no hooks can be put on: shadow stacks (CET) "
+				   "are in use, or this is not x86-64"
+				 : "process %d: no hooks can be put on",
+			 (int)own_pid);
+	if (!err)
+		err = begin();
+	if (err)
+		finish(err);
+	else
+		__atomic_store_n(&state, RUNNING, __ATOMIC_RELEASE);
+	return err;
+}
+
+/* ---- the thread ---- */
+
+static unsigned long long times_mapped(void)
+{
+	const struct link_map *m = _r_debug.r_map;
+	unsigned long long n = 0;
+
+	for (; m && n < 100000; m = m->l_next)
+		n++;
+	return n;
+}
+
+static void live(void)
+{
+	unsigned long long mapped = times_mapped(), now;
+	struct hook_state s;
+	size_t size;
+	int fd, type;
+
+	for (;;) {
+		type = talk_get(LOOK_MS, &size, &fd);
+		if (fd >= 0)
+			close(fd);
+		if (type == HOOKS_FUNCS) {
+			bool last = is_last();
+
+			if (hook_list(size))
+				break;
+			if (last)
+				answered();
+			continue;
+		}
+		if (type)
+			break;
+		engine_check(&s);
+		now = loader_hooked ? mapped : times_mapped();
+		if (now != mapped)
+			talk_mapped();
+		mapped = now;
+	}
+	finish(0);
+}
+
+static void *thread_main(void *begins)
+{
+	prctl(PR_SET_NAME, "cudatrace-hooks");
+	hook_guard_enter();
+	if (begins && enter())
+		return NULL;
+	hook_loader();
+	live();
+	return NULL;
+}
+
+/* A thread that no signal of the program's finds. begins: it connects too. */
+static int make_thread(bool begins)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, NULL, thread_main, begins ? &state : NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_detach(thread);
+	return -err;
+}
+
+static void in_child(void)
+{
+	capture_forget();
+	talk_forget();
+	state = IDLE;
+}
+
+/* 0: the state is STARTING, and ours. */
+static int claim(const char *text)
+{
+	int idle = IDLE;
+
+	if (!text || strlen(text) >= sizeof(how))
+		return -EINVAL;
+	if (!__atomic_compare_exchange_n(&state, &idle, STARTING, 0, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return -EBUSY;
+	strcpy(how, text);
+	if (own_pid != getpid()) {
+		if (!own_pid)
+			pthread_atfork(NULL, NULL, in_child);
+		own_pid = getpid();
+	}
+	return 0;
+}
+
+__attribute__((visibility("default"))) int cudatrace_hooks_start(const char *text)
+{
+	int err = claim(text);
+
+	if (err)
+		return err;
+	err = make_thread(true);
+	if (err)
+		__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
+	return err;
+}
+
+__attribute__((constructor)) static void born(int argc, char **argv, char **envp)
+{
+	static const char name[] = HOOKS_ENV "=";
+
+	(void)argc;
+	(void)argv;
+	for (; envp && *envp; envp++) {
+		if (strncmp(*envp, name, sizeof(name) - 1))
+			continue;
+		if (!claim(*envp + sizeof(name) - 1) && !enter() && make_thread(false))
+			finish(-EAGAIN);
+		return;
+	}
+}

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * capture.c - see capture.h.
+ *
+ * The calls under way of a thread lie in its block of the area, where the user side sees them: it
+ * can tell of those that have not returned, also after the process was killed. A signal may come
+ * between any two instructions and its handler make calls, so a place for a call is taken before it
+ * is filled. Built without vector registers, and calls nothing of libc: the program's registers are
+ * in place.
+ *
+ * The program's memory is read by a system call, which fails where a load would crash; only what
+ * CUDA itself has just written, in words, is loaded.
+ */
+#include "capture.h"
+
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ring.h"
+#include "sys.h"
+
+#define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
+#define PAGE 4096
+
+static struct ct_spec specs[CT_MAX_FUNCS];
+static struct ct_config config;
+static struct hooks_area *area; /* NULL: there has been none */
+static size_t area_bytes;
+static __u32 threads_max, flags;
+static __u64 ring_bytes, min_ticks, generation;
+static __u32 hint; /* where a free block may be */
+/* 1 in the process that the area belongs to: the page is all zeros in a forked child, however it
+ * was forked */
+static __u32 dead;
+static __u32 *alive = &dead;
+static pid_t own_pid;
+
+static __thread struct hooks_thread *self __attribute__((tls_model("initial-exec")));
+static __thread __u64 self_generation __attribute__((tls_model("initial-exec")));
+
+static __u64 now(void)
+{
+	struct timespec ts;
+
+#if defined(__x86_64__)
+	if (flags & HOOKS_S_TSC)
+		return __builtin_ia32_rdtsc();
+#endif
+	sys_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&ts, 0, 0, 0, 0);
+	return (__u64)ts.tv_sec * 1000000000ULL + (__u64)ts.tv_nsec;
+}
+
+/* ---- the program's memory ---- */
+
+static int read_memory(void *to, __u64 n, __u64 from)
+{
+	struct iovec here = { to, n }, there = { (void *)from, n };
+
+	return sys_call(SYS_process_vm_readv, own_pid, (long)&here, 1, (long)&there, 1, 0) !=
+	       (long)n;
+}
+
+/* A string with its NUL, at most n bytes: in pieces that end at a page's end, since the next page
+ * may not be there. What is longer is cut, and ends with a NUL all the same. */
+static long read_string(char *to, __u64 n, __u64 from)
+{
+	__u64 len = 0;
+
+	while (len < n) {
+		__u64 page = PAGE - ((from + len) & (PAGE - 1));
+		__u64 want = n - len < page ? n - len : page;
+
+		if (read_memory(to + len, want, from + len))
+			return -EFAULT;
+		for (__u64 i = len; i < len + want; i++)
+			if (!to[i])
+				return (long)i + 1;
+		len += want;
+	}
+	to[n - 1] = '\0';
+	return (long)n;
+}
+
+static int read_bytes(const struct ct_read *r, void *to, __u64 n, __u64 from)
+{
+	if (r->when == CT_AT_RETURN && n <= 8 && !(r->from & CT_FROM_READ)) {
+		for (__u64 i = 0; i < n; i++)
+			((char *)to)[i] = ((const volatile char *)from)[i];
+		return 0;
+	}
+	return read_memory(to, n, from);
+}
+
+#define frame hooks_call
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#define __noinline static __attribute__((noinline))
+#define BOUND(x, max)                \
+	do {                         \
+		if ((x) > (max))     \
+			(x) = (max); \
+	} while (0)
+#define READS_BYTES(f, r, to, n, from) read_bytes(r, to, n, from)
+#define READS_STRING(to, n, from) read_string(to, n, from)
+#define READS_OWN(to, n, from) (*(to) = *(const __u64 *)(from))
+#define READS_FAILED(func, i, from) ((void)0)
+#define READS_SPEC const
+#include "../bpf/reads.h"
+#undef frame
+
+/* ---- sending ---- */
+
+static void put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
+{
+	struct ct_hdr *to;
+	__u64 tag_at;
+
+	size = (size + 7) & ~7ULL;
+	to = ring_take(t, ring_bytes, size, &tag_at);
+	if (!to) {
+		ring_add(&t->lost, 1);
+		return;
+	}
+	ring_copy(to, h, size);
+	to->size = (__u16)size;
+	ring_commit(t, ring_bytes, tag_at);
+	ring_add(&t->sent, 1);
+}
+
+/* As is_sent() and send_call() of bpf/state.bpf.h have it. */
+static void send_call(struct hooks_thread *t, const struct hooks_call *f)
+{
+	if (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS) ||
+	      (f->rec.depth && f->spec_flags & CT_S_INNER)))
+		return;
+	put(t, &f->rec.h, sizeof(f->rec) + f->len);
+}
+
+static bool is_shown(const struct hooks_call *f)
+{
+	return f->spec_flags & CT_S_SHOWN && !(f->rec.h.flags & CT_F_HIDDEN);
+}
+
+static void send_unfinished(struct hooks_thread *t, struct hooks_call *f, __u64 end)
+{
+	if (!f->owed)
+		return;
+	f->owed = 0;
+	f->rec.h.flags |= CT_F_UNFINISHED;
+	f->rec.h.end_ns = end > f->rec.h.start_ns ? end : f->rec.h.start_ns;
+	if (is_shown(f))
+		ring_add(&t->unfinished, 1);
+	send_call(t, f);
+}
+
+/* What a string read cut off, in pieces. They are made in the thread's block: there is little stack. */
+static void send_more(struct hooks_thread *t, const struct hooks_call *f)
+{
+	struct ct_more *m = (struct ct_more *)t->more;
+	__u64 ptr = f->cut_at;
+	__u32 offset = f->cut_len;
+
+	/* the handler of a signal that came while this was at work here */
+	if (t->more_used)
+		return;
+	t->more_used = 1;
+	for (int i = 0; i < CT_NAME_MAX / CT_MORE_PIECE;
+	     i++, offset += CT_MORE_PIECE - 1, ptr += CT_MORE_PIECE - 1) {
+		long n = read_string(m->bytes, CT_MORE_PIECE, ptr);
+
+		if (n <= 0)
+			break; /* the piece is missing: the name stays cut */
+		m->h.kind = CT_MORE;
+		m->h.flags = 0;
+		m->h.lost = 0;
+		m->h.pid = f->rec.h.pid;
+		m->h.tid = f->rec.h.tid;
+		m->h.start_ns = m->h.end_ns = f->rec.h.end_ns;
+		m->func = f->rec.func;
+		m->read = (__u8)f->cut_read;
+		m->last = n < CT_MORE_PIECE;
+		m->offset = offset;
+		m->len = (__u32)(n - 1);
+		m->pad = 0;
+		put(t, &m->h, sizeof(t->more));
+		if (m->last)
+			break;
+	}
+	t->more_used = 0;
+}
+
+static void reads_whole(struct hooks_thread *t, struct hooks_call *f, __u32 when)
+{
+	bool whole = specs[f->rec.func].more & CT_S_WHOLE_NAME;
+
+	f->cut_len = 0;
+	do_reads(f, f->rec.func, when);
+	if (whole && f->cut_len)
+		send_more(t, f);
+}
+
+/* ---- threads ---- */
+
+static struct hooks_thread *take_block(void)
+{
+	__u32 from = __atomic_load_n(&hint, __ATOMIC_RELAXED);
+
+	/* those that were given back first: their memory is there */
+	if (from >= threads_max)
+		from = 0;
+	for (__u32 n = 0; n < threads_max; n++) {
+		__u32 i = (from + n) % threads_max, none = HOOKS_FREE;
+		struct hooks_thread *t = hooks_block(area, i, (__u32)ring_bytes);
+
+		if (__atomic_load_n(&t->owner, __ATOMIC_RELAXED) != HOOKS_FREE ||
+		    !__atomic_compare_exchange_n(&t->owner, &none, HOOKS_USED, 0, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+			continue;
+		__atomic_store_n(&hint, i + 1, __ATOMIC_RELAXED);
+		for (__u32 had = __atomic_load_n(&area->blocks, __ATOMIC_RELAXED); had <= i;)
+			if (__atomic_compare_exchange_n(&area->blocks, &had, i + 1, 0,
+							__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+				break;
+		t->depth = 0;
+		__atomic_store_n(&t->tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
+				 __ATOMIC_RELEASE);
+		return t;
+	}
+	return NULL;
+}
+
+static struct hooks_thread *thread_get(void)
+{
+	struct hooks_thread *t;
+
+	if (self && self_generation == generation)
+		return self;
+	t = take_block();
+	/* in a signal's handler, which came in between, the thread has got one */
+	if (t && self && self_generation == generation) {
+		t->tid = 0;
+		__atomic_store_n(&t->owner, HOOKS_FREE, __ATOMIC_RELEASE);
+		return self;
+	}
+	self = t;
+	self_generation = generation;
+	if (!t)
+		__atomic_fetch_add(&area->no_block, 1, __ATOMIC_RELAXED);
+	return t;
+}
+
+/* ---- the calls under way ---- */
+
+static bool is_under_way(const struct hooks_call *f)
+{
+	const struct hook_frame *frame = (const struct hook_frame *)f->frame;
+
+	return frame->number == f->number && hook_is_under_way(frame);
+}
+
+/* Drops the calls that are over though nobody saw them return. What is left on top has to do with
+ * the one that is entered, at sp. */
+static void settle(struct hooks_thread *t, __u64 sp)
+{
+	while (t->depth && t->depth <= CT_MAX_FRAMES) {
+		struct hooks_call *f = &t->calls[t->depth - 1];
+
+		/* one that is being filled, by who was interrupted */
+		if (!f->number || (f->sp >= sp && is_under_way(f)))
+			return;
+		t->depth--;
+		send_unfinished(t, f, now());
+	}
+}
+
+static void copy_words(struct hooks_call *f, const struct hook_regs *r, __u32 n)
+{
+	const __u64 *stack = hook_stack_args(r);
+
+	for (__u32 i = 0; i < n; i++)
+		f->data[i] = i < HOOK_ARGS ? r->args[i] : stack[i - HOOK_ARGS];
+}
+
+static void fill(struct hooks_thread *t, struct hooks_call *f, __u64 cookie,
+		 const struct ct_spec *spec, __u32 depth)
+{
+	f->len = spec->nwords * 8u;
+	f->cookie = cookie;
+	f->spec_flags = spec->flags;
+	f->rec.h.size = 0;
+	f->rec.h.kind = CT_CALL;
+	f->rec.h.flags =
+		(__u16)((CT_COOKIE_PER_THREAD(cookie) ? CT_F_PER_THREAD : 0) |
+			(spec->flags & CT_S_SHOWN && (!depth || config.nested) ? 0 : CT_F_HIDDEN));
+	f->rec.h.lost = 0;
+	f->rec.h.pid = (__u32)own_pid;
+	f->rec.h.tid = t->tid;
+	f->rec.func = CT_COOKIE_FUNC(cookie);
+	f->rec.nwords = spec->nwords;
+	f->rec.depth = (__u8)depth;
+	f->rec.got = 0;
+	f->rec.ret = 0;
+}
+
+/* The same steps as enter() of bpf/capture.bpf.h. */
+static bool enters(struct hooks_thread *t, const struct hook_frame *e, const struct hook_regs *r,
+		   __u64 cookie, const struct ct_spec *spec)
+{
+	__u32 depth = 0, d;
+	struct hooks_call *f;
+	bool entry_only;
+
+	if (t->depth) {
+		settle(t, e->sp);
+		d = t->depth;
+		if (d && d <= CT_MAX_FRAMES)
+			depth = t->calls[d - 1].rec.depth +
+				!(t->calls[d - 1].spec_flags & CT_S_INTERNAL);
+		if (depth && !config.nested && !(spec->flags & CT_S_ALWAYS) &&
+		    !(spec->flags & CT_S_INNER && area->inner)) {
+			ring_add(&t->folded, 1);
+			return false;
+		}
+		if (d >= CT_MAX_FRAMES) {
+			ring_add(&t->deep, 1);
+			return false;
+		}
+	}
+	/* the place first: what comes in between uses the next one, and gives it back */
+	d = t->depth;
+	f = &t->calls[d];
+	f->number = 0;
+	f->owed = 0;
+	__atomic_store_n(&t->depth, d + 1, __ATOMIC_RELEASE);
+	f->sp = e->sp;
+	f->ip = e->ip;
+	copy_words(f, r, spec->nwords);
+	if (spec->more & CT_S_FORGETS)
+		ring_add(&t->forgets, 1);
+	if (config.min_size_bytes && spec->flags & CT_S_MATCH_SIZE &&
+	    f->data[spec->size_word & (CT_MAX_WORDS - 1)] < config.min_size_bytes) {
+		t->depth = d;
+		ring_add(&t->filtered, 1);
+		return false;
+	}
+	fill(t, f, cookie, spec, depth);
+	f->rec.h.start_ns = f->rec.h.end_ns = now();
+	if (spec->nentry)
+		reads_whole(t, f, CT_AT_ENTRY);
+	entry_only = config.no_return || spec->flags & CT_S_CALLBACK ||
+		     spec->more & CT_S_ENTRY_ONLY;
+	if (config.enter) {
+		f->rec.h.kind = CT_ENTER;
+		send_call(t, f);
+		f->rec.h.kind = CT_CALL;
+	}
+	if (entry_only) {
+		f->rec.h.flags |= CT_F_NO_RETURN;
+		if (!config.enter)
+			send_call(t, f);
+		t->depth = d;
+		return false;
+	}
+	f->frame = (__u64)e;
+	f->number = e->number;
+	__atomic_store_n(&f->owed, 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cookie)
+{
+	__u32 func = CT_COOKIE_FUNC(cookie);
+	struct hooks_thread *t;
+
+	if (!*alive || area->phase != CT_PHASE_RUNNING || func >= CT_MAX_FUNCS)
+		return false;
+	t = thread_get();
+	return t && enters(t, e, r, cookie, &specs[func]);
+}
+
+static bool is_wanted(const struct hooks_call *f, const struct ct_spec *spec, bool failed)
+{
+	bool bad = failed && !(spec->flags & CT_S_NOT_READY && (__u32)f->rec.ret == NOT_READY);
+
+	return !(config.failed_only && !bad) &&
+	       !(min_ticks && f->rec.h.end_ns - f->rec.h.start_ns < min_ticks);
+}
+
+static void leaves(struct hooks_thread *t, struct hooks_call *f)
+{
+	const struct ct_spec *spec = &specs[f->rec.func & (CT_MAX_FUNCS - 1)];
+	bool failed = spec->flags & CT_S_ERROR && (__u32)f->rec.ret;
+
+	/* what names kernels is needed whatever is shown */
+	if (!(spec->flags & CT_S_ALWAYS) && !is_wanted(f, spec, failed)) {
+		ring_add(&t->filtered, 1);
+		return;
+	}
+	if (!failed && spec->nreads > spec->nentry)
+		reads_whole(t, f, CT_AT_RETURN);
+	send_call(t, f);
+}
+
+void capture_leaves(struct hook_frame *e, __u64 result)
+{
+	__u64 end = now();
+	struct hooks_thread *t = self;
+	struct hooks_call *f = NULL;
+	__u32 d;
+
+	if (!*alive || !t || self_generation != generation ||
+	    (area->phase != CT_PHASE_RUNNING && area->phase != CT_PHASE_CLOSING))
+		return;
+	for (d = t->depth; d && d <= CT_MAX_FRAMES; d--) {
+		f = &t->calls[d - 1];
+		if (f->number == e->number)
+			break;
+	}
+	if (!d || d > CT_MAX_FRAMES)
+		return;
+	/* what was begun inside and did not return was jumped over */
+	for (__u32 above = t->depth; above > d; above--)
+		send_unfinished(t, &t->calls[above - 1], end);
+	if (f->owed) {
+		f->owed = 0;
+		f->rec.ret = (__s64)result;
+		f->rec.h.end_ns = end;
+		leaves(t, f);
+	}
+	__atomic_store_n(&t->depth, d - 1, __ATOMIC_RELEASE);
+}
+
+/* ---- the area ---- */
+
+void capture_spec(unsigned int row, const struct ct_spec *spec)
+{
+	struct ct_spec s = *spec;
+
+	if (row >= CT_MAX_FUNCS || s.nwords > CT_MAX_WORDS || s.nreads > CT_MAX_READS ||
+	    s.nentry > s.nreads)
+		return;
+	specs[row] = s;
+}
+
+static int make_alive(void)
+{
+	void *page;
+
+	if (alive == &dead) {
+		page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (page == MAP_FAILED)
+			return -ENOMEM;
+		madvise(page, PAGE, MADV_WIPEONFORK);
+		alive = page;
+	}
+	return 0;
+}
+
+int capture_open(int fd, const struct hooks_start *s)
+{
+	size_t bytes = hooks_area_bytes(s->threads, s->ring_bytes);
+	int fixed = area && area_bytes >= bytes ? MAP_FIXED : 0;
+	void *at;
+
+	if (!s->threads || s->threads > HOOKS_THREADS_MAX || s->ring_bytes < PAGE ||
+	    s->ring_bytes & (s->ring_bytes - 1))
+		return -EINVAL;
+	if (make_alive())
+		return -ENOMEM;
+	/* over the one of an earlier attach, which a thread may still be writing to */
+	at = mmap(fixed ? area : NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | fixed, fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	area = at;
+	if (!fixed)
+		area_bytes = bytes;
+	threads_max = s->threads;
+	ring_bytes = s->ring_bytes;
+	min_ticks = s->min_ticks;
+	flags = s->flags;
+	config = s->config;
+	own_pid = getpid();
+	hint = 0;
+	memset(specs, 0, sizeof(specs));
+	generation++;
+	__atomic_store_n(alive, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void capture_close(void)
+{
+	if (!area)
+		return;
+	*alive = 0;
+	/* the shared memory goes; what a thread still writes goes into pages of nobody's */
+	mmap(area, area_bytes, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+void capture_forget(void)
+{
+	capture_close();
+}
+
+bool capture_is_open(void)
+{
+	return *alive != 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ring.h - how a thread writes entries into its ring (wire.h). Room is taken by one instruction, so
+ * that a signal may come between any two, and its handler write entries too; the tag is written last.
+ * No libc, no vector registers.
+ */
+#ifndef CT_HOOKS_RING_H
+#define CT_HOOKS_RING_H
+
+#include "wire.h"
+
+/* One instruction, and no lock: whoever else changes the word is a signal handler of this thread. */
+static inline int ring_swap(__u64 *word, __u64 *was, __u64 to)
+{
+#if defined(__x86_64__)
+	unsigned char done;
+
+	__asm__ volatile("cmpxchgq %3, %0\n\tsete %1"
+			 : "+m"(*word), "=q"(done), "+a"(*was)
+			 : "r"(to)
+			 : "memory", "cc");
+	return done;
+#else
+	return __atomic_compare_exchange_n(word, was, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline void ring_add(__u64 *word, __u64 n)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("addq %1, %0" : "+m"(*word) : "er"(n) : "memory", "cc");
+#else
+	__atomic_fetch_add(word, n, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline void ring_copy(void *to, const void *from, __u64 bytes)
+{
+#if defined(__x86_64__)
+	__u64 words = bytes / 8;
+
+	__asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(words) : : "memory");
+#else
+	for (__u64 i = 0; i < bytes / 8; i++)
+		((__u64 *)to)[i] = ((const __u64 *)from)[i];
+#endif
+}
+
+/* The place of a record of so many bytes (a multiple of 8), or NULL: the ring is full. */
+static inline void *ring_take(struct hooks_thread *t, __u64 ring_bytes, __u64 bytes, __u64 *tag_at)
+{
+	__u64 need = hooks_entry_bytes(bytes), head = t->head, at, pad;
+	char *ring = hooks_ring(t);
+
+	do {
+		at = head & (ring_bytes - 1);
+		pad = at + need > ring_bytes ? ring_bytes - at : 0;
+		if (head + pad + need - __atomic_load_n(&t->tail, __ATOMIC_ACQUIRE) > ring_bytes)
+			return NULL;
+	} while (!ring_swap(&t->head, &head, head + pad + need));
+	if (pad)
+		__atomic_store_n((__u64 *)(ring + at), hooks_skip(head), __ATOMIC_RELEASE);
+	*tag_at = head + pad;
+	return ring + ((head + pad) & (ring_bytes - 1)) + 8;
+}
+
+static inline void ring_commit(struct hooks_thread *t, __u64 ring_bytes, __u64 tag_at)
+{
+	__atomic_store_n((__u64 *)(hooks_ring(t) + (tag_at & (ring_bytes - 1))), hooks_tag(tag_at),
+			 __ATOMIC_RELEASE);
+}
+
+#endif

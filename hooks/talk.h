@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * talk.h - the socket to cudatrace: wire.h has what is said on it. Nothing here waits without a
+ * limit, and a peer that does not keep to the protocol is left. Used by one thread at a time, but for
+ * talk_mapped().
+ */
+#ifndef CT_HOOKS_TALK_H
+#define CT_HOOKS_TALK_H
+
+#include "wire.h"
+
+/* "v1 path=PATH key=HEX" or "v1 fd=N". 0 or -errno. */
+int talk_connect(const char *text, int wait_ms);
+void talk_close(void);
+/* In a forked child: the socket is the parent's. */
+void talk_forget(void);
+int talk_fd(void); /* -1: the peer is gone */
+
+int talk_put(const void *msg, size_t n, int wait_ms);
+void talk_say(enum hooks_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int talk_hello(void);
+void talk_bye(int err, __u32 kept);
+/* On a thread of the program's, without libc: something was mapped. 0 or -errno. */
+int talk_mapped(void);
+
+/* The next message, at talk_message(), and a descriptor that came with it (-1: none; the caller's).
+ * Its type; 0: none within the time; -errno: the peer is gone, or talks nonsense. */
+int talk_get(int wait_ms, size_t *size, int *fd);
+const void *talk_message(void);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wire.h - what the hooks in a process and the user side say to each other: messages over a
+ * SOCK_SEQPACKET socket, and the area of shared memory that the records of calls are written to.
+ * docs/hooks.md tells it in order.
+ *
+ *	agent:	HELLO
+ *	user:	START (with the area's descriptor)  SPECS...  FUNCS...
+ *	agent:	INSTALLED  SAY...
+ *	agent:	MAPPED					files were mapped: the thread waits for the answer
+ *	user:	FUNCS...
+ *	agent:	INSTALLED
+ *	user:	STOP (or hangs up)
+ *	agent:	BYE
+ *
+ * The user side makes the area, of a size that is sealed: who truncated it would crash who reads it.
+ * Nothing in it and no message is believed by the user side. Text that tells the agent where to
+ * connect is that of cupti/agent/agent.h.
+ *
+ * The area: a struct hooks_area, and from HOOKS_AREA_HEAD on a block for each thread that makes
+ * calls: a struct hooks_thread, padded to HOOKS_BLOCK_HEAD bytes, and its ring. A ring holds entries:
+ * 8 bytes of tag, then a record of bpf/cudatrace.h. The tag is made of the entry's place in the
+ * stream (hooks_tag()), and is written last: what a place held in an earlier round is not taken for a
+ * record. An entry does not wrap around: a tag of its own, hooks_skip(), says that the next one is
+ * at the ring's begin.
+ */
+#ifndef CT_HOOKS_WIRE_H
+#define CT_HOOKS_WIRE_H
+
+#include <linux/types.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "../bpf/cudatrace.h"
+
+#define HOOKS_ENV "CUDATRACE_HOOKS"
+#define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
+#define HOOKS_VERSION 1
+#define HOOKS_KEY 32	     /* hex digits */
+#define HOOKS_MSG_MAX 65536  /* bytes of a message */
+#define HOOKS_WAIT_MS 5000   /* either side waits so long for the other's beginning */
+#define HOOKS_MAPPED_MS 2000 /* a thread that maps a library waits so long for its hooks */
+#define HOOKS_FUNCS_MAX 8192
+#define HOOKS_THREADS_MAX 4096
+
+enum hooks_type {
+	HOOKS_HELLO = 1,     /* struct hooks_hello */
+	HOOKS_INSTALLED = 2, /* struct hooks_installed */
+	HOOKS_SAY = 3,	     /* struct hooks_say */
+	HOOKS_MAPPED = 4,    /* struct hooks_head alone */
+	HOOKS_BYE = 5,	     /* struct hooks_bye */
+	HOOKS_START = 16,    /* struct hooks_start, with a descriptor */
+	HOOKS_SPECS = 17,    /* struct hooks_list of struct hooks_spec */
+	HOOKS_FUNCS = 18,    /* struct hooks_list of struct hooks_func */
+	HOOKS_STOP = 19,     /* struct hooks_head alone */
+};
+
+struct hooks_head {
+	__u32 size; /* of the whole message: that of the packet */
+	__u16 type; /* enum hooks_type */
+	__u16 pad;
+};
+
+struct hooks_hello {
+	struct hooks_head h;
+	__u32 magic, version;
+	char key[HOOKS_KEY]; /* zero over an inherited socket */
+	__u32 pid;	     /* in its own pid namespace */
+	__u32 flags;	     /* HOOKS_H_* */
+};
+#define HOOKS_H_MEMORY 0x1 /* it may read its own memory by system call */
+
+#define HOOKS_S_TSC 0x1 /* times are those of the processor's counter; the user side converts */
+struct hooks_start {
+	struct hooks_head h;
+	__u32 version;
+	__u32 flags;	  /* HOOKS_S_* */
+	__u32 threads;	  /* blocks in the area */
+	__u32 ring_bytes; /* of each ring, a power of two */
+	__u64 min_ticks;  /* calls that take less are not recorded, in the clock's unit */
+	struct ct_config config;
+};
+
+#define HOOKS_LAST 0x1 /* no more messages of this list follow */
+struct hooks_list {
+	struct hooks_head h;
+	__u32 n;
+	__u32 flags;
+};
+struct hooks_spec {
+	__u32 row;
+	__u32 pad;
+	struct ct_spec spec;
+};
+#define HOOKS_F_ENTRY_ONLY 0x1 /* its return is not wanted */
+struct hooks_func {
+	__u64 address;
+	__u32 cookie; /* CT_COOKIE() */
+	__u32 flags;  /* HOOKS_F_* */
+	__u32 size;   /* of the function in bytes; 0: not known */
+	/* the first bytes as the file has them: nfile of them */
+	__u8 nfile;
+	__u8 pad[3];
+	__u8 file[16];
+};
+
+/* What became of the functions of a message, in its order: enum hook_result (engine.h). */
+struct hooks_installed {
+	struct hooks_head h;
+	__u32 n;
+	__u32 on; /* in all */
+	__s32 err[];
+};
+
+enum hooks_level { HOOKS_VERB = 0, HOOKS_NOTE = 1, HOOKS_WARN = 2, HOOKS_ERROR = 3 };
+struct hooks_say {
+	struct hooks_head h;
+	__u16 level;
+	__u16 len;
+	char text[];
+};
+
+struct hooks_bye {
+	struct hooks_head h;
+	__s32 err;
+	__u32 kept; /* bytes of code that stay mapped in the process */
+};
+
+/* ---- the area ---- */
+
+#define HOOKS_AREA_HEAD 4096
+#define HOOKS_BLOCK_HEAD 8192
+
+enum hooks_owner { HOOKS_FREE = 0, HOOKS_USED = 1 };
+
+/* A call under way, and what its record will have. */
+struct hooks_call {
+	__u64 sp, ip;
+	__u64 cookie;
+	__u64 number; /* the engine's, which tells it from others of its thread; 0: it is being filled */
+	__u64 frame; /* the engine's address of it */
+	__u64 cut_at;
+	__u32 cut_len, cut_read;
+	__u32 owed; /* its record is still to be written */
+	__u32 len;  /* bytes used of data[] */
+	__u8 spec_flags, pad[7];
+	struct ct_call rec;
+	__u64 data[CT_DATA_MAX / 8]; /* continues rec.words */
+};
+
+struct hooks_thread {
+	/* written by the thread, and no other */
+	__u64 head; /* bytes ever taken of the ring */
+	__u64 sent; /* calls' records that are, or will be, in the ring */
+	__u64 lost; /* those that found no room */
+	__u64 folded, filtered, unfinished, deep;
+	__u32 tid;
+	__u32 depth;
+	__u64 forgets;
+	__u64 pad[7];
+	/* written by the user side, and no other */
+	__u64 tail; /* bytes ever read */
+	__u64 pad2[15];
+	__u32 owner; /* enum hooks_owner: taken by a thread, freed by the user side */
+	__u32 pad3[15];
+	struct hooks_call calls[CT_MAX_FRAMES];
+	__u32 more_used, pad4;
+	__u64 more[(sizeof(struct ct_more) + CT_MORE_PIECE) / 8]; /* a piece that is being made */
+};
+
+struct hooks_area {
+	__u32 phase;  /* enum ct_phase, from the user side */
+	__u32 inner;  /* the driver's launches inside others are wanted */
+	__u32 blocks; /* so many, from the first on, have ever been taken */
+	__u32 pad;
+	__u64 no_block; /* calls that found no block */
+};
+
+/* Bytes of an entry: tag and record. */
+static inline __u64 hooks_entry_bytes(__u64 record)
+{
+	return 8 + ((record + 7) & ~7ULL);
+}
+
+/* A number that hardly any memory holds by chance, another one for each place. */
+static inline __u64 hooks_tag(__u64 at)
+{
+	return (at + 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL;
+}
+static inline __u64 hooks_skip(__u64 at)
+{
+	return ~hooks_tag(at);
+}
+
+static inline size_t hooks_block_bytes(__u32 ring_bytes)
+{
+	return HOOKS_BLOCK_HEAD + (size_t)ring_bytes;
+}
+static inline size_t hooks_area_bytes(__u32 threads, __u32 ring_bytes)
+{
+	return HOOKS_AREA_HEAD + threads * hooks_block_bytes(ring_bytes);
+}
+static inline struct hooks_thread *hooks_block(void *area, __u32 i, __u32 ring_bytes)
+{
+	return (struct hooks_thread *)((char *)area + HOOKS_AREA_HEAD +
+				       i * hooks_block_bytes(ring_bytes));
+}
+static inline char *hooks_ring(struct hooks_thread *t)
+{
+	return (char *)t + HOOKS_BLOCK_HEAD;
+}
+
+/* The bytes of a message's fixed part; 0: no such type. */
+static inline size_t hooks_fixed(unsigned int type)
+{
+	switch (type) {
+	case HOOKS_HELLO: return sizeof(struct hooks_hello);
+	case HOOKS_INSTALLED: return sizeof(struct hooks_installed);
+	case HOOKS_SAY: return sizeof(struct hooks_say);
+	case HOOKS_MAPPED: return sizeof(struct hooks_head);
+	case HOOKS_BYE: return sizeof(struct hooks_bye);
+	case HOOKS_START: return sizeof(struct hooks_start);
+	case HOOKS_SPECS: return sizeof(struct hooks_list);
+	case HOOKS_FUNCS: return sizeof(struct hooks_list);
+	case HOOKS_STOP: return sizeof(struct hooks_head);
+	default: return 0;
+	}
+}
+
+/* Is what was received (n bytes) one message with all that it announces? Its type, or -1. */
+static inline int hooks_msg_check(const void *msg, size_t n)
+{
+	const char *at = (const char *)msg;
+	struct hooks_installed installed;
+	struct hooks_head h;
+	struct hooks_list l;
+	struct hooks_say say;
+	size_t fixed, rest;
+
+	if (n < sizeof(h) || n > HOOKS_MSG_MAX)
+		return -1;
+	memcpy(&h, at, sizeof(h));
+	fixed = hooks_fixed(h.type);
+	if (h.size != n || !fixed || n < fixed)
+		return -1;
+	rest = n - fixed;
+	switch (h.type) {
+	case HOOKS_INSTALLED:
+		memcpy(&installed, at, sizeof(installed));
+		return installed.n == rest / 4 && rest % 4 == 0 ? h.type : -1;
+	case HOOKS_SAY: memcpy(&say, at, sizeof(say)); return say.len <= rest ? h.type : -1;
+	case HOOKS_SPECS:
+		memcpy(&l, at, sizeof(l));
+		return l.n == rest / sizeof(struct hooks_spec) &&
+				       rest % sizeof(struct hooks_spec) == 0
+			       ? h.type
+			       : -1;
+	case HOOKS_FUNCS:
+		memcpy(&l, at, sizeof(l));
+		return l.n == rest / sizeof(struct hooks_func) &&
+				       rest % sizeof(struct hooks_func) == 0
+			       ? h.type
+			       : -1;
+	default: return rest ? -1 : h.type;
+	}
+}
+
+CT_ASSERT_SIZE(struct hooks_head, 8);
+CT_ASSERT_SIZE(struct hooks_hello, 56);
+CT_ASSERT_SIZE(struct hooks_start, 88);
+CT_ASSERT_SIZE(struct hooks_list, 16);
+CT_ASSERT_SIZE(struct hooks_spec, 96);
+CT_ASSERT_SIZE(struct hooks_func, 40);
+CT_ASSERT_SIZE(struct hooks_installed, 16);
+CT_ASSERT_SIZE(struct hooks_say, 12);
+CT_ASSERT_SIZE(struct hooks_bye, 16);
+_Static_assert(sizeof(struct hooks_thread) <= HOOKS_BLOCK_HEAD, "a thread's block");
+_Static_assert(offsetof(struct hooks_thread, tail) % 64 == 0, "a line of the cache of its own");
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* agent_door.c - see agent_door.h. The socket lies next to the agent's file; the programs'
+ * environment names it. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../../util/msg.h"
+#include "agent_door.h"
+#include "agent_kin.h"
+
+/* that wait to be accepted; the kernel takes no more than net.core.somaxconn */
+#define BACKLOG 4096
+
+int agent_door_escape(const char *path, char *out, size_t size)
+{
+	static const char hex[] = "0123456789abcdef";
+	size_t n = 0;
+
+	for (const char *p = path; *p; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		if (n + 4 > size)
+			return -ENAMETOOLONG;
+		if (c <= ' ' || c == '%' || c == 0x7f) {
+			out[n++] = '%';
+			out[n++] = hex[c >> 4];
+			out[n++] = hex[c & 15];
+		} else {
+			out[n++] = (char)c;
+		}
+	}
+	out[n] = '\0';
+	return 0;
+}
+
+static int make_key(char *key)
+{
+	unsigned char bytes[AGENT_KEY / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		sprintf(key + 2 * i, "%02x", bytes[i]);
+	return 0;
+}
+
+/* Sockets of those that were killed: nobody listens there. Asked by a socket of another type,
+ * which no listener gets to see. */
+static void sweep(const char *dir)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		int fd;
+
+		if (strncmp(e->d_name, "s-", 2) ||
+		    (size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir,
+				     e->d_name) >= sizeof(addr.sun_path))
+			continue;
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
+		    errno == ECONNREFUSED)
+			unlink(addr.sun_path);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (d)
+		closedir(d);
+}
+
+static int listen_at(struct agent_door *d, const char *dir)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	if ((size_t)snprintf(d->path, sizeof(d->path), "%s/s-%d-%.8s", dir, (int)getpid(),
+			     d->key) >= sizeof(d->path))
+		return -ENAMETOOLONG;
+	sweep(dir);
+	strcpy(addr.sun_path, d->path);
+	d->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (d->fd < 0 || bind(d->fd, (struct sockaddr *)&addr, sizeof(addr)))
+		return -errno;
+	/* the program may run as another user: the key is what lets in */
+	return chmod(d->path, 0666) || listen(d->fd, BACKLOG) ? -errno : 0;
+}
+
+int agent_door_open(struct agent_door *d, const char *dir)
+{
+	int err;
+
+	memset(d, 0, sizeof(*d));
+	d->fd = -1;
+	d->kins = agent_kins_open(d->key);
+	err = d->kins ? make_key(d->key) : -ENOMEM;
+	if (!err)
+		err = listen_at(d, dir);
+	if (err)
+		msg_error("no socket for the agent in %s: %s", dir, strerror(-err));
+	return err;
+}
+
+int agent_door_accept(struct agent_door *d, struct agent_guest *g)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+	enum agent_kin kin;
+
+	g->fd = d->fd < 0 ? -1 : accept4(d->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (g->fd < 0)
+		return 0;
+	if (getsockopt(g->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		cred.pid = 0;
+	kin = agent_kins_find(d->kins, cred.pid, cred.uid);
+	g->pid = cred.pid;
+	g->neighbour = kin == AGENT_NEIGHBOUR;
+	if (kin != AGENT_STRANGER)
+		return 1;
+	if (!d->strangers++) {
+		d->stranger = cred.pid;
+		d->stranger_uid = cred.uid;
+	}
+	close(g->fd);
+	g->fd = -1;
+	return 1;
+}
+
+void agent_door_tell(const struct agent_door *d)
+{
+	if (d->strangers)
+		msg_note("%llu connections to the agents' socket were shut at once: their "
+			 "processes are not the program's (the first: process %d "
+			 "of user %u)",
+			 (unsigned long long)d->strangers, (int)d->stranger,
+			 (unsigned int)d->stranger_uid);
+}
+
+void agent_door_close(struct agent_door *d)
+{
+	if (d->fd >= 0)
+		close(d->fd);
+	d->fd = -1;
+	if (*d->path)
+		unlink(d->path);
+	agent_kins_close(d->kins);
+	d->kins = NULL;
+}

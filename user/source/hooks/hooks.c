@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hooks.c - see hooks.h. Processes say by a socket that they are there (hooks_peer); what their hooks
+ * write is read out of shared memory (hooks_ring), of all processes together, and handed out in the
+ * order of the calls' ends.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../util/msg.h"
+#include "../../util/now.h"
+#include "../../util/table/array.h"
+#include "../agent/agent_child.h"
+#include "../agent/agent_door.h"
+#include "../agent/agent_process.h"
+#include "../host.h"
+#include "../inject/inject.h"
+#include "hooks.h"
+#include "hooks_image.h"
+#include "hooks_peer.h"
+
+#define PEERS_MAX 1024
+#define ACCEPT_MAX 64
+#define HELLO_NS (2 * HOOKS_WAIT_MS * 1000000ULL)
+#define INJECT_MS 5000
+#define READY_MS 10000 /* for the hooks of a process that runs to be on */
+#define BYE_NS 2000000000ULL
+/* After the stop, calls that began a short time before are waited for: at most so long, as the
+ * kernel side has it. */
+#define GRACE_NS 60000000ULL
+#define GRACE_AGE_NS 100000000ULL
+#define GRACE_STEP_US 1000
+
+struct hooks_source {
+	const struct capture_plan *plan;
+	int epoll;
+	struct agent_door door;
+	char *vars[2]; /* LD_PRELOAD=..., CUDATRACE_HOOKS=... */
+	char **env;    /* the plan's, with these */
+	struct agent_child cmd;
+	struct hooks_peer **peers;
+	int npeers;
+	struct hooks_files *files;
+	struct hooks_clock *clock;
+	struct hooks_batch *batch;
+	struct hooks_ring_counts gone; /* of processes that have ended */
+	uint64_t calls, stopped_ns, forgot_ns;
+	unsigned int started;
+	bool told, last, inner;
+};
+
+/* ---- the environment ---- */
+
+static const char *value_of(char *const *env, const char *name)
+{
+	const char *value = getenv(name);
+	size_t n = strlen(name);
+
+	for (int i = 0; env && env[i]; i++)
+		if (!strncmp(env[i], name, n) && (env[i][n] == '=' || !env[i][n]))
+			value = env[i][n] ? env[i] + n + 1 : NULL;
+	return value;
+}
+
+static int make_env(struct hooks_source *h, struct capture_plan *plan, const char *file)
+{
+	const char *theirs = value_of(plan->env, "LD_PRELOAD");
+	char path[400];
+	int n = 0, err = agent_door_escape(h->door.path, path, sizeof(path));
+
+	if (err)
+		return err;
+	while (plan->env && plan->env[n])
+		n++;
+	h->env = calloc((size_t)n + 3, sizeof(*h->env));
+	if (!h->env ||
+	    asprintf(&h->vars[0], "LD_PRELOAD=%s%s%s", file, theirs && *theirs ? ":" : "",
+		     theirs ? theirs : "") < 0 ||
+	    asprintf(&h->vars[1], HOOKS_ENV "=v1 path=%s key=%s", path, h->door.key) < 0)
+		return -ENOMEM;
+	for (int i = 0; i < n; i++)
+		h->env[i] = plan->env[i];
+	h->env[n] = h->vars[0];
+	h->env[n + 1] = h->vars[1];
+	plan->env = h->env;
+	return 0;
+}
+
+static int add_fd(struct hooks_source *h, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/* For a program that is started: its environment leads its hooks here. */
+static int open_door(struct hooks_source *h, struct capture_plan *plan)
+{
+	struct agent_image image;
+	char file[300], dir[200];
+	int err;
+
+	hooks_image(&image);
+	err = agent_image_path(&image, file, sizeof(file), dir, sizeof(dir));
+	if (err)
+		return err;
+	if (strpbrk(file, ": ")) {
+		msg_error("%s: LD_PRELOAD takes no path with a blank or a colon: set "
+			  "XDG_RUNTIME_DIR to another folder",
+			  file);
+		return -EINVAL;
+	}
+	err = agent_door_open(&h->door, dir);
+	if (!err)
+		err = add_fd(h, h->door.fd);
+	return err ? err : make_env(h, plan, file);
+}
+
+static int prepare(struct source *s, struct capture_plan *plan)
+{
+	struct hooks_source *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return -ENOMEM;
+	s->priv = h;
+	h->door.fd = h->cmd.child.fd = -1;
+	h->cmd.status = -1;
+	h->plan = plan;
+	h->epoll = epoll_create1(EPOLL_CLOEXEC);
+	h->files = hooks_files_open(plan);
+	h->batch = hooks_batch_open();
+	if (hooks_clock_usable())
+		h->clock = hooks_clock_open();
+	if (h->epoll < 0 || !h->files || !h->batch)
+		return -ENOMEM;
+	return plan->cmd ? open_door(h, plan) : 0;
+}
+
+static int open_source(struct source *s, const struct capture_plan *plan)
+{
+	struct hooks_source *h = s->priv;
+
+	h->plan = plan;
+	return plan->cmd ? agent_child_open(&h->cmd, plan) : 0;
+}
+
+/* ---- processes ---- */
+
+static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_counts *c)
+{
+	to->received += c->received;
+	to->lost += c->lost;
+	to->malformed += c->malformed;
+	to->folded += c->folded;
+	to->filtered += c->filtered;
+	to->unfinished += c->unfinished;
+	to->deep += c->deep;
+	to->no_block += c->no_block;
+	to->forgets += c->forgets;
+}
+
+static int add_peer(struct hooks_source *h, int fd, pid_t pid, const char *key)
+{
+	struct hooks_peer_opts o = { .pid = pid,
+				     .key = key,
+				     .plan = h->plan,
+				     .files = h->files,
+				     .clock = h->clock,
+				     .closing = h->stopped_ns != 0 };
+	struct hooks_peer *p;
+	int err;
+
+	if (h->npeers == PEERS_MAX) {
+		msg_warn("more than %d processes with hooks at once: the calls of process %d are "
+			 "not shown",
+			 PEERS_MAX, (int)pid);
+		close(fd);
+		return -EMFILE;
+	}
+	if (!array_room(h->peers, h->npeers)) {
+		close(fd);
+		return -ENOMEM;
+	}
+	p = hooks_peer_open(fd, &o);
+	err = p ? add_fd(h, fd) : -ENOMEM;
+	if (err) {
+		hooks_peer_close(p);
+		return err;
+	}
+	h->peers[h->npeers++] = p;
+	if (h->stopped_ns)
+		hooks_peer_stop(p);
+	return 0;
+}
+
+static void accept_all(struct hooks_source *h)
+{
+	struct agent_guest g;
+
+	for (int i = 0; i < ACCEPT_MAX && agent_door_accept(&h->door, &g); i++)
+		if (g.fd >= 0)
+			add_peer(h, g.fd, g.pid, h->door.key);
+}
+
+/* All that a process has left, and that it has ended. */
+static int last_of(struct hooks_source *h, struct hooks_peer *p)
+{
+	struct hooks_ring *r = hooks_peer_ring(p);
+	uint64_t end = h->stopped_ns ? h->stopped_ns : now_ns();
+	struct hooks_ring_counts c;
+	int err = 0;
+
+	if (!r)
+		return 0;
+	do
+		err = hooks_ring_read(r, h->batch, true);
+	while (err == 1 && !hooks_batch_full(h->batch));
+	if (err == 1)
+		return 1; /* it is asked again when the batch has been handed out */
+	if (err != -ENOMEM && !h->stopped_ns)
+		err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, end, -1, h->batch);
+	hooks_ring_counts(r, &c);
+	add_counts(&h->gone, &c);
+	return err == -ENOMEM ? err : 0;
+}
+
+static void drop(struct hooks_source *h, int i)
+{
+	hooks_peer_close(h->peers[i]);
+	h->peers[i] = h->peers[--h->npeers];
+}
+
+/* Deals with what the processes say. 0 or -errno of emit. */
+static int drain_peers(struct hooks_source *h, emit_fn emit, void *ctx)
+{
+	accept_all(h);
+	for (int i = h->npeers - 1; i >= 0; i--) {
+		struct hooks_peer *p = h->peers[i];
+		int err = 0;
+
+		hooks_peer_drain(p);
+		if (hooks_peer_announce(p)) {
+			h->started++;
+			if (hooks_peer_ring(p))
+				hooks_ring_inner(hooks_peer_ring(p), h->inner);
+			err = agent_process_tell(hooks_peer_pid(p), emit, ctx);
+		}
+		if (err)
+			return err;
+		if (hooks_peer_state(p) == HOOKS_PEER_HELLO &&
+		    now_ns() - hooks_peer_opened_ns(p) > HELLO_NS) {
+			msg_warn("process %d: its hooks say nothing: they are left alone, and its "
+				 "calls are not shown",
+				 (int)hooks_peer_pid(p));
+			drop(h, i);
+		}
+	}
+	return 0;
+}
+
+/* ---- records ---- */
+
+static int gather(struct hooks_source *h)
+{
+	int err = 0;
+
+	if (h->clock)
+		hooks_clock_mark(h->clock);
+	for (int i = h->npeers - 1; i >= 0 && err >= 0; i--) {
+		struct hooks_peer *p = h->peers[i];
+		struct hooks_ring *r = hooks_peer_ring(p);
+
+		if (hooks_peer_state(p) == HOOKS_PEER_ENDED) {
+			err = last_of(h, p);
+			if (!err)
+				drop(h, i);
+			continue;
+		}
+		err = r ? hooks_ring_read(r, h->batch, false) : 0;
+		if (err >= 0 && r && !h->stopped_ns)
+			err = hooks_ring_sweep(r, h->batch);
+		if (err == -EBADMSG) {
+			msg_warn(
+				"process %d: the records of its hooks make no sense: they are left "
+				"alone, and its calls are not shown from here on",
+				(int)hooks_peer_pid(p));
+			hooks_peer_stop(p);
+			err = 0;
+		}
+	}
+	return err < 0 ? err : 0;
+}
+
+struct passing {
+	struct hooks_source *h;
+	emit_fn emit;
+	void *ctx;
+};
+
+static int pass(void *ctx, const struct ct_hdr *rec)
+{
+	struct passing *p = ctx;
+
+	p->h->calls += rec->kind == CT_CALL || rec->kind == CT_ENTER;
+	return p->emit(p->ctx, rec);
+}
+
+static int emit_batch(struct hooks_source *h, emit_fn emit, void *ctx)
+{
+	struct passing p = { h, emit, ctx };
+
+	return hooks_batch_emit(h->batch, pass, &p);
+}
+
+static void tell_end(struct hooks_source *h)
+{
+	if (h->told)
+		return;
+	h->told = true;
+	agent_door_tell(&h->door);
+	if (!h->started && h->plan->cmd && h->cmd.started)
+		msg_warn("no hooks came into the program: it is linked statically, has more rights "
+			 "than its user (setuid), or has another libc; probes see its calls: leave "
+			 "out --source=hooks");
+}
+
+static bool is_running(struct hooks_source *h)
+{
+	for (int i = 0; i < h->npeers; i++)
+		if (hooks_peer_state(h->peers[i]) != HOOKS_PEER_ENDED)
+			return true;
+	return h->plan->cmd && !agent_child_ended(&h->cmd);
+}
+
+static int drain(struct source *s, emit_fn emit, void *ctx)
+{
+	struct hooks_source *h = s->priv;
+	bool ended;
+	int err;
+
+	/* what an earlier call left */
+	err = emit_batch(h, emit, ctx);
+	if (!err)
+		err = drain_peers(h, emit, ctx);
+	if (err)
+		return err;
+	/* asked before reading: what the last process wrote is then there */
+	ended = h->stopped_ns || !is_running(h);
+	err = gather(h);
+	if (!err)
+		err = emit_batch(h, emit, ctx);
+	if (err)
+		return err;
+	if (!ended || (!h->stopped_ns && h->npeers))
+		return 0;
+	tell_end(h);
+	return 1;
+}
+
+/* ---- beginning and end ---- */
+
+static int inject(struct hooks_source *h, pid_t pid)
+{
+	struct agent_image image;
+	struct inject_what what = {
+		.symbol = "cudatrace_hooks_start",
+		.how = "v1 fd=N",
+		.sock_type = SOCK_SEQPACKET,
+		.limit_ms = INJECT_MS,
+		.frames = h->plan->frames,
+		.ctx = h->plan->frames_ctx,
+	};
+	struct inject_result got = { .sock = -1 };
+	int err;
+
+	hooks_image(&image);
+	what.so = image.bytes;
+	what.so_bytes = image.n;
+	err = inject_run(pid, &what, &got);
+	if (err)
+		return err;
+	msg_verb("process %d: the hooks came in by thread %d, which was held for %llu us", (int)pid,
+		 (int)got.tid, (unsigned long long)(got.stopped_ns / 1000));
+	return add_peer(h, got.sock, pid, NULL);
+}
+
+/* Until the hooks of the processes are on, or cannot be. */
+static void wait_for_hooks(struct hooks_source *h)
+{
+	uint64_t until = now_ns() + READY_MS * 1000000ULL;
+	bool waiting = true;
+
+	while (waiting && now_ns() < until) {
+		struct pollfd p = { .fd = h->epoll, .events = POLLIN };
+
+		waiting = false;
+		for (int i = 0; i < h->npeers; i++) {
+			hooks_peer_drain(h->peers[i]);
+			waiting |= hooks_peer_state(h->peers[i]) < HOOKS_PEER_RUNNING;
+		}
+		if (waiting)
+			poll(&p, 1, 20);
+	}
+}
+
+static int attach_all(struct hooks_source *h)
+{
+	unsigned int in = 0;
+
+	for (int i = 0; i < h->plan->npids; i++)
+		inject(h, h->plan->pids[i]);
+	wait_for_hooks(h);
+	for (int i = 0; i < h->npeers; i++)
+		in += hooks_peer_ran(h->peers[i]);
+	return in ? 0 : -ECHILD;
+}
+
+static int start(struct source *s)
+{
+	struct hooks_source *h = s->priv;
+	int err;
+
+	if (!h->plan->cmd) {
+		err = attach_all(h);
+		if (!err)
+			msg_verb("ready");
+		return err;
+	}
+	msg_verb("ready");
+	err = agent_child_start(&h->cmd);
+	if (err)
+		msg_error("the program does not start: %s", strerror(-err));
+	return err;
+}
+
+static int fds(struct source *s, int *fd, int max)
+{
+	struct hooks_source *h = s->priv;
+
+	if (max < 1)
+		return 0;
+	fd[0] = h->epoll;
+	return 1;
+}
+
+static void set_phase(struct hooks_source *h, enum ct_phase phase)
+{
+	for (int i = 0; i < h->npeers; i++)
+		if (hooks_peer_ring(h->peers[i]))
+			hooks_ring_phase(hooks_peer_ring(h->peers[i]), phase);
+}
+
+static void let_return(struct hooks_source *h)
+{
+	uint64_t until = now_ns() + GRACE_NS;
+	int n = 1;
+
+	while (n && now_ns() < until) {
+		n = 0;
+		for (int i = 0; i < h->npeers; i++)
+			if (hooks_peer_ring(h->peers[i]))
+				n += hooks_ring_returning(hooks_peer_ring(h->peers[i]),
+							  GRACE_AGE_NS);
+		if (n)
+			usleep(GRACE_STEP_US);
+	}
+}
+
+/* Until all have taken their hooks off, or are gone. */
+static void wait_for_byes(struct hooks_source *h)
+{
+	uint64_t until = now_ns() + BYE_NS;
+	bool waiting = true;
+
+	while (waiting && now_ns() < until) {
+		struct pollfd p = { .fd = h->epoll, .events = POLLIN };
+
+		waiting = false;
+		for (int i = 0; i < h->npeers; i++) {
+			hooks_peer_drain(h->peers[i]);
+			waiting |= hooks_peer_state(h->peers[i]) != HOOKS_PEER_ENDED;
+		}
+		if (waiting)
+			poll(&p, 1, 20);
+	}
+	if (waiting)
+		msg_warn("the hooks of a process were not taken off in time: they record nothing, "
+			 "and are taken off by it");
+}
+
+static void stop(struct source *s)
+{
+	struct hooks_source *h = s->priv;
+
+	if (!h || h->stopped_ns)
+		return;
+	h->stopped_ns = now_ns();
+	set_phase(h, CT_PHASE_CLOSING);
+	let_return(h);
+	set_phase(h, CT_PHASE_CLOSED);
+	/* before the hooks are taken off: what has not returned is unfinished */
+	for (int i = 0; i < h->npeers; i++)
+		if (hooks_peer_ring(h->peers[i]))
+			hooks_ring_inflight(hooks_peer_ring(h->peers[i]), CT_F_UNFINISHED, 0,
+					    h->stopped_ns, -1, h->batch);
+	for (int i = 0; i < h->npeers; i++)
+		hooks_peer_stop(h->peers[i]);
+	wait_for_byes(h);
+}
+
+static uint64_t stopped(struct source *s)
+{
+	return ((struct hooks_source *)s->priv)->stopped_ns;
+}
+
+static void count_all(const struct hooks_source *h, struct hooks_ring_counts *c)
+{
+	*c = h->gone;
+	for (int i = 0; i < h->npeers; i++) {
+		struct hooks_ring_counts one;
+
+		if (!hooks_peer_ring(h->peers[i]))
+			continue;
+		hooks_ring_counts(hooks_peer_ring(h->peers[i]), &one);
+		add_counts(c, &one);
+	}
+}
+
+static void losses(struct source *s, struct losses *l)
+{
+	struct hooks_source *h = s->priv;
+	struct hooks_ring_counts c;
+
+	count_all(h, &c);
+	losses_add(&l->lost[CT_LOSS_RING], c.lost);
+	losses_add(&l->lost[CT_LOSS_DEPTH], c.deep);
+	losses_add(&l->lost[CT_LOSS_STORAGE], c.no_block);
+	losses_add(&l->lost[CT_LOSS_READ], c.malformed);
+	l->folded += c.folded;
+	l->filtered += c.filtered;
+	l->unfinished += c.unfinished;
+	l->received += h->calls;
+	l->sent += h->calls;
+	l->calls += h->calls + c.lost;
+	l->files += hooks_files_count(h->files);
+}
+
+static int status(struct source *s)
+{
+	const struct hooks_source *h = s->priv;
+
+	return h->cmd.ended ? h->cmd.status : -1;
+}
+
+static void pass_signal(struct source *s, int sig)
+{
+	const struct hooks_source *h = s->priv;
+
+	agent_child_signal(&h->cmd, sig);
+}
+
+static int pending(struct source *s, uint64_t min_age_ns, emit_fn emit, void *ctx)
+{
+	struct hooks_source *h = s->priv;
+	struct hooks_batch *b = hooks_batch_open();
+	uint64_t now = now_ns();
+	int err = b ? 0 : -ENOMEM;
+
+	for (int i = 0; i < h->npeers && !err && !h->stopped_ns; i++)
+		if (hooks_peer_ring(h->peers[i]))
+			err = hooks_ring_inflight(hooks_peer_ring(h->peers[i]),
+						  CT_F_UNFINISHED | CT_F_PENDING, min_age_ns, now,
+						  -1, b);
+	if (!err)
+		err = hooks_batch_emit(b, emit, ctx);
+	hooks_batch_close(b);
+	return err;
+}
+
+static void inner(struct source *s, bool on)
+{
+	struct hooks_source *h = s->priv;
+
+	h->inner = on;
+	for (int i = 0; i < h->npeers; i++)
+		if (hooks_peer_ring(h->peers[i]))
+			hooks_ring_inner(hooks_peer_ring(h->peers[i]), on);
+}
+
+static uint64_t forgets(struct source *s)
+{
+	struct hooks_ring_counts c;
+
+	count_all(s->priv, &c);
+	return c.forgets;
+}
+
+static void close_source(struct source *s)
+{
+	struct hooks_source *h = s->priv;
+
+	if (!h)
+		return;
+	stop(s);
+	while (h->npeers)
+		drop(h, h->npeers - 1);
+	free(h->peers);
+	agent_door_close(&h->door);
+	if (h->epoll >= 0)
+		close(h->epoll);
+	agent_child_close(&h->cmd);
+	hooks_files_close(h->files);
+	hooks_clock_close(h->clock);
+	hooks_batch_close(h->batch);
+	free(h->vars[0]);
+	free(h->vars[1]);
+	free(h->env);
+	free(h);
+	s->priv = NULL;
+}
+
+const struct source_ops source_hooks = {
+	.name = "hooks",
+	.prepare = prepare,
+	.open = open_source,
+	.start = start,
+	.fds = fds,
+	.drain = drain,
+	.stop = stop,
+	.losses = losses,
+	.status = status,
+	.stopped = stopped,
+	.signal = pass_signal,
+	.pending = pending,
+	.inner = inner,
+	.forgets = forgets,
+	.close = close_source,
+};

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* hooks_funcs.c - see hooks_funcs.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../api/api.h"
+#include "../../util/table/array.h"
+#include "../discover/elf.h"
+#include "../discover/maps.h"
+#include "hooks_funcs.h"
+
+#define FILES_MAX 4096	 /* that are remembered */
+#define MAPPED_MAX 65536 /* mappings of one process */
+
+struct file {
+	uint64_t dev, ino, size, changed_ns;
+	struct elf_scan scan;
+	uint8_t (*bytes)[16]; /* what each function begins with */
+};
+struct hooks_files {
+	const struct capture_plan *plan;
+	struct file *files;
+	size_t n, cap, with;
+};
+
+struct mapping {
+	uint64_t start, dev, ino;
+	uint32_t round;
+};
+struct hooks_mapped {
+	struct mapping *maps;
+	size_t n, cap;
+	uint32_t round;
+};
+
+struct hooks_files *hooks_files_open(const struct capture_plan *plan)
+{
+	struct hooks_files *f = calloc(1, sizeof(*f));
+
+	if (f)
+		f->plan = plan;
+	return f;
+}
+
+static void forget_files(struct hooks_files *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		elf_scan_free(&f->files[i].scan);
+		free(f->files[i].bytes);
+	}
+	f->n = 0;
+}
+
+void hooks_files_close(struct hooks_files *f)
+{
+	if (!f)
+		return;
+	forget_files(f);
+	free(f->files);
+	free(f);
+}
+
+unsigned int hooks_files_count(const struct hooks_files *f)
+{
+	return (unsigned int)f->with;
+}
+
+struct hooks_mapped *hooks_mapped_open(void)
+{
+	return calloc(1, sizeof(struct hooks_mapped));
+}
+
+void hooks_mapped_close(struct hooks_mapped *m)
+{
+	if (m)
+		free(m->maps);
+	free(m);
+}
+
+/* ---- files ---- */
+
+static void read_bytes(struct file *f, int fd)
+{
+	f->bytes = calloc((size_t)f->scan.nprobes + 1, sizeof(*f->bytes));
+	for (int i = 0; f->bytes && i < f->scan.nprobes; i++)
+		if (pread(fd, f->bytes[i], 16, (off_t)f->scan.probes[i].offset) != 16)
+			memset(f->bytes[i], 0, 16);
+}
+
+/* What the file behind a mapping holds; NULL: nothing of CUDA, or it cannot be read. */
+static const struct file *look(struct hooks_files *fs, const struct ct_vma *v)
+{
+	struct file f = { .dev = v->dev, .ino = v->ino };
+	struct stat st;
+	int fd;
+
+	if (maps_stat(v, &st))
+		return NULL;
+	f.size = (uint64_t)st.st_size;
+	f.changed_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL + (uint64_t)st.st_mtim.tv_nsec;
+	for (size_t i = 0; i < fs->n; i++)
+		if (fs->files[i].dev == f.dev && fs->files[i].ino == f.ino &&
+		    fs->files[i].size == f.size && fs->files[i].changed_ns == f.changed_ns)
+			return fs->files[i].scan.nprobes ? &fs->files[i] : NULL;
+	if (fs->n >= FILES_MAX)
+		forget_files(fs);
+	if (!array_fit(fs->files, fs->cap, fs->n + 1))
+		return NULL;
+	fd = maps_open(v);
+	if (fd < 0)
+		return NULL;
+	if (elf_scan(fd, fs->plan->capture, &f.scan))
+		memset(&f.scan, 0, sizeof(f.scan));
+	if (f.scan.nprobes)
+		read_bytes(&f, fd);
+	close(fd);
+	fs->with += f.scan.nprobes > 0;
+	fs->files[fs->n++] = f;
+	return f.scan.nprobes ? &fs->files[fs->n - 1] : NULL;
+}
+
+/* ---- messages ---- */
+
+struct out {
+	struct hooks_files *files;
+	struct hooks_mapped *mapped;
+	hooks_send_fn send;
+	void *ctx;
+	size_t at; /* bytes of msg[] */
+	uint32_t n;
+	int total;
+	uint16_t type;
+	char msg[HOOKS_MSG_MAX];
+};
+
+static int flush(struct out *o, uint32_t flags)
+{
+	struct hooks_list l = { .h = { .size = (uint32_t)o->at, .type = o->type },
+				.n = o->n,
+				.flags = flags };
+	int err;
+
+	memcpy(o->msg, &l, sizeof(l));
+	err = o->send(o->ctx, o->msg, o->at);
+	o->at = sizeof(l);
+	o->n = 0;
+	return err;
+}
+
+static int add(struct out *o, const void *entry, size_t size)
+{
+	int err = o->at + size > sizeof(o->msg) ? flush(o, 0) : 0;
+
+	if (err)
+		return err;
+	memcpy(o->msg + o->at, entry, size);
+	o->at += size;
+	o->n++;
+	return 0;
+}
+
+static struct out *out_open(uint16_t type, hooks_send_fn send, void *ctx)
+{
+	struct out *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->type = type;
+	o->send = send;
+	o->ctx = ctx;
+	o->at = sizeof(struct hooks_list);
+	return o;
+}
+
+/* As set_specs() of bpf_load.c. */
+static int spec_of(const struct capture_plan *plan, int row, struct ct_spec *spec)
+{
+	int err = api_spec(row, API_ARCH_HERE, plan_has(plan->shown, row), spec);
+
+	if (plan_has(plan->awaited, row))
+		spec->flags |= CT_S_ALWAYS;
+	if (plan->stack && !plan->threads && plan_has(plan->shown, row))
+		spec->more |= CT_S_STACK;
+	return err;
+}
+
+int hooks_funcs_specs(const struct capture_plan *plan, hooks_send_fn send, void *ctx)
+{
+	struct out *o = out_open(HOOKS_SPECS, send, ctx);
+	int err = o ? 0 : -ENOMEM;
+
+	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS && !err; i++) {
+		struct hooks_spec s = { .row = (uint32_t)i };
+
+		if (!plan_has(plan->capture, i))
+			continue;
+		err = spec_of(plan, i, &s.spec);
+		if (!err)
+			err = add(o, &s, sizeof(s));
+	}
+	if (!err)
+		err = flush(o, HOOKS_LAST);
+	free(o);
+	return err;
+}
+
+/* ---- mappings ---- */
+
+/* Was the process told of this one? It is remembered. */
+static bool is_known(struct hooks_mapped *m, const struct ct_vma *v)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		if (m->maps[i].start != v->start || m->maps[i].dev != v->dev ||
+		    m->maps[i].ino != v->ino)
+			continue;
+		m->maps[i].round = m->round;
+		return true;
+	}
+	if (m->n >= MAPPED_MAX || !array_fit(m->maps, m->cap, m->n + 1))
+		return true;
+	m->maps[m->n++] = (struct mapping){ v->start, v->dev, v->ino, m->round };
+	return false;
+}
+
+/* What is not mapped any more may be mapped again. */
+static void forget_gone(struct hooks_mapped *m)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		if (m->maps[i].round == m->round)
+			m->maps[kept++] = m->maps[i];
+	m->n = kept;
+}
+
+static bool entry_only(const struct capture_plan *plan, int row)
+{
+	struct ct_spec spec;
+
+	return !spec_of(plan, row, &spec) &&
+	       (plan->no_return || spec.flags & CT_S_CALLBACK || spec.more & CT_S_ENTRY_ONLY);
+}
+
+static int one_mapping(void *ctx, const struct ct_vma *v)
+{
+	uint64_t from = v->pgoff * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t to = from + (v->end - v->start);
+	struct out *o = ctx;
+	const struct file *f;
+	int err = 0;
+
+	if (is_known(o->mapped, v))
+		return 0;
+	f = look(o->files, v);
+	for (int i = 0; f && i < f->scan.nprobes && !err; i++) {
+		const struct elf_probe *p = &f->scan.probes[i];
+		struct hooks_func out = { .address = v->start + (p->offset - from),
+					  .cookie = (uint32_t)CT_COOKIE(p->func, p->per_thread),
+					  .size = p->size };
+
+		if (p->offset < from || p->offset >= to)
+			continue;
+		out.flags = entry_only(o->files->plan, p->func) ? HOOKS_F_ENTRY_ONLY : 0;
+		if (f->bytes) {
+			out.nfile = 16;
+			memcpy(out.file, f->bytes[i], 16);
+		}
+		err = add(o, &out, sizeof(out));
+		o->total++;
+	}
+	return err;
+}
+
+int hooks_funcs_send(struct hooks_files *files, struct hooks_mapped *mapped, pid_t pid,
+		     hooks_send_fn send, void *ctx)
+{
+	struct out *o = out_open(HOOKS_FUNCS, send, ctx);
+	int err;
+
+	if (!o)
+		return -ENOMEM;
+	o->files = files;
+	o->mapped = mapped;
+	mapped->round++;
+	err = maps_read(-1, pid, one_mapping, o);
+	forget_gone(mapped);
+	if (err >= 0)
+		err = flush(o, HOOKS_LAST);
+	if (!err)
+		err = o->total;
+	free(o);
+	return err;
+}

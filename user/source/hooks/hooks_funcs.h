@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hooks_funcs.h - what a process's hooks are told: the capture specs, and where the functions are
+ * that it has mapped. Knows ELF files and mappings; knows no socket.
+ */
+#ifndef CT_HOOKS_FUNCS_H
+#define CT_HOOKS_FUNCS_H
+
+#include "../../../hooks/wire.h"
+#include "../plan.h"
+
+/* Sends a message. 0 or -errno. */
+typedef int (*hooks_send_fn)(void *ctx, const void *msg, size_t n);
+
+/* Files that were looked at, for all processes. */
+struct hooks_files;
+struct hooks_files *hooks_files_open(const struct capture_plan *);
+void hooks_files_close(struct hooks_files *);
+/* How many have functions of CUDA. */
+unsigned int hooks_files_count(const struct hooks_files *);
+
+/* What one process has been told of. */
+struct hooks_mapped;
+struct hooks_mapped *hooks_mapped_open(void);
+void hooks_mapped_close(struct hooks_mapped *);
+
+int hooks_funcs_specs(const struct capture_plan *, hooks_send_fn, void *ctx);
+/* The functions of what it has mapped since the last time, as messages, the last of which says so. It
+ * is sent also if there is none. Returns their number or -errno. */
+int hooks_funcs_send(struct hooks_files *, struct hooks_mapped *, pid_t pid, hooks_send_fn,
+		     void *ctx);
+
+#endif

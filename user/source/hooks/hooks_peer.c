@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* hooks_peer.c - see hooks_peer.h. Knows nothing of how the hooks came into their process. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../util/msg.h"
+#include "../../util/now.h"
+#include "../agent/agent_tids.h"
+#include "hooks_peer.h"
+
+#define SAYS_MAX 32	 /* messages of one process that are passed on */
+#define MAPPED_MAX 10000 /* lists that one process is made */
+#define MESSAGES 64	 /* of one drain */
+#define SEND_MS 1000
+#define RESULTS 16
+
+struct hooks_peer {
+	int fd;
+	struct hooks_peer_opts o;
+	pid_t inner;
+	enum hooks_peer_state state;
+	bool ran, told, announced;
+	char key[HOOKS_KEY];
+	struct agent_tids *tids;
+	struct hooks_mapped *mapped;
+	struct hooks_ring *ring;
+	uint64_t opened_ns;
+	int says, lists, waiting; /* lists that it has not answered */
+	unsigned int on, refused[RESULTS];
+	char msg[HOOKS_MSG_MAX];
+	size_t size;
+};
+
+struct hooks_peer *hooks_peer_open(int fd, const struct hooks_peer_opts *o)
+{
+	struct hooks_peer *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		close(fd);
+		return NULL;
+	}
+	p->fd = fd;
+	p->o = *o;
+	p->opened_ns = now_ns();
+	if (o->key)
+		memcpy(p->key, o->key, sizeof(p->key));
+	p->tids = agent_tids_open(o->pid, &p->inner);
+	p->mapped = hooks_mapped_open();
+	if (p->tids && p->mapped)
+		return p;
+	hooks_peer_close(p);
+	return NULL;
+}
+
+void hooks_peer_close(struct hooks_peer *p)
+{
+	if (!p)
+		return;
+	if (p->fd >= 0)
+		close(p->fd);
+	agent_tids_close(p->tids);
+	hooks_mapped_close(p->mapped);
+	hooks_ring_close(p->ring);
+	free(p);
+}
+
+static void mistrust(struct hooks_peer *p, const char *why)
+{
+	msg_warn("process %d: what its hooks say makes no sense (%s): they are left alone, and its "
+		 "calls are not shown",
+		 (int)p->o.pid, why);
+	p->state = HOOKS_PEER_ENDED;
+}
+
+/* ---- to the process ---- */
+
+static int put_with(struct hooks_peer *p, const void *msg, size_t n, int fd)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec io = { (void *)msg, n };
+	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1 };
+	uint64_t until = now_ns() + SEND_MS * 1000000ULL;
+
+	if (fd >= 0) {
+		memset(&control, 0, sizeof(control));
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control);
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(int));
+	}
+	for (;;) {
+		struct pollfd room = { .fd = p->fd, .events = POLLOUT };
+
+		if (sendmsg(p->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n)
+			return 0;
+		if (errno == EINTR)
+			continue;
+		if ((errno != EAGAIN && errno != EWOULDBLOCK) || now_ns() > until)
+			return -errno;
+		poll(&room, 1, 50);
+	}
+}
+
+static int put(void *ctx, const void *msg, size_t n)
+{
+	return put_with(ctx, msg, n, -1);
+}
+
+static struct ct_config config_of(const struct capture_plan *plan)
+{
+	return (struct ct_config){
+		.enter = plan->enter,
+		.nested = plan->nested,
+		.no_return = plan->no_return,
+		.failed_only = plan->failed_only,
+		.min_duration_ns = plan->min_duration_ns,
+		.min_size_bytes = plan->min_size_bytes,
+	};
+}
+
+static uint32_t ring_bytes(const struct capture_plan *plan)
+{
+	uint32_t bytes = plan->ring_bytes / 4;
+
+	return bytes < 65536 ? 65536 : bytes;
+}
+
+/* The functions of what was mapped since the last time. */
+static int put_funcs(struct hooks_peer *p)
+{
+	int n = hooks_funcs_send(p->o.files, p->mapped, p->o.pid, put, p);
+
+	if (n < 0)
+		return n;
+	p->waiting++;
+	return 0;
+}
+
+static int put_start(struct hooks_peer *p)
+{
+	const struct capture_plan *plan = p->o.plan;
+	struct hooks_ring_opts o = { .threads = HOOKS_THREADS_MAX,
+				     .ring_bytes = ring_bytes(plan),
+				     .pid = p->o.pid,
+				     .tids = p->tids,
+				     .clock = p->o.clock };
+	struct hooks_start s = {
+		.h = { .size = sizeof(s), .type = HOOKS_START },
+		.version = HOOKS_VERSION,
+		.flags = p->o.clock ? HOOKS_S_TSC : 0,
+		.threads = o.threads,
+		.ring_bytes = o.ring_bytes,
+		.min_ticks = p->o.clock ? hooks_clock_ticks(p->o.clock, plan->min_duration_ns)
+					: plan->min_duration_ns,
+		.config = config_of(plan),
+	};
+	int fd, err;
+
+	p->ring = hooks_ring_open(&o, &fd);
+	if (!p->ring)
+		return fd;
+	hooks_ring_phase(p->ring, p->o.closing ? CT_PHASE_CLOSED : CT_PHASE_RUNNING);
+	err = put_with(p, &s, sizeof(s), fd);
+	close(fd);
+	if (!err)
+		err = hooks_funcs_specs(plan, put, p);
+	return err ? err : put_funcs(p);
+}
+
+void hooks_peer_stop(struct hooks_peer *p)
+{
+	struct hooks_head h = { .size = sizeof(h), .type = HOOKS_STOP };
+
+	p->o.closing = true;
+	if (p->state == HOOKS_PEER_ENDED)
+		return;
+	/* no room for eight bytes: the hang-up says the same */
+	if (send(p->fd, &h, sizeof(h), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		shutdown(p->fd, SHUT_WR);
+}
+
+/* ---- from the process ---- */
+
+static void hello(struct hooks_peer *p)
+{
+	struct hooks_hello h;
+	int err;
+
+	memcpy(&h, p->msg, sizeof(h));
+	if (p->state != HOOKS_PEER_HELLO || h.magic != HOOKS_MAGIC || h.version != HOOKS_VERSION) {
+		mistrust(p, "their greeting");
+	} else if (p->o.key && memcmp(h.key, p->key, HOOKS_KEY)) {
+		mistrust(p, "their key");
+	} else if (h.pid != (uint32_t)p->inner && h.pid != (uint32_t)p->o.pid) {
+		mistrust(p, "their process id");
+	} else {
+		p->state = HOOKS_PEER_HOOKING;
+		err = put_start(p);
+		/* it has hung up: what it still said says why */
+		if (!err || err == -EPIPE || err == -ECONNRESET)
+			return;
+		msg_warn("process %d: its hooks cannot be told what to record (%s): its calls are "
+			 "not shown",
+			 (int)p->o.pid, strerror(-err));
+		p->state = HOOKS_PEER_ENDED;
+	}
+}
+
+/* Why functions have no hooks: as engine.h numbers it. */
+static const char *reason(int result)
+{
+	static const char *const texts[RESULTS] = {
+		"",
+		"no memory",
+		"no code there",
+		"their first bytes are not those of the file",
+		"another tracer has a breakpoint there",
+		"their first instruction is not understood",
+		"their first instruction is a branch",
+		"their first instruction cannot be moved so far",
+		"they are shorter than five bytes",
+		"they jump to their own begin",
+		"something else is mapped where the jump would land",
+		"shadow stacks (CET) are in use",
+		"the process may not write to its code",
+		"",
+		"",
+		"",
+	};
+
+	return texts[result & (RESULTS - 1)];
+}
+
+static void tell_refused(struct hooks_peer *p)
+{
+	for (int i = 1; i < RESULTS; i++) {
+		if (!p->refused[i])
+			continue;
+		msg_warn(
+			"process %d: %u functions have no hooks, and their calls are not shown: %s",
+			(int)p->o.pid, p->refused[i], reason(i));
+		p->refused[i] = 0;
+	}
+}
+
+static void installed(struct hooks_peer *p)
+{
+	struct hooks_installed i;
+
+	memcpy(&i, p->msg, sizeof(i));
+	if (p->state != HOOKS_PEER_HOOKING && p->state != HOOKS_PEER_RUNNING) {
+		mistrust(p, "hooks before their start");
+		return;
+	}
+	for (uint32_t k = 0; k < i.n; k++) {
+		__s32 result;
+
+		memcpy(&result, p->msg + sizeof(i) + k * sizeof(result), sizeof(result));
+		if (result)
+			p->refused[(uint32_t)result < RESULTS ? result : RESULTS - 1]++;
+	}
+	if (i.n && p->lists++ < SAYS_MAX) {
+		p->on += i.on;
+		msg_verb("process %d: hooks are on; %u of %u functions", (int)p->o.pid, i.on, i.n);
+		tell_refused(p);
+	}
+	p->state = HOOKS_PEER_RUNNING;
+	p->ran = true;
+}
+
+static void say(struct hooks_peer *p)
+{
+	struct hooks_say s;
+	char text[600];
+	size_t n;
+
+	memcpy(&s, p->msg, sizeof(s));
+	if (p->says++ >= SAYS_MAX)
+		return;
+	n = s.len < sizeof(text) - 1 ? s.len : sizeof(text) - 1;
+	for (size_t i = 0; i < n; i++) {
+		char c = p->msg[sizeof(s) + i];
+
+		text[i] = (c >= 0 && c < ' ') || c == 0x7f ? '?' : c;
+	}
+	text[n] = '\0';
+	p->told = true;
+	if (s.level == HOOKS_VERB)
+		msg_verb("%s", text);
+	else if (s.level == HOOKS_NOTE)
+		msg_note("%s", text);
+	else if (s.level == HOOKS_WARN)
+		msg_warn("%s", text);
+	else
+		msg_error("%s", text);
+}
+
+static void bye(struct hooks_peer *p)
+{
+	struct hooks_bye b;
+
+	memcpy(&b, p->msg, sizeof(b));
+	msg_verb("process %d: the hooks are off; %u KiB of their code stay mapped, idle",
+		 (int)p->o.pid, b.kept / 1024);
+	if (!p->ran && !p->told)
+		msg_warn("process %d: its hooks could not be put on: its calls are not shown",
+			 (int)p->o.pid);
+	p->state = HOOKS_PEER_ENDED;
+}
+
+static bool receive(struct hooks_peer *p)
+{
+	ssize_t n;
+
+	do
+		n = recv(p->fd, p->msg, sizeof(p->msg), MSG_DONTWAIT | MSG_TRUNC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return false;
+	if (n <= 0) {
+		p->state = HOOKS_PEER_ENDED;
+		return false;
+	}
+	p->size = (size_t)n;
+	return true;
+}
+
+void hooks_peer_drain(struct hooks_peer *p)
+{
+	for (int i = 0; i < MESSAGES && p->state != HOOKS_PEER_ENDED && receive(p); i++) {
+		int type = p->size > HOOKS_MSG_MAX ? -1 : hooks_msg_check(p->msg, p->size);
+
+		if (type != HOOKS_HELLO && type != HOOKS_SAY && p->state == HOOKS_PEER_HELLO)
+			type = -1;
+		switch (type) {
+		case HOOKS_HELLO:
+			hello(p);
+			return; /* what the process is is told before its records */
+		case HOOKS_INSTALLED: installed(p); break;
+		case HOOKS_SAY:
+			if (p->state != HOOKS_PEER_HELLO || !p->o.key)
+				say(p);
+			break;
+		case HOOKS_MAPPED:
+			if (++p->waiting > MAPPED_MAX || put_funcs(p))
+				mistrust(p, "too much that was mapped");
+			break;
+		case HOOKS_BYE: bye(p); break;
+		default: mistrust(p, "a message");
+		}
+	}
+}
+
+int hooks_peer_fd(const struct hooks_peer *p)
+{
+	return p->fd;
+}
+
+pid_t hooks_peer_pid(const struct hooks_peer *p)
+{
+	return p->o.pid;
+}
+
+enum hooks_peer_state hooks_peer_state(const struct hooks_peer *p)
+{
+	return p->state;
+}
+
+uint64_t hooks_peer_opened_ns(const struct hooks_peer *p)
+{
+	return p->opened_ns;
+}
+
+bool hooks_peer_ran(const struct hooks_peer *p)
+{
+	return p->ran;
+}
+
+bool hooks_peer_announce(struct hooks_peer *p)
+{
+	bool now = !p->announced && p->state > HOOKS_PEER_HELLO;
+
+	p->announced |= now;
+	return now;
+}
+
+struct hooks_ring *hooks_peer_ring(const struct hooks_peer *p)
+{
+	return p->ring;
+}
+
+unsigned int hooks_peer_on(const struct hooks_peer *p)
+{
+	return p->on;
+}

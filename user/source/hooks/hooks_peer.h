@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hooks_peer.h - the hooks of one process, as their socket and their area tell of them. What comes
+ * from there is another user's: it is checked, and a peer that does not keep to the protocol is left.
+ */
+#ifndef CT_HOOKS_PEER_H
+#define CT_HOOKS_PEER_H
+
+#include "../source.h"
+#include "hooks_funcs.h"
+#include "hooks_ring.h"
+
+struct hooks_peer;
+
+struct hooks_peer_opts {
+	pid_t pid;	 /* ours */
+	const char *key; /* that its HELLO must have; NULL: inherited socket */
+	const struct capture_plan *plan;
+	struct hooks_files *files;
+	struct hooks_clock *clock; /* NULL: the counter cannot be used */
+	bool closing;		   /* nothing is to be recorded any more */
+};
+
+enum hooks_peer_state {
+	HOOKS_PEER_HELLO,
+	HOOKS_PEER_HOOKING,
+	HOOKS_PEER_RUNNING,
+	HOOKS_PEER_ENDED
+};
+
+/* fd is the peer's from here on. NULL: no memory. */
+struct hooks_peer *hooks_peer_open(int fd, const struct hooks_peer_opts *);
+void hooks_peer_close(struct hooks_peer *);
+int hooks_peer_fd(const struct hooks_peer *);
+pid_t hooks_peer_pid(const struct hooks_peer *);
+enum hooks_peer_state hooks_peer_state(const struct hooks_peer *);
+uint64_t hooks_peer_opened_ns(const struct hooks_peer *);
+bool hooks_peer_ran(const struct hooks_peer *); /* its hooks have been on */
+/* Once, after it has greeted: what process it is is to be told now. */
+bool hooks_peer_announce(struct hooks_peer *);
+/* NULL: it has none yet */
+struct hooks_ring *hooks_peer_ring(const struct hooks_peer *);
+/* Functions that are hooked. */
+unsigned int hooks_peer_on(const struct hooks_peer *);
+
+/* Deals with what it has said. */
+void hooks_peer_drain(struct hooks_peer *);
+/* Asks it to take the hooks off. */
+void hooks_peer_stop(struct hooks_peer *);
+
+#endif

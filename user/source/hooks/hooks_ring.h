@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hooks_ring.h - the area that the hooks of one process write to, as its reader has it. Whatever is
+ * in it is another user's: it is copied before it is looked at, lengths, kinds and ids are checked,
+ * and a reading is bounded. Knows no socket.
+ */
+#ifndef CT_HOOKS_RING_READER_H
+#define CT_HOOKS_RING_READER_H
+
+#include "../../event/event.h"
+#include "../../../hooks/wire.h"
+#include "hooks_clock.h"
+
+struct agent_tids;
+struct hooks_ring;
+
+/* Records of several processes, in the order of their ends. */
+struct hooks_batch;
+struct hooks_batch *hooks_batch_open(void);
+void hooks_batch_close(struct hooks_batch *);
+bool hooks_batch_full(const struct hooks_batch *);
+/* Copies a record. 0 or -ENOMEM. */
+int hooks_batch_add(struct hooks_batch *, const struct ct_hdr *);
+/* Hands all out and empties it; after an error of emit it goes on with the next. */
+int hooks_batch_emit(struct hooks_batch *, emit_fn, void *ctx);
+
+struct hooks_ring_opts {
+	uint32_t threads, ring_bytes;
+	pid_t pid;
+	struct agent_tids *tids;
+	const struct hooks_clock *clock; /* NULL: times are ns already */
+};
+/* *fd: of the area, to be sent to the process; the caller closes it. NULL: -errno in *fd. */
+struct hooks_ring *hooks_ring_open(const struct hooks_ring_opts *, int *fd);
+void hooks_ring_close(struct hooks_ring *);
+
+struct hooks_ring_counts {
+	uint64_t received, lost, malformed, folded, filtered, unfinished, deep, no_block, forgets;
+};
+void hooks_ring_counts(const struct hooks_ring *, struct hooks_ring_counts *);
+
+void hooks_ring_phase(struct hooks_ring *, enum ct_phase);
+void hooks_ring_inner(struct hooks_ring *, bool on);
+
+/* Moves what is there into the batch, at most until that is full. last: nobody writes any more.
+ * 0; 1: there is more; -EBADMSG: the area makes no sense, and is not to be read again; -ENOMEM. */
+int hooks_ring_read(struct hooks_ring *, struct hooks_batch *, bool last);
+/* Gives back the blocks of threads that have ended, at most once a second; their calls under way
+ * become records. */
+int hooks_ring_sweep(struct hooks_ring *, struct hooks_batch *);
+/* The calls under way, as records with these flags that end at end_ns: those of at least min_age_ns.
+ * thread: one block; -1: all. */
+int hooks_ring_inflight(struct hooks_ring *, uint16_t with, uint64_t min_age_ns, uint64_t end_ns,
+			int thread, struct hooks_batch *);
+/* How many threads are in calls that began less than this before. */
+int hooks_ring_returning(struct hooks_ring *, uint64_t age_ns);
+
+#endif
