@@ -58,6 +58,7 @@ systemd-analyze systemd systemd
 "
 all="
 bpftrace bpftrace bpftrace
+clang-tidy clang-tidy clang-tools-extra
 qemu-system-x86_64 qemu-system-x86 qemu-system-x86-core
 busybox busybox-static busybox
 cpio cpio cpio

@@ -4,7 +4,7 @@
 #
 # Without an option it runs what checks the program itself, but for the cases that take long. --all, which CI uses, adds these,
 # the same unit tests under the sanitizers, the cases with the second kind of probes, pushes to an OpenTelemetry collector, another kernel in a virtual machine, browsers and
-# other programs that read our files, hostile recordings, and a build by clang from a copy of the tree.
+# other programs that read our files, hostile recordings, clang-tidy, and a build by clang from a copy of the tree.
 #
 # A suite is a command that prints `ok NAME`, `not ok NAME: why` or `skip NAME: why` for each test; one without such lines
 # may end with `N passed, N failed`. For each suite one line is printed with its counts, and every failed or skipped test;
@@ -181,6 +181,9 @@ main() {
 	unit_suites unit .output/unit 300
 	if $all && build build-san 900 sanitized; then
 		unit_suites san .output/san/unit 600
+	fi
+	if $all; then
+		suite tidy 600 scripts/check_tidy.sh
 	fi
 	suite api 180 as_test "tables agree with CUDA's headers" scripts/check_api.py
 	suite agent 180 tests/agent/run.sh

@@ -128,11 +128,12 @@ static bool want_word(const char *word)
 
 bool metrics_parse(const char *list)
 {
-	char *copy, *at;
+	static char *copy; /* kept: the names point into it */
+	char *at;
 
 	if (!*list)
 		return want_usual();
-	copy = strdup(list); /* kept: the names point into it */
+	copy = strdup(list);
 	at = copy;
 	while (at && *at) {
 		char *end = strchr(at, ',');

@@ -126,7 +126,7 @@ static void learn_metric(struct kernel_counters_table *t, const struct ct_metric
 	if (m->id >= METRICS_MAX)
 		return;
 	t->roles[m->id] = 0;
-	for (uint8_t i = 0; i < KERNEL_COUNTER_END; i++)
+	for (int i = 0; i < KERNEL_COUNTER_END; i++)
 		if (m->name_len == strlen(names[i]) && !memcmp(m->text, names[i], m->name_len))
 			t->roles[m->id] = (uint8_t)(i + 1);
 }
@@ -146,7 +146,7 @@ static int grow(struct gpu *g)
 	ring = malloc(cap * sizeof(*ring));
 	if (!ring)
 		return -ENOMEM;
-	for (uint64_t i = g->first; i < g->next; i++)
+	for (uint64_t i = g->first; g->cap && i < g->next; i++)
 		ring[i % cap] = g->ring[i % g->cap];
 	free(g->ring);
 	g->ring = ring;

@@ -180,7 +180,7 @@ int reader_fd(const struct reader *r)
 int reader_open_fd(struct reader **out, int fd)
 {
 	struct reader *r = calloc(1, sizeof(*r));
-	struct stat st;
+	struct stat st = { 0 };
 	int err = 0;
 
 	*out = NULL;

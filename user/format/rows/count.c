@@ -124,9 +124,9 @@ static void print_devices(const struct counts *counts, struct out *o)
 	char names[CT_KIND_END + COPIES][32];
 	int n = 0;
 
-	for (uint16_t i = 0; i < CT_KIND_END; i++) {
+	for (int i = 0; i < CT_KIND_END; i++) {
 		snprintf(names[i], sizeof(names[i]), "[%s]",
-			 kind_is(i, KIND_TIMED) ? record_kinds[i].json : "");
+			 kind_is((uint16_t)i, KIND_TIMED) ? record_kinds[i].json : "");
 		add_line(lines, &n, &counts->device[i], names[i]);
 	}
 	for (uint32_t i = 0; i < COPIES; i++) {

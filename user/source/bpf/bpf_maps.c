@@ -233,8 +233,8 @@ out:
 
 int bpf_maps_open_ld_so(pid_t pid, uint64_t *dev, uint64_t *ino, uint64_t *offset)
 {
-	unsigned long start, end, inode, seen = 0;
-	unsigned major, minor;
+	unsigned long start, end, inode = 0, seen = 0;
+	unsigned major = 0, minor = 0;
 	char line[4608], path[96], perms[8];
 	int fd = -ENOENT;
 	FILE *maps;
