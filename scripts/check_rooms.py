@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     'cli/options': 'advise event format format/otlp serve stages stat top util util/option',
     'compare': 'api util util/io util/table',
     'event': 'api util util/table',
-    'event/join': 'event',
+    'event/join': 'event util',
     'format': 'event trace util util/io util/table',
     'format/chrome': 'event format format/rows util util/table',
     'format/html': 'event format util util/io',

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_checks.c - the checks of unit.h themselves: what is said of one that failed. */
+/* test_checks.c - the checks of unit.h themselves: what is said of one that failed; and what must
+ * always hold (INVARIANT) is looked at by the build with sanitizers alone. */
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../user/util/types.h"
 #include "unit.h"
 
 static int failing(void)
@@ -105,6 +110,38 @@ static void test_passed(void)
 	free(text);
 }
 
+static int evaluated;
+
+static bool does_not_hold(void)
+{
+	evaluated++;
+	return false;
+}
+
+static void test_invariant(void)
+{
+	int status;
+	pid_t pid;
+
+	INVARIANT(2 + 2 == 4);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		const struct rlimit none = { 0, 0 };
+
+		setrlimit(RLIMIT_CORE, &none);
+		close(2);
+		INVARIANT(does_not_hold());
+		_exit(evaluated);
+	}
+	CHECK_EQ(pid, waitpid(pid, &status, 0));
+#ifdef CT_CHECKED
+	CHECK_EQ(SIGABRT, WTERMSIG(status));
+#else
+	CHECK_EQ(0, status);
+#endif
+}
+
 /* run.sh goes on after a program that failed. */
 static void test_runner(void)
 {
@@ -127,6 +164,7 @@ int main(void)
 	unsetenv("CASE"); /* of the cases in cases */
 	RUN(test_failed);
 	RUN(test_passed);
+	RUN(test_invariant);
 	RUN(test_runner);
 	return unit_end();
 }

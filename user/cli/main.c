@@ -2,6 +2,7 @@
 /* main.c - which command, and nothing else. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -92,6 +93,8 @@ static int run(int argc, char **argv)
 		argc--;
 		argv++;
 	}
+	if (!msg_debug_parse(getenv("CUDATRACE_DEBUG")))
+		return 2;
 	if (!opts_parse(&opts, command->bit, argc, argv)) {
 		msg_verbose = opts.verbose;
 		status = opts.help || opts.version ? print_text(&opts, command->bit)

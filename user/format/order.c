@@ -97,6 +97,7 @@ static struct held pop(struct order *o)
 	if (o->nrows)
 		o->rows[at] = last;
 	o->bytes -= sizeof(first) + first.len;
+	INVARIANT(o->nrows ? !is_before(&o->rows[0], &first) : !o->bytes);
 	return first;
 }
 

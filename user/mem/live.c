@@ -91,6 +91,7 @@ struct live_entry *live_add(struct live *l, uint32_t process, uint8_t space, uin
 	if (l->n >= l->most || (l->n >= l->slots / 8 * 7 && grow(l)))
 		return NULL;
 	e = slot_of(l, process, space, address);
+	INVARIANT(e->kind == LIVE_FREE);
 	*e = (struct live_entry){
 		.address = address, .process = process, .space = space, .device = LIVE_NO_DEVICE
 	};
@@ -102,6 +103,7 @@ void live_remove(struct live *l, struct live_entry *e)
 {
 	uint32_t mask = l->slots - 1, hole = (uint32_t)(e - l->entries);
 
+	INVARIANT(l->n && hole < l->slots && e->kind != LIVE_FREE);
 	for (uint32_t i = (hole + 1) & mask; l->entries[i].kind != LIVE_FREE; i = (i + 1) & mask) {
 		const struct live_entry *o = &l->entries[i];
 		uint32_t home = home_of(l, o->process, o->space, o->address);

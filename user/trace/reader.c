@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "../util/msg.h"
 #include "../util/utf8.h"
 #include "decode.h"
 #include "reader.h"
@@ -420,6 +421,9 @@ static int take_block(struct reader *r, const struct trace_block *b)
 	/* what lay between was passed over as damage; how many records it had is not known */
 	if (b->seq > r->seq)
 		tell_lost(r, 0, b->first_ns);
+	msg_debug(MSG_TRACE, "block %llu read: at byte %llu, type %u, %u records, %u bytes",
+		  (unsigned long long)b->seq, (unsigned long long)at, (unsigned int)b->type,
+		  (unsigned int)b->records, (unsigned int)b->len);
 	r->at += sizeof(*b) + b->len;
 	r->seq = b->seq + 1;
 	if (b->type == TRACE_DATA)

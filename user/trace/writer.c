@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "../util/msg.h"
 #include "../util/io/out.h"
 #include "../util/io/safe_open.h"
 #include "encode.h"
@@ -130,6 +131,8 @@ static int put_block(struct writer *w, struct trace_block *b, const void *body, 
 		w->missing = b->records;
 		return w->error;
 	}
+	msg_debug(MSG_TRACE, "block %llu written: type %u, %u records, %u bytes",
+		  (unsigned long long)w->seq, (unsigned int)b->type, (unsigned int)b->records, len);
 	w->seq++;
 	return 0;
 }

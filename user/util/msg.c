@@ -12,11 +12,13 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "msg.h"
 #include "now.h"
+#include "types.h"
 #include "utf8.h"
 
 #define KINDS_MAX 64	       /* those beyond are not limited: each is a line of our code */
@@ -193,3 +195,62 @@ void msg_verb(const char *fmt, ...)
 	say("", fmt, ap);
 	va_end(ap);
 }
+
+/* ---- CUDATRACE_DEBUG ---- */
+
+unsigned int msg_domains;
+static const char *const domain_names[MSG_DOMAINS] = { "files", "join", "names", "stacks",
+						       "trace" };
+
+static unsigned int domain_of(const char *word, size_t len)
+{
+	if (len == 3 && !strncmp(word, "all", 3))
+		return (1u << MSG_DOMAINS) - 1;
+	for (unsigned int i = 0; i < MSG_DOMAINS; i++)
+		if (strlen(domain_names[i]) == len && !strncmp(domain_names[i], word, len))
+			return 1u << i;
+	return 0;
+}
+
+bool msg_debug_parse(const char *list)
+{
+	char known[128] = "all";
+
+	msg_domains = 0;
+	for (int i = 0; i < MSG_DOMAINS; i++) {
+		size_t n = strlen(known);
+
+		snprintf(known + n, sizeof(known) - n, ", %s", domain_names[i]);
+	}
+	while (list && *list) {
+		size_t len = strcspn(list, ",");
+		unsigned int domain = domain_of(list, len);
+
+		if (!domain) {
+			msg_error("CUDATRACE_DEBUG: '%.*s' is none of %s", (int)len, list, known);
+			return false;
+		}
+		msg_domains |= domain;
+		list += len + (list[len] == ',');
+	}
+	return true;
+}
+
+void msg_debug_say(enum msg_domain domain, const char *fmt, ...)
+{
+	char kind[32];
+	va_list ap;
+
+	snprintf(kind, sizeof(kind), "%s: ", domain_names[domain]);
+	va_start(ap, fmt);
+	say(kind, fmt, ap);
+	va_end(ap);
+}
+
+#ifdef CT_CHECKED
+void invariant_broken(const char *what, const char *file, int line)
+{
+	msg_error("%s:%d: this does not hold: %s", file, line, what);
+	abort();
+}
+#endif

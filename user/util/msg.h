@@ -26,6 +26,26 @@ void msg_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void msg_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void msg_note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* "cudatrace: ..." */
 void msg_verb(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* only with -v */
+/*
+ * CUDATRACE_DEBUG=join,names: what a part of cudatrace decides, each time it does. Every one is
+ * said, whatever its rate. docs/internals/debugging.md lists them.
+ */
+enum msg_domain {
+	MSG_FILES,  /* which files are probed, and let go */
+	MSG_JOIN,   /* device work and the call that it was given */
+	MSG_NAMES,  /* handles of kernels and the names that they were given */
+	MSG_STACKS, /* stacks and how far they could be followed */
+	MSG_TRACE,  /* blocks of recordings, written and read */
+	MSG_DOMAINS
+};
+extern unsigned int msg_domains; /* 1 << enum msg_domain */
+/* "join,names" or "all"; NULL: nothing. false: a word is unknown, which has been said. */
+bool msg_debug_parse(const char *list);
+void msg_debug_say(enum msg_domain, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "cudatrace: join: ..." */
+#define msg_debug(domain, ...) \
+	(msg_domains & 1u << (domain) ? msg_debug_say(domain, __VA_ARGS__) : (void)0)
+
 /* Says of each kind what has not been said yet: at the end of a session, and of the program. */
 void msg_rest(void);
 

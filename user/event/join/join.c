@@ -17,6 +17,7 @@
 #include "join_causes.h"
 #include "join_procs.h"
 #include "where.h"
+#include "../../util/msg.h"
 
 #define HELD_MAX ((size_t)64 << 20) /* bytes of work held */
 #define STEPS 6
@@ -141,6 +142,8 @@ static struct held *queue_pop(struct queue *q)
 
 static void queue_push(struct queue *q, struct held *h)
 {
+	/* the first of a queue is the first to be looked at again */
+	INVARIANT(!q->tail || q->tail->due_ns <= h->due_ns);
 	h->next = NULL;
 	*(q->tail ? &q->tail->next : &q->head) = h;
 	q->tail = h;
@@ -318,6 +321,15 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 		if (j->ntails && !f->any)
 			lone(j, w);
 	}
+	if (f->any)
+		msg_debug(MSG_JOIN,
+			  "process %u: %s %u is of the call of thread %u that began at %llu%s",
+			  w->h.pid, record_kinds[w->h.kind].json, w->correlation, f->cause.tid,
+			  (unsigned long long)f->cause.start_ns,
+			  f->inferred ? ", as its stream and time suggest" : "");
+	else
+		msg_debug(MSG_JOIN, "process %u: %s %u goes on without a call", w->h.pid,
+			  record_kinds[w->h.kind].json, w->correlation);
 	/* a kernel runs where its thread is, a copy anywhere */
 	if (w->h.kind == CT_KERNEL && j->opts.places && f->any && !f->inferred && !f->before) {
 		int err = where_worked(j->where, w->h.pid, f->cause.tid, w->device, w->context);
@@ -335,6 +347,7 @@ static int let_go(struct join *j, struct held *h)
 	int err;
 
 	look(j, w, &f);
+	INVARIANT(j->held_bytes >= sizeof(*h) + w->h.size);
 	j->held_bytes -= sizeof(*h) + w->h.size;
 	err = hand_on(j, w, &f);
 	free(h);
@@ -347,6 +360,7 @@ static int make_room(struct join *j)
 	for (int i = STEPS - 1; i >= 0; i--)
 		if (j->queues[i].head)
 			return let_go(j, queue_pop(&j->queues[i]));
+	INVARIANT(!j->held_bytes);
 	return 0;
 }
 
@@ -694,7 +708,7 @@ int join_flush(struct join *j, uint64_t now_ns)
 
 	if (!j->now_ns && now_ns != UINT64_MAX)
 		begin_waiting(j, now_ns);
-	if (now_ns != UINT64_MAX)
+	if (now_ns != UINT64_MAX && now_ns > j->now_ns)
 		j->now_ns = now_ns;
 	for (int i = STEPS - 1; i >= 0; i--) {
 		while (j->queues[i].head && j->queues[i].head->due_ns <= now_ns) {
@@ -713,5 +727,6 @@ int join_flush(struct join *j, uint64_t now_ns)
 			return e;
 		err = e ? e : err;
 	}
+	INVARIANT(now_ns != UINT64_MAX || !j->held_bytes);
 	return err;
 }

@@ -112,6 +112,7 @@ void pool_put(struct pool *p, struct pool_name *x)
 {
 	struct pool_name **at;
 
+	INVARIANT(!x || x->refs);
 	if (!x || --x->refs)
 		return;
 	at = &p->chains[x->hash & (p->nchains - 1)];
@@ -171,6 +172,7 @@ static struct table *table_open(uint32_t nslots)
 
 static void table_put(struct table *t, struct pool *pool)
 {
+	INVARIANT(!t || t->refs);
 	if (!t || --t->refs)
 		return;
 	for (uint32_t i = 0; i < t->nslots; i++)

@@ -216,6 +216,9 @@ static int emit(struct names *n, uint32_t pid, uint64_t at_ns, uint64_t handle,
 	memset(r->name + len, 0, padded - len);
 	if (name)
 		memcpy(r->name, name->text, len);
+	msg_debug(MSG_NAMES, "process %u: handle 0x%llx is %s%.*s%s", pid,
+		  (unsigned long long)handle, name ? "" : "without a name from now on", (int)len,
+		  name ? name->text : "", r->cut ? " (cut)" : "");
 	return n->ops.out(n->ctx, &r->h);
 }
 

@@ -15,6 +15,7 @@
 #include "python_stack.h"
 #include "stacks.h"
 #include "unwind.h"
+#include "../../util/msg.h"
 
 #define SPACES_MAX 1024 /* processes whose mappings are kept */
 #define BUCKETS 1024
@@ -418,6 +419,9 @@ static uint32_t resolve(struct stacks *s, struct target *t, const struct raw *r,
 		n = unwind_record(j.space, t, r->native, s->native, UNWIND_MAX, &flags);
 	if (r->python_cut)
 		flags |= CT_STACK_CUT;
+	msg_debug(MSG_STACKS, "process %u: %d native and %u Python frames%s%s", r->pid, n,
+		  (unsigned int)r->npython, flags & CT_STACK_CUT ? ", cut" : "",
+		  flags & CT_STACK_BROKEN ? ", not followed to the end" : "");
 	s->resolved++;
 	s->broken += !!(flags & CT_STACK_BROKEN);
 	frames_room(s->frames);

@@ -355,6 +355,8 @@ static int on_found(void *ctx, struct probe_file *f, pid_t pid)
 	/* putting probes on takes long; and who mapped the file meanwhile is to be known */
 	if (d->watch && watch_drain(d->watch, on_map, d))
 		d->lost = true;
+	msg_debug(MSG_FILES, "%s: %d functions, mapped by process %d%s", f->path, f->scan.nprobes,
+		  (int)pid, err ? ": not probed" : "");
 	if (err)
 		return err;
 	unprobed_probed(d->unprobed, f->dev, f->ino, now);
@@ -381,6 +383,8 @@ static void on_gone(void *ctx, struct probe_file *f, bool rewritten)
 {
 	struct discover *d = ctx;
 
+	msg_debug(MSG_FILES, "%s: its probes go, it %s", f->path,
+		  rewritten ? "was written to" : "is mapped no more");
 	unprobed_gone(d->unprobed, f->dev, f->ino);
 	if (d->ops->gone)
 		d->ops->gone(d->ctx, f, rewritten);
