@@ -44,7 +44,8 @@ rule "only rows name libraries (api/domains.def)" '\bAPI_(RUNTIME|DRIVER)\b' "${
 # ---- the document is true ----------------------------------------------------------------------------------------
 
 page=docs/ARCHITECTURE.md
-rooms=$(sed -n '/^## The rooms/,/^## In the kernel/p' "$page" | grep '^| `')
+MOST_LINES=240
+rooms=$(sed -n '/^## The rooms/,/^## Words/p' "$page" | grep '^| `')
 
 # words: what stands in backticks, one a line
 # shellcheck disable=SC2016 # backticks of the document
@@ -72,7 +73,7 @@ all() {
 # The paths that it names, from here or from user/; those of a running system, and commands, are others.
 named() {
 	local word
-	words < "$page" | grep -v '^/' | grep / | grep -v ' ' | sort -u | while read -r word; do
+	cat "$page" docs/internals/*.md | words | grep -v '^/' | grep / | grep -v ' ' | sort -u | while read -r word; do
 		there "$word" || there "user/$word" || echo "$word"
 	done
 }
@@ -105,11 +106,29 @@ described() {
 		echo "$path"
 	done
 }
-# A link to a file of ours leads to one.
+# headed FILE ANCHOR: it has a heading of this name
+headed() {
+	sed -nE 's/^#+ //p' "$1" | tr '[:upper:]' '[:lower:]' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g' | grep -qxF "$2"
+}
+# The page is short: four printed pages, where a line of 110 columns and more takes several.
+short() {
+	local lines
+	lines=$(awk '{ n += length($0) > 110 && /^\|/ ? int((length($0) + 109) / 110) : 1 } END { print n }' "$page")
+	[ "$lines" -le "$MOST_LINES" ] || echo "$lines printed lines, $MOST_LINES are allowed: move details to docs/internals/"
+}
+# Each page of details is named in it.
+indexed() {
+	local file
+	for file in docs/internals/*.md; do
+		grep -qF "(internals/${file##*/})" "$page" || echo "$file"
+	done
+}
+# A link to a file of ours leads to one, and to a heading that it has.
 linked() {
 	local file link
-	grep -oE '\]\([^):]+\)' README.md docs/*.md | sed -E 's/\]\(([^)#]*).*/\1/' | while IFS=: read -r file link; do
-		[ -z "$link" ] || [ -e "$(dirname "$file")/$link" ] || echo "$file: $link"
+	grep -oE '\]\([^):]+\)' ./*.md docs/*.md docs/internals/*.md | sed -E 's/\]\(([^)]*).*/\1/' | while IFS=: read -r file link; do
+		[[ $link == \#* ]] || [ -e "$(dirname "$file")/${link%%#*}" ] || echo "$file: $link"
+		[[ $link != *\#* ]] || headed "$(dirname "$file")/${link%%#*}" "${link#*#}" || echo "$file: $link"
 	done
 }
 # Every file opens with what it is for.
@@ -123,6 +142,8 @@ all "no file that an editor or a merge left" "$(find . -name .git -prune -o -pat
 all "what the document names exists" "$(named)"
 all "what is said to live in a room is there" "$(lives)"
 all "every room is described" "$(described)"
+all "the document is short" "$(short)"
+all "the document names each page of details" "$(indexed)"
 all "links in the documents lead to files" "$(linked)"
 all "every file opens with what it is for" "$(opened)"
 exit $failed
