@@ -138,6 +138,18 @@ opened() {
 		head -n 4 "$file" | grep -qE '^(/\*| \*) .* - ' || echo "$file"
 	done < <(find user bpf cupti hooks -name '*.[ch]')
 }
+# The top level has these and no others; what git ignores does not count.
+TOP='CHANGELOG.md CONTRIBUTING.md LICENSE Makefile README.md SECURITY.md bpf cuda_events_test.c cupti deploy docs hooks scripts tests user vmlinux'
+top_level() {
+	local name
+	for name in *; do
+		[[ " $TOP " == *" $name "* ]] || grep -qxE "/$name/?" .gitignore || echo "$name"
+	done
+	for name in $TOP; do
+		[ -e "$name" ] || echo "$name (missing)"
+	done
+}
+all "the top level has what it should" "$(top_level)"
 all "no file that an editor or a merge left" "$(find . -name .git -prune -o -path ./.output -prune -o \( -name '*.orig' -o -name '*.rej' -o -name '*~' -o -name '.*.sw?' \) -print)"
 all "what the document names exists" "$(named)"
 all "what is said to live in a room is there" "$(lives)"
