@@ -43,6 +43,7 @@ help:
 
 include cupti/agent/Makefile.inc
 include hooks/Makefile.inc
+include tests/hooks/Makefile.inc
 include tests/standin/Makefile.inc
 include $(wildcard tests/cases/Makefile.inc)
 include $(wildcard tests/programs/Makefile.inc)

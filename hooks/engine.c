@@ -1,73 +1,465 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * engine.c - which functions are hooked, and the order of putting hooks on and taking them off.
+ * docs/hooks.md says why each step may come at any moment of any thread.
  */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
-#include "engine.h"
+#include "jump.h"
+#include "state.h"
+#include "text.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+enum standing { OFF, ON, FOREIGN, GONE };
+struct func {
+	__u64 address; /* as it was given */
+	struct jump jump;
+	__u64 ino, offset; /* of the file's byte at `address` */
+	__u32 dev;
+	enum standing standing;
+};
+
+struct live *engine_live;
+const struct hook_ops *engine_ops;
+static struct func funcs[HOOK_FUNCS];
+static unsigned int nfuncs;
+#define SLOTS (2 * HOOK_FUNCS)
+static unsigned short by_address[SLOTS]; /* number of the function + 1 */
+static unsigned int rewritten;
+static int process;
+
+static const char *const texts[HOOK_RESULTS] = {
+	[HOOK_ON] = "it is hooked",
+	[HOOK_NO_MEMORY] = "there is no memory for more hooks",
+	[HOOK_NOT_CODE] = "there is no code of a file at its address",
+	[HOOK_DIFFERS] = "its first bytes are not those of the file",
+	[HOOK_BREAKPOINT] = "another tracer or a debugger has a breakpoint there",
+	[HOOK_UNKNOWN] = "its first instruction is not one that can be moved",
+	[HOOK_BRANCH] = "its first instruction is a jump, a call or a return",
+	[HOOK_FAR] = "its first instruction needs an address that is too far away",
+	[HOOK_SHORT] = "it is shorter than five bytes",
+	[HOOK_LOOP] = "it jumps to its own first instruction",
+	[HOOK_ZONE] = "something else is mapped where its jump would land",
+	[HOOK_SHADOW] = "the process uses shadow stacks (CET)",
+	[HOOK_NO_WRITE] = "the process may not write to its code through /proc/self/mem",
+};
+
+const char *hook_result_text(enum hook_result result)
+{
+	return (unsigned int)result < HOOK_RESULTS ? texts[result] : "the reason is not known";
+}
+
+/* ---- begin ---- */
+
+static bool has_shadow_stack(void)
+{
+#if defined(__x86_64__)
+	__u64 pointer = 0;
+
+	__asm__ volatile(".byte 0xf3, 0x48, 0x0f, 0x1e, 0xc8" : "+a"(pointer)); /* rdsspq %rax */
+	return pointer;
+#else
+	return false;
+#endif
+}
 
 int engine_open(const struct hook_ops *ops)
 {
-	(void)ops;
-	return -ENOTSUP;
+	void *page;
+	int err;
+
+	if (has_shadow_stack())
+		return -ENOTSUP;
+	if (!engine_live) {
+		page = mmap(NULL, HOOK_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+		if (page == MAP_FAILED)
+			return -errno;
+		/* From Linux 4.14 on. Without it a forked child would write into its parent's records. */
+		if (madvise(page, HOOK_PAGE, MADV_WIPEONFORK)) {
+			err = -errno;
+			munmap(page, HOOK_PAGE);
+			return err;
+		}
+		engine_live = page;
+	}
+	err = threads_open();
+	if (err)
+		return err;
+	engine_ops = ops;
+	engine_live->here = 1;
+	process = getpid();
+	rewritten = 0;
+	call_losses = (struct call_losses){ 0 };
+	return 0;
+}
+
+/* ---- functions ---- */
+
+static unsigned int slot_of(__u64 address)
+{
+	return (unsigned int)(address * 0x9e3779b97f4a7c15ULL >> 32) % SLOTS;
+}
+
+static struct func *find(__u64 address)
+{
+	for (unsigned int i = slot_of(address); by_address[i]; i = (i + 1) % SLOTS)
+		if (funcs[by_address[i] - 1].address == address)
+			return &funcs[by_address[i] - 1];
+	return NULL;
+}
+
+static void enter(struct func *f)
+{
+	unsigned int i = slot_of(f->address);
+
+	while (by_address[i])
+		i = (i + 1) % SLOTS;
+	by_address[i] = (unsigned short)(f - funcs + 1);
+}
+
+static bool same_file(const struct func *f, const struct text_map *m)
+{
+	return m && m->exec && m->dev == f->dev && m->ino == f->ino &&
+	       f->address - m->lo + m->offset == f->offset;
+}
+
+static void learn_file(struct func *f, const struct text_map *m)
+{
+	if (!same_file(f, m))
+		f->standing = OFF; /* whatever was there is gone */
+	f->dev = m->dev;
+	f->ino = m->ino;
+	f->offset = f->address - m->lo + m->offset;
+}
+
+/* Another library has come to the place of one that was unmapped, and begins with the same bytes. */
+static bool is_alike(const struct func *f)
+{
+	__u8 bytes[sizeof(f->jump.was)];
+
+	return !text_read(f->jump.at, bytes, sizeof(bytes)) &&
+	       !memcmp(bytes, f->jump.was, sizeof(bytes));
+}
+
+/* Makes all ready for the byte that is written last. */
+static enum hook_result prepare(const struct hook_spec *spec, const struct text_maps *maps,
+				struct func **out)
+{
+	const struct text_map *m = text_maps_find(maps, spec->address);
+	struct func *f = find(spec->address);
+	enum hook_result result;
+
+	if (!m || !m->exec || !m->read || !m->is_private || m->hi - spec->address < 16)
+		return HOOK_NOT_CODE;
+	if (f && (same_file(f, m) || is_alike(f))) {
+		learn_file(f, m);
+		*out = f;
+	} else {
+		struct func *made = f;
+
+		if (!f) {
+			if (nfuncs == HOOK_FUNCS)
+				return HOOK_NO_MEMORY;
+			made = &funcs[nfuncs];
+		}
+		result = jump_make(&made->jump, spec, (unsigned int)(made - funcs));
+		if (result)
+			return result;
+		made->address = spec->address;
+		made->standing = OFF;
+		learn_file(made, m);
+		if (!f) {
+			nfuncs++;
+			enter(made);
+		}
+		*out = made;
+	}
+	f = *out;
+	engine_hot[f - funcs] =
+		(struct hot){ f->jump.go, spec->id, spec->flags & (HOOK_ENTRY_ONLY | HOOK_COUNT) };
+	return HOOK_ON;
+}
+
+static enum hook_result put_on(struct func *f)
+{
+	__u8 found;
+	int err = jump_write(&f->jump, true, &found);
+
+	if (err == 1 && found == 0xcc) {
+		/* Is ours below it? Then the other tracer's end brings the file's byte, not ours. */
+		f->standing = f->standing == ON || f->standing == FOREIGN ? FOREIGN : OFF;
+		return HOOK_BREAKPOINT;
+	}
+	if (err == 1)
+		return HOOK_DIFFERS;
+	if (err)
+		return HOOK_NO_WRITE;
+	f->standing = ON;
+	return HOOK_ON;
+}
+
+static void learn_probes(const struct text_maps *maps)
+{
+	for (unsigned int i = 0; i < maps->n; i++)
+		if (maps->maps[i].is_probes) {
+			call_probes_hi = maps->maps[i].hi;
+			call_probes_lo = maps->maps[i].lo;
+		}
 }
 
 int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_result *results)
 {
-	(void)specs;
+	struct func **ready = calloc(n + 1, sizeof(*ready));
+	struct text_maps maps = { 0 };
+	int err, on = 0;
+
+	if (!ready)
+		return -ENOMEM;
+	err = text_open();
+	if (!err)
+		err = text_maps_read(&maps);
+	if (err)
+		goto out;
+	learn_probes(&maps);
+	jump_begin(&maps);
+	for (unsigned int i = 0; i < n; i++) {
+		bool counts = specs[i].flags & HOOK_COUNT;
+
+		results[i] = counts && specs[i].id >= HOOK_COUNTS
+				     ? HOOK_NO_MEMORY
+				     : prepare(&specs[i], &maps, &ready[i]);
+	}
+	text_sync();
+	__atomic_store_n(&engine_live->on, 1, __ATOMIC_SEQ_CST);
 	for (unsigned int i = 0; i < n; i++)
-		results[i] = HOOK_UNKNOWN;
+		if (!results[i]) {
+			results[i] = put_on(ready[i]);
+			on += !results[i];
+		}
+	text_sync();
+out:
+	text_maps_free(&maps);
+	text_close();
+	free(ready);
+	return err ? err : on;
+}
+
+/* ---- the end ---- */
+
+static void take_off(struct func *f, const struct text_maps *maps, struct hook_leftover *left)
+{
+	__u8 found = 0;
+	int err;
+
+	if (f->standing == OFF)
+		return;
+	err = same_file(f, text_maps_find(maps, f->address)) ? jump_write(&f->jump, false, &found)
+							     : -EIO;
+	if (err == 1 && found == 0xcc)
+		left->foreign++;
+	else if (err < 0)
+		left->gone++;
+	f->standing = OFF;
+}
+
+static int take_off_all(struct hook_leftover *left, struct text_maps *maps, const __u64 *addresses,
+			unsigned int n)
+{
+	int err = text_open();
+
+	if (!err)
+		err = text_maps_read(maps);
+	if (err) {
+		text_close();
+		return err;
+	}
+	for (unsigned int i = 0; i < (addresses ? n : nfuncs); i++) {
+		struct func *f = addresses ? find(addresses[i]) : &funcs[i];
+
+		if (f)
+			take_off(f, maps, left);
+	}
+	text_sync();
+	text_close();
 	return 0;
 }
 
 int engine_uninstall(const __u64 *addresses, unsigned int n)
 {
-	(void)addresses;
-	(void)n;
-	return 0;
+	struct hook_leftover left = { 0 };
+	struct text_maps maps;
+	int err = take_off_all(&left, &maps, addresses, n);
+
+	if (!err)
+		text_maps_free(&maps);
+	return err;
 }
 
-int engine_remove(struct hook_leftover *leftover)
+/*
+ * The true return address goes back to where ours is. By compare and swap: the thread may return at
+ * this moment, and has then read ours, or the true one, and does right with either. That no new
+ * call can use this frame, and this place of the stack, with another return address: entries do
+ * nothing since the membarrier, and one that was under way before it has another frame.
+ */
+static bool put_back(struct hook_frame *f, const struct text_maps *maps)
 {
-	*leftover = (struct hook_leftover){ 0 };
-	return 0;
+	__u64 state = __atomic_load_n(&f->state, __ATOMIC_ACQUIRE), mark = frame_mark(f);
+	const struct text_map *m;
+
+	if (state == HOOK_BUSY || !state || state % 8)
+		return false;
+	if (call_claim_left(f) && engine_ops->left)
+		engine_ops->left(f);
+	m = text_maps_find(maps, state);
+	return m && m->read && m->write &&
+	       __atomic_compare_exchange_n((__u64 *)state, &mark, f->ra, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
 }
 
-int engine_check(struct hook_state *state)
+/* Does a stack still lead to the frame, or may another tracer's return probe? */
+static bool is_inside(const struct hook_frame *f, const struct text_maps *maps)
 {
-	*state = (struct hook_state){ 0 };
+	__u64 state = __atomic_load_n(&f->state, __ATOMIC_ACQUIRE), word;
+	const struct text_map *m = text_maps_find(maps, state);
+
+	if (state % 8 || !m || !m->read)
+		return false;
+	word = *(volatile __u64 *)state;
+	return word == frame_mark(f) || (word >= call_probes_lo && word < call_probes_hi);
+}
+
+static void put_back_thread(struct hook_frame *f, const struct text_maps *maps,
+			    struct hook_leftover *left)
+{
+	unsigned int before;
+
+	/* Again as long as it helps: where one call has jumped to another, the same place holds the mark of
+	 * the later one, and then that of the earlier. */
+	do {
+		before = left->put_back;
+		for (int k = 0; k < HOOK_DEPTH; k++)
+			left->put_back += put_back(&f[k], maps);
+	} while (left->put_back != before);
+	for (int k = 0; k < HOOK_DEPTH; k++)
+		left->inside += is_inside(&f[k], maps);
+}
+
+int engine_remove(struct hook_leftover *left)
+{
+	struct text_maps maps;
+	int err;
+
+	*left = (struct hook_leftover){ 0 };
+	if (!engine_live)
+		return 0;
+	err = take_off_all(left, &maps, NULL, 0);
+	__atomic_store_n(&engine_live->on, 0, __ATOMIC_SEQ_CST);
+	if (err)
+		return err;
+	text_sync();
+	learn_probes(&maps);
+	for (unsigned int i = threads_used(); i-- > 0;)
+		if (threads_has(i))
+			put_back_thread(area_frames(area_at(i)), &maps, left);
+	left->kept_bytes = jump_bytes() + (__u64)threads_used() * HOOK_AREA;
+	text_maps_free(&maps);
 	return 0;
 }
 
 void engine_close(void)
 {
+	struct hook_leftover left;
+
+	if (engine_live)
+		engine_remove(&left);
+	threads_end();
 }
 
-const char *hook_result_text(enum hook_result result)
+/* ---- once a second ---- */
+
+#define BATCH 256
+
+/* The first bytes of functions from `from` on; returns how many could be read. */
+static unsigned int first_bytes(unsigned int from, unsigned int n, __u8 *bytes)
 {
-	return result == HOOK_ON ? "hooked" : "not hooked";
+	struct iovec local = { bytes, n }, remote[BATCH];
+	ssize_t got;
+
+	for (unsigned int i = 0; i < n; i++)
+		remote[i] = (struct iovec){ (void *)funcs[from + i].jump.at, 1 };
+	got = syscall(SYS_process_vm_readv, process, &local, 1, remote, n, 0);
+	if (got > 0)
+		return (unsigned int)got;
+	for (unsigned int i = 0; i < n; i++)
+		if (text_read(funcs[from + i].jump.at, &bytes[i], 1))
+			return i;
+	return n;
 }
 
-bool hook_is_under_way(const struct hook_frame *frame)
+static void look(struct func *f, bool readable, __u8 byte, struct text_maps *maps)
 {
-	return frame->state;
+	if (f->standing == OFF || f->standing == GONE || (readable && byte == jump_byte()))
+		return;
+	if (readable && byte == 0xcc) {
+		f->standing = FOREIGN;
+		return;
+	}
+	if (!maps->maps && text_maps_read(maps))
+		return;
+	if (!same_file(f, text_maps_find(maps, f->address))) {
+		f->standing = GONE;
+		return;
+	}
+	if (readable && byte == f->jump.was[0] && put_on(f) == HOOK_ON)
+		rewritten++;
 }
 
-struct hook_frame *hook_outer(const struct hook_frame *frame)
+int engine_check(struct hook_state *state)
 {
-	(void)frame;
-	return NULL;
-}
+	struct text_maps maps = { 0 };
+	__u8 bytes[BATCH];
+	int err = text_open();
 
-struct hook_thread *hook_self(void)
-{
-	return NULL;
-}
+	*state = (struct hook_state){ 0 };
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < nfuncs && engine_live->on;) {
+		unsigned int n = nfuncs - i < BATCH ? nfuncs - i : BATCH, got;
 
-void hook_guard_enter(void)
-{
-}
-
-void hook_guard_leave(void)
-{
+		got = first_bytes(i, n, bytes);
+		for (unsigned int k = 0; k < got; k++)
+			look(&funcs[i + k], true, bytes[k], &maps);
+		if (got < n)
+			look(&funcs[i + got], false, 0, &maps);
+		i += got < n ? got + 1 : n;
+	}
+	if (__atomic_exchange_n(&call_wants_probes, false, __ATOMIC_RELAXED) &&
+	    (maps.maps || !text_maps_read(&maps)))
+		learn_probes(&maps);
+	text_sync();
+	text_maps_free(&maps);
+	text_close();
+	threads_drop_gone();
+	threads_top_up();
+	for (unsigned int i = 0; i < nfuncs; i++) {
+		state->on += funcs[i].standing == ON;
+		state->foreign += funcs[i].standing == FOREIGN;
+		state->gone += funcs[i].standing == GONE;
+	}
+	state->rewritten = rewritten;
+	state->threads = threads_count();
+	state->no_thread = __atomic_load_n(&call_losses.no_thread, __ATOMIC_RELAXED);
+	state->too_deep = __atomic_load_n(&call_losses.too_deep, __ATOMIC_RELAXED);
+	state->left = __atomic_load_n(&call_losses.left, __ATOMIC_RELAXED);
+	return 0;
 }

@@ -187,6 +187,11 @@ main() {
 	fi
 	suite api 180 as_test "tables agree with CUDA's headers" scripts/check_api.py
 	suite agent 180 tests/agent/run.sh
+	if $all; then
+		suite hooks 1200 tests/hooks/run.sh --all
+	else
+		suite hooks 300 tests/hooks/run.sh
+	fi
 	suite arm64 120 as_test "the BPF object compiles for arm64" make bpf-arm64
 	suite standin 120 standin_checks
 	suite shellcheck 300 shell_scripts

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * call.c - what happens at the entry and at the return of a hooked function, on the program's thread.
+ * The rules of engine.h for entry() and leave() hold here too: a signal may come between any two
+ * instructions, and its handler make hooked calls. state.h says how frames are told apart.
+ */
+#include <errno.h>
+#include <linux/types.h>
+#include <sys/syscall.h>
+
+#include "state.h"
+
+struct hot engine_hot[HOOK_FUNCS];
+__thread uintptr_t hooks_top __attribute__((tls_model("initial-exec")));
+static __thread unsigned int guards __attribute__((tls_model("initial-exec")));
+struct call_losses call_losses;
+__u64 call_probes_lo, call_probes_hi;
+bool call_wants_probes;
+
+/* For the assembler: rax and rdx. */
+struct onward {
+	__u64 stub; /* the function is called from here; 0: it is gone to */
+	__u64 go;
+};
+struct onward call_enter(struct hook_regs *, const struct hot *);
+void call_leave(struct hook_frame *, __u64 result);
+
+static void count(__u64 *what)
+{
+	__atomic_fetch_add(what, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- is a call still under way? ---- */
+
+/* May a word be read there? rt_sigprocmask() reads it before it looks at `how`, which is no valid
+ * one: it is allowed in about any sandbox, and changes nothing. */
+bool call_readable(__u64 address)
+{
+	return address && raw_call(SYS_rt_sigprocmask, -1, (long)address, 0, 8, 0, 0) != -EFAULT;
+}
+
+static bool same_page(__u64 a, __u64 b)
+{
+	return a / HOOK_PAGE == b / HOOK_PAGE;
+}
+
+/*
+ * The word at `address`, which was part of a stack when a call was made there. That stack may have
+ * been unmapped since (a coroutine's). What lies on the stack from sp, where we are, up to it without a gap
+ * is there for as long as we are. Returns false: it cannot be read.
+ */
+#define NEAR_PAGES 16
+static bool peek(struct area *a, __u64 sp, __u64 address, __u64 *word)
+{
+	__u64 page = sp & ~(__u64)(HOOK_PAGE - 1),
+	      end = (address & ~(__u64)(HOOK_PAGE - 1)) + HOOK_PAGE;
+
+	if (address % 8)
+		return false;
+	if (same_page(sp, address) || (sp >= a->lo && address > sp && address < a->hi))
+		goto there;
+	if (address < sp || end - page > NEAR_PAGES * HOOK_PAGE) {
+		if (!call_readable(address))
+			return false;
+		goto there;
+	}
+	for (__u64 at = page + HOOK_PAGE; at < end; at += HOOK_PAGE)
+		if (!call_readable(at))
+			return false;
+	a->hi = 0;
+	barrier();
+	a->lo = page;
+	barrier();
+	a->hi = end;
+there:
+	*word = *(const volatile __u64 *)address;
+	return true;
+}
+
+enum standing { UNDER_WAY, GONE, UNKNOWN };
+
+/* The call of a frame that is not busy; sp: where we are. */
+static enum standing stands(const struct hook_frame *f, __u64 state, __u64 sp)
+{
+	const struct hook_frame *g;
+	__u64 word;
+
+	if (!state || !peek(area_of(f), sp, state, &word))
+		return GONE;
+	if (word == frame_mark(f))
+		return UNDER_WAY;
+	/* Another hooked function that it has jumped to, as its last act, has its own mark there. */
+	g = frame_marked(word);
+	for (int i = 0; i < HOOK_DEPTH && g && area_of(g) == area_of(f);
+	     i++, g = frame_marked(g->ra))
+		if (g->number > f->number && g->ra == frame_mark(f))
+			return UNDER_WAY;
+	if (word >= call_probes_lo && word < call_probes_hi)
+		return UNKNOWN;
+	if (!call_probes_lo)
+		call_wants_probes = true;
+	return GONE;
+}
+
+bool call_claim_left(struct hook_frame *f)
+{
+	return !(__atomic_fetch_or(&f->flags, HOOK_LEFT, __ATOMIC_ACQ_REL) & HOOK_LEFT);
+}
+
+/* Not a forked child, which has its parent's frames but must not touch its records. */
+static bool is_here(void)
+{
+	return engine_live->here;
+}
+
+/* ---- frames ---- */
+
+static void set_top(const struct hook_frame *f)
+{
+	barrier();
+	hooks_top = (uintptr_t)f;
+	barrier();
+}
+
+static void drop(struct hook_frame *f)
+{
+	f->state = HOOK_BUSY;
+	barrier();
+	if (is_here() && call_claim_left(f)) {
+		count(&call_losses.left);
+		if (engine_ops->left)
+			engine_ops->left(f);
+	}
+}
+
+/*
+ * Frees the frames below `top` whose calls were left without a return. A call further up the stack is
+ * taken to be under way, unless all frames are in use (all): then each is looked at. Returns the new top.
+ */
+static struct hook_frame *settle(struct area *a, struct hook_frame *top, __u64 sp, bool all)
+{
+	while (top > area_frames(a)) {
+		struct hook_frame *f = top - 1;
+		__u64 state = f->state;
+
+		if (state == HOOK_BUSY || (state > sp && !all) || stands(f, state, sp) != GONE)
+			break;
+		drop(f);
+		set_top(f);
+		top = f;
+	}
+	return top;
+}
+
+/* Takes frame f, the first free one. */
+static struct hook_frame *take_top(struct hook_frame *f)
+{
+	set_top(f + 1);
+	return f;
+}
+
+/* Calls of coroutines end in another order than they began: a frame amid others may be free. */
+static struct hook_frame *take_hole(struct area *a)
+{
+	struct hook_frame *f = area_frames(a);
+
+	for (int i = 0; i < HOOK_DEPTH; i++) {
+		__u64 free = 0;
+
+		if (__atomic_compare_exchange_n(&f[i].state, &free, HOOK_BUSY, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return &f[i];
+	}
+	return NULL;
+}
+
+/* A frame that is taken, where the short way has found none free or is not sure; or NULL. */
+static struct hook_frame *take_slowly(uintptr_t top, __u64 sp)
+{
+	struct hook_frame *f;
+	struct area *a;
+
+	if (top & GUARD_BIT)
+		return NULL;
+	if (!top) {
+		/* A signal's handler must not take a second area for this thread. */
+		hooks_top = GUARD_BIT;
+		barrier();
+		a = threads_get();
+		if (!a) {
+			hooks_top = 0;
+			count(&call_losses.no_thread);
+			return NULL;
+		}
+		if (engine_ops->begin)
+			engine_ops->begin(&a->thread);
+		return take_top(area_frames(a));
+	}
+	a = (struct area *)((top - 1) & ~(uintptr_t)(HOOK_PAGE - 1));
+	f = settle(a, (struct hook_frame *)top, sp, false);
+	if (f == area_frames(a) + HOOK_DEPTH)
+		f = settle(a, f, sp, true);
+	if (f != area_frames(a) + HOOK_DEPTH)
+		return take_top(f);
+	f = take_hole(a);
+	if (!f)
+		count(&call_losses.too_deep);
+	return f;
+}
+
+/* A frame that is not the latest one, or another thread's: the call has come to its end there, having
+ * been switched to (a coroutine), or the ones after it were left. */
+static void release_slowly(struct hook_frame *f, __u64 sp)
+{
+	uintptr_t top = hooks_top & ~(uintptr_t)GUARD_BIT, guard = hooks_top & GUARD_BIT;
+	struct area *a = area_of(f);
+
+	/* Its own thread finds it free: a word that never is its mark. */
+	f->flags |= HOOK_LEFT;
+	barrier();
+	f->state = 0;
+	if (!top || (struct area *)((top - 1) & ~(uintptr_t)(HOOK_PAGE - 1)) != a)
+		return;
+	while (top > (uintptr_t)area_frames(a)) {
+		struct hook_frame *g = (struct hook_frame *)top - 1;
+		__u64 state = g->state;
+
+		if (state == HOOK_BUSY || (state && (g < f || stands(g, state, sp) != GONE)))
+			break;
+		if (state)
+			drop(g);
+		g->state = HOOK_BUSY;
+		top = (uintptr_t)g;
+		barrier();
+		hooks_top = top | guard;
+	}
+}
+
+static void release(struct hook_frame *f, __u64 sp)
+{
+	if (likely(hooks_top == (uintptr_t)(f + 1)))
+		set_top(f);
+	else
+		release_slowly(f, sp);
+}
+
+/* ---- the two ends of a call ---- */
+
+/* The hooks went off while entry() ran: as if it had not been called. */
+static bool went_off(struct hook_frame *f, struct hook_regs *regs)
+{
+	if (likely(engine_live->on))
+		return false;
+	f->state = HOOK_BUSY;
+	barrier();
+	regs->ra = f->ra;
+	if (is_here() && call_claim_left(f) && engine_ops->left)
+		engine_ops->left(f);
+	return true;
+}
+
+struct onward call_enter(struct hook_regs *regs, const struct hot *hot)
+{
+	__u64 sp = (__u64)(uintptr_t)&regs->ra;
+	struct onward away = { 0, hot->go };
+	const struct hook_frame *outer;
+	uintptr_t top = hooks_top;
+	struct hook_frame *f = (struct hook_frame *)top;
+	__u32 flags = hot->flags;
+
+	if (unlikely(!engine_live->on))
+		return away;
+	if (unlikely((top & (AREA_FIRST | GUARD_BIT)) != AREA_FIRST || f[-1].state <= sp)) {
+		f = take_slowly(top, sp);
+		if (!f)
+			return away;
+	} else {
+		set_top(f + 1);
+	}
+	if (unlikely(flags & HOOK_COUNT)) {
+		struct hook_thread *t = &area_of(f)->thread;
+
+		if (t->counts)
+			t->counts[hot->id]++;
+		release(f, sp);
+		return away;
+	}
+	f->ra = f->ip = regs->ra;
+	f->sp = sp;
+	f->id = hot->id;
+	f->flags = flags;
+	f->number = ++area_of(f)->numbers;
+	for (outer = frame_marked(f->ra); unlikely(outer); outer = frame_marked(outer->ra))
+		f->ip = outer->ip;
+	if (!engine_ops->entry(f, regs) || (flags & HOOK_ENTRY_ONLY)) {
+		release(f, sp);
+		return away;
+	}
+	regs->ra = frame_mark(f);
+	barrier();
+	f->state = sp;
+	barrier();
+	if (went_off(f, regs)) {
+		release(f, sp);
+		return away;
+	}
+	return (struct onward){ (__u64)(uintptr_t)f - HOOK_PAGE, hot->go };
+}
+
+/* f is busy; the return address is on the stack again. */
+void call_leave(struct hook_frame *f, __u64 result)
+{
+	if (likely(engine_live->on) && likely(!(f->flags & HOOK_LEFT)))
+		engine_ops->leave(f, result);
+	else if (is_here() && call_claim_left(f) && engine_ops->left)
+		engine_ops->left(f); /* engine_remove() found it busy */
+	release(f, f->sp);
+}
+
+/* ---- for consumers ---- */
+
+static __u64 here(void)
+{
+	return (__u64)(uintptr_t)__builtin_frame_address(0);
+}
+
+bool hook_is_under_way(const struct hook_frame *f)
+{
+	__u64 state = f->state;
+
+	return state == HOOK_BUSY || (state && stands(f, state, here()) != GONE);
+}
+
+struct hook_frame *hook_outer(const struct hook_frame *inner)
+{
+	struct hook_frame *f = area_frames(area_of(inner)), *end = f + HOOK_DEPTH, *outer = NULL;
+	uintptr_t top = hooks_top & ~(uintptr_t)GUARD_BIT;
+
+	if (top >= (uintptr_t)f && top <= (uintptr_t)end && inner < (struct hook_frame *)top)
+		end = (struct hook_frame *)top;
+	for (; f < end; f++) {
+		__u64 state = f->state;
+
+		/* Busy: a signal came into entry() or leave() of a call that has not begun, or is over. */
+		if (state == HOOK_BUSY || state < inner->sp || f->number >= inner->number ||
+		    (outer && (state > outer->state ||
+			       (state == outer->state && f->number < outer->number))))
+			continue;
+		if (stands(f, state, inner->sp) != GONE)
+			outer = f;
+	}
+	return outer;
+}
+
+struct hook_thread *hook_self(void)
+{
+	uintptr_t top = hooks_top & ~(uintptr_t)GUARD_BIT;
+
+	return top ? &((struct area *)((top - 1) & ~(uintptr_t)(HOOK_PAGE - 1)))->thread : NULL;
+}
+
+void hook_guard_enter(void)
+{
+	if (!guards++) {
+		barrier();
+		hooks_top |= GUARD_BIT;
+	}
+	barrier();
+}
+
+void hook_guard_leave(void)
+{
+	barrier();
+	if (!--guards) {
+		barrier();
+		hooks_top &= ~(uintptr_t)GUARD_BIT;
+	}
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * entry_x86.S - where a hooked function's jump arrives, and where its return does. All that can be
+ * is C (call.c). The unwind information is right at each instruction.
+ */
+#include "layout.h"
+
+/* Nothing in the file: mapped as zeros, and by threads.c over that. It is here for its unwind
+ * information: in a stub the caller's stack pointer is rsp, and the return address is in the frame.
+ * The CFA may not be that of the function that was called (libgcc tells frames by it): rsp + 8. */
+	.section .hooks_region, "ax", @nobits
+	.balign 4096
+	.globl hooks_region
+	.hidden hooks_region
+	.type hooks_region, @object
+hooks_region:
+	.cfi_startproc
+	.cfi_def_cfa rsp, 8
+	.cfi_val_offset rsp, -8
+	/* rip = *((rip & -FRAME_SIZE) + HOOK_PAGE + FRAME_RA):
+	 * breg16 0; const2s -128; and; plus_uconst 4104; deref */
+	.cfi_escape 0x16, 16, 10, 0x80, 0, 0x0b, 0x80, 0xff, 0x1a, 0x23, 0x88, 0x20, 0x06
+	.zero HOOK_AREAS * HOOK_AREA
+	.cfi_endproc
+	.size hooks_region, HOOK_AREAS * HOOK_AREA
+
+	.text
+/* r11: number of the function, from its pad. Free to use: r10, r11. */
+	.globl hooks_entry
+	.hidden hooks_entry
+	.type hooks_entry, @function
+	.balign 64
+hooks_entry:
+	.cfi_startproc
+	push %rax
+	.cfi_def_cfa_offset 16
+	lea engine_hot(%rip), %rax
+	shl $4, %r11
+	add %rax, %r11
+	testb $HOT_COUNT_BIT, HOT_FLAGS(%r11)
+	jnz 2f
+1:	push %r9
+	.cfi_def_cfa_offset 24
+	push %r8
+	.cfi_def_cfa_offset 32
+	push %rcx
+	.cfi_def_cfa_offset 40
+	push %rdx
+	.cfi_def_cfa_offset 48
+	push %rsi
+	.cfi_def_cfa_offset 56
+	push %rdi
+	.cfi_def_cfa_offset 64
+	mov %rsp, %rdi
+	mov %r11, %rsi
+	call call_enter
+	mov %rax, %r10
+	mov %rdx, %r11
+	pop %rdi
+	.cfi_def_cfa_offset 56
+	pop %rsi
+	.cfi_def_cfa_offset 48
+	pop %rdx
+	.cfi_def_cfa_offset 40
+	pop %rcx
+	.cfi_def_cfa_offset 32
+	pop %r8
+	.cfi_def_cfa_offset 24
+	pop %r9
+	.cfi_def_cfa_offset 16
+	pop %rax
+	.cfi_def_cfa_offset 8
+	test %r10, %r10
+	jz 3f
+	/* The word at rsp is the stub's address already; the call in the stub writes it again. */
+	add $8, %rsp
+	.cfi_def_cfa_offset 0
+	jmp *%r10
+3:	.cfi_def_cfa_offset 8
+	jmp *%r11
+	/* A count alone. */
+2:	.cfi_def_cfa_offset 16
+	mov engine_live(%rip), %r10
+	cmpl $0, (%r10)
+	je 4f
+	mov hooks_top@gottpoff(%rip), %r10
+	mov %fs:(%r10), %r10
+	test $AREA_FIRST, %r10d
+	jz 1b		/* no area, or no frame is free: in C */
+	test $GUARD_BIT, %r10b
+	jnz 4f
+	and $-HOOK_PAGE, %r10
+	mov AREA_COUNTS(%r10), %r10
+	test %r10, %r10
+	jz 4f
+	mov HOT_ID(%r11), %eax
+	incq (%r10, %rax, 8)
+4:	pop %rax
+	.cfi_def_cfa_offset 8
+	jmp *HOT_GO(%r11)
+	.cfi_endproc
+	.size hooks_entry, . - hooks_entry
+
+/* From a stub, r10: its frame. rsp is the caller's; the word below still is the stub's address. */
+	.globl hooks_return
+	.hidden hooks_return
+	.type hooks_return, @function
+	.balign 64
+hooks_return:
+	.cfi_startproc
+	.cfi_def_cfa rsp, 8
+	.cfi_val_offset rsp, -8
+	.cfi_escape 0x16, 16, 3, 0x7a, FRAME_RA, 0x06	/* rip = *(r10 + FRAME_RA) */
+	movq $-1, (%r10)
+	pushq FRAME_RA(%r10)
+	.cfi_def_cfa rsp, 8
+	.cfi_same_value rsp
+	.cfi_val_offset rsp, 0
+	.cfi_offset rip, -8
+	push %rax
+	.cfi_def_cfa_offset 16
+	push %rdx
+	.cfi_def_cfa_offset 24
+	sub $8, %rsp
+	.cfi_def_cfa_offset 32
+	mov %r10, %rdi
+	mov %rax, %rsi
+	call call_leave
+	add $8, %rsp
+	.cfi_def_cfa_offset 24
+	pop %rdx
+	.cfi_def_cfa_offset 16
+	pop %rax
+	.cfi_def_cfa_offset 8
+	ret
+	.cfi_endproc
+	.size hooks_return, . - hooks_return
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * jump.h - the jump at a function's begin: what it is made of on this processor, and the one byte
+ * (aarch64: one instruction) that is written. For the agent's own thread.
+ */
+#ifndef CT_HOOKS_JUMP_H
+#define CT_HOOKS_JUMP_H
+
+#include "engine.h"
+#include "text.h"
+
+struct jump {
+	__u64 at; /* where it is written: the function's first byte, or behind its endbr64 */
+	__u64 go; /* code that does the first instruction and goes on behind it */
+	__u8 was[16];
+	/* x86-64: the fifth byte while the hook is on. It may be spelled in another way that means
+	 * the same, so that the jump lands elsewhere. */
+	__u8 spelled;
+	__u8 pad[7];
+};
+
+void jump_begin(const struct text_maps *);
+/* Makes all but the jump itself: its pad leads to hooks_entry with the number n. */
+enum hook_result jump_make(struct jump *, const struct hook_spec *, unsigned int n);
+/* Writes it, or what was there, where nobody else has written: 0; 1: somebody has (*found); -errno. */
+int jump_write(const struct jump *, bool on, __u8 *found);
+/* The first byte while it is on. */
+__u8 jump_byte(void);
+__u64 jump_bytes(void); /* of memory mapped for all of them */
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * jump_x86.c - the punned jump. Of a function's first five bytes only the first is changed, to e9: a
+ * jump whose displacement is the four bytes that follow, as they are. It lands about where they say,
+ * and there we have a pad. All instructions behind the first one stay what and where they are, so
+ * that it does not matter where a thread is while the byte changes.
+ */
+#include <string.h>
+
+#include "insn.h"
+#include "jump.h"
+#include "pads.h"
+#include "state.h"
+
+#define JMP 0xe9
+#define INT3 0xcc
+#define SCAN_MAX 4096
+#define GO_AT 32 /* in the function's slot: behind mov $n, %r11d; jmp *hooks_entry */
+
+void jump_begin(const struct text_maps *maps)
+{
+	pads_avoid(maps);
+}
+
+__u8 jump_byte(void)
+{
+	return JMP;
+}
+
+__u64 jump_bytes(void)
+{
+	return pads_bytes();
+}
+
+static __u64 landing(__u64 at, const __u8 *bytes, unsigned int changed, __u8 to)
+{
+	__s32 displacement;
+	__u8 b[5];
+
+	memcpy(b, bytes, 5);
+	b[changed] = to;
+	memcpy(&displacement, b + 1, 4);
+	return at + 5 + (__u64)(__s64)displacement;
+}
+
+/* Where instructions begin in the first five bytes, as bits; what the fifth byte may be changed to. */
+struct first_five {
+	unsigned int begins;
+	__u8 rex_free;
+	enum hook_result result;
+};
+
+static struct first_five look_at(const __u8 *bytes, unsigned int first_len)
+{
+	struct first_five five = { .begins = 0, .result = HOOK_ON };
+	struct insn insn = { .kind = INSN_PLAIN };
+
+	for (unsigned int at = first_len; at < 5; at += insn.len) {
+		if (insn.kind == INSN_END) {
+			five.result = HOOK_SHORT;
+			break;
+		}
+		five.begins |= 1u << at;
+		insn = insn_decode(bytes + at, 16 - at);
+		if (insn.kind == INSN_TRAP) {
+			five.result = HOOK_BREAKPOINT;
+			break;
+		}
+		if (insn.kind == INSN_UNKNOWN)
+			break; /* where the next one begins is not known */
+		if (at == 4)
+			five.rex_free = insn.rex_free;
+	}
+	return five;
+}
+
+/* A jump of the function's own to its first byte would count as a call. What looks like one counts. */
+static bool jumps_to_begin(__u64 at, const struct hook_spec *spec)
+{
+	__u8 code[SCAN_MAX];
+	unsigned int n = spec->size < sizeof(code) ? (unsigned int)spec->size : sizeof(code);
+	__s32 far;
+
+	if (n < 2 || text_read(at, code, n))
+		return false;
+	for (unsigned int i = 0; i + 2 <= n; i++) {
+		if ((code[i] == 0xeb || (code[i] & 0xf0) == 0x70 || (code[i] & 0xfc) == 0xe0) &&
+		    (int)i + 2 + (__s8)code[i + 1] == 0)
+			return true;
+		if (i + 5 > n)
+			continue;
+		memcpy(&far, code + i + 1, 4);
+		if ((code[i] == JMP || (i && code[i - 1] == 0x0f && (code[i] & 0xf0) == 0x80)) &&
+		    (__s64)i + 5 + far == 0)
+			return true;
+	}
+	return false;
+}
+
+static unsigned int put_jump(__u8 *code, __u64 code_at, __u64 to)
+{
+	__s32 displacement = (__s32)(to - (code_at + 5));
+
+	code[0] = JMP;
+	memcpy(code + 1, &displacement, 4);
+	return 5;
+}
+
+static unsigned int put_jump_far(__u8 *code, __u64 to)
+{
+	memcpy(code, "\xff\x25\0\0\0\0", 6); /* jmp *0(%rip) */
+	memcpy(code + 6, &to, 8);
+	return 14;
+}
+
+/* The function's slot: from its begin on the way to hooks_entry, from GO_AT on its first instruction
+ * and the way on. */
+static bool write_slot(__u64 slot, __u64 at, const __u8 *bytes, const struct insn *first,
+		       unsigned int number)
+{
+	__u8 code[CHUNK_SLOT], *go = code + GO_AT;
+	__u64 next = at + first->len;
+	void (*entry)(void) = hooks_entry;
+	unsigned int n;
+
+	memset(code, INT3, sizeof(code));
+	memcpy(code, "\x41\xbb", 2); /* mov $number, %r11d */
+	memcpy(code + 2, &number, 4);
+	put_jump_far(code + 6, (__u64)(uintptr_t)entry);
+	n = first->len;
+	memcpy(go, bytes, n);
+	if (first->kind == INSN_RELATIVE) {
+		__s32 displacement;
+
+		memcpy(&displacement, bytes + first->disp_at, 4);
+		displacement = (__s32)(next + (__u64)(__s64)displacement - (slot + GO_AT + n));
+		memcpy(go + first->disp_at, &displacement, 4);
+	}
+	if (pads_reach(slot + GO_AT + n + 5, next))
+		put_jump(go + n, slot + GO_AT + n, next);
+	else
+		put_jump_far(go + n, next);
+	return !text_write(slot, code, sizeof(code));
+}
+
+static bool write_pad(__u64 pad, __u64 slot)
+{
+	__u8 code[PAD_BYTES];
+
+	put_jump(code, pad, slot);
+	return !text_write(pad, code, sizeof(code));
+}
+
+/*
+ * A debugger or a uprobe may put an int3 over an instruction within the five bytes, behind the
+ * first. It changes the displacement: pads where the jump lands then lead to the same place, and
+ * the program comes to the int3 all the same. As far as there is room.
+ */
+static void write_spare_pads(const struct jump *j, const __u8 *bytes, unsigned int begins,
+			     __u64 slot)
+{
+	for (unsigned int i = 1; i < 5; i++) {
+		__u64 pad = landing(j->at, bytes, i, INT3);
+
+		if ((begins >> i & 1) && pads_reach(pad + 5, slot) && pads_take(pad))
+			write_pad(pad, slot);
+	}
+}
+
+static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
+				const struct hook_spec *spec, unsigned int number)
+{
+	struct insn first = insn_decode(bytes, 16);
+	struct first_five five;
+	__u64 near[4], pad = 0, slot = 0;
+	unsigned int n = 0, must;
+	__u8 spelled[16];
+
+	switch (first.kind) {
+	case INSN_TRAP: return HOOK_BREAKPOINT;
+	case INSN_UNKNOWN: return HOOK_UNKNOWN;
+	case INSN_BRANCH:
+	case INSN_END: return HOOK_BRANCH;
+	default: break;
+	}
+	five = look_at(bytes, first.len);
+	if (five.result)
+		return five.result;
+	if (!first.pushes && jumps_to_begin(at, spec))
+		return HOOK_LOOP;
+	memcpy(spelled, bytes, sizeof(spelled));
+	for (unsigned int change = 0; change < 16 && !pad; change++) {
+		if (change & ~five.rex_free)
+			continue;
+		spelled[4] = (__u8)(bytes[4] ^ change);
+		pad = landing(at, spelled, 4, spelled[4]);
+		if (!pads_take(pad))
+			pad = 0;
+	}
+	if (!pad)
+		return HOOK_ZONE;
+	/* What must be within reach, and what better is. */
+	near[n++] = pad;
+	if (first.kind == INSN_RELATIVE) {
+		__s32 displacement;
+
+		memcpy(&displacement, bytes + first.disp_at, 4);
+		near[n++] = at + first.len + (__u64)(__s64)displacement;
+	}
+	must = n;
+	near[n++] = at;
+	near[n++] = landing(at, spelled, 4, INT3);
+	for (; n >= must && !slot; n--)
+		slot = pads_slot(near, n);
+	if (!slot)
+		return first.kind == INSN_RELATIVE ? HOOK_FAR : HOOK_ZONE;
+	/* One that was moved has its first byte as it is in the program: bytes, not spelled. */
+	if (!write_slot(slot, at, bytes, &first, number) || !write_pad(pad, slot))
+		return HOOK_NO_WRITE;
+	j->at = at;
+	j->go = slot + GO_AT;
+	memcpy(j->was, bytes, sizeof(j->was));
+	j->spelled = spelled[4];
+	write_spare_pads(j, spelled, five.begins, slot);
+	return HOOK_ON;
+}
+
+enum hook_result jump_make(struct jump *j, const struct hook_spec *spec, unsigned int n)
+{
+	static const __u8 endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	unsigned int nfile = spec->nfile < 16 ? spec->nfile : 16;
+	enum hook_result result;
+	__u8 bytes[32];
+
+	if (spec->size && spec->size < 5)
+		return HOOK_SHORT;
+	if (text_read(spec->address, bytes, 16))
+		return HOOK_NOT_CODE;
+	if (memcmp(bytes, spec->file, nfile))
+		return bytes[0] == INT3 ? HOOK_BREAKPOINT : HOOK_DIFFERS;
+	result = make_at(j, spec->address, bytes, spec, n);
+	/* Behind endbr64 there is a second chance. */
+	if (result == HOOK_ZONE && !memcmp(bytes, endbr64, 4) && (!spec->size || spec->size >= 9) &&
+	    !text_read(spec->address + 4, bytes, 16))
+		result = make_at(j, spec->address + 4, bytes, spec, n);
+	return result;
+}
+
+int jump_write(const struct jump *j, bool on, __u8 *found)
+{
+	int err = 0;
+	__u8 other;
+
+	/* The other spelling first, and last: both mean the same. */
+	if (on && j->spelled != j->was[4]) {
+		err = text_swap(j->at + 4, j->was[4], j->spelled, found);
+		if (err == 1 && *found == j->spelled)
+			err = 0;
+	}
+	if (err)
+		return err;
+	err = on ? text_swap(j->at, j->was[0], JMP, found)
+		 : text_swap(j->at, JMP, j->was[0], found);
+	if (err == 1 && *found == (on ? JMP : j->was[0]))
+		err = 0;
+	if (!on && j->spelled != j->was[4])
+		text_swap(j->at + 4, j->spelled, j->was[4], &other);
+	return err;
+}

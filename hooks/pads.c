@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pads.c - pages at exact addresses (MAP_FIXED_NOREPLACE), and chunks of 64 KiB.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "pads.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#define PAGE 4096ULL
+#define CHUNK 65536ULL
+#define REACH 0x7ff00000ULL
+#define LOWEST 0x10000ULL
+#define HIGHEST 0x7ffffffff000ULL
+
+struct page {
+	__u64 address;
+	__u64 used[PAGE / 64]; /* a bit for each byte */
+};
+struct chunk {
+	__u64 address;
+	unsigned int used; /* slots */
+};
+
+static struct page **pages; /* by address */
+static unsigned int npages, pages_room;
+static struct chunk *chunks;
+static unsigned int nchunks, chunks_room;
+static __u64 stack_lo, stack_hi;
+
+void pads_avoid(const struct text_maps *maps)
+{
+	struct rlimit limit;
+	__u64 grows = 8 << 20;
+
+	stack_lo = stack_hi = 0;
+	if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		grows = limit.rlim_cur;
+	if (grows > 1ULL << 30)
+		grows = 1ULL << 30;
+	for (unsigned int i = 0; i < maps->n; i++)
+		if (maps->maps[i].is_stack) {
+			stack_hi = maps->maps[i].hi;
+			/* and the gap that the kernel keeps below it */
+			stack_lo = stack_hi - grows - (2 << 20);
+		}
+}
+
+static bool map_at(__u64 address, __u64 bytes)
+{
+	void *got;
+
+	if (address < LOWEST || address + bytes > HIGHEST ||
+	    (address < stack_hi && address + bytes > stack_lo))
+		return false;
+	got = mmap((void *)address, bytes, PROT_READ | PROT_EXEC,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (got == MAP_FAILED)
+		return false;
+	if (got == (void *)address)
+		return true;
+	munmap(got, bytes); /* before Linux 4.17 the flag is not known, and the address a wish */
+	return false;
+}
+
+static bool grow(void *list, unsigned int n, unsigned int *room, size_t size)
+{
+	void *more;
+
+	if (n < *room)
+		return true;
+	more = realloc(*(void **)list, (*room + 64) * size);
+	if (!more)
+		return false;
+	*(void **)list = more;
+	*room += 64;
+	return true;
+}
+
+static struct page *page_get(__u64 address)
+{
+	unsigned int lo = 0, hi = npages;
+	struct page *p;
+
+	while (lo < hi) {
+		unsigned int mid = (lo + hi) / 2;
+
+		if (pages[mid]->address == address)
+			return pages[mid];
+		if (pages[mid]->address < address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!grow(&pages, npages, &pages_room, sizeof(*pages)))
+		return NULL;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	if (!map_at(address, PAGE)) {
+		free(p);
+		return NULL;
+	}
+	p->address = address;
+	memmove(pages + lo + 1, pages + lo, (npages - lo) * sizeof(*pages));
+	pages[lo] = p;
+	npages++;
+	return p;
+}
+
+bool pads_take(__u64 address)
+{
+	struct page *p[PAD_BYTES];
+
+	for (unsigned int i = 0; i < PAD_BYTES; i++) {
+		__u64 at = address + i;
+
+		p[i] = page_get(at & ~(PAGE - 1));
+		if (!p[i] || p[i]->used[at % PAGE / 64] >> (at % 64) & 1)
+			return false;
+	}
+	for (unsigned int i = 0; i < PAD_BYTES; i++)
+		p[i]->used[(address + i) % PAGE / 64] |= 1ULL << ((address + i) % 64);
+	return true;
+}
+
+/* ---- chunks ---- */
+
+static bool is_near(__u64 chunk, const __u64 *near, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if ((near[i] > chunk ? near[i] - chunk : chunk + CHUNK - near[i]) > REACH)
+			return false;
+	return true;
+}
+
+static struct chunk *chunk_add(__u64 address)
+{
+	if (!grow(&chunks, nchunks, &chunks_room, sizeof(*chunks)) || !map_at(address, CHUNK))
+		return NULL;
+	chunks[nchunks] = (struct chunk){ address, 0 };
+	return &chunks[nchunks++];
+}
+
+/* The search begins beside the first address, in steps that grow: what is mapped lies in blocks. */
+static struct chunk *chunk_near(const __u64 *near, unsigned int n)
+{
+	struct chunk *c;
+	__u64 step = CHUNK;
+
+	for (__u64 away = 16 << 20; away < REACH; away += step) {
+		for (int down = 1; down >= 0; down--) {
+			__u64 at = (down ? near[0] - away : near[0] + away) & ~(CHUNK - 1);
+
+			if ((down ? at < near[0] : at > near[0]) && is_near(at, near, n)) {
+				c = chunk_add(at);
+				if (c)
+					return c;
+			}
+		}
+		if (step < 16 << 20)
+			step *= 2;
+	}
+	return NULL;
+}
+
+__u64 pads_slot(const __u64 *near, unsigned int n)
+{
+	struct chunk *c = NULL;
+
+	for (unsigned int i = nchunks; i-- > 0 && !c;)
+		if (chunks[i].used < CHUNK / CHUNK_SLOT && is_near(chunks[i].address, near, n))
+			c = &chunks[i];
+	if (!c)
+		c = chunk_near(near, n);
+	return c ? c->address + c->used++ * CHUNK_SLOT : 0;
+}
+
+__u64 pads_bytes(void)
+{
+	return npages * PAGE + nchunks * CHUNK;
+}

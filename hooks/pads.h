@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pads.h - code of ours near the program's: pads where hooks' jumps land, at addresses that we
+ * cannot choose, and chunks of code within reach of both. Mapped only where nothing is, and kept: a
+ * thread may stand in them for as long as it is not scheduled. For the agent's own thread.
+ */
+#ifndef CT_HOOKS_PADS_H
+#define CT_HOOKS_PADS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include "text.h"
+
+#define PAD_BYTES 5   /* a jump */
+#define CHUNK_SLOT 64 /* bytes for each function */
+
+/* Where the main thread's stack may still grow to is not ours: from the mappings. */
+void pads_avoid(const struct text_maps *);
+/* Are these PAD_BYTES bytes ours to use? Maps what is needed, and marks them as used. */
+bool pads_take(__u64 address);
+/* CHUNK_SLOT bytes that 32-bit displacements reach from all of the n addresses; 0: there is no room. */
+__u64 pads_slot(const __u64 *near, unsigned int n);
+/* Bytes mapped. */
+__u64 pads_bytes(void);
+/* Is the code within reach of a displacement that ends at `end`? */
+static inline bool pads_reach(__u64 end, __u64 to)
+{
+	__s64 d = (__s64)(to - end);
+
+	return d == (__s32)d;
+}
+
+#endif

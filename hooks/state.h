@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * state.h - what the engine's parts share.
+ *
+ * A thread's frames are a stack in its area. hooks_top, a thread-local word, points to the first
+ * free one; its low 12 bits are 0 where there is none: no area yet (0), or all frames in use (the
+ * end of the page). GUARD_BIT: the thread's calls are not to be seen.
+ *
+ * frame.state says what may be done with it:
+ *	HOOK_BUSY	the engine is at it: free, or in entry() or leave(). Only the code that is
+ *			there may end it.
+ *	an address	the call is under way; the word there is the address of the stub, until the
+ *			call has returned or was left.
+ * Frames that are not in use are HOOK_BUSY, so that one which was just taken, by moving hooks_top,
+ * cannot be mistaken for one that was left by a signal handler that comes at that moment.
+ */
+#ifndef CT_HOOKS_STATE_H
+#define CT_HOOKS_STATE_H
+
+#include <stdint.h>
+
+#include "engine.h"
+#include "layout.h"
+
+#define HOOK_BUSY (~0ULL)
+#define HOOK_LEFT 0x80000000u /* in frame.flags: left() was called, or is being */
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+/* Nothing is moved across it by the compiler: a signal handler, or another core after a membarrier,
+ * sees what stands before it first. (On aarch64 the handler does too.) */
+#define barrier() __asm__ volatile("" ::: "memory")
+
+/* What the code at a hook needs of a function. */
+struct hot {
+	__u64 go; /* the code that does as the function does */
+	__u32 id, flags;
+};
+_Static_assert(offsetof(struct hot, id) == HOT_ID && offsetof(struct hot, flags) == HOT_FLAGS &&
+		       sizeof(struct hot) == 16 && HOT_COUNT_BIT == HOOK_COUNT,
+	       "the assembler's view");
+extern struct hot engine_hot[HOOK_FUNCS];
+
+/* A page of its own that fork() wipes: the child records nothing into what is its parent's. */
+struct live {
+	__u32 on;   /* hooks act; 0: they do nothing but go on */
+	__u32 here; /* this is the process that has opened the engine */
+};
+extern struct live *engine_live;
+extern const struct hook_ops *engine_ops;
+
+/* The begin of a thread's data page. */
+struct area {
+	struct hook_thread thread;
+	__u64 numbers;
+	__u64 lo, hi; /* addresses of a stack that were found mapped without a gap */
+};
+_Static_assert(offsetof(struct area, thread.counts) == AREA_COUNTS, "the assembler's view");
+_Static_assert(sizeof(struct area) <= AREA_FIRST - FRAME_SIZE, "and a frame that is always busy");
+_Static_assert(HOOK_AREAS == HOOK_THREADS, "an area for each thread");
+
+extern char hooks_region[] __attribute__((visibility("hidden")));
+extern __thread uintptr_t hooks_top __attribute__((tls_model("initial-exec")));
+
+static inline struct area *area_at(unsigned int i)
+{
+	return (struct area *)(hooks_region + (size_t)i * HOOK_AREA + HOOK_PAGE);
+}
+static inline struct hook_frame *area_frames(struct area *a)
+{
+	return (struct hook_frame *)((char *)a + AREA_FIRST);
+}
+static inline struct area *area_of(const struct hook_frame *f)
+{
+	return (struct area *)((uintptr_t)f & ~(uintptr_t)(HOOK_PAGE - 1));
+}
+/* What stands on the stack in place of the return address. */
+static inline __u64 frame_mark(const struct hook_frame *f)
+{
+	return (__u64)(uintptr_t)f - HOOK_PAGE + STUB_BACK;
+}
+/* The frame whose mark this is, or NULL. */
+static inline struct hook_frame *frame_marked(__u64 word)
+{
+	uintptr_t at = (uintptr_t)word - STUB_BACK - (uintptr_t)hooks_region;
+
+	if (at >= (uintptr_t)HOOK_AREAS * HOOK_AREA ||
+	    (at & (HOOK_AREA - 1) & ~(uintptr_t)(AREA_FIRST - FRAME_SIZE)) != AREA_FIRST)
+		return NULL;
+	return (struct hook_frame *)((uintptr_t)word - STUB_BACK + HOOK_PAGE);
+}
+
+/* threads.c: areas for threads. threads_get() is for any thread, at any place. */
+struct area *threads_get(void);	  /* the caller's, cleared; NULL: there is none */
+int threads_open(void);		  /* 0 or -errno; also in a forked child */
+void threads_top_up(void);	  /* makes some areas ready */
+void threads_drop_gone(void);	  /* takes back those of threads that are gone */
+unsigned int threads_used(void);  /* areas from 0 on that may have or have had a thread */
+bool threads_has(unsigned int i); /* this one has, or its frames may still be returned to */
+unsigned int threads_count(void);
+void threads_end(void); /* tells the consumer that no thread is looked at any more */
+
+/* call.c */
+extern struct call_losses {
+	__u64 no_thread, too_deep, left;
+} call_losses;
+bool call_readable(__u64 address);
+bool call_claim_left(struct hook_frame *);
+/* The kernel's page of return probes, where another tracer's replaced return addresses point; 0: none */
+extern __u64 call_probes_lo, call_probes_hi;
+extern bool call_wants_probes; /* a word was seen that may point there: look again */
+
+/* entry_*.S */
+void hooks_entry(void) __attribute__((visibility("hidden")));
+void hooks_return(void) __attribute__((visibility("hidden")));
+
+/* System calls without the C library: no errno, no point of cancellation. */
+#if defined(__x86_64__)
+static inline long raw_call(long nr, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "0"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+#else
+static inline long raw_call(long nr, long a, long b, long c, long d, long e, long f)
+{
+	register long x8 __asm__("x8") = nr, x0 __asm__("x0") = a, x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c, x3 __asm__("x3") = d, x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc 0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
+	return x0;
+}
+#endif
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * threads.c - areas for the threads that make hooked calls. A thread takes one at its first call,
+ * without a lock and, where one is ready, without a system call: a sandbox may allow few. An area is
+ * used again when its thread is gone, which is told by the kernel, or by a new thread that has the
+ * same control block. What a thread of a coroutine may still return through is kept.
+ */
+#include <errno.h>
+#include <linux/types.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "state.h"
+
+/* owners[]: the thread's control block, or one of these */
+#define UNMAPPED 0UL
+#define FREE 2UL
+#define LOCKED 4UL /* somebody is changing it */
+#define KEPT 6UL   /* its thread is gone, and a return address on some stack still is its stub's */
+
+#define READY 16 /* areas kept ready */
+
+static uintptr_t owners[HOOK_AREAS];
+static unsigned int mapped; /* areas whose mapping has been begun; may be more than there are */
+static int process;
+static int
+	tid_at; /* where the C library keeps the thread's number in its control block; 0: not known */
+static __thread unsigned int refused __attribute__((tls_model("initial-exec")));
+
+static uintptr_t self(void)
+{
+#if defined(__x86_64__)
+	uintptr_t tcb;
+
+	__asm__("mov %%fs:0, %0" : "=r"(tcb));
+	return tcb;
+#else
+	return (uintptr_t)__builtin_thread_pointer();
+#endif
+}
+
+static int thread_id(void)
+{
+	return tid_at ? *(volatile int *)(self() + (uintptr_t)tid_at)
+		      : (int)raw_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+unsigned int threads_used(void)
+{
+	unsigned int n = __atomic_load_n(&mapped, __ATOMIC_ACQUIRE);
+
+	return n < HOOK_AREAS ? n : HOOK_AREAS;
+}
+
+bool threads_has(unsigned int i)
+{
+	uintptr_t owner = __atomic_load_n(&owners[i], __ATOMIC_ACQUIRE);
+
+	return owner != UNMAPPED && owner != FREE && owner != LOCKED;
+}
+
+static bool take(unsigned int i, uintptr_t was, uintptr_t to)
+{
+	return __atomic_compare_exchange_n(&owners[i], &was, to, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
+static void set(unsigned int i, uintptr_t to)
+{
+	__atomic_store_n(&owners[i], to, __ATOMIC_RELEASE);
+}
+
+/* Does a stack still lead into the area? (Its thread is gone; a coroutine may have moved on.) */
+static bool is_led_to(unsigned int i)
+{
+	struct hook_frame *f = area_frames(area_at(i));
+
+	for (int k = 0; k < HOOK_DEPTH; k++)
+		if (f[k].state != HOOK_BUSY && hook_is_under_way(&f[k]))
+			return true;
+	return false;
+}
+
+static void clear(unsigned int i)
+{
+	struct area *a = area_at(i);
+	/* The first is no frame: what is looked at below the lowest one. */
+	struct hook_frame *f = area_frames(a) - 1;
+
+	for (int k = 0; k <= HOOK_DEPTH; k++)
+		f[k].state = HOOK_BUSY;
+	a->lo = a->hi = 0;
+	a->thread.index = i;
+	a->thread.tid = 0;
+	a->thread.data = 0;
+	a->thread.counts = NULL;
+}
+
+#if defined(__x86_64__)
+static void write_stub(char *at)
+{
+	static const unsigned char code[] = {
+		0x41, 0xff, 0xd3,			  /* call *%r11 */
+		0x4c, 0x8d, 0x15, 0xf6, 0x0f, 0x00, 0x00, /* lea its frame(%rip), %r10 */
+		0xff, 0x25, 0x00, 0x00, 0x00, 0x00,	  /* jmp *0(%rip) */
+	};
+	void (*to)(void) = hooks_return;
+
+	_Static_assert(0xff6 == HOOK_PAGE - 10, "from the lea's end to the frame");
+	for (unsigned int i = 0; i < sizeof(code); i++)
+		at[i] = (char)code[i];
+	*(void (**)(void))(at + sizeof(code)) = to;
+}
+#else
+static void write_stub(char *at)
+{
+	static const unsigned int code[] = {
+		0xd63f0200, /* blr x16 */
+		0x10007fea, /* adr x10, its frame */
+		0x58000051, /* ldr x17, #8 */
+		0xd61f0220, /* br x17 */
+	};
+	void (*to)(void) = hooks_return;
+
+	for (unsigned int i = 0; i < 4; i++)
+		((unsigned int *)at)[i] = code[i];
+	*(void (**)(void))(at + sizeof(code)) = to;
+}
+#endif
+
+static bool map(unsigned int i)
+{
+	char *code = hooks_region + (size_t)i * HOOK_AREA;
+	long got = raw_call(SYS_mmap, (long)code, HOOK_AREA, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	if (got != (long)code)
+		return false;
+	for (int k = 0; k < HOOK_DEPTH; k++)
+		write_stub(code + AREA_FIRST + k * FRAME_SIZE);
+	clear(i);
+#if !defined(__x86_64__)
+	__builtin___clear_cache(code, code + HOOK_PAGE);
+#endif
+	return !raw_call(SYS_mprotect, (long)code, HOOK_PAGE, PROT_READ | PROT_EXEC, 0, 0, 0);
+}
+
+/* A new area, locked; HOOK_AREAS: there is none. */
+static unsigned int map_another(void)
+{
+	unsigned int i;
+
+	if (threads_used() == HOOK_AREAS)
+		return HOOK_AREAS;
+	i = __atomic_fetch_add(&mapped, 1, __ATOMIC_ACQ_REL);
+	if (i >= HOOK_AREAS)
+		return HOOK_AREAS;
+	set(i, LOCKED);
+	if (map(i))
+		return i;
+	set(i, UNMAPPED); /* for good */
+	return HOOK_AREAS;
+}
+
+static bool is_alive(int tid)
+{
+	return raw_call(SYS_tgkill, process, tid, 0, 0, 0, 0) != -ESRCH;
+}
+
+static void end(unsigned int i)
+{
+	struct area *a = area_at(i);
+
+	if (engine_ops && engine_ops->ended)
+		engine_ops->ended(&a->thread);
+	a->thread.data = 0;
+	a->thread.counts = NULL;
+	if (is_led_to(i)) {
+		set(i, KEPT);
+		return;
+	}
+	clear(i);
+	set(i, FREE);
+}
+
+void threads_drop_gone(void)
+{
+	unsigned int n = threads_used();
+
+	for (unsigned int i = 0; i < n; i++) {
+		uintptr_t owner = __atomic_load_n(&owners[i], __ATOMIC_ACQUIRE);
+
+		if (owner == KEPT && take(i, KEPT, LOCKED)) {
+			if (is_led_to(i)) {
+				set(i, KEPT);
+			} else {
+				clear(i);
+				set(i, FREE);
+			}
+			continue;
+		}
+		if (owner <= KEPT || is_alive((int)area_at(i)->thread.tid) ||
+		    !take(i, owner, LOCKED))
+			continue;
+		/* Again: a new thread with the same control block may have taken it meanwhile. */
+		if (is_alive((int)area_at(i)->thread.tid))
+			set(i, owner);
+		else
+			end(i);
+	}
+}
+
+static struct area *begin(unsigned int i, uintptr_t me)
+{
+	struct area *a = area_at(i);
+
+	clear(i);
+	a->thread.tid = (__u32)thread_id();
+	set(i, me);
+	return a;
+}
+
+struct area *threads_get(void)
+{
+	uintptr_t me = self();
+	unsigned int n = threads_used(), i;
+
+	if (refused && --refused)
+		return NULL;
+	/* A child of vfork() that is told by its own number would have it in its parent's area. */
+	if (!tid_at && raw_call(SYS_getpid, 0, 0, 0, 0, 0, 0) != process)
+		return NULL;
+	for (i = 0; i < n; i++)
+		if (__atomic_load_n(&owners[i], __ATOMIC_ACQUIRE) == me && take(i, me, LOCKED))
+			end(i); /* of the thread that had this control block before */
+	for (int again = 0; again < 2; again++) {
+		n = threads_used();
+		for (i = 0; i < n; i++)
+			if (__atomic_load_n(&owners[i], __ATOMIC_ACQUIRE) == FREE &&
+			    take(i, FREE, LOCKED))
+				return begin(i, me);
+		i = map_another();
+		if (i < HOOK_AREAS)
+			return begin(i, me);
+		threads_drop_gone();
+	}
+	refused = 4096; /* calls, before it is tried again */
+	return NULL;
+}
+
+/* Areas of a parent, in a forked child: of its threads there is one here at most, whose control block
+ * has got the child's number. */
+static void forget_others(void)
+{
+	unsigned int n = threads_used();
+
+	for (unsigned int i = 0; i < n; i++) {
+		uintptr_t owner = owners[i];
+		struct area *a = area_at(i);
+
+		if (owner == UNMAPPED || owner == FREE)
+			continue;
+		a->thread.data = 0;
+		a->thread.counts = NULL;
+		if (owner == LOCKED || !tid_at)
+			set(i, KEPT);
+		else if (owner > KEPT && call_readable(owner + (uintptr_t)tid_at) &&
+			 *(volatile int *)(owner + (uintptr_t)tid_at) == process)
+			a->thread.tid = (__u32)process;
+	}
+}
+
+int threads_open(void)
+{
+	int now = getpid(), before = process;
+
+	process = now;
+	tid_at = 0;
+#if defined(__x86_64__) && defined(__GLIBC__)
+	/* struct pthread.tid since 2.4; looked at, not trusted */
+	if (*(volatile int *)(self() + 720) == (int)raw_call(SYS_gettid, 0, 0, 0, 0, 0, 0))
+		tid_at = 720;
+#endif
+	if (before && before != now)
+		forget_others();
+	threads_top_up();
+	return threads_used() ? 0 : -ENOMEM;
+}
+
+void threads_top_up(void)
+{
+	unsigned int n = threads_used(), ready = 0, i;
+
+	for (i = 0; i < n; i++)
+		ready += __atomic_load_n(&owners[i], __ATOMIC_RELAXED) == FREE;
+	for (; ready < READY; ready++) {
+		i = map_another();
+		if (i == HOOK_AREAS)
+			return;
+		set(i, FREE);
+	}
+}
+
+unsigned int threads_count(void)
+{
+	unsigned int n = threads_used(), count = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		count += __atomic_load_n(&owners[i], __ATOMIC_RELAXED) > KEPT;
+	return count;
+}
+
+void threads_end(void)
+{
+	unsigned int n = threads_used();
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct area *a = area_at(i);
+
+		if (!threads_has(i))
+			continue;
+		if (engine_ops && engine_ops->ended)
+			engine_ops->ended(&a->thread);
+		a->thread.data = 0;
+		a->thread.counts = NULL;
+	}
+}
