@@ -181,6 +181,8 @@ void process_table_close(struct process_table *);
 /* Updates the table from CT_PROCESS, CT_PROCESS_INFO, CT_EXEC, CT_EXIT, CT_FORK records and from
  * the leader's CT_THREAD_NAME; others are ignored. */
 int process_table_record(struct process_table *, const struct ct_hdr *);
+/* How many records it has learned from: each is to be entered once. */
+uint64_t process_table_learned(const struct process_table *);
 /* The process of a pid, with its unique number; makes an entry with comm "?" for an unknown one.
  * NULL: no memory. */
 const struct process *process_table_find(struct process_table *, uint32_t pid);

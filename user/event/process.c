@@ -48,6 +48,7 @@ struct process_table {
 	struct keyed given, seen;
 	uint32_t made_up; /* numbers so far */
 	size_t info_bytes;
+	uint64_t learned; /* records */
 	bool said, info_said;
 };
 
@@ -338,6 +339,7 @@ int process_table_record(struct process_table *t, const struct ct_hdr *rec)
 	    rec->kind != CT_FORK && rec->kind != CT_PROCESS_INFO &&
 	    !(rec->kind == CT_THREAD_NAME && rec->tid == rec->pid))
 		return 0;
+	t->learned++;
 	p = find(t, rec->pid);
 	if (!p)
 		return -ENOMEM;
@@ -356,4 +358,9 @@ int process_table_record(struct process_table *t, const struct ct_hdr *rec)
 	else
 		learn(t, p, (const struct ct_process *)rec);
 	return 0;
+}
+
+uint64_t process_table_learned(const struct process_table *t)
+{
+	return t->learned;
 }

@@ -87,17 +87,11 @@ static int show(void *ctx, struct event *ev)
 		return -ENOMEM;
 	ev->thread = thread_table_find(st->threads, rec->pid, rec->tid);
 	if (rec->kind != CT_CALL && rec->kind != CT_ENTER) {
-		/* resolve makes these */
-		err = rec->kind == CT_PROCESS_INFO ? process_table_record(st->procs, rec) : 0;
-		if (!err)
-			err = name_table_record(st->names, rec);
+		err = name_table_record(st->names, rec);
 		if (!err)
 			err = stack_table_record(st->stacks, rec);
 		if (!err)
 			err = metric_table_record(st->metrics, rec);
-		/* resolve makes these: the table has not seen them come in */
-		if (!err && rec->kind == CT_PROCESS_INFO)
-			err = process_table_record(st->procs, rec);
 		if (!err)
 			err = kernel_counters_record(st->counters, rec);
 		if (err)
@@ -171,7 +165,7 @@ static int resolved(void *ctx, const struct ct_hdr *rec)
 	struct stages *st = ctx;
 	int err;
 
-	/* made by resolve: the table has not seen it */
+	/* from a recording, or made by resolve: stages_record() leaves both for here */
 	if (rec->kind == CT_PROCESS_INFO) {
 		err = process_table_record(st->procs, rec);
 		if (err)
@@ -238,7 +232,8 @@ int stages_record(struct stages *st, const struct ct_hdr *rec)
 		return err;
 	paused = err ? err : paused;
 	thread_table_record(st->threads, rec);
-	err = process_table_record(st->procs, rec);
+	/* each record is entered once: what a process is, when resolve hands it on or makes it */
+	err = rec->kind == CT_PROCESS_INFO ? 0 : process_table_record(st->procs, rec);
 	if (!err)
 		err = resolve_record(st->resolve, rec);
 	return err ? err : paused;
