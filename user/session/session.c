@@ -55,7 +55,7 @@ int session_run(const struct opts *o, const struct source_ops *const *ops, int n
 		goto out;
 	err = session_loop_run(s);
 	if (err && !s->reason) {
-		s->reason = "error";
+		s->reason = SESSION_ERROR;
 		s->error = err;
 	}
 	session_end(s);
@@ -64,7 +64,7 @@ int session_run(const struct opts *o, const struct source_ops *const *ops, int n
 			 "calls before",
 			 s->o->start_on);
 	status = exit_status(s);
-	interrupted = !strcmp(s->reason, "interrupted");
+	interrupted = s->reason == SESSION_INTERRUPTED;
 out:
 	for (int i = s->nsources - 1; i >= 0; i--)
 		if (s->sources[i].priv)

@@ -18,10 +18,28 @@
 #include "../util/msg.h"
 #include "../util/now.h"
 
+const char *session_reason(enum session_reason reason)
+{
+	static const char *const words[SESSION_REASON_END] = {
+		[SESSION_RUNS] = "",
+		[SESSION_FINISHED] = "finished",
+		[SESSION_STOPPED] = "stopped",
+		[SESSION_INTERRUPTED] = "interrupted",
+		[SESSION_DURATION] = "duration",
+		[SESSION_COUNT] = "count",
+		[SESSION_SIZE] = "size",
+		[SESSION_OUTPUT_CLOSED] = "output closed",
+		[SESSION_OUTPUT_ERROR] = "output error",
+		[SESSION_ERROR] = "error",
+	};
+
+	return words[reason];
+}
+
 /* It has ended because what was asked for is there: not a row more. */
 static bool is_enough(const struct session *s)
 {
-	return !strcmp(s->reason, "count") || !strcmp(s->reason, "size");
+	return s->reason == SESSION_COUNT || s->reason == SESSION_SIZE;
 }
 
 /* What is still on the way when the sources have stopped. */
@@ -55,7 +73,7 @@ static void last_drain(struct session *s)
 		err = session_feed_time(s, clock_ns(CLOCK_MONOTONIC));
 	}
 	if (err == -ECANCELED)
-		s->reason = s->o->max_bytes && !s->o->count ? "size" : "count";
+		s->reason = session_enough(s);
 	/* that of the output is told when it is closed */
 	else if (err < 0 && !s->error && !out_error(&s->out))
 		s->error = err;
@@ -218,7 +236,7 @@ static void close_sinks(struct session *s)
 	const struct source_ops *ops = session_first(s)->ops;
 	struct sink_end end = {
 		.muted = ops->muted ? ops->muted(session_first(s)) : NULL,
-		.reason = s->reason,
+		.reason = session_reason(s->reason),
 	};
 	struct join_counts counts;
 	int program = s->cmd_status;
@@ -234,7 +252,7 @@ static void close_sinks(struct session *s)
 	end.muted_calls = s->stages.muted;
 	muted_add_unseen(&end.muted_calls.unseen, &s->muted_now);
 	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->began.h.start_ns;
-	if (ops->recorded && !strcmp(s->reason, "finished")) {
+	if (ops->recorded && s->reason == SESSION_FINISHED) {
 		struct source_recorded was;
 
 		ops->recorded(session_first(s), &was);

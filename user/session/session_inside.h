@@ -17,6 +17,21 @@
 #define SESSION_SINKS 3
 #define SESSION_FDS 16 /* of one source */
 
+/* Why a session is over; session_reason() has the words that outputs and recordings say. */
+enum session_reason {
+	SESSION_RUNS,
+	SESSION_FINISHED, /* the targets of the first source have ended */
+	SESSION_STOPPED,  /* what --stop-on waits for has come */
+	SESSION_INTERRUPTED,
+	SESSION_DURATION,
+	SESSION_COUNT,
+	SESSION_SIZE,
+	SESSION_OUTPUT_CLOSED,
+	SESSION_OUTPUT_ERROR,
+	SESSION_ERROR,
+	SESSION_REASON_END
+};
+
 struct session {
 	const struct opts *o;
 	/* the first has the calls, and CMD; the others add to them */
@@ -66,11 +81,11 @@ struct session {
 	bool ending;		    /* the last drain: no more pauses */
 
 	/* how it ends */
-	const char *reason; /* NULL: running */
-	int error;	    /* -errno of source or output */
-	bool said;	    /* the error was told by whoever met it */
-	bool unstarted;	    /* the source of the calls did not start: there is nothing to sum up */
-	int cmd_status;	    /* of wait(2); -1: CMD has not ended */
+	enum session_reason reason;
+	int error;	/* -errno of source or output */
+	bool said;	/* the error was told by whoever met it */
+	bool unstarted; /* the source of the calls did not start: there is nothing to sum up */
+	int cmd_status; /* of wait(2); -1: CMD has not ended */
 };
 
 static inline struct source *session_first(struct session *s)
@@ -98,6 +113,8 @@ int session_sinks_open(struct session *);
 int session_loop_open(struct session *);
 /* What sinks may ask for while the session runs. */
 void session_loop_hooks(struct session *, struct sink_opts *);
+/* Enough is there, by -n or --max-size. */
+enum session_reason session_enough(const struct session *);
 /* Starts the sources, and waits until it is over: then `reason` is set, or -errno is returned. */
 int session_loop_run(struct session *);
 
@@ -122,6 +139,8 @@ int session_feed_lost(struct session *, enum ct_loss, uint64_t count, uint64_t u
 void session_feed_losses(struct session *, struct losses *);
 
 /* ---- session_end.c ---- */
+
+const char *session_reason(enum session_reason);
 
 /* The last records, the sinks' ends, the line of totals; sets `error` and `losses`. */
 void session_end(struct session *);

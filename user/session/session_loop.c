@@ -22,7 +22,7 @@
 #define TWICE_NS 1000000000ULL /* a second SIGINT within this detaches */
 #define GRACE_NS 1000000000ULL /* after SIGTERM, for CMD to end */
 
-static void finish(struct session *s, const char *reason, int error)
+static void finish(struct session *s, enum session_reason reason, int error)
 {
 	if (s->reason)
 		return;
@@ -31,18 +31,23 @@ static void finish(struct session *s, const char *reason, int error)
 	loop_stop(s->loop);
 }
 
+enum session_reason session_enough(const struct session *s)
+{
+	return s->o->max_bytes && !s->o->count ? SESSION_SIZE : SESSION_COUNT;
+}
+
 /* What an error of the stages or the source means for the session. */
 static void end_by(struct session *s, int err)
 {
 	if (err == -ECANCELED)
-		finish(s, s->o->max_bytes && !s->o->count ? "size" : "count", 0);
+		finish(s, session_enough(s), 0);
 	else if (out_error(&s->out) == -EPIPE)
 		/* a reader that has seen enough, as head(1) has: no error */
-		finish(s, "output closed", 0);
+		finish(s, SESSION_OUTPUT_CLOSED, 0);
 	else if (out_error(&s->out))
-		finish(s, "output error", out_error(&s->out));
+		finish(s, SESSION_OUTPUT_ERROR, out_error(&s->out));
 	else
-		finish(s, "error", err);
+		finish(s, SESSION_ERROR, err);
 }
 
 /* Kernels that nothing else names are named by the driver's launches inside: these are captured
@@ -92,11 +97,11 @@ static void drain(struct session *s)
 	if (err == 1) {
 		if (s->o->cmd && session_first(s)->ops->status)
 			s->cmd_status = session_first(s)->ops->status(session_first(s));
-		finish(s, over ? "stopped" : "finished", 0);
+		finish(s, over ? SESSION_STOPPED : SESSION_FINISHED, 0);
 		return;
 	}
 	if (over) {
-		finish(s, "stopped", 0);
+		finish(s, SESSION_STOPPED, 0);
 		return;
 	}
 	if (err == -EINTR)
@@ -162,7 +167,7 @@ static void on_other(void *ctx)
 
 static void on_limit(void *ctx)
 {
-	finish(ctx, "duration", 0);
+	finish(ctx, SESSION_DURATION, 0);
 }
 
 /* ---- signals ---- */
@@ -173,7 +178,7 @@ static void on_sigint(struct session *s, const struct signals_got *got)
 	bool twice = s->sigint_ns && now - s->sigint_ns < TWICE_NS;
 
 	if (!s->o->cmd || twice) {
-		finish(s, "interrupted", 0);
+		finish(s, SESSION_INTERRUPTED, 0);
 		return;
 	}
 	s->sigint_ns = now;
@@ -184,7 +189,7 @@ static void on_sigint(struct session *s, const struct signals_got *got)
 
 static void on_grace(void *ctx)
 {
-	finish(ctx, "interrupted", 0);
+	finish(ctx, SESSION_INTERRUPTED, 0);
 }
 
 /* SIGTERM, SIGHUP: whoever sends it means the whole of `cudatrace -- CMD`. The program gets the
@@ -197,7 +202,7 @@ static void on_sigterm(struct session *s, const struct signals_got *got)
 		grace = loop_timer(s->loop, on_grace, s);
 	s->terminated = true;
 	if (!grace) {
-		finish(s, "interrupted", 0);
+		finish(s, SESSION_INTERRUPTED, 0);
 		return;
 	}
 	session_first(s)->ops->signal(session_first(s), got->sig);
@@ -217,7 +222,7 @@ static void on_sigusr(struct session *s, int sig)
 	if (err && !s->reason)
 		end_by(s, err);
 	if (s->window && window_over(s->window))
-		finish(s, "stopped", 0);
+		finish(s, SESSION_STOPPED, 0);
 }
 
 static void on_signals(void *ctx)
@@ -238,7 +243,7 @@ static void on_signals(void *ctx)
 		else
 			on_sigterm(s, &got);
 	}
-	if (s->reason && !strcmp(s->reason, "interrupted"))
+	if (s->reason == SESSION_INTERRUPTED)
 		signals_pending = 1; /* out: do not wait for a stalled reader any more */
 }
 
@@ -272,7 +277,7 @@ static uint64_t on_settled(void *ctx)
 
 static void on_quit(void *ctx)
 {
-	finish(ctx, "interrupted", 0);
+	finish(ctx, SESSION_INTERRUPTED, 0);
 }
 
 static void on_count_by(void *ctx, uint8_t by)
