@@ -129,12 +129,6 @@ void resolve_close(struct resolve *r)
 	free(r);
 }
 
-/* -EINTR of `out` only asks for a pause: what is begun is done all the same. */
-static bool stops(int err)
-{
-	return err && err != -EINTR;
-}
-
 /* Records were lost. Was one among them that takes names away? */
 static int after_loss(struct resolve *r, const struct ct_hdr *rec)
 {
@@ -185,7 +179,7 @@ static int pass_call(struct resolve *r, const struct ct_call *c)
 	t = targets_get(r->targets, c->h.pid, r->now_ns);
 	id = stacks_of_call(r->stacks, t, c);
 	err = stacks_error(r->stacks);
-	if (stops(err))
+	if (err)
 		return err;
 	if (!id)
 		return r->out(r->ctx, &c->h);
@@ -259,23 +253,18 @@ int resolve_record(struct resolve *r, const struct ct_hdr *h)
 			absent_idle(r->absent);
 		break;
 	}
-	if (r->names && !stops(err)) {
-		e = names_record(r->names, h);
-		err = stops(e) || !err ? e : err;
-	}
-	if (stops(err) || h->kind == CT_MORE || h->kind == CT_MAP)
+	if (r->names && !err)
+		err = names_record(r->names, h);
+	if (err || h->kind == CT_MORE || h->kind == CT_MAP)
 		return err;
 	if (h->kind == CT_CALL || h->kind == CT_ENTER)
-		e = pass_call(r, (const struct ct_call *)h);
+		err = pass_call(r, (const struct ct_call *)h);
 	else
-		e = r->out(r->ctx, h);
-	if (r->opts.info && !stops(e) && (h->kind == CT_PROCESS || h->kind == CT_EXEC)) {
-		int i = info_of_process(targets_get(r->targets, h->pid, r->now_ns), h, r->out,
-					r->ctx);
-
-		e = i ? i : e;
-	}
-	return e ? e : err;
+		err = r->out(r->ctx, h);
+	if (r->opts.info && !err && (h->kind == CT_PROCESS || h->kind == CT_EXEC))
+		err = info_of_process(targets_get(r->targets, h->pid, r->now_ns), h, r->out,
+				      r->ctx);
+	return err;
 }
 
 bool resolve_wants_inner(struct resolve *r)

@@ -48,7 +48,7 @@ int session_run(const struct opts *o, const struct source_ops *const *ops, int n
 	}
 	s->o = o;
 	for (int i = 0; i < nops && i < SESSION_SOURCES; i++)
-		s->sources[s->nsources++].ops = ops[i];
+		s->sources[s->nsources++] = (struct source){ .ops = ops[i], .paused = &s->paused };
 	s->cmd_status = -1;
 	err = session_open(s);
 	if (err)

@@ -61,7 +61,7 @@ static void last_drain(struct session *s)
 	do {
 		before = s->losses.received;
 		err = session_feed_all(s);
-	} while (err == -EINTR || (err >= 0 && s->losses.received != before));
+	} while (err >= 0 && s->losses.received != before);
 	for (int i = 1; i < s->nsources && err >= 0; i++)
 		err = session_feed_rest(s, &s->sources[i]);
 	if (err >= 0)

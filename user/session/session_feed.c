@@ -66,8 +66,7 @@ static int take(void *ctx, const struct ct_hdr *rec)
 			   ((const struct ct_lost *)rec)->count);
 	if (!err)
 		err = stages_record(&s->stages, rec);
-	if (!err && ((signals_pending && !s->ending) || slice_over(s)))
-		err = -EINTR;
+	s->paused |= (signals_pending && !s->ending) || slice_over(s);
 	return err;
 }
 
@@ -75,17 +74,18 @@ int session_feed_all(struct session *s)
 {
 	int done = 0;
 
-	for (int i = 0; i < s->nsources; i++) {
+	/* after a pause the next drain begins with the calls again */
+	s->paused = false;
+	for (int i = 0; i < s->nsources && !s->paused; i++) {
 		struct source *src = &s->sources[i];
 		int err = src->ops->drain(src, take, s);
 
-		/* -EINTR asks for a pause; the next drain begins with the calls again */
 		if (err < 0)
 			return err;
 		if (!i)
 			done = err;
 	}
-	return done;
+	return s->paused ? 0 : done;
 }
 
 int session_feed_rest(struct session *s, struct source *src)
@@ -94,7 +94,7 @@ int session_feed_rest(struct session *s, struct source *src)
 	struct pollfd fds[SESSION_FDS];
 	int fd[SESSION_FDS], err;
 
-	while ((err = src->ops->drain(src, take, s)) == 0 || err == -EINTR) {
+	while ((err = src->ops->drain(src, take, s)) == 0) {
 		int n = src->ops->fds(src, fd, SESSION_FDS);
 
 		if (clock_ns(CLOCK_MONOTONIC) > until_ns)

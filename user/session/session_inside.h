@@ -78,6 +78,7 @@ struct session {
 	uint64_t clock_ns;	    /* when the clocks were last read */
 	uint64_t last_end_ns;	    /* of the latest record */
 	uint64_t slice_end_ns;	    /* when a feed is to be left */
+	bool paused;		    /* a feed is to be left, though there is more */
 	bool ending;		    /* the last drain: no more pauses */
 
 	/* how it ends */
@@ -120,8 +121,8 @@ int session_loop_run(struct session *);
 
 /* ---- session_feed.c: the sources' records into the stages ---- */
 
-/* What all sources have. 1: there will be no more calls; 0, or -errno; -EINTR: a pause is due,
- * there may be more. */
+/* What all sources have, until a pause is due: then `paused` is set, and there may be more. 1:
+ * there will be no more calls; 0, or -errno. */
 int session_feed_all(struct session *);
 /* What a source that adds to the calls still hands in once it has been told to stop. Returns 0
  * or -errno. */

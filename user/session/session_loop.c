@@ -74,19 +74,19 @@ static void drain(struct session *s)
 	err = session_feed_all(s);
 	if (s->losses.received != before)
 		s->last_record_ns = now;
-	if (err >= 0 || err == -EINTR) {
+	if (err >= 0) {
 		int e = session_feed_time(s, now);
 
 		err = e ? e : err;
 	}
-	if (err == 0 || err == 1) {
+	if (err >= 0 && !s->paused) {
 		int e = stages_flush(&s->stages, now);
 
 		err = e ? e : err;
 	}
 	want_inner(s);
 	over = s->window && window_over(s->window);
-	if (err < 0 && err != -EINTR) {
+	if (err < 0) {
 		end_by(s, err);
 		return;
 	}
@@ -104,7 +104,7 @@ static void drain(struct session *s)
 		finish(s, SESSION_STOPPED, 0);
 		return;
 	}
-	if (err == -EINTR)
+	if (s->paused)
 		loop_timer_set(s->tick, 0);
 	else
 		loop_timer_set(s->tick,
@@ -252,13 +252,10 @@ static void on_signals(void *ctx)
 static int on_refresh(void *ctx)
 {
 	struct session *s = ctx;
-	int err;
-
 	drain(s);
 	if (s->reason || !s->plan.capture.count || !session_first(s)->ops->tallies)
 		return 0;
-	err = session_feed_tallies(s);
-	return err == -EINTR ? 0 : err;
+	return session_feed_tallies(s);
 }
 
 static void on_losses(void *ctx, struct losses *l)

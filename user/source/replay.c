@@ -129,7 +129,7 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 			losses_add(&r->told[((const struct ct_lost *)rec)->cause],
 				   ((const struct ct_lost *)rec)->count);
 		err = emit(ctx, rec);
-		if (err)
+		if (err || source_paused(s->paused))
 			return err;
 	}
 	if (n)

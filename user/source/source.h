@@ -45,8 +45,8 @@ struct source_ops {
 	int (*fds)(struct source *, int *fd, int max);
 	/* Hands out what is there, or a good part of it: records that have passed
 	 * record_check(), with hdr.lost as it came (the session makes the gap's CT_LOST of it).
-	 * Returns 0 idle, 1 finished (all targets ended), or -errno (also emit's: after it the
-	 * record counts as consumed, and a later call goes on with the next). */
+	 * Returns 0 idle or paused, 1 finished (all targets ended), or -errno (also emit's: after
+	 * it the record counts as consumed). */
 	int (*drain)(struct source *, emit_fn, void *ctx);
 	/* Stop making records (detach); what is already there can still be drained. A source
 	 * that is not the session's first is drained until it says 1, at most for some seconds. */
@@ -98,7 +98,15 @@ struct source_ops {
 struct source {
 	const struct source_ops *ops;
 	void *priv;
+	/* Set while a drain is to return soon, though there is more: time is to be told, or a
+	 * signal has come. drain() looks between two records. NULL: never. */
+	const bool *paused;
 };
+
+static inline bool source_paused(const bool *paused)
+{
+	return paused && *paused;
+}
 
 extern const struct source_ops source_bpf, source_replay;
 

@@ -132,14 +132,8 @@ static int release(struct nest *n, struct held *h)
 	h->len = 0;
 	h->count = 0;
 	n->nheld--;
-	for (size_t i = 0; i < count; i++) {
-		int e = hand_on(n, n->order[i]);
-
-		/* -EINTR only asks for a pause: the rest goes on all the same */
-		if (e && e != -EINTR)
-			return e;
-		err = e ? e : err;
-	}
+	for (size_t i = 0; i < count && !err; i++)
+		err = hand_on(n, n->order[i]);
 	return err;
 }
 
@@ -171,7 +165,7 @@ int nest_record(struct nest *n, struct event *ev)
 	/* what is held may be about the kernel that goes by another name from here on */
 	if (rec->kind == CT_NAME && n->nheld && !((const struct ct_name *)rec)->len) {
 		err = nest_flush(n, UINT64_MAX);
-		if (err && err != -EINTR)
+		if (err)
 			return err;
 	}
 	if (rec->kind != CT_CALL || !rec->tid)
@@ -189,16 +183,11 @@ int nest_flush(struct nest *n, uint64_t now_ns)
 {
 	int err = 0;
 
-	for (int i = 0; i < SLOTS && n->nheld; i++) {
+	for (int i = 0; i < SLOTS && n->nheld && !err; i++) {
 		struct held *h = &n->slots[i];
-		int e;
 
-		if (!h->tid || (now_ns != UINT64_MAX && h->since_ns + NEST_HOLD_NS > now_ns))
-			continue;
-		e = release(n, h);
-		if (e && e != -EINTR)
-			return e;
-		err = e ? e : err;
+		if (h->tid && (now_ns == UINT64_MAX || h->since_ns + NEST_HOLD_NS <= now_ns))
+			err = release(n, h);
 	}
 	return err;
 }

@@ -219,32 +219,25 @@ void stages_close(struct stages *st)
 
 int stages_record(struct stages *st, const struct ct_hdr *rec)
 {
-	int paused = 0, err;
+	int err;
 
 	/* what is held is of the program that was there before, under its name and with its kernels */
 	err = join_process(st->join, rec);
-	if (err && err != -EINTR)
-		return err;
-	paused = err;
-	if (st->nest && (rec->kind == CT_EXEC || rec->kind == CT_PROCESS))
+	if (!err && st->nest && (rec->kind == CT_EXEC || rec->kind == CT_PROCESS))
 		err = nest_flush(st->nest, UINT64_MAX);
-	if (err && err != -EINTR)
+	if (err)
 		return err;
-	paused = err ? err : paused;
 	thread_table_record(st->threads, rec);
 	/* each record is entered once: what a process is, when resolve hands it on or makes it */
 	err = rec->kind == CT_PROCESS_INFO ? 0 : process_table_record(st->procs, rec);
 	if (!err)
 		err = resolve_record(st->resolve, rec);
-	return err ? err : paused;
+	return err;
 }
 
 int stages_flush(struct stages *st, uint64_t now_ns)
 {
-	int paused = join_flush(st->join, now_ns), err;
+	int err = join_flush(st->join, now_ns);
 
-	if (paused && paused != -EINTR)
-		return paused;
-	err = st->nest ? nest_flush(st->nest, now_ns) : 0;
-	return err ? err : paused;
+	return err || !st->nest ? err : nest_flush(st->nest, now_ns);
 }

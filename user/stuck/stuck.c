@@ -324,7 +324,7 @@ static void drain(struct stuck *s)
 		finish(s, 0); /* what was wrong is said when the output is closed */
 	else if (err == 1)
 		finish(s, 0); /* all processes of -p have ended */
-	else if (err < 0 && err != -EINTR)
+	else if (err < 0)
 		finish(s, err);
 }
 

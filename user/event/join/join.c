@@ -367,7 +367,7 @@ static int make_room(struct join *j)
 static int hold(struct join *j, const struct ct_work *w)
 {
 	struct held *h = malloc(sizeof(*h) + w->h.size);
-	int err = 0, e;
+	int err = 0;
 
 	if (!h)
 		return -ENOMEM;
@@ -375,12 +375,8 @@ static int hold(struct join *j, const struct ct_work *w)
 	memcpy(h->room, w, w->h.size);
 	queue_push(&j->queues[0], h);
 	j->held_bytes += sizeof(*h) + w->h.size;
-	while (j->held_bytes > HELD_MAX) {
-		e = make_room(j);
-		if (e && e != -EINTR)
-			return e;
-		err = e ? e : err;
-	}
+	while (j->held_bytes > HELD_MAX && !err)
+		err = make_room(j);
 	return err;
 }
 
@@ -573,7 +569,7 @@ static int flush_process(struct join *j, uint32_t pid)
 				e = let_go(j, h);
 			else
 				queue_push(&j->queues[i], h);
-			err = e && (!err || err == -EINTR) ? e : err;
+			err = err ? err : e;
 		}
 	}
 	return err;
@@ -629,7 +625,7 @@ static int pass(struct join *j, const struct ct_hdr *h)
 static int process(struct join *j, const struct ct_hdr *h)
 {
 	struct join_proc *p = join_procs_get(j->procs, h->pid);
-	int err = 0, e;
+	int err;
 
 	if (!p)
 		return -ENOMEM;
@@ -637,19 +633,18 @@ static int process(struct join *j, const struct ct_hdr *h)
 		p->exited = true;
 	} else if (join_procs_renews(p, (const struct ct_process *)h)) {
 		err = flush_process(j, h->pid);
-		if (err && err != -EINTR)
+		if (err)
 			return err;
 		where_forget(j->where, h->pid);
-		e = j->opts.places && j->opts.whole && h->kind == CT_EXEC
-			    ? where_began(j->where, h->pid)
-			    : 0;
-		if (e)
-			return e;
+		err = j->opts.places && j->opts.whole && h->kind == CT_EXEC
+			      ? where_began(j->where, h->pid)
+			      : 0;
+		if (err)
+			return err;
 	}
 	if (h->kind != CT_EXIT)
 		join_procs_record(j->procs, p, (const struct ct_process *)h);
-	e = pass(j, h);
-	return e ? e : err;
+	return pass(j, h);
 }
 
 /* Among records that were lost may be calls that changed what is current. */
@@ -711,22 +706,13 @@ int join_flush(struct join *j, uint64_t now_ns)
 	if (now_ns != UINT64_MAX && now_ns > j->now_ns)
 		j->now_ns = now_ns;
 	for (int i = STEPS - 1; i >= 0; i--) {
-		while (j->queues[i].head && j->queues[i].head->due_ns <= now_ns) {
-			int e = look_again(j, i, now_ns);
-
-			if (e && e != -EINTR)
-				return e;
-			err = e ? e : err;
-		}
+		while (j->queues[i].head && j->queues[i].head->due_ns <= now_ns && !err)
+			err = look_again(j, i, now_ns);
 	}
 	/* the work that was on the way has found its calls by then */
-	while (j->ntails && (p = join_procs_due(j->procs, now_ns, JOIN_HOLD_NS + JOIN_CALL_NS))) {
-		int e = count_tail(j, p);
-
-		if (e && e != -EINTR)
-			return e;
-		err = e ? e : err;
-	}
-	INVARIANT(now_ns != UINT64_MAX || !j->held_bytes);
+	while (!err && j->ntails &&
+	       (p = join_procs_due(j->procs, now_ns, JOIN_HOLD_NS + JOIN_CALL_NS)))
+		err = count_tail(j, p);
+	INVARIANT(err || now_ns != UINT64_MAX || !j->held_bytes);
 	return err;
 }

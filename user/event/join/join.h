@@ -72,8 +72,7 @@ void join_stopped(struct join *, uint64_t stopped_ns);
 /* Hands on what is held of a process when this record says that it has become another one:
  * before anybody else hears so. */
 int join_process(struct join *, const struct ct_hdr *);
-/* Takes one checked record. Returns 0 or next()'s error: after -EINTR, which only asks for a
- * pause, all the same. */
+/* Takes one checked record. Returns 0 or next()'s error. */
 int join_record(struct join *, const struct ct_hdr *);
 /* Looks again for what is held. now_ns (CLOCK_MONOTONIC): calls that ended before it have come.
  * UINT64_MAX: nothing more comes at all, and everything is handed on. */

@@ -232,24 +232,13 @@ static int take_back(struct names *n, struct proc *p, struct told *t, uint64_t a
 	return emit(n, p->pid, at_ns, t->handle, NULL, CT_NAME_NONE);
 }
 
-/* -EINTR of `out` only asks for a pause: what is begun is done all the same. */
-static int both(int err, int e)
-{
-	return err && err != -EINTR ? err : e ? e : err;
-}
-
-static bool stops(int err)
-{
-	return err && err != -EINTR;
-}
-
 static int take_all_back(struct names *n, struct proc *p, uint64_t at_ns)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < p->told_slots && !stops(err); i++)
+	for (uint32_t i = 0; i < p->told_slots && !err; i++)
 		if (p->told[i].handle)
-			err = both(err, take_back(n, p, &p->told[i], at_ns));
+			err = take_back(n, p, &p->told[i], at_ns);
 	return err;
 }
 
@@ -292,12 +281,12 @@ static int check_told(struct names *n, struct proc *p, uint64_t at_ns)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < p->told_slots && !stops(err); i++) {
+	for (uint32_t i = 0; i < p->told_slots && !err; i++) {
 		struct told *t = &p->told[i];
 		const struct handle *h = t->name ? handles_find(p->handles, t->handle) : NULL;
 
 		if (t->name && (!h || h->name != t->name))
-			err = both(err, take_back(n, p, t, at_ns));
+			err = take_back(n, p, t, at_ns);
 	}
 	return err;
 }
@@ -325,7 +314,7 @@ static int learn(struct names *n, struct proc *p, struct handle *h)
 		n->warned = true;
 		e = check_told(n, p, h->learned_ns);
 	}
-	return both(err, e);
+	return err ? err : e;
 }
 
 static struct pool_name *intern(struct names *n, const char *name, uint32_t len, bool cut)
@@ -370,7 +359,7 @@ static int learn_name(struct names *n, struct proc *p, const struct ct_call *c,
 		h->flags = old->flags;
 	}
 	err = learn(n, p, h);
-	if (!stops(err))
+	if (!err)
 		teach(n, p, h);
 	return err;
 }
@@ -407,11 +396,11 @@ static int learn_same(struct names *n, struct proc *p, const struct api_lesson *
 		      struct handle *h)
 {
 	const struct handle *of = l->of ? handles_find(p->handles, l->of) : NULL;
-	int err = 0, e;
+	int err = 0;
 
 	if (!of && l->of)
 		of = ask(n, p, l->of, driver, h->learned_ns, &err);
-	if (stops(err))
+	if (err)
 		return err;
 	if (of && of->name) {
 		h->name = pool_ref(of->name);
@@ -419,10 +408,10 @@ static int learn_same(struct names *n, struct proc *p, const struct api_lesson *
 		h->source = of->source;
 		h->flags |= of->flags & HANDLE_IN_CONTEXT;
 	}
-	e = learn(n, p, h);
-	if (!stops(e))
+	err = learn(n, p, h);
+	if (!err)
 		teach(n, p, h);
-	return both(err, e);
+	return err;
 }
 
 /* Are the function's handles of kernels the driver's own, or addresses in the program? */
@@ -468,11 +457,11 @@ int names_doubt(struct names *n, uint64_t at_ns)
 	int err = 0;
 
 	for (int i = 0; i < CHAINS; i++) {
-		for (struct proc *p = n->chains[i]; p && !stops(err); p = p->next) {
+		for (struct proc *p = n->chains[i]; p && !err; p = p->next) {
 			handles_doubt(p->handles, at_ns);
 			if (n->ops.forget)
 				n->ops.forget(n->ctx, p->pid);
-			err = both(err, check_told(n, p, at_ns));
+			err = check_told(n, p, at_ns);
 		}
 	}
 	return err;
@@ -497,13 +486,13 @@ static const struct handle *learn_inner(struct names *n, struct proc *p, struct 
 	in = handles_find(p->handles, handle);
 	if (!in)
 		in = ask(n, p, handle, true, c->h.start_ns, err);
-	if (!in || !in->name || stops(*err))
+	if (!in || !in->name || *err)
 		return NULL;
 	h.name = pool_ref(in->name);
 	h.owner = in->owner;
-	*err = both(*err, learn(n, p, &h));
+	*err = learn(n, p, &h);
 	inner_settled(n->inner, &t->tries);
-	return stops(*err) ? NULL : handles_find(p->handles, h.handle);
+	return *err ? NULL : handles_find(p->handles, h.handle);
 }
 
 static int tell(struct names *n, const struct ct_call *c, uint64_t handle)
@@ -514,33 +503,29 @@ static int tell(struct names *n, const struct ct_call *c, uint64_t handle)
 	struct proc *p = proc_get(n, c->h.pid);
 	const struct handle *h;
 	struct told *t;
-	int err, e;
+	int err;
 
 	if (!p)
 		return -ENOMEM;
 	n->launches += launch;
 	t = told_get(n, p, handle, c->h.start_ns, &err);
-	if (!t || stops(err))
+	if (!t || err)
 		return err;
 	if (t->name) {
 		n->named += launch;
 		return err;
 	}
 	h = handles_find(p->handles, handle);
-	if (!h || !h->name) {
-		h = ask(n, p, handle, driver, c->h.start_ns, &e);
-		err = both(err, e);
-	}
-	if (!h && !stops(err) && launch && !driver && n->inner) {
-		h = learn_inner(n, p, t, c, &e);
-		err = both(err, e);
-	}
-	if (!h || !h->name || stops(err))
+	if (!h || !h->name)
+		h = ask(n, p, handle, driver, c->h.start_ns, &err);
+	if (!h && !err && launch && !driver && n->inner)
+		h = learn_inner(n, p, t, c, &err);
+	if (!h || !h->name || err)
 		return err;
 	n->named += launch;
 	t->name = pool_ref(h->name);
 	t->source = h->source;
-	return both(err, emit(n, p->pid, c->h.start_ns, handle, t->name, t->source));
+	return emit(n, p->pid, c->h.start_ns, handle, t->name, t->source);
 }
 
 static int call(struct names *n, const struct ct_call *c)
@@ -548,14 +533,14 @@ static int call(struct names *n, const struct ct_call *c)
 	uint64_t handle;
 	int err = learn_call(n, c);
 
-	if (!stops(err) && api_kernel(c, API_ARCH_HERE, &handle)) {
+	if (!err && api_kernel(c, API_ARCH_HERE, &handle)) {
 		if (n->inner && c->depth && c->h.kind == CT_CALL &&
 		    api_domains[api_funcs[c->func].domain].below &&
 		    api_funcs[c->func].class == API_LAUNCH)
 			inner_saw(n->inner, c, handle);
 		/* what says the name itself, 20 000 times in a row, need not be told it */
 		if (!(c->h.flags & CT_F_HIDDEN) && !api_says_name(c->func))
-			err = both(err, tell(n, c, handle));
+			err = tell(n, c, handle);
 	}
 	if (n->inner && !c->depth && c->h.kind == CT_CALL)
 		inner_done(n->inner, c);

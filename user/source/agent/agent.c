@@ -386,7 +386,9 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 			struct agent_peer *p = a->peers[i];
 			enum peer_state before = agent_peer_state(p);
 			bool greeted = agent_peer_greeted(p);
-			int fd = agent_peer_fd(p), err = agent_peer_drain(p, &a->totals, emit, ctx);
+			int fd = agent_peer_fd(p), err;
+
+			err = agent_peer_drain(p, &a->totals, s->paused, emit, ctx);
 
 			a->counts.started += agent_peer_greeted(p) && !greeted;
 			if (change_fd(a, fd, agent_peer_fd(p))) {
@@ -420,7 +422,7 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		 * when they leave */
 		if (a->calls && a->stopped_ns && a->npeers && now_ns() - a->stopped_ns < STOP_NS)
 			again = wait_a_little(a);
-	} while (again);
+	} while (again && !source_paused(s->paused));
 	if (a->calls && !a->stopped_ns) {
 		/* what it left in its socket was read above, or is there still */
 		if (a->npeers || (a->plan->cmd && !agent_child_ended(&a->cmd)))

@@ -333,11 +333,12 @@ static void own(struct agent_peer *p, struct ct_hdr *h)
 }
 
 /* The records of the message at work, from p->at on. */
-static int records(struct agent_peer *p, struct agent_totals *t, emit_fn emit, void *ctx)
+static int records(struct agent_peer *p, struct agent_totals *t, const bool *paused, emit_fn emit,
+		   void *ctx)
 {
 	int err = 0;
 
-	while (!err && p->at && p->at < p->size) {
+	while (!err && p->at && p->at < p->size && !source_paused(paused)) {
 		struct ct_hdr *h = (struct ct_hdr *)(p->msg + p->at);
 
 		if (record_check(h, p->size - p->at)) {
@@ -413,13 +414,14 @@ static int tell_tail(const struct agent_peer *p, emit_fn emit, void *ctx)
 	return t.kinds ? emit(ctx, &t.h) : 0;
 }
 
-int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, emit_fn emit, void *ctx)
+int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, const bool *paused, emit_fn emit,
+		     void *ctx)
 {
-	for (int i = 0; i < MESSAGES && p->state != PEER_ENDED; i++) {
+	for (int i = 0; i < MESSAGES && p->state != PEER_ENDED && !source_paused(paused); i++) {
 		int type, err;
 
 		if (p->at) {
-			err = records(p, t, emit, ctx);
+			err = records(p, t, paused, emit, ctx);
 			if (err)
 				return err;
 			continue;

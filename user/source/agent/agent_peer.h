@@ -31,7 +31,8 @@ void agent_peer_close(struct agent_peer *);
 
 /* Hands out what has come, at most a good part of it. 0: nothing is left, 1: there is more,
  * -errno of emit. */
-int agent_peer_drain(struct agent_peer *, struct agent_totals *, emit_fn, void *ctx);
+int agent_peer_drain(struct agent_peer *, struct agent_totals *, const bool *paused, emit_fn,
+		     void *ctx);
 /* Asks it to leave the process. */
 void agent_peer_stop(struct agent_peer *);
 

@@ -101,6 +101,7 @@ static int one_record(void *ctx, const void *data, size_t size)
 {
 	struct bpf_source *b = ctx;
 	const struct ct_hdr *h = data;
+	int err;
 
 	b->received++;
 	if (record_check(data, size)) {
@@ -121,7 +122,8 @@ static int one_record(void *ctx, const void *data, size_t size)
 		discover_add_pid(b->discover, ((const struct ct_fork *)data)->child_ns_pid);
 	else if (h->kind == CT_CALL)
 		bpf_muted_call(b, data);
-	return b->emit(b->emit_ctx, h);
+	err = b->emit(b->emit_ctx, h);
+	return err ? err : !b->whole && source_paused(b->paused);
 }
 
 static long read_records(struct bpf_source *b)
@@ -185,6 +187,8 @@ int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 	n = read_records(b);
 	if (n < 0)
 		return n;
+	if (source_paused(b->paused))
+		return 0;
 	if (b->inflight_len && n < DRAIN_MAX) {
 		int err = emit_inflight(b->inflight, b->inflight_len, emit, ctx);
 
@@ -214,9 +218,11 @@ void bpf_drain_held(struct bpf_source *b)
 
 	if (!b->emit)
 		return;
+	b->whole = true;
 	do
 		n = read_records(b);
-	while (n == -EINTR || n == DRAIN_MAX);
+	while (n == DRAIN_MAX);
+	b->whole = false;
 	if (n < 0 && !b->emit_err)
 		b->emit_err = n;
 }

@@ -28,6 +28,8 @@ struct bpf_source {
 	const struct capture_plan *plan;
 	struct cudatrace_bpf *skel;
 	enum attach_kind kind;
+	const bool *paused; /* as struct source has it */
+	bool whole;	    /* a drain takes all that is there, paused or not */
 	bool stopped;
 	uint64_t stopped_ns; /* CLOCK_MONOTONIC; 0: calls are still seen, or never were */
 

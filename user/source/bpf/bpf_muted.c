@@ -223,22 +223,21 @@ static int tell_all(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	struct bpf_muted *m = b->muting;
 	uint64_t now = now_ns();
-	int err, kept = 0;
+	int err;
 
 	m->told_ns = now;
 	for (size_t i = 0; i < m->told.n; i++)
 		((struct told *)keyed_at(&m->told, i))->now = (struct told_sums){ 0 };
 	err = tallies_read(b->tallies, take_tally, m);
-	for (size_t i = 0; i < m->told.n && (!err || err == -EINTR); i++) {
+	for (size_t i = 0; i < m->told.n && !err; i++) {
 		struct told *t = keyed_at(&m->told, i);
 
 		/* one of a process that has ended is not among the counts any more */
 		if (!t->now.counted && !t->now.calls)
 			continue;
 		err = tell(t, now, emit, ctx);
-		kept = err ? err : kept;
 	}
-	return kept;
+	return err;
 }
 
 int bpf_muted_step(struct bpf_source *b, emit_fn emit, void *ctx)

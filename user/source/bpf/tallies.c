@@ -400,11 +400,10 @@ static int emit_sums(struct tallies *t, uint32_t at, uint64_t now, emit_fn emit,
 static int emit_hists(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 {
 	union tally_room rec;
-	int kept = 0;
+	int err = 0;
 
-	for (uint32_t func = 0; func < CT_MAX_FUNCS; func++) {
+	for (uint32_t func = 0; func < CT_MAX_FUNCS && !err; func++) {
 		struct ct_tally_key key = { .func = (uint16_t)func };
-		int e;
 
 		if (!(t->counted[func / 64] >> (func % 64) & 1))
 			continue;
@@ -413,12 +412,9 @@ static int emit_hists(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 			continue;
 		rec.t.nbuckets = CT_HIST_BUCKETS;
 		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
-		e = emit(ctx, &rec.t.h);
-		if (e && e != -EINTR)
-			return e;
-		kept = e ? e : kept;
+		err = emit(ctx, &rec.t.h);
 	}
-	return kept;
+	return err;
 }
 
 static int emit_size(struct tallies *t, const struct ct_tally_key *key, const struct ct_sizes *s,
@@ -439,13 +435,12 @@ static int emit_size(struct tallies *t, const struct ct_tally_key *key, const st
 	return emit(ctx, &rec.t.h);
 }
 
-/* All entries of the map of sizes. What emit says by -EINTR is kept for the end: the records
- * were taken. */
+/* All entries of the map of sizes. */
 static int read_sizes(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 {
 	uint32_t in = 0, out = 0, n;
 	bool first = true;
-	int err, kept = 0;
+	int err, e = 0;
 
 	do {
 		n = BATCH_SIZES;
@@ -453,37 +448,27 @@ static int read_sizes(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 					   t->size, &n, NULL);
 		if (err && err != -ENOENT)
 			return err;
-		for (uint32_t i = 0; i < n; i++) {
-			int e = emit_size(t, &t->keys[i], &t->size[i], now, emit, ctx);
-
-			if (e && e != -EINTR)
-				return e;
-			kept = e ? e : kept;
-		}
+		for (uint32_t i = 0; i < n && !e; i++)
+			e = emit_size(t, &t->keys[i], &t->size[i], now, emit, ctx);
 		in = out;
 		first = false;
-	} while (!err);
-	return kept;
+	} while (!err && !e);
+	return e;
 }
 
 static int read_sums(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 {
-	int kept = 0;
+	int err = 0;
 
-	for (size_t i = 0, n = used_entries(t); i < n; i++) {
-		int e = emit_sums(t, (uint32_t)i, now, emit, ctx);
-
-		if (e && e != -EINTR)
-			return e;
-		kept = e ? e : kept;
-	}
-	return kept;
+	for (size_t i = 0, n = used_entries(t); i < n && !err; i++)
+		err = emit_sums(t, (uint32_t)i, now, emit, ctx);
+	return err;
 }
 
 int tallies_read(struct tallies *t, emit_fn emit, void *ctx)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	int kept = 0, err;
+	int err;
 
 	t->crowded = 0;
 	if (t->sampler)
@@ -493,15 +478,12 @@ int tallies_read(struct tallies *t, emit_fn emit, void *ctx)
 	look_at_ended(t);
 	/* sizes first: a process is done with when its last sums have come */
 	err = t->sizes ? read_sizes(t, now, emit, ctx) : 0;
-	kept = err;
-	if (!err || err == -EINTR)
+	if (!err)
 		err = read_sums(t, now, emit, ctx);
-	kept = err ? err : kept;
-	if ((!err || err == -EINTR) && t->hist == CT_HIST_BY_FUNCTION)
+	if (!err && t->hist == CT_HIST_BY_FUNCTION)
 		err = emit_hists(t, now, emit, ctx);
-	kept = err ? err : kept;
 	forget_gone(t);
 	forget_held(t, now);
 	t->nended = 0;
-	return kept;
+	return err;
 }

@@ -32,7 +32,8 @@ struct counters {
 	/* the message under way */
 	size_t len, at;
 	bool ready, bye, failed, stopped, finished;
-	bool optional; /* what stands in the way is a warning */
+	const bool *paused; /* as struct source has it */
+	bool optional;	    /* what stands in the way is a warning */
 	uint64_t received, malformed, lost[CT_LOSS_END];
 	void (*line)(void *, const char *, size_t); /* counters_help() */
 	void *line_ctx;
@@ -167,7 +168,7 @@ static int next_message(struct counters *c)
 /* The records of the message under way. 0, or emit's. */
 static int hand_out(struct counters *c, emit_fn emit, void *ctx)
 {
-	while (c->at < c->len) {
+	while (c->at < c->len && !source_paused(c->paused)) {
 		const struct ct_hdr *rec =
 			(const struct ct_hdr *)((const char *)c->message + c->at);
 		int err;
@@ -261,6 +262,7 @@ static int counters_open(struct source *s, const struct capture_plan *plan)
 	int err;
 
 	s->priv = c;
+	c->paused = s->paused;
 	if (!c) {
 		msg_error("no memory");
 		return -ENOMEM;
@@ -301,7 +303,7 @@ static int counters_fds(struct source *s, int *fd, int max)
 
 static int drain_early(struct counters *c, emit_fn emit, void *ctx)
 {
-	while (c->early_at < c->early_len) {
+	while (c->early_at < c->early_len && !source_paused(c->paused)) {
 		const struct ct_hdr *rec = (const struct ct_hdr *)(c->early + c->early_at);
 		int err;
 
@@ -320,7 +322,7 @@ static int counters_drain(struct source *s, emit_fn emit, void *ctx)
 
 	for (int i = 0; !err && i < MESSAGES_MAX; i++) {
 		err = hand_out(c, emit, ctx);
-		if (err)
+		if (err || source_paused(c->paused))
 			break;
 		err = next_message(c);
 		if (err == -ENODATA)
