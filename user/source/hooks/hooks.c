@@ -300,6 +300,7 @@ static int gather(struct hooks_source *h)
 
 struct passing {
 	struct hooks_source *h;
+	const bool *paused;
 	emit_fn emit;
 	void *ctx;
 };
@@ -307,14 +308,18 @@ struct passing {
 static int pass(void *ctx, const struct ct_hdr *rec)
 {
 	struct passing *p = ctx;
+	int err;
 
 	p->h->calls += rec->kind == CT_CALL || rec->kind == CT_ENTER;
-	return p->emit(p->ctx, rec);
+	err = p->emit(p->ctx, rec);
+	return err ? err : source_paused(p->paused);
 }
 
-static int emit_batch(struct hooks_source *h, emit_fn emit, void *ctx)
+/* 0: all of it; 1: a pause, and the rest stays for the next drain; or -errno of emit. */
+static int emit_batch(struct source *s, emit_fn emit, void *ctx)
 {
-	struct passing p = { h, emit, ctx };
+	struct hooks_source *h = s->priv;
+	struct passing p = { h, s->paused, emit, ctx };
 
 	return hooks_batch_emit(h->batch, pass, &p);
 }
@@ -346,18 +351,18 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 	int err;
 
 	/* what an earlier call left */
-	err = emit_batch(h, emit, ctx);
+	err = emit_batch(s, emit, ctx);
 	if (!err)
 		err = drain_peers(h, emit, ctx);
 	if (err)
-		return err;
+		return err < 0 ? err : 0;
 	/* asked before reading: what the last process wrote is then there */
 	ended = h->stopped_ns || !is_running(h);
 	err = gather(h);
 	if (!err)
-		err = emit_batch(h, emit, ctx);
+		err = emit_batch(s, emit, ctx);
 	if (err)
-		return err;
+		return err < 0 ? err : 0;
 	if (!ended || (!h->stopped_ns && h->npeers))
 		return 0;
 	tell_end(h);
