@@ -41,7 +41,7 @@ MAY_INCLUDE = {
     'source/agent': 'api event proc source source/inject source/launch util util/table',
     'source/bpf': 'event proc source source/discover source/launch source/muted source/probe util util/table',
     'source/counters': 'source util util/io',
-    'source/discover': 'api proc source util util/table',
+    'source/discover': 'api proc source util util/io util/table',
     'source/hooks': 'api event source source/agent source/discover source/inject util util/table',
     'source/inject': 'proc source util util/table',
     'source/launch': 'util util/io',

@@ -35,7 +35,7 @@ static int rebuild(struct verdicts *t, uint32_t size, bool held_only)
 	for (uint32_t i = 0; i < t->size; i++) {
 		const struct verdict *v = &t->slots[i];
 
-		if (!v->ino || (held_only && !v->file))
+		if (!v->ino || (held_only && !v->file && !v->scanning))
 			continue;
 		*find(slots, size, v->dev, v->ino) = *v;
 		used++;

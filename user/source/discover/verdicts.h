@@ -24,6 +24,7 @@ struct verdict {
 	bool installed; /* where CUDA's libraries are looked for */
 	/* its new content is not complete: it is looked at when that is closed */
 	bool writing;
+	bool scanning;	     /* it takes long, and a worker does it */
 	uint32_t uid, freed; /* refused: for whom, and when (struct files has the number) */
 	unsigned cost;	     /* refused: descriptors that it takes */
 };
