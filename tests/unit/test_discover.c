@@ -565,10 +565,10 @@ static void test_verdicts(void)
 	for (uint64_t i = 1; i <= 70000; i++)
 		bad += verdicts_get(&t, i % 7, i)->checked_ns != i;
 	verdicts_trim(&t);
-	CHECK(!bad && t.used == 70);
+	CHECK(!bad && t.all.n == 70);
 	for (uint64_t i = 1000; i <= 70000; i += 1000)
 		bad += verdicts_get(&t, i % 7, i)->checked_ns != i;
-	CHECK(!bad && t.used == 70);
+	CHECK(!bad && t.all.n == 70);
 	verdicts_free(&t);
 }
 

@@ -7,7 +7,7 @@
 #ifndef CT_VERDICTS_H
 #define CT_VERDICTS_H
 
-#include "../../util/types.h"
+#include "../../util/table/keyed.h"
 
 struct probe_file;
 
@@ -30,8 +30,7 @@ struct verdict {
 };
 
 struct verdicts {
-	struct verdict *slots; /* a power of two of them; ino 0: free */
-	uint32_t size, used;
+	struct keyed all;
 };
 
 /* The entry of a file, made if need be (checked_ns is 0 then). Valid until the next call. NULL:
