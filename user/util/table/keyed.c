@@ -99,6 +99,7 @@ void keyed_remove(struct keyed *k, void *item)
 	size_t mask = k->nslots - 1, hole = slot_of(k, item), at = hole;
 	void *last = keyed_at(k, k->n - 1);
 
+	INVARIANT(k->n && k->slots[hole] && keyed_at(k, k->slots[hole] - 1) == item);
 	if (item != last) {
 		k->slots[slot_of(k, last)] = k->slots[hole];
 		memcpy(item, last, k->size);
