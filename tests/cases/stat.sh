@@ -330,3 +330,131 @@ case_compare_misuse() {
 	ok_rc 4
 	says "run 1 ended with an error: the others are left out"
 }
+
+# ---- probes that are on for a part of the time ----
+
+# duty_holds FILE MARGIN: against what train printed ($T/out), as lines of function and calls: memory, calls that wait and seldom ones are
+# exact; the estimate of others holds the truth, give or take MARGIN times its error, and says that it is one.
+duty_holds() {
+	python3 - "$1" "$2" "$T/out" <<- 'E' || fail "see above"
+		import json, sys
+		d = json.load(open(sys.argv[1]))
+		rows = {r["name"]: r for s in ("runtime", "driver") for r in d[s]}
+		often, bad = {"cudaLaunchKernel", "cudaEventRecord", "cudaMemsetAsync"}, 0
+		for line in open(sys.argv[3]):
+		    name, want = line.split()[0], int(line.split()[1])
+		    if not name.startswith("cuda") or not want:
+		        continue
+		    r = rows.get(name, {"calls": 0})
+		    calls, error = r["calls"], r.get("error", 0)
+		    print(name, calls, "+-", error, "of", want, r.get("estimated"))
+		    if name in often:
+		        bad |= abs(calls - want) > int(sys.argv[2]) * error or not 0 < r.get("estimated", 0) < calls
+		    else:
+		        bad |= calls != want or "error" in r
+		for name in rows:
+		    if name.startswith("cu") and not name.startswith("cuda"):
+		        print("the driver's", name, rows[name]["calls"])
+		        bad |= rows[name]["calls"] > 0.02 * rows["cudaLaunchKernel"]["calls"]
+		sys.exit(bad)
+	E
+}
+
+case_duty_estimates() { # long
+	ct stat --duty 1/5 --json -o "$T/stat.json" -- "$BIN/train" 90 400 1500
+	ok_rc
+	says 'counted in windows: .*cudaLaunchKernel'
+	duty_holds "$T/stat.json" 3
+	expect "failures of what is exact" "$(stat_of cudaSetDevice failed)" 9
+	expect "memory" "$(memory_of "$T/stat.json")" "4096 0 0 0 cudaFree=360000"
+	expect "duty" "$(python3 -c '
+import json, sys
+s = json.load(open(sys.argv[1]))["summary"]
+print(s["duty"], s["functions_on_duty"] >= 3, s["launches"] > s["launches_estimated"] > 0, s["launches_error"] > 0, "max_cost" in s)' "$T/stat.json")" \
+		"0.2 True True True False"
+	# bytes of memsets go with their calls
+	expect "bytes" "$(python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+t = [t for t in d["traffic"] if t["direction"] == "memset"][0]
+print(abs(t["bytes"] / t["count"] - 256) < 1, t["estimated"] > 0)' "$T/stat.json")" "True True"
+}
+
+# byte_of PID FUNCTION: the first byte of a function of the runtime in a process: cc where a probe is on it.
+byte_of() {
+	python3 - "$1" "$2" "$(nm -D "$ROOT/.output/standin/libcudart.so.13" | awk -v f="$2" '{ sub("@.*", "", $3) } $3 == f { print $1 }')" <<- 'E'
+		import sys
+		for line in open(f"/proc/{sys.argv[1]}/maps"):
+		    if "libcudart" in line and " 00000000 " in line:
+		        base = int(line.split("-")[0], 16)
+		        break
+		m = open(f"/proc/{sys.argv[1]}/mem", "rb")
+		m.seek(base + int(sys.argv[3], 16))
+		print(m.read(1).hex())
+	E
+}
+
+# byte_is PID FUNCTION BYTE
+byte_is() {
+	[ "$(byte_of "$1" "$2")" = "$3" ]
+}
+byte_is_not() {
+	[ "$(byte_of "$1" "$2")" != "$3" ]
+}
+
+# Between windows the function has its own first byte again, those that stay have their probes; both come back to windows.
+case_duty_takes_probes_off() {
+	local pid
+	"$BIN/train" 0 400 1500 > "$T/train" &
+	pid=$!
+	"${BACKGROUND[@]}" "$CUDATRACE" stat -v --duty 1/2 --json -o "$T/stat.json" -p $pid 2> "$T/err" &
+	CT=$!
+	wait_for 20 grep -q 'cudatrace: ready' "$T/err"
+	wait_for 20 byte_is $pid cudaLaunchKernel cc
+	wait_for 20 byte_is_not $pid cudaLaunchKernel cc
+	expect "allocations keep theirs" "$(byte_of $pid cudaMalloc)" cc
+	wait_for 20 byte_is $pid cudaLaunchKernel cc
+	wait_for 20 byte_is_not $pid cudaLaunchKernel cc
+	kill -INT "$CT"
+	wait "$CT" || fail "status $?"
+	expect "all are gone" "$(byte_of $pid cudaMalloc)$(byte_of $pid cudaLaunchKernel)" "$(byte_of $pid cudaFree)$(byte_of $pid cudaFree)"
+	kill $pid
+	wait $pid || fail "the program: $?"
+	expect "estimated" "$(stat_of cudaLaunchKernel estimated | awk '{ print ($1 > 0) }')" 1
+}
+
+# What costs much is put on duty, and what costs little is not.
+case_duty_max_cost() { # long
+	ct stat --max-cost 2% --json -o "$T/stat.json" -- "$BIN/train" 20 20000 1
+	ok_rc
+	expect "busy" "$(python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+s = d["summary"]
+print(s["max_cost"], 0 < s["duty"] < 0.5, s["functions_on_duty"] > 0, s["probe_cost_ns"] > 0 < s["cpu_ns"])' "$T/stat.json")" "0.02 True True True"
+	ct stat --max-cost 50% --json -o "$T/stat.json" -- "$BIN/train" -b 6 200 20000
+	ok_rc
+	expect "quiet" "$(python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+s = d["summary"]
+print(s["max_cost"], s["duty"], s["functions_on_duty"], any("estimated" in r for k in ("runtime", "driver") for r in d[k]))' "$T/stat.json")" \
+		"0.5 1.0 0 False"
+	expect "launches" "$(stat_of cudaLaunchKernel calls)" 1200
+}
+
+case_duty_misuse() {
+	local words
+	for words in "--duty 0" "--duty 1/1" "--duty 3" "--duty 1/0" "--duty x" "--duty 1/20/3" "--duty -5%" "--max-cost 0" "--max-cost 60%" "--max-cost 1/" \
+		"--duty 1/20 --keep-chatty" "--duty 1/20 --failed" "--max-cost 1% --min-size 5" "--duty 1/20 --by device"; do
+		# shellcheck disable=SC2086
+		ct stat $words -- true
+		ok_rc 2
+		expect "messages of $words" "$(grep -c error: "$T/err")" 1
+	done
+	ct stat --duty 1/20 tests/traces/calls.ctrace
+	ok_rc 2
+	ct stat --probe-kind tracefs --duty 1/20 -- true
+	ok_rc 1
+	says 'probes of this kind cannot be put on and off quickly'
+}

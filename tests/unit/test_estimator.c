@@ -84,6 +84,17 @@ static void make_bursts(void)
 	}
 }
 
+/* A step of 150 ms: launches all through it, and its allocations in one burst. */
+static void make_train(void)
+{
+	int at = (int)(uniform() * 1500);
+
+	for (int t = 0; t < TICKS; t++) {
+		calls[t] = (float)poisson(0.7);
+		others[t] = (t + at) % 1500 ? 0 : 9;
+	}
+}
+
 /* Few calls, each for itself. */
 static void make_few(void)
 {
@@ -128,6 +139,7 @@ static struct run run(void (*make)(void), uint64_t seed, bool by_work)
 		}
 		estimator_add(&w, x, by_work ? 0 : other, work);
 		/* the simulated probes cost nothing */
+		rest.by_time = make == make_train;
 		rest.hits += x;
 		rest.window_ns += work;
 		rest.pair_ns = 0.1;
@@ -336,6 +348,7 @@ int main(void)
 	RUN(covers, "periodic", make_periodic, true, 0.3);
 	RUN(covers, "bursts", make_bursts, false, 0.25);
 	RUN(covers, "bursts", make_bursts, true, 0.1);
+	RUN(covers, "train", make_train, false, 0.1);
 	RUN(covers, "few", make_few, false, 1.0);
 	RUN(covers, "few", make_few, true, 0.5);
 	RUN(test_slowed);

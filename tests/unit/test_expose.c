@@ -578,6 +578,7 @@ static void test_devices(void)
 	CHECK_TEXT("2", value("cudatrace_unprobed_processes_total{ended=\"true\"}"));
 	CHECK_TEXT("0.0125", value("cudatrace_unprobed_time_max_seconds"));
 	losses.unprobed = (struct unprobed_sum){ 0 };
+	CHECK(!count_lines("cudatrace_probe_"));
 	counters_ns = S;
 	snprintf(series, sizeof(series), "hw_gpu_utilization_ratio%s", labels);
 	CHECK_TEXT("0.25", value(series));
@@ -687,6 +688,99 @@ static void test_accept(void)
 	}
 }
 
+/* A reading of a function that is on duty: what is counted, and what is estimated beside it. */
+static void estimate(const struct process *p, uint64_t counted, int64_t unseen, int64_t error,
+		     bool last)
+{
+	struct ct_tally *t =
+		tally(p->pid, (uint32_t)(p->start_boottime_ns >> 10), "cudaLaunchKernel", counted);
+
+	t->sums.timed = counted;
+	t->sums.ns = counted * 1000000;
+	t->sums.failed = 2;
+	t->unseen = (struct ct_estimated){ unseen, error, error };
+	t->h.flags = last ? CT_F_LAST : 0;
+	expose_begin(x, now);
+	give(p, t);
+}
+
+/* The lines of these families, without their comments. */
+static const char *lines_of(const char *const *prefixes)
+{
+	static char got[4096];
+	char *all = text(EXPOSE_TEXT);
+	size_t n = 0;
+
+	got[0] = '\0';
+	for (char *at = strtok(all, "\n"); at; at = strtok(NULL, "\n"))
+		for (const char *const *p = prefixes; *p; p++)
+			if (!strncmp(at, *p, strlen(*p)))
+				n += (size_t)snprintf(got + n, sizeof(got) - n, "%s\n", at);
+	free(all);
+	return got;
+}
+
+#define OF_LAUNCH                                                       \
+	"process=\"app\",domain=\"runtime\",class=\"launch\",function=" \
+	"\"cudaLaunchKernel\""
+#define OF_MALLOC "process=\"app\",domain=\"runtime\",class=\"memory\",function=\"cudaMalloc\""
+
+static void test_estimates(void)
+{
+	static const char *const of[] = { "cudatrace_calls_total",
+					  "cudatrace_calls_e",
+					  "cudatrace_call_",
+					  "cudatrace_probe_",
+					  "cudatrace_programs",
+					  "gpu_cuda_kernel_launch_calls",
+					  NULL };
+	struct process a = process(10, 5, "app");
+
+	begin(0, 0);
+	reading(&a, "cudaMalloc", 7, false);
+	CHECK(!count_lines("cudatrace_calls_estimated") && !count_lines("cudatrace_calls_error"));
+	losses.probes = (struct probe_cost){ .told = true,
+					     .duty = 0.05,
+					     .cost = 0.0075,
+					     .max_cost = 0.01,
+					     .ns = 1500000000,
+					     .cpu_ns = 300000000000,
+					     .functions = 3 };
+	estimate(&a, 1000, 19000, 400, false);
+	CHECK_TEXT("gpu_cuda_kernel_launch_calls_total{process=\"app\"} 20000\n"
+		   "cudatrace_calls_total{" OF_MALLOC "} 7\n"
+		   "cudatrace_calls_total{" OF_LAUNCH "} 20000\n"
+		   "cudatrace_call_failures_total{" OF_MALLOC "} 0\n"
+		   "cudatrace_call_failures_total{" OF_LAUNCH "} 2\n"
+		   "cudatrace_call_time_seconds_total{" OF_MALLOC "} 0\n"
+		   "cudatrace_call_time_seconds_total{" OF_LAUNCH "} 20\n"
+		   "cudatrace_calls_estimated_total{" OF_LAUNCH "} 19000\n"
+		   "cudatrace_calls_error{" OF_LAUNCH "} 400\n"
+		   "cudatrace_probe_cost_seconds_total 1.5\n"
+		   "cudatrace_programs_cpu_seconds_total 300\n"
+		   "cudatrace_probe_duty_ratio 0.05\n"
+		   "cudatrace_probe_duty_functions 3\n"
+		   "cudatrace_probe_cost_ratio 0.0075\n"
+		   "cudatrace_probe_cost_limit_ratio 0.01\n",
+		   lines_of(of));
+#define ALL_LAUNCHES "gpu_cuda_kernel_launch_calls_total{process=\"app\"}"
+#define ERRORS "cudatrace_calls_error{" OF_LAUNCH "}"
+	/* an estimate that becomes less takes nothing back, and what comes then counts from there */
+	estimate(&a, 1100, 17000, 300, false);
+	CHECK_TEXT("20000", value(ALL_LAUNCHES));
+	CHECK_TEXT("300", value(ERRORS));
+	estimate(&a, 1200, 19800, 310, false);
+	CHECK_TEXT("21000", value(ALL_LAUNCHES));
+	/* nothing is known of it any more: no new beginning either */
+	estimate(&a, 1200, 0, 0, false);
+	CHECK_TEXT("21000", value(ALL_LAUNCHES));
+	estimate(&a, 1300, 19900, 320, true);
+	CHECK_TEXT("21200", value(ALL_LAUNCHES));
+	CHECK_TEXT("320", value(ERRORS));
+	losses.probes = (struct probe_cost){ 0 };
+	end();
+}
+
 int main(void)
 {
 	RUN(test_memory);
@@ -703,5 +797,6 @@ int main(void)
 	RUN(test_devices);
 	RUN(test_formats);
 	RUN(test_accept);
+	RUN(test_estimates);
 	return unit_end();
 }

@@ -270,6 +270,17 @@ void unprobed_add(struct unprobed_sum *, const struct ct_unprobed *);
 #define UNPROBED_TEXT 160
 size_t unprobed_text(char *, size_t size, const struct unprobed_sum *);
 
+/* What the probes cost the traced programs: hits times what an empty pair was measured to cost,
+ * and how much of the time those are on that can be taken off. */
+struct probe_cost {
+	bool told;		/* there is a duty or a limit; false: the rest says nothing */
+	double duty;		/* of the time; 1: all probes are on */
+	double cost;		/* of the programs' CPU time, lately; below 0: not known yet */
+	double max_cost;	/* the limit; 0: there is none */
+	uint64_t ns, cpu_ns;	/* since tracing began */
+	unsigned int functions; /* whose probes are not on all the time */
+};
+
 /* What was lost and dropped, by cause; part of every sink's end. */
 struct losses {
 	struct unprobed_sum unprobed; /* whose calls were missed is not known, nor how many */
@@ -285,6 +296,7 @@ struct losses {
 	uint64_t counted;  /* calls that the kernel side counted and did not send */
 	/* what an empty pair of probes was measured to cost a call; 0: not known */
 	uint64_t pair_ns;
+	struct probe_cost probes;
 	uint64_t files; /* that have probes now */
 	/* files with functions that were not probed, because their users' programs map too many:
 	 * what was called in them is not known */

@@ -76,6 +76,36 @@ static uint64_t positive(int64_t v)
 	return v > 0 ? (uint64_t)v : 0;
 }
 
+static uint64_t rise(uint64_t v, uint64_t before)
+{
+	return v > before ? v : before;
+}
+
+struct ct_sums muted_tally(const struct ct_tally *t, const struct ct_sums *before)
+{
+	uint64_t unseen = muted_unseen(&t->unseen);
+	struct ct_sums all = t->sums;
+	long double k;
+
+	k = all.calls ? (long double)unseen / (long double)all.calls : 0;
+	all.calls += unseen;
+	all.timed += muted_whole((long double)all.timed * k);
+	all.ns += muted_whole((long double)all.ns * k);
+	all.bytes += muted_whole((long double)all.bytes * k);
+	all.threads += muted_whole((long double)all.threads * k);
+	all.shared += muted_whole((long double)all.shared * k);
+	if (!before)
+		return all;
+	all.failed = rise(all.failed, before->failed);
+	all.calls = rise(all.calls, before->calls);
+	all.timed = rise(all.timed, before->timed);
+	all.ns = rise(all.ns, before->ns);
+	all.bytes = rise(all.bytes, before->bytes);
+	all.threads = rise(all.threads, before->threads);
+	all.shared = rise(all.shared, before->shared);
+	return all;
+}
+
 uint64_t muted_unseen(const struct ct_estimated *e)
 {
 	return positive(e->calls);

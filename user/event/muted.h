@@ -30,6 +30,11 @@ void muted_add(struct muted_sum *, const struct ct_muted *);
 void muted_add_sum(struct muted_sum *, const struct muted_sum *);
 void muted_add_unseen(struct ct_estimated *, const struct ct_estimated *);
 
+/* All calls of a CT_TALLY, counted and estimated: the time, bytes and threads of those that
+ * nothing counted have the mean of the others, and failures are those that were counted. With
+ * what this gave for the record before, no sum is less than it was, although an estimate may be;
+ * NULL: none. */
+struct ct_sums muted_tally(const struct ct_tally *, const struct ct_sums *before);
 /* Calls that nothing counted: 0 or more. */
 uint64_t muted_unseen(const struct ct_estimated *);
 /* By how much a number that they are part of may be wrong, at 95 %, in either direction. */

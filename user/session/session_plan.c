@@ -151,6 +151,29 @@ static uint32_t ring_bytes(const struct opts *o)
 	return bytes;
 }
 
+/*
+ * Functions that may be probed for a part of the time: not those that do something to memory,
+ * which is known of all or of none, and not those that wait, whose calls outlast windows.
+ */
+static void plan_duty(struct capture_plan *c, const struct opts *o)
+{
+	uint64_t memory[PLAN_WORDS] = { 0 };
+
+	if (!c->count)
+		return;
+	c->duty = o->duty;
+	c->max_cost = o->max_cost;
+	if (c->duty <= 0 && c->max_cost <= 0)
+		return;
+	/* top and serve want each call unless they are told otherwise */
+	c->keep_chatty = false;
+	api_remembering(memory);
+	for (int i = 0; i < api_nfuncs; i++)
+		if (!plan_has(memory, i) && api_funcs[i].class != API_MEMORY &&
+		    api_funcs[i].class != API_SYNC)
+			plan_add(c->on_duty, i);
+}
+
 int session_plan(struct session_plan *p, const struct opts *o, const struct window *window)
 {
 	uint8_t by = o->kernels ? BOOK_BY_KERNEL : o->by;
@@ -214,6 +237,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	 * not be in one word */
 	c->count = o->format->flags & SINKS_COUNTS && !o->min_size_bytes && by != BOOK_BY_DEVICE &&
 		   !o->replay && o->source == OPTS_SOURCE_PROBES;
+	plan_duty(c, o);
 	c->count_by = o->format->flags & SINKS_LIVE ? CT_BY_ASKED : count_by(by);
 	/* a map of histograms does not hold those of ten thousand processes */
 	if (!o->no_return && (o->hist || !(o->format->flags & (SINKS_DAEMON | SINKS_LIVE))))

@@ -36,6 +36,14 @@ struct capture_plan {
 	/* rows whose calls somebody waits for: past all filters; a subset of capture */
 	uint64_t awaited[PLAN_WORDS];
 	uint64_t named[PLAN_WORDS]; /* rows that -e names one by one: never muted */
+	/* with count: functions that are called often have their probes for a part of the time
+	 * alone, 0 to 1; 0: only very frequent ones of class query, as the sampler sees fit */
+	double duty;
+	/* with count: what the probes may cost, of the CPU time of the traced processes, 0 to 1;
+	 * 0: there is no limit */
+	double max_cost;
+	/* with one of the two: rows whose probes may go, beside those of class query */
+	uint64_t on_duty[PLAN_WORDS];
 
 	/* as the user gave them (the tracer's own namespace); npids 0: the whole machine */
 	const pid_t *pids;

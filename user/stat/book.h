@@ -125,8 +125,8 @@ void book_close(struct book *);
  * counted, or -ENOMEM. */
 int book_event(struct book *, const struct event *);
 
-/* All calls of an entry: those in `n` and the muted ones. The time of those that nothing counted
- * has the mean of the others. */
+/* All calls of an entry: those in `n` and the muted ones. The time, bytes and threads of those
+ * that nothing counted have the mean of the others. */
 struct ct_sums book_all(const struct book_entry *);
 /* Adds b to a; the shape is b's. */
 void book_add(struct ct_sums *a, const struct ct_sums *b);

@@ -14,6 +14,7 @@
 
 #include "../event/device.h"
 #include "../event/gpus.h"
+#include "../event/muted.h"
 #include "expose_inside.h"
 
 #define SERIES_MAX 32768
@@ -34,6 +35,7 @@ struct entry {
 	} key;
 	struct expose_sums n; /* as last read; of sizes: calls and failed are the two sums */
 	uint64_t lost_bytes;  /* of what takes memory: not, or no more, remembered */
+	bool estimated;	      /* in part, at some reading: its sums do not become less */
 	uint32_t *sizes;      /* 2 * CT_SIZE_BUCKETS; NULL: none */
 };
 
@@ -410,20 +412,35 @@ static void add_sums(struct expose *x, struct group *g, struct proc *p, struct e
 		     const struct event *ev)
 {
 	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
-	struct expose_sums n = {
-		.calls = more(&e->n.calls, t->sums.calls),
-		.failed = more(&e->n.failed, t->sums.failed),
-		.ns = more(&e->n.ns, t->sums.ns),
-		.bytes = more(&e->n.bytes, t->sums.bytes),
-	};
+	struct ct_sums before = { .calls = e->n.calls,
+				  .failed = e->n.failed,
+				  .ns = e->n.ns,
+				  .bytes = e->n.bytes },
+		       all;
+	uint64_t error = muted_error(&t->unseen), unseen;
+	struct expose_sums n;
 	struct series want = { .key = { (uint16_t)(g - x->groups), t->func,
 					api_way(t->func, t->sub & CT_SUB_KIND) } },
 		      *s;
 	bool made;
 
+	e->estimated |= muted_unseen(&t->unseen) || error;
+	x->any_estimated |= e->estimated;
+	all = muted_tally(t, e->estimated ? &before : NULL);
+	unseen = all.calls - (all.calls < t->sums.calls ? all.calls : t->sums.calls);
+	n = (struct expose_sums){
+		.calls = more(&e->n.calls, all.calls),
+		.failed = more(&e->n.failed, all.failed),
+		.ns = more(&e->n.ns, all.ns),
+		.bytes = more(&e->n.bytes, all.bytes),
+		.estimated = unseen > e->n.estimated ? unseen - e->n.estimated : 0,
+		.error = error - e->n.error, /* it may become less: the sum wraps */
+	};
+	e->n.estimated += n.estimated;
+	e->n.error = error;
 	n.odd = add_memory(x, p, e, &n, t);
 	x->hist_ns[api_funcs[t->func].class] += n.ns;
-	if (!n.calls && !n.ns && !n.bytes)
+	if (!n.calls && !n.ns && !n.bytes && !n.error)
 		return;
 	g->changed_ns = x->now_ns;
 	s = keyed_get(&x->series, &want.key, &made);
@@ -436,6 +453,8 @@ static void add_sums(struct expose *x, struct group *g, struct proc *p, struct e
 	s->n.ns += n.ns;
 	s->n.bytes += n.bytes;
 	s->n.odd += n.odd;
+	s->n.estimated += n.estimated;
+	s->n.error += n.error;
 	if (x->opts.kernels && t->how == CT_BY_KERNEL && api_funcs[t->func].class == API_LAUNCH &&
 	    t->by && n.calls)
 		count_kernel(x, g, ev, n.calls);

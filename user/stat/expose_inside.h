@@ -18,6 +18,8 @@ struct expose_sums {
 	uint64_t calls, failed, ns, bytes;
 	/* frees of unknown size, allocations that found no room to be remembered in */
 	uint64_t odd;
+	/* of the calls, those that nothing counted, and by how much they may be wrong at 95 % */
+	uint64_t estimated, error;
 };
 
 struct proc {
@@ -89,6 +91,7 @@ struct expose {
 	uint64_t hist[API_CLASS_END][CT_HIST_BUCKETS], hist_ns[API_CLASS_END];
 	struct ct_hist *hist_last[CT_MAX_FUNCS];
 	bool any_hist;
+	bool any_estimated;	    /* some calls are estimates */
 	int8_t signs[CT_MAX_FUNCS]; /* api_memory_sign() */
 	struct keyed kernels;	    /* struct kernel */
 	struct keyed handles;	    /* struct handle */

@@ -12,7 +12,7 @@
 
 #define ANY 0 /* a family of all functions */
 
-enum sum { CALLS, BYTES, FAILED, TIME, ODD };
+enum sum { CALLS, BYTES, FAILED, TIME, ODD, ESTIMATED, ERROR };
 enum label { NONE, DIRECTION, FUNCTION };
 
 static const struct family {
@@ -20,15 +20,19 @@ static const struct family {
 	enum sum sum;
 	enum label label;
 	uint32_t traits;
-	bool frees; /* only where it is known what is freed */
+	bool frees;	/* only where it is known what is freed */
+	bool estimates; /* only where numbers are estimates, and of those alone */
 } families[] = {
 #define FAMILY(name, otel, unit, ucum, sum, label, traits, help) \
-	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, traits, false },
+	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, traits, false, false },
 #define FREES(name, otel, unit, ucum, sum, label, traits, help) \
-	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, traits, true },
+	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, traits, true, false },
+#define ESTIMATE(kind, name, otel, sum, help) \
+	{ { kind, #name, otel, NULL, "", help }, sum, FUNCTION, ANY, false, true },
 #include "families.def"
 #undef FAMILY
 #undef FREES
+#undef ESTIMATE
 };
 
 struct walk {
@@ -90,6 +94,8 @@ static double value_of(enum sum what, const struct expose_sums *n)
 	case BYTES: return (double)n->bytes;
 	case FAILED: return (double)n->failed;
 	case ODD: return (double)n->odd;
+	case ESTIMATED: return (double)n->estimated;
+	case ERROR: return (int64_t)n->error > 0 ? (double)(int64_t)n->error : 0;
 	default: return (double)n->ns / 1e9;
 	}
 }
@@ -148,7 +154,7 @@ static void walk_family(struct walk *w, const struct family *f, struct series **
 
 		if (wanted[s->key.func / 64] >> (s->key.func % 64) & 1) {
 			sums[way] += value_of(f->sum, &s->n);
-			any[way] = true;
+			any[way] |= !f->estimates || s->n.estimated || s->n.error;
 		}
 		if (!next || next->key.group != s->key.group ||
 		    (f->label == FUNCTION && next->key.func != s->key.func))
@@ -165,7 +171,8 @@ static void walk_sums(struct walk *w)
 	if (order)
 		qsort(order, w->x->series.n, sizeof(*order), by_labels);
 	for (size_t f = 0; order && f < ARRAY_LEN(families); f++)
-		if (w->x->opts.memory || !families[f].frees)
+		if ((w->x->opts.memory || !families[f].frees) &&
+		    (w->x->any_estimated || !families[f].estimates))
 			walk_family(w, &families[f], order, w->x->series.n);
 	free(order);
 }
@@ -513,6 +520,22 @@ static void walk_self(struct walk *w)
 		"",
 		"Whether calls of class query (cudaGetDevice and its like) are counted (--queries)."
 	};
+	static const struct expose_family probes[] = {
+		{ EXPOSE_COUNTER, "cudatrace_probe_cost_seconds", "cudatrace.probe.cost", "seconds",
+		  "s",
+		  "CPU time that the probes cost the programs: hits times what an empty pair of "
+		  "probes was measured to cost." },
+		{ EXPOSE_COUNTER, "cudatrace_programs_cpu_seconds", "cudatrace.programs.cpu",
+		  "seconds", "s", "CPU time of the programs since they were seen to make calls." },
+		{ EXPOSE_GAUGE, "cudatrace_probe_duty_ratio", "cudatrace.probe.duty", "ratio", "1",
+		  "Share of the time in which the probes of frequently called functions are on." },
+		{ EXPOSE_GAUGE, "cudatrace_probe_duty_functions", "cudatrace.probe.duty.functions",
+		  NULL, "", "Functions whose probes are not on all the time." },
+		{ EXPOSE_GAUGE, "cudatrace_probe_cost_ratio", "cudatrace.probe.cost.share", "ratio",
+		  "1", "What the probes cost lately, as a share of the programs' CPU time." },
+		{ EXPOSE_GAUGE, "cudatrace_probe_cost_limit_ratio", "cudatrace.probe.cost.limit",
+		  "ratio", "1", "The limit of that (--max-cost)." },
+	};
 	static const struct expose_family build = {
 		EXPOSE_GAUGE, "cudatrace_build_info",	  "cudatrace.build.info", NULL,
 		"",	      "The version of cudatrace."
@@ -534,6 +557,7 @@ static void walk_self(struct walk *w)
 		"Requests without the right name and password (--web-config)."
 	};
 	const struct expose_about *a = w->about;
+	const struct probe_cost *c = &a->losses->probes;
 	struct expose_point p = { .value = 1 };
 
 	begin(w, &lost);
@@ -568,6 +592,16 @@ static void walk_self(struct walk *w)
 	if (a->counters_ns)
 		one(w, &up, expose_counters_up(w->x, a));
 	one(w, &queries, !a->no_queries);
+	if (c->told) {
+		one(w, &probes[0], (double)c->ns / 1e9);
+		one(w, &probes[1], (double)c->cpu_ns / 1e9);
+		one(w, &probes[2], c->duty);
+		one(w, &probes[3], c->functions);
+	}
+	if (c->told && c->cost >= 0)
+		one(w, &probes[4], c->cost);
+	if (c->told && c->max_cost > 0)
+		one(w, &probes[5], c->max_cost);
 	begin(w, &build);
 	label(&p, "version", w->x->opts.version);
 	put(w, &p);

@@ -87,6 +87,7 @@ enum report_way report_way_of_call(uint16_t func, uint8_t sub)
 static void add_traffic(struct report *r, const struct book_entry *e)
 {
 	struct report_traffic *t;
+	struct ct_sums all;
 
 	if (e->what == BOOK_COPY) {
 		t = &r->traffic[way_of_device(e->sub)];
@@ -104,30 +105,36 @@ static void add_traffic(struct report *r, const struct book_entry *e)
 	} else {
 		return;
 	}
-	t->copies += e->n.calls;
-	t->bytes += e->n.bytes;
-	t->ns += e->what == BOOK_CALL ? 0 : e->n.ns;
+	all = book_all(e);
+	t->copies += all.calls;
+	t->bytes += all.bytes;
+	t->ns += e->what == BOOK_CALL ? 0 : all.ns;
+	muted_add_unseen(&t->unseen, &e->muted.unseen);
 }
 
 static void add_launch(struct report *r, const struct book_entry *e)
 {
 	const struct api_func *f = &api_funcs[e->func];
 	uint32_t traits = api_traits(e->func);
+	struct ct_sums all = book_all(e);
 
 	if (f->class == API_COPY || f->class == API_SET) {
-		r->moves += e->n.calls;
-		r->moves_async += traits & TR_ASYNC ? e->n.calls : 0;
+		r->moves += all.calls;
+		r->moves_async += traits & TR_ASYNC ? all.calls : 0;
 	}
 	book_memory_add(&r->memory, e->func, &e->n);
-	if (traits & TR_GRAPH)
-		r->graph_launches += e->n.calls;
+	if (traits & TR_GRAPH) {
+		r->graph_launches += all.calls;
+		muted_add_unseen(&r->graphs_unseen, &e->muted.unseen);
+	}
 	if (!(traits & TR_LAUNCH))
 		return;
-	r->launches += e->n.calls;
-	r->threads += e->n.threads;
-	r->shared_bytes += e->n.shared;
+	r->launches += all.calls;
+	r->threads += all.threads;
+	r->shared_bytes += all.shared;
+	muted_add_unseen(&r->launches_unseen, &e->muted.unseen);
 	if (e->sub & CT_SUB_STREAM)
-		r->on_streams += e->n.calls;
+		r->on_streams += all.calls;
 }
 
 /* ---- rows ---- */

@@ -56,6 +56,7 @@ enum report_way report_way_of(enum api_way);
 enum report_way report_way_of_call(uint16_t func, uint8_t sub);
 struct report_traffic {
 	uint64_t copies, bytes, ns; /* ns: on the device; 0 with calls alone */
+	struct ct_estimated unseen; /* of the copies, what is an estimate */
 };
 
 struct report {
@@ -72,6 +73,7 @@ struct report {
 	const struct gauges *gauges; /* the book's */
 	/* launches */
 	uint64_t launches, graph_launches, threads, shared_bytes, on_streams;
+	struct ct_estimated launches_unseen, graphs_unseen; /* of them, what is an estimate */
 	/* of copies and memsets: asynchronous calls */
 	uint64_t moves, moves_async;
 	struct book_memory memory;

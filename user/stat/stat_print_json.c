@@ -113,6 +113,18 @@ static void derived_device(struct out *o, const struct report *r)
 		out_fmt(o, ",\"memory_efficiency\":%.6f", (double)bytes / (double)ns);
 }
 
+/* For how much of the time probes were on at last, and what they cost, of the CPU time of the
+ * programs. */
+static void duty(struct out *o, const struct probe_cost *c)
+{
+	out_fmt(o, ",\"duty\":%.6f,\"functions_on_duty\":%u,\"probe_cost_ns\":%llu,\"cpu_ns\":%llu",
+		c->duty, c->functions, (unsigned long long)c->ns, (unsigned long long)c->cpu_ns);
+	if (c->cost >= 0)
+		out_fmt(o, ",\"cost\":%.6f", c->cost);
+	if (c->max_cost > 0)
+		out_fmt(o, ",\"max_cost\":%.6f", c->max_cost);
+}
+
 /* Numbers that compare may be asked about; docs/stat.md defines each. */
 static void derived(struct out *o, const struct report *r, const struct print_about *a)
 {
@@ -133,6 +145,10 @@ static void derived(struct out *o, const struct report *r, const struct print_ab
 	estimate(o, calls.calls, &unseen);
 	number(o, "failed_calls", calls.failed);
 	number(o, "launches", r->launches);
+	if (muted_unseen(&r->launches_unseen) || muted_error(&r->launches_unseen)) {
+		number(o, "launches_estimated", muted_unseen(&r->launches_unseen));
+		number(o, "launches_error", muted_error(&r->launches_unseen));
+	}
 	number(o, "graph_launches", r->graph_launches);
 	number(o, "launch_threads", r->threads);
 	number(o, "stream_launches", r->on_streams);
@@ -147,6 +163,8 @@ static void derived(struct out *o, const struct report *r, const struct print_ab
 		number(o, "probe_hits", hits);
 		out_fmt(o, ",\"own_cost_ns\":%.0f", cost);
 	}
+	if (a->end->losses.probes.told)
+		duty(o, &a->end->losses.probes);
 	out_char(o, '}');
 }
 
@@ -211,13 +229,15 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 	for (int w = 0, any = 0; w < REPORT_WAY_END; w++) {
 		const struct report_traffic *t = &r->traffic[w];
 
-		if (t->copies)
-			out_fmt(o,
-				"%s{\"direction\":\"%s\",\"count\":%llu,\"bytes\":%llu,\"device_"
-				"ns\":%llu}",
-				any++ ? "," : "", report_way_name((enum report_way)w),
-				(unsigned long long)t->copies, (unsigned long long)t->bytes,
-				(unsigned long long)t->ns);
+		if (!t->copies)
+			continue;
+		out_fmt(o,
+			"%s{\"direction\":\"%s\",\"count\":%llu,\"bytes\":%llu,\"device_ns\":%llu",
+			any++ ? "," : "", report_way_name((enum report_way)w),
+			(unsigned long long)t->copies, (unsigned long long)t->bytes,
+			(unsigned long long)t->ns);
+		estimate(o, t->copies, &t->unseen);
+		out_char(o, '}');
 	}
 	out_char(o, ']');
 	if (a->memory && r->memory.calls)

@@ -109,6 +109,16 @@ static void total(struct out *o, const struct ct_sums *n, const struct ct_estima
 	out_fmt(o, " %10s %11s", text, mark);
 }
 
+/* Failures are not estimated: of calls that nothing counted they are not known. */
+static void failed(struct out *o, uint64_t n, const struct ct_estimated *unseen)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%s%llu", n && muted_unseen(unseen) ? ">=" : "",
+		 (unsigned long long)n);
+	out_fmt(o, " %7s", text);
+}
+
 static void line(struct out *o, const struct report_row *row, enum report_section s)
 {
 	bool timed = row->n.timed, hist = timed && row->hist;
@@ -118,7 +128,7 @@ static void line(struct out *o, const struct report_row *row, enum report_sectio
 	out_fmt(o, " %6.2f", row->share * 100);
 	total(o, &row->n, &row->unseen);
 	if (!on_device(s))
-		out_fmt(o, " %7llu", (unsigned long long)row->n.failed);
+		failed(o, row->n.failed, &row->unseen);
 	column(o, book_mean_ns(&row->n), timed);
 	column(o, (double)row->median_ns, hist);
 	column(o, (double)row->p99_ns, hist);
@@ -161,11 +171,12 @@ static void section(struct out *o, const struct report *r, enum report_section s
 		total(o, all, &r->unseen[s]);
 		if (on_device(s))
 			out_fmt(o, "%60s  total", "");
-		else
+		else {
 			/* bytes of copies, allocations and frees have no sum: the table of
 			 * traffic has one for each direction */
-			out_fmt(o, " %7llu%60s %10s  total", (unsigned long long)all->failed, "",
-				"");
+			failed(o, all->failed, &r->unseen[s]);
+			out_fmt(o, "%60s %10s  total", "", "");
+		}
 		out_fmt(o, "%s%s\n", *margin ? ", calls" : "", margin);
 	}
 	out_char(o, '\n');
@@ -244,9 +255,11 @@ static void traffic(struct out *o, const struct report *r)
 
 		if (!t->copies)
 			continue;
-		out_fmt(o, " %-12s %9llu", report_way_name((enum report_way)w),
-			(unsigned long long)t->copies);
-		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)t->bytes));
+		muted_number(text, sizeof(text), t->copies, &t->unseen);
+		out_fmt(o, " %-12s %9s", report_way_name((enum report_way)w), text);
+		print_bytes(text + 1, sizeof(text) - 1, (double)t->bytes);
+		*text = '~';
+		out_fmt(o, " %10s", text + !muted_unseen(&t->unseen));
 		out_fmt(o, " %10s",
 			print_bytes(text, sizeof(text), (double)t->bytes / (double)t->copies));
 		if (t->ns)
@@ -259,14 +272,17 @@ static void traffic(struct out *o, const struct report *r)
 
 static void launches(struct out *o, const struct report *r)
 {
-	char text[32];
+	char text[32], margin[96];
 
 	if (!r->launches && !r->graph_launches)
 		return;
 	out_str(o, "Launches\n");
-	out_fmt(o, " %-34s %llu", "kernel launches", (unsigned long long)r->launches);
+	out_fmt(o, " %-34s %s", "kernel launches",
+		muted_number(text, sizeof(text), r->launches, &r->launches_unseen));
+	out_str(o, muted_margin(margin, sizeof(margin), r->launches, &r->launches_unseen));
 	if (r->span_ns)
-		out_fmt(o, "  (%.1f a second)", (double)r->launches * 1e9 / (double)r->span_ns);
+		out_fmt(o, "  (%s%.1f a second)", muted_unseen(&r->launches_unseen) ? "~" : "",
+			(double)r->launches * 1e9 / (double)r->span_ns);
 	out_char(o, '\n');
 	if (r->launches) {
 		out_fmt(o, " %-34s %.1f %%\n", "on streams of the program's own",
@@ -278,7 +294,8 @@ static void launches(struct out *o, const struct report *r)
 			print_bytes(text, sizeof(text),
 				    (double)r->shared_bytes / (double)r->launches));
 	}
-	out_fmt(o, " %-34s %llu\n\n", "graph launches", (unsigned long long)r->graph_launches);
+	out_fmt(o, " %-34s %s\n\n", "graph launches",
+		muted_number(text, sizeof(text), r->graph_launches, &r->graphs_unseen));
 }
 
 static void memory(struct out *o, const struct book_memory *m)
@@ -295,6 +312,25 @@ static void memory(struct out *o, const struct book_memory *m)
 	if (m->forgotten)
 		out_fmt(o, "; %llu allocations found no room", (unsigned long long)m->forgotten);
 	out_char(o, '\n');
+}
+
+/* For how much of the time probes were on, and what that cost. */
+static void duty(struct out *o, const struct probe_cost *c)
+{
+	if (!c->told)
+		return;
+	if (c->functions)
+		out_fmt(o, " %-34s %.3g %% of the time, for %u functions\n", "probes on duty",
+			c->duty * 100, c->functions);
+	if (c->cpu_ns)
+		out_fmt(o, " %-34s %.2g %%", "of the programs' CPU time",
+			100.0 * (double)c->ns / (double)c->cpu_ns);
+	if (c->cpu_ns && c->cost >= 0)
+		out_fmt(o, ", at last %.2g %%", c->cost * 100);
+	if (c->cpu_ns && c->max_cost > 0)
+		out_fmt(o, " (limit %.2g %%)", c->max_cost * 100);
+	if (c->cpu_ns)
+		out_char(o, '\n');
 }
 
 static void profile(struct out *o, const struct report *r, const struct print_about *a)
@@ -336,6 +372,7 @@ static void profile(struct out *o, const struct report *r, const struct print_ab
 		out_fmt(o, " %-34s %s at the least: %llu hits of %llu ns\n",
 			"what the probes cost the programs", print_duration(text, sizeof(text), ns),
 			(unsigned long long)hits, (unsigned long long)a->end->losses.pair_ns);
+	duty(o, &a->end->losses.probes);
 	if (losses_total(&a->end->losses))
 		out_fmt(o, " %-34s %llu records or calls: the sums are too small\n", "lost",
 			(unsigned long long)losses_total(&a->end->losses));

@@ -31,7 +31,7 @@ void batch_text(struct out *out, struct top_screen *s, struct top_model *m,
 		const struct draw_head *h)
 {
 	const struct column *cols[COLUMNS_MAX];
-	char now[32], calls[32], launches[32];
+	char now[32], calls[32], launches[32], duty[160];
 	int n = columns_pick(TOP_PROCESSES, ~0u, m->device, cols);
 
 	iso_time(now, sizeof(now), h->realtime_s);
@@ -46,7 +46,8 @@ void batch_text(struct out *out, struct top_screen *s, struct top_model *m,
 		out_fmt(out, ", costs the programs %.1f %% or more", h->cost_percent);
 	if (h->no_queries)
 		out_str(out, "; queries are not counted (--queries)");
-	out_char(out, '\n');
+	columns_duty(duty, sizeof(duty), &h->probes);
+	out_fmt(out, "%s\n", duty);
 	for (unsigned int i = 0; i < m->ngpus; i++)
 		gpu_text(out, &m->gpus[i]);
 	for (int i = 0; i < n; i++)
@@ -87,6 +88,8 @@ static void sums_json(struct out *out, const struct top_model *m, const struct t
 		p->calls, p->failed, p->launches, p->api_ns, p->sync_ns, p->htod, p->dtoh,
 		model_rate(m, p->calls), model_rate(m, p->launches), model_percent(m, p->api_ns),
 		model_percent(m, p->sync_ns));
+	if (p->estimated)
+		out_fmt(out, ",\"estimated\":%" PRIu64, p->estimated);
 	if (m->device)
 		out_fmt(out, ",\"gpu_ns\":%" PRIu64 ",\"gpu_busy_ns\":%" PRIu64, p->gpu_ns,
 			p->busy_ns);
@@ -117,6 +120,13 @@ void batch_json(struct out *out, struct top_screen *s, struct top_model *m,
 			h->cost_percent, h->probe_ns);
 	if (h->no_queries)
 		out_str(out, ",\"queries_counted\":false");
+	if (h->probes.told)
+		out_fmt(out, ",\"duty\":%.6f,\"functions_on_duty\":%u", h->probes.duty,
+			h->probes.functions);
+	if (h->probes.told && h->probes.cost >= 0)
+		out_fmt(out, ",\"cost\":%.6f", h->probes.cost);
+	if (h->probes.told && h->probes.max_cost > 0)
+		out_fmt(out, ",\"max_cost\":%.6f", h->probes.max_cost);
 	out_str(out, "}\n");
 	for (unsigned int i = 0; i < m->ngpus; i++) {
 		const struct top_gpu *g = &m->gpus[i];
@@ -140,6 +150,8 @@ void batch_json(struct out *out, struct top_screen *s, struct top_model *m,
 		put_name(out, "comm", s->rows[r].label);
 		sums_json(out, m, &s->rows[r].period);
 		out_fmt(out, ",\"calls_total\":%" PRIu64, s->rows[r].total.calls);
+		if (s->rows[r].total.estimated || s->rows[r].total.error)
+			out_fmt(out, ",\"calls_total_error\":%" PRIu64, s->rows[r].total.error);
 		if (s->rows[r].has_memory)
 			out_fmt(out, ",\"memory_change_bytes\":%" PRId64, s->rows[r].memory);
 		out_fmt(out, ",\"ended\":%s}\n", s->rows[r].ended ? "true" : "false");

@@ -50,6 +50,24 @@ void columns_gpu(struct gpu_texts *t, const struct top_gpu *g)
 		snprintf(t->power, sizeof(t->power), "%.0f", g->power);
 }
 
+void columns_duty(char *buf, size_t size, const struct probe_cost *c)
+{
+	char duty[64] = "", cost[48] = "", limit[32] = "";
+
+	buf[0] = '\0';
+	if (!c->told)
+		return;
+	if (c->functions)
+		snprintf(duty, sizeof(duty), "; duty %.3g%% for %u functions", c->duty * 100,
+			 c->functions);
+	if (c->cost >= 0)
+		snprintf(cost, sizeof(cost), "; probes %.2g%% of the programs' CPU time",
+			 c->cost * 100);
+	if (c->max_cost > 0)
+		snprintf(limit, sizeof(limit), " (limit %.2g%%)", c->max_cost * 100);
+	snprintf(buf, size, "%s%s%s", duty, cost, limit);
+}
+
 void columns_time(char *buf, size_t size, double ns)
 {
 	if (ns < 999.5)
@@ -64,19 +82,32 @@ void columns_time(char *buf, size_t size, double ns)
 
 /* ---- the columns ---- */
 
-#define PUT(name, how, conv, member)                                                    \
+/* What is an estimate, at least in part, begins with ~, and with > where it may be many times as
+ * much. */
+static char *mark(const struct top_sums *s, const struct top_sums *total, char *buf, size_t *size)
+{
+	if (!s->estimated)
+		return buf;
+	*buf = total->error / 2 > total->calls ? '>' : '~';
+	--*size;
+	return buf + 1;
+}
+
+#define PUT(name, how, conv, member, marked)                                            \
 	static void name(const struct top_model *m, const struct top_row *r, char *buf, \
 			 size_t size)                                                   \
 	{                                                                               \
+		if ((marked) && r->period.member)                                       \
+			buf = mark(&r->period, &r->total, buf, &size);                  \
 		how(buf, size, conv(m, r->period.member));                              \
 	}
-PUT(put_calls, columns_count, model_rate, calls)
-PUT(put_launches, columns_count, model_rate, launches)
-PUT(put_failed, columns_count, model_rate, failed)
-PUT(put_htod, columns_bytes, model_rate, htod)
-PUT(put_dtoh, columns_bytes, model_rate, dtoh)
-PUT(put_api, columns_percent, model_percent, api_ns)
-PUT(put_sync, columns_percent, model_percent, sync_ns)
+PUT(put_calls, columns_count, model_rate, calls, true)
+PUT(put_launches, columns_count, model_rate, launches, true)
+PUT(put_failed, columns_count, model_rate, failed, false)
+PUT(put_htod, columns_bytes, model_rate, htod, true)
+PUT(put_dtoh, columns_bytes, model_rate, dtoh, true)
+PUT(put_api, columns_percent, model_percent, api_ns, true)
+PUT(put_sync, columns_percent, model_percent, sync_ns, false)
 
 static void put_id(const struct top_model *m, const struct top_row *r, char *buf, size_t size)
 {
@@ -87,6 +118,7 @@ static void put_id(const struct top_model *m, const struct top_row *r, char *buf
 static void put_total(const struct top_model *m, const struct top_row *r, char *buf, size_t size)
 {
 	(void)m;
+	buf = mark(&r->total, &r->total, buf, &size);
 	columns_count(buf, size, (double)r->total.calls);
 }
 

@@ -326,14 +326,15 @@ static int put_head(const struct top_screen *s, const struct top_model *m,
 		 model_percent(m, m->period.api_ns), model_percent(m, m->period.sync_ns), failed);
 	if (tall) {
 		const char *queries = h->no_queries ? "; queries are not counted (--queries)" : "";
-		char cost[96] = "";
+		char cost[96] = "", duty[160];
 
 		if (h->cost_percent >= 0)
 			snprintf(cost, sizeof(cost),
 				 ", costs the programs %.1f%% or more (%llu ns a call)",
 				 h->cost_percent, (unsigned long long)h->probe_ns);
+		columns_duty(duty, sizeof(duty), &h->probes);
 		put_line(y++, A_NORMAL, "cudatrace itself: %.1f%% of a core%s%s", h->own_percent,
-			 cost, queries);
+			 *duty ? duty : cost, queries);
 		y = put_gpus(y, m, LINES >= 20 ? GPUS_SHOWN : 2);
 	}
 	if (h->lost || m->no_room) {

@@ -19,6 +19,7 @@ struct draw_head {
 	/* no function of class query is probed: calls are those of the others */
 	bool no_queries;
 	bool color;
+	struct probe_cost probes;
 };
 
 /* Whether there is a terminal that can be drawn on. Returns 0, or -EINVAL after one message.

@@ -7,6 +7,7 @@
 
 #include "../api/traits.h"
 #include "../event/device.h"
+#include "../event/muted.h"
 #include "../util/table/array.h"
 #include "../util/text.h"
 #include "../stat/report.h"
@@ -223,6 +224,8 @@ void top_sums_add(struct top_sums *a, const struct top_sums *b)
 	a->dtoh += b->dtoh;
 	a->gpu_ns += b->gpu_ns;
 	a->busy_ns += b->busy_ns;
+	a->estimated += b->estimated;
+	a->error += b->error;
 }
 
 static void add_all(struct top_model *m, struct top_proc *p, struct top_entry *e,
@@ -316,7 +319,7 @@ static int tally(struct top_model *m, const struct event *ev)
 			 *e;
 	enum report_way way = report_way_of_call(t->func, t->sub);
 	struct top_sums d = { 0 };
-	struct ct_sums n;
+	struct ct_sums n, all;
 
 	if (t->how == CT_BY_SIZE)
 		return 0;
@@ -336,10 +339,17 @@ static int tally(struct top_model *m, const struct event *ev)
 		if (!e->name)
 			return -ENOMEM;
 	}
+	e->estimated |= muted_unseen(&t->unseen) || muted_error(&t->unseen);
+	all = muted_tally(t, e->estimated ? &e->last : NULL);
 	if (m->count_memory && !p->told_memory)
-		count_memory(p, t->func, &e->last, &t->sums);
-	n = since_last(&t->sums, &e->last);
-	e->last = t->sums;
+		count_memory(p, t->func, &e->last, &all);
+	n = since_last(&all, &e->last);
+	d.error = muted_error(&t->unseen) - e->error; /* it may become less: the sum wraps */
+	e->error = muted_error(&t->unseen);
+	if (e->estimated && n.calls > t->sums.calls - e->counted)
+		d.estimated = n.calls - (t->sums.calls - e->counted);
+	e->counted = t->sums.calls;
+	e->last = all;
 	p->round = s->round;
 	if (p->going && !(t->h.flags & CT_F_LAST))
 		p->going = p->ended = false; /* it was only missed once */
@@ -351,7 +361,7 @@ static int tally(struct top_model *m, const struct event *ev)
 	d.sync_ns = f->class == API_SYNC ? n.ns : 0;
 	d.htod = way == REPORT_HTOD ? n.bytes : 0;
 	d.dtoh = way == REPORT_DTOH ? n.bytes : 0;
-	if (d.calls || d.api_ns)
+	if (d.calls || d.api_ns || d.error)
 		add_all(m, p, e, &d);
 	return 1;
 }

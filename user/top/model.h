@@ -41,6 +41,9 @@ struct top_sums {
 	uint64_t gpu_ns;     /* kernels, copies and memsets, added up */
 	/* time with at least one of them; too little where records come in another order */
 	uint64_t busy_ns;
+	uint64_t estimated; /* of the calls */
+	/* of a total: by how much its calls may be wrong, at 95 % */
+	uint64_t error;
 };
 void top_sums_add(struct top_sums *, const struct top_sums *);
 

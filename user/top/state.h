@@ -27,8 +27,10 @@ struct top_entry {
 	uint64_t by;
 	uint16_t func;
 	uint8_t sub, how;
-	char *name;	     /* of a kernel, safe to print; NULL: none */
-	struct ct_sums last; /* calls, failed, ns and bytes of the last reading */
+	char *name;		 /* of a kernel, safe to print; NULL: none */
+	struct ct_sums last;	 /* calls, failed, ns and bytes of the last reading */
+	bool estimated;		 /* in part, at some reading */
+	uint64_t counted, error; /* of the last reading: calls counted; struct top_sums */
 	struct top_sums adding, period, total;
 };
 

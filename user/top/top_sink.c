@@ -82,6 +82,7 @@ static void fill_head(struct top *t, uint64_t now)
 	t->head.own_percent = passed ? (double)(own - t->own_ns) * 100 / (double)passed : 0;
 	t->head.lost = losses_total(&l);
 	t->head.probe_ns = l.pair_ns;
+	t->head.probes = l.probes;
 	/* calls inside others are probed too */
 	t->head.cost_percent = -1;
 	if (t->head.probe_ns && t->model->interval_ns)

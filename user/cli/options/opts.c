@@ -73,6 +73,56 @@ static int set_pid(void *options, const char *name, const char *val)
 	return 0;
 }
 
+/* "1/20", "5%" or "0.05". Returns 0 or -EINVAL. */
+static int parse_share(const char *val, double *share)
+{
+	char *end;
+	double by;
+
+	if (*val < '0' || *val > '9')
+		return -EINVAL;
+	*share = strtod(val, &end);
+	if (*end == '%' && !end[1]) {
+		*share /= 100;
+		return 0;
+	}
+	if (*end == '/' && end[1] >= '0' && end[1] <= '9') {
+		by = strtod(end + 1, &end);
+		if (by <= 0)
+			return -EINVAL;
+		*share /= by;
+	}
+	return *end ? -EINVAL : 0;
+}
+
+static int set_duty(void *options, const char *name, const char *val)
+{
+	struct opts *o = options;
+
+	if (!parse_share(val, &o->duty) && o->duty >= 1 / 500.0 && o->duty <= 0.5)
+		return 0;
+	msg_error("%s: '%s' is no share of the time from 1/500 to 1/2; give one as 1/20 or 5%%",
+		  name, val);
+	return -EINVAL;
+}
+
+static int set_max_cost(void *options, const char *name, const char *val)
+{
+	struct opts *o = options;
+
+	o->max_cost_off = !strcmp(val, "off");
+	if (o->max_cost_off) {
+		o->max_cost = 0;
+		return 0;
+	}
+	if (!parse_share(val, &o->max_cost) && o->max_cost >= 0.001 && o->max_cost <= 0.5)
+		return 0;
+	msg_error(
+		"%s: '%s' is no share of CPU time from 0.1%% to 50%%, and not off; give one as 1%%",
+		name, val);
+	return -EINVAL;
+}
+
 static int set_events(void *options, const char *name, const char *val)
 {
 	struct opts *o = options;
@@ -288,6 +338,16 @@ static const struct option_row before[] = {
 	{ 0, "keep-chatty", NULL, FLAG(keep_chatty), LIVE & CHOOSES & ~OPTS_ADVISE, NULL,
 	  "each call of a query (cudaGetDevice and its like) that is called very often:\n"
 	  "without this its calls are counted in short windows, and their number is an estimate" },
+	{ 0, "duty", "SHARE", OTHER(set_duty), OPTS_STAT | OPTS_TOP | OPTS_SERVE, NULL,
+	  "functions that are called more than 1000 times a second have their probes for this share\n"
+	  "of the time alone, 1/500 to 1/2: their numbers are estimates, which begin with ~;\n"
+	  "memory, calls that wait, and functions named one by one with -e are counted each",
+	  RULES(EXCLUDES("keep-chatty failed min-size FILE", NULL)) },
+	{ 0, "max-cost", "SHARE", OTHER(set_max_cost), OPTS_STAT | OPTS_TOP | OPTS_SERVE, NULL,
+	  "what the probes may cost, of the CPU time of the programs, 0.1% to 50%: where they cost\n"
+	  "more, functions that are called often are put on duty (--duty), for as long as that allows;\n"
+	  "off: no limit",
+	  RULES(EXCLUDES("keep-chatty failed min-size FILE", NULL)) },
 	{ 0, "queries", NULL, FLAG(queries), OPTS_SERVE | OPTS_TOP, NULL,
 	  "count the calls of class query too (cudaGetDevice and its like);\n"
 	  "without this they are not probed: their probes can double the time of a training step",

@@ -158,9 +158,9 @@ static int needs(const struct line *l)
 static int of_no_calls(const struct line *l)
 {
 	static const char *const of_calls[] = {
-		"domain",    "failed", "unfinished", "nested",	  "enter-exit",
-		"no-return", "stack",  "no-python",  "library",	  "keep-chatty",
-		"source",    "hist",   "kernels",    "processes",
+		"domain", "failed",    "unfinished", "nested",	    "enter-exit", "no-return",
+		"stack",  "no-python", "library",    "keep-chatty", "duty",	  "max-cost",
+		"source", "hist",      "kernels",    "processes",
 	};
 	const struct opts *o = l->o;
 	bool stored = o->replay || o->export;
@@ -323,6 +323,11 @@ static int of_sources(const struct line *l)
 		  "--cgroup is about probes: leave it out, or --source=cupti" },
 		{ by_cupti, o->keep_chatty,
 		  "--source=cupti mutes nothing: leave out --keep-chatty" },
+		{ o->duty > 0 || o->max_cost > 0, o->by == BOOK_BY_DEVICE,
+		  "--by device looks at each call, and --duty and --max-cost at a part of them: "
+		  "leave them out" },
+		{ o->source != OPTS_SOURCE_PROBES, o->duty > 0 || o->max_cost > 0,
+		  "--duty and --max-cost are about probes: leave them out, or --source" },
 		{ by_cupti, is_given(l, "ring-size"),
 		  "--ring-size is about probes: leave it out, or --source=cupti" },
 		{ by_cupti, is_given(l, "probe-kind"),

@@ -356,6 +356,7 @@ void bpf_drain_losses(struct bpf_source *b, struct losses *l)
 	l->sent = b->calls;
 	l->calls = b->calls + l->lost[CT_LOSS_RING];
 	l->pair_ns = b->plan->count ? b->pair_ns : 0;
+	bpf_muted_cost(b, &l->probes);
 }
 
 void bpf_drain_close(struct bpf_source *b)

@@ -122,6 +122,7 @@ void bpf_muted_ended(struct bpf_source *, uint32_t pid, uint64_t at_ns);
 int bpf_muted_step(struct bpf_source *, emit_fn, void *ctx);
 /* Before probes go for good. */
 void bpf_muted_stop(struct bpf_source *);
+void bpf_muted_cost(const struct bpf_source *, struct probe_cost *);
 /* The function is one of those that source_muted() names. */
 void bpf_muted_name(struct bpf_source *, int func);
 

@@ -16,6 +16,7 @@
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "bpf_inside.h"
+#include "bpf_maps.h"
 #include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
 
 /* between two looks for counted functions that are called too often */
@@ -44,6 +45,8 @@ struct bpf_muted {
 	struct keyed told;
 	uint64_t looked_ns, told_ns;
 	bool counts; /* all calls are counted: CT_TALLY tells */
+	bool duty;   /* probes are on for a part of the time, by the plan */
+	bool told_over;
 	bool told_last;
 };
 
@@ -75,6 +78,15 @@ static void close_window(void *ctx)
 	attach_window_close(((struct bpf_source *)ctx)->attach);
 }
 
+static uint64_t folded(void *ctx)
+{
+	struct bpf_source *b = ctx;
+	struct losses l = { 0 };
+
+	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), &l);
+	return l.folded + l.filtered;
+}
+
 int bpf_muted_open(struct bpf_source *b)
 {
 	struct cudatrace_bpf *skel = b->skel;
@@ -89,7 +101,11 @@ int bpf_muted_open(struct bpf_source *b)
 		.inside = (const void *)skel->bss->inside,
 	};
 	struct sampler_hooks hooks = {
-		.ctx = b, .off = take_off, .open = open_window, .close = close_window
+		.ctx = b,
+		.off = take_off,
+		.open = open_window,
+		.close = close_window,
+		.folded = folded,
 	};
 	struct bpf_muted *m = calloc(1, sizeof(*m));
 
@@ -98,10 +114,17 @@ int bpf_muted_open(struct bpf_source *b)
 	b->muting = m;
 	keyed_open(&m->told, sizeof(struct told), sizeof(((struct told *)0)->key), TOLD_MAX);
 	m->counts = b->plan->count;
-	m->chatty = chatty_open();
+	m->duty = b->plan->duty > 0 || b->plan->max_cost > 0;
+	m->chatty = chatty_open(m->duty ? CHATTY_RATE_DUTY : CHATTY_RATE);
 	m->sampler = sampler_open(b->plan, &maps, &hooks, b->pair_ns);
 	if (!m->chatty || !m->sampler)
 		return -ENOMEM;
+	if (m->duty && b->kind != ATTACH_SESSION && b->kind != ATTACH_MULTI) {
+		msg_error("%s: probes of this kind cannot be put on and off quickly; kinds session "
+			  "and multi can, which the kernel has from 6.6 on",
+			  b->plan->duty > 0 ? "--duty" : "--max-cost");
+		return -EOPNOTSUPP;
+	}
 	tallies_sampler(b->tallies, m->sampler);
 	return 0;
 }
@@ -139,10 +162,16 @@ static void notice(void *ctx, uint32_t pid, uint32_t func, uint64_t calls, uint6
 	struct bpf_muted *m = b->muting;
 
 	if (!sampler_may(m->sampler, func) || sampler_since(m->sampler, func) ||
-	    !chatty_calls(m->chatty, pid, func, calls, now))
+	    !chatty_calls(m->chatty, pid, func, calls, now) || !sampler_rate(m->sampler))
 		return;
 	sampler_notice(m->sampler, func, pid);
 	bpf_muted_name(b, (int)func);
+	if (m->duty) {
+		msg_verb("process %u calls %s %llu times a second: its probes are on for a part of "
+			 "the time from here on",
+			 pid, api_funcs[func].name, (unsigned long long)chatty_rate(m->chatty));
+		return;
+	}
 	msg_note("process %u calls %s %llu times a second: from here on its calls are counted%s, "
 		 "in short windows, and their number "
 		 "is an estimate (-e %s or --keep-chatty %s each)",
@@ -240,6 +269,22 @@ static int tell_all(struct bpf_source *b, emit_fn emit, void *ctx)
 	return err;
 }
 
+/* Says once that the limit cannot be held. */
+static void tell_over(struct bpf_source *b)
+{
+	struct bpf_muted *m = b->muting;
+	double kept = sampler_kept_cost(m->sampler);
+
+	if (m->told_over || kept <= 0)
+		return;
+	m->told_over = true;
+	msg_warn(
+		"the probes that stay cost %.2g %% of the programs' CPU time, more than --max-cost "
+		"allows: memory, calls that wait and functions named with -e are counted each "
+		"(-e says which functions are probed at all)",
+		kept * 100);
+}
+
 int bpf_muted_step(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	struct bpf_muted *m = b->muting;
@@ -254,6 +299,10 @@ int bpf_muted_step(struct bpf_source *b, emit_fn emit, void *ctx)
 	now = now_ns();
 	if (m->counts && now - m->looked_ns >= LOOK_NS) {
 		m->looked_ns = now;
+		sampler_cost(m->sampler);
+		tell_over(b);
+		if (m->duty && sampler_rate(m->sampler))
+			chatty_least(m->chatty, sampler_rate(m->sampler));
 		sampler_look(m->sampler, notice, b);
 	}
 	sampler_step(m->sampler);
@@ -264,6 +313,12 @@ int bpf_muted_step(struct bpf_source *b, emit_fn emit, void *ctx)
 		return 0;
 	}
 	return tell_all(b, emit, ctx);
+}
+
+void bpf_muted_cost(const struct bpf_source *b, struct probe_cost *c)
+{
+	if (b->muting)
+		sampler_tell_cost(b->muting->sampler, c);
 }
 
 void bpf_muted_stop(struct bpf_source *b)

@@ -26,16 +26,16 @@
 
 #include "../../util/io/child.h"
 #include "../../util/msg.h"
-#include "../../util/table/keyed.h"
 #include "launch.h"
 #include "launch_child.h"
 
 #define EVENTS_MAX 4096 /* of one launch_poll(): the loop has other things to do too */
 #define ONE_PROCESS (PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE)
 #define ITS_TREE (ONE_PROCESS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK)
+#define TABLE_MIN 64
 
 struct tracee {
-	pid_t tid, tgid;
+	pid_t tid, tgid; /* tid 0: free */
 };
 
 struct launch {
@@ -45,8 +45,9 @@ struct launch {
 	char *name; /* for messages */
 	int status;
 	bool started, execed, exited, ended, closing;
-	bool follow; /* descendants too */
-	struct keyed tracees;
+	bool follow;	      /* descendants too */
+	struct tracee *table; /* open addressing, at most half full */
+	unsigned mask, used;
 	/* the tracer thread, and what it is asked */
 	pthread_t thread;
 	bool threaded;
@@ -127,26 +128,69 @@ static int trace(struct launch *l, int request, pid_t tid, unsigned long addr, u
 
 /* ---- the table ---- */
 
-static struct tracee *find(const struct launch *l, pid_t tid)
+/* The tracee's slot, or the free one where it belongs. */
+static unsigned slot_of(const struct launch *l, pid_t tid)
 {
-	return keyed_find(&l->tracees, &tid);
+	unsigned i = (unsigned)tid * 2654435761u >> 8 & l->mask;
+
+	while (l->table[i].tid && l->table[i].tid != tid)
+		i = (i + 1) & l->mask;
+	return i;
 }
 
-/* Without memory children may be reported twice, or late. */
+static struct tracee *find(const struct launch *l, pid_t tid)
+{
+	struct tracee *t = &l->table[slot_of(l, tid)];
+
+	return t->tid ? t : NULL;
+}
+
+static int grow(struct launch *l)
+{
+	struct tracee *old = l->table;
+	unsigned n = old ? l->mask + 1 : 0;
+
+	l->table = calloc(n ? n * 2 : TABLE_MIN, sizeof(*l->table));
+	if (!l->table) {
+		l->table = old;
+		return -ENOMEM;
+	}
+	l->mask = (n ? n * 2 : TABLE_MIN) - 1;
+	for (unsigned i = 0; i < n; i++)
+		if (old[i].tid)
+			l->table[slot_of(l, old[i].tid)] = old[i];
+	free(old);
+	return 0;
+}
+
 static void add(struct launch *l, pid_t tid, pid_t tgid)
 {
-	struct tracee *t = keyed_get(&l->tracees, &tid, &(bool){ false });
+	unsigned i;
 
-	if (t)
-		t->tgid = tgid;
+	/* Without memory it goes on until one slot is left: then children may be reported twice,
+	 * or late. */
+	if (l->used * 2 > l->mask && grow(l) && l->used == l->mask)
+		return;
+	i = slot_of(l, tid);
+	l->used += !l->table[i].tid;
+	l->table[i] = (struct tracee){ .tid = tid, .tgid = tgid };
 }
 
 static void del(struct launch *l, pid_t tid)
 {
-	struct tracee *t = find(l, tid);
+	unsigned i = slot_of(l, tid);
 
-	if (t)
-		keyed_remove(&l->tracees, t);
+	if (!l->table[i].tid)
+		return;
+	l->table[i].tid = 0;
+	l->used--;
+	/* Those that follow may have been put here because of it. */
+	for (i = (i + 1) & l->mask; l->table[i].tid; i = (i + 1) & l->mask) {
+		struct tracee t = l->table[i];
+
+		l->table[i].tid = 0;
+		l->table[slot_of(l, t.tid)] = t;
+	}
 }
 
 /* ---- new threads and processes ---- */
@@ -381,8 +425,7 @@ int launch_open(struct launch **out, char *const cmd[], const char *user, char *
 	if (!sigaction(SIGCHLD, NULL, &sa) && sa.sa_handler == SIG_IGN)
 		signal(SIGCHLD, SIG_DFL);
 	l->name = strdup(cmd[0]);
-	keyed_open_of(&l->tracees, struct tracee, tid, SIZE_MAX);
-	err = l->name ? 0 : -ENOMEM;
+	err = l->name ? grow(l) : -ENOMEM;
 	if (!err)
 		err = tracer_open(l);
 	if (!err)
@@ -425,7 +468,7 @@ int launch_poll(struct launch *l)
 		tid = waitpid(-1, &status, __WALL | WNOHANG);
 		if (!tid) {
 			/* Another child of ours (the counters' helper) may live on. */
-			l->ended = l->exited && !l->tracees.n;
+			l->ended = l->exited && !l->used;
 			break;
 		}
 		if (tid < 0 && errno == EINTR)
@@ -469,7 +512,7 @@ void launch_close(struct launch *l)
 	}
 	tracer_close(l);
 	launch_child_close(&l->child);
-	keyed_close(&l->tracees);
+	free(l->table);
 	free(l->name);
 	free(l);
 }

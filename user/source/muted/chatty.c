@@ -20,12 +20,16 @@ struct slot {
 struct chatty {
 	struct slot slots[SLOTS];
 	int used;
-	uint64_t window_start_ns, rate;
+	uint64_t least, window_start_ns, rate;
 };
 
-struct chatty *chatty_open(void)
+struct chatty *chatty_open(uint64_t rate)
 {
-	return calloc(1, sizeof(struct chatty));
+	struct chatty *c = calloc(1, sizeof(*c));
+
+	if (c)
+		c->least = rate;
+	return c;
 }
 
 bool chatty_calls(struct chatty *c, uint32_t pid, uint32_t func, uint64_t calls, uint64_t now)
@@ -52,13 +56,18 @@ bool chatty_calls(struct chatty *c, uint32_t pid, uint32_t func, uint64_t calls,
 		break;
 	}
 	s->calls += calls < UINT32_MAX / 2 ? (uint32_t)calls : UINT32_MAX / 2;
-	if (s->calls < CHATTY_RATE / (1000000000 / CHATTY_WINDOW_NS))
+	if (s->calls < c->least / (1000000000 / CHATTY_WINDOW_NS))
 		return false;
 	/* Calls arrive in the order of their return on each CPU only: this one may be older than
 	 * the window. */
 	c->rate = now > c->window_start_ns ? s->calls * 1000000000ULL / (now - c->window_start_ns)
-					   : CHATTY_RATE;
+					   : c->least;
 	return true;
+}
+
+void chatty_least(struct chatty *c, uint64_t rate)
+{
+	c->least = rate;
 }
 
 uint64_t chatty_rate(const struct chatty *c)

@@ -6,7 +6,9 @@
 
 /* calls of other functions in the windows from which on they are the better measure */
 #define REFERENCES_MIN 8
-#define BUSY_MAX 0.9 /* of a window that probes may take for its rate to say anything */
+#define BURSTS_MIN 16 /* windows from which on references that come in bursts say something */
+#define BURSTS 1.5    /* their mean square against the square of their mean */
+#define BUSY_MAX 0.9  /* of a window that probes may take for its rate to say anything */
 /* What a pair of probes costs, by what an empty one was measured to cost: at least, mostly, and
  * at most (docs/stat.md has what was measured); and by what calls last between the two. */
 #define COST_LEAST 0.5
@@ -128,7 +130,8 @@ struct ct_estimated estimator_estimate(const struct estimator_windows *s,
 				       const struct estimator_rest *rest)
 {
 	bool counted = s->x > 0 || rest->rate > 0 || rest->called,
-	     references = s->r >= REFERENCES_MIN && rest->r > 0;
+	     references = s->r >= REFERENCES_MIN && rest->r > 0,
+	     bursts = rest->by_time && s->rr * s->n > BURSTS * s->r * s->r;
 	double most_ns = fmax(rest->ns, rest->most_ns);
 	double calls, half;
 
@@ -144,9 +147,17 @@ struct ct_estimated estimator_estimate(const struct estimator_windows *s,
 						 (references ? rest->r / s->r : most_ns / s->w))
 					 : 0
 		};
-	if (!references)
+	if (references && bursts) {
+		struct ct_estimated e = s->n < WINDOWS_MIN ? bounds(s->x / s->w * rest->ns, most_ns)
+							   : by_time(s, rest);
+
+		/* a lower bound alone: the references say more, if there are some windows */
+		if (s->n < BURSTS_MIN || e.below || (double)e.above <= WIDE * (double)e.calls)
+			return e;
+	} else if (!references) {
 		return s->n < WINDOWS_MIN ? bounds(s->x / s->w * rest->ns, most_ns)
 					  : by_time(s, rest);
+	}
 	calls = s->x / s->r * rest->r;
 	half = half_width(s, s->r, s->rr, s->xr, rest->r);
 	return (struct ct_estimated){ .calls = whole(calls),

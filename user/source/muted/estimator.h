@@ -10,6 +10,8 @@
  *   - calls of other functions, which are counted all the time (the ratio estimator): right
  *     however much the probes slow the program
  *     down in a window, and used where a process makes such calls;
+ *     Where such calls come in bursts (the allocations of a step), so that many windows have
+ *     none, and the time is known exactly, time is the better one;
  *   - time: in a window the program is slowed down by the probes, and what they cost it is known
  *     within bounds alone: an empty pair of
  *     probes was measured before, on an idle machine, and the calls' own durations hold about
@@ -49,6 +51,9 @@ struct estimator_rest {
 	/* calls per ns when all were counted, before the first window; 0: not known */
 	double rate;
 	bool called; /* it was called then, or in a window */
+	/* ns is time and not CPU time: exact, so that references which come in bursts are passed
+	 * over */
+	bool by_time;
 	/* of the process, in all windows together: */
 	double hits, window_ns; /* calls that hit a pair of probes; how long the windows were */
 	double timed, spent_ns; /* of those whose duration is known, the number and the sum */

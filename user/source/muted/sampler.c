@@ -20,11 +20,15 @@
 
 #include "../../util/table/keyed.h"
 #include "../../util/now.h"
+#include "chatty.h"
+#include "duty.h"
 #include "estimator.h"
 #include "sampler.h"
 
-#define FIRST_STRETCH_NS 62500000ULL /* each next one is twice as long, until SAMPLER_STRETCH_NS */
+/* each next one is twice as long, until it is as long as the duty says */
+#define FIRST_STRETCH_NS 62500000ULL
 #define PAIRS_MAX 65536
+#define PRUNE_NS 60000000000ULL /* what is kept of a process is dropped so long after its end */
 #define BATCH 256
 /* a function is called inside of another one when so many calls of it were */
 #define INSIDE_MIN 100
@@ -41,6 +45,8 @@ struct place {
 	double rate; /* calls per ns of work while each was counted; 0: not known */
 	uint64_t work_begun;
 	double x, xx, xr, xw;
+	struct ct_estimated banked; /* of the time before the duty was last changed */
+	uint64_t hits;		    /* calls when the cost was last looked at */
 };
 
 /* A process and a function. */
@@ -52,13 +58,15 @@ struct pair {
 	double r, rr, w, ww;
 	uint64_t refs_begun, work_begun; /* when the function's probes went */
 	/* of a process that has ended: what it worked, and may have */
-	uint64_t refs_end, work_end, work_most;
+	uint64_t refs_end, work_end, work_most, ended_ns;
 	bool ended;
 };
 
-/* A process. What it works is its CPU time, or, where that cannot be had, time. */
+/* A process. What it works is its CPU time, or, where that cannot be had, and with a duty, time:
+ * readings of CPU time are late by a tick, which is much of a window. */
 struct runner {
 	struct ct_progress_key key;
+	uint64_t born_ns, cpu;	  /* when it was first seen; its CPU time when that was read last */
 	uint64_t refs, refs_open; /* calls of other functions, now and when the window was opened */
 	uint64_t work, work_open, work_at_ns; /* likewise; and when that was read */
 	/* how much it worked in a time, at most: the number of threads that work at once */
@@ -66,6 +74,9 @@ struct runner {
 	double hits, windows; /* of probes in all windows, and how much it worked in them */
 	/* of the calls counted there those whose duration is known, and its sum */
 	double timed, spent;
+	uint64_t ended_ns;
+	bool ended;
+	bool looked; /* what its calls cost is counted from the first look on, as its CPU time is */
 };
 
 struct function {
@@ -87,10 +98,18 @@ struct sampler {
 	struct place *places; /* nplaces of them, as many as there are entries in use */
 	size_t nplaces;
 	struct keyed pairs, processes;
+	struct duty duty;
+	struct duty_seen seen;
+	double duty_next; /* what the duty will be once the open window is closed */
+	/* calls that were folded: when the window was opened, in all windows; at the last look
+	 * all, and those of the windows */
+	uint64_t folded_open, folded_in, folded, folded_sampled;
 	uint64_t pair_ns, tick_ns, random;
 	int timer;
-	bool any, any_off, open, stopped, broken;
-	uint64_t opened_ns, next_ns, stretch_ns, stretch_end_ns;
+	/* by_time: work is time; counts: all calls are counted, of every process */
+	bool any, any_off, open, stopped, broken, by_time, counts;
+	size_t nrunning; /* processes */
+	uint64_t coming_ns, opened_ns, next_ns, stretch_ns, stretch_end_ns, pruned_ns, read_ns;
 };
 
 /* The kernel adds up what another process runs at each of its ticks (thread_group_cputime()
@@ -114,8 +133,14 @@ struct sampler *sampler_open(const struct capture_plan *plan, const struct sampl
 	s->m = *maps;
 	s->hooks = *hooks;
 	s->pair_ns = pair_ns;
-	s->tick_ns = tick();
+	s->by_time = plan->duty > 0 || plan->max_cost > 0;
+	s->counts = plan->count;
+	s->tick_ns = s->by_time ? 0 : tick();
 	s->stretch_ns = FIRST_STRETCH_NS;
+	s->read_ns = now_ns();
+	duty_open(&s->duty, plan->duty, plan->max_cost, pair_ns,
+		  s->by_time ? CHATTY_RATE_DUTY : CHATTY_RATE);
+	s->duty_next = s->duty.now;
 	keyed_open(&s->pairs, sizeof(struct pair), sizeof(((struct pair *)0)->key), PAIRS_MAX);
 	keyed_open(&s->processes, sizeof(struct runner), sizeof(struct ct_progress_key), PAIRS_MAX);
 	if (getrandom(&s->random, sizeof(s->random), GRND_NONBLOCK) != sizeof(s->random))
@@ -123,10 +148,10 @@ struct sampler *sampler_open(const struct capture_plan *plan, const struct sampl
 	s->random |= 1;
 	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
 		s->shown[i] = plan_has(plan->shown, i);
-		s->may[i] = api_funcs[i].class == API_QUERY && plan_has(plan->shown, i) &&
-			    !plan_has(plan->named, i) && !plan_has(plan->awaited, i) &&
-			    !plan->keep_chatty && !plan->failed_only &&
-			    !(api_funcs[i].flags & CT_S_ALWAYS);
+		s->may[i] = (api_funcs[i].class == API_QUERY || plan_has(plan->on_duty, i)) &&
+			    plan_has(plan->shown, i) && !plan_has(plan->named, i) &&
+			    !plan_has(plan->awaited, i) && !plan->keep_chatty &&
+			    !plan->failed_only && !(api_funcs[i].flags & CT_S_ALWAYS);
 	}
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (s->timer >= 0)
@@ -246,9 +271,27 @@ static uint64_t work_of(uint32_t pid)
 static struct runner *runner_get(struct sampler *s, uint32_t tgid, uint32_t start)
 {
 	struct ct_progress_key key = { tgid, start };
+	struct runner *r;
 	bool made;
 
-	return keyed_get(&s->processes, &key, &made);
+	r = keyed_get(&s->processes, &key, &made);
+	if (r && made) {
+		r->born_ns = now_ns();
+		r->cpu = work_of(tgid);
+	}
+	return r;
+}
+
+/* What a process that runs has worked; 0: that cannot be told. */
+static uint64_t work_now(struct sampler *s, struct runner *r)
+{
+	uint64_t cpu = r->ended ? 0 : work_of(r->key.tgid);
+
+	if (cpu > r->cpu) {
+		s->seen.cpu_ns += r->looked ? cpu - r->cpu : 0;
+		r->cpu = cpu;
+	}
+	return cpu && s->by_time ? now_ns() - r->born_ns : cpu;
 }
 
 /* What each process has worked. One that has ended keeps what it had. */
@@ -257,12 +300,16 @@ static void read_work(struct sampler *s, bool opening)
 	for (size_t i = 0, n = used_entries(s); i < n; i++) {
 		const struct ct_tally_key *key = &s->m.entries[i].key;
 
-		if (key->tgid && key->func < CT_MAX_FUNCS && s->funcs[key->func].counted_ns)
+		if (key->tgid && key->func < CT_MAX_FUNCS &&
+		    (s->by_time || s->funcs[key->func].counted_ns))
 			runner_get(s, key->tgid, key->start);
 	}
+	s->nrunning = 0;
 	for (size_t i = 0; i < s->processes.n; i++) {
 		struct runner *r = keyed_at(&s->processes, i);
-		uint64_t work = work_of(r->key.tgid);
+		uint64_t work = work_now(s, r);
+
+		s->nrunning += !r->ended;
 
 		if (work > r->work) {
 			uint64_t now = now_ns();
@@ -276,6 +323,7 @@ static void read_work(struct sampler *s, bool opening)
 		if (opening)
 			r->work_open = r->work;
 	}
+	s->read_ns = now_ns();
 }
 
 /* How many calls of other functions each process has made, and what it has worked. */
@@ -334,7 +382,7 @@ void sampler_notice(struct sampler *s, uint32_t func, uint32_t pid)
 	*s->m.sampling = true;
 	f->counted_ns = now_ns();
 	f->noticed_pid = pid;
-	f->noticed_work = work_of(pid);
+	f->noticed_work = s->by_time ? 0 : work_of(pid);
 	set_state(s, func, CT_SAMPLED_COUNTED);
 	read_work(s, false);
 	for (size_t i = 0; i < used_entries(s); i++) {
@@ -465,7 +513,7 @@ static void begin_off(struct sampler *s, uint32_t func, uint64_t now)
 		worked = runner_work(s, &p->key);
 		/* its calls were not counted before it was noticed: it has its entry since then
 		 * alone */
-		if (!p->work_begun && p->key.tgid == f->noticed_pid)
+		if (!p->work_begun && p->key.tgid == f->noticed_pid && !s->by_time)
 			p->work_begun = f->noticed_work;
 		if (worked > p->work_begun && p->work_begun)
 			p->rate = (double)(p->last - p->begun) / (double)(worked - p->work_begun);
@@ -474,9 +522,9 @@ static void begin_off(struct sampler *s, uint32_t func, uint64_t now)
 }
 
 /* Was each of its calls counted for long enough? */
-static bool is_counted_out(const struct function *f, uint64_t now)
+static bool is_counted_out(const struct sampler *s, const struct function *f, uint64_t now)
 {
-	uint64_t work = work_of(f->noticed_pid);
+	uint64_t work = s->by_time ? 0 : work_of(f->noticed_pid);
 
 	if (now - f->counted_ns < SAMPLER_COUNT_NS)
 		return false;
@@ -498,6 +546,84 @@ static bool must_stay(const struct sampler *s, uint32_t func)
 	return false;
 }
 
+/* ---- the duty ---- */
+
+static struct ct_estimated unseen_lately(struct sampler *s, uint32_t at);
+
+static uint64_t first_stretch(const struct sampler *s)
+{
+	uint64_t least = duty_window_ns(&s->duty) * 5 / 2,
+		 most = duty_stretch_ns(&s->duty, &s->seen),
+		 first = least > FIRST_STRETCH_NS ? least : FIRST_STRETCH_NS;
+
+	return first < most ? first : most;
+}
+
+/* Has so many windows that what they say can stand by itself? */
+static bool can_bank(const struct pair *p)
+{
+	return p && !p->ended && p->n >= DUTY_WINDOWS;
+}
+
+/* Calls per ns in the windows; where they say nothing, what was known before. */
+static double rate_of(const struct sampler *s, const struct place *p, const struct pair *key)
+{
+	const struct pair *pair = keyed_find(&s->pairs, &key->key);
+
+	return pair && pair->w > 0 ? p->x / pair->w : p->rate;
+}
+
+/*
+ * Windows of two duties do not mix: a busy stretch has less of them than a quiet one, since the
+ * duty follows the cost. So what is estimated until now stands, and the windows begin anew;
+ * those of a process that has few of them go on.
+ */
+static void bank(struct sampler *s)
+{
+	for (size_t i = 0, n = used_entries(s); i < n; i++) {
+		uint32_t func = s->m.entries[i].key.func;
+		struct place *p = func < CT_MAX_FUNCS && s->funcs[func].off_ns ? place_at(s, i)
+									       : NULL;
+		struct pair want = { .key = { 0, 0, func } };
+		struct ct_estimated e;
+
+		if (!p)
+			continue;
+		want.key.tgid = p->key.tgid;
+		want.key.start = p->key.start;
+		if (!can_bank(keyed_find(&s->pairs, &want.key)))
+			continue;
+		e = unseen_lately(s, (uint32_t)i);
+		p->banked.calls += e.calls;
+		p->banked.below += e.below;
+		p->banked.above += e.above;
+		p->rate = rate_of(s, p, &want);
+		p->x = p->xx = p->xr = p->xw = 0;
+	}
+	for (size_t i = 0; i < s->pairs.n; i++) {
+		struct pair *p = keyed_at(&s->pairs, i);
+		const struct runner *r = process_of(s, p->key.tgid, p->key.start);
+
+		if (!can_bank(p) || !r)
+			continue;
+		p->n = 0;
+		p->r = p->rr = p->w = p->ww = 0;
+		p->refs_begun = r->refs;
+		p->work_begun = r->work;
+	}
+}
+
+/* No window is open. */
+static void change_duty(struct sampler *s)
+{
+	if (s->duty_next >= s->duty.now && s->duty_next <= s->duty.now)
+		return;
+	bank(s);
+	duty_set(&s->duty, s->duty_next, s->seen.windows);
+	s->stretch_ns = first_stretch(s);
+	s->next_ns = s->stretch_end_ns = 0;
+}
+
 /* Those whose time of being counted is over, together: their links are made anew once. */
 static void turn_off(struct sampler *s, uint64_t now)
 {
@@ -506,7 +632,7 @@ static void turn_off(struct sampler *s, uint64_t now)
 
 	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++) {
 		if (!s->funcs[f].counted_ns || s->funcs[f].off_ns ||
-		    !is_counted_out(&s->funcs[f], now) || must_stay(s, f))
+		    !is_counted_out(s, &s->funcs[f], now) || must_stay(s, f))
 			continue;
 		plan_add(funcs, (int)f);
 		any = true;
@@ -522,9 +648,13 @@ static void turn_off(struct sampler *s, uint64_t now)
 		if (plan_has(funcs, (int)f))
 			begin_off(s, f, now);
 	s->any_off = true;
+	if (!s->seen.sampled_from)
+		s->seen.sampled_from = now;
 	s->hooks.off(s->hooks.ctx, funcs);
+	s->duty_next = duty_first(&s->duty);
+	change_duty(s);
 	/* the windows begin anew, close together: little is known of what joins them */
-	s->stretch_ns = FIRST_STRETCH_NS;
+	s->stretch_ns = first_stretch(s);
 	s->next_ns = s->stretch_end_ns = 0;
 }
 
@@ -543,19 +673,28 @@ static void choose_next(struct sampler *s, uint64_t now)
 {
 	uint64_t begin = s->stretch_end_ns > now ? s->stretch_end_ns : now;
 
-	s->next_ns = begin + (uint64_t)(uniform(s) * (double)(s->stretch_ns - SAMPLER_WINDOW_NS));
+	s->next_ns =
+		begin + (uint64_t)(uniform(s) * (double)(s->stretch_ns - duty_window_ns(&s->duty)));
 	s->stretch_end_ns = begin + s->stretch_ns;
-	if (s->stretch_ns < SAMPLER_STRETCH_NS)
-		s->stretch_ns *= 2;
+	s->stretch_ns *= 2;
+	if (s->stretch_ns > duty_stretch_ns(&s->duty, &s->seen))
+		s->stretch_ns = duty_stretch_ns(&s->duty, &s->seen);
+}
+
+static uint64_t folded_now(const struct sampler *s)
+{
+	return s->hooks.folded ? s->hooks.folded(s->hooks.ctx) : 0;
 }
 
 static void open_window(struct sampler *s)
 {
+	s->coming_ns = now_ns();
 	s->broken = !s->hooks.open(s->hooks.ctx);
 	if (s->broken)
 		return;
 	read_progress(s, true);
 	s->open = true;
+	s->folded_open = folded_now(s);
 	s->opened_ns = now_ns();
 	open_all(s);
 }
@@ -569,11 +708,12 @@ static void take_pairs(struct sampler *s)
 
 		p->hits += r;
 		p->windows += w;
-		for (uint32_t f = 0; f < CT_MAX_FUNCS; f++) {
+		for (int o = 0; o < s->noff && !p->ended; o++) {
+			uint32_t f = s->off[o];
 			struct pair want = { .key = { p->key.tgid, p->key.start, f } }, *pair;
 			bool made;
 
-			pair = s->funcs[f].off_ns ? keyed_get(&s->pairs, &want.key, &made) : NULL;
+			pair = keyed_get(&s->pairs, &want.key, &made);
 			if (!pair || pair->ended)
 				continue;
 			/* a process that began later did nothing in the windows before */
@@ -619,20 +759,29 @@ static void take_places(struct sampler *s)
 
 static void close_window(struct sampler *s)
 {
+	uint64_t closed;
+
 	close_all(s);
+	closed = now_ns();
 	read_progress(s, false);
+	s->folded_in += folded_now(s) - s->folded_open;
 	s->hooks.close(s->hooks.ctx);
 	s->open = false;
 	take_places(s);
 	take_pairs(s);
 	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++)
 		s->funcs[f].n += s->funcs[f].off_ns != 0;
+	s->seen.windows++;
+	s->seen.window_ns += closed - s->opened_ns;
+	s->seen.on_ns += closed + DUTY_GOING_NS - s->coming_ns;
+	s->seen.switched += (uint64_t)s->noff * s->nrunning;
+	change_duty(s);
 }
 
 static void set_timer(struct sampler *s, uint64_t now)
 {
 	struct itimerspec at = { 0 };
-	uint64_t next = s->open			   ? s->opened_ns + SAMPLER_WINDOW_NS
+	uint64_t next = s->open			   ? s->opened_ns + duty_window_ns(&s->duty)
 			: s->any_off && !s->broken ? s->next_ns
 						   : 0;
 
@@ -651,6 +800,26 @@ static void set_timer(struct sampler *s, uint64_t now)
 	timerfd_settime(s->timer, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
+/* Forgets processes that ended long ago: their last sums were read. */
+static void prune(struct sampler *s, uint64_t now)
+{
+	if (now - s->pruned_ns < PRUNE_NS / 4)
+		return;
+	s->pruned_ns = now;
+	for (size_t i = s->pairs.n; i-- > 0;) {
+		struct pair *p = keyed_at(&s->pairs, i);
+
+		if (p->ended && now > p->ended_ns + PRUNE_NS)
+			keyed_remove(&s->pairs, p);
+	}
+	for (size_t i = s->processes.n; i-- > 0;) {
+		struct runner *r = keyed_at(&s->processes, i);
+
+		if (r->ended && now > r->ended_ns + PRUNE_NS)
+			keyed_remove(&s->processes, r);
+	}
+}
+
 void sampler_step(struct sampler *s)
 {
 	uint64_t now, fired;
@@ -660,9 +829,11 @@ void sampler_step(struct sampler *s)
 	if (read(s->timer, &fired, sizeof(fired)) < 0)
 		fired = 0;
 	now = now_ns();
-	if (s->open && now - s->opened_ns >= SAMPLER_WINDOW_NS)
+	if (s->open && now - s->opened_ns >= duty_window_ns(&s->duty))
 		close_window(s);
+	prune(s, now);
 	if (!s->open) {
+		change_duty(s);
 		turn_off(s, now);
 		now = now_ns();
 		if (s->any_off && !s->broken && !s->next_ns)
@@ -675,6 +846,70 @@ void sampler_step(struct sampler *s)
 	set_timer(s, now_ns());
 }
 
+/* ---- what it costs ---- */
+
+void sampler_cost(struct sampler *s)
+{
+	uint64_t folded, sampled;
+
+	if (!s->by_time || !s->counts || s->stopped)
+		return;
+	s->seen.at_ns = now_ns();
+	if (s->seen.at_ns - s->duty.last.at_ns < DUTY_LOOK_NS && s->duty.last.at_ns)
+		return;
+	read_work(s, false);
+	for (size_t i = 0, n = used_entries(s); i < n; i++) {
+		uint32_t func = s->m.entries[i].key.func;
+		struct place *p = s->m.entries[i].key.tgid && func < CT_MAX_FUNCS ? place_at(s, i)
+										  : NULL;
+		const struct runner *r = p ? process_of(s, p->key.tgid, p->key.start) : NULL;
+		uint64_t calls = p ? calls_at(s, i) : 0, more = p ? calls - p->hits : 0;
+
+		if (!r || calls < p->hits)
+			continue;
+		p->hits = calls;
+		if (!r->looked)
+			continue;
+		if (s->funcs[func].off_ns)
+			s->seen.sampled += more;
+		else
+			s->seen.kept += more;
+	}
+	for (size_t i = 0; i < s->processes.n; i++)
+		((struct runner *)keyed_at(&s->processes, i))->looked = true;
+	folded = folded_now(s);
+	sampled = s->folded_in + (s->open ? folded - s->folded_open : 0);
+	s->seen.sampled += sampled - s->folded_sampled;
+	s->seen.kept += (folded - s->folded) - (sampled - s->folded_sampled);
+	s->folded = folded;
+	s->folded_sampled = sampled;
+	s->duty_next = duty_look(&s->duty, &s->seen);
+}
+
+uint64_t sampler_rate(const struct sampler *s)
+{
+	return s->duty.max_cost > 0 && !s->duty.over ? 0 : s->duty.rate;
+}
+
+double sampler_kept_cost(const struct sampler *s)
+{
+	return s->duty.max_cost > 0 && s->duty.rate <= DUTY_RATE_LEAST && s->duty.over &&
+			       s->duty.kept_cost > s->duty.max_cost
+		       ? s->duty.kept_cost
+		       : 0;
+}
+
+void sampler_tell_cost(const struct sampler *s, struct probe_cost *c)
+{
+	*c = (struct probe_cost){ .told = s->by_time,
+				  .duty = s->any_off ? s->duty.now : 1,
+				  .cost = s->duty.cost,
+				  .max_cost = s->duty.max_cost,
+				  .ns = (uint64_t)duty_cost_ns(&s->duty, &s->seen),
+				  .cpu_ns = s->seen.cpu_ns,
+				  .functions = (unsigned int)s->noff };
+}
+
 /* ---- ends ---- */
 
 void sampler_ended(struct sampler *s, uint32_t pid, uint64_t at_ns)
@@ -682,6 +917,14 @@ void sampler_ended(struct sampler *s, uint32_t pid, uint64_t at_ns)
 	if (!s->any)
 		return;
 	read_progress(s, false);
+	for (size_t i = 0; i < s->processes.n; i++) {
+		struct runner *r = keyed_at(&s->processes, i);
+
+		if (r->key.tgid != pid || at_ns < r->born_ns || r->ended)
+			continue;
+		r->ended = true;
+		r->ended_ns = at_ns;
+	}
 	for (size_t i = 0; i < s->pairs.n; i++) {
 		struct pair *p = keyed_at(&s->pairs, i);
 		const struct runner *process;
@@ -690,10 +933,13 @@ void sampler_ended(struct sampler *s, uint32_t pid, uint64_t at_ns)
 			continue;
 		process = process_of(s, p->key.tgid, p->key.start);
 		p->ended = true;
+		p->ended_ns = at_ns;
 		p->refs_end = process ? process->refs : p->refs_begun;
 		/* its clock is gone: it may have worked until it ended, with all its threads */
 		p->work_end = p->work_most = process ? process->work : p->work_begun;
-		if (process && at_ns > process->work_at_ns)
+		if (process && s->by_time && at_ns > process->born_ns)
+			p->work_end = p->work_most = at_ns - process->born_ns;
+		else if (process && at_ns > process->work_at_ns)
 			p->work_most += (uint64_t)((double)(at_ns - process->work_at_ns) *
 						   fmax(process->pace * PACE_DOUBT, 1));
 	}
@@ -717,7 +963,8 @@ void sampler_refresh(struct sampler *s)
 		read_progress(s, false);
 }
 
-struct ct_estimated sampler_unseen(struct sampler *s, uint32_t at)
+/* Since the duty was last changed. */
+static struct ct_estimated unseen_lately(struct sampler *s, uint32_t at)
 {
 	const struct ct_tally_key *key = &s->m.entries[at].key;
 	const struct function *f = &s->funcs[key->func & (CT_MAX_FUNCS - 1)];
@@ -752,6 +999,7 @@ struct ct_estimated sampler_unseen(struct sampler *s, uint32_t at)
 					.timed = process->timed,
 					.spent_ns = process->spent,
 					.tick_ns = (double)s->tick_ns,
+					.by_time = s->by_time,
 					.pair_ns = (double)s->pair_ns };
 	if (pair) {
 		rest.ns = (double)((pair->ended ? pair->work_end : process->work) -
@@ -764,4 +1012,19 @@ struct ct_estimated sampler_unseen(struct sampler *s, uint32_t at)
 			 pair->r;
 	}
 	return estimator_estimate(&windows, &rest);
+}
+
+struct ct_estimated sampler_unseen(struct sampler *s, uint32_t at)
+{
+	const struct ct_tally_key *key = &s->m.entries[at].key;
+	struct ct_estimated e = unseen_lately(s, at);
+	const struct place *p = s->funcs[key->func & (CT_MAX_FUNCS - 1)].off_ns ? place_at(s, at)
+										: NULL;
+
+	if (p) {
+		e.calls += p->banked.calls;
+		e.below += p->banked.below;
+		e.above += p->banked.above;
+	}
+	return e;
 }

@@ -9,8 +9,9 @@
  *
  * What nothing counted is estimated from the windows (estimator.h). A function that is called
  * inside of a sampled one goes with it: with the outer probe gone its calls would look as if the
- * program had made them. Functions of class query alone are sampled. Knows the kernel side's
- * counts; puts on no probe itself, and knows no sink.
+ * program had made them. Functions of class query are sampled, and with a duty (duty.h) those
+ * that the plan names beside them. Knows the kernel side's counts; puts on no probe itself, and
+ * knows no sink.
  */
 #ifndef CT_SAMPLER_H
 #define CT_SAMPLER_H
@@ -20,9 +21,6 @@
 
 #define SAMPLER_COUNT_NS 1000000000ULL /* of CPU time: all that a short program does is counted */
 #define SAMPLER_COUNT_MAX_NS 20000000000ULL /* of time, for a process that gets little of a CPU */
-#define SAMPLER_WINDOW_NS 10000000ULL
-/* one window in each such stretch; the first ones are shorter */
-#define SAMPLER_STRETCH_NS 500000000ULL
 
 struct sampler;
 
@@ -45,6 +43,7 @@ struct sampler_hooks {
 	/* puts all that were taken off on again; false: it cannot */
 	bool (*open)(void *ctx);
 	void (*close)(void *ctx);
+	uint64_t (*folded)(void *ctx); /* calls that were probed and not counted; NULL: none */
 };
 
 /* NULL: no memory, or no timer. pair_ns: what a pair of probes costs a call; 0: not known. */
@@ -66,6 +65,14 @@ void sampler_look(struct sampler *, sampler_calls_fn, void *ctx);
 /* A process has ended: nothing goes by unseen any more. pid in the initial namespace,
  * CLOCK_MONOTONIC. */
 void sampler_ended(struct sampler *, uint32_t pid, uint64_t at_ns);
+/* Looks at what the probes cost, and whether that asks for another duty. Now and then. */
+void sampler_cost(struct sampler *);
+/* Functions with so many calls a second are to be told of (sampler_notice()); 0: none. */
+uint64_t sampler_rate(const struct sampler *);
+/* What the probes that stay on cost, of the programs' CPU time, where no duty can bring it below
+ * the limit; else 0. */
+double sampler_kept_cost(const struct sampler *);
+void sampler_tell_cost(const struct sampler *, struct probe_cost *);
 /* Tracing ends: an open window is closed, and what goes by from here on does not matter. */
 void sampler_stop(struct sampler *);
 

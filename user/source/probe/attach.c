@@ -57,6 +57,12 @@ struct attach {
 
 /* ---- attaching ---- */
 
+/* May its probe be taken off? Then it is in the group that is made anew. */
+static bool may_go(const struct attach *a, const struct elf_probe *p)
+{
+	return p->query || plan_has(a->plan->on_duty, p->func);
+}
+
 int attach_open(struct attach **out, enum attach_kind kind, const struct attach_progs *progs,
 		const struct capture_plan *plan)
 {
@@ -183,7 +189,7 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 	for (i = 0; i < f->scan.nprobes; i++) {
 		const struct elf_probe *p = &f->scan.probes[i];
 
-		if (p->query != query || wants_no_return(g.kind, p) != calls_back ||
+		if (may_go(a, p) != query || wants_no_return(g.kind, p) != calls_back ||
 		    plan_has(a->muted, p->func) != window)
 			continue;
 		if (a->kind == ATTACH_PERF && (query || api_funcs[p->func].class == API_INTERNAL))
@@ -254,7 +260,7 @@ unsigned attach_cost(const struct attach *a, const struct probe_file *f, int npi
 		if (a->kind == ATTACH_PERF &&
 		    (p->query || api_funcs[p->func].class == API_INTERNAL))
 			continue;
-		probes[p->query][wants_no_return(kind, p)]++;
+		probes[may_go(a, p)][wants_no_return(kind, p)]++;
 	}
 	/* What is of class QUERY is replaced now and then: there are old links beside the new ones. */
 	for (int query = 0; query < 2; query++)
@@ -303,9 +309,9 @@ static int take_off(struct attach *a, struct probe_file *f, const uint64_t *func
 		if (n) {
 			err = links_make(set->kind, &a->progs, &t, &set->links, &bad);
 			if (err)
-				msg_warn(
-					"%s: class query is no longer seen: re-linking failed (%s)",
-					f->path, strerror(-err));
+				msg_warn("%s: functions that are called often are no longer seen: "
+					 "re-linking failed (%s)",
+					 f->path, strerror(-err));
 		}
 		if (set->kind == ATTACH_SESSION || set->kind == ATTACH_MULTI)
 			links_close_later(&old, LINGER_US);
