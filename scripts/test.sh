@@ -4,7 +4,8 @@
 #
 # Without an option it runs what checks the program itself, but for the cases that take long. --all, which CI uses, adds these,
 # the same unit tests under the sanitizers, the cases with the second kind of probes, pushes to an OpenTelemetry collector, another kernel in a virtual machine, browsers and
-# other programs that read our files, hostile recordings, clang-tidy, and a build by clang from a copy of the tree.
+# other programs that read our files, hostile recordings, clang-tidy, and two copies of the tree: the recipes of docs/HOWTO.md followed in one, a build
+# by clang of the other.
 #
 # A suite is a command that prints `ok NAME`, `not ok NAME: why` or `skip NAME: why` for each test; one without such lines
 # may end with `N passed, N failed`. For each suite one line is printed with its counts, and every failed or skipped test;
@@ -221,6 +222,7 @@ main() {
 		if build build-fuzz 900 fuzz-programs fuzz-seeds; then
 			suite fuzz 1500 tests/fuzz/run.sh 60
 		fi
+		suite recipes 900 tests/recipes.sh
 		# Last, for it compiles everything a second time.
 		suite tree 900 tests/tree.sh
 	fi

@@ -129,10 +129,11 @@ target() {
 	local name=$1 fifo=$T/$1.in line fd
 	shift
 	mkfifo "$fifo"
+	rm -f "$T/$name.out" # of an earlier target of this name
 	"${PROG:-$CALLS}" --wait "$@" < "$fifo" > "$T/$name.out" 2> "$T/$name.err" &
 	exec {fd}> "$fifo"
 	declare -g "FD_$name=$fd" "PID_$name=$!"
-	wait_for 5 grep -q '^ready' "$T/$name.out"
+	wait_for 5 grep -qs '^ready' "$T/$name.out"
 	line=$(grep '^ready' "$T/$name.out")
 	declare -g "PID_$name=$(cut -d' ' -f2 <<< "$line")" "ADDR_$name=$(cut -d' ' -f3 <<< "$line")"
 }

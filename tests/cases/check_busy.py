@@ -66,7 +66,8 @@ def main():
     data, threads = read_log(sys.argv[1])
     rows = [check(path, data, threads) for path in sys.argv[2:]]
     print('rows', sum(rows), 'faults', faults)
-    return faults != 0 or not all(rows)
+    # where other work has all processors a short trace may see no call at all
+    return faults != 0 or not any(rows)
 
 
 sys.exit(main())

@@ -56,7 +56,7 @@ case_dlopen_while_attached() {
 }
 
 # once_all CALLS OPTIONS -- MODE...: a program that is attached to makes so many calls at once when something new is mapped. It waits for
-# its probes, though not for ever where other work has all processors: of five runs one at least shows every call.
+# its probes, though not for ever where other work has all processors: of twelve runs one at least shows every call.
 once_all() {
 	local want=$1 i opts=()
 	shift
@@ -65,7 +65,7 @@ once_all() {
 		shift
 	done
 	shift
-	for i in 1 2 3 4 5; do
+	for i in {1..12}; do
 		rm -f "$T/a.in" "$T/err" "$T/out"
 		target a "$@"
 		attach "${opts[@]}" -e cudaStreamQuery -p "$PID_a"

@@ -306,6 +306,48 @@ def test_share():
         check("beyond", s.value("cudatrace_calls_beyond_share_total"), 1000 - each)
 
 
+def test_held():
+    """While a library is read, for however long, scrapes are answered and other libraries are probed; when it is done it is probed too."""
+    def readers(s):
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/stat") as f:
+                    name, rest = f.read().split("(", 1)[1].rsplit(")", 1)
+            except OSError:
+                continue
+            if name == "ct-reader" and int(rest.split()[1]) == s.p.pid:
+                found.append(int(pid))
+        return found
+
+    def use(folder, n):
+        shutil.copytree(STANDIN, f"{T}/{folder}", ignore=lambda _, names: [n for n in names if not n.startswith("libcuda")])
+        return subprocess.Popen([f"{T}/{NAMES['work']}", str(n), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                env={**os.environ, "LD_LIBRARY_PATH": f"{T}/{folder}"})
+    with Serve(*OURS) as s:
+        warm(s)
+        before = s.values()
+        # the workers that wait for work are held up: whatever is read next is never served
+        stopped = wait_for("a worker", 20, lambda: readers(s))
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        slow = use("slow", 3)
+        check("slow says", slow.stdout.readline().split()[:1], [b"launched"])
+        wait_for("a word", 20, lambda: "takes long to be searched for functions" in s.said())
+        for _ in range(3):
+            check("a scrape", LAUNCHES % "work" in s.values(), True)
+        quick = use("quick", 1)
+        check("quick says", quick.stdout.readline().split()[:1], [b"launched"])
+        wait_for("the other library to be probed", 20, lambda: re.search(r"/quick/libcudart[^ ]*: \d+ functions probed", s.said()))
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+        wait_for("the library to be probed", 20, lambda: re.search(r"/slow/libcudart[^ ]*: \d+ functions probed", s.said()))
+        check("unprobed", s.value('cudatrace_unprobed_processes_total{ended="false"}') > before['cudatrace_unprobed_processes_total{ended="false"}'], True)
+        for p in (slow, quick):
+            p.communicate(b"\n", timeout=20)
+        warm(s)
+
+
 def test_memory():
     """What is given back and what is in use, also when more is taken than can be remembered, and of memory from before."""
     def of(name, **labels):

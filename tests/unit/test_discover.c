@@ -18,8 +18,10 @@
 #include <unistd.h>
 
 #include "../../user/source/discover/discover.h"
+#include "../../user/util/now.h"
 #include "../../user/source/discover/files.h"
 #include "../../user/source/discover/places.h"
+#include "../../user/source/discover/scans.h"
 #include "unit.h"
 
 int cudaMalloc(void **p, size_t n);
@@ -126,6 +128,22 @@ static pid_t child(const char *path, int *go)
 	else
 		close(start[1]);
 	return pid;
+}
+
+static bool child_maps(pid_t pid, const char *path)
+{
+	char maps[64], *text = NULL;
+	bool there = false;
+
+	snprintf(maps, sizeof(maps), "/proc/%d/maps", pid);
+	for (int i = 0; i < 3000 && !there; i++) {
+		text = unit_read(maps);
+		there = text && strstr(text, path);
+		free(text);
+		if (!there)
+			poll(NULL, 0, 10);
+	}
+	return there;
 }
 
 static void end(pid_t pid)
@@ -308,6 +326,89 @@ static void test_rewritten(bool by_mapping)
 	end(other);
 }
 
+/* ---- files that take long to be searched ---- */
+
+static ino_t slow_ino;
+static int slow_err, slow_pipe[2];
+
+/* The reader is held until the test writes, as by a page that nobody serves. */
+static int held(int fd, const uint64_t *capture, uint64_t until_ns, struct elf_scan *out)
+{
+	struct stat st;
+	char c;
+
+	(void)until_ns;
+	if (!fstat(fd, &st) && st.st_ino == slow_ino && read(slow_pipe[0], &c, 1) == 1 && slow_err)
+		return slow_err;
+	return elf_scan(fd, capture, out);
+}
+
+static int nlate;
+static pid_t late_pid;
+
+static void on_late(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
+{
+	(void)ctx, (void)from_ns, (void)to_ns;
+	nlate += pid == late_pid;
+}
+
+/* While a file is being searched the others are found; and when it is done it is probed, and
+ * those that mapped it meanwhile are told of. */
+static void test_slow(int err)
+{
+	const char *path = copy_self(err ? "libcudart.so.bad" : "slow.so");
+	struct discover *d;
+	struct stat st;
+	struct seen s;
+	pid_t slow, quick;
+	int go;
+
+	CHECK(!stat(path, &st) && !pipe2(slow_pipe, O_CLOEXEC));
+	slow_ino = st.st_ino;
+	slow_err = err;
+	scans_by = held;
+	late_pid = slow = child(path, &go);
+	d = start(&s, NULL, 0);
+	discover_on_unprobed(d, on_late);
+	discover_begin(d, now_ns());
+	nlate = 0;
+	CHECK(write(go, "", 1) == 1);
+	CHECK(child_maps(slow, path));
+	/* by the kernel's word, if it gives it, and without */
+	CHECK(discover_drain(d) >= 0);
+	CHECK(discover_scan_pid(d, slow) >= 0);
+	CHECK(!s.n);
+	quick = child(copy_self("quick.so"), NULL);
+	CHECK(discover_scan_pid(d, quick) >= 1);
+	CHECK(s.n == 1);
+	/* nor is it begun again */
+	CHECK(discover_scan_pid(d, slow) >= 1);
+	CHECK(s.n == 1 && !nlate);
+	CHECK(write(slow_pipe[1], "", 1) == 1);
+	if (err) {
+		/* the pipe is read, and nothing comes of it */
+		for (int i = 0; i < 20; i++) {
+			poll(NULL, 0, 10);
+			discover_drain(d);
+		}
+		CHECK(s.n == 1);
+		CHECK(discover_refused(d) == 1);
+	} else {
+		CHECK(wait_for(d, &s, 2));
+		CHECK(s.pid == slow);
+		CHECK(geteuid() || nlate == 1);
+	}
+	discover_end(d, now_ns());
+	CHECK(!err || !nlate);
+	discover_close(d);
+	end(slow);
+	end(quick);
+	scans_by = elf_scan_until;
+	close(slow_pipe[0]);
+	close(slow_pipe[1]);
+	close(go);
+}
+
 static void test_shares(void)
 {
 	struct shares s = { .limit = 100 };
@@ -464,10 +565,10 @@ static void test_verdicts(void)
 	for (uint64_t i = 1; i <= 70000; i++)
 		bad += verdicts_get(&t, i % 7, i)->checked_ns != i;
 	verdicts_trim(&t);
-	CHECK(!bad && t.used == 70);
+	CHECK(!bad && t.all.n == 70);
 	for (uint64_t i = 1000; i <= 70000; i += 1000)
 		bad += verdicts_get(&t, i % 7, i)->checked_ns != i;
-	CHECK(!bad && t.used == 70);
+	CHECK(!bad && t.all.n == 70);
 	verdicts_free(&t);
 }
 
@@ -528,6 +629,8 @@ int main(void)
 	RUN(test_let_go);
 	RUN(test_rewritten, false);
 	RUN(test_rewritten, true);
+	RUN(test_slow, 0);
+	RUN(test_slow, -ETIME);
 	RUN(test_shares);
 	RUN(test_refused);
 	RUN(test_later);

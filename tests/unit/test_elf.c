@@ -204,11 +204,25 @@ static void test_giant(void)
 	fd = memory_file(elf, len);
 	CHECK(ftruncate(fd, 1LL << 40) == 0);
 	clock_gettime(CLOCK_MONOTONIC, &a);
-	CHECK(elf_scan(fd, NULL, &s) == -EBADMSG);
+	CHECK(elf_scan(fd, NULL, &s) == -EFBIG);
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	CHECK((b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000 < 500);
 	close(fd);
 	free(elf);
+}
+
+/* The moment by which it has to be done has passed. */
+static void test_in_time(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf_scan s;
+
+	CHECK_EQ(-ETIME, elf_scan_until(fd, NULL, 1, &s));
+	CHECK(!s.probes && !s.nprobes);
+	CHECK_EQ(0, elf_scan_until(fd, NULL, UINT64_MAX, &s));
+	CHECK(s.nprobes > 0);
+	elf_scan_free(&s);
+	close(fd);
 }
 
 /* What a process may map to make its tracer large: three million symbols, two of them CUDA's.
@@ -533,6 +547,7 @@ int main(void)
 	RUN(test_many_symbols);
 	RUN(test_foreign);
 	RUN(test_giant);
+	RUN(test_in_time);
 	RUN(test_truncated, elf, len);
 	RUN(test_flipped, elf, len);
 	RUN(test_can_probe);

@@ -304,7 +304,7 @@ static int look(struct advice *a, struct seen *s)
 		look_at_time(p, s->h);
 		s->t = procs_thread(&a->procs, p, s->h->tid);
 		if (!s->t)
-			return a->procs.nthreads >= THREADS_MAX ? -ENOSPC : -ENOMEM;
+			return a->procs.threads.n >= THREADS_MAX ? -ENOSPC : -ENOMEM;
 		return add_long(a, p, s->h, s->call->func, 0);
 	}
 	if (s->h->kind == CT_OVERHEAD)

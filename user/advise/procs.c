@@ -22,7 +22,7 @@ void procs_free(struct procs *ps)
 {
 	for (uint32_t i = 0; i < ps->n; i++)
 		free_proc(ps->at[i]);
-	free(ps->threads);
+	keyed_close(&ps->threads);
 	memset(ps, 0, sizeof(*ps));
 }
 
@@ -65,52 +65,9 @@ struct proc *procs_find(struct procs *ps, const struct event *ev)
 	return ps->last = p;
 }
 
-static uint32_t thread_hash(uint32_t proc, uint32_t tid)
-{
-	return (uint32_t)(((uint64_t)proc << 32 | tid) * 0x9e3779b97f4a7c15ULL >> 40);
-}
-
-static struct thread *thread_slot(struct thread *threads, uint32_t cap, uint32_t proc, uint32_t tid)
-{
-	uint32_t at = thread_hash(proc, tid);
-
-	/* proc is kept plus one: zero is free */
-	while (threads[at & (cap - 1)].proc &&
-	       (threads[at & (cap - 1)].proc != proc + 1 || threads[at & (cap - 1)].tid != tid))
-		at++;
-	return &threads[at & (cap - 1)];
-}
-
-static bool grow_threads(struct procs *ps)
-{
-	uint32_t cap = ps->threads_cap ? ps->threads_cap * 2 : 256;
-	struct thread *threads = calloc(cap, sizeof(*threads));
-
-	if (!threads)
-		return false;
-	for (uint32_t i = 0; i < ps->threads_cap; i++)
-		if (ps->threads[i].proc)
-			*thread_slot(threads, cap, ps->threads[i].proc - 1, ps->threads[i].tid) =
-				ps->threads[i];
-	free(ps->threads);
-	ps->threads = threads;
-	ps->threads_cap = cap;
-	return true;
-}
-
 struct thread *procs_thread(struct procs *ps, const struct proc *p, uint32_t tid)
 {
-	struct thread *t =
-		ps->threads_cap ? thread_slot(ps->threads, ps->threads_cap, p->index, tid) : NULL;
-
-	if (t && t->proc)
-		return t;
-	if (ps->nthreads >= THREADS_MAX ||
-	    ((ps->nthreads + 1) * 2 > ps->threads_cap && !grow_threads(ps)))
-		return NULL;
-	t = thread_slot(ps->threads, ps->threads_cap, p->index, tid);
-	ps->nthreads++;
-	t->proc = p->index + 1;
-	t->tid = tid;
-	return t;
+	if (!ps->threads.size)
+		keyed_open_of(&ps->threads, struct thread, tid, THREADS_MAX);
+	return keyed_get(&ps->threads, (uint32_t[]){ p->index, tid }, &(bool){ false });
 }

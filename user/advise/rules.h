@@ -4,6 +4,7 @@
 #define CT_RULES_H
 
 #include "rule.h"
+#include "../util/table/keyed.h"
 
 /* A copy to the host of no more than that is a value that is read, not data that is moved. */
 #define READBACK_BYTES 256
@@ -68,17 +69,17 @@ RULE(failed, struct hits hits; uint64_t went_on, checks;);
 RULE(late_load, struct hits hits; uint64_t n, ns, at_ns, took_ns;);
 
 /* rules_leak.c */
-struct live {
+struct leak_live {
 	uint64_t address, bytes;
 	uint32_t at_ms; /* after the process's first call */
-	uint32_t site;	/* index + 1; 0: free */
+	uint32_t site;	/* its index */
 };
 struct leak_site {
 	struct site site;
 	uint64_t allocated, live, live_bytes;
 	uint8_t quarters;
 };
-RULE(leak, struct live *live; uint32_t nlive, cap; uint64_t no_room;
+RULE(leak, struct keyed live; unsigned int may; uint64_t no_room; /* may: live ones that fit */
      struct leak_site sites[SITES_MAX]; uint32_t nsites;);
 
 /* rules_launch.c */

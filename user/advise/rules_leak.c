@@ -2,59 +2,18 @@
 /* rules_leak.c - device memory that is never given back: that grows all the time, or that is
  * left at the process's end. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "rules.h"
 
 #define GROWS_LEAST 8
 
-static uint32_t slot_of(const struct leak *l, uint64_t address)
+static void forget(struct leak *l, struct leak_live *m)
 {
-	uint32_t at = (uint32_t)(address * 0x9e3779b97f4a7c15ULL >> 36);
-
-	while (l->live[at & (l->cap - 1)].site && l->live[at & (l->cap - 1)].address != address)
-		at++;
-	return at & (l->cap - 1);
-}
-
-/* 1: there is no room for more. */
-static int grow(struct leak *l, struct advice *a)
-{
-	struct live *old = l->live;
-	uint32_t n = l->cap;
-
-	if (!advise_may_keep_live(a, n ? n : 256))
-		return 1;
-	l->cap = n ? n * 2 : 256;
-	l->live = calloc(l->cap, sizeof(*l->live));
-	if (!l->live) {
-		l->live = old;
-		l->cap = n;
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		if (old[i].site)
-			l->live[slot_of(l, old[i].address)] = old[i];
-	free(old);
-	return 0;
-}
-
-/* What comes after it in its run of slots may have to move into its place. */
-static void forget(struct leak *l, uint32_t at)
-{
-	struct leak_site *s = &l->sites[l->live[at].site - 1];
+	struct leak_site *s = &l->sites[m->site];
 
 	s->live--;
-	s->live_bytes -= l->live[at].bytes;
-	l->live[at].site = 0;
-	l->nlive--;
-	for (uint32_t i = (at + 1) & (l->cap - 1); l->live[i].site; i = (i + 1) & (l->cap - 1)) {
-		struct live moved = l->live[i];
-
-		l->live[i].site = 0;
-		l->live[slot_of(l, moved.address)] = moved;
-	}
+	s->live_bytes -= m->bytes;
+	keyed_remove(&l->live, m);
 }
 
 static struct leak_site *site(struct leak *l, const struct site *one)
@@ -72,45 +31,44 @@ static struct leak_site *site(struct leak *l, const struct site *one)
 
 static int add(struct leak *l, const struct seen *s, const struct api_memory *m)
 {
+	struct leak_live *live = keyed_find(&l->live, &m->address);
 	struct site one = rule_site(s, 0);
-	int full = (l->nlive + 1) * 2 > l->cap ? grow(l, s->a) : 0;
 	struct leak_site *at;
-	uint32_t slot;
 
-	if (full < 0)
-		return full;
-	slot = l->cap ? slot_of(l, m->address) : 0;
+	if (!l->live.size)
+		keyed_open_of(&l->live, struct leak_live, address, SIZE_MAX);
 	/* its end was not seen */
-	if (l->cap && l->live[slot].site)
-		forget(l, slot);
-	if (full && (l->nlive + 1) * 2 > l->cap) {
+	if (live)
+		forget(l, live);
+	if (l->live.n == l->may && advise_may_keep_live(s->a, l->may ? 2 * l->may : 256))
+		l->may = l->may ? l->may * 2 : 128;
+	if (l->live.n == l->may) {
 		l->no_room++;
 		return 0;
 	}
-	slot = slot_of(l, m->address);
+	live = keyed_get(&l->live, &m->address, &(bool){ false });
+	if (!live)
+		return -ENOMEM;
 	at = site(l, &one);
 	at->allocated++;
 	at->live++;
 	at->live_bytes += m->bytes;
-	l->live[slot] = (struct live){ m->address, m->bytes,
-				       (uint32_t)((s->h->start_ns - s->p->first_ns) / 1000000),
-				       (uint32_t)(at - l->sites) + 1 };
-	l->nlive++;
+	live->bytes = m->bytes;
+	live->at_ms = (uint32_t)((s->h->start_ns - s->p->first_ns) / 1000000);
+	live->site = (uint32_t)(at - l->sites);
 	return 0;
 }
 
 int leak_event(void *state, const struct seen *s)
 {
 	struct leak *l = state;
+	struct leak_live *live;
 	struct api_memory m;
-	uint32_t slot;
 
 	if (!s->call) { /* another program: all that the one before held is gone */
-		for (uint32_t i = 0; i < l->cap; i++)
-			l->live[i].site = 0;
+		keyed_clear(&l->live);
 		for (uint32_t i = 0; i < l->nsites; i++)
 			l->sites[i].live = l->sites[i].live_bytes = l->sites[i].allocated = 0;
-		l->nlive = 0;
 		return 0;
 	}
 	if (s->failed)
@@ -123,9 +81,9 @@ int leak_event(void *state, const struct seen *s)
 		return 0;
 	default: return 0;
 	}
-	slot = l->cap ? slot_of(l, m.address) : 0;
-	if (l->cap && l->live[slot].site)
-		forget(l, slot);
+	live = keyed_find(&l->live, &m.address);
+	if (live)
+		forget(l, live);
 	return 0;
 }
 
@@ -158,13 +116,13 @@ void leak_end(void *state, struct advice *a, struct proc *proc)
 	struct hits growing = { .n = 0 }, left = { .n = 0 };
 	struct leak *l = state;
 	struct advise_finding *f;
+	struct leak_live *live;
 
-	for (uint32_t i = 0; i < l->cap; i++) {
-		uint64_t quarter = l->live[i].at_ms * 4ULL / span_ms;
+	keyed_each(&l->live, live)
+	{
+		uint64_t quarter = live->at_ms * 4ULL / span_ms;
 
-		if (l->live[i].site)
-			l->sites[l->live[i].site - 1].quarters |=
-				(uint8_t)(1u << (quarter < 3 ? quarter : 3));
+		l->sites[live->site].quarters |= (uint8_t)(1u << (quarter < 3 ? quarter : 3));
 	}
 	for (uint32_t i = 0; i < l->nsites; i++) {
 		if (grows(&l->sites[i]))
@@ -199,5 +157,5 @@ void leak_end(void *state, struct advice *a, struct proc *proc)
 
 void leak_free(void *state)
 {
-	free(((struct leak *)state)->live);
+	keyed_close(&((struct leak *)state)->live);
 }

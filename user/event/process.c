@@ -2,9 +2,9 @@
 /*
  * process.c - the process table: which process a record belongs to, as other records told of it.
  *
- * An open-addressed hash by pid, with the last answer remembered, since records come in runs of
- * one process. Processes that exited stay (their last records may still be on the way) until the
- * table has to grow; then they are swept. There is room for so many that live at a time; a file
+ * The last answer is remembered, since records come in runs of one process. Processes that exited
+ * stay (their last records may still be on the way) until they are half of all; then they are
+ * swept. There is room for so many that live at a time; a file
  * may claim more, which are then shown by their numbers alone, and that is said once. Never
  * looks at /proc: a replayed trace gives the same table.
  */
@@ -16,7 +16,7 @@
 #include "../util/msg.h"
 #include "event.h"
 
-#define FIRST_SLOTS 256 /* a power of two */
+#define FIRST_SWEEP 128 /* processes; fewer are not swept */
 #define PROCESSES_MAX 65536
 #define INFO_MAX ((size_t)32 << 20) /* bytes of paths and command lines */
 #define UNIQUE_END (1u << 24)
@@ -40,9 +40,14 @@ struct seen {
 	uint32_t times; /* processes with it */
 };
 
+struct kept_process {
+	uint32_t pid;
+	struct process *process;
+};
+
 struct process_table {
-	struct process **slots;
-	uint32_t nslots, used, nexited;
+	struct keyed all; /* struct kept_process */
+	uint32_t nexited;
 	struct process *last;
 	struct process other; /* whoever there is no room for */
 	struct keyed given, seen;
@@ -58,14 +63,9 @@ struct process_table *process_table_open(void)
 
 	if (!t)
 		return NULL;
-	t->nslots = FIRST_SLOTS;
-	t->slots = calloc(t->nslots, sizeof(*t->slots));
-	if (!t->slots) {
-		free(t);
-		return NULL;
-	}
-	keyed_open(&t->given, sizeof(struct given), sizeof(((struct given *)0)->key), NUMBERS_MAX);
-	keyed_open(&t->seen, sizeof(struct seen), sizeof(((struct seen *)0)->key), NUMBERS_MAX);
+	keyed_open_of(&t->all, struct kept_process, pid, PROCESSES_MAX);
+	keyed_open_of(&t->given, struct given, key, NUMBERS_MAX);
+	keyed_open_of(&t->seen, struct seen, key, NUMBERS_MAX);
 	return t;
 }
 
@@ -97,56 +97,33 @@ static void drop(struct process_table *t, struct process *p)
 
 void process_table_close(struct process_table *t)
 {
+	struct kept_process *k;
+
 	if (!t)
 		return;
-	for (uint32_t i = 0; i < t->nslots; i++)
-		drop(t, t->slots[i]);
+	keyed_each(&t->all, k) drop(t, k->process);
+	keyed_close(&t->all);
 	keyed_close(&t->given);
 	keyed_close(&t->seen);
-	free(t->slots);
 	free(t);
 }
 
-/* The slot of a pid, or the free one where it belongs. The table is never full. */
-static struct process **slot_of(struct process **slots, uint32_t nslots, uint32_t pid)
-{
-	uint32_t i = pid * 2654435761u & (nslots - 1);
-
-	while (slots[i] && slots[i]->pid != pid)
-		i = (i + 1) & (nslots - 1);
-	return &slots[i];
-}
-
-/* Makes room for one more: leaves the exited out, and doubles when the living alone fill half.
- * -ENOSPC: they are too many. */
+/* Makes room for one more: when half are exited, they go. -ENOSPC: too many live. */
 static int make_room(struct process_table *t)
 {
-	uint32_t living = 0, nslots = t->nslots;
-	struct process **slots;
+	struct kept_process *k;
 
-	if (t->used < t->nslots / 2 && t->used < PROCESSES_MAX)
+	if (t->all.n < PROCESSES_MAX && (t->all.n < FIRST_SWEEP || t->nexited < t->all.n / 2))
 		return 0;
-	if (t->used >= PROCESSES_MAX && !t->nexited)
+	if (!t->nexited)
 		return -ENOSPC;
-	for (uint32_t i = 0; i < t->nslots; i++)
-		living += t->slots[i] && !t->slots[i]->exited;
-	while (living >= nslots / 4)
-		nslots *= 2;
-	slots = calloc(nslots, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < t->nslots; i++) {
-		struct process *p = t->slots[i];
-
-		if (p && p->exited)
-			drop(t, p);
-		else if (p)
-			*slot_of(slots, nslots, p->pid) = p;
+	keyed_each(&t->all, k)
+	{
+		if (!k->process->exited)
+			continue;
+		drop(t, k->process);
+		keyed_remove(&t->all, k);
 	}
-	free(t->slots);
-	t->slots = slots;
-	t->nslots = nslots;
-	t->used = living;
 	t->nexited = 0;
 	t->last = NULL;
 	return 0;
@@ -160,33 +137,31 @@ static struct process *set_unknown(struct process *p, uint32_t pid)
 
 static struct process *find(struct process_table *t, uint32_t pid)
 {
-	struct process **slot, *p;
+	struct kept_process *k;
+	struct process *p;
 	int err;
 
 	if (t->last && t->last->pid == pid)
 		return t->last;
-	slot = slot_of(t->slots, t->nslots, pid);
-	if (!*slot) {
-		err = make_room(t);
-		if (err == -ENOSPC) {
-			if (!t->said)
-				msg_warn("more than %d processes at a time: further ones are shown "
-					 "by their numbers alone",
-					 PROCESSES_MAX);
-			t->said = true;
-			return set_unknown(&t->other, pid);
-		}
-		p = err ? NULL : calloc(1, sizeof(*p));
-		if (!p)
-			return NULL;
-		set_unknown(p, pid);
-		*slot_of(t->slots, t->nslots, pid) = p;
-		t->used++;
-		t->last = p;
-		return p;
+	k = keyed_look(&t->all, &pid);
+	if (k)
+		return t->last = k->process;
+	err = make_room(t);
+	if (err == -ENOSPC) {
+		if (!t->said)
+			msg_warn("more than %d processes at a time: further ones are shown "
+				 "by their numbers alone",
+				 PROCESSES_MAX);
+		t->said = true;
+		return set_unknown(&t->other, pid);
 	}
-	t->last = *slot;
-	return t->last;
+	p = err ? NULL : calloc(1, sizeof(*p));
+	k = p ? keyed_get(&t->all, &pid, &(bool){ false }) : NULL;
+	if (!k) {
+		free(p);
+		return NULL;
+	}
+	return t->last = k->process = set_unknown(p, pid);
 }
 
 /* How many processes had the number, this one included. 0: there is no room to remember that. */

@@ -13,6 +13,7 @@
 
 #include "timeline.h"
 #include "../util/table/array.h"
+#include "../util/table/keyed.h"
 
 #define CUT_EVERY_NS (TIMELINE_HOLD_NS / 8)
 #define TRACKS_MAX (128u << 10)
@@ -20,9 +21,14 @@
 
 /* An arrow with targets that are held. */
 struct arrow {
-	uint64_t id; /* 0: free */
+	uint64_t id;
 	uint32_t targets;
 	bool begun; /* its call was handed on with it */
+};
+
+struct kept_track {
+	struct timeline_key key;
+	struct timeline_track *track;
 };
 
 struct open {
@@ -33,12 +39,9 @@ struct open {
 struct timeline {
 	const struct timeline_ops *ops;
 	void *ctx;
-	struct timeline_track **tracks; /* hash, chained */
-	struct timeline_track **order;	/* in the order of their making */
-	uint32_t ntracks, nslots, cap;
+	struct keyed tracks; /* struct kept_track, in the order of their making */
 	struct timeline_track *last;
-	struct arrow *arrows; /* open addressing; a power of two, at most half full */
-	uint32_t narrows, arrow_slots;
+	struct keyed arrows;
 	struct open *open; /* TIMELINE_LANES of them, for the track that is handed on */
 	uint64_t newest_ns, cut_ns;
 	size_t held; /* bytes allocated for what is held */
@@ -47,74 +50,25 @@ struct timeline {
 
 /* ---- arrows ---- */
 
-static uint64_t mix(uint64_t h)
-{
-	h = (h ^ h >> 31) * 0x9e3779b97f4a7c15;
-	return h ^ h >> 29;
-}
-
-static struct arrow *arrow_slot(const struct timeline *t, uint64_t id)
-{
-	uint32_t mask = t->arrow_slots - 1, at = (uint32_t)mix(id) & mask;
-
-	while (t->arrows[at].id && t->arrows[at].id != id)
-		at = (at + 1) & mask;
-	return &t->arrows[at];
-}
-
-static int arrows_grow(struct timeline *t)
-{
-	uint32_t n = t->arrow_slots ? t->arrow_slots * 2 : 1024, old_n = t->arrow_slots;
-	struct arrow *old = t->arrows, *arrows = calloc(n, sizeof(*arrows));
-
-	if (!arrows)
-		return -ENOMEM;
-	t->arrows = arrows;
-	t->arrow_slots = n;
-	for (uint32_t i = 0; i < old_n; i++)
-		if (old[i].id)
-			*arrow_slot(t, old[i].id) = old[i];
-	free(old);
-	return 0;
-}
-
 /* A target is held. */
 static int arrow_add(struct timeline *t, uint64_t id)
 {
-	struct arrow *a;
+	struct arrow *a = keyed_get(&t->arrows, &id, &(bool){ false });
 
-	if (t->narrows >= t->arrow_slots / 2 && arrows_grow(t))
+	if (!a)
 		return -ENOMEM;
-	a = arrow_slot(t, id);
-	if (!a->id) {
-		a->id = id;
-		t->narrows++;
-	}
 	a->targets++;
 	return 0;
 }
 
-/* A target goes. True: with its arrow. The slots behind it move up, so that no search ends too
- * early. */
+/* A target goes. True: with its arrow. */
 static bool arrow_end(struct timeline *t, uint64_t id)
 {
-	uint32_t mask = t->arrow_slots - 1, at, hole;
-	struct arrow *a = arrow_slot(t, id);
-	bool begun = a->begun;
+	struct arrow *a = keyed_look(&t->arrows, &id);
+	bool begun = a && a->begun;
 
-	if (!a->id || --a->targets)
-		return begun;
-	t->narrows--;
-	hole = (uint32_t)(a - t->arrows);
-	for (at = (hole + 1) & mask; t->arrows[at].id; at = (at + 1) & mask) {
-		uint32_t home = (uint32_t)mix(t->arrows[at].id) & mask;
-
-		if (((at - home) & mask) < ((at - hole) & mask))
-			continue;
-		t->arrows[hole] = t->arrows[at];
-		hole = at;
-	}
-	memset(&t->arrows[hole], 0, sizeof(t->arrows[hole]));
+	if (a && !--a->targets)
+		keyed_remove(&t->arrows, a);
 	return begun;
 }
 
@@ -123,7 +77,7 @@ static bool arrow_of(struct timeline *t, const struct timeline_span *s)
 {
 	struct arrow *a;
 
-	if (!s->arrow || s->end == TIMELINE_NO_ARROW || !t->arrow_slots)
+	if (!s->arrow || s->end == TIMELINE_NO_ARROW)
 		return false;
 	if (s->end == TIMELINE_TO) {
 		if (arrow_end(t, s->arrow))
@@ -131,94 +85,57 @@ static bool arrow_of(struct timeline *t, const struct timeline_span *s)
 		t->no_arrow++;
 		return false;
 	}
-	a = arrow_slot(t, s->arrow);
-	a->begun = a->id != 0;
-	return a->begun;
+	a = keyed_look(&t->arrows, &s->arrow);
+	if (a)
+		a->begun = true;
+	return a;
 }
 
 /* ---- tracks ---- */
 
-static uint32_t hash_key(const struct timeline_key *k)
+static struct timeline_track *track_at(const struct timeline *t, size_t i)
 {
-	return (uint32_t)mix(((uint64_t)k->pid << 32 | k->a) ^
-			     mix(((uint64_t)k->kind << 32 | k->b) ^ k->start));
-}
-
-static bool same_key(const struct timeline_key *a, const struct timeline_key *b)
-{
-	return a->a == b->a && a->pid == b->pid && a->kind == b->kind && a->b == b->b &&
-	       a->start == b->start;
+	return ((const struct kept_track *)keyed_at(&t->tracks, i))->track;
 }
 
 static void tracks_forget(struct timeline *t)
 {
-	for (uint32_t i = 0; i < t->ntracks; i++) {
-		free(t->order[i]->spans);
-		free(t->order[i]->bytes);
-		free(t->order[i]->lanes);
-		free(t->order[i]);
+	for (size_t i = 0; i < t->tracks.n; i++) {
+		free(track_at(t, i)->spans);
+		free(track_at(t, i)->bytes);
+		free(track_at(t, i)->lanes);
+		free(track_at(t, i));
 	}
-	if (t->tracks)
-		memset(t->tracks, 0, t->nslots * sizeof(*t->tracks));
-	t->ntracks = 0;
+	keyed_clear(&t->tracks);
 	t->last = NULL;
 	t->held = 0;
 }
 
-static int tracks_grow(struct timeline *t)
-{
-	uint32_t n = t->cap ? t->cap * 2 : 256;
-	struct timeline_track **order = realloc(t->order, n * sizeof(*order)), **slots;
-
-	if (!order)
-		return -ENOMEM;
-	t->order = order;
-	slots = calloc(n, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < t->ntracks; i++) {
-		struct timeline_track **at = &slots[hash_key(&order[i]->key) & (n - 1)];
-
-		order[i]->next = *at;
-		*at = order[i];
-	}
-	free(t->tracks);
-	t->tracks = slots;
-	t->nslots = t->cap = n;
-	return 0;
-}
-
 struct timeline_track *timeline_track(struct timeline *t, const struct timeline_key *key)
 {
-	struct timeline_track *tr = t->last, **at;
+	struct timeline_track *tr = t->last;
+	struct kept_track *kept;
 
-	if (tr && same_key(&tr->key, key))
+	if (tr && !memcmp(&tr->key, key, sizeof(*key)))
 		return tr;
-	for (tr = t->tracks[hash_key(key) & (t->nslots - 1)]; tr; tr = tr->next) {
-		if (same_key(&tr->key, key)) {
-			t->last = tr;
-			return tr;
-		}
-	}
+	kept = keyed_look(&t->tracks, key);
+	if (kept)
+		return t->last = kept->track;
 	/* so many threads have come and gone that they take too much memory: those that live are
 	 * made anew */
-	if (t->ntracks >= TRACKS_MAX) {
+	if (t->tracks.n >= TRACKS_MAX) {
 		if (timeline_flush(t))
 			return NULL;
 		tracks_forget(t);
 	}
-	if (t->ntracks == t->cap && tracks_grow(t))
-		return NULL;
 	tr = calloc(1, sizeof(*tr));
-	if (!tr)
+	kept = tr ? keyed_get(&t->tracks, key, &(bool){ false }) : NULL;
+	if (!kept) {
+		free(tr);
 		return NULL;
+	}
 	tr->key = *key;
-	at = &t->tracks[hash_key(key) & (t->nslots - 1)];
-	tr->next = *at;
-	*at = tr;
-	t->order[t->ntracks++] = tr;
-	t->last = tr;
-	return tr;
+	return t->last = kept->track = tr;
 }
 
 static int set_room(struct timeline *t, struct timeline_track *tr, uint32_t cap, size_t room)
@@ -388,9 +305,9 @@ static int cut(struct timeline *t, uint64_t cut_ns)
 	int err = 0;
 
 	for (int late = 0; late < 2; late++)
-		for (uint32_t i = 0; i < t->ntracks && !err; i++)
-			if (!(t->order[i]->key.kind & TIMELINE_EARLY) == (late != 0))
-				err = hand_on(t, t->order[i], cut_ns);
+		for (size_t i = 0; i < t->tracks.n && !err; i++)
+			if (!(track_at(t, i)->key.kind & TIMELINE_EARLY) == (late != 0))
+				err = hand_on(t, track_at(t, i), cut_ns);
 	t->cut_ns = t->newest_ns;
 	return err;
 }
@@ -408,9 +325,9 @@ static int cut_more(struct timeline *t)
 			break;
 	}
 	/* many tracks that keep a little each */
-	for (uint32_t i = 0; i < t->ntracks && t->held > TIMELINE_HOLD_BYTES / 2; i++)
-		if (!t->order[i]->nspans)
-			set_room(t, t->order[i], 0, 0);
+	for (size_t i = 0; i < t->tracks.n && t->held > TIMELINE_HOLD_BYTES / 2; i++)
+		if (!track_at(t, i)->nspans)
+			set_room(t, track_at(t, i), 0, 0);
 	return err;
 }
 
@@ -425,7 +342,9 @@ struct timeline *timeline_open(const struct timeline_ops *ops, void *ctx)
 	t->ops = ops;
 	t->ctx = ctx;
 	t->open = calloc(TIMELINE_LANES, sizeof(*t->open));
-	if (!t->open || tracks_grow(t) || arrows_grow(t)) {
+	keyed_open_of(&t->tracks, struct kept_track, key, SIZE_MAX);
+	keyed_open_of(&t->arrows, struct arrow, id, SIZE_MAX);
+	if (!t->open) {
 		timeline_close(t);
 		return NULL;
 	}
@@ -437,9 +356,8 @@ void timeline_close(struct timeline *t)
 	if (!t)
 		return;
 	tracks_forget(t);
-	free(t->tracks);
-	free(t->order);
-	free(t->arrows);
+	keyed_close(&t->tracks);
+	keyed_close(&t->arrows);
 	free(t->open);
 	free(t);
 }

@@ -67,7 +67,6 @@ struct timeline_track {
 	struct timeline_lane *lanes;
 	int nlanes;
 	bool unsorted;
-	struct timeline_track *next; /* in the hash */
 };
 
 /* What spans are handed on to. Return 0 or -errno. */

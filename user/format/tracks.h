@@ -7,6 +7,7 @@
 #define CT_TRACKS_H
 
 #include "sink.h"
+#include "../util/table/keyed.h"
 #include "../util/text.h"
 
 #define TRACKS_MAX 65536
@@ -22,12 +23,14 @@ enum track_kind {
 	TRACK_EVENTS,	/* of a device as the machine numbers it */
 };
 struct track {
-	uint8_t kind; /* enum track_kind */
-	uint32_t pid; /* process_unique(); 0: of no process */
+	struct {
+		uint32_t kind; /* enum track_kind */
+		uint32_t pid;  /* process_unique(); 0: of no process */
+		/* thread id as shown; the GPU's number in the trace and the stream
+		 * (CT_UNKNOWN: not known) */
+		uint32_t first, second;
+	} key;
 	uint32_t shown_pid;
-	/* thread id as shown; the GPU's number in the trace and the stream (CT_UNKNOWN: not
-	 * known) */
-	uint32_t first, second;
 	char comm[CT_COMM_LEN];
 	/* of what belongs to a thread that is not its process's leader; "": not known */
 	char thread[CT_COMM_LEN];
@@ -36,15 +39,16 @@ struct track {
 };
 
 struct tracks {
-	struct track *all;
-	uint32_t n;
-	uint32_t *table;  /* number + 1, by hash; 0: free */
+	struct keyed all; /* struct track, by their numbers */
 	uint32_t last;	  /* found last */
 	uint64_t no_room; /* records */
 };
+static inline const struct track *tracks_at(const struct tracks *t, uint32_t i)
+{
+	return keyed_at(&t->all, i);
+}
 
-/* Returns 0 or -ENOMEM; tracks_free() is safe then. */
-int tracks_init(struct tracks *);
+void tracks_init(struct tracks *);
 void tracks_free(struct tracks *);
 /* TRACKS_NONE: it has no place on a timeline, or there is no room. */
 uint32_t tracks_find(struct tracks *, const struct event *);

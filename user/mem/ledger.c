@@ -42,7 +42,8 @@ struct ledger *ledger_open(const struct ledger_opts *opts)
 		return NULL;
 	l->opts = *opts;
 	l->sites = sites_open(0);
-	if (!live_init(&l->live, opts->live_max) && l->sites && !ledger_index_open(l)) {
+	live_init(&l->live, opts->live_max);
+	if (l->sites && !ledger_index_open(l)) {
 		for (int w = 0; w < LEDGER_WHERE_END; w++)
 			if (!ledger_row(l, &(struct ledger_row){ .by = LEDGER_BY_ALL,
 								 .where = (uint8_t)w }))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ledger_rows.c - see ledger_rows.h: hashes of numbers. */
+/* ledger_rows.c - see ledger_rows.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,20 @@
 
 #define ROWS_MAX (1u << 18)
 #define PROCESSES_MAX (1u << 16)
-#define PID_SLOTS (PROCESSES_MAX * 2)
+
+/* Where a row or a process is. */
+struct row_place {
+	struct row_key {
+		uint64_t library;
+		uint32_t process, site;
+		uint16_t device;
+		uint8_t by, where, kind, end, pad[2];
+	} key;
+	uint32_t at;
+};
+struct pid_place {
+	uint32_t pid, at;
+};
 
 int ledger_index_open(struct ledger *l)
 {
@@ -18,111 +31,68 @@ int ledger_index_open(struct ledger *l)
 	l->index = x;
 	if (!x)
 		return -ENOMEM;
-	x->most = l->opts.rows_max && l->opts.rows_max < ROWS_MAX ? l->opts.rows_max : ROWS_MAX;
-	x->slots = 1024;
-	x->rows = calloc(x->slots, sizeof(*x->rows));
-	x->pids = calloc(PID_SLOTS, sizeof(*x->pids));
-	return x->rows && x->pids ? 0 : -ENOMEM;
+	keyed_open_of(&x->rows, struct row_place, key,
+		      l->opts.rows_max && l->opts.rows_max < ROWS_MAX ? l->opts.rows_max
+								      : ROWS_MAX);
+	keyed_open_of(&x->pids, struct pid_place, pid, PROCESSES_MAX);
+	return 0;
 }
 
 void ledger_index_close(struct ledger *l)
 {
 	if (!l->index)
 		return;
-	free(l->index->rows);
-	free(l->index->pids);
+	keyed_close(&l->index->rows);
+	keyed_close(&l->index->pids);
 	free(l->index);
 }
 
 /* ---- rows ---- */
 
-static uint64_t mix(uint64_t h, uint64_t v)
+static struct row_key key_of(const struct ledger_row *r)
 {
-	h = (h ^ v) * 0x9e3779b97f4a7c15ULL;
-	return h ^ h >> 32;
-}
-
-static uint32_t *row_slot(const struct ledger *l, const struct ledger_row *k)
-{
-	const struct ledger_index *x = l->index;
-	uint64_t h = mix(k->by | (uint64_t)k->where << 8 | (uint64_t)k->kind << 16 |
-				 (uint64_t)k->end << 24 | (uint64_t)k->device << 32,
-			 (uint64_t)k->process << 32 | k->site);
-
-	h = mix(h, (uintptr_t)k->library);
-	for (uint32_t i = (uint32_t)(h >> 8) & (x->slots - 1);; i = (i + 1) & (x->slots - 1)) {
-		const struct ledger_row *r = x->rows[i] ? &l->rows[x->rows[i] - 1] : NULL;
-
-		if (!r || (r->by == k->by && r->where == k->where && r->kind == k->kind &&
-			   r->end == k->end && r->device == k->device && r->process == k->process &&
-			   r->site == k->site && r->library == k->library))
-			return &x->rows[i];
-	}
+	return (struct row_key){ .library = (uintptr_t)r->library,
+				 .process = r->process,
+				 .site = r->site,
+				 .device = r->device,
+				 .by = r->by,
+				 .where = r->where,
+				 .kind = r->kind,
+				 .end = r->end };
 }
 
 const struct ledger_row *ledger_row_find(const struct ledger *l, const struct ledger_row *key)
 {
-	uint32_t at = *row_slot(l, key);
+	const struct row_key k = key_of(key);
+	const struct row_place *p = keyed_look(&l->index->rows, &k);
 
-	return at ? &l->rows[at - 1] : NULL;
-}
-
-/* Room for one more. */
-static bool grow(struct ledger *l)
-{
-	struct ledger_index *x = l->index;
-	uint32_t slots = x->slots * 2, *old = x->rows;
-
-	if (l->nrows >= x->most)
-		return false;
-	if (!array_room(l->rows, l->nrows))
-		return false;
-	if (l->nrows < x->slots / 2)
-		return true;
-	x->rows = calloc(slots, sizeof(*x->rows));
-	if (!x->rows) {
-		x->rows = old;
-		return false;
-	}
-	x->slots = slots;
-	for (uint32_t i = 0; i < l->nrows; i++)
-		*row_slot(l, &l->rows[i]) = i + 1;
-	free(old);
-	return true;
+	return p ? &l->rows[p->at] : NULL;
 }
 
 struct ledger_row *ledger_row(struct ledger *l, const struct ledger_row *key)
 {
-	uint32_t *slot = row_slot(l, key);
+	const struct row_key k = key_of(key);
+	struct row_place *p = keyed_look(&l->index->rows, &k);
 
-	if (*slot)
-		return &l->rows[*slot - 1];
-	if (!grow(l)) {
+	if (p)
+		return &l->rows[p->at];
+	p = array_room(l->rows, l->nrows) ? keyed_get(&l->index->rows, &k, &(bool){ false }) : NULL;
+	if (!p) {
 		l->no_row++;
 		return NULL;
 	}
-	l->rows[l->nrows++] = *key;
-	*row_slot(l, key) = l->nrows;
-	return &l->rows[l->nrows - 1];
+	p->at = l->nrows;
+	l->rows[l->nrows] = *key;
+	return &l->rows[l->nrows++];
 }
 
 /* ---- processes ---- */
 
-static uint32_t *pid_slot(const struct ledger *l, uint32_t pid)
-{
-	const struct ledger_index *x = l->index;
-	uint32_t i = pid * 2654435761u & (PID_SLOTS - 1);
-
-	while (x->pids[i] && l->processes[x->pids[i] - 1].pid != pid)
-		i = (i + 1) & (PID_SLOTS - 1);
-	return &x->pids[i];
-}
-
 uint32_t ledger_process_find(const struct ledger *l, uint32_t pid)
 {
-	uint32_t at = *pid_slot(l, pid);
+	const struct pid_place *p = keyed_look(&l->index->pids, &pid);
 
-	return at ? at - 1 : UINT32_MAX;
+	return p ? p->at : UINT32_MAX;
 }
 
 static uint32_t place(struct ledger *l)
@@ -139,19 +109,21 @@ static uint32_t place(struct ledger *l)
 
 uint32_t ledger_process(struct ledger *l, const struct process *proc)
 {
-	uint32_t at = *pid_slot(l, proc->pid);
+	uint32_t at = ledger_process_find(l, proc->pid);
 	struct ledger_process *p;
 
-	if (!at) {
-		uint32_t i = place(l);
+	if (at == UINT32_MAX) {
+		struct pid_place *new;
 
-		if (i == UINT32_MAX)
-			return i;
-		l->processes[i] = (struct ledger_process){ .pid = proc->pid, .used = true };
-		at = i + 1;
-		*pid_slot(l, proc->pid) = at;
+		at = place(l);
+		new = at == UINT32_MAX ? NULL
+				       : keyed_get(&l->index->pids, &proc->pid, &(bool){ false });
+		if (!new)
+			return UINT32_MAX;
+		l->processes[at] = (struct ledger_process){ .pid = proc->pid, .used = true };
+		new->at = at;
 	}
-	p = &l->processes[at - 1];
+	p = &l->processes[at];
 	p->shown_pid = proc->shown_pid;
 	if (proc->start_boottime_ns) {
 		p->start_boottime_ns = proc->start_boottime_ns;
@@ -159,25 +131,16 @@ uint32_t ledger_process(struct ledger *l, const struct process *proc)
 				 proc->start_boottime_ns >= l->began_boottime_ns;
 	}
 	memcpy(p->comm, proc->comm, sizeof(p->comm));
-	return at - 1;
+	return at;
 }
 
 void ledger_process_drop(struct ledger *l, uint32_t process)
 {
 	struct ledger_process *p = &l->processes[process];
-	uint32_t *slot = pid_slot(l, p->pid), hole = (uint32_t)(slot - l->index->pids);
+	struct pid_place *place = keyed_look(&l->index->pids, &p->pid);
 
-	for (uint32_t i = (hole + 1) & (PID_SLOTS - 1); l->index->pids[i];
-	     i = (i + 1) & (PID_SLOTS - 1)) {
-		uint32_t home = l->processes[l->index->pids[i] - 1].pid * 2654435761u &
-				(PID_SLOTS - 1);
-
-		if (((i - home) & (PID_SLOTS - 1)) < ((i - hole) & (PID_SLOTS - 1)))
-			continue;
-		l->index->pids[hole] = l->index->pids[i];
-		hole = i;
-	}
-	l->index->pids[hole] = 0;
+	if (place)
+		keyed_remove(&l->index->pids, place);
 	if (p->had)
 		return;
 	p->used = false;
@@ -188,7 +151,7 @@ void ledger_process_drop(struct ledger *l, uint32_t process)
 struct ledger_freed *ledger_freed_slot(struct ledger *l, uint32_t process, uint8_t space,
 				       uint64_t address)
 {
-	uint64_t h = mix(address, (uint64_t)process << 8 | space);
+	const uint64_t key[] = { address, (uint64_t)process << 8 | space };
 
-	return &l->index->freed[(h >> 20) & (FREED_SLOTS - 1)];
+	return &l->index->freed[keyed_hash(key, sizeof(key)) & (FREED_SLOTS - 1)];
 }

@@ -14,9 +14,7 @@ struct ledger_freed {
 };
 
 struct ledger_index {
-	uint32_t *rows; /* number of a row + 1; 0: free */
-	uint32_t slots, most;
-	uint32_t *pids;	       /* number of a process + 1 */
+	struct keyed rows, pids;
 	uint32_t free_process; /* where to look for a place first */
 	/* of physical memory: handles are used again while the memory is still mapped */
 	uint64_t serial;

@@ -1,41 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * live.h - what is held now: allocations by process, space and address, 48 bytes each in a table
- * that is at most 7/8 full, so that a million take 96 MiB, and half as much again while the
- * table grows. Knows no event and no format.
+ * live.h - what is held now: allocations by process, space and address, so that a million take
+ * less than 100 MiB. Knows no event and no format.
  */
 #ifndef CT_LIVE_H
 #define CT_LIVE_H
 
-#include "../util/types.h"
+#include "../util/table/keyed.h"
 
 #define LIVE_MAX ((1u << 21) / 8 * 7) /* allocations at a time */
 
 struct live_entry {
-	uint64_t address; /* or a handle; with the next three the key */
+	uint64_t address; /* or a handle; with the next ones the key */
+	uint32_t process; /* number of the ledger */
+	uint8_t space;	  /* enum api_memory_space, or the ledger's own from 0x80 on */
+	uint8_t pad[3];
 	uint64_t bytes;
 	uint64_t taken_ns; /* when the call that took it returned */
 	/* the context that it belongs to, 0: the device's own; MAPPED and a handle: the memory's
 	 * number */
 	uint64_t of;
-	uint32_t process; /* number of the ledger */
 	uint32_t site;
 	uint16_t device; /* LIVE_NO_DEVICE: not known */
-	uint8_t space;	 /* enum api_memory_space, or the ledger's own from 0x80 on */
-	uint8_t kind;	 /* enum api_memory_kind; LIVE_FREE: a free place */
+	uint8_t kind;	 /* enum api_memory_kind */
 	uint32_t refs;	 /* handles and mappings of physical memory */
 };
-#define LIVE_FREE 0xff
 #define LIVE_NO_DEVICE 0xffff
-_Static_assert(sizeof(struct live_entry) == 48, "a million of them in 200 MiB");
+_Static_assert(sizeof(struct live_entry) <= 56, "a million of them in 200 MiB");
 
 struct live {
-	struct live_entry *entries;
-	uint32_t n, slots, most;
+	struct keyed all;
 };
 
-/* most: entries at most; 0: LIVE_MAX. Returns 0 or -ENOMEM; live_free() is safe then. */
-int live_init(struct live *, uint32_t most);
+/* most: entries at most; 0: LIVE_MAX. */
+void live_init(struct live *, uint32_t most);
 void live_free(struct live *);
 /* NULL: not there. Valid until something is added or removed. */
 struct live_entry *live_find(const struct live *, uint32_t process, uint8_t space,

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/table/array.h"
+#include "../util/table/kept.h"
 #include "mem_sites.h"
 
 #define RECENT 4096 /* a power of two */
-#define SLOTS (SITES_MAX * 2)
 #define CHUNK (64u << 10)
 #define MOST (32u << 20)
 
@@ -19,11 +20,17 @@ struct chunk {
 	char bytes[CHUNK];
 };
 
+/* Which site that is: 64 bits of hash are believed. Two stacks that share them would share a line
+ * of a report. */
+struct by_content {
+	uint64_t hash;
+	uint32_t site;
+};
+
 struct sites {
 	struct site *at;
-	uint64_t *hashes;
-	uint32_t n, cap;
-	uint32_t *slots; /* number of a site; 0: free */
+	uint32_t n;
+	struct keyed by_content; /* struct by_content */
 	struct {
 		uint32_t stack, site;
 		uint16_t func;
@@ -33,8 +40,7 @@ struct sites {
 	size_t bytes, most;
 	uint64_t no_room;
 	/* texts that are kept once */
-	const char **texts;
-	uint32_t ntexts, text_slots;
+	struct keyed texts;
 };
 
 struct sites *sites_open(size_t max_bytes)
@@ -44,16 +50,10 @@ struct sites *sites_open(size_t max_bytes)
 	if (!s)
 		return NULL;
 	s->most = max_bytes ? max_bytes : MOST;
-	s->cap = 256;
-	s->at = calloc(s->cap, sizeof(*s->at));
-	s->hashes = calloc(s->cap, sizeof(*s->hashes));
-	s->slots = calloc(SLOTS, sizeof(*s->slots));
-	s->text_slots = 1024;
-	s->texts = calloc(s->text_slots, sizeof(*s->texts));
-	if (s->at && s->hashes && s->slots && s->texts) {
-		s->n = 1; /* the site of all that is not known */
+	kept_open(&s->texts, SIZE_MAX);
+	keyed_open_of(&s->by_content, struct by_content, hash, SITES_MAX);
+	if (array_add(s->at, s->n)) /* the site of all that is not known */
 		return s;
-	}
 	sites_close(s);
 	return NULL;
 }
@@ -67,9 +67,8 @@ void sites_close(struct sites *s)
 		free(c);
 	}
 	free(s->at);
-	free(s->hashes);
-	free(s->slots);
-	free(s->texts);
+	keyed_close(&s->by_content);
+	keyed_close(&s->texts);
 	free(s);
 }
 
@@ -109,49 +108,16 @@ static uint64_t mix_text(uint64_t h, const char *s)
 	return h ^ h >> 29;
 }
 
-static const char **text_slot(const char **texts, uint32_t slots, const char *t)
-{
-	uint32_t i = (uint32_t)(mix_text(0, t) >> 11) & (slots - 1);
-
-	while (texts[i] && strcmp(texts[i], t))
-		i = (i + 1) & (slots - 1);
-	return &texts[i];
-}
-
 /* A text of our own; NULL: there was none, or (*full) no room. */
 static const char *keep(struct sites *s, const char *t, bool *full)
 {
-	const char **slot, **more;
-	size_t n;
-	char *to;
+	char **place = t ? kept_place(&s->texts, t) : NULL;
+	size_t n = t ? strlen(t) + 1 : 0;
 
-	if (!t)
-		return NULL;
-	slot = text_slot(s->texts, s->text_slots, t);
-	if (*slot)
-		return *slot;
-	n = strlen(t) + 1;
-	to = room(s, n);
-	if (!to) {
-		*full = true;
-		return NULL;
-	}
-	*slot = memcpy(to, t, n);
-	if (++s->ntexts < s->text_slots / 2)
-		return to;
-	more = calloc(s->text_slots * 2, sizeof(*more));
-	if (!more) {
-		/* the table must never be full */
-		*full = s->ntexts >= s->text_slots / 8 * 7;
-		return to;
-	}
-	for (uint32_t i = 0; i < s->text_slots; i++)
-		if (s->texts[i])
-			*text_slot(more, s->text_slots * 2, s->texts[i]) = s->texts[i];
-	free(s->texts);
-	s->texts = more;
-	s->text_slots *= 2;
-	return to;
+	if (place && !*place && (*place = room(s, n)))
+		memcpy(*place, t, n);
+	*full |= t && (!place || !*place);
+	return place ? *place : NULL;
 }
 
 static uint32_t frames_of(const struct stack *st)
@@ -239,43 +205,19 @@ static bool fill(struct sites *s, struct site *to, unsigned int func, const stru
 	return !full;
 }
 
-static bool more_room(struct sites *s)
-{
-	uint32_t cap = s->cap * 2;
-	struct site *at;
-	uint64_t *hashes;
-
-	if (s->n < s->cap)
-		return true;
-	if (s->n >= SITES_MAX)
-		return false;
-	at = realloc(s->at, cap * sizeof(*at));
-	if (!at)
-		return false;
-	s->at = at;
-	hashes = realloc(s->hashes, cap * sizeof(*hashes));
-	if (!hashes)
-		return false;
-	s->hashes = hashes;
-	s->cap = cap;
-	return true;
-}
-
 static uint32_t by_content(struct sites *s, unsigned int func, const struct stack *st)
 {
 	uint64_t h = hash_of(func, st);
-	uint32_t i = (uint32_t)(h >> 16) & (SLOTS - 1);
+	struct by_content *known = keyed_look(&s->by_content, &h);
 
-	/* 64 bits of hash are believed: two stacks that share them would share a line of a report */
-	for (; s->slots[i]; i = (i + 1) & (SLOTS - 1))
-		if (s->hashes[s->slots[i]] == h)
-			return s->slots[i];
-	if (!more_room(s) || !fill(s, &s->at[s->n], func, st)) {
+	if (known)
+		return known->site;
+	if (s->n >= SITES_MAX || !array_room(s->at, s->n) || !fill(s, &s->at[s->n], func, st) ||
+	    !(known = keyed_get(&s->by_content, &h, &(bool){ false }))) {
 		s->no_room++;
 		return 0;
 	}
-	s->hashes[s->n] = h;
-	s->slots[i] = s->n;
+	known->site = s->n;
 	return s->n++;
 }
 

@@ -12,6 +12,7 @@
  * Knows ELF and nothing of CUDA.
  */
 #include "elf_read.h"
+#include "../util/now.h"
 #include "../util/table/array.h"
 
 #include <errno.h>
@@ -24,8 +25,6 @@
  * the tracer up. */
 #define MAX_PHDRS 1024
 #define MAX_SHDRS (1 << 20)
-#define MAX_SYMS (16 << 20)
-#define MAX_STRTAB (1ULL << 31)
 #define STR_CHUNK (4ULL << 20)
 #define SYM_CHUNK 4096
 /* symbols at a time, so that memory is bounded whatever the table's size; sane files have fewer */
@@ -206,6 +205,11 @@ uint64_t elf_code_offset(const struct elf_file *f, uint64_t vaddr)
 
 /* ---- symbols ---- */
 
+static int in_time(const struct elf_file *f)
+{
+	return f->until_ns && now_ns() > f->until_ns ? -ETIME : 0;
+}
+
 /* What a symbol needs until its name comes by. */
 struct want {
 	uint64_t value, size;
@@ -231,7 +235,9 @@ static int collect(const struct elf_file *f, uint64_t off, uint64_t left, uint64
 			err = -ENOMEM;
 			break;
 		}
-		err = read_at(f->fd, syms, now * sizeof(*syms), off);
+		err = in_time(f);
+		if (!err)
+			err = read_at(f->fd, syms, now * sizeof(*syms), off);
 		for (size_t i = 0; !err && i < now; i++) {
 			uint8_t type = ELF64_ST_TYPE(syms[i].st_info);
 
@@ -334,6 +340,8 @@ static int names(const struct elf_file *f, const Elf64_Shdr *strs, const struct 
 
 			if (wanted(q, sym.name))
 				err = q->fn(q->ctx, &sym);
+			if (!err && !(i % SYM_CHUNK))
+				err = in_time(f);
 		}
 		free(chunk);
 	}
@@ -352,9 +360,10 @@ static int table(const struct elf_file *f, const Elf64_Shdr *sh, const struct qu
 		return -EBADMSG;
 	strs = &f->shdr[sh->sh_link];
 	if (sh->sh_entsize != sizeof(Elf64_Sym) || !in_file(f, sh->sh_offset, sh->sh_size) ||
-	    !in_file(f, strs->sh_offset, strs->sh_size) || strs->sh_size > MAX_STRTAB ||
-	    left > MAX_SYMS)
+	    !in_file(f, strs->sh_offset, strs->sh_size))
 		return -EBADMSG;
+	if (strs->sh_size > ELF_STRINGS_MAX || left > ELF_SYMBOLS_MAX)
+		return -EFBIG;
 	while (!err && left) {
 		uint64_t now = left < BATCH ? left : BATCH;
 		struct want *w = NULL;

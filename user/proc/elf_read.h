@@ -19,7 +19,14 @@ struct elf_file {
 	uint32_t nshdr;
 	char *shstr; /* names of the sections, NUL-terminated; NULL: none */
 	uint64_t shstr_len;
+	/* CLOCK_MONOTONIC; may be set once it is open: walks of symbol tables end by then with
+	 * -ETIME. 0: they take as long as they do. */
+	uint64_t until_ns;
 };
+
+/* Above these a symbol table is not walked (-EFBIG). */
+#define ELF_SYMBOLS_MAX (4 << 20)
+#define ELF_STRINGS_MAX (512ULL << 20)
 
 /* bytes of a symbol's name with its NUL; of a longer one the beginning is seen */
 #define ELF_NAME_MAX 16384
@@ -42,7 +49,7 @@ void elf_file_close(struct elf_file *);
 
 /* Calls fn for the FUNC and NOTYPE symbols of the symbol table of type `sh_type` (SHT_DYNSYM,
  * SHT_SYMTAB) whose names begin with one of `begins`, a list that NULL ends. fn's negative return
- * stops. Returns 0 or -errno. */
+ * stops. Returns 0 or -errno: -EFBIG when there are too many, -ETIME. */
 int elf_symbols(const struct elf_file *, uint32_t sh_type, const char *const *begins, elf_sym_fn fn,
 		void *ctx);
 /* The same for OBJECT and NOTYPE symbols. */

@@ -6,6 +6,8 @@
 
 #include "../event/gpus.h"
 #include "book.h"
+#include "../util/table/array.h"
+#include "../util/table/kept.h"
 
 #define HISTS_MAX 65536 /* of a kibibyte and a bit each */
 #define NAMES_MAX 65536
@@ -14,11 +16,9 @@
 #define PROCESSES_MAX 65536
 
 struct book_index {
-	size_t max, nhists, nsizes, name_bytes;
-	uint32_t *slots; /* index + 1 of an entry */
-	size_t nslots;	 /* a power of two */
-	char **names;	 /* by hash, open addressing */
-	size_t nnames, names_cap;
+	size_t nhists, nsizes, name_bytes;
+	struct keyed places; /* struct entry_place */
+	struct keyed names;  /* struct kept */
 };
 
 struct held {
@@ -46,6 +46,18 @@ struct known {
 	char comm[CT_COMM_LEN];
 };
 
+struct key {
+	uint64_t by, name;
+	uint32_t pid, start;
+	uint16_t func;
+	uint8_t what, sub;
+	uint32_t pad;
+};
+struct entry_place {
+	struct key key;
+	uint32_t at;
+};
+
 struct book *book_open(enum book_by by, bool hists, size_t max)
 {
 	struct book *b = calloc(1, sizeof(*b));
@@ -57,7 +69,8 @@ struct book *book_open(enum book_by by, bool hists, size_t max)
 		free(b);
 		return NULL;
 	}
-	b->index->max = max ? max : BOOK_MAX;
+	keyed_open_of(&b->index->places, struct entry_place, key, max ? max : BOOK_MAX);
+	kept_open(&b->index->names, NAMES_MAX);
 	keyed_open(&b->processes, sizeof(struct known), sizeof(((struct known *)0)->key),
 		   PROCESSES_MAX);
 	keyed_open(&b->held, sizeof(struct held), sizeof(((struct held *)0)->key), HELD_MAX);
@@ -68,6 +81,8 @@ struct book *book_open(enum book_by by, bool hists, size_t max)
 
 void book_close(struct book *b)
 {
+	struct kept *name;
+
 	if (!b)
 		return;
 	for (size_t i = 0; i < b->nentries; i++) {
@@ -78,10 +93,9 @@ void book_close(struct book *b)
 	gauges_close(&b->gauges);
 	keyed_close(&b->held);
 	keyed_close(&b->processes);
-	for (size_t i = 0; i < b->index->names_cap; i++)
-		free(b->index->names[i]);
-	free(b->index->names);
-	free(b->index->slots);
+	keyed_each(&b->index->names, name) free(name->text);
+	keyed_close(&b->index->names);
+	keyed_close(&b->index->places);
 	free(b->index);
 	free(b->entries);
 	free(b);
@@ -89,76 +103,23 @@ void book_close(struct book *b)
 
 /* ---- names ---- */
 
-static uint64_t hash_bytes(const void *p, size_t n)
-{
-	const unsigned char *s = p;
-	uint64_t h = 0xcbf29ce484222325ULL;
-
-	while (n--)
-		h = (h ^ *s++) * 0x100000001b3ULL;
-	return h ^ h >> 29;
-}
-
-static bool grow_names(struct book_index *x)
-{
-	size_t cap = x->names_cap ? x->names_cap * 2 : 256;
-	char **names = calloc(cap, sizeof(*names));
-
-	if (!names)
-		return false;
-	for (size_t i = 0; i < x->names_cap; i++) {
-		size_t at;
-
-		if (!x->names[i])
-			continue;
-		at = hash_bytes(x->names[i], strlen(x->names[i]));
-		while (names[at & (cap - 1)])
-			at++;
-		names[at & (cap - 1)] = x->names[i];
-	}
-	free(x->names);
-	x->names = names;
-	x->names_cap = cap;
-	return true;
-}
-
-/* The book's own copy of a name; NULL: no memory, or too many. */
+/* The book's own copy of a name; NULL: no memory, or too many. Those that are known go on when
+ * there are too many. */
 static const char *intern(struct book *b, const char *name)
 {
 	struct book_index *x = b->index;
-	size_t at, bytes;
+	char **place = name ? kept_place(&x->names, name) : NULL;
+	size_t bytes = name ? strlen(name) + 1 : 0;
 
-	if (!name || ((x->nnames + 1) * 2 > x->names_cap && !grow_names(x)))
-		return NULL;
-	at = hash_bytes(name, strlen(name));
-	while (x->names[at & (x->names_cap - 1)]) {
-		if (!strcmp(x->names[at & (x->names_cap - 1)], name))
-			return x->names[at & (x->names_cap - 1)];
-		at++;
-	}
-	/* those that are known go on when there are too many */
-	bytes = strlen(name) + 1;
-	if (x->nnames >= NAMES_MAX || x->name_bytes + bytes > NAMES_BYTES) {
-		b->unnamed = true;
-		return NULL;
-	}
-	x->names[at & (x->names_cap - 1)] = strdup(name);
-	if (!x->names[at & (x->names_cap - 1)])
-		return NULL;
-	x->nnames++;
-	x->name_bytes += bytes;
-	return x->names[at & (x->names_cap - 1)];
+	b->unnamed |= name && (!place || (!*place && x->name_bytes + bytes > NAMES_BYTES));
+	if (!place || *place || x->name_bytes + bytes > NAMES_BYTES)
+		return place ? *place : NULL;
+	*place = strdup(name);
+	x->name_bytes += *place ? bytes : 0;
+	return *place;
 }
 
 /* ---- entries ---- */
-
-struct key {
-	uint64_t by, name;
-	uint32_t pid, start;
-	uint16_t func;
-	uint8_t what, sub;
-	uint32_t pad;
-};
 
 static struct key key_of(const struct book_entry *e)
 {
@@ -171,63 +132,21 @@ static struct key key_of(const struct book_entry *e)
 			     .sub = e->sub };
 }
 
-static bool grow_slots(struct book *b)
-{
-	struct book_index *x = b->index;
-	size_t n = x->nslots ? x->nslots * 2 : 1024;
-	struct book_entry *more = realloc(b->entries, n / 2 * sizeof(*more));
-	uint32_t *slots;
-
-	/* the slots say how much room there is: they come last */
-	if (!more)
-		return false;
-	b->entries = more;
-	slots = calloc(n, sizeof(*slots));
-	if (!slots)
-		return false;
-	for (size_t i = 0; i < b->nentries; i++) {
-		struct key k = key_of(&b->entries[i]);
-		size_t at = hash_bytes(&k, sizeof(k));
-
-		while (slots[at & (n - 1)])
-			at++;
-		slots[at & (n - 1)] = (uint32_t)i + 1;
-	}
-	free(x->slots);
-	x->slots = slots;
-	x->nslots = n;
-	return true;
-}
-
 /* The entry like `want`, made when there is none yet. NULL: there is no room. */
 static struct book_entry *entry_get(struct book *b, const struct book_entry *want)
 {
-	struct book_index *x = b->index;
-	struct key k = key_of(want);
-	size_t at = hash_bytes(&k, sizeof(k));
-	struct book_entry *e;
+	const struct key k = key_of(want);
+	struct entry_place *p = keyed_look(&b->index->places, &k);
 
-	for (; x->nslots && x->slots[at & (x->nslots - 1)]; at++) {
-		struct key have;
-
-		e = &b->entries[x->slots[at & (x->nslots - 1)] - 1];
-		have = key_of(e);
-		if (!memcmp(&have, &k, sizeof(k)))
-			return e;
-	}
-	if (b->nentries >= x->max)
+	if (p)
+		return &b->entries[p->at];
+	p = array_room(b->entries, b->nentries) ? keyed_get(&b->index->places, &k, &(bool){ false })
+						: NULL;
+	if (!p)
 		return NULL;
-	if ((b->nentries + 1) * 2 > x->nslots) {
-		if (!grow_slots(b))
-			return NULL;
-		at = hash_bytes(&k, sizeof(k));
-		while (x->slots[at & (x->nslots - 1)])
-			at++;
-	}
-	x->slots[at & (x->nslots - 1)] = (uint32_t)++b->nentries;
-	e = &b->entries[b->nentries - 1];
-	*e = *want;
-	return e;
+	p->at = (uint32_t)b->nentries;
+	b->entries[b->nentries] = *want;
+	return &b->entries[b->nentries++];
 }
 
 static struct ct_hist *hist_of(struct book *b, struct book_entry *e)

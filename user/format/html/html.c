@@ -444,8 +444,8 @@ static int html_open(struct sink *s, const struct sink_opts *opts)
 	if (!t || !mark())
 		return t ? -EINVAL : -ENOMEM;
 	t->in_use = inuse_open();
-	if (!t->in_use || tracks_init(&t->tracks) ||
-	    strings_init(&t->names, NAMES_BYTES, UINT32_MAX) ||
+	tracks_init(&t->tracks);
+	if (!t->in_use || strings_init(&t->names, NAMES_BYTES, UINT32_MAX) ||
 	    strings_init(&t->stacks, STACKS_BYTES, UINT32_MAX) ||
 	    strings_init(&t->keys, SERIES_MAX * 64, UINT32_MAX))
 		return -ENOMEM;
@@ -501,8 +501,8 @@ static void put_tracks(struct html *t)
 {
 	row_room(&t->w, ROOM);
 	t->w.p = put_lit(t->w.p, ",\n\"tracks\":[");
-	for (uint32_t i = 0; i < t->tracks.n; i++) {
-		const struct track *k = &t->tracks.all[i];
+	for (uint32_t i = 0; i < t->tracks.all.n; i++) {
+		const struct track *k = tracks_at(&t->tracks, i);
 		struct text name = { 0 }, process = { 0 };
 
 		tracks_name(&name, k);
@@ -510,10 +510,10 @@ static void put_tracks(struct html *t)
 		text_mem(&name, "", 1);
 		text_mem(&process, "", 1);
 		row_room(&t->w, ROOM);
-		t->w.p = put_u64(i ? put_lit(t->w.p, ",\n[") : put_lit(t->w.p, "["), k->kind);
-		t->w.p = put_u64(put_char(t->w.p, ','), k->pid);
-		t->w.p = put_u64(put_char(t->w.p, ','), k->first);
-		t->w.p = put_char(put_u64(put_char(t->w.p, ','), k->second), ',');
+		t->w.p = put_u64(i ? put_lit(t->w.p, ",\n[") : put_lit(t->w.p, "["), k->key.kind);
+		t->w.p = put_u64(put_char(t->w.p, ','), k->key.pid);
+		t->w.p = put_u64(put_char(t->w.p, ','), k->key.first);
+		t->w.p = put_char(put_u64(put_char(t->w.p, ','), k->key.second), ',');
 		put_string(t, name.bad ? "" : name.s);
 		*t->w.p++ = ',';
 		put_string(t, process.bad ? "" : process.s);

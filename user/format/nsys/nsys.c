@@ -433,12 +433,12 @@ static void discard(struct nsys *n)
 	sqlite3_close(n->d.db);
 	if (n->tmp)
 		unlink(n->tmp);
-	nsys_seen_free(&n->processes);
-	nsys_seen_free(&n->gpus);
-	nsys_seen_free(&n->contexts);
-	nsys_seen_free(&n->streams);
-	nsys_seen_free(&n->threads);
-	nsys_seen_free(&n->domains);
+	keyed_close(&n->processes);
+	keyed_close(&n->gpus);
+	keyed_close(&n->contexts);
+	keyed_close(&n->streams);
+	keyed_close(&n->threads);
+	keyed_close(&n->domains);
 	free(n->stacks);
 	free(n->path);
 	free(n->tmp);

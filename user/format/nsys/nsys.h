@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 
 #include "../sink.h"
+#include "../../util/table/keyed.h"
 
 /* ---- the tables (nsys_schema.c) ---- */
 
@@ -101,19 +102,22 @@ const char *nsys_api_name(int row, bool per_thread);
  * parameters. Returns its length; *from: where it begins. */
 size_t nsys_base_name(const char *full, const char **from);
 
-/* ---- keys that were seen (nsys_seen.c): a set of numbers, each with a value ---- */
+/* ---- keys that were seen: numbers, each with a value ---- */
 
 struct nsys_seen {
-	struct nsys_seen_slot {
-		uint64_t key; /* 0: free */
-		int64_t value;
-	} * slots;
-	size_t n, cap; /* a power of two */
+	uint64_t key;
+	int64_t value;
 };
-/* The value's place; *is_new when the key was not there (its value is 0). NULL: no memory. The
- * key is not 0. */
-int64_t *nsys_seen(struct nsys_seen *, uint64_t key, bool *is_new);
-void nsys_seen_free(struct nsys_seen *);
+/* The value's place; *is_new when the key was not there (its value is 0). NULL: no memory. */
+static inline int64_t *nsys_seen(struct keyed *k, uint64_t key, bool *is_new)
+{
+	struct nsys_seen *s;
+
+	if (!k->size)
+		keyed_open_of(k, struct nsys_seen, key, SIZE_MAX);
+	s = keyed_get(k, &key, is_new);
+	return s ? &s->value : NULL;
+}
 
 /* ---- the output as a whole (nsys.c), and what the devices did (nsys_device.c) ---- */
 
@@ -127,16 +131,16 @@ struct nsys {
 		int64_t id[2]; /* by itself, of its per-thread twin; 0: not made yet */
 	} names[CT_MAX_FUNCS];
 	/* process_unique() + 1 -> rowid in PROCESSES, negative until it has all that is known */
-	struct nsys_seen processes;
+	struct keyed processes;
 	/* globalTid + 1, of those that have a row in ThreadNames beside the leaders */
-	struct nsys_seen threads;
-	struct nsys_seen gpus; /* number + 1: those in TARGET_INFO_GPU */
+	struct keyed threads;
+	struct keyed gpus; /* number + 1: those in TARGET_INFO_GPU */
 	/* of streams: process_unique() << 32 | context, + 1 -> their number, from 1 on */
-	struct nsys_seen contexts;
+	struct keyed contexts;
 	/* number of the context << 32 | stream -> rowid in TARGET_INFO_CUDA_STREAM */
-	struct nsys_seen streams;
+	struct keyed streams;
 	/* process_unique() << 32 | StringIds.id, + 1: NVTX domains that have a row */
-	struct nsys_seen domains;
+	struct keyed domains;
 	uint8_t *stacks; /* bits: the stacks that are in CUDA_CALLCHAINS */
 	int64_t unknown_kernel;
 	uint64_t untimed; /* device records without a time */

@@ -112,8 +112,8 @@ static int speedscope_open(struct sink *sink, const struct sink_opts *opts)
 	if (!s->fold)
 		return -ENOMEM;
 	s->fold->places = true;
-	return tracks_init(&s->tracks) || strings_init(&s->names, NAMES_BYTES, UINT32_MAX) ? -ENOMEM
-											   : 0;
+	tracks_init(&s->tracks);
+	return strings_init(&s->names, NAMES_BYTES, UINT32_MAX) ? -ENOMEM : 0;
 }
 
 /* ---- the parts of the file ---- */
@@ -291,9 +291,9 @@ static uint32_t put_lane(struct speedscope *s, struct span *spans, uint32_t n, u
 	uint32_t left = 0;
 	struct text name = { 0 };
 
-	tracks_process(&name, &s->tracks.all[spans[0].track]);
+	tracks_process(&name, tracks_at(&s->tracks, spans[0].track));
 	text_str(&name, name.len ? ", " : "");
-	tracks_name(&name, &s->tracks.all[spans[0].track]);
+	tracks_name(&name, tracks_at(&s->tracks, spans[0].track));
 	if (lane) {
 		text_str(&name, ", overlapping ");
 		text_u64(&name, lane);

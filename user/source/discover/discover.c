@@ -28,6 +28,7 @@
 #include "maps.h"
 #include "places.h"
 #include "rewrites.h"
+#include "scans.h"
 #include "unprobed.h"
 #include "watch.h"
 
@@ -443,13 +444,22 @@ static void note_handled(struct discover *d, const struct pending *p)
 	uint64_t dev = p->real_ino ? p->real_dev : p->dev, ino = p->real_ino ? p->real_ino : p->ino;
 	const struct verdict *v = p->key ? verdicts_find(&d->files.verdicts, dev, ino) : NULL;
 
-	if ((!p->seen && !p->opened) || !v || !v->checked_ns || v->refused || v->writing)
+	if ((!p->seen && !p->opened) || !v || !v->checked_ns || v->refused || v->writing ||
+	    v->scanning)
 		return;
 	d->handled[p->key >> 8 & (HANDLED - 1)] = (struct handled){ .key = p->key,
 								    .dev = dev,
 								    .ino = ino,
 								    .generation = v->generation,
 								    .checked_ns = v->checked_ns };
+}
+
+static bool is_judged(struct discover *d, const struct pending *p)
+{
+	if (p->real_ino ? files_scanning(&d->files, p->real_dev, p->real_ino)
+			: files_scanning(&d->files, p->dev, p->ino))
+		return false;
+	return p->seen || files_judged(&d->files, p->dev, p->ino);
 }
 
 static int scan_pending(struct discover *d)
@@ -478,7 +488,7 @@ static int scan_pending(struct discover *d)
 	for (size_t i = 0; i < d->nbatch; i++)
 		note_handled(d, &d->batch[i]);
 	for (size_t i = 0; i < d->nbatch; i++) {
-		if (d->batch[i].seen || files_judged(&d->files, d->batch[i].dev, d->batch[i].ino))
+		if (is_judged(d, &d->batch[i]))
 			unprobed_forget(d->unprobed, d->batch[i].number);
 		free(d->batch[i].name);
 	}
@@ -668,6 +678,25 @@ static void open_rewrites(struct discover *d)
 			 strerror(-err));
 }
 
+static void on_none(void *ctx, uint64_t dev, uint64_t ino)
+{
+	struct discover *d = ctx;
+
+	unprobed_none(d->unprobed, dev, ino);
+}
+
+/* Files whose search took long. With each that is done another one of its user can be begun. */
+static int take_scanned(struct discover *d)
+{
+	int n = files_scanned(&d->files, on_none, d);
+
+	if (n > 0 && (d->files.postponed || d->files.again)) {
+		d->files.postponed = false;
+		d->rescan |= !d->plan->library;
+	}
+	return n < 0 ? n : 0;
+}
+
 /* By the clock, and whenever something is drained. */
 static int tick(struct discover *d)
 {
@@ -675,7 +704,8 @@ static int tick(struct discover *d)
 	int err = 0;
 
 	look_at_writes(d);
-	if (now >= d->tick_ns) {
+	err = take_scanned(d);
+	if (!err && now >= d->tick_ns) {
 		err = look_whether_mapped(d);
 		arm_tick(d);
 	}
@@ -767,6 +797,9 @@ int discover_open(struct discover **out, const struct capture_plan *plan, int ma
 		return err;
 	}
 	open_rewrites(d);
+	d->files.scans = scans_open(!d->whole || plan->library);
+	if (d->files.scans)
+		wait_for(d, scans_fd(d->files.scans));
 	*out = d;
 	return 0;
 }

@@ -185,7 +185,7 @@ static void find_sections(const struct elf_file *f, struct elf_scan *out)
 	}
 }
 
-int elf_scan(int fd, const uint64_t *capture, struct elf_scan *out)
+int elf_scan_until(int fd, const uint64_t *capture, uint64_t until_ns, struct elf_scan *out)
 {
 	struct elf_file file;
 	struct scan s = { .file = &file, .out = out };
@@ -197,6 +197,7 @@ int elf_scan(int fd, const uint64_t *capture, struct elf_scan *out)
 	err = elf_file_open(&file, fd);
 	if (err)
 		goto out;
+	file.until_ns = until_ns;
 	find_sections(&file, out);
 	err = elf_symbols(&file, SHT_DYNSYM, api_domain_symbols(), on_symbol, &s);
 	if (!err)

@@ -43,10 +43,15 @@ struct elf_scan {
  * Scans the file behind fd (read with pread; the descriptor stays open, its position is not
  * used). `capture` is the plan's bitmap: probes outside of it are left out; NULL: all. Takes
  * FUNC symbols, LOCAL and HIDDEN too, with a defined section and a value inside a PF_X PT_LOAD
- * segment; never undefined ones; IFUNCs are skipped. Returns 0, or -ENOEXEC (not ELF, or another
- * machine's), -EBADMSG (corrupt), -EIO, -ENOMEM. The caller frees with elf_scan_free().
+ * segment; never undefined ones; IFUNCs are skipped. Gives up when it is until_ns (0: never).
+ * Returns 0, or -ENOEXEC (not ELF, or another machine's), -EBADMSG (corrupt), -EFBIG (more symbols
+ * than any sane file has), -ETIME, -EIO, -ENOMEM. The caller frees with elf_scan_free().
  */
-int elf_scan(int fd, const uint64_t *capture, struct elf_scan *out);
+int elf_scan_until(int fd, const uint64_t *capture, uint64_t until_ns, struct elf_scan *out);
+static inline int elf_scan(int fd, const uint64_t *capture, struct elf_scan *out)
+{
+	return elf_scan_until(fd, capture, 0, out);
+}
 void elf_scan_free(struct elf_scan *);
 
 /* File offset of a symbol (for ld.so's _dl_debug_state): 0 when the file does not define it or

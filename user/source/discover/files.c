@@ -25,10 +25,12 @@
 #include <unistd.h>
 
 #include "../../api/domain.h"
+#include "../../proc/elf_read.h"
 #include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "rewrites.h"
+#include "scans.h"
 
 /* a verdict this young on a file without probes is not compared with its generation again */
 #define RECHECK_NS 50000000ULL
@@ -119,7 +121,7 @@ static int on_vma(void *ctx, const struct ct_vma *vma)
 		v->file->seen = *vma;
 		v->file->unmapped_ns = 0;
 	}
-	if (v->writing)
+	if (v->writing || v->scanning)
 		return 0;
 	if (v->refused)
 		return refused_again(f, v, vma);
@@ -250,6 +252,129 @@ static int add_file(struct files *f, struct candidate *c, struct elf_scan *scan)
 	return 0;
 }
 
+/* It has been searched. */
+static int judge(struct files *f, struct candidate *c, int err, struct elf_scan *scan)
+{
+	if (err == -ENOMEM)
+		return err;
+	if (err == -ETIME || err == -EFBIG) {
+		struct verdict *v = verdicts_get(&f->verdicts, c->vma.dev, c->vma.ino);
+
+		/* by its name it has functions of CUDA's */
+		if (v && c->likely && !v->counted) {
+			v->counted = true;
+			f->refused++;
+		}
+		msg_warn("%s is not probed: it has more symbols than can be searched in %d s, or "
+			 "than "
+			 "%d",
+			 c->path, SCANS_S, ELF_SYMBOLS_MAX);
+	} else if (err && err != -ENOEXEC) {
+		msg_verb("%s cannot be searched for functions: %s", c->path, strerror(-err));
+	}
+	if (err)
+		return 0;
+	if (scan->role != ELF_NONE && scan->nprobes)
+		return add_file(f, c, scan);
+	elf_scan_free(scan);
+	return 0;
+}
+
+static void search_later(struct files *f, const struct ct_vma *vma, const char *path, bool likely,
+			 bool begun)
+{
+	struct verdict *v = verdicts_get(&f->verdicts, vma->dev, vma->ino);
+
+	if (v) {
+		v->scanning = begun;
+		v->checked_ns = begun ? v->checked_ns : 0;
+	}
+	f->postponed |= !begun;
+	if (likely)
+		msg_warn("%s takes long to be searched for functions: its calls are seen when that "
+			 "is done",
+			 path);
+	else
+		msg_verb("%s takes long to be searched for functions", path);
+}
+
+/* A worker searches it, and is waited for for a while. */
+static int search(struct files *f, struct candidate *c)
+{
+	struct scan_job *j = scan_job_new(&c->vma, c->fd, f->capture);
+	char *path = strdup(c->path);
+	struct elf_scan scan;
+	int err;
+
+	if (!j || !path) {
+		free(path);
+		free(j);
+		return -ENOMEM;
+	}
+	j->path = path;
+	err = scans_run(f->scans, j, c->vma.pid ? files_uid(f, (pid_t)c->vma.pid) : 0);
+	if (err == -EINPROGRESS) {
+		c->fd = -1;
+		search_later(f, &c->vma, c->path, c->likely, true);
+		return 0;
+	}
+	j->fd = -1;
+	scan = j->scan;
+	j->scan = (struct elf_scan){ .version_from = "" };
+	if (err == -EBUSY)
+		search_later(f, &c->vma, c->path, c->likely, false);
+	err = err ? 0 : judge(f, c, j->err, &scan);
+	scan_job_free(j);
+	return err;
+}
+
+bool files_scanning(const struct files *f, uint64_t dev, uint64_t ino)
+{
+	const struct verdict *v = verdicts_find(&f->verdicts, dev, ino);
+
+	return v && (v->scanning || (f->postponed && !v->checked_ns));
+}
+
+/* One that took long. Returns whether it has probes, or may get them; or -errno. */
+static int take_in(struct files *f, struct scan_job *j)
+{
+	struct verdict *v = verdicts_get(&f->verdicts, j->vma.dev, j->vma.ino);
+	struct candidate c = { .vma = j->vma,
+			       .fd = j->fd,
+			       .path = j->path,
+			       .likely = api_domain_of_file(j->path) != API_DOMAIN_END };
+	int err;
+
+	if (!v)
+		return -ENOMEM;
+	v->scanning = false;
+	if (v->file)
+		return 1;
+	err = judge(f, &c, j->err, &j->scan);
+	/* what has become of them is the file's, or judge()'s */
+	j->scan = (struct elf_scan){ .version_from = "" };
+	j->fd = c.fd;
+	j->path = c.path;
+	v = verdicts_find(&f->verdicts, j->vma.dev, j->vma.ino);
+	return err ? err : v && (v->file || v->refused || f->again);
+}
+
+int files_scanned(struct files *f, void (*none)(void *ctx, uint64_t dev, uint64_t ino), void *ctx)
+{
+	struct scan_job *j;
+	int got = 0, n = 0;
+
+	while (f->scans && got >= 0 && (j = scans_next(f->scans))) {
+		if (!n++)
+			files_next_round(f);
+		got = take_in(f, j);
+		if (!got)
+			none(ctx, j->vma.dev, j->vma.ino);
+		scan_job_free(j);
+	}
+	return got < 0 ? got : n;
+}
+
 static int examine(struct files *f, struct candidate *c)
 {
 	struct verdict *known = verdicts_find(&f->verdicts, c->vma.dev, c->vma.ino);
@@ -277,19 +402,10 @@ static int examine(struct files *f, struct candidate *c)
 		f->again = true;
 		return 0;
 	}
+	if (f->scans)
+		return search(f, c);
 	err = elf_scan(c->fd, f->capture, &scan);
-	if (err == -ENOMEM)
-		return err;
-	if (err) {
-		if (err != -ENOEXEC)
-			msg_verb("%s cannot be searched for functions: %s", c->path,
-				 strerror(-err));
-		return 0;
-	}
-	if (scan.role != ELF_NONE && scan.nprobes)
-		return add_file(f, c, &scan);
-	elf_scan_free(&scan);
-	return 0;
+	return judge(f, c, err, &scan);
 }
 
 /* Reads what a listing left behind, the likely files first. */
@@ -474,4 +590,5 @@ void files_close(struct files *f)
 	verdicts_free(&f->verdicts);
 	shares_free(&f->shares);
 	free(f->cands);
+	scans_close(f->scans);
 }

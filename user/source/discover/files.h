@@ -13,6 +13,7 @@
 
 struct candidate;
 struct rewrites;
+struct scans;
 
 #define FILES_WARNED 8
 
@@ -25,6 +26,7 @@ struct files {
 	void *ctx, *met_ctx;
 	/* NULL: files are compared when they are mapped, and not before */
 	struct rewrites *rewrites;
+	struct scans *scans; /* who searches them; NULL: we do */
 
 	struct probe_file **list;
 	int n;
@@ -38,8 +40,9 @@ struct files {
 
 	struct verdicts verdicts;
 	uint32_t round, sweep;
-	bool again;    /* a process vanished with a file half looked at */
-	pid_t uid_pid; /* whose uid was asked for last, in this round */
+	bool again;	/* a process vanished with a file half looked at */
+	bool postponed; /* a file was left alone, as others of its user take long */
+	pid_t uid_pid;	/* whose uid was asked for last, in this round */
 	uint32_t uid, uid_round;
 	struct candidate *cands;
 	size_t ncands;
@@ -47,6 +50,12 @@ struct files {
 
 /* Looks at the files that a process (0: every process) has mapped. Returns 0 or -errno. */
 int files_scan(struct files *, pid_t pid);
+
+/* Takes in the files whose search took long. none() is told of those that have nothing to probe.
+ * Returns their number or -errno. */
+int files_scanned(struct files *, void (*none)(void *ctx, uint64_t dev, uint64_t ino), void *ctx);
+/* Is it being searched, or waits for that? */
+bool files_scanning(const struct files *, uint64_t dev, uint64_t ino);
 
 /* Has this file (as the kernel's mappings have it) been looked at? */
 bool files_judged(struct files *, uint64_t dev, uint64_t ino);

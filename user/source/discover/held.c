@@ -21,7 +21,8 @@
 #include "../host.h"
 #include "rewrites.h"
 
-#define KEPT 64 /* files of one user that nobody maps */
+#define COMPARE_NS 1000000000ULL /* what takes longer is taken as another content */
+#define KEPT 64			 /* files of one user that nobody maps */
 #define FNV_PRIME 0x100000001b3ULL
 
 /* ---- the file again ---- */
@@ -335,8 +336,8 @@ bool files_compare(struct files *f, struct probe_file *p, const struct ct_vma *v
 	if (p->fd < 0 && open_mapping(p, vma))
 		return false;
 	mark = p->mark;
-	same = !elf_scan(p->fd, f->capture, &scan) && scan.nprobes == p->scan.nprobes &&
-	       files_code(p->fd, &scan) == p->code;
+	same = !elf_scan_until(p->fd, f->capture, now_ns() + COMPARE_NS, &scan) &&
+	       scan.nprobes == p->scan.nprobes && files_code(p->fd, &scan) == p->code;
 	elf_scan_free(&scan);
 	probe_file_shut(p);
 	if (same) {

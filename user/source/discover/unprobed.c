@@ -127,6 +127,14 @@ void unprobed_forget(struct unprobed *u, uint64_t number)
 		w->number = 0;
 }
 
+void unprobed_none(struct unprobed *u, uint64_t real_dev, uint64_t real_ino)
+{
+	for (int i = 0; i < WAITING; i++)
+		if (u->waiting[i].number &&
+		    is_same(u, u->waiting[i].dev, u->waiting[i].ino, real_dev, real_ino))
+			u->waiting[i].number = 0;
+}
+
 bool unprobed_waits(const struct unprobed *u, uint64_t number)
 {
 	return number && u->waiting[number % WAITING].number == number;

@@ -7,7 +7,7 @@
 #ifndef CT_VERDICTS_H
 #define CT_VERDICTS_H
 
-#include "../../util/types.h"
+#include "../../util/table/keyed.h"
 
 struct probe_file;
 
@@ -24,13 +24,13 @@ struct verdict {
 	bool installed; /* where CUDA's libraries are looked for */
 	/* its new content is not complete: it is looked at when that is closed */
 	bool writing;
+	bool scanning;	     /* it takes long, and a worker does it */
 	uint32_t uid, freed; /* refused: for whom, and when (struct files has the number) */
 	unsigned cost;	     /* refused: descriptors that it takes */
 };
 
 struct verdicts {
-	struct verdict *slots; /* a power of two of them; ino 0: free */
-	uint32_t size, used;
+	struct keyed all;
 };
 
 /* The entry of a file, made if need be (checked_ns is 0 then). Valid until the next call. NULL:

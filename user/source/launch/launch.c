@@ -26,16 +26,16 @@
 
 #include "../../util/io/child.h"
 #include "../../util/msg.h"
+#include "../../util/table/keyed.h"
 #include "launch.h"
 #include "launch_child.h"
 
 #define EVENTS_MAX 4096 /* of one launch_poll(): the loop has other things to do too */
 #define ONE_PROCESS (PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE)
 #define ITS_TREE (ONE_PROCESS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK)
-#define TABLE_MIN 64
 
 struct tracee {
-	pid_t tid, tgid; /* tid 0: free */
+	pid_t tid, tgid;
 };
 
 struct launch {
@@ -45,9 +45,8 @@ struct launch {
 	char *name; /* for messages */
 	int status;
 	bool started, execed, exited, ended, closing;
-	bool follow;	      /* descendants too */
-	struct tracee *table; /* open addressing, at most half full */
-	unsigned mask, used;
+	bool follow; /* descendants too */
+	struct keyed tracees;
 	/* the tracer thread, and what it is asked */
 	pthread_t thread;
 	bool threaded;
@@ -128,69 +127,26 @@ static int trace(struct launch *l, int request, pid_t tid, unsigned long addr, u
 
 /* ---- the table ---- */
 
-/* The tracee's slot, or the free one where it belongs. */
-static unsigned slot_of(const struct launch *l, pid_t tid)
-{
-	unsigned i = (unsigned)tid * 2654435761u >> 8 & l->mask;
-
-	while (l->table[i].tid && l->table[i].tid != tid)
-		i = (i + 1) & l->mask;
-	return i;
-}
-
 static struct tracee *find(const struct launch *l, pid_t tid)
 {
-	struct tracee *t = &l->table[slot_of(l, tid)];
-
-	return t->tid ? t : NULL;
+	return keyed_find(&l->tracees, &tid);
 }
 
-static int grow(struct launch *l)
-{
-	struct tracee *old = l->table;
-	unsigned n = old ? l->mask + 1 : 0;
-
-	l->table = calloc(n ? n * 2 : TABLE_MIN, sizeof(*l->table));
-	if (!l->table) {
-		l->table = old;
-		return -ENOMEM;
-	}
-	l->mask = (n ? n * 2 : TABLE_MIN) - 1;
-	for (unsigned i = 0; i < n; i++)
-		if (old[i].tid)
-			l->table[slot_of(l, old[i].tid)] = old[i];
-	free(old);
-	return 0;
-}
-
+/* Without memory children may be reported twice, or late. */
 static void add(struct launch *l, pid_t tid, pid_t tgid)
 {
-	unsigned i;
+	struct tracee *t = keyed_get(&l->tracees, &tid, &(bool){ false });
 
-	/* Without memory it goes on until one slot is left: then children may be reported twice,
-	 * or late. */
-	if (l->used * 2 > l->mask && grow(l) && l->used == l->mask)
-		return;
-	i = slot_of(l, tid);
-	l->used += !l->table[i].tid;
-	l->table[i] = (struct tracee){ .tid = tid, .tgid = tgid };
+	if (t)
+		t->tgid = tgid;
 }
 
 static void del(struct launch *l, pid_t tid)
 {
-	unsigned i = slot_of(l, tid);
+	struct tracee *t = find(l, tid);
 
-	if (!l->table[i].tid)
-		return;
-	l->table[i].tid = 0;
-	l->used--;
-	/* Those that follow may have been put here because of it. */
-	for (i = (i + 1) & l->mask; l->table[i].tid; i = (i + 1) & l->mask) {
-		struct tracee t = l->table[i];
-
-		l->table[i].tid = 0;
-		l->table[slot_of(l, t.tid)] = t;
-	}
+	if (t)
+		keyed_remove(&l->tracees, t);
 }
 
 /* ---- new threads and processes ---- */
@@ -425,7 +381,8 @@ int launch_open(struct launch **out, char *const cmd[], const char *user, char *
 	if (!sigaction(SIGCHLD, NULL, &sa) && sa.sa_handler == SIG_IGN)
 		signal(SIGCHLD, SIG_DFL);
 	l->name = strdup(cmd[0]);
-	err = l->name ? grow(l) : -ENOMEM;
+	keyed_open_of(&l->tracees, struct tracee, tid, SIZE_MAX);
+	err = l->name ? 0 : -ENOMEM;
 	if (!err)
 		err = tracer_open(l);
 	if (!err)
@@ -468,7 +425,7 @@ int launch_poll(struct launch *l)
 		tid = waitpid(-1, &status, __WALL | WNOHANG);
 		if (!tid) {
 			/* Another child of ours (the counters' helper) may live on. */
-			l->ended = l->exited && !l->used;
+			l->ended = l->exited && !l->tracees.n;
 			break;
 		}
 		if (tid < 0 && errno == EINTR)
@@ -512,7 +469,7 @@ void launch_close(struct launch *l)
 	}
 	tracer_close(l);
 	launch_child_close(&l->child);
-	free(l->table);
+	keyed_close(&l->tracees);
 	free(l->name);
 	free(l);
 }

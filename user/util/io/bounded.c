@@ -249,7 +249,7 @@ static bool leave(struct worker *w)
 	if (left) {
 		h->n++;
 		counts.held++;
-		counts.left++;
+		counts.left += !w->job->later;
 	}
 	pthread_mutex_unlock(&lock);
 	if (left)

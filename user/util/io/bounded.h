@@ -13,6 +13,7 @@
 #ifndef CT_BOUNDED_H
 #define CT_BOUNDED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,8 @@ struct bounded_job {
 	void (*run)(struct bounded_job *);
 	/* called by a worker that was left behind: frees the job and what it holds */
 	void (*drop)(struct bounded_job *);
+	/* `drop` hands in what was done: to be left behind is not to be given up */
+	bool later;
 };
 
 /*

@@ -23,26 +23,9 @@ void keyed_close(struct keyed *k)
 	k->n = k->room = k->nslots = 0;
 }
 
-static uint64_t hash(const struct keyed *k, const void *key)
-{
-	const unsigned char *at = key;
-	uint64_t h = 0x9e3779b97f4a7c15ULL, word;
-
-	for (size_t left = k->key_size; left; at += 8) {
-		size_t n = left < 8 ? left : 8;
-
-		word = 0;
-		memcpy(&word, at, n);
-		left -= n;
-		h = (h ^ word) * 0xff51afd7ed558ccdULL;
-		h ^= h >> 32;
-	}
-	return h;
-}
-
 static size_t slot_of(const struct keyed *k, const void *key)
 {
-	size_t at = hash(k, key) & (k->nslots - 1);
+	size_t at = keyed_hash(key, k->key_size) & (k->nslots - 1);
 
 	while (k->slots[at] && memcmp(keyed_at(k, k->slots[at] - 1), key, k->key_size))
 		at = (at + 1) & (k->nslots - 1);
@@ -51,9 +34,7 @@ static size_t slot_of(const struct keyed *k, const void *key)
 
 void *keyed_find(const struct keyed *k, const void *key)
 {
-	size_t at = k->nslots ? slot_of(k, key) : 0;
-
-	return k->nslots && k->slots[at] ? keyed_at(k, k->slots[at] - 1) : NULL;
+	return keyed_look_for(k, key, k->key_size);
 }
 
 /* Room for one more; at most half of the slots are taken. */
@@ -65,6 +46,7 @@ static bool grow(struct keyed *k)
 	char *items;
 
 	if (k->n == k->room) {
+		room = room < k->max ? room : k->max;
 		items = realloc(k->items, room * k->size);
 		if (!items)
 			return false;
@@ -82,6 +64,18 @@ static bool grow(struct keyed *k)
 		k->slots[slot_of(k, keyed_at(k, i))] = (uint32_t)i + 1;
 	free(old);
 	return true;
+}
+
+void keyed_clear(struct keyed *k)
+{
+	k->n = 0;
+	if (k->nslots)
+		memset(k->slots, 0, k->nslots * sizeof(*k->slots));
+}
+
+size_t keyed_bytes(const struct keyed *k)
+{
+	return k->room * k->size + k->nslots * sizeof(*k->slots);
 }
 
 void *keyed_get(struct keyed *k, const void *key, bool *made)
@@ -105,6 +99,7 @@ void keyed_remove(struct keyed *k, void *item)
 	size_t mask = k->nslots - 1, hole = slot_of(k, item), at = hole;
 	void *last = keyed_at(k, k->n - 1);
 
+	INVARIANT(k->n && k->slots[hole] && keyed_at(k, k->slots[hole] - 1) == item);
 	if (item != last) {
 		k->slots[slot_of(k, last)] = k->slots[hole];
 		memcpy(item, last, k->size);
@@ -112,7 +107,7 @@ void keyed_remove(struct keyed *k, void *item)
 	k->n--;
 	k->slots[hole] = 0;
 	for (at = (at + 1) & mask; k->slots[at]; at = (at + 1) & mask) {
-		size_t home = hash(k, keyed_at(k, k->slots[at] - 1)) & mask;
+		size_t home = keyed_hash(keyed_at(k, k->slots[at] - 1), k->key_size) & mask;
 
 		/* it may move to the hole if that does not lie before its home */
 		if (((at - home) & mask) < ((at - hole) & mask))

@@ -7,6 +7,7 @@
 #define CT_KEYED_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include "../types.h"
 
@@ -22,6 +23,9 @@ struct keyed {
 /* Items of `size` bytes, zeroed, that begin with `key_size` bytes of key (no padding in them);
  * at most `max`. */
 void keyed_open(struct keyed *, size_t size, size_t key_size, size_t max);
+/* The same of a struct whose key ends with this member. */
+#define keyed_open_of(k, type, last, max) \
+	keyed_open(k, sizeof(type), offsetof(type, last) + sizeof(((type *)0)->last), max)
 void keyed_close(struct keyed *);
 static inline void *keyed_at(const struct keyed *k, size_t i)
 {
@@ -33,5 +37,52 @@ void *keyed_find(const struct keyed *, const void *key);
 void *keyed_get(struct keyed *, const void *key, bool *made);
 /* Takes an item out; the last one moves to its place. */
 void keyed_remove(struct keyed *, void *item);
+/* Takes all out. The room stays. */
+void keyed_clear(struct keyed *);
+/* Bytes that it takes. */
+size_t keyed_bytes(const struct keyed *);
+
+/* Each item, from the last one to the first: the one that is looked at may be taken out. */
+#define keyed_each(k, item)                                                                   \
+	for (size_t keyed_i = (k)->n; keyed_i && ((item) = keyed_at((k), keyed_i - 1), true); \
+	     keyed_i--)
+
+/* ---- for keys that are looked up for each record: the key's size is known to the compiler ---- */
+
+static inline uint64_t keyed_hash(const void *key, size_t key_size)
+{
+	const unsigned char *at = key;
+	uint64_t h = 0x9e3779b97f4a7c15ULL, word;
+
+	for (size_t left = key_size; left; at += 8) {
+		size_t n = left < 8 ? left : 8;
+
+		word = 0;
+		memcpy(&word, at, n);
+		left -= n;
+		h = (h ^ word) * 0xff51afd7ed558ccdULL;
+		h ^= h >> 32;
+	}
+	return h;
+}
+
+static inline __attribute__((always_inline)) void *keyed_look_for(const struct keyed *k,
+								  const void *key, size_t key_size)
+{
+	size_t mask = k->nslots - 1;
+
+	if (!k->n)
+		return NULL;
+	for (size_t at = keyed_hash(key, key_size) & mask; k->slots[at]; at = (at + 1) & mask) {
+		void *item = keyed_at(k, k->slots[at] - 1);
+
+		if (!memcmp(item, key, key_size))
+			return item;
+	}
+	return NULL;
+}
+
+/* keyed_find(), inlined. `key` points to a variable or a member of the key's type. */
+#define keyed_look(k, key) keyed_look_for(k, key, sizeof(*(key)))
 
 #endif

@@ -1,0 +1,190 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# recipes.sh - follows three recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
+# record. git counts the files that each touches, apart from tests; then the copy is built, with what is built here, and what
+# was added has to be traced, shown in every format, filtered and stored. What is added lies in tests/recipes/. Needs root and
+# ./cudatrace. Prints `ok NAME` or `not ok NAME: why` for each test.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+here=$PWD
+pieces=$here/tests/recipes
+export LC_ALL=C
+
+tmp=$(mktemp -d /tmp/recipes.XXXXXX) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+ok() {
+	echo "ok $1"
+}
+not_ok() { # NAME WHY
+	echo "not ok $1: ${2//$'\n'/ | }"
+	failed=1
+}
+# same NAME WANT GOT
+same() {
+	if [ "$2" = "$3" ]; then
+		ok "$1"
+	else
+		not_ok "$1" "want: $2; got: $3"
+	fi
+}
+# has NAME FILE PATTERN: a line of the file matches
+has() {
+	if grep -aqE -- "$3" "$2"; then
+		ok "$1"
+	else
+		not_ok "$1" "nothing in $(head -c 600 "$2") matches $3"
+	fi
+}
+
+# ---- the copy ----------------------------------------------------------------------------------------------------
+
+# The repository may belong to another user than root.
+git=(git -c "safe.directory=*" -c user.name=recipes -c user.email=recipes@localhost)
+if ! "${git[@]}" ls-files -z --cached --others --exclude-standard > "$tmp/files" 2> /dev/null; then
+	echo "skip recipes: this is no git repository, or git is not installed"
+	exit 0
+fi
+mkdir "$tmp/tree"
+# shellcheck disable=SC2016
+xargs -0 -a "$tmp/files" sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
+	tar -c --null -T - | tar -x -C "$tmp/tree"
+# What is built already, so that only what the recipes touch is built again.
+for built in agent cudatrace.bpf.o cudatrace.skel.h user standin cupti counters; do
+	[ ! -e "$here/.output/$built" ] || { mkdir -p "$tmp/tree/.output" && cp -a "$here/.output/$built" "$tmp/tree/.output/"; }
+done
+cd "$tmp/tree" || exit 1
+"${git[@]}" init -q . && "${git[@]}" add -A && "${git[@]}" commit -q -m tree || exit 1
+
+# touches RECIPE FILE...: what was changed or added since the last recipe, without tests, is these files.
+touches() {
+	local recipe=$1 want
+	shift
+	want=$(printf '%s\n' "$@" | sort | tr '\n' ' ')
+	"${git[@]}" add -A
+	same "$recipe-touches-$#-files" "$want" \
+		"$("${git[@]}" diff --cached --name-only HEAD -- . ':!tests' | sort | tr '\n' ' ')"
+	"${git[@]}" commit -q -m "$recipe"
+}
+
+# ---- a function of CUDA: a row -----------------------------------------------------------------------------------
+
+echo 'cudaRecipe' >> tests/standin/runtime.syms
+echo 'API(cudaRecipe, DEVICE, STATUS, INT(device), SIZE(size, UNIT(1)))' >> user/api/runtime.def
+touches function user/api/runtime.def
+
+# ---- a library: a table of rows, the names of its errors, and one row --------------------------------------------
+
+cp "$pieces/toy.def" user/api/toy.def
+cat "$pieces/domain.def" >> user/api/domains.def
+cat "$pieces/xlat.def" >> user/api/xlat.def
+touches library user/api/toy.def user/api/domains.def user/api/xlat.def
+
+# ---- a kind of record: a struct and its number, a row, its fields ------------------------------------------------
+
+last=$(sed -nE '/^enum ct_kind/,/CT_KIND_END/s/^\tCT_[A-Z_]+ = ([0-9]+),.*/\1/p' bpf/cudatrace.h | sort -n | tail -n 1)
+sed -i "s/^\tCT_KIND_END\$/\tCT_RECIPE = $((last + 1)), \/* struct ct_recipe *\/\n&/" bpf/cudatrace.h
+sed -i '$d' bpf/cudatrace.h # the #endif
+cat >> bpf/cudatrace.h << 'END'
+struct ct_recipe {
+	struct ct_hdr h;
+	__u32 spoons, pad;
+};
+CT_ASSERT_SIZE(struct ct_recipe, 40);
+
+#endif
+END
+echo 'K(RECIPE, ct_recipe, "recipe", "recipe", KIND_DEVICE | KIND_TIMED)' >> user/event/kinds.def
+sed -i 's/^\tcase CT_OVERHEAD: .*/&\n\tcase CT_RECIPE:\n\t\tfield_add_u(\&at, "spoons", FIELD_UINT, ((const struct ct_recipe *)h)->spoons);\n\t\tbreak;/' \
+	user/event/device_fields.c
+touches kind bpf/cudatrace.h user/event/kinds.def user/event/device_fields.c
+
+# ---- build -------------------------------------------------------------------------------------------------------
+
+export CCACHE_BASEDIR=$tmp/tree CCACHE_NOHASHDIR=1
+if ! make -j "$(nproc)" cudatrace standin > "$tmp/log" 2>&1; then
+	not_ok build "$(grep -E 'error|Error' "$tmp/log" | head -n 5)"
+	exit 1
+fi
+ok build
+ct=$tmp/tree/cudatrace
+lib=$tmp/tree/.output/standin
+{
+	cc -O1 -fPIC -fcf-protection=none -fno-omit-frame-pointer -shared -Wl,-soname,libtoy.so.2 -o "$lib/libtoy.so.2" \
+		"$pieces/toy.c" -L"$lib" -lcudart &&
+		cc -O1 -o "$tmp/program" "$pieces/program.c" "$lib/libtoy.so.2" -L"$lib" -lcudart -Wl,-rpath,"$lib"
+} > "$tmp/log" 2>&1 || not_ok program "$(cat "$tmp/log")"
+
+# traced OPTION...: rows of the program's calls, without times and ids
+traced() {
+	"$ct" -o "$tmp/rows" "$@" -- "$tmp/program" > "$tmp/log" 2>&1 || cat "$tmp/log" >> "$tmp/rows"
+}
+
+# ---- the function is traced --------------------------------------------------------------------------------------
+
+traced --format json
+has function-traced "$tmp/rows" '"domain":"runtime","api":"cudaRecipe","args":\{"device":3,"size":4096\}'
+has function-listed <("$ct" list cudaRecipe) '^runtime +device +cudaRecipe\(device, size\)'
+
+# ---- the library is traced, chosen, shown in every format, and survives a recording ------------------------------
+
+has library-output "$tmp/rows" '"api":"toyOpen","args":\{"name":"first","session":102\}'
+has library-error "$tmp/rows" '"api":"toySend".*TOY_NO_SESSION'
+# What it calls stands for itself: nothing folds into it.
+same library-does-not-fold "toyOpen toySend cudaMalloc cudaFree toySend" \
+	"$(sed -nE 's/.*"ts_ns":([0-9]+).*"api":"(toy[A-Za-z]*|cudaMalloc|cudaFree)".*/\1 \2/p' "$tmp/rows" | sort -n | cut -d' ' -f2 | tr '\n' ' ' | sed 's/ $//')"
+traced --format json -e toy
+same library-chosen-by-events "toyOpen toySend toySend" "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+traced --format json --domain toy -e '*Send'
+same library-chosen-by-domain "toySend toySend" "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+has library-listed <("$ct" list --domain toy) '^toy +peer +toySend\(session, buffer, bytes\)'
+has library-in-help <("$ct" --help) '^Libraries:.* toy'
+has library-completed <("$ct" --complete trace --domain '') '^toy$'
+"$ct" doctor > "$tmp/doctor" 2>&1
+"$ct" stat -o "$tmp/stat" --save "$tmp/saved" -- "$tmp/program" > "$tmp/log" 2>&1
+has library-in-stat "$tmp/stat" '^Toy calls'
+has library-in-stat-rows "$tmp/stat" ' toySend$'
+"$ct" compare "$tmp/saved" "$tmp/saved" --fail-if 'toy.calls!=3' > "$tmp/log" 2>&1
+same library-in-compare 0 $?
+if ! "$ct" record -o "$tmp/recording" -- "$tmp/program" > "$tmp/log" 2>&1; then
+	not_ok library-recorded "$(cat "$tmp/log")"
+fi
+for format in $("$ct" --complete export --to ''); do
+	"$ct" export --to "$format" -o "$tmp/out.$format" "$tmp/recording" > "$tmp/log" 2>&1 || cp "$tmp/log" "$tmp/out.$format"
+	case $format in
+	html) has "library-in-$format" <(python3 tests/timeline/page.py "$tmp/out.$format" 2>&1) toySend ;;
+	*) has "library-in-$format" "$tmp/out.$format" toySend ;;
+	esac
+done
+"$ct" replay --format json -e toy -o "$tmp/rows" "$tmp/recording" > "$tmp/log" 2>&1
+same library-replayed "toyOpen toySend toySend" "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+# A version without the library tells its calls by their names.
+"$here/cudatrace" replay -o "$tmp/rows" "$tmp/recording" > "$tmp/log" 2>&1
+has library-unknown-elsewhere "$tmp/rows" toySend
+
+# ---- the kind of record is shown, filtered and stored ------------------------------------------------------------
+
+mapfile -t objects < <(find user -name '*.c' ! -name main.c | sed 's,\(.*\)\.c,.output/\1.o,')
+libs=$(sed -nE 's/^LDLIBS +:= *//p' Makefile)
+# shellcheck disable=SC2086
+cc -D_GNU_SOURCE -o "$tmp/record" "$tmp/tree/tests/recipes/record.c" "${objects[@]}" $libs > "$tmp/log" 2>&1 || not_ok record "$(cat "$tmp/log")"
+"$tmp/record" "$tmp/kinds" || not_ok kind-stored "it cannot be written"
+"$ct" replay "$tmp/kinds" > "$tmp/rows" 2>&1
+has kind-in-table "$tmp/rows" '\[recipe\].*spoons=3'
+"$ct" replay --format json "$tmp/kinds" > "$tmp/rows" 2>&1
+same kind-in-json 2 "$(grep -c '"type":"recipe".*"spoons":[34]' "$tmp/rows")"
+"$ct" replay --format json --min-duration 10ms "$tmp/kinds" > "$tmp/rows" 2>&1
+same kind-filtered-by-duration '"spoons":4' "$(grep -oE '"spoons":[0-9]+' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+"$ct" replay --format json -e none "$tmp/kinds" > "$tmp/rows" 2>&1
+same kind-kept-by-events-none 2 "$(grep -c '"type":"recipe"' "$tmp/rows")"
+"$ct" replay --format json -p 78 "$tmp/kinds" > "$tmp/rows" 2>&1
+same kind-filtered-by-process 0 "$(grep -c '"type":"recipe"' "$tmp/rows")"
+"$ct" merge -o "$tmp/merged" "$tmp/kinds" "$tmp/recording" > "$tmp/log" 2>&1
+"$ct" replay --format json "$tmp/merged" > "$tmp/rows" 2>&1
+same kind-merged 2 "$(grep -c '"type":"recipe".*"spoons":[34]' "$tmp/rows")"
+for format in $("$ct" --complete export --to ''); do
+	"$ct" export --to "$format" -o "$tmp/kind.$format" "$tmp/kinds" > "$tmp/log" 2>&1
+	same "kind-stops-no-$format" 0 $?
+done
+has kind-in-csv "$tmp/kind.csv" '(^|,)recipe,'
+exit $failed
