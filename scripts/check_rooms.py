@@ -14,6 +14,7 @@ import sys
 MOST_FILES = 25
 MAY_INCLUDE = {
     'advise': 'api event format stat util util/table',
+    'advise/rules': 'advise util/table',
     'api': 'util',
     'cli': 'advise cli/options compare event proc resolve/names session source '
            'source/agent source/counters source/discover source/hooks source/inject source/probe stuck trace util util/io util/option util/table',

@@ -44,13 +44,14 @@ const char *advise_severity_name(enum advise_severity s)
 
 const struct advise_rule *advise_rule_at(unsigned int i)
 {
-	return i < nrules ? &rules[i].words : NULL;
+	return i < nrules ? &rules[i]->words : NULL;
 }
 
 static int rule_index(const char *name, size_t len)
 {
 	for (unsigned int i = 0; i < nrules; i++)
-		if (strlen(rules[i].words.name) == len && !strncmp(rules[i].words.name, name, len))
+		if (strlen(rules[i]->words.name) == len &&
+		    !strncmp(rules[i]->words.name, name, len))
 			return (int)i;
 	return -1;
 }
@@ -100,7 +101,7 @@ struct advice *advise_open(const char *list)
 			continue;
 		a->totals.rules++;
 		for (unsigned int k = 0; k < CT_KIND_END; k++)
-			if (rules[i].kinds >> k & 1)
+			if (rules[i]->kinds >> k & 1)
 				a->by_kind[k][a->nby_kind[k]++] = (uint8_t)i;
 	}
 	return a;
@@ -325,7 +326,7 @@ static int look(struct advice *a, struct seen *s)
 static void *state_of(struct proc *p, unsigned int i)
 {
 	if (!p->state[i])
-		p->state[i] = calloc(1, rules[i].state_bytes);
+		p->state[i] = calloc(1, rules[i]->state_bytes);
 	return p->state[i];
 }
 
@@ -338,10 +339,10 @@ static int to_rules(struct advice *a, const struct seen *s)
 		void *state;
 		int err;
 
-		if (s->call && !(rules[i].traits & s->traits))
+		if (s->call && !(rules[i]->traits & s->traits))
 			continue;
 		state = state_of(s->p, i);
-		err = state ? rules[i].event(state, s) : -ENOMEM;
+		err = state ? rules[i]->event(state, s) : -ENOMEM;
 		if (err)
 			return err;
 	}
@@ -442,7 +443,7 @@ static int by_finding(const void *pa, const void *pb)
 /* Share and severity, for the span that rule_finding() left in the share. */
 static void weigh(struct advise_finding *f)
 {
-	const struct rule *r = &rules[rule_index(f->rule->name, strlen(f->rule->name))];
+	const struct rule *r = rules[rule_index(f->rule->name, strlen(f->rule->name))];
 	enum advise_severity by_share;
 
 	f->share = f->share > 0 ? (double)f->cost_ns / f->share : 0;
@@ -472,10 +473,10 @@ const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_n
 		for (unsigned int i = 0; i < p->ndevices; i++)
 			a->bad |= spans_settle(&p->devices[i].busy) != 0;
 		for (unsigned int i = 0; i < nrules; i++) {
-			void *state = a->wanted >> i & 1 && rules[i].end ? state_of(p, i) : NULL;
+			void *state = a->wanted >> i & 1 && rules[i]->end ? state_of(p, i) : NULL;
 
 			if (state && (p->ncalls || p->nwork))
-				rules[i].end(state, a, p);
+				rules[i]->end(state, a, p);
 		}
 	}
 	if (a->bad)

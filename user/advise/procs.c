@@ -8,8 +8,8 @@
 static void free_proc(struct proc *p)
 {
 	for (unsigned int i = 0; i < nrules; i++) {
-		if (p->state[i] && rules[i].free)
-			rules[i].free(p->state[i]);
+		if (p->state[i] && rules[i]->free)
+			rules[i]->free(p->state[i]);
 		free(p->state[i]);
 	}
 	for (unsigned int i = 0; i < p->ndevices; i++)

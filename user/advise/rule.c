@@ -130,3 +130,8 @@ struct advise_finding *rule_finding_of(struct advice *a, const struct rule *r, s
 	free(sorted);
 	return f;
 }
+
+void rule_free_hits(void *state)
+{
+	hits_free(state);
+}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rule.h - inside advise: what the rules share. A rule is a row of rules.c: the words for
- * people, what it wants to see, and three small functions. It keeps a state for each process;
- * what several rules need of a process or thread is kept here.
+ * rule.h - inside advise: what the rules share. A rule is a file in rules/, whose last lines are
+ * the words for people, what it wants to see, and three small functions, and a word in rules.def.
+ * It keeps a state of its own for each process; what several rules need of a process or thread is
+ * kept here.
  */
 #ifndef CT_RULE_H
 #define CT_RULE_H
@@ -16,7 +17,10 @@
 #define RULES_MAX 32
 #define PROCS_MAX 128
 #define THREADS_MAX 32768
-#define DEVICES_MAX 16		/* of a process */
+#define DEVICES_MAX 16 /* of a process */
+/* A copy to the host of no more than that is a value that is read, not data that is moved. */
+#define READBACK_BYTES 256
+#define GAP_NS 1000000ULL	/* a device that is idle for so long: gpu-gaps' */
 #define STEADY_NS 3000000000ULL /* after a process's first call: what is loaded later is late */
 
 struct proc_device {
@@ -83,9 +87,16 @@ struct rule {
 	void (*end)(void *state, struct advice *, struct proc *);
 	void (*free)(void *state); /* NULL: nothing beside its bytes */
 };
-extern const struct rule rules[];
+#define KIND(k) (1ULL << (k))
+
+#define RULE(name) extern const struct rule rule_##name;
+#include "rules.def"
+#undef RULE
+extern const struct rule *const rules[];
 extern const unsigned int nrules;
 
+/* For rules whose state begins with `struct hits`, and has nothing else to give back. */
+void rule_free_hits(void *state);
 /* A new finding, whose numbers the rule fills in. NULL: no memory. */
 struct advise_finding *rule_finding(struct advice *, const struct rule *, struct proc *);
 /* The same with the numbers and the places of hits. */
@@ -121,9 +132,5 @@ bool advise_may_keep_live(struct advice *, unsigned int n);
 const struct long_call *advise_long_calls(struct advice *, size_t *n, uint64_t *least_ns);
 struct site_stacks;
 struct site_stacks *advise_stacks(struct advice *);
-
-/* rules of each file: the row's functions */
-#define RULE_EVENT(name) int name(void *, const struct seen *)
-#define RULE_END(name) void name(void *, struct advice *, struct proc *)
 
 #endif

@@ -1,11 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_leak.c - device memory that is never given back: that grows all the time, or that is
- * left at the process's end. */
+/* leak.c - device memory that is never given back: that grows all the time, or that is left at
+ * the process's end. */
 #include <errno.h>
 
-#include "rules.h"
+#include "../../util/table/keyed.h"
+#include "../rule.h"
 
 #define GROWS_LEAST 8
+
+struct leak_live {
+	uint64_t address, bytes;
+	uint32_t at_ms; /* after the process's first call */
+	uint32_t site;	/* its index */
+};
+struct leak_site {
+	struct site site;
+	uint64_t allocated, live, live_bytes;
+	uint8_t quarters;
+};
+struct leak {
+	struct keyed live;
+	unsigned int may; /* live ones that fit */
+	uint64_t no_room;
+	struct leak_site sites[SITES_MAX];
+	uint32_t nsites;
+};
 
 static void forget(struct leak *l, struct leak_live *m)
 {
@@ -59,7 +78,7 @@ static int add(struct leak *l, const struct seen *s, const struct api_memory *m)
 	return 0;
 }
 
-int leak_event(void *state, const struct seen *s)
+static int event(void *state, const struct seen *s)
 {
 	struct leak *l = state;
 	struct leak_live *live;
@@ -110,7 +129,7 @@ static void say_no_room(struct advise_finding *f, const struct leak *l)
 			 (unsigned long long)l->no_room);
 }
 
-void leak_end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct proc *proc)
 {
 	uint64_t span_ms = (proc->last_ns - proc->first_ns) / 1000000 + 1;
 	struct hits growing = { .n = 0 }, left = { .n = 0 };
@@ -130,7 +149,7 @@ void leak_end(void *state, struct advice *a, struct proc *proc)
 		else if (l->sites[i].live)
 			add_hits(&left, &l->sites[i]);
 	}
-	f = growing.n ? rule_finding_of(a, &rules[RULE_LEAK], proc, &growing) : NULL;
+	f = growing.n ? rule_finding_of(a, &rule_leak, proc, &growing) : NULL;
 	if (f) {
 		rule_say(&f->evidence,
 			 "%llu allocations of %s in all were made throughout the trace and not "
@@ -142,7 +161,7 @@ void leak_end(void *state, struct advice *a, struct proc *proc)
 		f->severity = ADVISE_WARNING;
 		say_no_room(f, l);
 	}
-	f = left.n && proc->exited ? rule_finding_of(a, &rules[RULE_LEAK], proc, &left) : NULL;
+	f = left.n && proc->exited ? rule_finding_of(a, &rule_leak, proc, &left) : NULL;
 	if (f) {
 		rule_say(&f->evidence,
 			 "The process ended with %llu allocations of %s in all that it had not "
@@ -155,7 +174,18 @@ void leak_end(void *state, struct advice *a, struct proc *proc)
 	hits_free(&left);
 }
 
-void leak_free(void *state)
+static void release(void *state)
 {
 	keyed_close(&((struct leak *)state)->live);
 }
+
+/* clang-format off */
+const struct rule rule_leak = {
+	{ "leak", "Device memory that is not given back", ADVISE_CALLS,
+	  "no time: memory",
+	  "Free it where it is no longer needed; 'cudatrace mem' says more. Allocators that keep memory for "
+	  "later, as PyTorch's does, give none back at the end, which is no leak." },
+	.kinds = KIND(CT_CALL) | KIND(CT_EXEC), .traits = TR_MEMORY, .most = ADVISE_SERIOUS,
+	.state_bytes = sizeof(struct leak), .event = event, .end = end, .free = release
+};
+/* clang-format on */
