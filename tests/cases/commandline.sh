@@ -37,8 +37,8 @@ stat R -d 1                               | '-d'            | write options befo
 export R                                  | --to            | one of json
 export --to table R                       | --to            | is not one of json
 export --to csv                           | recording       | what 'cudatrace record' wrote
-merge R R                                 | -o              | give two recordings or more
-merge -o x R                              | -o              | give two recordings or more
+merge R R                                 | -o              | give two or more recordings
+merge -o x R                              | -o              | give two or more recordings
 merge -o - R R                            | -o              | give a name
 merge -o R R R                            | R               | give another name
 export --to csv -o R R                    | R               | give another name
@@ -50,7 +50,7 @@ record -o - -- true                       | -o              | give a name
 compare R                                 | BASE            | give two files or more
 check R                                   | BASE            | give two files or more
 compare --fail-if nonsense R R            | --fail-if       | 'nonsense'
-check --level 2 R R                       | --level         | give one as 0.05
+check --level 2 R R                       | --level         | give one such as 0.05
 compare -o R R R                          | R               | give another name
 folded --format json -- true              | --format        | leave out 'folded'
 stuck --format csv                        | --format        | give --format table or json
@@ -248,7 +248,7 @@ stat --from 1 -- true                     | --from          | give the FILE
 mem --until 1 -p 1                        | --until         | give the FILE
 advise --to 1 -- true                     | --to            | give the FILE
 stat -f R                                 | -f              | is a recording
-stat --gpu R                              | --gpu           | is a recording, of whose device work all is shown: leave --gpu out
+stat --gpu R                              | --gpu           | is a recording, whose device work is always shown: leave --gpu out
 stat --counters R                         | --counters      | is a recording
 stat --source probes R                    | --source        | is a recording
 stat --no-return R                        | --no-return     | is a recording

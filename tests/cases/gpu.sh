@@ -549,7 +549,7 @@ case_gpu_injection_variable_taken() {
 case_gpu_no_cuda() {
 	ct --gpu -- /bin/true
 	ok_rc
-	says 'no agent came into the program'
+	says 'the agent was not loaded: '
 }
 
 # ---- a program that runs already ----

@@ -442,7 +442,7 @@ case_stalled_reader_interrupted() { # long
 		go "$name"
 		finish INT
 		ok_rc 1
-		says "^cudatrace: error: the reader of $T/slow.$name takes nothing: (tracing|recording) stopped after [0-9]* bytes, what was left is dropped$"
+		says "^cudatrace: error: the reader of $T/slow.$name does not read: (tracing|recording) stopped after [0-9]* bytes, the rest is dropped$"
 		expect "sentences at the end" "$(sed '1,/cudatrace: ready/d' "$T/err" | grep -c .)" 1
 		exec {reader}>&-
 	done
@@ -467,7 +467,7 @@ case_slow_reader_interrupted_twice() { # long
 	wait "$CT" || rc=$?
 	check_alive
 	ok_rc 1
-	says '^cudatrace: error: a second signal: writing to .*/slow stopped after [0-9]* bytes, what was left is dropped$'
+	says '^cudatrace: error: a second signal: writing to .*/slow stopped after [0-9]* bytes, the rest is dropped$'
 }
 
 case_list() {

@@ -552,7 +552,7 @@ case_merge() {
 	# and of another: its processes are kept apart, and what is known of the clocks is said
 	ct merge -o "$T/r.ctrace" tests/traces/two.ctrace tests/traces/other.ctrace
 	ok_rc
-	says 'times moved by 0.002000 s, right within 0.000500 s'
+	says 'times moved by 0.002000 s, correct to within 0.000500 s'
 	replay
 	expect "calls" "$(grep -c '^{"type":"call"' "$T/out")" 52
 	ct info "$T/r.ctrace"

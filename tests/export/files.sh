@@ -59,11 +59,11 @@ is quiet-on-stdout "" "$(grep written "$dir/err")"
 # ---- recordings without an end
 head -c $(($(wc -c < "$dir/run.ctrace") / 2)) "$dir/run.ctrace" > "$dir/cut.ctrace"
 "$ct" replay "$dir/cut.ctrace" > /dev/null 2> "$dir/err"
-is breaks-off 1 "$(grep -c '^cudatrace: warning: the recording breaks off: its last [1-9][0-9]* bytes are a part of a block' "$dir/err")"
+is breaks-off 1 "$(grep -c '^cudatrace: warning: the recording is cut off: its last [1-9][0-9]* bytes are an incomplete block' "$dir/err")"
 "$ct" replay "$traces/killed.ctrace" > /dev/null 2> "$dir/err"
-is no-end 1 "$(grep -c '^cudatrace: the recording has no end: whoever wrote it was killed, or writes still$' "$dir/err")"
+is no-end 1 "$(grep -c '^cudatrace: the recording has no end: its writer was killed, or is still writing$' "$dir/err")"
 "$ct" replay "$dir/run.ctrace" > /dev/null 2> "$dir/err"
-is has-end 0 "$(grep -cE 'breaks off|has no end' "$dir/err")"
+is has-end 0 "$(grep -cE 'is cut off|has no end' "$dir/err")"
 
 # ---- calls that were counted and not recorded: tests/golden/muted.txt has what each command says of them
 for args in "info" "replay" "replay -c" "replay --format json" "stat" "stat --json" "stat --csv" "advise" "export --to csv -o -"; do
@@ -76,20 +76,20 @@ sed -i -e 's/"version":"[^"]*"/"version":""/; s/"cudatrace":"[^"]*"/"cudatrace":
 is muted-golden "" "$(diff tests/golden/muted.txt "$dir/muted.txt" | head -n 4)"
 
 # ---- refusals
-says itself "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
+says itself "cudatrace: error: $dir/run.ctrace would be both read and written: give another name for the output" \
 	"$ct" export --to csv -o "$dir/run.ctrace" "$dir/run.ctrace"
 ln -s run.ctrace "$dir/link.csv"
-says itself-by-link "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
+says itself-by-link "cudatrace: error: $dir/run.ctrace would be both read and written: give another name for the output" \
 	"$ct" export --to csv -o "$dir/link.csv" "$dir/run.ctrace"
 # no command writes over the recording that it reads
 for args in "replay -o" "stat -o" "stat --save" "mem -o" "mem --html" "advise -o"; do
 	read -ra words <<< "$args"
-	says "over-${words[0]}${words[1]}" "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
+	says "over-${words[0]}${words[1]}" "cudatrace: error: $dir/run.ctrace would be both read and written: give another name for the output" \
 		"$ct" "${words[@]}" "$dir/run.ctrace" "$dir/run.ctrace"
 done
-says over-compare "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
+says over-compare "cudatrace: error: $dir/run.ctrace would be both read and written: give another name for the output" \
 	"$ct" compare -o "$dir/run.ctrace" "$traces/two.ctrace" "$dir/run.ctrace"
-says over-merge "cudatrace: error: $dir/run.ctrace is to be read and written: give another name for what is written" \
+says over-merge "cudatrace: error: $dir/run.ctrace would be both read and written: give another name for the output" \
 	"$ct" merge -o "$dir/run.ctrace" "$traces/two.ctrace" "$dir/run.ctrace"
 is over-nothing "$before" "$(cksum < "$dir/run.ctrace")"
 says path "cudatrace: error: -o: what nsys-sqlite writes is a file, which no command and no standard output can be: give a name" \

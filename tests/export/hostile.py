@@ -207,9 +207,9 @@ TABLES = [
     ("processes", 200000, ["replay"], "more than 65536 processes at a time: further ones are shown by their numbers alone", 64),
     ("forks", 200000, ["info"], "more than 65536 processes at a time: further ones are shown by their numbers alone", 64),
     ("infos", 20000, ["replay"], "more than 32 MiB of processes' paths and command lines: further ones are not kept", 96),
-    ("callers", 300000, ["stat", "--by", "process"], "calls are not in the tables: there are more kinds of them than are told apart", 640),
-    ("handles-long", 20000, ["replay"], "names of kernels take more than 64 MiB: those that are not used for long are forgotten", 128),
-    ("kernels-long", 8000, ["stat"], "there is no room for so many names of kernels: some launches and kernels are counted without theirs", 128),
+    ("callers", 300000, ["stat", "--by", "process"], "calls are not in the tables: there are too many different ones", 640),
+    ("handles-long", 20000, ["replay"], "names of kernels take more than 64 MiB: the least recently used are forgotten", 128),
+    ("kernels-long", 8000, ["stat"], "there are too many names of kernels: some launches and kernels are counted without a name", 128),
     ("stacks-long", 30000, ["replay", "-k"], "stacks take more than 256 MiB: the oldest are forgotten, and calls that refer to them later are"
      " shown without", 320),
     ("metrics", 20000, ["stat"], "metrics with numbers from 4096 on are not known: their values are left out", 64),

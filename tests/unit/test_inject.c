@@ -372,7 +372,7 @@ static void test_misbehaving(void)
 
 	CHECK(inject_how(&r, "v1 fd=N refuse", 10000) == -EPROTO);
 	CHECK(r.answer == -7 && r.sock == -1);
-	check_said("the agent would not start (-7)");
+	check_said("the agent did not start (-7)");
 
 	CHECK(inject_how(&r, "v1 fd=N crash", 10000) == -EFAULT);
 	check_said("cudatrace_agent_start crashed (signal 11)");

@@ -184,9 +184,9 @@ static void test_errors(void)
 {
 	char text[512], names[256];
 
-	bad("-p x", "-p: 'x' is no process id; give numbers, separated by commas");
-	bad("--pid=0", "--pid: '0' is no process id; give numbers, separated by commas");
-	bad("-p 1;2", "-p: '1;2' is no process id; give numbers, separated by commas");
+	bad("-p x", "-p: 'x' is not a process id; give numbers, separated by commas");
+	bad("--pid=0", "--pid: '0' is not a process id; give numbers, separated by commas");
+	bad("-p 1;2", "-p: '1;2' is not a process id; give numbers, separated by commas");
 	bad("-t -1", "-t: '-1' is no thread id; give a number, as 'ps -T' shows it");
 	bad("-p", "-p needs a value (PID); see 'cudatrace --help'");
 	bad("--pid", "--pid needs a value (PID); see 'cudatrace --help'");
@@ -196,7 +196,7 @@ static void test_errors(void)
 	    "--cupti says which libcupti is used, and nothing here uses one: give --gpu");
 	bad("-x", "there is no option -x; see 'cudatrace --help'");
 	bad("--formt json", "there is no option --formt; did you mean --format?");
-	bad("--failed=yes", "--failed takes no value: leave out what is behind the =");
+	bad("--failed=yes", "--failed takes no value: leave out what follows the =");
 	snprintf(text, sizeof(text), "--format: 'xml' is not one of %s",
 		 sinks_names(0, names, sizeof(names)));
 	bad("--format xml", text);
@@ -265,11 +265,11 @@ static void test_no_calls(void)
 	bad("--gpu -e !none -p 1", alone);
 	bad("-e nome", "-e: no function or class is named 'nome'; did you mean none?");
 	bad("--gpu -e none -k -p 1",
-	    "-k is about calls, and -e none leaves none: leave one of the two out");
+	    "-k concerns calls, and -e none shows none: leave out one of the two");
 	bad("--gpu -e none --domain driver -p 1",
-	    "--domain is about calls, and -e none leaves none: leave one of the two out");
+	    "--domain concerns calls, and -e none shows none: leave out one of the two");
 	bad("--gpu -e none --source=cupti -p 1",
-	    "--source is about calls, and -e none leaves none: leave one of the two out");
+	    "--source concerns calls, and -e none shows none: leave out one of the two");
 	bad("--gpu -e none --format folded -p 1",
 	    "-e none leaves no call, and --format folded adds up the stacks of calls: leave one of "
 	    "the two out");
@@ -371,8 +371,8 @@ static void test_stacks(void)
 	    "--otlp-min: '5' is no duration; give a number and its unit, as 1ms, 50us, 0s");
 	bad("--otlp env --no-return",
 	    "--no-return knows no durations, which spans have: leave out --otlp and otlp-json");
-	bad("--otlp=", "--otlp: '' is no address; give http://HOST[:PORT][/PATH], or env for that "
-		       "of OTEL_EXPORTER_OTLP_ENDPOINT");
+	bad("--otlp=", "--otlp: '' is not an address; give http://HOST[:PORT][/PATH], or env for "
+		       "that of OTEL_EXPORTER_OTLP_ENDPOINT");
 	bad("--format flame -o x -A", "--format flame writes a whole file: leave out -A");
 	CHECK(!folded("--format json"));
 	CHECK(strstr(said, "cudatrace: error: 'cudatrace folded' adds up stacks: give --format "

@@ -240,7 +240,7 @@ static int warnings(const char *path)
 	char *text = unit_read(path);
 	int n = 0;
 
-	for (char *p = text; p && (p = strstr(p, "some rows are not in the order of time")); p++)
+	for (char *p = text; p && (p = strstr(p, "some rows are out of time order")); p++)
 		n++;
 	free(text);
 	return n;

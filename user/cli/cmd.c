@@ -12,7 +12,7 @@ bool cmd_overwrites(const char *in, const char *out)
 
 	if (!out || stat(in, &a) || stat(out, &b) || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
 		return false;
-	msg_error("%s is to be read and written: give another name for what is written", in);
+	msg_error("%s would be both read and written: give another name for the output", in);
 	return true;
 }
 

@@ -34,7 +34,8 @@ static int set_level(void *options, const char *name, const char *val)
 	o->level = strtod(val, &end);
 	if (*val >= '0' && *val <= '9' && !*end && o->level > 0 && o->level < 0.5)
 		return 0;
-	msg_error("%s: '%s' is no chance between 0 and 0.5; give one as 0.05", name, val);
+	msg_error("%s: '%s' is not a probability between 0 and 0.5; give one such as 0.05", name,
+		  val);
 	return -EINVAL;
 }
 
@@ -186,7 +187,7 @@ static int compare_all(struct comparison *c, const struct opts *o, const int *fd
 		err = compare_open(&c->compared[c->ncompared++], &c->saved[0], &c->saved[i],
 				   c->exprs, c->nexprs, how->level);
 	if (err == -ENOMEM)
-		msg_error("no memory to compare with");
+		msg_error("not enough memory to compare");
 	return err;
 }
 
@@ -200,8 +201,8 @@ static int status_of(const struct comparison *c)
 
 		for (size_t k = 0; k < all->n && c->compared[i].unknown; k++)
 			if (all->r[k].unknown)
-				msg_error("'%s' cannot be told: %s has no such number; was it "
-					  "saved without --gpu, or is the name another one?",
+				msg_error("'%s' is not known: %s does not have this number; was it "
+					  "saved without --gpu, or is the name wrong?",
 					  all->r[k].expr->text,
 					  !all->r[k].c.now.n ? c->compared[i].now->path
 							     : c->compared[i].base->path);
@@ -226,7 +227,7 @@ static int cmd_compare(const struct opts *o)
 	if (fds)
 		memset(fds, -1, (size_t)o->nargs * sizeof(*fds));
 	else
-		msg_error("no memory to compare with");
+		msg_error("not enough memory to compare");
 	/* a command that is written to is started before privileges are given up */
 	if (fds && !out_open_output(&out, o->output, false, STDOUT_FILENO)) {
 		bool compared = !open_files(fds, o) && !compare_all(&c, o, fds);

@@ -61,7 +61,7 @@ static int kinds(struct doctor *d)
 
 /* What a return probe can do to a program: docs/ARCHITECTURE.md, limits. */
 static const char session_returns[] =
-	"a coroutine that goes on in another thread inside a traced call ends its program "
+	"a coroutine that continues in another thread inside a traced call ends its program "
 	"(SIGILL): use --no-return for such a program";
 static const char other_returns[] =
 	"CUDA called by a coroutine, or in a signal's handler on an alternate stack, inside a "
@@ -246,18 +246,17 @@ static void names(struct doctor *d, pid_t pid)
 	if (!err)
 		err = known_survey(t, &s);
 	if (err) {
-		out_fmt(&d->out, "  its device code cannot be looked at: %s\n", strerror(-err));
+		out_fmt(&d->out, "  its device code cannot be examined: %s\n", strerror(-err));
 	} else if (s.nfiles || s.driver) {
 		out_str(&d->out, "names of kernels, when traced from now on\n");
 		for (int i = 0; i < s.nfiles; i++)
 			name_file(d, &s.files[i], s.measured);
 		if (s.driver)
 			out_fmt(&d->out, "  %-12s %s\n", "driver",
-				s.measured ? "its memory tells the names of handles: CUDA's "
-					     "libraries, Triton and JAX included"
-					   : "of an unknown release: its memory is asked for the "
-					     "names of handles once it has "
-					     "the right one for a kernel whose name is certain");
+				s.measured ? "the names of handles are read from its memory: "
+					     "CUDA's libraries, Triton and JAX included"
+					   : "version not recognised. Kernel names appear once one "
+					     "launch has been verified.");
 	}
 	known_survey_free(&s);
 	target_close(t);

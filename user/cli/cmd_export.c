@@ -34,7 +34,7 @@ static int cmd_export(const struct opts *o)
 	if (!o->output) {
 		all.output = path = named_after(o->file, o->format->suffix);
 		if (!path) {
-			msg_error("no memory to start with");
+			msg_error("not enough memory to start");
 			return 1;
 		}
 	}

@@ -21,15 +21,13 @@ static void say_placed(const struct merge *m)
 				 p.path);
 		else if (p.unsynced)
 			msg_warn("%s: of another host (%s); times moved by %.6f s by the hosts' "
-				 "clocks of the day, "
-				 "of which at least one is set by nobody: they may be off by any "
-				 "time",
+				 "clocks of the day, at least one of which is not synchronised: "
+				 "the times may be wrong by any amount",
 				 p.path, p.host, (double)p.shift_ns / 1e9);
 		else
-			msg_note("%s: of another host (%s); times moved by %.6f s, right within "
-				 "%.6f s if both "
-				 "hosts' clocks are as good as their kernels say; they moved by "
-				 "%.6f s against each other",
+			msg_note("%s: of another host (%s); times moved by %.6f s, correct to "
+				 "within %.6f s if both hosts' clocks are as accurate as their "
+				 "kernels report; they drifted by %.6f s against each other",
 				 p.path, p.host, (double)p.shift_ns / 1e9, (double)p.error_ns / 1e9,
 				 (double)p.drift_ns / 1e9);
 	}
@@ -42,9 +40,7 @@ static int add_all(struct merge *m, const struct opts *o)
 
 		if (err == -ENOTSUP)
 			msg_error("%s: it, or the first one, was cut off before its clocks were "
-				  "read: it cannot "
-				  "be placed beside another "
-				  "host's",
+				  "read: its times cannot be compared with another host's",
 				  o->args[i]);
 		else if (err == -E2BIG)
 			msg_error("more than %d recordings at once; merge some of them first",
@@ -86,7 +82,7 @@ static int cmd_merge(const struct opts *o)
 	confine(CONFINE_FILES);
 	m = merge_open();
 	if (!m) {
-		msg_error("no memory to start with");
+		msg_error("not enough memory to start");
 		return 1;
 	}
 	err = add_all(m, o);

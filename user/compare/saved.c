@@ -302,8 +302,8 @@ static int add_run(struct saved *s, struct json_object *run)
 		return -EINVAL;
 	}
 	if (version != 1) {
-		msg_error("%s: written by another version of cudatrace (%g where 1 is known); save "
-			  "it anew",
+		msg_error("%s: written by another version of cudatrace (%g instead of 1); save it "
+			  "again",
 			  s->path, version);
 		return -EINVAL;
 	}
@@ -313,7 +313,7 @@ static int add_run(struct saved *s, struct json_object *run)
 	if (!err)
 		s->nruns++;
 	else if (err == -EBADMSG)
-		msg_error("%s: run %zu is damaged: a part of it is missing or not of its kind",
+		msg_error("%s: run %zu is damaged: a part of it is missing or has the wrong type",
 			  s->path, s->nruns + 1);
 	else
 		msg_error("%s: more than %d rows in all its runs, or no memory for them; save "
@@ -377,7 +377,7 @@ static int feed(struct reading *r, const char *p, size_t n)
 		used = run ? json_tokener_get_parse_end(r->tok) : some;
 		r->fed += used;
 		if (!run && json_tokener_get_error(r->tok) != json_tokener_continue) {
-			msg_error("%s: not JSON that can be read: %s", r->s->path,
+			msg_error("%s: not valid JSON: %s", r->s->path,
 				  json_tokener_error_desc(json_tokener_get_error(r->tok)));
 			return -EINVAL;
 		}

@@ -358,8 +358,8 @@ static int make_room(struct name_table *t)
 	int err = forget_exited(t) ? 0 : -ENOMEM;
 
 	if (room(t) > BYTES_MAX / 4 * 3 && !t->crowded)
-		msg_warn("names of kernels take more than %zu MiB: those that are not used for "
-			 "long are forgotten",
+		msg_warn("names of kernels take more than %zu MiB: the least recently used are "
+			 "forgotten",
 			 BYTES_MAX >> 20);
 	t->crowded |= room(t) > BYTES_MAX / 4 * 3;
 	for (uint64_t part = 2; !err && room(t) > BYTES_MAX / 4 * 3; part *= 2)

@@ -137,8 +137,8 @@ static uint32_t window_room(struct stack_table *t, const struct window *w, uint3
 	while (drop < w->n && left > bytes / 4 * 3)
 		left -= w->at[drop] ? w->at[drop]->bytes : 0, drop++;
 	if (!t->said)
-		msg_warn("stacks take more than %zu MiB: the oldest are forgotten, and calls that "
-			 "refer to them later are shown without",
+		msg_warn("stacks take more than %zu MiB: the oldest are forgotten, and later calls "
+			 "that refer to them are shown without a stack",
 			 (FRAMES_BYTES + STACKS_BYTES) >> 20);
 	t->said = true;
 	return w->n - drop;

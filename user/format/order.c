@@ -109,8 +109,8 @@ static void tell_late(struct order *o, const struct held *h)
 	if (!o->opts->recorded || !o->overfull || o->told || h->place_ns >= o->handed_ns)
 		return;
 	o->told = true;
-	msg_warn("some rows are not in the order of time: between them and the place that is "
-		 "theirs lie more than %zu MiB of other rows",
+	msg_warn("some rows are out of time order: more than %zu MiB of other rows lie between "
+		 "them and their place",
 		 ORDER_HOLD_BYTES >> 20);
 }
 

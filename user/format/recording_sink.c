@@ -64,8 +64,8 @@ static int failed(struct trace_sink *t, const char *path, int err)
 	if (t->writer)
 		look(t);
 	if (!t->said && err == -ETIMEDOUT)
-		msg_error("the reader of %s takes nothing: recording stopped after %llu bytes, "
-			  "what was left is dropped",
+		msg_error("the reader of %s does not read: recording stopped after %llu bytes, the "
+			  "rest is dropped",
 			  path, (unsigned long long)t->had_bytes);
 	else if (!t->said)
 		msg_error("writing to %s failed after %llu bytes: %s; what is in it can be read, "
@@ -215,7 +215,7 @@ static bool triggers(struct trace_sink *t, const struct event *ev)
 	if (t->dumps++ < DUMPS_MAX)
 		return true;
 	if (t->dumps == DUMPS_MAX + 1)
-		msg_warn("%d files were written: calls cause no more of them, a signal does",
+		msg_warn("%d files were written: calls cause no further ones; a signal does",
 			 DUMPS_MAX);
 	return false;
 }
@@ -421,13 +421,13 @@ static int trace_close(struct sink *s, const struct sink_end *end)
 		fputc('\n', stderr);
 	err = finish(t, end);
 	if (t->ring && ring_buf_crowded(t->ring))
-		msg_warn("%llu records younger than --last were dropped for want of memory; raise "
-			 "--max-size",
+		msg_warn("%llu records younger than --last were dropped because memory was full; "
+			 "raise --max-size",
 			 (unsigned long long)ring_buf_crowded(t->ring));
 	dropped = t->defs ? defs_dropped(t->defs) : t->ring ? ring_buf_unnamed(t->ring) : 0;
 	if (dropped)
-		msg_warn("%llu names, stacks and frames were more than are kept for the files "
-			 "after the first: there they are missing",
+		msg_warn("%llu names, stacks and frames were too many to keep: they are missing in "
+			 "the files after the first",
 			 (unsigned long long)dropped);
 	if (t->writer)
 		look(t);

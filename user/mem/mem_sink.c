@@ -156,10 +156,10 @@ static int mem_close(struct sink *s, const struct sink_end *end)
 	if (m->ledger && m->draws)
 		err = close_page(m);
 	if (m->ledger && m->ledger->no_room)
-		msg_warn("%llu allocations are not in the book: more than %u are held at a time",
+		msg_warn("%llu allocations are not counted: more than %u exist at a time",
 			 (unsigned long long)m->ledger->no_room, (uint32_t)m->ledger->live.all.max);
 	if (m->ledger && m->ledger->no_row + sites_no_room(m->ledger->sites))
-		msg_warn("the tables by call site do not have all: there are too many call sites");
+		msg_warn("the tables by call site are incomplete: there are too many call sites");
 	if (m->ledger && m->opts->mem->leaks)
 		*m->opts->mem->leaks = leaks_of(m->ledger, &m->about);
 	ledger_close(m->ledger);

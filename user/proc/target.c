@@ -255,9 +255,9 @@ static void tell(struct target *t, const char *what)
 	static unsigned int told;
 
 	if (!t->told && told++ < TOLD_MAX)
-		msg_warn("process %d: its %s could not be read within %u ms, as when nobody serves "
-			 "the page or the file: cudatrace "
-			 "goes on without them and tries again after %u s",
+		msg_warn("process %d: its %s could not be read within %u ms; its page or file may "
+			 "not be served: cudatrace continues without them and tries again after %u "
+			 "s",
 			 (int)t->pid, what, LIMIT_MS, (unsigned int)(AGAIN_NS / 1000000000));
 	t->told = true;
 }

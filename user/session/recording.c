@@ -130,7 +130,7 @@ int recording_open(struct recording *r, const struct opts *o, const struct sink_
 
 	*r = (struct recording){ .path = expand(o->output), .head = make_head(o, s) };
 	if (!r->path || !r->head) {
-		msg_error("no memory to start with");
+		msg_error("not enough memory to start");
 		return -ENOMEM;
 	}
 	if (!strcmp(r->path, "-")) {

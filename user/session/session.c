@@ -43,7 +43,7 @@ int session_run(const struct opts *o, const struct source_ops *const *ops, int n
 	int status = 1, err;
 
 	if (!s) {
-		msg_error("no memory to start with");
+		msg_error("not enough memory to start");
 		return 1;
 	}
 	s->o = o;
@@ -60,8 +60,8 @@ int session_run(const struct opts *o, const struct source_ops *const *ops, int n
 	}
 	session_end(s);
 	if (s->window && s->o->start_on && !window_begun(s->window))
-		msg_note("what --start-on waits for did not come (%s): nothing is shown of the "
-			 "calls before",
+		msg_note("what --start-on waits for did not happen (%s): earlier calls are not "
+			 "shown",
 			 s->o->start_on);
 	status = exit_status(s);
 	interrupted = s->reason == SESSION_INTERRUPTED;

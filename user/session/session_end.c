@@ -145,8 +145,7 @@ static void say_missing(const struct session *s)
 	bounded_counts(&b);
 	if (t.absent > t.filled)
 		msg_note("%llu arguments were not in memory at their call and were not read: they "
-			 "are not shown, nor are names that "
-			 "they tell",
+			 "are not shown, nor are the names in them",
 			 (unsigned long long)(t.absent - t.filled));
 	if (b.left || b.refused)
 		msg_warn("%llu reads of programs' memory or files were given up after their time "
@@ -198,8 +197,7 @@ static void say_totals(const struct session *s, const char *const *muted)
 	say_missing(s);
 	if (l->untold)
 		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: "
-			 "rows may have a process's older name "
-			 "(raise --ring-size)",
+			 "rows may show a process's old name (raise --ring-size)",
 			 (unsigned long long)l->untold);
 }
 
@@ -214,7 +212,7 @@ static void say_unheard(struct session *s)
 	if (session_first(s)->ops->recorded || (s->plan.capture.device.kinds & work) != work ||
 	    !c.unheard)
 		return;
-	msg_warn("%llu process%s gave work to a device, and no agent told of it: what their "
+	msg_warn("%llu process%s gave work to a device, and no agent reported it: what their "
 		 "devices did is not shown (one of them: process %u)",
 		 (unsigned long long)c.unheard, c.unheard == 1 ? "" : "es", c.one_unheard);
 }

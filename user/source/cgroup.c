@@ -50,7 +50,7 @@ int cgroup_id(const char *path, uint64_t *id)
 	struct stat st;
 
 	if (fd < 0) {
-		msg_error("--cgroup: '%s' is no cgroup (v2); give a directory below "
+		msg_error("--cgroup: '%s' is not a cgroup (v2); give a directory below "
 			  "/sys/fs/cgroup, or what /proc/PID/cgroup shows",
 			  path);
 		return fd;

@@ -69,9 +69,8 @@ int pids_check(pid_t pid, bool threads)
 	else if (tgid != pid)
 		msg_error("%d is a thread of process %ld: give -p %ld", (int)pid, tgid, tgid);
 	else if (state && (*state == 'Z' || *state == 'X') && number(text, "Threads") <= 1)
-		msg_error("process %d has ended, and is there only until its parent, process %ld, "
-			  "asks how (a zombie); see 'ps' for those "
-			  "that run",
+		msg_error("process %d has ended, and is a zombie until its parent, process %ld, "
+			  "collects its status; see 'ps' for those that run",
 			  (int)pid, number(text, "PPid"));
 	else if (is_kernel_thread(pid))
 		msg_error(

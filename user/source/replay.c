@@ -98,12 +98,11 @@ static void tell_cut(struct replay *r)
 		return;
 	r->told_cut = true;
 	if (stats.cut_bytes)
-		msg_warn("the recording breaks off: its last %llu bytes are a part of a block and "
-			 "were not read; 'cudatrace info' says "
-			 "what there is",
+		msg_warn("the recording is cut off: its last %llu bytes are an incomplete block "
+			 "and were not read; 'cudatrace info' shows what it has",
 			 (unsigned long long)stats.cut_bytes);
 	else
-		msg_note("the recording has no end: whoever wrote it was killed, or writes still");
+		msg_note("the recording has no end: its writer was killed, or is still writing");
 }
 
 static int replay_drain(struct source *s, emit_fn emit, void *ctx)

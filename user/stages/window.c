@@ -54,8 +54,9 @@ static int parse(struct trigger *t, const char *name, const char *text)
 		return 0;
 	}
 	if (colon && parse_u64(colon + 1, 1, UINT64_MAX, &t->nth)) {
-		msg_error("%s: '%s' is no number of a call; give GLOB:N, as cudaGraphLaunch:100",
-			  name, colon + 1);
+		msg_error(
+			"%s: '%s' is not the number of a call; give GLOB:N, as cudaGraphLaunch:100",
+			name, colon + 1);
 		return -EINVAL;
 	}
 	snprintf(glob, sizeof(glob), "%.*s", colon ? (int)(colon - text) : 127, text);

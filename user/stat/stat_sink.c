@@ -141,12 +141,11 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 	if (save(st, o, r, &about))
 		err = err ? err : -EIO;
 	if (st->book && st->book->no_room)
-		msg_warn("%llu calls are not in the tables: there are more kinds of them than are "
-			 "told apart",
+		msg_warn("%llu calls are not in the tables: there are too many different ones",
 			 (unsigned long long)st->book->no_room);
 	if (st->book && st->book->unnamed)
-		msg_warn("there is no room for so many names of kernels: some launches and kernels "
-			 "are counted without theirs");
+		msg_warn("there are too many names of kernels: some launches and kernels are "
+			 "counted without a name");
 	report_free(r);
 	book_close(st->book);
 	ledger_close(st->ledger);

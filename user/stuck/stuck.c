@@ -501,7 +501,7 @@ static int open_all(struct stuck *s)
 	err = s->source.ops->open(&s->source, &s->plan.capture);
 	return err ? err : open_sink(s);
 no_memory:
-	msg_error("no memory to start with");
+	msg_error("not enough memory to start");
 	return -ENOMEM;
 }
 
@@ -544,7 +544,7 @@ static int close_all(struct stuck *s, int err)
 		s->sink.ops->close(&s->sink, &end);
 	}
 	if (err && !s->said)
-		msg_error("the threads cannot be looked at: %s", strerror(-err));
+		msg_error("the threads cannot be examined: %s", strerror(-err));
 	written = out_report(&s->out, out_close(&s->out), "");
 	return err ? err : written;
 }

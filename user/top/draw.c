@@ -83,8 +83,8 @@ int draw_check(void)
 		return -EINVAL;
 	}
 	if (term && !strcmp(term, "dumb")) {
-		msg_error("top cannot draw on a terminal of type 'dumb': set TERM to what it is, "
-			  "or give --batch");
+		msg_error("top cannot draw on a terminal of type 'dumb': set TERM to the "
+			  "terminal's type, or give --batch");
 		return -EINVAL;
 	}
 	return 0;
@@ -126,16 +126,16 @@ int draw_open(bool color, const char **note)
 		terminal = terminfo_open();
 	}
 	if (!terminal) {
-		msg_error("top cannot draw on a terminal of type '%s': set TERM to what it is, or "
-			  "give --batch",
+		msg_error("top cannot draw on a terminal of type '%s': set TERM to the terminal's "
+			  "type, or give --batch",
 			  term ? term : "");
 		return -EINVAL;
 	}
 	set_term(terminal);
 	if (!cursor_address || !clear_screen) {
 		draw_close();
-		msg_error("top cannot draw on a terminal of type '%s': set TERM to what it is, or "
-			  "give --batch",
+		msg_error("top cannot draw on a terminal of type '%s': set TERM to the terminal's "
+			  "type, or give --batch",
 			  term);
 		return -EINVAL;
 	}

@@ -64,7 +64,7 @@ static struct counted *process_of(struct numbers *n, uint32_t pid)
 	p = keyed_get(&n->processes, &pid, &made);
 	if (!p && !n->full)
 		msg_warn("more than %d processes at a time: in what is written later, the numbers "
-			 "of the others' calls begin anew",
+			 "of further processes' calls start again",
 			 NUMBERS_MAX);
 	n->full |= !p;
 	return p;

@@ -227,11 +227,11 @@ const char *reader_error(int err)
 {
 	switch (err) {
 	case -ENODATA: return "it ends within its first block";
-	case -EBADMSG: return "it is no recording of cudatrace";
+	case -EBADMSG: return "it is not a recording of cudatrace";
 	case -EPROTONOSUPPORT:
 		return "it was written by a newer cudatrace, in a format that this one does not "
 		       "know";
-	case -ESPIPE: return "it is no regular file";
+	case -ESPIPE: return "it is not a regular file";
 	default: return strerror(-err);
 	}
 }

@@ -61,7 +61,7 @@ static int set_pid(void *options, const char *name, const char *val)
 
 		snprintf(word, sizeof(word), "%.*s", (int)(n < 15 ? n : 15), at);
 		if (parse_u64(word, 1, INT32_MAX, &pid)) {
-			msg_error("%s: '%s' is no process id; give numbers, separated by commas",
+			msg_error("%s: '%s' is not a process id; give numbers, separated by commas",
 				  name, word);
 			return -EINVAL;
 		}

@@ -179,7 +179,7 @@ static int of_no_calls(const struct line *l)
 	for (size_t i = 0; i < ARRAY_LEN(of_calls); i++) {
 		if (!is_given(l, of_calls[i]))
 			continue;
-		msg_error("%s is about calls, and -e none leaves none: leave one of the two out",
+		msg_error("%s concerns calls, and -e none shows none: leave out one of the two",
 			  given_as(l, of_calls[i]));
 		return -EINVAL;
 	}
@@ -247,13 +247,13 @@ static int of_one_kind(const struct line *l)
 		if (!is_given(l, live[i]))
 			continue;
 		if (!strcmp(live[i], "gpu")) {
-			msg_error("--gpu is about programs that run, and '%s' is a recording, of "
-				  "whose device work all is shown: leave --gpu out",
+			msg_error("--gpu is for running programs, and '%s' is a recording, whose "
+				  "device work is always shown: leave --gpu out",
 				  o->file);
 			return -EINVAL;
 		}
-		msg_error("%s is about programs that run, and '%s' is a recording: leave one of "
-			  "the two out",
+		msg_error("%s is for running programs, and '%s' is a recording: leave one of the "
+			  "two out",
 			  given_as(l, live[i]), o->file);
 		return -EINVAL;
 	}

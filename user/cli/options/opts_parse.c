@@ -104,7 +104,7 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
 	r = optopt >= LONG_ONLY ? row_of(cmd, optopt) : NULL;
 	if (r) {
-		msg_error("--%s takes no value: leave out what is behind the =", r->name);
+		msg_error("--%s takes no value: leave out what follows the =", r->name);
 		return -EINVAL;
 	}
 	if (beginning_with(cmd, name, text, sizeof(text)) > 1) {
@@ -142,7 +142,7 @@ static int files(struct opts *o, enum opts_cmd cmd)
 		return -EINVAL;
 	}
 	if (cmd == OPTS_MERGE && (o->nargs < 2 || !o->output)) {
-		msg_error("give two recordings or more, and -o FILE for what they make together");
+		msg_error("give two or more recordings, and -o FILE for the merged one");
 		return -EINVAL;
 	}
 	if (cmd == OPTS_EXPORT && !o->export) {
@@ -253,7 +253,7 @@ static int open_sets(struct opts *o)
 		o->own[o->nown].set = r->set;
 		o->own[o->nown].options = calloc(1, r->set->size);
 		if (!o->own[o->nown++].options) {
-			msg_error("no memory to start with");
+			msg_error("not enough memory to start");
 			return -EINVAL;
 		}
 	}

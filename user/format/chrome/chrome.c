@@ -553,8 +553,7 @@ static int chrome_open(struct sink *s, const struct sink_opts *opts)
 static void say(const struct chrome *c)
 {
 	if (c->no_time)
-		msg_note("chrome: %llu pieces of device work have no time of the device and are "
-			 "left out",
+		msg_note("chrome: %llu pieces of device work have no device time and are left out",
 			 (unsigned long long)c->no_time);
 	if (timeline_dropped(c->timeline))
 		msg_note("chrome: %llu pieces of device work overlap too many others and are left "

@@ -41,8 +41,9 @@ static int find_path(struct nsys *n, const char *path)
 		return n->path ? 0 : -ENOMEM;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		msg_error("nsys-sqlite writes a database, and %s is no regular file: give -o FILE",
-			  path);
+		msg_error(
+			"nsys-sqlite writes a database, and %s is not a regular file: give -o FILE",
+			path);
 		return -EINVAL;
 	}
 	n->path = realpath(path, NULL);

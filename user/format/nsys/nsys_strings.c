@@ -51,7 +51,7 @@ void nsys_strings_close(struct nsys_strings *s)
 		return;
 	if (s->again)
 		msg_warn("nsys-sqlite: more than %d different texts: %llu rows of StringIds may be "
-			 "there twice",
+			 "duplicates",
 			 STRINGS_MAX, (unsigned long long)s->again);
 	for (int i = 0; i < CACHE; i++)
 		free(s->cache[i].text);

@@ -143,8 +143,8 @@ static int push_close(struct sink *s, const struct sink_end *end)
 		return 0;
 	lost = otlp_say(&totals, "spans", dropped);
 	if (lost && s->opts->recorded)
-		msg_error("%llu spans of the recording did not reach the collector; it is waited "
-			  "for as long as --otlp-wait says",
+		msg_error("%llu spans of the recording did not reach the collector; --otlp-wait "
+			  "says how long to wait for it",
 			  (unsigned long long)lost);
 	if (s->opts->undelivered)
 		*s->opts->undelivered = lost;
@@ -199,7 +199,7 @@ static int json_close(struct sink *s, const struct sink_end *end)
 	otlp_spans_flush(spans, true);
 	if (otlp_spans_dropped(spans))
 		msg_warn("otlp-json: %llu spans left out: no memory, or more processes at a time "
-			 "than can be told apart",
+			 "than can be distinguished",
 			 (unsigned long long)otlp_spans_dropped(spans));
 	otlp_spans_close(spans);
 	s->priv = NULL;

@@ -65,13 +65,13 @@ static int take_address(struct otlp_config *c, const char *url, enum otlp_signal
 		goto out;
 	}
 	if (!scheme || strcasecmp(scheme, "http") || !host || !*host || port > 65535 || !port) {
-		msg_error("--otlp: '%s' is no address; give http://HOST[:PORT][/PATH], or env for "
-			  "that of OTEL_EXPORTER_OTLP_ENDPOINT",
+		msg_error("--otlp: '%s' is not an address; give http://HOST[:PORT][/PATH], or env "
+			  "for that of OTEL_EXPORTER_OTLP_ENDPOINT",
 			  url);
 		goto out;
 	}
 	if (evhttp_uri_get_userinfo(uri)) {
-		msg_error("--otlp: an address with a password in it would be seen by all; give "
+		msg_error("--otlp: everybody could see a password in the address; give "
 			  "OTEL_EXPORTER_OTLP_HEADERS");
 		goto out;
 	}
@@ -178,7 +178,7 @@ static int protocol(struct otlp_config *c, enum otlp_signal signal)
 	c->json = v && !strcmp(v, "http/json");
 	if (!v || c->json || !strcmp(v, "http/protobuf"))
 		return 0;
-	msg_error("OTEL_EXPORTER_OTLP_PROTOCOL: '%s' is not spoken here: give http/protobuf or "
+	msg_error("OTEL_EXPORTER_OTLP_PROTOCOL: '%s' is not supported: give http/protobuf or "
 		  "http/json",
 		  v);
 	return -EINVAL;

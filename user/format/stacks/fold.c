@@ -516,8 +516,8 @@ uint32_t fold_next(const struct fold *f, uint32_t at, uint32_t *depth)
 void fold_notes(const struct fold *f)
 {
 	if (f->opts->weight == SINK_WEIGHT_GPU && !f->counted)
-		msg_note("there was no device work to add up: --weight gpu weighs what ran on the "
-			 "GPU, as traced or recorded with --gpu");
+		msg_note("there was no device work to add up: --weight gpu needs a trace or a "
+			 "recording that was made with --gpu");
 	if (f->without_size)
 		msg_note("calls that failed or have no size in bytes are left out: %llu",
 			 (unsigned long long)f->without_size);

@@ -308,8 +308,8 @@ static int learn(struct names *n, struct proc *p, struct handle *h)
 	e = handles_put(p->handles, h);
 	if (e == -ENOSPC) {
 		if (!n->warned)
-			msg_warn("process %u has more kernels than are kept: the names of those so "
-				 "far are forgotten",
+			msg_warn("process %u has too many kernels: the names known so far are "
+				 "forgotten",
 				 p->pid);
 		n->warned = true;
 		e = check_told(n, p, h->learned_ns);

@@ -303,8 +303,8 @@ static bool check(struct object *o)
 		return false;
 	}
 	if (o->fd >= 0 && packed_dwarf_bytes(&o->elf) >= DWARF_MAX) {
-		msg_note("%s has more than 2 GiB of debug information, or it is packed in a way "
-			 "that no linker uses: it is not read",
+		msg_note("%s has more than 2 GiB of debug information, or it is compressed in a "
+			 "way that no linker uses: it is not read",
 			 o->path);
 		o->no_dwarf = true;
 	}

@@ -214,8 +214,8 @@ static int oldest_silent(const struct agent_source *a, pid_t pid, bool neighbour
 
 static void drop_silent(struct agent_source *a, int i)
 {
-	msg_warn("process %d: one of its connections to the agents' socket is shut: it said "
-		 "nothing, and there are too many like it",
+	msg_warn("process %d: one of its connections to the agents' socket is closed: it sent "
+		 "nothing, and too many such connections are open",
 		 (int)agent_peer_pid(a->peers[i]));
 	drop(a, i);
 }
@@ -244,8 +244,8 @@ static int add_peer(struct agent_source *a, int fd, const struct agent_peer_who 
 	int err;
 
 	if (!make_room(a, who->pid, who->neighbour)) {
-		msg_warn("more than %d agents at once: that of process %d is turned away, and what "
-			 "its devices do is not shown",
+		msg_warn("more than %d agents at once: that of process %d is refused, and what its "
+			 "devices do is not shown",
 			 PEERS_MAX, (int)who->pid);
 		close(fd);
 		return -EMFILE;
@@ -257,8 +257,8 @@ static int add_peer(struct agent_source *a, int fd, const struct agent_peer_who 
 	p = agent_peer_open(fd, who, a->plan, a->calls);
 	err = p ? add_fd(a, agent_peer_fd(p)) : -ENOMEM;
 	if (err) {
-		msg_warn("process %d: its agent cannot be listened to (%s): what its devices do is "
-			 "not shown",
+		msg_warn("process %d: its agent's messages cannot be received (%s): what its "
+			 "devices do is not shown",
 			 (int)who->pid, strerror(-err));
 		agent_peer_close(p);
 		return err;
@@ -359,9 +359,8 @@ static void tell_end(struct agent_source *a)
 	a->told = true;
 	agent_door_tell(&a->door);
 	if (!a->counts.started && a->plan->cmd)
-		msg_warn("no agent came into the program: CUDA's driver, which loads it, was not "
-			 "started there, or could not load it "
-			 "(a sandbox, or another libc)%s",
+		msg_warn("the agent was not loaded: CUDA's driver, which loads it, was not started "
+			 "in the program, or could not load it (a sandbox, or another libc)%s",
 			 a->calls ? "; without it --source=cupti sees nothing" : "");
 }
 
@@ -392,8 +391,8 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 
 			a->counts.started += agent_peer_greeted(p) && !greeted;
 			if (change_fd(a, fd, agent_peer_fd(p))) {
-				msg_error("process %d: no memory to listen to its agent: it is "
-					  "left alone",
+				msg_error("process %d: not enough memory for its agent: the agent "
+					  "is ignored",
 					  (int)agent_peer_pid(p));
 				drop(a, i);
 				continue;
@@ -409,8 +408,8 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 			}
 			if (agent_peer_state(p) < PEER_STARTING &&
 			    now_ns() - agent_peer_opened_ns(p) > HELLO_NS) {
-				msg_warn("process %d: its agent says nothing: it is left alone, "
-					 "and what its devices do is not shown",
+				msg_warn("process %d: its agent does not answer: the agent is "
+					 "ignored, and what its devices do is not shown",
 					 (int)agent_peer_pid(p));
 				drop(a, i);
 			} else if (agent_peer_state(p) == PEER_ENDED) {

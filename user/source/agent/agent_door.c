@@ -136,9 +136,8 @@ int agent_door_accept(struct agent_door *d, struct agent_guest *g)
 void agent_door_tell(const struct agent_door *d)
 {
 	if (d->strangers)
-		msg_note("%llu connections to the agents' socket were shut at once: their "
-			 "processes are not the program's (the first: process %d "
-			 "of user %u)",
+		msg_note("%llu connections to the agents' socket were closed at once: their "
+			 "processes are not the program's (the first: process %d of user %u)",
 			 (unsigned long long)d->strangers, (int)d->stranger,
 			 (unsigned int)d->stranger_uid);
 }

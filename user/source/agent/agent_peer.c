@@ -92,8 +92,8 @@ static void end(struct agent_peer *p)
 
 static void mistrust(struct agent_peer *p, const char *why)
 {
-	msg_warn("process %d: what its agent says makes no sense (%s): it is left alone",
-		 (int)p->pid, why);
+	msg_warn("process %d: its agent sent invalid data (%s): the agent is ignored", (int)p->pid,
+		 why);
 	end(p);
 }
 
@@ -180,7 +180,7 @@ static void hello(struct agent_peer *p)
 	/* a stranger gets no thread and no memory */
 	p->inbox = agent_inbox_open(p->fd, AGENT_MSG_MAX, AGENT_INBOX_BYTES);
 	if (!p->inbox) {
-		msg_error("process %d: no memory to listen to its agent: it is left alone",
+		msg_error("process %d: not enough memory for its agent: the agent is ignored",
 			  (int)p->pid);
 		end(p);
 		return;
@@ -208,8 +208,8 @@ static void names(struct agent_peer *p)
 	p->state = PEER_STARTING;
 	p->since_ns = now_ns();
 	if (put_start(p)) {
-		msg_warn("process %d: its agent does not take what it is told: it is left alone, "
-			 "and what its devices do is not shown",
+		msg_warn("process %d: its agent does not accept its settings: the agent is "
+			 "ignored, and what its devices do is not shown",
 			 (int)p->pid);
 		end(p);
 	}
@@ -386,7 +386,7 @@ static int receive(struct agent_peer *p)
 				 (int)p->pid);
 		else if (!p->ran && !p->says && (p->greeted || !p->keyed))
 			msg_warn("process %d ended, or became another program, before its agent "
-				 "had begun: what its devices did is not shown",
+				 "had started: what its devices did is not shown",
 				 (int)p->pid);
 		else
 			msg_verb("process %d: the agent is gone without a word", (int)p->pid);

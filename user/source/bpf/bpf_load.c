@@ -302,11 +302,11 @@ int bpf_load(struct bpf_source *b)
 		msg_error("the BPF programs need more open files than this shell allows: raise "
 			  "`ulimit -n`");
 	else if (err && !host_has_btf())
-		msg_error("this kernel does not tell its types (/sys/kernel/btf/vmlinux is "
+		msg_error("this kernel has no type information (/sys/kernel/btf/vmlinux is "
 			  "missing): one with CONFIG_DEBUG_INFO_BTF=y is needed");
 	else if (err && !says_missing(b->kind, b->plan->probe_kind))
 		msg_error("the kernel refused the BPF programs (%s): run `cudatrace doctor` to see "
-			  "what is missing, or -vv for the kernel's own words",
+			  "what is missing, or -vv for the kernel's own messages",
 			  strerror(-err));
 	if (err)
 		return err;

@@ -138,8 +138,8 @@ static void ended_alone(struct counters *c)
 		else
 			snprintf(how, sizeof(how), " with status %d", WEXITSTATUS(c->child.status));
 	}
-	msg_error("the counters' helper ended%s: there are no counters from here on; start "
-		  "cudatrace anew, with -v for more",
+	msg_error("the counters' helper ended%s: no more counters are shown; start cudatrace "
+		  "again, with -v for details",
 		  how);
 	c->failed = true;
 }

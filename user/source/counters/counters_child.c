@@ -236,8 +236,8 @@ void counters_child_close(struct counters_child *c)
 		end(c);
 		/* A driver that does not let it go would hold us for ever. */
 		if (!counters_child_wait(c, CLOSE_MS))
-			msg_warn("the counters' helper (process %d) does not end: the driver holds "
-				 "it",
+			msg_warn("the counters' helper (process %d) does not end: it is blocked in "
+				 "the driver",
 				 (int)c->pid);
 	}
 	if (c->pidfd >= 0)

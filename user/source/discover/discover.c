@@ -144,7 +144,7 @@ static int scan_library(struct discover *d)
 	if (!o.n) {
 		err = access(path, R_OK) ? -errno : -EINVAL;
 		msg_error("%s cannot be probed: %s", path,
-			  err == -EINVAL ? "it is no regular file" : strerror(-err));
+			  err == -EINVAL ? "it is not a regular file" : strerror(-err));
 		return err;
 	}
 	err = files_own_scan(&d->files, &o);

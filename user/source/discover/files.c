@@ -83,9 +83,8 @@ static void refuse_served(const struct ct_vma *vma)
 
 	maps_name(vma, name, sizeof(name));
 	if (api_domain_of_file(name) != API_DOMAIN_END)
-		msg_warn("%s is not probed: it lies on FUSE, where a program could hold up the "
-			 "whole machine. Copy it to another file "
-			 "system",
+		msg_warn("%s is not probed: it lies on FUSE, where a program could block the whole "
+			 "machine. Copy it to another file system",
 			 name);
 	else
 		msg_verb("%s is not looked at: it lies on FUSE", name);

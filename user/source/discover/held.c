@@ -318,10 +318,9 @@ struct probe_file *files_marked(const struct files *f, int mark)
 
 void files_rewritten(struct files *f, struct probe_file *p)
 {
-	msg_warn("%s was rewritten in place while it had probes: they are taken off, and the new "
-		 "content is probed; a program that loads it, or "
-		 "has it loaded, in that moment can crash. Replace a library by a new file "
-		 "(install, mv), or stop tracing first",
+	msg_warn("%s was rewritten in place while it had probes: they are removed, and the new "
+		 "content is probed; a program that loads or uses it at that moment can crash. "
+		 "Replace a library by a new file (install, mv), or stop tracing first",
 		 p->path);
 	files_release(f, p, true);
 }

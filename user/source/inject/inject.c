@@ -124,7 +124,7 @@ static int start(struct inject_job *j)
 	j->result->answer = (int)result;
 	if (!result)
 		return 0;
-	msg_error("process %d: the agent would not start (%d)", (int)j->pid, (int)result);
+	msg_error("process %d: the agent did not start (%d)", (int)j->pid, (int)result);
 	return -EPROTO;
 }
 
@@ -190,9 +190,8 @@ static int check_thread(struct inject_job *j)
 	int err = inject_regs_shadow(j->r.tid) ? -ENOTSUP : inject_seccomp_check(j->r.tid, &name);
 
 	if (err == -ENOTSUP)
-		msg_error("process %d has shadow stacks (CET), which what is to be called there "
-			  "would not fit: start it "
-			  "under cudatrace, or without x86_shstk in GLIBC_TUNABLES",
+		msg_error("process %d has shadow stacks (CET), which do not allow the agent to be "
+			  "added: start it under cudatrace, or without x86_shstk in GLIBC_TUNABLES",
 			  (int)j->pid);
 	else if (err == -EACCES)
 		msg_error(
@@ -278,7 +277,7 @@ static int prepare(struct inject_job *j)
 		return inject_make_failed(j, err, "opening it");
 	if (j->what->ready && !j->what->ready(j->what->ctx, j->target)) {
 		msg_error("process %d has not opened a GPU yet, and the agent must not be the "
-			  "first to: try again when it has",
+			  "first to do so: try again when it has",
 			  (int)j->pid);
 		return -EAGAIN;
 	}

@@ -37,8 +37,8 @@ static int check_state(pid_t pid, const char *text)
 	long by = number(text, "TracerPid", 0);
 
 	if (number(text, "Tgid", 0) != pid) {
-		msg_error("%d is no process but a thread of process %ld: give that one", (int)pid,
-			  number(text, "Tgid", 0));
+		msg_error("%d is not a process but a thread of process %ld: give that one",
+			  (int)pid, number(text, "Tgid", 0));
 		return -ESRCH;
 	}
 	if (by > 0) {
@@ -54,9 +54,8 @@ static int check_state(pid_t pid, const char *text)
 		return -ESRCH;
 	}
 	if (state && *state == 'Z') {
-		msg_error("the main thread of process %d has ended, and its files are not to be "
-			  "reached without it: start it under "
-			  "cudatrace",
+		msg_error("the main thread of process %d has ended, and its files cannot be "
+			  "reached without it: start it under cudatrace",
 			  (int)pid);
 		return -ESRCH;
 	}
@@ -116,8 +115,7 @@ static int check_dumpable(pid_t pid, const char *text)
 	if (stat(path, &st) || (long)st.st_uid == euid)
 		return 0;
 	msg_error("process %d protects its memory (it is not dumpable: see prctl(2), "
-		  "PR_SET_DUMPABLE), which is respected: "
-		  "start it under cudatrace instead",
+		  "PR_SET_DUMPABLE): start it under cudatrace instead",
 		  (int)pid);
 	return -EPERM;
 }
@@ -226,9 +224,9 @@ void inject_check_refused(pid_t pid)
 			"process %d belongs to another user: run cudatrace as that user or as root",
 			(int)pid);
 	else if (scope[0] == '3')
-		msg_error("this system allows no process to trace another "
-			  "(kernel.yama.ptrace_scope is 3 until it is booted anew): "
-			  "start the program under cudatrace");
+		msg_error(
+			"this system allows no process to trace another (kernel.yama.ptrace_scope "
+			"is 3 until it is rebooted): start the program under cudatrace");
 	else if (scope[0] != '0' && geteuid())
 		msg_error("process %d may not be traced by you (kernel.yama.ptrace_scope is %c): "
 			  "run as root, or set it to 0",

@@ -320,13 +320,13 @@ int out_report(const struct out *o, int err, const char *then)
 			  o->name + 1);
 		break;
 	case -ESHUTDOWN:
-		msg_error("a second signal: writing to %s stopped after %llu bytes, what was left "
-			  "is dropped",
+		msg_error("a second signal: writing to %s stopped after %llu bytes, the rest is "
+			  "dropped",
 			  o->name, bytes);
 		break;
 	case -ETIMEDOUT:
-		msg_error("the reader of %s takes nothing: tracing stopped after %llu bytes, what "
-			  "was left is dropped",
+		msg_error("the reader of %s does not read: tracing stopped after %llu bytes, the "
+			  "rest is dropped",
 			  o->name, bytes);
 		break;
 	default:
