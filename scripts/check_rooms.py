@@ -13,24 +13,24 @@ import sys
 
 MOST_FILES = 25
 MAY_INCLUDE = {
-    'advise': 'api event format stat util util/table',
+    'advise': 'api event format stat util util/table util/option',
     'advise/rules': 'advise util/table',
     'api': 'util',
-    'cli': 'advise cli/options compare event proc resolve/names session source '
+    'cli': 'cli/options compare event proc resolve/names session source '
            'source/agent source/counters source/discover source/hooks source/inject source/probe stuck trace util util/io util/option util/table',
-    'cli/options': 'advise event format format/otlp serve stages stat top util util/option',
+    'cli/options': 'event format format/otlp serve stages stat top util util/option',
     'compare': 'api util util/io util/table',
     'event': 'api util util/table',
     'event/join': 'event util',
     'format': 'event trace util util/io util/table',
     'format/chrome': 'event format format/rows util util/table',
     'format/html': 'event format util util/io',
-    'format/nsys': 'event format util util/table',
+    'format/nsys': 'event format util util/option util/table',
     'format/otlp': 'event format stat util',
-    'format/perfetto': 'event format util util/io',
+    'format/perfetto': 'event format util util/io util/option',
     'format/rows': 'api event format util util/io util/table',
     'format/stacks': 'format util util/table',
-    'mem': 'event format util util/table',
+    'mem': 'event format util util/table util/option',
     'proc': 'util util/io util/table',
     'resolve': 'event proc resolve/names resolve/stacks util',
     'resolve/names': 'event proc util util/table',

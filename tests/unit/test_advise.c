@@ -993,19 +993,19 @@ static void sins(void)
 /* Some queries were counted in windows: what is said of queries rests on the others. */
 static const struct muted_sum sampled = { .counted = 5007, .unseen = { 239100, 4100, 3050 } };
 
-static void golden_end(const char *name, enum sink_advise_format format, const char *rules,
-		       uint64_t min_cost_ns, int worst, bool muted)
+static void golden_end(const char *name, enum advise_format format, const char *rules,
+		       uint64_t min_cost_ns, int status, bool muted)
 {
 	static const char *const names[] = { "cudaGetDevice", "cudaGetLastError", NULL };
-	struct sink_advise how = {
-		.format = format, .rules = rules, .min_cost_ns = min_cost_ns, .worst = -1
+	struct advise_options how = {
+		.format = format, .rules = rules, .min_cost_ns = min_cost_ns, .fail = true
 	};
 	struct sink_end end = { .reason = "finished",
 				.losses = { .lost = { [CT_LOSS_RING] = 3 } },
 				.muted = muted ? names : NULL,
 				.muted_calls = muted ? sampled : (struct muted_sum){ 0 } };
 	struct sink_opts opts = {
-		.title = "app\007.ctrace", .version = "1", .start_ns = 10 * S, .advise = &how
+		.title = "app\007.ctrace", .version = "1", .start_ns = 10 * S, .own = &how
 	};
 	char path[] = "/tmp/ct_test_advise.XXXXXX", *text;
 	struct sink sink = { .ops = &sink_advise };
@@ -1022,7 +1022,7 @@ static void golden_end(const char *name, enum sink_advise_format format, const c
 	sins();
 	CHECK(!sink_advise.close(&sink, &end));
 	CHECK(!out_close(&out));
-	CHECK(how.worst == worst);
+	CHECK_EQ(status, sink.status);
 	done();
 	text = unit_read(path);
 	unit_golden(name, text ? text : "");
@@ -1031,21 +1031,21 @@ static void golden_end(const char *name, enum sink_advise_format format, const c
 	close(fd);
 }
 
-static void golden(const char *name, enum sink_advise_format format, const char *rules,
-		   uint64_t min_cost_ns, int worst)
+static void golden(const char *name, enum advise_format format, const char *rules,
+		   uint64_t min_cost_ns, int status)
 {
-	golden_end(name, format, rules, min_cost_ns, worst, false);
+	golden_end(name, format, rules, min_cost_ns, status, false);
 }
 
 static void test_forms(void)
 {
-	golden_end("advise_muted.txt", SINK_ADVISE_TEXT, "leak,polling", 0, -1, true);
-	golden_end("advise_muted.json", SINK_ADVISE_JSON, "leak,polling", 0, -1, true);
-	golden("advise.txt", SINK_ADVISE_TEXT, NULL, 0, ADVISE_SERIOUS);
-	golden("advise.md", SINK_ADVISE_MARKDOWN, NULL, 0, ADVISE_SERIOUS);
-	golden("advise.json", SINK_ADVISE_JSON, NULL, 0, ADVISE_SERIOUS);
-	golden("advise_few.txt", SINK_ADVISE_TEXT, "failed-calls,gpu-gaps", MS, ADVISE_SERIOUS);
-	golden("advise_none.txt", SINK_ADVISE_TEXT, "leak,polling", 0, -1);
+	golden_end("advise_muted.txt", ADVISE_TEXT, "leak,polling", 0, 0, true);
+	golden_end("advise_muted.json", ADVISE_JSON, "leak,polling", 0, 0, true);
+	golden("advise.txt", ADVISE_TEXT, NULL, 0, 1);
+	golden("advise.md", ADVISE_MARKDOWN, NULL, 0, 1);
+	golden("advise.json", ADVISE_JSON, NULL, 0, 1);
+	golden("advise_few.txt", ADVISE_TEXT, "failed-calls,gpu-gaps", MS, 1);
+	golden("advise_none.txt", ADVISE_TEXT, "leak,polling", 0, 0);
 }
 
 static void test_words(void)
@@ -1098,16 +1098,16 @@ static void test_ways(void)
 static void test_rubbish(void)
 {
 	struct sink_end end = { .reason = "finished" };
-	struct sink_advise how = { .format = SINK_ADVISE_JSON };
+	struct advise_options how = { .format = ADVISE_JSON };
 	struct sink_opts opts = {
-		.version = "test", .title = "dice", .start_ns = PLAY_START, .advise = &how
+		.version = "test", .title = "dice", .start_ns = PLAY_START, .own = &how
 	};
 	unsigned int seed = 7;
 	struct play p;
 	struct out out;
 
 	for (int round = 0; round < 3; round++) {
-		how.format = (enum sink_advise_format)round;
+		how.format = (enum advise_format)round;
 		CHECK(!out_open(&out, "/dev/null", false));
 		opts.out = &out;
 		play_begin(&p, &sink_advise, &opts);

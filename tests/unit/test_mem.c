@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include "../../user/mem/mem_options.h"
 #include "../../user/mem/curve.h"
 #include "../../user/mem/ledger_rows.h"
 #include "../../user/mem/mem_print.h"
@@ -1048,16 +1049,16 @@ static void story(struct play *p)
 static void rubbish_calls(struct play *);
 
 /* What is printed, and the verdict, when these records were lost. */
-static char *told_with(const struct sink_mem *how, void (*what)(struct play *),
-		       const struct losses *losses, enum sink_leaks *leaks)
+static char *told_with(const struct mem_options *how, void (*what)(struct play *),
+		       const struct losses *losses, int *leaks)
 {
 	static char path[] = "/tmp/cudatrace-mem-XXXXXX";
 	struct sink_end end = { .reason = "finished", .losses = *losses };
-	struct sink_mem mem = *how;
+	struct mem_options mem = *how;
 	struct sink_opts opts = { .title = "./app <x>",
 				  .version = "0",
 				  .start_ns = PLAY_START,
-				  .mem = &mem,
+				  .own = &mem,
 				  .recorded = true };
 	struct out out;
 	struct play p;
@@ -1066,12 +1067,13 @@ static char *told_with(const struct sink_mem *how, void (*what)(struct play *),
 
 	strcpy(path + sizeof(path) - 7, "XXXXXX");
 	fd = mkstemp(path);
-	mem.leaks = leaks;
+	mem.leak_check = true;
 	opts.out = &out;
 	CHECK(fd >= 0 && !out_open_fd(&out, fd, path));
 	play_begin(&p, &sink_mem, &opts);
 	what(&p);
 	CHECK(!play_end(&p, &end));
+	*leaks = p.sink.status;
 	CHECK(!out_close(&out));
 	text = unit_read(path);
 	unlink(path);
@@ -1079,17 +1081,16 @@ static char *told_with(const struct sink_mem *how, void (*what)(struct play *),
 	return text;
 }
 
-static char *told(const struct sink_mem *how, void (*what)(struct play *))
+static char *told(const struct mem_options *how, void (*what)(struct play *))
 {
-	enum sink_leaks leaks = SINK_LEAKS_NOT_KNOWN;
+	int leaks = MEM_STATUS_NOT_KNOWN;
 	char *text = told_with(how, what, &(struct losses){ 0 }, &leaks);
 
-	CHECK(what == rubbish_calls ||
-	      leaks == (what == story ? SINK_LEAKS_FOUND : SINK_LEAKS_NONE));
+	CHECK(what == rubbish_calls || leaks == (what == story ? MEM_STATUS_LEAKS : 0));
 	return text;
 }
 
-static void golden(const char *name, const struct sink_mem *how)
+static void golden(const char *name, const struct mem_options *how)
 {
 	char *text = told(how, story);
 
@@ -1099,14 +1100,14 @@ static void golden(const char *name, const struct sink_mem *how)
 
 static void test_outputs(void)
 {
-	golden("mem.txt", &(struct sink_mem){ .by = -1, .top = 10 });
-	golden("mem.json", &(struct sink_mem){ .by = -1, .top = 10, .json = true });
-	golden("mem_stack.txt", &(struct sink_mem){ .by = LEDGER_BY_STACK, .top = 1 });
-	golden("mem_library.txt", &(struct sink_mem){ .by = LEDGER_BY_LIBRARY, .top = 10 });
+	golden("mem.txt", &(struct mem_options){ .top = 10 });
+	golden("mem.json", &(struct mem_options){ .top = 10, .json = true });
+	golden("mem_stack.txt", &(struct mem_options){ .by = LEDGER_BY_STACK, .top = 1 });
+	golden("mem_library.txt", &(struct mem_options){ .by = LEDGER_BY_LIBRARY, .top = 10 });
 	golden("mem_watch.txt",
-	       &(struct sink_mem){ .by = LEDGER_BY_DEVICE, .top = 3, .watch_ns = 200000000 });
+	       &(struct mem_options){ .by = LEDGER_BY_DEVICE, .top = 3, .watch_ns = 200000000 });
 	golden("mem_watch.jsonl",
-	       &(struct sink_mem){ .by = -1, .top = 3, .watch_ns = 200000000, .json = true });
+	       &(struct mem_options){ .top = 3, .watch_ns = 200000000, .json = true });
 }
 
 /* Two users of one allocator hold memory, and one of them asks for more than there is. */
@@ -1138,8 +1139,8 @@ static void contains(const char *text, const char *what)
 static void test_two_users(void)
 {
 	static const char page[] = ".output/unit/mem-two.html";
-	enum sink_leaks leaks;
-	char *text = told_with(&(struct sink_mem){ .by = -1, .top = 10, .html = page }, two_users,
+	int leaks;
+	char *text = told_with(&(struct mem_options){ .top = 10, .html = page }, two_users,
 			       &(struct losses){ 0 }, &leaks),
 	     *html;
 
@@ -1210,36 +1211,35 @@ static void test_losses(void)
 	static const struct {
 		enum ct_loss cause;
 		void (*what)(struct play *);
-		enum sink_leaks leaks;
+		int leaks;
 		const char *summary;
 	} tries[] = {
-		{ CT_LOSS_RING, story, SINK_LEAKS_NOT_KNOWN,
+		{ CT_LOSS_RING, story, MEM_STATUS_NOT_KNOWN,
 		  "LEAK SUMMARY: not known, because 3 records are missing; of what is there, "
 		  "1054672 bytes in 4 allocations were not freed\n" },
-		{ CT_LOSS_FILE, nothing, SINK_LEAKS_NOT_KNOWN,
+		{ CT_LOSS_FILE, nothing, MEM_STATUS_NOT_KNOWN,
 		  "LEAK SUMMARY: not known, because 3 records are missing; of what is there, 0 "
 		  "bytes in 0 allocations were not freed\n" },
-		{ CT_LOSS_STACK, story, SINK_LEAKS_FOUND,
+		{ CT_LOSS_STACK, story, MEM_STATUS_LEAKS,
 		  "LEAK SUMMARY: 1054672 bytes leaked in 4 allocations\n" },
-		{ CT_LOSS_ORPHAN, nothing, SINK_LEAKS_NONE,
-		  "LEAK SUMMARY: 0 bytes leaked in 0 allocations\n" },
+		{ CT_LOSS_ORPHAN, nothing, 0, "LEAK SUMMARY: 0 bytes leaked in 0 allocations\n" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
 		struct losses losses = { 0 };
-		enum sink_leaks leaks = SINK_LEAKS_NONE;
+		int leaks = 0;
 		char *text;
 
 		losses.lost[tries[i].cause] = 3;
-		text = told_with(&(struct sink_mem){ .by = -1, .top = 10 }, tries[i].what, &losses,
+		text = told_with(&(struct mem_options){ .top = 10 }, tries[i].what, &losses,
 				 &leaks);
 		CHECK(leaks == tries[i].leaks);
 		CHECK_TEXT(tries[i].summary, strstr(text, "LEAK SUMMARY"));
 		free(text);
-		text = told_with(&(struct sink_mem){ .by = -1, .top = 10, .json = true },
-				 tries[i].what, &losses, &leaks);
+		text = told_with(&(struct mem_options){ .top = 10, .json = true }, tries[i].what,
+				 &losses, &leaks);
 		CHECK(leaks == tries[i].leaks);
-		CHECK(strstr(text, leaks == SINK_LEAKS_NOT_KNOWN ? "\"leaks_known\":false"
+		CHECK(strstr(text, leaks == MEM_STATUS_NOT_KNOWN ? "\"leaks_known\":false"
 								 : "\"leaks_known\":true"));
 		free(text);
 	}
@@ -1252,15 +1252,15 @@ static void test_hostile(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		struct sink_opts opts = { .title = NULL, .start_ns = PLAY_START, .recorded = true };
-		struct sink_mem how = {
-			.by = -1, .top = 10, .json = i % 2, .html = page, .watch_ns = 100000000
+		struct mem_options how = {
+			.top = 10, .json = i % 2, .html = page, .watch_ns = 100000000
 		};
 		struct sink_end end = { .reason = "finished" };
 		struct out out;
 		struct play p;
 		FILE *f = tmpfile();
 
-		opts.mem = &how;
+		opts.own = &how;
 		opts.out = &out;
 		CHECK(f && !out_open_fd(&out, fileno(f), "memory"));
 		play_begin(&p, &sink_mem, &opts);
@@ -1274,7 +1274,7 @@ static void test_hostile(void)
 /* For tests/memory: `test_mem page KIND FILE`. */
 static int write_page(const char *path, const char *kind)
 {
-	char *text = told(&(struct sink_mem){ .by = -1, .top = 10, .html = path },
+	char *text = told(&(struct mem_options){ .top = 10, .html = path },
 			  !strcmp(kind, "story")   ? story
 			  : !strcmp(kind, "empty") ? nothing
 						   : rubbish_calls);

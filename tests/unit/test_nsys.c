@@ -29,8 +29,9 @@ static struct sink_end the_end(void)
 
 static void write_with(const char *path, bool all_tables)
 {
+	const struct nsys_options how = { .all_tables = all_tables };
 	struct sink_opts opts = { .path = path,
-				  .all_tables = all_tables,
+				  .own = &how,
 				  .version = "test",
 				  .title = "train.py",
 				  .start_ns = PLAY_START,

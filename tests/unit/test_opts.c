@@ -2,12 +2,24 @@
 /* test_opts.c - the command line: values, exact error texts, and what -e selects. */
 #include <unistd.h>
 
+#include "../../user/advise/advise.h"
 #include "../../user/cli/options/opts_rows.h"
+#include "../../user/format/nsys/nsys.h"
+#include "../../user/format/perfetto/perfetto.h"
+#include "../../user/mem/ledger.h"
+#include "../../user/mem/mem_options.h"
 #include "../../user/util/msg.h"
 #include "../../user/util/parse.h"
 #include "unit.h"
 
 #define MAX_WORDS 24
+
+/* Options of an output's own. */
+#define OWN(type, sink) ((const struct type *)opts_own(&o, (sink).options))
+#define MEM OWN(mem_options, sink_mem)
+#define ADVISE OWN(advise_options, sink_advise)
+#define PERFETTO OWN(perfetto_options, sink_perfetto)
+#define NSYS OWN(nsys_options, sink_nsys)
 
 static struct opts o;
 static char said[4096]; /* what went to stderr */
@@ -357,12 +369,12 @@ static void test_stacks(void)
 	bad("--format nsys-sqlite -o x -A",
 	    "--format nsys-sqlite writes a whole file: leave out -A");
 	bad("--format otlp-json -c", "-c and -C print a table: leave out --format otlp-json");
-	CHECK(good("--format perfetto -o x -k --stack-args") && o.stack_args);
+	CHECK(good("--format perfetto -o x -k --stack-args") && PERFETTO->stack_args);
 	bad("--stack-args",
 	    "--stack-args is about stacks of perfetto: give that format, or leave it out");
 	bad("--format perfetto -o x --stack-args",
 	    "--stack-args is about stacks with --format perfetto: give -k, or leave it out");
-	CHECK(good("--format nsys-sqlite -o x --all-tables") && o.all_tables);
+	CHECK(good("--format nsys-sqlite -o x --all-tables") && NSYS->all_tables);
 	bad("--all-tables",
 	    "--all-tables is about the database of nsys-sqlite: give that format, or leave it out");
 	bad("--otlp-min 1ms",
@@ -456,13 +468,12 @@ static void test_advise(void)
 {
 	CHECK(!parse(OPTS_ADVISE, "app.ctrace") && o.replay && !strcmp(o.file, "app.ctrace") &&
 	      o.format->ops == &sink_advise);
-	CHECK(!o.advise.rules && !o.advise.min_cost_ns && o.advise.format == SINK_ADVISE_TEXT &&
-	      !o.advise_fail);
+	CHECK(!ADVISE->rules && !ADVISE->min_cost_ns && ADVISE->format == ADVISE_TEXT &&
+	      !ADVISE->fail);
 	CHECK(!parse(OPTS_ADVISE,
 		     "--rule leak,sync-copy --min-cost 5ms --format markdown --fail app.ctrace"));
-	CHECK_TEXT("leak,sync-copy", o.advise.rules);
-	CHECK(o.advise.min_cost_ns == 5000000 && o.advise.format == SINK_ADVISE_MARKDOWN &&
-	      o.advise_fail);
+	CHECK_TEXT("leak,sync-copy", ADVISE->rules);
+	CHECK(ADVISE->min_cost_ns == 5000000 && ADVISE->format == ADVISE_MARKDOWN && ADVISE->fail);
 	CHECK(!parse(OPTS_ADVISE, "--gpu -k -p 12 -d 5") && !o.replay && o.gpu && o.stack &&
 	      o.npids == 1);
 	CHECK(!parse(OPTS_ADVISE, "--from 1 --to 2 app.ctrace") && o.from_ns == 1000000000 &&
@@ -534,17 +545,17 @@ static void test_mem(void)
 {
 	CHECK(!parse(OPTS_MEM, "-- ./app") && o.format->ops == &sink_mem &&
 	      o.stack == OPTS_STACK_DWARF && o.cmd && !o.replay);
-	CHECK(o.mem.by == -1 && o.mem.top == 10 && !o.mem.json && !o.mem.watch_ns && !o.mem.html &&
-	      !o.leak_check && !o.counters);
+	CHECK(MEM->by == LEDGER_BY_ALL && MEM->top == 10 && !MEM->json && !MEM->watch_ns &&
+	      !MEM->html && !MEM->leak_check && !o.counters);
 	CHECK(!parse(OPTS_MEM, "x.ctrace") && o.replay && !strcmp(o.file, "x.ctrace") &&
 	      o.stack == OPTS_STACK_DWARF);
 	CHECK(!parse(OPTS_MEM, "--no-stack -p 7") && o.stack == OPTS_STACK_NONE && o.npids == 1);
 	CHECK(!parse(OPTS_MEM, "--stack=fp --by stack --top 3 --html p.html") &&
-	      o.stack == OPTS_STACK_FP && o.mem.by == 4 && o.mem.top == 3 &&
-	      !strcmp(o.mem.html, "p.html"));
-	CHECK(!parse(OPTS_MEM, "--watch --json") && o.mem.watch_ns == 1000000000 && o.mem.json);
-	CHECK(!parse(OPTS_MEM, "--watch=250ms --leak-check") && o.mem.watch_ns == 250000000 &&
-	      o.leak_check);
+	      o.stack == OPTS_STACK_FP && MEM->by == 4 && MEM->top == 3 &&
+	      !strcmp(MEM->html, "p.html"));
+	CHECK(!parse(OPTS_MEM, "--watch --json") && MEM->watch_ns == 1000000000 && MEM->json);
+	CHECK(!parse(OPTS_MEM, "--watch=250ms --leak-check") && MEM->watch_ns == 250000000 &&
+	      MEM->leak_check);
 	CHECK(!parse(OPTS_MEM, "--driver") && o.counters && !strcmp(o.metrics, "mem_process") &&
 	      o.interval_ns == 100000000);
 	CHECK(parse(OPTS_MEM, "--by owner") &&
@@ -680,12 +691,16 @@ static bool are_options(const char *names)
 	char text[128], *rest, *name;
 
 	snprintf(text, sizeof(text), "%s", names);
-	for (name = strtok_r(text, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
-		if (strcmp(name, "CMD") && strcmp(name, "FILE") &&
-		    !row_of((enum opts_cmd)ALL, name)) {
+	for (name = strtok_r(text, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+		bool known = !strcmp(name, "CMD") || !strcmp(name, "FILE") ||
+			     (!strncmp(name, "format:", 7) && sinks_find(name + 7)) ||
+			     row_of((enum opts_cmd)ALL, name);
+
+		if (!known) {
 			printf("  a rule names %s\n", name);
 			return false;
 		}
+	}
 	return *names != '\0';
 }
 

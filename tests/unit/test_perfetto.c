@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../user/format/inuse.h"
+#include "../../user/format/perfetto/perfetto.h"
 #include "../../user/format/sink.h"
 #include "../../user/format/timeline.h"
 #include "make_call.h"
@@ -381,7 +382,8 @@ static void test_stack_args(void)
 	for (size_t i = 0; i < ARRAY_LEN(frames); i++)
 		frames[i] = &deep;
 	for (int args = 0; args < 2; args++) {
-		struct test_sink b = { .opts.stack_args = args };
+		const struct perfetto_options how = { .stack_args = args };
+		struct test_sink b = { .opts.own = &how };
 		struct stat st = { 0 };
 		char *bytes;
 		size_t n;

@@ -28,6 +28,16 @@ struct advise_rule {
 	const char *cost;   /* how its cost was estimated */
 	const char *todo;
 };
+enum advise_format { ADVISE_TEXT, ADVISE_JSON, ADVISE_MARKDOWN };
+
+/* What `cudatrace advise` can be asked for: advise_sink.c has the rows. */
+struct advise_options {
+	enum advise_format format;
+	const char *rules; /* names, separated by commas; NULL: all */
+	uint64_t min_cost_ns;
+	bool fail; /* findings are a failure */
+};
+
 /* The rules in order; NULL after the last. */
 const struct advise_rule *advise_rule_at(unsigned int i);
 /* Checks a list of names, separated by commas. Returns NULL, or the first word that is none;

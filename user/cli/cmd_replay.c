@@ -7,9 +7,13 @@ int cmd_replay(const struct opts *o)
 {
 	static const struct source_ops *const sources[] = { &source_replay };
 
-	if (cmd_overwrites(o->file, o->output) || cmd_overwrites(o->file, o->save) ||
-	    cmd_overwrites(o->file, o->mem.html))
+	struct sink_wants wants = opts_wants(o);
+
+	if (cmd_overwrites(o->file, o->output) || cmd_overwrites(o->file, o->save))
 		return 2;
+	for (size_t i = 0; i < ARRAY_LEN(wants.files); i++)
+		if (cmd_overwrites(o->file, wants.files[i]))
+			return 2;
 	return session_run(o, sources, 1);
 }
 

@@ -26,16 +26,6 @@ struct sink_live {
 	uint8_t sort;	      /* enum top_sort */
 };
 
-enum sink_advise_format { SINK_ADVISE_TEXT, SINK_ADVISE_JSON, SINK_ADVISE_MARKDOWN };
-
-/* What advise prints, and the worst that it found. */
-struct sink_advise {
-	enum sink_advise_format format;
-	const char *rules; /* names, separated by commas; NULL: all */
-	uint64_t min_cost_ns;
-	int worst; /* set at the end: enum advise_severity; unchanged: nothing found */
-};
-
 /* Where and how the recording sink stores. */
 struct sink_file {
 	const char *path;
@@ -49,21 +39,11 @@ struct sink_file {
 	bool progress;		    /* on stderr */
 };
 
-/* Was memory leaked? */
-enum sink_leaks { SINK_LEAKS_NONE, SINK_LEAKS_FOUND, SINK_LEAKS_NOT_KNOWN };
-
-/* What mem shows, and how. */
-struct sink_mem {
-	int by;	      /* enum ledger_by, the only table; -1: the usual ones */
-	uint32_t top; /* rows of a table */
-	bool json;
-	uint64_t watch_ns;	/* show growth each time so much has passed; 0: off */
-	const char *html;	/* path of the picture; NULL: none */
-	enum sink_leaks *leaks; /* set at the end; NULL: nobody wants to know */
-};
-
 struct sink_opts {
 	struct out *out; /* where to; owned by the session */
+	/* the struct of ops->options, of the sink that the format names; NULL: as if none of them
+	 * were given */
+	const void *own;
 	/* Of the output; NULL: standard output. Only for a sink that opens it by itself
 	 * (SINKS_PATH, SINKS_SPLITS) */
 	const char *path;
@@ -77,9 +57,7 @@ struct sink_opts {
 	bool counts, counts_only; /* -C, -c */
 	/* device work comes too: calls that it can come of show their number */
 	bool gpu;
-	bool mangled;	 /* names of kernels and functions as the compiler made them */
-	bool stack_args; /* perfetto: stacks as arguments and not as callstacks */
-	bool all_tables; /* of a database: those without rows too */
+	bool mangled; /* names of kernels and functions as the compiler made them */
 	/* names of kernels with template arguments and parameters, and nothing cut */
 	bool full_names;
 	enum sink_stat stat; /* how stat prints */
@@ -89,9 +67,8 @@ struct sink_opts {
 	bool every_call;     /* no filter leaves calls out, as -e, --failed and their like do */
 	/* stat: a file for the sums as JSON, beside the output; NULL: none */
 	const char *save;
-	bool append;		    /* add to that file */
-	enum sink_weight weight;    /* what a stack weighs, where stacks are added up */
-	struct sink_advise *advise; /* NULL: as text, all rules */
+	bool append;		 /* add to that file */
+	enum sink_weight weight; /* what a stack weighs, where stacks are added up */
 	/* of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	const char *title;
 	uint64_t start_ns;	     /* CLOCK_MONOTONIC of the trace's begin: the table's zero */
@@ -111,11 +88,10 @@ struct sink_opts {
 	 * libevent's base, which the session runs, and what makes the source hand in what it
 	 * has, counts as CT_TALLY included, before it returns (0 or -errno). What it was asked
 	 * for may have ended the session. */
-	const struct sink_mem *mem; /* of mem; NULL otherwise */
-	const char *listen;	    /* ADDR:PORT of serve */
-	const char *web_config;	    /* serve: who may ask, and TLS; NULL: all, without */
-	unsigned int kernels;	    /* serve: told apart by name */
-	uint32_t tallies_max;	    /* entries that the kernel side's counts have room for */
+	const char *listen;	/* ADDR:PORT of serve */
+	const char *web_config; /* serve: who may ask, and TLS; NULL: all, without */
+	unsigned int kernels;	/* serve: told apart by name */
+	uint32_t tallies_max;	/* entries that the kernel side's counts have room for */
 	/* all calls that take or free memory come, counted or one by one, and with their results */
 	bool memory;
 	/* hardware counters were asked for, at this interval; 0: they were not */
@@ -153,11 +129,19 @@ struct sink_end {
 	const char *reason;
 };
 
+/* What a sink's own options mean for others. */
+struct sink_wants {
+	bool for_programs;    /* what it prints is not for people */
+	const char *files[2]; /* that it writes beside the output; NULL: none */
+};
+
 struct sink;
 struct sink_ops {
 	const char *name, *help;
 	/* Of its own: rows of the command line, in the sink's own file; NULL: none. */
 	const struct option_set *options;
+	/* What they mean for others; wants is zeroed. NULL: nothing. */
+	void (*wants)(const void *own, struct sink_wants *);
 	/* Returns 0 or -errno; -EINVAL after a message that says why. */
 	int (*open)(struct sink *, const struct sink_opts *);
 	/* Returns 1 when a row came of it, 0 when not (a kind it does not print), or -errno of
@@ -173,8 +157,8 @@ struct sink_ops {
 struct sink {
 	const struct sink_ops *ops;
 	const struct sink_opts *opts;
-	const void *own; /* the struct of its own options; NULL: none were parsed */
 	void *priv;
+	int status; /* set by close(): the exit status if nothing else went wrong; 0: any */
 };
 
 extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv,

@@ -36,6 +36,10 @@
 #define SINKS_COUNTERS 0x10000 /* shows hardware counters */
 /* text for people, unless an option of its command asks for another form: for programs */
 #define SINKS_TEXT 0x20000
+#define SINKS_NO_PLACES 0x40000 /* does not show which device a call works on */
+#define SINKS_SPANS 0x80000	/* calls become spans: --otlp-min applies */
+/* kernels have their readable names: as the compiler made them are only those in stacks */
+#define SINKS_READABLE 0x100000
 
 struct sinks_row {
 	const struct sink_ops *ops; /* ops->name is the word */

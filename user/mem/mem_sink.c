@@ -8,11 +8,14 @@
 #include <string.h>
 
 #include "../util/msg.h"
+#include "../util/option/option.h"
+#include "mem_options.h"
 #include "mem_page.h"
 #include "../format/sink.h"
 
 struct mem_sink {
 	const struct sink_opts *opts;
+	const struct mem_options *how;
 	struct ledger *ledger;
 	struct mem_about about;
 	uint64_t due_ns; /* of the next look; 0: not known yet */
@@ -26,7 +29,7 @@ static void on_oom(void *ctx, const struct ledger_oom *m)
 {
 	struct mem_sink *s = ctx;
 
-	if (!s->opts->mem->json)
+	if (!s->how->json)
 		mem_print_oom(s->opts->out, s->ledger, &s->about, m);
 }
 
@@ -42,7 +45,7 @@ static void on_moved(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site,
 /* Before anything is traced for it: can the picture be written? */
 static int open_page(struct mem_sink *m)
 {
-	const char *path = m->opts->mem->html;
+	const char *path = m->how->html;
 	int err;
 
 	if (!path)
@@ -63,7 +66,7 @@ static int close_page(struct mem_sink *m)
 
 	err = err ? err : closed;
 	if (err)
-		msg_error("--html: writing %s failed: %s", m->opts->mem->html, strerror(-err));
+		msg_error("--html: writing %s failed: %s", m->how->html, strerror(-err));
 	curve_free(&m->curve);
 	return err;
 }
@@ -79,11 +82,12 @@ static int mem_open(struct sink *s, const struct sink_opts *opts)
 	if (!m)
 		return -ENOMEM;
 	m->opts = opts;
+	m->how = opts->own;
 	m->about = (struct mem_about){ .title = opts->title,
 				       .version = opts->version,
 				       .start_ns = opts->start_ns,
-				       .by = opts->mem->by,
-				       .top = opts->mem->top };
+				       .by = m->how->by ? m->how->by : -1,
+				       .top = m->how->top };
 	err = open_page(m);
 	if (err)
 		return err;
@@ -96,7 +100,7 @@ static int mem_open(struct sink *s, const struct sink_opts *opts)
 /* All looks that are due until then. Of a long silence in a recording one is enough. */
 static void look(struct mem_sink *m, uint64_t now_ns)
 {
-	const struct sink_mem *how = m->opts->mem;
+	const struct mem_options *how = m->how;
 
 	if (!how->watch_ns)
 		return;
@@ -131,14 +135,15 @@ static int mem_tick(struct sink *s, uint64_t now_ns)
 	return 0;
 }
 
-static enum sink_leaks leaks_of(const struct ledger *l, const struct mem_about *about)
+/* The exit status of --leak-check. */
+static int status_of(const struct ledger *l, const struct mem_about *about)
 {
 	if (mem_missing(l, about))
-		return SINK_LEAKS_NOT_KNOWN;
+		return MEM_STATUS_NOT_KNOWN;
 	for (uint32_t i = 0; i < l->nprocesses; i++)
 		if (l->processes[i].used && l->processes[i].leaked_n)
-			return SINK_LEAKS_FOUND;
-	return SINK_LEAKS_NONE;
+			return MEM_STATUS_LEAKS;
+	return 0;
 }
 
 static int mem_close(struct sink *s, const struct sink_end *end)
@@ -149,7 +154,7 @@ static int mem_close(struct sink *s, const struct sink_end *end)
 	if (!m)
 		return 0;
 	m->about.end = end;
-	if (m->ledger && m->opts->mem->json)
+	if (m->ledger && m->how->json)
 		mem_print_json(m->opts->out, m->ledger, &m->about);
 	else if (m->ledger)
 		mem_print_text(m->opts->out, m->ledger, &m->about);
@@ -160,17 +165,43 @@ static int mem_close(struct sink *s, const struct sink_end *end)
 			 (unsigned long long)m->ledger->no_room, (uint32_t)m->ledger->live.all.max);
 	if (m->ledger && m->ledger->no_row + sites_no_room(m->ledger->sites))
 		msg_warn("the tables by call site are incomplete: there are too many call sites");
-	if (m->ledger && m->opts->mem->leaks)
-		*m->opts->mem->leaks = leaks_of(m->ledger, &m->about);
+	if (m->ledger && m->how->leak_check)
+		s->status = status_of(m->ledger, &m->about);
 	ledger_close(m->ledger);
 	free(m);
 	s->priv = NULL;
 	return err ? err : s->opts->out->error;
 }
 
+static void mem_wants(const void *own, struct sink_wants *wants)
+{
+	const struct mem_options *how = own;
+
+	wants->for_programs = how->json;
+	wants->files[0] = how->html;
+}
+
+#define OPTION_STRUCT struct mem_options
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ 0, "by", "WHAT", ENUM_FROM(by, LEDGER_BY_PROCESS, NULL, "process", "device", "kind", "stack", "library"), 0, NULL,
+	  "one table: by process, device, kind, stack, or library (the file whose code made the\ncall)" },
+	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, "10", "rows of a table, and call sites that leak" },
+	{ 0, "json", NULL, FLAG(json), 0, NULL, "all of it as one JSON object",
+	  RULES(EXCLUDES("by", "--json has all tables: leave out --by"),
+		EXCLUDES("top", "--json has all rows: leave out --top")) },
+	{ 0, "html", "FILE", TEXT(html), 0, NULL, "write a picture too: memory over time by call site, as one page for a browser" },
+	{ 0, "watch", "[=TIME]", DURATION(watch_ns, 10 * MILLI, OPTION_MAX, SECOND, "interval", "give seconds, or 500ms, 2m", .alone = "1"), 0, NULL, "what grows, each second, or each TIME: 10, 500ms" },
+	{ 0, "leak-check", NULL, FLAG(leak_check), 0, NULL, "exit with status 4 if anything was leaked, 5 if that is not known because records were lost" },
+};
+/* clang-format on */
+static const struct option_set options = OPTION_SET(rows);
+
 const struct sink_ops sink_mem = {
 	.name = "mem",
 	.help = "who holds memory, the most at a time, and what was never freed",
+	.options = &options,
+	.wants = mem_wants,
 	.open = mem_open,
 	.event = mem_event,
 	.tick = mem_tick,

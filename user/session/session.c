@@ -22,8 +22,9 @@ static int exit_status(const struct session *s)
 	if (s->o->strict && (losses_total(&s->losses) || s->losses.refused ||
 			     unprobed_any(&s->losses.unprobed) || s->undelivered))
 		return 3;
-	if (s->o->leak_check && s->leaks != SINK_LEAKS_NONE)
-		return s->leaks == SINK_LEAKS_FOUND ? 4 : 5;
+	for (int i = 0; i < s->nsinks; i++)
+		if (s->sinks[i].status)
+			return s->sinks[i].status;
 	if (status < 0)
 		return 0;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

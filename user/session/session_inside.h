@@ -49,8 +49,7 @@ struct session {
 	int nsinks;
 	struct sink_opts sink_opts;
 	struct sink_live live; /* top's */
-	struct sink_mem mem;
-	enum sink_leaks leaks;
+	struct sink_wants wants;
 	uint64_t undelivered; /* spans that --otlp could not hand over */
 	struct recording recording;
 	char title[512];

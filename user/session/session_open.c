@@ -104,6 +104,7 @@ int session_open(struct session *s)
 	const struct window_opts window = { s->o->delay_ns, s->o->start_on, s->o->stop_on };
 	int err;
 
+	s->wants = opts_wants(s->o);
 	err = window_open(&s->window, &window);
 	if (!err)
 		err = session_plan(&s->plan, s->o, s->window);

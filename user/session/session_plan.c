@@ -109,8 +109,8 @@ static void plan_memory(struct session_plan *p, const struct opts *o)
 
 bool session_plan_places(const struct opts *o)
 {
-	bool shown = !o->counts_only && !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS)) &&
-		     o->format->ops != &sink_table;
+	bool shown = !o->counts_only &&
+		     !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS | SINKS_NO_PLACES));
 
 	/* what the kernel side drops by its duration or success does not tell; without calls
 	 * there is none to be placed */
@@ -178,6 +178,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 {
 	uint8_t by = o->kernels ? BOOK_BY_KERNEL : o->by;
 	struct capture_plan *c = &p->capture;
+	struct sink_wants wants = opts_wants(o);
 	int err;
 
 	memset(p, 0, sizeof(*p));
@@ -212,7 +213,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	c->counters_metrics = o->metrics;
 	c->counters_optional = o->format->flags & SINKS_DAEMON;
 	c->cupti = o->cupti;
-	c->opens_files = o->record || o->save || o->mem.html ||
+	c->opens_files = o->record || o->save || wants.files[0] ||
 			 (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
 	c->follow = o->cmd ? !o->no_follow : o->follow;
 	c->cmd = o->cmd;

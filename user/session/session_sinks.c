@@ -57,14 +57,13 @@ static void fill_opts(struct session *s)
 	const struct opts *o = s->o;
 	struct source_recorded was;
 
-	s->mem = o->mem;
-	s->mem.leaks = &s->leaks;
 	s->live = (struct sink_live){
 		.batch = o->batch, .interval_ns = o->interval_ns, .count = o->count, .sort = o->sort
 	};
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
 		.path = o->output,
+		.own = opts_own(o, o->format->ops->options),
 		.time = o->time,
 		.tid = o->tid_column,
 		.color = want_color(s),
@@ -75,13 +74,9 @@ static void fill_opts(struct session *s)
 		.gpu = o->gpu,
 		.mangled = o->mangled,
 		.full_names = o->full_names,
-		.all_tables = o->all_tables,
-		.stack_args = o->stack_args,
 		.stat = o->stat,
-		.advise = o->advise_how,
 		.listen = o->listen,
 		.web_config = o->web_config,
-		.mem = &s->mem,
 		.kernels = (unsigned int)o->kernels,
 		.tallies_max = s->plan.capture.tallies_max,
 		.memory = s->plan.capture.count ? s->plan.capture.memory

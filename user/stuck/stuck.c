@@ -539,7 +539,7 @@ static int close_all(struct stuck *s, int err)
 		s->losses.shown = s->stages.shown;
 		end.losses = s->losses;
 		end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
-		if (!err && s->o->format->ops == &sink_table && (!s->interrupted || s->o->watch))
+		if (!err && s->o->format->flags & SINKS_TEXT && (!s->interrupted || s->o->watch))
 			say_sum(s);
 		s->sink.ops->close(&s->sink, &end);
 	}

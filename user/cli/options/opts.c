@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../advise/advise.h"
 #include "opts_rows.h"
 #include "../../stages/dump_on.h"
 #include "../../format/otlp/otlp.h"
@@ -20,9 +19,6 @@
 
 #define OPTION_STRUCT struct opts
 
-#define SECOND 1000000000ULL
-#define MILLI 1000000ULL
-#define HOUR (3600 * SECOND)
 #define RING_MIN (64u << 10)
 #define RING_MAX (1u << 30)
 #define INTERVAL_MIN_NS 100000ULL /* as cupti/counters/counters_wire.h has it */
@@ -243,25 +239,6 @@ static int check_output(const char *name, const char *val)
 	return -EINVAL;
 }
 
-static int check_rules(const char *name, const char *val)
-{
-	struct parse_nearest near = { .n = 0 };
-	char word[64], text[256];
-	const char *bad;
-	size_t len;
-
-	bad = advise_rules_bad(val, &len);
-	if (!bad)
-		return 0;
-	snprintf(word, sizeof(word), "%.*s", (int)(len < 60 ? len : 60), bad);
-	for (unsigned int i = 0; advise_rule_at(i); i++)
-		parse_nearest_add(&near, word, advise_rule_at(i)->name);
-	msg_error("%s: there is no rule '%s'%s", name, word,
-		  near.n ? parse_nearest_text(&near, text, sizeof(text))
-			 : "; docs/advice.md and the manual page have them");
-	return -EINVAL;
-}
-
 static int check_dump_on(const char *name, const char *val)
 {
 	(void)name;
@@ -448,11 +425,6 @@ static const struct option_row before[] = {
 	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
 	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
 	  "what the device did for them)" },
-	{ 0, "all-tables", NULL, FLAG(all_tables), ROWS | OPTS_EXPORT, NULL,
-	  "nsys-sqlite: tables without rows too, for queries that fail without them" },
-	{ 0, "stack-args", NULL, FLAG(stack_args), ROWS | OPTS_EXPORT, NULL,
-	  "perfetto: stacks as arguments of the calls; trace_processor before v53 counts a stack\n"
-	  "that is a callstack as an error" },
 	{ 0, "time", "UNIT", ENUM(time, "ms", "us", "iso"), ROWS, "ms", "ms or us since the start, or iso: the time of day (UTC)" },
 	{ 0, "tid", NULL, FLAG(tid_column), PRINTS | OPTS_EXPORT, NULL,
 	  "a column with the thread; in folded, flame and speedscope a frame for each thread" },
@@ -492,23 +464,8 @@ static const struct option_row before[] = {
 	{ 0, "runs", "N", COUNT(runs, 1, 1000, "runs", NULL), OPTS_STAT, NULL, "run CMD so often, and print and save each run by itself",
 	  RULES(NEEDS("CMD", "--runs says how often CMD is run: give a CMD after --")) },
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_MEM },
-	{ 0, "by", "WHAT", ENUM_FROM(mem.by, 1, NULL, "process", "device", "kind", "stack", "library"), OPTS_MEM, NULL,
-	  "one table: by process, device, kind, stack, or library (the file whose code made the\ncall)" },
-	{ 0, "top", "N", COUNT(mem.top, 1, 1000000, "rows", NULL), OPTS_MEM, "10", "rows of a table, and call sites that leak" },
-	{ 0, "json", NULL, FLAG(mem.json), OPTS_MEM, NULL, "all of it as one JSON object",
-	  RULES(EXCLUDES("by", "--json has all tables: leave out --by"),
-		EXCLUDES("top", "--json has all rows: leave out --top")) },
-	{ 0, "html", "FILE", TEXT(mem.html), OPTS_MEM, NULL, "write a picture too: memory over time by call site, as one page for a browser" },
-	{ 0, "watch", "[=TIME]", DURATION(mem.watch_ns, 10 * MILLI, OPTION_MAX, SECOND, "interval", "give seconds, or 500ms, 2m", .alone = "1"), OPTS_MEM, NULL, "what grows, each second, or each TIME: 10, 500ms" },
-	{ 0, "driver", NULL, OTHER(set_mem_driver), OPTS_MEM, NULL,
-	  "what the driver counts for each process too (by NVML), ten times a second: what of it is\nnot in the book" },
-	{ 0, "leak-check", NULL, FLAG(leak_check), OPTS_MEM, NULL, "exit with status 4 if anything was leaked, 5 if that is not known because records were lost" },
 
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_ADVISE },
-	{ 0, "format", "NAME", ENUM(advise.format, "text", "json", "markdown"), OPTS_ADVISE, "text", "text, json or markdown" },
-	{ 0, "rule", "LIST", CHECKED(advise.rules, check_rules), OPTS_ADVISE, NULL, "these rules only, separated by commas: sync-copy, leak, ..." },
-	{ 0, "min-cost", "TIME", DURATION(advise.min_cost_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "2s"), OPTS_ADVISE, NULL, "no findings that cost less than this: 1ms, 50us, 2s" },
-	{ 0, "fail", NULL, FLAG(advise_fail), OPTS_ADVISE, NULL, "exit with status 1 if there is a warning, or worse" },
 
 	{ .type = HEADING(), .name = "What to show live", .cmds = OPTS_TOP },
 	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_TOP, "1s", "between two refreshes, and of the counters: 2 (seconds), 500ms; from 100ms on" },
@@ -540,6 +497,8 @@ static const struct option_row before[] = {
 /* Here stand those of the sinks and of the commands. */
 
 static const struct option_row after[] = {
+	{ 0, "driver", NULL, OTHER(set_mem_driver), OPTS_MEM, NULL,
+	  "what the driver counts for each process too (by NVML), ten times a second: what of it is\nnot in the book" },
 	{ .type = HEADING(), .name = "From when until when", .cmds = TRACES },
 	{ 0, "from", "TIME", DURATION(from_ns, 0, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
 	{ 0, "until", "TIME", DURATION(to_ns, 1, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began before this time of the recording" },

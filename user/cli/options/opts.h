@@ -54,23 +54,16 @@ struct opts {
 	enum opts_stack stack; /* how the user stack of each call is taken */
 	bool no_python;	       /* native frames only */
 	bool mangled, full_names;
-	bool stack_args;		 /* perfetto: stacks as arguments */
-	bool all_tables;		 /* nsys-sqlite: those without rows too */
 	uint8_t by;			 /* stat: enum book_by */
 	bool hist;			 /* stat: with histograms */
 	enum sink_stat stat;		 /* stat: how */
-	struct sink_advise advise;	 /* advise: how */
-	struct sink_advise *advise_how;	 /* the command's own of it; NULL: another command */
-	bool advise_fail;		 /* advise: findings are a failure */
 	const char *listen, *web_config; /* serve */
 	bool batch;			 /* top: blocks of text */
 	uint8_t sort;			 /* top: enum top_sort */
 	/* stat: a file for `compare`, beside what is printed; NULL: none */
 	const char *save;
-	uint64_t runs;	     /* stat: how often CMD is run */
-	struct sink_mem mem; /* mem */
+	uint64_t runs; /* stat: how often CMD is run */
 	bool no_stack;
-	bool leak_check;	   /* leaks are an exit status */
 	uint64_t kernels;	   /* serve: told apart by name; 0: not at all */
 	uint64_t processes;	   /* serve: that the counts have room for */
 	uint64_t otlp_interval_ns; /* serve: of the pushes to `otlp` */
@@ -147,6 +140,8 @@ int opts_parse(struct opts *, enum opts_cmd, int argc, char **argv);
 void opts_free(struct opts *);
 /* The struct of a sink's or a command's own options; NULL: the command does not have them. */
 void *opts_own(const struct opts *, const struct option_set *);
+/* What the output's own options mean for others. */
+struct sink_wants opts_wants(const struct opts *);
 
 /* What is traced, in a few words for a heading: CMD and its arguments, or the processes. Returns
  * buf. */

@@ -63,7 +63,7 @@ static int judge(const struct line *l, const struct rule *rules, size_t n)
 
 /* ---- what the rows say ---- */
 
-/* Is one of the names given? CMD is a program to start, FILE a recording. */
+/* Is one of the names given? CMD is a program to start, FILE a recording, format:NAME an output. */
 static bool any_given(const struct line *l, const char *names)
 {
 	for (const char *at = names; *at; at += strspn(at, " ")) {
@@ -71,9 +71,10 @@ static bool any_given(const struct line *l, const char *names)
 		char name[64];
 
 		snprintf(name, sizeof(name), "%.*s", (int)n, at);
-		if (!strcmp(name, "CMD")    ? l->o->cmd != NULL
-		    : !strcmp(name, "FILE") ? l->o->replay
-					    : is_given(l, name))
+		if (!strncmp(name, "format:", 7) ? !strcmp(name + 7, l->o->format->ops->name)
+		    : !strcmp(name, "CMD")	 ? l->o->cmd != NULL
+		    : !strcmp(name, "FILE")	 ? l->o->replay
+						 : is_given(l, name))
 			return true;
 		at += n;
 	}
@@ -343,7 +344,8 @@ static int of_sources(const struct line *l)
 static int of_rows(const struct line *l)
 {
 	const struct opts *o = l->o;
-	bool folds = o->format->flags & SINKS_FOLDS, json = o->format->ops == &sink_json;
+	bool folds = o->format->flags & SINKS_FOLDS;
+	bool json = o->format->flags & SINKS_ROWS && !(o->format->flags & SINKS_TEXT);
 	const struct rule rules[] = {
 		{ o->counts || o->counts_only, json,
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON "
@@ -366,7 +368,7 @@ static int of_forms(const struct line *l)
 {
 	const struct opts *o = l->o;
 	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
-	bool spans = o->otlp || o->format->ops == &sink_otlp_json,
+	bool spans = o->otlp || o->format->flags & SINKS_SPANS,
 	     trace = o->command & (OPTS_TRACE | OPTS_FOLDED);
 	const struct rule rules[] = {
 		{ is_given(l, "weight"), !folds,
@@ -403,15 +405,8 @@ static int of_forms(const struct line *l)
 		  "nothing: leave out --failed" },
 		{ folds && o->failed, o->weight == SINK_WEIGHT_BYTES,
 		  "--weight bytes leaves out calls that failed: leave out --failed" },
-		{ o->mangled && !o->stack && !o->export, o->format->ops == &sink_perfetto,
+		{ o->mangled && !o->stack && !o->export, o->format->flags & SINKS_READABLE,
 		  "--mangled is about stacks with --format %s: give -k, or leave it out" },
-		{ o->stack_args, o->format->ops != &sink_perfetto,
-		  "--stack-args is about stacks of perfetto: give that format, or leave it out" },
-		{ o->stack_args, !o->stack && !o->export,
-		  "--stack-args is about stacks with --format %s: give -k, or leave it out" },
-		{ o->all_tables, o->format->ops != &sink_nsys,
-		  "--all-tables is about the database of nsys-sqlite: give that format, or leave "
-		  "it out" },
 		{ trace && o->counters, !(o->format->flags & SINKS_COUNTERS),
 		  "--format %s has no counters: leave out --counters" },
 	};
@@ -440,8 +435,8 @@ static int of_output(const struct line *l)
 	bool command = out_is_command(o->output),
 	     stream = command || (o->output && !strcmp(o->output, "-"));
 	bool recording = o->command & (OPTS_RECORD | OPTS_MERGE);
-	bool text = o->format->flags & SINKS_TEXT && o->stat == SINK_STAT_TEXT && !o->mem.json &&
-		    o->advise.format == SINK_ADVISE_TEXT;
+	bool text = o->format->flags & SINKS_TEXT && o->stat == SINK_STAT_TEXT &&
+		    !opts_wants(o).for_programs;
 	const struct rule rules[] = {
 		{ recording, stream,
 		  "-o: a recording is a file, which no command and no standard output can be: give "

@@ -296,7 +296,6 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	memset(o, 0, sizeof(*o));
 	o->command = cmd;
 	o->domain = API_DOMAIN_END;
-	o->mem.by = -1;
 	o->format = sinks_find("table");
 	o->argv = argv;
 	if (open_sets(o))
@@ -375,6 +374,17 @@ void *opts_own(const struct opts *o, const struct option_set *set)
 		if (o->own[i].set == set)
 			return o->own[i].options;
 	return NULL;
+}
+
+struct sink_wants opts_wants(const struct opts *o)
+{
+	const struct sink_ops *ops = o->format->ops;
+	const void *own = opts_own(o, ops->options);
+	struct sink_wants wants = { .for_programs = false };
+
+	if (ops->wants && own)
+		ops->wants(own, &wants);
+	return wants;
 }
 
 void opts_free(struct opts *o)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "../../util/msg.h"
+#include "../../util/option/option.h"
 #include "../about.h"
 #include "nsys.h"
 
@@ -84,12 +85,13 @@ static int open_db(struct nsys *n)
 	static const char setup[] =
 		"PRAGMA page_size=16384;PRAGMA journal_mode=OFF;PRAGMA synchronous=OFF;"
 		"PRAGMA locking_mode=EXCLUSIVE;PRAGMA cache_size=-32768;BEGIN";
+	const struct nsys_options *how = n->opts->own;
 	int rc = sqlite3_open_v2(n->tmp, &n->d.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
 				 NULL);
 
 	if (!rc)
 		rc = sqlite3_exec(n->d.db, setup, NULL, NULL, NULL);
-	return rc ? nsys_fail(&n->d, rc) : nsys_schema(&n->d, n->opts->all_tables);
+	return rc ? nsys_fail(&n->d, rc) : nsys_schema(&n->d, how && how->all_tables);
 }
 
 /* On the disk before it takes the place of the old one. */
@@ -531,9 +533,20 @@ static int nsys_close(struct sink *s, const struct sink_end *end)
 	return err;
 }
 
+#define OPTION_STRUCT struct nsys_options
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ 0, "all-tables", NULL, FLAG(all_tables), 0, NULL,
+	  "nsys-sqlite: tables without rows too, for queries that fail without them",
+	  RULES(NEEDS("format:nsys-sqlite", "--all-tables is about the database of nsys-sqlite: give that format, or leave it out")) },
+};
+/* clang-format on */
+static const struct option_set options = OPTION_SET(rows);
+
 const struct sink_ops sink_nsys = {
 	.name = "nsys-sqlite",
 	.help = "a SQLite database with the tables of an Nsight Systems export",
+	.options = &options,
 	.open = nsys_open,
 	.event = nsys_event,
 	.close = nsys_close,

@@ -121,6 +121,10 @@ static inline int64_t *nsys_seen(struct keyed *k, uint64_t key, bool *is_new)
 
 /* ---- the output as a whole (nsys.c), and what the devices did (nsys_device.c) ---- */
 
+struct nsys_options {
+	bool all_tables; /* those without rows too */
+};
+
 struct nsys {
 	struct nsys_db d;
 	const struct sink_opts *opts;

@@ -14,6 +14,7 @@
 
 #include "../../event/gpus.h"
 #include "../../util/msg.h"
+#include "../../util/option/option.h"
 #include "perfetto.h"
 #include "../../util/proto.h"
 
@@ -147,7 +148,7 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 	p = put_head(pf, pf->body, api_domain_name(f->domain), f->name);
 	if (ev->number)
 		p = proto_u64(p, EVENT_CORRELATION, ev->number);
-	if (ev->stack && !pf->opts->stack_args)
+	if (ev->stack && !pf->how.stack_args)
 		p = proto_u64(p, EVENT_STACK,
 			      perfetto_stack_iid(&pf->w, ev->stack, pf->opts->mangled));
 	if (ev->kernel) {
@@ -159,7 +160,7 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 	if (ev->number)
 		p = perfetto_arg_u64(&pf->w, p, "correlation", ev->number);
 	/* half of the room is for the arguments */
-	if (ev->stack && pf->opts->stack_args)
+	if (ev->stack && pf->how.stack_args)
 		p = perfetto_arg_stack(&pf->w, p, pf->body + sizeof(pf->body) / 2, ev->stack,
 				       pf->opts->mangled);
 	p = put_fields(pf, p, ev);
@@ -401,6 +402,8 @@ static int perfetto_open(struct sink *s, const struct sink_opts *opts)
 	if (!pf)
 		return -ENOMEM;
 	pf->opts = opts;
+	if (opts->own)
+		pf->how = *(const struct perfetto_options *)opts->own;
 	pf->timeline = timeline_open(&timeline_ops, pf);
 	pf->inuse = inuse_open();
 	pf->metrics = work_metrics_open();
@@ -454,9 +457,22 @@ static int perfetto_close(struct sink *s, const struct sink_end *end)
 	return err ? err : s->opts->out->error;
 }
 
+#define OPTION_STRUCT struct perfetto_options
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ 0, "stack-args", NULL, FLAG(stack_args), 0, NULL,
+	  "perfetto: stacks as arguments of the calls; trace_processor before v53 counts a stack\n"
+	  "that is a callstack as an error",
+	  RULES(NEEDS("format:perfetto", "--stack-args is about stacks of perfetto: give that format, or leave it out"),
+		NEEDS("stack to", "--stack-args is about stacks with --format perfetto: give -k, or leave it out")) },
+};
+/* clang-format on */
+static const struct option_set options = OPTION_SET(rows);
+
 const struct sink_ops sink_perfetto = {
 	.name = "perfetto",
 	.help = "a trace for Perfetto's viewer (ui.perfetto.dev)",
+	.options = &options,
 	.open = perfetto_open,
 	.event = perfetto_event,
 	.close = perfetto_close,

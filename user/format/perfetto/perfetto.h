@@ -31,12 +31,17 @@ enum track_kind {
 	T_KINDS
 };
 
+struct perfetto_options {
+	bool stack_args; /* stacks as arguments and not as callstacks */
+};
+
 struct perfetto {
 	struct perfetto_writer w;
 	struct timeline *timeline;
 	struct inuse *inuse;
 	struct work_metrics *metrics;
 	const struct sink_opts *opts;
+	struct perfetto_options how;
 	const struct process *proc;   /* of the event that is made */
 	const char *thread;	      /* likewise; NULL: not known */
 	const struct gpu_table *gpus; /* NULL: not known */

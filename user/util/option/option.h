@@ -63,7 +63,7 @@ struct option_type {
 /* What an option needs beside it, or what it must not stand beside. */
 struct option_rule {
 	/* Names of options, separated by blanks: one of them must be given; excludes: none of
-	 * them may be. CMD is a program to start, FILE a recording. */
+	 * them may be. CMD is a program to start, FILE a recording, format:NAME an output. */
 	const char *needs, *excludes;
 	const char *text; /* the message; NULL: one that is made of the names */
 };
@@ -93,6 +93,11 @@ struct option_set {
 	}
 
 /* ---- the types, as rows have them ---- */
+
+/* in nanoseconds, for bounds */
+#define MILLI 1000000ULL
+#define SECOND (1000 * MILLI)
+#define HOUR (3600 * SECOND)
 
 #define OPTION_MEMBER(m) .at = offsetof(OPTION_STRUCT, m), .width = sizeof(((OPTION_STRUCT *)0)->m)
 #define OPTION_WORDS(...)         \
