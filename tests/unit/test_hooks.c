@@ -1,0 +1,742 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_hooks.c - calls recorded inside a process, and read: what is done at a hook (hooks/capture.c)
+ * is called here as the engine calls it, in this process, and the reader of user/source/hooks reads the
+ * area that it writes to. Also with an area, and messages, that make no sense.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../hooks/capture.h"
+#include "../../user/source/agent/agent_tids.h"
+#include "../../user/source/hooks/hooks_peer.h"
+#include "../../user/util/now.h"
+#include "unit.h"
+
+#define RING_BYTES 65536u
+#define THREADS 8
+#define CALLS 20000
+
+static int row_malloc, row_free, row_driver, row_get, row_sync;
+static struct hooks_ring *ring;
+static struct agent_tids *tids;
+static bool gone[64]; /* calls, by number, that were jumped over */
+
+/* the engine's */
+bool hook_is_under_way(const struct hook_frame *f)
+{
+	return f->number >= 64 || !gone[f->number];
+}
+
+/* ---- what the reader hands out ---- */
+
+struct seen {
+	unsigned int calls, enters, unfinished, names;
+	uint64_t lost, last_end, first_word[THREADS + 2];
+	bool order, valid;
+	struct {
+		struct ct_call c;
+		uint64_t data[CT_DATA_MAX / 8];
+	} last;
+	int tid_of[THREADS + 2], ntids;
+	bool sequences; /* the first words of each thread count up */
+};
+
+static int thread_of(struct seen *s, uint32_t tid)
+{
+	for (int i = 0; i < s->ntids; i++)
+		if (s->tid_of[i] == (int)tid)
+			return i;
+	if (s->ntids < THREADS + 2)
+		s->tid_of[s->ntids++] = (int)tid;
+	return s->ntids - 1;
+}
+
+static int see(void *ctx, const struct ct_hdr *h)
+{
+	const struct ct_call *c = (const struct ct_call *)h;
+	struct seen *s = ctx;
+	int i;
+
+	s->valid &= !record_check(h, h->size) && h->pid == (uint32_t)getpid();
+	s->lost += h->lost;
+	s->names += h->kind == CT_THREAD_NAME;
+	if (h->kind != CT_CALL && h->kind != CT_ENTER)
+		return 0;
+	s->order &= h->end_ns >= s->last_end;
+	s->last_end = h->end_ns;
+	s->enters += h->kind == CT_ENTER;
+	s->calls += h->kind == CT_CALL;
+	s->unfinished += !!(h->flags & CT_F_UNFINISHED);
+	memcpy(&s->last, c, h->size);
+	i = thread_of(s, h->tid);
+	if (s->sequences && c->func == row_free) {
+		if (c->words[0] != s->first_word[i])
+			s->sequences = false;
+		s->first_word[i] = c->words[0] + 1;
+	}
+	return 0;
+}
+
+static int read_all(struct seen *s, bool last)
+{
+	struct hooks_batch *b = hooks_batch_open();
+	int err = hooks_ring_read(ring, b, last);
+
+	s->valid = s->order = true;
+	s->last_end = 0;
+	hooks_batch_emit(b, see, s);
+	hooks_batch_close(b);
+	return err;
+}
+
+/* ---- calls ---- */
+
+static void set_up(struct ct_config config)
+{
+	struct hooks_ring_opts o = { .threads = 64,
+				     .ring_bytes = RING_BYTES,
+				     .pid = getpid(),
+				     .tids = tids };
+	struct hooks_start s = { .version = HOOKS_VERSION,
+				 .threads = o.threads,
+				 .ring_bytes = o.ring_bytes,
+				 .min_ticks = config.min_duration_ns,
+				 .config = config };
+	int rows[] = { row_malloc, row_free, row_driver, row_get, row_sync }, fd;
+
+	ring = hooks_ring_open(&o, &fd);
+	CHECK(ring && !capture_open(fd, &s));
+	close(fd);
+	hooks_ring_phase(ring, CT_PHASE_RUNNING);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ct_spec spec;
+
+		CHECK(!api_spec(rows[i], API_ARCH_HERE, true, &spec));
+		capture_spec((unsigned int)rows[i], &spec);
+	}
+	memset(gone, 0, sizeof(gone));
+}
+
+static void tear_down(void)
+{
+	capture_close();
+	hooks_ring_close(ring);
+	ring = NULL;
+}
+
+/* Stack pointers need only be in order: the one of a call inside another is lower. */
+static bool begin(struct hook_frame *f, int row, uint64_t number, uint64_t sp, uint64_t first,
+		  uint64_t second)
+{
+	struct {
+		struct hook_regs r;
+		uint64_t stack[16];
+	} regs = { .r = { .args = { first, second } } };
+
+	*f = (struct hook_frame){ .sp = sp, .number = number, .id = (uint32_t)row };
+	return capture_enters(f, &regs.r, CT_COOKIE(row, false));
+}
+
+static void call(int row, uint64_t number, uint64_t first, uint64_t second, uint64_t result)
+{
+	struct hook_frame f;
+
+	if (begin(&f, row, number, 1 << 20, first, second))
+		capture_leaves(&f, result);
+}
+
+static void test_one_call(void)
+{
+	uint64_t pointer = 0x7f0000001200;
+	struct seen s = { 0 };
+
+	set_up((struct ct_config){ 0 });
+	call(row_malloc, 1, (uint64_t)(uintptr_t)&pointer, 4096, 0);
+	CHECK_EQ(0, read_all(&s, false));
+	CHECK(s.valid);
+	CHECK_EQ(1, s.calls);
+	CHECK_EQ(row_malloc, s.last.c.func);
+	CHECK_EQ(4096, s.last.c.words[1]);
+	CHECK_EQ(1, s.last.c.got);
+	CHECK_EQ(pointer, s.last.c.words[s.last.c.nwords]);
+	CHECK_EQ(getpid(), s.last.c.h.tid);
+	CHECK(s.last.c.h.end_ns >= s.last.c.h.start_ns);
+	/* one that failed has written nothing, and nothing is read: not even a bad address */
+	call(row_malloc, 2, 8, 4096, 2);
+	CHECK_EQ(0, read_all(&s, false));
+	CHECK_EQ(2, s.calls);
+	CHECK_EQ(0, s.last.c.got);
+	CHECK_EQ(2, s.last.c.ret);
+	tear_down();
+}
+
+static void test_inside(void)
+{
+	struct hook_frame outer, inner;
+	struct hooks_ring_counts c;
+	struct seen s = { 0 };
+
+	set_up((struct ct_config){ 0 });
+	CHECK(begin(&outer, row_sync, 1, 2000, 0, 0));
+	CHECK(!begin(&inner, row_driver, 2, 1000, 0, 0));
+	capture_leaves(&outer, 0);
+	read_all(&s, false);
+	CHECK_EQ(1, s.calls);
+	CHECK_EQ(row_sync, s.last.c.func);
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(1, c.folded);
+	tear_down();
+	/* --nested has both, the inner one first */
+	s = (struct seen){ 0 };
+	set_up((struct ct_config){ .nested = 1, .enter = 1 });
+	CHECK(begin(&outer, row_sync, 1, 2000, 0, 0));
+	CHECK(begin(&inner, row_driver, 2, 1000, 0, 0));
+	capture_leaves(&inner, 0);
+	read_all(&s, false);
+	CHECK_EQ(1, s.last.c.depth);
+	capture_leaves(&outer, 0);
+	read_all(&s, false);
+	CHECK_EQ(2, s.calls);
+	CHECK_EQ(2, s.enters);
+	CHECK_EQ(0, s.last.c.depth);
+	tear_down();
+}
+
+static void test_jumped_over(void)
+{
+	struct hook_frame outer, inner;
+	struct seen s = { 0 };
+
+	set_up((struct ct_config){ .nested = 1 });
+	CHECK(begin(&outer, row_sync, 1, 2000, 0, 0));
+	CHECK(begin(&inner, row_driver, 2, 1000, 0, 0));
+	/* a longjmp out of both, and the next call */
+	gone[1] = gone[2] = true;
+	call(row_get, 3, 0, 0, 0);
+	read_all(&s, false);
+	CHECK_EQ(3, s.calls);
+	CHECK_EQ(2, s.unfinished);
+	CHECK_EQ(0, s.last.c.depth);
+	/* the outer one returns: what was left inside of it did not */
+	CHECK(begin(&outer, row_sync, 4, 2000, 0, 0));
+	CHECK(begin(&inner, row_driver, 5, 1000, 0, 0));
+	capture_leaves(&outer, 0);
+	read_all(&s, false);
+	CHECK_EQ(5, s.calls);
+	CHECK_EQ(3, s.unfinished);
+	tear_down();
+}
+
+static void test_filters(void)
+{
+	struct hooks_ring_counts c;
+	struct seen s = { 0 };
+
+	set_up((struct ct_config){ .failed_only = 1 });
+	call(row_sync, 1, 0, 0, 0);
+	call(row_sync, 2, 0, 0, 700);
+	read_all(&s, false);
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(1, s.calls);
+	CHECK_EQ(1, c.filtered);
+	tear_down();
+	s = (struct seen){ 0 };
+	set_up((struct ct_config){ .min_size_bytes = 4096 });
+	call(row_malloc, 1, 0, 4095, 0);
+	call(row_malloc, 2, 0, 4096, 0);
+	read_all(&s, false);
+	CHECK_EQ(1, s.calls);
+	tear_down();
+	s = (struct seen){ 0 };
+	set_up((struct ct_config){ .min_duration_ns = 3600000000000ULL });
+	call(row_sync, 1, 0, 0, 0);
+	read_all(&s, false);
+	CHECK_EQ(0, s.calls);
+	tear_down();
+	s = (struct seen){ 0 };
+	set_up((struct ct_config){ .no_return = 1 });
+	CHECK(!begin(&(struct hook_frame){ 0 }, row_sync, 1, 1000, 0, 0));
+	read_all(&s, false);
+	CHECK_EQ(CT_F_NO_RETURN, s.last.c.h.flags);
+	tear_down();
+}
+
+/* What does not fit is counted, exactly, and told by the record that comes next. */
+static void test_full(void)
+{
+	struct hooks_ring_counts c;
+	struct seen s = { .sequences = true };
+	unsigned int before;
+
+	set_up((struct ct_config){ 0 });
+	for (int i = 0; i < CALLS; i++)
+		call(row_free, (uint64_t)i + 100, (uint64_t)i, 0, 0);
+	read_all(&s, false);
+	hooks_ring_counts(ring, &c);
+	CHECK(s.calls > RING_BYTES / 128 && s.calls < CALLS);
+	CHECK_EQ(CALLS, s.calls + c.lost);
+	CHECK_EQ(s.calls, c.received);
+	CHECK(s.sequences);
+	before = s.calls;
+	s.sequences = false;
+	call(row_free, CALLS + 100, 0, 0, 0);
+	read_all(&s, false);
+	CHECK_EQ(before + 1, s.calls);
+	/* the first record after the loss has it, as far as a header has room */
+	CHECK_EQ(CALLS - before, s.lost);
+	tear_down();
+}
+
+/* The ring's end lies at all places of a record. */
+static void test_rounds(void)
+{
+	struct seen s = { .sequences = true };
+
+	set_up((struct ct_config){ 0 });
+	for (int i = 0; i < CALLS; i++) {
+		uint64_t pointer = 0;
+
+		call(row_free, (uint64_t)i + 100, (uint64_t)i, 0, 0);
+		if (i % 3 == 0)
+			call(row_malloc, (uint64_t)i + 100, (uint64_t)(uintptr_t)&pointer, 8, 0);
+		if (i % 50 == 0)
+			read_all(&s, false);
+	}
+	read_all(&s, false);
+	CHECK_EQ(CALLS + (CALLS + 2) / 3, s.calls);
+	CHECK(s.sequences);
+	CHECK_EQ(0, s.lost);
+	tear_down();
+}
+
+static void *many_calls(void *unused)
+{
+	for (int i = 0; i < CALLS; i++)
+		call(row_free, (uint64_t)i + 100, (uint64_t)i, 0, 0);
+	return unused;
+}
+
+/* sent = received + lost, whoever is faster. */
+static void test_threads(void)
+{
+	struct hooks_ring_counts c;
+	pthread_t threads[THREADS];
+	struct seen s = { 0 };
+
+	set_up((struct ct_config){ 0 });
+	for (int i = 0; i < THREADS; i++)
+		CHECK(!pthread_create(&threads[i], NULL, many_calls, NULL));
+	for (int i = 0; i < 200; i++)
+		read_all(&s, false);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	while (read_all(&s, false) == 1)
+		;
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(THREADS * CALLS, s.calls + c.lost);
+	CHECK_EQ(THREADS, s.ntids);
+	tear_down();
+}
+
+static void *one_call_each(void *unused)
+{
+	call(row_free, 100, 0, 0, 0);
+	return unused;
+}
+
+static void run_threads(int n)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < n; i++) {
+		CHECK(!pthread_create(&thread, NULL, one_call_each, NULL));
+		pthread_join(thread, NULL);
+	}
+}
+
+/* Blocks of threads that have ended are used again; who finds none is counted. */
+static void test_many_threads(void)
+{
+	struct hooks_batch *b = hooks_batch_open();
+	struct hooks_ring_counts c;
+	struct seen s = { 0 };
+
+	set_up((struct ct_config){ 0 });
+	run_threads(66);
+	read_all(&s, false);
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(64, s.calls);
+	CHECK_EQ(2, c.no_block);
+	CHECK_EQ(0, hooks_ring_sweep(ring, b));
+	hooks_batch_close(b);
+	run_threads(10);
+	read_all(&s, false);
+	CHECK_EQ(74, s.calls);
+	tear_down();
+}
+
+static volatile sig_atomic_t signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	for (int i = 0; i < 3; i++)
+		call(row_get, 1000000, 0, 0, 0);
+	signals++;
+}
+
+/* A signal may come between any two instructions, and its handler make calls. */
+static void test_signals(void)
+{
+	struct itimerval every = { { 0, 100 }, { 0, 100 } }, never = { 0 };
+	struct hooks_ring_counts c;
+	struct seen s = { 0 };
+	unsigned int made = 0;
+	int more;
+
+	set_up((struct ct_config){ .nested = 1 });
+	signal(SIGALRM, on_signal);
+	setitimer(ITIMER_REAL, &every, NULL);
+	while (signals < 300) {
+		for (int i = 0; i < 100; i++)
+			call(row_free, (uint64_t)i + 100, 0, 0, 0);
+		made += 100;
+		read_all(&s, false);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	do
+		more = read_all(&s, false);
+	while (more == 1);
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(made + 3 * (unsigned int)signals, s.calls + c.lost);
+	tear_down();
+}
+
+/* A child has the hooks, and an area that is not its own. */
+static void test_fork(void)
+{
+	struct seen s = { 0 };
+	int status;
+	pid_t child;
+
+	set_up((struct ct_config){ 0 });
+	call(row_free, 1, 0, 0, 0);
+	child = fork();
+	if (!child) {
+		call(row_free, 2, 0, 0, 0);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && !status);
+	call(row_free, 3, 0, 0, 0);
+	read_all(&s, false);
+	CHECK_EQ(2, s.calls);
+	tear_down();
+}
+
+/* Calls under way are seen from outside. */
+static void test_under_way(void)
+{
+	struct hooks_batch *b = hooks_batch_open();
+	struct hook_frame outer;
+	struct seen s = { .order = true, .valid = true };
+
+	set_up((struct ct_config){ 0 });
+	CHECK(begin(&outer, row_free, 1, 2000, 77, 0));
+	CHECK_EQ(0, hooks_ring_inflight(ring, CT_F_UNFINISHED | CT_F_PENDING, 0, now_ns(), -1, b));
+	hooks_batch_emit(b, see, &s);
+	CHECK_EQ(1, s.calls);
+	CHECK_EQ(77, s.last.c.words[0]);
+	CHECK_EQ(CT_F_UNFINISHED | CT_F_PENDING, s.last.c.h.flags);
+	CHECK_EQ(1, hooks_ring_returning(ring, UINT64_MAX));
+	capture_leaves(&outer, 0);
+	CHECK_EQ(0, hooks_ring_returning(ring, UINT64_MAX));
+	/* nothing begins any more once the trace is closing */
+	hooks_ring_phase(ring, CT_PHASE_CLOSING);
+	CHECK(!begin(&outer, row_free, 2, 2000, 77, 0));
+	hooks_batch_close(b);
+	tear_down();
+}
+
+/* ---- what makes no sense ---- */
+
+static uint64_t random_state = 88172645463325252ULL;
+
+static uint64_t random_number(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	return random_state ^= random_state << 17;
+}
+
+static struct hooks_thread *block(uint32_t i, size_t *bytes, char **area)
+{
+	char line[512], *found = NULL;
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long start, end;
+
+	*bytes = hooks_area_bytes(64, RING_BYTES);
+	/* the reader's own mapping: any of the two */
+	while (f && !found && fgets(line, sizeof(line), f))
+		if (strstr(line, "cudatrace-hooks") &&
+		    sscanf(line, "%lx-%lx", &start, &end) == 2)
+			found = (char *)start;
+	if (f)
+		fclose(f);
+	*area = found;
+	return found ? hooks_block(found, i, RING_BYTES) : NULL;
+}
+
+/* Whatever the area holds, what comes out is a record, and all ends. */
+static void test_hostile_area(void)
+{
+	for (int round = 0; round < 40; round++) {
+		struct hooks_batch *b = hooks_batch_open();
+		struct seen s = { .valid = true, .order = true };
+		struct hooks_ring_counts c;
+		struct hooks_thread *t;
+		size_t bytes;
+		char *area;
+
+		set_up((struct ct_config){ 0 });
+		for (int i = 0; i < 100; i++)
+			call(row_malloc, (uint64_t)i + 100, 0, (uint64_t)i, 0);
+		t = block(0, &bytes, &area);
+		if (!CHECK(t))
+			return;
+		if (round < 10) /* all of it */
+			for (size_t i = 0; i < bytes; i += 8 + random_number() % 4096)
+				memcpy(area + (i & ~7UL), &(uint64_t){ random_number() }, 8);
+		else if (round < 20) /* a block's head */
+			for (size_t i = 0; i < HOOKS_BLOCK_HEAD; i += 8)
+				((uint64_t *)t)[i / 8] = random_number() >> (random_number() % 64);
+		else /* records that are announced right, with heads that are not */
+			for (int i = 0; i < 60; i++) {
+				size_t at = (random_number() % 8000) & ~7UL;
+
+				hooks_ring(t)[at] = (char)random_number();
+			}
+		if (round % 2)
+			((struct hooks_area *)area)->blocks = (uint32_t)random_number();
+		hooks_ring_read(ring, b, round % 3 == 0);
+		hooks_ring_inflight(ring, CT_F_UNFINISHED, 0, now_ns(), -1, b);
+		hooks_ring_returning(ring, 1000);
+		hooks_ring_sweep(ring, b);
+		hooks_ring_counts(ring, &c);
+		hooks_batch_emit(b, see, &s);
+		CHECK(s.valid);
+		CHECK(s.order);
+		hooks_batch_close(b);
+		tear_down();
+	}
+}
+
+/* An entry that nobody completes, since its thread was killed: the next ones are read. */
+static void test_incomplete(void)
+{
+	struct seen s = { 0 };
+	struct hooks_thread *t;
+	size_t bytes;
+	char *area;
+
+	set_up((struct ct_config){ 0 });
+	call(row_free, 1, 0, 0, 0);
+	t = block(0, &bytes, &area);
+	if (!CHECK(t))
+		return;
+	t->head += 64;
+	call(row_free, 2, 5, 0, 0);
+	CHECK_EQ(0, read_all(&s, false));
+	CHECK_EQ(1, s.calls);
+	CHECK_EQ(0, read_all(&s, true));
+	CHECK_EQ(2, s.calls);
+	CHECK_EQ(5, s.last.c.words[0]);
+	tear_down();
+}
+
+/* The size of the area cannot be changed by who has its descriptor. */
+static void test_sealed(void)
+{
+	struct hooks_ring_opts o = { .threads = 1, .ring_bytes = 4096, .pid = getpid(), .tids = tids };
+	struct hooks_ring *r;
+	int fd;
+
+	r = hooks_ring_open(&o, &fd);
+	CHECK(r != NULL);
+	CHECK(ftruncate(fd, 0) && errno == EPERM);
+	CHECK(ftruncate(fd, 1 << 30) && errno == EPERM);
+	close(fd);
+	hooks_ring_close(r);
+}
+
+/* ---- messages ---- */
+
+static void test_messages(void)
+{
+	struct hooks_hello h = { .h = { sizeof(h), HOOKS_HELLO, 0 } };
+	struct {
+		struct hooks_installed i;
+		__s32 err[3];
+	} in = { .i = { .h = { sizeof(in), HOOKS_INSTALLED, 0 }, .n = 3 } };
+	struct {
+		struct hooks_say say;
+		char text[5];
+	} __attribute__((packed)) say = { .say = { .h = { sizeof(say), HOOKS_SAY, 0 }, .len = 5 } };
+
+	CHECK_EQ(HOOKS_HELLO, hooks_msg_check(&h, sizeof(h)));
+	CHECK_EQ(-1, hooks_msg_check(&h, sizeof(h) - 1));
+	h.h.size++;
+	CHECK_EQ(-1, hooks_msg_check(&h, sizeof(h)));
+	CHECK_EQ(HOOKS_INSTALLED, hooks_msg_check(&in, sizeof(in)));
+	in.i.n = 4;
+	CHECK_EQ(-1, hooks_msg_check(&in, sizeof(in)));
+	CHECK_EQ(HOOKS_SAY, hooks_msg_check(&say, sizeof(say)));
+	say.say.len = 6;
+	CHECK_EQ(-1, hooks_msg_check(&say, sizeof(say)));
+	say.say.h.type = 99;
+	CHECK_EQ(-1, hooks_msg_check(&say, sizeof(say)));
+}
+
+/* What a process says that greeted well, or did not, and what becomes of it. */
+static void test_peers(void)
+{
+	static const char key[] = "0123456789abcdef0123456789abcdef";
+	struct capture_plan plan = { .ring_bytes = 1 << 20 };
+	struct hooks_files *files = hooks_files_open(&plan);
+	struct {
+		const char *what;
+		uint32_t magic, version, pid;
+		char first;
+		uint16_t then;
+		enum hooks_peer_state state;
+	} rows[] = {
+		{ "well", HOOKS_MAGIC, HOOKS_VERSION, 0, '0', 0, HOOKS_PEER_HOOKING },
+		{ "magic", 1, HOOKS_VERSION, 0, '0', 0, HOOKS_PEER_ENDED },
+		{ "version", HOOKS_MAGIC, 2, 0, '0', 0, HOOKS_PEER_ENDED },
+		{ "pid", HOOKS_MAGIC, HOOKS_VERSION, 1, '0', 0, HOOKS_PEER_ENDED },
+		{ "key", HOOKS_MAGIC, HOOKS_VERSION, 0, '1', 0, HOOKS_PEER_ENDED },
+		{ "again", HOOKS_MAGIC, HOOKS_VERSION, 0, '0', HOOKS_HELLO, HOOKS_PEER_ENDED },
+		{ "ours", HOOKS_MAGIC, HOOKS_VERSION, 0, '0', HOOKS_STOP, HOOKS_PEER_HOOKING },
+		{ "no type", HOOKS_MAGIC, HOOKS_VERSION, 0, '0', 77, HOOKS_PEER_ENDED },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct hooks_peer_opts o = { .pid = getpid(), .key = key, .plan = &plan, .files = files };
+		struct hooks_hello h = { .h = { sizeof(h), HOOKS_HELLO, 0 },
+					 .magic = rows[i].magic,
+					 .version = rows[i].version,
+					 .pid = rows[i].pid ? rows[i].pid : (uint32_t)getpid() };
+		struct hooks_head then = { sizeof(then), rows[i].then, 0 };
+		struct hooks_peer *p;
+		int fds[2];
+
+		CASE_ROW("%s", rows[i].what);
+		memcpy(h.key, key, sizeof(h.key));
+		h.key[0] = rows[i].first;
+		CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
+		p = hooks_peer_open(fds[0], &o);
+		CHECK(send(fds[1], &h, sizeof(h), 0) == sizeof(h));
+		hooks_peer_drain(p);
+		if (rows[i].then == HOOKS_HELLO) {
+			CHECK(send(fds[1], &h, sizeof(h), 0) == sizeof(h));
+			hooks_peer_drain(p);
+		} else if (rows[i].then) {
+			CHECK(send(fds[1], &then, sizeof(then), 0) == sizeof(then));
+			hooks_peer_drain(p);
+		}
+		if (rows[i].then == HOOKS_STOP)
+			CHECK_EQ(HOOKS_PEER_ENDED, hooks_peer_state(p));
+		else
+			CHECK_EQ(rows[i].state, hooks_peer_state(p));
+		CHECK_EQ(rows[i].state == HOOKS_PEER_HOOKING || rows[i].then,
+			 hooks_peer_ring(p) != NULL);
+		hooks_peer_close(p);
+		close(fds[1]);
+	}
+	hooks_files_close(files);
+}
+
+/* ---- the clock ---- */
+
+static void test_clock(void)
+{
+	struct hooks_clock *c = calloc(1, 1 << 20);
+	uint64_t before, after, middle;
+
+	/* two ticks a nanosecond, then three: what lies between two readings is on the line */
+	hooks_clock_put(c, 1000, 5000);
+	hooks_clock_put(c, 3000, 6000);
+	hooks_clock_put(c, 6000, 7000);
+	CHECK_EQ(5500, hooks_clock_ns(c, 2000));
+	CHECK_EQ(6000, hooks_clock_ns(c, 3000));
+	CHECK_EQ(6500, hooks_clock_ns(c, 4500));
+	CHECK_EQ(8000, hooks_clock_ns(c, 9000));
+	CHECK_EQ(4750, hooks_clock_ns(c, 500));
+	/* one that runs backwards is left out */
+	hooks_clock_put(c, 5000, 8000);
+	CHECK_EQ(8000, hooks_clock_ns(c, 9000));
+	/* more than are kept */
+	for (uint64_t i = 1; i < 10000; i++)
+		hooks_clock_put(c, 6000 + i * 10, 7000 + i * 5);
+	CHECK_EQ(7000 + 9999 * 5, hooks_clock_ns(c, 6000 + 99990));
+	CHECK_EQ(7000 + 9000 * 5 + 2, hooks_clock_ns(c, 6000 + 90005));
+	free(c);
+	if (!hooks_clock_usable())
+		return;
+	/* against the clock itself: by less than what a reading of it takes, however long that is */
+	c = hooks_clock_open();
+	hooks_clock_mark(c);
+	before = now_ns();
+	middle = __builtin_ia32_rdtsc();
+	after = now_ns();
+	CHECK(hooks_clock_ns(c, middle) + hooks_clock_error_ns(c) + 2000 >= before);
+	CHECK(hooks_clock_ns(c, middle) <= after + hooks_clock_error_ns(c) + 2000);
+	hooks_clock_close(c);
+}
+
+static int row(const char *symbol)
+{
+	bool per_thread;
+	int found = api_lookup(symbol, 0, &per_thread);
+
+	if (found < 0)
+		abort();
+	return found;
+}
+
+int main(void)
+{
+	pid_t inner;
+
+	tids = agent_tids_open(getpid(), &inner);
+	row_malloc = row("cudaMalloc");
+	row_free = row("cudaFree");
+	row_driver = row("cuMemFree_v2");
+	row_get = row("cudaGetDevice");
+	row_sync = row("cudaDeviceSynchronize");
+	RUN(test_one_call);
+	RUN(test_inside);
+	RUN(test_jumped_over);
+	RUN(test_filters);
+	RUN(test_full);
+	RUN(test_rounds);
+	RUN(test_threads);
+	RUN(test_many_threads);
+	RUN(test_signals);
+	RUN(test_fork);
+	RUN(test_under_way);
+	RUN(test_hostile_area);
+	RUN(test_incomplete);
+	RUN(test_sealed);
+	RUN(test_messages);
+	RUN(test_peers);
+	RUN(test_clock);
+	agent_tids_close(tids);
+	return unit_end();
+}
