@@ -12,6 +12,7 @@
  */
 #include "../cupti/agent/compat.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -40,17 +41,62 @@ static pid_t own_pid;
 
 int cudatrace_hooks_start(const char *text);
 
+/* ---- what the dynamic loader has mapped ---- */
+
+/*
+ * How many objects are loaded, as the loader itself counts them: the second word of _rtld_global in
+ * all versions of glibc. Believed only where it agrees with the list that debuggers read.
+ */
+static const unsigned int *loaded;
+static unsigned int loaded_last;
+
+static unsigned int list_length(void)
+{
+	unsigned int n = 0;
+
+	for (const struct link_map *m = _r_debug.r_map; m && n < 100000; m = m->l_next)
+		n++;
+	return n;
+}
+
+static unsigned int count_loaded(void)
+{
+	return loaded ? __atomic_load_n(loaded, __ATOMIC_RELAXED) : list_length();
+}
+
+static void find_loaded(void)
+{
+	const struct {
+		const struct link_map *first;
+		unsigned int n;
+	} *global = dlsym(RTLD_DEFAULT, "_rtld_global");
+
+	loaded = global && global->first == _r_debug.r_map && global->n == list_length()
+			 ? &global->n
+			 : NULL;
+	loaded_last = count_loaded();
+}
+
+static bool has_mapped(void)
+{
+	unsigned int n = count_loaded();
+
+	if (n == __atomic_load_n(&loaded_last, __ATOMIC_RELAXED))
+		return false;
+	__atomic_store_n(&loaded_last, n, __ATOMIC_RELAXED);
+	return true;
+}
+
 /* ---- on the program's threads ---- */
 
-/* The loader has mapped something and run none of it: its hooks first. */
+/* The loader may have mapped something that has not run yet: its hooks first. */
 static void on_loader(void)
 {
 	__u32 had = __atomic_load_n(&answers, __ATOMIC_ACQUIRE);
 	struct timespec wait = { .tv_sec = HOOKS_MAPPED_MS / 1000 };
 
-	if (_r_debug.r_state != RT_CONSISTENT || !capture_is_open() || talk_mapped())
+	if (!has_mapped() || !capture_is_open() || talk_mapped())
 		return;
-	/* once: who wakes us too early has had the hooks looked at by the next call */
 	while (__atomic_load_n(&answers, __ATOMIC_ACQUIRE) == had && capture_is_open())
 		if (sys_call(SYS_futex, (long)&answers, FUTEX_WAIT_PRIVATE, had, (long)&wait, 0,
 			     0) == -ETIMEDOUT)
@@ -112,21 +158,25 @@ static int hook_list(size_t size)
 	return on;
 }
 
-/* The place where the dynamic loader tells debuggers that it has mapped something. */
+/*
+ * dlopen() calls this function of libc to run the constructors of what it has mapped. (The one that
+ * is there for debuggers, r_brk, is a single ret, which cannot be hooked.)
+ */
 static void hook_loader(void)
 {
-	struct hook_spec spec = { .address = _r_debug.r_brk,
+	struct hook_spec spec = { .address = (__u64)(uintptr_t)dlsym(RTLD_DEFAULT,
+								     "_dl_catch_exception"),
 				  .id = LOADER_COOKIE,
 				  .flags = HOOK_ENTRY_ONLY };
-	enum hook_result result;
+	enum hook_result result = HOOK_NOT_CODE;
 
+	find_loaded();
 	loader_hooked = spec.address && engine_install(&spec, 1, &result) >= 0 && result == HOOK_ON;
 	if (!loader_hooked)
 		talk_say(HOOKS_VERB,
-			 "process %d: the dynamic loader cannot be hooked (%s): libraries that "
-			 "are loaded later are found once a second",
-			 (int)own_pid,
-			 spec.address ? hook_result_text(result) : "it tells no debugger");
+			 "process %d: the dynamic loader has no hook (%s): libraries that are "
+			 "loaded later are found once a second",
+			 (int)own_pid, hook_result_text(result));
 }
 
 static void take_specs(size_t size)
@@ -239,28 +289,19 @@ static int enter(void)
 			 (int)own_pid);
 	if (!err)
 		err = begin();
-	if (err)
+	if (err) {
 		finish(err);
-	else
+	} else {
+		hook_loader();
 		__atomic_store_n(&state, RUNNING, __ATOMIC_RELEASE);
+	}
 	return err;
 }
 
 /* ---- the thread ---- */
 
-static unsigned long long times_mapped(void)
-{
-	const struct link_map *m = _r_debug.r_map;
-	unsigned long long n = 0;
-
-	for (; m && n < 100000; m = m->l_next)
-		n++;
-	return n;
-}
-
 static void live(void)
 {
-	unsigned long long mapped = times_mapped(), now;
 	struct hook_state s;
 	size_t size;
 	int fd, type;
@@ -281,10 +322,8 @@ static void live(void)
 		if (type)
 			break;
 		engine_check(&s);
-		now = loader_hooked ? mapped : times_mapped();
-		if (now != mapped)
+		if (!loader_hooked && has_mapped())
 			talk_mapped();
-		mapped = now;
 	}
 	finish(0);
 }
@@ -295,7 +334,6 @@ static void *thread_main(void *begins)
 	hook_guard_enter();
 	if (begins && enter())
 		return NULL;
-	hook_loader();
 	live();
 	return NULL;
 }

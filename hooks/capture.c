@@ -23,6 +23,9 @@
 
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
 #define PAGE 4096
+/* Where the area is asked for: it must not lie where the jumps of functions land, which is within
+ * 2 GiB of the libraries. */
+#define FAR_AWAY ((void *)0x200000000000)
 
 static struct ct_spec specs[CT_MAX_FUNCS];
 static struct ct_config config;
@@ -138,11 +141,6 @@ static void send_call(struct hooks_thread *t, const struct hooks_call *f)
 	put(t, &f->rec.h, sizeof(f->rec) + f->len);
 }
 
-static bool is_shown(const struct hooks_call *f)
-{
-	return f->spec_flags & CT_S_SHOWN && !(f->rec.h.flags & CT_F_HIDDEN);
-}
-
 static void send_unfinished(struct hooks_thread *t, struct hooks_call *f, __u64 end)
 {
 	if (!f->owed)
@@ -150,8 +148,6 @@ static void send_unfinished(struct hooks_thread *t, struct hooks_call *f, __u64 
 	f->owed = 0;
 	f->rec.h.flags |= CT_F_UNFINISHED;
 	f->rec.h.end_ns = end > f->rec.h.start_ns ? end : f->rec.h.start_ns;
-	if (is_shown(f))
-		ring_add(&t->unfinished, 1);
 	send_call(t, f);
 }
 
@@ -470,7 +466,8 @@ int capture_open(int fd, const struct hooks_start *s)
 	if (make_alive())
 		return -ENOMEM;
 	/* over the one of an earlier attach, which a thread may still be writing to */
-	at = mmap(fixed ? area : NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | fixed, fd, 0);
+	at = mmap(fixed ? area : FAR_AWAY, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | fixed, fd,
+		  0);
 	if (at == MAP_FAILED)
 		return -errno;
 	area = at;

@@ -153,11 +153,11 @@ struct hooks_thread {
 	__u64 head; /* bytes ever taken of the ring */
 	__u64 sent; /* calls' records that are, or will be, in the ring */
 	__u64 lost; /* those that found no room */
-	__u64 folded, filtered, unfinished, deep;
+	__u64 folded, filtered, deep;
 	__u32 tid;
 	__u32 depth;
 	__u64 forgets;
-	__u64 pad[7];
+	__u64 pad[8];
 	/* written by the user side, and no other */
 	__u64 tail; /* bytes ever read */
 	__u64 pad2[15];

@@ -100,10 +100,9 @@ static int read_all(struct seen *s, bool last)
 
 static void set_up(struct ct_config config)
 {
-	struct hooks_ring_opts o = { .threads = 64,
-				     .ring_bytes = RING_BYTES,
-				     .pid = getpid(),
-				     .tids = tids };
+	struct hooks_ring_opts o = {
+		.threads = 64, .ring_bytes = RING_BYTES, .pid = getpid(), .tids = tids
+	};
 	struct hooks_start s = { .version = HOOKS_VERSION,
 				 .threads = o.threads,
 				 .ring_bytes = o.ring_bytes,
@@ -484,8 +483,7 @@ static struct hooks_thread *block(uint32_t i, size_t *bytes, char **area)
 	*bytes = hooks_area_bytes(64, RING_BYTES);
 	/* the reader's own mapping: any of the two */
 	while (f && !found && fgets(line, sizeof(line), f))
-		if (strstr(line, "cudatrace-hooks") &&
-		    sscanf(line, "%lx-%lx", &start, &end) == 2)
+		if (strstr(line, "cudatrace-hooks") && sscanf(line, "%lx-%lx", &start, &end) == 2)
 			found = (char *)start;
 	if (f)
 		fclose(f);
@@ -563,7 +561,9 @@ static void test_incomplete(void)
 /* The size of the area cannot be changed by who has its descriptor. */
 static void test_sealed(void)
 {
-	struct hooks_ring_opts o = { .threads = 1, .ring_bytes = 4096, .pid = getpid(), .tids = tids };
+	struct hooks_ring_opts o = {
+		.threads = 1, .ring_bytes = 4096, .pid = getpid(), .tids = tids
+	};
 	struct hooks_ring *r;
 	int fd;
 
@@ -627,7 +627,9 @@ static void test_peers(void)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct hooks_peer_opts o = { .pid = getpid(), .key = key, .plan = &plan, .files = files };
+		struct hooks_peer_opts o = {
+			.pid = getpid(), .key = key, .plan = &plan, .files = files
+		};
 		struct hooks_hello h = { .h = { sizeof(h), HOOKS_HELLO, 0 },
 					 .magic = rows[i].magic,
 					 .version = rows[i].version,

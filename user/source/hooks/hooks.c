@@ -51,7 +51,7 @@ struct hooks_source {
 	struct hooks_clock *clock;
 	struct hooks_batch *batch;
 	struct hooks_ring_counts gone; /* of processes that have ended */
-	uint64_t calls, stopped_ns, forgot_ns;
+	uint64_t calls, unfinished, stopped_ns;
 	unsigned int started;
 	bool told, last, inner;
 };
@@ -160,7 +160,6 @@ static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_cou
 	to->malformed += c->malformed;
 	to->folded += c->folded;
 	to->filtered += c->filtered;
-	to->unfinished += c->unfinished;
 	to->deep += c->deep;
 	to->no_block += c->no_block;
 	to->forgets += c->forgets;
@@ -311,6 +310,8 @@ static int pass(void *ctx, const struct ct_hdr *rec)
 	int err;
 
 	p->h->calls += rec->kind == CT_CALL || rec->kind == CT_ENTER;
+	p->h->unfinished += rec->kind == CT_CALL && rec->flags & CT_F_UNFINISHED &&
+			    !(rec->flags & CT_F_HIDDEN);
 	err = p->emit(p->ctx, rec);
 	return err ? err : source_paused(p->paused);
 }
@@ -550,7 +551,7 @@ static void losses(struct source *s, struct losses *l)
 	losses_add(&l->lost[CT_LOSS_READ], c.malformed);
 	l->folded += c.folded;
 	l->filtered += c.filtered;
-	l->unfinished += c.unfinished;
+	l->unfinished += h->unfinished;
 	l->received += h->calls;
 	l->sent += h->calls;
 	l->calls += h->calls + c.lost;

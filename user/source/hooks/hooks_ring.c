@@ -200,7 +200,6 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 		out->lost += load(&t->lost) - r->blocks[i].lost;
 		out->folded += load(&t->folded);
 		out->filtered += load(&t->filtered);
-		out->unfinished += load(&t->unfinished);
 		out->deep += load(&t->deep);
 		out->forgets += load(&t->forgets);
 	}
@@ -221,7 +220,8 @@ static void own(struct hooks_ring *r, struct ct_hdr *h, uint64_t now)
 		h->start_ns = hooks_clock_ns(r->o.clock, h->start_ns);
 		h->end_ns = hooks_clock_ns(r->o.clock, h->end_ns);
 	}
-	if (h->end_ns > now)
+	/* what came while this was at work is later than when it began */
+	if (h->end_ns > now && h->end_ns > (now = now_ns()))
 		h->end_ns = now;
 	if (h->start_ns > h->end_ns)
 		h->start_ns = h->end_ns;

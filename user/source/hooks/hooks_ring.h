@@ -35,7 +35,7 @@ struct hooks_ring *hooks_ring_open(const struct hooks_ring_opts *, int *fd);
 void hooks_ring_close(struct hooks_ring *);
 
 struct hooks_ring_counts {
-	uint64_t received, lost, malformed, folded, filtered, unfinished, deep, no_block, forgets;
+	uint64_t received, lost, malformed, folded, filtered, deep, no_block, forgets;
 };
 void hooks_ring_counts(const struct hooks_ring *, struct hooks_ring_counts *);
 

@@ -83,7 +83,8 @@ int inject_make_symbol(struct inject_job *j)
 	if (!err)
 		err = elf_symbols(&elf, SHT_DYNSYM, begins, on_symbol, &w);
 	for (int i = 0; !err && i < elf.nphdr; i++)
-		if (elf.phdr[i].p_type == PT_LOAD && !elf.phdr[i].p_offset)
+		/* the segment of the file's begin; one without bytes has no place in it */
+		if (elf.phdr[i].p_type == PT_LOAD && !elf.phdr[i].p_offset && elf.phdr[i].p_filesz)
 			j->symbol = w.value - elf.phdr[i].p_vaddr;
 	elf_file_close(&elf);
 	if (fd >= 0)
