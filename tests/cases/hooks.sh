@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154,SC2034
+# hooks.sh - cases about calls that are recorded inside the program: --source=hooks. What it shows is compared with what probes show of
+# the same program; then its ends: of the program, of the tracer, of the right to trace.
+# SOURCE=hooks tests/cases/run.sh runs the other files' cases by hooks, but those that tests/cases/unsuited-hooks names.
+
+# Skips where no hook can be put on at all.
+with_hooks() {
+	[ "$(uname -m)" = x86_64 ] || skip "hooks are for x86-64 yet"
+	CUDATRACE=$ROOT/cudatrace
+}
+
+# alike FILE: rows without times and process; addresses by the order in which they come, since each run has others; the functions that
+# a tracer on another library of this machine keeps from being hooked are none of ours.
+alike() {
+	normalise "$1" | awk '{
+		line = ""
+		while (match($0, /0x[0-9a-f]+/)) {
+			a = substr($0, RSTART, RLENGTH)
+			if (RLENGTH < 8) seen[a] = a
+			if (!(a in seen)) seen[a] = ++n
+			line = line substr($0, 1, RSTART - 1) "@" seen[a]
+			$0 = substr($0, RSTART + RLENGTH)
+		}
+		print line $0
+	}'
+}
+
+# same_rows LABEL OPTIONS... -- PROGRAM...: by both sources, and compared.
+same_rows() {
+	local label=$1
+	shift
+	ABORT_OK=1 ct -o "$T/probes.$label" "$@"
+	local status=$rc
+	ABORT_OK=1 ct --source=hooks -o "$T/hooks.$label" "$@"
+	expect "status of $label" "$rc" "$status"
+	alike "$T/probes.$label" > "$T/want"
+	alike "$T/hooks.$label" > "$T/got"
+	[ -s "$T/want" ] || fail "$label: probes show nothing"
+	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$label: $(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
+}
+
+case_hooks_golden_sample() {
+	with_hooks
+	ct --source=hooks -o "$T/rows" -- "$SAMPLE" --expect "$T/want"
+	ok_rc
+	normalise "$T/rows" > "$T/got"
+	[ -s "$T/want" ] || fail "the sample expects nothing"
+	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
+	says '^cudatrace: 44 calls, 0 lost$'
+}
+
+# Every kind of call and of end, with each filter that is applied where the call is made.
+case_hooks_same_rows() {
+	with_hooks
+	same_rows mix -- "$CALLS" mix 1 20 0
+	same_rows nested --nested -- "$CALLS" mix 1 5 0
+	same_rows nested_driver --nested -- "$CALLS" driver
+	same_rows entries --enter-exit -- "$CALLS" mix 1 5 0
+	same_rows failing --failed -- "$CALLS" failing
+	same_rows failures -- "$CALLS" failing
+	same_rows sizes --min-size 4096 -- "$CALLS" sizes
+	same_rows all_sizes -- "$CALLS" sizes
+	same_rows no_return --no-return -- "$CALLS" mix 1 5 0
+	same_rows driver -- "$CALLS" driver
+	same_rows by_domain --domain driver -- "$CALLS" driver
+	same_rows class -e memory,launch -- "$CALLS" mix 1 20 0
+	same_rows stack -- "$CALLS" stack
+	same_rows callback -- "$CALLS" callback
+	same_rows depth -- "$CALLS" depth
+	same_rows hostile -- "$CALLS" hostile
+	same_rows longjmp -- "$CALLS" longjmp
+	same_rows dlopen -- "$CALLS-dl" mix 1 5 0
+	same_rows static -- "$CALLS-static" mix 1 5 0
+	same_rows stripped -- "$CALLS-stripped" mix 1 5 0
+	same_rows per_thread -- "$CALLS-ptsz" mix 1 5 0
+	same_rows sample -- "$SAMPLE"
+}
+
+# Without root, without BPF, and with a seccomp filter that knows neither.
+case_hooks_without_root() {
+	with_hooks
+	chmod 777 "$T"
+	setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$T" "$CUDATRACE" --source=hooks -o "$T/rows" -- "$SAMPLE" \
+		--expect "$T/want" > "$T/out" 2> "$T/err" || fail "status $?: $(tail -n 3 "$T/err")"
+	normalise "$T/rows" > "$T/got"
+	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
+}
+
+# A program that runs: rows from the attach on, twice; the code is what it was afterwards.
+case_hooks_attach() {
+	local pid before after
+	with_hooks
+	"$SAMPLE" --seconds 100 --rate 50 > /dev/null &
+	pid=$!
+	wait_for 5 mapped "$pid" libcudart
+	before=$(code_of "$pid" libcudart)
+	for _ in 1 2; do
+		attach --source=hooks -p "$pid"
+		wait_for 5 grep -q cudaLaunchKernel "$T/out"
+		[ "$(code_of "$pid" libcudart)" != "$before" ] || fail "no byte of libcudart has changed"
+		finish INT
+		ok_rc
+		says ', 0 lost'
+		after=$(code_of "$pid" libcudart)
+		expect "the code after the trace" "$after" "$before"
+	done
+	kill -0 "$pid" || fail "the program has ended"
+}
+
+# mapped PID NAME; code_of PID NAME: a sum of the code that a process has mapped of a library.
+mapped() {
+	grep -q "r-xp .*$2" "/proc/$1/maps"
+}
+code_of() {
+	local range
+	range=$(awk -v name="$2" '$2 == "r-xp" && index($6, name) { print $1; exit }' "/proc/$1/maps")
+	python3 - "$1" "$range" << 'END'
+import hashlib, sys
+start, end = (int(x, 16) for x in sys.argv[2].split('-'))
+with open('/proc/%s/mem' % sys.argv[1], 'rb') as f:
+    f.seek(start)
+    print(hashlib.sha1(f.read(end - start)).hexdigest())
+END
+}
+
+# The tracer is killed: the hooks notice, and take themselves off.
+case_hooks_tracer_killed() {
+	local pid before
+	with_hooks
+	"$SAMPLE" --seconds 100 --rate 50 > "$T/program" &
+	pid=$!
+	wait_for 5 mapped "$pid" libcudart
+	before=$(code_of "$pid" libcudart)
+	attach --source=hooks -p "$pid"
+	wait_for 5 grep -q cudaLaunchKernel "$T/out"
+	kill -KILL "$CT"
+	original() { [ "$(code_of "$pid" libcudart)" = "$before" ]; }
+	wait_for 3 original
+	kill -0 "$pid" || fail "the program has ended"
+	# and somebody else may come
+	attach --source=hooks -p "$pid"
+	finish INT
+	ok_rc
+}
+
+# Two at once: the second one is told so.
+case_hooks_two_tracers() {
+	local pid
+	with_hooks
+	"$SAMPLE" --seconds 100 --rate 50 > /dev/null &
+	pid=$!
+	wait_for 5 mapped "$pid" libcudart
+	attach --source=hooks -p "$pid"
+	rc=0
+	timeout 60 "$CUDATRACE" --source=hooks -p "$pid" -d 1 > "$T/out2" 2> "$T/err2" || rc=$?
+	[ "$rc" != 0 ] || fail "a second tracer came in: $(cat "$T/err2")"
+	wait_for 5 grep -q cudaLaunchKernel "$T/out"
+	finish INT
+	ok_rc
+}
+
+# Another user's process is refused, and is none the worse.
+case_hooks_other_user() {
+	local pid
+	with_hooks
+	"$SAMPLE" --seconds 100 --rate 50 > /dev/null &
+	pid=$!
+	wait_for 5 mapped "$pid" libcudart
+	rc=0
+	HOME=$T setpriv --reuid 65534 --regid 65534 --clear-groups "$CUDATRACE" --source=hooks -p "$pid" -d 1 > "$T/out" 2> "$T/err" || rc=$?
+	[ "$rc" != 0 ] || fail "another user's process was entered"
+	grep -q 'error' "$T/err" || fail "no message: $(cat "$T/err")"
+	kill -0 "$pid" || fail "the program has ended"
+}
+
+# What cannot have hooks that way is told, and runs.
+case_hooks_no_way_in() {
+	with_hooks
+	gcc -static -o "$T/static" -x c - <<< 'int main(void) { return 3; }' || skip "no static libc here"
+	ct --source=hooks -- "$T/static"
+	ok_rc 3
+	says 'no hooks came into the program: it is linked statically'
+}
+
+# A program that is killed in a call: the call is shown, as one that did not return.
+case_hooks_killed_in_call() {
+	with_hooks
+	STANDIN_BLOCK=cudaStreamQuery:$T/go "$CUDATRACE" --source=hooks -o "$T/rows" -- "$CALLS" queries 2 > /dev/null 2> "$T/err" &
+	CT=$!
+	wait_for 5 in_call
+	pkill -KILL -P "$CT"
+	wait_for 5 ended "$CT"
+	expect "unfinished rows" "$(grep -c -E 'cudaStreamQuery .*<unfinished \.\.\.>' "$T/rows")" 1
+}
+in_call() {
+	local child
+	child=$(pgrep -P "$CT") && [ -n "$child" ] && grep -q -E '^(230|35|270|7|271|23) ' "/proc/$child/syscall"
+}
+
+# Everything that is not in the table came from the ring, or is counted.
+case_hooks_full_ring() {
+	local shown lost
+	with_hooks
+	ct --source=hooks --ring-size 64K -o "$T/rows" -- "$CALLS" queries 200000
+	shown=$(grep -c 'cudaStreamQuery' "$T/rows")
+	lost=$(sed -n 's/.* \([0-9]*\) lost.*/\1/p' "$T/err" | tail -n 1)
+	expect "shown and lost" "$((shown + lost))" 200000
+}
