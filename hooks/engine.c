@@ -239,6 +239,9 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
 				     ? HOOK_NO_MEMORY
 				     : prepare(&specs[i], &maps, &ready[i]);
 	}
+	for (unsigned int i = 0; i < n; i++)
+		if (!results[i])
+			jump_spare(&ready[i]->jump);
 	text_sync();
 	__atomic_store_n(&engine_live->on, 1, __ATOMIC_SEQ_CST);
 	for (unsigned int i = 0; i < n; i++)

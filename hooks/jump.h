@@ -16,12 +16,17 @@ struct jump {
 	/* x86-64: the fifth byte while the hook is on. It may be spelled in another way that means
 	 * the same, so that the jump lands elsewhere. */
 	__u8 spelled;
-	__u8 pad[7];
+	__u8 begins; /* x86-64: bit i: an instruction begins at the byte i */
+	bool spares; /* jump_spare() has something to do */
+	__u8 pad[5];
 };
 
 void jump_begin(const struct text_maps *);
 /* Makes all but the jump itself: its pad leads to hooks_entry with the number n. */
 enum hook_result jump_make(struct jump *, const struct hook_spec *, unsigned int n);
+/* Room that helps and need not be: after all of a list have been made, since it would take that of
+ * their pads. */
+void jump_spare(struct jump *);
 /* Writes it, or what was there, where nobody else has written: 0; 1: somebody has (*found); -errno. */
 int jump_write(const struct jump *, bool on, __u8 *found);
 /* The first byte while it is on. */

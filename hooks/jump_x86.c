@@ -221,8 +221,21 @@ static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 	j->go = slot + GO_AT;
 	memcpy(j->was, bytes, sizeof(j->was));
 	j->spelled = spelled[4];
-	write_spare_pads(j, spelled, five.begins, slot);
+	j->begins = (__u8)five.begins;
+	j->spares = true;
 	return HOOK_ON;
+}
+
+void jump_spare(struct jump *j)
+{
+	__u8 spelled[sizeof(j->was)];
+
+	if (!j->spares)
+		return;
+	j->spares = false;
+	memcpy(spelled, j->was, sizeof(spelled));
+	spelled[4] = j->spelled;
+	write_spare_pads(j, spelled, j->begins, j->go - GO_AT);
 }
 
 enum hook_result jump_make(struct jump *j, const struct hook_spec *spec, unsigned int n)

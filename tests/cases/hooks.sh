@@ -13,7 +13,7 @@ with_hooks() {
 # alike FILE: rows without times and process; addresses by the order in which they come, since each run has others; the functions that
 # a tracer on another library of this machine keeps from being hooked are none of ours.
 alike() {
-	normalise "$1" | awk '{
+	normalise "$1" | sed 's/ ms=[0-9.]*/ ms=N/' | awk '{
 		line = ""
 		while (match($0, /0x[0-9a-f]+/)) {
 			a = substr($0, RSTART, RLENGTH)
@@ -55,22 +55,22 @@ case_hooks_same_rows() {
 	with_hooks
 	same_rows mix -- "$CALLS" mix 1 20 0
 	same_rows nested --nested -- "$CALLS" mix 1 5 0
-	same_rows nested_driver --nested -- "$CALLS" driver
+	same_rows nested_driver --nested -- "$CALLS" driver 3
 	same_rows entries --enter-exit -- "$CALLS" mix 1 5 0
-	same_rows failing --failed -- "$CALLS" failing
-	same_rows failures -- "$CALLS" failing
-	same_rows sizes --min-size 4096 -- "$CALLS" sizes
-	same_rows all_sizes -- "$CALLS" sizes
+	same_rows failing --failed -- "$CALLS" failing 3 4
+	same_rows failures -- "$CALLS" failing 3 4
+	same_rows sizes --min-size 1000 -- "$CALLS" sizes 10 999 1000 5000
+	same_rows all_sizes -- "$CALLS" sizes 10 999 1000 5000
 	same_rows no_return --no-return -- "$CALLS" mix 1 5 0
-	same_rows driver -- "$CALLS" driver
-	same_rows by_domain --domain driver -- "$CALLS" driver
+	same_rows driver -- "$CALLS" driver 3
+	same_rows by_domain --domain driver -- "$CALLS" driver 3
 	same_rows class -e memory,launch -- "$CALLS" mix 1 20 0
 	same_rows stack -- "$CALLS" stack
-	same_rows callback -- "$CALLS" callback
-	same_rows depth -- "$CALLS" depth
+	same_rows callback -- "$CALLS" callback 4
+	same_rows depth -- "$CALLS" depth 12 3 50
 	same_rows hostile -- "$CALLS" hostile
-	same_rows longjmp -- "$CALLS" longjmp
-	same_rows dlopen -- "$CALLS-dl" mix 1 5 0
+	same_rows longjmp -- "$CALLS" longjmp 5
+	same_rows dlopen -- "$BIN/late" "$STANDIN/12/libcudart.so.12" 20 "$STANDIN/libcudart.so.13" 7
 	same_rows static -- "$CALLS-static" mix 1 5 0
 	same_rows stripped -- "$CALLS-stripped" mix 1 5 0
 	same_rows per_thread -- "$CALLS-ptsz" mix 1 5 0
@@ -124,6 +124,11 @@ with open('/proc/%s/mem' % sys.argv[1], 'rb') as f:
 END
 }
 
+# has_code PID NAME SUM: is it what it was?
+has_code() {
+	[ "$(code_of "$1" "$2")" = "$3" ]
+}
+
 # The tracer is killed: the hooks notice, and take themselves off.
 case_hooks_tracer_killed() {
 	local pid before
@@ -135,8 +140,7 @@ case_hooks_tracer_killed() {
 	attach --source=hooks -p "$pid"
 	wait_for 5 grep -q cudaLaunchKernel "$T/out"
 	kill -KILL "$CT"
-	original() { [ "$(code_of "$pid" libcudart)" = "$before" ]; }
-	wait_for 3 original
+	wait_for 3 has_code "$pid" libcudart "$before"
 	kill -0 "$pid" || fail "the program has ended"
 	# and somebody else may come
 	attach --source=hooks -p "$pid"
