@@ -8,6 +8,7 @@
 with_hooks() {
 	[ "$(uname -m)" = x86_64 ] || skip "hooks are for x86-64 yet"
 	CUDATRACE=$ROOT/cudatrace
+	OWN_LIBRARY=1 # where a tracer of the whole machine has breakpoints there are no hooks
 }
 
 # alike FILE: rows without times and process; addresses by the order in which they come, since each run has others; the functions that
