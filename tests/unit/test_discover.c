@@ -20,7 +20,7 @@
 #include "../../user/source/discover/discover.h"
 #include "../../user/util/now.h"
 #include "../../user/source/discover/files.h"
-#include "../../user/source/discover/places.h"
+#include "../../user/source/discover/library_paths.h"
 #include "../../user/source/discover/scans.h"
 #include "unit.h"
 
@@ -218,7 +218,7 @@ static void test_deleted(void)
 }
 
 /* An inode number is given away again once its file is gone: the new file must not get the old
- * one's verdict. */
+ * one's entry. */
 static void test_reused(void)
 {
 	struct timespec pause_ns = { .tv_nsec = 60000000 };
@@ -547,14 +547,14 @@ static void test_library(void)
 	plan.library = NULL;
 }
 
-static void test_verdicts(void)
+static void test_file_cache(void)
 {
-	struct verdicts t = { 0 };
+	struct file_cache t = { 0 };
 	struct probe_file some;
 	int bad = 0;
 
 	for (uint64_t i = 1; i <= 70000; i++) {
-		struct verdict *v = verdicts_get(&t, i % 7, i);
+		struct cached_file *v = file_cache_get(&t, i % 7, i);
 
 		bad += !v || v->checked_ns;
 		if (v)
@@ -563,16 +563,16 @@ static void test_verdicts(void)
 			v->file = &some;
 	}
 	for (uint64_t i = 1; i <= 70000; i++)
-		bad += verdicts_get(&t, i % 7, i)->checked_ns != i;
-	verdicts_trim(&t);
+		bad += file_cache_get(&t, i % 7, i)->checked_ns != i;
+	file_cache_trim(&t);
 	CHECK(!bad && t.all.n == 70);
 	for (uint64_t i = 1000; i <= 70000; i += 1000)
-		bad += verdicts_get(&t, i % 7, i)->checked_ns != i;
+		bad += file_cache_get(&t, i % 7, i)->checked_ns != i;
 	CHECK(!bad && t.all.n == 70);
-	verdicts_free(&t);
+	file_cache_free(&t);
 }
 
-static void count_place(void *ctx, const char *path)
+static void count_path(void *ctx, const char *path)
 {
 	CHECK(path && strlen(path) < 100000);
 	++*(int *)ctx;
@@ -599,18 +599,18 @@ static void test_cache(void)
 	snprintf(path, sizeof(path), "%s/cache", dir);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	CHECK(write(fd, buf, sizeof(buf)) == sizeof(buf));
-	places_cache(path, count_place, &count);
+	library_paths_cache(path, count_path, &count);
 	CHECK(count == 2);
 	for (size_t i = 0; i < base; i++) {
 		unsigned char byte = i % 2 ? 0xff : 0x7f;
 
 		CHECK(pwrite(fd, &byte, 1, i) == 1);
-		places_cache(path, count_place, &count);
+		library_paths_cache(path, count_path, &count);
 		CHECK(pwrite(fd, buf + i, 1, i) == 1);
 	}
 	for (size_t i = sizeof(buf); i-- > 0;) {
 		CHECK(ftruncate(fd, i) == 0);
-		places_cache(path, count_place, &count);
+		library_paths_cache(path, count_path, &count);
 	}
 	close(fd);
 }
@@ -636,7 +636,7 @@ int main(void)
 	RUN(test_later);
 	RUN(test_headless);
 	RUN(test_library);
-	RUN(test_verdicts);
+	RUN(test_file_cache);
 	RUN(test_cache);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
 	CHECK(system(cmd) == 0);

@@ -2,7 +2,7 @@
 /*
  * discover.c - where to look for files to probe, and when.
  *
- * First at all processes of the plan (files.c), and, for the whole machine, at the places where
+ * First at all processes of the plan (files.c), and, for the whole machine, at the paths where
  * CUDA is installed. After that the kernel tells of each new executable mapping (watch.c); the
  * processes named are scanned once each, however many records they caused, and a file that a scan
  * has met is not looked for again.
@@ -26,7 +26,7 @@
 #include "files.h"
 #include "gone.h"
 #include "maps.h"
-#include "places.h"
+#include "library_paths.h"
 #include "rewrites.h"
 #include "scans.h"
 #include "unprobed.h"
@@ -106,7 +106,7 @@ struct discover {
 	uint64_t blind_ns; /* ...but not what was mapped from this moment on; 0: all is told */
 	struct handled handled[HANDLED]; /* a cache, not a set */
 	uint32_t freed;			 /* files that had been let go when it was filled */
-	bool places_done;
+	bool paths_done;
 
 	int epoll_fd, tick_fd; /* tick_fd: a timer, set while there are files */
 	uint64_t tick_ns, tick_every_ns;
@@ -118,17 +118,17 @@ struct discover {
 
 /* ---- what is on disk ---- */
 
-static void add_place(void *ctx, const char *path)
+static void add_path(void *ctx, const char *path)
 {
 	files_own_add(ctx, path);
 }
 
-static int scan_places(struct discover *d)
+static int scan_library_paths(struct discover *d)
 {
 	struct files_own o = { .installed = true };
 
-	d->places_done = true;
-	places_list(add_place, &o);
+	d->paths_done = true;
+	library_paths_list(add_path, &o);
 	return files_own_scan(&d->files, &o);
 }
 
@@ -248,7 +248,7 @@ static bool is_other_now(struct discover *d, struct handled *h, const struct wat
 				    .ino = h->ino,
 				    .start = m->addr,
 				    .end = m->addr + m->len };
-	const struct verdict *v = verdicts_find(&d->files.verdicts, h->dev, h->ino);
+	const struct cached_file *v = file_cache_find(&d->files.cache, h->dev, h->ino);
 	struct probe_file *p = v ? v->file : NULL;
 	uint64_t now = now_ns(), generation;
 	struct stat st;
@@ -442,7 +442,7 @@ static int scan_gone(struct discover *d)
 static void note_handled(struct discover *d, const struct pending *p)
 {
 	uint64_t dev = p->real_ino ? p->real_dev : p->dev, ino = p->real_ino ? p->real_ino : p->ino;
-	const struct verdict *v = p->key ? verdicts_find(&d->files.verdicts, dev, ino) : NULL;
+	const struct cached_file *v = p->key ? file_cache_find(&d->files.cache, dev, ino) : NULL;
 
 	if ((!p->seen && !p->opened) || !v || !v->checked_ns || v->refused || v->writing ||
 	    v->scanning)
@@ -548,7 +548,7 @@ static int look_whether_mapped(struct discover *d)
 
 static void written(struct discover *d, int mark, struct probe_file *p)
 {
-	struct verdict *v = verdicts_find(&d->files.verdicts, p->dev, p->ino);
+	struct cached_file *v = file_cache_find(&d->files.cache, p->dev, p->ino);
 	struct writing w = { .mark = mark, .dev = p->dev, .ino = p->ino, .since_ns = now_ns() };
 
 	w.path = p->installed ? strdup(p->path) : NULL;
@@ -568,7 +568,7 @@ static void written(struct discover *d, int mark, struct probe_file *p)
 static void write_ended(struct discover *d, int i)
 {
 	struct writing w = d->writing[i];
-	struct verdict *v = verdicts_find(&d->files.verdicts, w.dev, w.ino);
+	struct cached_file *v = file_cache_find(&d->files.cache, w.dev, w.ino);
 	struct files_own o = { .installed = true };
 
 	d->writing[i] = d->writing[--d->nwriting];
@@ -826,8 +826,8 @@ int discover_scan(struct discover *d)
 	if (d->plan->library)
 		return arm_if_needed(d, scan_library(d));
 	err = scan_watched(d);
-	if (!err && d->whole && !d->places_done)
-		err = scan_places(d);
+	if (!err && d->whole && !d->paths_done)
+		err = scan_library_paths(d);
 	return arm_if_needed(d, err);
 }
 

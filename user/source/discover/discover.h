@@ -78,7 +78,7 @@ int discover_open(struct discover **, const struct capture_plan *, int maps_prog
 		  const struct discover_ops *, void *ctx);
 
 /* Looks at all processes of the plan (all of the machine without pids), and, for the whole
- * machine, at the places where CUDA's libraries are installed, so that programs that start later
+ * machine, at the paths where CUDA's libraries are installed, so that programs that start later
  * are seen from their first call. Calls found() once for every new file, whichever and however
  * many processes map it. Returns the number of files known, or -errno. With plan->library only
  * that file is looked at, and a failure is returned after one message. */

@@ -2,7 +2,7 @@
 /*
  * files.c - which files are worth probing.
  *
- * A scan lists mappings (maps.c), drops those whose inode has a verdict already, and reads the rest
+ * A scan lists mappings (maps.c), drops those whose inode is in the file cache already, and reads the rest
  * (elf.c), the files that are called libcuda* first, since a process may be stopped until its
  * probes stand.
  *
@@ -32,7 +32,7 @@
 #include "rewrites.h"
 #include "scans.h"
 
-/* a verdict this young on a file without probes is not compared with its generation again */
+/* an entry this young, of a file without probes, is not compared with its generation again */
 #define RECHECK_NS 50000000ULL
 #define NOT_KNOWN 1  /* a generation: no file has it */
 #define SCAN_AGAIN 3 /* times, when a process vanished with a file half looked at */
@@ -91,7 +91,7 @@ static void refuse_served(const struct ct_vma *vma)
 }
 
 /* A file was refused: there may be room by now, or it is another user's program that maps it. */
-static int refused_again(struct files *f, struct verdict *v, const struct ct_vma *vma)
+static int refused_again(struct files *f, struct cached_file *v, const struct ct_vma *vma)
 {
 	uint32_t uid = files_uid(f, (pid_t)vma->pid);
 
@@ -106,14 +106,14 @@ static int refused_again(struct files *f, struct verdict *v, const struct ct_vma
 static int on_vma(void *ctx, const struct ct_vma *vma)
 {
 	struct files *f = ctx;
-	struct verdict *v;
+	struct cached_file *v;
 	struct stat st;
 	uint64_t gen = NOT_KNOWN, now;
 	int err;
 
 	if (f->met)
 		f->met(f->met_ctx, vma);
-	v = verdicts_get(&f->verdicts, vma->dev, vma->ino);
+	v = file_cache_get(&f->cache, vma->dev, vma->ino);
 	if (!v)
 		return -ENOMEM;
 	if (v->file) {
@@ -169,8 +169,8 @@ static void forget(struct probe_file *p)
 }
 
 /* The file of a candidate; the scan is its own from here on. NULL: no memory. */
-static struct probe_file *make_file(struct files *f, struct candidate *c, const struct verdict *v,
-				    struct elf_scan *scan)
+static struct probe_file *make_file(struct files *f, struct candidate *c,
+				    const struct cached_file *v, struct elf_scan *scan)
 {
 	struct probe_file *p = calloc(1, sizeof(*p));
 	struct stat st;
@@ -207,7 +207,7 @@ static struct probe_file *make_file(struct files *f, struct candidate *c, const 
 
 static int add_file(struct files *f, struct candidate *c, struct elf_scan *scan)
 {
-	struct verdict *v = verdicts_get(&f->verdicts, c->vma.dev, c->vma.ino);
+	struct cached_file *v = file_cache_get(&f->cache, c->vma.dev, c->vma.ino);
 	struct probe_file *p = v ? make_file(f, c, v, scan) : NULL;
 	struct stat st;
 	unsigned want;
@@ -257,7 +257,7 @@ static int judge(struct files *f, struct candidate *c, int err, struct elf_scan 
 	if (err == -ENOMEM)
 		return err;
 	if (err == -ETIME || err == -EFBIG) {
-		struct verdict *v = verdicts_get(&f->verdicts, c->vma.dev, c->vma.ino);
+		struct cached_file *v = file_cache_get(&f->cache, c->vma.dev, c->vma.ino);
 
 		/* by its name it has functions of CUDA's */
 		if (v && c->likely && !v->counted) {
@@ -282,7 +282,7 @@ static int judge(struct files *f, struct candidate *c, int err, struct elf_scan 
 static void search_later(struct files *f, const struct ct_vma *vma, const char *path, bool likely,
 			 bool begun)
 {
-	struct verdict *v = verdicts_get(&f->verdicts, vma->dev, vma->ino);
+	struct cached_file *v = file_cache_get(&f->cache, vma->dev, vma->ino);
 
 	if (v) {
 		v->scanning = begun;
@@ -329,7 +329,7 @@ static int search(struct files *f, struct candidate *c)
 
 bool files_scanning(const struct files *f, uint64_t dev, uint64_t ino)
 {
-	const struct verdict *v = verdicts_find(&f->verdicts, dev, ino);
+	const struct cached_file *v = file_cache_find(&f->cache, dev, ino);
 
 	return v && (v->scanning || (f->postponed && !v->checked_ns));
 }
@@ -337,7 +337,7 @@ bool files_scanning(const struct files *f, uint64_t dev, uint64_t ino)
 /* One that took long. Returns whether it has probes, or may get them; or -errno. */
 static int take_in(struct files *f, struct scan_job *j)
 {
-	struct verdict *v = verdicts_get(&f->verdicts, j->vma.dev, j->vma.ino);
+	struct cached_file *v = file_cache_get(&f->cache, j->vma.dev, j->vma.ino);
 	struct candidate c = { .vma = j->vma,
 			       .fd = j->fd,
 			       .path = j->path,
@@ -354,7 +354,7 @@ static int take_in(struct files *f, struct scan_job *j)
 	j->scan = (struct elf_scan){ .version_from = "" };
 	j->fd = c.fd;
 	j->path = c.path;
-	v = verdicts_find(&f->verdicts, j->vma.dev, j->vma.ino);
+	v = file_cache_find(&f->cache, j->vma.dev, j->vma.ino);
 	return err ? err : v && (v->file || v->refused || f->again);
 }
 
@@ -376,7 +376,7 @@ int files_scanned(struct files *f, void (*none)(void *ctx, uint64_t dev, uint64_
 
 static int examine(struct files *f, struct candidate *c)
 {
-	struct verdict *known = verdicts_find(&f->verdicts, c->vma.dev, c->vma.ino);
+	struct cached_file *known = file_cache_find(&f->cache, c->vma.dev, c->vma.ino);
 	struct elf_scan scan;
 	int err;
 
@@ -389,7 +389,7 @@ static int examine(struct files *f, struct candidate *c)
 	if (c->fd == -EINVAL || c->fd == -EPERM || c->fd == -EACCES)
 		return 0; /* a device, or not for us */
 	if (c->fd < 0) {
-		struct verdict *v = verdicts_get(&f->verdicts, c->vma.dev, c->vma.ino);
+		struct cached_file *v = file_cache_get(&f->cache, c->vma.dev, c->vma.ino);
 
 		if (v)
 			v->checked_ns = 0;
@@ -461,13 +461,13 @@ int files_scan(struct files *f, pid_t pid)
 		if (n < 0)
 			err = n;
 	} while (!err && f->again && ++tries < SCAN_AGAIN);
-	verdicts_trim(&f->verdicts);
+	file_cache_trim(&f->cache);
 	return err;
 }
 
 bool files_judged(struct files *f, uint64_t dev, uint64_t ino)
 {
-	const struct verdict *v = verdicts_get(&f->verdicts, dev, ino);
+	const struct cached_file *v = file_cache_get(&f->cache, dev, ino);
 
 	return v && v->checked_ns;
 }
@@ -512,7 +512,7 @@ void files_own_add_open(struct files_own *o, int fd, const char *name)
 /* One of our files, with the identity that the mapping has. */
 static int own_take(struct files *f, struct files_own *o, int i, const struct ct_vma *vma)
 {
-	struct verdict *v = verdicts_get(&f->verdicts, vma->dev, vma->ino);
+	struct cached_file *v = file_cache_get(&f->cache, vma->dev, vma->ino);
 	struct stat st;
 	int err;
 
@@ -586,7 +586,7 @@ void files_close(struct files *f)
 	for (int i = 0; i < f->n; i++)
 		forget(f->list[i]);
 	free(f->list);
-	verdicts_free(&f->verdicts);
+	file_cache_free(&f->cache);
 	shares_free(&f->shares);
 	free(f->cands);
 	scans_close(f->scans);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * files.h - inside discover: the files worth probing, and the verdicts on all others. discover.c
+ * files.h - inside discover: the files worth probing, and what is known of all others (the file cache). discover.c
  * says when and where to look.
  */
 #ifndef CT_FILES_H
@@ -9,7 +9,7 @@
 #include "discover.h"
 #include "maps.h"
 #include "shares.h"
-#include "verdicts.h"
+#include "file_cache.h"
 
 struct candidate;
 struct rewrites;
@@ -38,7 +38,7 @@ struct files {
 	uint32_t warned[FILES_WARNED]; /* users */
 	int nwarned;
 
-	struct verdicts verdicts;
+	struct file_cache cache;
 	uint32_t round, sweep;
 	bool again;	/* a process vanished with a file half looked at */
 	bool postponed; /* a file was left alone, as others of its user take long */
@@ -92,10 +92,11 @@ uint64_t files_generation(const struct stat *);
 /* Takes the descriptors for a file, of its user's share; where that is used up, of the files
  * that this user has and nobody maps any more. False: the file is refused, which is counted, and
  * said once for each user. */
-bool files_charge(struct files *, struct probe_file *, struct verdict *, unsigned want);
+bool files_charge(struct files *, struct probe_file *, struct cached_file *, unsigned want);
 /* May there be room for it? */
 bool files_room(const struct files *, uint32_t uid, unsigned want);
-void files_refuse(struct files *, struct verdict *, const char *path, uint32_t uid, unsigned want);
+void files_refuse(struct files *, struct cached_file *, const char *path, uint32_t uid,
+		  unsigned want);
 /* The real uid of a process. */
 uint32_t files_uid(struct files *, pid_t pid);
 /* Another number for the same functions: what they begin with. */

@@ -154,7 +154,8 @@ bool files_room(const struct files *f, uint32_t uid, unsigned want)
 	return shares_fit(&f->shares, uid, want, 0) || oldest_unmapped(f, SHARES_INSTALLED, &count);
 }
 
-void files_refuse(struct files *f, struct verdict *v, const char *path, uint32_t uid, unsigned want)
+void files_refuse(struct files *f, struct cached_file *v, const char *path, uint32_t uid,
+		  unsigned want)
 {
 	int i;
 
@@ -174,7 +175,7 @@ void files_refuse(struct files *f, struct verdict *v, const char *path, uint32_t
 		 path, uid);
 }
 
-bool files_charge(struct files *f, struct probe_file *p, struct verdict *v, unsigned want)
+bool files_charge(struct files *f, struct probe_file *p, struct cached_file *v, unsigned want)
 {
 	unsigned more = want - p->descriptors, busy = closing(f);
 	struct probe_file *old;
@@ -209,7 +210,7 @@ static void charge_anew(struct files *f, struct probe_file *p, uint32_t uid)
 
 void files_installed(struct files *f, struct probe_file *p, bool installed)
 {
-	struct verdict *v = verdicts_find(&f->verdicts, p->dev, p->ino);
+	struct cached_file *v = file_cache_find(&f->cache, p->dev, p->ino);
 
 	if (installed)
 		charge_anew(f, p, SHARES_INSTALLED);
@@ -222,7 +223,7 @@ void files_installed(struct files *f, struct probe_file *p, bool installed)
 
 void files_release(struct files *f, struct probe_file *p, bool rewritten)
 {
-	struct verdict *v = verdicts_find(&f->verdicts, p->dev, p->ino);
+	struct cached_file *v = file_cache_find(&f->cache, p->dev, p->ino);
 	int i;
 
 	for (i = 0; i < f->n && f->list[i] != p; i++)
@@ -268,7 +269,7 @@ void files_sweep(struct files *f)
 int files_sweep_vma(void *ctx, const struct ct_vma *vma)
 {
 	struct files *f = ctx;
-	struct verdict *v = verdicts_find(&f->verdicts, vma->dev, vma->ino);
+	struct cached_file *v = file_cache_find(&f->cache, vma->dev, vma->ino);
 
 	if (!v || !v->file || v->file->round == f->sweep)
 		return 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * places.c - where CUDA's libraries are installed.
+ * library_paths.c - where CUDA's libraries are installed.
  *
  * A program that starts later maps one of these files in all likelihood; with its functions
  * probed already, it is seen from its first call on. A library anywhere else is found when it is
  * mapped.
  */
-#include "places.h"
+#include "library_paths.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -76,7 +76,7 @@ static size_t skip_old(const char *buf, size_t len)
 	return (end + 7) / 8 * 8;
 }
 
-static void cache_entries(const char *buf, size_t len, places_fn fn, void *ctx)
+static void cache_entries(const char *buf, size_t len, library_paths_fn fn, void *ctx)
 {
 	struct cache_header h;
 	struct cache_entry e;
@@ -94,7 +94,7 @@ static void cache_entries(const char *buf, size_t len, places_fn fn, void *ctx)
 	}
 }
 
-void places_cache(const char *cache, places_fn fn, void *ctx)
+void library_paths_cache(const char *cache, library_paths_fn fn, void *ctx)
 {
 	int fd = open(cache, O_RDONLY | O_CLOEXEC);
 	size_t len = 0, skip;
@@ -118,7 +118,7 @@ void places_cache(const char *cache, places_fn fn, void *ctx)
 	free(buf);
 }
 
-static void look_in(const char *dir, places_fn fn, void *ctx)
+static void look_in(const char *dir, library_paths_fn fn, void *ctx)
 {
 	const int n = API_DOMAIN_END * API_DOMAIN_FILES;
 	char pattern[4096];
@@ -137,11 +137,11 @@ static void look_in(const char *dir, places_fn fn, void *ctx)
 	}
 }
 
-void places_list(places_fn fn, void *ctx)
+void library_paths_list(library_paths_fn fn, void *ctx)
 {
 	char dir[2048];
 
-	places_cache("/etc/ld.so.cache", fn, ctx);
+	library_paths_cache("/etc/ld.so.cache", fn, ctx);
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
 		look_in(dirs[i], fn, ctx);
 	for (size_t i = 0; i < ARRAY_LEN(homes); i++) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verdicts.h - inside discover: what is known of each file that was ever looked at, by real
- * inode. An inode number is given to another file once its own is gone, so a verdict holds for a
+ * file_cache.h - inside discover: what is known of each file that was ever looked at, by real
+ * inode. An inode number is given to another file once its own is gone, so an entry holds for a
  * generation: size and time of last change.
  */
-#ifndef CT_VERDICTS_H
-#define CT_VERDICTS_H
+#ifndef CT_FILE_CACHE_H
+#define CT_FILE_CACHE_H
 
 #include "../../util/table/keyed.h"
 
 struct probe_file;
 
-struct verdict {
+struct cached_file {
 	uint64_t dev, ino;
 	uint64_t generation;
 	/* when the generation was last compared; 0: the file has not been looked at */
@@ -29,17 +29,17 @@ struct verdict {
 	unsigned cost;	     /* refused: descriptors that it takes */
 };
 
-struct verdicts {
+struct file_cache {
 	struct keyed all;
 };
 
 /* The entry of a file, made if need be (checked_ns is 0 then). Valid until the next call. NULL:
  * no memory. */
-struct verdict *verdicts_get(struct verdicts *, uint64_t dev, uint64_t ino);
+struct cached_file *file_cache_get(struct file_cache *, uint64_t dev, uint64_t ino);
 /* The same; NULL if there is none. */
-struct verdict *verdicts_find(const struct verdicts *, uint64_t dev, uint64_t ino);
+struct cached_file *file_cache_find(const struct file_cache *, uint64_t dev, uint64_t ino);
 /* Forgets the files with nothing in them once there are very many; call between scans. */
-void verdicts_trim(struct verdicts *);
-void verdicts_free(struct verdicts *);
+void file_cache_trim(struct file_cache *);
+void file_cache_free(struct file_cache *);
 
 #endif
