@@ -21,14 +21,14 @@ mapfile -t all < <(find user -name '*.[ch]')
 mapfile -t not_source < <(find user -name '*.[ch]' -not -path 'user/source/*')
 mapfile -t not_proc < <(find user -name '*.[ch]' -not -path 'user/source/*' -not -path 'user/proc/*' -not -path 'user/resolve/*')
 mapfile -t not_resolve < <(find user -name '*.[ch]' -not -path 'user/resolve/*')
-mapfile -t not_compare < <(find user -name '*.[ch]' -not -path 'user/compare/*')
+mapfile -t not_json < <(find user -name '*.[ch]' -not -path 'user/compare/*' -not -path 'user/format/otlp/*')
 mapfile -t not_serve < <(find user -name '*.[ch]' -not -path 'user/serve/*')
 # Commands and what they print with, and outputs.
 mapfile -t quiet < <(find user -name '*.[ch]' -not -path 'user/format/*' -not -path 'user/util/*' -not -name '*_sink.c' -not -path 'user/serve/*' -not -path 'user/cli/*')
 mapfile -t not_main < <(find user -name '*.[ch]' -not -name main.c -not -name launch_child.c -not -name counters_child.c -not -name out_command.c)
 
 scripts/check_rooms.py || failed=1
-rule "json-c stays in compare" '#include <json-c/' "${not_compare[@]}"
+rule "json-c stays in compare and otlp" '#include <json-c/' "${not_json[@]}"
 rule "OpenSSL and libyaml stay in serve" '#include <(openssl/|yaml\.h|crypt\.h)' "${not_serve[@]}"
 rule "libbpf stays in source" '#include <bpf/' "${not_source[@]}"
 rule "ELF and /proc stay in source, proc and resolve" '#include <(libelf|gelf|elf)\.h>|"/proc' "${not_proc[@]}"

@@ -362,6 +362,8 @@ static void answers(void)
 	static const char partial[] = "\x0a\x08\x08\x05\x12\x04no\x1b!";
 	static const char json[] =
 		"{\"partialSuccess\":{\"rejectedSpans\":\"12\",\"errorMessage\":\"too many\"}}";
+	static const char other[] = "{\"x\":{\"rejectedSpans\":3,\"errorMessage\":\"no\"}}";
+	static const char quoted[] = "{\"partialSuccess\":{\"errorMessage\":\"a \\\"b\\\"\"}}";
 	char words[32], noise[64];
 	uint64_t rejected;
 	unsigned int seed = 3;
@@ -382,6 +384,13 @@ static void answers(void)
 	CHECK(rejected == 7);
 	otlp_get_response(true, "{}", 2, &rejected, words, sizeof(words));
 	CHECK(!rejected);
+	/* members of these names elsewhere, and what is no JSON */
+	otlp_get_response(true, other, sizeof(other) - 1, &rejected, words, sizeof(words));
+	CHECK(!rejected && !*words);
+	otlp_get_response(true, "\"rejectedSpans\":9", 17, &rejected, words, sizeof(words));
+	CHECK(!rejected);
+	otlp_get_response(true, quoted, sizeof(quoted) - 1, &rejected, words, sizeof(words));
+	CHECK_TEXT("a \"b\"", words);
 	for (int i = 0; i < 100000; i++) {
 		size_t n = (size_t)rand_r(&seed) % sizeof(noise);
 

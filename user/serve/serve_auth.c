@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "../util/msg.h"
+#include "../util/thread.h"
 #include "../util/types.h"
 #include "serve_auth.h"
 #include "web_config.h"
@@ -90,7 +91,6 @@ static void *check(void *arg)
 	struct serve_auth *s = arg;
 	uint64_t one = 1;
 
-	prctl(PR_SET_NAME, "ct-passwords");
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
 	pthread_mutex_lock(&s->lock);
 	while (!s->end) {
@@ -123,14 +123,7 @@ static void *check(void *arg)
 /* When the first password is to be checked: by then privileges have been given up. */
 static bool start(struct serve_auth *s)
 {
-	sigset_t all, before;
-
-	if (s->running)
-		return true;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	s->running = !pthread_create(&s->thread, NULL, check, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	s->running = s->running || !thread_start(&s->thread, "ct-passwords", 0, check, s);
 	return s->running;
 }
 

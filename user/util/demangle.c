@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "demangle.h"
+#include "thread.h"
 
 #define PLAIN_MAX 1000	       /* bytes of a name that libiberty takes with its own limits */
 #define TEXT_MAX (1 << 16)     /* bytes of a demangled name */
@@ -60,15 +61,10 @@ static void *demangle(void *arg)
 
 static void demangle_on_large_stack(struct text *t)
 {
-	pthread_attr_t attr;
 	pthread_t thread;
 
-	if (pthread_attr_init(&attr))
-		return;
-	if (!pthread_attr_setstacksize(&attr, STACK_BYTES) &&
-	    !pthread_create(&thread, &attr, demangle, t))
+	if (!thread_start(&thread, "ct-demangle", STACK_BYTES, demangle, t))
 		pthread_join(thread, NULL);
-	pthread_attr_destroy(&attr);
 }
 
 /*

@@ -15,6 +15,11 @@
 
 enum proto_wire { PROTO_VARINT = 0, PROTO_FIXED64 = 1, PROTO_BYTES = 2 };
 
+static inline size_t proto_varint_len(uint64_t v)
+{
+	return 1 + (63 - (size_t)__builtin_clzll(v | 1)) / 7;
+}
+
 static inline char *proto_varint(char *p, uint64_t v)
 {
 	while (v >= 0x80) {

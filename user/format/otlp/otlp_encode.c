@@ -3,67 +3,62 @@
  * otlp_encode.c - spans as OTLP's protobuf and JSON have them (opentelemetry-proto, trace/v1):
  * the same tree, written twice. In JSON ids are hex and 64-bit integers strings. Knows no event.
  */
+#include <json-c/json.h>
+#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../util/proto.h"
 #include "../../util/put.h"
 #include "otlp.h"
 
 #define OTLP_TEXT 65536 /* bytes of a name at most */
+#define ANSWER_DEPTH 8
 
 /* ---- protobuf ---- */
 
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
-
-static size_t varint_len(uint64_t v)
+static void put_u64_field(struct text *t, uint32_t field, uint64_t v)
 {
-	return 1 + (63 - (size_t)__builtin_clzll(v | 1)) / 7;
+	char *p = text_room(t, PROTO_FIELD_MAX);
+
+	if (p)
+		t->len = (size_t)(proto_u64(p, field, v) - t->s);
 }
 
-static void varint(struct text *t, uint64_t v)
+static void fixed64(struct text *t, uint32_t field, uint64_t v)
 {
-	char buf[10];
-	size_t n = 0;
+	char *p = text_room(t, PROTO_FIELD_MAX);
 
-	for (; v >= 0x80; v >>= 7)
-		buf[n++] = (char)(v | 0x80);
-	buf[n++] = (char)v;
-	text_mem(t, buf, n);
+	if (p)
+		t->len = (size_t)(proto_fixed64(p, field, v) - t->s);
 }
 
-static void tag(struct text *t, unsigned int field, unsigned int wire)
+static void bytes(struct text *t, uint32_t field, const void *s, size_t n)
 {
-	varint(t, field << 3 | wire);
+	char *p = text_room(t, PROTO_FIELD_MAX + n);
+
+	if (p)
+		t->len = (size_t)(proto_bytes(p, field, s, n) - t->s);
 }
 
-static void bytes(struct text *t, unsigned int field, const void *s, size_t n)
+/* The head of n bytes that follow. */
+static void head(struct text *t, uint32_t field, size_t n)
 {
-	tag(t, field, WIRE_BYTES);
-	varint(t, n);
-	text_mem(t, s, n);
-}
+	char *p = text_room(t, PROTO_FIELD_MAX);
 
-static void fixed64(struct text *t, unsigned int field, uint64_t v)
-{
-	char le[8];
-
-	for (int i = 0; i < 8; i++)
-		le[i] = (char)(v >> 8 * i);
-	tag(t, field, WIRE_FIXED64);
-	text_mem(t, le, 8);
+	if (p)
+		t->len = (size_t)(proto_varint(proto_tag(p, field, PROTO_BYTES), n) - t->s);
 }
 
 /* KeyValue {key 1, value 2 {AnyValue}}: `value` bytes of which follow. */
 static void key_value(struct otlp_enc *e, const char *key, size_t value)
 {
-	size_t k = strlen(key), n = 1 + varint_len(k) + k + 1 + varint_len(value) + value;
+	size_t k = strlen(key),
+	       n = 1 + proto_varint_len(k) + k + 1 + proto_varint_len(value) + value;
 
-	tag(&e->attrs, e->of_resource ? 1 : 9, WIRE_BYTES);
-	varint(&e->attrs, n);
+	head(&e->attrs, e->of_resource ? 1 : 9, n);
 	bytes(&e->attrs, 1, key, k);
-	tag(&e->attrs, 2, WIRE_BYTES);
-	varint(&e->attrs, value);
+	head(&e->attrs, 2, value);
 }
 
 /* ---- attributes ---- */
@@ -82,9 +77,8 @@ void otlp_int(struct otlp_enc *e, const char *key, int64_t v)
 	char number[24];
 
 	if (!e->json) {
-		key_value(e, key, 1 + varint_len((uint64_t)v));
-		tag(&e->attrs, 3, WIRE_VARINT);
-		varint(&e->attrs, (uint64_t)v);
+		key_value(e, key, 1 + proto_varint_len((uint64_t)v));
+		put_u64_field(&e->attrs, 3, (uint64_t)v);
 		return;
 	}
 	json_key(e, key, "intValue");
@@ -97,8 +91,7 @@ void otlp_bool(struct otlp_enc *e, const char *key, bool v)
 {
 	if (!e->json) {
 		key_value(e, key, 2);
-		tag(&e->attrs, 2, WIRE_VARINT);
-		varint(&e->attrs, v);
+		put_u64_field(&e->attrs, 2, v);
 		return;
 	}
 	json_key(e, key, "boolValue");
@@ -121,7 +114,7 @@ void otlp_str(struct otlp_enc *e, const char *key, const char *s, size_t n)
 
 	s = clean(&room, s, &n);
 	if (!e->json) {
-		key_value(e, key, 1 + varint_len(n) + n);
+		key_value(e, key, 1 + proto_varint_len(n) + n);
 		bytes(&e->attrs, 1, s, n);
 	} else {
 		char *p;
@@ -154,26 +147,22 @@ static void protobuf_span(const struct otlp_enc *e, const struct otlp_span *s, s
 	if (memcmp(s->parent, none, 8))
 		bytes(&span, 4, s->parent, 8);
 	bytes(&span, 5, name, len);
-	tag(&span, 6, WIRE_VARINT);
-	varint(&span, 1); /* SPAN_KIND_INTERNAL */
+	put_u64_field(&span, 6, 1); /* SPAN_KIND_INTERNAL */
 	fixed64(&span, 7, s->start_ns);
 	fixed64(&span, 8, s->end_ns);
 	text_mem(&span, e->attrs.s, e->attrs.len);
 	if (s->link) {
-		tag(&span, 13, WIRE_BYTES);
-		varint(&span, 18 + 10);
+		head(&span, 13, 18 + 10);
 		bytes(&span, 1, s->link->trace, 16);
 		bytes(&span, 2, s->link->span, 8);
 	}
 	if (s->failed) {
 		size_t m = s->message ? strlen(s->message) : 0;
 
-		tag(&span, 15, WIRE_BYTES);
-		varint(&span, 2 + (m ? 1 + varint_len(m) + m : 0));
+		head(&span, 15, 2 + (m ? 1 + proto_varint_len(m) + m : 0));
 		if (m)
 			bytes(&span, 2, s->message, m);
-		tag(&span, 3, WIRE_VARINT);
-		varint(&span, 2); /* STATUS_CODE_ERROR */
+		put_u64_field(&span, 3, 2); /* STATUS_CODE_ERROR */
 	}
 	bytes(out, 2, span.s, span.len);
 	out->bad = out->bad || span.bad || room.bad;
@@ -253,10 +242,10 @@ void otlp_put_resource(struct otlp_enc *e, struct text *resource)
 void otlp_put_request(bool json, const struct text *resource, const struct text *spans,
 		      const char *version, struct text *out)
 {
-	size_t v = strlen(version), scope = 2 + 9 + 1 + varint_len(v) + v;
-	size_t scope_spans = 1 + varint_len(scope) + scope + spans->len;
-	size_t all = 1 + varint_len(resource->len) + resource->len + 1 + varint_len(scope_spans) +
-		     scope_spans;
+	size_t v = strlen(version), scope = 2 + 9 + 1 + proto_varint_len(v) + v;
+	size_t scope_spans = 1 + proto_varint_len(scope) + scope + spans->len;
+	size_t all = 1 + proto_varint_len(resource->len) + resource->len + 1 +
+		     proto_varint_len(scope_spans) + scope_spans;
 
 	if (json) {
 		text_str(out, "{\"resourceSpans\":[{\"resource\":");
@@ -268,13 +257,10 @@ void otlp_put_request(bool json, const struct text *resource, const struct text 
 		text_str(out, "]}]}]}");
 		return;
 	}
-	tag(out, 1, WIRE_BYTES); /* resource_spans */
-	varint(out, all);
+	head(out, 1, all); /* resource_spans */
 	bytes(out, 1, resource->s, resource->len);
-	tag(out, 2, WIRE_BYTES); /* scope_spans */
-	varint(out, scope_spans);
-	tag(out, 1, WIRE_BYTES);
-	varint(out, scope);
+	head(out, 2, scope_spans); /* scope_spans */
+	head(out, 1, scope);
 	bytes(out, 1, "cudatrace", 9);
 	bytes(out, 2, version, v);
 	text_mem(out, spans->s, spans->len);
@@ -300,11 +286,11 @@ static unsigned int next_field(const uint8_t **at, const uint8_t *end, unsigned 
 			shift += 7;
 		} while (*(*at)++ & 0x80);
 		*wire = key & 7;
-		if (*wire != WIRE_VARINT && *wire != WIRE_BYTES)
+		if (*wire != PROTO_VARINT && *wire != PROTO_BYTES)
 			return 0;
 		into = v;
 	}
-	if (*wire == WIRE_BYTES && *v > (uint64_t)(end - *at))
+	if (*wire == PROTO_BYTES && *v > (uint64_t)(end - *at))
 		return 0;
 	return key >> 3 < 1000 ? (unsigned int)(key >> 3) : 0;
 }
@@ -316,7 +302,7 @@ static void protobuf_response(const uint8_t *at, const uint8_t *end, int depth, 
 	uint64_t v;
 
 	while ((field = next_field(&at, end, &wire, &v))) {
-		if (wire == WIRE_VARINT) {
+		if (wire == PROTO_VARINT) {
 			if (depth && field == 1)
 				*rejected = v;
 			continue;
@@ -329,44 +315,37 @@ static void protobuf_response(const uint8_t *at, const uint8_t *end, int depth, 
 	}
 }
 
-/* A member of a flat JSON object, found by its name: enough for two members that no other text
- * can be mistaken for, since in a string their quotes would be escaped. */
-static const char *json_member(const char *text, const char *quoted)
+static void json_response(const char *body, size_t len, uint64_t *rejected, char *words,
+			  size_t size)
 {
-	const char *at = strstr(text, quoted);
+	struct json_tokener *tok = json_tokener_new_ex(ANSWER_DEPTH);
+	struct json_object *all = tok && len <= INT_MAX ? json_tokener_parse_ex(tok, body, (int)len)
+							: NULL,
+			   *part, *o;
 
-	if (!at)
-		return NULL;
-	at += strlen(quoted);
-	at += strspn(at, " \t\r\n:");
-	return at;
+	if (json_object_object_get_ex(all, "partialSuccess", &part)) {
+		/* a number, or as OTLP has 64 bits a text */
+		if (json_object_object_get_ex(part, "rejectedSpans", &o))
+			*rejected = json_object_get_uint64(o);
+		if (json_object_object_get_ex(part, "errorMessage", &o) &&
+		    json_object_is_type(o, json_type_string))
+			snprintf(words, size, "%s", json_object_get_string(o));
+	}
+	json_object_put(all);
+	if (tok)
+		json_tokener_free(tok);
 }
 
 void otlp_get_response(bool json, const char *body, size_t len, uint64_t *rejected, char *words,
 		       size_t size)
 {
-	const char *at;
-	char *text;
-
 	*rejected = 0;
 	*words = '\0';
-	if (!len)
-		return;
-	if (!json) {
+	if (json && len)
+		json_response(body, len, rejected, words, size);
+	else if (len)
 		protobuf_response((const uint8_t *)body, (const uint8_t *)body + len, 0, rejected,
 				  words, size);
-	} else {
-		text = strndup(body, len);
-		if (!text)
-			return;
-		at = json_member(text, "\"rejectedSpans\"");
-		if (at)
-			*rejected = strtoull(at + (*at == '"'), NULL, 10);
-		at = json_member(text, "\"errorMessage\"");
-		if (at && *at == '"')
-			snprintf(words, size, "%.*s", (int)strcspn(at + 1, "\""), at + 1);
-		free(text);
-	}
 	/* a collector's words go to a terminal */
 	for (char *c = words; *c; c++)
 		if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')

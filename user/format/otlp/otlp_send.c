@@ -29,6 +29,7 @@
 
 #include "../../util/msg.h"
 #include "../../util/now.h"
+#include "../../util/thread.h"
 #include "otlp.h"
 
 #define QUEUE_BYTES (32u << 20)
@@ -471,7 +472,6 @@ static void *run(void *ctx)
 {
 	struct otlp_send *s = ctx;
 
-	pthread_setname_np(pthread_self(), "ct-otlp");
 	set_timer(s->tick, 1000);
 	go_on(s);
 	event_base_dispatch(s->base);
@@ -525,7 +525,6 @@ struct otlp_send *otlp_send_open(struct otlp_config *config, const struct otlp_w
 				 const char *version, void (*flush)(void *ctx), void *ctx)
 {
 	struct otlp_send *s = calloc(1, sizeof(*s));
-	sigset_t all, old;
 	int err;
 
 	if (!s) {
@@ -543,17 +542,10 @@ struct otlp_send *otlp_send_open(struct otlp_config *config, const struct otlp_w
 	s->seed = (unsigned int)now_ns();
 	pthread_mutex_init(&s->lock, NULL);
 	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = make_events(s) ? 0 : ENOMEM;
-	if (!err) {
-		/* signals are the main thread's */
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &old);
-		err = pthread_create(&s->thread, NULL, run, s);
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
-	}
+	err = make_events(s) ? thread_start(&s->thread, "ct-otlp", 0, run, s) : -ENOMEM;
 	if (!err)
 		return s;
-	msg_error("--otlp: cannot start sending: %s", strerror(err));
+	msg_error("--otlp: cannot start sending: %s", strerror(-err));
 	free_send(s);
 	return NULL;
 }

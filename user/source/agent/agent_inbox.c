@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent_inbox.h"
+#include "../../util/thread.h"
 
 #define FULL_MS 2 /* between two looks whether there is room again */
 
@@ -122,8 +123,6 @@ static void *run(void *arg)
 struct agent_inbox *agent_inbox_open(int fd, size_t message_max, size_t max_bytes)
 {
 	struct agent_inbox *b = calloc(1, sizeof(*b));
-	sigset_t all, before;
-	int err;
 
 	if (!b)
 		return NULL;
@@ -133,12 +132,7 @@ struct agent_inbox *agent_inbox_open(int fd, size_t message_max, size_t max_byte
 	b->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	b->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&b->lock, NULL);
-	/* signals are the main thread's */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = b->ready < 0 || b->wake < 0 || pthread_create(&b->thread, NULL, run, b);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!err)
+	if (b->ready >= 0 && b->wake >= 0 && !thread_start(&b->thread, "ct-agents", 0, run, b))
 		return b;
 	if (b->ready >= 0)
 		close(b->ready);

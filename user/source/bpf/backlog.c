@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "backlog.h"
+#include "../../util/thread.h"
 
 #define CHUNK_BYTES (128u << 10)
 #define OWN_BYTES (16u << 10)
@@ -162,8 +163,6 @@ static void end(struct backlog *b)
 struct backlog *backlog_open(struct ring *ring, enum backlog_when when, uint64_t max_bytes)
 {
 	struct backlog *b = calloc(1, sizeof(*b));
-	sigset_t all, before;
-	bool err;
 
 	if (!b)
 		return NULL;
@@ -173,12 +172,7 @@ struct backlog *backlog_open(struct ring *ring, enum backlog_when when, uint64_t
 	pthread_mutex_init(&b->lock, NULL);
 	b->stop_fd = eventfd(0, EFD_CLOEXEC);
 	b->own = new_chunk(b);
-	/* signals are the main thread's */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = b->stop_fd < 0 || !b->own || pthread_create(&b->thread, NULL, run, b);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err) {
+	if (b->stop_fd < 0 || !b->own || thread_start(&b->thread, "ct-backlog", 0, run, b)) {
 		end(b);
 		return NULL;
 	}

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "../../util/msg.h"
+#include "../../util/thread.h"
 #include "inject_check.h"
 #include "inject_make.h"
 #include "inject_seccomp.h"
@@ -250,14 +251,9 @@ static void *main_of_thread(void *arg)
 /* The tracer is a thread of its own: whatever happens, the kernel lets the tracee go when it ends. */
 static int in_tracer(struct inject_job *j)
 {
-	sigset_t all, old;
 	pthread_t thread;
-	int err;
+	int err = thread_start(&thread, "ct-inject", 0, main_of_thread, j);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = -pthread_create(&thread, NULL, main_of_thread, j);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
 		msg_error("no thread could be started: %s", strerror(-err));
 		return err;

@@ -27,6 +27,7 @@
 #include "../../util/io/child.h"
 #include "../../util/msg.h"
 #include "../../util/table/keyed.h"
+#include "../../util/thread.h"
 #include "launch.h"
 #include "launch_child.h"
 
@@ -86,15 +87,11 @@ static void *tracer_main(void *arg)
 
 static int tracer_open(struct launch *l)
 {
-	sigset_t all, old;
 	int err;
 
 	sem_init(&l->asked, 0, 0);
 	sem_init(&l->answered, 0, 0);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = -pthread_create(&l->thread, NULL, tracer_main, l);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	err = thread_start(&l->thread, "ct-tracer", 0, tracer_main, l);
 	if (err)
 		return err;
 	l->threaded = true;

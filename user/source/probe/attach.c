@@ -17,6 +17,7 @@
 #include "../../api/api.h"
 #include "../../util/table/array.h"
 #include "../../util/msg.h"
+#include "../../util/thread.h"
 #include "links.h"
 
 #define CLOSE_THREADS 128
@@ -509,18 +510,14 @@ static void close_all(int *fds, int n)
 {
 	pthread_t threads[CLOSE_THREADS];
 	struct closing c = { .fds = fds, .n = n };
-	pthread_attr_t attr;
 	int i, nthreads = 0;
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, CLOSE_STACK);
 	for (i = 0; i < CLOSE_THREADS && i < n - 1; i++)
-		if (!pthread_create(&threads[nthreads], &attr, close_some, &c))
+		if (!thread_start(&threads[nthreads], "ct-closer", CLOSE_STACK, close_some, &c))
 			nthreads++;
 	close_some(&c);
 	for (i = 0; i < nthreads; i++)
 		pthread_join(threads[i], NULL);
-	pthread_attr_destroy(&attr);
 }
 
 static void forget_sets(struct attach_file *af)

@@ -16,6 +16,7 @@
 
 #include "../../util/msg.h"
 #include "../../util/now.h"
+#include "../../util/thread.h"
 #include "links.h"
 
 #define PAIR_ROUNDS 9
@@ -225,7 +226,7 @@ bool attach_kind_pid_links(enum attach_kind kind)
 			trial_prog(expected_type(kind), count, ARRAY_LEN(count));
 	}
 	if (progs.entry_fd >= 0 && !links_make(kind, &progs, &t, &set, &bad)) {
-		if (!pthread_create(&thread, NULL, call_trial, NULL))
+		if (!thread_start(&thread, "ct-trial", 0, call_trial, NULL))
 			pthread_join(thread, NULL);
 		bpf_map_lookup_elem(map, &zero, &hits);
 		links_close_later(&set, 0);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../util/now.h"
+#include "../../util/thread.h"
 #include "links.h"
 
 #define CLOSERS 64 /* threads: each waits for the kernel's grace periods */
@@ -94,17 +95,10 @@ static void *close_later(void *arg)
 /* The lock is held. False: nobody is there to close anything. */
 static bool have_closer(void)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-
 	if (closer.threads == CLOSERS)
 		return true;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, CLOSER_STACK);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (!pthread_create(&thread, &attr, close_later, NULL))
+	if (!thread_start(NULL, "ct-closer", CLOSER_STACK, close_later, NULL))
 		closer.threads++;
-	pthread_attr_destroy(&attr);
 	return closer.threads != 0;
 }
 

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "../now.h"
+#include "../thread.h"
 
 #define STACK_BYTES (1u << 20) /* touched as far as it is needed */
 #define HOST_BYTES (256u << 10)
@@ -121,7 +122,6 @@ static int work(void *arg)
 	struct worker *w = arg;
 	uint32_t given;
 
-	prctl(PR_SET_NAME, "ct-reader");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != w->parent)
 		return 1;
@@ -165,9 +165,6 @@ static void *host(void *arg)
 static struct worker *worker_make(void)
 {
 	struct worker *w = calloc(1, sizeof(*w));
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int err;
 
 	if (!w)
 		return NULL;
@@ -179,14 +176,7 @@ static struct worker *worker_make(void)
 		return NULL;
 	}
 	mprotect(w->stack, 4096, PROT_NONE);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, HOST_BYTES);
-	err = pthread_create(&w->host, &attr, host, w);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err) {
+	if (thread_start(&w->host, "ct-reader", HOST_BYTES, host, w)) {
 		munmap(w->stack, STACK_BYTES);
 		free(w);
 		return NULL;
