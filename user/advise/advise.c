@@ -144,8 +144,8 @@ static void forget_short(struct advice *a)
 	}
 }
 
-static int add_long(struct advice *a, const struct proc *p, const struct ct_hdr *h, uint16_t func,
-		    uint32_t type)
+static int add_long(struct advice *a, const struct advise_process *p, const struct ct_hdr *h,
+		    uint16_t func, uint32_t type)
 {
 	uint64_t ns = h->end_ns > h->start_ns ? h->end_ns - h->start_ns : 0;
 
@@ -193,7 +193,7 @@ bool advise_may_keep_live(struct advice *a, unsigned int n)
 	return true;
 }
 
-static struct proc_device *device_of(struct advice *a, struct proc *p, uint32_t id)
+static struct proc_device *device_of(struct advice *a, struct advise_process *p, uint32_t id)
 {
 	struct proc_device *d;
 
@@ -208,7 +208,7 @@ static struct proc_device *device_of(struct advice *a, struct proc *p, uint32_t 
 	return d;
 }
 
-static int add_busy(struct advice *a, struct proc *p, const struct seen *s)
+static int add_busy(struct advice *a, struct advise_process *p, const struct seen *s)
 {
 	struct proc_device *d;
 
@@ -283,7 +283,7 @@ static bool look_at_call(struct seen *s)
 	return true;
 }
 
-static void look_at_time(struct proc *p, const struct ct_hdr *h)
+static void look_at_time(struct advise_process *p, const struct ct_hdr *h)
 {
 	if (!h->start_ns || h->end_ns < h->start_ns)
 		return;
@@ -296,7 +296,7 @@ static void look_at_time(struct proc *p, const struct ct_hdr *h)
 /* What is kept for all rules. */
 static int look(struct advice *a, struct seen *s)
 {
-	struct proc *p = s->p;
+	struct advise_process *p = s->p;
 
 	if (s->call) {
 		a->totals.calls++;
@@ -323,7 +323,7 @@ static int look(struct advice *a, struct seen *s)
 	return add_busy(a, p, s);
 }
 
-static void *state_of(struct proc *p, unsigned int i)
+static void *state_of(struct advise_process *p, unsigned int i)
 {
 	if (!p->state[i])
 		p->state[i] = calloc(1, rules[i]->state_bytes);
@@ -465,7 +465,7 @@ const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_n
 	size_t shown = 0;
 
 	for (uint32_t k = 0; k < a->procs.n; k++) {
-		struct proc *p = a->procs.at[k];
+		struct advise_process *p = a->procs.at[k];
 
 		if (p->last_ns - p->first_ns > a->totals.span_ns)
 			a->totals.span_ns = p->last_ns - p->first_ns;

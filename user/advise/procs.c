@@ -5,7 +5,7 @@
 
 #include "procs.h"
 
-static void free_proc(struct proc *p)
+static void free_proc(struct advise_process *p)
 {
 	for (unsigned int i = 0; i < nrules; i++) {
 		if (p->state[i] && rules[i]->free)
@@ -26,9 +26,9 @@ void procs_free(struct procs *ps)
 	memset(ps, 0, sizeof(*ps));
 }
 
-static struct proc *new_proc(struct procs *ps, const struct event *ev, uint32_t start)
+static struct advise_process *new_proc(struct procs *ps, const struct event *ev, uint32_t start)
 {
-	struct proc *p;
+	struct advise_process *p;
 
 	if (ps->n == PROCS_MAX)
 		return NULL;
@@ -43,11 +43,11 @@ static struct proc *new_proc(struct procs *ps, const struct event *ev, uint32_t 
 }
 
 /* A process that is known before its start is becomes the one with the start. */
-struct proc *procs_find(struct procs *ps, const struct event *ev)
+struct advise_process *procs_find(struct procs *ps, const struct event *ev)
 {
 	uint32_t pid = ev->rec->pid, start = (uint32_t)(ev->proc->start_boottime_ns >> 10);
-	struct proc *p = ps->last && ps->last->pid == pid && ps->last->start == start ? ps->last
-										      : NULL;
+	struct advise_process *p =
+		ps->last && ps->last->pid == pid && ps->last->start == start ? ps->last : NULL;
 
 	for (uint32_t i = ps->n; i > 0 && !p; i--)
 		if (ps->at[i - 1]->pid == pid &&
@@ -65,7 +65,7 @@ struct proc *procs_find(struct procs *ps, const struct event *ev)
 	return ps->last = p;
 }
 
-struct thread *procs_thread(struct procs *ps, const struct proc *p, uint32_t tid)
+struct thread *procs_thread(struct procs *ps, const struct advise_process *p, uint32_t tid)
 {
 	if (!ps->threads.size)
 		keyed_open_of(&ps->threads, struct thread, tid, THREADS_MAX);

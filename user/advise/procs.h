@@ -7,17 +7,17 @@
 #include "../util/table/keyed.h"
 
 struct procs {
-	struct proc *at[PROCS_MAX];
+	struct advise_process *at[PROCS_MAX];
 	uint32_t n;
-	struct proc *last;    /* the one that was asked for before */
-	struct keyed threads; /* struct thread */
+	struct advise_process *last; /* the one that was asked for before */
+	struct keyed threads;	     /* struct thread */
 };
 
 /* That of the event, made when there is none yet. NULL: n is PROCS_MAX, or there is no memory. */
-struct proc *procs_find(struct procs *, const struct event *);
+struct advise_process *procs_find(struct procs *, const struct event *);
 /* Likewise a thread; valid until the next one is made. NULL: there are THREADS_MAX, or there
  * is no memory. */
-struct thread *procs_thread(struct procs *, const struct proc *, uint32_t tid);
+struct thread *procs_thread(struct procs *, const struct advise_process *, uint32_t tid);
 void procs_free(struct procs *);
 
 #endif

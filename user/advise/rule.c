@@ -65,7 +65,8 @@ const char *rule_bytes(double bytes)
 	return print_bytes(turn(), 32, bytes);
 }
 
-struct advise_finding *rule_finding(struct advice *a, const struct rule *r, struct proc *p)
+struct advise_finding *rule_finding(struct advice *a, const struct rule *r,
+				    struct advise_process *p)
 {
 	struct advise_finding *f = advise_finding_new(a);
 
@@ -92,8 +93,8 @@ static int by_cost(const void *pa, const void *pb)
 	return a->at_ns < b->at_ns ? -1 : a->at_ns > b->at_ns;
 }
 
-struct advise_finding *rule_finding_of(struct advice *a, const struct rule *r, struct proc *p,
-				       const struct hits *h)
+struct advise_finding *rule_finding_of(struct advice *a, const struct rule *r,
+				       struct advise_process *p, const struct hits *h)
 {
 	struct advise_finding *f = rule_finding(a, r, p);
 	struct site *sorted;

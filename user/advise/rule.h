@@ -28,7 +28,7 @@ struct proc_device {
 	struct spans busy;
 };
 
-struct proc {
+struct advise_process {
 	uint32_t index, pid, shown, start;
 	char comm[CT_COMM_LEN];
 	uint64_t first_ns, last_ns; /* of calls and work */
@@ -68,7 +68,7 @@ struct seen {
 	const struct ct_hdr *h;
 	const struct ct_call *call; /* NULL: no call */
 	const struct ct_work *work; /* NULL: no device work */
-	struct proc *p;
+	struct advise_process *p;
 	struct thread *t; /* of calls */
 	uint32_t traits;
 	uint64_t ns;	/* how long; 0 where it is not known */
@@ -84,7 +84,7 @@ struct rule {
 	uint8_t least, most; /* enum advise_severity: what the share makes of it is kept between */
 	size_t state_bytes;
 	int (*event)(void *state, const struct seen *); /* 0 or -ENOMEM */
-	void (*end)(void *state, struct advice *, struct proc *);
+	void (*end)(void *state, struct advice *, struct advise_process *);
 	void (*free)(void *state); /* NULL: nothing beside its bytes */
 };
 #define KIND(k) (1ULL << (k))
@@ -98,10 +98,10 @@ extern const unsigned int nrules;
 /* For rules whose state begins with `struct hits`, and has nothing else to give back. */
 void rule_free_hits(void *state);
 /* A new finding, whose numbers the rule fills in. NULL: no memory. */
-struct advise_finding *rule_finding(struct advice *, const struct rule *, struct proc *);
+struct advise_finding *rule_finding(struct advice *, const struct rule *, struct advise_process *);
 /* The same with the numbers and the places of hits. */
-struct advise_finding *rule_finding_of(struct advice *, const struct rule *, struct proc *,
-				       const struct hits *);
+struct advise_finding *rule_finding_of(struct advice *, const struct rule *,
+				       struct advise_process *, const struct hits *);
 void rule_say(struct text *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "1.234 ms", "4.0 KiB", in one of a few buffers that take turns. */
 const char *rule_time(double ns);

@@ -67,7 +67,8 @@ struct expose *expose_open(const struct expose_opts *opts)
 		x->opts.groups = EXPOSE_GROUPS;
 	if (x->opts.kernels > EXPOSE_KERNELS_MAX)
 		x->opts.kernels = EXPOSE_KERNELS_MAX;
-	keyed_open(&x->procs, sizeof(struct proc), sizeof(((struct proc *)0)->key), ENTRIES_MAX);
+	keyed_open(&x->procs, sizeof(struct expose_process),
+		   sizeof(((struct expose_process *)0)->key), ENTRIES_MAX);
 	keyed_open(&x->entries, sizeof(struct entry), sizeof(((struct entry *)0)->key),
 		   ENTRIES_MAX);
 	keyed_open(&x->series, sizeof(struct series), sizeof(((struct series *)0)->key),
@@ -211,7 +212,8 @@ static bool is_the_process(const struct process *p, uint32_t start)
 	return (uint32_t)(p->start_boottime_ns >> 10) == start;
 }
 
-static struct group *group_of_proc(struct expose *x, struct proc *p, const struct process *process)
+static struct group *group_of_proc(struct expose *x, struct expose_process *p,
+				   const struct process *process)
 {
 	static const struct process gone = { .comm = "?" };
 	struct group *g;
@@ -224,7 +226,7 @@ static struct group *group_of_proc(struct expose *x, struct proc *p, const struc
 	return g;
 }
 
-static void leave_group(struct expose *x, struct proc *p)
+static void leave_group(struct expose *x, struct expose_process *p)
 {
 	if (!p->group)
 		return;
@@ -236,9 +238,9 @@ static void leave_group(struct expose *x, struct proc *p)
 /* It says who it is, or became another program. */
 static void look_again(struct expose *x, const struct event *ev)
 {
-	struct proc want = { .key = { ev->rec->pid,
-				      (uint32_t)(ev->proc->start_boottime_ns >> 10) } };
-	struct proc *p = keyed_find(&x->procs, &want.key);
+	struct expose_process want = { .key = { ev->rec->pid,
+						(uint32_t)(ev->proc->start_boottime_ns >> 10) } };
+	struct expose_process *p = keyed_find(&x->procs, &want.key);
 
 	if (!p)
 		return;
@@ -392,7 +394,7 @@ static uint64_t more(uint64_t *last, uint64_t now)
 	return n;
 }
 
-static uint64_t add_memory(struct expose *x, struct proc *p, struct entry *e,
+static uint64_t add_memory(struct expose *x, struct expose_process *p, struct entry *e,
 			   const struct expose_sums *n, const struct ct_tally *t)
 {
 	bool host = false;
@@ -408,7 +410,7 @@ static uint64_t add_memory(struct expose *x, struct proc *p, struct entry *e,
 	return more(&e->n.odd, t->sums.threads);
 }
 
-static void add_sums(struct expose *x, struct group *g, struct proc *p, struct entry *e,
+static void add_sums(struct expose *x, struct group *g, struct expose_process *p, struct entry *e,
 		     const struct event *ev)
 {
 	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
@@ -518,7 +520,7 @@ static int durations(struct expose *x, const struct ct_tally *t)
 }
 
 /* Nothing will be added to it. */
-static void drop_entry(struct expose *x, struct proc *p, struct entry *e)
+static void drop_entry(struct expose *x, struct expose_process *p, struct entry *e)
 {
 	free(e->sizes);
 	keyed_remove(&x->entries, e);
@@ -547,7 +549,7 @@ static int tally(struct expose *x, const struct event *ev)
 	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
 	struct entry want = { .key = { t->h.pid, t->start, t->func, t->sub, t->how, 0, t->by } },
 		     *e;
-	struct proc whose = { .key = { t->h.pid, t->start } }, *p;
+	struct expose_process whose = { .key = { t->h.pid, t->start } }, *p;
 	struct group *g;
 	bool made, made_proc;
 	int err = 0;

@@ -22,7 +22,7 @@ struct expose_sums {
 	uint64_t estimated, error;
 };
 
-struct proc {
+struct expose_process {
 	struct {
 		uint32_t tgid, start;
 	} key;
@@ -81,7 +81,7 @@ struct device {
 struct expose {
 	struct expose_opts opts;
 	struct group *groups; /* opts.groups, then "other" */
-	struct keyed procs;   /* struct proc: of which something was counted */
+	struct keyed procs;   /* struct expose_process: of which something was counted */
 	struct keyed entries; /* struct entry: the kernel side's, as they were last read */
 	size_t next;	      /* of these: they come in the same order at each reading */
 	struct keyed series;  /* struct series */

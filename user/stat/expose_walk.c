@@ -196,7 +196,7 @@ static void walk_memory(struct walk *w)
 
 	begin(w, &f);
 	for (size_t i = 0; held && i < w->x->procs.n; i++) {
-		const struct proc *p = keyed_at(&w->x->procs, i);
+		const struct expose_process *p = keyed_at(&w->x->procs, i);
 
 		if (!p->group)
 			continue;

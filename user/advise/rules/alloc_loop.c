@@ -22,7 +22,7 @@ static int event(void *state, const struct seen *s)
 	return turns_add(&l->loop, s, s->traits & TR_ALLOC, true);
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct alloc_loop *l = state;
 

@@ -16,7 +16,7 @@ static int event(void *state, const struct seen *s)
 	return turns_add(&l->streams, s, s->traits & TR_STREAM_CREATE, false);
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct create_loop *l = state;
 

@@ -100,7 +100,7 @@ static void find_turns(struct stream_use *u, struct hits *h)
 	}
 }
 
-static void end(void *state, struct advice *a, struct proc *p)
+static void end(void *state, struct advice *a, struct advise_process *p)
 {
 	struct default_stream *d = state;
 

@@ -45,7 +45,7 @@ static const struct site *most_failed(const struct hits *h)
 	return most;
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct failed *d = state;
 	const struct site *most = most_failed(&d->hits);

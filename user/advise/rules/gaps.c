@@ -55,8 +55,8 @@ static bool is_own(uint32_t type)
 	}
 }
 
-static void look_at_host(struct advice *a, const struct proc *p, const struct gap *gaps, size_t n,
-			 struct host *host)
+static void look_at_host(struct advice *a, const struct advise_process *p, const struct gap *gaps,
+			 size_t n, struct host *host)
 {
 	uint64_t least, until = 0, own_until = 0;
 	size_t ncalls;
@@ -138,7 +138,7 @@ static size_t find_gaps(const struct spans *b, struct gap *gaps, struct hits *h,
 	return n;
 }
 
-static void gaps_of(struct advice *a, struct proc *p, const struct proc_device *d)
+static void gaps_of(struct advice *a, struct advise_process *p, const struct proc_device *d)
 {
 	struct gap *gaps = malloc((d->busy.n + 1) * sizeof(*gaps)), *longest;
 	struct host *host = calloc(1, sizeof(*host));
@@ -182,7 +182,7 @@ out:
 	free(gaps);
 }
 
-static void end(void *state, struct advice *a, struct proc *p)
+static void end(void *state, struct advice *a, struct advise_process *p)
 {
 	(void)state;
 	for (unsigned int i = 0; i < p->ndevices; i++)

@@ -34,7 +34,7 @@ static int event(void *state, const struct seen *s)
 }
 
 /* Bound by launches: they take longer than what is launched. */
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct launch_bound *l = state;
 	struct advise_finding *f;

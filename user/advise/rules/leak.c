@@ -129,7 +129,7 @@ static void say_no_room(struct advise_finding *f, const struct leak *l)
 			 (unsigned long long)l->no_room);
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	uint64_t span_ms = (proc->last_ns - proc->first_ns) / 1000000 + 1;
 	struct hits growing = { .n = 0 }, left = { .n = 0 };

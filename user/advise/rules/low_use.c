@@ -31,7 +31,7 @@ static void spread(const struct chunks *c, double *into, uint64_t start_ns, uint
 	}
 }
 
-static void low_use_of(struct advice *a, struct proc *p, const struct proc_device *d)
+static void low_use_of(struct advice *a, struct advise_process *p, const struct proc_device *d)
 {
 	const struct spans *b = &d->busy;
 	unsigned int low = 0, worst = 0, first = CHUNKS, last = 0;
@@ -89,7 +89,7 @@ static void low_use_of(struct advice *a, struct proc *p, const struct proc_devic
 		 c.busy[worst] / c.width_ns * 100, busy / (double)span * 100);
 }
 
-static void end(void *state, struct advice *a, struct proc *p)
+static void end(void *state, struct advice *a, struct advise_process *p)
 {
 	(void)state;
 	for (unsigned int i = 0; i < p->ndevices; i++)

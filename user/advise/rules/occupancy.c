@@ -97,7 +97,7 @@ static bool is_low(const struct shape_use *u, const struct occupancy *o, const s
 	       (d->multiprocessors && u->blocks < d->multiprocessors);
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct text words = { .s = NULL };
 	struct hits h = { .n = 0 };

@@ -27,7 +27,7 @@ static int event(void *state, const struct seen *s)
 	return rule_hit(&p->hits, s, cost, c->bytes);
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct pageable *p = state;
 	struct advise_finding *f;

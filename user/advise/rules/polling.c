@@ -52,7 +52,7 @@ static int event(void *state, const struct seen *s)
 	return hits_add(&p->hits, &one, NULL);
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct polling *p = state;
 	struct advise_finding *f;

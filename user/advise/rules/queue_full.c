@@ -52,7 +52,7 @@ static int event(void *state, const struct seen *s)
 	return hits_add(&q->calls, &one, NULL);
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct queue_full *q = state;
 	struct advise_finding *f;

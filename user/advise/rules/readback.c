@@ -24,7 +24,7 @@ static int event(void *state, const struct seen *s)
 	return err;
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct readback *r = state;
 	struct advise_finding *f;

@@ -41,7 +41,7 @@ static int event(void *state, const struct seen *s)
 	return 0;
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct roundtrip *r = state;
 	struct advise_finding *f;

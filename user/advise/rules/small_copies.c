@@ -43,7 +43,7 @@ static int event(void *state, const struct seen *s)
 	return hits_add(&m->hits, &one, NULL);
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct small_copies *m = state;
 	struct advise_finding *f;

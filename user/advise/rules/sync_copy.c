@@ -65,7 +65,7 @@ static int event(void *state, const struct seen *s)
 	return rule_hit(&y->hits, s, cause->end_ns - cause->start_ns, c->bytes);
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct sync_copy *y = state;
 	struct advise_finding *f;

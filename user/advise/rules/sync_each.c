@@ -23,7 +23,7 @@ static int event(void *state, const struct seen *s)
 	return err;
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct sync_each *e = state;
 	struct advise_finding *f;

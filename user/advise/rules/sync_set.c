@@ -17,7 +17,7 @@ static int event(void *state, const struct seen *s)
 			c->bytes);
 }
 
-static void end(void *state, struct advice *a, struct proc *proc)
+static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct hits *h = state;
 	struct advise_finding *f;

@@ -43,7 +43,7 @@ struct miss {
 	uint64_t handle, until_ns;
 };
 
-struct proc {
+struct known_process {
 	uint32_t pid;
 	const struct target *target; /* as it was; another one is another process */
 	uint64_t used, maps_hash, maps_ns, values_ns, forgets;
@@ -60,7 +60,7 @@ struct known {
 	void *forgets_ctx;
 	struct driver_table *drivers;
 	struct file_table *files;
-	struct proc *procs[MAX_PROCS];
+	struct known_process *procs[MAX_PROCS];
 	int nprocs;
 	uint64_t clock; /* counts uses, to find what was used least lately */
 	uint64_t unloads;
@@ -86,7 +86,7 @@ struct known *known_open(uint64_t (*forgets)(void *ctx), void *ctx)
 
 /* ---- processes ---- */
 
-static void drop_modules(struct proc *p)
+static void drop_modules(struct known_process *p)
 {
 	for (int i = 0; i < p->nmodules; i++) {
 		p->modules[i].file->refs--;
@@ -131,10 +131,10 @@ void known_close(struct known *k)
 	free(k);
 }
 
-static struct proc *proc_of(struct known *k, uint32_t pid, const struct target *t)
+static struct known_process *proc_of(struct known *k, uint32_t pid, const struct target *t)
 {
 	int oldest = 0;
-	struct proc *p;
+	struct known_process *p;
 
 	for (int i = 0; i < k->nprocs; i++) {
 		p = k->procs[i];
@@ -179,7 +179,7 @@ static uint64_t hash_maps(const struct target_map *maps, int n)
 	return h;
 }
 
-static void add_module(struct known *k, struct proc *p, struct target *t,
+static void add_module(struct known *k, struct known_process *p, struct target *t,
 		       const struct target_map *m)
 {
 	struct file *f;
@@ -201,7 +201,7 @@ static void add_module(struct known *k, struct proc *p, struct target *t,
 }
 
 /* Brings what is known of the mappings up to date. Returns 0 or -errno: the process is gone. */
-static int refresh(struct known *k, struct proc *p, struct target *t, uint64_t now)
+static int refresh(struct known *k, struct known_process *p, struct target *t, uint64_t now)
 {
 	const struct target_map *maps;
 	int err = target_refresh(t), n;
@@ -228,7 +228,7 @@ static int refresh(struct known *k, struct proc *p, struct target *t, uint64_t n
 
 /* Opens what is mapped, once for each set of mappings, and not before it is needed: it takes
  * longer than some processes live. */
-static void look_at_modules(struct known *k, struct proc *p, struct target *t)
+static void look_at_modules(struct known *k, struct known_process *p, struct target *t)
 {
 	const struct target_map *maps;
 	int n = p->looked ? 0 : target_maps(t, &maps);
@@ -239,14 +239,14 @@ static void look_at_modules(struct known *k, struct proc *p, struct target *t)
 			add_module(k, p, t, &maps[i]);
 }
 
-static bool missed(const struct proc *p, uint64_t handle, uint64_t now)
+static bool missed(const struct known_process *p, uint64_t handle, uint64_t now)
 {
 	const struct miss *m = &p->misses[mix(1, handle) >> 56];
 
 	return m->handle == handle && now < m->until_ns;
 }
 
-static void miss(struct proc *p, uint64_t handle, uint64_t now)
+static void miss(struct known_process *p, uint64_t handle, uint64_t now)
 {
 	p->misses[mix(1, handle) >> 56] = (struct miss){ handle, now + MISS_NS };
 }
@@ -256,8 +256,8 @@ static void miss(struct proc *p, uint64_t handle, uint64_t now)
 /* Whether a file's only kernel is that of any host stub in it. A program with fixed addresses
  * passes its own entry for a function of another file, so there it must be the only kernel of
  * all files. */
-static const char *only_kernel(struct known *k, const struct proc *p, const struct module *own,
-			       uint32_t *len)
+static const char *only_kernel(struct known *k, const struct known_process *p,
+			       const struct module *own, uint32_t *len)
 {
 	int n;
 
@@ -280,7 +280,7 @@ static const char *only_kernel(struct known *k, const struct proc *p, const stru
 	return n == 1 && *len ? k->name : NULL;
 }
 
-static const char *find_stub(struct known *k, struct proc *p, struct target *t,
+static const char *find_stub(struct known *k, struct known_process *p, struct target *t,
 			     const struct target_map *m, uint64_t handle, bool gone,
 			     enum ct_name_source *source, uint32_t *len)
 {
@@ -348,7 +348,7 @@ static int read_values(struct module *mod, struct target *t, uint8_t *buf)
 	return 0;
 }
 
-static int read_all_values(struct proc *p, struct target *t, uint64_t now)
+static int read_all_values(struct known_process *p, struct target *t, uint64_t now)
 {
 	uint8_t *buf = malloc(RANGE_MAX);
 	int err = buf ? 0 : -ENOMEM;
@@ -364,7 +364,8 @@ static int read_all_values(struct proc *p, struct target *t, uint64_t now)
 
 /* The kernel of the variables that hold this handle, in k->name. Returns its length; 0: none, or
  * they do not agree. */
-static size_t name_of_value(struct known *k, const struct proc *p, uint64_t handle, bool *sure)
+static size_t name_of_value(struct known *k, const struct known_process *p, uint64_t handle,
+			    bool *sure)
 {
 	size_t len = 0;
 
@@ -401,9 +402,9 @@ static bool settled(const struct known *k, uint64_t *count)
 
 /* A handle that is no address of code: what the variables say and what the driver's memory says,
  * and whether they agree. */
-static const char *find_handle(struct known *k, struct proc *p, struct target *t, uint64_t handle,
-			       uint64_t now, bool gone, bool *fresh, enum ct_name_source *source,
-			       uint32_t *len)
+static const char *find_handle(struct known *k, struct known_process *p, struct target *t,
+			       uint64_t handle, uint64_t now, bool gone, bool *fresh,
+			       enum ct_name_source *source, uint32_t *len)
 {
 	uint64_t before = p->forgets, after;
 	bool sure = false, trusted = driver_is_trusted(p->driver);
@@ -454,7 +455,7 @@ const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t
 	const char *name = NULL;
 	const struct target_map *m;
 	uint64_t now = now_ns(), before, after;
-	struct proc *p = handle && t ? proc_of(k, pid, t) : NULL;
+	struct known_process *p = handle && t ? proc_of(k, pid, t) : NULL;
 	bool gone = false, fresh = false;
 
 	*source = CT_NAME_NONE;
@@ -495,7 +496,8 @@ const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t
 void known_teach(struct known *k, struct target *t, uint32_t pid, uint64_t handle, const char *name,
 		 uint32_t len)
 {
-	struct proc *p = handle && t && len && len < CT_NAME_MAX - 1 ? proc_of(k, pid, t) : NULL;
+	struct known_process *p = handle && t && len && len < CT_NAME_MAX - 1 ? proc_of(k, pid, t)
+									      : NULL;
 	uint64_t now = now_ns(), before, after;
 	enum stub_match match;
 	ssize_t said;

@@ -34,8 +34,8 @@ struct told {
 	uint8_t tries; /* inner launches that did not help */
 };
 
-struct proc {
-	struct proc *next; /* in its chain */
+struct names_process {
+	struct names_process *next; /* in its chain */
 	uint32_t pid;
 	uint64_t start_boottime_ns; /* 0: not known */
 	uint64_t exited_ns;	    /* 0: it has not */
@@ -51,7 +51,7 @@ struct names {
 	struct pool *pool;
 	struct pieces *pieces;
 	struct inner *inner; /* NULL: not wanted */
-	struct proc *chains[CHAINS], *last;
+	struct names_process *chains[CHAINS], *last;
 	uint32_t nexited;
 	uint64_t now_ns; /* of the newest record */
 	uint64_t launches, named;
@@ -83,7 +83,7 @@ struct names *names_open(const struct names_ops *ops, void *ctx, bool inner)
 
 /* ---- processes ---- */
 
-static void clear_told(struct names *n, struct proc *p)
+static void clear_told(struct names *n, struct names_process *p)
 {
 	for (uint32_t i = 0; i < p->told_slots; i++)
 		pool_put(n->pool, p->told[i].name);
@@ -92,7 +92,7 @@ static void clear_told(struct names *n, struct proc *p)
 	p->ntold = p->told_slots = 0;
 }
 
-static void proc_free(struct names *n, struct proc *p)
+static void proc_free(struct names *n, struct names_process *p)
 {
 	clear_told(n, p);
 	handles_close(p->handles);
@@ -104,9 +104,9 @@ void names_close(struct names *n)
 	if (!n)
 		return;
 	for (int i = 0; i < CHAINS; i++) {
-		struct proc *next;
+		struct names_process *next;
 
-		for (struct proc *p = n->chains[i]; p; p = next) {
+		for (struct names_process *p = n->chains[i]; p; p = next) {
 			next = p->next;
 			proc_free(n, p);
 		}
@@ -117,9 +117,9 @@ void names_close(struct names *n)
 	free(n);
 }
 
-static struct proc *proc_find(struct names *n, uint32_t pid)
+static struct names_process *proc_find(struct names *n, uint32_t pid)
 {
-	struct proc *p = n->last;
+	struct names_process *p = n->last;
 
 	if (p && p->pid == pid)
 		return p;
@@ -131,9 +131,9 @@ static struct proc *proc_find(struct names *n, uint32_t pid)
 }
 
 /* The process; made if it is new. NULL: no memory. */
-static struct proc *proc_get(struct names *n, uint32_t pid)
+static struct names_process *proc_get(struct names *n, uint32_t pid)
 {
-	struct proc *p = proc_find(n, pid);
+	struct names_process *p = proc_find(n, pid);
 
 	if (p)
 		return p;
@@ -154,7 +154,7 @@ static struct proc *proc_get(struct names *n, uint32_t pid)
 
 static void proc_drop(struct names *n, uint32_t pid)
 {
-	struct proc **at = &n->chains[pid % CHAINS], *p;
+	struct names_process **at = &n->chains[pid % CHAINS], *p;
 
 	while (*at && (*at)->pid != pid)
 		at = &(*at)->next;
@@ -171,7 +171,7 @@ static void proc_drop(struct names *n, uint32_t pid)
 static void sweep_exited(struct names *n)
 {
 	for (int i = 0; i < CHAINS && n->nexited; i++) {
-		struct proc **at = &n->chains[i], *p;
+		struct names_process **at = &n->chains[i], *p;
 
 		while ((p = *at)) {
 			if (!p->exited_ns || p->exited_ns + EXITED_NS > n->now_ns) {
@@ -223,7 +223,7 @@ static int emit(struct names *n, uint32_t pid, uint64_t at_ns, uint64_t handle,
 }
 
 /* The handle names nothing any more, for those who were told. */
-static int take_back(struct names *n, struct proc *p, struct told *t, uint64_t at_ns)
+static int take_back(struct names *n, struct names_process *p, struct told *t, uint64_t at_ns)
 {
 	if (!t->name)
 		return 0;
@@ -232,7 +232,7 @@ static int take_back(struct names *n, struct proc *p, struct told *t, uint64_t a
 	return emit(n, p->pid, at_ns, t->handle, NULL, CT_NAME_NONE);
 }
 
-static int take_all_back(struct names *n, struct proc *p, uint64_t at_ns)
+static int take_all_back(struct names *n, struct names_process *p, uint64_t at_ns)
 {
 	int err = 0;
 
@@ -243,8 +243,8 @@ static int take_all_back(struct names *n, struct proc *p, uint64_t at_ns)
 }
 
 /* The slot of a handle that a call is about. NULL: no memory. */
-static struct told *told_get(struct names *n, struct proc *p, uint64_t handle, uint64_t at_ns,
-			     int *err)
+static struct told *told_get(struct names *n, struct names_process *p, uint64_t handle,
+			     uint64_t at_ns, int *err)
 {
 	struct told *t = p->told ? told_slot(p->told, p->told_slots, handle) : NULL, *slots;
 	uint32_t nslots;
@@ -277,7 +277,7 @@ static struct told *told_get(struct names *n, struct proc *p, uint64_t handle, u
 }
 
 /* Takes back what was told and holds no longer. */
-static int check_told(struct names *n, struct proc *p, uint64_t at_ns)
+static int check_told(struct names *n, struct names_process *p, uint64_t at_ns)
 {
 	int err = 0;
 
@@ -294,7 +294,7 @@ static int check_told(struct names *n, struct proc *p, uint64_t at_ns)
 /* ---- learning ---- */
 
 /* The handle has this name from now on (NULL: an unknown one). A reference goes along. */
-static int learn(struct names *n, struct proc *p, struct handle *h)
+static int learn(struct names *n, struct names_process *p, struct handle *h)
 {
 	struct told *t = p->told ? told_slot(p->told, p->told_slots, h->handle) : NULL;
 	int err = 0, e;
@@ -329,7 +329,7 @@ static struct pool_name *intern(struct names *n, const char *name, uint32_t len,
 }
 
 /* What a driver's handle is called is what the driver's own memory can be tried with. */
-static void teach(struct names *n, struct proc *p, const struct handle *h)
+static void teach(struct names *n, struct names_process *p, const struct handle *h)
 {
 	if (!n->ops.teach || !h->name || h->name->cut || h->flags & HANDLE_RUNTIME ||
 	    h->source != CT_NAME_REGISTERED || p->taught >= TEACH_MAX)
@@ -338,7 +338,7 @@ static void teach(struct names *n, struct proc *p, const struct handle *h)
 	n->ops.teach(n->ctx, p->pid, h->handle, h->name->text, h->name->len);
 }
 
-static int learn_name(struct names *n, struct proc *p, const struct ct_call *c,
+static int learn_name(struct names *n, struct names_process *p, const struct ct_call *c,
 		      const struct api_lesson *l, struct handle *h)
 {
 	const struct handle *part = handles_find(p->handles, l->owner),
@@ -365,8 +365,8 @@ static int learn_name(struct names *n, struct proc *p, const struct ct_call *c,
 }
 
 /* Asks for the name of a handle that nothing has taught, and keeps the answer. NULL: not known. */
-static const struct handle *ask(struct names *n, struct proc *p, uint64_t handle, bool driver,
-				uint64_t at_ns, int *err)
+static const struct handle *ask(struct names *n, struct names_process *p, uint64_t handle,
+				bool driver, uint64_t at_ns, int *err)
 {
 	struct handle h = { .handle = handle,
 			    .learned_ns = at_ns,
@@ -392,8 +392,8 @@ static const struct handle *ask(struct names *n, struct proc *p, uint64_t handle
 	return handles_find(p->handles, handle);
 }
 
-static int learn_same(struct names *n, struct proc *p, const struct api_lesson *l, bool driver,
-		      struct handle *h)
+static int learn_same(struct names *n, struct names_process *p, const struct api_lesson *l,
+		      bool driver, struct handle *h)
 {
 	const struct handle *of = l->of ? handles_find(p->handles, l->of) : NULL;
 	int err = 0;
@@ -425,7 +425,7 @@ static int learn_call(struct names *n, const struct ct_call *c)
 	bool driver = c->func < api_nfuncs && is_drivers(&api_funcs[c->func]);
 	struct api_lesson l;
 	struct handle h;
-	struct proc *p;
+	struct names_process *p;
 	int err = 0;
 
 	if (api_lesson(c, API_ARCH_HERE, &l) == API_LESSON_NONE)
@@ -457,7 +457,7 @@ int names_doubt(struct names *n, uint64_t at_ns)
 	int err = 0;
 
 	for (int i = 0; i < CHAINS; i++) {
-		for (struct proc *p = n->chains[i]; p && !err; p = p->next) {
+		for (struct names_process *p = n->chains[i]; p && !err; p = p->next) {
 			handles_doubt(p->handles, at_ns);
 			if (n->ops.forget)
 				n->ops.forget(n->ctx, p->pid);
@@ -470,7 +470,7 @@ int names_doubt(struct names *n, uint64_t at_ns)
 /* ---- the kernels that calls are about ---- */
 
 /* A runtime launch of a kernel that nothing names: is the driver's launch inside it known? */
-static const struct handle *learn_inner(struct names *n, struct proc *p, struct told *t,
+static const struct handle *learn_inner(struct names *n, struct names_process *p, struct told *t,
 					const struct ct_call *c, int *err)
 {
 	const struct handle *in;
@@ -500,7 +500,7 @@ static int tell(struct names *n, const struct ct_call *c, uint64_t handle)
 	const struct api_func *f = &api_funcs[c->func];
 	bool driver = is_drivers(f), launch = f->class == API_LAUNCH && c->h.kind == CT_CALL &&
 					      !(c->h.flags & CT_F_PENDING);
-	struct proc *p = proc_get(n, c->h.pid);
+	struct names_process *p = proc_get(n, c->h.pid);
 	const struct handle *h;
 	struct told *t;
 	int err;
@@ -566,7 +566,7 @@ static int tallied(struct names *n, const struct ct_tally *t)
 
 static int process(struct names *n, const struct ct_process *r)
 {
-	struct proc *p = proc_find(n, r->h.pid);
+	struct names_process *p = proc_find(n, r->h.pid);
 
 	if (p && (r->h.kind == CT_EXEC || p->exited_ns ||
 		  (p->start_boottime_ns && p->start_boottime_ns != r->start_boottime_ns))) {
@@ -587,7 +587,7 @@ static int process(struct names *n, const struct ct_process *r)
 /* A child has its parent's kernels. */
 static int forked(struct names *n, const struct ct_fork *r)
 {
-	struct proc *parent = proc_find(n, r->h.pid), *p;
+	struct names_process *parent = proc_find(n, r->h.pid), *p;
 	struct handles *handles;
 
 	if (r->child_pid == r->h.pid)
@@ -608,7 +608,7 @@ static int forked(struct names *n, const struct ct_fork *r)
 
 int names_record(struct names *n, const struct ct_hdr *h)
 {
-	struct proc *p;
+	struct names_process *p;
 
 	if (h->end_ns > n->now_ns)
 		n->now_ns = h->end_ns;
