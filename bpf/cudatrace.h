@@ -20,7 +20,7 @@
 #define CT_DATA_MAX 640	  /* bytes of words[] and reads of one record */
 #define CT_READ_MAX 256	  /* bytes of one read */
 #define CT_MAX_FRAMES 8	  /* probed calls in flight in one thread */
-#define CT_MAX_FUNCS 2048 /* rows in the table of functions */
+#define CT_MAX_FUNCS 8192 /* rows in the table of functions, a power of two */
 
 enum ct_kind {
 	CT_CALL = 1,  /* struct ct_call: a completed call (or one that never returned) */

@@ -75,7 +75,12 @@ touches function user/api/runtime.def
 
 # ---- a library: a table of rows, the names of its errors, and one row --------------------------------------------
 
-cp "$pieces/toy.def" user/api/toy.def
+# Thousands of rows before those that are called: the wire has room for them.
+{
+	cat "$pieces/toy.def"
+	seq -f 'API(toyPad%g, CONTEXT, STATUS, INT(n))' 3000
+	sed -n '/^API(/p' "$pieces/toy.def" | sed 's/toy/toyLast/'
+} > user/api/toy.def
 cat "$pieces/domain.def" >> user/api/domains.def
 cat "$pieces/xlat.def" >> user/api/xlat.def
 touches library user/api/toy.def user/api/domains.def user/api/xlat.def
@@ -129,14 +134,15 @@ has function-listed <("$ct" list cudaRecipe) '^runtime +device +cudaRecipe\(devi
 # ---- the library is traced, chosen, shown in every format, and survives a recording ------------------------------
 
 has library-output "$tmp/rows" '"api":"toyOpen","args":\{"name":"first","session":102\}'
+has library-with-thousands "$tmp/rows" '"api":"toyLastSend","args":\{"session":5,"buffer":"0x6","bytes":7\}'
 has library-error "$tmp/rows" '"api":"toySend".*TOY_NO_SESSION'
 # What it calls stands for itself: nothing folds into it.
-same library-does-not-fold "toyOpen toySend cudaMalloc cudaFree toySend" \
+same library-does-not-fold "toyOpen toySend cudaMalloc cudaFree toySend toyLastSend" \
 	"$(sed -nE 's/.*"ts_ns":([0-9]+).*"api":"(toy[A-Za-z]*|cudaMalloc|cudaFree)".*/\1 \2/p' "$tmp/rows" | sort -n | cut -d' ' -f2 | tr '\n' ' ' | sed 's/ $//')"
 traced --format json -e toy
-same library-chosen-by-events "toyOpen toySend toySend" "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+same library-chosen-by-events "toyOpen toySend toySend toyLastSend" "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
 traced --format json --domain toy -e '*Send'
-same library-chosen-by-domain "toySend toySend" "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+same library-chosen-by-domain "toySend toySend toyLastSend" "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
 has library-listed <("$ct" list --domain toy) '^toy +peer +toySend\(session, buffer, bytes\)'
 has library-in-help <("$ct" --help) '^Libraries:.* toy'
 has library-completed <("$ct" --complete trace --domain '') '^toy$'
@@ -144,7 +150,7 @@ has library-completed <("$ct" --complete trace --domain '') '^toy$'
 "$ct" stat -o "$tmp/stat" --save "$tmp/saved" -- "$tmp/program" > "$tmp/log" 2>&1
 has library-in-stat "$tmp/stat" '^Toy calls'
 has library-in-stat-rows "$tmp/stat" ' toySend$'
-"$ct" compare "$tmp/saved" "$tmp/saved" --fail-if 'toy.calls!=3' > "$tmp/log" 2>&1
+"$ct" compare "$tmp/saved" "$tmp/saved" --fail-if 'toy.calls!=4' > "$tmp/log" 2>&1
 same library-in-compare 0 $?
 if ! "$ct" record -o "$tmp/recording" -- "$tmp/program" > "$tmp/log" 2>&1; then
 	not_ok library-recorded "$(cat "$tmp/log")"
@@ -157,7 +163,7 @@ for format in $("$ct" --complete export --to ''); do
 	esac
 done
 "$ct" replay --format json -e toy -o "$tmp/rows" "$tmp/recording" > "$tmp/log" 2>&1
-same library-replayed "toyOpen toySend toySend" "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+same library-replayed "toyOpen toySend toySend toyLastSend" "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
 # A version without the library tells its calls by their names.
 "$here/cudatrace" replay -o "$tmp/rows" "$tmp/recording" > "$tmp/log" 2>&1
 has library-unknown-elsewhere "$tmp/rows" toySend

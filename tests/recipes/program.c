@@ -5,6 +5,7 @@
 int cudaRecipe(int device, size_t size);
 int toyOpen(const char *name, int *session);
 int toySend(int session, const void *buffer, size_t bytes);
+int toyLastSend(int session, const void *buffer, size_t bytes);
 
 int main(void)
 {
@@ -14,5 +15,6 @@ int main(void)
 	toyOpen("first", &session);
 	toySend(session, &session, 1 << 20);
 	toySend(0, NULL, 7);
+	toyLastSend(5, (void *)6, 7);
 	return 0;
 }

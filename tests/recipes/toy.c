@@ -19,3 +19,9 @@ int toySend(int session, const void *buffer, size_t bytes)
 		return 3;
 	return cudaMalloc(&p, bytes) || cudaFree(p) ? 1 : 0;
 }
+
+/* Behind thousands of rows. */
+int toyLastSend(int session, const void *buffer, size_t bytes)
+{
+	return !session || !buffer || !bytes;
+}

@@ -9,7 +9,7 @@
 
 #include "format.h"
 
-#define FUNCS_MAX 4096 /* of one file: what has more is no recording */
+#define FUNCS_MAX (2 * CT_MAX_FUNCS) /* of one file: what has more is no recording */
 #define FUNCS_DEF_MAX 256
 
 enum funcs_fit {

@@ -250,7 +250,7 @@ static void size_maps(struct bpf_source *b)
 	if (plan->count && plan->hist)
 		bpf_map__set_max_entries(skel->maps.hists, plan->hist == CT_HIST_BY_KEY
 								   ? CT_HISTS_MAX
-								   : CT_MAX_FUNCS);
+								   : (uint32_t)api_nfuncs);
 	if (plan->memory)
 		bpf_map__set_max_entries(skel->maps.held, held_max(entries));
 	if (plan->count && plan->sizes)

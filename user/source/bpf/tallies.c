@@ -402,7 +402,7 @@ static int emit_hists(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 	union tally_room rec;
 	int err = 0;
 
-	for (uint32_t func = 0; func < CT_MAX_FUNCS && !err; func++) {
+	for (uint32_t func = 0; func < (uint32_t)api_nfuncs && !err; func++) {
 		struct ct_tally_key key = { .func = (uint16_t)func };
 
 		if (!(t->counted[func / 64] >> (func % 64) & 1))

@@ -464,7 +464,7 @@ static void order_off(struct sampler *s, const uint64_t *funcs)
 	for (int i = 0; i < s->noff; i++)
 		plan_add(left, s->off[i]);
 	s->noff = 0;
-	for (int f = 0; f < CT_MAX_FUNCS; f++)
+	for (int f = 0; f < api_nfuncs; f++)
 		if (plan_has(left, f))
 			append_off(s, f, left);
 }
@@ -630,7 +630,7 @@ static void turn_off(struct sampler *s, uint64_t now)
 	uint64_t funcs[PLAN_WORDS] = { 0 };
 	bool any = false;
 
-	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++) {
+	for (uint32_t f = 0; f < (uint32_t)api_nfuncs; f++) {
 		if (!s->funcs[f].counted_ns || s->funcs[f].off_ns ||
 		    !is_counted_out(s, &s->funcs[f], now) || must_stay(s, f))
 			continue;
@@ -644,7 +644,7 @@ static void turn_off(struct sampler *s, uint64_t now)
 	read_progress(s, false);
 	now = now_ns();
 	close_all(s);
-	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++)
+	for (uint32_t f = 0; f < (uint32_t)api_nfuncs; f++)
 		if (plan_has(funcs, (int)f))
 			begin_off(s, f, now);
 	s->any_off = true;
@@ -769,7 +769,7 @@ static void close_window(struct sampler *s)
 	s->open = false;
 	take_places(s);
 	take_pairs(s);
-	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++)
+	for (uint32_t f = 0; f < (uint32_t)api_nfuncs; f++)
 		s->funcs[f].n += s->funcs[f].off_ns != 0;
 	s->seen.windows++;
 	s->seen.window_ns += closed - s->opened_ns;
@@ -785,7 +785,7 @@ static void set_timer(struct sampler *s, uint64_t now)
 			: s->any_off && !s->broken ? s->next_ns
 						   : 0;
 
-	for (uint32_t f = 0; f < CT_MAX_FUNCS; f++) {
+	for (uint32_t f = 0; f < (uint32_t)api_nfuncs; f++) {
 		bool goes = s->funcs[f].counted_ns && !s->funcs[f].off_ns && !must_stay(s, f);
 		uint64_t off = goes ? s->funcs[f].counted_ns + SAMPLER_COUNT_NS : 0;
 
