@@ -142,13 +142,19 @@ static void learn_file(struct func *f, const struct text_map *m)
 	f->offset = f->address - m->lo + m->offset;
 }
 
-/* Another library has come to the place of one that was unmapped, and begins with the same bytes. */
+/* Does the code there begin as it did when the jump was made? It may be another library's by now, or
+ * code that the program makes itself. */
 static bool is_alike(const struct func *f)
 {
 	__u8 bytes[sizeof(f->jump.was)];
 
-	return !text_read(f->jump.at, bytes, sizeof(bytes)) &&
-	       !memcmp(bytes, f->jump.was, sizeof(bytes));
+	if (text_read(f->jump.at, bytes, sizeof(bytes)))
+		return false;
+	if (bytes[0] == jump_byte() && f->standing != OFF)
+		bytes[0] = f->jump.was[0];
+	if (bytes[4] == f->jump.spelled)
+		bytes[4] = f->jump.was[4];
+	return !memcmp(bytes, f->jump.was, sizeof(bytes));
 }
 
 /* Makes all ready for the byte that is written last. */
@@ -161,20 +167,22 @@ static enum hook_result prepare(const struct hook_spec *spec, const struct text_
 
 	if (!m || !m->exec || !m->read || !m->is_private || m->hi - spec->address < 16)
 		return HOOK_NOT_CODE;
-	if (f && (same_file(f, m) || is_alike(f))) {
+	if (f && is_alike(f)) {
 		learn_file(f, m);
 		*out = f;
 	} else {
 		struct func *made = f;
+		struct jump jump;
 
 		if (!f) {
 			if (nfuncs == HOOK_FUNCS)
 				return HOOK_NO_MEMORY;
 			made = &funcs[nfuncs];
 		}
-		result = jump_make(&made->jump, spec, (unsigned int)(made - funcs));
+		result = jump_make(&jump, spec, (unsigned int)(made - funcs));
 		if (result)
 			return result;
+		made->jump = jump;
 		made->address = spec->address;
 		made->standing = OFF;
 		learn_file(made, m);

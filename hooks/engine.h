@@ -59,7 +59,6 @@ struct hook_frame {
 	__u64 number; /* of the call in this thread, from 1 on: tells two uses of a frame apart */
 	__u64 data[HOOK_DATA]; /* the consumer's; undefined at entry() */
 };
-_Static_assert(sizeof(struct hook_frame) == 128, "stubs and frames lie at the same distance");
 
 /* A thread that has made a hooked call. */
 struct hook_thread {

@@ -88,34 +88,63 @@ static enum form form_one(__u8 op)
 	}
 }
 
-/* Behind 0F. Those of SSE take any of the prefixes 66, F2, F3 as part of the opcode. */
-static enum form form_two(__u8 op)
+/* Behind 0F. f2, f3: that prefix, which is part of the opcode with SSE; word: the prefix 66. */
+static enum form form_two(__u8 op, bool word, bool f2, bool f3)
 {
+	bool repeat = f2 || f3;
+
 	switch (op) {
-	case 0x10 ... 0x17: return MODRM;
-	case 0x1e: return GROUP; /* endbr64 and its like */
-	case 0x1f: return GROUP;
-	case 0x28 ... 0x2f: return MODRM;
-	case 0x40 ... 0x4f: return MODRM;
-	case 0x50 ... 0x6f: return MODRM;
+	case 0x10:
+	case 0x11:
+	case 0x2a:
+	case 0x2c:
+	case 0x2d:
+	case 0x51:
+	case 0x58 ... 0x5a:
+	case 0x5c ... 0x5f: return MODRM;
 	case 0x70: return MODRM8;
-	case 0x74 ... 0x76: return MODRM;
+	case 0x6f:
 	case 0x7e:
-	case 0x7f: return MODRM;
+	case 0x7f: return f2 ? NO : MODRM;
+	case 0x1e: /* endbr64 and its like */
+	case 0x1f: return GROUP;
+	case 0xbc:
+	case 0xbd: return f2 ? NO : MODRM;
+	default: break;
+	}
+	if (repeat)
+		return NO;
+	switch (op) {
+	case 0x6c:
+	case 0x6d:
+	case 0xd6: return word ? MODRM : NO;
+	case 0x14:
+	case 0x15:
+	case 0x28:
+	case 0x29:
+	case 0x2e:
+	case 0x2f:
+	case 0x40 ... 0x4f:
+	case 0x54 ... 0x57:
+	case 0x60 ... 0x6b:
+	case 0x6e:
+	case 0x74 ... 0x76: return MODRM;
 	case 0x80 ... 0x8f: return JUMPZ;
 	case 0x90 ... 0x9f: return GROUP;
-	case 0xa3: return MODRM;
-	case 0xaf: return MODRM;
+	case 0xa3:
+	case 0xaf:
 	case 0xb6:
-	case 0xb7: return MODRM;
+	case 0xb7:
+	case 0xbe:
+	case 0xbf: return MODRM;
 	case 0xba: return GROUP8;
-	case 0xbc ... 0xbf: return MODRM;
 	case 0xc6: return MODRM8;
-	case 0xd4 ... 0xd6: return MODRM;
+	case 0xd4:
+	case 0xd5:
 	case 0xdb:
 	case 0xdf:
 	case 0xeb:
-	case 0xef: return MODRM;
+	case 0xef:
 	case 0xfa ... 0xfe: return MODRM;
 	default: return NO;
 	}
@@ -238,15 +267,14 @@ struct insn insn_decode(const __u8 *bytes, unsigned int n)
 	struct cursor c = { bytes, 0, n < 15 ? n : 15, false };
 	struct insn insn = { .kind = INSN_UNKNOWN };
 	struct modrm m = { 0 };
-	bool word = false, repeat = false, two = false;
+	bool word = false, f2 = false, f3 = false, two = false;
 	__u8 op = next(&c), rex = 0;
 	enum form f;
 
 	while (op == 0x66 || op == 0xf2 || op == 0xf3) {
-		if (op == 0x66)
-			word = true;
-		else
-			repeat = true;
+		word |= op == 0x66;
+		f2 |= op == 0xf2;
+		f3 |= op == 0xf3;
 		op = next(&c);
 	}
 	if ((op & 0xf0) == 0x40) {
@@ -257,9 +285,10 @@ struct insn insn_decode(const __u8 *bytes, unsigned int n)
 		two = true;
 		op = next(&c);
 	}
-	f = two ? form_two(op) : form_one(op);
+	f = two ? form_two(op, word, f2, f3) : form_one(op);
 	/* bnd ret, bnd jmp, rep ret are what they are without the prefix; 66 before those is not */
-	if (f == NO || (repeat && !two && f != AWAY && f != AWAYZ && op != 0x90) ||
+	if (f == NO || word + f2 + f3 > 1 ||
+	    ((f2 || f3) && !two && f != AWAY && f != AWAYZ && op != 0x90) ||
 	    (word && (f == JUMPZ || f == AWAYZ || f == AWAY || f == AWAY8 || f == JUMP8 ||
 		      f == CALL || op == 0x68 || (!two && f == REG && op < 0x58))))
 		return insn;

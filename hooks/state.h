@@ -56,6 +56,8 @@ struct area {
 };
 _Static_assert(offsetof(struct area, thread.counts) == AREA_COUNTS, "the assembler's view");
 _Static_assert(sizeof(struct area) <= AREA_FIRST - FRAME_SIZE, "and a frame that is always busy");
+_Static_assert(sizeof(struct hook_frame) == FRAME_SIZE,
+	       "stubs and frames lie at the same distance");
 _Static_assert(HOOK_AREAS == HOOK_THREADS, "an area for each thread");
 
 extern char hooks_region[] __attribute__((visibility("hidden")));

@@ -48,6 +48,7 @@ python3 python3 python3
 pip3 python3-pip python3-pip
 shellcheck shellcheck ShellCheck
 clang-format clang-format clang-tools-extra
+Zydis/Zydis.h libzydis-dev zydis-devel
 mandoc mandoc mandoc
 openssl openssl openssl
 curl curl curl

@@ -68,12 +68,18 @@ static inline void run(const char *name, void (*test)(void), const char *only)
 
 static inline enum hook_result hook_one(void *function, __u32 id, __u32 flags)
 {
-	struct hook_spec spec = { .address = (__u64)(size_t)function, .id = id, .flags = flags };
+	struct hook_spec spec;
 	enum hook_result result = HOOK_RESULTS;
-	int n = engine_install(&spec, 1, &result);
+	int n;
 
+	memset(&spec, 0, sizeof(spec));
+	spec.address = (__u64)(size_t)function;
+	spec.id = id;
+	spec.flags = flags;
+	n = engine_install(&spec, 1, &result);
 	if (n < 0) {
 		printf("engine_install: %s\n", strerror(-n));
+		fflush(stdout);
 		_exit(1);
 	}
 	return result;

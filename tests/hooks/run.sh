@@ -28,11 +28,50 @@ if [ -z "$calls" ]; then echo "ok hooks: what runs at a hook calls nothing outsi
 	failed=1
 fi
 
-for build in "${builds[@]}"; do
-	"$out/test_engine-$build" "${rounds[@]}" > "$out/log" 2>&1
+# tried NAME COMMAND...: its lines, with the name
+tried() {
+	local name=$1 status
+	shift
+	"$@" > "$out/log" 2>&1
 	status=$?
-	sed -E "s/^((not )?ok|skip) /&$build: /" "$out/log"
+	sed -E "s/^((not )?ok|skip) /&$name: /" "$out/log"
 	[ $status = 0 ] || failed=1
-	grep -qE '^(ok|not ok|skip) ' "$out/log" || echo "not ok $build: status $status"
+	grep -qE '^(ok|not ok|skip) ' "$out/log" || echo "not ok $name: status $status"
+}
+
+for build in "${builds[@]}"; do
+	tried "$build" "$out/test_engine-$build" "${rounds[@]}"
 done
+tried unwind "$out/test_unwind" "${rounds[@]}"
+tried insn "$out/test_insn" "$([ "${1:-}" = --all ] && echo 1000000 || echo 100000)"
+
+# All functions of a library on and off under callers: of 1000 so many can be hooked at the least.
+# Under another name, by which other tracers of this machine do not find it.
+library() {
+	cp "$2" "$out/plain.so" && tried "$1" "$out/test_library" "$PWD/$out/plain.so" "${@:3}"
+}
+export LD_LIBRARY_PATH=$PWD/.output/standin
+runtime=(cudaGetDevice cudaGetDeviceCount cudaRuntimeGetVersion)
+make -s standin > "$out.log" 2>&1 || echo "not ok hooks: make standin failed: $(tail -n 1 "$out.log")"
+library "stand-in's libcudart 13" .output/standin/libcudart.so.13 950 20 "${runtime[@]}"
+library "stand-in's libcuda" .output/standin/libcuda.so.1 900 20 cuDriverGetVersion
+real=${CUDA_HOME:-/usr/local/cuda}/lib64/libcudart.so.13
+if [ -e "$real" ]; then
+	library "libcudart 13" "$real" 990 20 "${runtime[@]}"
+else
+	echo "skip libcudart 13: it is not here"
+fi
+if [ "${1:-}" = --all ]; then
+	while read -r name cc flags; do
+		make -s -j "$(nproc)" OUTPUT="$out/$name" CC="$cc" \
+			STANDIN_CFLAGS="-std=gnu11 -D_GNU_SOURCE -g -fPIC -fvisibility=hidden -w -pthread $flags" standin > "$out.log" 2>&1 ||
+			echo "not ok $name: $(tail -n 1 "$out.log")"
+		library "stand-in $name" "$out/$name/standin/libcudart.so.13" 900 50 "${runtime[@]}"
+	done << 'END'
+gcc-O0 gcc -O0
+gcc-O2 gcc -O2 -fomit-frame-pointer
+gcc-O2-endbr gcc -O2 -fcf-protection=full
+clang-O2 clang -O2 -fomit-frame-pointer
+END
+fi
 exit $failed
