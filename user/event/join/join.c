@@ -16,7 +16,7 @@
 #include "join_calls.h"
 #include "join_causes.h"
 #include "join_procs.h"
-#include "where.h"
+#include "contexts.h"
 #include "../../util/msg.h"
 
 #define HELD_MAX ((size_t)64 << 20) /* bytes of work held */
@@ -53,7 +53,7 @@ struct join {
 	void *ctx;
 	struct join_calls *calls;
 	struct join_causes *causes;
-	struct where *where;
+	struct contexts *contexts;
 	struct join_procs *procs;
 	struct queue queues[STEPS];
 	size_t held_bytes;
@@ -113,13 +113,13 @@ struct join *join_open(const struct join_opts *opts, event_fn next, void *ctx)
 	j->procs = join_procs_open();
 	j->calls = join_calls_open();
 	j->causes = join_causes_open();
-	j->where = where_open();
+	j->contexts = contexts_open();
 	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
 		j->expects[i] = row_expects(&api_funcs[i], i);
 		if (class_causes(api_funcs[i].class))
 			j->causing[i / 64] |= 1ULL << (i % 64);
 	}
-	if (j->procs && j->calls && j->causes && j->where)
+	if (j->procs && j->calls && j->causes && j->contexts)
 		return j;
 	join_close(j);
 	return NULL;
@@ -159,7 +159,7 @@ void join_close(struct join *j)
 	join_procs_close(j->procs);
 	join_calls_close(j->calls);
 	join_causes_close(j->causes);
-	where_close(j->where);
+	contexts_close(j->contexts);
 	free(j);
 }
 
@@ -197,7 +197,7 @@ void join_counts(const struct join *j, struct join_counts *counts)
 size_t join_bytes(const struct join *j)
 {
 	return sizeof(*j) + join_procs_bytes(j->procs) + join_calls_bytes(j->calls) +
-	       join_causes_bytes(j->causes) + where_bytes(j->where) + j->held_bytes;
+	       join_causes_bytes(j->causes) + contexts_bytes(j->contexts) + j->held_bytes;
 }
 
 /* ---- looking for the cause ---- */
@@ -302,7 +302,7 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 	memcpy(copy, w, w->h.size);
 	/* of a wait CUPTI says the context alone */
 	if (w->device == CT_UNKNOWN)
-		copy->device = where_device_of(j->where, w->h.pid, w->context);
+		copy->device = contexts_device_of(j->contexts, w->h.pid, w->context);
 	ev.device = copy->device;
 	if (f->any) {
 		copy->h.tid = f->cause.tid;
@@ -332,7 +332,8 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 			  record_kinds[w->h.kind].json, w->correlation);
 	/* a kernel runs where its thread is, a copy anywhere */
 	if (w->h.kind == CT_KERNEL && j->opts.places && f->any && !f->inferred && !f->before) {
-		int err = where_worked(j->where, w->h.pid, f->cause.tid, w->device, w->context);
+		int err =
+			contexts_worked(j->contexts, w->h.pid, f->cause.tid, w->device, w->context);
 
 		if (err)
 			return err;
@@ -430,8 +431,8 @@ static int call(struct join *j, const struct ct_call *c)
 
 	if (!p)
 		return -ENOMEM;
-	where_find(j->where, &ev);
-	err = j->opts.places ? where_record(j->where, &c->h) : 0;
+	contexts_find(j->contexts, &ev);
+	err = j->opts.places ? contexts_record(j->contexts, &c->h) : 0;
 	if (err)
 		return err;
 	if (c->h.kind == CT_CALL && !(c->h.flags & CT_F_PENDING)) {
@@ -607,7 +608,7 @@ static int pass(struct join *j, const struct ct_hdr *h)
 	struct event ev = {
 		.rec = h, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN
 	};
-	int err = where_record(j->where, h);
+	int err = contexts_record(j->contexts, h);
 
 	if (err)
 		return err;
@@ -635,9 +636,9 @@ static int process(struct join *j, const struct ct_hdr *h)
 		err = flush_process(j, h->pid);
 		if (err)
 			return err;
-		where_forget(j->where, h->pid);
+		contexts_forget(j->contexts, h->pid);
 		err = j->opts.places && j->opts.whole && h->kind == CT_EXEC
-			      ? where_began(j->where, h->pid)
+			      ? contexts_began(j->contexts, h->pid)
 			      : 0;
 		if (err)
 			return err;
@@ -658,7 +659,7 @@ static bool lost_calls(const struct ct_hdr *h)
 int join_record(struct join *j, const struct ct_hdr *h)
 {
 	if (lost_calls(h))
-		where_lost(j->where);
+		contexts_lost(j->contexts);
 	switch (h->kind) {
 	case CT_CALL:
 	case CT_ENTER: return call(j, (const struct ct_call *)h);

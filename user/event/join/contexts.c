@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * where.c - see where.h.
+ * contexts.c - see contexts.h.
  *
  * One hash of small facts: of a thread what is current there, of a context or stream its
  * numbers. A fact that is not there is not known, and nothing is guessed: a thread of which
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "where.h"
+#include "contexts.h"
 
 #define FIRST_FACTS 256	     /* a power of two */
 #define FACTS_MAX (1u << 17) /* slots, of which half are used */
@@ -39,15 +39,15 @@ struct fact {
 	uint64_t below[BELOW];
 };
 
-struct where {
+struct contexts {
 	struct fact *facts;
 	uint32_t n, slots;
 	uint32_t epoch; /* how often records were lost */
 };
 
-struct where *where_open(void)
+struct contexts *contexts_open(void)
 {
-	struct where *w = calloc(1, sizeof(*w));
+	struct contexts *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
@@ -59,7 +59,7 @@ struct where *where_open(void)
 	return NULL;
 }
 
-void where_close(struct where *w)
+void contexts_close(struct contexts *w)
 {
 	if (!w)
 		return;
@@ -67,7 +67,7 @@ void where_close(struct where *w)
 	free(w);
 }
 
-size_t where_bytes(const struct where *w)
+size_t contexts_bytes(const struct contexts *w)
 {
 	return w->slots * sizeof(*w->facts);
 }
@@ -85,7 +85,7 @@ static struct fact *slot_of(struct fact *facts, uint32_t slots, uint32_t pid, en
 	return &facts[i];
 }
 
-static struct fact *find(const struct where *w, uint32_t pid, enum what what, uint64_t key)
+static struct fact *find(const struct contexts *w, uint32_t pid, enum what what, uint64_t key)
 {
 	struct fact *f = slot_of(w->facts, w->slots, pid, what, key);
 
@@ -93,7 +93,7 @@ static struct fact *find(const struct where *w, uint32_t pid, enum what what, ui
 }
 
 /* Into a table of so many slots, without the facts of one process (0: none). */
-static int rebuild(struct where *w, uint32_t slots, uint32_t but)
+static int rebuild(struct contexts *w, uint32_t slots, uint32_t but)
 {
 	struct fact *facts = calloc(slots, sizeof(*facts));
 
@@ -115,7 +115,7 @@ static int rebuild(struct where *w, uint32_t slots, uint32_t but)
 }
 
 /* NULL: no memory. Other facts found before are void after it. */
-static struct fact *get(struct where *w, uint32_t pid, enum what what, uint64_t key)
+static struct fact *get(struct contexts *w, uint32_t pid, enum what what, uint64_t key)
 {
 	struct fact *f = find(w, pid, what, key);
 
@@ -141,7 +141,7 @@ static struct fact *get(struct where *w, uint32_t pid, enum what what, uint64_t 
 	return f;
 }
 
-void where_forget(struct where *w, uint32_t pid)
+void contexts_forget(struct contexts *w, uint32_t pid)
 {
 	bool any = false;
 
@@ -164,7 +164,7 @@ static void set_current(struct fact *t, uint64_t handle)
 }
 
 /* NULL: no memory. Of a thread of which nothing is known any more, nothing. */
-static struct fact *thread_of(struct where *w, uint32_t pid, uint32_t tid)
+static struct fact *thread_of(struct contexts *w, uint32_t pid, uint32_t tid)
 {
 	struct fact *t = get(w, pid, THREAD, tid);
 
@@ -176,14 +176,14 @@ static struct fact *thread_of(struct where *w, uint32_t pid, uint32_t tid)
 	return t;
 }
 
-static const struct fact *known_thread(const struct where *w, uint32_t pid, uint32_t tid)
+static const struct fact *known_thread(const struct contexts *w, uint32_t pid, uint32_t tid)
 {
 	const struct fact *t = find(w, pid, THREAD, tid);
 
 	return t && t->epoch == w->epoch ? t : NULL;
 }
 
-int where_began(struct where *w, uint32_t pid)
+int contexts_began(struct contexts *w, uint32_t pid)
 {
 	struct fact *f = get(w, pid, BEGAN, 0);
 
@@ -193,14 +193,14 @@ int where_began(struct where *w, uint32_t pid)
 	return 0;
 }
 
-uint32_t where_device_of(const struct where *w, uint32_t pid, uint32_t context)
+uint32_t contexts_device_of(const struct contexts *w, uint32_t pid, uint32_t context)
 {
 	const struct fact *f = context == CT_UNKNOWN ? NULL : find(w, pid, CONTEXT_ID, context);
 
 	return f ? f->device : CT_UNKNOWN;
 }
 
-void where_lost(struct where *w)
+void contexts_lost(struct contexts *w)
 {
 	w->epoch++;
 }
@@ -222,7 +222,7 @@ static void push(struct fact *t, uint64_t handle)
 }
 
 /* What is current is the device, or the context, `value`. */
-static int told(struct where *w, const struct ct_call *c, const struct api_place *place)
+static int told(struct contexts *w, const struct ct_call *c, const struct api_place *place)
 {
 	struct fact *t = thread_of(w, c->h.pid, c->h.tid), *context;
 
@@ -250,7 +250,7 @@ static int told(struct where *w, const struct ct_call *c, const struct api_place
 
 /* The thread's device lost its context. Of several it is not known which, nor of which device
  * when that is not known. */
-static void ended(struct where *w, const struct ct_call *c)
+static void ended(struct contexts *w, const struct ct_call *c)
 {
 	const struct fact *t = known_thread(w, c->h.pid, c->h.tid);
 	bool known = t && t->device != CT_UNKNOWN;
@@ -267,7 +267,7 @@ static void ended(struct where *w, const struct ct_call *c)
 	}
 }
 
-static void destroyed(struct where *w, const struct ct_call *c, uint64_t handle)
+static void destroyed(struct contexts *w, const struct ct_call *c, uint64_t handle)
 {
 	struct fact *f = find(w, c->h.pid, CONTEXT, handle), *device;
 
@@ -283,7 +283,7 @@ static void destroyed(struct where *w, const struct ct_call *c, uint64_t handle)
 		pop(f);
 }
 
-static int learn_call(struct where *w, const struct ct_call *c)
+static int learn_call(struct contexts *w, const struct ct_call *c)
 {
 	struct api_place place;
 	struct fact *f;
@@ -327,7 +327,7 @@ static int learn_call(struct where *w, const struct ct_call *c)
 
 /* ---- what the agent says ---- */
 
-static int learn_context(struct where *w, const struct ct_context *r)
+static int learn_context(struct contexts *w, const struct ct_context *r)
 {
 	struct fact *f = get(w, r->h.pid, CONTEXT_ID, r->id);
 	bool known;
@@ -358,7 +358,7 @@ static int learn_context(struct where *w, const struct ct_context *r)
 	return 0;
 }
 
-static int learn_stream(struct where *w, const struct ct_stream *r)
+static int learn_stream(struct contexts *w, const struct ct_stream *r)
 {
 	struct fact *f;
 
@@ -372,7 +372,8 @@ static int learn_stream(struct where *w, const struct ct_stream *r)
 	return 0;
 }
 
-int where_worked(struct where *w, uint32_t pid, uint32_t tid, uint32_t device, uint32_t context)
+int contexts_worked(struct contexts *w, uint32_t pid, uint32_t tid, uint32_t device,
+		    uint32_t context)
 {
 	struct fact *t;
 
@@ -386,7 +387,7 @@ int where_worked(struct where *w, uint32_t pid, uint32_t tid, uint32_t device, u
 	return 0;
 }
 
-int where_record(struct where *w, const struct ct_hdr *h)
+int contexts_record(struct contexts *w, const struct ct_hdr *h)
 {
 	switch (h->kind) {
 	case CT_CALL: return learn_call(w, (const struct ct_call *)h);
@@ -401,7 +402,7 @@ int where_record(struct where *w, const struct ct_hdr *h)
 /* Of a thread that has chosen no device: the runtime's default. What the driver is called for
  * inside a call is called by the runtime as well; a thread that calls the driver alone has no
  * device. */
-static void find_default(const struct where *w, const struct ct_call *c, struct event *ev)
+static void find_default(const struct contexts *w, const struct ct_call *c, struct event *ev)
 {
 	const struct fact *f = find(w, c->h.pid, BEGAN, 0);
 
@@ -415,7 +416,7 @@ static void find_default(const struct where *w, const struct ct_call *c, struct 
 }
 
 /* Device and context that are current in a thread. */
-static void find_current(const struct where *w, const struct ct_call *c, struct event *ev)
+static void find_current(const struct contexts *w, const struct ct_call *c, struct event *ev)
 {
 	const struct fact *t = known_thread(w, c->h.pid, c->h.tid), *f = NULL;
 	uint32_t pid = c->h.pid;
@@ -438,7 +439,7 @@ static void find_current(const struct where *w, const struct ct_call *c, struct 
 		ev->device = f->device;
 }
 
-void where_find(struct where *w, struct event *ev)
+void contexts_find(struct contexts *w, struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	const struct fact *f;
